@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Element data of a collective: initial contents, the sum, and the element-wise check of the result. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectives/schedule.h"
+
+enum coll_type { COLL_INT32, COLL_FLOAT32 };
+
+static inline uint32_t
+coll_elem_bytes(enum coll_type type)
+{
+	return type == COLL_FLOAT32 ? sizeof(float) : sizeof(int32_t);
+}
+
+/* Fills a rank's vector with its contribution; elements it does not contribute get a value that would be noticed. */
+void coll_data_fill(void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
+		    uint32_t iteration);
+
+/* dst[i] += src[i] */
+void coll_data_reduce(void *dst, const void *src, enum coll_type type, size_t count_elems);
+
+/*
+ * Compares what a rank must have at the end, as nccl-tests' #wrong. Float contributions are chosen so that sums are
+ * exact in any order.
+ * @return number of wrong elements
+ */
+uint64_t coll_data_wrong(const void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
+			 uint32_t iteration);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A collective as data: for each rank an ordered list of steps, each sending one chunk to one peer.
+ * The operation works on one vector of count elements a rank. AllGather: rank r contributes block r and ends with
+ * all blocks. ReduceScatter: every rank contributes a full vector and rank r ends with block r of the sum.
+ * AllReduce: every rank ends with the whole sum (ReduceScatter, then AllGather).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+enum coll_op { COLL_ALLGATHER, COLL_REDUCESCATTER, COLL_ALLREDUCE };
+enum coll_algorithm { COLL_RING, COLL_HALVING_DOUBLING };
+
+#define COLL_MAX_RANKS 4096
+#define COLL_NONE UINT32_MAX
+
+/* One send of one rank. Step numbers count from 1 (the paper's FiSj is rank i, step j). */
+struct coll_step {
+	uint32_t peer;         /* rank that receives */
+	uint32_t depends_rank; /* rank whose send must have arrived here before; COLL_NONE: none */
+	uint32_t depends_step; /* which of its steps */
+	bool reduce;           /* the receiver adds to what it has; else it overwrites */
+	uint64_t offset_elems, count_elems; /* chunk, at the same offset on both sides */
+};
+
+struct coll_schedule {
+	uint32_t ranks, steps; /* steps a rank; every rank has as many */
+	enum coll_op op;
+	enum coll_algorithm algorithm;
+	uint64_t count_elems;  /* vector length a rank */
+	struct coll_step *at;  /* [ranks * steps], rank major: at[rank * steps + step - 1] */
+};
+
+/*
+ * Builds a schedule.
+ * @param count_elems  vector length; ring splits it in blocks of at most one element difference
+ * @return NULL with err set: too few ranks (< 2), too many, halving-doubling with ranks not a power of two,
+ *         fewer elements than ranks
+ */
+struct coll_schedule *coll_schedule_create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ranks,
+					   uint64_t count_elems, struct err *err);
+void coll_schedule_destroy(struct coll_schedule *schedule);
+
+/*
+ * Proves symbolically that the schedule completes: executes it over sets of contributions (which rank's element is
+ * in which chunk), in every order that its dependencies allow, without data.
+ * @return 0; -EINVAL with err naming rank, step and chunk: a step that waits for itself, data sent before it is
+ *         complete, a contribution added twice, a rank that ends incomplete
+ */
+int coll_schedule_check(const struct coll_schedule *schedule, struct err *err);
+
+/* Bytes that nccl-tests calls "size" and its factor busbw = algbw * factor (performance.md of nccl-tests). */
+uint64_t coll_size_bytes(const struct coll_schedule *schedule, uint32_t elem_bytes);
+double coll_busbw_factor(enum coll_op op, uint32_t ranks);

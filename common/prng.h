@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one source of chance: SplitMix64, one stream per consumer, derived from the run's seed. */
+#pragma once
+
+#include <stdint.h>
+
+struct prng {
+	uint64_t state;
+};
+
+static inline uint64_t
+prng_mix(uint64_t z)
+{
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+/* @param stream tells consumers of one seed apart (a node id, a link id, ...) */
+static inline void
+prng_init(struct prng *prng, uint64_t seed, uint64_t stream)
+{
+	prng->state = prng_mix(seed + 0x9e3779b97f4a7c15ULL * (stream + 1));
+}
+
+static inline uint64_t
+prng_next(struct prng *prng)
+{
+	prng->state += 0x9e3779b97f4a7c15ULL;
+	return prng_mix(prng->state);
+}
+
+/* @return uniform in [0, 1) */
+static inline double
+prng_unit(struct prng *prng)
+{
+	return (double)(prng_next(prng) >> 11) * 0x1.0p-53;
+}
+
+/* @return uniform in [0, bound), bound > 0; the bias is below bound / 2^64 */
+static inline uint64_t
+prng_below(struct prng *prng, uint64_t bound)
+{
+	return (uint64_t)(((unsigned __int128)prng_next(prng) * bound) >> 64);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/recbuf.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+
+void
+recbuf_init(struct recbuf *buf, uint32_t node)
+{
+	*buf = (struct recbuf){ .node = node, .digest = DIGEST_INIT };
+}
+
+void
+recbuf_fini(struct recbuf *buf)
+{
+	free(buf->data);
+	buf->data = NULL;
+}
+
+void
+recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint64_t time_ps)
+{
+	struct rec_hdr *hdr = rec;
+
+	assert(size_bytes % 8 == 0 && size_bytes <= UINT16_MAX);
+	hdr->type = type;
+	hdr->size = (uint16_t)size_bytes;
+	hdr->node = buf->node;
+	hdr->time_ps = time_ps;
+	hdr->seq = buf->seq++;
+	if (buf->used_bytes + size_bytes > buf->cap_bytes) {
+		size_t cap = buf->cap_bytes != 0 ? buf->cap_bytes * 2 : 4096;
+
+		while (cap < buf->used_bytes + size_bytes)
+			cap *= 2;
+		uint8_t *data = realloc(buf->data, cap);
+		if (data == NULL) {
+			fprintf(stderr, "rocelab: out of memory for %zu B of records of node %u\n", cap, buf->node);
+			abort();
+		}
+		buf->data = data;
+		buf->cap_bytes = cap;
+	}
+	memcpy(buf->data + buf->used_bytes, rec, size_bytes);
+	buf->used_bytes += size_bytes;
+	buf->digest = digest_bytes(buf->digest, rec, size_bytes);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a node puts the records it reports, until the exporter collects them after the window. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/wire/record.h"
+
+/* Written by the node's lcore during a window; read and reset by the exporter between windows. */
+struct recbuf {
+	uint8_t *data;
+	size_t used_bytes, cap_bytes;
+	uint32_t node;
+	uint32_t seq;
+	uint64_t digest; /* over every record put, before any budget */
+};
+
+void recbuf_init(struct recbuf *buf, uint32_t node);
+void recbuf_fini(struct recbuf *buf);
+
+/*
+ * Appends a record. The caller fills the body and hdr.event; type, size, node, time and seq are set here.
+ * @param rec  a struct rec_*; its header is written to
+ * Memory exhaustion ends the program with a message: a lost record would be a silent one.
+ */
+void recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint64_t time_ps);

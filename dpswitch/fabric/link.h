@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One direction of a cable: frames in flight from one node to another, in order of arrival. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/pkt.h"
+#include "common/prng.h"
+
+/* An 802.1Qbb frame in flight: XOFF or XON for a set of priorities, applied by the receiver at time_ps. */
+struct pause_frame {
+	uint64_t time_ps;
+	uint8_t prio_mask;
+	bool xoff;
+};
+
+/*
+ * The sender's node writes lane[window & 1] during a window, the receiver's node takes it in during the next one; the
+ * window barrier between them is the only synchronisation. What arrives later than the window waits in ready[].
+ * Both lanes have the capacity that the link's rate allows in a window; overrunning it is a programming error.
+ */
+struct link_lane {
+	struct pkt *pkts;
+	struct pause_frame *pauses;
+	uint32_t npkts, npauses;
+};
+
+struct link {
+	/* configuration, written between windows only */
+	uint64_t rate_bps;
+	uint64_t delay_ps;      /* cable delay + receiver pipeline latency */
+	uint64_t pause_ps;      /* serialization time of a PAUSE frame */
+	uint32_t rx_port;       /* global port id at the receiver */
+	uint32_t lane_cap, pause_cap;
+	double loss;            /* faults: probability that a frame is lost */
+	double corruption;      /* faults: probability that a frame's ICRC breaks */
+	bool down;              /* faults: nothing crosses */
+	/* sender */
+	struct link_lane lane[2];
+	/* receiver */
+	struct pkt *ready;
+	struct pause_frame *ready_pauses;
+	uint32_t ready_head, ready_tail, ready_cap;
+	uint32_t pauses_head, pauses_tail, pauses_cap;
+	struct prng prng;
+	uint64_t injected_packets, injected_bytes; /* lost by fault */
+	uint64_t down_packets, down_bytes;         /* arrived while the link was down */
+	uint64_t corrupted_packets;
+};
+
+/* Sends a frame whose last bit leaves at done_ps; p is a copy that belongs to the link. */
+static inline void
+link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done_ps)
+{
+	struct link_lane *lane = &link->lane[parity];
+	struct pkt *slot = &lane->pkts[lane->npkts++];
+
+	*slot = *p;
+	slot->time_ps = done_ps + link->delay_ps;
+}
+
+/* Sends a PAUSE or RESUME whose last bit leaves at done_ps. Calls for one link come in order of done_ps. */
+void link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool xoff, uint64_t done_ps);
+
+/*
+ * Takes in what was sent during the previous window; faults act here. To be called once a window by the receiver.
+ * @param parity  of the current window
+ */
+void link_receive(struct link *link, uint32_t parity);
+
+/* Arrivals before end_ps: *pkts points at the first; they stay valid until link_consume(). @return how many */
+uint32_t link_arrivals(const struct link *link, uint64_t end_ps, const struct pkt **pkts);
+uint32_t link_pauses(const struct link *link, uint64_t end_ps, const struct pause_frame **pauses);
+/* Drops the first npkts and npauses from the ready queues. */
+void link_consume(struct link *link, uint32_t npkts, uint32_t npauses);
+
+/* When the first thing still in flight arrives (received or not), TIME_NEVER if nothing is. Between windows only. */
+uint64_t link_next_ps(const struct link *link);
+
+/* @return 0 or -ENOMEM */
+int link_init(struct link *link, uint64_t rate_bps, uint64_t delay_ps, uint64_t window_ps, uint32_t min_frame_bytes,
+	      uint64_t quantum_ps, uint64_t seed, uint32_t id);
+void link_fini(struct link *link);

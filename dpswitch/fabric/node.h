@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the window engine knows of a switch or a host. Free of <rte_*>: nodes link and test without EAL. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/flow.h"
+#include "common/recbuf.h"
+#include "dpswitch/fabric/link.h"
+#include "topo/topo.h"
+
+struct node;
+
+/* One window. Everything that happens at a time in [start_ps, end_ps) belongs to it. */
+struct window {
+	uint64_t start_ps, end_ps;
+	uint64_t index;
+	uint32_t parity; /* index & 1: the lane that senders write */
+};
+
+struct node_ops {
+	/* Processes one window: takes in arrivals from node->rx, sends on node->tx, reports into node->records. */
+	void (*run)(struct node *node, const struct window *window);
+	/*
+	 * The earliest time at which the node will act of its own accord (a timer, a queued frame), TIME_NEVER if it
+	 * only waits for arrivals. Called between windows by the node's lcore.
+	 */
+	uint64_t (*next_ps)(const struct node *node);
+	/* After the last window: frames and bytes still held, for the conservation check. */
+	void (*held)(const struct node *node, uint64_t *packets, uint64_t *bytes);
+};
+
+/* Why the fabric should stop, as seen by one node. Read between windows. */
+enum node_status {
+	NODE_RUNNING,   /* has work that the run waits for */
+	NODE_PASSIVE,   /* switches, and hosts without open work */
+	NODE_QP_ERROR,  /* a QP ran out of retries */
+	NODE_NO_BUFFER, /* a lossless class overran its headroom */
+};
+
+#define NODE_MAX_ERROR 192
+
+struct node_counters {
+	uint64_t rx_packets, rx_bytes; /* arrivals after link faults: "packet hops" */
+	uint64_t tx_packets, tx_bytes;
+	uint64_t dropped_packets, dropped_bytes;   /* every named reason */
+	uint64_t born_packets, born_bytes;         /* created here */
+	uint64_t consumed_packets, consumed_bytes; /* ended here */
+	uint64_t polling_packets, polling_bytes;   /* sent, on each link */
+	uint64_t notification_packets, notification_bytes;
+	uint64_t progress;          /* data bytes accepted in order (hosts): the stall detector watches the sum */
+	uint64_t windows, fast_windows; /* switches: windows with work, those that proved no PFC crossing */
+	uint64_t order_errors;      /* per-flow order violated */
+	uint64_t pause_errors;      /* PAUSE/RESUME did not alternate */
+};
+
+struct node {
+	const struct node_ops *ops;
+	uint32_t id; /* topology node id */
+	uint16_t nports;
+	struct link **rx; /* [nports] links that end here */
+	struct link **tx; /* [nports] links that start here */
+	const struct topo *topo;
+	const struct flow_table *flows;
+	struct recbuf records;
+	enum node_status status;
+	char error[NODE_MAX_ERROR]; /* why, when status is an error */
+	uint64_t digest;            /* PAUSE/RESUME events and epoch counters */
+	struct node_counters count;
+};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The verbs-shaped interface between a host's program (steps, monitor, agent) and its RDMA device. Two devices
+ * implement it: embedded (rxe-hosts/device/embedded.c) and libibverbs.
+ * A flow (an index into the run's flow table) names one RC connection: its sending QP on the source host, its
+ * receiving QP on the destination host. Calls and callbacks of one host never run concurrently.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum wc_opcode {
+	WC_SENT,     /* the last ACK of a posted message came in; the buffer is the caller's again */
+	WC_RECEIVED, /* a message with immediate data is complete and in place */
+	WC_ERROR,    /* retries exhausted: the QP is in error and accepts no work */
+};
+
+/* A work completion. */
+struct wc {
+	uint64_t time_ps;
+	uint64_t wr_id;   /* WC_SENT, WC_ERROR: as posted */
+	uint64_t bytes;   /* WC_RECEIVED: message length; WC_ERROR: bytes acknowledged of the message */
+	uint32_t flow;
+	uint32_t imm;     /* WC_RECEIVED */
+	uint32_t retransmits; /* WC_SENT: packets sent again for this message */
+	enum wc_opcode opcode;
+};
+
+/* What to send. The payload is read from the registered region, or is synthetic (bytes without contents). */
+struct send_wr {
+	uint64_t wr_id;
+	uint64_t bytes;         /* > 0 */
+	uint64_t local_offset;  /* in the sender's region */
+	uint64_t remote_offset; /* in the receiver's region (WRITE) */
+	uint32_t imm;
+	bool send;              /* SEND WITH IMM into the oldest posted receive instead of WRITE WITH IMM */
+};
+
+/* Flow-control view of a sending QP, for the agent. */
+struct qp_state {
+	uint64_t outstanding_bytes;
+	uint64_t acked_bytes;      /* of the current message */
+	uint64_t oldest_unacked_ps; /* when the oldest unacknowledged packet was (last) sent; valid if outstanding */
+	uint64_t last_rtt_ps;      /* 0: no sample in this message yet */
+	uint32_t retransmits;      /* of the current message */
+};
+
+/*
+ * The host's program. The device calls it at the time an event happens in the host's own order of events.
+ * Called from within the node's window on the embedded device.
+ */
+struct device_client {
+	void *ctx;
+	void (*completed)(void *ctx, const struct wc *wc);
+	/*
+	 * Where received bytes go, message by message in order. NULL with synthetic payload. src points at the sender's
+	 * bytes of one accepted segment; the client copies or reduces them at remote_offset.
+	 */
+	void (*accept)(void *ctx, uint32_t flow, uint32_t imm, uint64_t remote_offset, const void *src, uint32_t bytes);
+	/* An ACK gave an RTT sample. */
+	void (*rtt)(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
+	/* A notification packet came in on its (FLOW_CONTROL) flow. */
+	void (*notified)(void *ctx, uint32_t flow, uint32_t step, uint32_t detections, uint64_t now_ps);
+	/* The timer set with set_timer is due. */
+	void (*timer)(void *ctx, uint64_t now_ps);
+	/* Once a window at its end, and only while some sending QP has bytes outstanding. */
+	void (*tick)(void *ctx, uint64_t now_ps);
+};
+
+struct device;
+
+struct device_ops {
+	void (*set_client)(struct device *dev, const struct device_client *client);
+	/* Gives the device the memory it may read. base NULL: synthetic payload. */
+	void (*register_region)(struct device *dev, void *base, uint64_t bytes);
+	/* @return 0; -EBUSY while the flow's QP is in error; -ENOSPC past DEVICE_MAX_POSTED messages on one QP */
+	int (*post_send)(struct device *dev, uint32_t flow, const struct send_wr *wr);
+	/* Posts room for SENDs that will arrive on flow (receiver side). */
+	int (*post_receive)(struct device *dev, uint32_t flow, uint64_t local_offset, uint64_t bytes);
+	/* Forgets congestion state and pacing as a fresh QP would: line rate. Idle sending QPs only. */
+	void (*reset_qp)(struct device *dev, uint32_t flow);
+	void (*query_qp)(const struct device *dev, uint32_t flow, struct qp_state *state);
+	/* Sends a notification packet on a FLOW_CONTROL flow at the highest priority. */
+	void (*send_notification)(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections);
+	/* Sends a polling packet along the path of the victim flow, at the highest priority. */
+	void (*send_poll)(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
+	/* One timer: when_ps TIME_NEVER cancels. May be called from any callback. */
+	void (*set_timer)(struct device *dev, uint64_t when_ps);
+	uint64_t (*now)(const struct device *dev);
+	/* Where host reports go; the device's own node. */
+	struct recbuf *(*records)(struct device *dev);
+};
+
+#define DEVICE_MAX_POSTED 64
+
+struct device {
+	const struct device_ops *ops;
+};

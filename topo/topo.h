@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the network is: nodes, ports, links. Immutable once built. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cfg.h"
+#include "common/err.h"
+
+#define TOPO_MAX_PORTS 128 /* of one node; port indices fit struct pkt */
+#define TOPO_MAX_NODES 16384
+#define TOPO_NONE UINT32_MAX
+
+enum topo_kind { TOPO_SWITCH, TOPO_HOST };
+
+/* One direction belongs to each end: "port" is both the egress towards the peer and the ingress from it. */
+struct topo_port {
+	uint32_t node;      /* owner */
+	uint16_t index;     /* 0-based on its node; people see "node:index+1" */
+	uint16_t peer_index;
+	uint32_t peer;      /* node at the other end */
+	uint32_t peer_port; /* global port id at the other end */
+	uint32_t link;      /* cable id */
+	uint64_t rate_bps;
+	uint64_t delay_ps;
+};
+
+struct topo_node {
+	char name[32];
+	enum topo_kind kind;
+	uint16_t nports;
+	uint32_t first_port; /* global id of port 0; the ports of a node are consecutive */
+	struct cfg_where where;
+};
+
+struct topo {
+	struct topo_node *nodes; /* [nnodes] */
+	struct topo_port *ports; /* [nports] global port ids */
+	uint32_t nnodes, nports, nlinks, nhosts, nswitches;
+	uint32_t *hosts; /* [nhosts] node ids in order of appearance */
+};
+
+/* @return node id or TOPO_NONE */
+uint32_t topo_find(const struct topo *topo, const char *name);
+/* "6:2" -> global port id, or TOPO_NONE */
+uint32_t topo_find_port(const struct topo *topo, const char *text);
+/* "6:2" for a global port id; buf of at least 40 bytes. @return buf */
+char *topo_port_name(const struct topo *topo, uint32_t port, char *buf);
+
+static inline const struct topo_port *
+topo_port_of(const struct topo *topo, uint32_t node, uint16_t index)
+{
+	return &topo->ports[topo->nodes[node].first_port + index];
+}
+
+/* 10.x.y.z made of host node id and NIC: the address the host's NIC has. Host byte order. */
+static inline uint32_t
+topo_nic_ip(uint32_t node, uint16_t nic)
+{
+	return 0x0a000000u | (uint32_t)(nic & 0x7f) << 16 | ((node + 1) & 0xffff);
+}
+
+void topo_destroy(struct topo *topo);
