@@ -99,6 +99,8 @@ fabric_attach(struct fabric *fabric, struct node *node)
 	node->tx = fabric->link_ptrs + first;
 	node->rx = fabric->link_ptrs + topo->nports + first;
 	fabric->nodes[node->id] = node;
+	if (node->ops->attached != NULL)
+		node->ops->attached(node);
 }
 
 /* A group is a switch with the hosts whose first port leads to it; hosts cost about twice a switch port. */
