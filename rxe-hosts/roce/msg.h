@@ -25,7 +25,7 @@ enum msg_opcode { MSG_WRITE_IMM, MSG_SEND_IMM };
 #define MSG_ALIVE UINT64_MAX
 
 struct msg {
-	const uint8_t *base;    /* the sender's region; NULL: synthetic payload */
+	_Alignas(64) const uint8_t *base; /* the sender's region; NULL: synthetic payload */
 	uint64_t bytes;
 	uint64_t local_offset;  /* in the sender's region */
 	uint64_t remote_offset; /* RETH: in the receiver's region */
@@ -36,7 +36,7 @@ struct msg {
 	uint8_t opcode;         /* enum msg_opcode */
 };
 
-_Static_assert(sizeof(struct msg) <= 64, "a message fits a cache line");
+_Static_assert(sizeof(struct msg) == 64, "a message is a cache line");
 
 /* One host's messages: MSG_SLOTS for each sending QP. Owned and written by that host alone. */
 struct msg_slab {

@@ -20,7 +20,7 @@
 enum rc_answer {
 	RC_ACCEPTED = 1 << 0, /* in order and in place: progress */
 	RC_COMPLETE = 1 << 1, /* its message is complete: done_bytes, imm */
-	RC_ACK = 1 << 2,      /* send an ACK for expected - 1, with the echo that rc_recv_echo() gives */
+	RC_ACK = 1 << 2,      /* send an ACK for expected - 1, marked if ce; then rc_recv_answered() */
 	RC_NAK = 1 << 3,      /* send a NAK for expected, AETH_NAK_SEQUENCE */
 	RC_RNR = 1 << 4,      /* send a NAK for expected, AETH_RNR_NAK */
 	RC_CNP = 1 << 5,      /* send a CNP */
@@ -84,15 +84,12 @@ rc_recv_data(struct rc_recv *r, const struct roce_params *params, const struct p
 	return rc_recv_take(r, params, p);
 }
 
-/* An ACK or NAK is about to leave. @return whether it shall carry the congestion echo */
-static inline bool
-rc_recv_echo(struct rc_recv *r)
+/* An ACK or NAK for everything so far is on its way, with the congestion echo if ce was set. */
+static inline void
+rc_recv_answered(struct rc_recv *r)
 {
-	bool ce = r->ce;
-
 	r->unacked = 0;
 	r->ce = false;
-	return ce;
 }
 
 /*
