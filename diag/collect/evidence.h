@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All records of one stream, deduplicated, sorted and joined by index: what every part of the diagnosis reads. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/wire/record.h"
+
+#define EV_NONE UINT32_MAX
+#define EV_MAX_NODES 65536       /* node ids are below it */
+#define EV_MAX_PORTS_A_NODE 1024
+#define EV_MAX_BYTES (8ULL << 30) /* of records kept; beyond it the stream is refused */
+#define EV_KINDS 64              /* record types are below it */
+
+/* A growing array of records of one kind. */
+struct ev_vec {
+	void *data;
+	uint32_t count, cap;
+};
+
+struct ev_kind {
+	uint64_t records, bytes;
+};
+
+struct ev_node {
+	char name[REC_NAME_LEN + 1];
+	bool known, host;
+	uint32_t first_port, nports;
+};
+
+/* Global port id = index. */
+struct ev_port {
+	uint32_t node;
+	uint16_t index;
+	bool known;         /* a port record described it */
+	uint32_t peer_node; /* EV_NONE: none */
+	uint32_t peer;      /* global port id at the other end, EV_NONE: none */
+	uint32_t ip;
+	uint64_t rate_bps, delay_ps;
+	uint32_t first_epoch, nepochs; /* in epochs[] */
+	uint32_t first_feed, nfeeds;   /* in meter_by_ingress[]: rows of what came in here */
+};
+
+struct ev_flow {
+	struct rec_tuple tuple;
+	bool collective;
+	uint32_t src, dst;             /* nodes, EV_NONE: unknown address */
+	uint32_t first_seen, nseen;    /* in seen[]: ports with rows of this flow */
+	uint32_t first_hop, nhops;     /* in hops[]: configured data path */
+};
+
+/* All rows of one port over one span of epochs: they came with the same keys. */
+struct ev_epoch {
+	uint32_t port; /* global id */
+	uint32_t epoch_first, epoch_last;
+	uint64_t from_ps, to_ps;
+	const struct rec_port_row *row; /* NULL: the port row was lost */
+	uint32_t first_flow, nflows;    /* in flow_rows, and flow ids in flow_of_row */
+	uint32_t first_matrix, nmatrix; /* in matrix_rows */
+};
+
+/* One step of one rank: what was scheduled, what its host reported, and what it depended on. */
+struct ev_step {
+	uint32_t collective; /* index into collectives */
+	uint32_t flow, host;
+	struct rec_schedule sched;
+	bool reported;
+	struct rec_step report;
+	uint32_t previous, depends; /* indices into steps, EV_NONE */
+	uint32_t waited_for;        /* the one of the two that it waited for, EV_NONE: neither or unknown */
+};
+
+struct evidence {
+	struct rec_run run;
+	bool has_run;
+	struct rec_end end;
+	bool ended; /* false: the stream is truncated */
+	struct ev_kind kinds[EV_KINDS];
+	uint64_t bytes;
+	uint64_t last_ps; /* time of the latest record */
+
+	/* as received; after evidence_finish() sorted, and rows deduplicated */
+	struct ev_vec node_recs, port_recs, collectives, schedule, routes, step_recs;
+	struct ev_vec triggers, notifies, polls, drops, gaps;
+	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows;
+
+	/* built by evidence_finish() */
+	struct ev_node *nodes;
+	uint32_t nnodes;
+	struct ev_port *ports;
+	uint32_t nports;
+	struct ev_flow *flows; /* sorted by tuple */
+	uint32_t nflows;
+	struct ev_epoch *epochs; /* by (port, epoch_first) */
+	uint32_t nepochs;
+	uint32_t *flow_of_row;      /* [flow_rows.count] */
+	uint32_t *seen;             /* ports, grouped by flow */
+	uint32_t *hops;             /* ports, grouped by flow */
+	uint32_t *meter_by_ingress; /* indices into meter_rows, grouped by ingress port */
+	struct ev_step *steps;      /* by (collective, rank, step) */
+	uint32_t nsteps;
+	uint32_t unscheduled_steps; /* step records that match no schedule: left out */
+};
+
+static inline void *
+ev_vec_at(const struct ev_vec *vec, size_t size_bytes, uint32_t i)
+{
+	return (char *)vec->data + size_bytes * i;
+}
+#define EV_AT(vec, type, i) ((type *)ev_vec_at(&(vec), sizeof(type), (i)))
+
+void evidence_init(struct evidence *ev);
+void evidence_fini(struct evidence *ev);
+
+/* @return the size of a record of this type, 0 for an unknown type */
+size_t evidence_record_size(uint16_t type);
+
+/*
+ * Takes one record whose size is that of its type.
+ * @return 0; -EINVAL with err: a second run record, a field outside its range, a record after the end; -E2BIG past
+ *         EV_MAX_BYTES; -ENOMEM
+ */
+int evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err);
+
+/*
+ * Sorts, deduplicates (latest by (time, sequence) wins) and joins. Call once, when the stream has ended.
+ * @return 0; -EINVAL with err: no run record, or a record that names a node or port never described; -ENOMEM
+ */
+int evidence_finish(struct evidence *ev, struct err *err);
+
+/* @return global port id, EV_NONE if there is no such port */
+uint32_t evidence_port(const struct evidence *ev, uint32_t node, uint16_t index);
+/* @return flow id, EV_NONE if no record names it */
+uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple);
+/* "6:2". @param buf  of at least 48 bytes  @return buf */
+char *evidence_port_name(const struct evidence *ev, uint32_t port, char *buf);
+/* "17->18/10000>10000". @param buf  of at least 96 bytes  @return buf */
+char *evidence_flow_name(const struct evidence *ev, uint32_t flow, char *buf);
+
+/* Order of tuples: source and destination address, source and destination port. @return <0, 0, >0 */
+int evidence_tuple_cmp(const struct rec_tuple *a, const struct rec_tuple *b);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Between the files of diag/collect only. */
+#pragma once
+
+#include "diag/collect/evidence.h"
+
+#define EV_MAX_PORTS (1u << 20) /* of all nodes */
+
+/* Sorts records of a type that replace each other and keeps the latest of each key; others are left alone. */
+void evidence_dedup(struct ev_vec *vec, uint16_t type, size_t size_bytes);
+/* Sorts any type into its final order, deduplicating those that replace each other. */
+void evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes);
+
+/* Parts of evidence_finish(), in this order. @return 0, -EINVAL or -ENOMEM with err */
+int evidence_join_nodes(struct evidence *ev, struct err *err);
+int evidence_join_flows(struct evidence *ev, struct err *err);
+int evidence_join_rows(struct evidence *ev, struct err *err);
+int evidence_join_steps(struct evidence *ev, struct err *err);
+
+/* calloc() of at least one element, with the error told. */
+void *evidence_alloc(size_t count, size_t size_bytes, struct err *err);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The index over telemetry rows: by port and epoch, by flow, by ingress. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/collect/evidence_internal.h"
+
+struct seen_pair {
+	uint32_t flow, port;
+};
+
+static int
+check_port(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, struct err *err)
+{
+	if (evidence_port(ev, hdr->node, port) != EV_NONE)
+		return 0;
+	return err_set(err, -EINVAL, "record type %u names port %u of node %u, which no header record has", hdr->type,
+		       port, hdr->node);
+}
+
+static int
+check_rows(const struct evidence *ev, struct err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < ev->port_rows.count; i++) {
+		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
+		rc = check_port(ev, &row->hdr, row->port, err);
+	}
+	for (uint32_t i = 0; rc == 0 && i < ev->flow_rows.count; i++) {
+		const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
+		rc = check_port(ev, &row->hdr, row->port, err);
+	}
+	for (uint32_t i = 0; rc == 0 && i < ev->meter_rows.count; i++) {
+		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
+		rc = check_port(ev, &row->hdr, row->port, err);
+		if (rc == 0)
+			rc = check_port(ev, &row->hdr, row->in_port, err);
+	}
+	for (uint32_t i = 0; rc == 0 && i < ev->matrix_rows.count; i++) {
+		const struct rec_matrix_row *row = EV_AT(ev->matrix_rows, struct rec_matrix_row, i);
+		rc = check_port(ev, &row->hdr, row->port, err);
+	}
+	for (uint32_t i = 0; rc == 0 && i < ev->drops.count; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+		rc = check_port(ev, &row->hdr, row->port, err);
+	}
+	for (uint32_t i = 0; rc == 0 && i < ev->routes.count; i++) {
+		const struct rec_route *row = EV_AT(ev->routes, struct rec_route, i);
+		rc = check_port(ev, &row->hdr, row->port, err);
+	}
+	return rc;
+}
+
+/* Where a row stands in the order (port, epoch). Ports are consecutive by node, so it is the rows' own order. */
+static uint64_t
+place(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, uint32_t epoch_first)
+{
+	return (uint64_t)evidence_port(ev, hdr->node, port) << 32 | epoch_first;
+}
+
+static uint64_t
+place_port_row(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
+
+	return i < ev->port_rows.count ? place(ev, &row->hdr, row->port, row->epoch_first) : UINT64_MAX;
+}
+
+static uint64_t
+place_flow_row(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
+
+	return i < ev->flow_rows.count ? place(ev, &row->hdr, row->port, row->epoch_first) : UINT64_MAX;
+}
+
+static uint64_t
+place_matrix_row(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_matrix_row *row = EV_AT(ev->matrix_rows, struct rec_matrix_row, i);
+
+	return i < ev->matrix_rows.count ? place(ev, &row->hdr, row->port, row->epoch_first) : UINT64_MAX;
+}
+
+static uint64_t
+epoch_start_ps(const struct evidence *ev, uint64_t epoch)
+{
+	return epoch > UINT64_MAX / ev->run.epoch_ps ? UINT64_MAX : epoch * ev->run.epoch_ps;
+}
+
+/* Merges the three sorted arrays; fills epochs when not NULL. @return how many epochs there are */
+static uint32_t
+merge_epochs(const struct evidence *ev, struct ev_epoch *epochs)
+{
+	uint32_t p = 0, f = 0, m = 0, count = 0;
+
+	for (;;) {
+		uint64_t at = place_port_row(ev, p);
+		struct ev_epoch epoch = { .first_flow = f, .first_matrix = m };
+
+		if (place_flow_row(ev, f) < at)
+			at = place_flow_row(ev, f);
+		if (place_matrix_row(ev, m) < at)
+			at = place_matrix_row(ev, m);
+		if (at == UINT64_MAX)
+			return count;
+		epoch.port = (uint32_t)(at >> 32);
+		epoch.epoch_first = epoch.epoch_last = (uint32_t)at;
+		if (place_port_row(ev, p) == at)
+			epoch.row = EV_AT(ev->port_rows, struct rec_port_row, p++);
+		for (; place_flow_row(ev, f) == at; f++) {
+			uint32_t last = EV_AT(ev->flow_rows, struct rec_flow_row, f)->epoch_last;
+
+			epoch.epoch_last = last > epoch.epoch_last ? last : epoch.epoch_last;
+		}
+		while (place_matrix_row(ev, m) == at)
+			m++;
+		epoch.nflows = f - epoch.first_flow;
+		epoch.nmatrix = m - epoch.first_matrix;
+		if (epoch.row != NULL)
+			epoch.epoch_last = epoch.row->epoch_last;
+		epoch.from_ps = epoch.row != NULL ? epoch.row->from_ps : epoch_start_ps(ev, epoch.epoch_first);
+		epoch.to_ps = epoch.row != NULL ? epoch.row->to_ps : epoch_start_ps(ev, epoch.epoch_last + 1ULL);
+		if (epochs != NULL)
+			epochs[count] = epoch;
+		count++;
+	}
+}
+
+static int
+index_epochs(struct evidence *ev, struct err *err)
+{
+	ev->nepochs = merge_epochs(ev, NULL);
+	ev->epochs = evidence_alloc(ev->nepochs, sizeof(*ev->epochs), err);
+	if (ev->epochs == NULL)
+		return -ENOMEM;
+	merge_epochs(ev, ev->epochs);
+	for (uint32_t i = 0; i < ev->nepochs; i++) {
+		struct ev_port *port = &ev->ports[ev->epochs[i].port];
+
+		if (port->nepochs++ == 0)
+			port->first_epoch = i;
+	}
+	return 0;
+}
+
+static int
+cmp_seen(const void *pa, const void *pb)
+{
+	const struct seen_pair *a = pa, *b = pb;
+
+	if (a->flow != b->flow)
+		return a->flow < b->flow ? -1 : 1;
+	return a->port < b->port ? -1 : a->port > b->port;
+}
+
+/* Which ports each flow was seen at. */
+static int
+index_seen(struct evidence *ev, struct err *err)
+{
+	uint32_t count = ev->flow_rows.count, kept = 0;
+	struct seen_pair *pairs = evidence_alloc(count, sizeof(*pairs), err);
+
+	ev->flow_of_row = evidence_alloc(count, sizeof(*ev->flow_of_row), err);
+	ev->seen = evidence_alloc(count, sizeof(*ev->seen), err);
+	if (pairs == NULL || ev->flow_of_row == NULL || ev->seen == NULL) {
+		free(pairs);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
+
+		ev->flow_of_row[i] = evidence_flow(ev, &row->flow);
+		pairs[i] = (struct seen_pair){ ev->flow_of_row[i], evidence_port(ev, row->hdr.node, row->port) };
+	}
+	qsort(pairs, count, sizeof(*pairs), cmp_seen);
+	for (uint32_t i = 0; i < count; i++) {
+		struct ev_flow *flow = &ev->flows[pairs[i].flow];
+
+		if (i > 0 && cmp_seen(&pairs[i - 1], &pairs[i]) == 0)
+			continue;
+		if (flow->nseen++ == 0)
+			flow->first_seen = kept;
+		ev->seen[kept++] = pairs[i].port;
+	}
+	free(pairs);
+	return 0;
+}
+
+/* Data paths. Route records are sorted by (flow, direction, hop). */
+static int
+index_hops(struct evidence *ev, struct err *err)
+{
+	uint32_t count = 0;
+
+	ev->hops = evidence_alloc(ev->routes.count, sizeof(*ev->hops), err);
+	if (ev->hops == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ev->routes.count; i++) {
+		const struct rec_route *rec = EV_AT(ev->routes, struct rec_route, i);
+		struct ev_flow *flow = &ev->flows[evidence_flow(ev, &rec->flow)];
+
+		if (rec->reverse)
+			continue;
+		if (flow->nhops++ == 0)
+			flow->first_hop = count;
+		ev->hops[count++] = evidence_port(ev, rec->hdr.node, rec->port);
+	}
+	return 0;
+}
+
+/* Meter rows grouped by the ingress they came in at: a counting sort, stable in (egress, epoch). */
+static int
+index_feeds(struct evidence *ev, struct err *err)
+{
+	uint32_t total = 0;
+
+	ev->meter_by_ingress = evidence_alloc(ev->meter_rows.count, sizeof(*ev->meter_by_ingress), err);
+	if (ev->meter_by_ingress == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
+		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
+
+		ev->ports[evidence_port(ev, row->hdr.node, row->in_port)].nfeeds++;
+	}
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		ev->ports[p].first_feed = total;
+		total += ev->ports[p].nfeeds;
+		ev->ports[p].nfeeds = 0;
+	}
+	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
+		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
+		struct ev_port *port = &ev->ports[evidence_port(ev, row->hdr.node, row->in_port)];
+
+		ev->meter_by_ingress[port->first_feed + port->nfeeds++] = i;
+	}
+	return 0;
+}
+
+int
+evidence_join_rows(struct evidence *ev, struct err *err)
+{
+	int rc = check_rows(ev, err);
+
+	if (rc == 0)
+		rc = index_epochs(ev, err);
+	if (rc == 0)
+		rc = index_seen(ev, err);
+	if (rc == 0)
+		rc = index_hops(ev, err);
+	if (rc == 0)
+		rc = index_feeds(ev, err);
+	return rc;
+}

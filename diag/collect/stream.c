@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/collect/stream.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES (256u << 10)
+
+static int take_header(struct stream *stream, struct err *err);
+static int take_record(struct stream *stream, struct err *err);
+static int wanted_bytes(const struct stream *stream, uint32_t *want_bytes, struct err *err);
+
+void
+stream_init(struct stream *stream, struct evidence *ev)
+{
+	*stream = (struct stream){ .ev = ev };
+}
+
+int
+stream_feed(struct stream *stream, const void *data, size_t size_bytes, struct err *err)
+{
+	const uint8_t *p = data;
+
+	while (size_bytes > 0) {
+		uint32_t want;
+		int rc = wanted_bytes(stream, &want, err);
+
+		if (rc != 0)
+			return rc;
+		uint32_t take = want - stream->held_bytes;
+
+		if (take > size_bytes)
+			take = (uint32_t)size_bytes;
+		memcpy(stream->held + stream->held_bytes, p, take);
+		stream->held_bytes += take;
+		p += take;
+		size_bytes -= take;
+		if (stream->held_bytes < want)
+			continue;
+		/* With the header of a record complete, its size is known: ask again before taking it. */
+		rc = wanted_bytes(stream, &want, err);
+		if (rc != 0)
+			return rc;
+		if (stream->held_bytes < want)
+			continue;
+		rc = stream->opened ? take_record(stream, err) : take_header(stream, err);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+int
+stream_read_fd(int fd, struct evidence *ev, struct err *err)
+{
+	struct stream stream;
+	uint8_t *buf = malloc(READ_BYTES);
+	int rc = 0;
+
+	if (buf == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %u B of read buffer", READ_BYTES);
+	stream_init(&stream, ev);
+	for (;;) {
+		ssize_t got = read(fd, buf, READ_BYTES);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got == 0 || (got < 0 && errno == ECONNRESET))
+			break;
+		if (got < 0) {
+			rc = err_set(err, -errno, "reading the record stream: %s", strerror(errno));
+			break;
+		}
+		rc = stream_feed(&stream, buf, (size_t)got, err);
+		if (rc != 0)
+			break;
+	}
+	free(buf);
+	return rc != 0 ? rc : evidence_finish(ev, err);
+}
+
+/* How many bytes must be held before something can be decided. */
+static int
+wanted_bytes(const struct stream *stream, uint32_t *want_bytes, struct err *err)
+{
+	struct rec_hdr hdr;
+	size_t size;
+
+	if (!stream->opened) {
+		*want_bytes = sizeof(struct rec_stream);
+		return 0;
+	}
+	if (stream->held_bytes < sizeof(hdr)) {
+		*want_bytes = sizeof(hdr);
+		return 0;
+	}
+	memcpy(&hdr, stream->held, sizeof(hdr));
+	size = evidence_record_size(hdr.type);
+	if (size == 0)
+		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": unknown record type %u",
+			       stream->offset_bytes, hdr.type);
+	if (hdr.size != size)
+		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": record type %u says %u B, expected %zu B",
+			       stream->offset_bytes, hdr.type, hdr.size, size);
+	*want_bytes = hdr.size;
+	return 0;
+}
+
+static int
+take_header(struct stream *stream, struct err *err)
+{
+	struct rec_stream hdr;
+
+	memcpy(&hdr, stream->held, sizeof(hdr));
+	if (hdr.magic != REC_MAGIC)
+		return err_set(err, -EPROTO, "not a record stream: magic %#" PRIx64 ", expected %#" PRIx64, hdr.magic,
+			       (uint64_t)REC_MAGIC);
+	if (hdr.version != REC_VERSION)
+		return err_set(err, -EPROTO, "record stream of version %u, this analyzer reads version %u", hdr.version,
+			       REC_VERSION);
+	if (hdr.size != sizeof(hdr))
+		return err_set(err, -EPROTO, "record stream with a header of %u B, expected %zu B", hdr.size,
+			       sizeof(hdr));
+	stream->opened = true;
+	stream->offset_bytes = sizeof(hdr);
+	stream->held_bytes = 0;
+	return 0;
+}
+
+static int
+take_record(struct stream *stream, struct err *err)
+{
+	int rc = evidence_add(stream->ev, (const struct rec_hdr *)stream->held, err);
+
+	if (rc != 0)
+		return rc;
+	stream->offset_bytes += stream->held_bytes;
+	stream->held_bytes = 0;
+	return 0;
+}
