@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/hash.h"
 #include "common/units.h"
@@ -46,10 +47,11 @@ struct fabric *
 fabric_create(const struct fabric_config *config, struct err *err)
 {
 	const struct topo *topo = config->topo;
-	struct fabric *fabric = calloc(1, sizeof(*fabric));
+	struct fabric *fabric = aligned_alloc(_Alignof(struct fabric), sizeof(*fabric));
 
 	if (fabric == NULL)
 		goto no_memory;
+	memset(fabric, 0, sizeof(*fabric));
 	fabric->config = *config;
 	fabric->window_ps = TIME_NEVER;
 	for (uint32_t i = 0; i < topo->nports; i++)

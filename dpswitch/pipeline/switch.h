@@ -23,7 +23,9 @@
 #include "dpswitch/telemetry/meet.h"
 #include "topo/route.h"
 
-int route_pinned_egress(const struct route_pins*,uint32_t,uint32_t,bool);struct route_pins;
+struct route_pins;
+int route_pinned_egress(const struct route_pins *pins, uint32_t node, uint32_t flow, bool reverse);
+
 
 #define SWITCH_CLASSES 8
 #define SWITCH_EGRESS_NONE 0xff /* route cache: not decided yet */
