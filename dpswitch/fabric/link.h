@@ -2,9 +2,9 @@
 /* One direction of a cable: frames in flight from one node to another, in order of arrival. */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "common/pkt.h"
 #include "common/prng.h"
@@ -36,9 +36,10 @@ struct link {
 	uint32_t lane_cap, pause_cap;
 	double loss;            /* faults: probability that a frame is lost */
 	double corruption;      /* faults: probability that a frame's ICRC breaks */
-	bool down;              /* faults: nothing crosses */
+	bool down;              /* faults: nothing crosses; set with link_set_down() */
 	/* sender */
 	struct link_lane lane[2];
+	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
 	/* receiver */
 	struct pkt *ready;
 	struct pause_frame *ready_pauses;
@@ -46,7 +47,6 @@ struct link {
 	uint32_t pauses_head, pauses_tail, pauses_cap;
 	struct prng prng;
 	uint64_t injected_packets, injected_bytes; /* lost by fault */
-	uint64_t down_packets, down_bytes;         /* arrived while the link was down */
 	uint64_t corrupted_packets;
 };
 
@@ -55,8 +55,15 @@ static inline void
 link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done_ps)
 {
 	struct link_lane *lane = &link->lane[parity];
-	struct pkt *slot = &lane->pkts[lane->npkts++];
+	struct pkt *slot;
 
+	if (__builtin_expect(link->down, 0)) {
+		link->down_packets++;
+		link->down_bytes += p->wire_bytes;
+		return;
+	}
+	assert(lane->npkts < link->lane_cap);
+	slot = &lane->pkts[lane->npkts++];
 	*slot = *p;
 	slot->time_ps = done_ps + link->delay_ps;
 }
@@ -70,16 +77,34 @@ void link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool
  */
 void link_receive(struct link *link, uint32_t parity);
 
-/* Arrivals before end_ps: *pkts points at the first; they stay valid until link_consume(). @return how many */
-uint32_t link_arrivals(const struct link *link, uint64_t end_ps, const struct pkt **pkts);
+/* Arrivals before end_ps: *pkts points at the first, the receiver's to change. @return how many */
+uint32_t link_arrivals(struct link *link, uint64_t end_ps, struct pkt **pkts);
 uint32_t link_pauses(const struct link *link, uint64_t end_ps, const struct pause_frame **pauses);
-/* Drops the first npkts and npauses from the ready queues. */
+/* Drops the first npkts and npauses from the ready queues; pointers to them die at the next link_receive(). */
 void link_consume(struct link *link, uint32_t npkts, uint32_t npauses);
 
-/* When the first thing still in flight arrives (received or not), TIME_NEVER if nothing is. Between windows only. */
-uint64_t link_next_ps(const struct link *link);
+/* Cuts or mends the cable, between windows. What is in flight when it is cut is lost and counted. */
+void link_set_down(struct link *link, bool down);
+/* Frames and bytes in flight, for the conservation check. Between windows. */
+void link_in_flight(const struct link *link, uint64_t *packets, uint64_t *bytes);
+
+/* When the first frame of the ready queue arrives, TIME_NEVER if it is empty. Receiver only. */
+uint64_t link_ready_ps(const struct link *link);
+/* When the first frame sent in the window of this parity arrives, TIME_NEVER if none was. Sender only. */
+uint64_t link_sent_ps(const struct link *link, uint32_t parity);
+
+struct link_config {
+	uint64_t rate_bps;
+	uint64_t delay_ps;        /* cable + receiver's pipeline; at least window_ps */
+	uint64_t window_ps;
+	uint64_t quantum_ps;      /* see units_serialize_ps() */
+	uint32_t min_frame_bytes; /* the smallest frame that will ever cross: bounds the lanes */
+	uint32_t pause_bytes;     /* a PAUSE frame on the wire */
+	uint64_t seed;
+	uint32_t id;              /* tells the faults' random streams apart */
+	uint32_t rx_port;
+};
 
 /* @return 0 or -ENOMEM */
-int link_init(struct link *link, uint64_t rate_bps, uint64_t delay_ps, uint64_t window_ps, uint32_t min_frame_bytes,
-	      uint64_t quantum_ps, uint64_t seed, uint32_t id);
+int link_init(struct link *link, const struct link_config *config);
 void link_fini(struct link *link);

@@ -20,6 +20,8 @@ struct window {
 };
 
 struct node_ops {
+	/* node->rx and node->tx are set. May be NULL. */
+	void (*attached)(struct node *node);
 	/* Processes one window: takes in arrivals from node->rx, sends on node->tx, reports into node->records. */
 	void (*run)(struct node *node, const struct window *window);
 	/*
@@ -52,7 +54,8 @@ struct node_counters {
 	uint64_t progress;          /* data bytes accepted in order (hosts): the stall detector watches the sum */
 	uint64_t windows, fast_windows; /* switches: windows with work, those that proved no PFC crossing */
 	uint64_t order_errors;      /* per-flow order violated */
-	uint64_t pause_errors;      /* PAUSE/RESUME did not alternate */
+	uint64_t pause_errors;      /* PAUSE/RESUME of our own accounting did not alternate */
+	uint64_t row_errors;        /* an epoch whose flow rows did not sum to its port row */
 };
 
 struct node {

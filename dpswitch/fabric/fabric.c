@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/fabric/fabric.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/units.h"
+
+static uint64_t
+min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int
+fabric_make_links(struct fabric *fabric, struct err *err)
+{
+	const struct fabric_config *config = &fabric->config;
+	const struct topo *topo = config->topo;
+
+	for (uint32_t i = 0; i < topo->nports; i++) {
+		const struct topo_port *port = &topo->ports[i];
+		struct link_config link = {
+			.rate_bps = port->rate_bps,
+			.delay_ps = port->delay_ps + config->pipeline_ps,
+			.window_ps = fabric->window_ps,
+			.quantum_ps = config->quantum_ps,
+			.min_frame_bytes = config->min_frame_bytes,
+			.pause_bytes = config->pause_bytes,
+			.seed = config->seed,
+			.id = i,
+			.rx_port = port->peer_port,
+		};
+
+		if (link_init(&fabric->links[i], &link) < 0)
+			return err_set(err, -ENOMEM, "out of memory for %u links", topo->nports);
+		fabric->link_ptrs[i] = &fabric->links[i];
+		/* second half: by receiver */
+		fabric->link_ptrs[topo->nports + port->peer_port] = &fabric->links[i];
+	}
+	return 0;
+}
+
+struct fabric *
+fabric_create(const struct fabric_config *config, struct err *err)
+{
+	const struct topo *topo = config->topo;
+	struct fabric *fabric = aligned_alloc(_Alignof(struct fabric), sizeof(*fabric));
+
+	if (fabric == NULL)
+		goto no_memory;
+	memset(fabric, 0, sizeof(*fabric));
+	fabric->config = *config;
+	fabric->window_ps = TIME_NEVER;
+	for (uint32_t i = 0; i < topo->nports; i++)
+		fabric->window_ps = min_u64(fabric->window_ps, topo->ports[i].delay_ps + config->pipeline_ps);
+	if (fabric->window_ps == 0 || fabric->window_ps == TIME_NEVER) {
+		err_set(err, -EINVAL, "the shortest link has no delay: give timing.pipeline or a link delay above 0");
+		errno = EINVAL;
+		free(fabric);
+		return NULL;
+	}
+	fabric->nodes = calloc(topo->nnodes, sizeof(*fabric->nodes));
+	fabric->links = calloc(topo->nports, sizeof(*fabric->links));
+	fabric->link_ptrs = calloc(2 * (size_t)topo->nports, sizeof(*fabric->link_ptrs));
+	if (fabric->nodes == NULL || fabric->links == NULL || fabric->link_ptrs == NULL)
+		goto no_memory;
+	if (fabric_make_links(fabric, err) < 0)
+		goto no_memory;
+	return fabric;
+no_memory:
+	err_set(err, -ENOMEM, "out of memory for the fabric");
+	fabric_destroy(fabric);
+	errno = ENOMEM;
+	return NULL;
+}
+
+void
+fabric_destroy(struct fabric *fabric)
+{
+	if (fabric == NULL)
+		return;
+	for (uint32_t i = 0; fabric->links != NULL && i < fabric->config.topo->nports; i++)
+		link_fini(&fabric->links[i]);
+	for (uint32_t i = 0; i < FABRIC_MAX_LCORES; i++)
+		free(fabric->lcores[i].nodes);
+	free(fabric->link_ptrs);
+	free(fabric->links);
+	free(fabric->nodes);
+	free(fabric);
+}
+
+void
+fabric_attach(struct fabric *fabric, struct node *node)
+{
+	const struct topo *topo = fabric->config.topo;
+	uint32_t first = topo->nodes[node->id].first_port;
+
+	node->tx = fabric->link_ptrs + first;
+	node->rx = fabric->link_ptrs + topo->nports + first;
+	fabric->nodes[node->id] = node;
+	if (node->ops->attached != NULL)
+		node->ops->attached(node);
+}
+
+/* A group is a switch with the hosts whose first port leads to it; hosts cost about twice a switch port. */
+static uint32_t
+group_of(const struct topo *topo, uint32_t node)
+{
+	return topo->nodes[node].kind == TOPO_HOST ? topo_port_of(topo, node, 0)->peer : node;
+}
+
+int
+fabric_partition(struct fabric *fabric, struct err *err)
+{
+	const struct topo *topo = fabric->config.topo;
+	uint32_t lcores = fabric->config.lcores;
+	uint64_t load[FABRIC_MAX_LCORES] = { 0 };
+	uint64_t *weight = calloc(topo->nnodes, sizeof(*weight));
+	uint32_t *owner = calloc(topo->nnodes, sizeof(*owner));
+
+	if (lcores == 0 || lcores > FABRIC_MAX_LCORES || weight == NULL || owner == NULL) {
+		free(weight);
+		free(owner);
+		return err_set(err, -EINVAL, "cannot divide %u nodes over %u lcores (1..%u)", topo->nnodes, lcores,
+			       FABRIC_MAX_LCORES);
+	}
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		weight[group_of(topo, i)] += topo->nodes[i].nports * (topo->nodes[i].kind == TOPO_HOST ? 2 : 1);
+	/* Heaviest group first to the lightest lcore; equal weights by node id. */
+	for (;;) {
+		uint32_t heaviest = 0, lightest = 0;
+
+		for (uint32_t i = 1; i < topo->nnodes; i++)
+			if (weight[i] > weight[heaviest])
+				heaviest = i;
+		if (weight[heaviest] == 0)
+			break;
+		for (uint32_t i = 1; i < lcores; i++)
+			if (load[i] < load[lightest])
+				lightest = i;
+		load[lightest] += weight[heaviest];
+		weight[heaviest] = 0;
+		owner[heaviest] = lightest;
+	}
+	for (uint32_t l = 0; l < lcores; l++) {
+		struct fabric_lcore *lcore = &fabric->lcores[l];
+
+		lcore->nodes = calloc(topo->nnodes, sizeof(*lcore->nodes));
+		for (uint32_t i = 0; lcore->nodes != NULL && i < topo->nnodes; i++)
+			if (owner[group_of(topo, i)] == l)
+				lcore->nodes[lcore->nnodes++] = i;
+	}
+	free(weight);
+	free(owner);
+	barrier_init(&fabric->barrier, lcores);
+	return 0;
+}
+
+/* The earliest time at which one of this lcore's nodes has something to do; exact only when past the window. */
+static uint64_t
+lcore_next_ps(const struct fabric *fabric, const struct fabric_lcore *lcore)
+{
+	const struct window *window = &fabric->window;
+	uint64_t next_ps = TIME_NEVER;
+
+	for (uint32_t i = 0; i < lcore->nnodes; i++) {
+		const struct node *node = fabric->nodes[lcore->nodes[i]];
+
+		next_ps = min_u64(next_ps, node->ops->next_ps(node));
+		for (uint32_t p = 0; p < node->nports; p++) {
+			next_ps = min_u64(next_ps, link_ready_ps(node->rx[p]));
+			next_ps = min_u64(next_ps, link_sent_ps(node->tx[p], window->parity));
+		}
+		if (next_ps < window->end_ps + fabric->window_ps)
+			break;
+	}
+	return next_ps;
+}
+
+static void
+fabric_end(struct fabric *fabric, enum rec_end_reason reason, uint32_t node)
+{
+	fabric->stop = true;
+	fabric->end_reason = reason;
+	fabric->end_node = node;
+}
+
+/* Looks whether the run is over: an error, completion, no progress. */
+static void
+fabric_judge(struct fabric *fabric, uint64_t now_ps)
+{
+	const struct topo *topo = fabric->config.topo;
+	uint64_t progress = 0;
+	bool running = false;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		const struct node *node = fabric->nodes[i];
+
+		progress += node->count.progress;
+		running |= node->status == NODE_RUNNING;
+		if (node->status == NODE_QP_ERROR)
+			fabric_end(fabric, REC_END_QP_ERROR, i);
+		else if (node->status == NODE_NO_BUFFER)
+			fabric_end(fabric, REC_END_INVARIANT, i);
+		if (fabric->stop)
+			return;
+	}
+	if (!running) {
+		fabric_end(fabric, REC_END_COMPLETE, REC_NONE);
+	} else if (progress != fabric->progress) {
+		fabric->progress = progress;
+		fabric->progress_ps = now_ps;
+	} else if (now_ps - fabric->progress_ps >= fabric->config.stall_ps) {
+		fabric_end(fabric, REC_END_STALL, REC_NONE);
+	}
+}
+
+/* Opens the window that starts at start_ps; it is cut at epochs, changes and the end of time. */
+static void
+fabric_open_window(struct fabric *fabric, uint64_t start_ps)
+{
+	const struct fabric_config *config = &fabric->config;
+	struct window *window = &fabric->window;
+	uint64_t epoch_end_ps = (start_ps / config->epoch_ps + 1) * config->epoch_ps;
+
+	if (fabric->hooks.change != NULL && start_ps >= fabric->change_ps) {
+		fabric->hooks.change(fabric->hooks.ctx, start_ps);
+		fabric->change_ps = fabric->hooks.next_change_ps(fabric->hooks.ctx, start_ps + 1);
+	}
+	window->start_ps = start_ps;
+	window->end_ps = min_u64(min_u64(start_ps + fabric->window_ps, epoch_end_ps),
+				 min_u64(fabric->change_ps, config->limit_ps));
+	if (fabric->hooks.pace != NULL)
+		fabric->hooks.pace(fabric->hooks.ctx, start_ps);
+}
+
+/* Between windows, on the first lcore. */
+static void
+fabric_turn(struct fabric *fabric)
+{
+	struct window *window = &fabric->window;
+	uint64_t next_ps = TIME_NEVER, now_ps = window->end_ps;
+	bool idle;
+
+	for (uint32_t l = 0; l < fabric->config.lcores; l++)
+		next_ps = min_u64(next_ps, fabric->lcores[l].next_ps);
+	idle = next_ps >= now_ps + fabric->window_ps;
+	window->index++;
+	window->parity = window->index & 1;
+	if (idle || window->index % FABRIC_HOUSEKEEPING == 0) {
+		if (fabric->hooks.collect != NULL)
+			fabric->hooks.collect(fabric->hooks.ctx, now_ps);
+		fabric_judge(fabric, now_ps);
+		if (!fabric->stop && fabric->hooks.interrupted != NULL && fabric->hooks.interrupted(fabric->hooks.ctx))
+			fabric_end(fabric, REC_END_INTERRUPT, REC_NONE);
+	}
+	if (!fabric->stop && now_ps >= fabric->config.limit_ps)
+		fabric_end(fabric, REC_END_LIMIT, REC_NONE);
+	if (fabric->stop) {
+		if (fabric->hooks.collect != NULL)
+			fabric->hooks.collect(fabric->hooks.ctx, now_ps);
+		return;
+	}
+	if (idle) {
+		/* Nothing happens before next_ps: jump, but never over a change, an epoch's end or a stall. */
+		uint64_t epoch_ps = (now_ps / fabric->config.epoch_ps + 1) * fabric->config.epoch_ps;
+		uint64_t stall_ps = fabric->progress_ps + fabric->config.stall_ps;
+
+		next_ps = min_u64(min_u64(next_ps, epoch_ps), min_u64(fabric->change_ps, fabric->config.limit_ps));
+		if (stall_ps > now_ps)
+			next_ps = min_u64(next_ps, stall_ps);
+		now_ps = next_ps > now_ps ? next_ps : now_ps;
+		if (now_ps >= fabric->config.limit_ps)
+			now_ps = fabric->config.limit_ps - 1;
+	}
+	fabric_open_window(fabric, now_ps);
+}
+
+void
+fabric_run(struct fabric *fabric, uint32_t lcore_id)
+{
+	struct fabric_lcore *lcore = &fabric->lcores[lcore_id];
+
+	if (lcore_id == 0) {
+		fabric->change_ps = TIME_NEVER;
+		if (fabric->hooks.next_change_ps != NULL)
+			fabric->change_ps = fabric->hooks.next_change_ps(fabric->hooks.ctx, 0);
+		fabric_open_window(fabric, 0);
+	}
+	barrier_wait(&fabric->barrier);
+	while (!fabric->stop) {
+		for (uint32_t i = 0; i < lcore->nnodes; i++) {
+			struct node *node = fabric->nodes[lcore->nodes[i]];
+
+			node->ops->run(node, &fabric->window);
+		}
+		lcore->next_ps = lcore_next_ps(fabric, lcore);
+		barrier_wait(&fabric->barrier);
+		if (lcore_id == 0)
+			fabric_turn(fabric);
+		barrier_wait(&fabric->barrier);
+	}
+}
+
+uint64_t
+fabric_digest(const struct fabric *fabric)
+{
+	uint64_t digest = DIGEST_INIT;
+
+	for (uint32_t i = 0; i < fabric->config.topo->nnodes; i++) {
+		digest = digest_u64(digest, fabric->nodes[i]->digest);
+		digest = digest_u64(digest, fabric->nodes[i]->records.digest);
+	}
+	return digest;
+}
+
+void
+fabric_sum(const struct fabric *fabric, struct fabric_totals *totals)
+{
+	*totals = (struct fabric_totals){ .windows = fabric->window.index };
+	for (uint32_t i = 0; i < fabric->config.topo->nnodes; i++) {
+		const struct node_counters *count = &fabric->nodes[i]->count;
+
+		totals->hops += count->rx_packets;
+		totals->switch_windows += count->windows;
+		totals->fast_windows += count->fast_windows;
+	}
+	for (uint32_t i = 0; i < fabric->config.topo->nports; i++) {
+		const struct link *link = &fabric->links[i];
+
+		link_in_flight(link, &totals->in_flight_packets, &totals->in_flight_bytes);
+		totals->lost_packets += link->injected_packets + link->down_packets;
+		totals->lost_bytes += link->injected_bytes + link->down_bytes;
+	}
+}

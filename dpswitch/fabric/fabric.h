@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The window engine: advances every node through [T, T+W), W = the smallest delay of any link. Nothing sent inside a
+ * window can arrive inside it, so nodes are independent within it and lcores meet once a window.
+ * Free of <rte_*>: dpswitch/lcore runs it on EAL lcores, tests run it in a plain thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/wire/record.h"
+#include "dpswitch/fabric/barrier.h"
+#include "dpswitch/fabric/node.h"
+
+#define FABRIC_MAX_LCORES 64
+/* Records are collected and the end of the run is looked for once in so many windows. */
+#define FABRIC_HOUSEKEEPING 16
+
+/*
+ * What happens between windows, on the first lcore while the others wait. Every member may be NULL.
+ * In virtual time nobody paces; a real-time clock paces, and external ports are polled from there.
+ */
+struct fabric_hooks {
+	void *ctx;
+	void (*pace)(void *ctx, uint64_t start_ps);             /* returns when the window may start */
+	uint64_t (*next_change_ps)(void *ctx, uint64_t now_ps); /* faults: the next change at or after now */
+	void (*change)(void *ctx, uint64_t now_ps);             /* faults: apply what is due at now */
+	void (*collect)(void *ctx, uint64_t now_ps);            /* records of the windows before now */
+	bool (*interrupted)(void *ctx);
+};
+
+struct fabric_config {
+	const struct topo *topo;
+	uint64_t pipeline_ps;     /* latency of a receiver, added to every cable */
+	uint64_t quantum_ps;      /* 0: exact */
+	uint64_t epoch_ps;        /* telemetry: windows are cut at its multiples, so that epochs change between them */
+	uint64_t limit_ps;        /* end of virtual time */
+	uint64_t stall_ps;        /* without progress for so long, the run ends */
+	uint64_t seed;
+	uint32_t min_frame_bytes; /* smallest frame of the run on the wire */
+	uint32_t pause_bytes;     /* a PAUSE frame on the wire */
+	uint32_t lcores;
+};
+
+struct fabric_lcore {
+	_Alignas(CACHE_LINE) uint32_t *nodes; /* ids, ascending */
+	uint32_t nnodes;
+	uint64_t next_ps; /* written by this lcore before the barrier, read by the first after it */
+};
+
+struct fabric {
+	struct fabric_config config;
+	struct fabric_hooks hooks;
+	struct node **nodes; /* [topo->nnodes], set by fabric_attach() */
+	struct link *links;  /* [topo->nports]: the direction that leaves that global port */
+	struct link **link_ptrs;
+	uint64_t window_ps;
+	struct fabric_lcore lcores[FABRIC_MAX_LCORES];
+	struct barrier barrier;
+	/* written by the first lcore between barriers, read by all within a window */
+	struct window window;
+	bool stop;
+	/* the first lcore's own */
+	uint64_t change_ps; /* when the next change is due */
+	uint64_t progress, progress_ps;
+	enum rec_end_reason end_reason;
+	uint32_t end_node;
+};
+
+/*
+ * Makes the links of a topology. Nodes are attached afterwards, one for every topology node.
+ * @return NULL with err set: -EINVAL (a link without delay: W would be 0), -ENOMEM
+ */
+struct fabric *fabric_create(const struct fabric_config *config, struct err *err);
+void fabric_destroy(struct fabric *fabric);
+
+/* Connects a node's rx and tx to its links. The node stays the caller's. */
+void fabric_attach(struct fabric *fabric, struct node *node);
+
+/* Divides the nodes over the lcores: a switch with the hosts below it goes to one. Call after attaching all nodes. */
+int fabric_partition(struct fabric *fabric, struct err *err);
+
+/* The loop of one lcore; returns when the run has ended. Every lcore of the configuration must call it. */
+void fabric_run(struct fabric *fabric, uint32_t lcore);
+
+/* Sum of a run's counters and digests, in node order. After fabric_run(). */
+uint64_t fabric_digest(const struct fabric *fabric);
+
+struct fabric_totals {
+	uint64_t hops;           /* packets that arrived at a node */
+	uint64_t in_flight_packets, in_flight_bytes;
+	uint64_t lost_packets, lost_bytes; /* on links: injected or down */
+	uint64_t windows, switch_windows, fast_windows;
+};
+void fabric_sum(const struct fabric *fabric, struct fabric_totals *totals);

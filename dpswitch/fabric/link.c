@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/fabric/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+
+void
+link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool xoff, uint64_t done_ps)
+{
+	struct link_lane *lane = &link->lane[parity];
+
+	if (link->down)
+		return;
+	assert(lane->npauses < link->pause_cap);
+	lane->pauses[lane->npauses++] = (struct pause_frame){
+		.time_ps = done_ps + link->delay_ps,
+		.prio_mask = prio_mask,
+		.xoff = xoff,
+	};
+}
+
+/* Makes room at the tail of the ready queue: what is left moves to the front, where the cache is warm. */
+static void
+link_compact(struct link *link)
+{
+	uint32_t left = link->ready_tail - link->ready_head;
+	uint32_t pauses = link->pauses_tail - link->pauses_head;
+
+	if (link->ready_head != 0 && (left <= 16 || link->ready_tail + link->lane_cap > link->ready_cap)) {
+		memmove(link->ready, link->ready + link->ready_head, left * sizeof(*link->ready));
+		link->ready_head = 0;
+		link->ready_tail = left;
+	}
+	if (link->pauses_head != 0) {
+		memmove(link->ready_pauses, link->ready_pauses + link->pauses_head,
+			pauses * sizeof(*link->ready_pauses));
+		link->pauses_head = 0;
+		link->pauses_tail = pauses;
+	}
+}
+
+static void
+link_receive_faulty(struct link *link, const struct link_lane *lane)
+{
+	for (uint32_t i = 0; i < lane->npkts; i++) {
+		struct pkt *p = &link->ready[link->ready_tail];
+
+		if (link->loss > 0 && prng_unit(&link->prng) < link->loss) {
+			link->injected_packets++;
+			link->injected_bytes += lane->pkts[i].wire_bytes;
+			continue;
+		}
+		*p = lane->pkts[i];
+		if (link->corruption > 0 && prng_unit(&link->prng) < link->corruption) {
+			p->flags |= PKT_CORRUPT;
+			link->corrupted_packets++;
+		}
+		link->ready_tail++;
+	}
+}
+
+void
+link_receive(struct link *link, uint32_t parity)
+{
+	struct link_lane *lane = &link->lane[parity ^ 1];
+
+	if (lane->npkts == 0 && lane->npauses == 0)
+		return;
+	link_compact(link);
+	assert(link->ready_tail + lane->npkts <= link->ready_cap);
+	assert(link->pauses_tail + lane->npauses <= link->pauses_cap);
+	if (__builtin_expect(link->loss > 0 || link->corruption > 0, 0)) {
+		link_receive_faulty(link, lane);
+	} else {
+		memcpy(link->ready + link->ready_tail, lane->pkts, lane->npkts * sizeof(*lane->pkts));
+		link->ready_tail += lane->npkts;
+	}
+	for (uint32_t i = 0; i < lane->npauses; i++)
+		link->ready_pauses[link->pauses_tail++] = lane->pauses[i];
+	lane->npkts = 0;
+	lane->npauses = 0;
+}
+
+uint32_t
+link_arrivals(struct link *link, uint64_t end_ps, struct pkt **pkts)
+{
+	uint32_t lo = link->ready_head, hi = link->ready_tail;
+
+	*pkts = link->ready + lo;
+	if (lo == hi || link->ready[hi - 1].time_ps < end_ps)
+		return hi - lo;
+	/* The usual leftover is a frame or two: look from the end. */
+	while (hi > lo && link->ready[hi - 1].time_ps >= end_ps) {
+		if (hi - lo > 64 && link->ready[hi - 64].time_ps >= end_ps)
+			hi -= 63;
+		hi--;
+	}
+	return hi - lo;
+}
+
+uint32_t
+link_pauses(const struct link *link, uint64_t end_ps, const struct pause_frame **pauses)
+{
+	uint32_t n = 0, left = link->pauses_tail - link->pauses_head;
+
+	*pauses = link->ready_pauses + link->pauses_head;
+	while (n < left && (*pauses)[n].time_ps < end_ps)
+		n++;
+	return n;
+}
+
+void
+link_consume(struct link *link, uint32_t npkts, uint32_t npauses)
+{
+	link->ready_head += npkts;
+	link->pauses_head += npauses;
+	if (link->ready_head == link->ready_tail)
+		link->ready_head = link->ready_tail = 0;
+}
+
+void
+link_in_flight(const struct link *link, uint64_t *packets, uint64_t *bytes)
+{
+	for (uint32_t i = link->ready_head; i < link->ready_tail; i++, (*packets)++)
+		*bytes += link->ready[i].wire_bytes;
+	for (uint32_t lane = 0; lane < 2; lane++)
+		for (uint32_t i = 0; i < link->lane[lane].npkts; i++, (*packets)++)
+			*bytes += link->lane[lane].pkts[i].wire_bytes;
+}
+
+void
+link_set_down(struct link *link, bool down)
+{
+	link->down = down;
+	if (!down)
+		return;
+	link_in_flight(link, &link->down_packets, &link->down_bytes);
+	link->ready_head = link->ready_tail = 0;
+	link->pauses_head = link->pauses_tail = 0;
+	for (uint32_t lane = 0; lane < 2; lane++)
+		link->lane[lane].npkts = link->lane[lane].npauses = 0;
+}
+
+uint64_t
+link_ready_ps(const struct link *link)
+{
+	uint64_t pkt = link->ready_head < link->ready_tail ? link->ready[link->ready_head].time_ps : TIME_NEVER;
+	uint64_t pause =
+		link->pauses_head < link->pauses_tail ? link->ready_pauses[link->pauses_head].time_ps : TIME_NEVER;
+
+	return pkt < pause ? pkt : pause;
+}
+
+uint64_t
+link_sent_ps(const struct link *link, uint32_t parity)
+{
+	const struct link_lane *lane = &link->lane[parity];
+	uint64_t pkt = lane->npkts != 0 ? lane->pkts[0].time_ps : TIME_NEVER;
+	uint64_t pause = lane->npauses != 0 ? lane->pauses[0].time_ps : TIME_NEVER;
+
+	return pkt < pause ? pkt : pause;
+}
+
+int
+link_init(struct link *link, const struct link_config *config)
+{
+	uint64_t frame_ps = units_serialize_ps(config->min_frame_bytes, config->rate_bps, config->quantum_ps);
+	uint64_t pause_ps = units_serialize_ps(config->pause_bytes, config->rate_bps, config->quantum_ps);
+
+	memset(link, 0, sizeof(*link));
+	link->rate_bps = config->rate_bps;
+	link->delay_ps = config->delay_ps;
+	link->rx_port = config->rx_port;
+	link->pause_ps = pause_ps != 0 ? pause_ps : 1;
+	frame_ps = frame_ps != 0 ? frame_ps : 1;
+	/* Frames that start in one window, plus the one that was under way; pauses that fall due in it. */
+	link->lane_cap = (uint32_t)(config->window_ps / frame_ps) + 2;
+	link->pause_cap = (uint32_t)(config->window_ps / link->pause_ps) + 8;
+	/* What the cable holds, twice so that compaction is rare on long cables. */
+	link->ready_cap = ((uint32_t)(config->delay_ps / frame_ps) + 2) * 2 + 2 * link->lane_cap;
+	link->pauses_cap = (uint32_t)(config->delay_ps / link->pause_ps) + 2 + 2 * link->pause_cap;
+	link->ready = malloc(link->ready_cap * sizeof(*link->ready));
+	link->ready_pauses = malloc(link->pauses_cap * sizeof(*link->ready_pauses));
+	for (uint32_t lane = 0; lane < 2; lane++) {
+		link->lane[lane].pkts = malloc(link->lane_cap * sizeof(struct pkt));
+		link->lane[lane].pauses = malloc(link->pause_cap * sizeof(struct pause_frame));
+		if (link->lane[lane].pkts == NULL || link->lane[lane].pauses == NULL)
+			goto fail;
+	}
+	if (link->ready == NULL || link->ready_pauses == NULL)
+		goto fail;
+	prng_init(&link->prng, config->seed, 0x6c696e6bULL << 32 | config->id);
+	return 0;
+fail:
+	link_fini(link);
+	return -ENOMEM;
+}
+
+void
+link_fini(struct link *link)
+{
+	for (uint32_t lane = 0; lane < 2; lane++) {
+		free(link->lane[lane].pkts);
+		free(link->lane[lane].pauses);
+	}
+	free(link->ready);
+	free(link->ready_pauses);
+	memset(link, 0, sizeof(*link));
+}

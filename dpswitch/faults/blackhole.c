@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A switch that silently loses everything for one host. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "dpswitch/faults/fault.h"
+
+struct blackhole {
+	struct fault_common common;
+	const char *sw, *dst;
+	uint32_t sw_id, dst_id;
+};
+
+#define S struct blackhole
+static const struct cfg_field fields[] = {
+	FAULT_COMMON_FIELDS,
+	{ "switch", CFG_STRING, offsetof(S, sw), NULL, 0, 0, NULL, "Switch that loses the packets" },
+	{ "dst", CFG_STRING, offsetof(S, dst), NULL, 0, 0, NULL, "Host whose packets vanish" },
+};
+
+static const struct cfg_table table = {
+	.path = "faults",
+	.doc = "kind = \"blackhole\": a switch loses everything for one host and says nothing.",
+	.list = true,
+	.size = sizeof(S),
+	.fields = fields,
+	.nfields = sizeof(fields) / sizeof(fields[0]),
+};
+#undef S
+
+static int
+resolve(void *params, const struct topo *topo, struct err *err)
+{
+	struct blackhole *fault = params;
+
+	fault->sw_id = fault_find_node(topo, &fault->common.where, "blackhole", "switch", fault->sw, TOPO_SWITCH, err);
+	fault->dst_id = fault_find_node(topo, &fault->common.where, "blackhole", "dst", fault->dst, TOPO_HOST, err);
+	return fault->sw_id != TOPO_NONE && fault->dst_id != TOPO_NONE ? 0 : -EINVAL;
+}
+
+static void
+set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	const struct blackhole *fault = params;
+
+	(void)now_ps;
+	switch_set_blackhole(env->switches[fault->sw_id], fault->dst_id, on);
+}
+
+static void
+target(const void *params, const struct topo *topo, char *buf)
+{
+	snprintf(buf, 64, "%s", topo->nodes[((const struct blackhole *)params)->sw_id].name);
+}
+
+const struct fault_ops fault_blackhole = { "blackhole", &table, resolve, set, target };

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/faults/fault.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+
+const struct fault_ops *const fault_registry[] = {
+	&fault_pfc_storm, &fault_loss, &fault_corruption, &fault_link_down, &fault_misroute, &fault_blackhole, NULL,
+};
+
+static int
+check_times(const struct fault *fault, struct err *err)
+{
+	const struct fault_common *common = fault->params;
+
+	if (common->period_ps != 0 && (common->duration_ps == 0 || common->duration_ps >= common->period_ps))
+		return err_set(err, -EINVAL,
+			       "%s:%d: faults: %s: a period needs a duration above 0 and below it, so that the fault ends "
+			       "before it begins again",
+			       common->where.file, common->where.line, fault->ops->kind);
+	return 0;
+}
+
+static int
+load_kind(struct fault_list *list, const struct fault_ops *ops, const struct cfg *cfg, const struct topo *topo,
+	  struct err *err)
+{
+	void *block = NULL;
+	size_t count = 0;
+	struct fault *grown;
+	int ret = cfg_bind_list(cfg, ops->table, ops->kind, &block, &count, err);
+
+	if (ret < 0)
+		return ret;
+	list->blocks[list->nblocks++] = block;
+	if (count == 0)
+		return 0;
+	grown = realloc(list->faults, (list->count + count) * sizeof(*grown));
+	if (grown == NULL)
+		return err_set(err, -ENOMEM, "out of memory for faults");
+	list->faults = grown;
+	for (size_t i = 0; i < count; i++) {
+		struct fault *fault = &list->faults[list->count++];
+
+		*fault = (struct fault){ .ops = ops, .params = (char *)block + i * ops->table->size };
+		ret = check_times(fault, err);
+		if (ret == 0)
+			ret = ops->resolve(fault->params, topo, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int
+faults_load(struct fault_list *list, const struct cfg *cfg, const struct topo *topo, struct err *err)
+{
+	uint32_t kinds = sizeof(fault_registry) / sizeof(fault_registry[0]);
+
+	memset(list, 0, sizeof(*list));
+	list->blocks = calloc(kinds, sizeof(*list->blocks));
+	if (list->blocks == NULL)
+		return err_set(err, -ENOMEM, "out of memory for faults");
+	for (uint32_t i = 0; fault_registry[i] != NULL; i++) {
+		int ret = load_kind(list, fault_registry[i], cfg, topo, err);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+void
+faults_fini(struct fault_list *list)
+{
+	for (uint32_t i = 0; i < list->nblocks; i++)
+		free(list->blocks[i]);
+	free(list->blocks);
+	free(list->faults);
+	memset(list, 0, sizeof(*list));
+}
+
+/* Is the fault active at now_ps? */
+static bool
+is_due(const struct fault_common *common, uint64_t now_ps)
+{
+	uint64_t since;
+
+	if (now_ps < common->start_ps)
+		return false;
+	since = now_ps - common->start_ps;
+	if (common->period_ps != 0)
+		since %= common->period_ps;
+	return common->duration_ps == 0 || since < common->duration_ps;
+}
+
+/* Its next change at or after now_ps. */
+static uint64_t
+next_change(const struct fault_common *common, uint64_t now_ps)
+{
+	uint64_t begin = common->start_ps;
+
+	if (common->period_ps != 0 && now_ps > common->start_ps + common->duration_ps)
+		begin += (now_ps - common->start_ps - common->duration_ps + common->period_ps - 1) /
+			 common->period_ps * common->period_ps;
+	if (now_ps <= begin)
+		return begin;
+	if (common->duration_ps != 0 && now_ps <= begin + common->duration_ps)
+		return begin + common->duration_ps;
+	return TIME_NEVER;
+}
+
+uint64_t
+faults_next_ps(const struct fault_list *list, uint64_t now_ps)
+{
+	uint64_t next_ps = TIME_NEVER;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		uint64_t change_ps = next_change(list->faults[i].params, now_ps);
+
+		next_ps = change_ps < next_ps ? change_ps : next_ps;
+	}
+	return next_ps;
+}
+
+void
+faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		struct fault *fault = &list->faults[i];
+		bool due = is_due(fault->params, now_ps);
+
+		if (due == fault->on)
+			continue;
+		fault->on = due;
+		fault->ops->set(fault->params, env, due, now_ps);
+	}
+}
+
+uint32_t
+fault_find_port(const struct topo *topo, const struct cfg_where *where, const char *kind, const char *key,
+		const char *text, struct err *err)
+{
+	uint32_t port = topo_find_port(topo, text);
+
+	if (port == TOPO_NONE)
+		err_set(err, -EINVAL, "%s:%d: faults: %s: %s = \"%s\" is no port: write \"node:port\", ports from 1",
+			where->file, where->line, kind, key, text);
+	return port;
+}
+
+uint32_t
+fault_find_node(const struct topo *topo, const struct cfg_where *where, const char *kind, const char *key,
+		const char *text, enum topo_kind wanted, struct err *err)
+{
+	uint32_t node = topo_find(topo, text);
+
+	if (node != TOPO_NONE && topo->nodes[node].kind == wanted)
+		return node;
+	err_set(err, -EINVAL, "%s:%d: faults: %s: %s = \"%s\" is no %s of this topology", where->file, where->line, kind,
+		key, text, wanted == TOPO_HOST ? "host" : "switch");
+	return TOPO_NONE;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Faults injected on demand. A fault is a file with a table of its own (list "faults", kind = NAME), a function that
+ * checks its names, one that switches it on and off, and a line in the registry. When it acts is common to all.
+ */
+#pragma once
+
+#include "dpswitch/fabric/fabric.h"
+#include "dpswitch/pipeline/switch.h"
+
+/* What a fault may touch. */
+struct fault_env {
+	struct fabric *fabric;
+	struct sw **switches; /* [topo->nnodes] NULL for hosts */
+	const struct topo *topo;
+	/* A host's NIC that sends PAUSE: hosts are not this library's, the composition root connects them. */
+	void (*host_storm)(void *ctx, uint32_t node, uint16_t port, uint8_t prio_mask, uint64_t start_ps,
+			   uint64_t interval_ps);
+	void *host_ctx;
+};
+
+/* The first members of every fault's struct. */
+struct fault_common {
+	struct cfg_where where;
+	uint64_t start_ps;
+	uint64_t duration_ps; /* 0: to the end of the run */
+	uint64_t period_ps;   /* 0: once; else again every period */
+};
+
+#define FAULT_COMMON_FIELDS                                                                                            \
+	{ "start", CFG_TIME, offsetof(struct fault_common, start_ps), "0us", 0, 0, NULL, "When it begins" },           \
+	{ "duration", CFG_TIME, offsetof(struct fault_common, duration_ps), "0us", 0, 0, NULL,                         \
+	  "How long it lasts; 0: to the end of the run" },                                                             \
+	{ "period", CFG_TIME, offsetof(struct fault_common, period_ps), "0us", 0, 0, NULL,                             \
+	  "Begins again every period (a flap); 0: once" }
+
+struct fault_ops {
+	const char *kind;
+	const struct cfg_table *table;
+	/* Turns names into ids. @return 0 or -EINVAL with file:line, value and what would be right */
+	int (*resolve)(void *params, const struct topo *topo, struct err *err);
+	/* Between windows, at the exact time. */
+	void (*set)(const void *params, struct fault_env *env, bool on, uint64_t now_ps);
+	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
+	void (*target)(const void *params, const struct topo *topo, char *buf);
+};
+
+extern const struct fault_ops fault_pfc_storm, fault_loss, fault_corruption, fault_link_down, fault_misroute,
+	fault_blackhole;
+
+/* NULL-terminated. */
+extern const struct fault_ops *const fault_registry[];
+
+struct fault {
+	const struct fault_ops *ops;
+	void *params; /* starts with struct fault_common */
+	bool on;
+};
+
+struct fault_list {
+	struct fault *faults; /* [count] */
+	uint32_t count;
+	void **blocks; /* what cfg_bind_list() returned, by kind */
+	uint32_t nblocks;
+};
+
+/* Reads and checks the scenario's faults. @return 0, -EINVAL or -ENOMEM */
+int faults_load(struct fault_list *list, const struct cfg *cfg, const struct topo *topo, struct err *err);
+void faults_fini(struct fault_list *list);
+
+/* When the next fault begins or ends, at or after now_ps; TIME_NEVER if none does. */
+uint64_t faults_next_ps(const struct fault_list *list, uint64_t now_ps);
+/* Switches on and off what is due at now_ps. */
+void faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps);
+
+/* Helpers for the faults: names with file:line errors. @return id, or TOPO_NONE with err set */
+uint32_t fault_find_port(const struct topo *topo, const struct cfg_where *where, const char *kind, const char *key,
+			 const char *text, struct err *err);
+uint32_t fault_find_node(const struct topo *topo, const struct cfg_where *where, const char *kind, const char *key,
+			 const char *text, enum topo_kind wanted, struct err *err);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A cable that is cut, once or again and again (a flap). */
+#include <errno.h>
+
+#include "dpswitch/faults/fault.h"
+
+struct link_down {
+	struct fault_common common;
+	const char *port;
+	uint32_t port_id;
+};
+
+#define S struct link_down
+static const struct cfg_field fields[] = {
+	FAULT_COMMON_FIELDS,
+	{ "port", CFG_STRING, offsetof(S, port), NULL, 0, 0, NULL, "Either end of the cable, \"node:port\"" },
+};
+
+static const struct cfg_table table = {
+	.path = "faults",
+	.doc = "kind = \"link-down\": both directions of a cable are cut; what is in flight is lost, equal-cost routes avoid it. "
+	       "With a period it flaps.",
+	.list = true,
+	.size = sizeof(S),
+	.fields = fields,
+	.nfields = sizeof(fields) / sizeof(fields[0]),
+};
+#undef S
+
+static int
+resolve(void *params, const struct topo *topo, struct err *err)
+{
+	struct link_down *fault = params;
+
+	fault->port_id = fault_find_port(topo, &fault->common.where, "link-down", "port", fault->port, err);
+	return fault->port_id != TOPO_NONE ? 0 : -EINVAL;
+}
+
+static void
+set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	const struct link_down *fault = params;
+	const struct topo_port *ends[2] = { &env->topo->ports[fault->port_id], NULL };
+
+	ends[1] = &env->topo->ports[ends[0]->peer_port];
+	for (uint32_t i = 0; i < 2; i++)
+		link_set_down(&env->fabric->links[ends[i] - env->topo->ports], on);
+	for (uint32_t i = 0; i < 2; i++)
+		if (env->switches[ends[i]->node] != NULL)
+			switch_link_changed(env->switches[ends[i]->node], ends[i]->index, now_ps);
+}
+
+static void
+target(const void *params, const struct topo *topo, char *buf)
+{
+	topo_port_name(topo, ((const struct link_down *)params)->port_id, buf);
+}
+
+const struct fault_ops fault_link_down = { "link-down", &table, resolve, set, target };

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A switch that sends packets for a host the wrong way: two of them make a forwarding loop (paper II-B). */
+#include <errno.h>
+#include <stdio.h>
+
+#include "dpswitch/faults/fault.h"
+
+struct misroute {
+	struct fault_common common;
+	const char *dst, *port;
+	uint32_t dst_id, port_id;
+};
+
+#define S struct misroute
+static const struct cfg_field fields[] = {
+	FAULT_COMMON_FIELDS,
+	{ "dst", CFG_STRING, offsetof(S, dst), NULL, 0, 0, NULL, "Host whose packets go the wrong way" },
+	{ "port", CFG_STRING, offsetof(S, port), NULL, 0, 0, NULL, "Egress port that they take, \"switch:port\"" },
+};
+
+static const struct cfg_table table = {
+	.path = "faults",
+	.doc = "kind = \"misroute\": a switch sends everything for one host out of a given port. Two such faults make a "
+	       "forwarding loop; every hop decrements TTL.",
+	.list = true,
+	.size = sizeof(S),
+	.fields = fields,
+	.nfields = sizeof(fields) / sizeof(fields[0]),
+};
+#undef S
+
+static int
+resolve(void *params, const struct topo *topo, struct err *err)
+{
+	struct misroute *fault = params;
+
+	fault->dst_id = fault_find_node(topo, &fault->common.where, "misroute", "dst", fault->dst, TOPO_HOST, err);
+	fault->port_id = fault_find_port(topo, &fault->common.where, "misroute", "port", fault->port, err);
+	if (fault->dst_id == TOPO_NONE || fault->port_id == TOPO_NONE)
+		return -EINVAL;
+	if (topo->nodes[topo->ports[fault->port_id].node].kind != TOPO_SWITCH)
+		return err_set(err, -EINVAL, "%s:%d: faults: misroute: port = \"%s\" belongs to a host; only switches route",
+			       fault->common.where.file, fault->common.where.line, fault->port);
+	return 0;
+}
+
+static void
+set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	const struct misroute *fault = params;
+	const struct topo_port *port = &env->topo->ports[fault->port_id];
+
+	(void)now_ps;
+	switch_set_override(env->switches[port->node], fault->dst_id, on ? (uint8_t)port->index : SWITCH_EGRESS_NONE);
+}
+
+static void
+target(const void *params, const struct topo *topo, char *buf)
+{
+	topo_port_name(topo, ((const struct misroute *)params)->port_id, buf);
+}
+
+const struct fault_ops fault_misroute = { "misroute", &table, resolve, set, target };

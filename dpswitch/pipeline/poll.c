@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Polling packets (Hawkeye; VEDRFOLNIR III-C3). A switch reports the victim's egress port and forwards the packet as
+ * it would the victim; where that port is or was paused within the kept epochs, the packet goes on as a PFC poll too.
+ * A PFC poll makes the switch report every egress that its ingress feeds, and follow those that are paused.
+ * Decisions use the state at the window's start; the reports show the window's end.
+ */
+#include "dpswitch/pipeline/switch.h"
+
+/* Notes that a port answers an event. @return flags that it had not answered yet */
+static uint8_t
+poll_answer(struct switch_port *port, uint32_t event, uint8_t flags)
+{
+	for (uint32_t i = 0; i < SWITCH_ANSWERED; i++) {
+		struct switch_answer *answer = &port->answered[i];
+
+		if (answer->event == event) {
+			uint8_t fresh = flags & (uint8_t)~answer->flags;
+
+			answer->flags |= flags;
+			return fresh;
+		}
+	}
+	port->answered[port->nanswered++ % SWITCH_ANSWERED] = (struct switch_answer){ event, flags };
+	return flags;
+}
+
+static void
+poll_record(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t out_port, bool paused, bool repeated)
+{
+	struct rec_poll rec = {
+		.hdr.event = poll->psn,
+		.victim = telem_tuple(&sw->config->flows->flows[poll->flow]),
+		.in_port = in_port,
+		.out_port = out_port,
+		.flags = (uint16_t)poll->arg,
+		.out_paused = paused,
+		.repeated = repeated,
+		.ttl = poll->ttl,
+	};
+
+	recbuf_put(&sw->node.records, &rec, REC_POLL, sizeof(rec), poll->time_ps);
+}
+
+/* The port answers: its rows are reported at the window's end. */
+static void
+poll_mark(struct sw *sw, struct switch_port *port, uint32_t event)
+{
+	port->report_due = true;
+	port->report_event = event;
+	sw->reports_due = true;
+}
+
+/*
+ * One egress that the poll concerns.
+ * @param wanted  POLL_VICTIM: forward as the victim; POLL_PFC: reached by tracing pauses
+ */
+static void
+poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress, uint8_t wanted)
+{
+	struct switch_port *port = &sw->ports[egress];
+	bool paused = telem_was_paused(&port->telem);
+	uint8_t fresh = poll_answer(port, poll->psn, wanted);
+	uint8_t onward = (uint8_t)((fresh & POLL_VICTIM) | (fresh != 0 && paused ? POLL_PFC : 0));
+	struct pkt *copy;
+
+	poll_record(sw, poll, in_port, egress, paused, fresh == 0);
+	if (fresh == 0)
+		return;
+	poll_mark(sw, port, poll->psn);
+	if (onward == 0 || port->tx->down)
+		return;
+	if (sw->nborn == SWITCH_MAX_BORN) {
+		switch_drop(sw, egress, poll, REC_DROP_QUEUE_FULL, poll->time_ps);
+		return;
+	}
+	copy = &sw->born[sw->nborn++];
+	*copy = *poll;
+	copy->arg = onward;
+	sw->node.count.born_packets++;
+	sw->node.count.born_bytes += copy->wire_bytes;
+	sw->node.count.polling_packets++;
+	sw->node.count.polling_bytes += copy->wire_bytes;
+	switch_hand_over(sw, in_port, egress, copy);
+}
+
+void
+switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll)
+{
+	uint8_t victim_egress = sw->route[poll->flow * 2];
+	uint64_t *held = sw->held;
+
+	/* The packet itself ends here; what goes on are copies. */
+	sw->node.count.consumed_packets++;
+	sw->node.count.consumed_bytes += poll->wire_bytes;
+	if (poll->arg & POLL_VICTIM)
+		poll_egress(sw, poll, in_port, victim_egress, (uint8_t)poll->arg & POLL_BOTH);
+	if (!(poll->arg & POLL_PFC))
+		return;
+	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
+		if ((poll->arg & POLL_VICTIM) && egress == victim_egress)
+			continue;
+		switch_held(sw, egress, held);
+		if (held[in_port] != 0 || telem_was_fed(&sw->ports[egress].telem, in_port))
+			poll_egress(sw, poll, in_port, (uint8_t)egress, POLL_PFC);
+	}
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stage 4: the rows of ports that answer a polling packet, as they stand at the window's end. */
+#include <string.h>
+
+#include "dpswitch/pipeline/switch.h"
+
+void
+switch_held(const struct sw *sw, uint16_t port, uint64_t *held)
+{
+	memset(held, 0, sw->node.nports * sizeof(*held));
+	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
+		const struct fifo *q = &sw->ports[port].q[prio];
+
+		for (uint32_t i = 0; switch_is_lossless(sw, prio) && i < fifo_count(q); i++)
+			held[fifo_at(q, i)->in_port] += fifo_at(q, i)->wire_bytes;
+	}
+}
+
+static void
+report_drops(struct sw *sw, uint16_t port, uint32_t event, uint64_t now_ps)
+{
+	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++) {
+		const struct switch_drops *drops = &sw->ports[port].drops[reason];
+		struct rec_drop_row row = {
+			.hdr.event = event,
+			.port = port,
+			.reason = (uint16_t)reason,
+			.packets = drops->packets,
+			.bytes = drops->bytes,
+			.first_ps = drops->first_ps,
+			.last_ps = drops->last_ps,
+		};
+
+		/* A blackhole is silent: a switch that knew of it would not be one. */
+		if (drops->packets == 0 || reason == REC_DROP_BLACKHOLE)
+			continue;
+		row.last = telem_tuple(&sw->config->flows->flows[drops->last_flow]);
+		recbuf_put(&sw->node.records, &row, REC_DROP_ROW, sizeof(row), now_ps);
+	}
+}
+
+static void
+report_port(struct sw *sw, uint16_t index, uint64_t now_ps)
+{
+	struct switch_port *port = &sw->ports[index];
+	struct telem_present present = {
+		.held_bytes = sw->held,
+		.pausing = port->storm.prio_mask != 0,
+		.pausing_since_ps = port->pausing_since_ps,
+		.ingress_xoff_bytes = UINT64_MAX,
+	};
+
+	switch_held(sw, index, sw->held);
+	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
+		const struct pfc_ingress *in;
+		uint64_t threshold;
+
+		if (!switch_is_lossless(sw, prio))
+			continue;
+		in = &sw->ingress[switch_ingress_index(sw, index, prio)];
+		threshold = sw->pfc.reserve_bytes + pfc_threshold(&sw->pfc, sw->pool.shared_bytes);
+		present.queue_packets += fifo_count(&port->q[prio]);
+		present.queue_bytes += port->q[prio].bytes;
+		present.ingress_bytes += in->bytes + in->headroom_bytes;
+		present.pausing |= in->pausing;
+		if (threshold < present.ingress_xoff_bytes)
+			present.ingress_xoff_bytes = threshold;
+	}
+	telem_report(&port->telem, &present, &sw->node.records, port->report_event, now_ps);
+	report_drops(sw, index, port->report_event, now_ps);
+	port->report_due = false;
+}
+
+void
+switch_report(struct sw *sw, const struct window *window)
+{
+	sw->reports_due = false;
+	for (uint16_t i = 0; i < sw->node.nports; i++)
+		if (sw->ports[i].report_due)
+			report_port(sw, i, window->end_ps);
+}

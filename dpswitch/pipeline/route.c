@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stage 1: the egress of every arrival. */
+#include <string.h>
+
+#include "dpswitch/pipeline/switch.h"
+
+void
+switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
+{
+	struct switch_drops *drops = &sw->ports[port].drops[reason];
+
+	if (drops->packets == 0)
+		drops->first_ps = now_ps;
+	drops->packets++;
+	drops->bytes += p->wire_bytes;
+	drops->last_ps = now_ps;
+	drops->last_flow = p->flow;
+	sw->node.count.dropped_packets++;
+	sw->node.count.dropped_bytes += p->wire_bytes;
+}
+
+/* Members of a next-hop set whose cable is up. @return how many, written to usable */
+static uint32_t
+usable_hops(const struct sw *sw, const uint8_t *hops, uint32_t count, uint8_t usable[TOPO_MAX_PORTS])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!sw->ports[hops[i]].tx->down)
+			usable[n++] = hops[i];
+	return n;
+}
+
+uint8_t
+switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason)
+{
+	const struct switch_config *config = sw->config;
+	const struct flow *flow = &config->flows->flows[p->flow];
+	bool reverse = p->flags & PKT_REVERSE;
+	uint32_t dst = reverse ? flow->src_node : flow->dst_node;
+	uint16_t dst_nic = reverse ? flow->src_nic : flow->dst_nic;
+	uint8_t *cached = &sw->route[p->flow * 2 + reverse];
+	uint8_t usable[TOPO_MAX_PORTS];
+	const uint8_t *hops;
+	uint32_t count;
+	int pinned;
+
+	if (sw->blackhole[dst]) {
+		*reason = REC_DROP_BLACKHOLE;
+		return SWITCH_EGRESS_DROP;
+	}
+	if (sw->override[dst] != SWITCH_EGRESS_NONE && !sw->ports[sw->override[dst]].tx->down)
+		return *cached = sw->override[dst];
+	pinned = route_pinned_egress(config->pins, sw->node.id, p->flow, reverse);
+	if (pinned >= 0 && !sw->ports[pinned].tx->down)
+		return *cached = (uint8_t)pinned;
+	count = route_next_hops(config->routes, sw->node.id, dst, dst_nic, &hops);
+	*reason = REC_DROP_NO_ROUTE;
+	if (count == 0)
+		return SWITCH_EGRESS_DROP;
+	count = usable_hops(sw, hops, count, usable);
+	*reason = REC_DROP_LINK_DOWN;
+	if (count == 0)
+		return SWITCH_EGRESS_DROP;
+	if (reverse)
+		count = route_select(config->seed, sw->node.id, flow->dst_ip, flow->src_ip, flow->dport, flow->sport,
+				     count);
+	else
+		count = route_select(config->seed, sw->node.id, flow->src_ip, flow->dst_ip, flow->sport, flow->dport,
+				     count);
+	return *cached = usable[count];
+}
+
+/* Everything that the route cache cannot answer. */
+static void
+route_rare(struct sw *sw, uint16_t in_port, struct pkt *p)
+{
+	enum rec_drop reason = REC_DROP_TTL;
+	uint8_t egress = SWITCH_EGRESS_DROP;
+
+	if (p->ttl > 0)
+		egress = switch_resolve(sw, p, &reason);
+	if (egress == SWITCH_EGRESS_DROP) {
+		p->in_port = UINT8_MAX; /* never charged to an ingress */
+		switch_drop(sw, in_port, p, reason, p->time_ps);
+	} else if (p->type == PKT_POLL) {
+		switch_poll(sw, in_port, p);
+	} else {
+		switch_hand_over(sw, in_port, egress, p);
+	}
+}
+
+void
+switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct pkt *p = &pkts[i];
+		uint8_t egress = sw->route[p->flow * 2 + ((p->flags & PKT_REVERSE) != 0)];
+
+		p->ttl--;
+		if (__builtin_expect(egress >= SWITCH_EGRESS_DROP || p->ttl == 0 || p->type == PKT_POLL, 0))
+			route_rare(sw, in_port, p);
+		else
+			switch_hand_over(sw, in_port, egress, p);
+	}
+}
+
+static void
+forget_routes(struct sw *sw)
+{
+	memset(sw->route, SWITCH_EGRESS_NONE, sw->config->flows->count * 2);
+}
+
+void
+switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress)
+{
+	sw->override[dst] = egress;
+	forget_routes(sw);
+}
+
+void
+switch_set_blackhole(struct sw *sw, uint32_t dst, bool on)
+{
+	sw->blackhole[dst] = on;
+	forget_routes(sw);
+}
+
+/* Everything queued for a dead cable is lost; its ingresses get their buffer back. */
+static void
+flush_port(struct sw *sw, uint16_t port, uint64_t now_ps)
+{
+	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
+		struct fifo *q = &sw->ports[port].q[prio];
+
+		while (!fifo_empty(q)) {
+			struct pkt *p = fifo_pop(q);
+
+			switch_drop(sw, port, p, REC_DROP_LINK_DOWN, now_ps);
+			if (!switch_is_lossless(sw, prio))
+				continue;
+			sw->ports[port].telem.queued[telem_slot(&sw->ports[port].telem, p->flow)]--;
+			pfc_release(&sw->pfc, &sw->pool,
+				    &sw->ingress[switch_ingress_index(sw, p->in_port, prio)], p->wire_bytes);
+		}
+	}
+	sw->ports[port].backlog = 0;
+	sw->recheck = true;
+}
+
+void
+switch_link_changed(struct sw *sw, uint16_t port, uint64_t now_ps)
+{
+	struct switch_port *p = &sw->ports[port];
+
+	forget_routes(sw);
+	if (p->tx->down) {
+		flush_port(sw, port, now_ps);
+		return;
+	}
+	/* A fresh link carries no PAUSE state in either direction. */
+	if (p->paused != 0)
+		telem_pause(&p->telem, false, now_ps);
+	p->paused = 0;
+	p->own_xoff = 0;
+	for (uint32_t c = 0; c < sw->nclasses; c++)
+		sw->ingress[port * sw->nclasses + c].pausing = false;
+	sw->recheck = true;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The switch as a node: its life, and the order of its stages. */
+#include "dpswitch/pipeline/switch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+#include "dpswitch/pipeline/switch_setup.h"
+
+static void
+roll_epoch(struct sw *sw, const struct window *window)
+{
+	uint64_t epoch_ps = sw->config->telemetry.epoch_ps;
+
+	for (uint16_t i = 0; i < sw->node.nports; i++)
+		if (!telem_roll(&sw->ports[i].telem, window->start_ps, &sw->node.digest))
+			sw->node.count.row_errors++;
+	sw->epoch_end_ps = (window->start_ps / epoch_ps + 1) * epoch_ps;
+}
+
+static void
+switch_run(struct node *node, const struct window *window)
+{
+	struct sw *sw = switch_of(node);
+	const struct pause_frame *pauses[TOPO_MAX_PORTS];
+	uint32_t npkts[TOPO_MAX_PORTS], npauses[TOPO_MAX_PORTS];
+	bool work = sw->recheck || sw->storms != 0;
+
+	if (window->start_ps >= sw->epoch_end_ps)
+		roll_epoch(sw, window);
+	for (uint16_t i = 0; i < node->nports; i++) {
+		struct pkt *pkts;
+
+		link_receive(node->rx[i], window->parity);
+		npkts[i] = link_arrivals(node->rx[i], window->end_ps, &pkts);
+		npauses[i] = link_pauses(node->rx[i], window->end_ps, &pauses[i]);
+		work |= npkts[i] != 0 || npauses[i] != 0 || sw->ports[i].backlog != 0;
+	}
+	if (!work)
+		return;
+	for (uint16_t i = 0; i < node->nports; i++) {
+		struct pkt *pkts;
+
+		sw->ports[i].window_free_ps = sw->ports[i].free_ps;
+		if (npkts[i] == 0)
+			continue;
+		link_arrivals(node->rx[i], window->end_ps, &pkts);
+		for (uint32_t k = 0; k < npkts[i]; k++)
+			node->count.rx_bytes += pkts[k].wire_bytes;
+		node->count.rx_packets += npkts[i];
+		switch_route(sw, i, pkts, npkts[i]);
+	}
+	for (uint16_t i = 0; i < node->nports; i++)
+		if (sw->ports[i].narrivals != 0 || sw->ports[i].backlog != 0 || npauses[i] != 0)
+			switch_transmit(sw, i, pauses[i], npauses[i], window);
+	switch_account(sw, window);
+	if (__builtin_expect(sw->storms != 0, 0))
+		switch_storm(sw, window);
+	if (__builtin_expect(sw->reports_due, 0))
+		switch_report(sw, window);
+	sw->nborn = 0;
+	for (uint16_t i = 0; i < node->nports; i++)
+		link_consume(node->rx[i], npkts[i], npauses[i]);
+}
+
+static uint64_t
+switch_next_ps(const struct node *node)
+{
+	const struct sw *sw = (const struct sw *)node;
+	uint64_t next_ps = sw->recheck ? 0 : TIME_NEVER;
+
+	for (uint16_t i = 0; i < node->nports; i++) {
+		const struct switch_port *port = &sw->ports[i];
+
+		if ((port->backlog & ~(uint32_t)port->paused) != 0)
+			next_ps = port->free_ps < next_ps ? port->free_ps : next_ps;
+		if (port->storm.prio_mask != 0 && port->storm.next_ps < next_ps)
+			next_ps = port->storm.next_ps;
+	}
+	return next_ps;
+}
+
+static void
+switch_holds(const struct node *node, uint64_t *packets, uint64_t *bytes)
+{
+	const struct sw *sw = (const struct sw *)node;
+
+	for (uint16_t i = 0; i < node->nports; i++) {
+		for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
+			*packets += fifo_count(&sw->ports[i].q[prio]);
+			*bytes += sw->ports[i].q[prio].bytes;
+		}
+	}
+}
+
+static void
+switch_attached(struct node *node)
+{
+	for (uint16_t i = 0; i < node->nports; i++)
+		switch_of(node)->ports[i].tx = node->tx[i];
+}
+
+static const struct node_ops switch_ops = {
+	.attached = switch_attached,
+	.run = switch_run,
+	.next_ps = switch_next_ps,
+	.held = switch_holds,
+};
+
+/* Frames that can arrive in one window, and frames that can leave. */
+static uint32_t
+frames_per_window(const struct sw *sw)
+{
+	uint32_t frames = 0;
+
+	for (uint16_t i = 0; i < sw->node.nports; i++) {
+		const struct topo_port *cable = topo_port_of(sw->config->topo, sw->node.id, i);
+		uint64_t ps = units_serialize_ps(sw->config->min_frame_bytes, cable->rate_bps,
+						 sw->config->sertables->quantum_ps);
+
+		frames += (uint32_t)(sw->config->window_ps / (ps != 0 ? ps : 1)) + 2;
+	}
+	return frames;
+}
+
+static int
+switch_allocate(struct sw *sw)
+{
+	uint32_t nports = sw->node.nports, nodes = sw->config->topo->nnodes;
+	uint32_t frames = frames_per_window(sw);
+	size_t classes = (size_t)nports * (sw->nclasses != 0 ? sw->nclasses : 1);
+
+	sw->keys_cap = 2 * frames;
+	sw->ports = calloc(nports, sizeof(*sw->ports));
+	sw->route = malloc((size_t)sw->config->flows->count * 2 + 1);
+	sw->override = malloc(nodes);
+	sw->blackhole = calloc(nodes, sizeof(*sw->blackhole));
+	sw->ingress = calloc(classes, sizeof(*sw->ingress));
+	sw->arrived_bytes = calloc(classes, sizeof(*sw->arrived_bytes));
+	sw->left_bytes = calloc(classes, sizeof(*sw->left_bytes));
+	sw->born = malloc(SWITCH_MAX_BORN * sizeof(*sw->born));
+	sw->keys = malloc(sw->keys_cap * sizeof(*sw->keys));
+	sw->keys_spare = malloc(sw->keys_cap * sizeof(*sw->keys_spare));
+	sw->key_runs = calloc(2 * nports, sizeof(*sw->key_runs));
+	sw->held = calloc(nports, sizeof(*sw->held));
+	if (sw->ports == NULL || sw->route == NULL || sw->override == NULL || sw->blackhole == NULL ||
+	    sw->ingress == NULL || sw->arrived_bytes == NULL || sw->left_bytes == NULL || sw->born == NULL ||
+	    sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL)
+		return -ENOMEM;
+	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)sw->config->flows->count * 2);
+	memset(sw->override, SWITCH_EGRESS_NONE, nodes);
+	for (uint32_t i = 0; i < nports; i++) {
+		sw->ports[i].arrivals = malloc((frames + SWITCH_MAX_BORN) * sizeof(*sw->ports[i].arrivals));
+		sw->ports[i].runs = malloc(nports * sizeof(*sw->ports[i].runs));
+		if (sw->ports[i].arrivals == NULL || sw->ports[i].runs == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+struct sw *
+switch_create(const struct switch_config *config, uint32_t id, struct err *err)
+{
+	struct sw *sw = calloc(1, sizeof(*sw));
+	int ret = -ENOMEM;
+
+	if (sw == NULL)
+		goto fail;
+	sw->config = config;
+	sw->node = (struct node){
+		.ops = &switch_ops,
+		.id = id,
+		.nports = config->topo->nodes[id].nports,
+		.topo = config->topo,
+		.flows = config->flows,
+		.status = NODE_PASSIVE,
+	};
+	recbuf_init(&sw->node.records, id);
+	ret = switch_setup_classes(sw, err);
+	if (ret == 0)
+		ret = switch_allocate(sw);
+	if (ret == 0)
+		ret = switch_setup(sw, err);
+	if (ret == 0)
+		return sw;
+fail:
+	err_set(err, ret, "out of memory for switch %s", config->topo->nodes[id].name);
+	switch_destroy(sw);
+	errno = -ret;
+	return NULL;
+}
+
+void
+switch_destroy(struct sw *sw)
+{
+	if (sw == NULL)
+		return;
+	for (uint32_t i = 0; sw->ports != NULL && i < sw->node.nports; i++) {
+		struct switch_port *port = &sw->ports[i];
+
+		for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
+			fifo_fini(&port->q[c]);
+		if (port->telem.config != NULL)
+			telem_fini(&port->telem);
+		meet_fini(&port->meet);
+		free(port->arrivals);
+		free(port->runs);
+	}
+	recbuf_fini(&sw->node.records);
+	free(sw->ports);
+	free(sw->route);
+	free(sw->override);
+	free(sw->blackhole);
+	free(sw->ingress);
+	free(sw->arrived_bytes);
+	free(sw->left_bytes);
+	free(sw->born);
+	free(sw->keys);
+	free(sw->keys_spare);
+	free(sw->key_runs);
+	free(sw->held);
+	free(sw);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From configuration to a switch's derived state; used by switch_create() alone. */
+#pragma once
+
+#include "dpswitch/pipeline/switch.h"
+
+/* Which classes are lossless. @return 0 or -EINVAL */
+int switch_setup_classes(struct sw *sw, struct err *err);
+/* Ports, buffer and thresholds. Needs ports and ingress allocated. @return 0, -EINVAL, -ERANGE, -ENOMEM */
+int switch_setup(struct sw *sw, struct err *err);
+
+/* Bytes that can still come in over a cable after a PAUSE is decided. */
+uint64_t switch_headroom_needed(const struct switch_config *config, const struct topo_port *port);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A queue of descriptors: a ring that doubles, up to the limit that the switch's buffer sets. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/pkt.h"
+
+struct fifo {
+	struct pkt *ring;
+	uint32_t head, tail; /* free running */
+	uint32_t cap;        /* a power of two; 0 before the first packet */
+	uint64_t bytes;
+};
+
+static inline uint32_t
+fifo_count(const struct fifo *fifo)
+{
+	return fifo->tail - fifo->head;
+}
+
+static inline bool
+fifo_empty(const struct fifo *fifo)
+{
+	return fifo->tail == fifo->head;
+}
+
+/* Doubles the ring. @return 0 or -ENOMEM */
+int fifo_grow(struct fifo *fifo);
+void fifo_fini(struct fifo *fifo);
+
+/* @return false when out of memory */
+static inline bool
+fifo_push(struct fifo *fifo, const struct pkt *p)
+{
+	if (__builtin_expect(fifo_count(fifo) == fifo->cap, 0) && fifo_grow(fifo) < 0)
+		return false;
+	fifo->ring[fifo->tail++ & (fifo->cap - 1)] = *p;
+	fifo->bytes += p->wire_bytes;
+	return true;
+}
+
+static inline struct pkt *
+fifo_peek(const struct fifo *fifo)
+{
+	return &fifo->ring[fifo->head & (fifo->cap - 1)];
+}
+
+static inline struct pkt *
+fifo_at(const struct fifo *fifo, uint32_t i)
+{
+	return &fifo->ring[(fifo->head + i) & (fifo->cap - 1)];
+}
+
+/* The popped packet stays readable until the next push. */
+static inline struct pkt *
+fifo_pop(struct fifo *fifo)
+{
+	struct pkt *p = fifo_peek(fifo);
+
+	fifo->head++;
+	fifo->bytes -= p->wire_bytes;
+	return p;
+}

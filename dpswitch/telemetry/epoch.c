@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/telemetry/epoch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+
+#define TELEM_FIRST_SLOTS 8
+
+/* Widens the per-slot arrays of all epochs. */
+static int
+telem_grow(struct telem_port *t)
+{
+	uint32_t old = t->slots_cap, cap = old != 0 ? old * 2 : TELEM_FIRST_SLOTS;
+	uint32_t *queued = realloc(t->queued, cap * sizeof(*queued));
+	uint32_t *slot_flow = realloc(t->slot_flow, cap * sizeof(*slot_flow));
+
+	t->queued = queued != NULL ? queued : t->queued;
+	t->slot_flow = slot_flow != NULL ? slot_flow : t->slot_flow;
+	if (queued == NULL || slot_flow == NULL)
+		return -ENOMEM;
+	memset(queued + old, 0, (cap - old) * sizeof(*queued));
+	for (uint32_t i = 0; i < t->config->kept; i++) {
+		struct telem_epoch *epoch = &t->epochs[i];
+		struct telem_row *rows = realloc(epoch->rows, cap * sizeof(*rows));
+
+		if (rows == NULL)
+			return -ENOMEM;
+		memset(rows + old, 0, (cap - old) * sizeof(*rows));
+		epoch->rows = rows;
+		if (!t->config->exact)
+			continue;
+		epoch->matrix = realloc(epoch->matrix, cap * sizeof(*epoch->matrix));
+		if (epoch->matrix == NULL)
+			return -ENOMEM;
+		memset(epoch->matrix + old, 0, (cap - old) * sizeof(*epoch->matrix));
+	}
+	t->slots_cap = cap;
+	return 0;
+}
+
+int
+telem_init(struct telem_port *t, const struct telem_config *config, uint16_t port)
+{
+	memset(t, 0, sizeof(*t));
+	t->config = config;
+	t->port = port;
+	t->slot_of_flow = malloc((config->flows->count + 1) * sizeof(*t->slot_of_flow));
+	t->epochs = calloc(config->kept, sizeof(*t->epochs));
+	if (t->slot_of_flow == NULL || t->epochs == NULL)
+		goto fail;
+	memset(t->slot_of_flow, 0xff, (config->flows->count + 1) * sizeof(*t->slot_of_flow));
+	for (uint32_t i = 0; i < config->kept; i++) {
+		t->epochs[i].index = UINT64_MAX;
+		t->epochs[i].meter = calloc(config->nports, sizeof(uint64_t));
+		if (t->epochs[i].meter == NULL)
+			goto fail;
+	}
+	if (telem_grow(t) < 0)
+		goto fail;
+	t->open = &t->epochs[0];
+	t->open->index = 0;
+	return 0;
+fail:
+	telem_fini(t);
+	return -ENOMEM;
+}
+
+void
+telem_fini(struct telem_port *t)
+{
+	for (uint32_t i = 0; t->epochs != NULL && i < t->config->kept; i++) {
+		free(t->epochs[i].rows);
+		free(t->epochs[i].meter);
+		free(t->epochs[i].matrix);
+	}
+	free(t->epochs);
+	free(t->slot_of_flow);
+	free(t->slot_flow);
+	free(t->queued);
+	memset(t, 0, sizeof(*t));
+}
+
+uint32_t
+telem_add_slot(struct telem_port *t, uint32_t flow)
+{
+	if (t->nslots == t->slots_cap && telem_grow(t) < 0) {
+		fprintf(stderr, "rocelab: out of memory for telemetry of %u flows at a port\n", t->nslots);
+		abort();
+	}
+	t->slot_of_flow[flow] = (uint16_t)t->nslots;
+	t->slot_flow[t->nslots] = flow;
+	t->queued[t->nslots] = 0;
+	return t->nslots++;
+}
+
+void
+telem_count_matrix(struct telem_port *t, uint32_t slot)
+{
+	uint32_t *ahead = t->open->matrix[slot];
+	uint32_t n = t->nslots < TELEM_MATRIX ? t->nslots : TELEM_MATRIX;
+
+	for (uint32_t i = 0; i < n; i++)
+		ahead[i] += t->queued[i];
+	for (uint32_t i = TELEM_MATRIX; i < t->nslots; i++)
+		ahead[TELEM_MATRIX - 1] += t->queued[i];
+}
+
+/* Counts paused time up to now. */
+static void
+telem_count_pause(struct telem_port *t, uint64_t now_ps)
+{
+	if (t->paused && now_ps > t->pause_mark_ps) {
+		t->open->pause_ps += now_ps - t->pause_mark_ps;
+		t->pause_mark_ps = now_ps;
+	}
+}
+
+void
+telem_pause(struct telem_port *t, bool paused, uint64_t now_ps)
+{
+	telem_count_pause(t, now_ps);
+	if (paused && !t->paused) {
+		t->paused_since_ps = now_ps;
+		t->pause_mark_ps = now_ps;
+	}
+	t->open->pauses_received += paused;
+	t->paused = paused;
+}
+
+static bool
+rows_sum_up(const struct telem_port *t, const struct telem_epoch *epoch)
+{
+	struct telem_row sum = { 0 };
+
+	for (uint32_t i = 0; i < t->nslots; i++) {
+		sum.packets += epoch->rows[i].packets;
+		sum.bytes += epoch->rows[i].bytes;
+		sum.depth_sum += epoch->rows[i].depth_sum;
+		sum.paused_packets += epoch->rows[i].paused_packets;
+	}
+	return sum.packets == epoch->packets && sum.bytes == epoch->bytes && sum.depth_sum == epoch->depth_sum &&
+	       sum.paused_packets == epoch->paused_packets;
+}
+
+static uint64_t
+epoch_digest(const struct telem_port *t, const struct telem_epoch *epoch, uint64_t digest)
+{
+	if (epoch->packets == 0 && epoch->pause_ps == 0 && epoch->pauses_sent == 0)
+		return digest;
+	digest = digest_u64(digest, epoch->index << 16 | t->port);
+	digest = digest_u64(digest, epoch->packets);
+	digest = digest_u64(digest, epoch->bytes);
+	digest = digest_u64(digest, epoch->depth_sum);
+	digest = digest_u64(digest, epoch->paused_packets);
+	digest = digest_u64(digest, epoch->pause_ps);
+	return digest_u64(digest, (uint64_t)epoch->pauses_received << 32 | epoch->pauses_sent);
+}
+
+bool
+telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest)
+{
+	uint64_t index = now_ps / t->config->epoch_ps;
+	struct telem_epoch *closed = t->open, *open;
+	bool sums;
+
+	if (index == closed->index)
+		return true;
+	telem_count_pause(t, index * t->config->epoch_ps);
+	sums = rows_sum_up(t, closed);
+	*digest = epoch_digest(t, closed, *digest);
+	open = &t->epochs[index % t->config->kept];
+	open->index = index;
+	open->packets = open->bytes = open->depth_sum = open->paused_packets = open->pause_ps = 0;
+	open->depth_max = open->pauses_received = open->pauses_sent = 0;
+	memset(open->rows, 0, t->nslots * sizeof(*open->rows));
+	memset(open->meter, 0, t->config->nports * sizeof(*open->meter));
+	if (open->matrix != NULL)
+		memset(open->matrix, 0, t->nslots * sizeof(*open->matrix));
+	t->open = open;
+	return sums;
+}
+
+/* The oldest epoch that is still kept. */
+static uint64_t
+oldest_kept(const struct telem_port *t)
+{
+	uint64_t open = t->open->index;
+
+	return open >= t->config->kept ? open - t->config->kept + 1 : 0;
+}
+
+/* Epoch by number, NULL if it was never opened or is gone. */
+static const struct telem_epoch *
+epoch_at(const struct telem_port *t, uint64_t index)
+{
+	const struct telem_epoch *epoch = &t->epochs[index % t->config->kept];
+
+	return epoch->index == index ? epoch : NULL;
+}
+
+bool
+telem_was_paused(const struct telem_port *t)
+{
+	if (t->paused)
+		return true;
+	for (uint64_t i = oldest_kept(t); i <= t->open->index; i++) {
+		const struct telem_epoch *epoch = epoch_at(t, i);
+
+		if (epoch != NULL && (epoch->pause_ps != 0 || epoch->pauses_received != 0))
+			return true;
+	}
+	return false;
+}
+
+bool
+telem_was_fed(const struct telem_port *t, uint16_t in_port)
+{
+	for (uint64_t i = oldest_kept(t); i <= t->open->index; i++) {
+		const struct telem_epoch *epoch = epoch_at(t, i);
+
+		if (epoch != NULL && epoch->meter[in_port] != 0)
+			return true;
+	}
+	return false;
+}
+
+struct rec_tuple
+telem_tuple(const struct flow *flow)
+{
+	return (struct rec_tuple){
+		.src_ip = flow->src_ip,
+		.dst_ip = flow->dst_ip,
+		.sport = flow->sport,
+		.dport = flow->dport,
+	};
+}
+
+/* An event's report over one span of epochs. */
+struct telem_span {
+	uint64_t first, last;
+	bool open;
+	uint32_t event;
+	uint64_t now_ps;
+};
+
+static void
+report_flow_rows(const struct telem_port *t, const struct telem_span *span, struct recbuf *records)
+{
+	for (uint32_t slot = 0; slot < t->nslots; slot++) {
+		struct rec_flow_row row = {
+			.hdr.event = span->event,
+			.flow = telem_tuple(&t->config->flows->flows[t->slot_flow[slot]]),
+			.port = t->port,
+			.in_port = REC_NO_PORT,
+			.epoch_first = (uint32_t)span->first,
+			.epoch_last = (uint32_t)span->last,
+			.queue_packets = span->open ? t->queued[slot] : 0,
+		};
+
+		for (uint64_t i = span->first; i <= span->last; i++) {
+			const struct telem_epoch *epoch = epoch_at(t, i);
+
+			if (epoch == NULL || epoch->rows[slot].packets == 0)
+				continue;
+			row.packets += epoch->rows[slot].packets;
+			row.bytes += epoch->rows[slot].bytes;
+			row.depth_sum += epoch->rows[slot].depth_sum;
+			row.paused_packets += epoch->rows[slot].paused_packets;
+			row.in_port = (uint16_t)epoch->rows[slot].in_port;
+		}
+		if (row.packets != 0 || row.queue_packets != 0)
+			recbuf_put(records, &row, REC_FLOW_ROW, sizeof(row), span->now_ps);
+	}
+}
+
+static void
+report_meter(const struct telem_port *t, const struct telem_span *span, const struct telem_present *present,
+	     struct recbuf *records)
+{
+	for (uint16_t in = 0; in < t->config->nports; in++) {
+		struct rec_meter_row row = {
+			.hdr.event = span->event,
+			.in_port = in,
+			.port = t->port,
+			.epoch_first = (uint32_t)span->first,
+			.epoch_last = (uint32_t)span->last,
+			.held_bytes = span->open && present->held_bytes != NULL ? present->held_bytes[in] : 0,
+		};
+
+		for (uint64_t i = span->first; i <= span->last; i++) {
+			const struct telem_epoch *epoch = epoch_at(t, i);
+
+			row.bytes += epoch != NULL ? epoch->meter[in] : 0;
+		}
+		if (row.bytes != 0 || row.held_bytes != 0)
+			recbuf_put(records, &row, REC_METER_ROW, sizeof(row), span->now_ps);
+	}
+}
+
+static void
+report_matrix(const struct telem_port *t, const struct telem_span *span, struct recbuf *records)
+{
+	uint32_t columns = t->nslots < TELEM_MATRIX ? t->nslots : TELEM_MATRIX;
+
+	for (uint32_t cell = 0; cell < t->nslots * columns; cell++) {
+		uint32_t of = cell / columns, other = cell % columns;
+		struct rec_matrix_row row = {
+			.hdr.event = span->event,
+			.flow = telem_tuple(&t->config->flows->flows[t->slot_flow[of]]),
+			.other = telem_tuple(&t->config->flows->flows[t->slot_flow[other]]),
+			.port = t->port,
+			.epoch_first = (uint32_t)span->first,
+			.epoch_last = (uint32_t)span->last,
+		};
+
+		for (uint64_t i = span->first; i <= span->last; i++) {
+			const struct telem_epoch *epoch = epoch_at(t, i);
+
+			row.ahead += epoch != NULL ? epoch->matrix[of][other] : 0;
+		}
+		if (row.ahead != 0)
+			recbuf_put(records, &row, REC_MATRIX_ROW, sizeof(row), span->now_ps);
+	}
+}
+
+/* @return false when the span is empty and closed: nothing to say */
+static bool
+report_port_row(const struct telem_port *t, const struct telem_span *span, const struct telem_present *present,
+		struct recbuf *records)
+{
+	struct rec_port_row row = {
+		.hdr.event = span->event,
+		.port = t->port,
+		.host = t->config->host,
+		.epoch_first = (uint32_t)span->first,
+		.epoch_last = (uint32_t)span->last,
+		.from_ps = span->first * t->config->epoch_ps,
+		.to_ps = span->open ? span->now_ps : (span->last + 1) * t->config->epoch_ps,
+	};
+
+	for (uint64_t i = span->first; i <= span->last; i++) {
+		const struct telem_epoch *epoch = epoch_at(t, i);
+
+		if (epoch == NULL)
+			continue;
+		row.packets += epoch->packets;
+		row.bytes += epoch->bytes;
+		row.depth_sum += epoch->depth_sum;
+		row.paused_packets += epoch->paused_packets;
+		row.pause_ps += epoch->pause_ps;
+		row.pauses_received += epoch->pauses_received;
+		row.pauses_sent += epoch->pauses_sent;
+		row.depth_max = epoch->depth_max > row.depth_max ? epoch->depth_max : row.depth_max;
+	}
+	if (span->open) {
+		row.paused = t->paused;
+		row.paused_since_ps = t->paused ? t->paused_since_ps : 0;
+		row.queue_packets = present->queue_packets;
+		row.queue_bytes = present->queue_bytes;
+		row.ingress_bytes = present->ingress_bytes;
+		row.ingress_xoff_bytes = present->ingress_xoff_bytes;
+		row.pausing = present->pausing;
+		row.pausing_since_ps = present->pausing ? present->pausing_since_ps : 0;
+	} else if (row.packets == 0 && row.pause_ps == 0 && row.pauses_sent == 0) {
+		return false;
+	}
+	recbuf_put(records, &row, REC_PORT_ROW, sizeof(row), span->now_ps);
+	return true;
+}
+
+static void
+report_span(const struct telem_port *t, const struct telem_span *span, const struct telem_present *present,
+	    struct recbuf *records)
+{
+	if (!report_port_row(t, span, present, records))
+		return;
+	report_flow_rows(t, span, records);
+	report_meter(t, span, present, records);
+	if (t->config->exact)
+		report_matrix(t, span, records);
+}
+
+void
+telem_report(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
+	     uint64_t now_ps)
+{
+	uint64_t open = t->open->index;
+	struct telem_span span = {
+		.first = t->unreported > oldest_kept(t) ? t->unreported : oldest_kept(t),
+		.event = event,
+		.now_ps = now_ps,
+	};
+
+	telem_count_pause(t, now_ps);
+	if (span.first < open) {
+		span.last = open - 1;
+		report_span(t, &span, present, records);
+		t->unreported = open;
+	}
+	span.first = span.last = open;
+	span.open = true;
+	report_span(t, &span, present, records);
+}

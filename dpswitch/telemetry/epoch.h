@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Telemetry of one egress port, per epoch, as Hawkeye keeps it: flow rows, port counters, port-to-port meter.
+ * Counters are cumulative within an epoch. Closed epochs are reported once, summed per flow; the open one at every
+ * report, so that the latest row of (port, first epoch) is the one that counts. Lossless classes only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/flow.h"
+#include "common/recbuf.h"
+
+#define TELEM_NO_SLOT UINT16_MAX
+/* Columns of the exact contention matrix; flows beyond share the last. */
+#define TELEM_MATRIX 16
+
+struct telem_config {
+	const struct flow_table *flows;
+	uint64_t epoch_ps;
+	uint32_t kept; /* epochs kept, the open one included; at least 1 */
+	uint16_t nports;
+	bool exact;    /* contention matrix */
+	bool host;     /* a NIC */
+};
+
+struct telem_row {
+	uint64_t bytes, depth_sum;
+	uint32_t packets, paused_packets;
+	uint32_t in_port, reserved;
+};
+
+struct telem_epoch {
+	uint64_t index; /* epoch number: start time / epoch_ps */
+	uint64_t packets, bytes, depth_sum, paused_packets, pause_ps;
+	uint32_t depth_max, pauses_received, pauses_sent, reserved;
+	struct telem_row *rows;             /* [slots_cap] */
+	uint64_t *meter;                    /* [nports] bytes that came in there and left here */
+	uint32_t (*matrix)[TELEM_MATRIX];   /* [slots_cap], exact contention only */
+};
+
+struct telem_port {
+	/* touched per packet */
+	struct telem_epoch *open;
+	uint16_t *slot_of_flow; /* [flows] */
+	uint32_t *queued;       /* [slots_cap] packets of the slot's flow in the queue now */
+	uint32_t nslots, slots_cap;
+	bool paused;
+	/* the rest */
+	uint32_t *slot_flow;         /* [slots_cap] */
+	struct telem_epoch *epochs;  /* [kept], by index % kept */
+	const struct telem_config *config;
+	uint64_t pause_mark_ps;      /* paused time is counted up to here */
+	uint64_t paused_since_ps;
+	uint64_t unreported;         /* first epoch not yet reported closed */
+	uint16_t port;
+};
+
+/* What a report adds about the moment it is made. */
+struct telem_present {
+	uint64_t queue_packets, queue_bytes;
+	uint64_t ingress_bytes, ingress_xoff_bytes, pausing_since_ps;
+	bool pausing;
+	const uint64_t *held_bytes; /* [nports] bytes in this queue by ingress; NULL: none */
+};
+
+/* @return 0 or -ENOMEM. config must outlive the port. */
+int telem_init(struct telem_port *t, const struct telem_config *config, uint16_t port);
+void telem_fini(struct telem_port *t);
+
+/* Gives a flow its slot on first sight. @return slot; ends the program when out of memory */
+uint32_t telem_add_slot(struct telem_port *t, uint32_t flow);
+
+static inline uint32_t
+telem_slot(struct telem_port *t, uint32_t flow)
+{
+	uint32_t slot = t->slot_of_flow[flow];
+
+	return __builtin_expect(slot == TELEM_NO_SLOT, 0) ? telem_add_slot(t, flow) : slot;
+}
+
+void telem_count_matrix(struct telem_port *t, uint32_t slot);
+
+/* A packet is enqueued behind depth packets. @param paused  the port is paused for its class */
+static inline void
+telem_enqueue(struct telem_port *t, uint32_t slot, uint16_t in_port, uint32_t bytes, uint32_t depth, bool paused)
+{
+	struct telem_epoch *open = t->open;
+	struct telem_row *row = &open->rows[slot];
+
+	row->packets++;
+	row->bytes += bytes;
+	row->depth_sum += depth;
+	row->paused_packets += paused;
+	row->in_port = in_port;
+	open->packets++;
+	open->bytes += bytes;
+	open->depth_sum += depth;
+	open->paused_packets += paused;
+	open->depth_max = depth > open->depth_max ? depth : open->depth_max;
+	open->meter[in_port] += bytes;
+	if (__builtin_expect(open->matrix != NULL, 0))
+		telem_count_matrix(t, slot);
+}
+
+/* The peer paused or resumed this port. */
+void telem_pause(struct telem_port *t, bool paused, uint64_t now_ps);
+
+/* This connector's ingress told its peer to stop. */
+static inline void
+telem_pause_sent(struct telem_port *t)
+{
+	t->open->pauses_sent++;
+}
+
+/*
+ * Opens the epoch that now_ps lies in, if it is another one.
+ * @param digest  updated with the closed epoch's port counters
+ * @return false if the closed epoch's flow rows do not sum to its port counters
+ */
+bool telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest);
+
+/* Was the port paused at any time within the kept epochs, or is it now? */
+bool telem_was_paused(const struct telem_port *t);
+/* Did anything that came in at in_port leave here within the kept epochs? */
+bool telem_was_fed(const struct telem_port *t, uint16_t in_port);
+
+/* Reports: closed epochs not yet reported, summed; the open epoch with the present state. */
+void telem_report(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
+		  uint64_t now_ps);
+
+/* A flow as records name it. */
+struct rec_tuple telem_tuple(const struct flow *flow);
