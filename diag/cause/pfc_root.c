@@ -49,18 +49,29 @@ in_window(const struct prov_graph *graph, uint64_t time_ps)
 	return time_ps >= graph->from_ps && time_ps <= graph->to_ps;
 }
 
-/* A polling packet crossed into this ingress: its switch was asked what holds the peer up. */
+/*
+ * A polling packet crossed this halted port: the switch behind it was asked what holds it up. Where telemetry of the
+ * window was lost, its silence means nothing.
+ */
 static bool
-was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress)
+was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t port)
 {
-	for (uint32_t i = 0; i < ev->polls.count; i++) {
+	bool asked = false;
+
+	for (uint32_t i = 0; i < ev->gaps.count; i++) {
+		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, i);
+
+		if (gap->kind >= REC_POLL && gap->kind <= REC_DROP_ROW && gap->from_ps <= graph->to_ps &&
+		    gap->to_ps >= graph->from_ps)
+			return false;
+	}
+	for (uint32_t i = 0; i < ev->polls.count && !asked; i++) {
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 
-		if (in_window(graph, poll->hdr.time_ps) && poll->in_port != REC_NO_PORT &&
-		    evidence_port(ev, poll->hdr.node, poll->in_port) == ingress)
-			return true;
+		asked = poll->out_paused && in_window(graph, poll->hdr.time_ps) && poll->out_port != REC_NO_PORT &&
+			evidence_port(ev, poll->hdr.node, poll->out_port) == port;
 	}
-	return false;
+	return asked;
 }
 
 /* Pausing at a report, with too little held to have a reason: the surest sign of a storm. */
@@ -95,7 +106,7 @@ is_storm(const struct walk *walk, const struct prov_port *port, struct downstrea
 		return true;
 	if (pauses_while_empty(ev, walk->graph, peer))
 		return true;
-	return !down.congested && was_asked(ev, walk->graph, peer);
+	return !down.congested && was_asked(ev, walk->graph, port->port);
 }
 
 static void
