@@ -102,6 +102,20 @@ test_two_qps_take_turns_and_wait_for_each_other(void **state)
 }
 
 static void
+test_an_arrival_precedes_a_transmission_at_one_instant(void **state)
+{
+	uint32_t there = rig_flow(&rig, 0, 0), back = rig_flow(&rig, 1, 0);
+
+	rig_start(&rig);
+	rig_send(&rig, there, 2000 * 1300, 1);
+	rig_run(&rig, 106 * PS_PER_US);
+	rig_send(&rig, back, 1300, 2);
+	rig_run(&rig, 110 * PS_PER_US);
+	/* Arrives at 107107 ns = 1001 x 107, just when a packet of host 0 has left: the ACK goes before the next one. */
+	assert_int_equal(rig_wc(&rig, 1, WC_SENT, 0)->time_ps, (107107 + 4 + 1000) * NS);
+}
+
+static void
 test_a_paced_qp_waits_for_nobody(void **state)
 {
 	uint32_t a = rig_flow(&rig, 0, 0), b = rig_flow(&rig, 0, 0);
@@ -231,6 +245,7 @@ main(void)
 		T(pause_of_another_class_is_no_matter_and_class_0_never_pauses),
 		T(a_paused_port_spends_no_retries),
 		T(two_qps_take_turns_and_wait_for_each_other),
+		T(an_arrival_precedes_a_transmission_at_one_instant),
 		T(a_paced_qp_waits_for_nobody),
 		T(marked_packets_slow_the_sender_by_acks),
 		T(marked_packets_slow_the_sender_by_cnps),

@@ -121,6 +121,20 @@ test_window_counts_payload_in_flight(void **state)
 }
 
 static void
+test_going_back_opens_the_window(void **state)
+{
+	start("2049", 0);
+	post(10240, MSG_WRITE_IMM);
+	for (int i = 0; i < 3; i++)
+		next(0);
+	assert_false(rc_send_ready(&s));
+	assert_true(rc_send_timeout(&s, &params, 0));
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(next(0).psn, i);
+	assert_false(rc_send_ready(&s));
+}
+
+static void
 test_nak_goes_back_and_repairs(void **state)
 {
 	struct rc_post done;
@@ -244,6 +258,7 @@ main(void)
 		T(receiver_accepts_across_the_wrap_and_sender_completes),
 		T(numbers_run_on_past_2_to_the_24),
 		T(window_counts_payload_in_flight),
+		T(going_back_opens_the_window),
 		T(nak_goes_back_and_repairs),
 		T(ack_past_the_cursor_after_going_back),
 		T(timeouts_double_and_then_give_up),
