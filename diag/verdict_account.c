@@ -165,7 +165,7 @@ say_incomplete(struct verdict *v, const struct evidence *ev)
 		missing += !v->steps[i].reported;
 	if (v->truncated)
 		append(v->incomplete, sizeof(v->incomplete),
-		       "The record stream ended without its end record, %.6f ms into the run: what came later is unknown. ",
+		       "The record stream ended without its end record, %.6f ms into the run: the rest is unknown. ",
 		       (double)v->end_ps / 1e9);
 	if (v->overhead.dropped != 0)
 		append(v->incomplete, sizeof(v->incomplete),
@@ -237,7 +237,8 @@ verdict_conclude(struct verdict *v, const struct evidence *ev)
 		       VERDICT_SLOW_PERCENT);
 	else if (complete)
 		append(v->reason, sizeof(v->reason),
-		       "%u of %u steps were slow, but no port that they met was halted, contended or dropped packets%s%s.",
+		       "%u of %u steps were slow, but no port that they met was halted, contended or dropped a packet"
+		       "%s%s.",
 		       slow, v->nsteps, host != NULL ? "; late was host " : "", host != NULL ? host->root : "");
 	else
 		append(v->reason, sizeof(v->reason),

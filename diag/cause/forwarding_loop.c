@@ -52,6 +52,7 @@ cause_forwarding_loop(struct cause_set *set, uint32_t step)
 		if (cause_score(finding, cause_lost_frames(set->in, step, (double)(s->end_ps - s->start_ps))))
 			snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 				 "%s: a polling packet on its path came to %s a second time",
-				 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port, name));
+				 cause_step_text(set->in, step, text, sizeof(text)),
+				 evidence_port_name(ev, port, name));
 	}
 }

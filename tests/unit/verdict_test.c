@@ -302,7 +302,8 @@ test_storm_unknown(void **state)
 static void
 test_storm_of_host(void **state)
 {
-	struct rec_port_row last = records_port_row(0, 10, 29, 100, 0, 1), before = records_port_row(1, 10, 29, 100, 0, 1);
+	struct rec_port_row last = records_port_row(0, 10, 29, 100, 0, 1);
+	struct rec_port_row before = records_port_row(1, 10, 29, 100, 0, 1);
 	struct records r;
 
 	fabric(&r);
