@@ -13,7 +13,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "cli/command.h"
-#include "cli/spawn.h"
+#include "cli/child.h"
 
 #define MAX_REPEATS 20
 
@@ -117,20 +117,20 @@ static const struct argp argp = {
 static int
 run_once(struct bench *bench, const struct bench_case *c, const char *scenario, json_t **run)
 {
-	struct spawn_args args = { .argv = { "dpswitch", scenario, "--out", bench->dir, "--lcores", c->lcores, "--quiet" },
+	struct child_args args = { .argv = { "dpswitch", scenario, "--out", bench->dir, "--lcores", c->lcores, "--quiet" },
 				   .count = 7 };
 	char path[128];
 	json_error_t error;
 	pid_t pid;
 
 	if (!c->telemetry) {
-		spawn_add(&args, "--set", &bench->err);
-		spawn_add(&args, "telemetry.enabled=false", &bench->err);
+		child_add(&args, "--set", &bench->err);
+		child_add(&args, "telemetry.enabled=false", &bench->err);
 	}
-	pid = spawn_start(bench->dpswitch, &args, &bench->err);
+	pid = child_start(bench->dpswitch, &args, &bench->err);
 	if (pid < 0)
 		return pid;
-	if (spawn_wait(pid) != 0)
+	if (child_wait(pid) != 0)
 		return err_set(&bench->err, -EIO, "%s: dpswitch failed", c->name);
 	snprintf(path, sizeof(path), "%s/run.json", bench->dir);
 	*run = json_load_file(path, 0, &error);
@@ -180,15 +180,15 @@ run_case(struct bench *bench, const struct bench_case *c, struct bench_result *r
 static int
 measure_yardstick(struct bench *bench)
 {
-	struct spawn_args args = { .argv = { "dpswitch", "--yardstick", bench->dir }, .count = 3 };
-	pid_t pid = spawn_start(bench->dpswitch, &args, &bench->err);
+	struct child_args args = { .argv = { "dpswitch", "--yardstick", bench->dir }, .count = 3 };
+	pid_t pid = child_start(bench->dpswitch, &args, &bench->err);
 	char path[128];
 	json_error_t error;
 	json_t *root;
 
 	if (pid < 0)
 		return pid;
-	if (spawn_wait(pid) != 0)
+	if (child_wait(pid) != 0)
 		return err_set(&bench->err, -EIO, "the yardstick failed");
 	snprintf(path, sizeof(path), "%s/yardstick.json", bench->dir);
 	root = json_load_file(path, 0, &error);
@@ -259,7 +259,7 @@ print_json(const struct bench *bench)
 static int
 run_all(struct bench *bench)
 {
-	int ret = spawn_find("dpswitch", "dpswitch", bench->dpswitch, sizeof(bench->dpswitch), &bench->err);
+	int ret = child_find("dpswitch", "dpswitch", bench->dpswitch, sizeof(bench->dpswitch), &bench->err);
 
 	if (ret == 0)
 		ret = measure_yardstick(bench);

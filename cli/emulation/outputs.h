@@ -2,7 +2,7 @@
 /* The files that dpswitch leaves beside the recording. The analyzer reads none of them. */
 #pragma once
 
-#include "cli/emulation.h"
+#include "cli/emulation/emulation.h"
 
 /* DIR/run.json: what the run cost, how it ended, the invariants. @return 0 or negative errno with err set */
 int output_run(const struct emulation *emulation, const char *dir, struct err *err);

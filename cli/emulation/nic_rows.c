@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/nic_rows.h"
+#include "cli/emulation/nic_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>

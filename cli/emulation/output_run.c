@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "cli/outputs.h"
+#include "cli/emulation/outputs.h"
 #include "common/clock.h"
 
 static const char *
