@@ -163,7 +163,7 @@ test_case_study(void **state)
 	assert_float_equal((float)bf1->score, 2084892.1f, 1.0f);
 	/* w(17->18, 13->19) = 79000 * 150 / 2 + 277000 * 150 * 331000 / 608000 */
 	assert_float_equal((float)bf2->score, 28545148.0f, 4.0f);
-	assert_float_equal((float)nic->score, 34500.0f, 0.1f);
+	assert_float_equal((float)nic->score, 69000.0f, 0.1f);
 	assert_int_equal(bf1->nsteps, 1);
 	assert_int_equal(bf2->nsteps, 2);
 	assert_int_equal(bf1->start_ps, 5 * MS);
