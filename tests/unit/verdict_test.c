@@ -404,6 +404,32 @@ test_drops(void **state)
 }
 
 static void
+test_loop(void **state)
+{
+	for (uint16_t flags = 1; flags <= 3; flags++) {
+		struct rec_poll first = { .victim = F17, .in_port = 0, .out_port = 1, .flags = flags, .ttl = 60 };
+		struct rec_poll again = first;
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		first.hdr.event = again.hdr.event = 9;
+		again.repeated = 1;
+		RECORDS_PUT(&r, first, REC_POLL, SW6, 10 * MS);
+		RECORDS_PUT(&r, again, REC_POLL, SW6, 11 * MS);
+		records_end(&r, REC_END_STALL, 80 * MS);
+		v = diagnose(&r);
+		/* Polls that trace pauses may meet; the one that follows the victim may not. */
+		assert_int_equal(v->nfindings, flags & 1);
+		if (flags & 1)
+			assert_true(has_port(v, find(v, VERDICT_FORWARDING_LOOP, "6:2", NULL), "6:2"));
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
+static void
 test_loss_nobody_counts(void **state)
 {
 	struct rec_step step = { .flow = F17, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = 40 };
@@ -512,6 +538,7 @@ main(void)
 		cmocka_unit_test(test_storm),	      cmocka_unit_test(test_storm_unknown),
 		cmocka_unit_test(test_storm_of_host), cmocka_unit_test(test_incast),
 		cmocka_unit_test(test_slow_host),     cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_loss_nobody_counts), cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_open),	      cmocka_unit_test(test_order),
 	};
