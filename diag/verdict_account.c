@@ -186,15 +186,33 @@ say_incomplete(struct verdict *v, const struct evidence *ev)
 	}
 }
 
-/* The strongest finding that is about the network, or about a host. */
+static bool
+is_critical(const struct verdict *v, const struct verdict_finding *finding)
+{
+	for (uint32_t i = 0; i < finding->nsteps; i++) {
+		if (v->steps[finding->steps[i]].critical)
+			return true;
+	}
+	return false;
+}
+
+/* The strongest finding about the network, or about a host; one that touches the critical path, if there is one. */
 static const struct verdict_finding *
 first_finding(const struct verdict *v, bool host)
 {
+	const struct verdict_finding *first = NULL;
+
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		if ((v->findings[i].type == VERDICT_SLOW_HOST) == host)
-			return &v->findings[i];
+		const struct verdict_finding *finding = &v->findings[i];
+
+		if ((finding->type == VERDICT_SLOW_HOST) != host)
+			continue;
+		if (is_critical(v, finding))
+			return finding;
+		if (first == NULL)
+			first = finding;
 	}
-	return NULL;
+	return first;
 }
 
 static void

@@ -106,7 +106,7 @@ describe_ports(struct evidence *ev, struct err *err)
 			continue;
 		port->peer = evidence_port(ev, rec->peer, rec->peer_port);
 		if (port->peer == EV_NONE)
-			return err_set(err, -EINVAL, "port %u of node %u leads to port %u of node %u, which is not there",
+			return err_set(err, -EINVAL, "port %u of node %u leads to port %u of node %u: there is none",
 				       rec->port, rec->hdr.node, rec->peer_port, rec->peer);
 		port->peer_node = rec->peer;
 	}

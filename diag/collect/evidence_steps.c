@@ -98,7 +98,7 @@ take_schedule(struct evidence *ev, struct step_key *keys, struct err *err)
 		step->sched = *rec;
 		step->collective = find_collective(ev, rec->collective, rec->iteration);
 		if (step->collective == EV_NONE)
-			return err_set(err, -EINVAL, "schedule of collective %u iteration %u, which no record describes",
+			return err_set(err, -EINVAL, "schedule of collective %u iteration %u, which is not described",
 				       rec->collective, rec->iteration);
 		if (rec->hdr.node >= ev->nnodes || !ev->nodes[rec->hdr.node].known)
 			return err_set(err, -EINVAL, "schedule record of node %u, which no record describes",
