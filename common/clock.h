@@ -13,7 +13,10 @@ uint64_t clock_now_ns(void);
 /* @return processor time of all threads of this process so far, nanoseconds */
 uint64_t clock_cpu_ns(void);
 
-/* @return the largest resident set of this process so far, bytes (getrusage(2), ru_maxrss) */
+/*
+ * VmHWM of proc(5), and not ru_maxrss of getrusage(2), which also counts what the process held before its execve().
+ * @return the largest resident set of this program so far, bytes; 0 where /proc is not mounted
+ */
 uint64_t clock_peak_rss_bytes(void);
 
 /*

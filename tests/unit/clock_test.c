@@ -50,10 +50,9 @@ static void
 work_costs_processor_time(void **state)
 {
 	uint64_t cpu_ns = clock_cpu_ns(), end_ns = clock_now_ns() + 1000000000;
-	volatile uint64_t sum = 0;
 
 	while (clock_cpu_ns() == cpu_ns && clock_now_ns() < end_ns)
-		sum += 1;
+		continue;
 	assert_true(clock_cpu_ns() > cpu_ns);
 }
 
