@@ -89,7 +89,8 @@ check_step(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, s
 		return err_set(err, -EINVAL,
 			       "rank %" PRIu32 " step %" PRIu32 " depends on step %" PRIu32 " of rank %" PRIu32
 			       ", which goes to rank %" PRIu32,
-			       rank, step, s->depends_step, dep, coll_step_at(schedule, dep, s->depends_step)->peer);
+			       rank, step, s->depends_step, dep,
+			       coll_step_at(schedule, dep, s->depends_step)->peer);
 	return 0;
 }
 
