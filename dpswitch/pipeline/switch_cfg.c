@@ -194,7 +194,7 @@ setup_port(struct sw *sw, uint16_t index, struct err *err)
 			       (unsigned long long)config->ecn->kmin_bytes,
 			       (unsigned long long)config->ecn->kmax_bytes);
 	prng_init(&port->prng, config->seed, 0x65636eULL << 32 | (cable - config->topo->ports));
-	if (telem_init(&port->telem, &sw->config->telemetry, index) < 0)
+	if (telem_init(&port->telem, &sw->telemetry, index) < 0)
 		return err_set(err, -ENOMEM, "out of memory for telemetry");
 	return setup_weights(sw, &port->dwrr, err);
 }
