@@ -101,7 +101,8 @@ check_steps(const struct coll_schedule *schedule, struct err *err)
 
 	if (schedule->ranks < 2 || schedule->ranks > COLL_MAX_RANKS || schedule->steps == 0 ||
 	    schedule->count_elems < schedule->ranks)
-		return err_set(err, -EINVAL, "%" PRIu32 " ranks, %" PRIu32 " steps, %" PRIu64 " elements: no collective",
+		return err_set(err, -EINVAL,
+			       "%" PRIu32 " ranks, %" PRIu32 " steps, %" PRIu64 " elements: no collective",
 			       schedule->ranks, schedule->steps, schedule->count_elems);
 	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
 		for (uint32_t step = 1; step <= schedule->steps && rc == 0; step++)

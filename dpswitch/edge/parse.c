@@ -188,9 +188,7 @@ parse_body(struct reader *r, size_t body_bytes, uint32_t pad_bytes, struct frame
 		return FRAME_ROCE_LENGTH;
 	f->payload = r->at;
 	f->payload_bytes = (uint32_t)(body_bytes - pad_bytes - reserved_bytes);
-	if (!roce_payload_ok(f->opcode, f->payload_bytes) || (-f->payload_bytes & 3) != pad_bytes)
-		return FRAME_ROCE_LENGTH;
-	return FRAME_OK;
+	return roce_payload_ok(f->opcode, f->payload_bytes) ? FRAME_OK : FRAME_ROCE_LENGTH;
 }
 
 static enum frame_error

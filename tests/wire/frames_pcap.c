@@ -12,7 +12,8 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct flow flow = {
-	.src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50001, .dport = 4791, .src_qpn = 0x11, .dst_qpn = 0x22, .prio = 3
+	.src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50001, .dport = 4791, .src_qpn = 0x11, .dst_qpn = 0x22,
+	.prio = 3
 };
 
 static const struct frame_message write = {
