@@ -16,7 +16,7 @@
 enum coll_op { COLL_ALLGATHER, COLL_REDUCESCATTER, COLL_ALLREDUCE };
 enum coll_algorithm { COLL_RING, COLL_HALVING_DOUBLING };
 
-#define COLL_MAX_RANKS 4096
+#define COLL_MAX_RANKS 1024 /* the sum of 1024 float contributions is still exact, see data.c */
 #define COLL_NONE UINT32_MAX
 
 /* One send of one rank. Step numbers count from 1 (the paper's FiSj is rank i, step j). */
@@ -36,9 +36,29 @@ struct coll_schedule {
 	struct coll_step *at;  /* [ranks * steps], rank major: at[rank * steps + step - 1] */
 };
 
+/* As scenario files spell them; indices are the enums above. */
+const char *coll_op_name(enum coll_op op);
+const char *coll_algorithm_name(enum coll_algorithm algorithm);
+
+/* Where a step stands. step counts from 1. */
+static inline struct coll_step *
+coll_step_at(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)
+{
+	return &schedule->at[(size_t)rank * schedule->steps + step - 1];
+}
+
+/* First element of block 0..ranks; the first count_elems % ranks blocks are one element longer. block ranks: the end. */
+static inline uint64_t
+coll_block_start(uint64_t count_elems, uint32_t ranks, uint32_t block)
+{
+	uint64_t longer = count_elems % ranks;
+
+	return count_elems / ranks * block + (block < longer ? block : longer);
+}
+
 /*
  * Builds a schedule.
- * @param count_elems  vector length; ring splits it in blocks of at most one element difference
+ * @param count_elems  vector length; split into one block a rank, of at most one element difference
  * @return NULL with err set: too few ranks (< 2), too many, halving-doubling with ranks not a power of two,
  *         fewer elements than ranks
  */
@@ -47,10 +67,14 @@ struct coll_schedule *coll_schedule_create(enum coll_op op, enum coll_algorithm 
 void coll_schedule_destroy(struct coll_schedule *schedule);
 
 /*
- * Proves symbolically that the schedule completes: executes it over sets of contributions (which rank's element is
- * in which chunk), in every order that its dependencies allow, without data.
- * @return 0; -EINVAL with err naming rank, step and chunk: a step that waits for itself, data sent before it is
- *         complete, a contribution added twice, a rank that ends incomplete
+ * Proves symbolically that the schedule completes, without data. Any two accesses to the same elements of a rank, one
+ * of them a change, are shown to be ordered by the dependencies (sums commute, so they need no order); hence every
+ * order of delivery gives one result, and executing one order over sets of contributions (whose element is in which
+ * chunk) decides for all. An access lasts from a send's start to its arrival. Sends of one rank follow each other.
+ * Time O(steps * ranks^2), memory O(ranks^3 / 8) bytes and a few machine words a step and chunk.
+ * @return 0; -ENOMEM; -EINVAL with err naming rank, step and chunk: a malformed step, a step that waits for itself,
+ *         two accesses that race, data sent before it is complete, a contribution added twice, a rank that ends
+ *         incomplete
  */
 int coll_schedule_check(const struct coll_schedule *schedule, struct err *err);
 

@@ -27,6 +27,7 @@ enum pkt_flag {
 	PKT_LAST = 1 << 3,    /* last (or only) segment of its message */
 	PKT_REVERSE = 1 << 4, /* travels from the flow's destination to its source (ACK, NAK, CNP) */
 	PKT_MET_PAUSE = 1 << 5, /* switch-internal: the egress was paused when this packet was enqueued */
+	PKT_RETRANSMIT = 1 << 6, /* sent before; a label for the order check, headers do not show it */
 };
 
 enum poll_flag { POLL_VICTIM = 1, POLL_PFC = 2, POLL_BOTH = 3 };
@@ -37,7 +38,7 @@ struct pkt {
 	uint64_t time_ps;      /* when the last bit arrives at the receiver of the link it is on */
 	uint32_t flow;         /* index into struct flow_table */
 	uint32_t psn;          /* 24 bits; see enum pkt_type for control packets */
-	uint32_t arg;          /* data, UD: message handle (rxe-hosts/roce/msg.h); NAK: AETH syndrome */
+	uint32_t arg;          /* data: message handle (rxe-hosts/roce/msg.h); NAK: AETH syndrome; UD: immediate */
 	uint16_t wire_bytes;   /* bytes the frame occupies on the wire */
 	uint16_t payload_bytes;
 	uint16_t gen;          /* generation of the message handle in arg */

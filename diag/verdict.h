@@ -101,7 +101,7 @@ struct verdict_step {
 	bool started;
 	bool open;     /* not finished when the run (or the stream) ended */
 	bool critical; /* on the critical path */
-	bool slow;     /* exec above expect by more than VERDICT_SLOW_PERCENT, or open */
+	bool slow;     /* exec above expect by more than VERDICT_SLOW_PERCENT, or stuck when the run failed */
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
 	uint64_t late_ps;    /* start later than everything it depends on: the host's own delay */
@@ -228,7 +228,7 @@ struct verdict_poll {
 struct verdict_notification {
 	uint32_t from, to; /* hosts */
 	uint64_t time_ps;
-	uint32_t collective, step; /* step number of the sender */
+	uint32_t collective, step; /* the collective's id in the scenario; step number of the sender */
 	uint32_t detections;
 };
 
@@ -259,7 +259,7 @@ struct verdict_finding {
 	uint32_t type; /* enum verdict_type */
 	char root[64]; /* port "6:2", or a host's name for slow_host */
 	uint32_t root_port; /* index into verdict.ports, VERDICT_NONE: root is not a port */
-	uint32_t *ports;    /* ports involved, from victim to root */
+	uint32_t *ports;    /* ports involved: from the first victim's to the root, then those of further victims */
 	uint32_t nports;
 	uint32_t *flows;    /* culprits, worst first */
 	uint32_t nflows;
@@ -353,12 +353,22 @@ struct verdict {
 
 struct evidence;
 
+struct verdict_options {
+	/*
+	 * w(p_i,p_j) as the share of p_i in what all senders feed to p_j, instead of the share of p_j in what p_i
+	 * sends (the default): the other reading of the paper's formula.
+	 */
+	bool share_by_senders;
+};
+
 /*
  * Draws every conclusion from one record stream.
+ * @param options  NULL: defaults
  * @param out  set to the verdict on success, to be freed by verdict_destroy()
- * @return 0; -EINVAL with err naming what the stream lacks (no run record); -ENOMEM
+ * @return 0; -E2BIG with err past the limit of findings; -ENOMEM
  */
-int verdict_build(const struct evidence *evidence, struct verdict **out, struct err *err);
+int verdict_build(const struct evidence *evidence, const struct verdict_options *options, struct verdict **out,
+		  struct err *err);
 void verdict_destroy(struct verdict *verdict);
 
 /* "flow_contention", ... as in verdict.json. */

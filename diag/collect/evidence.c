@@ -37,6 +37,7 @@ static const struct record_kind {
 
 static int check_fields(const struct rec_hdr *rec, struct err *err);
 static int push(struct evidence *ev, const struct rec_hdr *rec, struct err *err);
+static int note_sent(struct evidence *ev, const struct rec_hdr *rec, struct err *err);
 
 void
 evidence_init(struct evidence *ev)
@@ -51,6 +52,7 @@ evidence_fini(struct evidence *ev)
 		if (record_kinds[i].size_bytes != 0 && record_kinds[i].vec != NO_VEC)
 			free(((struct ev_vec *)((char *)ev + record_kinds[i].vec))->data);
 	}
+	free(ev->sent.data);
 	free(ev->nodes);
 	free(ev->ports);
 	free(ev->flows);
@@ -98,6 +100,11 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 		memcpy(&ev->end, rec, sizeof(ev->end));
 		ev->ended = true;
 		return 0;
+	}
+	if (rec->type >= REC_POLL && rec->type <= REC_DROP_ROW) {
+		rc = note_sent(ev, rec, err);
+		if (rc != 0)
+			return rc;
 	}
 	return push(ev, rec, err);
 }
@@ -199,6 +206,37 @@ push(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 	return 0;
 }
 
+static int
+note_sent(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
+{
+	struct ev_vec *vec = &ev->sent;
+	struct ev_sent *last = vec->count != 0 ? EV_AT(*vec, struct ev_sent, vec->count - 1) : NULL;
+
+	if (last != NULL && last->time_ps == rec->time_ps) {
+		last->bytes += rec->size;
+		return 0;
+	}
+	if (vec->count == vec->cap) {
+		uint32_t cap = vec->cap == 0 ? 64 : vec->cap * 2;
+		void *data = realloc(vec->data, cap * sizeof(*last));
+
+		if (data == NULL)
+			return err_set(err, -ENOMEM, "out of memory for the times of %u records", cap);
+		vec->data = data;
+		vec->cap = cap;
+	}
+	*EV_AT(*vec, struct ev_sent, vec->count++) = (struct ev_sent){ rec->time_ps, rec->size };
+	return 0;
+}
+
+static int
+cmp_sent(const void *pa, const void *pb)
+{
+	const struct ev_sent *a = pa, *b = pb;
+
+	return a->time_ps < b->time_ps ? -1 : a->time_ps > b->time_ps;
+}
+
 int
 evidence_finish(struct evidence *ev, struct err *err)
 {
@@ -211,6 +249,8 @@ evidence_finish(struct evidence *ev, struct err *err)
 			evidence_sort((struct ev_vec *)((char *)ev + record_kinds[i].vec), i,
 				      record_kinds[i].size_bytes);
 	}
+	if (ev->sent.count > 1)
+		qsort(ev->sent.data, ev->sent.count, sizeof(struct ev_sent), cmp_sent);
 	rc = evidence_join_nodes(ev, err);
 	if (rc == 0)
 		rc = evidence_join_flows(ev, err);

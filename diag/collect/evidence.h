@@ -31,6 +31,11 @@ struct ev_node {
 	uint32_t first_port, nports;
 };
 
+/* Telemetry bytes that arrived with one time stamp, rows replaced later included. */
+struct ev_sent {
+	uint64_t time_ps, bytes;
+};
+
 /* Global port id = index. */
 struct ev_port {
 	uint32_t node;
@@ -81,6 +86,7 @@ struct evidence {
 	struct ev_kind kinds[EV_KINDS];
 	uint64_t bytes;
 	uint64_t last_ps; /* time of the latest record */
+	struct ev_vec sent; /* struct ev_sent, sorted by time at the end */
 
 	/* as received; after evidence_finish() sorted, and rows deduplicated */
 	struct ev_vec node_recs, port_recs, collectives, schedule, routes, step_recs;

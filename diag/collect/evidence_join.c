@@ -113,9 +113,37 @@ describe_ports(struct evidence *ev, struct err *err)
 	return 0;
 }
 
+/* Reports without a port: their nodes must be known all the same. */
+static int
+check_reporters(const struct evidence *ev, struct err *err)
+{
+	const struct {
+		const struct ev_vec *vec;
+		size_t size_bytes;
+	} kinds[] = {
+		{ &ev->step_recs, sizeof(struct rec_step) },
+		{ &ev->triggers, sizeof(struct rec_trigger) },
+		{ &ev->notifies, sizeof(struct rec_notify) },
+		{ &ev->polls, sizeof(struct rec_poll) },
+	};
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		for (uint32_t i = 0; i < kinds[k].vec->count; i++) {
+			const struct rec_hdr *hdr = ev_vec_at(kinds[k].vec, kinds[k].size_bytes, i);
+
+			if (hdr->node >= ev->nnodes || !ev->nodes[hdr->node].known)
+				return err_set(err, -EINVAL, "record type %u of node %u, which no node record describes",
+					       hdr->type, hdr->node);
+		}
+	}
+	return 0;
+}
+
 int
 evidence_join_nodes(struct evidence *ev, struct err *err)
 {
+	int rc;
+
 	uint32_t count = ev->node_recs.count;
 	uint32_t total = 0;
 
@@ -146,7 +174,8 @@ evidence_join_nodes(struct evidence *ev, struct err *err)
 			ev->ports[ev->nodes[n].first_port + p] = (struct ev_port){
 				.node = n, .index = (uint16_t)p, .peer = EV_NONE, .peer_node = EV_NONE };
 	}
-	return describe_ports(ev, err);
+	rc = describe_ports(ev, err);
+	return rc != 0 ? rc : check_reporters(ev, err);
 }
 
 struct address {

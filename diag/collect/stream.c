@@ -25,7 +25,7 @@ stream_feed(struct stream *stream, const void *data, size_t size_bytes, struct e
 	const uint8_t *p = data;
 
 	while (size_bytes > 0) {
-		uint32_t want;
+		uint32_t want = 0;
 		int rc = wanted_bytes(stream, &want, err);
 
 		if (rc != 0)

@@ -138,7 +138,8 @@ flush_port(struct sw *sw, uint16_t port, uint64_t now_ps)
 			switch_drop(sw, port, p, REC_DROP_LINK_DOWN, now_ps);
 			if (!switch_is_lossless(sw, prio))
 				continue;
-			sw->ports[port].telem.queued[telem_slot(&sw->ports[port].telem, p->flow)]--;
+			if (!sw->config->telemetry_off)
+				sw->ports[port].telem.queued[telem_slot(&sw->ports[port].telem, p->flow)]--;
 			pfc_release(&sw->pfc, &sw->pool,
 				    &sw->ingress[switch_ingress_index(sw, p->in_port, prio)], p->wire_bytes);
 		}

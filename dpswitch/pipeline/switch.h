@@ -83,7 +83,7 @@ struct switch_config {
 	uint32_t mtu_bytes;       /* largest frame on the wire */
 	uint32_t min_frame_bytes; /* smallest */
 	uint32_t pause_bytes;
-	bool count_meetings;
+	bool telemetry_off;       /* keep no rows: what they cost */
 };
 
 /* Arrivals of one window for one egress: a run an ingress, each in order of time. */
@@ -148,6 +148,7 @@ struct sw {
 	uint8_t lossless;      /* bit p: class p is lossless */
 	uint8_t class_index[SWITCH_CLASSES];
 	uint32_t nclasses;     /* lossless classes */
+	uint64_t buffer_bytes;
 	struct pfc_params pfc;
 	struct pfc_pool pool;
 	struct pfc_ingress *ingress; /* [nports * nclasses] */

@@ -241,6 +241,7 @@ setup_buffer(struct sw *sw, struct err *err)
 			       config->params->where.file, config->params->where.line, (unsigned long long)buffer,
 			       config->topo->nodes[sw->node.id].name, (unsigned long long)headroom,
 			       (unsigned long long)reserves, (unsigned long long)(headroom + reserves));
+	sw->buffer_bytes = buffer;
 	sw->pfc = (struct pfc_params){
 		.model = (enum pfc_model)pfc->model,
 		.alpha_num = (uint32_t)lround(pfc->alpha * (1 << ALPHA_SHIFT)),

@@ -57,6 +57,7 @@ struct egress_walk {
 	uint64_t end_ps;
 	uint64_t window;
 	uint32_t parity;
+	uint8_t counted; /* bit p: class p has rows */
 	uint64_t sent_packets, sent_bytes;
 };
 
@@ -110,7 +111,7 @@ egress_drain(struct egress_walk *walk, uint64_t limit_ps)
 		p = fifo_pop(&port->q[prio]);
 		if (fifo_empty(&port->q[prio]))
 			port->backlog &= ~(1u << prio);
-		if (switch_is_lossless(walk->sw, prio))
+		if (walk->counted >> prio & 1)
 			port->telem.queued[telem_slot(&port->telem, p->flow)]--;
 		egress_send(walk, p, start_ps);
 	}
@@ -143,16 +144,17 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 {
 	struct switch_port *port = walk->port;
 	bool paused = port->paused >> p->prio & 1;
-	bool lossless = switch_is_lossless(walk->sw, p->prio);
-	uint32_t depth = fifo_count(&port->q[p->prio]);
+	bool counted = walk->counted >> p->prio & 1;
 	uint32_t slot = 0;
 
-	if (lossless) {
+	if (counted) {
+		uint32_t depth = fifo_count(&port->q[p->prio]);
+
 		slot = telem_slot(&port->telem, p->flow);
 		telem_enqueue(&port->telem, slot, p->in_port, p->wire_bytes, depth, paused);
 		meet_enqueue(&port->meet, slot, walk->window);
 		port->contended |= depth != 0;
-	} else if (!lossy_admit(walk, p)) {
+	} else if (!switch_is_lossless(walk->sw, p->prio) && !lossy_admit(walk, p)) {
 		return;
 	}
 	if (port->backlog == 0 && !paused) {
@@ -166,7 +168,7 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 	if (!fifo_push(&port->q[p->prio], p))
 		out_of_memory(walk);
 	port->backlog |= 1u << p->prio;
-	if (lossless)
+	if (counted)
 		port->telem.queued[slot]++;
 }
 
@@ -198,6 +200,7 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 		.end_ps = window->end_ps,
 		.window = window->index,
 		.parity = window->parity,
+		.counted = sw->config->telemetry_off ? 0 : sw->lossless,
 	};
 
 	while (merge.left != 0 || npauses != 0) {
@@ -229,10 +232,9 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 	port->nruns = 0;
 	sw->node.count.tx_packets += walk.sent_packets;
 	sw->node.count.tx_bytes += walk.sent_bytes;
-	if (port->contended || (port->backlog & sw->lossless) != 0) {
+	if (port->contended || (port->backlog & walk.counted) != 0) {
 		port->contended = false;
-		if (sw->config->count_meetings)
-			meet_count(&port->meet, port->telem.queued, port->telem.nslots, window->index,
-				   window->end_ps - window->start_ps);
+		meet_count(&port->meet, port->telem.queued, port->telem.nslots, window->index,
+			   window->end_ps - window->start_ps);
 	}
 }

@@ -109,6 +109,24 @@ telem_count_matrix(struct telem_port *t, uint32_t slot)
 		ahead[TELEM_MATRIX - 1] += t->queued[i];
 }
 
+void
+telem_add(struct telem_port *t, uint32_t slot, const struct telem_batch *batch)
+{
+	struct telem_epoch *open = t->open;
+	struct telem_row *row = &open->rows[slot];
+
+	row->packets += batch->packets;
+	row->bytes += batch->bytes;
+	row->depth_sum += batch->depth_sum;
+	row->paused_packets += batch->paused_packets;
+	row->in_port = REC_NO_PORT;
+	open->packets += batch->packets;
+	open->bytes += batch->bytes;
+	open->depth_sum += batch->depth_sum;
+	open->paused_packets += batch->paused_packets;
+	open->depth_max = batch->depth_max > open->depth_max ? batch->depth_max : open->depth_max;
+}
+
 /* Counts paused time up to now. */
 static void
 telem_count_pause(struct telem_port *t, uint64_t now_ps)

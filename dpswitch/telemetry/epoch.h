@@ -104,6 +104,14 @@ telem_enqueue(struct telem_port *t, uint32_t slot, uint16_t in_port, uint32_t by
 		telem_count_matrix(t, slot);
 }
 
+/* Packets of one flow that left by a NIC, counted by its host. */
+struct telem_batch {
+	uint32_t packets, paused_packets, depth_max;
+	uint64_t bytes, depth_sum;
+};
+
+void telem_add(struct telem_port *t, uint32_t slot, const struct telem_batch *batch);
+
 /* The peer paused or resumed this port. */
 void telem_pause(struct telem_port *t, bool paused, uint64_t now_ps);
 

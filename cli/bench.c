@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab bench fabric: hops per second per core, beside the cost of a plain mac-swap hop in the same run. */
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+#include <libsmartcols/libsmartcols.h>
+
+#include "cli/command.h"
+#include "cli/spawn.h"
+
+#define MAX_REPEATS 20
+
+struct bench_case {
+	const char *name;
+	const char *text; /* the scenario */
+	bool telemetry;
+	const char *lcores;
+};
+
+
+#define BENCH_OFF "detection = { policy = \"off\"; };\n"
+#define K4_RING                                                                                                        \
+	"name = \"k4-ring\"; topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; delay = \"2us\"; };\n"         \
+	"timing = { pipeline = \"0ns\"; };\n" BENCH_OFF                                                       \
+	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"1MB\"; } );\n"
+#define K4_INCAST                                                                                                      \
+	"name = \"k4-incast\"; topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; delay = \"2us\"; };\n"       \
+	"timing = { pipeline = \"0ns\"; };\n" BENCH_OFF "flows = ( "                                          \
+	"{ src = \"h1\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h2\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
+	"{ src = \"h3\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h4\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
+	"{ src = \"h5\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h6\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
+	"{ src = \"h7\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h8\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
+	"{ src = \"h9\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h10\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"         \
+	"{ src = \"h11\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h12\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"        \
+	"{ src = \"h13\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h14\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"        \
+	"{ src = \"h15\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; } );\n"
+#define K8_RING                                                                                                        \
+	"name = \"k8-ring\"; topology = { kind = \"fat-tree\"; k = 8; rate = \"100Gbps\"; delay = \"2us\"; };\n"         \
+	"timing = { pipeline = \"0ns\"; };\n" BENCH_OFF                                                       \
+	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"50KB\"; } );\n"
+
+static const struct bench_case cases[] = {
+	{ "K=4 ring", K4_RING, true, "1" },
+	{ "K=4 ring", K4_RING, false, "1" },
+	{ "K=4 ring", K4_RING, true, "2" },
+	{ "K=4 incast 15->1", K4_INCAST, true, "1" },
+	{ "K=4 incast 15->1", K4_INCAST, false, "1" },
+	{ "K=4 incast 15->1", K4_INCAST, true, "2" },
+	{ "K=8 ring", K8_RING, true, "1" },
+	{ "K=8 ring", K8_RING, false, "1" },
+	{ "K=8 ring", K8_RING, true, "2" },
+};
+
+#define NCASES (sizeof(cases) / sizeof(cases[0]))
+
+struct bench_result {
+	double mhops[MAX_REPEATS]; /* per core, sorted ascending in the end */
+	double hops, fast_share, cpus;
+	double buffer_kib;
+};
+
+struct bench {
+	int repeats;
+	bool json;
+	char dir[64];
+	char dpswitch[PATH_MAX];
+	double yardstick_ns;
+	struct bench_result results[NCASES];
+	struct err err;
+};
+
+static const struct argp_option options[] = {
+	{ "repeats", 'n', "N", 0, "Runs of every case, median and best are printed (default 5)", 0 },
+	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	{ 0 },
+};
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct bench *bench = state->input;
+
+	switch (key) {
+	case 'n':
+		bench->repeats = atoi(arg);
+		if (bench->repeats < 1 || bench->repeats > MAX_REPEATS)
+			argp_error(state, "--repeats %s: give 1 to %d", arg, MAX_REPEATS);
+		return 0;
+	case 'j':
+		bench->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (strcmp(arg, "fabric") != 0)
+			argp_error(state, "no benchmark \"%s\": there is \"fabric\"", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "fabric",
+	.doc = "Measures packet hops per second per core, hosts included: a hop is a packet that arrives at a node.\v"
+	       "The cost of a plain net_ring mac-swap hop, measured in the same run, is the yardstick: shared machines are "
+	       "noisy, and ratios hold better than figures.",
+};
+
+static int
+run_once(struct bench *bench, const struct bench_case *c, const char *scenario, json_t **run)
+{
+	struct spawn_args args = { .argv = { "dpswitch", scenario, "--out", bench->dir, "--lcores", c->lcores, "--quiet" },
+				   .count = 7 };
+	char path[128];
+	json_error_t error;
+	pid_t pid;
+
+	if (!c->telemetry) {
+		spawn_add(&args, "--set", &bench->err);
+		spawn_add(&args, "telemetry.enabled=false", &bench->err);
+	}
+	pid = spawn_start(bench->dpswitch, &args, &bench->err);
+	if (pid < 0)
+		return pid;
+	if (spawn_wait(pid) != 0)
+		return err_set(&bench->err, -EIO, "%s: dpswitch failed", c->name);
+	snprintf(path, sizeof(path), "%s/run.json", bench->dir);
+	*run = json_load_file(path, 0, &error);
+	return *run != NULL ? 0 : err_set(&bench->err, -EINVAL, "%s: %s", path, error.text);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double
+number(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+static int
+run_case(struct bench *bench, const struct bench_case *c, struct bench_result *result)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/bench.cfg", bench->dir);
+	file = fopen(path, "w");
+	if (file == NULL || fputs(c->text, file) < 0 || fclose(file) != 0)
+		return err_set(&bench->err, -errno, "%s: %s", path, strerror(errno));
+	for (int i = 0; i < bench->repeats; i++) {
+		json_t *run = NULL;
+		int ret = run_once(bench, c, path, &run);
+
+		if (ret < 0)
+			return ret;
+		result->mhops[i] = number(run, "hops_per_cpu_s") / 1e6;
+		result->hops = number(run, "packet_hops");
+		result->fast_share = number(run, "fast_path_share");
+		result->buffer_kib = number(run, "switch_buffer_bytes") / 1024;
+		json_decref(run);
+	}
+	qsort(result->mhops, (size_t)bench->repeats, sizeof(double), compare);
+	return 0;
+}
+
+static int
+measure_yardstick(struct bench *bench)
+{
+	struct spawn_args args = { .argv = { "dpswitch", "--yardstick", bench->dir }, .count = 3 };
+	pid_t pid = spawn_start(bench->dpswitch, &args, &bench->err);
+	char path[128];
+	json_error_t error;
+	json_t *root;
+
+	if (pid < 0)
+		return pid;
+	if (spawn_wait(pid) != 0)
+		return err_set(&bench->err, -EIO, "the yardstick failed");
+	snprintf(path, sizeof(path), "%s/yardstick.json", bench->dir);
+	root = json_load_file(path, 0, &error);
+	if (root == NULL)
+		return err_set(&bench->err, -EINVAL, "%s: %s", path, error.text);
+	bench->yardstick_ns = number(root, "macswap_ns");
+	json_decref(root);
+	return 0;
+}
+
+static void
+print_table(const struct bench *bench)
+{
+	struct libscols_table *table = scols_new_table();
+	static const char *const columns[] = { "CASE",	 "LCORES", "TELEMETRY", "HOPS",	      "MHOPS/S/CORE",
+					       "BEST",	 "NS/HOP", "x MACSWAP", "FAST PATH", "BUFFER" };
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		scols_table_new_column(table, columns[i], 0, i == 0 ? 0 : SCOLS_FL_RIGHT);
+	for (size_t i = 0; i < NCASES; i++) {
+		const struct bench_result *r = &bench->results[i];
+		double median = r->mhops[bench->repeats / 2], best = r->mhops[bench->repeats - 1];
+		struct libscols_line *line = scols_table_new_line(table, NULL);
+		char cell[10][48];
+
+		snprintf(cell[0], sizeof(cell[0]), "%s", cases[i].name);
+		snprintf(cell[1], sizeof(cell[1]), "%s", cases[i].lcores);
+		snprintf(cell[2], sizeof(cell[2]), "%s", cases[i].telemetry ? "on" : "off");
+		snprintf(cell[3], sizeof(cell[3]), "%.1f M", r->hops / 1e6);
+		snprintf(cell[4], sizeof(cell[4]), "%.1f", median);
+		snprintf(cell[5], sizeof(cell[5]), "%.1f", best);
+		snprintf(cell[6], sizeof(cell[6]), "%.1f", 1e3 / median);
+		snprintf(cell[7], sizeof(cell[7]), "%.1f", 1e3 / median / bench->yardstick_ns);
+		snprintf(cell[8], sizeof(cell[8]), "%.0f %%", r->fast_share * 100);
+		snprintf(cell[9], sizeof(cell[9]), "%.0f KiB", r->buffer_kib);
+		for (size_t c = 0; c < 10; c++)
+			scols_line_set_data(line, c, cell[c]);
+	}
+	scols_print_table(table);
+	scols_unref_table(table);
+	printf("\nmac-swap hop through a DPDK net_ring port in the same run: %.1f ns (%.1f Mhops/s)\n",
+	       bench->yardstick_ns, 1e3 / bench->yardstick_ns);
+	printf("Median and best of %d runs; CPU time of all lcores, barriers and start-up of the run included.\n",
+	       bench->repeats);
+}
+
+static void
+print_json(const struct bench *bench)
+{
+	json_t *rows = json_array(), *root;
+
+	for (size_t i = 0; i < NCASES; i++) {
+		const struct bench_result *r = &bench->results[i];
+
+		json_array_append_new(rows, json_pack("{s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f}", "case", cases[i].name,
+						      "lcores", atoi(cases[i].lcores), "telemetry", cases[i].telemetry,
+						      "hops", r->hops, "mhops_per_core_median",
+						      r->mhops[bench->repeats / 2], "mhops_per_core_best",
+						      r->mhops[bench->repeats - 1], "fast_path_share", r->fast_share,
+						      "switch_buffer_kib", r->buffer_kib));
+	}
+	root = json_pack("{s:f, s:i, s:o}", "macswap_ns", bench->yardstick_ns, "repeats", bench->repeats, "cases", rows);
+	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(root);
+}
+
+static int
+run_all(struct bench *bench)
+{
+	int ret = spawn_find("dpswitch", "dpswitch", bench->dpswitch, sizeof(bench->dpswitch), &bench->err);
+
+	if (ret == 0)
+		ret = measure_yardstick(bench);
+	for (size_t i = 0; ret == 0 && i < NCASES; i++) {
+		if (isatty(STDERR_FILENO))
+			fprintf(stderr, "\r%zu of %zu: %-20s", i + 1, NCASES, cases[i].name);
+		ret = run_case(bench, &cases[i], &bench->results[i]);
+	}
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%-40s\r", "");
+	return ret;
+}
+
+static void
+clean_up(const struct bench *bench)
+{
+	static const char *const files[] = { "bench.cfg", "run.json", "truth.json", "steps.csv", "records.bin",
+					     "yardstick.json" };
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", bench->dir, files[i]);
+		unlink(path);
+	}
+	rmdir(bench->dir);
+}
+
+int
+command_bench(int argc, char **argv)
+{
+	struct bench bench = { .repeats = 5, .dir = "/tmp/rocelab-bench-XXXXXX" };
+	int ret;
+
+	argv[0] = "rocelab bench";
+	if (argp_parse(&argp, argc, argv, 0, NULL, &bench) != 0)
+		return EXIT_USAGE;
+	if (mkdtemp(bench.dir) == NULL) {
+		fprintf(stderr, "rocelab: %s: %s\n", bench.dir, strerror(errno));
+		return EXIT_FAILED;
+	}
+	ret = run_all(&bench);
+	clean_up(&bench);
+	if (ret < 0) {
+		fprintf(stderr, "rocelab: %s\n", bench.err.text);
+		return EXIT_FAILED;
+	}
+	if (bench.json)
+		print_json(&bench);
+	else
+		print_table(&bench);
+	return EXIT_DONE;
+}

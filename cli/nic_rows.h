@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A host's NIC ports in the tables that switches use: connects rxe-hosts/device to dpswitch/telemetry. */
+#pragma once
+
+#include "dpswitch/fabric/fabric.h"
+#include "dpswitch/telemetry/epoch.h"
+#include "dpswitch/telemetry/meet.h"
+#include "rxe-hosts/device/nic_telemetry.h"
+
+struct nic_rows_port {
+	struct telem_port telem;
+	struct meet meet;
+	uint64_t window, window_ps; /* window under way: index and length */
+	bool contended;             /* in it, a flow waited for another */
+};
+
+struct nic_rows {
+	const struct fabric *fabric;
+	struct telem_config config;
+	struct nic_rows_port *ports; /* [config.nports] */
+};
+
+/*
+ * @param config  of switches' telemetry; nports and host are set here
+ * @return 0 or -ENOMEM. rows must not move afterwards.
+ */
+int nic_rows_init(struct nic_rows *rows, const struct fabric *fabric, const struct telem_config *config,
+		  uint16_t nports);
+void nic_rows_fini(struct nic_rows *rows);
+
+/* The calls that the embedded device makes. */
+struct nic_telemetry nic_rows_ops(struct nic_rows *rows);

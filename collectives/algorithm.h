@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an algorithm provides. A new one is a file and a line in schedule.c's table. */
+#pragma once
+
+#include <stdint.h>
+
+#include "collectives/schedule.h"
+
+struct coll_algorithm_ops {
+	const char *name; /* as scenario files spell it */
+	/* @return 0, or -EINVAL with err set if the algorithm cannot serve that many ranks */
+	int (*check_ranks)(uint32_t ranks, struct err *err);
+	/* Steps a rank, for a number of ranks that check_ranks accepted. */
+	uint32_t (*steps)(enum coll_op op, uint32_t ranks);
+	/* Fills schedule->at; the other members are set. */
+	void (*fill)(struct coll_schedule *schedule);
+};
+
+extern const struct coll_algorithm_ops coll_ring;
+extern const struct coll_algorithm_ops coll_halving_doubling;

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rank r contributes (r + 1) * a(i) to element i, with a(i) drawn from i and the iteration. The factor tells ranks
+ * apart, a(i) places, and the expected sum over ranks is a(i) * n(n+1)/2 without a loop over them.
+ * float: a(i) in 1..31, so that with COLL_MAX_RANKS ranks every partial sum stays below 2^24 and is exact in any order.
+ * int32: a(i) any odd number, modulo 2^32: whatever partial sum is missing or double shows.
+ */
+#include "collectives/data.h"
+
+
+#define FLOAT_NOTICED (-1.0f) /* no partial sum is negative */
+
+_Static_assert(31ULL * COLL_MAX_RANKS * (COLL_MAX_RANKS + 1) / 2 < 1ULL << 24, "sums must be exact in a float");
+
+/* 32-bit mixer (lowbias32 of C. Wellons' hash-prospector): vectorizes, unlike a 64-bit one. */
+static inline uint32_t
+mix32(uint32_t x)
+{
+	x ^= x >> 16;
+	x *= 0x7feb352dU;
+	x ^= x >> 15;
+	x *= 0x846ca68bU;
+	return x ^ x >> 16;
+}
+
+static inline uint32_t
+int_at(uint64_t elem, uint32_t salt, uint32_t factor)
+{
+	return (mix32((uint32_t)elem ^ salt) | 1) * factor;
+}
+
+static inline float
+float_at(uint64_t elem, uint32_t salt, uint32_t factor)
+{
+	return (float)((int32_t)(1 + ((mix32((uint32_t)elem ^ salt) >> 16) * 31 >> 16)) * (int32_t)factor);
+}
+
+static uint32_t
+salt_of(uint32_t iteration)
+{
+	return mix32(iteration + 1);
+}
+
+static void
+fill_range(void *vector, enum coll_type type, uint64_t from, uint64_t to, uint32_t salt, uint32_t factor)
+{
+	if (type == COLL_FLOAT32) {
+		float *v = vector;
+
+		for (uint64_t i = from; i < to; i++)
+			v[i] = float_at(i, salt, factor);
+	} else {
+		uint32_t *v = vector;
+
+		for (uint64_t i = from; i < to; i++)
+			v[i] = int_at(i, salt, factor);
+	}
+}
+
+/* What a rank has not contributed must not look like any rank's contribution. */
+static void
+fill_noticed(void *vector, enum coll_type type, uint64_t from, uint64_t to, uint32_t salt)
+{
+	if (type == COLL_FLOAT32) {
+		float *v = vector;
+
+		for (uint64_t i = from; i < to; i++)
+			v[i] = FLOAT_NOTICED;
+	} else {
+		uint32_t *v = vector;
+
+		for (uint64_t i = from; i < to; i++)
+			v[i] = int_at(i, salt, 0x80000000U); /* an odd number times 2^31: no rank's factor gives it */
+	}
+}
+
+void
+coll_data_fill(void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
+	       uint32_t iteration)
+{
+	uint32_t salt = salt_of(iteration);
+	uint64_t all = schedule->count_elems;
+	uint64_t from = 0, to = all;
+
+	if (schedule->op == COLL_ALLGATHER) {
+		from = coll_block_start(all, schedule->ranks, rank);
+		to = coll_block_start(all, schedule->ranks, rank + 1);
+		fill_noticed(vector, type, 0, from, salt);
+		fill_noticed(vector, type, to, all, salt);
+	}
+	fill_range(vector, type, from, to, salt, rank + 1);
+}
+
+void
+coll_data_reduce(void *dst, const void *src, enum coll_type type, size_t count_elems)
+{
+	if (type == COLL_FLOAT32) {
+		float *d = dst;
+		const float *s = src;
+
+		for (size_t i = 0; i < count_elems; i++)
+			d[i] += s[i];
+	} else {
+		uint32_t *d = dst; /* wraps, as int32 sums on every machine do */
+		const uint32_t *s = src;
+
+		for (size_t i = 0; i < count_elems; i++)
+			d[i] += s[i];
+	}
+}
+
+static uint64_t
+wrong_range(const void *vector, enum coll_type type, uint64_t from, uint64_t to, uint32_t salt, uint32_t factor)
+{
+	uint64_t wrong = 0;
+
+	if (type == COLL_FLOAT32) {
+		const float *v = vector;
+
+		for (uint64_t i = from; i < to; i++)
+			wrong += !(v[i] == float_at(i, salt, factor));
+	} else {
+		const uint32_t *v = vector;
+
+		for (uint64_t i = from; i < to; i++)
+			wrong += v[i] != int_at(i, salt, factor);
+	}
+	return wrong;
+}
+
+uint64_t
+coll_data_wrong(const void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
+		uint32_t iteration)
+{
+	uint32_t ranks = schedule->ranks, salt = salt_of(iteration);
+	uint32_t sum_of_factors = ranks * (ranks + 1) / 2;
+	uint64_t all = schedule->count_elems, wrong = 0;
+
+	if (schedule->op == COLL_ALLREDUCE)
+		return wrong_range(vector, type, 0, all, salt, sum_of_factors);
+	if (schedule->op == COLL_REDUCESCATTER)
+		return wrong_range(vector, type, coll_block_start(all, ranks, rank),
+				   coll_block_start(all, ranks, rank + 1), salt, sum_of_factors);
+	for (uint32_t block = 0; block < ranks; block++)
+		wrong += wrong_range(vector, type, coll_block_start(all, ranks, block),
+				     coll_block_start(all, ranks, block + 1), salt, block + 1);
+	return wrong;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Halving and doubling (Thakur, Rabenseifner, Gropp: "Optimization of Collective Communication Operations in MPICH",
+ * IJHPCA 19(1), 2005, sections 4.1, 4.4, 4.5; the paper's Fig. 1b).
+ * ReduceScatter, recursive vector halving and distance halving: partners at distance n/2, n/4 .. 1 exchange the half
+ * of the remaining blocks in which the other one is. AllGather, recursive doubling: partners at distance 1, 2 .. n/2
+ * exchange all they have.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "collectives/algorithm.h"
+
+static int
+hd_check_ranks(uint32_t ranks, struct err *err)
+{
+	uint32_t below = 1;
+
+	if ((ranks & (ranks - 1)) == 0)
+		return 0;
+	while (below * 2 <= ranks)
+		below *= 2;
+	return err_set(err, -EINVAL,
+		       "halving_doubling needs a power of two ranks, not %" PRIu32 ": use %" PRIu32 " or %" PRIu32
+		       " ranks, or algorithm ring",
+		       ranks, below, 2 * below);
+}
+
+static uint32_t
+hd_steps(enum coll_op op, uint32_t ranks)
+{
+	uint32_t log2 = (uint32_t)__builtin_ctz(ranks);
+
+	return op == COLL_ALLREDUCE ? 2 * log2 : log2;
+}
+
+static void
+hd_fill(struct coll_schedule *schedule)
+{
+	uint32_t n = schedule->ranks;
+	uint32_t reducing = schedule->op == COLL_ALLGATHER ? 0 : (uint32_t)__builtin_ctz(n);
+
+	for (uint32_t rank = 0; rank < n; rank++) {
+		uint32_t before = COLL_NONE;
+
+		for (uint32_t step = 1; step <= schedule->steps; step++) {
+			bool reduce = step <= reducing;
+			uint32_t distance = reduce ? n >> step : 1u << (step - reducing - 1);
+			uint32_t peer = rank ^ distance;
+			/* Blocks come in aligned groups of distance: the peer's group to reduce, the own one to gather. */
+			uint32_t first = (reduce ? peer : rank) & ~(distance - 1);
+			uint64_t start = coll_block_start(schedule->count_elems, n, first);
+
+			*coll_step_at(schedule, rank, step) = (struct coll_step){
+				.peer = peer,
+				.depends_rank = before,
+				.depends_step = step - 1,
+				.reduce = reduce,
+				.offset_elems = start,
+				.count_elems = coll_block_start(schedule->count_elems, n, first + distance) - start,
+			};
+			before = peer;
+		}
+	}
+}
+
+const struct coll_algorithm_ops coll_halving_doubling = {
+	.name = "halving_doubling",
+	.check_ranks = hd_check_ranks,
+	.steps = hd_steps,
+	.fill = hd_fill,
+};

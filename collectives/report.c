@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collectives/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/units.h"
+
+double
+coll_algbw_gbps(const struct coll_result *result)
+{
+	uint64_t size_bytes = result->count_elems * coll_elem_bytes(result->type);
+
+	return result->time_ps == 0 ? 0 : (double)size_bytes / ((double)result->time_ps / PS_PER_NS);
+}
+
+double
+coll_busbw_gbps(const struct coll_result *result)
+{
+	return coll_algbw_gbps(result) * coll_busbw_factor(result->op, result->ranks);
+}
+
+char *
+coll_report_header(char *buf, size_t cap)
+{
+	snprintf(buf, cap,
+		 "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s\n"
+		 "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s\n",
+		 "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "(B)", "(elements)", "", "", "",
+		 "(us)", "(GB/s)", "(GB/s)", "");
+	return buf;
+}
+
+char *
+coll_report_row(const struct coll_result *result, char *buf, size_t cap)
+{
+	double time_us = (double)result->time_ps / PS_PER_US;
+	int decimals = time_us >= 10000.0 ? 0 : time_us >= 100.0 ? 1 : 2;
+	uint64_t argument = result->op == COLL_ALLREDUCE ? result->count_elems : result->count_elems / result->ranks;
+	char wrong[24] = "N/A";
+
+	if (result->wrong != COLL_WRONG_UNCHECKED)
+		snprintf(wrong, sizeof(wrong), "%" PRIu64, result->wrong);
+	snprintf(buf, cap, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d  %7.*f  %6.2f  %6.2f %6s\n",
+		 result->count_elems * coll_elem_bytes(result->type), argument,
+		 result->type == COLL_FLOAT32 ? "float" : "int32", result->op == COLL_ALLGATHER ? "none" : "sum", -1,
+		 decimals, time_us, coll_algbw_gbps(result), coll_busbw_gbps(result), wrong);
+	return buf;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Results in the columns of nccl-tests (src/common.cu, doc/PERFORMANCE.md), out of place only. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectives/data.h"
+
+#define COLL_WRONG_UNCHECKED UINT64_MAX
+
+struct coll_result {
+	enum coll_op op;
+	enum coll_type type;
+	uint32_t ranks;
+	uint64_t count_elems; /* vector length a rank; the column "count" is the call's argument: a block, but AllReduce */
+	uint64_t time_ps;     /* of the whole collective */
+	uint64_t wrong;       /* elements over all ranks; COLL_WRONG_UNCHECKED with synthetic payload */
+};
+
+/* GB/s, decimal. 0 without time. */
+double coll_algbw_gbps(const struct coll_result *result);
+double coll_busbw_gbps(const struct coll_result *result);
+
+/* Two or one lines with line ends. @return buf, NUL-terminated */
+char *coll_report_header(char *buf, size_t cap);
+char *coll_report_row(const struct coll_result *result, char *buf, size_t cap);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collectives/schedule.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "collectives/algorithm.h"
+
+static const struct coll_algorithm_ops *const algorithms[] = {
+	[COLL_RING] = &coll_ring,
+	[COLL_HALVING_DOUBLING] = &coll_halving_doubling,
+};
+
+static const char *const op_names[] = {
+	[COLL_ALLGATHER] = "allgather",
+	[COLL_REDUCESCATTER] = "reducescatter",
+	[COLL_ALLREDUCE] = "allreduce",
+};
+
+const char *
+coll_op_name(enum coll_op op)
+{
+	assert((size_t)op < sizeof(op_names) / sizeof(op_names[0]));
+	return op_names[op];
+}
+
+const char *
+coll_algorithm_name(enum coll_algorithm algorithm)
+{
+	assert((size_t)algorithm < sizeof(algorithms) / sizeof(algorithms[0]));
+	return algorithms[algorithm]->name;
+}
+
+static int
+check_arguments(const struct coll_algorithm_ops *ops, uint32_t ranks, uint64_t count_elems, struct err *err)
+{
+	if (ranks < 2)
+		return err_set(err, -EINVAL, "a collective needs at least 2 ranks, not %" PRIu32, ranks);
+	if (ranks > COLL_MAX_RANKS)
+		return err_set(err, -EINVAL, "%" PRIu32 " ranks; at most %d are supported", ranks, COLL_MAX_RANKS);
+	if (count_elems < ranks)
+		return err_set(err, -EINVAL,
+			       "%" PRIu64 " elements for %" PRIu32 " ranks: every rank needs a block of at least one",
+			       count_elems, ranks);
+	return ops->check_ranks(ranks, err);
+}
+
+struct coll_schedule *
+coll_schedule_create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ranks, uint64_t count_elems,
+		     struct err *err)
+{
+	const struct coll_algorithm_ops *ops;
+	struct coll_schedule *schedule;
+	int rc;
+
+	assert((size_t)algorithm < sizeof(algorithms) / sizeof(algorithms[0]));
+	ops = algorithms[algorithm];
+	rc = check_arguments(ops, ranks, count_elems, err);
+	if (rc != 0) {
+		errno = -rc;
+		return NULL;
+	}
+	schedule = malloc(sizeof(*schedule));
+	if (schedule == NULL)
+		goto no_memory;
+	*schedule = (struct coll_schedule){
+		.ranks = ranks,
+		.steps = ops->steps(op, ranks),
+		.op = op,
+		.algorithm = algorithm,
+		.count_elems = count_elems,
+	};
+	schedule->at = calloc((size_t)ranks * schedule->steps, sizeof(*schedule->at));
+	if (schedule->at == NULL)
+		goto no_memory;
+	ops->fill(schedule);
+	return schedule;
+
+no_memory:
+	free(schedule);
+	err_set(err, -ENOMEM, "no memory for a schedule of %" PRIu32 " ranks", ranks);
+	errno = ENOMEM;
+	return NULL;
+}
+
+void
+coll_schedule_destroy(struct coll_schedule *schedule)
+{
+	if (schedule == NULL)
+		return;
+	free(schedule->at);
+	free(schedule);
+}
+
+uint64_t
+coll_size_bytes(const struct coll_schedule *schedule, uint32_t elem_bytes)
+{
+	return schedule->count_elems * elem_bytes;
+}
+
+double
+coll_busbw_factor(enum coll_op op, uint32_t ranks)
+{
+	double moved = (double)(ranks - 1) / ranks;
+
+	return op == COLL_ALLREDUCE ? 2 * moved : moved;
+}

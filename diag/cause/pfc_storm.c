@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PFC storm: a port that the slow step's flow uses was halted, and the pauses lead to an ingress, or a host's NIC,
+ * that keeps its peer stopped without a queue behind it. That port is the root.
+ */
+#include <stdio.h>
+
+#include "diag/cause/cause.h"
+#include "diag/cause/pfc_root.h"
+
+struct storm_ctx {
+	struct cause_set *set;
+	const struct prov_graph *graph;
+	uint32_t step;
+};
+
+static void
+describe(const struct cause_input *in, uint32_t step, const struct prov_port *halted, uint32_t root,
+	 const struct prov_graph *graph, char *buf, size_t cap)
+{
+	const struct ev_port *p = &in->ev->ports[root];
+	const struct rec_port_row *seen = NULL;
+	char text[160], halted_name[48], root_name[48];
+	int len;
+
+	for (uint32_t e = p->first_epoch; e < p->first_epoch + p->nepochs; e++) {
+		const struct rec_port_row *row = in->ev->epochs[e].row;
+
+		if (row != NULL && row->pausing && row->hdr.time_ps >= graph->from_ps &&
+		    row->hdr.time_ps <= graph->to_ps)
+			seen = row;
+	}
+	len = snprintf(buf, cap, "%s: %s kept %s paused, %.3f ms of the time reported, ",
+		       cause_step_text(in, step, text, sizeof(text)), evidence_port_name(in->ev, root, root_name),
+		       evidence_port_name(in->ev, halted->port, halted_name), halted->pause_ps / 1e9);
+	if (len < 0 || (size_t)len >= cap)
+		return;
+	if (in->ev->nodes[p->node].host)
+		snprintf(buf + len, cap - (size_t)len, "and a host has no queue to protect");
+	else if (seen != NULL)
+		snprintf(buf + len, cap - (size_t)len, "while it held %llu B, its threshold being %llu B",
+			 (unsigned long long)seen->ingress_bytes, (unsigned long long)seen->ingress_xoff_bytes);
+	else
+		snprintf(buf + len, cap - (size_t)len, "and no queue behind it was congested or paused");
+}
+
+static void
+add_root(const struct pfc_root *root, void *ctx)
+{
+	struct storm_ctx *storm = ctx;
+	const struct cause_input *in = storm->set->in;
+	const struct prov_port *halted = &storm->graph->ports[root->index];
+	struct cause_finding *finding;
+
+	if (root->kind != PFC_ROOT_STORM)
+		return;
+	finding = cause_add(storm->set, VERDICT_PFC_STORM, root->port, NULL, 0, storm->step);
+	if (finding == NULL)
+		return;
+	for (uint32_t i = 0; i < root->npath; i++)
+		cause_port(storm->set, finding, root->path[i]);
+	cause_port(storm->set, finding, root->port);
+	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
+	if (cause_score(finding, root->weight * cause_lost_frames(in, storm->step, halted->pause_ps)))
+		describe(in, storm->step, halted, root->port, storm->graph, finding->out.evidence,
+			 sizeof(finding->out.evidence));
+}
+
+void
+cause_pfc_storm(struct cause_set *set, uint32_t step)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+	struct storm_ctx ctx = { set, graph, step };
+
+	if (graph == NULL || !set->in->steps[step].slow)
+		return;
+	for (uint32_t p = 0; p < graph->nmet; p++) {
+		if (graph->ports[p].halted)
+			pfc_root_each(set->in, graph, p, add_root, &ctx);
+	}
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/collect/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int
+source_open_file(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 ? fd : err_set(err, -errno, "%s: %s", path, strerror(errno));
+}
+
+/* Closes fd and keeps what went wrong. */
+static int
+fail(int fd, const char *address, const char *what, struct err *err)
+{
+	int code = errno;
+
+	close(fd);
+	return err_set(err, -code, "%s: %s: %s", address, what, strerror(code));
+}
+
+static int
+listen_unix(const char *path, struct err *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct stat st;
+	int fd;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return err_set(err, -ENAMETOOLONG, "%s: a socket's path has at most %zu characters", path,
+			       sizeof(addr.sun_path) - 1);
+	strcpy(addr.sun_path, path);
+	/* A socket that an earlier run left behind; never anything else. */
+	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_set(err, -errno, "%s: socket: %s", path, strerror(errno));
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
+		return fail(fd, path, "bind", err);
+	if (listen(fd, 1) != 0)
+		return fail(fd, path, "listen", err);
+	return fd;
+}
+
+static int
+listen_tcp(const char *address, const char *colon, struct err *err)
+{
+	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
+	struct addrinfo *list = NULL;
+	char host[256];
+	int fd, rc, on = 1;
+
+	if ((size_t)(colon - address) >= sizeof(host))
+		return err_set(err, -ENAMETOOLONG, "%s: host name too long", address);
+	memcpy(host, address, (size_t)(colon - address));
+	host[colon - address] = '\0';
+	rc = getaddrinfo(host[0] != '\0' ? host : NULL, colon + 1, &hints, &list);
+	if (rc != 0)
+		return err_set(err, -EADDRNOTAVAIL, "%s: %s", address, gai_strerror(rc));
+	fd = socket(list->ai_family, list->ai_socktype | SOCK_CLOEXEC, list->ai_protocol);
+	if (fd < 0) {
+		rc = err_set(err, -errno, "%s: socket: %s", address, strerror(errno));
+	} else {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		rc = fd;
+		if (bind(fd, list->ai_addr, list->ai_addrlen) != 0)
+			rc = fail(fd, address, "bind", err);
+		else if (listen(fd, 1) != 0)
+			rc = fail(fd, address, "listen", err);
+	}
+	freeaddrinfo(list);
+	return rc;
+}
+
+int
+source_accept(const char *address, struct err *err)
+{
+	const char *colon = strchr(address, '/') == NULL ? strrchr(address, ':') : NULL;
+	int listener = colon != NULL ? listen_tcp(address, colon, err) : listen_unix(address, err);
+	int fd;
+
+	if (listener < 0)
+		return listener;
+	do
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		fd = err_set(err, -errno, "%s: accept: %s", address, strerror(errno));
+	close(listener);
+	if (colon == NULL)
+		unlink(address);
+	return fd;
+}

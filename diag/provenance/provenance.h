@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Provenance graph of one step (III-D1): which flows and ports its flow waited for, over every epoch reported that
+ * touches the step's time. It holds the ports that the flow met, and the ports that halted those by PFC, transitively;
+ * nothing else can receive a score (Eq. 1 and 2).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "diag/collect/evidence.h"
+
+/* A port is halted if its peer paused it for this share of the time that its rows cover. */
+#define PROV_HALTED_SHARE 0.01
+
+/* Which reading of w(p_i,p_j). */
+enum prov_share {
+	PROV_SHARE_RECEIVERS, /* meter(pi->pj) / sum over k of meter(pi->pk): where the halted port's traffic goes */
+	PROV_SHARE_SENDERS,   /* meter(pi->pj) / sum over k of meter(pk->pj): whose traffic the congested port carries */
+};
+
+/* A flow at a port. */
+struct prov_at {
+	uint32_t flow;   /* index into prov_graph.flows */
+	bool edge;       /* e(f,p): it waited for others there, or was halted there */
+	double packets;  /* in the window; those queued, where only the present state is known */
+	double depth_sum, paused_packets;
+	double wait;     /* w(f,p) = sum over j != i of w(f_i,f_j) */
+	double contrib;  /* w(p,f) */
+	double cf_wait;  /* w(cf,f): packets of f ahead of the victim's, summed over the victim's packets */
+	uint64_t from_ps, to_ps; /* epochs that have packets of it */
+};
+
+/* p_i waits for p_j. */
+struct prov_link {
+	uint32_t to; /* index into prov_graph.ports */
+	double weight;
+};
+
+struct prov_port {
+	uint32_t port; /* global id */
+	bool reported; /* rows of it touch the window */
+	bool halted;   /* paused by its peer */
+	bool present;  /* the epochs are empty: weights come from the queue as it stood at the last report */
+	double packets, depth_sum, pause_ps, covered_ps;
+	uint32_t depth_max;
+	uint64_t halted_from_ps, halted_to_ps;
+	uint32_t first_at, nats;     /* in prov_graph.ats, sorted by flow */
+	uint32_t first_link, nlinks; /* in prov_graph.links */
+	uint32_t component;          /* strongly connected component, downstream ones first */
+	const struct rec_port_row *latest; /* present state: the last report in the window, or NULL */
+};
+
+struct prov_graph {
+	uint64_t from_ps, to_ps;
+	uint32_t epoch_first, epoch_last;
+	uint32_t victim; /* index into flows, EV_NONE: the flow was seen nowhere */
+	uint32_t *flows; /* flow ids, sorted */
+	uint32_t nflows;
+	struct prov_port *ports; /* those that the victim met come first */
+	uint32_t nports, nmet;
+	struct prov_at *ats;
+	uint32_t nats;
+	struct prov_link *links;
+	uint32_t nlinks;
+	uint32_t ncomponents;
+	bool cyclic; /* a component of more than one port: ports wait for each other in a circle */
+};
+
+/*
+ * @param flow          the step's flow
+ * @param from_ps,to_ps the step's time
+ * @param out           set to the graph, to be freed by prov_destroy(); a graph without ports if nothing was reported
+ * @return 0, or -ENOMEM with err
+ */
+int prov_build(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps, enum prov_share share,
+	       struct prov_graph **out, struct err *err);
+void prov_destroy(struct prov_graph *graph);
+
+/* @return the flow's entry at a port, NULL if it was not seen there */
+const struct prov_at *prov_at_find(const struct prov_graph *graph, const struct prov_port *port, uint32_t flow);
+
+/* Numbers strongly connected components (Tarjan), downstream first, and sets cyclic. @return 0 or -ENOMEM */
+int prov_components(struct prov_graph *graph);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How complete the evidence is, and what the verdict says about the network as a whole. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "diag/verdict_internal.h"
+
+static bool
+is_telemetry(uint32_t kind)
+{
+	return kind >= REC_POLL && kind <= REC_DROP_ROW;
+}
+
+static int
+fill_kinds(struct verdict_overhead *over, const struct evidence *ev, struct err *err)
+{
+	over->kinds = verdict_alloc(EV_KINDS, sizeof(*over->kinds), err);
+	if (over->kinds == NULL)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < EV_KINDS; k++) {
+		struct verdict_kind kind = { k, ev->kinds[k].records, ev->kinds[k].bytes, 0, 0 };
+
+		for (uint32_t g = 0; g < ev->gaps.count; g++) {
+			const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, g);
+
+			if (gap->kind != k)
+				continue;
+			kind.dropped += gap->dropped;
+			kind.dropped_bytes += gap->dropped_bytes;
+		}
+		over->records += kind.records;
+		if (is_telemetry(k))
+			over->telemetry_bytes += kind.bytes;
+		if (kind.records != 0 || kind.dropped != 0)
+			over->kinds[over->nkinds++] = kind;
+	}
+	return 0;
+}
+
+static void
+fill_overhead(struct verdict_overhead *over, const struct evidence *ev)
+{
+	uint64_t lost_bytes = 0, lost = 0, offered_bytes;
+
+	for (uint32_t k = 0; k < over->nkinds; k++) {
+		lost_bytes += over->kinds[k].dropped_bytes;
+		lost += over->kinds[k].dropped;
+	}
+	over->report_bytes = ev->ended ? ev->end.sent_bytes : ev->bytes;
+	offered_bytes = ev->ended ? ev->end.offered_bytes : ev->bytes + lost_bytes;
+	over->dropped = ev->ended ? ev->end.dropped_records : lost;
+	if (ev->ended) {
+		over->polling_packets = ev->end.polling_packets;
+		over->polling_bytes = ev->end.polling_bytes;
+		over->notification_packets = ev->end.notification_packets;
+		over->notification_bytes = ev->end.notification_bytes;
+		over->deferred = ev->end.deferred_records;
+	}
+	over->completeness = offered_bytes > over->report_bytes ?
+				     (double)over->report_bytes / (double)offered_bytes : 1.0;
+}
+
+/* sums[i]: telemetry bytes of the first i time stamps. @return bytes that arrived in [from, to] */
+static uint64_t
+sent_within(const struct evidence *ev, const uint64_t *sums, uint64_t from_ps, uint64_t to_ps)
+{
+	uint32_t bound[2];
+
+	for (int end = 0; end < 2; end++) { /* first stamp not before from, first stamp after to */
+		uint32_t lo = 0, hi = ev->sent.count;
+
+		while (lo < hi) {
+			uint32_t mid = lo + (hi - lo) / 2;
+			uint64_t at_ps = EV_AT(ev->sent, struct ev_sent, mid)->time_ps;
+
+			if (end == 0 ? at_ps < from_ps : at_ps <= to_ps)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		bound[end] = lo;
+	}
+	return bound[1] > bound[0] ? sums[bound[1]] - sums[bound[0]] : 0;
+}
+
+/* Telemetry bytes lost in [from, to]: each gap's spread evenly over its time. */
+static double
+lost_within(const struct evidence *ev, uint64_t from_ps, uint64_t to_ps)
+{
+	double lost = 0;
+
+	for (uint32_t g = 0; g < ev->gaps.count; g++) {
+		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, g);
+		uint64_t from = gap->from_ps > from_ps ? gap->from_ps : from_ps;
+		uint64_t to = gap->to_ps < to_ps ? gap->to_ps : to_ps;
+
+		if (!is_telemetry(gap->kind) || from > to)
+			continue;
+		lost += gap->to_ps > gap->from_ps ? (double)gap->dropped_bytes * (double)(to - from) /
+							    (double)(gap->to_ps - gap->from_ps) :
+						    (double)gap->dropped_bytes;
+	}
+	return lost;
+}
+
+static int
+fill_completeness(struct verdict *v, const struct evidence *ev, struct err *err)
+{
+	uint64_t *sums = verdict_alloc((size_t)ev->sent.count + 1, sizeof(*sums), err);
+
+	if (sums == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ev->sent.count; i++)
+		sums[i + 1] = sums[i] + EV_AT(ev->sent, struct ev_sent, i)->bytes;
+	for (uint32_t i = 0; i < v->nsteps; i++) {
+		struct verdict_step *step = &v->steps[i];
+		double lost;
+
+		if (!step->started)
+			continue;
+		lost = lost_within(ev, step->start_ps, step->end_ps);
+		if (lost > 0)
+			step->completeness = 1 - lost / (lost + (double)sent_within(ev, sums, step->start_ps,
+										    step->end_ps));
+	}
+	free(sums);
+	return 0;
+}
+
+int
+verdict_account(struct verdict *v, const struct evidence *ev, struct err *err)
+{
+	int rc = fill_kinds(&v->overhead, ev, err);
+
+	if (rc != 0)
+		return rc;
+	fill_overhead(&v->overhead, ev);
+	return fill_completeness(v, ev, err);
+}
+
+/* ---- the sentences ---- */
+
+static void __attribute__((format(printf, 3, 4)))
+append(char *text, size_t cap, const char *fmt, ...)
+{
+	va_list ap;
+	size_t used = 0;
+
+	while (used < cap && text[used] != '\0')
+		used++;
+	if (used + 1 >= cap)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text + used, cap - used, fmt, ap);
+	va_end(ap);
+}
+
+static void
+say_incomplete(struct verdict *v, const struct evidence *ev)
+{
+	uint32_t missing = 0;
+
+	for (uint32_t i = 0; i < v->nsteps; i++)
+		missing += !v->steps[i].reported;
+	if (v->truncated)
+		append(v->incomplete, sizeof(v->incomplete),
+		       "The record stream ended without its end record, %.6f ms into the run: what came later is unknown. ",
+		       (double)v->end_ps / 1e9);
+	if (v->overhead.dropped != 0)
+		append(v->incomplete, sizeof(v->incomplete),
+		       "The exporter's budget kept back %llu records: %.1f %% of the bytes offered arrived. ",
+		       (unsigned long long)v->overhead.dropped, 100 * v->overhead.completeness);
+	if (missing != 0)
+		append(v->incomplete, sizeof(v->incomplete), "%u of %u steps were never reported. ", missing,
+		       v->nsteps);
+	if (ev->unscheduled_steps != 0)
+		append(v->incomplete, sizeof(v->incomplete), "%u step records match no scheduled step. ",
+		       ev->unscheduled_steps);
+	if (v->graphs_skipped != 0)
+		append(v->incomplete, sizeof(v->incomplete), "%u slow steps beyond the first %u were not explained. ",
+		       v->graphs_skipped, VERDICT_MAX_GRAPHS);
+	for (size_t n = 0; v->incomplete[n] != '\0'; n++) {
+		if (v->incomplete[n + 1] == '\0' && v->incomplete[n] == ' ')
+			v->incomplete[n] = '\0';
+	}
+}
+
+/* The strongest finding that is about the network, or about a host. */
+static const struct verdict_finding *
+first_finding(const struct verdict *v, bool host)
+{
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		if ((v->findings[i].type == VERDICT_SLOW_HOST) == host)
+			return &v->findings[i];
+	}
+	return NULL;
+}
+
+static void
+say_hosts(struct verdict *v)
+{
+	const struct verdict_finding *first = first_finding(v, true);
+	uint32_t named = 0;
+
+	append(v->reason, sizeof(v->reason), "The network carried every step in time; late were the hosts: ");
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		if (v->findings[i].type == VERDICT_SLOW_HOST)
+			append(v->reason, sizeof(v->reason), "%s%s", named++ != 0 ? ", " : "", v->findings[i].root);
+	}
+	append(v->reason, sizeof(v->reason), ". %s.", first->evidence);
+}
+
+void
+verdict_conclude(struct verdict *v, const struct evidence *ev)
+{
+	const struct verdict_finding *network = first_finding(v, false), *host = first_finding(v, true);
+	uint32_t slow = 0, known = 0;
+	bool complete;
+
+	for (uint32_t i = 0; i < v->nsteps; i++) {
+		slow += v->steps[i].slow;
+		known += v->steps[i].reported;
+	}
+	say_incomplete(v, ev);
+	complete = v->incomplete[0] == '\0';
+	v->innocent = network == NULL && (slow == 0 ? known != 0 : complete);
+	if (network != NULL)
+		append(v->reason, sizeof(v->reason), "%u of %u steps were slow; the strongest cause is %s at %s. %s.",
+		       slow, v->nsteps, verdict_type_name(network->type), network->root, network->evidence);
+	else if (slow == 0 && host != NULL)
+		say_hosts(v);
+	else if (slow == 0 && known == 0)
+		append(v->reason, sizeof(v->reason), "No step was reported: nothing can be said.");
+	else if (slow == 0)
+		append(v->reason, sizeof(v->reason), "Every step reported took at most %d %% longer than expected.",
+		       VERDICT_SLOW_PERCENT);
+	else if (complete)
+		append(v->reason, sizeof(v->reason),
+		       "%u of %u steps were slow, but no port that they met was halted, contended or dropped packets%s%s.",
+		       slow, v->nsteps, host != NULL ? "; late was host " : "", host != NULL ? host->root : "");
+	else
+		append(v->reason, sizeof(v->reason),
+		       "%u of %u steps were slow and nothing that was reported explains it, but the evidence is "
+		       "incomplete.", slow, v->nsteps);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/lcore/launch.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+/* "--lcores" argument: lcore i on the i-th CPU that this process may use. @return lcores placed */
+static uint32_t
+place_lcores(char *buf, size_t cap, uint32_t lcores)
+{
+	cpu_set_t cpus;
+	uint32_t placed = 0;
+	size_t used = 0;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+		return 0;
+	for (int cpu = 0; cpu < CPU_SETSIZE && placed < lcores; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		used += (size_t)snprintf(buf + used, cap - used, "%s%u@%d", placed != 0 ? "," : "", placed, cpu);
+		placed++;
+	}
+	return placed;
+}
+
+int
+lcore_init(uint32_t lcores, struct err *err)
+{
+	char map[FABRIC_MAX_LCORES * 12];
+	char program[] = "dpswitch", lcores_opt[] = "--lcores", no_huge[] = "--no-huge", no_shconf[] = "--no-shconf";
+	char no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", mem_opt[] = "-m", mem[] = "64";
+	char log_opt[] = "--log-level", level[] = "lib.eal:error";
+	char *argv[] = { program,      lcores_opt, map, no_huge, no_shconf, no_pci,
+			 no_telemetry, mem_opt,    mem, log_opt, level,	    NULL };
+	uint32_t placed;
+
+	if (lcores == 0 || lcores > FABRIC_MAX_LCORES)
+		return err_set(err, -EINVAL, "--lcores %u: give 1 to %u", lcores, FABRIC_MAX_LCORES);
+	placed = place_lcores(map, sizeof(map), lcores);
+	if (placed < lcores)
+		return err_set(err, -EINVAL,
+			       "--lcores %u: this process may use %u CPUs, and an lcore polls one alone; give at most %u",
+			       lcores, placed, placed);
+	if (rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) < 0)
+		return err_set(err, -EIO, "DPDK's EAL does not start: %s", rte_strerror(rte_errno));
+	return 0;
+}
+
+void
+lcore_fini(void)
+{
+	rte_eal_cleanup();
+}
+
+struct lcore_job {
+	struct fabric *fabric;
+};
+
+static int
+lcore_main(void *arg)
+{
+	const struct lcore_job *job = arg;
+
+	fabric_run(job->fabric, rte_lcore_id());
+	return 0;
+}
+
+int
+lcore_run(struct fabric *fabric, struct err *err)
+{
+	struct lcore_job job = { fabric };
+	unsigned lcore;
+
+	RTE_LCORE_FOREACH_WORKER(lcore)
+	{
+		if (rte_eal_remote_launch(lcore_main, &job, lcore) < 0)
+			return err_set(err, -EIO, "lcore %u does not start", lcore);
+	}
+	lcore_main(&job);
+	rte_eal_mp_wait_lcore();
+	return 0;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Polling packets at a host (VEDRFOLNIR III-C3). The victim's host reports its own NIC port first, as a switch would
+ * its egress, then lets the packet go. A host where a packet that traces pauses arrives is the one that pauses: it
+ * reports that port, and the path ends.
+ */
+#include "rxe-hosts/device/host.h"
+
+static struct rec_tuple
+tuple_of(const struct flow *flow)
+{
+	return (struct rec_tuple){ .src_ip = flow->src_ip, .dst_ip = flow->dst_ip, .sport = flow->sport,
+				   .dport = flow->dport };
+}
+
+/* A port answers one event once. @return whether it had answered before */
+static bool
+answered(struct nic *nic, uint32_t event)
+{
+	uint32_t known = nic->nanswered < NIC_ANSWERED ? nic->nanswered : NIC_ANSWERED;
+
+	for (uint32_t i = 0; i < known; i++)
+		if (nic->answered[i] == event)
+			return true;
+	nic->answered[nic->nanswered++ % NIC_ANSWERED] = event;
+	return false;
+}
+
+static void
+report_drops(struct host *host, const struct nic *nic, uint32_t event)
+{
+	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++) {
+		const struct nic_drops *drops = &nic->drops[reason];
+		struct rec_drop_row row = {
+			.hdr.event = event,
+			.port = nic->index,
+			.reason = (uint16_t)reason,
+			.packets = drops->packets,
+			.bytes = drops->bytes,
+			.first_ps = drops->first_ps,
+			.last_ps = drops->last_ps,
+		};
+
+		if (drops->packets == 0)
+			continue;
+		row.last = tuple_of(&host->config.flows->flows[drops->last_flow]);
+		recbuf_put(&host->node.records, &row, REC_DROP_ROW, sizeof(row), host->now_ps);
+	}
+}
+
+/* The rows of a NIC port, and the packets that stand before it: one for each QP that could send now. */
+static void
+report_port(struct host *host, struct nic *nic, uint32_t event)
+{
+	struct nic_present present = {
+		.waiting = host->waiting,
+		.pausing = nic->storm_mask != 0,
+		.pausing_since_ps = nic->pausing_since_ps,
+	};
+
+	for (uint32_t i = 0; i < nic->nqps; i++) {
+		const struct send_qp *qp = nic->qps[i];
+
+		if (!rc_send_ready(&qp->rc) || qp->rc.next_ps > host->now_ps)
+			continue;
+		host->waiting[present.queue_packets++] = qp->batch.flow;
+		present.queue_bytes += qp->rc.frame.wire_bytes;
+	}
+	if (host->has_telemetry) {
+		nic_flush(host, nic);
+		host->telemetry.report(host->telemetry.ctx, &host->node, nic->index, &present, event, host->now_ps);
+	}
+	report_drops(host, nic, event);
+}
+
+static void
+record(struct host *host, const struct pkt *p, uint16_t in_port, uint16_t out_port, bool paused, bool repeated)
+{
+	struct rec_poll rec = {
+		.hdr.event = p->psn,
+		.victim = tuple_of(&host->config.flows->flows[p->flow]),
+		.in_port = in_port,
+		.out_port = out_port,
+		.flags = (uint16_t)p->arg,
+		.out_paused = paused,
+		.repeated = repeated,
+		.ttl = p->ttl,
+	};
+
+	recbuf_put(&host->node.records, &rec, REC_POLL, sizeof(rec), host->now_ps);
+}
+
+void
+host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags)
+{
+	struct host *host = host_of_device(dev);
+	const struct flow *flow = &host->config.flows->flows[victim_flow];
+	struct nic *nic = &host->nics[flow->src_nic];
+	bool paused = nic->paused >> flow->prio & 1;
+	struct pkt p = {
+		.flow = victim_flow,
+		.psn = event,
+		.arg = flags,
+		.wire_bytes = host->params.control_bytes,
+		.type = PKT_POLL,
+		.ttl = PKT_TTL_INIT,
+	};
+
+	if (host->has_telemetry)
+		paused |= host->telemetry.was_paused(host->telemetry.ctx, nic->index);
+	record(host, &p, REC_NO_PORT, nic->index, paused, answered(nic, event));
+	report_port(host, nic, event);
+	if (paused)
+		p.arg |= POLL_PFC;
+	if (!nic_control(host, nic, &p)) {
+		host->node.count.born_packets++;
+		host->node.count.born_bytes += p.wire_bytes;
+		host_drop(host, nic, &p, REC_DROP_QUEUE_FULL);
+		return;
+	}
+	host->node.count.polling_packets++;
+	host->node.count.polling_bytes += p.wire_bytes;
+}
+
+void
+host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	bool repeated = answered(nic, p->psn);
+
+	record(host, p, nic->index, REC_NO_PORT, false, repeated);
+	if ((p->arg & POLL_PFC) && !repeated)
+		report_port(host, nic, p->psn);
+}

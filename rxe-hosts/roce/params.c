@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/roce/params.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/units.h"
+
+enum {
+	FRAME_BYTES = 8 + 14 + 4 + 12, /* preamble, Ethernet header, FCS, inter-frame gap */
+	HEADER_BYTES = 20 + 8 + 12,    /* IPv4, UDP, BTH */
+	ICRC_BYTES = 4,
+	RETH_BYTES = 16,
+	IMM_BYTES = 4,
+	DETH_BYTES = 8,
+	AETH_BYTES = 4,
+	CNP_RESERVED_BYTES = 16, /* annex A17.9.3 */
+};
+
+#define BASE_BYTES (FRAME_BYTES + HEADER_BYTES + ICRC_BYTES)
+
+#define FIELD(member) offsetof(struct roce_cfg, member)
+
+static const struct cfg_field fields[] = {
+	{ "mtu", CFG_BYTES, FIELD(mtu_bytes), "1024", 1, ROCE_MAX_MTU, NULL,
+	  "payload of a full packet; 256, 512, 1024, 2048 or 4096 (IBTA path MTU) unless data_overhead is set" },
+	{ "data_overhead", CFG_BYTES, FIELD(data_overhead_bytes), "0", 0, 1000, NULL,
+	  "bytes on the wire beyond a data packet's payload; 0: those of real RoCEv2, preamble and gap included" },
+	{ "ack_bytes", CFG_BYTES, FIELD(ack_bytes), "0", 0, 1500, NULL,
+	  "bytes an ACK, NAK or CNP occupies on the wire; 0: those of real RoCEv2 (86; CNP 98)" },
+	{ "control_bytes", CFG_BYTES, FIELD(control_bytes), "84", 20, 1500, NULL,
+	  "bytes a polling or notification packet occupies on the wire" },
+	{ "ack_every", CFG_INT, FIELD(ack_every), "1", 1, 1024, NULL,
+	  "one ACK for so many data packets, besides those that ask for one (last of a message, window full)" },
+	{ "window", CFG_STRING, FIELD(window), "bdp", 0, 0, NULL,
+	  "payload bytes a QP may have in flight: \"bdp\" (largest bandwidth-delay product of the topology), \"none\" "
+	  "or a size" },
+	{ "window_scales_with_rate", CFG_BOOL, FIELD(window_scales_with_rate), "true", 0, 0, NULL,
+	  "the window shrinks with the QP's rate" },
+	{ "data_prio", CFG_INT, FIELD(data_prio), "3", 1, 7, NULL, "802.1p class of data packets" },
+	{ "timeout", CFG_TIME, FIELD(timeout_ps), "4ms", 0, 0, NULL,
+	  "time without progress after which unacknowledged packets are sent again; 0ps: never (IBTA 9.7.6.1.3)" },
+	{ "timeout_doublings", CFG_INT, FIELD(timeout_doublings), "3", 0, 16, NULL,
+	  "the timeout doubles with each retry in a row, at most so often" },
+	{ "retry_count", CFG_INT, FIELD(retry_count), "7", 0, 255, NULL,
+	  "timeouts in a row that a QP survives" },
+	{ "rnr_delay", CFG_TIME, FIELD(rnr_delay_ps), "20us", 0, 0, NULL,
+	  "pause of a sender whose receiver had no posted receive" },
+	{ "rnr_retry", CFG_INT, FIELD(rnr_retry), "7", 0, ROCE_RNR_UNLIMITED, NULL,
+	  "receiver-not-ready answers in a row that a QP survives; 7: any number" },
+	{ "payload", CFG_ENUM, FIELD(payload), "synthetic", 0, 0, "synthetic|real",
+	  "whether packets carry the contents of the hosts' buffers" },
+	{ "nak", CFG_BOOL, FIELD(nak), "true", 0, 0, NULL,
+	  "receivers answer a gap with a NAK; without, only the timeout repairs it" },
+};
+
+const struct cfg_table roce_table = {
+	.path = "host",
+	.doc = "Transport of the embedded hosts: RoCEv2 reliable connections.",
+	.size = sizeof(struct roce_cfg),
+	.fields = fields,
+	.nfields = sizeof(fields) / sizeof(fields[0]),
+};
+
+static int check_mtu(const struct roce_cfg *cfg, struct err *err);
+static int parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err *err);
+
+int
+roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const struct dcqcn_cfg *dcqcn,
+		 uint64_t quantum_ps, struct err *err)
+{
+	int rc = check_mtu(cfg, err);
+
+	if (rc != 0)
+		return rc;
+	*params = (struct roce_params){
+		.mtu_bytes = (uint32_t)cfg->mtu_bytes,
+		.data_overhead_bytes = (uint32_t)cfg->data_overhead_bytes,
+		.ack_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : BASE_BYTES + AETH_BYTES),
+		.cnp_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : BASE_BYTES + CNP_RESERVED_BYTES),
+		.control_bytes = (uint16_t)cfg->control_bytes,
+		.ack_every = (uint32_t)cfg->ack_every,
+		.window_scales_with_rate = cfg->window_scales_with_rate,
+		.nak = cfg->nak,
+		.real_payload = cfg->payload == ROCE_PAYLOAD_REAL,
+		.data_prio = (uint8_t)cfg->data_prio,
+		.timeout_doublings = (uint8_t)cfg->timeout_doublings,
+		.retry_count = (uint8_t)cfg->retry_count,
+		.rnr_retry = (uint8_t)cfg->rnr_retry,
+		.timeout_ps = cfg->timeout_ps,
+		.rnr_delay_ps = cfg->rnr_delay_ps,
+		.quantum_ps = quantum_ps,
+	};
+	params->middle_bytes = roce_data_bytes(params, params->mtu_bytes, false, false);
+	rc = parse_window(params, cfg, err);
+	if (rc != 0 || dcqcn == NULL)
+		return rc;
+	return dcqcn_params_init(&params->dcqcn, dcqcn, err);
+}
+
+uint16_t
+roce_data_bytes(const struct roce_params *params, uint32_t payload_bytes, bool reth, bool imm)
+{
+	if (params->data_overhead_bytes != 0)
+		return (uint16_t)(payload_bytes + params->data_overhead_bytes);
+	return (uint16_t)(BASE_BYTES + (reth ? RETH_BYTES : 0) + (imm ? IMM_BYTES : 0) + ((payload_bytes + 3) & ~3u));
+}
+
+uint16_t
+roce_ud_bytes(const struct roce_params *params, uint32_t payload_bytes)
+{
+	if (params->data_overhead_bytes != 0)
+		return (uint16_t)(payload_bytes + params->data_overhead_bytes);
+	return (uint16_t)(BASE_BYTES + DETH_BYTES + IMM_BYTES + ((payload_bytes + 3) & ~3u));
+}
+
+static int
+check_mtu(const struct roce_cfg *cfg, struct err *err)
+{
+	uint64_t mtu = cfg->mtu_bytes;
+
+	if (mtu == 0 || mtu > ROCE_MAX_MTU)
+		return err_set(err, -EINVAL, "%s:%d: host.mtu = %llu: must be 1..%d", cfg->where.file, cfg->where.line,
+			       (unsigned long long)mtu, ROCE_MAX_MTU);
+	if (cfg->data_overhead_bytes != 0 || (mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "%s:%d: host.mtu = %llu is no path MTU: use 256, 512, 1024, 2048 or 4096, or set "
+		       "host.data_overhead to choose frame sizes freely",
+		       cfg->where.file, cfg->where.line, (unsigned long long)mtu);
+}
+
+static int
+parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err *err)
+{
+	const char *text = cfg->window != NULL ? cfg->window : "none";
+
+	if (strcmp(text, "bdp") == 0) {
+		params->window_is_bdp = true;
+		return 0;
+	}
+	if (strcmp(text, "none") == 0)
+		return 0;
+	if (units_parse_bytes(text, &params->window_bytes) != 0 || params->window_bytes == 0 ||
+	    params->window_bytes > UINT32_MAX / 2)
+		return err_set(err, -EINVAL, "%s:%d: host.window = \"%s\": must be \"bdp\", \"none\" or a size (1B..2GB)",
+			       cfg->where.file, cfg->where.line, text);
+	return 0;
+}

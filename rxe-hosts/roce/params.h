@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a host's transport is configured to do, and the frame sizes that follow from it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cfg.h"
+#include "rxe-hosts/roce/dcqcn.h"
+
+enum roce_payload { ROCE_PAYLOAD_SYNTHETIC, ROCE_PAYLOAD_REAL };
+
+/* Group "host" as it stands in a scenario; bound by roce_table. */
+struct roce_cfg {
+	struct cfg_where where;
+	uint64_t mtu_bytes;
+	uint64_t data_overhead_bytes;
+	uint64_t ack_bytes;
+	uint64_t control_bytes;
+	int64_t ack_every;
+	const char *window;
+	bool window_scales_with_rate;
+	int64_t data_prio;
+	uint64_t timeout_ps;
+	int64_t timeout_doublings;
+	int64_t retry_count;
+	uint64_t rnr_delay_ps;
+	int64_t rnr_retry;
+	int payload; /* enum roce_payload */
+	bool nak;
+};
+
+extern const struct cfg_table roce_table;
+
+#define ROCE_MAX_MTU 9000
+#define ROCE_RNR_UNLIMITED 7 /* IBTA 9.7.5.2.8: an RNR retry count of 7 means for ever */
+#define ROCE_MAX_INFLIGHT 16384 /* packets unacknowledged on one QP without a window */
+
+/* The same, checked and resolved: what the transport reads. Immutable once a host uses it. */
+struct roce_params {
+	uint32_t mtu_bytes;
+	uint32_t data_overhead_bytes; /* 0: that of real RoCEv2, by opcode */
+	uint16_t ack_bytes, cnp_bytes, control_bytes;
+	uint16_t middle_bytes;        /* a full segment that is neither first nor last */
+	uint32_t ack_every;
+	uint64_t window_bytes;        /* 0: none */
+	bool window_is_bdp;           /* window_bytes is still to be filled in, from the topology */
+	bool window_scales_with_rate;
+	bool nak;
+	bool real_payload;
+	uint8_t data_prio;
+	uint8_t timeout_doublings, retry_count, rnr_retry;
+	uint64_t timeout_ps;          /* 0: never */
+	uint64_t rnr_delay_ps;
+	uint64_t quantum_ps;
+	struct dcqcn_params dcqcn;
+};
+
+/*
+ * Resolves both groups.
+ * @param dcqcn       group "host.dcqcn"; NULL: disabled
+ * @param quantum_ps  floor of every serialization and pacing time, 0 for exact
+ * @return 0, or -EINVAL with err naming file:line, the value and what would be right
+ */
+int roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const struct dcqcn_cfg *dcqcn,
+		     uint64_t quantum_ps, struct err *err);
+
+/*
+ * Bytes that one data segment occupies on the wire, preamble and inter-frame gap included (IBTA annex A17; IEEE
+ * 802.3 clause 4): 8 + 14 Ethernet + 20 IPv4 + 8 UDP + 12 BTH [+ 16 RETH] [+ 4 ImmDt] + payload + pad + 4 ICRC +
+ * 4 FCS + 12; or exactly payload + data_overhead_bytes where that is set.
+ * @param reth  first or only segment of an RDMA WRITE
+ * @param imm   last or only segment of a message with immediate data
+ */
+uint16_t roce_data_bytes(const struct roce_params *params, uint32_t payload_bytes, bool reth, bool imm);
+
+/* The same for a UD SEND ONLY WITH IMMEDIATE: 8 B of DETH instead of the RETH. */
+uint16_t roce_ud_bytes(const struct roce_params *params, uint32_t payload_bytes);

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/roce/rc_send.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+
+static void load_cursor(struct rc_send *s);
+static void seek(struct rc_send *s, uint32_t seq);
+static uint64_t byte_at(const struct rc_send *s, const struct roce_params *params, uint32_t seq);
+static void go_back(struct rc_send *s, uint64_t now_ps);
+static void apply_rate(struct rc_send *s, const struct roce_params *params);
+
+static inline struct rc_post *
+post_at(struct rc_send *s, uint32_t count)
+{
+	return &s->posts[count % MSG_SLOTS];
+}
+
+int
+rc_send_init(struct rc_send *s, const struct roce_params *params, const struct rc_send_config *config)
+{
+	uint32_t inflight = ROCE_MAX_INFLIGHT, slots = 16;
+
+	if (config->window_bytes != 0 && config->window_bytes / params->mtu_bytes + 2 < inflight)
+		inflight = (uint32_t)(config->window_bytes / params->mtu_bytes) + 2;
+	while (slots < inflight)
+		slots *= 2;
+	*s = (struct rc_send){
+		.una = config->first_psn,
+		.nxt = config->first_psn,
+		.msg_first = config->first_psn,
+		.msg_end = config->first_psn,
+		.ack_end = config->first_psn,
+		.max = config->first_psn,
+		.sample_from = config->first_psn,
+		.frame = {
+			.flow = config->flow,
+			.wire_bytes = params->middle_bytes,
+			.payload_bytes = (uint16_t)params->mtu_bytes,
+			.type = PKT_DATA,
+			.prio = config->prio,
+			.ttl = PKT_TTL_INIT,
+		},
+		.sent_mask = slots - 1,
+		.msgs = config->msgs,
+		.handle_base = config->handle_base,
+		.line_bps = config->line_bps,
+		.window_line_bytes = config->window_bytes,
+	};
+	s->sent_ps = calloc(slots, sizeof(*s->sent_ps));
+	if (s->sent_ps == NULL)
+		return -ENOMEM;
+	rc_send_reset(s, params);
+	return 0;
+}
+
+void
+rc_send_fini(struct rc_send *s)
+{
+	free(s->sent_ps);
+	s->sent_ps = NULL;
+}
+
+int
+rc_send_post(struct rc_send *s, const struct roce_params *params, const struct rc_work *work)
+{
+	uint32_t mtu = params->mtu_bytes, slot = s->tail % MSG_SLOTS;
+	uint64_t packets = (work->bytes + mtu - 1) / mtu;
+	bool write = work->opcode == MSG_WRITE_IMM;
+
+	if (s->error)
+		return -EBUSY;
+	if (s->tail - s->head == MSG_SLOTS)
+		return -ENOSPC;
+	if (work->bytes == 0 || packets >= 1u << 31)
+		return -EINVAL;
+
+	uint32_t first = s->tail == s->head ? s->una : post_at(s, s->tail - 1)->end;
+	uint32_t last_bytes = (uint32_t)(work->bytes - (packets - 1) * mtu);
+
+	s->posts[slot] = (struct rc_post){
+		.wr_id = work->wr_id,
+		.bytes = work->bytes,
+		.first = first,
+		.end = first + (uint32_t)packets,
+		.last_payload_bytes = last_bytes,
+		.first_frame_bytes = roce_data_bytes(params, packets == 1 ? last_bytes : mtu, write, packets == 1),
+		.last_frame_bytes = roce_data_bytes(params, last_bytes, packets == 1 && write, true),
+	};
+	s->msgs[slot] = (struct msg){
+		.base = s->region,
+		.bytes = work->bytes,
+		.local_offset = work->local_offset,
+		.remote_offset = work->remote_offset,
+		.dead_window = MSG_ALIVE,
+		.first_psn = first & PSN_MASK,
+		.imm = work->imm,
+		.gen = (uint16_t)(s->tail / MSG_SLOTS),
+		.opcode = work->opcode,
+	};
+	if (s->tail == s->head) {
+		s->ack_end = first + (uint32_t)packets;
+		s->last_rtt_ps = 0;
+	}
+	s->tail++;
+	if (s->nxt == s->msg_end)
+		load_cursor(s);
+	return 0;
+}
+
+void
+rc_send_reset(struct rc_send *s, const struct roce_params *params)
+{
+	dcqcn_init(&s->cc, s->line_bps);
+	s->next_ps = 0;
+	s->last_rtt_ps = 0;
+	apply_rate(s, params);
+}
+
+void
+rc_send_new_rate(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
+{
+	dcqcn_advance(&s->cc, &params->dcqcn, now_ps);
+	apply_rate(s, params);
+}
+
+void
+rc_send_congested(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
+{
+	dcqcn_notify(&s->cc, &params->dcqcn, now_ps);
+	apply_rate(s, params);
+}
+
+void
+rc_send_edge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps, struct pkt *p)
+{
+	struct rc_post *post = post_at(s, s->cursor);
+	uint32_t seq = s->nxt;
+	uint64_t gap_ps = s->gap_ps;
+
+	if (seq == s->msg_first)
+		p->wire_bytes = post->first_frame_bytes;
+	if (seq + 1 == s->msg_end) {
+		p->wire_bytes = post->last_frame_bytes;
+		p->payload_bytes = (uint16_t)post->last_payload_bytes;
+		p->flags |= PKT_LAST | PKT_ACKREQ;
+	}
+	if (p->wire_bytes != params->middle_bytes)
+		gap_ps = units_serialize_ps(p->wire_bytes, s->cc.rate_bps, params->quantum_ps);
+	s->next_ps = now_ps + gap_ps;
+	s->nxt_byte += p->payload_bytes;
+	s->nxt = seq + 1;
+	if (seq == s->max) {
+		s->max = seq + 1;
+	} else {
+		p->flags |= PKT_RETRANSMIT;
+		post->retransmits++;
+		s->retransmits++;
+		/* The first of a repetition asks for an answer: it may be all that the receiver lacks. */
+		if (seq == s->una)
+			p->flags |= PKT_ACKREQ;
+	}
+	if (seq + 1 == s->msg_end && s->cursor + 1 != s->tail) {
+		s->cursor++;
+		load_cursor(s);
+	}
+}
+
+void
+rc_send_ack_far(struct rc_send *s, const struct roce_params *params, uint32_t una)
+{
+	s->una_byte += (uint32_t)(byte_at(s, params, una) - byte_at(s, params, s->una));
+	s->una = una;
+	if ((int32_t)(una - s->nxt) > 0) {
+		/* What was about to be sent again has arrived after all. */
+		s->nxt = una;
+		s->nxt_byte = s->una_byte;
+		seek(s, una);
+	}
+}
+
+bool
+rc_send_pop(struct rc_send *s, struct rc_post *post)
+{
+	if (s->head == s->tail || (int32_t)(s->una - s->ack_end) < 0)
+		return false;
+	*post = *post_at(s, s->head);
+	s->head++;
+	s->last_rtt_ps = 0;
+	if ((int32_t)(s->una - s->sample_from) > 0)
+		s->sample_from = s->una; /* never falls 2^31 behind */
+	if (s->head != s->tail)
+		s->ack_end = post_at(s, s->head)->end;
+	return true;
+}
+
+bool
+rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps)
+{
+	int32_t acked = psn_diff(psn, s->una);
+	uint64_t rtt_ps;
+	bool advanced;
+
+	if (acked < 0 || (uint32_t)acked >= s->max - s->una)
+		return false; /* stale: repaired since, or of no packet we sent */
+	s->naks++;
+	advanced = rc_send_ack(s, params, psn - 1, now_ps, &rtt_ps);
+	go_back(s, now_ps);
+	return advanced;
+}
+
+bool
+rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps)
+{
+	int32_t acked = psn_diff(psn, s->una);
+	uint64_t rtt_ps;
+
+	if (acked < 0 || (uint32_t)acked >= s->max - s->una)
+		return true;
+	s->rnr_naks++;
+	rc_send_ack(s, params, psn - 1, now_ps, &rtt_ps);
+	if (params->rnr_retry != ROCE_RNR_UNLIMITED && s->rnr_retries++ >= params->rnr_retry)
+		return false;
+	go_back(s, now_ps + params->rnr_delay_ps);
+	s->next_ps = now_ps + params->rnr_delay_ps;
+	return true;
+}
+
+uint64_t
+rc_send_deadline(const struct rc_send *s, const struct roce_params *params)
+{
+	uint32_t doublings = s->retries < params->timeout_doublings ? s->retries : params->timeout_doublings;
+
+	if (params->timeout_ps == 0 || s->error || !rc_send_outstanding(s))
+		return TIME_NEVER;
+	return s->rto_base_ps + (params->timeout_ps << doublings);
+}
+
+bool
+rc_send_timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
+{
+	s->timeouts++;
+	if (s->retries++ >= params->retry_count)
+		return false;
+	go_back(s, now_ps);
+	return true;
+}
+
+void
+rc_send_fail(struct rc_send *s, uint64_t window)
+{
+	s->error = true;
+	for (uint32_t i = s->head; i != s->tail; i++)
+		msg_kill(&s->msgs[i % MSG_SLOTS], window);
+	s->msg_end = s->nxt;
+}
+
+bool
+rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_post *post, uint64_t *acked_bytes)
+{
+	if (s->head == s->tail)
+		return false;
+	*acked_bytes = rc_send_acked_bytes(s, params);
+	*post = *post_at(s, s->head++);
+	return true;
+}
+
+uint64_t
+rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params)
+{
+	const struct rc_post *post = &s->posts[s->head % MSG_SLOTS];
+
+	if (s->head == s->tail || (int32_t)(s->una - post->first) <= 0)
+		return 0;
+	if ((int32_t)(s->una - post->end) >= 0)
+		return post->bytes;
+	return (uint64_t)(s->una - post->first) * params->mtu_bytes;
+}
+
+uint64_t
+rc_send_outstanding_bytes(const struct rc_send *s, const struct roce_params *params)
+{
+	return byte_at(s, params, s->max) - byte_at(s, params, s->una);
+}
+
+/* The message that holds nxt becomes the one that is sent; without any, the cursor stays on the last one sent. */
+static void
+load_cursor(struct rc_send *s)
+{
+	const struct rc_post *post;
+
+	while (s->cursor + 1 != s->tail && (int32_t)(s->nxt - post_at(s, s->cursor)->end) >= 0)
+		s->cursor++;
+	post = post_at(s, s->cursor);
+	s->msg_first = post->first;
+	s->msg_end = post->end;
+	s->frame.arg = s->handle_base + s->cursor % MSG_SLOTS;
+	s->frame.gen = s->msgs[s->cursor % MSG_SLOTS].gen;
+}
+
+/* Sets the cursor to the message that holds seq, from the oldest open one on. */
+static void
+seek(struct rc_send *s, uint32_t seq)
+{
+	assert(seq == s->nxt);
+	if (s->head == s->tail)
+		return;
+	s->cursor = s->head;
+	load_cursor(s);
+}
+
+/* Payload bytes from the start of the oldest open message to seq. */
+static uint64_t
+byte_at(const struct rc_send *s, const struct roce_params *params, uint32_t seq)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = s->head; i != s->tail; i++) {
+		const struct rc_post *post = &s->posts[i % MSG_SLOTS];
+
+		if ((int32_t)(seq - post->end) < 0)
+			return bytes + (uint64_t)(seq - post->first) * params->mtu_bytes;
+		bytes += post->bytes;
+	}
+	return bytes;
+}
+
+/* Everything unacknowledged is to be sent again (IBTA 9.7.5.1.1: requests are retried in order). */
+static void
+go_back(struct rc_send *s, uint64_t now_ps)
+{
+	s->nxt = s->una;
+	s->nxt_byte = s->una_byte;
+	s->sample_from = s->max;
+	s->rto_base_ps = now_ps;
+	seek(s, s->una);
+}
+
+/* Gap and window at the present rate. In-flight bytes stay below window x rate / line rate. */
+static void
+apply_rate(struct rc_send *s, const struct roce_params *params)
+{
+	uint64_t window = s->window_line_bytes;
+
+	s->cc_due_ps = s->cc.due_ps;
+	s->gap_ps = units_serialize_ps(params->middle_bytes, s->cc.rate_bps, params->quantum_ps);
+	if (window == 0) {
+		s->window_bytes = UINT32_MAX / 2;
+		return;
+	}
+	if (params->window_scales_with_rate && s->cc.rate_bps != s->line_bps)
+		window = (uint64_t)((unsigned __int128)window * s->cc.rate_bps / s->line_bps);
+	s->window_bytes = window != 0 ? (uint32_t)window : 1;
+}

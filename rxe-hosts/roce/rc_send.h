@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requester of a reliable connection (IBTA 9.7): segmentation, PSNs, window, pacing, go-back-N, timeout, RTT samples.
+ * No clock and no timer: the caller says what time it is and asks for the deadline.
+ * Packets count as 32-bit sequence numbers modulo 2^32 inside; the wire sees the low 24 bits.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/pkt.h"
+#include "rxe-hosts/roce/dcqcn.h"
+#include "rxe-hosts/roce/msg.h"
+#include "rxe-hosts/roce/params.h"
+#include "rxe-hosts/roce/psn.h"
+
+/* What to send; see struct send_wr of the device interface. */
+struct rc_work {
+	uint64_t wr_id;
+	uint64_t bytes; /* > 0 */
+	uint64_t local_offset, remote_offset;
+	uint32_t imm;
+	uint8_t opcode; /* enum msg_opcode */
+};
+
+/* A message until its last ACK: the sender's own view. */
+struct rc_post {
+	uint64_t wr_id;
+	uint64_t bytes;
+	uint32_t first, end; /* sequence numbers: first packet, behind the last packet */
+	uint32_t last_payload_bytes;
+	uint32_t retransmits;
+	uint16_t first_frame_bytes, last_frame_bytes; /* on the wire */
+};
+
+struct rc_send {
+	/* touched by every packet and every ACK: one cache line */
+	_Alignas(64) uint64_t next_ps; /* pacing: no data packet starts earlier */
+	uint64_t gap_ps;       /* pacing gap of a full middle segment at the current rate */
+	uint64_t rto_base_ps;  /* last progress: what the timeout runs from */
+	uint64_t cc_due_ps;    /* the rate may change then: cc.due_ps */
+	uint32_t una, nxt;     /* oldest unacknowledged; next to send */
+	uint32_t una_byte, nxt_byte; /* payload byte counts at una and nxt, modulo 2^32 */
+	uint32_t window_bytes; /* at the current rate */
+	uint32_t msg_first, msg_end; /* message under nxt; nxt == msg_end: nothing to send */
+	uint32_t ack_end;      /* end of the oldest unacknowledged message */
+	/* touched by every packet: a second */
+	struct pkt frame;      /* template of the message's middle segments */
+	uint64_t *sent_ps;     /* [sent_mask + 1] when the packet was last sent */
+	uint32_t sent_mask;
+	uint32_t max;          /* behind the highest sequence number ever sent */
+	uint32_t sample_from;  /* packets before were sent twice: no RTT samples (Karn) */
+	uint8_t retries, rnr_retries;
+	bool error;
+	/* the rest */
+	struct dcqcn cc;
+	uint64_t last_rtt_ps;
+	uint64_t retransmits, timeouts, naks, rnr_naks; /* of the QP */
+	struct msg *msgs;      /* [MSG_SLOTS] of the host's slab */
+	uint32_t handle_base;  /* index of msgs[0] in the slab */
+	uint32_t head, cursor, tail; /* messages, counted: oldest unacknowledged, under nxt, next to post */
+	const uint8_t *region;
+	uint64_t line_bps;
+	uint64_t window_line_bytes;  /* at line rate; 0: none */
+	struct rc_post posts[MSG_SLOTS];
+};
+
+struct rc_send_config {
+	uint32_t flow;
+	uint8_t prio;
+	uint64_t line_bps;
+	uint32_t first_psn;
+	uint64_t window_bytes; /* at line rate; 0: none */
+	struct msg *msgs;
+	uint32_t handle_base;
+};
+
+/* @return 0 or -ENOMEM */
+int rc_send_init(struct rc_send *s, const struct roce_params *params, const struct rc_send_config *config);
+void rc_send_fini(struct rc_send *s);
+
+/*
+ * Queues a message behind those posted.
+ * @return 0; -EBUSY in error; -ENOSPC with MSG_SLOTS messages open; -EINVAL without bytes or past 2^31 packets
+ */
+int rc_send_post(struct rc_send *s, const struct roce_params *params, const struct rc_work *work);
+
+/* Forgets congestion state and pacing. PSNs run on. Idle QPs only. */
+void rc_send_reset(struct rc_send *s, const struct roce_params *params);
+
+/* Has data that the window lets go. Pacing is the caller's to look at: next_ps. */
+static inline bool
+rc_send_ready(const struct rc_send *s)
+{
+	return s->nxt != s->msg_end && s->nxt_byte - s->una_byte < s->window_bytes && s->nxt - s->una <= s->sent_mask;
+}
+
+/* Something was sent and is not acknowledged. */
+static inline bool
+rc_send_outstanding(const struct rc_send *s)
+{
+	return s->una != s->max;
+}
+
+/* Takes rate changes up to now_ps into gap and window. */
+void rc_send_new_rate(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
+
+static inline void
+rc_send_advance(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
+{
+	if (__builtin_expect(now_ps >= s->cc_due_ps, 0))
+		rc_send_new_rate(s, params, now_ps);
+}
+
+/* The parts of rc_send_next() that concern first, last and repeated packets: sizes, flags, cursor. */
+void rc_send_edge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps, struct pkt *p);
+
+/*
+ * Makes the next data packet; it starts to leave at now_ps.
+ * Call only after rc_send_advance(now_ps), while rc_send_ready() and now_ps >= next_ps.
+ */
+static inline void
+rc_send_next(struct rc_send *s, const struct roce_params *params, uint64_t now_ps, struct pkt *p)
+{
+	uint32_t seq = s->nxt;
+
+	*p = s->frame;
+	p->psn = seq & PSN_MASK;
+	if (s->una == s->max)
+		s->rto_base_ps = now_ps;
+	s->sent_ps[seq & s->sent_mask] = now_ps;
+	if (__builtin_expect(seq == s->msg_first || seq + 1 == s->msg_end || seq != s->max, 0)) {
+		rc_send_edge(s, params, now_ps, p);
+	} else {
+		s->next_ps = now_ps + s->gap_ps;
+		s->nxt_byte += p->payload_bytes;
+		s->nxt = seq + 1;
+		s->max = seq + 1;
+	}
+	/* The receiver may be gathering packets for one ACK: ask for it when nothing more will come before. */
+	if (s->nxt_byte - s->una_byte >= s->window_bytes || s->nxt - s->una > s->sent_mask)
+		p->flags |= PKT_ACKREQ;
+}
+
+/* The rest of rc_send_ack() for ACKs that end a message, or overtake packets about to be sent again. */
+void rc_send_ack_far(struct rc_send *s, const struct roce_params *params, uint32_t una);
+
+/*
+ * Everything up to and including psn has arrived. rc_send_pop() gives the messages that it completes.
+ * @param rtt_ps  set to the sample, 0 for none
+ * @return whether anything was newly acknowledged
+ */
+static inline bool
+rc_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps, uint64_t *rtt_ps)
+{
+	int32_t acked = psn_diff(psn + 1, s->una);
+	uint32_t una = s->una + (uint32_t)acked;
+
+	*rtt_ps = 0;
+	if (acked <= 0 || (uint32_t)acked > s->max - s->una)
+		return false;
+	if (__builtin_expect((int32_t)(una - 1 - s->sample_from) >= 0, 1))
+		*rtt_ps = s->last_rtt_ps = now_ps - s->sent_ps[(una - 1) & s->sent_mask];
+	s->rto_base_ps = now_ps;
+	s->retries = 0;
+	s->rnr_retries = 0;
+	if (__builtin_expect((int32_t)(una - s->ack_end) < 0 && (int32_t)(s->nxt - una) >= 0, 1)) {
+		s->una_byte += (uint32_t)acked * s->frame.payload_bytes;
+		s->una = una;
+	} else {
+		rc_send_ack_far(s, params, una);
+	}
+	return true;
+}
+
+/* The oldest message, if it is acknowledged altogether: a copy in *post, its slot is free. Loop until false. */
+bool rc_send_pop(struct rc_send *s, struct rc_post *post);
+
+/* A PSN sequence error: psn is the packet the receiver wants. Acknowledges what is before and goes back to it. */
+bool rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps);
+
+/*
+ * Receiver not ready for psn: goes back to it and waits rnr_delay_ps.
+ * @return false if the QP has spent its RNR retries: call rc_send_fail()
+ */
+bool rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps);
+
+/* The congestion state hears of a marked packet. */
+void rc_send_congested(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
+
+/* @return when rc_send_timeout() is due, TIME_NEVER if nothing is outstanding */
+uint64_t rc_send_deadline(const struct rc_send *s, const struct roce_params *params);
+
+/* The deadline has passed: goes back to the oldest packet. @return false if retries are spent: rc_send_fail() */
+bool rc_send_timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
+
+/*
+ * The QP is in error: accepts and sends nothing more. Its messages stay listed for rc_send_flush().
+ * @param window  the present one; receivers ignore the messages from the next one on
+ */
+void rc_send_fail(struct rc_send *s, uint64_t window);
+/* After rc_send_fail(): the oldest open message and how much of it was acknowledged. @return false when none is left */
+bool rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_post *post, uint64_t *acked_bytes);
+
+/* Acknowledged bytes of the oldest open message. */
+uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params);
+/* Payload bytes sent at least once and not acknowledged. */
+uint64_t rc_send_outstanding_bytes(const struct rc_send *s, const struct roce_params *params);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* corpus NAME FOLDER: writes the seeds of a fuzz target, one file each, so that it starts behind the first checks. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/wire/record.h"
+
+/* Appends to a stream under construction. */
+struct stream {
+	uint8_t bytes[4096];
+	size_t used_bytes;
+};
+
+static bool
+write_seed(const char *folder, const char *name, const void *data, size_t size_bytes)
+{
+	char path[4096];
+	FILE *file;
+	bool good;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "wb");
+	if (file == NULL) {
+		perror(path);
+		return false;
+	}
+	good = fwrite(data, 1, size_bytes, file) == size_bytes;
+	return fclose(file) == 0 && good;
+}
+
+static void
+append(struct stream *s, void *rec, uint16_t type, size_t size_bytes, uint32_t node)
+{
+	struct rec_hdr *hdr = rec;
+
+	hdr->type = type;
+	hdr->size = (uint16_t)size_bytes;
+	hdr->node = node;
+	hdr->time_ps = type < REC_STEP ? 0 : 1000 * s->used_bytes;
+	hdr->seq = (uint32_t)s->used_bytes;
+	memcpy(s->bytes + s->used_bytes, rec, size_bytes);
+	s->used_bytes += size_bytes;
+}
+
+/* Two hosts at one switch, one step, a report of the switch. */
+static bool
+record_seeds(const char *folder)
+{
+	struct rec_stream head = { REC_MAGIC, REC_VERSION, sizeof(head) };
+	struct rec_tuple tuple = { 0x0a000001, 0x0a000002, 100, 200, 0 };
+	struct rec_run run = { .name = "seed", .policy = REC_POLICY_VEDRFOLNIR, .detections = 3, .rtt_percent = 120,
+			       .epochs_kept = 2, .epoch_ps = 1000000000, .frame_bytes = 1348, .payload_bytes = 1024,
+			       .ack_bytes = 60 };
+	struct rec_collective collective = { .ranks = 2, .steps = 1, .bytes = 2048 };
+	struct rec_schedule schedule = { .step = 1, .flow = tuple, .bytes = 1024, .depends_on = REC_NONE,
+					 .ideal_ps = 1000, .expect_ps = 1100, .base_rtt_ps = 2000 };
+	struct rec_route route = { .flow = tuple };
+	struct rec_step step = { .flow = tuple, .step = 1, .waited_for = REC_NONE, .bytes = 1024, .acked_bytes = 1024,
+				 .start_ps = 10, .end_ps = 5000 };
+	struct rec_trigger trigger = { .flow = tuple, .step = 1, .rtt_ps = 4000, .threshold_ps = 2400 };
+	struct rec_notify notify = { .to = 1, .step = 1, .detections = 2 };
+	struct rec_poll poll = { .victim = tuple, .in_port = 0, .out_port = 1, .flags = 1, .ttl = 63 };
+	struct rec_port_row port_row = { .port = 1, .packets = 3, .bytes = 4044, .to_ps = 5000 };
+	struct rec_flow_row flow_row = { .flow = tuple, .port = 1, .packets = 3, .bytes = 4044 };
+	struct rec_meter_row meter_row = { .port = 1, .bytes = 4044 };
+	struct rec_matrix_row matrix_row = { .flow = tuple, .other = tuple, .port = 1, .ahead = 2 };
+	struct rec_drop_row drop_row = { .last = tuple, .port = 1, .reason = REC_DROP_TTL, .packets = 1 };
+	struct rec_gap gap = { .kind = REC_FLOW_ROW, .dropped = 1, .dropped_bytes = sizeof(flow_row) };
+	struct rec_end end = { .reason = REC_END_COMPLETE, .at_node = REC_NONE, .end_ps = 9000 };
+	struct stream s = { .used_bytes = 0 };
+
+	memcpy(s.bytes, &head, sizeof(head));
+	s.used_bytes = sizeof(head);
+	append(&s, &run, REC_RUN, sizeof(run), REC_NONE);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct rec_node node = { .name = { (char)('a' + i) }, .kind = i < 2, .nports = i < 2 ? 1 : 2 };
+
+		append(&s, &node, REC_NODE, sizeof(node), i);
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		struct rec_port port = { .port = i == 3, .peer_port = i == 1, .peer = i < 2 ? 2 : i - 2,
+					 .ip = i < 2 ? 0x0a000001 + i : 0, .rate_bps = 100000000000, .delay_ps = 1000000 };
+
+		append(&s, &port, REC_PORT, sizeof(port), i < 2 ? i : 2);
+	}
+	append(&s, &collective, REC_COLLECTIVE, sizeof(collective), REC_NONE);
+	append(&s, &schedule, REC_SCHEDULE, sizeof(schedule), 0);
+	append(&s, &route, REC_ROUTE, sizeof(route), 0);
+	if (!write_seed(folder, "headers", s.bytes, s.used_bytes))
+		return false;
+	append(&s, &trigger, REC_TRIGGER, sizeof(trigger), 0);
+	append(&s, &notify, REC_NOTIFY, sizeof(notify), 0);
+	append(&s, &poll, REC_POLL, sizeof(poll), 2);
+	append(&s, &port_row, REC_PORT_ROW, sizeof(port_row), 2);
+	append(&s, &flow_row, REC_FLOW_ROW, sizeof(flow_row), 2);
+	append(&s, &meter_row, REC_METER_ROW, sizeof(meter_row), 2);
+	append(&s, &matrix_row, REC_MATRIX_ROW, sizeof(matrix_row), 2);
+	append(&s, &drop_row, REC_DROP_ROW, sizeof(drop_row), 2);
+	append(&s, &gap, REC_GAP, sizeof(gap), REC_NONE);
+	append(&s, &step, REC_STEP, sizeof(step), 0);
+	append(&s, &end, REC_END, sizeof(end), REC_NONE);
+	return write_seed(folder, "whole", s.bytes, s.used_bytes);
+}
+
+/* Frames as IEEE 802.1Qbb and the InfiniBand specification's RoCEv2 annex lay them out; checksums left zero. */
+static bool
+roce_seeds(const char *folder)
+{
+	static const struct {
+		const char *name;
+		uint8_t opcode;
+		uint8_t body_bytes; /* extended headers, payload, ICRC */
+	} frames[] = {
+		{ "write_first", 0x06, 16 + 32 + 4 }, { "write_middle", 0x07, 32 + 4 },
+		{ "write_last_imm", 0x09, 4 + 32 + 4 }, { "write_only_imm", 0x0b, 20 + 32 + 4 },
+		{ "send_only_imm", 0x05, 4 + 32 + 4 }, { "ack", 0x11, 4 + 4 },
+		{ "cnp", 0x81, 16 + 4 }, { "ud_send_only", 0x64, 8 + 32 + 4 },
+	};
+	static const uint8_t pause[64] = { 0x01, 0x80, 0xc2, 0, 0, 0x01, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 0x01, 0x01,
+					   0, 0x08, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
+		uint16_t ip_bytes = (uint16_t)(20 + 8 + 12 + frames[i].body_bytes), udp_bytes = (uint16_t)(ip_bytes - 20);
+		uint8_t frame[256] = {
+			2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00,                     /* Ethernet, IPv4 */
+			0x45, 0x6a, (uint8_t)(ip_bytes >> 8), (uint8_t)ip_bytes, 0, 1, 0x40, 0, /* IPv4: ECT(0) */
+			64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+			0xc0, 0, 0x12, 0xb7, (uint8_t)(udp_bytes >> 8), (uint8_t)udp_bytes, 0, 0, /* UDP to 4791 */
+			frames[i].opcode, 0x40, 0xff, 0xff, 0, 0, 0, 0x11, 0x80, 0, 0, 7,   /* BTH: AckReq, PSN 7 */
+		};
+
+		if (!write_seed(folder, frames[i].name, frame, 14u + ip_bytes))
+			return false;
+	}
+	return write_seed(folder, "pause", pause, sizeof(pause));
+}
+
+static bool
+cfg_seeds(const char *folder)
+{
+	static const char text[] =
+		"# every kind of value\n"
+		"run: { seed = 7; name = \"x\"; quick = true; share = 1.5; };\n"
+		"switch.pfc: { headroom = \"64KiB\"; xoff = 4096; };\n"
+		"topology: { links = ( { a = \"1\"; b = \"2\"; rate = \"100Gbps\"; delay = \"2us\"; } ); };\n"
+		"flows = ( { src = \"1\"; dst = \"2\"; bytes = \"360MB\"; start = \"1.5ms\"; path = [ \"1:1\", \"2:1\" ]; } );\n"
+		"faults = ( { kind = \"pfc_storm\"; port = \"2:1\"; at = \"1ms\"; for = \"20ms\"; } );\n";
+
+	return write_seed(folder, "values", text, sizeof(text) - 1);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "record") == 0)
+		return !record_seeds(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "roce") == 0)
+		return !roce_seeds(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "cfg") == 0)
+		return !cfg_seeds(argv[2]);
+	fprintf(stderr, "usage: corpus record|roce|cfg FOLDER\n");
+	return 2;
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# run.sh NAME TARGET CORPUS SCENARIOS: a short run of one fuzz target, from seeds that CORPUS writes and, for the
+# configuration, from the scenarios. What breaks the target stays beside it as NAME-crash-*, to be run again with
+# TARGET FILE.
+set -eu
+name=$1 target=$2 corpus=$3 scenarios=$4
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+seeds=$work/seeds
+mkdir "$seeds"
+"$corpus" "$name" "$seeds"
+if [ "$name" = cfg ]; then
+	for file in "$scenarios"/*.cfg; do
+		[ ! -f "$file" ] || cp "$file" "$seeds/"
+	done
+fi
+[ -n "$(ls "$seeds")" ] || {
+	echo "no seeds for $name"
+	exit 1
+}
+status=0
+"$target" -seed=1 -runs=200000 -max_total_time=20 -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
+	-artifact_prefix="$(dirname "$target")/$name-" -print_final_stats=1 "$seeds" >"$work/log" 2>&1 || status=$?
+grep -v -E '^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$work/log" || true
+[ $status = 0 ] || exit 1 # libFuzzer's own 77 would read as skipped

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH CC...: each checker fails on a tree that breaks its
+rule, and says what is wrong where; and is content with a tree that keeps it."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+C = '/* SPDX-License-Identifier: BSD-3-Clause */\n'
+H = C + '#pragma once\n'
+
+# checker, what the tree shows, its files, what the checker must say ('' = nothing wrong)
+CASES = [
+    ('layers', 'arrows that point down',
+     {'common/err.h': H, 'common/wire/record.h': H, 'topo/topo.h': H + '#include "common/err.h"\n',
+      'common/recbuf.h': H + '#include "common/wire/record.h"\n',
+      'rxe-hosts/device/embedded.c': C + '#include "dpswitch/fabric/node.h"\n#include <stdint.h>\n',
+      'dpswitch/fabric/node.h': H + '#include "topo/topo.h"\n',
+      'dpswitch/edge/deparse.c': C + '#include <rte_mbuf.h>\n',
+      'cli/main.c': C + '#include "dpswitch/fabric/node.h"\n'}, ''),
+    ('layers', 'an arrow that points back',
+     {'common/err.h': H + '#include "topo/topo.h"\n', 'topo/topo.h': H},
+     'common/err.h:3: common may not include "topo/topo.h" (it may include: common/wire)'),
+    ('layers', 'wire formats that know the program',
+     {'common/wire/record.h': H + '#include "common/err.h"\n', 'common/err.h': H},
+     'common/wire/record.h:3: common/wire may not include "common/err.h" (it may include: nothing)'),
+    ('layers', 'a device that sees more of the fabric than a node',
+     {'rxe-hosts/device/embedded.c': C + '\n#include "dpswitch/fabric/fabric.h"\n', 'dpswitch/fabric/fabric.h': H},
+     'rxe-hosts/device/embedded.c:3: rxe-hosts/device may not include "dpswitch/fabric/fabric.h"'),
+    ('layers', 'a stage of the diagnosis that talks to a switch',
+     {'diag/cause/storm.c': C + '#include "dpswitch/queue/pfc.h"\n', 'dpswitch/queue/pfc.h': H},
+     'diag/cause/storm.c:2: diag/cause may not include "dpswitch/queue/pfc.h"'),
+    ('layers', 'a composition root that is included',
+     {'diag/diagnose.c': C + '#include "cli/run.h"\n', 'cli/run.h': H},
+     'diag/diagnose.c:2: diag may not include "cli/run.h": nobody includes a composition root'),
+    ('layers', 'a folder without a row',
+     {'misc/a.c': C + '#include "common/err.h"\n', 'common/err.h': H},
+     'misc/a.c:2: folder misc has no row in layers.txt'),
+    ('layers', 'an include path that does not start at the root',
+     {'topo/a.c': C + '#include "topo.h"\n', 'topo/topo.h': H},
+     'topo/a.c:2: no "topo.h" in the tree: include paths start at the repository root'),
+    ('layers', 'an include inside a comment',
+     {'common/a.c': C + '/*\n#include "topo/topo.h"\n*/\n', 'topo/topo.h': H}, ''),
+    ('layers', 'DPDK outside the edge', {'dpswitch/fabric/a.c': C + '#include <rte_eal.h>\n'},
+     'dpswitch/fabric/a.c:2: <rte_eal.h> only in: dpswitch/edge/* dpswitch/lcore/*'),
+    ('layers', 'verbs outside the verbs device',
+     {'rxe-hosts/device/embedded.c': C + '#include <infiniband/verbs.h>\n'},
+     'rxe-hosts/device/embedded.c:2: <infiniband/verbs.h> only in: rxe-hosts/device/verbs*'),
+    ('layers', 'connection manager outside the verbs device', {'cli/a.c': C + '#include <rdma/rdma_cma.h>\n'},
+     'cli/a.c:2: <rdma/rdma_cma.h> only in: rxe-hosts/device/verbs*'),
+    ('layers', 'libconfig outside the loader', {'topo/a.c': C + '#include <libconfig.h>\n'},
+     'topo/a.c:2: <libconfig.h> only in: common/cfg*'),
+    ('layers', 'a table whose arrows form a circle',
+     {'layers.txt': 'a: b\nb: c\nc: a\n', 'libraries.txt': '', 'a/a.h': H},
+     'layers.txt: an arrow points back: a -> b -> c -> a'),
+    ('layers', 'an empty tree', {}, 'found nothing to look at'),
+    ('banned', 'time and chance by the rules',
+     {'common/clock.c': C + 'clock_gettime(CLOCK_MONOTONIC, &now); nanosleep(&a, &b);\n',
+      'topo/a.c': C + 'prng_next(&p); /* rand() */ puts("time()"); x.time(1); y->time(2); runtime (3); time_ps = 4;\n'},
+     ''),
+    ('banned', 'chance', {'topo/a.c': C + 'int\nf(void)\n{\n\treturn rand();\n}\n'},
+     'topo/a.c:5: rand() is banned here: draw from struct prng'),
+    ('banned', 'chance in a test', {'tests/unit/a_test.c': C + 'srandom (1);\n'}, 'a_test.c:2: srandom() is banned'),
+    ('banned', 'the wall clock', {'cli/a.c': C + 'x = time(NULL);\n'}, 'cli/a.c:2: time() is banned here: ask common'),
+    ('banned', 'a clock', {'cli/a.c': C + 'clock_gettime(id, &now);\n'}, 'cli/a.c:2: clock_gettime() is banned here'),
+    ('banned', 'an old clock', {'cli/a.c': C + 'gettimeofday(&now, 0);\n'}, 'cli/a.c:2: gettimeofday() is banned here'),
+    ('banned', 'a cycle counter', {'dpswitch/lcore/a.c': C + 'x = rte_rdtsc();\n'}, 'a.c:2: rte_rdtsc() is banned here'),
+    ('banned', 'a bare cycle counter', {'topo/a.h': H + 'x = __rdtsc();\n'}, 'topo/a.h:3: __rdtsc() is banned here'),
+    ('banned', 'a sleep', {'diag/collect/a.c': C + '\tusleep(10);\n'}, 'a.c:2: usleep() is banned here: wait with clock_'),
+    ('spdx', 'licensed sources',
+     {'common/a.c': C, 'scripts/x': '#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n',
+      'meson.build': '# SPDX-License-Identifier: BSD-3-Clause\n', 'build/a.c': 'int a;\n'}, ''),
+    ('spdx', 'a source without', {'common/a.c': 'int a;\n'}, 'common/a.c:1: the first line must say "SPDX'),
+    ('spdx', 'a source with it too late', {'common/a.h': '#pragma once\n' + C}, 'common/a.h:1: the first line'),
+    ('spdx', 'a script without', {'scripts/demo': '#!/bin/sh\nset -eu\n'}, 'scripts/demo:1: the first line'),
+    ('spdx', 'another licence', {'topo/a.c': '/* SPDX-License-Identifier: GPL-2.0 */\n'}, 'topo/a.c:1: the first line'),
+    ('headers', 'a header that stands alone', {'common/a.h': H + '#include <stdint.h>\nstruct a { uint8_t b; };\n'}, ''),
+    ('headers', 'a header that needs another first', {'common/a.h': H + 'struct a { uint8_t b; };\n'},
+     "common/a.h:1: does not compile alone: "),
+    ('headers', 'a header that warns', {'common/a.h': H + 'static int f(void) { int x; return 1; }\n'},
+     'common/a.h:1: does not compile alone: '),
+    ('headers', 'a header without a guard', {'common/a.h': C + 'struct a { int b; };\n'}, 'common/a.h:1: no "#pragma once"'),
+    ('shell', 'a sound script', {'scripts/a': '#!/bin/sh\nset -eu\necho "$1"\n'}, ''),
+    ('shell', 'an unquoted path', {'scripts/a': '#!/bin/sh\nset -eu\nrm $1\n'}, 'SC2086'),
+]
+
+
+def run(checker, command, name, tree, expected):
+    """@return what went wrong, or None"""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in tree.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), 'w', encoding='utf-8') as file:
+                file.write(text)
+        extra = [root] if 'layers.txt' in tree else []
+        compiler = sys.argv[6:] if checker == 'headers' else []
+        done = subprocess.run([command, root] + extra + compiler, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    if expected == '' and done.returncode != 0:
+        return f'{checker}: {name}: fails: {said}'
+    if expected != '' and (done.returncode != 1 or expected not in said):
+        return f'{checker}: {name}: exit {done.returncode}, wanted 1 and "{expected}", got: {said}'
+    return None
+
+
+def main():
+    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell'], sys.argv[1:6]))
+    cases = [case for case in CASES if case[0] != 'shell' or shutil.which('shellcheck')]
+    failures = 0
+    for checker, name, tree, expected in cases:
+        failure = run(checker, commands[checker], name, tree, expected)
+        failures += failure is not None
+        print(failure or f'ok: {checker}: {name}')
+    print(f'{len(cases)} cases, {failures} failed')
+    sys.exit(1 if failures else 0)
+
+
+main()

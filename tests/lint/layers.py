@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""layers.py ROOT [TABLE_FOLDER]: every #include goes the way that layers.txt and libraries.txt allow."""
+import os
+import sys
+
+import source
+
+
+def load(path):
+    table = {}
+    for _, folder, entries in source.rows(path):
+        table.setdefault(folder, []).extend(entries.split())
+    return table
+
+
+def covers(entry, path):
+    return path == entry or path.startswith(entry + '/')
+
+
+def row_of(table, path):
+    """The row that speaks for a file: its own, else its folder's."""
+    if path in table:
+        return path
+    folder = os.path.dirname(path)
+    return folder if folder in table else None
+
+
+def cycle(table):
+    """Rows that reach themselves over allowed entries, as a path; None if there are none."""
+    below = {}
+    for row, entries in table.items():
+        below[row] = [other for other in table if other != row and any(covers(entry, other) for entry in entries)]
+    done = set()
+
+    def visit(row, trail):
+        if row in trail:
+            return trail[trail.index(row):] + [row]
+        if row in done:
+            return None
+        for other in below[row]:
+            found = visit(other, trail + [row])
+            if found:
+                return found
+        done.add(row)
+        return None
+
+    for row in table:
+        found = visit(row, [])
+        if found:
+            return found
+    return None
+
+
+def check_layer(root, table, path, line, target):
+    row = row_of(table, path)
+    if not os.path.exists(os.path.join(root, target)) or '..' in target.split('/'):
+        return f'{path}:{line}: no "{target}" in the tree: include paths start at the repository root'
+    if row is None:
+        return f'{path}:{line}: folder {os.path.dirname(path)} has no row in layers.txt'
+    if os.path.dirname(target) == os.path.dirname(path):
+        return None
+    if '*' in table.get(row_of(table, target), []) and not path.startswith('tests/'):
+        return f'{path}:{line}: {row} may not include "{target}": nobody includes a composition root'
+    if '*' in table[row] or any(covers(entry, target) for entry in table[row]):
+        return None
+    allowed = ' '.join(table[row]) or 'nothing'
+    return f'{path}:{line}: {row} may not include "{target}" (it may include: {allowed})'
+
+
+def main():
+    root = sys.argv[1]
+    folder = sys.argv[2] if len(sys.argv) > 2 else os.path.dirname(os.path.abspath(__file__))
+    table = load(os.path.join(folder, 'layers.txt'))
+    libraries = load(os.path.join(folder, 'libraries.txt'))
+    findings = []
+    loop = cycle(table)
+    if loop:
+        findings.append('layers.txt: an arrow points back: ' + ' -> '.join(loop))
+    paths = source.files(root, '*.c', '*.h')
+    for path in paths:
+        for line, target, is_system in source.includes(source.read(root, path)):
+            if not is_system:
+                finding = check_layer(root, table, path, line, target)
+                if finding:
+                    findings.append(finding)
+                continue
+            for header, users in libraries.items():
+                if source.matches(target, [header]) and not source.matches(path, users):
+                    findings.append(f'{path}:{line}: <{target}> only in: {" ".join(users)}')
+    source.conclude('layers', findings, len(paths))
+
+
+main()

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The record stream's decoder is strict, and evidence joins what it lets through. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "diag/collect/stream.h"
+#include "tests/unit/records.h"
+
+/* Two hosts behind one switch, two steps each way. */
+static void
+two_hosts(struct records *r)
+{
+	records_init(r);
+	records_run(r);
+	records_node(r, 0, "s", false, 2);
+	records_node(r, 1, "a", true, 1);
+	records_node(r, 2, "b", true, 1);
+	records_link(r, 0, 0, false, 1, 0, true);
+	records_link(r, 0, 1, false, 2, 0, true);
+	records_collective(r, 2, 2);
+	records_schedule(r, 0, 1, 1, 2, REC_NONE, 10 * PS_PER_MS);
+	records_schedule(r, 0, 2, 1, 2, 2, 10 * PS_PER_MS);
+	records_schedule(r, 1, 1, 2, 1, REC_NONE, 10 * PS_PER_MS);
+	records_schedule(r, 1, 2, 2, 1, 1, 10 * PS_PER_MS);
+}
+
+static int
+decode(const struct records *r, size_t portion_bytes, struct evidence *ev, struct err *err)
+{
+	struct stream stream;
+	int rc = 0;
+
+	memset(err, 0, sizeof(*err));
+	evidence_init(ev);
+	stream_init(&stream, ev);
+	for (size_t at = 0; rc == 0 && at < r->used_bytes; at += portion_bytes) {
+		size_t left = r->used_bytes - at;
+
+		rc = stream_feed(&stream, r->data + at, left < portion_bytes ? left : portion_bytes, err);
+	}
+	return rc == 0 ? evidence_finish(ev, err) : rc;
+}
+
+static void
+refuse(const struct records *r, int code, const char *words)
+{
+	struct evidence ev;
+	struct err err;
+
+	assert_int_equal(decode(r, SIZE_MAX / 2, &ev, &err), code);
+	if (strstr(err.text, words) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", err.text, words);
+	evidence_fini(&ev);
+}
+
+static void
+test_any_portions(void **state)
+{
+	static const size_t portions[] = { 1, 7, 24, 100, 1 << 20 };
+	struct records r;
+
+	two_hosts(&r);
+	records_step(&r, 1, 1, 2, REC_NONE, 0, 10 * PS_PER_MS);
+	records_end(&r, REC_END_COMPLETE, 20 * PS_PER_MS);
+	for (size_t i = 0; i < sizeof(portions) / sizeof(portions[0]); i++) {
+		struct evidence ev;
+		struct err err;
+
+		assert_int_equal(decode(&r, portions[i], &ev, &err), 0);
+		assert_true(ev.ended);
+		assert_int_equal(ev.nnodes, 3);
+		assert_int_equal(ev.nports, 4);
+		assert_int_equal(ev.nsteps, 4);
+		assert_int_equal(ev.kinds[REC_PORT].records, 4);
+		evidence_fini(&ev);
+	}
+	records_fini(&r);
+}
+
+static void
+test_stream_header(void **state)
+{
+	struct rec_stream *hdr;
+	struct records r;
+
+	two_hosts(&r);
+	hdr = (struct rec_stream *)r.data;
+	hdr->magic++;
+	refuse(&r, -EPROTO, "not a record stream");
+	hdr->magic--;
+	hdr->version = 2;
+	refuse(&r, -EPROTO, "version 2");
+	hdr->version = REC_VERSION;
+	hdr->size = 24;
+	refuse(&r, -EPROTO, "header of 24 B");
+	records_fini(&r);
+}
+
+static void
+test_bad_records(void **state)
+{
+	struct rec_hdr *run;
+	struct records r;
+
+	two_hosts(&r);
+	run = (struct rec_hdr *)(r.data + sizeof(struct rec_stream));
+	run->type = 7;
+	refuse(&r, -EPROTO, "byte 16: unknown record type 7");
+	run->type = 60000;
+	refuse(&r, -EPROTO, "unknown record type 60000");
+	run->type = REC_RUN;
+	run->size = 112;
+	refuse(&r, -EPROTO, "says 112 B, expected 104 B");
+	run->size = 0;
+	refuse(&r, -EPROTO, "says 0 B");
+	run->size = sizeof(struct rec_run);
+	((struct rec_run *)run)->epoch_ps = 0;
+	refuse(&r, -EINVAL, "epoch of 0 ps");
+	records_fini(&r);
+}
+
+static void
+test_bad_contents(void **state)
+{
+	struct rec_port_row row = records_port_row(0, 5, 4, 1, 1, 1);
+	struct records r;
+
+	two_hosts(&r);
+	records_run(&r);
+	refuse(&r, -EINVAL, "second run record");
+	records_fini(&r);
+
+	two_hosts(&r);
+	records_put_port(&r, 0, records_port_row(2, 0, 0, 1, 1, 1));
+	refuse(&r, -EINVAL, "port 2 of node 0");
+	records_fini(&r);
+
+	two_hosts(&r);
+	records_put_port(&r, 0, row);
+	refuse(&r, -EINVAL, "ends before it starts");
+	records_fini(&r);
+
+	two_hosts(&r);
+	records_step(&r, 1, 3, 2, REC_NONE, 0, 1);
+	refuse(&r, -EINVAL, "node 3");
+	records_fini(&r);
+
+	two_hosts(&r);
+	records_node(&r, EV_MAX_NODES, "x", false, 1);
+	refuse(&r, -EINVAL, "ids are below");
+	records_fini(&r);
+
+	two_hosts(&r);
+	records_end(&r, REC_END_COMPLETE, 1);
+	records_step(&r, 1, 1, 2, REC_NONE, 0, 1);
+	refuse(&r, -EINVAL, "after the end record");
+	records_fini(&r);
+
+	records_init(&r);
+	refuse(&r, -EINVAL, "no run record");
+	records_fini(&r);
+}
+
+static void
+test_truncated(void **state)
+{
+	struct evidence ev;
+	struct records r;
+	struct err err;
+
+	two_hosts(&r);
+	records_step(&r, 1, 1, 2, REC_NONE, 0, 10 * PS_PER_MS);
+	r.used_bytes -= 8; /* in the middle of the step record */
+	assert_int_equal(decode(&r, 1000, &ev, &err), 0);
+	assert_false(ev.ended);
+	assert_int_equal(ev.step_recs.count, 0);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
+static void
+test_latest_row_wins(void **state)
+{
+	struct rec_port_row old = records_port_row(1, 3, 3, 10, 0, 0), young = records_port_row(1, 3, 4, 25, 0, 0);
+	struct rec_flow_row row = records_flow_row(1, records_tuple(1, 2, 10000), 3, 4, 25, 7);
+	struct evidence ev;
+	struct records r;
+
+	two_hosts(&r);
+	records_put_port(&r, 0, young); /* ends later, and arrives first */
+	records_put_port(&r, 0, old);
+	records_put_flow(&r, 0, row);
+	for (int i = 0; i < 1000; i++) /* more than the first array holds */
+		records_put_port(&r, 0, old);
+	records_put_port(&r, 0, records_port_row(1, 5, 5, 1, 0, 0));
+	records_evidence(&r, &ev);
+	assert_int_equal(ev.nepochs, 2);
+	assert_int_equal(ev.epochs[0].port, evidence_port(&ev, 0, 1));
+	assert_int_equal(ev.epochs[0].row->packets, 25);
+	assert_int_equal(ev.epochs[0].epoch_last, 4);
+	assert_int_equal(ev.epochs[0].nflows, 1);
+	assert_int_equal(ev.epochs[1].row->packets, 1);
+	assert_int_equal(ev.epochs[1].nflows, 0);
+	assert_int_equal(ev.kinds[REC_PORT_ROW].records, 1003);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
+static void
+test_join(void **state)
+{
+	struct evidence ev;
+	struct records r;
+	char name[96];
+
+	two_hosts(&r);
+	records_step(&r, 1, 1, 2, REC_NONE, 0, 10 * PS_PER_MS);
+	records_step(&r, 2, 1, 2, 2, 12 * PS_PER_MS, 20 * PS_PER_MS);
+	records_step(&r, 1, 2, 1, REC_NONE, 0, 12 * PS_PER_MS);
+	records_step(&r, 2, 2, 1, REC_NONE, 12 * PS_PER_MS, 20 * PS_PER_MS);
+	records_step(&r, 9, 2, 1, REC_NONE, 0, 1); /* nobody scheduled it */
+	records_put_flow(&r, 0, records_flow_row(1, records_tuple(7, 2, 99), 0, 0, 1, 1));
+	records_evidence(&r, &ev);
+	/* rank major: a1 a2 b1 b2 */
+	assert_int_equal(ev.nsteps, 4);
+	assert_int_equal(ev.unscheduled_steps, 1);
+	assert_int_equal(ev.steps[1].previous, 0);
+	assert_int_equal(ev.steps[1].depends, 2);
+	assert_int_equal(ev.steps[1].waited_for, 2);
+	assert_int_equal(ev.steps[3].previous, 2);
+	assert_int_equal(ev.steps[3].depends, 0);
+	assert_int_equal(ev.steps[3].waited_for, 2);
+	assert_int_equal(ev.steps[0].waited_for, EV_NONE);
+	assert_string_equal(evidence_flow_name(&ev, ev.steps[0].flow, name), "a->b/10000>10000");
+	assert_true(ev.flows[ev.steps[0].flow].collective);
+	assert_int_equal(ev.nflows, 3);
+	assert_string_equal(evidence_flow_name(&ev, 2, name), "10.0.0.8->b/99>99");
+	assert_false(ev.flows[2].collective);
+	assert_string_equal(evidence_port_name(&ev, evidence_port(&ev, 0, 1), name), "s:2");
+	assert_int_equal(ev.ports[evidence_port(&ev, 0, 1)].peer, evidence_port(&ev, 2, 0));
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_any_portions),  cmocka_unit_test(test_stream_header),
+		cmocka_unit_test(test_bad_records),   cmocka_unit_test(test_bad_contents),
+		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_latest_row_wins),
+		cmocka_unit_test(test_join),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Epochs, rows, what a report holds, and the fabric's own record of meetings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/units.h"
+#include "dpswitch/telemetry/epoch.h"
+#include "dpswitch/telemetry/meet.h"
+
+static struct flow flows[3] = {
+	{ .src_ip = 1, .dst_ip = 2, .sport = 10, .dport = 20 },
+	{ .src_ip = 3, .dst_ip = 4, .sport = 30, .dport = 40 },
+	{ .src_ip = 5, .dst_ip = 6, .sport = 50, .dport = 60 },
+};
+static const struct flow_table table = { flows, 3 };
+static const struct telem_config config = { .flows = &table, .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4 };
+
+static const struct telem_present nothing;
+
+/* The i-th record of a kind in a buffer, NULL if there are fewer. */
+static const void *
+nth(const struct recbuf *buf, uint16_t type, int n)
+{
+	for (size_t at = 0; at < buf->used_bytes;) {
+		const struct rec_hdr *hdr = (const void *)(buf->data + at);
+
+		if (hdr->type == type && n-- == 0)
+			return hdr;
+		at += hdr->size;
+	}
+	return NULL;
+}
+
+static void
+enqueue(struct telem_port *t, uint32_t flow, uint16_t in, uint32_t bytes, uint32_t depth, bool paused)
+{
+	telem_enqueue(t, telem_slot(t, flow), in, bytes, depth, paused);
+}
+
+static void
+open_epoch_is_reported_with_present_state(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+	const struct rec_port_row *port;
+	const struct rec_flow_row *flow;
+	const struct rec_meter_row *meter;
+	uint64_t held[4] = { [2] = 777 };
+	struct telem_present present = { .queue_packets = 5, .queue_bytes = 6740, .held_bytes = held };
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 1), 0);
+	recbuf_init(&buf, 9);
+	enqueue(&t, 0, 2, 1000, 0, false);
+	enqueue(&t, 1, 3, 500, 1, false);
+	enqueue(&t, 0, 2, 1000, 2, true);
+	telem_report(&t, &present, &buf, 42, PS_PER_MS / 2);
+	port = nth(&buf, REC_PORT_ROW, 0);
+	assert_non_null(port);
+	assert_int_equal(port->hdr.node, 9);
+	assert_int_equal(port->hdr.event, 42);
+	assert_int_equal(port->packets, 3);
+	assert_int_equal(port->bytes, 2500);
+	assert_int_equal(port->depth_sum, 3);
+	assert_int_equal(port->depth_max, 2);
+	assert_int_equal(port->paused_packets, 1);
+	assert_int_equal(port->queue_packets, 5);
+	assert_int_equal(port->to_ps, PS_PER_MS / 2);
+	assert_null(nth(&buf, REC_PORT_ROW, 1));
+	flow = nth(&buf, REC_FLOW_ROW, 0);
+	assert_int_equal(flow->flow.src_ip, 1);
+	assert_int_equal(flow->packets, 2);
+	assert_int_equal(flow->depth_sum, 2);
+	assert_int_equal(flow->in_port, 2);
+	flow = nth(&buf, REC_FLOW_ROW, 1);
+	assert_int_equal(flow->flow.dport, 40);
+	assert_int_equal(flow->depth_sum, 1);
+	meter = nth(&buf, REC_METER_ROW, 0);
+	assert_int_equal(meter->in_port, 2);
+	assert_int_equal(meter->bytes, 2000);
+	assert_int_equal(meter->held_bytes, 777);
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+static void
+closed_epochs_are_summed_and_reported_once(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+	uint64_t digest = 1;
+	const struct rec_port_row *row;
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 0), 0);
+	recbuf_init(&buf, 0);
+	enqueue(&t, 0, 0, 100, 0, false);
+	assert_true(telem_roll(&t, PS_PER_MS, &digest));
+	assert_int_not_equal(digest, 1);
+	enqueue(&t, 0, 0, 200, 0, false);
+	assert_true(telem_roll(&t, 2 * PS_PER_MS, &digest));
+	enqueue(&t, 0, 0, 400, 0, false);
+	telem_report(&t, &nothing, &buf, 1, 2 * PS_PER_MS + 5);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->epoch_first, 0);
+	assert_int_equal(row->epoch_last, 1);
+	assert_int_equal(row->bytes, 300);
+	assert_int_equal(row->to_ps, 2 * PS_PER_MS);
+	row = nth(&buf, REC_PORT_ROW, 1);
+	assert_int_equal(row->epoch_first, 2);
+	assert_int_equal(row->bytes, 400);
+	/* the next report starts with the epoch that was open, whole now */
+	buf.used_bytes = 0;
+	enqueue(&t, 0, 0, 800, 0, false);
+	assert_true(telem_roll(&t, 3 * PS_PER_MS, &digest));
+	telem_report(&t, &nothing, &buf, 2, 3 * PS_PER_MS + 5);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->epoch_first, 2);
+	assert_int_equal(row->epoch_last, 2);
+	assert_int_equal(row->bytes, 1200);
+	row = nth(&buf, REC_PORT_ROW, 1);
+	assert_int_equal(row->epoch_first, 3);
+	assert_int_equal(row->bytes, 0);
+	assert_null(nth(&buf, REC_PORT_ROW, 2));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+static void
+only_kept_epochs_are_remembered(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+	uint64_t digest = 1;
+	const struct rec_port_row *row;
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 0), 0);
+	recbuf_init(&buf, 0);
+	for (uint64_t e = 1; e <= 5; e++) {
+		enqueue(&t, 0, 1, 1u << e, 0, false);
+		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
+	}
+	assert_true(telem_was_fed(&t, 1));
+	assert_false(telem_was_fed(&t, 2));
+	telem_report(&t, &nothing, &buf, 1, 5 * PS_PER_MS + 1);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->epoch_first, 3);
+	assert_int_equal(row->epoch_last, 4);
+	assert_int_equal(row->bytes, (1 << 4) + (1 << 5));
+	for (uint64_t e = 6; e <= 8; e++)
+		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
+	assert_false(telem_was_fed(&t, 1));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+static void
+pause_time_is_split_between_epochs(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+	uint64_t digest = 1;
+	const struct rec_port_row *row;
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 0), 0);
+	recbuf_init(&buf, 0);
+	telem_pause(&t, true, PS_PER_MS - 300);
+	assert_true(telem_roll(&t, PS_PER_MS, &digest));
+	telem_report(&t, &nothing, &buf, 1, PS_PER_MS + 200);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->pause_ps, 300);
+	assert_int_equal(row->pauses_received, 1);
+	row = nth(&buf, REC_PORT_ROW, 1);
+	assert_int_equal(row->pause_ps, 200);
+	assert_int_equal(row->paused, 1);
+	assert_int_equal(row->paused_since_ps, PS_PER_MS - 300);
+	telem_pause(&t, false, PS_PER_MS + 500);
+	assert_int_equal(t.open->pause_ps, 500);
+	assert_true(telem_was_paused(&t));
+	for (uint64_t e = 2; e <= 4; e++)
+		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
+	assert_false(telem_was_paused(&t));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+static void
+rows_that_do_not_sum_up_are_noticed(void **state)
+{
+	struct telem_port t;
+	uint64_t digest = 1;
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 0), 0);
+	enqueue(&t, 0, 0, 100, 3, false);
+	t.open->rows[0].depth_sum--;
+	assert_false(telem_roll(&t, PS_PER_MS, &digest));
+	telem_fini(&t);
+}
+
+static void
+exact_matrix_counts_packets_ahead(void **state)
+{
+	struct telem_config exact = config;
+	struct telem_port t;
+	uint32_t a, b;
+
+	(void)state;
+	exact.exact = true;
+	assert_int_equal(telem_init(&t, &exact, 0), 0);
+	a = telem_slot(&t, 0);
+	b = telem_slot(&t, 1);
+	t.queued[a] = 3;
+	telem_enqueue(&t, b, 0, 100, 3, false);
+	t.queued[b] = 1;
+	telem_enqueue(&t, b, 0, 100, 4, false);
+	telem_enqueue(&t, a, 0, 100, 4, false);
+	assert_int_equal(t.open->matrix[b][a], 6);
+	assert_int_equal(t.open->matrix[b][b], 1);
+	assert_int_equal(t.open->matrix[a][b], 1);
+	assert_int_equal(t.open->matrix[a][a], 3);
+	telem_fini(&t);
+}
+
+static void
+flows_meet_while_both_are_present(void **state)
+{
+	struct meet meet = { 0 };
+	uint32_t queued[3] = { 0, 2, 0 };
+
+	(void)state;
+	meet_enqueue(&meet, 0, 7);
+	meet_count(&meet, queued, 3, 7, 2000); /* 0 enqueued in window 7, 1 queued, 2 absent */
+	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
+	assert_int_equal(meet_together_ps(&meet, 1, 0), 2000);
+	assert_int_equal(meet_together_ps(&meet, 0, 2), 0);
+	meet_count(&meet, queued, 3, 8, 2000); /* 0 was enqueued a window ago */
+	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
+	meet_reserve(&meet, 100);
+	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
+	meet_fini(&meet);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(open_epoch_is_reported_with_present_state),
+		cmocka_unit_test(closed_epochs_are_summed_and_reported_once),
+		cmocka_unit_test(only_kept_epochs_are_remembered),
+		cmocka_unit_test(pause_time_is_split_between_epochs),
+		cmocka_unit_test(rows_that_do_not_sum_up_are_noticed),
+		cmocka_unit_test(exact_matrix_counts_packets_ahead),
+		cmocka_unit_test(flows_meet_while_both_are_present),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
