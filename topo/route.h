@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shortest-path routes with equal-cost sets, pinned paths, and the delays along a path. */
+/* Shortest-path routes with equal-cost sets, and the paths and delays of flows over them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/flow.h"
@@ -9,10 +10,11 @@
 
 #define ROUTE_MAX_HOPS 64
 
-/* Next-hop sets of every (node, destination host). Parallel links count as separate members. Hosts never forward. */
+/* Next-hop sets of every (node, destination NIC). Parallel links count as separate members. Hosts never forward. */
 struct route_table;
+struct route_pins; /* topo/pins.h */
 
-/* @return NULL with errno ENOMEM */
+/* @return NULL with errno ENOMEM. topo must outlive the table. */
 struct route_table *route_table_create(const struct topo *topo);
 void route_table_destroy(struct route_table *table);
 
@@ -20,13 +22,48 @@ void route_table_destroy(struct route_table *table);
  * Equal-cost egress ports of node towards dst (a host node), ascending port index.
  * @param dst_nic  only paths that end at this NIC of dst
  * @param ports    set to an array of port indices
- * @return number of members, 0 when dst cannot be reached
+ * @return number of members, 0 when dst cannot be reached (or is node itself)
  */
 uint32_t route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, uint16_t dst_nic,
 			 const uint8_t **ports);
 
-/* CRC-32C over a 5-tuple as it stands in the headers, then mixed with the switch's own seed. */
+/*
+ * CRC-32C over a 5-tuple as it stands in the headers (addresses, protocol UDP, ports; network byte order), then mixed
+ * with the switch's own seed: CRC alone is linear, and switches in a row would choose alike.
+ * @param src_ip, dst_ip, sport, dport  host byte order
+ */
 uint32_t route_hash(uint32_t src_ip, uint32_t dst_ip, uint16_t sport, uint16_t dport, uint32_t switch_seed);
+/* The seed of one switch, from the run's. */
+uint32_t route_switch_seed(uint64_t seed, uint32_t node);
+/* The ECMP choice of one switch: index into the next-hop set. seed is the run's; every switch hashes differently. */
+uint32_t route_select(uint64_t seed, uint32_t node, uint32_t src_ip, uint32_t dst_ip, uint16_t sport, uint16_t dport,
+		      uint32_t members);
+
+/* All that decides where a packet goes, faults aside. */
+struct routing {
+	const struct topo *topo;
+	const struct route_table *table;
+	const struct route_pins *pins; /* NULL: none */
+	uint64_t seed;                 /* the run's */
+};
+
+/* One node's decision about a flow, for those who want to know why. */
+struct route_choice {
+	const uint8_t *members; /* equal-cost egress ports of a switch; NULL for hosts, which send on the flow's NIC */
+	uint32_t nmembers;
+	uint32_t hash;  /* 0 for hosts */
+	uint8_t port;   /* index of the chosen egress port */
+	bool is_pinned; /* by a pin, which may name a port outside the members */
+	struct cfg_where pin; /* where the pin stands */
+};
+
+/*
+ * The egress port of node for a flow: a host sends on the flow's NIC; a switch follows a pin, else ECMP.
+ * @param reverse  for the flow's ACKs: destination to source with the tuple reversed
+ * @return 0 or -EHOSTUNREACH
+ */
+int route_choose(const struct routing *routing, uint32_t node, const struct flow *flow, bool reverse,
+		 struct route_choice *choice);
 
 /* A path as the global ids of the egress ports it takes: the sender's NIC first, the last switch's port to dst last. */
 struct route_path {
@@ -35,21 +72,17 @@ struct route_path {
 };
 
 /*
- * The path that ECMP with this seed (or the pinned one) gives a flow.
- * @param reverse  the path of its ACKs: destination to source with the tuple reversed
+ * The path that pins or ECMP give a flow.
+ * @param reverse  the path of its ACKs
  * @return 0, -EHOSTUNREACH, or -ELOOP past ROUTE_MAX_HOPS
  */
-int route_flow_path(const struct topo *topo, const struct route_table *table, uint64_t seed, const struct flow *flow,
-		    bool reverse, struct route_path *path);
-
-/* The ECMP choice of one switch: index into the next-hop set. seed is the run's; every switch hashes differently. */
-uint32_t route_select(uint64_t seed, uint32_t node, uint32_t src_ip, uint32_t dst_ip, uint16_t sport, uint16_t dport,
-		      uint32_t members);
+int route_flow_path(const struct routing *routing, const struct flow *flow, bool reverse, struct route_path *path);
 
 /*
  * Time from the first bit sent to the last bit of the first packet received and its answer back, on idle links:
  * the sum over both paths of delay + receiver pipeline latency + serialization of frame_bytes (forward) and
  * answer_bytes (reverse). Store and forward at every hop.
+ * @param quantum_ps  see units_serialize_ps()
  */
 uint64_t route_rtt_ps(const struct topo *topo, const struct route_path *forward, const struct route_path *reverse,
 		      uint32_t frame_bytes, uint32_t answer_bytes, uint64_t pipeline_ps, uint64_t quantum_ps);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pinned paths: the scenario's list "paths" takes flows off ECMP, for data and for ACKs separately. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/flow.h"
+#include "topo/topo.h"
+
+extern const struct cfg_table route_pins_table;
+
+/* One direction of a pin: the egress port of each switch on the way. */
+struct route_pin_path {
+	uint32_t *ports; /* [hops] global port ids; NULL: not pinned */
+	uint32_t hops;
+};
+
+struct route_pin {
+	struct cfg_where where;
+	uint32_t src_node, dst_node;
+	uint16_t sport, dport; /* 0: any */
+	struct route_pin_path data, ack;
+};
+
+struct route_pins {
+	struct route_pin *pins; /* [count] */
+	size_t count;
+	const struct topo *topo;
+	const struct route_pin **of; /* [nflows] after route_pins_attach() */
+	uint32_t nflows;
+};
+
+/*
+ * Reads and checks the list: every hop a port of a switch, consecutive hops connected, no switch twice (a routing loop),
+ * the first hop at a switch of the sender's and the last port at the receiver, no flow pinned twice.
+ * @return 0, -EINVAL with file:line, value and what would be right, or -ENOMEM. cfg and topo must outlive the pins.
+ */
+int route_pins_create(const struct cfg *cfg, const struct topo *topo, struct route_pins **pins, struct err *err);
+void route_pins_destroy(struct route_pins *pins);
+
+/*
+ * Looks up the pin of every flow of the run once, for route_pinned_egress(). A pin that no flow uses is an error: its
+ * addresses or ports are not what the scenario's flows have.
+ * @return 0, -EINVAL or -ENOMEM
+ */
+int route_pins_attach(struct route_pins *pins, const struct flow_table *flows, struct err *err);
+
+/* @return the pin of a flow, or NULL. pins may be NULL. */
+const struct route_pin *route_pins_find(const struct route_pins *pins, const struct flow *flow);
+
+/*
+ * The pinned egress of a node for one direction of a pin.
+ * @return port index, or -1 where the pin says nothing. pin may be NULL.
+ */
+int route_pin_egress(const struct route_pin *pin, const struct topo *topo, uint32_t node, bool reverse);
+
+/* The same for flow number flow of the attached table. pins may be NULL. */
+int route_pinned_egress(const struct route_pins *pins, uint32_t node, uint32_t flow, bool reverse);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kind = "rail": hosts with several NICs, NIC r of every host of a group at the group's rail switch r. */
+#include "topo/builder.h"
+
+struct rail_cfg {
+	struct cfg_where where;
+	int64_t hosts, nics, hosts_per_group, spines, parallel;
+	uint64_t rate_bps, uplink_rate_bps, delay_ps, uplink_delay_ps;
+};
+
+#define S struct rail_cfg
+static const struct cfg_field fields[] = {
+	{ "hosts", CFG_INT, offsetof(S, hosts), NULL, 1, TOPO_MAX_NODES, NULL, "Hosts h0.." },
+	{ "nics", CFG_INT, offsetof(S, nics), NULL, 1, TOPO_MAX_PORTS, NULL, "NIC ports of a host: the number of rails" },
+	{ "hosts_per_group", CFG_INT, offsetof(S, hosts_per_group), NULL, 1, TOPO_MAX_PORTS, NULL,
+	  "Hosts that share rail switches" },
+	{ "spines", CFG_INT, offsetof(S, spines), "1", 0, TOPO_MAX_PORTS, NULL,
+	  "Spine switches s0.. above all rail switches; 0: rails stay apart" },
+	{ "parallel", CFG_INT, offsetof(S, parallel), "1", 1, TOPO_MAX_PORTS, NULL,
+	  "Links between a rail switch and a spine" },
+	{ "rate", CFG_RATE, offsetof(S, rate_bps), "100Gbps", 1e6, 1e13, NULL, "Rate of links to hosts" },
+	{ "delay", CFG_TIME, offsetof(S, delay_ps), "1us", 1, 1e12, NULL, "Delay of links to hosts, one way" },
+	{ "uplink_rate", CFG_RATE, offsetof(S, uplink_rate_bps), "", 1e6, 1e13, NULL,
+	  "Rate of a link between rail switch and spine; default: rate" },
+	{ "uplink_delay", CFG_TIME, offsetof(S, uplink_delay_ps), "", 1, 1e12, NULL,
+	  "Delay of a link between rail switch and spine; default: delay" },
+};
+#undef S
+
+static const struct cfg_table table = {
+	.path = "topology",
+	.doc = "Rail-optimized: NIC r of the hosts of group g at switch g<g>r<r>, r and g from 0, and spines above. A rail "
+	       "switch has its hosts on its first ports, then its spines.",
+	.size = sizeof(struct rail_cfg),
+	.fields = fields,
+	.nfields = sizeof(fields) / sizeof(fields[0]),
+};
+
+static int
+add_nodes(const struct rail_cfg *cfg, uint32_t groups, struct builder *builder)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < cfg->hosts; i++)
+		rc = builder_numbered(builder, TOPO_HOST, "h", i);
+	for (uint32_t i = 0; rc == 0 && i < groups * cfg->nics; i++) {
+		char prefix[24];
+
+		snprintf(prefix, sizeof(prefix), "g%ur", i / (uint32_t)cfg->nics);
+		rc = builder_numbered(builder, TOPO_SWITCH, prefix, i % (uint32_t)cfg->nics);
+	}
+	for (uint32_t i = 0; rc == 0 && i < cfg->spines; i++)
+		rc = builder_numbered(builder, TOPO_SWITCH, "s", i);
+	return rc == 0 ? builder_index(builder) : rc;
+}
+
+static int
+build(const struct cfg *tree, struct builder *builder)
+{
+	uint32_t hosts, nics, groups, per_group;
+	struct rail_cfg cfg;
+	int rc = cfg_bind(tree, &table, &cfg, builder->err);
+
+	if (rc != 0)
+		return rc;
+	if (cfg.hosts % cfg.hosts_per_group != 0)
+		return cfg_fail(&cfg.where, "hosts_per_group", builder->err,
+				"%lld hosts do not divide into groups of %lld; a divisor would be right",
+				(long long)cfg.hosts, (long long)cfg.hosts_per_group);
+	cfg.uplink_rate_bps = cfg.uplink_rate_bps != 0 ? cfg.uplink_rate_bps : cfg.rate_bps;
+	cfg.uplink_delay_ps = cfg.uplink_delay_ps != 0 ? cfg.uplink_delay_ps : cfg.delay_ps;
+	hosts = (uint32_t)cfg.hosts;
+	nics = (uint32_t)cfg.nics;
+	per_group = (uint32_t)cfg.hosts_per_group;
+	groups = hosts / per_group;
+	rc = add_nodes(&cfg, groups, builder);
+	/* Host by host, NIC by NIC, so that port r+1 of a host is its NIC on rail r. */
+	for (uint32_t i = 0; rc == 0 && i < hosts * nics; i++)
+		rc = builder_link(builder, &cfg.where, i / nics, hosts + i / nics / per_group * nics + i % nics,
+				  cfg.rate_bps, cfg.delay_ps);
+	for (uint32_t sw = 0; rc == 0 && sw < groups * nics; sw++)
+		for (uint32_t u = 0; rc == 0 && u < cfg.spines * cfg.parallel; u++)
+			rc = builder_link(builder, &cfg.where, hosts + sw,
+					  hosts + groups * nics + u / (uint32_t)cfg.parallel, cfg.uplink_rate_bps,
+					  cfg.uplink_delay_ps);
+	return rc;
+}
+
+const struct topo_generator topo_rail = { "rail", &table, NULL, build };

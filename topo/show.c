@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "common/units.h"
+#include "topo/topo.h"
+
+static const char *
+kind_name(const struct topo_node *node)
+{
+	return node->kind == TOPO_HOST ? "host" : "switch";
+}
+
+/* Width of the widest of a node's, or port's, name. */
+static int
+widest(const struct topo *topo, bool ports)
+{
+	size_t width = 4;
+	char name[40];
+
+	for (uint32_t i = 0; i < (ports ? topo->nports : topo->nnodes); i++) {
+		size_t length = strlen(ports ? topo_port_name(topo, i, name) : topo->nodes[i].name);
+
+		width = length > width ? length : width;
+	}
+	return (int)width;
+}
+
+void
+topo_show(const struct topo *topo, FILE *to)
+{
+	int node_width = widest(topo, false), port_width = widest(topo, true);
+	char name[40], peer[40], rate[32], delay[32];
+
+	fprintf(to, "%u nodes: %u hosts, %u switches; %u links\n\n", topo->nnodes, topo->nhosts, topo->nswitches,
+		topo->nlinks);
+	fprintf(to, "%-*s  %-6s  %5s  %-*s  %-*s  %10s  %10s\n", node_width, "node", "kind", "ports", port_width, "port",
+		port_width, "peer", "rate", "delay");
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		const struct topo_node *node = &topo->nodes[i];
+
+		if (node->nports == 0)
+			fprintf(to, "%-*s  %-6s  %5u\n", node_width, node->name, kind_name(node), 0);
+		for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++) {
+			const struct topo_port *port = &topo->ports[p];
+			bool first = p == node->first_port;
+
+			if (first)
+				fprintf(to, "%-*s  %-6s  %5u", node_width, node->name, kind_name(node), node->nports);
+			else
+				fprintf(to, "%*s", node_width + 15, "");
+			fprintf(to, "  %-*s  %-*s  %10s  %10s\n", port_width, topo_port_name(topo, p, name), port_width,
+				topo_port_name(topo, port->peer_port, peer),
+				units_format_rate(port->rate_bps, rate, sizeof(rate)),
+				units_format_time(port->delay_ps, delay, sizeof(delay)));
+		}
+	}
+}
+
+void
+topo_show_dot(const struct topo *topo, FILE *to)
+{
+	char rate[32], delay[32];
+
+	fprintf(to, "graph topology {\n\tnode [fontname=\"sans-serif\"];\n");
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		fprintf(to, "\t\"%s\" [shape=%s];\n", topo->nodes[i].name,
+			topo->nodes[i].kind == TOPO_HOST ? "ellipse" : "box");
+	for (uint32_t l = 0; l < topo->nlinks; l++) {
+		const struct topo_port *port = &topo->ports[topo->links[l].port[0]];
+
+		fprintf(to, "\t\"%s\" -- \"%s\" [taillabel=\"%u\", headlabel=\"%u\", tooltip=\"%s, %s\"];\n",
+			topo->nodes[port->node].name, topo->nodes[port->peer].name, port->index + 1u, port->peer_index + 1u,
+			units_format_rate(port->rate_bps, rate, sizeof(rate)),
+			units_format_time(port->delay_ps, delay, sizeof(delay)));
+	}
+	fprintf(to, "}\n");
+}
+
+static void
+show_names(const struct topo *topo, enum topo_kind kind, FILE *to)
+{
+	const char *separator = "";
+
+	fprintf(to, "  %s = [", kind == TOPO_HOST ? "hosts" : "switches");
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		if (topo->nodes[i].kind != kind)
+			continue;
+		fprintf(to, "%s \"%s\"", separator, topo->nodes[i].name);
+		separator = ",";
+	}
+	fprintf(to, " ];\n");
+}
+
+void
+topo_show_scenario(const struct topo *topo, FILE *to)
+{
+	const struct topo_port *usual = topo->ports;
+	char rate[32], delay[32];
+
+	fprintf(to, "topology = {\n  kind = \"explicit\";\n");
+	if (topo->nlinks != 0) {
+		fprintf(to, "  rate = \"%s\";\n", units_format_rate(usual->rate_bps, rate, sizeof(rate)));
+		fprintf(to, "  delay = \"%s\";\n", units_format_time(usual->delay_ps, delay, sizeof(delay)));
+	}
+	show_names(topo, TOPO_HOST, to);
+	show_names(topo, TOPO_SWITCH, to);
+	fprintf(to, "  links = (");
+	for (uint32_t l = 0; l < topo->nlinks; l++) {
+		const struct topo_port *port = &topo->ports[topo->links[l].port[0]];
+
+		fprintf(to, "%s\n    \"%s %s", l != 0 ? "," : "", topo->nodes[port->node].name,
+			topo->nodes[port->peer].name);
+		if (port->rate_bps != usual->rate_bps || port->delay_ps != usual->delay_ps)
+			fprintf(to, " %s", units_format_rate(port->rate_bps, rate, sizeof(rate)));
+		if (port->delay_ps != usual->delay_ps)
+			fprintf(to, " %s", units_format_time(port->delay_ps, delay, sizeof(delay)));
+		fputc('"', to);
+	}
+	fprintf(to, "\n  );\n};\n");
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/topo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t
+topo_find(const struct topo *topo, const char *name)
+{
+	uint32_t low = 0, high = topo->nnodes;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = strcmp(name, topo->nodes[topo->by_name[middle]].name);
+
+		if (order == 0)
+			return topo->by_name[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return TOPO_NONE;
+}
+
+uint32_t
+topo_find_port(const struct topo *topo, const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	char name[sizeof(topo->nodes[0].name)];
+	unsigned long number;
+	uint32_t node;
+	char *end;
+
+	if (colon == NULL || (size_t)(colon - text) >= sizeof(name) || colon[1] < '0' || colon[1] > '9')
+		return TOPO_NONE;
+	memcpy(name, text, (size_t)(colon - text));
+	name[colon - text] = '\0';
+	node = topo_find(topo, name);
+	number = strtoul(colon + 1, &end, 10);
+	if (node == TOPO_NONE || *end != '\0' || number < 1 || number > topo->nodes[node].nports)
+		return TOPO_NONE;
+	return topo->nodes[node].first_port + (uint32_t)number - 1;
+}
+
+char *
+topo_port_name(const struct topo *topo, uint32_t port, char *buf)
+{
+	const struct topo_port *p = &topo->ports[port];
+
+	snprintf(buf, 40, "%s:%u", topo->nodes[p->node].name, p->index + 1u);
+	return buf;
+}
+
+void
+topo_destroy(struct topo *topo)
+{
+	if (topo == NULL)
+		return;
+	free(topo->nodes);
+	free(topo->ports);
+	free(topo->links);
+	free(topo->hosts);
+	free(topo->by_name);
+	free(topo->source);
+	free(topo);
+}
