@@ -24,26 +24,26 @@ struct bench_case {
 	const char *lcores;
 };
 
-#define BENCH_HOST "host = { payload = \"synthetic\"; };\n"
+
 #define BENCH_OFF "detection = { policy = \"off\"; };\n"
 #define K4_RING                                                                                                        \
 	"name = \"k4-ring\"; topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; delay = \"2us\"; };\n"         \
-	"timing = { pipeline = \"0ns\"; };\n" BENCH_HOST BENCH_OFF                                                       \
+	"timing = { pipeline = \"0ns\"; };\n" BENCH_OFF                                                       \
 	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"1MB\"; } );\n"
 #define K4_INCAST                                                                                                      \
 	"name = \"k4-incast\"; topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; delay = \"2us\"; };\n"       \
-	"timing = { pipeline = \"0ns\"; };\n" BENCH_HOST BENCH_OFF "flows = ( "                                          \
-	"{ src = \"h1\"; dst = \"h0\"; bytes = \"4MB\"; }, { src = \"h2\"; dst = \"h0\"; bytes = \"4MB\"; },\n"          \
-	"{ src = \"h3\"; dst = \"h0\"; bytes = \"4MB\"; }, { src = \"h4\"; dst = \"h0\"; bytes = \"4MB\"; },\n"          \
-	"{ src = \"h5\"; dst = \"h0\"; bytes = \"4MB\"; }, { src = \"h6\"; dst = \"h0\"; bytes = \"4MB\"; },\n"          \
-	"{ src = \"h7\"; dst = \"h0\"; bytes = \"4MB\"; }, { src = \"h8\"; dst = \"h0\"; bytes = \"4MB\"; },\n"          \
-	"{ src = \"h9\"; dst = \"h0\"; bytes = \"4MB\"; }, { src = \"h10\"; dst = \"h0\"; bytes = \"4MB\"; },\n"         \
-	"{ src = \"h11\"; dst = \"h0\"; bytes = \"4MB\"; }, { src = \"h12\"; dst = \"h0\"; bytes = \"4MB\"; },\n"        \
-	"{ src = \"h13\"; dst = \"h0\"; bytes = \"4MB\"; }, { src = \"h14\"; dst = \"h0\"; bytes = \"4MB\"; },\n"        \
-	"{ src = \"h15\"; dst = \"h0\"; bytes = \"4MB\"; } );\n"
+	"timing = { pipeline = \"0ns\"; };\n" BENCH_OFF "flows = ( "                                          \
+	"{ src = \"h1\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h2\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
+	"{ src = \"h3\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h4\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
+	"{ src = \"h5\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h6\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
+	"{ src = \"h7\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h8\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
+	"{ src = \"h9\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h10\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"         \
+	"{ src = \"h11\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h12\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"        \
+	"{ src = \"h13\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h14\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"        \
+	"{ src = \"h15\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; } );\n"
 #define K8_RING                                                                                                        \
 	"name = \"k8-ring\"; topology = { kind = \"fat-tree\"; k = 8; rate = \"100Gbps\"; delay = \"2us\"; };\n"         \
-	"timing = { pipeline = \"0ns\"; };\n" BENCH_HOST BENCH_OFF                                                       \
+	"timing = { pipeline = \"0ns\"; };\n" BENCH_OFF                                                       \
 	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"50KB\"; } );\n"
 
 static const struct bench_case cases[] = {

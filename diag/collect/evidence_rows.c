@@ -63,25 +63,34 @@ place(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, uint3
 static uint64_t
 place_port_row(const struct evidence *ev, uint32_t i)
 {
-	const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
+	const struct rec_port_row *row;
 
-	return i < ev->port_rows.count ? place(ev, &row->hdr, row->port, row->epoch_first) : UINT64_MAX;
+	if (i >= ev->port_rows.count)
+		return UINT64_MAX;
+	row = EV_AT(ev->port_rows, struct rec_port_row, i);
+	return place(ev, &row->hdr, row->port, row->epoch_first);
 }
 
 static uint64_t
 place_flow_row(const struct evidence *ev, uint32_t i)
 {
-	const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
+	const struct rec_flow_row *row;
 
-	return i < ev->flow_rows.count ? place(ev, &row->hdr, row->port, row->epoch_first) : UINT64_MAX;
+	if (i >= ev->flow_rows.count)
+		return UINT64_MAX;
+	row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
+	return place(ev, &row->hdr, row->port, row->epoch_first);
 }
 
 static uint64_t
 place_matrix_row(const struct evidence *ev, uint32_t i)
 {
-	const struct rec_matrix_row *row = EV_AT(ev->matrix_rows, struct rec_matrix_row, i);
+	const struct rec_matrix_row *row;
 
-	return i < ev->matrix_rows.count ? place(ev, &row->hdr, row->port, row->epoch_first) : UINT64_MAX;
+	if (i >= ev->matrix_rows.count)
+		return UINT64_MAX;
+	row = EV_AT(ev->matrix_rows, struct rec_matrix_row, i);
+	return place(ev, &row->hdr, row->port, row->epoch_first);
 }
 
 static uint64_t

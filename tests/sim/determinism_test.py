@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Same scenario, same seed: the same digest, twice on one lcore and once on two, over every scenario of the tree."""
+from harness import SANITIZED, SCENARIOS, check, cpus, dpswitch, fail
+
+# Cut down what is long; the digest must not depend on lcores at any size.
+SHORT = {"ns3-allgather-100g": ["--set", "collectives.[0].step_bytes=40MB", "--set", "flows.[0].start=1ms",
+                                "--set", "flows.[1].start=2ms", "--set", "flows.[1].bytes=50MB"]}
+
+scenarios = sorted(SCENARIOS.glob("*.cfg"))
+if len(scenarios) < 7:
+    fail(f"only {len(scenarios)} scenarios in {SCENARIOS}")
+if cpus() < 2:
+    print("note: one CPU only: two lcores cannot run here, each scenario is run twice on one", flush=True)
+for scenario in scenarios:
+    args = SHORT.get(scenario.stem, [])
+    if SANITIZED:
+        args = args + ["--set", "limits.virtual_time=3ms"]
+    runs = [dpswitch(scenario, *args), dpswitch(scenario, *args)]
+    if cpus() >= 2:
+        runs.append(dpswitch(scenario, "--lcores", "2", *args))
+    digests = [r.run["digest"] for r in runs]
+    hops = [r.run["packet_hops"] for r in runs]
+    check(len(set(digests)) == 1 and len(set(hops)) == 1, f"{scenario.stem}: {digests[0]}", (digests, hops))
+    recordings = [(r.dir / "records.bin").read_bytes() for r in runs]
+    check(all(r == recordings[0] for r in recordings), f"{scenario.stem}: recordings are equal", "they differ")
+    other = dpswitch(scenario, "--seed", "4711", *args).run
+    check(other["end_reason"] == runs[0].run["end_reason"], f"{scenario.stem}: another seed also ends", other)
