@@ -8,7 +8,6 @@
 
 #include "cli/emulation/scenario_load.h"
 #include "common/units.h"
-#include "topo/build.h"
 
 #define MAX_TABLES 64
 
@@ -67,7 +66,7 @@ largest_bdp(const struct scenario *sc)
 			struct route_path path;
 			uint64_t rtt_ps = 0, rate_bps = UINT64_MAX, bytes;
 
-			if (a == b || route_flow_path(topo, sc->routes, 0, &flow, false, &path) < 0)
+			if (a == b || route_flow_path(&sc->routing, &flow, false, &path) < 0)
 				continue;
 			for (uint32_t h = 0; h < path.hops; h++) {
 				const struct topo_port *port = &topo->ports[path.ports[h]];
@@ -103,6 +102,10 @@ make_network(struct scenario *sc, struct err *err)
 	sc->routes = route_table_create(sc->topo);
 	if (sc->routes == NULL)
 		return err_set(err, -ENOMEM, "out of memory for routes");
+	ret = route_pins_create(sc->cfg, sc->topo, &sc->pins, err);
+	if (ret < 0)
+		return ret;
+	sc->routing = (struct routing){ sc->topo, sc->routes, sc->pins, (uint64_t)sc->root.seed };
 	ret = roce_params_init(&sc->roce, &sc->host, &sc->dcqcn, sc->timing.quantum_ps, err);
 	if (ret < 0)
 		return ret;
@@ -121,9 +124,7 @@ make_plan(struct scenario *sc, struct err *err)
 		.notify = sc->detection.policy != REC_POLICY_OFF,
 	};
 	struct plan_network network = {
-		.topo = sc->topo,
-		.routes = sc->routes,
-		.seed = (uint64_t)sc->root.seed,
+		.routing = &sc->routing,
 		.pipeline_ps = sc->timing.pipeline_ps,
 		.frames = {
 			.payload_bytes = sc->roce.mtu_bytes,
@@ -134,6 +135,8 @@ make_plan(struct scenario *sc, struct err *err)
 		},
 	};
 
+	int ret;
+
 	sc->plan = plan_create(sc->topo, &options, sc->collectives, sc->ncollectives, sc->backgrounds, sc->nbackgrounds,
 			       err);
 	if (sc->plan == NULL)
@@ -142,10 +145,8 @@ make_plan(struct scenario *sc, struct err *err)
 		return err_set(err, -EINVAL, "%s: %u flows; a run can have %u", cfg_file(sc->cfg), sc->plan->flows.count,
 			       UINT16_MAX - 1);
 	sc->roce.real_payload = sc->plan->real;
-	sc->pins = route_pins_load(sc->cfg, sc->topo, &sc->plan->flows, err);
-	if (sc->pins == NULL)
-		return -EINVAL;
-	return plan_estimate(sc->plan, &network, err);
+	ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
+	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;
 }
 
 /* Epochs that cover the time between two detections of the longest step, the open one included. */
@@ -255,6 +256,5 @@ scenario_destroy(struct scenario *sc)
 int
 scenario_path(const struct scenario *sc, uint32_t flow, bool reverse, struct route_path *path)
 {
-	return route_flow_path(sc->topo, sc->routes, (uint64_t)sc->root.seed, &sc->plan->flows.flows[flow], reverse,
-			       path);
+	return route_flow_path(&sc->routing, &sc->plan->flows.flows[flow], reverse, path);
 }

@@ -70,6 +70,7 @@ struct scenario {
 	struct topo *topo;
 	struct route_table *routes;
 	struct route_pins *pins;
+	struct routing routing; /* the three above and the seed */
 	struct plan *plan;
 	char name[64]; /* root.name, or the file's */
 	uint32_t mtu_frame_bytes; /* a full data frame on the wire */

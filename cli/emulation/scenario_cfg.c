@@ -4,7 +4,6 @@
 
 #include "cli/emulation/scenario.h"
 #include "cli/emulation/scenario_load.h"
-#include "topo/build.h"
 
 #define NFIELDS(f) (sizeof(f) / sizeof((f)[0]))
 

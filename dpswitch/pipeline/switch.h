@@ -21,10 +21,8 @@
 #include "dpswitch/queue/ingress.h"
 #include "dpswitch/telemetry/epoch.h"
 #include "dpswitch/telemetry/meet.h"
+#include "topo/pins.h"
 #include "topo/route.h"
-
-struct route_pins;
-int route_pinned_egress(const struct route_pins *pins, uint32_t node, uint32_t flow, bool reverse);
 
 
 #define SWITCH_CLASSES 8

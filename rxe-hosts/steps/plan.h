@@ -97,9 +97,7 @@ void plan_destroy(struct plan *plan);
 
 /* What the expected times depend on. */
 struct plan_network {
-	const struct topo *topo;
-	const struct route_table *routes;
-	uint64_t seed;
+	const struct routing *routing;
 	uint64_t pipeline_ps;
 	struct expect_frames frames;
 };

@@ -17,7 +17,7 @@ static int estimate_collective(struct plan *plan, const struct plan_network *net
 int
 plan_estimate(struct plan *plan, const struct plan_network *network, struct err *err)
 {
-	uint64_t *busy_ps = calloc(network->topo->nports, sizeof(*busy_ps));
+	uint64_t *busy_ps = calloc(network->routing->topo->nports, sizeof(*busy_ps));
 	int rc = busy_ps == NULL ? err_set(err, -ENOMEM, "no memory for expected times") : 0;
 
 	for (uint32_t i = 0; i < plan->ncollectives && rc == 0; i++)
@@ -28,7 +28,7 @@ plan_estimate(struct plan *plan, const struct plan_network *network, struct err 
 
 		rc = find_paths(plan, network, bg->flow, &paths, err);
 		if (rc == 0)
-			bg->ideal_ps = expect_ideal_ps(network->topo, &network->frames, &paths.forward, bg->bytes,
+			bg->ideal_ps = expect_ideal_ps(network->routing->topo, &network->frames, &paths.forward, bg->bytes,
 						       plan->of[bg->flow].base_rtt_ps);
 	}
 	free(busy_ps);
@@ -39,15 +39,15 @@ static int
 find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow, struct paths *paths, struct err *err)
 {
 	const struct flow *f = &plan->flows.flows[flow];
-	int rc = route_flow_path(network->topo, network->routes, network->seed, f, false, &paths->forward);
+	int rc = route_flow_path(network->routing, f, false, &paths->forward);
 
 	if (rc == 0)
-		rc = route_flow_path(network->topo, network->routes, network->seed, f, true, &paths->reverse);
+		rc = route_flow_path(network->routing, f, true, &paths->reverse);
 	if (rc != 0)
-		return err_set(err, rc, "flow %s->%s/%u>%u has no path: %s", network->topo->nodes[f->src_node].name,
-			       network->topo->nodes[f->dst_node].name, f->sport, f->dport,
+		return err_set(err, rc, "flow %s->%s/%u>%u has no path: %s", network->routing->topo->nodes[f->src_node].name,
+			       network->routing->topo->nodes[f->dst_node].name, f->sport, f->dport,
 			       rc == -ELOOP ? "it loops" : "the hosts are not connected");
-	plan->of[flow].base_rtt_ps = route_rtt_ps(network->topo, &paths->forward, &paths->reverse,
+	plan->of[flow].base_rtt_ps = route_rtt_ps(network->routing->topo, &paths->forward, &paths->reverse,
 						  network->frames.frame_bytes, network->frames.ack_bytes,
 						  network->pipeline_ps, network->frames.quantum_ps);
 	return 0;
@@ -72,11 +72,11 @@ estimate_step(const struct plan *plan, const struct plan_network *network, struc
 			.reverse = &path->reverse,
 		};
 	}
-	expect_steps(network->topo, &network->frames, flows, ranks, busy_ps);
+	expect_steps(network->routing->topo, &network->frames, flows, ranks, busy_ps);
 	for (uint32_t r = 0; r < ranks; r++) {
 		struct plan_step *known = &c->steps[plan_at(c, r, step)];
 
-		known->ideal_ps = expect_ideal_ps(network->topo, &network->frames, flows[r].forward, flows[r].bytes,
+		known->ideal_ps = expect_ideal_ps(network->routing->topo, &network->frames, flows[r].forward, flows[r].bytes,
 						  flows[r].base_rtt_ps);
 		known->expect_ps = flows[r].expect_ps;
 		if (known->ideal_ps > ideal_ps)
