@@ -11,11 +11,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/command.h"
 #include "cli/emulation/emulation.h"
 #include "cli/emulation/headers.h"
 #include "cli/emulation/outputs.h"
 #include "cli/emulation/results.h"
+#include "common/exit_code.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/yardstick.h"
 
@@ -220,6 +220,7 @@ main(int argc, char **argv)
 	struct scenario *scenario;
 	int ret = EXIT_USAGE, socket;
 
+	argp_err_exit_status = EXIT_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
 	if (options.yardstick != NULL) {

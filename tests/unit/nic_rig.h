@@ -2,6 +2,8 @@
 /* A rig with the reference case's frames and a NIC telemetry that adds up. For one test program each. */
 #pragma once
 
+#include <string.h>
+
 #include "tests/unit/host_rig.h"
 
 #define NS PS_PER_NS
