@@ -37,7 +37,11 @@ const struct detection_policy *const agent_policies[AGENT_POLICIES] = {
 	[REC_POLICY_POSTER] = &policy_poster,
 };
 
+/* A step that got less than this share of what it should have by now has fallen behind. */
+#define AGENT_BEHIND_PERCENT 99
+
 static void check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
+static void check_nic(struct agent *agent, struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
 
 int
 agent_init(struct agent *agent, struct device *device, const struct detection_config *config, uint32_t node,
@@ -77,6 +81,7 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 	slot->next_ps = step->start_ps;
 	slot->moved_ps = step->start_ps;
 	slot->acked_bytes = 0;
+	slot->nic_next_ps = step->start_ps + slot->spacing_ps;
 	if (agent->policy->started != NULL)
 		agent->policy->started(agent, slot);
 }
@@ -89,6 +94,8 @@ agent_step_completed(struct agent *agent, uint32_t slot_index, uint64_t now_ps)
 	assert(slot->running);
 	slot->arm_ps = UINT64_MAX;
 	slot->running = false;
+	if (agent->policy->watches_nic)
+		check_nic(agent, slot, slot->step.bytes, now_ps);
 	if (agent->policy->completed != NULL)
 		agent->policy->completed(agent, slot, now_ps);
 }
@@ -120,6 +127,13 @@ agent_tick(struct agent *agent, uint64_t now_ps)
 			agent->policy->tick(agent, slot, now_ps);
 		if (agent->policy->ages)
 			check_age(agent, slot, now_ps);
+		if (agent->policy->watches_nic && now_ps >= slot->nic_next_ps) {
+			struct qp_state qp;
+
+			agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
+			check_nic(agent, slot, qp.acked_bytes, now_ps);
+			slot->nic_next_ps = now_ps + slot->spacing_ps;
+		}
 	}
 }
 
@@ -191,4 +205,20 @@ check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 	if (rtt_ps > slot->arm_ps)
 		agent->policy->exceeded(agent, slot, age_ps > qp.last_rtt_ps ? REC_TRIGGER_STALL : REC_TRIGGER_RTT,
 					rtt_ps, now_ps);
+}
+
+/*
+ * Flows that share a NIC slow each other down without any RTT showing it: a packet's RTT begins when it leaves. So once
+ * in every spacing, and at its end, a step that is behind its expected progress has its own NIC looked at. That costs
+ * no polling packet and no detection, and no bytes unless flows did wait for each other there.
+ */
+static void
+check_nic(struct agent *agent, struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps)
+{
+	const struct agent_step *step = &slot->step;
+	unsigned __int128 is = (unsigned __int128)acked_bytes * step->expect_ps * 100;
+	unsigned __int128 should_be = (unsigned __int128)step->bytes * (now_ps - step->start_ps) * AGENT_BEHIND_PERCENT;
+
+	if (is < should_be && agent->device->ops->report_nic != NULL)
+		agent->device->ops->report_nic(agent->device, step->flow);
 }

@@ -54,6 +54,7 @@ struct agent_slot {
 	bool running;
 	uint64_t moved_ps;   /* when acked_bytes was last seen to grow */
 	uint64_t acked_bytes;
+	uint64_t nic_next_ps; /* when the host's own NIC is looked at next */
 	struct agent_step step; /* in flight, or the last one */
 };
 

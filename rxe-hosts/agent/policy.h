@@ -11,6 +11,7 @@
 struct detection_policy {
 	const char *name; /* as in scenarios */
 	bool ages;        /* looks at the age of the oldest unacknowledged packet, not at samples only */
+	bool watches_nic; /* a step that falls behind has its own NIC's rows reported, see check_nic() */
 	void (*started)(struct agent *agent, struct agent_slot *slot);
 	/* rtt_ps is above arm_ps: a sample, or with ages set an age. */
 	void (*exceeded)(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,

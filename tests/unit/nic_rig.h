@@ -69,7 +69,7 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *pre
 
 static const struct nic_telemetry telemetry = {
 	.epoch_ps = 10 * PS_PER_US, .roll = roll, .transmitted = transmitted, .ahead = ahead, .paused = paused,
-	.was_paused = was_paused, .report = report,
+	.was_paused = was_paused, .was_shared = was_shared, .report = report,
 };
 
 /* 1300 + 48 B in 107 ns, ACKs of 60 B in 4 ns; telemetry at both hosts. */
