@@ -56,6 +56,12 @@ was_paused(void *ctx, uint16_t nic)
 	return seen.paused_ps != 0;
 }
 
+static bool
+was_shared(void *ctx, uint16_t nic)
+{
+	return seen.depth_max != 0;
+}
+
 static void
 report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *present, uint32_t event, uint64_t now_ps)
 {
