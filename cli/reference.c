@@ -5,17 +5,15 @@
 #include "cli/command.h"
 #include "cli/emulation/scenario.h"
 
-#define MAX_TABLES 64
-
 int
 command_reference(int argc, char **argv)
 {
-	struct cfg_known known[MAX_TABLES];
+	struct cfg_known known[SCENARIO_MAX_TABLES];
 
 	if (argc > 1) {
 		fprintf(stderr, "rocelab reference: \"%s\" is too much: it takes no arguments\n", argv[1]);
 		return EXIT_USAGE;
 	}
-	cfg_print_reference(known, scenario_tables(known, MAX_TABLES), stdout);
+	cfg_print_reference(known, scenario_tables(known, SCENARIO_MAX_TABLES), stdout);
 	return EXIT_DONE;
 }

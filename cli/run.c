@@ -150,6 +150,8 @@ start_dpswitch(const struct run_options *run, const char *socket, const char *di
 
 	if (child_find("dpswitch", "dpswitch", path, sizeof(path), err) < 0)
 		return -ENOENT;
+	if (run->json && child_add(&args, "--quiet", err) < 0)
+		return -E2BIG;
 	for (size_t i = 0; i < run->pass.count; i++)
 		if (child_add(&args, run->pass.argv[i], err) < 0)
 			return -E2BIG;

@@ -16,6 +16,7 @@
 #include "cli/emulation/outputs.h"
 #include "cli/emulation/results.h"
 #include "common/exit_code.h"
+#include "common/units.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/yardstick.h"
 
@@ -156,6 +157,19 @@ conclude(const struct options *options, const struct emulation *emulation)
 	return EXIT_FAILED;
 }
 
+static void
+introduce(const struct options *options, const struct emulation *emulation)
+{
+	const struct scenario *sc = emulation->scenario;
+	char window[32];
+
+	printf("# %s: %u switches, %u hosts, %u links; seed %lld, %u lcore%s, windows of %s; configuration: %s/effective.cfg\n",
+	       sc->name, sc->topo->nswitches, sc->topo->nhosts, sc->topo->nlinks, (long long)sc->root.seed,
+	       options->lcores, options->lcores > 1 ? "s" : "",
+	       units_format_time(emulation->fabric->window_ps, window, sizeof(window)), options->out);
+	fflush(stdout);
+}
+
 /* From a loaded scenario to an exit code. */
 static int
 run(const struct options *options, struct scenario *scenario, int socket, struct err *err)
@@ -165,6 +179,8 @@ run(const struct options *options, struct scenario *scenario, int socket, struct
 	struct emulation *emulation;
 	int ret;
 
+	if (output_config(scenario, options->out, err) < 0)
+		return EXIT_USAGE;
 	snprintf(recording, sizeof(recording), "%s/records.bin", options->out);
 	exporter = exporter_create(&scenario->exporter, recording, socket, err);
 	if (exporter == NULL)
@@ -177,6 +193,8 @@ run(const struct options *options, struct scenario *scenario, int socket, struct
 		return EXIT_USAGE;
 	}
 	emulation->progress = !options->quiet && isatty(STDERR_FILENO);
+	if (!options->quiet)
+		introduce(options, emulation);
 	headers_send(scenario, exporter);
 	emulation_begin(emulation);
 	ret = lcore_run(emulation->fabric, err);

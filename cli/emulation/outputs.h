@@ -11,5 +11,8 @@ int output_truth(const struct emulation *emulation, const char *dir, struct err 
 /* DIR/steps.csv: every step of every flow, background flows with step 0. */
 int output_steps(const struct emulation *emulation, const char *dir, struct err *err);
 
+/* DIR/effective.cfg: the scenario with every default filled in; runs again as it is. */
+int output_config(const struct scenario *scenario, const char *dir, struct err *err);
+
 /* "17->18/10000>10000" */
 void output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap);

@@ -9,8 +9,6 @@
 #include "cli/emulation/scenario_load.h"
 #include "common/units.h"
 
-#define MAX_TABLES 64
-
 static int
 bind_groups(struct scenario *sc, struct err *err)
 {
@@ -191,8 +189,8 @@ set_name(struct scenario *sc)
 static int
 load(struct scenario *sc, const struct scenario_options *options, struct err *err)
 {
-	struct cfg_known known[MAX_TABLES];
-	size_t count = scenario_tables(known, MAX_TABLES);
+	struct cfg_known known[SCENARIO_MAX_TABLES];
+	size_t count = scenario_tables(known, SCENARIO_MAX_TABLES);
 	int ret = 0;
 
 	sc->cfg = cfg_load(options->path, err);
