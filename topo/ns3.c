@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 
 #include "common/units.h"
+#include "topo/build.h"
 #include "topo/builder.h"
+#include "topo/check.h"
+#include "topo/show.h"
 
 #define MAX_FILE_BYTES (64 << 20)
 #define MAX_TOKEN 64
