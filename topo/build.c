@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The registry of topology kinds. */
+#include "topo/build.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "topo/builder.h"
+#include "topo/check.h"
 #include "topo/pins.h"
 
 static const struct topo_generator *const generators[] = {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/check.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/units.h"
-#include "topo/topo.h"
 
 /*
  * Islands: switches joined by cables, and cables between two hosts. Two hosts reach each other where they share one,

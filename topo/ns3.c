@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 
 #include "common/units.h"
+#include "topo/build.h"
 #include "topo/builder.h"
+#include "topo/check.h"
+#include "topo/show.h"
 
 #define MAX_FILE_BYTES (64 << 20)
 #define MAX_TOKEN 64
@@ -68,6 +71,7 @@ read_number(struct reader *reader, const char *what, uint32_t limit, uint32_t *n
 	unsigned long value;
 	int rc = read_word(reader, what, word);
 
+	*number = 0;
 	if (rc != 0)
 		return rc;
 	value = strtoul(word, &end, 10);
@@ -106,7 +110,7 @@ read_link(struct reader *reader, struct builder *builder)
 	return rc == 0 ? builder_link(builder, &where, a, b, rate_bps, delay_ps) : rc;
 }
 
-/* Node ids are the file's. kinds and where: per id. */
+/* Makes all nodes: node ids are the file's, and what is no switch is a host. */
 static int
 read_switches(struct reader *reader, uint32_t nodes, uint32_t switches, struct builder *builder)
 {

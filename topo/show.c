@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/show.h"
+
 #include <string.h>
 
 #include "common/units.h"
-#include "topo/topo.h"
 
 static const char *
 kind_name(const struct topo_node *node)

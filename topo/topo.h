@@ -49,55 +49,7 @@ struct topo {
 	char *source;      /* imported file that nodes' where points to, or NULL */
 };
 
-/*
- * Builds what the scenario's group "topology" says, by its kind, and checks it with topo_check(). The tree must outlive
- * the topology: nodes remember where they stood.
- * @return 0, -EINVAL with file:line, value and what would be right, or -ENOMEM
- */
-int topo_build(const struct cfg *cfg, struct topo **topo, struct err *err);
-/*
- * What no run should begin with: a host without link, hosts that cannot reach each other (hosts do not forward).
- * What concerns one node or link alone (names, self links, rates, port counts) is refused while building.
- * @return 0 or -EINVAL
- */
-int topo_check(const struct topo *topo, struct err *err);
-
-/*
- * Room that an ingress needs behind the point where it sends PAUSE, so that nothing is lost: rate x (round trip of the
- * cable and of both receivers' pipelines) for what is in flight, one frame that delays the PAUSE at this end, one that
- * the other end has begun and finishes, and the PAUSE itself (IEEE 802.1Qbb-2011, annex O).
- * @param frame_bytes  the largest frame on the wire
- * @param pause_bytes  a PAUSE frame on the wire
- */
-uint64_t topo_headroom_bytes(const struct topo_port *port, uint64_t pipeline_ps, uint32_t frame_bytes,
-			     uint32_t pause_bytes);
-
-/*
- * Is the headroom of an ingress enough for its cable?
- * @param where  of the group that holds the key "headroom"
- * @return 0, or -EINVAL: "FILE:LINE: switch.pfc.headroom: 20KB is short for 6:2 (100Gbps, 2us): needs at least N"
- */
-int topo_check_headroom(const struct topo *topo, uint32_t port, uint64_t headroom_bytes, uint64_t pipeline_ps,
-			uint32_t frame_bytes, uint32_t pause_bytes, const struct cfg_where *where, struct err *err);
-
-/* For people: counts, then every node with its ports and links. */
-void topo_show(const struct topo *topo, FILE *to);
-/* The same as an undirected graph for Graphviz. */
-void topo_show_dot(const struct topo *topo, FILE *to);
-/* As a scenario's group "topology" of kind "explicit". */
-void topo_show_scenario(const struct topo *topo, FILE *to);
-
 void topo_destroy(struct topo *topo);
-
-/* Tables of "topology" and "paths", for cfg_check(). Fills up to cap. @return how many there are */
-size_t topo_tables(struct cfg_known *known, size_t cap);
-
-/*
- * Converts an HPCC ns-3 topology file ("nodes switches links", switch ids, "src dst rate delay error_rate" lines) to a
- * scenario's group "topology" that gives the same network, node names and port numbers.
- * @return 0, -EINVAL (file:line, value and what would be right), -EIO or -ENOMEM
- */
-int topo_import_ns3(const char *path, FILE *to, struct err *err);
 
 /* @return node id or TOPO_NONE */
 uint32_t topo_find(const struct topo *topo, const char *name);
@@ -118,35 +70,3 @@ topo_nic_ip(uint32_t node, uint16_t nic)
 {
 	return 0x0a000000u | (uint32_t)(nic & 0x7f) << 16 | ((node + 1) & 0xffff);
 }
-
-/*
- * What no run should begin with: a host without link, hosts that cannot reach each other (hosts do not forward).
- * What concerns one node or link alone (names, self links, rates, port counts) is refused while building.
- * @return 0 or -EINVAL
- */
-int topo_check(const struct topo *topo, struct err *err);
-
-/*
- * Room that an ingress needs behind the point where it sends PAUSE, so that nothing is lost: rate x (round trip of the
- * cable and of both receivers' pipelines) for what is in flight, one frame that delays the PAUSE at this end, one that
- * the other end has begun and finishes, and the PAUSE itself (IEEE 802.1Qbb-2011, annex O).
- * @param frame_bytes  the largest frame on the wire
- * @param pause_bytes  a PAUSE frame on the wire
- */
-uint64_t topo_headroom_bytes(const struct topo_port *port, uint64_t pipeline_ps, uint32_t frame_bytes,
-			     uint32_t pause_bytes);
-
-/*
- * Is the headroom of an ingress enough for its cable?
- * @param where  of the group that holds the key "headroom"
- * @return 0, or -EINVAL: "FILE:LINE: switch.pfc.headroom: 20KB is short for 6:2 (100Gbps, 2us): needs at least N"
- */
-int topo_check_headroom(const struct topo *topo, uint32_t port, uint64_t headroom_bytes, uint64_t pipeline_ps,
-			uint32_t frame_bytes, uint32_t pause_bytes, const struct cfg_where *where, struct err *err);
-
-/* For people: counts, then every node with its ports and links. */
-void topo_show(const struct topo *topo, FILE *to);
-/* The same as an undirected graph for Graphviz. */
-void topo_show_dot(const struct topo *topo, FILE *to);
-/* As a scenario's group "topology" of kind "explicit". */
-void topo_show_scenario(const struct topo *topo, FILE *to);
