@@ -7,6 +7,8 @@
 #include "cli/command.h"
 #include "cli/emulation/emulation.h"
 #include "cli/emulation/scenario.h"
+#include "topo/build.h"
+#include "topo/show.h"
 
 struct topo_options {
 	struct scenario_options scenario;

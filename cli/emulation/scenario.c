@@ -8,6 +8,7 @@
 
 #include "cli/emulation/scenario_load.h"
 #include "common/units.h"
+#include "topo/build.h"
 
 static int
 bind_groups(struct scenario *sc, struct err *err)

@@ -4,6 +4,7 @@
 
 #include "cli/emulation/scenario.h"
 #include "cli/emulation/scenario_load.h"
+#include "topo/build.h"
 
 #define NFIELDS(f) (sizeof(f) / sizeof((f)[0]))
 

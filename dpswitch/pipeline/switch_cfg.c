@@ -8,6 +8,7 @@
 #include "common/units.h"
 #include "dpswitch/pipeline/switch.h"
 #include "dpswitch/pipeline/switch_setup.h"
+#include "topo/check.h"
 
 #define S struct switch_params
 static const struct cfg_field switch_fields[] = {
