@@ -115,6 +115,7 @@ void
 switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress)
 {
 	sw->override[dst] = egress;
+	sw->reroutes++;
 	forget_routes(sw);
 }
 
@@ -153,6 +154,7 @@ switch_link_changed(struct sw *sw, uint16_t port, uint64_t now_ps)
 {
 	struct switch_port *p = &sw->ports[port];
 
+	sw->reroutes++;
 	forget_routes(sw);
 	if (p->tx->down) {
 		flush_port(sw, port, now_ps);

@@ -161,6 +161,7 @@ struct sw {
 	bool recheck;          /* something changed between windows: look for RESUMEs */
 	bool reports_due;
 	uint32_t storms;       /* ports with a storm */
+	uint32_t reroutes;     /* times that faults changed where packets go */
 };
 
 /*
