@@ -265,7 +265,7 @@ struct verdict_finding {
 	uint32_t nflows;
 	uint32_t *victims;  /* flows of the collective */
 	uint32_t nvictims;
-	uint32_t *steps;    /* slow steps it explains: indices into verdict.steps (JSON prints step numbers, once each) */
+	uint32_t *steps;    /* slow steps it explains: into verdict.steps (JSON prints step numbers, once each) */
 	uint32_t nsteps;
 	uint32_t collective; /* index into verdict.collectives */
 	uint64_t start_ps, end_ps;

@@ -165,7 +165,7 @@ say_incomplete(struct verdict *v, const struct evidence *ev)
 		missing += !v->steps[i].reported;
 	if (v->truncated)
 		append(v->incomplete, sizeof(v->incomplete),
-		       "The record stream ended without its end record, %.6f ms into the run: what came later is unknown. ",
+		       "The record stream ended without its end record, %.6f ms into the run: the rest is unknown. ",
 		       (double)v->end_ps / 1e9);
 	if (v->overhead.dropped != 0)
 		append(v->incomplete, sizeof(v->incomplete),
@@ -186,15 +186,33 @@ say_incomplete(struct verdict *v, const struct evidence *ev)
 	}
 }
 
-/* The strongest finding that is about the network, or about a host. */
+static bool
+is_critical(const struct verdict *v, const struct verdict_finding *finding)
+{
+	for (uint32_t i = 0; i < finding->nsteps; i++) {
+		if (v->steps[finding->steps[i]].critical)
+			return true;
+	}
+	return false;
+}
+
+/* The strongest finding about the network, or about a host; one that touches the critical path, if there is one. */
 static const struct verdict_finding *
 first_finding(const struct verdict *v, bool host)
 {
+	const struct verdict_finding *first = NULL;
+
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		if ((v->findings[i].type == VERDICT_SLOW_HOST) == host)
-			return &v->findings[i];
+		const struct verdict_finding *finding = &v->findings[i];
+
+		if ((finding->type == VERDICT_SLOW_HOST) != host)
+			continue;
+		if (is_critical(v, finding))
+			return finding;
+		if (first == NULL)
+			first = finding;
 	}
-	return NULL;
+	return first;
 }
 
 static void
@@ -237,7 +255,8 @@ verdict_conclude(struct verdict *v, const struct evidence *ev)
 		       VERDICT_SLOW_PERCENT);
 	else if (complete)
 		append(v->reason, sizeof(v->reason),
-		       "%u of %u steps were slow, but no port that they met was halted, contended or dropped packets%s%s.",
+		       "%u of %u steps were slow, but no port that they met was halted, contended or dropped a packet"
+		       "%s%s.",
 		       slow, v->nsteps, host != NULL ? "; late was host " : "", host != NULL ? host->root : "");
 	else
 		append(v->reason, sizeof(v->reason),

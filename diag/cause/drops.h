@@ -11,3 +11,13 @@
  * @return true if there was one
  */
 bool drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec_drop reason, const char *what);
+
+/* Did a port count drops, of a known reason, of this step's flow in its time? */
+bool drops_explain(const struct evidence *ev, const struct verdict_step *s);
+
+/*
+ * Where the polling packets that follow a step's flow vanish: every one left by this port, the node behind it saw none,
+ * and none reached the destination, while no port counted a drop and no telemetry was lost.
+ * @return global port id, EV_NONE: they do not vanish, or not at one place
+ */
+uint32_t drops_silent_end(const struct cause_input *in, uint32_t step);

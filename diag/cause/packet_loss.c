@@ -8,19 +8,6 @@
 
 #include "diag/cause/drops.h"
 
-static bool
-explained_by_drops(const struct evidence *ev, const struct verdict_step *s)
-{
-	for (uint32_t i = 0; i < ev->drops.count; i++) {
-		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
-
-		if (row->reason != REC_DROP_INJECTED && row->first_ps <= s->end_ps && row->last_ps >= s->start_ps &&
-		    evidence_flow(ev, &row->last) == s->flow)
-			return true;
-	}
-	return false;
-}
-
 void
 cause_packet_loss(struct cause_set *set, uint32_t step)
 {
@@ -31,7 +18,7 @@ cause_packet_loss(struct cause_set *set, uint32_t step)
 	char text[160], flow[96];
 
 	if (!s->slow || drops_add(set, step, VERDICT_PACKET_LOSS, REC_DROP_CORRUPT, "frames with a wrong ICRC") ||
-	    s->retransmits == 0 || explained_by_drops(ev, s))
+	    s->retransmits == 0 || drops_explain(ev, s) || drops_silent_end(set->in, step) != EV_NONE)
 		return;
 	finding = cause_add(set, VERDICT_PACKET_LOSS, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
 	if (finding == NULL)

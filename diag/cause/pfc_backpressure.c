@@ -47,7 +47,7 @@ add_root(const struct pfc_root *root, void *ctx)
 	const struct prov_port *port = &bp->graph->ports[root->index];
 	struct cause_finding *finding;
 	char text[160], name[48], root_name[48];
-	double score;
+	double score, seen_ps = halted->covered_ps > halted->pause_ps ? halted->covered_ps : halted->pause_ps;
 
 	if (root->kind != PFC_ROOT_CONGESTED)
 		return;
@@ -65,8 +65,7 @@ add_root(const struct pfc_root *root, void *ctx)
 		 "%s: %s was halted by PFC for %.3f of %.3f ms reported; %.0f %% of what it sends goes to the queue of "
 		 "%s, up to %u packets deep and not paused itself",
 		 cause_step_text(in, bp->step, text, sizeof(text)), evidence_port_name(in->ev, halted->port, name),
-		 halted->pause_ps / 1e9, (halted->covered_ps > halted->pause_ps ? halted->covered_ps : halted->pause_ps) /
-						 1e9,
+		 halted->pause_ps / 1e9, seen_ps / 1e9,
 		 100 * root->weight, evidence_port_name(in->ev, root->port, root_name), port->depth_max);
 }
 

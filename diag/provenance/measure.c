@@ -94,15 +94,17 @@ at_of(struct prov_builder *b, struct prov_port *port, uint32_t flow)
 
 /* Sums over the flow rows of one epoch. */
 struct epoch_sums {
+	bool nic; /* depths count other flows' packets only */
 	double packets, depth; /* of the port */
 	double flows;          /* packets of all flows with rows */
 	double cf_depth;       /* summed depth that the victim's packets met */
+	double cf_packets;
 };
 
 static struct epoch_sums
 sum_epoch(const struct prov_builder *b, const struct ev_epoch *epoch)
 {
-	struct epoch_sums sums = { 0 };
+	struct epoch_sums sums = { .nic = b->ev->nodes[b->ev->ports[epoch->port].node].host };
 	double depth = 0;
 
 	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++) {
@@ -110,14 +112,23 @@ sum_epoch(const struct prov_builder *b, const struct ev_epoch *epoch)
 
 		sums.flows += (double)row->packets;
 		depth += (double)row->depth_sum;
-		if (b->ev->flow_of_row[i] == b->flow)
+		if (b->ev->flow_of_row[i] == b->flow) {
 			sums.cf_depth = (double)row->depth_sum;
+			sums.cf_packets = (double)row->packets;
+		}
 	}
 	sums.packets = epoch->row != NULL ? (double)epoch->row->packets : 0;
 	sums.depth = epoch->row != NULL ? (double)epoch->row->depth_sum : depth;
 	if (sums.packets < sums.flows) /* the port row was lost, or is older */
 		sums.packets = sums.flows;
 	return sums;
+}
+
+/* Packets that make up the queue which a flow meets: in a switch all of them, at a NIC those of the others. */
+static double
+queue_packets(const struct epoch_sums *sums, double own_packets)
+{
+	return sums->nic ? sums->packets - own_packets : sums->packets;
 }
 
 /* The exact matrix in place of the replay estimate. */
@@ -168,9 +179,10 @@ add_epoch(struct prov_builder *b, struct prov_port *port, const struct ev_epoch 
 		at->to_ps = epoch->to_ps > at->to_ps ? epoch->to_ps : at->to_ps;
 		if (epoch->nmatrix != 0)
 			continue;
-		at->wait += share * weight_flow_flow((double)row->depth_sum, sums.flows - n, sums.packets);
+		at->wait += share * weight_flow_flow((double)row->depth_sum, sums.flows - n, queue_packets(&sums, n));
 		if (at->flow != b->flow)
-			at->cf_wait += share * weight_flow_flow(sums.cf_depth, n, sums.packets);
+			at->cf_wait += share * weight_flow_flow(sums.cf_depth, n,
+								queue_packets(&sums, sums.cf_packets));
 	}
 	return epoch->nmatrix != 0 ? add_matrix(b, port, epoch, share) : 0;
 }

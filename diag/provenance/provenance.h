@@ -17,8 +17,8 @@
 
 /* Which reading of w(p_i,p_j). */
 enum prov_share {
-	PROV_SHARE_RECEIVERS, /* meter(pi->pj) / sum over k of meter(pi->pk): where the halted port's traffic goes */
-	PROV_SHARE_SENDERS,   /* meter(pi->pj) / sum over k of meter(pk->pj): whose traffic the congested port carries */
+	PROV_SHARE_RECEIVERS, /* meter(pi->pj) / sum over k of meter(pi->pk): where the halted traffic goes */
+	PROV_SHARE_SENDERS,   /* meter(pi->pj) / sum over k of meter(pk->pj): whose traffic fills the queue */
 };
 
 /* A flow at a port. */
