@@ -108,12 +108,8 @@ send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32_t det
 	};
 
 	assert(host_slot(host, flow)->src_node == host->node.id);
-	if (!nic_control(host, nic, &p)) {
-		host->node.count.born_packets++;
-		host->node.count.born_bytes += p.wire_bytes;
-		host_drop(host, nic, &p, REC_DROP_QUEUE_FULL);
+	if (!nic_control(host, nic, &p))
 		return;
-	}
 	host->node.count.notification_packets++;
 	host->node.count.notification_bytes += p.wire_bytes;
 }
@@ -159,18 +155,17 @@ embedded_post_ud(struct device *dev, uint32_t flow, uint32_t bytes, uint32_t imm
 	struct host *host = host_of_device(dev);
 	struct send_qp *qp = sending_qp(host, flow);
 	struct nic *nic = &host->nics[qp->nic];
-	struct pkt_queue *q = &nic->datagrams;
+	struct pkt *slot = queue_slot(&nic->datagrams);
 	int rc;
 
-	if (q->tail == q->cap)
+	if (slot == NULL)
 		return -ENOSPC;
-	rc = ud_send_make(&qp->ud, &host->params, flow, host->config.flows->flows[flow].prio, bytes, imm,
-			  &q->pkts[q->tail]);
+	rc = ud_send_make(&qp->ud, &host->params, flow, host->config.flows->flows[flow].prio, bytes, imm, slot);
 	if (rc != 0)
 		return rc;
+	nic->datagrams.tail++;
 	host->node.count.born_packets++;
-	host->node.count.born_bytes += q->pkts[q->tail].wire_bytes;
-	q->tail++;
+	host->node.count.born_bytes += slot->wire_bytes;
 	nic_schedule(host, nic);
 	return 0;
 }

@@ -112,12 +112,8 @@ host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t
 	report_port(host, nic, event);
 	if (paused)
 		p.arg |= POLL_PFC;
-	if (!nic_control(host, nic, &p)) {
-		host->node.count.born_packets++;
-		host->node.count.born_bytes += p.wire_bytes;
-		host_drop(host, nic, &p, REC_DROP_QUEUE_FULL);
+	if (!nic_control(host, nic, &p))
 		return;
-	}
 	host->node.count.polling_packets++;
 	host->node.count.polling_bytes += p.wire_bytes;
 }

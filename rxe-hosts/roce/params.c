@@ -143,7 +143,8 @@ parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err 
 		return 0;
 	if (units_parse_bytes(text, &params->window_bytes) != 0 || params->window_bytes == 0 ||
 	    params->window_bytes > UINT32_MAX / 2)
-		return err_set(err, -EINVAL, "%s:%d: host.window = \"%s\": must be \"bdp\", \"none\" or a size (1B..2GB)",
+		return err_set(err, -EINVAL,
+			       "%s:%d: host.window = \"%s\": must be \"bdp\", \"none\" or a size (1B..2GB)",
 			       cfg->where.file, cfg->where.line, text);
 	return 0;
 }

@@ -1,81 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The transport's pure parts: frame sizes, PSNs, window, go-back-N, responder answers, datagrams, message handles. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* The requester: frame sizes, segmentation, PSNs, window, go-back-N, timeouts, message slots. */
 #include <string.h>
-#include <cmocka.h>
 
-#include "rxe-hosts/roce/rc_recv.h"
-#include "rxe-hosts/roce/rc_send.h"
-#include "rxe-hosts/roce/ud.h"
-
-static struct roce_cfg
-plain_cfg(void)
-{
-	return (struct roce_cfg){
-		.where = { "case.cfg", 7 },
-		.mtu_bytes = 1024, .control_bytes = 84, .ack_every = 1, .window = "none", .data_prio = 3,
-		.timeout_ps = 4 * PS_PER_MS, .timeout_doublings = 1, .retry_count = 2,
-		.rnr_delay_ps = 20 * PS_PER_US, .rnr_retry = 1, .nak = true,
-	};
-}
-
-static struct roce_params params;
-static struct msg msgs[MSG_SLOTS];
-static struct msg_slab slab = { msgs, MSG_SLOTS };
-static struct rc_send s;
-static struct rc_recv r;
-
-static void
-start(const char *window, uint32_t first_psn)
-{
-	struct roce_cfg cfg = plain_cfg();
-	struct err err = { "" };
-
-	cfg.window = window;
-	assert_int_equal(roce_params_init(&params, &cfg, NULL, 0, &err), 0);
-	struct rc_send_config config = {
-		.flow = 5, .prio = 3, .line_bps = 100000000000ULL, .first_psn = first_psn,
-		.window_bytes = params.window_bytes, .msgs = msgs,
-	};
-
-	assert_int_equal(rc_send_init(&s, &params, &config), 0);
-	rc_recv_init(&r, first_psn);
-}
-
-static int
-teardown(void **state)
-{
-	rc_send_fini(&s);
-	return 0;
-}
-
-static void
-post(uint64_t bytes, uint8_t opcode)
-{
-	struct rc_work work = { .wr_id = bytes, .bytes = bytes, .opcode = opcode, .imm = 77 };
-
-	assert_int_equal(rc_send_post(&s, &params, &work), 0);
-}
-
-static struct pkt
-next(uint64_t now_ps)
-{
-	struct pkt p;
-
-	rc_send_advance(&s, &params, now_ps);
-	assert_true(rc_send_ready(&s));
-	rc_send_next(&s, &params, now_ps, &p);
-	return p;
-}
-
-static uint32_t
-deliver(const struct pkt *p, uint64_t now_ps)
-{
-	return rc_recv_data(&r, &params, p, &slab, 1, now_ps);
-}
+#include "tests/unit/roce_rig.h"
 
 static void
 test_frame_sizes_are_those_of_real_rocev2(void **state)
@@ -194,6 +121,20 @@ test_window_counts_payload_in_flight(void **state)
 }
 
 static void
+test_going_back_opens_the_window(void **state)
+{
+	start("2049", 0);
+	post(10240, MSG_WRITE_IMM);
+	for (int i = 0; i < 3; i++)
+		next(0);
+	assert_false(rc_send_ready(&s));
+	assert_true(rc_send_timeout(&s, &params, 0));
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(next(0).psn, i);
+	assert_false(rc_send_ready(&s));
+}
+
+static void
 test_nak_goes_back_and_repairs(void **state)
 {
 	struct rc_post done;
@@ -225,44 +166,6 @@ test_nak_goes_back_and_repairs(void **state)
 	assert_int_equal(done.retransmits, 4);
 	assert_false(rc_send_nak(&s, &params, 1, 400)); /* stale */
 	assert_false(rc_send_outstanding(&s));
-}
-
-static void
-test_a_second_gap_gets_a_second_nak(void **state)
-{
-	start("none", 0);
-	post(6 * 1024, MSG_WRITE_IMM);
-	struct pkt p[6];
-
-	for (int i = 0; i < 6; i++)
-		p[i] = next(0);
-	deliver(&p[0], 0);
-	assert_int_equal(deliver(&p[2], 0), RC_NAK);
-	assert_true(deliver(&p[1], 0) & RC_ACCEPTED);
-	assert_true(deliver(&p[2], 0) & RC_ACCEPTED);
-	assert_int_equal(deliver(&p[4], 0), RC_NAK);
-	assert_int_equal(r.naks, 2);
-}
-
-static void
-test_overtaken_packets_are_reordering_and_repetitions_are_not(void **state)
-{
-	start("none", 0);
-	post(4 * 1024, MSG_WRITE_IMM);
-	struct pkt p[4];
-
-	for (int i = 0; i < 4; i++)
-		p[i] = next(0);
-	deliver(&p[0], 0);
-	assert_int_equal(deliver(&p[2], 0), RC_NAK);
-	assert_true(deliver(&p[1], 0) & RC_REORDERED);
-	rc_send_nak(&s, &params, 2, 0);
-	struct pkt again = next(0);
-
-	assert_int_equal(again.psn, 2);
-	assert_false(deliver(&again, 0) & RC_REORDERED);
-	assert_false(deliver(&again, 0) & RC_REORDERED); /* a duplicate of a repetition */
-	assert_true(deliver(&p[1], 0) & RC_REORDERED);   /* a duplicate of an original */
 }
 
 static void
@@ -324,24 +227,6 @@ test_timeouts_double_and_then_give_up(void **state)
 }
 
 static void
-test_stale_handles_are_not_followed(void **state)
-{
-	start("none", 0);
-	post(1024, MSG_WRITE_IMM);
-	struct pkt p = next(0);
-
-	p.gen++;
-	assert_int_equal(deliver(&p, 0), 0);
-	assert_int_equal(r.stale, 1);
-	assert_int_equal(r.expected, 0);
-	p.gen--;
-	p.arg = MSG_SLOTS; /* past the slab */
-	assert_int_equal(deliver(&p, 0), 0);
-	p.arg = 0;
-	assert_true(deliver(&p, 0) & RC_COMPLETE);
-}
-
-static void
 test_slots_run_out_and_come_back(void **state)
 {
 	struct rc_work work = { .bytes = 1 };
@@ -362,101 +247,6 @@ test_slots_run_out_and_come_back(void **state)
 	assert_int_not_equal(rc_send_post(&s, &params, &work), 0);
 }
 
-static void
-test_ack_coalescing(void **state)
-{
-	start("none", 0);
-	params.ack_every = 3;
-	post(5 * 1024, MSG_WRITE_IMM);
-	uint32_t expected[] = { 0, 0, RC_ACK, 0, RC_ACK };
-
-	for (int i = 0; i < 5; i++) {
-		struct pkt p = next(0);
-		uint32_t answer = deliver(&p, 0);
-
-		assert_int_equal(answer & RC_ACK, expected[i]);
-		if (answer & RC_ACK)
-			rc_recv_answered(&r);
-	}
-}
-
-static void
-test_ce_is_echoed_in_the_ack_or_by_spaced_cnps(void **state)
-{
-	start("none", 0);
-	params.dcqcn.enabled = true;
-	params.ack_every = 2;
-	post(8 * 1024, MSG_WRITE_IMM);
-	struct pkt p = next(0);
-
-	p.flags |= PKT_CE;
-	assert_int_equal(deliver(&p, 0), RC_ACCEPTED);
-	p = next(0);
-	assert_int_equal(deliver(&p, 0), RC_ACCEPTED | RC_ACK);
-	assert_true(r.ce); /* remembered over the coalesced packet */
-	rc_recv_answered(&r);
-	assert_false(r.ce);
-	params.dcqcn.echo_cnp = true;
-	params.dcqcn.cnp_interval_ps = 50 * PS_PER_US;
-	uint64_t times[] = { 1, 2, 50 * PS_PER_US, 50 * PS_PER_US + 1 };
-	uint32_t cnps[] = { RC_CNP, 0, 0, RC_CNP };
-
-	for (int i = 0; i < 4; i++) {
-		p = next(0);
-		p.flags |= PKT_CE;
-		assert_int_equal(deliver(&p, times[i]) & RC_CNP, cnps[i]);
-		assert_false(r.ce);
-	}
-}
-
-static void
-test_send_consumes_receives_and_rnr_waits(void **state)
-{
-	start("none", 0);
-	post(2 * 1024, MSG_SEND_IMM);
-	struct pkt a = next(0), b = next(0);
-
-	assert_int_equal(deliver(&a, 0), RC_RNR);
-	assert_int_equal(deliver(&b, 0), 0);
-	assert_true(rc_send_rnr(&s, &params, 0, 1000));
-	assert_int_equal(s.next_ps, 1000 + 20 * PS_PER_US);
-	assert_int_equal(rc_send_deadline(&s, &params), 1000 + 20 * PS_PER_US + 4 * PS_PER_MS);
-	assert_true(recv_ring_push(&r.receives, 4096, 2048));
-	a = next(s.next_ps);
-	b = next(s.next_ps);
-	assert_true(deliver(&a, 0) & RC_ACCEPTED);
-	assert_int_equal(r.place, 4096);
-	assert_true(deliver(&b, 0) & RC_COMPLETE);
-	post(1024, MSG_SEND_IMM);
-	next(s.next_ps);
-	assert_true(rc_send_rnr(&s, &params, 2, 2000));  /* acknowledges the first message: counts anew */
-	assert_false(rc_send_rnr(&s, &params, 2, 3000)); /* rnr_retry 1 */
-}
-
-static void
-test_datagrams(void **state)
-{
-	struct ud_send us = { 0 };
-	struct ud_recv ur = { 0 };
-	struct recv_slot slot;
-	struct pkt p;
-
-	start("none", 0);
-	assert_int_not_equal(ud_send_make(&us, &params, 1, 3, 0, 0, &p), 0);
-	assert_int_not_equal(ud_send_make(&us, &params, 1, 3, 1025, 0, &p), 0);
-	assert_int_equal(ud_send_make(&us, &params, 1, 3, 64, 0xabcd, &p), 0);
-	assert_int_equal(p.type, PKT_UD);
-	assert_int_equal(p.arg, 0xabcd);
-	assert_false(ud_recv_take(&ur, &r.receives, &p, &slot));
-	recv_ring_push(&r.receives, 0, 63);
-	assert_false(ud_recv_take(&ur, &r.receives, &p, &slot)); /* too short */
-	assert_int_equal(ur.unposted, 2);
-	recv_ring_pop(&r.receives, &slot);
-	recv_ring_push(&r.receives, 128, 64);
-	assert_true(ud_recv_take(&ur, &r.receives, &p, &slot));
-	assert_int_equal(slot.offset, 128);
-}
-
 int
 main(void)
 {
@@ -468,17 +258,11 @@ main(void)
 		T(receiver_accepts_across_the_wrap_and_sender_completes),
 		T(numbers_run_on_past_2_to_the_24),
 		T(window_counts_payload_in_flight),
+		T(going_back_opens_the_window),
 		T(nak_goes_back_and_repairs),
-		T(a_second_gap_gets_a_second_nak),
-		T(overtaken_packets_are_reordering_and_repetitions_are_not),
 		T(ack_past_the_cursor_after_going_back),
 		T(timeouts_double_and_then_give_up),
-		T(stale_handles_are_not_followed),
 		T(slots_run_out_and_come_back),
-		T(ack_coalescing),
-		T(ce_is_echoed_in_the_ack_or_by_spaced_cnps),
-		T(send_consumes_receives_and_rnr_waits),
-		T(datagrams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
