@@ -97,6 +97,8 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll)
 		poll_egress(sw, poll, in_port, victim_egress, (uint8_t)poll->arg & POLL_BOTH);
 	if (!(poll->arg & POLL_PFC))
 		return;
+	/* The ingress that paused the link says whether its buffer gave it reason to. */
+	poll_mark(sw, &sw->ports[in_port], poll->psn);
 	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
 		if ((poll->arg & POLL_VICTIM) && egress == victim_egress)
 			continue;

@@ -21,10 +21,8 @@
 #include "dpswitch/queue/ingress.h"
 #include "dpswitch/telemetry/epoch.h"
 #include "dpswitch/telemetry/meet.h"
+#include "topo/pins.h"
 #include "topo/route.h"
-
-struct route_pins;
-int route_pinned_egress(const struct route_pins *pins, uint32_t node, uint32_t flow, bool reverse);
 
 
 #define SWITCH_CLASSES 8
@@ -76,7 +74,7 @@ struct switch_config {
 	const struct switch_params *params;
 	const struct switch_pfc_params *pfc;
 	const struct switch_ecn_params *ecn;
-	struct telem_config telemetry;
+	struct telem_config telemetry; /* nports is set by each switch */
 	uint64_t seed;
 	uint64_t window_ps;
 	uint64_t pipeline_ps;
@@ -141,6 +139,7 @@ struct switch_port {
 struct sw {
 	struct node node; /* first: a struct node pointer to a switch is a pointer to this */
 	const struct switch_config *config;
+	struct telem_config telemetry; /* config->telemetry for this many ports */
 	struct switch_port *ports;
 	uint8_t *route;        /* [flows * 2] egress by flow and direction */
 	uint8_t *override;     /* [nodes] faults: egress forced for packets to that host, SWITCH_EGRESS_NONE: none */

@@ -8,6 +8,7 @@
 #include "common/units.h"
 #include "dpswitch/pipeline/switch.h"
 #include "dpswitch/pipeline/switch_setup.h"
+#include "topo/check.h"
 
 #define S struct switch_params
 static const struct cfg_field switch_fields[] = {
@@ -94,21 +95,11 @@ bytes_in(uint64_t rate_bps, uint64_t time_ps)
 	return (uint64_t)((unsigned __int128)rate_bps * time_ps / 8 / PS_PER_S);
 }
 
-uint64_t
-switch_headroom_needed(const struct switch_config *config, const struct topo_port *port)
-{
-	/*
-	 * Until the peer stops: the frame that delays our PAUSE, the PAUSE itself, the cable there, the frame that the
-	 * peer finishes, the cable back; each way with the receiver's pipeline (IEEE 802.1Qbb-2011, annex O).
-	 */
-	return bytes_in(port->rate_bps, 2 * (port->delay_ps + config->pipeline_ps)) + 2 * config->mtu_bytes +
-	       config->pause_bytes;
-}
-
 static uint64_t
 headroom_of(const struct switch_config *config, const struct topo_port *port)
 {
-	uint64_t needed = switch_headroom_needed(config, port);
+	uint64_t needed =
+		topo_headroom_bytes(port, config->pipeline_ps, config->mtu_bytes, config->pause_bytes);
 	uint64_t usual = bytes_in(port->rate_bps, 3 * port->delay_ps);
 
 	if (config->pfc->headroom_bytes != 0)
@@ -194,7 +185,7 @@ setup_port(struct sw *sw, uint16_t index, struct err *err)
 			       (unsigned long long)config->ecn->kmin_bytes,
 			       (unsigned long long)config->ecn->kmax_bytes);
 	prng_init(&port->prng, config->seed, 0x65636eULL << 32 | (cable - config->topo->ports));
-	if (telem_init(&port->telem, &sw->config->telemetry, index) < 0)
+	if (telem_init(&port->telem, &sw->telemetry, index) < 0)
 		return err_set(err, -ENOMEM, "out of memory for telemetry");
 	return setup_weights(sw, &port->dwrr, err);
 }
@@ -210,22 +201,19 @@ setup_buffer(struct sw *sw, struct err *err)
 
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, i);
-		uint64_t limit = headroom_of(config, cable), needed = switch_headroom_needed(config, cable);
-		uint64_t windows;
-		char name[64], delay[32], rate[32];
+		uint64_t limit = headroom_of(config, cable);
+		uint64_t windows = POOL_WINDOWS * bytes_in(cable->rate_bps, config->window_ps);
+		int ret = 0;
 
-		if (limit < needed && sw->nclasses != 0)
-			return err_set(err, -EINVAL,
-				       "%s:%d: switch.pfc.headroom = %llu is short for %s (%s, %s): needs at least %llu",
-				       pfc->where.file, pfc->where.line, (unsigned long long)limit,
-				       topo_port_name(config->topo, (uint32_t)(cable - config->topo->ports), name),
-				       units_format_rate(cable->rate_bps, rate, sizeof(rate)),
-				       units_format_time(cable->delay_ps, delay, sizeof(delay)),
-				       (unsigned long long)needed);
+		if (sw->nclasses != 0)
+			ret = topo_check_headroom(config->topo, (uint32_t)(cable - config->topo->ports), limit,
+						  config->pipeline_ps, config->mtu_bytes, config->pause_bytes,
+						  &pfc->where, err);
+		if (ret < 0)
+			return ret;
 		for (uint32_t c = 0; c < sw->nclasses; c++)
 			sw->ingress[i * sw->nclasses + c].headroom_limit_bytes = limit;
 		headroom += limit * sw->nclasses;
-		windows = POOL_WINDOWS * bytes_in(cable->rate_bps, config->window_ps);
 		pool += windows;
 		alone = windows > alone ? windows : alone;
 	}

@@ -192,6 +192,7 @@ void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
 
 /* poll.c: polling packets */
 void host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
+void host_report_nic(struct device *dev, uint32_t flow);
 void host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 
 /* run.c */

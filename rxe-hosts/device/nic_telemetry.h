@@ -45,6 +45,8 @@ struct nic_telemetry {
 	void (*paused)(void *ctx, uint16_t nic, bool paused, uint64_t now_ps);
 	/* Is the port paused, or was it within the kept epochs? */
 	bool (*was_paused)(void *ctx, uint16_t nic);
+	/* Did flows wait for each other on this port since its last report? */
+	bool (*was_shared)(void *ctx, uint16_t nic);
 	/* Put the port's rows into the node's records. */
 	void (*report)(void *ctx, struct node *node, uint16_t nic, const struct nic_present *present, uint32_t event,
 		       uint64_t now_ps);

@@ -144,6 +144,7 @@ const struct device_ops embedded_device_ops = {
 	.query_qp = query_qp,
 	.send_notification = send_notification,
 	.send_poll = host_send_poll,
+	.report_nic = host_report_nic,
 	.set_timer = set_timer,
 	.now = now,
 	.records = records,

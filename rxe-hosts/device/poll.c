@@ -119,6 +119,19 @@ host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t
 }
 
 void
+host_report_nic(struct device *dev, uint32_t flow)
+{
+	struct host *host = host_of_device(dev);
+	struct nic *nic = &host->nics[host->config.flows->flows[flow].src_nic];
+
+	if (!host->has_telemetry)
+		return;
+	nic_flush(host, nic);
+	if (host->telemetry.was_shared(host->telemetry.ctx, nic->index))
+		report_port(host, nic, 0);
+}
+
+void
 host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	bool repeated = answered(nic, p->psn);

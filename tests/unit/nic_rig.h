@@ -2,6 +2,8 @@
 /* A rig with the reference case's frames and a NIC telemetry that adds up. For one test program each. */
 #pragma once
 
+#include <string.h>
+
 #include "tests/unit/host_rig.h"
 
 #define NS PS_PER_NS
@@ -54,6 +56,12 @@ was_paused(void *ctx, uint16_t nic)
 	return seen.paused_ps != 0;
 }
 
+static bool
+was_shared(void *ctx, uint16_t nic)
+{
+	return seen.depth_max != 0;
+}
+
 static void
 report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *present, uint32_t event, uint64_t now_ps)
 {
@@ -67,7 +75,7 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *pre
 
 static const struct nic_telemetry telemetry = {
 	.epoch_ps = 10 * PS_PER_US, .roll = roll, .transmitted = transmitted, .ahead = ahead, .paused = paused,
-	.was_paused = was_paused, .report = report,
+	.was_paused = was_paused, .was_shared = was_shared, .report = report,
 };
 
 /* 1300 + 48 B in 107 ns, ACKs of 60 B in 4 ns; telemetry at both hosts. */
