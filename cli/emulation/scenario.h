@@ -18,6 +18,7 @@
 #include "topo/route.h"
 
 #define SCENARIO_MAX_SETS 64
+#define SCENARIO_MAX_TABLES 64
 
 struct scenario_root {
 	struct cfg_where where;
@@ -65,15 +66,18 @@ struct scenario {
 	struct background_config *backgrounds;
 	size_t ncollectives, nbackgrounds;
 	struct fault_list faults;
+	struct slow_host *slow_host_block; /* what slow_hosts lists */
 	struct slow_host_list slow_hosts;
 	struct topo *topo;
 	struct route_table *routes;
 	struct route_pins *pins;
+	struct routing routing; /* the three above and the seed */
 	struct plan *plan;
 	char name[64]; /* root.name, or the file's */
 	uint32_t mtu_frame_bytes; /* a full data frame on the wire */
 	uint32_t min_frame_bytes;
 	uint32_t epochs_kept;
+	uint64_t bdp_bytes; /* largest bandwidth-delay product of a host pair: the default window */
 };
 
 /* What the command line adds to a file. */
@@ -93,6 +97,9 @@ struct scenario_options {
  */
 struct scenario *scenario_load(const struct scenario_options *options, struct err *err);
 void scenario_destroy(struct scenario *scenario);
+
+/* The configured path of a flow. @return 0, -EHOSTUNREACH or -ELOOP */
+int scenario_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct route_path *path);
 
 /* Every table of every module, for the reference and for cfg_print(). @return count */
 size_t scenario_tables(struct cfg_known *known, size_t cap);

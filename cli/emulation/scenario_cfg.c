@@ -2,8 +2,8 @@
 /* The tables of what belongs to no module, and the list of everybody's. */
 #include <stddef.h>
 
-#include "cli/scenario.h"
-#include "cli/scenario_load.h"
+#include "cli/emulation/scenario.h"
+#include "cli/emulation/scenario_load.h"
 #include "topo/build.h"
 
 #define NFIELDS(f) (sizeof(f) / sizeof((f)[0]))

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "cli/outputs.h"
+#include "cli/emulation/outputs.h"
 #include "common/clock.h"
 
 static const char *
@@ -111,6 +111,24 @@ run_json(const struct emulation *emulation)
 	json_object_set_new(root, "drops", drops_json(emulation));
 	json_object_set_new(root, "export", export_json(emulation));
 	return root;
+}
+
+int
+output_config(const struct scenario *scenario, const char *dir, struct err *err)
+{
+	struct cfg_known known[SCENARIO_MAX_TABLES];
+	char path[PATH_MAX];
+	FILE *file;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/effective.cfg", dir);
+	file = fopen(path, "w");
+	if (file == NULL)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	ret = cfg_print(scenario->cfg, known, scenario_tables(known, SCENARIO_MAX_TABLES), file);
+	if (fclose(file) != 0)
+		ret = -errno;
+	return ret == 0 ? 0 : err_set(err, ret, "%s: %s", path, strerror(-ret));
 }
 
 int

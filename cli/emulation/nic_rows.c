@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/nic_rows.h"
+#include "cli/emulation/nic_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -98,6 +98,12 @@ was_paused(void *ctx, uint16_t nic)
 	return telem_was_paused(&((struct nic_rows *)ctx)->ports[nic].telem);
 }
 
+static bool
+was_shared(void *ctx, uint16_t nic)
+{
+	return telem_was_shared(&((struct nic_rows *)ctx)->ports[nic].telem);
+}
+
 static void
 report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now, uint32_t event, uint64_t now_ps)
 {
@@ -128,6 +134,7 @@ nic_rows_ops(struct nic_rows *rows)
 		.ahead = rows->config.exact ? ahead : NULL,
 		.paused = paused,
 		.was_paused = was_paused,
+		.was_shared = was_shared,
 		.report = report,
 	};
 }

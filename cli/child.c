@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/spawn.h"
+#include "cli/child.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,17 +12,17 @@
 extern char **environ;
 
 int
-spawn_add(struct spawn_args *args, const char *arg, struct err *err)
+child_add(struct child_args *args, const char *arg, struct err *err)
 {
-	if (args->count == SPAWN_MAX_ARGS)
-		return err_set(err, -E2BIG, "more than %d arguments", SPAWN_MAX_ARGS);
+	if (args->count == CHILD_MAX_ARGS)
+		return err_set(err, -E2BIG, "more than %d arguments", CHILD_MAX_ARGS);
 	args->argv[args->count++] = arg;
 	args->argv[args->count] = NULL;
 	return 0;
 }
 
 int
-spawn_find(const char *program, const char *folder, char *path, size_t cap, struct err *err)
+child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -44,7 +44,7 @@ spawn_find(const char *program, const char *folder, char *path, size_t cap, stru
 }
 
 pid_t
-spawn_start(const char *path, struct spawn_args *args, struct err *err)
+child_start(const char *path, struct child_args *args, struct err *err)
 {
 	pid_t pid;
 	int ret = posix_spawn(&pid, path, NULL, NULL, (char *const *)args->argv, environ);
@@ -61,7 +61,7 @@ status_of(int status)
 }
 
 int
-spawn_wait(pid_t pid)
+child_wait(pid_t pid)
 {
 	int status;
 
@@ -72,7 +72,7 @@ spawn_wait(pid_t pid)
 }
 
 int
-spawn_poll(pid_t pid, int *status)
+child_poll(pid_t pid, int *status)
 {
 	int raw;
 

@@ -7,29 +7,29 @@
 
 #include "common/err.h"
 
-#define SPAWN_MAX_ARGS 256
+#define CHILD_MAX_ARGS 256
 
 /* An argument vector under construction; strings are borrowed. */
-struct spawn_args {
-	const char *argv[SPAWN_MAX_ARGS + 1];
+struct child_args {
+	const char *argv[CHILD_MAX_ARGS + 1];
 	size_t count;
 };
 
 /* @return 0, or -E2BIG with err set */
-int spawn_add(struct spawn_args *args, const char *arg, struct err *err);
+int child_add(struct child_args *args, const char *arg, struct err *err);
 
 /*
  * Finds a program of rocelab: beside this one (installed), or in its folder of the build tree.
  * @param folder  its folder in the build tree ("diag")
  * @return 0, or -ENOENT with err set
  */
-int spawn_find(const char *program, const char *folder, char *path, size_t cap, struct err *err);
+int child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err);
 
 /* @return pid, or negative errno with err set */
-pid_t spawn_start(const char *path, struct spawn_args *args, struct err *err);
+pid_t child_start(const char *path, struct child_args *args, struct err *err);
 
 /* @return exit status 0..255, or 128 + signal number */
-int spawn_wait(pid_t pid);
+int child_wait(pid_t pid);
 
-/* @return true when the process has ended; *status as spawn_wait() returns it */
-int spawn_poll(pid_t pid, int *status);
+/* @return true when the process has ended; *status as child_wait() returns it */
+int child_poll(pid_t pid, int *status);

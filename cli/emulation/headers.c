@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/headers.h"
+#include "cli/emulation/headers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli/emulation.h"
+#include "cli/emulation/emulation.h"
 
 /* Every byte that came into being was consumed, dropped for a named reason, or is still somewhere. */
 static void

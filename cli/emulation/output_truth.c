@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "cli/outputs.h"
+#include "cli/emulation/outputs.h"
 #include "common/units.h"
 
 /* Meetings shorter than this are left out: two frames in one queue are no meeting worth a line. */
@@ -44,8 +44,8 @@ faults_json(const struct emulation *emulation)
 		json_array_append_new(list, fault_entry(fault->ops->kind, target, common->start_ps, common->duration_ps,
 							common->period_ps));
 	}
-	for (size_t i = 0; i < scenario->nslow_hosts; i++) {
-		const struct slow_host *slow = &scenario->slow_hosts[i];
+	for (size_t i = 0; i < scenario->slow_hosts.count; i++) {
+		const struct slow_host *slow = &scenario->slow_hosts.faults[i];
 		json_t *entry = fault_entry(SLOW_HOST_KIND, scenario->topo->nodes[slow->node].name, 0, slow->delay_ps, 0);
 
 		json_object_set_new(entry, "step", json_integer(slow->step));

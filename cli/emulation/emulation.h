@@ -2,24 +2,24 @@
 /* A scenario brought to life: switches, hosts and their programs on a fabric, from the first window to the last. */
 #pragma once
 
-#include "cli/nic_rows.h"
-#include "cli/scenario.h"
+#include "cli/emulation/nic_rows.h"
+#include "cli/emulation/scenario.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/telemetry/exporter.h"
 #include "rxe-hosts/device/embedded.h"
-#include "rxe-hosts/steps/host.h"
+#include "rxe-hosts/steps/engine.h"
 
 struct emulation {
-	const struct scenario *scenario;
+	struct scenario *scenario;
 	struct sertables sertables;
 	struct switch_config switch_config;
 	struct fabric *fabric;
 	struct sw **switches;       /* [nnodes] NULL for hosts */
 	struct node **hosts;        /* [nnodes] NULL for switches */
 	struct nic_rows *nic_rows;  /* [nnodes] of hosts */
-	struct host_program **programs; /* [nnodes] NULL for switches */
+	struct step_engine **engines; /* [nnodes] NULL for switches */
 	struct embedded_shared *shared;
-	struct fault_list faults;
+	struct fault_list *faults;
 	struct fault_env fault_env;
 	struct exporter *exporter;
 	struct recbuf **records;    /* [nnodes] of the nodes, in order */
@@ -28,15 +28,14 @@ struct emulation {
 	uint64_t wall_ns, cpu_ns;
 	uint64_t start_wall_ns, shown_ns; /* progress */
 	bool progress;              /* show it on stderr */
-	bool error;                 /* a QP or buffer error: error_text says which */
-	const char *error_text;
+	const char *error_text;     /* a QP or buffer error, NULL: none */
 };
 
 /*
  * Builds everything. EAL need not run.
  * @return NULL with err set
  */
-struct emulation *emulation_create(const struct scenario *scenario, struct exporter *exporter, uint32_t lcores,
+struct emulation *emulation_create(struct scenario *scenario, struct exporter *exporter, uint32_t lcores,
 				   struct err *err);
 void emulation_destroy(struct emulation *emulation);
 
