@@ -269,7 +269,9 @@ struct verdict_finding {
 	uint32_t nsteps;
 	uint32_t collective; /* index into verdict.collectives */
 	uint64_t start_ps, end_ps;
-	double score;       /* packet-waits caused to the victims; sorts the list, largest first */
+	double score;       /* packet-waits caused to the victims */
+	double explained_ps; /* of the time that these steps lost, an estimate; of several findings it may be the same time */
+	double critical_ps;  /* of it, on the critical path; sorts the list, largest first, then the score does */
 	char evidence[512]; /* a sentence with the numbers */
 };
 

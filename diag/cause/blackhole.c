@@ -20,6 +20,7 @@ add_silent(struct cause_set *set, uint32_t step, uint32_t port)
 		return;
 	cause_port(set, finding, port);
 	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, port, cause_excess_ps(set->in, step));
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
 		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 			 "%s: polling packets on its path left by %s and %s never saw one; %u packets were sent again",

@@ -43,6 +43,7 @@ drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec
 			continue;
 		cause_port(set, finding, port);
 		cause_time(finding, row->first_ps, row->last_ps);
+		cause_explains(finding, port, cause_excess_ps(set->in, step));
 		if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
 			snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 				 "%s: %s counts %llu %s; the step sent %u packets again",

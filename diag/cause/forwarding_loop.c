@@ -50,6 +50,7 @@ cause_forwarding_loop(struct cause_set *set, uint32_t step)
 			return;
 		add_circle(set, finding, poll);
 		cause_time(finding, s->start_ps, poll->hdr.time_ps);
+		cause_explains(finding, port, cause_excess_ps(set->in, step));
 		if (cause_score(finding, cause_lost_frames(set->in, step, (double)(s->end_ps - s->start_ps))))
 			snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 				 "%s: a polling packet on its path came to %s a second time",

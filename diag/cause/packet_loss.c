@@ -26,6 +26,7 @@ cause_packet_loss(struct cause_set *set, uint32_t step)
 	for (uint32_t h = 0; h < ev->flows[s->flow].nhops; h++)
 		cause_port(set, finding, ev->hops[ev->flows[s->flow].first_hop + h]);
 	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, EV_NONE, cause_excess_ps(set->in, step));
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
 		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 			 "%s: it sent %u packets again, and no switch counted a drop of them",

@@ -12,6 +12,8 @@ struct storm_ctx {
 	struct cause_set *set;
 	const struct prov_graph *graph;
 	uint32_t step;
+	uint32_t halted; /* index of the victim's halted port */
+	double weights;  /* of all its roots */
 };
 
 static void
@@ -61,6 +63,8 @@ add_root(const struct pfc_root *root, void *ctx)
 		cause_port(storm->set, finding, root->path[i]);
 	cause_port(storm->set, finding, root->port);
 	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
+	cause_explains(finding, storm->halted, cause_stretch_ps(in, storm->step, root->weight / storm->weights *
+								storm->graph->ports[storm->halted].pause_ps));
 	if (cause_score(finding, root->weight * cause_lost_frames(in, storm->step, halted->pause_ps)))
 		describe(in, storm->step, halted, root->port, storm->graph, finding->out.evidence,
 			 sizeof(finding->out.evidence));
@@ -70,12 +74,14 @@ void
 cause_pfc_storm(struct cause_set *set, uint32_t step)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
-	struct storm_ctx ctx = { set, graph, step };
+	struct storm_ctx ctx = { .set = set, .graph = graph, .step = step };
 
 	if (graph == NULL || !set->in->steps[step].slow)
 		return;
-	for (uint32_t p = 0; p < graph->nmet; p++) {
-		if (graph->ports[p].halted)
-			pfc_root_each(set->in, graph, p, add_root, &ctx);
+	for (ctx.halted = 0; ctx.halted < graph->nmet; ctx.halted++) {
+		if (!graph->ports[ctx.halted].halted)
+			continue;
+		ctx.weights = pfc_root_weights(set, step, ctx.halted);
+		pfc_root_each(set, step, ctx.halted, add_root, &ctx);
 	}
 }

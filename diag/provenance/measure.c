@@ -171,6 +171,7 @@ add_epoch(struct prov_builder *b, struct prov_port *port, const struct ev_epoch 
 		at = at_of(b, port, b->ev->flow_of_row[i]);
 		if (at == NULL)
 			return -ENOMEM;
+		at->in_port = row->in_port;
 		at->packets += share * n;
 		at->depth_sum += share * (double)row->depth_sum;
 		at->paused_packets += share * (double)row->paused_packets;
@@ -206,6 +207,7 @@ add_present(struct prov_builder *b, struct prov_port *port)
 			at = at_of(b, port, b->ev->flow_of_row[i]);
 			if (at == NULL)
 				return -ENOMEM;
+			at->in_port = row->in_port;
 			at->packets = (double)row->queue_packets;
 			at->from_ps = at->to_ps = row->hdr.time_ps;
 		}

@@ -24,6 +24,7 @@ enum prov_share {
 /* A flow at a port. */
 struct prov_at {
 	uint32_t flow;   /* index into prov_graph.flows */
+	uint16_t in_port; /* ingress of its last packet */
 	bool edge;       /* e(f,p): it waited for others there, or was halted there */
 	double packets;  /* in the window; those queued, where only the present state is known */
 	double depth_sum, paused_packets;
