@@ -149,7 +149,7 @@ facts_ranges(const uint32_t *sorted, uint32_t count, char *buf, size_t cap)
 	for (uint32_t i = 0, n; i < count; i = n) {
 		for (n = i + 1; n < count && sorted[n] == sorted[n - 1] + 1; n++)
 			;
-		fmt_append(buf, cap, n - i > 1 ? "%s%u-%u" : "%s%u", i > 0 ? ", " : "", sorted[i], sorted[n - 1]);
+		fmt_append(buf, cap, n - i == 1 ? "%s%u" : n - i == 2 ? "%s%u, %u" : "%s%u-%u", i > 0 ? ", " : "", sorted[i], sorted[n - 1]);
 	}
 	return buf;
 }

@@ -8,7 +8,7 @@
 #define TIMELINE_LABEL 128.0 /* px left of the plot */
 #define TIMELINE_PLOT (PAGE_WIDTH - TIMELINE_LABEL - 12)
 #define TIMELINE_TOP 26.0
-#define TIMELINE_ROW 26.0
+#define TIMELINE_ROW 28.0
 #define TIMELINE_BAR 16.0
 
 struct timeline {

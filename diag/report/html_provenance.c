@@ -67,8 +67,8 @@ draw_edge(const struct drawing *d, const struct verdict_pedge *edge)
 {
 	struct line l = edge_line(d, edge);
 	double share = d->most[edge->kind] > 0 ? edge->weight / d->most[edge->kind] : 0;
-	/* Labels of the two directions stand at different heights. */
-	double at = edge->kind == VERDICT_PE_FLOW_PORT ? 0.36 : edge->kind == VERDICT_PE_PORT_FLOW ? 0.64 : 0.5;
+	/* Nearer to the start: so the labels of the two directions stand apart. */
+	double at = edge->kind == VERDICT_PE_PORT_PORT ? 0.5 : 0.36;
 	double mx = l.x1 + (l.x2 - l.x1) * at, my = l.y1 + (l.y2 - l.y1) * at + 4, bend = 0;
 	FILE *to = d->page->to;
 	const char *class = edge_classes[edge->kind];
@@ -240,7 +240,7 @@ write_choice(const struct page *page, const uint32_t *graphs, uint32_t count)
 static void
 write_markers(FILE *to)
 {
-	static const char *const names[] = { "arrow", "arrow-bold", "arrow-waits", "arrow-gives", "arrow-halts" };
+	static const char *const names[] = { "arrow", "arrow-bold", "arrow-faint", "arrow-waits", "arrow-gives", "arrow-halts" };
 
 	fputs("<svg class=\"defs\" width=\"0\" height=\"0\"><defs>", to);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

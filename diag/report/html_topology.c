@@ -128,13 +128,13 @@ draw_paths(const struct drawing *d)
 	uint32_t victim = page_victim(d->page);
 	struct point from, to;
 
-	for (uint32_t i = 0; i < v->nhops && victim != VERDICT_NONE; i++) {
-		if (v->hops[i].flow == victim && !v->hops[i].reverse && port_line(d, v->hops[i].port, &from, &to))
-			line(d, "path", from, to);
-	}
 	for (uint32_t p = 0; p < v->nports; p++) {
 		if (d->culprit[p] && port_line(d, p, &from, &to))
 			line(d, "culprit", from, middle(from, to));
+	}
+	for (uint32_t i = 0; i < v->nhops && victim != VERDICT_NONE; i++) {
+		if (v->hops[i].flow == victim && !v->hops[i].reverse && port_line(d, v->hops[i].port, &from, &to))
+			line(d, "path", from, to);
 	}
 }
 
@@ -252,7 +252,7 @@ write_legend(const struct drawing *d)
 		fputs("</span>", to);
 	}
 	if (v->ncontributors > 0) {
-		fputs("<span><i class=\"key c\"></i>where ", to);
+		fputs("<span><i class=\"key s\"></i>where ", to);
 		escape_html(to, facts_flow(v, v->contributors[0].flow, flow, sizeof(flow)));
 		fputs(" was seen</span>", to);
 	}

@@ -79,7 +79,7 @@ draw_edge(const struct grid *g, const struct verdict_wedge *edge)
 	fprintf(g->page->to,
 		"<path class=\"wait%s\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\" marker-end=\"url(#%s)\"/>\n",
 		edge->critical ? " bold" : edge->pruned ? " pruned" : "", x1, y1, x1 - bend, y1, x2 + bend, y2, x2, y2,
-		edge->critical ? "arrow-bold" : "arrow");
+		edge->critical ? "arrow-bold" : edge->pruned ? "arrow-faint" : "arrow");
 }
 
 static void

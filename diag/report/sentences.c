@@ -73,7 +73,7 @@ facts_finding(const struct verdict *v, const struct verdict_finding *finding, ch
 			append_flows(v, finding->flows, finding->nflows, 2, buf, cap);
 		}
 		if (finding->nvictims > 0) {
-			fmt_append(buf, cap, "; stops ");
+			fmt_append(buf, cap, "; delays ");
 			append_flows(v, finding->victims, finding->nvictims, 2, buf, cap);
 		}
 		break;

@@ -158,7 +158,7 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 	facts_flow(v, step->flow, flow, sizeof(flow));
 	return table_row(table, number.text, flow, fmt_time_bare(facts->unit, step->start_ps).text,
 			 fmt_time_bare(facts->unit, exec_ps).text, fmt_time_bare(facts->unit, step->expect_ps).text,
-			 lost_ps(step) > 0 || step->slow ? change.text : "", escape_plain(causes, plain, sizeof(plain)),
+			 step->slow ? change.text : "", escape_plain(causes, plain, sizeof(plain)),
 			 NULL);
 }
 
