@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "topo/build.h"
+
 /* Room for one more element of an array; element counts double. */
 #define GROW(array, count)                                                                                             \
 	do {                                                                                                           \
