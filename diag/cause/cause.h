@@ -22,6 +22,8 @@
 #define CAUSE_ROOT_UNPAUSED 0.75 /* of the time: a port that is halted for the rest of it may be a root all the same */
 #define CAUSE_ROOT_BUSY 0.5      /* of the time that such a port is not halted: it sends */
 #define CAUSE_STORM_FILL 0.5     /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
+#define CAUSE_STORM_EMPTY 0.05   /* of it: less is next to nothing */
+#define CAUSE_LOSS_LEFT 0.5      /* of a step's lost time: where pauses explain more, it sent again on timeouts */
 #define CAUSE_MAX_FINDINGS 4096
 
 struct cause_input {

@@ -65,11 +65,27 @@ fold_pauses(struct cause_set *set, struct cause_finding *incast, struct cause_fi
 	pauses->out.nports = nports;
 }
 
+/*
+ * Retransmissions that no port counted a loss for, of a flow that stood still most of the lost time: timeouts.
+ * @param paused_ps  the most that a finding about pauses explains
+ */
+static bool
+is_timeout(const struct verdict_finding *out, double paused_ps, double excess_ps)
+{
+	return out->type == VERDICT_PACKET_LOSS && out->root_port == EV_NONE && paused_ps > CAUSE_LOSS_LEFT * excess_ps;
+}
+
+static bool
+is_about_pauses(uint32_t type)
+{
+	return type == VERDICT_PFC_BACKPRESSURE || type == VERDICT_PFC_STORM || type == VERDICT_PFC_DEADLOCK;
+}
+
 void
 merge_settle(struct cause_set *set, uint32_t step)
 {
 	const struct verdict_step *s = &set->in->steps[step];
-	double excess_ps = cause_excess_ps(set->in, step);
+	double excess_ps = cause_excess_ps(set->in, step), paused_ps = 0;
 
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct verdict_finding *out = &set->findings[i].out;
@@ -78,11 +94,14 @@ merge_settle(struct cause_set *set, uint32_t step)
 		if (out->explained_ps > lost_ps)
 			out->explained_ps = lost_ps;
 		out->critical_ps = s->critical ? out->explained_ps : 0;
+		if (is_about_pauses(out->type) && out->explained_ps > paused_ps)
+			paused_ps = out->explained_ps;
 	}
 	for (uint32_t i = set->count; i-- > 0;) {
 		const struct verdict_finding *out = &set->findings[i].out;
 
-		if (rests_on_queues(out->type) && out->explained_ps < CAUSE_MIN_EXPLAINED * excess_ps)
+		if ((rests_on_queues(out->type) && out->explained_ps < CAUSE_MIN_EXPLAINED * excess_ps) ||
+		    is_timeout(out, paused_ps, excess_ps))
 			remove_at(set, i);
 	}
 	for (uint32_t i = set->count; i-- > 0;) {

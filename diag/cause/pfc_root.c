@@ -154,25 +154,25 @@ was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t po
 	return asked;
 }
 
-/* Pausing at a report, with too little held to have a reason: the surest sign of a storm. */
-static bool
-pauses_while_empty(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress)
+const struct rec_port_row *
+pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress, double fill)
 {
 	const struct ev_port *port = &ev->ports[ingress];
 
-	for (uint32_t e = port->first_epoch; e < port->first_epoch + port->nepochs; e++) {
-		const struct rec_port_row *row = ev->epochs[e].row;
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 
-		if (row != NULL && row->pausing && in_window(graph, row->hdr.time_ps) &&
-		    (double)row->ingress_bytes < CAUSE_STORM_FILL * (double)row->ingress_xoff_bytes)
-			return true;
+		if (row->pausing && in_window(graph, row->hdr.time_ps) &&
+		    (double)row->ingress_bytes < fill * (double)row->ingress_xoff_bytes)
+			return row;
 	}
-	return false;
+	return NULL;
 }
 
 /*
  * Does the other end of this halted port pause it without a reason? A host's NIC always: hosts take what comes. An
- * ingress that was seen pausing while it held little, or whose switch has no queue to show for it.
+ * ingress that was seen pausing while it held little (next to nothing, where what it feeds is halted: what it holds may
+ * have stood there since the threshold was lower), or whose switch has no queue to show for it.
  */
 static bool
 is_storm(const struct walk *walk, const struct prov_port *port, struct downstream down)
@@ -182,7 +182,8 @@ is_storm(const struct walk *walk, const struct prov_port *port, struct downstrea
 
 	if (peer == EV_NONE)
 		return false;
-	if (ev->nodes[ev->ports[peer].node].host || pauses_while_empty(ev, walk->graph, peer))
+	if (ev->nodes[ev->ports[peer].node].host ||
+	    pfc_root_pausing(ev, walk->graph, peer, down.halted ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL) != NULL)
 		return true;
 	return !down.halted && !down.congested && was_asked(ev, walk->graph, port->port);
 }

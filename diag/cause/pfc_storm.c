@@ -21,17 +21,10 @@ describe(const struct cause_input *in, uint32_t step, const struct prov_port *ha
 	 const struct prov_graph *graph, char *buf, size_t cap)
 {
 	const struct ev_port *p = &in->ev->ports[root];
-	const struct rec_port_row *seen = NULL;
+	const struct rec_port_row *seen = pfc_root_pausing(in->ev, graph, root, CAUSE_STORM_FILL);
 	char text[160], halted_name[48], root_name[48];
 	int len;
 
-	for (uint32_t e = p->first_epoch; e < p->first_epoch + p->nepochs; e++) {
-		const struct rec_port_row *row = in->ev->epochs[e].row;
-
-		if (row != NULL && row->pausing && row->hdr.time_ps >= graph->from_ps &&
-		    row->hdr.time_ps <= graph->to_ps)
-			seen = row;
-	}
 	len = snprintf(buf, cap, "%s: %s kept %s paused, %.3f ms of the time reported, ",
 		       cause_step_text(in, step, text, sizeof(text)), evidence_port_name(in->ev, root, root_name),
 		       evidence_port_name(in->ev, halted->port, halted_name), halted->pause_ps / 1e9);

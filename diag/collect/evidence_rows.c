@@ -155,6 +155,19 @@ index_epochs(struct evidence *ev, struct err *err)
 	return 0;
 }
 
+/* check_rows() has seen their ports: each state came as a port row, too. */
+static void
+index_states(struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->states.count; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
+		struct ev_port *port = &ev->ports[evidence_port(ev, row->hdr.node, row->port)];
+
+		if (port->nstates++ == 0)
+			port->first_state = i;
+	}
+}
+
 static int
 cmp_seen(const void *pa, const void *pb)
 {
@@ -261,5 +274,7 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 		rc = index_hops(ev, err);
 	if (rc == 0)
 		rc = index_feeds(ev, err);
+	if (rc == 0)
+		index_states(ev);
 	return rc;
 }
