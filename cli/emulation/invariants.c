@@ -123,6 +123,20 @@ check_lossless(const struct emulation *emulation, struct invariant *result)
 	}
 }
 
+/* Every message that a host received was one that its schedule expects, once. */
+static void
+check_protocol(const struct emulation *emulation, struct invariant *result)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	uint64_t unexpected = 0;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		if (emulation->engines[i] != NULL)
+			unexpected += step_engine_unexpected(emulation->engines[i]);
+	*result = (struct invariant){ .name = "protocol", .holds = unexpected == 0 };
+	snprintf(result->text, sizeof(result->text), "messages that no schedule expects: %" PRIu64, unexpected);
+}
+
 uint32_t
 emulation_check(const struct emulation *emulation, struct invariant results[EMULATION_INVARIANTS])
 {
@@ -136,6 +150,7 @@ emulation_check(const struct emulation *emulation, struct invariant results[EMUL
 	check_zero(emulation, &results[4], "rows", "epochs whose flow rows do not sum to their port row",
 		   offsetof(struct node_counters, row_errors));
 	check_lossless(emulation, &results[5]);
+	check_protocol(emulation, &results[6]);
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
 		failed += !results[i].holds;
 	return failed;
