@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "topo/build.h"
+
 /* Room for one more element of an array; element counts double. */
 #define GROW(array, count)                                                                                             \
 	do {                                                                                                           \
@@ -37,21 +39,31 @@ serialize_ps(const struct frig_host *host, uint32_t wire_bytes)
 	return (uint32_t)units_serialize_ps(wire_bytes, host->node.tx[0]->rate_bps, 0);
 }
 
-/* When the next frame starts, TIME_NEVER while it is paused or there is none. */
+/* When the next frame of a list starts, TIME_NEVER while it is paused or there is none. */
 static uint64_t
-frame_ps(const struct frig_host *host)
+frame_ps(const struct frig_host *host, const struct frig_frames *list)
 {
-	const struct frig_frame *frame = &host->frames[host->next_frame];
+	const struct frig_frame *frame = &list->frames[list->next];
 
-	if (host->next_frame == host->nframes || (host->paused >> frame->p.prio & 1))
+	if (list->next == list->count || (host->paused >> frame->p.prio & 1))
 		return TIME_NEVER;
 	return max_u64(frame->at_ps, max_u64(host->free_ps, host->floor_ps));
 }
 
-static void
-send_frame(struct frig_host *host, uint64_t start_ps, const struct window *window)
+/* The list whose frame starts first. @param start_ps  set to when */
+static struct frig_frames *
+next_frames(struct frig_host *host, uint64_t *start_ps)
 {
-	struct pkt p = host->frames[host->next_frame++].p;
+	uint64_t control_ps = frame_ps(host, &host->control), data_ps = frame_ps(host, &host->data);
+
+	*start_ps = control_ps <= data_ps ? control_ps : data_ps;
+	return control_ps <= data_ps ? &host->control : &host->data;
+}
+
+static void
+send_frame(struct frig_host *host, struct frig_frames *list, uint64_t start_ps, const struct window *window)
+{
+	struct pkt p = list->frames[list->next++].p;
 
 	host->free_ps = start_ps + serialize_ps(host, p.wire_bytes);
 	link_send(host->node.tx[0], window->parity, &p, host->free_ps);
@@ -95,7 +107,8 @@ host_run(struct node *node, const struct window *window)
 	take_arrivals(host, window->end_ps);
 	npauses = link_pauses(node->rx[0], window->end_ps, &pauses);
 	for (;;) {
-		uint64_t start_ps = frame_ps(host);
+		uint64_t start_ps;
+		struct frig_frames *list = next_frames(host, &start_ps);
 		uint64_t pause_ps = taken < npauses ? pauses[taken].time_ps : TIME_NEVER;
 
 		if (pause_ps <= start_ps && taken < npauses) {
@@ -110,7 +123,7 @@ host_run(struct node *node, const struct window *window)
 		}
 		if (start_ps >= window->end_ps)
 			break;
-		send_frame(host, start_ps, window);
+		send_frame(host, list, start_ps, window);
 	}
 	link_consume(node->rx[0], 0, npauses);
 	for (; host->next_own < host->nown && host->own[host->next_own].at_ps < window->end_ps; host->next_own++) {
@@ -124,10 +137,11 @@ host_run(struct node *node, const struct window *window)
 static uint64_t
 host_next_ps(const struct node *node)
 {
-	const struct frig_host *host = host_of(node);
+	struct frig_host *host = host_of(node);
 	uint64_t own_ps = host->next_own < host->nown ? host->own[host->next_own].at_ps : TIME_NEVER;
-	uint64_t next_ps = frame_ps(host);
+	uint64_t next_ps;
 
+	next_frames(host, &next_ps);
 	return own_ps < next_ps ? own_ps : next_ps;
 }
 
@@ -226,7 +240,6 @@ make_node(struct frig *rig, uint32_t id)
 	}
 	host = calloc(1, sizeof(*host));
 	assert_non_null(host);
-	host->rig = rig;
 	host->node = (struct node){
 		.ops = &host_ops,
 		.id = id,
@@ -268,9 +281,10 @@ void
 frig_send_pkt(struct frig *rig, uint64_t at_ps, const struct pkt *p)
 {
 	struct frig_host *host = rig->hosts[rig->flows[p->flow].src_node];
+	struct frig_frames *list = p->prio == 0 ? &host->control : &host->data;
 
-	GROW(host->frames, host->nframes);
-	host->frames[host->nframes++] = (struct frig_frame){ at_ps, *p };
+	GROW(list->frames, list->count);
+	list->frames[list->count++] = (struct frig_frame){ at_ps, *p };
 }
 
 void
@@ -333,7 +347,8 @@ free_host(struct frig_host *host)
 	if (host == NULL)
 		return;
 	recbuf_fini(&host->node.records);
-	free(host->frames);
+	free(host->control.frames);
+	free(host->data.frames);
 	free(host->own);
 	free(host->got);
 	free(host->sent);

@@ -12,6 +12,7 @@
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/faults/fault.h"
 #include "dpswitch/pipeline/switch.h"
+#include "topo/build.h"
 
 #define FRIG_MAX_FLOWS 32
 #define FRIG_PAUSE_BYTES 84
@@ -28,12 +29,16 @@ struct frig_own_pause {
 	bool xoff;
 };
 
+/* Frames to send, in this order. */
+struct frig_frames {
+	struct frig_frame *frames;
+	size_t count, next;
+};
+
 /* A host with one NIC. */
 struct frig_host {
 	struct node node; /* first */
-	struct frig *rig;
-	struct frig_frame *frames; /* to send, in this order */
-	size_t nframes, next_frame;
+	struct frig_frames control, data; /* class 0, which goes first and is never paused; the others */
 	struct frig_own_pause *own;
 	size_t nown, next_own;
 	struct pkt *got; /* arrivals, as they came */
@@ -76,7 +81,7 @@ void frig_init(struct frig *rig, const char *scenario);
 uint32_t frig_flow(struct frig *rig, const char *src, const char *dst, uint8_t prio);
 /* Makes the fabric. @return 0 or what switch_create() refused with rig->err */
 int frig_start(struct frig *rig);
-/* count data frames of a flow, back to back from at_ps on; a host sends its frames in the order of these calls. */
+/* count data frames of a flow, back to back from at_ps on; a host sends its data in the order of these calls. */
 void frig_send(struct frig *rig, uint32_t flow, uint64_t at_ps, uint32_t wire_bytes, uint32_t count);
 /* The same with a packet of the test's own. */
 void frig_send_pkt(struct frig *rig, uint64_t at_ps, const struct pkt *p);

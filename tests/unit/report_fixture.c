@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report_fixture_parts.h"
+#include "tests/unit/report_fixture_parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -337,7 +337,7 @@ fixture_case(void)
 	add_findings(v);
 	add_contributors(v);
 	add_events(v);
-	snprintf(v->reason, sizeof(v->reason), "6 of 56 steps were slow; the strongest cause is flow_contention at 6:2. %s.",
+	snprintf(v->reason, sizeof(v->reason), "6 of 56 steps were slow; the strongest cause is flow_contention at 6:2. %.400s.",
 		 v->findings[0].evidence);
 	return v;
 }

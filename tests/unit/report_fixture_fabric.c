@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report_fixture_parts.h"
+#include "tests/unit/report_fixture_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

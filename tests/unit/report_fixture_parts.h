@@ -3,7 +3,7 @@
 #pragma once
 
 #include "diag/waiting/wgraph.h"
-#include "report_fixture.h"
+#include "tests/unit/report_fixture.h"
 
 /* Zeroed; ends the test program when there is no memory. */
 void *fixture_alloc(size_t count, size_t size_bytes);
