@@ -197,6 +197,7 @@ struct verdict_provenance {
 	uint32_t epoch_first, epoch_last;
 	bool present; /* kept epochs were empty at some port: its weights come from queues as they stood */
 	bool cyclic;  /* ports wait for each other in a circle */
+	double covered_ps; /* of the step's time, at the port that was reported for most of it */
 	struct verdict_pvertex *vertices;
 	uint32_t nvertices;
 	struct verdict_pedge *edges;
@@ -352,6 +353,7 @@ struct verdict {
 	struct verdict_overhead overhead;
 };
 #define VERDICT_MAX_GRAPHS 4096
+#define VERDICT_WATCHED_SHARE 0.5 /* of a slow step's time: telemetry of less cannot say that the network is innocent */
 
 struct evidence;
 

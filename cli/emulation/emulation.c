@@ -70,6 +70,12 @@ host_storm(void *ctx, uint32_t node, uint16_t port, uint8_t prio_mask, uint64_t 
 	embedded_storm(((struct emulation *)ctx)->hosts[node], port, prio_mask, start_ps, interval_ps);
 }
 
+static void
+host_link_mended(void *ctx, uint32_t node, uint16_t port, uint64_t now_ps)
+{
+	embedded_link_mended(((struct emulation *)ctx)->hosts[node], port, now_ps);
+}
+
 static int
 make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 {
@@ -209,6 +215,7 @@ build(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.switches = emulation->switches,
 		.topo = topo,
 		.host_storm = host_storm,
+		.host_link_mended = host_link_mended,
 		.host_ctx = emulation,
 	};
 	return ret;

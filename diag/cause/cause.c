@@ -73,6 +73,13 @@ look_at_step(struct cause_set *all, uint32_t step)
 	merge_free(&set);
 }
 
+/* A loop comes before the deadlock that it makes; else the order of types. */
+static int
+tie_rank(const struct verdict_finding *finding)
+{
+	return finding->type == VERDICT_FORWARDING_LOOP ? -1 : (int)finding->type;
+}
+
 static int
 cmp_finding(const void *pa, const void *pb)
 {
@@ -83,7 +90,7 @@ cmp_finding(const void *pa, const void *pb)
 	if (a->score != b->score)
 		return a->score > b->score ? -1 : 1;
 	if (a->type != b->type)
-		return a->type < b->type ? -1 : 1;
+		return tie_rank(a) < tie_rank(b) ? -1 : 1;
 	if (a->collective != b->collective)
 		return a->collective < b->collective ? -1 : 1;
 	if (strcmp(a->root, b->root) != 0)

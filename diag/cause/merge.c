@@ -14,8 +14,8 @@ free_finding(struct cause_finding *finding)
 	free(finding->flow_score);
 }
 
-static void
-remove_at(struct cause_set *set, uint32_t i)
+void
+merge_remove(struct cause_set *set, uint32_t i)
 {
 	free_finding(&set->findings[i]);
 	set->findings[i] = set->findings[--set->count];
@@ -39,16 +39,6 @@ rests_on_queues(uint32_t type)
 			return causes[c].queueing;
 	}
 	return false;
-}
-
-/* The incast whose queue causes these pauses. @return NULL: none, or not pauses */
-static struct cause_finding *
-as_incast(struct cause_set *set, const struct cause_finding *finding)
-{
-	struct verdict_finding want = finding->out;
-
-	want.type = VERDICT_INCAST;
-	return finding->out.type == VERDICT_PFC_BACKPRESSURE ? merge_find(set, &want, finding->key) : NULL;
 }
 
 /* The pauses of an incast's queue are part of it: their ports join it. */
@@ -102,16 +92,25 @@ merge_settle(struct cause_set *set, uint32_t step)
 
 		if ((rests_on_queues(out->type) && out->explained_ps < CAUSE_MIN_EXPLAINED * excess_ps) ||
 		    is_timeout(out, paused_ps, excess_ps))
-			remove_at(set, i);
+			merge_remove(set, i);
 	}
 	for (uint32_t i = set->count; i-- > 0;) {
-		struct cause_finding *incast = as_incast(set, &set->findings[i]);
+		struct cause_finding *incast = merge_as_incast(set, &set->findings[i]);
 
 		if (incast == NULL)
 			continue;
 		fold_pauses(set, incast, &set->findings[i]);
-		remove_at(set, i);
+		merge_remove(set, i);
 	}
+}
+
+struct cause_finding *
+merge_as_incast(struct cause_set *set, const struct cause_finding *finding)
+{
+	struct verdict_finding want = finding->out;
+
+	want.type = VERDICT_INCAST;
+	return finding->out.type == VERDICT_PFC_BACKPRESSURE ? merge_find(set, &want, finding->key) : NULL;
 }
 
 /* Is this step a better witness than the one that the evidence is about? */
@@ -128,8 +127,8 @@ tells_more(const struct cause_set *all, const struct cause_finding *into, const 
 	return from->best > into->best;
 }
 
-static void
-take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from)
+void
+merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from)
 {
 	for (uint32_t i = 0; i < from->out.nsteps; i++)
 		merge_put(all, &into->out.steps, &into->out.nsteps, from->out.steps[i]);
@@ -154,25 +153,12 @@ merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t 
 		into = merge_make(all, &finding->out, finding->key);
 	if (into == NULL)
 		return;
-	take(all, into, finding);
+	merge_take(all, into, finding);
 	if (!tells_more(all, into, finding, step))
 		return;
 	into->best = finding->best;
 	into->best_step = step;
 	memcpy(into->out.evidence, finding->out.evidence, sizeof(into->out.evidence));
-}
-
-void
-merge_roots(struct cause_set *all)
-{
-	for (uint32_t i = all->count; i-- > 0;) {
-		struct cause_finding *incast = as_incast(all, &all->findings[i]);
-
-		if (incast == NULL)
-			continue;
-		take(all, incast, &all->findings[i]);
-		remove_at(all, i);
-	}
 }
 
 void

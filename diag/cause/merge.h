@@ -20,7 +20,14 @@ void merge_settle(struct cause_set *set, uint32_t step);
 /* Adds a finding of one step to those of its kind. */
 void merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t step);
 
-/* One root, one finding: an incast that a flow of the collective stands in is what halts others from there, too. */
+/* Adds steps, ports, culprits and amounts of one finding to another; the evidence stays. */
+void merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from);
+/* Removes the finding at i; the last one takes its place. */
+void merge_remove(struct cause_set *set, uint32_t i);
+/* The incast whose queue causes these pauses. @return NULL: there is none, or the finding is not of pauses */
+struct cause_finding *merge_as_incast(struct cause_set *set, const struct cause_finding *finding);
+
+/* Joins, over all steps, what has one root (roots.c). */
 void merge_roots(struct cause_set *all);
 
 /* Worst culprit first, then by id. */

@@ -55,7 +55,8 @@ struct ev_flow {
 	bool collective;
 	uint32_t src, dst;             /* nodes, EV_NONE: unknown address */
 	uint32_t first_seen, nseen;    /* in seen[]: ports with rows of this flow */
-	uint32_t first_hop, nhops;     /* in hops[]: configured data path */
+	uint32_t first_hop, nhops;     /* in hops[]: configured data path, and after it nback hops of the ACKs' */
+	uint32_t nback;
 };
 
 /* All rows of one port over one span of epochs: they came with the same keys. */

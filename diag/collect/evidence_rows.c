@@ -211,12 +211,10 @@ index_seen(struct evidence *ev, struct err *err)
 	return 0;
 }
 
-/* Data paths. Route records are sorted by (flow, direction, hop). */
+/* Route records are sorted by (flow, direction, hop). */
 static int
 index_hops(struct evidence *ev, struct err *err)
 {
-	uint32_t count = 0;
-
 	ev->hops = evidence_alloc(ev->routes.count, sizeof(*ev->hops), err);
 	if (ev->hops == NULL)
 		return -ENOMEM;
@@ -224,11 +222,13 @@ index_hops(struct evidence *ev, struct err *err)
 		const struct rec_route *rec = EV_AT(ev->routes, struct rec_route, i);
 		struct ev_flow *flow = &ev->flows[evidence_flow(ev, &rec->flow)];
 
+		if (flow->nhops + flow->nback == 0)
+			flow->first_hop = i;
 		if (rec->reverse)
-			continue;
-		if (flow->nhops++ == 0)
-			flow->first_hop = count;
-		ev->hops[count++] = evidence_port(ev, rec->hdr.node, rec->port);
+			flow->nback++;
+		else
+			flow->nhops++;
+		ev->hops[i] = evidence_port(ev, rec->hdr.node, rec->port);
 	}
 	return 0;
 }

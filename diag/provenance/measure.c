@@ -73,6 +73,7 @@ prov_port_state(const struct prov_builder *b, uint32_t port)
 			PROV_HALTED_SHARE * (double)(b->window.to_ps - b->window.from_ps));
 	if ((double)pause_now_ps > state.pause_ps)
 		state.pause_ps = (double)pause_now_ps;
+	state.standing = (double)pause_now_ps > state.pause_ps / 2;
 	state.present = state.packets <= 0 && state.latest != NULL && state.latest->queue_packets > 0;
 	return state;
 }

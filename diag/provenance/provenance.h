@@ -44,6 +44,7 @@ struct prov_port {
 	uint32_t port; /* global id */
 	bool reported; /* rows of it touch the window */
 	bool halted;   /* paused by its peer */
+	bool standing; /* one pause, still on at a report, is most of it: what is held tells what it waits for */
 	bool present;  /* the epochs are empty: weights come from the queue as it stood at the last report */
 	double packets, depth_sum, pause_ps, covered_ps;
 	uint32_t depth_max;

@@ -187,6 +187,8 @@ void switch_link_changed(struct sw *sw, uint16_t port, uint64_t now_ps);
 /* Stages. */
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll);
+/* A polling packet whose victim has no link to go on: the port answers, the packet ends here (the caller drops it). */
+void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
 void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
 		     const struct window *window);
 void switch_account(struct sw *sw, const struct window *window);
@@ -194,8 +196,12 @@ void switch_storm(struct sw *sw, const struct window *window);
 void switch_report(struct sw *sw, const struct window *window);
 
 /* Shared by the stages. */
-/* Decides the egress of a packet and remembers it. @return port, or SWITCH_EGRESS_DROP with *reason */
-uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason);
+/*
+ * Decides the egress of a packet and remembers it.
+ * @param port    where a drop counts: as it was given, or the egress whose link is down
+ * @return port, or SWITCH_EGRESS_DROP with *reason and *port
+ */
+uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
 void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
 /* Bytes held in an egress's lossless queues, by ingress. @param held [nports], cleared first */
 void switch_held(const struct sw *sw, uint16_t port, uint64_t *held);

@@ -201,6 +201,18 @@ embedded_storm(struct node *node, uint16_t nic_index, uint8_t prio_mask, uint64_
 }
 
 void
+embedded_link_mended(struct node *node, uint16_t nic_index, uint64_t now_ps)
+{
+	struct host *host = host_of(node);
+	struct nic *nic = &host->nics[nic_index];
+	const struct pause_frame resume = { .time_ps = now_ps, .prio_mask = nic->paused };
+
+	host->now_ps = now_ps;
+	if (nic->paused != 0)
+		nic_pause(host, nic, &resume);
+}
+
+void
 embedded_sum(const struct node *node, struct embedded_counters *sum)
 {
 	const struct host *host = (const struct host *)node;
