@@ -28,9 +28,9 @@ write_vertex(const struct facts *facts, uint32_t graph, uint32_t index, FILE *to
 static void
 write_graph(const struct facts *facts, uint32_t graph, FILE *to)
 {
-	static const char *const colors[] = {
-		[VERDICT_PE_FLOW_PORT] = "#2563eb", [VERDICT_PE_PORT_FLOW] = "#dc2626", [VERDICT_PE_PORT_PORT] = "#7c3aed"
-	};
+	static const char *const colors[] = { [VERDICT_PE_FLOW_PORT] = "#2563eb",
+					      [VERDICT_PE_PORT_FLOW] = "#dc2626",
+					      [VERDICT_PE_PORT_PORT] = "#7c3aed" };
 	const struct verdict *v = facts->v;
 	const struct verdict_provenance *g = &v->graphs[graph];
 	const struct verdict_step *step = &v->steps[g->step];
@@ -57,7 +57,8 @@ dot_write_provenance(const struct verdict *v, FILE *to)
 {
 	struct facts facts = facts_of(v);
 
-	fprintf(to, "// flow -> port: packet-waits of the flow there (blue); port -> flow: what the flow contributed (red);\n"
+	fprintf(to, "// flow -> port: packet-waits of the flow there (blue); port -> flow: what the flow contributed "
+		    "(red);\n"
 		    "// port -> port: share of what the halted port sends that goes to the other (violet).\n"
 		    "digraph provenance {\n"
 		    "  rankdir=LR;\n"

@@ -88,12 +88,23 @@ const char *
 facts_record_name(uint32_t kind)
 {
 	static const char *const names[] = {
-		[REC_RUN] = "run",           [REC_NODE] = "node",         [REC_PORT] = "port",
-		[REC_COLLECTIVE] = "collective", [REC_SCHEDULE] = "schedule", [REC_ROUTE] = "route",
-		[REC_STEP] = "step",         [REC_TRIGGER] = "trigger",   [REC_NOTIFY] = "notification",
-		[REC_POLL] = "poll",         [REC_PORT_ROW] = "port row", [REC_FLOW_ROW] = "flow row",
-		[REC_METER_ROW] = "meter row", [REC_MATRIX_ROW] = "matrix row", [REC_DROP_ROW] = "drop row",
-		[REC_GAP] = "gap",           [REC_END] = "end",
+		[REC_RUN] = "run",
+		[REC_NODE] = "node",
+		[REC_PORT] = "port",
+		[REC_COLLECTIVE] = "collective",
+		[REC_SCHEDULE] = "schedule",
+		[REC_ROUTE] = "route",
+		[REC_STEP] = "step",
+		[REC_TRIGGER] = "trigger",
+		[REC_NOTIFY] = "notification",
+		[REC_POLL] = "poll",
+		[REC_PORT_ROW] = "port row",
+		[REC_FLOW_ROW] = "flow row",
+		[REC_METER_ROW] = "meter row",
+		[REC_MATRIX_ROW] = "matrix row",
+		[REC_DROP_ROW] = "drop row",
+		[REC_GAP] = "gap",
+		[REC_END] = "end",
 	};
 
 	return NAME(names, kind);
@@ -132,8 +143,8 @@ char *
 facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap)
 {
 	const struct verdict_flow *f = &v->flows[flow];
-	bool alone = !(flow > 0 && same_pair(v, flow, flow - 1)) &&
-		     !(flow + 1 < v->nflows && same_pair(v, flow, flow + 1));
+	bool alone =
+		!(flow > 0 && same_pair(v, flow, flow - 1)) && !(flow + 1 < v->nflows && same_pair(v, flow, flow + 1));
 
 	if (alone && f->src < v->nnodes && f->dst < v->nnodes)
 		snprintf(buf, cap, "%s->%s", v->nodes[f->src].name, v->nodes[f->dst].name);
@@ -149,7 +160,7 @@ facts_ranges(const uint32_t *sorted, uint32_t count, char *buf, size_t cap)
 	for (uint32_t i = 0, n; i < count; i = n) {
 		for (n = i + 1; n < count && sorted[n] == sorted[n - 1] + 1; n++)
 			;
-		fmt_append(buf, cap, n - i == 1 ? "%s%u" : n - i == 2 ? "%s%u, %u" : "%s%u-%u", i > 0 ? ", " : "", sorted[i], sorted[n - 1]);
+		fmt_append(buf, cap, n - i > 1 ? "%s%u-%u" : "%s%u", i > 0 ? ", " : "", sorted[i], sorted[n - 1]);
 	}
 	return buf;
 }

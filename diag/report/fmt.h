@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How numbers look to people: one spelling for all reports. Results are values: fmt_count(n).text in an argument list. */
+/* How numbers look to people: one spelling for all reports. Results are values: fmt_count(n).text as an argument. */
 #pragma once
 
 #include <stddef.h>

@@ -23,7 +23,8 @@ void
 page_excess_legend(const struct page *page)
 {
 	fprintf(page->to,
-		"<span><i class=\"key x0\"></i>as expected (within %d %%)</span><span><i class=\"key x1\"></i>time lost, "
+		"<span><i class=\"key x0\"></i>as expected (within %d %%)</span><span><i class=\"key x1\"></i>time "
+		"lost, "
 		"step up to 10 %% longer</span><span><i class=\"key x2\"></i>up to 50 %%</span>"
 		"<span><i class=\"key x3\"></i>more</span><span><i class=\"key xo\"></i>still open</span>",
 		VERDICT_SLOW_PERCENT);
@@ -57,12 +58,14 @@ page_step_title(const struct page *page, uint32_t index)
 	}
 	facts_step_causes(v, index, causes, sizeof(causes));
 	if (step->waited_for != VERDICT_NONE)
-		snprintf(waited, sizeof(waited), "\nwaited for %s step %u", v->flows[v->steps[step->waited_for].flow].name,
-			 v->steps[step->waited_for].step);
-	page_title(page, "%s step %u%s\n%s to %s%s\ntook %s, expected %s (%s)%s\n%u detections, %u packets sent again%s%s",
+		snprintf(waited, sizeof(waited), "\nwaited for %s step %u",
+			 v->flows[v->steps[step->waited_for].flow].name, v->steps[step->waited_for].step);
+	page_title(page,
+		   "%s step %u%s\n%s to %s%s\ntook %s, expected %s (%s)%s\n%u detections, %u packets sent again%s%s",
 		   v->flows[step->flow].name, step->step, step->critical ? ", on the critical path" : "",
-		   fmt_time(unit, step->start_ps).text, fmt_time(unit, step->end_ps).text, step->open ? ", still open" : "",
-		   fmt_time(unit, facts_exec_ps(step)).text, fmt_time(unit, step->expect_ps).text,
+		   fmt_time(unit, step->start_ps).text, fmt_time(unit, step->end_ps).text,
+		   step->open ? ", still open" : "", fmt_time(unit, facts_exec_ps(step)).text,
+		   fmt_time(unit, step->expect_ps).text,
 		   fmt_change(facts_excess(facts_exec_ps(step), step->expect_ps)).text, waited, step->detections,
 		   step->retransmits, causes[0] != '\0' ? "\n" : "", causes);
 }
@@ -72,16 +75,16 @@ page_victim(const struct page *page)
 {
 	const struct verdict *v = page->v;
 	const struct verdict_finding *root = facts_root(v);
-	uint32_t worst = page->facts.worst, victim = VERDICT_NONE;
+	uint32_t worst = page->facts.worst,
+		 victim = root != NULL && root->nvictims > 0 ? root->victims[0] : VERDICT_NONE;
 	double most = 0;
 
-	if (root != NULL && root->nvictims > 0)
-		return root->victims[0];
 	for (uint32_t i = 0; worst != VERDICT_NONE && i < v->waiting[worst].npath; i++) {
-		const struct verdict_step *step = &v->steps[v->waiting[worst].path[i]];
+		uint32_t index = v->waiting[worst].path[i];
+		const struct verdict_step *step = &v->steps[index];
 		double excess = facts_excess(facts_exec_ps(step), step->expect_ps);
 
-		if (100 * excess > VERDICT_SLOW_PERCENT && excess > most) {
+		if (step->slow && excess > most && (root == NULL || facts_finding_has_step(root, index))) {
 			most = excess;
 			victim = step->flow;
 		}
@@ -109,7 +112,8 @@ write_cause_tiles(const struct page *page)
 	if (root != NULL)
 		tile(page, "bad", "Root cause at", root->root, facts_type_title(root->type));
 	else
-		tile(page, v->innocent ? "good" : "", "Root cause", "none", v->innocent ? "the network is innocent" : "not found");
+		tile(page, v->innocent ? "good" : "", "Root cause", "none",
+		     v->innocent ? "the network is innocent" : "not found");
 	if (v->ncontributors > 0) {
 		snprintf(note, sizeof(note), "%.1f %% of the score of flows outside the collective",
 			 100 * facts_share(v, &v->contributors[0]));
@@ -154,17 +158,19 @@ static void
 write_head(const struct page *page)
 {
 	const struct verdict *v = page->v;
-	static const char *const policies[] = {
-		[REC_POLICY_OFF] = "off", [REC_POLICY_VEDRFOLNIR] = "vedrfolnir", [REC_POLICY_POSTER] = "vedrfolnir-poster"
-	};
+	static const char *const policies[] = { [REC_POLICY_OFF] = "off",
+						[REC_POLICY_VEDRFOLNIR] = "vedrfolnir",
+						[REC_POLICY_POSTER] = "vedrfolnir-poster" };
 	char sentence[FACTS_TEXT];
 	bool good = v->innocent && v->nfindings == 0;
 
-	fputs("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-	      "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>", page->to);
+	fputs("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta "
+	      "charset=\"utf-8\"/>\n"
+	      "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>",
+	      page->to);
 	escape_htmlf(page->to, "%s: verdict", v->run.name);
-	fprintf(page->to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<header class=\"%s\">\n<p class=\"run\">", assets_css,
-		good ? "good" : "bad");
+	fprintf(page->to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<header class=\"%s\">\n<p class=\"run\">",
+		assets_css, good ? "good" : "bad");
 	escape_htmlf(page->to, "%s / detection: %s, %u a step, threshold %u %% of the base RTT", v->run.name,
 		     v->run.policy < sizeof(policies) / sizeof(policies[0]) ? policies[v->run.policy] : "unknown",
 		     v->run.detections, v->run.rtt_percent);

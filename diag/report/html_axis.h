@@ -8,8 +8,7 @@
 #define TIMELINE_LABEL 128.0 /* px left of the plot */
 #define TIMELINE_PLOT (PAGE_WIDTH - TIMELINE_LABEL - 12)
 #define TIMELINE_TOP 26.0
-#define TIMELINE_ROW 28.0
-#define TIMELINE_BAR 16.0
+#define TIMELINE_MANY_ROWS 24 /* more are drawn thinner */
 
 struct timeline {
 	const struct page *page;
@@ -17,7 +16,7 @@ struct timeline {
 	uint64_t from_ps, to_ps;
 	uint32_t *row_of; /* [ranks] row, VERDICT_NONE: not shown */
 	uint32_t nrows;
-	double rows_px;   /* y below the last row */
+	double row_px, bar_px;
 };
 
 static inline double
@@ -29,9 +28,16 @@ timeline_x(const struct timeline *t, uint64_t time_ps)
 }
 
 static inline double
-timeline_y(uint32_t row)
+timeline_y(const struct timeline *t, uint32_t row)
 {
-	return TIMELINE_TOP + TIMELINE_ROW * row;
+	return TIMELINE_TOP + t->row_px * row;
+}
+
+/* Baseline of a text beside a row. */
+static inline double
+timeline_text_y(const struct timeline *t, uint32_t row)
+{
+	return timeline_y(t, row) + t->bar_px / 2 + 4;
 }
 
 /* Vertical lines and their times, down to height. */

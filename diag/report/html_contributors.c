@@ -29,19 +29,23 @@ page_contributors(const struct page *page)
 
 	if (v->ncontributors == 0)
 		return;
-	fputs("<section><h2>Contributors</h2>\n<p>Flows outside the collective, by what they did to the critical path: the "
+	fputs("<section><h2>Contributors</h2>\n<p>Flows outside the collective, by what they did to the critical path: "
+	      "the "
 	      "packet-waits each caused to its steps (Eq. 1 and 2), weighted by the time each step lost (Eq. 3).</p>\n"
 	      "<table class=\"bars\"><thead><tr><th>flow</th><th class=\"r\">score</th><th class=\"r\">share</th>"
-	      "<th class=\"bar\"></th><th>on the critical path</th></tr></thead><tbody>\n", page->to);
+	      "<th class=\"bar\"></th><th>on the critical path</th></tr></thead><tbody>\n",
+	      page->to);
 	for (uint32_t i = 0; i < v->ncontributors && i < MAX_CONTRIBUTORS; i++) {
 		const struct verdict_contributor *contributor = &v->contributors[i];
 		double share = facts_share(v, contributor), top = facts_share(v, &v->contributors[0]);
 
 		fputs("<tr><td class=\"n\">", page->to);
 		escape_html(page->to, v->flows[contributor->flow].name);
-		fprintf(page->to, "</td><td class=\"r\">%s</td><td class=\"r\">%.1f %%</td><td class=\"bar\"><i style=\"width:%.1f%%\"></i>"
-				  "</td><td>", fmt_score(contributor->score).text, 100 * share,
-			top > 0 ? 100 * share / top : 0);
+		fprintf(page->to,
+			"</td><td class=\"r\">%s</td><td class=\"r\">%.1f %%</td><td class=\"bar\"><i "
+			"style=\"width:%.1f%%\"></i>"
+			"</td><td>",
+			fmt_score(contributor->score).text, 100 * share, top > 0 ? 100 * share / top : 0);
 		write_shares(page, contributor);
 		fputs("</td></tr>\n", page->to);
 	}

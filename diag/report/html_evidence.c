@@ -34,10 +34,13 @@ write_kinds(const struct page *page)
 
 	if (o->nkinds == 0)
 		return;
-	fputs("<table><thead><tr><th>record</th><th class=\"r\">received</th><th class=\"r\">bytes</th><th class=\"r\">dropped</th>"
-	      "</tr></thead><tbody>\n", page->to);
+	fputs("<table><thead><tr><th>record</th><th class=\"r\">received</th><th class=\"r\">bytes</th><th "
+	      "class=\"r\">dropped</th>"
+	      "</tr></thead><tbody>\n",
+	      page->to);
 	for (uint32_t i = 0; i < o->nkinds; i++)
-		fprintf(page->to, "<tr><td>%s</td><td class=\"r\">%s</td><td class=\"r\">%s</td><td class=\"r\">%s</td></tr>\n",
+		fprintf(page->to,
+			"<tr><td>%s</td><td class=\"r\">%s</td><td class=\"r\">%s</td><td class=\"r\">%s</td></tr>\n",
 			facts_record_name(o->kinds[i].kind), fmt_count(o->kinds[i].records).text,
 			fmt_bytes((double)o->kinds[i].bytes).text, fmt_count(o->kinds[i].dropped).text);
 	fputs("</tbody></table>\n", page->to);
@@ -58,7 +61,8 @@ page_evidence(const struct page *page)
 	if (v->run.exact_contention)
 		fputs(" Who waited behind whom was counted exactly: more than hardware reports.", page->to);
 	else
-		fputs(" Who waited behind whom is estimated by replaying flow rows, as hardware reports them.", page->to);
+		fputs(" Who waited behind whom is estimated by replaying flow rows, as hardware reports them.",
+		      page->to);
 	fputs("</p>\n<div class=\"columns\">\n", page->to);
 	write_overhead(page);
 	write_kinds(page);

@@ -31,8 +31,10 @@ page_findings(const struct page *page)
 
 	if (v->nfindings == 0)
 		return;
-	fputs("<section><h2>Root causes</h2>\n<table class=\"findings\"><thead><tr><th></th><th>finding and evidence</th>"
-	      "<th class=\"r\">seen from</th><th class=\"r\">to</th><th class=\"r\">score</th></tr></thead><tbody>\n", page->to);
+	fputs("<section><h2>Root causes</h2>\n<table class=\"findings\"><thead><tr><th></th><th>finding and "
+	      "evidence</th>"
+	      "<th class=\"r\">seen from</th><th class=\"r\">to</th><th class=\"r\">score</th></tr></thead><tbody>\n",
+	      page->to);
 	for (uint32_t i = 0; i < v->nfindings && i < MAX_FINDINGS; i++) {
 		const struct verdict_finding *finding = &v->findings[i];
 
@@ -45,8 +47,10 @@ page_findings(const struct page *page)
 			fmt_time(unit, finding->start_ps).text, fmt_time(unit, finding->end_ps).text,
 			fmt_score(finding->score).text);
 	}
-	fputs("</tbody></table>\n<p class=\"legend\"><span>Score: packet-waits caused to the collective's flows.</span>", page->to);
+	fputs("</tbody></table>\n<p class=\"legend\"><span>Score: packet-waits caused to the collective's "
+	      "flows.</span>",
+	      page->to);
 	if (v->nfindings > MAX_FINDINGS)
-		fprintf(page->to, "<span>%u weaker findings are in verdict.json.</span>", v->nfindings - MAX_FINDINGS);
+		fprintf(page->to, "<span>%u more findings are in verdict.json.</span>", v->nfindings - MAX_FINDINGS);
 	fputs("</p></section>\n", page->to);
 }

@@ -32,5 +32,5 @@ void page_step_title(const struct page *page, uint32_t step);
 /* Keys of the colors of steps. */
 void page_excess_legend(const struct page *page);
 
-/* The flow whose delay the page explains: first victim of the root cause, else of the slowest critical step. */
+/* The flow whose delay the page explains: of the slowest critical step that the root cause hit. Or VERDICT_NONE. */
 uint32_t page_victim(const struct page *page);

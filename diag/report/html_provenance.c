@@ -14,7 +14,6 @@ struct drawing {
 	const struct page *page;
 	const struct verdict_provenance *g;
 	const struct plane *plane;
-	double most[3]; /* weight of each kind of edge */
 };
 
 struct line {
@@ -56,36 +55,63 @@ edge_line(const struct drawing *d, const struct verdict_pedge *edge)
 	if (edge->kind == VERDICT_PE_PORT_PORT) {
 		double right = to->x > from->x ? 1 : -1;
 
-		return (struct line){ from->x + right * PLANE_PORT_HALF, from->y, to->x - right * (PLANE_PORT_HALF + 3), to->y };
+		return (struct line){ from->x + right * PLANE_PORT_HALF, from->y, to->x - right * (PLANE_PORT_HALF + 3),
+				      to->y };
 	}
 	return (struct line){ from->x + side, from->y + (to->y > from->y ? 14 : -14), to->x + side,
 			      to->y + (to->y > from->y ? -17 : 17) };
 }
 
+/* Nearer to the start, so that the labels of the two directions stand apart. */
 static void
-draw_edge(const struct drawing *d, const struct verdict_pedge *edge)
+draw_label(const struct drawing *d, const struct verdict_pedge *edge, struct line l, double bend)
 {
-	struct line l = edge_line(d, edge);
-	double share = d->most[edge->kind] > 0 ? edge->weight / d->most[edge->kind] : 0;
-	/* Nearer to the start: so the labels of the two directions stand apart. */
 	double at = edge->kind == VERDICT_PE_PORT_PORT ? 0.5 : 0.36;
-	double mx = l.x1 + (l.x2 - l.x1) * at, my = l.y1 + (l.y2 - l.y1) * at + 4, bend = 0;
-	FILE *to = d->page->to;
+	double x = l.x1 + (l.x2 - l.x1) * at, y = l.y1 + (l.y2 - l.y1) * at + 4;
+
+	fprintf(d->page->to, "<g class=\"%s\">", edge_classes[edge->kind]);
+	edge_title(d, edge);
+	if (edge->kind == VERDICT_PE_PORT_PORT)
+		fprintf(d->page->to, "<text x=\"%.1f\" y=\"%.1f\">%.0f %%</text></g>\n", x, y - 8 - bend / 2,
+			100 * edge->weight);
+	else
+		fprintf(d->page->to, "<text x=\"%.1f\" y=\"%.1f\">%s</text></g>\n", x, y, fmt_score(edge->weight).text);
+}
+
+static void
+draw_line(const struct drawing *d, const struct verdict_pedge *edge, struct line l, double bend)
+{
+	double share = d->plane->most[edge->kind] > 0 ? edge->weight / d->plane->most[edge->kind] : 0;
 	const char *class = edge_classes[edge->kind];
 
-	if (edge->kind == VERDICT_PE_PORT_PORT) {
-		if (fabs(l.x2 - l.x1) > d->plane->pitch)
-			bend = 44;
-		my -= 8 + bend / 2;
-	}
-	fprintf(to, "<g class=\"%s\">", class);
+	fprintf(d->page->to, "<g class=\"%s\">", class);
 	edge_title(d, edge);
-	fprintf(to, "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" stroke-width=\"%.1f\" marker-end=\"url(#arrow-%s)\"/>", l.x1,
-		l.y1, (l.x1 + l.x2) / 2, (l.y1 + l.y2) / 2 - bend, l.x2, l.y2, 1.2 + 3.3 * sqrt(share), class);
-	if (edge->kind == VERDICT_PE_PORT_PORT)
-		fprintf(to, "<text x=\"%.1f\" y=\"%.1f\">%.0f %%</text></g>\n", mx, my, 100 * edge->weight);
-	else
-		fprintf(to, "<text x=\"%.1f\" y=\"%.1f\">%s</text></g>\n", mx, my, fmt_score(edge->weight).text);
+	fprintf(d->page->to,
+		"<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" stroke-width=\"%.1f\" "
+		"marker-end=\"url(#arrow-%s)\"/></g>\n",
+		l.x1, l.y1, (l.x1 + l.x2) / 2, (l.y1 + l.y2) / 2 - bend, l.x2, l.y2, 1.2 + 3.3 * sqrt(share), class);
+}
+
+/* Labels over all lines. Edges of next to no weight are left out. */
+static void
+draw_edges(const struct drawing *d)
+{
+	for (int labels = 0; labels < 2; labels++) {
+		for (uint32_t e = 0; e < d->g->nedges; e++) {
+			const struct verdict_pedge *edge = &d->g->edges[e];
+			struct line l = edge_line(d, edge);
+			double bend =
+				edge->kind == VERDICT_PE_PORT_PORT && fabs(l.x2 - l.x1) > d->plane->pitch ? 44 : 0;
+
+			if (!d->plane->spots[edge->from].shown || !d->plane->spots[edge->to].shown ||
+			    !plane_shows(d->plane, edge))
+				continue;
+			if (labels)
+				draw_label(d, edge, l, bend);
+			else
+				draw_line(d, edge, l, bend);
+		}
+	}
 }
 
 static void
@@ -121,10 +147,12 @@ draw_flow(const struct drawing *d, uint32_t index)
 
 	fprintf(to, "<g class=\"flow%s%s\">", vertex->collective ? " own" : " other", vertex->victim ? " victim" : "");
 	page_title(d->page, "%s%s", v->flows[vertex->ref].name,
-		   vertex->victim ? ": the step's flow" : vertex->collective ? ", of the collective" : ", not of the collective");
+		   vertex->victim     ? ": the step's flow" :
+		   vertex->collective ? ", of the collective" :
+					", not of the collective");
 	facts_flow(v, vertex->ref, name, sizeof(name));
-	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"112\" height=\"26\" rx=\"13\"/><text x=\"%.1f\" y=\"%.1f\">", spot->x - 56,
-		spot->y - 13, spot->x, spot->y + 4);
+	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"112\" height=\"26\" rx=\"13\"/><text x=\"%.1f\" y=\"%.1f\">",
+		spot->x - 56, spot->y - 13, spot->x, spot->y + 4);
 	escape_html(to, escape_plain(name, shown, 17));
 	fputs("</text></g>\n", to);
 }
@@ -137,7 +165,8 @@ write_scores(const struct drawing *d)
 	char flow[96];
 
 	fputs("<p class=\"legend\"><span>", d->page->to);
-	escape_htmlf(d->page->to, "What each flow did to this step, R(f, cf) of Eq. 2:%s", g->nscores == 0 ? " nothing" : "");
+	escape_htmlf(d->page->to, "What each flow did to this step, R(f, cf) of Eq. 2:%s",
+		     g->nscores == 0 ? " nothing" : "");
 	fputs("</span>", d->page->to);
 	for (uint32_t i = 0; i < g->nscores && i < MAX_SCORES; i++) {
 		fprintf(d->page->to, "<span><b>");
@@ -147,7 +176,8 @@ write_scores(const struct drawing *d)
 	if (g->cyclic)
 		fputs("<span class=\"warn\">Ports wait for each other in a circle: a deadlock.</span>", d->page->to);
 	if (g->present)
-		fputs("<span>Some weights come from queues as they stood: the epochs kept were empty.</span>", d->page->to);
+		fputs("<span>Some weights come from queues as they stood: the epochs kept were empty.</span>",
+		      d->page->to);
 	if (d->plane->hidden > 0)
 		fprintf(d->page->to, "<span>%u weaker ports and flows are in provenance.dot.</span>", d->plane->hidden);
 	fputs("</p>\n", d->page->to);
@@ -163,20 +193,12 @@ write_graph(const struct page *page, uint32_t index)
 
 	if (plane_init(&plane, page->v, d.g) != 0)
 		return -ENOMEM;
-	for (uint32_t e = 0; e < d.g->nedges; e++)
-		d.most[d.g->edges[e].kind] = fmax(d.most[d.g->edges[e].kind], d.g->edges[e].weight);
 	fprintf(page->to, "<div class=\"graph\" id=\"graph%u\"><h3>", index);
 	escape_htmlf(page->to, "%s step %u: %s instead of %s%s", facts_flow(page->v, step->flow, flow, sizeof(flow)),
 		     step->step, fmt_time(page->facts.unit, facts_exec_ps(step)).text,
 		     fmt_time(page->facts.unit, step->expect_ps).text, step->critical ? ", on the critical path" : "");
 	fprintf(page->to, "</h3>\n<svg class=\"provenance\" viewBox=\"0 0 %d %.0f\">\n", PAGE_WIDTH, plane.height);
-	for (uint32_t e = 0; e < d.g->nedges; e++) {
-		const struct verdict_pedge *edge = &d.g->edges[e];
-
-		if (plane.spots[edge->from].shown && plane.spots[edge->to].shown &&
-		    edge->weight >= 0.002 * d.most[edge->kind])
-			draw_edge(&d, edge);
-	}
+	draw_edges(&d);
 	for (uint32_t i = 0; i < d.g->nvertices; i++) {
 		if (plane.spots[i].shown && d.g->vertices[i].kind == VERDICT_PV_PORT)
 			draw_port(&d, i);
@@ -204,9 +226,10 @@ choose_graphs(const struct verdict *v, uint32_t *out)
 		for (; at > 0; at--) {
 			const struct verdict_step *other = &v->steps[v->graphs[out[at - 1]].step];
 
-			if (other->critical != step->critical ? other->critical :
-							facts_excess(facts_exec_ps(other), other->expect_ps) >=
-								facts_excess(facts_exec_ps(step), step->expect_ps))
+			if (other->critical != step->critical ?
+				    other->critical :
+				    facts_excess(facts_exec_ps(other), other->expect_ps) >=
+					    facts_excess(facts_exec_ps(step), step->expect_ps))
 				break;
 			if (at < MAX_GRAPHS)
 				out[at] = out[at - 1];
@@ -233,19 +256,23 @@ write_choice(const struct page *page, const uint32_t *graphs, uint32_t count)
 			     step->critical ? ", critical" : "");
 		fputs("</option>", page->to);
 	}
-	fprintf(page->to, "</select></label> %u of %u slow steps with telemetry; all are in provenance.dot</p>\n", count,
-		v->ngraphs);
+	fprintf(page->to, "</select></label> %u of %u slow steps with telemetry; all are in provenance.dot</p>\n",
+		count, v->ngraphs);
 }
 
 static void
 write_markers(FILE *to)
 {
-	static const char *const names[] = { "arrow", "arrow-bold", "arrow-faint", "arrow-waits", "arrow-gives", "arrow-halts" };
+	static const char *const names[] = { "arrow",       "arrow-bold",  "arrow-faint",
+					     "arrow-waits", "arrow-gives", "arrow-halts" };
 
 	fputs("<svg class=\"defs\" width=\"0\" height=\"0\"><defs>", to);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		fprintf(to, "<marker id=\"%s\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"9\" markerHeight=\"9\" "
-			    "markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker>", names[i]);
+		fprintf(to,
+			"<marker id=\"%s\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"9\" "
+			"markerHeight=\"9\" "
+			"markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker>",
+			names[i]);
 	fputs("</defs></svg>\n", to);
 }
 
@@ -263,7 +290,9 @@ page_provenance(const struct page *page)
 	for (uint32_t i = 0; rc == 0 && i < count; i++)
 		rc = write_graph(page, graphs[i]);
 	fputs("<p class=\"legend\"><span><i class=\"key w\"></i>a flow waits at a port: packets ahead of its own</span>"
-	      "<span><i class=\"key c\"></i>a port's queue is due to a flow: packet-waits</span><span><i class=\"key p\"></i>a "
-	      "halted port waits for another: share of what it sends</span></p>\n</section>\n", page->to);
+	      "<span><i class=\"key c\"></i>a port's queue is due to a flow: packet-waits</span><span><i class=\"key "
+	      "p\"></i>a "
+	      "halted port waits for another: share of what it sends</span></p>\n</section>\n",
+	      page->to);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every rank's steps over time: the expected part of a bar is plain, the time lost colored, the critical path marked. */
+/* Every rank's steps over time: the expected part of a bar plain, the time lost colored, the critical path outlined. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -24,10 +24,13 @@ choose_rows(struct timeline *t)
 
 	for (uint32_t r = 0; r < c->ranks; r++)
 		t->row_of[r] = VERDICT_NONE;
-	for (int round = 0; round < 3; round++) {
+	for (int round = 0; round < 4; round++) {
 		for (uint32_t i = 0; i < c->nsteps && taken < TIMELINE_MAX_ROWS; i++) {
 			const struct verdict_step *step = &v->steps[c->first_step + i];
-			bool wanted = round == 0 ? step->critical && step->slow : round == 1 ? step->slow || step->critical : true;
+			bool wanted = round == 0 ? step->critical && step->slow :
+				      round == 1 ? step->critical :
+				      round == 2 ? step->slow :
+						   true;
 
 			if (!wanted || step->rank >= c->ranks || t->row_of[step->rank] != VERDICT_NONE)
 				continue;
@@ -39,7 +42,8 @@ choose_rows(struct timeline *t)
 		if (t->row_of[r] != VERDICT_NONE)
 			t->row_of[r] = t->nrows++;
 	}
-	t->rows_px = timeline_y(t->nrows);
+	t->row_px = t->nrows > TIMELINE_MANY_ROWS ? 17 : 28;
+	t->bar_px = t->nrows > TIMELINE_MANY_ROWS ? 11 : 16;
 }
 
 static void
@@ -48,7 +52,7 @@ bar(const struct timeline *t, const char *class, uint32_t row, uint64_t from_ps,
 	double x = timeline_x(t, from_ps), width = timeline_x(t, to_ps) - x;
 
 	fprintf(t->page->to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\"/>", class, x,
-		timeline_y(row), width > 0.6 ? width : 0.6, TIMELINE_BAR);
+		timeline_y(t, row), width > 0.6 ? width : 0.6, t->bar_px);
 }
 
 static void
@@ -71,8 +75,8 @@ draw_step(const struct timeline *t, uint32_t index)
 	else
 		bar(t, "edge", row, step->start_ps, step->end_ps);
 	if (width > 16)
-		fprintf(t->page->to, "<text class=\"in\" x=\"%.1f\" y=\"%.1f\">%u%s</text>", x + 4, timeline_y(row) + 12,
-			step->step, step->open ? " open" : "");
+		fprintf(t->page->to, "<text class=\"in\" x=\"%.1f\" y=\"%.1f\">%u%s</text>", x + 4,
+			timeline_text_y(t, row), step->step, step->open ? " open" : "");
 	fputs("</g>\n", t->page->to);
 }
 
@@ -141,8 +145,8 @@ draw_path(const struct timeline *t)
 		if (a == VERDICT_NONE || b == VERDICT_NONE || a == b)
 			continue;
 		fprintf(t->page->to, "<path class=\"pass\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", timeline_x(t, from->end_ps),
-			timeline_y(a) + (a < b ? TIMELINE_BAR : 0), timeline_x(t, to->start_ps),
-			timeline_y(b) + (a < b ? 0 : TIMELINE_BAR));
+			timeline_y(t, a) + (a < b ? t->bar_px : 0), timeline_x(t, to->start_ps),
+			timeline_y(t, b) + (a < b ? 0 : t->bar_px));
 	}
 }
 
@@ -169,7 +173,7 @@ draw_labels(const struct timeline *t)
 		fprintf(t->page->to, "<g>");
 		page_title(t->page, "rank %u on host %s: %s", step->rank, v->nodes[step->host].name, name);
 		fprintf(t->page->to, "<text class=\"label\" x=\"%.0f\" y=\"%.1f\">", TIMELINE_LABEL - 8,
-			timeline_y(t->row_of[step->rank]) + 12);
+			timeline_text_y(t, t->row_of[step->rank]));
 		escape_html(t->page->to, escape_plain(name, shown, 19));
 		fputs("</text></g>\n", t->page->to);
 	}
@@ -183,11 +187,15 @@ write_legend(const struct timeline *t)
 
 	fputs("<p class=\"legend\">", to);
 	page_excess_legend(t->page);
-	fputs("<span><i class=\"key k\"></i>critical path</span><span><i class=\"key d\"></i>detection (a poll left)</span>"
-	      "<span><i class=\"key t\"></i>detections handed on</span><span>Numbers in bars are steps.</span>", to);
+	fputs("<span><i class=\"key k\"></i>critical path</span>", to);
+	if (t->page->v->ndetections > 0)
+		fputs("<span><i class=\"key d\"></i>detection (a poll left)</span>", to);
+	if (t->page->v->nnotifications > 0)
+		fputs("<span><i class=\"key t\"></i>detections handed on</span>", to);
+	fputs("<span>Numbers in bars are steps.</span>", to);
 	if (t->nrows < c->ranks)
-		fprintf(to, "<span>%u of %u ranks shown: those on the critical path and with slow steps first.</span>", t->nrows,
-			c->ranks);
+		fprintf(to, "<span>%u of %u ranks shown: those on the critical path and with slow steps first.</span>",
+			t->nrows, c->ranks);
 	if ((uint64_t)t->nrows * c->steps_per_rank > MAX_BARS)
 		fputs("<span>Neighbouring short steps share a bar in the color of the worst.</span>", to);
 	fputs("</p>\n", to);
@@ -211,10 +219,11 @@ page_timeline(const struct page *page)
 	if (t.row_of == NULL)
 		return -ENOMEM;
 	choose_rows(&t);
-	height = t.rows_px + timeline_seen_rows(&t) * TIMELINE_ROW + 6;
+	height = timeline_y(&t, t.nrows + timeline_seen_rows(&t)) + 6;
 	fputs("<section><h2>Timeline</h2>\n", page->to);
 	if (page->v->ncollectives > 1)
-		fprintf(page->to, "<p>Collective %u of %u: the slowest.</p>\n", t.collective, page->v->ncollectives);
+		fprintf(page->to, "<p>Collective %u, iteration %u: the slowest of %u.</p>\n", c->id, c->iteration,
+			page->v->ncollectives);
 	fprintf(page->to, "<svg class=\"timeline\" viewBox=\"0 0 %d %.0f\">\n", PAGE_WIDTH, height);
 	timeline_grid(&t, height - 4);
 	draw_labels(&t);

@@ -30,7 +30,9 @@ timeline_grid(const struct timeline *t, double height)
 		double at = first + i * step;
 		double x = TIMELINE_LABEL + TIMELINE_PLOT * (at - from) / (to - from);
 
-		fprintf(t->page->to, "<path class=\"grid\" d=\"M%.1f 16V%.1f\"/><text class=\"tick\" x=\"%.1f\" y=\"11\">%.*f %s</text>\n",
+		fprintf(t->page->to,
+			"<path class=\"grid\" d=\"M%.1f 16V%.1f\"/><text class=\"tick\" x=\"%.1f\" y=\"11\">%.*f "
+			"%s</text>\n",
 			x, height, x, step < 1 ? (int)ceil(-log10(step) - 1e-9) : 0, at, unit.name);
 	}
 }
@@ -67,7 +69,7 @@ draw_detections(const struct timeline *t)
 		    !is_shown(t, v->steps[d->step].rank))
 			continue;
 		x = timeline_x(t, d->time_ps);
-		y = timeline_y(t->row_of[v->steps[d->step].rank]) + TIMELINE_BAR + 1;
+		y = timeline_y(t, t->row_of[v->steps[d->step].rank]) + t->bar_px + 1;
 		fprintf(t->page->to, "<path class=\"detection\" d=\"M%.1f %.1fl4 7h-8z\">", x, y);
 		page_title(t->page, "detection %u at %s by %s step %u: %s %s, threshold %s; %u left", d->event,
 			   fmt_time(t->page->facts.unit, d->time_ps).text, v->flows[v->steps[d->step].flow].name,
@@ -91,10 +93,11 @@ draw_notifications(const struct timeline *t)
 		if (row == VERDICT_NONE || n->from >= v->nnodes || n->to >= v->nnodes || n->time_ps < t->from_ps ||
 		    n->time_ps > t->to_ps)
 			continue;
-		fprintf(t->page->to, "<path class=\"notification\" d=\"M%.1f %.1fl3 4l-3 4l-3 -4z\">", timeline_x(t, n->time_ps),
-			timeline_y(row) + TIMELINE_BAR);
+		fprintf(t->page->to, "<path class=\"notification\" d=\"M%.1f %.1fl3 4l-3 4l-3 -4z\">",
+			timeline_x(t, n->time_ps), timeline_y(t, row) + t->bar_px);
 		page_title(t->page, "%s hands %u detections to %s after its step %u, at %s", v->nodes[n->from].name,
-			   n->detections, v->nodes[n->to].name, n->step, fmt_time(t->page->facts.unit, n->time_ps).text);
+			   n->detections, v->nodes[n->to].name, n->step,
+			   fmt_time(t->page->facts.unit, n->time_ps).text);
 		fputs("</path>\n", t->page->to);
 		drawn++;
 	}
@@ -130,7 +133,7 @@ draw_polls(const struct timeline *t, uint32_t row)
 	FILE *to = t->page->to;
 
 	fprintf(to, "<text class=\"label\" x=\"%.0f\" y=\"%.1f\">polls at switches</text>\n", TIMELINE_LABEL - 8,
-		timeline_y(row) + 12);
+		timeline_text_y(t, row));
 	for (uint32_t i = 0, next; i < v->npolls; i = next) {
 		double x = timeline_x(t, v->polls[i].time_ps);
 		uint32_t paused = 0;
@@ -139,8 +142,8 @@ draw_polls(const struct timeline *t, uint32_t row)
 			paused += v->polls[next].out_paused;
 		if (v->polls[next - 1].time_ps < t->from_ps || v->polls[i].time_ps > t->to_ps)
 			continue;
-		fprintf(to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"2\" height=\"%.0f\">", paused > 0 ? "pfc" : "poll", x,
-			timeline_y(row), TIMELINE_BAR);
+		fprintf(to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"2\" height=\"%.0f\">",
+			paused > 0 ? "pfc" : "poll", x, timeline_y(t, row), t->bar_px);
 		page_title(t->page, "%s: %u answers to polls, %u of them from paused ports",
 			   fmt_time(t->page->facts.unit, v->polls[i].time_ps).text, next - i, paused);
 		fputs("</rect>\n", to);
@@ -166,10 +169,10 @@ draw_finding(const struct timeline *t, const struct verdict_finding *finding, ui
 		snprintf(label, sizeof(label), "%s", finding->root);
 	fputs("<g>", to);
 	page_title(t->page, "%s\n%s", facts_finding(v, finding, sentence, sizeof(sentence)), finding->evidence);
-	fprintf(to, "<text class=\"label\" x=\"%.0f\" y=\"%.1f\">", TIMELINE_LABEL - 8, timeline_y(row) + 12);
+	fprintf(to, "<text class=\"label\" x=\"%.0f\" y=\"%.1f\">", TIMELINE_LABEL - 8, timeline_text_y(t, row));
 	escape_html(to, escape_plain(label, shown, 20));
-	fprintf(to, "</text><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"3\"/>", pfc ? "pfc" : "seen", x,
-		timeline_y(row) + 3, width > 2 ? width : 2, TIMELINE_BAR - 6);
+	fprintf(to, "</text><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"3\"/>",
+		pfc ? "pfc" : "seen", x, timeline_y(t, row) + 3, width > 2 ? width : 2, t->bar_px - 6);
 	fputs("</g>\n", to);
 }
 
@@ -180,7 +183,8 @@ timeline_seen(const struct timeline *t)
 	uint32_t row = t->nrows;
 
 	if (timeline_seen_rows(t) > 0)
-		fprintf(t->page->to, "<path class=\"rule\" d=\"M0 %.1fH%d\"/>\n", t->rows_px - 3, PAGE_WIDTH);
+		fprintf(t->page->to, "<path class=\"rule\" d=\"M0 %.1fH%d\"/>\n", timeline_y(t, t->nrows) - 3,
+			PAGE_WIDTH);
 	if (v->npolls > 0)
 		draw_polls(t, row++);
 	for (uint32_t i = 0, shown = 0; i < v->nfindings && shown < MAX_SEEN; i++) {

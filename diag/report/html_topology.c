@@ -10,7 +10,8 @@
 #define MAX_NODES 400
 #define LAYER_HEIGHT 122.0
 #define MARGIN 34.0
-#define PORT_OUT 30.0 /* from a node's middle to its port's mark */
+#define PAUSED_SHARE 0.01 /* of the collective's time: less is PFC at its ordinary work */
+#define PORT_OUT 30.0     /* from a node's middle to its port's mark */
 
 struct point {
 	double x, y;
@@ -21,6 +22,7 @@ struct drawing {
 	struct layout layout;
 	bool *culprit; /* [nports] the top contributor was seen there */
 	uint64_t most_bytes;
+	uint64_t least_pause_ps; /* that is marked */
 };
 
 static struct point
@@ -80,8 +82,8 @@ mark_at(struct point from, struct point to)
 static void
 line(const struct drawing *d, const char *class, struct point a, struct point b)
 {
-	fprintf(d->page->to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", class, a.x, a.y, b.x,
-		b.y);
+	fprintf(d->page->to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", class, a.x, a.y,
+		b.x, b.y);
 }
 
 static struct point
@@ -168,7 +170,10 @@ draw_node(const struct drawing *d, uint32_t node)
 	page_title(d->page, "%s %s, %u ports", v->nodes[node].host ? "host" : "switch", v->nodes[node].name,
 		   v->nodes[node].nports);
 	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"22\" rx=\"%d\"/>", at.x - half, at.y - 11,
-		2 * half, crowded ? 1 : v->nodes[node].host ? 11 : 4);
+		2 * half,
+		crowded             ? 1 :
+		v->nodes[node].host ? 11 :
+				      4);
 	if (!crowded) {
 		char name[16];
 
@@ -192,20 +197,21 @@ draw_marks(const struct drawing *d)
 	for (uint32_t p = 0; p < v->nports; p++) {
 		struct point at;
 
-		if ((v->ports[p].pause_ps == 0 && !v->ports[p].paused) || !port_line(d, p, &from, &to))
+		if (v->ports[p].pause_ps < d->least_pause_ps || !port_line(d, p, &from, &to))
 			continue;
 		at = mark_at(from, to);
 		fputs("<g class=\"paused\">", out);
 		port_title(d, &v->ports[p]);
-		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"7\"/><path d=\"M%.1f %.1fv6m4 0v-6\"/></g>\n", at.x, at.y,
-			at.x - 2, at.y - 3);
+		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"7\"/><path d=\"M%.1f %.1fv6m4 0v-6\"/></g>\n", at.x,
+			at.y, at.x - 2, at.y - 3);
 	}
 	if (root != NULL && root->root_port < v->nports && port_line(d, root->root_port, &from, &to)) {
 		struct point at = mark_at(from, to);
-		int left = at.x > PAGE_WIDTH - 130;
+		bool left = at.x > PAGE_WIDTH - 130 || (at.x < from.x - 4 && at.x > 130); /* off the node */
 
-		fprintf(out, "<g class=\"root\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"10\"/><text x=\"%.1f\" y=\"%.1f\"%s>", at.x,
-			at.y, at.x + (left ? -15 : 15), at.y + 4, left ? " text-anchor=\"end\"" : "");
+		fprintf(out,
+			"<g class=\"root\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"10\"/><text x=\"%.1f\" y=\"%.1f\"%s>",
+			at.x, at.y, at.x + (left ? -15 : 15), at.y + 4, left ? " text-anchor=\"end\"" : "");
 		escape_htmlf(out, "root %s", v->ports[root->root_port].name);
 		fputs("</text></g>\n", out);
 	}
@@ -241,11 +247,18 @@ write_legend(const struct drawing *d)
 	FILE *to = d->page->to;
 	char flow[96];
 
-	fputs("<p class=\"legend\"><span>Each half of a link is one port; its color is what telemetry reported of it: "
-	      "<i class=\"key n\"></i>nothing <i class=\"key l1\"></i><i class=\"key l2\"></i><i class=\"key l3\"></i>"
-	      "<i class=\"key l4\"></i>few to most bytes", to);
-	escape_htmlf(to, " (%s)", fmt_bytes((double)d->most_bytes).text);
-	fputs("</span><span><i class=\"key p\"></i>halted by PFC</span>", to);
+	fputs("<p class=\"legend\">", to);
+	if (d->most_bytes > 0) {
+		fputs("<span>Each half of a link is one port; its color is what telemetry reported of it: "
+		      "<i class=\"key n\"></i>nothing <i class=\"key l1\"></i><i class=\"key l2\"></i>"
+		      "<i class=\"key l3\"></i><i class=\"key l4\"></i>few to most bytes",
+		      to);
+		escape_htmlf(to, " (%s)", fmt_bytes((double)d->most_bytes).text);
+		fprintf(to, "</span><span><i class=\"key p\"></i>halted by PFC for %.0f %% of the time or more</span>",
+			100 * PAUSED_SHARE);
+	} else {
+		fputs("<span>No telemetry came from any port: none was asked.</span>", to);
+	}
 	if (victim != VERDICT_NONE) {
 		fputs("<span><i class=\"key v\"></i>path of ", to);
 		escape_html(to, facts_flow(v, victim, flow, sizeof(flow)));
@@ -276,8 +289,13 @@ page_topology(const struct page *page)
 		return -ENOMEM;
 	}
 	find_culprit(&d);
+	d.least_pause_ps = 1;
+	if (page->facts.worst != VERDICT_NONE)
+		d.least_pause_ps +=
+			(uint64_t)(PAUSED_SHARE * (double)facts_took_ps(v, &v->collectives[page->facts.worst]));
 	height = 2 * MARGIN + LAYER_HEIGHT * (d.layout.nlayers > 0 ? d.layout.nlayers - 1 : 0);
-	fprintf(page->to, "<section><h2>Fabric</h2>\n<svg class=\"topology\" viewBox=\"0 0 %d %.0f\">\n", PAGE_WIDTH, height);
+	fprintf(page->to, "<section><h2>Fabric</h2>\n<svg class=\"topology\" viewBox=\"0 0 %d %.0f\">\n", PAGE_WIDTH,
+		height);
 	draw_paths(&d);
 	draw_links(&d);
 	for (uint32_t n = 0; n < v->nnodes; n++) {

@@ -47,9 +47,11 @@ draw_box(const struct page *page, uint32_t index, bool pruned, double x, double 
 
 	fputs("<g>", page->to);
 	page_step_title(page, index);
-	fprintf(page->to, "<rect class=\"box %s%s%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"4\"/>",
-		pruned ? "pruned" : page_excess_class(step), step->critical ? " critical-box" : "",
-		step->started ? "" : " unstarted", x, y, width, BOX_HEIGHT);
+	fprintf(page->to, "<rect class=\"box %s%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"4\"/>",
+		pruned        ? "pruned" :
+		step->started ? page_excess_class(step) :
+				"unstarted",
+		step->critical ? " critical-box" : "", x, y, width, BOX_HEIGHT);
 	if (width >= 44)
 		fprintf(page->to, "<text class=\"boxtext%s\" x=\"%.1f\" y=\"%.1f\">%s</text>", pruned ? " faint" : "",
 			x + width / 2, y + 16,
@@ -78,8 +80,13 @@ draw_edge(const struct grid *g, const struct verdict_wedge *edge)
 	bend = (x1 - x2) * 0.5;
 	fprintf(g->page->to,
 		"<path class=\"wait%s\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\" marker-end=\"url(#%s)\"/>\n",
-		edge->critical ? " bold" : edge->pruned ? " pruned" : "", x1, y1, x1 - bend, y1, x2 + bend, y2, x2, y2,
-		edge->critical ? "arrow-bold" : edge->pruned ? "arrow-faint" : "arrow");
+		edge->critical ? " bold" :
+		edge->pruned   ? " pruned" :
+				 "",
+		x1, y1, x1 - bend, y1, x2 + bend, y2, x2, y2,
+		edge->critical ? "arrow-bold" :
+		edge->pruned   ? "arrow-faint" :
+				 "arrow");
 }
 
 static void
@@ -90,7 +97,9 @@ draw_grid(const struct grid *g)
 	FILE *to = g->page->to;
 	double height = box_y(g->c->ranks) - 4, end_y = box_y(0) + BOX_HEIGHT / 2 + ROW * (g->c->ranks - 1) / 2;
 
-	fprintf(to, "<div class=\"scroll\"><svg class=\"waiting\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\">\n",
+	fprintf(to,
+		"<div class=\"scroll\"><svg class=\"waiting\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+		"height=\"%.0f\">\n",
 		grid_width(g), height, grid_width(g), height);
 	for (uint32_t s = 1; s <= g->c->steps_per_rank; s++)
 		fprintf(to, "<text class=\"tick\" x=\"%.1f\" y=\"12\">%s%u</text>\n", box_x(g, s) + g->box / 2,
@@ -120,7 +129,9 @@ draw_grid(const struct grid *g)
 			fputs("</text>\n", to);
 		}
 	}
-	fprintf(to, "<g class=\"end\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"16\"/><text x=\"%.1f\" y=\"%.1f\">end</text></g>\n</svg></div>\n",
+	fprintf(to,
+		"<g class=\"end\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"16\"/><text x=\"%.1f\" "
+		"y=\"%.1f\">end</text></g>\n</svg></div>\n",
 		grid_width(g) - 22, end_y, grid_width(g) - 22, end_y + 4);
 }
 
@@ -152,9 +163,11 @@ draw_chain(const struct grid *g)
 		fputs("</span></li>\n", to);
 	}
 	fputs("</ol>\n", to);
-	fprintf(to, "<p class=\"legend\"><span>%u ranks by %u steps are too many to draw: this is the critical path, first step "
-		    "first%s. All of the graph is in waiting.dot.</span></p>\n", g->c->ranks, g->c->steps_per_rank,
-		boxes == MAX_CHAIN ? ", cut" : "");
+	fprintf(to,
+		"<p class=\"legend\"><span>%u ranks by %u steps are too many to draw: this is the critical path, first "
+		"step "
+		"first%s. All of the graph is in waiting.dot.</span></p>\n",
+		g->c->ranks, g->c->steps_per_rank, boxes == MAX_CHAIN ? ", cut" : "");
 }
 
 int
@@ -174,9 +187,11 @@ page_waiting(const struct page *page)
 		draw_grid(&g);
 		fputs("<p class=\"legend\">", page->to);
 		page_excess_legend(page);
-		fprintf(page->to, "<span><i class=\"key k\"></i>critical path</span><span><i class=\"key g\"></i>pruned: nobody "
-				  "waited for it</span><span>A box is a step with its time (%s), an arrow points at what "
-				  "it waited for.</span></p>\n", page->facts.unit.name);
+		fprintf(page->to,
+			"<span><i class=\"key k\"></i>critical path</span><span><i class=\"key g\"></i>pruned: nobody "
+			"waited for it</span><span>A box is a step with its time (%s), an arrow points at what "
+			"it waited for.</span></p>\n",
+			page->facts.unit.name);
 	}
 	fputs("</section>\n", page->to);
 	return 0;

@@ -23,11 +23,11 @@ static json_t *evidence(const struct verdict *v);
 int
 json_write(const struct verdict *v, FILE *to)
 {
+	json_t *network = json_pack("{s:b, s:o}", "innocent", v->innocent, "reason", text(v->reason));
 	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", VERDICT_SCHEMA_VERSION,
-				 "collectives", collectives(v), "network",
-				 json_pack("{s:b, s:o}", "innocent", v->innocent, "reason", text(v->reason)), "critical_path",
-				 critical_path(v), "findings", findings(v), "contributors", contributors(v),
-				 "overhead", overhead(&v->overhead), "evidence", evidence(v));
+				 "collectives", collectives(v), "network", network, "critical_path", critical_path(v),
+				 "findings", findings(v), "contributors", contributors(v), "overhead",
+				 overhead(&v->overhead), "evidence", evidence(v));
 	int rc;
 
 	if (root == NULL)

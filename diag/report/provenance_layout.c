@@ -11,6 +11,7 @@
 #define MAX_PITCH 250.0
 #define ROW_PITCH 118.0
 #define TOP 28.0
+#define MIN_SHARE 0.002 /* of the heaviest edge of its kind */
 
 enum row { ROW_OWN, ROW_PORTS, ROW_OTHER, ROWS };
 
@@ -48,16 +49,25 @@ cmp_key(const void *pa, const void *pb)
 	return a->vertex < b->vertex ? -1 : a->vertex > b->vertex;
 }
 
-/* How much a vertex matters. The step's own flow, the ports it met and those that halted them go before all others. */
+bool
+plane_shows(const struct plane *plane, const struct verdict_pedge *edge)
+{
+	return edge->weight >= MIN_SHARE * plane->most[edge->kind];
+}
+
+/*
+ * How much a vertex matters; 0: no edge shown leads to it. The step's own flow, the ports it met and those that halted
+ * them go before all others.
+ */
 static double
-weigh(const struct verdict_provenance *g, uint32_t vertex)
+weigh(const struct plane *plane, const struct verdict_provenance *g, uint32_t vertex)
 {
 	double sum = g->vertices[vertex].victim ? 1e30 : 0;
 
 	for (uint32_t e = 0; e < g->nedges; e++) {
 		const struct verdict_pedge *edge = &g->edges[e];
 
-		if (edge->from != vertex && edge->to != vertex)
+		if ((edge->from != vertex && edge->to != vertex) || !plane_shows(plane, edge))
 			continue;
 		if (edge->kind == VERDICT_PE_PORT_PORT)
 			sum += 1e20 * edge->weight;
@@ -125,10 +135,14 @@ fill_row(struct plane *plane, const struct verdict *v, const struct verdict_prov
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < g->nvertices; i++) {
-		if (row_of(&g->vertices[i]) == row) {
-			items[count] = (struct item){ .vertex = i, .weight = weigh(g, i) };
-			count++;
-		}
+		double weight = weigh(plane, g, i);
+
+		if (row_of(&g->vertices[i]) != row)
+			continue;
+		if (weight > 0)
+			items[count++] = (struct item){ .vertex = i, .weight = weight };
+		else
+			plane->hidden++;
 	}
 	qsort(items, count, sizeof(*items), cmp_weight);
 	if (count > PLANE_MAX_ROW) {
@@ -157,6 +171,8 @@ plane_init(struct plane *plane, const struct verdict *v, const struct verdict_pr
 		plane_fini(plane);
 		return -ENOMEM;
 	}
+	for (uint32_t e = 0; e < g->nedges; e++)
+		plane->most[g->edges[e].kind] = fmax(plane->most[g->edges[e].kind], g->edges[e].weight);
 	fill_row(plane, v, g, ROW_PORTS, items, TOP + ROW_PITCH);
 	fill_row(plane, v, g, ROW_OWN, items, TOP);
 	others = fill_row(plane, v, g, ROW_OTHER, items, TOP + 2 * ROW_PITCH);

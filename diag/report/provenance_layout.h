@@ -17,8 +17,12 @@ struct plane_spot {
 struct plane {
 	struct plane_spot *spots; /* [nvertices] of the graph */
 	double height, pitch;     /* pitch: distance of neighbouring ports */
-	uint32_t hidden;          /* vertices left out: the weakest of their row */
+	double most[3];           /* weight of the heaviest edge of each kind */
+	uint32_t hidden;          /* vertices left out: the weakest of their row, and those no edge shown leads to */
 };
+
+/* Is the edge heavy enough, among those of its kind, to be shown? */
+bool plane_shows(const struct plane *plane, const struct verdict_pedge *edge);
 
 /* @return 0 or -ENOMEM */
 int plane_init(struct plane *plane, const struct verdict *v, const struct verdict_provenance *g);

@@ -43,11 +43,8 @@ write_html(const struct verdict *v, const char *dir, FILE *to)
 }
 
 static const struct report reports[] = {
-	{ "verdict.json", write_json },
-	{ "report.txt", text_write },
-	{ "waiting.dot", write_waiting },
-	{ "provenance.dot", write_provenance },
-	{ "report.html", write_html },
+	{ "verdict.json", write_json },         { "report.txt", text_write },  { "waiting.dot", write_waiting },
+	{ "provenance.dot", write_provenance }, { "report.html", write_html },
 };
 
 static int

@@ -16,8 +16,11 @@ append_flows(const struct verdict *v, const uint32_t *flows, uint32_t count, uin
 	char name[96];
 
 	for (uint32_t i = 0; i < count && i < shown; i++)
-		fmt_append(buf, cap, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ",
-		       facts_flow(v, flows[i], name, sizeof(name)));
+		fmt_append(buf, cap, "%s%s",
+			   i == 0         ? "" :
+			   i + 1 == count ? " and " :
+					    ", ",
+			   facts_flow(v, flows[i], name, sizeof(name)));
 	if (count > shown)
 		fmt_append(buf, cap, " and %u more", count - shown);
 }
@@ -49,8 +52,8 @@ append_steps(const struct verdict *v, const struct verdict_finding *finding, cha
 		return; /* the sentence is right without them */
 	count = facts_step_numbers(v, finding, numbers);
 	if (count > 0)
-		fmt_append(buf, cap, " in step%s %s", count > 1 ? "s" : "", facts_ranges(numbers, count, ranges,
-										       sizeof(ranges)));
+		fmt_append(buf, cap, " in step%s %s", count > 1 ? "s" : "",
+			   facts_ranges(numbers, count, ranges, sizeof(ranges)));
 	free(numbers);
 }
 
@@ -60,8 +63,9 @@ facts_finding(const struct verdict *v, const struct verdict_finding *finding, ch
 	const char *title = facts_type_title(finding->type);
 
 	snprintf(buf, cap, "%c%s %s%s", toupper((unsigned char)title[0]), title + 1,
-		 finding->type == VERDICT_SLOW_HOST ? "" :
-		 finding->type == VERDICT_PFC_BACKPRESSURE || finding->type == VERDICT_PFC_STORM ? "from " : "at ",
+		 finding->type == VERDICT_SLOW_HOST                                              ? "" :
+		 finding->type == VERDICT_PFC_BACKPRESSURE || finding->type == VERDICT_PFC_STORM ? "from " :
+												   "at ",
 		 finding->root);
 	switch (finding->type) {
 	case VERDICT_PFC_BACKPRESSURE:
@@ -140,7 +144,7 @@ say_unfinished(const struct verdict *v, const struct verdict_collective *collect
 		fmt_append(buf, cap, "the record stream broke off");
 	else if (v->end_reason == REC_END_QP_ERROR)
 		fmt_append(buf, cap, "a queue pair failed%s%s", v->end_node < v->nnodes ? " at host " : "",
-		       v->end_node < v->nnodes ? v->nodes[v->end_node].name : "");
+			   v->end_node < v->nnodes ? v->nodes[v->end_node].name : "");
 	else if (v->end_reason == REC_END_STALL)
 		fmt_append(buf, cap, "the run stalled");
 	else if (v->end_reason == REC_END_LIMIT)
@@ -150,8 +154,24 @@ say_unfinished(const struct verdict *v, const struct verdict_collective *collect
 	else
 		fmt_append(buf, cap, "the run was ended");
 	fmt_append(buf, cap, " after %s, with %u of %u steps done (%s expected for all).",
-	       fmt_time(unit, facts_took_ps(v, collective)).text, done, collective->nsteps,
-	       fmt_time(unit, collective->expect_ps).text);
+		   fmt_time(unit, facts_took_ps(v, collective)).text, done, collective->nsteps,
+		   fmt_time(unit, collective->expect_ps).text);
+}
+
+/* Ranks that do not start together make a collective longer, and no step of it. */
+static void
+say_late_start(const struct facts *facts, char *buf, size_t cap)
+{
+	const struct verdict *v = facts->v;
+	const struct verdict_collective *collective = &v->collectives[facts->worst];
+	const struct verdict_waiting *w = &v->waiting[facts->worst];
+	uint64_t late_ps = w->npath > 0 && v->steps[w->path[0]].start_ps > collective->start_ps ?
+				   v->steps[w->path[0]].start_ps - collective->start_ps :
+				   0;
+
+	if (late_ps > collective->expect_ps / 100 * VERDICT_SLOW_PERCENT)
+		fmt_append(buf, cap, " Its critical path began %s after its first rank did.",
+			   fmt_time(facts->unit, late_ps).text);
 }
 
 char *
@@ -174,15 +194,18 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 	snprintf(buf, cap, "%c%s %s over %u ranks", toupper((unsigned char)algorithm[0]), algorithm + 1,
 		 facts_op_name(collective->op), collective->ranks);
 	if (v->ncollectives > 1)
-		fmt_append(buf, cap, ", collective %u (the slowest of %u),", facts->worst, v->ncollectives);
+		fmt_append(buf, cap, " (collective %u, iteration %u: the slowest of %u)", collective->id,
+			   collective->iteration, v->ncollectives);
 	if (!collective->complete)
 		say_unfinished(v, collective, facts->unit, buf, cap);
 	else if (100 * excess > VERDICT_SLOW_PERCENT)
-		fmt_append(buf, cap, " took %s, %.1f %% longer than the %s expected.", fmt_time(facts->unit, took_ps).text,
-		       100 * excess, fmt_time(facts->unit, collective->expect_ps).text);
+		fmt_append(buf, cap, " took %s, %.1f %% longer than the %s expected.",
+			   fmt_time(facts->unit, took_ps).text, 100 * excess,
+			   fmt_time(facts->unit, collective->expect_ps).text);
 	else
 		fmt_append(buf, cap, " took %s, as expected (%s).", fmt_time(facts->unit, took_ps).text,
-		       fmt_time(facts->unit, collective->expect_ps).text);
+			   fmt_time(facts->unit, collective->expect_ps).text);
+	say_late_start(facts, buf, cap);
 	return buf;
 }
 
@@ -199,8 +222,9 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 	facts_finding(v, facts_root(v), buf, cap);
 	fmt_append(buf, cap, ".");
 	if (v->ncontributors > 0)
-		fmt_append(buf, cap, " Of what flows outside the collective did to its critical path, %.0f %% is due to %s.",
-		       100 * facts_share(v, &v->contributors[0]),
-		       facts_flow(v, v->contributors[0].flow, name, sizeof(name)));
+		fmt_append(buf, cap,
+			   " Of what flows outside the collective did to its critical path, %.0f %% is due to %s.",
+			   100 * facts_share(v, &v->contributors[0]),
+			   facts_flow(v, v->contributors[0].flow, name, sizeof(name)));
 	return buf;
 }

@@ -40,6 +40,8 @@ wrap(const struct text *text, const char *raw, int indent)
 	while (*p != '\0') {
 		int len = (int)strcspn(p, " \n");
 
+		if (p[len] == ' ' && p[len + 1] == '%') /* "100.0 %" stays together */
+			len += 1 + (int)strcspn(p + len + 1, " \n");
 		if (column > indent && column + 1 + len > TEXT_WIDTH) {
 			fprintf(text->to, "\n%*s", indent, "");
 			column = indent;
@@ -94,7 +96,7 @@ write_findings(const struct text *text)
 
 	if (v->nfindings == 0)
 		return;
-	section(text, "Root causes, strongest first");
+	section(text, "Root causes, most important first");
 	for (uint32_t i = 0; i < v->nfindings && i < TEXT_MAX_FINDINGS; i++) {
 		const struct verdict_finding *finding = &v->findings[i];
 
@@ -111,7 +113,7 @@ write_findings(const struct text *text)
 		set_style(text, STYLE_NONE);
 	}
 	if (v->nfindings > TEXT_MAX_FINDINGS)
-		fprintf(text->to, "  ... and %u weaker ones, in report.html\n", v->nfindings - TEXT_MAX_FINDINGS);
+		fprintf(text->to, "  ... and %u more, in report.html\n", v->nfindings - TEXT_MAX_FINDINGS);
 }
 
 static int
@@ -146,7 +148,8 @@ write_evidence(const struct text *text, const char *dir)
 
 	section(text, "Evidence");
 	snprintf(line, sizeof(line),
-		 "%s records, %s of telemetry; %s polling packets (%s), %s notifications (%s) on the wire; %.1f %% complete%s.",
+		 "%s records, %s of telemetry; %s polling packets (%s), %s notifications (%s) on the wire; %.1f %% "
+		 "complete%s.",
 		 fmt_count(o->records).text, fmt_bytes((double)o->telemetry_bytes).text,
 		 fmt_count(o->polling_packets).text, fmt_bytes((double)o->polling_bytes).text,
 		 fmt_count(o->notification_packets).text, fmt_bytes((double)o->notification_bytes).text,
@@ -157,7 +160,8 @@ write_evidence(const struct text *text, const char *dir)
 		fprintf(text->to, "  %s records deferred and %s dropped by the exporter's budget.\n",
 			fmt_count(o->deferred).text, fmt_count(o->dropped).text);
 	if (v->run.exact_contention)
-		fprintf(text->to, "  Waits are exact counts (telemetry.contention = \"exact\"): no hardware reports them.\n");
+		fprintf(text->to,
+			"  Waits are exact counts (telemetry.contention = \"exact\"): no hardware reports them.\n");
 	if (dir != NULL)
 		fprintf(text->to, "\nReport: %s/report.html\n", dir);
 }
@@ -165,7 +169,8 @@ write_evidence(const struct text *text, const char *dir)
 int
 text_write(const struct verdict *v, const char *dir, FILE *to)
 {
-	struct text text = { .facts = facts_of(v), .to = to,
+	struct text text = { .facts = facts_of(v),
+			     .to = to,
 			     .color = isatty(fileno(to)) && getenv("NO_COLOR") == NULL };
 	int rc;
 

@@ -29,7 +29,7 @@ collective_row(const struct verdict *v, const struct verdict_collective *c, FILE
 	if (c->complete)
 		fprintf(to, " %6.2f %6.2f\n", algbw, busbw);
 	else
-		fprintf(to, " %6s %6s  unfinished\n", "-", "-");
+		fprintf(to, " %13s\n", "unfinished");
 }
 
 void
@@ -74,8 +74,7 @@ table_create(const char *const *columns, const bool *right, size_t count)
 }
 
 /* Cells in the columns' order, NULL-terminated. @return 0 or -ENOMEM */
-static int __attribute__((sentinel))
-table_row(struct libscols_table *table, ...)
+static int __attribute__((sentinel)) table_row(struct libscols_table *table, ...)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
 	const char *cell;
@@ -158,8 +157,7 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 	facts_flow(v, step->flow, flow, sizeof(flow));
 	return table_row(table, number.text, flow, fmt_time_bare(facts->unit, step->start_ps).text,
 			 fmt_time_bare(facts->unit, exec_ps).text, fmt_time_bare(facts->unit, step->expect_ps).text,
-			 step->slow ? change.text : "", escape_plain(causes, plain, sizeof(plain)),
-			 NULL);
+			 step->slow ? change.text : "", escape_plain(causes, plain, sizeof(plain)), NULL);
 }
 
 int
@@ -170,19 +168,26 @@ text_path(const struct facts *facts, uint32_t collective, FILE *to)
 	const struct verdict_waiting *w = &facts->v->waiting[collective];
 	struct libscols_table *table = table_create(columns, right, sizeof(right) / sizeof(right[0]));
 	uint64_t threshold_ps = path_threshold_ps(facts->v, w);
-	uint32_t shown = 0;
+	uint32_t shown = 0, slow = 0;
 	int rc = table == NULL ? -ENOMEM : 0;
 
 	for (uint32_t i = 0; rc == 0 && i < w->npath; i++) {
-		if (lost_ps(&facts->v->steps[w->path[i]]) < threshold_ps)
+		const struct verdict_step *step = &facts->v->steps[w->path[i]];
+
+		if (w->npath > TEXT_MAX_PATH && (!step->slow || lost_ps(step) < threshold_ps)) {
+			slow += step->slow;
 			continue;
+		}
 		rc = path_row(table, facts, w->path[i]);
 		shown++;
 	}
 	if (rc == 0 && shown > 0)
 		rc = table_print(table, to);
-	if (shown < w->npath)
-		fprintf(to, "  %u more steps on it lost less.\n", w->npath - shown);
+	if (slow > 0)
+		fprintf(to, "  %u slow steps on it lost less time.\n", slow);
+	if (shown + slow < w->npath)
+		fprintf(to, "  %u %ssteps on it took at most %d %% longer than expected.\n", w->npath - shown - slow,
+			shown > 0 ? "more " : "", VERDICT_SLOW_PERCENT);
 	scols_unref_table(table);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the nodes of a fabric stand in a drawing: hosts at the bottom, each tier of switches above the one it serves. */
+/* Where the nodes of a fabric stand in a drawing: hosts at the bottom, each tier of switches above what it serves. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct layout {
 	struct layout_node *nodes; /* [nnodes] of the verdict */
 	uint32_t *width;           /* [nlayers] nodes shown in each layer */
 	uint32_t nlayers;
-	uint32_t hidden;           /* nodes left out */
+	uint32_t hidden; /* nodes left out */
 };
 
 /*

@@ -112,12 +112,23 @@ fixture_steps(struct verdict *v, const uint32_t *flow_of_rank, const uint64_t *d
 			uint32_t data = s > 1 ? fixture_step(v, (r + c->ranks - 1) % c->ranks, s - 1) : VERDICT_NONE;
 			struct verdict_step *step = &v->steps[at];
 
-			*step = (struct verdict_step){ .flow = flow_of_rank[r], .rank = r, .step = s,
-				.host = v->flows[flow_of_rank[r]].src, .bytes = c->step_bytes,
-				.acked_bytes = c->step_bytes, .reported = true, .started = true, .start_ps = start_ps,
-				.ideal_ps = expect_ps - expect_ps / 35, .expect_ps = expect_ps,
-				.base_rtt_ps = 25 * PS_PER_US, .previous = own, .depends = data, .waited_for = own,
-				.graph = VERDICT_NONE, .completeness = 1 };
+			*step = (struct verdict_step){ .flow = flow_of_rank[r],
+						       .rank = r,
+						       .step = s,
+						       .host = v->flows[flow_of_rank[r]].src,
+						       .bytes = c->step_bytes,
+						       .acked_bytes = c->step_bytes,
+						       .reported = true,
+						       .started = true,
+						       .start_ps = start_ps,
+						       .ideal_ps = expect_ps - expect_ps / 35,
+						       .expect_ps = expect_ps,
+						       .base_rtt_ps = 25 * PS_PER_US,
+						       .previous = own,
+						       .depends = data,
+						       .waited_for = own,
+						       .graph = VERDICT_NONE,
+						       .completeness = 1 };
 			if (s > 1) {
 				if (v->steps[data].end_ps > v->steps[own].end_ps)
 					step->waited_for = data;

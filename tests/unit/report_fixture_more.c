@@ -34,8 +34,9 @@ fixture_stalled(void)
 		v->steps[i].critical = false;
 	fixture_wait(v);
 	v->innocent = false;
-	snprintf(v->reason, sizeof(v->reason), "1 of 56 steps were slow and nothing that was reported explains it, but the "
-					       "evidence is incomplete.");
+	snprintf(v->reason, sizeof(v->reason),
+		 "1 of 56 steps were slow and nothing that was reported explains it, but the "
+		 "evidence is incomplete.");
 	snprintf(v->incomplete, sizeof(v->incomplete),
 		 "The exporter's budget kept back 412 records: 61.5 %% of the bytes offered arrived.");
 	v->overhead.completeness = 0.615;
@@ -50,7 +51,7 @@ static void
 make_leaf_spine(struct verdict *v, uint32_t ranks)
 {
 	uint32_t leaves = (ranks + LEAF_HOSTS - 1) / LEAF_HOSTS, nlinks = 0;
-	uint32_t (*links)[2] = fixture_alloc((size_t)ranks + leaves * SPINES, sizeof(*links));
+	uint32_t(*links)[2] = fixture_alloc((size_t)ranks + leaves * SPINES, sizeof(*links));
 
 	for (uint32_t r = 0; r < ranks; r++, nlinks++) {
 		links[nlinks][0] = leaves + SPINES + r;
@@ -60,7 +61,7 @@ make_leaf_spine(struct verdict *v, uint32_t ranks)
 		links[nlinks][0] = i / SPINES;
 		links[nlinks][1] = leaves + i % SPINES;
 	}
-	fixture_fabric(v, leaves + SPINES + ranks, leaves + SPINES, (const uint32_t (*)[2])links, nlinks);
+	fixture_fabric(v, leaves + SPINES + ranks, leaves + SPINES, (const uint32_t(*)[2])links, nlinks);
 	free(links);
 }
 
@@ -83,16 +84,23 @@ fixture_large(uint32_t ranks, uint32_t steps)
 	}
 	v->ncollectives = 1;
 	v->collectives = fixture_alloc(1, sizeof(*v->collectives));
-	v->collectives[0] = (struct verdict_collective){ .algorithm = REC_RING, .op = REC_ALLREDUCE, .ranks = ranks,
-		.steps_per_rank = steps, .bytes = 1ULL << 30, .step_bytes = (1ULL << 30) / ranks,
-		.ideal_ps = steps * 690 * PS_PER_US, .expect_ps = steps * 700 * PS_PER_US };
+	v->collectives[0] = (struct verdict_collective){ .algorithm = REC_RING,
+							 .op = REC_ALLREDUCE,
+							 .ranks = ranks,
+							 .steps_per_rank = steps,
+							 .bytes = 1ULL << 30,
+							 .step_bytes = (1ULL << 30) / ranks,
+							 .ideal_ps = steps * 690 * PS_PER_US,
+							 .expect_ps = steps * 700 * PS_PER_US };
 	for (uint32_t i = 0; i < ranks * steps; i++)
-		duration_ps[i] = 700 * PS_PER_US + (prng_below(&prng, 100) == 0 ? prng_below(&prng, 900) * PS_PER_US : 0);
+		duration_ps[i] =
+			700 * PS_PER_US + (prng_below(&prng, 100) == 0 ? prng_below(&prng, 900) * PS_PER_US : 0);
 	fixture_steps(v, flows, duration_ps, 0, 700 * PS_PER_US);
 	fixture_wait(v);
 	snprintf(v->run.name, sizeof(v->run.name), "large");
-	snprintf(v->reason, sizeof(v->reason), "Some steps were slow, but no port that they met was halted, contended or "
-					       "dropped packets.");
+	snprintf(v->reason, sizeof(v->reason),
+		 "Some steps were slow, but no port that they met was halted, contended or "
+		 "dropped packets.");
 	v->overhead.completeness = 1;
 	free(flows);
 	free(duration_ps);
