@@ -2,6 +2,7 @@
 /* What must hold at the end of every run. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/emulation/emulation.h"
 

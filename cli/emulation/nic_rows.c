@@ -116,8 +116,11 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now
 		.pausing_since_ps = now->pausing_since_ps,
 	};
 
-	for (uint32_t i = 0; i < now->queue_packets; i++)
-		telem->queued[telem_slot(telem, now->waiting[i])]++;
+	for (uint32_t i = 0; i < now->queue_packets; i++) {
+		uint32_t slot = telem_slot(telem, now->waiting[i]); /* a new one may move the array */
+
+		telem->queued[slot]++;
+	}
 	telem_report(telem, &present, &node->records, event, now_ps);
 	for (uint32_t i = 0; i < now->queue_packets; i++)
 		telem->queued[telem_slot(telem, now->waiting[i])]--;

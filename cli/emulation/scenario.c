@@ -91,6 +91,26 @@ smallest_frame(const struct roce_params *roce)
 	return roce->control_bytes < smallest ? roce->control_bytes : smallest;
 }
 
+/* A frame that takes no time would let a port send without end. */
+static int
+check_quantum(const struct scenario *sc, struct err *err)
+{
+	uint32_t bytes = sc->min_frame_bytes < PAUSE_WIRE_BYTES ? sc->min_frame_bytes : PAUSE_WIRE_BYTES;
+
+	for (uint32_t i = 0; i < sc->topo->nports; i++) {
+		uint64_t exact_ps = units_serialize_ps(bytes, sc->topo->ports[i].rate_bps, 0);
+		char given[32], most[32], port[64];
+
+		if (sc->timing.quantum_ps <= exact_ps)
+			continue;
+		return cfg_fail(&sc->timing.where, "quantum", err,
+				"%s is more than a frame of %u B takes at %s; at most %s would be right",
+				units_format_time(sc->timing.quantum_ps, given, sizeof(given)), bytes,
+				topo_port_name(sc->topo, i, port), units_format_time(exact_ps, most, sizeof(most)));
+	}
+	return 0;
+}
+
 static int
 make_network(struct scenario *sc, struct err *err)
 {
@@ -111,7 +131,7 @@ make_network(struct scenario *sc, struct err *err)
 	sc->mtu_frame_bytes = roce_data_bytes(&sc->roce, sc->roce.mtu_bytes, true, true);
 	sc->min_frame_bytes = smallest_frame(&sc->roce);
 	sc->bdp_bytes = largest_bdp(sc);
-	return 0;
+	return check_quantum(sc, err);
 }
 
 static int

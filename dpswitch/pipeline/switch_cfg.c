@@ -95,16 +95,40 @@ bytes_in(uint64_t rate_bps, uint64_t time_ps)
 	return (uint64_t)((unsigned __int128)rate_bps * time_ps / 8 / PS_PER_S);
 }
 
+/* The rate at which a cable's frames really follow each other: a quantum floors their times. */
 static uint64_t
-headroom_of(const struct switch_config *config, const struct topo_port *port)
+fastest_bps(const struct switch_config *config, const struct topo_port *cable, const uint32_t *ser_ps)
 {
-	uint64_t needed =
-		topo_headroom_bytes(port, config->pipeline_ps, config->mtu_bytes, config->pause_bytes);
-	uint64_t usual = bytes_in(port->rate_bps, 3 * port->delay_ps);
+	uint64_t fastest = cable->rate_bps;
 
+	for (uint32_t bytes = config->min_frame_bytes; config->sertables->quantum_ps != 0 && bytes <= config->mtu_bytes;
+	     bytes++) {
+		uint64_t bps = (uint64_t)((unsigned __int128)bytes * 8 * PS_PER_S / ser_ps[bytes]);
+
+		fastest = bps > fastest ? bps : fastest;
+	}
+	return fastest;
+}
+
+/* Room behind the threshold of one ingress. @return 0 or -EINVAL: what is configured is short for the cable */
+static int
+setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct err *err)
+{
+	const struct switch_config *config = sw->config;
+	const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, index);
+	uint64_t needed = topo_headroom_bytes(cable, fastest_bps(config, cable, sw->ports[index].ser_ps),
+					      config->pipeline_ps, config->mtu_bytes, config->pause_bytes);
+	uint64_t usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
+
+	*headroom_bytes = usual > needed ? usual : needed;
 	if (config->pfc->headroom_bytes != 0)
-		return config->pfc->headroom_bytes;
-	return usual > needed ? usual : needed;
+		*headroom_bytes = config->pfc->headroom_bytes;
+	for (uint32_t c = 0; c < sw->nclasses; c++)
+		sw->ingress[index * sw->nclasses + c].headroom_limit_bytes = *headroom_bytes;
+	if (sw->nclasses == 0)
+		return 0;
+	return topo_check_headroom(config->topo, (uint32_t)(cable - config->topo->ports), *headroom_bytes, needed,
+				   &config->pfc->where, err);
 }
 
 int
@@ -201,18 +225,12 @@ setup_buffer(struct sw *sw, struct err *err)
 
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, i);
-		uint64_t limit = headroom_of(config, cable);
 		uint64_t windows = POOL_WINDOWS * bytes_in(cable->rate_bps, config->window_ps);
-		int ret = 0;
+		uint64_t limit;
+		int ret = setup_headroom(sw, i, &limit, err);
 
-		if (sw->nclasses != 0)
-			ret = topo_check_headroom(config->topo, (uint32_t)(cable - config->topo->ports), limit,
-						  config->pipeline_ps, config->mtu_bytes, config->pause_bytes,
-						  &pfc->where, err);
 		if (ret < 0)
 			return ret;
-		for (uint32_t c = 0; c < sw->nclasses; c++)
-			sw->ingress[i * sw->nclasses + c].headroom_limit_bytes = limit;
 		headroom += limit * sw->nclasses;
 		pool += windows;
 		alone = windows > alone ? windows : alone;

@@ -323,18 +323,64 @@ thresholds_that_cannot_work_are_refused(void **state)
 	frig_stop(&rig);
 
 	frig_init(&rig, narrow);
-	/* 100 Gbps x 2 us + 2 x 1000 + 84 */
-	rig.pfc.headroom_bytes = 27083;
+	/* 100 Gbps x 2 us + 3 x 1000 + 84 */
+	rig.pfc.headroom_bytes = 28083;
 	frig_flow(&rig, "a", "b", 3);
 	assert_int_equal(frig_start(&rig), -1);
-	assert_non_null(strstr(rig.err.text, "needs at least 27084"));
+	assert_non_null(strstr(rig.err.text, "needs at least 28084"));
 	frig_stop(&rig);
 
 	frig_init(&rig, narrow);
-	rig.pfc.headroom_bytes = 27084;
+	rig.pfc.headroom_bytes = 28084;
 	frig_flow(&rig, "a", "b", 3);
 	assert_int_equal(frig_start(&rig), 0);
 	frig_stop(&rig);
+}
+
+/* The most headroom that a burst into a static threshold takes while the way back is full of frames. */
+static uint64_t
+most_headroom(uint64_t xoff_bytes, uint64_t phase_ps)
+{
+	uint64_t most = 0;
+	struct frig rig;
+
+	frig_init(&rig, narrow);
+	static_pfc(&rig);
+	rig.pfc.xoff_bytes = xoff_bytes;
+	uint32_t forward = frig_flow(&rig, "a", "b", 3), back = frig_flow(&rig, "c", "a", 3);
+
+	start(&rig);
+	/* an overrun is what is being measured */
+	frig_switch(&rig, "S")->ingress[PORT_A].headroom_limit_bytes = UINT64_MAX;
+	frig_send(&rig, forward, 0, 1000, 60);
+	frig_send(&rig, back, phase_ps, 1000, 60);
+	/* b holds everything back, so that what went into the headroom stays there */
+	frig_pause(&rig, "b", 0, 1 << 3, true);
+	frig_run(&rig, 50 * PS_PER_US);
+	most = frig_switch(&rig, "S")->ingress[PORT_A].headroom_bytes;
+	assert_int_equal(frig_host(&rig, "a")->npauses, 1);
+	frig_stop(&rig);
+	return most;
+}
+
+/*
+ * Over thresholds in every position within a frame and a way back in every phase: what topo_headroom_bytes() says is
+ * enough, and no frame too much. 100 Gbps x 2 us + 3 x 1000 + 84 = 28084.
+ */
+static void
+sized_headroom_holds_the_worst_case(void **state)
+{
+	uint64_t most = 0;
+
+	(void)state;
+	for (uint64_t xoff_bytes = 10000; xoff_bytes < 11000; xoff_bytes += 90) {
+		for (uint64_t phase_ps = 0; phase_ps < 80000; phase_ps += 7000) {
+			uint64_t bytes = most_headroom(xoff_bytes, phase_ps);
+
+			most = bytes > most ? bytes : most;
+		}
+	}
+	assert_in_range(most, 28084 - 1000 + 1, 28084);
 }
 
 /* The last of 2000 frames from c to a, with or without a burst from a that makes the switch pause a. */
@@ -441,6 +487,7 @@ main(void)
 		cmocka_unit_test(lossy_classes_drop_at_the_tail),
 		cmocka_unit_test(overrun_headroom_names_what_was_needed),
 		cmocka_unit_test(thresholds_that_cannot_work_are_refused),
+		cmocka_unit_test(sized_headroom_holds_the_worst_case),
 		cmocka_unit_test(pause_frames_take_their_wire_time),
 		cmocka_unit_test(a_pause_waits_for_the_frame_under_way),
 		cmocka_unit_test(paused_class_stands_while_others_go),
