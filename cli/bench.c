@@ -13,49 +13,58 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "cli/command.h"
-#include "cli/spawn.h"
+#include "cli/child.h"
 
 #define MAX_REPEATS 20
 
 struct bench_case {
 	const char *name;
-	const char *text; /* the scenario */
+	void (*write)(FILE *to); /* its scenario */
 	bool telemetry;
 	const char *lcores;
 };
 
 
-#define BENCH_OFF "detection = { policy = \"off\"; };\n"
-#define K4_RING                                                                                                        \
-	"name = \"k4-ring\"; topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; delay = \"2us\"; };\n"         \
-	"timing = { pipeline = \"0ns\"; };\n" BENCH_OFF                                                       \
-	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"1MB\"; } );\n"
-#define K4_INCAST                                                                                                      \
-	"name = \"k4-incast\"; topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; delay = \"2us\"; };\n"       \
-	"timing = { pipeline = \"0ns\"; };\n" BENCH_OFF "flows = ( "                                          \
-	"{ src = \"h1\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h2\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
-	"{ src = \"h3\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h4\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
-	"{ src = \"h5\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h6\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
-	"{ src = \"h7\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h8\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"          \
-	"{ src = \"h9\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h10\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"         \
-	"{ src = \"h11\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h12\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"        \
-	"{ src = \"h13\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; }, { src = \"h14\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; },\n"        \
-	"{ src = \"h15\"; dst = \"h0\"; sport = 10001; bytes = \"4MB\"; } );\n"
-#define K8_RING                                                                                                        \
-	"name = \"k8-ring\"; topology = { kind = \"fat-tree\"; k = 8; rate = \"100Gbps\"; delay = \"2us\"; };\n"         \
-	"timing = { pipeline = \"0ns\"; };\n" BENCH_OFF                                                       \
-	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"50KB\"; } );\n"
+#define HEAD(k)                                                                                                        \
+	"topology = { kind = \"fat-tree\"; k = " k "; rate = \"100Gbps\"; delay = \"2us\"; };\n"                      \
+	"timing = { pipeline = \"0ns\"; };\ndetection = { policy = \"off\"; };\n"
+#define RING(bytes)                                                                                                    \
+	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"" bytes "\"; } );\n"
+
+#define INCAST_SENDERS 15
+
+static void
+write_k4_ring(FILE *to)
+{
+	fputs(HEAD("4") RING("6MB"), to);
+}
+
+static void
+write_k4_incast(FILE *to)
+{
+	fputs(HEAD("4") "flows = (\n", to);
+	for (int i = 1; i <= INCAST_SENDERS; i++)
+		fprintf(to, "  { src = \"h%d\"; dst = \"h0\"; sport = %d; bytes = \"40MB\"; }%s\n", i, 20000 + i,
+			i < INCAST_SENDERS ? "," : "");
+	fputs(");\n", to);
+}
+
+static void
+write_k8_ring(FILE *to)
+{
+	fputs(HEAD("8") RING("100KB"), to);
+}
 
 static const struct bench_case cases[] = {
-	{ "K=4 ring", K4_RING, true, "1" },
-	{ "K=4 ring", K4_RING, false, "1" },
-	{ "K=4 ring", K4_RING, true, "2" },
-	{ "K=4 incast 15->1", K4_INCAST, true, "1" },
-	{ "K=4 incast 15->1", K4_INCAST, false, "1" },
-	{ "K=4 incast 15->1", K4_INCAST, true, "2" },
-	{ "K=8 ring", K8_RING, true, "1" },
-	{ "K=8 ring", K8_RING, false, "1" },
-	{ "K=8 ring", K8_RING, true, "2" },
+	{ "K=4 ring", write_k4_ring, true, "1" },
+	{ "K=4 ring", write_k4_ring, false, "1" },
+	{ "K=4 ring", write_k4_ring, true, "2" },
+	{ "K=4 incast 15->1", write_k4_incast, true, "1" },
+	{ "K=4 incast 15->1", write_k4_incast, false, "1" },
+	{ "K=4 incast 15->1", write_k4_incast, true, "2" },
+	{ "K=8 ring", write_k8_ring, true, "1" },
+	{ "K=8 ring", write_k8_ring, false, "1" },
+	{ "K=8 ring", write_k8_ring, true, "2" },
 };
 
 #define NCASES (sizeof(cases) / sizeof(cases[0]))
@@ -117,20 +126,20 @@ static const struct argp argp = {
 static int
 run_once(struct bench *bench, const struct bench_case *c, const char *scenario, json_t **run)
 {
-	struct spawn_args args = { .argv = { "dpswitch", scenario, "--out", bench->dir, "--lcores", c->lcores, "--quiet" },
+	struct child_args args = { .argv = { "dpswitch", scenario, "--out", bench->dir, "--lcores", c->lcores, "--quiet" },
 				   .count = 7 };
 	char path[128];
 	json_error_t error;
 	pid_t pid;
 
 	if (!c->telemetry) {
-		spawn_add(&args, "--set", &bench->err);
-		spawn_add(&args, "telemetry.enabled=false", &bench->err);
+		child_add(&args, "--set", &bench->err);
+		child_add(&args, "telemetry.enabled=false", &bench->err);
 	}
-	pid = spawn_start(bench->dpswitch, &args, &bench->err);
+	pid = child_start(bench->dpswitch, &args, &bench->err);
 	if (pid < 0)
 		return pid;
-	if (spawn_wait(pid) != 0)
+	if (child_wait(pid) != 0)
 		return err_set(&bench->err, -EIO, "%s: dpswitch failed", c->name);
 	snprintf(path, sizeof(path), "%s/run.json", bench->dir);
 	*run = json_load_file(path, 0, &error);
@@ -159,7 +168,9 @@ run_case(struct bench *bench, const struct bench_case *c, struct bench_result *r
 
 	snprintf(path, sizeof(path), "%s/bench.cfg", bench->dir);
 	file = fopen(path, "w");
-	if (file == NULL || fputs(c->text, file) < 0 || fclose(file) != 0)
+	if (file != NULL)
+		c->write(file);
+	if (file == NULL || fclose(file) != 0)
 		return err_set(&bench->err, -errno, "%s: %s", path, strerror(errno));
 	for (int i = 0; i < bench->repeats; i++) {
 		json_t *run = NULL;
@@ -180,15 +191,15 @@ run_case(struct bench *bench, const struct bench_case *c, struct bench_result *r
 static int
 measure_yardstick(struct bench *bench)
 {
-	struct spawn_args args = { .argv = { "dpswitch", "--yardstick", bench->dir }, .count = 3 };
-	pid_t pid = spawn_start(bench->dpswitch, &args, &bench->err);
+	struct child_args args = { .argv = { "dpswitch", "--yardstick", bench->dir }, .count = 3 };
+	pid_t pid = child_start(bench->dpswitch, &args, &bench->err);
 	char path[128];
 	json_error_t error;
 	json_t *root;
 
 	if (pid < 0)
 		return pid;
-	if (spawn_wait(pid) != 0)
+	if (child_wait(pid) != 0)
 		return err_set(&bench->err, -EIO, "the yardstick failed");
 	snprintf(path, sizeof(path), "%s/yardstick.json", bench->dir);
 	root = json_load_file(path, 0, &error);
@@ -259,7 +270,7 @@ print_json(const struct bench *bench)
 static int
 run_all(struct bench *bench)
 {
-	int ret = spawn_find("dpswitch", "dpswitch", bench->dpswitch, sizeof(bench->dpswitch), &bench->err);
+	int ret = child_find("dpswitch", "dpswitch", bench->dpswitch, sizeof(bench->dpswitch), &bench->err);
 
 	if (ret == 0)
 		ret = measure_yardstick(bench);

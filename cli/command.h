@@ -2,12 +2,7 @@
 /* The subcommands of `rocelab`. Each gets its own argv[0..argc) with its name first, and returns the exit code. */
 #pragma once
 
-enum exit_code {
-	EXIT_DONE = 0,
-	EXIT_FAILED = 1, /* a check or an invariant failed, or a finding where asked for */
-	EXIT_USAGE = 2,  /* usage or bad input */
-	EXIT_SKIPPED = 77,
-};
+#include "common/exit_code.h"
 
 struct command {
 	const char *name;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/spawn.h"
+#include "cli/child.h"
 #include "cli/verdict_file.h"
 
 struct diagnose_options {
@@ -62,7 +62,7 @@ command_diagnose(int argc, char **argv)
 {
 	struct diagnose_options diagnose = { 0 };
 	char records[PATH_MAX], path[PATH_MAX];
-	struct spawn_args args = { .argv = { "analyzer", "--read", records, "--out" }, .count = 4 };
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--out" }, .count = 4 };
 	struct err err = { 0 };
 	int status, findings;
 	pid_t pid = -1;
@@ -73,16 +73,17 @@ command_diagnose(int argc, char **argv)
 	if (diagnose.out == NULL)
 		diagnose.out = diagnose.dir;
 	snprintf(records, sizeof(records), "%s/records.bin", diagnose.dir);
-	if (spawn_add(&args, diagnose.out, &err) == 0 && spawn_find("analyzer", "diag", path, sizeof(path), &err) == 0)
-		pid = spawn_start(path, &args, &err);
+	if (child_add(&args, diagnose.out, &err) == 0 && (diagnose.json || child_add(&args, "--print", &err) == 0) &&
+	    child_find("analyzer", "diag", path, sizeof(path), &err) == 0)
+		pid = child_start(path, &args, &err);
 	if (pid < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;
 	}
-	status = spawn_wait(pid);
+	status = child_wait(pid);
 	if (status != 0)
 		return status <= EXIT_USAGE ? status : EXIT_FAILED;
-	if (verdict_show(diagnose.out, diagnose.json, &err) < 0) {
+	if (diagnose.json && verdict_print(diagnose.out, &err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocelab: the command a person uses. It starts the other programs and shows what they found. */
+#include <argp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ print_help(FILE *to)
 int
 main(int argc, char **argv)
 {
+	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
 		print_help(stderr);
 		return EXIT_USAGE;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/spawn.h"
+#include "cli/child.h"
 #include "cli/verdict_file.h"
 #include "common/clock.h"
 
@@ -23,7 +23,7 @@
 struct run_options {
 	const char *scenario;
 	const char *out;
-	struct spawn_args pass; /* options that dpswitch understands */
+	struct child_args pass; /* options that dpswitch understands */
 	bool json, fail_on_finding;
 	struct err err;
 };
@@ -48,7 +48,7 @@ parse(int key, char *arg, struct argp_state *state)
 	case 's':
 	case 'S':
 	case 'l':
-		if (spawn_add(&run->pass, option, &run->err) < 0 || spawn_add(&run->pass, arg, &run->err) < 0)
+		if (child_add(&run->pass, option, &run->err) < 0 || child_add(&run->pass, arg, &run->err) < 0)
 			argp_error(state, "%s", run->err.text);
 		return 0;
 	case 'o':
@@ -118,23 +118,26 @@ default_out(const char *scenario, char *buf, size_t cap)
 
 /* Starts the analyzer and waits for its socket. @return pid or negative */
 static pid_t
-start_analyzer(const char *socket, const char *dir, struct err *err)
+start_analyzer(const struct run_options *run, const char *socket, const char *dir, struct err *err)
 {
-	struct spawn_args args = { .argv = { "analyzer", "--listen", socket, "--out", dir }, .count = 5 };
+	struct child_args args = { .argv = { "analyzer", "--listen", socket, "--out", dir }, .count = 5 };
 	uint64_t deadline_ns = clock_now_ns() + ANALYZER_START_NS;
 	char path[PATH_MAX];
 	pid_t pid;
 	int status;
 
-	if (spawn_find("analyzer", "diag", path, sizeof(path), err) < 0)
+	if (child_find("analyzer", "diag", path, sizeof(path), err) < 0)
 		return -ENOENT;
-	pid = spawn_start(path, &args, err);
+	/* It prints when the stream has ended, and so after all that dpswitch has to say. */
+	if (!run->json && child_add(&args, "--print", err) < 0)
+		return -E2BIG;
+	pid = child_start(path, &args, err);
 	while (pid > 0 && access(socket, F_OK) < 0) {
-		if (spawn_poll(pid, &status))
+		if (child_poll(pid, &status))
 			return err_set(err, -ECHILD, "the analyzer ended at once with status %d", status);
 		if (clock_now_ns() > deadline_ns) {
 			kill(pid, SIGTERM);
-			spawn_wait(pid);
+			child_wait(pid);
 			return err_set(err, -ETIMEDOUT, "the analyzer did not open %s", socket);
 		}
 		clock_sleep_until_ns(clock_now_ns() + ANALYZER_POLL_NS);
@@ -145,15 +148,17 @@ start_analyzer(const char *socket, const char *dir, struct err *err)
 static pid_t
 start_dpswitch(const struct run_options *run, const char *socket, const char *dir, struct err *err)
 {
-	struct spawn_args args = { .argv = { "dpswitch", run->scenario, "--analyzer", socket, "--out", dir }, .count = 6 };
+	struct child_args args = { .argv = { "dpswitch", run->scenario, "--analyzer", socket, "--out", dir }, .count = 6 };
 	char path[PATH_MAX];
 
-	if (spawn_find("dpswitch", "dpswitch", path, sizeof(path), err) < 0)
+	if (child_find("dpswitch", "dpswitch", path, sizeof(path), err) < 0)
 		return -ENOENT;
+	if (child_add(&args, run->json ? "--quiet" : "--brief", err) < 0)
+		return -E2BIG;
 	for (size_t i = 0; i < run->pass.count; i++)
-		if (spawn_add(&args, run->pass.argv[i], err) < 0)
+		if (child_add(&args, run->pass.argv[i], err) < 0)
 			return -E2BIG;
-	return spawn_start(path, &args, err);
+	return child_start(path, &args, err);
 }
 
 static int
@@ -168,7 +173,7 @@ show(const struct run_options *run, const char *dir, int fabric_status, int anal
 			analyzer_status, dir);
 		return EXIT_FAILED;
 	}
-	if (verdict_show(dir, run->json, &err) < 0) {
+	if (run->json && verdict_print(dir, &err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;
 	}
@@ -187,7 +192,7 @@ run_programs(const struct run_options *run, const char *dir, const char *socket)
 	pid_t analyzer, fabric;
 	int fabric_status, analyzer_status;
 
-	analyzer = start_analyzer(socket, dir, &err);
+	analyzer = start_analyzer(run, socket, dir, &err);
 	if (analyzer < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;
@@ -196,14 +201,14 @@ run_programs(const struct run_options *run, const char *dir, const char *socket)
 	if (fabric < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		kill(analyzer, SIGTERM);
-		spawn_wait(analyzer);
+		child_wait(analyzer);
 		return EXIT_FAILED;
 	}
-	fabric_status = spawn_wait(fabric);
+	fabric_status = child_wait(fabric);
 	/* Without a stream there is nothing to wait for: bad input, or the fabric itself died before it connected. */
 	if (fabric_status == EXIT_USAGE)
 		kill(analyzer, SIGTERM);
-	analyzer_status = spawn_wait(analyzer);
+	analyzer_status = child_wait(analyzer);
 	if (fabric_status == EXIT_USAGE)
 		return EXIT_USAGE;
 	if (fabric_status > EXIT_USAGE)

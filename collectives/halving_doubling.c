@@ -47,7 +47,7 @@ hd_fill(struct coll_schedule *schedule)
 			bool reduce = step <= reducing;
 			uint32_t distance = reduce ? n >> step : 1u << (step - reducing - 1);
 			uint32_t peer = rank ^ distance;
-			/* Blocks come in aligned groups of distance: the peer's group to reduce, the own one to gather. */
+			/* Blocks come in aligned groups of distance: the peer's to reduce, the own to gather. */
 			uint32_t first = (reduce ? peer : rank) & ~(distance - 1);
 			uint64_t start = coll_block_start(schedule->count_elems, n, first);
 

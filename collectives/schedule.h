@@ -47,7 +47,7 @@ coll_step_at(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)
 	return &schedule->at[(size_t)rank * schedule->steps + step - 1];
 }
 
-/* First element of block 0..ranks; the first count_elems % ranks blocks are one element longer. block ranks: the end. */
+/* First element of a block; the first count_elems % ranks blocks are one element longer. Block "ranks" is the end. */
 static inline uint64_t
 coll_block_start(uint64_t count_elems, uint32_t ranks, uint32_t block)
 {

@@ -137,19 +137,19 @@ topo_check(const struct topo *topo, struct err *err)
 }
 
 uint64_t
-topo_headroom_bytes(const struct topo_port *port, uint64_t pipeline_ps, uint32_t frame_bytes, uint32_t pause_bytes)
+topo_headroom_bytes(const struct topo_port *port, uint64_t rate_bps, uint64_t pipeline_ps, uint32_t frame_bytes,
+		    uint32_t pause_bytes)
 {
-	unsigned __int128 bits_ps = (unsigned __int128)port->rate_bps * 2 * (port->delay_ps + pipeline_ps);
+	unsigned __int128 bits_ps = (unsigned __int128)rate_bps * 2 * (port->delay_ps + pipeline_ps);
 
-	return (uint64_t)((bits_ps + 8 * PS_PER_S - 1) / (8 * PS_PER_S)) + 2ULL * frame_bytes + pause_bytes;
+	return (uint64_t)((bits_ps + 8 * PS_PER_S - 1) / (8 * PS_PER_S)) + 3ULL * frame_bytes + pause_bytes;
 }
 
 int
-topo_check_headroom(const struct topo *topo, uint32_t port, uint64_t headroom_bytes, uint64_t pipeline_ps,
-		    uint32_t frame_bytes, uint32_t pause_bytes, const struct cfg_where *where, struct err *err)
+topo_check_headroom(const struct topo *topo, uint32_t port, uint64_t headroom_bytes, uint64_t needed_bytes,
+		    const struct cfg_where *where, struct err *err)
 {
 	const struct topo_port *p = &topo->ports[port];
-	uint64_t needed_bytes = topo_headroom_bytes(p, pipeline_ps, frame_bytes, pause_bytes);
 	char have[32], name[40], rate[32], delay[32];
 
 	if (headroom_bytes >= needed_bytes)

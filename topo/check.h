@@ -13,19 +13,22 @@
 int topo_check(const struct topo *topo, struct err *err);
 
 /*
- * Room that an ingress needs behind the point where it sends PAUSE, so that nothing is lost: rate x (round trip of the
- * cable and of both receivers' pipelines) for what is in flight, one frame that delays the PAUSE at this end, one that
- * the other end has begun and finishes, and the PAUSE itself (IEEE 802.1Qbb-2011, annex O).
+ * Room that an ingress needs behind the point where it sends PAUSE, so that nothing is lost: the frame that crosses the
+ * threshold, rate x (round trip of the cable and of both receivers' pipelines) for what is in flight, one frame that
+ * delays the PAUSE at this end, one that the other end has begun and finishes, and the PAUSE itself (IEEE 802.1Qbb-2011,
+ * annex O, where the first is counted before the threshold).
+ * @param rate_bps     at which the other end sends: the port's, or more where timing.quantum floors its frames' times
  * @param frame_bytes  the largest frame on the wire
  * @param pause_bytes  a PAUSE frame on the wire
  */
-uint64_t topo_headroom_bytes(const struct topo_port *port, uint64_t pipeline_ps, uint32_t frame_bytes,
+uint64_t topo_headroom_bytes(const struct topo_port *port, uint64_t rate_bps, uint64_t pipeline_ps, uint32_t frame_bytes,
 			     uint32_t pause_bytes);
 
 /*
  * Is the headroom of an ingress enough for its cable?
+ * @param needed_bytes  from topo_headroom_bytes()
  * @param where  of the group that holds the key "headroom"
  * @return 0, or -EINVAL: "FILE:LINE: switch.pfc.headroom: 20KB is short for 6:2 (100Gbps, 2us): needs at least N"
  */
-int topo_check_headroom(const struct topo *topo, uint32_t port, uint64_t headroom_bytes, uint64_t pipeline_ps,
-			uint32_t frame_bytes, uint32_t pause_bytes, const struct cfg_where *where, struct err *err);
+int topo_check_headroom(const struct topo *topo, uint32_t port, uint64_t headroom_bytes, uint64_t needed_bytes,
+			const struct cfg_where *where, struct err *err);

@@ -257,7 +257,10 @@ struct rec_drop_row {
 	uint64_t first_ps, last_ps;
 };
 
-/* What the budget kept back: precedes the next record that is sent. One record per kind lost. */
+/*
+ * What the budget kept back, one record per kind lost: precedes the next record that is sent, unless gaps already take
+ * more than an eighth of the bytes; at the latest, REC_END. Counts add up over all gaps of a kind.
+ */
 struct rec_gap {
 	struct rec_hdr hdr;
 	uint32_t kind; /* enum rec_type */

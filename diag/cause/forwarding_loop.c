@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "common/pkt.h"
 #include "diag/cause/drops.h"
 
 /* The ports that the looping polling packet went through, in order of its way. */
@@ -16,7 +17,7 @@ add_circle(struct cause_set *set, struct cause_finding *finding, const struct re
 	for (uint32_t i = 0; i < ev->polls.count; i++) {
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 
-		if (poll->hdr.event == last->hdr.event && poll->out_port != REC_NO_PORT &&
+		if (poll->hdr.event == last->hdr.event && (poll->flags & POLL_VICTIM) &&
 		    evidence_tuple_cmp(&poll->victim, &last->victim) == 0 &&
 		    evidence_port(ev, poll->hdr.node, poll->out_port) != EV_NONE)
 			cause_port(set, finding, evidence_port(ev, poll->hdr.node, poll->out_port));
@@ -36,8 +37,8 @@ cause_forwarding_loop(struct cause_set *set, uint32_t step)
 		char text[160], name[48];
 		uint32_t port;
 
-		/* A repeated port that is paused is a circle of pauses, not of routes. */
-		if (!poll->repeated || poll->out_paused || poll->out_port == REC_NO_PORT ||
+		/* Polls that trace pauses meet again where pauses join; only the victim's own path is a single one. */
+		if (!poll->repeated || !(poll->flags & POLL_VICTIM) || poll->out_port == REC_NO_PORT ||
 		    evidence_flow(ev, &poll->victim) != s->flow || poll->hdr.time_ps < s->start_ps ||
 		    poll->hdr.time_ps > s->end_ps)
 			continue;
@@ -49,9 +50,11 @@ cause_forwarding_loop(struct cause_set *set, uint32_t step)
 			return;
 		add_circle(set, finding, poll);
 		cause_time(finding, s->start_ps, poll->hdr.time_ps);
+		cause_explains(finding, port, cause_excess_ps(set->in, step));
 		if (cause_score(finding, cause_lost_frames(set->in, step, (double)(s->end_ps - s->start_ps))))
 			snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 				 "%s: a polling packet on its path came to %s a second time",
-				 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port, name));
+				 cause_step_text(set->in, step, text, sizeof(text)),
+				 evidence_port_name(ev, port, name));
 	}
 }

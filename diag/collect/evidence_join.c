@@ -106,7 +106,7 @@ describe_ports(struct evidence *ev, struct err *err)
 			continue;
 		port->peer = evidence_port(ev, rec->peer, rec->peer_port);
 		if (port->peer == EV_NONE)
-			return err_set(err, -EINVAL, "port %u of node %u leads to port %u of node %u, which does not exist",
+			return err_set(err, -EINVAL, "port %u of node %u leads to port %u of node %u: there is none",
 				       rec->port, rec->hdr.node, rec->peer_port, rec->peer);
 		port->peer_node = rec->peer;
 	}
@@ -132,7 +132,7 @@ check_reporters(const struct evidence *ev, struct err *err)
 			const struct rec_hdr *hdr = ev_vec_at(kinds[k].vec, kinds[k].size_bytes, i);
 
 			if (hdr->node >= ev->nnodes || !ev->nodes[hdr->node].known)
-				return err_set(err, -EINVAL, "record type %u of node %u, which no node record describes",
+				return err_set(err, -EINVAL, "record type %u of node %u, which is not described",
 					       hdr->type, hdr->node);
 		}
 	}
@@ -246,7 +246,8 @@ static const struct {
 	{ offsetof(struct evidence, triggers), sizeof(struct rec_trigger), offsetof(struct rec_trigger, flow) },
 	{ offsetof(struct evidence, polls), sizeof(struct rec_poll), offsetof(struct rec_poll, victim) },
 	{ offsetof(struct evidence, flow_rows), sizeof(struct rec_flow_row), offsetof(struct rec_flow_row, flow) },
-	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row), offsetof(struct rec_matrix_row, flow) },
+	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row),
+	  offsetof(struct rec_matrix_row, flow) },
 	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row),
 	  offsetof(struct rec_matrix_row, other) },
 	{ offsetof(struct evidence, drops), sizeof(struct rec_drop_row), offsetof(struct rec_drop_row, last) },

@@ -98,7 +98,7 @@ take_schedule(struct evidence *ev, struct step_key *keys, struct err *err)
 		step->sched = *rec;
 		step->collective = find_collective(ev, rec->collective, rec->iteration);
 		if (step->collective == EV_NONE)
-			return err_set(err, -EINVAL, "schedule record of collective %u iteration %u, which no record describes",
+			return err_set(err, -EINVAL, "schedule of collective %u iteration %u, which is not described",
 				       rec->collective, rec->iteration);
 		if (rec->hdr.node >= ev->nnodes || !ev->nodes[rec->hdr.node].known)
 			return err_set(err, -EINVAL, "schedule record of node %u, which no record describes",
@@ -143,7 +143,8 @@ link_steps(struct evidence *ev, const struct step_key *keys)
 		uint32_t my_ip = sched->flow.src_ip;
 
 		/* Steps are sorted by (collective, rank, step): the previous one of a rank stands before it. */
-		if (i > 0 && ev->steps[i - 1].collective == step->collective && ev->steps[i - 1].sched.rank == sched->rank)
+		if (i > 0 && ev->steps[i - 1].collective == step->collective &&
+		    ev->steps[i - 1].sched.rank == sched->rank)
 			step->previous = i - 1;
 		if (sched->depends_on != REC_NONE)
 			step->depends = find_step(ev, keys, step->collective, sched->depends_on, sched->depends_step,

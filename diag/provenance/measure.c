@@ -21,41 +21,42 @@ note_halted(struct prov_port *state, uint64_t from_ps, uint64_t to_ps)
 		state->halted_to_ps = to_ps;
 }
 
-/* A row's own moment: a pause that lasts, whatever the kept epochs hold. @return how long of it is in the window */
+/* A pause that lasts at the moment of a report, whatever the kept epochs hold. @return its longest part in the window */
 static uint64_t
-present_pause_ps(const struct prov_builder *b, struct prov_port *state, const struct rec_port_row *row)
+read_states(const struct prov_builder *b, struct prov_port *state)
 {
-	uint64_t inside;
+	const struct ev_port *port = &b->ev->ports[state->port];
+	uint64_t longest_ps = 0;
 
-	if (!row->paused || row->paused_since_ps > row->hdr.time_ps)
-		return 0;
-	inside = window_overlap_ps(b->window, row->paused_since_ps, row->hdr.time_ps);
-	if (inside != 0)
-		note_halted(state, row->paused_since_ps, row->hdr.time_ps);
-	return inside;
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		const struct rec_port_row *row = EV_AT(b->ev->states, struct rec_port_row, i);
+		uint64_t inside_ps;
+
+		if (window_has(b->window, row->hdr.time_ps))
+			state->latest = row;
+		if (!row->paused || row->paused_since_ps > row->hdr.time_ps)
+			continue;
+		inside_ps = window_overlap_ps(b->window, row->paused_since_ps, row->hdr.time_ps);
+		if (inside_ps != 0)
+			note_halted(state, row->paused_since_ps, row->hdr.time_ps);
+		if (inside_ps > longest_ps)
+			longest_ps = inside_ps;
+	}
+	return longest_ps;
 }
 
 struct prov_port
 prov_port_state(const struct prov_builder *b, uint32_t port)
 {
 	struct prov_port state = { .port = port };
-	uint64_t pause_now_ps = 0;
+	uint64_t pause_now_ps = read_states(b, &state);
 
 	for (uint32_t i = 0; i < b->ev->ports[port].nepochs; i++) {
 		const struct ev_epoch *epoch = port_epoch(b, port, i);
 		const struct rec_port_row *row = epoch->row;
 		double share = window_share(b->window, epoch->from_ps, epoch->to_ps);
-		uint64_t now_ps;
 
-		if (row == NULL)
-			continue;
-		if (window_has(b->window, row->hdr.time_ps) &&
-		    (state.latest == NULL || row->hdr.time_ps >= state.latest->hdr.time_ps))
-			state.latest = row;
-		now_ps = present_pause_ps(b, &state, row);
-		if (now_ps > pause_now_ps)
-			pause_now_ps = now_ps;
-		if (share <= 0)
+		if (row == NULL || share <= 0)
 			continue;
 		state.packets += share * (double)row->packets;
 		state.depth_sum += share * (double)row->depth_sum;
@@ -72,6 +73,7 @@ prov_port_state(const struct prov_builder *b, uint32_t port)
 			PROV_HALTED_SHARE * (double)(b->window.to_ps - b->window.from_ps));
 	if ((double)pause_now_ps > state.pause_ps)
 		state.pause_ps = (double)pause_now_ps;
+	state.standing = (double)pause_now_ps > state.pause_ps / 2;
 	state.present = state.packets <= 0 && state.latest != NULL && state.latest->queue_packets > 0;
 	return state;
 }
@@ -94,15 +96,17 @@ at_of(struct prov_builder *b, struct prov_port *port, uint32_t flow)
 
 /* Sums over the flow rows of one epoch. */
 struct epoch_sums {
+	bool nic; /* depths count other flows' packets only */
 	double packets, depth; /* of the port */
 	double flows;          /* packets of all flows with rows */
 	double cf_depth;       /* summed depth that the victim's packets met */
+	double cf_packets;
 };
 
 static struct epoch_sums
 sum_epoch(const struct prov_builder *b, const struct ev_epoch *epoch)
 {
-	struct epoch_sums sums = { 0 };
+	struct epoch_sums sums = { .nic = b->ev->nodes[b->ev->ports[epoch->port].node].host };
 	double depth = 0;
 
 	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++) {
@@ -110,14 +114,23 @@ sum_epoch(const struct prov_builder *b, const struct ev_epoch *epoch)
 
 		sums.flows += (double)row->packets;
 		depth += (double)row->depth_sum;
-		if (b->ev->flow_of_row[i] == b->flow)
+		if (b->ev->flow_of_row[i] == b->flow) {
 			sums.cf_depth = (double)row->depth_sum;
+			sums.cf_packets = (double)row->packets;
+		}
 	}
 	sums.packets = epoch->row != NULL ? (double)epoch->row->packets : 0;
 	sums.depth = epoch->row != NULL ? (double)epoch->row->depth_sum : depth;
 	if (sums.packets < sums.flows) /* the port row was lost, or is older */
 		sums.packets = sums.flows;
 	return sums;
+}
+
+/* Packets that make up the queue which a flow meets: in a switch all of them, at a NIC those of the others. */
+static double
+queue_packets(const struct epoch_sums *sums, double own_packets)
+{
+	return sums->nic ? sums->packets - own_packets : sums->packets;
 }
 
 /* The exact matrix in place of the replay estimate. */
@@ -160,6 +173,7 @@ add_epoch(struct prov_builder *b, struct prov_port *port, const struct ev_epoch 
 		at = at_of(b, port, b->ev->flow_of_row[i]);
 		if (at == NULL)
 			return -ENOMEM;
+		at->in_port = row->in_port;
 		at->packets += share * n;
 		at->depth_sum += share * (double)row->depth_sum;
 		at->paused_packets += share * (double)row->paused_packets;
@@ -168,9 +182,10 @@ add_epoch(struct prov_builder *b, struct prov_port *port, const struct ev_epoch 
 		at->to_ps = epoch->to_ps > at->to_ps ? epoch->to_ps : at->to_ps;
 		if (epoch->nmatrix != 0)
 			continue;
-		at->wait += share * weight_flow_flow((double)row->depth_sum, sums.flows - n, sums.packets);
+		at->wait += share * weight_flow_flow((double)row->depth_sum, sums.flows - n, queue_packets(&sums, n));
 		if (at->flow != b->flow)
-			at->cf_wait += share * weight_flow_flow(sums.cf_depth, n, sums.packets);
+			at->cf_wait += share * weight_flow_flow(sums.cf_depth, n,
+								queue_packets(&sums, sums.cf_packets));
 	}
 	return epoch->nmatrix != 0 ? add_matrix(b, port, epoch, share) : 0;
 }
@@ -194,6 +209,7 @@ add_present(struct prov_builder *b, struct prov_port *port)
 			at = at_of(b, port, b->ev->flow_of_row[i]);
 			if (at == NULL)
 				return -ENOMEM;
+			at->in_port = row->in_port;
 			at->packets = (double)row->queue_packets;
 			at->from_ps = at->to_ps = row->hdr.time_ps;
 		}

@@ -7,7 +7,8 @@
  * of f_i meets is made of the flows in proportion of their packets.
  * @param depth_i  packets met in the queue, summed over the packets of f_i
  * @param n_j      packets of f_j in the epoch
- * @param n_port   packets of the port in the epoch
+ * @param n_port   packets of the port in the epoch; at a NIC, where depth counts other flows' packets only, without
+ *                 those of f_i
  */
 static inline double
 weight_flow_flow(double depth_i, double n_j, double n_port)

@@ -8,7 +8,7 @@
 #include "common/err.h"
 #include "diag/verdict.h"
 
-/* Vertex numbers in struct verdict_waiting.vertices of the i-th step of the collective; the collective's end is last. */
+/* Numbers in verdict_waiting.vertices of the i-th step of the collective; the collective's end is the last vertex. */
 #define WGRAPH_START(i) (2 * (i))
 #define WGRAPH_END(i) (2 * (i) + 1)
 

@@ -16,6 +16,8 @@ struct fault_env {
 	/* A host's NIC that sends PAUSE: hosts are not this library's, the composition root connects them. */
 	void (*host_storm)(void *ctx, uint32_t node, uint16_t port, uint8_t prio_mask, uint64_t start_ps,
 			   uint64_t interval_ps);
+	/* The cable of a host's NIC carries again. NULL: hosts need not know. */
+	void (*host_link_mended)(void *ctx, uint32_t node, uint16_t port, uint64_t now_ps);
 	void *host_ctx;
 };
 

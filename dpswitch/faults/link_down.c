@@ -45,9 +45,12 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	ends[1] = &env->topo->ports[ends[0]->peer_port];
 	for (uint32_t i = 0; i < 2; i++)
 		link_set_down(&env->fabric->links[ends[i] - env->topo->ports], on);
-	for (uint32_t i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 2; i++) {
 		if (env->switches[ends[i]->node] != NULL)
 			switch_link_changed(env->switches[ends[i]->node], ends[i]->index, now_ps);
+		else if (!on && env->host_link_mended != NULL)
+			env->host_link_mended(env->host_ctx, ends[i]->node, ends[i]->index, now_ps);
+	}
 }
 
 static void

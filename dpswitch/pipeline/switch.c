@@ -178,6 +178,8 @@ switch_create(const struct switch_config *config, uint32_t id, struct err *err)
 		.status = NODE_PASSIVE,
 	};
 	recbuf_init(&sw->node.records, id);
+	sw->telemetry = config->telemetry;
+	sw->telemetry.nports = sw->node.nports;
 	ret = switch_setup_classes(sw, err);
 	if (ret == 0)
 		ret = switch_allocate(sw);

@@ -21,10 +21,8 @@
 #include "dpswitch/queue/ingress.h"
 #include "dpswitch/telemetry/epoch.h"
 #include "dpswitch/telemetry/meet.h"
+#include "topo/pins.h"
 #include "topo/route.h"
-
-struct route_pins;
-int route_pinned_egress(const struct route_pins *pins, uint32_t node, uint32_t flow, bool reverse);
 
 
 #define SWITCH_CLASSES 8
@@ -76,7 +74,7 @@ struct switch_config {
 	const struct switch_params *params;
 	const struct switch_pfc_params *pfc;
 	const struct switch_ecn_params *ecn;
-	struct telem_config telemetry;
+	struct telem_config telemetry; /* nports is set by each switch */
 	uint64_t seed;
 	uint64_t window_ps;
 	uint64_t pipeline_ps;
@@ -141,6 +139,7 @@ struct switch_port {
 struct sw {
 	struct node node; /* first: a struct node pointer to a switch is a pointer to this */
 	const struct switch_config *config;
+	struct telem_config telemetry; /* config->telemetry for this many ports */
 	struct switch_port *ports;
 	uint8_t *route;        /* [flows * 2] egress by flow and direction */
 	uint8_t *override;     /* [nodes] faults: egress forced for packets to that host, SWITCH_EGRESS_NONE: none */
@@ -188,6 +187,8 @@ void switch_link_changed(struct sw *sw, uint16_t port, uint64_t now_ps);
 /* Stages. */
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll);
+/* A polling packet whose victim has no link to go on: the port answers, the packet ends here (the caller drops it). */
+void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
 void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
 		     const struct window *window);
 void switch_account(struct sw *sw, const struct window *window);
@@ -195,8 +196,12 @@ void switch_storm(struct sw *sw, const struct window *window);
 void switch_report(struct sw *sw, const struct window *window);
 
 /* Shared by the stages. */
-/* Decides the egress of a packet and remembers it. @return port, or SWITCH_EGRESS_DROP with *reason */
-uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason);
+/*
+ * Decides the egress of a packet and remembers it.
+ * @param port    where a drop counts: as it was given, or the egress whose link is down
+ * @return port, or SWITCH_EGRESS_DROP with *reason and *port
+ */
+uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
 void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
 /* Bytes held in an egress's lossless queues, by ingress. @param held [nports], cleared first */
 void switch_held(const struct sw *sw, uint16_t port, uint64_t *held);

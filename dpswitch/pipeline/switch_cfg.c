@@ -8,6 +8,7 @@
 #include "common/units.h"
 #include "dpswitch/pipeline/switch.h"
 #include "dpswitch/pipeline/switch_setup.h"
+#include "topo/check.h"
 
 #define S struct switch_params
 static const struct cfg_field switch_fields[] = {
@@ -94,26 +95,40 @@ bytes_in(uint64_t rate_bps, uint64_t time_ps)
 	return (uint64_t)((unsigned __int128)rate_bps * time_ps / 8 / PS_PER_S);
 }
 
-uint64_t
-switch_headroom_needed(const struct switch_config *config, const struct topo_port *port)
+/* The rate at which a cable's frames really follow each other: a quantum floors their times. */
+static uint64_t
+fastest_bps(const struct switch_config *config, const struct topo_port *cable, const uint32_t *ser_ps)
 {
-	/*
-	 * Until the peer stops: the frame that delays our PAUSE, the PAUSE itself, the cable there, the frame that the
-	 * peer finishes, the cable back; each way with the receiver's pipeline (IEEE 802.1Qbb-2011, annex O).
-	 */
-	return bytes_in(port->rate_bps, 2 * (port->delay_ps + config->pipeline_ps)) + 2 * config->mtu_bytes +
-	       config->pause_bytes;
+	uint64_t fastest = cable->rate_bps;
+
+	for (uint32_t bytes = config->min_frame_bytes; config->sertables->quantum_ps != 0 && bytes <= config->mtu_bytes;
+	     bytes++) {
+		uint64_t bps = (uint64_t)((unsigned __int128)bytes * 8 * PS_PER_S / ser_ps[bytes]);
+
+		fastest = bps > fastest ? bps : fastest;
+	}
+	return fastest;
 }
 
-static uint64_t
-headroom_of(const struct switch_config *config, const struct topo_port *port)
+/* Room behind the threshold of one ingress. @return 0 or -EINVAL: what is configured is short for the cable */
+static int
+setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct err *err)
 {
-	uint64_t needed = switch_headroom_needed(config, port);
-	uint64_t usual = bytes_in(port->rate_bps, 3 * port->delay_ps);
+	const struct switch_config *config = sw->config;
+	const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, index);
+	uint64_t needed = topo_headroom_bytes(cable, fastest_bps(config, cable, sw->ports[index].ser_ps),
+					      config->pipeline_ps, config->mtu_bytes, config->pause_bytes);
+	uint64_t usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
 
+	*headroom_bytes = usual > needed ? usual : needed;
 	if (config->pfc->headroom_bytes != 0)
-		return config->pfc->headroom_bytes;
-	return usual > needed ? usual : needed;
+		*headroom_bytes = config->pfc->headroom_bytes;
+	for (uint32_t c = 0; c < sw->nclasses; c++)
+		sw->ingress[index * sw->nclasses + c].headroom_limit_bytes = *headroom_bytes;
+	if (sw->nclasses == 0)
+		return 0;
+	return topo_check_headroom(config->topo, (uint32_t)(cable - config->topo->ports), *headroom_bytes, needed,
+				   &config->pfc->where, err);
 }
 
 int
@@ -194,7 +209,7 @@ setup_port(struct sw *sw, uint16_t index, struct err *err)
 			       (unsigned long long)config->ecn->kmin_bytes,
 			       (unsigned long long)config->ecn->kmax_bytes);
 	prng_init(&port->prng, config->seed, 0x65636eULL << 32 | (cable - config->topo->ports));
-	if (telem_init(&port->telem, &sw->config->telemetry, index) < 0)
+	if (telem_init(&port->telem, &sw->telemetry, index) < 0)
 		return err_set(err, -ENOMEM, "out of memory for telemetry");
 	return setup_weights(sw, &port->dwrr, err);
 }
@@ -210,22 +225,13 @@ setup_buffer(struct sw *sw, struct err *err)
 
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, i);
-		uint64_t limit = headroom_of(config, cable), needed = switch_headroom_needed(config, cable);
-		uint64_t windows;
-		char name[64], delay[32], rate[32];
+		uint64_t windows = POOL_WINDOWS * bytes_in(cable->rate_bps, config->window_ps);
+		uint64_t limit;
+		int ret = setup_headroom(sw, i, &limit, err);
 
-		if (limit < needed && sw->nclasses != 0)
-			return err_set(err, -EINVAL,
-				       "%s:%d: switch.pfc.headroom = %llu is short for %s (%s, %s): needs at least %llu",
-				       pfc->where.file, pfc->where.line, (unsigned long long)limit,
-				       topo_port_name(config->topo, (uint32_t)(cable - config->topo->ports), name),
-				       units_format_rate(cable->rate_bps, rate, sizeof(rate)),
-				       units_format_time(cable->delay_ps, delay, sizeof(delay)),
-				       (unsigned long long)needed);
-		for (uint32_t c = 0; c < sw->nclasses; c++)
-			sw->ingress[i * sw->nclasses + c].headroom_limit_bytes = limit;
+		if (ret < 0)
+			return ret;
 		headroom += limit * sw->nclasses;
-		windows = POOL_WINDOWS * bytes_in(cable->rate_bps, config->window_ps);
 		pool += windows;
 		alone = windows > alone ? windows : alone;
 	}

@@ -8,6 +8,3 @@
 int switch_setup_classes(struct sw *sw, struct err *err);
 /* Ports, buffer and thresholds. Needs ports and ingress allocated. @return 0, -EINVAL, -ERANGE, -ENOMEM */
 int switch_setup(struct sw *sw, struct err *err);
-
-/* Bytes that can still come in over a cable after a PAUSE is decided. */
-uint64_t switch_headroom_needed(const struct switch_config *config, const struct topo_port *port);

@@ -246,6 +246,27 @@ telem_was_fed(const struct telem_port *t, uint16_t in_port)
 	return false;
 }
 
+bool
+telem_was_shared(const struct telem_port *t)
+{
+	uint64_t first = t->unreported > oldest_kept(t) ? t->unreported : oldest_kept(t);
+	uint64_t waited = 0;
+	uint32_t flows = 0;
+
+	for (uint32_t slot = 0; slot < t->nslots; slot++) {
+		uint64_t packets = 0;
+
+		for (uint64_t i = first; i <= t->open->index; i++) {
+			const struct telem_epoch *epoch = epoch_at(t, i);
+
+			packets += epoch != NULL ? epoch->rows[slot].packets : 0;
+			waited += epoch != NULL ? epoch->rows[slot].depth_sum : 0;
+		}
+		flows += packets != 0;
+	}
+	return flows > 1 && waited != 0;
+}
+
 struct rec_tuple
 telem_tuple(const struct flow *flow)
 {

@@ -134,6 +134,9 @@ bool telem_was_paused(const struct telem_port *t);
 /* Did anything that came in at in_port leave here within the kept epochs? */
 bool telem_was_fed(const struct telem_port *t, uint16_t in_port);
 
+/* Did two flows or more use the port since its last report, and some packet wait? */
+bool telem_was_shared(const struct telem_port *t);
+
 /* Reports: closed epochs not yet reported, summed; the open epoch with the present state. */
 void telem_report(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
 		  uint64_t now_ps);

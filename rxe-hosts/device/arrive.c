@@ -111,36 +111,42 @@ data_in(struct host *host, struct nic *nic, const struct pkt *p)
 static void
 answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what)
 {
-	struct pkt out = {
-		.flow = p->flow,
-		.psn = (rc->expected - 1) & PSN_MASK,
-		.wire_bytes = host->params.ack_bytes,
-		.type = PKT_ACK,
-		.flags = PKT_REVERSE,
-		.ttl = PKT_TTL_INIT,
-	};
+	struct pkt *out;
 
 	if (__builtin_expect(what & RC_CNP, 0)) {
-		struct pkt cnp = out;
+		struct pkt cnp = {
+			.flow = p->flow,
+			.wire_bytes = host->params.cnp_bytes,
+			.type = PKT_CNP,
+			.flags = PKT_REVERSE,
+			.ttl = PKT_TTL_INIT,
+		};
 
-		cnp.type = PKT_CNP;
-		cnp.wire_bytes = host->params.cnp_bytes;
 		host->cnps_sent += nic_control(host, nic, &cnp);
 	}
 	if (!(what & (RC_ACK | RC_NAK | RC_RNR)))
 		return;
-	if (__builtin_expect(what & (RC_NAK | RC_RNR), 0)) {
-		out.type = PKT_NAK;
-		out.psn = rc->expected;
-		out.arg = what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK;
-	}
-	if (rc->ce)
-		out.flags |= PKT_CE;
+	out = queue_slot(&nic->control);
 	/* Without room the packet stays unacknowledged: a later ACK, or the sender's timeout, covers it. */
-	if (nic_control(host, nic, &out))
-		rc_recv_answered(rc);
-	else
+	if (__builtin_expect(out == NULL, 0)) {
 		host->acks_withheld++;
+		return;
+	}
+	*out = (struct pkt){
+		.flow = p->flow,
+		.psn = (rc->expected - 1) & PSN_MASK,
+		.wire_bytes = host->params.ack_bytes,
+		.type = PKT_ACK,
+		.flags = rc->ce ? PKT_REVERSE | PKT_CE : PKT_REVERSE,
+		.ttl = PKT_TTL_INIT,
+	};
+	if (__builtin_expect(what & (RC_NAK | RC_RNR), 0)) {
+		out->type = PKT_NAK;
+		out->psn = rc->expected;
+		out->arg = what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK;
+	}
+	nic_control_send(host, nic);
+	rc_recv_answered(rc);
 }
 
 static void
@@ -153,12 +159,9 @@ ack_in(struct host *host, const struct pkt *p)
 	if (__builtin_expect(qp->rc.error, 0))
 		return;
 	rc_send_advance(&qp->rc, &host->params, host->now_ps);
-	if (rc_send_ack(&qp->rc, &host->params, p->psn, host->now_ps, &rtt_ps)) {
-		if (!rc_send_outstanding(&qp->rc))
-			host->outstanding--;
-		else if (__builtin_expect(retried, 0))
-			host_watch(host, qp);
-	}
+	if (rc_send_ack(&qp->rc, &host->params, p->psn, host->now_ps, &rtt_ps) && __builtin_expect(retried, 0) &&
+	    rc_send_outstanding(&qp->rc))
+		host_watch(host, qp);
 	if (__builtin_expect((p->flags & PKT_CE) != 0, 0))
 		rc_send_congested(&qp->rc, &host->params, host->now_ps);
 	if (rtt_ps != 0 && host->client.rtt != NULL)

@@ -64,7 +64,7 @@ struct device_client {
 	void (*notified)(void *ctx, uint32_t flow, uint32_t step, uint32_t detections, uint64_t now_ps);
 	/* The timer set with set_timer is due. */
 	void (*timer)(void *ctx, uint64_t now_ps);
-	/* Once a window at its end, and only while some sending QP has bytes outstanding. */
+	/* Once a window at its end, and only while some posted message is not complete, in flight or not. */
 	void (*tick)(void *ctx, uint64_t now_ps);
 };
 
@@ -85,6 +85,11 @@ struct device_ops {
 	void (*send_notification)(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections);
 	/* Sends a polling packet along the path of the victim flow, at the highest priority. */
 	void (*send_poll)(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
+	/*
+	 * Reports the rows of the flow's NIC port (event 0) if flows had to wait for each other there since the last
+	 * report. NULL: the device cannot tell.
+	 */
+	void (*report_nic)(struct device *dev, uint32_t flow);
 	/* One timer: when_ps TIME_NEVER cancels. May be called from any callback. */
 	void (*set_timer)(struct device *dev, uint64_t when_ps);
 	uint64_t (*now)(const struct device *dev);

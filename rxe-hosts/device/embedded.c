@@ -197,8 +197,8 @@ setup_nics(struct host *host, struct err *err)
 		uint32_t words = host->nsend / 64 + 1;
 
 		if (table == NULL)
-			return err_set(err, -errno, "NIC %u of %s: a rate of %llu bit/s is too low (at least %llu)", i + 1u,
-				       host->config.topo->nodes[host->node.id].name,
+			return err_set(err, -errno, "NIC %u of %s: a rate of %llu bit/s is too low (at least %llu)",
+				       i + 1u, host->config.topo->nodes[host->node.id].name,
 				       (unsigned long long)port->rate_bps, SERTABLE_MIN_RATE_BPS);
 		nic->index = i;
 		nic->ser_ps = table->ps;

@@ -59,6 +59,12 @@ void embedded_expect_work(struct node *node, bool expected);
 void embedded_storm(struct node *node, uint16_t nic, uint8_t prio_mask, uint64_t start_ps, uint64_t interval_ps);
 
 /*
+ * The cable of a NIC was mended: a fresh link carries no PAUSE state, so that one from before the cut is void (a RESUME
+ * sent meanwhile was lost). Between windows only.
+ */
+void embedded_link_mended(struct node *node, uint16_t nic, uint64_t now_ps);
+
+/*
  * Sends a UD SEND ONLY WITH IMMEDIATE on a flow, in the flow's class. The receiver must have posted a receive.
  * @return 0; -EINVAL: empty or longer than the path MTU; -ENOSPC: NIC_DATAGRAM_SLOTS wait already
  */

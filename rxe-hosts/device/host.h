@@ -9,7 +9,7 @@
 #include "rxe-hosts/roce/rc_send.h"
 #include "rxe-hosts/roce/ud.h"
 
-/* ACKs and other control packets that wait for a port. ACKs beyond are withheld, others dropped; both are counted. */
+/* Control packets that wait for a port. Beyond, ACKs and NAKs are withheld and others dropped; both are counted. */
 #define NIC_CONTROL_SLOTS 1024
 /* Datagrams that wait for a port. */
 #define NIC_DATAGRAM_SLOTS 64
@@ -91,7 +91,6 @@ struct host {
 	struct send_qp *send;      /* [nsend] */
 	struct recv_qp *recv;      /* [nrecv] */
 	uint32_t nsend, nrecv;
-	uint32_t outstanding;      /* sending QPs with something unacknowledged */
 	uint32_t open;             /* messages posted and not completed */
 	struct window window;      /* the present one */
 	uint64_t now_ps;
@@ -130,7 +129,9 @@ host_slot(const struct host *host, uint32_t flow)
 void nic_schedule(const struct host *host, struct nic *nic);
 /* Sends the frame that tx_ps is for. */
 void nic_transmit(struct host *host, struct nic *nic);
-/* Queues a control packet (ACK, NAK, CNP, polling, notification). @return false if there is no room */
+/* Moves what is queued to the front. @return false if the queue is full */
+bool queue_compact(struct pkt_queue *q);
+/* Queues a control packet. @return false if there is no room: the packet is dropped and counted */
 bool nic_control(struct host *host, struct nic *nic, const struct pkt *p);
 /* A PAUSE or RESUME came in. */
 void nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame);
@@ -138,6 +139,24 @@ void nic_pause(struct host *host, struct nic *nic, const struct pause_frame *fra
 void nic_storm(struct host *host, struct nic *nic);
 /* Hands the window's batches to the telemetry. */
 void nic_flush(struct host *host, struct nic *nic);
+
+/* Where the next packet of a queue is to be made; NULL: no room. It counts once tail has moved past it. */
+static inline struct pkt *
+queue_slot(struct pkt_queue *q)
+{
+	if (__builtin_expect(q->tail == q->cap, 0) && !queue_compact(q))
+		return NULL;
+	return &q->pkts[q->tail];
+}
+
+/* Queues the control packet (ACK, NAK, CNP, polling, notification) made in the slot of nic->control. */
+static inline void
+nic_control_send(struct host *host, struct nic *nic)
+{
+	host->node.count.born_packets++;
+	host->node.count.born_bytes += nic->control.pkts[nic->control.tail++].wire_bytes;
+	nic->tx_ps = nic->free_ps > host->now_ps ? nic->free_ps : host->now_ps;
+}
 
 /* Looks again whether a QP may send. @param always  schedule the port even if nothing changed */
 static inline void
@@ -172,6 +191,7 @@ void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
 
 /* poll.c: polling packets */
 void host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
+void host_report_nic(struct device *dev, uint32_t flow);
 void host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 
 /* run.c */

@@ -3,6 +3,8 @@
  * A NIC port's transmitter. Control packets leave first and are never paused; then datagrams; then the QPs in turn,
  * those whose window and pacing allow it and whose class is not paused. Data packets are made at the moment they leave.
  */
+#include <string.h>
+
 #include "common/hash.h"
 #include "common/units.h"
 #include "rxe-hosts/device/host.h"
@@ -96,16 +98,29 @@ nic_transmit(struct host *host, struct nic *nic)
 }
 
 bool
+queue_compact(struct pkt_queue *q)
+{
+	if (q->head == 0)
+		return false;
+	memmove(q->pkts, q->pkts + q->head, (q->tail - q->head) * sizeof(*q->pkts));
+	q->tail -= q->head;
+	q->head = 0;
+	return true;
+}
+
+bool
 nic_control(struct host *host, struct nic *nic, const struct pkt *p)
 {
-	struct pkt_queue *q = &nic->control;
+	struct pkt *slot = queue_slot(&nic->control);
 
-	if (q->tail == q->cap)
+	if (slot == NULL) {
+		host->node.count.born_packets++;
+		host->node.count.born_bytes += p->wire_bytes;
+		host_drop(host, nic, p, REC_DROP_QUEUE_FULL);
 		return false;
-	q->pkts[q->tail++] = *p;
-	host->node.count.born_packets++;
-	host->node.count.born_bytes += p->wire_bytes;
-	nic->tx_ps = max_u64(nic->free_ps, host->now_ps);
+	}
+	*slot = *p;
+	nic_control_send(host, nic);
 	return true;
 }
 
@@ -116,7 +131,7 @@ nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame)
 	uint8_t was = nic->paused;
 
 	host->node.digest = digest_u64(host->node.digest, frame->time_ps);
-	host->node.digest = digest_u64(host->node.digest, (uint64_t)nic->index << 16 | (uint64_t)mask << 8 | frame->xoff);
+	host->node.digest = digest_u64(host->node.digest, (uint64_t)nic->index << 16 | mask << 8 | frame->xoff);
 	host->pauses_received += frame->xoff;
 	nic->paused = frame->xoff ? was | mask : was & (uint8_t)~mask;
 	for (uint32_t i = 0; !frame->xoff && i < nic->nqps; i++) {
@@ -249,10 +264,8 @@ send_data(struct host *host, struct nic *nic, struct send_qp *qp)
 		nic->ready[qp->bit / 64] &= ~(1ULL << (qp->bit % 64));
 		nic->nready--;
 	}
-	if (fresh) {
-		host->outstanding++;
+	if (fresh)
 		host_watch(host, qp);
-	}
 }
 
 static void

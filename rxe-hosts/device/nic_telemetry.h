@@ -25,14 +25,14 @@ struct nic_batch {
 
 /* A NIC port at the time of a report. */
 struct nic_present {
-	const uint32_t *waiting; /* [queue_packets] flows whose next packet could leave, were it not for others or a pause */
+	const uint32_t *waiting; /* [queue_packets] flows whose next packet could leave but for others or a pause */
 	uint32_t queue_packets;
 	bool pausing;            /* this host has told its peer to stop */
 	uint64_t queue_bytes;
 	uint64_t pausing_since_ps;
 };
 
-/* All calls come from the node's lcore, within its window, in order of time. Members but ctx and epoch_ps are needed. */
+/* All calls come from the node's lcore, within its window, in order of time. Every call is needed, save ahead. */
 struct nic_telemetry {
 	void *ctx;
 	uint64_t epoch_ps; /* > 0 */
@@ -45,6 +45,8 @@ struct nic_telemetry {
 	void (*paused)(void *ctx, uint16_t nic, bool paused, uint64_t now_ps);
 	/* Is the port paused, or was it within the kept epochs? */
 	bool (*was_paused)(void *ctx, uint16_t nic);
+	/* Did flows wait for each other on this port since its last report? */
+	bool (*was_shared)(void *ctx, uint16_t nic);
 	/* Put the port's rows into the node's records. */
 	void (*report)(void *ctx, struct node *node, uint16_t nic, const struct nic_present *present, uint32_t event,
 		       uint64_t now_ps);

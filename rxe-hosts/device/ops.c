@@ -108,12 +108,8 @@ send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32_t det
 	};
 
 	assert(host_slot(host, flow)->src_node == host->node.id);
-	if (!nic_control(host, nic, &p)) {
-		host->node.count.born_packets++;
-		host->node.count.born_bytes += p.wire_bytes;
-		host_drop(host, nic, &p, REC_DROP_QUEUE_FULL);
+	if (!nic_control(host, nic, &p))
 		return;
-	}
 	host->node.count.notification_packets++;
 	host->node.count.notification_bytes += p.wire_bytes;
 }
@@ -148,6 +144,7 @@ const struct device_ops embedded_device_ops = {
 	.query_qp = query_qp,
 	.send_notification = send_notification,
 	.send_poll = host_send_poll,
+	.report_nic = host_report_nic,
 	.set_timer = set_timer,
 	.now = now,
 	.records = records,
@@ -159,18 +156,17 @@ embedded_post_ud(struct device *dev, uint32_t flow, uint32_t bytes, uint32_t imm
 	struct host *host = host_of_device(dev);
 	struct send_qp *qp = sending_qp(host, flow);
 	struct nic *nic = &host->nics[qp->nic];
-	struct pkt_queue *q = &nic->datagrams;
+	struct pkt *slot = queue_slot(&nic->datagrams);
 	int rc;
 
-	if (q->tail == q->cap)
+	if (slot == NULL)
 		return -ENOSPC;
-	rc = ud_send_make(&qp->ud, &host->params, flow, host->config.flows->flows[flow].prio, bytes, imm,
-			  &q->pkts[q->tail]);
+	rc = ud_send_make(&qp->ud, &host->params, flow, host->config.flows->flows[flow].prio, bytes, imm, slot);
 	if (rc != 0)
 		return rc;
+	nic->datagrams.tail++;
 	host->node.count.born_packets++;
-	host->node.count.born_bytes += q->pkts[q->tail].wire_bytes;
-	q->tail++;
+	host->node.count.born_bytes += slot->wire_bytes;
 	nic_schedule(host, nic);
 	return 0;
 }
@@ -202,6 +198,18 @@ embedded_storm(struct node *node, uint16_t nic_index, uint8_t prio_mask, uint64_
 		host->storm_ps = nic->storm_ps;
 		host_set_timers(host);
 	}
+}
+
+void
+embedded_link_mended(struct node *node, uint16_t nic_index, uint64_t now_ps)
+{
+	struct host *host = host_of(node);
+	struct nic *nic = &host->nics[nic_index];
+	const struct pause_frame resume = { .time_ps = now_ps, .prio_mask = nic->paused };
+
+	host->now_ps = now_ps;
+	if (nic->paused != 0)
+		nic_pause(host, nic, &resume);
 }
 
 void

@@ -112,14 +112,23 @@ host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t
 	report_port(host, nic, event);
 	if (paused)
 		p.arg |= POLL_PFC;
-	if (!nic_control(host, nic, &p)) {
-		host->node.count.born_packets++;
-		host->node.count.born_bytes += p.wire_bytes;
-		host_drop(host, nic, &p, REC_DROP_QUEUE_FULL);
+	if (!nic_control(host, nic, &p))
 		return;
-	}
 	host->node.count.polling_packets++;
 	host->node.count.polling_bytes += p.wire_bytes;
+}
+
+void
+host_report_nic(struct device *dev, uint32_t flow)
+{
+	struct host *host = host_of_device(dev);
+	struct nic *nic = &host->nics[host->config.flows->flows[flow].src_nic];
+
+	if (!host->has_telemetry)
+		return;
+	nic_flush(host, nic);
+	if (host->telemetry.was_shared(host->telemetry.ctx, nic->index))
+		report_port(host, nic, 0);
 }
 
 void

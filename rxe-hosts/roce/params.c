@@ -5,19 +5,7 @@
 #include <string.h>
 
 #include "common/units.h"
-
-enum {
-	FRAME_BYTES = 8 + 14 + 4 + 12, /* preamble, Ethernet header, FCS, inter-frame gap */
-	HEADER_BYTES = 20 + 8 + 12,    /* IPv4, UDP, BTH */
-	ICRC_BYTES = 4,
-	RETH_BYTES = 16,
-	IMM_BYTES = 4,
-	DETH_BYTES = 8,
-	AETH_BYTES = 4,
-	CNP_RESERVED_BYTES = 16, /* annex A17.9.3 */
-};
-
-#define BASE_BYTES (FRAME_BYTES + HEADER_BYTES + ICRC_BYTES)
+#include "common/wire/roce.h"
 
 #define FIELD(member) offsetof(struct roce_cfg, member)
 
@@ -28,7 +16,7 @@ static const struct cfg_field fields[] = {
 	  "bytes on the wire beyond a data packet's payload; 0: those of real RoCEv2, preamble and gap included" },
 	{ "ack_bytes", CFG_BYTES, FIELD(ack_bytes), "0", 0, 1500, NULL,
 	  "bytes an ACK, NAK or CNP occupies on the wire; 0: those of real RoCEv2 (86; CNP 98)" },
-	{ "control_bytes", CFG_BYTES, FIELD(control_bytes), "84", 20, 1500, NULL,
+	{ "control_bytes", CFG_BYTES, FIELD(control_bytes), "90", 20, 1500, NULL,
 	  "bytes a polling or notification packet occupies on the wire" },
 	{ "ack_every", CFG_INT, FIELD(ack_every), "1", 1, 1024, NULL,
 	  "one ACK for so many data packets, besides those that ask for one (last of a message, window full)" },
@@ -48,8 +36,6 @@ static const struct cfg_field fields[] = {
 	  "pause of a sender whose receiver had no posted receive" },
 	{ "rnr_retry", CFG_INT, FIELD(rnr_retry), "7", 0, ROCE_RNR_UNLIMITED, NULL,
 	  "receiver-not-ready answers in a row that a QP survives; 7: any number" },
-	{ "payload", CFG_ENUM, FIELD(payload), "synthetic", 0, 0, "synthetic|real",
-	  "whether packets carry the contents of the hosts' buffers" },
 	{ "nak", CFG_BOOL, FIELD(nak), "true", 0, 0, NULL,
 	  "receivers answer a gap with a NAK; without, only the timeout repairs it" },
 };
@@ -76,13 +62,12 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 	*params = (struct roce_params){
 		.mtu_bytes = (uint32_t)cfg->mtu_bytes,
 		.data_overhead_bytes = (uint32_t)cfg->data_overhead_bytes,
-		.ack_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : BASE_BYTES + AETH_BYTES),
-		.cnp_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : BASE_BYTES + CNP_RESERVED_BYTES),
+		.ack_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : roce_wire_bytes(ROCE_RC_ACK, 0)),
+		.cnp_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : roce_wire_bytes(ROCE_CNP, 0)),
 		.control_bytes = (uint16_t)cfg->control_bytes,
 		.ack_every = (uint32_t)cfg->ack_every,
 		.window_scales_with_rate = cfg->window_scales_with_rate,
 		.nak = cfg->nak,
-		.real_payload = cfg->payload == ROCE_PAYLOAD_REAL,
 		.data_prio = (uint8_t)cfg->data_prio,
 		.timeout_doublings = (uint8_t)cfg->timeout_doublings,
 		.retry_count = (uint8_t)cfg->retry_count,
@@ -98,12 +83,21 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 	return dcqcn_params_init(&params->dcqcn, dcqcn, err);
 }
 
+/* An opcode with these headers; sizes do not depend on anything else of it. */
+static uint8_t
+data_opcode(bool reth, bool imm)
+{
+	if (reth)
+		return imm ? ROCE_RC_WRITE_ONLY_IMM : ROCE_RC_WRITE_ONLY;
+	return imm ? ROCE_RC_WRITE_LAST_IMM : ROCE_RC_WRITE_MIDDLE;
+}
+
 uint16_t
 roce_data_bytes(const struct roce_params *params, uint32_t payload_bytes, bool reth, bool imm)
 {
 	if (params->data_overhead_bytes != 0)
 		return (uint16_t)(payload_bytes + params->data_overhead_bytes);
-	return (uint16_t)(BASE_BYTES + (reth ? RETH_BYTES : 0) + (imm ? IMM_BYTES : 0) + ((payload_bytes + 3) & ~3u));
+	return (uint16_t)roce_wire_bytes(data_opcode(reth, imm), payload_bytes);
 }
 
 uint16_t
@@ -111,7 +105,7 @@ roce_ud_bytes(const struct roce_params *params, uint32_t payload_bytes)
 {
 	if (params->data_overhead_bytes != 0)
 		return (uint16_t)(payload_bytes + params->data_overhead_bytes);
-	return (uint16_t)(BASE_BYTES + DETH_BYTES + IMM_BYTES + ((payload_bytes + 3) & ~3u));
+	return (uint16_t)roce_wire_bytes(ROCE_UD_SEND_ONLY_IMM, payload_bytes);
 }
 
 static int
@@ -143,7 +137,8 @@ parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err 
 		return 0;
 	if (units_parse_bytes(text, &params->window_bytes) != 0 || params->window_bytes == 0 ||
 	    params->window_bytes > UINT32_MAX / 2)
-		return err_set(err, -EINVAL, "%s:%d: host.window = \"%s\": must be \"bdp\", \"none\" or a size (1B..2GB)",
+		return err_set(err, -EINVAL,
+			       "%s:%d: host.window = \"%s\": must be \"bdp\", \"none\" or a size (1B..2GB)",
 			       cfg->where.file, cfg->where.line, text);
 	return 0;
 }

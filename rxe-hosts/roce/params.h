@@ -8,8 +8,6 @@
 #include "common/cfg.h"
 #include "rxe-hosts/roce/dcqcn.h"
 
-enum roce_payload { ROCE_PAYLOAD_SYNTHETIC, ROCE_PAYLOAD_REAL };
-
 /* Group "host" as it stands in a scenario; bound by roce_table. */
 struct roce_cfg {
 	struct cfg_where where;
@@ -26,7 +24,6 @@ struct roce_cfg {
 	int64_t retry_count;
 	uint64_t rnr_delay_ps;
 	int64_t rnr_retry;
-	int payload; /* enum roce_payload */
 	bool nak;
 };
 
@@ -47,7 +44,7 @@ struct roce_params {
 	bool window_is_bdp;           /* window_bytes is still to be filled in, from the topology */
 	bool window_scales_with_rate;
 	bool nak;
-	bool real_payload;
+	bool real_payload; /* packets carry the contents of the hosts' buffers; set by who knows the run */
 	uint8_t data_prio;
 	uint8_t timeout_doublings, retry_count, rnr_retry;
 	uint64_t timeout_ps;          /* 0: never */

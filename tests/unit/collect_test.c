@@ -116,7 +116,7 @@ test_bad_records(void **state)
 	refuse(&r, -EPROTO, "unknown record type 60000");
 	run->type = REC_RUN;
 	run->size = 112;
-	refuse(&r, -EPROTO, "says 112 B, expected 104 B");
+	refuse(&r, -EPROTO, "says 112 B, not 104 B");
 	run->size = 0;
 	refuse(&r, -EPROTO, "says 0 B");
 	run->size = sizeof(struct rec_run);

@@ -187,14 +187,14 @@ records_merge_by_time_node_sequence(void **state)
 	report(&b, 1, REC_METER_ROW, 5000);
 	report(&b, 1, REC_POLL, 2000); /* out of its node's order */
 	report(&b, 0, REC_FLOW_ROW, 5000);
-	report(&b, 0, REC_PORT_ROW, 7000);
+	report(&b, 1, REC_PORT_ROW, 7000);
 	offer(&b, 7000);
 	/* What is stamped at the end of the window waits: a node with a lower number may still report that time. */
 	report(&b, 1, REC_TRIGGER, 7000);
 	report(&b, 0, REC_NOTIFY, 7000);
 	offer(&b, 8000);
 	finish(&b, 9000);
-	assert_stream(&b, "32@2/11 32@3/11 34@5/10 16@5/11 35@5/11 33@7/10 18@7/10 17@7/11 49@9/-1");
+	assert_stream(&b, "32@2/11 32@3/11 34@5/10 16@5/11 35@5/11 18@7/10 33@7/11 17@7/11 49@9/-1");
 	bench_close(&b);
 }
 
@@ -293,6 +293,50 @@ relevant_records_leave_first(void **state)
 }
 
 static void
+a_small_record_does_not_overtake_a_more_relevant_one(void **state)
+{
+	struct exporter_stats stats;
+	struct bench b;
+
+	/* Six port rows of 160 B leave, 64 B stay: too few for the seventh, enough for the 48 B of the other. */
+	bench_open(&b, MB_A_SECOND, 1024, 4096, -1);
+	for (int i = 0; i < 7; i++)
+		report(&b, 0, REC_PORT_ROW, 0);
+	report(&b, 0, REC_NOTIFY, 1000);
+	offer(&b, PS_PER_US);
+	exporter_stats(b.exporter, &stats);
+	assert_int_equal(stats.all.sent_records, 6);
+	finish(&b, PS_PER_MS);
+	assert_stream(&b, "33@0/10 33@0/10 33@0/10 33@0/10 33@0/10 33@0/10 33@0/10 18@1/10 49@1000000/-1");
+	bench_close(&b);
+}
+
+static void
+no_more_waits_than_the_queue_holds(void **state)
+{
+	struct exporter_stats stats;
+	struct bench b;
+
+	bench_open(&b, MB_A_SECOND, 1024, 159, -1);
+	for (int i = 0; i < 7; i++)
+		report(&b, 0, REC_PORT_ROW, 0);
+	offer(&b, 1);
+	exporter_stats(b.exporter, &stats);
+	assert_int_equal(stats.all.sent_records, 6);
+	assert_int_equal(stats.waiting_records, 0);
+	assert_int_equal(stats.all.dropped_records, 1);
+	/* 64 B are left: enough for 48 B, but not with the 56 B that tell of the loss. */
+	report(&b, 0, REC_NOTIFY, 1000);
+	offer(&b, 1001);
+	exporter_stats(b.exporter, &stats);
+	assert_int_equal(stats.all.sent_records, 6);
+	assert_int_equal(stats.waiting_records, 1);
+	finish(&b, 40 * PS_PER_US); /* 104 - 64 B more */
+	assert_stream(&b, "33@0/10 33@0/10 33@0/10 33@0/10 33@0/10 33@0/10 48@40000/-1 18@1/10 49@40000/-1");
+	bench_close(&b);
+}
+
+static void
 what_the_queue_cannot_hold_is_told(void **state)
 {
 	struct exporter_stats stats;
@@ -310,8 +354,8 @@ what_the_queue_cannot_hold_is_told(void **state)
 	report(&b, 0, REC_FLOW_ROW, 1000);
 	report(&b, 0, REC_FLOW_ROW, 2000);
 	report(&b, 0, REC_FLOW_ROW, 3000);  /* pushes the row of 1000 ps out */
-	report(&b, 0, REC_METER_ROW, 4000); /* less relevant than what waits: lost itself */
-	report(&b, 0, REC_POLL, 5000);      /* 56 B push the row of 2000 ps out */
+	report(&b, 0, REC_POLL, 4000);      /* 56 B push the row of 2000 ps out */
+	report(&b, 0, REC_METER_ROW, 5000); /* less relevant than what waits: lost itself */
 	offer(&b, 6000);
 	exporter_stats(b.exporter, &stats);
 	assert_int_equal(stats.all.sent_records, 13);
@@ -319,7 +363,7 @@ what_the_queue_cannot_hold_is_told(void **state)
 	assert_int_equal(stats.waiting_bytes, 88 + 56);
 	assert_int_equal(stats.all.dropped_records, 3);
 	assert_int_equal(stats.all.dropped_bytes, 88 + 56 + 88);
-	/* The next to leave is the poll, with two gaps: 168 B, of which 8 B + 5000 ps' worth are there. */
+	/* The next to leave is the poll, with two gaps: 168 B, of which 8 B are there. */
 	offer(&b, 160 * PS_PER_US - 1);
 	exporter_stats(b.exporter, &stats);
 	assert_int_equal(stats.all.sent_records, 13);
@@ -345,8 +389,8 @@ what_the_queue_cannot_hold_is_told(void **state)
 	assert_int_equal(gap->kind, REC_METER_ROW);
 	assert_int_equal(gap->dropped, 1);
 	assert_int_equal(gap->dropped_bytes, 56);
-	assert_int_equal(gap->from_ps, 4000);
-	assert_int_equal(gap->to_ps, 4000);
+	assert_int_equal(gap->from_ps, 5000);
+	assert_int_equal(gap->to_ps, 5000);
 	hdr = next(data, size_bytes, &offset);
 	assert_int_equal(hdr->type, REC_POLL);
 	gap = (const struct rec_gap *)(const void *)next(data, size_bytes, &offset);
@@ -606,6 +650,8 @@ main(void)
 		cmocka_unit_test(without_a_budget_everything_passes_unchanged),
 		cmocka_unit_test(budget_defers_to_the_picosecond),
 		cmocka_unit_test(relevant_records_leave_first),
+		cmocka_unit_test(a_small_record_does_not_overtake_a_more_relevant_one),
+		cmocka_unit_test(no_more_waits_than_the_queue_holds),
 		cmocka_unit_test(what_the_queue_cannot_hold_is_told),
 		cmocka_unit_test(nothing_is_lost_uncounted),
 		cmocka_unit_test(stream_does_not_depend_on_the_grain_of_calls),

@@ -29,7 +29,8 @@ void records_put(struct records *r, void *rec, uint16_t type, size_t size_bytes,
 void records_run(struct records *r);
 void records_node(struct records *r, uint32_t node, const char *name, bool host, uint32_t nports);
 /* Both ends of a cable; hosts get the address of records_ip(). */
-void records_link(struct records *r, uint32_t a, uint16_t port_a, bool host_a, uint32_t b, uint16_t port_b, bool host_b);
+void records_link(struct records *r, uint32_t a, uint16_t port_a, bool host_a, uint32_t b, uint16_t port_b,
+		  bool host_b);
 uint32_t records_ip(uint32_t node);
 struct rec_tuple records_tuple(uint32_t src, uint32_t dst, uint16_t sport);
 /* A data path: pairs of (node, port), the sender's NIC first. */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/child.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+int
+child_add(struct child_args *args, const char *arg, struct err *err)
+{
+	if (args->count == CHILD_MAX_ARGS)
+		return err_set(err, -E2BIG, "more than %d arguments", CHILD_MAX_ARGS);
+	args->argv[args->count++] = arg;
+	args->argv[args->count] = NULL;
+	return 0;
+}
+
+int
+child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n < 0)
+		return err_set(err, -errno, "/proc/self/exe: %s", strerror(errno));
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	*slash = '\0';
+	snprintf(path, cap, "%s/%s", self, program);
+	if (access(path, X_OK) == 0)
+		return 0;
+	snprintf(path, cap, "%s/../%s/%s", self, folder, program);
+	if (access(path, X_OK) == 0)
+		return 0;
+	return err_set(err, -ENOENT, "%s is neither in %s nor in %s/../%s: build it with ninja", program, self, self,
+		       folder);
+}
+
+pid_t
+child_start(const char *path, struct child_args *args, struct err *err)
+{
+	pid_t pid;
+	int ret = posix_spawn(&pid, path, NULL, NULL, (char *const *)args->argv, environ);
+
+	if (ret != 0)
+		return err_set(err, -ret, "%s: %s", path, strerror(ret));
+	return pid;
+}
+
+static int
+status_of(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int
+child_wait(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 127;
+	return status_of(status);
+}
+
+int
+child_poll(pid_t pid, int *status)
+{
+	int raw;
+
+	if (waitpid(pid, &raw, WNOHANG) != pid)
+		return 0;
+	*status = status_of(raw);
+	return 1;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The other programs of rocelab: where they are, starting them, waiting for them. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+
+#define CHILD_MAX_ARGS 256
+
+/* An argument vector under construction; strings are borrowed. */
+struct child_args {
+	const char *argv[CHILD_MAX_ARGS + 1];
+	size_t count;
+};
+
+/* @return 0, or -E2BIG with err set */
+int child_add(struct child_args *args, const char *arg, struct err *err);
+
+/*
+ * Finds a program of rocelab: beside this one (installed), or in its folder of the build tree.
+ * @param folder  its folder in the build tree ("diag")
+ * @return 0, or -ENOENT with err set
+ */
+int child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err);
+
+/* @return pid, or negative errno with err set */
+pid_t child_start(const char *path, struct child_args *args, struct err *err);
+
+/* @return exit status 0..255, or 128 + signal number */
+int child_wait(pid_t pid);
+
+/* @return true when the process has ended; *status as child_wait() returns it */
+int child_poll(pid_t pid, int *status);

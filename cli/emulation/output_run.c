@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cli/emulation/outputs.h"
+#include "common/clock.h"
+
+static const char *
+end_reason(enum rec_end_reason reason)
+{
+	static const char *const names[] = {
+		[REC_END_COMPLETE] = "complete", [REC_END_QP_ERROR] = "qp_error",   [REC_END_STALL] = "stall",
+		[REC_END_LIMIT] = "limit",	 [REC_END_INVARIANT] = "invariant", [REC_END_INTERRUPT] = "interrupt",
+	};
+
+	return names[reason];
+}
+
+static json_t *
+invariants_json(const struct emulation *emulation)
+{
+	struct invariant results[EMULATION_INVARIANTS];
+	json_t *list = json_array();
+
+	emulation_check(emulation, results);
+	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
+		json_array_append_new(list, json_pack("{s:s, s:b, s:s}", "name", results[i].name, "holds",
+						      results[i].holds, "text", results[i].text));
+	return list;
+}
+
+static json_t *
+drops_json(const struct emulation *emulation)
+{
+	static const char *const names[REC_DROP_REASONS] = {
+		[REC_DROP_INJECTED] = "injected", [REC_DROP_CORRUPT] = "corrupt",     [REC_DROP_LINK_DOWN] = "link_down",
+		[REC_DROP_TTL] = "ttl",		  [REC_DROP_NO_ROUTE] = "no_route",   [REC_DROP_BLACKHOLE] = "blackhole",
+		[REC_DROP_QUEUE_FULL] = "queue_full", [REC_DROP_NO_BUFFER] = "no_buffer",
+	};
+	const struct topo *topo = emulation->scenario->topo;
+	uint64_t packets[REC_DROP_REASONS] = { 0 };
+	json_t *drops = json_object();
+
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		for (uint16_t p = 0; emulation->switches[i] != NULL && p < topo->nodes[i].nports; p++)
+			for (uint32_t r = 0; r < REC_DROP_REASONS; r++)
+				packets[r] += emulation->switches[i]->ports[p].drops[r].packets;
+	for (uint32_t i = 0; i < topo->nports; i++) {
+		packets[REC_DROP_INJECTED] += emulation->fabric->links[i].injected_packets;
+		packets[REC_DROP_LINK_DOWN] += emulation->fabric->links[i].down_packets;
+		packets[REC_DROP_CORRUPT] += emulation->fabric->links[i].corrupted_packets;
+	}
+	for (uint32_t r = 0; r < REC_DROP_REASONS; r++)
+		json_object_set_new(drops, names[r], json_integer((json_int_t)packets[r]));
+	return drops;
+}
+
+static json_t *
+export_json(const struct emulation *emulation)
+{
+	const struct exporter_stats *stats = &emulation->export;
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes", (json_int_t)stats->all.offered_bytes,
+			 "sent_bytes", (json_int_t)stats->all.sent_bytes, "deferred_records",
+			 (json_int_t)stats->all.deferred_records, "dropped_records",
+			 (json_int_t)stats->all.dropped_records, "peak_bytes_per_s",
+			 (json_int_t)exporter_peak(emulation->exporter), "stream_bytes",
+			 (json_int_t)stats->stream_bytes, "analyzer_lost", (json_int_t)stats->peer_errno);
+}
+
+static uint64_t
+largest_buffer(const struct emulation *emulation)
+{
+	uint64_t largest = 0;
+
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
+		if (emulation->switches[i] != NULL && emulation->switches[i]->buffer_bytes > largest)
+			largest = emulation->switches[i]->buffer_bytes;
+	return largest;
+}
+
+static json_t *
+run_json(const struct emulation *emulation)
+{
+	const struct fabric *fabric = emulation->fabric;
+	double cpu_s = (double)emulation->cpu_ns / 1e9;
+	struct fabric_totals totals;
+	char digest[24];
+	json_t *root;
+
+	fabric_sum(fabric, &totals);
+	snprintf(digest, sizeof(digest), "%016" PRIx64, fabric_digest(fabric));
+	root = json_pack("{s:i, s:s, s:I, s:I, s:f, s:f, s:f, s:I, s:i, s:I, s:f, s:I, s:s, s:I, s:s}", "schema_version",
+			 1, "name", emulation->scenario->name, "packet_hops", (json_int_t)totals.hops, "virtual_ns",
+			 (json_int_t)(fabric->window.end_ps / 1000), "wall_s", (double)emulation->wall_ns / 1e9, "cpu_s",
+			 cpu_s, "hops_per_cpu_s", cpu_s > 0 ? (double)totals.hops / cpu_s : 0, "rss_bytes",
+			 (json_int_t)clock_peak_rss_bytes(), "lcores", (int)fabric->config.lcores, "windows",
+			 (json_int_t)totals.windows, "fast_path_share",
+			 totals.switch_windows != 0 ? (double)totals.fast_windows / (double)totals.switch_windows : 1.0,
+			 "switch_buffer_bytes", (json_int_t)largest_buffer(emulation), "end_reason",
+			 end_reason(fabric->end_reason), "seed", (json_int_t)emulation->scenario->root.seed, "digest",
+			 digest);
+	if (emulation->error_text != NULL)
+		json_object_set_new(root, "error", json_string(emulation->error_text));
+	json_object_set_new(root, "invariants", invariants_json(emulation));
+	json_object_set_new(root, "drops", drops_json(emulation));
+	json_object_set_new(root, "export", export_json(emulation));
+	return root;
+}
+
+int
+output_config(const struct scenario *scenario, const char *dir, struct err *err)
+{
+	struct cfg_known known[SCENARIO_MAX_TABLES];
+	char path[PATH_MAX];
+	FILE *file;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/effective.cfg", dir);
+	file = fopen(path, "w");
+	if (file == NULL)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	ret = cfg_print(scenario->cfg, known, scenario_tables(known, SCENARIO_MAX_TABLES), file);
+	if (fclose(file) != 0)
+		ret = -errno;
+	return ret == 0 ? 0 : err_set(err, ret, "%s: %s", path, strerror(-ret));
+}
+
+int
+output_run(const struct emulation *emulation, const char *dir, struct err *err)
+{
+	char path[PATH_MAX];
+	json_t *root = run_json(emulation);
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/run.json", dir);
+	ret = root != NULL && json_dump_file(root, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) == 0 ? 0 : -EIO;
+	json_decref(root);
+	return ret == 0 ? 0 : err_set(err, ret, "%s cannot be written: %s", path, strerror(errno));
+}

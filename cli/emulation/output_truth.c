@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cli/emulation/outputs.h"
+#include "common/units.h"
+
+/* Meetings shorter than this are left out: two frames in one queue are no meeting worth a line. */
+#define MEETING_MIN_PS PS_PER_US
+
+void
+output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap)
+{
+	const struct flow *f = &emulation->scenario->plan->flows.flows[flow];
+	const struct topo_node *nodes = emulation->scenario->topo->nodes;
+
+	snprintf(buf, cap, "%s->%s/%u>%u", nodes[f->src_node].name, nodes[f->dst_node].name, f->sport, f->dport);
+}
+
+static json_t *
+fault_entry(const char *kind, const char *target, uint64_t start_ps, uint64_t duration_ps, uint64_t period_ps)
+{
+	return json_pack("{s:s, s:s, s:I, s:I, s:I}", "kind", kind, "target", target, "start_ns",
+			 (json_int_t)(start_ps / PS_PER_NS), "duration_ns", (json_int_t)(duration_ps / PS_PER_NS),
+			 "period_ns", (json_int_t)(period_ps / PS_PER_NS));
+}
+
+static json_t *
+faults_json(const struct emulation *emulation)
+{
+	const struct scenario *scenario = emulation->scenario;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < scenario->faults.count; i++) {
+		const struct fault *fault = &scenario->faults.faults[i];
+		const struct fault_common *common = fault->params;
+		char target[64];
+
+		fault->ops->target(fault->params, scenario->topo, target);
+		json_array_append_new(list, fault_entry(fault->ops->kind, target, common->start_ps, common->duration_ps,
+							common->period_ps));
+	}
+	for (size_t i = 0; i < scenario->slow_hosts.count; i++) {
+		const struct slow_host *slow = &scenario->slow_hosts.faults[i];
+		json_t *entry = fault_entry(SLOW_HOST_KIND, scenario->topo->nodes[slow->node].name, 0, slow->delay_ps, 0);
+
+		json_object_set_new(entry, "step", json_integer(slow->step));
+		json_object_set_new(entry, "collective", json_integer(slow->collective));
+		json_array_append_new(list, entry);
+	}
+	return list;
+}
+
+static json_t *
+background_json(const struct emulation *emulation)
+{
+	const struct plan *plan = emulation->scenario->plan;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++) {
+		const struct plan_background *flow = &plan->backgrounds[i];
+		char name[96];
+
+		output_flow_name(emulation, flow->flow, name, sizeof(name));
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:b}", "flow", name, "bytes",
+						      (json_int_t)flow->bytes, "start_ns",
+						      (json_int_t)(flow->start_ps / PS_PER_NS), "repeat", flow->repeat));
+	}
+	return list;
+}
+
+static void
+add_meetings(const struct emulation *emulation, json_t *list, const struct telem_port *telem, const struct meet *meet,
+	     uint32_t port)
+{
+	for (uint32_t a = 0; a < telem->nslots; a++) {
+		for (uint32_t b = a + 1; b < telem->nslots; b++) {
+			uint64_t together_ps = meet_together_ps(meet, a, b);
+			char port_name[64], names[2][96];
+
+			if (together_ps < MEETING_MIN_PS)
+				continue;
+			topo_port_name(emulation->scenario->topo, port, port_name);
+			output_flow_name(emulation, telem->slot_flow[a], names[0], sizeof(names[0]));
+			output_flow_name(emulation, telem->slot_flow[b], names[1], sizeof(names[1]));
+			json_array_append_new(list, json_pack("{s:s, s:[s,s], s:I}", "port", port_name, "flows",
+							      names[0], names[1], "together_ns",
+							      (json_int_t)(together_ps / PS_PER_NS)));
+		}
+	}
+}
+
+static json_t *
+meetings_json(const struct emulation *emulation)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
+			uint32_t port = topo->nodes[i].first_port + p;
+
+			if (emulation->switches[i] != NULL) {
+				const struct switch_port *sp = &emulation->switches[i]->ports[p];
+
+				add_meetings(emulation, list, &sp->telem, &sp->meet, port);
+			} else {
+				const struct nic_rows_port *np = &emulation->nic_rows[i].ports[p];
+
+				add_meetings(emulation, list, &np->telem, &np->meet, port);
+			}
+		}
+	}
+	return list;
+}
+
+int
+output_truth(const struct emulation *emulation, const char *dir, struct err *err)
+{
+	char path[PATH_MAX];
+	json_t *root = json_pack("{s:i, s:o, s:o, s:o}", "schema_version", 1, "faults", faults_json(emulation),
+				 "background_flows", background_json(emulation), "meetings",
+				 meetings_json(emulation));
+	int ret = -EIO;
+
+	snprintf(path, sizeof(path), "%s/truth.json", dir);
+	if (root != NULL)
+		ret = json_dump_file(root, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) == 0 ? 0 : -EIO;
+	json_decref(root);
+	return ret == 0 ? 0 : err_set(err, ret, "%s cannot be written: %s", path, strerror(errno));
+}

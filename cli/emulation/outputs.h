@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The files that dpswitch leaves beside the recording. The analyzer reads none of them. */
+#pragma once
+
+#include "cli/emulation/emulation.h"
+
+/* DIR/run.json: what the run cost, how it ended, the invariants. @return 0 or negative errno with err set */
+int output_run(const struct emulation *emulation, const char *dir, struct err *err);
+/* DIR/truth.json: faults, background flows, which flows met in which queue and for how long. For scorers alone. */
+int output_truth(const struct emulation *emulation, const char *dir, struct err *err);
+/* DIR/steps.csv: every step of every flow, background flows with step 0. */
+int output_steps(const struct emulation *emulation, const char *dir, struct err *err);
+
+/* DIR/effective.cfg: the scenario with every default filled in; runs again as it is. */
+int output_config(const struct scenario *scenario, const char *dir, struct err *err);
+
+/* "17->18/10000>10000" */
+void output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of what belongs to no module, and the list of everybody's. */
+#include <stddef.h>
+
+#include "cli/emulation/scenario.h"
+#include "cli/emulation/scenario_load.h"
+#include "topo/build.h"
+
+#define NFIELDS(f) (sizeof(f) / sizeof((f)[0]))
+
+#define S struct scenario_root
+static const struct cfg_field root_fields[] = {
+	{ "name", CFG_STRING, offsetof(S, name), "", 0, 0, NULL, "Name of the run; default: the file's" },
+	{ "seed", CFG_INT, offsetof(S, seed), "1", 0, 9e18, NULL,
+	  "Seed of every random choice: ECMP, ECN marking, lossy links" },
+};
+#undef S
+
+#define S struct timing_params
+static const struct cfg_field timing_fields[] = {
+	{ "quantum", CFG_TIME, offsetof(S, quantum_ps), "0ps", 0, 1e9, NULL,
+	  "Floor every serialization and pacing time to multiples of this, as ns-3 does with 1ns; 0: exact" },
+	{ "pipeline", CFG_TIME, offsetof(S, pipeline_ps), "600ns", 0, 1e9, NULL,
+	  "Latency of a receiver (switch or NIC) between the last bit and the packet's arrival at a queue" },
+};
+#undef S
+
+#define S struct limits_params
+static const struct cfg_field limits_fields[] = {
+	{ "virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), "60s", 1, 1e16, NULL,
+	  "The run ends here at the latest (end_reason limit)" },
+	{ "stall", CFG_TIME, offsetof(S, stall_ps), "2s", 1e6, 1e16, NULL,
+	  "The run ends when no host accepted a byte for so long (end_reason stall)" },
+};
+#undef S
+
+#define S struct telemetry_params
+static const struct cfg_field telemetry_fields[] = {
+	{ "enabled", CFG_BOOL, offsetof(S, enabled), "true", 0, 0, NULL,
+	  "Keep rows; without them nothing can be diagnosed, it shows what they cost" },
+	{ "epoch", CFG_TIME, offsetof(S, epoch_ps), "1ms", 1e7, 1e12, NULL, "Length of an epoch" },
+	{ "epochs_kept", CFG_INT, offsetof(S, epochs_kept), "0", 0, 1024, NULL,
+	  "Epochs that a port remembers, the open one included; 0: as many as cover the spacing of detections, at least "
+	  "2" },
+	{ "contention", CFG_ENUM, offsetof(S, contention), "replay", 0, 0, "replay|exact",
+	  "How w(f_i,f_j) is known: replay estimates it from flow rows as hardware reports them; exact counts every packet "
+	  "ahead, which no hardware does" },
+};
+#undef S
+
+const struct cfg_table scenario_root_cfg = {
+	.path = "",
+	.doc = "The scenario itself.",
+	.size = sizeof(struct scenario_root),
+	.fields = root_fields,
+	.nfields = NFIELDS(root_fields),
+};
+
+const struct cfg_table timing_cfg = {
+	.path = "timing",
+	.doc = "How time is counted.",
+	.size = sizeof(struct timing_params),
+	.fields = timing_fields,
+	.nfields = NFIELDS(timing_fields),
+};
+
+const struct cfg_table limits_cfg = {
+	.path = "limits",
+	.doc = "When a run ends that does not complete.",
+	.size = sizeof(struct limits_params),
+	.fields = limits_fields,
+	.nfields = NFIELDS(limits_fields),
+};
+
+const struct cfg_table telemetry_cfg = {
+	.path = "telemetry",
+	.doc = "What switches and NICs remember (paper III-C3, after Hawkeye).",
+	.size = sizeof(struct telemetry_params),
+	.fields = telemetry_fields,
+	.nfields = NFIELDS(telemetry_fields),
+};
+
+static size_t
+add(struct cfg_known *known, size_t cap, size_t count, const struct cfg_table *table, const char *kind)
+{
+	if (count < cap)
+		known[count] = (struct cfg_known){ table, kind };
+	return count + 1;
+}
+
+size_t
+scenario_tables(struct cfg_known *known, size_t cap)
+{
+	const struct cfg_table *const singles[] = {
+		&timing_cfg,  &limits_cfg,	 &switch_cfg,	    &switch_pfc_cfg,  &switch_ecn_cfg,	   &roce_table,
+		&dcqcn_table, &collective_table, &background_table, &detection_table, &telemetry_cfg, &exporter_cfg_table,
+	};
+	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
+
+	count += topo_tables(known + count, cap - count);
+	for (size_t i = 0; i < sizeof(singles) / sizeof(singles[0]); i++)
+		count = add(known, cap, count, singles[i], NULL);
+	for (size_t i = 0; fault_registry[i] != NULL; i++)
+		count = add(known, cap, count, fault_registry[i]->table, fault_registry[i]->kind);
+	return add(known, cap, count, &slow_host_table, SLOW_HOST_KIND);
+}

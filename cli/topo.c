@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab topo: check, show and import topologies without running anything. */
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/emulation/emulation.h"
+#include "cli/emulation/scenario.h"
+#include "topo/build.h"
+#include "topo/show.h"
+
+struct topo_options {
+	struct scenario_options scenario;
+	const char *action;
+	bool dot;
+};
+
+static const struct argp_option options[] = {
+	{ "dot", 'd', NULL, 0, "show: print Graphviz instead of a table", 0 },
+	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario", 0 },
+	{ 0 },
+};
+
+static bool
+is_action(const char *text)
+{
+	return strcmp(text, "check") == 0 || strcmp(text, "show") == 0 || strcmp(text, "import") == 0;
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct topo_options *topo = state->input;
+
+	switch (key) {
+	case 'd':
+		topo->dot = true;
+		return 0;
+	case 's':
+		if (topo->scenario.nsets == SCENARIO_MAX_SETS)
+			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
+		topo->scenario.sets[topo->scenario.nsets++] = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (topo->action == NULL) {
+			if (!is_action(arg))
+				argp_error(state, "\"%s\": there are check, show and import", arg);
+			topo->action = arg;
+			return 0;
+		}
+		if (topo->scenario.path != NULL)
+			argp_error(state, "one file at a time: \"%s\" is the second", arg);
+		topo->scenario.path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (topo->scenario.path == NULL)
+			argp_error(state, "give an action and a file");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "check SCENARIO\nshow SCENARIO\nimport NS3-TOPOLOGY",
+	.doc = "check: everything that a run checks before it starts (ports, reachability, loops, headroom, flows).\n"
+	       "show: nodes, ports, links.\n"
+	       "import: an HPCC ns-3 topology file as a \"topology\" group of ours, on standard output.",
+};
+
+/* A scenario that can be built has passed every check. */
+static int
+check(struct scenario *sc, struct err *err)
+{
+	const struct exporter_config recording_nothing = sc->exporter;
+	struct exporter *exporter = exporter_create(&recording_nothing, NULL, -1, err);
+	struct emulation *emulation = exporter != NULL ? emulation_create(sc, exporter, 1, err) : NULL;
+
+	if (emulation != NULL)
+		printf("%s: %u switches, %u hosts, %u links, %u flows: sound\n", sc->name, sc->topo->nswitches,
+		       sc->topo->nhosts, sc->topo->nlinks, sc->plan->flows.count);
+	emulation_destroy(emulation);
+	exporter_destroy(exporter);
+	return emulation != NULL ? EXIT_DONE : EXIT_USAGE;
+}
+
+static int
+act(const struct topo_options *options_given, struct err *err)
+{
+	struct scenario *sc;
+	int ret = EXIT_DONE;
+
+	if (strcmp(options_given->action, "import") == 0)
+		return topo_import_ns3(options_given->scenario.path, stdout, err) == 0 ? EXIT_DONE : EXIT_USAGE;
+	sc = scenario_load(&options_given->scenario, err);
+	if (sc == NULL)
+		return EXIT_USAGE;
+	if (strcmp(options_given->action, "check") == 0)
+		ret = check(sc, err);
+	else if (options_given->dot)
+		topo_show_dot(sc->topo, stdout);
+	else
+		topo_show(sc->topo, stdout);
+	scenario_destroy(sc);
+	return ret;
+}
+
+int
+command_topo(int argc, char **argv)
+{
+	struct topo_options given = { 0 };
+	struct err err = { 0 };
+	int ret;
+
+	argv[0] = "rocelab topo";
+	if (argp_parse(&argp, argc, argv, 0, NULL, &given) != 0)
+		return EXIT_USAGE;
+	ret = act(&given, &err);
+	if (err.text[0] != '\0')
+		fprintf(stderr, "rocelab: %s\n", err.text);
+	return ret;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How every program ends. */
+#pragma once
+
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1, /* a check or an invariant failed, or a finding where asked for */
+	EXIT_USAGE = 2,  /* usage or bad input */
+	EXIT_SKIPPED = 77,
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ethernet II, 802.1Q, IPv4 (RFC 791) and UDP (RFC 768) headers as they stand in a frame, and what a frame costs. */
+#pragma once
+
+#include <stdint.h>
+
+/* Network byte order: convert with <endian.h>. */
+typedef uint16_t wire_be16;
+typedef uint32_t wire_be32;
+typedef uint64_t wire_be64;
+
+#define ETH_ADDR_BYTES 6
+#define ETH_TYPE_IPV4 0x0800
+#define ETH_TYPE_VLAN 0x8100
+#define ETH_TYPE_MAC_CONTROL 0x8808
+#define ETH_MIN_BYTES 60      /* shortest frame without FCS; the MAC pads up to it */
+#define ETH_FCS_BYTES 4
+#define ETH_PREAMBLE_BYTES 8  /* with the start delimiter */
+#define ETH_GAP_BYTES 12      /* inter-frame gap */
+
+struct wire_eth {
+	uint8_t dst[ETH_ADDR_BYTES], src[ETH_ADDR_BYTES];
+	wire_be16 type;
+} __attribute__((packed));
+
+/* 802.1Q: follows the source address, in place of the type. */
+struct wire_vlan {
+	wire_be16 tci; /* PCP 3 bits, DEI 1, VID 12 */
+	wire_be16 type;
+} __attribute__((packed));
+
+#define VLAN_PCP_SHIFT 13
+#define VLAN_VID_MASK 0x0fff
+
+struct wire_ipv4 {
+	uint8_t version_ihl;
+	uint8_t tos; /* DSCP 6 bits, ECN 2 */
+	wire_be16 total_bytes;
+	wire_be16 id;
+	wire_be16 fragment;
+	uint8_t ttl;
+	uint8_t protocol;
+	wire_be16 checksum;
+	wire_be32 src, dst;
+} __attribute__((packed));
+
+#define IPV4_VERSION_IHL 0x45 /* version 4, no options */
+#define IPV4_DF 0x4000
+#define IPV4_PROTOCOL_UDP 17
+
+enum ip_ecn { ECN_NOT_ECT = 0, ECN_ECT1 = 1, ECN_ECT0 = 2, ECN_CE = 3 };
+
+struct wire_udp {
+	wire_be16 sport, dport;
+	wire_be16 total_bytes; /* with this header */
+	wire_be16 checksum;
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct wire_eth) == 14, "layout");
+_Static_assert(sizeof(struct wire_vlan) == 4, "layout");
+_Static_assert(sizeof(struct wire_ipv4) == 20, "layout");
+_Static_assert(sizeof(struct wire_udp) == 8, "layout");
+
+/* Bytes of link time that a frame (without FCS) takes: padding, FCS, preamble and gap included. */
+static inline uint32_t
+eth_wire_bytes(uint32_t frame_bytes)
+{
+	uint32_t padded = frame_bytes < ETH_MIN_BYTES ? ETH_MIN_BYTES : frame_bytes;
+
+	return ETH_PREAMBLE_BYTES + padded + ETH_FCS_BYTES + ETH_GAP_BYTES;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Polling packet (paper III-C3, after Hawkeye): a UDP datagram from the victim's source to its destination. A switch
+ * routes it by the victim tuple inside, so that it takes the victim's path.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/wire/eth.h"
+
+#define POLL_UDP_PORT 47910
+#define POLL_MAGIC 0x524c504cU /* "RLPL" */
+#define POLL_VERSION 1
+
+struct wire_poll {
+	wire_be32 magic;
+	uint8_t version;
+	uint8_t flags;    /* enum poll_flag: 1 victim path, 2 PFC spreading path, 3 both */
+	uint8_t protocol; /* of the victim: UDP */
+	uint8_t reserved; /* zero */
+	wire_be32 event;  /* id of the detection; a port answers it once */
+	wire_be32 src_ip, dst_ip;
+	wire_be16 sport, dport;
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct wire_poll) == 24, "layout");
+
+#define POLL_FRAME_BYTES \
+	(sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) + sizeof(struct wire_poll))

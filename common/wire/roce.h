@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RoCEv2 as far as rocelab speaks it: InfiniBand transport headers (IBTA volume 1, chapter 9) in a UDP datagram
+ * (Annex A17), and the sizes of frames made of them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/wire/eth.h"
+
+/* BTH opcodes: transport in the upper three bits, operation in the lower five. */
+enum roce_opcode {
+	ROCE_RC_SEND_FIRST = 0x00,
+	ROCE_RC_SEND_MIDDLE = 0x01,
+	ROCE_RC_SEND_LAST = 0x02,
+	ROCE_RC_SEND_LAST_IMM = 0x03,
+	ROCE_RC_SEND_ONLY = 0x04,
+	ROCE_RC_SEND_ONLY_IMM = 0x05,
+	ROCE_RC_WRITE_FIRST = 0x06,
+	ROCE_RC_WRITE_MIDDLE = 0x07,
+	ROCE_RC_WRITE_LAST = 0x08,
+	ROCE_RC_WRITE_LAST_IMM = 0x09,
+	ROCE_RC_WRITE_ONLY = 0x0a,
+	ROCE_RC_WRITE_ONLY_IMM = 0x0b,
+	ROCE_RC_ACK = 0x11,
+	ROCE_UD_SEND_ONLY = 0x64,
+	ROCE_UD_SEND_ONLY_IMM = 0x65,
+	ROCE_CNP = 0x81, /* Annex A17.9.3 */
+};
+
+/* Base Transport Header, 9.2. */
+struct wire_bth {
+	uint8_t opcode;
+	uint8_t flags;        /* BTH_SE, BTH_MIG, pad count, transport version 0 */
+	wire_be16 pkey;
+	uint8_t congestion;   /* BTH_FECN, BTH_BECN, six reserved bits; not covered by the ICRC */
+	uint8_t dst_qpn[3];
+	uint8_t ackreq;       /* BTH_ACKREQ, seven reserved bits */
+	uint8_t psn[3];
+} __attribute__((packed));
+
+#define BTH_SE 0x80
+#define BTH_MIG 0x40
+#define BTH_PAD_SHIFT 4
+#define BTH_PAD_MASK 0x30
+#define BTH_VERSION_MASK 0x0f
+#define BTH_FECN 0x80
+#define BTH_BECN 0x40
+#define BTH_ACKREQ 0x80
+#define BTH_PKEY_DEFAULT 0xffff
+#define ROCE_24BIT_MASK 0xffffffU /* PSN, QPN, MSN */
+
+/* RDMA Extended Transport Header, 9.3.3. */
+struct wire_reth {
+	wire_be64 va;
+	wire_be32 rkey;
+	wire_be32 dma_bytes;
+} __attribute__((packed));
+
+/* ACK Extended Transport Header, 9.3.5. */
+struct wire_aeth {
+	uint8_t syndrome;
+	uint8_t msn[3];
+} __attribute__((packed));
+
+#define AETH_ACK 0x1f          /* ACK without credit limit */
+#define AETH_NAK_SEQUENCE 0x60 /* NAK, PSN sequence error */
+#define AETH_KIND_MASK 0x60    /* 0x00 ACK, 0x20 RNR NAK, 0x60 NAK */
+
+/* Datagram Extended Transport Header, 9.3.2. */
+struct wire_deth {
+	wire_be32 qkey;
+	uint8_t reserved;
+	uint8_t src_qpn[3];
+} __attribute__((packed));
+
+/* Immediate Data Extended Transport Header, 9.3.6. */
+struct wire_immdt {
+	wire_be32 imm;
+} __attribute__((packed));
+
+#define ROCE_MIN_MTU 256      /* path MTUs are the powers of two from here .. */
+#define ROCE_MAX_PAYLOAD 4096 /* .. to here */
+#define CNP_RESERVED_BYTES 16 /* zero */
+#define ICRC_BYTES 4          /* little-endian, behind payload and pad */
+
+_Static_assert(sizeof(struct wire_bth) == 12, "layout");
+_Static_assert(sizeof(struct wire_reth) == 16, "layout");
+_Static_assert(sizeof(struct wire_aeth) == 4, "layout");
+_Static_assert(sizeof(struct wire_deth) == 8, "layout");
+_Static_assert(sizeof(struct wire_immdt) == 4, "layout");
+
+/* Headers behind the BTH, as a set. */
+enum roce_header { ROCE_RETH = 1 << 0, ROCE_AETH = 1 << 1, ROCE_DETH = 1 << 2, ROCE_IMM = 1 << 3 };
+
+/* @return set of enum roce_header, or -1 for an opcode that rocelab does not speak */
+static inline int
+roce_headers(uint8_t opcode)
+{
+	switch (opcode) {
+	case ROCE_RC_SEND_FIRST:
+	case ROCE_RC_SEND_MIDDLE:
+	case ROCE_RC_SEND_LAST:
+	case ROCE_RC_SEND_ONLY:
+	case ROCE_RC_WRITE_MIDDLE:
+	case ROCE_RC_WRITE_LAST:
+	case ROCE_CNP:
+		return 0;
+	case ROCE_RC_SEND_LAST_IMM:
+	case ROCE_RC_SEND_ONLY_IMM:
+	case ROCE_RC_WRITE_LAST_IMM:
+		return ROCE_IMM;
+	case ROCE_RC_WRITE_FIRST:
+	case ROCE_RC_WRITE_ONLY:
+		return ROCE_RETH;
+	case ROCE_RC_WRITE_ONLY_IMM:
+		return ROCE_RETH | ROCE_IMM;
+	case ROCE_RC_ACK:
+		return ROCE_AETH;
+	case ROCE_UD_SEND_ONLY:
+		return ROCE_DETH;
+	case ROCE_UD_SEND_ONLY_IMM:
+		return ROCE_DETH | ROCE_IMM;
+	default:
+		return -1;
+	}
+}
+
+/* The opcode of a data segment by its place in its message. WRITE or SEND; only the last segment carries imm. */
+static inline uint8_t
+roce_data_opcode(bool write, bool first, bool last, bool with_imm)
+{
+	uint8_t base = write ? ROCE_RC_WRITE_FIRST : ROCE_RC_SEND_FIRST;
+
+	if (!last)
+		return (uint8_t)(base + (first ? 0 : 1));
+	return (uint8_t)(base + (first ? 4 : 2) + (with_imm ? 1 : 0));
+}
+
+/*
+ * May a packet with this opcode have that much payload? FIRST and MIDDLE carry a full path MTU, all others up to the
+ * largest; ACK and CNP none (the CNP's reserved bytes do not count).
+ */
+static inline bool
+roce_payload_ok(uint8_t opcode, uint32_t payload_bytes)
+{
+	switch (opcode) {
+	case ROCE_RC_ACK:
+	case ROCE_CNP:
+		return payload_bytes == 0;
+	case ROCE_RC_SEND_FIRST:
+	case ROCE_RC_SEND_MIDDLE:
+	case ROCE_RC_WRITE_FIRST:
+	case ROCE_RC_WRITE_MIDDLE:
+		return payload_bytes >= ROCE_MIN_MTU && payload_bytes <= ROCE_MAX_PAYLOAD &&
+		       (payload_bytes & (payload_bytes - 1)) == 0;
+	default:
+		return payload_bytes <= ROCE_MAX_PAYLOAD;
+	}
+}
+
+/* Size of a frame without preamble, FCS and gap, 802.1Q tag not included. payload is padded to a multiple of 4. */
+static inline uint32_t
+roce_frame_bytes(uint8_t opcode, uint32_t payload_bytes)
+{
+	int headers = roce_headers(opcode);
+	uint32_t bytes = sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) +
+			 sizeof(struct wire_bth) + ((payload_bytes + 3) & ~3U) + ICRC_BYTES;
+
+	if (headers < 0)
+		return bytes;
+	return bytes + (headers & ROCE_RETH ? sizeof(struct wire_reth) : 0) +
+	       (headers & ROCE_AETH ? sizeof(struct wire_aeth) : 0) +
+	       (headers & ROCE_DETH ? sizeof(struct wire_deth) : 0) +
+	       (headers & ROCE_IMM ? sizeof(struct wire_immdt) : 0) + (opcode == ROCE_CNP ? CNP_RESERVED_BYTES : 0);
+}
+
+/* Link time of the same, in bytes: an ACK takes 8 + 14 + 20 + 8 + 12 + 4 + 4 + 4 + 12 = 86. */
+static inline uint32_t
+roce_wire_bytes(uint8_t opcode, uint32_t payload_bytes)
+{
+	return eth_wire_bytes(roce_frame_bytes(opcode, payload_bytes));
+}

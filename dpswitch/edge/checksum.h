@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The internet checksum (RFC 1071) of IPv4 headers and UDP datagrams. */
+#pragma once
+
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/wire/eth.h"
+
+/* Adds bytes to a running sum; only the last piece may have an odd size. Start with 0. */
+static inline uint32_t
+checksum_add(uint32_t sum, const void *data, size_t size_bytes)
+{
+	const uint8_t *p = data;
+	size_t i;
+
+	for (i = 0; i + 1 < size_bytes; i += 2)
+		sum += (uint32_t)p[i] << 8 | p[i + 1];
+	return i < size_bytes ? sum + ((uint32_t)p[i] << 8) : sum;
+}
+
+/* @return the one's complement, host byte order; 0 over a header that includes a right checksum */
+static inline uint16_t
+checksum_fold(uint32_t sum)
+{
+	sum = (sum >> 16) + (sum & 0xffff);
+	sum = (sum >> 16) + (sum & 0xffff);
+	return (uint16_t)~sum;
+}
+
+/* Over pseudo header and datagram (its checksum field included as it stands). */
+static inline uint16_t
+checksum_udp(const struct wire_ipv4 *ip, const void *udp, size_t udp_bytes)
+{
+	uint32_t sum = checksum_add(IPV4_PROTOCOL_UDP + (uint32_t)udp_bytes, &ip->src, 2 * sizeof(ip->src));
+
+	return checksum_fold(checksum_add(sum, udp, udp_bytes));
+}

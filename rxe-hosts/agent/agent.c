@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/agent/agent.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "common/pkt.h"
+#include "common/recbuf.h"
+#include "rxe-hosts/agent/policy.h"
+
+#define AT(field) offsetof(struct detection_config, field)
+
+static const struct cfg_field detection_fields[] = {
+	{ "policy", CFG_ENUM, AT(policy), "vedrfolnir", 0, 0, "off|vedrfolnir|vedrfolnir-poster",
+	  "When hosts poll: never; up to so many times a step, unused detections going to the host that waits"
+	  " (VEDRFOLNIR III-C2); once a step, and only when waited for (its poster)." },
+	{ "detections", CFG_INT, AT(detections), "3", 1, 255, NULL, "Detections of a step (policy vedrfolnir)." },
+	{ "rtt_percent", CFG_INT, AT(rtt_percent), "120", 101, 100000, NULL,
+	  "Threshold in percent of the base RTT of the step's path." },
+	{ "spacing", CFG_TIME, AT(spacing_ps), "0ns", 0, 0, NULL,
+	  "Least time between two detections of a step; 0: its expected time divided by detections." },
+};
+
+const struct cfg_table detection_table = {
+	.path = "detection",
+	.doc = "How hosts notice that a step is slow.",
+	.size = sizeof(struct detection_config),
+	.fields = detection_fields,
+	.nfields = sizeof(detection_fields) / sizeof(detection_fields[0]),
+};
+
+const struct detection_policy *const agent_policies[AGENT_POLICIES] = {
+	[REC_POLICY_OFF] = &policy_off,
+	[REC_POLICY_VEDRFOLNIR] = &policy_vedrfolnir,
+	[REC_POLICY_POSTER] = &policy_poster,
+};
+
+/* A step that got less than this share of what it should have by now has fallen behind. */
+#define AGENT_BEHIND_PERCENT 99
+
+static void check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
+static void check_nic(struct agent *agent, struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
+
+int
+agent_init(struct agent *agent, struct device *device, const struct detection_config *config, uint32_t node,
+	   uint32_t nslots)
+{
+	*agent = (struct agent){
+		.device = device, .config = config, .policy = agent_policies[config->policy],
+		.nslots = nslots, .node = node,
+	};
+	agent->slots = calloc(nslots + 1u, sizeof(*agent->slots));
+	if (agent->slots == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nslots; i++)
+		agent->slots[i].arm_ps = UINT64_MAX;
+	return 0;
+}
+
+void
+agent_fini(struct agent *agent)
+{
+	free(agent->slots);
+	agent->slots = NULL;
+}
+
+void
+agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_step *step)
+{
+	struct agent_slot *slot = &agent->slots[slot_index];
+	const struct detection_config *config = agent->config;
+
+	assert(slot_index < agent->nslots && !slot->running);
+	slot->step = *step;
+	slot->running = true;
+	slot->arm_ps = UINT64_MAX;
+	slot->threshold_ps = step->base_rtt_ps * (uint64_t)config->rtt_percent / 100;
+	slot->spacing_ps = config->spacing_ps != 0 ? config->spacing_ps : step->expect_ps / (uint64_t)config->detections;
+	slot->next_ps = step->start_ps;
+	slot->moved_ps = step->start_ps;
+	slot->acked_bytes = 0;
+	slot->nic_next_ps = step->start_ps + slot->spacing_ps;
+	if (agent->policy->started != NULL)
+		agent->policy->started(agent, slot);
+}
+
+void
+agent_step_completed(struct agent *agent, uint32_t slot_index, uint64_t now_ps)
+{
+	struct agent_slot *slot = &agent->slots[slot_index];
+
+	assert(slot->running);
+	slot->arm_ps = UINT64_MAX;
+	slot->running = false;
+	if (agent->policy->watches_nic)
+		check_nic(agent, slot, slot->step.bytes, now_ps);
+	if (agent->policy->completed != NULL)
+		agent->policy->completed(agent, slot, now_ps);
+}
+
+void
+agent_step_failed(struct agent *agent, uint32_t slot_index)
+{
+	agent->slots[slot_index].arm_ps = UINT64_MAX;
+	agent->slots[slot_index].running = false;
+}
+
+void
+agent_notified(struct agent *agent, uint32_t slot_index, uint32_t serial, uint32_t detections, uint64_t now_ps)
+{
+	assert(slot_index < agent->nslots);
+	if (agent->policy->notified != NULL)
+		agent->policy->notified(agent, &agent->slots[slot_index], serial, detections, now_ps);
+}
+
+void
+agent_tick(struct agent *agent, uint64_t now_ps)
+{
+	for (uint32_t i = 0; i < agent->nslots; i++) {
+		struct agent_slot *slot = &agent->slots[i];
+
+		if (!slot->running)
+			continue;
+		if (agent->policy->tick != NULL)
+			agent->policy->tick(agent, slot, now_ps);
+		if (agent->policy->ages)
+			check_age(agent, slot, now_ps);
+		if (agent->policy->watches_nic && now_ps >= slot->nic_next_ps) {
+			struct qp_state qp;
+
+			agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
+			check_nic(agent, slot, qp.acked_bytes, now_ps);
+			slot->nic_next_ps = now_ps + slot->spacing_ps;
+		}
+	}
+}
+
+void
+agent_sample(struct agent *agent, uint32_t slot_index, uint64_t rtt_ps, uint64_t now_ps)
+{
+	agent->policy->exceeded(agent, &agent->slots[slot_index], REC_TRIGGER_RTT, rtt_ps, now_ps);
+}
+
+bool
+agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
+	     uint64_t now_ps)
+{
+	const struct agent_step *step = &slot->step;
+	struct rec_trigger rec = {
+		.flow = step->tuple,
+		.collective = step->collective, .iteration = step->iteration, .step = step->step,
+		.cause = cause,
+		.rtt_ps = rtt_ps, .threshold_ps = slot->threshold_ps,
+		.remaining = slot->remaining,
+	};
+
+	if (agent->events == AGENT_MAX_EVENTS) {
+		agent->refused++;
+		return false;
+	}
+	rec.hdr.event = agent_event(agent->node, ++agent->events);
+	recbuf_put(agent->device->ops->records(agent->device), &rec, REC_TRIGGER, sizeof(rec), now_ps);
+	agent->device->ops->send_poll(agent->device, step->flow, rec.hdr.event, POLL_VICTIM);
+	return true;
+}
+
+void
+agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detections, uint64_t now_ps)
+{
+	const struct agent_step *step = &slot->step;
+	struct rec_notify rec = {
+		.to = step->waiter,
+		.collective = step->collective, .iteration = step->iteration, .step = step->step,
+		.detections = detections,
+	};
+
+	if (step->notify_flow == AGENT_NONE)
+		return;
+	recbuf_put(agent->device->ops->records(agent->device), &rec, REC_NOTIFY, sizeof(rec), now_ps);
+	agent->device->ops->send_notification(agent->device, step->notify_flow, step->serial, detections);
+}
+
+/*
+ * The larger of last sample and age. A flow that is halted in its own NIC has nothing in flight: its oldest
+ * unacknowledged packet is one that could not be sent, as old as the flow's last progress.
+ */
+static void
+check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
+{
+	struct qp_state qp;
+	uint64_t since_ps, age_ps, rtt_ps;
+
+	if (slot->arm_ps == UINT64_MAX || now_ps < slot->next_ps)
+		return;
+	agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
+	if (qp.acked_bytes != slot->acked_bytes) {
+		slot->acked_bytes = qp.acked_bytes;
+		slot->moved_ps = now_ps;
+	}
+	since_ps = qp.outstanding_bytes != 0 ? qp.oldest_unacked_ps : slot->moved_ps;
+	age_ps = now_ps > since_ps ? now_ps - since_ps : 0;
+	rtt_ps = age_ps > qp.last_rtt_ps ? age_ps : qp.last_rtt_ps;
+	if (rtt_ps > slot->arm_ps)
+		agent->policy->exceeded(agent, slot, age_ps > qp.last_rtt_ps ? REC_TRIGGER_STALL : REC_TRIGGER_RTT,
+					rtt_ps, now_ps);
+}
+
+/*
+ * Flows that share a NIC slow each other down without any RTT showing it: a packet's RTT begins when it leaves. So once
+ * in every spacing, and at its end, a step that is behind its expected progress has its own NIC looked at. That costs
+ * no polling packet and no detection, and no bytes unless flows did wait for each other there.
+ */
+static void
+check_nic(struct agent *agent, struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps)
+{
+	const struct agent_step *step = &slot->step;
+	unsigned __int128 is = (unsigned __int128)acked_bytes * step->expect_ps * 100;
+	unsigned __int128 should_be = (unsigned __int128)step->bytes * (now_ps - step->start_ps) * AGENT_BEHIND_PERCENT;
+
+	if (is < should_be && agent->device->ops->report_nic != NULL)
+		agent->device->ops->report_nic(agent->device, step->flow);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The detection agent of one host (paper III-C2, Fig. 8): watches the RTT of the step that each rank has in flight,
+ * spends detections by sending polling packets, and hands on what a step has not used. What to do is a policy's
+ * (agent/policy.h); the agent keeps the state, talks to the device and reports.
+ * The RTT of a flow is the larger of its last sample and the age of its oldest unacknowledged packet.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cfg.h"
+#include "common/wire/record.h"
+#include "rxe-hosts/device/device.h"
+
+#define AGENT_NONE UINT32_MAX
+#define AGENT_MAX_EVENTS 65535 /* of one host in one run */
+
+struct detection_config {
+	struct cfg_where where;
+	int policy;          /* enum rec_policy, index into agent_policies[] */
+	int64_t detections;  /* N of a step */
+	int64_t rtt_percent; /* threshold as a share of the base RTT */
+	uint64_t spacing_ps; /* 0: expected time of the step / N */
+};
+
+extern const struct cfg_table detection_table;
+
+/* The step that a rank has in flight. */
+struct agent_step {
+	uint32_t flow;
+	struct rec_tuple tuple;
+	uint32_t collective, iteration, step;
+	uint32_t serial;      /* the step counted over all iterations: iteration * steps + step */
+	uint64_t bytes;
+	uint64_t base_rtt_ps; /* of the path of this step */
+	uint64_t expect_ps;
+	uint64_t start_ps;
+	uint32_t notify_flow; /* to the host that waits for this step; AGENT_NONE */
+	uint32_t waiter;      /* that host */
+};
+
+/* One rank of this host. */
+struct agent_slot {
+	/* Samples above it are the policy's business: the one compare of an ACK. UINT64_MAX: none are. */
+	uint64_t arm_ps;
+	uint64_t threshold_ps;
+	uint64_t spacing_ps;
+	uint64_t next_ps;    /* no detection before */
+	uint32_t remaining;  /* detections of the step in flight */
+	uint32_t pending;    /* received while no step was in flight: the next step's */
+	uint32_t waited_serial; /* poster: steps below this one are waited for */
+	bool running;
+	uint64_t moved_ps;   /* when acked_bytes was last seen to grow */
+	uint64_t acked_bytes;
+	uint64_t nic_next_ps; /* when the host's own NIC is looked at next */
+	struct agent_step step; /* in flight, or the last one */
+};
+
+struct detection_policy;
+
+struct agent {
+	struct device *device;
+	const struct detection_config *config;
+	const struct detection_policy *policy;
+	struct agent_slot *slots; /* [nslots] */
+	uint32_t nslots;
+	uint32_t node;
+	uint32_t events;          /* polling events so far */
+	uint64_t refused;         /* detections not spent for want of event ids */
+};
+
+/*
+ * @param nslots  ranks of this host
+ * @return 0 or -ENOMEM
+ */
+int agent_init(struct agent *agent, struct device *device, const struct detection_config *config, uint32_t node,
+	       uint32_t nslots);
+void agent_fini(struct agent *agent);
+
+/* A rank's step starts; step->start_ps is now. */
+void agent_step_started(struct agent *agent, uint32_t slot, const struct agent_step *step);
+/* Its last ACK is in. */
+void agent_step_completed(struct agent *agent, uint32_t slot, uint64_t now_ps);
+/* The step will never complete: its QP is in error. */
+void agent_step_failed(struct agent *agent, uint32_t slot);
+/*
+ * A notification packet came in for a rank.
+ * @param serial  the first step of this rank that waits for the finished one, counted over all iterations
+ */
+void agent_notified(struct agent *agent, uint32_t slot, uint32_t serial, uint32_t detections, uint64_t now_ps);
+/* Once a window while bytes are open: looks at the ages. */
+void agent_tick(struct agent *agent, uint64_t now_ps);
+/* The rest of agent_rtt(). */
+void agent_sample(struct agent *agent, uint32_t slot, uint64_t rtt_ps, uint64_t now_ps);
+
+/* An ACK of the step in flight gave a sample. */
+static inline void
+agent_rtt(struct agent *agent, uint32_t slot, uint64_t rtt_ps, uint64_t now_ps)
+{
+	if (__builtin_expect(rtt_ps > agent->slots[slot].arm_ps, 0))
+		agent_sample(agent, slot, rtt_ps, now_ps);
+}
+
+/* The event id of a host's n-th detection (from 1): unique in the run, the same in every run, never 0. */
+static inline uint32_t
+agent_event(uint32_t node, uint32_t n)
+{
+	return node << 16 | n;
+}

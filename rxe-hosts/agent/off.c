@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Never detects. */
+#include "rxe-hosts/agent/policy.h"
+
+const struct detection_policy policy_off = { .name = "off" };

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When to detect: one policy a file, one line in agent_policies[]. */
+#pragma once
+
+#include "rxe-hosts/agent/agent.h"
+
+/*
+ * A policy decides with the state of one slot and calls agent_detect() or agent_hand_over(). NULL: does not care.
+ * slot->step, threshold_ps, spacing_ps and next_ps (the start) are set before started(); arm_ps is UINT64_MAX.
+ */
+struct detection_policy {
+	const char *name; /* as in scenarios */
+	bool ages;        /* looks at the age of the oldest unacknowledged packet, not at samples only */
+	bool watches_nic; /* a step that falls behind has its own NIC's rows reported, see check_nic() */
+	void (*started)(struct agent *agent, struct agent_slot *slot);
+	/* rtt_ps is above arm_ps: a sample, or with ages set an age. */
+	void (*exceeded)(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
+			 uint64_t now_ps);
+	void (*completed)(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
+	void (*notified)(struct agent *agent, struct agent_slot *slot, uint32_t serial, uint32_t detections,
+			 uint64_t now_ps);
+	/* Once a window while a step is in flight, whatever its RTT: for policies that run by time. */
+	void (*tick)(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
+};
+
+#define AGENT_POLICIES 3
+
+extern const struct detection_policy *const agent_policies[AGENT_POLICIES]; /* by enum rec_policy */
+extern const struct detection_policy policy_off, policy_vedrfolnir, policy_poster;
+
+/*
+ * Sends a polling packet along the path of the step's flow and reports it, with slot->remaining as it is.
+ * @return false when the host has no event id left: nothing was sent
+ */
+bool agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
+		  uint64_t now_ps);
+
+/* Sends a notification packet to the host that waits for the step, if any, and reports it. */
+void agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detections, uint64_t now_ps);

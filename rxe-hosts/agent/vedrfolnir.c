@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Step-aware adaptive detection (paper III-C2, Fig. 5, 7, 8): N detections a step, spaced so that they cover its
+ * expected time. What a finished step has not used goes to the host that waits for it, whose step in flight is the
+ * slower one.
+ */
+#include "rxe-hosts/agent/policy.h"
+
+static void
+arm(struct agent_slot *slot)
+{
+	slot->arm_ps = slot->remaining != 0 ? slot->threshold_ps : UINT64_MAX;
+}
+
+static void
+started(struct agent *agent, struct agent_slot *slot)
+{
+	slot->remaining = (uint32_t)agent->config->detections + slot->pending;
+	slot->pending = 0;
+	arm(slot);
+}
+
+static void
+exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
+{
+	if (now_ps < slot->next_ps)
+		return;
+	slot->remaining--;
+	slot->next_ps = now_ps + slot->spacing_ps;
+	agent_detect(agent, slot, cause, rtt_ps, now_ps);
+	arm(slot);
+}
+
+static void
+completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
+{
+	uint32_t unused = slot->remaining;
+
+	slot->remaining = 0;
+	if (unused != 0)
+		agent_hand_over(agent, slot, unused, now_ps);
+}
+
+/* Detections are handed over, never made: their number in a run is bounded by N times the number of steps. */
+static void
+notified(struct agent *agent, struct agent_slot *slot, uint32_t serial, uint32_t detections, uint64_t now_ps)
+{
+	if (!slot->running) {
+		slot->pending += detections;
+		return;
+	}
+	slot->remaining += detections;
+	arm(slot);
+}
+
+const struct detection_policy policy_vedrfolnir = {
+	.name = "vedrfolnir",
+	.ages = true,
+	.watches_nic = true,
+	.started = started,
+	.exceeded = exceeded,
+	.completed = completed,
+	.notified = notified,
+};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/monitor/monitor.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/units.h"
+
+static const struct coll_step *step_at(const struct monitor *monitor, uint32_t step);
+static void advance_rsq(struct monitor *monitor);
+
+int
+monitor_init(struct monitor *monitor, const struct coll_schedule *schedule, uint32_t rank)
+{
+	*monitor = (struct monitor){ .schedule = schedule, .rank = rank };
+	monitor->arrived_ps = calloc(schedule->steps, sizeof(*monitor->arrived_ps));
+	monitor->next_arrived_ps = calloc(schedule->steps, sizeof(*monitor->next_arrived_ps));
+	if (monitor->arrived_ps == NULL || monitor->next_arrived_ps == NULL) {
+		monitor_fini(monitor);
+		return -ENOMEM;
+	}
+	for (uint32_t step = 1; step <= schedule->steps; step++)
+		if (step_at(monitor, step)->depends_rank != COLL_NONE) {
+			monitor->arrived_ps[step - 1] = TIME_NEVER;
+			monitor->next_arrived_ps[step - 1] = TIME_NEVER;
+		}
+	advance_rsq(monitor);
+	return 0;
+}
+
+void
+monitor_fini(struct monitor *monitor)
+{
+	free(monitor->arrived_ps);
+	free(monitor->next_arrived_ps);
+	monitor->arrived_ps = NULL;
+	monitor->next_arrived_ps = NULL;
+}
+
+void
+monitor_exempt(struct monitor *monitor, uint32_t step)
+{
+	monitor->arrived_ps[step - 1] = 0;
+	monitor->next_arrived_ps[step - 1] = 0;
+	advance_rsq(monitor);
+}
+
+uint32_t
+monitor_ssq_target(const struct monitor *monitor, uint32_t entry)
+{
+	assert(entry >= 1 && entry <= monitor->schedule->steps);
+	return step_at(monitor, entry)->peer;
+}
+
+uint32_t
+monitor_rsq_source(const struct monitor *monitor, uint32_t entry)
+{
+	if (entry >= monitor->schedule->steps || monitor->arrived_ps[entry] == 0)
+		return MONITOR_NONE;
+	return step_at(monitor, entry + 1)->depends_rank;
+}
+
+bool
+monitor_arrived(struct monitor *monitor, uint32_t step, bool next, uint64_t now_ps)
+{
+	uint64_t *at = &(next ? monitor->next_arrived_ps : monitor->arrived_ps)[step - 1];
+
+	assert(step >= 1 && step <= monitor->schedule->steps && now_ps > 0);
+	if (*at != TIME_NEVER)
+		return false;
+	*at = now_ps;
+	if (!next)
+		advance_rsq(monitor);
+	return true;
+}
+
+uint32_t
+monitor_next_step(const struct monitor *monitor)
+{
+	return monitor->ssq < monitor->schedule->steps ? monitor->ssq + 1 : 0;
+}
+
+bool
+monitor_next_ready(const struct monitor *monitor)
+{
+	return monitor->ssq < monitor->schedule->steps && monitor_state(monitor) == MONITOR_NON_WAITING;
+}
+
+void
+monitor_started(struct monitor *monitor)
+{
+	assert(monitor_next_ready(monitor));
+	monitor->ssq++;
+}
+
+uint32_t
+monitor_waited_for(const struct monitor *monitor, uint64_t own_ps)
+{
+	uint64_t arrived_ps;
+
+	assert(monitor_next_ready(monitor));
+	arrived_ps = monitor->arrived_ps[monitor->ssq];
+	return arrived_ps > own_ps ? step_at(monitor, monitor->ssq + 1)->depends_rank : MONITOR_NONE;
+}
+
+enum monitor_state
+monitor_state(const struct monitor *monitor)
+{
+	return monitor->ssq == monitor->rsq ? MONITOR_WAITING : MONITOR_NON_WAITING;
+}
+
+uint32_t
+monitor_waits_for(const struct monitor *monitor)
+{
+	return monitor_state(monitor) == MONITOR_WAITING ? monitor_rsq_source(monitor, monitor->rsq) : MONITOR_NONE;
+}
+
+void
+monitor_next_iteration(struct monitor *monitor)
+{
+	uint64_t *done_ps = monitor->arrived_ps;
+
+	assert(monitor->ssq == monitor->schedule->steps);
+	monitor->arrived_ps = monitor->next_arrived_ps;
+	monitor->next_arrived_ps = done_ps;
+	for (uint32_t i = 0; i < monitor->schedule->steps; i++)
+		if (done_ps[i] != 0)
+			done_ps[i] = TIME_NEVER;
+	monitor->ssq = 0;
+	monitor->rsq = 0;
+	advance_rsq(monitor);
+}
+
+void
+monitor_report(struct recbuf *records, const struct step_result *result, const struct rec_tuple *flow, uint64_t now_ps)
+{
+	struct rec_step rec = {
+		.flow = *flow,
+		.collective = result->collective,
+		.iteration = result->iteration,
+		.step = result->step,
+		.waited_for = result->waited_for,
+		.bytes = result->bytes,
+		.acked_bytes = result->acked_bytes,
+		.start_ps = result->start_ps,
+		.end_ps = result->end_ps,
+		.open = result->open,
+		.retransmits = result->retransmits,
+	};
+
+	recbuf_put(records, &rec, REC_STEP, sizeof(rec), now_ps);
+}
+
+static const struct coll_step *
+step_at(const struct monitor *monitor, uint32_t step)
+{
+	return &monitor->schedule->at[(size_t)monitor->rank * monitor->schedule->steps + step - 1];
+}
+
+/* Passes over entries whose data is here, and empty ones; the entry behind the last step is always empty. */
+static void
+advance_rsq(struct monitor *monitor)
+{
+	uint32_t steps = monitor->schedule->steps;
+
+	while (monitor->rsq <= steps && (monitor->rsq == steps || monitor->arrived_ps[monitor->rsq] != TIME_NEVER))
+		monitor->rsq++;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/steps/config.h"
+
+#include <stddef.h>
+
+#include "collectives/data.h"
+#include "collectives/schedule.h"
+#include "common/units.h"
+
+#define AT(field) offsetof(struct collective_config, field)
+
+static const struct cfg_field collective_fields[] = {
+	{ "op", CFG_ENUM, AT(op), "allgather", 0, 0, "allgather|reducescatter|allreduce", "Operation." },
+	{ "algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, "ring|halving-doubling", "Algorithm." },
+	{ "ranks", CFG_STRINGS, AT(ranks), "", 0, 0, NULL,
+	  "Rank 0, 1, ... as host or host:nic, nic from 1; absent: every host of the topology at its first NIC." },
+	{ "bytes", CFG_BYTES, AT(bytes), "0", 0, 0, NULL,
+	  "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes." },
+	{ "step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends." },
+	{ "type", CFG_ENUM, AT(type), "int32", 0, 0, "int32|float32", "Element type." },
+	{ "payload", CFG_ENUM, AT(payload), "synthetic", 0, 0, "synthetic|real",
+	  "Whether messages carry data or only their sizes; the same for all collectives of a run." },
+	{ "verify", CFG_BOOL, AT(verify), "true", 0, 0, NULL,
+	  "Compare every element of the result with the expected one (real payload only)." },
+	{ "iterations", CFG_INT, AT(iterations), "1", 1, 1000000, NULL, "How many times the operation runs." },
+	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first iteration starts." },
+	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
+	{ "sport", CFG_INT, AT(sport), "0", 0, 65535, NULL,
+	  "UDP source port of its flows; 0: 49152 plus the number of the collective." },
+	{ "dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL, "UDP destination port of its flows (RoCEv2: 4791)." },
+	{ "qp", CFG_ENUM, AT(qp), "persistent", 0, 0, "persistent|per-step",
+	  "Whether a queue pair keeps its congestion state over the steps or starts each at line rate." },
+};
+
+const struct cfg_table collective_table = {
+	.path = "collectives",
+	.doc = "Collective operations that the hosts run.",
+	.list = true,
+	.size = sizeof(struct collective_config),
+	.fields = collective_fields,
+	.nfields = sizeof(collective_fields) / sizeof(collective_fields[0]),
+};
+
+#undef AT
+#define AT(field) offsetof(struct background_config, field)
+
+static const struct cfg_field background_fields[] = {
+	{ "src", CFG_STRING, AT(src), NULL, 0, 0, NULL, "Sending host, or host:nic." },
+	{ "dst", CFG_STRING, AT(dst), NULL, 0, 0, NULL, "Receiving host, or host:nic." },
+	{ "sport", CFG_INT, AT(sport), NULL, 1, 65535, NULL, "UDP source port." },
+	{ "dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL, "UDP destination port (RoCEv2: 4791)." },
+	{ "bytes", CFG_BYTES, AT(bytes), NULL, 1, 2147483648.0, NULL, "Bytes of a message." },
+	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first message is posted." },
+	{ "prio", CFG_INT, AT(prio), "-1", -1, 7, NULL, "Priority; -1: that of the collectives' data." },
+	{ "mode", CFG_ENUM, AT(mode), "once", 0, 0, "once|repeat", "One message, or one after another." },
+	{ "until", CFG_TIME, AT(until_ps), "0ns", 0, 0, NULL, "mode repeat: no message starts at or after this time." },
+};
+
+const struct cfg_table background_table = {
+	.path = "flows",
+	.doc = "Background flows: traffic that the diagnosis knows nothing of beforehand.",
+	.list = true,
+	.size = sizeof(struct background_config),
+	.fields = background_fields,
+	.nfields = sizeof(background_fields) / sizeof(background_fields[0]),
+};
+
+int
+collective_config_check(const struct collective_config *config, struct err *err)
+{
+	unsigned long long elem = coll_elem_bytes((enum coll_type)config->type);
+	unsigned long long bytes = config->bytes != 0 ? config->bytes : config->step_bytes;
+
+	if ((config->bytes == 0) == (config->step_bytes == 0))
+		return cfg_fail(&config->where, NULL, err, "found %s; exactly one of bytes and step_bytes would be right",
+				config->bytes != 0 ? "both" : "neither");
+	if (config->step_bytes != 0 && config->algorithm != COLL_RING)
+		return cfg_fail(&config->where, "step_bytes", err, "fits algorithm \"ring\" only, whose steps are equal;"
+				" give bytes");
+	if (bytes % elem != 0)
+		return cfg_fail(&config->where, config->bytes != 0 ? "bytes" : "step_bytes", err,
+				"%llu B is not a whole number of elements of %llu B; %llu B would be", bytes, elem,
+				(bytes / elem + 1) * elem);
+	return 0;
+}
+
+int
+background_config_check(const struct background_config *config, struct err *err)
+{
+	if (config->mode == BACKGROUND_REPEAT && config->until_ps <= config->start_ps)
+		return cfg_fail(&config->where, "until", err, "%llu ns is not after its start at %llu ns",
+				(unsigned long long)(config->until_ps / PS_PER_NS),
+				(unsigned long long)(config->start_ps / PS_PER_NS));
+	if (config->mode == BACKGROUND_ONCE && config->until_ps != 0)
+		return cfg_fail(&config->where, "until", err, "needs mode = \"repeat\"");
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a scenario says of collectives and background flows, as bound from its tables; names are not resolved yet. */
+#pragma once
+
+#include "common/cfg.h"
+
+enum collective_payload { PAYLOAD_SYNTHETIC, PAYLOAD_REAL };
+enum collective_qp { QP_PERSISTENT, QP_PER_STEP };
+enum background_mode { BACKGROUND_ONCE, BACKGROUND_REPEAT };
+
+/* One group of "collectives". Enumerations have the order of enum coll_op, coll_algorithm and coll_type. */
+struct collective_config {
+	struct cfg_where where;
+	int op, algorithm, type;
+	struct cfg_strings ranks; /* empty: every host, at its first NIC */
+	uint64_t bytes, step_bytes; /* one of them is 0 */
+	int payload, qp;
+	int64_t iterations;
+	uint64_t start_ps, gap_ps;
+	int64_t sport, dport; /* sport 0: chosen */
+	bool verify;
+};
+
+/* One group of "flows". */
+struct background_config {
+	struct cfg_where where;
+	const char *src, *dst; /* host or host:nic */
+	int64_t sport, dport;
+	uint64_t bytes; /* of one message */
+	uint64_t start_ps;
+	int64_t prio; /* -1: that of the collectives */
+	int mode;
+	uint64_t until_ps;
+};
+
+extern const struct cfg_table collective_table, background_table;
+
+/* Checks what one group can tell by itself. @return 0 or -EINVAL with err naming file:line, value and remedy */
+int collective_config_check(const struct collective_config *config, struct err *err);
+int background_config_check(const struct background_config *config, struct err *err);

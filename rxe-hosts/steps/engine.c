@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/steps/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/units.h"
+#include "rxe-hosts/steps/rank.h"
+
+static int place(struct step_engine *engine);
+static void completed(void *ctx, const struct wc *wc);
+static void rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
+static void notified(void *ctx, uint32_t flow, uint32_t serial, uint32_t detections, uint64_t now_ps);
+static void timer(void *ctx, uint64_t now_ps);
+static void tick(void *ctx, uint64_t now_ps);
+static void set_timer(struct step_engine *engine);
+
+struct step_engine *
+step_engine_create(const struct step_engine_config *config, struct err *err)
+{
+	struct step_engine *engine = calloc(1, sizeof(*engine));
+
+	if (engine == NULL)
+		goto fail;
+	engine->config = *config;
+	engine->plan = config->plan;
+	engine->device = config->device;
+	engine->timer_ps = TIME_NEVER;
+	if (place(engine) != 0 || payload_init(engine) != 0 ||
+	    agent_init(&engine->agent, config->device, config->detection, config->node, engine->nranks) != 0)
+		goto fail;
+	engine->client = (struct device_client){
+		.ctx = engine,
+		.completed = completed,
+		.accept = engine->plan->real ? payload_accept : NULL,
+		.rtt = rtt,
+		.notified = notified,
+		.timer = timer,
+		.tick = tick,
+	};
+	return engine;
+fail:
+	err_set(err, -ENOMEM, "no memory for the steps of a host");
+	step_engine_destroy(engine);
+	errno = ENOMEM;
+	return NULL;
+}
+
+void
+step_engine_destroy(struct step_engine *engine)
+{
+	if (engine == NULL)
+		return;
+	for (uint32_t i = 0; i < engine->nranks && engine->ranks != NULL; i++)
+		step_rank_fini(&engine->ranks[i]);
+	free(engine->ranks);
+	free(engine->backgrounds);
+	free(engine->results);
+	free(engine->region);
+	agent_fini(&engine->agent);
+	free(engine);
+}
+
+void
+step_engine_start(struct step_engine *engine)
+{
+	engine->device->ops->register_region(engine->device, engine->region, engine->region_bytes);
+	engine->device->ops->set_client(engine->device, &engine->client);
+	set_timer(engine);
+}
+
+/* Finds the ranks and background flows of this host; their slots are the plan's. */
+static int
+place(struct step_engine *engine)
+{
+	const struct plan *plan = engine->plan;
+	uint32_t node = engine->config.node;
+
+	for (uint32_t c = 0; c < plan->ncollectives; c++)
+		for (uint32_t r = 0; r < plan->collectives[c].schedule->ranks; r++)
+			engine->nranks += plan->collectives[c].ranks[r].node == node;
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
+		engine->nbackgrounds += plan->flows.flows[plan->backgrounds[i].flow].src_node == node;
+	engine->ranks = calloc(engine->nranks + 1u, sizeof(*engine->ranks));
+	engine->backgrounds = calloc(engine->nbackgrounds + 1u, sizeof(*engine->backgrounds));
+	if (engine->ranks == NULL || engine->backgrounds == NULL)
+		return -ENOMEM;
+	for (uint32_t c = 0; c < plan->ncollectives; c++)
+		for (uint32_t r = 0; r < plan->collectives[c].schedule->ranks; r++) {
+			const struct plan_collective *collective = &plan->collectives[c];
+			const struct plan_rank *at = &collective->ranks[r];
+
+			if (at->node != node)
+				continue;
+			if (step_rank_init(&engine->ranks[at->slot], plan, c, r) != 0)
+				return -ENOMEM;
+			engine->results_cap += (size_t)collective->iterations * collective->schedule->steps;
+		}
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
+		if (plan->flows.flows[plan->backgrounds[i].flow].src_node == node)
+			background_init(&engine->backgrounds[plan->backgrounds[i].slot], &plan->backgrounds[i]);
+	engine->results = calloc(engine->results_cap + 1, sizeof(*engine->results));
+	return engine->results == NULL ? -ENOMEM : 0;
+}
+
+static void
+completed(void *ctx, const struct wc *wc)
+{
+	struct step_engine *engine = ctx;
+	const struct plan_flow *of = &engine->plan->of[wc->flow];
+
+	if (of->kind == FLOW_CONTROL)
+		return;
+	if (wc->opcode == WC_RECEIVED) {
+		if (of->kind == FLOW_COLLECTIVE && !step_rank_received(engine, &engine->ranks[of->peer_slot], wc))
+			engine->unexpected++;
+	} else if (of->kind == FLOW_COLLECTIVE) {
+		if (wc->opcode == WC_SENT)
+			step_rank_sent(engine, &engine->ranks[of->slot], wc);
+		else
+			step_rank_failed(engine, &engine->ranks[of->slot], wc);
+	} else if (wc->opcode == WC_SENT) {
+		background_sent(&engine->backgrounds[of->slot], engine->device, wc);
+	} else {
+		background_failed(&engine->backgrounds[of->slot], wc);
+	}
+	set_timer(engine);
+}
+
+static void
+rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
+{
+	struct step_engine *engine = ctx;
+	const struct plan_flow *of = &engine->plan->of[flow];
+
+	if (of->kind == FLOW_COLLECTIVE)
+		agent_rtt(&engine->agent, of->slot, rtt_ps, now_ps);
+}
+
+/* The packet names the sender's finished step; the agent wants to know which of the receiver's steps waits for it. */
+static void
+notified(void *ctx, uint32_t flow, uint32_t serial, uint32_t detections, uint64_t now_ps)
+{
+	struct step_engine *engine = ctx;
+	const struct plan_flow *of = &engine->plan->of[flow];
+	const struct plan_collective *c;
+	uint32_t steps, step;
+
+	if (of->kind != FLOW_CONTROL || serial == 0) {
+		engine->unexpected++;
+		return;
+	}
+	c = &engine->plan->collectives[of->owner];
+	steps = c->schedule->steps;
+	step = c->steps[plan_at(c, of->rank, (serial - 1) % steps + 1)].needed_by;
+	agent_notified(&engine->agent, of->peer_slot, (serial - 1) / steps * steps + step, detections, now_ps);
+}
+
+static void
+timer(void *ctx, uint64_t now_ps)
+{
+	struct step_engine *engine = ctx;
+
+	engine->timer_ps = TIME_NEVER;
+	for (uint32_t i = 0; i < engine->nranks; i++)
+		if (engine->ranks[i].wake_ps <= now_ps)
+			step_rank_wake(engine, &engine->ranks[i], now_ps);
+	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
+		if (engine->backgrounds[i].wake_ps <= now_ps)
+			background_wake(&engine->backgrounds[i], engine->device, now_ps);
+	set_timer(engine);
+}
+
+static void
+tick(void *ctx, uint64_t now_ps)
+{
+	struct step_engine *engine = ctx;
+
+	agent_tick(&engine->agent, now_ps);
+}
+
+/* The device has one timer: the earliest of all who want to be woken. A host has few ranks and flows. */
+static void
+set_timer(struct step_engine *engine)
+{
+	uint64_t when_ps = TIME_NEVER;
+
+	for (uint32_t i = 0; i < engine->nranks; i++)
+		if (engine->ranks[i].wake_ps < when_ps)
+			when_ps = engine->ranks[i].wake_ps;
+	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
+		if (engine->backgrounds[i].wake_ps < when_ps)
+			when_ps = engine->backgrounds[i].wake_ps;
+	if (when_ps != engine->timer_ps) {
+		engine->timer_ps = when_ps;
+		engine->device->ops->set_timer(engine->device, when_ps);
+	}
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The step engine of one host: runs the steps of its ranks, and its background flows, over a device, with a monitor
+ * for each rank and one detection agent. It is the device's only client.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rxe-hosts/agent/agent.h"
+#include "rxe-hosts/device/device.h"
+#include "rxe-hosts/monitor/monitor.h"
+#include "rxe-hosts/steps/plan.h"
+
+struct step_engine_config {
+	const struct plan *plan;
+	uint32_t node;         /* this host */
+	struct device *device;
+	const struct detection_config *detection;
+	/* How much later than possible a step starts: faults. NULL: not at all. */
+	uint64_t (*start_delay_ps)(const void *ctx, uint32_t node, uint32_t collective, uint32_t step);
+	const void *start_ctx;
+};
+
+struct step_engine;
+
+/* @return NULL with err set and errno ENOMEM */
+struct step_engine *step_engine_create(const struct step_engine_config *config, struct err *err);
+void step_engine_destroy(struct step_engine *engine);
+
+/* Registers memory and client with the device and sets its timer. Call once, before the first window. */
+void step_engine_start(struct step_engine *engine);
+
+enum step_engine_state {
+	STEP_ENGINE_WORKING, /* some rank has steps to do */
+	STEP_ENGINE_DONE,    /* every iteration of every rank is complete; also: no ranks here */
+	STEP_ENGINE_FAILED,  /* a queue pair is in error: its rank will never complete */
+};
+
+enum step_engine_state step_engine_state(const struct step_engine *engine);
+/* Whether a background flow of mode "once" is not complete yet, or one of mode "repeat" will post again. */
+bool step_engine_background_open(const struct step_engine *engine);
+
+/* What a host saw that no correct sender does; 0 in every sound run. */
+uint64_t step_engine_unexpected(const struct step_engine *engine);
+const struct agent *step_engine_agent(const struct step_engine *engine);
+/* The monitor of one of the host's ranks, for live views. @return NULL if collective has no such rank here */
+const struct monitor *step_engine_monitor(const struct step_engine *engine, uint32_t collective, uint32_t rank);
+
+/*
+ * The end of the run: reports steps that are still open (struct rec_step, open = 1): those in flight, and the next
+ * one of a rank that waits to start it. Background flows get their rows. Call once, after the last window.
+ */
+void step_engine_close(struct step_engine *engine, uint64_t now_ps);
+
+/* One line of steps.csv. */
+struct step_row {
+	uint32_t src, dst;    /* nodes */
+	uint32_t collective;  /* REC_NONE: background flow */
+	uint32_t iteration, step; /* step 0: background flow */
+	uint32_t flow;
+	uint64_t bytes, acked_bytes;
+	uint64_t start_ps, end_ps; /* end_ps 0: open; both 0: not started */
+	uint64_t ideal_ps, expect_ps; /* the same for background flows; over all their messages */
+	uint32_t waited_for;  /* node, REC_NONE: its own previous step */
+	uint32_t depends_on;  /* node, REC_NONE: none */
+	uint32_t retransmits;
+	bool open;
+};
+
+/* Rows in the order of completion; background flows, by their order in the scenario, behind them after the close. */
+size_t step_engine_rows(const struct step_engine *engine);
+struct step_row step_engine_row(const struct step_engine *engine, size_t index);
+
+/* One iteration of a collective, as nccl-tests shows it. */
+struct collective_result {
+	uint64_t start_ps; /* of the first rank */
+	uint64_t end_ps;   /* of the last rank: all sent, all received */
+	uint64_t wrong;    /* elements; 0 too when not verified */
+	bool complete;
+};
+
+/*
+ * Combines what the hosts know.
+ * @param engines  [count] of all hosts; NULL entries are passed over
+ */
+struct collective_result step_engines_result(struct step_engine *const *engines, size_t count, uint32_t collective,
+					     uint32_t iteration);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How long a step takes when nothing disturbs it. Pure functions of sizes, rates and configured paths. */
+#pragma once
+
+#include <stdint.h>
+
+#include "topo/route.h"
+
+/* Sizes on the wire, and how the run rounds times. */
+struct expect_frames {
+	uint32_t payload_bytes; /* of a full data frame: the path MTU */
+	uint32_t frame_bytes;   /* of a full data frame on the wire */
+	uint32_t ack_bytes;     /* of an ACK on the wire */
+	uint32_t frames_per_ack; /* ACK coalescing; 1: every frame is acknowledged */
+	uint64_t quantum_ps;    /* serialization times are floored to it; 0: exact */
+};
+
+/* @return frames of a message */
+uint64_t expect_data_frames(const struct expect_frames *frames, uint64_t bytes);
+/* @return what a message occupies on the wire: its payload and one overhead a frame */
+uint64_t expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes);
+
+/*
+ * A step on idle links without ACK traffic: wire bytes / slowest link of the path + base RTT. Exact rates, whatever
+ * the quantum.
+ */
+uint64_t expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path,
+			 uint64_t bytes, uint64_t base_rtt_ps);
+
+/* One step of one rank, for expect_steps(). */
+struct expect_flow {
+	uint64_t bytes;
+	uint64_t base_rtt_ps;
+	const struct route_path *forward, *reverse;
+	uint64_t expect_ps; /* result */
+};
+
+/*
+ * The same with ACKs: the steps of all ranks with one step number run together, and on every link of a path the data
+ * shares the wire with the ACKs of those steps whose reverse path takes that link in the same direction. The link
+ * that is busy longest, plus the base RTT. Serialization is floored frame by frame where a quantum is set.
+ * @param flows  [count] steps with one number; expect_ps is set
+ * @param busy_ps  scratch, [topo->nports], zeroed by the caller and zero again on return
+ */
+void expect_steps(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flows,
+		  uint32_t count, uint64_t *busy_ps);

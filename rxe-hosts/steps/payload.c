@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Real payload: the vectors of a host's ranks in one region, what arrives going into them, and the check. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxe-hosts/steps/imm.h"
+#include "rxe-hosts/steps/rank.h"
+
+static uint8_t *
+vector_of(const struct step_engine *engine, const struct step_rank *rank, uint32_t iteration)
+{
+	const struct plan_collective *c = &engine->plan->collectives[rank->collective];
+
+	return engine->region + c->ranks[rank->rank].region_offset + iteration % c->buffers * c->vector_bytes;
+}
+
+int
+payload_init(struct step_engine *engine)
+{
+	const struct plan *plan = engine->plan;
+
+	if (!plan->real)
+		return 0;
+	for (uint32_t i = 0; i < engine->nranks; i++) {
+		const struct plan_collective *c = &plan->collectives[engine->ranks[i].collective];
+		uint64_t end = c->ranks[engine->ranks[i].rank].region_offset + c->buffers * c->vector_bytes;
+
+		if (end > engine->region_bytes)
+			engine->region_bytes = end;
+	}
+	/* Background messages read whatever is there; the receiver throws it away. */
+	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
+		if (engine->backgrounds[i].plan->bytes > engine->region_bytes)
+			engine->region_bytes = engine->backgrounds[i].plan->bytes;
+	if (engine->region_bytes == 0)
+		return 0;
+	engine->region = calloc(1, engine->region_bytes);
+	if (engine->region == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < engine->nranks; i++)
+		for (uint32_t b = 0; b < plan->collectives[engine->ranks[i].collective].buffers; b++)
+			payload_fill(engine, &engine->ranks[i], b);
+	return 0;
+}
+
+void
+payload_fill(struct step_engine *engine, const struct step_rank *rank, uint32_t iteration)
+{
+	const struct plan_collective *c = &engine->plan->collectives[rank->collective];
+
+	if (c->real)
+		coll_data_fill(vector_of(engine, rank, iteration), c->schedule, c->type, rank->rank, iteration);
+}
+
+uint64_t
+payload_wrong(const struct step_engine *engine, const struct step_rank *rank)
+{
+	const struct plan_collective *c = &engine->plan->collectives[rank->collective];
+
+	if (!c->verify)
+		return 0;
+	return coll_data_wrong(vector_of(engine, rank, rank->iteration), c->schedule, c->type, rank->rank,
+			       rank->iteration);
+}
+
+uint64_t
+payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, const struct coll_step *step)
+{
+	if (!c->real)
+		return 0;
+	return c->ranks[rank].region_offset + iteration % c->buffers * c->vector_bytes +
+	       step->offset_elems * coll_elem_bytes(c->type);
+}
+
+void
+payload_accept(void *ctx, uint32_t flow, uint32_t imm_value, uint64_t remote_offset, const void *src, uint32_t bytes)
+{
+	struct step_engine *engine = ctx;
+	const struct plan_flow *of = &engine->plan->of[flow];
+	struct imm imm = imm_decode(imm_value);
+	const struct plan_collective *c;
+
+	if (of->kind != FLOW_COLLECTIVE)
+		return;
+	c = &engine->plan->collectives[of->owner];
+	if (imm.collective != of->owner || imm.step < 1 || imm.step > c->schedule->steps ||
+	    remote_offset > engine->region_bytes || bytes > engine->region_bytes - remote_offset) {
+		engine->unexpected++;
+		return;
+	}
+	if (c->schedule->at[plan_at(c, of->rank, imm.step)].reduce) {
+		uint32_t elem = coll_elem_bytes(c->type);
+
+		assert(remote_offset % elem == 0 && bytes % elem == 0); /* the path MTU is whole elements */
+		coll_data_reduce(engine->region + remote_offset, src, c->type, bytes / elem);
+	} else {
+		memcpy(engine->region + remote_offset, src, bytes);
+	}
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Everything that all hosts know before a run: collectives decomposed into steps (paper III-B) with the flows that
+ * carry them, who waits for whom, and how long things should take. Immutable once built, shared by all hosts.
+ */
+#pragma once
+
+#include "collectives/data.h"
+#include "collectives/schedule.h"
+#include "common/flow.h"
+#include "common/wire/record.h"
+#include "rxe-hosts/steps/config.h"
+#include "rxe-hosts/steps/expect.h"
+#include "topo/route.h"
+#include "topo/topo.h"
+
+#define PLAN_NONE UINT32_MAX
+#define PLAN_MAX_MESSAGE_BYTES (1ull << 31) /* IBTA 9.7.7: the longest RC message */
+#define PLAN_MAX_SERIAL ((1u << 24) - 1)    /* steps over all iterations: a notification packet carries 24 bits */
+#define PLAN_FIRST_SPORT 49152       /* of collective 0, when a scenario gives none */
+#define PLAN_FIRST_NOTIFY_SPORT 32768
+
+/* What is known of one step beyond the schedule. */
+struct plan_step {
+	uint32_t flow;        /* that carries it */
+	uint32_t notify_flow; /* to the rank that waits for it; PLAN_NONE */
+	uint32_t needed_by;   /* first step of the peer that waits for it; 0: none */
+	uint64_t ideal_ps, expect_ps; /* expect includes the reverse ACK traffic, ideal does not */
+};
+
+struct plan_rank {
+	uint32_t node;
+	uint16_t nic;
+	uint32_t slot;          /* index among all ranks of its host */
+	uint32_t receives;      /* messages that come to it in one iteration */
+	uint64_t region_offset; /* of its first vector in its host's region */
+};
+
+struct plan_collective {
+	struct coll_schedule *schedule; /* owned */
+	struct plan_rank *ranks;        /* [schedule->ranks] */
+	struct plan_step *steps;        /* [ranks * steps], as schedule->at */
+	enum coll_type type;
+	bool real, verify, qp_per_step;
+	uint32_t iterations;
+	uint32_t buffers;      /* vectors a rank: 2 when there is a next iteration, see rank.h */
+	uint64_t vector_bytes; /* distance between a rank's vectors */
+	uint64_t start_ps, gap_ps;
+	uint64_t ideal_ps, expect_ps; /* of one iteration: the sum over its steps of the longest */
+	uint32_t first_flow, nflows;  /* its data flows */
+	struct cfg_where where;
+};
+
+struct plan_background {
+	uint32_t flow;
+	uint32_t slot; /* index among the background flows of its source host */
+	uint64_t bytes, start_ps;
+	bool repeat;
+	uint64_t until_ps;
+	uint64_t ideal_ps; /* of one message */
+	struct cfg_where where;
+};
+
+/* Whose a flow is: struct flow says kind and endpoints. */
+struct plan_flow {
+	uint32_t kind;       /* enum flow_kind */
+	uint32_t owner;      /* collective or background flow */
+	uint32_t rank, peer; /* of a collective: sender and receiver */
+	uint32_t slot;       /* sender's: of its rank, or of the background flow, on its host */
+	uint32_t peer_slot;  /* receiver's; a collective's flow */
+	uint64_t base_rtt_ps;
+};
+
+struct plan {
+	struct flow_table flows;
+	struct plan_flow *of; /* [flows.count] */
+	struct plan_collective *collectives;
+	struct plan_background *backgrounds;
+	uint32_t ncollectives, nbackgrounds;
+	bool real; /* messages carry data */
+};
+
+struct plan_options {
+	uint8_t data_prio, control_prio;
+	bool notify; /* make flows for notification packets */
+};
+
+/*
+ * Builds schedules and flows.
+ * @return NULL with err set (file:line, the value, what would be right): unknown or repeated ranks, sizes, two flows
+ *         with one 5-tuple, memory
+ */
+struct plan *plan_create(const struct topo *topo, const struct plan_options *options,
+			 const struct collective_config *collectives, size_t ncollectives,
+			 const struct background_config *backgrounds, size_t nbackgrounds, struct err *err);
+void plan_destroy(struct plan *plan);
+
+/* What the expected times depend on. */
+struct plan_network {
+	const struct routing *routing;
+	uint64_t pipeline_ps;
+	struct expect_frames frames;
+};
+
+/*
+ * Fills in base RTTs, ideal and expected times from the flows' configured paths.
+ * @return 0; -EHOSTUNREACH, -ELOOP or -ENOMEM with err set
+ */
+int plan_estimate(struct plan *plan, const struct plan_network *network, struct err *err);
+
+static inline size_t
+plan_at(const struct plan_collective *collective, uint32_t rank, uint32_t step)
+{
+	return (size_t)rank * collective->schedule->steps + step - 1;
+}
+
+static inline uint64_t
+plan_step_bytes(const struct plan_collective *collective, uint32_t rank, uint32_t step)
+{
+	return collective->schedule->at[plan_at(collective, rank, step)].count_elems * coll_elem_bytes(collective->type);
+}
+
+/* A flow's 5-tuple as records show it. */
+struct rec_tuple plan_tuple(const struct plan *plan, uint32_t flow);
+
+/* The header records of the plan, but for hdr: rec_schedule's node is the sending rank's. */
+void plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t iteration,
+			    struct rec_collective *rec);
+void plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank,
+			  uint32_t step, struct rec_schedule *rec);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The plan as header records: the analyzer learns from them what was configured. */
+#include "rxe-hosts/steps/plan.h"
+
+struct rec_tuple
+plan_tuple(const struct plan *plan, uint32_t flow)
+{
+	const struct flow *f = &plan->flows.flows[flow];
+
+	return (struct rec_tuple){ .src_ip = f->src_ip, .dst_ip = f->dst_ip, .sport = f->sport, .dport = f->dport };
+}
+
+void
+plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t iteration, struct rec_collective *rec)
+{
+	const struct plan_collective *c = &plan->collectives[collective];
+
+	*rec = (struct rec_collective){
+		.id = collective,
+		.iteration = iteration,
+		.algorithm = c->schedule->algorithm,
+		.op = c->schedule->op,
+		.ranks = c->schedule->ranks,
+		.steps = c->schedule->steps,
+		.bytes = coll_size_bytes(c->schedule, coll_elem_bytes(c->type)),
+		.ideal_ps = c->ideal_ps,
+		.expect_ps = c->expect_ps,
+	};
+}
+
+void
+plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank, uint32_t step,
+		     struct rec_schedule *rec)
+{
+	const struct plan_collective *c = &plan->collectives[collective];
+	const struct coll_step *at = &c->schedule->at[plan_at(c, rank, step)];
+	const struct plan_step *known = &c->steps[plan_at(c, rank, step)];
+
+	*rec = (struct rec_schedule){
+		.hdr.node = c->ranks[rank].node,
+		.collective = collective,
+		.iteration = iteration,
+		.step = step,
+		.rank = rank,
+		.flow = plan_tuple(plan, known->flow),
+		.bytes = plan_step_bytes(c, rank, step),
+		.depends_on = at->depends_rank == COLL_NONE ? REC_NONE : c->ranks[at->depends_rank].node,
+		.depends_step = at->depends_rank == COLL_NONE ? 0 : at->depends_step,
+		.ideal_ps = known->ideal_ps,
+		.expect_ps = known->expect_ps,
+		.base_rtt_ps = plan->of[known->flow].base_rtt_ps,
+	};
+}
