@@ -226,15 +226,12 @@ static inline void
 switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 {
 	struct switch_port *port = &sw->ports[egress];
-	struct switch_run *run = &port->runs[port->nruns - 1];
 
 	p->in_port = (uint8_t)in_port;
-	if (port->narrivals == 0 || port->arrivals[port->narrivals - 1]->in_port != in_port) {
-		run = &port->runs[port->nruns++];
-		run->from = port->narrivals;
-	}
+	if (port->narrivals == 0 || port->arrivals[port->narrivals - 1]->in_port != in_port)
+		port->runs[port->nruns++].from = port->narrivals;
 	port->arrivals[port->narrivals++] = p;
-	run->to = port->narrivals;
+	port->runs[port->nruns - 1].to = port->narrivals;
 	if (switch_is_lossless(sw, p->prio))
 		sw->arrived_bytes[switch_ingress_index(sw, in_port, p->prio)] += p->wire_bytes;
 }
