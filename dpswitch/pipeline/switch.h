@@ -180,9 +180,19 @@ switch_of(struct node *node)
 /* The faults' handles; between windows only. */
 void switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress);
 void switch_set_blackhole(struct sw *sw, uint32_t dst, bool on);
-void switch_set_storm(struct sw *sw, uint16_t port, uint8_t prio_mask, uint64_t start_ps, uint64_t interval_ps);
-/* The cable of a port was cut or mended: routes avoid it, what is queued for it is lost. */
-void switch_link_changed(struct sw *sw, uint16_t port, uint64_t now_ps);
+/*
+ * A storm of one class begins or ends; several may rage at a port.
+ * @param interval_ps  at its beginning: between two PAUSE frames; with several storms the shortest counts for all
+ */
+void switch_set_storm(struct sw *sw, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
+/* Classes that a port tells its peer to hold, by its own accounting or a storm. */
+uint8_t switch_pausing(const struct sw *sw, uint16_t port);
+/*
+ * The cable of a port was cut or mended: routes avoid it, what is queued for it is lost.
+ * @param held  mended: classes that the other end's receiver holds. A link comes up with them paused, as if it had told:
+ *              its buffers may still be full
+ */
+void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps);
 
 /* Stages. */
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
