@@ -6,7 +6,6 @@
 
 #include "common/pkt.h"
 #include "diag/cause/cause.h"
-#include "diag/rating/rating.h"
 
 int
 cause_activity_init(struct cause_activity *activity, const struct cause_input *in)
@@ -60,8 +59,9 @@ cause_excess_ps(const struct cause_input *in, uint32_t step)
 {
 	const struct verdict_step *s = &in->steps[step];
 	double done = s->open && s->bytes != 0 ? (double)s->acked_bytes / (double)s->bytes : 1;
+	double excess_ps = (double)(s->end_ps - s->start_ps) - done * (double)s->expect_ps;
 
-	return rating_excess_ps(s->end_ps - s->start_ps, (uint64_t)(done * (double)s->expect_ps));
+	return excess_ps > 0 ? excess_ps : 0;
 }
 
 double

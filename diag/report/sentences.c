@@ -139,6 +139,11 @@ say_unfinished(const struct verdict *v, const struct verdict_collective *collect
 
 		done += step->reported && !step->open;
 	}
+	if (!v->truncated && v->end_reason == REC_END_COMPLETE) {
+		fmt_append(buf, cap, " finished, but only %u of its %u steps were reported (%s expected for all).", done,
+			   collective->nsteps, fmt_time(unit, collective->expect_ps).text);
+		return;
+	}
 	fmt_append(buf, cap, " did not finish: ");
 	if (v->truncated)
 		fmt_append(buf, cap, "the record stream broke off");
