@@ -73,7 +73,8 @@ command_diagnose(int argc, char **argv)
 	if (diagnose.out == NULL)
 		diagnose.out = diagnose.dir;
 	snprintf(records, sizeof(records), "%s/records.bin", diagnose.dir);
-	if (child_add(&args, diagnose.out, &err) == 0 && child_find("analyzer", "diag", path, sizeof(path), &err) == 0)
+	if (child_add(&args, diagnose.out, &err) == 0 && (diagnose.json || child_add(&args, "--print", &err) == 0) &&
+	    child_find("analyzer", "diag", path, sizeof(path), &err) == 0)
 		pid = child_start(path, &args, &err);
 	if (pid < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
@@ -82,7 +83,7 @@ command_diagnose(int argc, char **argv)
 	status = child_wait(pid);
 	if (status != 0)
 		return status <= EXIT_USAGE ? status : EXIT_FAILED;
-	if (verdict_show(diagnose.out, diagnose.json, &err) < 0) {
+	if (diagnose.json && verdict_print(diagnose.out, &err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;
 	}

@@ -118,7 +118,7 @@ default_out(const char *scenario, char *buf, size_t cap)
 
 /* Starts the analyzer and waits for its socket. @return pid or negative */
 static pid_t
-start_analyzer(const char *socket, const char *dir, struct err *err)
+start_analyzer(const struct run_options *run, const char *socket, const char *dir, struct err *err)
 {
 	struct child_args args = { .argv = { "analyzer", "--listen", socket, "--out", dir }, .count = 5 };
 	uint64_t deadline_ns = clock_now_ns() + ANALYZER_START_NS;
@@ -128,6 +128,9 @@ start_analyzer(const char *socket, const char *dir, struct err *err)
 
 	if (child_find("analyzer", "diag", path, sizeof(path), err) < 0)
 		return -ENOENT;
+	/* It prints when the stream has ended, and so after all that dpswitch has to say. */
+	if (!run->json && child_add(&args, "--print", err) < 0)
+		return -E2BIG;
 	pid = child_start(path, &args, err);
 	while (pid > 0 && access(socket, F_OK) < 0) {
 		if (child_poll(pid, &status))
@@ -150,7 +153,7 @@ start_dpswitch(const struct run_options *run, const char *socket, const char *di
 
 	if (child_find("dpswitch", "dpswitch", path, sizeof(path), err) < 0)
 		return -ENOENT;
-	if (run->json && child_add(&args, "--quiet", err) < 0)
+	if (child_add(&args, run->json ? "--quiet" : "--brief", err) < 0)
 		return -E2BIG;
 	for (size_t i = 0; i < run->pass.count; i++)
 		if (child_add(&args, run->pass.argv[i], err) < 0)
@@ -170,7 +173,7 @@ show(const struct run_options *run, const char *dir, int fabric_status, int anal
 			analyzer_status, dir);
 		return EXIT_FAILED;
 	}
-	if (verdict_show(dir, run->json, &err) < 0) {
+	if (run->json && verdict_print(dir, &err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;
 	}
@@ -189,7 +192,7 @@ run_programs(const struct run_options *run, const char *dir, const char *socket)
 	pid_t analyzer, fabric;
 	int fabric_status, analyzer_status;
 
-	analyzer = start_analyzer(socket, dir, &err);
+	analyzer = start_analyzer(run, socket, dir, &err);
 	if (analyzer < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;

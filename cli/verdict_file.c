@@ -9,13 +9,13 @@
 #include <jansson.h>
 
 int
-verdict_show(const char *dir, bool json, struct err *err)
+verdict_print(const char *dir, struct err *err)
 {
 	char path[PATH_MAX], block[65536];
 	size_t n;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, json ? "verdict.json" : "report.txt");
+	snprintf(path, sizeof(path), "%s/verdict.json", dir);
 	file = fopen(path, "r");
 	if (file == NULL)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));

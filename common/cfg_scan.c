@@ -41,9 +41,9 @@ skip_quiet(struct scan *scan)
 		for (end++; *end != '\0' && *end != '"'; end++)
 			end += *end == '\\' && end[1] != '\0';
 		end += *end == '"';
-	} else if (*from == '#' || strncmp(from, "//", 2) == 0) {
+	} else if (*from == '#' || (from[0] == '/' && from[1] == '/')) {
 		end += strcspn(from, "\n");
-	} else if (strncmp(from, "/*", 2) == 0) {
+	} else if (from[0] == '/' && from[1] == '*') {
 		end = strstr(from + 2, "*/");
 		end = end != NULL ? end + 2 : from + strlen(from);
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* analyzer: reads one record stream, writes the verdict and its reports. */
 #include <argp.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,12 +11,14 @@
 #include "diag/collect/source.h"
 #include "diag/collect/stream.h"
 #include "diag/report/report.h"
+#include "diag/report/text.h"
 #include "diag/verdict.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
 struct options {
 	const char *listen, *read, *out;
+	bool print;
 	struct verdict_options verdict;
 };
 
@@ -22,6 +26,7 @@ static const struct argp_option argp_options[] = {
 	{ "listen", 'l', "SOCKET", 0, "Wait for one connection on a unix socket's path, or HOST:PORT", 0 },
 	{ "read", 'r', "FILE", 0, "Read a recorded stream", 0 },
 	{ "out", 'o', "DIR", 0, "Where verdict.json and the reports go; made if absent", 0 },
+	{ "print", 'p', NULL, 0, "Print the report for people as well", 0 },
 	{ "port-share", 's', "receivers|senders", 0,
 	  "Weight of a halted port's edge to a congested one: the congested one's share of what the halted one sends "
 	  "(receivers, the default), or the halted one's share of what all feed to the congested one (senders)",
@@ -43,6 +48,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		options->out = arg;
+		return 0;
+	case 'p':
+		options->print = true;
 		return 0;
 	case 's':
 		if (strcmp(arg, "receivers") != 0 && strcmp(arg, "senders") != 0)
@@ -74,6 +82,8 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 
 	if (rc == 0)
 		rc = report_write(verdict, options->out, err);
+	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)
+		rc = err_set(err, -EIO, "cannot print the verdict");
 	if (rc == 0 && verdict->incomplete[0] != '\0')
 		fprintf(stderr, "analyzer: the evidence is incomplete: %s\n", verdict->incomplete);
 	verdict_destroy(verdict);

@@ -197,6 +197,7 @@ struct verdict_provenance {
 	uint32_t epoch_first, epoch_last;
 	bool present; /* kept epochs were empty at some port: its weights come from queues as they stood */
 	bool cyclic;  /* ports wait for each other in a circle */
+	double covered_ps; /* of the step's time, at the port that was reported for most of it */
 	struct verdict_pvertex *vertices;
 	uint32_t nvertices;
 	struct verdict_pedge *edges;
@@ -269,7 +270,9 @@ struct verdict_finding {
 	uint32_t nsteps;
 	uint32_t collective; /* index into verdict.collectives */
 	uint64_t start_ps, end_ps;
-	double score;       /* packet-waits caused to the victims; sorts the list, largest first */
+	double score;       /* packet-waits caused to the victims */
+	double explained_ps; /* of the time that these steps lost, an estimate; of several findings it may be the same time */
+	double critical_ps;  /* of it, on the critical path; sorts the list, largest first, then the score does */
 	char evidence[512]; /* a sentence with the numbers */
 };
 
@@ -350,6 +353,7 @@ struct verdict {
 	struct verdict_overhead overhead;
 };
 #define VERDICT_MAX_GRAPHS 4096
+#define VERDICT_WATCHED_SHARE 0.5 /* of a slow step's time: telemetry of less cannot say that the network is innocent */
 
 struct evidence;
 

@@ -186,33 +186,15 @@ say_incomplete(struct verdict *v, const struct evidence *ev)
 	}
 }
 
-static bool
-is_critical(const struct verdict *v, const struct verdict_finding *finding)
-{
-	for (uint32_t i = 0; i < finding->nsteps; i++) {
-		if (v->steps[finding->steps[i]].critical)
-			return true;
-	}
-	return false;
-}
-
-/* The strongest finding about the network, or about a host; one that touches the critical path, if there is one. */
+/* The first finding about the network, or about a host: the list begins with what weighs most on the critical path. */
 static const struct verdict_finding *
 first_finding(const struct verdict *v, bool host)
 {
-	const struct verdict_finding *first = NULL;
-
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		const struct verdict_finding *finding = &v->findings[i];
-
-		if ((finding->type == VERDICT_SLOW_HOST) != host)
-			continue;
-		if (is_critical(v, finding))
-			return finding;
-		if (first == NULL)
-			first = finding;
+		if ((v->findings[i].type == VERDICT_SLOW_HOST) == host)
+			return &v->findings[i];
 	}
-	return first;
+	return NULL;
 }
 
 static void
@@ -229,23 +211,34 @@ say_hosts(struct verdict *v)
 	append(v->reason, sizeof(v->reason), ". %s.", first->evidence);
 }
 
+/* Telemetry that shows no reason speaks for the network only where it shows the time. */
+static bool
+was_watched(const struct verdict *v, const struct verdict_step *step)
+{
+	return step->graph != VERDICT_NONE && v->graphs[step->graph].covered_ps >=
+		VERDICT_WATCHED_SHARE * (double)(step->end_ps - step->start_ps);
+}
+
 void
 verdict_conclude(struct verdict *v, const struct evidence *ev)
 {
 	const struct verdict_finding *network = first_finding(v, false), *host = first_finding(v, true);
-	uint32_t slow = 0, known = 0;
+	uint32_t slow = 0, known = 0, unwatched = 0;
 	bool complete;
 
 	for (uint32_t i = 0; i < v->nsteps; i++) {
 		slow += v->steps[i].slow;
 		known += v->steps[i].reported;
+		unwatched += v->steps[i].slow && !was_watched(v, &v->steps[i]);
 	}
 	say_incomplete(v, ev);
 	complete = v->incomplete[0] == '\0';
-	v->innocent = network == NULL && (slow == 0 ? known != 0 : complete);
+	v->innocent = network == NULL && (slow == 0 ? known != 0 : complete && unwatched == 0);
 	if (network != NULL)
-		append(v->reason, sizeof(v->reason), "%u of %u steps were slow; the strongest cause is %s at %s. %s.",
-		       slow, v->nsteps, verdict_type_name(network->type), network->root, network->evidence);
+		append(v->reason, sizeof(v->reason), "%u of %u steps were slow; the strongest cause is %s at %s%s%s. %s.",
+		       slow, v->nsteps, verdict_type_name(network->type), network->root,
+		       network->nflows != 0 ? " by " : "",
+		       network->nflows != 0 ? v->flows[network->flows[0]].name : "", network->evidence);
 	else if (slow == 0 && host != NULL)
 		say_hosts(v);
 	else if (slow == 0 && known == 0)
@@ -253,6 +246,10 @@ verdict_conclude(struct verdict *v, const struct evidence *ev)
 	else if (slow == 0)
 		append(v->reason, sizeof(v->reason), "Every step reported took at most %d %% longer than expected.",
 		       VERDICT_SLOW_PERCENT);
+	else if (complete && unwatched != 0)
+		append(v->reason, sizeof(v->reason),
+		       "%u of %u steps were slow and nothing that was reported explains it, but %u of them went without "
+		       "telemetry for half of their time or more.", slow, v->nsteps, unwatched);
 	else if (complete)
 		append(v->reason, sizeof(v->reason),
 		       "%u of %u steps were slow, but no port that they met was halted, contended or dropped a packet"

@@ -110,6 +110,9 @@ verdict_graph_fill(struct verdict_provenance *out, const struct verdict *v, cons
 	out->epoch_first = graph->epoch_first;
 	out->epoch_last = graph->epoch_last;
 	out->cyclic = graph->cyclic;
+	for (uint32_t p = 0; p < graph->nmet; p++)
+		out->covered_ps = graph->ports[p].covered_ps > out->covered_ps ? graph->ports[p].covered_ps :
+										 out->covered_ps;
 	out->vertices = verdict_alloc((size_t)graph->nports + graph->nflows, sizeof(*out->vertices), err);
 	out->edges = verdict_alloc(2 * (size_t)graph->nats + graph->nlinks, sizeof(*out->edges), err);
 	out->waits = verdict_alloc(graph->nats, sizeof(*out->waits), err);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "diag/verdict_internal.h"
+#include "diag/waiting/late.h"
 #include "diag/waiting/wgraph.h"
 
 /* The run ended because something would not move, so whatever was open is slow, however long it took so far. */
@@ -61,40 +62,6 @@ fill_step(struct verdict *v, const struct evidence *ev, uint32_t i)
 		take_report(v, step, from);
 }
 
-/* When everything that a step depends on was there. @return false if that is not known */
-static bool
-inputs_ready(const struct verdict *v, const struct verdict_step *step, uint64_t *ready_ps)
-{
-	const uint32_t inputs[] = { step->previous, step->depends };
-
-	for (int i = 0; i < 2; i++) {
-		const struct verdict_step *input;
-
-		if (inputs[i] == VERDICT_NONE)
-			continue;
-		input = &v->steps[inputs[i]];
-		if (!input->reported || input->open)
-			return false;
-		if (input->end_ps > *ready_ps)
-			*ready_ps = input->end_ps;
-	}
-	return true;
-}
-
-/* A step without inputs is late against the first of its collective. */
-static void
-fill_late(struct verdict *v, struct verdict_collective *collective)
-{
-	for (uint32_t i = collective->first_step; i < collective->first_step + collective->nsteps; i++) {
-		struct verdict_step *step = &v->steps[i];
-		uint64_t ready_ps = collective->start_ps;
-		uint64_t tolerance_ps = step->expect_ps / 100 * VERDICT_SLOW_PERCENT + step->base_rtt_ps;
-
-		if (step->started && inputs_ready(v, step, &ready_ps) && step->start_ps > ready_ps + tolerance_ps)
-			step->late_ps = step->start_ps - ready_ps;
-	}
-}
-
 static void
 fill_collective(struct verdict *v, const struct evidence *ev, uint32_t c)
 {
@@ -128,7 +95,6 @@ fill_collective(struct verdict *v, const struct evidence *ev, uint32_t c)
 	out->complete = complete && out->nsteps != 0 && out->nsteps == (uint64_t)out->ranks * out->steps_per_rank;
 	if (!out->complete)
 		out->end_ps = 0;
-	fill_late(v, out);
 }
 
 int
@@ -153,6 +119,9 @@ verdict_fill_steps(struct verdict *v, const struct evidence *ev, struct err *err
 		int rc;
 
 		fill_collective(v, ev, c);
+		rc = late_fill(v, c, err);
+		if (rc != 0)
+			return rc;
 		rc = wgraph_build(v->steps, v->collectives[c].first_step, v->collectives[c].nsteps, w, err);
 		if (rc != 0)
 			return rc;

@@ -26,7 +26,7 @@ struct options {
 	struct scenario_options scenario;
 	const char *out, *analyzer, *yardstick;
 	uint32_t lcores;
-	bool quiet;
+	bool quiet, brief;
 };
 
 static const struct argp_option option_table[] = {
@@ -35,7 +35,8 @@ static const struct argp_option option_table[] = {
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "out", 'o', "DIR", 0, "Where recording, steps.csv, run.json and truth.json go (default .)", 0 },
 	{ "analyzer", 'a', "SOCKET", 0, "Unix socket of an analyzer that gets the records too", 0 },
-	{ "quiet", 'q', NULL, 0, "No progress, no summary", 0 },
+	{ "quiet", 'q', NULL, 0, "No progress, no results", 0 },
+	{ "brief", 'b', NULL, 0, "Results only where elements were verified: the analyzer shows the rest", 0 },
 	{ "yardstick", 'y', "DIR", 0, "Time a plain mac-swap hop instead, into DIR/yardstick.json", 0 },
 	{ 0 },
 };
@@ -68,6 +69,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'q':
 		options->quiet = true;
+		return 0;
+	case 'b':
+		options->brief = true;
 		return 0;
 	case 'y':
 		options->yardstick = arg;
@@ -139,8 +143,6 @@ conclude(const struct options *options, const struct emulation *emulation)
 		fprintf(stderr, "dpswitch: %s\n", err.text);
 		return EXIT_FAILED;
 	}
-	if (!options->quiet)
-		results_print(emulation, stdout);
 	if (emulation->export.peer_errno != 0)
 		fprintf(stderr, "dpswitch: the analyzer went away (%s); the recording goes on in %s/records.bin\n",
 			strerror(emulation->export.peer_errno), options->out);
@@ -199,6 +201,8 @@ run(const struct options *options, struct scenario *scenario, int socket, struct
 	emulation_begin(emulation);
 	ret = lcore_run(emulation->fabric, err);
 	emulation_end(emulation);
+	if (!options->quiet && (!options->brief || scenario->plan->real))
+		results_print(emulation, stdout);
 	if (socket >= 0)
 		close(socket); /* the analyzer sees the end of the stream and starts to think */
 	ret = ret < 0 ? EXIT_FAILED : conclude(options, emulation);

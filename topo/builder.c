@@ -9,7 +9,10 @@ int
 builder_init(struct builder *builder, const struct cfg_where *where, struct err *err)
 {
 	*builder = (struct builder){ .topo = calloc(1, sizeof(struct topo)), .where = *where, .err = err };
-	return builder->topo != NULL ? 0 : err_set(err, -ENOMEM, "out of memory for the topology");
+	if (builder->topo == NULL)
+		return err_set(err, -ENOMEM, "out of memory for the topology");
+	builder->topo->where = *where;
+	return 0;
 }
 
 void

@@ -116,12 +116,8 @@ topo_check(const struct topo *topo, struct err *err)
 	struct islands islands;
 	int rc = 0;
 
-	if (topo->nhosts == 0) {
-		struct cfg_where nowhere = { topo->source, 0, NULL };
-
-		return cfg_fail(topo->nnodes != 0 ? &topo->nodes[0].where : &nowhere, NULL, err,
-				"no hosts; at least one would be right");
-	}
+	if (topo->nhosts == 0)
+		return cfg_fail(&topo->where, NULL, err, "no hosts; at least one would be right");
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		if (topo->nodes[i].kind == TOPO_HOST && topo->nodes[i].nports == 0)
 			return cfg_fail(&topo->nodes[i].where, NULL, err,

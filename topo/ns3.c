@@ -224,10 +224,10 @@ const struct topo_generator topo_ns3 = { "ns3", &table, NULL, build };
 int
 topo_import_ns3(const char *path, FILE *to, struct err *err)
 {
-	struct cfg_where nowhere = { NULL, 0, NULL };
+	struct cfg_where nowhere = { NULL, 0, NULL }, where = { path, 0, NULL };
 	struct topo *topo = NULL;
 	struct builder builder;
-	int rc = builder_init(&builder, &nowhere, err);
+	int rc = builder_init(&builder, &where, err);
 
 	if (rc == 0)
 		rc = import(path, &nowhere, NULL, &builder);

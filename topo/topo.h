@@ -46,6 +46,7 @@ struct topo {
 	uint32_t nnodes, nports, nlinks, nhosts, nswitches;
 	uint32_t *hosts; /* [nhosts] node ids in order of appearance */
 	uint32_t *by_name; /* [nnodes] node ids sorted by name, for topo_find() */
+	struct cfg_where where; /* of the scenario's group */
 	char *source;      /* imported file that nodes' where points to, or NULL */
 };
 

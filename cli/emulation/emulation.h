@@ -50,7 +50,7 @@ struct invariant {
 	char text[192];
 };
 
-#define EMULATION_INVARIANTS 6
+#define EMULATION_INVARIANTS 7
 
 /* Checks a finished run. @return number that failed */
 uint32_t emulation_check(const struct emulation *emulation, struct invariant results[EMULATION_INVARIANTS]);

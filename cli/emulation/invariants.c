@@ -85,21 +85,25 @@ check_zero(const struct emulation *emulation, struct invariant *result, const ch
 	}
 }
 
-/* Packets that are on their way when a fault changes the route may be overtaken; nothing else excuses it. */
+/* Packets overtake others of their flow only where a fault changed routes under way. */
 static void
 check_order(const struct emulation *emulation, struct invariant *result)
 {
-	uint32_t reroutes = 0;
+	const struct topo *topo = emulation->scenario->topo;
+	uint64_t errors = 0, changes = 0;
 
 	check_zero(emulation, result, "flow_order", "packets that overtook others of their flow",
 		   offsetof(struct node_counters, order_errors));
-	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
-		reroutes += emulation->switches[i] != NULL ? emulation->switches[i]->reroutes : 0;
-	if (result->holds || reroutes == 0)
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		errors += emulation->fabric->nodes[i]->count.order_errors;
+		changes += emulation->fabric->nodes[i]->count.route_changes;
+	}
+	if (errors == 0 || changes == 0)
 		return;
 	result->holds = true;
-	snprintf(result->text + strlen(result->text), sizeof(result->text) - strlen(result->text),
-		 ", when faults changed routes (%u times at a switch)", reroutes);
+	snprintf(result->text, sizeof(result->text),
+		 "packets that overtook others of their flow: %" PRIu64 ", after faults changed routes %" PRIu64 " times",
+		 errors, changes);
 }
 
 static void
@@ -120,6 +124,20 @@ check_lossless(const struct emulation *emulation, struct invariant *result)
 	}
 }
 
+/* Every message that a host received was one that its schedule expects, once. */
+static void
+check_protocol(const struct emulation *emulation, struct invariant *result)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	uint64_t unexpected = 0;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		if (emulation->engines[i] != NULL)
+			unexpected += step_engine_unexpected(emulation->engines[i]);
+	*result = (struct invariant){ .name = "protocol", .holds = unexpected == 0 };
+	snprintf(result->text, sizeof(result->text), "messages that no schedule expects: %" PRIu64, unexpected);
+}
+
 uint32_t
 emulation_check(const struct emulation *emulation, struct invariant results[EMULATION_INVARIANTS])
 {
@@ -133,6 +151,7 @@ emulation_check(const struct emulation *emulation, struct invariant results[EMUL
 	check_zero(emulation, &results[4], "rows", "epochs whose flow rows do not sum to their port row",
 		   offsetof(struct node_counters, row_errors));
 	check_lossless(emulation, &results[5]);
+	check_protocol(emulation, &results[6]);
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
 		failed += !results[i].holds;
 	return failed;

@@ -163,6 +163,9 @@ make_plan(struct scenario *sc, struct err *err)
 	if (sc->plan->flows.count >= UINT16_MAX)
 		return err_set(err, -EINVAL, "%s: %u flows; a run can have %u", cfg_file(sc->cfg), sc->plan->flows.count,
 			       UINT16_MAX - 1);
+	if (sc->plan->real && sc->roce.mtu_bytes % 4 != 0)
+		return cfg_fail(&sc->host.where, "mtu", err,
+				"%u B cuts elements of 4 B apart: real payload needs a multiple of 4", sc->roce.mtu_bytes);
 	sc->roce.real_payload = sc->plan->real;
 	ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
 	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;

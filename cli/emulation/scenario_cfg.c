@@ -92,12 +92,12 @@ size_t
 scenario_tables(struct cfg_known *known, size_t cap)
 {
 	const struct cfg_table *const singles[] = {
-		&scenario_root_cfg, &timing_cfg,       &limits_cfg,	 &switch_cfg,	      &switch_pfc_cfg,
-		&switch_ecn_cfg,    &roce_table,       &dcqcn_table,	 &collective_table,   &background_table,
-		&detection_table,   &telemetry_cfg,    &exporter_cfg_table,
+		&timing_cfg,  &limits_cfg,	 &switch_cfg,	    &switch_pfc_cfg,  &switch_ecn_cfg,	   &roce_table,
+		&dcqcn_table, &collective_table, &background_table, &detection_table, &telemetry_cfg, &exporter_cfg_table,
 	};
-	size_t count = topo_tables(known, cap);
+	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 
+	count += topo_tables(known + count, cap - count);
 	for (size_t i = 0; i < sizeof(singles) / sizeof(singles[0]); i++)
 		count = add(known, cap, count, singles[i], NULL);
 	for (size_t i = 0; fault_registry[i] != NULL; i++)

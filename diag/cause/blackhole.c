@@ -13,18 +13,19 @@ add_silent(struct cause_set *set, uint32_t step, uint32_t port)
 	const struct evidence *ev = set->in->ev;
 	const struct verdict_step *s = &set->in->steps[step];
 	struct cause_finding *finding = cause_add(set, VERDICT_BLACKHOLE, port, NULL, 0, step);
-	double excess_ps = (double)(s->end_ps - s->start_ps) - (double)s->expect_ps;
-	char text[160], name[48];
+	double excess_ps = cause_excess_ps(set->in, step);
+	char text[160], name[48], again[96];
 
 	if (finding == NULL)
 		return;
 	cause_port(set, finding, port);
 	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, port, excess_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
 		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-			 "%s: polling packets on its path left by %s and %s never saw one; %u packets were sent again",
+			 "%s: polling packets on its path left by %s, and %s did not see them; %s",
 			 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port, name),
-			 ev->nodes[ev->ports[port].peer_node].name, s->retransmits);
+			 ev->nodes[ev->ports[port].peer_node].name, drops_again_text(set->in, step, again));
 }
 
 void

@@ -17,8 +17,13 @@
 #define CAUSE_MIN_WAIT 0.02      /* packets of another flow ahead of a victim's packet, on average: less is no wait */
 #define CAUSE_MIN_DEPTH 8        /* packets: a switch queue that never grew beyond is not contended */
 #define CAUSE_MIN_SHARE 0.05     /* of bytes or packets: smaller parts are not followed or named */
-#define CAUSE_INCAST_FLOWS 3     /* flows from as many hosts to one last-hop port */
+#define CAUSE_MIN_EXPLAINED 0.05 /* of a step's lost time: a queue or a pause that explains less is not its cause */
+#define CAUSE_INCAST_SOURCES 3   /* hosts that send to one last-hop port at once, the victim's among them */
+#define CAUSE_ROOT_UNPAUSED 0.75 /* of the time: a port that is halted for the rest of it may be a root all the same */
+#define CAUSE_ROOT_BUSY 0.5      /* of the time that such a port is not halted: it sends */
 #define CAUSE_STORM_FILL 0.5     /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
+#define CAUSE_STORM_EMPTY 0.05   /* of it: less is next to nothing */
+#define CAUSE_LOSS_LEFT 0.5      /* of a step's lost time: where pauses explain more, it sent again on timeouts */
 #define CAUSE_MAX_FINDINGS 4096
 
 struct cause_input {
@@ -28,27 +33,34 @@ struct cause_input {
 	struct prov_graph *const *graphs; /* [nsteps] NULL: the step was not slow, or nothing was reported */
 };
 
-/* A finding being made: findings of one key are one. */
+/* A finding being made. */
 struct cause_finding {
 	struct verdict_finding out;
 	uint32_t key;  /* tells findings of one type and root apart */
 	double best;   /* score of the sample that the evidence sentence is about */
 	double *flow_score; /* [out.nflows] */
+	uint32_t part;      /* of what explained_ps sums up now; see cause_explains() */
+	double part_ps;
+	uint32_t best_step; /* after merging: the step that the evidence sentence is about */
 };
 
+/* Findings; those of one (type, root, key, collective) are one. */
 struct cause_set {
 	const struct cause_input *in;
+	const struct cause_activity *activity;
 	struct cause_finding *findings;
 	uint32_t count, cap;
 	bool full;     /* CAUSE_MAX_FINDINGS reached: some are left out */
 	bool no_memory;
 };
 
+/* Adds to a set what it recognizes in one step; the set is that step's alone. */
 typedef void cause_fn(struct cause_set *set, uint32_t step);
 
 struct cause {
 	enum verdict_type type;
-	cause_fn *look; /* called for every slow or late step */
+	cause_fn *look;  /* called for every slow or late step */
+	bool queueing;   /* rests on queues or pauses: dropped where it explains less than CAUSE_MIN_EXPLAINED */
 };
 
 /* All signatures, in order of their type. */
@@ -57,12 +69,13 @@ extern const uint32_t ncauses;
 
 /*
  * Runs every signature over every step.
- * @param findings  set to the findings, largest score first; with their arrays the caller's to free
+ * @param findings  set to the findings: first what explains most of the time lost on the critical path, then by score;
+ *                  with their arrays the caller's to free
  * @return 0, -E2BIG past CAUSE_MAX_FINDINGS, or -ENOMEM with err
  */
 int cause_find(const struct cause_input *in, struct verdict_finding **findings, uint32_t *count, struct err *err);
 
-/* ---- for signatures ---- */
+/* ---- for signatures: making findings (finding.c) ---- */
 
 /*
  * The finding of (type, root, key, collective of the step), made if there is none; the step and its flow become
@@ -78,16 +91,59 @@ void cause_flow(struct cause_set *set, struct cause_finding *finding, uint32_t f
 void cause_time(struct cause_finding *finding, uint64_t start_ps, uint64_t end_ps);
 /* Adds to the score. @return true if the evidence sentence should be about this sample: the strongest so far */
 bool cause_score(struct cause_finding *finding, double score);
+/*
+ * How much of the step's time the finding explains. Amounts of one part (a halted port, say) add up; of several parts,
+ * which may tell of the same time, the largest counts.
+ */
+void cause_explains(struct cause_finding *finding, uint32_t part, double ps);
 
-/* "17->18/10000>10000 step 2 took 70.13 ms, 39.38 ms more than expected". @return buf */
+/* ---- for signatures: what steps and ports say (facts.c) ---- */
+
+/* Steps by flow. */
+struct cause_activity {
+	uint32_t *first; /* [flows + 1] into steps */
+	uint32_t *steps;
+};
+
+/* @return 0 or -ENOMEM */
+int cause_activity_init(struct cause_activity *activity, const struct cause_input *in);
+void cause_activity_fini(struct cause_activity *activity);
+
+/*
+ * May this flow have been in the victim's way? A flow of the collective only if one of its steps ran for a part
+ * (CAUSE_MIN_SHARE) of the victim's step: epochs are coarse, and rows show it where its other steps passed.
+ */
+bool cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step);
+
+/* Time that a slow step lost: its execution beyond what its acknowledged bytes should have taken. */
+double cause_excess_ps(const struct cause_input *in, uint32_t step);
+/*
+ * Time that n frames take on a port's link, stretched by the part of the step that telemetry covers: ports that the
+ * step met are reported together, so what one shows stands for the time that none shows.
+ */
+double cause_frames_ps(const struct cause_input *in, uint32_t step, uint32_t port, double frames);
+double cause_stretch_ps(const struct cause_input *in, uint32_t step, double ps);
+
+/* "17->18/10000>10000 step 2 took 70.13 ms instead of 30.75 ms". @return buf */
 char *cause_step_text(const struct cause_input *in, uint32_t step, char *buf, size_t cap);
 /* Time lost by a step in frame times of its NIC: the score where no queue is to blame. */
 double cause_lost_frames(const struct cause_input *in, uint32_t step, double lost_ps);
+/* "13->19/10001>10001 and 2 others". @return buf */
+char *cause_flows_text(const struct cause_input *in, const struct cause_finding *finding, char *buf, size_t cap);
 
-/* Flows of CAUSE_INCAST_FLOWS or more sources that meet at this port, the last hop to their destination. */
-bool cause_is_incast(const struct cause_input *in, const struct prov_graph *graph, const struct prov_port *port);
-/* Is this port's own queue a reason to wait? */
-bool cause_congested(const struct cause_input *in, const struct prov_port *port);
+/*
+ * Hosts that send at once to the host behind this port, its last hop, the victim's included: either with flows of two
+ * hosts outside of the collective at least, or all of them of the collective.
+ */
+bool cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
+		     const struct prov_port *port);
+/*
+ * Is this record (an index into ev->polls) of a polling packet on its victim's way, not of one that traces pauses from
+ * there? A packet that does both says so at each port that it names.
+ */
+bool cause_poll_follows(const struct evidence *ev, uint32_t i);
+/* Did this port's own queue grow? Of a NIC: did flows wait for each other there? */
+bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
 
 cause_fn cause_flow_contention, cause_incast, cause_pfc_backpressure, cause_pfc_storm, cause_pfc_deadlock;
 cause_fn cause_forwarding_loop, cause_packet_loss, cause_link_down, cause_blackhole, cause_slow_host;

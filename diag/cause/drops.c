@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "common/pkt.h"
-
 static bool
 hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_drop_row *row)
 {
@@ -12,8 +10,8 @@ hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_d
 
 	if (evidence_flow(ev, &row->last) == flow)
 		return true;
-	for (uint32_t h = 0; h < f->nhops; h++) {
-		/* Data is dropped at an egress of the path, or where it came in: the other end of the hop before. */
+	for (uint32_t h = 0; h < f->nhops + f->nback; h++) {
+		/* Packets are dropped at an egress of their path, or where they came in: the end of the hop before. */
 		if (ev->hops[f->first_hop + h] == port || ev->ports[ev->hops[f->first_hop + h]].peer == port)
 			return true;
 	}
@@ -25,14 +23,14 @@ drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec
 {
 	const struct evidence *ev = set->in->ev;
 	const struct verdict_step *s = &set->in->steps[step];
-	double excess_ps = (double)(s->end_ps - s->start_ps) - (double)s->expect_ps;
+	double excess_ps = cause_excess_ps(set->in, step);
 	bool added = false;
 
 	for (uint32_t i = 0; i < ev->drops.count && s->slow; i++) {
 		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
 		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
 		struct cause_finding *finding;
-		char text[160], name[48];
+		char text[160], name[48], again[96];
 
 		if (row->reason != reason || row->first_ps > s->end_ps || row->last_ps < s->start_ps ||
 		    !hits(ev, s->flow, port, row))
@@ -43,11 +41,12 @@ drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec
 			continue;
 		cause_port(set, finding, port);
 		cause_time(finding, row->first_ps, row->last_ps);
+		cause_explains(finding, port, excess_ps);
 		if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
 			snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-				 "%s: %s counts %llu %s; the step sent %u packets again",
+				 "%s: %s counts %llu %s; %s",
 				 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port, name),
-				 (unsigned long long)row->packets, what, s->retransmits);
+				 (unsigned long long)row->packets, what, drops_again_text(set->in, step, again));
 	}
 	return added;
 }
@@ -80,23 +79,67 @@ telemetry_lost(const struct evidence *ev, const struct verdict_step *s)
 
 /* A polling packet that follows the step's flow, early enough in the step to arrive within it. */
 static bool
-follows(const struct evidence *ev, const struct verdict_step *s, const struct rec_poll *poll)
+follows(const struct evidence *ev, const struct verdict_step *s, uint32_t i)
 {
-	return (poll->flags & POLL_VICTIM) && evidence_flow(ev, &poll->victim) == s->flow &&
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+
+	return cause_poll_follows(ev, i) && evidence_flow(ev, &poll->victim) == s->flow &&
 	       poll->hdr.time_ps >= s->start_ps && poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps;
 }
 
 /* Was the polling packet seen by this node? */
 static bool
-seen_at(const struct evidence *ev, const struct rec_poll *poll, uint32_t node)
+seen_at(const struct evidence *ev, uint32_t event, uint32_t node)
 {
 	for (uint32_t i = 0; i < ev->polls.count; i++) {
 		const struct rec_poll *other = EV_AT(ev->polls, struct rec_poll, i);
 
-		if (other->hdr.event == poll->hdr.event && other->hdr.node == node)
+		if (other->hdr.event == event && other->hdr.node == node)
 			return true;
 	}
 	return false;
+}
+
+bool
+drops_sent_again(const struct cause_input *in, uint32_t step)
+{
+	const struct evidence *ev = in->ev;
+	const struct verdict_step *s = &in->steps[step];
+
+	return s->retransmits != 0 ||
+	       (s->open && ev->ended && ev->end.reason == REC_END_QP_ERROR && ev->end.at_node == s->host);
+}
+
+char *
+drops_again_text(const struct cause_input *in, uint32_t step, char *buf)
+{
+	if (in->steps[step].retransmits == 0 && drops_sent_again(in, step))
+		snprintf(buf, 96, "it sent packets again until its retries were spent");
+	else
+		snprintf(buf, 96, "it sent %u packets again", in->steps[step].retransmits);
+	return buf;
+}
+
+/*
+ * What became of the polling packets of one event on the victim's path: polls are sorted by time, a later record of
+ * the event is farther on.
+ * @return the port that one left by and vanished behind; EV_NONE: it arrived, looped, or is not of this step
+ */
+static uint32_t
+vanished_behind(const struct evidence *ev, const struct verdict_step *s, uint32_t i, bool *arrived)
+{
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+	uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
+
+	if (!follows(ev, s, i))
+		return EV_NONE;
+	if (port == EV_NONE || poll->repeated) {
+		*arrived = true;
+		return EV_NONE;
+	}
+	if (ev->ports[port].peer_node == EV_NONE || seen_at(ev, poll->hdr.event, ev->ports[port].peer_node))
+		return EV_NONE;
+	return port;
 }
 
 uint32_t
@@ -104,23 +147,24 @@ drops_silent_end(const struct cause_input *in, uint32_t step)
 {
 	const struct evidence *ev = in->ev;
 	const struct verdict_step *s = &in->steps[step];
-	uint32_t end = EV_NONE;
+	uint32_t end = EV_NONE, run = 0, longest = 0;
+	bool ever = false;
 
 	if (!s->slow || (!s->open && s->retransmits == 0) || telemetry_lost(ev, s) || drops_explain(ev, s))
 		return EV_NONE;
 	for (uint32_t i = 0; i < ev->polls.count; i++) {
-		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
-		uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
+		bool arrived = false;
+		uint32_t port = vanished_behind(ev, s, i, &arrived);
 
-		if (!follows(ev, s, poll) || poll->repeated)
+		ever |= arrived;
+		if (arrived)
+			run = 0;
+		if (port == EV_NONE)
 			continue;
-		if (port == EV_NONE) /* the destination was reached */
+		if (end != EV_NONE && end != port)
 			return EV_NONE;
-		if (ev->ports[port].peer_node != EV_NONE && !seen_at(ev, poll, ev->ports[port].peer_node)) {
-			if (end != EV_NONE && end != port)
-				return EV_NONE;
-			end = port;
-		}
+		end = port;
+		longest = ++run > longest ? run : longest;
 	}
-	return end;
+	return ever && longest < DROPS_VANISHED ? EV_NONE : end;
 }

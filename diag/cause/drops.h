@@ -15,9 +15,16 @@ bool drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enu
 /* Did a port count drops, of a known reason, of this step's flow in its time? */
 bool drops_explain(const struct evidence *ev, const struct verdict_step *s);
 
+/* Did the step send packets again, as far as its host reported, or as an end of retries tells? */
+bool drops_sent_again(const struct cause_input *in, uint32_t step);
+/* "it sent 40 packets again". @param buf  of at least 96 bytes  @return buf */
+char *drops_again_text(const struct cause_input *in, uint32_t step, char *buf);
+
+#define DROPS_VANISHED 2 /* polling packets in a row: one alone may be lost as any packet is */
+
 /*
- * Where the polling packets that follow a step's flow vanish: every one left by this port, the node behind it saw none,
- * and none reached the destination, while no port counted a drop and no telemetry was lost.
+ * Where the polling packets that follow a step's flow vanish: they left by this port and the node behind it saw none.
+ * Either none arrived, or DROPS_VANISHED in a row did not; no port counted a drop, and no telemetry was lost.
  * @return global port id, EV_NONE: they do not vanish, or not at one place
  */
 uint32_t drops_silent_end(const struct cause_input *in, uint32_t step);

@@ -9,13 +9,14 @@
 
 #define OWN_FLOWS EV_NONE /* key of the finding about flows of the collective */
 
-static bool
-has_queue(const struct cause_input *in, const struct prov_port *port)
+/*
+ * The other flow cost at most the time in which the port sent its packets, and at most that of the packets that stood
+ * ahead of the victim's, each counted for each of those.
+ */
+static double
+lost_frames(const struct prov_at *other)
 {
-	bool host = in->ev->nodes[in->ev->ports[port->port].node].host;
-
-	/* A NIC serves its flows in turn: no queue grows, and yet each waits for the others. */
-	return host || port->depth_max >= CAUSE_MIN_DEPTH || (port->present && port->packets >= CAUSE_MIN_DEPTH);
+	return other->cf_wait < other->packets ? other->cf_wait : other->packets;
 }
 
 static void
@@ -34,6 +35,7 @@ add_culprit(struct cause_set *set, uint32_t step, const struct prov_graph *graph
 	cause_flow(set, finding, flow, other->cf_wait);
 	cause_time(finding, other->from_ps > cf->from_ps ? other->from_ps : cf->from_ps,
 		   other->to_ps < cf->to_ps ? other->to_ps : cf->to_ps);
+	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port->port, lost_frames(other)));
 	if (!cause_score(finding, other->cf_wait))
 		return;
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
@@ -54,14 +56,15 @@ cause_flow_contention(struct cause_set *set, uint32_t step)
 		const struct prov_port *port = &graph->ports[p];
 		const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 
-		if (cf == NULL || cf->packets <= 0 || !has_queue(set->in, port) ||
-		    cause_is_incast(set->in, graph, port))
+		if (cf == NULL || cf->packets <= 0 || !cause_has_queue(set->in, port) ||
+		    cause_is_incast(set, step, graph, port))
 			continue;
 		for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
 			const struct prov_at *other = &graph->ats[a];
 
 			if (other->flow != graph->victim && other->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
-			    other->from_ps <= cf->to_ps && cf->from_ps <= other->to_ps)
+			    other->from_ps <= cf->to_ps && cf->from_ps <= other->to_ps &&
+			    cause_at_once(set, graph->flows[other->flow], step))
 				add_culprit(set, step, graph, port, cf, other);
 		}
 	}

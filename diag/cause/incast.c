@@ -1,113 +1,109 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Incast: flows of several hosts meet at the last hop to one host and queue there. The victim is one of them, or is
- * halted by the pauses that the queue causes.
+ * Incast: flows of several hosts meet at the last hop to one host and queue there, the slow step's flow among them.
+ * Steps that are only halted by the pauses of that queue suffer from PFC backpressure.
  */
 #include <stdio.h>
 
 #include "diag/cause/cause.h"
-#include "diag/cause/pfc_root.h"
-
-struct incast_ctx {
-	struct cause_set *set;
-	const struct prov_graph *graph;
-	uint32_t step;
-};
 
 /* A flow that counts: it ends at the host behind the port, and is a real part of the port's traffic. */
 static bool
-is_part(const struct cause_input *in, const struct prov_graph *graph, const struct prov_port *port,
+is_part(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
 	const struct prov_at *at)
 {
-	return in->ev->flows[graph->flows[at->flow]].dst == in->ev->ports[port->port].peer_node &&
-	       at->contrib > 0 && at->packets >= CAUSE_MIN_WAIT * port->packets;
+	uint32_t flow = graph->flows[at->flow];
+
+	return set->in->ev->flows[flow].dst == set->in->ev->ports[port->port].peer_node && at->contrib > 0 &&
+	       at->packets >= CAUSE_MIN_SHARE * port->packets && cause_at_once(set, flow, step);
+}
+
+/* Hosts with a part in the port's queue: of flows of the collective, or of the others. */
+static uint32_t
+count_sources(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+	      bool collective)
+{
+	const struct evidence *ev = set->in->ev;
+	uint32_t sources = 0;
+
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		const struct ev_flow *flow = &ev->flows[graph->flows[graph->ats[a].flow]];
+		bool counted = flow->collective != collective || !is_part(set, step, graph, port, &graph->ats[a]);
+
+		for (uint32_t b = port->first_at; b < a && !counted; b++) {
+			const struct ev_flow *other = &ev->flows[graph->flows[graph->ats[b].flow]];
+
+			counted = other->collective == collective && other->src == flow->src &&
+				  is_part(set, step, graph, port, &graph->ats[b]);
+		}
+		sources += !counted;
+	}
+	return sources;
 }
 
 bool
-cause_is_incast(const struct cause_input *in, const struct prov_graph *graph, const struct prov_port *port)
+cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
+		const struct prov_port *port)
 {
-	const struct ev_port *p = &in->ev->ports[port->port];
-	uint32_t sources = 0;
+	const struct evidence *ev = set->in->ev;
+	const struct ev_port *p = &ev->ports[port->port];
+	uint32_t others, own;
 
-	if (p->peer_node == EV_NONE || !in->ev->nodes[p->peer_node].host || in->ev->nodes[p->node].host ||
-	    (port->depth_max < CAUSE_MIN_DEPTH && !(port->present && port->packets >= CAUSE_MIN_DEPTH)))
+	if (p->peer_node == EV_NONE || !ev->nodes[p->peer_node].host || ev->nodes[p->node].host ||
+	    !cause_has_queue(set->in, port))
 		return false;
-	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
-		bool counted = false;
-
-		if (!is_part(in, graph, port, &graph->ats[a]))
-			continue;
-		for (uint32_t b = port->first_at; b < a && !counted; b++)
-			counted = is_part(in, graph, port, &graph->ats[b]) &&
-				  in->ev->flows[graph->flows[graph->ats[b].flow]].src ==
-					  in->ev->flows[graph->flows[graph->ats[a].flow]].src;
-		sources += !counted;
-	}
-	return sources >= CAUSE_INCAST_FLOWS;
+	others = count_sources(set, step, graph, port, false);
+	own = count_sources(set, step, graph, port, true);
+	return others + own >= CAUSE_INCAST_SOURCES && (others == 0 || others >= CAUSE_INCAST_SOURCES - 1);
 }
 
 static void
-add(struct incast_ctx *ctx, const struct prov_port *port, const uint32_t *path, uint32_t npath, double weight)
+add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
 {
-	const struct cause_input *in = ctx->set->in;
-	const struct prov_graph *graph = ctx->graph;
-	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
-	struct cause_finding *finding = cause_add(ctx->set, VERDICT_INCAST, port->port, NULL, 0, ctx->step);
+	const struct cause_input *in = set->in;
+	struct cause_finding *finding = cause_add(set, VERDICT_INCAST, port->port, NULL, 0, step);
+	bool own = count_sources(set, step, graph, port, false) == 0;
+	double waits = 0, frames = 0;
 	char text[160], name[48];
 	uint32_t flows = 0;
-	double score = 0;
 
 	if (finding == NULL)
 		return;
-	for (uint32_t i = 0; i < npath; i++)
-		cause_port(ctx->set, finding, path[i]);
-	cause_port(ctx->set, finding, port->port);
+	cause_port(set, finding, port->port);
 	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
 		const struct prov_at *at = &graph->ats[a];
-		/* As in Eq. 2: what the victim itself waited for counts at a port it meets, else what halts it. */
-		double part = cf != NULL ? at->cf_wait : weight * at->contrib;
 
-		if (at->flow == graph->victim || !is_part(in, graph, port, at))
+		if (at->flow == graph->victim || in->ev->flows[graph->flows[at->flow]].collective != own ||
+		    !is_part(set, step, graph, port, at))
 			continue;
-		cause_flow(ctx->set, finding, graph->flows[at->flow], part);
+		cause_flow(set, finding, graph->flows[at->flow], at->cf_wait);
 		cause_time(finding, at->from_ps, at->to_ps);
-		score += part;
+		waits += at->cf_wait;
+		frames += at->packets;
 		flows++;
 	}
-	if (!cause_score(finding, score))
-		return;
+	cause_explains(finding, port->port,
+		       cause_frames_ps(in, step, port->port, waits < frames ? waits : frames));
+	cause_score(finding, waits);
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-		 "%s: %u other flows to %s met at %s, up to %u packets deep, and put %.0f packets ahead of its own%s",
-		 cause_step_text(in, ctx->step, text, sizeof(text)), flows,
+		 "%s: %u other flows to %s met at %s, up to %u packets deep, and put %.0f packets ahead of its own",
+		 cause_step_text(in, step, text, sizeof(text)), flows,
 		 in->ev->nodes[in->ev->ports[port->port].peer_node].name, evidence_port_name(in->ev, port->port, name),
-		 port->depth_max, score, npath != 0 ? " by PFC" : "");
-}
-
-static void
-look_at_root(const struct pfc_root *root, void *ctx)
-{
-	struct incast_ctx *incast = ctx;
-	const struct prov_port *port = &incast->graph->ports[root->index];
-
-	if (root->kind == PFC_ROOT_CONGESTED && prov_at_find(incast->graph, port, incast->graph->victim) == NULL &&
-	    cause_is_incast(incast->set->in, incast->graph, port))
-		add(incast, port, root->path, root->npath, root->weight);
+		 port->depth_max, waits);
 }
 
 void
 cause_incast(struct cause_set *set, uint32_t step)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
-	struct incast_ctx ctx = { set, graph, step };
 
 	if (graph == NULL || !set->in->steps[step].slow)
 		return;
 	for (uint32_t p = 0; p < graph->nmet; p++) {
 		const struct prov_port *port = &graph->ports[p];
+		const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 
-		if (cause_is_incast(set->in, graph, port))
-			add(&ctx, port, NULL, 0, 1.0);
-		if (port->halted)
-			pfc_root_each(set->in, graph, p, look_at_root, &ctx);
+		if (cf != NULL && cf->packets > 0 && cause_is_incast(set, step, graph, port))
+			add(set, step, graph, port);
 	}
 }

@@ -13,12 +13,12 @@ cause_packet_loss(struct cause_set *set, uint32_t step)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct verdict_step *s = &set->in->steps[step];
-	double excess_ps = (double)(s->end_ps - s->start_ps) - (double)s->expect_ps;
+	double excess_ps = cause_excess_ps(set->in, step);
 	struct cause_finding *finding;
-	char text[160], flow[96];
+	char text[160], flow[96], again[96];
 
 	if (!s->slow || drops_add(set, step, VERDICT_PACKET_LOSS, REC_DROP_CORRUPT, "frames with a wrong ICRC") ||
-	    s->retransmits == 0 || drops_explain(ev, s) || drops_silent_end(set->in, step) != EV_NONE)
+	    !drops_sent_again(set->in, step) || drops_explain(ev, s) || drops_silent_end(set->in, step) != EV_NONE)
 		return;
 	finding = cause_add(set, VERDICT_PACKET_LOSS, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
 	if (finding == NULL)
@@ -26,8 +26,9 @@ cause_packet_loss(struct cause_set *set, uint32_t step)
 	for (uint32_t h = 0; h < ev->flows[s->flow].nhops; h++)
 		cause_port(set, finding, ev->hops[ev->flows[s->flow].first_hop + h]);
 	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, EV_NONE, excess_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
 		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-			 "%s: it sent %u packets again, and no switch counted a drop of them",
-			 cause_step_text(set->in, step, text, sizeof(text)), s->retransmits);
+			 "%s: %s, and no port that reported counted a drop of them",
+			 cause_step_text(set->in, step, text, sizeof(text)), drops_again_text(set->in, step, again));
 }

@@ -14,42 +14,65 @@ struct backpressure_ctx {
 	const struct prov_graph *graph;
 	uint32_t step;
 	uint32_t halted; /* index of the victim's halted port */
+	double weights;  /* of all its roots */
 };
 
 /* Foreign flows are named; where there are none, the collective's own. @return summed w(p,f) of those named */
 static double
-name_culprits(struct cause_set *set, struct cause_finding *finding, const struct prov_graph *graph,
-	      const struct prov_port *root, double weight)
+name_culprits(const struct backpressure_ctx *bp, struct cause_finding *finding, const struct prov_port *root,
+	      double weight)
 {
 	double sum = 0;
 
 	for (int own = 0; own < 2 && sum <= 0; own++) {
 		for (uint32_t a = root->first_at; a < root->first_at + root->nats; a++) {
-			const struct prov_at *at = &graph->ats[a];
-			uint32_t flow = graph->flows[at->flow];
+			const struct prov_at *at = &bp->graph->ats[a];
 
-			if (set->in->ev->flows[flow].collective != (own == 1) || at->flow == graph->victim ||
-			    at->contrib < CAUSE_MIN_SHARE * root->depth_sum || at->contrib <= 0)
+			if (!pfc_root_culprit(bp->set, bp->step, root, at, own == 1))
 				continue;
-			cause_flow(set, finding, flow, weight * at->contrib);
+			cause_flow(bp->set, finding, bp->graph->flows[at->flow], weight * at->contrib);
 			sum += weight * at->contrib;
 		}
 	}
 	return sum;
 }
 
+/* A NIC halted by the queue that the flow stands in at its first switch: that is contention there, and nothing else. */
+static bool
+is_own_queue(const struct backpressure_ctx *bp, const struct pfc_root *root)
+{
+	const struct evidence *ev = bp->set->in->ev;
+	const struct prov_at *cf = prov_at_find(bp->graph, &bp->graph->ports[root->index], bp->graph->victim);
+
+	return root->npath == 1 && ev->nodes[ev->ports[root->path[0]].node].host && cf != NULL && cf->packets > 0;
+}
+
+static void
+describe(const struct backpressure_ctx *bp, const struct pfc_root *root, struct cause_finding *finding)
+{
+	const struct cause_input *in = bp->set->in;
+	const struct prov_port *halted = &bp->graph->ports[bp->halted];
+	double seen_ps = halted->covered_ps > halted->pause_ps ? halted->covered_ps : halted->pause_ps;
+	char text[160], name[48], root_name[48], flows[128];
+
+	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
+		 "%s: %s was halted by PFC for %.3f of %.3f ms reported, %.0f %% of it owed to the queue of %s, up to "
+		 "%u packets deep, filled by %s",
+		 cause_step_text(in, bp->step, text, sizeof(text)), evidence_port_name(in->ev, halted->port, name),
+		 halted->pause_ps / 1e9, seen_ps / 1e9, 100 * root->weight / bp->weights,
+		 evidence_port_name(in->ev, root->port, root_name), bp->graph->ports[root->index].depth_max,
+		 cause_flows_text(in, finding, flows, sizeof(flows)));
+}
+
 static void
 add_root(const struct pfc_root *root, void *ctx)
 {
-	struct backpressure_ctx *bp = ctx;
-	const struct cause_input *in = bp->set->in;
+	const struct backpressure_ctx *bp = ctx;
 	const struct prov_port *halted = &bp->graph->ports[bp->halted];
-	const struct prov_port *port = &bp->graph->ports[root->index];
 	struct cause_finding *finding;
-	char text[160], name[48], root_name[48];
-	double score, seen_ps = halted->covered_ps > halted->pause_ps ? halted->covered_ps : halted->pause_ps;
+	double score;
 
-	if (root->kind != PFC_ROOT_CONGESTED)
+	if (root->kind != PFC_ROOT_CONGESTED || is_own_queue(bp, root))
 		return;
 	finding = cause_add(bp->set, VERDICT_PFC_BACKPRESSURE, root->port, NULL, 0, bp->step);
 	if (finding == NULL)
@@ -57,28 +80,26 @@ add_root(const struct pfc_root *root, void *ctx)
 	for (uint32_t i = 0; i < root->npath; i++)
 		cause_port(bp->set, finding, root->path[i]);
 	cause_port(bp->set, finding, root->port);
-	score = name_culprits(bp->set, finding, bp->graph, port, root->weight);
+	score = name_culprits(bp, finding, &bp->graph->ports[root->index], root->weight);
 	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
-	if (!cause_score(finding, score))
-		return;
-	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-		 "%s: %s was halted by PFC for %.3f of %.3f ms reported; %.0f %% of what it sends goes to the queue of "
-		 "%s, up to %u packets deep and not paused itself",
-		 cause_step_text(in, bp->step, text, sizeof(text)), evidence_port_name(in->ev, halted->port, name),
-		 halted->pause_ps / 1e9, seen_ps / 1e9,
-		 100 * root->weight, evidence_port_name(in->ev, root->port, root_name), port->depth_max);
+	cause_explains(finding, bp->halted,
+		       cause_stretch_ps(bp->set->in, bp->step, halted->pause_ps * root->weight / bp->weights));
+	if (cause_score(finding, score))
+		describe(bp, root, finding);
 }
 
 void
 cause_pfc_backpressure(struct cause_set *set, uint32_t step)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
-	struct backpressure_ctx ctx = { set, graph, step, 0 };
+	struct backpressure_ctx ctx = { .set = set, .graph = graph, .step = step };
 
 	if (graph == NULL || !set->in->steps[step].slow)
 		return;
 	for (ctx.halted = 0; ctx.halted < graph->nmet; ctx.halted++) {
-		if (graph->ports[ctx.halted].halted)
-			pfc_root_each(set->in, graph, ctx.halted, add_root, &ctx);
+		if (!graph->ports[ctx.halted].halted)
+			continue;
+		ctx.weights = pfc_root_weights(set, step, ctx.halted);
+		pfc_root_each(set, step, ctx.halted, add_root, &ctx);
 	}
 }

@@ -41,6 +41,7 @@ cause_pfc_deadlock(struct cause_set *set, uint32_t step)
 		cause_port(set, finding, graph->ports[p].port);
 		cause_time(finding, graph->ports[p].halted_from_ps, graph->ports[p].halted_to_ps);
 	}
+	cause_explains(finding, root, cause_excess_ps(set->in, step));
 	if (cause_score(finding, cause_lost_frames(set->in, step,
 						   (double)(set->in->steps[step].end_ps -
 							    set->in->steps[step].start_ps))))

@@ -2,8 +2,10 @@
 #include "diag/cause/pfc_root.h"
 
 struct walk {
+	const struct cause_set *set;
 	const struct cause_input *in;
 	const struct prov_graph *graph;
+	uint32_t step;
 	struct pfc_root root; /* path so far */
 	uint32_t on_path[PFC_ROOT_MAX_PATH]; /* indices of the ports on it */
 	uint32_t steps;
@@ -14,11 +16,94 @@ struct walk {
 static void follow(struct walk *walk, uint32_t index, double weight);
 
 void
-pfc_root_each(const struct cause_input *in, const struct prov_graph *graph, uint32_t index, pfc_root_fn *fn, void *ctx)
+pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx)
 {
-	struct walk walk = { .in = in, .graph = graph, .fn = fn, .ctx = ctx };
+	struct walk walk = { .set = set, .in = set->in, .graph = set->in->graphs[step], .step = step, .fn = fn,
+			     .ctx = ctx };
 
 	follow(&walk, index, 1.0);
+}
+
+static void
+add_weight(const struct pfc_root *root, void *ctx)
+{
+	*(double *)ctx += root->weight;
+}
+
+double
+pfc_root_weights(const struct cause_set *set, uint32_t step, uint32_t index)
+{
+	double sum = 0;
+
+	pfc_root_each(set, step, index, add_weight, &sum);
+	return sum;
+}
+
+bool
+pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root, const struct prov_at *at,
+		 bool collective)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+	uint32_t flow = graph->flows[at->flow];
+
+	return set->in->ev->flows[flow].collective == collective && at->flow != graph->victim && at->contrib > 0 &&
+	       at->contrib >= CAUSE_MIN_SHARE * root->depth_sum && cause_at_once(set, flow, step);
+}
+
+/* Do others than the victim fill this queue? Where its flows were not reported, they may. */
+static bool
+has_culprits(const struct walk *walk, const struct prov_port *port)
+{
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		const struct prov_at *at = &walk->graph->ats[a];
+
+		if (pfc_root_culprit(walk->set, walk->step, port, at, false) ||
+		    pfc_root_culprit(walk->set, walk->step, port, at, true))
+			return true;
+	}
+	return port->nats == 0;
+}
+
+/*
+ * Can the port be sent more than it can send? Only by ingresses that are faster together: one of its own speed leaves
+ * no queue but what a pause has piled up. Ingresses with less than CAUSE_MIN_SHARE of its packets do not count.
+ */
+static bool
+can_overrun(const struct walk *walk, const struct prov_port *port)
+{
+	const struct ev_port *p = &walk->in->ev->ports[port->port];
+	uint64_t rate_bps = 0;
+
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		const struct prov_at *at = &walk->graph->ats[a];
+		uint32_t ingress = evidence_port(walk->in->ev, p->node, at->in_port);
+		bool counted = at->packets < CAUSE_MIN_SHARE * port->packets || ingress == EV_NONE;
+
+		for (uint32_t b = port->first_at; b < a && !counted; b++)
+			counted = walk->graph->ats[b].in_port == at->in_port &&
+				  walk->graph->ats[b].packets >= CAUSE_MIN_SHARE * port->packets;
+		rate_bps += counted ? 0 : walk->in->ev->ports[ingress].rate_bps;
+	}
+	return rate_bps > p->rate_bps || port->nats == 0;
+}
+
+/*
+ * How much of the time a port's own queue is the root of pauses before it, 0: never. A port that is halted itself now
+ * and then is one all the same if it is busy in the rest of the time.
+ */
+static double
+root_share(const struct walk *walk, const struct prov_port *port)
+{
+	double rate_bps = (double)walk->in->ev->ports[port->port].rate_bps;
+	double busy_ps = port->packets * walk->in->ev->run.frame_bytes * 8e12 / rate_bps;
+	double free_ps = port->covered_ps - port->pause_ps;
+
+	if (!cause_has_queue(walk->in, port) || !has_culprits(walk, port) || !can_overrun(walk, port))
+		return 0;
+	if (!port->halted)
+		return 1;
+	return free_ps >= CAUSE_ROOT_UNPAUSED * port->covered_ps && busy_ps >= CAUSE_ROOT_BUSY * free_ps ?
+		       free_ps / port->covered_ps : 0;
 }
 
 /* The queues that an ingress feeds, as far as they were reported. */
@@ -38,7 +123,7 @@ look_downstream(const struct walk *walk, const struct prov_port *port)
 		if (walk->graph->links[l].weight < CAUSE_MIN_SHARE)
 			continue;
 		down.halted |= to->halted;
-		down.congested |= cause_congested(walk->in, to);
+		down.congested |= !to->halted && cause_has_queue(walk->in, to);
 	}
 	return down;
 }
@@ -74,25 +159,25 @@ was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t po
 	return asked;
 }
 
-/* Pausing at a report, with too little held to have a reason: the surest sign of a storm. */
-static bool
-pauses_while_empty(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress)
+const struct rec_port_row *
+pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress, double fill)
 {
 	const struct ev_port *port = &ev->ports[ingress];
 
-	for (uint32_t e = port->first_epoch; e < port->first_epoch + port->nepochs; e++) {
-		const struct rec_port_row *row = ev->epochs[e].row;
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 
-		if (row != NULL && row->pausing && in_window(graph, row->hdr.time_ps) &&
-		    (double)row->ingress_bytes < CAUSE_STORM_FILL * (double)row->ingress_xoff_bytes)
-			return true;
+		if (row->pausing && in_window(graph, row->hdr.time_ps) &&
+		    (double)row->ingress_bytes < fill * (double)row->ingress_xoff_bytes)
+			return row;
 	}
-	return false;
+	return NULL;
 }
 
 /*
  * Does the other end of this halted port pause it without a reason? A host's NIC always: hosts take what comes. An
- * ingress that was seen pausing while it held little, or whose switch has no queue to show for it.
+ * ingress that was seen pausing while it held little (next to nothing, where what it feeds is halted: what it holds may
+ * have stood there since the threshold was lower), or whose switch has no queue to show for it.
  */
 static bool
 is_storm(const struct walk *walk, const struct prov_port *port, struct downstream down)
@@ -100,13 +185,12 @@ is_storm(const struct walk *walk, const struct prov_port *port, struct downstrea
 	const struct evidence *ev = walk->in->ev;
 	uint32_t peer = ev->ports[port->port].peer;
 
-	if (peer == EV_NONE || down.halted)
+	if (peer == EV_NONE)
 		return false;
-	if (ev->nodes[ev->ports[peer].node].host)
+	if (ev->nodes[ev->ports[peer].node].host ||
+	    pfc_root_pausing(ev, walk->graph, peer, down.halted ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL) != NULL)
 		return true;
-	if (pauses_while_empty(ev, walk->graph, peer))
-		return true;
-	return !down.congested && was_asked(ev, walk->graph, port->port);
+	return !down.halted && !down.congested && was_asked(ev, walk->graph, port->port);
 }
 
 static void
@@ -149,11 +233,12 @@ follow(struct walk *walk, uint32_t index, double weight)
 		for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++) {
 			const struct prov_link *link = &walk->graph->links[l];
 			const struct prov_port *to = &walk->graph->ports[link->to];
+			double share = root_share(walk, to), part = weight * link->weight;
 
+			if (part * share >= CAUSE_MIN_SHARE)
+				found(walk, PFC_ROOT_CONGESTED, to->port, link->to, part * share);
 			if (to->halted)
-				follow(walk, link->to, weight * link->weight);
-			else if (weight * link->weight >= CAUSE_MIN_SHARE && cause_congested(walk->in, to))
-				found(walk, PFC_ROOT_CONGESTED, to->port, link->to, weight * link->weight);
+				follow(walk, link->to, part * (1 - share));
 		}
 	}
 	walk->root.npath--;

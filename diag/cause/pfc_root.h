@@ -10,7 +10,7 @@
 #define PFC_ROOT_MAX_STEPS 4096 /* ports entered in one walk */
 
 enum pfc_root_kind {
-	PFC_ROOT_CONGESTED, /* an unpaused port with a queue */
+	PFC_ROOT_CONGESTED, /* a port with a queue that others than the victim fill, and (mostly) not paused itself */
 	PFC_ROOT_STORM,     /* an ingress, or a host's NIC, that pauses its peer for no reason of its own */
 };
 
@@ -18,7 +18,7 @@ struct pfc_root {
 	enum pfc_root_kind kind;
 	uint32_t port;   /* global id: congested egress, or the port that sends PAUSE */
 	uint32_t index;  /* congested: in graph->ports; storm: of the port that it halts */
-	double weight;   /* product of w(p_i,p_j) along the path */
+	double weight;   /* product of w(p_i,p_j) along the path, and the share of time that the root was not paused */
 	uint32_t path[PFC_ROOT_MAX_PATH]; /* global ids of the halted ports, from the victim's */
 	uint32_t npath;
 };
@@ -29,5 +29,22 @@ typedef void pfc_root_fn(const struct pfc_root *root, void *ctx);
  * Calls fn for every root of a halted port, once a path. A path holds a port once, so circles end without a root.
  * @param index  of the halted port in graph->ports
  */
-void pfc_root_each(const struct cause_input *in, const struct prov_graph *graph, uint32_t index, pfc_root_fn *fn,
-		   void *ctx);
+void pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx);
+
+/* Sum of the weights that pfc_root_each() finds: what a root's share of the pauses is measured against. */
+double pfc_root_weights(const struct cause_set *set, uint32_t step, uint32_t index);
+
+/*
+ * Does this flow make the root's queue, as far as the step is concerned? It is not the step's own, has a part in the
+ * queue (CAUSE_MIN_SHARE), and was there at once.
+ * @param collective  of the collective, or not
+ */
+bool pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root,
+		      const struct prov_at *at, bool collective);
+
+/*
+ * The first report in the step's time of an ingress that told its peer to stop while it held less than a share of its
+ * XOFF threshold: the surest sign of a storm. @return NULL: there is none
+ */
+const struct rec_port_row *pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph,
+					    uint32_t ingress, double fill);

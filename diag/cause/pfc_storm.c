@@ -12,6 +12,8 @@ struct storm_ctx {
 	struct cause_set *set;
 	const struct prov_graph *graph;
 	uint32_t step;
+	uint32_t halted; /* index of the victim's halted port */
+	double weights;  /* of all its roots */
 };
 
 static void
@@ -19,17 +21,10 @@ describe(const struct cause_input *in, uint32_t step, const struct prov_port *ha
 	 const struct prov_graph *graph, char *buf, size_t cap)
 {
 	const struct ev_port *p = &in->ev->ports[root];
-	const struct rec_port_row *seen = NULL;
+	const struct rec_port_row *seen = pfc_root_pausing(in->ev, graph, root, CAUSE_STORM_FILL);
 	char text[160], halted_name[48], root_name[48];
 	int len;
 
-	for (uint32_t e = p->first_epoch; e < p->first_epoch + p->nepochs; e++) {
-		const struct rec_port_row *row = in->ev->epochs[e].row;
-
-		if (row != NULL && row->pausing && row->hdr.time_ps >= graph->from_ps &&
-		    row->hdr.time_ps <= graph->to_ps)
-			seen = row;
-	}
 	len = snprintf(buf, cap, "%s: %s kept %s paused, %.3f ms of the time reported, ",
 		       cause_step_text(in, step, text, sizeof(text)), evidence_port_name(in->ev, root, root_name),
 		       evidence_port_name(in->ev, halted->port, halted_name), halted->pause_ps / 1e9);
@@ -61,6 +56,8 @@ add_root(const struct pfc_root *root, void *ctx)
 		cause_port(storm->set, finding, root->path[i]);
 	cause_port(storm->set, finding, root->port);
 	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
+	cause_explains(finding, storm->halted, cause_stretch_ps(in, storm->step, root->weight / storm->weights *
+								storm->graph->ports[storm->halted].pause_ps));
 	if (cause_score(finding, root->weight * cause_lost_frames(in, storm->step, halted->pause_ps)))
 		describe(in, storm->step, halted, root->port, storm->graph, finding->out.evidence,
 			 sizeof(finding->out.evidence));
@@ -70,12 +67,14 @@ void
 cause_pfc_storm(struct cause_set *set, uint32_t step)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
-	struct storm_ctx ctx = { set, graph, step };
+	struct storm_ctx ctx = { .set = set, .graph = graph, .step = step };
 
 	if (graph == NULL || !set->in->steps[step].slow)
 		return;
-	for (uint32_t p = 0; p < graph->nmet; p++) {
-		if (graph->ports[p].halted)
-			pfc_root_each(set->in, graph, p, add_root, &ctx);
+	for (ctx.halted = 0; ctx.halted < graph->nmet; ctx.halted++) {
+		if (!graph->ports[ctx.halted].halted)
+			continue;
+		ctx.weights = pfc_root_weights(set, step, ctx.halted);
+		pfc_root_each(set, step, ctx.halted, add_root, &ctx);
 	}
 }

@@ -17,6 +17,7 @@ cause_slow_host(struct cause_set *set, uint32_t step)
 	if (finding == NULL)
 		return;
 	cause_time(finding, s->start_ps - s->late_ps, s->start_ps);
+	cause_explains(finding, EV_NONE, (double)s->late_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, (double)s->late_ps)))
 		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 			 "%s step %u started %.3f ms after everything it depends on was there (%.3f ms expected for "

@@ -36,7 +36,8 @@ static const struct record_kind {
 };
 
 static int check_fields(const struct rec_hdr *rec, struct err *err);
-static int push(struct evidence *ev, const struct rec_hdr *rec, struct err *err);
+static int push(struct ev_vec *vec, const struct rec_hdr *rec, bool replace, struct err *err);
+static bool is_state(const struct rec_hdr *rec);
 static int note_sent(struct evidence *ev, const struct rec_hdr *rec, struct err *err);
 
 void
@@ -53,6 +54,7 @@ evidence_fini(struct evidence *ev)
 			free(((struct ev_vec *)((char *)ev + record_kinds[i].vec))->data);
 	}
 	free(ev->sent.data);
+	free(ev->states.data);
 	free(ev->nodes);
 	free(ev->ports);
 	free(ev->flows);
@@ -106,7 +108,22 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 		if (rc != 0)
 			return rc;
 	}
-	return push(ev, rec, err);
+	if (is_state(rec)) {
+		rc = push(&ev->states, rec, false, err);
+		if (rc != 0)
+			return rc;
+	}
+	return push((struct ev_vec *)((char *)ev + record_kinds[rec->type].vec), rec, true, err);
+}
+
+/* Does the record tell of a port at a moment, more than that it was idle? */
+static bool
+is_state(const struct rec_hdr *rec)
+{
+	const struct rec_port_row *row = (const void *)rec;
+
+	return rec->type == REC_PORT_ROW &&
+	       (row->paused || row->pausing || row->queue_packets != 0 || row->ingress_xoff_bytes != 0);
 }
 
 /* Ranges of fields that later code relies on. */
@@ -178,30 +195,29 @@ check_fields(const struct rec_hdr *rec, struct err *err)
 		       rec->time_ps, wrong);
 }
 
+/* @param replace  records of this type may replace each other: look for room there before growing */
 static int
-push(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
+push(struct ev_vec *vec, const struct rec_hdr *rec, bool replace, struct err *err)
 {
-	const struct record_kind *kind = &record_kinds[rec->type];
-	struct ev_vec *vec = (struct ev_vec *)((char *)ev + kind->vec);
-
+	size_t size_bytes = record_kinds[rec->type].size_bytes;
 	bool full = vec->count == vec->cap;
 
-	if (full && vec->cap != 0)
-		evidence_dedup(vec, rec->type, kind->size_bytes);
+	if (full && replace && vec->cap != 0)
+		evidence_dedup(vec, rec->type, size_bytes);
 	/* Grow unless replaced rows left a quarter free, so that sorting stays amortized. */
 	if (full && vec->count >= vec->cap - vec->cap / 4) {
 		uint32_t cap = vec->cap == 0 ? 64 : vec->cap * 2;
 
-		if (cap * (uint64_t)kind->size_bytes > EV_MAX_BYTES)
+		if (cap * (uint64_t)size_bytes > EV_MAX_BYTES)
 			return err_set(err, -E2BIG, "more than %llu B of records of type %u", EV_MAX_BYTES, rec->type);
-		void *data = realloc(vec->data, cap * kind->size_bytes);
+		void *data = realloc(vec->data, cap * size_bytes);
 
 		if (data == NULL)
 			return err_set(err, -ENOMEM, "out of memory for %u records of type %u", cap, rec->type);
 		vec->data = data;
 		vec->cap = cap;
 	}
-	memcpy((char *)vec->data + kind->size_bytes * vec->count, rec, kind->size_bytes);
+	memcpy((char *)vec->data + size_bytes * vec->count, rec, size_bytes);
 	vec->count++;
 	return 0;
 }
@@ -249,6 +265,7 @@ evidence_finish(struct evidence *ev, struct err *err)
 			evidence_sort((struct ev_vec *)((char *)ev + record_kinds[i].vec), i,
 				      record_kinds[i].size_bytes);
 	}
+	evidence_sort_states(&ev->states);
 	if (ev->sent.count > 1)
 		qsort(ev->sent.data, ev->sent.count, sizeof(struct ev_sent), cmp_sent);
 	rc = evidence_join_nodes(ev, err);

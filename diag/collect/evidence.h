@@ -47,6 +47,7 @@ struct ev_port {
 	uint64_t rate_bps, delay_ps;
 	uint32_t first_epoch, nepochs; /* in epochs[] */
 	uint32_t first_feed, nfeeds;   /* in meter_by_ingress[]: rows of what came in here */
+	uint32_t first_state, nstates; /* in states: reports of the moment */
 };
 
 struct ev_flow {
@@ -54,7 +55,8 @@ struct ev_flow {
 	bool collective;
 	uint32_t src, dst;             /* nodes, EV_NONE: unknown address */
 	uint32_t first_seen, nseen;    /* in seen[]: ports with rows of this flow */
-	uint32_t first_hop, nhops;     /* in hops[]: configured data path */
+	uint32_t first_hop, nhops;     /* in hops[]: configured data path, and after it nback hops of the ACKs' */
+	uint32_t nback;
 };
 
 /* All rows of one port over one span of epochs: they came with the same keys. */
@@ -92,6 +94,11 @@ struct evidence {
 	struct ev_vec node_recs, port_recs, collectives, schedule, routes, step_recs;
 	struct ev_vec triggers, notifies, polls, drops, gaps;
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows;
+	/*
+	 * struct rec_port_row by (node, port, time): every report of what a port was doing at that moment. The counters
+	 * of an epoch are replaced by later ones, and the last of them, of the closed epoch, says nothing of moments.
+	 */
+	struct ev_vec states;
 
 	/* built by evidence_finish() */
 	struct ev_node *nodes;

@@ -155,6 +155,19 @@ index_epochs(struct evidence *ev, struct err *err)
 	return 0;
 }
 
+/* check_rows() has seen their ports: each state came as a port row, too. */
+static void
+index_states(struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->states.count; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
+		struct ev_port *port = &ev->ports[evidence_port(ev, row->hdr.node, row->port)];
+
+		if (port->nstates++ == 0)
+			port->first_state = i;
+	}
+}
+
 static int
 cmp_seen(const void *pa, const void *pb)
 {
@@ -198,12 +211,10 @@ index_seen(struct evidence *ev, struct err *err)
 	return 0;
 }
 
-/* Data paths. Route records are sorted by (flow, direction, hop). */
+/* Route records are sorted by (flow, direction, hop). */
 static int
 index_hops(struct evidence *ev, struct err *err)
 {
-	uint32_t count = 0;
-
 	ev->hops = evidence_alloc(ev->routes.count, sizeof(*ev->hops), err);
 	if (ev->hops == NULL)
 		return -ENOMEM;
@@ -211,11 +222,13 @@ index_hops(struct evidence *ev, struct err *err)
 		const struct rec_route *rec = EV_AT(ev->routes, struct rec_route, i);
 		struct ev_flow *flow = &ev->flows[evidence_flow(ev, &rec->flow)];
 
+		if (flow->nhops + flow->nback == 0)
+			flow->first_hop = i;
 		if (rec->reverse)
-			continue;
-		if (flow->nhops++ == 0)
-			flow->first_hop = count;
-		ev->hops[count++] = evidence_port(ev, rec->hdr.node, rec->port);
+			flow->nback++;
+		else
+			flow->nhops++;
+		ev->hops[i] = evidence_port(ev, rec->hdr.node, rec->port);
 	}
 	return 0;
 }
@@ -261,5 +274,7 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 		rc = index_hops(ev, err);
 	if (rc == 0)
 		rc = index_feeds(ev, err);
+	if (rc == 0)
+		index_states(ev);
 	return rc;
 }

@@ -200,3 +200,31 @@ evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes)
 	}
 	vec->count = kept;
 }
+
+static int
+cmp_state(const void *pa, const void *pb)
+{
+	const struct rec_port_row *a = pa, *b = pb;
+
+	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
+	RETURN_UNLESS_EQUAL(a->port, b->port);
+	RETURN_UNLESS_EQUAL(a->hdr.time_ps, b->hdr.time_ps);
+	return CMP(a->hdr.seq, b->hdr.seq);
+}
+
+void
+evidence_sort_states(struct ev_vec *vec)
+{
+	uint32_t kept = 0;
+
+	if (vec->count == 0)
+		return;
+	qsort(vec->data, vec->count, sizeof(struct rec_port_row), cmp_state);
+	for (uint32_t i = 0; i < vec->count; i++) {
+		const struct rec_port_row *row = EV_AT(*vec, struct rec_port_row, i);
+
+		if (kept == 0 || cmp_state(EV_AT(*vec, struct rec_port_row, kept - 1), row) != 0)
+			*EV_AT(*vec, struct rec_port_row, kept++) = *row;
+	}
+	vec->count = kept;
+}

@@ -88,12 +88,12 @@ all_senders(const struct prov_builder *b, uint32_t egress)
 }
 
 static double
-link_weight(const struct prov_builder *b, const struct feed *feed, const struct feed *total)
+link_weight(const struct prov_builder *b, bool standing, const struct feed *feed, const struct feed *total)
 {
 	const struct feed senders = b->share == PROV_SHARE_SENDERS ? all_senders(b, feed->egress) : *total;
 
-	/* Nothing moved in the epochs that are kept: the bytes that stand there tell. */
-	if (total->moved_bytes <= 0)
+	/* Nothing moved, or only before everything stood still: the bytes that stand there tell. */
+	if (total->moved_bytes <= 0 || (standing && total->held_bytes > 0))
 		return weight_port_port(feed->held_bytes, senders.held_bytes);
 	return weight_port_port(feed->moved_bytes, senders.moved_bytes);
 }
@@ -118,7 +118,7 @@ prov_port_links(struct prov_builder *b, uint32_t index)
 		total.held_bytes += feeds[i].held_bytes;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		double weight = link_weight(b, &feeds[i], &total);
+		double weight = link_weight(b, g->ports[index].standing, &feeds[i], &total);
 		uint32_t to;
 
 		if (weight <= 0)

@@ -21,41 +21,42 @@ note_halted(struct prov_port *state, uint64_t from_ps, uint64_t to_ps)
 		state->halted_to_ps = to_ps;
 }
 
-/* A row's own moment: a pause that lasts, whatever the kept epochs hold. @return how long of it is in the window */
+/* A pause that lasts at the moment of a report, whatever the kept epochs hold. @return its longest part in the window */
 static uint64_t
-present_pause_ps(const struct prov_builder *b, struct prov_port *state, const struct rec_port_row *row)
+read_states(const struct prov_builder *b, struct prov_port *state)
 {
-	uint64_t inside;
+	const struct ev_port *port = &b->ev->ports[state->port];
+	uint64_t longest_ps = 0;
 
-	if (!row->paused || row->paused_since_ps > row->hdr.time_ps)
-		return 0;
-	inside = window_overlap_ps(b->window, row->paused_since_ps, row->hdr.time_ps);
-	if (inside != 0)
-		note_halted(state, row->paused_since_ps, row->hdr.time_ps);
-	return inside;
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		const struct rec_port_row *row = EV_AT(b->ev->states, struct rec_port_row, i);
+		uint64_t inside_ps;
+
+		if (window_has(b->window, row->hdr.time_ps))
+			state->latest = row;
+		if (!row->paused || row->paused_since_ps > row->hdr.time_ps)
+			continue;
+		inside_ps = window_overlap_ps(b->window, row->paused_since_ps, row->hdr.time_ps);
+		if (inside_ps != 0)
+			note_halted(state, row->paused_since_ps, row->hdr.time_ps);
+		if (inside_ps > longest_ps)
+			longest_ps = inside_ps;
+	}
+	return longest_ps;
 }
 
 struct prov_port
 prov_port_state(const struct prov_builder *b, uint32_t port)
 {
 	struct prov_port state = { .port = port };
-	uint64_t pause_now_ps = 0;
+	uint64_t pause_now_ps = read_states(b, &state);
 
 	for (uint32_t i = 0; i < b->ev->ports[port].nepochs; i++) {
 		const struct ev_epoch *epoch = port_epoch(b, port, i);
 		const struct rec_port_row *row = epoch->row;
 		double share = window_share(b->window, epoch->from_ps, epoch->to_ps);
-		uint64_t now_ps;
 
-		if (row == NULL)
-			continue;
-		if (window_has(b->window, row->hdr.time_ps) &&
-		    (state.latest == NULL || row->hdr.time_ps >= state.latest->hdr.time_ps))
-			state.latest = row;
-		now_ps = present_pause_ps(b, &state, row);
-		if (now_ps > pause_now_ps)
-			pause_now_ps = now_ps;
-		if (share <= 0)
+		if (row == NULL || share <= 0)
 			continue;
 		state.packets += share * (double)row->packets;
 		state.depth_sum += share * (double)row->depth_sum;
@@ -72,6 +73,7 @@ prov_port_state(const struct prov_builder *b, uint32_t port)
 			PROV_HALTED_SHARE * (double)(b->window.to_ps - b->window.from_ps));
 	if ((double)pause_now_ps > state.pause_ps)
 		state.pause_ps = (double)pause_now_ps;
+	state.standing = (double)pause_now_ps > state.pause_ps / 2;
 	state.present = state.packets <= 0 && state.latest != NULL && state.latest->queue_packets > 0;
 	return state;
 }
@@ -171,6 +173,7 @@ add_epoch(struct prov_builder *b, struct prov_port *port, const struct ev_epoch 
 		at = at_of(b, port, b->ev->flow_of_row[i]);
 		if (at == NULL)
 			return -ENOMEM;
+		at->in_port = row->in_port;
 		at->packets += share * n;
 		at->depth_sum += share * (double)row->depth_sum;
 		at->paused_packets += share * (double)row->paused_packets;
@@ -206,6 +209,7 @@ add_present(struct prov_builder *b, struct prov_port *port)
 			at = at_of(b, port, b->ev->flow_of_row[i]);
 			if (at == NULL)
 				return -ENOMEM;
+			at->in_port = row->in_port;
 			at->packets = (double)row->queue_packets;
 			at->from_ps = at->to_ps = row->hdr.time_ps;
 		}

@@ -24,6 +24,7 @@ enum prov_share {
 /* A flow at a port. */
 struct prov_at {
 	uint32_t flow;   /* index into prov_graph.flows */
+	uint16_t in_port; /* ingress of its last packet */
 	bool edge;       /* e(f,p): it waited for others there, or was halted there */
 	double packets;  /* in the window; those queued, where only the present state is known */
 	double depth_sum, paused_packets;
@@ -43,6 +44,7 @@ struct prov_port {
 	uint32_t port; /* global id */
 	bool reported; /* rows of it touch the window */
 	bool halted;   /* paused by its peer */
+	bool standing; /* one pause, still on at a report, is most of it: what is held tells what it waits for */
 	bool present;  /* the epochs are empty: weights come from the queue as it stood at the last report */
 	double packets, depth_sum, pause_ps, covered_ps;
 	uint32_t depth_max;

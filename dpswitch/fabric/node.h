@@ -54,6 +54,7 @@ struct node_counters {
 	uint64_t progress;          /* data bytes accepted in order (hosts): the stall detector watches the sum */
 	uint64_t windows, fast_windows; /* switches: windows with work, those that proved no PFC crossing */
 	uint64_t order_errors;      /* per-flow order violated */
+	uint64_t route_changes;     /* switches: routes forgotten because of a fault; flows may overtake themselves then */
 	uint64_t pause_errors;      /* PAUSE/RESUME of our own accounting did not alternate */
 	uint64_t row_errors;        /* an epoch whose flow rows did not sum to its port row */
 };

@@ -85,6 +85,17 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 }
 
 void
+switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port_index)
+{
+	struct switch_port *port = &sw->ports[port_index];
+	uint8_t fresh = poll_answer(port, poll->psn, (uint8_t)poll->arg & POLL_BOTH);
+
+	poll_record(sw, poll, in_port, (uint8_t)port_index, telem_was_paused(&port->telem), fresh == 0);
+	if (fresh != 0)
+		poll_mark(sw, port, poll->psn);
+}
+
+void
 switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll)
 {
 	uint8_t victim_egress = sw->route[poll->flow * 2];

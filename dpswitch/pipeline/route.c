@@ -32,7 +32,7 @@ usable_hops(const struct sw *sw, const uint8_t *hops, uint32_t count, uint8_t us
 }
 
 uint8_t
-switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason)
+switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port)
 {
 	const struct switch_config *config = sw->config;
 	const struct flow *flow = &config->flows->flows[p->flow];
@@ -60,8 +60,10 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason)
 		return SWITCH_EGRESS_DROP;
 	count = usable_hops(sw, hops, count, usable);
 	*reason = REC_DROP_LINK_DOWN;
-	if (count == 0)
+	if (count == 0) {
+		*port = pinned >= 0 ? (uint16_t)pinned : hops[0];
 		return SWITCH_EGRESS_DROP;
+	}
 	if (reverse)
 		count = route_select(config->seed, sw->node.id, flow->dst_ip, flow->src_ip, flow->dport, flow->sport,
 				     count);
@@ -77,12 +79,15 @@ route_rare(struct sw *sw, uint16_t in_port, struct pkt *p)
 {
 	enum rec_drop reason = REC_DROP_TTL;
 	uint8_t egress = SWITCH_EGRESS_DROP;
+	uint16_t drop_port = in_port;
 
 	if (p->ttl > 0)
-		egress = switch_resolve(sw, p, &reason);
+		egress = switch_resolve(sw, p, &reason, &drop_port);
 	if (egress == SWITCH_EGRESS_DROP) {
 		p->in_port = UINT8_MAX; /* never charged to an ingress */
-		switch_drop(sw, in_port, p, reason, p->time_ps);
+		if (p->type == PKT_POLL && reason == REC_DROP_LINK_DOWN)
+			switch_poll_dead_end(sw, in_port, p, drop_port);
+		switch_drop(sw, drop_port, p, reason, p->time_ps);
 	} else if (p->type == PKT_POLL) {
 		switch_poll(sw, in_port, p);
 	} else {
@@ -109,13 +114,13 @@ static void
 forget_routes(struct sw *sw)
 {
 	memset(sw->route, SWITCH_EGRESS_NONE, sw->config->flows->count * 2);
+	sw->node.count.route_changes++;
 }
 
 void
 switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress)
 {
 	sw->override[dst] = egress;
-	sw->reroutes++;
 	forget_routes(sw);
 }
 
@@ -154,7 +159,6 @@ switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps)
 {
 	struct switch_port *p = &sw->ports[port];
 
-	sw->reroutes++;
 	forget_routes(sw);
 	if (p->tx->down)
 		flush_port(sw, port, now_ps);

@@ -161,7 +161,6 @@ struct sw {
 	bool recheck;          /* something changed between windows: look for RESUMEs */
 	bool reports_due;
 	uint32_t storms;       /* ports with a storm */
-	uint32_t reroutes;     /* times that faults changed where packets go */
 };
 
 /*
@@ -198,6 +197,8 @@ void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t no
 /* Stages. */
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll);
+/* A polling packet whose victim has no link to go on: the port answers, the packet ends here (the caller drops it). */
+void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
 void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
 		     const struct window *window);
 void switch_account(struct sw *sw, const struct window *window);
@@ -205,8 +206,12 @@ void switch_storm(struct sw *sw, const struct window *window);
 void switch_report(struct sw *sw, const struct window *window);
 
 /* Shared by the stages. */
-/* Decides the egress of a packet and remembers it. @return port, or SWITCH_EGRESS_DROP with *reason */
-uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason);
+/*
+ * Decides the egress of a packet and remembers it.
+ * @param port    where a drop counts: as it was given, or the egress whose link is down
+ * @return port, or SWITCH_EGRESS_DROP with *reason and *port
+ */
+uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
 void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
 /* Bytes held in an egress's lossless queues, by ingress. @param held [nports], cleared first */
 void switch_held(const struct sw *sw, uint16_t port, uint64_t *held);
@@ -231,15 +236,12 @@ static inline void
 switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 {
 	struct switch_port *port = &sw->ports[egress];
-	struct switch_run *run = &port->runs[port->nruns - 1];
 
 	p->in_port = (uint8_t)in_port;
-	if (port->narrivals == 0 || port->arrivals[port->narrivals - 1]->in_port != in_port) {
-		run = &port->runs[port->nruns++];
-		run->from = port->narrivals;
-	}
+	if (port->narrivals == 0 || port->arrivals[port->narrivals - 1]->in_port != in_port)
+		port->runs[port->nruns++].from = port->narrivals;
 	port->arrivals[port->narrivals++] = p;
-	run->to = port->narrivals;
+	port->runs[port->nruns - 1].to = port->narrivals;
 	if (switch_is_lossless(sw, p->prio))
 		sw->arrived_bytes[switch_ingress_index(sw, in_port, p->prio)] += p->wire_bytes;
 }

@@ -11,7 +11,7 @@ static const struct {
 	uint16_t class;
 } kinds[GAPS_KINDS] = {
 	{ REC_STEP, 0 },
-	{ REC_TRIGGER, 0 },
+	{ REC_TRIGGER, 1 },
 	{ REC_POLL, 1 },
 	{ REC_PORT_ROW, 1 },
 	{ REC_DROP_ROW, 1 },

@@ -159,12 +159,9 @@ ack_in(struct host *host, const struct pkt *p)
 	if (__builtin_expect(qp->rc.error, 0))
 		return;
 	rc_send_advance(&qp->rc, &host->params, host->now_ps);
-	if (rc_send_ack(&qp->rc, &host->params, p->psn, host->now_ps, &rtt_ps)) {
-		if (!rc_send_outstanding(&qp->rc))
-			host->outstanding--;
-		else if (__builtin_expect(retried, 0))
-			host_watch(host, qp);
-	}
+	if (rc_send_ack(&qp->rc, &host->params, p->psn, host->now_ps, &rtt_ps) && __builtin_expect(retried, 0) &&
+	    rc_send_outstanding(&qp->rc))
+		host_watch(host, qp);
 	if (__builtin_expect((p->flags & PKT_CE) != 0, 0))
 		rc_send_congested(&qp->rc, &host->params, host->now_ps);
 	if (rtt_ps != 0 && host->client.rtt != NULL)

@@ -64,7 +64,7 @@ struct device_client {
 	void (*notified)(void *ctx, uint32_t flow, uint32_t step, uint32_t detections, uint64_t now_ps);
 	/* The timer set with set_timer is due. */
 	void (*timer)(void *ctx, uint64_t now_ps);
-	/* Once a window at its end, and only while some sending QP has bytes outstanding. */
+	/* Once a window at its end, and only while some posted message is not complete, in flight or not. */
 	void (*tick)(void *ctx, uint64_t now_ps);
 };
 

@@ -91,7 +91,6 @@ struct host {
 	struct send_qp *send;      /* [nsend] */
 	struct recv_qp *recv;      /* [nrecv] */
 	uint32_t nsend, nrecv;
-	uint32_t outstanding;      /* sending QPs with something unacknowledged */
 	uint32_t open;             /* messages posted and not completed */
 	struct window window;      /* the present one */
 	uint64_t now_ps;

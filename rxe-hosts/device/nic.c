@@ -272,10 +272,8 @@ send_data(struct host *host, struct nic *nic, struct send_qp *qp)
 		nic->ready[qp->bit / 64] &= ~(1ULL << (qp->bit % 64));
 		nic->nready--;
 	}
-	if (fresh) {
-		host->outstanding++;
+	if (fresh)
 		host_watch(host, qp);
-	}
 }
 
 static void

@@ -85,7 +85,7 @@ static void
 close_window(struct host *host, const struct window *window)
 {
 	host->now_ps = window->end_ps;
-	if (host->outstanding != 0 && host->client.tick != NULL)
+	if (host->open != 0 && host->client.tick != NULL)
 		host->client.tick(host->client.ctx, window->end_ps);
 	if (host->has_telemetry)
 		for (uint16_t i = 0; i < host->node.nports; i++)
@@ -118,7 +118,7 @@ next_ps(const struct node *node)
 	const struct host *host = (const struct host *)node;
 	uint64_t first_ps = host->timer_ps;
 
-	if (host->outstanding != 0 && host->client.tick != NULL)
+	if (host->open != 0 && host->client.tick != NULL)
 		return host->now_ps; /* the client looks at its flows once a window */
 	for (uint16_t i = 0; i < node->nports; i++)
 		first_ps = host->nics[i].tx_ps < first_ps ? host->nics[i].tx_ps : first_ps;

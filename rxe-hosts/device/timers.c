@@ -56,8 +56,6 @@ host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 	struct rc_post post;
 	uint64_t acked_bytes;
 
-	if (rc_send_outstanding(&qp->rc))
-		host->outstanding--;
 	rc_send_fail(&qp->rc, host->window.index);
 	if (host->node.status != NODE_QP_ERROR) {
 		host->node.status = NODE_QP_ERROR;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rxe-hosts/faults/slow_host.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #define AT(field) offsetof(struct slow_host, field)
@@ -28,8 +27,7 @@ slow_host_resolve(struct slow_host *fault, const struct topo *topo, struct err *
 	fault->node = topo_find(topo, fault->host);
 	if (fault->node != TOPO_NONE && topo->nodes[fault->node].kind == TOPO_HOST)
 		return 0;
-	return err_set(err, -EINVAL, "%s:%d: slow-host: \"%s\" is not a host of this topology",
-		       fault->where.file != NULL ? fault->where.file : "", fault->where.line, fault->host);
+	return cfg_fail(&fault->where, "host", err, "\"%s\" is not a host of this topology", fault->host);
 }
 
 uint64_t

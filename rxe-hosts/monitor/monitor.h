@@ -16,7 +16,7 @@
 #define MONITOR_NONE UINT32_MAX
 
 enum monitor_state {
-	MONITOR_NON_WAITING, /* send steps < receive steps: the next step starts as soon as the current one is finished */
+	MONITOR_NON_WAITING, /* send steps < receive steps: the next step starts when the current one is finished */
 	MONITOR_WAITING,     /* send steps == receive steps: the next step waits for the current receive to complete */
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rxe-hosts/steps/config.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #include "collectives/data.h"
 #include "collectives/schedule.h"
+#include "common/units.h"
 
 #define AT(field) offsetof(struct collective_config, field)
 
@@ -52,7 +52,7 @@ static const struct cfg_field background_fields[] = {
 	{ "bytes", CFG_BYTES, AT(bytes), NULL, 1, 2147483648.0, NULL, "Bytes of a message." },
 	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first message is posted." },
 	{ "prio", CFG_INT, AT(prio), "-1", -1, 7, NULL, "Priority; -1: that of the collectives' data." },
-	{ "mode", CFG_ENUM, AT(mode), "once", 0, 0, "once|repeat", "One message, or one after the other until a time." },
+	{ "mode", CFG_ENUM, AT(mode), "once", 0, 0, "once|repeat", "One message, or one after another." },
 	{ "until", CFG_TIME, AT(until_ps), "0ns", 0, 0, NULL, "mode repeat: no message starts at or after this time." },
 };
 
@@ -68,33 +68,30 @@ const struct cfg_table background_table = {
 int
 collective_config_check(const struct collective_config *config, struct err *err)
 {
-	const char *file = config->where.file != NULL ? config->where.file : "";
-	uint64_t elem = coll_elem_bytes((enum coll_type)config->type);
-	uint64_t bytes = config->bytes != 0 ? config->bytes : config->step_bytes;
+	unsigned long long elem = coll_elem_bytes((enum coll_type)config->type);
+	unsigned long long bytes = config->bytes != 0 ? config->bytes : config->step_bytes;
 
 	if ((config->bytes == 0) == (config->step_bytes == 0))
-		return err_set(err, -EINVAL, "%s:%d: collective needs exactly one of bytes and step_bytes", file,
-			       config->where.line);
+		return cfg_fail(&config->where, NULL, err, "found %s; exactly one of bytes and step_bytes would be right",
+				config->bytes != 0 ? "both" : "neither");
 	if (config->step_bytes != 0 && config->algorithm != COLL_RING)
-		return err_set(err, -EINVAL, "%s:%d: step_bytes fits algorithm \"ring\" only, whose steps are equal;"
-			       " give bytes", file, config->where.line);
+		return cfg_fail(&config->where, "step_bytes", err, "fits algorithm \"ring\" only, whose steps are equal;"
+				" give bytes");
 	if (bytes % elem != 0)
-		return err_set(err, -EINVAL, "%s:%d: %llu B is not a whole number of elements of %llu B; %llu B would be",
-			       file, config->where.line, (unsigned long long)bytes, (unsigned long long)elem,
-			       (unsigned long long)((bytes / elem + 1) * elem));
+		return cfg_fail(&config->where, config->bytes != 0 ? "bytes" : "step_bytes", err,
+				"%llu B is not a whole number of elements of %llu B; %llu B would be", bytes, elem,
+				(bytes / elem + 1) * elem);
 	return 0;
 }
 
 int
 background_config_check(const struct background_config *config, struct err *err)
 {
-	const char *file = config->where.file != NULL ? config->where.file : "";
-
 	if (config->mode == BACKGROUND_REPEAT && config->until_ps <= config->start_ps)
-		return err_set(err, -EINVAL, "%s:%d: flow repeats until %llu ns, which is not after its start at %llu ns",
-			       file, config->where.line, (unsigned long long)(config->until_ps / 1000),
-			       (unsigned long long)(config->start_ps / 1000));
+		return cfg_fail(&config->where, "until", err, "%llu ns is not after its start at %llu ns",
+				(unsigned long long)(config->until_ps / PS_PER_NS),
+				(unsigned long long)(config->start_ps / PS_PER_NS));
 	if (config->mode == BACKGROUND_ONCE && config->until_ps != 0)
-		return err_set(err, -EINVAL, "%s:%d: until needs mode = \"repeat\"", file, config->where.line);
+		return cfg_fail(&config->where, "until", err, "needs mode = \"repeat\"");
 	return 0;
 }

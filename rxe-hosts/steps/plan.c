@@ -85,15 +85,10 @@ plan_destroy(struct plan *plan)
 	free(plan);
 }
 
-static const char *
-file_of(struct cfg_where where)
-{
-	return where.file != NULL ? where.file : "";
-}
-
 /* "h3" or "h3:2" -> host node and NIC index. */
 static int
-find_endpoint(const struct builder *b, const char *name, struct cfg_where where, uint32_t *node, uint16_t *nic)
+find_endpoint(const struct builder *b, const char *name, const struct cfg_where *where, const char *key, uint32_t *node,
+	      uint16_t *nic)
 {
 	uint32_t port;
 
@@ -107,13 +102,11 @@ find_endpoint(const struct builder *b, const char *name, struct cfg_where where,
 		}
 	}
 	if (*node == TOPO_NONE)
-		return err_set(b->err, -EINVAL, "%s:%d: \"%s\" is neither a host nor host:nic of this topology",
-			       file_of(where), where.line, name);
+		return cfg_fail(where, key, b->err, "\"%s\" is neither a host nor host:nic of this topology", name);
 	if (b->topo->nodes[*node].kind != TOPO_HOST)
-		return err_set(b->err, -EINVAL, "%s:%d: \"%s\" is a switch; only hosts send and receive", file_of(where),
-			       where.line, name);
+		return cfg_fail(where, key, b->err, "\"%s\" is a switch; only hosts send and receive", name);
 	if (b->topo->nodes[*node].nports == 0)
-		return err_set(b->err, -EINVAL, "%s:%d: host \"%s\" has no NIC", file_of(where), where.line, name);
+		return cfg_fail(where, key, b->err, "host \"%s\" has no NIC", name);
 	return 0;
 }
 
@@ -157,7 +150,7 @@ place_ranks(struct builder *b, const struct collective_config *config, struct pl
 		struct plan_rank *rank = &c->ranks[r];
 
 		if (config->ranks.count != 0) {
-			int rc = find_endpoint(b, config->ranks.items[r], config->where, &rank->node, &rank->nic);
+			int rc = find_endpoint(b, config->ranks.items[r], &config->where, "ranks", &rank->node, &rank->nic);
 
 			if (rc != 0)
 				return rc;
@@ -166,9 +159,8 @@ place_ranks(struct builder *b, const struct collective_config *config, struct pl
 		}
 		for (uint32_t other = 0; other < r; other++)
 			if (c->ranks[other].node == rank->node && c->ranks[other].nic == rank->nic)
-				return err_set(b->err, -EINVAL, "%s:%d: ranks %u and %u are both at %s NIC %u",
-					       file_of(config->where), config->where.line, other, r,
-					       b->topo->nodes[rank->node].name, rank->nic + 1u);
+				return cfg_fail(&config->where, "ranks", b->err, "ranks %u and %u are both at %s NIC %u", other,
+						r, b->topo->nodes[rank->node].name, rank->nic + 1u);
 		rank->slot = b->slots[rank->node]++;
 		if (c->real) {
 			rank->region_offset = b->region_bytes[rank->node];
@@ -190,9 +182,8 @@ link_steps(struct builder *b, struct plan_collective *c)
 			uint64_t bytes = plan_step_bytes(c, r, step);
 
 			if (bytes == 0 || bytes > PLAN_MAX_MESSAGE_BYTES)
-				return err_set(b->err, -EINVAL, "%s:%d: step %u of rank %u sends %llu B; a message has"
-					       " 1 B to 2 GiB", file_of(c->where), c->where.line, step, r,
-					       (unsigned long long)bytes);
+				return cfg_fail(&c->where, NULL, b->err, "step %u of rank %u sends %llu B; a message has"
+						" 1 B to 2 GiB", step, r, (unsigned long long)bytes);
 			c->ranks[at->peer].receives++;
 			if (at->depends_rank == COLL_NONE)
 				continue;
@@ -210,6 +201,7 @@ add_rank_flows(struct builder *b, uint32_t index, const struct collective_config
 {
 	struct plan_collective *c = &b->plan->collectives[index];
 	const struct coll_schedule *s = c->schedule;
+	uint16_t sport = (uint16_t)(config->sport != 0 ? config->sport : PLAN_FIRST_SPORT + index);
 
 	for (uint32_t r = 0; r < s->ranks; r++) {
 		memset(to_peer, 0xff, s->ranks * sizeof(*to_peer));
@@ -223,7 +215,7 @@ add_rank_flows(struct builder *b, uint32_t index, const struct collective_config
 				struct flow flow = {
 					.src_node = c->ranks[r].node, .src_nic = c->ranks[r].nic,
 					.dst_node = c->ranks[peer].node, .dst_nic = c->ranks[peer].nic,
-					.sport = (uint16_t)(config->sport != 0 ? config->sport : PLAN_FIRST_SPORT + index),
+					.sport = sport,
 					.dport = (uint16_t)config->dport,
 					.prio = b->options->data_prio,
 					.kind = FLOW_COLLECTIVE,
@@ -256,21 +248,20 @@ create_schedule(struct builder *b, const struct collective_config *config, struc
 	struct err cause = { .text = "" };
 
 	if (ranks < 2 || ranks > COLL_MAX_RANKS)
-		return err_set(b->err, -EINVAL, "%s:%d: %llu ranks; a collective has 2 to %d", file_of(config->where),
-			       config->where.line, (unsigned long long)ranks, COLL_MAX_RANKS);
+		return cfg_fail(&config->where, "ranks", b->err, "%llu ranks; a collective has 2 to %d",
+				(unsigned long long)ranks, COLL_MAX_RANKS);
 	if (config->step_bytes != 0)
 		elems = config->step_bytes / elem * ranks;
 	c->schedule = coll_schedule_create((enum coll_op)config->op, (enum coll_algorithm)config->algorithm,
 					   (uint32_t)ranks, elems, &cause);
 	if (c->schedule == NULL)
-		return err_set(b->err, -EINVAL, "%s:%d: %s", file_of(config->where), config->where.line, cause.text);
+		return cfg_fail(&config->where, NULL, b->err, "%s", cause.text);
 	if (c->schedule->steps > IMM_MAX_STEP)
-		return err_set(b->err, -EINVAL, "%s:%d: %u steps a rank; an immediate counts to %u", file_of(config->where),
-			       config->where.line, c->schedule->steps, IMM_MAX_STEP);
+		return cfg_fail(&config->where, "ranks", b->err, "%u steps a rank; an immediate counts to %u",
+				c->schedule->steps, IMM_MAX_STEP);
 	if ((uint64_t)c->schedule->steps * (uint64_t)config->iterations > PLAN_MAX_SERIAL)
-		return err_set(b->err, -EINVAL, "%s:%d: %u steps times %lld iterations; notification packets count to %u",
-			       file_of(config->where), config->where.line, c->schedule->steps,
-			       (long long)config->iterations, PLAN_MAX_SERIAL);
+		return cfg_fail(&config->where, "iterations", b->err, "%lld times %u steps; notification packets count to %u",
+				(long long)config->iterations, c->schedule->steps, PLAN_MAX_SERIAL);
 	c->vector_bytes = (elems * elem + VECTOR_ALIGN - 1) & ~(VECTOR_ALIGN - 1);
 	return 0;
 }
@@ -295,8 +286,7 @@ add_collective(struct builder *b, const struct collective_config *config)
 		.where = config->where,
 	};
 	if (rc == 0 && index != 0 && c->real != plan->real)
-		rc = err_set(b->err, -EINVAL, "%s:%d: payload differs from the first collective's; a run has one kind",
-			     file_of(config->where), config->where.line);
+		rc = cfg_fail(&config->where, "payload", b->err, "differs from the first collective's; a run has one kind");
 	if (rc != 0 || (rc = create_schedule(b, config, c)) != 0)
 		return rc;
 	plan->real = c->real;
@@ -331,12 +321,11 @@ add_background(struct builder *b, const struct background_config *config)
 	int rc = background_config_check(config, b->err);
 
 	if (rc == 0)
-		rc = find_endpoint(b, config->src, config->where, &flow.src_node, &flow.src_nic);
+		rc = find_endpoint(b, config->src, &config->where, "src", &flow.src_node, &flow.src_nic);
 	if (rc == 0)
-		rc = find_endpoint(b, config->dst, config->where, &flow.dst_node, &flow.dst_nic);
+		rc = find_endpoint(b, config->dst, &config->where, "dst", &flow.dst_node, &flow.dst_nic);
 	if (rc == 0 && flow.src_node == flow.dst_node && flow.src_nic == flow.dst_nic)
-		rc = err_set(b->err, -EINVAL, "%s:%d: flow from \"%s\" to itself", file_of(config->where),
-			     config->where.line, config->src);
+		rc = cfg_fail(&config->where, "dst", b->err, "\"%s\" is where the flow comes from", config->dst);
 	if (rc != 0)
 		return rc;
 	*bg = (struct plan_background){
@@ -387,9 +376,9 @@ check_tuples(const struct builder *b)
 								     : plan->collectives[plan->of[last].owner].where;
 
 		if (compare_tuples(&order[i], &order[i - 1], plan->flows.flows) == 0)
-			rc = err_set(b->err, -EINVAL, "%s:%d: flow %s->%s/%u>%u exists already; give it another sport",
-				     file_of(where), where.line, b->topo->nodes[f->src_node].name,
-				     b->topo->nodes[f->dst_node].name, f->sport, f->dport);
+			rc = cfg_fail(&where, "sport", b->err, "flow %s->%s/%u>%u exists already; give it another port",
+				      b->topo->nodes[f->src_node].name, b->topo->nodes[f->dst_node].name, f->sport,
+				      f->dport);
 	}
 	free(order);
 	return rc;

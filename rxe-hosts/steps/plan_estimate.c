@@ -17,7 +17,8 @@ static int estimate_collective(struct plan *plan, const struct plan_network *net
 int
 plan_estimate(struct plan *plan, const struct plan_network *network, struct err *err)
 {
-	uint64_t *busy_ps = calloc(network->routing->topo->nports, sizeof(*busy_ps));
+	const struct topo *topo = network->routing->topo;
+	uint64_t *busy_ps = calloc(topo->nports, sizeof(*busy_ps));
 	int rc = busy_ps == NULL ? err_set(err, -ENOMEM, "no memory for expected times") : 0;
 
 	for (uint32_t i = 0; i < plan->ncollectives && rc == 0; i++)
@@ -28,7 +29,7 @@ plan_estimate(struct plan *plan, const struct plan_network *network, struct err 
 
 		rc = find_paths(plan, network, bg->flow, &paths, err);
 		if (rc == 0)
-			bg->ideal_ps = expect_ideal_ps(network->routing->topo, &network->frames, &paths.forward, bg->bytes,
+			bg->ideal_ps = expect_ideal_ps(topo, &network->frames, &paths.forward, bg->bytes,
 						       plan->of[bg->flow].base_rtt_ps);
 	}
 	free(busy_ps);
@@ -38,16 +39,17 @@ plan_estimate(struct plan *plan, const struct plan_network *network, struct err 
 static int
 find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow, struct paths *paths, struct err *err)
 {
+	const struct topo *topo = network->routing->topo;
 	const struct flow *f = &plan->flows.flows[flow];
 	int rc = route_flow_path(network->routing, f, false, &paths->forward);
 
 	if (rc == 0)
 		rc = route_flow_path(network->routing, f, true, &paths->reverse);
 	if (rc != 0)
-		return err_set(err, rc, "flow %s->%s/%u>%u has no path: %s", network->routing->topo->nodes[f->src_node].name,
-			       network->routing->topo->nodes[f->dst_node].name, f->sport, f->dport,
+		return err_set(err, rc, "flow %s->%s/%u>%u has no path: %s", topo->nodes[f->src_node].name,
+			       topo->nodes[f->dst_node].name, f->sport, f->dport,
 			       rc == -ELOOP ? "it loops" : "the hosts are not connected");
-	plan->of[flow].base_rtt_ps = route_rtt_ps(network->routing->topo, &paths->forward, &paths->reverse,
+	plan->of[flow].base_rtt_ps = route_rtt_ps(topo, &paths->forward, &paths->reverse,
 						  network->frames.frame_bytes, network->frames.ack_bytes,
 						  network->pipeline_ps, network->frames.quantum_ps);
 	return 0;
@@ -58,6 +60,7 @@ static void
 estimate_step(const struct plan *plan, const struct plan_network *network, struct plan_collective *c, uint32_t step,
 	      const struct paths *paths, struct expect_flow *flows, uint64_t *busy_ps)
 {
+	const struct topo *topo = network->routing->topo;
 	uint32_t ranks = c->schedule->ranks;
 	uint64_t ideal_ps = 0, expect_ps = 0;
 
@@ -72,11 +75,11 @@ estimate_step(const struct plan *plan, const struct plan_network *network, struc
 			.reverse = &path->reverse,
 		};
 	}
-	expect_steps(network->routing->topo, &network->frames, flows, ranks, busy_ps);
+	expect_steps(topo, &network->frames, flows, ranks, busy_ps);
 	for (uint32_t r = 0; r < ranks; r++) {
 		struct plan_step *known = &c->steps[plan_at(c, r, step)];
 
-		known->ideal_ps = expect_ideal_ps(network->routing->topo, &network->frames, flows[r].forward, flows[r].bytes,
+		known->ideal_ps = expect_ideal_ps(topo, &network->frames, flows[r].forward, flows[r].bytes,
 						  flows[r].base_rtt_ps);
 		known->expect_ps = flows[r].expect_ps;
 		if (known->ideal_ps > ideal_ps)

@@ -4,6 +4,8 @@
 # configuration, from the scenarios. What breaks the target stays beside it as NAME-crash-*, to be run again with
 # TARGET FILE.
 set -eu
+LSAN_OPTIONS="suppressions=$(dirname "$0")/lsan.supp:print_suppressions=0"
+export LSAN_OPTIONS
 name=$1 target=$2 corpus=$3 scenarios=$4
 
 work=$(mktemp -d)

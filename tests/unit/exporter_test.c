@@ -285,9 +285,9 @@ relevant_records_leave_first(void **state)
 	report(&b, 1, REC_TRIGGER, 2 * PS_PER_US);
 	offer(&b, PS_PER_S);
 	finish(&b, PS_PER_S);
-	/* Within a class in order of arrival; the younger trigger overtakes all but the step. */
+	/* Steps first; then triggers, polls and ports in order of arrival; then the rest. */
 	assert_stream(&b, "34@0/10 34@0/10 34@0/10 34@0/10 34@0/10 34@0/10 34@0/10 34@0/10 34@0/10 34@0/10 34@0/10 "
-			  "16@1/11 17@2000/11 37@1/10 33@1/10 32@1/10 34@1/10 35@1/10 36@1/10 18@1/10 "
+			  "16@1/11 37@1/10 33@1/10 32@1/10 17@2000/11 34@1/10 35@1/10 36@1/10 18@1/10 "
 			  "49@1000000000/-1");
 	bench_close(&b);
 }

@@ -29,8 +29,9 @@ test_pause_halts_data_after_the_frame_under_way(void **state)
 	rig_run(&rig, 50 * PS_PER_US);
 	assert_int_equal(rig.sent[0][PKT_DATA], 11);
 	assert_int_equal(seen.paused_ps, 1100 * NS);
-	/* Nothing to do before the timeout of the first packet would be due. */
-	assert_int_equal(rig.hosts[0].node->ops->next_ps(rig.hosts[0].node), 4 * PS_PER_MS);
+	/* Nothing is in flight, but the client looks at the message that cannot go on, once a window. */
+	assert_int_equal(rig.hosts[0].node->ops->next_ps(rig.hosts[0].node), 50 * PS_PER_US);
+	assert_int_equal(rig.hosts[0].ticks, 50);
 	send_pause(false, 1 << 3, 50500 * NS);
 	rig_run(&rig, 60 * PS_PER_US);
 	assert_int_equal(seen.resumed_ps, 50500 * NS);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/cause/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+free_finding(struct cause_finding *finding)
+{
+	free(finding->out.ports);
+	free(finding->out.flows);
+	free(finding->out.victims);
+	free(finding->out.steps);
+	free(finding->flow_score);
+}
+
+void
+merge_remove(struct cause_set *set, uint32_t i)
+{
+	free_finding(&set->findings[i]);
+	set->findings[i] = set->findings[--set->count];
+}
+
+void
+merge_free(struct cause_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		free_finding(&set->findings[i]);
+	free(set->findings);
+	set->findings = NULL;
+	set->count = set->cap = 0;
+}
+
+static bool
+rests_on_queues(uint32_t type)
+{
+	for (uint32_t c = 0; c < ncauses; c++) {
+		if (causes[c].type == type)
+			return causes[c].queueing;
+	}
+	return false;
+}
+
+/* The pauses of an incast's queue are part of it: their ports join it. */
+static void
+fold_pauses(struct cause_set *set, struct cause_finding *incast, struct cause_finding *pauses)
+{
+	uint32_t *ports = incast->out.ports, nports = incast->out.nports;
+
+	for (uint32_t i = 0; i < nports; i++)
+		cause_port(set, pauses, ports[i]);
+	incast->out.ports = pauses->out.ports;
+	incast->out.nports = pauses->out.nports;
+	pauses->out.ports = ports;
+	pauses->out.nports = nports;
+}
+
+/*
+ * Retransmissions that no port counted a loss for, of a flow that stood still most of the lost time: timeouts.
+ * @param paused_ps  the most that a finding about pauses explains
+ */
+static bool
+is_timeout(const struct verdict_finding *out, double paused_ps, double excess_ps)
+{
+	return out->type == VERDICT_PACKET_LOSS && out->root_port == EV_NONE && paused_ps > CAUSE_LOSS_LEFT * excess_ps;
+}
+
+static bool
+is_about_pauses(uint32_t type)
+{
+	return type == VERDICT_PFC_BACKPRESSURE || type == VERDICT_PFC_STORM || type == VERDICT_PFC_DEADLOCK;
+}
+
+void
+merge_settle(struct cause_set *set, uint32_t step)
+{
+	const struct verdict_step *s = &set->in->steps[step];
+	double excess_ps = cause_excess_ps(set->in, step), paused_ps = 0;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		struct verdict_finding *out = &set->findings[i].out;
+		double lost_ps = out->type == VERDICT_SLOW_HOST ? (double)s->late_ps : excess_ps;
+
+		if (out->explained_ps > lost_ps)
+			out->explained_ps = lost_ps;
+		out->critical_ps = s->critical ? out->explained_ps : 0;
+		if (is_about_pauses(out->type) && out->explained_ps > paused_ps)
+			paused_ps = out->explained_ps;
+	}
+	for (uint32_t i = set->count; i-- > 0;) {
+		const struct verdict_finding *out = &set->findings[i].out;
+
+		if ((rests_on_queues(out->type) && out->explained_ps < CAUSE_MIN_EXPLAINED * excess_ps) ||
+		    is_timeout(out, paused_ps, excess_ps))
+			merge_remove(set, i);
+	}
+	for (uint32_t i = set->count; i-- > 0;) {
+		struct cause_finding *incast = merge_as_incast(set, &set->findings[i]);
+
+		if (incast == NULL)
+			continue;
+		fold_pauses(set, incast, &set->findings[i]);
+		merge_remove(set, i);
+	}
+}
+
+struct cause_finding *
+merge_as_incast(struct cause_set *set, const struct cause_finding *finding)
+{
+	struct verdict_finding want = finding->out;
+
+	want.type = VERDICT_INCAST;
+	return finding->out.type == VERDICT_PFC_BACKPRESSURE ? merge_find(set, &want, finding->key) : NULL;
+}
+
+/* Is this step a better witness than the one that the evidence is about? */
+static bool
+tells_more(const struct cause_set *all, const struct cause_finding *into, const struct cause_finding *from,
+	   uint32_t step)
+{
+	bool critical = all->in->steps[step].critical;
+
+	if (into->best_step == EV_NONE)
+		return true;
+	if (critical != all->in->steps[into->best_step].critical)
+		return critical;
+	return from->best > into->best;
+}
+
+void
+merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from)
+{
+	for (uint32_t i = 0; i < from->out.nsteps; i++)
+		merge_put(all, &into->out.steps, &into->out.nsteps, from->out.steps[i]);
+	for (uint32_t i = 0; i < from->out.nvictims; i++)
+		merge_put(all, &into->out.victims, &into->out.nvictims, from->out.victims[i]);
+	for (uint32_t i = 0; i < from->out.nports; i++)
+		cause_port(all, into, from->out.ports[i]);
+	for (uint32_t i = 0; i < from->out.nflows; i++)
+		cause_flow(all, into, from->out.flows[i], from->flow_score[i]);
+	cause_time(into, from->out.start_ps, from->out.end_ps);
+	into->out.score += from->out.score;
+	into->out.explained_ps += from->out.explained_ps;
+	into->out.critical_ps += from->out.critical_ps;
+}
+
+void
+merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t step)
+{
+	struct cause_finding *into = merge_find(all, &finding->out, finding->key);
+
+	if (into == NULL)
+		into = merge_make(all, &finding->out, finding->key);
+	if (into == NULL)
+		return;
+	merge_take(all, into, finding);
+	if (!tells_more(all, into, finding, step))
+		return;
+	into->best = finding->best;
+	into->best_step = step;
+	memcpy(into->out.evidence, finding->out.evidence, sizeof(into->out.evidence));
+}
+
+void
+merge_sort_flows(struct cause_finding *finding)
+{
+	/* Insertion sort: few flows. */
+	for (uint32_t i = 1; i < finding->out.nflows; i++) {
+		uint32_t flow = finding->out.flows[i];
+		double score = finding->flow_score[i];
+		uint32_t j = i;
+
+		for (; j > 0 && (finding->flow_score[j - 1] < score ||
+				 (finding->flow_score[j - 1] == score && finding->out.flows[j - 1] > flow));
+		     j--) {
+			finding->out.flows[j] = finding->out.flows[j - 1];
+			finding->flow_score[j] = finding->flow_score[j - 1];
+		}
+		finding->out.flows[j] = flow;
+		finding->flow_score[j] = score;
+	}
+}

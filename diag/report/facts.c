@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/report/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NAME(table, i) ((i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != NULL ? (table)[i] : "unknown")
+
+uint64_t
+facts_took_ps(const struct verdict *v, const struct verdict_collective *collective)
+{
+	uint64_t end_ps = collective->complete ? collective->end_ps : v->end_ps;
+
+	return end_ps > collective->start_ps ? end_ps - collective->start_ps : 0;
+}
+
+double
+facts_excess(uint64_t took_ps, uint64_t expect_ps)
+{
+	return expect_ps == 0 ? 0 : (double)took_ps / (double)expect_ps - 1;
+}
+
+uint64_t
+facts_exec_ps(const struct verdict_step *step)
+{
+	return step->started && step->end_ps > step->start_ps ? step->end_ps - step->start_ps : 0;
+}
+
+struct facts
+facts_of(const struct verdict *v)
+{
+	struct facts facts = { .v = v, .worst = VERDICT_NONE };
+	uint64_t longest_ps = 0;
+	double most = 0;
+
+	for (uint32_t c = 0; c < v->ncollectives; c++) {
+		const struct verdict_collective *collective = &v->collectives[c];
+		uint64_t took_ps = facts_took_ps(v, collective);
+		double excess = collective->complete ? facts_excess(took_ps, collective->expect_ps) : 1e9;
+
+		if (facts.worst == VERDICT_NONE || excess > most) {
+			facts.worst = c;
+			most = excess;
+		}
+		longest_ps = took_ps > longest_ps ? took_ps : longest_ps;
+	}
+	facts.unit = fmt_unit_for(longest_ps != 0 ? longest_ps : v->end_ps);
+	return facts;
+}
+
+const char *
+facts_op_name(uint32_t op)
+{
+	static const char *const names[] = {
+		[REC_ALLGATHER] = "AllGather", [REC_REDUCESCATTER] = "ReduceScatter", [REC_ALLREDUCE] = "AllReduce"
+	};
+
+	return NAME(names, op);
+}
+
+const char *
+facts_op_key(uint32_t op)
+{
+	static const char *const names[] = {
+		[REC_ALLGATHER] = "allgather", [REC_REDUCESCATTER] = "reducescatter", [REC_ALLREDUCE] = "allreduce"
+	};
+
+	return NAME(names, op);
+}
+
+const char *
+facts_algorithm_name(uint32_t algorithm)
+{
+	static const char *const names[] = { [REC_RING] = "ring", [REC_HALVING_DOUBLING] = "halving-doubling" };
+
+	return NAME(names, algorithm);
+}
+
+const char *
+facts_algorithm_key(uint32_t algorithm)
+{
+	static const char *const names[] = { [REC_RING] = "ring", [REC_HALVING_DOUBLING] = "halving_doubling" };
+
+	return NAME(names, algorithm);
+}
+
+const char *
+facts_record_name(uint32_t kind)
+{
+	static const char *const names[] = {
+		[REC_RUN] = "run",
+		[REC_NODE] = "node",
+		[REC_PORT] = "port",
+		[REC_COLLECTIVE] = "collective",
+		[REC_SCHEDULE] = "schedule",
+		[REC_ROUTE] = "route",
+		[REC_STEP] = "step",
+		[REC_TRIGGER] = "trigger",
+		[REC_NOTIFY] = "notification",
+		[REC_POLL] = "poll",
+		[REC_PORT_ROW] = "port row",
+		[REC_FLOW_ROW] = "flow row",
+		[REC_METER_ROW] = "meter row",
+		[REC_MATRIX_ROW] = "matrix row",
+		[REC_DROP_ROW] = "drop row",
+		[REC_GAP] = "gap",
+		[REC_END] = "end",
+	};
+
+	return NAME(names, kind);
+}
+
+const char *
+facts_type_title(uint32_t type)
+{
+	static const char *const names[VERDICT_TYPES] = {
+		[VERDICT_FLOW_CONTENTION] = "flow contention",
+		[VERDICT_INCAST] = "incast",
+		[VERDICT_PFC_BACKPRESSURE] = "PFC backpressure",
+		[VERDICT_PFC_STORM] = "PFC storm",
+		[VERDICT_PFC_DEADLOCK] = "PFC deadlock",
+		[VERDICT_FORWARDING_LOOP] = "forwarding loop",
+		[VERDICT_LOAD_IMBALANCE] = "load imbalance",
+		[VERDICT_PACKET_LOSS] = "packet loss",
+		[VERDICT_LINK_DOWN] = "link down",
+		[VERDICT_BLACKHOLE] = "blackhole",
+		[VERDICT_SLOW_HOST] = "slow host",
+	};
+
+	return NAME(names, type);
+}
+
+/* Flows are sorted by tuple: those of one pair of addresses are neighbours. */
+static bool
+same_pair(const struct verdict *v, uint32_t flow, uint32_t other)
+{
+	const struct rec_tuple *a = &v->flows[flow].tuple, *b = &v->flows[other].tuple;
+
+	return a->src_ip == b->src_ip && a->dst_ip == b->dst_ip;
+}
+
+char *
+facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap)
+{
+	const struct verdict_flow *f = &v->flows[flow];
+	bool alone =
+		!(flow > 0 && same_pair(v, flow, flow - 1)) && !(flow + 1 < v->nflows && same_pair(v, flow, flow + 1));
+
+	if (alone && f->src < v->nnodes && f->dst < v->nnodes)
+		snprintf(buf, cap, "%s->%s", v->nodes[f->src].name, v->nodes[f->dst].name);
+	else
+		snprintf(buf, cap, "%s", f->name);
+	return buf;
+}
+
+char *
+facts_ranges(const uint32_t *sorted, uint32_t count, char *buf, size_t cap)
+{
+	buf[0] = '\0';
+	for (uint32_t i = 0, n; i < count; i = n) {
+		for (n = i + 1; n < count && sorted[n] == sorted[n - 1] + 1; n++)
+			;
+		fmt_append(buf, cap, n - i > 1 ? "%s%u-%u" : "%s%u", i > 0 ? ", " : "", sorted[i], sorted[n - 1]);
+	}
+	return buf;
+}
+
+static int
+cmp_u32(const void *pa, const void *pb)
+{
+	const uint32_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+uint32_t
+facts_step_numbers(const struct verdict *v, const struct verdict_finding *finding, uint32_t *out)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < finding->nsteps; i++)
+		out[i] = v->steps[finding->steps[i]].step;
+	qsort(out, finding->nsteps, sizeof(*out), cmp_u32);
+	for (uint32_t i = 0; i < finding->nsteps; i++) {
+		if (count == 0 || out[count - 1] != out[i])
+			out[count++] = out[i];
+	}
+	return count;
+}
+
+bool
+facts_finding_has_step(const struct verdict_finding *finding, uint32_t step)
+{
+	for (uint32_t i = 0; i < finding->nsteps; i++) {
+		if (finding->steps[i] == step)
+			return true;
+	}
+	return false;
+}
+
+const struct verdict_finding *
+facts_root(const struct verdict *v)
+{
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		if (v->findings[i].type != VERDICT_SLOW_HOST)
+			return &v->findings[i];
+	}
+	return NULL;
+}
+
+double
+facts_share(const struct verdict *v, const struct verdict_contributor *contributor)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < v->ncontributors; i++)
+		sum += v->contributors[i].score;
+	return sum > 0 ? contributor->score / sum : 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/report/fmt.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/units.h"
+
+struct fmt_unit
+fmt_unit_for(uint64_t span_ps)
+{
+	if (span_ps >= 10 * PS_PER_MS)
+		return (struct fmt_unit){ "ms", PS_PER_MS };
+	if (span_ps >= 10 * PS_PER_US)
+		return (struct fmt_unit){ "us", PS_PER_US };
+	return (struct fmt_unit){ "ns", PS_PER_NS };
+}
+
+struct fmt
+fmt_time_bare(struct fmt_unit unit, uint64_t time_ps)
+{
+	struct fmt out;
+
+	snprintf(out.text, sizeof(out.text), "%.3f", (double)time_ps / (double)unit.ps);
+	return out;
+}
+
+struct fmt
+fmt_time(struct fmt_unit unit, uint64_t time_ps)
+{
+	struct fmt out;
+
+	snprintf(out.text, sizeof(out.text), "%.3f %s", (double)time_ps / (double)unit.ps, unit.name);
+	return out;
+}
+
+struct fmt
+fmt_count(uint64_t count)
+{
+	struct fmt out;
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, count), at = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0)
+			out.text[at++] = ',';
+		out.text[at++] = digits[i];
+	}
+	out.text[at] = '\0';
+	return out;
+}
+
+/* @param places  decimals where value is below one step of prefixes */
+static struct fmt
+with_prefix(double value, const char *unit, int places)
+{
+	static const char *const prefixes[] = { "", "k", "M", "G", "T", "P", "E" };
+	size_t i = 0;
+	struct fmt out;
+
+	if (!isfinite(value))
+		value = 0;
+	/* 999.5 would print as 1000 */
+	for (; fabs(value) >= 999.5 && i + 1 < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		value /= 1000;
+	if (i > 0)
+		places = fabs(value) >= 99.95 ? 0 : fabs(value) >= 9.995 ? 1 : 2;
+	snprintf(out.text, sizeof(out.text), "%.*f%s%s%s", places, value, i > 0 || unit[0] != '\0' ? " " : "",
+		 prefixes[i], unit);
+	return out;
+}
+
+struct fmt
+fmt_score(double score)
+{
+	double size = fabs(score);
+
+	return with_prefix(score, "", size == 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+struct fmt
+fmt_bytes(double bytes)
+{
+	return with_prefix(bytes, "B", 0);
+}
+
+struct fmt
+fmt_change(double ratio)
+{
+	struct fmt out;
+
+	snprintf(out.text, sizeof(out.text), "%+.1f %%", isfinite(ratio) ? 100 * ratio : 0);
+	if (strcmp(out.text, "-0.0 %") == 0)
+		strcpy(out.text, "+0.0 %");
+	return out;
+}
+
+void
+fmt_append(char *buf, size_t cap, const char *fmt, ...)
+{
+	va_list ap;
+	size_t used = 0;
+
+	while (used + 1 < cap && buf[used] != '\0')
+		used++;
+	va_start(ap, fmt);
+	vsnprintf(buf + used, cap - used, fmt, ap);
+	va_end(ap);
+}

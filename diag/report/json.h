@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verdict.json: the verdict for machines. */
+#pragma once
+
+#include <stdio.h>
+
+#include "diag/verdict.h"
+
+/*
+ * Writes the verdict as JSON, keys in a fixed order: the same verdict gives the same bytes. Times are whole ns.
+ * "collective" is the position in "collectives"; "waited_for" the host whose data a step waited for, "-" for the own
+ * previous step; end_ns of an unfinished collective is null, that of an open step the end of the run.
+ * @return 0, -ENOMEM, or -EIO
+ */
+int json_write(const struct verdict *v, FILE *to);

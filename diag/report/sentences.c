@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sentences of facts.h. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "diag/report/facts.h"
+
+#define NAMES_SHOWN 3
+
+/* "a, b, c and 4 more" */
+static void
+append_flows(const struct verdict *v, const uint32_t *flows, uint32_t count, uint32_t shown, char *buf, size_t cap)
+{
+	char name[96];
+
+	for (uint32_t i = 0; i < count && i < shown; i++)
+		fmt_append(buf, cap, "%s%s",
+			   i == 0         ? "" :
+			   i + 1 == count ? " and " :
+					    ", ",
+			   facts_flow(v, flows[i], name, sizeof(name)));
+	if (count > shown)
+		fmt_append(buf, cap, " and %u more", count - shown);
+}
+
+static void
+append_halted(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap)
+{
+	uint32_t named = 0, others = 0;
+
+	for (uint32_t i = 0; i < finding->nports; i++) {
+		if (finding->ports[i] == finding->root_port)
+			continue;
+		if (named < NAMES_SHOWN)
+			fmt_append(buf, cap, "%s%s", named++ == 0 ? " halts " : ", ", v->ports[finding->ports[i]].name);
+		else
+			others++;
+	}
+	if (others > 0)
+		fmt_append(buf, cap, " and %u more", others);
+}
+
+static void
+append_steps(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap)
+{
+	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count;
+	char ranges[96];
+
+	if (numbers == NULL)
+		return; /* the sentence is right without them */
+	count = facts_step_numbers(v, finding, numbers);
+	if (count > 0)
+		fmt_append(buf, cap, " in step%s %s", count > 1 ? "s" : "",
+			   facts_ranges(numbers, count, ranges, sizeof(ranges)));
+	free(numbers);
+}
+
+char *
+facts_finding(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap)
+{
+	const char *title = facts_type_title(finding->type);
+
+	snprintf(buf, cap, "%c%s %s%s", toupper((unsigned char)title[0]), title + 1,
+		 finding->type == VERDICT_SLOW_HOST                                              ? "" :
+		 finding->type == VERDICT_PFC_BACKPRESSURE || finding->type == VERDICT_PFC_STORM ? "from " :
+												   "at ",
+		 finding->root);
+	switch (finding->type) {
+	case VERDICT_PFC_BACKPRESSURE:
+	case VERDICT_PFC_STORM:
+	case VERDICT_PFC_DEADLOCK:
+		append_halted(v, finding, buf, cap);
+		if (finding->nflows > 0 && finding->type == VERDICT_PFC_BACKPRESSURE) {
+			fmt_append(buf, cap, "; filled by ");
+			append_flows(v, finding->flows, finding->nflows, 2, buf, cap);
+		}
+		if (finding->nvictims > 0) {
+			fmt_append(buf, cap, "; delays ");
+			append_flows(v, finding->victims, finding->nvictims, 2, buf, cap);
+		}
+		break;
+	default:
+		if (finding->nflows > 0) {
+			fmt_append(buf, cap, ": ");
+			append_flows(v, finding->flows, finding->nflows, 2, buf, cap);
+			fmt_append(buf, cap, finding->nvictims > 0 ? " ahead of " : "");
+		} else if (finding->nvictims > 0) {
+			fmt_append(buf, cap, ": hits ");
+		}
+		append_flows(v, finding->victims, finding->nvictims, 2, buf, cap);
+	}
+	append_steps(v, finding, buf, cap);
+	return buf;
+}
+
+/* In a table's cell there is room for few words. */
+static const char *
+short_title(uint32_t type)
+{
+	switch (type) {
+	case VERDICT_FLOW_CONTENTION:
+		return "contention";
+	case VERDICT_PFC_BACKPRESSURE:
+		return "backpressure";
+	default:
+		return facts_type_title(type);
+	}
+}
+
+char *
+facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap)
+{
+	uint32_t named = 0;
+	char flow[96];
+
+	buf[0] = '\0';
+	for (uint32_t i = 0; i < v->nfindings && named < 2; i++) {
+		const struct verdict_finding *finding = &v->findings[i];
+
+		if (!facts_finding_has_step(finding, step))
+			continue;
+		fmt_append(buf, cap, "%s%s %s", named++ > 0 ? ", " : "", short_title(finding->type), finding->root);
+		if (finding->type == VERDICT_FLOW_CONTENTION && finding->nflows > 0)
+			fmt_append(buf, cap, " by %s", facts_flow(v, finding->flows[0], flow, sizeof(flow)));
+	}
+	return buf;
+}
+
+static void
+say_unfinished(const struct verdict *v, const struct verdict_collective *collective, struct fmt_unit unit, char *buf,
+	       size_t cap)
+{
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; i < collective->nsteps; i++) {
+		const struct verdict_step *step = &v->steps[collective->first_step + i];
+
+		done += step->reported && !step->open;
+	}
+	if (!v->truncated && v->end_reason == REC_END_COMPLETE) {
+		fmt_append(buf, cap, " finished, but only %u of its %u steps were reported (%s expected for all).", done,
+			   collective->nsteps, fmt_time(unit, collective->expect_ps).text);
+		return;
+	}
+	fmt_append(buf, cap, " did not finish: ");
+	if (v->truncated)
+		fmt_append(buf, cap, "the record stream broke off");
+	else if (v->end_reason == REC_END_QP_ERROR)
+		fmt_append(buf, cap, "a queue pair failed%s%s", v->end_node < v->nnodes ? " at host " : "",
+			   v->end_node < v->nnodes ? v->nodes[v->end_node].name : "");
+	else if (v->end_reason == REC_END_STALL)
+		fmt_append(buf, cap, "the run stalled");
+	else if (v->end_reason == REC_END_LIMIT)
+		fmt_append(buf, cap, "the run reached its time limit");
+	else if (v->end_reason == REC_END_INVARIANT)
+		fmt_append(buf, cap, "an invariant failed");
+	else
+		fmt_append(buf, cap, "the run was ended");
+	fmt_append(buf, cap, " after %s, with %u of %u steps done (%s expected for all).",
+		   fmt_time(unit, facts_took_ps(v, collective)).text, done, collective->nsteps,
+		   fmt_time(unit, collective->expect_ps).text);
+}
+
+/* Ranks that do not start together make a collective longer, and no step of it. */
+static void
+say_late_start(const struct facts *facts, char *buf, size_t cap)
+{
+	const struct verdict *v = facts->v;
+	const struct verdict_collective *collective = &v->collectives[facts->worst];
+	const struct verdict_waiting *w = &v->waiting[facts->worst];
+	uint64_t late_ps = w->npath > 0 && v->steps[w->path[0]].start_ps > collective->start_ps ?
+				   v->steps[w->path[0]].start_ps - collective->start_ps :
+				   0;
+
+	if (late_ps > collective->expect_ps / 100 * VERDICT_SLOW_PERCENT)
+		fmt_append(buf, cap, " Its critical path began %s after its first rank did.",
+			   fmt_time(facts->unit, late_ps).text);
+}
+
+char *
+facts_headline(const struct facts *facts, char *buf, size_t cap)
+{
+	const struct verdict *v = facts->v;
+	const struct verdict_collective *collective;
+	const char *algorithm;
+	double excess;
+	uint64_t took_ps;
+
+	if (facts->worst == VERDICT_NONE) {
+		snprintf(buf, cap, "No collective was recorded.");
+		return buf;
+	}
+	collective = &v->collectives[facts->worst];
+	algorithm = facts_algorithm_name(collective->algorithm);
+	took_ps = facts_took_ps(v, collective);
+	excess = facts_excess(took_ps, collective->expect_ps);
+	snprintf(buf, cap, "%c%s %s over %u ranks", toupper((unsigned char)algorithm[0]), algorithm + 1,
+		 facts_op_name(collective->op), collective->ranks);
+	if (v->ncollectives > 1)
+		fmt_append(buf, cap, " (collective %u, iteration %u: the slowest of %u)", collective->id,
+			   collective->iteration, v->ncollectives);
+	if (!collective->complete)
+		say_unfinished(v, collective, facts->unit, buf, cap);
+	else if (100 * excess > VERDICT_SLOW_PERCENT)
+		fmt_append(buf, cap, " took %s, %.1f %% longer than the %s expected.",
+			   fmt_time(facts->unit, took_ps).text, 100 * excess,
+			   fmt_time(facts->unit, collective->expect_ps).text);
+	else
+		fmt_append(buf, cap, " took %s, as expected (%s).", fmt_time(facts->unit, took_ps).text,
+			   fmt_time(facts->unit, collective->expect_ps).text);
+	say_late_start(facts, buf, cap);
+	return buf;
+}
+
+char *
+facts_conclusion(const struct facts *facts, char *buf, size_t cap)
+{
+	const struct verdict *v = facts->v;
+	char name[96];
+
+	if (facts_root(v) == NULL) {
+		snprintf(buf, cap, "%s%s", v->innocent ? "The network is innocent. " : "", v->reason);
+		return buf;
+	}
+	facts_finding(v, facts_root(v), buf, cap);
+	fmt_append(buf, cap, ".");
+	if (v->ncontributors > 0)
+		fmt_append(buf, cap,
+			   " Of what flows outside the collective did to its critical path, %.0f %% is due to %s.",
+			   100 * facts_share(v, &v->contributors[0]),
+			   facts_flow(v, v->contributors[0].flow, name, sizeof(name)));
+	return buf;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/report/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "diag/report/escape.h"
+#include "diag/report/text_table.h"
+
+#define TEXT_WIDTH 96
+#define TEXT_MAX_FINDINGS 6
+
+enum style { STYLE_NONE, STYLE_BOLD, STYLE_BAD, STYLE_GOOD, STYLE_DIM };
+
+struct text {
+	struct facts facts;
+	FILE *to;
+	bool color;
+};
+
+static void
+set_style(const struct text *text, enum style style)
+{
+	static const char *const codes[] = { "\033[0m", "\033[1m", "\033[1;31m", "\033[1;32m", "\033[2m" };
+
+	if (text->color)
+		fputs(codes[style], text->to);
+}
+
+/* Breaks at blanks. @param indent  of every line; the first one's is assumed printed */
+static void
+wrap(const struct text *text, const char *raw, int indent)
+{
+	char plain[2048];
+	int column = indent;
+	const char *p = escape_plain(raw, plain, sizeof(plain));
+
+	while (*p != '\0') {
+		int len = (int)strcspn(p, " \n");
+
+		if (p[len] == ' ' && p[len + 1] == '%') /* "100.0 %" stays together */
+			len += 1 + (int)strcspn(p + len + 1, " \n");
+		if (column > indent && column + 1 + len > TEXT_WIDTH) {
+			fprintf(text->to, "\n%*s", indent, "");
+			column = indent;
+		} else if (column > indent) {
+			fputc(' ', text->to);
+			column++;
+		}
+		fprintf(text->to, "%.*s", len, p);
+		column += len;
+		p += len;
+		p += strspn(p, " \n");
+	}
+	fputc('\n', text->to);
+}
+
+static void
+section(const struct text *text, const char *title)
+{
+	fputc('\n', text->to);
+	set_style(text, STYLE_BOLD);
+	fputs(title, text->to);
+	set_style(text, STYLE_NONE);
+	fputc('\n', text->to);
+}
+
+static void
+write_head(const struct text *text)
+{
+	const struct verdict *v = text->facts.v;
+	char sentence[FACTS_TEXT];
+	bool good = v->innocent && v->nfindings == 0;
+
+	set_style(text, good ? STYLE_GOOD : STYLE_BAD);
+	wrap(text, facts_headline(&text->facts, sentence, sizeof(sentence)), 0);
+	set_style(text, STYLE_NONE);
+	wrap(text, facts_conclusion(&text->facts, sentence, sizeof(sentence)), 0);
+	if (v->incomplete[0] != '\0') {
+		set_style(text, STYLE_BAD);
+		fputs("Incomplete evidence: ", text->to);
+		set_style(text, STYLE_NONE);
+		wrap(text, v->incomplete, 21);
+	}
+	fputc('\n', text->to);
+	text_collectives(&text->facts, text->to);
+}
+
+static void
+write_findings(const struct text *text)
+{
+	const struct verdict *v = text->facts.v;
+	char sentence[FACTS_TEXT];
+
+	if (v->nfindings == 0)
+		return;
+	section(text, "Root causes, most important first");
+	for (uint32_t i = 0; i < v->nfindings && i < TEXT_MAX_FINDINGS; i++) {
+		const struct verdict_finding *finding = &v->findings[i];
+
+		fprintf(text->to, "  %u. ", i + 1);
+		set_style(text, STYLE_BOLD);
+		wrap(text, facts_finding(v, finding, sentence, sizeof(sentence)), 5);
+		set_style(text, STYLE_NONE);
+		fprintf(text->to, "     ");
+		wrap(text, finding->evidence, 5);
+		set_style(text, STYLE_DIM);
+		fprintf(text->to, "     seen %s to %s, score %s packet-waits\n",
+			fmt_time(text->facts.unit, finding->start_ps).text,
+			fmt_time(text->facts.unit, finding->end_ps).text, fmt_score(finding->score).text);
+		set_style(text, STYLE_NONE);
+	}
+	if (v->nfindings > TEXT_MAX_FINDINGS)
+		fprintf(text->to, "  ... and %u more, in report.html\n", v->nfindings - TEXT_MAX_FINDINGS);
+}
+
+static int
+write_path(const struct text *text)
+{
+	const struct verdict *v = text->facts.v;
+	uint32_t worst = text->facts.worst;
+	char title[128];
+
+	if (worst == VERDICT_NONE || v->waiting[worst].npath == 0)
+		return 0;
+	snprintf(title, sizeof(title), "Critical path (%s): each step waited for the one above", text->facts.unit.name);
+	section(text, title);
+	return text_path(&text->facts, worst, text->to);
+}
+
+static int
+write_contributors(const struct text *text)
+{
+	if (text->facts.v->ncontributors == 0)
+		return 0;
+	section(text, "Contributors outside the collective (packet-waits caused, weighted by time lost)");
+	return text_contributors(&text->facts, text->to);
+}
+
+static void
+write_evidence(const struct text *text, const char *dir)
+{
+	const struct verdict *v = text->facts.v;
+	const struct verdict_overhead *o = &v->overhead;
+	char line[512];
+
+	section(text, "Evidence");
+	snprintf(line, sizeof(line),
+		 "%s records, %s of telemetry; %s polling packets (%s), %s notifications (%s) on the wire; %.1f %% "
+		 "complete%s.",
+		 fmt_count(o->records).text, fmt_bytes((double)o->telemetry_bytes).text,
+		 fmt_count(o->polling_packets).text, fmt_bytes((double)o->polling_bytes).text,
+		 fmt_count(o->notification_packets).text, fmt_bytes((double)o->notification_bytes).text,
+		 100 * o->completeness, o->dropped > 0 ? "" : ", nothing dropped");
+	fputs("  ", text->to);
+	wrap(text, line, 2);
+	if (o->dropped > 0 || o->deferred > 0)
+		fprintf(text->to, "  %s records deferred and %s dropped by the exporter's budget.\n",
+			fmt_count(o->deferred).text, fmt_count(o->dropped).text);
+	if (v->run.exact_contention)
+		fprintf(text->to,
+			"  Waits are exact counts (telemetry.contention = \"exact\"): no hardware reports them.\n");
+	if (dir != NULL)
+		fprintf(text->to, "\nReport: %s/report.html\n", dir);
+}
+
+int
+text_write(const struct verdict *v, const char *dir, FILE *to)
+{
+	struct text text = { .facts = facts_of(v),
+			     .to = to,
+			     .color = isatty(fileno(to)) && getenv("NO_COLOR") == NULL };
+	int rc;
+
+	write_head(&text);
+	write_findings(&text);
+	rc = write_path(&text);
+	if (rc == 0)
+		rc = write_contributors(&text);
+	if (rc != 0)
+		return rc;
+	write_evidence(&text, dir);
+	return ferror(to) ? -EIO : 0;
+}

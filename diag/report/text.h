@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The report that a person reads in a terminal. */
+#pragma once
+
+#include <stdio.h>
+
+#include "diag/verdict.h"
+
+/*
+ * Most important first: what happened, why, the collective's table, the critical path, contributors, evidence. At most
+ * 100 columns wide but for long flow names. Colors only where to is a terminal (and NO_COLOR is not set).
+ * @param dir  where the other reports lie, for the last line; NULL: no such line
+ * @return 0, -ENOMEM or -EIO
+ */
+int text_write(const struct verdict *v, const char *dir, FILE *to);

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One direction of a cable: lanes, order, faults, and that nothing is lost uncounted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "common/units.h"
+#include "dpswitch/fabric/link.h"
+
+/* 1000 B at 100 Gbps are 80 ns, 84 B are 6.72 ns; 250 ns hold three frames and the one under way. */
+static const struct link_config config = {
+	.rate_bps = 100000000000ULL,
+	.delay_ps = 2 * PS_PER_US,
+	.window_ps = 250 * PS_PER_NS,
+	.min_frame_bytes = 1000,
+	.pause_bytes = 84,
+	.seed = 1,
+	.id = 7,
+	.rx_port = 3,
+};
+
+static void
+start(struct link *link)
+{
+	assert_int_equal(link_init(link, &config), 0);
+}
+
+static void
+send(struct link *link, uint32_t parity, uint32_t psn, uint64_t done_ps)
+{
+	const struct pkt p = { .psn = psn, .wire_bytes = 1000, .flow = 5 };
+
+	link_send(link, parity, &p, done_ps);
+}
+
+static void
+capacity_follows_the_rate(void **state)
+{
+	struct link link;
+
+	(void)state;
+	start(&link);
+	assert_int_equal(link.lane_cap, 250 / 80 + 2);
+	assert_int_equal(link.pause_ps, 6720);
+	/* an XOFF and an XON for each arrival, a storm as fast as the wire takes it */
+	assert_int_equal(link.pause_cap, 2 * 5 + 250000 / 6720 + 32);
+	/* the cable holds 2000 / 80 = 25 frames */
+	assert_true(link.ready_cap >= 25 + link.lane_cap);
+	assert_int_equal(link.rx_port, 3);
+	link_fini(&link);
+}
+
+static void
+frames_arrive_one_window_later_and_a_delay_after_they_left(void **state)
+{
+	struct link link;
+	struct pkt *pkts;
+
+	(void)state;
+	start(&link);
+	send(&link, 0, 1, 80000);
+	send(&link, 0, 2, 160000);
+	assert_int_equal(link_sent_ps(&link, 0), 2080000);
+	assert_int_equal(link_sent_ps(&link, 1), TIME_NEVER);
+	assert_int_equal(link_ready_ps(&link), TIME_NEVER);
+	/* the receiver of the same window must not see them */
+	link_receive(&link, 0);
+	assert_int_equal(link_arrivals(&link, TIME_NEVER, &pkts), 0);
+	link_receive(&link, 1);
+	assert_int_equal(link_ready_ps(&link), 2080000);
+	/* the end of a window is not part of it */
+	assert_int_equal(link_arrivals(&link, 2080000, &pkts), 0);
+	assert_int_equal(link_arrivals(&link, 2080001, &pkts), 1);
+	assert_int_equal(pkts[0].psn, 1);
+	assert_int_equal(pkts[0].time_ps, 2080000);
+	link_consume(&link, 1, 0);
+	assert_int_equal(link_arrivals(&link, 2160001, &pkts), 1);
+	assert_int_equal(pkts[0].psn, 2);
+	link_consume(&link, 1, 0);
+	assert_int_equal(link_ready_ps(&link), TIME_NEVER);
+	link_fini(&link);
+}
+
+/* A long cable: many windows are under way at once, and what is not due yet survives the making of room. */
+static void
+order_holds_over_many_windows(void **state)
+{
+	struct link link;
+	uint64_t done_ps = 0;
+	uint32_t sent = 0, got = 0;
+
+	(void)state;
+	start(&link);
+	for (uint32_t window = 0; window < 1000; window++) {
+		uint64_t end_ps = (window + 1) * config.window_ps;
+		struct pkt *pkts;
+		uint32_t count;
+
+		link_receive(&link, window & 1);
+		count = link_arrivals(&link, end_ps, &pkts);
+		for (uint32_t i = 0; i < count; i++, got++) {
+			assert_int_equal(pkts[i].psn, got);
+			assert_int_equal(pkts[i].time_ps, (got + 1) * 80000ULL + config.delay_ps);
+		}
+		link_consume(&link, count, 0);
+		for (; done_ps < end_ps; sent++) {
+			done_ps += 80000;
+			send(&link, window & 1, sent, done_ps);
+		}
+	}
+	assert_int_equal(sent, 1000 * 250 / 80);
+	/* in flight: what left within the last 2 us, and the frame that arrives just when the last window is over */
+	assert_int_equal(sent - got, 2000 / 80 + 1);
+	link_fini(&link);
+}
+
+static void
+pauses_travel_beside_frames(void **state)
+{
+	const struct pause_frame *pauses;
+	struct link link;
+	struct pkt *pkts;
+
+	(void)state;
+	start(&link);
+	send(&link, 0, 1, 80000);
+	link_send_pause(&link, 0, 1 << 3, true, 50000);
+	link_send_pause(&link, 0, 1 << 3, false, 90000);
+	assert_int_equal(link_sent_ps(&link, 0), 2050000);
+	link_receive(&link, 1);
+	assert_int_equal(link_ready_ps(&link), 2050000);
+	assert_int_equal(link_pauses(&link, 2050000, &pauses), 0);
+	assert_int_equal(link_pauses(&link, 2090000, &pauses), 1);
+	assert_int_equal(link_pauses(&link, 2090001, &pauses), 2);
+	assert_int_equal(pauses[0].time_ps, 2050000);
+	assert_true(pauses[0].xoff);
+	assert_false(pauses[1].xoff);
+	assert_int_equal(pauses[1].prio_mask, 1 << 3);
+	link_consume(&link, 0, 1);
+	assert_int_equal(link_pauses(&link, TIME_NEVER, &pauses), 1);
+	assert_false(pauses[0].xoff);
+	assert_int_equal(link_arrivals(&link, TIME_NEVER, &pkts), 1);
+	link_fini(&link);
+}
+
+/* Sends 4 frames a window for some windows. @param which  tells which came through. @return how many */
+static uint32_t
+pass(struct link *link, uint32_t windows, uint32_t *corrupt, uint64_t *which)
+{
+	uint32_t through = 0;
+
+	*corrupt = 0;
+	*which = 0;
+	for (uint32_t window = 0; window < windows; window++) {
+		struct pkt *pkts;
+		uint32_t count;
+
+		for (uint32_t i = 0; i < 4; i++)
+			send(link, 0, window * 4 + i, (window * 4 + i + 1) * 80000ULL);
+		link_receive(link, 1);
+		count = link_arrivals(link, TIME_NEVER, &pkts);
+		for (uint32_t i = 0; i < count; i++) {
+			*corrupt += (pkts[i].flags & PKT_CORRUPT) != 0;
+			*which = *which * 1000003 + pkts[i].psn;
+		}
+		through += count;
+		link_consume(link, count, 0);
+	}
+	return through;
+}
+
+static void
+loss_is_random_repeatable_and_counted(void **state)
+{
+	struct link link;
+	uint32_t corrupt, through, again;
+	uint64_t which, which_again;
+
+	(void)state;
+	start(&link);
+	link.loss = 1;
+	assert_int_equal(pass(&link, 10, &corrupt, &which), 0);
+	assert_int_equal(link.injected_packets, 40);
+	assert_int_equal(link.injected_bytes, 40000);
+	link_fini(&link);
+
+	start(&link);
+	link.loss = 0.25;
+	through = pass(&link, 1000, &corrupt, &which);
+	/* 4000 draws: the standard deviation is 27 */
+	assert_in_range(through, 3000 - 150, 3000 + 150);
+	assert_int_equal(link.injected_packets, 4000 - through);
+	assert_int_equal(corrupt, 0);
+	link_fini(&link);
+
+	start(&link);
+	link.loss = 0.25;
+	again = pass(&link, 1000, &corrupt, &which_again);
+	assert_int_equal(again, through);
+	assert_true(which == which_again);
+	link_fini(&link);
+}
+
+static void
+corruption_marks_and_delivers(void **state)
+{
+	struct link link;
+	uint32_t corrupt;
+	uint64_t which;
+
+	(void)state;
+	start(&link);
+	link.corruption = 1;
+	assert_int_equal(pass(&link, 10, &corrupt, &which), 40);
+	assert_int_equal(corrupt, 40);
+	assert_int_equal(link.corrupted_packets, 40);
+	assert_int_equal(link.injected_packets, 0);
+	link_fini(&link);
+}
+
+static void
+a_cut_loses_what_is_in_flight(void **state)
+{
+	const struct pause_frame *pauses;
+	uint64_t packets = 0, bytes = 0;
+	struct link link;
+	struct pkt *pkts;
+
+	(void)state;
+	start(&link);
+	send(&link, 0, 1, 80000);
+	link_receive(&link, 1);
+	send(&link, 1, 2, 160000);
+	link_send_pause(&link, 1, 1 << 3, true, 170000);
+	link_in_flight(&link, &packets, &bytes);
+	assert_int_equal(packets, 2);
+	assert_int_equal(bytes, 2000);
+	link_set_down(&link, true);
+	assert_int_equal(link.down_packets, 2);
+	assert_int_equal(link.down_bytes, 2000);
+	send(&link, 1, 3, 240000);
+	link_send_pause(&link, 1, 1 << 3, true, 250000);
+	assert_int_equal(link.down_packets, 3);
+	link_set_down(&link, false);
+	link_receive(&link, 0);
+	assert_int_equal(link_arrivals(&link, TIME_NEVER, &pkts), 0);
+	assert_int_equal(link_pauses(&link, TIME_NEVER, &pauses), 0);
+	/* mended, it carries again */
+	send(&link, 0, 4, 320000);
+	link_receive(&link, 1);
+	assert_int_equal(link_arrivals(&link, TIME_NEVER, &pkts), 1);
+	assert_int_equal(pkts[0].psn, 4);
+	assert_int_equal(link.down_packets, 3);
+	link_fini(&link);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(capacity_follows_the_rate),
+		cmocka_unit_test(frames_arrive_one_window_later_and_a_delay_after_they_left),
+		cmocka_unit_test(order_holds_over_many_windows),
+		cmocka_unit_test(pauses_travel_beside_frames),
+		cmocka_unit_test(loss_is_random_repeatable_and_counted),
+		cmocka_unit_test(corruption_marks_and_delivers),
+		cmocka_unit_test(a_cut_loses_what_is_in_flight),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
