@@ -71,6 +71,16 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 /* Sends a PAUSE or RESUME whose last bit leaves at done_ps. Calls for one link come in order of done_ps. */
 void link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool xoff, uint64_t done_ps);
 
+/* Is there nothing to take in and nothing left of earlier windows? Receiver only. @param parity  of the current window */
+static inline bool
+link_is_idle(const struct link *link, uint32_t parity)
+{
+	const struct link_lane *lane = &link->lane[parity ^ 1];
+
+	return (lane->npkts | lane->npauses) == 0 && link->ready_head == link->ready_tail &&
+	       link->pauses_head == link->pauses_tail;
+}
+
 /*
  * Takes in what was sent during the previous window; faults act here. To be called once a window by the receiver.
  * @param parity  of the current window
