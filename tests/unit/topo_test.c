@@ -341,8 +341,8 @@ test_ns3_errors(void **state)
 }
 
 /*
- * 100 Gbps over 2 us: round trip 4 us = 50000 B in flight, two frames of 1348 B, a PAUSE of 84 B. A pipeline of 600 ns
- * at both ends adds 1.2 us = 15000 B.
+ * 100 Gbps over 2 us: round trip 4 us = 50000 B in flight, three frames of 1348 B, a PAUSE of 84 B. A pipeline of
+ * 600 ns at both ends adds 1.2 us = 15000 B; frames of 107 ns instead of 107.84 ns come at 100.785 Gbps: 393 B more.
  */
 static void
 test_headroom(void **state)
@@ -353,12 +353,13 @@ test_headroom(void **state)
 	struct cfg_where where = { "t.cfg", 17, NULL };
 	struct err err = { "" };
 
-	assert_int_equal(topo_headroom_bytes(&topo->ports[port], 0, 1348, 84), 50000 + 2 * 1348 + 84);
-	assert_int_equal(topo_headroom_bytes(&topo->ports[port], 600000, 1348, 84), 65000 + 2 * 1348 + 84);
-	assert_int_equal(topo_check_headroom(topo, port, 52780, 0, 1348, 84, &where, &err), 0);
-	assert_int_equal(topo_check_headroom(topo, port, 52779, 0, 1348, 84, &where, &err), -EINVAL);
+	assert_int_equal(topo_headroom_bytes(&topo->ports[port], 100000000000, 0, 1348, 84), 50000 + 3 * 1348 + 84);
+	assert_int_equal(topo_headroom_bytes(&topo->ports[port], 100000000000, 600000, 1348, 84), 65000 + 3 * 1348 + 84);
+	assert_int_equal(topo_headroom_bytes(&topo->ports[port], 100785000000, 0, 1348, 84), 50393 + 3 * 1348 + 84);
+	assert_int_equal(topo_check_headroom(topo, port, 54128, 54128, &where, &err), 0);
+	assert_int_equal(topo_check_headroom(topo, port, 54127, 54128, &where, &err), -EINVAL);
 	assert_string_equal(err.text,
-			    "t.cfg:17: headroom: 52779B is short for 0:1 (100Gbps, 2us): needs at least 52780");
+			    "t.cfg:17: headroom: 54127B is short for 0:1 (100Gbps, 2us): needs at least 54128");
 	topo_destroy(topo);
 	cfg_destroy(cfg);
 }
