@@ -65,15 +65,21 @@ hook_collect(void *ctx, uint64_t now_ps)
 }
 
 static void
-host_storm(void *ctx, uint32_t node, uint16_t port, uint8_t prio_mask, uint64_t start_ps, uint64_t interval_ps)
+host_storm(void *ctx, uint32_t node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
 {
-	embedded_storm(((struct emulation *)ctx)->hosts[node], port, prio_mask, start_ps, interval_ps);
+	embedded_storm(((struct emulation *)ctx)->hosts[node], port, prio, on, now_ps, interval_ps);
+}
+
+static uint8_t
+host_pausing(void *ctx, uint32_t node, uint16_t port)
+{
+	return embedded_pausing(((struct emulation *)ctx)->hosts[node], port);
 }
 
 static void
-host_link_mended(void *ctx, uint32_t node, uint16_t port, uint64_t now_ps)
+host_link_changed(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps)
 {
-	embedded_link_mended(((struct emulation *)ctx)->hosts[node], port, now_ps);
+	embedded_link_changed(((struct emulation *)ctx)->hosts[node], port, held, now_ps);
 }
 
 static int
@@ -215,7 +221,8 @@ build(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.switches = emulation->switches,
 		.topo = topo,
 		.host_storm = host_storm,
-		.host_link_mended = host_link_mended,
+		.host_pausing = host_pausing,
+		.host_link_changed = host_link_changed,
 		.host_ctx = emulation,
 	};
 	return ret;

@@ -89,7 +89,11 @@ ahead(void *ctx, uint16_t nic, uint32_t flow, uint32_t other)
 static void
 paused(void *ctx, uint16_t nic, bool on, uint64_t now_ps)
 {
-	telem_pause(&((struct nic_rows *)ctx)->ports[nic].telem, on, now_ps);
+	struct telem_port *telem = &((struct nic_rows *)ctx)->ports[nic].telem;
+
+	if (on)
+		telem_pause_received(telem);
+	telem_pause(telem, on, now_ps);
 }
 
 static bool

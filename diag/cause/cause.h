@@ -137,6 +137,11 @@ char *cause_flows_text(const struct cause_input *in, const struct cause_finding 
  */
 bool cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 		     const struct prov_port *port);
+/*
+ * Is this record (an index into ev->polls) of a polling packet on its victim's way, not of one that traces pauses from
+ * there? A packet that does both says so at each port that it names.
+ */
+bool cause_poll_follows(const struct evidence *ev, uint32_t i);
 /* Did this port's own queue grow? Of a NIC: did flows wait for each other there? */
 bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
 

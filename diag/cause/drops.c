@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "common/pkt.h"
-
 static bool
 hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_drop_row *row)
 {
@@ -81,9 +79,11 @@ telemetry_lost(const struct evidence *ev, const struct verdict_step *s)
 
 /* A polling packet that follows the step's flow, early enough in the step to arrive within it. */
 static bool
-follows(const struct evidence *ev, const struct verdict_step *s, const struct rec_poll *poll)
+follows(const struct evidence *ev, const struct verdict_step *s, uint32_t i)
 {
-	return (poll->flags & POLL_VICTIM) && evidence_flow(ev, &poll->victim) == s->flow &&
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+
+	return cause_poll_follows(ev, i) && evidence_flow(ev, &poll->victim) == s->flow &&
 	       poll->hdr.time_ps >= s->start_ps && poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps;
 }
 
@@ -126,11 +126,12 @@ drops_again_text(const struct cause_input *in, uint32_t step, char *buf)
  * @return the port that one left by and vanished behind; EV_NONE: it arrived, looped, or is not of this step
  */
 static uint32_t
-vanished_behind(const struct evidence *ev, const struct verdict_step *s, const struct rec_poll *poll, bool *arrived)
+vanished_behind(const struct evidence *ev, const struct verdict_step *s, uint32_t i, bool *arrived)
 {
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 	uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
 
-	if (!follows(ev, s, poll))
+	if (!follows(ev, s, i))
 		return EV_NONE;
 	if (port == EV_NONE || poll->repeated) {
 		*arrived = true;
@@ -152,9 +153,8 @@ drops_silent_end(const struct cause_input *in, uint32_t step)
 	if (!s->slow || (!s->open && s->retransmits == 0) || telemetry_lost(ev, s) || drops_explain(ev, s))
 		return EV_NONE;
 	for (uint32_t i = 0; i < ev->polls.count; i++) {
-		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 		bool arrived = false;
-		uint32_t port = vanished_behind(ev, s, poll, &arrived);
+		uint32_t port = vanished_behind(ev, s, i, &arrived);
 
 		ever |= arrived;
 		if (arrived)

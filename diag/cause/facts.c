@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/pkt.h"
 #include "diag/cause/cause.h"
 #include "diag/rating/rating.h"
 
@@ -142,4 +143,16 @@ cause_has_queue(const struct cause_input *in, const struct prov_port *port)
 		return true;
 	return port->depth_max >= CAUSE_MIN_DEPTH ||
 	       (port->latest != NULL && port->latest->queue_packets >= CAUSE_MIN_DEPTH);
+}
+
+bool
+cause_poll_follows(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+	const struct rec_poll *before = i > 0 ? EV_AT(ev->polls, struct rec_poll, i - 1) : NULL;
+
+	/* A switch records one arrival in a row: the victim's egress first, then those that it traces pauses to. */
+	return (poll->flags & POLL_VICTIM) &&
+	       (before == NULL || before->hdr.event != poll->hdr.event || before->hdr.node != poll->hdr.node ||
+		before->hdr.time_ps != poll->hdr.time_ps || before->hdr.seq == poll->hdr.seq);
 }

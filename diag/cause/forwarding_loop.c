@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 
-#include "common/pkt.h"
 #include "diag/cause/drops.h"
 
 /* The ports that the looping polling packet went through, in order of its way. */
@@ -17,7 +16,7 @@ add_circle(struct cause_set *set, struct cause_finding *finding, const struct re
 	for (uint32_t i = 0; i < ev->polls.count; i++) {
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 
-		if (poll->hdr.event == last->hdr.event && (poll->flags & POLL_VICTIM) &&
+		if (poll->hdr.event == last->hdr.event && cause_poll_follows(ev, i) &&
 		    evidence_tuple_cmp(&poll->victim, &last->victim) == 0 &&
 		    evidence_port(ev, poll->hdr.node, poll->out_port) != EV_NONE)
 			cause_port(set, finding, evidence_port(ev, poll->hdr.node, poll->out_port));
@@ -38,7 +37,7 @@ cause_forwarding_loop(struct cause_set *set, uint32_t step)
 		uint32_t port;
 
 		/* Polls that trace pauses meet again where pauses join; only the victim's own path is a single one. */
-		if (!poll->repeated || !(poll->flags & POLL_VICTIM) || poll->out_port == REC_NO_PORT ||
+		if (!poll->repeated || !cause_poll_follows(ev, i) || poll->out_port == REC_NO_PORT ||
 		    evidence_flow(ev, &poll->victim) != s->flow || poll->hdr.time_ps < s->start_ps ||
 		    poll->hdr.time_ps > s->end_ps)
 			continue;

@@ -64,27 +64,32 @@ has_culprits(const struct walk *walk, const struct prov_port *port)
 	return port->nats == 0;
 }
 
-/* From how many ingresses do real parts of the port's traffic come? One alone cannot overrun it. */
-static uint32_t
-count_feeders(const struct walk *walk, const struct prov_port *port)
+/*
+ * Can the port be sent more than it can send? Only by ingresses that are faster together: one of its own speed leaves
+ * no queue but what a pause has piled up. Ingresses with less than CAUSE_MIN_SHARE of its packets do not count.
+ */
+static bool
+can_overrun(const struct walk *walk, const struct prov_port *port)
 {
-	uint32_t feeders = 0;
+	const struct ev_port *p = &walk->in->ev->ports[port->port];
+	uint64_t rate_bps = 0;
 
 	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
 		const struct prov_at *at = &walk->graph->ats[a];
-		bool counted = at->packets < CAUSE_MIN_SHARE * port->packets;
+		uint32_t ingress = evidence_port(walk->in->ev, p->node, at->in_port);
+		bool counted = at->packets < CAUSE_MIN_SHARE * port->packets || ingress == EV_NONE;
 
 		for (uint32_t b = port->first_at; b < a && !counted; b++)
 			counted = walk->graph->ats[b].in_port == at->in_port &&
 				  walk->graph->ats[b].packets >= CAUSE_MIN_SHARE * port->packets;
-		feeders += !counted;
+		rate_bps += counted ? 0 : walk->in->ev->ports[ingress].rate_bps;
 	}
-	return feeders;
+	return rate_bps > p->rate_bps || port->nats == 0;
 }
 
 /*
  * How much of the time a port's own queue is the root of pauses before it, 0: never. A port that is halted itself now
- * and then is one all the same if several ingresses keep it busy in the rest of the time.
+ * and then is one all the same if it is busy in the rest of the time.
  */
 static double
 root_share(const struct walk *walk, const struct prov_port *port)
@@ -93,12 +98,12 @@ root_share(const struct walk *walk, const struct prov_port *port)
 	double busy_ps = port->packets * walk->in->ev->run.frame_bytes * 8e12 / rate_bps;
 	double free_ps = port->covered_ps - port->pause_ps;
 
-	if (!cause_has_queue(walk->in, port) || !has_culprits(walk, port))
+	if (!cause_has_queue(walk->in, port) || !has_culprits(walk, port) || !can_overrun(walk, port))
 		return 0;
 	if (!port->halted)
 		return 1;
-	return free_ps >= CAUSE_ROOT_UNPAUSED * port->covered_ps && busy_ps >= CAUSE_ROOT_BUSY * free_ps &&
-	       count_feeders(walk, port) > 1 ? free_ps / port->covered_ps : 0;
+	return free_ps >= CAUSE_ROOT_UNPAUSED * port->covered_ps && busy_ps >= CAUSE_ROOT_BUSY * free_ps ?
+		       free_ps / port->covered_ps : 0;
 }
 
 /* The queues that an ingress feeds, as far as they were reported. */

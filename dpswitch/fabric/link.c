@@ -2,6 +2,7 @@
 #include "dpswitch/fabric/link.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,29 @@ link_compact(struct link *link)
 	}
 }
 
+/*
+ * A port whose accounting changes its mind with every small frame asks for PAUSE frames faster than they can leave: the
+ * queue of those on their way has no bound but the run's length.
+ */
+static void
+link_reserve_pauses(struct link *link, uint32_t npauses)
+{
+	uint32_t cap = link->pauses_cap;
+	struct pause_frame *grown;
+
+	if (__builtin_expect(link->pauses_tail + npauses <= cap, 1))
+		return;
+	while (cap < link->pauses_tail + npauses)
+		cap *= 2;
+	grown = realloc(link->ready_pauses, cap * sizeof(*grown));
+	if (grown == NULL) {
+		fprintf(stderr, "rocelab: out of memory for %u PAUSE frames on a cable\n", cap);
+		abort();
+	}
+	link->ready_pauses = grown;
+	link->pauses_cap = cap;
+}
+
 static void
 link_receive_faulty(struct link *link, const struct link_lane *lane)
 {
@@ -71,7 +95,7 @@ link_receive(struct link *link, uint32_t parity)
 		return;
 	link_compact(link);
 	assert(link->ready_tail + lane->npkts <= link->ready_cap);
-	assert(link->pauses_tail + lane->npauses <= link->pauses_cap);
+	link_reserve_pauses(link, lane->npauses);
 	if (__builtin_expect(link->loss > 0 || link->corruption > 0, 0)) {
 		link_receive_faulty(link, lane);
 	} else {
@@ -178,7 +202,8 @@ link_init(struct link *link, const struct link_config *config)
 	frame_ps = frame_ps != 0 ? frame_ps : 1;
 	/* Frames that start in one window, plus the one that was under way; pauses that fall due in it. */
 	link->lane_cap = (uint32_t)(config->window_ps / frame_ps) + 2;
-	link->pause_cap = (uint32_t)(config->window_ps / link->pause_ps) + 8;
+	/* A receiver asks for XOFF once an arrival at most, for XON once each; a storm as fast as the wire takes it. */
+	link->pause_cap = 2 * link->lane_cap + (uint32_t)(config->window_ps / link->pause_ps) + 32;
 	/* What the cable holds, twice so that compaction is rare on long cables. */
 	link->ready_cap = ((uint32_t)(config->delay_ps / frame_ps) + 2) * 2 + 2 * link->lane_cap;
 	link->pauses_cap = (uint32_t)(config->delay_ps / link->pause_ps) + 2 + 2 * link->pause_cap;

@@ -126,17 +126,40 @@ faults_next_ps(const struct fault_list *list, uint64_t now_ps)
 	return next_ps;
 }
 
-void
-faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
+/* Switches off what is over, and marks what has to be renewed. */
+static void
+end_faults(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		struct fault *fault = &list->faults[i];
-		bool due = is_due(fault->params, now_ps);
 
-		if (due == fault->on)
+		if (!fault->on || is_due(fault->params, now_ps))
 			continue;
-		fault->on = due;
-		fault->ops->set(fault->params, env, due, now_ps);
+		fault->on = false;
+		fault->ops->set(fault->params, env, false, now_ps);
+		for (uint32_t k = 0; k < list->count; k++)
+			list->faults[k].again |= list->faults[k].ops == fault->ops;
+	}
+}
+
+void
+faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
+{
+	end_faults(list, env, now_ps);
+	for (uint32_t i = 0; i < list->count; i++) {
+		struct fault *fault = &list->faults[i];
+
+		if (fault->on && fault->again)
+			fault->ops->set(fault->params, env, true, now_ps);
+		fault->again = false;
+	}
+	for (uint32_t i = 0; i < list->count; i++) {
+		struct fault *fault = &list->faults[i];
+
+		if (fault->on || !is_due(fault->params, now_ps))
+			continue;
+		fault->on = true;
+		fault->ops->set(fault->params, env, true, now_ps);
 	}
 }
 

@@ -13,11 +13,13 @@ struct fault_env {
 	struct fabric *fabric;
 	struct sw **switches; /* [topo->nnodes] NULL for hosts */
 	const struct topo *topo;
-	/* A host's NIC that sends PAUSE: hosts are not this library's, the composition root connects them. */
-	void (*host_storm)(void *ctx, uint32_t node, uint16_t port, uint8_t prio_mask, uint64_t start_ps,
+	/* Hosts are not this library's, the composition root connects them. A NIC that sends PAUSE, class by class: */
+	void (*host_storm)(void *ctx, uint32_t node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps,
 			   uint64_t interval_ps);
-	/* The cable of a host's NIC carries again. NULL: hosts need not know. */
-	void (*host_link_mended)(void *ctx, uint32_t node, uint16_t port, uint64_t now_ps);
+	/* Classes that a NIC tells its peer to hold. */
+	uint8_t (*host_pausing)(void *ctx, uint32_t node, uint16_t port);
+	/* A NIC's cable was cut (held 0) or mended with these classes held by the other end. */
+	void (*host_link_changed)(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps);
 	void *host_ctx;
 };
 
@@ -41,7 +43,7 @@ struct fault_ops {
 	const struct cfg_table *table;
 	/* Turns names into ids. @return 0 or -EINVAL with file:line, value and what would be right */
 	int (*resolve)(void *params, const struct topo *topo, struct err *err);
-	/* Between windows, at the exact time. */
+	/* Between windows, at the exact time. Switching on what is on already changes nothing. */
 	void (*set)(const void *params, struct fault_env *env, bool on, uint64_t now_ps);
 	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
 	void (*target)(const void *params, const struct topo *topo, char *buf);
@@ -57,6 +59,7 @@ struct fault {
 	const struct fault_ops *ops;
 	void *params; /* starts with struct fault_common */
 	bool on;
+	bool again; /* another of its kind ended, perhaps at the same place: to be switched on once more */
 };
 
 struct fault_list {
@@ -72,7 +75,10 @@ void faults_fini(struct fault_list *list);
 
 /* When the next fault begins or ends, at or after now_ps; TIME_NEVER if none does. */
 uint64_t faults_next_ps(const struct fault_list *list, uint64_t now_ps);
-/* Switches on and off what is due at now_ps. */
+/*
+ * Switches on and off what is due at now_ps. Of two faults of a kind that are on at one place the one that began last
+ * counts; when it ends, the other is still there.
+ */
 void faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps);
 
 /* Helpers for the faults: names with file:line errors. @return id, or TOPO_NONE with err set */

@@ -36,6 +36,13 @@ resolve(void *params, const struct topo *topo, struct err *err)
 	return fault->port_id != TOPO_NONE ? 0 : -EINVAL;
 }
 
+static uint8_t
+pausing(const struct fault_env *env, const struct topo_port *port)
+{
+	return env->switches[port->node] != NULL ? switch_pausing(env->switches[port->node], port->index)
+						 : env->host_pausing(env->host_ctx, port->node, port->index);
+}
+
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
@@ -43,13 +50,18 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	const struct topo_port *ends[2] = { &env->topo->ports[fault->port_id], NULL };
 
 	ends[1] = &env->topo->ports[ends[0]->peer_port];
+	if (env->fabric->links[fault->port_id].down == on)
+		return;
 	for (uint32_t i = 0; i < 2; i++)
 		link_set_down(&env->fabric->links[ends[i] - env->topo->ports], on);
 	for (uint32_t i = 0; i < 2; i++) {
-		if (env->switches[ends[i]->node] != NULL)
-			switch_link_changed(env->switches[ends[i]->node], ends[i]->index, now_ps);
-		else if (!on && env->host_link_mended != NULL)
-			env->host_link_mended(env->host_ctx, ends[i]->node, ends[i]->index, now_ps);
+		const struct topo_port *end = ends[i];
+		uint8_t held = on ? 0 : pausing(env, ends[1 - i]);
+
+		if (env->switches[end->node] != NULL)
+			switch_link_changed(env->switches[end->node], end->index, held, now_ps);
+		else
+			env->host_link_changed(env->host_ctx, end->node, end->index, held, now_ps);
 	}
 }
 

@@ -46,12 +46,12 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
 	const struct pfc_storm *storm = params;
 	const struct topo_port *port = &env->topo->ports[storm->port_id];
-	uint8_t mask = on ? (uint8_t)(1u << storm->priority) : 0;
+	uint8_t prio = (uint8_t)storm->priority;
 
 	if (env->switches[port->node] != NULL)
-		switch_set_storm(env->switches[port->node], port->index, mask, now_ps, storm->interval_ps);
+		switch_set_storm(env->switches[port->node], port->index, prio, on, now_ps, storm->interval_ps);
 	else
-		env->host_storm(env->host_ctx, port->node, port->index, mask, now_ps, storm->interval_ps);
+		env->host_storm(env->host_ctx, port->node, port->index, prio, on, now_ps, storm->interval_ps);
 }
 
 static void

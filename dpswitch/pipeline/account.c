@@ -81,7 +81,7 @@ own_pause(struct sw *sw, uint32_t index, bool xoff, uint64_t now_ps, const struc
 	while (!switch_is_lossless(sw, prio) || sw->class_index[prio] != index % sw->nclasses)
 		prio++;
 	sw->ingress[index].pausing = xoff;
-	if (xoff)
+	if (xoff && switch_pausing(sw, in_port) == 0)
 		port->pausing_since_ps = now_ps;
 	if (((port->own_xoff >> prio & 1) != 0) == xoff)
 		sw->node.count.pause_errors++;
@@ -285,22 +285,42 @@ switch_storm(struct sw *sw, const struct window *window)
 		while (storm->prio_mask != 0 && storm->next_ps < window->end_ps) {
 			switch_send_pause(sw, i, storm->prio_mask, true, storm->next_ps, window);
 			storm->next_ps += storm->interval_ps;
+			/* Not faster than the wire takes them. */
+			if (storm->next_ps < sw->ports[i].pause_done_ps)
+				storm->next_ps = sw->ports[i].pause_done_ps;
 		}
 	}
 }
 
 void
-switch_set_storm(struct sw *sw, uint16_t port, uint8_t prio_mask, uint64_t start_ps, uint64_t interval_ps)
+switch_set_storm(struct sw *sw, uint16_t port_index, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
 {
-	struct switch_storm *storm = &sw->ports[port].storm;
+	struct switch_port *port = &sw->ports[port_index];
+	struct switch_storm *storm = &port->storm;
+	uint8_t bit = (uint8_t)(1u << prio);
 
-	if (prio_mask == 0 && storm->prio_mask != 0) {
-		/* The end: RESUME what our own accounting does not hold, with the next window's frames. */
-		sw->ports[port].storm_ended = storm->prio_mask & (uint8_t)~sw->ports[port].own_xoff;
+	if (((storm->prio_mask & bit) != 0) == on)
+		return;
+	if (on && switch_pausing(sw, port_index) == 0)
+		port->pausing_since_ps = now_ps;
+	sw->storms -= storm->prio_mask != 0;
+	if (on) {
+		if (storm->prio_mask == 0 || interval_ps < storm->interval_ps)
+			storm->interval_ps = interval_ps;
+		storm->next_ps = now_ps;
+		storm->prio_mask |= bit;
+		port->storm_ended &= (uint8_t)~bit;
+	} else {
+		/* RESUME what our own accounting does not hold, with the next window's frames. */
+		storm->prio_mask &= (uint8_t)~bit;
+		port->storm_ended |= bit & (uint8_t)~port->own_xoff;
 		sw->recheck = true;
 	}
-	if (prio_mask != 0 && sw->ports[port].own_xoff == 0)
-		sw->ports[port].pausing_since_ps = start_ps;
-	sw->storms += (prio_mask != 0) - (storm->prio_mask != 0);
-	*storm = (struct switch_storm){ start_ps, interval_ps, prio_mask };
+	sw->storms += storm->prio_mask != 0;
+}
+
+uint8_t
+switch_pausing(const struct sw *sw, uint16_t port)
+{
+	return sw->ports[port].own_xoff | sw->ports[port].storm.prio_mask;
 }

@@ -155,21 +155,13 @@ flush_port(struct sw *sw, uint16_t port, uint64_t now_ps)
 }
 
 void
-switch_link_changed(struct sw *sw, uint16_t port, uint64_t now_ps)
+switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps)
 {
 	struct switch_port *p = &sw->ports[port];
 
 	forget_routes(sw);
-	if (p->tx->down) {
+	if (p->tx->down)
 		flush_port(sw, port, now_ps);
-		return;
-	}
-	/* A fresh link carries no PAUSE state in either direction. */
-	if (p->paused != 0)
-		telem_pause(&p->telem, false, now_ps);
-	p->paused = 0;
-	p->own_xoff = 0;
-	for (uint32_t c = 0; c < sw->nclasses; c++)
-		sw->ingress[port * sw->nclasses + c].pausing = false;
-	sw->recheck = true;
+	p->paused = p->tx->down ? 0 : held;
+	telem_pause(&p->telem, (p->paused & sw->lossless) != 0, now_ps);
 }

@@ -180,9 +180,19 @@ switch_of(struct node *node)
 /* The faults' handles; between windows only. */
 void switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress);
 void switch_set_blackhole(struct sw *sw, uint32_t dst, bool on);
-void switch_set_storm(struct sw *sw, uint16_t port, uint8_t prio_mask, uint64_t start_ps, uint64_t interval_ps);
-/* The cable of a port was cut or mended: routes avoid it, what is queued for it is lost. */
-void switch_link_changed(struct sw *sw, uint16_t port, uint64_t now_ps);
+/*
+ * A storm of one class begins or ends; several may rage at a port.
+ * @param interval_ps  at its beginning: between two PAUSE frames; with several storms the shortest counts for all
+ */
+void switch_set_storm(struct sw *sw, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
+/* Classes that a port tells its peer to hold, by its own accounting or a storm. */
+uint8_t switch_pausing(const struct sw *sw, uint16_t port);
+/*
+ * The cable of a port was cut or mended: routes avoid it, what is queued for it is lost.
+ * @param held  mended: classes that the other end's receiver holds. A link comes up with them paused, as if it had told:
+ *              its buffers may still be full
+ */
+void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps);
 
 /* Stages. */
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
@@ -226,15 +236,12 @@ static inline void
 switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 {
 	struct switch_port *port = &sw->ports[egress];
-	struct switch_run *run = &port->runs[port->nruns - 1];
 
 	p->in_port = (uint8_t)in_port;
-	if (port->narrivals == 0 || port->arrivals[port->narrivals - 1]->in_port != in_port) {
-		run = &port->runs[port->nruns++];
-		run->from = port->narrivals;
-	}
+	if (port->narrivals == 0 || port->arrivals[port->narrivals - 1]->in_port != in_port)
+		port->runs[port->nruns++].from = port->narrivals;
 	port->arrivals[port->narrivals++] = p;
-	run->to = port->narrivals;
+	port->runs[port->nruns - 1].to = port->narrivals;
 	if (switch_is_lossless(sw, p->prio))
 		sw->arrived_bytes[switch_ingress_index(sw, in_port, p->prio)] += p->wire_bytes;
 }

@@ -181,7 +181,9 @@ egress_pause(struct egress_walk *walk, const struct pause_frame *frame)
 	struct node *node = &walk->sw->node;
 
 	node->digest = digest_u64(node->digest, frame->time_ps ^ (uint64_t)frame->prio_mask << 56 ^ frame->xoff);
-	if (frame->xoff || paused != port->paused)
+	if (frame->xoff && (frame->prio_mask & walk->sw->lossless) != 0)
+		telem_pause_received(&port->telem);
+	if (paused != port->paused)
 		telem_pause(&port->telem, (paused & walk->sw->lossless) != 0, frame->time_ps);
 	port->paused = paused;
 }

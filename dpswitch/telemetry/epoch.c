@@ -145,7 +145,6 @@ telem_pause(struct telem_port *t, bool paused, uint64_t now_ps)
 		t->paused_since_ps = now_ps;
 		t->pause_mark_ps = now_ps;
 	}
-	t->open->pauses_received += paused;
 	t->paused = paused;
 }
 

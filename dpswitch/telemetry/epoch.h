@@ -112,8 +112,15 @@ struct telem_batch {
 
 void telem_add(struct telem_port *t, uint32_t slot, const struct telem_batch *batch);
 
-/* The peer paused or resumed this port. */
+/* From now on this port is paused, or not. */
 void telem_pause(struct telem_port *t, bool paused, uint64_t now_ps);
+
+/* The peer told this port to stop. */
+static inline void
+telem_pause_received(struct telem_port *t)
+{
+	t->open->pauses_received++;
+}
 
 /* This connector's ingress told its peer to stop. */
 static inline void

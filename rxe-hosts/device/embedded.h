@@ -53,16 +53,17 @@ struct device *embedded_device(struct node *node);
 void embedded_expect_work(struct node *node, bool expected);
 
 /*
- * A NIC that sends PAUSE for the classes of prio_mask every interval, from start_ps on; with prio_mask 0 it stops and
- * sends one RESUME. Between windows only.
+ * From now_ps on a NIC sends PAUSE for a class every interval, or stops that and sends one RESUME. With several classes
+ * the shortest interval counts for all. Between windows only.
  */
-void embedded_storm(struct node *node, uint16_t nic, uint8_t prio_mask, uint64_t start_ps, uint64_t interval_ps);
-
+void embedded_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
+/* Classes that a NIC tells its peer to hold. */
+uint8_t embedded_pausing(const struct node *node, uint16_t nic);
 /*
- * The cable of a NIC was mended: a fresh link carries no PAUSE state, so that one from before the cut is void (a RESUME
- * sent meanwhile was lost). Between windows only.
+ * A NIC's cable was cut, or mended.
+ * @param held  classes that the peer holds from now on, as if it had told; cut: 0
  */
-void embedded_link_mended(struct node *node, uint16_t nic, uint64_t now_ps);
+void embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
 
 /*
  * Sends a UD SEND ONLY WITH IMMEDIATE on a flow, in the flow's class. The receiver must have posted a receive.

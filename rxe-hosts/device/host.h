@@ -135,6 +135,8 @@ bool queue_compact(struct pkt_queue *q);
 bool nic_control(struct host *host, struct nic *nic, const struct pkt *p);
 /* A PAUSE or RESUME came in. */
 void nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame);
+/* From host->now_ps on these classes, and no others, are paused. */
+void nic_hold(struct host *host, struct nic *nic, uint8_t held);
 /* Sends what a storm, or its end, has due. */
 void nic_storm(struct host *host, struct nic *nic);
 /* Hands the window's batches to the telemetry. */

@@ -127,17 +127,25 @@ nic_control(struct host *host, struct nic *nic, const struct pkt *p)
 void
 nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame)
 {
-	uint8_t mask = frame->prio_mask & 0xfe; /* class 0 is never paused */
-	uint8_t was = nic->paused;
+	uint8_t mask = frame->prio_mask;
 
 	host->node.digest = digest_u64(host->node.digest, frame->time_ps);
 	host->node.digest = digest_u64(host->node.digest, (uint64_t)nic->index << 16 | mask << 8 | frame->xoff);
 	host->pauses_received += frame->xoff;
-	nic->paused = frame->xoff ? was | mask : was & (uint8_t)~mask;
-	for (uint32_t i = 0; !frame->xoff && i < nic->nqps; i++) {
+	nic_hold(host, nic, frame->xoff ? nic->paused | mask : nic->paused & (uint8_t)~mask);
+}
+
+void
+nic_hold(struct host *host, struct nic *nic, uint8_t held)
+{
+	uint8_t was = nic->paused, resumed;
+
+	nic->paused = held & 0xfe; /* class 0 is never paused */
+	resumed = was & (uint8_t)~nic->paused;
+	for (uint32_t i = 0; resumed != 0 && i < nic->nqps; i++) {
 		struct send_qp *qp = nic->qps[i];
 
-		if (rc_send_ready(&qp->rc) && (was & mask) >> qp->rc.frame.prio & 1)
+		if (rc_send_ready(&qp->rc) && (resumed >> qp->rc.frame.prio & 1))
 			qp->met_pause = true;
 	}
 	if (host->has_telemetry && (was != 0) != (nic->paused != 0)) {
@@ -160,7 +168,7 @@ nic_storm(struct host *host, struct nic *nic)
 	host->node.digest = digest_u64(host->node.digest, 1ULL << 32 | (uint64_t)mask << 8 | xoff);
 	nic->storm_ended = 0;
 	nic->storm_ps = nic->storm_mask == 0 ? TIME_NEVER :
-			xoff                 ? host->now_ps + nic->storm_interval_ps :
+			xoff                 ? max_u64(host->now_ps + nic->storm_interval_ps, done_ps) :
 					       host->now_ps;
 	nic_schedule(host, nic);
 }

@@ -182,34 +182,48 @@ embedded_expect_work(struct node *node, bool expected)
 }
 
 void
-embedded_storm(struct node *node, uint16_t nic_index, uint8_t prio_mask, uint64_t start_ps, uint64_t interval_ps)
+embedded_storm(struct node *node, uint16_t nic_index, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
 {
 	struct host *host = host_of(node);
 	struct nic *nic = &host->nics[nic_index];
+	uint8_t bit = (uint8_t)(1u << prio);
 
-	assert(prio_mask == 0 || interval_ps != 0);
-	nic->storm_ended |= nic->storm_mask & (uint8_t)~prio_mask;
-	if (nic->storm_mask == 0)
-		nic->pausing_since_ps = start_ps;
-	nic->storm_mask = prio_mask;
-	nic->storm_interval_ps = interval_ps;
-	nic->storm_ps = prio_mask != 0 || nic->storm_ended != 0 ? start_ps : TIME_NEVER;
+	assert(!on || interval_ps != 0);
+	if (((nic->storm_mask & bit) != 0) == on)
+		return;
+	if (on) {
+		if (nic->storm_mask == 0) {
+			nic->pausing_since_ps = now_ps;
+			nic->storm_interval_ps = interval_ps;
+		}
+		if (interval_ps < nic->storm_interval_ps)
+			nic->storm_interval_ps = interval_ps;
+		nic->storm_mask |= bit;
+		nic->storm_ended &= (uint8_t)~bit;
+	} else {
+		nic->storm_mask &= (uint8_t)~bit;
+		nic->storm_ended |= bit;
+	}
+	nic->storm_ps = now_ps;
 	if (nic->storm_ps < host->storm_ps) {
 		host->storm_ps = nic->storm_ps;
 		host_set_timers(host);
 	}
 }
 
+uint8_t
+embedded_pausing(const struct node *node, uint16_t nic)
+{
+	return ((const struct host *)node)->nics[nic].storm_mask;
+}
+
 void
-embedded_link_mended(struct node *node, uint16_t nic_index, uint64_t now_ps)
+embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps)
 {
 	struct host *host = host_of(node);
-	struct nic *nic = &host->nics[nic_index];
-	const struct pause_frame resume = { .time_ps = now_ps, .prio_mask = nic->paused };
 
 	host->now_ps = now_ps;
-	if (nic->paused != 0)
-		nic_pause(host, nic, &resume);
+	nic_hold(host, &host->nics[nic], held);
 }
 
 void

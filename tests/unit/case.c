@@ -78,8 +78,28 @@ case_contention(struct records *r, uint32_t node, uint16_t port, uint32_t first,
 {
 	records_put_port(r, node, records_port_row(port, first, last, n_one + n_two, (n_one + n_two) * depth,
 						   depth * 2));
-	records_put_flow(r, node, records_flow_row(port, one, first, last, n_one, n_one * depth));
-	records_put_flow(r, node, records_flow_row(port, two, first, last, n_two, n_two * depth));
+	case_flow(r, node, port, 0, one, first, last, n_one, n_one * depth);
+	case_flow(r, node, port, 2, two, first, last, n_two, n_two * depth);
+}
+
+void
+case_flow(struct records *r, uint32_t node, uint16_t port, uint16_t in_port, struct rec_tuple flow, uint32_t first,
+	  uint32_t last, uint64_t packets, uint64_t depth_sum)
+{
+	struct rec_flow_row row = records_flow_row(port, flow, first, last, packets, depth_sum);
+
+	row.in_port = in_port;
+	records_put_flow(r, node, row);
+}
+
+void
+case_halted(struct records *r, uint32_t node, uint16_t port, uint32_t last, uint64_t packets, uint64_t pause_ps)
+{
+	struct rec_port_row row = records_port_row(port, 0, last, packets, packets * 30, 60);
+
+	row.pause_ps = pause_ps;
+	row.pauses_received = 100;
+	records_put_port(r, node, row);
 }
 
 /* 2:3 halted half of the time; what it sends goes to 6:2. */

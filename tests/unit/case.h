@@ -25,9 +25,15 @@ void case_fabric(struct records *r);
 void case_study(struct records *r);
 /* 17->18 hangs in step 1; asked at 20 ms, all epochs are empty. */
 void case_stormy(struct records *r);
-/* Two flows meet in a queue for epochs [first, last]. */
+/* Two flows meet in a queue for epochs [first, last]: one comes in at the node's port 0, the other at its port 2. */
 void case_contention(struct records *r, uint32_t node, uint16_t port, uint32_t first, uint32_t last, uint32_t depth,
 		     struct rec_tuple one, uint64_t n_one, struct rec_tuple two, uint64_t n_two);
+
+/* A flow row with its ingress. */
+void case_flow(struct records *r, uint32_t node, uint16_t port, uint16_t in_port, struct rec_tuple flow, uint32_t first,
+	       uint32_t last, uint64_t packets, uint64_t depth_sum);
+/* A port row of epochs [0, last], paused for part of them, 30 packets deep on average. */
+void case_halted(struct records *r, uint32_t node, uint16_t port, uint32_t last, uint64_t packets, uint64_t pause_ps);
 
 struct verdict *case_diagnose(const struct records *r);
 /* @return the finding of this type and root, by this flow if one is given; NULL if there is none */

@@ -212,6 +212,38 @@ test_latest_row_wins(void **state)
 	records_fini(&r);
 }
 
+/* Later counters of an epoch replace earlier ones; what was so at that moment stays, once however often it came. */
+static void
+test_states_stay(void **state)
+{
+	struct rec_port_row open = records_port_row(1, 3, 3, 10, 0, 0), closed = records_port_row(1, 3, 4, 25, 0, 0);
+	const struct rec_port_row *states;
+	struct evidence ev;
+	struct records r;
+
+	two_hosts(&r);
+	open.pausing = 1;
+	open.ingress_xoff_bytes = 9000;
+	open.hdr.event = 7;
+	records_put_port(&r, 0, closed); /* says nothing of a moment */
+	records_put_port(&r, 0, open);
+	open.pausing = 0;
+	RECORDS_PUT(&r, open, REC_PORT_ROW, 0, 3 * PS_PER_MS);
+	r.seq--;
+	RECORDS_PUT(&r, open, REC_PORT_ROW, 0, 3 * PS_PER_MS);
+	records_evidence(&r, &ev);
+	assert_int_equal(ev.nepochs, 1);
+	assert_int_equal(ev.states.count, 2);
+	assert_int_equal(ev.ports[evidence_port(&ev, 0, 1)].nstates, 2);
+	assert_int_equal(ev.ports[evidence_port(&ev, 0, 0)].nstates, 0);
+	states = EV_AT(ev.states, struct rec_port_row, ev.ports[evidence_port(&ev, 0, 1)].first_state);
+	assert_int_equal(states[0].hdr.time_ps, 3 * PS_PER_MS);
+	assert_int_equal(states[0].pausing, 0);
+	assert_int_equal(states[1].pausing, 1);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
 static void
 test_join(void **state)
 {
@@ -255,7 +287,7 @@ main(void)
 		cmocka_unit_test(test_any_portions),  cmocka_unit_test(test_stream_header),
 		cmocka_unit_test(test_bad_records),   cmocka_unit_test(test_bad_contents),
 		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_latest_row_wins),
-		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_states_stay),   cmocka_unit_test(test_join),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 
 #include "cli/emulation/emulation.h"
 #include "cli/emulation/results.h"
+#include "common/units.h"
 
 /* What a run left behind. */
 struct outcome {
@@ -125,11 +126,92 @@ many_flows_wait_at_a_nic(void **state)
 	assert_int_equal(run(text).reason, REC_END_COMPLETE);
 }
 
+#define TWO_HOSTS                                                                                                      \
+	"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ]; switches = [ \"S\" ];"                                 \
+	" links = ( \"a S\", \"b S\" ); };\n"
+#define ONE_FLOW "flows = ( { src = \"a\"; dst = \"b\"; sport = 20000; bytes = \"1MB\"; } );\n"
+
+/* The RESUME of a's paused NIC falls into the time without a cable. */
+static void
+pause_does_not_outlive_its_cable(void **state)
+{
+	(void)state;
+	assert_int_equal(run(TWO_HOSTS ONE_FLOW
+			     "faults = ( { kind = \"pfc-storm\"; port = \"S:1\"; start = \"10us\"; duration = \"20us\"; },"
+			     " { kind = \"link-down\"; port = \"S:1\"; start = \"20us\"; duration = \"20us\"; } );\n")
+				 .reason,
+			 REC_END_COMPLETE);
+}
+
+/* T is full of what b's paused port holds back, and the cable between S and T comes up again and again. */
+static void
+flapping_cable_overruns_no_headroom(void **state)
+{
+	struct outcome outcome =
+		run("topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ]; switches = [ \"S\", \"T\" ];"
+		    " links = ( \"a S\", \"S T\", \"T b\" ); };\n" ONE_FLOW
+		    "host = { window = \"none\"; dcqcn = { enabled = false; }; };\n"
+		    "switch = { pfc = { model = \"static\"; xoff = \"20KB\"; }; };\n"
+		    "faults = ( { kind = \"pfc-storm\"; port = \"b:1\"; duration = \"300us\"; },"
+		    " { kind = \"link-down\"; port = \"T:1\"; start = \"50us\"; duration = \"2us\"; period = \"10us\"; } );\n"
+		    "limits = { virtual_time = \"2ms\"; };\n");
+
+	(void)state;
+	assert_true(outcome.reason == REC_END_COMPLETE || outcome.reason == REC_END_LIMIT);
+}
+
+/* Of two storms at one port, of two classes, each ends by itself; so do two cuts of one cable. */
+static void
+overlapping_faults_end_one_by_one(void **state)
+{
+	static const char storms[] = TWO_HOSTS
+		"switch = { pfc = { priorities = [ \"3\", \"4\" ]; }; };\n"
+		"flows = ( { src = \"a\"; dst = \"b\"; sport = 20000; bytes = \"1MB\"; },"
+		" { src = \"a\"; dst = \"b\"; sport = 20001; bytes = \"1MB\"; prio = 4; } );\n"
+		"faults = ( { kind = \"pfc-storm\"; port = \"%s\"; start = \"10us\"; duration = \"300us\"; },"
+		" { kind = \"pfc-storm\"; port = \"%s\"; priority = 4; start = \"20us\"; duration = \"600us\"; } );\n";
+	char text[sizeof(storms) + 16];
+	struct outcome outcome;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text), storms, i == 0 ? "S:1" : "b:1", i == 0 ? "S:1" : "b:1");
+		outcome = run(text);
+		assert_int_equal(outcome.reason, REC_END_COMPLETE);
+		assert_in_range(outcome.end_ps, 620 * PS_PER_US, 800 * PS_PER_US);
+	}
+	outcome = run(TWO_HOSTS ONE_FLOW
+		      "host = { timeout = \"50us\"; retry_count = 100; };\n"
+		      "faults = ( { kind = \"link-down\"; port = \"a:1\"; start = \"10us\"; duration = \"900us\"; },"
+		      " { kind = \"link-down\"; port = \"S:1\"; start = \"20us\"; duration = \"100us\"; } );\n");
+	assert_int_equal(outcome.reason, REC_END_COMPLETE);
+	assert_in_range(outcome.end_ps, 910 * PS_PER_US, 1500 * PS_PER_US);
+}
+
+/* A PAUSE frame takes 672 ns at 1 Gbps: the storm cannot send one every 100 ns. */
+static void
+storm_is_no_faster_than_the_wire(void **state)
+{
+	static const char text[] =
+		"topology = { kind = \"explicit\"; rate = \"1Gbps\"; delay = \"20us\"; hosts = [ \"a\", \"b\" ];"
+		" switches = [ \"S\" ]; links = ( \"a S\", \"b S\" ); };\n"
+		"flows = ( { src = \"a\"; dst = \"b\"; sport = 20000; bytes = \"50KB\"; } );\n"
+		"faults = ( { kind = \"pfc-storm\"; port = \"S:1\"; interval = \"100ns\"; duration = \"1ms\"; },"
+		" { kind = \"pfc-storm\"; port = \"b:1\"; interval = \"100ns\"; duration = \"1ms\"; } );\n";
+
+	(void)state;
+	assert_int_equal(run(text).reason, REC_END_COMPLETE);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_flows_wait_at_a_nic),
+		cmocka_unit_test(pause_does_not_outlive_its_cable),
+		cmocka_unit_test(flapping_cable_overruns_no_headroom),
+		cmocka_unit_test(overlapping_faults_end_one_by_one),
+		cmocka_unit_test(storm_is_no_faster_than_the_wire),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ test_poll_from_a_paused_port_traces_pauses(void **state)
 
 	rig_start(&rig);
 	rig_run(&rig, 1 * PS_PER_US);
-	embedded_storm(rig.hosts[1].node, 0, 1 << 3, 1 * PS_PER_US, 10 * PS_PER_US);
+	embedded_storm(rig.hosts[1].node, 0, 3, true, 1 * PS_PER_US, 10 * PS_PER_US);
 	rig_send(&rig, flow, 30 * 1300, 1);
 	rig_run(&rig, 20 * PS_PER_US);
 	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 8, POLL_VICTIM);
@@ -95,7 +95,7 @@ test_poll_from_a_paused_port_traces_pauses(void **state)
 	rig.telemetry[1] = &telemetry;
 	flow = rig_flow(&rig, 0, 0);
 	rig_start(&rig);
-	embedded_storm(rig.hosts[1].node, 0, 1 << 3, 0, 10 * PS_PER_US);
+	embedded_storm(rig.hosts[1].node, 0, 3, true, 0, 10 * PS_PER_US);
 	rig_send(&rig, flow, 30 * 1300, 1);
 	rig_run(&rig, 5 * PS_PER_US);
 	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 8, POLL_VICTIM);
@@ -112,14 +112,14 @@ test_storm_pauses_until_its_one_resume(void **state)
 	struct embedded_counters sum;
 
 	rig_start(&rig);
-	embedded_storm(rig.hosts[1].node, 0, 1 << 3, 0, 10 * PS_PER_US);
+	embedded_storm(rig.hosts[1].node, 0, 3, true, 0, 10 * PS_PER_US);
 	rig_run(&rig, 35 * PS_PER_US);
 	rig_send(&rig, flow, 1300, 1);
 	rig_run(&rig, 50 * PS_PER_US);
 	embedded_sum(rig.hosts[0].node, &sum);
 	assert_int_equal(sum.pauses_received, 5); /* sent at 0, 10, .. 40 us */
 	assert_int_equal(rig.sent[0][PKT_DATA], 0);
-	embedded_storm(rig.hosts[1].node, 0, 0, 50 * PS_PER_US, 0);
+	embedded_storm(rig.hosts[1].node, 0, 3, false, 50 * PS_PER_US, 0);
 	rig_run(&rig, 70 * PS_PER_US);
 	embedded_sum(rig.hosts[0].node, &sum);
 	assert_int_equal(sum.pauses_received, 5);

@@ -222,6 +222,38 @@ test_present_state(void **state)
 	records_fini(&r);
 }
 
+/* What moved before everything stood still says little: s1:3 waits for what it holds there, all of it bound for d. */
+static void
+test_standing(void **state)
+{
+	for (int standing = 0; standing < 2; standing++) {
+		struct rec_port_row row = records_port_row(2, 0, 9, 100, 500, 9);
+		struct rec_meter_row held = records_meter_row(0, 2, 9, 9, 0);
+		struct prov_graph *graph;
+		struct evidence ev;
+		struct records r;
+
+		fabric(&r);
+		row.pause_ps = 9 * PS_PER_MS;
+		records_put_port(&r, S1, row);
+		row = records_port_row(2, 10, 10, 0, 0, 0);
+		row.paused = 1;
+		row.paused_since_ps = standing ? PS_PER_MS : 10 * PS_PER_MS;
+		records_put_port(&r, S1, row);
+		records_put_flow(&r, S1, records_flow_row(2, records_tuple(2, 4, 10000), 0, 9, 100, 500));
+		held.held_bytes = 5000;
+		records_put_meter(&r, S2, held);
+		records_put_meter(&r, S2, records_meter_row(0, 1, 0, 0, 300));
+		graph = build(&r, &ev, 0, 25 * PS_PER_MS, PROV_SHARE_RECEIVERS);
+		assert_int_equal(graph->ports[0].standing, standing);
+		assert_int_equal(graph->ports[0].nlinks, 1);
+		assert_int_equal(graph->ports[graph->links[0].to].port, evidence_port(&ev, S2, standing ? 2 : 1));
+		prov_destroy(graph);
+		evidence_fini(&ev);
+		records_fini(&r);
+	}
+}
+
 /* Two switches halt each other: the graph closes a circle and ends. */
 static void
 test_circle(void **state)
@@ -269,7 +301,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flow_weights),  cmocka_unit_test(test_exact_matrix),
 		cmocka_unit_test(test_port_weights),  cmocka_unit_test(test_present_state),
-		cmocka_unit_test(test_circle),	      cmocka_unit_test(test_nothing_reported),
+		cmocka_unit_test(test_standing),      cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_nothing_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

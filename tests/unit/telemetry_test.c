@@ -171,6 +171,7 @@ pause_time_is_split_between_epochs(void **state)
 	(void)state;
 	assert_int_equal(telem_init(&t, &config, 0), 0);
 	recbuf_init(&buf, 0);
+	telem_pause_received(&t);
 	telem_pause(&t, true, PS_PER_MS - 300);
 	assert_true(telem_roll(&t, PS_PER_MS, &digest));
 	telem_report(&t, &nothing, &buf, 1, PS_PER_MS + 200);

@@ -52,6 +52,12 @@ test_case_study(void **state)
 	assert_true(case_has_port(v, pfc, "6:2"));
 	assert_string_equal(v->flows[pfc->victims[0]].name, "17->18/10000>10000");
 	assert_string_equal(v->flows[pfc->flows[0]].name, "13->19/78>78");
+	/* 2:3: halted 16 of the 32 ms seen of step 1's 47, more than the 16.25 ms lost; and 35 of the 70 of step 2 */
+	assert_float_equal((float)(pfc->explained_ps / 1e9), 16.25f + 35, 1e-3f);
+	assert_float_equal((float)(pfc->critical_ps / 1e9), 16.25f + 35, 1e-3f);
+	assert_string_equal(v->findings[0].root, "6:2");
+	assert_true(v->findings[0].critical_ps >= v->findings[1].critical_ps);
+	assert_ptr_equal(nic, &v->findings[3]); /* off the critical path: last */
 
 	assert_int_equal(v->ncontributors, 2);
 	assert_string_equal(v->flows[v->contributors[0].flow].name, "13->19/78>78");

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where pauses come from, and what is too little to be a cause. 17->18 takes 80 ms instead of 30.75 ms throughout. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/case.h"
+
+#define LAST 79 /* epoch */
+#define OTHER records_tuple(H18, H19, 90)
+
+static bool
+near_ms(double ps, double ms)
+{
+	return ps / 1e9 > ms - 0.01 && ps / 1e9 < ms + 0.01;
+}
+
+/* 2:3, which 17->18 goes through, is halted by 6; all that it sends goes to 6:2. */
+static void
+fabric(struct records *r, uint64_t pause_ps)
+{
+	case_fabric(r);
+	records_step(r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	case_halted(r, SW2, 2, LAST, 250000, pause_ps);
+	case_flow(r, SW2, 2, 1, F17, 0, LAST, 250000, 7500000);
+	records_put_meter(r, SW6, records_meter_row(0, 1, 0, LAST, 250000 * 1348));
+}
+
+static struct verdict *
+diagnose(struct records *r)
+{
+	struct verdict *v;
+
+	records_end(r, REC_END_COMPLETE, 80 * MS);
+	v = case_diagnose(r);
+	records_fini(r);
+	return v;
+}
+
+/* 6:2 holds 17->18 and 13->19 and is itself halted by 3, where 13->19 meets another flow at 3:2. */
+static struct verdict *
+halted_root(uint64_t pause_ps)
+{
+	struct records r;
+
+	fabric(&r, 40 * MS);
+	case_halted(&r, SW6, 1, LAST, 500000, pause_ps);
+	case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 7500000);
+	case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 250000, 7500000);
+	records_put_meter(&r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
+	records_put_meter(&r, SW3, records_meter_row(2, 1, 0, LAST, 1000));
+	records_put_port(&r, SW3, records_port_row(1, 0, LAST, 400000, 4000000, 90));
+	case_flow(&r, SW3, 1, 2, BF2, 0, LAST, 250000, 2500000);
+	case_flow(&r, SW3, 1, 0, OTHER, 0, LAST, 150000, 1500000);
+	return diagnose(&r);
+}
+
+static void
+test_root_halted_in_part(void **state)
+{
+	struct verdict *v = halted_root(16 * MS);
+	const struct verdict_finding *near = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL);
+	const struct verdict_finding *far = case_find(v, VERDICT_PFC_BACKPRESSURE, "3:2", NULL);
+
+	assert_true(near != NULL && far != NULL);
+	/* unpaused for 4/5 of the time, it is the root for that part; half of the other fifth goes to 3:2 */
+	assert_true(near_ms(near->explained_ps, 40 * 0.8 / 0.9));
+	/* 2:3 owes 40 * 0.1 / 0.9 to it, 6:2 all of its 16 ms: the larger counts */
+	assert_true(near_ms(far->explained_ps, 16));
+	assert_true(near_ms(far->critical_ps, 16));
+	assert_true(case_has_port(v, near, "2:3") && case_has_port(v, near, "6:2"));
+	assert_true(case_has_port(v, far, "2:3") && case_has_port(v, far, "6:2") && case_has_port(v, far, "3:2"));
+	assert_string_equal(v->flows[near->flows[0]].name, "13->19/78>78");
+	verdict_destroy(v);
+
+	/* Halted half of the time, it hands on what 3 does to it. */
+	v = halted_root(40 * MS);
+	assert_null(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL));
+	assert_non_null(case_find(v, VERDICT_PFC_BACKPRESSURE, "3:2", NULL));
+	verdict_destroy(v);
+}
+
+/* A queue that nobody else fills, or that comes by one ingress of its own speed, is what a pause piled up. */
+static void
+test_root_needs_culprits(void **state)
+{
+	for (int others = 0; others < 4; others++) {
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 260000, 2600000, 90));
+		if (others < 3)
+			case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 100);
+		if (others == 1 || others == 2)
+			case_flow(&r, SW6, 1, others == 1 ? 0 : 2, BF2, 0, LAST, 100000, 100);
+		v = diagnose(&r);
+		/* With a second ingress it is a root; where no flow was reported, nobody can say that it is not. */
+		assert_int_equal(v->nfindings, others >= 2);
+		if (others >= 2)
+			assert_int_equal(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL)->nflows, others == 2);
+		verdict_destroy(v);
+	}
+}
+
+/* 2.4 ms of 49.25 ms lost are less than a twentieth, 2.5 ms are more. */
+static void
+test_too_little(void **state)
+{
+	for (int enough = 0; enough < 2; enough++) {
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, enough ? 2500 * PS_PER_US : 2400 * PS_PER_US);
+		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 350000, 3500000, 90));
+		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 100);
+		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, 100);
+		v = diagnose(&r);
+		assert_int_equal(v->nfindings, enough);
+		verdict_destroy(v);
+	}
+}
+
+/* A NIC halted by the first queue in which its flow stands: contention there, not a second finding. */
+static void
+test_own_queue(void **state)
+{
+	for (int stands = 0; stands < 2; stands++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		case_halted(&r, H17, 0, LAST, 250000, 40 * MS);
+		case_flow(&r, H17, 0, REC_NO_PORT, F17, 0, LAST, 250000, 0);
+		records_put_meter(&r, SW2, records_meter_row(1, 2, 0, LAST, 250000 * 1348));
+		records_put_port(&r, SW2, records_port_row(2, 0, LAST, 500000, 30000000, 90));
+		if (stands)
+			case_flow(&r, SW2, 2, 1, F17, 0, LAST, 250000, 15000000);
+		else
+			case_flow(&r, SW2, 2, 1, records_tuple(H17, H13, 91), 0, LAST, 250000, 15000000);
+		case_flow(&r, SW2, 2, 0, records_tuple(H16, H19, 90), 0, LAST, 250000, 15000000);
+		v = diagnose(&r);
+		assert_int_equal(v->nfindings, 1);
+		if (stands)
+			assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "2:3", NULL));
+		else
+			assert_non_null(case_find(v, VERDICT_PFC_BACKPRESSURE, "2:3", NULL));
+		verdict_destroy(v);
+	}
+}
+
+/* 6:1 was seen pausing 2:3 while it held nothing; the closed epoch that came later does not say so any more. */
+static void
+test_storm_seen_in_passing(void **state)
+{
+	for (int seen = 0; seen < 2; seen++) {
+		struct rec_port_row row = records_port_row(0, LAST, LAST, 0, 0, 0);
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		row.ingress_xoff_bytes = 90000;
+		row.pausing = seen;
+		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 79 * MS + MS / 2);
+		row.ingress_xoff_bytes = row.pausing = 0;
+		row.pauses_sent = 40;
+		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 81 * MS);
+		v = diagnose(&r);
+		assert_int_equal(v->nfindings, seen);
+		if (seen)
+			assert_non_null(strstr(case_find(v, VERDICT_PFC_STORM, "6:1", NULL)->evidence, "held 0 B"));
+		verdict_destroy(v);
+	}
+}
+
+/* What a halted queue behind it may have left there is no sign of a storm: 3000 of 90000 B are, 10000 are not. */
+static void
+test_storm_before_halted_port(void **state)
+{
+	for (int holds = 0; holds < 2; holds++) {
+		struct rec_port_row row = records_port_row(0, LAST, LAST, 0, 0, 0);
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		case_halted(&r, SW6, 1, LAST, 250000, 40 * MS);
+		row.ingress_xoff_bytes = 90000;
+		row.pausing = 1;
+		row.ingress_bytes = holds ? 10000 : 3000;
+		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 79 * MS + MS / 2);
+		v = diagnose(&r);
+		assert_int_equal(case_find(v, VERDICT_PFC_STORM, "6:1", NULL) != NULL, !holds);
+		verdict_destroy(v);
+	}
+}
+
+/* Nothing explains the time; the network is innocent only where telemetry covers half of it. */
+static void
+test_unwatched(void **state)
+{
+	for (int watched = 0; watched < 2; watched++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 2, H15, H16, H17, 80 * MS, 80 * MS + EXPECT);
+		records_step(&r, 2, H17, H18, REC_NONE, 80 * MS, 80 * MS + EXPECT);
+		records_put_port(&r, SW6, records_port_row(1, 0, watched ? 40 : 38, 250000, 0, 1));
+		case_flow(&r, SW6, 1, 0, F17, 0, watched ? 40 : 38, 250000, 0);
+		v = diagnose(&r);
+		assert_int_equal(v->nfindings, 0);
+		assert_int_equal(v->innocent, watched);
+		assert_non_null(strstr(v->reason, watched ? "no port that they met" : "without telemetry"));
+		verdict_destroy(v);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_root_halted_in_part),
+		cmocka_unit_test(test_root_needs_culprits),
+		cmocka_unit_test(test_too_little),
+		cmocka_unit_test(test_own_queue),
+		cmocka_unit_test(test_storm_seen_in_passing),
+		cmocka_unit_test(test_storm_before_halted_port),
+		cmocka_unit_test(test_unwatched),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
