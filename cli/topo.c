@@ -75,9 +75,8 @@ static const struct argp argp = {
 static int
 check(struct scenario *sc, struct err *err)
 {
-	const struct exporter_config recording_nothing = sc->exporter;
-	struct exporter *exporter = exporter_create(&recording_nothing, NULL, -1, err);
-	struct emulation *emulation = exporter != NULL ? emulation_create(sc, exporter, 1, err) : NULL;
+	struct exporter *exporter = exporter_create(&sc->exporter, NULL, -1, err);
+	struct emulation *emulation = exporter != NULL ? emulation_create(sc, 1, err) : NULL;
 
 	if (emulation != NULL)
 		printf("%s: %u switches, %u hosts, %u links, %u flows: sound\n", sc->name, sc->topo->nswitches,

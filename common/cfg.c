@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <libconfig.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +103,7 @@ copy_value(const config_setting_t *setting, struct cfg_node *node)
 	case CONFIG_TYPE_FLOAT:
 		node->type = CFG_NODE_FLOAT;
 		node->real = config_setting_get_float(setting);
-		return 0;
+		return isfinite(node->real) ? 0 : -ERANGE;
 	case CONFIG_TYPE_BOOL:
 		node->type = CFG_NODE_BOOL;
 		node->integer = config_setting_get_bool(setting);
@@ -140,6 +141,8 @@ fail:
 	cfg_node_destroy(node);
 	if (rc == -ENOMEM)
 		err_set(parse->err, rc, "%s: out of memory", parse->name);
+	else if (rc == -ERANGE)
+		err_set(parse->err, rc, "%s:%d: a number beyond what a double holds", file, line);
 	return NULL;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The effective configuration, and the reference of all keys. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,19 +107,18 @@ add_defaults(struct cfg_node *group, const struct cfg_table *table, const char *
 	return 0;
 }
 
-/* The group of path, made where it is missing. NULL when out of memory or when something else stands there. */
+/* The group of path, made where it is missing; what else stands there instead is left alone. NULL: out of memory */
 static struct cfg_node *
 make_group(struct cfg_node *node, const char *path)
 {
 	struct cfg_step step;
 	bool ok;
 
-	for (const char *rest = path[0] != '\0' ? path : NULL; rest != NULL;) {
+	for (const char *rest = path[0] != '\0' ? path : NULL; rest != NULL && node->type == CFG_NODE_GROUP;) {
 		struct cfg_node *kid;
 
 		rest = cfg_path_step(rest, &step, &ok);
-		if (!ok || node->type != CFG_NODE_GROUP)
-			return NULL;
+		assert(ok && "a table's path");
 		kid = cfg_node_kid(node, step.name);
 		if (kid == NULL) {
 			kid = cfg_node_create(CFG_NODE_GROUP, step.name, "default", 0);
@@ -127,7 +127,7 @@ make_group(struct cfg_node *node, const char *path)
 		}
 		node = kid;
 	}
-	return node->type == CFG_NODE_GROUP ? node : NULL;
+	return node;
 }
 
 static bool
@@ -149,7 +149,9 @@ fill(struct cfg *copy, const struct cfg_known *known)
 		if (!has_kind(node, known->kind))
 			return 0;
 		node = make_group(copy->root, table->path);
-		return node != NULL ? add_defaults(node, table, "default") : -ENOMEM;
+		if (node == NULL)
+			return -ENOMEM;
+		return node->type == CFG_NODE_GROUP ? add_defaults(node, table, "default") : 0;
 	}
 	for (size_t i = 0; node != NULL && i < node->nkids && rc == 0; i++)
 		if (node->kids[i]->type == CFG_NODE_GROUP && has_kind(node->kids[i], known->kind))

@@ -172,33 +172,44 @@ introduce(const struct options *options, const struct emulation *emulation)
 	fflush(stdout);
 }
 
-/* From a loaded scenario to an exit code. */
-static int
-run(const struct options *options, struct scenario *scenario, int socket, struct err *err)
+/* Connects the analyzer and opens the recording. @param socket  set to the connection, -1: none. @return NULL with err */
+static struct exporter *
+open_stream(const struct options *options, const struct scenario *scenario, int *socket, struct err *err)
 {
 	char recording[PATH_MAX];
-	struct exporter *exporter;
-	struct emulation *emulation;
-	int ret;
+	struct exporter *exporter = NULL;
 
 	if (output_config(scenario, options->out, err) < 0)
-		return EXIT_USAGE;
+		return NULL;
+	*socket = connect_analyzer(options->analyzer, err);
+	if (*socket < 0 && options->analyzer != NULL)
+		return NULL;
 	snprintf(recording, sizeof(recording), "%s/records.bin", options->out);
-	exporter = exporter_create(&scenario->exporter, recording, socket, err);
-	if (exporter == NULL)
-		return EXIT_USAGE;
-	emulation = emulation_create(scenario, exporter, options->lcores, err);
-	ret = emulation != NULL ? lcore_init(options->lcores, err) : -errno;
-	if (ret < 0) {
+	exporter = exporter_create(&scenario->exporter, recording, *socket, err);
+	if (exporter == NULL && *socket >= 0)
+		close(*socket);
+	return exporter;
+}
+
+/* From a loaded scenario to an exit code. Whatever can be refused is, before an analyzer hears of the run. */
+static int
+run(const struct options *options, struct scenario *scenario, struct err *err)
+{
+	struct emulation *emulation = emulation_create(scenario, options->lcores, err);
+	struct exporter *exporter = NULL;
+	int ret, socket = -1;
+
+	if (emulation != NULL && lcore_init(options->lcores, err) == 0)
+		exporter = open_stream(options, scenario, &socket, err);
+	if (exporter == NULL) {
 		emulation_destroy(emulation);
-		exporter_destroy(exporter);
 		return EXIT_USAGE;
 	}
 	emulation->progress = !options->quiet && isatty(STDERR_FILENO);
 	if (!options->quiet)
 		introduce(options, emulation);
 	headers_send(scenario, exporter);
-	emulation_begin(emulation);
+	emulation_begin(emulation, exporter);
 	ret = lcore_run(emulation->fabric, err);
 	emulation_end(emulation);
 	if (!options->quiet && (!options->brief || scenario->plan->real))
@@ -240,7 +251,7 @@ main(int argc, char **argv)
 	struct options options = { .out = ".", .lcores = 1 };
 	struct err err = { 0 };
 	struct scenario *scenario;
-	int ret = EXIT_USAGE, socket;
+	int ret = EXIT_USAGE;
 
 	argp_err_exit_status = EXIT_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
@@ -253,9 +264,7 @@ main(int argc, char **argv)
 	}
 	scenario = scenario_load(&options.scenario, &err);
 	if (scenario != NULL) {
-		socket = connect_analyzer(options.analyzer, &err);
-		if (socket >= 0 || options.analyzer == NULL)
-			ret = run(&options, scenario, socket, &err);
+		ret = run(&options, scenario, &err);
 		scenario_destroy(scenario);
 	}
 	if (err.text[0] != '\0')

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/sertable.h"
+#include "common/units.h"
+
 int
 builder_init(struct builder *builder, const struct cfg_where *where, struct err *err)
 {
@@ -122,14 +125,19 @@ builder_link(struct builder *builder, const struct cfg_where *where, uint32_t a,
 {
 	struct topo *topo = builder->topo;
 	struct builder_link *links;
+	char rate[32], least[32];
 	int rc;
 
 	if (a == b)
 		return cfg_fail(where, NULL, builder->err, "both ends are at \"%s\"; a link joins two nodes",
 				topo->nodes[a].name);
-	if (rate_bps == 0 || delay_ps == 0)
-		return cfg_fail(where, NULL, builder->err, "the link %s - %s has %s zero; more than that would be right",
-				topo->nodes[a].name, topo->nodes[b].name, rate_bps == 0 ? "rate" : "delay");
+	if (delay_ps == 0)
+		return cfg_fail(where, NULL, builder->err, "the link %s - %s has delay zero; more than that would be right",
+				topo->nodes[a].name, topo->nodes[b].name);
+	if (rate_bps < SERTABLE_MIN_RATE_BPS)
+		return cfg_fail(where, NULL, builder->err, "the link %s - %s has a rate of %s; %s and more would be right",
+				topo->nodes[a].name, topo->nodes[b].name, units_format_rate(rate_bps, rate, sizeof(rate)),
+				units_format_rate(SERTABLE_MIN_RATE_BPS, least, sizeof(least)));
 	if (topo->nlinks == BUILDER_MAX_LINKS)
 		return cfg_fail(where, NULL, builder->err, "more than %d links", BUILDER_MAX_LINKS);
 	rc = add_port(builder, where, &topo->nodes[a]);

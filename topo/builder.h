@@ -51,7 +51,7 @@ int builder_index(struct builder *builder);
 
 /*
  * Adds a cable. Ports count from 1 at each end in the order of the links.
- * @return 0; -EINVAL: both ends at one node, rate or delay zero, a node past TOPO_MAX_PORTS
+ * @return 0; -EINVAL: both ends at one node, rate below SERTABLE_MIN_RATE_BPS, delay zero, a node past TOPO_MAX_PORTS
  */
 int builder_link(struct builder *builder, const struct cfg_where *where, uint32_t a, uint32_t b, uint64_t rate_bps,
 		 uint64_t delay_ps);

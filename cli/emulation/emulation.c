@@ -229,14 +229,13 @@ build(struct emulation *emulation, uint32_t lcores, struct err *err)
 }
 
 struct emulation *
-emulation_create(struct scenario *scenario, struct exporter *exporter, uint32_t lcores, struct err *err)
+emulation_create(struct scenario *scenario, uint32_t lcores, struct err *err)
 {
 	struct emulation *emulation = calloc(1, sizeof(*emulation));
 	int ret = -ENOMEM;
 
 	if (emulation != NULL) {
 		emulation->scenario = scenario;
-		emulation->exporter = exporter;
 		emulation->faults = &scenario->faults;
 		emulation->sertables.quantum_ps = scenario->timing.quantum_ps;
 		ret = build(emulation, lcores, err);
@@ -275,10 +274,11 @@ emulation_destroy(struct emulation *emulation)
 }
 
 void
-emulation_begin(struct emulation *emulation)
+emulation_begin(struct emulation *emulation, struct exporter *exporter)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 
+	emulation->exporter = exporter;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)

@@ -35,12 +35,14 @@ struct emulation {
  * Builds everything. EAL need not run.
  * @return NULL with err set
  */
-struct emulation *emulation_create(struct scenario *scenario, struct exporter *exporter, uint32_t lcores,
-				   struct err *err);
+struct emulation *emulation_create(struct scenario *scenario, uint32_t lcores, struct err *err);
 void emulation_destroy(struct emulation *emulation);
 
-/* Before and after the fabric runs (dpswitch/lcore, or fabric_run() in a plain thread). */
-void emulation_begin(struct emulation *emulation);
+/*
+ * Before and after the fabric runs (dpswitch/lcore, or fabric_run() in a plain thread).
+ * @param exporter  takes the records; must outlive the emulation
+ */
+void emulation_begin(struct emulation *emulation, struct exporter *exporter);
 void emulation_end(struct emulation *emulation);
 
 /* An invariant of the run and what it found. */

@@ -33,8 +33,8 @@ resolve(void *params, const struct topo *topo, struct err *err)
 {
 	struct blackhole *fault = params;
 
-	fault->sw_id = fault_find_node(topo, &fault->common.where, "blackhole", "switch", fault->sw, TOPO_SWITCH, err);
-	fault->dst_id = fault_find_node(topo, &fault->common.where, "blackhole", "dst", fault->dst, TOPO_HOST, err);
+	fault->sw_id = fault_find_node(topo, &fault->common.where, "switch", fault->sw, TOPO_SWITCH, err);
+	fault->dst_id = fault_find_node(topo, &fault->common.where, "dst", fault->dst, TOPO_HOST, err);
 	return fault->sw_id != TOPO_NONE && fault->dst_id != TOPO_NONE ? 0 : -EINVAL;
 }
 

@@ -163,27 +163,40 @@ faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 	}
 }
 
+int
+fault_at_port_resolve(void *params, const struct topo *topo, struct err *err)
+{
+	struct fault_at_port *fault = params;
+
+	fault->port_id = fault_find_port(topo, &fault->common.where, "port", fault->port, err);
+	return fault->port_id != TOPO_NONE ? 0 : -EINVAL;
+}
+
+void
+fault_at_port_target(const void *params, const struct topo *topo, char *buf)
+{
+	topo_port_name(topo, ((const struct fault_at_port *)params)->port_id, buf);
+}
+
 uint32_t
-fault_find_port(const struct topo *topo, const struct cfg_where *where, const char *kind, const char *key,
-		const char *text, struct err *err)
+fault_find_port(const struct topo *topo, const struct cfg_where *where, const char *key, const char *text,
+		struct err *err)
 {
 	uint32_t port = topo_find_port(topo, text);
 
 	if (port == TOPO_NONE)
-		err_set(err, -EINVAL, "%s:%d: faults: %s: %s = \"%s\" is no port: write \"node:port\", ports from 1",
-			where->file, where->line, kind, key, text);
+		cfg_fail(where, key, err, "\"%s\" is no port of this topology: write \"node:port\", ports from 1", text);
 	return port;
 }
 
 uint32_t
-fault_find_node(const struct topo *topo, const struct cfg_where *where, const char *kind, const char *key,
-		const char *text, enum topo_kind wanted, struct err *err)
+fault_find_node(const struct topo *topo, const struct cfg_where *where, const char *key, const char *text,
+		enum topo_kind wanted, struct err *err)
 {
 	uint32_t node = topo_find(topo, text);
 
 	if (node != TOPO_NONE && topo->nodes[node].kind == wanted)
 		return node;
-	err_set(err, -EINVAL, "%s:%d: faults: %s: %s = \"%s\" is no %s of this topology", where->file, where->line, kind,
-		key, text, wanted == TOPO_HOST ? "host" : "switch");
+	cfg_fail(where, key, err, "\"%s\" is no %s of this topology", text, wanted == TOPO_HOST ? "host" : "switch");
 	return TOPO_NONE;
 }

@@ -31,6 +31,16 @@ struct fault_common {
 	uint64_t period_ps;   /* 0: once; else again every period */
 };
 
+/* The first members of a fault that sits at a port. */
+struct fault_at_port {
+	struct fault_common common;
+	const char *port;
+	uint32_t port_id; /* set by fault_at_port_resolve() */
+};
+
+#define FAULT_AT_PORT_FIELD(meaning)                                                                                   \
+	{ "port", CFG_STRING, offsetof(struct fault_at_port, port), NULL, 0, 0, NULL, meaning }
+
 #define FAULT_COMMON_FIELDS                                                                                            \
 	{ "start", CFG_TIME, offsetof(struct fault_common, start_ps), "0us", 0, 0, NULL, "When it begins" },           \
 	{ "duration", CFG_TIME, offsetof(struct fault_common, duration_ps), "0us", 0, 0, NULL,                         \
@@ -81,8 +91,12 @@ uint64_t faults_next_ps(const struct fault_list *list, uint64_t now_ps);
  */
 void faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps);
 
-/* Helpers for the faults: names with file:line errors. @return id, or TOPO_NONE with err set */
-uint32_t fault_find_port(const struct topo *topo, const struct cfg_where *where, const char *kind, const char *key,
-			 const char *text, struct err *err);
-uint32_t fault_find_node(const struct topo *topo, const struct cfg_where *where, const char *kind, const char *key,
-			 const char *text, enum topo_kind wanted, struct err *err);
+/* What faults at a port have in common: their struct begins with struct fault_at_port. */
+int fault_at_port_resolve(void *params, const struct topo *topo, struct err *err);
+void fault_at_port_target(const void *params, const struct topo *topo, char *buf);
+
+/* Names with file:line errors. @return id, or TOPO_NONE with err set */
+uint32_t fault_find_port(const struct topo *topo, const struct cfg_where *where, const char *key, const char *text,
+			 struct err *err);
+uint32_t fault_find_node(const struct topo *topo, const struct cfg_where *where, const char *key, const char *text,
+			 enum topo_kind wanted, struct err *err);

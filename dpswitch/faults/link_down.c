@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A cable that is cut, once or again and again (a flap). */
-#include <errno.h>
-
 #include "dpswitch/faults/fault.h"
 
-struct link_down {
-	struct fault_common common;
-	const char *port;
-	uint32_t port_id;
-};
-
-#define S struct link_down
+#define S struct fault_at_port
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	{ "port", CFG_STRING, offsetof(S, port), NULL, 0, 0, NULL, "Either end of the cable, \"node:port\"" },
+	FAULT_AT_PORT_FIELD("Either end of the cable, \"node:port\""),
 };
 
 static const struct cfg_table table = {
@@ -27,15 +19,6 @@ static const struct cfg_table table = {
 };
 #undef S
 
-static int
-resolve(void *params, const struct topo *topo, struct err *err)
-{
-	struct link_down *fault = params;
-
-	fault->port_id = fault_find_port(topo, &fault->common.where, "link-down", "port", fault->port, err);
-	return fault->port_id != TOPO_NONE ? 0 : -EINVAL;
-}
-
 static uint8_t
 pausing(const struct fault_env *env, const struct topo_port *port)
 {
@@ -46,7 +29,7 @@ pausing(const struct fault_env *env, const struct topo_port *port)
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
-	const struct link_down *fault = params;
+	const struct fault_at_port *fault = params;
 	const struct topo_port *ends[2] = { &env->topo->ports[fault->port_id], NULL };
 
 	ends[1] = &env->topo->ports[ends[0]->peer_port];
@@ -65,10 +48,4 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	}
 }
 
-static void
-target(const void *params, const struct topo *topo, char *buf)
-{
-	topo_port_name(topo, ((const struct link_down *)params)->port_id, buf);
-}
-
-const struct fault_ops fault_link_down = { "link-down", &table, resolve, set, target };
+const struct fault_ops fault_link_down = { "link-down", &table, fault_at_port_resolve, set, fault_at_port_target };

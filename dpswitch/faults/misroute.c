@@ -34,8 +34,8 @@ resolve(void *params, const struct topo *topo, struct err *err)
 {
 	struct misroute *fault = params;
 
-	fault->dst_id = fault_find_node(topo, &fault->common.where, "misroute", "dst", fault->dst, TOPO_HOST, err);
-	fault->port_id = fault_find_port(topo, &fault->common.where, "misroute", "port", fault->port, err);
+	fault->dst_id = fault_find_node(topo, &fault->common.where, "dst", fault->dst, TOPO_HOST, err);
+	fault->port_id = fault_find_port(topo, &fault->common.where, "port", fault->port, err);
 	if (fault->dst_id == TOPO_NONE || fault->port_id == TOPO_NONE)
 		return -EINVAL;
 	if (topo->nodes[topo->ports[fault->port_id].node].kind != TOPO_SWITCH)

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A port that keeps sending PAUSE whatever its buffer holds: the hardware bug behind a PFC storm (paper II-B). */
-#include <errno.h>
-#include <string.h>
-
 #include "dpswitch/faults/fault.h"
 
 struct pfc_storm {
-	struct fault_common common;
-	const char *port;
+	struct fault_at_port at;
 	int64_t priority;
 	uint64_t interval_ps;
-	uint32_t port_id;
 };
 
 #define S struct pfc_storm
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	{ "port", CFG_STRING, offsetof(S, port), NULL, 0, 0, NULL, "Port that sends PAUSE, \"node:port\"; a host's too" },
+	FAULT_AT_PORT_FIELD("Port that sends PAUSE, \"node:port\"; a host's too"),
 	{ "priority", CFG_INT, offsetof(S, priority), "3", 1, 7, NULL, "Class that it pauses" },
 	{ "interval", CFG_TIME, offsetof(S, interval_ps), "100us", 1e5, 1e12, NULL, "Between two PAUSE frames" },
 };
@@ -32,20 +27,11 @@ static const struct cfg_table table = {
 };
 #undef S
 
-static int
-resolve(void *params, const struct topo *topo, struct err *err)
-{
-	struct pfc_storm *storm = params;
-
-	storm->port_id = fault_find_port(topo, &storm->common.where, "pfc-storm", "port", storm->port, err);
-	return storm->port_id != TOPO_NONE ? 0 : -EINVAL;
-}
-
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
 	const struct pfc_storm *storm = params;
-	const struct topo_port *port = &env->topo->ports[storm->port_id];
+	const struct topo_port *port = &env->topo->ports[storm->at.port_id];
 	uint8_t prio = (uint8_t)storm->priority;
 
 	if (env->switches[port->node] != NULL)
@@ -54,10 +40,4 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 		env->host_storm(env->host_ctx, port->node, port->index, prio, on, now_ps, storm->interval_ps);
 }
 
-static void
-target(const void *params, const struct topo *topo, char *buf)
-{
-	topo_port_name(topo, ((const struct pfc_storm *)params)->port_id, buf);
-}
-
-const struct fault_ops fault_pfc_storm = { "pfc-storm", &table, resolve, set, target };
+const struct fault_ops fault_pfc_storm = { "pfc-storm", &table, fault_at_port_resolve, set, fault_at_port_target };

@@ -99,6 +99,7 @@ step_rank_failed(struct step_engine *engine, struct step_rank *rank, const struc
 		return;
 	rank->state = RANK_FAILED;
 	rank->failed_bytes = wc->bytes;
+	rank->failed_retransmits = wc->retransmits;
 	agent_step_failed(&engine->agent, rank->slot);
 }
 
@@ -149,6 +150,7 @@ step_rank_close(struct step_engine *engine, struct step_rank *rank, uint64_t now
 		result.start_ps = rank->start_ps;
 		result.waited_for = rank->waited_for;
 		result.acked_bytes = rank->failed_bytes;
+		result.retransmits = rank->failed_retransmits;
 	} else {
 		uint32_t source = monitor_waits_for(&rank->monitor);
 
@@ -165,6 +167,7 @@ step_rank_close(struct step_engine *engine, struct step_rank *rank, uint64_t now
 
 		engine->device->ops->query_qp(engine->device, result.flow, &qp);
 		result.acked_bytes = qp.acked_bytes;
+		result.retransmits = qp.retransmits;
 	}
 	report(engine, &result, now_ps);
 }

@@ -40,6 +40,7 @@ struct step_rank {
 	uint64_t own_ps;       /* when the own previous step was complete, or the iteration began */
 	uint64_t start_ps;     /* of the step in flight */
 	uint64_t failed_bytes; /* RANK_FAILED: acknowledged of the step in flight */
+	uint32_t failed_retransmits; /* RANK_FAILED: packets of it that were sent again */
 	uint64_t wake_ps;      /* RANK_IDLE, RANK_DELAYED: when to go on */
 	struct iteration_result *iterations; /* [of the collective] */
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any text as a scenario: it loads or is refused with a message, it prints and loads again, and no override breaks it. */
+/*
+ * Any text as a scenario: it loads or is refused with a message, it prints and loads again, its topology is built or
+ * refused with a message, and no override breaks it.
+ */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,8 +13,10 @@
 #include "common/cfg.h"
 #include "topo/build.h"
 #include "topo/pins.h"
+#include "topo/route.h"
 
 #define MAX_TABLES 16
+#define MAX_ROUTED 200 /* nodes: larger topologies would only be slow */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,6 +50,30 @@ print_and_load(const struct cfg *cfg, const struct cfg_known *known, size_t coun
 	free(printed);
 }
 
+/* Builds the topology, its routes and its pins. */
+static void
+build(const struct cfg *cfg)
+{
+	struct route_table *table;
+	struct route_pins *pins;
+	struct err err = { 0 };
+	struct topo *topo;
+
+	if (topo_build(cfg, &topo, &err) < 0) {
+		assert(err.text[0] != '\0' && topo == NULL);
+		return;
+	}
+	if (route_pins_create(cfg, topo, &pins, &err) < 0)
+		assert(err.text[0] != '\0' && pins == NULL);
+	route_pins_destroy(pins);
+	if (topo->nnodes <= MAX_ROUTED) {
+		table = route_table_create(topo);
+		assert(table != NULL);
+		route_table_destroy(table);
+	}
+	topo_destroy(topo);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -63,6 +92,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		if (cfg_check(cfg, known, count, &err) < 0)
 			assert(err.text[0] != '\0');
+		else
+			build(cfg);
 		print_and_load(cfg, known, count);
 		override(cfg, text);
 	}

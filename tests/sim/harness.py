@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the programs as a person would and looks at what they leave behind.
 
-Environment, set by meson: ROCELAB_BUILD (build directory), ROCELAB_SOURCE (repository), ROCELAB_SLOW_FACTOR (how much
-slower this build is: sanitizers). A test prints "ok NAME" per check and exits non-zero at the first that fails.
+Environment, set by meson: ROCELAB_BUILD (build directory), ROCELAB_SOURCE (repository), ROCELAB_SANITIZED=1 for a build
+with sanitizers, whose runs tests cut down. A test prints "ok NAME" per check and exits non-zero at the first that fails.
 """
 import csv
 import json
@@ -20,6 +20,8 @@ ROCELAB = BUILD / "cli" / "rocelab"
 DPSWITCH = BUILD / "dpswitch" / "dpswitch"
 ANALYZER = BUILD / "diag" / "analyzer"
 SKIP = 77
+# What a program says of itself when it broke rather than ended.
+BROKEN = ("Sanitizer", "runtime error:", "Assertion", "Traceback", "core dumped", "Segmentation", "stack smashing")
 
 
 def fail(message):
@@ -42,19 +44,35 @@ def cpus():
     return len(os.sched_getaffinity(0))
 
 
+def told(done):
+    """All that a program printed, in lower case."""
+    return (done.stdout + done.stderr).lower()
+
+
 def command(*args, expect=0, timeout=600, **kwargs):
-    """Runs a program to its end; fails unless it exits with the expected code (None: any)."""
-    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, timeout=timeout, **kwargs)
+    """Runs a program to its end; fails unless it exits with the expected code (None: any that is no crash)."""
+    line = " ".join(map(str, args))
+    try:
+        done = subprocess.run([str(a) for a in args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", timeout=timeout, **kwargs)
+    except subprocess.TimeoutExpired:
+        fail(f"{line}: still running after {timeout} s")
+    output = f"{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
+    if done.returncode < 0 or done.returncode >= 126 or any(word in output for word in BROKEN):
+        fail(f"{line}: it broke, exit code {done.returncode}\n{output}")
     if expect is not None and done.returncode != expect:
-        fail(f"{' '.join(map(str, args))}: exit code {done.returncode}, expected {expect}\n{done.stdout}\n{done.stderr}")
+        fail(f"{line}: exit code {done.returncode}, expected {expect}\n{output}")
     return done
 
 
 class Run:
-    """The output directory of one run."""
+    """The output directory of one run, and what the program printed."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, done=None):
         self.dir = pathlib.Path(directory)
+        self.stdout = done.stdout if done else ""
+        self.stderr = done.stderr if done else ""
+        self.code = done.returncode if done else None
 
     def json(self, name):
         return json.loads((self.dir / name).read_text())
@@ -71,12 +89,23 @@ class Run:
     def truth(self):
         return self.json("truth.json")
 
+    @property
+    def report(self):
+        return (self.dir / "report.txt").read_text()
+
     def steps(self):
         with open(self.dir / "steps.csv", newline="") as file:
             return list(csv.DictReader(file))
 
     def findings(self, kind=None):
         return [f for f in self.verdict["findings"] if kind is None or f["type"] == kind]
+
+    def wrong(self):
+        """The table's column #wrong, one entry a collective's iteration; "N/A" without real data."""
+        lines = self.stdout.splitlines()
+        at = max(i for i, line in enumerate(lines) if line.rstrip().endswith("#wrong"))
+        rows = [line.split() for line in lines[at + 2:]]
+        return [row[-1] for row in rows[:next(i for i, row in enumerate(rows + [[]]) if not row)]]
 
 
 def scratch():
@@ -89,25 +118,34 @@ def scratch():
 scratch.kept = []
 
 
-def rocelab(scenario, *args, expect=0, timeout=900):
-    """`rocelab run` into a fresh directory."""
-    out = scratch()
-    command(ROCELAB, "run", scenario, "--out", out, *args, expect=expect, timeout=timeout)
-    run = Run(out)
+def finish(run, scenario, expect):
+    """Invariants must hold after every run, however it ended; exit code 1 is the caller's to explain."""
     broken = [i for i in run.run["invariants"] if not i["holds"]]
     if expect == 0 and broken:
         fail(f"{scenario}: invariants: {broken}")
     return run
 
 
+def rocelab(scenario, *args, expect=0, timeout=900):
+    """`rocelab run` into a fresh directory."""
+    out = scratch()
+    done = command(ROCELAB, "run", scenario, "--out", out, *args, expect=expect, timeout=timeout)
+    return finish(Run(out, done), scenario, expect)
+
+
 def dpswitch(scenario, *args, expect=0, timeout=900):
     """The fabric alone, without an analyzer."""
     out = scratch()
-    command(DPSWITCH, scenario, "--out", out, "--quiet", *args, expect=expect, timeout=timeout)
-    return Run(out)
+    done = command(DPSWITCH, scenario, "--out", out, *args, expect=expect, timeout=timeout)
+    return finish(Run(out, done), scenario, expect)
 
 
 def scenario_file(text, name="test.cfg"):
     path = scratch() / name
     path.write_text(text)
     return path
+
+
+def sets(**values):
+    """Arguments --set a.b=value for sets(a__b=value)."""
+    return [arg for key, value in values.items() for arg in ("--set", f"{key.replace('__', '.')}={value}")]

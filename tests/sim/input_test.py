@@ -1,83 +1,197 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bad input gets a clear error with file, line, value and remedy, and exit code 2: never a crash, a hang or a guess."""
-import os
+"""Bad input: exit code 2, a message that names the place, the value and what would be right; never a crash or a hang."""
+import random
 
-from harness import ROCELAB, SCENARIOS, check, command, scenario_file, scratch
+from cases import TOPOLOGY, fault, ring, small
+from harness import DPSWITCH, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch, told
 
-BASE = 'topology = { kind = "fat-tree"; k = 4; };\n'
-RING = 'collectives = ( { op = "allgather"; algorithm = "ring"; step_bytes = "64KB"; } );\n'
+TIMEOUT_S = 60
 
-# what is wrong, the scenario, what the message must contain
-CASES = [
-    ("unknown key", BASE + RING + "swich = { };\n", ["test.cfg:3", "swich", "switch"]),
-    ("unknown key in a group", BASE + RING + 'switch = { bufer = "1MB"; };\n', ["test.cfg:3", "bufer", "buffer"]),
-    ("wrong type", BASE + RING + "switch = { pfc = { enabled = 3; }; };\n", ["test.cfg:3", "enabled"]),
-    ("bad unit", BASE + RING + 'timing = { pipeline = "600 parsecs"; };\n', ["test.cfg:3", "600 parsecs", "us"]),
-    ("number without unit", BASE + RING + "timing = { pipeline = 600; };\n", ["test.cfg:3", "pipeline"]),
-    ("out of range", BASE + RING + "switch = { pfc = { alpha = 1000.0; }; };\n", ["test.cfg:3", "alpha", "64"]),
-    ("syntax", BASE + "collectives = ( { op = ;\n", ["test.cfg:2"]),
-    ("empty file", "", ["test.cfg"]),
-    ("nothing to send", BASE, ["test.cfg", "collectives"]),
-    ("odd fat-tree", 'topology = { kind = "fat-tree"; k = 3; };\n' + RING, ["test.cfg:1", "3"]),
-    ("unknown topology", 'topology = { kind = "torus"; };\n' + RING, ["test.cfg:1", "torus", "fat-tree"]),
-    ("disconnected", 'topology = { kind = "explicit"; hosts = ["a", "b"]; switches = ["s", "t"];\n'
-     ' links = ("a s", "b t"); };\n' + RING, ["test.cfg", "a", "b"]),
-    ("link to nowhere", 'topology = { kind = "explicit"; hosts = ["a", "b"]; switches = ["s"];\n'
-     ' links = ("a s", "b x"); };\n' + RING, ["test.cfg:2", "x"]),
-    ("headroom too small", BASE + RING + "switch = { pfc = { headroom = 20000; }; };\n",
-     ["test.cfg:3", "headroom", "needs at least"]),
-    ("buffer too small", BASE + RING + 'switch = { buffer = "10KB"; };\n', ["test.cfg:3", "buffer", "needs more than"]),
-    ("rank twice", BASE + 'collectives = ( { step_bytes = "64KB"; ranks = [ "h0", "h0" ]; } );\n', ["test.cfg:2", "h0"]),
-    ("rank that is no host", BASE + 'collectives = ( { step_bytes = "64KB"; ranks = [ "h0", "e0" ]; } );\n',
-     ["test.cfg:2", "e0"]),
-    ("halving-doubling of 3", BASE + 'collectives = ( { algorithm = "halving-doubling"; bytes = "64KB";\n'
-     ' ranks = [ "h0", "h1", "h2" ]; } );\n', ["test.cfg:2", "power of two"]),
-    ("flow to itself", BASE + 'flows = ( { src = "h1"; dst = "h1"; sport = 1; bytes = "1MB"; } );\n', ["test.cfg:2", "h1"]),
-    ("fault at no port", BASE + RING + 'faults = ( { kind = "pfc-storm"; port = "e0:99"; } );\n', ["test.cfg:3", "e0:99"]),
-    ("unknown fault", BASE + RING + 'faults = ( { kind = "gremlin"; } );\n', ["test.cfg:3", "gremlin"]),
-    ("pinned loop", BASE + 'flows = ( { src = "h0"; dst = "h2"; sport = 1; bytes = "1MB"; } );\n'
-     'paths = ( { src = "h0"; dst = "h2"; data = [ "e0:3", "a0:1", "e0:3" ]; } );\n', ["test.cfg:3", "e0"]),
-    ("no delay anywhere", 'topology = { kind = "fat-tree"; k = 4; delay = "1ps"; };\ntiming = { pipeline = "0ps"; };\n'
-     'limits = { virtual_time = "1ns"; };\n' + RING, []),
-]
 
-for name, text, words in CASES:
-    if not words:
-        continue
-    done = command(ROCELAB, "run", scenario_file(text), "--out", scratch(), expect=None, timeout=120)
-    said = done.stdout + done.stderr
-    check(done.returncode == 2, f"{name}: exit code 2", (done.returncode, said))
-    missing = [word for word in words if word not in said]
-    check(not missing, f"{name}: {said.strip().splitlines()[-1][:150]}", (missing, said))
+def refused(name, *args, says=(), program=ROCELAB, code=2):
+    """Runs a program that must refuse. @param says  texts that its message holds (case does not matter)"""
+    done = command(program, *args, expect=code, timeout=TIMEOUT_S)
+    message = told(done)
+    check(message.strip(), f"{name}: it says something")
+    for text in says:
+        check(text.lower() in message, f"{name}: \"{text}\"", message)
+    check(len(message) < 4000, f"{name}: in few words", message)
+    return message
 
-good = SCENARIOS / "clean-ring.cfg"
-for name, args, words in [
-    ("no such file", ["run", "/nonexistent/x.cfg"], ["/nonexistent/x.cfg"]),
-    ("a directory", ["run", os.fspath(SCENARIOS)], []),
-    ("unknown --set", ["run", good, "--set", "swich.buffer=1MB"], ["--set", "swich"]),
-    ("--set without value", ["run", good, "--set", "seed"], ["seed"]),
-    ("seed that is no number", ["run", good, "--seed", "many"], ["many"]),
-    ("too many lcores", ["run", good, "--lcores", "63"], ["63"]),
-    ("no scenario", ["run"], []),
-    ("unknown command", ["rum", good], ["rum"]),
-    ("flow of no host", ["explain", good, "--flow", "h0,nobody,1,2"], ["nobody"]),
-    ("flow of three words", ["explain", good, "--flow", "h0,h1,1"], ["SRC,DST,SPORT,DPORT"]),
-    ("unknown topo action", ["topo", "paint", good], ["paint"]),
-    ("import of nothing", ["topo", "import", "/nonexistent.txt"], ["/nonexistent.txt"]),
-    ("no recording", ["diagnose", scratch()], ["records.bin"]),
-]:
-    out = ["--out", scratch()] if args[0] == "run" else []
-    done = command(ROCELAB, *args, *out, expect=None, timeout=120)
-    said = done.stdout + done.stderr
-    check(done.returncode == 2, f"{name}: exit code 2", (done.returncode, said))
-    missing = [word for word in words if word not in said]
-    check(not missing, f"{name}: {(said.strip().splitlines() or [''])[-1][:150]}", (missing, said))
 
-garbage = scratch()
-(garbage / "records.bin").write_bytes(os.urandom(4096))
-done = command(ROCELAB, "diagnose", garbage, expect=None, timeout=120)
-check(done.returncode == 2, "a recording of garbage: exit code 2", (done.returncode, done.stderr))
-binary = scratch() / "binary.cfg"
-binary.write_bytes(os.urandom(4096))
-done = command(ROCELAB, "run", binary, "--out", scratch(), expect=None, timeout=120)
-check(done.returncode == 2 and "binary.cfg" in done.stderr, "a binary file as scenario", (done.returncode, done.stderr))
+def bad(name, text, *says, args=()):
+    """A scenario that `rocelab run` must refuse, naming the line that holds "// here", or that it ends at."""
+    path = scenario_file(text, "bad.cfg")
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if "// here" in line]
+    place = [f"bad.cfg:{line}" for line in lines]
+    out = scratch()
+    refused(name, "run", path, "--out", out / "run", *args, says=place + list(says))
+    check(not (out / "run" / "verdict.json").exists(), f"{name}: no verdict", list(out.iterdir()))
+
+
+def keys_and_values():
+    base = TOPOLOGY + ring()
+    bad("unknown group", base + "swich = { // here\n};\n", "swich", "switch")
+    bad("unknown key", base + 'host = {\n  tiemout = "4ms"; // here\n};\n', "tiemout", "timeout")
+    bad("unknown key in a list", TOPOLOGY + 'collectives = ( { step_bytes = 1000;\n rank = [ "a1" ]; // here\n } );\n', "ranks")
+    bad("wrong type", base + 'host = {\n  mtu = [ 1024 ]; // here\n};\n', "mtu")
+    bad("string for a number", base + 'seed = "many"; // here\n', "many")
+    bad("bad unit", base + 'host = {\n  timeout = "4 parsecs"; // here\n};\n', "4 parsecs", "us")
+    bad("no unit", base + 'host = {\n  timeout = "4"; // here\n};\n', "4", "us")
+    bad("out of range", base + 'switch = { pfc = {\n  alpha = 99.0; // here\n}; };\n', "99", "64")
+    bad("negative", base + 'host = {\n  retry_count = -1; // here\n};\n', "-1", "0")
+    bad("no such choice", base + 'switch = { pfc = {\n  model = "magic"; // here\n}; };\n', "magic", "dynamic", "static")
+    bad("not a path MTU", base + 'host = { // here\n  mtu = 1300;\n};\n', "1300", "1024")
+    bad("syntax", base + "host = {\n  mtu = ; // here\n};\n")
+    bad("unfinished", base + "host = {\n  mtu = 1024;", "bad.cfg:")
+
+
+def networks():
+    def links(text, hosts='"a", "b"'):
+        return f"""topology = {{
+  kind = "explicit"; rate = "100Gbps"; delay = "1us";
+  switches = [ "A", "B" ]; hosts = [ {hosts} ];
+  links = ( {text} );
+}};
+flows = ( {{ src = "a"; dst = "b"; sport = 1; bytes = 1000; }} );
+"""
+    bad("disconnected hosts", links('"a A", "b B"'), "bad.cfg:", "not connected")
+    bad("a host without link", links('"a A", "A B"'), "bad.cfg:", "\"b\"", "no link")
+    bad("a link to nowhere", links('"a A", "b A",\n "A Z"'), "bad.cfg:5", "Z")
+    bad("a node twice", links('"a A", "b A"', '"a", "b", "a"'), "bad.cfg:1", "\"a\"")
+    bad("too slow a link", links('"a A",\n "b A 1Mbps"'), "bad.cfg:5", "1Mbps", "125Mbps")
+    bad("no such kind", 'topology = {\n kind = "torus"; // here\n};\n' + ring(), "torus", "fat-tree")
+    bad("an odd fat-tree", 'topology = {\n kind = "fat-tree"; k = 5; // here\n};\nflows = ( { src = "h0"; dst = "h1"; '
+        'sport = 1; bytes = 1; } );\n', "5")
+    bad("no topology", ring(), "topology")
+    bad("headroom too small", TOPOLOGY + ring() + 'switch = { pfc = {\n  headroom = 20000; // here\n}; };\n', "20kB",
+        "needs at least 43462")
+    bad("threshold below a frame", TOPOLOGY + ring() + 'switch = {\n pfc = { // here\n  model = "static"; xoff = 500; }; };\n',
+        "500", "frame")
+    bad("no buffer left", TOPOLOGY + ring() + 'switch = { // here\n  buffer = "1KiB"; };\n', "1024", "needs more than")
+    bad("no delay at all", (TOPOLOGY + ring()).replace('"1us"', '"0us"') + 'timing = { pipeline = "0ns"; };\n', "delay")
+
+
+def traffic():
+    def flow(text):
+        return TOPOLOGY + f"flows = (\n  {{ {text} }} // here\n);\n"
+    bad("nothing to send", TOPOLOGY, "nothing to send", "collectives", "flows")
+    bad("a flow to itself", flow('src = "a1"; dst = "a1"; sport = 1; bytes = 1000;'), "a1")
+    bad("a flow from nowhere", flow('src = "nobody"; dst = "a1"; sport = 1; bytes = 1000;'), "nobody")
+    bad("a flow from a switch", flow('src = "A"; dst = "a1"; sport = 1; bytes = 1000;'), "\"A\"")
+    bad("a NIC too many", flow('src = "a1:2"; dst = "b1"; sport = 1; bytes = 1000;'), "a1:2")
+    bad("a flow without size", flow('src = "a1"; dst = "b1"; sport = 1;'), "bytes")
+    bad("the same flow twice", TOPOLOGY + 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 1; },\n'
+        '{ src = "a1"; dst = "b1"; sport = 1; bytes = 1; } // here\n);\n')
+
+    def collective(text):
+        return TOPOLOGY + f"collectives = (\n  {{ {text} }} // here\n);\n"
+    bad("a rank twice", collective('ranks = [ "a1", "b1", "a1" ]; step_bytes = 1000;'), "a1")
+    bad("one rank", collective('ranks = [ "a1" ]; step_bytes = 1000;'), "rank")
+    bad("no such rank", collective('ranks = [ "a1", "zz" ]; step_bytes = 1000;'), "zz")
+    bad("no size", collective('ranks = [ "a1", "b1" ];'), "bytes", "step_bytes")
+    bad("half an element", collective('ranks = [ "a1", "b1" ]; step_bytes = 1001;'), "1001", "1004")
+    bad("halving of three", collective('ranks = [ "a1", "b1", "a2" ]; algorithm = "halving-doubling"; bytes = 1200; '
+                                       'op = "allreduce";'), "3")
+
+
+def pins():
+    def path(text):
+        return TOPOLOGY + f'flows = ( {{ src = "a1"; dst = "b1"; sport = 7; bytes = 1000; }} );\npaths = (\n  {{ {text} }} // here\n);\n'
+    bad("a pinned loop", path('src = "a1"; dst = "b1"; data = [ "A:1", "S:1", "A:2", "T:2", "B:3" ];'), "A")
+    bad("a pin that jumps", path('src = "a1"; dst = "b1"; data = [ "A:1", "T:2", "B:3" ];'), "T:2")
+    bad("a pin that ends elsewhere", path('src = "a1"; dst = "b1"; data = [ "A:1", "S:2", "B:4" ];'), "B:4")
+    bad("a pin of no port", path('src = "a1"; dst = "b1"; data = [ "A:17" ];'), "A:17")
+    bad("a pin of no flow", path('src = "a2"; dst = "b2"; data = [ "A:1", "S:2", "B:4" ];'))
+
+
+def faults():
+    def one(text):
+        return TOPOLOGY + ring() + f"faults = (\n  {text} // here\n);\n"
+    bad("an unknown fault", one('{ kind = "meteor"; }'), "meteor", "pfc-storm")
+    bad("a fault without kind", one('{ port = "A:1"; rate = 0.1; }'), "kind")
+    bad("a bad port in a fault", one(fault("link-down", port="A:9")), "A:9", "node:port")
+    bad("port 0", one(fault("link-down", port="A:0")), "A:0")
+    bad("a bad host in a fault", one(fault("slow-host", host="A", delay="1us")), "\"A\"")
+    bad("a rate above 1", one(fault("loss", port="A:1", rate=1.5)), "1.5")
+    bad("a key of another fault", one(fault("loss", port="A:1", rate=0.5, interval="1us")), "interval")
+    bad("a flap without duration", one(fault("link-down", port="A:1", period="1ms")), "duration")
+
+
+def files():
+    missing = scratch() / "nowhere.cfg"
+    refused("a missing file", "run", missing, "--out", scratch(), says=["nowhere.cfg", "no such file"])
+    refused("a directory", "run", scratch(), "--out", scratch())
+    bad("an empty file", "", "bad.cfg")
+    garbage = scratch() / "garbage.cfg"
+    rng = random.Random(1)
+    for size in (1, 100, 100_000):
+        garbage.write_bytes(rng.randbytes(size))
+        refused(f"{size} B of garbage", "run", garbage, "--out", scratch(), says=["garbage.cfg"])
+    refused("a missing include", "run", scenario_file('@include "gone.inc"\n' + TOPOLOGY + ring()), "--out", scratch(),
+            says=["gone.inc"])
+    check(True, "files are read with care")
+
+
+def arguments():
+    good = small()
+    out = scratch()
+    refused("no command", says=["usage"])
+    refused("an unknown command", "rnu", says=["rnu", "--help"])
+    refused("no scenario", "run", says=["scenario"])
+    refused("two scenarios", "run", good, good)
+    refused("an unknown option", "run", good, "--frobnicate")
+    for what, says in (("swtich.buffer=1MB", "switch"), ("switch.bufer=1MB", "buffer"), ("switch.buffer", "switch.buffer"),
+                       ("flows.[7].bytes=3", "flows"), ("host.timeout=fast", "fast"), ("=3", "=")):
+        refused(f"--set {what}", "run", good, "--out", out, "--set", what, says=[says])
+    refused("too many lcores", "run", good, "--out", out, "--lcores", "1000", says=["1000", "lcores"])
+    refused("no lcores", "run", good, "--out", out, "--lcores", "0", says=["lcores", "0"])
+    refused("lcores in words", "run", good, "--out", out, "--lcores", "two", says=["two"])
+    refused("a seed in words", "run", good, "--out", out, "--seed", "lucky", says=["lucky"])
+    refused("an output below a file", "run", good, "--out", good / "x", says=[str(good)])
+    refused("the fabric alone: no analyzer there", good, "--out", out, "--analyzer", out / "none.sock", program=DPSWITCH,
+            says=["none.sock"])
+    refused("the fabric alone: no directory", good, "--out", out / "none", program=DPSWITCH, says=["none"])
+    refused("explain without flow", "explain", good, says=["--flow"])
+    refused("explain a flow of nobody", "explain", good, "--flow", "a1,zz,1,4791", says=["zz"])
+    refused("explain half a flow", "explain", good, "--flow", "a1", says=["SRC,DST,SPORT,DPORT"])
+    refused("topo without file", "topo", "check")
+    refused("topo of nothing", "topo", "show", out / "none.cfg", says=["none.cfg"])
+    refused("import of a scenario", "topo", "import", good, says=["test.cfg:1"])
+
+
+def recordings():
+    run = rocelab(small())
+    records = (run.dir / "records.bin").read_bytes()
+    refused("diagnose nowhere", "diagnose", scratch() / "gone", says=["gone"])
+    refused("diagnose without recording", "diagnose", scratch(), says=["records.bin"])
+    refused("diagnose nothing", "diagnose", says=["directory"])
+    rng = random.Random(2)
+    for size in (0, 1, 15, 16, 17, 100, len(records) // 3, len(records) - 1):
+        out = scratch()
+        (out / "records.bin").write_bytes(records[:size])
+        # what is cut off may cost the verdict, not the program; a recording that ends early is a fact to be told
+        done = command(ROCELAB, "diagnose", out, expect=None, timeout=TIMEOUT_S)
+        check(done.returncode in (0, 1, 2), f"a recording cut to {size} B: exit code {done.returncode}")
+        check(done.returncode != 0 or "incomplete" in told(done) or "cut" in told(done) or "truncated" in told(done),
+              f"a recording cut to {size} B: it says that something is missing", told(done))
+    for attempt in range(30):
+        broken = bytearray(records)
+        for _ in range(rng.randrange(1, 20)):
+            broken[rng.randrange(len(broken))] = rng.randrange(256)
+        out = scratch()
+        (out / "records.bin").write_bytes(broken)
+        done = command(ROCELAB, "diagnose", out, expect=None, timeout=TIMEOUT_S)
+        check(done.returncode in (0, 1, 2), f"a recording with flipped bytes, {attempt}: exit code {done.returncode}")
+
+
+check(SCENARIOS.is_dir(), "scenarios are there")
+keys_and_values()
+networks()
+traffic()
+pins()
+faults()
+files()
+arguments()
+recordings()

@@ -1,10 +1,16 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reference case against an independent simulator's step times (tests/data/ns3-allgather-100g.csv)."""
+"""The reference case: step times against an independent simulator's (tests/data/ns3-allgather-100g.csv), what the verdict
+must say of it, and what it may cost."""
 import csv
+import resource
 
 from harness import SANITIZED, SCENARIOS, SOURCE, check, rocelab, skip
 
 UNDISTURBED_NS = 31_300_000
+SHORT, LONG = "15->18/10001>10001", "13->19/10001>10001"  # the two background flows
+MOST_RSS_BYTES = 300_000_000
+MOST_WALL_S = 60  # 5 s on a quiet machine
 
 if SANITIZED:
     skip("100 million packet hops take minutes under sanitizers; the plain build runs this test")
@@ -16,21 +22,70 @@ def measured_elsewhere():
         return {(r["src"], r["dst"], int(r["step"])): r for r in rows}
 
 
-run = rocelab(SCENARIOS / "ns3-allgather-100g.cfg")
-theirs = measured_elsewhere()
-ours = {(r["src"], r["dst"], int(r["step"])): r for r in run.steps()}
+def times(run):
+    theirs = measured_elsewhere()
+    ours = {(r["src"], r["dst"], int(r["step"])): r for r in run.steps()}
+    check(len(theirs) == 58 and ours.keys() == theirs.keys(), "same flows and steps", ours.keys() ^ theirs.keys())
+    for key, their in sorted(theirs.items(), key=lambda item: item[0][2]):
+        duration, expected = int(ours[key]["duration_ns"]), int(their["duration_ns"])
+        error = duration / expected - 1
+        limit = 0.005 if key[2] > 0 and expected < UNDISTURBED_NS else 0.10
+        name = f"{key[0]}->{key[1]} step {key[2]}: {duration / 1e6:.3f} ms, there {expected / 1e6:.3f} ms, {error:+.2%}"
+        check(abs(error) <= limit, name, f"more than {limit:.1%} off")
+        if key[2] > 0:
+            ideal, expected = int(ours[key]["ideal_ns"]), int(their["ideal_ns"])
+            check(abs(ideal / expected - 1) <= 1e-5, f"{key[0]}->{key[1]} step {key[2]}: ideal time", (ideal, expected))
+    end = max(int(r["start_ns"]) + int(r["duration_ns"]) for k, r in theirs.items() if k[2] > 0)
+    collective = run.verdict["collectives"][0]
+    our_end = collective["end_ns"] - collective["start_ns"]
+    check(abs(our_end / end - 1) <= 0.03, f"the collective takes {our_end / 1e6:.3f} ms, there {end / 1e6:.3f} ms", "3 %")
 
-check(ours.keys() == theirs.keys(), "same flows and steps", ours.keys() ^ theirs.keys())
-for key, their in sorted(theirs.items(), key=lambda item: item[0][2]):
-    duration, expected = int(ours[key]["duration_ns"]), int(their["duration_ns"])
-    error = duration / expected - 1
-    limit = 0.005 if key[2] > 0 and expected < UNDISTURBED_NS else 0.10
-    name = f"{key[0]}->{key[1]} step {key[2]}: {duration / 1e6:.3f} ms against {expected / 1e6:.3f} ms, {error * 100:+.2f} %"
-    check(abs(error) <= limit, name, f"more than {limit * 100} % off")
-    if key[2] > 0:
-        ideal = int(ours[key]["ideal_ns"]) / int(their["ideal_ns"]) - 1
-        check(abs(ideal) < 1e-5, f"{key[0]}->{key[1]} step {key[2]}: ideal", (ours[key], their))
 
-end = max(int(r["start_ns"]) + int(r["duration_ns"]) for k, r in theirs.items() if k[2] > 0)
-our_end = run.verdict["collectives"][0]["end_ns"] - run.verdict["collectives"][0]["start_ns"]
-check(abs(our_end / end - 1) <= 0.03, f"collective ends after {our_end / 1e6:.3f} ms against {end / 1e6:.3f} ms", "3 %")
+def finding(run, kind, root, flow):
+    matches = [f for f in run.findings(kind) if f["root"] == root and flow in f["flows"]]
+    check(matches, f"{kind} at {root} by {flow}", [(f["type"], f["root"], f["flows"]) for f in run.findings()])
+    return max(matches, key=lambda f: f["score"])
+
+
+def verdict(run):
+    path = {step["step"]: step["flow"] for step in run.verdict["critical_path"]}
+    check(path[1] == path[2] == "17->18/10000>10000", "the critical path goes through 17->18 in steps 1 and 2", path)
+    check(not run.verdict["network"]["innocent"], "the network is not innocent", run.verdict["network"])
+
+    worst = finding(run, "flow_contention", "6:2", LONG)
+    check("17->18/10000>10000" in worst["victims"], "its victim is 17->18", worst)
+    pause = finding(run, "pfc_backpressure", "6:2", LONG)
+    check("2:3" in pause["ports"], "PFC backpressure halts 2:3", pause)
+    check("17->18/10000>10000" in pause["victims"], "its victim is 17->18", pause)
+    check(run.verdict["findings"][0]["root"] == "6:2", "6:2 comes first", run.verdict["findings"][0])
+
+    weak = finding(run, "flow_contention", "6:2", SHORT)
+    check(weak["steps"] == [1], "15->18 at 6:2 in step 1 alone", weak)
+    check(weak["score"] < worst["score"] / 3, "its score is far below that of 13->19", (weak["score"], worst["score"]))
+
+    nic = finding(run, "flow_contention", "15:1", SHORT)
+    check(1 in nic["steps"] and "15->16/10000>10000" in nic["victims"], "15->16 shares its NIC in step 1", nic)
+    nic = finding(run, "flow_contention", "13:1", LONG)
+    check(2 in nic["steps"] and "13->14/10000>10000" in nic["victims"], "13->14 shares its NIC in step 2", nic)
+
+    scores = {c["flow"]: c["score"] for c in run.verdict["contributors"]}
+    check(max(scores, key=scores.get) == LONG, "13->19 is the top contributor", scores)
+    others = max((score for flow, score in scores.items() if flow != LONG), default=0)
+    check(scores[LONG] > 5 * others, "by far", scores)
+    check(set(scores) <= {LONG, SHORT}, "nobody else is blamed", scores)
+    known = ("flow_contention", "pfc_backpressure")
+    check(all(f["type"] in known for f in run.findings()), "and for nothing else", [f["type"] for f in run.findings()])
+
+
+def cost(run):
+    rss_bytes = run.run["rss_bytes"]
+    check(rss_bytes < MOST_RSS_BYTES, f"the fabric takes {rss_bytes / 1e6:.0f} MB", run.run)
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    check(largest < MOST_RSS_BYTES, f"no program takes more than {largest / 1e6:.0f} MB", largest)
+    check(run.run["wall_s"] < MOST_WALL_S, f"{run.run['wall_s']:.1f} s", "slower than any machine should be")
+
+
+reference = rocelab(SCENARIOS / "ns3-allgather-100g.cfg")
+times(reference)
+verdict(reference)
+cost(reference)

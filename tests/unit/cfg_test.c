@@ -283,6 +283,7 @@ test_syntax(void **state)
 	expect_error("switch = { pfc = { # 99999999999\n ports = 5000000000; }; };",
 		     "t.cfg:2: 5000000000 does not fit 32 bits; 5000000000L would be right");
 	expect_error("a = 99999999999999999999L;", "t.cfg:1: 99999999999999999999 does not fit 64 bits");
+	expect_error("\nalpha = 1e999;", "t.cfg:2: a number beyond what a double holds");
 	expect_error("\n@include \"/etc/passwd\"\n", "t.cfg:2: @include works in files only");
 }
 

@@ -66,10 +66,10 @@ run_once(const char *path, uint32_t lcores, struct outcome *outcome)
 	if (scenario != NULL)
 		exporter = exporter_create(&scenario->exporter, NULL, -1, &err);
 	if (exporter != NULL)
-		emulation = emulation_create(scenario, exporter, lcores, &err);
+		emulation = emulation_create(scenario, lcores, &err);
 	if (emulation == NULL)
 		fail_msg("%s", err.text);
-	emulation_begin(emulation);
+	emulation_begin(emulation, exporter);
 	if (lcores == 2)
 		assert_int_equal(pthread_create(&second, NULL, second_lcore, emulation->fabric), 0);
 	fabric_run(emulation->fabric, 0);

@@ -262,6 +262,7 @@ open_steps_are_reported(void **state)
 	steps_rig_deliver(&rig, 1, 5 * MS);
 	steps_rig_ack(&rig, 1, 5 * MS);
 	rig.dev[0].qp[rig.dev[0].posts[0].flow].acked_bytes = 640;
+	rig.dev[0].qp[rig.dev[0].posts[0].flow].retransmits = 7;
 	for (uint32_t h = 0; h < 4; h++)
 		step_engine_close(rig.engine[h], 20 * MS);
 
@@ -271,6 +272,7 @@ open_steps_are_reported(void **state)
 	assert_int_equal(rec->start_ps, 2 * MS);
 	assert_int_equal(rec->end_ps, 0);
 	assert_int_equal(rec->acked_bytes, 640);
+	assert_int_equal(rec->retransmits, 7);
 	assert_int_equal(rec->waited_for, REC_NONE);
 	assert_int_equal(rec->hdr.time_ps, 20 * MS);
 	assert_int_equal(step_record(1, 0)->open, 0);

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random faults on random small runs: however a run ends, its invariants hold, and the same seed gives the same run.
+
+A failure names its seed; `python3 tests/sim/chaos_test.py SEED` runs that one again and prints its scenario.
+"""
+import random
+import sys
+
+from cases import fault, ring, small
+from harness import SANITIZED, check, cpus, dpswitch, fail, rocelab
+
+SEEDS = range(1, 21 if SANITIZED else 51)
+SWITCH_PORTS = ("A:1", "A:2", "A:3", "A:4", "B:1", "B:2", "B:3", "B:4", "S:1", "S:2", "T:1", "T:2")
+PORTS = SWITCH_PORTS + ("a1:1", "a2:1", "b1:1", "b2:1")
+HOSTS = ("a1", "a2", "b1", "b2")
+
+
+def when(rng):
+    keys = {"start": f"{rng.randrange(400)}us"}
+    if rng.random() < 0.8:
+        duration = rng.randrange(5, 300)
+        keys["duration"] = f"{duration}us"
+        if rng.random() < 0.4:
+            keys["period"] = f"{duration + rng.randrange(5, 700)}us"
+    return keys
+
+
+def random_fault(rng):
+    kind = rng.choice(("pfc-storm", "loss", "corruption", "link-down", "misroute", "blackhole", "slow-host"))
+    if kind == "pfc-storm":
+        return fault(kind, port=rng.choice(PORTS), interval=rng.choice(("1us", "10us", "100us")), **when(rng))
+    if kind in ("loss", "corruption"):
+        return fault(kind, port=rng.choice(PORTS), rate=rng.choice((0.001, 0.05, 0.5)), **when(rng))
+    if kind == "link-down":
+        return fault(kind, port=rng.choice(PORTS), **when(rng))
+    if kind == "misroute":
+        return fault(kind, dst=rng.choice(HOSTS), port=rng.choice(SWITCH_PORTS), **when(rng))
+    if kind == "blackhole":
+        return fault(kind, switch=rng.choice("ABST"), dst=rng.choice(HOSTS), **when(rng))
+    return fault(kind, host=rng.choice(HOSTS), delay=f"{rng.randrange(1, 500)}us", step=rng.randrange(4))
+
+
+def random_scenario(seed):
+    rng = random.Random(seed)
+    faults = [random_fault(rng) for _ in range(rng.randrange(1, 5))]
+    extra = f"""flows = ( {{ src = "a2"; dst = "b1"; sport = 20001; bytes = 4000000; }},
+  {{ src = "b2"; dst = "b1"; sport = 20002; bytes = 4000000; start = "100us"; }} );
+host = {{ timeout = "{rng.choice((300, 1000, 4000))}us"; retry_count = {rng.choice((2, 7))};
+  dcqcn = {{ enabled = {rng.choice(("true", "false"))}; }}; }};
+limits = {{ stall = "20ms"; virtual_time = "200ms"; }};
+"""
+    if rng.random() < 0.3:
+        extra += f'switch = {{ pfc = {{ model = "static"; xoff = {rng.choice((20000, 65536))}; }}; }};\n'
+    bytes_ = rng.choice((100_000, 1_000_000))
+    collective = ring(bytes_, iterations=rng.choice((1, 2)), sport=rng.randrange(10000, 10020))
+    return small(*faults, extra=extra, collective=collective, name=f"seed-{seed}.cfg")
+
+
+def run_seed(seed):
+    scenario = random_scenario(seed)
+    text = scenario.read_text()
+    args = ["--seed", str(seed)]
+    first = rocelab(scenario, *args, expect=None, timeout=300)
+    if first.code != 0:
+        fail(f"seed {seed}: exit code {first.code}\n{first.stderr}\n{text}")
+    runs = [dpswitch(scenario, *args)]
+    if cpus() >= 2 and seed % 4 == 0:
+        runs.append(dpswitch(scenario, "--lcores", "2", *args))
+    digests = {r.run["digest"] for r in [first] + runs}
+    check(len(digests) == 1, f"seed {seed}: {first.run['end_reason']}, {digests}", text)
+    if first.run["end_reason"] == "complete":
+        check(set(first.wrong()) == {"0"}, f"seed {seed}: every element is right", (first.wrong(), text))
+    return first.run["end_reason"]
+
+
+if len(sys.argv) > 1:
+    print(random_scenario(int(sys.argv[1])).read_text())
+    run_seed(int(sys.argv[1]))
+else:
+    ends = [run_seed(seed) for seed in SEEDS]
+    # a generator that only ever breaks everything, or nothing, tests little
+    check(ends.count("complete") > len(ends) / 4, f"{ends.count('complete')} of {len(ends)} complete")
+    check(ends.count("complete") < len(ends), "not all of them")

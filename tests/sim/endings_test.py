@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""How runs end: completion, limit, stall, QP error, a failed invariant, an interrupt; what is told of steps still open."""
+import subprocess
+import time
+
+from cases import fault, small
+from harness import ROCELAB, SCENARIOS, Run, check, command, fail, rocelab, scratch, sets
+
+
+def open_steps(run, name):
+    """What an unfinished run says: the verdict's critical path ends in an open step, the collective is not complete."""
+    collective = run.verdict["collectives"][0]
+    check(collective["complete"] is False, f"{name}: the collective is not complete", collective)
+    path = run.verdict["critical_path"]
+    check(path and path[-1]["open"], f"{name}: the critical path ends in an open step", path)
+    check(not any(step["open"] for step in path[:-1]), f"{name}: and no other step of it is open", path)
+    check("did not finish" in run.report, f"{name}: the report says so", run.report)
+    end_ns = run.run["virtual_ns"]
+    late = [r for r in run.steps() if int(r["start_ns"]) + int(r["duration_ns"]) > end_ns + 1]
+    check(not late, f"{name}: no step outlives the run", late)
+
+
+def completes():
+    run = rocelab(small())
+    check(run.run["end_reason"] == "complete", "completion", run.run)
+    check(run.verdict["collectives"][0]["complete"] is True, "completion: the collective is complete", run.verdict)
+    check(len(run.steps()) == 12, "completion: every step is in steps.csv", run.steps())
+    check(not any(step["open"] for step in run.verdict["critical_path"]), "completion: no step is open")
+    rocelab(small(), "--fail-on-finding")
+    slow = small(fault("slow-host", host="b1", delay="1ms"))
+    rocelab(slow)
+    rocelab(slow, "--fail-on-finding", expect=1)
+
+
+def limited():
+    run = rocelab(small(), *sets(limits__virtual_time="250us"))
+    check(run.run["end_reason"] == "limit", "limit", run.run)
+    check(run.run["virtual_ns"] == 250_000, "limit: at the very time", run.run["virtual_ns"])
+    open_steps(run, "limit")
+    # within the second of three steps
+    states = {int(step["step"]) for step in run.verdict["critical_path"]}
+    check(states == {1, 2}, "limit: it stands in step 2", states)
+
+
+def stalled():
+    storm = small(fault("pfc-storm", port="b1:1", start="50us"))
+    run = rocelab(storm, *sets(host__timeout="0ps", limits__stall="20ms"))
+    check(run.run["end_reason"] == "stall", "stall", run.run)
+    # the hosts that do not wait for b1 get their bytes within the first 600 us
+    check(20_000_000 <= run.run["virtual_ns"] < 20_700_000, "stall: after the time given", run.run["virtual_ns"])
+    open_steps(run, "stall")
+    types = [(f["type"], f["root"]) for f in run.findings()]
+    check(types[:1] == [("pfc_storm", "b1:1")], "stall: the verdict says why", types)
+
+
+def failed():
+    hole = small(fault("blackhole", switch="B", dst="b1", start="50us"))
+    run = rocelab(hole, *sets(host__retry_count=1, host__timeout="100us"))
+    check(run.run["end_reason"] == "qp_error", "QP error", run.run)
+    # 50 us, the round trip under way, 100 us and 200 us of timeouts
+    check(350_000 < run.run["virtual_ns"] < 400_000, "QP error: when the retries are spent", run.run["virtual_ns"])
+    check("b1" in run.stderr or "QP" in run.stderr, "QP error: told to the user", run.stderr)
+    open_steps(run, "QP error")
+    run = rocelab(hole, *sets(host__retry_count=0, host__timeout="100us"))
+    check(run.run["virtual_ns"] < 200_000, "QP error: fewer retries, sooner", run.run["virtual_ns"])
+
+
+def without_pfc():
+    """Queues that overflow are no failed invariant in a class that is not lossless."""
+    flows = 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 4000000; }, { src = "a2"; dst = "b1"; sport = 2; ' \
+            'bytes = 4000000; } );\n'
+    run = rocelab(small(extra=flows, collective=""), *sets(switch__pfc__enabled="false", switch__lossy_queue="100KB",
+                                                           host__dcqcn__enabled="false", host__timeout="200us"))
+    check(run.run["end_reason"] == "complete", "without PFC flows still get through", run.run)
+    check(run.run["drops"]["queue_full"] > 0, "without PFC queues drop, by name", run.run["drops"])
+
+
+def interrupted():
+    """Ctrl-C ends the run, not the verdict on what there is."""
+    out = scratch()
+    args = [ROCELAB, "run", SCENARIOS / "ns3-allgather-100g.cfg", "--out", out]
+    run = subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20000:
+        if run.poll() is not None or time.monotonic() > deadline:
+            fail(f"the run ended or hangs before it could be interrupted: {run.communicate()}")
+        time.sleep(0.02)
+    subprocess.run(["kill", "-INT", "--", f"-{run.pid}"], check=True)
+    stdout, stderr = run.communicate(timeout=120)
+    check(run.returncode == 0, "interrupt: exit code 0", (run.returncode, stderr))
+    done = Run(out)
+    check(done.run["end_reason"] == "interrupt", "interrupt: run.json says so", done.run["end_reason"])
+    check(done.verdict["collectives"][0]["complete"] is False, "interrupt: the verdict knows that it is not complete")
+    check("did not finish" in stdout, "interrupt: so does the report", stdout)
+
+
+completes()
+limited()
+stalled()
+failed()
+without_pfc()
+interrupted()

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every fault: the run ends as it should, counters move, invariants hold, real data arrives whole, truth.json tells."""
+from cases import CLEAN_NS, fault, small
+from harness import check, rocelab, sets
+
+SHORT_RETRIES = sets(host__retry_count=2, host__timeout="200us")
+NEVER_TIMES_OUT = sets(host__timeout="0ps", limits__stall="20ms")
+
+
+def whole(run, name):
+    check(run.run["end_reason"] == "complete", f"{name}: completes", run.run)
+    check(run.wrong() == ["0"], f"{name}: every element is right", run.wrong())
+
+
+def only_drops(run, name, reason):
+    drops = run.run["drops"]
+    check(drops[reason] > 0, f"{name}: {drops[reason]} packets dropped ({reason})", drops)
+    others = {key: count for key, count in drops.items() if count and key != reason}
+    check(not others, f"{name}: nothing dropped for another reason", others)
+
+
+def told_of(run, name, kind, target, **keys):
+    entry = {"kind": kind, "target": target, **keys}
+    matches = [f for f in run.truth["faults"] if entry.items() <= f.items()]
+    check(len(matches) == 1, f"{name}: truth.json tells of it", (entry, run.truth["faults"]))
+
+
+def no_fault():
+    run = rocelab(small())
+    whole(run, "no fault")
+    check(not any(run.run["drops"].values()), "no fault: no drop", run.run["drops"])
+    check(run.truth["faults"] == [], "no fault: truth.json is empty", run.truth)
+    check(run.run["virtual_ns"] < CLEAN_NS, "no fault: over in time", run.run["virtual_ns"])
+    return run
+
+
+def lossy_cables():
+    for kind, reason in (("loss", "injected"), ("corruption", "corrupt")):
+        run = rocelab(small(fault(kind, port="A:3", rate=0.01)))
+        whole(run, kind)
+        only_drops(run, kind, reason)
+        told_of(run, kind, kind, "A:3", start_ns=0, duration_ns=0)
+        check(run.run["virtual_ns"] > CLEAN_NS, f"{kind}: costs time", run.run["virtual_ns"])
+        check(run.findings("packet_loss"), f"{kind}: the verdict says packet_loss", run.findings())
+        run = rocelab(small(fault(kind, port="A:3", rate=0)))
+        check(run.run["virtual_ns"] < CLEAN_NS, f"{kind} with rate 0 does nothing", run.run["virtual_ns"])
+
+
+def cut_cables():
+    run = rocelab(small(fault("link-down", port="A:1", start="50us", duration="200us")))
+    whole(run, "link-down of an uplink")
+    only_drops(run, "link-down of an uplink", "link_down")
+    told_of(run, "link-down of an uplink", "link-down", "A:1", start_ns=50_000, duration_ns=200_000, period_ns=0)
+    roots = {f["root"] for f in run.findings("link_down")}
+    check(roots and roots <= {"A:1", "S:1"}, "link-down of an uplink: the verdict names an end of the cable", roots)
+
+    run = rocelab(small(fault("link-down", port="A:3", start="50us", duration="200us")))
+    whole(run, "link-down of a host")
+    roots = {f["root"] for f in run.findings("link_down")}
+    check(roots == {"A:3"}, "link-down of a host: the verdict names the port", roots)
+
+    run = rocelab(small(fault("link-down", port="A:3", start="50us")), *SHORT_RETRIES)
+    check(run.run["end_reason"] == "qp_error", "link-down for ever: retries are spent", run.run)
+    roots = {f["root"] for f in run.findings("link_down")}
+    check(roots == {"A:3"}, "link-down for ever: the verdict names the port", roots)
+
+    # a period that no retransmission timeout is a multiple of
+    flaps = [fault("link-down", port=port, start=start, duration="10us", period="130us")
+             for port, start in (("A:1", "30us"), ("A:2", "90us"))]
+    run = rocelab(small(*flaps))
+    whole(run, "flapping uplinks")
+    only_drops(run, "flapping uplinks", "link_down")
+    told_of(run, "flapping uplinks", "link-down", "A:2", start_ns=90_000, duration_ns=10_000, period_ns=130_000)
+
+
+def cut_while_paused():
+    """A host that its switch had paused when the cable was cut must go on when it is mended."""
+    flows = """flows = ( { src = "a2"; dst = "b1"; sport = 20001; bytes = 4000000; },
+  { src = "b2"; dst = "b1"; sport = 20002; bytes = 4000000; } );
+host = { dcqcn = { enabled = false; }; window = "1MB"; };
+"""
+    cuts = [fault("link-down", port=port, start="100us", duration="50us") for port in ("A:3", "A:4", "B:4")]
+    run = rocelab(small(*cuts, extra=flows), *sets(limits__stall="50ms"))
+    whole(run, "link-down of paused hosts")
+
+
+def loops():
+    loop = [fault("misroute", dst="b1", port=port, start="50us", duration="300us") for port in ("A:1", "S:1")]
+    # so little at a time that the loop does not fill up: every packet dies of its TTL
+    run = rocelab(small(*loop), *sets(host__window="4KB", limits__stall="50ms"))
+    whole(run, "a loop that is mended")
+    only_drops(run, "a loop that is mended", "ttl")
+    told_of(run, "a loop that is mended", "misroute", "S:1", start_ns=50_000, duration_ns=300_000)
+    check(run.findings("forwarding_loop"), "a loop that is mended: the verdict says forwarding_loop", run.findings())
+
+    loop = [fault("misroute", dst="b1", port=port, start="50us") for port in ("A:1", "S:1")]
+    run = rocelab(small(*loop), *SHORT_RETRIES)
+    check(run.run["end_reason"] == "qp_error", "a loop for ever: retries are spent", run.run)
+    check(run.run["drops"]["ttl"] > 0, "a loop for ever: TTL drops are counted", run.run["drops"])
+    roots = {f["root"] for f in run.findings("forwarding_loop")}
+    check(roots & {"A:1", "S:1"}, "a loop for ever: the verdict names a port of it", run.findings())
+
+    # at line rate it fills the buffers behind it: neither port may send before the other one has
+    run = rocelab(small(*loop), *NEVER_TIMES_OUT)
+    check(run.run["end_reason"] == "stall", "a full loop: nothing moves", run.run)
+    roots = {f["root"] for f in run.findings("pfc_deadlock")}
+    check(roots & {"A:1", "S:1"}, "a full loop: the verdict says pfc_deadlock there", run.findings())
+
+
+def blackholes():
+    run = rocelab(small(fault("blackhole", switch="A", dst="a1", start="50us", duration="100us")))
+    whole(run, "a passing blackhole")
+    only_drops(run, "a passing blackhole", "blackhole")
+    told_of(run, "a passing blackhole", "blackhole", "A", start_ns=50_000, duration_ns=100_000)
+
+    run = rocelab(small(fault("blackhole", switch="A", dst="a1", start="50us")), *SHORT_RETRIES)
+    check(run.run["end_reason"] == "qp_error", "a blackhole for ever: retries are spent", run.run)
+    check("retries exhausted" in run.run["error"], "a blackhole for ever: run.json says which QP", run.run["error"])
+    check(run.findings("blackhole"), "a blackhole for ever: the verdict says blackhole", run.findings())
+
+
+def slow_hosts(clean):
+    run = rocelab(small(fault("slow-host", host="b1", delay="1ms", step=2)))
+    whole(run, "slow host")
+    told_of(run, "slow host", "slow-host", "b1", step=2)
+    was = {(r["src"], r["step"]): int(r["start_ns"]) for r in clean.steps()}
+    now = {(r["src"], r["step"]): int(r["start_ns"]) for r in run.steps()}
+    check(now["b1", "1"] == was["b1", "1"], "slow host: other steps start as ever", (now, was))
+    late = now["b1", "2"] - was["b1", "2"]
+    check(abs(late - 1_000_000) < 1000, f"slow host: its step 2 starts {late} ns later", "1 ms expected")
+    check([f["root"] for f in run.findings()] == ["b1"], "slow host: the verdict names it alone", run.findings())
+    check(run.verdict["network"]["innocent"], "slow host: the network is innocent", run.verdict["network"])
+
+
+def storms():
+    for port in ("b1:1", "B:1"):
+        name = f"storm at {port}"
+        run = rocelab(small(fault("pfc-storm", port=port, start="50us", duration="2ms")))
+        whole(run, name)
+        told_of(run, name, "pfc-storm", port, start_ns=50_000, duration_ns=2_000_000)
+        late = run.run["virtual_ns"] - CLEAN_NS
+        check(1_500_000 < late < 2_500_000, f"{name}: the run takes {late} ns longer", "about 2 ms expected")
+        check(not any(run.run["drops"].values()), f"{name}: nothing is lost", run.run["drops"])
+        first = run.verdict["findings"][0]
+        check((first["type"], first["root"]) == ("pfc_storm", port), f"{name}: the first finding", run.findings())
+    run = rocelab(small(fault("pfc-storm", port="b1:1", start="50us")), *NEVER_TIMES_OUT)
+    check(run.run["end_reason"] == "stall", "a storm for ever: the run stalls", run.run)
+    # a class that nobody uses
+    run = rocelab(small(fault("pfc-storm", port="b1:1", priority=5)))
+    check(run.run["virtual_ns"] < CLEAN_NS, "a storm of another class stops nobody", run.run["virtual_ns"])
+
+
+undisturbed = no_fault()
+lossy_cables()
+cut_cables()
+cut_while_paused()
+loops()
+blackholes()
+slow_hosts(undisturbed)
+storms()
