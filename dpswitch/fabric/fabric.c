@@ -62,6 +62,7 @@ fabric_create(const struct fabric_config *config, struct err *err)
 		free(fabric);
 		return NULL;
 	}
+	fabric->window_ps = min_u64(fabric->window_ps, WINDOW_MAX_PS);
 	fabric->nodes = calloc(topo->nnodes, sizeof(*fabric->nodes));
 	fabric->links = aligned_alloc(_Alignof(struct link), topo->nports * sizeof(*fabric->links));
 	fabric->link_ptrs = calloc(2 * (size_t)topo->nports, sizeof(*fabric->link_ptrs));

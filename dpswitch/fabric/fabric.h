@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The window engine: advances every node through [T, T+W), W = the smallest delay of any link. Nothing sent inside a
- * window can arrive inside it, so nodes are independent within it and lcores meet once a window.
+ * The window engine: advances every node through [T, T+W), W = the smallest delay of any link (WINDOW_MAX_PS at most).
+ * Nothing sent inside a window can arrive inside it, so nodes are independent within it and lcores meet once a window.
  * Free of <rte_*>: dpswitch/lcore runs it on EAL lcores, tests run it in a plain thread.
  */
 #pragma once

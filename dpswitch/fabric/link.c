@@ -43,27 +43,38 @@ link_compact(struct link *link)
 	}
 }
 
-/*
- * A port whose accounting changes its mind with every small frame asks for PAUSE frames faster than they can leave: the
- * queue of those on their way has no bound but the run's length.
- */
-static void
-link_reserve_pauses(struct link *link, uint32_t npauses)
+/* @return the array with room for need elements, moved or not; *cap doubles */
+static void *
+widened(void *array, uint32_t *cap, uint32_t need, size_t elem_bytes)
 {
-	uint32_t cap = link->pauses_cap;
-	struct pause_frame *grown;
-
-	if (__builtin_expect(link->pauses_tail + npauses <= cap, 1))
-		return;
-	while (cap < link->pauses_tail + npauses)
-		cap *= 2;
-	grown = realloc(link->ready_pauses, cap * sizeof(*grown));
-	if (grown == NULL) {
-		fprintf(stderr, "rocelab: out of memory for %u PAUSE frames on a cable\n", cap);
+	if (__builtin_expect(need <= *cap, 1))
+		return array;
+	while (*cap < need)
+		*cap *= 2;
+	array = realloc(array, *cap * elem_bytes);
+	if (array == NULL) {
+		fprintf(stderr, "rocelab: out of memory for %u frames on a cable\n", *cap);
 		abort();
 	}
-	link->ready_pauses = grown;
-	link->pauses_cap = cap;
+	return array;
+}
+
+/*
+ * Room for a lane at the ends of the ready queues. Frames on a cable are bounded by its delay and rate. Not so PAUSE
+ * frames: a port whose accounting changes its mind with every small frame asks for them faster than they can leave.
+ */
+static void
+link_reserve(struct link *link, const struct link_lane *lane)
+{
+	uint32_t held, need;
+
+	link_compact(link);
+	/* Twice what it holds, so that compaction is rare. */
+	held = 2 * (link->ready_tail - link->ready_head + lane->npkts);
+	need = link->ready_tail + lane->npkts;
+	link->ready = widened(link->ready, &link->ready_cap, held > need ? held : need, sizeof(*link->ready));
+	link->ready_pauses = widened(link->ready_pauses, &link->pauses_cap, link->pauses_tail + lane->npauses,
+				     sizeof(*link->ready_pauses));
 }
 
 static void
@@ -93,9 +104,7 @@ link_receive(struct link *link, uint32_t parity)
 
 	if (lane->npkts == 0 && lane->npauses == 0)
 		return;
-	link_compact(link);
-	assert(link->ready_tail + lane->npkts <= link->ready_cap);
-	link_reserve_pauses(link, lane->npauses);
+	link_reserve(link, lane);
 	if (__builtin_expect(link->loss > 0 || link->corruption > 0, 0)) {
 		link_receive_faulty(link, lane);
 	} else {
@@ -204,9 +213,9 @@ link_init(struct link *link, const struct link_config *config)
 	link->lane_cap = (uint32_t)(config->window_ps / frame_ps) + 2;
 	/* A receiver asks for XOFF once an arrival at most, for XON once each; a storm as fast as the wire takes it. */
 	link->pause_cap = 2 * link->lane_cap + (uint32_t)(config->window_ps / link->pause_ps) + 32;
-	/* What the cable holds, twice so that compaction is rare on long cables. */
-	link->ready_cap = ((uint32_t)(config->delay_ps / frame_ps) + 2) * 2 + 2 * link->lane_cap;
-	link->pauses_cap = (uint32_t)(config->delay_ps / link->pause_ps) + 2 + 2 * link->pause_cap;
+	/* What a cable as long as the window holds, twice so that compaction is rare; a longer one grows them. */
+	link->ready_cap = 4 * link->lane_cap;
+	link->pauses_cap = 4 * link->pause_cap;
 	link->ready = malloc(link->ready_cap * sizeof(*link->ready));
 	link->ready_pauses = malloc(link->pauses_cap * sizeof(*link->ready_pauses));
 	for (uint32_t lane = 0; lane < 2; lane++) {

@@ -7,10 +7,14 @@
 
 #include "common/flow.h"
 #include "common/recbuf.h"
+#include "common/units.h"
 #include "dpswitch/fabric/link.h"
 #include "topo/topo.h"
 
 struct node;
+
+/* No window is longer, however long the cables: it bounds what a link's lanes hold and the accounting's keys. */
+#define WINDOW_MAX_PS (100 * PS_PER_US)
 
 /* One window. Everything that happens at a time in [start_ps, end_ps) belongs to it. */
 struct window {

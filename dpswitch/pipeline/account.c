@@ -18,10 +18,14 @@
  * One charge or release as a sortable key:
  *   time since the window's start [63:27] | departure [26] | ingress port [25:19] | class [18:16] | wire bytes [15:0]
  */
+#define KEY_TIME_SHIFT 27
+_Static_assert(WINDOW_MAX_PS < 1ULL << (64 - KEY_TIME_SHIFT), "a window's offsets fit a key");
+_Static_assert(TOPO_MAX_PORTS <= 128 && SWITCH_CLASSES <= 8, "ports and classes fit a key");
+
 static inline uint64_t
 account_key(uint64_t offset_ps, bool departure, uint8_t in_port, uint8_t prio, uint16_t wire_bytes)
 {
-	return offset_ps << 27 | (uint64_t)departure << 26 | (uint64_t)in_port << 19 | (uint64_t)prio << 16 |
+	return offset_ps << KEY_TIME_SHIFT | (uint64_t)departure << 26 | (uint64_t)in_port << 19 | (uint64_t)prio << 16 |
 	       wire_bytes;
 }
 
@@ -193,7 +197,7 @@ replay(struct sw *sw, const struct window *window)
 
 	for (uint32_t k = 0; k < count; k++) {
 		uint64_t key = sw->keys[k];
-		uint64_t now_ps = window->start_ps + (key >> 27);
+		uint64_t now_ps = window->start_ps + (key >> KEY_TIME_SHIFT);
 		uint32_t index = switch_ingress_index(sw, key >> 19 & 0x7f, key >> 16 & 7);
 		struct pfc_ingress *in = &sw->ingress[index];
 		uint32_t bytes = key & 0xffff;

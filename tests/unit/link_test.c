@@ -46,9 +46,42 @@ capacity_follows_the_rate(void **state)
 	assert_int_equal(link.pause_ps, 6720);
 	/* an XOFF and an XON for each arrival, a storm as fast as the wire takes it */
 	assert_int_equal(link.pause_cap, 2 * 5 + 250000 / 6720 + 32);
-	/* the cable holds 2000 / 80 = 25 frames */
-	assert_true(link.ready_cap >= 25 + link.lane_cap);
 	assert_int_equal(link.rx_port, 3);
+	link_fini(&link);
+}
+
+/* 300 frames and 300 PAUSE frames on a cable a hundred windows long, none of them due. */
+static void
+a_long_cable_holds_what_its_delay_asks_for(void **state)
+{
+	struct link_config long_cable = config;
+	const struct pause_frame *pauses;
+	struct link link;
+	struct pkt *pkts;
+
+	(void)state;
+	long_cable.delay_ps = 100 * config.window_ps;
+	assert_int_equal(link_init(&link, &long_cable), 0);
+	for (uint32_t window = 0; window < 100; window++) {
+		uint64_t start_ps = window * config.window_ps;
+
+		link_receive(&link, window & 1);
+		assert_int_equal(link_arrivals(&link, start_ps + config.window_ps, &pkts), 0);
+		for (uint32_t i = 0; i < 3; i++) {
+			send(&link, window & 1, 3 * window + i, start_ps + (i + 1) * 80 * PS_PER_NS);
+			link_send_pause(&link, window & 1, 8, i & 1, start_ps + (i + 1) * 80 * PS_PER_NS);
+		}
+	}
+	link_receive(&link, 0);
+	assert_int_equal(link_arrivals(&link, TIME_NEVER, &pkts), 300);
+	assert_int_equal(link_pauses(&link, TIME_NEVER, &pauses), 300);
+	for (uint32_t i = 0; i < 300; i++) {
+		uint64_t sent_ps = i / 3 * config.window_ps + (i % 3 + 1) * 80 * PS_PER_NS;
+
+		assert_int_equal(pkts[i].psn, i);
+		assert_int_equal(pkts[i].time_ps, sent_ps + long_cable.delay_ps);
+		assert_int_equal(pauses[i].time_ps, sent_ps + long_cable.delay_ps);
+	}
 	link_fini(&link);
 }
 
@@ -261,6 +294,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(capacity_follows_the_rate),
+		cmocka_unit_test(a_long_cable_holds_what_its_delay_asks_for),
 		cmocka_unit_test(frames_arrive_one_window_later_and_a_delay_after_they_left),
 		cmocka_unit_test(order_holds_over_many_windows),
 		cmocka_unit_test(pauses_travel_beside_frames),
