@@ -5,23 +5,27 @@
  * A PFC poll makes the switch report every egress that its ingress feeds, and follow those that are paused.
  * Decisions use the state at the window's start; the reports show the window's end.
  */
+#include <string.h>
+
 #include "dpswitch/pipeline/switch.h"
 
 /* Notes that a port answers an event. @return flags that it had not answered yet */
 static uint8_t
 poll_answer(struct switch_port *port, uint32_t event, uint8_t flags)
 {
-	for (uint32_t i = 0; i < SWITCH_ANSWERED; i++) {
-		struct switch_answer *answer = &port->answered[i];
+	uint32_t index = (uint32_t)((event * 0x9e3779b97f4a7c15ULL) >> 32) % SWITCH_ANSWER_SETS;
+	struct switch_answer *set = port->answered + index * SWITCH_ANSWER_WAYS;
 
-		if (answer->event == event) {
-			uint8_t fresh = flags & (uint8_t)~answer->flags;
+	for (uint32_t i = 0; i < SWITCH_ANSWER_WAYS; i++) {
+		if (set[i].event == event) {
+			uint8_t fresh = flags & (uint8_t)~set[i].flags;
 
-			answer->flags |= flags;
+			set[i].flags |= flags;
 			return fresh;
 		}
 	}
-	port->answered[port->nanswered++ % SWITCH_ANSWERED] = (struct switch_answer){ event, flags };
+	memmove(set + 1, set, (SWITCH_ANSWER_WAYS - 1) * sizeof(*set));
+	set[0] = (struct switch_answer){ event, flags };
 	return flags;
 }
 

@@ -149,13 +149,16 @@ switch_allocate(struct sw *sw)
 	sw->keys_spare = malloc(sw->keys_cap * sizeof(*sw->keys_spare));
 	sw->key_runs = calloc(2 * nports, sizeof(*sw->key_runs));
 	sw->held = calloc(nports, sizeof(*sw->held));
+	sw->answered = calloc((size_t)nports * SWITCH_ANSWERS, sizeof(*sw->answered));
 	if (sw->ports == NULL || sw->route == NULL || sw->override == NULL || sw->blackhole == NULL ||
 	    sw->ingress == NULL || sw->arrived_bytes == NULL || sw->left_bytes == NULL || sw->born == NULL ||
-	    sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL)
+	    sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL ||
+	    sw->answered == NULL)
 		return -ENOMEM;
 	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)sw->config->flows->count * 2);
 	memset(sw->override, SWITCH_EGRESS_NONE, nodes);
 	for (uint32_t i = 0; i < nports; i++) {
+		sw->ports[i].answered = sw->answered + (size_t)i * SWITCH_ANSWERS;
 		sw->ports[i].arrivals = malloc((frames + SWITCH_MAX_BORN) * sizeof(*sw->ports[i].arrivals));
 		sw->ports[i].runs = malloc(nports * sizeof(*sw->ports[i].runs));
 		if (sw->ports[i].arrivals == NULL || sw->ports[i].runs == NULL)
@@ -227,5 +230,6 @@ switch_destroy(struct sw *sw)
 	free(sw->keys_spare);
 	free(sw->key_runs);
 	free(sw->held);
+	free(sw->answered);
 	free(sw);
 }

@@ -28,8 +28,13 @@
 #define SWITCH_CLASSES 8
 #define SWITCH_EGRESS_NONE 0xff /* route cache: not decided yet */
 #define SWITCH_EGRESS_DROP 0xfe /* route cache: no way, see switch_resolve() */
-/* Polling events that a port remembers having answered. */
-#define SWITCH_ANSWERED 16
+/*
+ * Polling events that a port remembers having answered: so many sets, chosen by a hash of the event, of so many each. On a
+ * cycle of pauses, an event that is forgotten while it is under way goes round until its TTL ends.
+ */
+#define SWITCH_ANSWER_SETS 64
+#define SWITCH_ANSWER_WAYS 8
+#define SWITCH_ANSWERS (SWITCH_ANSWER_SETS * SWITCH_ANSWER_WAYS)
 /* Polling packets that one switch makes in one window. */
 #define SWITCH_MAX_BORN 1024
 
@@ -131,8 +136,7 @@ struct switch_port {
 	/* rare */
 	bool report_due;
 	uint32_t report_event;
-	struct switch_answer answered[SWITCH_ANSWERED];
-	uint32_t nanswered;
+	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
 	struct switch_drops drops[REC_DROP_REASONS];
 };
 
@@ -158,6 +162,7 @@ struct sw {
 	uint64_t *keys, *keys_spare; /* account.c */
 	uint32_t keys_cap, *key_runs;
 	uint64_t *held;        /* [nports] report.c */
+	struct switch_answer *answered; /* [nports * SWITCH_ANSWERS] poll.c */
 	bool recheck;          /* something changed between windows: look for RESUMEs */
 	bool reports_due;
 	uint32_t storms;       /* ports with a storm */

@@ -285,24 +285,34 @@ static const char triangle[] =
 	"faults = ( { kind = \"misroute\"; dst = \"z\"; port = \"X:1\"; }, { kind = \"misroute\"; dst = \"x\"; port = \"Y:2\"; },"
 	"{ kind = \"misroute\"; dst = \"y\"; port = \"Z:2\"; } );";
 
+/* A deadlock from about 0.1 ms on. @return a flow that stands in it */
+static uint32_t
+start_deadlock(struct frig *rig)
+{
+	uint32_t flows[3];
+
+	frig_init(rig, triangle);
+	rig->pfc.model = PFC_STATIC;
+	rig->pfc.xoff_bytes = 20000;
+	flows[0] = frig_flow(rig, "x", "z", 3);
+	flows[1] = frig_flow(rig, "y", "x", 3);
+	flows[2] = frig_flow(rig, "z", "y", 3);
+	start(rig);
+	for (uint32_t i = 0; i < 3; i++)
+		frig_send(rig, flows[i], 0, 1000, 5000);
+	return flows[0];
+}
+
 static void
 a_cycle_of_pauses_ends_the_poll(void **state)
 {
 	static const char *const names[] = { "X", "Y", "Z" };
-	uint32_t flows[3], answers = 0, repeated = 0;
+	uint32_t victim, answers = 0, repeated = 0;
 	struct frig rig;
 
 	(void)state;
-	frig_init(&rig, triangle);
-	rig.pfc.model = PFC_STATIC;
-	rig.pfc.xoff_bytes = 20000;
-	flows[0] = frig_flow(&rig, "x", "z", 3);
-	flows[1] = frig_flow(&rig, "y", "x", 3);
-	flows[2] = frig_flow(&rig, "z", "y", 3);
-	start(&rig);
-	for (uint32_t i = 0; i < 3; i++)
-		frig_send(&rig, flows[i], 0, 1000, 5000);
-	send_poll(&rig, flows[0], PS_PER_MS, 3, POLL_VICTIM);
+	victim = start_deadlock(&rig);
+	send_poll(&rig, victim, PS_PER_MS, 3, POLL_VICTIM);
 	frig_run(&rig, 2 * PS_PER_MS);
 	/* 5000 frames take 0.8 ms at half the rate: it is a deadlock that the poll meets at 1 ms */
 	for (uint32_t i = 0; i < 3; i++)
@@ -323,6 +333,28 @@ a_cycle_of_pauses_ends_the_poll(void **state)
 	frig_stop(&rig);
 }
 
+/* As many at once as a large job's hosts send: none is forgotten while it is under way. */
+static void
+many_events_end_on_a_cycle_of_pauses(void **state)
+{
+	static const char *const names[] = { "X", "Y", "Z" };
+	struct frig rig;
+
+	(void)state;
+	uint32_t victim = start_deadlock(&rig);
+	for (uint32_t event = 1; event <= 200; event++)
+		send_poll(&rig, victim, PS_PER_MS, 7 << 16 | event, POLL_VICTIM);
+	frig_run(&rig, 2 * PS_PER_MS);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct sw *sw = frig_switch(&rig, names[i]);
+
+		for (uint16_t port = 0; port < 3; port++)
+			assert_int_equal(sw->ports[port].drops[REC_DROP_TTL].packets, 0);
+	}
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
 int
 main(void)
 {
@@ -334,6 +366,7 @@ main(void)
 		cmocka_unit_test(an_event_is_answered_once),
 		cmocka_unit_test(polls_pass_a_paused_port),
 		cmocka_unit_test(a_cycle_of_pauses_ends_the_poll),
+		cmocka_unit_test(many_events_end_on_a_cycle_of_pauses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
