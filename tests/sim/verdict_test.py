@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every scenario of the tree ends in the right finding: type, root, culprits; clean runs end in none."""
-from harness import SANITIZED, SCENARIOS, check, rocelab
+from harness import SANITIZED, SCENARIOS, check, rocelab, scenario_file
 
 
 def contributors(run):
@@ -51,6 +51,19 @@ def halving_doubling():
     check(contributors(run) == ["h9->h0/20000>4791"], "halving-doubling: the stranger contributes", contributors(run))
 
 
+def other_class():
+    """A flow of another class, without PFC, shares the link by DWRR: no queue in common, and yet it is ahead."""
+    scenario = scenario_file("""
+topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 4; };
+collectives = ( { step_bytes = "8MB"; ranks = [ "h0", "h4" ]; } );
+flows = ( { src = "h1"; dst = "h4"; sport = 20000; bytes = "4MB"; prio = 4; start = "50us"; } );
+""")
+    run = rocelab(scenario)
+    expect(run, "other class", "flow_contention", "l0:5", ["h1->h4/20000>4791"])
+    met = [m for m in run.truth["meetings"] if "h1->h4/20000>4791" in m["flows"]]
+    check(met, "other class: the truth knows that they met", run.truth["meetings"])
+
+
 def case_study():
     run = rocelab(SCENARIOS / "case-study.cfg")
     expect(run, "case-study", "flow_contention", "6:2", ["13->19/10001>4791"])
@@ -80,6 +93,7 @@ def reference():
 
 clean_ring()
 pfc_storm()
+other_class()
 if not SANITIZED:  # some ten million packets each
     pfc_backpressure()
     incast()
