@@ -51,7 +51,7 @@ turn_window(const struct nic_rows *rows, struct nic_rows_port *port)
 	if (port->window == window->index)
 		return;
 	if (port->contended)
-		meet_count(&port->meet, port->telem.queued, port->telem.nslots, port->window, port->window_ps);
+		meet_count(&port->meet, &port->telem, port->window, port->window_ps);
 	port->contended = false;
 	port->window = window->index;
 	port->window_ps = window->end_ps - window->start_ps;

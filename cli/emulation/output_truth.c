@@ -94,25 +94,34 @@ add_meetings(const struct emulation *emulation, json_t *list, const struct telem
 	}
 }
 
+static const struct meet *
+meet_of(const struct emulation *emulation, uint32_t node, uint16_t port)
+{
+	return emulation->switches[node] != NULL ? &emulation->switches[node]->ports[port].meet
+						 : &emulation->nic_rows[node].ports[port].meet;
+}
+
+static const struct telem_port *
+telem_of(const struct emulation *emulation, uint32_t node, uint16_t port)
+{
+	return emulation->switches[node] != NULL ? &emulation->switches[node]->ports[port].telem
+						 : &emulation->nic_rows[node].ports[port].telem;
+}
+
+/* @param left_out  flows whose meetings with each other are not known, over all ports */
 static json_t *
-meetings_json(const struct emulation *emulation)
+meetings_json(const struct emulation *emulation, uint64_t *left_out)
 {
 	const struct topo *topo = emulation->scenario->topo;
 	json_t *list = json_array();
 
+	*left_out = 0;
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
-			uint32_t port = topo->nodes[i].first_port + p;
+			const struct meet *meet = meet_of(emulation, i, p);
 
-			if (emulation->switches[i] != NULL) {
-				const struct switch_port *sp = &emulation->switches[i]->ports[p];
-
-				add_meetings(emulation, list, &sp->telem, &sp->meet, port);
-			} else {
-				const struct nic_rows_port *np = &emulation->nic_rows[i].ports[p];
-
-				add_meetings(emulation, list, &np->telem, &np->meet, port);
-			}
+			add_meetings(emulation, list, telem_of(emulation, i, p), meet, topo->nodes[i].first_port + p);
+			*left_out += meet_left_out(meet);
 		}
 	}
 	return list;
@@ -122,9 +131,11 @@ int
 output_truth(const struct emulation *emulation, const char *dir, struct err *err)
 {
 	char path[PATH_MAX];
-	json_t *root = json_pack("{s:i, s:o, s:o, s:o}", "schema_version", 1, "faults", faults_json(emulation),
-				 "background_flows", background_json(emulation), "meetings",
-				 meetings_json(emulation));
+	uint64_t left_out;
+	json_t *meetings = meetings_json(emulation, &left_out);
+	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:I}", "schema_version", 1, "faults", faults_json(emulation),
+				 "background_flows", background_json(emulation), "meetings", meetings,
+				 "meetings_left_out", (json_int_t)left_out);
 	int ret = -EIO;
 
 	snprintf(path, sizeof(path), "%s/truth.json", dir);

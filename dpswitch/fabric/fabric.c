@@ -63,10 +63,11 @@ fabric_create(const struct fabric_config *config, struct err *err)
 		return NULL;
 	}
 	fabric->nodes = calloc(topo->nnodes, sizeof(*fabric->nodes));
-	fabric->links = calloc(topo->nports, sizeof(*fabric->links));
+	fabric->links = aligned_alloc(_Alignof(struct link), topo->nports * sizeof(*fabric->links));
 	fabric->link_ptrs = calloc(2 * (size_t)topo->nports, sizeof(*fabric->link_ptrs));
 	if (fabric->nodes == NULL || fabric->links == NULL || fabric->link_ptrs == NULL)
 		goto no_memory;
+	memset(fabric->links, 0, topo->nports * sizeof(*fabric->links));
 	if (fabric_make_links(fabric, err) < 0)
 		goto no_memory;
 	return fabric;

@@ -28,6 +28,11 @@ struct link_lane {
 };
 
 struct link {
+	/* One cache line is all that is looked at while the link is idle. Sender: */
+	_Alignas(64) struct link_lane lane[2];
+	/* receiver */
+	uint32_t ready_head, ready_tail;
+	uint32_t pauses_head, pauses_tail;
 	/* configuration, written between windows only */
 	uint64_t rate_bps;
 	uint64_t delay_ps;      /* cable delay + receiver pipeline latency */
@@ -37,17 +42,15 @@ struct link {
 	double loss;            /* faults: probability that a frame is lost */
 	double corruption;      /* faults: probability that a frame's ICRC breaks */
 	bool down;              /* faults: nothing crosses; set with link_set_down() */
-	/* sender */
-	struct link_lane lane[2];
-	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
 	/* receiver */
 	struct pkt *ready;
 	struct pause_frame *ready_pauses;
-	uint32_t ready_head, ready_tail, ready_cap;
-	uint32_t pauses_head, pauses_tail, pauses_cap;
+	uint32_t ready_cap, pauses_cap;
 	struct prng prng;
 	uint64_t injected_packets, injected_bytes; /* lost by fault */
 	uint64_t corrupted_packets;
+	/* sender */
+	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
 };
 
 /* Sends a frame whose last bit leaves at done_ps; p is a copy that belongs to the link. */
@@ -70,6 +73,16 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 
 /* Sends a PAUSE or RESUME whose last bit leaves at done_ps. Calls for one link come in order of done_ps. */
 void link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool xoff, uint64_t done_ps);
+
+/* Is there nothing to take in and nothing left of earlier windows? Receiver only. @param parity  of the current window */
+static inline bool
+link_is_idle(const struct link *link, uint32_t parity)
+{
+	const struct link_lane *lane = &link->lane[parity ^ 1];
+
+	return (lane->npkts | lane->npauses) == 0 && link->ready_head == link->ready_tail &&
+	       link->pauses_head == link->pauses_tail;
+}
 
 /*
  * Takes in what was sent during the previous window; faults act here. To be called once a window by the receiver.

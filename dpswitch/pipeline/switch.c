@@ -33,10 +33,14 @@ switch_run(struct node *node, const struct window *window)
 	for (uint16_t i = 0; i < node->nports; i++) {
 		struct pkt *pkts;
 
+		work |= sw->ports[i].backlog != 0;
+		npkts[i] = npauses[i] = 0;
+		if (link_is_idle(node->rx[i], window->parity))
+			continue;
 		link_receive(node->rx[i], window->parity);
 		npkts[i] = link_arrivals(node->rx[i], window->end_ps, &pkts);
 		npauses[i] = link_pauses(node->rx[i], window->end_ps, &pauses[i]);
-		work |= npkts[i] != 0 || npauses[i] != 0 || sw->ports[i].backlog != 0;
+		work |= npkts[i] != 0 || npauses[i] != 0;
 	}
 	if (!work)
 		return;

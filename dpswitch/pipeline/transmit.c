@@ -238,7 +238,6 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 	sw->node.count.tx_bytes += walk.sent_bytes;
 	if (port->contended || (port->backlog & walk.counted) != 0) {
 		port->contended = false;
-		meet_count(&port->meet, port->telem.queued, port->telem.nslots, window->index,
-			   window->end_ps - window->start_ps);
+		meet_count(&port->meet, &port->telem, window->index, window->end_ps - window->start_ps);
 	}
 }

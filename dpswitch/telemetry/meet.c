@@ -5,54 +5,127 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_SLOTS 8
+#define FIRST_ROWS 8
+
+static void *
+zeroed(size_t count, size_t elem_bytes)
+{
+	void *array = calloc(count, elem_bytes);
+
+	if (array == NULL) {
+		fprintf(stderr, "rocelab: out of memory for the meetings of flows at a port\n");
+		abort();
+	}
+	return array;
+}
+
+/* Moves everything into tables of other sizes, no smaller than those that were. */
+static void
+resize(struct meet *meet, uint32_t cap, uint32_t rows_cap)
+{
+	struct meet old = *meet;
+
+	meet->cap = cap;
+	meet->rows_cap = rows_cap;
+	meet->last_window = zeroed(cap, sizeof(*meet->last_window));
+	meet->present = zeroed(cap, sizeof(*meet->present));
+	meet->row = zeroed(cap, sizeof(*meet->row));
+	meet->together_ps = zeroed((size_t)rows_cap * cap, sizeof(*meet->together_ps));
+	for (uint32_t i = 0; i < old.cap; i++) {
+		meet->last_window[i] = old.last_window[i];
+		meet->present[i] = old.present[i];
+		meet->row[i] = old.row[i];
+	}
+	for (uint32_t r = 0; r < old.rows; r++)
+		memcpy(meet->together_ps + (size_t)r * cap, old.together_ps + (size_t)r * old.cap,
+		       old.cap * sizeof(*meet->together_ps));
+	meet_fini(&old);
+}
+
 void
 meet_reserve(struct meet *meet, uint32_t slots)
 {
-	uint32_t cap = meet->cap != 0 ? meet->cap : 8;
-	uint64_t *last, *together;
+	uint32_t cap = meet->cap != 0 ? meet->cap : FIRST_SLOTS;
 
-	if (slots <= meet->cap)
-		return;
 	while (cap < slots)
 		cap *= 2;
-	last = calloc(cap, sizeof(*last));
-	together = calloc((size_t)cap * cap, sizeof(*together));
-	if (last == NULL || together == NULL) {
-		fprintf(stderr, "rocelab: out of memory for the meetings of %u flows at a port\n", slots);
-		abort();
-	}
-	for (uint32_t hi = 0; hi < meet->cap; hi++) {
-		last[hi] = meet->last_window[hi];
-		memcpy(together + (size_t)hi * cap, meet->together_ps + (size_t)hi * meet->cap,
-		       meet->cap * sizeof(*together));
-	}
-	meet_fini(meet);
-	*meet = (struct meet){ .last_window = last, .together_ps = together, .cap = cap };
+	if (cap != meet->cap)
+		resize(meet, cap, meet->rows_cap != 0 ? meet->rows_cap : FIRST_ROWS);
 }
 
 void
 meet_fini(struct meet *meet)
 {
 	free(meet->last_window);
+	free(meet->present);
+	free(meet->row);
 	free(meet->together_ps);
 	*meet = (struct meet){ 0 };
 }
 
-static bool
-is_present(const struct meet *meet, const uint32_t *queued, uint32_t slot, uint64_t window)
+/* Gives rows to the slots that are new. */
+static void
+decide_rows(struct meet *meet, const struct telem_port *telem)
 {
-	return queued[slot] != 0 || meet->last_window[slot] == window + 1;
+	meet_reserve(meet, telem->nslots);
+	for (; meet->nslots < telem->nslots; meet->nslots++) {
+		uint32_t slot = meet->nslots;
+		const struct flow *flow = &telem->config->flows->flows[telem->slot_flow[slot]];
+
+		if (meet->rows == meet->rows_cap)
+			resize(meet, meet->cap, meet->rows_cap * 2);
+		meet->row[slot] = MEET_NO_ROW;
+		if (flow->kind == FLOW_COLLECTIVE || slot < MEET_OTHERS)
+			meet->row[slot] = meet->rows++;
+	}
+}
+
+/* Adds the batch up, pair by pair. */
+static void
+settle(struct meet *meet)
+{
+	for (uint32_t a = 0; a < meet->nslots; a++) {
+		uint64_t *row = meet->together_ps + (size_t)meet->row[a] * meet->cap;
+
+		if (meet->row[a] == MEET_NO_ROW || meet->present[a] == 0)
+			continue;
+		for (uint32_t b = 0; b < meet->nslots; b++)
+			row[b] += meet->length_ps * (uint32_t)__builtin_popcountll(meet->present[a] & meet->present[b]);
+	}
+	memset(meet->present, 0, meet->nslots * sizeof(*meet->present));
+	meet->batched = 0;
 }
 
 void
-meet_count(struct meet *meet, const uint32_t *queued, uint32_t slots, uint64_t window, uint64_t length_ps)
+meet_count(struct meet *meet, const struct telem_port *telem, uint64_t window, uint64_t length_ps)
 {
-	meet_reserve(meet, slots);
-	for (uint32_t hi = 1; hi < slots; hi++) {
-		if (!is_present(meet, queued, hi, window))
-			continue;
-		for (uint32_t lo = 0; lo < hi; lo++)
-			if (is_present(meet, queued, lo, window))
-				meet->together_ps[(size_t)hi * meet->cap + lo] += length_ps;
+	if (__builtin_expect(meet->nslots != telem->nslots, 0))
+		decide_rows(meet, telem);
+	if (meet->batched == MEET_BATCH || (meet->batched != 0 && meet->length_ps != length_ps))
+		settle(meet);
+	for (uint32_t slot = 0; slot < meet->nslots; slot++) {
+		bool present = telem->queued[slot] != 0 || meet->last_window[slot] == window + 1;
+
+		meet->present[slot] |= (uint64_t)present << meet->batched;
 	}
+	meet->length_ps = length_ps;
+	meet->batched++;
+}
+
+uint64_t
+meet_together_ps(const struct meet *meet, uint32_t a, uint32_t b)
+{
+	uint32_t of = a < meet->nslots && meet->row[a] != MEET_NO_ROW ? a : b, other = of == a ? b : a;
+
+	if (a >= meet->nslots || b >= meet->nslots || meet->row[of] == MEET_NO_ROW)
+		return 0;
+	return meet->together_ps[(size_t)meet->row[of] * meet->cap + other] +
+	       meet->length_ps * (uint32_t)__builtin_popcountll(meet->present[a] & meet->present[b]);
+}
+
+uint32_t
+meet_left_out(const struct meet *meet)
+{
+	return meet->nslots - meet->rows;
 }

@@ -233,20 +233,63 @@ exact_matrix_counts_packets_ahead(void **state)
 static void
 flows_meet_while_both_are_present(void **state)
 {
+	struct telem_port t;
 	struct meet meet = { 0 };
-	uint32_t queued[3] = { 0, 2, 0 };
 
 	(void)state;
+	assert_int_equal(telem_init(&t, &config, 1), 0);
+	for (uint32_t flow = 0; flow < 3; flow++)
+		assert_int_equal(telem_slot(&t, flow), flow);
+	t.queued[1] = 2;
 	meet_enqueue(&meet, 0, 7);
-	meet_count(&meet, queued, 3, 7, 2000); /* 0 enqueued in window 7, 1 queued, 2 absent */
+	meet_count(&meet, &t, 7, 2000); /* 0 enqueued in window 7, 1 queued, 2 absent */
 	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
 	assert_int_equal(meet_together_ps(&meet, 1, 0), 2000);
 	assert_int_equal(meet_together_ps(&meet, 0, 2), 0);
-	meet_count(&meet, queued, 3, 8, 2000); /* 0 was enqueued a window ago */
+	meet_count(&meet, &t, 8, 2000); /* 0 was enqueued a window ago */
 	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
+	t.queued[2] = 1;
+	meet_count(&meet, &t, 9, 500); /* a shorter window */
+	for (uint32_t window = 10; window < 210; window++)
+		meet_count(&meet, &t, window, 1000);
+	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
+	assert_int_equal(meet_together_ps(&meet, 1, 2), 500 + 200 * 1000);
 	meet_reserve(&meet, 100);
 	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
+	assert_int_equal(meet_together_ps(&meet, 2, 1), 500 + 200 * 1000);
+	assert_int_equal(meet_left_out(&meet), 0);
 	meet_fini(&meet);
+	telem_fini(&t);
+}
+
+/* 100 flows in one queue: the collective's one, seen last, meets them all; of the others the first 32 do. */
+static void
+meetings_of_collective_flows_are_always_kept(void **state)
+{
+	struct flow many[100] = { { 0 } };
+	const struct flow_table all = { many, 100 };
+	const struct telem_config of_many = { .flows = &all, .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4 };
+	struct telem_port t;
+	struct meet meet = { 0 };
+
+	(void)state;
+	for (uint32_t flow = 0; flow < 100; flow++)
+		many[flow].kind = flow == 99 ? FLOW_COLLECTIVE : FLOW_BACKGROUND;
+	assert_int_equal(telem_init(&t, &of_many, 1), 0);
+	for (uint32_t flow = 0; flow < 100; flow++) {
+		uint32_t slot = telem_slot(&t, flow);
+
+		t.queued[slot] = 1;
+		meet_count(&meet, &t, flow, 10);
+	}
+	assert_int_equal(meet_together_ps(&meet, 98, 99), 10);
+	assert_int_equal(meet_together_ps(&meet, 99, 40), 10);
+	assert_int_equal(meet_together_ps(&meet, 0, 40), 600);
+	assert_int_equal(meet_together_ps(&meet, 40, 31), 600);
+	assert_int_equal(meet_together_ps(&meet, 40, 32), 0);
+	assert_int_equal(meet_left_out(&meet), 100 - 32 - 1);
+	meet_fini(&meet);
+	telem_fini(&t);
 }
 
 int
@@ -260,6 +303,7 @@ main(void)
 		cmocka_unit_test(rows_that_do_not_sum_up_are_noticed),
 		cmocka_unit_test(exact_matrix_counts_packets_ahead),
 		cmocka_unit_test(flows_meet_while_both_are_present),
+		cmocka_unit_test(meetings_of_collective_flows_are_always_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
