@@ -183,8 +183,20 @@ flows = ( { src = "h1"; dst = "h4"; sport = 20000; bytes = "4MB"; prio = 4; star
     check(met, "other class: the truth knows that they met", run.truth["meetings"])
 
 
+def corruption():
+    """A polling packet that reaches the receiver has it tell of frames with a wrong ICRC: loss and damage look apart."""
+    run = rocelab(scenario_file("""
+topology = { kind = "fat-tree"; k = 4; };
+collectives = ( { step_bytes = "8MB"; ranks = [ "h0", "h4", "h8", "h12" ]; } );
+faults = ( { kind = "corruption"; port = "e0:3"; rate = 0.02; }, { kind = "corruption"; port = "e0:4"; rate = 0.02; } );
+"""))
+    finding = expect(run, "corruption", "packet_loss", "h4:1")
+    check("wrong ICRC" in finding["evidence"], "corruption: the evidence names the ICRC", finding)
+
+
 clean_ring()
 other_class()
+corruption()
 pfc_storm()
 pfc_backpressure()
 incast()
