@@ -96,15 +96,14 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 }
 
 void
-switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll)
+switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_egress)
 {
-	uint8_t victim_egress = sw->route[poll->flow * 2];
 	uint64_t *held = sw->held;
 
 	/* The packet itself ends here; what goes on are copies. */
 	sw->node.count.consumed_packets++;
 	sw->node.count.consumed_bytes += poll->wire_bytes;
-	if (poll->arg & POLL_VICTIM)
+	if ((poll->arg & POLL_VICTIM) && victim_egress != SWITCH_EGRESS_DROP)
 		poll_egress(sw, poll, in_port, victim_egress, (uint8_t)poll->arg & POLL_BOTH);
 	if (!(poll->arg & POLL_PFC))
 		return;

@@ -83,13 +83,13 @@ route_rare(struct sw *sw, uint16_t in_port, struct pkt *p)
 
 	if (p->ttl > 0)
 		egress = switch_resolve(sw, p, &reason, &drop_port);
-	if (egress == SWITCH_EGRESS_DROP) {
+	if (p->type == PKT_POLL && reason == REC_DROP_LINK_DOWN && egress == SWITCH_EGRESS_DROP)
+		switch_poll_dead_end(sw, in_port, p, drop_port);
+	if (p->type == PKT_POLL && p->ttl > 0 && (egress != SWITCH_EGRESS_DROP || (p->arg & POLL_PFC))) {
+		switch_poll(sw, in_port, p, egress); /* pauses can be followed where the victim has no way on */
+	} else if (egress == SWITCH_EGRESS_DROP) {
 		p->in_port = UINT8_MAX; /* never charged to an ingress */
-		if (p->type == PKT_POLL && reason == REC_DROP_LINK_DOWN)
-			switch_poll_dead_end(sw, in_port, p, drop_port);
 		switch_drop(sw, drop_port, p, reason, p->time_ps);
-	} else if (p->type == PKT_POLL) {
-		switch_poll(sw, in_port, p);
 	} else {
 		switch_hand_over(sw, in_port, egress, p);
 	}

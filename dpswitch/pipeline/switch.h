@@ -198,8 +198,9 @@ void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t no
 
 /* Stages. */
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
-void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll);
-/* A polling packet whose victim has no link to go on: the port answers, the packet ends here (the caller drops it). */
+/* @param victim_egress  where the victim goes on, SWITCH_EGRESS_DROP: nowhere */
+void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_egress);
+/* A polling packet whose victim has no link to go on: the port answers, and the packet ends here but for pauses it follows. */
 void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
 void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
 		     const struct window *window);

@@ -129,6 +129,8 @@ host_run(struct node *node, const struct window *window)
 	for (; host->next_own < host->nown && host->own[host->next_own].at_ps < window->end_ps; host->next_own++) {
 		const struct frig_own_pause *own = &host->own[host->next_own];
 
+		host->holding = own->xoff ? host->holding | own->prio_mask
+					  : host->holding & (uint8_t)~own->prio_mask;
 		link_send_pause(node->tx[0], window->parity, own->prio_mask, own->xoff,
 				own->at_ps + node->tx[0]->pause_ps);
 	}
@@ -254,6 +256,18 @@ make_node(struct frig *rig, uint32_t id)
 	return 0;
 }
 
+static uint8_t
+host_pausing(void *ctx, uint32_t node, uint16_t port)
+{
+	return ((struct frig *)ctx)->hosts[node]->holding;
+}
+
+static void
+host_link_changed(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps)
+{
+	((struct frig *)ctx)->hosts[node]->paused = held;
+}
+
 int
 frig_start(struct frig *rig)
 {
@@ -270,7 +284,14 @@ frig_start(struct frig *rig)
 		if (make_node(rig, i) < 0)
 			return -1;
 	assert_int_equal(fabric_partition(rig->fabric, &rig->err), 0);
-	rig->env = (struct fault_env){ .fabric = rig->fabric, .switches = rig->switches, .topo = rig->topo };
+	rig->env = (struct fault_env){
+		.fabric = rig->fabric,
+		.switches = rig->switches,
+		.topo = rig->topo,
+		.host_pausing = host_pausing,
+		.host_link_changed = host_link_changed,
+		.host_ctx = rig,
+	};
 	if (faults_load(&rig->faults, rig->cfg, rig->topo, &rig->err) < 0)
 		return -1;
 	rig->fabric->hooks = (struct fabric_hooks){ .ctx = rig, .next_change_ps = next_change, .change = change };

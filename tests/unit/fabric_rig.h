@@ -48,7 +48,7 @@ struct frig_host {
 	struct pause_frame *pauses; /* PAUSE and RESUME that arrived */
 	size_t npauses;
 	uint64_t free_ps, floor_ps;
-	uint8_t paused;
+	uint8_t paused, holding; /* classes that the peer holds back here; that this host holds back there */
 };
 
 struct frig {

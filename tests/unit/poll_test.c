@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -177,6 +178,34 @@ a_pause_is_followed_to_its_root(void **state)
 	frig_stop(&rig);
 }
 
+/* The same with b's cable cut: the victim's way ends at S2, the pause is followed all the same. */
+static void
+a_pause_is_followed_past_a_dead_end(void **state)
+{
+	static const char cut[] = "faults = ( { kind = \"link-down\"; port = \"S2:2\"; start = \"40us\"; } );";
+	char text[sizeof(chain) + sizeof(cut)];
+	struct frig rig;
+	struct sw *s2;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", chain, cut);
+	frig_init(&rig, text);
+	rig.pfc.model = PFC_STATIC;
+	rig.pfc.xoff_bytes = 20000;
+	uint32_t victim = frig_flow(&rig, "a", "b", 3), culprit = frig_flow(&rig, "c", "d", 3);
+	start(&rig);
+	frig_pause(&rig, "d", 0, CLASS_3, true);
+	frig_send(&rig, culprit, 2 * US, 1000, 1000);
+	send_poll(&rig, victim, 50 * US, 5, POLL_VICTIM);
+	frig_run(&rig, 100 * US);
+	s2 = frig_switch(&rig, "S2");
+	expect_poll(s2, 0, S2_S1, S2_B, POLL_BOTH, false, false);
+	expect_poll(s2, 1, S2_S1, S2_D, POLL_BOTH, true, false);
+	assert_int_equal(polls_at(frig_host(&rig, "d")), 1);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
 /* A pause that is over still counts as long as its epoch is kept (2 of 1 ms here). */
 static void
 a_pause_of_the_kept_epochs_is_followed_and_then_forgotten(void **state)
@@ -300,6 +329,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_victims_path_answers_hop_by_hop),
 		cmocka_unit_test(a_pause_is_followed_to_its_root),
+		cmocka_unit_test(a_pause_is_followed_past_a_dead_end),
 		cmocka_unit_test(a_pause_of_the_kept_epochs_is_followed_and_then_forgotten),
 		cmocka_unit_test(an_event_is_answered_once),
 		cmocka_unit_test(polls_pass_a_paused_port),
