@@ -136,7 +136,7 @@ run_once(struct bench *bench, const struct bench_case *c, const char *scenario, 
 		child_add(&args, "--set", &bench->err);
 		child_add(&args, "telemetry.enabled=false", &bench->err);
 	}
-	pid = child_start(bench->dpswitch, &args, &bench->err);
+	pid = child_start(bench->dpswitch, &args, false, &bench->err);
 	if (pid < 0)
 		return pid;
 	if (child_wait(pid) != 0)
@@ -192,7 +192,7 @@ static int
 measure_yardstick(struct bench *bench)
 {
 	struct child_args args = { .argv = { "dpswitch", "--yardstick", bench->dir }, .count = 3 };
-	pid_t pid = child_start(bench->dpswitch, &args, &bench->err);
+	pid_t pid = child_start(bench->dpswitch, &args, false, &bench->err);
 	char path[128];
 	json_error_t error;
 	json_t *root;

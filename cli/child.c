@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 int
 child_add(struct child_args *args, const char *arg, struct err *err)
@@ -44,14 +43,21 @@ child_find(const char *program, const char *folder, char *path, size_t cap, stru
 }
 
 pid_t
-child_start(const char *path, struct child_args *args, struct err *err)
+child_start(const char *path, const struct child_args *args, bool ignore_interrupt, struct err *err)
 {
-	pid_t pid;
-	int ret = posix_spawn(&pid, path, NULL, NULL, (char *const *)args->argv, environ);
+	pid_t parent = getpid(), pid = fork();
 
-	if (ret != 0)
-		return err_set(err, -ret, "%s: %s", path, strerror(ret));
-	return pid;
+	if (pid < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (pid != 0)
+		return pid;
+	/* Whatever becomes of rocelab, what it started ends too. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	signal(SIGINT, ignore_interrupt ? SIG_IGN : SIG_DFL);
+	if (getppid() == parent)
+		execv(path, (char *const *)args->argv);
+	fprintf(stderr, "rocelab: %s: %s\n", path, strerror(errno));
+	_exit(127);
 }
 
 static int

@@ -2,6 +2,7 @@
 /* The other programs of rocelab: where they are, starting them, waiting for them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -25,8 +26,12 @@ int child_add(struct child_args *args, const char *arg, struct err *err);
  */
 int child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err);
 
-/* @return pid, or negative errno with err set */
-pid_t child_start(const char *path, struct child_args *args, struct err *err);
+/*
+ * Starts a program that ends when this process does.
+ * @param ignore_interrupt  Ctrl-C is not for it
+ * @return pid, or negative errno with err set
+ */
+pid_t child_start(const char *path, const struct child_args *args, bool ignore_interrupt, struct err *err);
 
 /* @return exit status 0..255, or 128 + signal number */
 int child_wait(pid_t pid);

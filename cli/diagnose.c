@@ -75,7 +75,7 @@ command_diagnose(int argc, char **argv)
 	snprintf(records, sizeof(records), "%s/records.bin", diagnose.dir);
 	if (child_add(&args, diagnose.out, &err) == 0 && (diagnose.json || child_add(&args, "--print", &err) == 0) &&
 	    child_find("analyzer", "diag", path, sizeof(path), &err) == 0)
-		pid = child_start(path, &args, &err);
+		pid = child_start(path, &args, false, &err);
 	if (pid < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;

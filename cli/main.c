@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "common/stdio_guard.h"
 
 static const struct command commands[] = {
 	{ "run", "SCENARIO", "run a scenario, diagnose it, print the verdict", command_run },
@@ -33,6 +34,7 @@ print_help(FILE *to)
 int
 main(int argc, char **argv)
 {
+	stdio_guard();
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc < 2) {
 		print_help(stderr);

@@ -2,12 +2,14 @@
 /* rocelab run: analyzer and dpswitch, connected by one socket; then the verdict. */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,6 +85,18 @@ static const struct argp argp = {
 	       "the diagnosis never sees it), waiting.dot, provenance.dot and records.bin, the recorded stream.",
 };
 
+/* The fabric under way, for on_signal(). Set before signals are handled. */
+static volatile sig_atomic_t fabric_pid;
+
+/* Asked to end: the fabric ends its run, and the verdict on what there is follows. */
+static void
+on_signal(int signal)
+{
+	(void)signal;
+	if (fabric_pid > 0)
+		kill((pid_t)fabric_pid, SIGTERM);
+}
+
 /* mkdir -p */
 static int
 make_dirs(const char *dir, struct err *err)
@@ -101,6 +115,21 @@ make_dirs(const char *dir, struct err *err)
 	if (mkdir(path, 0777) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	return 0;
+}
+
+/* Two runs must not write into one directory. @return descriptor that holds the lock, or negative with err set */
+static int
+lock_dir(const char *dir, struct err *err)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %s", dir, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		close(fd);
+		return err_set(err, -EBUSY, "%s: another run writes there; give --out DIR", dir);
+	}
+	return fd;
 }
 
 /* out/NAME for .../NAME.cfg */
@@ -131,7 +160,7 @@ start_analyzer(const struct run_options *run, const char *socket, const char *di
 	/* It prints when the stream has ended, and so after all that dpswitch has to say. */
 	if (!run->json && child_add(&args, "--print", err) < 0)
 		return -E2BIG;
-	pid = child_start(path, &args, err);
+	pid = child_start(path, &args, true, err);
 	while (pid > 0 && access(socket, F_OK) < 0) {
 		if (child_poll(pid, &status))
 			return err_set(err, -ECHILD, "the analyzer ended at once with status %d", status);
@@ -158,7 +187,7 @@ start_dpswitch(const struct run_options *run, const char *socket, const char *di
 	for (size_t i = 0; i < run->pass.count; i++)
 		if (child_add(&args, run->pass.argv[i], err) < 0)
 			return -E2BIG;
-	return child_start(path, &args, err);
+	return child_start(path, &args, false, err);
 }
 
 static int
@@ -167,6 +196,8 @@ show(const struct run_options *run, const char *dir, int fabric_status, int anal
 	struct err err = { 0 };
 	int findings;
 
+	if (analyzer_status == 128 + SIGPIPE)
+		return fabric_status; /* nobody reads what it prints; the files are complete */
 	if (analyzer_status != 0) {
 		fprintf(stderr,
 			"rocelab: the analyzer ended with status %d; the recorded stream is kept: rocelab diagnose %s\n",
@@ -204,7 +235,9 @@ run_programs(const struct run_options *run, const char *dir, const char *socket)
 		child_wait(analyzer);
 		return EXIT_FAILED;
 	}
+	fabric_pid = fabric;
 	fabric_status = child_wait(fabric);
+	fabric_pid = 0;
 	/* Without a stream there is nothing to wait for: bad input, or the fabric itself died before it connected. */
 	if (fabric_status == EXIT_USAGE)
 		kill(analyzer, SIGTERM);
@@ -219,6 +252,7 @@ run_programs(const struct run_options *run, const char *dir, const char *socket)
 int
 command_run(int argc, char **argv)
 {
+	const struct sigaction action = { .sa_handler = on_signal };
 	struct run_options run = { 0 };
 	char dir[PATH_MAX], private_dir[] = "/tmp/rocelab-XXXXXX", socket[sizeof(private_dir) + 16];
 	int ret;
@@ -230,13 +264,14 @@ command_run(int argc, char **argv)
 		snprintf(dir, sizeof(dir), "%s", run.out);
 	else
 		default_out(run.scenario, dir, sizeof(dir));
-	if (make_dirs(dir, &run.err) < 0 || mkdtemp(private_dir) == NULL) {
+	if (make_dirs(dir, &run.err) < 0 || lock_dir(dir, &run.err) < 0 || mkdtemp(private_dir) == NULL) {
 		fprintf(stderr, "rocelab: %s\n", run.err.text[0] != '\0' ? run.err.text : strerror(errno));
 		return EXIT_USAGE;
 	}
 	snprintf(socket, sizeof(socket), "%s/records.sock", private_dir);
-	/* Ctrl-C goes to the whole process group: dpswitch ends the run, and the verdict on what there is follows. */
-	signal(SIGINT, SIG_IGN);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
 	ret = run_programs(&run, dir, socket);
 	unlink(socket);
 	rmdir(private_dir);

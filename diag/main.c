@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/stdio_guard.h"
 #include "diag/collect/evidence.h"
 #include "diag/collect/source.h"
 #include "diag/collect/stream.h"
@@ -98,6 +99,7 @@ main(int argc, char **argv)
 	struct evidence ev;
 	int fd, rc, status = EXIT_DONE;
 
+	stdio_guard();
 	argp_err_exit_status = EXIT_BAD_INPUT;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	fd = options.read != NULL ? source_open_file(options.read, &err) : source_accept(options.listen, &err);

@@ -223,26 +223,26 @@ void
 verdict_conclude(struct verdict *v, const struct evidence *ev)
 {
 	const struct verdict_finding *network = first_finding(v, false), *host = first_finding(v, true);
-	uint32_t slow = 0, known = 0, unwatched = 0;
+	uint32_t slow = 0, done = 0, unwatched = 0;
 	bool complete;
 
 	for (uint32_t i = 0; i < v->nsteps; i++) {
 		slow += v->steps[i].slow;
-		known += v->steps[i].reported;
+		done += v->steps[i].reported && !v->steps[i].open;
 		unwatched += v->steps[i].slow && !was_watched(v, &v->steps[i]);
 	}
 	say_incomplete(v, ev);
 	complete = v->incomplete[0] == '\0';
-	v->innocent = network == NULL && (slow == 0 ? known != 0 : complete && unwatched == 0);
+	v->innocent = network == NULL && (slow == 0 ? done != 0 : complete && unwatched == 0);
 	if (network != NULL)
-		append(v->reason, sizeof(v->reason), "%u of %u steps were slow; the strongest cause is %s at %s%s%s. %s.",
-		       slow, v->nsteps, verdict_type_name(network->type), network->root,
+		append(v->reason, sizeof(v->reason), "%u of %u steps were slow; the %s is %s at %s%s%s. %s.", slow, v->nsteps,
+		       network == v->findings ? "strongest cause" : "strongest cause in the network", verdict_type_name(network->type), network->root,
 		       network->nflows != 0 ? " by " : "",
 		       network->nflows != 0 ? v->flows[network->flows[0]].name : "", network->evidence);
 	else if (slow == 0 && host != NULL)
 		say_hosts(v);
-	else if (slow == 0 && known == 0)
-		append(v->reason, sizeof(v->reason), "No step was reported: nothing can be said.");
+	else if (slow == 0 && done == 0)
+		append(v->reason, sizeof(v->reason), "No step was reported as finished: nothing can be said.");
 	else if (slow == 0)
 		append(v->reason, sizeof(v->reason), "Every step reported took at most %d %% longer than expected.",
 		       VERDICT_SLOW_PERCENT);

@@ -16,6 +16,7 @@
 #include "cli/emulation/outputs.h"
 #include "cli/emulation/results.h"
 #include "common/exit_code.h"
+#include "common/stdio_guard.h"
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/yardstick.h"
@@ -253,6 +254,7 @@ main(int argc, char **argv)
 	struct scenario *scenario;
 	int ret = EXIT_USAGE;
 
+	stdio_guard();
 	argp_err_exit_status = EXIT_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;

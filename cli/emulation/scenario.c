@@ -134,6 +134,23 @@ make_network(struct scenario *sc, struct err *err)
 	return check_quantum(sc, err);
 }
 
+/* A step that does not exist cannot be late. */
+static int
+check_slow_host(const struct scenario *sc, const struct slow_host *slow, struct err *err)
+{
+	uint32_t steps = 0;
+
+	if (slow->collective >= (int64_t)sc->plan->ncollectives)
+		return cfg_fail(&slow->where, "collective", err, "%lld: the last is %lld", (long long)slow->collective,
+				(long long)sc->plan->ncollectives - 1);
+	for (uint32_t c = 0; c < sc->plan->ncollectives; c++)
+		if ((slow->collective < 0 || slow->collective == c) && sc->plan->collectives[c].schedule->steps > steps)
+			steps = sc->plan->collectives[c].schedule->steps;
+	if (slow->step > (int64_t)steps)
+		return cfg_fail(&slow->where, "step", err, "%lld: a rank has steps 1 to %u", (long long)slow->step, steps);
+	return 0;
+}
+
 static int
 make_plan(struct scenario *sc, struct err *err)
 {
@@ -167,6 +184,11 @@ make_plan(struct scenario *sc, struct err *err)
 		return cfg_fail(&sc->host.where, "mtu", err,
 				"%u B cuts elements of 4 B apart: real payload needs a multiple of 4", sc->roce.mtu_bytes);
 	sc->roce.real_payload = sc->plan->real;
+	for (size_t i = 0; i < sc->slow_hosts.count; i++) {
+		ret = check_slow_host(sc, &sc->slow_hosts.faults[i], err);
+		if (ret < 0)
+			return ret;
+	}
 	ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
 	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;
 }

@@ -176,7 +176,7 @@ struct rec_poll {
 
 /*
  * Counters of an egress port over epochs [epoch_first, epoch_last], its present state, and the state of the ingress
- * at the same connector. Lossless classes only. A later row of the same port with the same epoch_first replaces an
+ * at the same connector. Data classes: all but class 0; ingress state: lossless classes. A later row of the same port with the same epoch_first replaces an
  * earlier one; closed epochs are reported once.
  */
 struct rec_port_row {

@@ -47,8 +47,8 @@ page_findings(const struct page *page)
 			fmt_time(unit, finding->start_ps).text, fmt_time(unit, finding->end_ps).text,
 			fmt_score(finding->score).text);
 	}
-	fputs("</tbody></table>\n<p class=\"legend\"><span>Score: packet-waits caused to the collective's "
-	      "flows.</span>",
+	fputs("</tbody></table>\n<p class=\"legend\"><span>Ordered by the time that they explain on the critical path. "
+	      "Score: packet-waits caused to the collective's flows.</span>",
 	      page->to);
 	if (v->nfindings > MAX_FINDINGS)
 		fprintf(page->to, "<span>%u more findings are in verdict.json.</span>", v->nfindings - MAX_FINDINGS);

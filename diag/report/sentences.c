@@ -224,8 +224,13 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 		snprintf(buf, cap, "%s%s", v->innocent ? "The network is innocent. " : "", v->reason);
 		return buf;
 	}
-	facts_finding(v, facts_root(v), buf, cap);
+	facts_finding(v, &v->findings[0], buf, cap);
 	fmt_append(buf, cap, ".");
+	if (facts_root(v) != &v->findings[0]) { /* a slow host cost the critical path more */
+		char network[512];
+
+		fmt_append(buf, cap, " In the network: %s.", facts_finding(v, facts_root(v), network, sizeof(network)));
+	}
 	if (v->ncontributors > 0)
 		fmt_append(buf, cap,
 			   " Of what flows outside the collective did to its critical path, %.0f %% is due to %s.",

@@ -55,12 +55,14 @@ report_port(struct sw *sw, uint16_t index, uint64_t now_ps)
 		const struct pfc_ingress *in;
 		uint64_t threshold;
 
+		if (prio != 0) {
+			present.queue_packets += fifo_count(&port->q[prio]);
+			present.queue_bytes += port->q[prio].bytes;
+		}
 		if (!switch_is_lossless(sw, prio))
 			continue;
 		in = &sw->ingress[switch_ingress_index(sw, index, prio)];
 		threshold = sw->pfc.reserve_bytes + pfc_threshold(&sw->pfc, sw->pool.shared_bytes);
-		present.queue_packets += fifo_count(&port->q[prio]);
-		present.queue_bytes += port->q[prio].bytes;
 		present.ingress_bytes += in->bytes + in->headroom_bytes;
 		present.pausing |= in->pausing;
 		if (threshold < present.ingress_xoff_bytes)

@@ -142,15 +142,16 @@ flush_port(struct sw *sw, uint16_t port, uint64_t now_ps)
 			struct pkt *p = fifo_pop(q);
 
 			switch_drop(sw, port, p, REC_DROP_LINK_DOWN, now_ps);
+			if (prio != 0 && !sw->config->telemetry_off)
+				sw->ports[port].telem.queued[telem_slot(&sw->ports[port].telem, p->flow)]--;
 			if (!switch_is_lossless(sw, prio))
 				continue;
-			if (!sw->config->telemetry_off)
-				sw->ports[port].telem.queued[telem_slot(&sw->ports[port].telem, p->flow)]--;
 			pfc_release(&sw->pfc, &sw->pool,
 				    &sw->ingress[switch_ingress_index(sw, p->in_port, prio)], p->wire_bytes);
 		}
 	}
 	sw->ports[port].backlog = 0;
+	sw->ports[port].data_packets = 0;
 	sw->recheck = true;
 }
 

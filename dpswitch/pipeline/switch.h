@@ -26,6 +26,7 @@
 
 
 #define SWITCH_CLASSES 8
+#define SWITCH_DATA_CLASSES 0xfe /* bit p: class p; all but 0, which carries control */
 #define SWITCH_EGRESS_NONE 0xff /* route cache: not decided yet */
 #define SWITCH_EGRESS_DROP 0xfe /* route cache: no way, see switch_resolve() */
 /*
@@ -115,6 +116,7 @@ struct switch_port {
 	const uint32_t *ser_ps;
 	struct link *tx;
 	uint32_t backlog; /* bit p: q[p] holds frames */
+	uint32_t data_packets; /* queued in all data classes: what a data packet finds ahead of it */
 	uint8_t paused;   /* bit p: the peer paused class p */
 	bool contended;   /* some packet had to wait in this window */
 	struct pkt **arrivals;

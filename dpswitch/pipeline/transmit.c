@@ -111,6 +111,7 @@ egress_drain(struct egress_walk *walk, uint64_t limit_ps)
 		p = fifo_pop(&port->q[prio]);
 		if (fifo_empty(&port->q[prio]))
 			port->backlog &= ~(1u << prio);
+		port->data_packets -= prio != 0;
 		if (walk->counted >> prio & 1)
 			port->telem.queued[telem_slot(&port->telem, p->flow)]--;
 		egress_send(walk, p, start_ps);
@@ -147,15 +148,15 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 	bool counted = walk->counted >> p->prio & 1;
 	uint32_t slot = 0;
 
+	if (!switch_is_lossless(walk->sw, p->prio) && !lossy_admit(walk, p))
+		return;
 	if (counted) {
-		uint32_t depth = fifo_count(&port->q[p->prio]);
+		uint32_t depth = port->data_packets;
 
 		slot = telem_slot(&port->telem, p->flow);
 		telem_enqueue(&port->telem, slot, p->in_port, p->wire_bytes, depth, paused);
 		meet_enqueue(&port->meet, slot, walk->window);
 		port->contended |= depth != 0;
-	} else if (!switch_is_lossless(walk->sw, p->prio) && !lossy_admit(walk, p)) {
-		return;
 	}
 	if (port->backlog == 0 && !paused) {
 		uint64_t start_ps = port->free_ps > p->time_ps ? port->free_ps : p->time_ps;
@@ -168,6 +169,7 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 	if (!fifo_push(&port->q[p->prio], p))
 		out_of_memory(walk);
 	port->backlog |= 1u << p->prio;
+	port->data_packets += p->prio != 0;
 	if (counted)
 		port->telem.queued[slot]++;
 }
@@ -202,7 +204,7 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 		.end_ps = window->end_ps,
 		.window = window->index,
 		.parity = window->parity,
-		.counted = sw->config->telemetry_off ? 0 : sw->lossless,
+		.counted = sw->config->telemetry_off ? 0 : SWITCH_DATA_CLASSES,
 	};
 
 	while (merge.left != 0 || npauses != 0) {

@@ -2,7 +2,7 @@
 /*
  * Telemetry of one egress port, per epoch, as Hawkeye keeps it: flow rows, port counters, port-to-port meter.
  * Counters are cumulative within an epoch. Closed epochs are reported once, summed per flow; the open one at every
- * report, so that the latest row of (port, first epoch) is the one that counts. Lossless classes only.
+ * report, so that the latest row of (port, first epoch) is the one that counts. Data classes: all but class 0.
  */
 #pragma once
 

@@ -137,6 +137,10 @@ host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 	bool repeated = answered(nic, p->psn);
 
 	record(host, p, nic->index, REC_NO_PORT, false, repeated);
-	if ((p->arg & POLL_PFC) && !repeated)
+	if (repeated)
+		return;
+	if (p->arg & POLL_PFC)
 		report_port(host, nic, p->psn);
+	else
+		report_drops(host, nic, p->psn); /* what the victim's packets met here: a wrong ICRC */
 }

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The documentation that a command prints is the one in the tree, and what the README names is there."""
 import re

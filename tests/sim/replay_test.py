@@ -1,5 +1,7 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A recording is enough: the same verdict without scenario, truth or steps; and a dead analyzer loses nothing."""
+"""A recorded stream is all that a diagnosis needs: with truth, steps and scenario gone it gives the same verdict, byte for
+byte; and it outlives the analyzer that it was meant for."""
 import os
 import pathlib
 import shutil
@@ -7,63 +9,109 @@ import signal
 import subprocess
 import time
 
-from harness import ANALYZER, DPSWITCH, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, rocelab, scratch
+from cases import fault, small
+from harness import (ANALYZER, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, dpswitch, fail, rocelab, scratch, sets,
+                     told)
 
-SCENARIO = SCENARIOS / "pfc-storm.cfg"
-SMALL = ["--set", "collectives.[0].step_bytes=2MB", "--set", "faults.[0].start=200us", "--set", "faults.[0].duration=2ms"]
-
-
-def diagnosed_again():
-    run = rocelab(SCENARIO, *SMALL)
-    verdict = (run.dir / "verdict.json").read_bytes()
-    report = (run.dir / "report.html").read_bytes()
-    alone = scratch()
-    shutil.copy(run.dir / "records.bin", alone)
-    command(ROCELAB, "diagnose", alone)
-    check((alone / "verdict.json").read_bytes() == verdict, "the recording alone gives the same verdict", alone)
-    check((alone / "report.html").read_bytes() == report, "and the same page", alone)
-    again = command(ROCELAB, "diagnose", alone, "--json")
-    check(again.stdout.encode() == verdict, "--json prints verdict.json", again.stdout[:200])
+REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot")
+# seconds of a run, so that there is time to kill the analyzer in it
+LONG = sets(**{"collectives__[0]__step_bytes": "5MB" if SANITIZED else "60MB", "flows__[0]__start": "100us",
+               "flows__[1]__start": "200us", "flows__[0]__bytes": "2MB", "flows__[1]__bytes": "20MB"})
 
 
-def truncated():
-    run = rocelab(SCENARIO, *SMALL)
-    records = (run.dir / "records.bin").read_bytes()
-    cut = scratch()
-    (cut / "records.bin").write_bytes(records[:len(records) * 2 // 3])
-    done = command(ROCELAB, "diagnose", cut)
-    check("incomplete" in done.stdout + done.stderr, "a stream cut short is said to be incomplete", done.stdout[:400])
+def diagnosed(directory, *args):
+    done = command(ROCELAB, "diagnose", directory, *args)
+    return Run(directory, done)
 
 
-def wait_for(path, seconds):
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"FAIL: {path} did not appear")
-        time.sleep(0.01)
+def from_the_recording_alone():
+    stories = {
+        "case study": SCENARIOS / "case-study.cfg",
+        "storm": SCENARIOS / "pfc-storm.cfg",
+        "an open deadlock": small(*[fault("misroute", dst="b1", port=p, start="50us") for p in ("A:1", "S:1")],
+                                  extra='host = { timeout = "0ps"; };\nlimits = { stall = "10ms"; };\n'),
+    }
+    for name, scenario in stories.items():
+        elsewhere = scratch()
+        shutil.copytree(scenario.parent, elsewhere / "s")
+        scenario = elsewhere / "s" / scenario.name
+        run = rocelab(scenario)
+        shutil.rmtree(elsewhere / "s")
+        first = {report: (run.dir / report).read_bytes() for report in REPORTS}
+        for path in run.dir.iterdir():
+            if path.name != "records.bin":
+                path.unlink()
+        diagnosed(run.dir)
+        for report in REPORTS:
+            check((run.dir / report).read_bytes() == first[report], f"{name}: {report} is the same again", run.dir)
+        # into another directory, the recording untouched
+        other = scratch() / "new" / "place"
+        before = (run.dir / "records.bin").read_bytes()
+        command(ROCELAB, "diagnose", run.dir, "--out", other)
+        check((other / "verdict.json").read_bytes() == first["verdict.json"], f"{name}: and in another directory")
+        check((run.dir / "records.bin").read_bytes() == before, f"{name}: the recording stays as it was")
+        check(run.findings(), f"{name}: there was something to find", run.verdict)
+        command(ROCELAB, "diagnose", run.dir, "--fail-on-finding", expect=1)
+        shown = command(ROCELAB, "diagnose", run.dir, "--json").stdout
+        check(shown.encode() == first["verdict.json"], f"{name}: --json prints it", shown[:200])
 
 
-def analyzer_killed():
-    """dpswitch goes on without its analyzer, says so, and keeps the recording."""
-    out = scratch()
-    socket = out / "s"
-    analyzer = subprocess.Popen([ANALYZER, "--listen", socket, "--out", out], stderr=subprocess.DEVNULL)
-    wait_for(socket, 20)
-    fabric = subprocess.Popen([DPSWITCH, SCENARIO, "--analyzer", socket, "--out", out, *SMALL, "--set",
-                               "collectives.[0].iterations=20"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    wait_for(out / "records.bin", 20)
-    os.kill(analyzer.pid, signal.SIGKILL)
-    analyzer.wait()
-    _, said = fabric.communicate(timeout=600)
-    check("analyzer" in said or Run(out).run["export"]["analyzer_lost"] == 0, "dpswitch says that the analyzer went away", said)
-    check(fabric.returncode == 0, "the run itself goes on", (fabric.returncode, said))
-    for name in ("verdict.json", "steps.csv", "truth.json"):
-        pathlib.Path(out / name).unlink(missing_ok=True)
-    command(ROCELAB, "diagnose", out)
-    check(Run(out).findings("pfc_storm"), "the kept recording gives the finding", Run(out).verdict["findings"])
+def live_and_recorded_agree():
+    """The analyzer that listened and the one that read the file saw the same."""
+    run = rocelab(SCENARIOS / "incast.cfg")
+    alone = dpswitch(SCENARIOS / "incast.cfg")
+    diagnosed(alone.dir)
+    check((alone.dir / "verdict.json").read_bytes() == (run.dir / "verdict.json").read_bytes(),
+          "a run without analyzer is diagnosed later with the same verdict")
 
 
-diagnosed_again()
-truncated()
-if not SANITIZED:
-    analyzer_killed()
+def analyzer_of(pid):
+    """The analyzer that a rocelab started, None before it did."""
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        try:
+            if pathlib.Path(os.readlink(f"/proc/{child}/exe")) == ANALYZER.resolve():
+                return int(child)
+        except OSError:
+            continue  # it has not become the analyzer yet, or is gone
+    return None
+
+
+def killed_mid_run():
+    out, scenario = scratch(), SCENARIOS / "case-study.cfg"
+    args = [ROCELAB, "run", scenario, "--out", out, *LONG]
+    run = subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20_000:
+        if run.poll() is not None or time.monotonic() > deadline:
+            fail(f"the run ended or hangs before its analyzer could be killed: {run.communicate()}")
+        time.sleep(0.002)
+    os.kill(analyzer_of(run.pid), signal.SIGKILL)
+    stdout, stderr = run.communicate(timeout=300)
+    check(run.returncode == 1, "analyzer killed: exit code 1", (run.returncode, stdout, stderr))
+    check("analyzer" in stderr and "records.bin" in stderr, "analyzer killed: the run says so", stderr)
+    check(f"rocelab diagnose {out}" in stderr, "analyzer killed: and what to do", stderr)
+    check(not (out / "verdict.json").exists(), "analyzer killed: there is no verdict", list(out.iterdir()))
+    done = Run(out)
+    check(done.run["end_reason"] == "complete", "analyzer killed: the run went on to its end", done.run)
+    check(done.run["export"]["analyzer_lost"] != 0, "analyzer killed: run.json knows", done.run["export"])
+    diagnosed(out)
+    whole = rocelab(scenario, *LONG)
+    check((out / "verdict.json").read_bytes() == (whole.dir / "verdict.json").read_bytes(),
+          "analyzer killed: the recording gives the verdict of an undisturbed run")
+
+
+def stale_verdicts():
+    """A verdict of an earlier run must not pass for this one's."""
+    run = rocelab(small())
+    command(ROCELAB, "run", small(fault("meteor")), "--out", run.dir, expect=2)
+    check((run.dir / "records.bin").stat().st_size > 1000, "a refused run leaves the earlier recording", run.dir)
+    records = run.dir / "records.bin"
+    records.write_bytes(records.read_bytes()[:16])
+    done = command(ROCELAB, "diagnose", run.dir, expect=2)
+    check("run record" in told(done), "an empty stream is no verdict", told(done))
+
+
+from_the_recording_alone()
+live_and_recorded_agree()
+killed_mid_run()
+stale_verdicts()

@@ -1,32 +1,35 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Telemetry answers 20 ms into a storm, when every kept epoch is empty: the present state tells what the rows no longer do."""
-import struct
+import records
+from harness import SCENARIOS, check, rocelab, sets
 
-from harness import SCENARIOS, check, rocelab
-
-# The step starts into a storm that began long before: nothing moves, and two epochs of 1 ms remember nothing.
-run = rocelab(SCENARIOS / "pfc-storm.cfg", "--set", "collectives.[0].step_bytes=2MB", "--set", "collectives.[0].start=22ms",
-              "--set", "faults.[0].start=1ms", "--set", "faults.[0].duration=60ms", "--set", "telemetry.epochs_kept=2")
-PORT_ROW, HDR = 33, struct.Struct("<HHIQII")
-BODY = struct.Struct("<HBBIIIQQQQQQQQQQQQQIIII")
 MS = 10**9
 
-data, at, late = (run.dir / "records.bin").read_bytes(), 16, []
-names = {}
-while at < len(data):
-    kind, size, node, time_ps, _, _ = HDR.unpack_from(data, at)
-    if kind == 2:
-        names[node] = data[at + 24:at + 56].split(b"\0")[0].decode()
-    if kind == PORT_ROW:
-        row = BODY.unpack_from(data, at + HDR.size)
-        late.append((names[node], row[0] + 1, time_ps, row))
-    at += size
+# The step starts into a storm that began long before: nothing moves, and two epochs of 1 ms remember nothing.
+run = rocelab(SCENARIOS / "pfc-storm.cfg", *sets(**{
+    "collectives__[0]__step_bytes": "2MB", "collectives__[0]__start": "22ms", "faults__[0]__start": "1ms",
+    "faults__[0]__duration": "60ms", "telemetry__epochs_kept": 2}))
+stream = records.read(run.dir / "records.bin")
+names = records.node_names(stream)
+rows = [(r, row) for r, row in records.port_rows(stream)]
 
-halted = [r for r in late if (r[0], r[1]) == ("0", 4) and r[3][2] == 1]
-check(halted, "0:4 reported that it is paused", [(r[0], r[1]) for r in late])
-name, port, time_ps, row = halted[0]
-check(time_ps >= 21 * MS, f"it answered {time_ps / MS:.1f} ms into the run, 20 ms into the storm", time_ps)
-check(row[12] <= 2 * MS, f"paused since {row[12] / MS:.3f} ms, long before the oldest kept epoch", row[12])
-check(row[13] > 0, f"{row[13]} packets stand in its queue", row)
+halted = [(r, row) for r, row in rows if (names[r.node], row.port + 1) == ("0", 4) and row.paused]
+check(halted, "0:4 reported that it is paused", [(names[r.node], row.port + 1) for r, row in rows])
+record, row = halted[0]
+check(record.time_ps >= 21 * MS, f"it answered {record.time_ps / MS:.1f} ms into the run, 20 ms into the storm", row)
+check(1 * MS < row.paused_since_ps < 2 * MS, f"paused since {row.paused_since_ps / MS:.3f} ms", row)
+oldest_kept_ps = (record.time_ps // MS - 1) * MS
+check(row.from_ps >= oldest_kept_ps, f"the epochs it counted begin at {row.from_ps / MS:.0f} ms", row)
+check(row.pauses_received < 25, "the PAUSE frames of 20 ms are not among them", row)
+check(row.queue_packets > 0 and row.queue_bytes > 0, f"{row.queue_packets} packets stand in its queue", row)
+
+origin = [row for r, row in rows if (names[r.node], row.port + 1) == ("5", 1)]
+check(origin, "the poll went on to 5:1, where the PAUSE comes from", [(names[r.node], row.port + 1) for r, row in rows])
+origin = [row for row in origin if row.pausing]
+check(origin and 1 * MS <= origin[0].pausing_since_ps < 2 * MS, "it says that it pauses, and since when", origin)
+check(origin[0].ingress_bytes < origin[0].ingress_xoff_bytes, "and that its buffer gives it no reason to", origin[0])
+
 storm = run.findings("pfc_storm")
-check(storm and storm[0]["root"] == "5:1", "and the storm's port is found", run.verdict["findings"])
+check(storm and storm[0]["root"] == "5:1", "the storm's port is found", run.findings())
+check(len(run.findings()) == 1, "and nothing else", run.findings())
