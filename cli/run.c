@@ -216,6 +216,24 @@ show(const struct run_options *run, const char *dir, int fabric_status, int anal
 	return findings != 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* Without a stream there is nothing to wait for: bad input, or a fabric that died before it connected. */
+static int
+wait_for_analyzer(pid_t analyzer, const char *socket, int fabric_status)
+{
+	uint64_t deadline_ns = clock_now_ns() + ANALYZER_START_NS;
+	int status;
+
+	/* The analyzer removes its socket when somebody has connected. */
+	while (fabric_status > EXIT_USAGE && access(socket, F_OK) == 0 && clock_now_ns() < deadline_ns) {
+		if (child_poll(analyzer, &status))
+			return status;
+		clock_sleep_until_ns(clock_now_ns() + ANALYZER_POLL_NS);
+	}
+	if (fabric_status == EXIT_USAGE || (fabric_status > EXIT_USAGE && access(socket, F_OK) == 0))
+		kill(analyzer, SIGTERM);
+	return child_wait(analyzer);
+}
+
 static int
 run_programs(const struct run_options *run, const char *dir, const char *socket)
 {
@@ -238,10 +256,7 @@ run_programs(const struct run_options *run, const char *dir, const char *socket)
 	fabric_pid = fabric;
 	fabric_status = child_wait(fabric);
 	fabric_pid = 0;
-	/* Without a stream there is nothing to wait for: bad input, or the fabric itself died before it connected. */
-	if (fabric_status == EXIT_USAGE)
-		kill(analyzer, SIGTERM);
-	analyzer_status = child_wait(analyzer);
+	analyzer_status = wait_for_analyzer(analyzer, socket, fabric_status);
 	if (fabric_status == EXIT_USAGE)
 		return EXIT_USAGE;
 	if (fabric_status > EXIT_USAGE)
