@@ -288,7 +288,7 @@ static void
 clean_up(const struct bench *bench)
 {
 	static const char *const files[] = { "bench.cfg", "run.json", "truth.json", "steps.csv", "records.bin",
-					     "yardstick.json" };
+					     "effective.cfg", "yardstick.json" };
 	char path[128];
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {

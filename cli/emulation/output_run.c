@@ -47,13 +47,14 @@ drops_json(const struct emulation *emulation)
 	json_t *drops = json_object();
 
 	for (uint32_t i = 0; i < topo->nnodes; i++)
-		for (uint16_t p = 0; emulation->switches[i] != NULL && p < topo->nodes[i].nports; p++)
+		for (uint16_t p = 0; p < topo->nodes[i].nports; p++)
 			for (uint32_t r = 0; r < REC_DROP_REASONS; r++)
-				packets[r] += emulation->switches[i]->ports[p].drops[r].packets;
+				packets[r] += emulation->switches[i] != NULL
+						      ? emulation->switches[i]->ports[p].drops[r].packets
+						      : embedded_dropped(emulation->hosts[i], p, (enum rec_drop)r);
 	for (uint32_t i = 0; i < topo->nports; i++) {
 		packets[REC_DROP_INJECTED] += emulation->fabric->links[i].injected_packets;
 		packets[REC_DROP_LINK_DOWN] += emulation->fabric->links[i].down_packets;
-		packets[REC_DROP_CORRUPT] += emulation->fabric->links[i].corrupted_packets;
 	}
 	for (uint32_t r = 0; r < REC_DROP_REASONS; r++)
 		json_object_set_new(drops, names[r], json_integer((json_int_t)packets[r]));

@@ -122,6 +122,7 @@ fabric_partition(struct fabric *fabric, struct err *err)
 	uint64_t load[FABRIC_MAX_LCORES] = { 0 };
 	uint64_t *weight = calloc(topo->nnodes, sizeof(*weight));
 	uint32_t *owner = calloc(topo->nnodes, sizeof(*owner));
+	int ret = 0;
 
 	if (lcores == 0 || lcores > FABRIC_MAX_LCORES || weight == NULL || owner == NULL) {
 		free(weight);
@@ -151,14 +152,16 @@ fabric_partition(struct fabric *fabric, struct err *err)
 		struct fabric_lcore *lcore = &fabric->lcores[l];
 
 		lcore->nodes = calloc(topo->nnodes, sizeof(*lcore->nodes));
-		for (uint32_t i = 0; lcore->nodes != NULL && i < topo->nnodes; i++)
+		if (lcore->nodes == NULL)
+			ret = err_set(err, -ENOMEM, "out of memory for the nodes of %u lcores", lcores);
+		for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
 			if (owner[group_of(topo, i)] == l)
 				lcore->nodes[lcore->nnodes++] = i;
 	}
 	free(weight);
 	free(owner);
 	barrier_init(&fabric->barrier, lcores);
-	return 0;
+	return ret;
 }
 
 /* The earliest time at which one of this lcore's nodes has something to do; exact only when past the window. */

@@ -151,16 +151,16 @@ telem_pause(struct telem_port *t, bool paused, uint64_t now_ps)
 static bool
 rows_sum_up(const struct telem_port *t, const struct telem_epoch *epoch)
 {
-	struct telem_row sum = { 0 };
+	uint64_t packets = 0, bytes = 0, depth_sum = 0, paused_packets = 0;
 
 	for (uint32_t i = 0; i < t->nslots; i++) {
-		sum.packets += epoch->rows[i].packets;
-		sum.bytes += epoch->rows[i].bytes;
-		sum.depth_sum += epoch->rows[i].depth_sum;
-		sum.paused_packets += epoch->rows[i].paused_packets;
+		packets += epoch->rows[i].packets;
+		bytes += epoch->rows[i].bytes;
+		depth_sum += epoch->rows[i].depth_sum;
+		paused_packets += epoch->rows[i].paused_packets;
 	}
-	return sum.packets == epoch->packets && sum.bytes == epoch->bytes && sum.depth_sum == epoch->depth_sum &&
-	       sum.paused_packets == epoch->paused_packets;
+	return packets == epoch->packets && bytes == epoch->bytes && depth_sum == epoch->depth_sum &&
+	       paused_packets == epoch->paused_packets;
 }
 
 static uint64_t

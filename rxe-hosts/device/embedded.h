@@ -84,4 +84,7 @@ struct embedded_counters {
 	uint64_t misdelivered;                    /* of flows of other hosts; dropped as REC_DROP_NO_ROUTE */
 };
 
+/* Packets that a NIC dropped for a reason. */
+uint64_t embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason);
+
 void embedded_sum(const struct node *node, struct embedded_counters *sum);

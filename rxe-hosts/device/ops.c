@@ -226,6 +226,12 @@ embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t no
 	nic_hold(host, &host->nics[nic], held);
 }
 
+uint64_t
+embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
+{
+	return ((const struct host *)node)->nics[nic].drops[reason].packets;
+}
+
 void
 embedded_sum(const struct node *node, struct embedded_counters *sum)
 {
