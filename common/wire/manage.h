@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The management channel between the fabric and a host that has its own kernel: a byte stream beside the network (a
+ * serial line of a guest, a unix or TCP socket elsewhere), so that what is measured is not disturbed. Little-endian;
+ * a message is one struct manage_hdr and its body. The fabric serves, the host's program `rxe-host` connects.
+ *
+ *   host                        fabric
+ *   HELLO                  ->            the program runs and its device is up
+ *   TIME (many)           <->            the host learns the fabric's clock, as in NTP (RFC 5905, section 8)
+ *                          <-  CONNECT   every host has said HELLO: connect the QPs
+ *   CONNECTED              ->            all QPs of this host are up, base round-trip times are measured
+ *                          <-  START     time zero of the run, on the fabric's clock
+ *   RECORDS, PROGRESS      ->            while it runs
+ *                          <-  STOP      the run has ended at this time: close what is open
+ *   STEP, ITERATION, RESULT ->           what became of it; RESULT is the last message
+ *   FAILED                 ->            at any time: what went wrong, for people
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/wire/record.h"
+
+#define MANAGE_MAGIC 0x474d4352U /* "RCMG" */
+#define MANAGE_VERSION 1
+#define MANAGE_MAX_BODY 65536
+#define MANAGE_TEXT 240
+
+enum manage_type {
+	MANAGE_HELLO = 1,
+	MANAGE_TIME = 2,
+	MANAGE_CONNECT = 3, /* no body */
+	MANAGE_CONNECTED = 4,
+	MANAGE_START = 5,
+	MANAGE_RECORDS = 6, /* body: records (common/wire/record.h), whole ones, times of the run */
+	MANAGE_PROGRESS = 7,
+	MANAGE_STOP = 8,
+	MANAGE_STEP = 9,
+	MANAGE_ITERATION = 10,
+	MANAGE_RESULT = 11,
+	MANAGE_FAILED = 12,
+};
+
+struct manage_hdr {
+	uint32_t magic;
+	uint16_t type; /* enum manage_type */
+	uint16_t reserved;
+	uint32_t size; /* of the body, bytes; MANAGE_MAX_BODY at most */
+};
+
+struct manage_hello {
+	uint32_t version;  /* MANAGE_VERSION */
+	uint32_t node;     /* topology node id */
+	uint64_t digest;   /* of the plan as the host understood it: both must have read the same scenario */
+	char device[32];   /* RDMA device */
+};
+
+/* Sent by the host with fabric_ns 0, answered at once with fabric_ns filled in. */
+struct manage_time {
+	uint64_t host_ns;   /* the host's clock when it sent, echoed */
+	uint64_t fabric_ns; /* the fabric's CLOCK_MONOTONIC when it answered */
+};
+
+struct manage_connected {
+	uint32_t qps;
+	uint32_t reserved;
+	uint64_t clock_error_ns; /* half of the smallest round trip of TIME */
+};
+
+struct manage_start {
+	uint64_t zero_ns; /* time 0 of the run on the fabric's clock, ahead of now */
+};
+
+struct manage_progress {
+	uint64_t received_bytes; /* data accepted in order so far, all flows: the stall detector watches it */
+	uint32_t working;        /* 1: a rank has steps to do */
+	uint32_t background;     /* 1: a background flow has messages to send */
+};
+
+struct manage_stop {
+	uint64_t end_ps;
+};
+
+/* struct step_result (rxe-hosts/monitor/monitor.h). Collectives; a background flow has collective REC_NONE. */
+struct manage_step {
+	uint32_t collective, iteration, rank, step;
+	uint32_t flow; /* index into the run's flow table */
+	uint32_t waited_for, retransmits, open;
+	uint64_t bytes, acked_bytes, start_ps, end_ps;
+};
+
+struct manage_iteration {
+	uint32_t collective, rank, iteration, started;
+	uint64_t start_ps, end_ps; /* end_ps 0: not complete */
+	uint64_t wrong;            /* elements */
+};
+
+struct manage_result {
+	uint64_t sent_packets_retransmitted;
+	uint64_t notification_packets, polling_packets, probe_packets;
+	uint64_t notification_bytes, polling_bytes, probe_bytes;
+	uint64_t cpu_ns;        /* of the program, all threads */
+	uint64_t peak_rss_bytes;
+	uint64_t unexpected;    /* completions that no rank expected */
+	uint64_t manage_bytes;  /* sent over this channel, this message not included */
+	uint32_t failed;        /* 1: a QP went into error */
+	uint32_t reserved;
+};
+
+struct manage_failed {
+	char text[MANAGE_TEXT]; /* NUL-terminated */
+};
+
+_Static_assert(sizeof(struct manage_hdr) == 12, "layout");
+_Static_assert(sizeof(struct manage_hello) == 48, "layout");
+_Static_assert(sizeof(struct manage_time) == 16, "layout");
+_Static_assert(sizeof(struct manage_connected) == 16, "layout");
+_Static_assert(sizeof(struct manage_start) == 8, "layout");
+_Static_assert(sizeof(struct manage_progress) == 16, "layout");
+_Static_assert(sizeof(struct manage_stop) == 8, "layout");
+_Static_assert(sizeof(struct manage_step) == 64, "layout");
+_Static_assert(sizeof(struct manage_iteration) == 40, "layout");
+_Static_assert(sizeof(struct manage_result) == 96, "layout");
+_Static_assert(sizeof(struct manage_failed) == 240, "layout");
