@@ -15,6 +15,7 @@
 #include "cli/emulation/headers.h"
 #include "cli/emulation/outputs.h"
 #include "cli/emulation/results.h"
+#include "common/clock.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
 #include "common/units.h"
@@ -196,7 +197,8 @@ open_stream(const struct options *options, const struct scenario *scenario, int 
 static int
 run(const struct options *options, struct scenario *scenario, struct err *err)
 {
-	struct emulation *emulation = emulation_create(scenario, options->lcores, err);
+	const struct emulation_options how = { .lcores = options->lcores, .phase = EMULATION_RUN };
+	struct emulation *emulation = emulation_create(scenario, &how, err);
 	struct exporter *exporter = NULL;
 	int ret, socket = -1;
 
@@ -210,7 +212,7 @@ run(const struct options *options, struct scenario *scenario, struct err *err)
 	if (!options->quiet)
 		introduce(options, emulation);
 	headers_send(scenario, exporter);
-	emulation_begin(emulation, exporter);
+	emulation_begin(emulation, exporter, clock_now_ns());
 	ret = lcore_run(emulation->fabric, err);
 	emulation_end(emulation);
 	if (!options->quiet && (!options->brief || scenario->plan->real))

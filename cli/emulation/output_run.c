@@ -49,9 +49,7 @@ drops_json(const struct emulation *emulation)
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++)
 			for (uint32_t r = 0; r < REC_DROP_REASONS; r++)
-				packets[r] += emulation->switches[i] != NULL
-						      ? emulation->switches[i]->ports[p].drops[r].packets
-						      : embedded_dropped(emulation->hosts[i], p, (enum rec_drop)r);
+				packets[r] += emulation_dropped(emulation, i, p, (enum rec_drop)r);
 	for (uint32_t i = 0; i < topo->nports; i++) {
 		packets[REC_DROP_INJECTED] += emulation->fabric->links[i].injected_packets;
 		packets[REC_DROP_LINK_DOWN] += emulation->fabric->links[i].down_packets;
