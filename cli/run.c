@@ -25,24 +25,44 @@ static const struct argp_option options[] = {
 	{ "seed", 'S', "N", 0, "Seed of every random choice", 0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "out", 'o', "DIR", 0, "Where the run is kept (default out/NAME)", 0 },
+	{ "capture", 'c', "PORT[,PORT...]", 0,
+	  "Write what crosses these ports (\"node:port\"), both directions, into DIR/capture.pcapng for Wireshark", 0 },
+	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it; 128 keeps every header)", 0 },
+	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text", 0 },
 	{ "fail-on-finding", 'f', NULL, 0, "Exit with 1 when the verdict has a finding", 0 },
 	{ 0 },
 };
 
+/* An option that dpswitch understands. */
+static error_t
+pass_on(const struct argp_state *state, const char *option, const char *arg)
+{
+	struct run_options *run = state->input;
+
+	if (child_add(&run->pass, option, &run->err) < 0 || child_add(&run->pass, arg, &run->err) < 0)
+		argp_error(state, "%s", run->err.text);
+	return 0;
+}
+
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
 	struct run_options *run = state->input;
-	const char *option = key == 's' ? "--set" : key == 'S' ? "--seed" : "--lcores";
 
 	switch (key) {
 	case 's':
+		return pass_on(state, "--set", arg);
 	case 'S':
+		return pass_on(state, "--seed", arg);
 	case 'l':
-		if (child_add(&run->pass, option, &run->err) < 0 || child_add(&run->pass, arg, &run->err) < 0)
-			argp_error(state, "%s", run->err.text);
-		return 0;
+		return pass_on(state, "--lcores", arg);
+	case 'c':
+		return pass_on(state, "--capture", arg);
+	case 'B':
+		return pass_on(state, "--capture-bytes", arg);
+	case 'L':
+		return pass_on(state, "--capture-limit", arg);
 	case 'o':
 		run->out = arg;
 		return 0;
