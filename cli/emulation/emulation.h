@@ -37,6 +37,7 @@ struct emulation {
 	struct exporter *exporter;
 	struct recbuf **records;    /* [nnodes] of the nodes, in order */
 	struct exporter_stats export;
+	struct rec_end end;         /* totals of the stream, once it has ended */
 	/* the run as measured */
 	uint64_t wall_ns, cpu_ns;
 	uint64_t start_wall_ns, shown_ns; /* progress */
