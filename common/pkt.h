@@ -30,7 +30,12 @@ enum pkt_flag {
 	PKT_RETRANSMIT = 1 << 6, /* sent before; a label for the order check, headers do not show it */
 };
 
-enum poll_flag { POLL_VICTIM = 1, POLL_PFC = 2, POLL_BOTH = 3 };
+enum poll_flag {
+	POLL_VICTIM = 1,
+	POLL_PFC = 2,
+	POLL_BOTH = 3,
+	POLL_QUIET = 4, /* besides: one of a flood of packets, whose way nobody records */
+};
 
 #define PKT_TTL_INIT 64
 

@@ -60,7 +60,14 @@ struct rec_tuple {
 	uint32_t reserved;
 };
 
-enum rec_policy { REC_POLICY_OFF, REC_POLICY_VEDRFOLNIR, REC_POLICY_POSTER };
+enum rec_policy {
+	REC_POLICY_OFF,
+	REC_POLICY_VEDRFOLNIR,
+	REC_POLICY_POSTER,
+	REC_POLICY_HAWKEYE_MINR,
+	REC_POLICY_HAWKEYE_MAXR,
+	REC_POLICY_FULL_POLLING,
+};
 
 struct rec_run {
 	struct rec_hdr hdr;
@@ -287,6 +294,9 @@ struct rec_end {
 	uint64_t offered_records, sent_records, deferred_records, dropped_records;
 	uint64_t polling_packets, polling_bytes; /* on every link they crossed */
 	uint64_t notification_packets, notification_bytes;
+	uint64_t detections; /* polling packets that hosts asked for */
+	/* Reports of telemetry on the wire, headers included (common/report.h): those kept, offered here; and all made. */
+	uint64_t kept_reports, kept_bytes, collected_reports, collected_bytes;
 };
 
 _Static_assert(sizeof(struct rec_stream) == 16, "layout");
@@ -308,4 +318,4 @@ _Static_assert(sizeof(struct rec_meter_row) == 56, "layout");
 _Static_assert(sizeof(struct rec_matrix_row) == 80, "layout");
 _Static_assert(sizeof(struct rec_drop_row) == 80, "layout");
 _Static_assert(sizeof(struct rec_gap) == 56, "layout");
-_Static_assert(sizeof(struct rec_end) == 120, "layout");
+_Static_assert(sizeof(struct rec_end) == 160, "layout");

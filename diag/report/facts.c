@@ -111,6 +111,21 @@ facts_record_name(uint32_t kind)
 }
 
 const char *
+facts_policy_name(uint32_t policy)
+{
+	static const char *const names[] = {
+		[REC_POLICY_OFF] = "off",
+		[REC_POLICY_VEDRFOLNIR] = "vedrfolnir",
+		[REC_POLICY_POSTER] = "vedrfolnir-poster",
+		[REC_POLICY_HAWKEYE_MINR] = "hawkeye-minr",
+		[REC_POLICY_HAWKEYE_MAXR] = "hawkeye-maxr",
+		[REC_POLICY_FULL_POLLING] = "full-polling",
+	};
+
+	return NAME(names, policy);
+}
+
+const char *
 facts_type_title(uint32_t type)
 {
 	static const char *const names[VERDICT_TYPES] = {

@@ -43,14 +43,18 @@ poll_record(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t out
 		.ttl = poll->ttl,
 	};
 
+	if (poll->arg & POLL_QUIET)
+		return;
 	recbuf_put(&sw->node.records, &rec, REC_POLL, sizeof(rec), poll->time_ps);
+	if (repeated) /* a report without rows */
+		report_count_add(&sw->node.count.reports, NULL, 0, poll->psn, 1, 1);
 }
 
 /* The port answers: its rows are reported at the window's end. */
 static void
 poll_mark(struct sw *sw, struct switch_port *port, uint32_t event)
 {
-	port->report_due = true;
+	port->report_asked++;
 	port->report_event = event;
 	sw->reports_due = true;
 }
@@ -80,7 +84,7 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 	}
 	copy = &sw->born[sw->nborn++];
 	*copy = *poll;
-	copy->arg = onward;
+	copy->arg = onward | (poll->arg & POLL_QUIET);
 	sw->node.count.born_packets++;
 	sw->node.count.born_bytes += copy->wire_bytes;
 	sw->node.count.polling_packets++;

@@ -23,6 +23,8 @@ struct telem_config {
 	uint16_t nports;
 	bool exact;    /* contention matrix */
 	bool host;     /* a NIC */
+	bool every_epoch;    /* report all ports at each epoch's end, unasked */
+	uint64_t retain_ps;  /* keep one report of a port in this time; 0: all */
 };
 
 struct telem_row {
@@ -55,6 +57,7 @@ struct telem_port {
 	uint64_t paused_since_ps;
 	uint64_t halted_ps;          /* paused time of the whole run, counted like it; no record carries it */
 	uint64_t unreported;         /* first epoch not yet reported closed */
+	uint64_t keep_ps;            /* no report is kept before: answer.c */
 	uint16_t port;
 };
 
