@@ -32,9 +32,11 @@ report_drops(struct sw *sw, uint16_t port, uint32_t event, uint64_t now_ps)
 		};
 
 		/* A blackhole is silent: a switch that knew of it would not be one. */
-		if (drops->packets == 0 || reason == REC_DROP_BLACKHOLE)
+		if ((drops->packets == 0 && !(reason == REC_DROP_LINK_DOWN && sw->ports[port].was_cut)) ||
+		    reason == REC_DROP_BLACKHOLE)
 			continue;
-		row.last = telem_tuple(&sw->config->flows->flows[drops->last_flow]);
+		if (drops->packets != 0)
+			row.last = telem_tuple(&sw->config->flows->flows[drops->last_flow]);
 		recbuf_put(&sw->node.records, &row, REC_DROP_ROW, sizeof(row), now_ps);
 	}
 }
