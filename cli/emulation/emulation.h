@@ -38,12 +38,9 @@ struct emulation {
 	struct exporter *exporter;
 	struct recbuf **records;    /* [nnodes] of the nodes, in order */
 	struct exporter_stats export;
-<<<<<<< HEAD
 	struct capture *capture;    /* NULL: none */
 	int capture_errno;          /* that cut its file short, 0: none */
-=======
 	struct rec_end end;         /* totals of the stream, once it has ended */
->>>>>>> policies
 	/* the run as measured */
 	uint64_t wall_ns, cpu_ns;
 	uint64_t start_wall_ns, shown_ns; /* progress */

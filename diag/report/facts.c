@@ -94,6 +94,7 @@ facts_record_name(uint32_t kind)
 		[REC_COLLECTIVE] = "collective",
 		[REC_SCHEDULE] = "schedule",
 		[REC_ROUTE] = "route",
+		[REC_ECMP] = "equal-cost set",
 		[REC_STEP] = "step",
 		[REC_TRIGGER] = "trigger",
 		[REC_NOTIFY] = "notification",

@@ -33,9 +33,11 @@ report_drops(const struct sw *sw, uint16_t port, struct recbuf *records, uint32_
 		};
 
 		/* A blackhole is silent: a switch that knew of it would not be one. */
-		if (drops->packets == 0 || reason == REC_DROP_BLACKHOLE)
+		if ((drops->packets == 0 && !(reason == REC_DROP_LINK_DOWN && sw->ports[port].was_cut)) ||
+		    reason == REC_DROP_BLACKHOLE)
 			continue;
-		row.last = telem_tuple(&sw->config->flows->flows[drops->last_flow]);
+		if (drops->packets != 0)
+			row.last = telem_tuple(&sw->config->flows->flows[drops->last_flow]);
 		recbuf_put(records, &row, REC_DROP_ROW, sizeof(row), now_ps);
 	}
 }

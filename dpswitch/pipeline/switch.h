@@ -25,6 +25,7 @@
 #include "topo/route.h"
 
 
+#define SWITCH_IDLE_PART 16 /* a port that carries less than this part of what another does is idle beside it */
 #define SWITCH_CLASSES 8
 #define SWITCH_DATA_CLASSES 0xfe /* bit p: class p; all but 0, which carries control */
 #define SWITCH_EGRESS_NONE 0xff /* route cache: not decided yet */
@@ -137,6 +138,7 @@ struct switch_port {
 	uint8_t storm_ended;      /* classes to RESUME because their storm is over */
 	/* rare */
 	uint32_t report_asked; /* reports due at the window's end */
+	bool was_cut;             /* its link was down; drops[REC_DROP_LINK_DOWN] says when */
 	uint32_t report_event;
 	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
 	struct switch_drops drops[REC_DROP_REASONS];

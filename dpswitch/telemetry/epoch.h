@@ -152,6 +152,9 @@ bool telem_was_paused(const struct telem_port *t);
 /* Did anything that came in at in_port leave here within the kept epochs? */
 bool telem_was_fed(const struct telem_port *t, uint16_t in_port);
 
+/* Bytes that left within the kept epochs. */
+uint64_t telem_carried_bytes(const struct telem_port *t);
+
 /* Did two flows or more use the port since its last report, and some packet wait? */
 bool telem_was_shared(const struct telem_port *t);
 
