@@ -8,6 +8,8 @@
 #include "cli/emulation/progress.h"
 #include "common/clock.h"
 #include "common/units.h"
+#include "rxe-hosts/agent/policy.h"
+#include "rxe-hosts/steps/remote.h"
 
 /* Set by SIGINT and SIGTERM, read between windows. */
 static volatile sig_atomic_t interrupted;
@@ -22,8 +24,23 @@ on_signal(int signal)
 static bool
 hook_interrupted(void *ctx)
 {
-	(void)ctx;
+	const struct emulation *emulation = ctx;
+	uint32_t node;
+
+	return interrupted != 0 || (emulation->outside.ops != NULL &&
+				    emulation->outside.ops->failure(emulation->outside.ctx, &node) != NULL);
+}
+
+bool
+emulation_interrupted(void)
+{
 	return interrupted != 0;
+}
+
+static uint64_t
+hook_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
+{
+	return pacer_wait(&((struct emulation *)ctx)->pacer, earliest_ps, start_ps);
 }
 
 static uint64_t
@@ -40,17 +57,52 @@ hook_change(void *ctx, uint64_t now_ps)
 	faults_apply(emulation->faults, &emulation->fault_env, now_ps);
 }
 
-/* The run goes on while a rank has steps to do or a background flow is not done. */
+static bool
+is_outside(const struct emulation *emulation, uint32_t node)
+{
+	return emulation->scenario->hosts[node] != NULL;
+}
+
+/* Whether the program of a host keeps the run going: a rank has steps to do, or a background flow is not done. */
+static bool
+host_works(const struct emulation *emulation, uint32_t node)
+{
+	const struct step_engine *engine = emulation->engines[node];
+
+	if (emulation->phase == EMULATION_PREPARE)
+		return !emulation->ready;
+	if (is_outside(emulation, node))
+		return emulation->outside.ops->working(emulation->outside.ctx, node);
+	return step_engine_state(engine) == STEP_ENGINE_WORKING || step_engine_background_open(engine);
+}
+
 static void
 watch_hosts(struct emulation *emulation)
 {
-	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
-		struct step_engine *engine = emulation->engines[i];
+	const struct outside_ops *outside = emulation->outside.ops;
 
-		if (engine != NULL)
-			embedded_expect_work(emulation->hosts[i], step_engine_state(engine) == STEP_ENGINE_WORKING ||
-									  step_engine_background_open(engine));
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
+		if (emulation->hosts[i] == NULL)
+			continue;
+		if (!is_outside(emulation, i))
+			embedded_expect_work(emulation->hosts[i], host_works(emulation, i));
+		else
+			outside->expect_work(emulation->hosts[i], host_works(emulation, i));
 	}
+}
+
+/* Lets the programs of hosts with their own kernel have their say. */
+static void
+hear_outside(struct emulation *emulation)
+{
+	const struct outside *outside = &emulation->outside;
+
+	if (outside->ops == NULL)
+		return;
+	outside->ops->service(outside->ctx);
+	for (uint32_t i = 0; emulation->phase == EMULATION_RUN && i < emulation->scenario->topo->nnodes; i++)
+		if (emulation->hosts[i] != NULL && is_outside(emulation, i))
+			outside->ops->records(outside->ctx, i, emulation->records[i], emulation->collected_ps);
 }
 
 static void
@@ -58,7 +110,14 @@ hook_collect(void *ctx, uint64_t now_ps)
 {
 	struct emulation *emulation = ctx;
 
+	hear_outside(emulation);
+	emulation->collected_ps = now_ps;
 	watch_hosts(emulation);
+	if (emulation->exporter == NULL) {
+		for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
+			emulation->records[i]->used_bytes = 0;
+		return;
+	}
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	exporter_advance(emulation->exporter, now_ps);
 	progress_show(emulation, now_ps);
@@ -67,32 +126,48 @@ hook_collect(void *ctx, uint64_t now_ps)
 static void
 host_storm(void *ctx, uint32_t node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
 {
-	embedded_storm(((struct emulation *)ctx)->hosts[node], port, prio, on, now_ps, interval_ps);
+	const struct emulation *emulation = ctx;
+
+	if (is_outside(emulation, node))
+		emulation->outside.ops->storm(emulation->hosts[node], port, prio, on, now_ps, interval_ps);
+	else
+		embedded_storm(emulation->hosts[node], port, prio, on, now_ps, interval_ps);
 }
 
 static uint8_t
 host_pausing(void *ctx, uint32_t node, uint16_t port)
 {
-	return embedded_pausing(((struct emulation *)ctx)->hosts[node], port);
+	const struct emulation *emulation = ctx;
+
+	if (is_outside(emulation, node))
+		return emulation->outside.ops->pausing(emulation->hosts[node], port);
+	return embedded_pausing(emulation->hosts[node], port);
 }
 
 static void
 host_link_changed(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps)
 {
-	embedded_link_changed(((struct emulation *)ctx)->hosts[node], port, held, now_ps);
+	const struct emulation *emulation = ctx;
+
+	if (is_outside(emulation, node))
+		emulation->outside.ops->link_changed(emulation->hosts[node], port, held, now_ps);
+	else
+		embedded_link_changed(emulation->hosts[node], port, held, now_ps);
 }
 
 static int
 make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 {
 	const struct scenario *sc = emulation->scenario;
+	bool preparing = emulation->phase == EMULATION_PREPARE;
+	const struct detection_policy *policy = agent_policies[sc->detection.policy];
 	const struct fabric_config config = {
 		.topo = sc->topo,
 		.pipeline_ps = sc->timing.pipeline_ps,
 		.quantum_ps = sc->timing.quantum_ps,
 		.epoch_ps = sc->telemetry.epoch_ps,
-		.limit_ps = sc->limits.virtual_time_ps,
-		.stall_ps = sc->limits.stall_ps,
+		.limit_ps = preparing ? sc->limits.connect_ps : sc->limits.virtual_time_ps,
+		.stall_ps = preparing ? sc->limits.connect_ps : sc->limits.stall_ps,
 		.seed = (uint64_t)sc->root.seed,
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
@@ -104,8 +179,9 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		return -errno;
 	emulation->fabric->hooks = (struct fabric_hooks){
 		.ctx = emulation,
-		.next_change_ps = hook_next_change,
-		.change = hook_change,
+		.pace = sc->timing.clock == CLOCK_REAL ? hook_pace : NULL,
+		.next_change_ps = preparing ? NULL : hook_next_change,
+		.change = preparing ? NULL : hook_change,
 		.collect = hook_collect,
 		.interrupted = hook_interrupted,
 	};
@@ -123,6 +199,8 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 			.epoch_ps = sc->telemetry.epoch_ps,
 			.kept = sc->epochs_kept,
 			.exact = sc->telemetry.contention == CONTENTION_EXACT,
+			.every_epoch = policy->every_epoch,
+			.retain_ps = policy->floods ? sc->detection.retain_ps : 0,
 		},
 		.seed = (uint64_t)sc->root.seed,
 		.window_ps = emulation->fabric->window_ps,
@@ -130,7 +208,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.mtu_bytes = sc->mtu_frame_bytes,
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
-		.telemetry_off = !sc->telemetry.enabled,
+		.telemetry_off = preparing || !sc->telemetry.enabled,
 	};
 	return 0;
 }
@@ -148,7 +226,7 @@ make_host(struct emulation *emulation, uint32_t id, struct err *err)
 		.shared = emulation->shared,
 		.sertables = &emulation->sertables,
 		.params = &sc->roce,
-		.telemetry = sc->telemetry.enabled ? &telemetry : NULL,
+		.telemetry = emulation->switch_config.telemetry_off ? NULL : &telemetry,
 		.bdp_bytes = sc->bdp_bytes,
 	};
 	struct step_engine_config engine = {
@@ -162,13 +240,22 @@ make_host(struct emulation *emulation, uint32_t id, struct err *err)
 	if (nic_rows_init(rows, emulation->fabric, &emulation->switch_config.telemetry, sc->topo->nodes[id].nports) < 0)
 		return err_set(err, -ENOMEM, "out of memory for telemetry");
 	telemetry = nic_rows_ops(rows);
-	emulation->hosts[id] = embedded_host_create(&config, err);
+	if (is_outside(emulation, id))
+		emulation->hosts[id] = emulation->outside.ops->node_create(
+			emulation->outside.ctx, emulation->fabric, id,
+			emulation->switch_config.telemetry_off ? NULL : &telemetry, err);
+	else
+		emulation->hosts[id] = embedded_host_create(&config, err);
 	if (emulation->hosts[id] == NULL)
 		return -errno;
 	fabric_attach(emulation->fabric, emulation->hosts[id]);
 	emulation->records[id] = &emulation->hosts[id]->records;
-	engine.device = embedded_device(emulation->hosts[id]);
-	emulation->engines[id] = step_engine_create(&engine, err);
+	if (is_outside(emulation, id)) {
+		emulation->engines[id] = step_engine_create_remote(sc->plan, id, err);
+	} else {
+		engine.device = embedded_device(emulation->hosts[id]);
+		emulation->engines[id] = step_engine_create(&engine, err);
+	}
 	return emulation->engines[id] != NULL ? 0 : -errno;
 }
 
@@ -198,7 +285,21 @@ make_nodes(struct emulation *emulation, struct err *err)
 }
 
 static int
-build(struct emulation *emulation, uint32_t lcores, struct err *err)
+check_options(const struct scenario *sc, const struct emulation_options *options, struct err *err)
+{
+	if (sc->noutside == 0)
+		return 0;
+	if (options->outside == NULL)
+		return err_set(err, -ENOTSUP, "%s: hosts with their own kernel cannot be attached here",
+			       cfg_file(sc->cfg));
+	if (options->lcores != 1)
+		return err_set(err, -EINVAL, "--lcores %u: hosts with their own kernel are served by one lcore",
+			       options->lcores);
+	return 0;
+}
+
+static int
+build(struct emulation *emulation, const struct emulation_options *options, struct err *err)
 {
 	const struct topo *topo = emulation->scenario->topo;
 	int ret;
@@ -211,7 +312,9 @@ build(struct emulation *emulation, uint32_t lcores, struct err *err)
 	if (emulation->switches == NULL || emulation->hosts == NULL || emulation->nic_rows == NULL ||
 	    emulation->engines == NULL || emulation->records == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %u nodes", topo->nnodes);
-	ret = make_fabric(emulation, lcores, err);
+	ret = check_options(emulation->scenario, options, err);
+	if (ret == 0)
+		ret = make_fabric(emulation, options->lcores, err);
 	if (ret == 0)
 		ret = make_nodes(emulation, err);
 	if (ret == 0)
@@ -229,7 +332,7 @@ build(struct emulation *emulation, uint32_t lcores, struct err *err)
 }
 
 struct emulation *
-emulation_create(struct scenario *scenario, uint32_t lcores, struct err *err)
+emulation_create(struct scenario *scenario, const struct emulation_options *options, struct err *err)
 {
 	struct emulation *emulation = calloc(1, sizeof(*emulation));
 	int ret = -ENOMEM;
@@ -238,7 +341,10 @@ emulation_create(struct scenario *scenario, uint32_t lcores, struct err *err)
 		emulation->scenario = scenario;
 		emulation->faults = &scenario->faults;
 		emulation->sertables.quantum_ps = scenario->timing.quantum_ps;
-		ret = build(emulation, lcores, err);
+		emulation->phase = options->phase;
+		if (options->outside != NULL)
+			emulation->outside = *options->outside;
+		ret = build(emulation, options, err);
 	}
 	if (ret == 0)
 		return emulation;
@@ -255,13 +361,18 @@ emulation_destroy(struct emulation *emulation)
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		if (emulation->engines != NULL)
 			step_engine_destroy(emulation->engines[i]);
-		if (emulation->hosts != NULL)
-			embedded_host_destroy(emulation->hosts[i]);
+		if (emulation->hosts != NULL && emulation->hosts[i] != NULL) {
+			if (is_outside(emulation, i))
+				emulation->outside.ops->node_destroy(emulation->hosts[i]);
+			else
+				embedded_host_destroy(emulation->hosts[i]);
+		}
 		if (emulation->nic_rows != NULL)
 			nic_rows_fini(&emulation->nic_rows[i]);
 		if (emulation->switches != NULL)
 			switch_destroy(emulation->switches[i]);
 	}
+	capture_destroy(emulation->capture);
 	embedded_shared_destroy(emulation->shared);
 	fabric_destroy(emulation->fabric);
 	sertables_fini(&emulation->sertables);
@@ -274,15 +385,21 @@ emulation_destroy(struct emulation *emulation)
 }
 
 void
-emulation_begin(struct emulation *emulation, struct exporter *exporter)
+emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 
 	emulation->exporter = exporter;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
-		if (emulation->engines[i] != NULL)
+	pacer_init(&emulation->pacer, zero_ns, emulation->fabric->window_ps,
+		   emulation->scenario->timing.idle == IDLE_BUSY);
+	if (emulation->outside.ops != NULL) {
+		emulation->pacer.pending = emulation->outside.ops->pending;
+		emulation->pacer.ctx = emulation->outside.ctx;
+	}
+	for (uint32_t i = 0; emulation->phase == EMULATION_RUN && i < emulation->scenario->topo->nnodes; i++)
+		if (emulation->engines[i] != NULL && !is_outside(emulation, i))
 			step_engine_start(emulation->engines[i]);
 	watch_hosts(emulation);
 	emulation->start_wall_ns = clock_now_ns();
@@ -307,12 +424,18 @@ finish_stream(struct emulation *emulation)
 		end.polling_bytes += node->count.polling_bytes;
 		end.notification_packets += node->count.notification_packets;
 		end.notification_bytes += node->count.notification_bytes;
+		end.detections += node->count.detections;
+		end.kept_reports += node->count.reports.kept_reports;
+		end.kept_bytes += node->count.reports.kept_bytes;
+		end.collected_reports += node->count.reports.reports;
+		end.collected_bytes += node->count.reports.bytes;
 		if (node->status == NODE_QP_ERROR || node->status == NODE_NO_BUFFER)
 			emulation->error_text = node->error;
 	}
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	exporter_finish(emulation->exporter, &end);
 	exporter_stats(emulation->exporter, &emulation->export);
+	emulation->end = end;
 }
 
 void
@@ -322,7 +445,19 @@ emulation_end(struct emulation *emulation)
 	emulation->cpu_ns = clock_cpu_ns() - emulation->cpu_ns;
 	progress_clear(emulation);
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
-		if (emulation->engines[i] != NULL)
+		if (emulation->engines[i] != NULL && !is_outside(emulation, i))
 			step_engine_close(emulation->engines[i], emulation->fabric->window.end_ps);
+	if (emulation->capture != NULL)
+		emulation->capture_errno = -capture_close(emulation->capture, emulation->fabric->window.end_ps);
 	finish_stream(emulation);
+}
+
+uint64_t
+emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t port, enum rec_drop reason)
+{
+	if (emulation->switches[node] != NULL)
+		return emulation->switches[node]->ports[port].drops[reason].packets;
+	if (is_outside(emulation, node))
+		return emulation->outside.ops->dropped(emulation->hosts[node], port, reason);
+	return embedded_dropped(emulation->hosts[node], port, reason);
 }

@@ -3,19 +3,33 @@
 #pragma once
 
 #include "cli/emulation/nic_rows.h"
+#include "cli/emulation/outside.h"
 #include "cli/emulation/scenario.h"
+#include "dpswitch/edge/capture.h"
 #include "dpswitch/fabric/fabric.h"
+#include "dpswitch/fabric/pacer.h"
 #include "dpswitch/telemetry/exporter.h"
 #include "rxe-hosts/device/embedded.h"
 #include "rxe-hosts/steps/engine.h"
 
+/* What a fabric is for, see outside.h. */
+enum emulation_phase {
+	EMULATION_PREPARE, /* hosts connect: no telemetry, no faults, no time limits but one */
+	EMULATION_RUN,
+};
+
 struct emulation {
 	struct scenario *scenario;
+	struct outside outside;     /* ops NULL: every host is embedded */
+	enum emulation_phase phase;
+	struct pacer pacer;         /* real time */
+	bool ready;                 /* EMULATION_PREPARE: it may end */
+	uint64_t collected_ps;      /* records of what happened before have been passed on */
 	struct sertables sertables;
 	struct switch_config switch_config;
 	struct fabric *fabric;
 	struct sw **switches;       /* [nnodes] NULL for hosts */
-	struct node **hosts;        /* [nnodes] NULL for switches */
+	struct node **hosts;        /* [nnodes] NULL for switches; scenario->hosts[] tells whose they are */
 	struct nic_rows *nic_rows;  /* [nnodes] of hosts */
 	struct step_engine **engines; /* [nnodes] NULL for switches */
 	struct embedded_shared *shared;
@@ -24,6 +38,9 @@ struct emulation {
 	struct exporter *exporter;
 	struct recbuf **records;    /* [nnodes] of the nodes, in order */
 	struct exporter_stats export;
+	struct capture *capture;    /* NULL: none */
+	int capture_errno;          /* that cut its file short, 0: none */
+	struct rec_end end;         /* totals of the stream, once it has ended */
 	/* the run as measured */
 	uint64_t wall_ns, cpu_ns;
 	uint64_t start_wall_ns, shown_ns; /* progress */
@@ -31,19 +48,33 @@ struct emulation {
 	const char *error_text;     /* a QP or buffer error, NULL: none */
 };
 
+struct emulation_options {
+	uint32_t lcores;
+	const struct outside *outside; /* NULL: every host must be embedded */
+	enum emulation_phase phase;
+};
+
 /*
- * Builds everything. EAL need not run.
+ * Builds everything. EAL need not run, but for what outside makes.
  * @return NULL with err set
  */
-struct emulation *emulation_create(struct scenario *scenario, uint32_t lcores, struct err *err);
+struct emulation *emulation_create(struct scenario *scenario, const struct emulation_options *options,
+				   struct err *err);
 void emulation_destroy(struct emulation *emulation);
 
 /*
  * Before and after the fabric runs (dpswitch/lcore, or fabric_run() in a plain thread).
- * @param exporter  takes the records; must outlive the emulation
+ * @param exporter  takes the records; must outlive the emulation. NULL in the first phase: nobody wants them
+ * @param zero_ns   real time: clock_now_ns() at time 0 of the run
  */
-void emulation_begin(struct emulation *emulation, struct exporter *exporter);
+void emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns);
 void emulation_end(struct emulation *emulation);
+
+/* Whether a signal asked the process to end. */
+bool emulation_interrupted(void);
+
+/* Packets that a port of a node dropped for a reason. */
+uint64_t emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t port, enum rec_drop reason);
 
 /* An invariant of the run and what it found. */
 struct invariant {

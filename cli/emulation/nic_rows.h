@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dpswitch/fabric/fabric.h"
+#include "dpswitch/telemetry/answer.h"
 #include "dpswitch/telemetry/epoch.h"
 #include "dpswitch/telemetry/meet.h"
 #include "rxe-hosts/device/nic_telemetry.h"
@@ -10,14 +11,15 @@
 struct nic_rows_port {
 	struct telem_port telem;
 	struct meet meet;
-	uint64_t window, window_ps; /* window under way: index and length */
-	bool contended;             /* in it, a flow waited for another */
+	struct meet_window window; /* under way; depth: packets of other flows that one waited for, at most */
+	bool contended;            /* in it, a flow waited for another */
 };
 
 struct nic_rows {
 	const struct fabric *fabric;
 	struct telem_config config;
 	struct nic_rows_port *ports; /* [config.nports] */
+	struct recbuf unkept;        /* what retain_ps discards */
 };
 
 /*

@@ -8,6 +8,7 @@
 
 #include "cli/emulation/scenario_load.h"
 #include "common/units.h"
+#include "rxe-hosts/agent/policy.h"
 #include "topo/build.h"
 
 static int
@@ -35,8 +36,12 @@ bind_groups(struct scenario *sc, struct err *err)
 static int
 bind_lists(struct scenario *sc, struct err *err)
 {
-	int ret = cfg_bind_list(sc->cfg, &collective_table, NULL, (void **)&sc->collectives, &sc->ncollectives, err);
+	int ret = cfg_bind_list(sc->cfg, &host_cfg, NULL, (void **)&sc->host_configs, &sc->nhost_configs, err);
 
+	if (ret == 0)
+		ret = scenario_resolve_hosts(sc, err);
+	if (ret == 0)
+		ret = cfg_bind_list(sc->cfg, &collective_table, NULL, (void **)&sc->collectives, &sc->ncollectives, err);
 	if (ret == 0)
 		ret = cfg_bind_list(sc->cfg, &background_table, NULL, (void **)&sc->backgrounds, &sc->nbackgrounds, err);
 	if (ret == 0)
@@ -157,7 +162,7 @@ make_plan(struct scenario *sc, struct err *err)
 	const struct plan_options options = {
 		.data_prio = sc->roce.data_prio,
 		.control_prio = 0,
-		.notify = sc->detection.policy != REC_POLICY_OFF,
+		.notify = agent_policies[sc->detection.policy]->notified != NULL,
 	};
 	struct plan_network network = {
 		.routing = &sc->routing,
@@ -189,7 +194,9 @@ make_plan(struct scenario *sc, struct err *err)
 		if (ret < 0)
 			return ret;
 	}
-	ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
+	ret = scenario_check_hosts(sc, err);
+	if (ret == 0)
+		ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
 	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;
 }
 
@@ -290,6 +297,8 @@ scenario_destroy(struct scenario *sc)
 	route_table_destroy(sc->routes);
 	faults_fini(&sc->faults);
 	free(sc->slow_host_block);
+	free(sc->host_configs);
+	free(sc->hosts);
 	free(sc->collectives);
 	free(sc->backgrounds);
 	topo_destroy(sc->topo);

@@ -26,8 +26,13 @@ struct scenario_root {
 	int64_t seed;
 };
 
+enum clock_kind { CLOCK_AUTO, CLOCK_VIRTUAL, CLOCK_REAL };
+enum idle_kind { IDLE_SLEEP, IDLE_BUSY };
+
 struct timing_params {
 	struct cfg_where where;
+	int clock; /* enum clock_kind; CLOCK_AUTO only until the scenario is loaded */
+	int idle;  /* enum idle_kind */
 	uint64_t quantum_ps;  /* 0: exact */
 	uint64_t pipeline_ps; /* added to every cable */
 };
@@ -36,6 +41,26 @@ struct limits_params {
 	struct cfg_where where;
 	uint64_t virtual_time_ps;
 	uint64_t stall_ps;
+	uint64_t connect_ps;
+};
+
+/* Who runs a host of the topology. */
+enum host_kind {
+	HOST_EMBEDDED, /* rxe-hosts/device/embedded.h, in the fabric's own process and time */
+	HOST_GUEST,    /* a kernel of its own: user-mode Linux */
+	HOST_QEMU,     /* a kernel of its own: a QEMU machine */
+	HOST_NETNS,    /* a network namespace of this server, with the server's rdma_rxe */
+	HOST_PORT,     /* somebody else's: whatever is behind a DPDK port */
+};
+
+/* One group of "hosts". */
+struct host_config {
+	struct cfg_where where;
+	struct cfg_strings names;
+	int kind;              /* enum host_kind */
+	const char *port;      /* HOST_PORT: DPDK device arguments; NULL: a vhost-user socket */
+	uint64_t memory_bytes; /* guests */
+	bool pfc;              /* HOST_PORT: the peer honours 802.1Qbb frames */
 };
 
 enum contention { CONTENTION_REPLAY, CONTENTION_EXACT };
@@ -65,6 +90,10 @@ struct scenario {
 	struct collective_config *collectives;
 	struct background_config *backgrounds;
 	size_t ncollectives, nbackgrounds;
+	struct host_config *host_configs;
+	size_t nhost_configs;
+	const struct host_config **hosts; /* [topo->nnodes] NULL: a switch, or an embedded host */
+	uint32_t noutside; /* hosts that are not embedded */
 	struct fault_list faults;
 	struct slow_host *slow_host_block; /* what slow_hosts lists */
 	struct slow_host_list slow_hosts;
@@ -97,6 +126,9 @@ struct scenario_options {
  */
 struct scenario *scenario_load(const struct scenario_options *options, struct err *err);
 void scenario_destroy(struct scenario *scenario);
+
+/* Treats all hosts as embedded: for what needs a fabric, but no host. The clock stays as it is. */
+void scenario_embed_hosts(struct scenario *scenario);
 
 /* The configured path of a flow. @return 0, -EHOSTUNREACH or -ELOOP */
 int scenario_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct route_path *path);

@@ -18,6 +18,11 @@ static const struct cfg_field root_fields[] = {
 
 #define S struct timing_params
 static const struct cfg_field timing_fields[] = {
+	{ "clock", CFG_ENUM, offsetof(S, clock), "auto", 0, 0, "auto|virtual|real",
+	  "virtual: as fast as the CPU allows, exact and repeatable; real: paced by the machine's clock, for hosts that have "
+	  "their own kernel; auto: real where there are such hosts" },
+	{ "idle", CFG_ENUM, offsetof(S, idle), "sleep", 0, 0, "sleep|busy",
+	  "Real time with nothing to do: sleep leaves the CPU to the guests, busy polls on a CPU of its own" },
 	{ "quantum", CFG_TIME, offsetof(S, quantum_ps), "0ps", 0, 1e9, NULL,
 	  "Floor every serialization and pacing time to multiples of this, as ns-3 does with 1ns; 0: exact" },
 	{ "pipeline", CFG_TIME, offsetof(S, pipeline_ps), "600ns", 0, 1e9, NULL,
@@ -25,10 +30,26 @@ static const struct cfg_field timing_fields[] = {
 };
 #undef S
 
+#define S struct host_config
+static const struct cfg_field host_fields[] = {
+	{ "names", CFG_STRINGS, offsetof(S, names), "", 0, 0, NULL, "Hosts of the topology; absent: all" },
+	{ "kind", CFG_ENUM, offsetof(S, kind), NULL, 0, 0, "embedded|guest|qemu|netns|port",
+	  "embedded: inside the fabric's process; guest: user-mode Linux with kernel rxe; qemu: a QEMU machine with kernel "
+	  "rxe; netns: a network namespace with the server's rdma_rxe; port: somebody else's, behind a DPDK port" },
+	{ "port", CFG_STRING, offsetof(S, port), "", 0, 0, NULL,
+	  "kind port: DPDK device arguments such as \"net_af_packet0,iface=eth1\", or vhost:PATH" },
+	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "64MB", 16e6, 64e9, NULL, "Memory of a guest" },
+	{ "pfc", CFG_BOOL, offsetof(S, pfc), "false", 0, 0, NULL,
+	  "kind port: the peer obeys and sends 802.1Qbb PAUSE frames; false: its transmit ring is held instead" },
+};
+#undef S
+
 #define S struct limits_params
 static const struct cfg_field limits_fields[] = {
 	{ "virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), "60s", 1, 1e16, NULL,
 	  "The run ends here at the latest (end_reason limit)" },
+	{ "connect", CFG_TIME, offsetof(S, connect_ps), "60s", 1e9, 1e16, NULL,
+	  "Hosts that have their own kernel must be up and connected within this time" },
 	{ "stall", CFG_TIME, offsetof(S, stall_ps), "2s", 1e6, 1e16, NULL,
 	  "The run ends when no host accepted a byte for so long (end_reason stall)" },
 };
@@ -64,6 +85,15 @@ const struct cfg_table timing_cfg = {
 	.nfields = NFIELDS(timing_fields),
 };
 
+const struct cfg_table host_cfg = {
+	.path = "hosts",
+	.doc = "Who runs the hosts; those that no group names are embedded.",
+	.list = true,
+	.size = sizeof(struct host_config),
+	.fields = host_fields,
+	.nfields = NFIELDS(host_fields),
+};
+
 const struct cfg_table limits_cfg = {
 	.path = "limits",
 	.doc = "When a run ends that does not complete.",
@@ -92,7 +122,7 @@ size_t
 scenario_tables(struct cfg_known *known, size_t cap)
 {
 	const struct cfg_table *const singles[] = {
-		&timing_cfg,  &limits_cfg,	 &switch_cfg,	    &switch_pfc_cfg,  &switch_ecn_cfg,	   &roce_table,
+		&timing_cfg,  &host_cfg, &limits_cfg,	 &switch_cfg,	    &switch_pfc_cfg,  &switch_ecn_cfg,	   &roce_table,
 		&dcqcn_table, &collective_table, &background_table, &detection_table, &telemetry_cfg, &exporter_cfg_table,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables of the scenario's own groups; used by scenario.c and scenario_cfg.c. */
+/* The scenario's own groups; used by scenario.c, scenario_cfg.c and scenario_hosts.c. */
 #pragma once
 
+#include "cli/emulation/scenario.h"
 #include "common/cfg.h"
 
-extern const struct cfg_table scenario_root_cfg, timing_cfg, limits_cfg, telemetry_cfg;
+extern const struct cfg_table scenario_root_cfg, timing_cfg, limits_cfg, telemetry_cfg, host_cfg;
+
+/* Who runs each host, once the topology is known: fills sc->hosts and decides the clock. @return 0, -EINVAL, -ENOMEM */
+int scenario_resolve_hosts(struct scenario *sc, struct err *err);
+/* What real hosts cannot do, once the plan is known. @return 0 or -EINVAL */
+int scenario_check_hosts(const struct scenario *sc, struct err *err);

@@ -225,14 +225,20 @@ fabric_judge(struct fabric *fabric, uint64_t now_ps)
 	}
 }
 
-/* Opens the window that starts at start_ps; it is cut at epochs, changes and the end of time. */
+/*
+ * Opens the window that starts at start_ps, or at earliest_ps or between them when something comes in from outside; it is
+ * cut at epochs, changes and the end of time.
+ */
 static void
-fabric_open_window(struct fabric *fabric, uint64_t start_ps)
+fabric_open_window(struct fabric *fabric, uint64_t earliest_ps, uint64_t start_ps)
 {
 	const struct fabric_config *config = &fabric->config;
 	struct window *window = &fabric->window;
-	uint64_t epoch_end_ps = (start_ps / config->epoch_ps + 1) * config->epoch_ps;
+	uint64_t epoch_end_ps;
 
+	if (fabric->hooks.pace != NULL)
+		start_ps = fabric->hooks.pace(fabric->hooks.ctx, earliest_ps, start_ps);
+	epoch_end_ps = (start_ps / config->epoch_ps + 1) * config->epoch_ps;
 	if (fabric->hooks.change != NULL && start_ps >= fabric->change_ps) {
 		fabric->hooks.change(fabric->hooks.ctx, start_ps);
 		fabric->change_ps = fabric->hooks.next_change_ps(fabric->hooks.ctx, start_ps + 1);
@@ -240,8 +246,8 @@ fabric_open_window(struct fabric *fabric, uint64_t start_ps)
 	window->start_ps = start_ps;
 	window->end_ps = min_u64(min_u64(start_ps + fabric->window_ps, epoch_end_ps),
 				 min_u64(fabric->change_ps, config->limit_ps));
-	if (fabric->hooks.pace != NULL)
-		fabric->hooks.pace(fabric->hooks.ctx, start_ps);
+	if (fabric->hooks.arriving != NULL)
+		fabric->hooks.arriving(fabric->hooks.ctx, window);
 }
 
 /* Between windows, on the first lcore. */
@@ -249,12 +255,14 @@ static void
 fabric_turn(struct fabric *fabric)
 {
 	struct window *window = &fabric->window;
-	uint64_t next_ps = TIME_NEVER, now_ps = window->end_ps;
+	uint64_t next_ps = TIME_NEVER, now_ps = window->end_ps, start_ps = now_ps;
 	bool idle;
 
 	for (uint32_t l = 0; l < fabric->config.lcores; l++)
 		next_ps = min_u64(next_ps, fabric->lcores[l].next_ps);
 	idle = next_ps >= now_ps + fabric->window_ps;
+	if (fabric->hooks.sent != NULL)
+		fabric->hooks.sent(fabric->hooks.ctx, window);
 	window->index++;
 	window->parity = window->index & 1;
 	if (idle || window->index % FABRIC_HOUSEKEEPING == 0) {
@@ -279,11 +287,11 @@ fabric_turn(struct fabric *fabric)
 		next_ps = min_u64(min_u64(next_ps, epoch_ps), min_u64(fabric->change_ps, fabric->config.limit_ps));
 		if (stall_ps > now_ps)
 			next_ps = min_u64(next_ps, stall_ps);
-		now_ps = next_ps > now_ps ? next_ps : now_ps;
-		if (now_ps >= fabric->config.limit_ps)
-			now_ps = fabric->config.limit_ps - 1;
+		start_ps = next_ps > now_ps ? next_ps : now_ps;
+		if (start_ps >= fabric->config.limit_ps)
+			start_ps = fabric->config.limit_ps - 1;
 	}
-	fabric_open_window(fabric, now_ps);
+	fabric_open_window(fabric, now_ps, start_ps);
 }
 
 void
@@ -295,7 +303,7 @@ fabric_run(struct fabric *fabric, uint32_t lcore_id)
 		fabric->change_ps = TIME_NEVER;
 		if (fabric->hooks.next_change_ps != NULL)
 			fabric->change_ps = fabric->hooks.next_change_ps(fabric->hooks.ctx, 0);
-		fabric_open_window(fabric, 0);
+		fabric_open_window(fabric, 0, 0);
 	}
 	barrier_wait(&fabric->barrier);
 	while (!fabric->stop) {

@@ -20,14 +20,21 @@
 
 /*
  * What happens between windows, on the first lcore while the others wait. Every member may be NULL.
- * In virtual time nobody paces; a real-time clock paces, and external ports are polled from there.
+ * In virtual time nobody paces; in real time a pacer does (dpswitch/fabric/pacer.h).
  */
 struct fabric_hooks {
 	void *ctx;
-	void (*pace)(void *ctx, uint64_t start_ps);             /* returns when the window may start */
+	/*
+	 * Returns when the next window may start, with its start: start_ps, or earlier, but not before earliest_ps, if
+	 * something came in from outside. The fabric has nothing to do in between.
+	 */
+	uint64_t (*pace)(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
 	uint64_t (*next_change_ps)(void *ctx, uint64_t now_ps); /* faults: the next change at or after now */
 	void (*change)(void *ctx, uint64_t now_ps);             /* faults: apply what is due at now */
 	void (*collect)(void *ctx, uint64_t now_ps);            /* records of the windows before now */
+	/* capture: lanes hold what was sent in the window that has ended; what arrives in the one that begins */
+	void (*sent)(void *ctx, const struct window *window);
+	void (*arriving)(void *ctx, const struct window *window);
 	bool (*interrupted)(void *ctx);
 };
 

@@ -133,6 +133,7 @@ telem_count_pause(struct telem_port *t, uint64_t now_ps)
 {
 	if (t->paused && now_ps > t->pause_mark_ps) {
 		t->open->pause_ps += now_ps - t->pause_mark_ps;
+		t->halted_ps += now_ps - t->pause_mark_ps;
 		t->pause_mark_ps = now_ps;
 	}
 }
@@ -243,6 +244,19 @@ telem_was_fed(const struct telem_port *t, uint16_t in_port)
 			return true;
 	}
 	return false;
+}
+
+uint64_t
+telem_carried_bytes(const struct telem_port *t)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t i = oldest_kept(t); i <= t->open->index; i++) {
+		const struct telem_epoch *epoch = epoch_at(t, i);
+
+		bytes += epoch != NULL ? epoch->bytes : 0;
+	}
+	return bytes;
 }
 
 bool

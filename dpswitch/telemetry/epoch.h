@@ -23,6 +23,8 @@ struct telem_config {
 	uint16_t nports;
 	bool exact;    /* contention matrix */
 	bool host;     /* a NIC */
+	bool every_epoch;    /* report all ports at each epoch's end, unasked */
+	uint64_t retain_ps;  /* keep one report of a port in this time; 0: all */
 };
 
 struct telem_row {
@@ -53,7 +55,9 @@ struct telem_port {
 	const struct telem_config *config;
 	uint64_t pause_mark_ps;      /* paused time is counted up to here */
 	uint64_t paused_since_ps;
+	uint64_t halted_ps;          /* paused time of the whole run, counted like it; no record carries it */
 	uint64_t unreported;         /* first epoch not yet reported closed */
+	uint64_t keep_ps;            /* no report is kept before: answer.c */
 	uint16_t port;
 };
 
@@ -122,6 +126,13 @@ telem_pause_received(struct telem_port *t)
 	t->open->pauses_received++;
 }
 
+/* @return how long the port was paused since the run began. For the run's truth, not for reports. */
+static inline uint64_t
+telem_halted_ps(const struct telem_port *t, uint64_t now_ps)
+{
+	return t->halted_ps + (t->paused && now_ps > t->pause_mark_ps ? now_ps - t->pause_mark_ps : 0);
+}
+
 /* This connector's ingress told its peer to stop. */
 static inline void
 telem_pause_sent(struct telem_port *t)
@@ -140,6 +151,9 @@ bool telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest);
 bool telem_was_paused(const struct telem_port *t);
 /* Did anything that came in at in_port leave here within the kept epochs? */
 bool telem_was_fed(const struct telem_port *t, uint16_t in_port);
+
+/* Bytes that left within the kept epochs. */
+uint64_t telem_carried_bytes(const struct telem_port *t);
 
 /* Did two flows or more use the port since its last report, and some packet wait? */
 bool telem_was_shared(const struct telem_port *t);

@@ -7,7 +7,6 @@
 #include "common/units.h"
 #include "rxe-hosts/steps/rank.h"
 
-static int place(struct step_engine *engine);
 static void completed(void *ctx, const struct wc *wc);
 static void rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
 static void notified(void *ctx, uint32_t flow, uint32_t serial, uint32_t detections, uint64_t now_ps);
@@ -26,7 +25,7 @@ step_engine_create(const struct step_engine_config *config, struct err *err)
 	engine->plan = config->plan;
 	engine->device = config->device;
 	engine->timer_ps = TIME_NEVER;
-	if (place(engine) != 0 || payload_init(engine) != 0 ||
+	if (step_engine_place(engine) != 0 || payload_init(engine) != 0 ||
 	    agent_init(&engine->agent, config->device, config->detection, config->node, engine->nranks) != 0)
 		goto fail;
 	engine->client = (struct device_client){
@@ -69,9 +68,8 @@ step_engine_start(struct step_engine *engine)
 	set_timer(engine);
 }
 
-/* Finds the ranks and background flows of this host; their slots are the plan's. */
-static int
-place(struct step_engine *engine)
+int
+step_engine_place(struct step_engine *engine)
 {
 	const struct plan *plan = engine->plan;
 	uint32_t node = engine->config.node;

@@ -47,6 +47,7 @@ struct plan_collective {
 	uint64_t vector_bytes; /* distance between a rank's vectors */
 	uint64_t start_ps, gap_ps;
 	uint64_t ideal_ps, expect_ps; /* of one iteration: the sum over its steps of the longest */
+	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of its data flows */
 	uint32_t first_flow, nflows;  /* its data flows */
 	struct cfg_where where;
 };
@@ -128,3 +129,9 @@ void plan_collective_record(const struct plan *plan, uint32_t collective, uint32
 			    struct rec_collective *rec);
 void plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank,
 			  uint32_t step, struct rec_schedule *rec);
+
+/*
+ * Tells whether two programs understood a scenario alike: flows with their endpoints and ports, steps with their sizes
+ * and times, background flows.
+ */
+uint64_t plan_digest(const struct plan *plan);

@@ -63,6 +63,9 @@ struct step_engine {
 	bool closed;
 };
 
+/* Finds the ranks and background flows of this host; their slots are the plan's. @return 0 or -ENOMEM */
+int step_engine_place(struct step_engine *engine);
+
 /* @return 0 or -ENOMEM */
 int step_rank_init(struct step_rank *rank, const struct plan *plan, uint32_t collective, uint32_t index);
 void step_rank_fini(struct step_rank *rank);

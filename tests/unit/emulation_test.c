@@ -17,6 +17,7 @@
 
 #include "cli/emulation/emulation.h"
 #include "cli/emulation/results.h"
+#include "common/clock.h"
 #include "common/units.h"
 
 /* What a run left behind. */
@@ -66,10 +67,10 @@ run_once(const char *path, uint32_t lcores, struct outcome *outcome)
 	if (scenario != NULL)
 		exporter = exporter_create(&scenario->exporter, NULL, -1, &err);
 	if (exporter != NULL)
-		emulation = emulation_create(scenario, lcores, &err);
+		emulation = emulation_create(scenario, &(struct emulation_options){ .lcores = lcores, .phase = EMULATION_RUN }, &err);
 	if (emulation == NULL)
 		fail_msg("%s", err.text);
-	emulation_begin(emulation, exporter);
+	emulation_begin(emulation, exporter, clock_now_ns());
 	if (lcores == 2)
 		assert_int_equal(pthread_create(&second, NULL, second_lcore, emulation->fabric), 0);
 	fabric_run(emulation->fabric, 0);

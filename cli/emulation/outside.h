@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The hosts that have their own kernel, as an emulation needs them. The composition root provides them, because they
+ * are attached through DPDK and managed over sockets, and this library links without both.
+ *
+ * Their run has two fabrics, one after the other over the same ports. The first one only forwards, while hosts come up
+ * and connect, and ends when all is quiet. The second is the run: its time starts at 0 with empty queues, and what hosts
+ * send in between waits in their own rings.
+ */
+#pragma once
+
+#include "common/err.h"
+#include "dpswitch/fabric/fabric.h"
+#include "rxe-hosts/device/nic_telemetry.h"
+#include "rxe-hosts/steps/engine.h"
+
+struct outside_ops {
+	/* A node that stands for a host. @param telemetry  copied; NULL: none. @return NULL with err set and errno */
+	struct node *(*node_create)(void *ctx, struct fabric *fabric, uint32_t node,
+				    const struct nic_telemetry *telemetry, struct err *err);
+	void (*node_destroy)(struct node *node);
+	/* As embedded_expect_work() and the others of rxe-hosts/device/embedded.h. */
+	void (*expect_work)(struct node *node, bool expected);
+	void (*storm)(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
+	uint8_t (*pausing)(const struct node *node, uint16_t nic);
+	void (*link_changed)(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
+	uint64_t (*dropped)(const struct node *node, uint16_t nic, enum rec_drop reason);
+	/* Whether a frame waits to come in. Cheap: asked for between windows. */
+	bool (*pending)(void *ctx);
+	/* Hears and answers the hosts' programs. Between windows, and after the last. */
+	void (*service)(void *ctx);
+	/* The program on a host: whether it still has steps to do, or background messages to send. */
+	bool (*working)(void *ctx, uint32_t node);
+	/* What the program reported since it was asked last goes into records, as reported at from_ps or later. */
+	void (*records)(void *ctx, uint32_t node, struct recbuf *records, uint64_t from_ps);
+	/* Why the run cannot go on (a host went away), NULL: it can. */
+	const char *(*failure)(void *ctx, uint32_t *node);
+};
+
+struct outside {
+	const struct outside_ops *ops;
+	void *ctx;
+};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who runs the hosts, and what that asks of a scenario. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/emulation/scenario_load.h"
+#include "common/units.h"
+#include "dpswitch/fabric/pacer.h"
+
+/* UDP source ports that an RDMA device can be told to use: the flow label chooses 14 bits (IBTA Annex A17.9.2). */
+#define VERBS_FIRST_SPORT 0xc000
+
+static int
+assign(struct scenario *sc, const struct host_config *config, uint32_t node, struct err *err)
+{
+	const struct topo_node *host = &sc->topo->nodes[node];
+
+	if (sc->hosts[node] != NULL)
+		return cfg_fail(&config->where, "names", err, "host %s has a kind already, from line %d", host->name,
+				sc->hosts[node]->where.line);
+	if (config->kind != HOST_EMBEDDED && host->nports != 1)
+		return cfg_fail(&config->where, "kind", err,
+				"host %s has %u NICs; hosts that are not embedded have one: give it one link", host->name,
+				host->nports);
+	sc->hosts[node] = config;
+	return 0;
+}
+
+static int
+assign_named(struct scenario *sc, const struct host_config *config, struct err *err)
+{
+	for (size_t i = 0; i < config->names.count; i++) {
+		uint32_t node = topo_find(sc->topo, config->names.items[i]);
+		int ret;
+
+		if (node == TOPO_NONE || sc->topo->nodes[node].kind != TOPO_HOST)
+			return cfg_fail(&config->where, "names", err, "\"%s\" is no host of this topology",
+					config->names.items[i]);
+		ret = assign(sc, config, node, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int
+check_port(const struct host_config *config, struct err *err)
+{
+	bool given = config->port != NULL && config->port[0] != '\0';
+
+	if (config->kind == HOST_PORT && !given)
+		return cfg_fail(&config->where, "port", err,
+				"kind = \"port\" needs it, e.g. \"net_af_packet0,iface=eth1\" or \"vhost:/run/h1.sock\"");
+	if (config->kind != HOST_PORT && given)
+		return cfg_fail(&config->where, "port", err, "\"%s\" is for kind = \"port\"", config->port);
+	if (config->kind == HOST_PORT && config->names.count != 1)
+		return cfg_fail(&config->where, "names", err, "%zu hosts behind one port: name one",
+				config->names.count);
+	if (config->kind != HOST_PORT && config->pfc)
+		return cfg_fail(&config->where, "pfc", err, "true is for kind = \"port\": nobody else obeys PAUSE frames");
+	return 0;
+}
+
+/* Windows are as long as the shortest cable; each costs the machine some microseconds. */
+static int
+check_windows(const struct scenario *sc, struct err *err)
+{
+	char delay[32], least[32], port_name[64];
+
+	for (uint32_t i = 0; i < sc->topo->nports; i++) {
+		uint64_t delay_ps = sc->topo->ports[i].delay_ps + sc->timing.pipeline_ps;
+
+		if (delay_ps >= PACER_WINDOW_MIN_PS)
+			continue;
+		return cfg_fail(&sc->timing.where, "clock", err,
+				"real time needs %s between any two nodes, delay and timing.pipeline together; %s has %s: "
+				"give the link a longer delay",
+				units_format_time(PACER_WINDOW_MIN_PS, least, sizeof(least)),
+				topo_port_name(sc->topo, i, port_name), units_format_time(delay_ps, delay, sizeof(delay)));
+	}
+	return 0;
+}
+
+int
+scenario_resolve_hosts(struct scenario *sc, struct err *err)
+{
+	const struct host_config *all = NULL;
+	int ret = 0;
+
+	sc->hosts = calloc(sc->topo->nnodes, sizeof(*sc->hosts));
+	if (sc->hosts == NULL)
+		return err_set(err, -ENOMEM, "out of memory for the hosts");
+	for (size_t i = 0; ret == 0 && i < sc->nhost_configs; i++) {
+		const struct host_config *config = &sc->host_configs[i];
+
+		ret = check_port(config, err);
+		if (ret == 0 && config->names.count == 0 && all != NULL)
+			ret = cfg_fail(&config->where, "names", err, "absent: line %d speaks of all hosts already",
+				       all->where.line);
+		if (ret == 0 && config->names.count == 0)
+			all = config;
+		if (ret == 0)
+			ret = assign_named(sc, config, err);
+	}
+	for (uint32_t h = 0; ret == 0 && all != NULL && h < sc->topo->nhosts; h++)
+		if (sc->hosts[sc->topo->hosts[h]] == NULL)
+			ret = assign(sc, all, sc->topo->hosts[h], err);
+	for (uint32_t h = 0; ret == 0 && h < sc->topo->nhosts; h++) {
+		const struct host_config **host = &sc->hosts[sc->topo->hosts[h]];
+
+		if (*host != NULL && (*host)->kind == HOST_EMBEDDED)
+			*host = NULL;
+		sc->noutside += *host != NULL;
+	}
+	if (ret < 0)
+		return ret;
+	if (sc->timing.clock == CLOCK_AUTO)
+		sc->timing.clock = sc->noutside != 0 ? CLOCK_REAL : CLOCK_VIRTUAL;
+	if (sc->timing.clock == CLOCK_VIRTUAL && sc->noutside != 0)
+		return cfg_fail(&sc->timing.where, "clock", err,
+				"hosts with their own kernel live in real time: give \"real\" or leave it out");
+	return sc->timing.clock == CLOCK_REAL ? check_windows(sc, err) : 0;
+}
+
+static bool
+is_outside(const struct scenario *sc, uint32_t flow)
+{
+	const struct flow *f = &sc->plan->flows.flows[flow];
+
+	return sc->hosts[f->src_node] != NULL || sc->hosts[f->dst_node] != NULL;
+}
+
+/* A flow of a verbs device must be the 5-tuple that the switches see. */
+static int
+check_tuple(const struct scenario *sc, uint32_t flow, const struct cfg_where *where, struct err *err)
+{
+	const struct flow *f = &sc->plan->flows.flows[flow];
+
+	if (!is_outside(sc, flow))
+		return 0;
+	if (f->sport < VERBS_FIRST_SPORT)
+		return cfg_fail(where, "sport", err, "%u: an RDMA device can use %u to 65535", f->sport,
+				VERBS_FIRST_SPORT);
+	if (f->dport != ROCEV2_UDP_PORT)
+		return cfg_fail(where, "dport", err, "%u: RoCEv2 goes to %u", f->dport, ROCEV2_UDP_PORT);
+	return 0;
+}
+
+int
+scenario_check_hosts(const struct scenario *sc, struct err *err)
+{
+	const struct plan *plan = sc->plan;
+	int ret = 0;
+
+	for (uint32_t c = 0; sc->noutside != 0 && ret == 0 && c < plan->ncollectives; c++) {
+		const struct plan_collective *collective = &plan->collectives[c];
+
+		for (uint32_t f = 0; ret == 0 && f < collective->nflows; f++) {
+			if (collective->qp_per_step && is_outside(sc, collective->first_flow + f))
+				ret = cfg_fail(&collective->where, "qp", err,
+					       "\"per-step\" is for embedded hosts: an RDMA device keeps its queue pairs");
+			if (ret == 0)
+				ret = check_tuple(sc, collective->first_flow + f, &collective->where, err);
+		}
+	}
+	for (uint32_t b = 0; sc->noutside != 0 && ret == 0 && b < plan->nbackgrounds; b++)
+		ret = check_tuple(sc, plan->backgrounds[b].flow, &plan->backgrounds[b].where, err);
+	return ret;
+}
+
+void
+scenario_embed_hosts(struct scenario *sc)
+{
+	for (uint32_t h = 0; h < sc->topo->nhosts; h++)
+		sc->hosts[sc->topo->hosts[h]] = NULL;
+	sc->noutside = 0;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/steps/remote.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rxe-hosts/steps/rank.h"
+
+struct step_engine *
+step_engine_create_remote(const struct plan *plan, uint32_t node, struct err *err)
+{
+	struct step_engine *engine = calloc(1, sizeof(*engine));
+
+	if (engine != NULL) {
+		engine->plan = plan;
+		engine->config.node = node;
+		engine->closed = true;
+	}
+	if (engine != NULL && step_engine_place(engine) == 0)
+		return engine;
+	err_set(err, -ENOMEM, "no memory for the steps of a host");
+	step_engine_destroy(engine);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static bool
+put_background(struct step_engine *engine, const struct manage_step *step)
+{
+	for (uint32_t i = 0; i < engine->nbackgrounds; i++) {
+		struct background *background = &engine->backgrounds[i];
+		uint64_t complete;
+
+		if (background->plan->flow != step->flow)
+			continue;
+		complete = step->bytes / background->plan->bytes - (step->open != 0);
+		background->messages = complete;
+		background->acked_bytes = step->acked_bytes - complete * background->plan->bytes;
+		background->retransmits = step->retransmits;
+		background->start_ps = step->start_ps;
+		background->end_ps = step->end_ps;
+		background->sending = step->open != 0;
+		return true;
+	}
+	return false;
+}
+
+static struct step_rank *
+rank_of(const struct step_engine *engine, uint32_t collective, uint32_t rank)
+{
+	for (uint32_t i = 0; i < engine->nranks; i++)
+		if (engine->ranks[i].collective == collective && engine->ranks[i].rank == rank)
+			return &engine->ranks[i];
+	return NULL;
+}
+
+bool
+step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
+{
+	if (step->collective == REC_NONE)
+		return put_background(engine, step);
+	if (rank_of(engine, step->collective, step->rank) == NULL || engine->nresults == engine->results_cap ||
+	    step->step < 1 || step->step > engine->plan->collectives[step->collective].schedule->steps ||
+	    step->flow >= engine->plan->flows.count)
+		return false;
+	engine->results[engine->nresults++] = (struct step_result){
+		.collective = step->collective,
+		.iteration = step->iteration,
+		.rank = step->rank,
+		.step = step->step,
+		.flow = step->flow,
+		.waited_for = step->waited_for,
+		.bytes = step->bytes,
+		.acked_bytes = step->acked_bytes,
+		.start_ps = step->start_ps,
+		.end_ps = step->end_ps,
+		.retransmits = step->retransmits,
+		.open = step->open != 0,
+	};
+	return true;
+}
+
+bool
+step_engine_put_iteration(struct step_engine *engine, const struct manage_iteration *iteration)
+{
+	struct step_rank *rank = rank_of(engine, iteration->collective, iteration->rank);
+
+	if (rank == NULL || iteration->iteration >= engine->plan->collectives[iteration->collective].iterations)
+		return false;
+	rank->iterations[iteration->iteration] = (struct iteration_result){
+		.start_ps = iteration->start_ps,
+		.end_ps = iteration->end_ps,
+		.wrong = iteration->wrong,
+		.started = iteration->started != 0,
+	};
+	return true;
+}
+
+void
+step_engine_put_unexpected(struct step_engine *engine, uint64_t messages)
+{
+	engine->unexpected = messages;
+}
+
+struct manage_step
+step_engine_get_step(const struct step_engine *engine, size_t index)
+{
+	struct step_row row = step_engine_row(engine, index);
+
+	return (struct manage_step){
+		.collective = row.collective,
+		.iteration = row.iteration,
+		.rank = index < engine->nresults ? engine->results[index].rank : 0,
+		.step = row.step,
+		.flow = row.flow,
+		.waited_for = row.waited_for,
+		.retransmits = row.retransmits,
+		.open = row.open,
+		.bytes = row.bytes,
+		.acked_bytes = row.acked_bytes,
+		.start_ps = row.start_ps,
+		.end_ps = row.end_ps,
+	};
+}
+
+size_t
+step_engine_iterations(const struct step_engine *engine)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < engine->nranks; i++)
+		count += engine->plan->collectives[engine->ranks[i].collective].iterations;
+	return count;
+}
+
+struct manage_iteration
+step_engine_get_iteration(const struct step_engine *engine, size_t index)
+{
+	const struct step_rank *rank = engine->ranks;
+	const struct iteration_result *result;
+
+	assert(index < step_engine_iterations(engine));
+	for (; index >= engine->plan->collectives[rank->collective].iterations; rank++)
+		index -= engine->plan->collectives[rank->collective].iterations;
+	result = &rank->iterations[index];
+	return (struct manage_iteration){
+		.collective = rank->collective,
+		.rank = rank->rank,
+		.iteration = (uint32_t)index,
+		.started = result->started,
+		.start_ps = result->start_ps,
+		.end_ps = result->end_ps,
+		.wrong = result->wrong,
+	};
+}
