@@ -251,7 +251,7 @@ run(const struct options *options, struct scenario *scenario, struct err *err)
 	int ret, socket = -1;
 
 	if (emulation != NULL && capturing_begin(emulation, &options->capture, options->out, err) == 0 &&
-	    lcore_init(options->lcores, err) == 0)
+	    lcore_init(&(struct lcore_config){ .lcores = options->lcores }, err) == 0)
 		exporter = open_stream(options, scenario, &socket, err);
 	if (exporter == NULL) {
 		emulation_destroy(emulation);
@@ -282,7 +282,7 @@ yardstick(const char *dir, struct err *err)
 	FILE *file;
 	double ns;
 
-	if (lcore_init(1, err) < 0)
+	if (lcore_init(&(struct lcore_config){ .lcores = 1 }, err) < 0)
 		return EXIT_FAILED;
 	ns = yardstick_macswap_ns(YARDSTICK_HOPS, err);
 	lcore_fini();
