@@ -16,6 +16,7 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 		.topo = x->f.topo,
 		.flows = &x->f.table,
 		.switches = x->switches,
+		.source = x->source,
 		.max_bodies = x->max_bodies,
 		.idle_ps = x->idle_ps,
 		.data_prio = 3,
