@@ -72,7 +72,7 @@ external_arrived(struct external *host, struct external_nic *nic, const struct p
 	}
 	if ((p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) != host->node.id)
 		external_drop(host, nic, p, REC_DROP_NO_ROUTE);
-	else if (!port_up(nic->port))
+	else if (!nic->up)
 		external_drop(host, nic, p, REC_DROP_LINK_DOWN);
 	else if (!has_room(host, nic, p) || !fifo_push(&nic->hold, p))
 		external_drop(host, nic, p, is_lossless(host, p->prio) ? REC_DROP_NO_BUFFER : REC_DROP_QUEUE_FULL);
@@ -197,7 +197,7 @@ external_offer(struct external *host, struct external_nic *nic, uint64_t now_ps)
 {
 	bool xoff;
 
-	if (!port_up(nic->port))
+	if (!nic->up)
 		forget(host, nic);
 	else if (offer_own(nic) && !fifo_empty(&nic->hold))
 		offer_held(host, nic);
