@@ -13,7 +13,9 @@
  *   RECORDS, PROGRESS      ->            while it runs
  *                          <-  STOP      the run has ended at this time: close what is open
  *   STEP, ITERATION, RESULT ->           what became of it; RESULT is the last message
- *   FAILED                 ->            at any time: what went wrong, for people
+ *   FAILED                 ->            at any time: what went wrong, for people. After a QP's error the host goes on
+ *                                        until STOP; after anything else it closes the channel.
+ * common/manage_stream.h reads and writes these messages.
  */
 #pragma once
 
@@ -51,7 +53,7 @@ struct manage_hdr {
 struct manage_hello {
 	uint32_t version;  /* MANAGE_VERSION */
 	uint32_t node;     /* topology node id */
-	uint64_t digest;   /* of the plan as the host understood it: both must have read the same scenario */
+	uint64_t digest;   /* plan_digest() of what the host understood: both must have read the same scenario */
 	char device[32];   /* RDMA device */
 };
 
@@ -72,7 +74,7 @@ struct manage_start {
 };
 
 struct manage_progress {
-	uint64_t received_bytes; /* data accepted in order so far, all flows: the stall detector watches it */
+	uint64_t acked_bytes;    /* sent by this host and acknowledged so far, all flows: the stall detector watches it */
 	uint32_t working;        /* 1: a rank has steps to do */
 	uint32_t background;     /* 1: a background flow has messages to send */
 };
@@ -96,7 +98,7 @@ struct manage_iteration {
 };
 
 struct manage_result {
-	uint64_t sent_packets_retransmitted;
+	uint64_t retransmissions; /* times that the device had to send again, as its own counters tell */
 	uint64_t notification_packets, polling_packets, probe_packets;
 	uint64_t notification_bytes, polling_bytes, probe_bytes;
 	uint64_t cpu_ns;        /* of the program, all threads */

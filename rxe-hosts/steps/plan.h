@@ -128,3 +128,9 @@ void plan_collective_record(const struct plan *plan, uint32_t collective, uint32
 			    struct rec_collective *rec);
 void plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank,
 			  uint32_t step, struct rec_schedule *rec);
+
+/*
+ * Tells whether two programs understood a scenario alike: flows with their endpoints and ports, steps with their sizes
+ * and times, background flows.
+ */
+uint64_t plan_digest(const struct plan *plan);

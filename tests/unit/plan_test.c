@@ -252,6 +252,35 @@ immediates_keep_their_parts(void **state)
 	assert_int_equal(imm_encode(1, 4096 + 2, 3), 1u << 26 | 2u << 14 | 3u);
 }
 
+/* Equal for equal scenarios, another for every change that hosts must agree on. */
+static void
+digest_tells_plans_apart(void **state)
+{
+	const char *texts[] = {
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; } );",
+		"collectives = ( { op = \"allgather\"; bytes = \"64KB\"; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"128KB\"; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; iterations = 2; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; sport = 50000; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; } ); "
+		"flows = ( { src = \"0\"; dst = \"1\"; sport = 50000; bytes = \"1MB\"; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; } ); "
+		"flows = ( { src = \"0\"; dst = \"1\"; sport = 50000; bytes = \"2MB\"; } );",
+	};
+	uint64_t digests[sizeof(texts) / sizeof(texts[0])];
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct plan *plan = make(texts[i]), *again = make(texts[i]);
+
+		digests[i] = plan_digest(plan);
+		assert_true(digests[i] == plan_digest(again));
+		for (size_t j = 0; j < i; j++)
+			assert_true(digests[i] != digests[j]);
+		plan_destroy(plan);
+		plan_destroy(again);
+	}
+}
+
 static void
 slow_hosts_add_up(void **state)
 {
@@ -293,6 +322,7 @@ main(void)
 		TEST(mistakes_are_named_with_their_place),
 		TEST(estimates_follow_the_paths),
 		TEST(immediates_keep_their_parts),
+		TEST(digest_tells_plans_apart),
 		TEST(slow_hosts_add_up),
 	};
 

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/manage_stream.h"
+
+#define QUEUE_BYTES (2 * (sizeof(struct manage_hdr) + MANAGE_MAX_BODY))
+
+struct ends {
+	int fd[2];
+	struct manage_stream a, b;
+};
+
+static int
+setup(void **state)
+{
+	struct ends *ends = calloc(1, sizeof(*ends));
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends->fd), 0);
+	assert_int_equal(manage_stream_init(&ends->a, ends->fd[0], QUEUE_BYTES), 0);
+	assert_int_equal(manage_stream_init(&ends->b, ends->fd[1], QUEUE_BYTES), 0);
+	*state = ends;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct ends *ends = *state;
+
+	manage_stream_fini(&ends->a);
+	manage_stream_fini(&ends->b);
+	for (int i = 0; i < 2; i++)
+		if (ends->fd[i] >= 0)
+			close(ends->fd[i]);
+	free(ends);
+	return 0;
+}
+
+static void
+messages_cross_in_order(void **state)
+{
+	struct ends *ends = *state;
+	struct manage_hello hello = { .version = MANAGE_VERSION, .node = 3, .digest = 77, .device = "rxe0" }, seen;
+	struct manage_message message;
+	struct err err = { 0 };
+
+	assert_int_equal(manage_stream_send(&ends->a, MANAGE_HELLO, &hello, sizeof(hello)), 0);
+	assert_int_equal(manage_stream_send(&ends->a, MANAGE_CONNECT, NULL, 0), 0);
+	assert_false(manage_stream_pending(&ends->a));
+	assert_int_equal(manage_stream_take(&ends->b, &message, &err), 0);
+	assert_int_equal(manage_stream_receive(&ends->b), 12 + sizeof(hello) + 12);
+	assert_int_equal(manage_stream_take(&ends->b, &message, &err), 1);
+	assert_int_equal(message.type, MANAGE_HELLO);
+	memcpy(&seen, message.body, sizeof(seen));
+	assert_memory_equal(&seen, &hello, sizeof(hello));
+	assert_int_equal(manage_stream_take(&ends->b, &message, &err), 1);
+	assert_int_equal(message.type, MANAGE_CONNECT);
+	assert_int_equal(message.size, 0);
+	assert_int_equal(manage_stream_take(&ends->b, &message, &err), 0);
+	assert_int_equal(ends->a.sent_bytes, ends->b.received_bytes);
+}
+
+static void
+any_portions_will_do(void **state)
+{
+	struct ends *ends = *state;
+	struct manage_hdr hdr = { .magic = MANAGE_MAGIC, .type = MANAGE_STOP, .size = sizeof(struct manage_stop) };
+	struct manage_stop stop = { .end_ps = 0x1122334455667788 };
+	uint8_t bytes[sizeof(hdr) + sizeof(stop)];
+	struct manage_message message;
+	struct err err = { 0 };
+
+	memcpy(bytes, &hdr, sizeof(hdr));
+	memcpy(bytes + sizeof(hdr), &stop, sizeof(stop));
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		assert_int_equal(manage_stream_take(&ends->b, &message, &err), 0);
+		assert_int_equal(write(ends->fd[0], &bytes[i], 1), 1);
+		assert_int_equal(manage_stream_receive(&ends->b), 1);
+	}
+	assert_int_equal(manage_stream_take(&ends->b, &message, &err), 1);
+	assert_memory_equal(message.body, &stop, sizeof(stop));
+}
+
+/* Nobody reads: the writer is told, never held up; what was queued arrives whole once somebody does. */
+static void
+a_full_queue_refuses_whole_messages(void **state)
+{
+	struct ends *ends = *state;
+	struct rec_hdr record = { .type = REC_STEP, .size = sizeof(record) };
+	uint8_t body[2400];
+	struct manage_message message;
+	struct err err = { 0 };
+	uint32_t queued = 0, taken = 0;
+	int rc = 0;
+
+	for (size_t at = 0; at < sizeof(body); at += sizeof(record), record.seq++)
+		memcpy(body + at, &record, sizeof(record));
+	for (int i = 0; i < 100000 && rc == 0; i++) {
+		rc = manage_stream_send(&ends->a, MANAGE_RECORDS, body, sizeof(body));
+		queued += rc == 0;
+	}
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(ends->a.refused, 1);
+	assert_true(manage_stream_pending(&ends->a));
+	while (taken < queued) {
+		assert_true(manage_stream_receive(&ends->b) > 0);
+		assert_true(manage_stream_flush(&ends->a) >= 0);
+		while (manage_stream_take(&ends->b, &message, &err) == 1) {
+			assert_int_equal(message.size, sizeof(body));
+			assert_memory_equal(message.body, body, sizeof(body));
+			taken++;
+		}
+	}
+	assert_false(manage_stream_pending(&ends->a));
+	assert_int_equal(manage_stream_receive(&ends->b), 0);
+	assert_false(ends->b.closed);
+}
+
+static void
+the_largest_message_fits(void **state)
+{
+	struct ends *ends = *state;
+	uint8_t *body = calloc(1, MANAGE_MAX_BODY);
+	struct rec_hdr record = { .type = REC_STEP, .size = 32768 };
+	struct manage_message message = { 0 };
+	struct err err = { 0 };
+
+	memcpy(body, &record, sizeof(record));
+	memcpy(body + 32768, &record, sizeof(record));
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(manage_stream_send(&ends->a, MANAGE_RECORDS, body, MANAGE_MAX_BODY), 0);
+		while (manage_stream_take(&ends->b, &message, &err) == 0) {
+			assert_true(manage_stream_flush(&ends->a) >= 0);
+			assert_true(manage_stream_receive(&ends->b) > 0);
+		}
+		assert_int_equal(message.size, MANAGE_MAX_BODY);
+	}
+	free(body);
+}
+
+static void
+refuse(struct ends *ends, struct manage_hdr hdr, const void *body, size_t size, const char *why)
+{
+	struct manage_message message;
+	struct err err = { 0 };
+
+	ends->b.in_used = ends->b.in_taken = 0;
+	assert_int_equal(write(ends->fd[0], &hdr, sizeof(hdr)), sizeof(hdr));
+	if (size != 0)
+		assert_int_equal(write(ends->fd[0], body, size), size);
+	assert_int_equal(manage_stream_receive(&ends->b), sizeof(hdr) + size);
+	assert_int_equal(manage_stream_take(&ends->b, &message, &err), -EPROTO);
+	assert_non_null(strstr(err.text, why));
+}
+
+static void
+what_is_no_message_is_refused(void **state)
+{
+	struct rec_hdr record = { .type = REC_STEP, .size = sizeof(record) };
+	uint8_t cut[sizeof(record) + 8] = { 0 };
+
+	memcpy(cut, &record, sizeof(record));
+	refuse(*state, (struct manage_hdr){ 0x6b6c6d6e, MANAGE_STOP, 0, 8 }, NULL, 0, "something else");
+	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, 99, 0, 8 }, NULL, 0, "type 99");
+	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_STOP, 0, 9 }, NULL, 0, "8 would be right");
+	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, MANAGE_MAX_BODY + 8 }, NULL, 0, "at most");
+	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, sizeof(cut) }, cut, sizeof(cut), "within");
+	record.size = 4;
+	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, sizeof(record) }, &record, sizeof(record),
+	       "within");
+}
+
+static void
+what_was_sent_before_the_close_is_taken(void **state)
+{
+	struct ends *ends = *state;
+	struct manage_failed failed = { .text = "no RDMA device" };
+	struct manage_message message;
+	struct err err = { 0 };
+
+	assert_int_equal(manage_stream_send(&ends->a, MANAGE_FAILED, &failed, sizeof(failed)), 0);
+	close(ends->fd[0]);
+	ends->fd[0] = -1;
+	assert_true(manage_stream_receive(&ends->b) > 0);
+	assert_false(ends->b.closed);
+	assert_int_equal(manage_stream_take(&ends->b, &message, &err), 1);
+	assert_int_equal(manage_stream_receive(&ends->b), 0);
+	assert_true(ends->b.closed);
+	assert_int_equal(manage_stream_send(&ends->b, MANAGE_CONNECT, NULL, 0), -EPIPE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(messages_cross_in_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(any_portions_will_do, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_queue_refuses_whole_messages, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_largest_message_fits, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_message_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_sent_before_the_close_is_taken, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
