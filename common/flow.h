@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of all flows of a run. Built before the fabric starts, immutable afterwards. */
+/*
+ * The table of all flows of a run. Built before the fabric starts, immutable afterwards but for the spare slots behind
+ * the planned flows: those are given to flows that nobody planned, when they are first seen at the edge.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -8,11 +11,12 @@ enum flow_kind {
 	FLOW_COLLECTIVE, /* a rank's data to one peer */
 	FLOW_BACKGROUND, /* traffic the diagnosis knows nothing of beforehand */
 	FLOW_CONTROL,    /* notification packets between two hosts */
+	FLOW_FOREIGN,    /* a spare slot: of a flow that an external host began of its own accord */
 };
 
 #define ROCEV2_UDP_PORT 4791
 
-/* A 5-tuple (the protocol is UDP) and the host:nic endpoints behind its addresses. */
+/* A 5-tuple and the host:nic endpoints behind its addresses. */
 struct flow {
 	uint32_t src_node, dst_node; /* topology node ids, both hosts */
 	uint16_t src_nic, dst_nic;   /* port index on each host, 0-based */
@@ -21,9 +25,21 @@ struct flow {
 	uint32_t src_qpn, dst_qpn;
 	uint8_t prio;
 	uint8_t kind; /* enum flow_kind */
+	uint8_t protocol; /* IP protocol; 0: UDP */
 };
 
 struct flow_table {
-	struct flow *flows; /* [count] */
-	uint32_t count;
+	struct flow *flows; /* [count + spares] */
+	uint32_t count;     /* planned */
+	uint32_t spares;
 };
+
+/* Flow ids are below: what arrays by flow have elements for. */
+static inline uint32_t
+flow_table_slots(const struct flow_table *table)
+{
+	return table->count + table->spares;
+}
+
+/* Makes so many spare slots, once, before anybody uses the table. @return 0 or -ENOMEM */
+int flow_table_reserve(struct flow_table *table, uint32_t spares);

@@ -17,6 +17,7 @@ enum pkt_type {
 	PKT_UD,     /* UD SEND ONLY */
 	PKT_POLL,   /* polling packet: flow = victim, psn = event id, arg = enum poll_flag */
 	PKT_NOTIFY, /* notification packet: psn = step, arg = detections handed over */
+	PKT_FOREIGN, /* came in from outside and is nothing of the above: bytes alone */
 	PKT_TYPES
 };
 
@@ -28,6 +29,7 @@ enum pkt_flag {
 	PKT_REVERSE = 1 << 4, /* travels from the flow's destination to its source (ACK, NAK, CNP) */
 	PKT_MET_PAUSE = 1 << 5, /* switch-internal: the egress was paused when this packet was enqueued */
 	PKT_RETRANSMIT = 1 << 6, /* sent before; a label for the order check, headers do not show it */
+	PKT_BYTES = 1 << 7,      /* came in from outside: arg is a handle of its bytes (dpswitch/fabric/body.h) */
 };
 
 enum poll_flag { POLL_VICTIM = 1, POLL_PFC = 2, POLL_BOTH = 3 };
@@ -41,7 +43,7 @@ struct pkt {
 	uint32_t arg;          /* data: message handle (rxe-hosts/roce/msg.h); NAK: AETH syndrome; UD: immediate */
 	uint16_t wire_bytes;   /* bytes the frame occupies on the wire */
 	uint16_t payload_bytes;
-	uint16_t gen;          /* generation of the message handle in arg */
+	uint16_t gen;          /* generation of the message handle in arg; PKT_BYTES: BTH opcode, AETH syndrome << 8 */
 	uint8_t type;          /* enum pkt_type */
 	uint8_t prio;          /* 802.1p class, 0..7; 0 is served strictly first and is never paused */
 	uint8_t flags;         /* enum pkt_flag */

@@ -71,3 +71,19 @@ topo_nic_ip(uint32_t node, uint16_t nic)
 {
 	return 0x0a000000u | (uint32_t)(nic & 0x7f) << 16 | ((node + 1) & 0xffff);
 }
+
+/* A NIC's MAC address is made of its IP: 02:00 (locally administered) and the four bytes. */
+static inline void
+topo_mac_of_ip(uint8_t mac[6], uint32_t ip)
+{
+	mac[0] = 0x02;
+	mac[1] = 0x00;
+	for (int i = 0; i < 4; i++)
+		mac[2 + i] = (uint8_t)(ip >> (24 - 8 * i));
+}
+
+static inline void
+topo_nic_mac(uint32_t node, uint16_t nic, uint8_t mac[6])
+{
+	topo_mac_of_ip(mac, topo_nic_ip(node, nic));
+}

@@ -4,18 +4,9 @@
 #include <string.h>
 
 #include "dpswitch/edge/frame.h"
+#include "topo/topo.h"
 
 #define DSCP_CLASS_SHIFT 3 /* class selector n is DSCP 8 * n (RFC 2474) */
-
-/* Locally administered: 02:00 and the IP. */
-static void
-mac_of_ip(uint8_t mac[ETH_ADDR_BYTES], uint32_t ip)
-{
-	mac[0] = 0x02;
-	mac[1] = 0x00;
-	for (int i = 0; i < 4; i++)
-		mac[2 + i] = (uint8_t)(ip >> (24 - 8 * i));
-}
 
 static void
 addresses(struct frame *f, const struct pkt *p, const struct flow *flow, bool tagged)
@@ -27,8 +18,8 @@ addresses(struct frame *f, const struct pkt *p, const struct flow *flow, bool ta
 	f->dst_qpn = reverse ? flow->src_qpn : flow->dst_qpn;
 	f->src_qpn = reverse ? flow->dst_qpn : flow->src_qpn;
 	f->sport = flow->sport; /* in both directions, as the kernel's rxe has it */
-	mac_of_ip(f->src_mac, f->src_ip);
-	mac_of_ip(f->dst_mac, f->dst_ip);
+	topo_mac_of_ip(f->src_mac, f->src_ip);
+	topo_mac_of_ip(f->dst_mac, f->dst_ip);
 	f->tagged = tagged;
 	f->tci = tagged ? (uint16_t)(p->prio << VLAN_PCP_SHIFT) : 0;
 	f->dscp = (uint8_t)(p->prio << DSCP_CLASS_SHIFT);
@@ -38,7 +29,7 @@ addresses(struct frame *f, const struct pkt *p, const struct flow *flow, bool ta
 }
 
 static void
-transport(struct frame *f, const struct pkt *p, const struct frame_message *message)
+transport(struct frame *f, const struct pkt *p, const struct pkt_message *message)
 {
 	f->kind = FRAME_ROCE;
 	f->pkey = BTH_PKEY_DEFAULT;
@@ -55,7 +46,7 @@ transport(struct frame *f, const struct pkt *p, const struct frame_message *mess
 }
 
 void
-frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, const struct frame_message *message,
+frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, const struct pkt_message *message,
 	       bool tagged)
 {
 	bool ce = p->flags & PKT_CE;
@@ -99,6 +90,7 @@ frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, co
 		f->step = p->psn;
 		f->detections = p->arg;
 		break;
+	case PKT_FOREIGN: /* bytes alone */
 	case PKT_TYPES:
 		break;
 	}

@@ -12,6 +12,7 @@
 #include "common/flow.h"
 #include "common/pkt.h"
 #include "common/wire/roce.h"
+#include "dpswitch/fabric/body.h"
 
 /* Longest frame that is built: tagged, WRITE ONLY with immediate, a full path MTU. */
 #define FRAME_MAX_BYTES 4178
@@ -98,27 +99,13 @@ frame_pattern(uint32_t psn, uint32_t i)
 	return (uint8_t)(psn + i);
 }
 
-/* What a descriptor leaves to its message (data, UD) or its connection (ACK, NAK). */
-struct frame_message {
-	bool write;         /* RDMA WRITE, else SEND */
-	bool first;         /* first (or only) segment */
-	bool with_imm;      /* the last segment carries imm */
-	uint32_t imm;
-	uint64_t va;        /* RETH: where the message goes */
-	uint32_t rkey;
-	uint32_t dma_bytes; /* RETH: bytes of the message */
-	uint32_t msn;       /* ACK, NAK */
-	uint32_t qkey;      /* UD */
-	const uint8_t *payload; /* of this segment; NULL: synthetic */
-};
-
 /*
  * Says in header fields what a descriptor means. DSCP and the tag's PCP carry the priority (DSCP = 8 * prio: class
  * selectors), ECN the CE flag, BECN the echo of an ACK; MAC addresses are made of the IPs, the IP id of the PSN.
  * @param flow    the descriptor's own; of a polling packet, the victim
  * @param tagged  with an 802.1Q tag (VID 0: priority tag)
  */
-void frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, const struct frame_message *message,
+void frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, const struct pkt_message *message,
 		    bool tagged);
 
 /*

@@ -113,7 +113,7 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 static void
 forget_routes(struct sw *sw)
 {
-	memset(sw->route, SWITCH_EGRESS_NONE, sw->config->flows->count * 2);
+	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
 	sw->node.count.route_changes++;
 }
 

@@ -138,7 +138,7 @@ switch_allocate(struct sw *sw)
 
 	sw->keys_cap = 2 * frames;
 	sw->ports = calloc(nports, sizeof(*sw->ports));
-	sw->route = malloc((size_t)sw->config->flows->count * 2 + 1);
+	sw->route = malloc((size_t)flow_table_slots(sw->config->flows) * 2 + 1);
 	sw->override = malloc(nodes);
 	sw->blackhole = calloc(nodes, sizeof(*sw->blackhole));
 	sw->ingress = calloc(classes, sizeof(*sw->ingress));
@@ -155,7 +155,7 @@ switch_allocate(struct sw *sw)
 	    sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL ||
 	    sw->answered == NULL)
 		return -ENOMEM;
-	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)sw->config->flows->count * 2);
+	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
 	memset(sw->override, SWITCH_EGRESS_NONE, nodes);
 	for (uint32_t i = 0; i < nports; i++) {
 		sw->ports[i].answered = sw->answered + (size_t)i * SWITCH_ANSWERS;

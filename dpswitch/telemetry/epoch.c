@@ -48,11 +48,11 @@ telem_init(struct telem_port *t, const struct telem_config *config, uint16_t por
 	memset(t, 0, sizeof(*t));
 	t->config = config;
 	t->port = port;
-	t->slot_of_flow = malloc((config->flows->count + 1) * sizeof(*t->slot_of_flow));
+	t->slot_of_flow = malloc(((size_t)flow_table_slots(config->flows) + 1) * sizeof(*t->slot_of_flow));
 	t->epochs = calloc(config->kept, sizeof(*t->epochs));
 	if (t->slot_of_flow == NULL || t->epochs == NULL)
 		goto fail;
-	memset(t->slot_of_flow, 0xff, (config->flows->count + 1) * sizeof(*t->slot_of_flow));
+	memset(t->slot_of_flow, 0xff, ((size_t)flow_table_slots(config->flows) + 1) * sizeof(*t->slot_of_flow));
 	for (uint32_t i = 0; i < config->kept; i++) {
 		t->epochs[i].index = UINT64_MAX;
 		t->epochs[i].meter = calloc(config->nports, sizeof(uint64_t));

@@ -34,7 +34,7 @@ embedded_shared_create(const struct topo *topo, const struct flow_table *flows, 
 
 	if (shared == NULL || nsend == NULL || nrecv == NULL)
 		goto fail;
-	shared->slots = calloc(flows->count + 1, sizeof(*shared->slots));
+	shared->slots = calloc(flow_table_slots(flows) + 1, sizeof(*shared->slots));
 	shared->directory.slabs = calloc(topo->nnodes, sizeof(*shared->directory.slabs));
 	shared->directory.nodes = topo->nnodes;
 	if (shared->slots == NULL || shared->directory.slabs == NULL)
@@ -52,6 +52,8 @@ embedded_shared_create(const struct topo *topo, const struct flow_table *flows, 
 			.recv = nrecv[flow->dst_node]++,
 		};
 	}
+	for (uint32_t i = flows->count; i < flow_table_slots(flows); i++)
+		shared->slots[i].src_node = shared->slots[i].dst_node = TOPO_NONE; /* of no embedded host */
 	free(nsend);
 	free(nrecv);
 	return shared;

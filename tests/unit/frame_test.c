@@ -47,7 +47,7 @@ static const struct flow test_flow = {
 
 /* Descriptor -> bytes -> descriptor. */
 static struct frame
-through_bytes(const struct pkt *p, const struct frame_message *message, bool tagged, uint8_t *buf, size_t *size)
+through_bytes(const struct pkt *p, const struct pkt_message *message, bool tagged, uint8_t *buf, size_t *size)
 {
 	struct frame f, g;
 	struct pkt back;
@@ -77,7 +77,7 @@ descriptors_come_back(void **state)
 {
 	static const struct {
 		struct pkt pkt;
-		struct frame_message message;
+		struct pkt_message message;
 		uint8_t opcode; /* of RoCE frames */
 	} cases[] = {
 		{ { .type = PKT_DATA, .psn = 1, .payload_bytes = 1024, .wire_bytes = 1122 },
@@ -141,12 +141,12 @@ victims_and_connections_are_named(void **state)
 	struct pkt ack = { .type = PKT_ACK, .psn = 7, .wire_bytes = 86, .flags = PKT_REVERSE };
 	struct pkt poll = { .type = PKT_POLL, .psn = 1, .arg = POLL_VICTIM, .wire_bytes = 90 };
 	struct pkt data = { .type = PKT_DATA, .psn = 300, .payload_bytes = 6, .wire_bytes = 106, .flags = PKT_LAST };
-	struct frame_message message = { .write = true, .first = true, .va = 0x123456789abcdef0, .rkey = 0x55aa55aa,
+	struct pkt_message message = { .write = true, .first = true, .va = 0x123456789abcdef0, .rkey = 0x55aa55aa,
 					 .dma_bytes = 6 };
 	struct frame f;
 	size_t size;
 
-	f = through_bytes(&ack, &(struct frame_message){ .msn = 0xfffffe }, false, buf, &size);
+	f = through_bytes(&ack, &(struct pkt_message){ .msn = 0xfffffe }, false, buf, &size);
 	assert_int_equal(f.dst_qpn, 0x123456); /* back to the sender's QP */
 	assert_int_equal(f.msn, 0xfffffe);
 	assert_int_equal(f.ecn, ECN_NOT_ECT);
@@ -220,7 +220,7 @@ malformed_frames_are_named(void **state)
 		struct frame f;
 
 		p.payload_bytes = cases[i].type == PKT_UD ? 12 : 0;
-		frame_from_pkt(&f, &p, &test_flow, &(struct frame_message){ 0 }, false);
+		frame_from_pkt(&f, &p, &test_flow, &(struct pkt_message){ 0 }, false);
 		frame = copy_of(buf, frame_build(&f, buf, sizeof(buf)));
 		assert_int_equal(frame_parse(frame.data, frame.size, &f), FRAME_OK);
 		frame.data[cases[i].at] = cases[i].value;
@@ -241,7 +241,7 @@ odd_lengths_are_refused(void **state)
 	struct frame f;
 	size_t size;
 
-	frame_from_pkt(&f, &p, &test_flow, &(struct frame_message){ 0 }, false);
+	frame_from_pkt(&f, &p, &test_flow, &(struct pkt_message){ 0 }, false);
 	size = frame_build(&f, buf, sizeof(buf));
 	for (uint8_t less = 1; less < 4; less++) {
 		buf[AT_IP + 3]--;

@@ -232,7 +232,7 @@ test_pins(void **state)
 	struct routing routing = { topo, table, pins, 1 };
 	struct flow flows[] = { flow_between(topo, "13", 0, "19", 0, 10001), flow_between(topo, "13", 0, "19", 0, 5),
 				flow_between(topo, "12", 0, "19", 0, 10001) };
-	struct flow_table all = { flows, 3 }, few = { flows, 1 };
+	struct flow_table all = { flows, 3, 0 }, few = { flows, 1, 0 };
 	struct route_choice choice;
 	struct err err = { "" };
 

@@ -17,7 +17,7 @@ static struct flow flows[3] = {
 	{ .src_ip = 3, .dst_ip = 4, .sport = 30, .dport = 40 },
 	{ .src_ip = 5, .dst_ip = 6, .sport = 50, .dport = 60 },
 };
-static const struct flow_table table = { flows, 3 };
+static const struct flow_table table = { flows, 3, 0 };
 static const struct telem_config config = { .flows = &table, .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4 };
 
 static const struct telem_present nothing;
@@ -267,7 +267,7 @@ static void
 meetings_of_collective_flows_are_always_kept(void **state)
 {
 	struct flow many[100] = { { 0 } };
-	const struct flow_table all = { many, 100 };
+	const struct flow_table all = { many, 100, 0 };
 	const struct telem_config of_many = { .flows = &all, .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4 };
 	struct telem_port t;
 	struct meet meet = { 0 };

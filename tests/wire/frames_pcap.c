@@ -16,26 +16,26 @@ static const struct flow flow = {
 	.prio = 3
 };
 
-static const struct frame_message write = {
+static const struct pkt_message write = {
 	.write = true, .with_imm = true, .imm = 0xa1b2c3d4, .va = 0x0102030405060708, .rkey = 0x1234, .dma_bytes = 519
 };
-static const struct frame_message write_first = {
+static const struct pkt_message write_first = {
 	.write = true, .first = true, .with_imm = true, .imm = 0xa1b2c3d4, .va = 0x0102030405060708, .rkey = 0x1234,
 	.dma_bytes = 519
 };
-static const struct frame_message write_plain = { .write = true };
-static const struct frame_message write_plain_first = { .write = true, .first = true, .dma_bytes = 7 };
-static const struct frame_message send = { .with_imm = true, .imm = 5 };
-static const struct frame_message send_first = { .first = true, .with_imm = true, .imm = 5 };
-static const struct frame_message send_plain = { .write = false };
-static const struct frame_message send_plain_first = { .first = true };
-static const struct frame_message answer = { .msn = 9 };
-static const struct frame_message datagram = { .qkey = 0x11111111 };
-static const struct frame_message datagram_imm = { .qkey = 0x11111111, .with_imm = true, .imm = 6 };
+static const struct pkt_message write_plain = { .write = true };
+static const struct pkt_message write_plain_first = { .write = true, .first = true, .dma_bytes = 7 };
+static const struct pkt_message send = { .with_imm = true, .imm = 5 };
+static const struct pkt_message send_first = { .first = true, .with_imm = true, .imm = 5 };
+static const struct pkt_message send_plain = { .write = false };
+static const struct pkt_message send_plain_first = { .first = true };
+static const struct pkt_message answer = { .msn = 9 };
+static const struct pkt_message datagram = { .qkey = 0x11111111 };
+static const struct pkt_message datagram_imm = { .qkey = 0x11111111, .with_imm = true, .imm = 6 };
 
 static const struct {
 	struct pkt pkt;
-	const struct frame_message *message;
+	const struct pkt_message *message;
 } kinds[] = {
 	{ { .type = PKT_DATA, .psn = 1, .payload_bytes = 256 }, &send_plain_first },
 	{ { .type = PKT_DATA, .psn = 2, .payload_bytes = 256 }, &send },

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int
+flow_table_reserve(struct flow_table *table, uint32_t spares)
+{
+	struct flow *flows = realloc(table->flows, ((size_t)table->count + spares) * sizeof(*flows));
+
+	if (flows == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < spares; i++)
+		flows[table->count + i] = (struct flow){
+			.src_node = UINT32_MAX,
+			.dst_node = UINT32_MAX,
+			.kind = FLOW_FOREIGN,
+		};
+	table->flows = flows;
+	table->spares = spares;
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bytes of packets, for those who only see descriptors. Bytes that came in from outside wait in a table of the edge
+ * while their descriptor travels: PKT_BYTES, arg = handle. Whoever ends such a packet anywhere but at the edge gives
+ * them back with body_release(). Bytes that leave for the outside come from the host whose message it is.
+ * Free of <rte_*>. Runs with bytes use one lcore: no locks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/pkt.h"
+
+/* What a frame from outside says; RoCE only. Fields that its opcode has not are 0. */
+struct body {
+	uint8_t opcode;         /* BTH, enum roce_opcode */
+	uint8_t syndrome;       /* AETH */
+	bool corrupt;           /* its ICRC does not match */
+	uint32_t dst_qpn, src_qpn; /* BTH, DETH */
+	uint32_t imm;
+	uint64_t va;            /* RETH */
+	uint32_t rkey, dma_bytes;
+	const uint8_t *payload; /* until the body is released */
+	uint32_t payload_bytes;
+};
+
+struct bodies;
+
+struct body_ops {
+	void (*release)(struct bodies *bodies, uint32_t handle);
+	/* @return false if the frame does not parse as RoCE */
+	bool (*read)(const struct bodies *bodies, uint32_t handle, struct body *body);
+};
+
+/* First member of whoever implements it. */
+struct bodies {
+	const struct body_ops *ops;
+};
+
+/* The packet ends here: its bytes, if it has any, go back. @param bodies  may be NULL where no packet has bytes */
+static inline void
+body_release(struct bodies *bodies, const struct pkt *p)
+{
+	if (__builtin_expect((p->flags & PKT_BYTES) != 0, 0))
+		bodies->ops->release(bodies, p->arg);
+}
+
+/* What a descriptor leaves to its message (data, UD) or its connection (ACK, NAK), for the frame that is made of it. */
+struct pkt_message {
+	bool write;         /* RDMA WRITE, else SEND */
+	bool first;         /* first (or only) segment */
+	bool with_imm;      /* the last segment carries imm */
+	uint32_t imm;
+	uint64_t va;        /* RETH: where the message goes */
+	uint32_t rkey;
+	uint32_t dma_bytes; /* RETH: bytes of the message */
+	uint32_t msn;       /* ACK, NAK */
+	uint32_t qkey;      /* UD */
+	const uint8_t *payload; /* of this segment; NULL: synthetic */
+};
+
+/* The hosts that made packets without bytes say what those mean. */
+struct message_source {
+	void *ctx;
+	/* @return false if nobody knows any more (a QP gave up): the packet cannot leave */
+	bool (*describe)(void *ctx, const struct pkt *p, struct pkt_message *message);
+};
