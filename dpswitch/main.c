@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cli/emulation/capturing.h"
 #include "cli/emulation/emulation.h"
 #include "cli/emulation/headers.h"
 #include "cli/emulation/outputs.h"
@@ -26,6 +27,7 @@
 
 struct options {
 	struct scenario_options scenario;
+	struct capture_options capture;
 	const char *out, *analyzer, *yardstick;
 	uint32_t lcores;
 	bool quiet, brief;
@@ -37,11 +39,28 @@ static const struct argp_option option_table[] = {
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "out", 'o', "DIR", 0, "Where recording, steps.csv, run.json and truth.json go (default .)", 0 },
 	{ "analyzer", 'a', "SOCKET", 0, "Unix socket of an analyzer that gets the records too", 0 },
+	{ "capture", 'c', "PORT[,PORT...]", 0, "Write what crosses these ports (\"node:port\") into DIR/" CAPTURE_FILE, 0 },
+	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it)", 0 },
+	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
 	{ "quiet", 'q', NULL, 0, "No progress, no results", 0 },
 	{ "brief", 'b', NULL, 0, "Results only where elements were verified: the analyzer shows the rest", 0 },
 	{ "yardstick", 'y', "DIR", 0, "Time a plain mac-swap hop instead, into DIR/yardstick.json", 0 },
 	{ 0 },
 };
+
+/* @return the size; ends the program if it is none, or out of bounds */
+static uint64_t
+parse_size(const struct argp_state *state, const char *option, const char *arg, uint64_t min_bytes, uint64_t max_bytes)
+{
+	uint64_t size_bytes = 0;
+
+	if (units_parse_bytes(arg, &size_bytes) < 0)
+		argp_error(state, "%s %s: give a size, such as 128, 64KiB or 1GB", option, arg);
+	if (size_bytes < min_bytes || size_bytes > max_bytes)
+		argp_error(state, "%s %s: give %llu B at least%s", option, arg, (unsigned long long)min_bytes,
+			   max_bytes == UINT16_MAX ? " and 65535 B at most" : "");
+	return size_bytes;
+}
 
 static error_t
 parse(int key, char *arg, struct argp_state *state)
@@ -68,6 +87,15 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'a':
 		options->analyzer = arg;
+		return 0;
+	case 'c':
+		options->capture.ports = arg;
+		return 0;
+	case 'B':
+		options->capture.snap_bytes = (uint32_t)parse_size(state, "--capture-bytes", arg, 14, UINT16_MAX);
+		return 0;
+	case 'L':
+		options->capture.limit_bytes = parse_size(state, "--capture-limit", arg, 1000, UINT64_MAX);
 		return 0;
 	case 'q':
 		options->quiet = true;
@@ -134,6 +162,24 @@ write_outputs(const struct emulation *emulation, const char *dir, struct err *er
 	return ret;
 }
 
+static void
+tell_of_capture(const struct options *options, const struct emulation *emulation)
+{
+	struct capture_totals totals;
+	char limit[32], when[32];
+
+	capture_sum(emulation->capture, &totals);
+	if (emulation->capture_errno != 0)
+		fprintf(stderr, "dpswitch: %s/" CAPTURE_FILE " is cut short: %s\n", options->out,
+			strerror(emulation->capture_errno));
+	if (totals.missing != 0)
+		fprintf(stderr,
+			"dpswitch: %s/" CAPTURE_FILE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
+			" frames are not in it; --capture-limit and --capture-bytes make room\n",
+			options->out, units_format_bytes(options->capture.limit_bytes, limit, sizeof(limit)),
+			units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
+}
+
 /* @return exit code */
 static int
 conclude(const struct options *options, const struct emulation *emulation)
@@ -151,10 +197,12 @@ conclude(const struct options *options, const struct emulation *emulation)
 	if (emulation->export.recording_errno != 0)
 		fprintf(stderr, "dpswitch: %s/records.bin is cut short: %s\n", options->out,
 			strerror(emulation->export.recording_errno));
+	if (emulation->capture != NULL)
+		tell_of_capture(options, emulation);
 	if (emulation->error_text != NULL)
 		fprintf(stderr, "dpswitch: %s\n", emulation->error_text);
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
-		return emulation->export.recording_errno == 0 ? EXIT_DONE : EXIT_FAILED;
+		return emulation->export.recording_errno == 0 && emulation->capture_errno == 0 ? EXIT_DONE : EXIT_FAILED;
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
 		if (!results[i].holds)
 			fprintf(stderr, "dpswitch: invariant %s does not hold: %s\n", results[i].name, results[i].text);
@@ -202,7 +250,8 @@ run(const struct options *options, struct scenario *scenario, struct err *err)
 	struct exporter *exporter = NULL;
 	int ret, socket = -1;
 
-	if (emulation != NULL && lcore_init(options->lcores, err) == 0)
+	if (emulation != NULL && capturing_begin(emulation, &options->capture, options->out, err) == 0 &&
+	    lcore_init(options->lcores, err) == 0)
 		exporter = open_stream(options, scenario, &socket, err);
 	if (exporter == NULL) {
 		emulation_destroy(emulation);
@@ -251,7 +300,7 @@ yardstick(const char *dir, struct err *err)
 int
 main(int argc, char **argv)
 {
-	struct options options = { .out = ".", .lcores = 1 };
+	struct options options = { .capture.limit_bytes = CAPTURE_LIMIT_BYTES, .out = ".", .lcores = 1 };
 	struct err err = { 0 };
 	struct scenario *scenario;
 	int ret = EXIT_USAGE;

@@ -368,6 +368,7 @@ emulation_destroy(struct emulation *emulation)
 		if (emulation->switches != NULL)
 			switch_destroy(emulation->switches[i]);
 	}
+	capture_destroy(emulation->capture);
 	embedded_shared_destroy(emulation->shared);
 	fabric_destroy(emulation->fabric);
 	sertables_fini(&emulation->sertables);
@@ -436,6 +437,8 @@ emulation_end(struct emulation *emulation)
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
 		if (emulation->engines[i] != NULL && !is_outside(emulation, i))
 			step_engine_close(emulation->engines[i], emulation->fabric->window.end_ps);
+	if (emulation->capture != NULL)
+		emulation->capture_errno = -capture_close(emulation->capture, emulation->fabric->window.end_ps);
 	finish_stream(emulation);
 }
 

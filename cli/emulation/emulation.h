@@ -5,6 +5,7 @@
 #include "cli/emulation/nic_rows.h"
 #include "cli/emulation/outside.h"
 #include "cli/emulation/scenario.h"
+#include "dpswitch/edge/capture.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"
 #include "dpswitch/telemetry/exporter.h"
@@ -37,6 +38,8 @@ struct emulation {
 	struct exporter *exporter;
 	struct recbuf **records;    /* [nnodes] of the nodes, in order */
 	struct exporter_stats export;
+	struct capture *capture;    /* NULL: none */
+	int capture_errno;          /* that cut its file short, 0: none */
 	/* the run as measured */
 	uint64_t wall_ns, cpu_ns;
 	uint64_t start_wall_ns, shown_ns; /* progress */

@@ -48,13 +48,12 @@ turn_window(const struct nic_rows *rows, struct nic_rows_port *port)
 {
 	const struct window *window = &rows->fabric->window;
 
-	if (port->window == window->index)
+	if (port->window.index == window->index)
 		return;
 	if (port->contended)
-		meet_count(&port->meet, &port->telem, port->window, port->window_ps);
+		meet_count(&port->meet, &port->telem, &port->window);
 	port->contended = false;
-	port->window = window->index;
-	port->window_ps = window->end_ps - window->start_ps;
+	port->window = (struct meet_window){ window->index, window->start_ps, window->end_ps - window->start_ps, 0 };
 }
 
 static void
@@ -73,8 +72,10 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 
 	turn_window(rows, port);
 	telem_add(&port->telem, slot, &counts);
-	meet_enqueue(&port->meet, slot, port->window);
+	meet_enqueue(&port->meet, slot, port->window.index);
 	port->contended |= batch->depth_sum != 0;
+	if (batch->depth_max > port->window.depth)
+		port->window.depth = batch->depth_max;
 }
 
 static void

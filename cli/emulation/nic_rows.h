@@ -10,8 +10,8 @@
 struct nic_rows_port {
 	struct telem_port telem;
 	struct meet meet;
-	uint64_t window, window_ps; /* window under way: index and length */
-	bool contended;             /* in it, a flow waited for another */
+	struct meet_window window; /* under way; depth: packets of other flows that one waited for, at most */
+	bool contended;            /* in it, a flow waited for another */
 };
 
 struct nic_rows {

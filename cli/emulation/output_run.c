@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "cli/emulation/capturing.h"
 #include "cli/emulation/outputs.h"
 #include "common/clock.h"
 
@@ -72,6 +73,36 @@ export_json(const struct emulation *emulation)
 			 (json_int_t)stats->stream_bytes, "analyzer_lost", (json_int_t)stats->peer_errno);
 }
 
+static json_t *
+capture_json(const struct emulation *emulation)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	json_t *ports = json_array(), *capture;
+	struct capture_totals totals;
+	const struct capture_count *counts;
+	uint32_t nports;
+
+	capture_sum(emulation->capture, &totals);
+	counts = capture_counts(emulation->capture, &nports);
+	for (uint32_t i = 0; i < nports; i++) {
+		char name[64];
+
+		json_array_append_new(ports, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "port",
+						       topo_port_name(topo, counts[i].port, name), "in",
+						       (json_int_t)counts[i].frames[0], "out",
+						       (json_int_t)counts[i].frames[1], "pfc_in",
+						       (json_int_t)counts[i].pfc_frames[0], "pfc_out",
+						       (json_int_t)counts[i].pfc_frames[1], "beyond_limit",
+						       (json_int_t)counts[i].missing));
+	}
+	capture = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "file", CAPTURE_FILE, "bytes", (json_int_t)totals.bytes,
+			    "frames", (json_int_t)(totals.frames - totals.missing), "beyond_limit",
+			    (json_int_t)totals.missing, "errno", (json_int_t)emulation->capture_errno, "ports", ports);
+	if (totals.missing != 0)
+		json_object_set_new(capture, "limit_ns", json_integer((json_int_t)(totals.limit_ps / 1000)));
+	return capture;
+}
+
 static uint64_t
 largest_buffer(const struct emulation *emulation)
 {
@@ -109,6 +140,8 @@ run_json(const struct emulation *emulation)
 	json_object_set_new(root, "invariants", invariants_json(emulation));
 	json_object_set_new(root, "drops", drops_json(emulation));
 	json_object_set_new(root, "export", export_json(emulation));
+	if (emulation->capture != NULL)
+		json_object_set_new(root, "capture", capture_json(emulation));
 	return root;
 }
 

@@ -79,17 +79,21 @@ add_meetings(const struct emulation *emulation, json_t *list, const struct telem
 {
 	for (uint32_t a = 0; a < telem->nslots; a++) {
 		for (uint32_t b = a + 1; b < telem->nslots; b++) {
-			uint64_t together_ps = meet_together_ps(meet, a, b);
+			struct meet_pair pair = meet_pair_of(meet, a, b);
 			char port_name[64], names[2][96];
 
-			if (together_ps < MEETING_MIN_PS)
+			if (pair.together_ps < MEETING_MIN_PS)
 				continue;
 			topo_port_name(emulation->scenario->topo, port, port_name);
 			output_flow_name(emulation, telem->slot_flow[a], names[0], sizeof(names[0]));
 			output_flow_name(emulation, telem->slot_flow[b], names[1], sizeof(names[1]));
-			json_array_append_new(list, json_pack("{s:s, s:[s,s], s:I}", "port", port_name, "flows",
-							      names[0], names[1], "together_ns",
-							      (json_int_t)(together_ps / PS_PER_NS)));
+			json_array_append_new(list, json_pack("{s:s, s:[s,s], s:I, s:I, s:I, s:f, s:I}", "port",
+							      port_name, "flows", names[0], names[1], "together_ns",
+							      (json_int_t)(pair.together_ps / PS_PER_NS), "first_ns",
+							      (json_int_t)(pair.first_ps / PS_PER_NS), "last_ns",
+							      (json_int_t)(pair.last_ps / PS_PER_NS), "depth_mean",
+							      (double)pair.depth_time / (double)pair.together_ps,
+							      "depth_max", (json_int_t)pair.depth_max));
 		}
 	}
 }
@@ -127,15 +131,40 @@ meetings_json(const struct emulation *emulation, uint64_t *left_out)
 	return list;
 }
 
+/* Ports that their peers halted, NICs too. */
+static json_t *
+pauses_json(const struct emulation *emulation)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
+			const struct telem_port *telem = telem_of(emulation, i, p);
+			uint64_t halted_ps = telem_halted_ps(telem, emulation->fabric->window.end_ps);
+			char name[64];
+
+			if (halted_ps == 0)
+				continue;
+			topo_port_name(topo, topo->nodes[i].first_port + p, name);
+			json_array_append_new(list, json_pack("{s:s, s:I, s:b}", "port", name, "halted_ns",
+							      (json_int_t)(halted_ps / PS_PER_NS), "at_end",
+							      telem->paused));
+		}
+	}
+	return list;
+}
+
 int
 output_truth(const struct emulation *emulation, const char *dir, struct err *err)
 {
 	char path[PATH_MAX];
 	uint64_t left_out;
 	json_t *meetings = meetings_json(emulation, &left_out);
-	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:I}", "schema_version", 1, "faults", faults_json(emulation),
-				 "background_flows", background_json(emulation), "meetings", meetings,
-				 "meetings_left_out", (json_int_t)left_out);
+	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:I, s:o}", "schema_version", 1, "faults",
+				 faults_json(emulation), "background_flows", background_json(emulation), "meetings",
+				 meetings, "meetings_left_out", (json_int_t)left_out, "pauses",
+				 pauses_json(emulation));
 	int ret = -EIO;
 
 	snprintf(path, sizeof(path), "%s/truth.json", dir);

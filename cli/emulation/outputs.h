@@ -6,7 +6,10 @@
 
 /* DIR/run.json: what the run cost, how it ended, the invariants. @return 0 or negative errno with err set */
 int output_run(const struct emulation *emulation, const char *dir, struct err *err);
-/* DIR/truth.json: faults, background flows, which flows met in which queue and for how long. For scorers alone. */
+/*
+ * DIR/truth.json: faults, background flows; which flows met in which queue, when, for how long and how many packets deep;
+ * which ports were halted and for how long, and which still are. For scorers alone.
+ */
 int output_truth(const struct emulation *emulation, const char *dir, struct err *err);
 /* DIR/steps.csv: every step of every flow, background flows with step 0. */
 int output_steps(const struct emulation *emulation, const char *dir, struct err *err);

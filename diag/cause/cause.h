@@ -16,7 +16,8 @@
 /* Thresholds; docs/diagnosis.md says why. */
 #define CAUSE_MIN_WAIT 0.02      /* packets of another flow ahead of a victim's packet, on average: less is no wait */
 #define CAUSE_MIN_DEPTH 8        /* packets: a switch queue that never grew beyond is not contended */
-#define CAUSE_MIN_SHARE 0.05     /* of bytes or packets: smaller parts are not followed or named */
+#define CAUSE_MIN_SHARE 0.05     /* of bytes or packets: smaller parts are not named */
+#define CAUSE_MIN_FOLLOWED 0.01  /* of what a halted port sends: smaller parts are not followed */
 #define CAUSE_MIN_EXPLAINED 0.05 /* of a step's lost time: a queue or a pause that explains less is not its cause */
 #define CAUSE_INCAST_SOURCES 3   /* hosts that send to one last-hop port at once, the victim's among them */
 #define CAUSE_ROOT_UNPAUSED 0.75 /* of the time: a port that is halted for the rest of it may be a root all the same */

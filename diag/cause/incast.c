@@ -57,6 +57,18 @@ cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_gr
 	return others + own >= CAUSE_INCAST_SOURCES && (others == 0 || others >= CAUSE_INCAST_SOURCES - 1);
 }
 
+/* Every flow that the victim waited for is a culprit where there is an incast, however small its part in it. */
+static bool
+is_culprit(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+	   const struct prov_at *at)
+{
+	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
+
+	return is_part(set, step, graph, port, at) ||
+	       (cf != NULL && at->packets > 0 && at->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
+		cause_at_once(set, graph->flows[at->flow], step));
+}
+
 static void
 add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
 {
@@ -74,7 +86,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 		const struct prov_at *at = &graph->ats[a];
 
 		if (at->flow == graph->victim || in->ev->flows[graph->flows[at->flow]].collective != own ||
-		    !is_part(set, step, graph, port, at))
+		    !is_culprit(set, step, graph, port, at))
 			continue;
 		cause_flow(set, finding, graph->flows[at->flow], at->cf_wait);
 		cause_time(finding, at->from_ps, at->to_ps);

@@ -106,7 +106,10 @@ root_share(const struct walk *walk, const struct prov_port *port)
 		       free_ps / port->covered_ps : 0;
 }
 
-/* The queues that an ingress feeds, as far as they were reported. */
+/*
+ * The queues that an ingress feeds, as far as they were reported. However little it fed them within the step: what is
+ * held there makes it pause, and what is held does not move.
+ */
 struct downstream {
 	bool halted;    /* one of them is paused itself */
 	bool congested; /* one of them has a queue */
@@ -120,8 +123,6 @@ look_downstream(const struct walk *walk, const struct prov_port *port)
 	for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++) {
 		const struct prov_port *to = &walk->graph->ports[walk->graph->links[l].to];
 
-		if (walk->graph->links[l].weight < CAUSE_MIN_SHARE)
-			continue;
 		down.halted |= to->halted;
 		down.congested |= !to->halted && cause_has_queue(walk->in, to);
 	}
@@ -213,14 +214,14 @@ is_on_path(const struct walk *walk, uint32_t index)
 	return false;
 }
 
-/* Depth first; parts below CAUSE_MIN_SHARE are not followed. */
+/* Depth first; parts below CAUSE_MIN_FOLLOWED are not followed. */
 static void
 follow(struct walk *walk, uint32_t index, double weight)
 {
 	const struct prov_port *port = &walk->graph->ports[index];
 	struct downstream down;
 
-	if (weight < CAUSE_MIN_SHARE || walk->root.npath == PFC_ROOT_MAX_PATH ||
+	if (weight < CAUSE_MIN_FOLLOWED || walk->root.npath == PFC_ROOT_MAX_PATH ||
 	    walk->steps == PFC_ROOT_MAX_STEPS || is_on_path(walk, index))
 		return;
 	walk->steps++;
@@ -235,7 +236,7 @@ follow(struct walk *walk, uint32_t index, double weight)
 			const struct prov_port *to = &walk->graph->ports[link->to];
 			double share = root_share(walk, to), part = weight * link->weight;
 
-			if (part * share >= CAUSE_MIN_SHARE)
+			if (part * share >= CAUSE_MIN_FOLLOWED)
 				found(walk, PFC_ROOT_CONGESTED, to->port, link->to, part * share);
 			if (to->halted)
 				follow(walk, link->to, part * (1 - share));

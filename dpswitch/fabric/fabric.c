@@ -244,6 +244,8 @@ fabric_open_window(struct fabric *fabric, uint64_t earliest_ps, uint64_t start_p
 	window->start_ps = start_ps;
 	window->end_ps = min_u64(min_u64(start_ps + fabric->window_ps, epoch_end_ps),
 				 min_u64(fabric->change_ps, config->limit_ps));
+	if (fabric->hooks.arriving != NULL)
+		fabric->hooks.arriving(fabric->hooks.ctx, window);
 }
 
 /* Between windows, on the first lcore. */
@@ -257,6 +259,8 @@ fabric_turn(struct fabric *fabric)
 	for (uint32_t l = 0; l < fabric->config.lcores; l++)
 		next_ps = min_u64(next_ps, fabric->lcores[l].next_ps);
 	idle = next_ps >= now_ps + fabric->window_ps;
+	if (fabric->hooks.sent != NULL)
+		fabric->hooks.sent(fabric->hooks.ctx, window);
 	window->index++;
 	window->parity = window->index & 1;
 	if (idle || window->index % FABRIC_HOUSEKEEPING == 0) {

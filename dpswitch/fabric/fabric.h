@@ -32,6 +32,9 @@ struct fabric_hooks {
 	uint64_t (*next_change_ps)(void *ctx, uint64_t now_ps); /* faults: the next change at or after now */
 	void (*change)(void *ctx, uint64_t now_ps);             /* faults: apply what is due at now */
 	void (*collect)(void *ctx, uint64_t now_ps);            /* records of the windows before now */
+	/* capture: lanes hold what was sent in the window that has ended; what arrives in the one that begins */
+	void (*sent)(void *ctx, const struct window *window);
+	void (*arriving)(void *ctx, const struct window *window);
 	bool (*interrupted)(void *ctx);
 };
 

@@ -237,7 +237,10 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 	sw->node.count.tx_packets += walk.sent_packets;
 	sw->node.count.tx_bytes += walk.sent_bytes;
 	if (port->contended || (port->backlog & walk.counted) != 0) {
+		const struct meet_window met = { window->index, window->start_ps, window->end_ps - window->start_ps,
+						 port->data_packets };
+
 		port->contended = false;
-		meet_count(&port->meet, &port->telem, window->index, window->end_ps - window->start_ps);
+		meet_count(&port->meet, &port->telem, &met);
 	}
 }

@@ -133,6 +133,7 @@ telem_count_pause(struct telem_port *t, uint64_t now_ps)
 {
 	if (t->paused && now_ps > t->pause_mark_ps) {
 		t->open->pause_ps += now_ps - t->pause_mark_ps;
+		t->halted_ps += now_ps - t->pause_mark_ps;
 		t->pause_mark_ps = now_ps;
 	}
 }

@@ -53,6 +53,7 @@ struct telem_port {
 	const struct telem_config *config;
 	uint64_t pause_mark_ps;      /* paused time is counted up to here */
 	uint64_t paused_since_ps;
+	uint64_t halted_ps;          /* paused time of the whole run, counted like it; no record carries it */
 	uint64_t unreported;         /* first epoch not yet reported closed */
 	uint16_t port;
 };
@@ -120,6 +121,13 @@ static inline void
 telem_pause_received(struct telem_port *t)
 {
 	t->open->pauses_received++;
+}
+
+/* @return how long the port was paused since the run began. For the run's truth, not for reports. */
+static inline uint64_t
+telem_halted_ps(const struct telem_port *t, uint64_t now_ps)
+{
+	return t->halted_ps + (t->paused && now_ps > t->pause_mark_ps ? now_ps - t->pause_mark_ps : 0);
 }
 
 /* This connector's ingress told its peer to stop. */

@@ -31,15 +31,14 @@ resize(struct meet *meet, uint32_t cap, uint32_t rows_cap)
 	meet->last_window = zeroed(cap, sizeof(*meet->last_window));
 	meet->present = zeroed(cap, sizeof(*meet->present));
 	meet->row = zeroed(cap, sizeof(*meet->row));
-	meet->together_ps = zeroed((size_t)rows_cap * cap, sizeof(*meet->together_ps));
+	meet->pairs = zeroed((size_t)rows_cap * cap, sizeof(*meet->pairs));
 	for (uint32_t i = 0; i < old.cap; i++) {
 		meet->last_window[i] = old.last_window[i];
 		meet->present[i] = old.present[i];
 		meet->row[i] = old.row[i];
 	}
 	for (uint32_t r = 0; r < old.rows; r++)
-		memcpy(meet->together_ps + (size_t)r * cap, old.together_ps + (size_t)r * old.cap,
-		       old.cap * sizeof(*meet->together_ps));
+		memcpy(meet->pairs + (size_t)r * cap, old.pairs + (size_t)r * old.cap, old.cap * sizeof(*meet->pairs));
 	meet_fini(&old);
 }
 
@@ -60,7 +59,7 @@ meet_fini(struct meet *meet)
 	free(meet->last_window);
 	free(meet->present);
 	free(meet->row);
-	free(meet->together_ps);
+	free(meet->pairs);
 	*meet = (struct meet){ 0 };
 }
 
@@ -81,47 +80,70 @@ decide_rows(struct meet *meet, const struct telem_port *telem)
 	}
 }
 
+/* What the batch under way adds to a pair that was present in these of its windows. */
+static void
+pair_add(struct meet_pair *pair, const struct meet *meet, uint64_t windows)
+{
+	uint64_t together_ps;
+
+	if (windows == 0)
+		return;
+	together_ps = meet->length_ps * (uint32_t)__builtin_popcountll(windows);
+	if (pair->together_ps == 0)
+		pair->first_ps = meet->start_ps[__builtin_ctzll(windows)];
+	pair->last_ps = meet->start_ps[63 - __builtin_clzll(windows)] + meet->length_ps;
+	pair->together_ps += together_ps;
+	pair->depth_time += together_ps * meet->depth_sum / meet->batched;
+	pair->depth_max = meet->depth_max > pair->depth_max ? meet->depth_max : pair->depth_max;
+}
+
 /* Adds the batch up, pair by pair. */
 static void
 settle(struct meet *meet)
 {
 	for (uint32_t a = 0; a < meet->nslots; a++) {
-		uint64_t *row = meet->together_ps + (size_t)meet->row[a] * meet->cap;
+		struct meet_pair *row = meet->pairs + (size_t)meet->row[a] * meet->cap;
 
 		if (meet->row[a] == MEET_NO_ROW || meet->present[a] == 0)
 			continue;
 		for (uint32_t b = 0; b < meet->nslots; b++)
-			row[b] += meet->length_ps * (uint32_t)__builtin_popcountll(meet->present[a] & meet->present[b]);
+			pair_add(&row[b], meet, meet->present[a] & meet->present[b]);
 	}
 	memset(meet->present, 0, meet->nslots * sizeof(*meet->present));
 	meet->batched = 0;
+	meet->depth_sum = 0;
+	meet->depth_max = 0;
 }
 
 void
-meet_count(struct meet *meet, const struct telem_port *telem, uint64_t window, uint64_t length_ps)
+meet_count(struct meet *meet, const struct telem_port *telem, const struct meet_window *window)
 {
 	if (__builtin_expect(meet->nslots != telem->nslots, 0))
 		decide_rows(meet, telem);
-	if (meet->batched == MEET_BATCH || (meet->batched != 0 && meet->length_ps != length_ps))
+	if (meet->batched == MEET_BATCH || (meet->batched != 0 && meet->length_ps != window->length_ps))
 		settle(meet);
 	for (uint32_t slot = 0; slot < meet->nslots; slot++) {
-		bool present = telem->queued[slot] != 0 || meet->last_window[slot] == window + 1;
+		bool present = telem->queued[slot] != 0 || meet->last_window[slot] == window->index + 1;
 
 		meet->present[slot] |= (uint64_t)present << meet->batched;
 	}
-	meet->length_ps = length_ps;
-	meet->batched++;
+	meet->length_ps = window->length_ps;
+	meet->start_ps[meet->batched++] = window->start_ps;
+	meet->depth_sum += window->depth;
+	meet->depth_max = window->depth > meet->depth_max ? window->depth : meet->depth_max;
 }
 
-uint64_t
-meet_together_ps(const struct meet *meet, uint32_t a, uint32_t b)
+struct meet_pair
+meet_pair_of(const struct meet *meet, uint32_t a, uint32_t b)
 {
 	uint32_t of = a < meet->nslots && meet->row[a] != MEET_NO_ROW ? a : b, other = of == a ? b : a;
+	struct meet_pair pair = { 0 };
 
 	if (a >= meet->nslots || b >= meet->nslots || meet->row[of] == MEET_NO_ROW)
-		return 0;
-	return meet->together_ps[(size_t)meet->row[of] * meet->cap + other] +
-	       meet->length_ps * (uint32_t)__builtin_popcountll(meet->present[a] & meet->present[b]);
+		return pair;
+	pair = meet->pairs[(size_t)meet->row[of] * meet->cap + other];
+	pair_add(&pair, meet, meet->present[a] & meet->present[b]);
+	return pair;
 }
 
 uint32_t

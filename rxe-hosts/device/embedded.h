@@ -71,6 +71,24 @@ void embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64
  */
 int embedded_post_ud(struct device *dev, uint32_t flow, uint32_t bytes, uint32_t imm);
 
+/* What the headers of a frame say that its descriptor leaves to its message. */
+struct embedded_message {
+	bool write;    /* RDMA WRITE, else SEND */
+	bool first;    /* first (or only) segment */
+	bool with_imm; /* the last segment carries imm */
+	uint32_t imm;
+	uint32_t msn;  /* ACK, NAK: messages completed (IBTA 9.7.5.1) */
+	uint64_t remote_offset, bytes;
+	const uint8_t *payload; /* of this segment; NULL: synthetic */
+};
+
+/*
+ * Looks that up for a packet on a link, between windows. A data packet whose message is over is a late duplicate; once
+ * the message's slot is another's, type and place are guessed.
+ */
+void embedded_describe(const struct embedded_shared *shared, const struct roce_params *params, const struct pkt *p,
+		       struct embedded_message *m);
+
 /* What the transport of a host went through. */
 struct embedded_counters {
 	uint64_t retransmits, timeouts;           /* as a sender: packets sent again; expiries */

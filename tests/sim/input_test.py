@@ -148,6 +148,12 @@ def arguments():
     refused("too many lcores", "run", good, "--out", out, "--lcores", "1000", says=["1000", "lcores"])
     refused("no lcores", "run", good, "--out", out, "--lcores", "0", says=["lcores", "0"])
     refused("lcores in words", "run", good, "--out", out, "--lcores", "two", says=["two"])
+    for ports, says in (("A:9", "node:port"), ("A", "node:port"), ("", "node:port"), ("A:1,A:1", "twice"), ("A:1,", "node:port")):
+        refused(f"capture of \"{ports}\"", "run", good, "--out", out, "--capture", ports, says=["--capture", says])
+    refused("a limit in words", "run", good, "--out", out, "--capture", "A:1", "--capture-limit", "much", says=["much", "1GB"])
+    refused("too short a capture", "run", good, "--out", out, "--capture", "A:1", "--capture-bytes", "9", says=["9", "14"])
+    refused("capture of what is no RoCEv2", "run", SCENARIOS / "ns3-allgather-100g.cfg", "--out", out, "--capture", "6:2",
+            says=["ns3-allgather-100g.cfg", "1300", "1024"])
     refused("a seed in words", "run", good, "--out", out, "--seed", "lucky", says=["lucky"])
     refused("an output below a file", "run", good, "--out", good / "x", says=[str(good)])
     refused("the fabric alone: no analyzer there", good, "--out", out, "--analyzer", out / "none.sock", program=DPSWITCH,

@@ -199,6 +199,45 @@ test_storm_before_halted_port(void **state)
 	}
 }
 
+/* 6 was asked and 2:3 fed little to the halted 6:3 behind it: what is held there makes 6:1 pause all the same. */
+static void
+test_little_fed_to_halted_port(void **state)
+{
+	for (int halted = 0; halted < 2; halted++) {
+		struct rec_poll poll = { .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1 };
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		RECORDS_PUT(&r, poll, REC_POLL, SW2, 79 * MS);
+		case_halted(&r, SW6, 2, LAST, 2500, halted ? 40 * MS : 0);
+		records_put_meter(&r, SW6, records_meter_row(0, 2, 0, LAST, 2500 * 1348));
+		v = diagnose(&r);
+		assert_null(case_find(v, VERDICT_PFC_STORM, "6:1", NULL));
+		verdict_destroy(v);
+	}
+}
+
+/* A fiftieth of what 2:3 sends goes to the only queue there is: it is the root of all that it was halted. */
+static void
+test_little_fed_to_root(void **state)
+{
+	const struct verdict_finding *finding;
+	struct records r;
+	struct verdict *v;
+
+	fabric(&r, 40 * MS);
+	records_put_meter(&r, SW6, records_meter_row(0, 2, 0, LAST, 5000 * 1348));
+	records_put_port(&r, SW6, records_port_row(2, 0, LAST, 60000, 600000, 90));
+	case_flow(&r, SW6, 2, 0, records_tuple(H17, H13, 91), 0, LAST, 5000, 50000);
+	case_flow(&r, SW6, 2, 1, records_tuple(H19, H13, 92), 0, LAST, 55000, 550000);
+	v = diagnose(&r);
+	finding = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:3", NULL);
+	assert_non_null(finding);
+	assert_true(near_ms(finding->explained_ps, 40));
+	verdict_destroy(v);
+}
+
 /* Nothing explains the time; the network is innocent only where telemetry covers half of it. */
 static void
 test_unwatched(void **state)
@@ -232,6 +271,8 @@ main(void)
 		cmocka_unit_test(test_own_queue),
 		cmocka_unit_test(test_storm_seen_in_passing),
 		cmocka_unit_test(test_storm_before_halted_port),
+		cmocka_unit_test(test_little_fed_to_halted_port),
+		cmocka_unit_test(test_little_fed_to_root),
 		cmocka_unit_test(test_unwatched),
 	};
 

@@ -79,6 +79,9 @@ test_incast(void **state)
 	case_fabric(&r);
 	records_step(&r, 1, H17, H18, REC_NONE, 0, 120 * MS);
 	records_put_port(&r, SW3, records_port_row(0, 0, 119, 400000, 40000000, 300));
+	/* one with a fortieth of the packets is a culprit as the others are, one with next to none is not */
+	records_put_flow(&r, SW3, records_flow_row(0, records_tuple(H19, H18, 91), 0, 119, 10000, 1000000));
+	records_put_flow(&r, SW3, records_flow_row(0, records_tuple(H19, H18, 92), 0, 119, 50, 5000));
 	records_put_flow(&r, SW3, records_flow_row(0, F17, 0, 119, 100000, 10000000));
 	for (uint32_t i = 0; i < 3; i++)
 		records_put_flow(&r, SW3, records_flow_row(0, records_tuple(sources[i], H18, 90), 0, 119, 100000,
@@ -88,10 +91,10 @@ test_incast(void **state)
 	incast = case_find(v, VERDICT_INCAST, "3:1", NULL);
 	assert_non_null(incast);
 	assert_int_equal(v->nfindings, 1);
-	assert_int_equal(incast->nflows, 3);
-	/* each: 10^7 * 100000 / 400000 */
-	assert_float_equal((float)incast->score, 7500000.0f, 1.0f);
-	assert_int_equal(v->ncontributors, 3);
+	assert_int_equal(incast->nflows, 4);
+	/* 10^7 packet-waits * packets / all packets */
+	assert_float_equal((float)incast->score, 1e7f * 310000 / 410050, 2.0f);
+	assert_int_equal(v->ncontributors, 5);
 	verdict_destroy(v);
 	records_fini(&r);
 }

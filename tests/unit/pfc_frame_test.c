@@ -5,11 +5,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dpswitch/edge/pcap.h"
 #include "dpswitch/edge/pfc_frame.h"
 
 static const struct pfc_fields fields = {
@@ -81,32 +79,6 @@ others_are_refused(void **state)
 	assert_int_equal(pfc_frame_parse(bytes, 61, &back), -EBADMSG);
 }
 
-/* Layout by hand from the libpcap file format. */
-static void
-pcap_file_is_exact(void **state)
-{
-	static const uint32_t expected[] = { 0xa1b23c4d, 0x00040002, 0, 0, 65535, 1, 3, 7, 4, 4, 0x64636261 };
-	char path[] = "/tmp/rocelab-pcap-XXXXXX";
-	uint32_t words[16];
-	struct pcap *pcap;
-	FILE *file;
-	int fd = mkstemp(path);
-
-	assert_int_not_equal(fd, -1);
-	pcap = pcap_create(path);
-	assert_non_null(pcap);
-	assert_int_equal(pcap_write(pcap, 3000000007999, (const uint8_t *)"abcd", 4), 0);
-	assert_int_equal(pcap_write(pcap, 0, NULL, 65536), -EINVAL);
-	assert_int_equal(pcap_destroy(pcap), 0);
-	file = fdopen(fd, "rb");
-	assert_int_equal(fread(words, 1, sizeof(words), file), sizeof(expected));
-	assert_memory_equal(words, expected, sizeof(expected));
-	fclose(file);
-	remove(path);
-	assert_null(pcap_create("/nowhere/at/all.pcap"));
-	assert_int_equal(errno, ENOENT);
-}
-
 int
 main(void)
 {
@@ -114,7 +86,6 @@ main(void)
 		cmocka_unit_test(bytes_are_the_standards),
 		cmocka_unit_test(fields_come_back),
 		cmocka_unit_test(others_are_refused),
-		cmocka_unit_test(pcap_file_is_exact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -430,7 +430,8 @@ remote_results_read_the_same(void **state)
 		for (size_t i = 0; i < step_engine_rows(remote[h]); i++) {
 			struct step_row a = step_engine_row(rig.engine[h], i), b = step_engine_row(remote[h], i);
 
-			assert_memory_equal(&a, &b, sizeof(a));
+			assert_memory_equal(&a, &b, offsetof(struct step_row, open)); /* no padding before */
+			assert_int_equal(a.open, b.open);
 		}
 		assert_false(step_engine_put_step(remote[h], &stranger));
 		assert_false(step_engine_put_iteration(remote[h], &late));
@@ -439,7 +440,7 @@ remote_results_read_the_same(void **state)
 		here = step_engines_result(rig.engine, 3, 0, it);
 		there = step_engines_result(remote, 3, 0, it);
 		assert_true(here.complete);
-		assert_memory_equal(&here, &there, sizeof(here));
+		assert_memory_equal(&here, &there, offsetof(struct collective_result, complete));
 	}
 	for (uint32_t h = 0; h < 3; h++)
 		step_engine_destroy(remote[h]);

@@ -182,8 +182,10 @@ pause_time_is_split_between_epochs(void **state)
 	assert_int_equal(row->pause_ps, 200);
 	assert_int_equal(row->paused, 1);
 	assert_int_equal(row->paused_since_ps, PS_PER_MS - 300);
+	assert_int_equal(telem_halted_ps(&t, PS_PER_MS + 400), 300 + 400);
 	telem_pause(&t, false, PS_PER_MS + 500);
 	assert_int_equal(t.open->pause_ps, 500);
+	assert_int_equal(telem_halted_ps(&t, PS_PER_MS + 900), 300 + 500);
 	assert_true(telem_was_paused(&t));
 	for (uint64_t e = 2; e <= 4; e++)
 		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
@@ -235,6 +237,7 @@ flows_meet_while_both_are_present(void **state)
 {
 	struct telem_port t;
 	struct meet meet = { 0 };
+	struct meet_pair pair;
 
 	(void)state;
 	assert_int_equal(telem_init(&t, &config, 1), 0);
@@ -242,21 +245,31 @@ flows_meet_while_both_are_present(void **state)
 		assert_int_equal(telem_slot(&t, flow), flow);
 	t.queued[1] = 2;
 	meet_enqueue(&meet, 0, 7);
-	meet_count(&meet, &t, 7, 2000); /* 0 enqueued in window 7, 1 queued, 2 absent */
-	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
-	assert_int_equal(meet_together_ps(&meet, 1, 0), 2000);
-	assert_int_equal(meet_together_ps(&meet, 0, 2), 0);
-	meet_count(&meet, &t, 8, 2000); /* 0 was enqueued a window ago */
-	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
+	meet_count(&meet, &t, &(struct meet_window){ 7, 70000, 2000, 3 }); /* 0 enqueued in window 7, 1 queued, 2 absent */
+	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
+	assert_int_equal(meet_pair_of(&meet, 1, 0).together_ps, 2000);
+	assert_int_equal(meet_pair_of(&meet, 0, 2).together_ps, 0);
+	meet_count(&meet, &t, &(struct meet_window){ 8, 80000, 2000, 9 }); /* 0 was enqueued a window ago */
+	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
 	t.queued[2] = 1;
-	meet_count(&meet, &t, 9, 500); /* a shorter window */
+	meet_count(&meet, &t, &(struct meet_window){ 9, 90000, 500, 0 }); /* a shorter window */
+	pair = meet_pair_of(&meet, 0, 1);
+	assert_int_equal(pair.first_ps, 70000);
+	assert_int_equal(pair.last_ps, 72000);
+	assert_int_equal(pair.depth_max, 9); /* of the two windows counted together */
+	assert_int_equal(pair.depth_time, 2000 * (3 + 9) / 2);
 	for (uint32_t window = 10; window < 210; window++)
-		meet_count(&meet, &t, window, 1000);
-	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
-	assert_int_equal(meet_together_ps(&meet, 1, 2), 500 + 200 * 1000);
+		meet_count(&meet, &t, &(struct meet_window){ window, window * 10000, 1000, 5 });
+	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
+	assert_int_equal(meet_pair_of(&meet, 1, 2).together_ps, 500 + 200 * 1000);
+	pair = meet_pair_of(&meet, 2, 1);
+	assert_int_equal(pair.first_ps, 90000);
+	assert_int_equal(pair.last_ps, 209 * 10000 + 1000);
+	assert_int_equal(pair.depth_max, 5);
+	assert_int_equal(pair.depth_time, 200 * 1000 * 5);
 	meet_reserve(&meet, 100);
-	assert_int_equal(meet_together_ps(&meet, 0, 1), 2000);
-	assert_int_equal(meet_together_ps(&meet, 2, 1), 500 + 200 * 1000);
+	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
+	assert_int_equal(meet_pair_of(&meet, 2, 1).together_ps, 500 + 200 * 1000);
 	assert_int_equal(meet_left_out(&meet), 0);
 	meet_fini(&meet);
 	telem_fini(&t);
@@ -280,13 +293,13 @@ meetings_of_collective_flows_are_always_kept(void **state)
 		uint32_t slot = telem_slot(&t, flow);
 
 		t.queued[slot] = 1;
-		meet_count(&meet, &t, flow, 10);
+		meet_count(&meet, &t, &(struct meet_window){ flow, flow * 10, 10, flow });
 	}
-	assert_int_equal(meet_together_ps(&meet, 98, 99), 10);
-	assert_int_equal(meet_together_ps(&meet, 99, 40), 10);
-	assert_int_equal(meet_together_ps(&meet, 0, 40), 600);
-	assert_int_equal(meet_together_ps(&meet, 40, 31), 600);
-	assert_int_equal(meet_together_ps(&meet, 40, 32), 0);
+	assert_int_equal(meet_pair_of(&meet, 98, 99).together_ps, 10);
+	assert_int_equal(meet_pair_of(&meet, 99, 40).together_ps, 10);
+	assert_int_equal(meet_pair_of(&meet, 0, 40).together_ps, 600);
+	assert_int_equal(meet_pair_of(&meet, 40, 31).together_ps, 600);
+	assert_int_equal(meet_pair_of(&meet, 40, 32).together_ps, 0);
 	assert_int_equal(meet_left_out(&meet), 100 - 32 - 1);
 	meet_fini(&meet);
 	telem_fini(&t);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes one frame of every kind that rocelab speaks to a pcap file; "damaged": the same, each spoilt in one byte. */
+/* Writes one frame of every kind that rocelab speaks to a pcapng file; "damaged": the same, each spoilt in one byte. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/units.h"
 #include "dpswitch/edge/frame.h"
-#include "dpswitch/edge/pcap.h"
+#include "dpswitch/edge/pcapng.h"
 #include "dpswitch/edge/pfc_frame.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -69,14 +69,15 @@ main(int argc, char **argv)
 	const struct pfc_fields pfc = { .class_enable = 0x88, .quanta = { 0, 0, 0, 0xffff, 0, 0, 0, 0 } };
 	bool damaged = argc == 3 && strcmp(argv[2], "damaged") == 0;
 	uint8_t bytes[FRAME_MAX_BYTES];
-	struct pcap *pcap = argc >= 2 ? pcap_create(argv[1]) : NULL;
+	struct pcapng *pcapng = argc >= 2 ? pcapng_create(argv[1], "frames_pcap", "every kind of frame") : NULL;
 	uint64_t time_ps = 0;
 	int rc = 0;
 
-	if (pcap == NULL) {
+	if (pcapng == NULL) {
 		perror("usage: frames_pcap FILE [damaged]");
 		return 2;
 	}
+	pcapng_interface(pcapng, "frames", "", 0, 0);
 	for (size_t i = 0; i < 2 * COUNT(kinds); i++) { /* all untagged, then all tagged */
 		struct pkt p = kinds[i % COUNT(kinds)].pkt;
 		bool tagged = i >= COUNT(kinds);
@@ -89,12 +90,13 @@ main(int argc, char **argv)
 		size = frame_build(&f, bytes, sizeof(bytes));
 		if (damaged)
 			bytes[DAMAGE_UDP + (tagged ? DAMAGE_VLAN : 0)] ^= 0x40;
-		rc |= size == 0 ? -1 : pcap_write(pcap, time_ps += PS_PER_US, bytes, size);
+		rc |= size == 0;
+		pcapng_frame(pcapng, 0, PCAPNG_OUTBOUND, time_ps += PS_PER_US, bytes, (uint32_t)size, (uint32_t)size);
 	}
 	pfc_frame_build(&pfc, bytes);
 	if (damaged)
 		bytes[DAMAGE_PFC] ^= 0x40;
-	rc |= pcap_write(pcap, time_ps += PS_PER_US, bytes, ETH_MIN_BYTES);
-	rc |= pcap_destroy(pcap);
+	pcapng_frame(pcapng, 0, PCAPNG_OUTBOUND, time_ps += PS_PER_US, bytes, ETH_MIN_BYTES, ETH_MIN_BYTES);
+	rc |= pcapng_destroy(pcapng);
 	return rc == 0 ? 0 : 1;
 }

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/exit_code.h"
+
+/* How long the analyzer may take to open its socket, and to finish after the run. */
+#define ANALYZER_START_NS 10000000000ULL
+#define ANALYZER_POLL_NS 5000000ULL
+
+/* The fabric under way, for launch_interrupt(). */
+static volatile sig_atomic_t fabric_pid;
+
+int
+launch_make_dirs(const char *dir, struct err *err)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+	for (char *p = path + 1; *p != '\0'; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		mkdir(path, 0777);
+		*p = '/';
+	}
+	if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+int
+launch_lock_dir(const char *dir, struct err *err)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %s", dir, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		close(fd);
+		return err_set(err, -EBUSY, "%s: another run writes there; give --out DIR", dir);
+	}
+	return fd;
+}
+
+/* Starts the analyzer and waits for its socket. @return pid or negative */
+static pid_t
+start_analyzer(const struct launch *launch, const char *socket, struct err *err)
+{
+	struct child_args args = { .argv = { "analyzer", "--listen", socket, "--out", launch->dir }, .count = 5 };
+	uint64_t deadline_ns = clock_now_ns() + ANALYZER_START_NS;
+	char path[PATH_MAX];
+	pid_t pid;
+	int status;
+
+	if (child_find("analyzer", "diag", path, sizeof(path), err) < 0)
+		return -ENOENT;
+	/* It prints when the stream has ended, and so after all that dpswitch has to say. */
+	if (launch->print && child_add(&args, "--print", err) < 0)
+		return -E2BIG;
+	pid = child_start(path, &args, true, err);
+	while (pid > 0 && access(socket, F_OK) < 0) {
+		if (child_poll(pid, &status))
+			return err_set(err, -ECHILD, "the analyzer ended at once with status %d", status);
+		if (clock_now_ns() > deadline_ns) {
+			kill(pid, SIGTERM);
+			child_wait(pid);
+			return err_set(err, -ETIMEDOUT, "the analyzer did not open %s", socket);
+		}
+		clock_sleep_until_ns(clock_now_ns() + ANALYZER_POLL_NS);
+	}
+	return pid;
+}
+
+static pid_t
+start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
+{
+	struct child_args args = { .argv = { "dpswitch", launch->scenario, "--out", launch->dir }, .count = 4 };
+	char path[PATH_MAX];
+
+	if (child_find("dpswitch", "dpswitch", path, sizeof(path), err) < 0)
+		return -ENOENT;
+	if (child_add(&args, launch->print ? "--brief" : "--quiet", err) < 0)
+		return -E2BIG;
+	if (launch->diagnose && (child_add(&args, "--analyzer", err) < 0 || child_add(&args, socket, err) < 0))
+		return -E2BIG;
+	for (size_t i = 0; i < launch->pass->count; i++)
+		if (child_add(&args, launch->pass->argv[i], err) < 0)
+			return -E2BIG;
+	return child_start(path, &args, false, err);
+}
+
+/* Without a stream there is nothing to wait for: bad input, or a fabric that died before it connected. */
+static int
+wait_for_analyzer(pid_t analyzer, const char *socket, int fabric_status)
+{
+	uint64_t deadline_ns = clock_now_ns() + ANALYZER_START_NS;
+	int status;
+
+	/* The analyzer removes its socket when somebody has connected. */
+	while (fabric_status > EXIT_USAGE && access(socket, F_OK) == 0 && clock_now_ns() < deadline_ns) {
+		if (child_poll(analyzer, &status))
+			return status;
+		clock_sleep_until_ns(clock_now_ns() + ANALYZER_POLL_NS);
+	}
+	if (fabric_status == EXIT_USAGE || (fabric_status > EXIT_USAGE && access(socket, F_OK) == 0))
+		kill(analyzer, SIGTERM);
+	return child_wait(analyzer);
+}
+
+static int
+run_programs(const struct launch *launch, const char *socket, struct launch_status *status, struct err *err)
+{
+	pid_t analyzer = launch->diagnose ? start_analyzer(launch, socket, err) : 0, fabric;
+
+	if (analyzer < 0)
+		return analyzer;
+	fabric = start_dpswitch(launch, socket, err);
+	if (fabric > 0) {
+		fabric_pid = fabric;
+		status->fabric = child_wait(fabric);
+		fabric_pid = 0;
+	} else if (launch->diagnose) {
+		kill(analyzer, SIGTERM);
+		child_wait(analyzer);
+	}
+	if (fabric > 0 && launch->diagnose)
+		status->analyzer = wait_for_analyzer(analyzer, socket, status->fabric);
+	return fabric > 0 ? 0 : fabric;
+}
+
+int
+launch_run(const struct launch *launch, struct launch_status *status, struct err *err)
+{
+	char private_dir[] = "/tmp/rocelab-XXXXXX", socket[sizeof(private_dir) + 16];
+	int ret;
+
+	*status = (struct launch_status){ 0 };
+	if (mkdtemp(private_dir) == NULL)
+		return err_set(err, -errno, "%s: %s", private_dir, strerror(errno));
+	snprintf(socket, sizeof(socket), "%s/records.sock", private_dir);
+	ret = run_programs(launch, socket, status, err);
+	unlink(socket);
+	rmdir(private_dir);
+	return ret;
+}
+
+void
+launch_interrupt(void)
+{
+	if (fabric_pid > 0)
+		kill((pid_t)fabric_pid, SIGTERM);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One run: dpswitch on a scenario, and the analyzer that listens to it, connected by one socket. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cli/child.h"
+#include "common/err.h"
+
+struct launch {
+	const char *scenario, *dir;    /* dir exists; the run's files go there */
+	const struct child_args *pass; /* options that dpswitch understands */
+	bool diagnose;                 /* with an analyzer; else the fabric alone */
+	bool print;                    /* for people: brief results, then the report */
+};
+
+/* Exit statuses as child_wait() gives them. */
+struct launch_status {
+	int fabric, analyzer; /* analyzer: 0 where there is none */
+};
+
+/* As mkdir -p. @return 0 or negative errno with err set */
+int launch_make_dirs(const char *dir, struct err *err);
+/* Two runs must not write into one directory. @return descriptor that holds the lock, or negative with err set */
+int launch_lock_dir(const char *dir, struct err *err);
+
+/*
+ * Runs both to their end; the verdict is in the directory when it returns.
+ * @return 0 with *status set, or negative errno with err set: a program did not start
+ */
+int launch_run(const struct launch *launch, struct launch_status *status, struct err *err);
+
+/* For signal handlers: the fabric under way ends its run, and the verdict on what there is follows. */
+void launch_interrupt(void);

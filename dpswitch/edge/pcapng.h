@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writes frames as a pcapng file (draft-ietf-opsawg-pcapng) whose times are picoseconds of a clock of the caller's.
+ * DPDK's rte_pcapng stamps packets with the TSC and writes mbufs: it knows neither virtual time nor descriptors.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Longest frame that is written, as many bytes as a packet's wire_bytes can say. */
+#define PCAPNG_MAX_BYTES 65535
+
+/* epb_flags, bits 0 and 1. */
+enum pcapng_direction { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
+
+struct pcapng;
+
+/*
+ * Opens a file and writes the section header.
+ * @param application  what wrote it
+ * @param comment      for who reads it
+ * @return NULL with errno
+ */
+struct pcapng *pcapng_create(const char *path, const char *application, const char *comment);
+
+/*
+ * Describes an interface of link type Ethernet without FCS. The first is number 0; all come before the first frame.
+ * @param snap_bytes  frames are cut to this; 0: never
+ */
+void pcapng_interface(struct pcapng *file, const char *name, const char *description, uint64_t rate_bps,
+		      uint32_t snap_bytes);
+
+/*
+ * Writes a frame.
+ * @param time_ps         since the clock's zero
+ * @param captured_bytes  how many of its bytes are here, at most frame_bytes
+ */
+void pcapng_frame(struct pcapng *file, uint32_t interface, enum pcapng_direction direction, uint64_t time_ps,
+		  const uint8_t *bytes, uint32_t captured_bytes, uint32_t frame_bytes);
+
+/* What an interface saw from 0 to end_ps. @param missing  frames of those seen that are not in the file */
+void pcapng_statistics(struct pcapng *file, uint32_t interface, uint64_t end_ps, uint64_t seen, uint64_t missing);
+
+/* Size of the file up to now, and what pcapng_frame() and pcapng_statistics() add to it. */
+uint64_t pcapng_bytes(const struct pcapng *file);
+uint32_t pcapng_frame_bytes(uint32_t captured_bytes);
+uint32_t pcapng_statistics_bytes(void);
+
+/* Closes the file. @return 0, or the negative errno of the first write that failed: the file is cut short there */
+int pcapng_destroy(struct pcapng *file);
