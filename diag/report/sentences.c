@@ -150,6 +150,9 @@ say_unfinished(const struct verdict *v, const struct verdict_collective *collect
 	else if (v->end_reason == REC_END_QP_ERROR)
 		fmt_append(buf, cap, "a queue pair failed%s%s", v->end_node < v->nnodes ? " at host " : "",
 			   v->end_node < v->nnodes ? v->nodes[v->end_node].name : "");
+	else if (v->end_reason == REC_END_HOST_LOST)
+		fmt_append(buf, cap, "host %s went away",
+			   v->end_node < v->nnodes ? v->nodes[v->end_node].name : "?");
 	else if (v->end_reason == REC_END_STALL)
 		fmt_append(buf, cap, "the run stalled");
 	else if (v->end_reason == REC_END_LIMIT)

@@ -60,6 +60,8 @@ lose(struct manage *manage, struct channel *channel, const char *why)
 	if (channel->state == MANAGE_LOST || channel->state == MANAGE_FINISHED)
 		return;
 	channel->state = MANAGE_LOST;
+	if (channel->failure[0] != '\0')
+		return; /* it said itself what went wrong */
 	snprintf(channel->failure, sizeof(channel->failure), "host %s: %s", name_of(manage, channel), why);
 }
 
@@ -169,7 +171,7 @@ manage_pending(struct manage *manage)
 }
 
 static void
-send(struct manage *manage, struct channel *channel, enum manage_type type, const void *body, size_t size)
+say(struct manage *manage, struct channel *channel, enum manage_type type, const void *body, size_t size)
 {
 	if (channel->state == MANAGE_ABSENT || channel->state == MANAGE_LOST || channel->state == MANAGE_FINISHED)
 		return;
@@ -197,9 +199,18 @@ greet(struct manage *manage, struct channel *channel)
 	channel->listener = -1;
 }
 
-static void
+/* @return false: not what a host reports */
+static bool
 keep_records(struct channel *channel, const void *body, uint32_t size)
 {
+	for (size_t at = 0; at < size;) {
+		struct rec_hdr hdr;
+
+		memcpy(&hdr, (const uint8_t *)body + at, sizeof(hdr));
+		if (hdr.type != REC_STEP && hdr.type != REC_TRIGGER && hdr.type != REC_NOTIFY)
+			return false;
+		at += hdr.size;
+	}
 	if (channel->records_cap - channel->records_used < size) {
 		size_t cap = 2 * (channel->records_cap + size);
 		uint8_t *records = realloc(channel->records, cap);
@@ -210,6 +221,7 @@ keep_records(struct channel *channel, const void *body, uint32_t size)
 	}
 	memcpy(channel->records + channel->records_used, body, size);
 	channel->records_used += size;
+	return true;
 }
 
 static void
@@ -280,7 +292,7 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 		break;
 	case MANAGE_TIME:
 		body.time.fabric_ns = clock_now_ns();
-		send(manage, channel, MANAGE_TIME, &body.time, sizeof(body.time));
+		say(manage, channel, MANAGE_TIME, &body.time, sizeof(body.time));
 		break;
 	case MANAGE_CONNECTED:
 		channel->state = MANAGE_READY;
@@ -288,7 +300,8 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 		channel->traffic.clock_error_ns = body.connected.clock_error_ns;
 		break;
 	case MANAGE_RECORDS:
-		keep_records(channel, message->body, message->size);
+		if (!keep_records(channel, message->body, message->size))
+			lose(manage, channel, "its rxe-host sent records that are not a host's");
 		break;
 	case MANAGE_PROGRESS:
 		memcpy(&channel->progress, message->body, sizeof(channel->progress));
@@ -308,7 +321,8 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 		break;
 	default:
 		body.failed.text[MANAGE_TEXT - 1] = '\0';
-		lose(manage, channel, body.failed.text);
+		snprintf(channel->failure, sizeof(channel->failure), "host %s: %s", name_of(manage, channel),
+			 body.failed.text);
 		break;
 	}
 }
@@ -379,15 +393,23 @@ manage_over(const struct manage *manage)
 }
 
 const char *
-manage_failure(const struct manage *manage, uint32_t *node)
+manage_failure(const struct manage *manage, uint32_t *node, bool *lost)
 {
+	const struct channel *found = NULL;
+
 	for (uint32_t i = 0; i < manage->nchannels; i++) {
-		if (manage->channels[i].state != MANAGE_LOST)
-			continue;
-		*node = manage->channels[i].node;
-		return manage->channels[i].failure;
+		const struct channel *channel = &manage->channels[i];
+
+		if (channel->state == MANAGE_LOST && (found == NULL || found->state != MANAGE_LOST))
+			found = channel;
+		else if (channel->failure[0] != '\0' && found == NULL)
+			found = channel;
 	}
-	return NULL;
+	if (found == NULL)
+		return NULL;
+	*node = found->node;
+	*lost = found->state == MANAGE_LOST;
+	return found->failure;
 }
 
 char *
@@ -407,7 +429,7 @@ void
 manage_connect(struct manage *manage)
 {
 	for (uint32_t i = 0; i < manage->nchannels; i++)
-		send(manage, &manage->channels[i], MANAGE_CONNECT, NULL, 0);
+		say(manage, &manage->channels[i], MANAGE_CONNECT, NULL, 0);
 }
 
 void
@@ -416,7 +438,7 @@ manage_start(struct manage *manage, uint64_t zero_ns)
 	const struct manage_start start = { zero_ns };
 
 	for (uint32_t i = 0; i < manage->nchannels; i++)
-		send(manage, &manage->channels[i], MANAGE_START, &start, sizeof(start));
+		say(manage, &manage->channels[i], MANAGE_START, &start, sizeof(start));
 }
 
 void
@@ -425,7 +447,7 @@ manage_stop(struct manage *manage, uint64_t end_ps)
 	const struct manage_stop stop = { end_ps };
 
 	for (uint32_t i = 0; i < manage->nchannels; i++)
-		send(manage, &manage->channels[i], MANAGE_STOP, &stop, sizeof(stop));
+		say(manage, &manage->channels[i], MANAGE_STOP, &stop, sizeof(stop));
 }
 
 bool
@@ -434,12 +456,6 @@ manage_working(const struct manage *manage, uint32_t node)
 	const struct channel *channel = channel_of(manage, node);
 
 	return !channel->progressed || channel->progress.working != 0 || channel->progress.background != 0;
-}
-
-uint64_t
-manage_received_bytes(const struct manage *manage, uint32_t node)
-{
-	return channel_of(manage, node)->progress.received_bytes;
 }
 
 void

@@ -20,7 +20,7 @@ enum manage_state {
 	MANAGE_UP,         /* its program runs */
 	MANAGE_READY,      /* all its QPs are up */
 	MANAGE_FINISHED,   /* RESULT has come */
-	MANAGE_LOST,       /* the channel closed, broke its protocol, or the program said FAILED */
+	MANAGE_LOST,       /* the channel closed, or broke its protocol */
 };
 
 /* What a host's program reports in the end; it is forwarded as it comes in. */
@@ -55,8 +55,11 @@ enum manage_state manage_state(const struct manage *manage, uint32_t node);
 bool manage_all(const struct manage *manage, enum manage_state state);
 /* Whether no host is still expected to say anything: each is finished or lost. */
 bool manage_over(const struct manage *manage);
-/* The first host that was lost. @return why, for people; NULL: none */
-const char *manage_failure(const struct manage *manage, uint32_t *node);
+/*
+ * The first host that was lost, or else that said FAILED (a QP is in error) and goes on.
+ * @return why, for people; NULL: none
+ */
+const char *manage_failure(const struct manage *manage, uint32_t *node, bool *lost);
 /* Hosts that are in none of these states or beyond it, for people: "h1, h3". @return buf */
 char *manage_missing(const struct manage *manage, enum manage_state state, char *buf, size_t cap);
 
@@ -67,7 +70,6 @@ void manage_stop(struct manage *manage, uint64_t end_ps);
 
 /* As of the last PROGRESS; a host that has not said anything yet works. */
 bool manage_working(const struct manage *manage, uint32_t node);
-uint64_t manage_received_bytes(const struct manage *manage, uint32_t node);
 /* Moves a host's records; those older than from_ps count as reported then. */
 void manage_records(struct manage *manage, uint32_t node, struct recbuf *records, uint64_t from_ps);
 

@@ -70,6 +70,9 @@ struct switch_ecn_params {
 
 extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg;
 
+/* Which classes are lossless: bit p, class p. @return 0, or -EINVAL with err set */
+int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err);
+
 /* Everything a switch is made from. Referenced objects must outlive it. */
 struct switch_config {
 	const struct topo *topo;

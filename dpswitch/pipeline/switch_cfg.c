@@ -132,11 +132,9 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 }
 
 int
-switch_setup_classes(struct sw *sw, struct err *err)
+switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err)
 {
-	const struct switch_pfc_params *pfc = sw->config->pfc;
-
-	memset(sw->class_index, 0, sizeof(sw->class_index));
+	*classes = 0;
 	for (size_t i = 0; i < pfc->priorities.count; i++) {
 		char *end;
 		unsigned long prio = strtoul(pfc->priorities.items[i], &end, 10);
@@ -146,12 +144,23 @@ switch_setup_classes(struct sw *sw, struct err *err)
 				       "%s:%d: switch.pfc.priorities: \"%s\" is no lossless class: 1 to 7 are (class 0 "
 				       "carries ACKs and is never paused)",
 				       pfc->where.file, pfc->where.line, pfc->priorities.items[i]);
-		sw->lossless |= (uint8_t)(1u << prio);
+		*classes |= (uint8_t)(1u << prio);
 	}
 	if (pfc->priorities.count == 0)
-		sw->lossless = 1u << DEFAULT_LOSSLESS_PRIO;
+		*classes = 1u << DEFAULT_LOSSLESS_PRIO;
 	if (!pfc->enabled)
-		sw->lossless = 0;
+		*classes = 0;
+	return 0;
+}
+
+int
+switch_setup_classes(struct sw *sw, struct err *err)
+{
+	int ret = switch_lossless_classes(sw->config->pfc, &sw->lossless, err);
+
+	if (ret < 0)
+		return ret;
+	memset(sw->class_index, 0, sizeof(sw->class_index));
 	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++)
 		if (switch_is_lossless(sw, prio))
 			sw->class_index[prio] = (uint8_t)sw->nclasses++;
