@@ -32,11 +32,9 @@ child_find(const char *program, const char *folder, char *path, size_t cap, stru
 	self[n] = '\0';
 	slash = strrchr(self, '/');
 	*slash = '\0';
-	snprintf(path, cap, "%s/%s", self, program);
-	if (access(path, X_OK) == 0)
+	if (snprintf(path, cap, "%s/%s", self, program) < (int)cap && access(path, X_OK) == 0)
 		return 0;
-	snprintf(path, cap, "%s/../%s/%s", self, folder, program);
-	if (access(path, X_OK) == 0)
+	if (snprintf(path, cap, "%s/../%s/%s", self, folder, program) < (int)cap && access(path, X_OK) == 0)
 		return 0;
 	return err_set(err, -ENOENT, "%s is neither in %s nor in %s/../%s: build it with ninja", program, self, self,
 		       folder);

@@ -16,4 +16,7 @@ int command_diagnose(int argc, char **argv);
 int command_topo(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_bench(int argc, char **argv);
+int command_doctor(int argc, char **argv);
+int command_shell(int argc, char **argv);
+int command_eval(int argc, char **argv);
 int command_reference(int argc, char **argv);

@@ -97,7 +97,8 @@ static const struct argp argp = {
 	.args_doc = "SCENARIO",
 	.doc = "Runs a scenario, diagnoses it and prints the verdict.\v"
 	       "DIR then holds verdict.json, report.html, report.txt, steps.csv, run.json, truth.json (what was injected; "
-	       "the diagnosis never sees it), waiting.dot, provenance.dot and records.bin, the recorded stream.",
+	       "the diagnosis never sees it), waiting.dot, provenance.dot and records.bin, the recorded stream. With --capture "
+	       "also capture.pcapng: wireshark -X lua_script:scripts/wireshark/rocelab.lua DIR/capture.pcapng",
 };
 
 /* out/NAME for .../NAME.cfg */

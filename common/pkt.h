@@ -32,7 +32,12 @@ enum pkt_flag {
 	PKT_BYTES = 1 << 7,      /* came in from outside: arg is a handle of its bytes (dpswitch/fabric/body.h) */
 };
 
-enum poll_flag { POLL_VICTIM = 1, POLL_PFC = 2, POLL_BOTH = 3 };
+enum poll_flag {
+	POLL_VICTIM = 1,
+	POLL_PFC = 2,
+	POLL_BOTH = 3,
+	POLL_QUIET = 4, /* besides: one of a flood of packets, whose way nobody records */
+};
 
 #define PKT_TTL_INIT 64
 

@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs started with standard streams closed must not take their own files for them. */
+/*
+ * Programs started with standard streams closed must not take their own files for them, and programs whose output was
+ * lost must not end as if it had been read.
+ */
 #pragma once
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-/* Opens what is closed among descriptors 0 to 2. First thing in every main(). */
+/* At exit: what stdout did not take ends the program with 1. */
+static inline void
+stdio_check(void)
+{
+	int error = ferror(stdout) ? EIO : 0;
+
+	if (fflush(stdout) != 0)
+		error = errno;
+	if (error == 0)
+		return;
+	fprintf(stderr, "%s: standard output cannot be written: %s\n", program_invocation_short_name, strerror(error));
+	_exit(EXIT_FAILURE);
+}
+
+/* Opens what is closed among descriptors 0 to 2, and has stdout checked at exit. First thing in every main(). */
 static inline void
 stdio_guard(void)
 {
@@ -16,4 +37,5 @@ stdio_guard(void)
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
+	atexit(stdio_check);
 }

@@ -297,7 +297,12 @@ struct verdict_kind {
 };
 
 struct verdict_overhead {
-	uint64_t telemetry_bytes; /* received from switches and NICs: polls and rows */
+	uint64_t row_bytes; /* received from switches and NICs: polls and rows, as records of the stream */
+	/* Of the network (common/report.h), before the exporter's budget; not known of a truncated stream. */
+	uint64_t triggers;        /* detections that hosts spent */
+	uint64_t reports, telemetry_bytes; /* kept: with all headers, the paper's processing overhead */
+	uint64_t reports_collected, telemetry_bytes_collected; /* all that were made; more of policy hawkeye only */
+	uint64_t bandwidth_bytes; /* reports kept, polling packets and notification packets (IV-B) */
 	uint64_t records;         /* received, all kinds */
 	uint64_t polling_packets, polling_bytes; /* on every link */
 	uint64_t notification_packets, notification_bytes;

@@ -31,7 +31,7 @@ fill_kinds(struct verdict_overhead *over, const struct evidence *ev, struct err 
 		}
 		over->records += kind.records;
 		if (is_telemetry(k))
-			over->telemetry_bytes += kind.bytes;
+			over->row_bytes += kind.bytes;
 		if (kind.records != 0 || kind.dropped != 0)
 			over->kinds[over->nkinds++] = kind;
 	}
@@ -56,6 +56,12 @@ fill_overhead(struct verdict_overhead *over, const struct evidence *ev)
 		over->notification_packets = ev->end.notification_packets;
 		over->notification_bytes = ev->end.notification_bytes;
 		over->deferred = ev->end.deferred_records;
+		over->triggers = ev->end.detections;
+		over->reports = ev->end.kept_reports;
+		over->telemetry_bytes = ev->end.kept_bytes;
+		over->reports_collected = ev->end.collected_reports;
+		over->telemetry_bytes_collected = ev->end.collected_bytes;
+		over->bandwidth_bytes = over->telemetry_bytes + over->polling_bytes + over->notification_bytes;
 	}
 	over->completeness = offered_bytes > over->report_bytes ?
 				     (double)over->report_bytes / (double)offered_bytes : 1.0;

@@ -9,6 +9,7 @@
 #include "cli/emulation/progress.h"
 #include "common/clock.h"
 #include "common/units.h"
+#include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/steps/remote.h"
 
 /* Set by SIGINT and SIGTERM, read between windows. */
@@ -175,6 +176,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 {
 	const struct scenario *sc = emulation->scenario;
 	bool preparing = emulation->phase == EMULATION_PREPARE;
+	const struct detection_policy *policy = agent_policies[sc->detection.policy];
 	struct fabric_config config = {
 		.topo = sc->topo,
 		.pipeline_ps = sc->timing.pipeline_ps,
@@ -218,6 +220,8 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 			.epoch_ps = sc->telemetry.epoch_ps,
 			.kept = sc->epochs_kept,
 			.exact = sc->telemetry.contention == CONTENTION_EXACT,
+			.every_epoch = policy->every_epoch,
+			.retain_ps = policy->floods ? sc->detection.retain_ps : 0,
 		},
 		.seed = (uint64_t)sc->root.seed,
 		.window_ps = emulation->fabric->window_ps,
@@ -442,12 +446,18 @@ finish_stream(struct emulation *emulation)
 		end.polling_bytes += node->count.polling_bytes;
 		end.notification_packets += node->count.notification_packets;
 		end.notification_bytes += node->count.notification_bytes;
+		end.detections += node->count.detections;
+		end.kept_reports += node->count.reports.kept_reports;
+		end.kept_bytes += node->count.reports.kept_bytes;
+		end.collected_reports += node->count.reports.reports;
+		end.collected_bytes += node->count.reports.bytes;
 		if (node->status != NODE_RUNNING && node->status != NODE_PASSIVE)
 			emulation->error_text = node->error;
 	}
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	exporter_finish(emulation->exporter, &end);
 	exporter_stats(emulation->exporter, &emulation->export);
+	emulation->end = end;
 }
 
 void

@@ -39,6 +39,7 @@ struct emulation {
 	struct exporter_stats export;
 	struct capture *capture;    /* NULL: none */
 	int capture_errno;          /* that cut its file short, 0: none */
+	struct rec_end end;         /* totals of the stream, once it has ended */
 	/* the run as measured */
 	uint64_t wall_ns, cpu_ns;
 	uint64_t start_wall_ns, shown_ns; /* progress */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/emulation/headers.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void
@@ -74,32 +74,79 @@ send_collectives(const struct plan *plan, struct exporter *exporter)
 	}
 }
 
+/* Sets of equal cost that were sent already: the members are the routing table's, equal sets of a switch share them. */
+struct ecmp_sets {
+	const uint8_t **members;
+	uint32_t count, cap;
+};
+
+/* @return the set's number; REC_NO_ECMP where nothing was chosen by hash, or when out of memory */
+static uint16_t
+send_choice(const struct scenario *scenario, uint32_t node, uint32_t flow, bool reverse, struct ecmp_sets *sets,
+	    struct exporter *exporter)
+{
+	struct rec_ecmp rec = { .hdr.node = node };
+	struct route_choice choice;
+
+	if (route_choose(&scenario->routing, node, &scenario->plan->flows.flows[flow], reverse, &choice) != 0 ||
+	    choice.is_pinned || choice.nmembers < 2)
+		return REC_NO_ECMP;
+	for (uint32_t i = sets->count; i-- > 0;) {
+		if (sets->members[i] == choice.members)
+			return (uint16_t)(i + 1);
+	}
+	if (sets->count == sets->cap) {
+		uint32_t cap = sets->cap == 0 ? 64 : sets->cap * 2;
+		const uint8_t **grown = cap <= UINT16_MAX ? realloc(sets->members, cap * sizeof(*grown)) : NULL;
+
+		if (grown == NULL)
+			return REC_NO_ECMP;
+		sets->members = grown;
+		sets->cap = cap;
+	}
+	sets->members[sets->count++] = choice.members;
+	rec.set = sets->count;
+	for (uint32_t i = 0; i < choice.nmembers; i++)
+		rec.ports[choice.members[i] / 64] |= 1ULL << choice.members[i] % 64;
+	exporter_header(exporter, &rec, REC_ECMP, sizeof(rec));
+	return (uint16_t)rec.set;
+}
+
+static void
+send_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct ecmp_sets *sets,
+	  struct exporter *exporter)
+{
+	struct route_path path;
+
+	if (scenario_path(scenario, flow, reverse, &path) < 0)
+		return;
+	for (uint32_t hop = 0; hop < path.hops; hop++) {
+		const struct topo_port *port = &scenario->topo->ports[path.ports[hop]];
+		struct rec_route rec = {
+			.hdr.node = port->node,
+			.flow = plan_tuple(scenario->plan, flow),
+			.hop = (uint16_t)hop,
+			.port = port->index,
+			.reverse = reverse,
+			.ecmp = send_choice(scenario, port->node, flow, reverse, sets, exporter),
+		};
+
+		exporter_header(exporter, &rec, REC_ROUTE, sizeof(rec));
+	}
+}
+
 /* The paths that the operator's ECMP and pins give the collective's flows; misroutes are not configured. */
 static void
 send_routes(const struct scenario *scenario, struct exporter *exporter)
 {
 	const struct flow_table *flows = &scenario->plan->flows;
+	struct ecmp_sets sets = { 0 };
 
 	for (uint32_t f = 0; f < flows->count; f++) {
-		for (int reverse = 0; reverse < 2 && flows->flows[f].kind == FLOW_COLLECTIVE; reverse++) {
-			struct route_path path;
-
-			if (scenario_path(scenario, f, reverse, &path) < 0)
-				continue;
-			for (uint32_t hop = 0; hop < path.hops; hop++) {
-				const struct topo_port *port = &scenario->topo->ports[path.ports[hop]];
-				struct rec_route rec = {
-					.hdr.node = port->node,
-					.flow = plan_tuple(scenario->plan, f),
-					.hop = (uint16_t)hop,
-					.port = port->index,
-					.reverse = (uint32_t)reverse,
-				};
-
-				exporter_header(exporter, &rec, REC_ROUTE, sizeof(rec));
-			}
-		}
+		for (int reverse = 0; reverse < 2 && flows->flows[f].kind == FLOW_COLLECTIVE; reverse++)
+			send_path(scenario, f, reverse, &sets, exporter);
 	}
+	free(sets.members);
 }
 
 void

@@ -4,5 +4,5 @@
 
 #include "cli/emulation/scenario.h"
 
-/* Sends REC_RUN, REC_NODE, REC_PORT, REC_COLLECTIVE, REC_SCHEDULE and REC_ROUTE. Nothing of faults or background flows. */
+/* Sends REC_RUN, REC_NODE, REC_PORT, REC_COLLECTIVE, REC_SCHEDULE, REC_ROUTE and REC_ECMP. Nothing of faults or background flows. */
 void headers_send(const struct scenario *scenario, struct exporter *exporter);

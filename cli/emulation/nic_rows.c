@@ -11,6 +11,7 @@ nic_rows_init(struct nic_rows *rows, const struct fabric *fabric, const struct t
 	rows->config = *config;
 	rows->config.nports = nports;
 	rows->config.host = true;
+	recbuf_init(&rows->unkept, 0);
 	rows->ports = calloc(nports, sizeof(*rows->ports));
 	if (rows->ports == NULL)
 		return -ENOMEM;
@@ -28,6 +29,7 @@ nic_rows_fini(struct nic_rows *rows)
 			telem_fini(&rows->ports[i].telem);
 		meet_fini(&rows->ports[i].meet);
 	}
+	recbuf_fini(&rows->unkept);
 	free(rows->ports);
 	rows->ports = NULL;
 }
@@ -109,10 +111,11 @@ was_shared(void *ctx, uint16_t nic)
 	return telem_was_shared(&((struct nic_rows *)ctx)->ports[nic].telem);
 }
 
-static void
+static bool
 report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now, uint32_t event, uint64_t now_ps)
 {
-	struct telem_port *telem = &((struct nic_rows *)ctx)->ports[nic].telem;
+	struct nic_rows *rows = ctx;
+	struct telem_port *telem = &rows->ports[nic].telem;
 	const struct telem_present present = {
 		.queue_packets = now->queue_packets,
 		.queue_bytes = now->queue_bytes,
@@ -120,15 +123,18 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now
 		.pausing = now->pausing,
 		.pausing_since_ps = now->pausing_since_ps,
 	};
+	struct answer answer;
 
 	for (uint32_t i = 0; i < now->queue_packets; i++) {
 		uint32_t slot = telem_slot(telem, now->waiting[i]); /* a new one may move the array */
 
 		telem->queued[slot]++;
 	}
-	telem_report(telem, &present, &node->records, event, now_ps);
+	answer = answer_begin(telem, &present, &node->records, &rows->unkept, event, now_ps);
+	answer_end(&answer, telem, &node->count.reports, event, 1);
 	for (uint32_t i = 0; i < now->queue_packets; i++)
 		telem->queued[telem_slot(telem, now->waiting[i])]--;
+	return answer.kept;
 }
 
 struct nic_telemetry

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dpswitch/fabric/fabric.h"
+#include "dpswitch/telemetry/answer.h"
 #include "dpswitch/telemetry/epoch.h"
 #include "dpswitch/telemetry/meet.h"
 #include "rxe-hosts/device/nic_telemetry.h"
@@ -18,6 +19,7 @@ struct nic_rows {
 	const struct fabric *fabric;
 	struct telem_config config;
 	struct nic_rows_port *ports; /* [config.nports] */
+	struct recbuf unkept;        /* what retain_ps discards */
 };
 
 /*

@@ -8,6 +8,7 @@
 
 #include "cli/emulation/scenario_load.h"
 #include "common/units.h"
+#include "rxe-hosts/agent/policy.h"
 #include "topo/build.h"
 
 static int
@@ -162,7 +163,7 @@ make_plan(struct scenario *sc, struct err *err)
 	const struct plan_options options = {
 		.data_prio = sc->roce.data_prio,
 		.control_prio = 0,
-		.notify = sc->detection.policy != REC_POLICY_OFF,
+		.notify = agent_policies[sc->detection.policy]->notified != NULL,
 	};
 	struct plan_network network = {
 		.routing = &sc->routing,

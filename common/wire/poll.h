@@ -16,7 +16,7 @@
 struct wire_poll {
 	wire_be32 magic;
 	uint8_t version;
-	uint8_t flags;    /* enum poll_flag: 1 victim path, 2 PFC spreading path, 3 both */
+	uint8_t flags;    /* enum poll_flag: 1 victim path, 2 PFC spreading path, 3 both; 4 besides: quiet */
 	uint8_t protocol; /* of the victim: UDP */
 	uint8_t reserved; /* zero */
 	wire_be32 event;  /* id of the detection; a port answers it once */

@@ -28,6 +28,7 @@ enum rec_type {
 	REC_COLLECTIVE = 4,
 	REC_SCHEDULE = 5,
 	REC_ROUTE = 6,
+	REC_ECMP = 7,
 	/* reported by hosts */
 	REC_STEP = 16,
 	REC_TRIGGER = 17,
@@ -60,7 +61,14 @@ struct rec_tuple {
 	uint32_t reserved;
 };
 
-enum rec_policy { REC_POLICY_OFF, REC_POLICY_VEDRFOLNIR, REC_POLICY_POSTER };
+enum rec_policy {
+	REC_POLICY_OFF,
+	REC_POLICY_VEDRFOLNIR,
+	REC_POLICY_POSTER,
+	REC_POLICY_HAWKEYE_MINR,
+	REC_POLICY_HAWKEYE_MAXR,
+	REC_POLICY_FULL_POLLING,
+};
 
 struct rec_run {
 	struct rec_hdr hdr;
@@ -125,7 +133,18 @@ struct rec_route {
 	struct rec_hdr hdr; /* hdr.node: node of this hop */
 	struct rec_tuple flow;
 	uint16_t hop, port; /* egress port index of hdr.node */
-	uint32_t reverse;   /* 1: path of the ACKs */
+	uint16_t reverse;   /* 1: path of the ACKs */
+	uint16_t ecmp;      /* the set that the hash chose port from, REC_NO_ECMP: there was no choice, or a pin made it */
+};
+
+#define REC_NO_ECMP 0
+
+/* Egress ports of equal cost from which a switch chooses by hash. hdr.node: the switch. */
+struct rec_ecmp {
+	struct rec_hdr hdr;
+	uint32_t set;      /* from 1, over all switches */
+	uint32_t reserved;
+	uint64_t ports[2]; /* bit p % 64 of word p / 64: port index p is a member */
 };
 
 /* A finished step (III-C1), or one still open at the end of the run. hdr.node: the sending host. */
@@ -247,10 +266,13 @@ enum rec_drop {
 	REC_DROP_REASONS
 };
 
-/* Drop counters of a port, cumulative, sent with reports when not zero. REC_DROP_INJECTED never: nobody sees those. */
+/*
+ * Drop counters of a port, cumulative, sent with reports when not zero. Link down: also when the link was cut, and the
+ * times are those of its last change as well.  * REC_DROP_INJECTED never: nobody sees those.
+ */
 struct rec_drop_row {
 	struct rec_hdr hdr;
-	struct rec_tuple last; /* flow of the last packet dropped */
+	struct rec_tuple last; /* flow of the last packet dropped, zero if there was none */
 	uint16_t port, reason;
 	uint32_t reserved;
 	uint64_t packets, bytes;
@@ -289,6 +311,9 @@ struct rec_end {
 	uint64_t offered_records, sent_records, deferred_records, dropped_records;
 	uint64_t polling_packets, polling_bytes; /* on every link they crossed */
 	uint64_t notification_packets, notification_bytes;
+	uint64_t detections; /* polling packets that hosts asked for */
+	/* Reports of telemetry on the wire, headers included (common/report.h): those kept, offered here; and all made. */
+	uint64_t kept_reports, kept_bytes, collected_reports, collected_bytes;
 };
 
 _Static_assert(sizeof(struct rec_stream) == 16, "layout");
@@ -300,6 +325,7 @@ _Static_assert(sizeof(struct rec_port) == 56, "layout");
 _Static_assert(sizeof(struct rec_collective) == 72, "layout");
 _Static_assert(sizeof(struct rec_schedule) == 96, "layout");
 _Static_assert(sizeof(struct rec_route) == 48, "layout");
+_Static_assert(sizeof(struct rec_ecmp) == 48, "layout");
 _Static_assert(sizeof(struct rec_step) == 96, "layout");
 _Static_assert(sizeof(struct rec_trigger) == 80, "layout");
 _Static_assert(sizeof(struct rec_notify) == 48, "layout");
@@ -310,4 +336,4 @@ _Static_assert(sizeof(struct rec_meter_row) == 56, "layout");
 _Static_assert(sizeof(struct rec_matrix_row) == 80, "layout");
 _Static_assert(sizeof(struct rec_drop_row) == 80, "layout");
 _Static_assert(sizeof(struct rec_gap) == 56, "layout");
-_Static_assert(sizeof(struct rec_end) == 120, "layout");
+_Static_assert(sizeof(struct rec_end) == 160, "layout");

@@ -14,6 +14,7 @@ const struct cause causes[] = {
 	{ VERDICT_PFC_STORM, cause_pfc_storm, false },
 	{ VERDICT_PFC_DEADLOCK, cause_pfc_deadlock, false },
 	{ VERDICT_FORWARDING_LOOP, cause_forwarding_loop, false },
+	{ VERDICT_LOAD_IMBALANCE, cause_load_imbalance, true },
 	{ VERDICT_PACKET_LOSS, cause_packet_loss, false },
 	{ VERDICT_LINK_DOWN, cause_link_down, false },
 	{ VERDICT_BLACKHOLE, cause_blackhole, false },

@@ -19,12 +19,13 @@
 #define CAUSE_MIN_SHARE 0.05     /* of bytes or packets: smaller parts are not named */
 #define CAUSE_MIN_FOLLOWED 0.01  /* of what a halted port sends: smaller parts are not followed */
 #define CAUSE_MIN_EXPLAINED 0.05 /* of a step's lost time: a queue or a pause that explains less is not its cause */
-#define CAUSE_INCAST_SOURCES 3   /* hosts that send to one last-hop port at once, the victim's among them */
+#define CAUSE_INCAST_SOURCES 3   /* hosts that send to one host at once, the victim's among them */
 #define CAUSE_ROOT_UNPAUSED 0.75 /* of the time: a port that is halted for the rest of it may be a root all the same */
 #define CAUSE_ROOT_BUSY 0.5      /* of the time that such a port is not halted: it sends */
 #define CAUSE_STORM_FILL 0.5     /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
 #define CAUSE_STORM_EMPTY 0.05   /* of it: less is next to nothing */
 #define CAUSE_LOSS_LEFT 0.5      /* of a step's lost time: where pauses explain more, it sent again on timeouts */
+#define CAUSE_IDLE_LOAD 0.1      /* of its rate: a port that carries less stands idle */
 #define CAUSE_MAX_FINDINGS 4096
 
 struct cause_input {
@@ -132,9 +133,11 @@ double cause_lost_frames(const struct cause_input *in, uint32_t step, double los
 /* "13->19/10001>10001 and 2 others". @return buf */
 char *cause_flows_text(const struct cause_input *in, const struct cause_finding *finding, char *buf, size_t cap);
 
+/* Does this flow end at the host that the step's flow ends at? */
+bool cause_same_end(const struct cause_set *set, uint32_t flow, uint32_t step);
 /*
- * Hosts that send at once to the host behind this port, its last hop, the victim's included: either with flows of two
- * hosts outside of the collective at least, or all of them of the collective.
+ * Do hosts send through this port at once to the host that the victim's flow ends at, its own included: either with
+ * flows of two hosts outside of the collective at least, or all of them of the collective?
  */
 bool cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 		     const struct prov_port *port);
@@ -143,8 +146,21 @@ bool cause_is_incast(const struct cause_set *set, uint32_t step, const struct pr
  * there? A packet that does both says so at each port that it names.
  */
 bool cause_poll_follows(const struct evidence *ev, uint32_t i);
+/*
+ * Did the victim wait for this flow in the port's queue, both being there at once?
+ * @param cf, other  their entries at the port
+ */
+bool cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
+	       const struct prov_at *other);
+/*
+ * A port of equal cost that stood idle while flows of the collective met at this one, which a hash chose for the
+ * victim (load_imbalance.c). @return EV_NONE: there is none, nobody reported it, or no other flow of the collective
+ * was sent there by a hash
+ */
+uint32_t cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
+			   const struct prov_port *port);
 /* Did this port's own queue grow? Of a NIC: did flows wait for each other there? */
 bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
 
-cause_fn cause_flow_contention, cause_incast, cause_pfc_backpressure, cause_pfc_storm, cause_pfc_deadlock;
+cause_fn cause_flow_contention, cause_load_imbalance, cause_incast, cause_pfc_backpressure, cause_pfc_storm, cause_pfc_deadlock;
 cause_fn cause_forwarding_loop, cause_packet_loss, cause_link_down, cause_blackhole, cause_slow_host;

@@ -43,8 +43,8 @@ drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec
 		cause_time(finding, row->first_ps, row->last_ps);
 		cause_explains(finding, port, excess_ps);
 		if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-			snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-				 "%s: %s counts %llu %s; %s",
+			snprintf(finding->out.evidence, sizeof(finding->out.evidence), row->packets != 0 ?
+				 "%s: %s counts %llu %s; %s" : "%s: %s was cut, with %llu %s; %s",
 				 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port, name),
 				 (unsigned long long)row->packets, what, drops_again_text(set->in, step, again));
 	}
@@ -58,7 +58,9 @@ drops_explain(const struct evidence *ev, const struct verdict_step *s)
 		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
 
 		if (row->reason != REC_DROP_INJECTED && row->first_ps <= s->end_ps && row->last_ps >= s->start_ps &&
-		    evidence_flow(ev, &row->last) == s->flow)
+		    (evidence_flow(ev, &row->last) == s->flow ||
+		     (row->reason == REC_DROP_LINK_DOWN &&
+		      hits(ev, s->flow, evidence_port(ev, row->hdr.node, row->port), row))))
 			return true;
 	}
 	return false;

@@ -12,7 +12,7 @@
  */
 bool drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec_drop reason, const char *what);
 
-/* Did a port count drops, of a known reason, of this step's flow in its time? */
+/* Did a port count drops, of a known reason, of this step's flow in its time, or was a link on its way cut? */
 bool drops_explain(const struct evidence *ev, const struct verdict_step *s);
 
 /* Did the step send packets again, as far as its host reported, or as an end of retries tells? */

@@ -146,6 +146,15 @@ cause_has_queue(const struct cause_input *in, const struct prov_port *port)
 }
 
 bool
+cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
+	  const struct prov_at *other)
+{
+	return other->flow != graph->victim && other->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
+	       other->from_ps <= cf->to_ps && cf->from_ps <= other->to_ps &&
+	       cause_at_once(set, graph->flows[other->flow], step);
+}
+
+bool
 cause_poll_follows(const struct evidence *ev, uint32_t i)
 {
 	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);

@@ -2,6 +2,7 @@
 /*
  * Flow contention (III-D2): the slow step's flow and another met in the queue of one port in the same epochs, and the
  * step's packets waited for the other's. One finding for each culprit; the collective's own flows share one a port.
+ * Where those need not have met there, it is load imbalance.
  */
 #include <stdio.h>
 
@@ -55,16 +56,17 @@ cause_flow_contention(struct cause_set *set, uint32_t step)
 	for (uint32_t p = 0; p < graph->nmet; p++) {
 		const struct prov_port *port = &graph->ports[p];
 		const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
+		bool imbalance, incast;
 
-		if (cf == NULL || cf->packets <= 0 || !cause_has_queue(set->in, port) ||
-		    cause_is_incast(set, step, graph, port))
+		if (cf == NULL || cf->packets <= 0 || !cause_has_queue(set->in, port))
 			continue;
+		incast = cause_is_incast(set, step, graph, port);
+		imbalance = cause_idle_choice(set, step, graph, port) != EV_NONE;
 		for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
 			const struct prov_at *other = &graph->ats[a];
 
-			if (other->flow != graph->victim && other->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
-			    other->from_ps <= cf->to_ps && cf->from_ps <= other->to_ps &&
-			    cause_at_once(set, graph->flows[other->flow], step))
+			if (cause_met(set, step, graph, cf, other) &&
+			    !(incast && cause_same_end(set, graph->flows[other->flow], step)) && !(imbalance && set->in->ev->flows[graph->flows[other->flow]].collective))
 				add_culprit(set, step, graph, port, cf, other);
 		}
 	}

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Incast: flows of several hosts meet at the last hop to one host and queue there, the slow step's flow among them.
- * Steps that are only halted by the pauses of that queue suffer from PFC backpressure.
+ * Incast: flows of several hosts to one host meet and queue, the slow step's flow among them: at the last hop, or
+ * before it, where hashes brought them together. Steps that are only halted by the pauses of that queue suffer from PFC
+ * backpressure.
  */
 #include <stdio.h>
 
 #include "diag/cause/cause.h"
 
-/* A flow that counts: it ends at the host behind the port, and is a real part of the port's traffic. */
+/* A flow that counts: it ends where the victim's does, and is a real part of the port's traffic. */
 static bool
 is_part(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
 	const struct prov_at *at)
 {
 	uint32_t flow = graph->flows[at->flow];
 
-	return set->in->ev->flows[flow].dst == set->in->ev->ports[port->port].peer_node && at->contrib > 0 &&
-	       at->packets >= CAUSE_MIN_SHARE * port->packets && cause_at_once(set, flow, step);
+	return cause_same_end(set, flow, step) && at->contrib > 0 && at->packets >= CAUSE_MIN_SHARE * port->packets &&
+	       cause_at_once(set, flow, step);
+}
+
+bool
+cause_same_end(const struct cause_set *set, uint32_t flow, uint32_t step)
+{
+	const struct ev_flow *flows = set->in->ev->flows;
+
+	return flows[flow].dst != EV_NONE && flows[flow].dst == flows[set->in->steps[step].flow].dst;
 }
 
 /* Hosts with a part in the port's queue: of flows of the collective, or of the others. */
@@ -46,11 +55,9 @@ cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_gr
 		const struct prov_port *port)
 {
 	const struct evidence *ev = set->in->ev;
-	const struct ev_port *p = &ev->ports[port->port];
 	uint32_t others, own;
 
-	if (p->peer_node == EV_NONE || !ev->nodes[p->peer_node].host || ev->nodes[p->node].host ||
-	    !cause_has_queue(set->in, port))
+	if (ev->nodes[ev->ports[port->port].node].host || !cause_has_queue(set->in, port))
 		return false;
 	others = count_sources(set, step, graph, port, false);
 	own = count_sources(set, step, graph, port, true);
@@ -65,8 +72,8 @@ is_culprit(const struct cause_set *set, uint32_t step, const struct prov_graph *
 	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 
 	return is_part(set, step, graph, port, at) ||
-	       (cf != NULL && at->packets > 0 && at->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
-		cause_at_once(set, graph->flows[at->flow], step));
+	       (cf != NULL && cause_same_end(set, graph->flows[at->flow], step) &&
+		cause_met(set, step, graph, cf, at));
 }
 
 static void
@@ -100,7 +107,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 		 "%s: %u other flows to %s met at %s, up to %u packets deep, and put %.0f packets ahead of its own",
 		 cause_step_text(in, step, text, sizeof(text)), flows,
-		 in->ev->nodes[in->ev->ports[port->port].peer_node].name, evidence_port_name(in->ev, port->port, name),
+		 in->ev->nodes[in->ev->flows[in->steps[step].flow].dst].name, evidence_port_name(in->ev, port->port, name),
 		 port->depth_max, waits);
 }
 

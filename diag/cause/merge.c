@@ -41,16 +41,16 @@ rests_on_queues(uint32_t type)
 	return false;
 }
 
-/* The pauses of an incast's queue are part of it: their ports join it. */
+/* The pauses of a queue are part of it: their ports join it. */
 static void
-fold_pauses(struct cause_set *set, struct cause_finding *incast, struct cause_finding *pauses)
+fold_pauses(struct cause_set *set, struct cause_finding *queue, struct cause_finding *pauses)
 {
-	uint32_t *ports = incast->out.ports, nports = incast->out.nports;
+	uint32_t *ports = queue->out.ports, nports = queue->out.nports;
 
 	for (uint32_t i = 0; i < nports; i++)
 		cause_port(set, pauses, ports[i]);
-	incast->out.ports = pauses->out.ports;
-	incast->out.nports = pauses->out.nports;
+	queue->out.ports = pauses->out.ports;
+	queue->out.nports = pauses->out.nports;
 	pauses->out.ports = ports;
 	pauses->out.nports = nports;
 }
@@ -95,22 +95,38 @@ merge_settle(struct cause_set *set, uint32_t step)
 			merge_remove(set, i);
 	}
 	for (uint32_t i = set->count; i-- > 0;) {
-		struct cause_finding *incast = merge_as_incast(set, &set->findings[i]);
+		struct cause_finding *queue = merge_queue_of(set, &set->findings[i]);
 
-		if (incast == NULL)
+		if (queue == NULL)
 			continue;
-		fold_pauses(set, incast, &set->findings[i]);
+		fold_pauses(set, queue, &set->findings[i]);
 		merge_remove(set, i);
 	}
 }
 
+/* Are all culprits flows of the collective? */
+static bool
+is_own(const struct cause_set *set, const struct verdict_finding *out)
+{
+	for (uint32_t i = 0; i < out->nflows; i++) {
+		if (!set->in->ev->flows[out->flows[i]].collective)
+			return false;
+	}
+	return out->nflows != 0;
+}
+
 struct cause_finding *
-merge_as_incast(struct cause_set *set, const struct cause_finding *finding)
+merge_queue_of(struct cause_set *set, const struct cause_finding *finding)
 {
 	struct verdict_finding want = finding->out;
+	struct cause_finding *queue;
 
+	if (finding->out.type != VERDICT_PFC_BACKPRESSURE)
+		return NULL;
 	want.type = VERDICT_INCAST;
-	return finding->out.type == VERDICT_PFC_BACKPRESSURE ? merge_find(set, &want, finding->key) : NULL;
+	queue = merge_find(set, &want, finding->key);
+	want.type = VERDICT_LOAD_IMBALANCE;
+	return queue != NULL || !is_own(set, &finding->out) ? queue : merge_find(set, &want, finding->key);
 }
 
 /* Is this step a better witness than the one that the evidence is about? */

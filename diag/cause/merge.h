@@ -13,7 +13,7 @@ struct cause_finding *merge_make(struct cause_set *set, const struct verdict_fin
 
 /*
  * Ends one step's findings: none explains more time than the step lost, those that explain too little of it go, and
- * the queue of an incast that the step's flow stands in takes the place of the pauses that it causes.
+ * a queue of incast or load imbalance that the step's flow stands in takes the place of the pauses that it causes.
  */
 void merge_settle(struct cause_set *set, uint32_t step);
 
@@ -24,8 +24,11 @@ void merge_into(struct cause_set *all, const struct cause_finding *finding, uint
 void merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from);
 /* Removes the finding at i; the last one takes its place. */
 void merge_remove(struct cause_set *set, uint32_t i);
-/* The incast whose queue causes these pauses. @return NULL: there is none, or the finding is not of pauses */
-struct cause_finding *merge_as_incast(struct cause_set *set, const struct cause_finding *finding);
+/*
+ * The incast whose queue causes these pauses, or the load imbalance, if flows of the collective alone fill it.
+ * @return NULL: there is none, or the finding is not of pauses
+ */
+struct cause_finding *merge_queue_of(struct cause_set *set, const struct cause_finding *finding);
 
 /* Joins, over all steps, what has one root (roots.c). */
 void merge_roots(struct cause_set *all);

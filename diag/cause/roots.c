@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One root, one finding. An incast that a flow of the collective stands in is what halts others from there, too. Loss
- * that only retransmissions tell of is the work of a hole on the way of the data or of the ACKs, if one was found. A
- * loop of packets explains the deadlock in it.
+ * One root, one finding. An incast that a flow of the collective stands in is what halts others from there, too, and so
+ * is load imbalance. Loss that only retransmissions tell of is the work of a hole on the way of the data or of the ACKs,
+ * if one was found. A loop of packets explains the deadlock in it.
  */
 #include "diag/cause/merge.h"
 
@@ -72,14 +72,14 @@ void
 merge_roots(struct cause_set *all)
 {
 	for (uint32_t i = all->count; i-- > 0;) {
-		struct cause_finding *root = merge_as_incast(all, &all->findings[i]);
+		struct cause_finding *root = merge_queue_of(all, &all->findings[i]);
 
 		if (root == NULL)
 			root = find_hole(all, &all->findings[i].out);
 		if (root == NULL)
 			continue;
 		/* The ports of a loss are its whole path: they say nothing of the hole. */
-		if (root->out.type != VERDICT_INCAST)
+		if (all->findings[i].out.type == VERDICT_PACKET_LOSS)
 			all->findings[i].out.nports = 0;
 		merge_take(all, root, &all->findings[i]);
 		merge_remove(all, i);

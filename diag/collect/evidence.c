@@ -22,6 +22,7 @@ static const struct record_kind {
 	[REC_COLLECTIVE] = { sizeof(struct rec_collective), offsetof(struct evidence, collectives), false },
 	[REC_SCHEDULE] = { sizeof(struct rec_schedule), offsetof(struct evidence, schedule), true },
 	[REC_ROUTE] = { sizeof(struct rec_route), offsetof(struct evidence, routes), true },
+	[REC_ECMP] = { sizeof(struct rec_ecmp), offsetof(struct evidence, ecmps), true },
 	[REC_STEP] = { sizeof(struct rec_step), offsetof(struct evidence, step_recs), true },
 	[REC_TRIGGER] = { sizeof(struct rec_trigger), offsetof(struct evidence, triggers), true },
 	[REC_NOTIFY] = { sizeof(struct rec_notify), offsetof(struct evidence, notifies), true },
@@ -271,6 +272,8 @@ evidence_finish(struct evidence *ev, struct err *err)
 	rc = evidence_join_nodes(ev, err);
 	if (rc == 0)
 		rc = evidence_join_flows(ev, err);
+	if (rc == 0)
+		rc = evidence_join_routes(ev, err);
 	if (rc == 0)
 		rc = evidence_join_rows(ev, err);
 	if (rc == 0)

@@ -91,7 +91,7 @@ struct evidence {
 	struct ev_vec sent; /* struct ev_sent, sorted by time at the end */
 
 	/* as received; after evidence_finish() sorted, and rows deduplicated */
-	struct ev_vec node_recs, port_recs, collectives, schedule, routes, step_recs;
+	struct ev_vec node_recs, port_recs, collectives, schedule, routes, ecmps, step_recs;
 	struct ev_vec triggers, notifies, polls, drops, gaps;
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows;
 	/*
@@ -148,6 +148,13 @@ int evidence_finish(struct evidence *ev, struct err *err);
 uint32_t evidence_port(const struct evidence *ev, uint32_t node, uint16_t index);
 /* @return flow id, EV_NONE if no record names it */
 uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple);
+/*
+ * The set of equal cost from which a hash chose this port, which a flow's configured data path leaves by.
+ * @return NULL: it is not on the path, or there was nothing to choose
+ */
+const struct rec_ecmp *evidence_choice(const struct evidence *ev, uint32_t flow, uint32_t port);
+/* Is this port index of the set's switch a member? */
+bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
 /* "6:2". @param buf  of at least 48 bytes  @return buf */
 char *evidence_port_name(const struct evidence *ev, uint32_t port, char *buf);
 /* "17->18/10000>10000". @param buf  of at least 96 bytes  @return buf */

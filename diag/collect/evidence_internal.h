@@ -16,8 +16,12 @@ void evidence_sort_states(struct ev_vec *vec);
 /* Parts of evidence_finish(), in this order. @return 0, -EINVAL or -ENOMEM with err */
 int evidence_join_nodes(struct evidence *ev, struct err *err);
 int evidence_join_flows(struct evidence *ev, struct err *err);
+int evidence_join_routes(struct evidence *ev, struct err *err);
 int evidence_join_rows(struct evidence *ev, struct err *err);
 int evidence_join_steps(struct evidence *ev, struct err *err);
+
+/* @return 0, or -EINVAL with err if the record's node has no such port */
+int evidence_check_port(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, struct err *err);
 
 /* calloc() of at least one element, with the error told. */
 void *evidence_alloc(size_t count, size_t size_bytes, struct err *err);

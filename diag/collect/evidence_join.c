@@ -254,6 +254,13 @@ static const struct {
 };
 #define NSOURCES (sizeof(tuple_sources) / sizeof(tuple_sources[0]))
 
+/* A link that was cut while nothing waited for it: there is no last packet. */
+static bool
+is_empty_drop(const void *rec)
+{
+	return ((const struct rec_hdr *)rec)->type == REC_DROP_ROW && ((const struct rec_drop_row *)rec)->packets == 0;
+}
+
 int
 evidence_join_flows(struct evidence *ev, struct err *err)
 {
@@ -271,6 +278,8 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 		for (uint32_t i = 0; i < vec->count; i++) {
 			const char *rec = ev_vec_at(vec, tuple_sources[s].size_bytes, i);
 
+			if (is_empty_drop(rec))
+				continue;
 			memcpy(&ev->flows[count].tuple, rec + tuple_sources[s].tuple, sizeof(struct rec_tuple));
 			ev->flows[count++].tuple.reserved = 0;
 		}

@@ -10,8 +10,8 @@ struct seen_pair {
 	uint32_t flow, port;
 };
 
-static int
-check_port(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, struct err *err)
+int
+evidence_check_port(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, struct err *err)
 {
 	if (evidence_port(ev, hdr->node, port) != EV_NONE)
 		return 0;
@@ -26,29 +26,25 @@ check_rows(const struct evidence *ev, struct err *err)
 
 	for (uint32_t i = 0; rc == 0 && i < ev->port_rows.count; i++) {
 		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
-		rc = check_port(ev, &row->hdr, row->port, err);
+		rc = evidence_check_port(ev, &row->hdr, row->port, err);
 	}
 	for (uint32_t i = 0; rc == 0 && i < ev->flow_rows.count; i++) {
 		const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
-		rc = check_port(ev, &row->hdr, row->port, err);
+		rc = evidence_check_port(ev, &row->hdr, row->port, err);
 	}
 	for (uint32_t i = 0; rc == 0 && i < ev->meter_rows.count; i++) {
 		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
-		rc = check_port(ev, &row->hdr, row->port, err);
+		rc = evidence_check_port(ev, &row->hdr, row->port, err);
 		if (rc == 0)
-			rc = check_port(ev, &row->hdr, row->in_port, err);
+			rc = evidence_check_port(ev, &row->hdr, row->in_port, err);
 	}
 	for (uint32_t i = 0; rc == 0 && i < ev->matrix_rows.count; i++) {
 		const struct rec_matrix_row *row = EV_AT(ev->matrix_rows, struct rec_matrix_row, i);
-		rc = check_port(ev, &row->hdr, row->port, err);
+		rc = evidence_check_port(ev, &row->hdr, row->port, err);
 	}
 	for (uint32_t i = 0; rc == 0 && i < ev->drops.count; i++) {
 		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
-		rc = check_port(ev, &row->hdr, row->port, err);
-	}
-	for (uint32_t i = 0; rc == 0 && i < ev->routes.count; i++) {
-		const struct rec_route *row = EV_AT(ev->routes, struct rec_route, i);
-		rc = check_port(ev, &row->hdr, row->port, err);
+		rc = evidence_check_port(ev, &row->hdr, row->port, err);
 	}
 	return rc;
 }
@@ -211,28 +207,6 @@ index_seen(struct evidence *ev, struct err *err)
 	return 0;
 }
 
-/* Route records are sorted by (flow, direction, hop). */
-static int
-index_hops(struct evidence *ev, struct err *err)
-{
-	ev->hops = evidence_alloc(ev->routes.count, sizeof(*ev->hops), err);
-	if (ev->hops == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < ev->routes.count; i++) {
-		const struct rec_route *rec = EV_AT(ev->routes, struct rec_route, i);
-		struct ev_flow *flow = &ev->flows[evidence_flow(ev, &rec->flow)];
-
-		if (flow->nhops + flow->nback == 0)
-			flow->first_hop = i;
-		if (rec->reverse)
-			flow->nback++;
-		else
-			flow->nhops++;
-		ev->hops[i] = evidence_port(ev, rec->hdr.node, rec->port);
-	}
-	return 0;
-}
-
 /* Meter rows grouped by the ingress they came in at: a counting sort, stable in (egress, epoch). */
 static int
 index_feeds(struct evidence *ev, struct err *err)
@@ -270,8 +244,6 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 		rc = index_epochs(ev, err);
 	if (rc == 0)
 		rc = index_seen(ev, err);
-	if (rc == 0)
-		rc = index_hops(ev, err);
 	if (rc == 0)
 		rc = index_feeds(ev, err);
 	if (rc == 0)

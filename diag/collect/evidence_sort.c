@@ -82,6 +82,12 @@ key_route(const void *pa, const void *pb)
 }
 
 static int
+key_ecmp(const void *pa, const void *pb)
+{
+	return CMP(((const struct rec_ecmp *)pa)->set, ((const struct rec_ecmp *)pb)->set);
+}
+
+static int
 key_step(const void *pa, const void *pb)
 {
 	const struct rec_step *a = pa, *b = pb;
@@ -155,6 +161,7 @@ static cmp_fn *const keys[EV_KINDS] = {
 	[REC_COLLECTIVE] = key_collective,
 	[REC_SCHEDULE] = key_schedule,
 	[REC_ROUTE] = key_route,
+	[REC_ECMP] = key_ecmp,
 	[REC_STEP] = key_step,
 	[REC_PORT_ROW] = key_port_row,
 	[REC_FLOW_ROW] = key_flow_row,

@@ -94,6 +94,7 @@ facts_record_name(uint32_t kind)
 		[REC_COLLECTIVE] = "collective",
 		[REC_SCHEDULE] = "schedule",
 		[REC_ROUTE] = "route",
+		[REC_ECMP] = "equal-cost set",
 		[REC_STEP] = "step",
 		[REC_TRIGGER] = "trigger",
 		[REC_NOTIFY] = "notification",
@@ -108,6 +109,21 @@ facts_record_name(uint32_t kind)
 	};
 
 	return NAME(names, kind);
+}
+
+const char *
+facts_policy_name(uint32_t policy)
+{
+	static const char *const names[] = {
+		[REC_POLICY_OFF] = "off",
+		[REC_POLICY_VEDRFOLNIR] = "vedrfolnir",
+		[REC_POLICY_POSTER] = "vedrfolnir-poster",
+		[REC_POLICY_HAWKEYE_MINR] = "hawkeye-minr",
+		[REC_POLICY_HAWKEYE_MAXR] = "hawkeye-maxr",
+		[REC_POLICY_FULL_POLLING] = "full-polling",
+	};
+
+	return NAME(names, policy);
 }
 
 const char *

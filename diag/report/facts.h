@@ -27,6 +27,7 @@ uint64_t facts_exec_ps(const struct verdict_step *step);
 const char *facts_op_name(uint32_t op);               /* "AllGather" */
 const char *facts_algorithm_name(uint32_t algorithm); /* "ring" */
 const char *facts_record_name(uint32_t kind);         /* "flow row" */
+const char *facts_policy_name(uint32_t policy);       /* "vedrfolnir", as in scenarios */
 /* Table and keys of JSON: "allgather", "ring" */
 const char *facts_op_key(uint32_t op);
 const char *facts_algorithm_key(uint32_t algorithm);

@@ -121,7 +121,7 @@ write_cause_tiles(const struct page *page)
 	}
 	snprintf(flow, sizeof(flow), "%.1f %%", 100 * v->overhead.completeness);
 	snprintf(note, sizeof(note), "%s records, %s of telemetry", fmt_count(v->overhead.records).text,
-		 fmt_bytes((double)v->overhead.telemetry_bytes).text);
+		 fmt_bytes((double)v->overhead.row_bytes).text);
 	tile(page, v->incomplete[0] != '\0' ? "bad" : "", "Evidence complete", flow, note);
 }
 
@@ -158,9 +158,6 @@ static void
 write_head(const struct page *page)
 {
 	const struct verdict *v = page->v;
-	static const char *const policies[] = { [REC_POLICY_OFF] = "off",
-						[REC_POLICY_VEDRFOLNIR] = "vedrfolnir",
-						[REC_POLICY_POSTER] = "vedrfolnir-poster" };
 	char sentence[FACTS_TEXT];
 	bool good = v->innocent && v->nfindings == 0;
 
@@ -172,7 +169,7 @@ write_head(const struct page *page)
 	fprintf(page->to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<header class=\"%s\">\n<p class=\"run\">",
 		assets_css, good ? "good" : "bad");
 	escape_htmlf(page->to, "%s / detection: %s, %u a step, threshold %u %% of the base RTT", v->run.name,
-		     v->run.policy < sizeof(policies) / sizeof(policies[0]) ? policies[v->run.policy] : "unknown",
+		     facts_policy_name(v->run.policy),
 		     v->run.detections, v->run.rtt_percent);
 	fputs("</p>\n<h1>", page->to);
 	escape_html(page->to, facts_headline(&page->facts, sentence, sizeof(sentence)));

@@ -17,7 +17,9 @@ write_overhead(const struct page *page)
 
 	fputs("<table><thead><tr><th>overhead</th><th class=\"r\"></th><th></th></tr></thead><tbody>\n", page->to);
 	row(page, "records received", fmt_count(o->records).text, "of all kinds");
-	row(page, "telemetry", fmt_bytes((double)o->telemetry_bytes).text, "polls and rows from switches and NICs");
+	row(page, "telemetry", fmt_bytes((double)o->row_bytes).text, "polls and rows from switches and NICs");
+	row(page, "on the wire", fmt_bytes((double)o->telemetry_bytes).text, "reports, headers included");
+	row(page, "collected", fmt_bytes((double)o->telemetry_bytes_collected).text, "reports not kept included");
 	row(page, "sent by the exporter", fmt_bytes((double)o->report_bytes).text, "");
 	row(page, "polling packets", fmt_count(o->polling_packets).text, fmt_bytes((double)o->polling_bytes).text);
 	row(page, "notification packets", fmt_count(o->notification_packets).text,

@@ -218,8 +218,13 @@ kinds(const struct verdict_overhead *o)
 static json_t *
 overhead(const struct verdict_overhead *o)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
-		"telemetry_bytes", (json_int_t)o->telemetry_bytes, "records", (json_int_t)o->records,
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+		"telemetry_bytes", (json_int_t)o->telemetry_bytes,
+		"telemetry_bytes_collected", (json_int_t)o->telemetry_bytes_collected,
+		"bandwidth_bytes", (json_int_t)o->bandwidth_bytes, "polls", (json_int_t)o->polling_packets,
+		"reports", (json_int_t)o->reports, "reports_collected", (json_int_t)o->reports_collected,
+		"triggers", (json_int_t)o->triggers,
+		"row_bytes", (json_int_t)o->row_bytes, "records", (json_int_t)o->records,
 		"polling_packets", (json_int_t)o->polling_packets, "polling_bytes", (json_int_t)o->polling_bytes,
 		"notification_packets", (json_int_t)o->notification_packets,
 		"notification_bytes", (json_int_t)o->notification_bytes,
@@ -230,6 +235,6 @@ overhead(const struct verdict_overhead *o)
 static json_t *
 evidence(const struct verdict *v)
 {
-	return json_pack("{s:o, s:o, s:b, s:s}", "missing", text(v->incomplete), "end_ns", ns(v->end_ps),
+	return json_pack("{s:s, s:o, s:o, s:b, s:s}", "policy", facts_policy_name(v->run.policy), "missing", text(v->incomplete), "end_ns", ns(v->end_ps),
 			 "truncated", v->truncated, "contention", v->run.exact_contention ? "exact" : "replay");
 }

@@ -150,7 +150,7 @@ write_evidence(const struct text *text, const char *dir)
 	snprintf(line, sizeof(line),
 		 "%s records, %s of telemetry; %s polling packets (%s), %s notifications (%s) on the wire; %.1f %% "
 		 "complete%s.",
-		 fmt_count(o->records).text, fmt_bytes((double)o->telemetry_bytes).text,
+		 fmt_count(o->records).text, fmt_bytes((double)o->row_bytes).text,
 		 fmt_count(o->polling_packets).text, fmt_bytes((double)o->polling_bytes).text,
 		 fmt_count(o->notification_packets).text, fmt_bytes((double)o->notification_bytes).text,
 		 100 * o->completeness, o->dropped > 0 ? "" : ", nothing dropped");

@@ -178,7 +178,7 @@ take_packets(struct capture *capture, uint32_t interface, int direction, const s
 		      capture->config.frame(capture->config.ctx, &pkts[i], bytes_slot(capture), PCAPNG_MAX_BYTES));
 }
 
-/* A PFC frame's source: what MACs of embedded hosts look like too, 02:00 and the IP; a switch's is 02:01, node, port. */
+/* A PFC frame's source: a host's MAC is 02:00 and its IP, as in its packets; a switch's 06:00, node (2), port (2). */
 static void
 mac_of_port(const struct topo *topo, uint32_t port_id, uint8_t mac[ETH_ADDR_BYTES])
 {
@@ -186,8 +186,8 @@ mac_of_port(const struct topo *topo, uint32_t port_id, uint8_t mac[ETH_ADDR_BYTE
 	bool host = topo->nodes[port->node].kind == TOPO_HOST;
 	uint32_t low = host ? topo_nic_ip(port->node, port->index) : port->node << 16 | (port->index + 1u);
 
-	mac[0] = 0x02;
-	mac[1] = host ? 0x00 : 0x01;
+	mac[0] = host ? 0x02 : 0x06;
+	mac[1] = 0x00;
 	for (int i = 0; i < 4; i++)
 		mac[2 + i] = (uint8_t)(low >> (24 - 8 * i));
 }

@@ -237,7 +237,7 @@ parse_poll(struct reader *r, struct frame *f)
 	if (r->left_bytes != sizeof(poll) || !take(r, &poll, sizeof(poll)))
 		return FRAME_CONTROL_FORMAT;
 	if (be32toh(poll.magic) != POLL_MAGIC || poll.version != POLL_VERSION || poll.protocol != IPV4_PROTOCOL_UDP ||
-	    poll.flags < POLL_VICTIM || poll.flags > POLL_BOTH || poll.reserved != 0)
+	    (poll.flags & POLL_BOTH) == 0 || poll.flags > (POLL_BOTH | POLL_QUIET) || poll.reserved != 0)
 		return FRAME_CONTROL_FORMAT;
 	f->poll_flags = poll.flags;
 	f->event = be32toh(poll.event);

@@ -7,6 +7,7 @@
 
 #include "common/flow.h"
 #include "common/recbuf.h"
+#include "common/report.h"
 #include "common/units.h"
 #include "dpswitch/fabric/link.h"
 #include "topo/topo.h"
@@ -56,6 +57,8 @@ struct node_counters {
 	uint64_t consumed_packets, consumed_bytes; /* ended here */
 	uint64_t polling_packets, polling_bytes;   /* sent, on each link */
 	uint64_t notification_packets, notification_bytes;
+	uint64_t detections;        /* hosts: polling packets asked for */
+	struct report_count reports; /* of telemetry */
 	uint64_t progress;          /* data bytes accepted in order (hosts): the stall detector watches the sum */
 	uint64_t windows, fast_windows; /* switches: windows with work, those that proved no PFC crossing */
 	uint64_t order_errors;      /* per-flow order violated */

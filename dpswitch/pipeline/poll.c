@@ -3,6 +3,8 @@
  * Polling packets (Hawkeye; VEDRFOLNIR III-C3). A switch reports the victim's egress port and forwards the packet as
  * it would the victim; where that port is or was paused within the kept epochs, the packet goes on as a PFC poll too.
  * A PFC poll makes the switch report every egress that its ingress feeds, and follow those that are paused.
+ * Where flows share the victim's egress, ports of equal cost that stand idle answer beside it; so do those whose link
+ * was cut, for a victim that has another way now.
  * Decisions use the state at the window's start; the reports show the window's end.
  */
 #include <string.h>
@@ -43,16 +45,40 @@ poll_record(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t out
 		.ttl = poll->ttl,
 	};
 
+	if (poll->arg & POLL_QUIET)
+		return;
 	recbuf_put(&sw->node.records, &rec, REC_POLL, sizeof(rec), poll->time_ps);
+	if (repeated) /* a report without rows */
+		report_count_add(&sw->node.count.reports, NULL, 0, poll->psn, 1, 1);
 }
 
 /* The port answers: its rows are reported at the window's end. */
 static void
 poll_mark(struct sw *sw, struct switch_port *port, uint32_t event)
 {
-	port->report_due = true;
+	port->report_asked++;
 	port->report_event = event;
 	sw->reports_due = true;
+}
+
+/* Ports that the victim might have taken instead: which of them have something to say. */
+static void
+poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
+{
+	const struct flow *flow = &sw->config->flows->flows[poll->flow];
+	bool hashed = route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0;
+	bool shared = hashed && telem_was_shared(&sw->ports[egress].telem);
+	uint64_t bytes = telem_carried_bytes(&sw->ports[egress].telem);
+	const uint8_t *hops;
+	uint32_t count = route_next_hops(sw->config->routes, sw->node.id, flow->dst_node, flow->dst_nic, &hops);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct switch_port *port = &sw->ports[hops[i]];
+
+		if (hops[i] != egress &&
+		    (port->was_cut || (shared && telem_carried_bytes(&port->telem) <= bytes / SWITCH_IDLE_PART)))
+			poll_mark(sw, port, poll->psn);
+	}
 }
 
 /*
@@ -72,6 +98,8 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 	if (fresh == 0)
 		return;
 	poll_mark(sw, port, poll->psn);
+	if (fresh & POLL_VICTIM)
+		poll_alternatives(sw, poll, egress);
 	if (onward == 0 || port->tx->down)
 		return;
 	if (sw->nborn == SWITCH_MAX_BORN) {
@@ -80,7 +108,7 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 	}
 	copy = &sw->born[sw->nborn++];
 	*copy = *poll;
-	copy->arg = onward;
+	copy->arg = onward | (poll->arg & POLL_QUIET);
 	sw->node.count.born_packets++;
 	sw->node.count.born_bytes += copy->wire_bytes;
 	sw->node.count.polling_packets++;

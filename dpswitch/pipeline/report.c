@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stage 4: the rows of ports that answer a polling packet, as they stand at the window's end. */
+/* Stage 4: the rows of ports that answer a polling packet, as they stand at the window's end; or of all, once an epoch. */
 #include <string.h>
 
 #include "dpswitch/pipeline/switch.h"
+#include "dpswitch/telemetry/answer.h"
 
 void
 switch_held(const struct sw *sw, uint16_t port, uint64_t *held)
@@ -17,7 +18,7 @@ switch_held(const struct sw *sw, uint16_t port, uint64_t *held)
 }
 
 static void
-report_drops(struct sw *sw, uint16_t port, uint32_t event, uint64_t now_ps)
+report_drops(const struct sw *sw, uint16_t port, struct recbuf *records, uint32_t event, uint64_t now_ps)
 {
 	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++) {
 		const struct switch_drops *drops = &sw->ports[port].drops[reason];
@@ -32,15 +33,17 @@ report_drops(struct sw *sw, uint16_t port, uint32_t event, uint64_t now_ps)
 		};
 
 		/* A blackhole is silent: a switch that knew of it would not be one. */
-		if (drops->packets == 0 || reason == REC_DROP_BLACKHOLE)
+		if ((drops->packets == 0 && !(reason == REC_DROP_LINK_DOWN && sw->ports[port].was_cut)) ||
+		    reason == REC_DROP_BLACKHOLE)
 			continue;
-		row.last = telem_tuple(&sw->config->flows->flows[drops->last_flow]);
-		recbuf_put(&sw->node.records, &row, REC_DROP_ROW, sizeof(row), now_ps);
+		if (drops->packets != 0)
+			row.last = telem_tuple(&sw->config->flows->flows[drops->last_flow]);
+		recbuf_put(records, &row, REC_DROP_ROW, sizeof(row), now_ps);
 	}
 }
 
 static void
-report_port(struct sw *sw, uint16_t index, uint64_t now_ps)
+report_port(struct sw *sw, uint16_t index, uint32_t event, uint32_t asked, uint64_t now_ps)
 {
 	struct switch_port *port = &sw->ports[index];
 	struct telem_present present = {
@@ -49,6 +52,7 @@ report_port(struct sw *sw, uint16_t index, uint64_t now_ps)
 		.pausing_since_ps = port->pausing_since_ps,
 		.ingress_xoff_bytes = UINT64_MAX,
 	};
+	struct answer answer;
 
 	switch_held(sw, index, sw->held);
 	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
@@ -68,16 +72,27 @@ report_port(struct sw *sw, uint16_t index, uint64_t now_ps)
 		if (threshold < present.ingress_xoff_bytes)
 			present.ingress_xoff_bytes = threshold;
 	}
-	telem_report(&port->telem, &present, &sw->node.records, port->report_event, now_ps);
-	report_drops(sw, index, port->report_event, now_ps);
-	port->report_due = false;
+	answer = answer_begin(&port->telem, &present, &sw->node.records, &sw->unkept, event, now_ps);
+	report_drops(sw, index, answer.records, event, now_ps);
+	answer_end(&answer, &port->telem, &sw->node.count.reports, event, asked);
 }
 
 void
 switch_report(struct sw *sw, const struct window *window)
 {
 	sw->reports_due = false;
+	for (uint16_t i = 0; i < sw->node.nports; i++) {
+		struct switch_port *port = &sw->ports[i];
+
+		if (port->report_asked != 0)
+			report_port(sw, i, port->report_event, port->report_asked, window->end_ps);
+		port->report_asked = 0;
+	}
+}
+
+void
+switch_report_all(struct sw *sw, uint64_t now_ps)
+{
 	for (uint16_t i = 0; i < sw->node.nports; i++)
-		if (sw->ports[i].report_due)
-			report_port(sw, i, window->end_ps);
+		report_port(sw, i, 0, 1, now_ps);
 }

@@ -163,6 +163,10 @@ switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps)
 	forget_routes(sw);
 	if (p->tx->down)
 		flush_port(sw, port, now_ps);
+	if (!p->was_cut)
+		p->drops[REC_DROP_LINK_DOWN].first_ps = now_ps;
+	p->drops[REC_DROP_LINK_DOWN].last_ps = now_ps;
+	p->was_cut = true;
 	p->paused = p->tx->down ? 0 : held;
 	telem_pause(&p->telem, (p->paused & sw->lossless) != 0, now_ps);
 }

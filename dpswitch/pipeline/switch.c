@@ -18,6 +18,8 @@ roll_epoch(struct sw *sw, const struct window *window)
 		if (!telem_roll(&sw->ports[i].telem, window->start_ps, &sw->node.digest))
 			sw->node.count.row_errors++;
 	sw->epoch_end_ps = (window->start_ps / epoch_ps + 1) * epoch_ps;
+	if (sw->telemetry.every_epoch && window->start_ps >= epoch_ps)
+		switch_report_all(sw, window->start_ps);
 }
 
 static void
@@ -185,6 +187,7 @@ switch_create(const struct switch_config *config, uint32_t id, struct err *err)
 		.status = NODE_PASSIVE,
 	};
 	recbuf_init(&sw->node.records, id);
+	recbuf_init(&sw->unkept, id);
 	sw->telemetry = config->telemetry;
 	sw->telemetry.nports = sw->node.nports;
 	ret = switch_setup_classes(sw, err);
@@ -218,6 +221,7 @@ switch_destroy(struct sw *sw)
 		free(port->runs);
 	}
 	recbuf_fini(&sw->node.records);
+	recbuf_fini(&sw->unkept);
 	free(sw->ports);
 	free(sw->route);
 	free(sw->override);

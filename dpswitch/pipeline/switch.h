@@ -5,7 +5,7 @@
  *   route    every arrival gets its egress, or a named drop           (route.c; polling packets: poll.c)
  *   transmit every egress alone: merge its arrivals, queue, send      (transmit.c)
  *   account  charge and release the ingresses, PAUSE and RESUME       (account.c)
- *   report   telemetry that polling packets asked for                 (report.c)
+ *   report   telemetry that polling packets asked for, or an epoch's end (report.c)
  *
  * An egress needs nothing of another within a window, because the only thing that crosses from ingress accounting
  * back to an egress is a PAUSE frame: its own arrival at the peer is exact, and its 84 B of wire time are charged to
@@ -25,6 +25,7 @@
 #include "topo/route.h"
 
 
+#define SWITCH_IDLE_PART 16 /* a port that carries less than this part of what another does is idle beside it */
 #define SWITCH_CLASSES 8
 #define SWITCH_DATA_CLASSES 0xfe /* bit p: class p; all but 0, which carries control */
 #define SWITCH_EGRESS_NONE 0xff /* route cache: not decided yet */
@@ -139,7 +140,8 @@ struct switch_port {
 	struct switch_storm storm;
 	uint8_t storm_ended;      /* classes to RESUME because their storm is over */
 	/* rare */
-	bool report_due;
+	uint32_t report_asked; /* reports due at the window's end */
+	bool was_cut;             /* its link was down; drops[REC_DROP_LINK_DOWN] says when */
 	uint32_t report_event;
 	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
 	struct switch_drops drops[REC_DROP_REASONS];
@@ -169,6 +171,7 @@ struct sw {
 	uint64_t *held;        /* [nports] report.c */
 	struct switch_answer *answered; /* [nports * SWITCH_ANSWERS] poll.c */
 	bool recheck;          /* something changed between windows: look for RESUMEs */
+	struct recbuf unkept;  /* report.c: what retain_ps discards */
 	bool reports_due;
 	uint32_t storms;       /* ports with a storm */
 };
@@ -215,6 +218,8 @@ void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pau
 void switch_account(struct sw *sw, const struct window *window);
 void switch_storm(struct sw *sw, const struct window *window);
 void switch_report(struct sw *sw, const struct window *window);
+/* An epoch has ended: every port reports. */
+void switch_report_all(struct sw *sw, uint64_t now_ps);
 
 /* Shared by the stages. */
 /*

@@ -246,6 +246,19 @@ telem_was_fed(const struct telem_port *t, uint16_t in_port)
 	return false;
 }
 
+uint64_t
+telem_carried_bytes(const struct telem_port *t)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t i = oldest_kept(t); i <= t->open->index; i++) {
+		const struct telem_epoch *epoch = epoch_at(t, i);
+
+		bytes += epoch != NULL ? epoch->bytes : 0;
+	}
+	return bytes;
+}
+
 bool
 telem_was_shared(const struct telem_port *t)
 {

@@ -23,6 +23,8 @@ struct telem_config {
 	uint16_t nports;
 	bool exact;    /* contention matrix */
 	bool host;     /* a NIC */
+	bool every_epoch;    /* report all ports at each epoch's end, unasked */
+	uint64_t retain_ps;  /* keep one report of a port in this time; 0: all */
 };
 
 struct telem_row {
@@ -55,6 +57,7 @@ struct telem_port {
 	uint64_t paused_since_ps;
 	uint64_t halted_ps;          /* paused time of the whole run, counted like it; no record carries it */
 	uint64_t unreported;         /* first epoch not yet reported closed */
+	uint64_t keep_ps;            /* no report is kept before: answer.c */
 	uint16_t port;
 };
 
@@ -148,6 +151,9 @@ bool telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest);
 bool telem_was_paused(const struct telem_port *t);
 /* Did anything that came in at in_port leave here within the kept epochs? */
 bool telem_was_fed(const struct telem_port *t, uint16_t in_port);
+
+/* Bytes that left within the kept epochs. */
+uint64_t telem_carried_bytes(const struct telem_port *t);
 
 /* Did two flows or more use the port since its last report, and some packet wait? */
 bool telem_was_shared(const struct telem_port *t);

@@ -115,7 +115,7 @@ exporter_destroy(struct exporter *e)
 void
 exporter_header(struct exporter *e, void *rec, uint16_t type, size_t size_bytes)
 {
-	assert(type >= REC_RUN && type <= REC_ROUTE);
+	assert(type >= REC_RUN && type <= REC_ECMP);
 	put_own(e, rec, type, size_bytes, 0);
 	e->header_bytes += size_bytes;
 }

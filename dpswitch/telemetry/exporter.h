@@ -11,7 +11,7 @@
  * leave waits in a bounded queue; when that is full the oldest of the least relevant goes. What is lost is counted by
  * kind and told in the stream (REC_GAP) before the next record that is sent, as long as such records take no more than
  * an eighth of the bytes, else later; all of it is told before REC_END. REC_GAP records are paid for from the budget.
- * What is configured (REC_RUN .. REC_ROUTE), REC_END and the gaps told at the end are not.
+ * What is configured (REC_RUN .. REC_ECMP), REC_END and the gaps told at the end are not.
  *
  * After each call: offered = sent + dropped + waiting, in records and in bytes.
  */
@@ -74,7 +74,7 @@ struct exporter *exporter_create(const struct exporter_config *config, const cha
 void exporter_destroy(struct exporter *exporter);
 
 /*
- * Sends a header record (REC_RUN .. REC_ROUTE) at once, outside the budget.
+ * Sends a header record (REC_RUN .. REC_ECMP) at once, outside the budget.
  * @param rec  a struct rec_*: body and hdr.node filled; type, size, time (0) and seq are set here
  */
 void exporter_header(struct exporter *exporter, void *rec, uint16_t type, size_t size_bytes);

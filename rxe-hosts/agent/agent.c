@@ -13,14 +13,18 @@
 #define AT(field) offsetof(struct detection_config, field)
 
 static const struct cfg_field detection_fields[] = {
-	{ "policy", CFG_ENUM, AT(policy), "vedrfolnir", 0, 0, "off|vedrfolnir|vedrfolnir-poster",
+	{ "policy", CFG_ENUM, AT(policy), "vedrfolnir", 0, 0,
+	  "off|vedrfolnir|vedrfolnir-poster|hawkeye-minr|hawkeye-maxr|full-polling",
 	  "When hosts poll: never; up to so many times a step, unused detections going to the host that waits"
-	  " (VEDRFOLNIR III-C2); once a step, and only when waited for (its poster)." },
+	  " (VEDRFOLNIR III-C2); once a step, and only when waited for (its poster); on every ACK above one threshold for"
+	  " all flows, from the smallest or the largest base RTT (Hawkeye); never, but all switches report every epoch." },
 	{ "detections", CFG_INT, AT(detections), "3", 1, 255, NULL, "Detections of a step (policy vedrfolnir)." },
 	{ "rtt_percent", CFG_INT, AT(rtt_percent), "120", 101, 100000, NULL,
-	  "Threshold in percent of the base RTT of the step's path." },
+	  "Threshold in percent of the base RTT of the step's path; of Hawkeye, of the smallest or largest of all paths." },
 	{ "spacing", CFG_TIME, AT(spacing_ps), "0ns", 0, 0, NULL,
 	  "Least time between two detections of a step; 0: its expected time divided by detections." },
+	{ "retain", CFG_TIME, AT(retain_ps), "50us", 0, 0, NULL,
+	  "Policies hawkeye-*: of the reports that a port makes in this time, one is kept. 0: all are." },
 };
 
 const struct cfg_table detection_table = {
@@ -35,6 +39,9 @@ const struct detection_policy *const agent_policies[AGENT_POLICIES] = {
 	[REC_POLICY_OFF] = &policy_off,
 	[REC_POLICY_VEDRFOLNIR] = &policy_vedrfolnir,
 	[REC_POLICY_POSTER] = &policy_poster,
+	[REC_POLICY_HAWKEYE_MINR] = &policy_hawkeye_minr,
+	[REC_POLICY_HAWKEYE_MAXR] = &policy_hawkeye_maxr,
+	[REC_POLICY_FULL_POLLING] = &policy_full_polling,
 };
 
 /* A step that got less than this share of what it should have by now has fallen behind. */
@@ -156,10 +163,18 @@ agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_caus
 		.remaining = slot->remaining,
 	};
 
+	if (agent->policy->floods && (now_ps < agent->named_ps || agent->events == AGENT_FIRST_QUIET - 1)) {
+		uint32_t n = AGENT_FIRST_QUIET + (uint32_t)(agent->quiet++ % (AGENT_MAX_EVENTS - AGENT_FIRST_QUIET + 1));
+
+		agent->device->ops->send_poll(agent->device, step->flow, agent_event(agent->node, n),
+					      POLL_VICTIM | POLL_QUIET);
+		return false;
+	}
 	if (agent->events == AGENT_MAX_EVENTS) {
 		agent->refused++;
 		return false;
 	}
+	agent->named_ps = now_ps + agent->config->retain_ps;
 	rec.hdr.event = agent_event(agent->node, ++agent->events);
 	recbuf_put(agent->device->ops->records(agent->device), &rec, REC_TRIGGER, sizeof(rec), now_ps);
 	agent->device->ops->send_poll(agent->device, step->flow, rec.hdr.event, POLL_VICTIM);

@@ -16,6 +16,8 @@
 
 #define AGENT_NONE UINT32_MAX
 #define AGENT_MAX_EVENTS 65535 /* of one host in one run */
+/* Of a policy that floods, the upper ids are those of quiet packets, again and again: their reports are not told apart. */
+#define AGENT_FIRST_QUIET 32768
 
 struct detection_config {
 	struct cfg_where where;
@@ -23,6 +25,7 @@ struct detection_config {
 	int64_t detections;  /* N of a step */
 	int64_t rtt_percent; /* threshold as a share of the base RTT */
 	uint64_t spacing_ps; /* 0: expected time of the step / N */
+	uint64_t retain_ps;  /* of a policy that floods */
 };
 
 extern const struct cfg_table detection_table;
@@ -35,6 +38,7 @@ struct agent_step {
 	uint32_t serial;      /* the step counted over all iterations: iteration * steps + step */
 	uint64_t bytes;
 	uint64_t base_rtt_ps; /* of the path of this step */
+	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of all flows of the collective */
 	uint64_t expect_ps;
 	uint64_t start_ps;
 	uint32_t notify_flow; /* to the host that waits for this step; AGENT_NONE */
@@ -67,7 +71,9 @@ struct agent {
 	struct agent_slot *slots; /* [nslots] */
 	uint32_t nslots;
 	uint32_t node;
-	uint32_t events;          /* polling events so far */
+	uint32_t events;          /* polling events so far that are told */
+	uint64_t quiet;           /* and those that are not */
+	uint64_t named_ps;        /* no detection is told before; policies that flood */
 	uint64_t refused;         /* detections not spent for want of event ids */
 };
 

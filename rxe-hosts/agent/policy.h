@@ -12,6 +12,12 @@ struct detection_policy {
 	const char *name; /* as in scenarios */
 	bool ages;        /* looks at the age of the oldest unacknowledged packet, not at samples only */
 	bool watches_nic; /* a step that falls behind has its own NIC's rows reported, see check_nic() */
+	bool every_epoch; /* switches report all ports once an epoch, unasked */
+	/*
+	 * Detects without a bound. Every polling packet is sent, but a port keeps one report in config->retain_ps of
+	 * those that it collects, and a host names one detection in that time; the others are quiet.
+	 */
+	bool floods;
 	void (*started)(struct agent *agent, struct agent_slot *slot);
 	/* rtt_ps is above arm_ps: a sample, or with ages set an age. */
 	void (*exceeded)(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
@@ -23,14 +29,15 @@ struct detection_policy {
 	void (*tick)(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
 };
 
-#define AGENT_POLICIES 3
+#define AGENT_POLICIES 6
 
 extern const struct detection_policy *const agent_policies[AGENT_POLICIES]; /* by enum rec_policy */
 extern const struct detection_policy policy_off, policy_vedrfolnir, policy_poster;
+extern const struct detection_policy policy_hawkeye_minr, policy_hawkeye_maxr, policy_full_polling;
 
 /*
  * Sends a polling packet along the path of the step's flow and reports it, with slot->remaining as it is.
- * @return false when the host has no event id left: nothing was sent
+ * @return false when the host has no event id left: nothing was sent, or of a policy that floods a quiet packet
  */
 bool agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
 		  uint64_t now_ps);

@@ -6,22 +6,26 @@
 #include "rxe-hosts/device/host.h"
 #include "rxe-hosts/roce/psn.h"
 
-static const struct msg *
-messages_of(const struct embedded_shared *shared, uint32_t flow)
+/* The messages of the host that a flow starts from; NULL: it is no embedded one. */
+static const struct msg_slab *
+slab_of(const struct embedded_shared *shared, uint32_t flow)
 {
-	const struct flow_slot *slot = &shared->slots[flow];
-
-	return shared->directory.slabs[slot->src_node]->msgs + slot->send * MSG_SLOTS;
+	return shared->directory.slabs[shared->slots[flow].src_node];
 }
 
 /*
- * Messages of a QP that lie whole before a PSN. They fill the slots in turn: those of the newest generation come first.
+ * Messages of a flow that lie whole before a PSN. They fill the slots in turn: those of the newest generation come first.
  */
 static uint32_t
-messages_before(const struct msg *msgs, uint32_t mtu_bytes, uint32_t psn)
+messages_before(const struct embedded_shared *shared, uint32_t flow, uint32_t mtu_bytes, uint32_t psn)
 {
+	const struct msg_slab *slab = slab_of(shared, flow);
+	const struct msg *msgs;
 	uint32_t newest = 0, number;
 
+	if (slab == NULL)
+		return 0;
+	msgs = slab->msgs + shared->slots[flow].send * MSG_SLOTS;
 	while (newest + 1 < MSG_SLOTS && msgs[newest + 1].bytes != 0 && msgs[newest + 1].gen == msgs[0].gen)
 		newest++;
 	number = (uint32_t)msgs[0].gen * MSG_SLOTS + newest;
@@ -36,7 +40,7 @@ messages_before(const struct msg *msgs, uint32_t mtu_bytes, uint32_t psn)
 	return 0;
 }
 
-/* The slots of a message are another's by now: a late duplicate. Its size tells what it carries. */
+/* The slots of a message are another's by now: a late duplicate. Or nobody here knows. Its size tells what it carries. */
 static void
 describe_forgotten(const struct roce_params *params, const struct pkt *p, struct embedded_message *m)
 {
@@ -51,8 +55,8 @@ static void
 describe_data(const struct embedded_shared *shared, const struct roce_params *params, const struct pkt *p,
 	      struct embedded_message *m)
 {
-	const struct msg_slab *slab = shared->directory.slabs[shared->slots[p->flow].src_node];
-	const struct msg *msg = msg_find(slab, p->arg, p->gen, 0);
+	const struct msg_slab *slab = slab_of(shared, p->flow);
+	const struct msg *msg = slab != NULL ? msg_find(slab, p->arg, p->gen, 0) : NULL;
 	uint64_t offset;
 
 	if (msg == NULL) {
@@ -81,10 +85,10 @@ embedded_describe(const struct embedded_shared *shared, const struct roce_params
 		describe_data(shared, params, p, m);
 		break;
 	case PKT_ACK:
-		m->msn = messages_before(messages_of(shared, p->flow), params->mtu_bytes, (p->psn + 1) & PSN_MASK);
+		m->msn = messages_before(shared, p->flow, params->mtu_bytes, (p->psn + 1) & PSN_MASK);
 		break;
 	case PKT_NAK:
-		m->msn = messages_before(messages_of(shared, p->flow), params->mtu_bytes, p->psn);
+		m->msn = messages_before(shared, p->flow, params->mtu_bytes, p->psn);
 		break;
 	case PKT_UD:
 		m->with_imm = true;

@@ -47,7 +47,7 @@ struct nic_telemetry {
 	bool (*was_paused)(void *ctx, uint16_t nic);
 	/* Did flows wait for each other on this port since its last report? */
 	bool (*was_shared)(void *ctx, uint16_t nic);
-	/* Put the port's rows into the node's records. */
-	void (*report)(void *ctx, struct node *node, uint16_t nic, const struct nic_present *present, uint32_t event,
+	/* Put the port's rows into the node's records. @return false if they were not kept, only counted */
+	bool (*report)(void *ctx, struct node *node, uint16_t nic, const struct nic_present *present, uint32_t event,
 		       uint64_t now_ps);
 };

@@ -4,6 +4,7 @@
  * its egress, then lets the packet go. A host where a packet that traces pauses arrives is the one that pauses: it
  * reports that port, and the path ends.
  */
+#include "common/report.h"
 #include "rxe-hosts/device/host.h"
 
 static struct rec_tuple
@@ -48,6 +49,18 @@ report_drops(struct host *host, const struct nic *nic, uint32_t event)
 	}
 }
 
+/* A report of drops alone, or of nothing but that the polling packet has come. */
+static void
+report_arrival(struct host *host, const struct nic *nic, uint32_t event, bool repeated)
+{
+	size_t from = host->node.records.used_bytes;
+
+	if (!repeated)
+		report_drops(host, nic, event);
+	report_count_add(&host->node.count.reports, host->node.records.data + from,
+			 host->node.records.used_bytes - from, event, 1, 1);
+}
+
 /* The rows of a NIC port, and the packets that stand before it: one for each QP that could send now. */
 static void
 report_port(struct host *host, struct nic *nic, uint32_t event)
@@ -57,6 +70,7 @@ report_port(struct host *host, struct nic *nic, uint32_t event)
 		.pausing = nic->storm_mask != 0,
 		.pausing_since_ps = nic->pausing_since_ps,
 	};
+	size_t from, drops_bytes;
 
 	for (uint32_t i = 0; i < nic->nqps; i++) {
 		const struct send_qp *qp = nic->qps[i];
@@ -68,9 +82,14 @@ report_port(struct host *host, struct nic *nic, uint32_t event)
 	}
 	if (host->has_telemetry) {
 		nic_flush(host, nic);
-		host->telemetry.report(host->telemetry.ctx, &host->node, nic->index, &present, event, host->now_ps);
+		if (!host->telemetry.report(host->telemetry.ctx, &host->node, nic->index, &present, event, host->now_ps))
+			return;
 	}
+	from = host->node.records.used_bytes;
 	report_drops(host, nic, event);
+	drops_bytes = report_pack(host->node.records.data + from, host->node.records.used_bytes - from, NULL);
+	host->node.count.reports.bytes += drops_bytes;
+	host->node.count.reports.kept_bytes += drops_bytes;
 }
 
 static void
@@ -87,7 +106,8 @@ record(struct host *host, const struct pkt *p, uint16_t in_port, uint16_t out_po
 		.ttl = p->ttl,
 	};
 
-	recbuf_put(&host->node.records, &rec, REC_POLL, sizeof(rec), host->now_ps);
+	if (!(p->arg & POLL_QUIET))
+		recbuf_put(&host->node.records, &rec, REC_POLL, sizeof(rec), host->now_ps);
 }
 
 void
@@ -112,6 +132,7 @@ host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t
 	report_port(host, nic, event);
 	if (paused)
 		p.arg |= POLL_PFC;
+	host->node.count.detections++;
 	if (!nic_control(host, nic, &p))
 		return;
 	host->node.count.polling_packets++;
@@ -137,10 +158,8 @@ host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 	bool repeated = answered(nic, p->psn);
 
 	record(host, p, nic->index, REC_NO_PORT, false, repeated);
-	if (repeated)
-		return;
-	if (p->arg & POLL_PFC)
+	if (!repeated && (p->arg & POLL_PFC))
 		report_port(host, nic, p->psn);
-	else
-		report_drops(host, nic, p->psn); /* what the victim's packets met here: a wrong ICRC */
+	else if (!(p->arg & POLL_QUIET))
+		report_arrival(host, nic, p->psn, repeated); /* what the victim's packets met here: a wrong ICRC */
 }

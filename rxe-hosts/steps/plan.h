@@ -47,6 +47,7 @@ struct plan_collective {
 	uint64_t vector_bytes; /* distance between a rank's vectors */
 	uint64_t start_ps, gap_ps;
 	uint64_t ideal_ps, expect_ps; /* of one iteration: the sum over its steps of the longest */
+	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of its data flows */
 	uint32_t first_flow, nflows;  /* its data flows */
 	struct cfg_where where;
 };

@@ -101,8 +101,16 @@ estimate_collective(struct plan *plan, const struct plan_network *network, struc
 
 	if (paths == NULL || flows == NULL)
 		rc = err_set(err, -ENOMEM, "no memory for the paths of %u flows", c->nflows);
-	for (uint32_t i = 0; i < c->nflows && rc == 0; i++)
+	c->least_rtt_ps = UINT64_MAX;
+	c->most_rtt_ps = 0;
+	for (uint32_t i = 0; i < c->nflows && rc == 0; i++) {
+		uint64_t rtt_ps;
+
 		rc = find_paths(plan, network, c->first_flow + i, &paths[i], err);
+		rtt_ps = plan->of[c->first_flow + i].base_rtt_ps;
+		c->least_rtt_ps = rtt_ps < c->least_rtt_ps ? rtt_ps : c->least_rtt_ps;
+		c->most_rtt_ps = rtt_ps > c->most_rtt_ps ? rtt_ps : c->most_rtt_ps;
+	}
 	c->ideal_ps = 0;
 	c->expect_ps = 0;
 	for (uint32_t step = 1; step <= c->schedule->steps && rc == 0; step++)

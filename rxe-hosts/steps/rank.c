@@ -226,6 +226,8 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 		.serial = rank->iteration * c->schedule->steps + step,
 		.bytes = wr.bytes,
 		.base_rtt_ps = engine->plan->of[known->flow].base_rtt_ps,
+		.least_rtt_ps = c->least_rtt_ps,
+		.most_rtt_ps = c->most_rtt_ps,
 		.expect_ps = known->expect_ps,
 		.start_ps = now_ps,
 		.notify_flow = known->notify_flow,

@@ -56,7 +56,8 @@ record_seeds(const char *folder)
 	struct rec_collective collective = { .ranks = 2, .steps = 1, .bytes = 2048 };
 	struct rec_schedule schedule = { .step = 1, .flow = tuple, .bytes = 1024, .depends_on = REC_NONE,
 					 .ideal_ps = 1000, .expect_ps = 1100, .base_rtt_ps = 2000 };
-	struct rec_route route = { .flow = tuple };
+	struct rec_route route = { .flow = tuple, .ecmp = 1 };
+	struct rec_ecmp ecmp = { .set = 1, .ports = { 3 } };
 	struct rec_step step = { .flow = tuple, .step = 1, .waited_for = REC_NONE, .bytes = 1024, .acked_bytes = 1024,
 				 .start_ps = 10, .end_ps = 5000 };
 	struct rec_trigger trigger = { .flow = tuple, .step = 1, .rtt_ps = 4000, .threshold_ps = 2400 };
@@ -87,7 +88,9 @@ record_seeds(const char *folder)
 	}
 	append(&s, &collective, REC_COLLECTIVE, sizeof(collective), REC_NONE);
 	append(&s, &schedule, REC_SCHEDULE, sizeof(schedule), 0);
-	append(&s, &route, REC_ROUTE, sizeof(route), 0);
+	route.hdr.node = 2;
+	append(&s, &route, REC_ROUTE, sizeof(route), 2);
+	append(&s, &ecmp, REC_ECMP, sizeof(ecmp), 2);
 	if (!write_seed(folder, "headers", s.bytes, s.used_bytes))
 		return false;
 	append(&s, &trigger, REC_TRIGGER, sizeof(trigger), 0);

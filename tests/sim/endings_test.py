@@ -96,7 +96,26 @@ def interrupted():
     check("did not finish" in stdout, "interrupt: so does the report", stdout)
 
 
+def nowhere_to_write():
+    """What a full disk does not take, be it standard output or a file, is told, and the exit code says so."""
+    run = rocelab(small())
+    for args in (("--help",), ("reference",), ("run", "--help"), ("topo", "show", SCENARIOS / "pfc-storm.cfg"),
+                 ("diagnose", run.dir), ("diagnose", run.dir, "--json"), ("run", small(), "--out", scratch())):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([str(a) for a in (ROCELAB, *args)], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=120)
+        name = f"full: rocelab {args[0]} {str(args[1])[:6] if len(args) > 1 else ''}"
+        check(done.returncode == 1, f"{name}: exit code", (done.returncode, done.stderr))
+        check("standard output cannot be written" in done.stderr, f"{name}: told", done.stderr)
+    for name in sorted(path.name for path in run.dir.iterdir()):
+        out = scratch()
+        (out / name).symlink_to("/dev/full")
+        done = command(ROCELAB, "run", small(), "--out", out, expect=None)
+        check(done.returncode != 0 and name in done.stderr, f"full: {name}: told", (done.returncode, done.stderr))
+
+
 completes()
+nowhere_to_write()
 limited()
 stalled()
 failed()

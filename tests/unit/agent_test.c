@@ -26,10 +26,12 @@ static int
 setup(enum rec_policy policy)
 {
 	scripted_init(&dev, 13);
-	config = (struct detection_config){ .policy = (int)policy, .detections = 3, .rtt_percent = 120 };
+	config = (struct detection_config){ .policy = (int)policy, .detections = 3, .rtt_percent = 120,
+					    .retain_ps = 50 * US };
 	step = (struct agent_step){
 		.flow = FLOW, .tuple.sport = 10000, .collective = 1, .iteration = 2, .step = 4, .serial = 18,
-		.bytes = 1000, .base_rtt_ps = 10 * US, .expect_ps = 30 * MS, .start_ps = 1 * MS,
+		.bytes = 1000, .base_rtt_ps = 10 * US, .least_rtt_ps = 5 * US, .most_rtt_ps = 30 * US,
+		.expect_ps = 30 * MS, .start_ps = 1 * MS,
 		.notify_flow = NOTIFY_FLOW, .waiter = 14,
 	};
 	return agent_init(&agent, &dev.device, &config, 13, 1);
@@ -38,6 +40,9 @@ setup(enum rec_policy policy)
 static int setup_vedrfolnir(void **state) { return setup(REC_POLICY_VEDRFOLNIR); }
 static int setup_poster(void **state) { return setup(REC_POLICY_POSTER); }
 static int setup_off(void **state) { return setup(REC_POLICY_OFF); }
+static int setup_minr(void **state) { return setup(REC_POLICY_HAWKEYE_MINR); }
+static int setup_maxr(void **state) { return setup(REC_POLICY_HAWKEYE_MAXR); }
+static int setup_full(void **state) { return setup(REC_POLICY_FULL_POLLING); }
 
 static int
 teardown(void **state)
@@ -328,6 +333,91 @@ poster_marks_a_step_not_started(void **state)
 	assert_int_equal(dev.npolls, 1);
 }
 
+/* One threshold for all flows, whatever their own path: 120 % of the smallest base RTT, or of the largest. */
+static void
+hawkeye_minr_goes_by_the_smallest_rtt(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	sample(6 * US, 2 * MS);
+	assert_int_equal(dev.npolls, 0);
+	sample(6 * US + 1, 2 * MS);
+	assert_int_equal(dev.npolls, 1);
+}
+
+static void
+hawkeye_maxr_goes_by_the_largest_rtt(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	agent_step_started(&agent, 0, &step);
+	sample(36 * US, 2 * MS);
+	assert_int_equal(dev.npolls, 0);
+	sample(36 * US + 1, 2 * MS);
+	assert_int_equal(dev.npolls, 1);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->threshold_ps, 36 * US);
+}
+
+/* Every sample above the threshold sends a packet: no budget, no spacing. One in 50 us is told, the others are quiet. */
+static void
+hawkeye_has_no_budget(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	for (uint64_t i = 0; i < 200; i++)
+		sample(50 * US, 2 * MS + i * US);
+	assert_int_equal(dev.npolls, 200);
+	for (uint32_t i = 0; i < 200; i++) {
+		assert_int_equal(dev.polls[i].flags, i % 50 == 0 ? POLL_VICTIM : POLL_VICTIM | POLL_QUIET);
+		assert_int_equal(dev.polls[i].event >> 16, 13);
+		assert_int_equal((dev.polls[i].event & 0xffff) >= AGENT_FIRST_QUIET, i % 50 != 0);
+		for (uint32_t k = 0; k < i; k++)
+			assert_int_not_equal(dev.polls[i].event, dev.polls[k].event);
+	}
+	assert_non_null(scripted_record(&dev, REC_TRIGGER, 3));
+	assert_null(scripted_record(&dev, REC_TRIGGER, 4));
+	agent_step_completed(&agent, 0, 40 * MS);
+	assert_int_equal(dev.nnotices, 0);
+	assert_int_equal(dev.nnic_reports, 0);
+}
+
+/* Samples only: no ACK, no detection, however old the oldest packet is. */
+static void
+hawkeye_does_not_see_a_halted_flow(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	for (uint64_t t = 2; t < 30; t++)
+		tick(1 * MS, t * MS);
+	assert_int_equal(dev.npolls, 0);
+}
+
+/* The ids of quiet packets start over, those that are told run out into quiet ones. */
+static void
+hawkeye_ids_of_quiet_packets_return(void **state)
+{
+	agent.events = AGENT_FIRST_QUIET - 1;
+	agent.quiet = 0xffff - AGENT_FIRST_QUIET;
+	agent_step_started(&agent, 0, &step);
+	sample(50 * US, 2 * MS);
+	sample(50 * US, 3 * MS);
+	assert_int_equal(dev.npolls, 2);
+	assert_int_equal(dev.polls[0].event, 13 << 16 | 0xffff);
+	assert_int_equal(dev.polls[1].event, 13 << 16 | AGENT_FIRST_QUIET);
+	assert_null(scripted_record(&dev, REC_TRIGGER, 0));
+}
+
+static void
+full_polling_triggers_nothing(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	sample(50 * MS, 2 * MS);
+	dev.qp[FLOW].acked_bytes = 1000;
+	tick(1 * MS, 3 * MS);
+	agent_step_completed(&agent, 0, 30 * MS);
+	assert_int_equal(dev.npolls, 0);
+	assert_int_equal(dev.nnotices, 0);
+	assert_int_equal(dev.records.used_bytes, 0);
+}
+
 static void
 off_does_nothing(void **state)
 {
@@ -360,7 +450,7 @@ event_ids_run_out_counted(void **state)
 static void
 registry_matches_the_table(void **state)
 {
-	char names[128] = "";
+	char names[256] = "";
 
 	for (int i = 0; i < AGENT_POLICIES; i++) {
 		if (i != 0)
@@ -392,6 +482,12 @@ main(void)
 		POSTER(poster_detects_once_when_waited_for),
 		POSTER(poster_ignores_who_was_waiting_itself),
 		POSTER(poster_marks_a_step_not_started),
+		cmocka_unit_test_setup_teardown(hawkeye_minr_goes_by_the_smallest_rtt, setup_minr, teardown),
+		cmocka_unit_test_setup_teardown(hawkeye_maxr_goes_by_the_largest_rtt, setup_maxr, teardown),
+		cmocka_unit_test_setup_teardown(hawkeye_has_no_budget, setup_minr, teardown),
+		cmocka_unit_test_setup_teardown(hawkeye_does_not_see_a_halted_flow, setup_minr, teardown),
+		cmocka_unit_test_setup_teardown(hawkeye_ids_of_quiet_packets_return, setup_minr, teardown),
+		cmocka_unit_test_setup_teardown(full_polling_triggers_nothing, setup_full, teardown),
 		cmocka_unit_test_setup_teardown(off_does_nothing, setup_off, teardown),
 		cmocka_unit_test(registry_matches_the_table),
 	};

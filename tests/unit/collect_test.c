@@ -110,8 +110,8 @@ test_bad_records(void **state)
 
 	two_hosts(&r);
 	run = (struct rec_hdr *)(r.data + sizeof(struct rec_stream));
-	run->type = 7;
-	refuse(&r, -EPROTO, "byte 16: unknown record type 7");
+	run->type = 8;
+	refuse(&r, -EPROTO, "byte 16: unknown record type 8");
 	run->type = 60000;
 	refuse(&r, -EPROTO, "unknown record type 60000");
 	run->type = REC_RUN;
@@ -161,6 +161,19 @@ test_bad_contents(void **state)
 	records_step(&r, 1, 1, 2, REC_NONE, 0, 1);
 	refuse(&r, -EINVAL, "after the end record");
 	records_fini(&r);
+
+	for (uint64_t ports = 0; ports < 3; ports++) { /* not described, without the route's port, with one too many */
+		struct rec_route route = { .flow = records_tuple(1, 2, 10000), .port = 1, .ecmp = 1 };
+		struct rec_ecmp set = { .set = 1, .ports = { ports == 2 ? 7 : 1 } };
+
+		two_hosts(&r);
+		RECORDS_PUT(&r, route, REC_ROUTE, 0, 0);
+		if (ports != 0)
+			RECORDS_PUT(&r, set, REC_ECMP, 0, 0);
+		refuse(&r, -EINVAL, ports == 0 ? "which no record describes" : ports == 1 ? "does not have it" :
+											    "port 2 of node 0");
+		records_fini(&r);
+	}
 
 	records_init(&r);
 	refuse(&r, -EINVAL, "no run record");

@@ -217,9 +217,9 @@ without_a_budget_everything_passes_unchanged(void **state)
 	used = b.bufs[0].used_bytes;
 	end = finish(&b, PS_PER_US);
 	data = recording(&b, &size_bytes);
-	/* 16 + 104 + 10 * (96 + 88 + 160 + 80 + 80) + 120 */
+	/* 16 + 104 + 10 * (96 + 88 + 160 + 80 + 80) + 160 */
 	assert_int_equal(used, 5040);
-	assert_int_equal(size_bytes, 5280);
+	assert_int_equal(size_bytes, 5320);
 	assert_memory_equal(data + 16, &run, sizeof(run));
 	assert_memory_equal(data + 120, expected, used);
 	assert_memory_equal(data + 5160, &end, sizeof(end));

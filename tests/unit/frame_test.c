@@ -113,6 +113,7 @@ descriptors_come_back(void **state)
 		  ROCE_UD_SEND_ONLY_IMM },
 		{ { .type = PKT_POLL, .psn = 0xdeadbeef, .arg = POLL_BOTH, .wire_bytes = 90 }, { .write = false }, 0 },
 		{ { .type = PKT_NOTIFY, .psn = 3, .arg = 2, .wire_bytes = 84 }, { .write = false }, 0 },
+		{ { .type = PKT_POLL, .psn = 2, .arg = POLL_VICTIM | POLL_QUIET, .wire_bytes = 90 }, { .write = false }, 0 },
 		{ { .type = PKT_POLL, .psn = 1, .arg = POLL_PFC, .wire_bytes = 90, .flags = PKT_CORRUPT },
 		  { .write = false },
 		  0 },
@@ -205,6 +206,7 @@ malformed_frames_are_named(void **state)
 		{ PKT_POLL, AT_BTH + 4, 2, false, FRAME_CONTROL_FORMAT }, /* version */
 		{ PKT_POLL, AT_BTH + 5, 0, false, FRAME_CONTROL_FORMAT }, /* flags */
 		{ PKT_POLL, AT_BTH + 5, 4, false, FRAME_CONTROL_FORMAT },
+		{ PKT_POLL, AT_BTH + 5, 8, false, FRAME_CONTROL_FORMAT },
 		{ PKT_POLL, AT_BTH + 6, 6, false, FRAME_CONTROL_FORMAT }, /* protocol */
 		{ PKT_POLL, AT_BTH + 7, 1, false, FRAME_CONTROL_FORMAT },
 		{ PKT_POLL, AT_UDP + 3, (uint8_t)NOTIFY_UDP_PORT, false, FRAME_CONTROL_FORMAT },

@@ -62,7 +62,7 @@ was_shared(void *ctx, uint16_t nic)
 	return seen.depth_max != 0;
 }
 
-static void
+static bool
 report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *present, uint32_t event, uint64_t now_ps)
 {
 	seen.reports++;
@@ -71,6 +71,7 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *pre
 	seen.queue_packets = present->queue_packets;
 	seen.waiting = present->queue_packets != 0 ? present->waiting[0] : UINT32_MAX;
 	seen.pausing = present->pausing;
+	return true;
 }
 
 static const struct nic_telemetry telemetry = {

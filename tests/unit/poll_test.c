@@ -131,6 +131,74 @@ the_victims_path_answers_hop_by_hop(void **state)
 	frig_stop(&rig);
 }
 
+/* A quiet packet goes the same way and is answered; nobody records its way, and of all answers one in 50 us is kept. */
+static void
+a_flood_is_answered_and_one_answer_kept(void **state)
+{
+	struct frig rig;
+	struct sw *s1;
+
+	(void)state;
+	frig_init(&rig, chain);
+	rig.config.telemetry.retain_ps = 50 * US;
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	frig_send(&rig, victim, 0, 1000, 10);
+	send_poll(&rig, victim, 20 * US, 1, POLL_VICTIM);
+	for (uint32_t i = 0; i < 5; i++)
+		send_poll(&rig, victim, 21 * US + i * US / 10, 100 + i, POLL_VICTIM | POLL_QUIET);
+	send_poll(&rig, victim, 80 * US, 200, POLL_VICTIM | POLL_QUIET);
+	frig_run(&rig, 200 * US);
+	s1 = frig_switch(&rig, "S1");
+	assert_int_equal(polls_at(frig_host(&rig, "b")), 7);
+	assert_int_equal(frig_host(&rig, "b")->got[16].arg, POLL_VICTIM | POLL_QUIET);
+	assert_non_null(poll_of(s1, 0));
+	assert_null(poll_of(s1, 1));
+	assert_non_null(row_of(s1, 1, S1_S2));
+	assert_non_null(row_of(s1, 200, S1_S2)); /* its report is the one that is kept */
+	assert_null(row_of(s1, 100, S1_S2));
+	assert_int_equal(s1->node.count.reports.reports, 7);
+	assert_int_equal(s1->node.count.reports.kept_reports, 2);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
+/* Full polling: every port tells of itself once an epoch, unasked; idle ones, too. */
+static void
+all_ports_report_every_epoch(void **state)
+{
+	const struct rec_port_row *row;
+	struct frig rig;
+	struct sw *s1;
+
+	(void)state;
+	frig_init(&rig, chain);
+	rig.config.telemetry.every_epoch = true;
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	frig_send(&rig, victim, 0, 1000, 10);
+	frig_send(&rig, victim, 1100 * US, 1000, 20);
+	frig_send(&rig, victim, 3 * PS_PER_MS + US, 1000, 1);
+	frig_run(&rig, 3500 * US);
+	s1 = frig_switch(&rig, "S1");
+	assert_int_equal(s1->node.count.reports.reports, 3 * s1->node.nports);
+	assert_int_equal(s1->node.count.reports.kept_reports, 3 * s1->node.nports);
+	assert_null(poll_of(s1, 0));
+	row = row_of(s1, 0, S1_C);
+	assert_non_null(row);
+	assert_int_equal(row->packets, 0);
+	uint64_t packets[4] = { 0 };
+	for (uint32_t n = 0; (row = frig_record(&s1->node, REC_PORT_ROW, n)) != NULL; n++)
+		if (row->port == S1_S2 && row->epoch_last < 4)
+			packets[row->epoch_last] = row->packets > packets[row->epoch_last] ? row->packets :
+											     packets[row->epoch_last];
+	assert_int_equal(packets[0], 10);
+	assert_int_equal(packets[1], 20);
+	assert_int_equal(packets[2], 0);
+	assert_int_equal(packets[3], 0); /* not over yet */
+	frig_stop(&rig);
+}
+
 /*
  * d halts S2:2. c's flow to d fills S2, S2 halts S1:1, and a's flow to b stands behind it: the poll of a's flow follows the
  * pause from S1:1 to S2 and finds that what came in there goes to S2:2, which is paused, and so to d.
@@ -355,11 +423,93 @@ many_events_end_on_a_cycle_of_pauses(void **state)
 	frig_stop(&rig);
 }
 
+static const char parallel[] =
+	"topology = { kind = \"explicit\"; rate = \"100Gbps\"; delay = \"1us\"; switches = [ \"S1\", \"S2\" ]; "
+	"hosts = [ \"a\", \"b\", \"c\", \"d\" ]; "
+	"links = ( \"a S1\", \"S1 S2\", \"S1 S2\", \"c S1\", \"b S2\", \"d S2\" ); };";
+
+/* Which member of the set of equal cost a hash chooses for a flow. */
+static uint32_t
+hash_of(const struct frig *rig, const struct sw *sw, uint32_t index)
+{
+	const struct flow *flow = &rig->flows[index];
+
+	return route_select(rig->config.seed, sw->node.id, flow->src_ip, flow->dst_ip, flow->sport, flow->dport, 2);
+}
+
+/* Flows from a and c of which a hash sends both by the same of two cables: the other one is idle, and says so. */
+static void
+an_idle_port_of_equal_cost_answers(void **state)
+{
+	const struct rec_port_row *row;
+	struct frig rig;
+	struct sw *s1;
+	uint8_t way;
+
+	(void)state;
+	for (int shared = 0; shared < 2; shared++) {
+		frig_init(&rig, parallel);
+		uint32_t victim = frig_flow(&rig, "a", "b", 3), other = frig_flow(&rig, "c", "b", 3);
+
+		start(&rig);
+		s1 = frig_switch(&rig, "S1");
+		way = (uint8_t)(1 + hash_of(&rig, s1, victim));
+		while (1 + hash_of(&rig, s1, other) != way) /* the table's flow, before any packet of it */
+			rig.flows[other].sport++;
+		frig_send(&rig, victim, 0, 1000, 100);
+		if (shared)
+			frig_send(&rig, other, 0, 1000, 100);
+		send_poll(&rig, victim, 20 * US, 5, POLL_VICTIM);
+		frig_run(&rig, 100 * US);
+		assert_non_null(row_of(s1, 5, way));
+		row = row_of(s1, 5, (uint16_t)(3 - way));
+		assert_int_equal(row != NULL, shared);
+		if (shared)
+			assert_int_equal(row->packets, 0);
+		frig_stop(&rig);
+	}
+}
+
+/* The victim's cable is cut; its packets and polls take the other one, and the dead port tells of its drops. */
+static void
+a_cut_port_of_equal_cost_answers(void **state)
+{
+	char text[sizeof(parallel) + 128];
+	const struct rec_drop_row *drop;
+	struct frig rig;
+	struct sw *s1;
+
+	(void)state;
+	for (uint32_t cut = 0; cut < 2; cut++) {
+		snprintf(text, sizeof(text),
+			 "%sfaults = ( { kind = \"link-down\"; port = \"S1:%u\"; start = \"5us\"; duration = \"1us\"; } );",
+			 parallel, 2 + cut);
+		frig_init(&rig, text);
+		uint32_t victim = frig_flow(&rig, "a", "b", 3);
+
+		start(&rig);
+		send_poll(&rig, victim, 20 * US, 5, POLL_VICTIM);
+		frig_run(&rig, 100 * US);
+		s1 = frig_switch(&rig, "S1");
+		drop = frig_record(&s1->node, REC_DROP_ROW, 0);
+		assert_non_null(drop);
+		assert_int_equal(drop->port, 1 + cut);
+		assert_int_equal(drop->reason, REC_DROP_LINK_DOWN);
+		assert_int_equal(drop->packets, 0);
+		assert_int_equal(drop->first_ps, 5 * US);
+		assert_int_equal(drop->last_ps, 6 * US);
+		assert_null(frig_record(&s1->node, REC_DROP_ROW, 1));
+		frig_stop(&rig);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_victims_path_answers_hop_by_hop),
+		cmocka_unit_test(a_flood_is_answered_and_one_answer_kept),
+		cmocka_unit_test(all_ports_report_every_epoch),
 		cmocka_unit_test(a_pause_is_followed_to_its_root),
 		cmocka_unit_test(a_pause_is_followed_past_a_dead_end),
 		cmocka_unit_test(a_pause_of_the_kept_epochs_is_followed_and_then_forgotten),
@@ -367,6 +517,8 @@ main(void)
 		cmocka_unit_test(polls_pass_a_paused_port),
 		cmocka_unit_test(a_cycle_of_pauses_ends_the_poll),
 		cmocka_unit_test(many_events_end_on_a_cycle_of_pauses),
+		cmocka_unit_test(an_idle_port_of_equal_cost_answers),
+		cmocka_unit_test(a_cut_port_of_equal_cost_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,7 +124,7 @@ add_telemetry(struct verdict *v)
 	v->ports[fixture_port(v, "6:1")].pauses_sent = 4180;
 	v->ports[fixture_port(v, "6:1")].pausing = true;
 	v->ports[fixture_port(v, "6:1")].reported = true;
-	v->overhead.telemetry_bytes = 96840;
+	v->overhead.row_bytes = 96840;
 	v->overhead.records = 1187;
 	v->overhead.polling_packets = 61;
 	v->overhead.polling_bytes = 5368;

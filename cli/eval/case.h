@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One case of the evaluation under construction: a collective on the paper's fabric (IV-A) and what is done to it. A family
+ * adds flows and faults, and says as "anomalies" what it meant by them; case_write() makes a scenario of it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "cli/emulation/scenario.h"
+#include "common/err.h"
+#include "common/prng.h"
+
+#define CASE_RANKS 8
+#define CASE_STEPS (CASE_RANKS - 1)
+#define CASE_MAX_FLOWS 32
+#define CASE_MAX_FAULTS 8
+#define CASE_MAX_PINS 16
+#define CASE_FIRST_SPORT 20000 /* of flows outside of the collective */
+#define CASE_COLLECTIVE_SPORT 10000
+#define CASE_STEP_BYTES 360000000.0 /* the paper's, at scale 1 */
+#define CASE_MIN_SCALE 0.01         /* telemetry.epoch has a least length */
+#define CASE_NAME 96
+
+#define CASE_MB 1e6
+#define CASE_MS 1e6 /* in ns */
+
+struct case_flow {
+	uint32_t src, dst; /* hosts */
+	uint16_t sport;
+	uint64_t bytes, start_ns;
+};
+
+struct family;
+
+struct eval_case {
+	const struct family *family;
+	uint32_t index;   /* within the family, from 0 */
+	uint32_t attempt; /* how many cases with this index were wrong by construction */
+	uint64_t seed;    /* of the evaluation */
+	double scale;     /* multiplies bytes, starts and durations */
+	struct prng prng; /* of this case and attempt */
+	struct routing routing; /* as the run will route: its seed is run_seed */
+	uint64_t run_seed;
+	uint32_t ranks[CASE_RANKS]; /* hosts, in the ring's order */
+	uint64_t start_ns;          /* of the collective */
+	const char *timeout;        /* of the hosts' QPs */
+	struct case_flow flows[CASE_MAX_FLOWS];
+	uint32_t nflows;
+	char faults[CASE_MAX_FAULTS][192]; /* groups of the scenario's list "faults" */
+	uint32_t nfaults;
+	char pins[CASE_MAX_PINS][256];     /* groups of its list "paths" */
+	uint32_t npins;
+	json_t *anomalies; /* array of { kind, ... }: what judge.h looks for */
+};
+
+/*
+ * Begins a case: ranks one under each edge switch, no flows, no faults.
+ * @param network  gives the topology and its routes; must outlive the case
+ * @return 0 or -ENOMEM; case_fini() frees what it holds
+ */
+int case_init(struct eval_case *c, const struct family *family, uint32_t index, uint32_t attempt, uint64_t seed,
+	      double scale, const struct scenario *network);
+void case_fini(struct eval_case *c);
+
+/* Random amounts, uniform between two at scale 1, scaled. */
+uint64_t case_bytes(struct eval_case *c, double min_bytes, double max_bytes);
+uint64_t case_time_ns(struct eval_case *c, double min_ns, double max_ns);
+/* @return uniform in [min, max] */
+uint32_t case_pick(struct eval_case *c, uint32_t min, uint32_t max);
+
+/* Adds a flow with a source port of its own. @param sport  0: any. @return it */
+struct case_flow *case_add_flow(struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, uint64_t bytes,
+				uint64_t start_ns);
+/* Adds a group to "faults". */
+void case_add_fault(struct eval_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Fixes the way of data from src to dst: egress ports from the sender's switch on. */
+void case_add_pin(struct eval_case *c, uint32_t src, uint32_t dst, const uint32_t *ports, uint32_t count);
+/* Says what was meant. Takes the reference. */
+void case_add_anomaly(struct eval_case *c, json_t *anomaly);
+
+/* "h1->h4/20001>4791", as verdict.json and truth.json name flows. @param buf  of CASE_NAME. @return buf */
+char *case_flow_name(const struct eval_case *c, const struct case_flow *flow, char *buf);
+
+/*
+ * Writes DIR/case.cfg, which runs by itself, and DIR/case.json, what is meant by it.
+ * @return 0, or negative errno with err set: a scenario that cannot be loaded too
+ */
+int case_write(const struct eval_case *c, const char *dir, struct err *err);
+
+/* The fabric of every case. @param path  where its scenario may be written. @return NULL with err */
+struct scenario *case_network(const char *path, struct err *err);

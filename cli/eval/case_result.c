@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/eval/case_result.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/eval/job.h"
+
+static json_t *
+load(const char *dir, const char *policy, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s/%s", dir, policy, name);
+	return json_load_file(path, 0, NULL);
+}
+
+static uint64_t
+count_of(const json_t *object, const char *key)
+{
+	return (uint64_t)json_number_value(json_object_get(object, key));
+}
+
+static void
+read_costs(const json_t *verdict, const json_t *fabric, struct store_run *run)
+{
+	const json_t *overhead = json_object_get(verdict, "overhead");
+
+	run->telemetry_bytes = count_of(overhead, "telemetry_bytes");
+	run->collected_bytes = count_of(overhead, "telemetry_bytes_collected");
+	run->bandwidth_bytes = count_of(overhead, "bandwidth_bytes");
+	run->polls = count_of(overhead, "polls");
+	run->hops = count_of(fabric, "packet_hops");
+	run->cpu_s = json_number_value(json_object_get(fabric, "cpu_s"));
+}
+
+/* The truth beside the verdict, for people. */
+static void
+write_score(const char *dir, const struct store_run *run, const struct truth *truth)
+{
+	json_t *root = json_pack("{s:s, s:s, s:O, s:O}", "outcome", score_name(run->outcome), "why", run->why, "anomalies",
+				 truth->anomalies, "truth", truth->fabric);
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s/score.json", dir, run->policy);
+	json_dump_file(root, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	json_decref(root);
+}
+
+static void
+no_verdict(struct store_run *run, int status)
+{
+	static const char *const texts[] = {
+		[JOB_DONE] = "verdict.json cannot be read",
+		[JOB_FABRIC_FAILED] = "the fabric failed",
+		[JOB_NO_VERDICT] = "the analyzer failed",
+		[JOB_NOT_STARTED] = "the programs did not start",
+	};
+
+	run->outcome = OUTCOME_FN;
+	snprintf(run->why, sizeof(run->why), "no verdict: %s; log.txt says why",
+		 status <= JOB_NOT_STARTED ? texts[status] : "a program broke");
+}
+
+int
+case_result(const char *dir, int status, struct store_run *run, struct err *err)
+{
+	json_t *verdict = status == JOB_DONE ? load(dir, run->policy, "verdict.json") : NULL;
+	json_t *fabric = load(dir, run->policy, "run.json");
+	struct err why = { 0 };
+	struct truth truth;
+	int ret = truth_load(&truth, dir, err);
+
+	if (ret == 0 && verdict != NULL) {
+		run->outcome = score_verdict(&truth, verdict, &why);
+		snprintf(run->why, sizeof(run->why), "%.*s", (int)sizeof(run->why) - 1, why.text);
+		read_costs(verdict, fabric, run);
+	} else if (ret == 0) {
+		no_verdict(run, status);
+	}
+	if (ret == 0) {
+		write_score(dir, run, &truth);
+		truth_fini(&truth);
+	}
+	json_decref(verdict);
+	json_decref(fabric);
+	return ret;
+}
+
+void
+case_result_tidy(const char *dir, const char *folder, bool keep)
+{
+	static const char *const always[] = { "effective.cfg", "steps.csv" };
+	static const char *const unless_kept[] = { "records.bin",    "report.html", "waiting.dot",
+						   "provenance.dot", "log.txt",	    "report.txt" };
+	bool is_truth = strcmp(folder, "truth") == 0;
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, always[i]);
+		unlink(path);
+	}
+	for (size_t i = 0; !keep && i < sizeof(unless_kept) / sizeof(unless_kept[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, unless_kept[i]);
+		unlink(path);
+	}
+	if (!is_truth) {
+		snprintf(path, sizeof(path), "%s/%s/truth.json", dir, folder);
+		unlink(path); /* the one without detection counts */
+	}
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab eval: the paper's evaluation (IV) and the anomalies it left out. */
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/eval/job.h"
+#include "cli/eval/runner.h"
+#include "cli/eval/summary.h"
+#include "cli/launch.h"
+
+#define EXIT_INTERRUPTED 130
+
+struct eval_options {
+	struct eval eval;
+	bool json;
+	char policies[512]; /* split in place */
+	struct err err;
+};
+
+static const struct argp_option options[] = {
+	{ "cases", 'n', "N", 0, "Cases of each family (default: the paper's number, 30 beyond the paper)", 0 },
+	{ "seed", 'S', "N", 0, "Seed of the cases (default 1)", 0 },
+	{ "scale", 'x', "X", 0, "Multiplies bytes, starts, durations and the epoch's length (default 1)", 0 },
+	{ "policy", 'p', "P,...", 0, "Detection policies (default vedrfolnir)", 0 },
+	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/eval); goes on with what is there", 0 },
+	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
+	{ 0 },
+};
+
+static void
+add_family(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	const struct family *family = family_find(name);
+
+	for (size_t i = 0; strcmp(name, "all") == 0 && families[i] != NULL; i++)
+		opts->eval.families[opts->eval.nfamilies++] = families[i];
+	if (strcmp(name, "all") == 0)
+		return;
+	if (family == NULL)
+		argp_error(state, "no family \"%s\": rocelab eval --help lists them", name);
+	for (uint32_t i = 0; i < opts->eval.nfamilies; i++)
+		if (opts->eval.families[i] == family)
+			argp_error(state, "family \"%s\" is named twice", name);
+	opts->eval.families[opts->eval.nfamilies++] = family;
+}
+
+static void
+set_policies(struct eval_options *opts, const char *text, struct argp_state *state)
+{
+	char *save = NULL;
+
+	if (snprintf(opts->policies, sizeof(opts->policies), "%s", text) >= (int)sizeof(opts->policies))
+		argp_error(state, "--policy: too long");
+	opts->eval.npolicies = 0;
+	for (char *name = strtok_r(opts->policies, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
+		if (opts->eval.npolicies == EVAL_MAX_POLICIES)
+			argp_error(state, "--policy: more than %d", EVAL_MAX_POLICIES);
+		opts->eval.policies[opts->eval.npolicies++] = name;
+	}
+	if (opts->eval.npolicies == 0)
+		argp_error(state, "--policy: name one");
+}
+
+static unsigned long long
+number(const char *option, const char *text, unsigned long long min, unsigned long long max, struct argp_state *state)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value < min || value > max)
+		argp_error(state, "%s %s: give a number from %llu to %llu", option, text, min, max);
+	return value;
+}
+
+static double
+scale(const char *text, struct argp_state *state)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (*text == '\0' || *end != '\0' || !(value >= CASE_MIN_SCALE && value <= 1))
+		argp_error(state, "--scale %s: give %g to 1", text, CASE_MIN_SCALE);
+	return value;
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct eval_options *opts = state->input;
+
+	switch (key) {
+	case 'n':
+		opts->eval.cases = (uint32_t)number("--cases", arg, 1, 100000, state);
+		return 0;
+	case 'S':
+		opts->eval.seed = number("--seed", arg, 0, INT64_MAX, state);
+		return 0;
+	case 'x':
+		opts->eval.scale = scale(arg, state);
+		return 0;
+	case 'p':
+		set_policies(opts, arg, state);
+		return 0;
+	case 'j':
+		opts->eval.jobs = (uint32_t)number("--jobs", arg, 1, EVAL_MAX_JOBS, state);
+		return 0;
+	case 'o':
+		opts->eval.dir = arg;
+		return 0;
+	case 'J':
+		opts->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		add_family(opts, arg, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (opts->eval.nfamilies == 0)
+			argp_error(state, "which family? \"all\" is all of them");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* The families, at the end of --help. */
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	char *list = NULL;
+	size_t size;
+	FILE *to;
+
+	(void)input;
+	if (key != ARGP_KEY_HELP_POST_DOC)
+		return (char *)text;
+	to = open_memstream(&list, &size);
+	fputs("Families:\n", to);
+	for (size_t i = 0; families[i] != NULL; i++)
+		fprintf(to, "  %-13s %2u cases: %s\n", families[i]->name, families[i]->cases, families[i]->doc);
+	fputs(text, to);
+	fclose(to);
+	return list;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "FAMILY...|all",
+	.doc = "Makes cases with known causes from a seed, runs each under each policy, and scores the verdicts.\v"
+	       "DIR then holds FAMILY/NNN/case.cfg, which `rocelab run` replays, case.json with what it is meant to be, "
+	       "POLICY/score.json with the truth beside the verdict; runs.csv, runs.json and eval.sqlite with a row a run. "
+	       "An evaluation that was interrupted goes on where it was.",
+	.help_filter = help_filter,
+};
+
+char *
+eval_case_dir(const struct eval *eval, const struct family *family, uint32_t index, const char *folder, char *buf,
+	      size_t cap)
+{
+	snprintf(buf, cap, "%s/%s/%03u%s%s", eval->dir, family->name, index, folder != NULL ? "/" : "",
+		 folder != NULL ? folder : "");
+	return buf;
+}
+
+/* A policy that does not exist is told of before anything runs. */
+static int
+check_policies(const struct eval *eval, struct err *err)
+{
+	char path[PATH_MAX], set[128];
+	struct scenario_options scenario = { .path = path, .sets = { set }, .nsets = 1 };
+
+	snprintf(path, sizeof(path), "%s/fabric.cfg", eval->dir);
+	scenario_destroy(case_network(path, err));
+	for (uint32_t p = 0; p < eval->npolicies && err->text[0] == '\0'; p++) {
+		snprintf(set, sizeof(set), "detection.policy=%s", eval->policies[p]);
+		scenario_destroy(scenario_load(&scenario, err));
+	}
+	return err->text[0] == '\0' ? 0 : -EINVAL;
+}
+
+/* @return 0; negative errno: err says why, if it is not that somebody interrupted */
+static int
+evaluate(struct eval *eval, struct err *err)
+{
+	char path[PATH_MAX];
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/eval.sqlite", eval->dir);
+	eval->store = store_open(path, eval->seed, eval->scale, err);
+	if (eval->store == NULL)
+		return -EINVAL;
+	ret = runner_run(eval, err);
+	if (ret == 0 || ret == -EINTR) {
+		int wrote = summary_write_rows(eval, err);
+
+		ret = wrote < 0 ? wrote : ret;
+	}
+	return ret;
+}
+
+/* @return exit code */
+static int
+tell(struct eval_options *opts)
+{
+	uint32_t excluded, made;
+	int ret = opts->json ? summary_print_json(&opts->eval, stdout, &opts->err)
+			     : summary_print_table(&opts->eval, stdout, &opts->err);
+
+	if (ret < 0) {
+		fprintf(stderr, "rocelab: %s\n", opts->err.text);
+		return EXIT_FAILED;
+	}
+	if (summary_excluded(&opts->eval, &excluded, &made) <= EVAL_MAX_EXCLUDED)
+		return EXIT_DONE;
+	fprintf(stderr, "rocelab: %u of %u cases were wrong by construction; at most %.0f %% may be\n", excluded, made,
+		100 * EVAL_MAX_EXCLUDED);
+	return EXIT_FAILED;
+}
+
+int
+command_eval(int argc, char **argv)
+{
+	struct eval_options opts = { .eval = { .policies = { "vedrfolnir" },
+					       .npolicies = 1,
+					       .seed = 1,
+					       .scale = 1,
+					       .dir = "out/eval" } };
+	int cpus[EVAL_MAX_JOBS], ret;
+
+	argv[0] = "rocelab eval";
+	opts.eval.jobs = job_cpus(cpus, EVAL_MAX_JOBS);
+	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+		return EXIT_USAGE;
+	if (launch_make_dirs(opts.eval.dir, &opts.err) < 0 || launch_lock_dir(opts.eval.dir, &opts.err) < 0 ||
+	    check_policies(&opts.eval, &opts.err) < 0) {
+		fprintf(stderr, "rocelab: %s\n", opts.err.text);
+		return EXIT_USAGE;
+	}
+	ret = evaluate(&opts.eval, &opts.err);
+	if (ret == 0)
+		ret = tell(&opts);
+	else if (ret == -EINTR)
+		fprintf(stderr, "rocelab: interrupted; the same command goes on with it\n");
+	else
+		fprintf(stderr, "rocelab: %s\n", opts.err.text);
+	store_close(opts.eval.store);
+	return ret >= 0 ? ret : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EEXIST ? EXIT_USAGE : EXIT_FAILED;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An evaluation: what was asked for, shared by those who run it and those who tell of it. */
+#pragma once
+
+#include "cli/eval/family.h"
+#include "cli/eval/store.h"
+
+#define EVAL_MAX_FAMILIES 16
+#define EVAL_MAX_POLICIES 16
+#define EVAL_MAX_JOBS 256
+#define EVAL_MAX_EXCLUDED 0.05 /* of the cases made */
+
+struct eval {
+	const struct family *families[EVAL_MAX_FAMILIES];
+	uint32_t nfamilies;
+	const char *policies[EVAL_MAX_POLICIES];
+	uint32_t npolicies;
+	uint32_t cases; /* of each family; 0: the family's own number */
+	uint64_t seed;
+	double scale;
+	uint32_t jobs;
+	const char *dir;
+	struct store *store;
+};
+
+static inline uint32_t
+eval_cases(const struct eval *eval, const struct family *family)
+{
+	return eval->cases != 0 ? eval->cases : family->cases;
+}
+
+/* DIR/FAMILY/NNN, or a folder of it. @return buf */
+char *eval_case_dir(const struct eval *eval, const struct family *family, uint32_t index, const char *folder, char *buf,
+		    size_t cap);

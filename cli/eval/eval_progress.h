@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How far an evaluation is, on stderr where that is a terminal. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct eval_progress {
+	bool on;
+	uint32_t expected, done, failed;
+	uint64_t start_ns;
+};
+
+void eval_progress_expect(struct eval_progress *progress, uint32_t runs);
+void eval_progress_begin(struct eval_progress *progress);
+void eval_progress_done(struct eval_progress *progress, bool failed);
+void eval_progress_show(const struct eval_progress *progress);
+void eval_progress_end(const struct eval_progress *progress);

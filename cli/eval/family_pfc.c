@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pauses: a port that sends them without a reason, and a queue elsewhere that has one (IV-A). */
+#include <errno.h>
+
+#include "cli/eval/family.h"
+#include "cli/eval/place.h"
+
+#define STORM_CASES 40
+#define STORM_FLOWS 4 /* of the collective, on whose ways the storm may be */
+#define BACKPRESSURE_CASES 60
+#define BACKPRESSURE_MIN_FLOWS 3
+#define BACKPRESSURE_MAX_FLOWS 6
+#define START_MAX_NS (150 * CASE_MS)
+
+/* The port that pauses this one. */
+static uint32_t
+peer_of(const struct topo *topo, uint32_t port)
+{
+	return topo->ports[port].peer_port;
+}
+
+/* A port of a switch that feeds on one of some flows of the collective. */
+static uint32_t
+storm_port(struct eval_case *c)
+{
+	const struct topo *topo = c->routing.topo;
+	uint32_t some[STORM_FLOWS], port;
+
+	for (uint32_t i = 0; i < STORM_FLOWS; i++)
+		some[i] = case_pick(c, 0, CASE_RANKS - 1);
+	do {
+		struct route_path path;
+
+		place_rank_path(c, some[case_pick(c, 0, STORM_FLOWS - 1)], &path);
+		port = path.ports[case_pick(c, 0, path.hops - 1)];
+	} while (topo->nodes[topo->ports[port].peer].kind != TOPO_SWITCH);
+	return peer_of(topo, port);
+}
+
+int
+inject_storm(struct eval_case *c)
+{
+	const struct topo *topo = c->routing.topo;
+	uint32_t port = storm_port(c);
+	char root[64], halts[64];
+
+	topo_port_name(topo, port, root);
+	case_add_fault(c, "{ kind = \"pfc-storm\"; port = \"%s\"; start = \"%lluns\"; duration = \"%lluns\"; }", root,
+		       (unsigned long long)case_time_ns(c, 0, START_MAX_NS),
+		       (unsigned long long)case_time_ns(c, 10 * CASE_MS, 100 * CASE_MS));
+	case_add_anomaly(c, json_pack("{s:s, s:s, s:s}", "kind", "storm", "root", root, "halts",
+				      topo_port_name(topo, peer_of(topo, port), halts)));
+	return 0;
+}
+
+static int
+make_storm(struct eval_case *c)
+{
+	if (case_pick(c, 0, 1) == 0)
+		place_two_pods(c);
+	return inject_storm(c);
+}
+
+/* Ports that flows of the collective and flows towards the target both send by: pauses may come there. */
+static json_t *
+shared_ports(const struct eval_case *c, uint32_t root)
+{
+	const struct topo *topo = c->routing.topo;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < c->nflows; i++) {
+		struct route_path path;
+
+		place_path(c, c->flows[i].src, c->flows[i].dst, c->flows[i].sport, &path);
+		for (uint32_t hop = 0; hop < path.hops; hop++) {
+			char name[64];
+
+			if (path.ports[hop] != root && place_is_used(c, path.ports[hop]))
+				json_array_append_new(list, json_string(topo_port_name(topo, path.ports[hop], name)));
+		}
+	}
+	return list;
+}
+
+/* How many of the flows send by a port. */
+static uint32_t
+crossing(const struct eval_case *c, uint32_t port)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < c->nflows; i++) {
+		struct route_path path;
+
+		place_path(c, c->flows[i].src, c->flows[i].dst, c->flows[i].sport, &path);
+		count += place_crosses(&path, port);
+	}
+	return count;
+}
+
+/* Before the root no queue of theirs alone is on the collective's ways, so that the root is where the pauses begin. */
+static bool
+begins_at_root(const struct eval_case *c, uint32_t root)
+{
+	const struct topo *topo = c->routing.topo;
+
+	for (uint32_t port = 0; port < topo->nports; port++)
+		if (port != root && place_is_used(c, port) && crossing(c, port) > 1)
+			return false;
+	return true;
+}
+
+/* An incast towards a host that is no rank, from hosts that are none: its last hop is not on the collective's ways. */
+static int
+make_backpressure(struct eval_case *c)
+{
+	const struct topo *topo = c->routing.topo;
+	uint32_t flows = case_pick(c, BACKPRESSURE_MIN_FLOWS, BACKPRESSURE_MAX_FLOWS), target, root;
+	uint64_t start_ns = case_time_ns(c, 0, START_MAX_NS), bytes[BACKPRESSURE_MAX_FLOWS];
+	char name[64];
+
+	for (uint32_t i = 0; i < flows; i++)
+		bytes[i] = case_bytes(c, 20 * CASE_MB, 200 * CASE_MB);
+	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
+		json_t *shared;
+
+		do
+			target = place_any_host(c);
+		while (place_is_rank(c, target));
+		root = peer_of(topo, topo->nodes[target].first_port);
+		c->nflows = 0;
+		while (c->nflows < flows) {
+			uint32_t src = place_any_host(c);
+			bool taken = src == target || place_is_rank(c, src);
+
+			for (uint32_t f = 0; f < c->nflows; f++)
+				taken |= c->flows[f].src == src;
+			if (!taken)
+				case_add_flow(c, src, target, place_any_sport(c), bytes[c->nflows], start_ns);
+		}
+		shared = begins_at_root(c, root) ? shared_ports(c, root) : NULL;
+		if (json_array_size(shared) == 0) {
+			json_decref(shared);
+			continue;
+		}
+		case_add_anomaly(c, json_pack("{s:s, s:s, s:o}", "kind", "backpressure", "root",
+					      topo_port_name(topo, root, name), "halts", shared));
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+const struct family family_storm = {
+	.name = "storm",
+	.cases = STORM_CASES,
+	.doc = "a switch port on the collective's way sends PAUSE for 10 to 100 ms",
+	.make = make_storm,
+};
+
+const struct family family_backpressure = {
+	.name = "backpressure",
+	.cases = BACKPRESSURE_CASES,
+	.doc = "an incast off the collective's way, whose pauses come to it",
+	.make = make_backpressure,
+};

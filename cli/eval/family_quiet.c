@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Networks that are innocent: nothing wrong at all, or a host that is late. */
+#include <errno.h>
+
+#include "cli/eval/family.h"
+#include "cli/eval/place.h"
+
+#define QUIET_CASES 30
+#define CLEAN_MAX_FLOWS 4
+
+/* Does a flow's way touch no port that any other data takes? */
+static bool
+is_alone(const struct eval_case *c, const struct route_path *path)
+{
+	for (uint32_t rank = 0; rank < CASE_RANKS; rank++) {
+		struct route_path other;
+
+		place_rank_path(c, rank, &other);
+		if (place_shares(path, &other))
+			return false;
+	}
+	for (uint32_t i = 0; i < c->nflows; i++) {
+		struct route_path other;
+
+		place_path(c, c->flows[i].src, c->flows[i].dst, c->flows[i].sport, &other);
+		if (place_shares(path, &other))
+			return false;
+	}
+	return true;
+}
+
+/* The collective, and other jobs' flows that share no port with it or each other. */
+static int
+make_clean(struct eval_case *c)
+{
+	uint32_t flows = case_pick(c, 0, CLEAN_MAX_FLOWS);
+
+	if (case_pick(c, 0, 1) == 0)
+		place_two_pods(c);
+	for (uint32_t i = 0; i < PLACE_TRIES && c->nflows < flows; i++) {
+		uint32_t src = place_any_host(c), dst = place_any_host(c);
+		uint16_t sport = place_any_sport(c);
+		struct route_path path;
+
+		if (src == dst)
+			continue;
+		place_path(c, src, dst, sport, &path);
+		if (is_alone(c, &path))
+			case_add_flow(c, src, dst, sport, case_bytes(c, 20 * CASE_MB, 1000 * CASE_MB),
+				      case_time_ns(c, 0, 200 * CASE_MS));
+	}
+	return 0;
+}
+
+int
+inject_slow_host(struct eval_case *c)
+{
+	const char *host = c->routing.topo->nodes[c->ranks[case_pick(c, 0, CASE_RANKS - 1)]].name;
+	uint32_t step = case_pick(c, 1, CASE_STEPS);
+
+	case_add_fault(c, "{ kind = \"slow-host\"; host = \"%s\"; step = %u; delay = \"%lluns\"; }", host, step,
+		       (unsigned long long)case_time_ns(c, 5 * CASE_MS, 50 * CASE_MS));
+	case_add_anomaly(c, json_pack("{s:s, s:s, s:I}", "kind", "slowhost", "host", host, "step", (json_int_t)step));
+	return 0;
+}
+
+static int
+make_slow_host(struct eval_case *c)
+{
+	int ret = make_clean(c);
+
+	return ret == 0 ? inject_slow_host(c) : ret;
+}
+
+const struct family family_clean = {
+	.name = "clean",
+	.cases = QUIET_CASES,
+	.doc = "no fault, and no two data flows in one queue",
+	.make = make_clean,
+};
+
+const struct family family_slow_host = {
+	.name = "slowhost",
+	.cases = QUIET_CASES,
+	.doc = "as clean, but a rank starts a step 5 to 50 ms late",
+	.make = make_slow_host,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where flows go on a case's fabric, and which of them share a port. */
+#pragma once
+
+#include "cli/eval/case.h"
+
+/* Chance looks this often before a family gives up on a case. */
+#define PLACE_TRIES 20000
+
+/*
+ * Ranks as in the paper's case study: the hosts of two pods, neighbours in the ring beside each other. Without it there is
+ * one under each edge switch, and a host of nobody beside each.
+ */
+void place_two_pods(struct eval_case *c);
+
+/* The way of a flow's data. It exists: every host of the fabric reaches every other. */
+void place_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
+/* The way of what a rank sends to the next. */
+void place_rank_path(const struct eval_case *c, uint32_t rank, struct route_path *path);
+
+bool place_crosses(const struct route_path *path, uint32_t port);
+bool place_shares(const struct route_path *a, const struct route_path *b);
+/* Does a flow of the collective send by this port? */
+bool place_is_used(const struct eval_case *c, uint32_t port);
+bool place_is_rank(const struct eval_case *c, uint32_t host);
+
+/* A random port on the way of a random flow of the collective. */
+uint32_t place_any_port(struct eval_case *c);
+/* A random host. */
+uint32_t place_any_host(struct eval_case *c);
+/* A source port that no flow of the case has. */
+uint16_t place_any_sport(struct eval_case *c);
+
+/* The port of a node that leads to a neighbour, TOPO_NONE: there is none. */
+uint32_t place_port_to(const struct topo *topo, uint32_t node, uint32_t peer);
+/* The node "PREFIXnumber". */
+uint32_t place_node(const struct topo *topo, char prefix, uint32_t number);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/eval/runner.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/eval/case_result.h"
+#include "cli/eval/job.h"
+#include "cli/eval/judge.h"
+#include "cli/eval/eval_progress.h"
+#include "cli/launch.h"
+#include "common/clock.h"
+
+#define MAX_ATTEMPTS 50 /* a family that is wrong by construction so often in a row is broken */
+
+/* One case on its way. Policies are run in order; up to next they have been started, or were done before. */
+struct item {
+	const struct family *family;
+	uint32_t index, attempt;
+	enum { ITEM_NEW, ITEM_BUSY, ITEM_RIGHT } state; /* BUSY: its truth is being found */
+	uint32_t next;
+};
+
+struct slot {
+	pid_t pid; /* 0: free */
+	struct item *item;
+	const char *policy; /* NULL: the run for the truth */
+	uint64_t start_ns;
+};
+
+struct runner {
+	const struct eval *eval;
+	struct scenario *network;
+	struct item *items;
+	uint32_t nitems;
+	struct slot slots[EVAL_MAX_JOBS];
+	int cpus[EVAL_MAX_JOBS];
+	uint32_t ncpus;
+	struct eval_progress progress;
+	struct err *err;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_signal(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+static bool
+has_truth(const struct eval *eval, const struct item *item)
+{
+	char path[PATH_MAX];
+
+	return access(eval_case_dir(eval, item->family, item->index, "truth/truth.json", path, sizeof(path)), R_OK) == 0;
+}
+
+/* Passes over policies that the store has. */
+static void
+skip_done(const struct eval *eval, struct item *item)
+{
+	while (item->next < eval->npolicies &&
+	       store_has_run(eval->store, item->family->name, item->index, eval->policies[item->next]))
+		item->next++;
+}
+
+static int
+make_items(struct runner *runner)
+{
+	const struct eval *eval = runner->eval;
+	uint32_t count = 0;
+
+	for (uint32_t f = 0; f < eval->nfamilies; f++)
+		count += eval_cases(eval, eval->families[f]);
+	runner->items = calloc(count, sizeof(*runner->items));
+	if (runner->items == NULL)
+		return err_set(runner->err, -ENOMEM, "out of memory for %u cases", count);
+	for (uint32_t f = 0; f < eval->nfamilies; f++) {
+		for (uint32_t i = 0; i < eval_cases(eval, eval->families[f]); i++) {
+			struct item *item = &runner->items[runner->nitems++];
+			int64_t attempt = store_attempt(eval->store, eval->families[f]->name, i);
+
+			*item = (struct item){ .family = eval->families[f], .index = i };
+			item->attempt = attempt >= 0 ? (uint32_t)attempt
+						     : store_next_attempt(eval->store, item->family->name, i);
+			if (attempt >= 0 && has_truth(eval, item))
+				item->state = ITEM_RIGHT;
+			skip_done(eval, item);
+			eval_progress_expect(&runner->progress, eval->npolicies - item->next);
+		}
+	}
+	return 0;
+}
+
+/* Makes the case of this attempt and writes its files; where chance fails, that of the next. */
+static int
+make_case(struct runner *runner, struct item *item)
+{
+	const struct eval *eval = runner->eval;
+	char dir[PATH_MAX];
+	int ret;
+
+	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
+	ret = launch_make_dirs(dir, runner->err);
+	while (ret == 0) {
+		struct eval_case c;
+
+		ret = case_init(&c, item->family, item->index, item->attempt, eval->seed, eval->scale, runner->network);
+		if (ret == 0)
+			ret = item->family->make(&c);
+		if (ret == 0)
+			ret = case_write(&c, dir, runner->err);
+		case_fini(&c);
+		if (ret != -EAGAIN)
+			break;
+		if (++item->attempt >= MAX_ATTEMPTS)
+			return err_set(runner->err, -ELOOP, "%s/%03u: no case in %d attempts", item->family->name,
+				       item->index, MAX_ATTEMPTS);
+		ret = 0;
+	}
+	return ret;
+}
+
+/* The next run to start. @return NULL: none for now */
+static struct item *
+next_item(struct runner *runner)
+{
+	for (uint32_t i = 0; i < runner->nitems; i++) {
+		struct item *item = &runner->items[i];
+
+		if (item->next < runner->eval->npolicies && item->state != ITEM_BUSY)
+			return item;
+	}
+	return NULL;
+}
+
+static int
+start(struct runner *runner, struct slot *slot, struct item *item)
+{
+	const struct eval *eval = runner->eval;
+	uint32_t number = (uint32_t)(slot - runner->slots);
+	char scenario[PATH_MAX], dir[PATH_MAX];
+	struct job_config config = { .scenario = scenario, .dir = dir };
+	int ret = 0;
+
+	slot->item = item;
+	slot->policy = item->state == ITEM_RIGHT ? eval->policies[item->next] : NULL;
+	if (slot->policy == NULL)
+		ret = make_case(runner, item);
+	if (ret < 0)
+		return ret;
+	config.policy = slot->policy;
+	config.cpu = runner->ncpus != 0 ? runner->cpus[number % runner->ncpus] : -1;
+	eval_case_dir(eval, item->family, item->index, "case.cfg", scenario, sizeof(scenario));
+	eval_case_dir(eval, item->family, item->index, slot->policy != NULL ? slot->policy : "truth", dir, sizeof(dir));
+	slot->start_ns = clock_now_ns();
+	slot->pid = job_start(&config, runner->err);
+	if (slot->pid < 0) {
+		ret = (int)slot->pid;
+		slot->pid = 0;
+		return ret;
+	}
+	if (slot->policy == NULL) {
+		item->state = ITEM_BUSY;
+	} else {
+		item->next++;
+		skip_done(eval, item);
+	}
+	return 0;
+}
+
+/* The truth of a case is known: it is right, or replaced. */
+static int
+truth_ended(struct runner *runner, struct item *item, int status)
+{
+	const struct eval *eval = runner->eval;
+	const char *family = item->family->name;
+	struct err why = { 0 };
+	struct truth truth;
+	char dir[PATH_MAX];
+	bool right;
+	int ret;
+
+	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
+	if (status != JOB_DONE)
+		return err_set(runner->err, -EIO, "%s: the fabric failed; %s/truth/log.txt says why", family, dir);
+	ret = truth_load(&truth, dir, runner->err);
+	if (ret < 0)
+		return ret;
+	right = judge_is_right(&truth, &why);
+	truth_fini(&truth);
+	case_result_tidy(dir, "truth", false);
+	if (right) {
+		item->state = ITEM_RIGHT;
+		return store_add_case(eval->store, family, item->index, item->attempt, runner->err);
+	}
+	ret = store_exclude(eval->store, family, item->index, item->attempt, why.text, runner->err);
+	item->state = ITEM_NEW;
+	if (ret == 0 && ++item->attempt >= MAX_ATTEMPTS)
+		ret = err_set(runner->err, -ELOOP, "%s/%03u: wrong by construction %d times: %s", family, item->index,
+			      MAX_ATTEMPTS, why.text);
+	return ret;
+}
+
+static int
+policy_ended(struct runner *runner, const struct slot *slot, int status)
+{
+	const struct eval *eval = runner->eval;
+	struct store_run run = { .index = slot->item->index };
+	char dir[PATH_MAX];
+	int ret;
+
+	snprintf(run.family, sizeof(run.family), "%s", slot->item->family->name);
+	snprintf(run.policy, sizeof(run.policy), "%s", slot->policy);
+	run.wall_s = (double)(clock_now_ns() - slot->start_ns) / 1e9;
+	eval_case_dir(eval, slot->item->family, slot->item->index, NULL, dir, sizeof(dir));
+	ret = case_result(dir, status, &run, runner->err);
+	if (ret < 0)
+		return ret;
+	case_result_tidy(dir, slot->policy, run.outcome != OUTCOME_TP);
+	eval_progress_done(&runner->progress, run.outcome != OUTCOME_TP);
+	return store_add_run(eval->store, &run, runner->err);
+}
+
+static struct slot *
+slot_of(struct runner *runner, pid_t pid)
+{
+	for (uint32_t i = 0; i < runner->eval->jobs; i++)
+		if (runner->slots[i].pid == pid)
+			return &runner->slots[i];
+	return NULL;
+}
+
+/* Waits until one ends. What an interrupted one leaves behind is no result. */
+static int
+wait_for_one(struct runner *runner)
+{
+	struct slot *slot;
+	int status, ret;
+	pid_t pid = waitpid(-1, &status, 0);
+
+	if (pid < 0)
+		return errno == EINTR ? 0 : err_set(runner->err, -errno, "waiting for a run: %s", strerror(errno));
+	slot = slot_of(runner, pid);
+	if (slot == NULL)
+		return 0;
+	slot->pid = 0;
+	if (interrupted)
+		return 0;
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	ret = slot->policy == NULL ? truth_ended(runner, slot->item, status) : policy_ended(runner, slot, status);
+	eval_progress_show(&runner->progress);
+	return ret;
+}
+
+static bool
+busy(const struct runner *runner)
+{
+	for (uint32_t i = 0; i < runner->eval->jobs; i++)
+		if (runner->slots[i].pid != 0)
+			return true;
+	return false;
+}
+
+static void
+stop_all(struct runner *runner)
+{
+	for (uint32_t i = 0; i < runner->eval->jobs; i++)
+		if (runner->slots[i].pid != 0)
+			kill(runner->slots[i].pid, SIGTERM);
+}
+
+static int
+run_items(struct runner *runner)
+{
+	bool stopped = false;
+	int ret = 0;
+
+	for (;;) {
+		for (uint32_t i = 0; ret == 0 && !interrupted && i < runner->eval->jobs; i++) {
+			struct item *item = runner->slots[i].pid == 0 ? next_item(runner) : NULL;
+
+			if (item != NULL)
+				ret = start(runner, &runner->slots[i], item);
+		}
+		if (!busy(runner))
+			break;
+		if ((ret < 0 || interrupted) && !stopped) {
+			stop_all(runner);
+			stopped = true;
+		}
+		if (wait_for_one(runner) < 0)
+			ret = -EIO; /* err has it; the others are waited for */
+	}
+	return ret == 0 && interrupted ? -EINTR : ret;
+}
+
+int
+runner_run(const struct eval *eval, struct err *err)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	struct runner *runner = calloc(1, sizeof(*runner));
+	char path[PATH_MAX];
+	int ret;
+
+	if (runner == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	runner->eval = eval;
+	runner->err = err;
+	runner->ncpus = job_cpus(runner->cpus, EVAL_MAX_JOBS);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	snprintf(path, sizeof(path), "%s/fabric.cfg", eval->dir);
+	runner->network = case_network(path, err);
+	ret = runner->network != NULL ? make_items(runner) : -EINVAL;
+	eval_progress_begin(&runner->progress);
+	if (ret == 0)
+		ret = run_items(runner);
+	eval_progress_end(&runner->progress);
+	scenario_destroy(runner->network);
+	free(runner->items);
+	free(runner);
+	return ret;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Makes the cases of an evaluation and runs them, several side by side, each on a CPU of its own while there are enough:
+ * first without detection, for the truth; a case that is wrong by construction is replaced; then once a policy.
+ */
+#pragma once
+
+#include "cli/eval/eval.h"
+
+/*
+ * Does what is not in the store yet. Shows progress on stderr if that is a terminal.
+ * @return 0; -EINTR: interrupted, the store has what is done; other negative errno with err set
+ */
+int runner_run(const struct eval *eval, struct err *err);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/eval/truth.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+int
+truth_init(struct truth *truth, json_t *meaning, json_t *fabric, struct err *err)
+{
+	*truth = (struct truth){
+		.meaning = json_incref(meaning),
+		.fabric = json_incref(fabric),
+		.anomalies = json_object_get(meaning, "anomalies"),
+		.collective_flows = json_object_get(meaning, "collective_flows"),
+		.earnest_ns = TRUTH_MIN_SHARE * json_number_value(json_object_get(meaning, "step_ns")),
+	};
+	if (json_is_array(truth->anomalies) && json_is_array(truth->collective_flows) && truth->earnest_ns > 0 &&
+	    json_is_array(json_object_get(fabric, "meetings")) && json_is_array(json_object_get(fabric, "pauses")))
+		return 0;
+	truth_fini(truth);
+	return err_set(err, -EINVAL, "case.json or truth.json lacks something: delete its directory to make it anew");
+}
+
+static json_t *
+load(const char *dir, const char *name, struct err *err)
+{
+	char path[PATH_MAX];
+	json_error_t error;
+	json_t *root;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	root = json_load_file(path, 0, &error);
+	if (root == NULL)
+		err_set(err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
+	return root;
+}
+
+int
+truth_load(struct truth *truth, const char *dir, struct err *err)
+{
+	json_t *meaning = load(dir, "case.json", err), *fabric = meaning != NULL ? load(dir, "truth/truth.json", err) : NULL;
+	int ret = fabric != NULL ? truth_init(truth, meaning, fabric, err) : -EINVAL;
+
+	json_decref(meaning);
+	json_decref(fabric);
+	return ret;
+}
+
+void
+truth_fini(struct truth *truth)
+{
+	json_decref(truth->meaning);
+	json_decref(truth->fabric);
+	*truth = (struct truth){ 0 };
+}
+
+bool
+truth_lists(const json_t *array, const char *text)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(array, i, entry)
+		if (strcmp(json_string_value(entry), text) == 0)
+			return true;
+	return false;
+}
+
+bool
+truth_is_collective(const struct truth *truth, const char *flow)
+{
+	return truth_lists(truth->collective_flows, flow);
+}
+
+/* The other flow of a meeting; NULL: the flow has no part in it. */
+static const char *
+partner(const json_t *meeting, const char *flow)
+{
+	const json_t *flows = json_object_get(meeting, "flows");
+	const char *a = json_string_value(json_array_get(flows, 0)), *b = json_string_value(json_array_get(flows, 1));
+
+	return strcmp(a, flow) == 0 ? b : strcmp(b, flow) == 0 ? a : NULL;
+}
+
+static double
+number(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+bool
+truth_met(const struct truth *truth, const char *port, const char *flow, const char *other)
+{
+	const json_t *meeting;
+	size_t i;
+
+	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, meeting) {
+		const char *with = partner(meeting, flow);
+
+		if (with == NULL || (other != NULL && strcmp(with, other) != 0))
+			continue;
+		if (port == NULL || strcmp(json_string_value(json_object_get(meeting, "port")), port) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+truth_collided(const struct truth *truth, const char *flow)
+{
+	const json_t *meeting;
+	size_t i;
+
+	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, meeting) {
+		const char *with = partner(meeting, flow);
+
+		if (with != NULL && truth_is_collective(truth, with) && number(meeting, "together_ns") >= truth->earnest_ns &&
+		    number(meeting, "depth_mean") >= TRUTH_MIN_DEPTH)
+			return true;
+	}
+	return false;
+}
+
+bool
+truth_any_shared(const struct truth *truth)
+{
+	const json_t *meeting;
+	size_t i;
+
+	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, meeting)
+		if (number(meeting, "together_ns") > truth->earnest_ns)
+			return true;
+	return false;
+}
+
+static const json_t *
+pauses_of(const struct truth *truth, const char *port)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(json_object_get(truth->fabric, "pauses"), i, entry)
+		if (strcmp(json_string_value(json_object_get(entry, "port")), port) == 0)
+			return entry;
+	return NULL;
+}
+
+double
+truth_halted_ns(const struct truth *truth, const char *port)
+{
+	return number(pauses_of(truth, port), "halted_ns");
+}
+
+bool
+truth_halted_at_end(const struct truth *truth, const char *port)
+{
+	return json_is_true(json_object_get(pauses_of(truth, port), "at_end"));
+}
+
+bool
+truth_any_halted(const struct truth *truth, const json_t *ports)
+{
+	const json_t *port;
+	size_t i;
+
+	json_array_foreach(ports, i, port)
+		if (truth_halted_ns(truth, json_string_value(port)) >= truth->earnest_ns)
+			return true;
+	return false;
+}

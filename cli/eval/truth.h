@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What really happened in a case: what its generator meant (case.json) and what the fabric saw (truth.json of a run without
+ * detection). The analyzer sees neither.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "common/err.h"
+
+/*
+ * Two flows share a queue in earnest, and a port is halted in earnest, from this part of a step's time on. What is below
+ * may be told of, but need not be found.
+ */
+#define TRUTH_MIN_SHARE 0.01
+/* And the queue is one: packets in it on average. Behind a bottleneck flows meet in queues of a packet or two. */
+#define TRUTH_MIN_DEPTH 4.0
+
+struct truth {
+	json_t *meaning, *fabric;
+	json_t *anomalies;        /* of meaning */
+	json_t *collective_flows; /* of meaning: names */
+	double earnest_ns;        /* TRUTH_MIN_SHARE of a step */
+};
+
+/* Takes references to both. @return 0 or -EINVAL with err set: something is missing */
+int truth_init(struct truth *truth, json_t *meaning, json_t *fabric, struct err *err);
+/* DIR/case.json and DIR/truth/truth.json. @return 0 or -EINVAL with err set */
+int truth_load(struct truth *truth, const char *dir, struct err *err);
+void truth_fini(struct truth *truth);
+
+bool truth_is_collective(const struct truth *truth, const char *flow);
+
+/*
+ * Did two flows meet in a queue?
+ * @param port  NULL: in any
+ * @param other  NULL: any other flow
+ */
+bool truth_met(const struct truth *truth, const char *port, const char *flow, const char *other);
+/* Did a flow and one of the collective share a queue in earnest? Of a flow of the collective: with another of it. */
+bool truth_collided(const struct truth *truth, const char *flow);
+/* Did any two data flows share a queue for longer than TRUTH_MIN_SHARE of a step's time? */
+bool truth_any_shared(const struct truth *truth);
+
+/* How long a port was halted by its peer. */
+double truth_halted_ns(const struct truth *truth, const char *port);
+/* Was it still when the run ended? */
+bool truth_halted_at_end(const struct truth *truth, const char *port);
+/* Was one of these ports (array of names) halted in earnest? */
+bool truth_any_halted(const struct truth *truth, const json_t *ports);
+
+/* Is the string one of the array's? */
+bool truth_lists(const json_t *array, const char *text);

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/guest/guest.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "rxe-hosts/guest/keeper.h"
+#include "rxe-hosts/guest/keeper_files.h"
+#include "rxe-hosts/guest/kind.h"
+
+/* What a keeper needs to end a guest that does not obey, and to clean up. */
+#define KEEPER_STOP_MS (GUEST_STOP_MS + 4000)
+#define PROBE_NAME "probe"
+
+struct guest {
+	char name[GUEST_MAX_NAME + 1];
+	char dir[PATH_MAX];
+	pid_t keeper;
+	int report;
+	struct guest_status status;
+};
+
+static bool
+good_name(const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)name[i]) && strchr("-_.", name[i]) == NULL)
+			return false;
+	return length > 0 && length <= GUEST_MAX_NAME && name[0] != '.';
+}
+
+/* A word of a kernel's command line ends at a blank. */
+static int
+check_path(const char *what, const char *path, struct err *err)
+{
+	if (strpbrk(path, " \t\n\"") != NULL)
+		return err_set(err, -EINVAL, "%s \"%s\": a guest's kernel takes no blanks and quotes in paths", what, path);
+	return 0;
+}
+
+static int
+check(const struct guest_config *config, struct err *err)
+{
+	if (guest_kind_find(config->kind, err) == NULL)
+		return -EINVAL;
+	if (!good_name(config->name))
+		return err_set(err, -EINVAL, "guest \"%s\": a name has 1 to %d letters, digits, '-', '_' and '.'",
+			       config->name, GUEST_MAX_NAME);
+	if (access(config->init, X_OK) < 0)
+		return err_set(err, -ENOENT, "%s: %s; ninja builds it", config->init, strerror(errno));
+	if (config->nic != NULL && (config->ip == 0 || config->prefix_bits > 32 || config->mtu_bytes < 68))
+		return err_set(err, -EINVAL, "guest \"%s\": a NIC needs an address, a prefix of 0 to 32 bits and an MTU",
+			       config->name);
+	return config->nic != NULL ? check_path("NIC", config->nic, err) : 0;
+}
+
+/* In the new process: nothing of the caller's but what a keeper needs. */
+static noreturn void
+become_keeper(const struct guest_config *config, int report)
+{
+	struct guest_config own = *config;
+	int keep[2] = { own.manage_fd, report }, highest = STDERR_FILENO;
+
+	if (keep[0] > keep[1]) {
+		keep[0] = report;
+		keep[1] = own.manage_fd;
+	}
+	for (int i = 0; i < 2; i++) {
+		if (keep[i] <= highest)
+			continue;
+		if (keep[i] > highest + 1)
+			close_range((unsigned)highest + 1, (unsigned)keep[i] - 1, 0);
+		highest = keep[i];
+	}
+	close_range((unsigned)highest + 1, UINT_MAX, 0);
+	keeper_run(&own, report);
+}
+
+int
+guest_start(const struct guest_config *config, struct guest **guest, struct err *err)
+{
+	char init[PATH_MAX];
+	struct guest_config own = *config;
+	struct guest *new;
+	int ends[2], rc = check(config, err);
+
+	if (rc < 0)
+		return rc;
+	new = calloc(1, sizeof(*new));
+	if (new == NULL || realpath(config->init, init) == NULL || realpath(config->dir, new->dir) == NULL) {
+		rc = err_set(err, -errno, "%s, %s: %s", config->dir, config->init, strerror(errno));
+		goto fail;
+	}
+	own.init = init;
+	rc = check_path("program", init, err);
+	if (rc == 0)
+		rc = check_path("folder", new->dir, err);
+	if (rc < 0)
+		goto fail;
+	snprintf(new->name, sizeof(new->name), "%s", config->name);
+	new->status = (struct guest_status){ .state = GUEST_BOOTING, .gid_index = UINT32_MAX, .exit_status = -1 };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+		rc = err_set(err, -errno, "socketpair: %s", strerror(errno));
+		goto fail;
+	}
+	new->report = ends[0];
+	new->keeper = fork();
+	if (new->keeper == 0)
+		become_keeper(&own, ends[1]);
+	close(ends[1]);
+	if (new->keeper < 0) {
+		rc = err_set(err, -errno, "fork: %s", strerror(errno));
+		close(ends[0]);
+		goto fail;
+	}
+	*guest = new;
+	return 0;
+fail:
+	free(new);
+	return rc;
+}
+
+int
+guest_fd(const struct guest *guest)
+{
+	return guest->report;
+}
+
+const struct guest_status *
+guest_poll(struct guest *guest)
+{
+	struct guest_status news;
+	ssize_t n;
+
+	while (guest->status.state != GUEST_ENDED) {
+		n = recv(guest->report, &news, sizeof(news), MSG_DONTWAIT);
+		if (n == sizeof(news)) {
+			guest->status = news;
+		} else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+			guest->status.state = GUEST_ENDED;
+			snprintf(guest->status.text, sizeof(guest->status.text), "its keeper was killed");
+		} else {
+			break;
+		}
+	}
+	return &guest->status;
+}
+
+int
+guest_wait(struct guest *guest, enum guest_state state, unsigned timeout_ms, struct err *err)
+{
+	uint64_t now_ns = clock_now_ns(), end_ns = now_ns + timeout_ms * 1000000ULL;
+
+	while (guest_poll(guest)->state < state) {
+		struct pollfd fd = { .fd = guest->report, .events = POLLIN };
+
+		now_ns = clock_now_ns();
+		if (now_ns >= end_ns)
+			return err_set(err, -ETIMEDOUT, "guest %s: not ready after %u ms", guest->name, timeout_ms);
+		if (poll(&fd, 1, (int)((end_ns - now_ns) / 1000000 + 1)) < 0 && errno != EINTR)
+			return err_set(err, -errno, "guest %s: %s", guest->name, strerror(errno));
+	}
+	if (guest->status.state == GUEST_ENDED && state != GUEST_ENDED)
+		return err_set(err, -ECONNRESET, "guest %s: %s", guest->name, guest->status.text);
+	return 0;
+}
+
+void
+guest_ask_stop(struct guest *guest)
+{
+	shutdown(guest->report, SHUT_WR);
+}
+
+void
+guest_stop(struct guest *guest)
+{
+	guest_ask_stop(guest);
+	guest_wait(guest, GUEST_ENDED, KEEPER_STOP_MS, NULL);
+	/* It has nothing left to do. */
+	kill(guest->keeper, SIGKILL);
+	while (waitpid(guest->keeper, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	keeper_files_remove(guest->dir, guest->name);
+	close(guest->report);
+	free(guest);
+}
+
+int
+guest_probe(const struct guest_config *config, unsigned timeout_ms, struct err *err)
+{
+	static const char *const argv[] = { "rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "lo", NULL };
+	struct guest_config probe = { .kind = config->kind, .name = PROBE_NAME, .dir = config->dir, .init = config->init,
+				      .kernel = config->kernel, .argv = argv, .manage_fd = -1 };
+	struct guest *guest;
+	int rc = guest_start(&probe, &guest, err);
+
+	if (rc < 0)
+		return rc;
+	rc = guest_wait(guest, GUEST_EXITED, timeout_ms, err);
+	if (rc == 0 && guest->status.exit_status != 0)
+		rc = err_set(err, -ENODEV, "it boots, but `rdma link add` fails in it: no soft-RoCE");
+	guest_stop(guest);
+	return rc;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A network namespace of the server with the server's own rdma_rxe. Needs root, and a kernel whose rxe lives in
+ * namespaces: older ones refuse the device there. rxe-guest-init holds the namespace, which ends with it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rxe-hosts/guest/kind.h"
+
+static int
+command(const struct guest_boot *boot, struct guest_words *args, struct guest_words *env, struct err *err)
+{
+	char command_fd[16], manage_fd[16];
+
+	if (geteuid() != 0)
+		return err_set(err, -EPERM, "a network namespace of the server needs root");
+	if (access("/sys/module/rdma_rxe", F_OK) < 0)
+		return err_set(err, -ENOENT, "this server's kernel has no rdma_rxe loaded: modprobe rdma_rxe");
+	snprintf(command_fd, sizeof(command_fd), "fd:%d", boot->command_fd);
+	snprintf(manage_fd, sizeof(manage_fd), "fd:%d", boot->manage_fd);
+	return guest_word(args, err, "%s", boot->config->init) < 0 ||
+			       guest_parameters(boot, command_fd, manage_fd, env, err) < 0 ?
+		       -E2BIG :
+		       0;
+}
+
+/* Moves a network device of the server into the namespace of a process, under the name that init expects. */
+static int
+move_device(const char *device, pid_t to, struct err *err)
+{
+	char pid[16];
+	int status;
+	pid_t ip;
+
+	snprintf(pid, sizeof(pid), "%d", (int)to);
+	ip = fork();
+	if (ip == 0) {
+		execlp("ip", "ip", "link", "set", device, "netns", pid, "name", "eth0", NULL);
+		_exit(127);
+	}
+	if (ip < 0 || waitpid(ip, &status, 0) < 0)
+		return err_set(err, -errno, "ip: %s", strerror(errno));
+	return status == 0 ? 0 : err_set(err, -ENODEV, "%s: ip cannot move it into the guest's namespace", device);
+}
+
+/* The move is the work of a process that stays outside. */
+static int
+enter(const struct guest_boot *boot, struct err *err)
+{
+	const char *device = boot->config->nic;
+	int entered[2], status;
+	char byte = 0;
+	pid_t guest = getpid(), outside;
+
+	if (pipe2(entered, O_CLOEXEC) < 0)
+		return err_set(err, -errno, "pipe: %s", strerror(errno));
+	outside = device != NULL ? fork() : 0;
+	if (device != NULL && outside == 0) {
+		close(entered[1]);
+		_exit(read(entered[0], &byte, 1) == 1 && move_device(device, guest, NULL) == 0 ? 0 : 1);
+	}
+	close(entered[0]);
+	if (outside < 0 || unshare(CLONE_NEWNET | CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_set(err, -errno, "a network namespace: %s", strerror(errno));
+	if (device != NULL && (write(entered[1], &byte, 1) != 1 || waitpid(outside, &status, 0) < 0 || status != 0))
+		return err_set(err, -ENODEV, "%s: cannot be moved into the guest's namespace", device);
+	close(entered[1]);
+	return 0;
+}
+
+const struct guest_kind guest_kind_netns = { .name = "netns", .command = command, .enter = enter };

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A guest's command channel, shared: the keeper's own session runs the guest's program, and every program that connects
+ * to the guest's socket has one.
+ */
+#pragma once
+
+#include <poll.h>
+#include <stdbool.h>
+
+#include "rxe-hosts/guest/frame.h"
+
+#define SESSIONS_MAX_FDS (2 + GUEST_MAX_SESSIONS)
+#define SESSIONS_PROGRAM 1 /* number of the keeper's own */
+
+struct session_peer {
+	bool used;    /* a session of the guest, until its GUEST_EXIT */
+	bool started; /* GUEST_RUN went by */
+	int fd;       /* of the program that connected; -1: gone, or the keeper's own */
+	struct frame_in in;
+	struct frame_out out;
+};
+
+struct sessions {
+	int guest;    /* the keeper's end of the command channel */
+	int listener; /* the guest's socket */
+	int log;      /* where output of the guest's program goes */
+	struct frame_in in;
+	struct frame_out out;
+	struct session_peer peers[GUEST_MAX_SESSIONS];
+
+	/* What the guest said so far. */
+	bool hello, program_ended;
+	struct guest_hello up;
+	char up_text[256];
+	int program_status;
+};
+
+/* Fills what to wait for; then moves what came. @return 0, or negative errno: the guest's end is gone or speaks something else */
+void sessions_poll(struct sessions *sessions, struct pollfd fds[SESSIONS_MAX_FDS]);
+int sessions_move(struct sessions *sessions, const struct pollfd fds[SESSIONS_MAX_FDS]);
+
+/* Starts the guest's program; its output goes to the log. @return 0 or negative errno */
+int sessions_start_program(struct sessions *sessions, const char *const *argv, bool manage);
+
+/* Asks the guest to stop. */
+int sessions_power_off(struct sessions *sessions);
+
+void sessions_fini(struct sessions *sessions);

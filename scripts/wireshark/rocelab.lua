@@ -1,0 +1,351 @@
+-- SPDX-License-Identifier: BSD-3-Clause
+-- Wireshark dissector of what rocelab speaks beside RoCEv2 and PFC: polling packets (UDP 47910), notification packets
+-- (UDP 47911) and the telemetry record stream, over TCP (known by its magic, or by Decode As) and as a file: records.bin
+-- opens like a capture.
+--
+--   wireshark -X lua_script:scripts/wireshark/rocelab.lua out/case-study/capture.pcapng
+--   tshark -X lua_script:scripts/wireshark/rocelab.lua -r out/case-study/records.bin
+--
+-- or copy it into the folder "Personal Lua Plugins" of Wireshark's Help > About > Folders. Wireshark 3.6 or later.
+-- The formats are docs/wire-formats.md; the table of records below is compared with common/wire/record.h by a test.
+
+local POLL_PORT, NOTIFY_PORT = 47910, 47911
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 1, 16, 24
+local PS_PER_S, PS_PER_NS = 1000000000000, 1000
+
+-- Of each record: name, size, fields behind the header. Types: u8 u16 u32 u64, s32 (a name of 32 bytes), ip, ps (a time),
+-- tuple (a flow). A field "reserved" is skipped.
+local RECORDS = {
+  [1] = { "run", 104, "name:s32 policy:u32 detections:u32 rtt_percent:u32 epochs_kept:u32 epoch_ps:ps budget_bps:u64 " ..
+          "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u32" },
+  [2] = { "node", 64, "name:s32 kind:u32 nports:u32" },
+  [3] = { "port", 56, "port:u16 peer_port:u16 peer:u32 ip:ip reserved:u32 rate_bps:u64 delay_ps:ps" },
+  [4] = { "collective", 72, "id:u32 iteration:u32 algorithm:u32 op:u32 ranks:u32 steps:u32 bytes:u64 ideal_ps:ps " ..
+          "expect_ps:ps" },
+  [5] = { "schedule", 96, "collective:u32 iteration:u32 step:u32 rank:u32 flow:tuple bytes:u64 depends_on:u32 " ..
+          "depends_step:u32 ideal_ps:ps expect_ps:ps base_rtt_ps:ps" },
+  [6] = { "route", 48, "flow:tuple hop:u16 port:u16 reverse:u32" },
+  [16] = { "step", 96, "flow:tuple collective:u32 iteration:u32 step:u32 waited_for:u32 bytes:u64 acked_bytes:u64 " ..
+           "start_ps:ps end_ps:ps open:u32 retransmits:u32" },
+  [17] = { "trigger", 80, "flow:tuple collective:u32 iteration:u32 step:u32 cause:u32 rtt_ps:ps threshold_ps:ps " ..
+           "remaining:u32 reserved:u32" },
+  [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 reserved:u32" },
+  [32] = { "poll", 56, "victim:tuple in_port:u16 out_port:u16 flags:u16 out_paused:u8 repeated:u8 ttl:u32 reserved:u32" },
+  [33] = { "port_row", 160, "port:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32 from_ps:ps to_ps:ps " ..
+           "packets:u64 bytes:u64 depth_sum:u64 paused_packets:u64 pause_ps:ps paused_since_ps:ps queue_packets:u64 " ..
+           "queue_bytes:u64 ingress_bytes:u64 ingress_xoff_bytes:u64 pausing_since_ps:ps pausing:u32 " ..
+           "pauses_received:u32 pauses_sent:u32 reserved:u32" },
+  [34] = { "flow_row", 88, "flow:tuple port:u16 in_port:u16 epoch_first:u32 epoch_last:u32 queue_packets:u32 packets:u64 " ..
+           "bytes:u64 depth_sum:u64 paused_packets:u64" },
+  [35] = { "meter_row", 56, "in_port:u16 port:u16 epoch_first:u32 epoch_last:u32 reserved:u32 bytes:u64 held_bytes:u64" },
+  [36] = { "matrix_row", 80, "flow:tuple other:tuple port:u16 reserved16:u16 epoch_first:u32 epoch_last:u32 reserved:u32 " ..
+           "ahead:u64" },
+  [37] = { "drop_row", 80, "last:tuple port:u16 reason:u16 reserved:u32 packets:u64 bytes:u64 first_ps:ps last_ps:ps" },
+  [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64 from_ps:ps to_ps:ps" },
+  [49] = { "end", 120, "reason:u32 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 offered_records:u64 " ..
+           "sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 polling_bytes:u64 " ..
+           "notification_packets:u64 notification_bytes:u64" },
+}
+
+local POLL_FLAGS = { [1] = "victim path", [2] = "PFC spreading path", [3] = "victim and PFC spreading path" }
+local VALUES = {
+  ["run.policy"] = { [0] = "off", "vedrfolnir", "poster" },
+  ["node.kind"] = { [0] = "switch", "host" },
+  ["collective.algorithm"] = { [0] = "ring", "halving-doubling" },
+  ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce" },
+  ["trigger.cause"] = { [0] = "RTT", "stall" },
+  ["poll.flags"] = POLL_FLAGS,
+  ["drop_row.reason"] = { [0] = "injected", "corrupt", "link down", "TTL", "no route", "blackhole", "queue full", "no buffer" },
+  ["end.reason"] = { [0] = "complete", "QP error", "stall", "limit", "invariant", "interrupt" },
+}
+local WIDTHS = { u8 = 1, u16 = 2, u32 = 4, u64 = 8, s32 = 32, ip = 4, ps = 8, tuple = 16 }
+
+-- Polling and notification packets: network byte order.
+
+local poll = Proto("rocelab_poll", "rocelab polling packet")
+poll.fields.magic = ProtoField.string("rocelab_poll.magic", "Magic")
+poll.fields.version = ProtoField.uint8("rocelab_poll.version", "Version")
+poll.fields.flags = ProtoField.uint8("rocelab_poll.flags", "Flags", base.DEC, POLL_FLAGS)
+poll.fields.protocol = ProtoField.uint8("rocelab_poll.protocol", "Victim's protocol")
+poll.fields.event = ProtoField.uint32("rocelab_poll.event", "Event", base.HEX)
+poll.fields.src = ProtoField.ipv4("rocelab_poll.src", "Victim's source")
+poll.fields.dst = ProtoField.ipv4("rocelab_poll.dst", "Victim's destination")
+poll.fields.sport = ProtoField.uint16("rocelab_poll.sport", "Victim's source port")
+poll.fields.dport = ProtoField.uint16("rocelab_poll.dport", "Victim's destination port")
+poll.experts.bad = ProtoExpert.new("rocelab_poll.bad", "No polling packet of version 1", expert.group.MALFORMED,
+                                   expert.severity.ERROR)
+
+function poll.dissector(tvb, pinfo, tree)
+  local f, t = poll.fields, tree:add(poll, tvb())
+
+  pinfo.cols.protocol = "Polling"
+  if tvb:reported_length_remaining() ~= 24 or tvb(0, 4):string() ~= "RLPL" or tvb(4, 1):uint() ~= 1 then
+    t:add_proto_expert_info(poll.experts.bad)
+    return
+  end
+  t:add(f.magic, tvb(0, 4))
+  t:add(f.version, tvb(4, 1))
+  t:add(f.flags, tvb(5, 1))
+  t:add(f.protocol, tvb(6, 1))
+  t:add(f.event, tvb(8, 4))
+  t:add(f.src, tvb(12, 4))
+  t:add(f.dst, tvb(16, 4))
+  t:add(f.sport, tvb(20, 2))
+  t:add(f.dport, tvb(22, 2))
+  pinfo.cols.info = string.format("Event 0x%08x, %s, of %s:%d > %s:%d", tvb(8, 4):uint(),
+                                  POLL_FLAGS[tvb(5, 1):uint()] or "no known flags", tostring(tvb(12, 4):ipv4()),
+                                  tvb(20, 2):uint(), tostring(tvb(16, 4):ipv4()), tvb(22, 2):uint())
+  return 24
+end
+
+local notify = Proto("rocelab_notify", "rocelab notification packet")
+notify.fields.magic = ProtoField.string("rocelab_notify.magic", "Magic")
+notify.fields.version = ProtoField.uint8("rocelab_notify.version", "Version")
+notify.fields.step = ProtoField.uint32("rocelab_notify.step", "Step that the sender finished")
+notify.fields.detections = ProtoField.uint32("rocelab_notify.detections", "Detections handed over")
+notify.experts.bad = ProtoExpert.new("rocelab_notify.bad", "No notification packet of version 1", expert.group.MALFORMED,
+                                     expert.severity.ERROR)
+
+function notify.dissector(tvb, pinfo, tree)
+  local f, t = notify.fields, tree:add(notify, tvb())
+
+  pinfo.cols.protocol = "Notification"
+  if tvb:reported_length_remaining() ~= 16 or tvb(0, 4):string() ~= "RLNT" or tvb(4, 1):uint() ~= 1 then
+    t:add_proto_expert_info(notify.experts.bad)
+    return
+  end
+  t:add(f.magic, tvb(0, 4))
+  t:add(f.version, tvb(4, 1))
+  t:add(f.step, tvb(8, 4))
+  t:add(f.detections, tvb(12, 4))
+  pinfo.cols.info = string.format("Step %d finished, %d detections handed over", tvb(8, 4):uint(), tvb(12, 4):uint())
+  return 16
+end
+
+DissectorTable.get("udp.port"):add(POLL_PORT, poll)
+DissectorTable.get("udp.port"):add(NOTIFY_PORT, notify)
+
+-- The record stream: little-endian.
+
+local stream = Proto("rocelab", "rocelab telemetry record")
+local names = {}
+for number, record in pairs(RECORDS) do
+  names[number] = record[1]:upper()
+end
+stream.fields.magic = ProtoField.string("rocelab.magic", "Magic")
+stream.fields.version = ProtoField.uint32("rocelab.version", "Version")
+stream.fields.type = ProtoField.uint16("rocelab.type", "Type", base.DEC, names)
+stream.fields.size = ProtoField.uint16("rocelab.size", "Size")
+stream.fields.node = ProtoField.uint32("rocelab.node", "Node")
+stream.fields.time = ProtoField.uint64("rocelab.time_ps", "Time", base.UNIT_STRING, { " ps" })
+stream.fields.seq = ProtoField.uint32("rocelab.seq", "Sequence number of the node")
+stream.fields.event = ProtoField.uint32("rocelab.event", "Polling event", base.HEX)
+stream.experts.bad = ProtoExpert.new("rocelab.bad", "No record of this version", expert.group.MALFORMED,
+                                     expert.severity.ERROR)
+
+-- One field of Wireshark's for a field of a record.
+local function make_field(record, name, kind)
+  local filter, label = "rocelab." .. record .. "." .. name, name:gsub("_ps$", ""):gsub("_", " ")
+
+  if kind == "s32" then
+    return ProtoField.stringz(filter, label)
+  elseif kind == "ip" then
+    return ProtoField.ipv4(filter, label)
+  elseif kind == "ps" then
+    return ProtoField.uint64(filter, label, base.UNIT_STRING, { " ps" })
+  end
+  return ProtoField["uint" .. kind:sub(2)](filter, label, base.DEC, VALUES[record .. "." .. name])
+end
+
+local layouts = {}
+for number, record in pairs(RECORDS) do
+  local layout, at = {}, HEADER_BYTES
+
+  for name, kind in record[3]:gmatch("(%S+):(%S+)") do
+    local key = record[1] .. "_" .. name
+
+    if not name:match("^reserved") then
+      if kind == "tuple" then
+        local parts = {}
+
+        for i, part in ipairs({ "src_ip:ip", "dst_ip:ip", "sport:u16", "dport:u16" }) do
+          local part_name, part_kind = part:match("(.*):(.*)")
+
+          parts[i] = make_field(record[1], name .. "." .. part_name, part_kind)
+          stream.fields[key .. "_" .. part_name] = parts[i]
+        end
+        layout[#layout + 1] = { at = at, name = name, parts = parts }
+      else
+        local field = make_field(record[1], name, kind)
+
+        stream.fields[key] = field
+        layout[#layout + 1] = { at = at, bytes = WIDTHS[kind], field = field }
+      end
+    end
+    at = at + WIDTHS[kind]
+  end
+  assert(at == record[2], record[1] .. ": fields and size disagree")
+  layouts[number] = layout
+end
+
+local function tuple_text(range)
+  return string.format("%s:%d > %s:%d", tostring(range(0, 4):le_ipv4()), range(8, 2):le_uint(),
+                       tostring(range(4, 4):le_ipv4()), range(10, 2):le_uint())
+end
+
+local function add_tuple(tree, part, range)
+  local t = tree:add(range, part.name .. ": " .. tuple_text(range))
+
+  t:add_le(part.parts[1], range(0, 4))
+  t:add_le(part.parts[2], range(4, 4))
+  t:add_le(part.parts[3], range(8, 2))
+  t:add_le(part.parts[4], range(10, 2))
+end
+
+-- What the list of packets says of a record.
+local function summary(tvb, number)
+  local node, text = tvb(4, 4):le_uint(), names[number]
+
+  if node ~= 0xffffffff then
+    text = text .. " node " .. node
+  end
+  if layouts[number][1].parts ~= nil then
+    text = text .. ", " .. tuple_text(tvb(HEADER_BYTES, 16))
+  end
+  return text
+end
+
+local function dissect_record(tvb, tree)
+  local f, number, size = stream.fields, tvb(0, 2):le_uint(), tvb(2, 2):le_uint()
+  local t = tree:add(stream, tvb())
+
+  t:add_le(f.type, tvb(0, 2))
+  t:add_le(f.size, tvb(2, 2))
+  if RECORDS[number] == nil or RECORDS[number][2] ~= size or tvb:len() < size then
+    t:add_proto_expert_info(stream.experts.bad)
+    return "record of unknown type " .. number
+  end
+  t:add_le(f.node, tvb(4, 4))
+  t:add_le(f.time, tvb(8, 8))
+  t:add_le(f.seq, tvb(16, 4))
+  t:add_le(f.event, tvb(20, 4))
+  for _, part in ipairs(layouts[number]) do
+    if part.parts ~= nil then
+      add_tuple(t, part, tvb(part.at, 16))
+    else
+      t:add_le(part.field, tvb(part.at, part.bytes))
+    end
+  end
+  local text = summary(tvb, number)
+  t:append_text(": " .. text)
+  return text
+end
+
+local function is_stream_header(range)
+  return range(0, 8):string() == MAGIC
+end
+
+local function dissect_stream_header(tvb, tree)
+  local t = tree:add(stream, tvb())
+
+  t:add(stream.fields.magic, tvb(0, 8))
+  t:add_le(stream.fields.version, tvb(8, 4))
+  if tvb(8, 4):le_uint() ~= VERSION then
+    t:add_proto_expert_info(stream.experts.bad)
+  end
+  return "stream of version " .. tvb(8, 4):le_uint()
+end
+
+-- One record, or the header of the stream, from a segment or a file.
+local function dissect_piece(tvb, pinfo, tree)
+  local text = is_stream_header(tvb) and dissect_stream_header(tvb, tree) or dissect_record(tvb, tree)
+
+  pinfo.cols.protocol = "rocelab"
+  pinfo.cols.info:append((tostring(pinfo.cols.info) ~= "" and "; " or "") .. text)
+  return tvb:len()
+end
+
+local function piece_bytes(tvb, pinfo, offset)
+  if is_stream_header(tvb:range(offset, 8)) then
+    return STREAM_BYTES
+  end
+  local size = tvb:range(offset + 2, 2):le_uint()
+  -- what cannot be a record ends the walk through this segment
+  return size >= HEADER_BYTES and size % 8 == 0 and size or tvb:len() - offset
+end
+
+local function dissect_segment(tvb, pinfo, tree)
+  pinfo.cols.info = ""
+  dissect_tcp_pdus(tvb, tree, 8, piece_bytes, dissect_piece)
+  return tvb:len()
+end
+
+function stream.dissector(tvb, pinfo, tree)
+  local tcp = pinfo.port_type == 2
+
+  return (tcp and dissect_segment or dissect_piece)(tvb, pinfo, tree)
+end
+
+stream:register_heuristic("tcp", function(tvb, pinfo, tree)
+  if tvb:len() < 8 or not is_stream_header(tvb) then
+    return false
+  end
+  pinfo.conversation = stream
+  dissect_segment(tvb, pinfo, tree) -- not by way of stream.dissector, which could not ask for more segments
+  return true
+end)
+DissectorTable.get("tcp.port"):add_for_decode_as(stream)
+
+-- records.bin as a file: one packet a record, at the time it was reported.
+
+local reader = FileHandler.new("rocelab records", "rocelab", "Telemetry that rocelab recorded", "rms")
+
+local function read_record(file, frame)
+  local head = file:read(HEADER_BYTES)
+
+  if head == nil or #head < HEADER_BYTES then
+    return false
+  end
+  local _, size, _, time_ps = Struct.unpack("<I2I2I4E", head)
+  if size < HEADER_BYTES then
+    return false
+  end
+  local body = size > HEADER_BYTES and file:read(size - HEADER_BYTES) or ""
+  if body == nil or #body < size - HEADER_BYTES then
+    return false
+  end
+  frame.rec_type = wtap_rec_types.PACKET
+  frame.captured_length = size
+  frame.original_length = size
+  frame.flags = wtap_presence_flags.TS + wtap_presence_flags.CAP_LEN
+  frame.time = NSTime((time_ps / PS_PER_S):tonumber(), ((time_ps % PS_PER_S) / PS_PER_NS):tonumber())
+  frame.data = head .. body
+  return true
+end
+
+function reader.read_open(file, capture)
+  local head = file:read(STREAM_BYTES)
+
+  if head == nil or #head < STREAM_BYTES or head:sub(1, 8) ~= MAGIC then
+    return false
+  end
+  capture.time_precision = wtap_filetypes and wtap_filetypes.TSPREC_NSEC or wtap_tsprecs.NSEC
+  capture.encap = wtap.USER0
+  capture.snapshot_length = 0
+  return true
+end
+
+function reader.read(file, capture, frame)
+  local at = file:seek("cur")
+
+  return read_record(file, frame) and at or false
+end
+
+function reader.seek_read(file, capture, frame, offset)
+  file:seek("set", offset)
+  return read_record(file, frame)
+end
+
+reader.extensions = "bin"
+register_filehandler(reader)
+DissectorTable.get("wtap_encap"):add(wtap.USER0, stream)

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wireshark opens captures of runs, and with scripts/wireshark/rocelab.lua polling, notification and telemetry as well.
+
+Skipped (77) without tshark. rpcordma guesses at short payloads of any kind: off.
+"""
+import collections
+import re
+import shutil
+import struct
+
+import records
+from harness import SCENARIOS, SOURCE, check, command, dpswitch, scratch, sets, skip
+from pcapng import Capture, is_udp
+
+LUA = SOURCE / "scripts/wireshark/rocelab.lua"
+SMALLER = {"collectives.[0].step_bytes": "400KB"}
+
+
+def tshark(path, *args, lua=True):
+    """Lines that tshark prints; fails on any word of Lua's about errors."""
+    script = ["-X", f"lua_script:{LUA}"] if lua else []
+    done = command("tshark", *script, "-n", "--disable-protocol", "rpcordma", "-r", path, *args)
+    check("lua" not in done.stderr.lower() and "error" not in done.stderr.lower(), f"tshark {' '.join(args)}", done.stderr)
+    return done.stdout.splitlines()
+
+
+def fields(path, condition, *names, **kwargs):
+    args = [arg for name in names for arg in ("-e", name)]
+    rows = tshark(path, "-Y", condition, "-T", "fields", "-E", "separator=,", "-E", "occurrence=a", "-E", "aggregator=;", *args,
+                  **kwargs)
+    return [tuple(row.split(",")) for row in rows]
+
+
+def tables_agree():
+    """The script's table of records is record.h, field by field."""
+    header = (SOURCE / "common/wire/record.h").read_text()
+    lua = LUA.read_text()
+    numbers = {name.lower(): int(value) for name, value in re.findall(r"^\tREC_(\w+) = (\d+),$", header, re.M)}
+    sizes = dict(re.findall(r"_Static_assert\(sizeof\(struct rec_(\w+)\) == (\d+)", header))
+    kinds = {"uint8_t": "u8", "uint16_t": "u16", "uint32_t": "u32", "uint64_t": "u64", "char": "s32", "struct rec_tuple": "tuple"}
+    wanted = {}
+    for name, body in re.findall(r"^struct rec_(\w+) \{\n(.*?)^\};", header, re.M | re.S):
+        if name not in numbers:
+            continue
+        body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+        found = []
+        for kind, members in re.findall(r"(struct rec_\w+|\w+) ([\w, \[\]]+);", body):
+            for member in members.split(","):
+                found.append((member.strip().split("[")[0], kinds.get(kind)))
+        check(found[0][0] == "hdr" and all(kind for _, kind in found[1:]), f"record.h: {name}", found)
+        wanted[name] = (numbers[name], int(sizes[name]), found[1:])
+    seen = {}
+    table = lua[lua.index("local RECORDS = {"):lua.index("local POLL_FLAGS")]
+    for number, name, size, text in re.findall(r'\[(\d+)\] = \{ "(\w+)", (\d+), (.*?) \},\n', table, re.S):
+        spec = re.sub(r'" \.\.\s*"|"', "", text).split()
+        kind = {"ps": "u64", "ip": "u32"}
+        seen[name] = (int(number), int(size), [(f.split(":")[0], kind.get(f.split(":")[1], f.split(":")[1])) for f in spec])
+    check(set(wanted) == set(numbers), "record.h: every record has a struct", set(numbers) ^ set(wanted))
+    for name in sorted(wanted):
+        check(seen.get(name) == wanted[name], f"rocelab.lua: {name} is record.h's", (seen.get(name), wanted[name]))
+    check(set(seen) == set(wanted), "rocelab.lua: no other record", set(seen) - set(wanted))
+
+
+def storm():
+    run = dpswitch(SCENARIOS / "pfc-storm.cfg", "--quiet", "--capture", "5:1,0:4",
+                   *sets(**SMALLER, **{"faults.[0].start": "50us", "faults.[0].duration": "300us"}))
+    path = run.dir / "capture.pcapng"
+    ports = {port["port"]: port for port in run.run["capture"]["ports"]}
+    for lua in (False, True):
+        name = "storm, with the script" if lua else "storm, Wireshark alone"
+        check(tshark(path, "-Y", "_ws.malformed", lua=lua) == [], f"{name}: nothing is malformed")
+        rows = fields(path, "macc.cbfc.enbv", "frame.interface_name", "frame.packet_flags_direction", "macc.opcode",
+                      "macc.cbfc.enbv", "eth.src", lua=lua)
+        # 1: inbound, 2: outbound
+        found = collections.Counter((row[0], int(row[1], 0)) for row in rows)
+        told = {(port, key): count for port, entry in ports.items() for key, count in ((1, entry["pfc_in"]), (2, entry["pfc_out"]))
+                if count}
+        check(found == told and found["5:1", 2] > 3, f"{name}: {sum(found.values())} pause frames, by port and direction",
+              (found, told))
+        check({row[2:4] for row in rows} == {("0x0101", "0x0008")}, f"{name}: for class 3", set(rows))
+        roce = sum(1 for _ in fields(path, "infiniband", "frame.number", lua=lua))
+        frames = run.run["capture"]["frames"]
+        check(0 < roce <= frames - len(rows), f"{name}: {roce} RoCEv2 frames of {frames}", roce)
+    seen = Capture(path)
+    times = [row[0] for row in fields(path, "frame", "frame.time_epoch")]
+    check(times == [f"{f.time_ps // 10**12}.{f.time_ps % 10**12 // 1000:09d}" for f in seen.frames],
+          "storm: the run's clock, to the nanosecond")
+
+
+def case_study():
+    """Polling and notification packets of every host; and the records of the same run, as a file and over TCP."""
+    hosts = ",".join(f"{host}:1" for host in range(12, 20))
+    run = dpswitch(SCENARIOS / "case-study.cfg", "--quiet", "--capture", hosts, "--capture-bytes", "128",
+                   *sets(**SMALLER, **{"flows.[0].start": "0us", "flows.[1].start": "10us"}))
+    path = run.dir / "capture.pcapng"
+    found = records.read(run.dir / "records.bin")
+    seen = Capture(path)
+    check(tshark(path, "-Y", "_ws.malformed || rocelab_poll.bad || rocelab_notify.bad") == [],
+          "case study: nothing is malformed, cut as frames are")
+
+    polls = fields(path, "rocelab_poll && frame.packet_flags_direction == 2", "rocelab_poll.event", "rocelab_poll.flags",
+                   "rocelab_poll.src", "rocelab_poll.dst", "rocelab_poll.sport", "rocelab_poll.dport", "ip.src", "udp.srcport")
+    triggers = [r for r in found if r.type == records.TRIGGER]
+    events = sorted(r.event for r in triggers)
+    check(events == sorted(int(row[0], 16) for row in polls) and events,
+          f"case study: {len(polls)} polling packets leave hosts, one a detection", (events, polls))
+    check(all(row[2] == row[6] and row[4] == row[7] and row[1] in ("1", "3") for row in polls),
+          "case study: each from its victim's source", polls)
+    notifications = fields(path, "rocelab_notify && frame.packet_flags_direction == 2", "rocelab_notify.step",
+                           "rocelab_notify.detections")
+    sent = sorted(struct.unpack_from("<II", r.body, 12)[1:] for r in found if r.type == 18)
+    check(sent == sorted((int(row[1]),) for row in notifications) and sent,
+          f"case study: {len(sent)} notifications, with their detections", (sent[:5], notifications[:5]))
+    check(len(notifications) == sum(len(seen.of(port, True, lambda f: is_udp(f, 47911))) for port in seen.ports),
+          "case study: as many as the file holds")
+    stream_as_file(run.dir / "records.bin", found)
+    stream_over_tcp(run.dir / "records.bin", found)
+
+
+def stream_as_file(path, found):
+    check(fields(path, "rocelab.bad", "frame.number") == [], "records.bin: every record is known")
+    rows = fields(path, "rocelab", "rocelab.type", "rocelab.node", "rocelab.time_ps", "rocelab.seq", "rocelab.event",
+                  "frame.time_epoch")
+    wanted = [(str(r.type), str(r.node), str(r.time_ps), str(r.seq), f"0x{r.event:08x}",
+               f"{r.time_ps // 10**12}.{r.time_ps % 10**12 // 1000:09d}") for r in found]
+    check(rows == wanted, f"records.bin: {len(rows)} records with their headers",
+          [pair for pair in zip(rows, wanted) if pair[0] != pair[1]][:2])
+    names = ["port", "host", "paused", "depth_max", "epoch_first", "epoch_last", "from_ps", "to_ps", "packets", "bytes",
+             "depth_sum", "paused_packets", "pause_ps", "paused_since_ps", "queue_packets", "queue_bytes", "ingress_bytes",
+             "ingress_xoff_bytes", "pausing_since_ps", "pausing", "pauses_received", "pauses_sent"]
+    rows = fields(path, "rocelab.type == 33", *(f"rocelab.port_row.{name}" for name in names))
+    check(rows == [tuple(map(str, row)) for _, row in records.port_rows(found)], f"records.bin: {len(rows)} port rows", rows[:2])
+    rows = fields(path, "rocelab.type == 2", "rocelab.node", "rocelab.node.name")
+    check({int(node): name for node, name in rows} == records.node_names(found), "records.bin: the nodes' names", rows)
+
+
+def tcp_capture(data, path, cuts):
+    """A classic pcap of one TCP connection to port 5000 that carries data, cut as told."""
+    def packet(seq, flags, payload):
+        tcp = struct.pack(">HHIIBBHHH", 40000, 5000, seq, 1, 0x50, flags, 65535, 0, 0) + payload
+        ip = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, 0x7f000001, 0x7f000001)
+        return bytes(12) + b"\x08\0" + ip + tcp
+    packets, at, turn = [packet(0, 2, b"")], 0, 0
+    while at < len(data):
+        size = cuts[turn % len(cuts)]
+        packets.append(packet(1 + at, 0x18, data[at:at + size]))
+        at, turn = at + size, turn + 1
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        for number, frame in enumerate(packets):
+            file.write(struct.pack("<IIII", number, 0, len(frame), len(frame)) + frame)
+
+
+def stream_over_tcp(recording, found):
+    data = recording.read_bytes()
+    path = scratch() / "tcp.pcap"
+    for cuts in ((1000, 7, 1448, 333), (100, 3), (40000,)):
+        tcp_capture(data, path, cuts)
+        rows = fields(path, "rocelab", "rocelab.type")
+        types = [int(kind) for row in rows for kind in row[0].split(";") if kind]
+        check(types == [r.type for r in found], f"over TCP, cut at {cuts}: {len(types)} records in order",
+              (len(types), len(found)))
+        check(fields(path, "rocelab.bad", "frame.number") == [], f"over TCP, cut at {cuts}: every one is known")
+    # what is no record is told of, and ends nowhere else
+    tcp_capture(data[:16] + b"\xff" * 1000 + b"\0" * 1000, path, (1000,))
+    check(fields(path, "rocelab.bad", "frame.number"), "over TCP: nonsense is told of")
+
+
+def damaged():
+    """Another version of a polling packet is told of, not read."""
+    poll = struct.pack(">IBBBBIIIHH", 0x524c504c, 2, 1, 17, 0, 7, 0x0a000001, 0x0a000002, 1, 4791)
+    path = scratch() / "polls.pcap"
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        for payload in (poll, poll[:4] + b"\1" + poll[5:], poll[:20], b""):
+            udp = struct.pack(">HHHH", 1, 47910, 8 + len(payload), 0) + payload
+            ip = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0, 0x0a000001, 0x0a000002)
+            frame = bytes(12) + b"\x08\0" + ip + udp
+            file.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
+    check(fields(path, "rocelab_poll.bad", "frame.number") == [("1",), ("3",)], "damaged polling packets are told of")
+    check(fields(path, "rocelab_poll.event", "frame.number") == [("2",)], "and not read")
+
+
+if shutil.which("tshark") is None:
+    skip("tshark is not installed (apt-get install tshark)")
+tables_agree()
+storm()
+case_study()
+damaged()
