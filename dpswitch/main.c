@@ -128,7 +128,7 @@ yardstick(const char *dir, struct err *err)
 	FILE *file;
 	double ns;
 
-	if (lcore_init(1, err) < 0)
+	if (lcore_init(&(struct lcore_config){ .lcores = 1 }, err) < 0)
 		return EXIT_FAILED;
 	ns = yardstick_macswap_ns(YARDSTICK_HOPS, err);
 	lcore_fini();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dpswitch/run.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -19,6 +20,9 @@
 #include "common/units.h"
 #include "dpswitch/attach.h"
 #include "dpswitch/lcore/launch.h"
+
+/* PORT_MBUFS of PORT_FRAME_ROOM each, and what comes with them. */
+#define PORT_MEMORY_MB 48
 
 static int
 connect_analyzer(const char *path, struct err *err)
@@ -193,6 +197,22 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 	return ret < 0 ? EXIT_FAILED : conclude(options, emulation, attach);
 }
 
+/* Room for the frames of hosts outside; NICs are looked for where one is a port by its PCI address. */
+static int
+start_eal(const struct run_options *options, const struct scenario *scenario, struct err *err)
+{
+	struct lcore_config config = {
+		.lcores = options->lcores,
+		.memory_mb = LCORE_MEMORY_MB + scenario->noutside * PORT_MEMORY_MB,
+	};
+
+	for (size_t i = 0; i < scenario->nhost_configs; i++)
+		config.pci |= scenario->host_configs[i].kind == HOST_PORT &&
+			      isxdigit((unsigned char)scenario->host_configs[i].port[0]) &&
+			      strchr(scenario->host_configs[i].port, ':') != NULL;
+	return lcore_init(&config, err);
+}
+
 /* Whatever can be refused is, before an analyzer hears of the run. */
 int
 run_scenario(const struct run_options *options, struct scenario *scenario, struct err *err)
@@ -203,7 +223,7 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	struct attach *attach = NULL;
 	int ret = EXIT_USAGE, socket = -1;
 
-	if (lcore_init(options->lcores, err) < 0)
+	if (start_eal(options, scenario, err) < 0)
 		return EXIT_USAGE;
 	if (scenario->noutside != 0) {
 		attach = attach_hosts_of(options, scenario, err);

@@ -15,11 +15,11 @@ frame_of(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
 	const struct emulation *emulation = ctx;
 	struct embedded_message m;
-	struct frame_message message;
+	struct pkt_message message;
 	struct frame frame;
 
 	embedded_describe(emulation->shared, &emulation->scenario->roce, p, &m);
-	message = (struct frame_message){
+	message = (struct pkt_message){
 		.write = m.write,
 		.first = m.first,
 		.with_imm = m.with_imm,

@@ -11,6 +11,7 @@ typedef uint64_t wire_be64;
 
 #define ETH_ADDR_BYTES 6
 #define ETH_TYPE_IPV4 0x0800
+#define ETH_TYPE_ARP 0x0806
 #define ETH_TYPE_VLAN 0x8100
 #define ETH_TYPE_MAC_CONTROL 0x8808
 #define ETH_MIN_BYTES 60      /* shortest frame without FCS; the MAC pads up to it */

@@ -18,7 +18,7 @@ struct rte_mempool;
 
 #define PORT_BURST 32
 #define PORT_FRAME_ROOM 10240 /* data room of an mbuf: one frame, jumbo or not, is one segment */
-#define PORT_MBUFS 4095       /* default of struct port_config */
+#define PORT_MBUFS 2047       /* default of struct port_config */
 #define PORT_MAX_NAME 48
 
 struct port_counters {

@@ -32,6 +32,7 @@ fabric_make_links(struct fabric *fabric, struct err *err)
 			.seed = config->seed,
 			.id = i,
 			.rx_port = port->peer_port,
+			.bodies = config->bodies,
 		};
 
 		if (link_init(&fabric->links[i], &link) < 0)
@@ -102,6 +103,7 @@ fabric_attach(struct fabric *fabric, struct node *node)
 
 	node->tx = fabric->link_ptrs + first;
 	node->rx = fabric->link_ptrs + topo->nports + first;
+	node->bodies = fabric->config.bodies;
 	fabric->nodes[node->id] = node;
 	if (node->ops->attached != NULL)
 		node->ops->attached(node);

@@ -49,6 +49,7 @@ struct fabric_config {
 	uint32_t min_frame_bytes; /* smallest frame of the run on the wire */
 	uint32_t pause_bytes;     /* a PAUSE frame on the wire */
 	uint32_t lcores;
+	struct bodies *bodies;    /* of packets from outside; NULL: there are none */
 };
 
 struct fabric_lcore {

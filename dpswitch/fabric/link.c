@@ -86,6 +86,7 @@ link_receive_faulty(struct link *link, const struct link_lane *lane)
 		if (link->loss > 0 && prng_unit(&link->prng) < link->loss) {
 			link->injected_packets++;
 			link->injected_bytes += lane->pkts[i].wire_bytes;
+			body_release(link->bodies, &lane->pkts[i]);
 			continue;
 		}
 		*p = lane->pkts[i];
@@ -164,6 +165,17 @@ link_in_flight(const struct link *link, uint64_t *packets, uint64_t *bytes)
 			*bytes += link->lane[lane].pkts[i].wire_bytes;
 }
 
+/* Everything on the cable is lost. */
+static void
+release_all(struct link *link)
+{
+	for (uint32_t i = link->ready_head; i < link->ready_tail; i++)
+		body_release(link->bodies, &link->ready[i]);
+	for (uint32_t lane = 0; lane < 2; lane++)
+		for (uint32_t i = 0; i < link->lane[lane].npkts; i++)
+			body_release(link->bodies, &link->lane[lane].pkts[i]);
+}
+
 void
 link_set_down(struct link *link, bool down)
 {
@@ -171,6 +183,7 @@ link_set_down(struct link *link, bool down)
 	if (!down)
 		return;
 	link_in_flight(link, &link->down_packets, &link->down_bytes);
+	release_all(link);
 	link->ready_head = link->ready_tail = 0;
 	link->pauses_head = link->pauses_tail = 0;
 	for (uint32_t lane = 0; lane < 2; lane++)
@@ -207,6 +220,7 @@ link_init(struct link *link, const struct link_config *config)
 	link->rate_bps = config->rate_bps;
 	link->delay_ps = config->delay_ps;
 	link->rx_port = config->rx_port;
+	link->bodies = config->bodies;
 	link->pause_ps = pause_ps != 0 ? pause_ps : 1;
 	frame_ps = frame_ps != 0 ? frame_ps : 1;
 	/* Frames that start in one window, plus the one that was under way; pauses that fall due in it. */

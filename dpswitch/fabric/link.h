@@ -8,6 +8,7 @@
 
 #include "common/pkt.h"
 #include "common/prng.h"
+#include "dpswitch/fabric/body.h"
 
 /* An 802.1Qbb frame in flight: XOFF or XON for a set of priorities, applied by the receiver at time_ps. */
 struct pause_frame {
@@ -39,6 +40,7 @@ struct link {
 	uint64_t pause_ps;      /* serialization time of a PAUSE frame */
 	uint32_t rx_port;       /* global port id at the receiver */
 	uint32_t lane_cap, pause_cap;
+	struct bodies *bodies;  /* of packets that are lost here; NULL: none has bytes */
 	double loss;            /* faults: probability that a frame is lost */
 	double corruption;      /* faults: probability that a frame's ICRC breaks */
 	bool down;              /* faults: nothing crosses; set with link_set_down() */
@@ -63,6 +65,7 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 	if (__builtin_expect(link->down, 0)) {
 		link->down_packets++;
 		link->down_bytes += p->wire_bytes;
+		body_release(link->bodies, p);
 		return;
 	}
 	assert(lane->npkts < link->lane_cap);
@@ -116,6 +119,7 @@ struct link_config {
 	uint64_t seed;
 	uint32_t id;              /* tells the faults' random streams apart */
 	uint32_t rx_port;
+	struct bodies *bodies;    /* may be NULL */
 };
 
 /* @return 0 or -ENOMEM */

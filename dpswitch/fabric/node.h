@@ -9,6 +9,7 @@
 #include "common/recbuf.h"
 #include "common/report.h"
 #include "common/units.h"
+#include "dpswitch/fabric/body.h"
 #include "dpswitch/fabric/link.h"
 #include "topo/topo.h"
 
@@ -75,6 +76,7 @@ struct node {
 	struct link **tx; /* [nports] links that start here */
 	const struct topo *topo;
 	const struct flow_table *flows;
+	struct bodies *bodies;   /* of packets that end here; set by fabric_attach() */
 	struct recbuf records;
 	enum node_status status;
 	char error[NODE_MAX_ERROR]; /* why, when status is an error */

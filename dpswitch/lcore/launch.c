@@ -30,15 +30,17 @@ place_lcores(char *buf, size_t cap, uint32_t lcores)
 }
 
 int
-lcore_init(uint32_t lcores, struct err *err)
+lcore_init(const struct lcore_config *config, struct err *err)
 {
-	char map[FABRIC_MAX_LCORES * 12];
+	uint32_t lcores = config->lcores, placed;
+	char map[FABRIC_MAX_LCORES * 12], memory[16];
 	char program[] = "dpswitch", lcores_opt[] = "--lcores", no_huge[] = "--no-huge", no_shconf[] = "--no-shconf";
-	char no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", mem_opt[] = "-m", mem[] = "64";
+	char no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", mem_opt[] = "-m";
 	char log_opt[] = "--log-level", level[] = "lib.eal:error";
-	char *argv[] = { program,      lcores_opt, map, no_huge, no_shconf, no_pci,
-			 no_telemetry, mem_opt,    mem, log_opt, level,	    NULL };
-	uint32_t placed;
+	/* --no-pci last, so that it can be left out */
+	char *argv[] = { program, lcores_opt, map, no_huge, no_shconf, no_telemetry, mem_opt,
+			 memory,  log_opt,    level, no_pci, NULL };
+	int argc = (int)(sizeof(argv) / sizeof(argv[0])) - 1;
 
 	if (lcores == 0 || lcores > FABRIC_MAX_LCORES)
 		return err_set(err, -EINVAL, "--lcores %u: give 1 to %u", lcores, FABRIC_MAX_LCORES);
@@ -47,8 +49,11 @@ lcore_init(uint32_t lcores, struct err *err)
 		return err_set(err, -EINVAL,
 			       "--lcores %u: this process may use %u CPUs, and an lcore polls one alone; give at most %u",
 			       lcores, placed, placed);
-	if (rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) < 0)
-		return err_set(err, -EIO, "DPDK's EAL does not start: %s", rte_strerror(rte_errno));
+	snprintf(memory, sizeof(memory), "%u", config->memory_mb != 0 ? config->memory_mb : LCORE_MEMORY_MB);
+	if (config->pci)
+		argv[--argc] = NULL;
+	if (rte_eal_init(argc, argv) < 0)
+		return err_set(err, -EIO, "DPDK's EAL does not start with %s MB: %s", memory, rte_strerror(rte_errno));
 	return 0;
 }
 

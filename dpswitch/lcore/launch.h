@@ -2,16 +2,25 @@
 /* DPDK's environment: poll-mode lcores for the window engine. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
 #include "dpswitch/fabric/fabric.h"
 
+#define LCORE_MEMORY_MB 64 /* enough for a fabric whose hosts are all embedded */
+
+struct lcore_config {
+	uint32_t lcores;
+	uint32_t memory_mb; /* DPDK's, for the frames of external ports; 0: LCORE_MEMORY_MB. Used pages alone cost any */
+	bool pci;           /* look for NICs: needs privileges and a driver bound to them */
+};
+
 /*
  * Starts EAL with so many lcores, one a CPU. Needs neither hugepages, nor a NIC, nor privileges.
  * @return 0, or -EINVAL with err set when the machine has fewer CPUs than lcores
  */
-int lcore_init(uint32_t lcores, struct err *err);
+int lcore_init(const struct lcore_config *config, struct err *err);
 void lcore_fini(void);
 
 /* Runs the fabric on all lcores; returns when the run has ended. @return 0 or -EIO */

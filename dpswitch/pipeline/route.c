@@ -17,6 +17,13 @@ switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop rea
 	drops->last_flow = p->flow;
 	sw->node.count.dropped_packets++;
 	sw->node.count.dropped_bytes += p->wire_bytes;
+	body_release(sw->node.bodies, p);
+}
+
+void
+switch_forget_flow(struct sw *sw, uint32_t flow)
+{
+	memset(sw->route + (size_t)flow * 2, SWITCH_EGRESS_NONE, 2);
 }
 
 /* Members of a next-hop set whose cable is up. @return how many, written to usable */

@@ -200,6 +200,8 @@ void switch_set_blackhole(struct sw *sw, uint32_t dst, bool on);
 void switch_set_storm(struct sw *sw, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
 /* Classes that a port tells its peer to hold, by its own accounting or a storm. */
 uint8_t switch_pausing(const struct sw *sw, uint16_t port);
+/* A spare flow slot has been given to another flow, and no packet of the former is left. */
+void switch_forget_flow(struct sw *sw, uint32_t flow);
 /*
  * The cable of a port was cut or mended: routes avoid it, what is queued for it is lost.
  * @param held  mended: classes that the other end's receiver holds. A link comes up with them paused, as if it had told:

@@ -23,7 +23,7 @@ host_arrive(struct host *host, struct nic *nic, const struct pkt *p)
 		return;
 	}
 	/* A poll that follows pauses ends at whichever host pauses; everything else belongs to its flow's ends. */
-	if (__builtin_expect(owner != host->node.id && p->type != PKT_POLL, 0)) {
+	if (__builtin_expect((owner != host->node.id && p->type != PKT_POLL) || (p->flags & PKT_BYTES) != 0, 0)) {
 		host->misdelivered++;
 		host_drop(host, nic, p, REC_DROP_NO_ROUTE);
 		return;
@@ -70,6 +70,7 @@ host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop
 	drops->last_flow = p->flow;
 	host->node.count.dropped_packets++;
 	host->node.count.dropped_bytes += p->wire_bytes;
+	body_release(host->node.bodies, p);
 }
 
 static void

@@ -177,7 +177,7 @@ headers_count(void **state)
 /* ---- what is kept of what a port is asked for ---- */
 
 static struct flow flows[1] = { { .src_ip = 1, .dst_ip = 2, .sport = 10, .dport = 20 } };
-static const struct flow_table table = { flows, 1 };
+static const struct flow_table table = { flows, 1, 0 };
 static const struct telem_present present = { .ingress_xoff_bytes = 30000 };
 static struct recbuf records, spare;
 static struct report_count count;
