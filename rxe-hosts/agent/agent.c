@@ -25,6 +25,13 @@ static const struct cfg_field detection_fields[] = {
 	  "Least time between two detections of a step; 0: its expected time divided by detections." },
 	{ "retain", CFG_TIME, AT(retain_ps), "50us", 0, 0, NULL,
 	  "Policies hawkeye-*: of the reports that a port makes in this time, one is kept. 0: all are." },
+	{ "probe_interval", CFG_TIME, AT(probe_interval_ps), "1ms", 1e7, 0, NULL,
+	  "Hosts with their own kernel: time between two RTT probes of the step in flight." },
+	{ "probes", CFG_INT, AT(probes), "64", 8, 256, NULL,
+	  "Hosts with their own kernel: probes of each flow before the run, for base RTT and noise of the idle path." },
+	{ "noise", CFG_TIME, AT(noise_ps), "500us", 0, 0, NULL,
+	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and twice the distance"
+	  " from the median to the 95th percentile of the idle path's probes." },
 };
 
 const struct cfg_table detection_table = {
@@ -84,6 +91,8 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 	slot->running = true;
 	slot->arm_ps = UINT64_MAX;
 	slot->threshold_ps = step->base_rtt_ps * (uint64_t)config->rtt_percent / 100;
+	if (slot->threshold_ps < step->base_rtt_ps + step->noise_ps)
+		slot->threshold_ps = step->base_rtt_ps + step->noise_ps;
 	slot->spacing_ps = config->spacing_ps != 0 ? config->spacing_ps : step->expect_ps / (uint64_t)config->detections;
 	slot->next_ps = step->start_ps;
 	slot->moved_ps = step->start_ps;

@@ -26,6 +26,10 @@ struct detection_config {
 	int64_t rtt_percent; /* threshold as a share of the base RTT */
 	uint64_t spacing_ps; /* 0: expected time of the step / N */
 	uint64_t retain_ps;  /* of a policy that floods */
+	/* hosts with their own kernel: */
+	uint64_t probe_interval_ps;
+	int64_t probes;
+	uint64_t noise_ps;
 };
 
 extern const struct cfg_table detection_table;
@@ -39,6 +43,7 @@ struct agent_step {
 	uint64_t bytes;
 	uint64_t base_rtt_ps; /* of the path of this step */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of all flows of the collective */
+	uint64_t noise_ps;    /* no RTT within so much of the base is an event */
 	uint64_t expect_ps;
 	uint64_t start_ps;
 	uint32_t notify_flow; /* to the host that waits for this step; AGENT_NONE */

@@ -149,6 +149,20 @@ threshold_follows_the_path(void **state)
 	assert_int_equal(dev.npolls, 1);
 }
 
+/* On hosts whose kernel schedules them, the measured noise keeps the threshold up. */
+static void
+threshold_lies_above_the_noise(void **state)
+{
+	step.noise_ps = 5 * US;
+	agent_step_started(&agent, 0, &step);
+	assert_int_equal(agent.slots[0].threshold_ps, 15 * US);
+	agent_step_completed(&agent, 0, 2 * MS);
+	step.noise_ps = 1 * US;
+	step.start_ps = 3 * MS;
+	agent_step_started(&agent, 0, &step);
+	assert_int_equal(agent.slots[0].threshold_ps, 12 * US);
+}
+
 static void
 at_most_n_without_help(void **state)
 {
@@ -470,6 +484,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		VEDRFOLNIR(one_step),
 		VEDRFOLNIR(threshold_follows_the_path),
+		VEDRFOLNIR(threshold_lies_above_the_noise),
 		VEDRFOLNIR(at_most_n_without_help),
 		VEDRFOLNIR(help_rearms),
 		VEDRFOLNIR(help_between_steps_is_kept),
