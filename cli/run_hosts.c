@@ -185,7 +185,7 @@ boot(struct run_hosts *hosts, struct run_host *host, const char *manage, struct 
 {
 	const struct scenario *sc = hosts->scenario;
 	const char *name = sc->topo->nodes[host->node].name, *argv[MAX_ARGS];
-	char nic[64];
+	char nic[96];
 	struct guest_config config = {
 		.kind = kind_of(sc->hosts[host->node]),
 		.name = name,
@@ -239,7 +239,7 @@ run_hosts_tend(struct run_hosts *hosts, struct err *err)
 {
 	for (uint32_t i = 0; i < hosts->count; i++) {
 		struct run_host *host = &hosts->hosts[i];
-		char manage[64];
+		char manage[96];
 
 		if (host->guest != NULL) {
 			watch(hosts, host);

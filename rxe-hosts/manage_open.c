@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -70,8 +71,13 @@ manage_open(const char *where, struct err *err)
 {
 	const char *colon = strrchr(where, ':');
 	struct stat status;
-	int fd;
+	unsigned inherited;
+	int fd, end;
 
+	if (sscanf(where, "fd:%u%n", &inherited, &end) == 1 && where[end] == '\0') {
+		fd = fcntl((int)inherited, F_DUPFD_CLOEXEC, 0);
+		return fd >= 0 ? fd : err_set(err, -errno, "%s: %s", where, strerror(errno));
+	}
 	if (stat(where, &status) < 0) {
 		if (colon != NULL && colon != where)
 			return open_tcp(where, colon, err);

@@ -5,7 +5,8 @@
 
 /*
  * Opens a management channel.
- * @param where  a serial line's device, the path of a unix socket, or HOST:PORT of a TCP listener
+ * @param where  a serial line's device, the path of a unix socket, HOST:PORT of a TCP listener, or "fd:N": a descriptor that
+ *               this process was started with
  * @return descriptor, or negative errno with err set
  */
 int manage_open(const char *where, struct err *err);
