@@ -31,7 +31,8 @@ struct attached {
 struct attach {
 	struct scenario *scenario;
 	struct outside outside;
-	struct manage *manage;
+	const char *dir;
+	struct manage *manage; /* from attach_prepare() on */
 	struct attached *hosts; /* [nhosts] */
 	uint32_t nhosts;
 	uint64_t created_ns;
@@ -269,33 +270,42 @@ static int
 open_all(struct attach *attach, const char *dir, struct err *err)
 {
 	const struct scenario *sc = attach->scenario;
-	bool *outside = calloc(sc->topo->nnodes, sizeof(*outside));
-	const struct manage_config config = {
-		.topo = sc->topo, .outside = outside, .dir = dir, .digest = plan_digest(sc->plan),
-	};
 
+	attach->dir = dir;
 	attach->hosts = calloc(sc->noutside, sizeof(*attach->hosts));
-	if (outside == NULL || attach->hosts == NULL ||
-	    flow_table_reserve(&attach->scenario->plan->flows, EDGE_FOREIGN_FLOWS) < 0) {
-		free(outside);
+	if (attach->hosts == NULL || flow_table_reserve(&attach->scenario->plan->flows, EDGE_FOREIGN_FLOWS) < 0)
 		return err_set(err, -ENOMEM, "out of memory for hosts");
-	}
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++) {
 		struct attached *host = &attach->hosts[attach->nhosts];
 
 		if (sc->hosts[i] == NULL)
 			continue;
-		outside[i] = true;
 		host->node = i;
 		host->port = open_port(attach, i, dir, err);
 		if (host->port == NULL)
-			break;
+			return -EIO;
 		attach->nhosts++;
 	}
-	if (attach->nhosts == sc->noutside)
-		attach->manage = manage_create(&config, err);
+	return 0;
+}
+
+/* The channels come last: who finds one knows that the fabric is ready for the host. */
+static int
+open_channels(struct attach *attach, struct err *err)
+{
+	const struct scenario *sc = attach->scenario;
+	bool *outside = calloc(sc->topo->nnodes, sizeof(*outside));
+	const struct manage_config config = {
+		.topo = sc->topo, .outside = outside, .dir = attach->dir, .digest = plan_digest(sc->plan),
+	};
+
+	if (outside == NULL)
+		return err_set(err, -ENOMEM, "out of memory for hosts");
+	for (uint32_t i = 0; i < attach->nhosts; i++)
+		outside[attach->hosts[i].node] = true;
+	attach->manage = manage_create(&config, err);
 	free(outside);
-	return attach->manage != NULL ? 0 : -EIO;
+	return attach->manage != NULL ? 0 : -errno;
 }
 
 struct attach *
@@ -367,9 +377,12 @@ attach_prepare(struct attach *attach, bool progress, struct err *err)
 
 	if (emulation == NULL)
 		return -errno;
-	attach->progress = progress;
-	emulation_begin(emulation, NULL, clock_now_ns());
-	ret = lcore_run(emulation->fabric, err);
+	ret = open_channels(attach, err);
+	if (ret == 0) {
+		attach->progress = progress;
+		emulation_begin(emulation, NULL, clock_now_ns());
+		ret = lcore_run(emulation->fabric, err);
+	}
 	if (progress)
 		fprintf(stderr, "\r\033[K");
 	if (ret == 0)

@@ -14,8 +14,8 @@
 struct attach;
 
 /*
- * Opens all ports and channels; from then on hosts can come. EAL runs.
- * @param dir  where their sockets are made: NAME.vhost (kinds guest and qemu) and NAME.manage; absolute
+ * Opens all ports. EAL runs.
+ * @param dir  where their sockets are made: NAME.vhost (kinds guest and qemu) and NAME.manage; borrowed
  * @return NULL with err set
  */
 struct attach *attach_create(struct scenario *scenario, const char *dir, struct err *err);
@@ -25,7 +25,7 @@ void attach_destroy(struct attach *attach);
 const struct outside *attach_outside(const struct attach *attach);
 
 /*
- * The first phase: forwards until all hosts are connected and nothing moves any more.
+ * The first phase: opens the management channels, and forwards until all hosts are connected and nothing moves any more.
  * @param progress  show whom it waits for on stderr
  * @return 0, or with err set: -ETIMEDOUT (limits.connect), -ECONNRESET (a host went away), -EINTR, and others
  */

@@ -85,6 +85,8 @@ const struct cfg_table switch_ecn_cfg = {
 
 #define ALPHA_SHIFT 10
 /* Sized by default, the pool holds so many windows of every link, and one ingress alone may use as much of its own. */
+/* ..., and on a slow link so many of the largest frames. */
+#define POOL_FRAMES 8
 #define POOL_WINDOWS 4
 #define DEFAULT_LOSSLESS_PRIO 3
 
@@ -202,7 +204,7 @@ setup_port(struct sw *sw, uint16_t index, struct err *err)
 	char name[64];
 
 	if (table == NULL)
-		return err_set(err, -ERANGE, "%s: %llu bit/s: the slowest link possible is 125 Mbps",
+		return err_set(err, -ERANGE, "%s: %llu bit/s: the slowest link possible is 20 Mbps",
 			       topo_port_name(config->topo, config->topo->nodes[sw->node.id].first_port + index, name),
 			       (unsigned long long)cable->rate_bps);
 	port->ser_ps = table->ps;
@@ -235,12 +237,13 @@ setup_buffer(struct sw *sw, struct err *err)
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, i);
 		uint64_t windows = POOL_WINDOWS * bytes_in(cable->rate_bps, config->window_ps);
-		uint64_t limit;
+		uint64_t frames = (uint64_t)POOL_FRAMES * config->mtu_bytes, limit;
 		int ret = setup_headroom(sw, i, &limit, err);
 
 		if (ret < 0)
 			return ret;
 		headroom += limit * sw->nclasses;
+		windows = windows > frames ? windows : frames;
 		pool += windows;
 		alone = windows > alone ? windows : alone;
 	}

@@ -60,7 +60,7 @@ flows = ( {{ src = "a"; dst = "b"; sport = 1; bytes = 1000; }} );
     bad("a host without link", links('"a A", "A B"'), "bad.cfg:", "\"b\"", "no link")
     bad("a link to nowhere", links('"a A", "b A",\n "A Z"'), "bad.cfg:5", "Z")
     bad("a node twice", links('"a A", "b A"', '"a", "b", "a"'), "bad.cfg:1", "\"a\"")
-    bad("too slow a link", links('"a A",\n "b A 1Mbps"'), "bad.cfg:5", "1Mbps", "125Mbps")
+    bad("too slow a link", links('"a A",\n "b A 1Mbps"'), "bad.cfg:5", "1Mbps", "20Mbps")
     bad("no such kind", 'topology = {\n kind = "torus"; // here\n};\n' + ring(), "torus", "fat-tree")
     bad("an odd fat-tree", 'topology = {\n kind = "fat-tree"; k = 5; // here\n};\nflows = ( { src = "h0"; dst = "h1"; '
         'sport = 1; bytes = 1; } );\n', "5")
