@@ -2,12 +2,14 @@
 /* What the external hosts of a fabric share. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
 #include "dpswitch/edge/external_host.h"
+#include "dpswitch/edge/frame.h"
 
 #define EDGE_BODIES 65536
 
@@ -78,6 +80,38 @@ struct bodies *
 edge_bodies(struct edge *edge)
 {
 	return &edge->bodies.base;
+}
+
+/* A frame for a packet that never had bytes. */
+static size_t
+build(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	const struct message_source *source = &edge->config.source;
+	struct pkt_message message = { 0 };
+	struct frame f;
+
+	if (p->type != PKT_NOTIFY && p->type != PKT_POLL && p->type != PKT_CNP &&
+	    (source->describe == NULL || !source->describe(source->ctx, p, &message)))
+		return 0;
+	frame_from_pkt(&f, p, &edge->config.flows->flows[p->flow], &message, false);
+	return frame_build(&f, bytes, cap_bytes);
+}
+
+size_t
+edge_frame(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	const struct body_slot *slot;
+	size_t size_bytes;
+
+	if (!(p->flags & PKT_BYTES))
+		return build(edge, p, bytes, cap_bytes);
+	slot = &edge->bodies.slots[p->arg];
+	size_bytes = rte_pktmbuf_data_len(slot->mbuf);
+	if (size_bytes > cap_bytes)
+		return 0;
+	memcpy(bytes, rte_pktmbuf_mtod(slot->mbuf, const uint8_t *), size_bytes);
+	patch_frame(bytes, size_bytes, slot->ip_at, p);
+	return size_bytes;
 }
 
 void

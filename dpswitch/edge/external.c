@@ -25,7 +25,7 @@ run_nic(struct external *host, struct external_nic *nic, const struct window *wi
 	uint64_t now_ps = window->start_ps;
 	struct pkt *pkts;
 
-	port_tend(nic->port, window->start_ps / PS_PER_NS);
+	port_tend(nic->port);
 	if (!link_is_idle(rx, window->parity)) {
 		link_receive(rx, window->parity);
 		npkts = link_arrivals(rx, window->end_ps, &pkts);
@@ -234,6 +234,12 @@ external_pending(const struct node *node)
 			return true;
 	}
 	return false;
+}
+
+uint64_t
+external_dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
+{
+	return ((const struct external *)node)->nics[nic].drops[reason].packets;
 }
 
 void

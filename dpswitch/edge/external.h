@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -46,6 +47,13 @@ struct edge *edge_create(const struct edge_config *config, struct err *err);
 void edge_destroy(struct edge *edge);
 /* For struct fabric_config. */
 struct bodies *edge_bodies(struct edge *edge);
+
+/*
+ * Writes the bytes of a packet as they are on a link, without FCS: those that ride along, else those that its descriptor
+ * stands for. For captures; between windows.
+ * @return their number, 0 if nobody knows them or cap_bytes is too small
+ */
+size_t edge_frame(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 
 struct edge_counters {
 	uint64_t bodies;          /* in the table now */
@@ -108,6 +116,9 @@ bool external_pending(const struct node *node);
 void external_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
 uint8_t external_pausing(const struct node *node, uint16_t nic);
 void external_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
+
+/* Packets toward the host that its NIC dropped for a reason; REC_DROP_CORRUPT: that the host will, for their ICRC. */
+uint64_t external_dropped(const struct node *node, uint16_t nic, enum rec_drop reason);
 
 struct external_counters {
 	uint64_t in_packets, in_bytes;        /* frames that entered the fabric, without FCS */

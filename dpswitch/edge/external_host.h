@@ -29,6 +29,12 @@ struct edge {
 	uint64_t bodies_starved;
 };
 
+/* Of one reason at a NIC. */
+struct external_drops {
+	uint64_t packets, bytes, first_ps, last_ps;
+	uint32_t last_flow;
+};
+
 struct external_nic {
 	struct port *port;
 	struct link *tx;
@@ -61,6 +67,7 @@ struct external_nic {
 	/* rare */
 	struct telem_port telem;
 	uint32_t answered[EXTERNAL_ANSWERED], nanswered;
+	struct external_drops drops[REC_DROP_REASONS];
 	struct external_counters count;
 };
 
@@ -89,7 +96,8 @@ void external_arrived(struct external *host, struct external_nic *nic, const str
 void external_offer(struct external *host, struct external_nic *nic, uint64_t now_ps);
 /* Queues a frame of the edge's own. @return false if there is no room */
 bool external_own(struct external *host, struct external_nic *nic, const uint8_t *bytes, size_t size_bytes);
-void external_drop(struct external *host, const struct pkt *p);
+/* A packet toward the host ends here. */
+void external_drop(struct external *host, struct external_nic *nic, const struct pkt *p, enum rec_drop reason);
 
 /* external_in.c: from the host */
 /* Takes from the port what may leave until the window's end. */

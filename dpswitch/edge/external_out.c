@@ -7,7 +7,6 @@
 
 #include "common/units.h"
 #include "dpswitch/edge/external_host.h"
-#include "dpswitch/edge/frame.h"
 
 static bool
 is_lossless(const struct external *host, uint8_t prio)
@@ -15,9 +14,24 @@ is_lossless(const struct external *host, uint8_t prio)
 	return host->edge->config.lossless >> prio & 1;
 }
 
-void
-external_drop(struct external *host, const struct pkt *p)
+/* Drops are told to who polls: also those of a host that finds a wrong ICRC, which the NIC sees as well as it. */
+static void
+count_drop(struct external_nic *nic, const struct pkt *p, enum rec_drop reason)
 {
+	struct external_drops *drops = &nic->drops[reason];
+
+	if (drops->packets == 0)
+		drops->first_ps = p->time_ps;
+	drops->packets++;
+	drops->bytes += p->wire_bytes;
+	drops->last_ps = p->time_ps;
+	drops->last_flow = p->flow;
+}
+
+void
+external_drop(struct external *host, struct external_nic *nic, const struct pkt *p, enum rec_drop reason)
+{
+	count_drop(nic, p, reason);
 	host->node.count.dropped_packets++;
 	host->node.count.dropped_bytes += p->wire_bytes;
 	body_release(host->node.bodies, p);
@@ -56,15 +70,14 @@ external_arrived(struct external *host, struct external_nic *nic, const struct p
 		count->consumed_bytes += p->wire_bytes;
 		return;
 	}
-	if ((p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) != host->node.id || !port_up(nic->port) ||
-	    !has_room(host, nic, p)) {
-		external_drop(host, p);
-		return;
-	}
-	if (!fifo_push(&nic->hold, p)) {
-		external_drop(host, p);
-		return;
-	}
+	if ((p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) != host->node.id)
+		external_drop(host, nic, p, REC_DROP_NO_ROUTE);
+	else if (!port_up(nic->port))
+		external_drop(host, nic, p, REC_DROP_LINK_DOWN);
+	else if (!has_room(host, nic, p) || !fifo_push(&nic->hold, p))
+		external_drop(host, nic, p, is_lossless(host, p->prio) ? REC_DROP_NO_BUFFER : REC_DROP_QUEUE_FULL);
+	else if (p->flags & PKT_CORRUPT)
+		count_drop(nic, p, REC_DROP_CORRUPT);
 	if (nic->hold.bytes > nic->count.held_max_bytes)
 		nic->count.held_max_bytes = nic->hold.bytes;
 }
@@ -73,28 +86,19 @@ external_arrived(struct external *host, struct external_nic *nic, const struct p
 static struct rte_mbuf *
 build(struct external *host, const struct pkt *p, bool *retry)
 {
-	const struct message_source *source = &host->edge->config.source;
-	struct pkt_message message = { 0 };
-	struct rte_mbuf *mbuf;
-	struct frame f;
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(host->edge->pool);
 	size_t size_bytes;
 
-	*retry = false;
-	if (p->type != PKT_NOTIFY && p->type != PKT_CNP &&
-	    (source->describe == NULL || !source->describe(source->ctx, p, &message)))
-		return NULL;
-	mbuf = rte_pktmbuf_alloc(host->edge->pool);
 	*retry = mbuf == NULL;
 	if (mbuf == NULL)
 		return NULL;
-	frame_from_pkt(&f, p, &host->node.flows->flows[p->flow], &message, false);
-	size_bytes = frame_build(&f, rte_pktmbuf_mtod(mbuf, uint8_t *), rte_pktmbuf_tailroom(mbuf));
-	if (size_bytes == 0) {
-		rte_pktmbuf_free(mbuf);
-		return NULL;
+	size_bytes = edge_frame(host->edge, p, rte_pktmbuf_mtod(mbuf, uint8_t *), rte_pktmbuf_tailroom(mbuf));
+	if (size_bytes != 0) {
+		rte_pktmbuf_append(mbuf, (uint16_t)size_bytes);
+		return mbuf;
 	}
-	rte_pktmbuf_append(mbuf, (uint16_t)size_bytes);
-	return mbuf;
+	rte_pktmbuf_free(mbuf);
+	return NULL;
 }
 
 /* The bytes of a held packet; it has no body afterwards. */
@@ -127,7 +131,7 @@ prepare(struct external *host, struct external_nic *nic)
 		if (retry || nic->nready != 0)
 			return; /* in its turn */
 		nic->count.undeliverable++;
-		external_drop(host, fifo_pop(&nic->hold));
+		external_drop(host, nic, fifo_pop(&nic->hold), REC_DROP_NO_ROUTE);
 	}
 }
 
@@ -167,7 +171,7 @@ forget(struct external *host, struct external_nic *nic)
 	rte_pktmbuf_free_bulk(nic->own, nic->nown);
 	nic->nready = nic->nown = 0;
 	while (!fifo_empty(&nic->hold))
-		external_drop(host, fifo_pop(&nic->hold));
+		external_drop(host, nic, fifo_pop(&nic->hold), REC_DROP_LINK_DOWN);
 }
 
 /* Every round but the last takes a burst from what is held. */

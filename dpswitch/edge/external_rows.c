@@ -77,6 +77,29 @@ report(struct external *host, struct external_nic *nic, uint32_t event, uint64_t
 	count_queued(nic, UINT32_MAX);
 }
 
+/* What the victim's packets met here. */
+static void
+report_drops(struct external *host, const struct external_nic *nic, uint32_t event, uint64_t now_ps)
+{
+	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++) {
+		const struct external_drops *drops = &nic->drops[reason];
+		struct rec_drop_row row = {
+			.hdr.event = event,
+			.port = nic->index,
+			.reason = (uint16_t)reason,
+			.packets = drops->packets,
+			.bytes = drops->bytes,
+			.first_ps = drops->first_ps,
+			.last_ps = drops->last_ps,
+		};
+
+		if (drops->packets == 0)
+			continue;
+		row.last = telem_tuple(&host->node.flows->flows[drops->last_flow]);
+		recbuf_put(&host->node.records, &row, REC_DROP_ROW, sizeof(row), now_ps);
+	}
+}
+
 static void
 record(struct external *host, const struct pkt *p, uint16_t in_port, uint16_t out_port, bool paused, bool repeated,
        uint64_t now_ps)
@@ -104,6 +127,7 @@ external_poll_leaves(struct external *host, struct external_nic *nic, const stru
 		paused |= telem_was_paused(&nic->telem);
 	record(host, p, REC_NO_PORT, nic->index, paused, answered(nic, p->psn), now_ps);
 	report(host, nic, p->psn, now_ps);
+	report_drops(host, nic, p->psn, now_ps);
 	return paused ? p->arg | POLL_PFC : p->arg;
 }
 
@@ -113,6 +137,9 @@ external_poll_arrived(struct external *host, struct external_nic *nic, const str
 	bool repeated = answered(nic, p->psn);
 
 	record(host, p, nic->index, REC_NO_PORT, false, repeated, p->time_ps);
-	if (!repeated && (p->arg & POLL_PFC))
+	if (repeated)
+		return;
+	if (p->arg & POLL_PFC)
 		report(host, nic, p->psn, p->time_ps);
+	report_drops(host, nic, p->psn, p->time_ps);
 }

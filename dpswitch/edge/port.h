@@ -37,7 +37,7 @@ struct port_ops {
 	uint16_t (*transmit)(struct port *port, struct rte_mbuf **mbufs, uint16_t count);
 	bool (*pending)(struct port *port);
 	bool (*up)(struct port *port);
-	void (*tend)(struct port *port, uint64_t now_ns);
+	void (*tend)(struct port *port);
 	void (*close)(struct port *port);
 };
 
@@ -100,12 +100,12 @@ port_up(struct port *port)
 	return port->ops->up(port);
 }
 
-/* Looks after the peer: once a window, or at least every millisecond. @param now_ns  of any clock that does not go back */
+/* Looks after the peer: once a window. External hosts do it for their ports while the fabric runs. */
 static inline void
-port_tend(struct port *port, uint64_t now_ns)
+port_tend(struct port *port)
 {
 	if (port->ops->tend != NULL)
-		port->ops->tend(port, now_ns);
+		port->ops->tend(port);
 }
 
 /* Frames still in use elsewhere must have been given back. NULL is allowed. */

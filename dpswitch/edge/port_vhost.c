@@ -216,9 +216,10 @@ wake_guest(struct port_vhost *vhost, int vid, uint16_t queue, uint64_t now_ns)
 }
 
 static void
-tend(struct port *port, uint64_t now_ns)
+tend(struct port *port)
 {
 	struct port_vhost *vhost = (struct port_vhost *)port;
+	uint64_t now_ns = clock_now_ns();
 	int vid = enter(vhost);
 
 	port->count.connects = atomic_load_explicit(&vhost->connects, memory_order_relaxed);

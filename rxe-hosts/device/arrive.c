@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a host does with a frame that has arrived whole. */
+#include "common/wire/roce.h"
 #include "rxe-hosts/device/host.h"
 
 static void data_in(struct host *host, struct nic *nic, const struct pkt *p);
@@ -23,17 +24,29 @@ host_arrive(struct host *host, struct nic *nic, const struct pkt *p)
 		return;
 	}
 	/* A poll that follows pauses ends at whichever host pauses; everything else belongs to its flow's ends. */
-	if (__builtin_expect((owner != host->node.id && p->type != PKT_POLL) || (p->flags & PKT_BYTES) != 0, 0)) {
+	if (__builtin_expect(owner != host->node.id && p->type != PKT_POLL, 0)) {
 		host->misdelivered++;
 		host_drop(host, nic, p, REC_DROP_NO_ROUTE);
 		return;
 	}
+	if (__builtin_expect((p->flags & PKT_BYTES) != 0, 0)) {
+		host_arrive_bytes(host, nic, p);
+		return;
+	}
 	count->consumed_packets++;
 	count->consumed_bytes += p->wire_bytes;
-	switch (p->type) {
-	case PKT_DATA:
+	if (p->type == PKT_DATA)
 		data_in(host, nic, p);
-		break;
+	else
+		host_take_in(host, nic, p);
+}
+
+void
+host_take_in(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	struct send_qp *qp;
+
+	switch (p->type) {
 	case PKT_ACK:
 		ack_in(host, p);
 		break;
@@ -41,8 +54,9 @@ host_arrive(struct host *host, struct nic *nic, const struct pkt *p)
 		nak_in(host, p);
 		break;
 	case PKT_CNP:
-		rc_send_congested(&host->send[slot->send].rc, &host->params, host->now_ps);
-		qp_look(host, &host->send[slot->send], false);
+		qp = &host->send[host_slot(host, p->flow)->send];
+		rc_send_congested(&qp->rc, &host->params, host->now_ps);
+		qp_look(host, qp, false);
 		break;
 	case PKT_UD:
 		datagram_in(host, p);
@@ -91,6 +105,12 @@ data_in(struct host *host, struct nic *nic, const struct pkt *p)
 				host->client.accept(host->client.ctx, p->flow, rc->imm, place, src, p->payload_bytes);
 		}
 	}
+	host_received(host, nic, rc, p, what);
+}
+
+void
+host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what)
+{
 	if (what & RC_REORDERED)
 		host->node.count.order_errors++;
 	if (what & (RC_ACK | RC_NAK | RC_RNR | RC_CNP))
@@ -205,15 +225,17 @@ nak_in(struct host *host, const struct pkt *p)
 	rc_send_advance(&qp->rc, &host->params, host->now_ps);
 	if (p->arg == AETH_NAK_SEQUENCE)
 		rc_send_nak(&qp->rc, &host->params, p->psn, host->now_ps);
-	else
+	else if ((p->arg & AETH_KIND_MASK) == (AETH_RNR_NAK & AETH_KIND_MASK))
 		alive = rc_send_rnr(&qp->rc, &host->params, p->psn, host->now_ps);
+	else
+		alive = false; /* from outside: invalid request, access error .. (IBTA table 46) */
 	if (p->flags & PKT_CE)
 		rc_send_congested(&qp->rc, &host->params, host->now_ps);
 	if (rc_send_outstanding(&qp->rc))
 		host_watch(host, qp);
 	complete(host, qp, p->flow);
 	if (!alive)
-		host_fail_qp(host, qp, "receiver not ready");
+		host_fail_qp(host, qp, (p->arg & AETH_KIND_MASK) == AETH_KIND_MASK ? "receiver refused it" : "receiver not ready");
 	qp_look(host, qp, true);
 }
 

@@ -10,7 +10,9 @@
 static const struct msg_slab *
 slab_of(const struct embedded_shared *shared, uint32_t flow)
 {
-	return shared->directory.slabs[shared->slots[flow].src_node];
+	uint32_t node = shared->slots[flow].src_node;
+
+	return node < shared->directory.nodes ? shared->directory.slabs[node] : NULL;
 }
 
 /*

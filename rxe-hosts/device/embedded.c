@@ -134,6 +134,8 @@ embedded_host_destroy(struct node *node)
 	}
 	for (uint32_t i = 0; host->send != NULL && i < host->nsend; i++)
 		rc_send_fini(&host->send[i].rc);
+	for (uint32_t i = 0; host->recv != NULL && i < host->nrecv; i++)
+		free(host->recv[i].gathered);
 	recbuf_fini(&node->records);
 	free(host->nics);
 	free(host->send);

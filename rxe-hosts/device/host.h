@@ -40,6 +40,8 @@ struct send_qp {
 struct recv_qp {
 	struct rc_recv rc;
 	struct ud_recv ud;
+	uint8_t *gathered; /* of a message from outside: nobody knows what it is before its last segment; NULL: never one */
+	uint64_t gathered_cap;
 };
 
 /* Packets in order, emptied often: positions start over whenever it is empty, so that the cache stays warm. */
@@ -179,7 +181,14 @@ qp_look(const struct host *host, struct send_qp *qp, bool always)
 
 /* arrive.c: one packet came in at host->now_ps */
 void host_arrive(struct host *host, struct nic *nic, const struct pkt *p);
+/* A packet other than data is taken. */
+void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
+/* What follows once a data packet has been judged: answers, completions. @param what  enum rc_answer bits */
+void host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
+
+/* outside.c: a packet whose bytes came in from outside */
+void host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p);
 
 /* timers.c */
 /* Recomputes timer_ps after one of its parts changed. */

@@ -3,11 +3,15 @@
 
 #include <assert.h>
 
+/* A segment that does not fit its message, or a message that does not fit its place. */
+#define RC_STALE (1u << 31)
+
 static uint32_t note_congestion(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps);
 static uint32_t note_order(struct rc_recv *r, const struct pkt *p);
 static uint32_t duplicate(struct rc_recv *r, const struct roce_params *params, const struct pkt *p);
 static uint32_t out_of_sequence(struct rc_recv *r, const struct roce_params *params);
 static void keep_quiet(struct rc_recv *r);
+static uint32_t begin_segment(struct rc_recv *r, const struct rc_segment *segment);
 static uint32_t begin(struct rc_recv *r, const struct pkt *p, const struct msg_slab *slab, uint64_t window);
 
 void
@@ -38,6 +42,38 @@ rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct p
 	}
 	r->gap = false;
 	answer |= rc_recv_take(r, params, p);
+	if (psn_diff(r->expected, r->seen) >= 0)
+		r->repairing = false;
+	return answer;
+}
+
+uint32_t
+rc_recv_segment(struct rc_recv *r, const struct roce_params *params, const struct pkt *p,
+		const struct rc_segment *segment, uint64_t now_ps)
+{
+	int32_t ahead = psn_diff(p->psn, r->expected);
+	uint32_t answer = p->flags & PKT_CE ? note_congestion(r, params, now_ps) : 0, refusal;
+
+	if (ahead != 0 || r->repairing)
+		answer |= note_order(r, p);
+	if (ahead < 0)
+		return answer | duplicate(r, params, p);
+	if (ahead > 0)
+		return answer | out_of_sequence(r, params);
+	refusal = r->under_way == segment->first ? RC_STALE : segment->first ? begin_segment(r, segment) : 0;
+	if (refusal == 0 && r->done_bytes + p->payload_bytes > r->room_bytes)
+		refusal = RC_STALE;
+	if (refusal != 0) {
+		r->stale += refusal == RC_STALE;
+		keep_quiet(r);
+		return answer | (refusal & (uint32_t)~RC_STALE);
+	}
+	r->under_way = true;
+	r->gap = false;
+	answer |= rc_recv_take(r, params, p);
+	r->imm = segment->with_imm ? segment->imm : 0;
+	if (segment->write && !segment->with_imm)
+		answer &= ~(uint32_t)RC_COMPLETE;
 	if (psn_diff(r->expected, r->seen) >= 0)
 		r->repairing = false;
 	return answer;
@@ -144,5 +180,22 @@ begin(struct rc_recv *r, const struct pkt *p, const struct msg_slab *slab, uint6
 	r->imm = msg->imm;
 	r->done_bytes = 0;
 	r->under_way = true;
+	return 0;
+}
+
+/* The same for a message from outside. @return why it cannot begin, 0: it can */
+static uint32_t
+begin_segment(struct rc_recv *r, const struct rc_segment *segment)
+{
+	struct recv_slot slot = { .offset = segment->place, .bytes = segment->room_bytes };
+
+	if (!segment->write && !recv_ring_pop(&r->receives, &slot)) {
+		r->naks++;
+		return RC_RNR;
+	}
+	r->msg = NULL;
+	r->place = slot.offset;
+	r->room_bytes = slot.bytes;
+	r->done_bytes = 0;
 	return 0;
 }

@@ -15,7 +15,7 @@
 #include "rxe-hosts/roce/recv_ring.h"
 
 #define AETH_NAK_SEQUENCE 0x60 /* IBTA table 44: NAK, PSN sequence error */
-#define AETH_RNR_NAK 0x20      /* RNR NAK; the timer field is a label here */
+#define AETH_RNR_NAK 0x2c      /* RNR NAK; the timer says 0.64 ms (IBTA table 45): real requesters wait so long */
 
 enum rc_answer {
 	RC_ACCEPTED = 1 << 0, /* in order and in place: progress */
@@ -40,6 +40,7 @@ struct rc_recv {
 	uint64_t cnp_next_ps; /* no CNP earlier */
 	const struct msg *msg; /* under way */
 	uint64_t place;       /* where the message goes in the receiver's region */
+	uint64_t room_bytes;  /* for a message from outside */
 	uint32_t imm;
 	/* the rest */
 	uint64_t duplicates, out_of_sequence, stale, naks; /* packets; NAKs sent */
@@ -83,6 +84,24 @@ rc_recv_data(struct rc_recv *r, const struct roce_params *params, const struct p
 		return rc_recv_slow(r, params, p, slab, window, now_ps);
 	return rc_recv_take(r, params, p);
 }
+
+/* A data packet whose message is not one of an embedded sender: what its own headers say of it. */
+struct rc_segment {
+	bool write;    /* RDMA WRITE, else SEND */
+	bool first;    /* first (or only) segment */
+	bool with_imm; /* last (or only) segment, carries imm */
+	uint32_t imm;
+	uint64_t place; /* first segment of a WRITE: where the message goes in the receiver's region */
+	uint64_t room_bytes; /* of that region from there: a longer message is refused */
+};
+
+/*
+ * A data packet from outside came in whole. It cannot tell whether it was sent before: p has PKT_RETRANSMIT, so that its
+ * order is not judged. A WRITE without immediate completes nothing.
+ * @return enum rc_answer bits; accepted payload belongs at r->done_bytes - p->payload_bytes behind r->place
+ */
+uint32_t rc_recv_segment(struct rc_recv *r, const struct roce_params *params, const struct pkt *p,
+			 const struct rc_segment *segment, uint64_t now_ps);
 
 /* An ACK or NAK for everything so far is on its way, with the congestion echo if ce was set. */
 static inline void

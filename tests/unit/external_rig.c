@@ -16,6 +16,7 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 		.topo = x->f.topo,
 		.flows = &x->f.table,
 		.switches = x->switches,
+		.source = x->source,
 		.max_bodies = x->max_bodies,
 		.idle_ps = x->idle_ps,
 		.data_prio = 3,
@@ -53,6 +54,7 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 		};
 
 		x->ports[i] = port_rig_create(hosts[i], x->mbufs != 0 ? x->mbufs : 2047);
+		x->ports[i]->clock_ps = &x->f.fabric->window.start_ps;
 		nic.port = &x->ports[i]->port;
 		x->nodes[i] = external_host_create(&host, &err);
 		if (x->nodes[i] == NULL)

@@ -21,6 +21,7 @@ struct xrig {
 	uint32_t count;
 	bool pfc;
 	bool ecn;
+	struct message_source source;
 	uint64_t hold_bytes;
 	uint64_t idle_ps;
 	uint32_t max_bodies, mbufs;

@@ -69,9 +69,11 @@ up(struct port *port)
 }
 
 static void
-tend(struct port *port, uint64_t now_ns)
+tend(struct port *port)
 {
-	((struct port_rig *)port)->now_ns = now_ns;
+	struct port_rig *rig = (struct port_rig *)port;
+
+	rig->now_ns = *rig->clock_ps / 1000;
 }
 
 static void

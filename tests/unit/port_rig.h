@@ -22,6 +22,7 @@ struct port_rig {
 	uint32_t nout;
 	uint32_t takes;             /* frames that it takes at a time */
 	uint64_t deaf_from_ns, deaf_until_ns; /* it takes nothing meanwhile */
+	const uint64_t *clock_ps;   /* the fabric's time */
 	uint64_t now_ns;
 	uint64_t first_taken_ns;    /* when it was given the first frame */
 	uint64_t received_ns[PORT_RIG_MAX]; /* when each of in was asked for */
