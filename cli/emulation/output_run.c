@@ -164,6 +164,18 @@ run_json(const struct emulation *emulation)
 	return root;
 }
 
+/* A name that the scenario has from its file stays with it when the configuration runs again from another. */
+static void
+print_name(const struct scenario *scenario, FILE *to)
+{
+	if (scenario->root.name != NULL)
+		return;
+	fputs("name = \"", to);
+	for (const char *c = scenario->name; *c != '\0'; c++)
+		fprintf(to, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+	fputs("\"; # the file's\n", to);
+}
+
 int
 output_config(const struct scenario *scenario, const char *dir, struct err *err)
 {
@@ -176,6 +188,7 @@ output_config(const struct scenario *scenario, const char *dir, struct err *err)
 	file = fopen(path, "w");
 	if (file == NULL)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	print_name(scenario, file);
 	ret = cfg_print(scenario->cfg, known, scenario_tables(known, SCENARIO_MAX_TABLES), file);
 	if (fclose(file) != 0)
 		ret = -errno;

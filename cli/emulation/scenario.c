@@ -197,7 +197,10 @@ make_plan(struct scenario *sc, struct err *err)
 	}
 	ret = scenario_check_hosts(sc, err);
 	if (ret == 0)
-		ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
+		ret = pfc_storm_check(&sc->faults, &sc->plan->flows, err);
+	if (ret < 0)
+		return ret;
+	ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
 	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;
 }
 

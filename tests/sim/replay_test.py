@@ -111,7 +111,20 @@ def stale_verdicts():
     check("run record" in told(done), "an empty stream is no verdict", told(done))
 
 
+def from_the_effective_configuration():
+    """effective.cfg gives the same recording, byte for byte: the name, which the first file did not say, included."""
+    odd = 'a "small" \\ case.cfg'
+    for scenario, args in ((small(name=odd), ("--seed", "7")), (SCENARIOS / "incast.cfg", ())):
+        run = dpswitch(scenario, *args)
+        check(run.run["name"] == scenario.stem, "effective.cfg: a run is named after its file", run.run["name"])
+        again = dpswitch(run.dir / "effective.cfg")
+        check(again.run["name"] == scenario.stem, f"effective.cfg: {scenario.stem} keeps its name", again.run["name"])
+        for name in ("records.bin", "steps.csv", "truth.json"):
+            check((again.dir / name).read_bytes() == (run.dir / name).read_bytes(), f"effective.cfg: the same {name}", run.dir)
+
+
 from_the_recording_alone()
+from_the_effective_configuration()
 live_and_recorded_agree()
 killed_mid_run()
 stale_verdicts()
