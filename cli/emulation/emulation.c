@@ -221,7 +221,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 			.kept = sc->epochs_kept,
 			.exact = sc->telemetry.contention == CONTENTION_EXACT,
 			.every_epoch = policy->every_epoch,
-			.retain_ps = policy->floods ? sc->detection.retain_ps : 0,
+			.retain_ps = sc->detection.retain_ps,
 		},
 		.seed = (uint64_t)sc->root.seed,
 		.window_ps = emulation->fabric->window_ps,

@@ -143,6 +143,7 @@ struct switch_port {
 	uint32_t report_asked; /* reports due at the window's end */
 	bool was_cut;             /* its link was down; drops[REC_DROP_LINK_DOWN] says when */
 	uint32_t report_event;
+	bool report_quiet;     /* that event's polling packet was */
 	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
 	struct switch_drops drops[REC_DROP_REASONS];
 };
@@ -172,6 +173,7 @@ struct sw {
 	struct switch_answer *answered; /* [nports * SWITCH_ANSWERS] poll.c */
 	bool recheck;          /* something changed between windows: look for RESUMEs */
 	struct recbuf unkept;  /* report.c: what retain_ps discards */
+	struct report_sum answers, told_answers; /* what polling packets of this window get, all and those not quiet */
 	bool reports_due;
 	uint32_t storms;       /* ports with a storm */
 };

@@ -14,9 +14,10 @@ from harness import (ANALYZER, ROCELAB, SANITIZED, SCENARIOS, Run, check, comman
                      told)
 
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot")
-# seconds of a run, so that there is time to kill the analyzer in it
+# seconds of a run and telemetry throughout, so that there is time to kill the analyzer in it
 LONG = sets(**{"collectives__[0]__step_bytes": "5MB" if SANITIZED else "60MB", "flows__[0]__start": "100us",
-               "flows__[1]__start": "200us", "flows__[0]__bytes": "2MB", "flows__[1]__bytes": "20MB"})
+               "flows__[1]__start": "200us", "flows__[0]__bytes": "2MB", "flows__[1]__bytes": "20MB",
+               "detection__lag_percent": 0})
 
 
 def diagnosed(directory, *args):

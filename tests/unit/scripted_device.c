@@ -158,6 +158,7 @@ void
 scripted_rtt(struct scripted_device *dev, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 {
 	dev->qp[flow].last_rtt_ps = rtt_ps;
+	dev->qp[flow].acked_bytes++;
 	at(dev, now_ps)->rtt(dev->client->ctx, flow, rtt_ps, now_ps);
 }
 
