@@ -154,6 +154,8 @@ merge_take(struct cause_set *all, struct cause_finding *into, const struct cause
 		cause_port(all, into, from->out.ports[i]);
 	for (uint32_t i = 0; i < from->out.nflows; i++)
 		cause_flow(all, into, from->out.flows[i], from->flow_score[i]);
+	if (into->out.origin_port == EV_NONE)
+		into->out.origin_port = from->out.origin_port;
 	cause_time(into, from->out.start_ps, from->out.end_ps);
 	into->out.score += from->out.score;
 	into->out.explained_ps += from->out.explained_ps;

@@ -238,6 +238,58 @@ test_little_fed_to_root(void **state)
 	verdict_destroy(v);
 }
 
+/*
+ * 2:3, 6:2, 3:3 and 6:1 wait for each other in a circle that 17->18 stands in, or comes to from its NIC. Where 18 pauses
+ * its switch, the circle began out of the loop.
+ */
+static struct verdict *
+deadlock(bool stands_in, bool storm)
+{
+	struct records r;
+
+	case_fabric(&r);
+	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	case_halted(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, LAST, 100, 70 * MS);
+	case_flow(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, 1, F17, 0, LAST, 100, 0);
+	if (!stands_in) {
+		case_halted(&r, SW2, 2, LAST, 100, 70 * MS);
+		records_put_meter(&r, SW2, records_meter_row(1, 2, 0, LAST, 1000));
+	}
+	case_halted(&r, SW6, 1, LAST, 100, 70 * MS);
+	case_halted(&r, SW3, 2, LAST, 100, 70 * MS);
+	case_halted(&r, SW6, 0, LAST, 100, 70 * MS);
+	records_put_meter(&r, SW6, records_meter_row(0, 1, 0, LAST, 1000));
+	records_put_meter(&r, SW3, records_meter_row(2, 2, 0, LAST, 1000));
+	records_put_meter(&r, SW6, records_meter_row(1, 0, 0, LAST, 1000));
+	records_put_meter(&r, SW2, records_meter_row(2, 2, 0, LAST, 1000));
+	if (storm) {
+		case_halted(&r, SW3, 0, LAST, 100, 70 * MS);
+		records_put_meter(&r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
+	}
+	return diagnose(&r);
+}
+
+static void
+test_deadlock_begins(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		bool stands_in = i % 2 == 0, storm = i / 2 == 1;
+		struct verdict *v = deadlock(stands_in, storm);
+		const struct verdict_finding *finding = case_find(v, VERDICT_PFC_DEADLOCK, "2:3", NULL);
+
+		if (finding == NULL)
+			fail_msg("%s", v->reason);
+		assert_int_equal(finding->nports, 4);
+		assert_non_null(strstr(finding->evidence, stands_in ? "is part of it" : "waits behind it"));
+		assert_int_equal(finding->origin_port != VERDICT_NONE, storm);
+		assert_int_equal(case_find(v, VERDICT_PFC_STORM, "18:1", NULL) != NULL, storm);
+		if (storm)
+			assert_string_equal(v->ports[finding->origin_port].name, "18:1");
+		assert_non_null(strstr(finding->evidence, storm ? "out of the loop, by the pauses" : "began in the loop"));
+		verdict_destroy(v);
+	}
+}
+
 /* Nothing explains the time; the network is innocent only where telemetry covers half of it. */
 static void
 test_unwatched(void **state)
@@ -273,6 +325,7 @@ main(void)
 		cmocka_unit_test(test_storm_before_halted_port),
 		cmocka_unit_test(test_little_fed_to_halted_port),
 		cmocka_unit_test(test_little_fed_to_root),
+		cmocka_unit_test(test_deadlock_begins),
 		cmocka_unit_test(test_unwatched),
 	};
 
