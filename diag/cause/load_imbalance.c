@@ -48,12 +48,13 @@ measure(const struct evidence *ev, uint32_t port, struct window window)
 	return load;
 }
 
+/* A port that a flow of the collective has for its own is taken, also while that flow pauses. */
 static bool
 is_idle(const struct evidence *ev, uint32_t port, struct window window)
 {
 	struct load load = measure(ev, port, window);
 
-	return load.covered_ps > 0 &&
+	return load.covered_ps > 0 && !ev->ports[port].on_path &&
 	       load.bytes * 8e12 < CAUSE_IDLE_LOAD * (double)ev->ports[port].rate_bps * load.covered_ps;
 }
 

@@ -41,6 +41,7 @@ struct ev_port {
 	uint32_t node;
 	uint16_t index;
 	bool known;         /* a port record described it */
+	bool on_path;       /* a configured data path leaves by it */
 	uint32_t peer_node; /* EV_NONE: none */
 	uint32_t peer;      /* global port id at the other end, EV_NONE: none */
 	uint32_t ip;
