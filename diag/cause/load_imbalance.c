@@ -135,7 +135,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 		waits += other->cf_wait;
 		frames += other->cf_wait < other->packets ? other->cf_wait : other->packets;
 	}
-	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port->port, frames));
+	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port, frames));
 	if (!cause_score(finding, waits))
 		return;
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
