@@ -8,7 +8,8 @@
 #include "cli/eval/place.h"
 
 #define DEADLOCK_CASES 30
-#define BURSTS 4 /* of each flow, out of loop */
+#define BURSTS 8 /* of each flow, out of loop: their windows together are more than the circle's buffers hold */
+#define BURST_EVERY_NS (5 * CASE_MS)
 #define CIRCLE 4
 
 /* The circle's switches in the order that packets take: e, a, e', a'. Ports: from each to the next. */
@@ -69,17 +70,17 @@ send_together(struct eval_case *c, const uint32_t src[2], const uint32_t dst[2])
 		case_add_flow(c, src[i], dst[i], 0, case_bytes(c, 300 * CASE_MB, 600 * CASE_MB), start_ns);
 }
 
-/* In turn, before the collective starts; in the midst of it dst pauses its switch, and goes on to. */
+/* In turn, before the collective starts; in the midst of it dst pauses its switch, for good. */
 static void
 send_in_turn(struct eval_case *c, const uint32_t src[2], const uint32_t dst[2], char *root)
 {
 	for (uint32_t i = 0; i < 2 * BURSTS; i++)
 		case_add_flow(c, src[i % 2], dst[i % 2], 0, case_bytes(c, 20 * CASE_MB, 30 * CASE_MB),
-			      (uint64_t)(5 * CASE_MS * i * c->scale));
+			      (uint64_t)(BURST_EVERY_NS * i * c->scale));
 	topo_port_name(c->routing.topo, c->routing.topo->nodes[dst[0]].first_port, root);
 	case_add_fault(c, "{ kind = \"pfc-storm\"; port = \"%s\"; start = \"%lluns\"; }", root,
-		       (unsigned long long)case_time_ns(c, 15 * CASE_MS, 20 * CASE_MS));
-	c->start_ns = (uint64_t)(5 * CASE_MS * (2 * BURSTS + 2) * c->scale);
+		       (unsigned long long)case_time_ns(c, 2 * BURST_EVERY_NS, 6 * BURST_EVERY_NS));
+	c->start_ns = (uint64_t)(BURST_EVERY_NS * (2 * BURSTS + 2) * c->scale);
 }
 
 static int
