@@ -150,11 +150,10 @@ static bool
 pending(void *ctx)
 {
 	const struct attach *attach = ctx;
-	uint64_t now_ns = clock_now_ns();
 	bool any = manage_pending(attach->manage);
 
 	for (uint32_t i = 0; i < attach->nhosts; i++) {
-		port_tend(attach->hosts[i].port, now_ns);
+		port_tend(attach->hosts[i].port);
 		any |= external_pending(attach->hosts[i].external);
 	}
 	return any;

@@ -61,7 +61,7 @@ local VALUES = {
   ["trigger.cause"] = { [0] = "rtt", "stall" },
   ["poll.flags"] = POLL_FLAGS,
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link down", "ttl", "no route", "blackhole", "queue full", "no buffer" },
-  ["end.reason"] = { [0] = "complete", "qp error", "stall", "limit", "invariant", "interrupt" },
+  ["end.reason"] = { [0] = "complete", "qp error", "stall", "limit", "invariant", "interrupt", "host lost" },
 }
 local WIDTHS = { u8 = 1, u16 = 2, u32 = 4, u64 = 8, s32 = 32, ip = 4, ps = 8, tuple = 16 }
 
