@@ -28,6 +28,7 @@ struct checkup {
 static struct checkup checkups[] = {
 	{ "embedded", NULL, 0, "a RoCEv2 host inside the fabric, virtual or real time", true, 0, { "" } },
 	{ "guest", "uml", 30000, "user-mode Linux with soft-RoCE", false, 0, { "" } },
+	{ "qemu", "qemu", 90000, "QEMU with Debian's kernel; slow without KVM", false, 0, { "" } },
 	{ "netns", "netns", 10000, "a network namespace on this machine's own soft-RoCE", false, 0, { "" } },
 };
 

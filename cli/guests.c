@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/guests.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,24 +14,25 @@ static const char *const scripts[] = {
 	ROCELAB_DATA "/scripts/rxe-kernel",
 };
 
+/* Asks the script. @param option  "--cached", or "" to build what is not there */
 static void
-find_kernel(char *path, size_t cap)
+ask_kernel(const char *option, char *path, size_t cap)
 {
 	char command[PATH_MAX + 32];
 
 	path[0] = '\0';
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]) && path[0] == '\0'; i++) {
+		char line[PATH_MAX];
 		FILE *script;
 
 		if (access(scripts[i], X_OK) < 0)
 			continue;
-		snprintf(command, sizeof(command), "'%s' --cached", scripts[i]);
+		snprintf(command, sizeof(command), "'%s' %s", scripts[i], option);
 		script = popen(command, "re");
 		if (script == NULL)
 			continue;
-		if (fgets(path, (int)cap, script) == NULL)
-			path[0] = '\0';
-		path[strcspn(path, "\n")] = '\0';
+		while (fgets(line, sizeof(line), script) != NULL) /* the last line is the path */
+			snprintf(path, cap, "%.*s", (int)strcspn(line, "\n"), line);
 		pclose(script);
 	}
 }
@@ -38,6 +40,16 @@ find_kernel(char *path, size_t cap)
 int
 guests_find(struct guests_paths *paths, struct err *err)
 {
-	find_kernel(paths->kernel, sizeof(paths->kernel));
+	ask_kernel("--cached", paths->kernel, sizeof(paths->kernel));
 	return child_find("rxe-guest-init", "rxe-hosts/guest", paths->init, sizeof(paths->init), err);
+}
+
+int
+guests_build_kernel(struct guests_paths *paths, struct err *err)
+{
+	fprintf(stderr, "rocelab: building the guests' kernel, once: some minutes (scripts/rxe-kernel)\n");
+	ask_kernel("", paths->kernel, sizeof(paths->kernel));
+	if (paths->kernel[0] != '/' || access(paths->kernel, X_OK) < 0)
+		return err_set(err, -ENOENT, "the guests' kernel was not built; scripts/rxe-kernel tells why");
+	return 0;
 }

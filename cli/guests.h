@@ -17,3 +17,6 @@ struct guests_paths {
  * @return 0; -ENOENT if rxe-guest-init is not there. A kernel that was not built is no error here: only "uml" needs it.
  */
 int guests_find(struct guests_paths *paths, struct err *err);
+
+/* Builds the kernel that guests_find() did not find: minutes. @return 0, or -ENOENT with err set */
+int guests_build_kernel(struct guests_paths *paths, struct err *err);

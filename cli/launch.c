@@ -18,6 +18,7 @@
 /* How long the analyzer may take to open its socket, and to finish after the run. */
 #define ANALYZER_START_NS 10000000000ULL
 #define ANALYZER_POLL_NS 5000000ULL
+#define HOSTS_POLL_NS 20000000ULL
 
 /* The fabric under way, for launch_interrupt(). */
 static volatile sig_atomic_t fabric_pid;
@@ -96,6 +97,9 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 		return -E2BIG;
 	if (launch->diagnose && (child_add(&args, "--analyzer", err) < 0 || child_add(&args, socket, err) < 0))
 		return -E2BIG;
+	if (launch->hosts != NULL && (child_add(&args, "--hosts", err) < 0 ||
+				      child_add(&args, run_hosts_sockets(launch->hosts), err) < 0))
+		return -E2BIG;
 	for (size_t i = 0; i < launch->pass->count; i++)
 		if (child_add(&args, launch->pass->argv[i], err) < 0)
 			return -E2BIG;
@@ -120,6 +124,27 @@ wait_for_analyzer(pid_t analyzer, const char *socket, int fabric_status)
 	return child_wait(analyzer);
 }
 
+/* While the fabric runs, its hosts are looked after. @return its exit status */
+static int
+wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
+{
+	int status;
+
+	if (launch->hosts == NULL)
+		return child_wait(fabric);
+	while (!child_poll(fabric, &status)) {
+		if (run_hosts_tend(launch->hosts, err) < 0) {
+			fprintf(stderr, "rocelab: %s\n", err->text);
+			kill(fabric, SIGTERM);
+			status = child_wait(fabric);
+			break;
+		}
+		clock_sleep_until_ns(clock_now_ns() + HOSTS_POLL_NS);
+	}
+	run_hosts_stop(launch->hosts);
+	return status;
+}
+
 static int
 run_programs(const struct launch *launch, const char *socket, struct launch_status *status, struct err *err)
 {
@@ -130,7 +155,7 @@ run_programs(const struct launch *launch, const char *socket, struct launch_stat
 	fabric = start_dpswitch(launch, socket, err);
 	if (fabric > 0) {
 		fabric_pid = fabric;
-		status->fabric = child_wait(fabric);
+		status->fabric = wait_for_fabric(launch, fabric, err);
 		fabric_pid = 0;
 	} else if (launch->diagnose) {
 		kill(analyzer, SIGTERM);

@@ -5,11 +5,13 @@
 #include <stdbool.h>
 
 #include "cli/child.h"
+#include "cli/run_hosts.h"
 #include "common/err.h"
 
 struct launch {
 	const char *scenario, *dir;    /* dir exists; the run's files go there */
 	const struct child_args *pass; /* options that dpswitch understands */
+	struct run_hosts *hosts;       /* with their own kernel; NULL: there are none */
 	bool diagnose;                 /* with an analyzer; else the fabric alone */
 	bool print;                    /* for people: brief results, then the report */
 };

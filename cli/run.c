@@ -16,6 +16,7 @@ struct run_options {
 	const char *scenario;
 	const char *out;
 	struct child_args pass; /* options that dpswitch understands */
+	struct scenario_options scenario_options; /* the same, for the hosts' programs */
 	bool json, fail_on_finding;
 	struct err err;
 };
@@ -52,8 +53,12 @@ parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 's':
+		if (run->scenario_options.nsets == SCENARIO_MAX_SETS)
+			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
+		run->scenario_options.sets[run->scenario_options.nsets++] = arg;
 		return pass_on(state, "--set", arg);
 	case 'S':
+		run->scenario_options.seed = arg;
 		return pass_on(state, "--seed", arg);
 	case 'l':
 		return pass_on(state, "--lcores", arg);
@@ -90,7 +95,7 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "SCENARIO",
-	.doc = "Runs a scenario in virtual time, diagnoses it and prints the verdict.\v"
+	.doc = "Runs a scenario, diagnoses it and prints the verdict.\v"
 	       "DIR then holds verdict.json, report.html, report.txt, steps.csv, run.json, truth.json (what was injected; "
 	       "the diagnosis never sees it), waiting.dot, provenance.dot and records.bin, the recorded stream. With --capture "
 	       "also capture.pcapng: wireshark -X lua_script:scripts/wireshark/rocelab.lua DIR/capture.pcapng",
@@ -154,6 +159,7 @@ command_run(int argc, char **argv)
 	struct launch_status status;
 	char dir[PATH_MAX];
 	struct launch launch = { .dir = dir, .pass = &run.pass, .diagnose = true };
+	int ret;
 
 	argv[0] = "rocelab run";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &run) != 0)
@@ -168,10 +174,17 @@ command_run(int argc, char **argv)
 		fprintf(stderr, "rocelab: %s\n", run.err.text);
 		return EXIT_USAGE;
 	}
+	run.scenario_options.path = run.scenario;
+	if (run_hosts_create(&run.scenario_options, dir, &launch.hosts, &run.err) < 0) {
+		fprintf(stderr, "rocelab: %s\n", run.err.text);
+		return EXIT_USAGE;
+	}
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
-	if (launch_run(&launch, &status, &run.err) < 0) {
+	ret = launch_run(&launch, &status, &run.err);
+	run_hosts_destroy(launch.hosts);
+	if (ret < 0) {
 		fprintf(stderr, "rocelab: %s\n", run.err.text);
 		return EXIT_FAILED;
 	}

@@ -41,6 +41,7 @@ body_size(uint16_t type)
 	case MANAGE_RESULT:
 		return sizeof(struct manage_result);
 	case MANAGE_FAILED:
+	case MANAGE_QP_ERROR:
 		return sizeof(struct manage_failed);
 	}
 	return SIZE_UNKNOWN;

@@ -141,21 +141,19 @@ report_pack(const uint8_t *rows, size_t rows_bytes, uint8_t *out)
 }
 
 uint64_t
-report_wire_bytes(size_t packed_bytes, uint32_t event)
+report_wire_bytes(struct report_sum sum)
 {
-	uint64_t payload_bytes = packed_bytes + REPORT_HEAD_BYTES + (event != 0 ? REPORT_POLL_BYTES : 0);
+	uint64_t each_bytes = REPORT_HEAD_BYTES + (sum.reports != 0 ? sum.packed_bytes / sum.reports : 0);
+	uint64_t datagrams = (each_bytes + PAYLOAD_BYTES - 1) / PAYLOAD_BYTES;
 
-	return payload_bytes + (payload_bytes + PAYLOAD_BYTES - 1) / PAYLOAD_BYTES * REPORT_HEADERS_BYTES;
+	return sum.packed_bytes + sum.reports * (REPORT_HEAD_BYTES + datagrams * REPORT_HEADERS_BYTES);
 }
 
 void
-report_count_add(struct report_count *count, const uint8_t *rows, size_t rows_bytes, uint32_t event, uint32_t reports,
-		 uint32_t kept)
+report_count_add(struct report_count *count, struct report_sum made, struct report_sum kept)
 {
-	uint64_t bytes = report_wire_bytes(report_pack(rows, rows_bytes, NULL), event);
-
-	count->reports += reports;
-	count->bytes += reports * bytes;
-	count->kept_reports += kept;
-	count->kept_bytes += kept * bytes;
+	count->reports += made.reports;
+	count->bytes += report_wire_bytes(made);
+	count->kept_reports += kept.reports;
+	count->kept_bytes += report_wire_bytes(kept);
 }

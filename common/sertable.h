@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define SERTABLE_FRAMES 65536
+#define SERTABLE_FRAMES 10240 /* no frame is that long: 9000 B of payload and 1000 B of headers at most */
 
 struct sertable {
 	uint64_t rate_bps;
@@ -18,8 +18,8 @@ struct sertables {
 	uint64_t quantum_ps;
 };
 
-/* Slowest rate at which a 64 KiB frame still fits 32 bits of picoseconds. */
-#define SERTABLE_MIN_RATE_BPS 125000000ULL
+/* Slowest rate at which the longest frame still fits 32 bits of picoseconds. */
+#define SERTABLE_MIN_RATE_BPS 20000000ULL
 
 /* @return the table of a rate, made if it is new; NULL with errno ENOMEM, or ERANGE below SERTABLE_MIN_RATE_BPS */
 const struct sertable *sertables_get(struct sertables *tables, uint64_t rate_bps);

@@ -260,6 +260,7 @@ struct verdict_finding {
 	uint32_t type; /* enum verdict_type */
 	char root[64]; /* port "6:2", or a host's name for slow_host */
 	uint32_t root_port; /* index into verdict.ports, VERDICT_NONE: root is not a port */
+	uint32_t origin_port; /* of a deadlock: port out of the loop whose pauses began it, VERDICT_NONE: it began in the loop */
 	uint32_t *ports;    /* ports involved: from the first victim's to the root, then those of further victims */
 	uint32_t nports;
 	uint32_t *flows;    /* culprits, worst first */

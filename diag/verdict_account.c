@@ -225,17 +225,37 @@ was_watched(const struct verdict *v, const struct verdict_step *step)
 		VERDICT_WATCHED_SHARE * (double)(step->end_ps - step->start_ps);
 }
 
+/*
+ * ACKs are in no telemetry, and those of other jobs in nobody's expectation. A link full of data has a stream of ACKs
+ * against it; so many of them may share a step's way.
+ */
+#define ACK_STREAMS 2
+
+static double
+ack_allowance(const struct verdict *v)
+{
+	return v->run.frame_bytes != 0 ? ACK_STREAMS * (double)v->run.ack_bytes / v->run.frame_bytes : 0;
+}
+
+/* Too slow for others' ACKs to be all of the reason? */
+static bool
+needs_reason(const struct verdict *v, const struct verdict_step *step)
+{
+	return step->open || (double)(step->end_ps - step->start_ps) > (1 + ack_allowance(v)) * (double)step->expect_ps;
+}
+
 void
 verdict_conclude(struct verdict *v, const struct evidence *ev)
 {
 	const struct verdict_finding *network = first_finding(v, false), *host = first_finding(v, true);
-	uint32_t slow = 0, done = 0, unwatched = 0;
+	uint32_t slow = 0, done = 0, unwatched = 0, unexplained = 0;
 	bool complete;
 
 	for (uint32_t i = 0; i < v->nsteps; i++) {
 		slow += v->steps[i].slow;
 		done += v->steps[i].reported && !v->steps[i].open;
-		unwatched += v->steps[i].slow && !was_watched(v, &v->steps[i]);
+		unexplained += v->steps[i].slow && needs_reason(v, &v->steps[i]);
+		unwatched += v->steps[i].slow && needs_reason(v, &v->steps[i]) && !was_watched(v, &v->steps[i]);
 	}
 	say_incomplete(v, ev);
 	complete = v->incomplete[0] == '\0';
@@ -256,6 +276,11 @@ verdict_conclude(struct verdict *v, const struct evidence *ev)
 		append(v->reason, sizeof(v->reason),
 		       "%u of %u steps were slow and nothing that was reported explains it, but %u of them went without "
 		       "telemetry for half of their time or more.", slow, v->nsteps, unwatched);
+	else if (complete && unexplained == 0)
+		append(v->reason, sizeof(v->reason),
+		       "%u of %u steps were slow, by at most the %.1f %% that ACKs of other flows on their way can cost%s%s.",
+		       slow, v->nsteps, 100 * ack_allowance(v), host != NULL ? "; late was host " : "",
+		       host != NULL ? host->root : "");
 	else if (complete)
 		append(v->reason, sizeof(v->reason),
 		       "%u of %u steps were slow, but no port that they met was halted, contended or dropped a packet"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/emulation/progress.h"
@@ -24,11 +25,8 @@ on_signal(int signal)
 static bool
 hook_interrupted(void *ctx)
 {
-	const struct emulation *emulation = ctx;
-	uint32_t node;
-
-	return interrupted != 0 || (emulation->outside.ops != NULL &&
-				    emulation->outside.ops->failure(emulation->outside.ctx, &node) != NULL);
+	(void)ctx;
+	return interrupted != 0;
 }
 
 bool
@@ -69,11 +67,27 @@ host_works(const struct emulation *emulation, uint32_t node)
 {
 	const struct step_engine *engine = emulation->engines[node];
 
+	if (emulation->phase == EMULATION_RUN && emulation->collected_ps < emulation->scenario->limits.hold_ps)
+		return true;
 	if (emulation->phase == EMULATION_PREPARE)
-		return !emulation->ready;
+		return emulation->outside.ops == NULL || !emulation->outside.ops->ready(emulation->outside.ctx);
 	if (is_outside(emulation, node))
 		return emulation->outside.ops->working(emulation->outside.ctx, node);
 	return step_engine_state(engine) == STEP_ENGINE_WORKING || step_engine_background_open(engine);
+}
+
+/* A host that went away, or failed, ends the run. */
+static void
+watch_failure(struct emulation *emulation)
+{
+	uint32_t id;
+	bool lost;
+	const char *why = emulation->outside.ops->failure(emulation->outside.ctx, &id, &lost);
+
+	if (why == NULL)
+		return;
+	emulation->hosts[id]->status = lost ? NODE_LOST : NODE_QP_ERROR;
+	snprintf(emulation->hosts[id]->error, sizeof(emulation->hosts[id]->error), "%s", why);
 }
 
 static void
@@ -89,6 +103,8 @@ watch_hosts(struct emulation *emulation)
 		else
 			outside->expect_work(emulation->hosts[i], host_works(emulation, i));
 	}
+	if (outside != NULL)
+		watch_failure(emulation);
 }
 
 /* Lets the programs of hosts with their own kernel have their say. */
@@ -161,19 +177,24 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 	const struct scenario *sc = emulation->scenario;
 	bool preparing = emulation->phase == EMULATION_PREPARE;
 	const struct detection_policy *policy = agent_policies[sc->detection.policy];
-	const struct fabric_config config = {
+	struct fabric_config config = {
 		.topo = sc->topo,
 		.pipeline_ps = sc->timing.pipeline_ps,
 		.quantum_ps = sc->timing.quantum_ps,
 		.epoch_ps = sc->telemetry.epoch_ps,
-		.limit_ps = preparing ? sc->limits.connect_ps : sc->limits.virtual_time_ps,
-		.stall_ps = preparing ? sc->limits.connect_ps : sc->limits.stall_ps,
+		.limit_ps = preparing ? sc->limits.connect_ps : sc->limits.virtual_time_ps + sc->limits.hold_ps,
+		.stall_ps = preparing ? sc->limits.connect_ps : sc->limits.stall_ps + sc->limits.hold_ps,
 		.seed = (uint64_t)sc->root.seed,
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
 		.lcores = lcores,
 	};
 
+	if (emulation->outside.ops != NULL) {
+		config.bodies = emulation->outside.ops->fabric_begin(emulation->outside.ctx, emulation, err);
+		if (config.bodies == NULL)
+			return -errno;
+	}
 	emulation->fabric = fabric_create(&config, err);
 	if (emulation->fabric == NULL)
 		return -errno;
@@ -200,12 +221,12 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 			.kept = sc->epochs_kept,
 			.exact = sc->telemetry.contention == CONTENTION_EXACT,
 			.every_epoch = policy->every_epoch,
-			.retain_ps = policy->floods ? sc->detection.retain_ps : 0,
+			.retain_ps = sc->detection.retain_ps,
 		},
 		.seed = (uint64_t)sc->root.seed,
 		.window_ps = emulation->fabric->window_ps,
 		.pipeline_ps = sc->timing.pipeline_ps,
-		.mtu_bytes = sc->mtu_frame_bytes,
+		.mtu_bytes = sc->largest_frame_bytes,
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
 		.telemetry_off = preparing || !sc->telemetry.enabled,
@@ -242,8 +263,7 @@ make_host(struct emulation *emulation, uint32_t id, struct err *err)
 	telemetry = nic_rows_ops(rows);
 	if (is_outside(emulation, id))
 		emulation->hosts[id] = emulation->outside.ops->node_create(
-			emulation->outside.ctx, emulation->fabric, id,
-			emulation->switch_config.telemetry_off ? NULL : &telemetry, err);
+			emulation->outside.ctx, id, err);
 	else
 		emulation->hosts[id] = embedded_host_create(&config, err);
 	if (emulation->hosts[id] == NULL)
@@ -375,6 +395,8 @@ emulation_destroy(struct emulation *emulation)
 	capture_destroy(emulation->capture);
 	embedded_shared_destroy(emulation->shared);
 	fabric_destroy(emulation->fabric);
+	if (emulation->outside.ops != NULL)
+		emulation->outside.ops->fabric_end(emulation->outside.ctx);
 	sertables_fini(&emulation->sertables);
 	free(emulation->switches);
 	free(emulation->hosts);
@@ -429,7 +451,7 @@ finish_stream(struct emulation *emulation)
 		end.kept_bytes += node->count.reports.kept_bytes;
 		end.collected_reports += node->count.reports.reports;
 		end.collected_bytes += node->count.reports.bytes;
-		if (node->status == NODE_QP_ERROR || node->status == NODE_NO_BUFFER)
+		if (node->status != NODE_RUNNING && node->status != NODE_PASSIVE)
 			emulation->error_text = node->error;
 	}
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);

@@ -23,7 +23,6 @@ struct emulation {
 	struct outside outside;     /* ops NULL: every host is embedded */
 	enum emulation_phase phase;
 	struct pacer pacer;         /* real time */
-	bool ready;                 /* EMULATION_PREPARE: it may end */
 	uint64_t collected_ps;      /* records of what happened before have been passed on */
 	struct sertables sertables;
 	struct switch_config switch_config;

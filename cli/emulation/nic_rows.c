@@ -124,6 +124,7 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now
 		.pausing_since_ps = now->pausing_since_ps,
 	};
 	struct answer answer;
+	struct report_sum made;
 
 	for (uint32_t i = 0; i < now->queue_packets; i++) {
 		uint32_t slot = telem_slot(telem, now->waiting[i]); /* a new one may move the array */
@@ -131,7 +132,8 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now
 		telem->queued[slot]++;
 	}
 	answer = answer_begin(telem, &present, &node->records, &rows->unkept, event, now_ps);
-	answer_end(&answer, telem, &node->count.reports, event, 1);
+	made = (struct report_sum){ answer_end(&answer) + (event != 0 ? REPORT_PASSAGE_BYTES : 0), 1 };
+	report_count_add(&node->count.reports, made, answer.kept ? made : (struct report_sum){ 0 });
 	for (uint32_t i = 0; i < now->queue_packets; i++)
 		telem->queued[telem_slot(telem, now->waiting[i])]--;
 	return answer.kept;

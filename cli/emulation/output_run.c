@@ -10,6 +10,7 @@
 #include "cli/emulation/capturing.h"
 #include "cli/emulation/outputs.h"
 #include "common/clock.h"
+#include "common/units.h"
 #include "rxe-hosts/agent/policy.h"
 
 static const char *
@@ -18,6 +19,7 @@ end_reason(enum rec_end_reason reason)
 	static const char *const names[] = {
 		[REC_END_COMPLETE] = "complete", [REC_END_QP_ERROR] = "qp_error",   [REC_END_STALL] = "stall",
 		[REC_END_LIMIT] = "limit",	 [REC_END_INVARIANT] = "invariant", [REC_END_INTERRUPT] = "interrupt",
+		[REC_END_HOST_LOST] = "host_lost",
 	};
 
 	return names[reason];
@@ -162,6 +164,18 @@ run_json(const struct emulation *emulation)
 	return root;
 }
 
+/* A name that the scenario has from its file stays with it when the configuration runs again from another. */
+static void
+print_name(const struct scenario *scenario, FILE *to)
+{
+	if (scenario->root.name != NULL)
+		return;
+	fputs("name = \"", to);
+	for (const char *c = scenario->name; *c != '\0'; c++)
+		fprintf(to, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+	fputs("\"; # the file's\n", to);
+}
+
 int
 output_config(const struct scenario *scenario, const char *dir, struct err *err)
 {
@@ -174,18 +188,36 @@ output_config(const struct scenario *scenario, const char *dir, struct err *err)
 	file = fopen(path, "w");
 	if (file == NULL)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	print_name(scenario, file);
 	ret = cfg_print(scenario->cfg, known, scenario_tables(known, SCENARIO_MAX_TABLES), file);
 	if (fclose(file) != 0)
 		ret = -errno;
 	return ret == 0 ? 0 : err_set(err, ret, "%s: %s", path, strerror(-ret));
 }
 
+static json_t *
+realtime_json(const struct emulation *emulation)
+{
+	const struct pacer *pacer = &emulation->pacer;
+
+	return json_pack("{s:I, s:I, s:f, s:f, s:f}", "windows", (json_int_t)pacer->windows, "late_windows",
+			 (json_int_t)pacer->late_windows, "worst_late_us",
+			 (double)pacer->worst_late_ps / (double)PS_PER_US, "idle_share",
+			 (double)pacer->slept_ns / (double)(emulation->wall_ns + 1), "scale_rates_by",
+			 pacer_scale(pacer));
+}
+
 int
-output_run(const struct emulation *emulation, const char *dir, struct err *err)
+output_run(const struct emulation *emulation, json_t *hosts, const char *dir, struct err *err)
 {
 	char path[PATH_MAX];
 	json_t *root = run_json(emulation);
 	int ret;
+
+	if (emulation->scenario->timing.clock == CLOCK_REAL)
+		json_object_set_new(root, "realtime", realtime_json(emulation));
+	if (hosts != NULL)
+		json_object_set_new(root, "hosts", hosts);
 
 	snprintf(path, sizeof(path), "%s/run.json", dir);
 	ret = root != NULL && json_dump_file(root, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) == 0 ? 0 : -EIO;

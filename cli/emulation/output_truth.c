@@ -12,13 +12,25 @@
 /* Meetings shorter than this are left out: two frames in one queue are no meeting worth a line. */
 #define MEETING_MIN_PS PS_PER_US
 
+/* "h0", or "h0:2" where a host has several NICs: as the verdict names it. */
+static void
+endpoint_name(const struct topo *topo, uint32_t node, uint16_t nic, char name[64])
+{
+	if (topo->nodes[node].nports > 1)
+		topo_port_name(topo, topo->nodes[node].first_port + nic, name);
+	else
+		snprintf(name, 64, "%s", topo->nodes[node].name);
+}
+
 void
 output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap)
 {
 	const struct flow *f = &emulation->scenario->plan->flows.flows[flow];
-	const struct topo_node *nodes = emulation->scenario->topo->nodes;
+	char src[64], dst[64];
 
-	snprintf(buf, cap, "%s->%s/%u>%u", nodes[f->src_node].name, nodes[f->dst_node].name, f->sport, f->dport);
+	endpoint_name(emulation->scenario->topo, f->src_node, f->src_nic, src);
+	endpoint_name(emulation->scenario->topo, f->dst_node, f->dst_nic, dst);
+	snprintf(buf, cap, "%s->%s/%u>%u", src, dst, f->sport, f->dport);
 }
 
 static json_t *

@@ -2,10 +2,16 @@
 /* The files that dpswitch leaves beside the recording. The analyzer reads none of them. */
 #pragma once
 
+#include <jansson.h>
+
 #include "cli/emulation/emulation.h"
 
-/* DIR/run.json: what the run cost, how it ended, the invariants. @return 0 or negative errno with err set */
-int output_run(const struct emulation *emulation, const char *dir, struct err *err);
+/*
+ * DIR/run.json: what the run cost, how it ended, the invariants.
+ * @param hosts  what hosts with their own kernel went through; taken over; NULL: there are none
+ * @return 0 or negative errno with err set
+ */
+int output_run(const struct emulation *emulation, json_t *hosts, const char *dir, struct err *err);
 /*
  * DIR/truth.json: faults, background flows; which flows met in which queue, when, for how long and how many packets deep;
  * which ports were halted and for how long, and which still are. For scorers alone.

@@ -11,13 +11,15 @@
 
 #include "common/err.h"
 #include "dpswitch/fabric/fabric.h"
-#include "rxe-hosts/device/nic_telemetry.h"
-#include "rxe-hosts/steps/engine.h"
+
+struct emulation;
 
 struct outside_ops {
-	/* A node that stands for a host. @param telemetry  copied; NULL: none. @return NULL with err set and errno */
-	struct node *(*node_create)(void *ctx, struct fabric *fabric, uint32_t node,
-				    const struct nic_telemetry *telemetry, struct err *err);
+	/* Before and after a fabric with its nodes. @return what keeps the bytes of packets; NULL with err set and errno */
+	struct bodies *(*fabric_begin)(void *ctx, struct emulation *emulation, struct err *err);
+	void (*fabric_end)(void *ctx);
+	/* A node that stands for a host. @return NULL with err set and errno */
+	struct node *(*node_create)(void *ctx, uint32_t node, struct err *err);
 	void (*node_destroy)(struct node *node);
 	/* As embedded_expect_work() and the others of rxe-hosts/device/embedded.h. */
 	void (*expect_work)(struct node *node, bool expected);
@@ -33,8 +35,10 @@ struct outside_ops {
 	bool (*working)(void *ctx, uint32_t node);
 	/* What the program reported since it was asked last goes into records, as reported at from_ps or later. */
 	void (*records)(void *ctx, uint32_t node, struct recbuf *records, uint64_t from_ps);
-	/* Why the run cannot go on (a host went away), NULL: it can. */
-	const char *(*failure)(void *ctx, uint32_t *node);
+	/* Why the run cannot go on, NULL: it can. @param lost  the host went away, else one of its QPs is in error */
+	const char *(*failure)(void *ctx, uint32_t *node, bool *lost);
+	/* First phase: all hosts are connected, and nothing has moved for a while. */
+	bool (*ready)(void *ctx);
 };
 
 struct outside {

@@ -52,7 +52,7 @@ bind_lists(struct scenario *sc, struct err *err)
 		ret = slow_host_resolve(&sc->slow_host_block[i], sc->topo, err);
 	if (ret == 0)
 		ret = faults_load(&sc->faults, sc->cfg, sc->topo, err);
-	if (ret == 0 && sc->ncollectives + sc->nbackgrounds == 0)
+	if (ret == 0 && sc->ncollectives + sc->nbackgrounds == 0 && sc->limits.hold_ps == 0)
 		ret = err_set(err, -EINVAL, "%s: nothing to send: give \"collectives\" or \"flows\"", cfg_file(sc->cfg));
 	return ret;
 }
@@ -135,6 +135,7 @@ make_network(struct scenario *sc, struct err *err)
 		return ret;
 	sc->mtu_frame_bytes = roce_data_bytes(&sc->roce, sc->roce.mtu_bytes, true, true);
 	sc->min_frame_bytes = smallest_frame(&sc->roce);
+	sc->largest_frame_bytes = sc->mtu_frame_bytes;
 	sc->bdp_bytes = largest_bdp(sc);
 	return check_quantum(sc, err);
 }
@@ -196,7 +197,10 @@ make_plan(struct scenario *sc, struct err *err)
 	}
 	ret = scenario_check_hosts(sc, err);
 	if (ret == 0)
-		ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
+		ret = pfc_storm_check(&sc->faults, &sc->plan->flows, err);
+	if (ret < 0)
+		return ret;
+	ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
 	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;
 }
 

@@ -42,6 +42,7 @@ struct limits_params {
 	uint64_t virtual_time_ps;
 	uint64_t stall_ps;
 	uint64_t connect_ps;
+	uint64_t hold_ps;
 };
 
 /* Who runs a host of the topology. */
@@ -104,6 +105,8 @@ struct scenario {
 	struct plan *plan;
 	char name[64]; /* root.name, or the file's */
 	uint32_t mtu_frame_bytes; /* a full data frame on the wire */
+	uint32_t largest_frame_bytes; /* of any frame: hosts with their own kernel send others too */
+	uint32_t host_mtu_bytes;  /* of the network devices of such hosts: leads to the path MTU of host.mtu */
 	uint32_t min_frame_bytes;
 	uint32_t epochs_kept;
 	uint64_t bdp_bytes; /* largest bandwidth-delay product of a host pair: the default window */

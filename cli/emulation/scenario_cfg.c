@@ -48,6 +48,8 @@ static const struct cfg_field host_fields[] = {
 static const struct cfg_field limits_fields[] = {
 	{ "virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), "60s", 1, 1e16, NULL,
 	  "The run ends here at the latest (end_reason limit)" },
+	{ "hold", CFG_TIME, offsetof(S, hold_ps), "0s", 0, 1e16, NULL,
+	  "The run goes on for so long at least, work or not: for people who use the hosts (`rocelab shell`)" },
 	{ "connect", CFG_TIME, offsetof(S, connect_ps), "60s", 1e9, 1e16, NULL,
 	  "Hosts that have their own kernel must be up and connected within this time" },
 	{ "stall", CFG_TIME, offsetof(S, stall_ps), "2s", 1e6, 1e16, NULL,

@@ -11,6 +11,14 @@
 /* UDP source ports that an RDMA device can be told to use: the flow label chooses 14 bits (IBTA Annex A17.9.2). */
 #define VERBS_FIRST_SPORT 0xc000
 
+/*
+ * Room beside the payload in a network device's MTU: headers of RoCEv2 (80 B at most in Linux' rxe, which takes the
+ * largest path MTU that fits), and IP packets of other protocols as long as common ones.
+ */
+#define ROCE_HOST_MTU_ROOM 404
+/* Ethernet header, 802.1Q tag, FCS, preamble and gap. */
+#define ETH_OVERHEAD_BYTES (14 + 4 + 4 + 20)
+
 static int
 assign(struct scenario *sc, const struct host_config *config, uint32_t node, struct err *err)
 {
@@ -82,6 +90,25 @@ check_windows(const struct scenario *sc, struct err *err)
 	return 0;
 }
 
+/* Hosts with their own kernel send real frames, and not RoCEv2 alone. */
+static int
+size_frames(struct scenario *sc, struct err *err)
+{
+	uint32_t device_bytes;
+
+	if (sc->host.data_overhead_bytes != 0)
+		return cfg_fail(&sc->host.where, "data_overhead", err,
+				"%u B: frames of hosts with their own kernel have the size they have; leave it out",
+				(uint32_t)sc->host.data_overhead_bytes);
+	sc->host_mtu_bytes = sc->roce.mtu_bytes + ROCE_HOST_MTU_ROOM;
+	device_bytes = sc->host_mtu_bytes + ETH_OVERHEAD_BYTES;
+	if (device_bytes > sc->largest_frame_bytes)
+		sc->largest_frame_bytes = device_bytes;
+	if (PAUSE_WIRE_BYTES < sc->min_frame_bytes)
+		sc->min_frame_bytes = PAUSE_WIRE_BYTES; /* the shortest frame of Ethernet */
+	return 0;
+}
+
 int
 scenario_resolve_hosts(struct scenario *sc, struct err *err)
 {
@@ -120,7 +147,9 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 	if (sc->timing.clock == CLOCK_VIRTUAL && sc->noutside != 0)
 		return cfg_fail(&sc->timing.where, "clock", err,
 				"hosts with their own kernel live in real time: give \"real\" or leave it out");
-	return sc->timing.clock == CLOCK_REAL ? check_windows(sc, err) : 0;
+	if (sc->noutside != 0)
+		ret = size_frames(sc, err);
+	return ret == 0 && sc->timing.clock == CLOCK_REAL ? check_windows(sc, err) : ret;
 }
 
 static bool

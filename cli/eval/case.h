@@ -16,7 +16,7 @@
 
 #define CASE_RANKS 8
 #define CASE_STEPS (CASE_RANKS - 1)
-#define CASE_MAX_FLOWS 32
+#define CASE_MAX_FLOWS 64
 #define CASE_MAX_FAULTS 8
 #define CASE_MAX_PINS 16
 #define CASE_FIRST_SPORT 20000 /* of flows outside of the collective */

@@ -17,6 +17,9 @@
 /* A scenario without traffic is refused. */
 #define ANY_TRAFFIC "collectives = ( { step_bytes = \"1MB\"; } );\n"
 #define EPOCH_NS 1e6 /* at scale 1 */
+/* Longer than any pause that a run comes out of: timeouts do not scale, faults do. */
+#define STALL_NS 2e8
+#define STALL_SCALED_NS 5e8
 
 static void
 write_list(FILE *to, const char *key, const char *groups, size_t width, uint32_t count)
@@ -40,8 +43,8 @@ write_scenario(const struct eval_case *c, FILE *to)
 	fprintf(to, "name = \"%s-%03u\";\nseed = %" PRIu64 ";\n" FABRIC, c->family->name, c->index, c->run_seed);
 	fprintf(to,
 		"host = { mtu = 1300; data_overhead = 48; ack_bytes = 60; timeout = \"%s\"; };\n"
-		"telemetry = { epoch = \"%.0fns\"; };\n",
-		c->timeout, EPOCH_NS * c->scale);
+		"telemetry = { epoch = \"%.0fns\"; };\nlimits = { stall = \"%.0fns\"; };\n",
+		c->timeout, EPOCH_NS * c->scale, STALL_NS + STALL_SCALED_NS * c->scale);
 	fprintf(to, "collectives = (\n  { op = \"allgather\"; algorithm = \"ring\"; qp = \"per-step\"; sport = %d;\n"
 		    "    step_bytes = \"%.0fB\"; start = \"%" PRIu64 "ns\"; ranks = [",
 		CASE_COLLECTIVE_SPORT, CASE_STEP_BYTES * c->scale, c->start_ns);

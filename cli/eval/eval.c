@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 	{ "cases", 'n', "N", 0, "Cases of each family (default: the paper's number, 30 beyond the paper)", 0 },
 	{ "seed", 'S', "N", 0, "Seed of the cases (default 1)", 0 },
 	{ "scale", 'x', "X", 0, "Multiplies bytes, starts, durations and the epoch's length (default 1)", 0 },
-	{ "policy", 'p', "P,...", 0, "Detection policies (default vedrfolnir)", 0 },
+	{ "policy", 'p', "P,...", 0, "Detection policies (default vedrfolnir,hawkeye-maxr,hawkeye-minr,full-polling)", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
 	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/eval); goes on with what is there", 0 },
 	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
@@ -228,8 +228,9 @@ tell(struct eval_options *opts)
 int
 command_eval(int argc, char **argv)
 {
-	struct eval_options opts = { .eval = { .policies = { "vedrfolnir" },
-					       .npolicies = 1,
+	struct eval_options opts = { .eval = { .policies = { "vedrfolnir", "hawkeye-maxr", "hawkeye-minr",
+							     "full-polling" },
+					       .npolicies = 4,
 					       .seed = 1,
 					       .scale = 1,
 					       .dir = "out/eval" } };

@@ -11,8 +11,8 @@ place_two_pods(struct eval_case *c)
 		c->ranks[i] = i;
 }
 
-void
-place_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path)
+static void
+find_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, bool reverse, struct route_path *path)
 {
 	const struct flow flow = {
 		.src_node = src,
@@ -22,10 +22,22 @@ place_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport
 		.sport = sport,
 		.dport = ROCEV2_UDP_PORT,
 	};
-	int ret = route_flow_path(&c->routing, &flow, false, path);
+	int ret = route_flow_path(&c->routing, &flow, reverse, path);
 
 	assert(ret == 0);
 	(void)ret;
+}
+
+void
+place_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path)
+{
+	find_path(c, src, dst, sport, false, path);
+}
+
+void
+place_ack_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path)
+{
+	find_path(c, src, dst, sport, true, path);
 }
 
 void

@@ -15,6 +15,8 @@ void place_two_pods(struct eval_case *c);
 
 /* The way of a flow's data. It exists: every host of the fabric reaches every other. */
 void place_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
+/* The way of its ACKs. */
+void place_ack_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
 /* The way of what a rank sends to the next. */
 void place_rank_path(const struct eval_case *c, uint32_t rank, struct route_path *path);
 

@@ -32,7 +32,7 @@ all_borne_out(const struct truth *truth, const json_t *findings, struct err *why
 	return true;
 }
 
-/* Where nothing but hosts is at fault, the verdict must say so. */
+/* Where a host is at fault and nothing else, the verdict must say so. */
 static bool
 innocence_told(const struct truth *truth, const json_t *verdict, struct err *why)
 {
@@ -43,6 +43,7 @@ innocence_told(const struct truth *truth, const json_t *verdict, struct err *why
 	json_array_foreach(truth->anomalies, i, anomaly)
 		if (strcmp(judge_kind(anomaly)->name, "slowhost") != 0)
 			return true;
+	innocent |= json_array_size(truth->anomalies) == 0;
 	if (!innocent)
 		err_set(why, 0, "the verdict does not say that the network is innocent");
 	return innocent;

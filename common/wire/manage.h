@@ -13,8 +13,8 @@
  *   RECORDS, PROGRESS      ->            while it runs
  *                          <-  STOP      the run has ended at this time: close what is open
  *   STEP, ITERATION, RESULT ->           what became of it; RESULT is the last message
- *   FAILED                 ->            at any time: what went wrong, for people. After a QP's error the host goes on
- *                                        until STOP; after anything else it closes the channel.
+ *   QP_ERROR               ->            while it runs: a flow's QP has spent its retries. The host goes on until STOP.
+ *   FAILED                 ->            at any time: what went wrong, for people. The channel closes behind it.
  * common/manage_stream.h reads and writes these messages.
  */
 #pragma once
@@ -41,6 +41,7 @@ enum manage_type {
 	MANAGE_ITERATION = 10,
 	MANAGE_RESULT = 11,
 	MANAGE_FAILED = 12,
+	MANAGE_QP_ERROR = 13,
 };
 
 struct manage_hdr {
@@ -106,9 +107,10 @@ struct manage_result {
 	uint64_t unexpected;    /* completions that no rank expected */
 	uint64_t manage_bytes;  /* sent over this channel, this message not included */
 	uint32_t failed;        /* 1: a QP went into error */
-	uint32_t reserved;
+	uint32_t lost_records;  /* for want of room: the channel was not read */
 };
 
+/* FAILED, QP_ERROR */
 struct manage_failed {
 	char text[MANAGE_TEXT]; /* NUL-terminated */
 };

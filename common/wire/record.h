@@ -298,12 +298,14 @@ enum rec_end_reason {
 	REC_END_LIMIT,
 	REC_END_INVARIANT,
 	REC_END_INTERRUPT,
+	REC_END_HOST_LOST, /* a host with its own kernel went away */
+	REC_END_REASONS
 };
 
 struct rec_end {
 	struct rec_hdr hdr;
 	uint32_t reason; /* enum rec_end_reason */
-	uint32_t at_node; /* QP error: host, else REC_NONE */
+	uint32_t at_node; /* QP error, host lost: host, else REC_NONE */
 	uint64_t end_ps;
 	uint64_t offered_bytes, sent_bytes; /* by the exporter, this record not included */
 	uint64_t offered_records, sent_records, deferred_records, dropped_records;

@@ -65,26 +65,20 @@ cause_excess_ps(const struct cause_input *in, uint32_t step)
 }
 
 double
-cause_stretch_ps(const struct cause_input *in, uint32_t step, double ps)
+cause_stretch_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double ps)
 {
-	const struct prov_graph *graph = in->graphs[step];
-	double exec_ps = (double)(in->steps[step].end_ps - in->steps[step].start_ps), seen_ps = 0;
+	double exec_ps = (double)(in->steps[step].end_ps - in->steps[step].start_ps);
+	double seen_ps = port->covered_ps > port->pause_ps ? port->covered_ps : port->pause_ps;
 
-	for (uint32_t p = 0; graph != NULL && p < graph->nmet; p++) {
-		const struct prov_port *port = &graph->ports[p];
-
-		seen_ps = port->covered_ps > seen_ps ? port->covered_ps : seen_ps;
-		seen_ps = port->pause_ps > seen_ps ? port->pause_ps : seen_ps;
-	}
 	return seen_ps > 0 && seen_ps < exec_ps ? ps * exec_ps / seen_ps : ps;
 }
 
 double
-cause_frames_ps(const struct cause_input *in, uint32_t step, uint32_t port, double frames)
+cause_frames_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double frames)
 {
-	double rate_bps = (double)in->ev->ports[port].rate_bps;
+	double rate_bps = (double)in->ev->ports[port->port].rate_bps;
 
-	return cause_stretch_ps(in, step, frames * in->ev->run.frame_bytes * 8e12 / rate_bps);
+	return cause_stretch_ps(in, step, port, frames * in->ev->run.frame_bytes * 8e12 / rate_bps);
 }
 
 char *

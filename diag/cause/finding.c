@@ -63,6 +63,7 @@ merge_make(struct cause_set *set, const struct verdict_finding *want, uint32_t k
 	*finding = (struct cause_finding){ .key = key, .part = EV_NONE, .best_step = EV_NONE };
 	finding->out.type = want->type;
 	finding->out.root_port = want->root_port;
+	finding->out.origin_port = EV_NONE;
 	finding->out.collective = want->collective;
 	memcpy(finding->out.root, want->root, sizeof(finding->out.root));
 	return finding;

@@ -36,7 +36,7 @@ add_culprit(struct cause_set *set, uint32_t step, const struct prov_graph *graph
 	cause_flow(set, finding, flow, other->cf_wait);
 	cause_time(finding, other->from_ps > cf->from_ps ? other->from_ps : cf->from_ps,
 		   other->to_ps < cf->to_ps ? other->to_ps : cf->to_ps);
-	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port->port, lost_frames(other)));
+	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port, lost_frames(other)));
 	if (!cause_score(finding, other->cf_wait))
 		return;
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),

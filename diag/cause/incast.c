@@ -102,7 +102,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 		flows++;
 	}
 	cause_explains(finding, port->port,
-		       cause_frames_ps(in, step, port->port, waits < frames ? waits : frames));
+		       cause_frames_ps(in, step, port, waits < frames ? waits : frames));
 	cause_score(finding, waits);
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 		 "%s: %u other flows to %s met at %s, up to %u packets deep, and put %.0f packets ahead of its own",

@@ -48,12 +48,13 @@ measure(const struct evidence *ev, uint32_t port, struct window window)
 	return load;
 }
 
+/* A port that a flow of the collective has for its own is taken, also while that flow pauses. */
 static bool
 is_idle(const struct evidence *ev, uint32_t port, struct window window)
 {
 	struct load load = measure(ev, port, window);
 
-	return load.covered_ps > 0 &&
+	return load.covered_ps > 0 && !ev->ports[port].on_path &&
 	       load.bytes * 8e12 < CAUSE_IDLE_LOAD * (double)ev->ports[port].rate_bps * load.covered_ps;
 }
 
@@ -134,7 +135,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 		waits += other->cf_wait;
 		frames += other->cf_wait < other->packets ? other->cf_wait : other->packets;
 	}
-	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port->port, frames));
+	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port, frames));
 	if (!cause_score(finding, waits))
 		return;
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),

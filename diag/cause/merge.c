@@ -66,6 +66,13 @@ is_timeout(const struct verdict_finding *out, double paused_ps, double excess_ps
 }
 
 static bool
+is_too_little(const struct cause_input *in, uint32_t step, double explained_ps)
+{
+	return explained_ps < CAUSE_MIN_EXPLAINED * cause_excess_ps(in, step) &&
+	       explained_ps < CAUSE_SLOWS_ALONE * (double)in->steps[step].expect_ps;
+}
+
+static bool
 is_about_pauses(uint32_t type)
 {
 	return type == VERDICT_PFC_BACKPRESSURE || type == VERDICT_PFC_STORM || type == VERDICT_PFC_DEADLOCK;
@@ -90,7 +97,7 @@ merge_settle(struct cause_set *set, uint32_t step)
 	for (uint32_t i = set->count; i-- > 0;) {
 		const struct verdict_finding *out = &set->findings[i].out;
 
-		if ((rests_on_queues(out->type) && out->explained_ps < CAUSE_MIN_EXPLAINED * excess_ps) ||
+		if ((rests_on_queues(out->type) && is_too_little(set->in, step, out->explained_ps)) ||
 		    is_timeout(out, paused_ps, excess_ps))
 			merge_remove(set, i);
 	}
@@ -154,6 +161,8 @@ merge_take(struct cause_set *all, struct cause_finding *into, const struct cause
 		cause_port(all, into, from->out.ports[i]);
 	for (uint32_t i = 0; i < from->out.nflows; i++)
 		cause_flow(all, into, from->out.flows[i], from->flow_score[i]);
+	if (into->out.origin_port == EV_NONE)
+		into->out.origin_port = from->out.origin_port;
 	cause_time(into, from->out.start_ps, from->out.end_ps);
 	into->out.score += from->out.score;
 	into->out.explained_ps += from->out.explained_ps;

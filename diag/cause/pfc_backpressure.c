@@ -83,7 +83,8 @@ add_root(const struct pfc_root *root, void *ctx)
 	score = name_culprits(bp, finding, &bp->graph->ports[root->index], root->weight);
 	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
 	cause_explains(finding, bp->halted,
-		       cause_stretch_ps(bp->set->in, bp->step, halted->pause_ps * root->weight / bp->weights));
+		       cause_stretch_ps(bp->set->in, bp->step, halted,
+					halted->pause_ps * root->weight / bp->weights));
 	if (cause_score(finding, score))
 		describe(bp, root, finding);
 }

@@ -56,8 +56,9 @@ add_root(const struct pfc_root *root, void *ctx)
 		cause_port(storm->set, finding, root->path[i]);
 	cause_port(storm->set, finding, root->port);
 	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
-	cause_explains(finding, storm->halted, cause_stretch_ps(in, storm->step, root->weight / storm->weights *
-								storm->graph->ports[storm->halted].pause_ps));
+	cause_explains(finding, storm->halted, cause_stretch_ps(in, storm->step, &storm->graph->ports[storm->halted],
+							      root->weight / storm->weights *
+							      storm->graph->ports[storm->halted].pause_ps));
 	if (cause_score(finding, root->weight * cause_lost_frames(in, storm->step, halted->pause_ps)))
 		describe(in, storm->step, halted, root->port, storm->graph, finding->out.evidence,
 			 sizeof(finding->out.evidence));

@@ -186,7 +186,7 @@ check_fields(const struct rec_hdr *rec, struct err *err)
 			wrong = "an unknown drop reason";
 		break;
 	case REC_END:
-		if (((const struct rec_end *)r)->reason > REC_END_INTERRUPT)
+		if (((const struct rec_end *)r)->reason >= REC_END_REASONS)
 			wrong = "an unknown end reason";
 		break;
 	}

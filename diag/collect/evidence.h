@@ -41,6 +41,7 @@ struct ev_port {
 	uint32_t node;
 	uint16_t index;
 	bool known;         /* a port record described it */
+	bool on_path;       /* a configured data path leaves by it */
 	uint32_t peer_node; /* EV_NONE: none */
 	uint32_t peer;      /* global port id at the other end, EV_NONE: none */
 	uint32_t ip;
@@ -54,6 +55,7 @@ struct ev_flow {
 	struct rec_tuple tuple;
 	bool collective;
 	uint32_t src, dst;             /* nodes, EV_NONE: unknown address */
+	uint32_t src_port, dst_port;   /* their NICs, as global port ids */
 	uint32_t first_seen, nseen;    /* in seen[]: ports with rows of this flow */
 	uint32_t first_hop, nhops;     /* in hops[]: configured data path, and after it nback hops of the ACKs' */
 	uint32_t nback;
@@ -157,7 +159,7 @@ const struct rec_ecmp *evidence_choice(const struct evidence *ev, uint32_t flow,
 bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
 /* "6:2". @param buf  of at least 48 bytes  @return buf */
 char *evidence_port_name(const struct evidence *ev, uint32_t port, char *buf);
-/* "17->18/10000>10000". @param buf  of at least 96 bytes  @return buf */
+/* "17->18/10000>10000", with "host:nic" for hosts of several NICs. @param buf  of at least 96 bytes  @return buf */
 char *evidence_flow_name(const struct evidence *ev, uint32_t flow, char *buf);
 
 /* Order of tuples: source and destination address, source and destination port. @return <0, 0, >0 */

@@ -65,24 +65,28 @@ evidence_port_name(const struct evidence *ev, uint32_t port, char *buf)
 	return buf;
 }
 
+#define ENDPOINT_NAME 48 /* 37 are used: a name, a colon, a port number */
+
 static void
-endpoint_name(const struct evidence *ev, uint32_t node, uint32_t ip, char *buf, size_t cap)
+endpoint_name(const struct evidence *ev, uint32_t port, uint32_t ip, char *buf)
 {
-	if (node != EV_NONE)
-		snprintf(buf, cap, "%s", ev->nodes[node].name);
+	if (port != EV_NONE && ev->nodes[ev->ports[port].node].nports > 1)
+		evidence_port_name(ev, port, buf);
+	else if (port != EV_NONE)
+		snprintf(buf, ENDPOINT_NAME, "%s", ev->nodes[ev->ports[port].node].name);
 	else
-		snprintf(buf, cap, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 0xff, ip >> 8 & 0xff, ip & 0xff);
+		snprintf(buf, ENDPOINT_NAME, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 0xff, ip >> 8 & 0xff, ip & 0xff);
 }
 
 char *
 evidence_flow_name(const struct evidence *ev, uint32_t flow, char *buf)
 {
 	const struct ev_flow *f = &ev->flows[flow];
-	char src[REC_NAME_LEN + 1], dst[REC_NAME_LEN + 1];
+	char src[ENDPOINT_NAME], dst[ENDPOINT_NAME];
 
-	endpoint_name(ev, f->src, f->tuple.src_ip, src, sizeof(src));
-	endpoint_name(ev, f->dst, f->tuple.dst_ip, dst, sizeof(dst));
-	snprintf(buf, 96, "%s->%s/%u>%u", src, dst, f->tuple.sport, f->tuple.dport);
+	endpoint_name(ev, f->src_port, f->tuple.src_ip, src);
+	endpoint_name(ev, f->dst_port, f->tuple.dst_ip, dst);
+	snprintf(buf, 96, "%.38s->%.38s/%u>%u", src, dst, f->tuple.sport, f->tuple.dport);
 	return buf;
 }
 
@@ -179,7 +183,7 @@ evidence_join_nodes(struct evidence *ev, struct err *err)
 }
 
 struct address {
-	uint32_t ip, node;
+	uint32_t ip, port;
 };
 
 static int
@@ -189,11 +193,11 @@ cmp_address(const void *pa, const void *pb)
 
 	if (a->ip != b->ip)
 		return a->ip < b->ip ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
+	return a->port < b->port ? -1 : a->port > b->port;
 }
 
 static uint32_t
-node_of_ip(const struct address *addresses, uint32_t count, uint32_t ip)
+port_of_ip(const struct address *addresses, uint32_t count, uint32_t ip)
 {
 	uint32_t lo = 0, hi = count;
 
@@ -201,7 +205,7 @@ node_of_ip(const struct address *addresses, uint32_t count, uint32_t ip)
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		if (addresses[mid].ip == ip)
-			return addresses[mid].node;
+			return addresses[mid].port;
 		if (addresses[mid].ip < ip)
 			lo = mid + 1;
 		else
@@ -220,12 +224,16 @@ resolve_addresses(struct evidence *ev, struct err *err)
 		return -ENOMEM;
 	for (uint32_t p = 0; p < ev->nports; p++) {
 		if (ev->ports[p].ip != 0)
-			addresses[count++] = (struct address){ ev->ports[p].ip, ev->ports[p].node };
+			addresses[count++] = (struct address){ ev->ports[p].ip, p };
 	}
 	qsort(addresses, count, sizeof(*addresses), cmp_address);
 	for (uint32_t f = 0; f < ev->nflows; f++) {
-		ev->flows[f].src = node_of_ip(addresses, count, ev->flows[f].tuple.src_ip);
-		ev->flows[f].dst = node_of_ip(addresses, count, ev->flows[f].tuple.dst_ip);
+		struct ev_flow *flow = &ev->flows[f];
+
+		flow->src_port = port_of_ip(addresses, count, flow->tuple.src_ip);
+		flow->dst_port = port_of_ip(addresses, count, flow->tuple.dst_ip);
+		flow->src = flow->src_port != EV_NONE ? ev->ports[flow->src_port].node : EV_NONE;
+		flow->dst = flow->dst_port != EV_NONE ? ev->ports[flow->dst_port].node : EV_NONE;
 	}
 	free(addresses);
 	return 0;

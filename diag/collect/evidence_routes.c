@@ -76,11 +76,14 @@ evidence_join_routes(struct evidence *ev, struct err *err)
 		rc = check_route(ev, rec, err);
 		if (flow->nhops + flow->nback == 0)
 			flow->first_hop = i;
-		if (rec->reverse)
-			flow->nback++;
-		else
-			flow->nhops++;
 		ev->hops[i] = evidence_port(ev, rec->hdr.node, rec->port);
+		if (rec->reverse) {
+			flow->nback++;
+		} else {
+			flow->nhops++;
+			if (rc == 0)
+				ev->ports[ev->hops[i]].on_path = true;
+		}
 	}
 	return rc;
 }

@@ -157,6 +157,16 @@ step_numbers(const struct verdict *v, const struct verdict_finding *finding)
 	return array;
 }
 
+/* Where a deadlock began. */
+static void
+add_origin(const struct verdict *v, const struct verdict_finding *finding, json_t *to)
+{
+	bool outside = finding->origin_port != VERDICT_NONE;
+
+	json_object_set_new(to, "origin", json_string(outside ? "out of loop" : "in loop"));
+	json_object_set_new(to, "origin_port", outside ? text(v->ports[finding->origin_port].name) : json_null());
+}
+
 static json_t *
 findings(const struct verdict *v)
 {
@@ -165,12 +175,18 @@ findings(const struct verdict *v)
 	for (uint32_t i = 0; i < v->nfindings; i++) {
 		const struct verdict_finding *f = &v->findings[i];
 
-		array = add(array, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}",
+		json_t *finding = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}",
 			"type", verdict_type_name(f->type), "root", text(f->root),
 			"ports", port_names(v, f->ports, f->nports), "flows", flow_names(v, f->flows, f->nflows),
 			"victims", flow_names(v, f->victims, f->nvictims), "steps", step_numbers(v, f),
-			"collective", (json_int_t)f->collective, "start_ns", ns(f->start_ps), "end_ns", ns(f->end_ps),
-			"score", real(f->score), "evidence", text(f->evidence)));
+			"collective", (json_int_t)f->collective,
+			"iteration", (json_int_t)v->collectives[f->collective].iteration,
+			"start_ns", ns(f->start_ps), "end_ns", ns(f->end_ps),
+			"score", real(f->score), "evidence", text(f->evidence));
+
+		if (f->type == VERDICT_PFC_DEADLOCK)
+			add_origin(v, f, finding);
+		array = add(array, finding);
 	}
 	return array;
 }

@@ -43,6 +43,15 @@ append_halted(const struct verdict *v, const struct verdict_finding *finding, ch
 }
 
 static void
+append_origin(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap)
+{
+	if (finding->origin_port == VERDICT_NONE)
+		fmt_append(buf, cap, "; began in the loop");
+	else
+		fmt_append(buf, cap, "; began out of the loop at %s", v->ports[finding->origin_port].name);
+}
+
+static void
 append_steps(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap)
 {
 	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count;
@@ -54,6 +63,9 @@ append_steps(const struct verdict *v, const struct verdict_finding *finding, cha
 	if (count > 0)
 		fmt_append(buf, cap, " in step%s %s", count > 1 ? "s" : "",
 			   facts_ranges(numbers, count, ranges, sizeof(ranges)));
+	if (count > 0 && v->ncollectives > 1)
+		fmt_append(buf, cap, " of collective %u, iteration %u", v->collectives[finding->collective].id,
+			   v->collectives[finding->collective].iteration);
 	free(numbers);
 }
 
@@ -72,6 +84,8 @@ facts_finding(const struct verdict *v, const struct verdict_finding *finding, ch
 	case VERDICT_PFC_STORM:
 	case VERDICT_PFC_DEADLOCK:
 		append_halted(v, finding, buf, cap);
+		if (finding->type == VERDICT_PFC_DEADLOCK)
+			append_origin(v, finding, buf, cap);
 		if (finding->nflows > 0 && finding->type == VERDICT_PFC_BACKPRESSURE) {
 			fmt_append(buf, cap, "; filled by ");
 			append_flows(v, finding->flows, finding->nflows, 2, buf, cap);
@@ -150,6 +164,9 @@ say_unfinished(const struct verdict *v, const struct verdict_collective *collect
 	else if (v->end_reason == REC_END_QP_ERROR)
 		fmt_append(buf, cap, "a queue pair failed%s%s", v->end_node < v->nnodes ? " at host " : "",
 			   v->end_node < v->nnodes ? v->nodes[v->end_node].name : "");
+	else if (v->end_reason == REC_END_HOST_LOST)
+		fmt_append(buf, cap, "host %s went away",
+			   v->end_node < v->nnodes ? v->nodes[v->end_node].name : "?");
 	else if (v->end_reason == REC_END_STALL)
 		fmt_append(buf, cap, "the run stalled");
 	else if (v->end_reason == REC_END_LIMIT)

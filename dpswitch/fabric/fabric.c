@@ -212,6 +212,8 @@ fabric_judge(struct fabric *fabric, uint64_t now_ps)
 			fabric_end(fabric, REC_END_QP_ERROR, i);
 		else if (node->status == NODE_NO_BUFFER)
 			fabric_end(fabric, REC_END_INVARIANT, i);
+		else if (node->status == NODE_LOST)
+			fabric_end(fabric, REC_END_HOST_LOST, i);
 		if (fabric->stop)
 			return;
 	}

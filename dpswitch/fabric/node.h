@@ -45,6 +45,7 @@ enum node_status {
 	NODE_PASSIVE,   /* switches, and hosts without open work */
 	NODE_QP_ERROR,  /* a QP ran out of retries */
 	NODE_NO_BUFFER, /* a lossless class overran its headroom */
+	NODE_LOST,      /* a host with its own kernel went away */
 };
 
 #define NODE_MAX_ERROR 192

@@ -81,6 +81,8 @@ struct fault_list {
 
 /* Reads and checks the scenario's faults. @return 0, -EINVAL or -ENOMEM */
 int faults_load(struct fault_list *list, const struct cfg *cfg, const struct topo *topo, struct err *err);
+/* Refuses storms of classes that none of these flows is in. @return 0, or -EINVAL as resolve() */
+int pfc_storm_check(const struct fault_list *list, const struct flow_table *flows, struct err *err);
 void faults_fini(struct fault_list *list);
 
 /* When the next fault begins or ends, at or after now_ps; TIME_NEVER if none does. */

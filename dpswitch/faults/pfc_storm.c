@@ -2,6 +2,8 @@
 /* A port that keeps sending PAUSE whatever its buffer holds: the hardware bug behind a PFC storm (paper II-B). */
 #include "dpswitch/faults/fault.h"
 
+#include <stdio.h>
+
 struct pfc_storm {
 	struct fault_at_port at;
 	int64_t priority;
@@ -41,3 +43,34 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 }
 
 const struct fault_ops fault_pfc_storm = { "pfc-storm", &table, fault_at_port_resolve, set, fault_at_port_target };
+
+/* @param used  bit c: some flow is in class c */
+static int
+refuse(const struct pfc_storm *storm, uint32_t used, struct err *err)
+{
+	char list[32] = "";
+	size_t size = 0;
+
+	for (uint32_t class = 1; class < SWITCH_CLASSES; class++)
+		if (used >> class & 1)
+			size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%u", size != 0 ? ", " : "", class);
+	return cfg_fail(&storm->at.common.where, "priority", err,
+			"no flow is in class %lld, so that this storm would halt nothing; flows are in class %s",
+			(long long)storm->priority, list);
+}
+
+int
+pfc_storm_check(const struct fault_list *list, const struct flow_table *flows, struct err *err)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < flows->count; i++)
+		used |= 1u << flows->flows[i].prio;
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct pfc_storm *storm = list->faults[i].params;
+
+		if (list->faults[i].ops == &fault_pfc_storm && (used >> storm->priority & 1) == 0)
+			return refuse(storm, used, err);
+	}
+	return 0;
+}

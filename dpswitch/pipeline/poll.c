@@ -45,20 +45,29 @@ poll_record(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t out
 		.ttl = poll->ttl,
 	};
 
+	sw->answers.packed_bytes += REPORT_PASSAGE_BYTES;
 	if (poll->arg & POLL_QUIET)
 		return;
+	sw->told_answers.packed_bytes += REPORT_PASSAGE_BYTES;
 	recbuf_put(&sw->node.records, &rec, REC_POLL, sizeof(rec), poll->time_ps);
-	if (repeated) /* a report without rows */
-		report_count_add(&sw->node.count.reports, NULL, 0, poll->psn, 1, 1);
+}
+
+/* The switch answers a packet: by one report, if only to say that its ports have answered before. */
+static void
+poll_report(struct sw *sw, const struct pkt *poll)
+{
+	sw->answers.reports++;
+	sw->told_answers.reports += (poll->arg & POLL_QUIET) == 0;
+	sw->reports_due = true;
 }
 
 /* The port answers: its rows are reported at the window's end. */
 static void
-poll_mark(struct sw *sw, struct switch_port *port, uint32_t event)
+poll_mark(struct switch_port *port, const struct pkt *poll)
 {
 	port->report_asked++;
-	port->report_event = event;
-	sw->reports_due = true;
+	port->report_event = poll->psn;
+	port->report_quiet = poll->arg & POLL_QUIET;
 }
 
 /* Ports that the victim might have taken instead: which of them have something to say. */
@@ -77,7 +86,7 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 
 		if (hops[i] != egress &&
 		    (port->was_cut || (shared && telem_carried_bytes(&port->telem) <= bytes / SWITCH_IDLE_PART)))
-			poll_mark(sw, port, poll->psn);
+			poll_mark(port, poll);
 	}
 }
 
@@ -97,7 +106,7 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 	poll_record(sw, poll, in_port, egress, paused, fresh == 0);
 	if (fresh == 0)
 		return;
-	poll_mark(sw, port, poll->psn);
+	poll_mark(port, poll);
 	if (fresh & POLL_VICTIM)
 		poll_alternatives(sw, poll, egress);
 	if (onward == 0 || port->tx->down)
@@ -123,8 +132,10 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 	uint8_t fresh = poll_answer(port, poll->psn, (uint8_t)poll->arg & POLL_BOTH);
 
 	poll_record(sw, poll, in_port, (uint8_t)port_index, telem_was_paused(&port->telem), fresh == 0);
+	if (!(poll->arg & POLL_PFC)) /* else switch_poll() follows */
+		poll_report(sw, poll);
 	if (fresh != 0)
-		poll_mark(sw, port, poll->psn);
+		poll_mark(port, poll);
 }
 
 void
@@ -135,12 +146,13 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_eg
 	/* The packet itself ends here; what goes on are copies. */
 	sw->node.count.consumed_packets++;
 	sw->node.count.consumed_bytes += poll->wire_bytes;
+	poll_report(sw, poll);
 	if ((poll->arg & POLL_VICTIM) && victim_egress != SWITCH_EGRESS_DROP)
 		poll_egress(sw, poll, in_port, victim_egress, (uint8_t)poll->arg & POLL_BOTH);
 	if (!(poll->arg & POLL_PFC))
 		return;
 	/* The ingress that paused the link says whether its buffer gave it reason to. */
-	poll_mark(sw, &sw->ports[in_port], poll->psn);
+	poll_mark(&sw->ports[in_port], poll);
 	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
 		if ((poll->arg & POLL_VICTIM) && egress == victim_egress)
 			continue;

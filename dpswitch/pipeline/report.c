@@ -42,8 +42,9 @@ report_drops(const struct sw *sw, uint16_t port, struct recbuf *records, uint32_
 	}
 }
 
-static void
-report_port(struct sw *sw, uint16_t index, uint32_t event, uint32_t asked, uint64_t now_ps)
+/* @return whether the rows were kept. @param packed_bytes  set to what they take */
+static bool
+report_port(struct sw *sw, uint16_t index, uint32_t event, uint64_t now_ps, uint64_t *packed_bytes)
 {
 	struct switch_port *port = &sw->ports[index];
 	struct telem_present present = {
@@ -74,25 +75,47 @@ report_port(struct sw *sw, uint16_t index, uint32_t event, uint32_t asked, uint6
 	}
 	answer = answer_begin(&port->telem, &present, &sw->node.records, &sw->unkept, event, now_ps);
 	report_drops(sw, index, answer.records, event, now_ps);
-	answer_end(&answer, &port->telem, &sw->node.count.reports, event, asked);
+	*packed_bytes = answer_end(&answer);
+	return answer.kept;
 }
 
+/* One report answers one polling packet, whatever ports it concerns; of quiet ones, those whose rows are kept count. */
 void
 switch_report(struct sw *sw, const struct window *window)
 {
-	sw->reports_due = false;
+	struct report_sum made = sw->answers, kept = sw->told_answers;
+	uint32_t quiet_event = 0;
+
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		struct switch_port *port = &sw->ports[i];
+		uint64_t packed_bytes;
 
-		if (port->report_asked != 0)
-			report_port(sw, i, port->report_event, port->report_asked, window->end_ps);
+		if (port->report_asked == 0)
+			continue;
+		if (report_port(sw, i, port->report_event, window->end_ps, &packed_bytes)) {
+			kept.packed_bytes += packed_bytes;
+			kept.reports += port->report_quiet && port->report_event != quiet_event;
+			quiet_event = port->report_quiet ? port->report_event : quiet_event;
+		}
+		made.packed_bytes += packed_bytes * port->report_asked;
 		port->report_asked = 0;
 	}
+	report_count_add(&sw->node.count.reports, made, kept);
+	sw->reports_due = false;
+	sw->answers = sw->told_answers = (struct report_sum){ 0 };
 }
 
 void
 switch_report_all(struct sw *sw, uint64_t now_ps)
 {
-	for (uint16_t i = 0; i < sw->node.nports; i++)
-		report_port(sw, i, 0, 1, now_ps);
+	struct report_sum made = { .reports = 1 }, kept = { .reports = 1 };
+
+	for (uint16_t i = 0; i < sw->node.nports; i++) {
+		uint64_t packed_bytes;
+
+		if (report_port(sw, i, 0, now_ps, &packed_bytes))
+			kept.packed_bytes += packed_bytes;
+		made.packed_bytes += packed_bytes;
+	}
+	report_count_add(&sw->node.count.reports, made, kept);
 }

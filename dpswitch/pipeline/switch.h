@@ -71,6 +71,9 @@ struct switch_ecn_params {
 
 extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg;
 
+/* Which classes are lossless: bit p, class p. @return 0, or -EINVAL with err set */
+int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err);
+
 /* Everything a switch is made from. Referenced objects must outlive it. */
 struct switch_config {
 	const struct topo *topo;
@@ -140,6 +143,7 @@ struct switch_port {
 	uint32_t report_asked; /* reports due at the window's end */
 	bool was_cut;             /* its link was down; drops[REC_DROP_LINK_DOWN] says when */
 	uint32_t report_event;
+	bool report_quiet;     /* that event's polling packet was */
 	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
 	struct switch_drops drops[REC_DROP_REASONS];
 };
@@ -169,6 +173,7 @@ struct sw {
 	struct switch_answer *answered; /* [nports * SWITCH_ANSWERS] poll.c */
 	bool recheck;          /* something changed between windows: look for RESUMEs */
 	struct recbuf unkept;  /* report.c: what retain_ps discards */
+	struct report_sum answers, told_answers; /* what polling packets of this window get, all and those not quiet */
 	bool reports_due;
 	uint32_t storms;       /* ports with a storm */
 };

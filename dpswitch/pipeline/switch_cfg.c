@@ -85,6 +85,8 @@ const struct cfg_table switch_ecn_cfg = {
 
 #define ALPHA_SHIFT 10
 /* Sized by default, the pool holds so many windows of every link, and one ingress alone may use as much of its own. */
+/* ..., and on a slow link so many of the largest frames. */
+#define POOL_FRAMES 8
 #define POOL_WINDOWS 4
 #define DEFAULT_LOSSLESS_PRIO 3
 
@@ -132,11 +134,9 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 }
 
 int
-switch_setup_classes(struct sw *sw, struct err *err)
+switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err)
 {
-	const struct switch_pfc_params *pfc = sw->config->pfc;
-
-	memset(sw->class_index, 0, sizeof(sw->class_index));
+	*classes = 0;
 	for (size_t i = 0; i < pfc->priorities.count; i++) {
 		char *end;
 		unsigned long prio = strtoul(pfc->priorities.items[i], &end, 10);
@@ -146,12 +146,23 @@ switch_setup_classes(struct sw *sw, struct err *err)
 				       "%s:%d: switch.pfc.priorities: \"%s\" is no lossless class: 1 to 7 are (class 0 "
 				       "carries ACKs and is never paused)",
 				       pfc->where.file, pfc->where.line, pfc->priorities.items[i]);
-		sw->lossless |= (uint8_t)(1u << prio);
+		*classes |= (uint8_t)(1u << prio);
 	}
 	if (pfc->priorities.count == 0)
-		sw->lossless = 1u << DEFAULT_LOSSLESS_PRIO;
+		*classes = 1u << DEFAULT_LOSSLESS_PRIO;
 	if (!pfc->enabled)
-		sw->lossless = 0;
+		*classes = 0;
+	return 0;
+}
+
+int
+switch_setup_classes(struct sw *sw, struct err *err)
+{
+	int ret = switch_lossless_classes(sw->config->pfc, &sw->lossless, err);
+
+	if (ret < 0)
+		return ret;
+	memset(sw->class_index, 0, sizeof(sw->class_index));
 	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++)
 		if (switch_is_lossless(sw, prio))
 			sw->class_index[prio] = (uint8_t)sw->nclasses++;
@@ -193,7 +204,7 @@ setup_port(struct sw *sw, uint16_t index, struct err *err)
 	char name[64];
 
 	if (table == NULL)
-		return err_set(err, -ERANGE, "%s: %llu bit/s: the slowest link possible is 125 Mbps",
+		return err_set(err, -ERANGE, "%s: %llu bit/s: the slowest link possible is 20 Mbps",
 			       topo_port_name(config->topo, config->topo->nodes[sw->node.id].first_port + index, name),
 			       (unsigned long long)cable->rate_bps);
 	port->ser_ps = table->ps;
@@ -226,12 +237,13 @@ setup_buffer(struct sw *sw, struct err *err)
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, i);
 		uint64_t windows = POOL_WINDOWS * bytes_in(cable->rate_bps, config->window_ps);
-		uint64_t limit;
+		uint64_t frames = (uint64_t)POOL_FRAMES * config->mtu_bytes, limit;
 		int ret = setup_headroom(sw, i, &limit, err);
 
 		if (ret < 0)
 			return ret;
 		headroom += limit * sw->nclasses;
+		windows = windows > frames ? windows : frames;
 		pool += windows;
 		alone = windows > alone ? windows : alone;
 	}

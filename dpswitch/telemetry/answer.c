@@ -18,14 +18,13 @@ answer_begin(struct telem_port *t, const struct telem_present *present, struct r
 	return answer;
 }
 
-void
-answer_end(const struct answer *answer, const struct telem_port *t, struct report_count *count, uint32_t event,
-	   uint32_t asked)
+size_t
+answer_end(const struct answer *answer)
 {
-	uint32_t kept = t->config->retain_ps == 0 ? asked : answer->kept;
-	size_t bytes = answer->records->used_bytes - answer->from;
+	struct recbuf *records = answer->records;
+	size_t packed_bytes = report_pack(records->data + answer->from, records->used_bytes - answer->from, NULL);
 
-	report_count_add(count, answer->records->data + answer->from, bytes, event, asked, kept);
 	if (!answer->kept)
-		answer->records->used_bytes = 0;
+		records->used_bytes = 0;
+	return packed_bytes;
 }

@@ -22,6 +22,5 @@ struct answer {
 struct answer answer_begin(struct telem_port *t, const struct telem_present *present, struct recbuf *records,
 			   struct recbuf *spare, uint32_t event, uint64_t now_ps);
 
-/* @param asked  polling packets that this answers, each by a report of its own; at least 1 */
-void answer_end(const struct answer *answer, const struct telem_port *t, struct report_count *count, uint32_t event,
-		uint32_t asked);
+/* @return bytes of the rows, packed for the wire */
+size_t answer_end(const struct answer *answer);

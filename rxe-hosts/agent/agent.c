@@ -23,8 +23,18 @@ static const struct cfg_field detection_fields[] = {
 	  "Threshold in percent of the base RTT of the step's path; of Hawkeye, of the smallest or largest of all paths." },
 	{ "spacing", CFG_TIME, AT(spacing_ps), "0ns", 0, 0, NULL,
 	  "Least time between two detections of a step; 0: its expected time divided by detections." },
+	{ "lag_percent", CFG_INT, AT(lag_percent), "1", 0, 1000, NULL,
+	  "A detection is spent on a step that has lost more than this share of its expected time (policy vedrfolnir). 0:"
+	  " on any whose RTT is above the threshold, as in the paper." },
 	{ "retain", CFG_TIME, AT(retain_ps), "50us", 0, 0, NULL,
-	  "Policies hawkeye-*: of the reports that a port makes in this time, one is kept. 0: all are." },
+	  "Of the reports that a port makes in this time, the first is kept. 0: all are." },
+	{ "probe_interval", CFG_TIME, AT(probe_interval_ps), "1ms", 1e7, 0, NULL,
+	  "Hosts with their own kernel: time between two RTT probes of the step in flight." },
+	{ "probes", CFG_INT, AT(probes), "64", 8, 256, NULL,
+	  "Hosts with their own kernel: probes of each flow before the run, for base RTT and noise of the idle path." },
+	{ "noise", CFG_TIME, AT(noise_ps), "500us", 0, 0, NULL,
+	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and twice the distance"
+	  " from the median to the 95th percentile of the idle path's probes." },
 };
 
 const struct cfg_table detection_table = {
@@ -84,8 +94,12 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 	slot->running = true;
 	slot->arm_ps = UINT64_MAX;
 	slot->threshold_ps = step->base_rtt_ps * (uint64_t)config->rtt_percent / 100;
+	if (slot->threshold_ps < step->base_rtt_ps + step->noise_ps)
+		slot->threshold_ps = step->base_rtt_ps + step->noise_ps;
 	slot->spacing_ps = config->spacing_ps != 0 ? config->spacing_ps : step->expect_ps / (uint64_t)config->detections;
 	slot->next_ps = step->start_ps;
+	slot->wait_ps = slot->spacing_ps;
+	slot->seen_bytes = UINT64_MAX;
 	slot->moved_ps = step->start_ps;
 	slot->acked_bytes = 0;
 	slot->nic_next_ps = step->start_ps + slot->spacing_ps;
@@ -179,6 +193,17 @@ agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_caus
 	recbuf_put(agent->device->ops->records(agent->device), &rec, REC_TRIGGER, sizeof(rec), now_ps);
 	agent->device->ops->send_poll(agent->device, step->flow, rec.hdr.event, POLL_VICTIM);
 	return true;
+}
+
+bool
+agent_lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps)
+{
+	const struct agent_step *step = &slot->step;
+	__int128 expect_ps = step->expect_ps, rtt_ps = step->base_rtt_ps, lost;
+
+	/* Both sides in bytes times time: nothing is acknowledged in the first RTT, then at an even rate. */
+	lost = ((__int128)(now_ps - step->start_ps) - rtt_ps) * step->bytes - (expect_ps - rtt_ps) * acked_bytes;
+	return lost * 100 > expect_ps * agent->config->lag_percent * step->bytes;
 }
 
 void

@@ -25,7 +25,12 @@ struct detection_config {
 	int64_t detections;  /* N of a step */
 	int64_t rtt_percent; /* threshold as a share of the base RTT */
 	uint64_t spacing_ps; /* 0: expected time of the step / N */
-	uint64_t retain_ps;  /* of a policy that floods */
+	uint64_t retain_ps;  /* a port keeps one report in this time */
+	/* hosts with their own kernel: */
+	uint64_t probe_interval_ps;
+	int64_t probes;
+	uint64_t noise_ps;
+	int64_t lag_percent; /* of a step's expected time: what has not lost more is not looked at */
 };
 
 extern const struct cfg_table detection_table;
@@ -39,6 +44,7 @@ struct agent_step {
 	uint64_t bytes;
 	uint64_t base_rtt_ps; /* of the path of this step */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of all flows of the collective */
+	uint64_t noise_ps;    /* no RTT within so much of the base is an event */
 	uint64_t expect_ps;
 	uint64_t start_ps;
 	uint32_t notify_flow; /* to the host that waits for this step; AGENT_NONE */
@@ -52,6 +58,8 @@ struct agent_slot {
 	uint64_t threshold_ps;
 	uint64_t spacing_ps;
 	uint64_t next_ps;    /* no detection before */
+	uint64_t wait_ps;    /* from the last detection to the next while nothing more is acknowledged than then */
+	uint64_t seen_ps, seen_bytes; /* the last detection: when, and what was acknowledged */
 	uint32_t remaining;  /* detections of the step in flight */
 	uint32_t pending;    /* received while no step was in flight: the next step's */
 	uint32_t waited_serial; /* poster: steps below this one are waited for */

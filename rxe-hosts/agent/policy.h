@@ -14,8 +14,8 @@ struct detection_policy {
 	bool watches_nic; /* a step that falls behind has its own NIC's rows reported, see check_nic() */
 	bool every_epoch; /* switches report all ports once an epoch, unasked */
 	/*
-	 * Detects without a bound. Every polling packet is sent, but a port keeps one report in config->retain_ps of
-	 * those that it collects, and a host names one detection in that time; the others are quiet.
+	 * Detects without a bound. Every polling packet is sent, but a host names one detection in config->retain_ps,
+	 * as ports keep one report; the others are quiet.
 	 */
 	bool floods;
 	void (*started)(struct agent *agent, struct agent_slot *slot);
@@ -41,6 +41,12 @@ extern const struct detection_policy policy_hawkeye_minr, policy_hawkeye_maxr, p
  */
 bool agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
 		  uint64_t now_ps);
+
+/*
+ * Has the step in flight lost more than config->lag_percent of its expected time? The RTT alone does not tell: a flow at
+ * line rate whose path also carries ACKs against it stands in a queue of its own without being late.
+ */
+bool agent_lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
 
 /* Sends a notification packet to the host that waits for the step, if any, and reports it. */
 void agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detections, uint64_t now_ps);

@@ -23,10 +23,22 @@ started(struct agent *agent, struct agent_slot *slot)
 static void
 exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
 {
-	if (now_ps < slot->next_ps)
+	struct qp_state qp;
+	bool still, halted = slot->wait_ps > slot->spacing_ps; /* when last looked at */
+
+	if (now_ps < slot->next_ps && !halted)
+		return;
+	agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
+	still = qp.acked_bytes == slot->seen_bytes;
+	/* A halt is looked at ever less, and once more when it is over, to tell how long it was. */
+	if ((still && now_ps < slot->seen_ps + slot->wait_ps) ||
+	    (agent->config->lag_percent != 0 && !agent_lags(agent, slot, qp.acked_bytes, now_ps)))
 		return;
 	slot->remaining--;
 	slot->next_ps = now_ps + slot->spacing_ps;
+	slot->wait_ps = still ? 2 * slot->wait_ps : slot->spacing_ps;
+	slot->seen_ps = now_ps;
+	slot->seen_bytes = qp.acked_bytes;
 	agent_detect(agent, slot, cause, rtt_ps, now_ps);
 	arm(slot);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The verbs-shaped interface between a host's program (steps, monitor, agent) and its RDMA device. Two devices
- * implement it: embedded (rxe-hosts/device/embedded.c) and libibverbs.
+ * implement it: embedded (rxe-hosts/device/embedded.c) and libibverbs (rxe-hosts/device/verbs.c).
  * A flow (an index into the run's flow table) names one RC connection: its sending QP on the source host, its
  * receiving QP on the destination host. Calls and callbacks of one host never run concurrently.
  */
@@ -46,6 +46,12 @@ struct qp_state {
 	uint32_t retransmits;      /* of the current message */
 };
 
+/* What a device measured of a flow's path while nothing else was on it. */
+struct path_rtt {
+	uint64_t base_ps;  /* round trip of a packet behind as much of its own flow as may be in flight */
+	uint64_t noise_ps; /* how far above it a sample may lie that means nothing; 0: samples are exact */
+};
+
 /*
  * The host's program. The device calls it at the time an event happens in the host's own order of events.
  * Called from within the node's window on the embedded device.
@@ -64,7 +70,10 @@ struct device_client {
 	void (*notified)(void *ctx, uint32_t flow, uint32_t step, uint32_t detections, uint64_t now_ps);
 	/* The timer set with set_timer is due. */
 	void (*timer)(void *ctx, uint64_t now_ps);
-	/* Once a window at its end, and only while some posted message is not complete, in flight or not. */
+	/*
+	 * Once a window at its end, or every millisecond of a device in real time, and only while some posted message
+	 * is not complete, in flight or not.
+	 */
 	void (*tick)(void *ctx, uint64_t now_ps);
 };
 
@@ -74,13 +83,20 @@ struct device_ops {
 	void (*set_client)(struct device *dev, const struct device_client *client);
 	/* Gives the device the memory it may read. base NULL: synthetic payload. */
 	void (*register_region)(struct device *dev, void *base, uint64_t bytes);
-	/* @return 0; -EBUSY while the flow's QP is in error; -ENOSPC past DEVICE_MAX_POSTED messages on one QP */
+	/*
+	 * A place in the receiver's region is written to again only by who knows that its client has consumed what was
+	 * there: RDMA WRITE does not ask the receiver.
+	 * @return 0; -EBUSY while the flow's QP is in error; -ENOSPC past DEVICE_MAX_POSTED messages on one QP; -EINVAL
+	 *         outside of either region; -ENOTSUP: the device has no SEND
+	 */
 	int (*post_send)(struct device *dev, uint32_t flow, const struct send_wr *wr);
-	/* Posts room for SENDs that will arrive on flow (receiver side). */
+	/* Posts room for SENDs that will arrive on flow (receiver side). -ENOTSUP as for send_wr.send. */
 	int (*post_receive)(struct device *dev, uint32_t flow, uint64_t local_offset, uint64_t bytes);
 	/* Forgets congestion state and pacing as a fresh QP would: line rate. Idle sending QPs only. */
 	void (*reset_qp)(struct device *dev, uint32_t flow);
 	void (*query_qp)(const struct device *dev, uint32_t flow, struct qp_state *state);
+	/* What was measured of a sending flow's path. NULL, or false: nothing, what is configured holds. */
+	bool (*path_rtt)(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
 	/* Sends a notification packet on a FLOW_CONTROL flow at the highest priority. */
 	void (*send_notification)(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections);
 	/* Sends a polling packet along the path of the victim flow, at the highest priority. */
@@ -101,4 +117,6 @@ struct device_ops {
 
 struct device {
 	const struct device_ops *ops;
+	/* Background messages are sent from memory of the device's own: the region needs no room for them. */
+	bool own_background;
 };

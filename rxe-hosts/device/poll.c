@@ -55,10 +55,12 @@ report_arrival(struct host *host, const struct nic *nic, uint32_t event, bool re
 {
 	size_t from = host->node.records.used_bytes;
 
+	struct report_sum sum = { REPORT_PASSAGE_BYTES, 1 };
+
 	if (!repeated)
 		report_drops(host, nic, event);
-	report_count_add(&host->node.count.reports, host->node.records.data + from,
-			 host->node.records.used_bytes - from, event, 1, 1);
+	sum.packed_bytes += report_pack(host->node.records.data + from, host->node.records.used_bytes - from, NULL);
+	report_count_add(&host->node.count.reports, sum, sum);
 }
 
 /* The rows of a NIC port, and the packets that stand before it: one for each QP that could send now. */

@@ -17,12 +17,6 @@
 #define GUEST_MAX_NAME 31
 #define GUEST_MEMORY_MIB 64
 
-/* Another host's IPv4 address, network order, and MAC address. */
-struct guest_neighbour {
-	uint32_t ip;
-	uint8_t mac[6];
-};
-
 /* All strings are borrowed until guest_start() returns. */
 struct guest_config {
 	const char *kind; /* "uml", "qemu" or "netns" */
@@ -39,8 +33,6 @@ struct guest_config {
 	uint8_t prefix_bits;
 	uint8_t mac[6];
 	uint16_t mtu_bytes;
-	const struct guest_neighbour *neighbours; /* put into its ARP table for good; NULL: it asks by ARP */
-	size_t nneighbours;
 
 	/* What it runs once its network is up; NULL: nothing, commands alone. NULL-terminated, argv[0] is a path in the
 	   server's file system, which the guest sees read-only (/proc, /sys, /dev and /run are its own). */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rxe-hosts/guest/keeper_files.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -52,23 +51,6 @@ write_cpuinfo(const struct keeper_files *files, struct err *err)
 	return to != NULL && fclose(to) == 0 ? 0 : err_set(err, -EIO, "%s/cpuinfo: cannot be written", files->private_dir);
 }
 
-static int
-write_neighbours(const struct keeper_files *files, const struct guest_config *config, struct err *err)
-{
-	FILE *to = create_in(files, "neighbours", err);
-	char ip[INET_ADDRSTRLEN];
-
-	if (to == NULL)
-		return -EIO;
-	for (size_t i = 0; i < config->nneighbours; i++) {
-		const uint8_t *mac = config->neighbours[i].mac;
-
-		inet_ntop(AF_INET, &config->neighbours[i].ip, ip, sizeof(ip));
-		fprintf(to, "%s %02x:%02x:%02x:%02x:%02x:%02x\n", ip, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-	}
-	return fclose(to) == 0 ? 0 : err_set(err, -EIO, "%s/neighbours: cannot be written", files->private_dir);
-}
-
 /* The path of a socket has room for 107 characters: it is bound through its folder's descriptor. */
 static int
 open_socket(struct keeper_files *files, const char *dir, const char *name, struct err *err)
@@ -107,8 +89,6 @@ keeper_files_init(struct keeper_files *files, const struct guest_config *config,
 	if (files->log < 0)
 		return err_set(err, -errno, "%s: %s", files->log_path, strerror(errno));
 	rc = write_cpuinfo(files, err);
-	if (rc == 0)
-		rc = write_neighbours(files, config, err);
 	return rc == 0 ? open_socket(files, config->dir, config->name, err) : rc;
 }
 

@@ -17,7 +17,7 @@ struct keeper_files {
 };
 
 /*
- * Makes the private folder with what the guest reads from it (cpuinfo, neighbours), an empty log and the socket; what an
+ * Makes the private folder with what the guest reads from it (cpuinfo), an empty log and the socket; what an
  * earlier guest of that name left is replaced.
  * @return 0, or negative errno with err set; what was made is removed by keeper_files_fini() in either case
  */

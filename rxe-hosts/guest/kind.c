@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct guest_kind *const kinds[] = { &guest_kind_uml, &guest_kind_netns };
+static const struct guest_kind *const kinds[] = { &guest_kind_uml, &guest_kind_qemu, &guest_kind_netns };
 
 #define NKINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -17,7 +17,7 @@ guest_kind_find(const char *name, struct err *err)
 	for (size_t i = 0; i < NKINDS; i++)
 		if (strcmp(kinds[i]->name, name) == 0)
 			return kinds[i];
-	err_set(err, -EINVAL, "no kind of guest \"%s\": there are uml and netns", name);
+	err_set(err, -EINVAL, "no kind of guest \"%s\": there are uml, qemu and netns", name);
 	return NULL;
 }
 
@@ -55,8 +55,6 @@ nic_parameters(const struct guest_boot *boot, struct guest_words *words, struct 
 				mac[4], mac[5]);
 	if (rc == 0)
 		rc = guest_word(words, err, "ROCELAB_MTU=%d", config->mtu_bytes);
-	if (rc == 0 && config->nneighbours > 0)
-		rc = guest_word(words, err, "ROCELAB_NEIGHBOURS=%s/neighbours", boot->guest_dir);
 	return rc;
 }
 

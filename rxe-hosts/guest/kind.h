@@ -32,6 +32,7 @@ struct guest_kind {
 };
 
 extern const struct guest_kind guest_kind_uml;
+extern const struct guest_kind guest_kind_qemu;
 extern const struct guest_kind guest_kind_netns;
 
 /* @return the kind, or NULL with err set: which kinds there are */

@@ -35,6 +35,8 @@ command(const struct guest_boot *boot, struct guest_words *args, struct guest_wo
 	if (config->kernel == NULL || access(config->kernel, X_OK) < 0)
 		return err_set(err, -ENOENT, "%s: no kernel there for guests; scripts/rxe-kernel builds it, once",
 			       config->kernel != NULL ? config->kernel : "(none)");
+	if (config->nic != NULL && access(config->nic, F_OK) < 0)
+		return err_set(err, -ENOENT, "%s: no switch listens there; it has to run before its guests", config->nic);
 	rc = guest_word(args, err, "%s", config->kernel);
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && rc == 0; i++)
 		rc = guest_word(args, err, "%s", fixed[i]);

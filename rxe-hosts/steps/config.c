@@ -6,6 +6,8 @@
 #include "collectives/data.h"
 #include "collectives/schedule.h"
 #include "common/units.h"
+#include "common/wire/notify.h"
+#include "common/wire/poll.h"
 
 #define AT(field) offsetof(struct collective_config, field)
 
@@ -65,6 +67,24 @@ const struct cfg_table background_table = {
 	.nfields = sizeof(background_fields) / sizeof(background_fields[0]),
 };
 
+/* Switches and hosts know polling and notification packets by their port. */
+static int
+check_port(const struct cfg_where *where, const char *key, int64_t port, struct err *err)
+{
+	if (port != POLL_UDP_PORT && port != NOTIFY_UDP_PORT)
+		return 0;
+	return cfg_fail(where, key, err, "%lld is the UDP port of %s packets: give data flows another one", (long long)port,
+			port == POLL_UDP_PORT ? "polling" : "notification");
+}
+
+static int
+check_ports(const struct cfg_where *where, int64_t sport, int64_t dport, struct err *err)
+{
+	int rc = check_port(where, "sport", sport, err);
+
+	return rc == 0 ? check_port(where, "dport", dport, err) : rc;
+}
+
 int
 collective_config_check(const struct collective_config *config, struct err *err)
 {
@@ -81,7 +101,7 @@ collective_config_check(const struct collective_config *config, struct err *err)
 		return cfg_fail(&config->where, config->bytes != 0 ? "bytes" : "step_bytes", err,
 				"%llu B is not a whole number of elements of %llu B; %llu B would be", bytes, elem,
 				(bytes / elem + 1) * elem);
-	return 0;
+	return check_ports(&config->where, config->sport, config->dport, err);
 }
 
 int
@@ -93,5 +113,5 @@ background_config_check(const struct background_config *config, struct err *err)
 				(unsigned long long)(config->start_ps / PS_PER_NS));
 	if (config->mode == BACKGROUND_ONCE && config->until_ps != 0)
 		return cfg_fail(&config->where, "until", err, "needs mode = \"repeat\"");
-	return 0;
+	return check_ports(&config->where, config->sport, config->dport, err);
 }

@@ -31,7 +31,7 @@ payload_init(struct step_engine *engine)
 			engine->region_bytes = end;
 	}
 	/* Background messages read whatever is there; the receiver throws it away. */
-	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
+	for (uint32_t i = 0; i < engine->nbackgrounds && !engine->device->own_background; i++)
 		if (engine->backgrounds[i].plan->bytes > engine->region_bytes)
 			engine->region_bytes = engine->backgrounds[i].plan->bytes;
 	if (engine->region_bytes == 0)

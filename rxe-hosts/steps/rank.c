@@ -212,6 +212,7 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 	const struct coll_step *at = &c->schedule->at[plan_at(c, rank->rank, step)];
 	const struct plan_step *known = &c->steps[plan_at(c, rank->rank, step)];
 	struct device *device = engine->device;
+	struct path_rtt measured;
 	struct send_wr wr = {
 		.wr_id = step,
 		.bytes = plan_step_bytes(c, rank->rank, step),
@@ -234,6 +235,10 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 		.waiter = known->needed_by != 0 ? c->ranks[at->peer].node : REC_NONE,
 	};
 
+	if (device->ops->path_rtt != NULL && device->ops->path_rtt(device, known->flow, &measured)) {
+		watched.base_rtt_ps = measured.base_ps;
+		watched.noise_ps = measured.noise_ps;
+	}
 	monitor_started(&rank->monitor);
 	rank->start_ps = now_ps;
 	if (c->qp_per_step)

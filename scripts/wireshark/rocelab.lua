@@ -24,7 +24,8 @@ local RECORDS = {
           "expect_ps:ps" },
   [5] = { "schedule", 96, "collective:u32 iteration:u32 step:u32 rank:u32 flow:tuple bytes:u64 depends_on:u32 " ..
           "depends_step:u32 ideal_ps:ps expect_ps:ps base_rtt_ps:ps" },
-  [6] = { "route", 48, "flow:tuple hop:u16 port:u16 reverse:u32" },
+  [6] = { "route", 48, "flow:tuple hop:u16 port:u16 reverse:u16 ecmp:u16" },
+  [7] = { "ecmp", 48, "set:u32 reserved:u32 ports_0:u64 ports_1:u64" },
   [16] = { "step", 96, "flow:tuple collective:u32 iteration:u32 step:u32 waited_for:u32 bytes:u64 acked_bytes:u64 " ..
            "start_ps:ps end_ps:ps open:u32 retransmits:u32" },
   [17] = { "trigger", 80, "flow:tuple collective:u32 iteration:u32 step:u32 cause:u32 rtt_ps:ps threshold_ps:ps " ..
@@ -42,21 +43,25 @@ local RECORDS = {
            "ahead:u64" },
   [37] = { "drop_row", 80, "last:tuple port:u16 reason:u16 reserved:u32 packets:u64 bytes:u64 first_ps:ps last_ps:ps" },
   [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64 from_ps:ps to_ps:ps" },
-  [49] = { "end", 120, "reason:u32 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 offered_records:u64 " ..
+  [49] = { "end", 160, "reason:u32 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 offered_records:u64 " ..
            "sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 polling_bytes:u64 " ..
-           "notification_packets:u64 notification_bytes:u64" },
+           "notification_packets:u64 notification_bytes:u64 detections:u64 kept_reports:u64 kept_bytes:u64 " ..
+           "collected_reports:u64 collected_bytes:u64" },
 }
 
 local POLL_FLAGS = { [1] = "victim path", [2] = "PFC spreading path", [3] = "victim and PFC spreading path" }
+for flags = 1, 3 do
+  POLL_FLAGS[flags + 4] = POLL_FLAGS[flags] .. ", quiet"
+end
 local VALUES = {
-  ["run.policy"] = { [0] = "off", "vedrfolnir", "poster" },
+  ["run.policy"] = { [0] = "off", "vedrfolnir", "poster", "hawkeye minr", "hawkeye maxr", "full polling" },
   ["node.kind"] = { [0] = "switch", "host" },
-  ["collective.algorithm"] = { [0] = "ring", "halving-doubling" },
+  ["collective.algorithm"] = { [0] = "ring", "halving doubling" },
   ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce" },
-  ["trigger.cause"] = { [0] = "RTT", "stall" },
+  ["trigger.cause"] = { [0] = "rtt", "stall" },
   ["poll.flags"] = POLL_FLAGS,
-  ["drop_row.reason"] = { [0] = "injected", "corrupt", "link down", "TTL", "no route", "blackhole", "queue full", "no buffer" },
-  ["end.reason"] = { [0] = "complete", "QP error", "stall", "limit", "invariant", "interrupt" },
+  ["drop_row.reason"] = { [0] = "injected", "corrupt", "link down", "ttl", "no route", "blackhole", "queue full", "no buffer" },
+  ["end.reason"] = { [0] = "complete", "qp error", "stall", "limit", "invariant", "interrupt", "host lost" },
 }
 local WIDTHS = { u8 = 1, u16 = 2, u32 = 4, u64 = 8, s32 = 32, ip = 4, ps = 8, tuple = 16 }
 

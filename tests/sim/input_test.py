@@ -60,7 +60,7 @@ flows = ( {{ src = "a"; dst = "b"; sport = 1; bytes = 1000; }} );
     bad("a host without link", links('"a A", "A B"'), "bad.cfg:", "\"b\"", "no link")
     bad("a link to nowhere", links('"a A", "b A",\n "A Z"'), "bad.cfg:5", "Z")
     bad("a node twice", links('"a A", "b A"', '"a", "b", "a"'), "bad.cfg:1", "\"a\"")
-    bad("too slow a link", links('"a A",\n "b A 1Mbps"'), "bad.cfg:5", "1Mbps", "125Mbps")
+    bad("too slow a link", links('"a A",\n "b A 1Mbps"'), "bad.cfg:5", "1Mbps", "20Mbps")
     bad("no such kind", 'topology = {\n kind = "torus"; // here\n};\n' + ring(), "torus", "fat-tree")
     bad("an odd fat-tree", 'topology = {\n kind = "fat-tree"; k = 5; // here\n};\nflows = ( { src = "h0"; dst = "h1"; '
         'sport = 1; bytes = 1; } );\n', "5")
@@ -82,6 +82,9 @@ def traffic():
     bad("a flow from a switch", flow('src = "A"; dst = "a1"; sport = 1; bytes = 1000;'), "\"A\"")
     bad("a NIC too many", flow('src = "a1:2"; dst = "b1"; sport = 1; bytes = 1000;'), "a1:2")
     bad("a flow without size", flow('src = "a1"; dst = "b1"; sport = 1;'), "bytes")
+    bad("a flow from the polling port", flow('src = "a1"; dst = "b1"; sport = 47910; bytes = 1000;'), "47910", "polling")
+    bad("a flow to the notification port", flow('src = "a1"; dst = "b1"; sport = 1; dport = 47911; bytes = 1000;'), "47911",
+        "notification")
     bad("the same flow twice", TOPOLOGY + 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 1; },\n'
         '{ src = "a1"; dst = "b1"; sport = 1; bytes = 1; } // here\n);\n')
 
@@ -91,6 +94,7 @@ def traffic():
     bad("one rank", collective('ranks = [ "a1" ]; step_bytes = 1000;'), "rank")
     bad("no such rank", collective('ranks = [ "a1", "zz" ]; step_bytes = 1000;'), "zz")
     bad("no size", collective('ranks = [ "a1", "b1" ];'), "bytes", "step_bytes")
+    bad("a ring on the polling port", collective('ranks = [ "a1", "b1" ]; step_bytes = 1000; dport = 47910;'), "47910", "polling")
     bad("half an element", collective('ranks = [ "a1", "b1" ]; step_bytes = 1001;'), "1001", "1004")
     bad("halving of three", collective('ranks = [ "a1", "b1", "a2" ]; algorithm = "halving-doubling"; bytes = 1200; '
                                        'op = "allreduce";'), "3")
@@ -116,6 +120,7 @@ def faults():
     bad("a bad host in a fault", one(fault("slow-host", host="A", delay="1us")), "\"A\"")
     bad("a rate above 1", one(fault("loss", port="A:1", rate=1.5)), "1.5")
     bad("a key of another fault", one(fault("loss", port="A:1", rate=0.5, interval="1us")), "interval")
+    bad("a storm of a class that nobody uses", one(fault("pfc-storm", port="A:1", priority=5)), "class 5", "class 3")
     bad("a flap without duration", one(fault("link-down", port="A:1", period="1ms")), "duration")
 
 

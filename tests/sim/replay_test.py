@@ -14,9 +14,10 @@ from harness import (ANALYZER, ROCELAB, SANITIZED, SCENARIOS, Run, check, comman
                      told)
 
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot")
-# seconds of a run, so that there is time to kill the analyzer in it
+# seconds of a run and telemetry throughout, so that there is time to kill the analyzer in it
 LONG = sets(**{"collectives__[0]__step_bytes": "5MB" if SANITIZED else "60MB", "flows__[0]__start": "100us",
-               "flows__[1]__start": "200us", "flows__[0]__bytes": "2MB", "flows__[1]__bytes": "20MB"})
+               "flows__[1]__start": "200us", "flows__[0]__bytes": "2MB", "flows__[1]__bytes": "20MB",
+               "detection__lag_percent": 0})
 
 
 def diagnosed(directory, *args):
@@ -111,7 +112,20 @@ def stale_verdicts():
     check("run record" in told(done), "an empty stream is no verdict", told(done))
 
 
+def from_the_effective_configuration():
+    """effective.cfg gives the same recording, byte for byte: the name, which the first file did not say, included."""
+    odd = 'a "small" \\ case.cfg'
+    for scenario, args in ((small(name=odd), ("--seed", "7")), (SCENARIOS / "incast.cfg", ())):
+        run = dpswitch(scenario, *args)
+        check(run.run["name"] == scenario.stem, "effective.cfg: a run is named after its file", run.run["name"])
+        again = dpswitch(run.dir / "effective.cfg")
+        check(again.run["name"] == scenario.stem, f"effective.cfg: {scenario.stem} keeps its name", again.run["name"])
+        for name in ("records.bin", "steps.csv", "truth.json"):
+            check((again.dir / name).read_bytes() == (run.dir / name).read_bytes(), f"effective.cfg: the same {name}", run.dir)
+
+
 from_the_recording_alone()
+from_the_effective_configuration()
 live_and_recorded_agree()
 killed_mid_run()
 stale_verdicts()

@@ -112,7 +112,7 @@ test_imbalance(void **state)
 	verdict_destroy(v);
 }
 
-/* The same collision is contention where no other way was idle, nobody knows, or no hash chose. */
+/* The same collision is contention where no other way was idle or free, nobody knows, or no hash chose. */
 static void
 test_collision_without_imbalance(void **state)
 {
@@ -120,11 +120,13 @@ test_collision_without_imbalance(void **state)
 		uint16_t ecmp_of_ac, ecmp_of_bd;
 		bool asked;
 		uint64_t packets; /* of the other way */
+		bool on_path;     /* a third flow of the collective has it */
 	} cases[] = {
-		{ HASHED, HASHED, false, 0 },
-		{ HASHED, HASHED, true, 100000 },
-		{ REC_NO_ECMP, HASHED, true, 0 },
-		{ HASHED, REC_NO_ECMP, true, 0 },
+		{ HASHED, HASHED, false, 0, false },
+		{ HASHED, HASHED, true, 100000, false },
+		{ HASHED, HASHED, true, 0, true },
+		{ REC_NO_ECMP, HASHED, true, 0, false },
+		{ HASHED, REC_NO_ECMP, true, 0, false },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -135,6 +137,8 @@ test_collision_without_imbalance(void **state)
 		put_collision(&r);
 		if (cases[i].asked)
 			put_idle(&r);
+		if (cases[i].on_path)
+			put_route(&r, records_tuple(A, D, 10000), 1, L, 3, HASHED);
 		if (cases[i].packets != 0)
 			records_put_port(&r, L, records_port_row(3, 0, 39, cases[i].packets, 0, 0));
 		v = diagnose(&r);

@@ -180,6 +180,34 @@ test_bad_contents(void **state)
 	records_fini(&r);
 }
 
+/* A host's flows are told apart by its NICs where it has several. */
+static void
+test_flow_names(void **state)
+{
+	struct records r;
+	struct evidence ev;
+	struct err err;
+	char name[96];
+
+	for (uint32_t nics = 1; nics <= 2; nics++) {
+		struct rec_port second = { .port = 1, .peer = REC_NONE, .ip = records_ip(9), .rate_bps = RECORDS_RATE_BPS };
+		struct rec_poll poll = { .victim = records_tuple(9, 2, 10000), .in_port = 0, .out_port = 1 };
+
+		two_hosts(&r);
+		records_node(&r, 1, "a", true, nics);
+		if (nics == 2)
+			RECORDS_PUT(&r, second, REC_PORT, 1, 0);
+		RECORDS_PUT(&r, poll, REC_POLL, 0, 1);
+		assert_int_equal(decode(&r, SIZE_MAX / 2, &ev, &err), 0);
+		evidence_flow_name(&ev, evidence_flow(&ev, &EV_AT(ev.schedule, struct rec_schedule, 0)->flow), name);
+		assert_string_equal(name, nics == 2 ? "a:1->b/10000>10000" : "a->b/10000>10000");
+		evidence_flow_name(&ev, evidence_flow(&ev, &poll.victim), name);
+		assert_string_equal(name, nics == 2 ? "a:2->b/10000>10000" : "10.0.0.10->b/10000>10000");
+		evidence_fini(&ev);
+		records_fini(&r);
+	}
+}
+
 static void
 test_truncated(void **state)
 {
@@ -299,6 +327,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_portions),  cmocka_unit_test(test_stream_header),
 		cmocka_unit_test(test_bad_records),   cmocka_unit_test(test_bad_contents),
+		cmocka_unit_test(test_flow_names),
 		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_latest_row_wins),
 		cmocka_unit_test(test_states_stay),   cmocka_unit_test(test_join),
 	};

@@ -125,6 +125,13 @@ finding_sentences(void **state)
 		finding->type = cases[i].type;
 		assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)), cases[i].said);
 	}
+	finding->type = VERDICT_PFC_DEADLOCK;
+	finding->origin_port = VERDICT_NONE;
+	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)),
+			    "PFC deadlock at 6:2 halts 2:3; began in the loop; delays 17->18 in steps 1-2");
+	finding->origin_port = fixture_port(v, "3:2");
+	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)),
+			    "PFC deadlock at 6:2 halts 2:3; began out of the loop at 3:2; delays 17->18 in steps 1-2");
 	finding->type = VERDICT_PACKET_LOSS;
 	finding->nflows = 0;
 	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)),
@@ -139,6 +146,7 @@ worst_collective_comes_first(void **state)
 {
 	struct verdict *v = fixture_case();
 	struct verdict_collective *c = calloc(3, sizeof(*c));
+	char buf[FACTS_TEXT];
 
 	assert_non_null(c);
 	for (int i = 0; i < 3; i++)
@@ -150,6 +158,13 @@ worst_collective_comes_first(void **state)
 	assert_int_equal(facts_of(v).worst, 1);
 	c[2].complete = false; /* unfinished is worse than any time */
 	assert_int_equal(facts_of(v).worst, 2);
+	/* and findings say which one they are about */
+	c[1].id = 4;
+	c[1].iteration = 7;
+	v->findings[1].collective = 1;
+	v->findings[1].type = VERDICT_INCAST;
+	assert_string_equal(facts_finding(v, &v->findings[1], buf, sizeof(buf)),
+			    "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2 of collective 4, iteration 7");
 	v->ncollectives = 1;
 	verdict_destroy(v);
 }

@@ -101,6 +101,13 @@ records(struct device *dev)
 	return &of(dev)->records;
 }
 
+static bool
+path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rtt)
+{
+	*rtt = ((const struct scripted_device *)dev)->measured;
+	return rtt->base_ps != 0;
+}
+
 static const struct device_ops ops = {
 	.set_client = set_client,
 	.register_region = register_region,
@@ -108,6 +115,7 @@ static const struct device_ops ops = {
 	.post_receive = post_receive,
 	.reset_qp = reset_qp,
 	.query_qp = query_qp,
+	.path_rtt = path_rtt,
 	.send_notification = send_notification,
 	.send_poll = send_poll,
 	.report_nic = report_nic,
@@ -150,6 +158,7 @@ void
 scripted_rtt(struct scripted_device *dev, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 {
 	dev->qp[flow].last_rtt_ps = rtt_ps;
+	dev->qp[flow].acked_bytes++;
 	at(dev, now_ps)->rtt(dev->client->ctx, flow, rtt_ps, now_ps);
 }
 

@@ -36,6 +36,7 @@ struct scripted_device {
 	uint8_t *region;
 	uint64_t region_bytes;
 	struct qp_state qp[SCRIPTED_FLOWS];
+	struct path_rtt measured; /* of every path; base_ps 0: nothing was */
 	bool error[SCRIPTED_FLOWS];
 	struct scripted_post posts[SCRIPTED_LOG];
 	struct scripted_notice notices[SCRIPTED_LOG];
@@ -48,7 +49,7 @@ void scripted_fini(struct scripted_device *dev);
 
 /* The timer is due, if it is set for now_ps or earlier. */
 void scripted_timer(struct scripted_device *dev, uint64_t now_ps);
-/* An ACK with a sample; it becomes the flow's last. */
+/* An ACK of a byte with a sample; it becomes the flow's last. */
 void scripted_rtt(struct scripted_device *dev, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
 /* The end of a window. */
 void scripted_tick(struct scripted_device *dev, uint64_t now_ps);

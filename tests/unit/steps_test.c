@@ -446,6 +446,31 @@ remote_results_read_the_same(void **state)
 		step_engine_destroy(remote[h]);
 }
 
+/* A device that sends them from memory of its own needs no room for them. */
+static void
+background_flow_of_a_device_with_memory(void **state)
+{
+	init(2, "collectives = ( { bytes = 400; payload = \"real\"; op = \"allreduce\"; } );"
+		"flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; } );");
+	rig.dev[1].device.own_background = true;
+	step_engine_destroy(rig.engine[1]);
+	rig.engine[1] = step_engine_create(&(struct step_engine_config){ .plan = rig.plan, .node = 1,
+					   .device = &rig.dev[1].device, .detection = &rig.detection }, NULL);
+	step_engine_start(rig.engine[1]);
+	assert_true(rig.dev[1].region_bytes < 5000);
+}
+
+/* What a device has measured of a path goes before what is configured. */
+static void
+measured_paths_make_thresholds(void **state)
+{
+	steps_rig_init(&rig, 4, REC_POLICY_VEDRFOLNIR, RING4, NULL, NULL);
+	rig.dev[1].measured = (struct path_rtt){ .base_ps = 400 * US, .noise_ps = 300 * US };
+	steps_rig_timers(&rig, 2 * MS);
+	assert_int_equal(step_engine_agent(rig.engine[0])->slots[0].threshold_ps, 12 * US);
+	assert_int_equal(step_engine_agent(rig.engine[1])->slots[0].threshold_ps, 700 * US);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
 int
@@ -470,6 +495,8 @@ main(void)
 		TEST(background_flow_open_at_the_end),
 		TEST(background_flow_among_real_data),
 		TEST(remote_results_read_the_same),
+		TEST(background_flow_of_a_device_with_memory),
+		TEST(measured_paths_make_thresholds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -316,7 +316,7 @@ test_ns3_errors(void **state)
 		{ "2 1 1\n1\n0 1 1Gbps 1 0\n", ":3: found \"1\"; a delay, as 0.002ms, would be right" },
 		{ "2 1 1\n1\n0 1 1Gbps 1us 0.1\n",
 		  ":3: found error rate \"0.1\"; 0 would be right: loss is a fault here, not part of the topology" },
-		{ "2 1 1\n1\n0 1 0Gbps 1us 0\n", ":3: the link 0 - 1 has a rate of 0bps; 125Mbps and more would be right" },
+		{ "2 1 1\n1\n0 1 0Gbps 1us 0\n", ":3: the link 0 - 1 has a rate of 0bps; 20Mbps and more would be right" },
 		{ "2 1 1\n1\n0 1 1Gbps 0us 0\n", ":3: the link 0 - 1 has delay zero; more than that would be right" },
 		{ "2 1 1\n1\n1 1 1Gbps 1us 0\n", ":3: both ends are at \"1\"; a link joins two nodes" },
 		{ "2 1 2\n1\n0 1 1Gbps 1us 0\n", ":4: the file ends where a node id should stand" },

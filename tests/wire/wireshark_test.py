@@ -47,7 +47,8 @@ def tables_agree():
         found = []
         for kind, members in re.findall(r"(struct rec_\w+|\w+) ([\w, \[\]]+);", body):
             for member in members.split(","):
-                found.append((member.strip().split("[")[0], kinds.get(kind)))
+                name_, count = re.match(r"\s*(\w+)(?:\[(\d+)\])?", member).groups()
+                found += [(f"{name_}_{i}", kinds[kind]) for i in range(int(count))] if count else [(name_, kinds.get(kind))]
         check(found[0][0] == "hdr" and all(kind for _, kind in found[1:]), f"record.h: {name}", found)
         wanted[name] = (numbers[name], int(sizes[name]), found[1:])
     seen = {}
@@ -60,6 +61,11 @@ def tables_agree():
     for name in sorted(wanted):
         check(seen.get(name) == wanted[name], f"rocelab.lua: {name} is record.h's", (seen.get(name), wanted[name]))
     check(set(seen) == set(wanted), "rocelab.lua: no other record", set(seen) - set(wanted))
+    page = (SOURCE / "docs/wire-formats.md").read_text()
+    for field, text in re.findall(r"^\| ([A-Z_]+\.\w+) \| (0 .*) \|$", page, re.M):
+        names = [part.split(" ", 1)[1] for part in text.split(", ")]
+        line = re.search(rf'\["{field.lower()}"\] = \{{ \[0\] = (.*) \}}', lua)
+        check(line and re.findall(r'"([^"]+)"', line.group(1)) == names, f"rocelab.lua: values of {field}", (names, line))
 
 
 def storm():

@@ -8,9 +8,15 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+
+#define DEVICE_WAIT_NS 10000000000ULL
+#define DEVICE_POLL_NS 10000000ULL
+
 int
 channel_open(const char *name, struct err *err)
 {
+	uint64_t end_ns = clock_now_ns() + DEVICE_WAIT_NS;
 	struct termios raw;
 	int fd;
 
@@ -20,7 +26,9 @@ channel_open(const char *name, struct err *err)
 			return err_set(err, -errno, "%s: %s", name, strerror(errno));
 		return fd;
 	}
-	fd = open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	while ((fd = open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)) < 0 && errno == ENOENT &&
+	       clock_now_ns() < end_ns)
+		clock_sleep_until_ns(clock_now_ns() + DEVICE_POLL_NS);
 	if (fd < 0)
 		return err_set(err, -errno, "%s: %s", name, strerror(errno));
 	if (isatty(fd)) {

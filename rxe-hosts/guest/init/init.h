@@ -21,8 +21,11 @@
  */
 int mounts_setup(bool namespace_only, struct err *err);
 
+/* Loads the modules that ROCELAB_MODULES lists, separated by commas, if any. @return 0, or negative errno with err set */
+int modules_load(struct err *err);
+
 /*
- * Brings the network up as ROCELAB_ADDRESS, ROCELAB_MAC, ROCELAB_MTU and ROCELAB_NEIGHBOURS say, with soft-RoCE on it.
+ * Brings the network up as ROCELAB_ADDRESS, ROCELAB_MAC and ROCELAB_MTU say, with soft-RoCE on it.
  * Without ROCELAB_ADDRESS: the loopback device only.
  * @param gid_index  of the RoCEv2 GID of the IPv4 address (UINT32_MAX without an address)
  * @return 0, or negative errno with err set
@@ -30,7 +33,7 @@ int mounts_setup(bool namespace_only, struct err *err);
 int network_setup(uint32_t *gid_index, struct err *err);
 
 /*
- * Opens a channel to the server: a serial device, in raw mode, or "fd:N", a descriptor that is open already.
+ * Opens a channel to the server: a serial device, in raw mode, for which it waits if it is not there yet, or "fd:N", a descriptor that is open already.
  * @return descriptor, non-blocking and close-on-exec, or negative errno with err set
  */
 int channel_open(const char *name, struct err *err);

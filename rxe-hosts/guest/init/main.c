@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "common/stdio_guard.h"
@@ -39,6 +40,8 @@ main(void)
 	set_environment();
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	rc = mounts_setup(namespace_only, &err);
+	if (rc == 0)
+		rc = modules_load(&err);
 	if (rc == 0 && !namespace_only && name != NULL && sethostname(name, strlen(name)) < 0)
 		perror(name);
 	channel = command != NULL ? channel_open(command, &err) : err_set(&err, -1, "ROCELAB_COMMAND is not set");
@@ -50,6 +53,8 @@ main(void)
 		fprintf(stderr, "rxe-guest-init: %s\n", err.text);
 	if (channel >= 0)
 		serve(channel, manage_fd, rc < 0 ? -rc : 0, gid_index, err.text);
+	if (manage_fd >= 0)
+		tcdrain(manage_fd); /* a serial line sends later than it takes */
 	if (!namespace_only)
 		reboot(RB_POWER_OFF);
 	return channel < 0;

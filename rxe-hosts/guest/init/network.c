@@ -45,32 +45,14 @@ run_with_input(const char *const *argv, const char *input, struct err *err)
 	return 0;
 }
 
-/* Adds what a line of the neighbours' file, "IP MAC", says. */
-static int
-add_neighbours(FILE *to, const char *path, struct err *err)
-{
-	char line[128], ip[INET_ADDRSTRLEN], mac[18];
-	FILE *from = fopen(path, "re");
-
-	if (from == NULL)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	while (fgets(line, sizeof(line), from) != NULL)
-		if (sscanf(line, "%15s %17s", ip, mac) == 2)
-			fprintf(to, "neigh replace %s lladdr %s dev " INIT_NETDEV " nud permanent\n", ip, mac);
-	fclose(from);
-	return 0;
-}
-
 /* What `ip -batch` shall do. @return text to free(), or NULL with err set */
 static char *
 ip_commands(const char *address, struct err *err)
 {
 	const char *mac = getenv("ROCELAB_MAC"), *mtu = getenv("ROCELAB_MTU");
-	const char *neighbours = getenv("ROCELAB_NEIGHBOURS");
 	size_t size;
 	char *text = NULL;
 	FILE *to = open_memstream(&text, &size);
-	int rc = 0;
 
 	if (to == NULL) {
 		err_set(err, -errno, "no memory");
@@ -84,14 +66,9 @@ ip_commands(const char *address, struct err *err)
 		if (mtu != NULL)
 			fprintf(to, " mtu %s", mtu);
 		fprintf(to, " up\naddress add %s dev " INIT_NETDEV "\n", address);
-		if (neighbours != NULL)
-			rc = add_neighbours(to, neighbours, err);
 	}
 	fclose(to);
-	if (rc == 0)
-		return text;
-	free(text);
-	return NULL;
+	return text;
 }
 
 static int

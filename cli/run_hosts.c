@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/run_hosts.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/guests.h"
+#include "cli/launch.h"
+#include "rxe-hosts/guest/guest.h"
+
+#define PREFIX_BITS 8 /* of topo_nic_ip() */
+#define MAX_ARGS (2 * SCENARIO_MAX_SETS + 16)
+
+struct run_host {
+	uint32_t node;
+	struct guest *guest; /* NULL: not booted, or not ours to boot */
+	bool booted, reported;
+};
+
+struct run_hosts {
+	struct scenario *scenario;
+	const struct scenario_options *options;
+	char sockets[32]; /* short: a unix socket's path has few characters */
+	char dir[PATH_MAX], file[PATH_MAX], program[PATH_MAX];
+	struct guests_paths paths;
+	struct run_host *hosts; /* [count] */
+	uint32_t count;
+};
+
+static const char *
+kind_of(const struct host_config *config)
+{
+	static const char *const kinds[] = {
+		[HOST_GUEST] = "uml", [HOST_QEMU] = "qemu", [HOST_NETNS] = "netns",
+	};
+
+	return config->kind == HOST_PORT || config->kind == HOST_EMBEDDED ? NULL : kinds[config->kind];
+}
+
+static bool
+needs_kernel(const struct scenario *sc)
+{
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
+		if (sc->hosts[i] != NULL && sc->hosts[i]->kind == HOST_GUEST)
+			return true;
+	return false;
+}
+
+static int
+find_programs(struct run_hosts *hosts, struct err *err)
+{
+	int ret = guests_find(&hosts->paths, err);
+
+	if (ret == 0)
+		ret = child_find("rxe-host", "rxe-hosts", hosts->program, sizeof(hosts->program), err);
+	if (ret == 0 && hosts->paths.kernel[0] == '\0' && needs_kernel(hosts->scenario))
+		ret = guests_build_kernel(&hosts->paths, err);
+	return ret;
+}
+
+static int
+make_folders(struct run_hosts *hosts, const char *dir, struct err *err)
+{
+	char path[PATH_MAX];
+
+	strcpy(hosts->sockets, "/tmp/rocelab-hosts-XXXXXX");
+	if (mkdtemp(hosts->sockets) == NULL)
+		return err_set(err, -errno, "%s: %s", hosts->sockets, strerror(errno));
+	if (snprintf(path, sizeof(path), "%s/guests", dir) >= (int)sizeof(path))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+	if (launch_make_dirs(path, err) < 0)
+		return -errno;
+	if (realpath(path, hosts->dir) == NULL || realpath(hosts->options->path, hosts->file) == NULL)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+int
+run_hosts_create(const struct scenario_options *options, const char *dir, struct run_hosts **out, struct err *err)
+{
+	struct run_hosts *hosts;
+	struct scenario *scenario = scenario_load(options, err);
+	int ret;
+
+	*out = NULL;
+	if (scenario == NULL)
+		return -errno;
+	if (scenario->noutside == 0) {
+		scenario_destroy(scenario);
+		return 0;
+	}
+	hosts = calloc(1, sizeof(*hosts));
+	if (hosts != NULL)
+		hosts->hosts = calloc(scenario->noutside, sizeof(*hosts->hosts));
+	if (hosts == NULL || hosts->hosts == NULL) {
+		free(hosts);
+		scenario_destroy(scenario);
+		return err_set(err, -ENOMEM, "out of memory for hosts");
+	}
+	hosts->scenario = scenario;
+	hosts->options = options;
+	for (uint32_t i = 0; i < scenario->topo->nnodes; i++)
+		if (scenario->hosts[i] != NULL && kind_of(scenario->hosts[i]) != NULL)
+			hosts->hosts[hosts->count++].node = i;
+	ret = make_folders(hosts, dir, err);
+	if (ret == 0 && hosts->count > 0)
+		ret = find_programs(hosts, err);
+	if (ret == 0)
+		*out = hosts;
+	else
+		run_hosts_destroy(hosts);
+	return ret;
+}
+
+void
+run_hosts_destroy(struct run_hosts *hosts)
+{
+	if (hosts == NULL)
+		return;
+	run_hosts_stop(hosts);
+	if (hosts->sockets[0] != '\0')
+		rmdir(hosts->sockets);
+	if (hosts->dir[0] != '\0')
+		rmdir(hosts->dir); /* kept where it holds logs */
+	scenario_destroy(hosts->scenario);
+	free(hosts->hosts);
+	free(hosts);
+}
+
+const char *
+run_hosts_sockets(const struct run_hosts *hosts)
+{
+	return hosts->sockets;
+}
+
+static int
+connect_manage(const char *path, struct err *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -ECONNREFUSED;
+}
+
+/* The command line of a host's program: the scenario as dpswitch reads it. */
+static void
+host_program(const struct run_hosts *hosts, const char *name, const char **argv)
+{
+	const struct scenario_options *options = hosts->options;
+	size_t n = 0;
+
+	argv[n++] = hosts->program;
+	argv[n++] = hosts->file;
+	argv[n++] = "--host";
+	argv[n++] = name;
+	argv[n++] = "--manage";
+	argv[n++] = "fd:3";
+	for (size_t i = 0; i < options->nsets; i++) {
+		argv[n++] = "--set";
+		argv[n++] = options->sets[i];
+	}
+	if (options->seed != NULL) {
+		argv[n++] = "--seed";
+		argv[n++] = options->seed;
+	}
+	argv[n] = NULL;
+}
+
+static int
+boot(struct run_hosts *hosts, struct run_host *host, const char *manage, struct err *err)
+{
+	const struct scenario *sc = hosts->scenario;
+	const char *name = sc->topo->nodes[host->node].name, *argv[MAX_ARGS];
+	char nic[96];
+	struct guest_config config = {
+		.kind = kind_of(sc->hosts[host->node]),
+		.name = name,
+		.dir = hosts->dir,
+		.init = hosts->paths.init,
+		.kernel = hosts->paths.kernel,
+		.memory_mib = (unsigned)(sc->hosts[host->node]->memory_bytes >> 20),
+		.nic = nic,
+		.ip = htonl(topo_nic_ip(host->node, 0)),
+		.prefix_bits = PREFIX_BITS,
+		.mtu_bytes = (uint16_t)sc->host_mtu_bytes,
+		.argv = argv,
+	};
+	int ret;
+
+	if (sc->hosts[host->node]->kind == HOST_NETNS)
+		snprintf(nic, sizeof(nic), "rl-%s", name);
+	else
+		snprintf(nic, sizeof(nic), "%s/%s.vhost", hosts->sockets, name);
+	topo_nic_mac(host->node, 0, config.mac);
+	host_program(hosts, name, argv);
+	config.manage_fd = connect_manage(manage, err);
+	if (config.manage_fd < 0)
+		return config.manage_fd;
+	ret = guest_start(&config, &host->guest, err);
+	close(config.manage_fd);
+	host->booted = ret == 0;
+	return ret;
+}
+
+/* A guest without its program says nothing any more; the fabric learns it from the end of the channel. */
+static void
+watch(struct run_hosts *hosts, struct run_host *host)
+{
+	const struct guest_status *status = guest_poll(host->guest);
+	const char *name = hosts->scenario->topo->nodes[host->node].name;
+
+	if (status->state < GUEST_EXITED || host->reported)
+		return;
+	host->reported = true;
+	if (status->state == GUEST_ENDED)
+		fprintf(stderr, "rocelab: host %s ended: %s; see %s/%s.log\n", name, status->text, hosts->dir, name);
+	else if (status->exit_status != 0)
+		fprintf(stderr, "rocelab: rxe-host on %s ended with status %d; see %s/%s.log\n", name,
+			status->exit_status, hosts->dir, name);
+	guest_ask_stop(host->guest);
+}
+
+int
+run_hosts_tend(struct run_hosts *hosts, struct err *err)
+{
+	for (uint32_t i = 0; i < hosts->count; i++) {
+		struct run_host *host = &hosts->hosts[i];
+		char manage[96];
+
+		if (host->guest != NULL) {
+			watch(hosts, host);
+			continue;
+		}
+		if (host->booted)
+			continue;
+		snprintf(manage, sizeof(manage), "%s/%s.manage", hosts->sockets,
+			 hosts->scenario->topo->nodes[host->node].name);
+		if (access(manage, F_OK) == 0) {
+			int ret = boot(hosts, host, manage, err);
+
+			if (ret < 0)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+void
+run_hosts_stop(struct run_hosts *hosts)
+{
+	for (uint32_t i = 0; i < hosts->count; i++)
+		if (hosts->hosts[i].guest != NULL)
+			guest_ask_stop(hosts->hosts[i].guest);
+	for (uint32_t i = 0; i < hosts->count; i++) {
+		if (hosts->hosts[i].guest != NULL)
+			guest_stop(hosts->hosts[i].guest);
+		hosts->hosts[i].guest = NULL;
+	}
+}

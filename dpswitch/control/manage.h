@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fabric's end of the management channels (common/wire/manage.h): one unix socket a host that has its own kernel.
+ * Single-threaded: everything happens in manage_service().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/recbuf.h"
+#include "common/wire/manage.h"
+#include "topo/topo.h"
+
+struct manage;
+
+enum manage_state {
+	MANAGE_ABSENT,     /* nobody has said HELLO */
+	MANAGE_UP,         /* its program runs */
+	MANAGE_READY,      /* all its QPs are up */
+	MANAGE_FINISHED,   /* RESULT has come */
+	MANAGE_LOST,       /* the channel closed, or broke its protocol */
+};
+
+/* What a host's program reports in the end; it is forwarded as it comes in. */
+struct manage_sink {
+	void *ctx;
+	bool (*step)(void *ctx, uint32_t node, const struct manage_step *step);
+	bool (*iteration)(void *ctx, uint32_t node, const struct manage_iteration *iteration);
+};
+
+struct manage_config {
+	const struct topo *topo;
+	const bool *outside; /* [topo->nnodes] hosts that have a channel; copied */
+	const char *dir;     /* the sockets are DIR/NAME.manage */
+	uint64_t digest;     /* of the plan; a host with another one has read another scenario */
+};
+
+/*
+ * Makes the sockets.
+ * @return NULL with err set: -ENAMETOOLONG, -ENOMEM, or what socket(2), bind(2) gave
+ */
+struct manage *manage_create(const struct manage_config *config, struct err *err);
+/* Closes and removes the sockets. */
+void manage_destroy(struct manage *manage);
+
+/* Whether a host has something to say. Cheap: one epoll_wait(2) without a wait. */
+bool manage_pending(struct manage *manage);
+/* Accepts, hears, answers and forwards. @param sink  NULL: results are a breach of the protocol */
+void manage_service(struct manage *manage, const struct manage_sink *sink);
+
+enum manage_state manage_state(const struct manage *manage, uint32_t node);
+/* Whether all hosts are in this state or, for MANAGE_UP and MANAGE_READY, a later one that is not MANAGE_LOST. */
+bool manage_all(const struct manage *manage, enum manage_state state);
+/* Whether no host is still expected to say anything: each is finished or lost. */
+bool manage_over(const struct manage *manage);
+/*
+ * The first host that was lost, or else that said FAILED (a QP is in error) and goes on.
+ * @return why, for people; NULL: none
+ */
+const char *manage_failure(const struct manage *manage, uint32_t *node, bool *lost);
+/* Hosts that are in none of these states or beyond it, for people: "h1, h3". @return buf */
+char *manage_missing(const struct manage *manage, enum manage_state state, char *buf, size_t cap);
+
+/* To all hosts. */
+void manage_connect(struct manage *manage);
+void manage_start(struct manage *manage, uint64_t zero_ns);
+void manage_stop(struct manage *manage, uint64_t end_ps);
+
+/* As of the last PROGRESS; a host that has not said anything yet works. */
+bool manage_working(const struct manage *manage, uint32_t node);
+/* Moves a host's records; those older than from_ps count as reported then. */
+void manage_records(struct manage *manage, uint32_t node, struct recbuf *records, uint64_t from_ps);
+
+/* @return the host's RESULT; NULL: none has come */
+const struct manage_result *manage_result(const struct manage *manage, uint32_t node);
+/* What the channel carried, both directions, headers included; error of the host's clock as it said. */
+struct manage_traffic {
+	uint64_t bytes;
+	uint64_t clock_error_ns;
+	uint64_t up_ns, ready_ns; /* clock_now_ns() when it said HELLO and CONNECTED */
+	char device[32];
+};
+struct manage_traffic manage_traffic(const struct manage *manage, uint32_t node);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/run.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/emulation/headers.h"
+#include "cli/emulation/outputs.h"
+#include "cli/emulation/results.h"
+#include "common/clock.h"
+#include "common/exit_code.h"
+#include "common/units.h"
+#include "dpswitch/attach.h"
+#include "dpswitch/lcore/launch.h"
+
+/* PORT_MBUFS of PORT_FRAME_ROOM each, and what comes with them. */
+#define PORT_MEMORY_MB 48
+
+static int
+connect_analyzer(const char *path, struct err *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (path == NULL)
+		return -1;
+	if (strlen(path) >= sizeof(address.sun_path))
+		return err_set(err, -ENAMETOOLONG, "%s: a socket's path has at most %zu characters", path,
+			       sizeof(address.sun_path) - 1);
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		int ret = -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return err_set(err, ret, "%s: no analyzer there: %s", path, strerror(-ret));
+	}
+	return fd;
+}
+
+static int
+write_outputs(const struct emulation *emulation, const struct attach *attach, const char *dir, struct err *err)
+{
+	int ret = output_steps(emulation, dir, err);
+
+	if (ret == 0)
+		ret = output_truth(emulation, dir, err);
+	if (ret == 0)
+		ret = output_run(emulation, attach_json(attach, emulation->scenario->topo), dir, err);
+	return ret;
+}
+
+static void
+tell_of_capture(const struct run_options *options, const struct emulation *emulation)
+{
+	struct capture_totals totals;
+	char limit[32], when[32];
+
+	capture_sum(emulation->capture, &totals);
+	if (emulation->capture_errno != 0)
+		fprintf(stderr, "dpswitch: %s/" CAPTURE_FILE " is cut short: %s\n", options->out,
+			strerror(emulation->capture_errno));
+	if (totals.missing != 0)
+		fprintf(stderr,
+			"dpswitch: %s/" CAPTURE_FILE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
+			" frames are not in it; --capture-limit and --capture-bytes make room\n",
+			options->out, units_format_bytes(options->capture.limit_bytes, limit, sizeof(limit)),
+			units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
+}
+
+/* @return exit code */
+static int
+conclude(const struct run_options *options, const struct emulation *emulation, const struct attach *attach)
+{
+	struct invariant results[EMULATION_INVARIANTS];
+	struct err err = { 0 };
+
+	if (write_outputs(emulation, attach, options->out, &err) < 0) {
+		fprintf(stderr, "dpswitch: %s\n", err.text);
+		return EXIT_FAILED;
+	}
+	if (emulation->export.peer_errno != 0)
+		fprintf(stderr, "dpswitch: the analyzer went away (%s); the recording goes on in %s/records.bin\n",
+			strerror(emulation->export.peer_errno), options->out);
+	if (emulation->export.recording_errno != 0)
+		fprintf(stderr, "dpswitch: %s/records.bin is cut short: %s\n", options->out,
+			strerror(emulation->export.recording_errno));
+	if (emulation->capture != NULL)
+		tell_of_capture(options, emulation);
+	if (emulation->error_text != NULL)
+		fprintf(stderr, "dpswitch: %s\n", emulation->error_text);
+	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
+		return emulation->export.recording_errno == 0 && emulation->capture_errno == 0 ? EXIT_DONE : EXIT_FAILED;
+	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
+		if (!results[i].holds)
+			fprintf(stderr, "dpswitch: invariant %s does not hold: %s\n", results[i].name, results[i].text);
+	return EXIT_FAILED;
+}
+
+static void
+introduce(const struct run_options *options, const struct emulation *emulation)
+{
+	const struct scenario *sc = emulation->scenario;
+	char window[32];
+
+	printf("# %s: %u switches, %u hosts, %u links; seed %lld, %u lcore%s, windows of %s; configuration: %s/effective.cfg\n",
+	       sc->name, sc->topo->nswitches, sc->topo->nhosts, sc->topo->nlinks, (long long)sc->root.seed,
+	       options->lcores, options->lcores > 1 ? "s" : "",
+	       units_format_time(emulation->fabric->window_ps, window, sizeof(window)), options->out);
+	fflush(stdout);
+}
+
+/* Connects the analyzer and opens the recording. @param socket  set to the connection, -1: none. @return NULL with err */
+static struct exporter *
+open_stream(const struct run_options *options, const struct scenario *scenario, int *socket, struct err *err)
+{
+	char recording[PATH_MAX];
+	struct exporter *exporter = NULL;
+
+	if (output_config(scenario, options->out, err) < 0)
+		return NULL;
+	*socket = connect_analyzer(options->analyzer, err);
+	if (*socket < 0 && options->analyzer != NULL)
+		return NULL;
+	snprintf(recording, sizeof(recording), "%s/records.bin", options->out);
+	exporter = exporter_create(&scenario->exporter, recording, *socket, err);
+	if (exporter == NULL && *socket >= 0)
+		close(*socket);
+	return exporter;
+}
+
+/* Without an analyzer to tell, or a recording to keep, nothing has begun. @return NULL with err set */
+static struct attach *
+attach_hosts_of(const struct run_options *options, struct scenario *scenario, struct err *err)
+{
+	struct attach *attach;
+
+	if (options->hosts == NULL) {
+		err_set(err, -EINVAL, "%s: hosts with their own kernel need --hosts DIR; `rocelab run` does all of it",
+			cfg_file(scenario->cfg));
+		return NULL;
+	}
+	attach = attach_create(scenario, options->hosts, err);
+	if (attach == NULL || attach_prepare(attach, !options->quiet && isatty(STDERR_FILENO), err) == 0)
+		return attach;
+	attach_destroy(attach);
+	return NULL;
+}
+
+static void
+warn_late(const struct emulation *emulation)
+{
+	const struct pacer *pacer = &emulation->pacer;
+	double scale = pacer_scale(pacer);
+	char worst[32];
+
+	if (scale < 1)
+		fprintf(stderr,
+			"dpswitch: this machine did not keep up: %.1f %% of the windows were late, by up to %s; scale the "
+			"links' rates by %.2f\n",
+			100.0 * (double)pacer->late_windows / (double)pacer->windows,
+			units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
+}
+
+/* The run itself, everything being in place. @return exit code */
+static int
+run(const struct run_options *options, struct emulation *emulation, struct attach *attach, struct exporter *exporter,
+    int socket, struct err *err)
+{
+	struct scenario *scenario = emulation->scenario;
+	int ret;
+
+	emulation->progress = !options->quiet && isatty(STDERR_FILENO);
+	if (!options->quiet)
+		introduce(options, emulation);
+	headers_send(scenario, exporter);
+	emulation_begin(emulation, exporter, attach != NULL ? attach_start(attach) : clock_now_ns());
+	ret = lcore_run(emulation->fabric, err);
+	if (attach != NULL)
+		attach_stop(attach, emulation->fabric->window.end_ps);
+	emulation_end(emulation);
+	if (scenario->timing.clock == CLOCK_REAL)
+		warn_late(emulation);
+	if (!options->quiet && (!options->brief || scenario->plan->real))
+		results_print(emulation, stdout);
+	if (socket >= 0)
+		close(socket); /* the analyzer sees the end of the stream and starts to think */
+	return ret < 0 ? EXIT_FAILED : conclude(options, emulation, attach);
+}
+
+/* Room for the frames of hosts outside; NICs are looked for where one is a port by its PCI address. */
+static int
+start_eal(const struct run_options *options, const struct scenario *scenario, struct err *err)
+{
+	struct lcore_config config = {
+		.lcores = options->lcores,
+		.memory_mb = LCORE_MEMORY_MB + scenario->noutside * PORT_MEMORY_MB,
+	};
+
+	for (size_t i = 0; i < scenario->nhost_configs; i++)
+		config.pci |= scenario->host_configs[i].kind == HOST_PORT &&
+			      isxdigit((unsigned char)scenario->host_configs[i].port[0]) &&
+			      strchr(scenario->host_configs[i].port, ':') != NULL;
+	return lcore_init(&config, err);
+}
+
+/* Whatever can be refused is, before an analyzer hears of the run. */
+int
+run_scenario(const struct run_options *options, struct scenario *scenario, struct err *err)
+{
+	struct emulation_options how = { .lcores = options->lcores, .phase = EMULATION_RUN };
+	struct emulation *emulation = NULL;
+	struct exporter *exporter = NULL;
+	struct attach *attach = NULL;
+	int ret = EXIT_USAGE, socket = -1;
+
+	if (start_eal(options, scenario, err) < 0)
+		return EXIT_USAGE;
+	if (scenario->noutside != 0) {
+		attach = attach_hosts_of(options, scenario, err);
+		how.outside = attach != NULL ? attach_outside(attach) : NULL;
+	}
+	if (scenario->noutside == 0 || attach != NULL)
+		emulation = emulation_create(scenario, &how, err);
+	if (emulation != NULL && capturing_begin(emulation, &options->capture, options->out, err) == 0)
+		exporter = open_stream(options, scenario, &socket, err);
+	if (exporter != NULL)
+		ret = run(options, emulation, attach, exporter, socket, err);
+	emulation_destroy(emulation);
+	attach_destroy(attach);
+	exporter_destroy(exporter);
+	lcore_fini();
+	return ret;
+}

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Guests: boot, commands, the management channel, every way to end, and nothing left behind. No network."""
+import hashlib
+import os
+import pathlib
+import pty
+import select
+import signal
+import subprocess
+import tempfile
+import time
+
+from harness import BUILD, ROCELAB, SOURCE, check, fail, skip
+
+RIG = BUILD / "tests" / "sim" / "guest_rig"
+INIT = BUILD / "rxe-hosts" / "guest" / "rxe-guest-init"
+PATTERN = 256 * 1024
+UP_S = 60  # a busy machine; alone it takes half a second
+
+
+def find_kernel():
+    done = subprocess.run([SOURCE / "scripts" / "rxe-kernel", "--cached"], capture_output=True, text=True)
+    if done.returncode != 0:
+        skip("no kernel for guests is cached: scripts/rxe-kernel builds it")
+    return done.stdout.strip()
+
+
+class Rig:
+    """guest_rig under way, and what it said."""
+
+    def __init__(self, kernel, names, program=(), kind="uml", memory=64):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="rocelab-guest-"))
+        (self.dir / "guests").mkdir()
+        args = [RIG, self.dir / "guests", kind, INIT, kernel, str(memory), *names]
+        if program:
+            args += ["--", *program]
+        self.names = names
+        self.process = subprocess.Popen(list(map(str, args)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def event(self, name, state, timeout=UP_S):
+        """The words behind NAME STATE in the line that says so, what other guests say meanwhile left aside."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            if select.select([self.process.stdout], [], [], 0.2)[0]:
+                line = self.process.stdout.readline()
+                if not line:
+                    fail(f"guest_rig ended, exit code {self.process.wait()}")
+                words = line.split(maxsplit=7)
+                if words[:2] == [name, state]:
+                    return words[2:]
+                if words[1:2] == ["ended"] and state != "ended":
+                    fail(f"waiting for {name} {state}: {line}")
+        fail(f"{name} is not {state} after {timeout} s: {self.log(name)}")
+
+    def up(self):
+        ups = set()
+        end = time.monotonic() + UP_S
+        while len(ups) < len(self.names):
+            line = self.process.stdout.readline()
+            words = line.split()
+            if time.monotonic() > end or words[1:2] != ["up"]:
+                fail(f"not all guests are up: {line}")
+            ups.add(words[0])
+
+    def log(self, name):
+        return (self.dir / "guests" / f"{name}.log").read_text()
+
+    def shell(self, name, *words, **kwargs):
+        kwargs.setdefault("stdin", subprocess.DEVNULL)
+        if "input" in kwargs:
+            del kwargs["stdin"]
+        return subprocess.run([ROCELAB, "shell", name, "--run", self.dir, "--", *words], capture_output=True, timeout=120,
+                              **kwargs)
+
+    def pids(self):
+        """Everything that runs for this rig's guests: keepers, kernels, and the processes of their programs."""
+        mark = f"ROCELAB_CPUINFO={self.dir}".encode()
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                words = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if mark in words or str(self.dir).encode() in words:
+                found.append(int(entry.name))
+        return found
+
+    def kernel_pid(self, name):
+        return int((self.dir / "guests" / name / name / "pid").read_text())
+
+    def gone(self, what, logs):
+        """No process and no file but the logs is left, soon."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end and self.pids():
+            time.sleep(0.05)
+        check(not self.pids(), f"{what}: no process is left", self.pids())
+        left = sorted(p.name for p in (self.dir / "guests").iterdir())
+        check(left == sorted(logs), f"{what}: no file is left but the logs", left)
+        for path in (self.dir / "guests").iterdir():
+            path.unlink()
+        (self.dir / "guests").rmdir()
+        self.dir.rmdir()
+
+    def stop(self, what):
+        """Ends all guests. What the rig says last: a line a guest of what its management channel received."""
+        self.process.stdin.close()
+        said = self.process.stdout.read().splitlines()[-len(self.names):]
+        check(self.process.wait(30) == 0, f"{what}: stops")
+        self.gone(what, [f"{name}.log" for name in self.names])
+        return said
+
+
+def commands(rig):
+    done = rig.shell("h1", "hostname")
+    check(done.stdout == b"h1\n" and done.returncode == 0, "a command sees its guest", done)
+    for words, status in ((["true"], 0), (["sh", "-c", "exit 7"], 7), (["sh", "-c", "kill -9 $$"], 137),
+                          (["no-such-command"], 127), (["/etc/passwd"], 126)):
+        check(rig.shell("h2", *words).returncode == status, f"exit status {status}", words)
+    check(b"no-such-command" in rig.shell("h2", "no-such-command").stderr, "a command that is not there is named")
+    done = rig.shell("h1", "sh", "-c", "echo out; echo err >&2")
+    check((done.stdout, done.stderr) == (b"out\n", b"err\n"), "outputs stay apart", done)
+    done = rig.shell("h1", "pwd", cwd=SOURCE)
+    check(done.stdout.decode().strip() == os.path.realpath(SOURCE), "a command runs in the caller's folder", done)
+    done = rig.shell("h1", "sh", "-c", f"echo > {rig.dir}/written; echo > /run/written")
+    check(b"Read-only" in done.stderr and not (rig.dir / "written").exists() and done.returncode == 0,
+          "the machine's files are read-only, /run is not", done)
+    done = rig.shell("h1", "sh", "-c", "rdma link add rxe0 type rxe netdev lo && ls /dev/infiniband && ulimit -l")
+    check(b"uverbs0" in done.stdout and b"rdma_cm" in done.stdout and b"unlimited" in done.stdout,
+          "soft-RoCE is there, memory may be pinned", done)
+
+
+def streams(rig):
+    data = os.urandom(1 << 20)
+    digest = hashlib.sha256(data).hexdigest().encode()
+    check(rig.shell("h1", "sha256sum", input=data).stdout.split()[0] == digest, "1 MiB of input arrives as it was")
+    done = rig.shell("h1", "cat", input=data)
+    check(done.stdout == data, "1 MiB there and back", len(done.stdout))
+    slow = subprocess.Popen([ROCELAB, "shell", "h1", "--run", rig.dir, "--", "yes"], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE)
+    time.sleep(0.5)
+    check(rig.shell("h1", "echo", "heard").stdout == b"heard\n", "one that does not read blocks no other")
+    slow.kill()
+    slow.wait()
+    slow.stdout.close()
+    end = time.monotonic() + 10
+    while rig.shell("h1", "sh", "-c", "grep -qx yes /proc/[0-9]*/comm").returncode == 0 and time.monotonic() < end:
+        time.sleep(0.1)
+    check(time.monotonic() < end, "a command ends with the shell that ran it")
+    many = [subprocess.Popen([ROCELAB, "shell", "h2", "--run", rig.dir, "--", "sh", "-c", f"sleep 0.3; exit {i}"],
+                             stdin=subprocess.DEVNULL) for i in range(12)]
+    check([p.wait(60) for p in many] == list(range(12)), "twelve commands at once")
+    done = rig.shell("h2", "sh", "-c", "sleep 100 & echo started")
+    check(done.stdout == b"started\n" and done.returncode == 0, "what a command leaves running does not hold it")
+
+
+def terminal(rig):
+    pid, master = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "vt100"
+        os.execv(ROCELAB, ["rocelab", "shell", "h1", "--run", str(rig.dir)])
+    said, end = b"", time.monotonic() + 30
+    sent = False
+    while time.monotonic() < end:
+        if not select.select([master], [], [], 1)[0]:
+            continue
+        try:
+            said += os.read(master, 4096)
+        except OSError:
+            break
+        if not sent and (b"#" in said or b"$" in said):
+            os.write(master, b"tty; echo $TERM; echo ans$((6*7)); exit 3\n")
+            sent = True
+    os.close(master)
+    status = os.waitpid(pid, 0)[1]
+    check(os.WEXITSTATUS(status) == 3 and b"/dev/pts/" in said and b"vt100" in said and b"ans42" in said,
+          "an interactive shell on a terminal", (status, said))
+
+
+def no_host(rig):
+    done = rig.shell("h9", "true")
+    check(done.returncode == 255 and b"h9" in done.stderr, "a host that is not there is named", done)
+
+
+def management(kernel):
+    """The program reads the pattern, checks it and sends 4 MiB of every byte value."""
+    program = ("import os,sys\n"
+               "got=b''\n"
+               f"while len(got)<{PATTERN}: got+=os.read(3,65536)\n"
+               f"print('right' if got==bytes((i*7>>3)&255 for i in range({PATTERN})) else 'wrong',flush=True)\n"
+               "data=bytes(range(256))*16384\n"
+               "while data: data=data[os.write(3,data):]\n"
+               "sys.exit(5)\n")
+    rig = Rig(kernel, ["h1"], ["python3", "-c", program])
+    words = rig.event("h1", "exited")
+    check(words[4] == "5", "a program's exit status", words)
+    check("right\n" in rig.log("h1"), "bytes reach the program as they were", rig.log("h1"))
+    check(rig.shell("h1", "true").returncode == 0, "a guest outlives its program")
+    said = rig.stop("a guest whose program ended")
+    size = 256 * 16384
+    total = sum((i + 1) * (i & 255) for i in range(size))
+    check(said == [f"h1 received {size} {total}"], "4 MiB leave the guest as they were", said)
+
+
+def endings(kernel):
+    rig = Rig(kernel, ["h1", "h2", "h3"])
+    rig.up()
+    os.kill(rig.kernel_pid("h1"), signal.SIGKILL)
+    words = rig.event("h1", "ended")
+    check("signal 9" in words[-1], "a killed guest is noticed", words)
+    rig.shell("h2", "/sbin/poweroff", "-f")
+    words = rig.event("h2", "ended")
+    check("by itself" in words[-1], "a guest that powers itself off is noticed", words)
+    check(rig.shell("h3", "true").returncode == 0, "the others go on")
+    os.kill(rig.kernel_pid("h3"), signal.SIGSTOP)
+    start = time.monotonic()
+    rig.stop("killed, off and frozen guests")
+    check(time.monotonic() - start < 10, "a frozen guest does not hold the end up")
+
+    rig = Rig(kernel, ["h1", "h2"])
+    rig.up()
+    keeper = int(pathlib.Path(f"/proc/{rig.kernel_pid('h1')}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(keeper, signal.SIGKILL)
+    words = rig.event("h1", "ended")
+    check("keeper" in words[-1], "a killed keeper is noticed", words)
+    rig.process.kill()
+    rig.process.wait()
+    end = time.monotonic() + 10
+    while (rig.dir / "guests" / "h2").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    for name in ("h1/cpuinfo", "h1.sock"):  # of the keeper that was killed, whose caller was killed too
+        (rig.dir / "guests" / name).unlink()
+    rig.dir.joinpath("guests", "h1").rmdir()
+    rig.gone("a killed caller", ["h1.log", "h2.log"])
+
+
+def refused(kernel):
+    rig = Rig("/nonexistent/linux", ["h1"])
+    words = rig.event("h1", "ended")
+    check("scripts/rxe-kernel" in words[-1], "a kernel that is not there is named, with what to do", words)
+    rig.stop("a guest without a kernel")
+    rig = Rig(kernel, ["h1,/nonexistent/socket,10.0.0.1,02:00:00:00:00:01"])
+    words = rig.event("h1", "ended")
+    check("/nonexistent/socket" in words[-1], "a switch that is not there is named", words)
+    rig.names = ["h1"]
+    rig.stop("a guest without its switch")
+
+
+if __name__ == "__main__":
+    found = find_kernel()
+    pair = Rig(found, ["h1", "h2"])
+    pair.up()
+    commands(pair)
+    streams(pair)
+    terminal(pair)
+    no_host(pair)
+    pair.stop("two guests")
+    management(found)
+    endings(found)
+    refused(found)

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a guest cannot be is refused before anything starts, or told by its keeper. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "rxe-hosts/guest/guest.h"
+#include "rxe-hosts/guest/kind.h"
+
+#define WAIT_MS 20000
+
+static char dir[] = "/tmp/rocelab-guest-config-XXXXXX";
+static struct guest_config good;
+
+static int
+setup(void **state)
+{
+	strcpy(dir + sizeof(dir) - 7, "XXXXXX");
+	good = (struct guest_config){ .kind = "uml", .name = "h1", .dir = dir, .init = "/bin/true", .manage_fd = -1 };
+	return mkdtemp(dir) == NULL;
+}
+
+static int
+teardown(void **state)
+{
+	char log[64];
+
+	snprintf(log, sizeof(log), "%s/h1.log", dir);
+	unlink(log);
+	return rmdir(dir); /* fails if anything else was left */
+}
+
+static void
+refuses(const struct guest_config *config, int code, const char *word)
+{
+	struct guest *guest = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(guest_start(config, &guest, &err), code);
+	assert_null(guest);
+	if (strstr(err.text, word) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", err.text, word);
+}
+
+static void
+impossible_guests_are_refused(void **state)
+{
+	static const char *const names[] = { "", "h 1", "../h1", "h/1", ".h", "a-name-of-more-than-31-characters" };
+	struct guest_config config;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		config = good;
+		config.name = names[i];
+		refuses(&config, -EINVAL, "letters");
+	}
+	config = good;
+	config.kind = "xen";
+	refuses(&config, -EINVAL, "uml, qemu and netns");
+	config = good;
+	config.init = "/nonexistent/rxe-guest-init";
+	refuses(&config, -ENOENT, "ninja");
+	config = good;
+	config.dir = "/nonexistent";
+	refuses(&config, -ENOENT, "/nonexistent");
+	config = good;
+	config.nic = "/tmp/socket";
+	refuses(&config, -EINVAL, "address");
+	config.ip = 0x0100000a;
+	config.prefix_bits = 24;
+	config.mtu_bytes = 4500;
+	config.nic = "/tmp/a socket";
+	refuses(&config, -EINVAL, "blanks");
+}
+
+/* The keeper finds out, and says so instead of hanging. */
+static void
+keeper_tells(const char *kind, const char *kernel, const char *word)
+{
+	struct guest_config config = good;
+	struct guest *guest;
+	struct err err = { 0 };
+
+	config.kind = kind;
+	config.kernel = kernel;
+	assert_int_equal(guest_start(&config, &guest, &err), 0);
+	assert_int_equal(guest_wait(guest, GUEST_UP, WAIT_MS, &err), -ECONNRESET);
+	assert_int_equal(guest_poll(guest)->state, GUEST_ENDED);
+	assert_int_equal(guest_poll(guest)->exit_status, -1);
+	if (strstr(err.text, word) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", err.text, word);
+	guest_stop(guest);
+}
+
+static void
+missing_kernel_is_told(void **state)
+{
+	keeper_tells("uml", NULL, "scripts/rxe-kernel");
+	keeper_tells("uml", "/nonexistent/linux", "/nonexistent/linux");
+}
+
+static void
+kernel_that_ends_at_once_is_told(void **state)
+{
+	keeper_tells("uml", "/bin/false", "status 1");
+}
+
+/* Not a guest: nothing of it may be left when the keeper gives up on it. */
+static void
+two_of_one_name_follow_each_other(void **state)
+{
+	for (int i = 0; i < 3; i++)
+		keeper_tells("uml", "/bin/false", "by itself");
+}
+
+static void
+command_lines_have_a_limit(void **state)
+{
+	static struct guest_words words;
+	struct err err = { 0 };
+
+	for (int i = 0; i < GUEST_MAX_WORDS; i++)
+		assert_int_equal(guest_word(&words, &err, "word%d", i), 0);
+	assert_string_equal(words.word[5], "word5");
+	assert_null(words.word[GUEST_MAX_WORDS]);
+	assert_int_equal(guest_word(&words, &err, "one more"), -E2BIG);
+	words = (struct guest_words){ 0 };
+	assert_int_equal(guest_word(&words, &err, "%20000s", ""), -E2BIG);
+	assert_int_equal(words.count, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(impossible_guests_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(missing_kernel_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(kernel_that_ends_at_once_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(two_of_one_name_follow_each_other, setup, teardown),
+		cmocka_unit_test(command_lines_have_a_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
