@@ -201,6 +201,7 @@ both_directions_in_order_of_time(void **state)
 	send_frame(NIC, 2, 2700 * PS_PER_NS); /* begins in this window and ends in the next */
 	send_pause(SWITCH, true, 150 * PS_PER_NS);
 	send_frame(SWITCH, 3, 160 * PS_PER_NS);
+	send_frame(SWITCH, 5, 2300 * PS_PER_NS); /* before this others arrive, of which is told in the next window */
 	turn();
 	send_frame(SWITCH, 4, 2690 * PS_PER_NS);
 	send_pause(NIC, false, 2610 * PS_PER_NS);
@@ -209,7 +210,7 @@ both_directions_in_order_of_time(void **state)
 	assert_int_equal(link_arrivals(&rig.fabric->links[0], rig.window.end_ps, &pkts), 1);
 	assert_int_equal(pkts[0].time_ps, 2700 * PS_PER_NS);
 	link_consume(&rig.fabric->links[0], 1, 0);
-	link_consume(&rig.fabric->links[2], 1, 1);
+	link_consume(&rig.fabric->links[2], 2, 1);
 	turn();
 	finish();
 	expect_frame(NIC, PCAPNG_OUTBOUND, 100, 1, 0);
@@ -218,13 +219,15 @@ both_directions_in_order_of_time(void **state)
 	expect_frame(SWITCH, PCAPNG_INBOUND, 2100, 1, 0);
 	expect_pfc(NIC, PCAPNG_INBOUND, 2150, true, switch_mac);
 	expect_frame(NIC, PCAPNG_INBOUND, 2160, 3, 0);
+	expect_frame(SWITCH, PCAPNG_OUTBOUND, 2300, 5, 0);
 	expect_pfc(NIC, PCAPNG_OUTBOUND, 2610, false, nic_mac);
 	expect_frame(SWITCH, PCAPNG_OUTBOUND, 2690, 4, 0);
 	expect_frame(NIC, PCAPNG_OUTBOUND, 2700, 2, 0);
+	expect_frame(NIC, PCAPNG_INBOUND, 4300, 5, 0);
 	expect_pfc(SWITCH, PCAPNG_INBOUND, 4610, false, nic_mac);
 	expect_frame(NIC, PCAPNG_INBOUND, 4690, 4, 0);
 	expect_frame(SWITCH, PCAPNG_INBOUND, 4700, 2, 0);
-	expect_end(6, 6, 0);
+	expect_end(7, 7, 0);
 }
 
 static void
