@@ -133,14 +133,16 @@ bytes_slot(struct capture *capture)
 	return capture->bytes + capture->nbytes;
 }
 
-/* Queues the frame whose bytes are in the slot. */
+/* Queues the frame whose bytes, as far as they are known, are in the slot. */
 static void
-queue(struct capture *capture, uint32_t interface, int direction, uint64_t time_ps, size_t frame_bytes)
+queue(struct capture *capture, uint32_t interface, int direction, uint64_t time_ps, size_t captured_bytes,
+      size_t frame_bytes)
 {
 	uint32_t snap_bytes = capture->config.snap_bytes;
-	size_t captured_bytes = snap_bytes != 0 && frame_bytes > snap_bytes ? snap_bytes : frame_bytes;
 
-	assert(frame_bytes != 0 && frame_bytes <= PCAPNG_MAX_BYTES);
+	assert(frame_bytes <= PCAPNG_MAX_BYTES);
+	if (snap_bytes != 0 && captured_bytes > snap_bytes)
+		captured_bytes = snap_bytes;
 	capture->waiting = grown(capture->waiting, &capture->waiting_cap, capture->nwaiting + 1,
 				 sizeof(*capture->waiting));
 	capture->waiting[capture->nwaiting++] = (struct waiting){
@@ -162,6 +164,15 @@ is_full(const struct capture *capture)
 	return capture->limit_ps != TIME_NEVER;
 }
 
+/* The inverse of eth_wire_bytes(), but for padding. */
+static size_t
+frame_of_wire(uint32_t wire_bytes)
+{
+	const uint32_t around_bytes = ETH_PREAMBLE_BYTES + ETH_FCS_BYTES + ETH_GAP_BYTES;
+
+	return wire_bytes > around_bytes ? wire_bytes - around_bytes : 0;
+}
+
 static void
 take_packets(struct capture *capture, uint32_t interface, int direction, const struct pkt *pkts, uint32_t npkts,
 	     uint64_t back_ps)
@@ -173,9 +184,13 @@ take_packets(struct capture *capture, uint32_t interface, int direction, const s
 		count->missing += npkts;
 		return;
 	}
-	for (uint32_t i = 0; i < npkts; i++)
-		queue(capture, interface, direction, pkts[i].time_ps - back_ps,
-		      capture->config.frame(capture->config.ctx, &pkts[i], bytes_slot(capture), PCAPNG_MAX_BYTES));
+	for (uint32_t i = 0; i < npkts; i++) {
+		const struct pkt *p = &pkts[i];
+		size_t known_bytes = capture->config.frame(capture->config.ctx, p, bytes_slot(capture), PCAPNG_MAX_BYTES);
+		size_t frame_bytes = known_bytes != 0 ? known_bytes : frame_of_wire(p->wire_bytes);
+
+		queue(capture, interface, direction, p->time_ps - back_ps, known_bytes, frame_bytes);
+	}
 }
 
 /* A PFC frame's source: a host's MAC is 02:00 and its IP, as in its packets; a switch's 06:00, node (2), port (2). */
@@ -213,7 +228,7 @@ take_pauses(struct capture *capture, uint32_t interface, int direction, const st
 		for (uint32_t c = 0; c < PFC_CLASSES; c++)
 			fields.quanta[c] = pauses[i].xoff ? PFC_QUANTA_MAX : 0;
 		pfc_frame_build(&fields, bytes_slot(capture));
-		queue(capture, interface, direction, pauses[i].time_ps - back_ps, ETH_MIN_BYTES);
+		queue(capture, interface, direction, pauses[i].time_ps - back_ps, ETH_MIN_BYTES, ETH_MIN_BYTES);
 	}
 }
 

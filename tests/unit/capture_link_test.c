@@ -34,12 +34,16 @@ static struct {
 	size_t at, size; /* in words */
 } rig;
 
+#define UNKNOWN 9 /* a PSN */
+
 /* Bytes that no descriptor stands for: flags, then the PSN over and over. */
 static size_t
 frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
 	assert_ptr_equal(ctx, &rig);
 	assert_true(cap_bytes >= FRAME_BYTES);
+	if (p->psn == UNKNOWN)
+		return 0;
 	memset(bytes, (int)p->psn, FRAME_BYTES);
 	bytes[0] = p->flags;
 	return FRAME_BYTES;
@@ -303,6 +307,18 @@ frames_are_cut(void **state)
 	expect_end(1, 1, 0);
 }
 
+static void
+a_packet_of_unknown_bytes_is_there_all_the_same(void **state)
+{
+	start(1000000, 0);
+	send_frame(NIC, UNKNOWN, 100 * PS_PER_NS);
+	send_frame(NIC, 1, 200 * PS_PER_NS);
+	finish();
+	next(NIC, PCAPNG_OUTBOUND, 100 * PS_PER_NS, 0, 114 - 24); /* without preamble, FCS and gap */
+	expect_frame(NIC, PCAPNG_OUTBOUND, 200, 1, 0);
+	expect_end(2, 0, 0);
+}
+
 int
 main(void)
 {
@@ -311,6 +327,7 @@ main(void)
 		cmocka_unit_test_teardown(faults_of_the_cable_show_where_they_act, stop),
 		cmocka_unit_test_teardown(the_limit_ends_the_file_and_not_the_count, stop),
 		cmocka_unit_test_teardown(frames_are_cut, stop),
+		cmocka_unit_test_teardown(a_packet_of_unknown_bytes_is_there_all_the_same, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
