@@ -31,12 +31,10 @@ stage(struct external *host, struct external_nic *nic, struct pkt *p)
 		p->wire_bytes = (uint16_t)host->config.min_frame_bytes;
 	if (host->has_telemetry)
 		external_row(host, nic, p);
-	nic->last_ps = nic->ser_ps[p->wire_bytes];
 	if (!fifo_push(&nic->stage[p->prio], p)) {
 		body_release(host->node.bodies, p);
 		return;
 	}
-	nic->stage_ps[p->prio] += nic->last_ps;
 	nic->staged++;
 }
 
@@ -84,6 +82,8 @@ flow_of(struct external *host, struct classified *c, uint64_t now_ps, enum edge_
 static uint8_t
 class_of(const struct edge_config *config, const struct classified *c, bool roce)
 {
+	if (roce && is_answer(&c->p))
+		return 0; /* as an embedded host sends them; an RDMA device marks them like the data that they answer */
 	if (roce)
 		return c->mark != 0 ? c->mark : config->data_prio;
 	return c->mark == 0 || (config->lossless >> c->mark & 1) ? config->lossy_prio : c->mark;
@@ -210,34 +210,18 @@ admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 	}
 }
 
-/* When the link has sent all that is staged and may go. */
-static uint64_t
-staged_until_ps(const struct external *host, const struct external_nic *nic)
-{
-	uint64_t until_ps = max_u64(nic->free_ps, host->window.start_ps);
-
-	for (uint8_t c = 0; nic->staged != 0 && c < EXTERNAL_CLASSES; c++)
-		if (!(nic->paused >> c & 1))
-			until_ps += nic->stage_ps[c];
-	return until_ps;
-}
-
-/* One burst. @return frames taken from the port */
+/* One burst, ahead of what the link can take, so that answers overtake data here. @return frames taken from the port */
 static uint16_t
-dequeue(struct external *host, struct external_nic *nic, uint64_t limit_ps)
+dequeue(struct external *host, struct external_nic *nic)
 {
-	uint64_t until_ps = staged_until_ps(host, nic);
 	struct rte_mbuf *mbufs[PORT_BURST];
-	uint64_t room;
+	uint32_t room = EXTERNAL_STAGE - nic->staged;
 	uint16_t n;
 
-	if (until_ps >= limit_ps || nic->staged >= EXTERNAL_STAGE)
-		return 0;
-	room = 1 + (limit_ps - until_ps) / nic->last_ps;
-	if (room > EXTERNAL_STAGE - nic->staged)
-		room = EXTERNAL_STAGE - nic->staged;
 	if (room > PORT_BURST)
 		room = PORT_BURST;
+	if (room == 0)
+		return 0;
 	if (host->edge->bodies.nfree < room) {
 		host->edge->bodies_starved++;
 		return 0;
@@ -277,7 +261,6 @@ send_staged(struct external *host, struct external_nic *nic, uint64_t now_ps, ui
 		p = fifo_pop(&nic->stage[c]);
 		nic->turn = c;
 		nic->staged--;
-		nic->stage_ps[c] -= nic->ser_ps[p->wire_bytes];
 		nic->free_ps = start_ps + nic->ser_ps[p->wire_bytes];
 		host->node.count.born_packets++;
 		host->node.count.born_bytes += p->wire_bytes;
@@ -287,14 +270,14 @@ send_staged(struct external *host, struct external_nic *nic, uint64_t now_ps, ui
 	}
 }
 
-/* Every round takes frames, and all frames take link time: the loop ends with limit_ps. */
+/* Every round takes frames, and all frames, refused ones too, take link time: the loop ends with limit_ps. */
 void
 external_send(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps)
 {
 	uint16_t n;
 
 	do {
-		n = dequeue(host, nic, limit_ps);
+		n = dequeue(host, nic);
 		send_staged(host, nic, now_ps, limit_ps);
-	} while (n != 0);
+	} while (n != 0 && nic->free_ps < limit_ps);
 }
