@@ -26,6 +26,7 @@ run_nic(struct external *host, struct external_nic *nic, const struct window *wi
 	struct pkt *pkts;
 
 	port_tend(nic->port);
+	nic->up = port_up(nic->port);
 	if (!link_is_idle(rx, window->parity)) {
 		link_receive(rx, window->parity);
 		npkts = link_arrivals(rx, window->end_ps, &pkts);

@@ -23,14 +23,33 @@ refuse(struct external_nic *nic, struct rte_mbuf *mbuf, enum edge_drop reason)
 	rte_pktmbuf_free(mbuf);
 }
 
-/* Puts a descriptor in line; it has its bytes, or needs none. */
+/* Puts a frame on the wire at start_ps. */
+static void
+send(struct external *host, struct external_nic *nic, const struct pkt *p, uint64_t start_ps)
+{
+	nic->turn = p->prio;
+	nic->free_ps = start_ps + nic->ser_ps[p->wire_bytes];
+	host->node.count.born_packets++;
+	host->node.count.born_bytes += p->wire_bytes;
+	host->node.count.tx_packets++;
+	host->node.count.tx_bytes += p->wire_bytes;
+	link_send(nic->tx, host->window.parity, p, nic->free_ps);
+}
+
+/* A frame to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
 static void
 stage(struct external *host, struct external_nic *nic, struct pkt *p)
 {
+	uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
+
 	if (p->wire_bytes < host->config.min_frame_bytes)
 		p->wire_bytes = (uint16_t)host->config.min_frame_bytes;
 	if (host->has_telemetry)
 		external_row(host, nic, p);
+	if (nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> p->prio & 1)) {
+		send(host, nic, p, start_ps);
+		return;
+	}
 	if (!fifo_push(&nic->stage[p->prio], p)) {
 		body_release(host->node.bodies, p);
 		return;
@@ -92,7 +111,7 @@ class_of(const struct edge_config *config, const struct classified *c, bool roce
 static void
 admit_packet(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, struct classified *c, bool roce)
 {
-	uint64_t now_ps = max_u64(nic->free_ps, host->window.start_ps);
+	uint64_t now_ps = nic->free_ps;
 	enum edge_drop why = EDGE_DROP_SOURCE;
 	struct pkt *p = &c->p;
 
@@ -140,7 +159,7 @@ admit_control(struct external *host, struct external_nic *nic, struct rte_mbuf *
 	rte_pktmbuf_free(mbuf);
 	p.prio = 0;
 	if (p.type == PKT_POLL) {
-		p.arg = external_poll_leaves(host, nic, &p, max_u64(nic->free_ps, host->window.start_ps));
+		p.arg = external_poll_leaves(host, nic, &p, nic->free_ps);
 		host->node.count.polling_packets++;
 		host->node.count.polling_bytes += p.wire_bytes;
 	} else {
@@ -174,7 +193,7 @@ admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 	struct classified c;
 	enum frame_class class;
 
-	nic->free_ps = max_u64(nic->free_ps, host->window.start_ps);
+	nic->free_ps = max_u64(nic->free_ps, nic->now_ps);
 	if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes) {
 		nic->count.dropped[EDGE_DROP_TOO_LONG]++;
 		nic->free_ps += nic->ser_ps[host->config.mtu_bytes];
@@ -249,24 +268,18 @@ select_class(const struct external_nic *nic)
 }
 
 static void
-send_staged(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps)
+send_staged(struct external *host, struct external_nic *nic)
 {
 	while (nic->staged != 0) {
-		uint64_t start_ps = max_u64(nic->free_ps, now_ps);
+		uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
 		uint8_t c = select_class(nic);
-		struct pkt *p;
+		const struct pkt *p;
 
-		if (c == EXTERNAL_CLASSES || start_ps >= limit_ps)
+		if (c == EXTERNAL_CLASSES || start_ps >= nic->limit_ps)
 			return;
 		p = fifo_pop(&nic->stage[c]);
-		nic->turn = c;
 		nic->staged--;
-		nic->free_ps = start_ps + nic->ser_ps[p->wire_bytes];
-		host->node.count.born_packets++;
-		host->node.count.born_bytes += p->wire_bytes;
-		host->node.count.tx_packets++;
-		host->node.count.tx_bytes += p->wire_bytes;
-		link_send(nic->tx, host->window.parity, p, nic->free_ps);
+		send(host, nic, p, start_ps);
 	}
 }
 
@@ -274,10 +287,10 @@ send_staged(struct external *host, struct external_nic *nic, uint64_t now_ps, ui
 void
 external_send(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps)
 {
-	uint16_t n;
-
-	do {
-		n = dequeue(host, nic);
-		send_staged(host, nic, now_ps, limit_ps);
-	} while (n != 0 && nic->free_ps < limit_ps);
+	nic->now_ps = now_ps;
+	nic->limit_ps = limit_ps;
+	do
+		send_staged(host, nic);
+	while (dequeue(host, nic) != 0 && nic->free_ps < limit_ps);
+	send_staged(host, nic);
 }
