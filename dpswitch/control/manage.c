@@ -298,6 +298,8 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 		channel->state = MANAGE_READY;
 		channel->traffic.ready_ns = clock_now_ns();
 		channel->traffic.clock_error_ns = body.connected.clock_error_ns;
+		channel->traffic.base_rtt_ns = body.connected.base_rtt_ns;
+		channel->traffic.rtt_noise_ns = body.connected.noise_ns;
 		break;
 	case MANAGE_RECORDS:
 		if (!keep_records(channel, message->body, message->size))

@@ -155,7 +155,8 @@ verbs_host_create(const struct verbs_config *config, struct err *err)
 		host->timer_ps = TIME_NEVER;
 		host->notify_in.fd = host->poll_in.fd = -1;
 		recbuf_init(&host->records, config->node);
-		verbs_counters_fini(host); /* none is open yet */
+		for (int i = 0; i < VERBS_COUNTERS; i++)
+			host->counter_fds[i] = -1;
 		rc = place_flows(host);
 	}
 	if (rc < 0)
@@ -315,14 +316,27 @@ verbs_host_next_ns(const struct verbs_host *host)
 	return probe_ns < next_ns ? probe_ns : next_ns;
 }
 
+static void
+count_out(const struct verbs_out *out, struct verbs_counters *counters)
+{
+	counters->qps += 1 + out->probed;
+	if (out->rtt.base_ps > counters->base_rtt_ps)
+		counters->base_rtt_ps = out->rtt.base_ps;
+	if (out->rtt.noise_ps > counters->noise_ps)
+		counters->noise_ps = out->rtt.noise_ps;
+}
+
 void
 verbs_host_count(const struct verbs_host *host, struct verbs_counters *counters)
 {
+	struct verbs_resent resent = verbs_resent(host);
+
 	*counters = host->count;
 	counters->acked_bytes = host->acked_bytes;
-	counters->retransmissions = verbs_retransmissions(host) - host->first_retransmissions;
+	counters->naks = resent.naks - host->first_resent.naks;
+	counters->timeouts = resent.timeouts - host->first_resent.timeouts;
 	for (uint32_t i = 0; i < host->nouts; i++)
-		counters->qps += 1 + host->outs[i].probed;
+		count_out(&host->outs[i], counters);
 	for (uint32_t i = 0; i < host->nins; i++)
 		counters->qps += 1 + host->ins[i].probed;
 }
@@ -372,7 +386,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	if (state->outstanding_bytes == 0)
 		state->outstanding_bytes = 1;
 	state->oldest_unacked_ps = now_ps > age_ps ? now_ps - age_ps : 0;
-	state->retransmits = (uint32_t)(verbs_retransmissions(host) - out->retransmissions);
+	state->retransmits = verbs_retransmits(host, out);
 }
 
 static void

@@ -48,7 +48,8 @@ struct verbs_counters {
 	uint64_t polling_packets, polling_bytes, polls_received;
 	uint64_t probe_packets, probe_bytes; /* answers not included */
 	uint64_t acked_bytes;                /* of all messages so far */
-	uint64_t retransmissions;            /* by the device's counters, since it was opened */
+	uint64_t naks, timeouts;             /* that made the device send again, by its counters, since it was opened */
+	uint64_t base_rtt_ps, noise_ps;      /* of the idle paths, the largest */
 	uint32_t qps;
 };
 

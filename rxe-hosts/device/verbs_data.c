@@ -72,6 +72,15 @@ pump(struct verbs_host *host, struct verbs_out *out)
 	}
 }
 
+/* The oldest message posted is another one. */
+static void
+message_begins(struct verbs_host *host, struct verbs_out *out)
+{
+	out->resent = verbs_resent(host);
+	out->acked_ns = clock_now_ns();
+	out->silent_ns = 0;
+}
+
 int
 verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 {
@@ -95,7 +104,7 @@ verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 		return rc;
 	host->open++;
 	if (idle) {
-		out->retransmissions = verbs_retransmissions(host);
+		message_begins(host, out);
 		rtt_forget(&out->rtt);
 	}
 	pump(host, out);
@@ -119,7 +128,7 @@ verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why
 			.wr_id = outbox->posts[outbox->head % DEVICE_MAX_POSTED].wr_id,
 			.bytes = outbox->acked_bytes,
 			.flow = out->data.flow,
-			.retransmits = (uint32_t)(verbs_retransmissions(host) - out->retransmissions),
+			.retransmits = verbs_retransmits(host, out),
 			.opcode = WC_ERROR,
 		};
 
@@ -132,21 +141,23 @@ static void
 piece_acked(struct verbs_host *host, struct verbs_out *out)
 {
 	struct verbs_acked acked = verbs_outbox_acked(&out->outbox);
-	uint64_t retransmissions;
+	uint64_t now_ns = clock_now_ns();
 	struct wc wc;
 
 	host->acked_bytes += acked.bytes;
+	if (now_ns - out->acked_ns > out->silent_ns)
+		out->silent_ns = now_ns - out->acked_ns;
+	out->acked_ns = now_ns;
 	if (acked.message) {
-		retransmissions = verbs_retransmissions(host);
 		wc = (struct wc){
 			.time_ps = verbs_now_ps(host),
 			.wr_id = acked.wr_id,
 			.bytes = acked.message_bytes,
 			.flow = out->data.flow,
-			.retransmits = (uint32_t)(retransmissions - out->retransmissions),
+			.retransmits = verbs_retransmits(host, out),
 			.opcode = WC_SENT,
 		};
-		out->retransmissions = retransmissions;
+		message_begins(host, out);
 		host->open--;
 		host->client.completed(host->client.ctx, &wc);
 	}
