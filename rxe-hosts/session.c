@@ -79,6 +79,8 @@ session_run(const struct session_config *config, struct err *err)
 		rc = results_send(&session, err);
 	if (rc < 0)
 		session_tell(&session, MANAGE_FAILED, err->text);
+	else if (session.told_error)
+		rc = -EIO;
 	step_engine_destroy(session.engine);
 	verbs_host_destroy(session.verbs);
 	free(session.slowest_bps);
@@ -150,6 +152,8 @@ session_send(struct session *session, enum manage_type type, const void *body, s
 {
 	int rc = manage_stream_send(&session->stream, type, body, size);
 
+	if (rc == -EPIPE)
+		return err_set(err, rc, "the management channel closed: the fabric is gone");
 	return rc == 0 ? 0 : err_set(err, rc, "the management channel does not take any more: %s", strerror(-rc));
 }
 

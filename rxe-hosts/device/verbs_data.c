@@ -87,12 +87,15 @@ verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 	struct verbs_host *host = verbs_of(dev);
 	struct verbs_out *out = verbs_out_of(host, flow);
 	bool idle = !verbs_outbox_open(&out->outbox);
+	char text[64];
 	int rc;
 
 	if (wr->send)
 		return -ENOTSUP;
-	if (out->failed || out->data.state != CONN_UP)
+	if (out->failed || out->data.state != CONN_UP) {
+		verbs_fail(host, false, "%s: the peer went away", verbs_flow_text(host, flow, text));
 		return -EBUSY;
+	}
 	if (has_contents(host, flow) &&
 	    (wr->local_offset > host->region_bytes || wr->bytes > host->region_bytes - wr->local_offset))
 		return -EINVAL;
