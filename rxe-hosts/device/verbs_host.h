@@ -57,7 +57,7 @@ struct verbs_out {
 	uint32_t nidle;
 	struct verbs_resent resent; /* of the device when the oldest message was posted */
 	uint64_t acked_ns, silent_ns; /* when a piece was acknowledged last; the longest time without, of this message */
-	bool probed;         /* it has a probing connection */
+	bool watched;        /* its RTT is probed while a message is open */
 	bool failed;
 };
 
@@ -68,7 +68,7 @@ struct verbs_in {
 	const uint8_t *landing;
 	uint64_t landing_bytes;
 	uint64_t messages;   /* received */
-	bool probed, mirrored;
+	bool mirrored;
 };
 
 struct verbs_control_socket {
