@@ -137,7 +137,8 @@ send_result(struct session *session, struct err *err)
 
 	verbs_host_count(session->verbs, &counters);
 	result = (struct manage_result){
-		.retransmissions = counters.retransmissions,
+		.naks = counters.naks,
+		.timeouts = counters.timeouts,
 		.notification_packets = counters.notification_packets,
 		.notification_bytes = counters.notification_bytes,
 		.polling_packets = counters.polling_packets,

@@ -23,6 +23,14 @@ rtt_idle(struct rtt_filter *filter, uint64_t *samples_ps, uint32_t count)
 	filter->noise_ps = RTT_NOISE_FACTOR * (samples_ps[count * 95 / 100] - filter->base_ps);
 }
 
+uint64_t
+rtt_window_bytes(const struct rtt_filter *filter, uint64_t rate_bps)
+{
+	uint64_t rtt_ps = filter->base_ps + filter->noise_ps / RTT_NOISE_FACTOR / 2;
+
+	return (uint64_t)((unsigned __int128)rtt_ps * rate_bps * 2 / 8 / PS_PER_S);
+}
+
 void
 rtt_forget(struct rtt_filter *filter)
 {
