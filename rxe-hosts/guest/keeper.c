@@ -224,7 +224,7 @@ explain(struct keeper *keeper, bool timed_out)
 	int raw = keeper->raw_status;
 
 	if (keeper->err.text[0] == '\0' && !keeper->asked) {
-		keeper_last_line(&keeper->files, last, sizeof(last));
+		keeper_last_line(keeper->files.log_path, last, sizeof(last));
 		if (timed_out && !keeper->sessions.hello)
 			err_set(&keeper->err, -ETIMEDOUT, "it did not come up in %llu s; last in %s: %s",
 				BOOT_NS / 1000000000ULL, keeper->files.log_path, last);
