@@ -6,7 +6,9 @@ import pathlib
 import pty
 import select
 import signal
+import socket
 import subprocess
+import tempfile
 import time
 
 from guests import Rig, find_kernel, management
@@ -126,6 +128,25 @@ def refused(kernel):
     check("/nonexistent/socket" in words[-1], "a switch that is not there is named", words)
     rig.names = ["h1"]
     rig.stop("a guest without its switch")
+    with socket.socket(socket.AF_UNIX) as deaf, tempfile.TemporaryDirectory() as folder:
+        deaf.bind(f"{folder}/deaf")
+        rig = Rig(kernel, [f"h1,{folder}/deaf,10.0.0.1,02:00:00:00:00:01"])
+        words = rig.event("h1", "ended")
+        check("eth0" in words[-1], "a switch that does not answer leaves no NIC", words)
+        rig.names = ["h1"]
+        rig.stop("a guest without its NIC")
+
+
+def sixteen(kernel):
+    start = time.monotonic()
+    rig = Rig(kernel, [f"h{i}" for i in range(16)])
+    rig.up()
+    took = time.monotonic() - start
+    check(took < 60, "sixteen guests are up in less than a minute", took)
+    most = max(rig.memory_kib(name) for name in rig.names)
+    check(4096 < most < 64 * 1024, "each in less than 64 MiB", f"{most} KiB")
+    print(f"16 guests: {took:.1f} s, {most} KiB each at most")
+    rig.stop("sixteen guests")
 
 
 def namespace():
@@ -149,5 +170,6 @@ if __name__ == "__main__":
     management(found)
     endings(found)
     refused(found)
+    sixteen(found)
     if os.geteuid() == 0:
         namespace()

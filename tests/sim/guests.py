@@ -84,6 +84,18 @@ class Rig:
                 found.append(int(entry.name))
         return found
 
+    def memory_kib(self, name):
+        """Proportional set size of all processes of one guest."""
+        total = 0
+        for pid in self.pids():
+            try:
+                if f"umid={name}".encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                    rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+                    total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+            except OSError:
+                continue  # it ended meanwhile
+        return total
+
     def kernel_pid(self, name):
         return int((self.dir / "guests" / name / name / "pid").read_text())
 
