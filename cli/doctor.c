@@ -64,6 +64,8 @@ check(struct checkup *checkup, const struct guests_paths *paths, const char *dir
 	struct guest_config config = { .kind = checkup->kind, .dir = dir, .init = paths->init, .kernel = paths->kernel };
 	uint64_t start_ns = clock_now_ns();
 
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "trying %s, for at most %u s\n", checkup->scenario_kind, checkup->timeout_ms / 1000);
 	checkup->works = guest_probe(&config, checkup->timeout_ms, &checkup->err) == 0;
 	checkup->took_ms = (clock_now_ns() - start_ns) / 1000000;
 }
