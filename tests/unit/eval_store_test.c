@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an evaluation remembers when it is interrupted. */
+/* What an evaluation is asked for, and what it remembers when it is interrupted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "cli/eval/store.h"
+#include "cli/eval/variant.h"
 
 static char path[] = "/tmp/rocelab-store-XXXXXX";
 
@@ -91,12 +92,45 @@ another_evaluation_is_refused(void **state)
 	assert_null(store_open("/nowhere/at/all", 7, 0.1, &err));
 }
 
+static void
+variants_are_overrides(void **state)
+{
+	char names[VARIANT_MAX][VARIANT_NAME];
+	struct variant_sets sets;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(variant_sets("full-polling", &sets, &err), 0);
+	assert_int_equal(sets.count, 1);
+	assert_string_equal(sets.text[0], "detection.policy=full-polling");
+	assert_int_equal(variant_sets("vedrfolnir+detections=1+exporter.budget=1KB", &sets, &err), 0);
+	assert_int_equal(sets.count, 3);
+	assert_string_equal(sets.text[1], "detection.detections=1");
+	assert_string_equal(sets.text[2], "exporter.budget=1KB");
+	assert_true(variant_sets("vedrfolnir+detections", &sets, &err) < 0);
+	assert_non_null(strstr(err.text, "KEY=VALUE"));
+	assert_true(variant_sets("", &sets, &err) < 0);
+	assert_true(variant_sets("p+a=1+b=1+c=1+d=1+e=1+f=1+g=1+h=1", &sets, &err) < 0);
+	for (const struct ablation *ablation = ablations; ablation->name != NULL; ablation++) {
+		uint32_t count = ablation->list(names);
+
+		assert_in_range(count, 2, VARIANT_MAX);
+		for (uint32_t i = 0; i < count; i++) {
+			assert_int_equal(variant_sets(names[i], &sets, &err), 0);
+			for (uint32_t other = 0; other < i; other++)
+				assert_string_not_equal(names[i], names[other]);
+		}
+	}
+	assert_null(ablation_find("nonsense"));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_done_is_remembered),
 		cmocka_unit_test(another_evaluation_is_refused),
+		cmocka_unit_test(variants_are_overrides),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, delete_file);
