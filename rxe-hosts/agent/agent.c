@@ -21,6 +21,10 @@ static const struct cfg_field detection_fields[] = {
 	{ "detections", CFG_INT, AT(detections), "3", 1, 255, NULL, "Detections of a step (policy vedrfolnir)." },
 	{ "rtt_percent", CFG_INT, AT(rtt_percent), "120", 101, 100000, NULL,
 	  "Threshold in percent of the base RTT of the step's path; of Hawkeye, of the smallest or largest of all paths." },
+	{ "rtt_fixed", CFG_TIME, AT(rtt_fixed_ps), "0ns", 0, 0, NULL,
+	  "One threshold for all steps, whatever their paths, instead of rtt_percent; 0: none." },
+	{ "transfer", CFG_BOOL, AT(transfer), "true", 0, 0, NULL,
+	  "What a finished step has not used of its detections goes to the host that waits for it (policy vedrfolnir)." },
 	{ "spacing", CFG_TIME, AT(spacing_ps), "0ns", 0, 0, NULL,
 	  "Least time between two detections of a step; 0: its expected time divided by detections." },
 	{ "lag_percent", CFG_INT, AT(lag_percent), "1", 0, 1000, NULL,
@@ -94,6 +98,8 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 	slot->running = true;
 	slot->arm_ps = UINT64_MAX;
 	slot->threshold_ps = step->base_rtt_ps * (uint64_t)config->rtt_percent / 100;
+	if (config->rtt_fixed_ps != 0)
+		slot->threshold_ps = config->rtt_fixed_ps;
 	if (slot->threshold_ps < step->base_rtt_ps + step->noise_ps)
 		slot->threshold_ps = step->base_rtt_ps + step->noise_ps;
 	slot->spacing_ps = config->spacing_ps != 0 ? config->spacing_ps : step->expect_ps / (uint64_t)config->detections;

@@ -49,7 +49,7 @@ completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 	uint32_t unused = slot->remaining;
 
 	slot->remaining = 0;
-	if (unused != 0)
+	if (unused != 0 && agent->config->transfer)
 		agent_hand_over(agent, slot, unused, now_ps);
 }
 
