@@ -83,6 +83,7 @@ struct rec_run {
 	uint32_t payload_bytes;   /* its payload: the path MTU */
 	uint32_t ack_bytes;
 	uint32_t exact_contention; /* 1: REC_MATRIX_ROW records follow reports */
+	uint64_t jitter_ps;       /* by so much a host may be late without being slow: its own scheduling */
 };
 
 struct rec_node {
@@ -319,7 +320,7 @@ struct rec_end {
 _Static_assert(sizeof(struct rec_stream) == 16, "layout");
 _Static_assert(sizeof(struct rec_hdr) == 24, "layout");
 _Static_assert(sizeof(struct rec_tuple) == 16, "layout");
-_Static_assert(sizeof(struct rec_run) == 104, "layout");
+_Static_assert(sizeof(struct rec_run) == 112, "layout");
 _Static_assert(sizeof(struct rec_node) == 64, "layout");
 _Static_assert(sizeof(struct rec_port) == 56, "layout");
 _Static_assert(sizeof(struct rec_collective) == 72, "layout");

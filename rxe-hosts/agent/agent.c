@@ -36,6 +36,9 @@ static const struct cfg_field detection_fields[] = {
 	  "Hosts with their own kernel: time between two RTT probes of the step in flight." },
 	{ "probes", CFG_INT, AT(probes), "64", 8, 256, NULL,
 	  "Hosts with their own kernel: probes of each flow before the run, for base RTT and noise of the idle path." },
+	{ "jitter", CFG_TIME, AT(jitter_ps), "0s", 0, 0, NULL,
+	  "By so much a host may be late, and a step longer than expected, without being slow: scheduling. 0: none where"
+	  " all hosts are embedded, else 50 ms." },
 	{ "noise", CFG_TIME, AT(noise_ps), "500us", 0, 0, NULL,
 	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and twice the distance"
 	  " from the median to the 95th percentile of the idle path's probes." },

@@ -32,6 +32,7 @@ struct detection_config {
 	uint64_t probe_interval_ps;
 	int64_t probes;
 	uint64_t noise_ps;
+	uint64_t jitter_ps;  /* 0: by the kind of hosts */
 	int64_t lag_percent; /* of a step's expected time: what has not lost more is not looked at */
 };
 
