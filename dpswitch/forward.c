@@ -373,7 +373,7 @@ forward(struct scenario *scenario, const struct options *options, struct err *er
 	int ret = build(&f, err);
 
 	if (ret == 0) {
-		pacer_init(&f.pacer, clock_now_ns(), f.fabric->window_ps, false);
+		pacer_init(&f.pacer, clock_now_ns(), f.fabric->window_ps, true);
 		f.pacer.pending = hook_pending;
 		f.pacer.ctx = &f;
 		take_mark(&f, &f.begin);
