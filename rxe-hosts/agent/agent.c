@@ -33,8 +33,8 @@ static const struct cfg_field detection_fields[] = {
 	{ "probes", CFG_INT, AT(probes), "64", 8, 256, NULL,
 	  "Hosts with their own kernel: probes of each flow before the run, for base RTT and noise of the idle path." },
 	{ "noise", CFG_TIME, AT(noise_ps), "500us", 0, 0, NULL,
-	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and twice the distance"
-	  " from the median to the 95th percentile of the idle path's probes." },
+	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and as far as the 95th"
+	  " percentile of the idle path's probes lies above their median." },
 };
 
 const struct cfg_table detection_table = {
