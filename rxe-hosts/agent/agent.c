@@ -40,8 +40,8 @@ static const struct cfg_field detection_fields[] = {
 	  "By so much a host may be late, and a step longer than expected, without being slow: scheduling. 0: none where"
 	  " all hosts are embedded, else 50 ms." },
 	{ "noise", CFG_TIME, AT(noise_ps), "500us", 0, 0, NULL,
-	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and twice the distance"
-	  " from the median to the 95th percentile of the idle path's probes." },
+	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and as far as the 95th"
+	  " percentile of the idle path's probes lies above their median." },
 };
 
 const struct cfg_table detection_table = {
@@ -90,6 +90,16 @@ agent_fini(struct agent *agent)
 	agent->slots = NULL;
 }
 
+uint64_t
+agent_threshold_ps(const struct agent *agent, const struct agent_step *step, uint64_t base_rtt_ps)
+{
+	const struct detection_config *config = agent->config;
+	uint64_t share_ps = config->rtt_fixed_ps != 0 ? config->rtt_fixed_ps
+						      : base_rtt_ps * (uint64_t)config->rtt_percent / 100;
+
+	return share_ps > base_rtt_ps + step->noise_ps ? share_ps : base_rtt_ps + step->noise_ps;
+}
+
 void
 agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_step *step)
 {
@@ -100,11 +110,7 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 	slot->step = *step;
 	slot->running = true;
 	slot->arm_ps = UINT64_MAX;
-	slot->threshold_ps = step->base_rtt_ps * (uint64_t)config->rtt_percent / 100;
-	if (config->rtt_fixed_ps != 0)
-		slot->threshold_ps = config->rtt_fixed_ps;
-	if (slot->threshold_ps < step->base_rtt_ps + step->noise_ps)
-		slot->threshold_ps = step->base_rtt_ps + step->noise_ps;
+	slot->threshold_ps = agent_threshold_ps(agent, step, step->base_rtt_ps);
 	slot->spacing_ps = config->spacing_ps != 0 ? config->spacing_ps : step->expect_ps / (uint64_t)config->detections;
 	slot->next_ps = step->start_ps;
 	slot->wait_ps = slot->spacing_ps;
