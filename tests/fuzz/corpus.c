@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/wire/guest.h"
 #include "common/wire/manage.h"
 #include "common/wire/record.h"
 
@@ -187,9 +188,29 @@ manage_seeds(const char *folder)
 	return write_seed(folder, "at_once", bytes, used);
 }
 
+/* Turns of guest_fuzz.c: the guest's hello, a program that comes and runs, output, its end. */
+static bool
+guest_seeds(const char *folder)
+{
+	static const uint8_t turns[] = {
+		0, GUEST_HELLO, 0, 12, 'T', 'G', 'L', 'R', 0, 0, 0, 0, 1, 0, 0, 0,
+		2, 0, 0, 0,                                                      
+		1, GUEST_RUN, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 0, 'b',        
+		0, GUEST_STDOUT, 2, 2, 'h', 'i',                                 
+		1, GUEST_CREDIT, 0, 4, 2, 0, 0, 0,                               
+		1, GUEST_STDIN, 0, 0,                                            
+		0, GUEST_EXIT, 2, 4, 7, 0, 0, 0,                                 
+		3, 0, 0, 0,
+	};
+
+	return write_seed(folder, "session", turns, sizeof(turns));
+}
+
 int
 main(int argc, char **argv)
 {
+	if (argc == 3 && strcmp(argv[1], "guest") == 0)
+		return !guest_seeds(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "record") == 0)
 		return !record_seeds(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "roce") == 0)
@@ -198,6 +219,8 @@ main(int argc, char **argv)
 		return !cfg_seeds(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "manage") == 0)
 		return !manage_seeds(argv[2]);
-	fprintf(stderr, "usage: corpus record|roce|cfg|manage FOLDER\n");
+	if (argc == 3 && strcmp(argv[1], "guest") == 0)
+		return !guest_seeds(argv[2]);
+	fprintf(stderr, "usage: corpus record|roce|cfg|manage|guest FOLDER\n");
 	return 2;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Guests: boot, commands, the management channel, every way to end, and nothing left behind. No network."""
 import hashlib
+import json
 import os
 import pathlib
 import pty
@@ -149,6 +150,19 @@ def sixteen(kernel):
     rig.stop("sixteen guests")
 
 
+def doctor():
+    def ask(**env):
+        done = subprocess.run([ROCELAB, "doctor", "guest", "--json"], capture_output=True, text=True, timeout=120,
+                              env=dict(os.environ, **env))
+        return done.returncode, json.loads(done.stdout)
+    code, kinds = ask()
+    check(code == 0 and kinds[0]["works"] and kinds[0]["boot_ms"] < 30000, "the doctor finds that guests work", kinds)
+    with tempfile.TemporaryDirectory() as empty:
+        code, kinds = ask(XDG_CACHE_HOME=empty)
+    check(code == 1 and "scripts/rxe-kernel" in kinds[0]["missing"], "and what is missing, without a kernel", kinds)
+    check(subprocess.run([ROCELAB, "doctor", "xen"], capture_output=True).returncode == 2, "a kind there is not is refused")
+
+
 def namespace():
     """The other kind that boots at once; its soft-RoCE is the machine's."""
     rig = Rig("none", ["n1"], kind="netns")
@@ -171,5 +185,6 @@ if __name__ == "__main__":
     endings(found)
     refused(found)
     sixteen(found)
+    doctor()
     if os.geteuid() == 0:
         namespace()
