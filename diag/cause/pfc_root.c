@@ -135,9 +135,22 @@ in_window(const struct prov_graph *graph, uint64_t time_ps)
 	return time_ps >= graph->from_ps && time_ps <= graph->to_ps;
 }
 
+/* Did an ingress answer this event? Switches keep one report of a port in a while, and throw others away. */
+static bool
+has_answered(const struct evidence *ev, uint32_t ingress, uint32_t event)
+{
+	const struct ev_port *port = &ev->ports[ingress];
+
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		if (EV_AT(ev->states, struct rec_port_row, i)->hdr.event == event)
+			return true;
+	}
+	return false;
+}
+
 /*
- * A polling packet crossed this halted port: the switch behind it was asked what holds it up. Where telemetry of the
- * window was lost, its silence means nothing.
+ * A polling packet crossed this halted port: the switch behind it was asked what holds it up, and answered. Where
+ * telemetry of the window was lost, its silence means nothing.
  */
 static bool
 was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t port)
@@ -155,7 +168,8 @@ was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t po
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 
 		asked = poll->out_paused && in_window(graph, poll->hdr.time_ps) && poll->out_port != REC_NO_PORT &&
-			evidence_port(ev, poll->hdr.node, poll->out_port) == port;
+			evidence_port(ev, poll->hdr.node, poll->out_port) == port &&
+			has_answered(ev, ev->ports[port].peer, poll->hdr.event);
 	}
 	return asked;
 }
