@@ -123,6 +123,8 @@ look_downstream(const struct walk *walk, const struct prov_port *port)
 	for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++) {
 		const struct prov_port *to = &walk->graph->ports[walk->graph->links[l].to];
 
+		if (walk->graph->links[l].weight <= 0)
+			continue;
 		down.halted |= to->halted;
 		down.congested |= !to->halted && cause_has_queue(walk->in, to);
 	}
