@@ -131,12 +131,6 @@ look_downstream(const struct walk *walk, const struct prov_port *port)
 	return down;
 }
 
-static bool
-in_window(const struct prov_graph *graph, uint64_t time_ps)
-{
-	return time_ps >= graph->from_ps && time_ps <= graph->to_ps;
-}
-
 /* Did an ingress answer this event? Switches keep one report of a port in a while, and throw others away. */
 static bool
 has_answered(const struct evidence *ev, uint32_t ingress, uint32_t event)
@@ -150,9 +144,15 @@ has_answered(const struct evidence *ev, uint32_t ingress, uint32_t event)
 	return false;
 }
 
+static bool
+in_window(const struct prov_graph *graph, uint64_t time_ps)
+{
+	return time_ps >= graph->from_ps && time_ps <= graph->to_ps;
+}
+
 /*
- * A polling packet crossed this halted port: the switch behind it was asked what holds it up, and answered. Where
- * telemetry of the window was lost, its silence means nothing.
+ * A polling packet crossed this halted port: the switch behind it was asked what holds it up. Where telemetry of the
+ * window was lost, its silence means nothing.
  */
 static bool
 was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t port)
