@@ -342,6 +342,64 @@ test_deadlock_begins(void **state)
 	}
 }
 
+static void
+put_standing(struct records *r, uint32_t node, uint16_t port)
+{
+	struct rec_port_row row = records_port_row(port, LAST, LAST, 0, 0, 0);
+
+	row.paused = 1;
+	row.paused_since_ps = MS;
+	row.queue_packets = 100;
+	records_put_port(r, node, row);
+}
+
+/* What an ingress fed to an egress before all stood still, and holds for it now. */
+static void
+put_held(struct records *r, uint32_t node, uint16_t in_port, uint16_t port, uint64_t moved_bytes, uint64_t held_bytes)
+{
+	struct rec_meter_row row = records_meter_row(in_port, port, LAST, LAST, 0);
+
+	records_put_meter(r, node, records_meter_row(in_port, port, 0, 0, moved_bytes));
+	row.held_bytes = held_bytes;
+	records_put_meter(r, node, row);
+}
+
+/*
+ * The same circle, standing still. All that 3:3 put into switch 6 is held for 6:3, but 6:1 had its share of it before: it
+ * closes the circle, and no score passes there.
+ */
+static void
+test_standing_circle(void **state)
+{
+	for (int fed = 0; fed < 2; fed++) {
+		struct rec_flow_row flow = records_flow_row(2, F17, LAST, LAST, 0, 0);
+		const struct verdict_finding *finding;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		put_standing(&r, SW2, 2);
+		put_standing(&r, SW6, 1);
+		put_standing(&r, SW3, 2);
+		put_standing(&r, SW6, 0);
+		put_standing(&r, SW6, 2);
+		flow.queue_packets = 50;
+		records_put_flow(&r, SW2, flow);
+		put_held(&r, SW6, 0, 1, 1000, 1000);
+		put_held(&r, SW3, 2, 2, 1000, 1000);
+		put_held(&r, SW6, 1, 0, fed ? 1000 : 0, 0);
+		put_held(&r, SW6, 1, 2, 1000, 1000);
+		put_held(&r, SW2, 2, 2, 1000, 1000);
+		v = diagnose(&r);
+		finding = case_find(v, VERDICT_PFC_DEADLOCK, "2:3", NULL);
+		assert_int_equal(finding != NULL, fed);
+		if (fed)
+			assert_int_equal(finding->nports, 4);
+		verdict_destroy(v);
+	}
+}
+
 /* Nothing explains the time; the network is innocent only where telemetry covers half of it. */
 static void
 test_unwatched(void **state)
@@ -379,6 +437,7 @@ main(void)
 		cmocka_unit_test(test_little_fed_to_halted_port),
 		cmocka_unit_test(test_little_fed_to_root),
 		cmocka_unit_test(test_deadlock_begins),
+		cmocka_unit_test(test_standing_circle),
 		cmocka_unit_test(test_unwatched),
 		cmocka_unit_test(test_slowed_by_acks),
 	};
