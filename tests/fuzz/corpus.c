@@ -219,8 +219,6 @@ main(int argc, char **argv)
 		return !cfg_seeds(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "manage") == 0)
 		return !manage_seeds(argv[2]);
-	if (argc == 3 && strcmp(argv[1], "guest") == 0)
-		return !guest_seeds(argv[2]);
 	fprintf(stderr, "usage: corpus record|roce|cfg|manage|guest FOLDER\n");
 	return 2;
 }
