@@ -114,6 +114,7 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 	slot->spacing_ps = config->spacing_ps != 0 ? config->spacing_ps : step->expect_ps / (uint64_t)config->detections;
 	slot->next_ps = step->start_ps;
 	slot->wait_ps = slot->spacing_ps;
+	slot->missed_ps = 0;
 	slot->seen_bytes = UINT64_MAX;
 	slot->moved_ps = step->start_ps;
 	slot->acked_bytes = 0;
