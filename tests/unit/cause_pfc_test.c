@@ -233,13 +233,20 @@ test_storm_by_silence(void **state)
 	enum { UNASKED, POLLED, ALL_POLLED };
 
 	for (int asked = UNASKED; asked <= ALL_POLLED; asked++) {
-		struct rec_poll poll = { .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1 };
+		struct rec_poll poll = {
+			.hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1,
+		};
+		struct rec_port_row answer = records_port_row(0, 79, 79, 0, 0, 0);
 		struct records r;
 		struct verdict *v;
 
 		fabric(&r, 40 * MS);
-		if (asked == POLLED)
+		answer.hdr.event = poll.hdr.event;
+		answer.ingress_xoff_bytes = 90000;
+		if (asked == POLLED) {
 			RECORDS_PUT(&r, poll, REC_POLL, SW2, 79 * MS);
+			records_put_port(&r, SW6, answer);
+		}
 		if (asked == ALL_POLLED)
 			((struct rec_run *)(r.data + sizeof(struct rec_stream)))->policy = REC_POLICY_FULL_POLLING;
 		v = diagnose(&r);
