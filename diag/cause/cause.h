@@ -19,7 +19,7 @@
 #define CAUSE_MIN_SHARE 0.05     /* of bytes or packets: smaller parts are not named */
 #define CAUSE_MIN_FOLLOWED 0.01  /* of what a halted port sends: smaller parts are not followed */
 #define CAUSE_MIN_EXPLAINED 0.05 /* of a step's lost time: a queue or a pause that explains less is not its cause, */
-#define CAUSE_SLOWS_ALONE 0.01   /* unless it explains so much of the expected time: that alone makes a step slow */
+#define CAUSE_SLOWS_ALONE 0.01   /* unless it explains so much of a finished step's expected time: slow by that alone */
 #define CAUSE_INCAST_SOURCES 3   /* hosts that send to one host at once, the victim's among them */
 #define CAUSE_ROOT_UNPAUSED 0.75 /* of the time: a port that is halted for the rest of it may be a root all the same */
 #define CAUSE_ROOT_BUSY 0.5      /* of the time that such a port is not halted: it sends */
@@ -121,10 +121,11 @@ bool cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step);
 /* Time that a slow step lost: its execution beyond what its acknowledged bytes should have taken. */
 double cause_excess_ps(const struct cause_input *in, uint32_t step);
 /*
- * Time that n frames take on a port's link, stretched by the part of the step that the port's telemetry covers: what it
- * shows stands for the time that it does not.
+ * Time that n frames take on a port's link, stretched by the part of the step's packets that the port's telemetry shows:
+ * what these met stands for what the others did.
  */
 double cause_frames_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double frames);
+/* A time halted, stretched by the part of the step's time that the port's telemetry covers. */
 double cause_stretch_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double ps);
 
 /* "17->18/10000>10000 step 2 took 70.13 ms instead of 30.75 ms". @return buf */

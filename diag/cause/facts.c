@@ -76,9 +76,13 @@ cause_stretch_ps(const struct cause_input *in, uint32_t step, const struct prov_
 double
 cause_frames_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double frames)
 {
-	double rate_bps = (double)in->ev->ports[port->port].rate_bps;
+	const struct verdict_step *s = &in->steps[step];
+	const struct rec_run *run = &in->ev->run;
+	const struct prov_at *cf = prov_at_find(in->graphs[step], port, in->graphs[step]->victim);
+	double packets = (double)(s->open ? s->acked_bytes : s->bytes) / (run->payload_bytes != 0 ? run->payload_bytes : 1);
+	double ps = frames * run->frame_bytes * 8e12 / (double)in->ev->ports[port->port].rate_bps;
 
-	return cause_stretch_ps(in, step, port, frames * in->ev->run.frame_bytes * 8e12 / rate_bps);
+	return cf != NULL && cf->packets > 0 && packets > cf->packets ? ps * packets / cf->packets : ps;
 }
 
 char *

@@ -69,7 +69,7 @@ static bool
 is_too_little(const struct cause_input *in, uint32_t step, double explained_ps)
 {
 	return explained_ps < CAUSE_MIN_EXPLAINED * cause_excess_ps(in, step) &&
-	       explained_ps < CAUSE_SLOWS_ALONE * (double)in->steps[step].expect_ps;
+	       (in->steps[step].open || explained_ps < CAUSE_SLOWS_ALONE * (double)in->steps[step].expect_ps);
 }
 
 static bool

@@ -123,10 +123,25 @@ look_downstream(const struct walk *walk, const struct prov_port *port)
 	for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++) {
 		const struct prov_port *to = &walk->graph->ports[walk->graph->links[l].to];
 
+		if (walk->graph->links[l].weight <= 0)
+			continue;
 		down.halted |= to->halted;
 		down.congested |= !to->halted && cause_has_queue(walk->in, to);
 	}
 	return down;
+}
+
+/* Did an ingress answer this event? Switches keep one report of a port in a while, and throw others away. */
+static bool
+has_answered(const struct evidence *ev, uint32_t ingress, uint32_t event)
+{
+	const struct ev_port *port = &ev->ports[ingress];
+
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		if (EV_AT(ev->states, struct rec_port_row, i)->hdr.event == event)
+			return true;
+	}
+	return false;
 }
 
 static bool
@@ -136,13 +151,13 @@ in_window(const struct prov_graph *graph, uint64_t time_ps)
 }
 
 /*
- * A polling packet crossed this halted port: the switch behind it was asked what holds it up. Where telemetry of the
- * window was lost, its silence means nothing.
+ * A polling packet crossed this halted port, or all switches are polled: the one behind it was asked what holds it up.
+ * Where telemetry of the window was lost, its silence means nothing.
  */
 static bool
 was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t port)
 {
-	bool asked = false;
+	bool asked = ev->run.policy == REC_POLICY_FULL_POLLING;
 
 	for (uint32_t i = 0; i < ev->gaps.count; i++) {
 		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, i);
@@ -155,7 +170,8 @@ was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t po
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 
 		asked = poll->out_paused && in_window(graph, poll->hdr.time_ps) && poll->out_port != REC_NO_PORT &&
-			evidence_port(ev, poll->hdr.node, poll->out_port) == port;
+			evidence_port(ev, poll->hdr.node, poll->out_port) == port &&
+			has_answered(ev, ev->ports[port].peer, poll->hdr.event);
 	}
 	return asked;
 }

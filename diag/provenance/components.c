@@ -14,7 +14,7 @@ struct tarjan {
 	uint32_t *stack, nstack;
 	uint32_t *calls, ncalls;
 	bool *stacked;
-	uint32_t counter;
+	uint32_t counter, nordered;
 };
 
 static void
@@ -45,6 +45,7 @@ leave(struct tarjan *t, uint32_t p)
 
 		t->stacked[q] = false;
 		g->ports[q].component = g->ncomponents;
+		g->order[t->nordered++] = q;
 		if (q != p)
 			g->cyclic = true;
 		else
@@ -84,7 +85,9 @@ prov_components(struct prov_graph *graph)
 	bool *stacked = calloc((size_t)n + 1, sizeof(*stacked));
 	struct tarjan t = { .graph = graph, .stacked = stacked };
 
-	if (words == NULL || stacked == NULL) {
+	free(graph->order);
+	graph->order = calloc((size_t)n + 1, sizeof(*graph->order));
+	if (words == NULL || stacked == NULL || graph->order == NULL) {
 		free(words);
 		free(stacked);
 		return -ENOMEM;

@@ -54,6 +54,7 @@ prov_destroy(struct prov_graph *graph)
 	free(graph->ports);
 	free(graph->ats);
 	free(graph->links);
+	free(graph->order);
 	free(graph);
 }
 

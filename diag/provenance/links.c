@@ -11,6 +11,7 @@ struct feed {
 	uint32_t egress;
 	double moved_bytes, held_bytes;
 	uint64_t held_at_ps;
+	bool fed; /* it moved some, in the window or before */
 };
 
 static double
@@ -37,6 +38,7 @@ row_share(const struct prov_builder *b, uint32_t egress, const struct rec_meter_
 static void
 add_row(const struct prov_builder *b, struct feed *feed, const struct rec_meter_row *row)
 {
+	feed->fed |= row->bytes != 0 && row->epoch_first * b->ev->run.epoch_ps < b->window.to_ps;
 	feed->moved_bytes += row_share(b, feed->egress, row) * (double)row->bytes;
 	if (window_has(b->window, row->hdr.time_ps) && row->hdr.time_ps >= feed->held_at_ps) {
 		feed->held_at_ps = row->hdr.time_ps;
@@ -98,6 +100,16 @@ link_weight(const struct prov_builder *b, bool standing, const struct feed *feed
 	return weight_port_port(feed->moved_bytes, senders.moved_bytes);
 }
 
+/*
+ * What stands here now is for another egress, but this one was fed from here: if it stands still as well, its turn will
+ * come, and it may close a circle of waits. No score passes such an edge.
+ */
+static bool
+waits_in_turn(const struct prov_builder *b, const struct prov_port *port, const struct feed *feed)
+{
+	return port->standing && feed->fed && prov_port_state(b, feed->egress).standing;
+}
+
 int
 prov_port_links(struct prov_builder *b, uint32_t index)
 {
@@ -121,7 +133,7 @@ prov_port_links(struct prov_builder *b, uint32_t index)
 		double weight = link_weight(b, g->ports[index].standing, &feeds[i], &total);
 		uint32_t to;
 
-		if (weight <= 0)
+		if (weight <= 0 && !waits_in_turn(b, &g->ports[index], &feeds[i]))
 			continue;
 		to = prov_add_port(b, feeds[i].egress);
 		if (to == EV_NONE || prov_grow((void **)&g->links, g->nlinks, &b->links_cap, sizeof(*g->links)) != 0) {

@@ -68,6 +68,7 @@ struct prov_graph {
 	struct prov_link *links;
 	uint32_t nlinks;
 	uint32_t ncomponents;
+	uint32_t *order; /* [nports] ports by component, downstream first */
 	bool cyclic; /* a component of more than one port: ports wait for each other in a circle */
 };
 

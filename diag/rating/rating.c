@@ -3,15 +3,20 @@
 
 #include <string.h>
 
-static void rate_component(const struct prov_graph *graph, uint32_t component, double *r);
+static void rate_component(const struct prov_graph *graph, uint32_t first, uint32_t end, double *r);
 
 void
 rating_ports(const struct prov_graph *graph, double *r)
 {
 	memset(r, 0, (size_t)graph->nports * graph->nflows * sizeof(*r));
-	/* Components are numbered downstream first: what a component waits for is rated before it. */
-	for (uint32_t c = 0; c < graph->ncomponents; c++)
-		rate_component(graph, c, r);
+	/* Downstream first: what a component waits for is rated before it. */
+	for (uint32_t first = 0, end; first < graph->nports; first = end) {
+		uint32_t component = graph->ports[graph->order[first]].component;
+
+		for (end = first + 1; end < graph->nports && graph->ports[graph->order[end]].component == component; end++)
+			;
+		rate_component(graph, first, end, r);
+	}
 }
 
 static void
@@ -32,25 +37,16 @@ add_port(const struct prov_graph *graph, uint32_t p, double *r, double *sum)
 	}
 }
 
+/* Ports [first, end) of the order, one component. The first of them gathers the sum; the others get a copy. */
 static void
-rate_component(const struct prov_graph *graph, uint32_t component, double *r)
+rate_component(const struct prov_graph *graph, uint32_t first, uint32_t end, double *r)
 {
-	double *sum = NULL;
+	double *sum = &r[(size_t)graph->order[first] * graph->nflows];
 
-	/* The first port of the component gathers the sum; the others get a copy. */
-	for (uint32_t p = 0; p < graph->nports; p++) {
-		if (graph->ports[p].component != component)
-			continue;
-		if (sum == NULL)
-			sum = &r[(size_t)p * graph->nflows];
-		add_port(graph, p, r, sum);
-	}
-	for (uint32_t p = 0; p < graph->nports; p++) {
-		double *own = &r[(size_t)p * graph->nflows];
-
-		if (graph->ports[p].component == component && own != sum)
-			memcpy(own, sum, graph->nflows * sizeof(*own));
-	}
+	for (uint32_t i = first; i < end; i++)
+		add_port(graph, graph->order[i], r, sum);
+	for (uint32_t i = first + 1; i < end; i++)
+		memcpy(&r[(size_t)graph->order[i] * graph->nflows], sum, graph->nflows * sizeof(*sum));
 }
 
 void

@@ -143,7 +143,6 @@ setup_nics(struct external *host, struct err *err)
 		nic->port = host->config.nics[i].port;
 		nic->pfc = host->config.nics[i].pfc;
 		nic->ser_ps = table->ps;
-		nic->last_ps = table->ps[host->config.min_frame_bytes];
 		nic->index = i;
 		nic->ip = topo_nic_ip(host->node.id, i);
 		nic->refresh_ps = nic->pausing_since_ps = TIME_NEVER;

@@ -53,9 +53,7 @@ struct external_nic {
 	bool xoff;              /* the switch was told to stop because of them */
 	/* from the host */
 	struct fifo stage[EXTERNAL_CLASSES];
-	uint64_t stage_ps[EXTERNAL_CLASSES]; /* link time of each */
 	uint32_t staged;        /* frames in all of them */
-	uint32_t last_ps;       /* link time of the frame dequeued last */
 	uint64_t free_ps;       /* the link has sent the last frame */
 	uint64_t now_ps, limit_ps; /* frames may start to leave from here on, until then */
 	uint8_t turn;           /* class served last */

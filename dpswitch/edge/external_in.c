@@ -48,7 +48,6 @@ stage(struct external *host, struct external_nic *nic, struct pkt *p)
 	nic->count.in_bytes += p->wire_bytes;
 	if (host->has_telemetry)
 		external_row(host, nic, p);
-	nic->last_ps = nic->ser_ps[p->wire_bytes];
 	if (nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> p->prio & 1)) {
 		send(host, nic, p, start_ps);
 		return;
@@ -57,7 +56,6 @@ stage(struct external *host, struct external_nic *nic, struct pkt *p)
 		body_release(host->node.bodies, p);
 		return;
 	}
-	nic->stage_ps[p->prio] += nic->last_ps;
 	nic->staged++;
 }
 
@@ -105,6 +103,8 @@ flow_of(struct external *host, struct classified *c, uint64_t now_ps, enum edge_
 static uint8_t
 class_of(const struct edge_config *config, const struct classified *c, bool roce)
 {
+	if (roce && is_answer(&c->p))
+		return 0; /* as an embedded host sends them; an RDMA device marks them like the data that they answer */
 	if (roce)
 		return c->mark != 0 ? c->mark : config->data_prio;
 	return c->mark == 0 || (config->lossless >> c->mark & 1) ? config->lossy_prio : c->mark;
@@ -231,34 +231,18 @@ admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 	}
 }
 
-/* When the link has sent all that is staged and may go. */
-static uint64_t
-staged_until_ps(const struct external_nic *nic)
-{
-	uint64_t until_ps = max_u64(nic->free_ps, nic->now_ps);
-
-	for (uint8_t c = 0; nic->staged != 0 && c < EXTERNAL_CLASSES; c++)
-		if (!(nic->paused >> c & 1))
-			until_ps += nic->stage_ps[c];
-	return until_ps;
-}
-
-/* One burst. @return frames taken from the port */
+/* One burst, ahead of what the link can take, so that answers overtake data here. @return frames taken from the port */
 static uint16_t
 dequeue(struct external *host, struct external_nic *nic)
 {
-	uint64_t until_ps = staged_until_ps(nic);
 	struct rte_mbuf *mbufs[PORT_BURST];
-	uint64_t room;
+	uint32_t room = EXTERNAL_STAGE - nic->staged;
 	uint16_t n;
 
-	if (until_ps >= nic->limit_ps || nic->staged >= EXTERNAL_STAGE)
-		return 0;
-	room = 1 + (nic->limit_ps - until_ps) / nic->last_ps;
-	if (room > EXTERNAL_STAGE - nic->staged)
-		room = EXTERNAL_STAGE - nic->staged;
 	if (room > PORT_BURST)
 		room = PORT_BURST;
+	if (room == 0)
+		return 0;
 	if (host->edge->bodies.nfree < room) {
 		host->edge->bodies_starved++;
 		return 0;
@@ -296,12 +280,11 @@ send_staged(struct external *host, struct external_nic *nic)
 			return;
 		p = fifo_pop(&nic->stage[c]);
 		nic->staged--;
-		nic->stage_ps[c] -= nic->ser_ps[p->wire_bytes];
 		send(host, nic, p, start_ps);
 	}
 }
 
-/* Every round takes frames, and all frames take link time: the loop ends with limit_ps. */
+/* Every round takes frames, and all frames, refused ones too, take link time: the loop ends with limit_ps. */
 void
 external_send(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps)
 {
@@ -309,5 +292,6 @@ external_send(struct external *host, struct external_nic *nic, uint64_t now_ps, 
 	nic->limit_ps = limit_ps;
 	do
 		send_staged(host, nic);
-	while (dequeue(host, nic) != 0);
+	while (dequeue(host, nic) != 0 && nic->free_ps < limit_ps);
+	send_staged(host, nic);
 }

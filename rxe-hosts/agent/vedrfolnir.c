@@ -21,35 +21,79 @@ started(struct agent *agent, struct agent_slot *slot)
 }
 
 static void
+spend(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
+{
+	slot->remaining--;
+	slot->next_ps = now_ps + slot->spacing_ps;
+	slot->missed_ps = 0;
+	agent_detect(agent, slot, cause, rtt_ps, now_ps);
+}
+
+static bool
+lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps)
+{
+	return agent->config->lag_percent == 0 || agent_lags(agent, slot, acked_bytes, now_ps);
+}
+
+/* Too soon, or not late yet: remembered, since what the ports keep of it covers the spacing. */
+static void
+miss(struct agent_slot *slot, uint64_t rtt_ps)
+{
+	slot->missed_ps = rtt_ps > slot->missed_ps ? rtt_ps : slot->missed_ps;
+}
+
+static void
 exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
 {
 	struct qp_state qp;
 	bool still, halted = slot->wait_ps > slot->spacing_ps; /* when last looked at */
 
-	if (now_ps < slot->next_ps && !halted)
+	if (now_ps < slot->next_ps && !halted) {
+		miss(slot, rtt_ps);
 		return;
+	}
 	agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
 	still = qp.acked_bytes == slot->seen_bytes;
 	/* A halt is looked at ever less, and once more when it is over, to tell how long it was. */
-	if ((still && now_ps < slot->seen_ps + slot->wait_ps) ||
-	    (agent->config->lag_percent != 0 && !agent_lags(agent, slot, qp.acked_bytes, now_ps)))
+	if ((still && now_ps < slot->seen_ps + slot->wait_ps) || !lags(agent, slot, qp.acked_bytes, now_ps)) {
+		miss(slot, rtt_ps);
 		return;
-	slot->remaining--;
-	slot->next_ps = now_ps + slot->spacing_ps;
+	}
 	slot->wait_ps = still ? 2 * slot->wait_ps : slot->spacing_ps;
 	slot->seen_ps = now_ps;
 	slot->seen_bytes = qp.acked_bytes;
-	agent_detect(agent, slot, cause, rtt_ps, now_ps);
+	spend(agent, slot, cause, rtt_ps, now_ps);
 	arm(slot);
 }
 
+/* What came and went between two detections is looked at all the same, once the spacing allows it. */
+static void
+tick(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
+{
+	struct qp_state qp;
+
+	if (slot->missed_ps == 0 || slot->remaining == 0 || now_ps < slot->next_ps)
+		return;
+	agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
+	if (qp.acked_bytes == slot->seen_bytes || !lags(agent, slot, qp.acked_bytes, now_ps))
+		return;
+	slot->seen_ps = now_ps;
+	slot->seen_bytes = qp.acked_bytes;
+	spend(agent, slot, REC_TRIGGER_RTT, slot->missed_ps, now_ps);
+	arm(slot);
+}
+
+/* Also at the step's end, however soon that is. */
 static void
 completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 {
-	uint32_t unused = slot->remaining;
+	uint32_t unused;
 
+	if (slot->missed_ps != 0 && slot->remaining != 0 && lags(agent, slot, slot->step.bytes, now_ps))
+		spend(agent, slot, REC_TRIGGER_RTT, slot->missed_ps, now_ps);
+	unused = slot->remaining;
 	slot->remaining = 0;
-	if (unused != 0)
+	if (unused != 0 && agent->config->transfer)
 		agent_hand_over(agent, slot, unused, now_ps);
 }
 
@@ -71,6 +115,7 @@ const struct detection_policy policy_vedrfolnir = {
 	.watches_nic = true,
 	.started = started,
 	.exceeded = exceeded,
+	.tick = tick,
 	.completed = completed,
 	.notified = notified,
 };

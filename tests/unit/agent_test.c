@@ -27,7 +27,7 @@ setup(enum rec_policy policy)
 {
 	scripted_init(&dev, 13);
 	config = (struct detection_config){ .policy = (int)policy, .detections = 3, .rtt_percent = 120,
-					    .retain_ps = 50 * US };
+					    .retain_ps = 50 * US, .transfer = true };
 	step = (struct agent_step){
 		.flow = FLOW, .tuple.sport = 10000, .collective = 1, .iteration = 2, .step = 4, .serial = 18,
 		.bytes = 1000, .base_rtt_ps = 10 * US, .least_rtt_ps = 5 * US, .most_rtt_ps = 30 * US,
@@ -135,6 +135,37 @@ one_step(void **state)
 	assert_int_equal(notify->hdr.time_ps, 32 * MS);
 }
 
+/* What passes between two detections is looked at when the spacing is over, or the step is; once. */
+static void
+what_was_missed_is_looked_at(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	agent_step_started(&agent, 0, &step);
+	sample(50 * US, 2 * MS);
+	sample(70 * US, 3 * MS); /* too soon */
+	sample(60 * US, 4 * MS);
+	sample(9 * US, 11 * MS); /* over */
+	tick(12 * MS - 1, 12 * MS - 1);
+	assert_int_equal(dev.npolls, 1);
+	tick(12 * MS, 12 * MS);
+	assert_int_equal(dev.npolls, 2);
+	tick(24 * MS, 24 * MS); /* nothing since */
+	assert_int_equal(dev.npolls, 2);
+	trigger = scripted_record(&dev, REC_TRIGGER, 1);
+	assert_int_equal(trigger->cause, REC_TRIGGER_RTT);
+	assert_int_equal(trigger->rtt_ps, 70 * US);
+	assert_int_equal(trigger->remaining, 1);
+
+	agent_notified(&agent, 0, 18, 1, 25 * MS);
+	sample(50 * US, 25 * MS); /* third */
+	sample(40 * US, 26 * MS);
+	dev.now_ps = 27 * MS;
+	agent_step_completed(&agent, 0, 27 * MS);
+	assert_int_equal(dev.npolls, 4);
+	assert_int_equal(dev.nnotices, 0);
+}
+
 /* The next step's threshold comes from its own path. */
 static void
 threshold_follows_the_path(void **state)
@@ -151,6 +182,26 @@ threshold_follows_the_path(void **state)
 }
 
 /* On hosts whose kernel schedules them, the measured noise keeps the threshold up. */
+static void
+one_threshold_can_hold_for_all(void **state)
+{
+	config.rtt_fixed_ps = 40 * US;
+	agent_step_started(&agent, 0, &step);
+	sample(40 * US, 4 * MS);
+	assert_int_equal(dev.npolls, 0);
+	sample(40 * US + 1, 4 * MS);
+	assert_int_equal(dev.npolls, 1);
+}
+
+static void
+unused_detections_can_stay(void **state)
+{
+	config.transfer = false;
+	agent_step_started(&agent, 0, &step);
+	agent_step_completed(&agent, 0, 32 * MS);
+	assert_int_equal(dev.nnotices, 0);
+}
+
 static void
 threshold_lies_above_the_noise(void **state)
 {
@@ -532,7 +583,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		VEDRFOLNIR(one_step),
+		VEDRFOLNIR(what_was_missed_is_looked_at),
 		VEDRFOLNIR(threshold_follows_the_path),
+		VEDRFOLNIR(one_threshold_can_hold_for_all),
+		VEDRFOLNIR(unused_detections_can_stay),
 		VEDRFOLNIR(threshold_lies_above_the_noise),
 		VEDRFOLNIR(at_most_n_without_help),
 		VEDRFOLNIR(help_rearms),

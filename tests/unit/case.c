@@ -139,7 +139,8 @@ case_stormy(struct records *r)
 {
 	struct rec_port_row row = records_port_row(2, 19, 19, 0, 0, 0);
 	struct rec_flow_row flow = records_flow_row(2, F17, 19, 19, 0, 0);
-	struct rec_poll poll = { .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1, .ttl = 60 };
+	struct rec_poll poll = { .hdr.event = STORMY_EVENT, .victim = F17, .in_port = 1, .out_port = 2, .flags = 3,
+				 .out_paused = 1, .ttl = 60 };
 
 	case_fabric(r);
 	records_step(r, 1, H17, H18, REC_NONE, 0, 80 * MS);

@@ -23,6 +23,7 @@ enum { SW1, SW2, SW3, SW6, H13, H15, H16, H17, H18, H19 };
 void case_fabric(struct records *r);
 /* The whole case, but for the end record. */
 void case_study(struct records *r);
+#define STORMY_EVENT 9
 /* 17->18 hangs in step 1; asked at 20 ms, all epochs are empty. */
 void case_stormy(struct records *r);
 /* Two flows meet in a queue for epochs [first, last]: one comes in at the node's port 0, the other at its port 2. */

@@ -226,6 +226,35 @@ test_little_fed_to_halted_port(void **state)
 	}
 }
 
+/* Nothing behind 6:1 is queued or halted. That is a storm if 6 was asked: by a polling packet, or because all are. */
+static void
+test_storm_by_silence(void **state)
+{
+	enum { UNASKED, POLLED, ALL_POLLED };
+
+	for (int asked = UNASKED; asked <= ALL_POLLED; asked++) {
+		struct rec_poll poll = {
+			.hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1,
+		};
+		struct rec_port_row answer = records_port_row(0, 79, 79, 0, 0, 0);
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		answer.hdr.event = poll.hdr.event;
+		answer.ingress_xoff_bytes = 90000;
+		if (asked == POLLED) {
+			RECORDS_PUT(&r, poll, REC_POLL, SW2, 79 * MS);
+			records_put_port(&r, SW6, answer);
+		}
+		if (asked == ALL_POLLED)
+			((struct rec_run *)(r.data + sizeof(struct rec_stream)))->policy = REC_POLICY_FULL_POLLING;
+		v = diagnose(&r);
+		assert_int_equal(case_find(v, VERDICT_PFC_STORM, "6:1", NULL) != NULL, asked != UNASKED);
+		verdict_destroy(v);
+	}
+}
+
 /* A fiftieth of what 2:3 sends goes to the only queue there is: it is the root of all that it was halted. */
 static void
 test_little_fed_to_root(void **state)
@@ -320,6 +349,64 @@ test_deadlock_begins(void **state)
 	}
 }
 
+static void
+put_standing(struct records *r, uint32_t node, uint16_t port)
+{
+	struct rec_port_row row = records_port_row(port, LAST, LAST, 0, 0, 0);
+
+	row.paused = 1;
+	row.paused_since_ps = MS;
+	row.queue_packets = 100;
+	records_put_port(r, node, row);
+}
+
+/* What an ingress fed to an egress before all stood still, and holds for it now. */
+static void
+put_held(struct records *r, uint32_t node, uint16_t in_port, uint16_t port, uint64_t moved_bytes, uint64_t held_bytes)
+{
+	struct rec_meter_row row = records_meter_row(in_port, port, LAST, LAST, 0);
+
+	records_put_meter(r, node, records_meter_row(in_port, port, 0, 0, moved_bytes));
+	row.held_bytes = held_bytes;
+	records_put_meter(r, node, row);
+}
+
+/*
+ * The same circle, standing still. All that 3:3 put into switch 6 is held for 6:3, but 6:1 had its share of it before: it
+ * closes the circle, and no score passes there.
+ */
+static void
+test_standing_circle(void **state)
+{
+	for (int fed = 0; fed < 2; fed++) {
+		struct rec_flow_row flow = records_flow_row(2, F17, LAST, LAST, 0, 0);
+		const struct verdict_finding *finding;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		put_standing(&r, SW2, 2);
+		put_standing(&r, SW6, 1);
+		put_standing(&r, SW3, 2);
+		put_standing(&r, SW6, 0);
+		put_standing(&r, SW6, 2);
+		flow.queue_packets = 50;
+		records_put_flow(&r, SW2, flow);
+		put_held(&r, SW6, 0, 1, 1000, 1000);
+		put_held(&r, SW3, 2, 2, 1000, 1000);
+		put_held(&r, SW6, 1, 0, fed ? 1000 : 0, 0);
+		put_held(&r, SW6, 1, 2, 1000, 1000);
+		put_held(&r, SW2, 2, 2, 1000, 1000);
+		v = diagnose(&r);
+		finding = case_find(v, VERDICT_PFC_DEADLOCK, "2:3", NULL);
+		assert_int_equal(finding != NULL, fed);
+		if (fed)
+			assert_int_equal(finding->nports, 4);
+		verdict_destroy(v);
+	}
+}
+
 /* Nothing explains the time; the network is innocent only where telemetry covers half of it. */
 static void
 test_unwatched(void **state)
@@ -353,9 +440,11 @@ main(void)
 		cmocka_unit_test(test_own_queue),
 		cmocka_unit_test(test_storm_seen_in_passing),
 		cmocka_unit_test(test_storm_before_halted_port),
+		cmocka_unit_test(test_storm_by_silence),
 		cmocka_unit_test(test_little_fed_to_halted_port),
 		cmocka_unit_test(test_little_fed_to_root),
 		cmocka_unit_test(test_deadlock_begins),
+		cmocka_unit_test(test_standing_circle),
 		cmocka_unit_test(test_unwatched),
 		cmocka_unit_test(test_slowed_by_acks),
 	};

@@ -30,6 +30,7 @@ test_storm(void **state)
 {
 	struct rec_port_row row = records_port_row(0, 19, 19, 0, 0, 0);
 	struct records r;
+	struct verdict *v;
 
 	/* The port that pauses is seen pausing, with nothing held. */
 	case_stormy(&r);
@@ -41,10 +42,21 @@ test_storm(void **state)
 	check_storm(&r, "6:1", "2:3");
 	records_fini(&r);
 
-	/* Its switch was asked and had nothing to show. */
+	/* Its switch was asked, and answered that it had nothing to show. */
 	case_stormy(&r);
+	row.pausing = 0;
+	row.hdr.event = STORMY_EVENT;
+	records_put_port(&r, SW6, row);
 	records_end(&r, REC_END_STALL, 80 * MS);
 	check_storm(&r, "6:1", "2:3");
+	records_fini(&r);
+
+	/* The answer was thrown away: nobody knows. */
+	case_stormy(&r);
+	records_end(&r, REC_END_STALL, 80 * MS);
+	v = case_diagnose(&r);
+	assert_int_equal(v->nfindings, 0);
+	verdict_destroy(v);
 	records_fini(&r);
 }
 

@@ -151,10 +151,14 @@ test_open(void **state)
 {
 	struct rec_step open = { .flow = F17, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
 	struct rec_step next = { .flow = F15, .step = 2, .waited_for = H17, .open = 1 };
+	struct rec_port_row answer = records_port_row(0, 19, 19, 0, 0, 0);
 	struct records r;
 	struct verdict *v;
 
 	case_stormy(&r);
+	answer.ingress_xoff_bytes = 90000;
+	answer.hdr.event = STORMY_EVENT;
+	records_put_port(&r, SW6, answer);
 	records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
 	/* The later report of the step replaces the one of case_stormy(). */
 	RECORDS_PUT(&r, open, REC_STEP, H17, 90 * MS);
