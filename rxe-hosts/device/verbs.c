@@ -83,6 +83,10 @@ place_flows(struct verbs_host *host)
 			conn_init(host, &out->data, i, host->nouts, CONN_DATA, true);
 			conn_init(host, &out->probe, i, host->nouts, CONN_PROBE, true);
 			verbs_outbox_init(&out->outbox, config->window_bytes, config->params->mtu_bytes);
+			if (verbs_is_static(host, i)) {
+				verbs_outbox_init_whole(&out->outbox);
+				out->nidle = config->probes; /* nobody answers probes */
+			}
 			out->watched = flow->kind == FLOW_COLLECTIVE && config->watch;
 			out->idle_ps = calloc(config->probes, sizeof(*out->idle_ps));
 			host->slot_of[i] = host->nouts++;
@@ -239,9 +243,18 @@ verbs_host_connect(struct verbs_host *host, struct err *err)
 {
 	host->state = VERBS_CONNECTING;
 	for (uint32_t i = 0; i < host->nouts; i++) {
-		verbs_conn_start(&host->outs[i].data);
-		verbs_conn_start(&host->outs[i].probe);
+		struct verbs_out *out = &host->outs[i];
+
+		if (verbs_is_static(host, out->data.flow)) {
+			verbs_static_start(&out->data);
+			continue;
+		}
+		verbs_conn_start(&out->data);
+		verbs_conn_start(&out->probe);
 	}
+	for (uint32_t i = 0; i < host->nins; i++)
+		if (verbs_is_static(host, host->ins[i].data.flow))
+			verbs_static_start(&host->ins[i].data);
 	return host->state == VERBS_BROKEN ? err_set(err, -EIO, "%s", host->error) : 0;
 }
 
@@ -258,13 +271,19 @@ verbs_host_error(const struct verbs_host *host)
 }
 
 static bool
+is_up(const struct verbs_conn *data, const struct verbs_conn *probe)
+{
+	return data->state == CONN_UP && (probe->state == CONN_UP || verbs_is_static(data->host, data->flow));
+}
+
+static bool
 all_up(const struct verbs_host *host)
 {
 	for (uint32_t i = 0; i < host->nouts; i++)
-		if (host->outs[i].data.state != CONN_UP || host->outs[i].probe.state != CONN_UP)
+		if (!is_up(&host->outs[i].data, &host->outs[i].probe))
 			return false;
 	for (uint32_t i = 0; i < host->nins; i++)
-		if (host->ins[i].data.state != CONN_UP || host->ins[i].probe.state != CONN_UP)
+		if (!is_up(&host->ins[i].data, &host->ins[i].probe))
 			return false;
 	return true;
 }

@@ -45,11 +45,12 @@ send_piece(struct verbs_host *host, struct verbs_out *out, const struct verbs_pi
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = (uint64_t)out->data.slot << CONN_ROLE_BITS | CONN_DATA,
 		.sg_list = &sge, .num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
+		.opcode = piece->whole ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+		.imm_data = htobe32(piece->wr->imm),
 		.wr.rdma = { .remote_addr = out->data.landing_addr, .rkey = out->data.rkey },
 	};
 
-	if (out->data.mirrored)
+	if (out->data.mirrored || piece->whole)
 		wr.wr.rdma.remote_addr += piece->wr->remote_offset + piece->offset;
 	return -ibv_post_send(out->data.qp, &wr, &bad);
 }
@@ -173,10 +174,12 @@ piece_acked(struct verbs_host *host, struct verbs_out *out)
 }
 
 static void
-received(struct verbs_host *host, struct verbs_in *in, uint32_t imm)
+received(struct verbs_host *host, struct verbs_in *in, uint32_t imm, uint32_t written_bytes)
 {
 	const struct verbs_header *slot = &in->headers[in->messages++ % DEVICE_MAX_POSTED];
-	uint64_t offset = le64toh(slot->remote_offset), bytes = le64toh(slot->bytes);
+	bool whole = verbs_is_static(host, in->data.flow);
+	uint64_t offset = whole ? host->client.place(host->client.ctx, in->data.flow, imm) : le64toh(slot->remote_offset);
+	uint64_t bytes = whole ? written_bytes : le64toh(slot->bytes);
 	struct wc wc = { .flow = in->data.flow, .imm = imm, .bytes = bytes, .opcode = WC_RECEIVED };
 	char flow[64];
 
@@ -225,7 +228,7 @@ complete(struct verbs_host *host, const struct ibv_wc *wc)
 		verbs_probe_answered(host, &host->outs[slot]);
 		return;
 	case CONN_RECEIVE:
-		received(host, &host->ins[slot], be32toh(wc->imm_data));
+		received(host, &host->ins[slot], be32toh(wc->imm_data), wc->byte_len);
 		return;
 	}
 }

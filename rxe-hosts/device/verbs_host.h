@@ -150,6 +150,11 @@ int verbs_cm_listen(struct verbs_host *host, struct err *err);
 void verbs_conn_start(struct verbs_conn *conn);
 void verbs_conn_close(struct verbs_conn *conn);
 
+/* verbs_static.c */
+/* Whether the other end of a flow of this host is embedded. */
+bool verbs_is_static(const struct verbs_host *host, uint32_t flow);
+void verbs_static_start(struct verbs_conn *conn);
+
 /* verbs_data.c */
 int verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr);
 /* The flow's QP will do no more: its messages fail. */

@@ -103,7 +103,7 @@ verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rtt)
 	const struct verbs_host *host = verbs_of(dev);
 	const struct verbs_out *out = verbs_out_of(host, flow);
 
-	if (out->nidle < host->config.probes)
+	if (out->nidle < host->config.probes || verbs_is_static(host, flow))
 		return false;
 	rtt->base_ps = out->rtt.base_ps + own_window_ps(host, out);
 	rtt->noise_ps = out->rtt.noise_ps > host->config.noise_ps ? out->rtt.noise_ps : host->config.noise_ps;

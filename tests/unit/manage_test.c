@@ -40,7 +40,13 @@ put_iteration(void *ctx, uint32_t node, const struct manage_iteration *iteration
 	return true;
 }
 
-static const struct manage_sink sink = { NULL, put_step, put_iteration };
+static bool
+put_qp(void *ctx, uint32_t node, const struct manage_qp *qp)
+{
+	return qp->flow == 0;
+}
+
+static const struct manage_sink sink = { NULL, put_step, put_iteration, put_qp };
 
 static void
 come(uint32_t node)
