@@ -40,8 +40,8 @@ static const struct cfg_field detection_fields[] = {
 	  "By so much a host may be late, and a step longer than expected, without being slow: scheduling. 0: none where"
 	  " all hosts are embedded, else 50 ms." },
 	{ "noise", CFG_TIME, AT(noise_ps), "500us", 0, 0, NULL,
-	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and twice the distance"
-	  " from the median to the 95th percentile of the idle path's probes." },
+	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and as far as the 95th"
+	  " percentile of the idle path's probes lies above their median." },
 };
 
 const struct cfg_table detection_table = {

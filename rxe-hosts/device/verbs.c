@@ -314,12 +314,11 @@ verbs_host_next_ns(const struct verbs_host *host)
 }
 
 void
-verbs_host_count(const struct verbs_host *host, struct verbs_counters *counters)
+verbs_host_count(struct verbs_host *host, struct verbs_counters *counters)
 {
-	struct verbs_resent resent = verbs_resent(host);
+	struct verbs_resent resent = verbs_resent(host, clock_now_ns(), 0);
 
 	*counters = host->count;
-	counters->acked_bytes = host->acked_bytes;
 	counters->naks = resent.naks - host->first_resent.naks;
 	counters->timeouts = resent.timeouts - host->first_resent.timeouts;
 	counters->qps = 2 * (host->nouts + host->nins);
@@ -329,6 +328,12 @@ verbs_host_count(const struct verbs_host *host, struct verbs_counters *counters)
 		counters->base_rtt_ps = rtt->base_ps > counters->base_rtt_ps ? rtt->base_ps : counters->base_rtt_ps;
 		counters->noise_ps = rtt->noise_ps > counters->noise_ps ? rtt->noise_ps : counters->noise_ps;
 	}
+}
+
+uint64_t
+verbs_host_acked_bytes(const struct verbs_host *host)
+{
+	return host->acked_bytes;
 }
 
 /* struct device_ops */
@@ -361,9 +366,9 @@ reset_qp(struct device *dev, uint32_t flow)
 static void
 query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 {
-	const struct verbs_host *host = verbs_of(dev);
+	struct verbs_host *host = verbs_of(dev);
 	const struct verbs_out *out = verbs_out_of(host, flow);
-	uint64_t now_ps = verbs_now_ps(host), age_ps = rtt_age_ps(&out->rtt, clock_now_ns());
+	uint64_t now_ns = clock_now_ns(), now_ps = verbs_now_ps(host), age_ps = rtt_age_ps(&out->rtt, now_ns);
 
 	*state = (struct qp_state){
 		.acked_bytes = out->outbox.acked_bytes,
@@ -376,7 +381,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	if (state->outstanding_bytes == 0)
 		state->outstanding_bytes = 1;
 	state->oldest_unacked_ps = now_ps > age_ps ? now_ps - age_ps : 0;
-	state->retransmits = verbs_retransmits(host, out);
+	state->retransmits = verbs_retransmits(host, out, verbs_resent(host, now_ns, VERBS_COUNTERS_AGE_NS));
 }
 
 static void

@@ -49,7 +49,6 @@ struct verbs_counters {
 	uint64_t notification_packets, notification_bytes;
 	uint64_t polling_packets, polling_bytes, polls_received;
 	uint64_t probe_packets, probe_bytes; /* answers not included */
-	uint64_t acked_bytes;                /* of all messages so far */
 	uint64_t naks, timeouts;             /* that made the device send again, by its counters, since it was opened */
 	uint64_t base_rtt_ps, noise_ps;      /* of the idle paths, the largest */
 	uint32_t qps;
@@ -78,4 +77,7 @@ const char *verbs_host_error(const struct verbs_host *host);
 void verbs_host_run(struct verbs_host *host);
 /* @return when verbs_host_run() has something to do, by clock_now_ns() */
 uint64_t verbs_host_next_ns(const struct verbs_host *host);
-void verbs_host_count(const struct verbs_host *host, struct verbs_counters *counters);
+/* @return bytes of all messages that were acknowledged so far */
+uint64_t verbs_host_acked_bytes(const struct verbs_host *host);
+/* Takes the kernel a while: not for every turn. */
+void verbs_host_count(struct verbs_host *host, struct verbs_counters *counters);

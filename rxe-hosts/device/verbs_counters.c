@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "rxe-hosts/device/verbs_host.h"
 
 /* rdma_rxe, then mlx5 and others. Timeouts of rdma_rxe include what it sends again after a NAK. */
@@ -31,7 +32,7 @@ verbs_counters_init(struct verbs_host *host)
 			 host->port, counters[i].name);
 		host->counter_fds[i] = open(path, O_RDONLY | O_CLOEXEC);
 	}
-	host->first_resent = verbs_resent(host);
+	host->first_resent = verbs_resent(host, clock_now_ns(), 0);
 }
 
 void
@@ -45,9 +46,12 @@ verbs_counters_fini(struct verbs_host *host)
 }
 
 struct verbs_resent
-verbs_resent(const struct verbs_host *host)
+verbs_resent(struct verbs_host *host, uint64_t now_ns, uint64_t age_ns)
 {
 	struct verbs_resent resent = { 0 };
+
+	if (age_ns != 0 && now_ns - host->resent_ns < age_ns)
+		return host->resent;
 
 	for (int i = 0; i < VERBS_COUNTERS; i++) {
 		char text[32];
@@ -58,6 +62,8 @@ verbs_resent(const struct verbs_host *host)
 		text[got] = '\0';
 		*(counters[i].timeout ? &resent.timeouts : &resent.naks) += strtoull(text, NULL, 10);
 	}
+	host->resent = resent;
+	host->resent_ns = now_ns;
 	return resent;
 }
 
@@ -66,9 +72,8 @@ verbs_resent(const struct verbs_host *host)
  * as a timeout is one after which nothing was acknowledged for half of the time that the timer runs at least.
  */
 uint32_t
-verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out)
+verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now)
 {
-	struct verbs_resent now = verbs_resent(host);
 	uint64_t naks = now.naks - out->resent.naks, timeouts = now.timeouts - out->resent.timeouts;
 	uint64_t timeout_ns = 4096ull << verbs_timeout(host->config.params->timeout_ps);
 

@@ -74,10 +74,10 @@ pump(struct verbs_host *host, struct verbs_out *out)
 
 /* The oldest message posted is another one. */
 static void
-message_begins(struct verbs_host *host, struct verbs_out *out)
+message_begins(struct verbs_out *out, struct verbs_resent resent, uint64_t now_ns)
 {
-	out->resent = verbs_resent(host);
-	out->acked_ns = clock_now_ns();
+	out->resent = resent;
+	out->acked_ns = now_ns;
 	out->silent_ns = 0;
 }
 
@@ -107,7 +107,9 @@ verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 		return rc;
 	host->open++;
 	if (idle) {
-		message_begins(host, out);
+		uint64_t now_ns = clock_now_ns();
+
+		message_begins(out, verbs_resent(host, now_ns, 0), now_ns);
 		rtt_forget(&out->rtt);
 	}
 	pump(host, out);
@@ -118,6 +120,7 @@ void
 verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why)
 {
 	struct verbs_outbox *outbox = &out->outbox;
+	struct verbs_resent resent = verbs_resent(host, clock_now_ns(), 0);
 	uint64_t now_ps = verbs_now_ps(host);
 
 	if (out->failed)
@@ -131,7 +134,7 @@ verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why
 			.wr_id = outbox->posts[outbox->head % DEVICE_MAX_POSTED].wr_id,
 			.bytes = outbox->acked_bytes,
 			.flow = out->data.flow,
-			.retransmits = verbs_retransmits(host, out),
+			.retransmits = verbs_retransmits(host, out, resent),
 			.opcode = WC_ERROR,
 		};
 
@@ -152,15 +155,17 @@ piece_acked(struct verbs_host *host, struct verbs_out *out)
 		out->silent_ns = now_ns - out->acked_ns;
 	out->acked_ns = now_ns;
 	if (acked.message) {
+		struct verbs_resent resent = verbs_resent(host, now_ns, 0);
+
 		wc = (struct wc){
 			.time_ps = verbs_now_ps(host),
 			.wr_id = acked.wr_id,
 			.bytes = acked.message_bytes,
 			.flow = out->data.flow,
-			.retransmits = verbs_retransmits(host, out),
+			.retransmits = verbs_retransmits(host, out, resent),
 			.opcode = WC_SENT,
 		};
-		message_begins(host, out);
+		message_begins(out, resent, now_ns);
 		host->open--;
 		host->client.completed(host->client.ctx, &wc);
 	}

@@ -20,6 +20,7 @@
 #define VERBS_CM_TIMEOUT_MS 3000
 #define VERBS_CM_ATTEMPTS 5
 #define VERBS_COUNTERS 4
+#define VERBS_COUNTERS_AGE_NS 100000000ull /* while it runs */
 
 /* What a connection is for: also told by the low bits of a work request's id, the flow's slot above them. */
 enum conn_role { CONN_DATA, CONN_PROBE, CONN_RECEIVE };
@@ -109,7 +110,8 @@ struct verbs_host {
 	uint32_t open;       /* messages posted and not completed */
 	uint64_t acked_bytes;
 	int counter_fds[VERBS_COUNTERS]; /* of the device's retransmissions; -1 */
-	struct verbs_resent first_resent;
+	struct verbs_resent first_resent, resent; /* when it was opened; as read last, at: */
+	uint64_t resent_ns;
 	struct verbs_control_socket notify_in, poll_in;
 	struct verbs_counters count;
 	char error[256];
@@ -170,6 +172,7 @@ void verbs_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, u
 /* verbs_counters.c */
 void verbs_counters_init(struct verbs_host *host);
 void verbs_counters_fini(struct verbs_host *host);
-struct verbs_resent verbs_resent(const struct verbs_host *host);
+/* Reading them takes the kernel a while. @param age_ns  how old they may be */
+struct verbs_resent verbs_resent(struct verbs_host *host, uint64_t now_ns, uint64_t age_ns);
 /* @return what was sent again since the oldest message of a flow was posted */
-uint32_t verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out);
+uint32_t verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now);

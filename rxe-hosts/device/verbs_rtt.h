@@ -19,11 +19,11 @@
 #include <stdint.h>
 
 #define RTT_MAX_PROBES 256 /* on the idle path */
-#define RTT_NOISE_FACTOR 2 /* noise: so many times the distance from the median to the 95th percentile */
+#define RTT_NOISE_PERCENTILE 95
 
 /* One flow's probes. */
 struct rtt_filter {
-	uint64_t base_ps, noise_ps;   /* of the idle path */
+	uint64_t base_ps, noise_ps;   /* of the idle path: median, and its distance to the percentile above */
 	uint64_t sent_ns;             /* of the probe in flight; valid if in_flight */
 	uint64_t next_ns;             /* no probe before */
 	uint64_t last_ps, previous_ps; /* samples; 0: none */
