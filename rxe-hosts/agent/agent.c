@@ -90,6 +90,17 @@ agent_fini(struct agent *agent)
 	agent->slots = NULL;
 }
 
+uint64_t
+agent_threshold_ps(const struct agent *agent, const struct agent_step *step, uint64_t base_rtt_ps)
+{
+	const struct detection_config *config = agent->config;
+	uint64_t share_ps = config->rtt_fixed_ps;
+
+	if (share_ps == 0)
+		share_ps = base_rtt_ps * (uint64_t)config->rtt_percent / 100;
+	return share_ps > base_rtt_ps + step->noise_ps ? share_ps : base_rtt_ps + step->noise_ps;
+}
+
 void
 agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_step *step)
 {
@@ -100,11 +111,7 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 	slot->step = *step;
 	slot->running = true;
 	slot->arm_ps = UINT64_MAX;
-	slot->threshold_ps = step->base_rtt_ps * (uint64_t)config->rtt_percent / 100;
-	if (config->rtt_fixed_ps != 0)
-		slot->threshold_ps = config->rtt_fixed_ps;
-	if (slot->threshold_ps < step->base_rtt_ps + step->noise_ps)
-		slot->threshold_ps = step->base_rtt_ps + step->noise_ps;
+	slot->threshold_ps = agent_threshold_ps(agent, step, step->base_rtt_ps);
 	slot->spacing_ps = config->spacing_ps != 0 ? config->spacing_ps : step->expect_ps / (uint64_t)config->detections;
 	slot->next_ps = step->start_ps;
 	slot->wait_ps = slot->spacing_ps;
