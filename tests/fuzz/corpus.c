@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/wire/manage.h"
 #include "common/wire/record.h"
 
 /* Appends to a stream under construction. */
@@ -154,6 +155,38 @@ cfg_seeds(const char *folder)
 	return write_seed(folder, "values", text, sizeof(text) - 1);
 }
 
+/* One of each message, behind the byte that says in what portions it comes. */
+static bool
+manage_seeds(const char *folder)
+{
+	static const uint32_t sizes[] = {
+		[MANAGE_HELLO] = sizeof(struct manage_hello), [MANAGE_TIME] = sizeof(struct manage_time),
+		[MANAGE_CONNECT] = 0, [MANAGE_CONNECTED] = sizeof(struct manage_connected),
+		[MANAGE_START] = sizeof(struct manage_start), [MANAGE_RECORDS] = 2 * sizeof(struct rec_step),
+		[MANAGE_PROGRESS] = sizeof(struct manage_progress), [MANAGE_STOP] = sizeof(struct manage_stop),
+		[MANAGE_STEP] = sizeof(struct manage_step), [MANAGE_ITERATION] = sizeof(struct manage_iteration),
+		[MANAGE_RESULT] = sizeof(struct manage_result), [MANAGE_FAILED] = sizeof(struct manage_failed),
+		[MANAGE_QP_ERROR] = sizeof(struct manage_failed),
+	};
+	struct rec_step steps[2] = { { .hdr = { .type = REC_STEP, .size = sizeof(steps[0]) } } };
+	uint8_t bytes[4096] = { 0 };
+	size_t used = 1;
+
+	steps[1] = steps[0];
+	for (uint16_t type = MANAGE_HELLO; type < sizeof(sizes) / sizeof(sizes[0]); type++) {
+		struct manage_hdr hdr = { .magic = MANAGE_MAGIC, .type = type, .size = sizes[type] };
+
+		memcpy(bytes + used, &hdr, sizeof(hdr));
+		if (type == MANAGE_RECORDS)
+			memcpy(bytes + used + sizeof(hdr), steps, sizeof(steps));
+		used += sizeof(hdr) + sizes[type];
+	}
+	if (!write_seed(folder, "bytewise", bytes, used))
+		return false;
+	bytes[0] = 0xff;
+	return write_seed(folder, "at_once", bytes, used);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -163,6 +196,8 @@ main(int argc, char **argv)
 		return !roce_seeds(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "cfg") == 0)
 		return !cfg_seeds(argv[2]);
-	fprintf(stderr, "usage: corpus record|roce|cfg FOLDER\n");
+	if (argc == 3 && strcmp(argv[1], "manage") == 0)
+		return !manage_seeds(argv[2]);
+	fprintf(stderr, "usage: corpus record|roce|cfg|manage FOLDER\n");
 	return 2;
 }
