@@ -219,7 +219,7 @@ struct rec_port_row {
 	uint32_t pausing;
 	uint32_t pauses_received; /* within the epochs */
 	uint32_t pauses_sent;     /* within the epochs */
-	uint32_t reserved;
+	uint32_t state_only;      /* 1: tells of now alone; without counters, and replaces no row */
 };
 
 /* Hawkeye's flow row; same key rules as the port row. */
