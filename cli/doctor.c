@@ -20,16 +20,16 @@ struct checkup {
 	const char *kind;          /* as the launcher does; NULL: part of dpswitch, always there */
 	unsigned timeout_ms;
 	const char *what;
-	bool works;
+	bool chosen, works;
 	uint64_t took_ms;
 	struct err err;
 };
 
 static struct checkup checkups[] = {
-	{ "embedded", NULL, 0, "a RoCEv2 host inside the fabric, virtual or real time", true, 0, { "" } },
-	{ "guest", "uml", 30000, "user-mode Linux with soft-RoCE", false, 0, { "" } },
-	{ "qemu", "qemu", 90000, "QEMU with Debian's kernel; slow without KVM", false, 0, { "" } },
-	{ "netns", "netns", 10000, "a network namespace on this machine's own soft-RoCE", false, 0, { "" } },
+	{ "embedded", NULL, 0, "a RoCEv2 host inside the fabric, virtual or real time", false, true, 0, { "" } },
+	{ "guest", "uml", 30000, "user-mode Linux with soft-RoCE", false, false, 0, { "" } },
+	{ "qemu", "qemu", 90000, "QEMU with Debian's kernel; slow without KVM", false, false, 0, { "" } },
+	{ "netns", "netns", 10000, "a network namespace on this machine's own soft-RoCE", false, false, 0, { "" } },
 };
 
 #define NCHECKUPS (sizeof(checkups) / sizeof(checkups[0]))
@@ -44,18 +44,33 @@ parse(int key, char *arg, struct argp_state *state)
 {
 	bool *json = state->input;
 
-	(void)arg;
-	if (key != 'j')
+	switch (key) {
+	case 'j':
+		*json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		for (size_t i = 0; i < NCHECKUPS; i++)
+			if (strcmp(checkups[i].scenario_kind, arg) == 0) {
+				checkups[i].chosen = true;
+				return 0;
+			}
+		argp_error(state, "no kind of host \"%s\": there are embedded, guest, qemu and netns", arg);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		for (size_t i = 0; i < NCHECKUPS; i++)
+			checkups[i].chosen = true;
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	*json = true;
-	return 0;
+	}
 }
 
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
+	.args_doc = "[KIND...]",
 	.doc = "Says which kinds of hosts this machine can run and what the others miss, by booting one of each and adding a "
-	       "soft-RoCE device in it. Exit status 0 if hosts with a kernel of their own work by some kind, else 1.",
+	       "soft-RoCE device in it. Exit status 0 if a host with a kernel of its own works, of the kinds asked about, else 1.",
 };
 
 static void
@@ -64,6 +79,8 @@ check(struct checkup *checkup, const struct guests_paths *paths, const char *dir
 	struct guest_config config = { .kind = checkup->kind, .dir = dir, .init = paths->init, .kernel = paths->kernel };
 	uint64_t start_ns = clock_now_ns();
 
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "trying %s, for at most %u s\n", checkup->scenario_kind, checkup->timeout_ms / 1000);
 	checkup->works = guest_probe(&config, checkup->timeout_ms, &checkup->err) == 0;
 	checkup->took_ms = (clock_now_ns() - start_ns) / 1000000;
 }
@@ -80,7 +97,7 @@ check_all(struct err *err)
 	if (mkdtemp(dir) == NULL)
 		return err_set(err, -errno, "%s: %s", dir, strerror(errno));
 	for (size_t i = 0; i < NCHECKUPS; i++)
-		if (checkups[i].kind != NULL)
+		if (checkups[i].chosen && checkups[i].kind != NULL)
 			check(&checkups[i], &paths, dir);
 	snprintf(log, sizeof(log), "%s/probe.log", dir);
 	unlink(log);
@@ -100,9 +117,12 @@ print_table(void)
 		return -ENOMEM;
 	for (size_t i = 0; i < NCHECKUPS; i++) {
 		const struct checkup *checkup = &checkups[i];
-		struct libscols_line *line = scols_table_new_line(table, NULL);
+		struct libscols_line *line;
 		char took[24] = "";
 
+		if (!checkup->chosen)
+			continue;
+		line = scols_table_new_line(table, NULL);
 		if (checkup->works && checkup->kind != NULL)
 			snprintf(took, sizeof(took), "%llu", (unsigned long long)checkup->took_ms);
 		if (line == NULL || scols_line_set_data(line, 0, checkup->scenario_kind) < 0 ||
@@ -124,7 +144,11 @@ print_json(void)
 
 	for (size_t i = 0; i < NCHECKUPS; i++) {
 		const struct checkup *checkup = &checkups[i];
-		json_t *kind = json_pack("{s:s, s:b, s:s}", "kind", checkup->scenario_kind, "works", checkup->works, "what",
+		json_t *kind;
+
+		if (!checkup->chosen)
+			continue;
+		kind = json_pack("{s:s, s:b, s:s}", "kind", checkup->scenario_kind, "works", checkup->works, "what",
 					 checkup->what);
 
 		if (checkup->works && checkup->kind != NULL)
@@ -153,7 +177,7 @@ command_doctor(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	for (size_t i = 0; i < NCHECKUPS; i++)
-		if (checkups[i].kind != NULL && checkups[i].works)
+		if (checkups[i].chosen && checkups[i].kind != NULL && checkups[i].works)
 			return EXIT_DONE;
 	return EXIT_FAILED;
 }

@@ -14,7 +14,7 @@ static const struct command commands[] = {
 	{ "explain", "SCENARIO --flow SRC,DST,SPORT,DPORT", "every switch's decision for one packet", command_explain },
 	{ "eval", "FAMILY...|all", "make cases with known causes, diagnose them, score the verdicts", command_eval },
 	{ "bench", "fabric", "measure the fabric on this machine", command_bench },
-	{ "doctor", "", "which kinds of hosts this machine can run, and what is missing", command_doctor },
+	{ "doctor", "[KIND...]", "which kinds of hosts this machine can run, and what is missing", command_doctor },
 	{ "shell", "HOST [-- COMMAND...]", "run a command in a host that has its own kernel", command_shell },
 	{ "reference", "", "print the scenario reference (Markdown)", command_reference },
 };

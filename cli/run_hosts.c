@@ -141,19 +141,22 @@ run_hosts_sockets(const struct run_hosts *hosts)
 	return hosts->sockets;
 }
 
+/* @return descriptor, -ECONNREFUSED: the fabric does not listen yet, or another negative errno with err set */
 static int
 connect_manage(const char *path, struct err *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd;
-	err_set(err, -errno, "%s: %s", path, strerror(errno));
+	ret = -errno;
+	if (ret != -ECONNREFUSED)
+		err_set(err, ret, "%s: %s", path, strerror(-ret));
 	if (fd >= 0)
 		close(fd);
-	return -ECONNREFUSED;
+	return ret;
 }
 
 /* The command line of a host's program: the scenario as dpswitch reads it. */
@@ -252,7 +255,7 @@ run_hosts_tend(struct run_hosts *hosts, struct err *err)
 		if (access(manage, F_OK) == 0) {
 			int ret = boot(hosts, host, manage, err);
 
-			if (ret < 0)
+			if (ret < 0 && ret != -ECONNREFUSED)
 				return ret;
 		}
 	}

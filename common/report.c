@@ -10,7 +10,7 @@
 #define PAYLOAD_BYTES (REPORT_MTU - sizeof(struct wire_ipv4) - sizeof(struct wire_udp))
 #define TUPLE_BYTES 12
 
-enum port_flag { PORT_HOST = 1, PORT_PAUSED = 2, PORT_PAUSING = 4, PORT_NOW = 8 };
+enum port_flag { PORT_HOST = 1, PORT_PAUSED = 2, PORT_PAUSING = 4, PORT_NOW = 8, PORT_STATE_ONLY = 16 };
 
 struct packer {
 	uint8_t *out; /* NULL: only counts */
@@ -42,13 +42,8 @@ put_tuple(struct packer *p, const struct rec_tuple *tuple)
 }
 
 static void
-pack_port(struct packer *p, const struct rec_port_row *row)
+pack_counters(struct packer *p, const struct rec_port_row *row)
 {
-	bool now = row->ingress_xoff_bytes != 0; /* a closed epoch tells of no threshold, nor else of now */
-
-	put_byte(p, (uint8_t)((row->host ? PORT_HOST : 0) | (row->paused ? PORT_PAUSED : 0) |
-			      (row->pausing ? PORT_PAUSING : 0) | (now ? PORT_NOW : 0)));
-	put(p, row->port);
 	put(p, row->epoch_first);
 	put(p, row->epoch_last - row->epoch_first);
 	put(p, row->depth_max);
@@ -59,6 +54,19 @@ pack_port(struct packer *p, const struct rec_port_row *row)
 	put(p, row->pause_ps);
 	put(p, row->pauses_received);
 	put(p, row->pauses_sent);
+}
+
+static void
+pack_port(struct packer *p, const struct rec_port_row *row)
+{
+	bool now = row->ingress_xoff_bytes != 0; /* a closed epoch tells of no threshold, nor else of now */
+
+	put_byte(p, (uint8_t)((row->host ? PORT_HOST : 0) | (row->paused ? PORT_PAUSED : 0) |
+			      (row->pausing ? PORT_PAUSING : 0) | (now ? PORT_NOW : 0) |
+			      (row->state_only ? PORT_STATE_ONLY : 0)));
+	put(p, row->port);
+	if (!row->state_only)
+		pack_counters(p, row);
 	if (!now)
 		return;
 	put(p, row->queue_packets);

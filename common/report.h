@@ -10,6 +10,7 @@
  *   port   tag, flags u8, port, epoch_first, epochs - 1, depth_max, packets, bytes, depth_sum, paused_packets, pause_ps,
  *          pauses received, sent; if it tells of now: queue packets, bytes, ingress bytes, XOFF bytes + 1, and how
  *          long it has been paused and has been pausing, where it is
+ *          of now alone (state_only): without epochs and counters
  *   flow   tag, tuple 12 B, in port, queue packets, packets, bytes, depth_sum, paused_packets
  *   meter  tag, in port, bytes, bytes held        matrix  tag, tuple 12 B, other 12 B, ahead
  *   drops  tag, port, reason, tuple 12 B, packets, bytes, first_ps, last_ps

@@ -25,6 +25,7 @@ struct verdict_run {
 	uint64_t epoch_ps;
 	uint64_t budget_bps; /* bytes a second, 0: unlimited */
 	uint32_t frame_bytes, payload_bytes, ack_bytes;
+	uint64_t jitter_ps;    /* by so much a host may be late without being slow */
 	bool exact_contention; /* weights w(f_i,f_j) come from matrices, beyond what hardware reports */
 };
 
@@ -101,7 +102,7 @@ struct verdict_step {
 	bool started;
 	bool open;     /* not finished when the run (or the stream) ended */
 	bool critical; /* on the critical path */
-	bool slow;     /* exec above expect by more than VERDICT_SLOW_PERCENT, or stuck when the run failed */
+	bool slow;     /* exec above expect by more than VERDICT_SLOW_PERCENT and the jitter, or stuck when the run failed */
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
 	uint64_t late_ps;    /* start later than everything it depends on: the host's own delay */

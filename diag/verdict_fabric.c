@@ -18,6 +18,7 @@ fill_run(struct verdict *v, const struct evidence *ev)
 	v->run.epochs_kept = run->epochs_kept;
 	v->run.epoch_ps = run->epoch_ps;
 	v->run.budget_bps = run->budget_bps;
+	v->run.jitter_ps = run->jitter_ps;
 	v->run.frame_bytes = run->frame_bytes;
 	v->run.payload_bytes = run->payload_bytes;
 	v->run.ack_bytes = run->ack_bytes;

@@ -19,7 +19,7 @@ take_report(struct verdict *v, struct verdict_step *step, const struct ev_step *
 {
 	const struct rec_step *rec = &from->report;
 	bool first = from->previous == EV_NONE && from->depends == EV_NONE;
-	uint64_t limit_ps = step->expect_ps + step->expect_ps / 100 * VERDICT_SLOW_PERCENT;
+	uint64_t limit_ps = step->expect_ps + step->expect_ps / 100 * VERDICT_SLOW_PERCENT + v->run.jitter_ps;
 
 	step->reported = true;
 	step->open = rec->open != 0;

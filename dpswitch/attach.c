@@ -83,6 +83,7 @@ fabric_begin(void *ctx, struct emulation *emulation, struct err *err)
 		.flows = &attach->scenario->plan->flows,
 		.switches = emulation->switches,
 		.idle_ps = (sc->epochs_kept + 1) * sc->telemetry.epoch_ps,
+		.source = { emulation, emulation_describe },
 		.data_prio = sc->roce.data_prio,
 	};
 
@@ -144,6 +145,12 @@ dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
 	(void)nic;
 	(void)reason; /* what does not enter the fabric has reasons of its own, see struct external_counters */
 	return 0;
+}
+
+static size_t
+frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	return edge_frame(((const struct attach *)ctx)->edge, p, bytes, cap_bytes);
 }
 
 static bool
@@ -232,6 +239,7 @@ static const struct outside_ops outside_ops = {
 	.pausing = external_pausing,
 	.link_changed = external_link_changed,
 	.dropped = dropped,
+	.frame = frame,
 	.pending = pending,
 	.service = service,
 	.working = working,

@@ -32,9 +32,10 @@ nic_json(const struct external_counters *nic)
 static json_t *
 program_json(const struct manage_result *result)
 {
-	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_s", (double)result->cpu_ns / 1e9,
-			 "peak_rss_bytes", (json_int_t)result->peak_rss_bytes, "retransmissions",
-			 (json_int_t)result->retransmissions, "probe_packets", (json_int_t)result->probe_packets,
+	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_s",
+			 (double)result->cpu_ns / 1e9, "peak_rss_bytes", (json_int_t)result->peak_rss_bytes, "naks",
+			 (json_int_t)result->naks, "timeouts", (json_int_t)result->timeouts, "lost_records",
+			 (json_int_t)result->lost_records, "probe_packets", (json_int_t)result->probe_packets,
 			 "probe_bytes", (json_int_t)result->probe_bytes, "polling_packets",
 			 (json_int_t)result->polling_packets, "notification_packets",
 			 (json_int_t)result->notification_packets, "manage_bytes", (json_int_t)result->manage_bytes,
@@ -51,10 +52,12 @@ attach_json(const struct attach *attach, const struct topo *topo)
 	list = json_array();
 	for (uint32_t i = 0; i < attach_hosts(attach); i++) {
 		struct attach_host host = attach_host(attach, i);
-		json_t *json = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:I}", "host", topo->nodes[host.node].name,
+		json_t *json = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I}", "host", topo->nodes[host.node].name,
 					 "kind", host.kind, "device", host.manage.device, "up_s",
 					 (double)host.up_ns / 1e9, "connected_s", (double)host.ready_ns / 1e9,
-					 "clock_error_us", (double)host.manage.clock_error_ns / 1e3, "manage_bytes",
+					 "clock_error_us", (double)host.manage.clock_error_ns / 1e3, "base_rtt_us",
+					 (double)host.manage.base_rtt_ns / 1e3, "rtt_noise_us",
+					 (double)host.manage.rtt_noise_ns / 1e3, "manage_bytes",
 					 (json_int_t)host.manage.bytes);
 
 		json_object_set_new(json, "port", port_json(&host.port));

@@ -19,7 +19,7 @@ struct options {
 
 static const struct argp_option option_table[] = {
 	{ "host", 'h', "NAME", 0, "Which host of the scenario this is", 0 },
-	{ "manage", 'm', "PATH", 0, "Management channel: a serial line, a unix socket, or HOST:PORT", 0 },
+	{ "manage", 'm', "PATH", 0, "Management channel: a serial line, a unix socket, HOST:PORT, or fd:N", 0 },
 	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario, as the fabric did", 0 },
 	{ "seed", 'S', "N", 0, "Seed of every random choice, as the fabric has it", 0 },
 	{ 0 },

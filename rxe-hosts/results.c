@@ -66,38 +66,39 @@ send_records(struct session *session, struct err *err)
 	return rc;
 }
 
-static int
-send_progress(struct session *session, bool due, struct err *err)
+static struct manage_progress
+progress_of(const struct session *session)
 {
-	struct verbs_counters counters;
-	struct manage_progress now;
-	bool changed;
-
-	verbs_host_count(session->verbs, &counters);
-	now = (struct manage_progress){
-		.acked_bytes = counters.acked_bytes,
+	return (struct manage_progress){
+		.acked_bytes = verbs_host_acked_bytes(session->verbs),
 		.working = step_engine_state(session->engine) == STEP_ENGINE_WORKING,
 		.background = step_engine_background_open(session->engine),
 	};
-	changed = !session->told_progress || now.working != session->progress.working ||
-		  now.background != session->progress.background || (due && now.acked_bytes != session->progress.acked_bytes);
-	if (!changed || !manage_stream_has_room(&session->stream, sizeof(now)))
-		return 0;
-	session->told_progress = true;
-	session->progress = now;
-	return session_send(session, MANAGE_PROGRESS, &now, sizeof(now), err);
 }
 
-/* What changes the course of the run goes at once, everything else in batches. */
+/*
+ * What changes the course of the run goes at once, everything else in batches; records always before the progress that
+ * they are part of: the fabric may end the run when it hears of that.
+ */
 int
 results_report(struct session *session, uint64_t now_ns, struct err *err)
 {
+	struct manage_progress now = progress_of(session);
+	const struct manage_progress *told = &session->progress;
+	bool turn = !session->told_progress || now.working != told->working || now.background != told->background;
 	bool due = now_ns >= session->report_ns;
-	int rc = due ? send_records(session, err) : 0;
+	int rc;
 
-	if (due)
-		session->report_ns = now_ns + SESSION_REPORT_NS;
-	return rc == 0 ? send_progress(session, due, err) : rc;
+	if (!turn && !due)
+		return 0;
+	session->report_ns = now_ns + SESSION_REPORT_NS;
+	rc = send_records(session, err);
+	if (rc < 0 || records_of(session)->used_bytes != 0 || !manage_stream_has_room(&session->stream, sizeof(now)) ||
+	    (!turn && now.acked_bytes == told->acked_bytes))
+		return rc;
+	session->told_progress = true;
+	session->progress = now;
+	return session_send(session, MANAGE_PROGRESS, &now, sizeof(now), err);
 }
 
 /* Now there is time to wait for room. */
@@ -137,7 +138,8 @@ send_result(struct session *session, struct err *err)
 
 	verbs_host_count(session->verbs, &counters);
 	result = (struct manage_result){
-		.retransmissions = counters.retransmissions,
+		.naks = counters.naks,
+		.timeouts = counters.timeouts,
 		.notification_packets = counters.notification_packets,
 		.notification_bytes = counters.notification_bytes,
 		.polling_packets = counters.polling_packets,

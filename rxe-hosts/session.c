@@ -34,9 +34,11 @@ create(struct session *session, struct err *err)
 		.flows = &sc->plan->flows,
 		.slowest_bps = session->slowest_bps,
 		.params = &sc->roce,
-		.window_bytes = sc->roce.window_is_bdp ? sc->bdp_bytes : sc->roce.window_bytes,
+		.window_bytes = sc->roce.window_bytes,
+		.window_is_bdp = sc->roce.window_is_bdp,
+		.probes = (uint32_t)sc->detection.probes,
 		.probe_interval_ps = sc->detection.probe_interval_ps,
-		.probes = sc->detection.policy != REC_POLICY_OFF ? (uint32_t)sc->detection.probes : 0,
+		.watch = sc->detection.policy != REC_POLICY_OFF,
 		.noise_ps = sc->detection.noise_ps,
 		.loop = &session->loop,
 		.clock = &session->clock,
@@ -79,6 +81,8 @@ session_run(const struct session_config *config, struct err *err)
 		rc = results_send(&session, err);
 	if (rc < 0)
 		session_tell(&session, MANAGE_FAILED, err->text);
+	else if (session.told_error)
+		rc = -EIO;
 	step_engine_destroy(session.engine);
 	verbs_host_destroy(session.verbs);
 	free(session.slowest_bps);
@@ -140,6 +144,7 @@ begin(struct session *session, struct err *err)
 	}
 	if (rc < 0)
 		return err_set(err, rc, "cannot wait for the management channel: %s", strerror(-rc));
+	session->heard_ns = clock_now_ns();
 	snprintf(hello.device, sizeof(hello.device), "%s", verbs_host_name(session->verbs));
 	return session_send(session, MANAGE_HELLO, &hello, sizeof(hello), err);
 }
@@ -149,6 +154,8 @@ session_send(struct session *session, enum manage_type type, const void *body, s
 {
 	int rc = manage_stream_send(&session->stream, type, body, size);
 
+	if (rc == -EPIPE)
+		return err_set(err, rc, "the management channel closed: the fabric is gone");
 	return rc == 0 ? 0 : err_set(err, rc, "the management channel does not take any more: %s", strerror(-rc));
 }
 
@@ -166,6 +173,7 @@ hear(struct session *session, const struct manage_message *message, struct err *
 		if (session->asking && time.host_ns == session->asked_ns) {
 			run_clock_exchange(&session->clock, time.host_ns, time.fabric_ns, clock_now_ns());
 			session->asking = false;
+			session->heard_ns = clock_now_ns();
 		}
 		return 0;
 	case MANAGE_CONNECT:
@@ -216,6 +224,8 @@ ask_time(struct session *session, uint64_t now_ns, struct err *err)
 {
 	struct manage_time time = { .host_ns = now_ns };
 
+	if (now_ns > session->heard_ns + SESSION_SILENCE_NS)
+		return err_set(err, -ETIMEDOUT, "the fabric has been silent for %llu s", SESSION_SILENCE_NS / 1000000000);
 	if (now_ns < session->ask_ns || !manage_stream_has_room(&session->stream, sizeof(time)))
 		return 0;
 	session->ask_ns = now_ns + (session->clock.exchanges < RUN_CLOCK_EXCHANGES ? SESSION_ASK_FAST_NS : SESSION_ASK_NS);
@@ -231,7 +241,12 @@ connected(struct session *session, struct err *err)
 	struct manage_connected body;
 
 	verbs_host_count(session->verbs, &counters);
-	body = (struct manage_connected){ .qps = counters.qps, .clock_error_ns = session->clock.error_ns };
+	body = (struct manage_connected){
+		.qps = counters.qps,
+		.clock_error_ns = session->clock.error_ns,
+		.base_rtt_ns = counters.base_rtt_ps / PS_PER_NS,
+		.noise_ns = counters.noise_ps / PS_PER_NS,
+	};
 	session->state = SESSION_READY;
 	return session_send(session, MANAGE_CONNECTED, &body, sizeof(body), err);
 }

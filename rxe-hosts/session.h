@@ -14,6 +14,6 @@ struct session_config {
 
 /*
  * From HELLO to RESULT. What goes wrong is told over the channel and in err.
- * @return 0, or negative errno with err set
+ * @return 0, -EIO when a queue pair failed in the run (which was told then), or negative errno with err set
  */
 int session_run(const struct session_config *config, struct err *err);

@@ -13,6 +13,7 @@
 #define SESSION_ASK_FAST_NS 10000000ull
 #define SESSION_ASK_NS 500000000ull
 #define SESSION_REPORT_NS 20000000ull
+#define SESSION_SILENCE_NS 30000000000ull /* without an answer: a serial line does not tell that nobody is there */
 
 enum session_state {
 	SESSION_WAITING,    /* for CONNECT */
@@ -34,6 +35,7 @@ struct session {
 	struct step_engine *engine;
 	uint64_t *slowest_bps;
 	uint64_t ask_ns, asked_ns;  /* TIME: the next, the one on its way */
+	uint64_t heard_ns;          /* the last answer */
 	uint64_t report_ns;         /* RECORDS and PROGRESS: the next */
 	struct manage_progress progress; /* as told last */
 	uint64_t end_ps;            /* SESSION_STOPPED */

@@ -9,26 +9,17 @@
 
 #include "dpswitch/edge/frame.h"
 
-/* The bytes of an embedded host's packet are made of its descriptor, its flow and its message. */
+/* Bytes ride along with what came in from outside; an embedded host's are made of descriptor, flow and message. */
 static size_t
 frame_of(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
-	const struct emulation *emulation = ctx;
-	struct embedded_message m;
+	struct emulation *emulation = ctx;
 	struct pkt_message message;
 	struct frame frame;
 
-	embedded_describe(emulation->shared, &emulation->scenario->roce, p, &m);
-	message = (struct pkt_message){
-		.write = m.write,
-		.first = m.first,
-		.with_imm = m.with_imm,
-		.imm = m.imm,
-		.va = m.remote_offset,
-		.dma_bytes = m.bytes < UINT32_MAX ? (uint32_t)m.bytes : UINT32_MAX,
-		.msn = m.msn,
-		.payload = m.payload,
-	};
+	if (emulation->outside.ops != NULL)
+		return emulation->outside.ops->frame(emulation->outside.ctx, p, bytes, cap_bytes);
+	emulation_describe(emulation, p, &message);
 	frame_from_pkt(&frame, p, &emulation->scenario->plan->flows.flows[p->flow], &message, false);
 	return frame_build(&frame, bytes, cap_bytes);
 }

@@ -483,3 +483,23 @@ emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t por
 		return emulation->outside.ops->dropped(emulation->hosts[node], port, reason);
 	return embedded_dropped(emulation->hosts[node], port, reason);
 }
+
+bool
+emulation_describe(void *ctx, const struct pkt *p, struct pkt_message *message)
+{
+	const struct emulation *emulation = ctx;
+	struct embedded_message m;
+
+	embedded_describe(emulation->shared, &emulation->scenario->roce, p, &m);
+	*message = (struct pkt_message){
+		.write = m.write,
+		.first = m.first,
+		.with_imm = m.with_imm,
+		.imm = m.imm,
+		.va = m.remote_offset,
+		.dma_bytes = m.bytes < UINT32_MAX ? (uint32_t)m.bytes : UINT32_MAX,
+		.msn = m.msn,
+		.payload = m.payload,
+	};
+	return true;
+}

@@ -18,6 +18,7 @@ send_run(const struct scenario *scenario, struct exporter *exporter)
 		.frame_bytes = scenario->mtu_frame_bytes,
 		.payload_bytes = scenario->roce.mtu_bytes,
 		.ack_bytes = scenario->roce.ack_bytes,
+		.jitter_ps = scenario_jitter_ps(scenario),
 		.exact_contention = scenario->telemetry.contention == CONTENTION_EXACT,
 	};
 

@@ -131,7 +131,7 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now
 
 		telem->queued[slot]++;
 	}
-	answer = answer_begin(telem, &present, &node->records, &rows->unkept, event, now_ps);
+	answer = answer_begin(telem, true, &present, &node->records, &rows->unkept, event, now_ps);
 	made = (struct report_sum){ answer_end(&answer) + (event != 0 ? REPORT_PASSAGE_BYTES : 0), 1 };
 	report_count_add(&node->count.reports, made, answer.kept ? made : (struct report_sum){ 0 });
 	for (uint32_t i = 0; i < now->queue_packets; i++)

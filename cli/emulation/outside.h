@@ -27,6 +27,8 @@ struct outside_ops {
 	uint8_t (*pausing)(const struct node *node, uint16_t nic);
 	void (*link_changed)(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
 	uint64_t (*dropped)(const struct node *node, uint16_t nic, enum rec_drop reason);
+	/* The bytes of a packet on a link, without FCS. @return how many; 0: nobody knows them */
+	size_t (*frame)(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 	/* Whether a frame waits to come in. Cheap: asked for between windows. */
 	bool (*pending)(void *ctx);
 	/* Hears and answers the hosts' programs. Between windows, and after the last. */

@@ -130,6 +130,9 @@ struct scenario_options {
 struct scenario *scenario_load(const struct scenario_options *options, struct err *err);
 void scenario_destroy(struct scenario *scenario);
 
+/* By how much a host may be late without being slow: as configured, or what the kinds of hosts ask for. */
+uint64_t scenario_jitter_ps(const struct scenario *scenario);
+
 /* Treats all hosts as embedded: for what needs a fabric, but no host. The clock stays as it is. */
 void scenario_embed_hosts(struct scenario *scenario);
 

@@ -19,6 +19,9 @@
 /* Ethernet header, 802.1Q tag, FCS, preamble and gap. */
 #define ETH_OVERHEAD_BYTES (14 + 4 + 4 + 20)
 
+/* On two busy cores a guest that is due may wait for others that long. */
+#define GUEST_JITTER_PS (50 * PS_PER_MS)
+
 static int
 assign(struct scenario *sc, const struct host_config *config, uint32_t node, struct err *err)
 {
@@ -204,4 +207,12 @@ scenario_embed_hosts(struct scenario *sc)
 	for (uint32_t h = 0; h < sc->topo->nhosts; h++)
 		sc->hosts[sc->topo->hosts[h]] = NULL;
 	sc->noutside = 0;
+}
+
+uint64_t
+scenario_jitter_ps(const struct scenario *sc)
+{
+	if (sc->detection.jitter_ps != 0 || sc->noutside == 0)
+		return sc->detection.jitter_ps;
+	return GUEST_JITTER_PS;
 }

@@ -18,7 +18,7 @@
 struct eval_options {
 	struct eval eval;
 	bool json;
-	char policies[512]; /* split in place */
+	char names[VARIANT_MAX][VARIANT_NAME]; /* of policies */
 	struct err err;
 };
 
@@ -26,7 +26,9 @@ static const struct argp_option options[] = {
 	{ "cases", 'n', "N", 0, "Cases of each family (default: the paper's number, 30 beyond the paper)", 0 },
 	{ "seed", 'S', "N", 0, "Seed of the cases (default 1)", 0 },
 	{ "scale", 'x', "X", 0, "Multiplies bytes, starts, durations and the epoch's length (default 1)", 0 },
-	{ "policy", 'p', "P,...", 0, "Detection policies (default vedrfolnir,hawkeye-maxr,hawkeye-minr,full-polling)", 0 },
+	{ "policy", 'p', "P,...", 0, "Detection policies (default vedrfolnir,hawkeye-maxr,hawkeye-minr,full-polling), with keys of "
+				    "the scenario where wanted: vedrfolnir+detections=1+exporter.budget=1KB", 0 },
+	{ "ablation", 'a', "NAME", 0, "The policies that an ablation compares", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
 	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/eval); goes on with what is there", 0 },
 	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
@@ -53,18 +55,32 @@ add_family(struct eval_options *opts, const char *name, struct argp_state *state
 static void
 set_policies(struct eval_options *opts, const char *text, struct argp_state *state)
 {
-	char *save = NULL;
-
-	if (snprintf(opts->policies, sizeof(opts->policies), "%s", text) >= (int)sizeof(opts->policies))
-		argp_error(state, "--policy: too long");
 	opts->eval.npolicies = 0;
-	for (char *name = strtok_r(opts->policies, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
-		if (opts->eval.npolicies == EVAL_MAX_POLICIES)
-			argp_error(state, "--policy: more than %d", EVAL_MAX_POLICIES);
-		opts->eval.policies[opts->eval.npolicies++] = name;
+	for (const char *name = text; *name != '\0';) {
+		size_t len = strcspn(name, ",");
+		char *copy = opts->names[opts->eval.npolicies];
+
+		if (opts->eval.npolicies == VARIANT_MAX)
+			argp_error(state, "--policy: more than %d", VARIANT_MAX);
+		if (snprintf(copy, VARIANT_NAME, "%.*s", (int)len, name) >= VARIANT_NAME)
+			argp_error(state, "--policy %s: at most %d characters each", text, VARIANT_NAME - 1);
+		opts->eval.policies[opts->eval.npolicies++] = copy;
+		name += len + (name[len] == ',');
 	}
 	if (opts->eval.npolicies == 0)
 		argp_error(state, "--policy: name one");
+}
+
+static void
+set_ablation(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	const struct ablation *ablation = ablation_find(name);
+
+	if (ablation == NULL)
+		argp_error(state, "no ablation \"%s\": rocelab eval --help lists them", name);
+	opts->eval.npolicies = ablation->list(opts->names);
+	for (uint32_t i = 0; i < opts->eval.npolicies; i++)
+		opts->eval.policies[i] = opts->names[i];
 }
 
 static unsigned long long
@@ -109,6 +125,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		set_policies(opts, arg, state);
 		return 0;
+	case 'a':
+		set_ablation(opts, arg, state);
+		return 0;
 	case 'j':
 		opts->eval.jobs = (uint32_t)number("--jobs", arg, 1, EVAL_MAX_JOBS, state);
 		return 0;
@@ -145,6 +164,9 @@ help_filter(int key, const char *text, void *input)
 	fputs("Families:\n", to);
 	for (size_t i = 0; families[i] != NULL; i++)
 		fprintf(to, "  %-13s %2u cases: %s\n", families[i]->name, families[i]->cases, families[i]->doc);
+	fputs("Ablations:\n", to);
+	for (const struct ablation *ablation = ablations; ablation->name != NULL; ablation++)
+		fprintf(to, "  %-13s %s\n", ablation->name, ablation->doc);
 	fputs(text, to);
 	fclose(to);
 	return list;
@@ -170,17 +192,23 @@ eval_case_dir(const struct eval *eval, const struct family *family, uint32_t ind
 	return buf;
 }
 
-/* A policy that does not exist is told of before anything runs. */
+/* A policy or key that does not exist is told of before anything runs. */
 static int
 check_policies(const struct eval *eval, struct err *err)
 {
-	char path[PATH_MAX], set[128];
-	struct scenario_options scenario = { .path = path, .sets = { set }, .nsets = 1 };
+	struct scenario_options scenario = { .path = NULL };
+	struct variant_sets sets;
+	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/fabric.cfg", eval->dir);
 	scenario_destroy(case_network(path, err));
+	scenario.path = path;
 	for (uint32_t p = 0; p < eval->npolicies && err->text[0] == '\0'; p++) {
-		snprintf(set, sizeof(set), "detection.policy=%s", eval->policies[p]);
+		if (variant_sets(eval->policies[p], &sets, err) < 0)
+			break;
+		scenario.nsets = sets.count;
+		for (uint32_t i = 0; i < sets.count; i++)
+			scenario.sets[i] = sets.text[i];
 		scenario_destroy(scenario_load(&scenario, err));
 	}
 	return err->text[0] == '\0' ? 0 : -EINVAL;

@@ -4,16 +4,16 @@
 
 #include "cli/eval/family.h"
 #include "cli/eval/store.h"
+#include "cli/eval/variant.h"
 
 #define EVAL_MAX_FAMILIES 16
-#define EVAL_MAX_POLICIES 16
 #define EVAL_MAX_JOBS 256
 #define EVAL_MAX_EXCLUDED 0.05 /* of the cases made */
 
 struct eval {
 	const struct family *families[EVAL_MAX_FAMILIES];
 	uint32_t nfamilies;
-	const char *policies[EVAL_MAX_POLICIES];
+	const char *policies[VARIANT_MAX]; /* variants, see variant.h */
 	uint32_t npolicies;
 	uint32_t cases; /* of each family; 0: the family's own number */
 	uint64_t seed;

@@ -174,7 +174,7 @@ begin_out_of_loop(struct eval_case *c, const struct circle *circle, const uint32
 		case_add_pin(c, part->src, part->elsewhere, part->round.ports, part->round.hops);
 		for (uint32_t i = 0; i < PARALLEL + ELSEWHERE; i++)
 			case_add_flow(c, part->src, i < PARALLEL ? part->dst : part->elsewhere, 0,
-				      case_bytes(c, 14 * CASE_MB, 16 * CASE_MB), 0);
+				      case_bytes(c, 60 * CASE_MB, 80 * CASE_MB), 0);
 	}
 	topo_port_name(topo, topo->nodes[parts[1].dst].first_port, root);
 	case_add_fault(c, "{ kind = \"pfc-storm\"; port = \"%s\"; start = \"%lluns\"; }", root,

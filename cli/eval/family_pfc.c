@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pauses: a port that sends them without a reason, and a queue elsewhere that has one (IV-A). */
+#include <assert.h>
 #include <errno.h>
 
 #include "cli/eval/family.h"
@@ -10,6 +11,7 @@
 #define BACKPRESSURE_CASES 60
 #define BACKPRESSURE_MIN_FLOWS 3
 #define BACKPRESSURE_MAX_FLOWS 6
+#define USAGE_PORTS 128
 #define START_MAX_NS (150 * CASE_MS)
 
 /* The port that pauses this one. */
@@ -61,40 +63,42 @@ make_storm(struct eval_case *c)
 	return inject_storm(c);
 }
 
-/* Ports that flows of the collective and flows towards the target both send by: pauses may come there. */
-static json_t *
-shared_ports(const struct eval_case *c, uint32_t root)
+/* Per port: does a flow of the collective send by it, and how many of the others do? */
+struct usage {
+	bool collective[USAGE_PORTS];
+	uint8_t others[USAGE_PORTS];
+};
+
+static void
+use(const struct eval_case *c, struct usage *usage)
 {
-	const struct topo *topo = c->routing.topo;
-	json_t *list = json_array();
+	struct route_path path;
 
-	for (uint32_t i = 0; i < c->nflows; i++) {
-		struct route_path path;
-
-		place_path(c, c->flows[i].src, c->flows[i].dst, c->flows[i].sport, &path);
-		for (uint32_t hop = 0; hop < path.hops; hop++) {
-			char name[64];
-
-			if (path.ports[hop] != root && place_is_used(c, path.ports[hop]))
-				json_array_append_new(list, json_string(topo_port_name(topo, path.ports[hop], name)));
-		}
+	*usage = (struct usage){ 0 };
+	assert(c->routing.topo->nports <= USAGE_PORTS);
+	for (uint32_t rank = 0; rank < CASE_RANKS; rank++) {
+		place_rank_path(c, rank, &path);
+		for (uint32_t hop = 0; hop < path.hops; hop++)
+			usage->collective[path.ports[hop]] = true;
 	}
-	return list;
+	for (uint32_t i = 0; i < c->nflows; i++) {
+		place_path(c, c->flows[i].src, c->flows[i].dst, c->flows[i].sport, &path);
+		for (uint32_t hop = 0; hop < path.hops; hop++)
+			usage->others[path.ports[hop]]++;
+	}
 }
 
-/* How many of the flows send by a port. */
-static uint32_t
-crossing(const struct eval_case *c, uint32_t port)
+/* Ports that flows of the collective and flows towards the target both send by: pauses may come there. */
+static json_t *
+shared_ports(const struct topo *topo, const struct usage *usage)
 {
-	uint32_t count = 0;
+	json_t *list = json_array();
+	char name[64];
 
-	for (uint32_t i = 0; i < c->nflows; i++) {
-		struct route_path path;
-
-		place_path(c, c->flows[i].src, c->flows[i].dst, c->flows[i].sport, &path);
-		count += place_crosses(&path, port);
-	}
-	return count;
+	for (uint32_t port = 0; port < topo->nports; port++)
+		if (usage->collective[port] && usage->others[port] != 0)
+			json_array_append_new(list, json_string(topo_port_name(topo, port, name)));
+	return list;
 }
 
 /*
@@ -102,14 +106,13 @@ crossing(const struct eval_case *c, uint32_t port)
  * end; and on the collective's ways no two of the flows meet before.
  */
 static bool
-begins_at_root(const struct eval_case *c, uint32_t root)
+begins_at_root(const struct topo *topo, const struct usage *usage, uint32_t root)
 {
-	const struct topo *topo = c->routing.topo;
 	const struct topo_node *edge = &topo->nodes[topo->ports[root].node];
-	uint32_t most = 0, least = c->nflows;
+	uint32_t most = 0, least = UINT32_MAX;
 
 	for (uint32_t port = edge->first_port; port < edge->first_port + edge->nports; port++) {
-		uint32_t count = crossing(c, peer_of(topo, port));
+		uint32_t count = usage->others[peer_of(topo, port)];
 
 		if (topo->nodes[topo->ports[port].peer].kind != TOPO_SWITCH)
 			continue;
@@ -119,7 +122,7 @@ begins_at_root(const struct eval_case *c, uint32_t root)
 	if (most - least > 1)
 		return false;
 	for (uint32_t port = 0; port < topo->nports; port++)
-		if (port != root && place_is_used(c, port) && crossing(c, port) > 1)
+		if (usage->collective[port] && usage->others[port] > 1)
 			return false;
 	return true;
 }
@@ -148,7 +151,11 @@ make_backpressure(struct eval_case *c)
 	uint32_t flows = case_pick(c, BACKPRESSURE_MIN_FLOWS, BACKPRESSURE_MAX_FLOWS);
 	uint64_t start_ns = case_time_ns(c, 0, START_MAX_NS), bytes = case_bytes(c, 20 * CASE_MB, 200 * CASE_MB);
 
+	/* Beside each rank there is room for no more than three, of which one comes by the rank's way. */
+	if (flows > 3 || case_pick(c, 0, 1) == 0)
+		place_pairs(c);
 	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
+		struct usage usage;
 		uint32_t target, root;
 		json_t *shared;
 		char name[64];
@@ -158,7 +165,8 @@ make_backpressure(struct eval_case *c)
 		while (place_is_rank(c, target));
 		root = peer_of(topo, topo->nodes[target].first_port);
 		send_to(c, target, flows, bytes, start_ns);
-		shared = begins_at_root(c, root) ? shared_ports(c, root) : NULL;
+		use(c, &usage);
+		shared = begins_at_root(topo, &usage, root) ? shared_ports(topo, &usage) : NULL;
 		if (json_array_size(shared) > 0) {
 			case_add_anomaly(c, json_pack("{s:s, s:s, s:o}", "kind", "backpressure", "root",
 						      topo_port_name(topo, root, name), "halts", shared));

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "cli/eval/variant.h"
 #include "cli/launch.h"
 
 static void
@@ -49,8 +50,8 @@ prepare(const struct job_config *config)
 static enum job_status
 run(const struct job_config *config)
 {
-	char policy[64];
-	const struct child_args pass = { .argv = { "--set", policy }, .count = 2 };
+	struct child_args pass = { .count = 0 };
+	struct variant_sets sets;
 	const struct launch launch = {
 		.scenario = config->scenario,
 		.dir = config->dir,
@@ -60,7 +61,12 @@ run(const struct job_config *config)
 	struct launch_status status;
 	struct err err = { 0 };
 
-	snprintf(policy, sizeof(policy), "detection.policy=%s", config->policy != NULL ? config->policy : "off");
+	if (variant_sets(config->policy != NULL ? config->policy : "off", &sets, &err) < 0)
+		return JOB_NOT_STARTED;
+	for (uint32_t i = 0; i < sets.count; i++) {
+		child_add(&pass, "--set", &err);
+		child_add(&pass, sets.text[i], &err);
+	}
 	if (launch_run(&launch, &status, &err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return JOB_NOT_STARTED;

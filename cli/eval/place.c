@@ -11,6 +11,13 @@ place_two_pods(struct eval_case *c)
 		c->ranks[i] = i;
 }
 
+void
+place_pairs(struct eval_case *c)
+{
+	for (uint32_t i = 0; i < CASE_RANKS; i++)
+		c->ranks[i] = i / 2 * 4 + i % 2;
+}
+
 static void
 find_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, bool reverse, struct route_path *path)
 {

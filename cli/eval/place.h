@@ -13,6 +13,9 @@
  */
 void place_two_pods(struct eval_case *c);
 
+/* Ranks in pairs, on one edge switch of each pod; hosts of nobody have the other. */
+void place_pairs(struct eval_case *c);
+
 /* The way of a flow's data. It exists: every host of the fabric reaches every other. */
 void place_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
 /* The way of its ACKs. */

@@ -54,6 +54,12 @@ score_verdict(const struct truth *truth, const json_t *verdict, struct err *why)
 {
 	const json_t *findings = json_object_get(verdict, "findings");
 
+	if (json_array_size(truth->anomalies) == 0 && json_array_size(findings) != 0) {
+		err_set(why, 0, "%s at %s, where nothing is wrong",
+			json_string_value(json_object_get(json_array_get(findings, 0), "type")),
+			json_string_value(json_object_get(json_array_get(findings, 0), "root")));
+		return OUTCOME_FP;
+	}
 	if (all_borne_out(truth, findings, why) && all_found(truth, findings, why) && innocence_told(truth, verdict, why))
 		return OUTCOME_TP;
 	return json_array_size(findings) == 0 && json_array_size(truth->anomalies) != 0 ? OUTCOME_FN : OUTCOME_FP;

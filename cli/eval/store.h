@@ -8,7 +8,7 @@
 #include "cli/eval/score.h"
 #include "common/err.h"
 
-#define STORE_NAME 32
+#define STORE_NAME 96
 
 /* One case under one policy. */
 struct store_run {

@@ -40,6 +40,20 @@ add_line(struct libscols_table *table, const char *family, const char *policy, c
 		scols_line_set_data(line, c, cells[c]);
 }
 
+/* " --set detection.policy=..." */
+static void
+write_sets(const char *policy, char *buf, size_t cap)
+{
+	struct err err = { 0 };
+	struct variant_sets sets;
+	size_t used = 0;
+
+	if (variant_sets(policy, &sets, &err) < 0)
+		return;
+	for (uint32_t i = 0; i < sets.count && used < cap; i++)
+		used += (size_t)snprintf(buf + used, cap - used, " --set %s", sets.text[i]);
+}
+
 /* Cases that are no true positives, what is wrong with them, and how to look at one alone. */
 static int
 print_failed(const struct eval *eval, const struct family *family, const char *policy, FILE *to, struct err *err)
@@ -48,15 +62,15 @@ print_failed(const struct eval *eval, const struct family *family, const char *p
 	int64_t count = store_runs(eval->store, family->name, policy, eval_cases(eval, family), &runs, err);
 
 	for (int64_t i = 0; i < count; i++) {
-		char dir[PATH_MAX];
+		char dir[PATH_MAX], replay[VARIANT_MAX_SETS * (VARIANT_NAME + 8)] = "";
 
 		if (runs[i].outcome == OUTCOME_TP)
 			continue;
 		eval_case_dir(eval, family, runs[i].index, NULL, dir, sizeof(dir));
-		fprintf(to, "\n%s/%03u under %s is a %s: %s\n  rocelab run %s/case.cfg --set detection.policy=%s   truth: "
-			    "%s/%s/score.json\n",
+		write_sets(policy, replay, sizeof(replay));
+		fprintf(to, "\n%s/%03u under %s is a %s: %s\n  rocelab run %s/case.cfg%s   truth: %s/%s/score.json\n",
 			family->name, runs[i].index, policy,
-			runs[i].outcome == OUTCOME_FP ? "false positive" : "false negative", runs[i].why, dir, policy, dir,
+			runs[i].outcome == OUTCOME_FP ? "false positive" : "false negative", runs[i].why, dir, replay, dir,
 			policy);
 	}
 	free(runs);

@@ -68,6 +68,7 @@ struct manage_connected {
 	uint32_t qps;
 	uint32_t reserved;
 	uint64_t clock_error_ns; /* half of the smallest round trip of TIME */
+	uint64_t base_rtt_ns, noise_ns; /* of its flows' idle paths, the largest; 0: not measured */
 };
 
 struct manage_start {
@@ -99,7 +100,8 @@ struct manage_iteration {
 };
 
 struct manage_result {
-	uint64_t retransmissions; /* times that the device had to send again, as its own counters tell */
+	/* What made the device send again, by its own counters. rdma_rxe: timeouts include NAKs, and false alarms. */
+	uint64_t naks, timeouts;
 	uint64_t notification_packets, polling_packets, probe_packets;
 	uint64_t notification_bytes, polling_bytes, probe_bytes;
 	uint64_t cpu_ns;        /* of the program, all threads */
@@ -118,11 +120,11 @@ struct manage_failed {
 _Static_assert(sizeof(struct manage_hdr) == 12, "layout");
 _Static_assert(sizeof(struct manage_hello) == 48, "layout");
 _Static_assert(sizeof(struct manage_time) == 16, "layout");
-_Static_assert(sizeof(struct manage_connected) == 16, "layout");
+_Static_assert(sizeof(struct manage_connected) == 32, "layout");
 _Static_assert(sizeof(struct manage_start) == 8, "layout");
 _Static_assert(sizeof(struct manage_progress) == 16, "layout");
 _Static_assert(sizeof(struct manage_stop) == 8, "layout");
 _Static_assert(sizeof(struct manage_step) == 64, "layout");
 _Static_assert(sizeof(struct manage_iteration) == 40, "layout");
-_Static_assert(sizeof(struct manage_result) == 96, "layout");
+_Static_assert(sizeof(struct manage_result) == 104, "layout");
 _Static_assert(sizeof(struct manage_failed) == 240, "layout");

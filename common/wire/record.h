@@ -83,6 +83,7 @@ struct rec_run {
 	uint32_t payload_bytes;   /* its payload: the path MTU */
 	uint32_t ack_bytes;
 	uint32_t exact_contention; /* 1: REC_MATRIX_ROW records follow reports */
+	uint64_t jitter_ps;       /* by so much a host may be late without being slow: its own scheduling */
 };
 
 struct rec_node {
@@ -218,7 +219,7 @@ struct rec_port_row {
 	uint32_t pausing;
 	uint32_t pauses_received; /* within the epochs */
 	uint32_t pauses_sent;     /* within the epochs */
-	uint32_t reserved;
+	uint32_t state_only;      /* 1: tells of now alone; without counters, and replaces no row */
 };
 
 /* Hawkeye's flow row; same key rules as the port row. */
@@ -319,7 +320,7 @@ struct rec_end {
 _Static_assert(sizeof(struct rec_stream) == 16, "layout");
 _Static_assert(sizeof(struct rec_hdr) == 24, "layout");
 _Static_assert(sizeof(struct rec_tuple) == 16, "layout");
-_Static_assert(sizeof(struct rec_run) == 104, "layout");
+_Static_assert(sizeof(struct rec_run) == 112, "layout");
 _Static_assert(sizeof(struct rec_node) == 64, "layout");
 _Static_assert(sizeof(struct rec_port) == 56, "layout");
 _Static_assert(sizeof(struct rec_collective) == 72, "layout");

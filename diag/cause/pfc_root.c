@@ -158,13 +158,13 @@ has_answered(const struct evidence *ev, const struct prov_graph *graph, uint32_t
 }
 
 /*
- * A polling packet crossed this halted port: the switch behind it was asked what holds it up. Where telemetry of the
- * window was lost, its silence means nothing.
+ * A polling packet crossed this halted port, or all switches are polled: the one behind it was asked what holds it up.
+ * Where telemetry of the window was lost, its silence means nothing.
  */
 static bool
 was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t port)
 {
-	bool asked = false;
+	bool asked = ev->run.policy == REC_POLICY_FULL_POLLING;
 
 	for (uint32_t i = 0; i < ev->gaps.count; i++) {
 		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, i);

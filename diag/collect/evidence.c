@@ -111,7 +111,7 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 	}
 	if (is_state(rec)) {
 		rc = push(&ev->states, rec, false, err);
-		if (rc != 0)
+		if (rc != 0 || ((const struct rec_port_row *)(const void *)rec)->state_only)
 			return rc;
 	}
 	return push((struct ev_vec *)((char *)ev + record_kinds[rec->type].vec), rec, true, err);
@@ -124,7 +124,7 @@ is_state(const struct rec_hdr *rec)
 	const struct rec_port_row *row = (const void *)rec;
 
 	return rec->type == REC_PORT_ROW &&
-	       (row->paused || row->pausing || row->queue_packets != 0 || row->ingress_xoff_bytes != 0);
+	       (row->state_only || row->paused || row->pausing || row->queue_packets != 0 || row->ingress_xoff_bytes != 0);
 }
 
 /* Ranges of fields that later code relies on. */

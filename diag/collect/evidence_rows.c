@@ -28,6 +28,10 @@ check_rows(const struct evidence *ev, struct err *err)
 		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
 		rc = evidence_check_port(ev, &row->hdr, row->port, err);
 	}
+	for (uint32_t i = 0; rc == 0 && i < ev->states.count; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
+		rc = evidence_check_port(ev, &row->hdr, row->port, err);
+	}
 	for (uint32_t i = 0; rc == 0 && i < ev->flow_rows.count; i++) {
 		const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
 		rc = evidence_check_port(ev, &row->hdr, row->port, err);
@@ -151,7 +155,7 @@ index_epochs(struct evidence *ev, struct err *err)
 	return 0;
 }
 
-/* check_rows() has seen their ports: each state came as a port row, too. */
+/* check_rows() has seen their ports. */
 static void
 index_states(struct evidence *ev)
 {

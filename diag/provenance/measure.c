@@ -32,7 +32,7 @@ read_states(const struct prov_builder *b, struct prov_port *state)
 		const struct rec_port_row *row = EV_AT(b->ev->states, struct rec_port_row, i);
 		uint64_t inside_ps;
 
-		if (window_has(b->window, row->hdr.time_ps))
+		if (window_has(b->window, row->hdr.time_ps) && !row->state_only) /* that has no flow rows beside it */
 			state->latest = row;
 		if (!row->paused || row->paused_since_ps > row->hdr.time_ps)
 			continue;

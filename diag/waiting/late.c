@@ -15,9 +15,9 @@ struct rank_ready {
 static int fill_first(struct verdict *v, uint32_t collective, struct err *err);
 
 static void
-note_late(struct verdict_step *step, uint64_t ready_ps)
+note_late(const struct verdict *v, struct verdict_step *step, uint64_t ready_ps)
 {
-	uint64_t tolerance_ps = step->expect_ps / 100 * VERDICT_SLOW_PERCENT + step->base_rtt_ps;
+	uint64_t tolerance_ps = step->expect_ps / 100 * VERDICT_SLOW_PERCENT + step->base_rtt_ps + v->run.jitter_ps;
 
 	if (ready_ps != UNKNOWN && step->start_ps > ready_ps + tolerance_ps)
 		step->late_ps = step->start_ps - ready_ps;
@@ -52,7 +52,7 @@ late_fill(struct verdict *v, uint32_t collective, struct err *err)
 			ready_ps = later_of(ready_ps, &v->steps[step->previous]);
 		if (step->depends != VERDICT_NONE)
 			ready_ps = later_of(ready_ps, &v->steps[step->depends]);
-		note_late(step, ready_ps);
+		note_late(v, step, ready_ps);
 	}
 	return fill_first(v, collective, err);
 }
@@ -137,7 +137,7 @@ fill_against(struct verdict *v, const struct verdict_collective *c, struct rank_
 			continue;
 		ready_ps = first_ready(v, step, ranks, count);
 		if (ready_ps != UNKNOWN)
-			note_late(step, ready_ps + gap_ps);
+			note_late(v, step, ready_ps + gap_ps);
 	}
 }
 
@@ -151,7 +151,7 @@ fill_first(struct verdict *v, uint32_t collective, struct err *err)
 	if (collective == 0 || before->id != c->id || before->iteration + 1 != c->iteration) {
 		for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
 			if (v->steps[i].started && is_first(&v->steps[i]))
-				note_late(&v->steps[i], c->start_ps);
+				note_late(v, &v->steps[i], c->start_ps);
 		}
 		return 0;
 	}

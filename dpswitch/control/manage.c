@@ -257,6 +257,7 @@ is_due(const struct channel *channel, enum manage_type type, const struct manage
 		return channel->state == MANAGE_UP;
 	case MANAGE_RECORDS:
 	case MANAGE_PROGRESS:
+	case MANAGE_QP_ERROR:
 		return channel->state == MANAGE_READY;
 	case MANAGE_STEP:
 	case MANAGE_ITERATION:
@@ -298,6 +299,8 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 		channel->state = MANAGE_READY;
 		channel->traffic.ready_ns = clock_now_ns();
 		channel->traffic.clock_error_ns = body.connected.clock_error_ns;
+		channel->traffic.base_rtt_ns = body.connected.base_rtt_ns;
+		channel->traffic.rtt_noise_ns = body.connected.noise_ns;
 		break;
 	case MANAGE_RECORDS:
 		if (!keep_records(channel, message->body, message->size))
@@ -318,6 +321,10 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 	case MANAGE_RESULT:
 		memcpy(&channel->result, message->body, sizeof(channel->result));
 		channel->state = MANAGE_FINISHED;
+		break;
+	case MANAGE_FAILED:
+		body.failed.text[MANAGE_TEXT - 1] = '\0';
+		lose(manage, channel, body.failed.text);
 		break;
 	default:
 		body.failed.text[MANAGE_TEXT - 1] = '\0';

@@ -79,6 +79,7 @@ const struct manage_result *manage_result(const struct manage *manage, uint32_t 
 struct manage_traffic {
 	uint64_t bytes;
 	uint64_t clock_error_ns;
+	uint64_t base_rtt_ns, rtt_noise_ns; /* of its flows' idle paths, the largest */
 	uint64_t up_ns, ready_ns; /* clock_now_ns() when it said HELLO and CONNECTED */
 	char device[32];
 };

@@ -10,51 +10,19 @@
 #include "common/units.h"
 #include "dpswitch/edge/pcapng.h"
 #include "dpswitch/edge/pfc_frame.h"
+#include "dpswitch/edge/reorder.h"
 
 enum { IN, OUT };
-
-/* A frame that was seen and waits until no earlier one can come. */
-struct waiting {
-	uint64_t time_ps;
-	uint64_t seq; /* orders equals */
-	size_t at;    /* of its bytes */
-	uint32_t captured_bytes, frame_bytes;
-	uint32_t interface;
-	uint8_t direction;
-};
 
 struct capture {
 	struct capture_config config;
 	struct pcapng *file;
 	struct capture_count *counts; /* [config.nports] */
-	struct waiting *waiting;      /* [nwaiting] */
-	size_t nwaiting, waiting_cap;
-	uint8_t *bytes;               /* of those that wait */
-	size_t nbytes, bytes_cap;
-	uint64_t seq;
+	struct reorder reorder;       /* frames that wait until no earlier one can come */
 	uint64_t limit_ps;
 	uint64_t room_bytes;          /* for frames */
 	uint64_t file_bytes;          /* once closed */
 };
-
-static void
-out_of_memory(void)
-{
-	fprintf(stderr, "rocelab: out of memory for captured frames\n");
-	abort();
-}
-
-static void *
-grown(void *array, size_t *cap, size_t need, size_t elem_bytes)
-{
-	if (need <= *cap)
-		return array;
-	*cap = need * 2;
-	array = realloc(array, *cap * elem_bytes);
-	if (array == NULL)
-		out_of_memory();
-	return array;
-}
 
 /* Says in pcapng who the ports are. */
 static void
@@ -120,39 +88,26 @@ capture_destroy(struct capture *capture)
 		pcapng_destroy(capture->file);
 	free((uint32_t *)capture->config.ports);
 	free(capture->counts);
-	free(capture->waiting);
-	free(capture->bytes);
+	reorder_fini(&capture->reorder);
 	free(capture);
 }
 
-/* Room for the bytes of one more frame. */
-static uint8_t *
-bytes_slot(struct capture *capture)
-{
-	capture->bytes = grown(capture->bytes, &capture->bytes_cap, capture->nbytes + PCAPNG_MAX_BYTES, 1);
-	return capture->bytes + capture->nbytes;
-}
-
-/* Queues the frame whose bytes are in the slot. */
+/* Queues the frame whose bytes, as far as they are known, are in the slot. */
 static void
-queue(struct capture *capture, uint32_t interface, int direction, uint64_t time_ps, size_t frame_bytes)
+queue(struct capture *capture, uint32_t interface, int direction, uint64_t time_ps, size_t captured_bytes,
+      size_t frame_bytes)
 {
 	uint32_t snap_bytes = capture->config.snap_bytes;
-	size_t captured_bytes = snap_bytes != 0 && frame_bytes > snap_bytes ? snap_bytes : frame_bytes;
-
-	assert(frame_bytes != 0 && frame_bytes <= PCAPNG_MAX_BYTES);
-	capture->waiting = grown(capture->waiting, &capture->waiting_cap, capture->nwaiting + 1,
-				 sizeof(*capture->waiting));
-	capture->waiting[capture->nwaiting++] = (struct waiting){
+	struct reorder_frame frame = {
 		.time_ps = time_ps,
-		.seq = capture->seq++,
-		.at = capture->nbytes,
-		.captured_bytes = (uint32_t)captured_bytes,
-		.frame_bytes = (uint32_t)frame_bytes,
+		.captured_bytes = snap_bytes != 0 && captured_bytes > snap_bytes ? snap_bytes : captured_bytes,
+		.frame_bytes = frame_bytes,
 		.interface = interface,
 		.direction = (uint8_t)direction,
 	};
-	capture->nbytes += captured_bytes;
+
+	assert(frame_bytes <= PCAPNG_MAX_BYTES);
+	reorder_put(&capture->reorder, &frame);
 }
 
 /* Once the limit is reached frames are counted and not made. */
@@ -160,6 +115,15 @@ static bool
 is_full(const struct capture *capture)
 {
 	return capture->limit_ps != TIME_NEVER;
+}
+
+/* The inverse of eth_wire_bytes(), but for padding. */
+static size_t
+frame_of_wire(uint32_t wire_bytes)
+{
+	const uint32_t around_bytes = ETH_PREAMBLE_BYTES + ETH_FCS_BYTES + ETH_GAP_BYTES;
+
+	return wire_bytes > around_bytes ? wire_bytes - around_bytes : 0;
 }
 
 static void
@@ -173,9 +137,14 @@ take_packets(struct capture *capture, uint32_t interface, int direction, const s
 		count->missing += npkts;
 		return;
 	}
-	for (uint32_t i = 0; i < npkts; i++)
-		queue(capture, interface, direction, pkts[i].time_ps - back_ps,
-		      capture->config.frame(capture->config.ctx, &pkts[i], bytes_slot(capture), PCAPNG_MAX_BYTES));
+	for (uint32_t i = 0; i < npkts; i++) {
+		const struct pkt *p = &pkts[i];
+		uint8_t *slot = reorder_slot(&capture->reorder, PCAPNG_MAX_BYTES);
+		size_t known_bytes = capture->config.frame(capture->config.ctx, p, slot, PCAPNG_MAX_BYTES);
+		size_t frame_bytes = known_bytes != 0 ? known_bytes : frame_of_wire(p->wire_bytes);
+
+		queue(capture, interface, direction, p->time_ps - back_ps, known_bytes, frame_bytes);
+	}
 }
 
 /* A PFC frame's source: a host's MAC is 02:00 and its IP, as in its packets; a switch's 06:00, node (2), port (2). */
@@ -212,25 +181,16 @@ take_pauses(struct capture *capture, uint32_t interface, int direction, const st
 		mac_of_port(topo, direction == OUT ? port : topo->ports[port].peer_port, fields.src_mac);
 		for (uint32_t c = 0; c < PFC_CLASSES; c++)
 			fields.quanta[c] = pauses[i].xoff ? PFC_QUANTA_MAX : 0;
-		pfc_frame_build(&fields, bytes_slot(capture));
-		queue(capture, interface, direction, pauses[i].time_ps - back_ps, ETH_MIN_BYTES);
+		pfc_frame_build(&fields, reorder_slot(&capture->reorder, ETH_MIN_BYTES));
+		queue(capture, interface, direction, pauses[i].time_ps - back_ps, ETH_MIN_BYTES, ETH_MIN_BYTES);
 	}
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	const struct waiting *x = a, *y = b;
-
-	if (x->time_ps != y->time_ps)
-		return x->time_ps < y->time_ps ? -1 : 1;
-	return (x->seq > y->seq) - (x->seq < y->seq);
-}
-
 static void
-write_frame(struct capture *capture, const struct waiting *frame)
+write_frame(void *ctx, const struct reorder_frame *frame, const uint8_t *bytes)
 {
-	uint32_t block_bytes = pcapng_frame_bytes(frame->captured_bytes);
+	struct capture *capture = ctx;
+	uint32_t captured_bytes = (uint32_t)frame->captured_bytes, block_bytes = pcapng_frame_bytes(captured_bytes);
 
 	if (is_full(capture) || block_bytes > capture->room_bytes) {
 		if (!is_full(capture))
@@ -240,42 +200,7 @@ write_frame(struct capture *capture, const struct waiting *frame)
 	}
 	capture->room_bytes -= block_bytes;
 	pcapng_frame(capture->file, frame->interface, frame->direction == OUT ? PCAPNG_OUTBOUND : PCAPNG_INBOUND,
-		     frame->time_ps, capture->bytes + frame->at, frame->captured_bytes, frame->frame_bytes);
-}
-
-/* Writes, in order, the frames of before end_ps; the others move to the front. */
-static void
-flush(struct capture *capture, uint64_t end_ps)
-{
-	size_t done = 0, nbytes = 0;
-	uint8_t *bytes;
-
-	if (capture->nwaiting == 0)
-		return;
-	qsort(capture->waiting, capture->nwaiting, sizeof(*capture->waiting), compare);
-	while (done < capture->nwaiting && capture->waiting[done].time_ps < end_ps)
-		write_frame(capture, &capture->waiting[done++]);
-	if (done == 0)
-		return;
-	capture->nwaiting -= done;
-	memmove(capture->waiting, capture->waiting + done, capture->nwaiting * sizeof(*capture->waiting));
-	/* Those left are few, and their bytes lie in no order. */
-	for (size_t i = 0; i < capture->nwaiting; i++)
-		nbytes += capture->waiting[i].captured_bytes;
-	bytes = malloc(nbytes + 1);
-	if (bytes == NULL)
-		out_of_memory();
-	nbytes = 0;
-	for (size_t i = 0; i < capture->nwaiting; i++) {
-		struct waiting *frame = &capture->waiting[i];
-
-		memcpy(bytes + nbytes, capture->bytes + frame->at, frame->captured_bytes);
-		frame->at = nbytes;
-		nbytes += frame->captured_bytes;
-	}
-	memcpy(capture->bytes, bytes, nbytes);
-	capture->nbytes = nbytes;
-	free(bytes);
+		     frame->time_ps, bytes, captured_bytes, (uint32_t)frame->frame_bytes);
 }
 
 void
@@ -293,7 +218,7 @@ capture_sent(struct capture *capture, const struct window *window)
 	}
 	/* What is still to come is sent after this window, or has reached a MAC that long before the next one. */
 	if (window->end_ps > pipeline_ps)
-		flush(capture, window->end_ps - pipeline_ps);
+		reorder_flush(&capture->reorder, window->end_ps - pipeline_ps, write_frame, capture);
 }
 
 /* The receiver's node would take the lane in first thing in this window; doing it now changes nothing for it. */
@@ -322,7 +247,7 @@ capture_close(struct capture *capture, uint64_t end_ps)
 {
 	int ret;
 
-	flush(capture, TIME_NEVER);
+	reorder_flush(&capture->reorder, TIME_NEVER, write_frame, capture);
 	for (uint32_t i = 0; i < capture->config.nports; i++) {
 		const struct capture_count *count = &capture->counts[i];
 

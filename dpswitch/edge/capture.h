@@ -24,7 +24,8 @@ struct capture_config {
 	uint32_t snap_bytes;     /* of each frame; 0: all */
 	/*
 	 * Writes the bytes of a packet as it is on the link, without FCS: those that ride along with it, or those that its
-	 * descriptor stands for. Called between windows. @return their number, at most cap_bytes and not 0
+	 * descriptor stands for. Called between windows. @return their number, at most cap_bytes; 0: nobody knows them, and
+	 * the file has an empty frame of the packet's size
 	 */
 	size_t (*frame)(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 	void *ctx;

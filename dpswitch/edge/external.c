@@ -26,6 +26,7 @@ run_nic(struct external *host, struct external_nic *nic, const struct window *wi
 	struct pkt *pkts;
 
 	port_tend(nic->port);
+	nic->up = port_up(nic->port);
 	if (!link_is_idle(rx, window->parity)) {
 		link_receive(rx, window->parity);
 		npkts = link_arrivals(rx, window->end_ps, &pkts);
@@ -142,7 +143,6 @@ setup_nics(struct external *host, struct err *err)
 		nic->port = host->config.nics[i].port;
 		nic->pfc = host->config.nics[i].pfc;
 		nic->ser_ps = table->ps;
-		nic->last_ps = table->ps[host->config.min_frame_bytes];
 		nic->index = i;
 		nic->ip = topo_nic_ip(host->node.id, i);
 		nic->refresh_ps = nic->pausing_since_ps = TIME_NEVER;

@@ -42,6 +42,7 @@ struct external_nic {
 	uint16_t index;
 	uint32_t ip;
 	bool pfc;
+	bool up;                /* in this window there is a peer */
 	/* toward the host */
 	struct fifo hold;       /* arrived, not yet taken */
 	struct rte_mbuf *ready[PORT_BURST]; /* the bytes of the first nready of them */
@@ -52,10 +53,9 @@ struct external_nic {
 	bool xoff;              /* the switch was told to stop because of them */
 	/* from the host */
 	struct fifo stage[EXTERNAL_CLASSES];
-	uint64_t stage_ps[EXTERNAL_CLASSES]; /* link time of each */
 	uint32_t staged;        /* frames in all of them */
-	uint32_t last_ps;       /* link time of the frame dequeued last */
 	uint64_t free_ps;       /* the link has sent the last frame */
+	uint64_t now_ps, limit_ps; /* frames may start to leave from here on, until then */
 	uint8_t turn;           /* class served last */
 	uint8_t paused;         /* bit p: the switch paused class p */
 	uint64_t paused_since_ps;

@@ -23,20 +23,37 @@ refuse(struct external_nic *nic, struct rte_mbuf *mbuf, enum edge_drop reason)
 	rte_pktmbuf_free(mbuf);
 }
 
-/* Puts a descriptor in line; it has its bytes, or needs none. */
+/* Puts a frame on the wire at start_ps. */
+static void
+send(struct external *host, struct external_nic *nic, const struct pkt *p, uint64_t start_ps)
+{
+	nic->turn = p->prio;
+	nic->free_ps = start_ps + nic->ser_ps[p->wire_bytes];
+	host->node.count.born_packets++;
+	host->node.count.born_bytes += p->wire_bytes;
+	host->node.count.tx_packets++;
+	host->node.count.tx_bytes += p->wire_bytes;
+	link_send(nic->tx, host->window.parity, p, nic->free_ps);
+}
+
+/* A frame to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
 static void
 stage(struct external *host, struct external_nic *nic, struct pkt *p)
 {
+	uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
+
 	if (p->wire_bytes < host->config.min_frame_bytes)
 		p->wire_bytes = (uint16_t)host->config.min_frame_bytes;
 	if (host->has_telemetry)
 		external_row(host, nic, p);
-	nic->last_ps = nic->ser_ps[p->wire_bytes];
+	if (nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> p->prio & 1)) {
+		send(host, nic, p, start_ps);
+		return;
+	}
 	if (!fifo_push(&nic->stage[p->prio], p)) {
 		body_release(host->node.bodies, p);
 		return;
 	}
-	nic->stage_ps[p->prio] += nic->last_ps;
 	nic->staged++;
 }
 
@@ -84,6 +101,8 @@ flow_of(struct external *host, struct classified *c, uint64_t now_ps, enum edge_
 static uint8_t
 class_of(const struct edge_config *config, const struct classified *c, bool roce)
 {
+	if (roce && is_answer(&c->p))
+		return 0; /* as an embedded host sends them; an RDMA device marks them like the data that they answer */
 	if (roce)
 		return c->mark != 0 ? c->mark : config->data_prio;
 	return c->mark == 0 || (config->lossless >> c->mark & 1) ? config->lossy_prio : c->mark;
@@ -92,7 +111,7 @@ class_of(const struct edge_config *config, const struct classified *c, bool roce
 static void
 admit_packet(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, struct classified *c, bool roce)
 {
-	uint64_t now_ps = max_u64(nic->free_ps, host->window.start_ps);
+	uint64_t now_ps = nic->free_ps;
 	enum edge_drop why = EDGE_DROP_SOURCE;
 	struct pkt *p = &c->p;
 
@@ -140,7 +159,7 @@ admit_control(struct external *host, struct external_nic *nic, struct rte_mbuf *
 	rte_pktmbuf_free(mbuf);
 	p.prio = 0;
 	if (p.type == PKT_POLL) {
-		p.arg = external_poll_leaves(host, nic, &p, max_u64(nic->free_ps, host->window.start_ps));
+		p.arg = external_poll_leaves(host, nic, &p, nic->free_ps);
 		host->node.count.polling_packets++;
 		host->node.count.polling_bytes += p.wire_bytes;
 	} else {
@@ -174,7 +193,7 @@ admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 	struct classified c;
 	enum frame_class class;
 
-	nic->free_ps = max_u64(nic->free_ps, host->window.start_ps);
+	nic->free_ps = max_u64(nic->free_ps, nic->now_ps);
 	if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes) {
 		nic->count.dropped[EDGE_DROP_TOO_LONG]++;
 		nic->free_ps += nic->ser_ps[host->config.mtu_bytes];
@@ -210,34 +229,18 @@ admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 	}
 }
 
-/* When the link has sent all that is staged and may go. */
-static uint64_t
-staged_until_ps(const struct external *host, const struct external_nic *nic)
-{
-	uint64_t until_ps = max_u64(nic->free_ps, host->window.start_ps);
-
-	for (uint8_t c = 0; nic->staged != 0 && c < EXTERNAL_CLASSES; c++)
-		if (!(nic->paused >> c & 1))
-			until_ps += nic->stage_ps[c];
-	return until_ps;
-}
-
-/* One burst. @return frames taken from the port */
+/* One burst, ahead of what the link can take, so that answers overtake data here. @return frames taken from the port */
 static uint16_t
-dequeue(struct external *host, struct external_nic *nic, uint64_t limit_ps)
+dequeue(struct external *host, struct external_nic *nic)
 {
-	uint64_t until_ps = staged_until_ps(host, nic);
 	struct rte_mbuf *mbufs[PORT_BURST];
-	uint64_t room;
+	uint32_t room = EXTERNAL_STAGE - nic->staged;
 	uint16_t n;
 
-	if (until_ps >= limit_ps || nic->staged >= EXTERNAL_STAGE)
-		return 0;
-	room = 1 + (limit_ps - until_ps) / nic->last_ps;
-	if (room > EXTERNAL_STAGE - nic->staged)
-		room = EXTERNAL_STAGE - nic->staged;
 	if (room > PORT_BURST)
 		room = PORT_BURST;
+	if (room == 0)
+		return 0;
 	if (host->edge->bodies.nfree < room) {
 		host->edge->bodies_starved++;
 		return 0;
@@ -265,36 +268,29 @@ select_class(const struct external_nic *nic)
 }
 
 static void
-send_staged(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps)
+send_staged(struct external *host, struct external_nic *nic)
 {
 	while (nic->staged != 0) {
-		uint64_t start_ps = max_u64(nic->free_ps, now_ps);
+		uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
 		uint8_t c = select_class(nic);
-		struct pkt *p;
+		const struct pkt *p;
 
-		if (c == EXTERNAL_CLASSES || start_ps >= limit_ps)
+		if (c == EXTERNAL_CLASSES || start_ps >= nic->limit_ps)
 			return;
 		p = fifo_pop(&nic->stage[c]);
-		nic->turn = c;
 		nic->staged--;
-		nic->stage_ps[c] -= nic->ser_ps[p->wire_bytes];
-		nic->free_ps = start_ps + nic->ser_ps[p->wire_bytes];
-		host->node.count.born_packets++;
-		host->node.count.born_bytes += p->wire_bytes;
-		host->node.count.tx_packets++;
-		host->node.count.tx_bytes += p->wire_bytes;
-		link_send(nic->tx, host->window.parity, p, nic->free_ps);
+		send(host, nic, p, start_ps);
 	}
 }
 
-/* Every round takes frames, and all frames take link time: the loop ends with limit_ps. */
+/* Every round takes frames, and all frames, refused ones too, take link time: the loop ends with limit_ps. */
 void
 external_send(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps)
 {
-	uint16_t n;
-
-	do {
-		n = dequeue(host, nic, limit_ps);
-		send_staged(host, nic, now_ps, limit_ps);
-	} while (n != 0);
+	nic->now_ps = now_ps;
+	nic->limit_ps = limit_ps;
+	do
+		send_staged(host, nic);
+	while (dequeue(host, nic) != 0 && nic->free_ps < limit_ps);
+	send_staged(host, nic);
 }

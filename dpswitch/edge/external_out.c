@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <rte_mbuf.h>
+#include <rte_prefetch.h>
 
 #include "common/units.h"
 #include "dpswitch/edge/external_host.h"
@@ -72,7 +73,7 @@ external_arrived(struct external *host, struct external_nic *nic, const struct p
 	}
 	if ((p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) != host->node.id)
 		external_drop(host, nic, p, REC_DROP_NO_ROUTE);
-	else if (!port_up(nic->port))
+	else if (!nic->up)
 		external_drop(host, nic, p, REC_DROP_LINK_DOWN);
 	else if (!has_room(host, nic, p) || !fifo_push(&nic->hold, p))
 		external_drop(host, nic, p, is_lossless(host, p->prio) ? REC_DROP_NO_BUFFER : REC_DROP_QUEUE_FULL);
@@ -116,10 +117,32 @@ bytes_of(struct external *host, struct pkt *p, bool *retry)
 	return mbuf;
 }
 
+/* Bytes have waited for some windows: they come into the cache together. */
+static void
+prefetch(const struct external *host, const struct external_nic *nic)
+{
+	const struct body_slot *slots = host->edge->bodies.slots;
+	uint32_t count = fifo_count(&nic->hold) < PORT_BURST ? fifo_count(&nic->hold) : PORT_BURST;
+
+	for (uint32_t i = nic->nready; i < count; i++) {
+		const struct pkt *p = fifo_at(&nic->hold, i);
+
+		if (p->flags & PKT_BYTES)
+			rte_prefetch0(slots[p->arg].mbuf);
+	}
+	for (uint32_t i = nic->nready; i < count; i++) {
+		const struct pkt *p = fifo_at(&nic->hold, i);
+
+		if (p->flags & PKT_BYTES)
+			rte_prefetch0(rte_pktmbuf_mtod(slots[p->arg].mbuf, const uint8_t *));
+	}
+}
+
 /* Gets ready what can be offered at once. */
 static void
 prepare(struct external *host, struct external_nic *nic)
 {
+	prefetch(host, nic);
 	while (nic->nready < PORT_BURST && nic->nready < fifo_count(&nic->hold)) {
 		bool retry = false;
 		struct rte_mbuf *mbuf = bytes_of(host, fifo_at(&nic->hold, nic->nready), &retry);
@@ -197,7 +220,7 @@ external_offer(struct external *host, struct external_nic *nic, uint64_t now_ps)
 {
 	bool xoff;
 
-	if (!port_up(nic->port))
+	if (!nic->up)
 		forget(host, nic);
 	else if (offer_own(nic) && !fifo_empty(&nic->hold))
 		offer_held(host, nic);

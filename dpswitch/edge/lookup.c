@@ -56,6 +56,7 @@ erase(struct lookup *lookup, uint32_t flow)
 	while (*at != flow)
 		at = &lookup->next[*at];
 	*at = lookup->next[flow];
+	lookup->last_flow = LOOKUP_NONE;
 }
 
 int
@@ -65,7 +66,8 @@ lookup_init(struct lookup *lookup, const struct topo *topo, struct flow_table *f
 
 	while (buckets < 2 * slots)
 		buckets *= 2;
-	*lookup = (struct lookup){ .topo = topo, .flows = flows, .mask = buckets - 1, .idle_ps = idle_ps };
+	*lookup = (struct lookup){ .topo = topo, .flows = flows, .mask = buckets - 1, .idle_ps = idle_ps,
+				   .last_flow = LOOKUP_NONE };
 	lookup->tuples = calloc(slots, sizeof(*lookup->tuples));
 	lookup->next = calloc(slots, sizeof(*lookup->next));
 	lookup->buckets = malloc(buckets * sizeof(*lookup->buckets));
@@ -95,12 +97,17 @@ lookup_fini(struct lookup *lookup)
 }
 
 uint32_t
-lookup_find(const struct lookup *lookup, const struct tuple *tuple)
+lookup_find(struct lookup *lookup, const struct tuple *tuple)
 {
-	uint32_t flow = lookup->buckets[bucket_of(lookup, tuple)];
+	uint32_t flow;
 
+	if (lookup->last_flow != LOOKUP_NONE && same(&lookup->last, tuple))
+		return lookup->last_flow;
+	flow = lookup->buckets[bucket_of(lookup, tuple)];
 	while (flow != LOOKUP_NONE && !same(&lookup->tuples[flow], tuple))
 		flow = lookup->next[flow];
+	lookup->last = *tuple;
+	lookup->last_flow = flow;
 	return flow;
 }
 

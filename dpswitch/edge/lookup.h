@@ -22,6 +22,8 @@ struct lookup {
 	uint32_t mask;
 	uint64_t *used_ps;     /* [spares] when a packet was last seen */
 	uint64_t idle_ps;
+	struct tuple last;      /* found last .. */
+	uint32_t last_flow;     /* .. LOOKUP_NONE: forgotten */
 	uint32_t taken, recycled; /* spare slots in use; given away again */
 };
 
@@ -30,7 +32,7 @@ int lookup_init(struct lookup *lookup, const struct topo *topo, struct flow_tabl
 void lookup_fini(struct lookup *lookup);
 
 /* @return the flow with this tuple, LOOKUP_NONE: none */
-uint32_t lookup_find(const struct lookup *lookup, const struct tuple *tuple);
+uint32_t lookup_find(struct lookup *lookup, const struct tuple *tuple);
 
 /* The NIC with an address. @return false if it is nobody's */
 bool lookup_endpoint(const struct topo *topo, uint32_t ip, uint32_t *node, uint16_t *nic);

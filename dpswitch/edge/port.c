@@ -33,6 +33,15 @@ port_init(struct port *port, const struct port_ops *ops, const struct port_confi
 }
 
 void
+port_starved(struct port *port)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(port->pool);
+
+	port->count.rx_starved += mbuf == NULL;
+	rte_pktmbuf_free(mbuf);
+}
+
+void
 port_close(struct port *port)
 {
 	struct rte_mempool *pool;

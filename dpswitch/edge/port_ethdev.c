@@ -22,13 +22,21 @@ struct port_ethdev {
 	bool started;
 };
 
+static uint16_t
+take(struct port_ethdev *dev, struct rte_mbuf **mbufs)
+{
+	uint16_t n = rte_eth_rx_burst(dev->id, 0, mbufs, PORT_BURST);
+
+	if (n == 0)
+		port_starved(&dev->port);
+	return n;
+}
+
 static void
 fill(struct port_ethdev *dev)
 {
 	dev->next = 0;
-	dev->nstash = rte_eth_rx_burst(dev->id, 0, dev->stash, PORT_BURST);
-	if (dev->nstash == 0 && rte_mempool_empty(dev->port.pool))
-		dev->port.count.rx_starved++;
+	dev->nstash = take(dev, dev->stash);
 }
 
 static uint16_t
@@ -37,11 +45,15 @@ receive(struct port *port, struct rte_mbuf **mbufs, uint16_t count)
 	struct port_ethdev *dev = (struct port_ethdev *)port;
 	uint16_t n;
 
-	if (dev->next == dev->nstash)
-		fill(dev);
-	n = (uint16_t)RTE_MIN(count, dev->nstash - dev->next);
-	memcpy(mbufs, dev->stash + dev->next, n * sizeof(*mbufs));
-	dev->next += n;
+	if (dev->next == dev->nstash && count >= PORT_BURST) {
+		n = take(dev, mbufs);
+	} else {
+		if (dev->next == dev->nstash)
+			fill(dev);
+		n = (uint16_t)RTE_MIN(count, dev->nstash - dev->next);
+		memcpy(mbufs, dev->stash + dev->next, n * sizeof(*mbufs));
+		dev->next += n;
+	}
 	port->count.rx_packets += n;
 	for (uint16_t i = 0; i < n; i++)
 		port->count.rx_bytes += rte_pktmbuf_pkt_len(mbufs[i]);

@@ -141,8 +141,8 @@ receive(struct port *port, struct rte_mbuf **mbufs, uint16_t count)
 		return 0;
 	n = rte_vhost_dequeue_burst(vid, GUEST_TX, port->pool, mbufs, count);
 	leave(vhost);
-	if (n == 0 && rte_mempool_empty(port->pool))
-		port->count.rx_starved++;
+	if (n == 0)
+		port_starved(port);
 	port->count.rx_packets += n;
 	for (uint16_t i = 0; i < n; i++)
 		port->count.rx_bytes += rte_pktmbuf_pkt_len(mbufs[i]);

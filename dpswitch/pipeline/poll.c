@@ -61,13 +61,14 @@ poll_report(struct sw *sw, const struct pkt *poll)
 	sw->reports_due = true;
 }
 
-/* The port answers: its rows are reported at the window's end. */
+/* The port answers at the window's end. @param whole  by its rows; else by its present state alone */
 static void
-poll_mark(struct switch_port *port, const struct pkt *poll)
+poll_mark(struct switch_port *port, const struct pkt *poll, bool whole)
 {
 	port->report_asked++;
 	port->report_event = poll->psn;
 	port->report_quiet = poll->arg & POLL_QUIET;
+	port->report_whole |= whole;
 }
 
 /* Ports that the victim might have taken instead: which of them have something to say. */
@@ -86,7 +87,7 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 
 		if (hops[i] != egress &&
 		    (port->was_cut || (shared && telem_carried_bytes(&port->telem) <= bytes / SWITCH_IDLE_PART)))
-			poll_mark(port, poll);
+			poll_mark(port, poll, true);
 	}
 }
 
@@ -106,7 +107,7 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 	poll_record(sw, poll, in_port, egress, paused, fresh == 0);
 	if (fresh == 0)
 		return;
-	poll_mark(port, poll);
+	poll_mark(port, poll, true);
 	if (fresh & POLL_VICTIM)
 		poll_alternatives(sw, poll, egress);
 	if (onward == 0 || port->tx->down)
@@ -135,7 +136,7 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 	if (!(poll->arg & POLL_PFC)) /* else switch_poll() follows */
 		poll_report(sw, poll);
 	if (fresh != 0)
-		poll_mark(port, poll);
+		poll_mark(port, poll, true);
 }
 
 void
@@ -151,8 +152,8 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_eg
 		poll_egress(sw, poll, in_port, victim_egress, (uint8_t)poll->arg & POLL_BOTH);
 	if (!(poll->arg & POLL_PFC))
 		return;
-	/* The ingress that paused the link says whether its buffer gave it reason to. */
-	poll_mark(&sw->ports[in_port], poll);
+	/* The ingress that paused the link says whether its buffer gave it reason to; what leaves there is another matter. */
+	poll_mark(&sw->ports[in_port], poll, false);
 	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
 		if ((poll->arg & POLL_VICTIM) && egress == victim_egress)
 			continue;

@@ -44,7 +44,7 @@ report_drops(const struct sw *sw, uint16_t port, struct recbuf *records, uint32_
 
 /* @return whether the rows were kept. @param packed_bytes  set to what they take */
 static bool
-report_port(struct sw *sw, uint16_t index, uint32_t event, uint64_t now_ps, uint64_t *packed_bytes)
+report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t now_ps, uint64_t *packed_bytes)
 {
 	struct switch_port *port = &sw->ports[index];
 	struct telem_present present = {
@@ -73,7 +73,7 @@ report_port(struct sw *sw, uint16_t index, uint32_t event, uint64_t now_ps, uint
 		if (threshold < present.ingress_xoff_bytes)
 			present.ingress_xoff_bytes = threshold;
 	}
-	answer = answer_begin(&port->telem, &present, &sw->node.records, &sw->unkept, event, now_ps);
+	answer = answer_begin(&port->telem, whole, &present, &sw->node.records, &sw->unkept, event, now_ps);
 	report_drops(sw, index, answer.records, event, now_ps);
 	*packed_bytes = answer_end(&answer);
 	return answer.kept;
@@ -92,13 +92,14 @@ switch_report(struct sw *sw, const struct window *window)
 
 		if (port->report_asked == 0)
 			continue;
-		if (report_port(sw, i, port->report_event, window->end_ps, &packed_bytes)) {
+		if (report_port(sw, i, port->report_whole, port->report_event, window->end_ps, &packed_bytes)) {
 			kept.packed_bytes += packed_bytes;
 			kept.reports += port->report_quiet && port->report_event != quiet_event;
 			quiet_event = port->report_quiet ? port->report_event : quiet_event;
 		}
 		made.packed_bytes += packed_bytes * port->report_asked;
 		port->report_asked = 0;
+		port->report_whole = false;
 	}
 	report_count_add(&sw->node.count.reports, made, kept);
 	sw->reports_due = false;
@@ -113,7 +114,7 @@ switch_report_all(struct sw *sw, uint64_t now_ps)
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		uint64_t packed_bytes;
 
-		if (report_port(sw, i, 0, now_ps, &packed_bytes))
+		if (report_port(sw, i, true, 0, now_ps, &packed_bytes))
 			kept.packed_bytes += packed_bytes;
 		made.packed_bytes += packed_bytes;
 	}

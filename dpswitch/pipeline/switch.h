@@ -144,6 +144,7 @@ struct switch_port {
 	bool was_cut;             /* its link was down; drops[REC_DROP_LINK_DOWN] says when */
 	uint32_t report_event;
 	bool report_quiet;     /* that event's polling packet was */
+	bool report_whole;     /* some event asks for more than the present state */
 	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
 	struct switch_drops drops[REC_DROP_REASONS];
 };

@@ -2,19 +2,24 @@
 #include "dpswitch/telemetry/answer.h"
 
 struct answer
-answer_begin(struct telem_port *t, const struct telem_present *present, struct recbuf *records, struct recbuf *spare,
-	     uint32_t event, uint64_t now_ps)
+answer_begin(struct telem_port *t, bool whole, const struct telem_present *present, struct recbuf *records,
+	     struct recbuf *spare, uint32_t event, uint64_t now_ps)
 {
-	uint64_t unreported = t->unreported;
-	struct answer answer = { .kept = now_ps >= t->keep_ps };
+	uint64_t unreported = t->unreported, next_ps = now_ps + t->config->retain_ps;
+	struct answer answer = { .kept = now_ps >= (whole ? t->keep_ps : t->keep_state_ps) };
 
 	answer.records = answer.kept ? records : spare;
 	answer.from = answer.records->used_bytes;
-	telem_report(t, present, answer.records, event, now_ps);
-	if (answer.kept)
-		t->keep_ps = now_ps + t->config->retain_ps;
+	if (whole)
+		telem_report(t, present, answer.records, event, now_ps);
 	else
+		telem_report_state(t, present, answer.records, event, now_ps);
+	if (!answer.kept)
 		t->unreported = unreported; /* nobody has heard of the closed epochs */
+	else if (whole)
+		t->keep_ps = t->keep_state_ps = next_ps;
+	else
+		t->keep_state_ps = next_ps; /* what left by the port is still to be told */
 	return answer;
 }
 

@@ -16,11 +16,12 @@ struct answer {
 
 /*
  * Puts the port's rows where they belong; the caller may add more of its own to answer.records.
+ * @param whole    with the rows of what left by the port; else the present state alone
  * @param records  the node's
  * @param spare    for what is not kept: emptied by answer_end(). Initialised by the caller
  */
-struct answer answer_begin(struct telem_port *t, const struct telem_present *present, struct recbuf *records,
-			   struct recbuf *spare, uint32_t event, uint64_t now_ps);
+struct answer answer_begin(struct telem_port *t, bool whole, const struct telem_present *present,
+			   struct recbuf *records, struct recbuf *spare, uint32_t event, uint64_t now_ps);
 
 /* @return bytes of the rows, packed for the wire */
 size_t answer_end(const struct answer *answer);

@@ -295,6 +295,7 @@ telem_tuple(const struct flow *flow)
 struct telem_span {
 	uint64_t first, last;
 	bool open;
+	bool state_only; /* no counters */
 	uint32_t event;
 	uint64_t now_ps;
 };
@@ -392,9 +393,10 @@ report_port_row(const struct telem_port *t, const struct telem_span *span, const
 		.epoch_last = (uint32_t)span->last,
 		.from_ps = span->first * t->config->epoch_ps,
 		.to_ps = span->open ? span->now_ps : (span->last + 1) * t->config->epoch_ps,
+		.state_only = span->state_only,
 	};
 
-	for (uint64_t i = span->first; i <= span->last; i++) {
+	for (uint64_t i = span->first; i <= span->last && !span->state_only; i++) {
 		const struct telem_epoch *epoch = epoch_at(t, i);
 
 		if (epoch == NULL)
@@ -456,4 +458,20 @@ telem_report(struct telem_port *t, const struct telem_present *present, struct r
 	span.first = span.last = open;
 	span.open = true;
 	report_span(t, &span, present, records);
+}
+
+void
+telem_report_state(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
+		   uint64_t now_ps)
+{
+	const struct telem_span span = {
+		.first = t->open->index,
+		.last = t->open->index,
+		.open = true,
+		.state_only = true,
+		.event = event,
+		.now_ps = now_ps,
+	};
+
+	report_port_row(t, &span, present, records);
 }

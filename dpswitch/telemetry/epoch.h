@@ -57,7 +57,7 @@ struct telem_port {
 	uint64_t paused_since_ps;
 	uint64_t halted_ps;          /* paused time of the whole run, counted like it; no record carries it */
 	uint64_t unreported;         /* first epoch not yet reported closed */
-	uint64_t keep_ps;            /* no report is kept before: answer.c */
+	uint64_t keep_ps, keep_state_ps; /* no report is kept before, none of the state alone: answer.c */
 	uint16_t port;
 };
 
@@ -161,6 +161,10 @@ bool telem_was_shared(const struct telem_port *t);
 /* Reports: closed epochs not yet reported, summed; the open epoch with the present state. */
 void telem_report(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
 		  uint64_t now_ps);
+
+/* Reports the present state alone: of a port that is asked about its ingress, not about what leaves by it. */
+void telem_report_state(struct telem_port *t, const struct telem_present *present, struct recbuf *records,
+			uint32_t event, uint64_t now_ps);
 
 /* A flow as records name it. */
 struct rec_tuple telem_tuple(const struct flow *flow);

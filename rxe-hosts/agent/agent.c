@@ -21,6 +21,10 @@ static const struct cfg_field detection_fields[] = {
 	{ "detections", CFG_INT, AT(detections), "3", 1, 255, NULL, "Detections of a step (policy vedrfolnir)." },
 	{ "rtt_percent", CFG_INT, AT(rtt_percent), "120", 101, 100000, NULL,
 	  "Threshold in percent of the base RTT of the step's path; of Hawkeye, of the smallest or largest of all paths." },
+	{ "rtt_fixed", CFG_TIME, AT(rtt_fixed_ps), "0ns", 0, 0, NULL,
+	  "One threshold for all steps, whatever their paths, instead of rtt_percent; 0: none." },
+	{ "transfer", CFG_BOOL, AT(transfer), "true", 0, 0, NULL,
+	  "What a finished step has not used of its detections goes to the host that waits for it (policy vedrfolnir)." },
 	{ "spacing", CFG_TIME, AT(spacing_ps), "0ns", 0, 0, NULL,
 	  "Least time between two detections of a step; 0: its expected time divided by detections." },
 	{ "lag_percent", CFG_INT, AT(lag_percent), "1", 0, 1000, NULL,
@@ -32,9 +36,12 @@ static const struct cfg_field detection_fields[] = {
 	  "Hosts with their own kernel: time between two RTT probes of the step in flight." },
 	{ "probes", CFG_INT, AT(probes), "64", 8, 256, NULL,
 	  "Hosts with their own kernel: probes of each flow before the run, for base RTT and noise of the idle path." },
+	{ "jitter", CFG_TIME, AT(jitter_ps), "0s", 0, 0, NULL,
+	  "By so much a host may be late, and a step longer than expected, without being slow: scheduling. 0: none where"
+	  " all hosts are embedded, else 50 ms." },
 	{ "noise", CFG_TIME, AT(noise_ps), "500us", 0, 0, NULL,
-	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and twice the distance"
-	  " from the median to the 95th percentile of the idle path's probes." },
+	  "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and as far as the 95th"
+	  " percentile of the idle path's probes lies above their median." },
 };
 
 const struct cfg_table detection_table = {
@@ -83,6 +90,16 @@ agent_fini(struct agent *agent)
 	agent->slots = NULL;
 }
 
+uint64_t
+agent_threshold_ps(const struct agent *agent, const struct agent_step *step, uint64_t base_rtt_ps)
+{
+	const struct detection_config *config = agent->config;
+	uint64_t share_ps = config->rtt_fixed_ps != 0 ? config->rtt_fixed_ps
+						      : base_rtt_ps * (uint64_t)config->rtt_percent / 100;
+
+	return share_ps > base_rtt_ps + step->noise_ps ? share_ps : base_rtt_ps + step->noise_ps;
+}
+
 void
 agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_step *step)
 {
@@ -93,9 +110,7 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 	slot->step = *step;
 	slot->running = true;
 	slot->arm_ps = UINT64_MAX;
-	slot->threshold_ps = step->base_rtt_ps * (uint64_t)config->rtt_percent / 100;
-	if (slot->threshold_ps < step->base_rtt_ps + step->noise_ps)
-		slot->threshold_ps = step->base_rtt_ps + step->noise_ps;
+	slot->threshold_ps = agent_threshold_ps(agent, step, step->base_rtt_ps);
 	slot->spacing_ps = config->spacing_ps != 0 ? config->spacing_ps : step->expect_ps / (uint64_t)config->detections;
 	slot->next_ps = step->start_ps;
 	slot->wait_ps = slot->spacing_ps;

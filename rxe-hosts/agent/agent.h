@@ -24,12 +24,15 @@ struct detection_config {
 	int policy;          /* enum rec_policy, index into agent_policies[] */
 	int64_t detections;  /* N of a step */
 	int64_t rtt_percent; /* threshold as a share of the base RTT */
+	uint64_t rtt_fixed_ps; /* 0, or the threshold of every step */
+	bool transfer;       /* unused detections go to the host that waits */
 	uint64_t spacing_ps; /* 0: expected time of the step / N */
 	uint64_t retain_ps;  /* a port keeps one report in this time */
 	/* hosts with their own kernel: */
 	uint64_t probe_interval_ps;
 	int64_t probes;
 	uint64_t noise_ps;
+	uint64_t jitter_ps;  /* 0: by the kind of hosts */
 	int64_t lag_percent; /* of a step's expected time: what has not lost more is not looked at */
 };
 

@@ -10,7 +10,7 @@
 static void
 arm(const struct agent *agent, struct agent_slot *slot, uint64_t base_rtt_ps)
 {
-	slot->threshold_ps = base_rtt_ps * (uint64_t)agent->config->rtt_percent / 100;
+	slot->threshold_ps = agent_threshold_ps(agent, &slot->step, base_rtt_ps);
 	slot->arm_ps = slot->threshold_ps;
 }
 

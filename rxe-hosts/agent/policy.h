@@ -35,6 +35,9 @@ extern const struct detection_policy *const agent_policies[AGENT_POLICIES]; /* b
 extern const struct detection_policy policy_off, policy_vedrfolnir, policy_poster;
 extern const struct detection_policy policy_hawkeye_minr, policy_hawkeye_maxr, policy_full_polling;
 
+/* @return what is above base_rtt_ps by the configured share, and by no less than the noise of the step's path */
+uint64_t agent_threshold_ps(const struct agent *agent, const struct agent_step *step, uint64_t base_rtt_ps);
+
 /*
  * Sends a polling packet along the path of the step's flow and reports it, with slot->remaining as it is.
  * @return false when the host has no event id left: nothing was sent, or of a policy that floods a quiet packet

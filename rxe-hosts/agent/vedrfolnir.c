@@ -93,7 +93,7 @@ completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 		spend(agent, slot, REC_TRIGGER_RTT, slot->missed_ps, now_ps);
 	unused = slot->remaining;
 	slot->remaining = 0;
-	if (unused != 0)
+	if (unused != 0 && agent->config->transfer)
 		agent_hand_over(agent, slot, unused, now_ps);
 }
 

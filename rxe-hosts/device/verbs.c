@@ -73,7 +73,6 @@ place_flows(struct verbs_host *host)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct flow *flow = &config->flows->flows[i];
-		bool probed = flow->kind == FLOW_COLLECTIVE && config->probes != 0;
 
 		host->slot_of[i] = UINT32_MAX;
 		if (flow->kind == FLOW_CONTROL)
@@ -84,8 +83,8 @@ place_flows(struct verbs_host *host)
 			conn_init(host, &out->data, i, host->nouts, CONN_DATA, true);
 			conn_init(host, &out->probe, i, host->nouts, CONN_PROBE, true);
 			verbs_outbox_init(&out->outbox, config->window_bytes, config->params->mtu_bytes);
-			out->probed = probed;
-			out->idle_ps = calloc(config->probes + 1, sizeof(*out->idle_ps));
+			out->watched = flow->kind == FLOW_COLLECTIVE && config->watch;
+			out->idle_ps = calloc(config->probes, sizeof(*out->idle_ps));
 			host->slot_of[i] = host->nouts++;
 			if (out->idle_ps == NULL)
 				return -ENOMEM;
@@ -94,7 +93,6 @@ place_flows(struct verbs_host *host)
 
 			conn_init(host, &in->data, i, host->nins, CONN_DATA, false);
 			conn_init(host, &in->probe, i, host->nins, CONN_PROBE, false);
-			in->probed = probed;
 			in->mirrored = config->params->real_payload && flow->kind == FLOW_COLLECTIVE;
 			host->slot_of[i] = host->nins++;
 		}
@@ -155,7 +153,8 @@ verbs_host_create(const struct verbs_config *config, struct err *err)
 		host->timer_ps = TIME_NEVER;
 		host->notify_in.fd = host->poll_in.fd = -1;
 		recbuf_init(&host->records, config->node);
-		verbs_counters_fini(host); /* none is open yet */
+		for (int i = 0; i < VERBS_COUNTERS; i++)
+			host->counter_fds[i] = -1;
 		rc = place_flows(host);
 	}
 	if (rc < 0)
@@ -241,8 +240,7 @@ verbs_host_connect(struct verbs_host *host, struct err *err)
 	host->state = VERBS_CONNECTING;
 	for (uint32_t i = 0; i < host->nouts; i++) {
 		verbs_conn_start(&host->outs[i].data);
-		if (host->outs[i].probed)
-			verbs_conn_start(&host->outs[i].probe);
+		verbs_conn_start(&host->outs[i].probe);
 	}
 	return host->state == VERBS_BROKEN ? err_set(err, -EIO, "%s", host->error) : 0;
 }
@@ -263,10 +261,10 @@ static bool
 all_up(const struct verbs_host *host)
 {
 	for (uint32_t i = 0; i < host->nouts; i++)
-		if (host->outs[i].data.state != CONN_UP || (host->outs[i].probed && host->outs[i].probe.state != CONN_UP))
+		if (host->outs[i].data.state != CONN_UP || host->outs[i].probe.state != CONN_UP)
 			return false;
 	for (uint32_t i = 0; i < host->nins; i++)
-		if (host->ins[i].data.state != CONN_UP || (host->ins[i].probed && host->ins[i].probe.state != CONN_UP))
+		if (host->ins[i].data.state != CONN_UP || host->ins[i].probe.state != CONN_UP)
 			return false;
 	return true;
 }
@@ -275,7 +273,7 @@ static bool
 all_measured(const struct verbs_host *host)
 {
 	for (uint32_t i = 0; i < host->nouts; i++)
-		if (host->outs[i].probed && host->outs[i].nidle < host->config.probes)
+		if (host->outs[i].nidle < host->config.probes)
 			return false;
 	return true;
 }
@@ -316,15 +314,26 @@ verbs_host_next_ns(const struct verbs_host *host)
 }
 
 void
-verbs_host_count(const struct verbs_host *host, struct verbs_counters *counters)
+verbs_host_count(struct verbs_host *host, struct verbs_counters *counters)
 {
+	struct verbs_resent resent = verbs_resent(host, clock_now_ns(), 0);
+
 	*counters = host->count;
-	counters->acked_bytes = host->acked_bytes;
-	counters->retransmissions = verbs_retransmissions(host) - host->first_retransmissions;
-	for (uint32_t i = 0; i < host->nouts; i++)
-		counters->qps += 1 + host->outs[i].probed;
-	for (uint32_t i = 0; i < host->nins; i++)
-		counters->qps += 1 + host->ins[i].probed;
+	counters->naks = resent.naks - host->first_resent.naks;
+	counters->timeouts = resent.timeouts - host->first_resent.timeouts;
+	counters->qps = 2 * (host->nouts + host->nins);
+	for (uint32_t i = 0; i < host->nouts; i++) {
+		const struct rtt_filter *rtt = &host->outs[i].rtt;
+
+		counters->base_rtt_ps = rtt->base_ps > counters->base_rtt_ps ? rtt->base_ps : counters->base_rtt_ps;
+		counters->noise_ps = rtt->noise_ps > counters->noise_ps ? rtt->noise_ps : counters->noise_ps;
+	}
+}
+
+uint64_t
+verbs_host_acked_bytes(const struct verbs_host *host)
+{
+	return host->acked_bytes;
 }
 
 /* struct device_ops */
@@ -357,9 +366,9 @@ reset_qp(struct device *dev, uint32_t flow)
 static void
 query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 {
-	const struct verbs_host *host = verbs_of(dev);
+	struct verbs_host *host = verbs_of(dev);
 	const struct verbs_out *out = verbs_out_of(host, flow);
-	uint64_t now_ps = verbs_now_ps(host), age_ps = rtt_age_ps(&out->rtt, clock_now_ns());
+	uint64_t now_ns = clock_now_ns(), now_ps = verbs_now_ps(host), age_ps = rtt_age_ps(&out->rtt, now_ns);
 
 	*state = (struct qp_state){
 		.acked_bytes = out->outbox.acked_bytes,
@@ -372,7 +381,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	if (state->outstanding_bytes == 0)
 		state->outstanding_bytes = 1;
 	state->oldest_unacked_ps = now_ps > age_ps ? now_ps - age_ps : 0;
-	state->retransmits = (uint32_t)(verbs_retransmissions(host) - out->retransmissions);
+	state->retransmits = verbs_retransmits(host, out, verbs_resent(host, now_ns, VERBS_COUNTERS_AGE_NS));
 }
 
 static void

@@ -25,9 +25,11 @@ struct verbs_config {
 	const struct flow_table *flows;
 	const uint64_t *slowest_bps; /* [flows] slowest link of each flow's path */
 	const struct roce_params *params;
-	uint64_t window_bytes;      /* of a message in flight; 0: no limit */
-	uint64_t probe_interval_ps; /* between two probes of a running step */
-	uint32_t probes;            /* of each flow on the idle path; 0: no probing at all */
+	uint64_t window_bytes;      /* of a flow in flight; 0: no limit */
+	bool window_is_bdp;         /* instead: twice what the measured round trip holds at the slowest link's rate */
+	uint32_t probes;            /* of each flow on the idle path, before the run */
+	uint64_t probe_interval_ps; /* between two probes */
+	bool watch;                 /* probe running steps too */
 	uint64_t noise_ps;          /* least variation of round-trip times that is expected of an idle path */
 	struct loop *loop;
 	struct run_clock *clock;
@@ -47,8 +49,8 @@ struct verbs_counters {
 	uint64_t notification_packets, notification_bytes;
 	uint64_t polling_packets, polling_bytes, polls_received;
 	uint64_t probe_packets, probe_bytes; /* answers not included */
-	uint64_t acked_bytes;                /* of all messages so far */
-	uint64_t retransmissions;            /* by the device's counters, since it was opened */
+	uint64_t naks, timeouts;             /* that made the device send again, by its counters, since it was opened */
+	uint64_t base_rtt_ps, noise_ps;      /* of the idle paths, the largest */
 	uint32_t qps;
 };
 
@@ -75,4 +77,7 @@ const char *verbs_host_error(const struct verbs_host *host);
 void verbs_host_run(struct verbs_host *host);
 /* @return when verbs_host_run() has something to do, by clock_now_ns() */
 uint64_t verbs_host_next_ns(const struct verbs_host *host);
-void verbs_host_count(const struct verbs_host *host, struct verbs_counters *counters);
+/* @return bytes of all messages that were acknowledged so far */
+uint64_t verbs_host_acked_bytes(const struct verbs_host *host);
+/* Takes the kernel a while: not for every turn. */
+void verbs_host_count(struct verbs_host *host, struct verbs_counters *counters);

@@ -147,7 +147,7 @@ requested(struct verbs_host *host, const struct rdma_cm_id *id, const struct con
 	in = &host->ins[host->slot_of[flow]];
 	if (be16toh(data->role) == CONN_DATA)
 		return &in->data;
-	return be16toh(data->role) == CONN_PROBE && in->probed ? &in->probe : NULL;
+	return be16toh(data->role) == CONN_PROBE ? &in->probe : NULL;
 }
 
 static int

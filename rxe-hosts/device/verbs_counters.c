@@ -8,11 +8,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "rxe-hosts/device/verbs_host.h"
 
-/* rdma_rxe; mlx5 and others. */
-static const char *const counters[VERBS_COUNTERS] = {
-	"completer_retry_err", "local_ack_timeout_err", "packet_seq_err", "rnr_nak_retry_err",
+/* rdma_rxe, then mlx5 and others. Timeouts of rdma_rxe include what it sends again after a NAK. */
+static const struct {
+	const char *name;
+	bool timeout;
+} counters[VERBS_COUNTERS] = {
+	{ "rcvd_seq_err", false },
+	{ "completer_retry_err", true },
+	{ "packet_seq_err", false },
+	{ "local_ack_timeout_err", true },
 };
 
 void
@@ -22,26 +29,29 @@ verbs_counters_init(struct verbs_host *host)
 		char path[256];
 
 		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/hw_counters/%s", verbs_host_name(host),
-			 host->port, counters[i]);
+			 host->port, counters[i].name);
 		host->counter_fds[i] = open(path, O_RDONLY | O_CLOEXEC);
 	}
-	host->first_retransmissions = verbs_retransmissions(host);
+	host->first_resent = verbs_resent(host, clock_now_ns(), 0);
 }
 
 void
 verbs_counters_fini(struct verbs_host *host)
 {
 	for (int i = 0; i < VERBS_COUNTERS; i++) {
-		if (host->counter_fds[i] > 0)
+		if (host->counter_fds[i] >= 0)
 			close(host->counter_fds[i]);
 		host->counter_fds[i] = -1;
 	}
 }
 
-uint64_t
-verbs_retransmissions(const struct verbs_host *host)
+struct verbs_resent
+verbs_resent(struct verbs_host *host, uint64_t now_ns, uint64_t age_ns)
 {
-	uint64_t sum = 0;
+	struct verbs_resent resent = { 0 };
+
+	if (age_ns != 0 && now_ns - host->resent_ns < age_ns)
+		return host->resent;
 
 	for (int i = 0; i < VERBS_COUNTERS; i++) {
 		char text[32];
@@ -50,7 +60,22 @@ verbs_retransmissions(const struct verbs_host *host)
 		if (got <= 0)
 			continue;
 		text[got] = '\0';
-		sum += strtoull(text, NULL, 10);
+		*(counters[i].timeout ? &resent.timeouts : &resent.naks) += strtoull(text, NULL, 10);
 	}
-	return sum;
+	host->resent = resent;
+	host->resent_ns = now_ns;
+	return resent;
+}
+
+/*
+ * The timer of rdma_rxe also fires, and sends one packet again, while acknowledgements come in steadily. What counts
+ * as a timeout is one after which nothing was acknowledged for half of the time that the timer runs at least.
+ */
+uint32_t
+verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now)
+{
+	uint64_t naks = now.naks - out->resent.naks, timeouts = now.timeouts - out->resent.timeouts;
+	uint64_t timeout_ns = 4096ull << verbs_timeout(host->config.params->timeout_ps);
+
+	return (uint32_t)(out->silent_ns >= timeout_ns / 2 && timeouts > naks ? timeouts : naks);
 }

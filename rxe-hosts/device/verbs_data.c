@@ -72,18 +72,30 @@ pump(struct verbs_host *host, struct verbs_out *out)
 	}
 }
 
+/* The oldest message posted is another one. */
+static void
+message_begins(struct verbs_out *out, struct verbs_resent resent, uint64_t now_ns)
+{
+	out->resent = resent;
+	out->acked_ns = now_ns;
+	out->silent_ns = 0;
+}
+
 int
 verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 {
 	struct verbs_host *host = verbs_of(dev);
 	struct verbs_out *out = verbs_out_of(host, flow);
 	bool idle = !verbs_outbox_open(&out->outbox);
+	char text[64];
 	int rc;
 
 	if (wr->send)
 		return -ENOTSUP;
-	if (out->failed || out->data.state != CONN_UP)
+	if (out->failed || out->data.state != CONN_UP) {
+		verbs_fail(host, false, "%s: the peer went away", verbs_flow_text(host, flow, text));
 		return -EBUSY;
+	}
 	if (has_contents(host, flow) &&
 	    (wr->local_offset > host->region_bytes || wr->bytes > host->region_bytes - wr->local_offset))
 		return -EINVAL;
@@ -95,7 +107,9 @@ verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 		return rc;
 	host->open++;
 	if (idle) {
-		out->retransmissions = verbs_retransmissions(host);
+		uint64_t now_ns = clock_now_ns();
+
+		message_begins(out, verbs_resent(host, now_ns, 0), now_ns);
 		rtt_forget(&out->rtt);
 	}
 	pump(host, out);
@@ -106,6 +120,7 @@ void
 verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why)
 {
 	struct verbs_outbox *outbox = &out->outbox;
+	struct verbs_resent resent = verbs_resent(host, clock_now_ns(), 0);
 	uint64_t now_ps = verbs_now_ps(host);
 
 	if (out->failed)
@@ -119,7 +134,7 @@ verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why
 			.wr_id = outbox->posts[outbox->head % DEVICE_MAX_POSTED].wr_id,
 			.bytes = outbox->acked_bytes,
 			.flow = out->data.flow,
-			.retransmits = (uint32_t)(verbs_retransmissions(host) - out->retransmissions),
+			.retransmits = verbs_retransmits(host, out, resent),
 			.opcode = WC_ERROR,
 		};
 
@@ -132,21 +147,25 @@ static void
 piece_acked(struct verbs_host *host, struct verbs_out *out)
 {
 	struct verbs_acked acked = verbs_outbox_acked(&out->outbox);
-	uint64_t retransmissions;
+	uint64_t now_ns = clock_now_ns();
 	struct wc wc;
 
 	host->acked_bytes += acked.bytes;
+	if (now_ns - out->acked_ns > out->silent_ns)
+		out->silent_ns = now_ns - out->acked_ns;
+	out->acked_ns = now_ns;
 	if (acked.message) {
-		retransmissions = verbs_retransmissions(host);
+		struct verbs_resent resent = verbs_resent(host, now_ns, 0);
+
 		wc = (struct wc){
 			.time_ps = verbs_now_ps(host),
 			.wr_id = acked.wr_id,
 			.bytes = acked.message_bytes,
 			.flow = out->data.flow,
-			.retransmits = (uint32_t)(retransmissions - out->retransmissions),
+			.retransmits = verbs_retransmits(host, out, resent),
 			.opcode = WC_SENT,
 		};
-		out->retransmissions = retransmissions;
+		message_begins(out, resent, now_ns);
 		host->open--;
 		host->client.completed(host->client.ctx, &wc);
 	}

@@ -11,6 +11,7 @@
 
 #include "common/recbuf.h"
 #include "rxe-hosts/device/verbs.h"
+#include "rxe-hosts/device/verbs_label.h"
 #include "rxe-hosts/device/verbs_outbox.h"
 #include "rxe-hosts/device/verbs_rtt.h"
 
@@ -19,6 +20,7 @@
 #define VERBS_CM_TIMEOUT_MS 3000
 #define VERBS_CM_ATTEMPTS 5
 #define VERBS_COUNTERS 4
+#define VERBS_COUNTERS_AGE_NS 100000000ull /* while it runs */
 
 /* What a connection is for: also told by the low bits of a work request's id, the flow's slot above them. */
 enum conn_role { CONN_DATA, CONN_PROBE, CONN_RECEIVE };
@@ -42,6 +44,11 @@ struct verbs_conn {
 	bool mirrored;       /* the landing mirrors the peer's region */
 };
 
+/* What a device says of packets that it sent again: peers asked for them, or its timer expired. */
+struct verbs_resent {
+	uint64_t naks, timeouts;
+};
+
 /* A flow that this host sends. */
 struct verbs_out {
 	struct verbs_conn data, probe;
@@ -49,8 +56,9 @@ struct verbs_out {
 	struct rtt_filter rtt;
 	uint64_t *idle_ps;   /* [probes] samples of the idle path */
 	uint32_t nidle;
-	uint64_t retransmissions; /* of the device when the oldest message was posted */
-	bool probed;         /* it has a probing connection */
+	struct verbs_resent resent; /* of the device when the oldest message was posted */
+	uint64_t acked_ns, silent_ns; /* when a piece was acknowledged last; the longest time without, of this message */
+	bool watched;        /* its RTT is probed while a message is open */
 	bool failed;
 };
 
@@ -61,7 +69,7 @@ struct verbs_in {
 	const uint8_t *landing;
 	uint64_t landing_bytes;
 	uint64_t messages;   /* received */
-	bool probed, mirrored;
+	bool mirrored;
 };
 
 struct verbs_control_socket {
@@ -102,7 +110,8 @@ struct verbs_host {
 	uint32_t open;       /* messages posted and not completed */
 	uint64_t acked_bytes;
 	int counter_fds[VERBS_COUNTERS]; /* of the device's retransmissions; -1 */
-	uint64_t first_retransmissions;
+	struct verbs_resent first_resent, resent; /* when it was opened; as read last, at: */
+	uint64_t resent_ns;
 	struct verbs_control_socket notify_in, poll_in;
 	struct verbs_counters count;
 	char error[256];
@@ -163,4 +172,7 @@ void verbs_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, u
 /* verbs_counters.c */
 void verbs_counters_init(struct verbs_host *host);
 void verbs_counters_fini(struct verbs_host *host);
-uint64_t verbs_retransmissions(const struct verbs_host *host);
+/* Reading them takes the kernel a while. @param age_ns  how old they may be */
+struct verbs_resent verbs_resent(struct verbs_host *host, uint64_t now_ns, uint64_t age_ns);
+/* @return what was sent again since the oldest message of a flow was posted */
+uint32_t verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now);

@@ -7,7 +7,7 @@
 void
 verbs_outbox_init(struct verbs_outbox *outbox, uint64_t window_bytes, uint32_t mtu_bytes)
 {
-	uint64_t piece = window_bytes / 2;
+	uint64_t piece = window_bytes / 4; /* some of them cross while others are made */
 
 	if (piece == 0 || piece > VERBS_MAX_PIECE_BYTES)
 		piece = VERBS_MAX_PIECE_BYTES;

@@ -8,11 +8,11 @@
 static bool
 wanted(const struct verbs_host *host, const struct verbs_out *out)
 {
-	if (!out->probed || out->probe.state != CONN_UP)
+	if (out->probe.state != CONN_UP)
 		return false;
 	if (host->state == VERBS_MEASURING)
 		return out->nidle < host->config.probes;
-	return verbs_outbox_open(&out->outbox) && !out->failed;
+	return out->watched && verbs_outbox_open(&out->outbox) && !out->failed;
 }
 
 /* An RDMA WRITE without bytes needs neither address nor key (IBTA 9.7.4.1.5). */
@@ -68,6 +68,19 @@ own_window_ps(const struct verbs_host *host, const struct verbs_out *out)
 	return units_serialize_ps(verbs_outbox_window(&out->outbox), host->config.slowest_bps[out->data.flow], 0);
 }
 
+static void
+measured(struct verbs_host *host, struct verbs_out *out)
+{
+	uint64_t window_bytes;
+
+	rtt_idle(&out->rtt, out->idle_ps, out->nidle);
+	rtt_forget(&out->rtt);
+	if (!host->config.window_is_bdp)
+		return;
+	window_bytes = rtt_window_bytes(&out->rtt, host->config.slowest_bps[out->data.flow]);
+	verbs_outbox_init(&out->outbox, window_bytes != 0 ? window_bytes : 1, host->config.params->mtu_bytes);
+}
+
 void
 verbs_probe_answered(struct verbs_host *host, struct verbs_out *out)
 {
@@ -77,8 +90,7 @@ verbs_probe_answered(struct verbs_host *host, struct verbs_out *out)
 		out->idle_ps[out->nidle++] = out->rtt.last_ps;
 		if (out->nidle < host->config.probes)
 			return;
-		rtt_idle(&out->rtt, out->idle_ps, out->nidle);
-		rtt_forget(&out->rtt);
+		measured(host, out);
 		return;
 	}
 	if (rtt_ps != 0 && verbs_outbox_open(&out->outbox))
@@ -91,7 +103,7 @@ verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rtt)
 	const struct verbs_host *host = verbs_of(dev);
 	const struct verbs_out *out = verbs_out_of(host, flow);
 
-	if (!out->probed || out->nidle < host->config.probes)
+	if (out->nidle < host->config.probes)
 		return false;
 	rtt->base_ps = out->rtt.base_ps + own_window_ps(host, out);
 	rtt->noise_ps = out->rtt.noise_ps > host->config.noise_ps ? out->rtt.noise_ps : host->config.noise_ps;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "rxe-hosts/device/verbs_host.h"
-#include "rxe-hosts/device/verbs_label.h"
 
 #define HOP_LIMIT 64
 #define MIN_RNR_TIMER 12 /* 0.64 ms, IBTA table 46 */

@@ -20,7 +20,15 @@ rtt_idle(struct rtt_filter *filter, uint64_t *samples_ps, uint32_t count)
 	assert(count >= 1 && count <= RTT_MAX_PROBES);
 	qsort(samples_ps, count, sizeof(*samples_ps), compare);
 	filter->base_ps = samples_ps[count / 2];
-	filter->noise_ps = RTT_NOISE_FACTOR * (samples_ps[count * 95 / 100] - filter->base_ps);
+	filter->noise_ps = samples_ps[count * RTT_NOISE_PERCENTILE / 100] - filter->base_ps;
+}
+
+uint64_t
+rtt_window_bytes(const struct rtt_filter *filter, uint64_t rate_bps)
+{
+	uint64_t rtt_ps = filter->base_ps + filter->noise_ps / 2;
+
+	return (uint64_t)((unsigned __int128)rtt_ps * rate_bps * 2 / 8 / PS_PER_S);
 }
 
 void

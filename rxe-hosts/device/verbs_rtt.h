@@ -19,11 +19,11 @@
 #include <stdint.h>
 
 #define RTT_MAX_PROBES 256 /* on the idle path */
-#define RTT_NOISE_FACTOR 2 /* noise: so many times the distance from the median to the 95th percentile */
+#define RTT_NOISE_PERCENTILE 95
 
 /* One flow's probes. */
 struct rtt_filter {
-	uint64_t base_ps, noise_ps;   /* of the idle path */
+	uint64_t base_ps, noise_ps;   /* of the idle path: median, and its distance to the percentile above */
 	uint64_t sent_ns;             /* of the probe in flight; valid if in_flight */
 	uint64_t next_ns;             /* no probe before */
 	uint64_t last_ps, previous_ps; /* samples; 0: none */
@@ -32,6 +32,11 @@ struct rtt_filter {
 
 /* What the idle path's probes say. @param samples_ps  [count], 1 to RTT_MAX_PROBES; sorted on return */
 void rtt_idle(struct rtt_filter *filter, uint64_t *samples_ps, uint32_t count);
+/*
+ * What must be in flight so that hosts keep a path busy: twice the bandwidth-delay product, as one half is refilled while
+ * the other is on its way, of a round trip halfway between the median and the 95th percentile.
+ */
+uint64_t rtt_window_bytes(const struct rtt_filter *filter, uint64_t rate_bps);
 /* A message starts: earlier samples are of no interest. */
 void rtt_forget(struct rtt_filter *filter);
 /* The probe in flight is answered. @return the smaller of the last two samples; of the only one, 0 */

@@ -205,14 +205,18 @@ guest_probe(const struct guest_config *config, unsigned timeout_ms, struct err *
 	static const char *const argv[] = { "rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "lo", NULL };
 	struct guest_config probe = { .kind = config->kind, .name = PROBE_NAME, .dir = config->dir, .init = config->init,
 				      .kernel = config->kernel, .argv = argv, .manage_fd = -1 };
+	char log[PATH_MAX], said[256];
 	struct guest *guest;
 	int rc = guest_start(&probe, &guest, err);
 
 	if (rc < 0)
 		return rc;
 	rc = guest_wait(guest, GUEST_EXITED, timeout_ms, err);
-	if (rc == 0 && guest->status.exit_status != 0)
-		rc = err_set(err, -ENODEV, "it boots, but `rdma link add` fails in it: no soft-RoCE");
+	if (rc == 0 && guest->status.exit_status != 0) {
+		snprintf(log, sizeof(log), "%s/" PROBE_NAME ".log", config->dir);
+		keeper_last_line(log, said, sizeof(said));
+		rc = err_set(err, -ENODEV, "no soft-RoCE in it, `rdma link add` fails: %s", said);
+	}
 	guest_stop(guest);
 	return rc;
 }

@@ -59,8 +59,6 @@ become(struct keeper *keeper, struct guest_words *args, struct guest_words *env,
 {
 	const struct rlimit no_core = { 0, 0 };
 	sigset_t none;
-	int null = open("/dev/null", O_RDWR);
-
 	/* UML cleans up after itself on SIGTERM: for a keeper that is killed. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	setsid();
@@ -69,9 +67,7 @@ become(struct keeper *keeper, struct guest_words *args, struct guest_words *env,
 	setrlimit(RLIMIT_CORE, &no_core);
 	/* UML would count the random gap behind its data as memory that it has. */
 	personality(ADDR_NO_RANDOMIZE);
-	dup2(null, STDIN_FILENO);
 	dup2(keeper->files.log, STDOUT_FILENO);
-	dup2(keeper->files.log, STDERR_FILENO);
 	fcntl(keeper->boot.command_fd, F_SETFD, 0);
 	if (keeper->boot.manage_fd >= 0)
 		fcntl(keeper->boot.manage_fd, F_SETFD, 0);
@@ -224,7 +220,7 @@ explain(struct keeper *keeper, bool timed_out)
 	int raw = keeper->raw_status;
 
 	if (keeper->err.text[0] == '\0' && !keeper->asked) {
-		keeper_last_line(&keeper->files, last, sizeof(last));
+		keeper_last_line(keeper->files.log_path, last, sizeof(last));
 		if (timed_out && !keeper->sessions.hello)
 			err_set(&keeper->err, -ETIMEDOUT, "it did not come up in %llu s; last in %s: %s",
 				BOOT_NS / 1000000000ULL, keeper->files.log_path, last);
@@ -266,6 +262,18 @@ watch_signals(void)
 	return signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+/* Whoever reads what the caller prints must not wait for the guest's end. */
+static void
+leave_streams(const struct keeper *keeper)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(keeper->files.log, STDERR_FILENO);
+	close(null);
+}
+
 noreturn void
 keeper_run(const struct guest_config *config, int report)
 {
@@ -282,6 +290,7 @@ keeper_run(const struct guest_config *config, int report)
 	keeper.kind = guest_kind_find(config->kind, &keeper.err);
 	rc = keeper.kind != NULL && keeper.signals >= 0 ? keeper_files_init(&keeper.files, config, &keeper.err) : -EINVAL;
 	if (rc == 0) {
+		leave_streams(&keeper);
 		keeper.sessions.listener = keeper.files.listener;
 		keeper.sessions.log = keeper.files.log;
 		rc = start(&keeper);

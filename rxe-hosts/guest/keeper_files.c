@@ -132,9 +132,9 @@ keeper_files_remove(const char *dir, const char *name)
 }
 
 void
-keeper_last_line(const struct keeper_files *files, char *line, size_t cap)
+keeper_last_line(const char *log_path, char *line, size_t cap)
 {
-	FILE *log = fopen(files->log_path, "re");
+	FILE *log = fopen(log_path, "re");
 	char read_line[512];
 
 	snprintf(line, cap, "(nothing)");

@@ -26,8 +26,8 @@ int keeper_files_init(struct keeper_files *files, const struct guest_config *con
 /* Closes all, and removes all but the log. */
 void keeper_files_fini(struct keeper_files *files);
 
-/* The last line of the log that is not empty. */
-void keeper_last_line(const struct keeper_files *files, char *line, size_t cap);
+/* The last line of a log that is not empty. */
+void keeper_last_line(const char *log_path, char *line, size_t cap);
 
 /* Removes what a guest leaves when its keeper was killed. */
 void keeper_files_remove(const char *dir, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A network namespace of the server with the server's own rdma_rxe. Needs root, and a kernel whose rxe lives in
- * namespaces: older ones refuse the device there. rxe-guest-init holds the namespace, which ends with it.
+ * namespaces: older ones refuse the device there, or have no rdma_rxe at all. rxe-guest-init holds the namespace, which ends with it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,17 +18,14 @@ static int
 command(const struct guest_boot *boot, struct guest_words *args, struct guest_words *env, struct err *err)
 {
 	char command_fd[16], manage_fd[16];
+	int rc;
 
 	if (geteuid() != 0)
 		return err_set(err, -EPERM, "a network namespace of the server needs root");
-	if (access("/sys/module/rdma_rxe", F_OK) < 0)
-		return err_set(err, -ENOENT, "this server's kernel has no rdma_rxe loaded: modprobe rdma_rxe");
 	snprintf(command_fd, sizeof(command_fd), "fd:%d", boot->command_fd);
 	snprintf(manage_fd, sizeof(manage_fd), "fd:%d", boot->manage_fd);
-	return guest_word(args, err, "%s", boot->config->init) < 0 ||
-			       guest_parameters(boot, command_fd, manage_fd, env, err) < 0 ?
-		       -E2BIG :
-		       0;
+	rc = guest_word(args, err, "%s", boot->config->init);
+	return rc < 0 ? rc : guest_parameters(boot, command_fd, manage_fd, env, err);
 }
 
 /* Moves a network device of the server into the namespace of a process, under the name that init expects. */
@@ -67,7 +64,8 @@ enter(const struct guest_boot *boot, struct err *err)
 		_exit(read(entered[0], &byte, 1) == 1 && move_device(device, guest, NULL) == 0 ? 0 : 1);
 	}
 	close(entered[0]);
-	if (outside < 0 || unshare(CLONE_NEWNET | CLONE_NEWNS) < 0 ||
+	if (outside < 0 || unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS) < 0 ||
+	    sethostname(boot->config->name, strlen(boot->config->name)) < 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_set(err, -errno, "a network namespace: %s", strerror(errno));
 	if (device != NULL && (write(entered[1], &byte, 1) != 1 || waitpid(outside, &status, 0) < 0 || status != 0))

@@ -113,7 +113,7 @@ static int
 write_initramfs(const struct guest_boot *boot, const struct kernel *kernel, struct err *err)
 {
 	struct initramfs_file files[MAX_MODULES + 1];
-	char path[PATH_MAX + 16], stage[PATH_MAX + 32], from[MAX_MODULES][PATH_MAX + 256], names[MAX_MODULES][16];
+	char path[PATH_MAX + 16], stage[PATH_MAX + 32], from[MAX_MODULES][PATH_MAX + 256], names[MAX_MODULES][32];
 	int folder = (int)(strrchr(boot->config->init, '/') - boot->config->init);
 
 	snprintf(stage, sizeof(stage), "%.*s/" STAGE, folder, boot->config->init);

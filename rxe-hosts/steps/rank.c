@@ -236,7 +236,11 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 	};
 
 	if (device->ops->path_rtt != NULL && device->ops->path_rtt(device, known->flow, &measured)) {
+		uint64_t more_ps = measured.base_ps > watched.base_rtt_ps ? measured.base_ps - watched.base_rtt_ps : 0;
+
 		watched.base_rtt_ps = measured.base_ps;
+		watched.least_rtt_ps += more_ps; /* other hosts' paths are as much slower than configured */
+		watched.most_rtt_ps += more_ps;
 		watched.noise_ps = measured.noise_ps;
 	}
 	monitor_started(&rank->monitor);

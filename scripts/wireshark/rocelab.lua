@@ -17,7 +17,7 @@ local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 -- tuple (a flow). A field "reserved" is skipped.
 local RECORDS = {
   [1] = { "run", 104, "name:s32 policy:u32 detections:u32 rtt_percent:u32 epochs_kept:u32 epoch_ps:ps budget_bps:u64 " ..
-          "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u32" },
+          "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u32 jitter:ps" },
   [2] = { "node", 64, "name:s32 kind:u32 nports:u32" },
   [3] = { "port", 56, "port:u16 peer_port:u16 peer:u32 ip:ip reserved:u32 rate_bps:u64 delay_ps:ps" },
   [4] = { "collective", 72, "id:u32 iteration:u32 algorithm:u32 op:u32 ranks:u32 steps:u32 bytes:u64 ideal_ps:ps " ..

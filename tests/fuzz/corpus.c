@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/wire/guest.h"
+#include "common/wire/manage.h"
 #include "common/wire/record.h"
 
 /* Appends to a stream under construction. */
@@ -154,15 +156,69 @@ cfg_seeds(const char *folder)
 	return write_seed(folder, "values", text, sizeof(text) - 1);
 }
 
+/* One of each message, behind the byte that says in what portions it comes. */
+static bool
+manage_seeds(const char *folder)
+{
+	static const uint32_t sizes[] = {
+		[MANAGE_HELLO] = sizeof(struct manage_hello), [MANAGE_TIME] = sizeof(struct manage_time),
+		[MANAGE_CONNECT] = 0, [MANAGE_CONNECTED] = sizeof(struct manage_connected),
+		[MANAGE_START] = sizeof(struct manage_start), [MANAGE_RECORDS] = 2 * sizeof(struct rec_step),
+		[MANAGE_PROGRESS] = sizeof(struct manage_progress), [MANAGE_STOP] = sizeof(struct manage_stop),
+		[MANAGE_STEP] = sizeof(struct manage_step), [MANAGE_ITERATION] = sizeof(struct manage_iteration),
+		[MANAGE_RESULT] = sizeof(struct manage_result), [MANAGE_FAILED] = sizeof(struct manage_failed),
+		[MANAGE_QP_ERROR] = sizeof(struct manage_failed),
+	};
+	struct rec_step steps[2] = { { .hdr = { .type = REC_STEP, .size = sizeof(steps[0]) } } };
+	uint8_t bytes[4096] = { 0 };
+	size_t used = 1;
+
+	steps[1] = steps[0];
+	for (uint16_t type = MANAGE_HELLO; type < sizeof(sizes) / sizeof(sizes[0]); type++) {
+		struct manage_hdr hdr = { .magic = MANAGE_MAGIC, .type = type, .size = sizes[type] };
+
+		memcpy(bytes + used, &hdr, sizeof(hdr));
+		if (type == MANAGE_RECORDS)
+			memcpy(bytes + used + sizeof(hdr), steps, sizeof(steps));
+		used += sizeof(hdr) + sizes[type];
+	}
+	if (!write_seed(folder, "bytewise", bytes, used))
+		return false;
+	bytes[0] = 0xff;
+	return write_seed(folder, "at_once", bytes, used);
+}
+
+/* Turns of guest_fuzz.c: the guest's hello, a program that comes and runs, output, its end. */
+static bool
+guest_seeds(const char *folder)
+{
+	static const uint8_t turns[] = {
+		0, GUEST_HELLO, 0, 12, 'T', 'G', 'L', 'R', 0, 0, 0, 0, 1, 0, 0, 0,
+		2, 0, 0, 0,                                                      
+		1, GUEST_RUN, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 0, 'b',        
+		0, GUEST_STDOUT, 2, 2, 'h', 'i',                                 
+		1, GUEST_CREDIT, 0, 4, 2, 0, 0, 0,                               
+		1, GUEST_STDIN, 0, 0,                                            
+		0, GUEST_EXIT, 2, 4, 7, 0, 0, 0,                                 
+		3, 0, 0, 0,
+	};
+
+	return write_seed(folder, "session", turns, sizeof(turns));
+}
+
 int
 main(int argc, char **argv)
 {
+	if (argc == 3 && strcmp(argv[1], "guest") == 0)
+		return !guest_seeds(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "record") == 0)
 		return !record_seeds(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "roce") == 0)
 		return !roce_seeds(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "cfg") == 0)
 		return !cfg_seeds(argv[2]);
-	fprintf(stderr, "usage: corpus record|roce|cfg FOLDER\n");
+	if (argc == 3 && strcmp(argv[1], "manage") == 0)
+		return !manage_seeds(argv[2]);
+	fprintf(stderr, "usage: corpus record|roce|cfg|manage|guest FOLDER\n");
 	return 2;
 }

@@ -1,115 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Guests: boot, commands, the management channel, every way to end, and nothing left behind. No network."""
 import hashlib
+import json
 import os
 import pathlib
 import pty
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 
-from harness import BUILD, ROCELAB, SOURCE, check, fail, skip
-
-RIG = BUILD / "tests" / "sim" / "guest_rig"
-INIT = BUILD / "rxe-hosts" / "guest" / "rxe-guest-init"
-PATTERN = 256 * 1024
-UP_S = 60  # a busy machine; alone it takes half a second
-
-
-def find_kernel():
-    done = subprocess.run([SOURCE / "scripts" / "rxe-kernel", "--cached"], capture_output=True, text=True)
-    if done.returncode != 0:
-        skip("no kernel for guests is cached: scripts/rxe-kernel builds it")
-    return done.stdout.strip()
-
-
-class Rig:
-    """guest_rig under way, and what it said."""
-
-    def __init__(self, kernel, names, program=(), kind="uml", memory=64):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="rocelab-guest-"))
-        (self.dir / "guests").mkdir()
-        args = [RIG, self.dir / "guests", kind, INIT, kernel, str(memory), *names]
-        if program:
-            args += ["--", *program]
-        self.names = names
-        self.process = subprocess.Popen(list(map(str, args)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def event(self, name, state, timeout=UP_S):
-        """The words behind NAME STATE in the line that says so, what other guests say meanwhile left aside."""
-        end = time.monotonic() + timeout
-        while time.monotonic() < end:
-            if select.select([self.process.stdout], [], [], 0.2)[0]:
-                line = self.process.stdout.readline()
-                if not line:
-                    fail(f"guest_rig ended, exit code {self.process.wait()}")
-                words = line.split(maxsplit=7)
-                if words[:2] == [name, state]:
-                    return words[2:]
-                if words[1:2] == ["ended"] and state != "ended":
-                    fail(f"waiting for {name} {state}: {line}")
-        fail(f"{name} is not {state} after {timeout} s: {self.log(name)}")
-
-    def up(self):
-        ups = set()
-        end = time.monotonic() + UP_S
-        while len(ups) < len(self.names):
-            line = self.process.stdout.readline()
-            words = line.split()
-            if time.monotonic() > end or words[1:2] != ["up"]:
-                fail(f"not all guests are up: {line}")
-            ups.add(words[0])
-
-    def log(self, name):
-        return (self.dir / "guests" / f"{name}.log").read_text()
-
-    def shell(self, name, *words, **kwargs):
-        kwargs.setdefault("stdin", subprocess.DEVNULL)
-        if "input" in kwargs:
-            del kwargs["stdin"]
-        return subprocess.run([ROCELAB, "shell", name, "--run", self.dir, "--", *words], capture_output=True, timeout=120,
-                              **kwargs)
-
-    def pids(self):
-        """Everything that runs for this rig's guests: keepers, kernels, and the processes of their programs."""
-        mark = f"ROCELAB_CPUINFO={self.dir}".encode()
-        found = []
-        for entry in pathlib.Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                words = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if mark in words or str(self.dir).encode() in words:
-                found.append(int(entry.name))
-        return found
-
-    def kernel_pid(self, name):
-        return int((self.dir / "guests" / name / name / "pid").read_text())
-
-    def gone(self, what, logs):
-        """No process and no file but the logs is left, soon."""
-        end = time.monotonic() + 10
-        while time.monotonic() < end and self.pids():
-            time.sleep(0.05)
-        check(not self.pids(), f"{what}: no process is left", self.pids())
-        left = sorted(p.name for p in (self.dir / "guests").iterdir())
-        check(left == sorted(logs), f"{what}: no file is left but the logs", left)
-        for path in (self.dir / "guests").iterdir():
-            path.unlink()
-        (self.dir / "guests").rmdir()
-        self.dir.rmdir()
-
-    def stop(self, what):
-        """Ends all guests. What the rig says last: a line a guest of what its management channel received."""
-        self.process.stdin.close()
-        said = self.process.stdout.read().splitlines()[-len(self.names):]
-        check(self.process.wait(30) == 0, f"{what}: stops")
-        self.gone(what, [f"{name}.log" for name in self.names])
-        return said
+from guests import Rig, find_kernel, management
+from harness import ROCELAB, SOURCE, check
 
 
 def commands(rig):
@@ -183,26 +87,6 @@ def no_host(rig):
     check(done.returncode == 255 and b"h9" in done.stderr, "a host that is not there is named", done)
 
 
-def management(kernel):
-    """The program reads the pattern, checks it and sends 4 MiB of every byte value."""
-    program = ("import os,sys\n"
-               "got=b''\n"
-               f"while len(got)<{PATTERN}: got+=os.read(3,65536)\n"
-               f"print('right' if got==bytes((i*7>>3)&255 for i in range({PATTERN})) else 'wrong',flush=True)\n"
-               "data=bytes(range(256))*16384\n"
-               "while data: data=data[os.write(3,data):]\n"
-               "sys.exit(5)\n")
-    rig = Rig(kernel, ["h1"], ["python3", "-c", program])
-    words = rig.event("h1", "exited")
-    check(words[4] == "5", "a program's exit status", words)
-    check("right\n" in rig.log("h1"), "bytes reach the program as they were", rig.log("h1"))
-    check(rig.shell("h1", "true").returncode == 0, "a guest outlives its program")
-    said = rig.stop("a guest whose program ended")
-    size = 256 * 16384
-    total = sum((i + 1) * (i & 255) for i in range(size))
-    check(said == [f"h1 received {size} {total}"], "4 MiB leave the guest as they were", said)
-
-
 def endings(kernel):
     rig = Rig(kernel, ["h1", "h2", "h3"])
     rig.up()
@@ -245,6 +129,47 @@ def refused(kernel):
     check("/nonexistent/socket" in words[-1], "a switch that is not there is named", words)
     rig.names = ["h1"]
     rig.stop("a guest without its switch")
+    with socket.socket(socket.AF_UNIX) as deaf, tempfile.TemporaryDirectory() as folder:
+        deaf.bind(f"{folder}/deaf")
+        rig = Rig(kernel, [f"h1,{folder}/deaf,10.0.0.1,02:00:00:00:00:01"])
+        words = rig.event("h1", "ended")
+        check("eth0" in words[-1], "a switch that does not answer leaves no NIC", words)
+        rig.names = ["h1"]
+        rig.stop("a guest without its NIC")
+
+
+def sixteen(kernel):
+    start = time.monotonic()
+    rig = Rig(kernel, [f"h{i}" for i in range(16)])
+    rig.up()
+    took = time.monotonic() - start
+    check(took < 60, "sixteen guests are up in less than a minute", took)
+    most = max(rig.memory_kib(name) for name in rig.names)
+    check(4096 < most < 64 * 1024, "each in less than 64 MiB", f"{most} KiB")
+    print(f"16 guests: {took:.1f} s, {most} KiB each at most")
+    rig.stop("sixteen guests")
+
+
+def doctor():
+    def ask(**env):
+        done = subprocess.run([ROCELAB, "doctor", "guest", "--json"], capture_output=True, text=True, timeout=120,
+                              env=dict(os.environ, **env))
+        return done.returncode, json.loads(done.stdout)
+    code, kinds = ask()
+    check(code == 0 and kinds[0]["works"] and kinds[0]["boot_ms"] < 30000, "the doctor finds that guests work", kinds)
+    with tempfile.TemporaryDirectory() as empty:
+        code, kinds = ask(XDG_CACHE_HOME=empty)
+    check(code == 1 and "scripts/rxe-kernel" in kinds[0]["missing"], "and what is missing, without a kernel", kinds)
+    check(subprocess.run([ROCELAB, "doctor", "xen"], capture_output=True).returncode == 2, "a kind there is not is refused")
+
+
+def namespace():
+    """The other kind that boots at once; its soft-RoCE is the machine's."""
+    rig = Rig("none", ["n1"], kind="netns")
+    rig.up()
+    done = rig.shell("n1", "sh", "-c", "hostname; ls /sys/class/net; exit 4")
+    check(done.stdout == b"n1\nlo\n" and done.returncode == 4, "a command in a network namespace", done)
+    rig.stop("a network namespace")
 
 
 if __name__ == "__main__":
@@ -259,3 +184,7 @@ if __name__ == "__main__":
     management(found)
     endings(found)
     refused(found)
+    sixteen(found)
+    doctor()
+    if os.geteuid() == 0:
+        namespace()

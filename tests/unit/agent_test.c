@@ -27,7 +27,7 @@ setup(enum rec_policy policy)
 {
 	scripted_init(&dev, 13);
 	config = (struct detection_config){ .policy = (int)policy, .detections = 3, .rtt_percent = 120,
-					    .retain_ps = 50 * US };
+					    .retain_ps = 50 * US, .transfer = true };
 	step = (struct agent_step){
 		.flow = FLOW, .tuple.sport = 10000, .collective = 1, .iteration = 2, .step = 4, .serial = 18,
 		.bytes = 1000, .base_rtt_ps = 10 * US, .least_rtt_ps = 5 * US, .most_rtt_ps = 30 * US,
@@ -182,6 +182,26 @@ threshold_follows_the_path(void **state)
 }
 
 /* On hosts whose kernel schedules them, the measured noise keeps the threshold up. */
+static void
+one_threshold_can_hold_for_all(void **state)
+{
+	config.rtt_fixed_ps = 40 * US;
+	agent_step_started(&agent, 0, &step);
+	sample(40 * US, 4 * MS);
+	assert_int_equal(dev.npolls, 0);
+	sample(40 * US + 1, 4 * MS);
+	assert_int_equal(dev.npolls, 1);
+}
+
+static void
+unused_detections_can_stay(void **state)
+{
+	config.transfer = false;
+	agent_step_started(&agent, 0, &step);
+	agent_step_completed(&agent, 0, 32 * MS);
+	assert_int_equal(dev.nnotices, 0);
+}
+
 static void
 threshold_lies_above_the_noise(void **state)
 {
@@ -565,6 +585,8 @@ main(void)
 		VEDRFOLNIR(one_step),
 		VEDRFOLNIR(what_was_missed_is_looked_at),
 		VEDRFOLNIR(threshold_follows_the_path),
+		VEDRFOLNIR(one_threshold_can_hold_for_all),
+		VEDRFOLNIR(unused_detections_can_stay),
 		VEDRFOLNIR(threshold_lies_above_the_noise),
 		VEDRFOLNIR(at_most_n_without_help),
 		VEDRFOLNIR(help_rearms),

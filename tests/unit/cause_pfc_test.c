@@ -226,6 +226,35 @@ test_little_fed_to_halted_port(void **state)
 	}
 }
 
+/* Nothing behind 6:1 is queued or halted. That is a storm if 6 was asked: by a polling packet, or because all are. */
+static void
+test_storm_by_silence(void **state)
+{
+	enum { UNASKED, POLLED, ALL_POLLED };
+
+	for (int asked = UNASKED; asked <= ALL_POLLED; asked++) {
+		struct rec_poll poll = {
+			.hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1,
+		};
+		struct rec_port_row answer = records_port_row(0, 79, 79, 0, 0, 0);
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		answer.hdr.event = poll.hdr.event;
+		answer.ingress_xoff_bytes = 90000;
+		if (asked == POLLED) {
+			RECORDS_PUT(&r, poll, REC_POLL, SW2, 79 * MS);
+			records_put_port(&r, SW6, answer);
+		}
+		if (asked == ALL_POLLED)
+			((struct rec_run *)(r.data + sizeof(struct rec_stream)))->policy = REC_POLICY_FULL_POLLING;
+		v = diagnose(&r);
+		assert_int_equal(case_find(v, VERDICT_PFC_STORM, "6:1", NULL) != NULL, asked != UNASKED);
+		verdict_destroy(v);
+	}
+}
+
 /* A fiftieth of what 2:3 sends goes to the only queue there is: it is the root of all that it was halted. */
 static void
 test_little_fed_to_root(void **state)
@@ -411,6 +440,7 @@ main(void)
 		cmocka_unit_test(test_own_queue),
 		cmocka_unit_test(test_storm_seen_in_passing),
 		cmocka_unit_test(test_storm_before_halted_port),
+		cmocka_unit_test(test_storm_by_silence),
 		cmocka_unit_test(test_little_fed_to_halted_port),
 		cmocka_unit_test(test_little_fed_to_root),
 		cmocka_unit_test(test_deadlock_begins),

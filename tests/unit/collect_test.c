@@ -115,8 +115,8 @@ test_bad_records(void **state)
 	run->type = 60000;
 	refuse(&r, -EPROTO, "unknown record type 60000");
 	run->type = REC_RUN;
-	run->size = 112;
-	refuse(&r, -EPROTO, "says 112 B, not 104 B");
+	run->size = 104;
+	refuse(&r, -EPROTO, "says 104 B, not 112 B");
 	run->size = 0;
 	refuse(&r, -EPROTO, "says 0 B");
 	run->size = sizeof(struct rec_run);

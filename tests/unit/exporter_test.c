@@ -217,12 +217,12 @@ without_a_budget_everything_passes_unchanged(void **state)
 	used = b.bufs[0].used_bytes;
 	end = finish(&b, PS_PER_US);
 	data = recording(&b, &size_bytes);
-	/* 16 + 104 + 10 * (96 + 88 + 160 + 80 + 80) + 160 */
+	/* 16 + 112 + 10 * (96 + 88 + 160 + 80 + 80) + 160 */
 	assert_int_equal(used, 5040);
-	assert_int_equal(size_bytes, 5320);
+	assert_int_equal(size_bytes, 5328);
 	assert_memory_equal(data + 16, &run, sizeof(run));
-	assert_memory_equal(data + 120, expected, used);
-	assert_memory_equal(data + 5160, &end, sizeof(end));
+	assert_memory_equal(data + 128, expected, used);
+	assert_memory_equal(data + 5168, &end, sizeof(end));
 	assert_int_equal(end.offered_bytes, 5040);
 	assert_int_equal(end.sent_bytes, 5040);
 	assert_int_equal(end.sent_records, 50);

@@ -268,10 +268,23 @@ test_a_host_that_failed_goes_on(void **state)
 
 	hello(0, DIGEST);
 	connected(0);
-	say(0, MANAGE_FAILED, &failed, sizeof(failed));
+	say(0, MANAGE_QP_ERROR, &failed, sizeof(failed));
 	assert_non_null(strstr(manage_failure(manage, &node, &lost), "retries are spent"));
 	assert_false(lost);
 	assert_int_equal(manage_state(manage, 0), MANAGE_READY);
+}
+
+/* Before it is connected, too. */
+static void
+test_a_host_that_gives_up_is_lost(void **state)
+{
+	struct manage_failed failed = { "no RDMA device" };
+	uint32_t node;
+	bool lost = false;
+
+	say(0, MANAGE_FAILED, &failed, sizeof(failed));
+	assert_non_null(strstr(manage_failure(manage, &node, &lost), "no RDMA device"));
+	assert_true(lost);
 }
 
 static void
@@ -298,6 +311,7 @@ main(void)
 		TEST(test_records_of_a_switch_are_refused),
 		TEST(test_a_host_that_dies_is_lost),
 		TEST(test_a_host_that_failed_goes_on),
+		TEST(test_a_host_that_gives_up_is_lost),
 		TEST(test_who_is_missing_is_named),
 	};
 

@@ -43,6 +43,19 @@ take_tuple(void)
 	return tuple;
 }
 
+static void
+take_now(struct rec_port_row *row, uint8_t flags)
+{
+	if (!(flags & 8))
+		return;
+	row->queue_packets = take();
+	row->queue_bytes = take();
+	row->ingress_bytes = take();
+	row->ingress_xoff_bytes = take() - 1;
+	row->paused_since_ps = row->paused ? NOW_PS - take() : 0;
+	row->pausing_since_ps = row->pausing ? NOW_PS - take() : 0;
+}
+
 static struct rec_port_row
 take_port(void)
 {
@@ -51,10 +64,15 @@ take_port(void)
 
 	assert_int_equal(*at++, REC_PORT_ROW);
 	flags = *at++;
+	row.state_only = flags >> 4 & 1;
 	row.host = flags & 1;
 	row.paused = flags >> 1 & 1;
 	row.pausing = flags >> 2 & 1;
 	row.port = (uint16_t)take();
+	if (row.state_only) {
+		take_now(&row, flags);
+		return row;
+	}
 	row.epoch_first = (uint32_t)take();
 	row.epoch_last = row.epoch_first + (uint32_t)take();
 	row.depth_max = (uint32_t)take();
@@ -67,14 +85,7 @@ take_port(void)
 	row.pauses_sent = (uint32_t)take();
 	row.from_ps = row.epoch_first * EPOCH_PS;
 	row.to_ps = flags & 8 ? NOW_PS : (row.epoch_last + 1) * EPOCH_PS;
-	if (!(flags & 8))
-		return row;
-	row.queue_packets = take();
-	row.queue_bytes = take();
-	row.ingress_bytes = take();
-	row.ingress_xoff_bytes = take() - 1;
-	row.paused_since_ps = row.paused ? NOW_PS - take() : 0;
-	row.pausing_since_ps = row.pausing ? NOW_PS - take() : 0;
+	take_now(&row, flags);
 	return row;
 }
 
@@ -106,6 +117,8 @@ rows_pack_without_loss(void **state)
 				     .from_ps = 7 * EPOCH_PS, .to_ps = NOW_PS, .paused_since_ps = NOW_PS - 77,
 				     .queue_packets = 9, .queue_bytes = 9954, .ingress_bytes = 20000,
 				     .ingress_xoff_bytes = UINT64_MAX, .pausing_since_ps = 1 };
+	struct rec_port_row state_only = { .state_only = 1, .port = 300, .pausing = 1, .ingress_xoff_bytes = 90000,
+					   .pausing_since_ps = 5 };
 	struct rec_flow_row flow = { .flow = tuple, .port = 300, .in_port = 2, .epoch_first = 2, .epoch_last = 6,
 				     .queue_packets = 1, .packets = 100, .bytes = 110600, .depth_sum = 12345678,
 				     .paused_packets = 2 };
@@ -128,6 +141,7 @@ rows_pack_without_loss(void **state)
 	recbuf_put(&buf, &matrix, REC_MATRIX_ROW, sizeof(matrix), NOW_PS);
 	recbuf_put(&buf, &open, REC_PORT_ROW, sizeof(open), NOW_PS);
 	recbuf_put(&buf, &drops, REC_DROP_ROW, sizeof(drops), NOW_PS);
+	recbuf_put(&buf, &state_only, REC_PORT_ROW, sizeof(state_only), NOW_PS);
 	bytes = report_pack(buf.data, buf.used_bytes, packed);
 	assert_int_equal(bytes, report_pack(buf.data, buf.used_bytes, NULL));
 	assert_true(bytes < buf.used_bytes / 2);
@@ -159,6 +173,9 @@ rows_pack_without_loss(void **state)
 	assert_int_equal(take(), drops.bytes);
 	assert_int_equal(take(), drops.first_ps);
 	assert_int_equal(take(), drops.last_ps);
+	back = take_port();
+	state_only.hdr.seq = 0;
+	assert_memory_equal(&back, &state_only, sizeof(back));
 	assert_int_equal(at - packed, bytes);
 	recbuf_fini(&buf);
 }
@@ -192,13 +209,19 @@ static struct recbuf records, spare;
 static struct telem_port port;
 
 static bool
-ask(uint64_t now_ps)
+ask_for(bool whole, uint64_t now_ps)
 {
-	struct answer answer = answer_begin(&port, &present, &records, &spare, 1, now_ps);
+	struct answer answer = answer_begin(&port, whole, &present, &records, &spare, 1, now_ps);
 
 	assert_true(answer_end(&answer) > 0);
 	assert_int_equal(spare.used_bytes, 0);
 	return answer.kept;
+}
+
+static bool
+ask(uint64_t now_ps)
+{
+	return ask_for(true, now_ps);
 }
 
 static void
@@ -247,6 +270,35 @@ one_report_in_50_us_is_kept(void **state)
 	end();
 }
 
+/* An ingress that is asked tells how it is: no rows, nothing of the epochs; and the rows are told to the next who asks. */
+static void
+a_state_alone_leaves_the_rows_untold(void **state)
+{
+	const struct telem_config config = { .flows = &table, .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1,
+					     .retain_ps = 50 * PS_PER_US };
+	const struct rec_port_row *row;
+	uint64_t digest = 0;
+
+	(void)state;
+	begin(&config);
+	assert_true(telem_roll(&port, EPOCH_PS, &digest));
+	assert_true(ask_for(false, EPOCH_PS + 10 * PS_PER_US));
+	row = (const void *)records.data;
+	assert_int_equal(records.used_bytes, sizeof(*row));
+	assert_int_equal(row->state_only, 1);
+	assert_int_equal(row->ingress_xoff_bytes, 30000);
+	assert_int_equal(row->packets, 0);
+	records.used_bytes = 0;
+	assert_false(ask_for(false, EPOCH_PS + 20 * PS_PER_US));
+	assert_true(ask_for(true, EPOCH_PS + 20 * PS_PER_US));
+	row = (const void *)records.data;
+	assert_int_equal(row->epoch_first, 0);
+	assert_int_equal(row->packets, 1);
+	assert_int_equal(row->state_only, 0);
+	assert_false(ask_for(false, EPOCH_PS + 60 * PS_PER_US)); /* it was in that report */
+	end();
+}
+
 static void
 without_a_retention_all_are_kept(void **state)
 {
@@ -267,6 +319,7 @@ main(void)
 		cmocka_unit_test(rows_pack_without_loss),
 		cmocka_unit_test(headers_count),
 		cmocka_unit_test(one_report_in_50_us_is_kept),
+		cmocka_unit_test(a_state_alone_leaves_the_rows_untold),
 		cmocka_unit_test(without_a_retention_all_are_kept),
 	};
 

@@ -21,7 +21,7 @@ steps_rig_init(struct steps_rig *rig, uint32_t hosts, enum rec_policy policy, co
 
 	assert(cfg != NULL && hosts <= STAR_MAX_HOSTS);
 	*rig = (struct steps_rig){ .hosts = hosts };
-	rig->detection = (struct detection_config){ .policy = (int)policy, .detections = 3, .rtt_percent = 120 };
+	rig->detection = (struct detection_config){ .policy = (int)policy, .detections = 3, .rtt_percent = 120, .transfer = true };
 	star_init(&rig->star, hosts);
 	assert(cfg_bind_list(cfg, &collective_table, NULL, &collectives, &ncollectives, &err) == 0);
 	assert(cfg_bind_list(cfg, &background_table, NULL, &flows, &nflows, &err) == 0);

@@ -469,6 +469,8 @@ measured_paths_make_thresholds(void **state)
 	steps_rig_timers(&rig, 2 * MS);
 	assert_int_equal(step_engine_agent(rig.engine[0])->slots[0].threshold_ps, 12 * US);
 	assert_int_equal(step_engine_agent(rig.engine[1])->slots[0].threshold_ps, 700 * US);
+	assert_int_equal(step_engine_agent(rig.engine[1])->slots[0].step.most_rtt_ps -
+			 step_engine_agent(rig.engine[0])->slots[0].step.most_rtt_ps, 390 * US);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)

@@ -30,7 +30,9 @@ base_and_noise_of_the_idle_path(void **state)
 		samples[99 - i] = (i < 60 ? 400 : i < 99 ? 600 : 50000) * US;
 	rtt_idle(&filter, samples, 100);
 	assert_true(filter.base_ps == 400 * US);
-	assert_true(filter.noise_ps == RTT_NOISE_FACTOR * 200 * US);
+	assert_true(filter.noise_ps == 200 * US);
+	/* 500 us at 1 Gb/s are 62500 B; twice that */
+	assert_int_equal(rtt_window_bytes(&filter, 1000000000), 125000);
 	rtt_idle(&filter, samples, 1);
 	assert_true(filter.base_ps == 400 * US && filter.noise_ps == 0);
 }

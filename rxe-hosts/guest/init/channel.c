@@ -22,7 +22,7 @@ channel_open(const char *name, struct err *err)
 
 	if (strncmp(name, "fd:", 3) == 0) {
 		fd = atoi(name + 3);
-		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_RDWR) < 0)
 			return err_set(err, -errno, "%s: %s", name, strerror(errno));
 		return fd;
 	}
@@ -31,6 +31,7 @@ channel_open(const char *name, struct err *err)
 		clock_sleep_until_ns(clock_now_ns() + DEVICE_POLL_NS);
 	if (fd < 0)
 		return err_set(err, -errno, "%s: %s", name, strerror(errno));
+	fcntl(fd, F_SETFL, O_RDWR);
 	if (isatty(fd)) {
 		tcgetattr(fd, &raw);
 		cfmakeraw(&raw);

@@ -34,7 +34,7 @@ int network_setup(uint32_t *gid_index, struct err *err);
 
 /*
  * Opens a channel to the server: a serial device, in raw mode, for which it waits if it is not there yet, or "fd:N", a descriptor that is open already.
- * @return descriptor, non-blocking and close-on-exec, or negative errno with err set
+ * @return descriptor, blocking and close-on-exec, or negative errno with err set
  */
 int channel_open(const char *name, struct err *err);
 

@@ -18,31 +18,49 @@
 #define GID_WAIT_NS 5000000000ULL
 #define GID_POLL_NS 10000000ULL
 
-/* Runs a program of iproute2 with commands on its standard input. */
+/* Runs a program of iproute2 with commands, less than a pipe holds, on its standard input. */
 static int
 run_with_input(const char *const *argv, const char *input, struct err *err)
 {
-	int ends[2], status;
+	int in[2], out[2], status;
+	char said[512];
+	ssize_t n;
 	pid_t pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
 		return err_set(err, -errno, "pipe: %s", strerror(errno));
 	pid = fork();
 	if (pid == 0) {
-		dup2(ends[0], STDIN_FILENO);
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDERR_FILENO);
 		execvp(argv[0], (char *const *)argv);
-		fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+		fprintf(stderr, "%s", strerror(errno));
 		_exit(127);
 	}
-	close(ends[0]);
-	if (pid > 0 && write(ends[1], input, strlen(input)) < 0)
-		fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
-	close(ends[1]);
+	close(in[0]);
+	close(out[1]);
+	if (pid > 0 && write(in[1], input, strlen(input)) < 0)
+		err_set(err, -errno, "%s: %s", argv[0], strerror(errno));
+	close(in[1]);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return err_set(err, -errno, "%s: %s", argv[0], strerror(errno));
-	if (status != 0)
-		return err_set(err, -EIO, "%s failed; what it says is in the guest's log", argv[0]);
-	return 0;
+	n = read(out[0], said, sizeof(said) - 1);
+	close(out[0]);
+	said[n > 0 ? n : 0] = '\0';
+	said[strcspn(said, "\n")] = '\0';
+	return status == 0 ? 0 : err_set(err, -EIO, "%s: %s", argv[0], said);
+}
+
+/* Nobody here speaks IPv6, and its own greetings would be noise in the fabric. */
+static void
+silence_ipv6(void)
+{
+	int fd = open("/proc/sys/net/ipv6/conf/" INIT_NETDEV "/disable_ipv6", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "1", 1) < 0)
+		perror("disable_ipv6");
+	if (fd >= 0)
+		close(fd);
 }
 
 /* What `ip -batch` shall do. @return text to free(), or NULL with err set */
@@ -139,6 +157,7 @@ network_setup(uint32_t *gid_index, struct err *err)
 	*gid_index = UINT32_MAX;
 	if (commands == NULL)
 		return -EINVAL;
+	silence_ipv6();
 	rc = run_with_input(ip, commands, err);
 	free(commands);
 	if (rc < 0 || address == NULL)

@@ -173,6 +173,7 @@ serve(int channel, int manage, int hello_error, uint32_t gid_index, const char *
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &children, NULL);
+	fcntl(channel, F_SETFL, O_RDWR | O_NONBLOCK);
 	server.channel = channel;
 	server.manage = manage;
 	server.children = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC);

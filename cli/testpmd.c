@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/testpmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+
+#define PROGRAM "dpdk-testpmd"
+#define SHORT_NS 800000000ULL
+#define LONG_NS 2300000000ULL
+#define MAX_OUTPUT 65536
+
+struct testpmd_run {
+	double packets, cpu_ns;
+};
+
+static void
+become_testpmd(const char *mode, const char *frames, const int in[2], const int out[2])
+{
+	char pcap[PATH_MAX + 64], forward[64], lcores[64];
+	long last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+
+	snprintf(pcap, sizeof(pcap), "net_pcap0,rx_pcap=%s,infinite_rx=1", frames);
+	snprintf(lcores, sizeof(lcores), "0@(0-%ld),1@(0-%ld)", last, last); /* one controls, one forwards */
+	snprintf(forward, sizeof(forward), "--forward-mode=%s", mode);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(in[0], STDIN_FILENO);
+	dup2(out[1], STDOUT_FILENO);
+	dup2(out[1], STDERR_FILENO);
+	for (int i = 0; i < 2; i++) {
+		close(in[i]);
+		close(out[i]);
+	}
+	execlp(PROGRAM, PROGRAM, "--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores",
+	       lcores, "--vdev", pcap, "--vdev", "net_null0,no-rx=1", "--", forward, "--mbuf-size=10490",
+	       "--total-num-mbufs=8191", NULL);
+	_exit(127);
+}
+
+/* Reads what it says to the end. @return packets of its last count, that of all ports; negative: none */
+static double
+read_packets(int fd)
+{
+	static const char label[] = "TX-packets:";
+	char *text = malloc(MAX_OUTPUT), *last = NULL;
+	size_t used = 0;
+	double packets = -1;
+	ssize_t n;
+
+	while (text != NULL && used < MAX_OUTPUT - 1 && (n = read(fd, text + used, MAX_OUTPUT - 1 - used)) > 0)
+		used += (size_t)n;
+	if (text == NULL)
+		return -1;
+	text[used] = '\0';
+	for (char *at = text; (at = strstr(at, label)) != NULL; at++)
+		last = at;
+	if (last != NULL)
+		packets = strtod(last + sizeof(label) - 1, NULL);
+	free(text);
+	return packets;
+}
+
+static int
+run_once(const char *mode, const char *frames, uint64_t length_ns, struct testpmd_run *run, struct err *err)
+{
+	struct rusage usage;
+	int in[2], out[2], status;
+	pid_t pid;
+
+	if (pipe(in) < 0 || pipe(out) < 0)
+		return err_set(err, -errno, "pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		return err_set(err, -errno, "fork: %s", strerror(errno));
+	if (pid == 0)
+		become_testpmd(mode, frames, in, out);
+	close(in[0]);
+	close(out[1]);
+	clock_sleep_until_ns(clock_now_ns() + length_ns);
+	close(in[1]); /* the end of its input is its own */
+	run->packets = read_packets(out[0]);
+	close(out[0]);
+	if (wait4(pid, &status, 0, &usage) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0 || run->packets < 0)
+		return err_set(err, -EIO, PROGRAM " --forward-mode=%s failed", mode);
+	run->cpu_ns = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
+		      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
+	return 0;
+}
+
+double
+testpmd_packet_ns(const char *mode, const char *frames, struct err *err)
+{
+	struct testpmd_run brief = { 0 }, more = { 0 };
+
+	if (system("command -v " PROGRAM " >/dev/null 2>&1") != 0)
+		return 0;
+	if (run_once(mode, frames, SHORT_NS, &brief, err) < 0 || run_once(mode, frames, LONG_NS, &more, err) < 0)
+		return -1;
+	if (more.packets <= brief.packets)
+		return err_set(err, -EIO, PROGRAM " forwarded nothing");
+	return (more.cpu_ns - brief.cpu_ns) / (more.packets - brief.packets);
+}

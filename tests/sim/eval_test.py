@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The evaluation, scaled down: every family's cases are right by construction and their verdicts hold their scores; a seed
+makes the same cases and scores again; an interrupted evaluation goes on where it was; two jobs have two CPUs."""
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from harness import ROCELAB, SANITIZED, check, command, cpus, rocelab, scratch, told
+
+SCALE = "0.02"
+CASES = 2 if SANITIZED else 4
+# Precision and recall of policy vedrfolnir, at least.
+FLOORS = {"contention": 1, "incast": 1, "storm": 1, "backpressure": 1, "deadlock": 0.25, "loop": 0.95, "imbalance": 0.75,
+          "mixed": 0.95, "clean": 1, "slowhost": 1}
+KEYS = {"precision", "recall", "tp", "fp", "fn", "telemetry_bytes_median", "bandwidth_bytes_median", "polls_median", "wall_s"}
+
+
+def evaluate(directory, *args, expect=0):
+    return command(ROCELAB, "eval", *args, "--out", directory, expect=expect, timeout=1500)
+
+
+def rows(directory):
+    with open(directory / "runs.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def wrong(directory):
+    return [(r["family"], r["case"], r["policy"], r["why"]) for r in rows(directory) if r["outcome"] != "tp"]
+
+
+def shape(entry, family, cases, policies):
+    check(set(entry) - {"families"} == {"family", "cases", "seed", "scale", "policies"}, f"{family}: the object's keys", entry)
+    check((entry["family"], entry["cases"], entry["seed"], entry["scale"]) == (family, cases, 1, float(SCALE)),
+          f"{family}: the object says what was asked for", entry)
+    check(set(entry["policies"]) == policies, f"{family}: every policy is there", entry["policies"])
+    for policy, result in entry["policies"].items():
+        check(set(result) == KEYS, f"{family}, {policy}: its keys", result)
+        check(result["tp"] + result["fp"] + result["fn"] == cases, f"{family}, {policy}: every case counts once", result)
+
+
+def every_family():
+    """A slice of all families holds its scores."""
+    directory = scratch() / "all"
+    done = evaluate(directory, "all", "--cases", CASES, "--scale", SCALE, "--policy", "vedrfolnir", "--json", expect=None)
+    check(done.returncode == 0, "all families: few cases are wrong by construction", told(done))
+    whole = json.loads(done.stdout)
+    shape(whole, "all", CASES * len(FLOORS), {"vedrfolnir"})
+    check([f["family"] for f in whole["families"]] == list(FLOORS), "all families are there", whole["families"])
+    for entry in whole["families"]:
+        family = entry["family"]
+        shape(entry, family, CASES, {"vedrfolnir"})
+        result = entry["policies"]["vedrfolnir"]
+        check(min(result["precision"], result["recall"]) >= FLOORS[family], f"{family}: precision and recall",
+              (result, wrong(directory)))
+    check(len(rows(directory)) == CASES * len(FLOORS), "a row a run", directory)
+    case = directory / "storm" / "000"
+    run = rocelab(case / "case.cfg")
+    told_then = json.loads((case / "vedrfolnir" / "verdict.json").read_text())
+    check(run.verdict["findings"] == told_then["findings"], "a case replays alone, to the same findings", case)
+    score = json.loads((case / "vedrfolnir" / "score.json").read_text())
+    check(score["truth"]["faults"][0]["target"] == score["anomalies"][0]["root"], "the truth stands beside the verdict", score)
+
+
+def policies_share_cases():
+    """Every policy gets the same cases; a seed gives the same scores again."""
+    first, again = scratch() / "first", scratch() / "again"
+    args = ("storm", "--cases", 2, "--scale", SCALE, "--policy", "vedrfolnir,hawkeye-maxr", "--json")
+    entry = json.loads(evaluate(first, *args).stdout)
+    shape(entry, "storm", 2, {"vedrfolnir", "hawkeye-maxr"})
+    evaluate(again, *args, "--jobs", 1)
+    same = [r for r in rows(first)]
+    for a, b in zip(same, rows(again)):
+        check({k: v for k, v in a.items() if not k.endswith("_s")} == {k: v for k, v in b.items() if not k.endswith("_s")},
+              f"case {a['case']}, {a['policy']}: the same again, on one job", (a, b))
+    check((first / "storm/000/case.cfg").read_text() == (again / "storm/000/case.cfg").read_text(), "the same case", first)
+
+
+def descendants(pid):
+    """All processes below one, as far as they still live."""
+    found, parents = [], {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    waiting = [pid]
+    while waiting:
+        for child in parents.get(waiting.pop(), []):
+            found.append(child)
+            waiting.append(child)
+    return found
+
+
+def fabrics(pid):
+    """CPUs that each dpswitch below a process may use."""
+    sets = {}
+    for child in descendants(pid):
+        try:
+            if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "dpswitch":
+                sets[child] = os.sched_getaffinity(child)
+        except OSError:
+            continue
+    return sets
+
+
+def interrupted(jobs_have_cpus):
+    """SIGINT in the midst of it: what is done stays, the same command does the rest. On the way, where jobs run."""
+    directory = scratch() / "interrupted"
+    args = [str(ROCELAB), "eval", "contention", "--cases", "6", "--scale", SCALE, "--policy", "vedrfolnir", "--jobs", "2",
+            "--out", str(directory)]
+    together = apart = 0
+    with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        deadline = time.monotonic() + 300
+        scores = []
+        while len(scores) < 2 and time.monotonic() < deadline and started.poll() is None:
+            sets = list(fabrics(started.pid).values())
+            if len(sets) == 2 and jobs_have_cpus:
+                apart += all(len(s) == 1 for s in sets) and sets[0] != sets[1]
+                together += 1
+            scores = list(directory.glob("*/*/vedrfolnir/score.json"))
+            time.sleep(0.01)
+        started.send_signal(signal.SIGINT)
+        started.communicate(timeout=120)
+    check(together > 0 or not jobs_have_cpus, "two jobs ran side by side", together)
+    check(apart == together, "two jobs have two CPUs", (apart, together))
+    check(started.returncode == 130, "an interrupted evaluation says so", started.returncode)
+    check(not descendants(os.getpid()), "nothing is left running", descendants(os.getpid()))
+    before = {r["case"]: r["wall_s"] for r in rows(directory)}
+    check(2 <= len(before) < 6, "what is done is kept, and not all is", before)
+    evaluate(directory, *args[2:-2])
+    after = {r["case"]: r["wall_s"] for r in rows(directory)}
+    check(len(after) == 6 and before.items() <= after.items(), "the rest is done, what was there is not done again",
+          (before, after))
+
+
+def refused():
+    directory = scratch() / "refused"
+    for args, words in [(("nonsense",), "nonsense"), (("storm", "--scale", "0"), "0.01"), (("storm", "--cases", "0"), "--cases"),
+                        (("storm", "--policy", "guess"), "guess"), ((), "which family"),
+                        (("storm", "storm"), "twice")]:
+        done = evaluate(directory, *args, expect=2)
+        check(words in told(done), f"eval {' '.join(args)} is refused, with the reason", told(done))
+    evaluate(directory, "clean", "--cases", 1, "--scale", SCALE, "--policy", "vedrfolnir")
+    done = evaluate(directory, "clean", "--cases", 1, "--scale", SCALE, "--seed", 2, expect=None)
+    check(done.returncode != 0 and "seed 1" in told(done), "another seed needs another directory", told(done))
+
+
+every_family()
+policies_share_cases()
+interrupted(cpus() >= 2)
+refused()

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frames cross switches between two external ports: repeated from a file, and one at a time in real time."""
+import json
+import pathlib
+import tempfile
+
+from harness import BUILD, check, command
+
+FORWARD = BUILD / "dpswitch" / "dpswitch-forward"
+CHAIN = """topology = { kind = "explicit"; rate = "10Gbps"; delay = "20us"; switches = [ "s0", "s1" ];
+    hosts = [ "a", "b" ]; links = ( "a s0", "s0 s1", "s1 b" ); };
+flows = ( { src = "a"; dst = "b"; sport = 49152; bytes = "1MB"; } );
+"""
+
+with tempfile.TemporaryDirectory() as folder:
+    scenario = pathlib.Path(folder) / "chain.cfg"
+    scenario.write_text(CHAIN)
+    for size in (60, 1000):
+        command(FORWARD, scenario, "--out", folder, "--frame-bytes", size, "--seconds", "0.2")
+        result = json.loads((pathlib.Path(folder) / "forward.json").read_text())
+        check(result["packets"] > 10000, f"frames of {size} B as fast as can be", str(result))
+        # 10 Gbps in the run's own time: no more than its rate, and what the switches let through of it
+        most = 10e9 / 8 / (size + 24) * result["window_us"] * 1e-6 * result["windows"]
+        check(0.9 < result["packets"] / most < 1.01, f"frames of {size} B at the link's rate", str(result))
+    command(FORWARD, scenario, "--out", folder, "--frame-bytes", "200", "--seconds", "1", "--paced")
+    result = json.loads((pathlib.Path(folder) / "forward.json").read_text())
+    check(result["samples"] > 100, "one at a time in real time", str(result))
+    # three cables, and windows of the machine's time before and behind them
+    check(result["p50_us"] > result["window_us"], "no frame is faster than its cables", str(result))
+    command(FORWARD, scenario, "--frame-bytes", "20000", expect=1)
+    command(FORWARD, scenario, "--seconds", "no", expect=2)
+print("ok")
