@@ -49,7 +49,7 @@ def scores_and_cost(results, names, variants, path, xlabel):
     axes[0][0].legend(loc='lower center', bbox_to_anchor=(0.5, 1.0), ncols=2)
     style.bar_groups(axes[1][0], names,
                      [('', style.OURS_COLOUR, [s.mean('telemetry_bytes') for s in sums])], style.amount)
-    style.bytes_axis(axes[1][0], 'Reports kept\na case, mean')
+    style.bytes_axis(axes[1][0], 'Reports kept\na case, mean', log=False)
     axes[1][0].set_xlabel(xlabel)
     style.save(figure, path)
 
@@ -59,7 +59,7 @@ def figure_13a(results, path):
     found = ablations.fixed(results)
     if not found:
         return False
-    names = ["each step's own\n(120 % of its path)" if us is None else f'{us:g} us' for us, _ in found]
+    names = ["120 % of\neach path" if us is None else f'{us:g} us' for us, _ in found]
     scores_and_cost(results, names, [variant for _, variant in found], path, 'RTT threshold, flow contention')
     return True
 
@@ -121,15 +121,15 @@ def budget(results, path):
     variants = [variant for _, variant in found]
     names = ['unlimited' if limit is None else style.amount(limit) + '/s'
              for limit, _ in found]
-    figure, axes = style.panels(1, 2, 12, 4.8)
-    for axis, score in zip(axes[0], ('precision', 'recall')):
+    figure, axes = style.panels(2, 1, 11, 6.8, sharex=True)
+    for axis, score in zip(axes[:, 0], ('precision', 'recall')):
         for number, family in enumerate(PAPER):
             values = [100 * getattr(results.summary([family], variant, variants), score) for variant in variants]
             axis.plot(range(len(names)), values, marker='osD^'[number], label=FAMILIES[family],
-                      color=style.FAMILY_COLOURS[family])
-        axis.set_xticks(range(len(names)), names, rotation=45, ha='right')
-        axis.set_xlabel("Telemetry budget, of the run's own time")
+                      color=style.FAMILY_COLOURS[family], alpha=0.8, linewidth=2, markersize=8)
         style.percent_axis(axis, f'{score.capitalize()} (%)')
-    axes[0][0].legend(loc='lower left', bbox_to_anchor=(0, 1.0), ncols=4)
+    axes[1][0].set_xticks(range(len(names)), names)
+    axes[1][0].set_xlabel("Telemetry budget, a second of the run's own time")
+    axes[0][0].legend(loc='lower center', bbox_to_anchor=(0.5, 1.0), ncols=4)
     style.save(figure, path)
     return True

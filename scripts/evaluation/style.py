@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How all figures look: one colour a policy and a family, text as text, the same file for the same numbers."""
+import math
+
 import matplotlib
 
 matplotlib.use('svg')
@@ -63,15 +65,19 @@ def amount(value_bytes):
     for limit, divisor, unit in ((1e3, 1, 'B'), (1e6, 1e3, 'kB'), (1e9, 1e6, 'MB'), (float('inf'), 1e9, 'GB')):
         if value_bytes < limit:
             short = value_bytes / divisor
-            return f'{short:.0f} {unit}' if short >= 10 or unit == 'B' else f'{short:.1f} {unit}'
+            return f'{short:.0f} {unit}' if short >= 10 or short == round(short) else f'{short:.1f} {unit}'
 
 
-def bytes_axis(axis, label):
-    """Logarithmic, for amounts that differ by orders of magnitude."""
-    axis.set_yscale('log')
+def bytes_axis(axis, label, log=True):
+    """@param log  for amounts that differ by orders of magnitude: whole ones, from the one below the smallest bar"""
     axis.set_ylabel(label)
-    axis.yaxis.set_major_formatter(lambda value, _: f'{value / 1e6:g} MB' if value >= 1e6 else f'{value / 1e3:g} kB')
     axis.margins(y=0.12)
+    if log:
+        least = min((bar.get_height() for bar in axis.patches if bar.get_height() > 0), default=1)
+        axis.set_yscale('log')
+        axis.set_ylim(bottom=10 ** math.floor(math.log10(least) - 0.3))
+        axis.yaxis.set_minor_formatter('')
+    axis.yaxis.set_major_formatter(lambda value, _: amount(value))
 
 
 def bar_groups(axis, groups, series, label=None, outline=False):
@@ -82,10 +88,12 @@ def bar_groups(axis, groups, series, label=None, outline=False):
     @param label   writes a value above its bar
     @param outline  draws no body and no legend: around the bars of an earlier call
     """
-    width = 0.8 / len(series)
+    drawn = [[number for number, (_, _, values) in enumerate(series) if values[group] is not None]
+             for group in range(len(groups))]
+    width = 0.8 / max(map(len, drawn))
     for number, (name, colour, values) in enumerate(series):
-        at = [group + (number - (len(series) - 1) / 2) * width for group in range(len(groups))]
-        there = [(x, value) for x, value in zip(at, values) if value is not None]
+        there = [(group + (at.index(number) - (len(at) - 1) / 2) * width, values[group])
+                 for group, at in enumerate(drawn) if number in at]
         look = {'facecolor': 'none', 'edgecolor': colour} if outline else {'color': colour, 'label': name}
         axis.bar([x for x, _ in there], [value for _, value in there], width * 0.92, **look)
         for x, value in there if label else ():
