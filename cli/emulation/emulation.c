@@ -227,6 +227,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.seed = (uint64_t)sc->root.seed,
 		.window_ps = emulation->fabric->window_ps,
 		.pipeline_ps = sc->timing.pipeline_ps,
+		.extra_delay_ps = delay_most_ps(&sc->faults),
 		.mtu_bytes = sc->largest_frame_bytes,
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
