@@ -285,11 +285,16 @@ static int
 go_on(struct session *session, struct err *err)
 {
 	uint32_t events = EPOLLIN | (manage_stream_pending(&session->stream) ? EPOLLOUT : 0);
-	int rc = loop_change(&session->loop, &session->watch, events);
+	uint64_t now_ns;
+	int rc = 0;
 
+	if (events != session->watched_events)
+		rc = loop_change(&session->loop, &session->watch, events);
+	session->watched_events = events;
 	session->manage_events = 0;
 	if (rc == 0)
 		rc = loop_wait(&session->loop, next_ns(session));
+	now_ns = clock_now_ns();
 	if (rc < 0 && rc != -EINTR)
 		return err_set(err, rc, "cannot wait: %s", strerror(-rc));
 	if (*session->config.interrupted)
@@ -303,8 +308,8 @@ go_on(struct session *session, struct err *err)
 	verbs_host_run(session->verbs);
 	rc = watch_device(session, err);
 	if (rc == 0)
-		rc = ask_time(session, clock_now_ns(), err);
+		rc = ask_time(session, now_ns, err);
 	if (rc == 0 && session->state == SESSION_RUNNING)
-		rc = results_report(session, clock_now_ns(), err);
+		rc = results_report(session, now_ns, err);
 	return rc;
 }

@@ -28,7 +28,7 @@ struct session {
 	enum session_state state;
 	struct loop loop;
 	struct loop_watch watch; /* of the management channel */
-	uint32_t manage_events;
+	uint32_t watched_events, manage_events; /* asked for; seen in this turn */
 	struct manage_stream stream;
 	struct run_clock clock;
 	struct verbs_host *verbs;

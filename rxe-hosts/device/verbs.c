@@ -25,7 +25,14 @@ verbs_out_of(const struct verbs_host *host, uint32_t flow)
 uint64_t
 verbs_now_ps(const struct verbs_host *host)
 {
-	return run_clock_ps(host->config.clock, clock_now_ns());
+	return run_clock_ps(host->config.clock, host->now_ns);
+}
+
+uint64_t
+verbs_look(struct verbs_host *host)
+{
+	host->now_ns = clock_now_ns();
+	return host->now_ns;
 }
 
 void
@@ -281,7 +288,7 @@ all_measured(const struct verbs_host *host)
 void
 verbs_host_run(struct verbs_host *host)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = verbs_look(host);
 
 	if (host->state == VERBS_CONNECTING && all_up(host))
 		host->state = VERBS_MEASURING;
@@ -316,7 +323,7 @@ verbs_host_next_ns(const struct verbs_host *host)
 void
 verbs_host_count(struct verbs_host *host, struct verbs_counters *counters)
 {
-	struct verbs_resent resent = verbs_resent(host, clock_now_ns(), 0);
+	struct verbs_resent resent = verbs_resent(host, 0);
 
 	*counters = host->count;
 	counters->naks = resent.naks - host->first_resent.naks;
@@ -368,7 +375,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 {
 	struct verbs_host *host = verbs_of(dev);
 	const struct verbs_out *out = verbs_out_of(host, flow);
-	uint64_t now_ns = clock_now_ns(), now_ps = verbs_now_ps(host), age_ps = rtt_age_ps(&out->rtt, now_ns);
+	uint64_t now_ps = verbs_now_ps(host), age_ps = rtt_age_ps(&out->rtt, host->now_ns);
 
 	*state = (struct qp_state){
 		.acked_bytes = out->outbox.acked_bytes,
@@ -381,7 +388,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	if (state->outstanding_bytes == 0)
 		state->outstanding_bytes = 1;
 	state->oldest_unacked_ps = now_ps > age_ps ? now_ps - age_ps : 0;
-	state->retransmits = verbs_retransmits(host, out, verbs_resent(host, now_ns, VERBS_COUNTERS_AGE_NS));
+	state->retransmits = verbs_retransmits(host, out, verbs_resent(host, VERBS_COUNTERS_AGE_NS));
 }
 
 static void
