@@ -173,11 +173,11 @@ was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t po
 		    gap->to_ps >= graph->from_ps)
 			return false;
 	}
-	for (uint32_t i = 0; i < ev->polls.count && !asked; i++) {
-		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+	for (uint32_t i = ev->ports[port].first_poll; i < ev->ports[port].first_poll + ev->ports[port].npolls && !asked;
+	     i++) {
+		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i]);
 
-		asked = poll->out_paused && in_window(graph, poll->hdr.time_ps) && poll->out_port != REC_NO_PORT &&
-			evidence_port(ev, poll->hdr.node, poll->out_port) == port &&
+		asked = poll->out_paused && in_window(graph, poll->hdr.time_ps) &&
 			has_answered(ev, graph, ev->ports[port].peer, poll);
 	}
 	return asked;
