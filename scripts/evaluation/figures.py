@@ -4,6 +4,7 @@ import sys
 
 import ablation_figures
 import accuracy
+import analyzer
 import case_study
 from results import Missing
 
@@ -24,15 +25,20 @@ CASE_STUDY = {
     'fig14b-provenance-graph': case_study.provenance_graph,
 }
 
+ANALYZER = {
+    'analyzer-cost': analyzer.figure,
+}
 
-def draw(results, ablations, case_directory, out):
+
+def draw(results, ablations, out):
     """
     Draws OUT/NAME.svg; what was not measured is told of and removed from there.
     @return {name: its file, None: not measured}
     """
     drawn = {}
     out.mkdir(parents=True, exist_ok=True)
-    for source, figures in ((results, ACCURACY), (ablations, ABLATIONS), (case_directory, CASE_STUDY)):
+    for source, figures in ((results, ACCURACY), (ablations, ABLATIONS), (results.directory / 'case-study', CASE_STUDY),
+                            (results.directory, ANALYZER)):
         for name, figure in figures.items():
             path = out / f'{name}.svg'
             try:

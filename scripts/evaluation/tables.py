@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What was measured as tables of Markdown, each below the command that measures it again. None: it was not measured."""
 import ablations
-from results import FAMILIES, OURS, PAPER, POLICIES, families_of, policies_of
+import analyzer
+from results import FAMILIES, OURS, PAPER, POLICIES, Missing, families_of, policies_of
 from style import amount
 
 
@@ -67,7 +68,8 @@ def excluded(results):
     for family in families_of(results, FAMILIES):
         wrong = results.excluded.get(family, 0)
         made = results.made.get(family, 0) + wrong
-        rows.append([FAMILIES[family], made, wrong, percent(wrong / made)])
+        if made:
+            rows.append([FAMILIES[family], made, wrong, percent(wrong / made)])
     made, wrong = sum(row[1] for row in rows), sum(row[2] for row in rows)
     return table(['family', 'made', 'excluded', 'share'], [*rows, ['all', made, wrong, percent(wrong / made)]]) if made else None
 
@@ -80,6 +82,28 @@ def failed(results):
             if run['outcome'] != 'tp':
                 rows.append([f'{family}/{index:03}', run['outcome'].upper(), run['why'].replace('|', '\\|')])
     return table(['case', 'is', 'why'], rows, 3) if rows else 'None.\n'
+
+
+def others(results):
+    """@param results  several evaluations, of other seeds or scales. Our policy's scores in each."""
+    rows = []
+    for each in results:
+        for family in families_of(each, FAMILIES):
+            ours = each.summary([family], OURS, [])
+            rows.append([FAMILIES[family], f'{each.scale:g}', each.seed, ours.cases, percent(ours.precision),
+                         percent(ours.recall), amount(ours.mean('telemetry_bytes')), amount(ours.mean('bandwidth_bytes'))])
+    rows.sort(key=lambda row: list(FAMILIES.values()).index(row[0]))
+    head = ['family', 'scale', 'seed', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean']
+    return table(head, rows) if rows else None
+
+
+def analyzer_cost(results):
+    try:
+        rows = analyzer.rows(results.directory)
+    except Missing:
+        return None
+    return '    build/cli/rocelab bench analyzer\n\n' + table(
+        ['case', 'ranks', 'steps', 'switches', 'reports of each', 'records', 'taken in', 'last record to verdict'], rows)
 
 
 def speed(results):
@@ -111,7 +135,7 @@ def by_variant(results, families, ablation, name, variants):
     return command(results, families, among, f' --ablation {ablation}') + table(head, rows)
 
 
-def write(results, ablated):
+def write(results, ablated, also):
     """{name: text, None where it was not measured}"""
     transfer, lost, unbound = ablations.allocation(ablated)
     allocation = [(f'{count}{suffix}', found[count]) for count in sorted(transfer)
@@ -128,7 +152,8 @@ def write(results, ablated):
             ('unlimited' if limit is None else f'{amount(limit)}/s', variant) for limit, variant in ablations.budget(ablated)]),
     }
     written = {'accuracy': accuracy(results), 'overhead': overhead(results), 'savings': savings(results),
-               'excluded': excluded(results), 'failed': failed(results), 'speed': speed(results)}
+               'excluded': excluded(results), 'failed': failed(results), 'speed': speed(results),
+               'others': others([results, *also]) if also else None, 'analyzer': analyzer_cost(results)}
     for name, (families, head, variants) in parts.items():
         written[name] = by_variant(ablated, families, name, head, variants)
     return written

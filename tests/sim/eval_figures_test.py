@@ -13,7 +13,7 @@ from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, skip, t
 FIGURES = SOURCE / "scripts/eval-figures"
 PAPER = ("contention", "incast", "storm", "backpressure")
 SCALE = "0.01"
-PAGE = "# Page\n\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nprose\n<!-- budget -->\n<!-- /budget -->\n"
+PAGE = "# Page\n\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nprose\n<!-- budget -->\n<!-- /budget -->\n<!-- others -->\n<!-- /others -->\n"
 
 if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:
     skip("matplotlib is missing: scripts/setup figures")
@@ -50,7 +50,7 @@ def figures_of_a_slice():
     evaluate(directory, *PAPER, "--policy", "vedrfolnir,full-polling")
     evaluate(directory, "contention", "--policy", "vedrfolnir,vedrfolnir+rtt_fixed=20us")
     command(ROCELAB, "run", SOURCE / "topo/scenarios/case-study.cfg", "--out", directory / "case-study", timeout=900)
-    done = draw(directory, out, "--page", page)
+    done = draw(directory, out, "--page", page, "--also", directory)
     expected = {"fig09-precision-recall": "Recall (%)", "fig10-overhead": "Full polling", "fig13a-fixed-threshold": "20 us",
                 "fig14a-waiting-graph": "critical path", "fig14b-provenance-graph": "17->18/10000>4791"}
     check({path.stem for path in out.iterdir()} == set(expected), "what was measured is drawn, and nothing else",
@@ -65,8 +65,10 @@ def figures_of_a_slice():
     check(row and (int(row[1]), int(row[2])) == (len(runs), right), "the page's table has the stored scores", page.read_text())
     check("old" not in page.read_text() and "prose" in page.read_text(), "marks are filled, prose stays", page.read_text())
     check("<!-- budget -->\nNot measured.\n" in page.read_text(), "what is missing is missing on the page", page.read_text())
+    rows = re.findall(rf"^\| Incast \| {SCALE} \| 1 \| 1 \|", page.read_text(), re.MULTILINE)
+    check(len(rows) == 2, "other evaluations stand beside the first, with scale, seed and cases", page.read_text())
     written = page.read_text()
-    draw(directory, again, "--page", page)
+    draw(directory, again, "--page", page, "--also", directory)
     same(out, again)
     check(page.read_text() == written, "the page is the same again", page.read_text())
 
