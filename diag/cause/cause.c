@@ -33,7 +33,10 @@ cause_find(const struct cause_input *in, struct verdict_finding **findings, uint
 	struct verdict_finding *out = NULL;
 	int rc = 0;
 
-	all.no_memory = cause_activity_init(&activity, in) != 0;
+	all.buckets = malloc(CAUSE_BUCKETS * sizeof(*all.buckets));
+	all.no_memory = cause_activity_init(&activity, in) != 0 || all.buckets == NULL;
+	for (uint32_t b = 0; b < CAUSE_BUCKETS && all.buckets != NULL; b++)
+		all.buckets[b] = EV_NONE;
 	for (uint32_t s = 0; s < in->nsteps && !all.no_memory; s++) {
 		if (in->steps[s].slow || in->steps[s].late_ps != 0)
 			look_at_step(&all, s);

@@ -26,8 +26,10 @@
 #define CAUSE_STORM_FILL 0.5     /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
 #define CAUSE_STORM_EMPTY 0.05   /* of it: less is next to nothing */
 #define CAUSE_LOSS_LEFT 0.5      /* of a step's lost time: where pauses explain more, it sent again on timeouts */
+#define CAUSE_RETAIN_PS (50 * 1000000ULL) /* of the reports of a port in this time (50 us) one may be kept */
 #define CAUSE_IDLE_LOAD 0.1      /* of its rate: a port that carries less stands idle */
-#define CAUSE_MAX_FINDINGS 4096
+#define CAUSE_MAX_FINDINGS 65536
+#define CAUSE_BUCKETS 4096
 
 struct cause_input {
 	const struct evidence *ev;
@@ -45,6 +47,7 @@ struct cause_finding {
 	uint32_t part;      /* of what explained_ps sums up now; see cause_explains() */
 	double part_ps;
 	uint32_t best_step; /* after merging: the step that the evidence sentence is about */
+	uint32_t next;      /* in its bucket, EV_NONE: none */
 };
 
 /* Findings; those of one (type, root, key, collective) are one. */
@@ -53,6 +56,7 @@ struct cause_set {
 	const struct cause_activity *activity;
 	struct cause_finding *findings;
 	uint32_t count, cap;
+	uint32_t *buckets; /* [CAUSE_BUCKETS] first finding of each hash; NULL: a set so small that it is searched */
 	bool full;     /* CAUSE_MAX_FINDINGS reached: some are left out */
 	bool no_memory;
 };

@@ -79,22 +79,21 @@ telemetry_lost(const struct evidence *ev, const struct verdict_step *s)
 	return false;
 }
 
-/* A polling packet that follows the step's flow, early enough in the step to arrive within it. */
+/* Does this polling packet, about the step's flow, follow its way, early enough in the step to arrive within it? */
 static bool
 follows(const struct evidence *ev, const struct verdict_step *s, uint32_t i)
 {
 	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 
-	return cause_poll_follows(ev, i) && evidence_flow(ev, &poll->victim) == s->flow &&
-	       poll->hdr.time_ps >= s->start_ps && poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps;
+	return cause_poll_follows(ev, i) && poll->hdr.time_ps >= s->start_ps && poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps;
 }
 
-/* Was the polling packet seen by this node? */
+/* Was the polling packet, which asks about a flow, seen by this node? */
 static bool
-seen_at(const struct evidence *ev, uint32_t event, uint32_t node)
+seen_at(const struct evidence *ev, uint32_t flow, uint32_t event, uint32_t node)
 {
-	for (uint32_t i = 0; i < ev->polls.count; i++) {
-		const struct rec_poll *other = EV_AT(ev->polls, struct rec_poll, i);
+	for (uint32_t i = ev->flows[flow].first_poll; i < ev->flows[flow].first_poll + ev->flows[flow].npolls; i++) {
+		const struct rec_poll *other = EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i]);
 
 		if (other->hdr.event == event && other->hdr.node == node)
 			return true;
@@ -139,7 +138,7 @@ vanished_behind(const struct evidence *ev, const struct verdict_step *s, uint32_
 		*arrived = true;
 		return EV_NONE;
 	}
-	if (ev->ports[port].peer_node == EV_NONE || seen_at(ev, poll->hdr.event, ev->ports[port].peer_node))
+	if (ev->ports[port].peer_node == EV_NONE || seen_at(ev, s->flow, poll->hdr.event, ev->ports[port].peer_node))
 		return EV_NONE;
 	return port;
 }
@@ -154,9 +153,9 @@ drops_silent_end(const struct cause_input *in, uint32_t step)
 
 	if (!s->slow || (!s->open && s->retransmits == 0) || telemetry_lost(ev, s) || drops_explain(ev, s))
 		return EV_NONE;
-	for (uint32_t i = 0; i < ev->polls.count; i++) {
+	for (uint32_t i = 0; i < ev->flows[s->flow].npolls; i++) {
 		bool arrived = false;
-		uint32_t port = vanished_behind(ev, s, i, &arrived);
+		uint32_t port = vanished_behind(ev, s, ev->poll_by_flow[ev->flows[s->flow].first_poll + i], &arrived);
 
 		ever |= arrived;
 		if (arrived)

@@ -25,16 +25,35 @@ merge_put(struct cause_set *set, uint32_t **items, uint32_t *count, uint32_t ite
 	return (*count)++;
 }
 
+static bool
+is_same(const struct cause_finding *finding, const struct verdict_finding *want, uint32_t key)
+{
+	return finding->out.type == want->type && finding->key == key && finding->out.root_port == want->root_port &&
+	       finding->out.collective == want->collective && strcmp(finding->out.root, want->root) == 0;
+}
+
+uint32_t *
+merge_bucket(const struct cause_set *set, const struct verdict_finding *want, uint32_t key)
+{
+	uint64_t hash = (uint64_t)want->root_port << 32 | key;
+
+	hash = (hash ^ (uint64_t)want->type << 56 ^ (uint64_t)want->collective << 40) * 0x9e3779b97f4a7c15ULL;
+	return &set->buckets[hash >> 32 & (CAUSE_BUCKETS - 1)];
+}
+
 struct cause_finding *
 merge_find(struct cause_set *set, const struct verdict_finding *want, uint32_t key)
 {
-	for (uint32_t i = 0; i < set->count; i++) {
-		struct cause_finding *finding = &set->findings[i];
+	if (set->buckets != NULL) {
+		uint32_t i = *merge_bucket(set, want, key);
 
-		if (finding->out.type == want->type && finding->key == key &&
-		    finding->out.root_port == want->root_port && finding->out.collective == want->collective &&
-		    strcmp(finding->out.root, want->root) == 0)
-			return finding;
+		while (i != EV_NONE && !is_same(&set->findings[i], want, key))
+			i = set->findings[i].next;
+		return i != EV_NONE ? &set->findings[i] : NULL;
+	}
+	for (uint32_t i = 0; i < set->count; i++) {
+		if (is_same(&set->findings[i], want, key))
+			return &set->findings[i];
 	}
 	return NULL;
 }
@@ -66,6 +85,12 @@ merge_make(struct cause_set *set, const struct verdict_finding *want, uint32_t k
 	finding->out.origin_port = EV_NONE;
 	finding->out.collective = want->collective;
 	memcpy(finding->out.root, want->root, sizeof(finding->out.root));
+	if (set->buckets != NULL) {
+		uint32_t *bucket = merge_bucket(set, want, key);
+
+		finding->next = *bucket;
+		*bucket = set->count - 1;
+	}
 	return finding;
 }
 

@@ -12,12 +12,12 @@ static void
 add_circle(struct cause_set *set, struct cause_finding *finding, const struct rec_poll *last)
 {
 	const struct evidence *ev = set->in->ev;
+	const struct ev_flow *flow = &ev->flows[evidence_flow(ev, &last->victim)];
 
-	for (uint32_t i = 0; i < ev->polls.count; i++) {
-		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+	for (uint32_t i = flow->first_poll; i < flow->first_poll + flow->npolls; i++) {
+		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i]);
 
-		if (poll->hdr.event == last->hdr.event && cause_poll_follows(ev, i) &&
-		    evidence_tuple_cmp(&poll->victim, &last->victim) == 0 &&
+		if (poll->hdr.event == last->hdr.event && cause_poll_follows(ev, ev->poll_by_flow[i]) &&
 		    evidence_port(ev, poll->hdr.node, poll->out_port) != EV_NONE)
 			cause_port(set, finding, evidence_port(ev, poll->hdr.node, poll->out_port));
 	}
@@ -30,15 +30,16 @@ cause_forwarding_loop(struct cause_set *set, uint32_t step)
 	const struct verdict_step *s = &set->in->steps[step];
 
 	drops_add(set, step, VERDICT_FORWARDING_LOOP, REC_DROP_TTL, "packets dropped with their TTL used up");
-	for (uint32_t i = 0; i < ev->polls.count && s->slow; i++) {
-		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+	for (uint32_t i = 0; i < ev->flows[s->flow].npolls && s->slow; i++) {
+		uint32_t at = ev->poll_by_flow[ev->flows[s->flow].first_poll + i];
+		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, at);
 		struct cause_finding *finding;
 		char text[160], name[48];
 		uint32_t port;
 
 		/* Polls that trace pauses meet again where pauses join; only the victim's own path is a single one. */
-		if (!poll->repeated || !cause_poll_follows(ev, i) || poll->out_port == REC_NO_PORT ||
-		    evidence_flow(ev, &poll->victim) != s->flow || poll->hdr.time_ps < s->start_ps ||
+		if (!poll->repeated || !cause_poll_follows(ev, at) || poll->out_port == REC_NO_PORT ||
+		    poll->hdr.time_ps < s->start_ps ||
 		    poll->hdr.time_ps > s->end_ps)
 			continue;
 		port = evidence_port(ev, poll->hdr.node, poll->out_port);

@@ -14,11 +14,30 @@ free_finding(struct cause_finding *finding)
 	free(finding->flow_score);
 }
 
+/* The link that leads to a finding in its bucket. */
+static uint32_t *
+link_to(struct cause_set *set, uint32_t i)
+{
+	uint32_t *link = merge_bucket(set, &set->findings[i].out, set->findings[i].key);
+
+	while (*link != i)
+		link = &set->findings[*link].next;
+	return link;
+}
+
 void
 merge_remove(struct cause_set *set, uint32_t i)
 {
+	uint32_t last = set->count - 1;
+
+	if (set->buckets != NULL) {
+		*link_to(set, i) = set->findings[i].next;
+		if (last != i)
+			*link_to(set, last) = i;
+	}
 	free_finding(&set->findings[i]);
-	set->findings[i] = set->findings[--set->count];
+	set->findings[i] = set->findings[last];
+	set->count--;
 }
 
 void
@@ -27,6 +46,8 @@ merge_free(struct cause_set *set)
 	for (uint32_t i = 0; i < set->count; i++)
 		free_finding(&set->findings[i]);
 	free(set->findings);
+	free(set->buckets);
+	set->buckets = NULL;
 	set->findings = NULL;
 	set->count = set->cap = 0;
 }

@@ -8,6 +8,8 @@
 uint32_t merge_put(struct cause_set *set, uint32_t **items, uint32_t *count, uint32_t item);
 /* The finding with the type, root and collective of want, and this key. @return NULL: there is none */
 struct cause_finding *merge_find(struct cause_set *set, const struct verdict_finding *want, uint32_t key);
+/* Where the search for a finding begins, in a set that has buckets. */
+uint32_t *merge_bucket(const struct cause_set *set, const struct verdict_finding *want, uint32_t key);
 /* A new one. @return NULL when full or out of memory */
 struct cause_finding *merge_make(struct cause_set *set, const struct verdict_finding *want, uint32_t key);
 

@@ -131,23 +131,30 @@ look_downstream(const struct walk *walk, const struct prov_port *port)
 	return down;
 }
 
-/* Did an ingress answer this event? Switches keep one report of a port in a while, and throw others away. */
-static bool
-has_answered(const struct evidence *ev, uint32_t ingress, uint32_t event)
-{
-	const struct ev_port *port = &ev->ports[ingress];
-
-	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
-		if (EV_AT(ev->states, struct rec_port_row, i)->hdr.event == event)
-			return true;
-	}
-	return false;
-}
-
 static bool
 in_window(const struct prov_graph *graph, uint64_t time_ps)
 {
 	return time_ps >= graph->from_ps && time_ps <= graph->to_ps;
+}
+
+/*
+ * Did an ingress answer this polling packet, in the step's time? A port may keep one report in CAUSE_RETAIN_PS: then the
+ * one that it kept is the answer.
+ */
+static bool
+has_answered(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress, const struct rec_poll *poll)
+{
+	const struct ev_port *port = &ev->ports[ingress];
+
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		const struct rec_hdr *row = &EV_AT(ev->states, struct rec_port_row, i)->hdr;
+
+		if (row->event == poll->hdr.event || (in_window(graph, row->time_ps) &&
+						      row->time_ps <= poll->hdr.time_ps + CAUSE_RETAIN_PS &&
+						      poll->hdr.time_ps <= row->time_ps + CAUSE_RETAIN_PS))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -166,12 +173,12 @@ was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t po
 		    gap->to_ps >= graph->from_ps)
 			return false;
 	}
-	for (uint32_t i = 0; i < ev->polls.count && !asked; i++) {
-		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+	for (uint32_t i = ev->ports[port].first_poll; i < ev->ports[port].first_poll + ev->ports[port].npolls && !asked;
+	     i++) {
+		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i]);
 
-		asked = poll->out_paused && in_window(graph, poll->hdr.time_ps) && poll->out_port != REC_NO_PORT &&
-			evidence_port(ev, poll->hdr.node, poll->out_port) == port &&
-			has_answered(ev, ev->ports[port].peer, poll->hdr.event);
+		asked = poll->out_paused && in_window(graph, poll->hdr.time_ps) &&
+			has_answered(ev, graph, ev->ports[port].peer, poll);
 	}
 	return asked;
 }

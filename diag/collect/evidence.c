@@ -64,6 +64,8 @@ evidence_fini(struct evidence *ev)
 	free(ev->seen);
 	free(ev->hops);
 	free(ev->meter_by_ingress);
+	free(ev->poll_by_port);
+	free(ev->poll_by_flow);
 	free(ev->steps);
 	memset(ev, 0, sizeof(*ev));
 }

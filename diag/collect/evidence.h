@@ -49,6 +49,7 @@ struct ev_port {
 	uint32_t first_epoch, nepochs; /* in epochs[] */
 	uint32_t first_feed, nfeeds;   /* in meter_by_ingress[]: rows of what came in here */
 	uint32_t first_state, nstates; /* in states: reports of the moment */
+	uint32_t first_poll, npolls;   /* in poll_by_port[]: polling packets that left here */
 };
 
 struct ev_flow {
@@ -59,6 +60,7 @@ struct ev_flow {
 	uint32_t first_seen, nseen;    /* in seen[]: ports with rows of this flow */
 	uint32_t first_hop, nhops;     /* in hops[]: configured data path, and after it nback hops of the ACKs' */
 	uint32_t nback;
+	uint32_t first_poll, npolls;   /* in poll_by_flow[]: polling packets that asked about it */
 };
 
 /* All rows of one port over one span of epochs: they came with the same keys. */
@@ -115,6 +117,7 @@ struct evidence {
 	uint32_t *seen;             /* ports, grouped by flow */
 	uint32_t *hops;             /* ports, grouped by flow */
 	uint32_t *meter_by_ingress; /* indices into meter_rows, grouped by ingress port */
+	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */
 	struct ev_step *steps;      /* by (collective, rank, step) */
 	uint32_t nsteps;
 	uint32_t unscheduled_steps; /* step records that match no schedule: left out */

@@ -239,6 +239,45 @@ index_feeds(struct evidence *ev, struct err *err)
 	return 0;
 }
 
+/* Polling packets by the port that they left by, and by the flow that they asked about: counting sorts. */
+static int
+index_polls(struct evidence *ev, struct err *err)
+{
+	uint32_t at_port = 0, at_flow = 0;
+
+	ev->poll_by_port = evidence_alloc(ev->polls.count, sizeof(*ev->poll_by_port), err);
+	ev->poll_by_flow = evidence_alloc(ev->polls.count, sizeof(*ev->poll_by_flow), err);
+	if (ev->poll_by_port == NULL || ev->poll_by_flow == NULL)
+		return -ENOMEM;
+	for (int fill = 0; fill < 2; fill++) {
+		for (uint32_t i = 0; i < ev->polls.count; i++) {
+			const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+			struct ev_flow *flow = &ev->flows[evidence_flow(ev, &poll->victim)];
+			uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
+
+			if (fill)
+				ev->poll_by_flow[flow->first_poll + flow->npolls] = i;
+			flow->npolls++;
+			if (port == EV_NONE)
+				continue;
+			if (fill)
+				ev->poll_by_port[ev->ports[port].first_poll + ev->ports[port].npolls] = i;
+			ev->ports[port].npolls++;
+		}
+		for (uint32_t p = 0; p < ev->nports && !fill; p++) {
+			ev->ports[p].first_poll = at_port;
+			at_port += ev->ports[p].npolls;
+			ev->ports[p].npolls = 0;
+		}
+		for (uint32_t f = 0; f < ev->nflows && !fill; f++) {
+			ev->flows[f].first_poll = at_flow;
+			at_flow += ev->flows[f].npolls;
+			ev->flows[f].npolls = 0;
+		}
+	}
+	return 0;
+}
+
 int
 evidence_join_rows(struct evidence *ev, struct err *err)
 {
@@ -250,6 +289,8 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 		rc = index_seen(ev, err);
 	if (rc == 0)
 		rc = index_feeds(ev, err);
+	if (rc == 0)
+		rc = index_polls(ev, err);
 	if (rc == 0)
 		index_states(ev);
 	return rc;
