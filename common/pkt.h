@@ -45,7 +45,8 @@ struct pkt {
 	uint64_t time_ps;      /* when the last bit arrives at the receiver of the link it is on */
 	uint32_t flow;         /* index into struct flow_table */
 	uint32_t psn;          /* 24 bits; see enum pkt_type for control packets */
-	uint32_t arg;          /* data: message handle (rxe-hosts/roce/msg.h); NAK: AETH syndrome; UD: immediate */
+	uint32_t arg;          /* data: message handle (rxe-hosts/roce/msg.h); NAK: AETH syndrome; UD: immediate;
+	                          to hosts outside, ACK: MSN, NAK: with it above bit 8 */
 	uint16_t wire_bytes;   /* bytes the frame occupies on the wire */
 	uint16_t payload_bytes;
 	uint16_t gen;          /* generation of the message handle in arg; PKT_BYTES: BTH opcode, AETH syndrome << 8 */

@@ -156,6 +156,7 @@ answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt 
 	*out = (struct pkt){
 		.flow = p->flow,
 		.psn = (rc->expected - 1) & PSN_MASK,
+		.arg = rc->msn,
 		.wire_bytes = host->params.ack_bytes,
 		.type = PKT_ACK,
 		.flags = rc->ce ? PKT_REVERSE | PKT_CE : PKT_REVERSE,
@@ -164,7 +165,7 @@ answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt 
 	if (__builtin_expect(what & (RC_NAK | RC_RNR), 0)) {
 		out->type = PKT_NAK;
 		out->psn = rc->expected;
-		out->arg = what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK;
+		out->arg = (what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK) | rc->msn << 8;
 	}
 	nic_control_send(host, nic);
 	rc_recv_answered(rc);

@@ -17,16 +17,17 @@ slab_of(const struct embedded_shared *shared, uint32_t flow)
 
 /*
  * Messages of a flow that lie whole before a PSN. They fill the slots in turn: those of the newest generation come first.
+ * @param told  what the answer itself says: it does where the messages come from outside
  */
 static uint32_t
-messages_before(const struct embedded_shared *shared, uint32_t flow, uint32_t mtu_bytes, uint32_t psn)
+messages_before(const struct embedded_shared *shared, uint32_t flow, uint32_t mtu_bytes, uint32_t psn, uint32_t told)
 {
 	const struct msg_slab *slab = slab_of(shared, flow);
 	const struct msg *msgs;
 	uint32_t newest = 0, number;
 
 	if (slab == NULL)
-		return 0;
+		return told;
 	msgs = slab->msgs + shared->slots[flow].send * MSG_SLOTS;
 	while (newest + 1 < MSG_SLOTS && msgs[newest + 1].bytes != 0 && msgs[newest + 1].gen == msgs[0].gen)
 		newest++;
@@ -87,10 +88,10 @@ embedded_describe(const struct embedded_shared *shared, const struct roce_params
 		describe_data(shared, params, p, m);
 		break;
 	case PKT_ACK:
-		m->msn = messages_before(shared, p->flow, params->mtu_bytes, (p->psn + 1) & PSN_MASK);
+		m->msn = messages_before(shared, p->flow, params->mtu_bytes, (p->psn + 1) & PSN_MASK, p->arg);
 		break;
 	case PKT_NAK:
-		m->msn = messages_before(shared, p->flow, params->mtu_bytes, p->psn);
+		m->msn = messages_before(shared, p->flow, params->mtu_bytes, p->psn, p->arg >> 8);
 		break;
 	case PKT_UD:
 		m->with_imm = true;

@@ -72,6 +72,8 @@ rc_recv_segment(struct rc_recv *r, const struct roce_params *params, const struc
 	r->gap = false;
 	answer |= rc_recv_take(r, params, p);
 	r->imm = segment->with_imm ? segment->imm : 0;
+	if (p->flags & PKT_LAST)
+		r->msn = (r->msn + 1) & PSN_MASK;
 	if (segment->write && !segment->with_imm)
 		answer &= ~(uint32_t)RC_COMPLETE;
 	if (psn_diff(r->expected, r->seen) >= 0)

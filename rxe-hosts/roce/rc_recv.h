@@ -41,6 +41,7 @@ struct rc_recv {
 	const struct msg *msg; /* under way */
 	uint64_t place;       /* where the message goes in the receiver's region */
 	uint64_t room_bytes;  /* for a message from outside */
+	uint32_t msn;         /* messages from outside that are complete, 24 bits (IBTA 9.7.5.1) */
 	uint32_t imm;
 	/* the rest */
 	uint64_t duplicates, out_of_sequence, stale, naks; /* packets; NAKs sent */

@@ -182,13 +182,14 @@ at_a(const struct talk *t, uint32_t n)
 }
 
 static void
-expect_answer(const struct talk *t, uint32_t n, uint8_t syndrome, uint32_t psn)
+expect_answer(const struct talk *t, uint32_t n, uint8_t syndrome, uint32_t psn, uint32_t msn)
 {
 	struct frame f = at_a(t, n);
 
 	assert_int_equal(f.opcode, ROCE_RC_ACK);
 	assert_int_equal(f.syndrome, syndrome);
 	assert_int_equal(f.psn, psn);
+	assert_int_equal(f.msn, msn);
 	assert_int_equal(f.dst_qpn, t->x.f.flows[t->to_e].src_qpn);
 	assert_int_equal(f.sport, t->x.f.flows[t->to_e].sport);
 }
@@ -225,15 +226,15 @@ messages_from_outside_arrive_whole(void **state)
 	assert_memory_equal(t.got + 4000, data, 2 * MTU + 88);
 	assert_memory_equal(t.got + 30000, data + 5000, MTU + 7);
 	assert_int_equal(t.x.ports[0]->nout, 9);
-	expect_answer(&t, 0, AETH_ACK, 0);
-	expect_answer(&t, 1, AETH_NAK_SEQUENCE, 1);
-	expect_answer(&t, 2, AETH_ACK, 1);
-	expect_answer(&t, 3, AETH_ACK, 2);
-	expect_answer(&t, 4, AETH_ACK, 2);
-	expect_answer(&t, 5, AETH_ACK, 3);
-	expect_answer(&t, 6, AETH_ACK, 4);
+	expect_answer(&t, 0, AETH_ACK, 0, 0);
+	expect_answer(&t, 1, AETH_NAK_SEQUENCE, 1, 0);
+	expect_answer(&t, 2, AETH_ACK, 1, 0);
+	expect_answer(&t, 3, AETH_ACK, 2, 1);
+	expect_answer(&t, 4, AETH_ACK, 2, 1);
+	expect_answer(&t, 5, AETH_ACK, 3, 1);
+	expect_answer(&t, 6, AETH_ACK, 4, 2);
 	assert_int_equal(at_a(&t, 7).syndrome & AETH_KIND_MASK, 0x20);
-	expect_answer(&t, 8, AETH_ACK, 5);
+	expect_answer(&t, 8, AETH_ACK, 5, 3);
 	finish(&t);
 }
 
