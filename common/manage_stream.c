@@ -24,6 +24,8 @@ body_size(uint16_t type)
 		return sizeof(struct manage_time);
 	case MANAGE_CONNECT:
 		return 0;
+	case MANAGE_QP:
+		return sizeof(struct manage_qp);
 	case MANAGE_CONNECTED:
 		return sizeof(struct manage_connected);
 	case MANAGE_START:

@@ -28,6 +28,12 @@ struct attached {
 	struct external_counters nic; /* of the last one */
 };
 
+/* A flow's place in the memory of a host with its own kernel, as that host said. */
+struct landing {
+	uint64_t addr;
+	uint32_t rkey;
+};
+
 struct attach {
 	struct scenario *scenario;
 	struct outside outside;
@@ -35,6 +41,7 @@ struct attach {
 	struct manage *manage; /* from attach_prepare() on */
 	struct attached *hosts; /* [nhosts] */
 	uint32_t nhosts;
+	struct landing *landings; /* [flows of the plan] */
 	uint64_t created_ns;
 	bool progress;
 	/* the present fabric */
@@ -72,6 +79,41 @@ put_iteration(void *ctx, uint32_t node, const struct manage_iteration *iteration
 	return step_engine_put_iteration(((struct attach *)ctx)->emulation->engines[node], iteration);
 }
 
+/* Where messages of an embedded host go in a kernel's memory. */
+static bool
+put_qp(void *ctx, uint32_t node, const struct manage_qp *qp)
+{
+	struct attach *attach = ctx;
+	const struct scenario *sc = attach->scenario;
+	struct flow *flow;
+
+	if (qp->flow >= sc->plan->flows.count)
+		return false;
+	flow = &sc->plan->flows.flows[qp->flow];
+	if ((flow->src_node != node || sc->hosts[flow->dst_node] != NULL) &&
+	    (flow->dst_node != node || sc->hosts[flow->src_node] != NULL))
+		return false;
+	*(flow->src_node == node ? &flow->src_qpn : &flow->dst_qpn) = qp->qpn;
+	attach->landings[qp->flow] = (struct landing){ .addr = qp->addr, .rkey = qp->rkey };
+	return true;
+}
+
+/* struct message_source.describe */
+static bool
+describe(void *ctx, const struct pkt *p, struct pkt_message *message)
+{
+	const struct attach *attach = ctx;
+	const struct landing *landing;
+
+	emulation_describe(attach->emulation, p, message);
+	if (p->flow < attach->scenario->plan->flows.count) {
+		landing = &attach->landings[p->flow];
+		message->va += landing->addr;
+		message->rkey = landing->rkey;
+	}
+	return true;
+}
+
 static struct bodies *
 fabric_begin(void *ctx, struct emulation *emulation, struct err *err)
 {
@@ -83,7 +125,7 @@ fabric_begin(void *ctx, struct emulation *emulation, struct err *err)
 		.flows = &attach->scenario->plan->flows,
 		.switches = emulation->switches,
 		.idle_ps = (sc->epochs_kept + 1) * sc->telemetry.epoch_ps,
-		.source = { emulation, emulation_describe },
+		.source = { attach, describe },
 		.data_prio = sc->roce.data_prio,
 	};
 
@@ -170,9 +212,9 @@ static void
 service(void *ctx)
 {
 	struct attach *attach = ctx;
-	const struct manage_sink sink = { attach, put_step, put_iteration };
+	const struct manage_sink sink = { attach, put_step, put_iteration, put_qp };
 
-	manage_service(attach->manage, attach->emulation->phase == EMULATION_RUN ? &sink : NULL);
+	manage_service(attach->manage, &sink);
 }
 
 static bool
@@ -280,7 +322,9 @@ open_all(struct attach *attach, const char *dir, struct err *err)
 
 	attach->dir = dir;
 	attach->hosts = calloc(sc->noutside, sizeof(*attach->hosts));
-	if (attach->hosts == NULL || flow_table_reserve(&attach->scenario->plan->flows, EDGE_FOREIGN_FLOWS) < 0)
+	attach->landings = calloc(sc->plan->flows.count + 1u, sizeof(*attach->landings));
+	if (attach->hosts == NULL || attach->landings == NULL ||
+	    flow_table_reserve(&attach->scenario->plan->flows, EDGE_FOREIGN_FLOWS) < 0)
 		return err_set(err, -ENOMEM, "out of memory for hosts");
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++) {
 		struct attached *host = &attach->hosts[attach->nhosts];
@@ -342,6 +386,7 @@ attach_destroy(struct attach *attach)
 	for (uint32_t i = 0; i < attach->nhosts; i++)
 		port_close(attach->hosts[i].port);
 	free(attach->hosts);
+	free(attach->landings);
 	free(attach);
 }
 

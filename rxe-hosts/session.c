@@ -40,6 +40,7 @@ create(struct session *session, struct err *err)
 		.probe_interval_ps = sc->detection.probe_interval_ps,
 		.watch = sc->detection.policy != REC_POLICY_OFF,
 		.noise_ps = sc->detection.noise_ps,
+		.embedded = session->embedded,
 		.loop = &session->loop,
 		.clock = &session->clock,
 	};
@@ -51,6 +52,8 @@ create(struct session *session, struct err *err)
 		.start_ctx = &sc->slow_hosts,
 	};
 
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
+		session->embedded[i] = sc->hosts[i] == NULL && sc->noutside != 0;
 	session->verbs = verbs_host_create(&verbs, err);
 	if (session->verbs == NULL)
 		return -errno;
@@ -86,6 +89,7 @@ session_run(const struct session_config *config, struct err *err)
 	step_engine_destroy(session.engine);
 	verbs_host_destroy(session.verbs);
 	free(session.slowest_bps);
+	free(session.embedded);
 	manage_stream_fini(&session.stream);
 	loop_fini(&session.loop);
 	return rc;
@@ -140,7 +144,8 @@ begin(struct session *session, struct err *err)
 		rc = loop_watch(&session->loop, &session->watch, EPOLLIN);
 	if (rc == 0) {
 		session->slowest_bps = real_host_slowest_bps(sc, err);
-		rc = session->slowest_bps != NULL ? create(session, err) : -EHOSTUNREACH;
+		session->embedded = calloc(sc->topo->nnodes, sizeof(*session->embedded));
+		rc = session->slowest_bps == NULL ? -EHOSTUNREACH : session->embedded == NULL ? -ENOMEM : create(session, err);
 	}
 	if (rc < 0)
 		return err_set(err, rc, "cannot wait for the management channel: %s", strerror(-rc));
@@ -157,6 +162,18 @@ session_send(struct session *session, enum manage_type type, const void *body, s
 	if (rc == -EPIPE)
 		return err_set(err, rc, "the management channel closed: the fabric is gone");
 	return rc == 0 ? 0 : err_set(err, rc, "the management channel does not take any more: %s", strerror(-rc));
+}
+
+static int
+connect_all(struct session *session, struct err *err)
+{
+	int rc = verbs_host_connect(session->verbs, err);
+	struct manage_qp qp;
+
+	for (uint32_t i = 0; rc == 0 && i < session->config.scenario->plan->flows.count; i++)
+		if (verbs_host_static(session->verbs, i, &qp))
+			rc = session_send(session, MANAGE_QP, &qp, sizeof(qp), err);
+	return rc;
 }
 
 /* One message of the fabric. */
@@ -180,7 +197,7 @@ hear(struct session *session, const struct manage_message *message, struct err *
 		if (session->state != SESSION_WAITING)
 			break;
 		session->state = SESSION_CONNECTING;
-		return verbs_host_connect(session->verbs, err);
+		return connect_all(session, err);
 	case MANAGE_START:
 		if (session->state != SESSION_READY)
 			break;
@@ -285,11 +302,16 @@ static int
 go_on(struct session *session, struct err *err)
 {
 	uint32_t events = EPOLLIN | (manage_stream_pending(&session->stream) ? EPOLLOUT : 0);
-	int rc = loop_change(&session->loop, &session->watch, events);
+	uint64_t now_ns;
+	int rc = 0;
 
+	if (events != session->watched_events)
+		rc = loop_change(&session->loop, &session->watch, events);
+	session->watched_events = events;
 	session->manage_events = 0;
 	if (rc == 0)
 		rc = loop_wait(&session->loop, next_ns(session));
+	now_ns = clock_now_ns();
 	if (rc < 0 && rc != -EINTR)
 		return err_set(err, rc, "cannot wait: %s", strerror(-rc));
 	if (*session->config.interrupted)
@@ -303,8 +325,8 @@ go_on(struct session *session, struct err *err)
 	verbs_host_run(session->verbs);
 	rc = watch_device(session, err);
 	if (rc == 0)
-		rc = ask_time(session, clock_now_ns(), err);
+		rc = ask_time(session, now_ns, err);
 	if (rc == 0 && session->state == SESSION_RUNNING)
-		rc = results_report(session, clock_now_ns(), err);
+		rc = results_report(session, now_ns, err);
 	return rc;
 }

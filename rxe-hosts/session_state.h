@@ -28,12 +28,13 @@ struct session {
 	enum session_state state;
 	struct loop loop;
 	struct loop_watch watch; /* of the management channel */
-	uint32_t manage_events;
+	uint32_t watched_events, manage_events; /* asked for; seen in this turn */
 	struct manage_stream stream;
 	struct run_clock clock;
 	struct verbs_host *verbs;
 	struct step_engine *engine;
 	uint64_t *slowest_bps;
+	bool *embedded; /* [nodes] hosts without a connection manager */
 	uint64_t ask_ns, asked_ns;  /* TIME: the next, the one on its way */
 	uint64_t heard_ns;          /* the last answer */
 	uint64_t report_ns;         /* RECORDS and PROGRESS: the next */

@@ -107,16 +107,15 @@ watch_hosts(struct emulation *emulation)
 		watch_failure(emulation);
 }
 
-/* Lets the programs of hosts with their own kernel have their say. */
+/* What the programs of hosts with their own kernel have reported goes into the stream. */
 static void
-hear_outside(struct emulation *emulation)
+take_reports(struct emulation *emulation)
 {
 	const struct outside *outside = &emulation->outside;
 
-	if (outside->ops == NULL)
+	if (outside->ops == NULL || emulation->phase != EMULATION_RUN)
 		return;
-	outside->ops->service(outside->ctx);
-	for (uint32_t i = 0; emulation->phase == EMULATION_RUN && i < emulation->scenario->topo->nnodes; i++)
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
 		if (emulation->hosts[i] != NULL && is_outside(emulation, i))
 			outside->ops->records(outside->ctx, i, emulation->records[i], emulation->collected_ps);
 }
@@ -126,7 +125,9 @@ hook_collect(void *ctx, uint64_t now_ps)
 {
 	struct emulation *emulation = ctx;
 
-	hear_outside(emulation);
+	if (emulation->outside.ops != NULL)
+		emulation->outside.ops->service(emulation->outside.ctx);
+	take_reports(emulation);
 	emulation->collected_ps = now_ps;
 	watch_hosts(emulation);
 	if (emulation->exporter == NULL) {
@@ -226,6 +227,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.seed = (uint64_t)sc->root.seed,
 		.window_ps = emulation->fabric->window_ps,
 		.pipeline_ps = sc->timing.pipeline_ps,
+		.extra_delay_ps = delay_most_ps(&sc->faults),
 		.mtu_bytes = sc->largest_frame_bytes,
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
@@ -466,6 +468,7 @@ emulation_end(struct emulation *emulation)
 	emulation->wall_ns = clock_now_ns() - emulation->start_wall_ns;
 	emulation->cpu_ns = clock_cpu_ns() - emulation->cpu_ns;
 	progress_clear(emulation);
+	take_reports(emulation); /* the last ones came after the last window */
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
 		if (emulation->engines[i] != NULL && !is_outside(emulation, i))
 			step_engine_close(emulation->engines[i], emulation->fabric->window.end_ps);

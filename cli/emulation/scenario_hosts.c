@@ -155,6 +155,21 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 	return ret == 0 && sc->timing.clock == CLOCK_REAL ? check_windows(sc, err) : ret;
 }
 
+/* Between a kernel's memory and an embedded host's goes what both know the place of. */
+static int
+check_mixed(const struct scenario *sc, uint32_t flow, bool real, const struct cfg_where *where, struct err *err)
+{
+	const struct flow *f = &sc->plan->flows.flows[flow];
+	const struct topo_node *nodes = sc->topo->nodes;
+
+	if ((sc->hosts[f->src_node] == NULL) == (sc->hosts[f->dst_node] == NULL) || real)
+		return 0;
+	return cfg_fail(where, NULL, err,
+			"%s->%s: one of them is embedded and the other has its own kernel: they exchange payload = \"real\" of "
+			"collectives alone",
+			nodes[f->src_node].name, nodes[f->dst_node].name);
+}
+
 static bool
 is_outside(const struct scenario *sc, uint32_t flow)
 {
@@ -194,10 +209,15 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 					       "\"per-step\" is for embedded hosts: an RDMA device keeps its queue pairs");
 			if (ret == 0)
 				ret = check_tuple(sc, collective->first_flow + f, &collective->where, err);
+			if (ret == 0)
+				ret = check_mixed(sc, collective->first_flow + f, collective->real, &collective->where, err);
 		}
 	}
-	for (uint32_t b = 0; sc->noutside != 0 && ret == 0 && b < plan->nbackgrounds; b++)
+	for (uint32_t b = 0; sc->noutside != 0 && ret == 0 && b < plan->nbackgrounds; b++) {
 		ret = check_tuple(sc, plan->backgrounds[b].flow, &plan->backgrounds[b].where, err);
+		if (ret == 0)
+			ret = check_mixed(sc, plan->backgrounds[b].flow, false, &plan->backgrounds[b].where, err);
+	}
 	return ret;
 }
 

@@ -21,20 +21,19 @@ case_stream(const char *family, uint32_t index, uint32_t attempt)
 }
 
 int
-case_init(struct eval_case *c, const struct family *family, uint32_t index, uint32_t attempt, uint64_t seed, double scale,
-	  const struct scenario *network)
+case_init(struct eval_case *c, const struct family *family, uint32_t index, uint32_t attempt,
+	  const struct case_source *source)
 {
 	*c = (struct eval_case){
 		.family = family,
 		.index = index,
 		.attempt = attempt,
-		.seed = seed,
-		.scale = scale,
+		.source = source,
 		.timeout = "0ps", /* as in the paper's simulator: senders never time out */
-		.routing = network->routing,
+		.routing = source->network->routing,
 		.anomalies = json_array(),
 	};
-	prng_init(&c->prng, seed, case_stream(family->name, index, attempt));
+	prng_init(&c->prng, source->seed, case_stream(family->name, index, attempt));
 	c->run_seed = prng_below(&c->prng, 1000000);
 	c->routing.seed = c->run_seed;
 	c->routing.pins = NULL;
@@ -53,7 +52,7 @@ case_fini(struct eval_case *c)
 static uint64_t
 between(struct eval_case *c, double min, double max)
 {
-	uint64_t amount = (uint64_t)(c->scale * (min + prng_unit(&c->prng) * (max - min)));
+	uint64_t amount = (uint64_t)(c->source->scale * (min + prng_unit(&c->prng) * (max - min)));
 
 	return amount > 0 ? amount : 1;
 }

@@ -24,6 +24,7 @@
 #define CASE_STEP_BYTES 360000000.0 /* the paper's, at scale 1 */
 #define CASE_MIN_SCALE 0.01         /* telemetry.epoch has a least length */
 #define CASE_NAME 96
+#define CASE_MAX_SETS 16
 
 #define CASE_MB 1e6
 #define CASE_MS 1e6 /* in ns */
@@ -36,12 +37,20 @@ struct case_flow {
 
 struct family;
 
+/* What all cases of an evaluation have in common. */
+struct case_source {
+	uint64_t seed;
+	double scale; /* multiplies bytes, starts and durations */
+	const char *sets[CASE_MAX_SETS]; /* "switch.pfc.alpha=0.5": what every run is given besides */
+	size_t nsets;
+	const struct scenario *network; /* case_network(): the topology and its routes */
+};
+
 struct eval_case {
 	const struct family *family;
 	uint32_t index;   /* within the family, from 0 */
 	uint32_t attempt; /* how many cases with this index were wrong by construction */
-	uint64_t seed;    /* of the evaluation */
-	double scale;     /* multiplies bytes, starts and durations */
+	const struct case_source *source;
 	struct prng prng; /* of this case and attempt */
 	struct routing routing; /* as the run will route: its seed is run_seed */
 	uint64_t run_seed;
@@ -59,11 +68,11 @@ struct eval_case {
 
 /*
  * Begins a case: ranks one under each edge switch, no flows, no faults.
- * @param network  gives the topology and its routes; must outlive the case
+ * @param source  must outlive the case
  * @return 0 or -ENOMEM; case_fini() frees what it holds
  */
-int case_init(struct eval_case *c, const struct family *family, uint32_t index, uint32_t attempt, uint64_t seed,
-	      double scale, const struct scenario *network);
+int case_init(struct eval_case *c, const struct family *family, uint32_t index, uint32_t attempt,
+	      const struct case_source *source);
 void case_fini(struct eval_case *c);
 
 /* Random amounts, uniform between two at scale 1, scaled. */
@@ -91,5 +100,5 @@ char *case_flow_name(const struct eval_case *c, const struct case_flow *flow, ch
  */
 int case_write(const struct eval_case *c, const char *dir, struct err *err);
 
-/* The fabric of every case. @param path  where its scenario may be written. @return NULL with err */
-struct scenario *case_network(const char *path, struct err *err);
+/* The fabric of every case. @param path  where its scenario may be written. @return NULL with err set */
+struct scenario *case_network(const char *path, const struct case_source *source, struct err *err);

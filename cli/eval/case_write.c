@@ -39,15 +39,15 @@ write_scenario(const struct eval_case *c, FILE *to)
 	char flows[CASE_MAX_FLOWS][192];
 
 	fprintf(to, "// Case %u of family %s, seed %" PRIu64 ", attempt %u, scale %g. Written by rocelab eval.\n", c->index,
-		c->family->name, c->seed, c->attempt, c->scale);
+		c->family->name, c->source->seed, c->attempt, c->source->scale);
 	fprintf(to, "name = \"%s-%03u\";\nseed = %" PRIu64 ";\n" FABRIC, c->family->name, c->index, c->run_seed);
 	fprintf(to,
 		"host = { mtu = 1300; data_overhead = 48; ack_bytes = 60; timeout = \"%s\"; };\n"
 		"telemetry = { epoch = \"%.0fns\"; };\nlimits = { stall = \"%.0fns\"; };\n",
-		c->timeout, EPOCH_NS * c->scale, STALL_NS + STALL_SCALED_NS * c->scale);
+		c->timeout, EPOCH_NS * c->source->scale, STALL_NS + STALL_SCALED_NS * c->source->scale);
 	fprintf(to, "collectives = (\n  { op = \"allgather\"; algorithm = \"ring\"; qp = \"per-step\"; sport = %d;\n"
 		    "    step_bytes = \"%.0fB\"; start = \"%" PRIu64 "ns\"; ranks = [",
-		CASE_COLLECTIVE_SPORT, CASE_STEP_BYTES * c->scale, c->start_ns);
+		CASE_COLLECTIVE_SPORT, CASE_STEP_BYTES * c->source->scale, c->start_ns);
 	for (uint32_t i = 0; i < CASE_RANKS; i++)
 		fprintf(to, "%s \"%s\"", i != 0 ? "," : "", nodes[c->ranks[i]].name);
 	fprintf(to, " ]; }\n);\n");
@@ -87,7 +87,7 @@ write_meaning(const struct eval_case *c, const struct scenario *sc, const char *
 {
 	json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:I, s:f, s:I, s:o, s:O}", "schema_version", 1, "family",
 				 c->family->name, "index", (json_int_t)c->index, "attempt", (json_int_t)c->attempt, "seed",
-				 (json_int_t)c->seed, "scale", c->scale, "step_ns",
+				 (json_int_t)c->source->seed, "scale", c->source->scale, "step_ns",
 				 (json_int_t)(sc->plan->collectives[0].steps[0].ideal_ps / PS_PER_NS), "collective_flows",
 				 collective_flows(sc), "anomalies", c->anomalies);
 	int ret = root != NULL && json_dump_file(root, path, JSON_INDENT(1)) == 0 ? 0 : -EIO;
@@ -96,11 +96,20 @@ write_meaning(const struct eval_case *c, const struct scenario *sc, const char *
 	return ret == 0 ? 0 : err_set(err, ret, "%s cannot be written", path);
 }
 
+/* Loads a scenario as the runs will. */
+static struct scenario *
+load(const char *path, const struct case_source *source, struct err *err)
+{
+	struct scenario_options options = { .path = path, .nsets = source->nsets };
+
+	memcpy(options.sets, source->sets, source->nsets * sizeof(source->sets[0]));
+	return scenario_load(&options, err);
+}
+
 int
 case_write(const struct eval_case *c, const char *dir, struct err *err)
 {
 	char path[PATH_MAX];
-	const struct scenario_options options = { .path = path };
 	struct scenario *sc;
 	FILE *file;
 	int ret;
@@ -111,7 +120,7 @@ case_write(const struct eval_case *c, const char *dir, struct err *err)
 		write_scenario(c, file);
 	if (file == NULL || fclose(file) != 0)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	sc = scenario_load(&options, err);
+	sc = load(path, c->source, err);
 	if (sc == NULL)
 		return -errno;
 	snprintf(path, sizeof(path), "%s/case.json", dir);
@@ -121,14 +130,13 @@ case_write(const struct eval_case *c, const char *dir, struct err *err)
 }
 
 struct scenario *
-case_network(const char *path, struct err *err)
+case_network(const char *path, const struct case_source *source, struct err *err)
 {
-	const struct scenario_options options = { .path = path };
 	FILE *file = fopen(path, "w");
 
 	if (file == NULL || fputs(FABRIC ANY_TRAFFIC, file) < 0 || fclose(file) != 0) {
 		err_set(err, -errno, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	return scenario_load(&options, err);
+	return load(path, source, err);
 }

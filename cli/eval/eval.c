@@ -29,6 +29,7 @@ static const struct argp_option options[] = {
 	{ "policy", 'p', "P,...", 0, "Detection policies (default vedrfolnir,hawkeye-maxr,hawkeye-minr,full-polling), with keys of "
 				    "the scenario where wanted: vedrfolnir+detections=1+exporter.budget=1KB", 0 },
 	{ "ablation", 'a', "NAME", 0, "The policies that an ablation compares", 0 },
+	{ "set", 's', "PATH=VALUE", 0, "Override a key of every case's scenario, e.g. --set host.dcqcn.enabled=false", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
 	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/eval); goes on with what is there", 0 },
 	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
@@ -117,13 +118,18 @@ parse(int key, char *arg, struct argp_state *state)
 		opts->eval.cases = (uint32_t)number("--cases", arg, 1, 100000, state);
 		return 0;
 	case 'S':
-		opts->eval.seed = number("--seed", arg, 0, INT64_MAX, state);
+		opts->eval.source.seed = number("--seed", arg, 0, INT64_MAX, state);
 		return 0;
 	case 'x':
-		opts->eval.scale = scale(arg, state);
+		opts->eval.source.scale = scale(arg, state);
 		return 0;
 	case 'p':
 		set_policies(opts, arg, state);
+		return 0;
+	case 's':
+		if (opts->eval.source.nsets == CASE_MAX_SETS)
+			argp_error(state, "more than %d --set", CASE_MAX_SETS);
+		opts->eval.source.sets[opts->eval.source.nsets++] = arg;
 		return 0;
 	case 'a':
 		set_ablation(opts, arg, state);
@@ -201,7 +207,7 @@ check_policies(const struct eval *eval, struct err *err)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/fabric.cfg", eval->dir);
-	scenario_destroy(case_network(path, err));
+	scenario_destroy(case_network(path, &eval->source, err));
 	scenario.path = path;
 	for (uint32_t p = 0; p < eval->npolicies && err->text[0] == '\0'; p++) {
 		if (variant_sets(eval->policies[p], &sets, err) < 0)
@@ -218,11 +224,14 @@ check_policies(const struct eval *eval, struct err *err)
 static int
 evaluate(struct eval *eval, struct err *err)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], sets[4096] = "";
+	size_t used = 0;
 	int ret;
 
 	snprintf(path, sizeof(path), "%s/eval.sqlite", eval->dir);
-	eval->store = store_open(path, eval->seed, eval->scale, err);
+	for (size_t i = 0; i < eval->source.nsets && used < sizeof(sets); i++)
+		used += (size_t)snprintf(sets + used, sizeof(sets) - used, " --set %s", eval->source.sets[i]);
+	eval->store = store_open(path, eval->source.seed, eval->source.scale, sets, err);
 	if (eval->store == NULL)
 		return -EINVAL;
 	ret = runner_run(eval, err);
@@ -259,8 +268,7 @@ command_eval(int argc, char **argv)
 	struct eval_options opts = { .eval = { .policies = { "vedrfolnir", "hawkeye-maxr", "hawkeye-minr",
 							     "full-polling" },
 					       .npolicies = 4,
-					       .seed = 1,
-					       .scale = 1,
+					       .source = { .seed = 1, .scale = 1 },
 					       .dir = "out/eval" } };
 	int cpus[EVAL_MAX_JOBS], ret;
 
@@ -281,5 +289,5 @@ command_eval(int argc, char **argv)
 	else
 		fprintf(stderr, "rocelab: %s\n", opts.err.text);
 	store_close(opts.eval.store);
-	return ret >= 0 ? ret : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EEXIST ? EXIT_USAGE : EXIT_FAILED;
+	return ret >= 0 ? ret : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }

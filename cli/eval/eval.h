@@ -16,8 +16,7 @@ struct eval {
 	const char *policies[VARIANT_MAX]; /* variants, see variant.h */
 	uint32_t npolicies;
 	uint32_t cases; /* of each family; 0: the family's own number */
-	uint64_t seed;
-	double scale;
+	struct case_source source;
 	uint32_t jobs;
 	const char *dir;
 	struct store *store;

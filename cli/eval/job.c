@@ -47,6 +47,13 @@ prepare(const struct job_config *config)
 	close(log);
 }
 
+static void
+add_set(struct child_args *args, const char *set, struct err *err)
+{
+	child_add(args, "--set", err);
+	child_add(args, set, err);
+}
+
 static enum job_status
 run(const struct job_config *config)
 {
@@ -63,10 +70,10 @@ run(const struct job_config *config)
 
 	if (variant_sets(config->policy != NULL ? config->policy : "off", &sets, &err) < 0)
 		return JOB_NOT_STARTED;
-	for (uint32_t i = 0; i < sets.count; i++) {
-		child_add(&pass, "--set", &err);
-		child_add(&pass, sets.text[i], &err);
-	}
+	for (size_t i = 0; i < config->nsets; i++)
+		add_set(&pass, config->sets[i], &err);
+	for (uint32_t i = 0; i < sets.count; i++)
+		add_set(&pass, sets.text[i], &err);
 	if (launch_run(&launch, &status, &err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return JOB_NOT_STARTED;

@@ -2,6 +2,7 @@
 /* One run of a case, in a process of its own. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,6 +14,8 @@ enum job_status { JOB_DONE = 0, JOB_FABRIC_FAILED = 1, JOB_NO_VERDICT = 2, JOB_N
 struct job_config {
 	const char *scenario, *dir; /* dir is made */
 	const char *policy;         /* NULL: no detection and no analyzer, for the truth alone */
+	const char *const *sets;    /* [nsets] keys of the scenario that every run is given */
+	size_t nsets;
 	int cpu;                    /* it and its children run there; -1: anywhere */
 };
 

@@ -1,286 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/eval/judge.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
-
-static const char *
-text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
-/* @return one of the findings has this type and root */
-static bool
-has_finding(const json_t *findings, const char *type, const char *root)
-{
-	const json_t *finding;
-	size_t i;
-
-	json_array_foreach(findings, i, finding)
-		if (strcmp(text_of(finding, "type"), type) == 0 && strcmp(text_of(finding, "root"), root) == 0)
-			return true;
-	return false;
-}
-
-/* ---- contention and incast: the flows that really collided with the collective's are named, all of them ---- */
-
-static bool
-queues_touch(const struct truth *truth, const json_t *anomaly)
-{
-	const json_t *flow;
-	size_t i;
-
-	json_array_foreach(json_object_get(anomaly, "flows"), i, flow)
-		if (truth_collided(truth, json_string_value(flow)))
-			return true;
-	return false;
-}
-
-static bool
-is_culprit(const json_t *findings, const char *flow)
-{
-	const json_t *finding;
-	size_t i;
-
-	json_array_foreach(findings, i, finding)
-		if (truth_lists(json_object_get(finding, "flows"), flow))
-			return true;
-	return false;
-}
-
-static bool
-queues_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
-{
-	const json_t *flow;
-	size_t i;
-
-	json_array_foreach(json_object_get(anomaly, "flows"), i, flow) {
-		const char *name = json_string_value(flow);
-
-		if (truth_collided(truth, name) && !is_culprit(findings, name)) {
-			err_set(why, 0, "%s is not found", name);
-			return false;
-		}
-	}
-	return true;
-}
-
-/* ---- storm: the port that sends PAUSE ---- */
-
-static bool
-storm_touches(const struct truth *truth, const json_t *anomaly)
-{
-	return truth_halted_ns(truth, text_of(anomaly, "halts")) >= truth->earnest_ns;
-}
-
-static bool
-storm_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
-{
-	if (has_finding(findings, "pfc_storm", text_of(anomaly, "root")))
-		return true;
-	err_set(why, 0, "the storm of %s is not found", text_of(anomaly, "root"));
-	return false;
-}
-
-static bool
-storm_bears(const json_t *anomaly, const json_t *finding)
-{
-	return strcmp(text_of(finding, "type"), "pfc_storm") == 0 &&
-	       strcmp(text_of(finding, "root"), text_of(anomaly, "root")) == 0;
-}
-
-/* ---- backpressure: the port whose queue begins it ---- */
-
-static bool
-backpressure_touches(const struct truth *truth, const json_t *anomaly)
-{
-	return truth_any_halted(truth, json_object_get(anomaly, "halts"));
-}
-
-static bool
-backpressure_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
-{
-	if (has_finding(findings, "pfc_backpressure", text_of(anomaly, "root")))
-		return true;
-	err_set(why, 0, "backpressure from %s is not found", text_of(anomaly, "root"));
-	return false;
-}
-
-/* ---- deadlock: a circle of halted ports, and the port beyond it that began it, if one did ---- */
-
-static bool
-names_port_of(const json_t *finding, const json_t *ports)
-{
-	const json_t *port;
-	size_t i;
-
-	json_array_foreach(json_object_get(finding, "ports"), i, port)
-		if (truth_lists(ports, json_string_value(port)))
-			return true;
-	return truth_lists(ports, text_of(finding, "root"));
-}
-
-static bool
-deadlock_touches(const struct truth *truth, const json_t *anomaly)
-{
-	const json_t *port;
-	size_t i;
-
-	json_array_foreach(json_object_get(anomaly, "ports"), i, port)
-		if (!truth_halted_at_end(truth, json_string_value(port)))
-			return false;
-	return true;
-}
-
-static bool
-deadlock_bears(const json_t *anomaly, const json_t *finding)
-{
-	if (strcmp(text_of(finding, "type"), "pfc_deadlock") == 0)
-		return names_port_of(finding, json_object_get(anomaly, "ports"));
-	return storm_bears(anomaly, finding); /* the root out of the loop, if there is one */
-}
-
-static bool
-deadlock_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
-{
-	const char *root = text_of(anomaly, "root");
-	const json_t *finding;
-	bool found = false;
-	size_t i;
-
-	json_array_foreach(findings, i, finding)
-		found |= strcmp(text_of(finding, "type"), "pfc_deadlock") == 0 && deadlock_bears(anomaly, finding);
-	if (!found)
-		err_set(why, 0, "the deadlock is not found");
-	else if (root[0] != '\0' && !has_finding(findings, "pfc_storm", root))
-		err_set(why, 0, "what began the deadlock, the storm of %s, is not found", root);
-	return why->text[0] == '\0';
-}
-
-/* ---- loop: one of its ports ---- */
-
-static bool
-loop_touches(const struct truth *truth, const json_t *anomaly)
-{
-	return truth_any_halted(truth, json_object_get(anomaly, "ports"));
-}
-
-static bool
-loop_bears(const json_t *anomaly, const json_t *finding)
-{
-	const char *type = text_of(finding, "type");
-
-	if (strcmp(type, "forwarding_loop") == 0)
-		return truth_lists(json_object_get(anomaly, "ports"), text_of(finding, "root"));
-	/* Packets that come back fill both buffers, and wait for each other. */
-	return strcmp(type, "pfc_deadlock") == 0 && names_port_of(finding, json_object_get(anomaly, "ports"));
-}
-
-static bool
-loop_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
-{
-	const json_t *finding;
-	size_t i;
-
-	json_array_foreach(findings, i, finding)
-		if (strcmp(text_of(finding, "type"), "forwarding_loop") == 0 && loop_bears(anomaly, finding))
-			return true;
-	err_set(why, 0, "the forwarding loop is not found");
-	return false;
-}
-
-/* ---- load imbalance: one of the ports that flows of the collective share while an equally good one idles ---- */
-
-static bool
-imbalance_touches(const struct truth *truth, const json_t *anomaly)
-{
-	const json_t *flow;
-	size_t i;
-
-	json_array_foreach(truth->collective_flows, i, flow)
-		if (truth_collided(truth, json_string_value(flow)))
-			return true;
-	return false;
-}
-
-static bool
-imbalance_bears(const json_t *anomaly, const json_t *finding)
-{
-	return strcmp(text_of(finding, "type"), "load_imbalance") == 0 &&
-	       truth_lists(json_object_get(anomaly, "ports"), text_of(finding, "root"));
-}
-
-static bool
-imbalance_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
-{
-	const json_t *finding;
-	size_t i;
-
-	json_array_foreach(findings, i, finding)
-		if (imbalance_bears(anomaly, finding))
-			return true;
-	err_set(why, 0, "load imbalance is not found");
-	return false;
-}
-
-/* ---- slow host: the host and the step ---- */
-
-static bool
-slow_host_touches(const struct truth *truth, const json_t *anomaly)
-{
-	return true;
-}
-
-static bool
-slow_host_bears(const json_t *anomaly, const json_t *finding)
-{
-	return strcmp(text_of(finding, "type"), "slow_host") == 0 &&
-	       strcmp(text_of(finding, "root"), text_of(anomaly, "host")) == 0;
-}
-
-static bool
-slow_host_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
-{
-	json_int_t step = json_integer_value(json_object_get(anomaly, "step"));
-	const json_t *finding, *number;
-	size_t i, k;
-
-	json_array_foreach(findings, i, finding) {
-		if (!slow_host_bears(anomaly, finding))
-			continue;
-		json_array_foreach(json_object_get(finding, "steps"), k, number)
-			if (json_integer_value(number) == step)
-				return true;
-	}
-	err_set(why, 0, "slow host %s in step %d is not found", text_of(anomaly, "host"), (int)step);
-	return false;
-}
-
-static const struct anomaly_kind kinds[] = {
-	{ "contention", queues_touch, queues_found, NULL },
-	{ "incast", queues_touch, queues_found, NULL },
-	{ "storm", storm_touches, storm_found, storm_bears },
-	{ "backpressure", backpressure_touches, backpressure_found, NULL },
-	{ "deadlock", deadlock_touches, deadlock_found, deadlock_bears },
-	{ "loop", loop_touches, loop_found, loop_bears },
-	{ "imbalance", imbalance_touches, imbalance_found, imbalance_bears },
-	{ "slowhost", slow_host_touches, slow_host_found, slow_host_bears },
-};
-
-const struct anomaly_kind *
-judge_kind(const json_t *anomaly)
-{
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strcmp(kinds[i].name, text_of(anomaly, "kind")) == 0)
-			return &kinds[i];
-	return NULL;
-}
-
-/* ---- findings ---- */
 
 static bool
 met_one_of(const struct truth *truth, const char *port, const char *flow, const json_t *others)
@@ -298,7 +20,7 @@ met_one_of(const struct truth *truth, const char *port, const char *flow, const 
 static bool
 culprits_met(const struct truth *truth, const json_t *finding, const json_t *others, struct err *why)
 {
-	const char *root = text_of(finding, "root");
+	const char *root = truth_text(finding, "root");
 	const json_t *flow;
 	size_t i;
 
@@ -306,7 +28,7 @@ culprits_met(const struct truth *truth, const json_t *finding, const json_t *oth
 		const char *name = json_string_value(flow);
 
 		if (others != NULL ? !met_one_of(truth, root, name, others) : !truth_met(truth, root, name, NULL)) {
-			err_set(why, 0, "%s at %s: %s met nobody there", text_of(finding, "type"), root, name);
+			err_set(why, 0, "%s at %s: %s met nobody there", truth_text(finding, "type"), root, name);
 			return false;
 		}
 	}
@@ -329,7 +51,7 @@ pauses_borne_out(const struct truth *truth, const json_t *finding, struct err *w
 	json_array_foreach(json_object_get(finding, "ports"), i, port)
 		halted |= truth_halted_ns(truth, json_string_value(port)) > 0;
 	if (!halted)
-		err_set(why, 0, "pfc_backpressure from %s: no port was halted", text_of(finding, "root"));
+		err_set(why, 0, "pfc_backpressure from %s: no port was halted", truth_text(finding, "root"));
 	return halted && culprits_met(truth, finding, NULL, why);
 }
 
@@ -345,14 +67,14 @@ due_to_anomaly(const struct truth *truth, const json_t *finding, struct err *why
 		if (kind != NULL && kind->bears != NULL && kind->bears(anomaly, finding))
 			return true;
 	}
-	err_set(why, 0, "%s at %s: nothing of the kind was there", text_of(finding, "type"), text_of(finding, "root"));
+	err_set(why, 0, "%s at %s: nothing of the kind was there", truth_text(finding, "type"), truth_text(finding, "root"));
 	return false;
 }
 
 bool
 judge_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
 {
-	const char *type = text_of(finding, "type");
+	const char *type = truth_text(finding, "type");
 
 	if (strcmp(type, "flow_contention") == 0 || strcmp(type, "incast") == 0)
 		return queue_borne_out(truth, finding, why);
@@ -365,19 +87,19 @@ bool
 judge_is_right(const struct truth *truth, struct err *why)
 {
 	const json_t *anomaly;
-	bool touched_queues = false;
+	bool network = false;
 	size_t i;
 
 	json_array_foreach(truth->anomalies, i, anomaly) {
 		const struct anomaly_kind *kind = judge_kind(anomaly);
 
 		if (kind == NULL || !kind->touches(truth, anomaly)) {
-			err_set(why, 0, "%s did not touch the collective", text_of(anomaly, "kind"));
+			err_set(why, 0, "%s did not touch the collective", truth_text(anomaly, "kind"));
 			return false;
 		}
-		touched_queues |= kind->touches != slow_host_touches;
+		network |= !kind->in_hosts;
 	}
-	if (touched_queues || !truth_any_shared(truth))
+	if (network || !truth_any_shared(truth))
 		return true;
 	err_set(why, 0, "data flows shared a queue");
 	return false;

@@ -9,6 +9,7 @@
 
 struct anomaly_kind {
 	const char *name;
+	bool in_hosts; /* the network has no part in it */
 	/* In the fabric's truth, did it touch the collective? If not the case is wrong by construction. */
 	bool (*touches)(const struct truth *truth, const json_t *anomaly);
 	/* Is it among the findings? @param why  set to what is missing, if not */
@@ -17,7 +18,7 @@ struct anomaly_kind {
 	bool (*bears)(const json_t *anomaly, const json_t *finding);
 };
 
-/* @return NULL: there is none of this name */
+/* @return NULL: there is none of this name (anomalies.c has them) */
 const struct anomaly_kind *judge_kind(const json_t *anomaly);
 
 /*

@@ -36,6 +36,7 @@ struct slot {
 
 struct runner {
 	const struct eval *eval;
+	struct case_source source; /* the evaluation's, with the network */
 	struct scenario *network;
 	struct item *items;
 	uint32_t nitems;
@@ -113,7 +114,7 @@ make_case(struct runner *runner, struct item *item)
 	while (ret == 0) {
 		struct eval_case c;
 
-		ret = case_init(&c, item->family, item->index, item->attempt, eval->seed, eval->scale, runner->network);
+		ret = case_init(&c, item->family, item->index, item->attempt, &runner->source);
 		if (ret == 0)
 			ret = item->family->make(&c);
 		if (ret == 0)
@@ -148,7 +149,8 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 	const struct eval *eval = runner->eval;
 	uint32_t number = (uint32_t)(slot - runner->slots);
 	char scenario[PATH_MAX], dir[PATH_MAX];
-	struct job_config config = { .scenario = scenario, .dir = dir };
+	struct job_config config = { .scenario = scenario, .dir = dir, .sets = eval->source.sets,
+				     .nsets = eval->source.nsets };
 	int ret = 0;
 
 	slot->item = item;
@@ -320,7 +322,9 @@ runner_run(const struct eval *eval, struct err *err)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	snprintf(path, sizeof(path), "%s/fabric.cfg", eval->dir);
-	runner->network = case_network(path, err);
+	runner->network = case_network(path, &eval->source, err);
+	runner->source = eval->source;
+	runner->source.network = runner->network;
 	ret = runner->network != NULL ? make_items(runner) : -EINVAL;
 	eval_progress_begin(&runner->progress);
 	if (ret == 0)

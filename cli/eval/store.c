@@ -13,7 +13,7 @@ struct store {
 };
 
 static const char schema[] =
-	"CREATE TABLE IF NOT EXISTS evaluation (seed INTEGER NOT NULL, scale REAL NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS evaluation (seed INTEGER NOT NULL, scale REAL NOT NULL, sets TEXT NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS cases (family TEXT, idx INTEGER, attempt INTEGER, PRIMARY KEY (family, idx));"
 	"CREATE TABLE IF NOT EXISTS excluded (family TEXT, idx INTEGER, attempt INTEGER, why TEXT,"
 	" PRIMARY KEY (family, idx, attempt));"
@@ -58,32 +58,33 @@ number(sqlite3_stmt *stmt, int64_t fallback)
 
 /* The first to open it says whose it is; all others must ask for the same. */
 static int
-belong(struct store *store, uint64_t seed, double scale, struct err *err)
+belong(struct store *store, uint64_t seed, double scale, const char *sets, struct err *err)
 {
-	sqlite3_stmt *stmt = prepare(store, "INSERT INTO evaluation SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM evaluation)");
-	int64_t its_seed = 0;
-	double its_scale = 0;
+	sqlite3_stmt *stmt = prepare(store, "INSERT INTO evaluation SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM evaluation)");
 	int ret;
 
 	sqlite3_bind_int64(stmt, 1, (int64_t)seed);
 	sqlite3_bind_double(stmt, 2, scale);
+	sqlite3_bind_text(stmt, 3, sets, -1, SQLITE_STATIC);
 	ret = finish(store, stmt, err);
 	if (ret < 0)
 		return ret;
-	stmt = prepare(store, "SELECT seed, scale FROM evaluation");
-	if (sqlite3_step(stmt) == SQLITE_ROW) {
-		its_seed = sqlite3_column_int64(stmt, 0);
-		its_scale = sqlite3_column_double(stmt, 1);
-	}
+	stmt = prepare(store, "SELECT seed, scale, sets FROM evaluation");
+	if (sqlite3_step(stmt) != SQLITE_ROW)
+		ret = failed(store, err);
+	else if (sqlite3_column_int64(stmt, 0) != (int64_t)seed || sqlite3_column_double(stmt, 1) != scale ||
+		 strcmp((const char *)sqlite3_column_text(stmt, 2), sets) != 0)
+		ret = err_set(err, -EEXIST,
+			      "eval.sqlite holds seed %lld at scale %g%s%s; ask for the same, or give another --out",
+			      (long long)sqlite3_column_int64(stmt, 0), sqlite3_column_double(stmt, 1),
+			      sqlite3_column_bytes(stmt, 2) != 0 ? " with" : "",
+			      (const char *)sqlite3_column_text(stmt, 2));
 	sqlite3_finalize(stmt);
-	if (its_seed == (int64_t)seed && its_scale == scale)
-		return 0;
-	return err_set(err, -EEXIST, "eval.sqlite holds seed %lld at scale %g; give these, or another --out",
-		       (long long)its_seed, its_scale);
+	return ret;
 }
 
 struct store *
-store_open(const char *path, uint64_t seed, double scale, struct err *err)
+store_open(const char *path, uint64_t seed, double scale, const char *sets, struct err *err)
 {
 	struct store *store = calloc(1, sizeof(*store));
 
@@ -94,7 +95,7 @@ store_open(const char *path, uint64_t seed, double scale, struct err *err)
 	if (sqlite3_open(path, &store->db) != SQLITE_OK ||
 	    sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
 		failed(store, err);
-	} else if (belong(store, seed, scale, err) == 0) {
+	} else if (belong(store, seed, scale, sets, err) == 0) {
 		return store;
 	}
 	store_close(store);

@@ -29,9 +29,10 @@ struct store;
 
 /*
  * Opens or makes a store.
- * @return NULL with err set: it cannot be opened, or belongs to another seed or scale
+ * @param sets  what every run is given besides, as one text
+ * @return NULL with err set: it cannot be opened, or belongs to another seed or scale, or other sets
  */
-struct store *store_open(const char *path, uint64_t seed, double scale, struct err *err);
+struct store *store_open(const char *path, uint64_t seed, double scale, const char *sets, struct err *err);
 void store_close(struct store *store);
 
 /* All of these: 0, or -EIO with err set. */

@@ -42,7 +42,7 @@ add_line(struct libscols_table *table, const char *family, const char *policy, c
 
 /* " --set detection.policy=..." */
 static void
-write_sets(const char *policy, char *buf, size_t cap)
+write_sets(const struct eval *eval, const char *policy, char *buf, size_t cap)
 {
 	struct err err = { 0 };
 	struct variant_sets sets;
@@ -50,6 +50,8 @@ write_sets(const char *policy, char *buf, size_t cap)
 
 	if (variant_sets(policy, &sets, &err) < 0)
 		return;
+	for (size_t i = 0; i < eval->source.nsets && used < cap; i++)
+		used += (size_t)snprintf(buf + used, cap - used, " --set %s", eval->source.sets[i]);
 	for (uint32_t i = 0; i < sets.count && used < cap; i++)
 		used += (size_t)snprintf(buf + used, cap - used, " --set %s", sets.text[i]);
 }
@@ -62,12 +64,12 @@ print_failed(const struct eval *eval, const struct family *family, const char *p
 	int64_t count = store_runs(eval->store, family->name, policy, eval_cases(eval, family), &runs, err);
 
 	for (int64_t i = 0; i < count; i++) {
-		char dir[PATH_MAX], replay[VARIANT_MAX_SETS * (VARIANT_NAME + 8)] = "";
+		char dir[PATH_MAX], replay[4096] = "";
 
 		if (runs[i].outcome == OUTCOME_TP)
 			continue;
 		eval_case_dir(eval, family, runs[i].index, NULL, dir, sizeof(dir));
-		write_sets(policy, replay, sizeof(replay));
+		write_sets(eval, policy, replay, sizeof(replay));
 		fprintf(to, "\n%s/%03u under %s is a %s: %s\n  rocelab run %s/case.cfg%s   truth: %s/%s/score.json\n",
 			family->name, runs[i].index, policy,
 			runs[i].outcome == OUTCOME_FP ? "false positive" : "false negative", runs[i].why, dir, replay, dir,

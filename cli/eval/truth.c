@@ -56,6 +56,14 @@ truth_fini(struct truth *truth)
 	*truth = (struct truth){ 0 };
 }
 
+const char *
+truth_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
 bool
 truth_lists(const json_t *array, const char *text)
 {

@@ -53,5 +53,7 @@ bool truth_halted_at_end(const struct truth *truth, const char *port);
 /* Was one of these ports (array of names) halted in earnest? */
 bool truth_any_halted(const struct truth *truth, const json_t *ports);
 
+/* @return the object's string of that key; "" if it has none */
+const char *truth_text(const json_t *object, const char *key);
 /* Is the string one of the array's? */
 bool truth_lists(const json_t *array, const char *text);

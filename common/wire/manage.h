@@ -8,6 +8,7 @@
  *   HELLO                  ->            the program runs and its device is up
  *   TIME (many)           <->            the host learns the fabric's clock, as in NTP (RFC 5905, section 8)
  *                          <-  CONNECT   every host has said HELLO: connect the QPs
+ *   QP (several)           ->            its ends of flows to embedded hosts, which have no connection manager
  *   CONNECTED              ->            all QPs of this host are up, base round-trip times are measured
  *                          <-  START     time zero of the run, on the fabric's clock
  *   RECORDS, PROGRESS      ->            while it runs
@@ -42,6 +43,7 @@ enum manage_type {
 	MANAGE_RESULT = 11,
 	MANAGE_FAILED = 12,
 	MANAGE_QP_ERROR = 13,
+	MANAGE_QP = 14,
 };
 
 struct manage_hdr {
@@ -62,6 +64,14 @@ struct manage_hello {
 struct manage_time {
 	uint64_t host_ns;   /* the host's clock when it sent, echoed */
 	uint64_t fabric_ns; /* the fabric's CLOCK_MONOTONIC when it answered */
+};
+
+/* One end of a reliable connection whose other end is an embedded host's. */
+struct manage_qp {
+	uint32_t flow;       /* index into the run's flow table */
+	uint32_t qpn;
+	uint32_t rkey, reserved;
+	uint64_t addr, bytes; /* where messages of the flow go; 0: this host sends it */
 };
 
 struct manage_connected {
@@ -120,6 +130,7 @@ struct manage_failed {
 _Static_assert(sizeof(struct manage_hdr) == 12, "layout");
 _Static_assert(sizeof(struct manage_hello) == 48, "layout");
 _Static_assert(sizeof(struct manage_time) == 16, "layout");
+_Static_assert(sizeof(struct manage_qp) == 32, "layout");
 _Static_assert(sizeof(struct manage_connected) == 32, "layout");
 _Static_assert(sizeof(struct manage_start) == 8, "layout");
 _Static_assert(sizeof(struct manage_progress) == 16, "layout");

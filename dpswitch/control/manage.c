@@ -40,6 +40,7 @@ struct manage {
 	struct channel *channels; /* [nchannels] */
 	uint32_t nchannels;
 	uint32_t *of; /* [topo->nnodes] index of a host's channel */
+	bool connecting, stopping; /* as told to the hosts */
 };
 
 static struct channel *
@@ -245,7 +246,7 @@ hello(struct manage *manage, struct channel *channel, const struct manage_hello 
 
 /* @return whether this message is allowed now */
 static bool
-is_due(const struct channel *channel, enum manage_type type, const struct manage_sink *sink)
+is_due(const struct manage *manage, const struct channel *channel, enum manage_type type)
 {
 	switch (type) {
 	case MANAGE_HELLO:
@@ -254,7 +255,8 @@ is_due(const struct channel *channel, enum manage_type type, const struct manage
 	case MANAGE_FAILED:
 		return true;
 	case MANAGE_CONNECTED:
-		return channel->state == MANAGE_UP;
+	case MANAGE_QP:
+		return channel->state == MANAGE_UP && manage->connecting;
 	case MANAGE_RECORDS:
 	case MANAGE_PROGRESS:
 	case MANAGE_QP_ERROR:
@@ -262,7 +264,7 @@ is_due(const struct channel *channel, enum manage_type type, const struct manage
 	case MANAGE_STEP:
 	case MANAGE_ITERATION:
 	case MANAGE_RESULT:
-		return channel->state == MANAGE_READY && sink != NULL;
+		return channel->state == MANAGE_READY && manage->stopping;
 	default:
 		return false;
 	}
@@ -276,12 +278,13 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 		struct manage_hello hello;
 		struct manage_time time;
 		struct manage_connected connected;
+		struct manage_qp qp;
 		struct manage_step step;
 		struct manage_iteration iteration;
 		struct manage_failed failed;
 	} body = { 0 };
 
-	if (!is_due(channel, message->type, sink)) {
+	if (!is_due(manage, channel, message->type)) {
 		lose(manage, channel, "its rxe-host sent a management message out of turn");
 		return;
 	}
@@ -309,6 +312,10 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 	case MANAGE_PROGRESS:
 		memcpy(&channel->progress, message->body, sizeof(channel->progress));
 		channel->progressed = true;
+		break;
+	case MANAGE_QP:
+		if (!sink->qp(sink->ctx, channel->node, &body.qp))
+			lose(manage, channel, "its rxe-host reported a queue pair that is not in the plan");
 		break;
 	case MANAGE_STEP:
 		if (!sink->step(sink->ctx, channel->node, &body.step))
@@ -435,6 +442,7 @@ manage_missing(const struct manage *manage, enum manage_state state, char *buf, 
 void
 manage_connect(struct manage *manage)
 {
+	manage->connecting = true;
 	for (uint32_t i = 0; i < manage->nchannels; i++)
 		say(manage, &manage->channels[i], MANAGE_CONNECT, NULL, 0);
 }
@@ -453,6 +461,7 @@ manage_stop(struct manage *manage, uint64_t end_ps)
 {
 	const struct manage_stop stop = { end_ps };
 
+	manage->stopping = true;
 	for (uint32_t i = 0; i < manage->nchannels; i++)
 		say(manage, &manage->channels[i], MANAGE_STOP, &stop, sizeof(stop));
 }

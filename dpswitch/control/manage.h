@@ -23,11 +23,15 @@ enum manage_state {
 	MANAGE_LOST,       /* the channel closed, or broke its protocol */
 };
 
-/* What a host's program reports in the end; it is forwarded as it comes in. */
+/*
+ * What a host's program reports before the run (qp) and in the end; it is forwarded as it comes in. Each returns whether it
+ * was something of the plan.
+ */
 struct manage_sink {
 	void *ctx;
 	bool (*step)(void *ctx, uint32_t node, const struct manage_step *step);
 	bool (*iteration)(void *ctx, uint32_t node, const struct manage_iteration *iteration);
+	bool (*qp)(void *ctx, uint32_t node, const struct manage_qp *qp);
 };
 
 struct manage_config {
@@ -47,7 +51,7 @@ void manage_destroy(struct manage *manage);
 
 /* Whether a host has something to say. Cheap: one epoll_wait(2) without a wait. */
 bool manage_pending(struct manage *manage);
-/* Accepts, hears, answers and forwards. @param sink  NULL: results are a breach of the protocol */
+/* Accepts, hears, answers and forwards. */
 void manage_service(struct manage *manage, const struct manage_sink *sink);
 
 enum manage_state manage_state(const struct manage *manage, uint32_t node);

@@ -121,7 +121,7 @@ void external_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64
 uint64_t external_dropped(const struct node *node, uint16_t nic, enum rec_drop reason);
 
 struct external_counters {
-	uint64_t in_packets, in_bytes;        /* frames that entered the fabric, without FCS */
+	uint64_t in_packets, in_bytes;        /* frames that entered the fabric, on the wire */
 	uint64_t out_packets, out_bytes;      /* that the host took */
 	uint64_t replies;                     /* ARP */
 	uint64_t dropped[EDGE_DROP_REASONS];  /* of the host's */

@@ -44,6 +44,8 @@ stage(struct external *host, struct external_nic *nic, struct pkt *p)
 
 	if (p->wire_bytes < host->config.min_frame_bytes)
 		p->wire_bytes = (uint16_t)host->config.min_frame_bytes;
+	nic->count.in_packets++;
+	nic->count.in_bytes += p->wire_bytes;
 	if (host->has_telemetry)
 		external_row(host, nic, p);
 	if (nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> p->prio & 1)) {
@@ -248,7 +250,6 @@ dequeue(struct external *host, struct external_nic *nic)
 	n = port_receive(nic->port, mbufs, (uint16_t)room);
 	for (uint16_t i = 0; i < n; i++)
 		admit(host, nic, mbufs[i]);
-	nic->count.in_packets += n;
 	return n;
 }
 

@@ -77,6 +77,20 @@ link_reserve(struct link *link, const struct link_lane *lane)
 				     sizeof(*link->ready_pauses));
 }
 
+/*
+ * A cable keeps the order of its frames.
+ * @param before_ps  arrival of the frame before; 0: it has arrived
+ * @return when a frame arrives that should at time_ps
+ */
+static uint64_t
+link_stretch(struct link *link, uint64_t time_ps, uint64_t before_ps)
+{
+	time_ps += link->extra_ps;
+	if (link->jitter_ps != 0)
+		time_ps += (uint64_t)(prng_unit(&link->prng) * (double)link->jitter_ps);
+	return time_ps > before_ps ? time_ps : before_ps;
+}
+
 static void
 link_receive_faulty(struct link *link, const struct link_lane *lane)
 {
@@ -90,6 +104,8 @@ link_receive_faulty(struct link *link, const struct link_lane *lane)
 			continue;
 		}
 		*p = lane->pkts[i];
+		if (link->stretched)
+			p->time_ps = link_stretch(link, p->time_ps, link->ready_tail != link->ready_head ? p[-1].time_ps : 0);
 		if (link->corruption > 0 && prng_unit(&link->prng) < link->corruption) {
 			p->flags |= PKT_CORRUPT;
 			link->corrupted_packets++;
@@ -106,14 +122,24 @@ link_receive(struct link *link, uint32_t parity)
 	if (lane->npkts == 0 && lane->npauses == 0)
 		return;
 	link_reserve(link, lane);
-	if (__builtin_expect(link->loss > 0 || link->corruption > 0, 0)) {
+	if (link->stretched && link->extra_ps == 0 && link->jitter_ps == 0 && link->ready_head == link->ready_tail &&
+	    link->pauses_head == link->pauses_tail)
+		link->stretched = false;
+	if (__builtin_expect(link->loss > 0 || link->corruption > 0 || link->stretched, 0)) {
 		link_receive_faulty(link, lane);
 	} else {
 		memcpy(link->ready + link->ready_tail, lane->pkts, lane->npkts * sizeof(*lane->pkts));
 		link->ready_tail += lane->npkts;
 	}
-	for (uint32_t i = 0; i < lane->npauses; i++)
-		link->ready_pauses[link->pauses_tail++] = lane->pauses[i];
+	for (uint32_t i = 0; i < lane->npauses; i++) {
+		struct pause_frame *pause = &link->ready_pauses[link->pauses_tail];
+
+		*pause = lane->pauses[i];
+		if (__builtin_expect(link->stretched, 0))
+			pause->time_ps = link_stretch(link, pause->time_ps,
+						      link->pauses_tail != link->pauses_head ? pause[-1].time_ps : 0);
+		link->pauses_tail++;
+	}
 	lane->npkts = 0;
 	lane->npauses = 0;
 }

@@ -43,6 +43,8 @@ struct link {
 	struct bodies *bodies;  /* of packets that are lost here; NULL: none has bytes */
 	double loss;            /* faults: probability that a frame is lost */
 	double corruption;      /* faults: probability that a frame's ICRC breaks */
+	uint64_t extra_ps, jitter_ps; /* faults: added to the delay, always and at most */
+	bool stretched;         /* frames may be on their way that were delayed by a fault: none overtakes them */
 	bool down;              /* faults: nothing crosses; set with link_set_down() */
 	/* receiver */
 	struct pkt *ready;

@@ -8,7 +8,8 @@
 #include "common/units.h"
 
 const struct fault_ops *const fault_registry[] = {
-	&fault_pfc_storm, &fault_loss, &fault_corruption, &fault_link_down, &fault_misroute, &fault_blackhole, NULL,
+	&fault_pfc_storm, &fault_loss, &fault_corruption, &fault_link_down, &fault_misroute, &fault_blackhole,
+	&fault_delay,	 NULL,
 };
 
 static int

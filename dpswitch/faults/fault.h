@@ -60,7 +60,7 @@ struct fault_ops {
 };
 
 extern const struct fault_ops fault_pfc_storm, fault_loss, fault_corruption, fault_link_down, fault_misroute,
-	fault_blackhole;
+	fault_blackhole, fault_delay;
 
 /* NULL-terminated. */
 extern const struct fault_ops *const fault_registry[];
@@ -81,6 +81,8 @@ struct fault_list {
 
 /* Reads and checks the scenario's faults. @return 0, -EINVAL or -ENOMEM */
 int faults_load(struct fault_list *list, const struct cfg *cfg, const struct topo *topo, struct err *err);
+/* @return the longest time that any fault adds to a cable's delay: what headroom has to hold besides */
+uint64_t delay_most_ps(const struct fault_list *list);
 /* Refuses storms of classes that none of these flows is in. @return 0, or -EINVAL as resolve() */
 int pfc_storm_check(const struct fault_list *list, const struct flow_table *flows, struct err *err);
 void faults_fini(struct fault_list *list);

@@ -88,6 +88,7 @@ struct switch_config {
 	uint64_t seed;
 	uint64_t window_ps;
 	uint64_t pipeline_ps;
+	uint64_t extra_delay_ps;  /* that faults may add to a cable's delay: headroom covers it */
 	uint32_t mtu_bytes;       /* largest frame on the wire */
 	uint32_t min_frame_bytes; /* smallest */
 	uint32_t pause_bytes;

@@ -122,6 +122,8 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 					      config->pipeline_ps, config->mtu_bytes, config->pause_bytes);
 	uint64_t usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
 
+	/* Longer on both ways: the PAUSE's, and that of what is sent until it arrives. */
+	needed += bytes_in(cable->rate_bps, 2 * config->extra_delay_ps);
 	*headroom_bytes = usual > needed ? usual : needed;
 	if (config->pfc->headroom_bytes != 0)
 		*headroom_bytes = config->pfc->headroom_bytes;

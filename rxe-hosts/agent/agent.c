@@ -94,9 +94,10 @@ uint64_t
 agent_threshold_ps(const struct agent *agent, const struct agent_step *step, uint64_t base_rtt_ps)
 {
 	const struct detection_config *config = agent->config;
-	uint64_t share_ps = config->rtt_fixed_ps != 0 ? config->rtt_fixed_ps
-						      : base_rtt_ps * (uint64_t)config->rtt_percent / 100;
+	uint64_t share_ps = config->rtt_fixed_ps;
 
+	if (share_ps == 0)
+		share_ps = base_rtt_ps * (uint64_t)config->rtt_percent / 100;
 	return share_ps > base_rtt_ps + step->noise_ps ? share_ps : base_rtt_ps + step->noise_ps;
 }
 

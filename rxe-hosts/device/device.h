@@ -64,6 +64,11 @@ struct device_client {
 	 * bytes of one accepted segment; the client copies or reduces them at remote_offset.
 	 */
 	void (*accept)(void *ctx, uint32_t flow, uint32_t imm, uint64_t remote_offset, const void *src, uint32_t bytes);
+	/*
+	 * Where a message belongs that says only what it is: the remote_offset that its sender gave. UINT64_MAX: nobody
+	 * sends that. Valid with accept.
+	 */
+	uint64_t (*place)(void *ctx, uint32_t flow, uint32_t imm);
 	/* An ACK gave an RTT sample. */
 	void (*rtt)(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
 	/* A notification packet came in on its (FLOW_CONTROL) flow. */

@@ -25,7 +25,14 @@ verbs_out_of(const struct verbs_host *host, uint32_t flow)
 uint64_t
 verbs_now_ps(const struct verbs_host *host)
 {
-	return run_clock_ps(host->config.clock, clock_now_ns());
+	return run_clock_ps(host->config.clock, host->now_ns);
+}
+
+uint64_t
+verbs_look(struct verbs_host *host)
+{
+	host->now_ns = clock_now_ns();
+	return host->now_ns;
 }
 
 void
@@ -83,6 +90,10 @@ place_flows(struct verbs_host *host)
 			conn_init(host, &out->data, i, host->nouts, CONN_DATA, true);
 			conn_init(host, &out->probe, i, host->nouts, CONN_PROBE, true);
 			verbs_outbox_init(&out->outbox, config->window_bytes, config->params->mtu_bytes);
+			if (verbs_is_static(host, i)) {
+				verbs_outbox_init_whole(&out->outbox);
+				out->nidle = config->probes; /* nobody answers probes */
+			}
 			out->watched = flow->kind == FLOW_COLLECTIVE && config->watch;
 			out->idle_ps = calloc(config->probes, sizeof(*out->idle_ps));
 			host->slot_of[i] = host->nouts++;
@@ -239,9 +250,18 @@ verbs_host_connect(struct verbs_host *host, struct err *err)
 {
 	host->state = VERBS_CONNECTING;
 	for (uint32_t i = 0; i < host->nouts; i++) {
-		verbs_conn_start(&host->outs[i].data);
-		verbs_conn_start(&host->outs[i].probe);
+		struct verbs_out *out = &host->outs[i];
+
+		if (verbs_is_static(host, out->data.flow)) {
+			verbs_static_start(&out->data);
+			continue;
+		}
+		verbs_conn_start(&out->data);
+		verbs_conn_start(&out->probe);
 	}
+	for (uint32_t i = 0; i < host->nins; i++)
+		if (verbs_is_static(host, host->ins[i].data.flow))
+			verbs_static_start(&host->ins[i].data);
 	return host->state == VERBS_BROKEN ? err_set(err, -EIO, "%s", host->error) : 0;
 }
 
@@ -258,13 +278,19 @@ verbs_host_error(const struct verbs_host *host)
 }
 
 static bool
+is_up(const struct verbs_conn *data, const struct verbs_conn *probe)
+{
+	return data->state == CONN_UP && (probe->state == CONN_UP || verbs_is_static(data->host, data->flow));
+}
+
+static bool
 all_up(const struct verbs_host *host)
 {
 	for (uint32_t i = 0; i < host->nouts; i++)
-		if (host->outs[i].data.state != CONN_UP || host->outs[i].probe.state != CONN_UP)
+		if (!is_up(&host->outs[i].data, &host->outs[i].probe))
 			return false;
 	for (uint32_t i = 0; i < host->nins; i++)
-		if (host->ins[i].data.state != CONN_UP || host->ins[i].probe.state != CONN_UP)
+		if (!is_up(&host->ins[i].data, &host->ins[i].probe))
 			return false;
 	return true;
 }
@@ -281,7 +307,7 @@ all_measured(const struct verbs_host *host)
 void
 verbs_host_run(struct verbs_host *host)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = verbs_look(host);
 
 	if (host->state == VERBS_CONNECTING && all_up(host))
 		host->state = VERBS_MEASURING;
@@ -316,7 +342,7 @@ verbs_host_next_ns(const struct verbs_host *host)
 void
 verbs_host_count(struct verbs_host *host, struct verbs_counters *counters)
 {
-	struct verbs_resent resent = verbs_resent(host, clock_now_ns(), 0);
+	struct verbs_resent resent = verbs_resent(host, 0);
 
 	*counters = host->count;
 	counters->naks = resent.naks - host->first_resent.naks;
@@ -368,7 +394,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 {
 	struct verbs_host *host = verbs_of(dev);
 	const struct verbs_out *out = verbs_out_of(host, flow);
-	uint64_t now_ns = clock_now_ns(), now_ps = verbs_now_ps(host), age_ps = rtt_age_ps(&out->rtt, now_ns);
+	uint64_t now_ps = verbs_now_ps(host), age_ps = rtt_age_ps(&out->rtt, host->now_ns);
 
 	*state = (struct qp_state){
 		.acked_bytes = out->outbox.acked_bytes,
@@ -381,7 +407,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	if (state->outstanding_bytes == 0)
 		state->outstanding_bytes = 1;
 	state->oldest_unacked_ps = now_ps > age_ps ? now_ps - age_ps : 0;
-	state->retransmits = verbs_retransmits(host, out, verbs_resent(host, now_ns, VERBS_COUNTERS_AGE_NS));
+	state->retransmits = verbs_retransmits(host, out, verbs_resent(host, VERBS_COUNTERS_AGE_NS));
 }
 
 static void

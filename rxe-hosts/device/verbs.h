@@ -14,6 +14,7 @@
 
 #include "common/err.h"
 #include "common/flow.h"
+#include "common/wire/manage.h"
 #include "rxe-hosts/device/device.h"
 #include "rxe-hosts/device/loop.h"
 #include "rxe-hosts/device/run_clock.h"
@@ -31,6 +32,7 @@ struct verbs_config {
 	uint64_t probe_interval_ps; /* between two probes */
 	bool watch;                 /* probe running steps too */
 	uint64_t noise_ps;          /* least variation of round-trip times that is expected of an idle path */
+	const bool *embedded;       /* [nodes] hosts without a connection manager */
 	struct loop *loop;
 	struct run_clock *clock;
 };
@@ -68,6 +70,12 @@ const char *verbs_host_name(const struct verbs_host *host);
 int verbs_host_listen(struct verbs_host *host, struct err *err);
 /* Starts connecting to all peers. @return 0 or negative errno with err set */
 int verbs_host_connect(struct verbs_host *host, struct err *err);
+
+/*
+ * After verbs_host_connect(): this host's end of a flow whose other end is embedded.
+ * @return false: it is not such a flow, or not this host's
+ */
+bool verbs_host_static(const struct verbs_host *host, uint32_t flow, struct manage_qp *qp);
 
 enum verbs_state verbs_host_state(const struct verbs_host *host);
 /* What made it VERBS_BROKEN, or the first QP that failed in a run; NULL: nothing. */

@@ -272,6 +272,7 @@ cm_ready(void *ctx, uint32_t events)
 	struct verbs_host *host = ctx;
 	struct rdma_cm_event *event;
 
+	verbs_look(host);
 	while (host->state != VERBS_BROKEN && rdma_get_cm_event(host->cm, &event) == 0) {
 		struct connect_data data = { 0 };
 		enum rdma_cm_event_type type = event->event;

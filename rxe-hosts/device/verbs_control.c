@@ -112,6 +112,7 @@ notification_ready(void *ctx, uint32_t events)
 		uint32_t flow = notify_flow(host, &from);
 
 		size = sizeof(from);
+		verbs_look(host);
 		if (got != sizeof(packet) || flow == UINT32_MAX)
 			continue;
 		memcpy(&packet, data, sizeof(packet));

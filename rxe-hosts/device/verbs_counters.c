@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "rxe-hosts/device/verbs_host.h"
 
 /* rdma_rxe, then mlx5 and others. Timeouts of rdma_rxe include what it sends again after a NAK. */
@@ -32,7 +31,7 @@ verbs_counters_init(struct verbs_host *host)
 			 host->port, counters[i].name);
 		host->counter_fds[i] = open(path, O_RDONLY | O_CLOEXEC);
 	}
-	host->first_resent = verbs_resent(host, clock_now_ns(), 0);
+	host->first_resent = verbs_resent(host, 0);
 }
 
 void
@@ -46,11 +45,11 @@ verbs_counters_fini(struct verbs_host *host)
 }
 
 struct verbs_resent
-verbs_resent(struct verbs_host *host, uint64_t now_ns, uint64_t age_ns)
+verbs_resent(struct verbs_host *host, uint64_t age_ns)
 {
 	struct verbs_resent resent = { 0 };
 
-	if (age_ns != 0 && now_ns - host->resent_ns < age_ns)
+	if (age_ns != 0 && host->now_ns - host->resent_ns < age_ns)
 		return host->resent;
 
 	for (int i = 0; i < VERBS_COUNTERS; i++) {
@@ -63,7 +62,7 @@ verbs_resent(struct verbs_host *host, uint64_t now_ns, uint64_t age_ns)
 		*(counters[i].timeout ? &resent.timeouts : &resent.naks) += strtoull(text, NULL, 10);
 	}
 	host->resent = resent;
-	host->resent_ns = now_ns;
+	host->resent_ns = host->now_ns;
 	return resent;
 }
 

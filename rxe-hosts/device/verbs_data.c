@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "rxe-hosts/device/verbs_host.h"
 
 #define CQ_BURST 32
@@ -45,11 +44,12 @@ send_piece(struct verbs_host *host, struct verbs_out *out, const struct verbs_pi
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = (uint64_t)out->data.slot << CONN_ROLE_BITS | CONN_DATA,
 		.sg_list = &sge, .num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
+		.opcode = piece->whole ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+		.imm_data = htobe32(piece->wr->imm),
 		.wr.rdma = { .remote_addr = out->data.landing_addr, .rkey = out->data.rkey },
 	};
 
-	if (out->data.mirrored)
+	if (out->data.mirrored || piece->whole)
 		wr.wr.rdma.remote_addr += piece->wr->remote_offset + piece->offset;
 	return -ibv_post_send(out->data.qp, &wr, &bad);
 }
@@ -107,9 +107,7 @@ verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 		return rc;
 	host->open++;
 	if (idle) {
-		uint64_t now_ns = clock_now_ns();
-
-		message_begins(out, verbs_resent(host, now_ns, 0), now_ns);
+		message_begins(out, verbs_resent(host, 0), host->now_ns);
 		rtt_forget(&out->rtt);
 	}
 	pump(host, out);
@@ -120,7 +118,7 @@ void
 verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why)
 {
 	struct verbs_outbox *outbox = &out->outbox;
-	struct verbs_resent resent = verbs_resent(host, clock_now_ns(), 0);
+	struct verbs_resent resent = verbs_resent(host, 0);
 	uint64_t now_ps = verbs_now_ps(host);
 
 	if (out->failed)
@@ -147,15 +145,14 @@ static void
 piece_acked(struct verbs_host *host, struct verbs_out *out)
 {
 	struct verbs_acked acked = verbs_outbox_acked(&out->outbox);
-	uint64_t now_ns = clock_now_ns();
 	struct wc wc;
 
 	host->acked_bytes += acked.bytes;
-	if (now_ns - out->acked_ns > out->silent_ns)
-		out->silent_ns = now_ns - out->acked_ns;
-	out->acked_ns = now_ns;
+	if (host->now_ns - out->acked_ns > out->silent_ns)
+		out->silent_ns = host->now_ns - out->acked_ns;
+	out->acked_ns = host->now_ns;
 	if (acked.message) {
-		struct verbs_resent resent = verbs_resent(host, now_ns, 0);
+		struct verbs_resent resent = verbs_resent(host, 0);
 
 		wc = (struct wc){
 			.time_ps = verbs_now_ps(host),
@@ -165,7 +162,7 @@ piece_acked(struct verbs_host *host, struct verbs_out *out)
 			.retransmits = verbs_retransmits(host, out, resent),
 			.opcode = WC_SENT,
 		};
-		message_begins(out, resent, now_ns);
+		message_begins(out, resent, host->now_ns);
 		host->open--;
 		host->client.completed(host->client.ctx, &wc);
 	}
@@ -173,10 +170,12 @@ piece_acked(struct verbs_host *host, struct verbs_out *out)
 }
 
 static void
-received(struct verbs_host *host, struct verbs_in *in, uint32_t imm)
+received(struct verbs_host *host, struct verbs_in *in, uint32_t imm, uint32_t written_bytes)
 {
 	const struct verbs_header *slot = &in->headers[in->messages++ % DEVICE_MAX_POSTED];
-	uint64_t offset = le64toh(slot->remote_offset), bytes = le64toh(slot->bytes);
+	bool whole = verbs_is_static(host, in->data.flow);
+	uint64_t offset = whole ? host->client.place(host->client.ctx, in->data.flow, imm) : le64toh(slot->remote_offset);
+	uint64_t bytes = whole ? written_bytes : le64toh(slot->bytes);
 	struct wc wc = { .flow = in->data.flow, .imm = imm, .bytes = bytes, .opcode = WC_RECEIVED };
 	char flow[64];
 
@@ -187,6 +186,7 @@ received(struct verbs_host *host, struct verbs_in *in, uint32_t imm)
 	}
 	if (in->mirrored && host->client.accept != NULL)
 		host->client.accept(host->client.ctx, in->data.flow, imm, offset, in->landing + offset, (uint32_t)bytes);
+	verbs_look(host);
 	if (verbs_qp_post_receive(&in->data) != 0 && in->data.state == CONN_UP)
 		verbs_fail(host, true, "%s: cannot post a receive", verbs_flow_text(host, in->data.flow, flow));
 	wc.time_ps = verbs_now_ps(host);
@@ -225,7 +225,7 @@ complete(struct verbs_host *host, const struct ibv_wc *wc)
 		verbs_probe_answered(host, &host->outs[slot]);
 		return;
 	case CONN_RECEIVE:
-		received(host, &host->ins[slot], be32toh(wc->imm_data));
+		received(host, &host->ins[slot], be32toh(wc->imm_data), wc->byte_len);
 		return;
 	}
 }
@@ -244,9 +244,11 @@ verbs_completions(void *ctx, uint32_t events)
 	ibv_ack_cq_events(cq, 1);
 	if (ibv_req_notify_cq(host->cq, 0) != 0)
 		verbs_fail(host, true, "%s: no more completion events", verbs_host_name(host));
-	while ((count = ibv_poll_cq(host->cq, CQ_BURST, wcs)) > 0)
+	while ((count = ibv_poll_cq(host->cq, CQ_BURST, wcs)) > 0) {
+		verbs_look(host);
 		for (int i = 0; i < count; i++)
 			complete(host, &wcs[i]);
+	}
 	if (count < 0)
 		verbs_fail(host, true, "%s: the completion queue is of no use any more", verbs_host_name(host));
 }

@@ -105,6 +105,7 @@ struct verbs_host {
 	uint64_t landings_bytes;
 	uint8_t *scratch;    /* contents of messages without contents; VERBS_MAX_PIECE_BYTES */
 	/* the run */
+	uint64_t now_ns;     /* as read last: reading it costs a guest a system call */
 	uint64_t timer_ps;   /* the client's; TIME_NEVER */
 	uint64_t tick_ns;
 	uint32_t open;       /* messages posted and not completed */
@@ -126,6 +127,8 @@ verbs_of(const struct device *dev)
 /* Flow's sending side here. */
 struct verbs_out *verbs_out_of(const struct verbs_host *host, uint32_t flow);
 uint64_t verbs_now_ps(const struct verbs_host *host);
+/* Reads the clock: wherever something may have taken time, waiting first of all. @return host->now_ns */
+uint64_t verbs_look(struct verbs_host *host);
 /* Notes the first error. @param broken  the host is of no use any more */
 void verbs_fail(struct verbs_host *host, bool broken, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* "h1->h2/49152" as addresses and port; buf of 64. @return buf */
@@ -150,6 +153,11 @@ int verbs_cm_listen(struct verbs_host *host, struct err *err);
 void verbs_conn_start(struct verbs_conn *conn);
 void verbs_conn_close(struct verbs_conn *conn);
 
+/* verbs_static.c */
+/* Whether the other end of a flow of this host is embedded. */
+bool verbs_is_static(const struct verbs_host *host, uint32_t flow);
+void verbs_static_start(struct verbs_conn *conn);
+
 /* verbs_data.c */
 int verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr);
 /* The flow's QP will do no more: its messages fail. */
@@ -173,6 +181,6 @@ void verbs_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, u
 void verbs_counters_init(struct verbs_host *host);
 void verbs_counters_fini(struct verbs_host *host);
 /* Reading them takes the kernel a while. @param age_ns  how old they may be */
-struct verbs_resent verbs_resent(struct verbs_host *host, uint64_t now_ns, uint64_t age_ns);
+struct verbs_resent verbs_resent(struct verbs_host *host, uint64_t age_ns);
 /* @return what was sent again since the oldest message of a flow was posted */
 uint32_t verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now);

@@ -17,6 +17,12 @@ verbs_outbox_init(struct verbs_outbox *outbox, uint64_t window_bytes, uint32_t m
 		outbox->max_pieces = window_bytes / piece > 1 ? (uint32_t)(window_bytes / piece) : 1;
 }
 
+void
+verbs_outbox_init_whole(struct verbs_outbox *outbox)
+{
+	*outbox = (struct verbs_outbox){ .piece_bytes = UINT32_MAX, .max_pieces = VERBS_MAX_PIECES, .whole = true };
+}
+
 int
 verbs_outbox_post(struct verbs_outbox *outbox, const struct send_wr *wr, uint64_t now_ps)
 {
@@ -35,7 +41,11 @@ verbs_outbox_next(struct verbs_outbox *outbox, struct verbs_piece *piece)
 	if (outbox->cut == outbox->tail || outbox->in_flight == outbox->max_pieces)
 		return false;
 	*piece = (struct verbs_piece){ .wr = wr, .offset = outbox->cut_bytes };
-	if (outbox->cut_bytes == wr->bytes) {
+	if (outbox->whole) {
+		piece->whole = true;
+		piece->bytes = (uint32_t)wr->bytes;
+		outbox->cut++;
+	} else if (outbox->cut_bytes == wr->bytes) {
 		piece->header = true;
 		piece->slot = outbox->cut++ % DEVICE_MAX_POSTED;
 		outbox->cut_bytes = 0;
@@ -59,7 +69,7 @@ verbs_outbox_acked(struct verbs_outbox *outbox)
 	assert(outbox->in_flight != 0 && verbs_outbox_open(outbox));
 	outbox->in_flight--;
 	outbox->acked_bytes += acked.bytes;
-	if (acked.bytes != 0)
+	if (acked.bytes != 0 && !outbox->whole)
 		return acked;
 	acked.message = true;
 	acked.wr_id = wr->wr_id;

@@ -34,6 +34,7 @@ struct verbs_piece {
 	uint32_t bytes;
 	uint32_t slot;   /* header: where it goes */
 	bool header;
+	bool whole;      /* carries the message's immediate itself */
 };
 
 /* The sending side of one connection. Messages [head, tail) are posted, of which those before cut are wholly cut. */
@@ -44,6 +45,7 @@ struct verbs_outbox {
 	uint64_t cut_bytes;        /* of message "cut" that are handed out */
 	uint64_t acked_bytes;      /* of message "head" */
 	uint32_t piece_bytes, max_pieces, in_flight;
+	bool whole;                /* messages are neither cut nor have headers */
 };
 
 /*
@@ -51,6 +53,8 @@ struct verbs_outbox {
  * @param mtu_bytes     pieces are whole packets
  */
 void verbs_outbox_init(struct verbs_outbox *outbox, uint64_t window_bytes, uint32_t mtu_bytes);
+/* Messages go as they are, for a receiver that knows no headers. */
+void verbs_outbox_init_whole(struct verbs_outbox *outbox);
 /* @return 0, or -ENOSPC past DEVICE_MAX_POSTED messages */
 int verbs_outbox_post(struct verbs_outbox *outbox, const struct send_wr *wr, uint64_t now_ps);
 /* Takes the next piece to send. @return false: nothing to send, or enough in flight */

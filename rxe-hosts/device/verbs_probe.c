@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RTT probes of the flows that this host sends: why and how, see verbs_rtt.h. */
-#include "common/clock.h"
 #include "common/units.h"
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/verbs_host.h"
@@ -26,7 +25,7 @@ probe(struct verbs_host *host, struct verbs_out *out, uint64_t now_ns)
 	};
 
 	out->rtt.next_ns = now_ns + host->config.probe_interval_ps / PS_PER_NS;
-	out->rtt.sent_ns = clock_now_ns();
+	out->rtt.sent_ns = verbs_look(host);
 	if (ibv_post_send(out->probe.qp, &wr, &bad) != 0)
 		return;
 	out->rtt.in_flight = true;
@@ -84,7 +83,7 @@ measured(struct verbs_host *host, struct verbs_out *out)
 void
 verbs_probe_answered(struct verbs_host *host, struct verbs_out *out)
 {
-	uint64_t now_ns = clock_now_ns(), rtt_ps = rtt_sample(&out->rtt, now_ns);
+	uint64_t rtt_ps = rtt_sample(&out->rtt, host->now_ns);
 
 	if (out->nidle < host->config.probes) {
 		out->idle_ps[out->nidle++] = out->rtt.last_ps;
@@ -103,7 +102,7 @@ verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rtt)
 	const struct verbs_host *host = verbs_of(dev);
 	const struct verbs_out *out = verbs_out_of(host, flow);
 
-	if (out->nidle < host->config.probes)
+	if (out->nidle < host->config.probes || verbs_is_static(host, flow))
 		return false;
 	rtt->base_ps = out->rtt.base_ps + own_window_ps(host, out);
 	rtt->noise_ps = out->rtt.noise_ps > host->config.noise_ps ? out->rtt.noise_ps : host->config.noise_ps;

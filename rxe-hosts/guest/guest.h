@@ -24,7 +24,7 @@ struct guest_config {
 	const char *dir;  /* exists; the guests of one run share it */
 	const char *init; /* path of rxe-guest-init */
 	const char *kernel;  /* uml: path of the kernel, as scripts/rxe-kernel prints it */
-	unsigned memory_mib; /* uml, qemu; 0: GUEST_MEMORY_MIB, for qemu what its kernel needs at least */
+	unsigned memory_mib; /* uml, qemu (256 at least); 0: GUEST_MEMORY_MIB */
 
 	/* The NIC. uml, qemu: the vhost-user socket where the switch listens already; netns: a network device of the server
 	   (a tap of the switch, one end of a veth pair) that becomes the guest's. NULL: a guest without a NIC. */

@@ -19,7 +19,7 @@
 #define KERNELS "/boot/vmlinuz-*"
 #define RXE_MODULE "kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko"
 #define STAGE "rxe-guest-stage"
-#define MEMORY_MIB 256
+#define LEAST_MEMORY_MIB 256 /* Debian's kernel does not start in much less */
 #define MAX_MODULES 32
 
 /* What the first stage loads to reach the server's file system, and what init loads from there. */
@@ -215,7 +215,7 @@ add_machine(const struct guest_boot *boot, const struct kernel *kernel, struct g
 		"-device", "virtio-serial-pci,addr=1", /* the first virtio device: its ports are vport0p* */
 		"-virtfs", "local,path=/,mount_tag=server,security_model=none,readonly=on,multidevs=remap", "-kernel",
 	};
-	unsigned memory_mib = boot->config->memory_mib != 0 ? boot->config->memory_mib : MEMORY_MIB;
+	unsigned memory_mib = boot->config->memory_mib > LEAST_MEMORY_MIB ? boot->config->memory_mib : LEAST_MEMORY_MIB;
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && rc == 0; i++)

@@ -32,6 +32,7 @@ step_engine_create(const struct step_engine_config *config, struct err *err)
 		.ctx = engine,
 		.completed = completed,
 		.accept = engine->plan->real ? payload_accept : NULL,
+		.place = payload_place,
 		.rtt = rtt,
 		.notified = notified,
 		.timer = timer,

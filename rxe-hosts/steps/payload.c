@@ -74,6 +74,22 @@ payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteratio
 	       step->offset_elems * coll_elem_bytes(c->type);
 }
 
+uint64_t
+payload_place(void *ctx, uint32_t flow, uint32_t imm_value)
+{
+	const struct step_engine *engine = ctx;
+	const struct plan_flow *of = &engine->plan->of[flow];
+	struct imm imm = imm_decode(imm_value);
+	const struct plan_collective *c;
+
+	if (of->kind != FLOW_COLLECTIVE)
+		return UINT64_MAX;
+	c = &engine->plan->collectives[of->owner];
+	if (imm.collective != of->owner || imm.step < 1 || imm.step > c->schedule->steps)
+		return UINT64_MAX;
+	return payload_offset(c, of->peer, imm.iteration, &c->schedule->at[plan_at(c, of->rank, imm.step)]);
+}
+
 void
 payload_accept(void *ctx, uint32_t flow, uint32_t imm_value, uint64_t remote_offset, const void *src, uint32_t bytes)
 {

@@ -89,5 +89,6 @@ uint64_t payload_wrong(const struct step_engine *engine, const struct step_rank 
 /* Offset of a step's chunk in the region of the host where a rank lives. */
 uint64_t payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration,
 			const struct coll_step *step);
-/* struct device_client.accept */
+/* struct device_client.place and .accept */
+uint64_t payload_place(void *ctx, uint32_t flow, uint32_t imm);
 void payload_accept(void *ctx, uint32_t flow, uint32_t imm, uint64_t remote_offset, const void *src, uint32_t bytes);

@@ -194,12 +194,12 @@ guest_seeds(const char *folder)
 {
 	static const uint8_t turns[] = {
 		0, GUEST_HELLO, 0, 12, 'T', 'G', 'L', 'R', 0, 0, 0, 0, 1, 0, 0, 0,
-		2, 0, 0, 0,                                                      
-		1, GUEST_RUN, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 0, 'b',        
-		0, GUEST_STDOUT, 2, 2, 'h', 'i',                                 
-		1, GUEST_CREDIT, 0, 4, 2, 0, 0, 0,                               
-		1, GUEST_STDIN, 0, 0,                                            
-		0, GUEST_EXIT, 2, 4, 7, 0, 0, 0,                                 
+		2, 0, 0, 0,
+		1, GUEST_RUN, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 0, 'b',
+		0, GUEST_STDOUT, 2, 2, 'h', 'i',
+		1, GUEST_CREDIT, 0, 4, 2, 0, 0, 0,
+		1, GUEST_STDIN, 0, 0,
+		0, GUEST_EXIT, 2, 4, 7, 0, 0, 0,
 		3, 0, 0, 0,
 	};
 

@@ -3,7 +3,7 @@
  * guest_rig DIR KIND INIT KERNEL MEMORY_MIB GUEST... [-- PROGRAM [ARG...]]: boots guests and says what becomes of them, a
  * line an event, until its input ends; then stops them. GUEST is NAME, or NAME,SOCKET,ADDRESS,MAC for one with a NIC.
  * PROGRAM runs in each with a management channel: 256 KiB of a pattern come out of it, and what the guest writes is counted
- * and summed.
+ * and summed. A byte of input closes these channels.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -130,8 +130,14 @@ watch(void)
 				move(&guests[i], fds[2 + 2 * i].revents);
 			tell(&guests[i]);
 		}
-		if (fds[0].revents != 0 && read(STDIN_FILENO, &byte, 1) <= 0)
+		if (fds[0].revents == 0)
+			continue;
+		if (read(STDIN_FILENO, &byte, 1) <= 0)
 			return;
+		for (int i = 0; i < nguests; i++) {
+			close(guests[i].manage);
+			guests[i].manage = -1;
+		}
 	}
 }
 

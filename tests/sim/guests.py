@@ -139,3 +139,11 @@ def management(kernel, kind="uml", memory=64):
     size = 256 * 16384
     total = sum((i + 1) * (i & 255) for i in range(size))
     check(said == [f"h1 received {size} {total}"], "4 MiB leave the guest as they were", said)
+
+    rig = Rig(kernel, ["h1"], ["sh", "-c", "cat <&3 >/dev/null; exit 9"], kind, memory)
+    rig.up()
+    rig.process.stdin.write("close")
+    rig.process.stdin.flush()
+    words = rig.event("h1", "exited")
+    check(words[4] == "9", "a program sees that its management channel was closed", words)
+    rig.stop("a guest without its management channel")

@@ -258,6 +258,7 @@ static void
 test_states_stay(void **state)
 {
 	struct rec_port_row open = records_port_row(1, 3, 3, 10, 0, 0), closed = records_port_row(1, 3, 4, 25, 0, 0);
+	struct rec_port_row alone = { .port = 1, .state_only = 1, .epoch_first = 3, .epoch_last = 3 };
 	const struct rec_port_row *states;
 	struct evidence ev;
 	struct records r;
@@ -272,10 +273,12 @@ test_states_stay(void **state)
 	RECORDS_PUT(&r, open, REC_PORT_ROW, 0, 3 * PS_PER_MS);
 	r.seq--;
 	RECORDS_PUT(&r, open, REC_PORT_ROW, 0, 3 * PS_PER_MS);
+	RECORDS_PUT(&r, alone, REC_PORT_ROW, 0, 9 * PS_PER_MS); /* of a moment alone: no counters, and replaces none */
 	records_evidence(&r, &ev);
 	assert_int_equal(ev.nepochs, 1);
-	assert_int_equal(ev.states.count, 2);
-	assert_int_equal(ev.ports[evidence_port(&ev, 0, 1)].nstates, 2);
+	assert_int_equal(ev.epochs[0].row->packets, 25);
+	assert_int_equal(ev.states.count, 3);
+	assert_int_equal(ev.ports[evidence_port(&ev, 0, 1)].nstates, 3);
 	assert_int_equal(ev.ports[evidence_port(&ev, 0, 0)].nstates, 0);
 	states = EV_AT(ev.states, struct rec_port_row, ev.ports[evidence_port(&ev, 0, 1)].first_state);
 	assert_int_equal(states[0].hdr.time_ps, 3 * PS_PER_MS);

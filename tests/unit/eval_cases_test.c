@@ -17,6 +17,7 @@
 #define CASES 12 /* of each family */
 
 static char dir[] = "/tmp/rocelab-eval-XXXXXX";
+static struct case_source source = { .seed = 1, .scale = 1 };
 static struct scenario *network;
 
 static int
@@ -28,7 +29,8 @@ make_network(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/fabric.cfg", dir);
-	network = case_network(path, &err);
+	network = case_network(path, &source, &err);
+	source.network = network;
 	unlink(path);
 	return network != NULL ? 0 : -1;
 }
@@ -43,13 +45,13 @@ forget_network(void **state)
 
 /* The first attempt that chance has a case for. */
 static void
-make(struct eval_case *c, const struct family *family, uint32_t index, uint64_t seed, double scale)
+make(struct eval_case *c, const struct family *family, uint32_t index, const struct case_source *from)
 {
 	int ret = -1;
 
 	for (uint32_t attempt = 0; ret != 0; attempt++) {
 		assert_true(attempt < 5);
-		assert_int_equal(case_init(c, family, index, attempt, seed, scale, network), 0);
+		assert_int_equal(case_init(c, family, index, attempt, from), 0);
 		ret = family->make(c);
 		if (ret != 0)
 			case_fini(c);
@@ -77,11 +79,12 @@ take(const char *name)
 static char *
 written(const struct family *family, uint32_t index, uint64_t seed)
 {
+	const struct case_source from = { .seed = seed, .scale = 0.05, .network = network };
 	struct err err = { 0 };
 	struct eval_case c;
 	char *text, *meaning;
 
-	make(&c, family, index, seed, 0.05);
+	make(&c, family, index, &from);
 	if (case_write(&c, dir, &err) < 0)
 		fail_msg("%s %u: %s", family->name, index, err.text);
 	case_fini(&c);
@@ -113,12 +116,14 @@ one_seed_makes_one_case(void **state)
 static void
 scale_multiplies_bytes_and_times(void **state)
 {
+	struct case_source tenth = source;
 	struct eval_case whole, part;
 
 	(void)state;
+	tenth.scale = 0.1;
 	for (uint32_t i = 0; i < CASES; i++) {
-		make(&whole, &family_contention, i, 1, 1);
-		make(&part, &family_contention, i, 1, 0.1);
+		make(&whole, &family_contention, i, &source);
+		make(&part, &family_contention, i, &tenth);
 		assert_int_equal(whole.nflows, part.nflows);
 		for (uint32_t f = 0; f < whole.nflows; f++) {
 			assert_int_equal(whole.flows[f].src, part.flows[f].src);
@@ -176,7 +181,7 @@ contention_crosses_the_collective(void **state)
 		struct route_path path;
 		char name[CASE_NAME];
 
-		make(&c, &family_contention, i, 1, 1);
+		make(&c, &family_contention, i, &source);
 		assert_in_range(c.nflows, 1, 6);
 		assert_int_equal(json_array_size(json_object_get(anomaly(&c, 0, "contention"), "flows")), c.nflows);
 		for (uint32_t f = 0; f < c.nflows; f++) {
@@ -196,7 +201,7 @@ incast_goes_to_one_rank_at_once(void **state)
 	for (uint32_t i = 0; i < CASES; i++) {
 		struct eval_case c;
 
-		make(&c, &family_incast, i, 1, 1);
+		make(&c, &family_incast, i, &source);
 		assert_in_range(c.nflows, 3, 8);
 		assert_true(place_is_rank(&c, c.flows[0].dst));
 		for (uint32_t f = 1; f < c.nflows; f++) {
@@ -217,7 +222,7 @@ storm_pauses_a_port_of_the_collective(void **state)
 		struct eval_case c;
 		uint32_t root;
 
-		make(&c, &family_storm, i, 1, 1);
+		make(&c, &family_storm, i, &source);
 		root = port(&c, json_object_get(anomaly(&c, 0, "storm"), "root"));
 		assert_int_equal(c.routing.topo->nodes[c.routing.topo->ports[root].node].kind, TOPO_SWITCH);
 		assert_true(place_is_used(&c, c.routing.topo->ports[root].peer_port));
@@ -235,7 +240,7 @@ backpressure_begins_off_the_collective(void **state)
 		struct eval_case c;
 		uint32_t root;
 
-		make(&c, &family_backpressure, i, 1, 1);
+		make(&c, &family_backpressure, i, &source);
 		root = port(&c, json_object_get(anomaly(&c, 0, "backpressure"), "root"));
 		assert_false(place_is_used(&c, root));
 		assert_true(json_array_size(json_object_get(anomaly(&c, 0, "backpressure"), "halts")) > 0);
@@ -270,11 +275,11 @@ loops_and_deadlocks_are_circles(void **state)
 	for (uint32_t i = 0; i < CASES; i++) {
 		struct eval_case c;
 
-		make(&c, &family_loop, i, 1, 1);
+		make(&c, &family_loop, i, &source);
 		assert_circle(&c, json_object_get(anomaly(&c, 0, "loop"), "ports"));
 		assert_true(place_is_used(&c, port(&c, json_array_get(json_object_get(anomaly(&c, 0, "loop"), "ports"), 0))));
 		case_fini(&c);
-		make(&c, &family_deadlock, i, 1, 1);
+		make(&c, &family_deadlock, i, &source);
 		assert_circle(&c, json_object_get(anomaly(&c, 0, "deadlock"), "ports"));
 		out_of_loop += json_object_get(anomaly(&c, 0, "deadlock"), "root") != NULL;
 		case_fini(&c);
@@ -290,7 +295,7 @@ imbalance_leaves_an_equal_port_idle(void **state)
 		struct eval_case c;
 		const json_t *ports;
 
-		make(&c, &family_imbalance, i, 1, 1);
+		make(&c, &family_imbalance, i, &source);
 		ports = json_object_get(anomaly(&c, 0, "imbalance"), "ports");
 		for (size_t p = 0; p < json_array_size(ports); p++) {
 			const struct topo *topo = c.routing.topo;
@@ -315,7 +320,7 @@ clean_shares_nothing(void **state)
 	for (uint32_t i = 0; i < CASES; i++) {
 		struct eval_case c;
 
-		make(&c, &family_clean, i, 1, 1);
+		make(&c, &family_clean, i, &source);
 		assert_int_equal(json_array_size(c.anomalies), 0);
 		for (uint32_t f = 0; f < c.nflows; f++) {
 			struct route_path path, other;
@@ -340,7 +345,7 @@ mixed_holds_two_kinds(void **state)
 	for (uint32_t i = 0; i < CASES; i++) {
 		struct eval_case c;
 
-		make(&c, &family_mixed, i, 1, 1);
+		make(&c, &family_mixed, i, &source);
 		assert_int_equal(json_array_size(c.anomalies), 2);
 		assert_string_not_equal(
 			json_string_value(json_object_get(json_array_get(c.anomalies, 0), "kind")),

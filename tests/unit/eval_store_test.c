@@ -36,7 +36,7 @@ static struct store *
 open_store(void)
 {
 	struct err err = { 0 };
-	struct store *store = store_open(path, 7, 0.1, &err);
+	struct store *store = store_open(path, 7, 0.1, " --set a=1", &err);
 
 	if (store == NULL)
 		fail_msg("%s", err.text);
@@ -86,10 +86,11 @@ another_evaluation_is_refused(void **state)
 
 	(void)state;
 	store_close(open_store());
-	assert_null(store_open(path, 8, 0.1, &err));
+	assert_null(store_open(path, 8, 0.1, " --set a=1", &err));
 	assert_non_null(strstr(err.text, "seed 7"));
-	assert_null(store_open(path, 7, 0.2, &err));
-	assert_null(store_open("/nowhere/at/all", 7, 0.1, &err));
+	assert_null(store_open(path, 7, 0.2, " --set a=1", &err));
+	assert_null(store_open(path, 7, 0.1, "", &err));
+	assert_null(store_open("/nowhere/at/all", 7, 0.1, "", &err));
 }
 
 static void

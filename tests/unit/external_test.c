@@ -123,6 +123,9 @@ frames_come_out_with_their_exact_bytes(void **state)
 		assert_false(f.corrupt);
 		assert_int_equal(f.psn, i);
 	}
+	assert_int_equal(counters(&x, 0).in_packets, 2000);
+	assert_int_equal(counters(&x, 1).out_packets, 2000);
+	assert_int_equal(counters(&x, 0).in_bytes, counters(&x, 1).out_bytes);
 	assert_true(frig_conserves(&x.f));
 	xrig_stop(&x);
 }
@@ -283,6 +286,7 @@ arp_is_answered_and_noise_is_dropped_by_name(void **state)
 	assert_int_equal(counters(&x, 0).dropped[EDGE_DROP_MALFORMED], 2);
 	assert_int_equal(counters(&x, 0).dropped[EDGE_DROP_CONTROL], 1);
 	assert_int_equal(counters(&x, 0).dropped[EDGE_DROP_TOO_LONG], 1);
+	assert_int_equal(counters(&x, 0).in_packets, 0);
 	assert_true(frig_conserves(&x.f));
 	xrig_stop(&x);
 }

@@ -289,10 +289,51 @@ a_cut_loses_what_is_in_flight(void **state)
 	link_fini(&link);
 }
 
+/* A cable that is longer for a while keeps the order of its frames when it is itself again. */
+static void
+a_slow_cable_keeps_order(void **state)
+{
+	const struct pause_frame *pauses;
+	struct link link;
+	struct pkt *pkts;
+	uint64_t before_ps = 0;
+
+	(void)state;
+	start(&link);
+	link.extra_ps = 10 * PS_PER_US;
+	link.jitter_ps = 1 * PS_PER_US;
+	link.stretched = true;
+	send(&link, 0, 0, 80 * PS_PER_NS);
+	send(&link, 0, 1, 160 * PS_PER_NS);
+	link_send_pause(&link, 0, 8, true, 170 * PS_PER_NS);
+	link_receive(&link, 1);
+	assert_int_equal(link_arrivals(&link, 12 * PS_PER_US, &pkts), 0); /* nothing early */
+	link.extra_ps = link.jitter_ps = 0;
+	send(&link, 1, 2, 300 * PS_PER_NS);
+	link_send_pause(&link, 1, 8, false, 310 * PS_PER_NS);
+	link_receive(&link, 0);
+	assert_int_equal(link_arrivals(&link, 14 * PS_PER_US, &pkts), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(pkts[i].psn, i);
+		assert_in_range(pkts[i].time_ps, before_ps, 14 * PS_PER_US);
+		before_ps = pkts[i].time_ps;
+	}
+	assert_int_equal(link_pauses(&link, 14 * PS_PER_US, &pauses), 2);
+	assert_true(pauses[0].xoff && !pauses[1].xoff && pauses[0].time_ps <= pauses[1].time_ps);
+	link_consume(&link, 3, 2);
+	send(&link, 0, 3, 20 * PS_PER_US);
+	link_receive(&link, 1);
+	assert_int_equal(link_arrivals(&link, 23 * PS_PER_US, &pkts), 1);
+	assert_int_equal(pkts[0].time_ps, 22 * PS_PER_US);
+	assert_false(link.stretched);
+	link_fini(&link);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slow_cable_keeps_order),
 		cmocka_unit_test(capacity_follows_the_rate),
 		cmocka_unit_test(a_long_cable_holds_what_its_delay_asks_for),
 		cmocka_unit_test(frames_arrive_one_window_later_and_a_delay_after_they_left),

@@ -40,7 +40,13 @@ put_iteration(void *ctx, uint32_t node, const struct manage_iteration *iteration
 	return true;
 }
 
-static const struct manage_sink sink = { NULL, put_step, put_iteration };
+static bool
+put_qp(void *ctx, uint32_t node, const struct manage_qp *qp)
+{
+	return qp->flow == 0;
+}
+
+static const struct manage_sink sink = { NULL, put_step, put_iteration, put_qp };
 
 static void
 come(uint32_t node)
@@ -192,6 +198,7 @@ test_records_pass_and_are_never_older_than_what_was_passed_on(void **state)
 		steps[i].hdr = (struct rec_hdr){ .type = REC_STEP, .size = sizeof(steps[i]), .time_ps = 100 + 100u * (unsigned)i };
 	recbuf_init(&records, 1);
 	hello(1, DIGEST);
+	manage_connect(manage);
 	connected(1);
 	say(1, MANAGE_RECORDS, steps, sizeof(steps));
 	manage_records(manage, 1, &records, 150);
@@ -231,6 +238,7 @@ static void
 test_a_message_out_of_turn_is_a_breach(void **state)
 {
 	hello(0, DIGEST);
+	manage_connect(manage);
 	connected(0);
 	connected(0);
 	is_lost(0, "out of turn");
@@ -242,6 +250,7 @@ test_records_of_a_switch_are_refused(void **state)
 	struct rec_port_row row = { .hdr = { .type = REC_PORT_ROW, .size = sizeof(row) } };
 
 	hello(0, DIGEST);
+	manage_connect(manage);
 	connected(0);
 	say(0, MANAGE_RECORDS, &row, sizeof(row));
 	is_lost(0, "not a host's");
@@ -267,6 +276,7 @@ test_a_host_that_failed_goes_on(void **state)
 	bool lost = true;
 
 	hello(0, DIGEST);
+	manage_connect(manage);
 	connected(0);
 	say(0, MANAGE_QP_ERROR, &failed, sizeof(failed));
 	assert_non_null(strstr(manage_failure(manage, &node, &lost), "retries are spent"));

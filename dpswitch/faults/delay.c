@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A cable that became longer: a detour, a tired repeater, jitter. It keeps the order of its frames. */
+#include "dpswitch/faults/fault.h"
+
+struct delay {
+	struct fault_at_port at;
+	uint64_t extra_ps, jitter_ps;
+};
+
+#define S struct delay
+static const struct cfg_field fields[] = {
+	FAULT_COMMON_FIELDS,
+	FAULT_AT_PORT_FIELD("Port whose outgoing direction is slow, \"node:port\""),
+	{ "extra", CFG_TIME, offsetof(S, extra_ps), NULL, 0, 1e12, NULL,
+	  "Added to the cable's delay; headroom that is not configured grows with it" },
+	{ "jitter", CFG_TIME, offsetof(S, jitter_ps), "0s", 0, 1e12, NULL, "Besides, at random, up to so much" },
+};
+
+static const struct cfg_table table = {
+	.path = "faults",
+	.doc = "kind = \"delay\": frames that leave a port take longer, PAUSE frames too.",
+	.list = true,
+	.size = sizeof(S),
+	.fields = fields,
+	.nfields = sizeof(fields) / sizeof(fields[0]),
+};
+#undef S
+
+static void
+set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	const struct delay *fault = params;
+	struct link *link = &env->fabric->links[fault->at.port_id];
+
+	(void)now_ps;
+	link->extra_ps = on ? fault->extra_ps : 0;
+	link->jitter_ps = on ? fault->jitter_ps : 0;
+	link->stretched = true;
+}
+
+const struct fault_ops fault_delay = { "delay", &table, fault_at_port_resolve, set, fault_at_port_target };
+
+uint64_t
+delay_most_ps(const struct fault_list *list)
+{
+	uint64_t most_ps = 0;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct delay *fault = list->faults[i].params;
+
+		if (list->faults[i].ops == &fault_delay && fault->extra_ps + fault->jitter_ps > most_ps)
+			most_ps = fault->extra_ps + fault->jitter_ps;
+	}
+	return most_ps;
+}

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which stored variants answer which question: the lists of `rocelab eval --ablation`, recognised by the keys that they
+set."""
+import re
+
+from results import OURS, PAPER, keys_of
+
+SI = {'': 1, 'K': 10**3, 'M': 10**6, 'G': 10**9}
+
+
+def ours_with(results, families, keys):
+    """{values of keys, in their order: variant} of our policy's variants that set these keys and no others."""
+    found = {}
+    for variant in results.variants(families):
+        values = keys_of(variant)
+        if variant.split('+')[0] == OURS and set(values) == set(keys):
+            found[tuple(values[key] for key in keys)] = variant
+    return found
+
+
+def threshold(results):
+    """Fig. 12: {(RTT %, detections): variant}."""
+    return {(int(percent), int(count)): variant
+            for (percent, count), variant in ours_with(results, PAPER, ['rtt_percent', 'detections']).items()}
+
+
+def microseconds(text):
+    """"20us" -> 20.0"""
+    number, unit = re.fullmatch(r'([\d.]+)(ns|us|ms)', text).groups()
+    return float(number) * {'ns': 1e-3, 'us': 1, 'ms': 1e3}[unit]
+
+
+def fixed(results):
+    """Fig. 13a: [(threshold in us, None: each step's own, variant)], our own first."""
+    variants = sorted((microseconds(text), variant)
+                      for (text,), variant in ours_with(results, ['contention'], ['rtt_fixed']).items())
+    return [(None, OURS), *variants] if variants and OURS in results.variants(['contention']) else []
+
+
+def allocation(results):
+    """Fig. 13b: ({detections: variant} with transfer, the same without, {name: variant} without a bound); all empty unless
+    the first two are there."""
+    family = ['contention']
+    transfer = {int(count): variant for (count,), variant in ours_with(results, family, ['detections']).items()}
+    lost = {int(count): variant
+            for (count, on), variant in ours_with(results, family, ['detections', 'transfer']).items() if on == 'false'}
+    unbound = {'unrestricted': variant
+               for (_, lag), variant in ours_with(results, family, ['detections', 'lag_percent']).items() if lag == '0'}
+    if 'hawkeye-minr' in results.variants(family):
+        unbound['Hawkeye-MinR'] = 'hawkeye-minr'
+    return (transfer, lost, unbound) if transfer and lost else ({}, {}, {})
+
+
+def contention(results):
+    """{"replay" or "exact": variant}."""
+    exact = ours_with(results, PAPER, ['telemetry.contention'])
+    return {'replay': OURS, 'exact': exact[('exact',)]} if ('exact',) in exact and OURS in results.variants(PAPER) else {}
+
+
+def bytes_of(text):
+    """"30KB" -> 30000"""
+    number, prefix = re.fullmatch(r'([\d.]+)([KMG]?)B', text).groups()
+    return float(number) * SI[prefix]
+
+
+def budget(results):
+    """[(bytes a second, None: unlimited, variant)], ascending."""
+    variants = sorted((bytes_of(text), variant)
+                      for (text,), variant in ours_with(results, PAPER, ['exporter.budget']).items())
+    return [*variants, (None, OURS)] if variants and OURS in results.variants(PAPER) else []

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was measured as tables of Markdown, each below the command that measures it again. None: it was not measured."""
+import ablations
+import analyzer
+from results import FAMILIES, OURS, PAPER, POLICIES, Missing, families_of, policies_of
+from style import amount
+
+
+def table(head, rows, texts=1):
+    """@param texts  that many columns are text, the others are numbers"""
+    lines = [head, [*['---'] * texts, *['---:'] * (len(head) - texts)], *rows]
+    return ''.join(f'| {" | ".join(map(str, line))} |\n' for line in lines)
+
+
+def percent(value):
+    return f'{100 * value:.1f} %'
+
+
+def command(results, families, variants, what=''):
+    """How these runs are made again, as a paragraph of its own."""
+    counts = {len(results.shared(family, variants)) for family in families}
+    cases = f' --cases {counts.pop()}' if len(counts) == 1 else ''
+    return (f'    build/cli/rocelab eval {" ".join(families)}{what} --seed {results.seed} --scale {results.scale:g}{cases}'
+            f' --out {results.directory}\n\n')
+
+
+def by_policy(results, head, cells):
+    """A row for every family and policy. @param cells  of a Summary"""
+    families = families_of(results, FAMILIES)
+    rows = []
+    for family in families:
+        policies = policies_of(results, [family])
+        rows += [[FAMILIES[family], POLICIES[policy], *cells(results.summary([family], policy, policies))]
+                 for policy in policies]
+    return command(results, families, [OURS]) + table(head, rows, 2) if rows else None
+
+
+def accuracy(results):
+    return by_policy(results, ['family', 'policy', 'cases', 'TP', 'FP', 'FN', 'precision', 'recall'], lambda s: [
+        s.cases, s.tp, s.fp, s.fn, percent(s.precision), percent(s.recall)])
+
+
+def overhead(results):
+    return by_policy(results, ['family', 'policy', 'reports kept, mean', 'median', 'p95', 'collected, mean', 'wire, mean',
+                               'polls, median'], lambda s: [
+        amount(s.mean('telemetry_bytes')), amount(s.median('telemetry_bytes')), amount(s.p95('telemetry_bytes')),
+        amount(s.mean('collected_bytes')), amount(s.mean('bandwidth_bytes')), f'{s.median("polls"):.0f}'])
+
+
+def savings(results):
+    """How much less than each baseline ours is, by mean bytes a case. Negative: more."""
+    families = families_of(results, PAPER)
+    policies = [policy for policy in policies_of(results, families) if policy not in (OURS, 'vedrfolnir-poster')]
+    rows = []
+    for family in families:
+        ours = results.summary([family], OURS, policies)
+        for policy in policies:
+            other = results.summary([family], policy, [OURS, *policies])
+            rows.append([FAMILIES[family], POLICIES[policy],
+                         *(f'{100 * (1 - ours.mean("telemetry_bytes") / other.mean(cost)):.1f} %'
+                           for cost in ('telemetry_bytes', 'collected_bytes')),
+                         f'{100 * (1 - ours.mean("bandwidth_bytes") / other.mean("bandwidth_bytes")):.1f} %'])
+    return table(['family', 'less than', 'reports kept', 'reports collected', 'wire'], rows, 2) if rows else None
+
+
+def excluded(results):
+    rows = []
+    for family in families_of(results, FAMILIES):
+        wrong = results.excluded.get(family, 0)
+        made = results.made.get(family, 0) + wrong
+        if made:
+            rows.append([FAMILIES[family], made, wrong, percent(wrong / made)])
+    made, wrong = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    return table(['family', 'made', 'excluded', 'share'], [*rows, ['all', made, wrong, percent(wrong / made)]]) if made else None
+
+
+def failed(results):
+    """Every case that our policy got wrong."""
+    rows = []
+    for family in families_of(results, FAMILIES):
+        for index, run in results.runs[family, OURS].items():
+            if run['outcome'] != 'tp':
+                rows.append([f'{family}/{index:03}', run['outcome'].upper(), run['why'].replace('|', '\\|')])
+    return table(['case', 'is', 'why'], rows, 3) if rows else 'None.\n'
+
+
+def others(results):
+    """@param results  several evaluations, of other seeds or scales. Our policy's scores in each."""
+    rows = []
+    for each in results:
+        for family in families_of(each, FAMILIES):
+            ours = each.summary([family], OURS, [])
+            rows.append([FAMILIES[family], f'{each.scale:g}', each.seed, ours.cases, percent(ours.precision),
+                         percent(ours.recall), amount(ours.mean('telemetry_bytes')), amount(ours.mean('bandwidth_bytes'))])
+    rows.sort(key=lambda row: list(FAMILIES.values()).index(row[0]))
+    head = ['family', 'scale', 'seed', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean']
+    return table(head, rows) if rows else None
+
+
+def analyzer_cost(results):
+    try:
+        rows = analyzer.rows(results.directory)
+    except Missing:
+        return None
+    return '    build/cli/rocelab bench analyzer\n\n' + table(
+        ['case', 'ranks', 'steps', 'switches', 'reports of each', 'records', 'taken in', 'last record to verdict'], rows)
+
+
+def speed(results):
+    rows = []
+    families = families_of(results, FAMILIES)
+    policies = policies_of(results, families)
+    for policy in policies:
+        total = results.summary(families, policy, policies)
+        rows.append([POLICIES[policy], total.cases, f'{total.hops / 1e6:.0f}', f'{total.cpu_s:.1f}',
+                     f'{total.hops / total.cpu_s / 1e6:.1f}' if total.cpu_s else '-'])
+    return table(['policy', 'cases', 'million hops', 'CPU s', 'million hops a CPU s'], rows) if rows else None
+
+
+def by_variant(results, families, ablation, name, variants):
+    """
+    A row a variant: scores of each family, bytes over all of them.
+    @param variants  [(what it is called, variant)]
+    """
+    if not variants:
+        return None
+    among = [variant for _, variant in variants]
+    head = [name, *(f'{FAMILIES[family]}: precision / recall' for family in families), 'reports kept, mean', 'wire, mean']
+    rows = []
+    for label, variant in variants:
+        scores = [results.summary([family], variant, among) for family in families]
+        total = results.summary(families, variant, among)
+        rows.append([label, *(f'{percent(s.precision)} / {percent(s.recall)}' for s in scores),
+                     amount(total.mean('telemetry_bytes')), amount(total.mean('bandwidth_bytes'))])
+    return command(results, families, among, f' --ablation {ablation}') + table(head, rows)
+
+
+def write(results, ablated, also):
+    """{name: text, None where it was not measured}"""
+    transfer, lost, unbound = ablations.allocation(ablated)
+    allocation = [(f'{count}{suffix}', found[count]) for count in sorted(transfer)
+                  for found, suffix in ((transfer, ''), (lost, ', not transferred')) if count in found]
+    exact = ablations.contention(ablated)
+    parts = {
+        'threshold': (PAPER, 'RTT threshold, detections', [
+            (f'{key[0]} %, {key[1]}', variant) for key, variant in sorted(ablations.threshold(ablated).items())]),
+        'fixed': (['contention'], 'RTT threshold', [
+            ("each step's own" if us is None else f'{us:g} us', variant) for us, variant in ablations.fixed(ablated)]),
+        'allocation': (['contention'], 'detections a step', allocation + sorted(unbound.items())),
+        'contention': (PAPER, 'w(f_i, f_j)', sorted(exact.items(), reverse=True)),
+        'budget': (PAPER, 'budget', [
+            ('unlimited' if limit is None else f'{amount(limit)}/s', variant) for limit, variant in ablations.budget(ablated)]),
+    }
+    written = {'accuracy': accuracy(results), 'overhead': overhead(results), 'savings': savings(results),
+               'excluded': excluded(results), 'failed': failed(results), 'speed': speed(results),
+               'others': others([results, *also]) if also else None, 'analyzer': analyzer_cost(results)}
+    for name, (families, head, variants) in parts.items():
+        written[name] = by_variant(ablated, families, name, head, variants)
+    return written

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a tiny evaluation leaves becomes figures that parse, say what they show, and are the same every time; what was not
+measured is not drawn; a page gets its tables, and numbers as they were stored. Skipped where matplotlib is missing."""
+import json
+import os
+import re
+import subprocess
+import xml.etree.ElementTree as xml
+
+from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, skip, told
+
+FIGURES = SOURCE / "scripts/eval-figures"
+PAPER = ("contention", "incast", "storm", "backpressure")
+SCALE = "0.01"
+PAGE = "# Page\n\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nprose\n<!-- budget -->\n<!-- /budget -->\n<!-- others -->\n<!-- /others -->\n"
+
+if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:
+    skip("matplotlib is missing: scripts/setup figures")
+
+
+def evaluate(directory, *args):
+    """At this scale cases may well be wrong by construction: the exit code says so, no more."""
+    done = command(ROCELAB, "eval", *args, "--cases", 1, "--scale", SCALE, "--out", directory, expect=None, timeout=1500)
+    check(done.returncode in (0, 1), f"eval {' '.join(args)}", told(done))
+
+
+def draw(directory, out, *args, expect=0):
+    return command(FIGURES, directory, "--out", out, *args, expect=expect, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def texts(path):
+    root = xml.parse(path).getroot()
+    check(root.tag.endswith("svg"), f"{path.name} is well-formed SVG", root.tag)
+    return " ".join(element.text or "" for element in root.iter() if element.tag.endswith("text"))
+
+
+def same(first, again):
+    """Files of the same names and contents."""
+    names = sorted(path.name for path in first.iterdir())
+    check(names == sorted(path.name for path in again.iterdir()), "the same figures again", names)
+    for name in names:
+        check((first / name).read_bytes() == (again / name).read_bytes(), f"{name} is the same again", again / name)
+
+
+def figures_of_a_slice():
+    directory, out, again = scratch(), scratch(), scratch()
+    page = scratch() / "page.md"
+    page.write_text(PAGE)
+    evaluate(directory, *PAPER, "--policy", "vedrfolnir,full-polling")
+    evaluate(directory, "contention", "--policy", "vedrfolnir,vedrfolnir+rtt_fixed=20us")
+    command(ROCELAB, "run", SOURCE / "topo/scenarios/case-study.cfg", "--out", directory / "case-study", timeout=900)
+    done = draw(directory, out, "--page", page, "--also", directory)
+    expected = {"fig09-precision-recall": "Recall (%)", "fig10-overhead": "Full polling", "fig13a-fixed-threshold": "20 us",
+                "fig14a-waiting-graph": "critical path", "fig14b-provenance-graph": "17->18/10000>4791"}
+    check({path.stem for path in out.iterdir()} == set(expected), "what was measured is drawn, and nothing else",
+          sorted(out.iterdir()))
+    for name, words in expected.items():
+        check(words in texts(out / f"{name}.svg"), f"{name} says \"{words}\"", texts(out / f"{name}.svg"))
+    check("fig12-threshold-detections: not measured" in done.stderr, "what is missing is told of", done.stderr)
+
+    runs = [run for run in json.loads((directory / "runs.json").read_text()) if run["policy"] == "vedrfolnir"]
+    right = sum(run["outcome"] == "tp" for run in runs)
+    row = re.search(r"^\| Flow contention \| VEDRFOLNIR \| (\d+) \| (\d+) ", page.read_text(), re.MULTILINE)
+    check(row and (int(row[1]), int(row[2])) == (len(runs), right), "the page's table has the stored scores", page.read_text())
+    check("old" not in page.read_text() and "prose" in page.read_text(), "marks are filled, prose stays", page.read_text())
+    check("<!-- budget -->\nNot measured.\n" in page.read_text(), "what is missing is missing on the page", page.read_text())
+    rows = re.findall(rf"^\| Incast \| {SCALE} \| 1 \| 1 \|", page.read_text(), re.MULTILINE)
+    check(len(rows) == 2, "other evaluations stand beside the first, with scale, seed and cases", page.read_text())
+    written = page.read_text()
+    draw(directory, again, "--page", page, "--also", directory)
+    same(out, again)
+    check(page.read_text() == written, "the page is the same again", page.read_text())
+
+
+def refused():
+    empty = scratch()
+    done = draw(empty, scratch(), expect=2)
+    check("eval-runs" in told(done), "no evaluation: it says how to make one", told(done))
+    (empty / "eval.sqlite").write_text("not a database, but as long as the header of one would have to be" * 4)
+    done = draw(empty, scratch(), expect=2)
+    check("is no evaluation" in told(done), "another file is refused", told(done))
+
+
+refused()
+if not SANITIZED:  # what sanitizers see of it, the evaluation's own test runs
+    figures_of_a_slice()

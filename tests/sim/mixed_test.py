@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Embedded hosts and kernel rxe talk to each other: our RoCEv2 and ICRC against the kernel's, both ways, verified."""
+from guests import find_kernel
+from harness import SANITIZED, check, rocelab, scenario_file, skip
+
+SCENARIO = """
+topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3" ]; switches = [ "a", "b" ]; rate = "40Mbps";
+  delay = "50us"; links = ( "h0 a", "h1 a", "h2 b", "h3 b", "a b" ); };
+hosts = ( { names = [ %s ]; kind = "guest"; } );
+host = { mtu = 1024; timeout = "1s"; window = "64KB"; dcqcn = { enabled = false; }; };
+detection = { policy = "off"; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "400KB"; payload = "real"; iterations = 2; } );
+limits = { virtual_time = "60s"; stall = "20s"; };
+%s
+"""
+# The trunk carries h1->h2 from a, h3->h0 from b, and the answers of both the other way.
+LOSSY = """faults = ( { kind = "%s"; port = "a:3"; rate = 0.02; }, { kind = "%s"; port = "b:3"; rate = 0.02; } );"""
+
+
+def run(name, kernel_hosts, fault):
+    text = SCENARIO % (", ".join(f'"{h}"' for h in kernel_hosts), LOSSY % (fault, fault) if fault else "")
+    done = rocelab(scenario_file(text, "interop.cfg"), timeout=300)
+    rows = [line.split() for line in done.stdout.splitlines() if line.split()[2:4] == ["int32", "sum"]]
+    check(done.run["end_reason"] == "complete", f"{name}: complete", done.stderr)
+    check(len(rows) == 2 and all(row[-1] == "0" for row in rows), f"{name}: no wrong element", done.stdout)
+    check(all(i["holds"] for i in done.run["invariants"]), f"{name}: invariants hold", done.run["invariants"])
+    drops = done.run["drops"]
+    check(drops["no_buffer"] == 0 and drops["queue_full"] == 0, f"{name}: nothing lost for want of room", drops)
+    for host in done.run["hosts"]:
+        check(host["nic"]["undeliverable"] == 0, f"{name}: every frame for {host['host']} could be made", host)
+        check(host["program"]["unexpected"] == 0 and not host["program"]["qp_error"], f"{name}: {host['host']}", host)
+    return done
+
+
+def main():
+    if SANITIZED:
+        skip("guests run the programs of the plain build; this one is sanitized")
+    find_kernel()
+    for ends in (("h0", "h2"), ("h1", "h3")):
+        way = "embedded to kernel over the trunk" if ends[0] == "h0" else "kernel to embedded over the trunk"
+        clean = run(f"{way}", ends, None)
+        check(sum(clean.run["drops"].values()) == 0, f"{way}: no drop at all", clean.run["drops"])
+        lossy = run(f"{way}, frames lost", ends, "loss")
+        check(lossy.run["drops"]["injected"] > 0, f"{way}: frames were lost", lossy.run["drops"])
+        run(f"{way}, ICRCs broken", ends, "corruption")
+
+
+main()
