@@ -59,6 +59,25 @@ test_order(void **state)
 	verdict_destroy(v);
 }
 
+/* A flow that never met a queue came when that of 17->18 had gone, though the same epochs show both. */
+static void
+test_queue_gone(void **state)
+{
+	for (int met = 0; met < 2; met++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 350000, 15000000, 120));
+		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 15000000);
+		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, met ? 2000 : 1999);
+		v = diagnose(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, met);
+		verdict_destroy(v);
+	}
+}
+
 /* A culprit of 0.02 packets ahead of each may still be nothing beside the time lost, and beside the time expected. */
 static void
 test_negligible_culprit(void **state)
@@ -332,6 +351,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_queue_gone),
 		cmocka_unit_test(test_negligible_culprit),
 		cmocka_unit_test(test_own_flows),
 		cmocka_unit_test(test_incast_takes_pauses),
