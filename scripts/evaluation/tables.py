@@ -119,19 +119,20 @@ def speed(results):
 
 def by_variant(results, families, ablation, name, variants):
     """
-    A row a variant: scores of each family, bytes over all of them.
+    A row a variant: scores of each family and, but for budgets, which bytes are counted before, bytes over all of them.
     @param variants  [(what it is called, variant)]
     """
     if not variants:
         return None
     among = [variant for _, variant in variants]
-    head = [name, *(f'{FAMILIES[family]}: precision / recall' for family in families), 'reports kept, mean', 'wire, mean']
+    costs = {'reports kept, mean': 'telemetry_bytes', 'wire, mean': 'bandwidth_bytes'} if ablation != 'budget' else {}
+    head = [name, *(f'{FAMILIES[family]}: precision / recall' for family in families), *costs]
     rows = []
     for label, variant in variants:
         scores = [results.summary([family], variant, among) for family in families]
         total = results.summary(families, variant, among)
         rows.append([label, *(f'{percent(s.precision)} / {percent(s.recall)}' for s in scores),
-                     amount(total.mean('telemetry_bytes')), amount(total.mean('bandwidth_bytes'))])
+                     *(amount(total.mean(cost)) for cost in costs.values())])
     return command(results, families, among, f' --ablation {ablation}') + table(head, rows)
 
 
