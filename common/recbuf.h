@@ -25,3 +25,11 @@ void recbuf_fini(struct recbuf *buf);
  * Memory exhaustion ends the program with a message: a lost record would be a silent one.
  */
 void recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint64_t time_ps);
+
+/* Taking records out in portions: whole ones, oldest first. */
+/* @return bytes of the records at the front that fit into so many bytes */
+size_t recbuf_front(const struct recbuf *buf, size_t most_bytes);
+/* Takes what recbuf_front() said, or less whole records, out of the buffer. */
+void recbuf_take(struct recbuf *buf, size_t bytes);
+/* Drops the newest records beyond so many bytes. @return how many */
+uint32_t recbuf_limit(struct recbuf *buf, size_t most_bytes);

@@ -5,8 +5,8 @@
  *
  * Toward the host: what it does not take is held and offered again; past a threshold the node sends PAUSE for the
  * lossless classes, as a NIC with a slow host does, and RESUME below it.
- * From the host: what the link's rate lets out in a window is dequeued; a paused class waits, and with it, once a few
- * hundred frames wait, the host's own transmit ring: it is not dequeued.
+ * From the host: a few hundred frames at most are dequeued and wait for the link, answers first; behind them, while the
+ * link is busy or a class paused, the host's own transmit ring is not dequeued.
  * Runs with external hosts use one lcore.
  */
 #pragma once

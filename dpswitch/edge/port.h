@@ -52,7 +52,7 @@ struct port {
 struct port_config {
 	const char *name; /* of the host behind it, unique, at most PORT_MAX_NAME - 1 characters */
 	uint32_t mbufs;   /* frames from this port that may be under way at once; 0: PORT_MBUFS */
-	uint16_t mtu;     /* ethdev: the device's; 0: as it is */
+	uint16_t mtu;     /* ethdev: asked of the device, which may have its own; 0: nothing is asked */
 };
 
 /*
@@ -66,7 +66,7 @@ struct port *port_vhost_create(const struct port_config *config, const char *pat
 /*
  * Opens a device by DPDK device arguments, for example "net_af_packet0,iface=veth0", "net_tap0,iface=tap0",
  * "net_memif0,role=server,socket=/run/memif", "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap", "net_null0,size=64",
- * "0000:03:00.0". Promiscuous. With all mbufs in use nothing is received: what does not fit the device's own ring
+ * "0000:03:00.0". Promiscuous. A tap carries an MTU of 1500 at most. With all mbufs in use nothing is received: what does not fit the device's own ring
  * meanwhile is lost before it enters the fabric (rte_eth_stats.imissed).
  * @return NULL with err set: -ENODEV (no driver, or it refuses the arguments), -EIO, -ENOMEM
  */

@@ -123,6 +123,18 @@ static const struct port_ops ops = {
 	.close = close_device,
 };
 
+/* Most virtual devices take any frame and do not say so; a tap refuses what is longer. */
+static int
+set_mtu(const struct port_ethdev *dev, uint16_t mtu)
+{
+	struct rte_eth_dev_info info;
+	int ret = rte_eth_dev_set_mtu(dev->id, mtu);
+
+	if (ret == 0 || rte_eth_dev_info_get(dev->id, &info) < 0)
+		return ret;
+	return strcmp(info.driver_name, "net_tap") == 0 ? ret : 0;
+}
+
 /* Brings the device up. @return 0 or negative with what failed in *what */
 static int
 start(struct port_ethdev *dev, uint16_t mtu, const char **what)
@@ -134,12 +146,10 @@ start(struct port_ethdev *dev, uint16_t mtu, const char **what)
 	ret = rte_eth_dev_configure(dev->id, 1, 1, &conf);
 	if (ret < 0)
 		return ret;
-	*what = "MTU";
-	if (mtu != 0) {
-		ret = rte_eth_dev_set_mtu(dev->id, mtu);
-		if (ret < 0 && ret != -ENOTSUP)
-			return ret;
-	}
+	ret = mtu != 0 ? set_mtu(dev, mtu) : 0;
+	*what = "MTU, which a tap has of 1500 at most (net_af_packet on a tap of the kernel's takes any)";
+	if (ret < 0)
+		return ret;
 	*what = "queues";
 	ret = rte_eth_rx_queue_setup(dev->id, 0, RING_SIZE, rte_eth_dev_socket_id(dev->id), NULL, dev->port.pool);
 	if (ret == 0)

@@ -16,7 +16,7 @@
 #include "common/prng.h"
 
 #define BURST 32
-#define LAZY_NS (1000 * 1000)
+#define LAZY_NS (20 * 1000 * 1000)
 #define GIVE_UP_NS (60ull * 1000 * 1000 * 1000)
 #define ROOM 10240
 

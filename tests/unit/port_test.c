@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports with real peers: vhost-user against DPDK's virtio_user in a process of its own, devices by their arguments. */
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -28,6 +31,7 @@
 
 static char dir[64], socket_path[96], second_path[96];
 static pid_t guest, second;
+static bool own_namespace; /* of the network, where nothing but the test sends */
 
 static void
 pause_us(uint64_t us)
@@ -283,9 +287,8 @@ af_packet_carries_frames_over_a_veth_pair(void **state)
 	struct port *ports[2];
 
 	(void)state;
-	if (unshare(CLONE_NEWNET) < 0 || system("ip link add v0 mtu 9000 type veth peer name v1 mtu 9000 2>&1 && "
-						"sysctl -qw net.ipv6.conf.v0.disable_ipv6=1 net.ipv6.conf.v1.disable_ipv6=1 && "
-						"ip link set v0 up && ip link set v1 up") != 0) {
+	if (!own_namespace || system("ip link add v0 mtu 9000 type veth peer name v1 mtu 9000 2>&1 && "
+				     "ip link set v0 up && ip link set v1 up") != 0) {
 		print_message("SKIPPED: no network namespace with a veth pair can be made here\n");
 		skip();
 	}
@@ -307,6 +310,53 @@ af_packet_carries_frames_over_a_veth_pair(void **state)
 	port_close(ports[1]);
 }
 
+/* Frames that a program of the kernel's side sends and reads on a raw socket. */
+static void
+a_tap_joins_the_kernel(void **state)
+{
+	const struct port_config config = { .name = "tap", .mbufs = 1023, .mtu = 1500 };
+	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	uint8_t want[GUEST_MAX_BYTES], got[GUEST_MAX_BYTES];
+	struct err err = { 0 };
+	struct port *port;
+	int fd;
+
+	(void)state;
+	if (!own_namespace || access("/dev/net/tun", R_OK | W_OK) != 0) {
+		print_message("SKIPPED: no network namespace, or no /dev/net/tun here\n");
+		skip();
+	}
+	port = port_ethdev_create(&config, "net_tap0,iface=rocelab-tap", &err);
+	if (port == NULL)
+		fail_msg("%s", err.text);
+	assert_int_equal(system("ip link set rocelab-tap up"), 0);
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_ALL));
+	address.sll_ifindex = (int)if_nametoindex("rocelab-tap");
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	for (uint32_t i = 0, size; i < 50; i++) {
+		ssize_t n = -1;
+
+		if (guest_frame(i, want) > 1500 || guest_frame(1000 + i, want) > 1500)
+			continue;
+		size = guest_frame(i, want);
+
+		assert_int_equal(send(fd, want, size, 0), size);
+		expect_frames(port, i, 1);
+		assert_int_equal(recv(fd, got, sizeof(got), MSG_TRUNC) > 0, false); /* its own is not looped back */
+		send_frames(port, 1000 + i, 1);
+		size = guest_frame(1000 + i, want);
+		for (uint32_t tries = 0; n < 0 && tries < 10000; tries++) {
+			n = recv(fd, got, sizeof(got), 0);
+			if (n < 0)
+				pause_us(100);
+		}
+		assert_int_equal(n, size);
+		assert_memory_equal(got, want, size);
+	}
+	close(fd);
+	port_close(port);
+}
+
 /* Before EAL runs here: processes that will have an EAL of their own. */
 static int
 prepare(void **state)
@@ -319,6 +369,8 @@ prepare(void **state)
 	snprintf(second_path, sizeof(second_path), "%s/second", dir);
 	guest = guest_start(socket_path, FRAMES);
 	second = guest_start(second_path, TINY);
+	own_namespace = unshare(CLONE_NEWNET) == 0 && system("sysctl -qw net.ipv6.conf.default.disable_ipv6=1 "
+							     "net.ipv6.conf.all.disable_ipv6=1") == 0;
 	return port_rig_eal();
 }
 
@@ -345,6 +397,7 @@ main(void)
 		cmocka_unit_test(a_device_is_opened_by_its_arguments),
 		cmocka_unit_test(a_wrong_device_says_what_is_wrong),
 		cmocka_unit_test(af_packet_carries_frames_over_a_veth_pair),
+		cmocka_unit_test(a_tap_joins_the_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, prepare, clean);
