@@ -85,3 +85,13 @@ child_poll(pid_t pid, int *status)
 	*status = status_of(raw);
 	return 1;
 }
+
+const char *
+child_text(int status, char *buf, size_t cap)
+{
+	if (status > 128)
+		snprintf(buf, cap, "was killed (signal %d: %s)", status - 128, strsignal(status - 128));
+	else
+		snprintf(buf, cap, "ended with status %d", status);
+	return buf;
+}

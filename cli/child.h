@@ -36,5 +36,8 @@ pid_t child_start(const char *path, const struct child_args *args, bool ignore_i
 /* @return exit status 0..255, or 128 + signal number */
 int child_wait(pid_t pid);
 
+/* Such a status in words: "ended with status 3", "was killed (signal 9: Killed)". @return buf */
+const char *child_text(int status, char *buf, size_t cap);
+
 /* @return true when the process has ended; *status as child_wait() returns it */
 int child_poll(pid_t pid, int *status);

@@ -20,8 +20,8 @@
 #define ANALYZER_POLL_NS 5000000ULL
 #define HOSTS_POLL_NS 20000000ULL
 
-/* The fabric under way, for launch_interrupt(). */
-static volatile sig_atomic_t fabric_pid;
+/* The fabric under way, and whether it is to end, for launch_interrupt(). */
+static volatile sig_atomic_t fabric_pid, interrupted;
 
 int
 launch_make_dirs(const char *dir, struct err *err)
@@ -106,22 +106,26 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 	return child_start(path, &args, false, err);
 }
 
-/* Without a stream there is nothing to wait for: bad input, or a fabric that died before it connected. */
+/* Without a stream there is nothing to wait for: bad input, no hosts, or a fabric that died before it connected. */
 static int
 wait_for_analyzer(pid_t analyzer, const char *socket, int fabric_status)
 {
+	bool begun = fabric_status != EXIT_USAGE && fabric_status != EXIT_NOT_BEGUN;
 	uint64_t deadline_ns = clock_now_ns() + ANALYZER_START_NS;
 	int status;
 
 	/* The analyzer removes its socket when somebody has connected. */
-	while (fabric_status > EXIT_USAGE && access(socket, F_OK) == 0 && clock_now_ns() < deadline_ns) {
+	while (begun && fabric_status > EXIT_USAGE && access(socket, F_OK) == 0) {
 		if (child_poll(analyzer, &status))
 			return status;
+		begun = clock_now_ns() < deadline_ns;
 		clock_sleep_until_ns(clock_now_ns() + ANALYZER_POLL_NS);
 	}
-	if (fabric_status == EXIT_USAGE || (fabric_status > EXIT_USAGE && access(socket, F_OK) == 0))
-		kill(analyzer, SIGTERM);
-	return child_wait(analyzer);
+	if (begun)
+		return child_wait(analyzer);
+	kill(analyzer, SIGTERM);
+	child_wait(analyzer);
+	return LAUNCH_NO_STREAM;
 }
 
 /* While the fabric runs, its hosts are looked after. @return its exit status */
@@ -142,6 +146,8 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 		clock_sleep_until_ns(clock_now_ns() + HOSTS_POLL_NS);
 	}
 	run_hosts_stop(launch->hosts);
+	if (status == EXIT_NOT_BEGUN)
+		fprintf(stderr, "rocelab: what the hosts said is in %s/guests\n", launch->dir);
 	return status;
 }
 
@@ -155,6 +161,8 @@ run_programs(const struct launch *launch, const char *socket, struct launch_stat
 	fabric = start_dpswitch(launch, socket, err);
 	if (fabric > 0) {
 		fabric_pid = fabric;
+		if (interrupted) /* before there was a fabric */
+			kill(fabric, SIGTERM);
 		status->fabric = wait_for_fabric(launch, fabric, err);
 		fabric_pid = 0;
 	} else if (launch->diagnose) {
@@ -185,6 +193,7 @@ launch_run(const struct launch *launch, struct launch_status *status, struct err
 void
 launch_interrupt(void)
 {
+	interrupted = 1;
 	if (fabric_pid > 0)
 		kill((pid_t)fabric_pid, SIGTERM);
 }

@@ -16,9 +16,11 @@ struct launch {
 	bool print;                    /* for people: brief results, then the report */
 };
 
+#define LAUNCH_NO_STREAM (-1) /* the analyzer was sent away: no run began that it could diagnose */
+
 /* Exit statuses as child_wait() gives them. */
 struct launch_status {
-	int fabric, analyzer; /* analyzer: 0 where there is none */
+	int fabric, analyzer; /* analyzer: 0 where there is none, LAUNCH_NO_STREAM */
 };
 
 /* As mkdir -p. @return 0 or negative errno with err set */

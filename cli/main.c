@@ -13,7 +13,7 @@ static const struct command commands[] = {
 	{ "topo", "check|show|import FILE", "look at a topology without running it", command_topo },
 	{ "explain", "SCENARIO --flow SRC,DST,SPORT,DPORT", "every switch's decision for one packet", command_explain },
 	{ "eval", "FAMILY...|all", "make cases with known causes, diagnose them, score the verdicts", command_eval },
-	{ "bench", "fabric", "measure the fabric on this machine", command_bench },
+	{ "bench", "fabric|analyzer|realtime", "measure the programs on this machine", command_bench },
 	{ "doctor", "[KIND...]", "which kinds of hosts this machine can run, and what is missing", command_doctor },
 	{ "shell", "HOST [-- COMMAND...]", "run a command in a host that has its own kernel", command_shell },
 	{ "reference", "", "print the scenario reference (Markdown)", command_reference },

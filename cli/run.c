@@ -125,18 +125,20 @@ static int
 show(const struct run_options *run, const char *dir, const struct launch_status *status)
 {
 	struct err err = { 0 };
+	char text[64];
 	int findings;
 
 	if (status->fabric == EXIT_USAGE)
 		return EXIT_USAGE;
-	if (status->fabric > EXIT_USAGE)
-		fprintf(stderr, "rocelab: dpswitch ended with status %d\n", status->fabric);
+	if (status->fabric > EXIT_USAGE && status->fabric != EXIT_NOT_BEGUN)
+		fprintf(stderr, "rocelab: dpswitch %s\n", child_text(status->fabric, text, sizeof(text)));
+	if (status->analyzer == LAUNCH_NO_STREAM)
+		return EXIT_FAILED;
 	if (status->analyzer == 128 + SIGPIPE)
 		return status->fabric; /* nobody reads what it prints; the files are complete */
 	if (status->analyzer != 0) {
-		fprintf(stderr,
-			"rocelab: the analyzer ended with status %d; the recorded stream is kept: rocelab diagnose %s\n",
-			status->analyzer, dir);
+		fprintf(stderr, "rocelab: the analyzer %s; the recorded stream is kept: rocelab diagnose %s\n",
+			child_text(status->analyzer, text, sizeof(text)), dir);
 		return EXIT_FAILED;
 	}
 	if (run->json && verdict_print(dir, &err) < 0) {

@@ -120,14 +120,32 @@ run_hosts_create(const struct scenario_options *options, const char *dir, struct
 	return ret;
 }
 
+/* A fabric that was killed has left its sockets. */
+static void
+remove_sockets(const struct run_hosts *hosts)
+{
+	static const char *const kinds[] = { "vhost", "manage" };
+	const struct scenario *sc = hosts->scenario;
+	char path[PATH_MAX];
+
+	if (hosts->sockets[0] == '\0')
+		return;
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++) {
+		for (size_t k = 0; sc->hosts[i] != NULL && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+			snprintf(path, sizeof(path), "%s/%s.%s", hosts->sockets, sc->topo->nodes[i].name, kinds[k]);
+			unlink(path);
+		}
+	}
+	rmdir(hosts->sockets);
+}
+
 void
 run_hosts_destroy(struct run_hosts *hosts)
 {
 	if (hosts == NULL)
 		return;
 	run_hosts_stop(hosts);
-	if (hosts->sockets[0] != '\0')
-		rmdir(hosts->sockets);
+	remove_sockets(hosts);
 	if (hosts->dir[0] != '\0')
 		rmdir(hosts->dir); /* kept where it holds logs */
 	scenario_destroy(hosts->scenario);
@@ -219,16 +237,27 @@ boot(struct run_hosts *hosts, struct run_host *host, const char *manage, struct 
 	return ret;
 }
 
+/* The fabric makes it when it is ready for the host, and removes it when it is through. */
+static const char *
+manage_path(const struct run_hosts *hosts, const struct run_host *host, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%s/%s.manage", hosts->sockets, hosts->scenario->topo->nodes[host->node].name);
+	return buf;
+}
+
 /* A guest without its program says nothing any more; the fabric learns it from the end of the channel. */
 static void
 watch(struct run_hosts *hosts, struct run_host *host)
 {
 	const struct guest_status *status = guest_poll(host->guest);
 	const char *name = hosts->scenario->topo->nodes[host->node].name;
+	char path[PATH_MAX];
 
 	if (status->state < GUEST_EXITED || host->reported)
 		return;
 	host->reported = true;
+	if (access(manage_path(hosts, host, path, sizeof(path)), F_OK) < 0)
+		return; /* the fabric is gone already, and takes its hosts with it */
 	if (status->state == GUEST_ENDED)
 		fprintf(stderr, "rocelab: host %s ended: %s; see %s/%s.log\n", name, status->text, hosts->dir, name);
 	else if (status->exit_status != 0)
@@ -250,9 +279,7 @@ run_hosts_tend(struct run_hosts *hosts, struct err *err)
 		}
 		if (host->booted)
 			continue;
-		snprintf(manage, sizeof(manage), "%s/%s.manage", hosts->sockets,
-			 hosts->scenario->topo->nodes[host->node].name);
-		if (access(manage, F_OK) == 0) {
+		if (access(manage_path(hosts, host, manage, sizeof(manage)), F_OK) == 0) {
 			int ret = boot(hosts, host, manage, err);
 
 			if (ret < 0 && ret != -ECONNREFUSED)

@@ -47,5 +47,43 @@ recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint
 	}
 	memcpy(buf->data + buf->used_bytes, rec, size_bytes);
 	buf->used_bytes += size_bytes;
-	buf->digest = digest_bytes(buf->digest, rec, size_bytes);
+	if (!buf->discarded)
+		buf->digest = digest_bytes(buf->digest, rec, size_bytes);
+}
+
+static size_t
+size_at(const struct recbuf *buf, size_t at)
+{
+	return ((const struct rec_hdr *)(const void *)(buf->data + at))->size;
+}
+
+size_t
+recbuf_front(const struct recbuf *buf, size_t most_bytes)
+{
+	size_t bytes = 0;
+
+	while (bytes < buf->used_bytes && bytes + size_at(buf, bytes) <= most_bytes)
+		bytes += size_at(buf, bytes);
+	return bytes;
+}
+
+void
+recbuf_take(struct recbuf *buf, size_t bytes)
+{
+	assert(bytes <= buf->used_bytes);
+	buf->used_bytes -= bytes;
+	if (buf->used_bytes != 0)
+		memmove(buf->data, buf->data + bytes, buf->used_bytes);
+}
+
+uint32_t
+recbuf_limit(struct recbuf *buf, size_t most_bytes)
+{
+	size_t keep = recbuf_front(buf, most_bytes);
+	uint32_t dropped = 0;
+
+	for (size_t at = keep; at < buf->used_bytes; at += size_at(buf, at))
+		dropped++;
+	buf->used_bytes = keep;
+	return dropped;
 }

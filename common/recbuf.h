@@ -2,6 +2,7 @@
 /* Where a node puts the records it reports, until the exporter collects them after the window. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct recbuf {
 	uint32_t node;
 	uint32_t seq;
 	uint64_t digest; /* over every record put, before any budget */
+	bool discarded;  /* nobody reads what is put here but to know its size: no digest is kept */
 };
 
 void recbuf_init(struct recbuf *buf, uint32_t node);
@@ -25,3 +27,11 @@ void recbuf_fini(struct recbuf *buf);
  * Memory exhaustion ends the program with a message: a lost record would be a silent one.
  */
 void recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint64_t time_ps);
+
+/* Taking records out in portions: whole ones, oldest first. */
+/* @return bytes of the records at the front that fit into so many bytes */
+size_t recbuf_front(const struct recbuf *buf, size_t most_bytes);
+/* Takes what recbuf_front() said, or less whole records, out of the buffer. */
+void recbuf_take(struct recbuf *buf, size_t bytes);
+/* Drops the newest records beyond so many bytes. @return how many */
+uint32_t recbuf_limit(struct recbuf *buf, size_t most_bytes);

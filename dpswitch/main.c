@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/emulation/emulation.h"
 #include "cli/emulation/scenario.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
@@ -163,6 +164,7 @@ main(int argc, char **argv)
 			fprintf(stderr, "dpswitch: %s\n", err.text);
 		return ret;
 	}
+	emulation_catch_interrupts();
 	scenario = scenario_load(&options.scenario, &err);
 	if (scenario != NULL) {
 		ret = run_scenario(&options.run, scenario, &err);

@@ -138,22 +138,26 @@ open_stream(const struct run_options *options, const struct scenario *scenario, 
 	return exporter;
 }
 
-/* Without an analyzer to tell, or a recording to keep, nothing has begun. @return NULL with err set */
-static struct attach *
-attach_hosts_of(const struct run_options *options, struct scenario *scenario, struct err *err)
+/*
+ * Without an analyzer to tell, or a recording to keep, nothing has begun.
+ * @return EXIT_DONE with *attach to be destroyed; else with err set, EXIT_NOT_BEGUN where trying again may help
+ */
+static int
+attach_hosts_of(const struct run_options *options, struct scenario *scenario, struct attach **attach, struct err *err)
 {
-	struct attach *attach;
-
 	if (options->hosts == NULL) {
 		err_set(err, -EINVAL, "%s: hosts with their own kernel need --hosts DIR; `rocelab run` does all of it",
 			cfg_file(scenario->cfg));
-		return NULL;
+		return EXIT_USAGE;
 	}
-	attach = attach_create(scenario, options->hosts, err);
-	if (attach == NULL || attach_prepare(attach, !options->quiet && isatty(STDERR_FILENO), err) == 0)
-		return attach;
-	attach_destroy(attach);
-	return NULL;
+	*attach = attach_create(scenario, options->hosts, err);
+	if (*attach == NULL)
+		return EXIT_USAGE;
+	if (attach_prepare(*attach, !options->quiet && isatty(STDERR_FILENO), err) == 0)
+		return EXIT_DONE;
+	attach_destroy(*attach);
+	*attach = NULL;
+	return EXIT_NOT_BEGUN;
 }
 
 static void
@@ -226,11 +230,13 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	if (start_eal(options, scenario, err) < 0)
 		return EXIT_USAGE;
 	if (scenario->noutside != 0) {
-		attach = attach_hosts_of(options, scenario, err);
+		ret = attach_hosts_of(options, scenario, &attach, err);
 		how.outside = attach != NULL ? attach_outside(attach) : NULL;
 	}
-	if (scenario->noutside == 0 || attach != NULL)
+	if (scenario->noutside == 0 || attach != NULL) {
+		ret = EXIT_USAGE;
 		emulation = emulation_create(scenario, &how, err);
+	}
 	if (emulation != NULL && capturing_begin(emulation, &options->capture, options->out, err) == 0)
 		exporter = open_stream(options, scenario, &socket, err);
 	if (exporter != NULL)

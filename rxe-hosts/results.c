@@ -15,34 +15,6 @@ records_of(struct session *session)
 	return device->ops->records(device);
 }
 
-/* @return bytes of the whole records at the front that fit */
-static size_t
-batch_bytes(const struct recbuf *records, size_t most)
-{
-	size_t bytes = 0;
-
-	while (bytes < records->used_bytes) {
-		const struct rec_hdr *hdr = (const void *)(records->data + bytes);
-
-		if (bytes + hdr->size > most)
-			break;
-		bytes += hdr->size;
-	}
-	return bytes;
-}
-
-/* The channel is not read: the newest go, the order of the others stays. */
-static void
-limit_records(struct session *session, struct recbuf *records)
-{
-	size_t keep = records->used_bytes > SESSION_MAX_RECORDS ? batch_bytes(records, SESSION_MAX_RECORDS)
-								: records->used_bytes;
-
-	for (size_t at = keep; at < records->used_bytes; session->lost_records++)
-		at += ((const struct rec_hdr *)(const void *)(records->data + at))->size;
-	records->used_bytes = keep;
-}
-
 static int
 send_records(struct session *session, struct err *err)
 {
@@ -55,14 +27,14 @@ send_records(struct session *session, struct err *err)
 		if (room <= sizeof(struct manage_hdr))
 			break;
 		room -= sizeof(struct manage_hdr);
-		bytes = batch_bytes(records, room < MANAGE_MAX_BODY ? room : MANAGE_MAX_BODY);
+		bytes = recbuf_front(records, room < MANAGE_MAX_BODY ? room : MANAGE_MAX_BODY);
 		if (bytes == 0)
 			break;
 		rc = session_send(session, MANAGE_RECORDS, records->data, bytes, err);
-		records->used_bytes -= bytes;
-		memmove(records->data, records->data + bytes, records->used_bytes);
+		recbuf_take(records, bytes);
 	}
-	limit_records(session, records);
+	/* The channel is not read: the newest go, the order of the others stays. */
+	session->lost_records += recbuf_limit(records, SESSION_MAX_RECORDS);
 	return rc;
 }
 

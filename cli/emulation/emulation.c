@@ -12,6 +12,9 @@
 #include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/steps/remote.h"
 
+/* In real time records come slowly; whoever reads them, or what is left of a run that was killed, lags by this. */
+#define FLUSH_PS (100 * PS_PER_MS)
+
 /* Set by SIGINT and SIGTERM, read between windows. */
 static volatile sig_atomic_t interrupted;
 
@@ -29,10 +32,13 @@ hook_interrupted(void *ctx)
 	return interrupted != 0;
 }
 
-bool
-emulation_interrupted(void)
+void
+emulation_catch_interrupts(void)
 {
-	return interrupted != 0;
+	const struct sigaction action = { .sa_handler = on_signal };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
 }
 
 static uint64_t
@@ -137,6 +143,10 @@ hook_collect(void *ctx, uint64_t now_ps)
 	}
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	exporter_advance(emulation->exporter, now_ps);
+	if (emulation->scenario->timing.clock == CLOCK_REAL && now_ps >= emulation->flushed_ps + FLUSH_PS) {
+		exporter_flush(emulation->exporter);
+		emulation->flushed_ps = now_ps;
+	}
 	progress_show(emulation, now_ps);
 }
 
@@ -411,11 +421,7 @@ emulation_destroy(struct emulation *emulation)
 void
 emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns)
 {
-	struct sigaction action = { .sa_handler = on_signal };
-
 	emulation->exporter = exporter;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
 	pacer_init(&emulation->pacer, zero_ns, emulation->fabric->window_ps,
 		   emulation->scenario->timing.idle == IDLE_BUSY);
 	if (emulation->outside.ops != NULL) {

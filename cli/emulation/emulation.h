@@ -24,6 +24,7 @@ struct emulation {
 	enum emulation_phase phase;
 	struct pacer pacer;         /* real time */
 	uint64_t collected_ps;      /* records of what happened before have been passed on */
+	uint64_t flushed_ps;        /* real time: when they were last written */
 	struct sertables sertables;
 	struct switch_config switch_config;
 	struct fabric *fabric;
@@ -69,8 +70,8 @@ void emulation_destroy(struct emulation *emulation);
 void emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns);
 void emulation_end(struct emulation *emulation);
 
-/* Whether a signal asked the process to end. */
-bool emulation_interrupted(void);
+/* From now on SIGINT and SIGTERM end a run in good order, and one that begins later at its first window. */
+void emulation_catch_interrupts(void);
 
 /*
  * struct message_source.describe, of the embedded hosts.

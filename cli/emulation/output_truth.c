@@ -159,9 +159,10 @@ pauses_json(const struct emulation *emulation)
 			if (halted_ps == 0)
 				continue;
 			topo_port_name(topo, topo->nodes[i].first_port + p, name);
-			json_array_append_new(list, json_pack("{s:s, s:I, s:b}", "port", name, "halted_ns",
-							      (json_int_t)(halted_ps / PS_PER_NS), "at_end",
-							      telem->paused));
+			json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:b}", "port", name, "by",
+							      topo->nodes[topo_port_of(topo, i, p)->peer].name,
+							      "halted_ns", (json_int_t)(halted_ps / PS_PER_NS),
+							      "at_end", telem->paused));
 		}
 	}
 	return list;

@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/emulation/real_host.h"
 #include "cli/emulation/scenario_load.h"
 #include "common/units.h"
 #include "dpswitch/fabric/pacer.h"
-
-/* UDP source ports that an RDMA device can be told to use: the flow label chooses 14 bits (IBTA Annex A17.9.2). */
-#define VERBS_FIRST_SPORT 0xc000
 
 /*
  * Room beside the payload in a network device's MTU: headers of RoCEv2 (80 B at most in Linux' rxe, which takes the
@@ -178,22 +176,6 @@ is_outside(const struct scenario *sc, uint32_t flow)
 	return sc->hosts[f->src_node] != NULL || sc->hosts[f->dst_node] != NULL;
 }
 
-/* A flow of a verbs device must be the 5-tuple that the switches see. */
-static int
-check_tuple(const struct scenario *sc, uint32_t flow, const struct cfg_where *where, struct err *err)
-{
-	const struct flow *f = &sc->plan->flows.flows[flow];
-
-	if (!is_outside(sc, flow))
-		return 0;
-	if (f->sport < VERBS_FIRST_SPORT)
-		return cfg_fail(where, "sport", err, "%u: an RDMA device can use %u to 65535", f->sport,
-				VERBS_FIRST_SPORT);
-	if (f->dport != ROCEV2_UDP_PORT)
-		return cfg_fail(where, "dport", err, "%u: RoCEv2 goes to %u", f->dport, ROCEV2_UDP_PORT);
-	return 0;
-}
-
 int
 scenario_check_hosts(const struct scenario *sc, struct err *err)
 {
@@ -208,16 +190,14 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 				ret = cfg_fail(&collective->where, "qp", err,
 					       "\"per-step\" is for embedded hosts: an RDMA device keeps its queue pairs");
 			if (ret == 0)
-				ret = check_tuple(sc, collective->first_flow + f, &collective->where, err);
-			if (ret == 0)
 				ret = check_mixed(sc, collective->first_flow + f, collective->real, &collective->where, err);
 		}
 	}
-	for (uint32_t b = 0; sc->noutside != 0 && ret == 0 && b < plan->nbackgrounds; b++) {
-		ret = check_tuple(sc, plan->backgrounds[b].flow, &plan->backgrounds[b].where, err);
-		if (ret == 0)
-			ret = check_mixed(sc, plan->backgrounds[b].flow, false, &plan->backgrounds[b].where, err);
-	}
+	for (uint32_t b = 0; sc->noutside != 0 && ret == 0 && b < plan->nbackgrounds; b++)
+		ret = check_mixed(sc, plan->backgrounds[b].flow, false, &plan->backgrounds[b].where, err);
+	for (uint32_t i = 0; sc->noutside != 0 && ret == 0 && i < sc->topo->nnodes; i++)
+		if (sc->hosts[i] != NULL)
+			ret = real_host_check(sc, i, err);
 	return ret;
 }
 

@@ -90,7 +90,7 @@ storm_bears(const json_t *anomaly, const json_t *finding)
 static bool
 backpressure_touches(const struct truth *truth, const json_t *anomaly)
 {
-	return truth_any_halted(truth, json_object_get(anomaly, "halts"));
+	return truth_pauses_lead(truth, truth_text(anomaly, "root"), json_object_get(anomaly, "halts"));
 }
 
 static bool

@@ -20,8 +20,12 @@ const struct family *family_find(const char *name);
 extern const struct family family_contention, family_incast, family_storm, family_backpressure, family_deadlock,
 	family_loop, family_imbalance, family_mixed, family_clean, family_slow_host;
 
-/* What families do to a collective; mixed does two of it. Each says so in the case's anomalies. @return as make() */
-int inject_contention(struct eval_case *c, uint32_t flows);
-int inject_incast(struct eval_case *c, uint32_t flows);
+/*
+ * What families do to a collective; mixed does two of it. Each says so in the case's anomalies.
+ * @param latest_ns  when flows start at the latest, at scale 1
+ * @return as make()
+ */
+int inject_contention(struct eval_case *c, uint32_t flows, double latest_ns);
+int inject_incast(struct eval_case *c, uint32_t flows, double latest_ns);
 int inject_storm(struct eval_case *c);
 int inject_slow_host(struct eval_case *c);

@@ -4,17 +4,18 @@
 #include "cli/eval/place.h"
 
 #define MIXED_CASES 30
+#define LATEST_NS (120 * CASE_MS) /* while all ranks are at work, whatever else delays them */
 
 static int
 some_contention(struct eval_case *c)
 {
-	return inject_contention(c, case_pick(c, 1, 2));
+	return inject_contention(c, case_pick(c, 2, 3), LATEST_NS);
 }
 
 static int
 some_incast(struct eval_case *c)
 {
-	return inject_incast(c, case_pick(c, 3, 5));
+	return inject_incast(c, case_pick(c, 3, 5), LATEST_NS);
 }
 
 static int

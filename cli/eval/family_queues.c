@@ -10,7 +10,7 @@
 #define INCAST_CASES 60
 #define INCAST_MIN_FLOWS 3
 #define INCAST_MAX_FLOWS 8
-#define START_MAX_NS (200 * CASE_MS)
+#define LATEST_NS (200 * CASE_MS)
 
 static void
 layout(struct eval_case *c)
@@ -50,7 +50,7 @@ say_culprits(struct eval_case *c, const char *kind, uint32_t first)
 }
 
 int
-inject_contention(struct eval_case *c, uint32_t flows)
+inject_contention(struct eval_case *c, uint32_t flows, double latest_ns)
 {
 	uint32_t first = c->nflows;
 
@@ -61,17 +61,17 @@ inject_contention(struct eval_case *c, uint32_t flows)
 		if (!find_crossing(c, place_any_port(c), &src, &dst, &sport))
 			return -EAGAIN;
 		case_add_flow(c, src, dst, sport, case_bytes(c, 20 * CASE_MB, 1000 * CASE_MB),
-			      case_time_ns(c, 0, START_MAX_NS));
+			      case_time_ns(c, 0, latest_ns));
 	}
 	say_culprits(c, "contention", first);
 	return 0;
 }
 
 int
-inject_incast(struct eval_case *c, uint32_t flows)
+inject_incast(struct eval_case *c, uint32_t flows, double latest_ns)
 {
 	uint32_t first = c->nflows, target = c->ranks[case_pick(c, 0, CASE_RANKS - 1)];
-	uint64_t start_ns = case_time_ns(c, 0, START_MAX_NS);
+	uint64_t start_ns = case_time_ns(c, 0, latest_ns);
 
 	while (c->nflows < first + flows) {
 		uint32_t src = place_any_host(c);
@@ -91,14 +91,14 @@ static int
 make_contention(struct eval_case *c)
 {
 	layout(c);
-	return inject_contention(c, case_pick(c, 1, CONTENTION_MAX_FLOWS));
+	return inject_contention(c, case_pick(c, 1, CONTENTION_MAX_FLOWS), LATEST_NS);
 }
 
 static int
 make_incast(struct eval_case *c)
 {
 	layout(c);
-	return inject_incast(c, case_pick(c, INCAST_MIN_FLOWS, INCAST_MAX_FLOWS));
+	return inject_incast(c, case_pick(c, INCAST_MIN_FLOWS, INCAST_MAX_FLOWS), LATEST_NS);
 }
 
 const struct family family_contention = {

@@ -167,6 +167,45 @@ truth_halted_at_end(const struct truth *truth, const char *port)
 	return json_is_true(json_object_get(pauses_of(truth, port), "at_end"));
 }
 
+/* Is the port one of this node? */
+static bool
+port_is_of(const char *port, const char *node)
+{
+	size_t len = strlen(node);
+
+	return strncmp(port, node, len) == 0 && port[len] == ':';
+}
+
+bool
+truth_pauses_lead(const struct truth *truth, const char *root, const json_t *ports)
+{
+	const json_t *pauses = json_object_get(truth->fabric, "pauses"), *pause, *other;
+	json_t *reached = json_array(); /* pauses that begin at the root */
+	bool found = false, grown = true;
+	size_t i, k;
+
+	while (grown) {
+		grown = false;
+		json_array_foreach(pauses, i, pause) {
+			const char *by = truth_text(pause, "by");
+			bool leads = port_is_of(root, by), known = false;
+
+			json_array_foreach(reached, k, other) {
+				leads |= port_is_of(truth_text(other, "port"), by);
+				known |= other == pause;
+			}
+			if (!leads || known)
+				continue;
+			json_array_append(reached, (json_t *)pause);
+			grown = true;
+			found |= truth_lists(ports, truth_text(pause, "port")) &&
+				 number(pause, "halted_ns") >= truth->earnest_ns;
+		}
+	}
+	json_decref(reached);
+	return found;
+}
+
 bool
 truth_any_halted(const struct truth *truth, const json_t *ports)
 {

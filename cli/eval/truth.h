@@ -55,5 +55,11 @@ bool truth_any_halted(const struct truth *truth, const json_t *ports);
 
 /* @return the object's string of that key; "" if it has none */
 const char *truth_text(const json_t *object, const char *key);
+/*
+ * Do pauses lead from a switch to one of these ports? The switch halts ports that send to it, their switches others that
+ * send to them, and so on; the last is one of the ports, halted in earnest.
+ * @param root  a port of the switch
+ */
+bool truth_pauses_lead(const struct truth *truth, const char *root, const json_t *ports);
 /* Is the string one of the array's? */
 bool truth_lists(const json_t *array, const char *text);

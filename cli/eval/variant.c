@@ -97,7 +97,7 @@ list_contention(char names[VARIANT_MAX][VARIANT_NAME])
 static uint32_t
 list_budget(char names[VARIANT_MAX][VARIANT_NAME])
 {
-	static const char *const values[] = { "1KB", "3KB", "10KB", "30KB", "100KB", "300KB", "1MB", "10MB" };
+	static const char *const values[] = { "1KB", "10KB", "100KB", "300KB", "1MB", "3MB", "10MB", "30MB", "100MB" };
 
 	return list_values(names, "exporter.budget", values, NVALUES(values));
 }

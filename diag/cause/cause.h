@@ -153,7 +153,8 @@ bool cause_is_incast(const struct cause_set *set, uint32_t step, const struct pr
  */
 bool cause_poll_follows(const struct evidence *ev, uint32_t i);
 /*
- * Did the victim wait for this flow in the port's queue, both being there at once?
+ * Did the victim wait for this flow in the port's queue, both being there at once? The other one must have met a queue as
+ * well: rows are of whole epochs, and the queue may have gone before it came.
  * @param cf, other  their entries at the port
  */
 bool cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,

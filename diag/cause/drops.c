@@ -36,7 +36,7 @@ drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec
 		    !hits(ev, s->flow, port, row))
 			continue;
 		added = true;
-		finding = cause_add(set, type, port, NULL, 0, step);
+		finding = cause_add(set, type, port, NULL, reason == REC_DROP_TTL ? DROPS_OF_OLD_AGE : 0, step);
 		if (finding == NULL)
 			continue;
 		cause_port(set, finding, port);

@@ -8,15 +8,15 @@
 
 #include "diag/cause/cause.h"
 
-/* A flow that counts: it ends where the victim's does, and is a real part of the port's traffic. */
+/* A flow that counts: it ends where the victim's does, the victim waited for it, and it is a real part of the traffic. */
 static bool
 is_part(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
 	const struct prov_at *at)
 {
-	uint32_t flow = graph->flows[at->flow];
+	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 
-	return cause_same_end(set, flow, step) && at->contrib > 0 && at->packets >= CAUSE_MIN_SHARE * port->packets &&
-	       cause_at_once(set, flow, step);
+	return cause_same_end(set, graph->flows[at->flow], step) && at->packets >= CAUSE_MIN_SHARE * port->packets &&
+	       (at == cf || (cf != NULL && cause_met(set, step, graph, cf, at)));
 }
 
 bool
@@ -64,23 +64,12 @@ cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_gr
 	return others + own >= CAUSE_INCAST_SOURCES && (others == 0 || others >= CAUSE_INCAST_SOURCES - 1);
 }
 
-/* Every flow that the victim waited for is a culprit where there is an incast, however small its part in it. */
-static bool
-is_culprit(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
-	   const struct prov_at *at)
-{
-	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
-
-	return is_part(set, step, graph, port, at) ||
-	       (cf != NULL && cause_same_end(set, graph->flows[at->flow], step) &&
-		cause_met(set, step, graph, cf, at));
-}
-
 static void
 add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
 {
 	const struct cause_input *in = set->in;
 	struct cause_finding *finding = cause_add(set, VERDICT_INCAST, port->port, NULL, 0, step);
+	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 	bool own = count_sources(set, step, graph, port, false) == 0;
 	double waits = 0, frames = 0;
 	char text[160], name[48];
@@ -92,8 +81,9 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
 		const struct prov_at *at = &graph->ats[a];
 
-		if (at->flow == graph->victim || in->ev->flows[graph->flows[at->flow]].collective != own ||
-		    !is_culprit(set, step, graph, port, at))
+		/* every flow that the victim waited for, however small its part */
+		if (in->ev->flows[graph->flows[at->flow]].collective != own ||
+		    !cause_same_end(set, graph->flows[at->flow], step) || !cause_met(set, step, graph, cf, at))
 			continue;
 		cause_flow(set, finding, graph->flows[at->flow], at->cf_wait);
 		cause_time(finding, at->from_ps, at->to_ps);

@@ -143,6 +143,20 @@ is_own(const struct cause_set *set, const struct verdict_finding *out)
 	return out->nflows != 0;
 }
 
+/* Does the queue have all the culprits of these pauses? */
+static bool
+has_culprits(const struct cause_finding *queue, const struct verdict_finding *pauses)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < pauses->nflows && all; i++) {
+		all = false;
+		for (uint32_t j = 0; j < queue->out.nflows && !all; j++)
+			all = queue->out.flows[j] == pauses->flows[i];
+	}
+	return all;
+}
+
 struct cause_finding *
 merge_queue_of(struct cause_set *set, const struct cause_finding *finding)
 {
@@ -154,7 +168,9 @@ merge_queue_of(struct cause_set *set, const struct cause_finding *finding)
 	want.type = VERDICT_INCAST;
 	queue = merge_find(set, &want, finding->key);
 	want.type = VERDICT_LOAD_IMBALANCE;
-	return queue != NULL || !is_own(set, &finding->out) ? queue : merge_find(set, &want, finding->key);
+	if (queue == NULL && is_own(set, &finding->out))
+		queue = merge_find(set, &want, finding->key);
+	return queue != NULL && has_culprits(queue, &finding->out) ? queue : NULL;
 }
 
 /* Is this step a better witness than the one that the evidence is about? */

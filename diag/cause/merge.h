@@ -28,7 +28,7 @@ void merge_take(struct cause_set *all, struct cause_finding *into, const struct 
 void merge_remove(struct cause_set *set, uint32_t i);
 /*
  * The incast whose queue causes these pauses, or the load imbalance, if flows of the collective alone fill it.
- * @return NULL: there is none, or the finding is not of pauses
+ * @return NULL: there is none, it has not all the culprits of the pauses, or the finding is not of pauses
  */
 struct cause_finding *merge_queue_of(struct cause_set *set, const struct cause_finding *finding);
 

@@ -7,6 +7,7 @@
 
 #include "diag/cause/cause.h"
 #include "diag/cause/pfc_root.h"
+#include "diag/provenance/window.h"
 
 struct storm_ctx {
 	struct cause_set *set;
@@ -64,9 +65,74 @@ add_root(const struct pfc_root *root, void *ctx)
 			 sizeof(finding->out.evidence));
 }
 
+/* The longest part of the step in which an ingress was seen pausing, from then until now, with next to nothing held. */
+static const struct rec_port_row *
+longest_empty_pause(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress, uint64_t *pause_ps)
+{
+	const struct window window = { graph->from_ps, graph->to_ps };
+	const struct ev_port *port = &ev->ports[ingress];
+	const struct rec_port_row *longest = NULL;
+
+	*pause_ps = 0;
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
+		uint64_t inside_ps = row->pausing ? window_overlap_ps(window, row->pausing_since_ps, row->hdr.time_ps) : 0;
+
+		if (inside_ps > *pause_ps &&
+		    (double)row->ingress_bytes < CAUSE_STORM_EMPTY * (double)row->ingress_xoff_bytes) {
+			*pause_ps = inside_ps;
+			longest = row;
+		}
+	}
+	return longest;
+}
+
+static bool
+is_known_halted(const struct prov_graph *graph, uint32_t port)
+{
+	for (uint32_t p = 0; p < graph->nports; p++) {
+		if (graph->ports[p].port == port)
+			return graph->ports[p].halted;
+	}
+	return false;
+}
+
+/* A port on the flow's configured way of which nobody reported, a NIC mostly; the one that halts it did. */
+static void
+add_unseen(struct cause_set *set, uint32_t step, uint32_t port)
+{
+	const struct cause_input *in = set->in;
+	const struct verdict_step *s = &in->steps[step];
+	uint32_t root = in->ev->ports[port].peer;
+	struct cause_finding *finding;
+	const struct rec_port_row *row;
+	char text[160], name[48], root_name[48];
+	uint64_t pause_ps;
+
+	if (root == EV_NONE || is_known_halted(in->graphs[step], port))
+		return;
+	row = longest_empty_pause(in->ev, in->graphs[step], root, &pause_ps);
+	if (row == NULL || (double)pause_ps < PROV_HALTED_SHARE * (double)(s->end_ps - s->start_ps))
+		return;
+	finding = cause_add(set, VERDICT_PFC_STORM, root, NULL, 0, step);
+	if (finding == NULL)
+		return;
+	cause_port(set, finding, port);
+	cause_port(set, finding, root);
+	cause_time(finding, row->pausing_since_ps, row->hdr.time_ps);
+	cause_explains(finding, port, (double)pause_ps);
+	if (cause_score(finding, cause_lost_frames(in, step, (double)pause_ps)))
+		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
+			 "%s: %s kept %s paused for %.3f ms, while it held %llu B, its threshold being %llu B",
+			 cause_step_text(in, step, text, sizeof(text)), evidence_port_name(in->ev, root, root_name),
+			 evidence_port_name(in->ev, port, name), (double)pause_ps / 1e9,
+			 (unsigned long long)row->ingress_bytes, (unsigned long long)row->ingress_xoff_bytes);
+}
+
 void
 cause_pfc_storm(struct cause_set *set, uint32_t step)
 {
+	const struct ev_flow *flow = &set->in->ev->flows[set->in->steps[step].flow];
 	const struct prov_graph *graph = set->in->graphs[step];
 	struct storm_ctx ctx = { .set = set, .graph = graph, .step = step };
 
@@ -78,4 +144,6 @@ cause_pfc_storm(struct cause_set *set, uint32_t step)
 		ctx.weights = pfc_root_weights(set, step, ctx.halted);
 		pfc_root_each(set, step, ctx.halted, add_root, &ctx);
 	}
+	for (uint32_t h = 0; h < flow->nhops; h++)
+		add_unseen(set, step, set->in->ev->hops[flow->first_hop + h]);
 }

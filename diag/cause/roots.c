@@ -2,8 +2,9 @@
 /*
  * One root, one finding. An incast that a flow of the collective stands in is what halts others from there, too, and so
  * is load imbalance. Loss that only retransmissions tell of is the work of a hole on the way of the data or of the ACKs,
- * if one was found. A loop of packets explains the deadlock in it.
+ * if one was found. A loop of packets explains the deadlock in it, and the packets that die of old age behind it.
  */
+#include "diag/cause/drops.h"
 #include "diag/cause/merge.h"
 
 static bool
@@ -68,6 +69,21 @@ find_hole(struct cause_set *all, const struct verdict_finding *loss)
 	return NULL;
 }
 
+/* The loop, seen itself, that packets came from which died of old age anywhere. @return NULL: there is none */
+static struct cause_finding *
+find_loop(struct cause_set *all, const struct cause_finding *drops)
+{
+	for (uint32_t i = 0; i < all->count && drops->out.type == VERDICT_FORWARDING_LOOP &&
+			     drops->key == DROPS_OF_OLD_AGE; i++) {
+		const struct cause_finding *loop = &all->findings[i];
+
+		if (loop->out.type == VERDICT_FORWARDING_LOOP && loop->key != DROPS_OF_OLD_AGE &&
+		    loop->out.collective == drops->out.collective && loop->out.start_ps <= drops->out.end_ps)
+			return &all->findings[i];
+	}
+	return NULL;
+}
+
 void
 merge_roots(struct cause_set *all)
 {
@@ -77,9 +93,11 @@ merge_roots(struct cause_set *all)
 		if (root == NULL)
 			root = find_hole(all, &all->findings[i].out);
 		if (root == NULL)
+			root = find_loop(all, &all->findings[i]);
+		if (root == NULL)
 			continue;
-		/* The ports of a loss are its whole path: they say nothing of the hole. */
-		if (all->findings[i].out.type == VERDICT_PACKET_LOSS)
+		/* The ports of a loss are its whole path: they say nothing of the hole. Nor do deaths say of the loop. */
+		if (all->findings[i].out.type != VERDICT_PFC_BACKPRESSURE)
 			all->findings[i].out.nports = 0;
 		merge_take(all, root, &all->findings[i]);
 		merge_remove(all, i);

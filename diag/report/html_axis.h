@@ -5,7 +5,7 @@
 #include "diag/report/html_page.h"
 
 #define TIMELINE_MAX_ROWS 64
-#define TIMELINE_LABEL 128.0 /* px left of the plot */
+#define TIMELINE_LABEL 152.0 /* px left of the plot */
 #define TIMELINE_PLOT (PAGE_WIDTH - TIMELINE_LABEL - 12)
 #define TIMELINE_TOP 26.0
 #define TIMELINE_MANY_ROWS 24 /* more are drawn thinner */

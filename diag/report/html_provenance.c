@@ -151,8 +151,8 @@ draw_flow(const struct drawing *d, uint32_t index)
 		   vertex->collective ? ", of the collective" :
 					", not of the collective");
 	facts_flow(v, vertex->ref, name, sizeof(name));
-	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"112\" height=\"26\" rx=\"13\"/><text x=\"%.1f\" y=\"%.1f\">",
-		spot->x - 56, spot->y - 13, spot->x, spot->y + 4);
+	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"128\" height=\"26\" rx=\"13\"/><text x=\"%.1f\" y=\"%.1f\">",
+		spot->x - 64, spot->y - 13, spot->x, spot->y + 4);
 	escape_html(to, escape_plain(name, shown, 17));
 	fputs("</text></g>\n", to);
 }

@@ -133,6 +133,7 @@ telem_count_pause(struct telem_port *t, uint64_t now_ps)
 {
 	if (t->paused && now_ps > t->pause_mark_ps) {
 		t->open->pause_ps += now_ps - t->pause_mark_ps;
+		t->last_paused = t->open->index + 1;
 		t->halted_ps += now_ps - t->pause_mark_ps;
 		t->pause_mark_ps = now_ps;
 	}
@@ -223,15 +224,7 @@ epoch_at(const struct telem_port *t, uint64_t index)
 bool
 telem_was_paused(const struct telem_port *t)
 {
-	if (t->paused)
-		return true;
-	for (uint64_t i = oldest_kept(t); i <= t->open->index; i++) {
-		const struct telem_epoch *epoch = epoch_at(t, i);
-
-		if (epoch != NULL && (epoch->pause_ps != 0 || epoch->pauses_received != 0))
-			return true;
-	}
-	return false;
+	return t->paused || t->last_paused > oldest_kept(t);
 }
 
 bool

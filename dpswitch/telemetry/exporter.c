@@ -136,6 +136,12 @@ exporter_advance(struct exporter *e, uint64_t now_ps)
 }
 
 void
+exporter_flush(struct exporter *e)
+{
+	sink_flush(&e->sink);
+}
+
+void
 exporter_finish(struct exporter *e, struct rec_end *end)
 {
 	struct exporter_stats stats;

@@ -92,6 +92,9 @@ void exporter_collect(struct exporter *exporter, struct recbuf *const bufs[], si
  */
 void exporter_advance(struct exporter *exporter, uint64_t now_ps);
 
+/* Hands over what was sent and still gathers to be written at once: the recording then outlives this process. */
+void exporter_flush(struct exporter *exporter);
+
 /*
  * Ends the stream: sends what the budget allows until end_ps, gives up what still waits, tells all gaps, then sends
  * end with the exporter's own counts filled in, and closes the recording. Once, after the last collection.

@@ -19,14 +19,14 @@ def figure_12(results, path):
             values = [[100 * getattr(results.summary([family], variants[percent, count], variants.values()), score)
                        if (percent, count) in variants else float('nan') for percent in percents] for count in counts]
             axis = axes[row][column]
-            axis.imshow(values, origin='lower', aspect='auto', cmap='Blues', vmin=0, vmax=130)
+            axis.pcolormesh(values, cmap='Blues', vmin=0, vmax=130, edgecolors='white', linewidth=2)
             for y, line in enumerate(values):
                 for x, value in enumerate(line):
                     if value == value:
-                        axis.text(x, y, f'{value:.0f}', ha='center', va='center', fontsize=11,
+                        axis.text(x + 0.5, y + 0.5, f'{value:.0f}', ha='center', va='center', fontsize=11,
                                   color='white' if value > 80 else 'black')
-            axis.set_xticks(range(len(percents)), percents)
-            axis.set_yticks(range(len(counts)), counts)
+            axis.set_xticks([x + 0.5 for x in range(len(percents))], percents)
+            axis.set_yticks([y + 0.5 for y in range(len(counts))], counts)
             axis.grid(visible=False)
             axis.spines[:].set_visible(False)
             if row == 0:

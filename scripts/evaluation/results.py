@@ -85,7 +85,7 @@ class Results:
         try:
             with sqlite3.connect(f'file:{path}?mode=ro', uri=True) as db:
                 db.row_factory = sqlite3.Row
-                self.seed, self.scale = db.execute('SELECT seed, scale FROM evaluation').fetchone()
+                self.seed, self.scale, self.sets = db.execute('SELECT seed, scale, sets FROM evaluation').fetchone()
                 rows = db.execute('SELECT * FROM runs ORDER BY family, policy, idx').fetchall()
                 self.excluded = dict(db.execute('SELECT family, count(*) FROM excluded GROUP BY family').fetchall())
                 self.made = dict(db.execute('SELECT family, count(*) FROM cases GROUP BY family').fetchall())

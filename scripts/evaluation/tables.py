@@ -20,8 +20,8 @@ def command(results, families, variants, what=''):
     """How these runs are made again, as a paragraph of its own."""
     counts = {len(results.shared(family, variants)) for family in families}
     cases = f' --cases {counts.pop()}' if len(counts) == 1 else ''
-    return (f'    build/cli/rocelab eval {" ".join(families)}{what} --seed {results.seed} --scale {results.scale:g}{cases}'
-            f' --out {results.directory}\n\n')
+    return (f'    build/cli/rocelab eval {" ".join(families)}{what} --seed {results.seed} --scale {results.scale:g}'
+            f'{results.sets}{cases} --out {results.directory}\n\n')
 
 
 def by_policy(results, head, cells):
@@ -90,11 +90,11 @@ def others(results):
     for each in results:
         for family in families_of(each, FAMILIES):
             ours = each.summary([family], OURS, [])
-            rows.append([FAMILIES[family], f'{each.scale:g}', each.seed, ours.cases, percent(ours.precision),
-                         percent(ours.recall), amount(ours.mean('telemetry_bytes')), amount(ours.mean('bandwidth_bytes'))])
+            rows.append([FAMILIES[family], each.sets.replace(' --set ', ' ').strip() or '-', f'{each.scale:g}', each.seed,
+                         ours.cases, percent(ours.precision), percent(ours.recall), amount(ours.mean('telemetry_bytes')), amount(ours.mean('bandwidth_bytes'))])
     rows.sort(key=lambda row: list(FAMILIES.values()).index(row[0]))
-    head = ['family', 'scale', 'seed', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean']
-    return table(head, rows) if rows else None
+    head = ['family', 'with', 'scale', 'seed', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean']
+    return table(head, rows, 2) if rows else None
 
 
 def analyzer_cost(results):
@@ -119,19 +119,20 @@ def speed(results):
 
 def by_variant(results, families, ablation, name, variants):
     """
-    A row a variant: scores of each family, bytes over all of them.
+    A row a variant: scores of each family and, but for budgets, which bytes are counted before, bytes over all of them.
     @param variants  [(what it is called, variant)]
     """
     if not variants:
         return None
     among = [variant for _, variant in variants]
-    head = [name, *(f'{FAMILIES[family]}: precision / recall' for family in families), 'reports kept, mean', 'wire, mean']
+    costs = {'reports kept, mean': 'telemetry_bytes', 'wire, mean': 'bandwidth_bytes'} if ablation != 'budget' else {}
+    head = [name, *(f'{FAMILIES[family]}: precision / recall' for family in families), *costs]
     rows = []
     for label, variant in variants:
         scores = [results.summary([family], variant, among) for family in families]
         total = results.summary(families, variant, among)
         rows.append([label, *(f'{percent(s.precision)} / {percent(s.recall)}' for s in scores),
-                     amount(total.mean('telemetry_bytes')), amount(total.mean('bandwidth_bytes'))])
+                     *(amount(total.mean(cost)) for cost in costs.values())])
     return command(results, families, among, f' --ablation {ablation}') + table(head, rows)
 
 

@@ -16,8 +16,8 @@ local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 -- Of each record: name, size, fields behind the header. Types: u8 u16 u32 u64, s32 (a name of 32 bytes), ip, ps (a time),
 -- tuple (a flow). A field "reserved" is skipped.
 local RECORDS = {
-  [1] = { "run", 104, "name:s32 policy:u32 detections:u32 rtt_percent:u32 epochs_kept:u32 epoch_ps:ps budget_bps:u64 " ..
-          "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u32 jitter:ps" },
+  [1] = { "run", 112, "name:s32 policy:u32 detections:u32 rtt_percent:u32 epochs_kept:u32 epoch_ps:ps budget_bps:u64 " ..
+          "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u32 jitter_ps:ps" },
   [2] = { "node", 64, "name:s32 kind:u32 nports:u32" },
   [3] = { "port", 56, "port:u16 peer_port:u16 peer:u32 ip:ip reserved:u32 rate_bps:u64 delay_ps:ps" },
   [4] = { "collective", 72, "id:u32 iteration:u32 algorithm:u32 op:u32 ranks:u32 steps:u32 bytes:u64 ideal_ps:ps " ..
@@ -35,7 +35,7 @@ local RECORDS = {
   [33] = { "port_row", 160, "port:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32 from_ps:ps to_ps:ps " ..
            "packets:u64 bytes:u64 depth_sum:u64 paused_packets:u64 pause_ps:ps paused_since_ps:ps queue_packets:u64 " ..
            "queue_bytes:u64 ingress_bytes:u64 ingress_xoff_bytes:u64 pausing_since_ps:ps pausing:u32 " ..
-           "pauses_received:u32 pauses_sent:u32 reserved:u32" },
+           "pauses_received:u32 pauses_sent:u32 state_only:u32" },
   [34] = { "flow_row", 88, "flow:tuple port:u16 in_port:u16 epoch_first:u32 epoch_last:u32 queue_packets:u32 packets:u64 " ..
            "bytes:u64 depth_sum:u64 paused_packets:u64" },
   [35] = { "meter_row", 56, "in_port:u16 port:u16 epoch_first:u32 epoch_last:u32 reserved:u32 bytes:u64 held_bytes:u64" },

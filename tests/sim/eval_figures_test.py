@@ -65,7 +65,7 @@ def figures_of_a_slice():
     check(row and (int(row[1]), int(row[2])) == (len(runs), right), "the page's table has the stored scores", page.read_text())
     check("old" not in page.read_text() and "prose" in page.read_text(), "marks are filled, prose stays", page.read_text())
     check("<!-- budget -->\nNot measured.\n" in page.read_text(), "what is missing is missing on the page", page.read_text())
-    rows = re.findall(rf"^\| Incast \| {SCALE} \| 1 \| 1 \|", page.read_text(), re.MULTILINE)
+    rows = re.findall(rf"^\| Incast \| - \| {SCALE} \| 1 \| 1 \|", page.read_text(), re.MULTILINE)
     check(len(rows) == 2, "other evaluations stand beside the first, with scale, seed and cases", page.read_text())
     written = page.read_text()
     draw(directory, again, "--page", page, "--also", directory)

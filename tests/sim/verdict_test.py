@@ -137,6 +137,18 @@ def pfc_backpressure():
     undisturbed("pfc-backpressure", "flows")
 
 
+def pfc_backpressure_bystander():
+    """No queue in common: a third flow stands between the culprits and their victims."""
+    run = run_of("pfc-backpressure-bystander")
+    culprits = ["b1->d1/20001>4791", "c1->d1/20002>4791"]
+    finding = expect(run, "bystander", "pfc_backpressure", "D:2", culprits, ["S:4", "A:1"], ["a1->e1/49152>4791"])
+    shared = [m for m in run.truth["meetings"] if set(m["flows"]) & set(culprits) and set(m["flows"]) & set(finding["victims"])]
+    check(not shared, "bystander: victims and culprits never share a queue", shared)
+    check("a2->d2/20000>4791" not in finding["flows"], "bystander: who stands between them is no culprit there", finding)
+    check(set(culprits) <= set(contributors(run)), "bystander: the culprits contribute", contributors(run))
+    first(run, "bystander", "pfc_backpressure", "D:2")
+
+
 def incast():
     run = run_of("incast")
     culprits = ["h1->h4/20001>4791", "h7->h4/20002>4791", "h9->h4/20003>4791", "h13->h4/20004>4791"]
@@ -199,6 +211,7 @@ other_class()
 corruption()
 pfc_storm()
 pfc_backpressure()
+pfc_backpressure_bystander()
 incast()
 halving_doubling()
 case_study()

@@ -59,6 +59,25 @@ test_order(void **state)
 	verdict_destroy(v);
 }
 
+/* A flow that never met a queue came when that of 17->18 had gone, though the same epochs show both. */
+static void
+test_queue_gone(void **state)
+{
+	for (int met = 0; met < 2; met++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 350000, 15000000, 120));
+		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 15000000);
+		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, met ? 2000 : 1999);
+		v = diagnose(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, met);
+		verdict_destroy(v);
+	}
+}
+
 /* A culprit of 0.02 packets ahead of each may still be nothing beside the time lost, and beside the time expected. */
 static void
 test_negligible_culprit(void **state)
@@ -97,6 +116,20 @@ test_own_flows(void **state)
 	}
 }
 
+static void
+put_pauses(struct records *r)
+{
+	/* 3 halts 6:2, and 6 halts 2:3 and 1:3. */
+	case_halted(r, SW6, 1, LAST, 300000, 50 * MS);
+	records_put_meter(r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
+	case_halted(r, SW2, 2, LAST, 250000, 40 * MS);
+	case_halted(r, SW1, 2, LAST, 250000, 40 * MS);
+	records_put_meter(r, SW6, records_meter_row(0, 1, 0, LAST, 1000));
+	records_put_meter(r, SW6, records_meter_row(2, 1, 0, LAST, 1000));
+	case_flow(r, SW1, 2, 1, F15, 0, LAST, 250000, 0);
+	case_flow(r, SW2, 2, 1, F17, 0, LAST, 250000, 0);
+}
+
 /* Flows of three hosts fill the queue of 3:1, before 18. */
 static void
 put_incast(struct records *r, bool met)
@@ -109,15 +142,7 @@ put_incast(struct records *r, bool met)
 	for (uint32_t i = 0; i < 3; i++)
 		case_flow(r, SW3, 0, (uint16_t)(i % 2 + 1), records_tuple(sources[i], H18, 90), 0, LAST, 100000,
 			  10000000);
-	/* 3 halts 6:2, and 6 halts 2:3 and 1:3. */
-	case_halted(r, SW6, 1, LAST, 300000, 50 * MS);
-	records_put_meter(r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
-	case_halted(r, SW2, 2, LAST, 250000, 40 * MS);
-	case_halted(r, SW1, 2, LAST, 250000, 40 * MS);
-	records_put_meter(r, SW6, records_meter_row(0, 1, 0, LAST, 1000));
-	records_put_meter(r, SW6, records_meter_row(2, 1, 0, LAST, 1000));
-	case_flow(r, SW1, 2, 1, F15, 0, LAST, 250000, 0);
-	case_flow(r, SW2, 2, 1, F17, 0, LAST, 250000, 0);
+	put_pauses(r);
 }
 
 static void
@@ -146,6 +171,36 @@ test_incast_takes_pauses(void **state)
 			    case_has_port(v, finding, "6:2") && case_has_port(v, finding, "3:1"));
 		verdict_destroy(v);
 	}
+}
+
+/* The third host's flow had gone when 17->18 came to the queue: it halted others there, and is no part of the incast. */
+static void
+test_incast_leaves_pauses(void **state)
+{
+	const struct verdict_finding *incast, *pauses;
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H15, H16, REC_NONE, 0, 80 * MS);
+	for (uint32_t first = 0; first < LAST; first += 40) {
+		struct rec_tuple third = first == 0 ? records_tuple(H16, H18, 90) : F17;
+
+		records_put_port(&r, SW3, records_port_row(0, first, first + 39, 300000, 30000000, 300));
+		case_flow(&r, SW3, 0, 1, records_tuple(H13, H18, 90), first, first + 39, 100000, 10000000);
+		case_flow(&r, SW3, 0, 2, records_tuple(H15, H18, 90), first, first + 39, 100000, 10000000);
+		case_flow(&r, SW3, 0, 2, third, first, first + 39, 100000, 10000000);
+	}
+	put_pauses(&r);
+	v = diagnose(&r, REC_END_COMPLETE);
+	incast = case_find(v, VERDICT_INCAST, "3:1", NULL);
+	pauses = case_find(v, VERDICT_PFC_BACKPRESSURE, "3:1", NULL);
+	assert_true(incast != NULL && pauses != NULL);
+	assert_int_equal(v->nfindings, 2);
+	assert_int_equal(incast->nflows, 2);
+	assert_int_equal(pauses->nflows, 3);
+	verdict_destroy(v);
 }
 
 /* One flow from outside beside one of the collective's is contention, two are an incast. */
@@ -332,9 +387,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_queue_gone),
 		cmocka_unit_test(test_negligible_culprit),
 		cmocka_unit_test(test_own_flows),
 		cmocka_unit_test(test_incast_takes_pauses),
+		cmocka_unit_test(test_incast_leaves_pauses),
 		cmocka_unit_test(test_incast_needs_two),
 		cmocka_unit_test(test_timeouts),
 		cmocka_unit_test(test_trace_is_no_loop),

@@ -84,7 +84,9 @@ put_idle(struct records *r)
 static void
 put_collision(struct records *r)
 {
-	case_contention(r, L, 2, 0, LAST, 60, AC, 300000, BD, 300000);
+	records_put_port(r, L, records_port_row(2, 0, LAST, 600000, 36000000, 120));
+	case_flow(r, L, 2, 0, AC, 0, LAST, 300000, 18000000);
+	case_flow(r, L, 2, 1, BD, 0, LAST, 300000, 18000000);
 	case_halted(r, A, 0, LAST, 300000, 40 * MS);
 	case_flow(r, A, 0, REC_NO_PORT, AC, 0, LAST, 300000, 0);
 	records_put_meter(r, L, records_meter_row(0, 2, 0, LAST, 300000 * 1348));

@@ -186,6 +186,39 @@ test_storm_seen_in_passing(void **state)
 	}
 }
 
+/* Nobody reports of the NIC of 17, but 2:2 says that it has paused it since 10 ms, and holds nothing (or too much) of it. */
+static void
+test_storm_at_unseen_nic(void **state)
+{
+	for (int holds = 0; holds < 2; holds++) {
+		static const uint64_t pausing_ms[] = { 30, 40 };
+		const struct verdict_finding *storm;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		for (int i = 0; i < 2; i++) {
+			struct rec_port_row row = records_port_row(1, (uint32_t)pausing_ms[i], (uint32_t)pausing_ms[i], 0, 0, 0);
+
+			row.pausing = 1;
+			row.pausing_since_ps = 10 * MS;
+			row.ingress_xoff_bytes = 90000;
+			row.ingress_bytes = holds ? 10000 : 0;
+			RECORDS_PUT(&r, row, REC_PORT_ROW, SW2, pausing_ms[i] * MS);
+		}
+		v = diagnose(&r);
+		storm = case_find(v, VERDICT_PFC_STORM, "2:2", NULL);
+		assert_int_equal(storm != NULL, !holds);
+		if (!holds) {
+			assert_true(case_has_port(v, storm, "17:1"));
+			assert_true(near_ms(storm->explained_ps, 30));
+			assert_int_equal(v->nfindings, 1);
+		}
+		verdict_destroy(v);
+	}
+}
+
 /* What a halted queue behind it may have left there is no sign of a storm: 3000 of 90000 B are, 10000 are not. */
 static void
 test_storm_before_halted_port(void **state)
@@ -440,6 +473,7 @@ main(void)
 		cmocka_unit_test(test_own_queue),
 		cmocka_unit_test(test_storm_seen_in_passing),
 		cmocka_unit_test(test_storm_before_halted_port),
+		cmocka_unit_test(test_storm_at_unseen_nic),
 		cmocka_unit_test(test_storm_by_silence),
 		cmocka_unit_test(test_little_fed_to_halted_port),
 		cmocka_unit_test(test_little_fed_to_root),

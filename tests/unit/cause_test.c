@@ -92,12 +92,11 @@ test_incast(void **state)
 	records_step(&r, 1, H17, H18, REC_NONE, 0, 120 * MS);
 	records_put_port(&r, SW3, records_port_row(0, 0, 119, 400000, 40000000, 300));
 	/* one with a fortieth of the packets is a culprit as the others are, one with next to none is not */
-	records_put_flow(&r, SW3, records_flow_row(0, records_tuple(H19, H18, 91), 0, 119, 10000, 1000000));
-	records_put_flow(&r, SW3, records_flow_row(0, records_tuple(H19, H18, 92), 0, 119, 50, 5000));
-	records_put_flow(&r, SW3, records_flow_row(0, F17, 0, 119, 100000, 10000000));
+	case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 91), 0, 119, 10000, 1000000);
+	case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 92), 0, 119, 50, 5000);
+	case_flow(&r, SW3, 0, 2, F17, 0, 119, 100000, 10000000);
 	for (uint32_t i = 0; i < 3; i++)
-		records_put_flow(&r, SW3, records_flow_row(0, records_tuple(sources[i], H18, 90), 0, 119, 100000,
-							   10000000));
+		case_flow(&r, SW3, 0, 2, records_tuple(sources[i], H18, 90), 0, 119, 100000, 10000000);
 	records_end(&r, REC_END_COMPLETE, 120 * MS);
 	v = case_diagnose(&r);
 	incast = case_find(v, VERDICT_INCAST, "3:1", NULL);
@@ -194,6 +193,35 @@ test_loop(void **state)
 	}
 }
 
+/* Nobody polls: the row of 17->18 at 6:2 says that it came in there. What died elsewhere of it is no loop of its own. */
+static void
+test_loop_in_rows(void **state)
+{
+	struct rec_drop_row drop = { .last = F17, .port = 0, .reason = REC_DROP_TTL, .packets = 9, .bytes = 9 * 1348,
+				     .first_ps = 10 * MS, .last_ps = 12 * MS };
+	struct records r;
+	struct verdict *v;
+
+	for (uint16_t in_port = 0; in_port < 2; in_port++) {
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_put_port(&r, SW6, records_port_row(1, 0, 79, 1000, 0, 1));
+		case_flow(&r, SW6, 1, in_port, F17, 0, 79, 1000, 0);
+		RECORDS_PUT(&r, drop, REC_DROP_ROW, SW3, 13 * MS);
+		records_end(&r, REC_END_COMPLETE, 80 * MS);
+		v = case_diagnose(&r);
+		assert_int_equal(v->nfindings, 1);
+		if (in_port == 1) {
+			assert_non_null(case_find(v, VERDICT_FORWARDING_LOOP, "6:2", NULL));
+			assert_true(case_has_port(v, &v->findings[0], "3:3"));
+		} else {
+			assert_non_null(case_find(v, VERDICT_FORWARDING_LOOP, "3:1", NULL));
+		}
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
 /* Polls leave 2:3 and switch 6 never sees one, or does: then it is mere loss. */
 static void
 test_silent_blackhole(void **state)
@@ -254,6 +282,7 @@ main(void)
 		cmocka_unit_test(test_slow_host),
 		cmocka_unit_test(test_drops),
 		cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_loop_in_rows),
 		cmocka_unit_test(test_silent_blackhole),
 		cmocka_unit_test(test_loss_nobody_counts),
 	};

@@ -17,7 +17,9 @@
 	"{ 'step_ns': 1000000, 'collective_flows': ['a->b', 'b->c'], 'anomalies': [" anomalies "] }"
 #define MET(port, one, other, ns, depth)                                                                               \
 	"{ 'port': '" port "', 'flows': ['" one "', '" other "'], 'together_ns': " #ns ", 'depth_mean': " #depth " }"
-#define HALTED(port, ns, at_end) "{ 'port': '" port "', 'halted_ns': " #ns ", 'at_end': " at_end " }"
+#define HALTED_BY(port, by, ns, at_end)                                                                                \
+	"{ 'port': '" port "', 'by': '" by "', 'halted_ns': " #ns ", 'at_end': " at_end " }"
+#define HALTED(port, ns, at_end) HALTED_BY(port, "s", ns, at_end)
 #define FABRIC(meetings, pauses) "{ 'meetings': [" meetings "], 'pauses': [" pauses "] }"
 #define FINDING(type, root, ports, flows, victims, steps)                                                              \
 	"{ 'type': '" type "', 'root': '" root "', 'ports': [" ports "], 'flows': [" flows "], 'victims': [" victims        \
@@ -264,6 +266,10 @@ cases_that_hold_nothing_are_wrong(void **state)
 	assert_false(is_right(STORM, FABRIC("", HALTED("r:2", 9000, "false"))));
 	assert_true(is_right(BACKPRESSURE, BACKPRESSURE_FABRIC));
 	assert_false(is_right(BACKPRESSURE, FABRIC("", HALTED("r:4", 50000, "false"))));
+	/* by another switch, then by way of one that the root's halts */
+	assert_false(is_right(BACKPRESSURE, FABRIC("", HALTED_BY("r:3", "t", 50000, "false"))));
+	assert_true(is_right(BACKPRESSURE, FABRIC("", HALTED_BY("r:3", "t", 50000, "false") "," HALTED("t:9", 5, "false"))));
+	assert_false(is_right(BACKPRESSURE, FABRIC("", HALTED_BY("r:3", "t", 9000, "false") "," HALTED("t:9", 5, "false"))));
 	assert_true(is_right(IN_LOOP, STUCK));
 	assert_false(is_right(IN_LOOP, FABRIC("", HALTED("p:1", 50000, "true") "," HALTED("q:1", 50000, "false"))));
 	assert_true(is_right(IMBALANCE, OWN_MET));

@@ -609,6 +609,24 @@ a_dead_analyzer_leaves_the_recording_whole(void **state)
 }
 
 static void
+what_was_flushed_outlives_the_exporter(void **state)
+{
+	struct bench b;
+	struct stat status;
+
+	(void)state;
+	bench_open(&b, 0, 0, 0, -1);
+	report(&b, 0, REC_NOTIFY, 5);
+	offer(&b, 6);
+	assert_int_equal(fstat(b.fd, &status), 0);
+	assert_int_equal(status.st_size, 0);
+	exporter_flush(b.exporter);
+	assert_int_equal(fstat(b.fd, &status), 0);
+	assert_int_equal(status.st_size, sizeof(struct rec_stream) + sizeof(struct rec_notify));
+	bench_close(&b);
+}
+
+static void
 a_full_disk_is_remembered(void **state)
 {
 	struct exporter_config config = { .budget = 0 };
@@ -658,6 +676,7 @@ main(void)
 		cmocka_unit_test(peak_is_the_fullest_millisecond),
 		cmocka_unit_test(analyzer_gets_what_is_recorded),
 		cmocka_unit_test(a_dead_analyzer_leaves_the_recording_whole),
+		cmocka_unit_test(what_was_flushed_outlives_the_exporter),
 		cmocka_unit_test(a_full_disk_is_remembered),
 		cmocka_unit_test(bad_configuration_is_refused),
 	};

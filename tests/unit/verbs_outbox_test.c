@@ -74,6 +74,39 @@ a_message_is_cut_and_ends_with_its_header(void **state)
 	assert_false(verbs_outbox_open(&outbox));
 }
 
+/* For a receiver that knows no headers. */
+static void
+whole_messages_carry_their_own_immediate(void **state)
+{
+	struct verbs_outbox outbox;
+	struct verbs_piece piece;
+	struct verbs_acked acked;
+
+	verbs_outbox_init_whole(&outbox);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct send_wr wr = { .wr_id = i, .bytes = (1ull << 31) - i, .imm = (uint32_t)i };
+
+		assert_int_equal(verbs_outbox_post(&outbox, &wr, 0), 0);
+	}
+	for (uint64_t i = 0; i < 3; i++) {
+		assert_true(verbs_outbox_next(&outbox, &piece));
+		assert_true(piece.whole && !piece.header);
+		assert_int_equal(piece.offset, 0);
+		assert_int_equal(piece.bytes, (1ull << 31) - i);
+		assert_int_equal(piece.wr->imm, i);
+	}
+	assert_false(verbs_outbox_next(&outbox, &piece));
+	for (uint64_t i = 0; i < 3; i++) {
+		acked = verbs_outbox_acked(&outbox);
+		assert_true(acked.message);
+		assert_int_equal(acked.wr_id, i);
+		assert_int_equal(acked.bytes, (1ull << 31) - i);
+		assert_int_equal(acked.message_bytes, acked.bytes);
+		assert_int_equal(outbox.acked_bytes, 0);
+	}
+	assert_false(verbs_outbox_open(&outbox));
+}
+
 static void
 no_more_than_a_window_is_in_flight(void **state)
 {
@@ -168,6 +201,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_is_cut_and_ends_with_its_header),
+		cmocka_unit_test(whole_messages_carry_their_own_immediate),
 		cmocka_unit_test(no_more_than_a_window_is_in_flight),
 		cmocka_unit_test(many_messages_cross_in_order),
 		cmocka_unit_test(slots_are_read_before_they_are_written_again),

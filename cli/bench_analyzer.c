@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/bench_analyzer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <jansson.h>
+#include <libsmartcols/libsmartcols.h>
+
+#include "cli/bench_stream.h"
+#include "common/clock.h"
+#include "diag/collect/stream.h"
+#include "diag/verdict.h"
+
+#define MAX_REPEATS 20
+#define PORTION_BYTES 65536 /* what one read() of a socket brings */
+
+struct bench_case {
+	const char *name;
+	struct bench_shape shape;
+};
+
+/* K=4, 8, 16 and 32 fat-trees have 20, 80, 320 and 1280 switches. */
+static const struct bench_case cases[] = {
+	{ "a case of the paper", { 8, 7, 20, 60, 7 } },
+	{ "ranks x steps", { 128, 127, 20, 20, 2 } },
+	{ "ranks x steps", { 256, 255, 20, 20, 2 } },
+	{ "ranks x steps", { 512, 511, 20, 20, 2 } },
+	{ "ranks x steps", { 1024, 1023, 20, 20, 2 } },
+	{ "switches x reports", { 1024, 3, 20, 800, 3 } },
+	{ "switches x reports", { 1024, 3, 80, 200, 3 } },
+	{ "switches x reports", { 1024, 3, 320, 50, 3 } },
+	{ "switches x reports", { 1024, 3, 1280, 25, 3 } },
+	{ "switches x reports", { 1024, 3, 1280, 50, 3 } },
+	{ "switches x reports", { 1024, 3, 1280, 100, 3 } },
+};
+#define NCASES (sizeof(cases) / sizeof(cases[0]))
+
+struct bench_result {
+	uint64_t records, bytes;
+	double ingest_ms[MAX_REPEATS], finish_ms[MAX_REPEATS], verdict_ms[MAX_REPEATS]; /* sorted in the end */
+	double ingest, finish, verdict; /* medians */
+	uint32_t findings, graphs;
+};
+
+static double
+ms_since(uint64_t *mark_ns)
+{
+	uint64_t before_ns = *mark_ns;
+
+	*mark_ns = clock_cpu_ns();
+	return (double)(*mark_ns - before_ns) / 1e6;
+}
+
+static int
+run_once(const struct bench_stream *records, struct bench_result *result, int repeat, struct err *err)
+{
+	uint64_t mark_ns = clock_cpu_ns();
+	struct verdict *verdict = NULL;
+	struct evidence evidence;
+	struct stream stream;
+	int ret = 0;
+
+	evidence_init(&evidence);
+	stream_init(&stream, &evidence);
+	for (size_t at = 0; ret == 0 && at < records->used_bytes; at += PORTION_BYTES) {
+		size_t left = records->used_bytes - at;
+
+		ret = stream_feed(&stream, records->data + at, left < PORTION_BYTES ? left : PORTION_BYTES, err);
+	}
+	result->ingest_ms[repeat] = ms_since(&mark_ns);
+	if (ret == 0)
+		ret = evidence_finish(&evidence, err);
+	result->finish_ms[repeat] = ms_since(&mark_ns);
+	if (ret == 0)
+		ret = verdict_build(&evidence, NULL, &verdict, err);
+	result->verdict_ms[repeat] = ms_since(&mark_ns);
+	if (ret == 0) {
+		result->findings = verdict->nfindings;
+		result->graphs = verdict->ngraphs;
+	}
+	verdict_destroy(verdict);
+	evidence_fini(&evidence);
+	return ret;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double
+median(double *values, int count)
+{
+	qsort(values, (size_t)count, sizeof(*values), compare);
+	return values[count / 2];
+}
+
+static int
+run_case(const struct bench_case *c, int repeats, struct bench_result *result, struct err *err)
+{
+	struct bench_stream records;
+	int ret = bench_stream_make(&records, &c->shape, err);
+
+	result->records = records.records;
+	result->bytes = records.used_bytes;
+	for (int i = 0; ret == 0 && i < repeats; i++)
+		ret = run_once(&records, result, i, err);
+	bench_stream_fini(&records);
+	result->ingest = median(result->ingest_ms, repeats);
+	result->finish = median(result->finish_ms, repeats);
+	result->verdict = median(result->verdict_ms, repeats);
+	return ret;
+}
+
+/* From the last record to the verdict, for each step, and for each report of a switch. */
+static double
+ns_a_step(const struct bench_case *c, const struct bench_result *r)
+{
+	return (r->finish + r->verdict) * 1e6 / ((double)c->shape.ranks * c->shape.steps);
+}
+
+static double
+ns_a_report(const struct bench_case *c, const struct bench_result *r)
+{
+	return (r->finish + r->verdict) * 1e6 / ((double)c->shape.switches * c->shape.reports);
+}
+
+static double
+mrecords_s(const struct bench_result *r)
+{
+	return r->ingest > 0 ? (double)r->records / r->ingest / 1e3 : 0;
+}
+
+static void
+print_table(const struct bench_result *results)
+{
+	static const char *const columns[] = { "CASE", "RANKS", "STEPS", "SWITCHES", "REPORTS", "RECORDS", "M RECORDS/S",
+					       "JOIN MS", "VERDICT MS", "NS/STEP", "NS/REPORT" };
+	struct libscols_table *table = scols_new_table();
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		scols_table_new_column(table, columns[i], 0, i == 0 ? 0 : SCOLS_FL_RIGHT);
+	for (size_t i = 0; i < NCASES; i++) {
+		const struct bench_shape *shape = &cases[i].shape;
+		const struct bench_result *r = &results[i];
+		struct libscols_line *line = scols_table_new_line(table, NULL);
+		char cell[11][48];
+
+		snprintf(cell[0], sizeof(cell[0]), "%s", cases[i].name);
+		snprintf(cell[1], sizeof(cell[1]), "%u", shape->ranks);
+		snprintf(cell[2], sizeof(cell[2]), "%u", shape->steps);
+		snprintf(cell[3], sizeof(cell[3]), "%u", shape->switches);
+		snprintf(cell[4], sizeof(cell[4]), "%u", shape->reports);
+		snprintf(cell[5], sizeof(cell[5]), "%.3f M", (double)r->records / 1e6);
+		snprintf(cell[6], sizeof(cell[6]), "%.2f", mrecords_s(r));
+		snprintf(cell[7], sizeof(cell[7]), "%.1f", r->finish);
+		snprintf(cell[8], sizeof(cell[8]), "%.1f", r->verdict);
+		snprintf(cell[9], sizeof(cell[9]), "%.0f", ns_a_step(&cases[i], r));
+		snprintf(cell[10], sizeof(cell[10]), "%.0f", ns_a_report(&cases[i], r));
+		for (size_t c = 0; c < 11; c++)
+			scols_line_set_data(line, c, cell[c]);
+	}
+	scols_print_table(table);
+	scols_unref_table(table);
+	puts("\nProcessor time. Reports are those of each switch. From the last record to the verdict it takes both times "
+	     "together.");
+}
+
+static void
+print_json(const struct bench_result *results, int repeats)
+{
+	json_t *rows = json_array(), *root;
+
+	for (size_t i = 0; i < NCASES; i++) {
+		const struct bench_shape *shape = &cases[i].shape;
+		const struct bench_result *r = &results[i];
+
+		json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i}",
+						      "case", cases[i].name, "ranks", (int)shape->ranks, "steps",
+						      (int)shape->steps, "switches", (int)shape->switches, "reports",
+						      (int)shape->reports, "records", (json_int_t)r->records, "bytes",
+						      (json_int_t)r->bytes, "mrecords_s", mrecords_s(r), "join_ms",
+						      r->finish, "verdict_ms", r->verdict, "ns_a_step",
+						      ns_a_step(&cases[i], r), "ns_a_report", ns_a_report(&cases[i], r),
+						      "findings", (int)r->findings));
+	}
+	root = json_pack("{s:i, s:o}", "repeats", repeats, "cases", rows);
+	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(root);
+}
+
+int
+bench_analyzer(int repeats, bool json, struct err *err)
+{
+	struct bench_result results[NCASES];
+	int ret = 0;
+
+	for (size_t i = 0; ret == 0 && i < NCASES; i++) {
+		if (isatty(STDERR_FILENO))
+			fprintf(stderr, "\r%zu of %zu: %-20s", i + 1, NCASES, cases[i].name);
+		ret = run_case(&cases[i], repeats, &results[i], err);
+	}
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%-40s\r", "");
+	if (ret < 0)
+		return ret;
+	if (json)
+		print_json(results, repeats);
+	else
+		print_table(results);
+	return 0;
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""How runs on real hosts end when something dies, or somebody has enough: a clear message, a record, and nothing left."""
+import os
+import signal
+import struct
+import time
+
+from harness import ROCELAB, check, command
+from records import STEP
+from rxe import Live, invariants, need_guests, ring, scenario
+
+SOON_S = 60  # on a machine that has other things to do
+STEPS_OF_ITERATION = 4 * 6
+
+
+def steps_recorded(live):
+    """In the recording as far as it is written."""
+    data, at, count = (live.out / "records.bin").read_bytes(), 16, 0
+    while at + 24 <= len(data):
+        kind, length = struct.unpack_from("<HH", data, at)
+        count += kind == STEP and at + length <= len(data)
+        at += length
+    return count
+
+
+def begun(*args):
+    """A run that would go on for long, when its first iterations are over."""
+    live = Live(scenario(ring(size="100KB", iterations=200)), *args)
+    live.begun()
+    live.until("steps are recorded", lambda: steps_recorded(live) > 2 * STEPS_OF_ITERATION)
+    return live
+
+
+def verdict_of_what_there_is(run, name, reason):
+    check(run.run["end_reason"] == reason, f"{name}: run.json says {reason}", run.run["end_reason"])
+    invariants(run, name)
+    check(run.verdict["collectives"][0]["complete"] is True, f"{name}: the first iteration is in the verdict",
+          run.verdict["collectives"][:2])
+    check(not all(c["complete"] for c in run.verdict["collectives"]), f"{name}: the last is not complete")
+    check("did not finish" in run.report, f"{name}: the report says so", run.report)
+
+
+def diagnosed_again(run, name):
+    done = command(ROCELAB, "diagnose", run.dir, expect=None)
+    check("AllReduce" in done.stdout, f"{name}: the recording can be diagnosed", (done.stdout, done.stderr))
+
+
+def soon(live, name):
+    check(live.took < SOON_S, f"{name}: ends in {live.took:.1f} s")
+
+
+def killed_guest():
+    live = begun()
+    for pid in live.guest_pids("h2"):
+        os.kill(pid, signal.SIGKILL)
+    run = live.end(timeout=SOON_S)
+    soon(live, "killed guest")
+    check("host h2" in run.stderr and "h2.log" in run.stderr, "killed guest: it is named, and where its log is", run.stderr)
+    verdict_of_what_there_is(run, "killed guest", "host_lost")
+    check((run.dir / "guests" / "h2.log").exists(), "killed guest: its log is kept")
+    diagnosed_again(run, "killed guest")
+
+
+def killed_guest_while_booting():
+    live = Live(scenario(ring()))
+    live.booting()
+    for pid in live.guest_pids("h0"):
+        os.kill(pid, signal.SIGKILL)
+    run = live.end(expect=1, timeout=SOON_S)
+    check("host h0" in run.stderr and f"{run.dir}/guests" in run.stderr, "guest killed while booting: it is named, and "
+          "where the logs are", run.stderr)
+    check("h1" not in run.stderr, "guest killed while booting: no other is", run.stderr)
+    check(not (run.dir / "verdict.json").exists(), "guest killed while booting: no verdict")
+    soon(live, "guest killed while booting")
+
+
+def killed_dpswitch():
+    live = begun()
+    live.note_sockets()
+    os.kill(live.pid("dpswitch"), signal.SIGKILL)
+    run = live.end(expect=1, timeout=SOON_S)
+    soon(live, "killed dpswitch")
+    check("dpswitch was killed (signal 9" in run.stderr, "killed dpswitch: told", run.stderr)
+    check("evidence is incomplete" in run.stderr and "Incomplete evidence" in run.report,
+          "killed dpswitch: the verdict is said to lack evidence", (run.stderr, run.report))
+    check(run.verdict["collectives"][0]["complete"] is True, "killed dpswitch: the first iteration is in the verdict",
+          run.verdict["collectives"][:2])
+    diagnosed_again(run, "killed dpswitch")
+
+
+def killed_analyzer():
+    live = begun()
+    os.kill(live.pid("analyzer"), signal.SIGKILL)
+    time.sleep(3)
+    check(live.process.poll() is None, "killed analyzer: the run goes on")
+    live.interrupt()
+    run = live.end(expect=1, timeout=SOON_S)
+    soon(live, "killed analyzer")
+    check("the analyzer was killed (signal 9" in run.stderr and f"rocelab diagnose {run.dir}" in run.stderr,
+          "killed analyzer: told, and what to do", run.stderr)
+    command(ROCELAB, "diagnose", run.dir)
+    verdict_of_what_there_is(run, "killed analyzer", "interrupt")
+
+
+def interrupted():
+    live = begun()
+    live.interrupt()
+    run = live.end(timeout=SOON_S)
+    soon(live, "Ctrl-C")
+    verdict_of_what_there_is(run, "Ctrl-C", "interrupt")
+    check("did not finish" in run.stdout, "Ctrl-C: the verdict is printed", run.stdout)
+
+
+def interrupted_early(name, wait):
+    """@param wait  until when"""
+    live = Live(scenario(ring()))
+    wait(live)
+    live.interrupt()
+    run = live.end(expect=1, timeout=SOON_S)
+    soon(live, name)
+    check("interrupted" in run.stderr, f"{name}: told", run.stderr)
+    check(not (run.dir / "verdict.json").exists(), f"{name}: no verdict", list(run.dir.iterdir()))
+
+
+def silent_host():
+    """A host that comes up and never connects ends the wait, with its name."""
+    live = Live(scenario(ring(), limits='limits = { connect = "15s"; };\n'))
+    live.until("h3 boots", lambda: live.guest_pids("h3"))
+    for pid in live.guest_pids("h3"):
+        os.kill(pid, signal.SIGSTOP)
+    run = live.end(expect=1, timeout=SOON_S)
+    check("h3" in run.stderr and "h1" not in run.stderr and "limits.connect = 15s" in run.stderr, "a frozen host: named, with the limit", run.stderr)
+    soon(live, "a frozen host")
+
+
+if __name__ == "__main__":
+    need_guests()
+    killed_guest()
+    killed_guest_while_booting()
+    killed_dpswitch()
+    killed_analyzer()
+    interrupted()
+    interrupted_early("Ctrl-C while guests boot", Live.booting)
+    interrupted_early("Ctrl-C at once", lambda live: live.until("dpswitch starts", lambda: live.pid("dpswitch")))
+    silent_host()
