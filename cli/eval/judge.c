@@ -35,6 +35,19 @@ culprits_met(const struct truth *truth, const json_t *finding, const json_t *oth
 	return true;
 }
 
+/* Flows that meet at one last hop: each stood there with a victim or with another of them. */
+static bool
+incast_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
+{
+	json_t *all = json_copy(json_object_get(finding, "victims"));
+	bool borne_out;
+
+	json_array_extend(all, json_object_get(finding, "flows"));
+	borne_out = culprits_met(truth, finding, all, why);
+	json_decref(all);
+	return borne_out;
+}
+
 static bool
 queue_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
 {
@@ -76,8 +89,10 @@ judge_borne_out(const struct truth *truth, const json_t *finding, struct err *wh
 {
 	const char *type = truth_text(finding, "type");
 
-	if (strcmp(type, "flow_contention") == 0 || strcmp(type, "incast") == 0)
+	if (strcmp(type, "flow_contention") == 0)
 		return queue_borne_out(truth, finding, why);
+	if (strcmp(type, "incast") == 0)
+		return incast_borne_out(truth, finding, why);
 	if (strcmp(type, "pfc_backpressure") == 0)
 		return pauses_borne_out(truth, finding, why);
 	return due_to_anomaly(truth, finding, why);

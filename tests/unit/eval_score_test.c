@@ -141,6 +141,17 @@ what_the_truth_does_not_bear_out_is_false(void **state)
 			 OUTCOME_FP);
 }
 
+static void
+incast_is_flows_that_met_each_other(void **state)
+{
+	const char *fabric = FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "x->b", 50000, 20), "");
+
+	(void)state;
+	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("incast", "s:1", "'x->b', 'y->b'"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("flow_contention", "s:1", "'x->b', 'y->b'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("incast", "s:1", "'x->b', 'z->b'"), "false"), OUTCOME_FP);
+}
+
 #define STORM MEANING("{ 'kind': 'storm', 'root': 's:1', 'halts': 'r:2' }")
 #define STORM_FABRIC FABRIC("", HALTED("r:2", 50000, "false"))
 
@@ -313,6 +324,7 @@ main(void)
 		cmocka_unit_test(contention_is_found_whole),
 		cmocka_unit_test(only_what_really_collided_is_asked_for),
 		cmocka_unit_test(what_the_truth_does_not_bear_out_is_false),
+		cmocka_unit_test(incast_is_flows_that_met_each_other),
 		cmocka_unit_test(storm_is_traced_to_its_port),
 		cmocka_unit_test(backpressure_is_traced_to_its_root),
 		cmocka_unit_test(deadlock_is_found_with_what_began_it),
