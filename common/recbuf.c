@@ -47,7 +47,8 @@ recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint
 	}
 	memcpy(buf->data + buf->used_bytes, rec, size_bytes);
 	buf->used_bytes += size_bytes;
-	buf->digest = digest_bytes(buf->digest, rec, size_bytes);
+	if (!buf->discarded)
+		buf->digest = digest_bytes(buf->digest, rec, size_bytes);
 }
 
 static size_t

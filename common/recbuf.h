@@ -2,6 +2,7 @@
 /* Where a node puts the records it reports, until the exporter collects them after the window. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct recbuf {
 	uint32_t node;
 	uint32_t seq;
 	uint64_t digest; /* over every record put, before any budget */
+	bool discarded;  /* nobody reads what is put here but to know its size: no digest is kept */
 };
 
 void recbuf_init(struct recbuf *buf, uint32_t node);

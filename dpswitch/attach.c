@@ -226,7 +226,9 @@ working(void *ctx, uint32_t node)
 static void
 records(void *ctx, uint32_t node, struct recbuf *buf, uint64_t from_ps)
 {
-	manage_records(((struct attach *)ctx)->manage, node, buf, from_ps);
+	const struct attach *attach = ctx;
+
+	host_at(attach, node)->external->count.detections += manage_records(attach->manage, node, buf, from_ps);
 }
 
 static const char *

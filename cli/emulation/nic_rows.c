@@ -12,6 +12,7 @@ nic_rows_init(struct nic_rows *rows, const struct fabric *fabric, const struct t
 	rows->config.nports = nports;
 	rows->config.host = true;
 	recbuf_init(&rows->unkept, 0);
+	rows->unkept.discarded = true;
 	rows->ports = calloc(nports, sizeof(*rows->ports));
 	if (rows->ports == NULL)
 		return -ENOMEM;

@@ -474,19 +474,22 @@ manage_working(const struct manage *manage, uint32_t node)
 	return !channel->progressed || channel->progress.working != 0 || channel->progress.background != 0;
 }
 
-void
+uint32_t
 manage_records(struct manage *manage, uint32_t node, struct recbuf *records, uint64_t from_ps)
 {
 	struct channel *channel = channel_of(manage, node);
+	uint32_t detections = 0;
 
 	for (size_t at = 0; at < channel->records_used;) {
 		struct rec_hdr *hdr = (struct rec_hdr *)(void *)(channel->records + at);
 		size_t size = hdr->size;
 
+		detections += hdr->type == REC_TRIGGER;
 		recbuf_put(records, hdr, hdr->type, size, hdr->time_ps > from_ps ? hdr->time_ps : from_ps);
 		at += size;
 	}
 	channel->records_used = 0;
+	return detections;
 }
 
 const struct manage_result *

@@ -74,8 +74,8 @@ void manage_stop(struct manage *manage, uint64_t end_ps);
 
 /* As of the last PROGRESS; a host that has not said anything yet works. */
 bool manage_working(const struct manage *manage, uint32_t node);
-/* Moves a host's records; those older than from_ps count as reported then. */
-void manage_records(struct manage *manage, uint32_t node, struct recbuf *records, uint64_t from_ps);
+/* Moves a host's records; those older than from_ps count as reported then. @return detections among them */
+uint32_t manage_records(struct manage *manage, uint32_t node, struct recbuf *records, uint64_t from_ps);
 
 /* @return the host's RESULT; NULL: none has come */
 const struct manage_result *manage_result(const struct manage *manage, uint32_t node);

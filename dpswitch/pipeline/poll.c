@@ -78,7 +78,7 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 	const struct flow *flow = &sw->config->flows->flows[poll->flow];
 	bool hashed = route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0;
 	bool shared = hashed && telem_was_shared(&sw->ports[egress].telem);
-	uint64_t bytes = telem_carried_bytes(&sw->ports[egress].telem);
+	uint64_t bytes = shared ? telem_carried_bytes(&sw->ports[egress].telem) : 0;
 	const uint8_t *hops;
 	uint32_t count = route_next_hops(sw->config->routes, sw->node.id, flow->dst_node, flow->dst_nic, &hops);
 

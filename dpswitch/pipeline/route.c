@@ -80,15 +80,15 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 	return *cached = usable[count];
 }
 
-/* Everything that the route cache cannot answer. */
+/* Everything that the route cache alone cannot answer. @param cached  what it says */
 static void
-route_rare(struct sw *sw, uint16_t in_port, struct pkt *p)
+route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached)
 {
 	enum rec_drop reason = REC_DROP_TTL;
-	uint8_t egress = SWITCH_EGRESS_DROP;
+	uint8_t egress = p->ttl > 0 ? cached : SWITCH_EGRESS_DROP;
 	uint16_t drop_port = in_port;
 
-	if (p->ttl > 0)
+	if (p->ttl > 0 && cached >= SWITCH_EGRESS_DROP)
 		egress = switch_resolve(sw, p, &reason, &drop_port);
 	if (p->type == PKT_POLL && reason == REC_DROP_LINK_DOWN && egress == SWITCH_EGRESS_DROP)
 		switch_poll_dead_end(sw, in_port, p, drop_port);
@@ -111,7 +111,7 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 
 		p->ttl--;
 		if (__builtin_expect(egress >= SWITCH_EGRESS_DROP || p->ttl == 0 || p->type == PKT_POLL, 0))
-			route_rare(sw, in_port, p);
+			route_rare(sw, in_port, p, egress);
 		else
 			switch_hand_over(sw, in_port, egress, p);
 	}

@@ -188,6 +188,7 @@ switch_create(const struct switch_config *config, uint32_t id, struct err *err)
 	};
 	recbuf_init(&sw->node.records, id);
 	recbuf_init(&sw->unkept, id);
+	sw->unkept.discarded = true;
 	sw->telemetry = config->telemetry;
 	sw->telemetry.nports = sw->node.nports;
 	ret = switch_setup_classes(sw, err);

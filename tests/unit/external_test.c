@@ -466,6 +466,125 @@ pfc_from_a_peer_halts_the_switch(void **state)
 	}
 }
 
+/* a's NIC pauses S1 for 2 ms, whatever it has room for; S1 halts its port to a, and goes on after. */
+static void
+a_storm_at_a_host_outside_halts_the_switch(void **state)
+{
+	static const char fault[] = "faults = ( { kind = \"pfc-storm\"; port = \"a:1\"; start = \"0us\"; duration = \"2ms\"; } );";
+	char text[sizeof(chain) + sizeof(fault)];
+	struct xrig x = { 0 };
+	struct prng prng;
+	uint32_t flow;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", chain, fault);
+	frig_init(&x.f, text);
+	prng_init(&prng, 9, 0);
+	flow = frig_flow(&x.f, "b", "a", 3);
+	xrig_start(&x, ab, 2, 2);
+	xrig_host_faults(&x);
+	send_data(&x, 1, flow, 1000, 900, &prng);
+	xrig_run(&x, 20 * PS_PER_MS);
+	assert_int_equal(x.ports[0]->nout, 1000);
+	assert_in_range(x.ports[0]->first_taken_ns, 2000 * 1000, 2200 * 1000);
+	assert_int_equal(external_pausing(x.nodes[0], 0), 0);
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
+}
+
+/* The cable of a is cut for 2 ms: what crosses meanwhile is lost and counted, what comes after arrives. */
+static void
+a_cut_cable_loses_and_counts(void **state)
+{
+	static const char fault[] = "faults = ( { kind = \"link-down\"; port = \"a:1\"; start = \"300us\"; duration = \"2ms\"; } );";
+	char text[sizeof(chain) + sizeof(fault)];
+	struct edge_counters sum;
+	struct fabric_totals totals;
+	struct xrig x = { 0 };
+	struct prng prng;
+	uint32_t flow;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", chain, fault);
+	frig_init(&x.f, text);
+	prng_init(&prng, 10, 0);
+	flow = frig_flow(&x.f, "a", "b", 3);
+	xrig_start(&x, ab, 2, 2);
+	xrig_host_faults(&x);
+	send_data(&x, 0, flow, 6000, 900, &prng);
+	xrig_run(&x, 20 * PS_PER_MS);
+	fabric_sum(x.f.fabric, &totals);
+	edge_sum(x.edge, &sum);
+	assert_in_range(totals.lost_packets, 2000, 3500); /* 2 ms of 0.78 us each */
+	assert_int_equal(x.ports[1]->nout + totals.lost_packets, 6000);
+	assert_int_equal(sum.bodies, 0);
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
+}
+
+static void
+send_control(struct xrig *x, uint32_t flow, uint8_t type, uint32_t psn, uint32_t arg)
+{
+	const struct pkt p = { .type = type, .psn = psn, .arg = arg, .ttl = PKT_TTL_INIT };
+	const struct pkt_message message = { 0 };
+	uint8_t bytes[XRIG_FRAME_BYTES];
+	struct frame f;
+
+	frame_from_pkt(&f, &p, &x->f.flows[flow], &message, false);
+	port_rig_send(x->ports[0], bytes, (uint32_t)frame_build(&f, bytes, sizeof(bytes)));
+}
+
+/*
+ * The NIC of the victim's host reports itself, then lets the polling packet go; at b the path ends, and b's own kernel never
+ * hears of it. A notification is delivered as it was.
+ */
+static void
+polls_are_answered_and_notifications_delivered(void **state)
+{
+	const struct rec_flow_row *row;
+	const struct rec_poll *poll;
+	uint32_t flow, control;
+	struct xrig x = { 0 };
+	struct prng prng;
+	struct frame f;
+
+	(void)state;
+	frig_init(&x.f, chain);
+	prng_init(&prng, 11, 0);
+	flow = frig_flow(&x.f, "a", "b", 3);
+	control = frig_flow(&x.f, "a", "b", 0);
+	x.f.flows[control].kind = FLOW_CONTROL;
+	xrig_start(&x, ab, 2, 2);
+	send_data(&x, 0, flow, 20, 900, &prng);
+	send_control(&x, flow, PKT_POLL, 77, POLL_VICTIM);
+	send_control(&x, control, PKT_NOTIFY, 5, 3);
+	xrig_run(&x, 5 * PS_PER_MS);
+	poll = frig_record(x.nodes[0], REC_POLL, 0);
+	assert_non_null(poll);
+	assert_int_equal(poll->hdr.event, 77);
+	assert_int_equal(poll->out_port, 0);
+	row = frig_record(x.nodes[0], REC_FLOW_ROW, 0);
+	assert_non_null(row);
+	assert_int_equal(row->packets, 20);
+	assert_int_equal(row->flow.sport, x.f.flows[flow].sport);
+	poll = frig_record(x.nodes[1], REC_POLL, 0);
+	assert_non_null(poll);
+	assert_int_equal(poll->out_port, REC_NO_PORT);
+	assert_int_equal(poll->victim.dst_ip, x.f.flows[flow].dst_ip);
+	assert_int_equal(x.ports[1]->nout, 21);
+	for (uint32_t i = 0, notified = 0; i < 21; i++) {
+		assert_int_equal(frame_parse(x.ports[1]->out[i].data, x.ports[1]->out[i].size, &f), FRAME_OK);
+		if (f.kind == FRAME_ROCE)
+			continue;
+		assert_int_equal(f.kind, FRAME_NOTIFY);
+		assert_int_equal(f.step, 5);
+		assert_int_equal(f.detections, 3);
+		assert_int_equal(++notified, 1);
+	}
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
+}
+
 static void
 a_corrupt_frame_leaves_with_a_wrong_icrc(void **state)
 {
@@ -605,6 +724,9 @@ main(void)
 		cmocka_unit_test(a_pause_holds_the_hosts_own_ring),
 		cmocka_unit_test(a_peer_that_speaks_pfc_gets_frames),
 		cmocka_unit_test(pfc_from_a_peer_halts_the_switch),
+		cmocka_unit_test(a_storm_at_a_host_outside_halts_the_switch),
+		cmocka_unit_test(a_cut_cable_loses_and_counts),
+		cmocka_unit_test(polls_are_answered_and_notifications_delivered),
 		cmocka_unit_test(a_corrupt_frame_leaves_with_a_wrong_icrc),
 		cmocka_unit_test(frames_for_a_host_that_is_gone_are_dropped),
 		cmocka_unit_test(random_faults_leak_nothing),
