@@ -158,12 +158,13 @@ has_answered(const struct evidence *ev, const struct prov_graph *graph, uint32_t
 }
 
 /*
- * A polling packet crossed this halted port, or all switches are polled: the one behind it was asked what holds it up.
- * Where telemetry of the window was lost, its silence means nothing.
+ * A polling packet crossed this port when it was halted or later, or all switches are polled: the one behind it was asked
+ * what holds it up. Where telemetry of the window was lost, its silence means nothing.
  */
 static bool
-was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t port)
+was_asked(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *halted)
 {
+	const struct ev_port *port = &ev->ports[halted->port];
 	bool asked = ev->run.policy == REC_POLICY_FULL_POLLING;
 
 	for (uint32_t i = 0; i < ev->gaps.count; i++) {
@@ -173,12 +174,11 @@ was_asked(const struct evidence *ev, const struct prov_graph *graph, uint32_t po
 		    gap->to_ps >= graph->from_ps)
 			return false;
 	}
-	for (uint32_t i = ev->ports[port].first_poll; i < ev->ports[port].first_poll + ev->ports[port].npolls && !asked;
-	     i++) {
+	for (uint32_t i = port->first_poll; i < port->first_poll + port->npolls && !asked; i++) {
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i]);
 
 		asked = poll->out_paused && in_window(graph, poll->hdr.time_ps) &&
-			has_answered(ev, graph, ev->ports[port].peer, poll);
+			poll->hdr.time_ps >= halted->halted_from_ps && has_answered(ev, graph, port->peer, poll);
 	}
 	return asked;
 }
@@ -214,7 +214,7 @@ is_storm(const struct walk *walk, const struct prov_port *port, struct downstrea
 	if (ev->nodes[ev->ports[peer].node].host ||
 	    pfc_root_pausing(ev, walk->graph, peer, down.halted ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL) != NULL)
 		return true;
-	return !down.halted && !down.congested && was_asked(ev, walk->graph, port->port);
+	return !down.halted && !down.congested && was_asked(ev, walk->graph, port);
 }
 
 static void

@@ -28,6 +28,7 @@ check_storm(const struct records *r, const char *root, const char *halted)
 static void
 test_storm(void **state)
 {
+	struct rec_poll early = { .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1, .ttl = 60 };
 	struct rec_port_row row = records_port_row(0, 19, 19, 0, 0, 0);
 	struct records r;
 	struct verdict *v;
@@ -49,6 +50,18 @@ test_storm(void **state)
 	records_put_port(&r, SW6, row);
 	records_end(&r, REC_END_STALL, 80 * MS);
 	check_storm(&r, "6:1", "2:3");
+	records_fini(&r);
+
+	/* It was asked before it paused. */
+	case_stormy(&r);
+	row.hdr.event = 3;
+	early.hdr.event = 3;
+	RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, MS / 2);
+	RECORDS_PUT(&r, early, REC_POLL, SW2, MS / 2);
+	records_end(&r, REC_END_STALL, 80 * MS);
+	v = case_diagnose(&r);
+	assert_int_equal(v->nfindings, 0);
+	verdict_destroy(v);
 	records_fini(&r);
 
 	/* The answer was thrown away: nobody knows. */
