@@ -17,6 +17,7 @@ struct run_options {
 	const char *out;
 	struct child_args pass; /* options that dpswitch understands */
 	struct scenario_options scenario_options; /* the same, for the hosts' programs */
+	char hold[64], poll[64]; /* as --set has them */
 	bool json, fail_on_finding;
 	struct err err;
 };
@@ -24,6 +25,11 @@ struct run_options {
 static const struct argp_option options[] = {
 	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario, e.g. --set collectives.[0].step_bytes=10MB", 0 },
 	{ "seed", 'S', "N", 0, "Seed of every random choice", 0 },
+	{ "hold", 'H', "TIME", 0,
+	  "Go on for so long at least, for people who use the hosts (rocelab shell); as --set limits.hold=TIME", 0 },
+	{ "poll", 'p', "busy|sleep", 0,
+	  "Real time with nothing to do: poll on a CPU of its own, or sleep (the default) and leave it to the hosts; as "
+	  "--set timing.idle=busy", 0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "out", 'o', "DIR", 0, "Where the run is kept (default out/NAME)", 0 },
 	{ "capture", 'c', "PORT[,PORT...]", 0,
@@ -46,6 +52,18 @@ pass_on(const struct argp_state *state, const char *option, const char *arg)
 	return 0;
 }
 
+/* A key of the scenario, for all who read it. */
+static error_t
+set(const struct argp_state *state, const char *arg)
+{
+	struct run_options *run = state->input;
+
+	if (run->scenario_options.nsets == SCENARIO_MAX_SETS)
+		argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
+	run->scenario_options.sets[run->scenario_options.nsets++] = arg;
+	return pass_on(state, "--set", arg);
+}
+
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
@@ -53,10 +71,13 @@ parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 's':
-		if (run->scenario_options.nsets == SCENARIO_MAX_SETS)
-			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
-		run->scenario_options.sets[run->scenario_options.nsets++] = arg;
-		return pass_on(state, "--set", arg);
+		return set(state, arg);
+	case 'H':
+		snprintf(run->hold, sizeof(run->hold), "limits.hold=%s", arg);
+		return set(state, run->hold);
+	case 'p':
+		snprintf(run->poll, sizeof(run->poll), "timing.idle=%s", arg);
+		return set(state, run->poll);
 	case 'S':
 		run->scenario_options.seed = arg;
 		return pass_on(state, "--seed", arg);

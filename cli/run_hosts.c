@@ -83,6 +83,18 @@ make_folders(struct run_hosts *hosts, const char *dir, struct err *err)
 	return 0;
 }
 
+/* Where hosts that somebody else starts find the fabric. */
+static void
+tell_of_others(const struct run_hosts *hosts)
+{
+	const struct scenario *sc = hosts->scenario;
+
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
+		if (sc->hosts[i] != NULL && sc->hosts[i]->kind == HOST_PORT)
+			fprintf(stderr, "rocelab: waiting for host %s: start rxe-host there with --host %s --manage %s/%s.manage\n",
+				sc->topo->nodes[i].name, sc->topo->nodes[i].name, hosts->sockets, sc->topo->nodes[i].name);
+}
+
 int
 run_hosts_create(const struct scenario_options *options, const char *dir, struct run_hosts **out, struct err *err)
 {
@@ -111,6 +123,8 @@ run_hosts_create(const struct scenario_options *options, const char *dir, struct
 		if (scenario->hosts[i] != NULL && kind_of(scenario->hosts[i]) != NULL)
 			hosts->hosts[hosts->count++].node = i;
 	ret = make_folders(hosts, dir, err);
+	if (ret == 0)
+		tell_of_others(hosts);
 	if (ret == 0 && hosts->count > 0)
 		ret = find_programs(hosts, err);
 	if (ret == 0)

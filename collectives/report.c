@@ -31,19 +31,26 @@ coll_report_header(char *buf, size_t cap)
 	return buf;
 }
 
+int
+coll_bw_decimals(double gbps)
+{
+	return gbps < 0.1 ? 4 : 2;
+}
+
 char *
 coll_report_row(const struct coll_result *result, char *buf, size_t cap)
 {
 	double time_us = (double)result->time_ps / PS_PER_US;
 	int decimals = time_us >= 10000.0 ? 0 : time_us >= 100.0 ? 1 : 2;
 	uint64_t argument = result->op == COLL_ALLREDUCE ? result->count_elems : result->count_elems / result->ranks;
+	double algbw = coll_algbw_gbps(result), busbw = coll_busbw_gbps(result);
 	char wrong[24] = "N/A";
 
 	if (result->wrong != COLL_WRONG_UNCHECKED)
 		snprintf(wrong, sizeof(wrong), "%" PRIu64, result->wrong);
-	snprintf(buf, cap, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d  %7.*f  %6.2f  %6.2f %6s\n",
+	snprintf(buf, cap, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d  %7.*f  %6.*f  %6.*f %6s\n",
 		 result->count_elems * coll_elem_bytes(result->type), argument,
 		 result->type == COLL_FLOAT32 ? "float" : "int32", result->op == COLL_ALLGATHER ? "none" : "sum", -1,
-		 decimals, time_us, coll_algbw_gbps(result), coll_busbw_gbps(result), wrong);
+		 decimals, time_us, coll_bw_decimals(algbw), algbw, coll_bw_decimals(busbw), busbw, wrong);
 	return buf;
 }

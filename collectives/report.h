@@ -22,6 +22,9 @@ struct coll_result {
 double coll_algbw_gbps(const struct coll_result *result);
 double coll_busbw_gbps(const struct coll_result *result);
 
+/* Decimals for such a rate: two, as in nccl-tests, and four below 0.1 GB/s, which is what slow links give. */
+int coll_bw_decimals(double gbps);
+
 /* Two or one lines with line ends. @return buf, NUL-terminated */
 char *coll_report_header(char *buf, size_t cap);
 char *coll_report_row(const struct coll_result *result, char *buf, size_t cap);

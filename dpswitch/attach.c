@@ -180,15 +180,6 @@ node_destroy(struct node *node)
 	external_host_destroy(node);
 }
 
-static uint64_t
-dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
-{
-	(void)node;
-	(void)nic;
-	(void)reason; /* what does not enter the fabric has reasons of its own, see struct external_counters */
-	return 0;
-}
-
 static size_t
 frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
@@ -282,7 +273,7 @@ static const struct outside_ops outside_ops = {
 	.storm = external_storm,
 	.pausing = external_pausing,
 	.link_changed = external_link_changed,
-	.dropped = dropped,
+	.dropped = external_dropped,
 	.frame = frame,
 	.pending = pending,
 	.service = service,
@@ -421,10 +412,10 @@ judge(const struct attach *attach, const struct emulation *emulation, struct err
 }
 
 int
-attach_prepare(struct attach *attach, bool progress, struct err *err)
+attach_prepare(struct attach *attach, uint32_t lcores, bool progress, struct err *err)
 {
 	const struct emulation_options options = {
-		.lcores = 1, .outside = &attach->outside, .phase = EMULATION_PREPARE,
+		.lcores = lcores, .outside = &attach->outside, .phase = EMULATION_PREPARE,
 	};
 	struct emulation *emulation = emulation_create(attach->scenario, &options, err);
 	int ret;

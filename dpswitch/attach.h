@@ -26,10 +26,11 @@ const struct outside *attach_outside(const struct attach *attach);
 
 /*
  * The first phase: opens the management channels, and forwards until all hosts are connected and nothing moves any more.
+ * @param lcores    that the run is to have
  * @param progress  show whom it waits for on stderr
- * @return 0, or with err set: -ETIMEDOUT (limits.connect), -ECONNRESET (a host went away), -EINTR, and others
+ * @return 0, or with err set: -EINVAL (more than one lcore), -ETIMEDOUT (limits.connect), -ECONNRESET (a host went away), -EINTR, and others
  */
-int attach_prepare(struct attach *attach, bool progress, struct err *err);
+int attach_prepare(struct attach *attach, uint32_t lcores, bool progress, struct err *err);
 
 /* Tells the hosts when the run begins. Just before emulation_begin(). @return clock_now_ns() at its time 0 */
 uint64_t attach_start(struct attach *attach);

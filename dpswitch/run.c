@@ -145,19 +145,24 @@ open_stream(const struct run_options *options, const struct scenario *scenario, 
 static int
 attach_hosts_of(const struct run_options *options, struct scenario *scenario, struct attach **attach, struct err *err)
 {
+	int ret;
+
 	if (options->hosts == NULL) {
 		err_set(err, -EINVAL, "%s: hosts with their own kernel need --hosts DIR; `rocelab run` does all of it",
 			cfg_file(scenario->cfg));
 		return EXIT_USAGE;
 	}
+	if (capturing_check(scenario, &options->capture, err) < 0)
+		return EXIT_USAGE;
 	*attach = attach_create(scenario, options->hosts, err);
 	if (*attach == NULL)
 		return EXIT_USAGE;
-	if (attach_prepare(*attach, !options->quiet && isatty(STDERR_FILENO), err) == 0)
+	ret = attach_prepare(*attach, options->lcores, !options->quiet && isatty(STDERR_FILENO), err);
+	if (ret == 0)
 		return EXIT_DONE;
 	attach_destroy(*attach);
 	*attach = NULL;
-	return EXIT_NOT_BEGUN;
+	return ret == -EINVAL ? EXIT_USAGE : EXIT_NOT_BEGUN;
 }
 
 static void

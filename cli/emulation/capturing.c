@@ -101,25 +101,40 @@ open_file(struct emulation *emulation, const struct capture_options *options, co
 	return 0;
 }
 
+/* @param ports  set to those to capture, to be freed. @return their number, or negative errno with err set */
+static int
+choose_ports(const struct scenario *sc, const struct capture_options *options, uint32_t **ports, struct err *err)
+{
+	char *text = strdup(options->ports);
+	int ret;
+
+	*ports = calloc(sc->topo->nports + 1u, sizeof(**ports));
+	ret = *ports != NULL && text != NULL ? find_ports(sc->topo, text, *ports, err) :
+					       err_set(err, -ENOMEM, "out of memory for captured ports");
+	if (ret > 0 && check_mtu(sc, err) < 0)
+		ret = -EINVAL;
+	free(text);
+	return ret;
+}
+
+int
+capturing_check(const struct scenario *scenario, const struct capture_options *options, struct err *err)
+{
+	uint32_t *ports = NULL;
+	int ret = options->ports != NULL ? choose_ports(scenario, options, &ports, err) : 0;
+
+	free(ports);
+	return ret < 0 ? ret : 0;
+}
+
 int
 capturing_begin(struct emulation *emulation, const struct capture_options *options, const char *dir, struct err *err)
 {
-	const struct topo *topo = emulation->scenario->topo;
-	uint32_t *ports;
-	char *text;
-	int ret;
+	uint32_t *ports = NULL;
+	int ret = options->ports != NULL ? choose_ports(emulation->scenario, options, &ports, err) : 0;
 
-	if (options->ports == NULL)
-		return 0;
-	ports = calloc(topo->nports + 1u, sizeof(*ports));
-	text = strdup(options->ports);
-	ret = ports != NULL && text != NULL ? find_ports(topo, text, ports, err) :
-					      err_set(err, -ENOMEM, "out of memory for captured ports");
-	if (ret > 0 && check_mtu(emulation->scenario, err) < 0)
-		ret = -EINVAL;
 	if (ret > 0)
 		ret = open_file(emulation, options, dir, ports, (uint32_t)ret, err);
 	free(ports);
-	free(text);
 	return ret;
 }

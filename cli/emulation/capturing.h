@@ -13,6 +13,9 @@ struct capture_options {
 	uint32_t snap_bytes;  /* of each frame; 0: all */
 };
 
+/* Whether they can be obeyed, for callers that have long work to do before capturing_begin(). Errors as there. */
+int capturing_check(const struct scenario *scenario, const struct capture_options *options, struct err *err);
+
 /*
  * Opens DIR/capture.pcapng and has the fabric captured from its first window on. Before emulation_begin().
  * @return 0 (also where nothing is to be captured); -EINVAL: a port that is not there or is named twice, or a path MTU

@@ -42,9 +42,13 @@ progress_show(struct emulation *emulation, uint64_t now_ps)
 	emulation->shown_ns = wall_ns;
 	fabric_sum(emulation->fabric, &totals);
 	share = share_done(emulation);
-	fprintf(stderr, "\r\033[K%s  %.3f ms of virtual time  %.1f Mhops  %.1f Mhops/s", emulation->scenario->name,
-		(double)now_ps / (double)PS_PER_MS, (double)totals.hops / 1e6,
-		(double)totals.hops * 1e3 / (double)(elapsed_ns + 1));
+	if (emulation->scenario->timing.clock == CLOCK_REAL)
+		fprintf(stderr, "\r\033[K%s  running, %.1f s  %.1f khops", emulation->scenario->name,
+			(double)now_ps / (double)PS_PER_S, (double)totals.hops / 1e3);
+	else
+		fprintf(stderr, "\r\033[K%s  %.3f ms of virtual time  %.1f Mhops  %.1f Mhops/s",
+			emulation->scenario->name, (double)now_ps / (double)PS_PER_MS, (double)totals.hops / 1e6,
+			(double)totals.hops * 1e3 / (double)(elapsed_ns + 1));
 	if (share > 0.01 && share < 1)
 		fprintf(stderr, "  %.0f %%  ETA %.0f s", share * 100, (double)elapsed_ns / 1e9 * (1 - share) / share);
 	fflush(stderr);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "collectives/report.h"
 #include "diag/report/text_table.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ collective_row(const struct verdict *v, const struct verdict_collective *c, FILE
 	fprintf(to, "%12" PRIu64 "  %-30s %5u %6u  %10.*f  %10.*f ", c->bytes, name, c->ranks, c->steps_per_rank,
 		took_us >= 10000 ? 0 : 1, took_us, expect_us >= 10000 ? 0 : 1, expect_us);
 	if (c->complete)
-		fprintf(to, " %6.2f %6.2f\n", algbw, busbw);
+		fprintf(to, " %6.*f %6.*f\n", coll_bw_decimals(algbw), algbw, coll_bw_decimals(busbw), busbw);
 	else
 		fprintf(to, " %13s\n", "unfinished");
 }

@@ -33,6 +33,8 @@ def commands(rig):
     done = rig.shell("h1", "sh", "-c", "rdma link add rxe0 type rxe netdev lo && ls /dev/infiniband && ulimit -l")
     check(b"uverbs0" in done.stdout and b"rdma_cm" in done.stdout and b"unlimited" in done.stdout,
           "soft-RoCE is there, memory may be pinned", done)
+    done = rig.shell("h1", "timeout", "10", "head", "-c", "32", "/dev/random")
+    check(len(done.stdout) == 32, "random numbers are there at once", done)
 
 
 def streams(rig):

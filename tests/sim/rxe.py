@@ -3,6 +3,7 @@
 
 Timing is the machine's: tests look at what must hold however busy it is, and wait long before they give up.
 """
+import atexit
 import pathlib
 import subprocess
 import time
@@ -76,6 +77,13 @@ class Live:
         # a session of its own, as a terminal gives it: Ctrl-C goes to all of it
         self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+        atexit.register(self.abandon)
+
+    def abandon(self):
+        """A test that fails leaves nothing running either."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.communicate(timeout=60)
 
     def pid(self, program):
         """Of dpswitch or the analyzer."""

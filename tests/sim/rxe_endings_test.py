@@ -6,9 +6,9 @@ import signal
 import struct
 import time
 
-from harness import ROCELAB, check, command
+from harness import ROCELAB, check, command, scenario_file, scratch
 from records import STEP
-from rxe import Live, invariants, need_guests, ring, scenario
+from rxe import TOPOLOGY, Live, invariants, need_guests, ring, scenario
 
 SOON_S = 60  # on a machine that has other things to do
 STEPS_OF_ITERATION = 4 * 6
@@ -134,7 +134,19 @@ def silent_host():
     soon(live, "a frozen host")
 
 
+def nobody_comes():
+    """A host of somebody else's: told what to start, and what was waited for."""
+    out = scratch()
+    text = TOPOLOGY.replace('{ kind = "guest"; }', f'{{ kind = "port"; names = [ "h0" ]; port = "vhost:{out}/h0.vhost"; }}')
+    path = scenario_file(text + 'limits = { connect = "2s"; hold = "1s"; };\n')
+    done = command(ROCELAB, "run", path, "--out", out / "run", expect=1, timeout=SOON_S)
+    check("--host h0 --manage /tmp/rocelab-hosts-" in done.stderr, "a host elsewhere: what to start there", done.stderr)
+    check("h0 did not come up within limits.connect = 2s" in done.stderr, "a host elsewhere: waited for", done.stderr)
+    check(not (out / "h0.vhost").exists(), "a host elsewhere: its socket is removed")
+
+
 if __name__ == "__main__":
+    nobody_comes()
     need_guests()
     killed_guest()
     killed_guest_while_booting()

@@ -24,6 +24,8 @@ def ready_made():
     run = live.end(timeout=END_S)
     check(run.run["end_reason"] == "complete", "ring: completes", run.run["end_reason"])
     whole(run, "ring", 2)
+    rates = [line.split()[6:8] for line in run.stdout.splitlines() if " int32 " in line]
+    check(len(rates) == 2 and all(float(gbps) > 0 for row in rates for gbps in row), "ring: slow rates are shown", rates)
     no_drop(run, "ring")
     invariants(run, "ring")
     roots = {f["root"] for f in run.findings("pfc_storm")}

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Faults on the traffic of real hosts: the kernel's soft-RoCE repairs what was lost or damaged, the data is right, and the
+verdict says what it was. A queue pair of the kernel takes a second to notice what no NAK tells."""
+from harness import check
+from rxe import HOSTS, Live, counters, invariants, need_guests, of_host, ring, scenario, settled, whole
+
+END_S = 300
+
+
+def run_with(name, reason, *faults, iterations=1, size="1MB", hold=None):
+    """@param reason  why packets are dropped. @return run, counters of the kernels when all is over (with hold)"""
+    path = scenario(ring(size=size, iterations=iterations), faults=faults)
+    live = Live(path, *(["--hold", hold] if hold else []))
+    live.begun()
+    kernels = settled(live, END_S) if hold else None
+    if hold:
+        live.interrupt()
+    run = live.end(timeout=END_S)
+    whole(run, name, iterations)
+    invariants(run, name)
+    drops = run.run["drops"]
+    check(drops[reason] > 0 and not any(count for key, count in drops.items() if key != reason),
+          f"{name}: {drops[reason]} packets dropped ({reason}), and none for another reason", drops)
+    return run, kernels
+
+
+def repaired(run, name):
+    sent_again = {h: of_host(run, h)["program"]["naks"] + of_host(run, h)["program"]["timeouts"] for h in HOSTS}
+    check(sum(sent_again.values()) > 0, f"{name}: packets were sent again", sent_again)
+
+
+def lost():
+    run, _ = run_with("loss", "injected", '{ kind = "loss"; port = "a:3"; rate = 0.02; }', size="4MB")
+    repaired(run, "loss")
+    found = run.findings("packet_loss")
+    check(found, "loss: the verdict says packet_loss", run.findings())
+    paths = {victim.split("/")[0] for f in found for victim in f["victims"]}
+    check(paths <= {"h1->h2", "h3->h0"}, "loss: on flows that cross the trunk", found)
+
+
+def damaged():
+    """What the switch damaged, the kernel's rxe received and did not take."""
+    run, kernels = run_with("corruption", "corrupt", '{ kind = "corruption"; port = "a:3"; rate = 0.02; }', size="4MB",
+                            hold="600s")
+    repaired(run, "corruption")
+    corrupt = run.run["drops"]["corrupt"]
+    for name in HOSTS:
+        # UDP counts RoCEv2 frames before rxe looks at their ICRC; polling and notification packets are UDP too
+        host, untaken = of_host(run, name), kernels[name]["udp_in"] - kernels[name]["rcvd_pkts"]
+        if name in ("h0", "h1"):
+            check(untaken <= 200, f"corruption: {name}, which gets nothing through that port's way, takes all", untaken)
+        check(host["program"]["qp_error"] == 0, f"corruption: {name}'s queue pairs live", host)
+    behind = sum(kernels[h]["udp_in"] - kernels[h]["rcvd_pkts"] for h in ("h2", "h3"))
+    check(behind >= corrupt, f"corruption: {corrupt} damaged, {behind} not taken by rxe behind that port", kernels)
+    check(run.findings("packet_loss"), "corruption: the verdict says packet_loss", run.findings())
+
+
+def cut():
+    fault = '{ kind = "link-down"; port = "a:3"; start = "200ms"; duration = "100ms"; }'
+    run, _ = run_with("link-down", "link_down", fault, size="4MB")
+    repaired(run, "link-down")
+    check({f["root"] for f in run.findings("link_down")} <= {"a:3", "b:3"} and run.findings("link_down"),
+          "link-down: the verdict names an end of the cable", run.findings())
+
+
+def looped():
+    """b sends what is for h2 back to a, for a while: it circles until its TTL is spent."""
+    fault = '{ kind = "misroute"; dst = "h2"; port = "b:3"; start = "200ms"; duration = "300ms"; }'
+    run, _ = run_with("misroute", "ttl", fault, size="4MB")
+    repaired(run, "misroute")
+    check(run.findings("forwarding_loop"), "misroute: the verdict says forwarding_loop", run.findings())
+
+
+if __name__ == "__main__":
+    need_guests()
+    lost()
+    damaged()
+    cut()
+    looped()
