@@ -100,6 +100,10 @@ take_schedule(struct evidence *ev, struct step_key *keys, struct err *err)
 		if (step->collective == EV_NONE)
 			return err_set(err, -EINVAL, "schedule of collective %u iteration %u, which is not described",
 				       rec->collective, rec->iteration);
+		if (rec->rank >= EV_AT(ev->collectives, struct rec_collective, step->collective)->ranks)
+			return err_set(err, -EINVAL, "schedule of rank %u in collective %u, which has %u ranks", rec->rank,
+				       rec->collective,
+				       EV_AT(ev->collectives, struct rec_collective, step->collective)->ranks);
 		if (rec->hdr.node >= ev->nnodes || !ev->nodes[rec->hdr.node].known)
 			return err_set(err, -EINVAL, "schedule record of node %u, which no record describes",
 				       rec->hdr.node);

@@ -162,6 +162,12 @@ test_bad_contents(void **state)
 	refuse(&r, -EINVAL, "after the end record");
 	records_fini(&r);
 
+	two_hosts(&r);
+	records_collective(&r, 2, 1);
+	records_schedule(&r, 2, 1, 1, 2, REC_NONE, 1);
+	refuse(&r, -EINVAL, "rank 2 in collective 0, which has 2 ranks");
+	records_fini(&r);
+
 	for (uint64_t ports = 0; ports < 3; ports++) { /* not described, without the route's port, with one too many */
 		struct rec_route route = { .flow = records_tuple(1, 2, 10000), .port = 1, .ecmp = 1 };
 		struct rec_ecmp set = { .set = 1, .ports = { ports == 2 ? 7 : 1 } };

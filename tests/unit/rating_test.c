@@ -25,6 +25,8 @@ rate(struct prov_graph *graph, double *r, double *scores)
 	assert_int_equal(prov_components(graph), 0);
 	rating_ports(graph, r);
 	rating_flows(graph, r, scores);
+	free(graph->order);
+	graph->order = NULL;
 }
 
 static void
