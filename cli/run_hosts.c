@@ -271,8 +271,8 @@ watch(struct run_hosts *hosts, struct run_host *host)
 		return;
 	host->reported = true;
 	if (access(manage_path(hosts, host, path, sizeof(path)), F_OK) < 0)
-		return; /* the fabric is gone already, and takes its hosts with it */
-	if (status->state == GUEST_ENDED)
+		; /* the fabric is through, and its hosts with it */
+	else if (status->state == GUEST_ENDED)
 		fprintf(stderr, "rocelab: host %s ended: %s; see %s/%s.log\n", name, status->text, hosts->dir, name);
 	else if (status->exit_status != 0)
 		fprintf(stderr, "rocelab: rxe-host on %s ended with status %d; see %s/%s.log\n", name,
