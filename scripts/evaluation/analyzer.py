@@ -40,11 +40,11 @@ def figure(directory, path):
         start_ms = last_record_to_verdict_ms(points[sizes[0]][0])
         axis.plot(sizes, [start_ms * size / sizes[0] for size in sizes], '--', color=style.GREY, label='in proportion')
         for size in sizes:
-            times = [last_record_to_verdict_ms(case) for case in points[size]]
-            axis.plot([size] * len(times), times, 'o', color=style.OURS_COLOUR, markersize=9,
-                      label='measured' if size == sizes[0] else None)
-            axis.annotate(f'{", ".join(str(case[first]) for case in points[size])} {first}', (size, min(times)), (8, -14),
-                          textcoords='offset points', fontsize=11)
+            for case in points[size]:
+                time_ms = last_record_to_verdict_ms(case)
+                axis.plot(size, time_ms, 'o', color=style.OURS_COLOUR, markersize=9,
+                          label='measured' if case is points[sizes[0]][0] else None)
+                axis.annotate(f'{case[first]} {first}', (size, time_ms), (8, -14), textcoords='offset points', fontsize=11)
         axis.set_xlabel(f'{first} x {second}')
         axis.set_xscale('log')
         axis.set_yscale('log')
