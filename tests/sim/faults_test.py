@@ -35,6 +35,14 @@ def no_fault():
     return run
 
 
+def longer_cable():
+    run = rocelab(small(fault("delay", port="A:3", extra="50us", jitter="10us", start="20us", duration="100us")))
+    whole(run, "delay")
+    check(not any(run.run["drops"].values()), "delay: headroom holds what is longer under way", run.run["drops"])
+    told_of(run, "delay", "delay", "A:3", start_ns=20000, duration_ns=100000)
+    check(run.run["virtual_ns"] > CLEAN_NS, "delay: costs time", run.run["virtual_ns"])
+
+
 def lossy_cables():
     for kind, reason in (("loss", "injected"), ("corruption", "corrupt")):
         run = rocelab(small(fault(kind, port="A:3", rate=0.01)))
@@ -154,6 +162,7 @@ def storms():
 
 
 undisturbed = no_fault()
+longer_cable()
 lossy_cables()
 cut_cables()
 cut_while_paused()
