@@ -133,7 +133,8 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now
 		telem->queued[slot]++;
 	}
 	answer = answer_begin(telem, true, &present, &node->records, &rows->unkept, event, now_ps);
-	made = (struct report_sum){ answer_end(&answer) + (event != 0 ? REPORT_PASSAGE_BYTES : 0), 1 };
+	made = (struct report_sum){ report_head_bytes(node->id, event, now_ps) + answer_end(&answer), 1 };
+	made.packed_bytes += event != 0 ? REPORT_PASSAGE_BYTES : 0;
 	report_count_add(&node->count.reports, made, answer.kept ? made : (struct report_sum){ 0 });
 	for (uint32_t i = 0; i < now->queue_packets; i++)
 		telem->queued[telem_slot(telem, now->waiting[i])]--;

@@ -56,8 +56,14 @@ poll_record(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t out
 static void
 poll_report(struct sw *sw, const struct pkt *poll)
 {
+	size_t head_bytes = report_head_bytes(sw->node.id, poll->psn, poll->time_ps);
+
 	sw->answers.reports++;
-	sw->told_answers.reports += (poll->arg & POLL_QUIET) == 0;
+	sw->answers.packed_bytes += head_bytes;
+	if (!(poll->arg & POLL_QUIET)) {
+		sw->told_answers.reports++;
+		sw->told_answers.packed_bytes += head_bytes;
+	}
 	sw->reports_due = true;
 }
 

@@ -94,8 +94,11 @@ switch_report(struct sw *sw, const struct window *window)
 			continue;
 		if (report_port(sw, i, port->report_whole, port->report_event, window->end_ps, &packed_bytes)) {
 			kept.packed_bytes += packed_bytes;
-			kept.reports += port->report_quiet && port->report_event != quiet_event;
-			quiet_event = port->report_quiet ? port->report_event : quiet_event;
+			if (port->report_quiet && port->report_event != quiet_event) {
+				quiet_event = port->report_event;
+				kept.packed_bytes += report_head_bytes(sw->node.id, quiet_event, window->end_ps);
+				kept.reports++;
+			}
 		}
 		made.packed_bytes += packed_bytes * port->report_asked;
 		port->report_asked = 0;
@@ -109,7 +112,7 @@ switch_report(struct sw *sw, const struct window *window)
 void
 switch_report_all(struct sw *sw, uint64_t now_ps)
 {
-	struct report_sum made = { .reports = 1 }, kept = { .reports = 1 };
+	struct report_sum made = { report_head_bytes(sw->node.id, 0, now_ps), 1 }, kept = made;
 
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		uint64_t packed_bytes;

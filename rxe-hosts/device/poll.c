@@ -54,11 +54,11 @@ static void
 report_arrival(struct host *host, const struct nic *nic, uint32_t event, bool repeated)
 {
 	size_t from = host->node.records.used_bytes;
-
 	struct report_sum sum = { REPORT_PASSAGE_BYTES, 1 };
 
 	if (!repeated)
 		report_drops(host, nic, event);
+	sum.packed_bytes += report_head_bytes(host->node.id, event, host->now_ps);
 	sum.packed_bytes += report_pack(host->node.records.data + from, host->node.records.used_bytes - from, NULL);
 	report_count_add(&host->node.count.reports, sum, sum);
 }

@@ -29,8 +29,8 @@ for policy in POLICIES:
     asked = {r.event for r in stream if r.type == records.PORT_ROW and r.event}
     check(o["bandwidth_bytes"] == o["telemetry_bytes"] + o["polling_bytes"] + o["notification_bytes"],
           f"{policy}: bandwidth = reports + polling + notifications", o)
-    # Ethernet, IPv4 and UDP headers and a head of 17 B
-    check(o["telemetry_bytes"] >= o["reports"] * (42 + 17), f"{policy}: every report has its headers", o)
+    # an Ethernet frame without its FCS
+    check(o["telemetry_bytes"] >= o["reports"] * 60, f"{policy}: every report has its headers", o)
     if policy in OURS:
         check(o["triggers"] == len(triggers) > 0, f"{policy}: triggers are the detections told", (o, len(triggers)))
         check(o["telemetry_bytes"] > 0.9 * o["telemetry_bytes_collected"], f"{policy}: keeps nearly all of it", o)
