@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/cause/pfc_root.h"
 
+#include "diag/cause/pfc_silence.h"
+#include "diag/provenance/window.h"
+
 struct walk {
 	const struct cause_set *set;
 	const struct cause_input *in;
@@ -131,67 +134,16 @@ look_downstream(const struct walk *walk, const struct prov_port *port)
 	return down;
 }
 
-static bool
-in_window(const struct prov_graph *graph, uint64_t time_ps)
-{
-	return time_ps >= graph->from_ps && time_ps <= graph->to_ps;
-}
-
-/*
- * Did an ingress answer this polling packet, in the step's time? A port may keep one report in CAUSE_RETAIN_PS: then the
- * one that it kept is the answer.
- */
-static bool
-has_answered(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress, const struct rec_poll *poll)
-{
-	const struct ev_port *port = &ev->ports[ingress];
-
-	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
-		const struct rec_hdr *row = &EV_AT(ev->states, struct rec_port_row, i)->hdr;
-
-		if (row->event == poll->hdr.event || (in_window(graph, row->time_ps) &&
-						      row->time_ps <= poll->hdr.time_ps + CAUSE_RETAIN_PS &&
-						      poll->hdr.time_ps <= row->time_ps + CAUSE_RETAIN_PS))
-			return true;
-	}
-	return false;
-}
-
-/*
- * A polling packet crossed this port when it was halted or later, or all switches are polled: the one behind it was asked
- * what holds it up. Where telemetry of the window was lost, its silence means nothing.
- */
-static bool
-was_asked(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *halted)
-{
-	const struct ev_port *port = &ev->ports[halted->port];
-	bool asked = ev->run.policy == REC_POLICY_FULL_POLLING;
-
-	for (uint32_t i = 0; i < ev->gaps.count; i++) {
-		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, i);
-
-		if (gap->kind >= REC_POLL && gap->kind <= REC_DROP_ROW && gap->from_ps <= graph->to_ps &&
-		    gap->to_ps >= graph->from_ps)
-			return false;
-	}
-	for (uint32_t i = port->first_poll; i < port->first_poll + port->npolls && !asked; i++) {
-		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i]);
-
-		asked = poll->out_paused && in_window(graph, poll->hdr.time_ps) &&
-			poll->hdr.time_ps >= halted->halted_from_ps && has_answered(ev, graph, port->peer, poll);
-	}
-	return asked;
-}
-
 const struct rec_port_row *
 pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress, double fill)
 {
+	const struct window window = { graph->from_ps, graph->to_ps };
 	const struct ev_port *port = &ev->ports[ingress];
 
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 
-		if (row->pausing && in_window(graph, row->hdr.time_ps) &&
+		if (row->pausing && window_has(window, row->hdr.time_ps) &&
 		    (double)row->ingress_bytes < fill * (double)row->ingress_xoff_bytes)
 			return row;
 	}
@@ -214,7 +166,7 @@ is_storm(const struct walk *walk, const struct prov_port *port, struct downstrea
 	if (ev->nodes[ev->ports[peer].node].host ||
 	    pfc_root_pausing(ev, walk->graph, peer, down.halted ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL) != NULL)
 		return true;
-	return !down.halted && !down.congested && was_asked(ev, walk->graph, port);
+	return !down.halted && !down.congested && pfc_silence_means(ev, walk->graph, port);
 }
 
 static void

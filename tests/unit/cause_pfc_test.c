@@ -259,31 +259,53 @@ test_little_fed_to_halted_port(void **state)
 	}
 }
 
-/* Nothing behind 6:1 is queued or halted. That is a storm if 6 was asked: by a polling packet, or because all are. */
+/*
+ * Nothing behind 6:1 is queued or halted. That is a storm if 6 was asked: by a polling packet, or because all are. 2:3
+ * was halted throughout, so that the answers have to tell of half of the 80 ms.
+ */
 static void
 test_storm_by_silence(void **state)
 {
-	enum { UNASKED, POLLED, ALL_POLLED };
+	static const struct {
+		uint64_t polled_ms[2];
+		uint32_t kept; /* epochs that an answer tells of */
+		bool all_polled, storm;
+	} cases[] = {
+		{ { 0 }, 80, false, false },
+		{ { 0 }, 80, true, true },
+		{ { 79 }, 80, false, true },
+		{ { 79 }, 42, false, true },
+		{ { 79 }, 2, false, false },
+		{ { 20 }, 80, false, false },
+		{ { 20, 79 }, 22, false, true }, /* two answers: 0 to 20 ms, 58 to 79 ms */
+		{ { 70, 79 }, 22, false, false }, /* the time that both tell of counts once */
+	};
 
-	for (int asked = UNASKED; asked <= ALL_POLLED; asked++) {
-		struct rec_poll poll = {
-			.hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1,
-		};
-		struct rec_port_row answer = records_port_row(0, 79, 79, 0, 0, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rec_run *run;
 		struct records r;
 		struct verdict *v;
 
 		fabric(&r, 40 * MS);
-		answer.hdr.event = poll.hdr.event;
-		answer.ingress_xoff_bytes = 90000;
-		if (asked == POLLED) {
-			RECORDS_PUT(&r, poll, REC_POLL, SW2, 79 * MS);
+		run = (struct rec_run *)(r.data + sizeof(struct rec_stream));
+		run->epochs_kept = cases[i].kept;
+		if (cases[i].all_polled)
+			run->policy = REC_POLICY_FULL_POLLING;
+		for (uint32_t p = 0; p < 2 && cases[i].polled_ms[p] != 0; p++) {
+			uint32_t epoch = (uint32_t)cases[i].polled_ms[p];
+			struct rec_poll poll = {
+				.hdr.event = 9 + p, .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1,
+			};
+			struct rec_port_row answer = records_port_row(0, epoch, epoch, 0, 0, 0);
+
+			answer.hdr.event = poll.hdr.event;
+			answer.ingress_xoff_bytes = 90000;
+			RECORDS_PUT(&r, poll, REC_POLL, SW2, epoch * MS);
 			records_put_port(&r, SW6, answer);
 		}
-		if (asked == ALL_POLLED)
-			((struct rec_run *)(r.data + sizeof(struct rec_stream)))->policy = REC_POLICY_FULL_POLLING;
 		v = diagnose(&r);
-		assert_int_equal(case_find(v, VERDICT_PFC_STORM, "6:1", NULL) != NULL, asked != UNASKED);
+		if ((case_find(v, VERDICT_PFC_STORM, "6:1", NULL) != NULL) != cases[i].storm)
+			fail_msg("case %zu: %s", i, v->reason);
 		verdict_destroy(v);
 	}
 }
