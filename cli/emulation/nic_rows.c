@@ -120,7 +120,7 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now
 	const struct telem_present present = {
 		.queue_packets = now->queue_packets,
 		.queue_bytes = now->queue_bytes,
-		.ingress_xoff_bytes = UINT64_MAX, /* a host never fills up: it has no reason to pause its peer */
+		.ingress_xoff_bytes = REC_NO_XOFF, /* a host never fills up: it has no reason to pause its peer */
 		.pausing = now->pausing,
 		.pausing_since_ps = now->pausing_since_ps,
 	};

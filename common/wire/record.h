@@ -213,14 +213,16 @@ struct rec_port_row {
 	uint64_t pause_ps;       /* time paused within the epochs */
 	uint64_t paused_since_ps; /* valid if paused */
 	uint64_t queue_packets, queue_bytes; /* now */
-	uint64_t ingress_bytes;  /* now: bytes held that came in here, lossless classes */
-	uint64_t ingress_xoff_bytes; /* threshold above which this ingress would pause its peer, now */
+	uint64_t ingress_bytes;  /* valid if pausing: bytes held now that came in here, lossless classes */
+	uint64_t ingress_xoff_bytes; /* if pausing, the threshold for that now; else REC_NO_XOFF. Closed epochs: 0 */
 	uint64_t pausing_since_ps; /* valid if pausing: this ingress has told its peer to stop */
 	uint32_t pausing;
 	uint32_t pauses_received; /* within the epochs */
 	uint32_t pauses_sent;     /* within the epochs */
 	uint32_t state_only;      /* 1: tells of now alone; without counters, and replaces no row */
 };
+
+#define REC_NO_XOFF UINT64_MAX
 
 /* Hawkeye's flow row; same key rules as the port row. */
 struct rec_flow_row {

@@ -51,7 +51,7 @@ report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t 
 		.held_bytes = sw->held,
 		.pausing = port->storm.prio_mask != 0,
 		.pausing_since_ps = port->pausing_since_ps,
-		.ingress_xoff_bytes = UINT64_MAX,
+		.ingress_xoff_bytes = REC_NO_XOFF,
 	};
 	struct answer answer;
 

@@ -408,8 +408,9 @@ report_port_row(const struct telem_port *t, const struct telem_span *span, const
 		row.paused_since_ps = t->paused ? t->paused_since_ps : 0;
 		row.queue_packets = present->queue_packets;
 		row.queue_bytes = present->queue_bytes;
-		row.ingress_bytes = present->ingress_bytes;
-		row.ingress_xoff_bytes = present->ingress_xoff_bytes;
+		/* What its buffer holds is asked of an ingress that pauses: whether it had reason to. */
+		row.ingress_bytes = present->pausing ? present->ingress_bytes : 0;
+		row.ingress_xoff_bytes = present->pausing ? present->ingress_xoff_bytes : REC_NO_XOFF;
 		row.pausing = present->pausing;
 		row.pausing_since_ps = present->pausing ? present->pausing_since_ps : 0;
 	} else if (row.packets == 0 && row.pause_ps == 0 && row.pauses_sent == 0) {

@@ -83,7 +83,7 @@ take_now(struct rec_port_row *row, unsigned fields)
 	row->queue_packets = take_if(fields & 32);
 	row->queue_bytes = take_if(fields & 32);
 	row->ingress_bytes = take_if(fields & 64);
-	row->ingress_xoff_bytes = fields & 128 ? take() : UINT64_MAX;
+	row->ingress_xoff_bytes = fields & 128 ? take() : REC_NO_XOFF;
 	row->paused_since_ps = row->paused ? NOW_PS - take() : 0;
 	row->pausing_since_ps = row->pausing ? NOW_PS - take() : 0;
 }
@@ -343,17 +343,17 @@ what_flows_tell_is_told_once(void **state)
 	recbuf_fini(&buf);
 }
 
-/* An ingress that has nothing to tell but that it does not pause: tag, port, what follows, and its threshold. */
+/* An ingress that has nothing to tell but that it does not pause: tag, port, and that nothing follows. */
 static void
 a_state_is_short(void **state)
 {
-	struct rec_port_row row = { .state_only = 1, .port = 7, .ingress_xoff_bytes = 16383 };
+	struct rec_port_row row = { .state_only = 1, .port = 7, .ingress_xoff_bytes = REC_NO_XOFF };
 	struct recbuf buf;
 
 	(void)state;
 	recbuf_init(&buf, 0);
 	recbuf_put(&buf, &row, REC_PORT_ROW, sizeof(row), NOW_PS);
-	assert_int_equal(same_again(&buf), 5);
+	assert_int_equal(same_again(&buf), 3);
 	recbuf_fini(&buf);
 }
 
@@ -391,7 +391,7 @@ headers_count(void **state)
 
 static struct flow flows[1] = { { .src_ip = 1, .dst_ip = 2, .sport = 10, .dport = 20 } };
 static const struct flow_table table = { flows, 1, 0 };
-static const struct telem_present present = { .ingress_xoff_bytes = 30000 };
+static struct telem_present present = { .ingress_bytes = 5000, .ingress_xoff_bytes = 30000 };
 static struct recbuf records, spare;
 static struct telem_port port;
 
@@ -473,7 +473,8 @@ a_state_alone_leaves_the_rows_untold(void **state)
 	row = (const void *)records.data;
 	assert_int_equal(records.used_bytes, sizeof(*row));
 	assert_int_equal(row->state_only, 1);
-	assert_int_equal(row->ingress_xoff_bytes, 30000);
+	assert_int_equal(row->ingress_bytes, 0);
+	assert_int_equal(row->ingress_xoff_bytes, REC_NO_XOFF);
 	assert_int_equal(row->packets, 0);
 	records.used_bytes = 0;
 	assert_false(ask_for(false, EPOCH_PS + 20 * PS_PER_US));
@@ -483,6 +484,24 @@ a_state_alone_leaves_the_rows_untold(void **state)
 	assert_int_equal(row->packets, 1);
 	assert_int_equal(row->state_only, 0);
 	assert_false(ask_for(false, EPOCH_PS + 60 * PS_PER_US)); /* it was in that report */
+	end();
+}
+
+/* Its buffer tells whether an ingress that pauses has reason to; of one that does not, nobody asks. */
+static void
+an_ingress_that_pauses_tells_of_its_buffer(void **state)
+{
+	const struct telem_config config = { .flows = &table, .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1 };
+	const struct rec_port_row *row;
+
+	(void)state;
+	begin(&config);
+	present.pausing = true;
+	assert_true(ask_for(false, 10));
+	row = (const void *)records.data;
+	assert_int_equal(row->ingress_bytes, 5000);
+	assert_int_equal(row->ingress_xoff_bytes, 30000);
+	present.pausing = false;
 	end();
 }
 
@@ -510,6 +529,7 @@ main(void)
 		cmocka_unit_test(headers_count),
 		cmocka_unit_test(one_report_in_50_us_is_kept),
 		cmocka_unit_test(a_state_alone_leaves_the_rows_untold),
+		cmocka_unit_test(an_ingress_that_pauses_tells_of_its_buffer),
 		cmocka_unit_test(without_a_retention_all_are_kept),
 	};
 
