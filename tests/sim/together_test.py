@@ -13,7 +13,8 @@ collectives = ( {{ op = "allgather"; algorithm = "ring"; ranks = [ "12", "14" ];
                   sport = 10000; start = "{start}"; }} );
 paths = (
   {{ src = "12"; dst = "14"; data = [ "0:3", "4:2", "1:1" ]; ack = [ "1:3", "4:1", "0:1" ]; }},
-  {{ src = "13"; dst = "{flows[0][1]}"; data = {list_of(flows[0][3])}; ack = {list_of(flows[0][4])}; }}
+  {", ".join(f'{{ src = "{src}"; dst = "{dst}"; data = {list_of(way[0])}; ack = {list_of(way[1])}; }}'
+             for src, dst, _, *way in flows if way)}
 );
 flows = ( {", ".join(f'{{ src = "{src}"; dst = "{dst}"; sport = {20000 + i}; {rest} }}'
                      for i, (src, dst, rest, *_) in enumerate(flows))} );
@@ -54,3 +55,11 @@ check([f["root"] for f in done.findings()] == ["1:3"], "the storm is found, and 
 done = run("20MB", "400us", [("13", "15", 'bytes = "2MB"; start = "450us";', ["0:3", "4:2", "1:2"], ["1:3", "4:1", "0:2"])],
            [("1:3", "500us", "300us")])
 check_met(done, "two flows through a port that was halted for both", {"13->15"})
+
+# 14->15 has left 1:2 when 13->15 and 16->15 fill it and halt 4:2, which 12->14 goes through.
+done = run("20MB", "0us", [("13", "15", 'bytes = "30MB"; start = "400us";', ["0:4", "5:2", "1:2"], ["1:4", "5:1", "0:2"]),
+                           ("16", "15", 'bytes = "30MB"; start = "400us";',
+                            ["2:3", "6:3", "8:1", "4:2", "1:2"], ["1:3", "4:3", "8:2", "6:1", "2:1"]),
+                           ("14", "15", 'bytes = "1500KB"; start = "0us";')])
+named = {flow.split("/")[0] for f in done.findings("pfc_backpressure") if f["root"] == "1:2" for flow in f["flows"]}
+check(named == {"13->15", "16->15"}, "a flow that left the root before its queue grew has no part in it", named)

@@ -51,7 +51,10 @@ names(struct records *r, const char *flow)
 	return found;
 }
 
-/* 17->18 begins at start_ps, 16->19 sent 4000 packets in that epoch: at 3.4 ms it had these in the queue, later it sent more. */
+/*
+ * 17->18 begins at start_ps, in an epoch in which 16->19 sent 4000 packets: at 3.4 ms it had so many in the queue, and
+ * later it sent more.
+ */
 static bool
 names_early(uint64_t start_ps, uint32_t queued, uint32_t more)
 {
