@@ -134,7 +134,9 @@ vanished_behind(const struct evidence *ev, const struct verdict_step *s, uint32_
 
 	if (!follows(ev, s, i))
 		return EV_NONE;
-	if (port == EV_NONE || poll->repeated) {
+	/* A host swallows none, and need not tell that one came. */
+	if (port == EV_NONE || poll->repeated ||
+	    (ev->ports[port].peer_node != EV_NONE && ev->nodes[ev->ports[port].peer_node].host)) {
 		*arrived = true;
 		return EV_NONE;
 	}

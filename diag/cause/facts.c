@@ -148,7 +148,7 @@ cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *g
 	  const struct prov_at *other)
 {
 	return other->flow != graph->victim && other->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
-	       other->depth_sum >= CAUSE_MIN_WAIT * other->packets && other->from_ps <= cf->to_ps && cf->from_ps <= other->to_ps &&
+	       other->depth_sum >= CAUSE_MIN_WAIT * other->packets && other->together &&
 	       cause_at_once(set, graph->flows[other->flow], step);
 }
 

@@ -50,7 +50,8 @@ pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_p
 	uint32_t flow = graph->flows[at->flow];
 
 	return set->in->ev->flows[flow].collective == collective && at->flow != graph->victim && at->contrib > 0 &&
-	       at->contrib >= CAUSE_MIN_SHARE * root->depth_sum && cause_at_once(set, flow, step);
+	       at->contrib >= CAUSE_MIN_SHARE * root->depth_sum &&
+	       at->depth_sum >= CAUSE_MIN_WAIT * at->packets && cause_at_once(set, flow, step);
 }
 
 /* Do others than the victim fill this queue? Where its flows were not reported, they may. */

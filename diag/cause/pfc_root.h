@@ -36,7 +36,7 @@ double pfc_root_weights(const struct cause_set *set, uint32_t step, uint32_t ind
 
 /*
  * Does this flow make the root's queue, as far as the step is concerned? It is not the step's own, has a part in the
- * queue (CAUSE_MIN_SHARE), and was there at once.
+ * queue (CAUSE_MIN_SHARE), met one there itself, and was there at once.
  * @param collective  of the collective, or not
  */
 bool pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root,

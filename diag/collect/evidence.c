@@ -39,6 +39,7 @@ static const struct record_kind {
 static int check_fields(const struct rec_hdr *rec, struct err *err);
 static int push(struct ev_vec *vec, const struct rec_hdr *rec, bool replace, struct err *err);
 static bool is_state(const struct rec_hdr *rec);
+static bool is_flow_state(const struct evidence *ev, const struct rec_hdr *rec);
 static int note_sent(struct evidence *ev, const struct rec_hdr *rec, struct err *err);
 
 void
@@ -56,11 +57,13 @@ evidence_fini(struct evidence *ev)
 	}
 	free(ev->sent.data);
 	free(ev->states.data);
+	free(ev->flow_states.data);
 	free(ev->nodes);
 	free(ev->ports);
 	free(ev->flows);
 	free(ev->epochs);
 	free(ev->flow_of_row);
+	free(ev->flow_of_state);
 	free(ev->seen);
 	free(ev->hops);
 	free(ev->meter_by_ingress);
@@ -116,6 +119,11 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 		if (rc != 0 || ((const struct rec_port_row *)(const void *)rec)->state_only)
 			return rc;
 	}
+	if (is_flow_state(ev, rec)) {
+		rc = push(&ev->flow_states, rec, false, err);
+		if (rc != 0)
+			return rc;
+	}
 	return push((struct ev_vec *)((char *)ev + record_kinds[rec->type].vec), rec, true, err);
 }
 
@@ -127,6 +135,15 @@ is_state(const struct rec_hdr *rec)
 
 	return rec->type == REC_PORT_ROW &&
 	       (row->state_only || row->paused || row->pausing || row->queue_packets != 0 || row->ingress_xoff_bytes != 0);
+}
+
+/* Does the record tell of an epoch that was still open, so that a later one may replace it? Where that is not known, yes. */
+static bool
+is_flow_state(const struct evidence *ev, const struct rec_hdr *rec)
+{
+	const struct rec_flow_row *row = (const void *)rec;
+
+	return rec->type == REC_FLOW_ROW && (!ev->has_run || rec->time_ps / ev->run.epoch_ps <= row->epoch_last);
 }
 
 /* Ranges of fields that later code relies on. */
@@ -269,6 +286,7 @@ evidence_finish(struct evidence *ev, struct err *err)
 				      record_kinds[i].size_bytes);
 	}
 	evidence_sort_states(&ev->states);
+	evidence_sort_flow_states(&ev->flow_states);
 	if (ev->sent.count > 1)
 		qsort(ev->sent.data, ev->sent.count, sizeof(struct ev_sent), cmp_sent);
 	rc = evidence_join_nodes(ev, err);

@@ -71,6 +71,7 @@ struct ev_epoch {
 	const struct rec_port_row *row; /* NULL: the port row was lost */
 	uint32_t first_flow, nflows;    /* in flow_rows, and flow ids in flow_of_row */
 	uint32_t first_matrix, nmatrix; /* in matrix_rows */
+	uint32_t first_state, nstates;  /* in flow_states, and flow ids in flow_of_state */
 };
 
 /* One step of one rank: what was scheduled, what its host reported, and what it depended on. */
@@ -103,6 +104,8 @@ struct evidence {
 	 * of an epoch are replaced by later ones, and the last of them, of the closed epoch, says nothing of moments.
 	 */
 	struct ev_vec states;
+	/* struct rec_flow_row by (node, port, epoch, time): what flows had sent of an open epoch when it was reported. */
+	struct ev_vec flow_states;
 
 	/* built by evidence_finish() */
 	struct ev_node *nodes;
@@ -114,6 +117,7 @@ struct evidence {
 	struct ev_epoch *epochs; /* by (port, epoch_first) */
 	uint32_t nepochs;
 	uint32_t *flow_of_row;      /* [flow_rows.count] */
+	uint32_t *flow_of_state;    /* [flow_states.count] */
 	uint32_t *seen;             /* ports, grouped by flow */
 	uint32_t *hops;             /* ports, grouped by flow */
 	uint32_t *meter_by_ingress; /* indices into meter_rows, grouped by ingress port */

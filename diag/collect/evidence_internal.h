@@ -12,6 +12,8 @@ void evidence_dedup(struct ev_vec *vec, uint16_t type, size_t size_bytes);
 void evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes);
 /* Sorts struct rec_port_row by (node, port, time), and leaves out what was received twice. */
 void evidence_sort_states(struct ev_vec *vec);
+/* Sorts struct rec_flow_row by (node, port, epoch, time). */
+void evidence_sort_flow_states(struct ev_vec *vec);
 
 /* Parts of evidence_finish(), in this order. @return 0, -EINVAL or -ENOMEM with err */
 int evidence_join_nodes(struct evidence *ev, struct err *err);

@@ -155,6 +155,28 @@ index_epochs(struct evidence *ev, struct err *err)
 	return 0;
 }
 
+/* Rows of open epochs, beside those that replaced them: their ports and flows are the same. */
+static int
+index_flow_states(struct evidence *ev, struct err *err)
+{
+	uint32_t e = 0;
+
+	ev->flow_of_state = evidence_alloc(ev->flow_states.count, sizeof(*ev->flow_of_state), err);
+	if (ev->flow_of_state == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ev->flow_states.count; i++) {
+		const struct rec_flow_row *row = EV_AT(ev->flow_states, struct rec_flow_row, i);
+		uint64_t at = place(ev, &row->hdr, row->port, row->epoch_first);
+
+		while (((uint64_t)ev->epochs[e].port << 32 | ev->epochs[e].epoch_first) < at)
+			e++;
+		ev->flow_of_state[i] = evidence_flow(ev, &row->flow);
+		if (ev->epochs[e].nstates++ == 0)
+			ev->epochs[e].first_state = i;
+	}
+	return 0;
+}
+
 /* check_rows() has seen their ports. */
 static void
 index_states(struct evidence *ev)
@@ -285,6 +307,8 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 
 	if (rc == 0)
 		rc = index_epochs(ev, err);
+	if (rc == 0)
+		rc = index_flow_states(ev, err);
 	if (rc == 0)
 		rc = index_seen(ev, err);
 	if (rc == 0)

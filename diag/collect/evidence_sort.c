@@ -235,3 +235,21 @@ evidence_sort_states(struct ev_vec *vec)
 	}
 	vec->count = kept;
 }
+
+static int
+cmp_flow_state(const void *pa, const void *pb)
+{
+	const struct rec_flow_row *a = pa, *b = pb;
+
+	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
+	RETURN_UNLESS_EQUAL(a->port, b->port);
+	RETURN_UNLESS_EQUAL(a->epoch_first, b->epoch_first);
+	return cmp_time(a, b);
+}
+
+void
+evidence_sort_flow_states(struct ev_vec *vec)
+{
+	if (vec->count > 1)
+		qsort(vec->data, vec->count, sizeof(struct rec_flow_row), cmp_flow_state);
+}

@@ -13,6 +13,7 @@ struct prov_builder {
 	enum prov_share share;
 	uint32_t *port_slot;    /* [ev->nports] index + 1 into graph.ports, 0: not in it */
 	uint32_t *flow_slot;    /* [ev->nflows] index + 1 into graph.ats, of the port being measured */
+	uint64_t *counted;      /* [ev->nflows] packets of the epoch being read, up to the report before */
 	uint32_t ports_cap, ats_cap, links_cap;
 };
 
@@ -21,6 +22,12 @@ struct prov_port prov_port_state(const struct prov_builder *b, uint32_t port);
 
 /* Appends the port's flows with their weights to graph.ats (flow: a global id as yet). @return 0 or -ENOMEM */
 int prov_port_flows(struct prov_builder *b, struct prov_port *port);
+
+/*
+ * Says of the flows of the port being measured, whose entries are in graph.ats, which were there together with the victim
+ * within the step's time.
+ */
+void prov_port_together(struct prov_builder *b, const struct prov_port *port);
 
 /* @return index of the port in the graph, added if need be; EV_NONE when out of memory */
 uint32_t prov_add_port(struct prov_builder *b, uint32_t port);

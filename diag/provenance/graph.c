@@ -18,7 +18,8 @@ prov_build(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t 
 	b.graph = calloc(1, sizeof(*b.graph));
 	b.port_slot = calloc((size_t)ev->nports + 1, sizeof(*b.port_slot));
 	b.flow_slot = calloc((size_t)ev->nflows + 1, sizeof(*b.flow_slot));
-	if (b.graph == NULL || b.port_slot == NULL || b.flow_slot == NULL)
+	b.counted = calloc((size_t)ev->nflows + 1, sizeof(*b.counted));
+	if (b.graph == NULL || b.port_slot == NULL || b.flow_slot == NULL || b.counted == NULL)
 		goto out;
 	b.graph->from_ps = from_ps;
 	b.graph->to_ps = to_ps;
@@ -35,6 +36,7 @@ prov_build(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t 
 out:
 	free(b.port_slot);
 	free(b.flow_slot);
+	free(b.counted);
 	if (rc != 0) {
 		prov_destroy(b.graph);
 		return err_set(err, rc, "out of memory for a provenance graph");

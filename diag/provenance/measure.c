@@ -212,6 +212,7 @@ add_present(struct prov_builder *b, struct prov_port *port)
 			at->in_port = row->in_port;
 			at->packets = (double)row->queue_packets;
 			at->from_ps = at->to_ps = row->hdr.time_ps;
+			at->together = true;
 		}
 	}
 	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
@@ -263,6 +264,8 @@ prov_port_flows(struct prov_builder *b, struct prov_port *port)
 		if (!port->present)
 			rc = add_epoch(b, port, epoch, share);
 	}
+	if (rc == 0 && !port->present && b->flow_slot[b->flow] != 0)
+		prov_port_together(b, port);
 	for (uint32_t a = port->first_at; a < g->nats; a++) {
 		g->ats[a].edge = g->ats[a].wait > 0 || port->halted;
 		b->flow_slot[g->ats[a].flow] = 0;

@@ -26,6 +26,7 @@ struct prov_at {
 	uint32_t flow;   /* index into prov_graph.flows */
 	uint16_t in_port; /* ingress of its last packet */
 	bool edge;       /* e(f,p): it waited for others there, or was halted there */
+	bool together;   /* it was there while the victim was: between two reports, or at one */
 	double packets;  /* in the window; those queued, where only the present state is known */
 	double depth_sum, paused_packets;
 	double wait;     /* w(f,p) = sum over j != i of w(f_i,f_j) */

@@ -77,6 +77,15 @@ report(struct external *host, struct external_nic *nic, uint32_t event, uint64_t
 	count_queued(nic, UINT32_MAX);
 }
 
+static bool
+has_dropped(const struct external_nic *nic)
+{
+	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++)
+		if (nic->drops[reason].packets != 0)
+			return true;
+	return false;
+}
+
 /* What the victim's packets met here. */
 static void
 report_drops(struct external *host, const struct external_nic *nic, uint32_t event, uint64_t now_ps)
@@ -134,12 +143,12 @@ external_poll_leaves(struct external *host, struct external_nic *nic, const stru
 void
 external_poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
-	bool repeated = answered(nic, p->psn);
+	bool pauses = p->arg & POLL_PFC;
 
-	record(host, p, nic->index, REC_NO_PORT, false, repeated, p->time_ps);
-	if (repeated)
+	if (answered(nic, p->psn) || (!pauses && !has_dropped(nic)))
 		return;
-	if (p->arg & POLL_PFC)
+	record(host, p, nic->index, REC_NO_PORT, false, false, p->time_ps);
+	if (pauses)
 		report(host, nic, p->psn, p->time_ps);
 	report_drops(host, nic, p->psn, p->time_ps);
 }

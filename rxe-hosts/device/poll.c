@@ -2,7 +2,8 @@
 /*
  * Polling packets at a host (VEDRFOLNIR III-C3). The victim's host reports its own NIC port first, as a switch would
  * its egress, then lets the packet go. A host where a packet that traces pauses arrives is the one that pauses: it
- * reports that port, and the path ends.
+ * reports that port, and the path ends. Elsewhere the path ends without a word, unless packets were dropped there: the
+ * switch before has told that the polling packet went to a host.
  */
 #include "common/report.h"
 #include "rxe-hosts/device/host.h"
@@ -49,15 +50,23 @@ report_drops(struct host *host, const struct nic *nic, uint32_t event)
 	}
 }
 
-/* A report of drops alone, or of nothing but that the polling packet has come. */
+static bool
+has_dropped(const struct nic *nic)
+{
+	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++)
+		if (nic->drops[reason].packets != 0)
+			return true;
+	return false;
+}
+
+/* A report of drops alone. */
 static void
-report_arrival(struct host *host, const struct nic *nic, uint32_t event, bool repeated)
+report_arrival(struct host *host, const struct nic *nic, uint32_t event)
 {
 	size_t from = host->node.records.used_bytes;
 	struct report_sum sum = { REPORT_PASSAGE_BYTES, 1 };
 
-	if (!repeated)
-		report_drops(host, nic, event);
+	report_drops(host, nic, event);
 	sum.packed_bytes += report_head_bytes(host->node.id, event, host->now_ps);
 	sum.packed_bytes += report_pack(host->node.records.data + from, host->node.records.used_bytes - from, NULL);
 	report_count_add(&host->node.count.reports, sum, sum);
@@ -157,11 +166,13 @@ host_report_nic(struct device *dev, uint32_t flow)
 void
 host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 {
-	bool repeated = answered(nic, p->psn);
+	bool pauses = p->arg & POLL_PFC;
 
-	record(host, p, nic->index, REC_NO_PORT, false, repeated);
-	if (!repeated && (p->arg & POLL_PFC))
+	if (answered(nic, p->psn) || (!pauses && ((p->arg & POLL_QUIET) || !has_dropped(nic))))
+		return;
+	record(host, p, nic->index, REC_NO_PORT, false, false);
+	if (pauses)
 		report_port(host, nic, p->psn);
-	else if (!(p->arg & POLL_QUIET))
-		report_arrival(host, nic, p->psn, repeated); /* what the victim's packets met here: a wrong ICRC */
+	else
+		report_arrival(host, nic, p->psn); /* what the victim's packets met here: a wrong ICRC */
 }

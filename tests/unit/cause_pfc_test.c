@@ -97,7 +97,7 @@ test_root_needs_culprits(void **state)
 		if (others < 3)
 			case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 100);
 		if (others == 1 || others == 2)
-			case_flow(&r, SW6, 1, others == 1 ? 0 : 2, BF2, 0, LAST, 100000, 100);
+			case_flow(&r, SW6, 1, others == 1 ? 0 : 2, BF2, 0, LAST, 100000, 10000);
 		v = diagnose(&r);
 		/* With a second ingress it is a root; where no flow was reported, nobody can say that it is not. */
 		assert_int_equal(v->nfindings, others >= 2);
@@ -121,14 +121,36 @@ test_too_little(void **state)
 		fabric(&r, MS);
 		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 350000, 3500000, 90));
 		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 100);
-		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, 100);
+		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, 10000);
 		records_put_meter(&r, SW6, records_meter_row(0, 2, 0, LAST, (enough ? 500000 : 750000) * 1348));
 		records_put_port(&r, SW6, records_port_row(2, 0, LAST, 350000, 3500000, 90));
-		case_flow(&r, SW6, 2, 0, records_tuple(H17, H13, 91), 0, LAST, 250000, 100);
-		case_flow(&r, SW6, 2, 1, records_tuple(H19, H13, 92), 0, LAST, 100000, 100);
+		case_flow(&r, SW6, 2, 0, records_tuple(H17, H13, 91), 0, LAST, 250000, 10000);
+		case_flow(&r, SW6, 2, 1, records_tuple(H19, H13, 92), 0, LAST, 100000, 10000);
 		v = diagnose(&r);
 		assert_non_null(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:3", NULL));
 		assert_int_equal(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL) != NULL, enough);
+		verdict_destroy(v);
+	}
+}
+
+/* A flow that met no queue at the root came before it grew, or after: the root's other flow made it. */
+static void
+test_passed_root(void **state)
+{
+	for (int met = 0; met < 2; met++) {
+		const struct verdict_finding *finding;
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 450000, 4500000, 90));
+		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, 3000000);
+		case_flow(&r, SW6, 1, 0, records_tuple(H16, H19, 93), 0, LAST, 100000, 3000000);
+		case_flow(&r, SW6, 1, 2, records_tuple(H15, H19, 94), 0, LAST, 100000, met ? 2000 : 1999);
+		v = diagnose(&r);
+		finding = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL);
+		assert_non_null(finding);
+		assert_int_equal(finding->nflows, 2 + met);
 		verdict_destroy(v);
 	}
 }
@@ -492,6 +514,7 @@ main(void)
 		cmocka_unit_test(test_root_halted_in_part),
 		cmocka_unit_test(test_root_needs_culprits),
 		cmocka_unit_test(test_too_little),
+		cmocka_unit_test(test_passed_root),
 		cmocka_unit_test(test_own_queue),
 		cmocka_unit_test(test_storm_seen_in_passing),
 		cmocka_unit_test(test_storm_before_halted_port),

@@ -64,12 +64,40 @@ test_poll_reports_the_victims_own_port_first(void **state)
 	assert_int_equal(seen.reports, 1);
 	assert_int_equal(seen.event, 31);
 	rig_run(&rig, 4 * PS_PER_US);
-	poll = last_poll(rig.hosts[1].node);
-	assert_int_equal(poll->out_port, REC_NO_PORT); /* the destination: the path ends, nothing is reported */
-	assert_int_equal(poll->flags, POLL_VICTIM);
+	assert_null(last_poll(rig.hosts[1].node)); /* the destination: the path ends, nothing is reported */
+	assert_int_equal(rig.hosts[1].node->count.reports.reports, 0);
 	assert_int_equal(seen.reports, 1);
 	assert_int_equal(rig.hosts[0].node->count.polling_packets, 1);
 	assert_true(rig_conserves(&rig));
+}
+
+static bool
+corrupt_second_data_packet(struct rig *g, uint32_t from, struct pkt *p)
+{
+	if (p->type == PKT_DATA && ++g->state == 2)
+		p->flags |= PKT_CORRUPT;
+	return true;
+}
+
+/* A destination that dropped packets says so: nobody else knows. */
+static void
+test_poll_is_answered_where_packets_were_dropped(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+	const struct node *node;
+
+	rig.filter = corrupt_second_data_packet;
+	rig_start(&rig);
+	node = rig.hosts[1].node;
+	rig_send(&rig, flow, 10 * 1024, 1);
+	rig_run(&rig, 10 * PS_PER_US);
+	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 31, POLL_VICTIM);
+	rig_run(&rig, 20 * PS_PER_US);
+	assert_non_null(last_poll(node));
+	assert_int_equal(last_poll(node)->out_port, REC_NO_PORT);
+	assert_int_equal(last_poll(node)->flags, POLL_VICTIM);
+	assert_int_equal(node->records.used_bytes, sizeof(struct rec_poll) + sizeof(struct rec_drop_row));
+	assert_int_equal(node->count.reports.kept_reports, 1);
 }
 
 static void
@@ -183,6 +211,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(notifications_pass_data),
 		T(poll_reports_the_victims_own_port_first),
+		T(poll_is_answered_where_packets_were_dropped),
 		T(poll_from_a_paused_port_traces_pauses),
 		T(storm_pauses_until_its_one_resume),
 		T(queues_say_when_they_are_full),
