@@ -233,6 +233,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 			.exact = sc->telemetry.contention == CONTENTION_EXACT,
 			.every_epoch = policy->every_epoch,
 			.retain_ps = sc->detection.retain_ps,
+			.quiet_depth = policy->every_epoch ? 0 : (uint32_t)sc->telemetry.quiet_depth,
 		},
 		.seed = (uint64_t)sc->root.seed,
 		.window_ps = emulation->fabric->window_ps,

@@ -71,6 +71,7 @@ struct telemetry_params {
 	bool enabled;
 	uint64_t epoch_ps;
 	int64_t epochs_kept; /* 0: cover the spacing of detections */
+	int64_t quiet_depth; /* packets */
 	int contention;      /* enum contention */
 };
 

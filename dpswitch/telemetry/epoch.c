@@ -127,8 +127,7 @@ telem_add(struct telem_port *t, uint32_t slot, const struct telem_batch *batch)
 	open->depth_max = batch->depth_max > open->depth_max ? batch->depth_max : open->depth_max;
 }
 
-/* Counts paused time up to now. */
-static void
+void
 telem_count_pause(struct telem_port *t, uint64_t now_ps)
 {
 	if (t->paused && now_ps > t->pause_mark_ps) {
@@ -203,35 +202,17 @@ telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest)
 	return sums;
 }
 
-/* The oldest epoch that is still kept. */
-static uint64_t
-oldest_kept(const struct telem_port *t)
-{
-	uint64_t open = t->open->index;
-
-	return open >= t->config->kept ? open - t->config->kept + 1 : 0;
-}
-
-/* Epoch by number, NULL if it was never opened or is gone. */
-static const struct telem_epoch *
-epoch_at(const struct telem_port *t, uint64_t index)
-{
-	const struct telem_epoch *epoch = &t->epochs[index % t->config->kept];
-
-	return epoch->index == index ? epoch : NULL;
-}
-
 bool
 telem_was_paused(const struct telem_port *t)
 {
-	return t->paused || t->last_paused > oldest_kept(t);
+	return t->paused || t->last_paused > telem_oldest_kept(t);
 }
 
 bool
 telem_was_fed(const struct telem_port *t, uint16_t in_port)
 {
-	for (uint64_t i = oldest_kept(t); i <= t->open->index; i++) {
-		const struct telem_epoch *epoch = epoch_at(t, i);
+	for (uint64_t i = telem_oldest_kept(t); i <= t->open->index; i++) {
+		const struct telem_epoch *epoch = telem_epoch_at(t, i);
 
 		if (epoch != NULL && epoch->meter[in_port] != 0)
 			return true;
@@ -244,8 +225,8 @@ telem_carried_bytes(const struct telem_port *t)
 {
 	uint64_t bytes = 0;
 
-	for (uint64_t i = oldest_kept(t); i <= t->open->index; i++) {
-		const struct telem_epoch *epoch = epoch_at(t, i);
+	for (uint64_t i = telem_oldest_kept(t); i <= t->open->index; i++) {
+		const struct telem_epoch *epoch = telem_epoch_at(t, i);
 
 		bytes += epoch != NULL ? epoch->bytes : 0;
 	}
@@ -255,7 +236,7 @@ telem_carried_bytes(const struct telem_port *t)
 bool
 telem_was_shared(const struct telem_port *t)
 {
-	uint64_t first = t->unreported > oldest_kept(t) ? t->unreported : oldest_kept(t);
+	uint64_t first = t->unreported > telem_oldest_kept(t) ? t->unreported : telem_oldest_kept(t);
 	uint64_t waited = 0;
 	uint32_t flows = 0;
 
@@ -263,7 +244,7 @@ telem_was_shared(const struct telem_port *t)
 		uint64_t packets = 0;
 
 		for (uint64_t i = first; i <= t->open->index; i++) {
-			const struct telem_epoch *epoch = epoch_at(t, i);
+			const struct telem_epoch *epoch = telem_epoch_at(t, i);
 
 			packets += epoch != NULL ? epoch->rows[slot].packets : 0;
 			waited += epoch != NULL ? epoch->rows[slot].depth_sum : 0;
@@ -282,190 +263,4 @@ telem_tuple(const struct flow *flow)
 		.sport = flow->sport,
 		.dport = flow->dport,
 	};
-}
-
-/* An event's report over one span of epochs. */
-struct telem_span {
-	uint64_t first, last;
-	bool open;
-	bool state_only; /* no counters */
-	uint32_t event;
-	uint64_t now_ps;
-};
-
-static void
-report_flow_rows(const struct telem_port *t, const struct telem_span *span, struct recbuf *records)
-{
-	for (uint32_t slot = 0; slot < t->nslots; slot++) {
-		struct rec_flow_row row = {
-			.hdr.event = span->event,
-			.flow = telem_tuple(&t->config->flows->flows[t->slot_flow[slot]]),
-			.port = t->port,
-			.in_port = REC_NO_PORT,
-			.epoch_first = (uint32_t)span->first,
-			.epoch_last = (uint32_t)span->last,
-			.queue_packets = span->open ? t->queued[slot] : 0,
-		};
-
-		for (uint64_t i = span->first; i <= span->last; i++) {
-			const struct telem_epoch *epoch = epoch_at(t, i);
-
-			if (epoch == NULL || epoch->rows[slot].packets == 0)
-				continue;
-			row.packets += epoch->rows[slot].packets;
-			row.bytes += epoch->rows[slot].bytes;
-			row.depth_sum += epoch->rows[slot].depth_sum;
-			row.paused_packets += epoch->rows[slot].paused_packets;
-			row.in_port = (uint16_t)epoch->rows[slot].in_port;
-		}
-		if (row.packets != 0 || row.queue_packets != 0)
-			recbuf_put(records, &row, REC_FLOW_ROW, sizeof(row), span->now_ps);
-	}
-}
-
-static void
-report_meter(const struct telem_port *t, const struct telem_span *span, const struct telem_present *present,
-	     struct recbuf *records)
-{
-	for (uint16_t in = 0; in < t->config->nports; in++) {
-		struct rec_meter_row row = {
-			.hdr.event = span->event,
-			.in_port = in,
-			.port = t->port,
-			.epoch_first = (uint32_t)span->first,
-			.epoch_last = (uint32_t)span->last,
-			.held_bytes = span->open && present->held_bytes != NULL ? present->held_bytes[in] : 0,
-		};
-
-		for (uint64_t i = span->first; i <= span->last; i++) {
-			const struct telem_epoch *epoch = epoch_at(t, i);
-
-			row.bytes += epoch != NULL ? epoch->meter[in] : 0;
-		}
-		if (row.bytes != 0 || row.held_bytes != 0)
-			recbuf_put(records, &row, REC_METER_ROW, sizeof(row), span->now_ps);
-	}
-}
-
-static void
-report_matrix(const struct telem_port *t, const struct telem_span *span, struct recbuf *records)
-{
-	uint32_t columns = t->nslots < TELEM_MATRIX ? t->nslots : TELEM_MATRIX;
-
-	for (uint32_t cell = 0; cell < t->nslots * columns; cell++) {
-		uint32_t of = cell / columns, other = cell % columns;
-		struct rec_matrix_row row = {
-			.hdr.event = span->event,
-			.flow = telem_tuple(&t->config->flows->flows[t->slot_flow[of]]),
-			.other = telem_tuple(&t->config->flows->flows[t->slot_flow[other]]),
-			.port = t->port,
-			.epoch_first = (uint32_t)span->first,
-			.epoch_last = (uint32_t)span->last,
-		};
-
-		for (uint64_t i = span->first; i <= span->last; i++) {
-			const struct telem_epoch *epoch = epoch_at(t, i);
-
-			row.ahead += epoch != NULL ? epoch->matrix[of][other] : 0;
-		}
-		if (row.ahead != 0)
-			recbuf_put(records, &row, REC_MATRIX_ROW, sizeof(row), span->now_ps);
-	}
-}
-
-/* @return false when the span is empty and closed: nothing to say */
-static bool
-report_port_row(const struct telem_port *t, const struct telem_span *span, const struct telem_present *present,
-		struct recbuf *records)
-{
-	struct rec_port_row row = {
-		.hdr.event = span->event,
-		.port = t->port,
-		.host = t->config->host,
-		.epoch_first = (uint32_t)span->first,
-		.epoch_last = (uint32_t)span->last,
-		.from_ps = span->first * t->config->epoch_ps,
-		.to_ps = span->open ? span->now_ps : (span->last + 1) * t->config->epoch_ps,
-		.state_only = span->state_only,
-	};
-
-	for (uint64_t i = span->first; i <= span->last && !span->state_only; i++) {
-		const struct telem_epoch *epoch = epoch_at(t, i);
-
-		if (epoch == NULL)
-			continue;
-		row.packets += epoch->packets;
-		row.bytes += epoch->bytes;
-		row.depth_sum += epoch->depth_sum;
-		row.paused_packets += epoch->paused_packets;
-		row.pause_ps += epoch->pause_ps;
-		row.pauses_received += epoch->pauses_received;
-		row.pauses_sent += epoch->pauses_sent;
-		row.depth_max = epoch->depth_max > row.depth_max ? epoch->depth_max : row.depth_max;
-	}
-	if (span->open) {
-		row.paused = t->paused;
-		row.paused_since_ps = t->paused ? t->paused_since_ps : 0;
-		row.queue_packets = present->queue_packets;
-		row.queue_bytes = present->queue_bytes;
-		/* What its buffer holds is asked of an ingress that pauses: whether it had reason to. */
-		row.ingress_bytes = present->pausing ? present->ingress_bytes : 0;
-		row.ingress_xoff_bytes = present->pausing ? present->ingress_xoff_bytes : REC_NO_XOFF;
-		row.pausing = present->pausing;
-		row.pausing_since_ps = present->pausing ? present->pausing_since_ps : 0;
-	} else if (row.packets == 0 && row.pause_ps == 0 && row.pauses_sent == 0) {
-		return false;
-	}
-	recbuf_put(records, &row, REC_PORT_ROW, sizeof(row), span->now_ps);
-	return true;
-}
-
-static void
-report_span(const struct telem_port *t, const struct telem_span *span, const struct telem_present *present,
-	    struct recbuf *records)
-{
-	if (!report_port_row(t, span, present, records))
-		return;
-	report_flow_rows(t, span, records);
-	report_meter(t, span, present, records);
-	if (t->config->exact)
-		report_matrix(t, span, records);
-}
-
-void
-telem_report(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
-	     uint64_t now_ps)
-{
-	uint64_t open = t->open->index;
-	struct telem_span span = {
-		.first = t->unreported > oldest_kept(t) ? t->unreported : oldest_kept(t),
-		.event = event,
-		.now_ps = now_ps,
-	};
-
-	telem_count_pause(t, now_ps);
-	if (span.first < open) {
-		span.last = open - 1;
-		report_span(t, &span, present, records);
-		t->unreported = open;
-	}
-	span.first = span.last = open;
-	span.open = true;
-	report_span(t, &span, present, records);
-}
-
-void
-telem_report_state(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
-		   uint64_t now_ps)
-{
-	const struct telem_span span = {
-		.first = t->open->index,
-		.last = t->open->index,
-		.open = true,
-		.state_only = true,
-		.event = event,
-		.now_ps = now_ps,
-	};
-
-	report_port_row(t, &span, present, records);
 }

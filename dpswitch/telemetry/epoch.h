@@ -25,6 +25,7 @@ struct telem_config {
 	bool host;     /* a NIC */
 	bool every_epoch;    /* report all ports at each epoch's end, unasked */
 	uint64_t retain_ps;  /* keep one report of a port in this time; 0: all */
+	uint32_t quiet_depth; /* packets: a switch port whose queue stays below has little to tell; 0: all is told */
 };
 
 struct telem_row {
@@ -149,6 +150,27 @@ telem_pause_sent(struct telem_port *t)
  */
 bool telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest);
 
+/* The oldest epoch that is still kept. */
+static inline uint64_t
+telem_oldest_kept(const struct telem_port *t)
+{
+	uint64_t open = t->open->index;
+
+	return open >= t->config->kept ? open - t->config->kept + 1 : 0;
+}
+
+/* Epoch by number, NULL if it was never opened or is gone. */
+static inline const struct telem_epoch *
+telem_epoch_at(const struct telem_port *t, uint64_t index)
+{
+	const struct telem_epoch *epoch = &t->epochs[index % t->config->kept];
+
+	return epoch->index == index ? epoch : NULL;
+}
+
+/* Counts paused time up to now. */
+void telem_count_pause(struct telem_port *t, uint64_t now_ps);
+
 /* Was the port paused at any time within the kept epochs, or is it now? */
 bool telem_was_paused(const struct telem_port *t);
 /* Did anything that came in at in_port leave here within the kept epochs? */
@@ -160,7 +182,11 @@ uint64_t telem_carried_bytes(const struct telem_port *t);
 /* Did two flows or more use the port since its last report, and some packet wait? */
 bool telem_was_shared(const struct telem_port *t);
 
-/* Reports: closed epochs not yet reported, summed; the open epoch with the present state. */
+/*
+ * Reports: closed epochs not yet reported, summed; the open epoch with the present state. Of a quiet port that told of
+ * closed ones the state alone: a queue that stayed below config.quiet_depth, without a pause, explains nothing, and the
+ * open epoch is told once it is closed.
+ */
 void telem_report(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
 		  uint64_t now_ps);
 

@@ -131,6 +131,69 @@ closed_epochs_are_summed_and_reported_once(void **state)
 	telem_fini(&t);
 }
 
+/* A queue below quiet_depth explains nothing: what the open epoch holds is told when it is closed, or the queue grew. */
+static void
+a_quiet_port_tells_of_closed_epochs(void **state)
+{
+	const struct telem_present pausing = { .pausing = true };
+	struct telem_config quiet_config = config;
+	const struct rec_port_row *row;
+	struct telem_port t;
+	struct recbuf buf;
+	uint64_t digest = 1;
+
+	(void)state;
+	quiet_config.quiet_depth = 8;
+	assert_int_equal(telem_init(&t, &quiet_config, 0), 0);
+	recbuf_init(&buf, 0);
+	enqueue(&t, 0, 0, 100, 7, false);
+	telem_report(&t, &nothing, &buf, 1, 5); /* no epoch is closed: the open one is all that there is */
+	assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 0))->packets, 1);
+	assert_true(telem_roll(&t, PS_PER_MS, &digest));
+	enqueue(&t, 0, 0, 200, 7, false);
+	buf.used_bytes = 0;
+	telem_report(&t, &nothing, &buf, 2, PS_PER_MS + 5);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->epoch_last, 0);
+	assert_int_equal(row->packets, 1);
+	row = nth(&buf, REC_PORT_ROW, 1);
+	assert_int_equal(row->state_only, 1);
+	assert_int_equal(row->packets, 0);
+	assert_null(nth(&buf, REC_FLOW_ROW, 1));
+
+	/* It grows: all is told. */
+	assert_true(telem_roll(&t, 2 * PS_PER_MS, &digest));
+	enqueue(&t, 0, 0, 400, 8, false);
+	buf.used_bytes = 0;
+	telem_report(&t, &nothing, &buf, 3, 2 * PS_PER_MS + 5);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->epoch_first, 1);
+	assert_int_equal(row->bytes, 200);
+	row = nth(&buf, REC_PORT_ROW, 1);
+	assert_int_equal(row->epoch_first, 2);
+	assert_int_equal(row->bytes, 400);
+	assert_non_null(nth(&buf, REC_FLOW_ROW, 1));
+
+	/* Nor is a port quiet that pauses, or that was paused. */
+	assert_true(telem_roll(&t, 3 * PS_PER_MS, &digest));
+	enqueue(&t, 0, 0, 800, 0, false);
+	assert_true(telem_roll(&t, 4 * PS_PER_MS, &digest));
+	telem_report(&t, &nothing, &buf, 4, 4 * PS_PER_MS + 5);
+	assert_true(telem_roll(&t, 5 * PS_PER_MS, &digest));
+	for (uint32_t i = 0; i < 2; i++) {
+		enqueue(&t, 0, 0, 800, 0, false);
+		assert_true(telem_roll(&t, (6 + i) * PS_PER_MS, &digest));
+		telem_pause(&t, i == 1, (6 + i) * PS_PER_MS + 1);
+		buf.used_bytes = 0;
+		telem_report(&t, i == 0 ? &pausing : &nothing, &buf, 5, (6 + i) * PS_PER_MS + 5);
+		row = nth(&buf, REC_PORT_ROW, 1);
+		assert_non_null(row);
+		assert_int_equal(row->state_only, 0);
+	}
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
 static void
 only_kept_epochs_are_remembered(void **state)
 {
@@ -311,6 +374,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(open_epoch_is_reported_with_present_state),
 		cmocka_unit_test(closed_epochs_are_summed_and_reported_once),
+		cmocka_unit_test(a_quiet_port_tells_of_closed_epochs),
 		cmocka_unit_test(only_kept_epochs_are_remembered),
 		cmocka_unit_test(pause_time_is_split_between_epochs),
 		cmocka_unit_test(rows_that_do_not_sum_up_are_noticed),
