@@ -144,7 +144,9 @@ def refused():
     directory = scratch() / "refused"
     for args, words in [(("nonsense",), "nonsense"), (("storm", "--scale", "0"), "0.01"), (("storm", "--cases", "0"), "--cases"),
                         (("storm", "--policy", "guess"), "guess"), ((), "which family"),
-                        (("storm", "storm"), "twice")]:
+                        (("storm", "storm"), "twice"), (("all", "all"), "twice"), (("storm", "all"), "twice"),
+                        (("storm", "--policy", "vedrfolnir,hawkeye-minr,vedrfolnir"), "twice"),
+                        (("storm", "--policy", "hawkeye-minr", "--ablation", "fixed"), "--ablation")]:
         done = evaluate(directory, *args, expect=2)
         check(words in told(done), f"eval {' '.join(args)} is refused, with the reason", told(done))
     evaluate(directory, "clean", "--cases", 1, "--scale", SCALE, "--policy", "vedrfolnir")
