@@ -231,7 +231,7 @@ check_policies(const struct eval *eval, struct err *err)
 	return err->text[0] == '\0' ? 0 : -EINVAL;
 }
 
-/* @return 0; negative errno: err says why, if it is not that somebody interrupted */
+/* @return how many runs broke; negative errno: err says why, if it is not that somebody interrupted */
 static int
 evaluate(struct eval *eval, struct err *err)
 {
@@ -246,7 +246,7 @@ evaluate(struct eval *eval, struct err *err)
 	if (eval->store == NULL)
 		return -EINVAL;
 	ret = runner_run(eval, err);
-	if (ret == 0 || ret == -EINTR) {
+	if (ret >= 0 || ret == -EINTR) {
 		int wrote = summary_write_rows(eval, err);
 
 		ret = wrote < 0 ? wrote : ret;
@@ -254,9 +254,9 @@ evaluate(struct eval *eval, struct err *err)
 	return ret;
 }
 
-/* @return exit code */
+/* @param broken  runs @return exit code */
 static int
-tell(struct eval_options *opts)
+tell(struct eval_options *opts, int broken)
 {
 	uint32_t excluded, made;
 	int ret = opts->json ? summary_print_json(&opts->eval, stdout, &opts->err)
@@ -266,8 +266,10 @@ tell(struct eval_options *opts)
 		fprintf(stderr, "rocelab: %s\n", opts->err.text);
 		return EXIT_FAILED;
 	}
+	if (broken > 0)
+		fprintf(stderr, "rocelab: %d runs failed and are not counted; the same command makes them again\n", broken);
 	if (summary_excluded(&opts->eval, &excluded, &made) <= EVAL_MAX_EXCLUDED)
-		return EXIT_DONE;
+		return broken > 0 ? EXIT_FAILED : EXIT_DONE;
 	fprintf(stderr, "rocelab: %u of %u cases were wrong by construction; at most %.0f %% may be\n", excluded, made,
 		100 * EVAL_MAX_EXCLUDED);
 	return EXIT_FAILED;
@@ -293,8 +295,8 @@ command_eval(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	ret = evaluate(&opts.eval, &opts.err);
-	if (ret == 0)
-		ret = tell(&opts);
+	if (ret >= 0)
+		ret = tell(&opts, ret);
 	else if (ret == -EINTR)
 		fprintf(stderr, "rocelab: interrupted; the same command goes on with it\n");
 	else

@@ -17,13 +17,15 @@
 #include "cli/launch.h"
 #include "common/clock.h"
 
+#define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
 #define MAX_ATTEMPTS 50 /* a family that is wrong by construction so often in a row is broken */
 
 /* One case on its way. Policies are run in order; up to next they have been started, or were done before. */
 struct item {
 	const struct family *family;
 	uint32_t index, attempt;
-	enum { ITEM_NEW, ITEM_BUSY, ITEM_RIGHT } state; /* BUSY: its truth is being found */
+	/* BUSY: its truth is being found; BROKEN: the run for it did not end */
+	enum { ITEM_NEW, ITEM_BUSY, ITEM_RIGHT, ITEM_BROKEN } state;
 	uint32_t next;
 };
 
@@ -43,6 +45,7 @@ struct runner {
 	struct slot slots[EVAL_MAX_JOBS];
 	int cpus[EVAL_MAX_JOBS];
 	uint32_t ncpus;
+	uint32_t broken; /* runs */
 	struct eval_progress progress;
 	struct err *err;
 };
@@ -137,7 +140,7 @@ next_item(struct runner *runner)
 	for (uint32_t i = 0; i < runner->nitems; i++) {
 		struct item *item = &runner->items[i];
 
-		if (item->next < runner->eval->npolicies && item->state != ITEM_BUSY)
+		if (item->next < runner->eval->npolicies && item->state != ITEM_BUSY && item->state != ITEM_BROKEN)
 			return item;
 	}
 	return NULL;
@@ -179,6 +182,21 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 	return 0;
 }
 
+/* Tells of a run that is no result. @param lost  runs that are not to be expected any more @return 0, or -EIO: no more */
+static int
+run_broke(struct runner *runner, const struct item *item, const char *folder, uint32_t lost, const struct err *why)
+{
+	char dir[PATH_MAX];
+
+	runner->progress.expected -= lost;
+	eval_progress_end(&runner->progress);
+	fprintf(stderr, "rocelab: %s failed: %s; log.txt there says more\n",
+		eval_case_dir(runner->eval, item->family, item->index, folder, dir, sizeof(dir)), why->text);
+	if (++runner->broken < MAX_BROKEN)
+		return 0;
+	return err_set(runner->err, -EIO, "%u runs failed; the same command goes on when that is mended", runner->broken);
+}
+
 /* The truth of a case is known: it is right, or replaced. */
 static int
 truth_ended(struct runner *runner, struct item *item, int status)
@@ -192,8 +210,10 @@ truth_ended(struct runner *runner, struct item *item, int status)
 	int ret;
 
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
-	if (status != JOB_DONE)
-		return err_set(runner->err, -EIO, "%s: the fabric failed; %s/truth/log.txt says why", family, dir);
+	if (case_result_check(dir, "truth", status, &why) < 0) {
+		item->state = ITEM_BROKEN;
+		return run_broke(runner, item, "truth", eval->npolicies - item->next, &why);
+	}
 	ret = truth_load(&truth, dir, runner->err);
 	if (ret < 0)
 		return ret;
@@ -217,6 +237,7 @@ policy_ended(struct runner *runner, const struct slot *slot, int status)
 {
 	const struct eval *eval = runner->eval;
 	struct store_run run = { .index = slot->item->index };
+	struct err why = { 0 };
 	char dir[PATH_MAX];
 	int ret;
 
@@ -224,9 +245,13 @@ policy_ended(struct runner *runner, const struct slot *slot, int status)
 	snprintf(run.policy, sizeof(run.policy), "%s", slot->policy);
 	run.wall_s = (double)(clock_now_ns() - slot->start_ns) / 1e9;
 	eval_case_dir(eval, slot->item->family, slot->item->index, NULL, dir, sizeof(dir));
-	ret = case_result(dir, status, &run, runner->err);
+	ret = case_result_check(dir, slot->policy, status, &why);
+	if (ret == 0)
+		ret = case_result(dir, &run, &why);
+	if (ret == -ENODATA)
+		return run_broke(runner, slot->item, slot->policy, 1, &why);
 	if (ret < 0)
-		return ret;
+		return err_set(runner->err, ret, "%s", why.text);
 	case_result_tidy(dir, slot->policy, run.outcome != OUTCOME_TP);
 	eval_progress_done(&runner->progress, run.outcome != OUTCOME_TP);
 	return store_add_run(eval->store, &run, runner->err);
@@ -330,6 +355,8 @@ runner_run(const struct eval *eval, struct err *err)
 	if (ret == 0)
 		ret = run_items(runner);
 	eval_progress_end(&runner->progress);
+	if (ret == 0)
+		ret = (int)runner->broken;
 	scenario_destroy(runner->network);
 	free(runner->items);
 	free(runner);

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import ROCELAB, SANITIZED, check, command, cpus, rocelab, scratch, told
+from harness import ROCELAB, SANITIZED, check, command, cpus, descendants, rocelab, scratch, told
 
 SCALE = "0.02"
 CASES = 2 if SANITIZED else 4
@@ -78,23 +78,6 @@ def policies_share_cases():
         check({k: v for k, v in a.items() if not k.endswith("_s")} == {k: v for k, v in b.items() if not k.endswith("_s")},
               f"case {a['case']}, {a['policy']}: the same again, on one job", (a, b))
     check((first / "storm/000/case.cfg").read_text() == (again / "storm/000/case.cfg").read_text(), "the same case", first)
-
-
-def descendants(pid):
-    """All processes below one, as far as they still live."""
-    found, parents = [], {}
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        parents.setdefault(int(fields[1]), []).append(int(entry.name))
-    waiting = [pid]
-    while waiting:
-        for child in parents.get(waiting.pop(), []):
-            found.append(child)
-            waiting.append(child)
-    return found
 
 
 def fabrics(pid):

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Evaluations that something breaks: programs that die are named and count for nothing, and the same command makes up for
+them."""
+import csv
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from harness import ROCELAB, check, command, descendants, scratch, told
+
+SCALE = "0.02"
+
+
+def evaluate(directory, *args, expect=0):
+    return command(ROCELAB, "eval", *args, "--scale", SCALE, "--out", directory, expect=expect, timeout=900)
+
+
+def rows(directory):
+    with open(directory / "runs.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def program_of(pid, name, folder):
+    """The program of this name that writes into a folder, below a process; None: there is none."""
+    for child in descendants(pid):
+        try:
+            words = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        if pathlib.Path(words[0]).name == name and str(folder) in words:
+            return child
+    return None
+
+
+def killed(directory, victims, *args):
+    """Runs an evaluation and ends programs of it. @param victims  [(program, its folder, signal)], in their order"""
+    words = [str(word) for word in (ROCELAB, "eval", *args, "--scale", SCALE, "--jobs", 1, "--out", directory)]
+    victims = list(victims)
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        deadline = time.monotonic() + 300
+        while victims and started.poll() is None and time.monotonic() < deadline:
+            name, folder, number = victims[0]
+            pid = program_of(started.pid, name, directory / folder)
+            if pid is not None:
+                os.kill(pid, number)
+                victims.pop(0)
+            time.sleep(0.002)
+        out, err = started.communicate(timeout=300)
+    check(not victims, "the programs were there to be killed", (victims, err))
+    return subprocess.CompletedProcess(words, started.returncode, out, err)
+
+
+def broken_runs_count_for_nothing():
+    directory, whole = scratch() / "broken", scratch() / "whole"
+    args = ("contention", "--cases", 2, "--policy", "vedrfolnir,full-polling")
+    done = killed(directory, [("dpswitch", "contention/000/vedrfolnir", signal.SIGKILL),
+                              ("dpswitch", "contention/000/full-polling", signal.SIGTERM),
+                              ("dpswitch", "contention/001/truth", signal.SIGTERM)], *args)
+    check(done.returncode == 1, "runs that broke fail the evaluation", told(done))
+    for folder in ("contention/000/vedrfolnir", "contention/000/full-polling", "contention/001/truth"):
+        check(f"{folder} failed: the fabric " in done.stderr, f"{folder} is named", done.stderr)
+    check("false" not in done.stdout and rows(directory) == [], "no verdict is no result", (done.stdout, rows(directory)))
+    check("0 of 2 cases" in done.stdout, "a truth that was interrupted excludes nothing", done.stdout)
+    evaluate(directory, *args)
+    evaluate(whole, *args)
+    kept = [[{key: value for key, value in row.items() if not key.endswith("_s")} for row in rows(of)]
+            for of in (directory, whole)]
+    check(len(kept[0]) == 4 and kept[0] == kept[1], "the same command makes up for them", kept)
+
+
+def analyzer_dies():
+    directory = scratch() / "analyzer"
+    done = killed(directory, [("analyzer", "clean/000/vedrfolnir", signal.SIGKILL)], "clean", "--cases", 1, "--policy",
+                  "vedrfolnir")
+    check(done.returncode == 1 and "clean/000/vedrfolnir failed" in done.stderr and rows(directory) == [],
+          "an analyzer that died gave no verdict", told(done))
+
+
+broken_runs_count_for_nothing()
+analyzer_dies()
