@@ -38,51 +38,58 @@ read_costs(const json_t *verdict, const json_t *fabric, struct store_run *run)
 }
 
 /* The truth beside the verdict, for people. */
-static void
-write_score(const char *dir, const struct store_run *run, const struct truth *truth)
+static int
+write_score(const char *dir, const struct store_run *run, const struct truth *truth, struct err *err)
 {
 	json_t *root = json_pack("{s:s, s:s, s:O, s:O}", "outcome", score_name(run->outcome), "why", run->why, "anomalies",
 				 truth->anomalies, "truth", truth->fabric);
 	char path[PATH_MAX];
+	int ret = 0;
 
 	snprintf(path, sizeof(path), "%s/%s/score.json", dir, run->policy);
-	json_dump_file(root, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	if (root == NULL || json_dump_file(root, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
+		ret = err_set(err, -EIO, "%s cannot be written", path);
 	json_decref(root);
+	return ret;
 }
 
-static void
-no_verdict(struct store_run *run, int status)
+int
+case_result_check(const char *dir, const char *folder, int status, struct err *err)
 {
 	static const char *const texts[] = {
-		[JOB_DONE] = "verdict.json cannot be read",
 		[JOB_FABRIC_FAILED] = "the fabric failed",
 		[JOB_NO_VERDICT] = "the analyzer failed",
 		[JOB_NOT_STARTED] = "the programs did not start",
 	};
+	json_t *fabric;
+	int ret = 0;
 
-	run->outcome = OUTCOME_FN;
-	snprintf(run->why, sizeof(run->why), "no verdict: %s; log.txt says why",
-		 status <= JOB_NOT_STARTED ? texts[status] : "a program broke");
+	if (status != JOB_DONE)
+		return err_set(err, -ENODATA, "%s", status <= JOB_NOT_STARTED ? texts[status] : "its process broke");
+	fabric = load(dir, folder, "run.json");
+	if (fabric == NULL)
+		ret = err_set(err, -ENODATA, "run.json cannot be read");
+	else if (strcmp(truth_text(fabric, "end_reason"), "interrupt") == 0)
+		ret = err_set(err, -ENODATA, "the fabric was interrupted");
+	json_decref(fabric);
+	return ret;
 }
 
 int
-case_result(const char *dir, int status, struct store_run *run, struct err *err)
+case_result(const char *dir, struct store_run *run, struct err *err)
 {
-	json_t *verdict = status == JOB_DONE ? load(dir, run->policy, "verdict.json") : NULL;
+	json_t *verdict = load(dir, run->policy, "verdict.json");
 	json_t *fabric = load(dir, run->policy, "run.json");
 	struct err why = { 0 };
 	struct truth truth;
-	int ret = truth_load(&truth, dir, err);
+	int ret = verdict != NULL ? truth_load(&truth, dir, err) :
+				    err_set(err, -ENODATA, "verdict.json cannot be read");
 
-	if (ret == 0 && verdict != NULL) {
+	if (ret == 0) {
 		run->outcome = score_verdict(&truth, verdict, &why);
 		snprintf(run->why, sizeof(run->why), "%.*s", (int)sizeof(run->why) - 1, why.text);
 		read_costs(verdict, fabric, run);
-	} else if (ret == 0) {
-		no_verdict(run, status);
-	}
-	if (ret == 0) {
-		write_score(dir, run, &truth);
+		ret = write_score(dir, run, &truth, err);
 		truth_fini(&truth);
 	}
 	json_decref(verdict);

@@ -18,6 +18,7 @@
 struct eval_options {
 	struct eval eval;
 	bool json;
+	bool has_policies; /* other than the default */
 	char names[VARIANT_MAX][VARIANT_NAME]; /* of policies */
 	struct err err;
 };
@@ -37,20 +38,26 @@ static const struct argp_option options[] = {
 };
 
 static void
-add_family(struct eval_options *opts, const char *name, struct argp_state *state)
+add_family(struct eval_options *opts, const struct family *family, struct argp_state *state)
 {
-	const struct family *family = family_find(name);
-
-	for (size_t i = 0; strcmp(name, "all") == 0 && families[i] != NULL; i++)
-		opts->eval.families[opts->eval.nfamilies++] = families[i];
-	if (strcmp(name, "all") == 0)
-		return;
-	if (family == NULL)
-		argp_error(state, "no family \"%s\": rocelab eval --help lists them", name);
 	for (uint32_t i = 0; i < opts->eval.nfamilies; i++)
 		if (opts->eval.families[i] == family)
-			argp_error(state, "family \"%s\" is named twice", name);
+			argp_error(state, "family \"%s\" is named twice", family->name);
 	opts->eval.families[opts->eval.nfamilies++] = family;
+}
+
+static void
+add_families(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	const struct family *family = family_find(name);
+	bool all = strcmp(name, "all") == 0;
+
+	if (family == NULL && !all)
+		argp_error(state, "no family \"%s\": rocelab eval --help lists them", name);
+	if (family != NULL)
+		add_family(opts, family, state);
+	for (size_t i = 0; all && families[i] != NULL; i++)
+		add_family(opts, families[i], state);
 }
 
 static void
@@ -65,6 +72,9 @@ set_policies(struct eval_options *opts, const char *text, struct argp_state *sta
 			argp_error(state, "--policy: more than %d", VARIANT_MAX);
 		if (snprintf(copy, VARIANT_NAME, "%.*s", (int)len, name) >= VARIANT_NAME)
 			argp_error(state, "--policy %s: at most %d characters each", text, VARIANT_NAME - 1);
+		for (uint32_t i = 0; i < opts->eval.npolicies; i++)
+			if (strcmp(opts->names[i], copy) == 0)
+				argp_error(state, "--policy: \"%s\" is named twice", copy);
 		opts->eval.policies[opts->eval.npolicies++] = copy;
 		name += len + (name[len] == ',');
 	}
@@ -124,15 +134,16 @@ parse(int key, char *arg, struct argp_state *state)
 		opts->eval.source.scale = scale(arg, state);
 		return 0;
 	case 'p':
-		set_policies(opts, arg, state);
+	case 'a':
+		if (opts->has_policies)
+			argp_error(state, "give --policy or --ablation, and once");
+		opts->has_policies = true;
+		(key == 'p' ? set_policies : set_ablation)(opts, arg, state);
 		return 0;
 	case 's':
 		if (opts->eval.source.nsets == CASE_MAX_SETS)
 			argp_error(state, "more than %d --set", CASE_MAX_SETS);
 		opts->eval.source.sets[opts->eval.source.nsets++] = arg;
-		return 0;
-	case 'a':
-		set_ablation(opts, arg, state);
 		return 0;
 	case 'j':
 		opts->eval.jobs = (uint32_t)number("--jobs", arg, 1, EVAL_MAX_JOBS, state);
@@ -144,7 +155,7 @@ parse(int key, char *arg, struct argp_state *state)
 		opts->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		add_family(opts, arg, state);
+		add_families(opts, arg, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (opts->eval.nfamilies == 0)
@@ -220,7 +231,7 @@ check_policies(const struct eval *eval, struct err *err)
 	return err->text[0] == '\0' ? 0 : -EINVAL;
 }
 
-/* @return 0; negative errno: err says why, if it is not that somebody interrupted */
+/* @return how many runs broke; negative errno: err says why, if it is not that somebody interrupted */
 static int
 evaluate(struct eval *eval, struct err *err)
 {
@@ -231,11 +242,13 @@ evaluate(struct eval *eval, struct err *err)
 	snprintf(path, sizeof(path), "%s/eval.sqlite", eval->dir);
 	for (size_t i = 0; i < eval->source.nsets && used < sizeof(sets); i++)
 		used += (size_t)snprintf(sets + used, sizeof(sets) - used, " --set %s", eval->source.sets[i]);
+	if (used >= sizeof(sets))
+		return err_set(err, -EINVAL, "all --set together are longer than %zu characters", sizeof(sets) - 1);
 	eval->store = store_open(path, eval->source.seed, eval->source.scale, sets, err);
 	if (eval->store == NULL)
 		return -EINVAL;
 	ret = runner_run(eval, err);
-	if (ret == 0 || ret == -EINTR) {
+	if (ret >= 0 || ret == -EINTR) {
 		int wrote = summary_write_rows(eval, err);
 
 		ret = wrote < 0 ? wrote : ret;
@@ -243,9 +256,9 @@ evaluate(struct eval *eval, struct err *err)
 	return ret;
 }
 
-/* @return exit code */
+/* @param broken  runs @return exit code */
 static int
-tell(struct eval_options *opts)
+tell(struct eval_options *opts, int broken)
 {
 	uint32_t excluded, made;
 	int ret = opts->json ? summary_print_json(&opts->eval, stdout, &opts->err)
@@ -255,8 +268,13 @@ tell(struct eval_options *opts)
 		fprintf(stderr, "rocelab: %s\n", opts->err.text);
 		return EXIT_FAILED;
 	}
-	if (summary_excluded(&opts->eval, &excluded, &made) <= EVAL_MAX_EXCLUDED)
-		return EXIT_DONE;
+	if (broken > 0)
+		fprintf(stderr, "rocelab: %d runs failed and are not counted; the same command makes them again\n", broken);
+	if (summary_excluded(&opts->eval, &excluded, &made) <= EVAL_MAX_EXCLUDED) {
+		if (opts->json && excluded > 0) /* the table says so itself */
+			fprintf(stderr, "rocelab: %u of %u cases were wrong by construction and replaced\n", excluded, made);
+		return broken > 0 ? EXIT_FAILED : EXIT_DONE;
+	}
 	fprintf(stderr, "rocelab: %u of %u cases were wrong by construction; at most %.0f %% may be\n", excluded, made,
 		100 * EVAL_MAX_EXCLUDED);
 	return EXIT_FAILED;
@@ -282,8 +300,8 @@ command_eval(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	ret = evaluate(&opts.eval, &opts.err);
-	if (ret == 0)
-		ret = tell(&opts);
+	if (ret >= 0)
+		ret = tell(&opts, ret);
 	else if (ret == -EINTR)
 		fprintf(stderr, "rocelab: interrupted; the same command goes on with it\n");
 	else

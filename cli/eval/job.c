@@ -66,6 +66,7 @@ run(const struct job_config *config)
 		.diagnose = config->policy != NULL,
 	};
 	struct launch_status status;
+	char text[128];
 	struct err err = { 0 };
 
 	if (variant_sets(config->policy != NULL ? config->policy : "off", &sets, &err) < 0)
@@ -78,6 +79,10 @@ run(const struct job_config *config)
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return JOB_NOT_STARTED;
 	}
+	if (status.fabric != 0)
+		printf("dpswitch %s\n", child_text(status.fabric, text, sizeof(text)));
+	if (status.analyzer > 0)
+		printf("analyzer %s\n", child_text(status.analyzer, text, sizeof(text)));
 	if (status.fabric != 0)
 		return JOB_FABRIC_FAILED;
 	return status.analyzer == 0 ? JOB_DONE : JOB_NO_VERDICT;

@@ -17,13 +17,15 @@
 #include "cli/launch.h"
 #include "common/clock.h"
 
+#define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
 #define MAX_ATTEMPTS 50 /* a family that is wrong by construction so often in a row is broken */
 
 /* One case on its way. Policies are run in order; up to next they have been started, or were done before. */
 struct item {
 	const struct family *family;
 	uint32_t index, attempt;
-	enum { ITEM_NEW, ITEM_BUSY, ITEM_RIGHT } state; /* BUSY: its truth is being found */
+	/* BUSY: its truth is being found; BROKEN: the run for it did not end */
+	enum { ITEM_NEW, ITEM_BUSY, ITEM_RIGHT, ITEM_BROKEN } state;
 	uint32_t next;
 };
 
@@ -43,6 +45,7 @@ struct runner {
 	struct slot slots[EVAL_MAX_JOBS];
 	int cpus[EVAL_MAX_JOBS];
 	uint32_t ncpus;
+	uint32_t broken; /* runs */
 	struct eval_progress progress;
 	struct err *err;
 };
@@ -56,12 +59,24 @@ on_signal(int signal)
 	interrupted = 1;
 }
 
+/* Can the files of a case be read, and its truth? What is not there, or not whole, is made again. */
 static bool
-has_truth(const struct eval *eval, const struct item *item)
+is_there(const struct eval *eval, const struct item *item)
 {
-	char path[PATH_MAX];
+	char dir[PATH_MAX], path[PATH_MAX];
+	struct scenario_options options = { .path = path, .nsets = eval->source.nsets };
+	struct err err = { 0 };
+	struct scenario *scenario;
+	struct truth truth;
 
-	return access(eval_case_dir(eval, item->family, item->index, "truth/truth.json", path, sizeof(path)), R_OK) == 0;
+	memcpy(options.sets, eval->source.sets, options.nsets * sizeof(options.sets[0]));
+	eval_case_dir(eval, item->family, item->index, "case.cfg", path, sizeof(path));
+	if (truth_load(&truth, eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir)), &err) < 0)
+		return false;
+	truth_fini(&truth);
+	scenario = scenario_load(&options, &err);
+	scenario_destroy(scenario);
+	return scenario != NULL;
 }
 
 /* Passes over policies that the store has. */
@@ -92,9 +107,9 @@ make_items(struct runner *runner)
 			*item = (struct item){ .family = eval->families[f], .index = i };
 			item->attempt = attempt >= 0 ? (uint32_t)attempt
 						     : store_next_attempt(eval->store, item->family->name, i);
-			if (attempt >= 0 && has_truth(eval, item))
-				item->state = ITEM_RIGHT;
 			skip_done(eval, item);
+			if (attempt >= 0 && item->next < eval->npolicies && is_there(eval, item))
+				item->state = ITEM_RIGHT;
 			eval_progress_expect(&runner->progress, eval->npolicies - item->next);
 		}
 	}
@@ -137,7 +152,7 @@ next_item(struct runner *runner)
 	for (uint32_t i = 0; i < runner->nitems; i++) {
 		struct item *item = &runner->items[i];
 
-		if (item->next < runner->eval->npolicies && item->state != ITEM_BUSY)
+		if (item->next < runner->eval->npolicies && item->state != ITEM_BUSY && item->state != ITEM_BROKEN)
 			return item;
 	}
 	return NULL;
@@ -179,6 +194,21 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 	return 0;
 }
 
+/* Tells of a run that is no result. @param lost  runs that are not to be expected any more @return 0, or -EIO: no more */
+static int
+run_broke(struct runner *runner, const struct item *item, const char *folder, uint32_t lost, const struct err *why)
+{
+	char dir[PATH_MAX];
+
+	runner->progress.expected -= lost;
+	eval_progress_end(&runner->progress);
+	fprintf(stderr, "rocelab: %s failed: %s; log.txt there says more\n",
+		eval_case_dir(runner->eval, item->family, item->index, folder, dir, sizeof(dir)), why->text);
+	if (++runner->broken < MAX_BROKEN)
+		return 0;
+	return err_set(runner->err, -EIO, "%u runs failed; the same command goes on when that is mended", runner->broken);
+}
+
 /* The truth of a case is known: it is right, or replaced. */
 static int
 truth_ended(struct runner *runner, struct item *item, int status)
@@ -192,8 +222,10 @@ truth_ended(struct runner *runner, struct item *item, int status)
 	int ret;
 
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
-	if (status != JOB_DONE)
-		return err_set(runner->err, -EIO, "%s: the fabric failed; %s/truth/log.txt says why", family, dir);
+	if (case_result_check(dir, "truth", status, &why) < 0) {
+		item->state = ITEM_BROKEN;
+		return run_broke(runner, item, "truth", eval->npolicies - item->next, &why);
+	}
 	ret = truth_load(&truth, dir, runner->err);
 	if (ret < 0)
 		return ret;
@@ -217,6 +249,7 @@ policy_ended(struct runner *runner, const struct slot *slot, int status)
 {
 	const struct eval *eval = runner->eval;
 	struct store_run run = { .index = slot->item->index };
+	struct err why = { 0 };
 	char dir[PATH_MAX];
 	int ret;
 
@@ -224,9 +257,13 @@ policy_ended(struct runner *runner, const struct slot *slot, int status)
 	snprintf(run.policy, sizeof(run.policy), "%s", slot->policy);
 	run.wall_s = (double)(clock_now_ns() - slot->start_ns) / 1e9;
 	eval_case_dir(eval, slot->item->family, slot->item->index, NULL, dir, sizeof(dir));
-	ret = case_result(dir, status, &run, runner->err);
+	ret = case_result_check(dir, slot->policy, status, &why);
+	if (ret == 0)
+		ret = case_result(dir, &run, &why);
+	if (ret == -ENODATA)
+		return run_broke(runner, slot->item, slot->policy, 1, &why);
 	if (ret < 0)
-		return ret;
+		return err_set(runner->err, ret, "%s", why.text);
 	case_result_tidy(dir, slot->policy, run.outcome != OUTCOME_TP);
 	eval_progress_done(&runner->progress, run.outcome != OUTCOME_TP);
 	return store_add_run(eval->store, &run, runner->err);
@@ -241,7 +278,7 @@ slot_of(struct runner *runner, pid_t pid)
 	return NULL;
 }
 
-/* Waits until one ends. What an interrupted one leaves behind is no result. */
+/* Waits until one ends. What one that was stopped leaves behind is no result. */
 static int
 wait_for_one(struct runner *runner)
 {
@@ -255,7 +292,7 @@ wait_for_one(struct runner *runner)
 	if (slot == NULL)
 		return 0;
 	slot->pid = 0;
-	if (interrupted)
+	if (interrupted || runner->err->text[0] != '\0') /* stopped by stop_all() */
 		return 0;
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	ret = slot->policy == NULL ? truth_ended(runner, slot->item, status) : policy_ended(runner, slot, status);
@@ -327,9 +364,12 @@ runner_run(const struct eval *eval, struct err *err)
 	runner->source.network = runner->network;
 	ret = runner->network != NULL ? make_items(runner) : -EINVAL;
 	eval_progress_begin(&runner->progress);
+	eval_progress_show(&runner->progress);
 	if (ret == 0)
 		ret = run_items(runner);
 	eval_progress_end(&runner->progress);
+	if (ret == 0)
+		ret = (int)runner->broken;
 	scenario_destroy(runner->network);
 	free(runner->items);
 	free(runner);

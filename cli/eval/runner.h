@@ -9,6 +9,7 @@
 
 /*
  * Does what is not in the store yet. Shows progress on stderr if that is a terminal.
- * @return 0; -EINTR: interrupted, the store has what is done; other negative errno with err set
+ * Runs that break are told of there too, and not stored.
+ * @return how many broke, 0 if all is done; -EINTR: interrupted, the store has what is done; other negative errno with err set
  */
 int runner_run(const struct eval *eval, struct err *err);

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import ROCELAB, SANITIZED, check, command, cpus, rocelab, scratch, told
+from harness import ROCELAB, SANITIZED, check, command, cpus, descendants, rocelab, scratch, told
 
 SCALE = "0.02"
 CASES = 2 if SANITIZED else 4
@@ -80,23 +80,6 @@ def policies_share_cases():
     check((first / "storm/000/case.cfg").read_text() == (again / "storm/000/case.cfg").read_text(), "the same case", first)
 
 
-def descendants(pid):
-    """All processes below one, as far as they still live."""
-    found, parents = [], {}
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        parents.setdefault(int(fields[1]), []).append(int(entry.name))
-    waiting = [pid]
-    while waiting:
-        for child in parents.get(waiting.pop(), []):
-            found.append(child)
-            waiting.append(child)
-    return found
-
-
 def fabrics(pid):
     """CPUs that each dpswitch below a process may use."""
     sets = {}
@@ -144,7 +127,9 @@ def refused():
     directory = scratch() / "refused"
     for args, words in [(("nonsense",), "nonsense"), (("storm", "--scale", "0"), "0.01"), (("storm", "--cases", "0"), "--cases"),
                         (("storm", "--policy", "guess"), "guess"), ((), "which family"),
-                        (("storm", "storm"), "twice")]:
+                        (("storm", "storm"), "twice"), (("all", "all"), "twice"), (("storm", "all"), "twice"),
+                        (("storm", "--policy", "vedrfolnir,hawkeye-minr,vedrfolnir"), "twice"),
+                        (("storm", "--policy", "hawkeye-minr", "--ablation", "fixed"), "--ablation")]:
         done = evaluate(directory, *args, expect=2)
         check(words in told(done), f"eval {' '.join(args)} is refused, with the reason", told(done))
     evaluate(directory, "clean", "--cases", 1, "--scale", SCALE, "--policy", "vedrfolnir")

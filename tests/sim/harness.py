@@ -44,6 +44,23 @@ def cpus():
     return len(os.sched_getaffinity(0))
 
 
+def descendants(pid):
+    """All processes below one, as far as they still live."""
+    found, parents = [], {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    waiting = [pid]
+    while waiting:
+        for child in parents.get(waiting.pop(), []):
+            found.append(child)
+            waiting.append(child)
+    return found
+
+
 def told(done):
     """All that a program printed, in lower case."""
     return (done.stdout + done.stderr).lower()
