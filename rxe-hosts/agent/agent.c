@@ -18,7 +18,7 @@ static const struct cfg_field detection_fields[] = {
 	  "When hosts poll: never; up to so many times a step, unused detections going to the host that waits"
 	  " (VEDRFOLNIR III-C2); once a step, and only when waited for (its poster); on every ACK above one threshold for"
 	  " all flows, from the smallest or the largest base RTT (Hawkeye); never, but all switches report every epoch." },
-	{ "detections", CFG_INT, AT(detections), "3", 1, 255, NULL, "Detections of a step (policy vedrfolnir)." },
+	{ "detections", CFG_INT, AT(detections), "2", 1, 255, NULL, "Detections of a step (policy vedrfolnir)." },
 	{ "rtt_percent", CFG_INT, AT(rtt_percent), "120", 101, 100000, NULL,
 	  "Threshold in percent of the base RTT of the step's path; of Hawkeye, of the smallest or largest of all paths." },
 	{ "rtt_fixed", CFG_TIME, AT(rtt_fixed_ps), "0ns", 0, 0, NULL,
