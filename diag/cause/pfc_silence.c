@@ -56,16 +56,19 @@ tells_from_ps(const struct evidence *ev, const struct ev_port *halted, const str
 	return from_ps;
 }
 
-/* How long a port was halted in a part of the step: by its counters, or by a pause that lasted at a report. */
+/*
+ * How long a port was halted in a part of the step: by its counters, or by a pause that lasted at a report. Where most of
+ * the time that a row tells of is not the step's, the pause may not have been either.
+ */
 static double
-halted_ps(const struct evidence *ev, const struct ev_port *port, struct window part)
+halted_ps(const struct evidence *ev, const struct ev_port *port, struct window step, struct window part)
 {
 	double counted_ps = 0, lasting_ps = 0;
 
 	for (uint32_t i = port->first_epoch; i < port->first_epoch + port->nepochs; i++) {
 		const struct ev_epoch *epoch = &ev->epochs[i];
 
-		if (epoch->row != NULL)
+		if (epoch->row != NULL && window_share(step, epoch->from_ps, epoch->to_ps) >= CAUSE_TOLD_OF_PAUSE)
 			counted_ps += window_share(part, epoch->from_ps, epoch->to_ps) * (double)epoch->row->pause_ps;
 	}
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
@@ -104,7 +107,7 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 		from_ps = tells_from_ps(ev, port, poll);
 		told.from_ps = from_ps > told.to_ps ? from_ps : told.to_ps; /* what was told before counts once */
 		told.to_ps = poll->hdr.time_ps;
-		told_ps += halted_ps(ev, port, told);
+		told_ps += halted_ps(ev, port, step, told);
 	}
 	return told_ps > 0 && told_ps >= CAUSE_TOLD_OF_PAUSE * halted->pause_ps;
 }

@@ -292,15 +292,18 @@ test_storm_by_silence(void **state)
 		uint64_t polled_ms[2];
 		uint32_t kept; /* epochs that an answer tells of */
 		bool all_polled, storm;
+		uint32_t halted_last; /* last epoch of the row that tells of the pause */
 	} cases[] = {
-		{ { 0 }, 80, false, false },
-		{ { 0 }, 80, true, true },
-		{ { 79 }, 80, false, true },
-		{ { 79 }, 42, false, true },
-		{ { 79 }, 2, false, false },
-		{ { 20 }, 80, false, false },
-		{ { 20, 79 }, 22, false, true }, /* two answers: 0 to 20 ms, 58 to 79 ms */
-		{ { 70, 79 }, 22, false, false }, /* the time that both tell of counts once */
+		{ { 0 }, 80, false, false, LAST },
+		{ { 0 }, 80, true, true, LAST },
+		{ { 79 }, 80, false, true, LAST },
+		{ { 79 }, 42, false, true, LAST },
+		{ { 79 }, 2, false, false, LAST },
+		{ { 20 }, 80, false, false, LAST },
+		{ { 20, 79 }, 22, false, true, LAST }, /* two answers: 0 to 20 ms, 58 to 79 ms */
+		{ { 70, 79 }, 22, false, false, LAST }, /* the time that both tell of counts once */
+		{ { 79 }, 80, false, true, 140 },
+		{ { 79 }, 80, false, false, 180 }, /* most of that row's time is after the step */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -309,6 +312,7 @@ test_storm_by_silence(void **state)
 		struct verdict *v;
 
 		fabric(&r, 40 * MS);
+		case_halted(&r, SW2, 2, cases[i].halted_last, 250000, 40 * MS); /* replaces the other row */
 		run = (struct rec_run *)(r.data + sizeof(struct rec_stream));
 		run->epochs_kept = cases[i].kept;
 		if (cases[i].all_polled)
