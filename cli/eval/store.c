@@ -21,10 +21,16 @@ static const char schema[] =
 	" telemetry_bytes INTEGER, collected_bytes INTEGER, bandwidth_bytes INTEGER, polls INTEGER, hops INTEGER,"
 	" cpu_s REAL, wall_s REAL, analyzer_s REAL, PRIMARY KEY (family, idx, policy));";
 
+#define RUN_COLUMNS                                                                                                    \
+	"family, idx, policy, outcome, why, telemetry_bytes, collected_bytes, bandwidth_bytes, polls, hops, cpu_s, wall_s, " \
+	"analyzer_s"
+
 static int
 failed(struct store *store, struct err *err)
 {
-	return err_set(err, -EIO, "eval.sqlite: %s", sqlite3_errmsg(store->db));
+	const char *path = sqlite3_db_filename(store->db, "main");
+
+	return err_set(err, -EIO, "%s: %s", path != NULL ? path : "eval.sqlite", sqlite3_errmsg(store->db));
 }
 
 static sqlite3_stmt *
@@ -54,6 +60,29 @@ number(sqlite3_stmt *stmt, int64_t fallback)
 
 	sqlite3_finalize(stmt);
 	return value;
+}
+
+/* Is all of it there, as this program writes it? @return 0 or -EINVAL with err set */
+static int
+check(struct store *store, struct err *err)
+{
+	static const char *const tables[] = { "SELECT attempt FROM cases WHERE family = '' AND idx = 0",
+					      "SELECT why FROM excluded WHERE family = '' AND idx = 0 AND attempt = 0",
+					      "SELECT " RUN_COLUMNS " FROM runs" };
+	sqlite3_stmt *stmt = prepare(store, "PRAGMA quick_check(1)");
+	bool sound = stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW &&
+		     strcmp((const char *)sqlite3_column_text(stmt, 0), "ok") == 0;
+	const char *path = sqlite3_db_filename(store->db, "main");
+
+	sqlite3_finalize(stmt);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		stmt = prepare(store, tables[i]);
+		sound = sound && stmt != NULL;
+		sqlite3_finalize(stmt);
+	}
+	return sound ? 0 :
+		       err_set(err, -EINVAL, "%s is damaged or not of this version; remove its directory, or give another --out",
+			       path);
 }
 
 /* The first to open it says whose it is; all others must ask for the same. */
@@ -95,7 +124,7 @@ store_open(const char *path, uint64_t seed, double scale, const char *sets, stru
 	if (sqlite3_open(path, &store->db) != SQLITE_OK ||
 	    sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
 		failed(store, err);
-	} else if (belong(store, seed, scale, sets, err) == 0) {
+	} else if (check(store, err) == 0 && belong(store, seed, scale, sets, err) == 0) {
 		return store;
 	}
 	store_close(store);
@@ -228,8 +257,10 @@ int64_t
 store_runs(struct store *store, const char *family, const char *policy, uint32_t cases, struct store_run **runs,
 	   struct err *err)
 {
-	sqlite3_stmt *stmt = prepare(store, "SELECT * FROM runs WHERE family = ? AND idx < ? AND policy = ? ORDER BY idx");
+	sqlite3_stmt *stmt =
+		prepare(store, "SELECT " RUN_COLUMNS " FROM runs WHERE family = ? AND idx < ? AND policy = ? ORDER BY idx");
 	int64_t count = 0;
+	int step;
 
 	*runs = calloc((size_t)cases + 1, sizeof(**runs));
 	if (*runs == NULL) {
@@ -238,8 +269,13 @@ store_runs(struct store *store, const char *family, const char *policy, uint32_t
 	}
 	bind_case(stmt, family, cases);
 	sqlite3_bind_text(stmt, 3, policy, -1, SQLITE_STATIC);
-	while (count < cases && sqlite3_step(stmt) == SQLITE_ROW)
+	while ((step = sqlite3_step(stmt)) == SQLITE_ROW && count < cases)
 		read_run(stmt, &(*runs)[count++]);
+	if (step != SQLITE_DONE) {
+		count = failed(store, err);
+		free(*runs);
+		*runs = NULL;
+	}
 	sqlite3_finalize(stmt);
 	return count;
 }

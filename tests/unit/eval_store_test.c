@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -94,6 +95,24 @@ another_evaluation_is_refused(void **state)
 }
 
 static void
+damage_is_told_of(void **state)
+{
+	char other[sizeof(path) + 8];
+	struct err err = { 0 };
+	struct stat info;
+
+	(void)state;
+	snprintf(other, sizeof(other), "%s.other", path);
+	store_close(store_open(other, 7, 0.1, "", &err));
+	assert_string_equal(err.text, "");
+	assert_int_equal(stat(other, &info), 0);
+	assert_int_equal(truncate(other, info.st_size * 6 / 10), 0);
+	assert_null(store_open(other, 7, 0.1, "", &err));
+	assert_non_null(strstr(err.text, other));
+	unlink(other);
+}
+
+static void
 variants_are_overrides(void **state)
 {
 	char names[VARIANT_MAX][VARIANT_NAME];
@@ -131,6 +150,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_done_is_remembered),
 		cmocka_unit_test(another_evaluation_is_refused),
+		cmocka_unit_test(damage_is_told_of),
 		cmocka_unit_test(variants_are_overrides),
 	};
 
