@@ -59,12 +59,24 @@ on_signal(int signal)
 	interrupted = 1;
 }
 
+/* Can the files of a case be read, and its truth? What is not there, or not whole, is made again. */
 static bool
-has_truth(const struct eval *eval, const struct item *item)
+is_there(const struct eval *eval, const struct item *item)
 {
-	char path[PATH_MAX];
+	char dir[PATH_MAX], path[PATH_MAX];
+	struct scenario_options options = { .path = path, .nsets = eval->source.nsets };
+	struct err err = { 0 };
+	struct scenario *scenario;
+	struct truth truth;
 
-	return access(eval_case_dir(eval, item->family, item->index, "truth/truth.json", path, sizeof(path)), R_OK) == 0;
+	memcpy(options.sets, eval->source.sets, options.nsets * sizeof(options.sets[0]));
+	eval_case_dir(eval, item->family, item->index, "case.cfg", path, sizeof(path));
+	if (truth_load(&truth, eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir)), &err) < 0)
+		return false;
+	truth_fini(&truth);
+	scenario = scenario_load(&options, &err);
+	scenario_destroy(scenario);
+	return scenario != NULL;
 }
 
 /* Passes over policies that the store has. */
@@ -95,9 +107,9 @@ make_items(struct runner *runner)
 			*item = (struct item){ .family = eval->families[f], .index = i };
 			item->attempt = attempt >= 0 ? (uint32_t)attempt
 						     : store_next_attempt(eval->store, item->family->name, i);
-			if (attempt >= 0 && has_truth(eval, item))
-				item->state = ITEM_RIGHT;
 			skip_done(eval, item);
+			if (attempt >= 0 && item->next < eval->npolicies && is_there(eval, item))
+				item->state = ITEM_RIGHT;
 			eval_progress_expect(&runner->progress, eval->npolicies - item->next);
 		}
 	}

@@ -79,5 +79,21 @@ def analyzer_dies():
           "an analyzer that died gave no verdict", told(done))
 
 
+def files_are_made_again():
+    """What is left of a case when its disk was full, or somebody tidied up."""
+    directory = scratch() / "files"
+    case = directory / "storm/000"
+    args = ("storm", "--cases", 1, "--policy")
+    evaluate(directory, *args, "vedrfolnir")
+    for number, (name, left) in enumerate([("case.cfg", None), ("case.cfg", 60), ("case.json", 60), ("truth/truth.json", 300)]):
+        whole = (case / name).read_text()
+        (case / name).unlink()
+        if left is not None:
+            (case / name).write_text(whole[:left])
+        evaluate(directory, *args, f"vedrfolnir,vedrfolnir+detections={number + 1}")
+        check((case / name).read_text() == whole and len(rows(directory)) == 2, f"{name} is made again", case)
+
+
 broken_runs_count_for_nothing()
+files_are_made_again()
 analyzer_dies()
