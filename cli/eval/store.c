@@ -238,6 +238,7 @@ outcome_of(const char *name)
 static void
 read_run(sqlite3_stmt *stmt, struct store_run *run)
 {
+	*run = (struct store_run){ 0 };
 	snprintf(run->family, sizeof(run->family), "%s", (const char *)sqlite3_column_text(stmt, 0));
 	run->index = (uint32_t)sqlite3_column_int64(stmt, 1);
 	snprintf(run->policy, sizeof(run->policy), "%s", (const char *)sqlite3_column_text(stmt, 2));
@@ -278,4 +279,20 @@ store_runs(struct store *store, const char *family, const char *policy, uint32_t
 	}
 	sqlite3_finalize(stmt);
 	return count;
+}
+
+int
+store_each_run(struct store *store, void (*each)(void *ctx, const struct store_run *run), void *ctx, struct err *err)
+{
+	sqlite3_stmt *stmt = prepare(store, "SELECT " RUN_COLUMNS " FROM runs ORDER BY family, policy, idx");
+	struct store_run run;
+	int step, ret;
+
+	while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+		read_run(stmt, &run);
+		each(ctx, &run);
+	}
+	ret = step == SQLITE_DONE ? 0 : failed(store, err);
+	sqlite3_finalize(stmt);
+	return ret;
 }

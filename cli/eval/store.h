@@ -57,3 +57,10 @@ bool store_has_run(struct store *store, const char *family, uint32_t index, cons
  */
 int64_t store_runs(struct store *store, const char *family, const char *policy, uint32_t cases, struct store_run **runs,
 		   struct err *err);
+
+/*
+ * All runs that there are, by family, policy and index.
+ * @param each  is called for every one
+ * @return 0, or -EIO with err set
+ */
+int store_each_run(struct store *store, void (*each)(void *ctx, const struct store_run *run), void *ctx, struct err *err);

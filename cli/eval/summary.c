@@ -126,45 +126,67 @@ row_json(const struct store_run *run)
 			 run->wall_s);
 }
 
+/* As RFC 4180 has it: a quote within quotes is two. */
+static void
+quoted_csv(const char *text, FILE *to)
+{
+	fputc('"', to);
+	for (; *text != '\0'; text++)
+		fputs(*text == '"' ? "\"\"" : (const char[]){ *text, '\0' }, to);
+	fputc('"', to);
+}
+
 static void
 row_csv(const struct store_run *run, FILE *to)
 {
-	fprintf(to, "%s,%u,%s,%s,%llu,%llu,%llu,%llu,%llu,%.3f,%.3f,\"%s\"\n", run->family, run->index, run->policy,
-		score_name(run->outcome), (unsigned long long)run->telemetry_bytes,
-		(unsigned long long)run->collected_bytes, (unsigned long long)run->bandwidth_bytes,
-		(unsigned long long)run->polls, (unsigned long long)run->hops, run->cpu_s, run->wall_s, run->why);
+	fprintf(to, "%s,%u,", run->family, run->index);
+	quoted_csv(run->policy, to);
+	fprintf(to, ",%s,%llu,%llu,%llu,%llu,%llu,%.3f,%.3f,", score_name(run->outcome),
+		(unsigned long long)run->telemetry_bytes, (unsigned long long)run->collected_bytes,
+		(unsigned long long)run->bandwidth_bytes, (unsigned long long)run->polls, (unsigned long long)run->hops,
+		run->cpu_s, run->wall_s);
+	quoted_csv(run->why, to);
+	fputc('\n', to);
+}
+
+struct row_files {
+	FILE *csv;
+	json_t *list;
+};
+
+static void
+add_row(void *ctx, const struct store_run *run)
+{
+	const struct row_files *files = ctx;
+
+	row_csv(run, files->csv);
+	json_array_append_new(files->list, row_json(run));
 }
 
 int
 summary_write_rows(const struct eval *eval, struct err *err)
 {
-	json_t *list = json_array();
+	struct row_files files = { .list = json_array() };
 	char path[PATH_MAX];
-	FILE *csv;
-	int ret = 0;
+	bool lost;
+	int ret;
 
 	snprintf(path, sizeof(path), "%s/runs.csv", eval->dir);
-	csv = fopen(path, "w");
-	if (csv != NULL)
-		fputs("family,case,policy,outcome,telemetry_bytes,telemetry_bytes_collected,bandwidth_bytes,polls,hops,cpu_s,"
-		      "wall_s,why\n",
-		      csv);
-	for (uint32_t p = 0; csv != NULL && ret == 0 && p < eval->npolicies; p++) {
-		struct rows rows;
-
-		ret = read_rows(eval, NULL, eval->policies[p], &rows, err);
-		for (size_t i = 0; ret == 0 && i < rows.count; i++) {
-			row_csv(&rows.runs[i], csv);
-			json_array_append_new(list, row_json(&rows.runs[i]));
-		}
-		free(rows.runs);
+	files.csv = fopen(path, "w");
+	if (files.csv == NULL) {
+		json_decref(files.list);
+		return err_set(err, -EIO, "%s: %s", path, strerror(errno));
 	}
-	if (csv == NULL || fclose(csv) != 0)
-		ret = err_set(err, -EIO, "%s: %s", path, strerror(errno));
-	snprintf(path, sizeof(path), "%s/runs.json", eval->dir);
-	if (ret == 0 && json_dump_file(list, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
+	fputs("family,case,policy,outcome,telemetry_bytes,telemetry_bytes_collected,bandwidth_bytes,polls,hops,cpu_s,wall_s,why\n",
+	      files.csv);
+	ret = store_each_run(eval->store, add_row, &files, err);
+	lost = ferror(files.csv);
+	if (fclose(files.csv) != 0 || lost)
 		ret = err_set(err, -EIO, "%s cannot be written", path);
-	json_decref(list);
+	snprintf(path, sizeof(path), "%s/runs.json", eval->dir);
+	if (ret == 0 && json_dump_file(files.list, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
+		ret = err_set(err, -EIO, "%s cannot be written", path);
+	json_decref(files.list);
 	return ret;
 }
 

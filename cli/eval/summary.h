@@ -27,7 +27,7 @@ int summary_of(const struct eval *eval, const struct family *family, const char 
 
 /*
  * Ways to tell: a table with the failed cases and how to replay them; one JSON object; rows in DIR/runs.csv and
- * DIR/runs.json. @return 0 or negative errno with err set
+ * DIR/runs.json, of all that the store has. @return 0 or negative errno with err set
  */
 int summary_print_table(const struct eval *eval, FILE *to, struct err *err);
 int summary_print_json(const struct eval *eval, FILE *to, struct err *err);

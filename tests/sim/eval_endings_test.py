@@ -3,9 +3,11 @@
 """Evaluations that something breaks: programs that die are named and count for nothing, and the same command makes up for
 them."""
 import csv
+import json
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -91,9 +93,31 @@ def files_are_made_again():
         if left is not None:
             (case / name).write_text(whole[:left])
         evaluate(directory, *args, f"vedrfolnir,vedrfolnir+detections={number + 1}")
-        check((case / name).read_text() == whole and len(rows(directory)) == 2, f"{name} is made again", case)
+        check((case / name).read_text() == whole and len(rows(directory)) == number + 2, f"{name} is made again", case)
+
+
+def rows_agree():
+    """CSV, JSON and SQLite have the same rows, all that were ever run there, and the table and --json their sums."""
+    directory = scratch() / "rows"
+    quoted = "vedrfolnir+rtt_fixed=\"20us\"" # as a file has it
+    evaluate(directory, "loop", "--cases", 2, "--policy", "full-polling")
+    done = evaluate(directory, "storm", "--cases", 1, "--policy", f"vedrfolnir,{quoted}", "--json")
+    columns = ("telemetry_bytes", "telemetry_bytes_collected", "bandwidth_bytes", "polls", "hops")
+    with sqlite3.connect(directory / "eval.sqlite") as db:
+        stored = db.execute("SELECT family, idx, policy, outcome, why, telemetry_bytes, collected_bytes, bandwidth_bytes, polls,"
+                            " hops FROM runs ORDER BY family, policy, idx").fetchall()
+    told_csv = [(r["family"], int(r["case"]), r["policy"], r["outcome"], r["why"], *(int(r[c]) for c in columns))
+                for r in rows(directory)]
+    told_json = [tuple(r[c] for c in ("family", "case", "policy", "outcome", "why", *columns))
+                 for r in json.loads((directory / "runs.json").read_text())]
+    check(len(stored) == 4 and stored == told_csv == told_json, "CSV, JSON and SQLite agree", (stored, told_csv, told_json))
+    policies = json.loads(done.stdout)["policies"]
+    for row in told_json[2:]:
+        check(policies[row[2]][row[3]] == 1 and policies[row[2]]["telemetry_bytes_median"] == row[5],
+              f"{row[2]}: --json agrees with the rows", (policies, row))
 
 
 broken_runs_count_for_nothing()
+rows_agree()
 files_are_made_again()
 analyzer_dies()
