@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <libsmartcols/libsmartcols.h>
 
@@ -40,20 +41,41 @@ add_line(struct libscols_table *table, const char *family, const char *policy, c
 		scols_line_set_data(line, c, cells[c]);
 }
 
-/* " --set detection.policy=..." */
+/* A word as a shell takes it. */
 static void
-write_sets(const struct eval *eval, const char *policy, char *buf, size_t cap)
+print_word(const char *word, FILE *to)
 {
+	bool plain = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+:,%@")] == '\0';
+
+	if (!plain)
+		fputc('\'', to);
+	for (const char *p = word; *p != '\0'; p++)
+		fputs(*p == '\'' ? "'\\''" : (const char[]){ *p, '\0' }, to);
+	if (!plain)
+		fputc('\'', to);
+}
+
+/* rocelab run DIR/case.cfg --set detection.policy=... */
+static void
+print_replay(const struct eval *eval, const char *dir, const char *policy, FILE *to)
+{
+	char path[PATH_MAX + sizeof("/case.cfg")];
 	struct err err = { 0 };
 	struct variant_sets sets;
-	size_t used = 0;
 
+	snprintf(path, sizeof(path), "%s/case.cfg", dir);
+	fputs("rocelab run ", to);
+	print_word(path, to);
 	if (variant_sets(policy, &sets, &err) < 0)
 		return;
-	for (size_t i = 0; i < eval->source.nsets && used < cap; i++)
-		used += (size_t)snprintf(buf + used, cap - used, " --set %s", eval->source.sets[i]);
-	for (uint32_t i = 0; i < sets.count && used < cap; i++)
-		used += (size_t)snprintf(buf + used, cap - used, " --set %s", sets.text[i]);
+	for (size_t i = 0; i < eval->source.nsets; i++) {
+		fputs(" --set ", to);
+		print_word(eval->source.sets[i], to);
+	}
+	for (uint32_t i = 0; i < sets.count; i++) {
+		fputs(" --set ", to);
+		print_word(sets.text[i], to);
+	}
 }
 
 /* Cases that are no true positives, what is wrong with them, and how to look at one alone. */
@@ -64,16 +86,15 @@ print_failed(const struct eval *eval, const struct family *family, const char *p
 	int64_t count = store_runs(eval->store, family->name, policy, eval_cases(eval, family), &runs, err);
 
 	for (int64_t i = 0; i < count; i++) {
-		char dir[PATH_MAX], replay[4096] = "";
+		char dir[PATH_MAX];
 
 		if (runs[i].outcome == OUTCOME_TP)
 			continue;
 		eval_case_dir(eval, family, runs[i].index, NULL, dir, sizeof(dir));
-		write_sets(eval, policy, replay, sizeof(replay));
-		fprintf(to, "\n%s/%03u under %s is a %s: %s\n  rocelab run %s/case.cfg%s   truth: %s/%s/score.json\n",
-			family->name, runs[i].index, policy,
-			runs[i].outcome == OUTCOME_FP ? "false positive" : "false negative", runs[i].why, dir, replay, dir,
-			policy);
+		fprintf(to, "\n%s/%03u under %s is a %s: %s\n  ", family->name, runs[i].index, policy,
+			runs[i].outcome == OUTCOME_FP ? "false positive" : "false negative", runs[i].why);
+		print_replay(eval, dir, policy, to);
+		fprintf(to, "   truth: %s/%s/score.json\n", dir, policy);
 	}
 	free(runs);
 	return count < 0 ? (int)count : 0;

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import sqlite3
 import subprocess
@@ -117,7 +118,22 @@ def rows_agree():
               f"{row[2]}: --json agrees with the rows", (policies, row))
 
 
+def replays():
+    """What is printed beside a failed case is a command that a shell takes, to the same findings."""
+    root = scratch()
+    directory = root / "it's a place"
+    done = evaluate(directory, "contention", "--cases", 1, "--policy", "vedrfolnir+exporter.budget=1KB", "--set",
+                    'switch.buffer="900KiB"')
+    words = re.search(r"^  rocelab (run .*)   truth: (.*)$", done.stdout, re.MULTILINE)
+    check(words and pathlib.Path(words[2]).exists(), "a failed case is named, with its truth", done.stdout)
+    command("sh", "-c", f"exec '{ROCELAB}' {words[1]} --out '{root}/again'")
+    verdicts = [json.loads((of / "verdict.json").read_text()) for of in (pathlib.Path(words[2]).parent, root / "again")]
+    check(verdicts[0] == verdicts[1], "the printed command replays it", words[1])
+    check("921600" in (root / "again/run.json").read_text(), "with all that was set", words[1])
+
+
 broken_runs_count_for_nothing()
+replays()
 rows_agree()
 files_are_made_again()
 analyzer_dies()
