@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which stored variants answer which question: the lists of `rocelab eval --ablation`, recognised by the keys that they
-set."""
+set. What has no case in common in each family is not there: it cannot be compared."""
 import re
 
 from results import OURS, PAPER, keys_of
@@ -20,8 +20,9 @@ def ours_with(results, families, keys):
 
 def threshold(results):
     """Fig. 12: {(RTT %, detections): variant}."""
-    return {(int(percent), int(count)): variant
-            for (percent, count), variant in ours_with(results, PAPER, ['rtt_percent', 'detections']).items()}
+    found = {(int(percent), int(count)): variant
+             for (percent, count), variant in ours_with(results, PAPER, ['rtt_percent', 'detections']).items()}
+    return found if results.comparable(PAPER, found.values()) else {}
 
 
 def microseconds(text):
@@ -34,7 +35,8 @@ def fixed(results):
     """Fig. 13a: [(threshold in us, None: each step's own, variant)], our own first."""
     variants = sorted((microseconds(text), variant)
                       for (text,), variant in ours_with(results, ['contention'], ['rtt_fixed']).items())
-    return [(None, OURS), *variants] if variants and OURS in results.variants(['contention']) else []
+    among = [OURS, *(variant for _, variant in variants)]
+    return [(None, OURS), *variants] if variants and results.comparable(['contention'], among) else []
 
 
 def allocation(results):
@@ -48,13 +50,16 @@ def allocation(results):
                for (_, lag), variant in ours_with(results, family, ['detections', 'lag_percent']).items() if lag == '0'}
     if 'hawkeye-minr' in results.variants(family):
         unbound['Hawkeye-MinR'] = 'hawkeye-minr'
-    return (transfer, lost, unbound) if transfer and lost else ({}, {}, {})
+    among = [*transfer.values(), *lost.values(), *unbound.values()]
+    there = set(transfer) & set(lost) and results.comparable(family, among)
+    return (transfer, lost, unbound) if there else ({}, {}, {})
 
 
 def contention(results):
     """{"replay" or "exact": variant}."""
     exact = ours_with(results, PAPER, ['telemetry.contention'])
-    return {'replay': OURS, 'exact': exact[('exact',)]} if ('exact',) in exact and OURS in results.variants(PAPER) else {}
+    there = ('exact',) in exact and results.comparable(PAPER, [OURS, exact[('exact',)]])
+    return {'replay': OURS, 'exact': exact[('exact',)]} if there else {}
 
 
 def bytes_of(text):
@@ -67,4 +72,5 @@ def budget(results):
     """[(bytes a second, None: unlimited, variant)], ascending."""
     variants = sorted((bytes_of(text), variant)
                       for (text,), variant in ours_with(results, PAPER, ['exporter.budget']).items())
-    return [*variants, (None, OURS)] if variants and OURS in results.variants(PAPER) else []
+    among = [OURS, *(variant for _, variant in variants)]
+    return [*variants, (None, OURS)] if variants and results.comparable(PAPER, among) else []

@@ -83,7 +83,7 @@ class Results:
         if not path.exists():
             raise Missing(f'{path} does not exist: run scripts/eval-runs {directory}')
         try:
-            with sqlite3.connect(f'file:{path}?mode=ro', uri=True) as db:
+            with sqlite3.connect(f'{path.absolute().as_uri()}?mode=ro', uri=True) as db:
                 db.row_factory = sqlite3.Row
                 self.seed, self.scale, self.sets = db.execute('SELECT seed, scale, sets FROM evaluation').fetchone()
                 rows = db.execute('SELECT * FROM runs ORDER BY family, policy, idx').fetchall()
@@ -105,6 +105,10 @@ class Results:
         each = [set(self.runs.get((family, variant), {})) for variant in variants]
         return set.intersection(*each) if each else set()
 
+    def comparable(self, families, variants):
+        """Does each of the families have a case that all of the variants have?"""
+        return all(self.shared(family, variants) for family in families)
+
     def summary(self, families, variant, among):
         """Over the cases that all variants in `among` have, the variant itself included; None: there are none."""
         rows = [self.runs[family, variant][index] for family in families
@@ -117,8 +121,13 @@ class Results:
 
 
 def policies_of(results, families):
-    """The plain policies that every one of the families was run under, in the paper's order."""
-    return [policy for policy in POLICIES if policy in results.variants(families)]
+    """The plain policies that every one of the families was run under, in the paper's order; those only that have a case
+    in common with the ones before."""
+    policies = []
+    for policy in POLICIES:
+        if policy in results.variants(families) and results.comparable(families, [*policies, policy]):
+            policies.append(policy)
+    return policies
 
 
 def families_of(results, families):

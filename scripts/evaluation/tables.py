@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What was measured as tables of Markdown, each below the command that measures it again. None: it was not measured."""
+import shlex
+
 import ablations
 import analyzer
 from results import FAMILIES, OURS, PAPER, POLICIES, Missing, families_of, policies_of
@@ -21,7 +23,12 @@ def command(results, families, variants, what=''):
     counts = {len(results.shared(family, variants)) for family in families}
     cases = f' --cases {counts.pop()}' if len(counts) == 1 else ''
     return (f'    build/cli/rocelab eval {" ".join(families)}{what} --seed {results.seed} --scale {results.scale:g}'
-            f'{results.sets}{cases} --out {results.directory}\n\n')
+            f'{results.sets}{cases} --out {shlex.quote(str(results.directory))}\n\n')
+
+
+def saving(ours, other, cost):
+    """@param ours, other  Summaries. "-": the other needs nothing"""
+    return f'{100 * (1 - ours.mean(cost) / other.mean(cost)):.1f} %' if other.mean(cost) else '-'
 
 
 def by_policy(results, head, cells):
@@ -57,9 +64,7 @@ def savings(results):
         for policy in policies:
             other = results.summary([family], policy, [OURS, *policies])
             rows.append([FAMILIES[family], POLICIES[policy],
-                         *(f'{100 * (1 - ours.mean("telemetry_bytes") / other.mean(cost)):.1f} %'
-                           for cost in ('telemetry_bytes', 'collected_bytes')),
-                         f'{100 * (1 - ours.mean("bandwidth_bytes") / other.mean("bandwidth_bytes")):.1f} %'])
+                         *(saving(ours, other, cost) for cost in ('telemetry_bytes', 'collected_bytes', 'bandwidth_bytes'))])
     return table(['family', 'less than', 'reports kept', 'reports collected', 'wire'], rows, 2) if rows else None
 
 

@@ -5,6 +5,8 @@ measured is not drawn; a page gets its tables, and numbers as they were stored. 
 import json
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import xml.etree.ElementTree as xml
 
@@ -72,6 +74,32 @@ def figures_of_a_slice():
     draw(directory, again, "--page", page, "--also", directory)
     same(out, again)
     check(page.read_text() == written, "the page is the same again", page.read_text())
+
+
+    uneven(directory)
+
+
+def uneven(directory):
+    """An evaluation that was interrupted: policies without a case in common are not compared; and a baseline that needs
+    nothing is no division."""
+    other = scratch() / "what? #1 %41"
+    page = scratch() / "page.md"
+    page.write_text("<!-- accuracy -->\n<!-- /accuracy -->\n<!-- savings -->\n<!-- /savings -->\n<!-- fixed -->\n<!-- /fixed -->\n")
+    other.mkdir()
+    shutil.copy(directory / "eval.sqlite", other)
+    with sqlite3.connect(other / "eval.sqlite") as db:
+        db.execute("UPDATE runs SET idx = 1 WHERE family = 'incast' AND policy = 'full-polling' OR policy LIKE '%rtt_fixed%'")
+        db.execute("UPDATE runs SET telemetry_bytes = 0 WHERE family = 'contention' AND policy = 'full-polling'")
+    draw(other, scratch(), "--page", page)
+    text = page.read_text()
+    check("| Incast | VEDRFOLNIR | 1 " in text and "| Incast | Full polling" not in text, "what has no case in common is left out",
+          text)
+    check("<!-- fixed -->\nNot measured.\n" in text, "an ablation too", text)
+    with sqlite3.connect(other / "eval.sqlite") as db:
+        db.execute("DELETE FROM runs WHERE family <> 'contention'")
+    draw(other, scratch(), "--page", page)
+    check("| Flow contention | Full polling | - |" in page.read_text(), "no share of nothing", page.read_text())
+    check("--out '" in page.read_text(), "the command is one that a shell takes", page.read_text())
 
 
 def refused():
