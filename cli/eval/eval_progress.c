@@ -20,10 +20,10 @@ eval_progress_begin(struct eval_progress *progress)
 }
 
 void
-eval_progress_done(struct eval_progress *progress, bool failed)
+eval_progress_done(struct eval_progress *progress, bool wrong)
 {
 	progress->done++;
-	progress->failed += failed;
+	progress->wrong += wrong;
 }
 
 void
@@ -34,7 +34,7 @@ eval_progress_show(const struct eval_progress *progress)
 
 	if (!progress->on)
 		return;
-	fprintf(stderr, "\r%u of %u runs, %u failed", progress->done, progress->expected, progress->failed);
+	fprintf(stderr, "\r%u of %u runs, %u wrong", progress->done, progress->expected, progress->wrong);
 	if (progress->done != 0)
 		fprintf(stderr, ", about %.0f:%02.0f min left   ", (double)((uint64_t)left_s / 60),
 			(double)((uint64_t)left_s % 60));

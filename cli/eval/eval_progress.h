@@ -7,12 +7,12 @@
 
 struct eval_progress {
 	bool on;
-	uint32_t expected, done, failed;
+	uint32_t expected, done, wrong; /* wrong: no true positive */
 	uint64_t start_ns;
 };
 
 void eval_progress_expect(struct eval_progress *progress, uint32_t runs);
 void eval_progress_begin(struct eval_progress *progress);
-void eval_progress_done(struct eval_progress *progress, bool failed);
+void eval_progress_done(struct eval_progress *progress, bool wrong);
 void eval_progress_show(const struct eval_progress *progress);
 void eval_progress_end(const struct eval_progress *progress);

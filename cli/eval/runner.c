@@ -364,6 +364,7 @@ runner_run(const struct eval *eval, struct err *err)
 	runner->source.network = runner->network;
 	ret = runner->network != NULL ? make_items(runner) : -EINVAL;
 	eval_progress_begin(&runner->progress);
+	eval_progress_show(&runner->progress);
 	if (ret == 0)
 		ret = run_items(runner);
 	eval_progress_end(&runner->progress);

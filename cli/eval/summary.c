@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/eval/summary.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -225,14 +226,22 @@ int
 summary_print_json(const struct eval *eval, FILE *to, struct err *err)
 {
 	json_t *root, *each = NULL;
-	uint32_t cases = 0;
+	uint32_t cases = 0, all = 0;
+	char names[512] = "";
+	size_t used = 0;
 
-	for (uint32_t f = 0; f < eval->nfamilies; f++)
+	while (families[all] != NULL)
+		all++;
+	for (uint32_t f = 0; f < eval->nfamilies; f++) {
 		cases += eval_cases(eval, eval->families[f]);
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", f != 0 ? "," : "",
+					 eval->families[f]->name);
+		assert(used < sizeof(names));
+	}
 	if (eval->nfamilies == 1) {
 		root = family_json(eval, eval->families[0], eval->families[0]->name, cases, err);
 	} else {
-		root = family_json(eval, NULL, "all", cases, err);
+		root = family_json(eval, NULL, eval->nfamilies == all ? "all" : names, cases, err);
 		each = json_array();
 	}
 	for (uint32_t f = 0; each != NULL && f < eval->nfamilies; f++)

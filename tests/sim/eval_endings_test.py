@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -100,6 +101,9 @@ def files_are_made_again():
 def rows_agree():
     """CSV, JSON and SQLite have the same rows, all that were ever run there, and the table and --json their sums."""
     directory = scratch() / "rows"
+    both = json.loads(evaluate(directory, "clean", "storm", "--cases", 1, "--policy", "vedrfolnir", "--json").stdout)
+    check((both["family"], both["cases"]) == ("clean,storm", 2), "several families are not all of them", both)
+    shutil.rmtree(directory)
     quoted = "vedrfolnir+rtt_fixed=\"20us\"" # as a file has it
     evaluate(directory, "loop", "--cases", 2, "--policy", "full-polling")
     done = evaluate(directory, "storm", "--cases", 1, "--policy", f"vedrfolnir,{quoted}", "--json")
