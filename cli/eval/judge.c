@@ -24,6 +24,10 @@ culprits_met(const struct truth *truth, const json_t *finding, const json_t *oth
 	const json_t *flow;
 	size_t i;
 
+	if (others != NULL && json_array_size(json_object_get(finding, "flows")) == 0) {
+		err_set(why, 0, "%s at %s names no culprit", truth_text(finding, "type"), root);
+		return false;
+	}
 	json_array_foreach(json_object_get(finding, "flows"), i, flow) {
 		const char *name = json_string_value(flow);
 

@@ -127,6 +127,10 @@ what_the_truth_does_not_bear_out_is_false(void **state)
 	assert_int_equal(outcome(CONTENTION, ONE_MET,
 				 FINDING("flow_contention", "s:1", "'s:1'", "'x->b'", "'b->c'", "1"), "false"),
 			 OUTCOME_FP);
+	/* nobody at all */
+	assert_int_equal(outcome(CONTENTION, ONE_MET,
+				 QUEUE("flow_contention", "s:1", "'x->b'") "," PLAIN("flow_contention", "s:9"), "false"),
+			 OUTCOME_FP);
 	/* right, and something more that never was */
 	assert_int_equal(outcome(CONTENTION, ONE_MET,
 				 QUEUE("flow_contention", "s:1", "'x->b'") "," PLAIN("pfc_storm", "s:1"), "false"),
