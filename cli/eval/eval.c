@@ -242,6 +242,8 @@ evaluate(struct eval *eval, struct err *err)
 	snprintf(path, sizeof(path), "%s/eval.sqlite", eval->dir);
 	for (size_t i = 0; i < eval->source.nsets && used < sizeof(sets); i++)
 		used += (size_t)snprintf(sets + used, sizeof(sets) - used, " --set %s", eval->source.sets[i]);
+	if (used >= sizeof(sets))
+		return err_set(err, -EINVAL, "all --set together are longer than %zu characters", sizeof(sets) - 1);
 	eval->store = store_open(path, eval->source.seed, eval->source.scale, sets, err);
 	if (eval->store == NULL)
 		return -EINVAL;

@@ -278,7 +278,7 @@ slot_of(struct runner *runner, pid_t pid)
 	return NULL;
 }
 
-/* Waits until one ends. What an interrupted one leaves behind is no result. */
+/* Waits until one ends. What one that was stopped leaves behind is no result. */
 static int
 wait_for_one(struct runner *runner)
 {
@@ -292,7 +292,7 @@ wait_for_one(struct runner *runner)
 	if (slot == NULL)
 		return 0;
 	slot->pid = 0;
-	if (interrupted)
+	if (interrupted || runner->err->text[0] != '\0') /* stopped by stop_all() */
 		return 0;
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	ret = slot->policy == NULL ? truth_ended(runner, slot->item, status) : policy_ended(runner, slot, status);

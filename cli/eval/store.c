@@ -121,8 +121,9 @@ store_open(const char *path, uint64_t seed, double scale, const char *sets, stru
 		err_set(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
-	if (sqlite3_open(path, &store->db) != SQLITE_OK ||
-	    sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+	if (sqlite3_open(path, &store->db) != SQLITE_OK) {
+		err_set(err, -EIO, "%s in %s", sqlite3_errmsg(store->db), path);
+	} else if (sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
 		failed(store, err);
 	} else if (check(store, err) == 0 && belong(store, seed, scale, sets, err) == 0) {
 		return store;

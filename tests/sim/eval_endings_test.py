@@ -136,8 +136,15 @@ def replays():
     check("921600" in (root / "again/run.json").read_text(), "with all that was set", words[1])
 
 
+def refused():
+    directory = scratch() / "refused"
+    done = evaluate(directory, "clean", "--set", "switch.buffer=" + " " * 5000 + '"900KiB"', expect=2)
+    check("longer than" in told(done), "what does not fit the store is refused", told(done))
+
+
 broken_runs_count_for_nothing()
 replays()
+refused()
 rows_agree()
 files_are_made_again()
 analyzer_dies()

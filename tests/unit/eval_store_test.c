@@ -91,7 +91,9 @@ another_evaluation_is_refused(void **state)
 	assert_non_null(strstr(err.text, "seed 7"));
 	assert_null(store_open(path, 7, 0.2, " --set a=1", &err));
 	assert_null(store_open(path, 7, 0.1, "", &err));
+	err = (struct err){ 0 };
 	assert_null(store_open("/nowhere/at/all", 7, 0.1, "", &err));
+	assert_non_null(strstr(err.text, "/nowhere/at/all"));
 }
 
 static void
