@@ -109,6 +109,10 @@ judge_is_right(const struct truth *truth, struct err *why)
 	bool network = false;
 	size_t i;
 
+	if (!truth_is_whole(truth)) {
+		err_set(why, 0, "more flows met at a port than the fabric's truth has room for");
+		return false;
+	}
 	json_array_foreach(truth->anomalies, i, anomaly) {
 		const struct anomaly_kind *kind = judge_kind(anomaly);
 

@@ -30,6 +30,6 @@ bool judge_borne_out(const struct truth *truth, const json_t *finding, struct er
 
 /*
  * A case is right by construction if everything it is to hold touched the collective; one that is to hold nothing, if no
- * two data flows shared a queue. All others are replaced, before any diagnosis. @param why  set to what is wrong
+ * two data flows shared a queue; and if the fabric saw all of it. All others are replaced, before any diagnosis. @param why  set to what is wrong
  */
 bool judge_is_right(const struct truth *truth, struct err *why);

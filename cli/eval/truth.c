@@ -143,6 +143,12 @@ truth_any_shared(const struct truth *truth)
 	return false;
 }
 
+bool
+truth_is_whole(const struct truth *truth)
+{
+	return number(truth->fabric, "meetings_left_out") == 0;
+}
+
 static const json_t *
 pauses_of(const struct truth *truth, const char *port)
 {

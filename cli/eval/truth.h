@@ -46,6 +46,9 @@ bool truth_collided(const struct truth *truth, const char *flow);
 /* Did any two data flows share a queue for longer than TRUTH_MIN_SHARE of a step's time? */
 bool truth_any_shared(const struct truth *truth);
 
+/* Does the fabric know all meetings? At a port that more flows send by than it has room for it does not. */
+bool truth_is_whole(const struct truth *truth);
+
 /* How long a port was halted by its peer. */
 double truth_halted_ns(const struct truth *truth, const char *port);
 /* Was it still when the run ended? */

@@ -17,7 +17,7 @@ def cases(directory):
     path = directory / 'analyzer.json'
     try:
         return json.loads(path.read_text())['cases']
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise Missing(f'{path}: {error}: run build/cli/rocelab bench analyzer --json >{path}') from error
 
 

@@ -26,6 +26,8 @@ def waiting_graph(directory, path):
     text = read(directory / 'waiting.dot')
     nodes = {name: (flow, int(step), kind, float(ms), 'dashed' in rest)
              for name, flow, step, kind, ms, rest in NODE.findall(text)}
+    if not nodes:
+        raise Missing(f'{directory}/waiting.dot has no step')
     flows = list(dict.fromkeys(node[0] for node in nodes.values()))
     figure, axes = style.panels(1, 1, 12, 5.6)
     axis = axes[0][0]

@@ -81,12 +81,12 @@ def excluded(results):
 
 def failed(results):
     """Every case that our policy got wrong."""
-    rows = []
-    for family in families_of(results, FAMILIES):
+    rows, families = [], families_of(results, FAMILIES)
+    for family in families:
         for index, run in results.runs[family, OURS].items():
             if run['outcome'] != 'tp':
                 rows.append([f'{family}/{index:03}', run['outcome'].upper(), run['why'].replace('|', '\\|')])
-    return table(['case', 'is', 'why'], rows, 3) if rows else 'None.\n'
+    return table(['case', 'is', 'why'], rows, 3) if rows else 'None.\n' if families else None
 
 
 def others(results):

@@ -140,6 +140,11 @@ def refused():
     directory = scratch() / "refused"
     done = evaluate(directory, "clean", "--set", "switch.buffer=" + " " * 5000 + '"900KiB"', expect=2)
     check("longer than" in told(done), "what does not fit the store is refused", told(done))
+    with sqlite3.connect(directory / "eval.sqlite") as db:
+        db.execute("CREATE TABLE runs (family TEXT, idx INTEGER, policy TEXT, outcome TEXT)")
+        db.execute("INSERT INTO runs VALUES ('clean', 0, 'vedrfolnir', 'tp')")
+    done = evaluate(directory, "clean", "--cases", 1, "--policy", "vedrfolnir", expect=2)
+    check("not of this version" in told(done), "a store of other columns is not read as one of zeros", told(done))
 
 
 broken_runs_count_for_nothing()

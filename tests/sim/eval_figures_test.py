@@ -101,6 +101,17 @@ def uneven(directory):
     check("| Flow contention | Full polling | - |" in page.read_text(), "no share of nothing", page.read_text())
     check("--out '" in page.read_text(), "the command is one that a shell takes", page.read_text())
 
+    with sqlite3.connect(other / "eval.sqlite") as db:
+        db.execute("DELETE FROM runs")
+    (other / "case-study").mkdir()
+    (other / "case-study/waiting.dot").touch()
+    (other / "analyzer.json").write_text("[]")
+    page.write_text("<!-- failed -->\n<!-- /failed -->\n<!-- analyzer -->\n<!-- /analyzer -->\n")
+    out = scratch()
+    draw(other, out, "--page", page)
+    check(not list(out.iterdir()), "of nothing there are no figures", list(out.iterdir()))
+    check(page.read_text().count("Not measured.") == 2, "nothing was measured: nor that no case failed", page.read_text())
+
 
 def refused():
     empty = scratch()

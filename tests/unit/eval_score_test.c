@@ -290,6 +290,7 @@ cases_that_hold_nothing_are_wrong(void **state)
 	assert_true(is_right(IMBALANCE, OWN_MET));
 	assert_false(is_right(IMBALANCE, NOTHING));
 	assert_true(is_right(SLOW, NOTHING));
+	assert_false(is_right(SLOW, "{ 'meetings': [], 'meetings_left_out': 1, 'pauses': [] }"));
 	assert_false(is_right(SLOW, BOTH_MET));
 	assert_true(is_right(MEANING(""), FABRIC(MET("s:1", "a->b", "x->b", 10000, 20), "")));
 	assert_false(is_right(MEANING(""), FABRIC(MET("s:1", "y->b", "x->b", 10001, 1), "")));
