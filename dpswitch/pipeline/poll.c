@@ -82,11 +82,11 @@ static void
 poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 {
 	const struct flow *flow = &sw->config->flows->flows[poll->flow];
-	bool hashed = route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0;
-	bool shared = hashed && telem_was_shared(&sw->ports[egress].telem);
-	uint64_t bytes = shared ? telem_carried_bytes(&sw->ports[egress].telem) : 0;
 	const uint8_t *hops;
 	uint32_t count = route_next_hops(sw->config->routes, sw->node.id, flow->dst_node, flow->dst_nic, &hops);
+	bool shared = count > 1 && route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0 &&
+		      telem_was_shared(&sw->ports[egress].telem);
+	uint64_t bytes = shared ? telem_carried_bytes(&sw->ports[egress].telem) : 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct switch_port *port = &sw->ports[hops[i]];
@@ -145,11 +145,17 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 		poll_mark(port, poll, true);
 }
 
+/* Does anything that came in there wait here? */
+static bool
+holds_any(struct sw *sw, uint16_t egress, uint16_t in_port)
+{
+	switch_held(sw, egress, sw->held);
+	return sw->held[in_port] != 0;
+}
+
 void
 switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_egress)
 {
-	uint64_t *held = sw->held;
-
 	/* The packet itself ends here; what goes on are copies. */
 	sw->node.count.consumed_packets++;
 	sw->node.count.consumed_bytes += poll->wire_bytes;
@@ -163,8 +169,7 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_eg
 	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
 		if ((poll->arg & POLL_VICTIM) && egress == victim_egress)
 			continue;
-		switch_held(sw, egress, held);
-		if (held[in_port] != 0 || telem_was_fed(&sw->ports[egress].telem, in_port))
+		if (telem_was_fed(&sw->ports[egress].telem, in_port) || holds_any(sw, egress, in_port))
 			poll_egress(sw, poll, in_port, (uint8_t)egress, POLL_PFC);
 	}
 }

@@ -50,7 +50,8 @@ telem_init(struct telem_port *t, const struct telem_config *config, uint16_t por
 	t->port = port;
 	t->slot_of_flow = malloc(((size_t)flow_table_slots(config->flows) + 1) * sizeof(*t->slot_of_flow));
 	t->epochs = calloc(config->kept, sizeof(*t->epochs));
-	if (t->slot_of_flow == NULL || t->epochs == NULL)
+	t->last_fed = calloc(config->nports, sizeof(*t->last_fed));
+	if (t->slot_of_flow == NULL || t->epochs == NULL || t->last_fed == NULL)
 		goto fail;
 	memset(t->slot_of_flow, 0xff, ((size_t)flow_table_slots(config->flows) + 1) * sizeof(*t->slot_of_flow));
 	for (uint32_t i = 0; i < config->kept; i++) {
@@ -78,6 +79,7 @@ telem_fini(struct telem_port *t)
 		free(t->epochs[i].matrix);
 	}
 	free(t->epochs);
+	free(t->last_fed);
 	free(t->slot_of_flow);
 	free(t->slot_flow);
 	free(t->queued);
@@ -190,6 +192,8 @@ telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest)
 	telem_count_pause(t, index * t->config->epoch_ps);
 	sums = rows_sum_up(t, closed);
 	*digest = epoch_digest(t, closed, *digest);
+	for (uint16_t i = 0; i < t->config->nports; i++)
+		t->last_fed[i] = closed->meter[i] != 0 ? closed->index + 1 : t->last_fed[i];
 	open = &t->epochs[index % t->config->kept];
 	open->index = index;
 	open->packets = open->bytes = open->depth_sum = open->paused_packets = open->pause_ps = 0;
@@ -211,13 +215,7 @@ telem_was_paused(const struct telem_port *t)
 bool
 telem_was_fed(const struct telem_port *t, uint16_t in_port)
 {
-	for (uint64_t i = telem_oldest_kept(t); i <= t->open->index; i++) {
-		const struct telem_epoch *epoch = telem_epoch_at(t, i);
-
-		if (epoch != NULL && epoch->meter[in_port] != 0)
-			return true;
-	}
-	return false;
+	return t->open->meter[in_port] != 0 || t->last_fed[in_port] > telem_oldest_kept(t);
 }
 
 uint64_t

@@ -57,6 +57,7 @@ struct telem_port {
 	uint64_t pause_mark_ps;      /* paused time is counted up to here */
 	uint64_t paused_since_ps;
 	uint64_t last_paused;        /* the latest epoch with a pause + 1, 0: none */
+	uint64_t *last_fed;          /* [nports] the latest closed epoch that it fed + 1, 0: none */
 	uint64_t halted_ps;          /* paused time of the whole run, counted like it; no record carries it */
 	uint64_t unreported;         /* first epoch not yet reported closed */
 	uint64_t keep_ps, keep_state_ps; /* no report is kept before, none of the state alone: answer.c */
