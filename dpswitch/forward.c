@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/emulation/scenario.h"
+#include "cli/emulation/scenario_args.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
@@ -386,7 +386,7 @@ forward(struct scenario *scenario, const struct options *options, struct err *er
 }
 
 static const struct argp_option option_table[] = {
-	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario", 0 },
+	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
 	{ "out", 'o', "DIR", 0, "Where frames.pcap and forward.json go (default .)", 0 },
 	{ "frame-bytes", 'f', "N", 0, "Size of the frames without FCS (default 60)", 0 },
 	{ "seconds", 't', "S", 0, "How long (default 1)", 0 },
@@ -401,11 +401,6 @@ parse(int key, char *arg, struct argp_state *state)
 	char *end;
 
 	switch (key) {
-	case 's':
-		if (options->scenario.nsets == SCENARIO_MAX_SETS)
-			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
-		options->scenario.sets[options->scenario.nsets++] = arg;
-		return 0;
 	case 'o':
 		options->dir = arg;
 		return 0;
@@ -422,16 +417,8 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		options->paced = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (options->scenario.path != NULL)
-			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
-		options->scenario.path = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which scenario?");
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return scenario_args_parse(&options->scenario, key, arg, state);
 	}
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/emulation/emulation.h"
-#include "cli/emulation/scenario.h"
+#include "cli/emulation/scenario_args.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
 #include "common/units.h"
@@ -25,8 +25,8 @@ struct options {
 };
 
 static const struct argp_option option_table[] = {
-	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario", 0 },
-	{ "seed", 'S', "N", 0, "Seed of every random choice", 0 },
+	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
+	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of every random choice", 0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "out", 'o', "DIR", 0, "Where recording, steps.csv, run.json and truth.json go (default .)", 0 },
 	{ "analyzer", 'a', "SOCKET", 0, "Unix socket of an analyzer that gets the records too", 0 },
@@ -61,14 +61,6 @@ parse(int key, char *arg, struct argp_state *state)
 	char *end;
 
 	switch (key) {
-	case 's':
-		if (options->scenario.nsets == SCENARIO_MAX_SETS)
-			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
-		options->scenario.sets[options->scenario.nsets++] = arg;
-		return 0;
-	case 'S':
-		options->scenario.seed = arg;
-		return 0;
 	case 'l':
 		options->run.lcores = (uint32_t)strtoul(arg, &end, 10);
 		if (*end != '\0' || options->run.lcores == 0)
@@ -101,17 +93,10 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'y':
 		options->yardstick = arg;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (options->scenario.path != NULL)
-			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
-		options->scenario.path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (options->scenario.path == NULL && options->yardstick == NULL)
-			argp_error(state, "which scenario?");
-		return 0;
+	case ARGP_KEY_NO_ARGS:
+		return options->yardstick != NULL ? 0 : scenario_args_parse(&options->scenario, key, arg, state);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return scenario_args_parse(&options->scenario, key, arg, state);
 	}
 }
 
