@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cli/emulation/scenario_args.h"
+#include "common/args.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
@@ -32,6 +33,10 @@
 #define SPARES 16
 
 #define MEMORY_MB 128
+
+/* RC SEND ONLY without and with all that it may carry */
+#define LEAST_FRAME_BYTES roce_frame_bytes(ROCE_RC_SEND_ONLY, 0)
+#define MOST_FRAME_BYTES (LEAST_FRAME_BYTES + ROCE_MAX_PAYLOAD)
 
 struct options {
 	struct scenario_options scenario;
@@ -130,17 +135,13 @@ hook_pending(void *ctx)
 static int
 make_frame(struct forward *f, struct err *err)
 {
-	const uint32_t least = roce_frame_bytes(ROCE_RC_SEND_ONLY, 0);
 	const struct pkt_message message = { .first = true };
 	uint32_t bytes = f->options->frame_bytes;
 	struct pkt p = { .type = PKT_DATA, .flags = PKT_LAST, .prio = f->scenario->plan->flows.flows[0].prio,
 			 .ttl = PKT_TTL_INIT };
 	struct frame frame;
 
-	if (bytes < ETH_MIN_BYTES || bytes > least + ROCE_MAX_PAYLOAD)
-		return err_set(err, -EINVAL, "frames of %u B: give %u to %u", bytes, ETH_MIN_BYTES,
-			       least + ROCE_MAX_PAYLOAD);
-	p.payload_bytes = (uint16_t)((bytes - least) & ~3u);
+	p.payload_bytes = (uint16_t)((bytes - LEAST_FRAME_BYTES) & ~3u);
 	frame_from_pkt(&frame, &p, &f->scenario->plan->flows.flows[0], &message, false);
 	return frame_build(&frame, f->frame, sizeof(f->frame)) != 0 ? 0 : err_set(err, -EINVAL, "no frame of %u B", bytes);
 }
@@ -405,9 +406,8 @@ parse(int key, char *arg, struct argp_state *state)
 		options->dir = arg;
 		return 0;
 	case 'f':
-		options->frame_bytes = (uint32_t)strtoul(arg, &end, 10);
-		if (*end != '\0')
-			argp_error(state, "--frame-bytes %s: give a number", arg);
+		options->frame_bytes = (uint32_t)args_number(state, "--frame-bytes", arg, ETH_MIN_BYTES,
+								MOST_FRAME_BYTES);
 		return 0;
 	case 't':
 		options->seconds = strtod(arg, &end);

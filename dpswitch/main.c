@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/emulation/emulation.h"
 #include "cli/emulation/scenario_args.h"
+#include "common/args.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
 #include "common/units.h"
@@ -58,13 +58,10 @@ static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
-	char *end;
 
 	switch (key) {
 	case 'l':
-		options->run.lcores = (uint32_t)strtoul(arg, &end, 10);
-		if (*end != '\0' || options->run.lcores == 0)
-			argp_error(state, "--lcores %s: give a number from 1", arg);
+		options->run.lcores = (uint32_t)args_number(state, "--lcores", arg, 1, FABRIC_MAX_LCORES);
 		return 0;
 	case 'o':
 		options->run.out = arg;
