@@ -16,6 +16,7 @@
 #include "cli/bench_realtime.h"
 #include "cli/command.h"
 #include "cli/child.h"
+#include "common/args.h"
 
 #define MAX_REPEATS 20
 
@@ -100,9 +101,7 @@ parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		bench->repeats = atoi(arg);
-		if (bench->repeats < 1 || bench->repeats > MAX_REPEATS)
-			argp_error(state, "--repeats %s: give 1 to %d", arg, MAX_REPEATS);
+		bench->repeats = (int)args_number(state, "--repeats", arg, 1, MAX_REPEATS);
 		return 0;
 	case 'j':
 		bench->json = true;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/emulation/scenario.h"
+#include "cli/emulation/scenario_args.h"
 #include "common/units.h"
 
 struct explain_options {
@@ -17,8 +17,8 @@ struct explain_options {
 
 static const struct argp_option options[] = {
 	{ "flow", 'F', "SRC,DST,SPORT,DPORT", 0, "The packet's flow: hosts (or host:nic) and UDP ports", 0 },
-	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario", 0 },
-	{ "seed", 'S', "N", 0, "Seed of the run: ECMP depends on it", 0 },
+	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
+	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of the run: ECMP depends on it", 0 },
 	{ 0 },
 };
 
@@ -31,25 +31,12 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'F':
 		explain->flow = arg;
 		return 0;
-	case 's':
-		if (explain->scenario.nsets == SCENARIO_MAX_SETS)
-			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
-		explain->scenario.sets[explain->scenario.nsets++] = arg;
-		return 0;
-	case 'S':
-		explain->scenario.seed = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (explain->scenario.path != NULL)
-			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
-		explain->scenario.path = arg;
-		return 0;
 	case ARGP_KEY_END:
-		if (explain->scenario.path == NULL || explain->flow == NULL)
-			argp_error(state, "give a scenario and --flow SRC,DST,SPORT,DPORT");
+		if (explain->flow == NULL)
+			argp_error(state, "give --flow SRC,DST,SPORT,DPORT");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return scenario_args_parse(&explain->scenario, key, arg, state);
 	}
 }
 

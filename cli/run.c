@@ -9,22 +9,23 @@
 
 #include "cli/command.h"
 #include "cli/child.h"
+#include "cli/emulation/scenario_args.h"
 #include "cli/launch.h"
 #include "cli/verdict_file.h"
 
 struct run_options {
-	const char *scenario;
+	struct scenario_options scenario;
 	const char *out;
-	struct child_args pass; /* options that dpswitch understands */
-	struct scenario_options scenario_options; /* the same, for the hosts' programs */
+	struct child_args pass; /* options that dpswitch understands, those of the scenario among them */
 	char hold[64], poll[64]; /* as --set has them */
 	bool json, fail_on_finding;
 	struct err err;
 };
 
 static const struct argp_option options[] = {
-	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario, e.g. --set collectives.[0].step_bytes=10MB", 0 },
-	{ "seed", 'S', "N", 0, "Seed of every random choice", 0 },
+	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0,
+	  "Override a key of the scenario, e.g. --set collectives.[0].step_bytes=10MB", 0 },
+	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of every random choice", 0 },
 	{ "hold", 'H', "TIME", 0,
 	  "Go on for so long at least, for people who use the hosts (rocelab shell); as --set limits.hold=TIME", 0 },
 	{ "poll", 'p', "busy|sleep", 0,
@@ -58,9 +59,7 @@ set(const struct argp_state *state, const char *arg)
 {
 	struct run_options *run = state->input;
 
-	if (run->scenario_options.nsets == SCENARIO_MAX_SETS)
-		argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
-	run->scenario_options.sets[run->scenario_options.nsets++] = arg;
+	scenario_args_set(&run->scenario, arg, state);
 	return pass_on(state, "--set", arg);
 }
 
@@ -70,7 +69,7 @@ parse(int key, char *arg, struct argp_state *state)
 	struct run_options *run = state->input;
 
 	switch (key) {
-	case 's':
+	case SCENARIO_ARGS_SET:
 		return set(state, arg);
 	case 'H':
 		snprintf(run->hold, sizeof(run->hold), "limits.hold=%s", arg);
@@ -78,8 +77,8 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		snprintf(run->poll, sizeof(run->poll), "timing.idle=%s", arg);
 		return set(state, run->poll);
-	case 'S':
-		run->scenario_options.seed = arg;
+	case SCENARIO_ARGS_SEED:
+		run->scenario.seed = arg;
 		return pass_on(state, "--seed", arg);
 	case 'l':
 		return pass_on(state, "--lcores", arg);
@@ -98,17 +97,8 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'f':
 		run->fail_on_finding = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (run->scenario != NULL)
-			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
-		run->scenario = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (run->scenario == NULL)
-			argp_error(state, "which scenario? topo/scenarios/ has some");
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return scenario_args_parse(&run->scenario, key, arg, state);
 	}
 }
 
@@ -187,18 +177,17 @@ command_run(int argc, char **argv)
 	argv[0] = "rocelab run";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &run) != 0)
 		return EXIT_USAGE;
-	launch.scenario = run.scenario;
+	launch.scenario = run.scenario.path;
 	launch.print = !run.json;
 	if (run.out != NULL)
 		snprintf(dir, sizeof(dir), "%s", run.out);
 	else
-		default_out(run.scenario, dir, sizeof(dir));
+		default_out(run.scenario.path, dir, sizeof(dir));
 	if (launch_make_dirs(dir, &run.err) < 0 || launch_lock_dir(dir, &run.err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", run.err.text);
 		return EXIT_USAGE;
 	}
-	run.scenario_options.path = run.scenario;
-	if (run_hosts_create(&run.scenario_options, dir, &launch.hosts, &run.err) < 0) {
+	if (run_hosts_create(&run.scenario, dir, &launch.hosts, &run.err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", run.err.text);
 		return EXIT_USAGE;
 	}

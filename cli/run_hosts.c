@@ -7,13 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "cli/guests.h"
 #include "cli/launch.h"
+#include "common/unix_socket.h"
 #include "rxe-hosts/guest/guest.h"
 
 #define PREFIX_BITS 8 /* of topo_nic_ip() */
@@ -177,18 +176,10 @@ run_hosts_sockets(const struct run_hosts *hosts)
 static int
 connect_manage(const char *path, struct err *err)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
+	struct err why = { 0 };
+	int fd = unix_connect(path, "fabric", &why);
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
-		return fd;
-	ret = -errno;
-	if (ret != -ECONNREFUSED)
-		err_set(err, ret, "%s: %s", path, strerror(-ret));
-	if (fd >= 0)
-		close(fd);
-	return ret;
+	return fd >= 0 || fd == -ECONNREFUSED ? fd : err_set(err, fd, "%s", why.text);
 }
 
 /* The command line of a host's program: the scenario as dpswitch reads it. */

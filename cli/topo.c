@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/emulation/emulation.h"
-#include "cli/emulation/scenario.h"
+#include "cli/emulation/scenario_args.h"
 #include "topo/build.h"
 #include "topo/show.h"
 
@@ -18,7 +18,7 @@ struct topo_options {
 
 static const struct argp_option options[] = {
 	{ "dot", 'd', NULL, 0, "show: print Graphviz instead of a table", 0 },
-	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario", 0 },
+	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
 	{ 0 },
 };
 
@@ -37,11 +37,6 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'd':
 		topo->dot = true;
 		return 0;
-	case 's':
-		if (topo->scenario.nsets == SCENARIO_MAX_SETS)
-			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
-		topo->scenario.sets[topo->scenario.nsets++] = arg;
-		return 0;
 	case ARGP_KEY_ARG:
 		if (topo->action == NULL) {
 			if (!is_action(arg))
@@ -49,16 +44,14 @@ parse(int key, char *arg, struct argp_state *state)
 			topo->action = arg;
 			return 0;
 		}
-		if (topo->scenario.path != NULL)
-			argp_error(state, "one file at a time: \"%s\" is the second", arg);
-		topo->scenario.path = arg;
-		return 0;
+		return scenario_args_parse(&topo->scenario, key, arg, state);
+	case ARGP_KEY_NO_ARGS:
 	case ARGP_KEY_END:
 		if (topo->scenario.path == NULL)
 			argp_error(state, "give an action and a file");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return scenario_args_parse(&topo->scenario, key, arg, state);
 	}
 }
 

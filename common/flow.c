@@ -4,6 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+struct rec_tuple
+flow_tuple(const struct flow *flow)
+{
+	return (struct rec_tuple){
+		.src_ip = flow->src_ip,
+		.dst_ip = flow->dst_ip,
+		.sport = flow->sport,
+		.dport = flow->dport,
+	};
+}
+
 int
 flow_table_reserve(struct flow_table *table, uint32_t spares)
 {

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "common/wire/record.h"
+
 enum flow_kind {
 	FLOW_COLLECTIVE, /* a rank's data to one peer */
 	FLOW_BACKGROUND, /* traffic the diagnosis knows nothing of beforehand */
@@ -27,6 +29,9 @@ struct flow {
 	uint8_t kind; /* enum flow_kind */
 	uint8_t protocol; /* IP protocol; 0: UDP */
 };
+
+/* @return the flow as records name it */
+struct rec_tuple flow_tuple(const struct flow *flow);
 
 struct flow_table {
 	struct flow *flows; /* [count + spares] */

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/emulation/scenario.h"
+#include "cli/emulation/scenario_args.h"
+#include "common/args.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
@@ -32,6 +33,10 @@
 #define SPARES 16
 
 #define MEMORY_MB 128
+
+/* RC SEND ONLY without and with all that it may carry */
+#define LEAST_FRAME_BYTES roce_frame_bytes(ROCE_RC_SEND_ONLY, 0)
+#define MOST_FRAME_BYTES (LEAST_FRAME_BYTES + ROCE_MAX_PAYLOAD)
 
 struct options {
 	struct scenario_options scenario;
@@ -130,17 +135,13 @@ hook_pending(void *ctx)
 static int
 make_frame(struct forward *f, struct err *err)
 {
-	const uint32_t least = roce_frame_bytes(ROCE_RC_SEND_ONLY, 0);
 	const struct pkt_message message = { .first = true };
 	uint32_t bytes = f->options->frame_bytes;
 	struct pkt p = { .type = PKT_DATA, .flags = PKT_LAST, .prio = f->scenario->plan->flows.flows[0].prio,
 			 .ttl = PKT_TTL_INIT };
 	struct frame frame;
 
-	if (bytes < ETH_MIN_BYTES || bytes > least + ROCE_MAX_PAYLOAD)
-		return err_set(err, -EINVAL, "frames of %u B: give %u to %u", bytes, ETH_MIN_BYTES,
-			       least + ROCE_MAX_PAYLOAD);
-	p.payload_bytes = (uint16_t)((bytes - least) & ~3u);
+	p.payload_bytes = (uint16_t)((bytes - LEAST_FRAME_BYTES) & ~3u);
 	frame_from_pkt(&frame, &p, &f->scenario->plan->flows.flows[0], &message, false);
 	return frame_build(&frame, f->frame, sizeof(f->frame)) != 0 ? 0 : err_set(err, -EINVAL, "no frame of %u B", bytes);
 }
@@ -386,7 +387,7 @@ forward(struct scenario *scenario, const struct options *options, struct err *er
 }
 
 static const struct argp_option option_table[] = {
-	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario", 0 },
+	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
 	{ "out", 'o', "DIR", 0, "Where frames.pcap and forward.json go (default .)", 0 },
 	{ "frame-bytes", 'f', "N", 0, "Size of the frames without FCS (default 60)", 0 },
 	{ "seconds", 't', "S", 0, "How long (default 1)", 0 },
@@ -401,18 +402,12 @@ parse(int key, char *arg, struct argp_state *state)
 	char *end;
 
 	switch (key) {
-	case 's':
-		if (options->scenario.nsets == SCENARIO_MAX_SETS)
-			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
-		options->scenario.sets[options->scenario.nsets++] = arg;
-		return 0;
 	case 'o':
 		options->dir = arg;
 		return 0;
 	case 'f':
-		options->frame_bytes = (uint32_t)strtoul(arg, &end, 10);
-		if (*end != '\0')
-			argp_error(state, "--frame-bytes %s: give a number", arg);
+		options->frame_bytes = (uint32_t)args_number(state, "--frame-bytes", arg, ETH_MIN_BYTES,
+								MOST_FRAME_BYTES);
 		return 0;
 	case 't':
 		options->seconds = strtod(arg, &end);
@@ -422,16 +417,8 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		options->paced = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (options->scenario.path != NULL)
-			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
-		options->scenario.path = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which scenario?");
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return scenario_args_parse(&options->scenario, key, arg, state);
 	}
 }
 

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/emulation/emulation.h"
-#include "cli/emulation/scenario.h"
+#include "cli/emulation/scenario_args.h"
+#include "common/args.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
 #include "common/units.h"
@@ -25,8 +25,8 @@ struct options {
 };
 
 static const struct argp_option option_table[] = {
-	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario", 0 },
-	{ "seed", 'S', "N", 0, "Seed of every random choice", 0 },
+	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
+	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of every random choice", 0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "out", 'o', "DIR", 0, "Where recording, steps.csv, run.json and truth.json go (default .)", 0 },
 	{ "analyzer", 'a', "SOCKET", 0, "Unix socket of an analyzer that gets the records too", 0 },
@@ -58,21 +58,10 @@ static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
-	char *end;
 
 	switch (key) {
-	case 's':
-		if (options->scenario.nsets == SCENARIO_MAX_SETS)
-			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
-		options->scenario.sets[options->scenario.nsets++] = arg;
-		return 0;
-	case 'S':
-		options->scenario.seed = arg;
-		return 0;
 	case 'l':
-		options->run.lcores = (uint32_t)strtoul(arg, &end, 10);
-		if (*end != '\0' || options->run.lcores == 0)
-			argp_error(state, "--lcores %s: give a number from 1", arg);
+		options->run.lcores = (uint32_t)args_number(state, "--lcores", arg, 1, FABRIC_MAX_LCORES);
 		return 0;
 	case 'o':
 		options->run.out = arg;
@@ -101,17 +90,10 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'y':
 		options->yardstick = arg;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (options->scenario.path != NULL)
-			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
-		options->scenario.path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (options->scenario.path == NULL && options->yardstick == NULL)
-			argp_error(state, "which scenario?");
-		return 0;
+	case ARGP_KEY_NO_ARGS:
+		return options->yardstick != NULL ? 0 : scenario_args_parse(&options->scenario, key, arg, state);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return scenario_args_parse(&options->scenario, key, arg, state);
 	}
 }
 

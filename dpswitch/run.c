@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "cli/emulation/headers.h"
@@ -18,34 +16,12 @@
 #include "common/clock.h"
 #include "common/exit_code.h"
 #include "common/units.h"
+#include "common/unix_socket.h"
 #include "dpswitch/attach.h"
 #include "dpswitch/lcore/launch.h"
 
 /* PORT_MBUFS of PORT_FRAME_ROOM each, and what comes with them. */
 #define PORT_MEMORY_MB 48
-
-static int
-connect_analyzer(const char *path, struct err *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (path == NULL)
-		return -1;
-	if (strlen(path) >= sizeof(address.sun_path))
-		return err_set(err, -ENAMETOOLONG, "%s: a socket's path has at most %zu characters", path,
-			       sizeof(address.sun_path) - 1);
-	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		int ret = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return err_set(err, ret, "%s: no analyzer there: %s", path, strerror(-ret));
-	}
-	return fd;
-}
 
 static int
 write_outputs(const struct emulation *emulation, const struct attach *attach, const char *dir, struct err *err)
@@ -128,9 +104,12 @@ open_stream(const struct run_options *options, const struct scenario *scenario, 
 
 	if (output_config(scenario, options->out, err) < 0)
 		return NULL;
-	*socket = connect_analyzer(options->analyzer, err);
-	if (*socket < 0 && options->analyzer != NULL)
-		return NULL;
+	*socket = -1;
+	if (options->analyzer != NULL) {
+		*socket = unix_connect(options->analyzer, "analyzer", err);
+		if (*socket < 0)
+			return NULL;
+	}
 	snprintf(recording, sizeof(recording), "%s/records.bin", options->out);
 	exporter = exporter_create(&scenario->exporter, recording, *socket, err);
 	if (exporter == NULL && *socket >= 0)

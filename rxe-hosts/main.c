@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/emulation/scenario_args.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
 #include "rxe-hosts/manage_open.h"
@@ -20,8 +21,8 @@ struct options {
 static const struct argp_option option_table[] = {
 	{ "host", 'h', "NAME", 0, "Which host of the scenario this is", 0 },
 	{ "manage", 'm', "PATH", 0, "Management channel: a serial line, a unix socket, HOST:PORT, or fd:N", 0 },
-	{ "set", 's', "PATH=VALUE", 0, "Override a key of the scenario, as the fabric did", 0 },
-	{ "seed", 'S', "N", 0, "Seed of every random choice, as the fabric has it", 0 },
+	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario, as the fabric did", 0 },
+	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of every random choice, as the fabric has it", 0 },
 	{ 0 },
 };
 
@@ -46,27 +47,12 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'm':
 		options->manage = arg;
 		return 0;
-	case 's':
-		if (options->scenario.nsets == SCENARIO_MAX_SETS)
-			argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
-		options->scenario.sets[options->scenario.nsets++] = arg;
-		return 0;
-	case 'S':
-		options->scenario.seed = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (options->scenario.path != NULL)
-			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
-		options->scenario.path = arg;
-		return 0;
 	case ARGP_KEY_END:
-		if (options->scenario.path == NULL)
-			argp_error(state, "which scenario?");
 		if (options->host == NULL || options->manage == NULL)
 			argp_error(state, "--host and --manage say who this is and who directs it");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return scenario_args_parse(&options->scenario, key, arg, state);
 	}
 }
 

@@ -10,29 +10,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-static int
-open_unix(const char *path, struct err *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return err_set(err, -ENAMETOOLONG, "%s: a socket's path has at most %zu characters", path,
-			       sizeof(address.sun_path) - 1);
-	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		int rc = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return err_set(err, rc, "%s: no fabric there: %s", path, strerror(-rc));
-	}
-	return fd;
-}
+#include "common/unix_socket.h"
 
 static int
 open_tcp(const char *where, const char *colon, struct err *err)
@@ -84,7 +64,7 @@ manage_open(const char *where, struct err *err)
 		return err_set(err, -errno, "%s: %s", where, strerror(errno));
 	}
 	if (S_ISSOCK(status.st_mode))
-		return open_unix(where, err);
+		return unix_connect(where, "fabric", err);
 	if (!S_ISCHR(status.st_mode))
 		return err_set(err, -EINVAL, "%s: neither a serial line, a socket nor HOST:PORT", where);
 	fd = open(where, O_RDWR | O_NOCTTY | O_CLOEXEC);

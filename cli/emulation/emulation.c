@@ -488,7 +488,7 @@ uint64_t
 emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t port, enum rec_drop reason)
 {
 	if (emulation->switches[node] != NULL)
-		return emulation->switches[node]->ports[port].drops[reason].packets;
+		return emulation->switches[node]->ports[port].drops.of[reason].packets;
 	if (is_outside(emulation, node))
 		return emulation->outside.ops->dropped(emulation->hosts[node], port, reason);
 	return embedded_dropped(emulation->hosts[node], port, reason);

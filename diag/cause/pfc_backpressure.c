@@ -9,28 +9,21 @@
 #include "diag/cause/cause.h"
 #include "diag/cause/pfc_root.h"
 
-struct backpressure_ctx {
-	struct cause_set *set;
-	const struct prov_graph *graph;
-	uint32_t step;
-	uint32_t halted; /* index of the victim's halted port */
-	double weights;  /* of all its roots */
-};
-
 /* Foreign flows are named; where there are none, the collective's own. @return summed w(p,f) of those named */
 static double
-name_culprits(const struct backpressure_ctx *bp, struct cause_finding *finding, const struct prov_port *root,
+name_culprits(struct cause_set *set, uint32_t step, struct cause_finding *finding, const struct prov_port *root,
 	      double weight)
 {
+	const struct prov_graph *graph = set->in->graphs[step];
 	double sum = 0;
 
 	for (int own = 0; own < 2 && sum <= 0; own++) {
 		for (uint32_t a = root->first_at; a < root->first_at + root->nats; a++) {
-			const struct prov_at *at = &bp->graph->ats[a];
+			const struct prov_at *at = &graph->ats[a];
 
-			if (!pfc_root_culprit(bp->set, bp->step, root, at, own == 1))
+			if (!pfc_root_culprit(set, step, root, at, own == 1))
 				continue;
-			cause_flow(bp->set, finding, bp->graph->flows[at->flow], weight * at->contrib);
+			cause_flow(set, finding, graph->flows[at->flow], weight * at->contrib);
 			sum += weight * at->contrib;
 		}
 	}
@@ -39,68 +32,55 @@ name_culprits(const struct backpressure_ctx *bp, struct cause_finding *finding, 
 
 /* A NIC halted by the queue that the flow stands in at its first switch: that is contention there, and nothing else. */
 static bool
-is_own_queue(const struct backpressure_ctx *bp, const struct pfc_root *root)
+is_own_queue(const struct evidence *ev, const struct prov_graph *graph, const struct pfc_root *root)
 {
-	const struct evidence *ev = bp->set->in->ev;
-	const struct prov_at *cf = prov_at_find(bp->graph, &bp->graph->ports[root->index], bp->graph->victim);
+	const struct prov_at *cf = prov_at_find(graph, &graph->ports[root->index], graph->victim);
 
 	return root->npath == 1 && ev->nodes[ev->ports[root->path[0]].node].host && cf != NULL && cf->packets > 0;
 }
 
 static void
-describe(const struct backpressure_ctx *bp, const struct pfc_root *root, struct cause_finding *finding)
+describe(const struct cause_input *in, uint32_t step, const struct pfc_root *root, struct cause_finding *finding)
 {
-	const struct cause_input *in = bp->set->in;
-	const struct prov_port *halted = &bp->graph->ports[bp->halted];
+	const struct prov_port *ports = in->graphs[step]->ports, *halted = &ports[root->halted];
 	double seen_ps = halted->covered_ps > halted->pause_ps ? halted->covered_ps : halted->pause_ps;
 	char text[160], name[48], root_name[48], flows[128];
 
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 		 "%s: %s was halted by PFC for %.3f of %.3f ms reported, %.0f %% of it owed to the queue of %s, up to "
 		 "%u packets deep, filled by %s",
-		 cause_step_text(in, bp->step, text, sizeof(text)), evidence_port_name(in->ev, halted->port, name),
-		 halted->pause_ps / 1e9, seen_ps / 1e9, 100 * root->weight / bp->weights,
-		 evidence_port_name(in->ev, root->port, root_name), bp->graph->ports[root->index].depth_max,
+		 cause_step_text(in, step, text, sizeof(text)), evidence_port_name(in->ev, halted->port, name),
+		 halted->pause_ps / 1e9, seen_ps / 1e9, 100 * root->weight / root->weights,
+		 evidence_port_name(in->ev, root->port, root_name), ports[root->index].depth_max,
 		 cause_flows_text(in, finding, flows, sizeof(flows)));
 }
 
 static void
-add_root(const struct pfc_root *root, void *ctx)
+add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 {
-	const struct backpressure_ctx *bp = ctx;
-	const struct prov_port *halted = &bp->graph->ports[bp->halted];
+	const struct prov_graph *graph = set->in->graphs[step];
+	const struct prov_port *halted = &graph->ports[root->halted];
 	struct cause_finding *finding;
 	double score;
 
-	if (root->kind != PFC_ROOT_CONGESTED || is_own_queue(bp, root))
+	if (root->kind != PFC_ROOT_CONGESTED || is_own_queue(set->in->ev, graph, root))
 		return;
-	finding = cause_add(bp->set, VERDICT_PFC_BACKPRESSURE, root->port, NULL, 0, bp->step);
+	finding = cause_add(set, VERDICT_PFC_BACKPRESSURE, root->port, NULL, 0, step);
 	if (finding == NULL)
 		return;
 	for (uint32_t i = 0; i < root->npath; i++)
-		cause_port(bp->set, finding, root->path[i]);
-	cause_port(bp->set, finding, root->port);
-	score = name_culprits(bp, finding, &bp->graph->ports[root->index], root->weight);
+		cause_port(set, finding, root->path[i]);
+	cause_port(set, finding, root->port);
+	score = name_culprits(set, step, finding, &graph->ports[root->index], root->weight);
 	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
-	cause_explains(finding, bp->halted,
-		       cause_stretch_ps(bp->set->in, bp->step, halted,
-					halted->pause_ps * root->weight / bp->weights));
+	cause_explains(finding, halted->port,
+		       cause_stretch_ps(set->in, step, halted, halted->pause_ps * root->weight / root->weights));
 	if (cause_score(finding, score))
-		describe(bp, root, finding);
+		describe(set->in, step, root, finding);
 }
 
 void
 cause_pfc_backpressure(struct cause_set *set, uint32_t step)
 {
-	const struct prov_graph *graph = set->in->graphs[step];
-	struct backpressure_ctx ctx = { .set = set, .graph = graph, .step = step };
-
-	if (graph == NULL || !set->in->steps[step].slow)
-		return;
-	for (ctx.halted = 0; ctx.halted < graph->nmet; ctx.halted++) {
-		if (!graph->ports[ctx.halted].halted)
-			continue;
-		ctx.weights = pfc_root_weights(set, step, ctx.halted);
-		pfc_root_each(set, step, ctx.halted, add_root, &ctx);
-	}
+	pfc_root_each_met(set, step, add_root);
 }

@@ -18,28 +18,52 @@ struct walk {
 
 static void follow(struct walk *walk, uint32_t index, double weight);
 
-void
-pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx)
-{
-	struct walk walk = { .set = set, .in = set->in, .graph = set->in->graphs[step], .step = step, .fn = fn,
-			     .ctx = ctx };
-
-	follow(&walk, index, 1.0);
-}
-
 static void
 add_weight(const struct pfc_root *root, void *ctx)
 {
 	*(double *)ctx += root->weight;
 }
 
-double
-pfc_root_weights(const struct cause_set *set, uint32_t step, uint32_t index)
+void
+pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx)
 {
-	double sum = 0;
+	double weights = 0;
+	struct walk weigh = { .set = set, .in = set->in, .graph = set->in->graphs[step], .step = step,
+			      .root.halted = index, .fn = add_weight, .ctx = &weights };
+	struct walk walk = weigh;
 
-	pfc_root_each(set, step, index, add_weight, &sum);
-	return sum;
+	follow(&weigh, index, 1.0);
+	walk.root.weights = weights;
+	walk.fn = fn;
+	walk.ctx = ctx;
+	follow(&walk, index, 1.0);
+}
+
+struct met {
+	struct cause_set *set;
+	uint32_t step;
+	pfc_root_met_fn *fn;
+};
+
+static void
+tell_met(const struct pfc_root *root, void *ctx)
+{
+	const struct met *met = ctx;
+
+	met->fn(met->set, met->step, root);
+}
+
+void
+pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+	struct met met = { set, step, fn };
+
+	if (graph == NULL || !set->in->steps[step].slow)
+		return;
+	for (uint32_t p = 0; p < graph->nmet; p++)
+		if (graph->ports[p].halted)
+			pfc_root_each(set, step, p, tell_met, &met);
 }
 
 bool

@@ -9,14 +9,6 @@
 #include "diag/cause/pfc_root.h"
 #include "diag/provenance/window.h"
 
-struct storm_ctx {
-	struct cause_set *set;
-	const struct prov_graph *graph;
-	uint32_t step;
-	uint32_t halted; /* index of the victim's halted port */
-	double weights;  /* of all its roots */
-};
-
 static void
 describe(const struct cause_input *in, uint32_t step, const struct prov_port *halted, uint32_t root,
 	 const struct prov_graph *graph, char *buf, size_t cap)
@@ -41,28 +33,26 @@ describe(const struct cause_input *in, uint32_t step, const struct prov_port *ha
 }
 
 static void
-add_root(const struct pfc_root *root, void *ctx)
+add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 {
-	struct storm_ctx *storm = ctx;
-	const struct cause_input *in = storm->set->in;
-	const struct prov_port *halted = &storm->graph->ports[root->index];
+	const struct cause_input *in = set->in;
+	const struct prov_graph *graph = in->graphs[step];
+	const struct prov_port *met = &graph->ports[root->halted], *last = &graph->ports[root->index];
 	struct cause_finding *finding;
 
 	if (root->kind != PFC_ROOT_STORM)
 		return;
-	finding = cause_add(storm->set, VERDICT_PFC_STORM, root->port, NULL, 0, storm->step);
+	finding = cause_add(set, VERDICT_PFC_STORM, root->port, NULL, 0, step);
 	if (finding == NULL)
 		return;
 	for (uint32_t i = 0; i < root->npath; i++)
-		cause_port(storm->set, finding, root->path[i]);
-	cause_port(storm->set, finding, root->port);
-	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
-	cause_explains(finding, storm->halted, cause_stretch_ps(in, storm->step, &storm->graph->ports[storm->halted],
-							      root->weight / storm->weights *
-							      storm->graph->ports[storm->halted].pause_ps));
-	if (cause_score(finding, root->weight * cause_lost_frames(in, storm->step, halted->pause_ps)))
-		describe(in, storm->step, halted, root->port, storm->graph, finding->out.evidence,
-			 sizeof(finding->out.evidence));
+		cause_port(set, finding, root->path[i]);
+	cause_port(set, finding, root->port);
+	cause_time(finding, last->halted_from_ps, last->halted_to_ps);
+	cause_explains(finding, met->port,
+		       cause_stretch_ps(in, step, met, root->weight / root->weights * met->pause_ps));
+	if (cause_score(finding, root->weight * cause_lost_frames(in, step, last->pause_ps)))
+		describe(in, step, last, root->port, graph, finding->out.evidence, sizeof(finding->out.evidence));
 }
 
 /* The longest part of the step in which an ingress was seen pausing, from then until now, with next to nothing held. */
@@ -133,17 +123,10 @@ void
 cause_pfc_storm(struct cause_set *set, uint32_t step)
 {
 	const struct ev_flow *flow = &set->in->ev->flows[set->in->steps[step].flow];
-	const struct prov_graph *graph = set->in->graphs[step];
-	struct storm_ctx ctx = { .set = set, .graph = graph, .step = step };
 
-	if (graph == NULL || !set->in->steps[step].slow)
+	if (set->in->graphs[step] == NULL || !set->in->steps[step].slow)
 		return;
-	for (ctx.halted = 0; ctx.halted < graph->nmet; ctx.halted++) {
-		if (!graph->ports[ctx.halted].halted)
-			continue;
-		ctx.weights = pfc_root_weights(set, step, ctx.halted);
-		pfc_root_each(set, step, ctx.halted, add_root, &ctx);
-	}
+	pfc_root_each_met(set, step, add_root);
 	for (uint32_t h = 0; h < flow->nhops; h++)
 		add_unseen(set, step, set->in->ev->hops[flow->first_hop + h]);
 }

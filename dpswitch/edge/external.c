@@ -239,7 +239,7 @@ external_pending(const struct node *node)
 uint64_t
 external_dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
 {
-	return ((const struct external *)node)->nics[nic].drops[reason].packets;
+	return ((const struct external *)node)->nics[nic].drops.of[reason].packets;
 }
 
 void

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "common/polled.h"
+#include "common/port_drops.h"
 #include "dpswitch/edge/bodies.h"
 #include "dpswitch/edge/external.h"
 #include "dpswitch/edge/lookup.h"
@@ -18,8 +20,6 @@
 #define EXTERNAL_HOLD_BYTES (256 * 1024)
 /* Frames that are built at once: for the hosts of a run together. */
 #define EDGE_BUILT 1023
-/* Polling events that a NIC remembers having answered. */
-#define EXTERNAL_ANSWERED 16
 
 struct edge {
 	struct edge_config config;
@@ -27,12 +27,6 @@ struct edge {
 	struct lookup lookup;
 	struct rte_mempool *pool; /* frames that are built here: ports' own stay free for what comes in */
 	uint64_t bodies_starved;
-};
-
-/* Of one reason at a NIC. */
-struct external_drops {
-	uint64_t packets, bytes, first_ps, last_ps;
-	uint32_t last_flow;
 };
 
 struct external_nic {
@@ -66,8 +60,8 @@ struct external_nic {
 	uint64_t refresh_ps;    /* a PFC frame repeats what is paused */
 	/* rare */
 	struct telem_port telem;
-	uint32_t answered[EXTERNAL_ANSWERED], nanswered;
-	struct external_drops drops[REC_DROP_REASONS];
+	struct polled polled;
+	struct port_drops drops;
 	struct external_counters count;
 };
 

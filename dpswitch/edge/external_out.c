@@ -16,23 +16,10 @@ is_lossless(const struct external *host, uint8_t prio)
 }
 
 /* Drops are told to who polls: also those of a host that finds a wrong ICRC, which the NIC sees as well as it. */
-static void
-count_drop(struct external_nic *nic, const struct pkt *p, enum rec_drop reason)
-{
-	struct external_drops *drops = &nic->drops[reason];
-
-	if (drops->packets == 0)
-		drops->first_ps = p->time_ps;
-	drops->packets++;
-	drops->bytes += p->wire_bytes;
-	drops->last_ps = p->time_ps;
-	drops->last_flow = p->flow;
-}
-
 void
 external_drop(struct external *host, struct external_nic *nic, const struct pkt *p, enum rec_drop reason)
 {
-	count_drop(nic, p, reason);
+	port_drops_add(&nic->drops, reason, p, p->time_ps);
 	host->node.count.dropped_packets++;
 	host->node.count.dropped_bytes += p->wire_bytes;
 	body_release(host->node.bodies, p);
@@ -78,7 +65,7 @@ external_arrived(struct external *host, struct external_nic *nic, const struct p
 	else if (!has_room(host, nic, p) || !fifo_push(&nic->hold, p))
 		external_drop(host, nic, p, is_lossless(host, p->prio) ? REC_DROP_NO_BUFFER : REC_DROP_QUEUE_FULL);
 	else if (p->flags & PKT_CORRUPT)
-		count_drop(nic, p, REC_DROP_CORRUPT);
+		port_drops_add(&nic->drops, REC_DROP_CORRUPT, p, p->time_ps);
 	if (nic->hold.bytes > nic->count.held_max_bytes)
 		nic->count.held_max_bytes = nic->hold.bytes;
 }

@@ -31,19 +31,6 @@ external_roll(struct external *host, uint64_t now_ps)
 	host->epoch_end_ps = (now_ps / host->telemetry.epoch_ps + 1) * host->telemetry.epoch_ps;
 }
 
-/* A port answers one event once. @return whether it had answered before */
-static bool
-answered(struct external_nic *nic, uint32_t event)
-{
-	uint32_t known = nic->nanswered < EXTERNAL_ANSWERED ? nic->nanswered : EXTERNAL_ANSWERED;
-
-	for (uint32_t i = 0; i < known; i++)
-		if (nic->answered[i] == event)
-			return true;
-	nic->answered[nic->nanswered++ % EXTERNAL_ANSWERED] = event;
-	return false;
-}
-
 /* Adds to, or takes from, the rows of the flows that wait. */
 static void
 count_queued(struct external_nic *nic, uint32_t step)
@@ -77,78 +64,33 @@ report(struct external *host, struct external_nic *nic, uint32_t event, uint64_t
 	count_queued(nic, UINT32_MAX);
 }
 
-static bool
-has_dropped(const struct external_nic *nic)
-{
-	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++)
-		if (nic->drops[reason].packets != 0)
-			return true;
-	return false;
-}
-
-/* What the victim's packets met here. */
-static void
-report_drops(struct external *host, const struct external_nic *nic, uint32_t event, uint64_t now_ps)
-{
-	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++) {
-		const struct external_drops *drops = &nic->drops[reason];
-		struct rec_drop_row row = {
-			.hdr.event = event,
-			.port = nic->index,
-			.reason = (uint16_t)reason,
-			.packets = drops->packets,
-			.bytes = drops->bytes,
-			.first_ps = drops->first_ps,
-			.last_ps = drops->last_ps,
-		};
-
-		if (drops->packets == 0)
-			continue;
-		row.last = telem_tuple(&host->node.flows->flows[drops->last_flow]);
-		recbuf_put(&host->node.records, &row, REC_DROP_ROW, sizeof(row), now_ps);
-	}
-}
-
-static void
-record(struct external *host, const struct pkt *p, uint16_t in_port, uint16_t out_port, bool paused, bool repeated,
-       uint64_t now_ps)
-{
-	struct rec_poll rec = {
-		.hdr.event = p->psn,
-		.victim = telem_tuple(&host->node.flows->flows[p->flow]),
-		.in_port = in_port,
-		.out_port = out_port,
-		.flags = (uint16_t)p->arg,
-		.out_paused = paused,
-		.repeated = repeated,
-		.ttl = p->ttl,
-	};
-
-	recbuf_put(&host->node.records, &rec, REC_POLL, sizeof(rec), now_ps);
-}
-
 uint32_t
 external_poll_leaves(struct external *host, struct external_nic *nic, const struct pkt *p, uint64_t now_ps)
 {
-	bool paused = nic->paused >> host->node.flows->flows[p->flow].prio & 1;
+	const struct flow_table *flows = host->node.flows;
+	struct recbuf *records = &host->node.records;
+	bool paused = nic->paused >> flows->flows[p->flow].prio & 1;
 
 	if (host->has_telemetry)
 		paused |= telem_was_paused(&nic->telem);
-	record(host, p, REC_NO_PORT, nic->index, paused, answered(nic, p->psn), now_ps);
+	polled_record(p, flows, REC_NO_PORT, nic->index, paused, polled_before(&nic->polled, p->psn), records, now_ps);
 	report(host, nic, p->psn, now_ps);
-	report_drops(host, nic, p->psn, now_ps);
+	port_drops_report(&nic->drops, flows, nic->index, p->psn, records, now_ps);
 	return paused ? p->arg | POLL_PFC : p->arg;
 }
 
 void
 external_poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
+	const struct flow_table *flows = host->node.flows;
+	struct recbuf *records = &host->node.records;
 	bool pauses = p->arg & POLL_PFC;
 
-	if (answered(nic, p->psn) || (!pauses && !has_dropped(nic)))
+	if (polled_before(&nic->polled, p->psn) || (!pauses && !port_drops_any(&nic->drops)))
 		return;
-	record(host, p, nic->index, REC_NO_PORT, false, false, p->time_ps);
+	polled_record(p, flows, nic->index, REC_NO_PORT, false, false, records, p->time_ps);
 	if (pauses)
 		report(host, nic, p->psn, p->time_ps);
-	report_drops(host, nic, p->psn, p->time_ps);
+	/* what the victim's packets met here */
+	port_drops_report(&nic->drops, flows, nic->index, p->psn, records, p->time_ps);
 }

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "common/polled.h"
 #include "dpswitch/pipeline/switch.h"
 
 /* Notes that a port answers an event. @return flags that it had not answered yet */
@@ -34,22 +35,10 @@ poll_answer(struct switch_port *port, uint32_t event, uint8_t flags)
 static void
 poll_record(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t out_port, bool paused, bool repeated)
 {
-	struct rec_poll rec = {
-		.hdr.event = poll->psn,
-		.victim = telem_tuple(&sw->config->flows->flows[poll->flow]),
-		.in_port = in_port,
-		.out_port = out_port,
-		.flags = (uint16_t)poll->arg,
-		.out_paused = paused,
-		.repeated = repeated,
-		.ttl = poll->ttl,
-	};
-
 	sw->answers.packed_bytes += REPORT_PASSAGE_BYTES;
-	if (poll->arg & POLL_QUIET)
-		return;
-	sw->told_answers.packed_bytes += REPORT_PASSAGE_BYTES;
-	recbuf_put(&sw->node.records, &rec, REC_POLL, sizeof(rec), poll->time_ps);
+	if (!(poll->arg & POLL_QUIET))
+		sw->told_answers.packed_bytes += REPORT_PASSAGE_BYTES;
+	polled_record(poll, sw->config->flows, in_port, out_port, paused, repeated, &sw->node.records, poll->time_ps);
 }
 
 /* The switch answers a packet: by one report, if only to say that its ports have answered before. */
@@ -92,7 +81,7 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 		struct switch_port *port = &sw->ports[hops[i]];
 
 		if (hops[i] != egress &&
-		    (port->was_cut || (shared && telem_carried_bytes(&port->telem) <= bytes / SWITCH_IDLE_PART)))
+		    (port->drops.was_cut || (shared && telem_carried_bytes(&port->telem) <= bytes / SWITCH_IDLE_PART)))
 			poll_mark(port, poll, true);
 	}
 }

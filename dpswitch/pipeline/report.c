@@ -17,31 +17,6 @@ switch_held(const struct sw *sw, uint16_t port, uint64_t *held)
 	}
 }
 
-static void
-report_drops(const struct sw *sw, uint16_t port, struct recbuf *records, uint32_t event, uint64_t now_ps)
-{
-	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++) {
-		const struct switch_drops *drops = &sw->ports[port].drops[reason];
-		struct rec_drop_row row = {
-			.hdr.event = event,
-			.port = port,
-			.reason = (uint16_t)reason,
-			.packets = drops->packets,
-			.bytes = drops->bytes,
-			.first_ps = drops->first_ps,
-			.last_ps = drops->last_ps,
-		};
-
-		/* A blackhole is silent: a switch that knew of it would not be one. */
-		if ((drops->packets == 0 && !(reason == REC_DROP_LINK_DOWN && sw->ports[port].was_cut)) ||
-		    reason == REC_DROP_BLACKHOLE)
-			continue;
-		if (drops->packets != 0)
-			row.last = telem_tuple(&sw->config->flows->flows[drops->last_flow]);
-		recbuf_put(records, &row, REC_DROP_ROW, sizeof(row), now_ps);
-	}
-}
-
 /* @return whether the rows were kept. @param packed_bytes  set to what they take */
 static bool
 report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t now_ps, uint64_t *packed_bytes)
@@ -74,7 +49,7 @@ report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t 
 			present.ingress_xoff_bytes = threshold;
 	}
 	answer = answer_begin(&port->telem, whole, &present, &sw->node.records, &sw->unkept, event, now_ps);
-	report_drops(sw, index, answer.records, event, now_ps);
+	port_drops_report(&port->drops, sw->config->flows, index, event, answer.records, now_ps);
 	*packed_bytes = answer_end(&answer);
 	return answer.kept;
 }

@@ -7,14 +7,7 @@
 void
 switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
 {
-	struct switch_drops *drops = &sw->ports[port].drops[reason];
-
-	if (drops->packets == 0)
-		drops->first_ps = now_ps;
-	drops->packets++;
-	drops->bytes += p->wire_bytes;
-	drops->last_ps = now_ps;
-	drops->last_flow = p->flow;
+	port_drops_add(&sw->ports[port].drops, reason, p, now_ps);
 	sw->node.count.dropped_packets++;
 	sw->node.count.dropped_bytes += p->wire_bytes;
 	body_release(sw->node.bodies, p);
@@ -170,10 +163,7 @@ switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps)
 	forget_routes(sw);
 	if (p->tx->down)
 		flush_port(sw, port, now_ps);
-	if (!p->was_cut)
-		p->drops[REC_DROP_LINK_DOWN].first_ps = now_ps;
-	p->drops[REC_DROP_LINK_DOWN].last_ps = now_ps;
-	p->was_cut = true;
+	port_drops_cut(&p->drops, now_ps);
 	p->paused = p->tx->down ? 0 : held;
 	telem_pause(&p->telem, (p->paused & sw->lossless) != 0, now_ps);
 }

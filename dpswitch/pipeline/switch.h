@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "common/port_drops.h"
 #include "common/sertable.h"
 #include "dpswitch/fabric/node.h"
 #include "dpswitch/queue/dwrr.h"
@@ -100,11 +101,6 @@ struct switch_run {
 	uint32_t from, to; /* in arrivals */
 };
 
-struct switch_drops {
-	uint64_t packets, bytes, first_ps, last_ps;
-	uint32_t last_flow;
-};
-
 struct switch_answer {
 	uint32_t event;
 	uint8_t flags;
@@ -142,12 +138,11 @@ struct switch_port {
 	uint8_t storm_ended;      /* classes to RESUME because their storm is over */
 	/* rare */
 	uint32_t report_asked; /* reports due at the window's end */
-	bool was_cut;             /* its link was down; drops[REC_DROP_LINK_DOWN] says when */
 	uint32_t report_event;
 	bool report_quiet;     /* that event's polling packet was */
 	bool report_whole;     /* some event asks for more than the present state */
 	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
-	struct switch_drops drops[REC_DROP_REASONS];
+	struct port_drops drops;
 };
 
 struct sw {

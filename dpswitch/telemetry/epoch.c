@@ -251,14 +251,3 @@ telem_was_shared(const struct telem_port *t)
 	}
 	return flows > 1 && waited != 0;
 }
-
-struct rec_tuple
-telem_tuple(const struct flow *flow)
-{
-	return (struct rec_tuple){
-		.src_ip = flow->src_ip,
-		.dst_ip = flow->dst_ip,
-		.sport = flow->sport,
-		.dport = flow->dport,
-	};
-}

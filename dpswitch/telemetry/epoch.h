@@ -194,6 +194,3 @@ void telem_report(struct telem_port *t, const struct telem_present *present, str
 /* Reports the present state alone: of a port that is asked about its ingress, not about what leaves by it. */
 void telem_report_state(struct telem_port *t, const struct telem_present *present, struct recbuf *records,
 			uint32_t event, uint64_t now_ps);
-
-/* A flow as records name it. */
-struct rec_tuple telem_tuple(const struct flow *flow);

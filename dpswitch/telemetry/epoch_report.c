@@ -17,7 +17,7 @@ report_flow_rows(const struct telem_port *t, const struct telem_span *span, stru
 	for (uint32_t slot = 0; slot < t->nslots; slot++) {
 		struct rec_flow_row row = {
 			.hdr.event = span->event,
-			.flow = telem_tuple(&t->config->flows->flows[t->slot_flow[slot]]),
+			.flow = flow_tuple(&t->config->flows->flows[t->slot_flow[slot]]),
 			.port = t->port,
 			.in_port = REC_NO_PORT,
 			.epoch_first = (uint32_t)span->first,
@@ -74,8 +74,8 @@ report_matrix(const struct telem_port *t, const struct telem_span *span, struct 
 		uint32_t of = cell / columns, other = cell % columns;
 		struct rec_matrix_row row = {
 			.hdr.event = span->event,
-			.flow = telem_tuple(&t->config->flows->flows[t->slot_flow[of]]),
-			.other = telem_tuple(&t->config->flows->flows[t->slot_flow[other]]),
+			.flow = flow_tuple(&t->config->flows->flows[t->slot_flow[of]]),
+			.other = flow_tuple(&t->config->flows->flows[t->slot_flow[other]]),
 			.port = t->port,
 			.epoch_first = (uint32_t)span->first,
 			.epoch_last = (uint32_t)span->last,

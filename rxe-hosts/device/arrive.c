@@ -74,14 +74,7 @@ host_take_in(struct host *host, struct nic *nic, const struct pkt *p)
 void
 host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason)
 {
-	struct nic_drops *drops = &nic->drops[reason];
-
-	if (drops->packets == 0)
-		drops->first_ps = host->now_ps;
-	drops->packets++;
-	drops->bytes += p->wire_bytes;
-	drops->last_ps = host->now_ps;
-	drops->last_flow = p->flow;
+	port_drops_add(&nic->drops, reason, p, host->now_ps);
 	host->node.count.dropped_packets++;
 	host->node.count.dropped_bytes += p->wire_bytes;
 	body_release(host->node.bodies, p);

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "common/polled.h"
+#include "common/port_drops.h"
 #include "rxe-hosts/device/embedded.h"
 #include "rxe-hosts/roce/rc_recv.h"
 #include "rxe-hosts/roce/rc_send.h"
@@ -13,8 +15,6 @@
 #define NIC_CONTROL_SLOTS 1024
 /* Datagrams that wait for a port. */
 #define NIC_DATAGRAM_SLOTS 64
-/* Polling events that a port remembers having answered. */
-#define NIC_ANSWERED 16
 
 struct flow_slot {
 	uint32_t src_node, dst_node;
@@ -50,11 +50,6 @@ struct pkt_queue {
 	uint32_t head, tail, cap;
 };
 
-struct nic_drops {
-	uint64_t packets, bytes, first_ps, last_ps;
-	uint32_t last_flow;
-};
-
 struct nic {
 	/* touched by every packet */
 	_Alignas(64) uint64_t tx_ps; /* when the next frame starts to leave; TIME_NEVER: nothing to send */
@@ -76,8 +71,8 @@ struct nic {
 	uint64_t storm_ps, storm_interval_ps; /* next PAUSE of a storm */
 	uint64_t pausing_since_ps;
 	uint8_t storm_mask, storm_ended;      /* classes stormed; to RESUME */
-	uint32_t answered[NIC_ANSWERED], nanswered; /* events */
-	struct nic_drops drops[REC_DROP_REASONS];
+	struct polled polled;
+	struct port_drops drops;
 };
 
 struct host {

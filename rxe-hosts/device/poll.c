@@ -8,55 +8,10 @@
 #include "common/report.h"
 #include "rxe-hosts/device/host.h"
 
-static struct rec_tuple
-tuple_of(const struct flow *flow)
-{
-	return (struct rec_tuple){ .src_ip = flow->src_ip, .dst_ip = flow->dst_ip, .sport = flow->sport,
-				   .dport = flow->dport };
-}
-
-/* A port answers one event once. @return whether it had answered before */
-static bool
-answered(struct nic *nic, uint32_t event)
-{
-	uint32_t known = nic->nanswered < NIC_ANSWERED ? nic->nanswered : NIC_ANSWERED;
-
-	for (uint32_t i = 0; i < known; i++)
-		if (nic->answered[i] == event)
-			return true;
-	nic->answered[nic->nanswered++ % NIC_ANSWERED] = event;
-	return false;
-}
-
 static void
 report_drops(struct host *host, const struct nic *nic, uint32_t event)
 {
-	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++) {
-		const struct nic_drops *drops = &nic->drops[reason];
-		struct rec_drop_row row = {
-			.hdr.event = event,
-			.port = nic->index,
-			.reason = (uint16_t)reason,
-			.packets = drops->packets,
-			.bytes = drops->bytes,
-			.first_ps = drops->first_ps,
-			.last_ps = drops->last_ps,
-		};
-
-		if (drops->packets == 0)
-			continue;
-		row.last = tuple_of(&host->config.flows->flows[drops->last_flow]);
-		recbuf_put(&host->node.records, &row, REC_DROP_ROW, sizeof(row), host->now_ps);
-	}
-}
-
-static bool
-has_dropped(const struct nic *nic)
-{
-	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++)
-		if (nic->drops[reason].packets != 0)
-			return true;
-	return false;
+	port_drops_report(&nic->drops, host->config.flows, nic->index, event, &host->node.records, host->now_ps);
 }
 
 /* A report of drops alone. */
@@ -106,19 +61,7 @@ report_port(struct host *host, struct nic *nic, uint32_t event)
 static void
 record(struct host *host, const struct pkt *p, uint16_t in_port, uint16_t out_port, bool paused, bool repeated)
 {
-	struct rec_poll rec = {
-		.hdr.event = p->psn,
-		.victim = tuple_of(&host->config.flows->flows[p->flow]),
-		.in_port = in_port,
-		.out_port = out_port,
-		.flags = (uint16_t)p->arg,
-		.out_paused = paused,
-		.repeated = repeated,
-		.ttl = p->ttl,
-	};
-
-	if (!(p->arg & POLL_QUIET))
-		recbuf_put(&host->node.records, &rec, REC_POLL, sizeof(rec), host->now_ps);
+	polled_record(p, host->config.flows, in_port, out_port, paused, repeated, &host->node.records, host->now_ps);
 }
 
 void
@@ -139,7 +82,7 @@ host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t
 
 	if (host->has_telemetry)
 		paused |= host->telemetry.was_paused(host->telemetry.ctx, nic->index);
-	record(host, &p, REC_NO_PORT, nic->index, paused, answered(nic, event));
+	record(host, &p, REC_NO_PORT, nic->index, paused, polled_before(&nic->polled, event));
 	report_port(host, nic, event);
 	if (paused)
 		p.arg |= POLL_PFC;
@@ -168,7 +111,7 @@ host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	bool pauses = p->arg & POLL_PFC;
 
-	if (answered(nic, p->psn) || (!pauses && ((p->arg & POLL_QUIET) || !has_dropped(nic))))
+	if (polled_before(&nic->polled, p->psn) || (!pauses && ((p->arg & POLL_QUIET) || !port_drops_any(&nic->drops))))
 		return;
 	record(host, p, nic->index, REC_NO_PORT, false, false);
 	if (pauses)

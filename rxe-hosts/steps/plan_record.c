@@ -5,9 +5,7 @@
 struct rec_tuple
 plan_tuple(const struct plan *plan, uint32_t flow)
 {
-	const struct flow *f = &plan->flows.flows[flow];
-
-	return (struct rec_tuple){ .src_ip = f->src_ip, .dst_ip = f->dst_ip, .sport = f->sport, .dport = f->dport };
+	return flow_tuple(&plan->flows.flows[flow]);
 }
 
 void

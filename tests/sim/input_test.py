@@ -153,6 +153,9 @@ def arguments():
     refused("too many lcores", "run", good, "--out", out, "--lcores", "1000", says=["1000", "lcores"])
     refused("no lcores", "run", good, "--out", out, "--lcores", "0", says=["lcores", "0"])
     refused("lcores in words", "run", good, "--out", out, "--lcores", "two", says=["two"])
+    for lcores in ("-1", "4294967297", "2x", ""):
+        refused(f"{lcores or 'empty'} lcores", "run", good, "--out", out, f"--lcores={lcores}", says=["lcores", "1 to 64"])
+    refused("3x repeats", "bench", "fabric", "--repeats", "3x", says=["--repeats 3x", "1 to 20"])
     for ports, says in (("A:9", "node:port"), ("A", "node:port"), ("", "node:port"), ("A:1,A:1", "twice"), ("A:1,", "node:port")):
         refused(f"capture of \"{ports}\"", "run", good, "--out", out, "--capture", ports, says=["--capture", says])
     refused("a limit in words", "run", good, "--out", out, "--capture", "A:1", "--capture-limit", "much", says=["much", "1GB"])

@@ -49,6 +49,17 @@ case_diagnose(const struct records *r)
 	return v;
 }
 
+struct verdict *
+case_conclude(struct records *r, enum rec_end_reason reason)
+{
+	struct verdict *v;
+
+	records_end(r, reason, 80 * MS);
+	v = case_diagnose(r);
+	records_fini(r);
+	return v;
+}
+
 const struct verdict_finding *
 case_find(const struct verdict *v, enum verdict_type type, const char *root, const char *flow)
 {

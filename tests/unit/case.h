@@ -37,6 +37,8 @@ void case_flow(struct records *r, uint32_t node, uint16_t port, uint16_t in_port
 void case_halted(struct records *r, uint32_t node, uint16_t port, uint32_t last, uint64_t packets, uint64_t pause_ps);
 
 struct verdict *case_diagnose(const struct records *r);
+/* The same where the run ends at 80 ms; frees the records. */
+struct verdict *case_conclude(struct records *r, enum rec_end_reason reason);
 /* @return the finding of this type and root, by this flow if one is given; NULL if there is none */
 const struct verdict_finding *case_find(const struct verdict *v, enum verdict_type type, const char *root,
 					const char *flow);

@@ -12,17 +12,6 @@
 
 #define LAST 79 /* epoch */
 
-static struct verdict *
-diagnose(struct records *r, uint32_t reason)
-{
-	struct verdict *v;
-
-	records_end(r, reason, 80 * MS);
-	v = case_diagnose(r);
-	records_fini(r);
-	return v;
-}
-
 /* A finished step that sent packets again. */
 static void
 sent_again(struct records *r, uint32_t host, struct rec_tuple flow, uint32_t packets)
@@ -45,7 +34,7 @@ test_order(void **state)
 	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
 	case_contention(&r, SW1, 2, 0, 59, 400, F15, 250000, BF2, 250000);
 	case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, BF2, 100000);
-	v = diagnose(&r, REC_END_COMPLETE);
+	v = case_conclude(&r, REC_END_COMPLETE);
 	assert_true(v->steps[0].critical && !v->steps[2].critical);
 	assert_int_equal(v->nfindings, 2);
 	assert_string_equal(v->findings[0].root, "6:2");
@@ -72,7 +61,7 @@ test_queue_gone(void **state)
 		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 350000, 15000000, 120));
 		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 15000000);
 		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, met ? 2000 : 1999);
-		v = diagnose(&r, REC_END_COMPLETE);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, met);
 		verdict_destroy(v);
 	}
@@ -91,7 +80,7 @@ test_negligible_culprit(void **state)
 	case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 15000000);
 	case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, 6000000);
 	case_flow(&r, SW6, 1, 2, BF1, 0, LAST, 2000, 120000); /* 0.22 ms of 49.25 ms, and of 30.75 ms */
-	v = diagnose(&r, REC_END_COMPLETE);
+	v = case_conclude(&r, REC_END_COMPLETE);
 	assert_int_equal(v->nfindings, 1);
 	assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "6:2", "13->19/78>78"));
 	verdict_destroy(v);
@@ -110,7 +99,7 @@ test_own_flows(void **state)
 		records_step(&r, 1, H15, H16, REC_NONE, at_once ? 0 : 80 * MS, at_once ? EXPECT : 80 * MS + EXPECT);
 		records_step(&r, 2, H15, H16, H17, 120 * MS, 120 * MS + EXPECT);
 		case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, F15, 100000);
-		v = diagnose(&r, REC_END_COMPLETE);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(case_find(v, VERDICT_FLOW_CONTENTION, "6:2", NULL) != NULL, at_once);
 		verdict_destroy(v);
 	}
@@ -157,7 +146,7 @@ test_incast_takes_pauses(void **state)
 		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
 		records_step(&r, 1, H15, H16, REC_NONE, 0, 80 * MS);
 		put_incast(&r, met);
-		v = diagnose(&r, REC_END_COMPLETE);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		/* Where no flow of the collective stands in that queue, it is PFC backpressure and nothing else. */
 		finding = case_find(v, met ? VERDICT_INCAST : VERDICT_PFC_BACKPRESSURE, "3:1", NULL);
 		assert_non_null(finding);
@@ -193,7 +182,7 @@ test_incast_leaves_pauses(void **state)
 		case_flow(&r, SW3, 0, 2, third, first, first + 39, 100000, 10000000);
 	}
 	put_pauses(&r);
-	v = diagnose(&r, REC_END_COMPLETE);
+	v = case_conclude(&r, REC_END_COMPLETE);
 	incast = case_find(v, VERDICT_INCAST, "3:1", NULL);
 	pauses = case_find(v, VERDICT_PFC_BACKPRESSURE, "3:1", NULL);
 	assert_true(incast != NULL && pauses != NULL);
@@ -218,7 +207,7 @@ test_incast_needs_two(void **state)
 		case_flow(&r, SW3, 0, 2, records_tuple(H13, H18, 90), 0, LAST, 100000, 10000000);
 		if (two)
 			case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 90), 0, LAST, 100000, 10000000);
-		v = diagnose(&r, REC_END_COMPLETE);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 1);
 		assert_int_equal(v->findings[0].type, two ? VERDICT_INCAST : VERDICT_FLOW_CONTENTION);
 		assert_int_equal(v->findings[0].nflows, 1 + two);
@@ -238,7 +227,7 @@ test_timeouts(void **state)
 		sent_again(&r, H17, F17, 40);
 		case_halted(&r, SW3, 0, LAST, 250000, most ? 25 * MS : 24 * MS); /* of 49.25 ms lost */
 		case_flow(&r, SW3, 0, 2, F17, 0, LAST, 250000, 0);
-		v = diagnose(&r, REC_END_COMPLETE);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_non_null(case_find(v, VERDICT_PFC_STORM, "18:1", NULL));
 		assert_int_equal(case_find(v, VERDICT_PACKET_LOSS, "17->18/10000>10000", NULL) != NULL, !most);
 		verdict_destroy(v);
@@ -259,7 +248,7 @@ test_trace_is_no_loop(void **state)
 	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
 	RECORDS_PUT(&r, victim, REC_POLL, SW6, 10 * MS);
 	RECORDS_PUT(&r, trace, REC_POLL, SW6, 10 * MS);
-	v = diagnose(&r, REC_END_COMPLETE);
+	v = case_conclude(&r, REC_END_COMPLETE);
 	assert_int_equal(v->nfindings, 0);
 	verdict_destroy(v);
 }
@@ -289,7 +278,7 @@ test_loop_explains_deadlock(void **state)
 	records_put_meter(&r, SW2, records_meter_row(2, 2, 0, LAST, 1000));
 	RECORDS_PUT(&r, there, REC_POLL, SW2, 10 * MS);
 	RECORDS_PUT(&r, again, REC_POLL, SW2, 11 * MS);
-	v = diagnose(&r, REC_END_STALL);
+	v = case_conclude(&r, REC_END_STALL);
 	assert_int_equal(v->nfindings, 2);
 	loop = &v->findings[0];
 	assert_int_equal(loop->type, VERDICT_FORWARDING_LOOP);
@@ -330,7 +319,7 @@ test_passing_blackhole(void **state)
 		poll(&r, 2, 20 * MS, false);
 		poll(&r, 3, 30 * MS, row == 1);
 		poll(&r, 4, 40 * MS, true);
-		v = diagnose(&r, REC_END_COMPLETE);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 1);
 		assert_int_equal(v->findings[0].type, row == 2 ? VERDICT_BLACKHOLE : VERDICT_PACKET_LOSS);
 		verdict_destroy(v);
@@ -352,7 +341,7 @@ test_hole_on_the_way_back(void **state)
 		sent_again(&r, H17, F17, 40);
 		sent_again(&r, H15, F15, 40);
 		poll(&r, 2, 20 * MS, false);
-		v = diagnose(&r, REC_END_COMPLETE);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_non_null(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL));
 		assert_int_equal(v->nfindings, back ? 1 : 2);
 		assert_int_equal(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL)->nvictims, back ? 2 : 1);

@@ -58,17 +58,6 @@ leaves(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd)
 	records_step(r, 1, B, D, REC_NONE, 0, 80 * MS);
 }
 
-static struct verdict *
-diagnose(struct records *r)
-{
-	struct verdict *v;
-
-	records_end(r, REC_END_COMPLETE, 80 * MS);
-	v = case_diagnose(r);
-	records_fini(r);
-	return v;
-}
-
 /* What L:4, of equal cost, says when it is asked in the middle of epoch 40: of that epoch alone. */
 static void
 put_idle(struct records *r)
@@ -102,7 +91,7 @@ test_imbalance(void **state)
 	leaves(&r, HASHED, HASHED);
 	put_collision(&r);
 	put_idle(&r);
-	v = diagnose(&r);
+	v = case_conclude(&r, REC_END_COMPLETE);
 	finding = case_find(v, VERDICT_LOAD_IMBALANCE, "L:3", NULL);
 	if (finding == NULL)
 		fail_msg("%s", v->reason);
@@ -143,7 +132,7 @@ test_collision_without_imbalance(void **state)
 			put_route(&r, records_tuple(A, D, 10000), 1, L, 3, HASHED);
 		if (cases[i].packets != 0)
 			records_put_port(&r, L, records_port_row(3, 0, 39, cases[i].packets, 0, 0));
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		/* with a pin of one of them, the other's step may still be told of as imbalance by nobody */
 		assert_null(case_find(v, VERDICT_LOAD_IMBALANCE, "L:3", NULL));
 		assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "L:3", NULL));
@@ -166,7 +155,7 @@ test_incast_before_the_last_hop(void **state)
 	case_flow(&r, S, 1, 0, to_c[0], 0, LAST, 100000, 10000000);
 	case_flow(&r, S, 1, 0, to_c[1], 0, LAST, 100000, 10000000);
 	case_flow(&r, S, 1, 0, records_tuple(B, D, 92), 0, LAST, 100000, 10000000);
-	v = diagnose(&r);
+	v = case_conclude(&r, REC_END_COMPLETE);
 	incast = case_find(v, VERDICT_INCAST, "S:2", NULL);
 	assert_non_null(incast);
 	assert_int_equal(incast->nflows, 2);
@@ -189,7 +178,7 @@ test_cut_without_drops(void **state)
 	leaves(&r, HASHED, HASHED);
 	RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
 	RECORDS_PUT(&r, cut, REC_DROP_ROW, L, 40 * MS);
-	v = diagnose(&r);
+	v = case_conclude(&r, REC_END_COMPLETE);
 	finding = case_find(v, VERDICT_LINK_DOWN, "L:3", NULL);
 	assert_non_null(finding);
 	assert_int_equal(v->nfindings, 1);

@@ -30,17 +30,6 @@ fabric(struct records *r, uint64_t pause_ps)
 	records_put_meter(r, SW6, records_meter_row(0, 1, 0, LAST, 250000 * 1348));
 }
 
-static struct verdict *
-diagnose(struct records *r)
-{
-	struct verdict *v;
-
-	records_end(r, REC_END_COMPLETE, 80 * MS);
-	v = case_diagnose(r);
-	records_fini(r);
-	return v;
-}
-
 /* 6:2 holds 17->18 and 13->19 and is itself halted by 3, where 13->19 meets another flow at 3:2. */
 static struct verdict *
 halted_root(uint64_t pause_ps)
@@ -56,7 +45,7 @@ halted_root(uint64_t pause_ps)
 	records_put_port(&r, SW3, records_port_row(1, 0, LAST, 400000, 4000000, 90));
 	case_flow(&r, SW3, 1, 2, BF2, 0, LAST, 250000, 2500000);
 	case_flow(&r, SW3, 1, 0, OTHER, 0, LAST, 150000, 1500000);
-	return diagnose(&r);
+	return case_conclude(&r, REC_END_COMPLETE);
 }
 
 static void
@@ -98,7 +87,7 @@ test_root_needs_culprits(void **state)
 			case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 100);
 		if (others == 1 || others == 2)
 			case_flow(&r, SW6, 1, others == 1 ? 0 : 2, BF2, 0, LAST, 100000, 10000);
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		/* With a second ingress it is a root; where no flow was reported, nobody can say that it is not. */
 		assert_int_equal(v->nfindings, others >= 2);
 		if (others >= 2)
@@ -126,7 +115,7 @@ test_too_little(void **state)
 		records_put_port(&r, SW6, records_port_row(2, 0, LAST, 350000, 3500000, 90));
 		case_flow(&r, SW6, 2, 0, records_tuple(H17, H13, 91), 0, LAST, 250000, 10000);
 		case_flow(&r, SW6, 2, 1, records_tuple(H19, H13, 92), 0, LAST, 100000, 10000);
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_non_null(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:3", NULL));
 		assert_int_equal(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL) != NULL, enough);
 		verdict_destroy(v);
@@ -147,7 +136,7 @@ test_passed_root(void **state)
 		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, 3000000);
 		case_flow(&r, SW6, 1, 0, records_tuple(H16, H19, 93), 0, LAST, 100000, 3000000);
 		case_flow(&r, SW6, 1, 2, records_tuple(H15, H19, 94), 0, LAST, 100000, met ? 2000 : 1999);
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		finding = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL);
 		assert_non_null(finding);
 		assert_int_equal(finding->nflows, 2 + met);
@@ -174,7 +163,7 @@ test_own_queue(void **state)
 		else
 			case_flow(&r, SW2, 2, 1, records_tuple(H17, H13, 91), 0, LAST, 250000, 15000000);
 		case_flow(&r, SW2, 2, 0, records_tuple(H16, H19, 90), 0, LAST, 250000, 15000000);
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 1);
 		if (stands)
 			assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "2:3", NULL));
@@ -200,7 +189,7 @@ test_storm_seen_in_passing(void **state)
 		row.ingress_xoff_bytes = row.pausing = 0;
 		row.pauses_sent = 40;
 		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 81 * MS);
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, seen);
 		if (seen)
 			assert_non_null(strstr(case_find(v, VERDICT_PFC_STORM, "6:1", NULL)->evidence, "held 0 B"));
@@ -229,7 +218,7 @@ test_storm_at_unseen_nic(void **state)
 			row.ingress_bytes = holds ? 10000 : 0;
 			RECORDS_PUT(&r, row, REC_PORT_ROW, SW2, pausing_ms[i] * MS);
 		}
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		storm = case_find(v, VERDICT_PFC_STORM, "2:2", NULL);
 		assert_int_equal(storm != NULL, !holds);
 		if (!holds) {
@@ -256,7 +245,7 @@ test_storm_before_halted_port(void **state)
 		row.pausing = 1;
 		row.ingress_bytes = holds ? 10000 : 3000;
 		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 79 * MS + MS / 2);
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(case_find(v, VERDICT_PFC_STORM, "6:1", NULL) != NULL, !holds);
 		verdict_destroy(v);
 	}
@@ -275,7 +264,7 @@ test_little_fed_to_halted_port(void **state)
 		RECORDS_PUT(&r, poll, REC_POLL, SW2, 79 * MS);
 		case_halted(&r, SW6, 2, LAST, 2500, halted ? 40 * MS : 0);
 		records_put_meter(&r, SW6, records_meter_row(0, 2, 0, LAST, 2500 * 1348));
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_null(case_find(v, VERDICT_PFC_STORM, "6:1", NULL));
 		verdict_destroy(v);
 	}
@@ -329,7 +318,7 @@ test_storm_by_silence(void **state)
 			RECORDS_PUT(&r, poll, REC_POLL, SW2, epoch * MS);
 			records_put_port(&r, SW6, answer);
 		}
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		if ((case_find(v, VERDICT_PFC_STORM, "6:1", NULL) != NULL) != cases[i].storm)
 			fail_msg("case %zu: %s", i, v->reason);
 		verdict_destroy(v);
@@ -349,7 +338,7 @@ test_little_fed_to_root(void **state)
 	records_put_port(&r, SW6, records_port_row(2, 0, LAST, 60000, 600000, 90));
 	case_flow(&r, SW6, 2, 0, records_tuple(H17, H13, 91), 0, LAST, 5000, 50000);
 	case_flow(&r, SW6, 2, 1, records_tuple(H19, H13, 92), 0, LAST, 55000, 550000);
-	v = diagnose(&r);
+	v = case_conclude(&r, REC_END_COMPLETE);
 	finding = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:3", NULL);
 	assert_non_null(finding);
 	assert_true(near_ms(finding->explained_ps, 40));
@@ -370,7 +359,7 @@ test_slowed_by_acks(void **state)
 		records_step(&r, 1, H17, H18, REC_NONE, 0, end_ps);
 		records_step(&r, 2, H15, H16, H17, end_ps, end_ps + EXPECT);
 		records_step(&r, 2, H17, H18, REC_NONE, end_ps, end_ps + EXPECT);
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 0);
 		assert_int_equal(v->innocent, !more);
 		assert_non_null(strstr(v->reason, more ? "without telemetry" : "ACKs of other flows"));
@@ -406,7 +395,7 @@ deadlock(bool stands_in, bool storm)
 		case_halted(&r, SW3, 0, LAST, 100, 70 * MS);
 		records_put_meter(&r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
 	}
-	return diagnose(&r);
+	return case_conclude(&r, REC_END_COMPLETE);
 }
 
 static void
@@ -479,7 +468,7 @@ test_standing_circle(void **state)
 		put_held(&r, SW6, 1, 0, fed ? 1000 : 0, 0);
 		put_held(&r, SW6, 1, 2, 1000, 1000);
 		put_held(&r, SW2, 2, 2, 1000, 1000);
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		finding = case_find(v, VERDICT_PFC_DEADLOCK, "2:3", NULL);
 		assert_int_equal(finding != NULL, fed);
 		if (fed)
@@ -503,7 +492,7 @@ test_unwatched(void **state)
 		records_step(&r, 2, H17, H18, REC_NONE, 80 * MS, 80 * MS + EXPECT);
 		records_put_port(&r, SW6, records_port_row(1, 0, watched ? 40 : 38, 250000, 0, 1));
 		case_flow(&r, SW6, 1, 0, F17, 0, watched ? 40 : 38, 250000, 0);
-		v = diagnose(&r);
+		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 0);
 		assert_int_equal(v->innocent, watched);
 		assert_non_null(strstr(v->reason, watched ? "no port that they met" : "without telemetry"));

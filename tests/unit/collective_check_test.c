@@ -8,18 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collectives/schedule.h"
-
-static struct coll_schedule *
-create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ranks, uint64_t count)
-{
-	struct err err = { 0 };
-	struct coll_schedule *schedule = coll_schedule_create(op, algorithm, ranks, count, &err);
-
-	if (schedule == NULL)
-		fail_msg("%s", err.text);
-	return schedule;
-}
+#include "tests/unit/schedule_rig.h"
 
 /* Kinds of damage; each gets a sound schedule and breaks it. */
 static void
@@ -132,7 +121,7 @@ damage_is_found(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct coll_schedule *schedule = create(cases[i].op, COLL_RING, 4, 8);
+		struct coll_schedule *schedule = make_schedule(cases[i].op, COLL_RING, 4, 8);
 		struct err err = { 0 };
 
 		cases[i].damage(schedule);
@@ -148,7 +137,7 @@ static void
 every_dependency_is_needed(void **state)
 {
 	for (int i = 0; i < 6; i++) {
-		struct coll_schedule *schedule = create(i % 3, i / 3, 8, 20);
+		struct coll_schedule *schedule = make_schedule(i % 3, i / 3, 8, 20);
 
 		for (uint32_t rank = 0; rank < 8; rank++) {
 			for (uint32_t step = 2; step <= schedule->steps; step++) {

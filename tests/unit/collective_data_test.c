@@ -9,22 +9,12 @@
 #include <stdlib.h>
 
 #include "collectives/report.h"
-
-static struct coll_schedule *
-create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ranks, uint64_t count)
-{
-	struct err err = { 0 };
-	struct coll_schedule *schedule = coll_schedule_create(op, algorithm, ranks, count, &err);
-
-	if (schedule == NULL)
-		fail_msg("%s", err.text);
-	return schedule;
-}
+#include "tests/unit/schedule_rig.h"
 
 static void
 wrong_elements_are_counted(void **state)
 {
-	struct coll_schedule *schedule = create(COLL_ALLREDUCE, COLL_RING, 3, 10);
+	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_RING, 3, 10);
 	int32_t vector[10] = { 0 }, other[10];
 
 	for (uint32_t rank = 0; rank < 3; rank++) {
@@ -43,7 +33,7 @@ wrong_elements_are_counted(void **state)
 static void
 float_sums_are_exact(void **state)
 {
-	struct coll_schedule *schedule = create(COLL_ALLREDUCE, COLL_RING, COLL_MAX_RANKS, 2048);
+	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_RING, COLL_MAX_RANKS, 2048);
 	float *sum = calloc(2048, sizeof(*sum)), *other = calloc(2048, sizeof(*other));
 
 	for (uint32_t rank = 0; rank < COLL_MAX_RANKS; rank++) {

@@ -11,6 +11,7 @@
 #include "collectives/data.h"
 #include "collectives/queues.h"
 #include "common/prng.h"
+#include "tests/unit/schedule_rig.h"
 
 #define ITERATION 3
 
@@ -20,17 +21,6 @@ static bool
 possible(enum coll_algorithm algorithm, uint32_t ranks)
 {
 	return algorithm == COLL_RING || (ranks & (ranks - 1)) == 0;
-}
-
-static struct coll_schedule *
-create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ranks, uint64_t count)
-{
-	struct err err = { 0 };
-	struct coll_schedule *schedule = coll_schedule_create(op, algorithm, ranks, count, &err);
-
-	if (schedule == NULL)
-		fail_msg("%s", err.text);
-	return schedule;
 }
 
 /* Every rank's memory, and what has been done. Chooses among what may happen next by chance. */
@@ -141,7 +131,7 @@ every_collective_is_complete(void **state)
 
 				if (!possible(algorithm, ranks))
 					continue;
-				schedule = create(op, algorithm, ranks, 7 * ranks + ranks / 2);
+				schedule = make_schedule(op, algorithm, ranks, 7 * ranks + ranks / 2);
 				if (coll_schedule_check(schedule, &err) != 0)
 					fail_msg("%s %s %u: %s", coll_algorithm_name(algorithm), coll_op_name(op),
 						 ranks, err.text);
@@ -186,7 +176,7 @@ halving_doubling_partners(void **state)
 {
 	static const uint32_t peers[] = { 4, 2, 1, 1, 2, 4 };
 	static const uint64_t offsets[] = { 8, 4, 2, 0, 0, 0 }, counts[] = { 8, 4, 2, 2, 4, 8 };
-	struct coll_schedule *schedule = create(COLL_ALLREDUCE, COLL_HALVING_DOUBLING, 8, 16);
+	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_HALVING_DOUBLING, 8, 16);
 
 	assert_int_equal(schedule->steps, 6);
 	for (uint32_t step = 1; step <= 6; step++) {
@@ -205,7 +195,7 @@ halving_doubling_partners(void **state)
 static void
 ring_waits_as_in_figure_4(void **state)
 {
-	struct coll_schedule *schedule = create(COLL_REDUCESCATTER, COLL_RING, 4, 8);
+	struct coll_schedule *schedule = make_schedule(COLL_REDUCESCATTER, COLL_RING, 4, 8);
 	struct coll_queues *queues = coll_queues_create(schedule);
 	char name[24];
 
@@ -233,7 +223,7 @@ static void
 queues_follow_changing_partners(void **state)
 {
 	static const uint32_t partners[] = { 4, 2, 1, 1, 2, 4 };
-	struct coll_schedule *schedule = create(COLL_ALLREDUCE, COLL_HALVING_DOUBLING, 8, 64);
+	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_HALVING_DOUBLING, 8, 64);
 	struct coll_queues *queues = coll_queues_create(schedule);
 
 	for (uint32_t i = 0; i < 6; i++) {

@@ -122,25 +122,3 @@ xrig_run(struct xrig *x, uint64_t end_ps)
 		external_expect_work(x->nodes[i], true);
 	frig_run(&x->f, end_ps);
 }
-
-size_t
-xrig_data(const struct xrig *x, uint32_t flow, uint32_t psn, uint32_t payload_bytes, struct prng *prng,
-	  uint8_t bytes[XRIG_FRAME_BYTES])
-{
-	uint8_t payload[XRIG_FRAME_BYTES];
-	const struct pkt_message message = { .write = false, .first = true, .payload = payload };
-	struct pkt p = {
-		.psn = psn,
-		.payload_bytes = (uint16_t)payload_bytes,
-		.flags = PKT_LAST,
-		.type = PKT_DATA,
-		.prio = x->f.flows[flow].prio,
-		.ttl = PKT_TTL_INIT,
-	};
-	struct frame f;
-
-	for (uint32_t i = 0; i < payload_bytes; i++)
-		payload[i] = (uint8_t)prng_next(prng);
-	frame_from_pkt(&f, &p, &x->f.flows[flow], &message, false);
-	return frame_build(&f, bytes, XRIG_FRAME_BYTES);
-}

@@ -21,6 +21,7 @@ struct xrig {
 	uint32_t count;
 	bool pfc;
 	bool ecn;
+	struct prng prng; /* of what the test draws */
 	struct message_source source;
 	uint64_t hold_bytes;
 	uint64_t idle_ps;
@@ -35,7 +36,3 @@ void xrig_run(struct xrig *x, uint64_t end_ps);
 
 /* Connects storms and cut cables at hosts outside. After xrig_start(). */
 void xrig_host_faults(struct xrig *x);
-
-/* An RC data frame of a planned flow with random payload, in the flow's class. @return its size */
-size_t xrig_data(const struct xrig *x, uint32_t flow, uint32_t psn, uint32_t payload_bytes, struct prng *prng,
-		 uint8_t bytes[XRIG_FRAME_BYTES]);

@@ -7,13 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "common/clock.h"
 #include "common/manage_stream.h"
+#include "common/unix_socket.h"
 #include "dpswitch/control/manage.h"
 #include "tests/unit/star.h"
 
@@ -51,12 +50,12 @@ static const struct manage_sink sink = { NULL, put_step, put_iteration, put_qp }
 static void
 come(uint32_t node)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char path[sizeof(dir) + 16];
+	int fd;
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%u.manage", dir, node);
+	snprintf(path, sizeof(path), "%s/%u.manage", dir, node);
+	fd = unix_connect(path, "fabric", NULL);
 	assert_true(fd >= 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(manage_stream_init(&host[node], fd, 2 * MANAGE_MAX_BODY), 0);
 }
 
