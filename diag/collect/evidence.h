@@ -111,10 +111,12 @@ struct evidence {
 	uint32_t nports;
 	struct ev_flow *flows; /* sorted by tuple */
 	uint32_t nflows;
+	uint32_t *flow_slots; /* [nslots] the hash table of flows; EV_NONE: free */
+	uint32_t nslots;      /* a power of two */
 	struct ev_epoch *epochs; /* by (port, epoch_first) */
 	uint32_t nepochs;
 	uint32_t *flow_of_row;      /* [flow_rows.count] */
-	uint32_t *seen;             /* ports, grouped by flow */
+	uint32_t *seen;             /* ports, grouped by flow, with room between the groups */
 	uint32_t *hops;             /* ports, grouped by flow */
 	uint32_t *meter_by_ingress; /* indices into meter_rows, grouped by ingress port */
 	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */

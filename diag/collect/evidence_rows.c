@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The index over telemetry rows: by port and epoch, by flow, by ingress. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "diag/collect/evidence_internal.h"
-
-struct seen_pair {
-	uint32_t flow, port;
-};
 
 int
 evidence_check_port(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, struct err *err)
@@ -168,46 +162,35 @@ index_states(struct evidence *ev)
 	}
 }
 
-static int
-cmp_seen(const void *pa, const void *pb)
-{
-	const struct seen_pair *a = pa, *b = pb;
-
-	if (a->flow != b->flow)
-		return a->flow < b->flow ? -1 : 1;
-	return a->port < b->port ? -1 : a->port > b->port;
-}
-
-/* Which ports each flow was seen at. */
+/* Which ports each flow was seen at: a counting sort. Rows come in order of ports, so equal ones are neighbours. */
 static int
 index_seen(struct evidence *ev, struct err *err)
 {
-	uint32_t count = ev->flow_rows.count, kept = 0;
-	struct seen_pair *pairs = evidence_alloc(count, sizeof(*pairs), err);
+	uint32_t count = ev->flow_rows.count, total = 0;
 
 	ev->flow_of_row = evidence_alloc(count, sizeof(*ev->flow_of_row), err);
 	ev->seen = evidence_alloc(count, sizeof(*ev->seen), err);
-	if (pairs == NULL || ev->flow_of_row == NULL || ev->seen == NULL) {
-		free(pairs);
+	if (ev->flow_of_row == NULL || ev->seen == NULL)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		ev->flow_of_row[i] = evidence_flow(ev, &EV_AT(ev->flow_rows, struct rec_flow_row, i)->flow);
+		ev->flows[ev->flow_of_row[i]].nseen++;
+	}
+	for (uint32_t f = 0; f < ev->nflows; f++) {
+		ev->flows[f].first_seen = total;
+		total += ev->flows[f].nseen;
+		ev->flows[f].nseen = 0;
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
+		struct ev_flow *flow = &ev->flows[ev->flow_of_row[i]];
+		uint32_t port = evidence_port(ev, row->hdr.node, row->port), end = flow->first_seen + flow->nseen;
 
-		ev->flow_of_row[i] = evidence_flow(ev, &row->flow);
-		pairs[i] = (struct seen_pair){ ev->flow_of_row[i], evidence_port(ev, row->hdr.node, row->port) };
+		if (flow->nseen == 0 || ev->seen[end - 1] != port) {
+			ev->seen[end] = port;
+			flow->nseen++;
+		}
 	}
-	qsort(pairs, count, sizeof(*pairs), cmp_seen);
-	for (uint32_t i = 0; i < count; i++) {
-		struct ev_flow *flow = &ev->flows[pairs[i].flow];
-
-		if (i > 0 && cmp_seen(&pairs[i - 1], &pairs[i]) == 0)
-			continue;
-		if (flow->nseen++ == 0)
-			flow->first_seen = kept;
-		ev->seen[kept++] = pairs[i].port;
-	}
-	free(pairs);
 	return 0;
 }
 
