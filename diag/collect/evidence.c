@@ -61,6 +61,7 @@ evidence_fini(struct evidence *ev)
 	free(ev->flows);
 	free(ev->flow_slots);
 	free(ev->epochs);
+	free(ev->paused_since_ps);
 	free(ev->flow_of_row);
 	free(ev->seen);
 	free(ev->hops);

@@ -68,6 +68,7 @@ struct ev_epoch {
 	uint32_t port; /* global id */
 	uint32_t epoch_first, epoch_last;
 	uint64_t from_ps, to_ps;
+	uint64_t begin_ps, reach_ps; /* first from_ps of it and those after it at the port, last to_ps of it and those before */
 	const struct rec_port_row *row; /* NULL: the port row was lost */
 	uint32_t first_flow, nflows;    /* in flow_rows, and flow ids in flow_of_row */
 	uint32_t first_matrix, nmatrix; /* in matrix_rows */
@@ -115,6 +116,7 @@ struct evidence {
 	uint32_t nslots;      /* a power of two */
 	struct ev_epoch *epochs; /* by (port, epoch_first) */
 	uint32_t nepochs;
+	uint64_t *paused_since_ps;  /* [states.count] earliest of the state and those after it at the port, if paused */
 	uint32_t *flow_of_row;      /* [flow_rows.count] */
 	uint32_t *seen;             /* ports, grouped by flow, with room between the groups */
 	uint32_t *hops;             /* ports, grouped by flow */
@@ -162,6 +164,17 @@ uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple)
 const struct rec_ecmp *evidence_choice(const struct evidence *ev, uint32_t flow, uint32_t port);
 /* Is this port index of the set's switch a member? */
 bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
+/* Some of an array. */
+struct ev_range {
+	uint32_t first, end;
+};
+/* @return those of a port's epochs outside of which none touches [from, to], in ev->epochs */
+struct ev_range evidence_epochs(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
+/*
+ * @return those of a port's states outside of which none is of a moment in [from, to], or tells of a pause in it; in
+ *         ev->states
+ */
+struct ev_range evidence_states(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
 /* "6:2". @param buf  of at least 48 bytes  @return buf */
 char *evidence_port_name(const struct evidence *ev, uint32_t port, char *buf);
 /* "17->18/10000>10000", with "host:nic" for hosts of several NICs. @param buf  of at least 96 bytes  @return buf */

@@ -141,25 +141,96 @@ index_epochs(struct evidence *ev, struct err *err)
 		return -ENOMEM;
 	merge_epochs(ev, ev->epochs);
 	for (uint32_t i = 0; i < ev->nepochs; i++) {
-		struct ev_port *port = &ev->ports[ev->epochs[i].port];
+		struct ev_epoch *epoch = &ev->epochs[i];
+		struct ev_port *port = &ev->ports[epoch->port];
 
+		epoch->reach_ps = epoch->to_ps;
 		if (port->nepochs++ == 0)
 			port->first_epoch = i;
+		else if (epoch[-1].reach_ps > epoch->reach_ps)
+			epoch->reach_ps = epoch[-1].reach_ps;
+	}
+	for (uint32_t i = ev->nepochs; i-- > 0;) {
+		struct ev_epoch *epoch = &ev->epochs[i];
+
+		epoch->begin_ps = epoch->from_ps;
+		if (i + 1 < ev->nepochs && epoch[1].port == epoch->port && epoch[1].begin_ps < epoch->begin_ps)
+			epoch->begin_ps = epoch[1].begin_ps;
 	}
 	return 0;
 }
 
-/* check_rows() has seen their ports. */
-static void
-index_states(struct evidence *ev)
+struct ev_range
+evidence_epochs(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
 {
+	struct ev_range range = { ev->ports[port].first_epoch, ev->ports[port].first_epoch + ev->ports[port].nepochs };
+
+	for (uint32_t end = range.end; range.first < end;) {
+		uint32_t mid = range.first + (end - range.first) / 2;
+
+		if (ev->epochs[mid].reach_ps < from_ps)
+			range.first = mid + 1;
+		else
+			end = mid;
+	}
+	for (uint32_t first = range.first; first < range.end;) {
+		uint32_t mid = first + (range.end - first) / 2;
+
+		if (ev->epochs[mid].begin_ps <= to_ps)
+			first = mid + 1;
+		else
+			range.end = mid;
+	}
+	return range;
+}
+
+/* check_rows() has seen their ports. */
+static int
+index_states(struct evidence *ev, struct err *err)
+{
+	ev->paused_since_ps = evidence_alloc(ev->states.count, sizeof(*ev->paused_since_ps), err);
+	if (ev->paused_since_ps == NULL)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < ev->states.count; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 		struct ev_port *port = &ev->ports[evidence_port(ev, row->hdr.node, row->port)];
 
 		if (port->nstates++ == 0)
 			port->first_state = i;
+		ev->paused_since_ps[i] = row->paused ? row->paused_since_ps : UINT64_MAX;
 	}
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		uint64_t *since_ps = ev->paused_since_ps + ev->ports[p].first_state;
+
+		for (uint32_t i = ev->ports[p].nstates; i > 1; i--)
+			since_ps[i - 2] = since_ps[i - 1] < since_ps[i - 2] ? since_ps[i - 1] : since_ps[i - 2];
+	}
+	return 0;
+}
+
+struct ev_range
+evidence_states(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+{
+	struct ev_range range = { ev->ports[port].first_state, ev->ports[port].first_state + ev->ports[port].nstates };
+
+	for (uint32_t end = range.end; range.first < end;) {
+		uint32_t mid = range.first + (end - range.first) / 2;
+
+		if (EV_AT(ev->states, struct rec_port_row, mid)->hdr.time_ps < from_ps)
+			range.first = mid + 1;
+		else
+			end = mid;
+	}
+	for (uint32_t first = range.first; first < range.end;) {
+		uint32_t mid = first + (range.end - first) / 2;
+
+		if (EV_AT(ev->states, struct rec_port_row, mid)->hdr.time_ps <= to_ps ||
+		    ev->paused_since_ps[mid] < to_ps)
+			first = mid + 1;
+		else
+			range.end = mid;
+	}
+	return range;
 }
 
 /* Which ports each flow was seen at: a counting sort. Rows come in order of ports, so equal ones are neighbours. */
@@ -275,6 +346,6 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 	if (rc == 0)
 		rc = index_polls(ev, err);
 	if (rc == 0)
-		index_states(ev);
+		rc = index_states(ev, err);
 	return rc;
 }
