@@ -65,7 +65,8 @@ evidence_fini(struct evidence *ev)
 	free(ev->flow_of_row);
 	free(ev->seen);
 	free(ev->hops);
-	free(ev->meter_by_ingress);
+	free(ev->feeds);
+	free(ev->feed_rows);
 	free(ev->poll_by_port);
 	free(ev->poll_by_flow);
 	free(ev->steps);

@@ -47,7 +47,7 @@ struct ev_port {
 	uint32_t ip;
 	uint64_t rate_bps, delay_ps;
 	uint32_t first_epoch, nepochs; /* in epochs[] */
-	uint32_t first_feed, nfeeds;   /* in meter_by_ingress[]: rows of what came in here */
+	uint32_t first_feed, nfeeds;   /* in feeds[]: the egresses of what came in here */
 	uint32_t first_state, nstates; /* in states: reports of the moment */
 	uint32_t first_poll, npolls;   /* in poll_by_port[]: polling packets that left here */
 };
@@ -72,6 +72,20 @@ struct ev_epoch {
 	const struct rec_port_row *row; /* NULL: the port row was lost */
 	uint32_t first_flow, nflows;    /* in flow_rows, and flow ids in flow_of_row */
 	uint32_t first_matrix, nmatrix; /* in matrix_rows */
+};
+
+/* A meter row, and the time of its port's epoch. */
+struct ev_feed_row {
+	const struct rec_meter_row *row;
+	uint64_t from_ps, to_ps;
+	uint64_t begin_ps, reach_ps; /* as those of an epoch, the time of the report included, among the feed's rows */
+};
+
+/* What came in at one port and left by another: rows by epoch. */
+struct ev_feed {
+	uint32_t egress; /* global port id */
+	uint32_t first_row, nrows; /* in feed_rows[] */
+	uint32_t first_moved;      /* the first row that moved bytes, EV_NONE: none */
 };
 
 /* One step of one rank: what was scheduled, what its host reported, and what it depended on. */
@@ -120,7 +134,8 @@ struct evidence {
 	uint32_t *flow_of_row;      /* [flow_rows.count] */
 	uint32_t *seen;             /* ports, grouped by flow, with room between the groups */
 	uint32_t *hops;             /* ports, grouped by flow */
-	uint32_t *meter_by_ingress; /* indices into meter_rows, grouped by ingress port */
+	struct ev_feed *feeds;      /* grouped by ingress port */
+	struct ev_feed_row *feed_rows;
 	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */
 	struct ev_step *steps;      /* by (collective, rank, step) */
 	uint32_t nsteps;
@@ -175,6 +190,9 @@ struct ev_range evidence_epochs(const struct evidence *ev, uint32_t port, uint64
  *         ev->states
  */
 struct ev_range evidence_states(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
+/* @return those of a feed's rows outside of which none is of a time or report in [from, to], in ev->feed_rows */
+struct ev_range evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps,
+				   uint64_t to_ps);
 /* "6:2". @param buf  of at least 48 bytes  @return buf */
 char *evidence_port_name(const struct evidence *ev, uint32_t port, char *buf);
 /* "17->18/10000>10000", with "host:nic" for hosts of several NICs. @param buf  of at least 96 bytes  @return buf */

@@ -21,6 +21,7 @@ int evidence_join_nodes(struct evidence *ev, struct err *err);
 int evidence_join_flows(struct evidence *ev, struct err *err);
 int evidence_join_routes(struct evidence *ev, struct err *err);
 int evidence_join_rows(struct evidence *ev, struct err *err);
+int evidence_join_feeds(struct evidence *ev, struct err *err); /* a part of that of the rows */
 int evidence_join_steps(struct evidence *ev, struct err *err);
 
 /* @return 0, or -EINVAL with err if the record's node has no such port */

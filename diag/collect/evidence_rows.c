@@ -265,34 +265,6 @@ index_seen(struct evidence *ev, struct err *err)
 	return 0;
 }
 
-/* Meter rows grouped by the ingress they came in at: a counting sort, stable in (egress, epoch). */
-static int
-index_feeds(struct evidence *ev, struct err *err)
-{
-	uint32_t total = 0;
-
-	ev->meter_by_ingress = evidence_alloc(ev->meter_rows.count, sizeof(*ev->meter_by_ingress), err);
-	if (ev->meter_by_ingress == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
-		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
-
-		ev->ports[evidence_port(ev, row->hdr.node, row->in_port)].nfeeds++;
-	}
-	for (uint32_t p = 0; p < ev->nports; p++) {
-		ev->ports[p].first_feed = total;
-		total += ev->ports[p].nfeeds;
-		ev->ports[p].nfeeds = 0;
-	}
-	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
-		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
-		struct ev_port *port = &ev->ports[evidence_port(ev, row->hdr.node, row->in_port)];
-
-		ev->meter_by_ingress[port->first_feed + port->nfeeds++] = i;
-	}
-	return 0;
-}
-
 /* Polling packets by the port that they left by, and by the flow that they asked about: counting sorts. */
 static int
 index_polls(struct evidence *ev, struct err *err)
@@ -342,7 +314,7 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 	if (rc == 0)
 		rc = index_seen(ev, err);
 	if (rc == 0)
-		rc = index_feeds(ev, err);
+		rc = evidence_join_feeds(ev, err);
 	if (rc == 0)
 		rc = index_polls(ev, err);
 	if (rc == 0)
