@@ -106,27 +106,3 @@ evidence_join_feeds(struct evidence *ev, struct err *err)
 	free(next);
 	return 0;
 }
-
-struct ev_range
-evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps, uint64_t to_ps)
-{
-	struct ev_range range = { feed->first_row, feed->first_row + feed->nrows };
-
-	for (uint32_t end = range.end; range.first < end;) {
-		uint32_t mid = range.first + (end - range.first) / 2;
-
-		if (ev->feed_rows[mid].reach_ps < from_ps)
-			range.first = mid + 1;
-		else
-			end = mid;
-	}
-	for (uint32_t first = range.first; first < range.end;) {
-		uint32_t mid = first + (range.end - first) / 2;
-
-		if (ev->feed_rows[mid].begin_ps <= to_ps)
-			first = mid + 1;
-		else
-			range.end = mid;
-	}
-	return range;
-}

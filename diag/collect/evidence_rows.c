@@ -160,30 +160,6 @@ index_epochs(struct evidence *ev, struct err *err)
 	return 0;
 }
 
-struct ev_range
-evidence_epochs(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
-{
-	struct ev_range range = { ev->ports[port].first_epoch, ev->ports[port].first_epoch + ev->ports[port].nepochs };
-
-	for (uint32_t end = range.end; range.first < end;) {
-		uint32_t mid = range.first + (end - range.first) / 2;
-
-		if (ev->epochs[mid].reach_ps < from_ps)
-			range.first = mid + 1;
-		else
-			end = mid;
-	}
-	for (uint32_t first = range.first; first < range.end;) {
-		uint32_t mid = first + (range.end - first) / 2;
-
-		if (ev->epochs[mid].begin_ps <= to_ps)
-			first = mid + 1;
-		else
-			range.end = mid;
-	}
-	return range;
-}
-
 /* check_rows() has seen their ports. */
 static int
 index_states(struct evidence *ev, struct err *err)
@@ -206,31 +182,6 @@ index_states(struct evidence *ev, struct err *err)
 			since_ps[i - 2] = since_ps[i - 1] < since_ps[i - 2] ? since_ps[i - 1] : since_ps[i - 2];
 	}
 	return 0;
-}
-
-struct ev_range
-evidence_states(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
-{
-	struct ev_range range = { ev->ports[port].first_state, ev->ports[port].first_state + ev->ports[port].nstates };
-
-	for (uint32_t end = range.end; range.first < end;) {
-		uint32_t mid = range.first + (end - range.first) / 2;
-
-		if (EV_AT(ev->states, struct rec_port_row, mid)->hdr.time_ps < from_ps)
-			range.first = mid + 1;
-		else
-			end = mid;
-	}
-	for (uint32_t first = range.first; first < range.end;) {
-		uint32_t mid = first + (range.end - first) / 2;
-
-		if (EV_AT(ev->states, struct rec_port_row, mid)->hdr.time_ps <= to_ps ||
-		    ev->paused_since_ps[mid] < to_ps)
-			first = mid + 1;
-		else
-			range.end = mid;
-	}
-	return range;
 }
 
 /* Which ports each flow was seen at: a counting sort. Rows come in order of ports, so equal ones are neighbours. */
