@@ -126,7 +126,7 @@ static const struct argp argp = {
 	       "analyzer: records taken in per second, and the time from the last record to the verdict, up to 1,024 ranks and "
 	       "1,280 switches: processor time, of streams made up for it, the best of N runs, and of up to 20 where they "
 	       "are short. Where it is proportional, ns a step stays the same along \"ranks x steps\", and ns a report "
-	       "along \"more switches\" and \"more reports\"; only caches that grow too small make them rise.\n"
+	       "along \"more switches\" and \"more reports\": but for what no cache holds any more.\n"
 	       "realtime: frames per second per core between two external ports with 1 and 20 switches in the path, beside "
 	       "DPDK's testpmd; and how long they take in real time.\v"
 	       "The cost of a plain net_ring mac-swap hop, measured in the same run, is the yardstick: shared machines are "
