@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The analyzer's benchmark holds what the analyzer promises: 50 ms to a verdict, a million records a second, linear growth."""
+"""The analyzer's benchmark holds what the analyzer promises: 50 ms to a verdict, a million records a second. That the work
+grows in proportion is counted, see tests/unit/work_test.c: times of a busy machine do not tell."""
 import json
 from harness import ROCELAB, SANITIZED, check, command, skip
 
@@ -10,6 +11,3 @@ cases = json.loads(command(ROCELAB, "bench", "analyzer", "--repeats", 1, "--json
 paper = cases[0]
 check(paper["join_ms"] + paper["verdict_ms"] < 50, "a case of the paper: a verdict within 50 ms", paper)
 check(all(c["mrecords_s"] > 1 for c in cases), "a million records a second are taken in", cases)
-for series, unit in {"ranks x steps": "ns_a_step", "more switches": "ns_a_report", "more reports": "ns_a_report"}.items():
-    costs = [c[unit] for c in cases if c["case"] == series]
-    check(len(costs) > 2 and costs[-1] < 4 * costs[0], f"{series}: {unit} does not grow with their number", costs)
