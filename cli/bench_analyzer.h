@@ -6,5 +6,8 @@
 
 #include "common/err.h"
 
-/* Measures every case so many times, and prints medians. @return 0 or a negative errno with err */
+/*
+ * Measures every case so many times, short ones more often, and prints the best of each.
+ * @return 0 or a negative errno with err
+ */
 int bench_analyzer(int repeats, bool json, struct err *err);

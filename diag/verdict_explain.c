@@ -10,7 +10,7 @@
 #include "diag/verdict_internal.h"
 
 static int build_graphs(struct verdict *v, const struct evidence *ev, enum prov_share share,
-			struct prov_graph **graphs, struct err *err);
+			struct prov_scratch *scratch, struct prov_graph **graphs, struct err *err);
 static int rate_collectives(struct verdict *v, struct err *err);
 
 int
@@ -19,15 +19,19 @@ verdict_explain(struct verdict *v, const struct evidence *ev, const struct verdi
 	enum prov_share share = options->share_by_senders ? PROV_SHARE_SENDERS : PROV_SHARE_RECEIVERS;
 	struct prov_graph **graphs = verdict_alloc(v->nsteps, sizeof(*graphs), err);
 	struct cause_input in = { .ev = ev, .steps = v->steps, .nsteps = v->nsteps, .graphs = graphs };
+	struct prov_scratch scratch;
 	int rc;
 
 	if (graphs == NULL)
 		return -ENOMEM;
-	rc = build_graphs(v, ev, share, graphs, err);
+	rc = prov_scratch_init(&scratch, ev, err);
+	if (rc == 0)
+		rc = build_graphs(v, ev, share, &scratch, graphs, err);
 	if (rc == 0)
 		rc = cause_find(&in, &v->findings, &v->nfindings, err);
 	if (rc == 0)
 		rc = rate_collectives(v, err);
+	prov_scratch_fini(&scratch);
 	for (uint32_t i = 0; i < v->nsteps; i++)
 		prov_destroy(graphs[i]);
 	free(graphs);
@@ -36,8 +40,8 @@ verdict_explain(struct verdict *v, const struct evidence *ev, const struct verdi
 
 /* The critical path's steps come first, so that the limit never leaves one of them out. */
 static int
-build_graphs(struct verdict *v, const struct evidence *ev, enum prov_share share, struct prov_graph **graphs,
-	     struct err *err)
+build_graphs(struct verdict *v, const struct evidence *ev, enum prov_share share, struct prov_scratch *scratch,
+	     struct prov_graph **graphs, struct err *err)
 {
 	uint32_t slow = 0;
 
@@ -57,7 +61,8 @@ build_graphs(struct verdict *v, const struct evidence *ev, enum prov_share share
 				v->graphs_skipped++;
 				continue;
 			}
-			rc = prov_build(ev, step->flow, step->start_ps, step->end_ps, share, &graphs[i], err);
+			rc = prov_build(ev, scratch, step->flow, step->start_ps, step->end_ps, share, &graphs[i],
+					err);
 			if (rc != 0)
 				return rc;
 			if (graphs[i]->nports == 0)

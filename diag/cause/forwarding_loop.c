@@ -47,17 +47,17 @@ look_at_polls(struct cause_set *set, uint32_t step)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct verdict_step *s = &set->in->steps[step];
+	struct ev_range polls = evidence_polls(ev, s->flow, s->start_ps, s->end_ps);
 	bool found = false;
 
-	for (uint32_t i = 0; i < ev->flows[s->flow].npolls; i++) {
-		uint32_t at = ev->poll_by_flow[ev->flows[s->flow].first_poll + i];
+	for (uint32_t i = polls.first; i < polls.end; i++) {
+		uint32_t at = ev->poll_by_flow[i];
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, at);
 		uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
 		struct cause_finding *finding;
 
 		/* Polls that trace pauses meet again where pauses join; only the victim's own path is a single one. */
-		if (!poll->repeated || !cause_poll_follows(ev, at) || port == EV_NONE ||
-		    poll->hdr.time_ps < s->start_ps || poll->hdr.time_ps > s->end_ps)
+		if (!poll->repeated || !cause_poll_follows(ev, at) || port == EV_NONE)
 			continue;
 		finding = add(set, step, port, poll->hdr.time_ps, "a polling packet came a second time, on its path, to");
 		if (finding != NULL)

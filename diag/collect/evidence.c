@@ -61,12 +61,15 @@ evidence_fini(struct evidence *ev)
 	free(ev->nodes);
 	free(ev->ports);
 	free(ev->flows);
+	free(ev->flow_slots);
 	free(ev->epochs);
+	free(ev->paused_since_ps);
 	free(ev->flow_of_row);
 	free(ev->flow_of_state);
 	free(ev->seen);
 	free(ev->hops);
-	free(ev->meter_by_ingress);
+	free(ev->feeds);
+	free(ev->feed_rows);
 	free(ev->poll_by_port);
 	free(ev->poll_by_flow);
 	free(ev->steps);
@@ -222,8 +225,12 @@ push(struct ev_vec *vec, const struct rec_hdr *rec, bool replace, struct err *er
 	size_t size_bytes = record_kinds[rec->type].size_bytes;
 	bool full = vec->count == vec->cap;
 
-	if (full && replace && vec->cap != 0)
-		evidence_dedup(vec, rec->type, size_bytes);
+	if (full && replace && vec->cap != 0) {
+		int rc = evidence_dedup(vec, rec->type, size_bytes, err);
+
+		if (rc != 0)
+			return rc;
+	}
 	/* Grow unless replaced rows left a quarter free, so that sorting stays amortized. */
 	if (full && vec->count >= vec->cap - vec->cap / 4) {
 		uint32_t cap = vec->cap == 0 ? 64 : vec->cap * 2;
@@ -276,20 +283,23 @@ cmp_sent(const void *pa, const void *pb)
 int
 evidence_finish(struct evidence *ev, struct err *err)
 {
-	int rc;
+	int rc = 0;
 
 	if (!ev->has_run)
 		return err_set(err, -EINVAL, "the record stream has no run record");
-	for (uint16_t i = 0; i < EV_KINDS; i++) {
+	for (uint16_t i = 0; rc == 0 && i < EV_KINDS; i++) {
 		if (record_kinds[i].size_bytes != 0 && record_kinds[i].vec != NO_VEC)
-			evidence_sort((struct ev_vec *)((char *)ev + record_kinds[i].vec), i,
-				      record_kinds[i].size_bytes);
+			rc = evidence_sort((struct ev_vec *)((char *)ev + record_kinds[i].vec), i,
+					   record_kinds[i].size_bytes, err);
 	}
-	evidence_sort_states(&ev->states);
-	evidence_sort_flow_states(&ev->flow_states);
+	if (rc == 0)
+		rc = evidence_sort_states(&ev->states, err);
+	if (rc == 0)
+		rc = evidence_sort_flow_states(&ev->flow_states, err);
 	if (ev->sent.count > 1)
 		qsort(ev->sent.data, ev->sent.count, sizeof(struct ev_sent), cmp_sent);
-	rc = evidence_join_nodes(ev, err);
+	if (rc == 0)
+		rc = evidence_join_nodes(ev, err);
 	if (rc == 0)
 		rc = evidence_join_flows(ev, err);
 	if (rc == 0)

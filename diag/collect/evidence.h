@@ -47,7 +47,7 @@ struct ev_port {
 	uint32_t ip;
 	uint64_t rate_bps, delay_ps;
 	uint32_t first_epoch, nepochs; /* in epochs[] */
-	uint32_t first_feed, nfeeds;   /* in meter_by_ingress[]: rows of what came in here */
+	uint32_t first_feed, nfeeds;   /* in feeds[]: the egresses of what came in here */
 	uint32_t first_state, nstates; /* in states: reports of the moment */
 	uint32_t first_poll, npolls;   /* in poll_by_port[]: polling packets that left here */
 };
@@ -68,10 +68,25 @@ struct ev_epoch {
 	uint32_t port; /* global id */
 	uint32_t epoch_first, epoch_last;
 	uint64_t from_ps, to_ps;
+	uint64_t begin_ps, reach_ps; /* first from_ps of it and those after it at the port, last to_ps of it and those before */
 	const struct rec_port_row *row; /* NULL: the port row was lost */
 	uint32_t first_flow, nflows;    /* in flow_rows, and flow ids in flow_of_row */
 	uint32_t first_matrix, nmatrix; /* in matrix_rows */
 	uint32_t first_state, nstates;  /* in flow_states, and flow ids in flow_of_state */
+};
+
+/* A meter row, and the time of its port's epoch. */
+struct ev_feed_row {
+	const struct rec_meter_row *row;
+	uint64_t from_ps, to_ps;
+	uint64_t begin_ps, reach_ps; /* as those of an epoch, the time of the report included, among the feed's rows */
+};
+
+/* What came in at one port and left by another: rows by epoch. */
+struct ev_feed {
+	uint32_t egress; /* global port id */
+	uint32_t first_row, nrows; /* in feed_rows[] */
+	uint32_t first_moved;      /* the first row that moved bytes, EV_NONE: none */
 };
 
 /* One step of one rank: what was scheduled, what its host reported, and what it depended on. */
@@ -114,13 +129,17 @@ struct evidence {
 	uint32_t nports;
 	struct ev_flow *flows; /* sorted by tuple */
 	uint32_t nflows;
+	uint32_t *flow_slots; /* [nslots] the hash table of flows; EV_NONE: free */
+	uint32_t nslots;      /* a power of two */
 	struct ev_epoch *epochs; /* by (port, epoch_first) */
 	uint32_t nepochs;
+	uint64_t *paused_since_ps;  /* [states.count] earliest of the state and those after it at the port, if paused */
 	uint32_t *flow_of_row;      /* [flow_rows.count] */
 	uint32_t *flow_of_state;    /* [flow_states.count] */
-	uint32_t *seen;             /* ports, grouped by flow */
+	uint32_t *seen;             /* ports, grouped by flow, with room between the groups */
 	uint32_t *hops;             /* ports, grouped by flow */
-	uint32_t *meter_by_ingress; /* indices into meter_rows, grouped by ingress port */
+	struct ev_feed *feeds;      /* grouped by ingress port */
+	struct ev_feed_row *feed_rows;
 	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */
 	struct ev_step *steps;      /* by (collective, rank, step) */
 	uint32_t nsteps;
@@ -164,6 +183,22 @@ uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple)
 const struct rec_ecmp *evidence_choice(const struct evidence *ev, uint32_t flow, uint32_t port);
 /* Is this port index of the set's switch a member? */
 bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
+/* Some of an array. */
+struct ev_range {
+	uint32_t first, end;
+};
+/* @return those of a port's epochs outside of which none touches [from, to], in ev->epochs */
+struct ev_range evidence_epochs(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
+/*
+ * @return those of a port's states outside of which none is of a moment in [from, to], or tells of a pause in it; in
+ *         ev->states
+ */
+struct ev_range evidence_states(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
+/* @return the polling packets of a moment in [from, to] that asked about a flow, in ev->poll_by_flow */
+struct ev_range evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps);
+/* @return those of a feed's rows outside of which none is of a time or report in [from, to], in ev->feed_rows */
+struct ev_range evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps,
+				   uint64_t to_ps);
 /* "6:2". @param buf  of at least 48 bytes  @return buf */
 char *evidence_port_name(const struct evidence *ev, uint32_t port, char *buf);
 /* "17->18/10000>10000", with "host:nic" for hosts of several NICs. @param buf  of at least 96 bytes  @return buf */

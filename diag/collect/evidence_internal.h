@@ -6,20 +6,24 @@
 
 #define EV_MAX_PORTS (1u << 20) /* of all nodes */
 
-/* Sorts records of a type that replace each other and keeps the latest of each key; others are left alone. */
-void evidence_dedup(struct ev_vec *vec, uint16_t type, size_t size_bytes);
+/*
+ * Sorts records of a type that replace each other and keeps the latest of each key; others are left alone. In time
+ * proportional to their number, as the next three. @return 0 or -ENOMEM with err
+ */
+int evidence_dedup(struct ev_vec *vec, uint16_t type, size_t size_bytes, struct err *err);
 /* Sorts any type into its final order, deduplicating those that replace each other. */
-void evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes);
+int evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes, struct err *err);
 /* Sorts struct rec_port_row by (node, port, time), and leaves out what was received twice. */
-void evidence_sort_states(struct ev_vec *vec);
+int evidence_sort_states(struct ev_vec *vec, struct err *err);
 /* Sorts struct rec_flow_row by (node, port, epoch, time). */
-void evidence_sort_flow_states(struct ev_vec *vec);
+int evidence_sort_flow_states(struct ev_vec *vec, struct err *err);
 
 /* Parts of evidence_finish(), in this order. @return 0, -EINVAL or -ENOMEM with err */
 int evidence_join_nodes(struct evidence *ev, struct err *err);
 int evidence_join_flows(struct evidence *ev, struct err *err);
 int evidence_join_routes(struct evidence *ev, struct err *err);
 int evidence_join_rows(struct evidence *ev, struct err *err);
+int evidence_join_feeds(struct evidence *ev, struct err *err); /* a part of that of the rows */
 int evidence_join_steps(struct evidence *ev, struct err *err);
 
 /* @return 0, or -EINVAL with err if the record's node has no such port */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The index over sorted records: nodes, ports and flows get ids. */
+/* The index over sorted records: nodes and ports get ids. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -35,25 +35,6 @@ evidence_port(const struct evidence *ev, uint32_t node, uint16_t index)
 	if (node >= ev->nnodes || !ev->nodes[node].known || index >= ev->nodes[node].nports)
 		return EV_NONE;
 	return ev->nodes[node].first_port + index;
-}
-
-uint32_t
-evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple)
-{
-	uint32_t lo = 0, hi = ev->nflows;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		int cmp = evidence_tuple_cmp(&ev->flows[mid].tuple, tuple);
-
-		if (cmp == 0)
-			return mid;
-		if (cmp < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return EV_NONE;
 }
 
 char *
@@ -180,134 +161,4 @@ evidence_join_nodes(struct evidence *ev, struct err *err)
 	}
 	rc = describe_ports(ev, err);
 	return rc != 0 ? rc : check_reporters(ev, err);
-}
-
-struct address {
-	uint32_t ip, port;
-};
-
-static int
-cmp_address(const void *pa, const void *pb)
-{
-	const struct address *a = pa, *b = pb;
-
-	if (a->ip != b->ip)
-		return a->ip < b->ip ? -1 : 1;
-	return a->port < b->port ? -1 : a->port > b->port;
-}
-
-static uint32_t
-port_of_ip(const struct address *addresses, uint32_t count, uint32_t ip)
-{
-	uint32_t lo = 0, hi = count;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (addresses[mid].ip == ip)
-			return addresses[mid].port;
-		if (addresses[mid].ip < ip)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return EV_NONE;
-}
-
-static int
-resolve_addresses(struct evidence *ev, struct err *err)
-{
-	struct address *addresses = evidence_alloc(ev->nports, sizeof(*addresses), err);
-	uint32_t count = 0;
-
-	if (addresses == NULL)
-		return -ENOMEM;
-	for (uint32_t p = 0; p < ev->nports; p++) {
-		if (ev->ports[p].ip != 0)
-			addresses[count++] = (struct address){ ev->ports[p].ip, p };
-	}
-	qsort(addresses, count, sizeof(*addresses), cmp_address);
-	for (uint32_t f = 0; f < ev->nflows; f++) {
-		struct ev_flow *flow = &ev->flows[f];
-
-		flow->src_port = port_of_ip(addresses, count, flow->tuple.src_ip);
-		flow->dst_port = port_of_ip(addresses, count, flow->tuple.dst_ip);
-		flow->src = flow->src_port != EV_NONE ? ev->ports[flow->src_port].node : EV_NONE;
-		flow->dst = flow->dst_port != EV_NONE ? ev->ports[flow->dst_port].node : EV_NONE;
-	}
-	free(addresses);
-	return 0;
-}
-
-static int
-cmp_flow(const void *a, const void *b)
-{
-	return evidence_tuple_cmp(&((const struct ev_flow *)a)->tuple, &((const struct ev_flow *)b)->tuple);
-}
-
-/* Where each kind of record that names a flow keeps its tuple. */
-static const struct {
-	size_t vec, size_bytes, tuple;
-} tuple_sources[] = {
-	{ offsetof(struct evidence, schedule), sizeof(struct rec_schedule), offsetof(struct rec_schedule, flow) },
-	{ offsetof(struct evidence, routes), sizeof(struct rec_route), offsetof(struct rec_route, flow) },
-	{ offsetof(struct evidence, triggers), sizeof(struct rec_trigger), offsetof(struct rec_trigger, flow) },
-	{ offsetof(struct evidence, polls), sizeof(struct rec_poll), offsetof(struct rec_poll, victim) },
-	{ offsetof(struct evidence, flow_rows), sizeof(struct rec_flow_row), offsetof(struct rec_flow_row, flow) },
-	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row),
-	  offsetof(struct rec_matrix_row, flow) },
-	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row),
-	  offsetof(struct rec_matrix_row, other) },
-	{ offsetof(struct evidence, drops), sizeof(struct rec_drop_row), offsetof(struct rec_drop_row, last) },
-};
-#define NSOURCES (sizeof(tuple_sources) / sizeof(tuple_sources[0]))
-
-/* A link that was cut while nothing waited for it: there is no last packet. */
-static bool
-is_empty_drop(const void *rec)
-{
-	return ((const struct rec_hdr *)rec)->type == REC_DROP_ROW && ((const struct rec_drop_row *)rec)->packets == 0;
-}
-
-int
-evidence_join_flows(struct evidence *ev, struct err *err)
-{
-	uint64_t cap = 0;
-	uint32_t count = 0, kept = 0;
-
-	for (size_t s = 0; s < NSOURCES; s++)
-		cap += ((const struct ev_vec *)((const char *)ev + tuple_sources[s].vec))->count;
-	ev->flows = cap < UINT32_MAX ? evidence_alloc(cap, sizeof(*ev->flows), err) : NULL;
-	if (ev->flows == NULL)
-		return err_set(err, -ENOMEM, "out of memory for %" PRIu64 " flows", cap);
-	for (size_t s = 0; s < NSOURCES; s++) {
-		const struct ev_vec *vec = (const struct ev_vec *)((const char *)ev + tuple_sources[s].vec);
-
-		for (uint32_t i = 0; i < vec->count; i++) {
-			const char *rec = ev_vec_at(vec, tuple_sources[s].size_bytes, i);
-
-			if (is_empty_drop(rec))
-				continue;
-			memcpy(&ev->flows[count].tuple, rec + tuple_sources[s].tuple, sizeof(struct rec_tuple));
-			ev->flows[count++].tuple.reserved = 0;
-		}
-	}
-	qsort(ev->flows, count, sizeof(*ev->flows), cmp_flow);
-	for (uint32_t i = 0; i < count; i++) {
-		if (kept == 0 || cmp_flow(&ev->flows[kept - 1], &ev->flows[i]) != 0)
-			ev->flows[kept++] = ev->flows[i];
-	}
-	ev->nflows = kept;
-	if (kept != 0) { /* many rows name few flows */
-		struct ev_flow *fit = realloc(ev->flows, kept * sizeof(*fit));
-
-		if (fit != NULL)
-			ev->flows = fit;
-	}
-	for (uint32_t i = 0; i < ev->schedule.count; i++) {
-		uint32_t f = evidence_flow(ev, &EV_AT(ev->schedule, struct rec_schedule, i)->flow);
-
-		ev->flows[f].collective = true;
-	}
-	return resolve_addresses(ev, err);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The index over telemetry rows: by port and epoch, by flow, by ingress. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "diag/collect/evidence_internal.h"
-
-struct seen_pair {
-	uint32_t flow, port;
-};
 
 int
 evidence_check_port(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, struct err *err)
@@ -147,10 +141,21 @@ index_epochs(struct evidence *ev, struct err *err)
 		return -ENOMEM;
 	merge_epochs(ev, ev->epochs);
 	for (uint32_t i = 0; i < ev->nepochs; i++) {
-		struct ev_port *port = &ev->ports[ev->epochs[i].port];
+		struct ev_epoch *epoch = &ev->epochs[i];
+		struct ev_port *port = &ev->ports[epoch->port];
 
+		epoch->reach_ps = epoch->to_ps;
 		if (port->nepochs++ == 0)
 			port->first_epoch = i;
+		else if (epoch[-1].reach_ps > epoch->reach_ps)
+			epoch->reach_ps = epoch[-1].reach_ps;
+	}
+	for (uint32_t i = ev->nepochs; i-- > 0;) {
+		struct ev_epoch *epoch = &ev->epochs[i];
+
+		epoch->begin_ps = epoch->from_ps;
+		if (i + 1 < ev->nepochs && epoch[1].port == epoch->port && epoch[1].begin_ps < epoch->begin_ps)
+			epoch->begin_ps = epoch[1].begin_ps;
 	}
 	return 0;
 }
@@ -178,85 +183,57 @@ index_flow_states(struct evidence *ev, struct err *err)
 }
 
 /* check_rows() has seen their ports. */
-static void
-index_states(struct evidence *ev)
+static int
+index_states(struct evidence *ev, struct err *err)
 {
+	ev->paused_since_ps = evidence_alloc(ev->states.count, sizeof(*ev->paused_since_ps), err);
+	if (ev->paused_since_ps == NULL)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < ev->states.count; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 		struct ev_port *port = &ev->ports[evidence_port(ev, row->hdr.node, row->port)];
 
 		if (port->nstates++ == 0)
 			port->first_state = i;
+		ev->paused_since_ps[i] = row->paused ? row->paused_since_ps : UINT64_MAX;
 	}
-}
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		uint64_t *since_ps = ev->paused_since_ps + ev->ports[p].first_state;
 
-static int
-cmp_seen(const void *pa, const void *pb)
-{
-	const struct seen_pair *a = pa, *b = pb;
-
-	if (a->flow != b->flow)
-		return a->flow < b->flow ? -1 : 1;
-	return a->port < b->port ? -1 : a->port > b->port;
-}
-
-/* Which ports each flow was seen at. */
-static int
-index_seen(struct evidence *ev, struct err *err)
-{
-	uint32_t count = ev->flow_rows.count, kept = 0;
-	struct seen_pair *pairs = evidence_alloc(count, sizeof(*pairs), err);
-
-	ev->flow_of_row = evidence_alloc(count, sizeof(*ev->flow_of_row), err);
-	ev->seen = evidence_alloc(count, sizeof(*ev->seen), err);
-	if (pairs == NULL || ev->flow_of_row == NULL || ev->seen == NULL) {
-		free(pairs);
-		return -ENOMEM;
+		for (uint32_t i = ev->ports[p].nstates; i > 1; i--)
+			since_ps[i - 2] = since_ps[i - 1] < since_ps[i - 2] ? since_ps[i - 1] : since_ps[i - 2];
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
-
-		ev->flow_of_row[i] = evidence_flow(ev, &row->flow);
-		pairs[i] = (struct seen_pair){ ev->flow_of_row[i], evidence_port(ev, row->hdr.node, row->port) };
-	}
-	qsort(pairs, count, sizeof(*pairs), cmp_seen);
-	for (uint32_t i = 0; i < count; i++) {
-		struct ev_flow *flow = &ev->flows[pairs[i].flow];
-
-		if (i > 0 && cmp_seen(&pairs[i - 1], &pairs[i]) == 0)
-			continue;
-		if (flow->nseen++ == 0)
-			flow->first_seen = kept;
-		ev->seen[kept++] = pairs[i].port;
-	}
-	free(pairs);
 	return 0;
 }
 
-/* Meter rows grouped by the ingress they came in at: a counting sort, stable in (egress, epoch). */
+/* Which ports each flow was seen at: a counting sort. Rows come in order of ports, so equal ones are neighbours. */
 static int
-index_feeds(struct evidence *ev, struct err *err)
+index_seen(struct evidence *ev, struct err *err)
 {
-	uint32_t total = 0;
+	uint32_t count = ev->flow_rows.count, total = 0;
 
-	ev->meter_by_ingress = evidence_alloc(ev->meter_rows.count, sizeof(*ev->meter_by_ingress), err);
-	if (ev->meter_by_ingress == NULL)
+	ev->flow_of_row = evidence_alloc(count, sizeof(*ev->flow_of_row), err);
+	ev->seen = evidence_alloc(count, sizeof(*ev->seen), err);
+	if (ev->flow_of_row == NULL || ev->seen == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
-		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
-
-		ev->ports[evidence_port(ev, row->hdr.node, row->in_port)].nfeeds++;
+	for (uint32_t i = 0; i < count; i++) {
+		ev->flow_of_row[i] = evidence_flow(ev, &EV_AT(ev->flow_rows, struct rec_flow_row, i)->flow);
+		ev->flows[ev->flow_of_row[i]].nseen++;
 	}
-	for (uint32_t p = 0; p < ev->nports; p++) {
-		ev->ports[p].first_feed = total;
-		total += ev->ports[p].nfeeds;
-		ev->ports[p].nfeeds = 0;
+	for (uint32_t f = 0; f < ev->nflows; f++) {
+		ev->flows[f].first_seen = total;
+		total += ev->flows[f].nseen;
+		ev->flows[f].nseen = 0;
 	}
-	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
-		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
-		struct ev_port *port = &ev->ports[evidence_port(ev, row->hdr.node, row->in_port)];
+	for (uint32_t i = 0; i < count; i++) {
+		const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
+		struct ev_flow *flow = &ev->flows[ev->flow_of_row[i]];
+		uint32_t port = evidence_port(ev, row->hdr.node, row->port), end = flow->first_seen + flow->nseen;
 
-		ev->meter_by_ingress[port->first_feed + port->nfeeds++] = i;
+		if (flow->nseen == 0 || ev->seen[end - 1] != port) {
+			ev->seen[end] = port;
+			flow->nseen++;
+		}
 	}
 	return 0;
 }
@@ -312,10 +289,10 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 	if (rc == 0)
 		rc = index_seen(ev, err);
 	if (rc == 0)
-		rc = index_feeds(ev, err);
+		rc = evidence_join_feeds(ev, err);
 	if (rc == 0)
 		rc = index_polls(ev, err);
 	if (rc == 0)
-		index_states(ev);
+		rc = index_states(ev, err);
 	return rc;
 }

@@ -1,255 +1,164 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Records in order, each of those that replace each other once. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/collect/evidence_internal.h"
-
-#define CMP(a, b) ((a) < (b) ? -1 : (a) > (b))
-#define RETURN_UNLESS_EQUAL(a, b)                                                                                     \
-	do {                                                                                                          \
-		if ((a) != (b))                                                                                       \
-			return CMP(a, b);                                                                             \
-	} while (0)
-
-typedef int cmp_fn(const void *, const void *);
-
-int
-evidence_tuple_cmp(const struct rec_tuple *a, const struct rec_tuple *b)
-{
-	RETURN_UNLESS_EQUAL(a->src_ip, b->src_ip);
-	RETURN_UNLESS_EQUAL(a->dst_ip, b->dst_ip);
-	RETURN_UNLESS_EQUAL(a->sport, b->sport);
-	return CMP(a->dport, b->dport);
-}
+#include "diag/collect/key.h"
+#include "diag/collect/radix.h"
 
 /* The last word between records of one key: time, node, sequence. */
 static int
-cmp_time(const void *pa, const void *pb)
+cmp_time(const struct rec_hdr *a, const struct rec_hdr *b)
 {
-	const struct rec_hdr *a = pa, *b = pb;
+	struct rec_key key_a = key_time(a), key_b = key_time(b);
+	int cmp = key_cmp(&key_a, &key_b);
 
-	RETURN_UNLESS_EQUAL(a->time_ps, b->time_ps);
-	RETURN_UNLESS_EQUAL(a->node, b->node);
-	RETURN_UNLESS_EQUAL(a->seq, b->seq);
-	return memcmp(a, b, a->size);
+	return cmp != 0 ? cmp : memcmp(a, b, a->size);
 }
 
-static int
-key_node(const void *pa, const void *pb)
-{
-	return CMP(((const struct rec_hdr *)pa)->node, ((const struct rec_hdr *)pb)->node);
-}
-
-static int
-key_port(const void *pa, const void *pb)
-{
-	const struct rec_port *a = pa, *b = pb;
-
-	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
-	return CMP(a->port, b->port);
-}
-
-static int
-key_collective(const void *pa, const void *pb)
-{
-	const struct rec_collective *a = pa, *b = pb;
-
-	RETURN_UNLESS_EQUAL(a->id, b->id);
-	return CMP(a->iteration, b->iteration);
-}
-
-static int
-key_schedule(const void *pa, const void *pb)
-{
-	const struct rec_schedule *a = pa, *b = pb;
-
-	RETURN_UNLESS_EQUAL(a->collective, b->collective);
-	RETURN_UNLESS_EQUAL(a->iteration, b->iteration);
-	RETURN_UNLESS_EQUAL(a->rank, b->rank);
-	return CMP(a->step, b->step);
-}
-
-static int
-key_route(const void *pa, const void *pb)
-{
-	const struct rec_route *a = pa, *b = pb;
-	int cmp = evidence_tuple_cmp(&a->flow, &b->flow);
-
-	if (cmp != 0)
-		return cmp;
-	RETURN_UNLESS_EQUAL(a->reverse, b->reverse);
-	return CMP(a->hop, b->hop);
-}
-
-static int
-key_ecmp(const void *pa, const void *pb)
-{
-	return CMP(((const struct rec_ecmp *)pa)->set, ((const struct rec_ecmp *)pb)->set);
-}
-
-static int
-key_step(const void *pa, const void *pb)
-{
-	const struct rec_step *a = pa, *b = pb;
-
-	RETURN_UNLESS_EQUAL(a->collective, b->collective);
-	RETURN_UNLESS_EQUAL(a->iteration, b->iteration);
-	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
-	RETURN_UNLESS_EQUAL(a->step, b->step);
-	return evidence_tuple_cmp(&a->flow, &b->flow);
-}
-
-static int
-key_port_row(const void *pa, const void *pb)
-{
-	const struct rec_port_row *a = pa, *b = pb;
-
-	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
-	RETURN_UNLESS_EQUAL(a->port, b->port);
-	return CMP(a->epoch_first, b->epoch_first);
-}
-
-static int
-key_flow_row(const void *pa, const void *pb)
-{
-	const struct rec_flow_row *a = pa, *b = pb;
-
-	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
-	RETURN_UNLESS_EQUAL(a->port, b->port);
-	RETURN_UNLESS_EQUAL(a->epoch_first, b->epoch_first);
-	return evidence_tuple_cmp(&a->flow, &b->flow);
-}
-
-static int
-key_meter_row(const void *pa, const void *pb)
-{
-	const struct rec_meter_row *a = pa, *b = pb;
-
-	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
-	RETURN_UNLESS_EQUAL(a->port, b->port);
-	RETURN_UNLESS_EQUAL(a->epoch_first, b->epoch_first);
-	return CMP(a->in_port, b->in_port);
-}
-
-static int
-key_matrix_row(const void *pa, const void *pb)
-{
-	const struct rec_matrix_row *a = pa, *b = pb;
-	int cmp;
-
-	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
-	RETURN_UNLESS_EQUAL(a->port, b->port);
-	RETURN_UNLESS_EQUAL(a->epoch_first, b->epoch_first);
-	cmp = evidence_tuple_cmp(&a->flow, &b->flow);
-	return cmp != 0 ? cmp : evidence_tuple_cmp(&a->other, &b->other);
-}
-
-static int
-key_drop_row(const void *pa, const void *pb)
-{
-	const struct rec_drop_row *a = pa, *b = pb;
-
-	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
-	RETURN_UNLESS_EQUAL(a->port, b->port);
-	return CMP(a->reason, b->reason);
-}
-
-/* Types whose later records replace earlier ones of the same key. */
-static cmp_fn *const keys[EV_KINDS] = {
-	[REC_NODE] = key_node,
-	[REC_PORT] = key_port,
-	[REC_COLLECTIVE] = key_collective,
-	[REC_SCHEDULE] = key_schedule,
-	[REC_ROUTE] = key_route,
-	[REC_ECMP] = key_ecmp,
-	[REC_STEP] = key_step,
-	[REC_PORT_ROW] = key_port_row,
-	[REC_FLOW_ROW] = key_flow_row,
-	[REC_METER_ROW] = key_meter_row,
-	[REC_MATRIX_ROW] = key_matrix_row,
-	[REC_DROP_ROW] = key_drop_row,
+/* Records of one array, and what orders them. */
+struct order {
+	char *data;
+	size_t size_bytes;
+	key_fn *key;
+	bool replace; /* the last of a key replaces those before it */
 };
 
-/* qsort() has no context: the key is looked up by the record's own type. */
+static const struct rec_hdr *
+record(const struct order *o, uint32_t i)
+{
+	return (const struct rec_hdr *)(const void *)(o->data + o->size_bytes * i);
+}
+
 static int
-cmp_record(const void *a, const void *b)
+cmp_record(const struct order *o, uint32_t a, uint32_t b)
 {
-	cmp_fn *key = keys[((const struct rec_hdr *)a)->type];
-	int cmp = key != NULL ? key(a, b) : 0;
+	struct rec_key key_a = o->key(record(o, a)), key_b = o->key(record(o, b));
+	int cmp = key_cmp(&key_a, &key_b);
 
-	return cmp != 0 ? cmp : cmp_time(a, b);
+	return cmp != 0 ? cmp : cmp_time(record(o, a), record(o, b));
 }
 
-void
-evidence_dedup(struct ev_vec *vec, uint16_t type, size_t size_bytes)
+static int
+cmp_item(const void *pa, const void *pb, void *order)
 {
-	if (keys[type] != NULL)
-		evidence_sort(vec, type, size_bytes);
+	return cmp_record(order, ((const struct radix_item *)pa)->index, ((const struct radix_item *)pb)->index);
 }
 
-void
-evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes)
+static bool
+is_same_key(const struct order *o, uint32_t a, uint32_t b)
 {
-	char *data = vec->data;
+	struct rec_key key_a = o->key(record(o, a)), key_b = o->key(record(o, b));
+
+	return key_cmp(&key_a, &key_b) == 0;
+}
+
+/* Is every record where it belongs, and none to be replaced? */
+static bool
+is_settled(const struct order *o, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++) {
+		if (cmp_record(o, i - 1, i) > 0 || (o->replace && is_same_key(o, i - 1, i)))
+			return false;
+	}
+	return true;
+}
+
+/* What the words of the items leave open. */
+static void
+sort_ties(struct order *o, struct radix_item *items, uint32_t count)
+{
+	for (uint32_t first = 0, end; first < count; first = end) {
+		for (end = first + 1; end < count && items[end].key[0] == items[first].key[0] &&
+				      items[end].key[1] == items[first].key[1]; end++)
+			;
+		if (end - first > 1)
+			qsort_r(&items[first], end - first, sizeof(*items), cmp_item, o);
+	}
+}
+
+/* Keeps the last record of each key. @return how many are kept */
+static uint32_t
+keep_last(const struct order *o, struct radix_item *items, uint32_t count)
+{
 	uint32_t kept = 0;
 
-	if (vec->count == 0)
-		return;
-	qsort(data, vec->count, size_bytes, cmp_record);
-	if (keys[type] == NULL)
-		return;
-	for (uint32_t i = 0; i < vec->count; i++) {
-		if (i + 1 < vec->count && keys[type](data + size_bytes * i, data + size_bytes * (i + 1)) == 0)
-			continue;
-		if (kept != i)
-			memcpy(data + size_bytes * kept, data + size_bytes * i, size_bytes);
-		kept++;
+	for (uint32_t i = 0; i < count; i++) {
+		if (i + 1 == count || items[i].key[0] != items[i + 1].key[0] ||
+		    items[i].key[1] != items[i + 1].key[1] || !is_same_key(o, items[i].index, items[i + 1].index))
+			items[kept++] = items[i];
 	}
-	vec->count = kept;
+	return kept;
+}
+
+#define AHEAD 16 /* records asked of the memory before their turn */
+
+static void
+gather(const struct order *o, const struct radix_item *items, uint32_t count, char *to)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (i + AHEAD < count)
+			__builtin_prefetch(record(o, items[i + AHEAD].index));
+		memcpy(to + o->size_bytes * i, record(o, items[i].index), o->size_bytes);
+	}
 }
 
 static int
-cmp_state(const void *pa, const void *pb)
+sort(struct ev_vec *vec, struct order o, struct err *err)
 {
-	const struct rec_port_row *a = pa, *b = pb;
+	struct radix_item *items, *sorted;
+	void *data;
 
-	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
-	RETURN_UNLESS_EQUAL(a->port, b->port);
-	RETURN_UNLESS_EQUAL(a->hdr.time_ps, b->hdr.time_ps);
-	return CMP(a->hdr.seq, b->hdr.seq);
-}
-
-void
-evidence_sort_states(struct ev_vec *vec)
-{
-	uint32_t kept = 0;
-
-	if (vec->count == 0)
-		return;
-	qsort(vec->data, vec->count, sizeof(struct rec_port_row), cmp_state);
-	for (uint32_t i = 0; i < vec->count; i++) {
-		const struct rec_port_row *row = EV_AT(*vec, struct rec_port_row, i);
-
-		if (kept == 0 || cmp_state(EV_AT(*vec, struct rec_port_row, kept - 1), row) != 0)
-			*EV_AT(*vec, struct rec_port_row, kept++) = *row;
+	if (is_settled(&o, vec->count))
+		return 0;
+	items = malloc(2 * sizeof(*items) * vec->count);
+	data = malloc(vec->cap * o.size_bytes);
+	if (items == NULL || data == NULL) {
+		free(items);
+		free(data);
+		return err_set(err, -ENOMEM, "out of memory to sort %u records", vec->count);
 	}
-	vec->count = kept;
+	for (uint32_t i = 0; i < vec->count; i++) {
+		struct rec_key key = o.key(record(&o, i));
+
+		items[i] = (struct radix_item){ { key.word[0], key.word[1] }, i };
+	}
+	sorted = radix_sort(items, items + vec->count, vec->count);
+	sort_ties(&o, sorted, vec->count);
+	if (o.replace)
+		vec->count = keep_last(&o, sorted, vec->count);
+	gather(&o, sorted, vec->count, data);
+	free(items);
+	free(vec->data);
+	vec->data = data;
+	return 0;
 }
 
-static int
-cmp_flow_state(const void *pa, const void *pb)
+int
+evidence_dedup(struct ev_vec *vec, uint16_t type, size_t size_bytes, struct err *err)
 {
-	const struct rec_flow_row *a = pa, *b = pb;
+	key_fn *key = key_of(type);
 
-	RETURN_UNLESS_EQUAL(a->hdr.node, b->hdr.node);
-	RETURN_UNLESS_EQUAL(a->port, b->port);
-	RETURN_UNLESS_EQUAL(a->epoch_first, b->epoch_first);
-	return cmp_time(a, b);
+	return key != NULL ? sort(vec, (struct order){ vec->data, size_bytes, key, true }, err) : 0;
 }
 
-void
-evidence_sort_flow_states(struct ev_vec *vec)
+int
+evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes, struct err *err)
 {
-	if (vec->count > 1)
-		qsort(vec->data, vec->count, sizeof(struct rec_flow_row), cmp_flow_state);
+	return key_of(type) != NULL ? evidence_dedup(vec, type, size_bytes, err) :
+				      sort(vec, (struct order){ vec->data, size_bytes, key_time, false }, err);
+}
+
+int
+evidence_sort_states(struct ev_vec *vec, struct err *err)
+{
+	return sort(vec, (struct order){ vec->data, sizeof(struct rec_port_row), key_state, true }, err);
+}
+
+int
+evidence_sort_flow_states(struct ev_vec *vec, struct err *err)
+{
+	return sort(vec, (struct order){ vec->data, sizeof(struct rec_flow_row), key_flow_state, false }, err);
 }

@@ -7,20 +7,41 @@
 
 static int meet_ports(struct prov_builder *b);
 static int number_flows(struct prov_builder *b);
+static void clear_slots(struct prov_builder *b);
 
 int
-prov_build(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps, enum prov_share share,
-	   struct prov_graph **out, struct err *err)
+prov_scratch_init(struct prov_scratch *scratch, const struct evidence *ev, struct err *err)
 {
-	struct prov_builder b = { .ev = ev, .window = { from_ps, to_ps }, .flow = flow, .share = share };
-	int rc = -ENOMEM;
+	scratch->port_slot = calloc((size_t)ev->nports + 1, sizeof(*scratch->port_slot));
+	scratch->flow_slot = calloc((size_t)ev->nflows + 1, sizeof(*scratch->flow_slot));
+	scratch->counted = calloc((size_t)ev->nflows + 1, sizeof(*scratch->counted));
+	if (scratch->port_slot != NULL && scratch->flow_slot != NULL && scratch->counted != NULL)
+		return 0;
+	prov_scratch_fini(scratch);
+	return err_set(err, -ENOMEM, "out of memory for the provenance of %u ports and %u flows", ev->nports, ev->nflows);
+}
+
+void
+prov_scratch_fini(struct prov_scratch *scratch)
+{
+	free(scratch->port_slot);
+	free(scratch->flow_slot);
+	free(scratch->counted);
+	*scratch = (struct prov_scratch){ 0 };
+}
+
+int
+prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flow, uint64_t from_ps, uint64_t to_ps,
+	   enum prov_share share, struct prov_graph **out, struct err *err)
+{
+	struct prov_builder b = { .ev = ev, .window = { from_ps, to_ps }, .flow = flow, .share = share,
+				  .port_slot = scratch->port_slot, .flow_slot = scratch->flow_slot,
+				  .counted = scratch->counted };
+	int rc;
 
 	b.graph = calloc(1, sizeof(*b.graph));
-	b.port_slot = calloc((size_t)ev->nports + 1, sizeof(*b.port_slot));
-	b.flow_slot = calloc((size_t)ev->nflows + 1, sizeof(*b.flow_slot));
-	b.counted = calloc((size_t)ev->nflows + 1, sizeof(*b.counted));
-	if (b.graph == NULL || b.port_slot == NULL || b.flow_slot == NULL || b.counted == NULL)
-		goto out;
+	if (b.graph == NULL)
+		return err_set(err, -ENOMEM, "out of memory for a provenance graph");
 	b.graph->from_ps = from_ps;
 	b.graph->to_ps = to_ps;
 	b.graph->epoch_first = UINT32_MAX;
@@ -33,10 +54,7 @@ prov_build(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t 
 		rc = number_flows(&b);
 	if (rc == 0)
 		rc = prov_components(b.graph);
-out:
-	free(b.port_slot);
-	free(b.flow_slot);
-	free(b.counted);
+	clear_slots(&b);
 	if (rc != 0) {
 		prov_destroy(b.graph);
 		return err_set(err, rc, "out of memory for a provenance graph");
@@ -209,4 +227,13 @@ number_flows(struct prov_builder *b)
 	for (uint32_t i = 0; i < g->nats; i++)
 		g->ats[i].flow = b->flow_slot[g->ats[i].flow];
 	return 0;
+}
+
+static void
+clear_slots(struct prov_builder *b)
+{
+	for (uint32_t p = 0; p < b->graph->nports; p++)
+		b->port_slot[b->graph->ports[p].port] = 0;
+	for (uint32_t f = 0; f < b->graph->nflows; f++)
+		b->flow_slot[b->graph->flows[f]] = 0;
 }

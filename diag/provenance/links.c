@@ -14,77 +14,45 @@ struct feed {
 	bool fed; /* it moved some, in the window or before */
 };
 
-static double
-row_share(const struct prov_builder *b, uint32_t egress, const struct rec_meter_row *row)
+static struct feed
+read_feed(const struct prov_builder *b, const struct ev_feed *from)
 {
-	const struct ev_port *port = &b->ev->ports[egress];
-	uint64_t epoch_ps = b->ev->run.epoch_ps;
-	uint32_t lo = 0, hi = port->nepochs;
+	struct ev_range rows = evidence_feed_rows(b->ev, from, b->window.from_ps, b->window.to_ps);
+	struct feed feed = { .egress = from->egress };
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		const struct ev_epoch *epoch = &b->ev->epochs[port->first_epoch + mid];
+	if (from->first_moved != EV_NONE)
+		feed.fed = b->ev->feed_rows[from->first_moved].row->epoch_first * b->ev->run.epoch_ps < b->window.to_ps;
+	for (uint32_t i = rows.first; i < rows.end; i++) {
+		const struct ev_feed_row *at = &b->ev->feed_rows[i];
 
-		if (epoch->epoch_first == row->epoch_first)
-			return window_share(b->window, epoch->from_ps, epoch->to_ps);
-		if (epoch->epoch_first < row->epoch_first)
-			lo = mid + 1;
-		else
-			hi = mid;
+		feed.moved_bytes += window_share(b->window, at->from_ps, at->to_ps) * (double)at->row->bytes;
+		if (window_has(b->window, at->row->hdr.time_ps) && at->row->hdr.time_ps >= feed.held_at_ps) {
+			feed.held_at_ps = at->row->hdr.time_ps;
+			feed.held_bytes = (double)at->row->held_bytes;
+		}
 	}
-	return window_share(b->window, row->epoch_first * epoch_ps, (row->epoch_last + 1ULL) * epoch_ps);
-}
-
-static void
-add_row(const struct prov_builder *b, struct feed *feed, const struct rec_meter_row *row)
-{
-	feed->fed |= row->bytes != 0 && row->epoch_first * b->ev->run.epoch_ps < b->window.to_ps;
-	feed->moved_bytes += row_share(b, feed->egress, row) * (double)row->bytes;
-	if (window_has(b->window, row->hdr.time_ps) && row->hdr.time_ps >= feed->held_at_ps) {
-		feed->held_at_ps = row->hdr.time_ps;
-		feed->held_bytes = (double)row->held_bytes;
-	}
-}
-
-/* Rows of an ingress are grouped by egress. @return number of feeds written, at most the port's nfeeds */
-static uint32_t
-collect_feeds(const struct prov_builder *b, uint32_t ingress, struct feed *feeds)
-{
-	const struct ev_port *port = &b->ev->ports[ingress];
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < port->nfeeds; i++) {
-		uint32_t r = b->ev->meter_by_ingress[port->first_feed + i];
-		const struct rec_meter_row *row = EV_AT(b->ev->meter_rows, struct rec_meter_row, r);
-		uint32_t egress = evidence_port(b->ev, row->hdr.node, row->port);
-
-		if (count == 0 || feeds[count - 1].egress != egress)
-			feeds[count++] = (struct feed){ .egress = egress };
-		add_row(b, &feeds[count - 1], row);
-	}
-	return count;
+	return feed;
 }
 
 /* What all ingresses together fed to an egress. */
 static struct feed
 all_senders(const struct prov_builder *b, uint32_t egress)
 {
-	uint32_t node = b->ev->ports[egress].node;
+	const struct ev_node *node = &b->ev->nodes[b->ev->ports[egress].node];
 	struct feed sum = { .egress = egress };
 
-	for (uint32_t p = 0; p < b->ev->nodes[node].nports; p++) {
-		const struct ev_port *ingress = &b->ev->ports[b->ev->nodes[node].first_port + p];
-		struct feed one = { .egress = egress };
+	for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++) {
+		const struct ev_port *ingress = &b->ev->ports[p];
 
-		for (uint32_t i = 0; i < ingress->nfeeds; i++) {
-			uint32_t r = b->ev->meter_by_ingress[ingress->first_feed + i];
-			const struct rec_meter_row *row = EV_AT(b->ev->meter_rows, struct rec_meter_row, r);
+		for (uint32_t i = ingress->first_feed; i < ingress->first_feed + ingress->nfeeds; i++) {
+			struct feed one;
 
-			if (evidence_port(b->ev, row->hdr.node, row->port) == egress)
-				add_row(b, &one, row);
+			if (b->ev->feeds[i].egress != egress)
+				continue;
+			one = read_feed(b, &b->ev->feeds[i]);
+			sum.moved_bytes += one.moved_bytes;
+			sum.held_bytes += one.held_bytes;
 		}
-		sum.moved_bytes += one.moved_bytes;
-		sum.held_bytes += one.held_bytes;
 	}
 	return sum;
 }
@@ -124,8 +92,9 @@ prov_port_links(struct prov_builder *b, uint32_t index)
 	feeds = calloc((size_t)b->ev->ports[ingress].nfeeds + 1, sizeof(*feeds));
 	if (feeds == NULL)
 		return -ENOMEM;
-	count = collect_feeds(b, ingress, feeds);
+	count = b->ev->ports[ingress].nfeeds;
 	for (uint32_t i = 0; i < count; i++) {
+		feeds[i] = read_feed(b, &b->ev->feeds[b->ev->ports[ingress].first_feed + i]);
 		total.moved_bytes += feeds[i].moved_bytes;
 		total.held_bytes += feeds[i].held_bytes;
 	}

@@ -6,12 +6,6 @@
 #include "diag/provenance/build.h"
 #include "diag/provenance/weights.h"
 
-static const struct ev_epoch *
-port_epoch(const struct prov_builder *b, uint32_t port, uint32_t i)
-{
-	return &b->ev->epochs[b->ev->ports[port].first_epoch + i];
-}
-
 static void
 note_halted(struct prov_port *state, uint64_t from_ps, uint64_t to_ps)
 {
@@ -25,10 +19,10 @@ note_halted(struct prov_port *state, uint64_t from_ps, uint64_t to_ps)
 static uint64_t
 read_states(const struct prov_builder *b, struct prov_port *state)
 {
-	const struct ev_port *port = &b->ev->ports[state->port];
+	struct ev_range states = evidence_states(b->ev, state->port, b->window.from_ps, b->window.to_ps);
 	uint64_t longest_ps = 0;
 
-	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+	for (uint32_t i = states.first; i < states.end; i++) {
 		const struct rec_port_row *row = EV_AT(b->ev->states, struct rec_port_row, i);
 		uint64_t inside_ps;
 
@@ -48,11 +42,12 @@ read_states(const struct prov_builder *b, struct prov_port *state)
 struct prov_port
 prov_port_state(const struct prov_builder *b, uint32_t port)
 {
+	struct ev_range epochs = evidence_epochs(b->ev, port, b->window.from_ps, b->window.to_ps);
 	struct prov_port state = { .port = port };
 	uint64_t pause_now_ps = read_states(b, &state);
 
-	for (uint32_t i = 0; i < b->ev->ports[port].nepochs; i++) {
-		const struct ev_epoch *epoch = port_epoch(b, port, i);
+	for (uint32_t i = epochs.first; i < epochs.end; i++) {
+		const struct ev_epoch *epoch = &b->ev->epochs[i];
 		const struct rec_port_row *row = epoch->row;
 		double share = window_share(b->window, epoch->from_ps, epoch->to_ps);
 
@@ -195,10 +190,11 @@ static int
 add_present(struct prov_builder *b, struct prov_port *port)
 {
 	double n_port = (double)port->latest->queue_packets;
+	const struct ev_port *from = &b->ev->ports[port->port];
 	double flows = 0, cf = 0;
 
-	for (uint32_t e = 0; e < b->ev->ports[port->port].nepochs; e++) {
-		const struct ev_epoch *epoch = port_epoch(b, port->port, e);
+	for (uint32_t e = from->first_epoch; e < from->first_epoch + from->nepochs; e++) {
+		const struct ev_epoch *epoch = &b->ev->epochs[e];
 
 		for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++) {
 			const struct rec_flow_row *row = EV_AT(b->ev->flow_rows, struct rec_flow_row, i);
@@ -247,14 +243,15 @@ cmp_at(const void *pa, const void *pb)
 int
 prov_port_flows(struct prov_builder *b, struct prov_port *port)
 {
+	struct ev_range epochs = evidence_epochs(b->ev, port->port, b->window.from_ps, b->window.to_ps);
 	struct prov_graph *g = b->graph;
 	int rc = 0;
 
 	port->first_at = g->nats;
 	if (port->present)
 		rc = add_present(b, port);
-	for (uint32_t i = 0; rc == 0 && i < b->ev->ports[port->port].nepochs; i++) {
-		const struct ev_epoch *epoch = port_epoch(b, port->port, i);
+	for (uint32_t i = epochs.first; rc == 0 && i < epochs.end; i++) {
+		const struct ev_epoch *epoch = &b->ev->epochs[i];
 		double share = window_share(b->window, epoch->from_ps, epoch->to_ps);
 
 		if (share <= 0)

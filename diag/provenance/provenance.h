@@ -73,14 +73,25 @@ struct prov_graph {
 	bool cyclic; /* a component of more than one port: ports wait for each other in a circle */
 };
 
+/* What one graph after another is built with: room for all ports and flows, all 0 between two graphs. */
+struct prov_scratch {
+	uint32_t *port_slot; /* [nports] */
+	uint32_t *flow_slot; /* [nflows] */
+	uint64_t *counted;   /* [nflows] */
+};
+/* @return 0, or -ENOMEM with err */
+int prov_scratch_init(struct prov_scratch *scratch, const struct evidence *ev, struct err *err);
+void prov_scratch_fini(struct prov_scratch *scratch);
+
 /*
+ * @param scratch       of this evidence; of no use after an error
  * @param flow          the step's flow
  * @param from_ps,to_ps the step's time
  * @param out           set to the graph, to be freed by prov_destroy(); a graph without ports if nothing was reported
  * @return 0, or -ENOMEM with err
  */
-int prov_build(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps, enum prov_share share,
-	       struct prov_graph **out, struct err *err);
+int prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flow, uint64_t from_ps, uint64_t to_ps,
+	       enum prov_share share, struct prov_graph **out, struct err *err);
 void prov_destroy(struct prov_graph *graph);
 
 /* @return the flow's entry at a port, NULL if it was not seen there */

@@ -121,6 +121,8 @@ read_epoch(struct prov_builder *b, const struct ev_epoch *epoch, const struct po
 
 	for (uint32_t i = 0; i < last.count; i++)
 		b->counted[last.flows[i]] = 0;
+	for (uint32_t i = epoch->first_state; i < end; i++)
+		b->counted[b->ev->flow_of_state[i]] = 0;
 	for (uint32_t i = epoch->first_state; i < end; i = next) {
 		struct rows rows = { &states[i], &b->ev->flow_of_state[i], 0 };
 		uint64_t to_ps = states[i].hdr.time_ps < epoch->to_ps ? states[i].hdr.time_ps : epoch->to_ps;

@@ -5,10 +5,12 @@ import json
 import style
 from results import Missing
 
-# The benchmark's series: what the two factors of a case's size are; the first is told at its point.
+# The benchmark's series: what a panel's title says, what is counted and the field with the cost of one, and the size at a
+# point that grows.
 SERIES = {
-    'ranks x steps': ('ranks', 'steps'),
-    'switches x reports': ('switches', 'reports'),
+    'ranks x steps': ('Larger collectives', 'ranks x steps', 'step', 'ranks'),
+    'more switches': ('Larger fabrics, 100 reports of each switch', 'switches x reports', 'report', 'switches'),
+    'more reports': ('Longer runs, 80 switches', 'switches x reports', 'report', 'reports'),
 }
 
 
@@ -25,32 +27,36 @@ def last_record_to_verdict_ms(case):
     return case['join_ms'] + case['verdict_ms']
 
 
+def counted(case):
+    """What the case's cost is counted in. A case of no series is small, and its reports are what costs."""
+    return SERIES[case['case']][2] if case['case'] in SERIES else 'report'
+
+
+def us_each(case):
+    return case['ns_a_' + counted(case)] / 1e3
+
+
 def figure(directory, path):
-    """Time against size, one panel a series; the line grows in proportion, from the first point on."""
+    """Time of one step or report against their number, one panel a series: flat where the whole is in proportion."""
     measured = cases(directory)
-    plot, axes = style.panels(1, len(SERIES), 12, 5, sharey=True)
-    for axis, (name, (first, second)) in zip(axes[0], SERIES.items()):
-        points = {}
-        for case in measured:
-            if case['case'] == name:
-                points.setdefault(case[first] * case[second], []).append(case)
+    plot, axes = style.panels(1, len(SERIES), 14, 4.6)
+    for axis, (name, (title, product, one, grows)) in zip(axes[0], SERIES.items()):
+        points = [case for case in measured if case['case'] == name]
         if not points:
             raise Missing(f'{directory}/analyzer.json has no "{name}"')
-        sizes = sorted(points)
-        start_ms = last_record_to_verdict_ms(points[sizes[0]][0])
-        axis.plot(sizes, [start_ms * size / sizes[0] for size in sizes], '--', color=style.GREY, label='in proportion')
-        for size in sizes:
-            for case in points[size]:
-                time_ms = last_record_to_verdict_ms(case)
-                axis.plot(size, time_ms, 'o', color=style.OURS_COLOUR, markersize=9,
-                          label='measured' if case is points[sizes[0]][0] else None)
-                axis.annotate(f'{case[first]} {first}', (size, time_ms), (8, -14), textcoords='offset points', fontsize=11)
-        axis.set_xlabel(f'{first} x {second}')
+        first, second = product.split(' x ')
+        sizes = [case[first] * case[second] for case in points]
+        costs_us = [us_each(case) for case in points]
+        axis.plot(sizes, costs_us, 'o-', color=style.OURS_COLOUR, linewidth=2, markersize=9)
+        for case, size, cost_us in zip(points, sizes, costs_us):
+            axis.annotate(f'{case[grows]}\n{grows}', (size, cost_us), (0, 12), textcoords='offset points', fontsize=12,
+                          ha='center')
+        axis.set_title(title)
+        axis.set_xlabel(product)
+        axis.set_ylabel(f'CPU time a {one} (us)')
         axis.set_xscale('log')
-        axis.set_yscale('log')
-        axis.margins(x=0.3, y=0.2)
-    axes[0][0].set_ylabel('From the last record\nto the verdict (ms of CPU)')
-    axes[0][0].legend(loc='upper left')
+        axis.margins(x=0.18)
+        axis.set_ylim(0, max(costs_us) * 1.4)
     style.save(plot, path)
     return True
 
@@ -58,4 +64,6 @@ def figure(directory, path):
 def rows(directory):
     """Cells of a table."""
     return [[case['case'], case['ranks'], case['steps'], case['switches'], case['reports'], f'{case["records"]}',
-             f'{case["mrecords_s"]:.2f} M/s', f'{last_record_to_verdict_ms(case):.1f} ms'] for case in cases(directory)]
+             f'{case["mrecords_s"]:.2f} M/s', f'{last_record_to_verdict_ms(case):.1f} ms',
+             f'{us_each(case):.2f} us a {counted(case)}']
+            for case in cases(directory)]

@@ -108,7 +108,7 @@ def analyzer_cost(results):
     except Missing:
         return None
     return '    build/cli/rocelab bench analyzer\n\n' + table(
-        ['case', 'ranks', 'steps', 'switches', 'reports of each', 'records', 'taken in', 'last record to verdict'], rows)
+        ['case', 'ranks', 'steps', 'switches', 'reports of each', 'records', 'taken in', 'last record to verdict', 'cost of each'], rows)
 
 
 def speed(results):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The analyzer's benchmark holds what the analyzer promises: 50 ms to a verdict, a million records a second, linear growth."""
+"""The analyzer's benchmark holds what the analyzer promises: 50 ms to a verdict, a million records a second. That the work
+grows in proportion is counted, see tests/unit/work_test.c: times of a busy machine do not tell."""
 import json
 from harness import ROCELAB, SANITIZED, check, command, skip
 
@@ -10,7 +11,3 @@ cases = json.loads(command(ROCELAB, "bench", "analyzer", "--repeats", 1, "--json
 paper = cases[0]
 check(paper["join_ms"] + paper["verdict_ms"] < 50, "a case of the paper: a verdict within 50 ms", paper)
 check(all(c["mrecords_s"] > 1 for c in cases), "a million records a second are taken in", cases)
-steps = [c["ns_a_step"] for c in cases if c["case"] == "ranks x steps"]
-check(steps[-1] < 4 * steps[0], "the cost of a step does not grow with their number", steps)
-reports = [c["ns_a_report"] for c in cases if c["case"] == "switches x reports" and c["switches"] > 20]
-check(reports[-1] < 4 * reports[0], "nor that of a report", reports)

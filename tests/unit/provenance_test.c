@@ -48,9 +48,16 @@ build(const struct records *r, struct evidence *ev, uint64_t from_ps, uint64_t t
 {
 	struct rec_tuple cf = records_tuple(2, 4, 10000);
 	struct prov_graph *graph = NULL;
+	struct prov_scratch scratch;
 
 	records_evidence(r, ev);
-	assert_int_equal(prov_build(ev, evidence_flow(ev, &cf), from_ps, to_ps, share, &graph, NULL), 0);
+	assert_int_equal(prov_scratch_init(&scratch, ev, NULL), 0);
+	assert_int_equal(prov_build(ev, &scratch, evidence_flow(ev, &cf), from_ps, to_ps, share, &graph, NULL), 0);
+	for (uint32_t p = 0; p < ev->nports; p++)
+		assert_int_equal(scratch.port_slot[p], 0);
+	for (uint32_t f = 0; f < ev->nflows; f++)
+		assert_int_equal(scratch.flow_slot[f], 0);
+	prov_scratch_fini(&scratch);
 	return graph;
 }
 

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The index over sorted records: flows get ids, in order of their tuples, and a hash table finds them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/collect/evidence_internal.h"
+
+#define FIRST_SLOTS 256
+
+int
+evidence_tuple_cmp(const struct rec_tuple *a, const struct rec_tuple *b)
+{
+	if (a->src_ip != b->src_ip)
+		return a->src_ip < b->src_ip ? -1 : 1;
+	if (a->dst_ip != b->dst_ip)
+		return a->dst_ip < b->dst_ip ? -1 : 1;
+	if (a->sport != b->sport)
+		return a->sport < b->sport ? -1 : 1;
+	return a->dport < b->dport ? -1 : a->dport > b->dport;
+}
+
+struct address {
+	uint32_t ip, port;
+};
+
+static int
+cmp_address(const void *pa, const void *pb)
+{
+	const struct address *a = pa, *b = pb;
+
+	if (a->ip != b->ip)
+		return a->ip < b->ip ? -1 : 1;
+	return a->port < b->port ? -1 : a->port > b->port;
+}
+
+static uint32_t
+port_of_ip(const struct address *addresses, uint32_t count, uint32_t ip)
+{
+	uint32_t lo = 0, hi = count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (addresses[mid].ip == ip)
+			return addresses[mid].port;
+		if (addresses[mid].ip < ip)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return EV_NONE;
+}
+
+static int
+resolve_addresses(struct evidence *ev, struct err *err)
+{
+	struct address *addresses = evidence_alloc(ev->nports, sizeof(*addresses), err);
+	uint32_t count = 0;
+
+	if (addresses == NULL)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		if (ev->ports[p].ip != 0)
+			addresses[count++] = (struct address){ ev->ports[p].ip, p };
+	}
+	qsort(addresses, count, sizeof(*addresses), cmp_address);
+	for (uint32_t f = 0; f < ev->nflows; f++) {
+		struct ev_flow *flow = &ev->flows[f];
+
+		flow->src_port = port_of_ip(addresses, count, flow->tuple.src_ip);
+		flow->dst_port = port_of_ip(addresses, count, flow->tuple.dst_ip);
+		flow->src = flow->src_port != EV_NONE ? ev->ports[flow->src_port].node : EV_NONE;
+		flow->dst = flow->dst_port != EV_NONE ? ev->ports[flow->dst_port].node : EV_NONE;
+	}
+	free(addresses);
+	return 0;
+}
+
+/* Where each kind of record that names a flow keeps its tuple. */
+static const struct {
+	size_t vec, size_bytes, tuple;
+} tuple_sources[] = {
+	{ offsetof(struct evidence, schedule), sizeof(struct rec_schedule), offsetof(struct rec_schedule, flow) },
+	{ offsetof(struct evidence, routes), sizeof(struct rec_route), offsetof(struct rec_route, flow) },
+	{ offsetof(struct evidence, triggers), sizeof(struct rec_trigger), offsetof(struct rec_trigger, flow) },
+	{ offsetof(struct evidence, polls), sizeof(struct rec_poll), offsetof(struct rec_poll, victim) },
+	{ offsetof(struct evidence, flow_rows), sizeof(struct rec_flow_row), offsetof(struct rec_flow_row, flow) },
+	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row),
+	  offsetof(struct rec_matrix_row, flow) },
+	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row),
+	  offsetof(struct rec_matrix_row, other) },
+	{ offsetof(struct evidence, drops), sizeof(struct rec_drop_row), offsetof(struct rec_drop_row, last) },
+};
+#define NSOURCES (sizeof(tuple_sources) / sizeof(tuple_sources[0]))
+
+/* A link that was cut while nothing waited for it: there is no last packet. */
+static bool
+is_empty_drop(const void *rec)
+{
+	return ((const struct rec_hdr *)rec)->type == REC_DROP_ROW && ((const struct rec_drop_row *)rec)->packets == 0;
+}
+
+/* Where a tuple is in the table, or the free slot where it belongs; a table is never more than half full. */
+static uint32_t *
+slot_of(const struct evidence *ev, const struct rec_tuple *tuple)
+{
+	uint64_t addresses = (uint64_t)tuple->src_ip << 32 | tuple->dst_ip;
+	uint64_t ports = (uint64_t)tuple->sport << 16 | tuple->dport;
+	uint64_t hash = (addresses * 0x9e3779b97f4a7c15ULL ^ ports) * 0xbf58476d1ce4e5b9ULL;
+
+	for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
+		uint32_t *slot = &ev->flow_slots[i & (ev->nslots - 1)];
+
+		if (*slot == EV_NONE || evidence_tuple_cmp(&ev->flows[*slot].tuple, tuple) == 0)
+			return slot;
+	}
+}
+
+uint32_t
+evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple)
+{
+	return *slot_of(ev, tuple);
+}
+
+static void
+fill_slots(struct evidence *ev)
+{
+	memset(ev->flow_slots, 0xff, ev->nslots * sizeof(*ev->flow_slots));
+	for (uint32_t f = 0; f < ev->nflows; f++)
+		*slot_of(ev, &ev->flows[f].tuple) = f;
+}
+
+/* Room for half as many flows as slots. */
+static int
+make_room(struct evidence *ev, uint32_t nslots, struct err *err)
+{
+	void *flows = realloc(ev->flows, nslots / 2 * sizeof(*ev->flows));
+	void *slots;
+
+	if (flows != NULL)
+		ev->flows = flows;
+	slots = realloc(ev->flow_slots, nslots * sizeof(*ev->flow_slots));
+	if (slots != NULL)
+		ev->flow_slots = slots;
+	if (flows == NULL || slots == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %u flows", nslots / 2);
+	ev->nslots = nslots;
+	fill_slots(ev);
+	return 0;
+}
+
+static int
+add_flow(struct evidence *ev, const struct rec_tuple *tuple, struct err *err)
+{
+	uint32_t *slot = slot_of(ev, tuple);
+
+	if (*slot != EV_NONE)
+		return 0;
+	*slot = ev->nflows;
+	ev->flows[ev->nflows++] = (struct ev_flow){ .tuple = { tuple->src_ip, tuple->dst_ip, tuple->sport,
+							       tuple->dport, 0 } };
+	if (ev->nflows < ev->nslots / 2)
+		return 0;
+	if (ev->nslots > UINT32_MAX / 2)
+		return err_set(err, -E2BIG, "more than %u flows", ev->nflows);
+	return make_room(ev, 2 * ev->nslots, err);
+}
+
+static int
+cmp_flow(const void *a, const void *b)
+{
+	return evidence_tuple_cmp(&((const struct ev_flow *)a)->tuple, &((const struct ev_flow *)b)->tuple);
+}
+
+int
+evidence_join_flows(struct evidence *ev, struct err *err)
+{
+	int rc = make_room(ev, FIRST_SLOTS, err);
+
+	for (size_t s = 0; s < NSOURCES; s++) {
+		const struct ev_vec *vec = (const struct ev_vec *)((const char *)ev + tuple_sources[s].vec);
+
+		for (uint32_t i = 0; rc == 0 && i < vec->count; i++) {
+			const char *rec = ev_vec_at(vec, tuple_sources[s].size_bytes, i);
+
+			if (!is_empty_drop(rec))
+				rc = add_flow(ev, (const void *)(rec + tuple_sources[s].tuple), err);
+		}
+	}
+	if (rc != 0)
+		return rc;
+	if (ev->nflows > 1)
+		qsort(ev->flows, ev->nflows, sizeof(*ev->flows), cmp_flow);
+	fill_slots(ev);
+	for (uint32_t i = 0; i < ev->schedule.count; i++) {
+		uint32_t f = evidence_flow(ev, &EV_AT(ev->schedule, struct rec_schedule, i)->flow);
+
+		ev->flows[f].collective = true;
+	}
+	return resolve_addresses(ev, err);
+}

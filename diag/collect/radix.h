@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sorts in time proportional to the number of items: byte by byte, from the last one on. */
+#pragma once
+
+#include <stdint.h>
+
+#define RADIX_WORDS 2
+
+struct radix_item {
+	uint64_t key[RADIX_WORDS]; /* the first word counts first */
+	uint32_t index;            /* what it stands for */
+};
+
+/*
+ * Stable. Bytes that all keys share cost one look.
+ * @param room  as many items, overwritten
+ * @return where the sorted items are: items or room
+ */
+struct radix_item *radix_sort(struct radix_item *items, struct radix_item *room, uint32_t count);
