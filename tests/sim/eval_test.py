@@ -34,8 +34,9 @@ def wrong(directory):
 
 
 def shape(entry, family, cases, policies):
-    check(set(entry) - {"families"} == {"family", "cases", "seed", "scale", "policies"}, f"{family}: the object's keys", entry)
-    check((entry["family"], entry["cases"], entry["seed"], entry["scale"]) == (family, cases, 1, float(SCALE)),
+    check(set(entry) - {"families"} == {"family", "shape", "cases", "seed", "scale", "policies"}, f"{family}: the object's keys", entry)
+    check((entry["family"], entry["shape"], entry["cases"], entry["seed"], entry["scale"]) ==
+          (family, "paper", cases, 1, float(SCALE)),
           f"{family}: the object says what was asked for", entry)
     check(set(entry["policies"]) == policies, f"{family}: every policy is there", entry["policies"])
     for policy, result in entry["policies"].items():
