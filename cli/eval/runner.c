@@ -194,7 +194,7 @@ truth_ended(struct runner *runner, struct item *item, int status)
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
 	if (status != JOB_DONE)
 		return err_set(runner->err, -EIO, "%s: the fabric failed; %s/truth/log.txt says why", family, dir);
-	ret = truth_load(&truth, dir, runner->err);
+	ret = truth_load(&truth, dir, "truth", runner->err);
 	if (ret < 0)
 		return ret;
 	right = judge_is_right(&truth, &why);
