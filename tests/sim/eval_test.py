@@ -81,6 +81,20 @@ def policies_share_cases():
     check((first / "storm/000/case.cfg").read_text() == (again / "storm/000/case.cfg").read_text(), "the same case", first)
 
 
+def other_shapes():
+    """The paper's families have their scores on another graph and at another rate; a store holds one shape."""
+    for name in ("leaf-spine", "25g"):
+        directory = scratch() / name
+        args = ("storm", "backpressure", "--cases", 1, "--scale", "0.05", "--policy", "vedrfolnir", "--json")
+        whole = json.loads(evaluate(directory, *args, "--shape", name).stdout)
+        check([f["shape"] for f in whole["families"]] == [name, name], f"{name}: the object names it", whole)
+        check(not wrong(directory), f"{name}: right verdicts", wrong(directory))
+        check(f"shape {name}," in (directory / "storm/000/case.cfg").read_text().splitlines()[0],
+              f"{name}: the case names it", directory)
+        done = evaluate(directory, *args, expect=2)
+        check(f"--shape {name}" in told(done), f"{name}: another shape needs another directory", told(done))
+
+
 def descendants(pid):
     """All processes below one, as far as they still live."""
     found, parents = [], {}
@@ -145,7 +159,8 @@ def refused():
     directory = scratch() / "refused"
     for args, words in [(("nonsense",), "nonsense"), (("storm", "--scale", "0"), "0.01"), (("storm", "--cases", "0"), "--cases"),
                         (("storm", "--policy", "guess"), "guess"), ((), "which family"),
-                        (("storm", "storm"), "twice")]:
+                        (("storm", "storm"), "twice"), (("storm", "--shape", "round"), "no shape \"round\""),
+                        (("deadlock", "--shape", "k6"), "needs the paper's fabric")]:
         done = evaluate(directory, *args, expect=2)
         check(words in told(done), f"eval {' '.join(args)} is refused, with the reason", told(done))
     evaluate(directory, "clean", "--cases", 1, "--scale", SCALE, "--policy", "vedrfolnir")
@@ -155,5 +170,6 @@ def refused():
 
 every_family()
 policies_share_cases()
+other_shapes()
 interrupted(cpus() >= 2)
 refused()
