@@ -21,7 +21,7 @@ hd_check_ranks(uint32_t ranks, struct err *err)
 	while (below * 2 <= ranks)
 		below *= 2;
 	return err_set(err, -EINVAL,
-		       "halving_doubling needs a power of two ranks, not %" PRIu32 ": use %" PRIu32 " or %" PRIu32
+		       "halving-doubling needs a power of two ranks, not %" PRIu32 ": use %" PRIu32 " or %" PRIu32
 		       " ranks, or algorithm ring",
 		       ranks, below, 2 * below);
 }
@@ -65,7 +65,7 @@ hd_fill(struct coll_schedule *schedule)
 }
 
 const struct coll_algorithm_ops coll_halving_doubling = {
-	.name = "halving_doubling",
+	.name = "halving-doubling",
 	.check_ranks = hd_check_ranks,
 	.steps = hd_steps,
 	.fill = hd_fill,

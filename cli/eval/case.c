@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/eval/family.h"
+#include "cli/eval/place.h"
 #include "common/hash.h"
 
 static uint64_t
@@ -37,9 +38,10 @@ case_init(struct eval_case *c, const struct family *family, uint32_t index, uint
 	c->run_seed = prng_below(&c->prng, 1000000);
 	c->routing.seed = c->run_seed;
 	c->routing.pins = NULL;
-	for (uint32_t i = 0; i < CASE_RANKS; i++)
-		c->ranks[i] = 2 * i;
-	return c->anomalies != NULL ? 0 : -ENOMEM;
+	if (c->anomalies == NULL)
+		return -ENOMEM;
+	place_apart(c);
+	return shape_sends(source->shape, &c->sends);
 }
 
 void
@@ -49,10 +51,18 @@ case_fini(struct eval_case *c)
 	c->anomalies = NULL;
 }
 
-static uint64_t
-between(struct eval_case *c, double min, double max)
+double
+case_stretch(const struct case_source *source)
 {
-	uint64_t amount = (uint64_t)(c->source->scale * (min + prng_unit(&c->prng) * (max - min)));
+	const struct topo *topo = source->network->topo;
+
+	return source->scale * CASE_RATE_BPS / (double)topo_port_of(topo, topo->hosts[0], 0)->rate_bps;
+}
+
+static uint64_t
+between(struct eval_case *c, double factor, double min, double max)
+{
+	uint64_t amount = (uint64_t)(factor * (min + prng_unit(&c->prng) * (max - min)));
 
 	return amount > 0 ? amount : 1;
 }
@@ -60,13 +70,13 @@ between(struct eval_case *c, double min, double max)
 uint64_t
 case_bytes(struct eval_case *c, double min_bytes, double max_bytes)
 {
-	return between(c, min_bytes, max_bytes);
+	return between(c, c->source->scale, min_bytes, max_bytes);
 }
 
 uint64_t
 case_time_ns(struct eval_case *c, double min_ns, double max_ns)
 {
-	return between(c, min_ns, max_ns);
+	return between(c, case_stretch(c->source), min_ns, max_ns);
 }
 
 uint32_t

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One case of the evaluation under construction: a collective on the paper's fabric (IV-A) and what is done to it. A family
- * adds flows and faults, and says as "anomalies" what it meant by them; case_write() makes a scenario of it.
+ * One case of the evaluation under construction: a collective on a fabric, the paper's (IV-A) or another shape, and what is
+ * done to it. A family adds flows and faults, and says as "anomalies" what it meant by them; case_write() makes a scenario
+ * of it.
  */
 #pragma once
 
@@ -11,18 +12,20 @@
 #include <jansson.h>
 
 #include "cli/emulation/scenario.h"
+#include "cli/eval/shape.h"
 #include "common/err.h"
 #include "common/prng.h"
 
-#define CASE_RANKS 8
-#define CASE_STEPS (CASE_RANKS - 1)
 #define CASE_MAX_FLOWS 64
 #define CASE_MAX_FAULTS 8
 #define CASE_MAX_PINS 16
 #define CASE_FIRST_SPORT 20000 /* of flows outside of the collective */
 #define CASE_COLLECTIVE_SPORT 10000
-#define CASE_STEP_BYTES 360000000.0 /* the paper's, at scale 1 */
-#define CASE_MIN_SCALE 0.01         /* telemetry.epoch has a least length */
+#define CASE_STEP_BYTES 360000000.0 /* of a ring: the paper's, at scale 1 */
+#define CASE_RATE_BPS 100e9         /* of links to hosts: the paper's */
+#define CASE_EPOCH_NS 1e6           /* the paper's, at scale 1 */
+#define CASE_MIN_EPOCH_NS 1e4       /* telemetry.epoch's least */
+#define CASE_MIN_SCALE (CASE_MIN_EPOCH_NS / CASE_EPOCH_NS)
 #define CASE_NAME 96
 #define CASE_MAX_SETS 16
 
@@ -41,6 +44,7 @@ struct family;
 struct case_source {
 	uint64_t seed;
 	double scale; /* multiplies bytes, starts and durations */
+	const struct shape *shape;
 	const char *sets[CASE_MAX_SETS]; /* "switch.pfc.alpha=0.5": what every run is given besides */
 	size_t nsets;
 	const struct scenario *network; /* case_network(): the topology and its routes */
@@ -54,7 +58,8 @@ struct eval_case {
 	struct prng prng; /* of this case and attempt */
 	struct routing routing; /* as the run will route: its seed is run_seed */
 	uint64_t run_seed;
-	uint32_t ranks[CASE_RANKS]; /* hosts, in the ring's order */
+	uint32_t ranks[SHAPE_MAX_RANKS]; /* hosts, by rank */
+	struct shape_sends sends;   /* between ranks */
 	uint64_t start_ns;          /* of the collective */
 	const char *timeout;        /* of the hosts' QPs */
 	struct case_flow flows[CASE_MAX_FLOWS];
@@ -67,7 +72,7 @@ struct eval_case {
 };
 
 /*
- * Begins a case: ranks one under each edge switch, no flows, no faults.
+ * Begins a case: ranks apart (place.h), no flows, no faults.
  * @param source  must outlive the case
  * @return 0 or -ENOMEM; case_fini() frees what it holds
  */
@@ -75,7 +80,12 @@ int case_init(struct eval_case *c, const struct family *family, uint32_t index, 
 	      const struct case_source *source);
 void case_fini(struct eval_case *c);
 
-/* Random amounts, uniform between two at scale 1, scaled. */
+/*
+ * What times are multiplied by: starts, durations and epochs keep pace with a step, which takes longer by as much as a host's
+ * link is slower than the paper's.
+ */
+double case_stretch(const struct case_source *source);
+/* Random amounts, uniform between two at scale 1 on the paper's fabric, scaled. Times are stretched. */
 uint64_t case_bytes(struct eval_case *c, double min_bytes, double max_bytes);
 uint64_t case_time_ns(struct eval_case *c, double min_ns, double max_ns);
 /* @return uniform in [min, max] */
@@ -100,5 +110,9 @@ char *case_flow_name(const struct eval_case *c, const struct case_flow *flow, ch
  */
 int case_write(const struct eval_case *c, const char *dir, struct err *err);
 
-/* The fabric of every case. @param path  where its scenario may be written. @return NULL with err set */
+/*
+ * The fabric of every case.
+ * @param path  where its scenario may be written
+ * @return NULL with err set: it cannot be written or loaded, or its steps are too short for telemetry's least epoch
+ */
 struct scenario *case_network(const char *path, const struct case_source *source, struct err *err);

@@ -82,7 +82,8 @@ case_result(const char *dir, struct store_run *run, struct err *err)
 	json_t *fabric = load(dir, run->policy, "run.json");
 	struct err why = { 0 };
 	struct truth truth;
-	int ret = verdict != NULL ? truth_load(&truth, dir, err) :
+	/* Where steps overlap by a hair, what detection itself sends decides who meets whom: a verdict is about its own run. */
+	int ret = verdict != NULL ? truth_load(&truth, dir, run->policy, err) :
 				    err_set(err, -ENODATA, "verdict.json cannot be read");
 
 	if (ret == 0) {
@@ -116,6 +117,6 @@ case_result_tidy(const char *dir, const char *folder, bool keep)
 	}
 	if (!is_truth) {
 		snprintf(path, sizeof(path), "%s/%s/truth.json", dir, folder);
-		unlink(path); /* the one without detection counts */
+		unlink(path); /* score.json has it */
 	}
 }

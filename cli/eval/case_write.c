@@ -8,15 +8,11 @@
 
 #include "cli/eval/case.h"
 #include "cli/eval/family.h"
+#include "cli/eval/place.h"
 #include "common/units.h"
 
-/* IV-A of the paper; frames, buffers and QPs as its public simulator has them (docs/reference-case.md). */
-#define FABRIC                                                                                                         \
-	"topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; delay = \"2us\"; };\n"                          \
-	"switch = { buffer = \"1000KiB\"; pfc = { headroom = 75000; }; };\n"
 /* A scenario without traffic is refused. */
 #define ANY_TRAFFIC "collectives = ( { step_bytes = \"1MB\"; } );\n"
-#define EPOCH_NS 1e6 /* at scale 1 */
 /* Longer than any pause that a run comes out of: timeouts do not scale, faults do. */
 #define STALL_NS 2e8
 #define STALL_SCALED_NS 5e8
@@ -32,23 +28,40 @@ write_list(FILE *to, const char *key, const char *groups, size_t width, uint32_t
 	fprintf(to, ");\n");
 }
 
+/* What the collective sends: a ring as the paper gives it, by step; others as much as a ring of that step. */
+static void
+write_size(const struct eval_case *c, FILE *to)
+{
+	const struct shape *shape = c->source->shape;
+	double step_bytes = CASE_STEP_BYTES * c->source->scale;
+
+	if (shape->algorithm == COLL_RING)
+		fprintf(to, "step_bytes = \"%.0fB\"", step_bytes);
+	else
+		fprintf(to, "bytes = \"%.0fB\"", shape->ranks * step_bytes);
+}
+
 static void
 write_scenario(const struct eval_case *c, FILE *to)
 {
 	const struct topo_node *nodes = c->routing.topo->nodes;
+	const struct shape *shape = c->source->shape;
+	double stretch = case_stretch(c->source);
 	char flows[CASE_MAX_FLOWS][192];
 
-	fprintf(to, "// Case %u of family %s, seed %" PRIu64 ", attempt %u, scale %g. Written by rocelab eval.\n", c->index,
-		c->family->name, c->source->seed, c->attempt, c->source->scale);
-	fprintf(to, "name = \"%s-%03u\";\nseed = %" PRIu64 ";\n" FABRIC, c->family->name, c->index, c->run_seed);
+	fprintf(to, "// Case %u of family %s, shape %s, seed %" PRIu64 ", attempt %u, scale %g. Written by rocelab eval.\n",
+		c->index, c->family->name, shape->name, c->source->seed, c->attempt, c->source->scale);
+	fprintf(to, "name = \"%s-%03u\";\nseed = %" PRIu64 ";\n%s", c->family->name, c->index, c->run_seed, shape->fabric);
 	fprintf(to,
-		"host = { mtu = 1300; data_overhead = 48; ack_bytes = 60; timeout = \"%s\"; };\n"
+		/* Frames and QPs as the paper's public simulator has them (docs/reference-case.md). */
+		"host = { mtu = 1300; data_overhead = 48; ack_bytes = 60; timeout = \"%s\";%s };\n"
 		"telemetry = { epoch = \"%.0fns\"; };\nlimits = { stall = \"%.0fns\"; };\n",
-		c->timeout, EPOCH_NS * c->source->scale, STALL_NS + STALL_SCALED_NS * c->source->scale);
-	fprintf(to, "collectives = (\n  { op = \"allgather\"; algorithm = \"ring\"; qp = \"per-step\"; sport = %d;\n"
-		    "    step_bytes = \"%.0fB\"; start = \"%" PRIu64 "ns\"; ranks = [",
-		CASE_COLLECTIVE_SPORT, CASE_STEP_BYTES * c->source->scale, c->start_ns);
-	for (uint32_t i = 0; i < CASE_RANKS; i++)
+		c->timeout, shape->host, CASE_EPOCH_NS * stretch, STALL_NS + STALL_SCALED_NS * stretch);
+	fprintf(to, "collectives = (\n  { op = \"%s\"; algorithm = \"%s\"; qp = \"per-step\"; sport = %d;\n    ",
+		coll_op_name(shape->op), coll_algorithm_name(shape->algorithm), CASE_COLLECTIVE_SPORT);
+	write_size(c, to);
+	fprintf(to, "; start = \"%" PRIu64 "ns\"; ranks = [", c->start_ns);
+	for (uint32_t i = 0; i < shape->ranks; i++)
 		fprintf(to, "%s \"%s\"", i != 0 ? "," : "", nodes[c->ranks[i]].name);
 	fprintf(to, " ]; }\n);\n");
 	for (uint32_t i = 0; i < c->nflows; i++)
@@ -85,11 +98,11 @@ collective_flows(const struct scenario *sc)
 static int
 write_meaning(const struct eval_case *c, const struct scenario *sc, const char *path, struct err *err)
 {
-	json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:I, s:f, s:I, s:o, s:O}", "schema_version", 1, "family",
-				 c->family->name, "index", (json_int_t)c->index, "attempt", (json_int_t)c->attempt, "seed",
-				 (json_int_t)c->source->seed, "scale", c->source->scale, "step_ns",
+	json_t *root = json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:O}", "schema_version", 1, "family",
+				 c->family->name, "shape", c->source->shape->name, "index", (json_int_t)c->index, "attempt",
+				 (json_int_t)c->attempt, "seed", (json_int_t)c->source->seed, "scale", c->source->scale, "step_ns",
 				 (json_int_t)(sc->plan->collectives[0].steps[0].ideal_ps / PS_PER_NS), "collective_flows",
-				 collective_flows(sc), "anomalies", c->anomalies);
+				 collective_flows(sc), "imbalanced", place_imbalanced(c), "anomalies", c->anomalies);
 	int ret = root != NULL && json_dump_file(root, path, JSON_INDENT(1)) == 0 ? 0 : -EIO;
 
 	json_decref(root);
@@ -132,11 +145,23 @@ case_write(const struct eval_case *c, const char *dir, struct err *err)
 struct scenario *
 case_network(const char *path, const struct case_source *source, struct err *err)
 {
+	struct case_source with = *source;
 	FILE *file = fopen(path, "w");
+	struct scenario *network;
+	double epoch_ns;
 
-	if (file == NULL || fputs(FABRIC ANY_TRAFFIC, file) < 0 || fclose(file) != 0) {
+	if (file == NULL || fprintf(file, "%s%s", source->shape->fabric, ANY_TRAFFIC) < 0 || fclose(file) != 0) {
 		err_set(err, -errno, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	return load(path, source, err);
+	with.network = network = load(path, source, err);
+	if (network == NULL)
+		return NULL;
+	epoch_ns = CASE_EPOCH_NS * case_stretch(&with);
+	if (epoch_ns >= CASE_MIN_EPOCH_NS)
+		return network;
+	err_set(err, -EINVAL, "--scale %g on shape %s makes epochs of %.0f ns, and %.0f is the least: give %g to 1", source->scale,
+		source->shape->name, epoch_ns, CASE_MIN_EPOCH_NS, source->scale * CASE_MIN_EPOCH_NS / epoch_ns);
+	scenario_destroy(network);
+	return NULL;
 }

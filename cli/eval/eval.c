@@ -26,6 +26,7 @@ struct eval_options {
 static const struct argp_option options[] = {
 	{ "cases", 'n', "N", 0, "Cases of each family (default: the paper's number, 30 beyond the paper)", 0 },
 	{ "seed", 'S', "N", 0, "Seed of the cases (default 1)", 0 },
+	{ "shape", 'f', "NAME", 0, "Fabric and collective (default paper)", 0 },
 	{ "scale", 'x', "X", 0, "Multiplies bytes, starts, durations and the epoch's length (default 1)", 0 },
 	{ "policy", 'p', "P,...", 0, "Detection policies (default vedrfolnir,hawkeye-maxr,hawkeye-minr,full-polling), with keys of "
 				    "the scenario where wanted: vedrfolnir+detections=1+exporter.budget=1KB", 0 },
@@ -58,6 +59,26 @@ add_families(struct eval_options *opts, const char *name, struct argp_state *sta
 		add_family(opts, family, state);
 	for (size_t i = 0; all && families[i] != NULL; i++)
 		add_family(opts, families[i], state);
+}
+
+static void
+set_shape(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	opts->eval.source.shape = shape_find(name);
+	if (opts->eval.source.shape == NULL)
+		argp_error(state, "no shape \"%s\": rocelab eval --help lists them", name);
+}
+
+/* Families that write out a pod of the paper's fabric need it. */
+static void
+check_families(const struct eval_options *opts, struct argp_state *state)
+{
+	const struct shape *shape = opts->eval.source.shape;
+
+	for (uint32_t i = 0; !shape->is_papers && i < opts->eval.nfamilies; i++)
+		if (opts->eval.families[i]->needs_paper)
+			argp_error(state, "family %s needs the paper's fabric and ring, not --shape %s: name other families",
+				   opts->eval.families[i]->name, shape->name);
 }
 
 static void
@@ -130,6 +151,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'S':
 		opts->eval.source.seed = number("--seed", arg, 0, INT64_MAX, state);
 		return 0;
+	case 'f':
+		set_shape(opts, arg, state);
+		return 0;
 	case 'x':
 		opts->eval.source.scale = scale(arg, state);
 		return 0;
@@ -160,13 +184,14 @@ parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (opts->eval.nfamilies == 0)
 			argp_error(state, "which family? \"all\" is all of them");
+		check_families(opts, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* The families, at the end of --help. */
+/* Families, shapes and ablations, at the end of --help. */
 static char *
 help_filter(int key, const char *text, void *input)
 {
@@ -181,6 +206,9 @@ help_filter(int key, const char *text, void *input)
 	fputs("Families:\n", to);
 	for (size_t i = 0; families[i] != NULL; i++)
 		fprintf(to, "  %-13s %2u cases: %s\n", families[i]->name, families[i]->cases, families[i]->doc);
+	fputs("Shapes:\n", to);
+	for (const struct shape *shape = shapes; shape->name != NULL; shape++)
+		fprintf(to, "  %-16s %s\n", shape->name, shape->doc);
 	fputs("Ablations:\n", to);
 	for (const struct ablation *ablation = ablations; ablation->name != NULL; ablation++)
 		fprintf(to, "  %-13s %s\n", ablation->name, ablation->doc);
@@ -235,16 +263,18 @@ check_policies(const struct eval *eval, struct err *err)
 static int
 evaluate(struct eval *eval, struct err *err)
 {
-	char path[PATH_MAX], sets[4096] = "";
+	char path[PATH_MAX], with[4096] = "";
 	size_t used = 0;
 	int ret;
 
 	snprintf(path, sizeof(path), "%s/eval.sqlite", eval->dir);
-	for (size_t i = 0; i < eval->source.nsets && used < sizeof(sets); i++)
-		used += (size_t)snprintf(sets + used, sizeof(sets) - used, " --set %s", eval->source.sets[i]);
-	if (used >= sizeof(sets))
-		return err_set(err, -EINVAL, "all --set together are longer than %zu characters", sizeof(sets) - 1);
-	eval->store = store_open(path, eval->source.seed, eval->source.scale, sets, err);
+	if (eval->source.shape != shapes)
+		used = (size_t)snprintf(with, sizeof(with), " --shape %s", eval->source.shape->name);
+	for (size_t i = 0; i < eval->source.nsets && used < sizeof(with); i++)
+		used += (size_t)snprintf(with + used, sizeof(with) - used, " --set %s", eval->source.sets[i]);
+	if (used >= sizeof(with))
+		return err_set(err, -EINVAL, "all --set together are longer than %zu characters", sizeof(with) - 1);
+	eval->store = store_open(path, eval->source.seed, eval->source.scale, with, err);
 	if (eval->store == NULL)
 		return -EINVAL;
 	ret = runner_run(eval, err);
@@ -286,7 +316,7 @@ command_eval(int argc, char **argv)
 	struct eval_options opts = { .eval = { .policies = { "vedrfolnir", "hawkeye-maxr", "hawkeye-minr",
 							     "full-polling" },
 					       .npolicies = 4,
-					       .source = { .seed = 1, .scale = 1 },
+					       .source = { .seed = 1, .scale = 1, .shape = shapes },
 					       .dir = "out/eval" } };
 	int cpus[EVAL_MAX_JOBS], ret;
 

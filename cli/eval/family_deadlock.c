@@ -179,7 +179,7 @@ begin_out_of_loop(struct eval_case *c, const struct circle *circle, const uint32
 	topo_port_name(topo, topo->nodes[parts[1].dst].first_port, root);
 	case_add_fault(c, "{ kind = \"pfc-storm\"; port = \"%s\"; start = \"%lluns\"; }", root,
 		       (unsigned long long)case_time_ns(c, 2 * CASE_MS, 6 * CASE_MS));
-	c->start_ns = (uint64_t)(12 * CASE_MS * c->source->scale);
+	c->start_ns = (uint64_t)(12 * CASE_MS * case_stretch(c->source));
 	return 0;
 }
 
@@ -227,6 +227,7 @@ make_deadlock(struct eval_case *c)
 const struct family family_deadlock = {
 	.name = "deadlock",
 	.cases = DEADLOCK_CASES,
+	.needs_paper = true,
 	.doc = "bad routes close a circle of buffers, which fill from within or from without",
 	.make = make_deadlock,
 };

@@ -27,7 +27,7 @@ make_mixed(struct eval_case *c)
 	int ret;
 
 	if (case_pick(c, 0, 1) == 0)
-		place_two_pods(c);
+		place_beside(c);
 	ret = parts[first](c);
 	return ret == 0 ? parts[second](c) : ret;
 }

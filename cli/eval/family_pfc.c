@@ -11,7 +11,7 @@
 #define BACKPRESSURE_CASES 60
 #define BACKPRESSURE_MIN_FLOWS 3
 #define BACKPRESSURE_MAX_FLOWS 6
-#define USAGE_PORTS 128
+#define USAGE_PORTS 512
 #define START_MAX_NS (150 * CASE_MS)
 
 /* The port that pauses this one. */
@@ -29,11 +29,11 @@ storm_port(struct eval_case *c)
 	uint32_t some[STORM_FLOWS], port;
 
 	for (uint32_t i = 0; i < STORM_FLOWS; i++)
-		some[i] = case_pick(c, 0, CASE_RANKS - 1);
+		some[i] = case_pick(c, 0, c->sends.count - 1);
 	do {
 		struct route_path path;
 
-		place_rank_path(c, some[case_pick(c, 0, STORM_FLOWS - 1)], &path);
+		place_send_path(c, some[case_pick(c, 0, STORM_FLOWS - 1)], &path);
 		port = path.ports[case_pick(c, 0, path.hops - 1)];
 	} while (topo->nodes[topo->ports[port].peer].kind != TOPO_SWITCH);
 	return peer_of(topo, port);
@@ -59,7 +59,7 @@ static int
 make_storm(struct eval_case *c)
 {
 	if (case_pick(c, 0, 1) == 0)
-		place_two_pods(c);
+		place_beside(c);
 	return inject_storm(c);
 }
 
@@ -76,8 +76,8 @@ use(const struct eval_case *c, struct usage *usage)
 
 	*usage = (struct usage){ 0 };
 	assert(c->routing.topo->nports <= USAGE_PORTS);
-	for (uint32_t rank = 0; rank < CASE_RANKS; rank++) {
-		place_rank_path(c, rank, &path);
+	for (uint32_t send = 0; send < c->sends.count; send++) {
+		place_send_path(c, send, &path);
 		for (uint32_t hop = 0; hop < path.hops; hop++)
 			usage->collective[path.ports[hop]] = true;
 	}

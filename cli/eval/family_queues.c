@@ -16,7 +16,7 @@ static void
 layout(struct eval_case *c)
 {
 	if (case_pick(c, 0, 1) == 0)
-		place_two_pods(c);
+		place_beside(c);
 }
 
 /* A random flow that crosses a port. @return false: chance did not find one */
@@ -70,7 +70,7 @@ inject_contention(struct eval_case *c, uint32_t flows, double latest_ns)
 int
 inject_incast(struct eval_case *c, uint32_t flows, double latest_ns)
 {
-	uint32_t first = c->nflows, target = c->ranks[case_pick(c, 0, CASE_RANKS - 1)];
+	uint32_t first = c->nflows, target = c->ranks[case_pick(c, 0, c->source->shape->ranks - 1)];
 	uint64_t start_ns = case_time_ns(c, 0, latest_ns);
 
 	while (c->nflows < first + flows) {

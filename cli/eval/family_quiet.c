@@ -14,8 +14,8 @@ is_alone(const struct eval_case *c, const struct route_path *path)
 {
 	struct route_path other;
 
-	for (uint32_t rank = 0; rank < CASE_RANKS; rank++) {
-		place_rank_path(c, rank, &other);
+	for (uint32_t send = 0; send < c->sends.count; send++) {
+		place_send_path(c, send, &other);
 		if (place_shares(path, &other))
 			return false;
 	}
@@ -37,7 +37,7 @@ make_quiet(struct eval_case *c, bool acks_too)
 	uint32_t flows = case_pick(c, 0, CLEAN_MAX_FLOWS);
 
 	if (case_pick(c, 0, 1) == 0)
-		place_two_pods(c);
+		place_beside(c);
 	for (uint32_t i = 0; i < PLACE_TRIES && c->nflows < flows; i++) {
 		uint32_t src = place_any_host(c), dst = place_any_host(c);
 		uint16_t sport = place_any_sport(c);
@@ -65,8 +65,8 @@ make_clean(struct eval_case *c)
 int
 inject_slow_host(struct eval_case *c)
 {
-	const char *host = c->routing.topo->nodes[c->ranks[case_pick(c, 0, CASE_RANKS - 1)]].name;
-	uint32_t step = case_pick(c, 1, CASE_STEPS);
+	const char *host = c->routing.topo->nodes[c->ranks[case_pick(c, 0, c->source->shape->ranks - 1)]].name;
+	uint32_t step = case_pick(c, 1, c->sends.steps);
 
 	case_add_fault(c, "{ kind = \"slow-host\"; host = \"%s\"; step = %u; delay = \"%lluns\"; }", host, step,
 		       (unsigned long long)case_time_ns(c, 5 * CASE_MS, 50 * CASE_MS));

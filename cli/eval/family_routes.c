@@ -14,22 +14,21 @@ make_loop(struct eval_case *c)
 {
 	const struct topo *topo = c->routing.topo;
 	struct route_path path;
-	uint32_t rank, hop, out, back;
+	uint32_t send, hop, out, back;
 	unsigned long long start_ns = case_time_ns(c, 0, 150 * CASE_MS), duration_ns = case_time_ns(c, CASE_MS, 20 * CASE_MS);
 	char ports[2][64];
 	const char *dst;
 
 	c->timeout = "4ms"; /* what is lost at the end of a message is found missing by nothing else */
 	if (case_pick(c, 0, 1) == 0)
-		place_two_pods(c);
-	do {
-		rank = case_pick(c, 0, CASE_RANKS - 1);
-		place_rank_path(c, rank, &path);
-	} while (path.hops < 3); /* host, switch, switch */
+		place_beside(c);
+	do
+		send = place_any_send(c, &path);
+	while (path.hops < 3); /* host, switch, switch */
 	hop = case_pick(c, 1, path.hops - 2);
 	out = path.ports[hop];
 	back = topo->ports[out].peer_port;
-	dst = topo->nodes[c->ranks[(rank + 1) % CASE_RANKS]].name;
+	dst = topo->nodes[c->ranks[c->sends.at[send].to]].name;
 	topo_port_name(topo, out, ports[0]);
 	topo_port_name(topo, back, ports[1]);
 	for (uint32_t i = 0; i < 2; i++)
@@ -40,46 +39,6 @@ make_loop(struct eval_case *c)
 	return 0;
 }
 
-/* Flows of the collective that send by a port. */
-static uint32_t
-ranks_by(const struct eval_case *c, uint32_t port)
-{
-	uint32_t count = 0;
-
-	for (uint32_t rank = 0; rank < CASE_RANKS; rank++) {
-		struct route_path path;
-
-		place_rank_path(c, rank, &path);
-		count += place_crosses(&path, port);
-	}
-	return count;
-}
-
-/* Does a flow of the collective choose this port, with another, while an equally good one idles? */
-static bool
-is_imbalanced(const struct eval_case *c, uint32_t port)
-{
-	const struct topo *topo = c->routing.topo;
-	uint32_t node = topo->ports[port].node;
-
-	if (topo->nodes[node].kind != TOPO_SWITCH || ranks_by(c, port) < 2)
-		return false;
-	for (uint32_t rank = 0; rank < CASE_RANKS; rank++) {
-		const uint8_t *members;
-		struct route_path path;
-		uint32_t count;
-
-		place_rank_path(c, rank, &path);
-		if (!place_crosses(&path, port))
-			continue;
-		count = route_next_hops(c->routing.table, node, c->ranks[(rank + 1) % CASE_RANKS], 0, &members);
-		for (uint32_t i = 0; i < count; i++)
-			if (ranks_by(c, topo->nodes[node].first_port + members[i]) == 0)
-				return true;
-	}
-	return false;
-}
-
 /*
  * Neighbours in the ring are in different pods and the edge switches full, so that every uplink is needed; the run's seed,
  * which the hashes depend on, is one that puts two flows on one uplink.
@@ -87,23 +46,17 @@ is_imbalanced(const struct eval_case *c, uint32_t port)
 static int
 make_imbalance(struct eval_case *c)
 {
-	const struct topo *topo = c->routing.topo;
 	uint32_t pods[2] = { case_pick(c, 0, 3), 0 };
 
 	pods[1] = (pods[0] + case_pick(c, 1, 3)) % 4;
-	for (uint32_t i = 0; i < CASE_RANKS; i++)
+	for (uint32_t i = 0; i < c->source->shape->ranks; i++)
 		c->ranks[i] = pods[i % 2] * 4 + i / 2;
 	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
-		json_t *ports = json_array();
+		json_t *ports;
 
 		c->run_seed = prng_below(&c->prng, 1000000);
 		c->routing.seed = c->run_seed;
-		for (uint32_t port = 0; port < topo->nports; port++) {
-			char name[64];
-
-			if (is_imbalanced(c, port))
-				json_array_append_new(ports, json_string(topo_port_name(topo, port, name)));
-		}
+		ports = place_imbalanced(c);
 		if (json_array_size(ports) > 0) {
 			case_add_anomaly(c, json_pack("{s:s, s:o}", "kind", "imbalance", "ports", ports));
 			return 0;
@@ -123,6 +76,7 @@ const struct family family_loop = {
 const struct family family_imbalance = {
 	.name = "imbalance",
 	.cases = IMBALANCE_CASES,
+	.needs_paper = true,
 	.doc = "ECMP puts flows of the collective on one uplink while another idles",
 	.make = make_imbalance,
 };

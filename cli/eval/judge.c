@@ -99,6 +99,9 @@ judge_borne_out(const struct truth *truth, const json_t *finding, struct err *wh
 		return incast_borne_out(truth, finding, why);
 	if (strcmp(type, "pfc_backpressure") == 0)
 		return pauses_borne_out(truth, finding, why);
+	if (strcmp(type, "load_imbalance") == 0 &&
+	    truth_lists(json_object_get(truth->meaning, "imbalanced"), truth_text(finding, "root")))
+		return queue_borne_out(truth, finding, why);
 	return due_to_anomaly(truth, finding, why);
 }
 

@@ -23,7 +23,8 @@ const struct anomaly_kind *judge_kind(const json_t *anomaly);
 
 /*
  * Did the fabric see what a finding says? Queues: every culprit stood in the root's queue with a victim (incast: or
- * with another culprit; pauses: with anybody) and, for pauses, a port named was halted. All else: an anomaly of the case bears it out.
+ * with another culprit; pauses: with anybody) and, for pauses, a port named was halted. Load imbalance: as a queue, where
+ * hashes leave a port of equal cost to none of the collective's flows. All else: an anomaly of the case bears it out.
  * @param why  set to what is not so
  */
 bool judge_borne_out(const struct truth *truth, const json_t *finding, struct err *why);

@@ -4,18 +4,78 @@
 #include <assert.h>
 #include <stdio.h>
 
-void
-place_two_pods(struct eval_case *c)
+static bool
+is_host(const struct topo *topo, uint32_t node)
 {
-	for (uint32_t i = 0; i < CASE_RANKS; i++)
-		c->ranks[i] = i;
+	return topo->nodes[node].kind == TOPO_HOST;
+}
+
+/* A switch's index-th host. @return TOPO_NONE: it has not so many */
+static uint32_t
+host_of(const struct topo *topo, uint32_t node, uint32_t index)
+{
+	for (uint16_t i = 0; !is_host(topo, node) && i < topo->nodes[node].nports; i++) {
+		uint32_t peer = topo_port_of(topo, node, i)->peer;
+
+		if (is_host(topo, peer) && index-- == 0)
+			return peer;
+	}
+	return TOPO_NONE;
+}
+
+static uint32_t
+count_edges(const struct topo *topo)
+{
+	uint32_t count = 0;
+
+	for (uint32_t node = 0; node < topo->nnodes; node++)
+		count += host_of(topo, node, 0) != TOPO_NONE;
+	return count;
+}
+
+/* The edge switch of this index, in the order of nodes. */
+static uint32_t
+edge_of(const struct topo *topo, uint32_t index)
+{
+	uint32_t node = 0;
+
+	while (host_of(topo, node, 0) == TOPO_NONE || index-- > 0) {
+		node++;
+		assert(node < topo->nnodes);
+	}
+	return node;
+}
+
+/* @param of  how many edge switches to spread over; at least as many as there are groups */
+static void
+place(struct eval_case *c, uint32_t group, uint32_t of)
+{
+	const struct topo *topo = c->routing.topo;
+	uint32_t ranks = c->source->shape->ranks, groups = ranks / group;
+
+	assert(of >= groups);
+	for (uint32_t i = 0; i < ranks; i++) {
+		c->ranks[i] = host_of(topo, edge_of(topo, i / group * of / groups), i % group);
+		assert(c->ranks[i] != TOPO_NONE);
+	}
+}
+
+void
+place_apart(struct eval_case *c)
+{
+	place(c, 1, count_edges(c->routing.topo));
+}
+
+void
+place_beside(struct eval_case *c)
+{
+	place(c, 2, c->source->shape->ranks / 2);
 }
 
 void
 place_pairs(struct eval_case *c)
 {
-	for (uint32_t i = 0; i < CASE_RANKS; i++)
-		c->ranks[i] = i / 2 * 4 + i % 2;
+	place(c, 2, count_edges(c->routing.topo));
 }
 
 static void
@@ -48,9 +108,18 @@ place_ack_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t s
 }
 
 void
-place_rank_path(const struct eval_case *c, uint32_t rank, struct route_path *path)
+place_send_path(const struct eval_case *c, uint32_t send, struct route_path *path)
 {
-	place_path(c, c->ranks[rank], c->ranks[(rank + 1) % CASE_RANKS], CASE_COLLECTIVE_SPORT, path);
+	place_path(c, c->ranks[c->sends.at[send].from], c->ranks[c->sends.at[send].to], CASE_COLLECTIVE_SPORT, path);
+}
+
+uint32_t
+place_any_send(struct eval_case *c, struct route_path *path)
+{
+	uint32_t send = case_pick(c, 0, c->sends.count - 1);
+
+	place_send_path(c, send, path);
+	return send;
 }
 
 bool
@@ -74,10 +143,10 @@ place_shares(const struct route_path *a, const struct route_path *b)
 bool
 place_is_used(const struct eval_case *c, uint32_t port)
 {
-	for (uint32_t rank = 0; rank < CASE_RANKS; rank++) {
+	for (uint32_t send = 0; send < c->sends.count; send++) {
 		struct route_path path;
 
-		place_rank_path(c, rank, &path);
+		place_send_path(c, send, &path);
 		if (place_crosses(&path, port))
 			return true;
 	}
@@ -87,10 +156,62 @@ place_is_used(const struct eval_case *c, uint32_t port)
 bool
 place_is_rank(const struct eval_case *c, uint32_t host)
 {
-	for (uint32_t rank = 0; rank < CASE_RANKS; rank++)
+	for (uint32_t rank = 0; rank < c->source->shape->ranks; rank++)
 		if (c->ranks[rank] == host)
 			return true;
 	return false;
+}
+
+/* Flows of the collective that send by a port. */
+static uint32_t
+sends_by(const struct eval_case *c, uint32_t port)
+{
+	uint32_t count = 0;
+
+	for (uint32_t send = 0; send < c->sends.count; send++) {
+		struct route_path path;
+
+		place_send_path(c, send, &path);
+		count += place_crosses(&path, port);
+	}
+	return count;
+}
+
+static bool
+is_imbalanced(const struct eval_case *c, uint32_t port)
+{
+	const struct topo *topo = c->routing.topo;
+	uint32_t node = topo->ports[port].node;
+
+	if (topo->nodes[node].kind != TOPO_SWITCH || sends_by(c, port) < 2)
+		return false;
+	for (uint32_t send = 0; send < c->sends.count; send++) {
+		const uint8_t *members;
+		struct route_path path;
+		uint32_t count;
+
+		place_send_path(c, send, &path);
+		if (!place_crosses(&path, port))
+			continue;
+		count = route_next_hops(c->routing.table, node, c->ranks[c->sends.at[send].to], 0, &members);
+		for (uint32_t i = 0; i < count; i++)
+			if (sends_by(c, topo->nodes[node].first_port + members[i]) == 0)
+				return true;
+	}
+	return false;
+}
+
+json_t *
+place_imbalanced(const struct eval_case *c)
+{
+	const struct topo *topo = c->routing.topo;
+	json_t *ports = json_array();
+	char name[64];
+
+	for (uint32_t port = 0; port < topo->nports; port++)
+		if (is_imbalanced(c, port))
+			json_array_append_new(ports, json_string(topo_port_name(topo, port, name)));
+	return ports;
 }
 
 uint32_t
@@ -98,7 +219,7 @@ place_any_port(struct eval_case *c)
 {
 	struct route_path path;
 
-	place_rank_path(c, case_pick(c, 0, CASE_RANKS - 1), &path);
+	place_any_send(c, &path);
 	return path.ports[case_pick(c, 0, path.hops - 1)];
 }
 

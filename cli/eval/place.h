@@ -8,26 +8,33 @@
 #define PLACE_TRIES 20000
 
 /*
- * Ranks as in the paper's case study: the hosts of two pods, neighbours in the ring beside each other. Without it there is
- * one under each edge switch, and a host of nobody beside each.
+ * Which hosts are ranks. Edge switches are those that have hosts; where not all are needed, those that are lie evenly among
+ * them.
  */
-void place_two_pods(struct eval_case *c);
-
-/* Ranks in pairs, on one edge switch of each pod; hosts of nobody have the other. */
+/* One under an edge switch, and hosts of nobody beside each. */
+void place_apart(struct eval_case *c);
+/* As in the paper's case study: two under each of the first edge switches. Of the paper's fabric that is two whole pods. */
+void place_beside(struct eval_case *c);
+/* Two under an edge switch, with edge switches of nobody between. */
 void place_pairs(struct eval_case *c);
 
 /* The way of a flow's data. It exists: every host of the fabric reaches every other. */
 void place_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
 /* The way of its ACKs. */
 void place_ack_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
-/* The way of what a rank sends to the next. */
-void place_rank_path(const struct eval_case *c, uint32_t rank, struct route_path *path);
+/* The way of a flow of the collective, of c->sends.at[send]. */
+void place_send_path(const struct eval_case *c, uint32_t send, struct route_path *path);
+/* The way of a random one. @return which it is */
+uint32_t place_any_send(struct eval_case *c, struct route_path *path);
 
 bool place_crosses(const struct route_path *path, uint32_t port);
 bool place_shares(const struct route_path *a, const struct route_path *b);
 /* Does a flow of the collective send by this port? */
 bool place_is_used(const struct eval_case *c, uint32_t port);
 bool place_is_rank(const struct eval_case *c, uint32_t host);
+
+/* Names of the ports that hashes chose for flows of the collective while one of equal cost has none. The caller's. */
+json_t *place_imbalanced(const struct eval_case *c);
 
 /* A random port on the way of a random flow of the collective. */
 uint32_t place_any_port(struct eval_case *c);

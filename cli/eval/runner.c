@@ -71,7 +71,7 @@ is_there(const struct eval *eval, const struct item *item)
 
 	memcpy(options.sets, eval->source.sets, options.nsets * sizeof(options.sets[0]));
 	eval_case_dir(eval, item->family, item->index, "case.cfg", path, sizeof(path));
-	if (truth_load(&truth, eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir)), &err) < 0)
+	if (truth_load(&truth, eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir)), "truth", &err) < 0)
 		return false;
 	truth_fini(&truth);
 	scenario = scenario_load(&options, &err);
@@ -226,7 +226,7 @@ truth_ended(struct runner *runner, struct item *item, int status)
 		item->state = ITEM_BROKEN;
 		return run_broke(runner, item, "truth", eval->npolicies - item->next, &why);
 	}
-	ret = truth_load(&truth, dir, runner->err);
+	ret = truth_load(&truth, dir, "truth", runner->err);
 	if (ret < 0)
 		return ret;
 	right = judge_is_right(&truth, &why);

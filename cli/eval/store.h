@@ -29,8 +29,8 @@ struct store;
 
 /*
  * Opens or makes a store.
- * @param sets  what every run is given besides, as one text
- * @return NULL with err set: it cannot be opened, or belongs to another seed or scale, or other sets
+ * @param sets  shape (none: the paper's) and sets, as one text: " --shape k6 --set switch.pfc.alpha=0.5"
+ * @return NULL with err set: it cannot be opened, or belongs to another seed, scale or shape, or other sets
  */
 struct store *store_open(const char *path, uint64_t seed, double scale, const char *sets, struct err *err);
 void store_close(struct store *store);

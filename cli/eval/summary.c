@@ -218,8 +218,9 @@ policies_json(const struct eval *eval, const struct family *family, struct err *
 static json_t *
 family_json(const struct eval *eval, const struct family *family, const char *name, uint32_t cases, struct err *err)
 {
-	return json_pack("{s:s, s:I, s:I, s:f, s:o}", "family", name, "cases", (json_int_t)cases, "seed",
-			 (json_int_t)eval->source.seed, "scale", eval->source.scale, "policies", policies_json(eval, family, err));
+	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "family", name, "shape", eval->source.shape->name, "cases",
+			 (json_int_t)cases, "seed", (json_int_t)eval->source.seed, "scale", eval->source.scale, "policies",
+			 policies_json(eval, family, err));
 }
 
 int

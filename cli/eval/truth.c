@@ -38,10 +38,15 @@ load(const char *dir, const char *name, struct err *err)
 }
 
 int
-truth_load(struct truth *truth, const char *dir, struct err *err)
+truth_load(struct truth *truth, const char *dir, const char *run, struct err *err)
 {
-	json_t *meaning = load(dir, "case.json", err), *fabric = meaning != NULL ? load(dir, "truth/truth.json", err) : NULL;
-	int ret = fabric != NULL ? truth_init(truth, meaning, fabric, err) : -EINVAL;
+	json_t *meaning = load(dir, "case.json", err), *fabric;
+	char name[NAME_MAX + 1];
+	int ret;
+
+	snprintf(name, sizeof(name), "%s/truth.json", run);
+	fabric = meaning != NULL ? load(dir, name, err) : NULL;
+	ret = fabric != NULL ? truth_init(truth, meaning, fabric, err) : -EINVAL;
 
 	json_decref(meaning);
 	json_decref(fabric);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What really happened in a case: what its generator meant (case.json) and what the fabric saw (truth.json of a run without
- * detection). The analyzer sees neither.
+ * What really happened in a case: what its generator meant (case.json) and what the fabric saw (truth.json of a run). The
+ * analyzer sees neither.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ struct truth {
 
 /* Takes references to both. @return 0 or -EINVAL with err set: something is missing */
 int truth_init(struct truth *truth, json_t *meaning, json_t *fabric, struct err *err);
-/* DIR/case.json and DIR/truth/truth.json. @return 0 or -EINVAL with err set */
-int truth_load(struct truth *truth, const char *dir, struct err *err);
+/* DIR/case.json and DIR/RUN/truth.json. @return 0 or -EINVAL with err set */
+int truth_load(struct truth *truth, const char *dir, const char *run, struct err *err);
 void truth_fini(struct truth *truth);
 
 bool truth_is_collective(const struct truth *truth, const char *flow);

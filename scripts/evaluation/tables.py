@@ -4,7 +4,7 @@ import shlex
 
 import ablations
 import analyzer
-from results import FAMILIES, OURS, PAPER, POLICIES, Missing, families_of, policies_of
+from results import FAMILIES, OURS, PAPER, POLICIES, Missing, Results, families_of, policies_of
 from style import amount
 
 
@@ -102,6 +102,22 @@ def others(results):
     return table(head, rows, 2) if rows else None
 
 
+def shapes(results):
+    """What scripts/eval-runs left in DIR/shape-NAME: our policy's scores on each."""
+    every = [Results(path.parent) for path in results.directory.glob('shape-*/eval.sqlite')]
+    every = sorted(((each.sets.split()[1], each.seed, each) for each in every), key=lambda entry: entry[:2])
+    rows, commands = [], []
+    for shape, seed, each in every:
+        families = families_of(each, PAPER)
+        for family in families:
+            ours = each.summary([family], OURS, [])
+            rows.append([shape, FAMILIES[family], seed, ours.cases, percent(ours.precision), percent(ours.recall),
+                         amount(ours.mean('telemetry_bytes')), each.excluded.get(family, 0)])
+        commands.append(command(each, families, [OURS], f' --policy {OURS}').rstrip('\n'))
+    head = ['shape', 'family', 'seed', 'cases', 'precision', 'recall', 'reports kept, mean', 'excluded']
+    return '\n'.join(commands) + '\n\n' + table(head, rows, 2) if rows else None
+
+
 def analyzer_cost(results):
     try:
         rows = analyzer.rows(results.directory)
@@ -159,7 +175,7 @@ def write(results, ablated, also):
     }
     written = {'accuracy': accuracy(results), 'overhead': overhead(results), 'savings': savings(results),
                'excluded': excluded(results), 'failed': failed(results), 'speed': speed(results),
-               'others': others([results, *also]) if also else None, 'analyzer': analyzer_cost(results)}
+               'others': others([results, *also]) if also else None, 'shapes': shapes(results), 'analyzer': analyzer_cost(results)}
     for name, (families, head, variants) in parts.items():
         written[name] = by_variant(ablated, families, name, head, variants)
     return written

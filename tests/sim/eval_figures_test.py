@@ -15,7 +15,7 @@ from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, skip, t
 FIGURES = SOURCE / "scripts/eval-figures"
 PAPER = ("contention", "incast", "storm", "backpressure")
 SCALE = "0.01"
-PAGE = "# Page\n\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nprose\n<!-- budget -->\n<!-- /budget -->\n<!-- others -->\n<!-- /others -->\n"
+PAGE = "# Page\n\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nprose\n<!-- budget -->\n<!-- /budget -->\n<!-- others -->\n<!-- /others -->\n<!-- shapes -->\n<!-- /shapes -->\n"
 
 if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:
     skip("matplotlib is missing: scripts/setup figures")
@@ -51,6 +51,7 @@ def figures_of_a_slice():
     page.write_text(PAGE)
     evaluate(directory, *PAPER, "--policy", "vedrfolnir,full-polling")
     evaluate(directory, "contention", "--policy", "vedrfolnir,vedrfolnir+rtt_fixed=20us")
+    evaluate(directory / "shape-k6", "storm", "--policy", "vedrfolnir", "--shape", "k6")
     command(ROCELAB, "run", SOURCE / "topo/scenarios/case-study.cfg", "--out", directory / "case-study", timeout=900)
     done = draw(directory, out, "--page", page, "--also", directory)
     expected = {"fig09-precision-recall": "Recall (%)", "fig10-overhead": "Full polling", "fig13a-fixed-threshold": "20 us",
@@ -70,6 +71,9 @@ def figures_of_a_slice():
     check("<!-- budget -->\nNot measured.\n" in page.read_text(), "what is missing is missing on the page", page.read_text())
     rows = re.findall(rf"^\| Incast \| - \| {SCALE} \| 1 \| 1 \|", page.read_text(), re.MULTILINE)
     check(len(rows) == 2, "other evaluations stand beside the first, with scale, seed and cases", page.read_text())
+    check("--shape k6 --cases 1 --out " in page.read_text(), "the command of another shape says which", page.read_text())
+    check(re.search(r"^\| k6 \| PFC storm \| 1 \| 1 \| .*\| [0-9]+ \|$", page.read_text(), re.MULTILINE),
+          "another shape has its row", page.read_text())
     written = page.read_text()
     draw(directory, again, "--page", page, "--also", directory)
     same(out, again)

@@ -34,8 +34,9 @@ def wrong(directory):
 
 
 def shape(entry, family, cases, policies):
-    check(set(entry) - {"families"} == {"family", "cases", "seed", "scale", "policies"}, f"{family}: the object's keys", entry)
-    check((entry["family"], entry["cases"], entry["seed"], entry["scale"]) == (family, cases, 1, float(SCALE)),
+    check(set(entry) - {"families"} == {"family", "shape", "cases", "seed", "scale", "policies"}, f"{family}: the object's keys", entry)
+    check((entry["family"], entry["shape"], entry["cases"], entry["seed"], entry["scale"]) ==
+          (family, "paper", cases, 1, float(SCALE)),
           f"{family}: the object says what was asked for", entry)
     check(set(entry["policies"]) == policies, f"{family}: every policy is there", entry["policies"])
     for policy, result in entry["policies"].items():
@@ -78,6 +79,20 @@ def policies_share_cases():
         check({k: v for k, v in a.items() if not k.endswith("_s")} == {k: v for k, v in b.items() if not k.endswith("_s")},
               f"case {a['case']}, {a['policy']}: the same again, on one job", (a, b))
     check((first / "storm/000/case.cfg").read_text() == (again / "storm/000/case.cfg").read_text(), "the same case", first)
+
+
+def other_shapes():
+    """The paper's families have their scores on another graph and at another rate; a store holds one shape."""
+    for name in ("leaf-spine", "25g"):
+        directory = scratch() / name
+        args = ("storm", "backpressure", "--cases", 1, "--scale", "0.05", "--policy", "vedrfolnir", "--json")
+        whole = json.loads(evaluate(directory, *args, "--shape", name).stdout)
+        check([f["shape"] for f in whole["families"]] == [name, name], f"{name}: the object names it", whole)
+        check(not wrong(directory), f"{name}: right verdicts", wrong(directory))
+        check(f"shape {name}," in (directory / "storm/000/case.cfg").read_text().splitlines()[0],
+              f"{name}: the case names it", directory)
+        done = evaluate(directory, *args, expect=2)
+        check(f"--shape {name}" in told(done), f"{name}: another shape needs another directory", told(done))
 
 
 def fabrics(pid):
@@ -127,7 +142,8 @@ def refused():
     directory = scratch() / "refused"
     for args, words in [(("nonsense",), "nonsense"), (("storm", "--scale", "0"), "0.01"), (("storm", "--cases", "0"), "--cases"),
                         (("storm", "--policy", "guess"), "guess"), ((), "which family"),
-                        (("storm", "storm"), "twice"), (("all", "all"), "twice"), (("storm", "all"), "twice"),
+                        (("storm", "storm"), "twice"), (("storm", "--shape", "round"), "no shape \"round\""),
+                        (("deadlock", "--shape", "k6"), "needs the paper's fabric"), (("all", "all"), "twice"), (("storm", "all"), "twice"),
                         (("storm", "--policy", "vedrfolnir,hawkeye-minr,vedrfolnir"), "twice"),
                         (("storm", "--policy", "hawkeye-minr", "--ablation", "fixed"), "--ablation")]:
         done = evaluate(directory, *args, expect=2)
@@ -139,5 +155,6 @@ def refused():
 
 every_family()
 policies_share_cases()
+other_shapes()
 interrupted(cpus() >= 2)
 refused()

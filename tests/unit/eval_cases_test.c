@@ -29,6 +29,7 @@ make_network(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/fabric.cfg", dir);
+	source.shape = shape_find("paper");
 	network = case_network(path, &source, &err);
 	source.network = network;
 	unlink(path);
@@ -79,7 +80,7 @@ take(const char *name)
 static char *
 written(const struct family *family, uint32_t index, uint64_t seed)
 {
-	const struct case_source from = { .seed = seed, .scale = 0.05, .network = network };
+	const struct case_source from = { .seed = seed, .scale = 0.05, .shape = source.shape, .network = network };
 	struct err err = { 0 };
 	struct eval_case c;
 	char *text, *meaning;
