@@ -40,8 +40,12 @@ case_init(struct eval_case *c, const struct family *family, uint32_t index, uint
 	c->routing.pins = NULL;
 	if (c->anomalies == NULL)
 		return -ENOMEM;
+	if (shape_sends(source->shape, &c->sends) < 0) {
+		case_fini(c);
+		return -ENOMEM;
+	}
 	place_apart(c);
-	return shape_sends(source->shape, &c->sends);
+	return 0;
 }
 
 void

@@ -46,6 +46,31 @@ edge_of(const struct topo *topo, uint32_t index)
 	return node;
 }
 
+/* Do flows of the collective that go at once share a port? */
+static bool
+is_colliding(const struct eval_case *c)
+{
+	struct route_path paths[SHAPE_MAX_SENDS];
+
+	for (uint32_t a = 0; a < c->sends.count; a++) {
+		place_send_path(c, a, &paths[a]);
+		for (uint32_t b = 0; b < a; b++)
+			if (c->sends.at[a].step == c->sends.at[b].step && place_shares(&paths[a], &paths[b]))
+				return true;
+	}
+	return false;
+}
+
+/* A seed of the run whose hashes keep the collective from colliding with itself, if chance finds one. */
+static void
+settle_routes(struct eval_case *c)
+{
+	for (uint32_t i = 0; i < PLACE_TRIES && is_colliding(c); i++) {
+		c->run_seed = prng_below(&c->prng, 1000000);
+		c->routing.seed = c->run_seed;
+	}
+}
+
 /* @param of  how many edge switches to spread over; at least as many as there are groups */
 static void
 place(struct eval_case *c, uint32_t group, uint32_t of)
@@ -58,6 +83,7 @@ place(struct eval_case *c, uint32_t group, uint32_t of)
 		c->ranks[i] = host_of(topo, edge_of(topo, i / group * of / groups), i % group);
 		assert(c->ranks[i] != TOPO_NONE);
 	}
+	settle_routes(c);
 }
 
 void

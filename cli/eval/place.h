@@ -9,7 +9,7 @@
 
 /*
  * Which hosts are ranks. Edge switches are those that have hosts; where not all are needed, those that are lie evenly among
- * them.
+ * them. Where the collective would collide with itself, a seed of the run is looked for with which it does not.
  */
 /* One under an edge switch, and hosts of nobody beside each. */
 void place_apart(struct eval_case *c);

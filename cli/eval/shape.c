@@ -57,14 +57,15 @@ shape_find(const char *name)
 }
 
 static void
-add_send(struct shape_sends *sends, uint32_t from, uint32_t to)
+add_send(struct shape_sends *sends, uint32_t from, uint32_t to, uint32_t step)
 {
 	for (uint32_t i = 0; i < sends->count; i++)
 		if (sends->at[i].from == from && sends->at[i].to == to)
 			return;
 	assert(sends->count < SHAPE_MAX_SENDS);
 	sends->at[sends->count].from = from;
-	sends->at[sends->count++].to = to;
+	sends->at[sends->count].to = to;
+	sends->at[sends->count++].step = step;
 }
 
 int
@@ -80,7 +81,7 @@ shape_sends(const struct shape *shape, struct shape_sends *sends)
 	sends->steps = schedule->steps;
 	for (uint32_t rank = 0; rank < shape->ranks; rank++)
 		for (uint32_t step = 1; step <= schedule->steps; step++)
-			add_send(sends, rank, coll_step_at(schedule, rank, step)->peer);
+			add_send(sends, rank, coll_step_at(schedule, rank, step)->peer, step);
 	coll_schedule_destroy(schedule);
 	return 0;
 }

@@ -29,8 +29,8 @@ const struct shape *shape_find(const char *name);
 /* Which rank sends to which, whatever the step. */
 struct shape_sends {
 	struct {
-		uint32_t from, to;
-	} at[SHAPE_MAX_SENDS]; /* by from, then by the step of the first */
+		uint32_t from, to, step; /* step: the first of those in which it does */
+	} at[SHAPE_MAX_SENDS]; /* by from, then by step */
 	uint32_t count;
 	uint32_t steps; /* of a rank */
 };
