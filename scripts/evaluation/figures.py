@@ -11,6 +11,8 @@ from results import Missing
 ACCURACY = {
     'fig09-precision-recall': accuracy.figure_9,
     'fig10-overhead': accuracy.figure_10,
+}
+BEYOND = {
     'beyond-precision-recall': accuracy.beyond,
 }
 ABLATIONS = {
@@ -30,15 +32,15 @@ ANALYZER = {
 }
 
 
-def draw(results, ablations, out):
+def draw(measured, out):
     """
     Draws OUT/NAME.svg; what was not measured is told of and removed from there.
     @return {name: its file, None: not measured}
     """
     drawn = {}
     out.mkdir(parents=True, exist_ok=True)
-    for source, figures in ((results, ACCURACY), (ablations, ABLATIONS), (results.directory / 'case-study', CASE_STUDY),
-                            (results.directory, ANALYZER)):
+    for source, figures in ((measured.paper, ACCURACY), (measured.beyond, BEYOND), (measured.ablations, ABLATIONS),
+                            (measured.directory / 'case-study', CASE_STUDY), (measured.directory, ANALYZER)):
         for name, figure in figures.items():
             path = out / f'{name}.svg'
             try:

@@ -10,9 +10,9 @@ MARK = re.compile(r'<!-- (?P<name>[\w-]+) -->\n.*?<!-- /(?P=name) -->', re.DOTAL
 NOT_MEASURED = 'Not measured.\n'
 
 
-def write(path, results, ablations, others, drawn):
+def write(path, measured, drawn):
     """@param drawn  {name of a figure: its file, None: it was not measured}"""
-    parts = tables.write(results, ablations, others)
+    parts = tables.write(measured)
     for name, figure in drawn.items():
         parts[name] = f'![{name}]({os.path.relpath(figure, path.parent)})\n' if figure else None
 

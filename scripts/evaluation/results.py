@@ -133,3 +133,22 @@ def policies_of(results, families):
 def families_of(results, families):
     """Those of the families that were run under our policy."""
     return [family for family in families if (family, OURS) in results.runs]
+
+
+class Everything:
+    """What scripts/eval-runs left below a directory. Raises Missing where the paper's families are not there; parts that
+    have no folder of their own are looked for among those."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        self.paper = Results(self.directory)
+        self.beyond = self._part('beyond')
+        self.ablations = self._part('ablations')
+        self.also = [part for part in (self.beyond, *self._parts('also-*')) if part is not self.paper]
+        self.shapes = self._parts('shape-*')
+
+    def _part(self, name):
+        return Results(self.directory / name) if (self.directory / name / 'eval.sqlite').exists() else self.paper
+
+    def _parts(self, pattern):
+        return [Results(path.parent) for path in sorted(self.directory.glob(f'{pattern}/eval.sqlite'))]

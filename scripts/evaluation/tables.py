@@ -4,7 +4,7 @@ import shlex
 
 import ablations
 import analyzer
-from results import FAMILIES, OURS, PAPER, POLICIES, Missing, Results, families_of, policies_of
+from results import BEYOND, FAMILIES, OURS, PAPER, POLICIES, Missing, families_of, policies_of
 from style import amount
 
 
@@ -31,9 +31,14 @@ def saving(ours, other, cost):
     return f'{100 * (1 - ours.mean(cost) / other.mean(cost)):.1f} %' if other.mean(cost) else '-'
 
 
-def by_policy(results, head, cells):
-    """A row for every family and policy. @param cells  of a Summary"""
-    families = families_of(results, FAMILIES)
+def by_policy(measured, head, cells):
+    """A row for every family and policy, the paper's families and those beyond it. @param cells  of a Summary"""
+    written = [rows_by_policy(measured.paper, PAPER, head, cells), rows_by_policy(measured.beyond, BEYOND, head, cells)]
+    return '\n'.join(filter(None, written)) or None
+
+
+def rows_by_policy(results, families, head, cells):
+    families = families_of(results, families)
     rows = []
     for family in families:
         policies = policies_of(results, [family])
@@ -42,13 +47,13 @@ def by_policy(results, head, cells):
     return command(results, families, [OURS]) + table(head, rows, 2) if rows else None
 
 
-def accuracy(results):
-    return by_policy(results, ['family', 'policy', 'cases', 'TP', 'FP', 'FN', 'precision', 'recall'], lambda s: [
+def accuracy(measured):
+    return by_policy(measured, ['family', 'policy', 'cases', 'TP', 'FP', 'FN', 'precision', 'recall'], lambda s: [
         s.cases, s.tp, s.fp, s.fn, percent(s.precision), percent(s.recall)])
 
 
-def overhead(results):
-    return by_policy(results, ['family', 'policy', 'reports kept, mean', 'median', 'p95', 'collected, mean', 'wire, mean',
+def overhead(measured):
+    return by_policy(measured, ['family', 'policy', 'reports kept, mean', 'median', 'p95', 'collected, mean', 'wire, mean',
                                'polls, median'], lambda s: [
         amount(s.mean('telemetry_bytes')), amount(s.median('telemetry_bytes')), amount(s.p95('telemetry_bytes')),
         amount(s.mean('collected_bytes')), amount(s.mean('bandwidth_bytes')), f'{s.median("polls"):.0f}'])
@@ -68,9 +73,16 @@ def savings(results):
     return table(['family', 'less than', 'reports kept', 'reports collected', 'wire'], rows, 2) if rows else None
 
 
-def excluded(results):
+def each_family(measured):
+    """Every family that was run under our policy, with where."""
+    for results, families in ((measured.paper, PAPER), (measured.beyond, BEYOND)):
+        for family in families_of(results, families):
+            yield results, family
+
+
+def excluded(measured):
     rows = []
-    for family in families_of(results, FAMILIES):
+    for results, family in each_family(measured):
         wrong = results.excluded.get(family, 0)
         made = results.made.get(family, 0) + wrong
         if made:
@@ -79,10 +91,11 @@ def excluded(results):
     return table(['family', 'made', 'excluded', 'share'], [*rows, ['all', made, wrong, percent(wrong / made)]]) if made else None
 
 
-def failed(results):
+def failed(measured):
     """Every case that our policy got wrong."""
-    rows, families = [], families_of(results, FAMILIES)
-    for family in families:
+    rows, families = [], 0
+    for results, family in each_family(measured):
+        families += 1
         for index, run in results.runs[family, OURS].items():
             if run['outcome'] != 'tp':
                 rows.append([f'{family}/{index:03}', run['outcome'].upper(), run['why'].replace('|', '\\|')])
@@ -102,9 +115,8 @@ def others(results):
     return table(head, rows, 2) if rows else None
 
 
-def shapes(results):
-    """What scripts/eval-runs left in DIR/shape-NAME: our policy's scores on each."""
-    every = [Results(path.parent) for path in results.directory.glob('shape-*/eval.sqlite')]
+def shapes(every):
+    """@param every  evaluations of shapes: our policy's scores on each"""
     every = sorted(((each.sets.split()[1], each.seed, each) for each in every), key=lambda entry: entry[:2])
     rows, commands = [], []
     for shape, seed, each in every:
@@ -118,9 +130,9 @@ def shapes(results):
     return '\n'.join(commands) + '\n\n' + table(head, rows, 2) if rows else None
 
 
-def analyzer_cost(results):
+def analyzer_cost(directory):
     try:
-        rows = analyzer.rows(results.directory)
+        rows = analyzer.rows(directory)
     except Missing:
         return None
     return '    build/cli/rocelab bench analyzer\n\n' + table(
@@ -129,7 +141,7 @@ def analyzer_cost(results):
 
 def speed(results):
     rows = []
-    families = families_of(results, FAMILIES)
+    families = families_of(results, PAPER)
     policies = policies_of(results, families)
     for policy in policies:
         total = results.summary(families, policy, policies)
@@ -157,8 +169,9 @@ def by_variant(results, families, ablation, name, variants):
     return command(results, families, among, f' --ablation {ablation}') + table(head, rows)
 
 
-def write(results, ablated, also):
+def write(measured):
     """{name: text, None where it was not measured}"""
+    ablated = measured.ablations
     transfer, lost, unbound = ablations.allocation(ablated)
     allocation = [(f'{count}{suffix}', found[count]) for count in sorted(transfer)
                   for found, suffix in ((transfer, ''), (lost, ', not transferred')) if count in found]
@@ -173,9 +186,10 @@ def write(results, ablated, also):
         'budget': (PAPER, 'budget', [
             ('unlimited' if limit is None else f'{amount(limit)}/s', variant) for limit, variant in ablations.budget(ablated)]),
     }
-    written = {'accuracy': accuracy(results), 'overhead': overhead(results), 'savings': savings(results),
-               'excluded': excluded(results), 'failed': failed(results), 'speed': speed(results),
-               'others': others([results, *also]) if also else None, 'shapes': shapes(results), 'analyzer': analyzer_cost(results)}
+    written = {'accuracy': accuracy(measured), 'overhead': overhead(measured), 'savings': savings(measured.paper),
+               'excluded': excluded(measured), 'failed': failed(measured), 'speed': speed(measured.paper),
+               'others': others([measured.paper, *measured.also]) if measured.also else None,
+               'shapes': shapes(measured.shapes), 'analyzer': analyzer_cost(measured.directory)}
     for name, (families, head, variants) in parts.items():
         written[name] = by_variant(ablated, families, name, head, variants)
     return written

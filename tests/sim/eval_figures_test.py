@@ -51,10 +51,13 @@ def figures_of_a_slice():
     page.write_text(PAGE)
     evaluate(directory, *PAPER, "--policy", "vedrfolnir,full-polling")
     evaluate(directory, "contention", "--policy", "vedrfolnir,vedrfolnir+rtt_fixed=20us")
+    evaluate(directory / "also-again", "incast", "--policy", "vedrfolnir")
+    evaluate(directory / "beyond", "storm", "loop", "--policy", "vedrfolnir")
     evaluate(directory / "shape-k6", "storm", "--policy", "vedrfolnir", "--shape", "k6")
     command(ROCELAB, "run", SOURCE / "topo/scenarios/case-study.cfg", "--out", directory / "case-study", timeout=900)
-    done = draw(directory, out, "--page", page, "--also", directory)
+    done = draw(directory, out, "--page", page)
     expected = {"fig09-precision-recall": "Recall (%)", "fig10-overhead": "Full polling", "fig13a-fixed-threshold": "20 us",
+                "beyond-precision-recall": "Forwarding loop",
                 "fig14a-waiting-graph": "critical path", "fig14b-provenance-graph": "17->18/10000>4791"}
     check({path.stem for path in out.iterdir()} == set(expected), "what was measured is drawn, and nothing else",
           sorted(out.iterdir()))
@@ -71,11 +74,13 @@ def figures_of_a_slice():
     check("<!-- budget -->\nNot measured.\n" in page.read_text(), "what is missing is missing on the page", page.read_text())
     rows = re.findall(rf"^\| Incast \| - \| {SCALE} \| 1 \| 1 \|", page.read_text(), re.MULTILINE)
     check(len(rows) == 2, "other evaluations stand beside the first, with scale, seed and cases", page.read_text())
+    check(re.search(r"^\| Forwarding loop \| VEDRFOLNIR \| 1 ", page.read_text(), re.MULTILINE), "so do the families beyond the paper's",
+          page.read_text())
     check("--shape k6 --cases 1 --out " in page.read_text(), "the command of another shape says which", page.read_text())
     check(re.search(r"^\| k6 \| PFC storm \| 1 \| 1 \| .*\| [0-9]+ \|$", page.read_text(), re.MULTILINE),
           "another shape has its row", page.read_text())
     written = page.read_text()
-    draw(directory, again, "--page", page, "--also", directory)
+    draw(directory, again, "--page", page)
     same(out, again)
     check(page.read_text() == written, "the page is the same again", page.read_text())
 
