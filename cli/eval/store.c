@@ -19,11 +19,10 @@ static const char schema[] =
 	" PRIMARY KEY (family, idx, attempt));"
 	"CREATE TABLE IF NOT EXISTS runs (family TEXT, idx INTEGER, policy TEXT, outcome TEXT, why TEXT,"
 	" telemetry_bytes INTEGER, collected_bytes INTEGER, bandwidth_bytes INTEGER, polls INTEGER, hops INTEGER,"
-	" cpu_s REAL, wall_s REAL, analyzer_s REAL, PRIMARY KEY (family, idx, policy));";
+	" cpu_s REAL, wall_s REAL, PRIMARY KEY (family, idx, policy));";
 
 #define RUN_COLUMNS                                                                                                    \
-	"family, idx, policy, outcome, why, telemetry_bytes, collected_bytes, bandwidth_bytes, polls, hops, cpu_s, wall_s, " \
-	"analyzer_s"
+	"family, idx, policy, outcome, why, telemetry_bytes, collected_bytes, bandwidth_bytes, polls, hops, cpu_s, wall_s"
 
 static int
 failed(struct store *store, struct err *err)
@@ -172,7 +171,7 @@ store_exclude(struct store *store, const char *family, uint32_t index, uint32_t 
 int
 store_add_run(struct store *store, const struct store_run *run, struct err *err)
 {
-	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	bind_case(stmt, run->family, run->index);
 	sqlite3_bind_text(stmt, 3, run->policy, -1, SQLITE_STATIC);
@@ -185,7 +184,6 @@ store_add_run(struct store *store, const struct store_run *run, struct err *err)
 	sqlite3_bind_int64(stmt, 10, (int64_t)run->hops);
 	sqlite3_bind_double(stmt, 11, run->cpu_s);
 	sqlite3_bind_double(stmt, 12, run->wall_s);
-	sqlite3_bind_double(stmt, 13, run->analyzer_s);
 	return finish(store, stmt, err);
 }
 
@@ -252,7 +250,6 @@ read_run(sqlite3_stmt *stmt, struct store_run *run)
 	run->hops = (uint64_t)sqlite3_column_int64(stmt, 9);
 	run->cpu_s = sqlite3_column_double(stmt, 10);
 	run->wall_s = sqlite3_column_double(stmt, 11);
-	run->analyzer_s = sqlite3_column_double(stmt, 12);
 }
 
 int64_t

@@ -22,7 +22,6 @@ struct store_run {
 	uint64_t polls;
 	uint64_t hops;
 	double cpu_s, wall_s;
-	double analyzer_s; /* from the last record to the verdict; 0: not told */
 };
 
 struct store;
