@@ -7,14 +7,9 @@
 #include "common/clock.h"
 
 void
-eval_progress_expect(struct eval_progress *progress, uint32_t runs)
+eval_progress_begin(struct eval_progress *progress, uint32_t expected)
 {
-	progress->expected += runs;
-}
-
-void
-eval_progress_begin(struct eval_progress *progress)
-{
+	progress->expected = expected;
 	progress->on = isatty(STDERR_FILENO);
 	progress->start_ns = clock_now_ns();
 }

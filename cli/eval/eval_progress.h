@@ -11,8 +11,8 @@ struct eval_progress {
 	uint64_t start_ns;
 };
 
-void eval_progress_expect(struct eval_progress *progress, uint32_t runs);
-void eval_progress_begin(struct eval_progress *progress);
+/* @param expected  runs */
+void eval_progress_begin(struct eval_progress *progress, uint32_t expected);
 void eval_progress_done(struct eval_progress *progress, bool wrong);
 void eval_progress_show(const struct eval_progress *progress);
 void eval_progress_end(const struct eval_progress *progress);

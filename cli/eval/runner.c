@@ -11,23 +11,12 @@
 #include <unistd.h>
 
 #include "cli/eval/case_result.h"
-#include "cli/eval/job.h"
-#include "cli/eval/judge.h"
 #include "cli/eval/eval_progress.h"
-#include "cli/launch.h"
+#include "cli/eval/items.h"
+#include "cli/eval/job.h"
 #include "common/clock.h"
 
 #define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
-#define MAX_ATTEMPTS 50 /* a family that is wrong by construction so often in a row is broken */
-
-/* One case on its way. Policies are run in order; up to next they have been started, or were done before. */
-struct item {
-	const struct family *family;
-	uint32_t index, attempt;
-	/* BUSY: its truth is being found; BROKEN: the run for it did not end */
-	enum { ITEM_NEW, ITEM_BUSY, ITEM_RIGHT, ITEM_BROKEN } state;
-	uint32_t next;
-};
 
 struct slot {
 	pid_t pid; /* 0: free */
@@ -40,8 +29,7 @@ struct runner {
 	const struct eval *eval;
 	struct case_source source; /* the evaluation's, with the network */
 	struct scenario *network;
-	struct item *items;
-	uint32_t nitems;
+	struct items items;
 	struct slot slots[EVAL_MAX_JOBS];
 	int cpus[EVAL_MAX_JOBS];
 	uint32_t ncpus;
@@ -59,105 +47,6 @@ on_signal(int signal)
 	interrupted = 1;
 }
 
-/* Can the files of a case be read, and its truth? What is not there, or not whole, is made again. */
-static bool
-is_there(const struct eval *eval, const struct item *item)
-{
-	char dir[PATH_MAX], path[PATH_MAX];
-	struct scenario_options options = { .path = path, .nsets = eval->source.nsets };
-	struct err err = { 0 };
-	struct scenario *scenario;
-	struct truth truth;
-
-	memcpy(options.sets, eval->source.sets, options.nsets * sizeof(options.sets[0]));
-	eval_case_dir(eval, item->family, item->index, "case.cfg", path, sizeof(path));
-	if (truth_load(&truth, eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir)), "truth", &err) < 0)
-		return false;
-	truth_fini(&truth);
-	scenario = scenario_load(&options, &err);
-	scenario_destroy(scenario);
-	return scenario != NULL;
-}
-
-/* Passes over policies that the store has. */
-static void
-skip_done(const struct eval *eval, struct item *item)
-{
-	while (item->next < eval->npolicies &&
-	       store_has_run(eval->store, item->family->name, item->index, eval->policies[item->next]))
-		item->next++;
-}
-
-static int
-make_items(struct runner *runner)
-{
-	const struct eval *eval = runner->eval;
-	uint32_t count = 0;
-
-	for (uint32_t f = 0; f < eval->nfamilies; f++)
-		count += eval_cases(eval, eval->families[f]);
-	runner->items = calloc(count, sizeof(*runner->items));
-	if (runner->items == NULL)
-		return err_set(runner->err, -ENOMEM, "out of memory for %u cases", count);
-	for (uint32_t f = 0; f < eval->nfamilies; f++) {
-		for (uint32_t i = 0; i < eval_cases(eval, eval->families[f]); i++) {
-			struct item *item = &runner->items[runner->nitems++];
-			int64_t attempt = store_attempt(eval->store, eval->families[f]->name, i);
-
-			*item = (struct item){ .family = eval->families[f], .index = i };
-			item->attempt = attempt >= 0 ? (uint32_t)attempt
-						     : store_next_attempt(eval->store, item->family->name, i);
-			skip_done(eval, item);
-			if (attempt >= 0 && item->next < eval->npolicies && is_there(eval, item))
-				item->state = ITEM_RIGHT;
-			eval_progress_expect(&runner->progress, eval->npolicies - item->next);
-		}
-	}
-	return 0;
-}
-
-/* Makes the case of this attempt and writes its files; where chance fails, that of the next. */
-static int
-make_case(struct runner *runner, struct item *item)
-{
-	const struct eval *eval = runner->eval;
-	char dir[PATH_MAX];
-	int ret;
-
-	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
-	ret = launch_make_dirs(dir, runner->err);
-	while (ret == 0) {
-		struct eval_case c;
-
-		ret = case_init(&c, item->family, item->index, item->attempt, &runner->source);
-		if (ret == 0)
-			ret = item->family->make(&c);
-		if (ret == 0)
-			ret = case_write(&c, dir, runner->err);
-		case_fini(&c);
-		if (ret != -EAGAIN)
-			break;
-		if (++item->attempt >= MAX_ATTEMPTS)
-			return err_set(runner->err, -ELOOP, "%s/%03u: no case in %d attempts", item->family->name,
-				       item->index, MAX_ATTEMPTS);
-		ret = 0;
-	}
-	return ret;
-}
-
-/* The next run to start. @return NULL: none for now */
-static struct item *
-next_item(struct runner *runner)
-{
-	for (uint32_t i = 0; i < runner->nitems; i++) {
-		struct item *item = &runner->items[i];
-
-		if (item->next < runner->eval->npolicies && item->state != ITEM_BUSY && item->state != ITEM_BROKEN)
-			return item;
-	}
-	return NULL;
-}
-
 static int
 start(struct runner *runner, struct slot *slot, struct item *item)
 {
@@ -171,7 +60,7 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 	slot->item = item;
 	slot->policy = item->state == ITEM_RIGHT ? eval->policies[item->next] : NULL;
 	if (slot->policy == NULL)
-		ret = make_case(runner, item);
+		ret = item_make(item, eval, &runner->source, runner->err);
 	if (ret < 0)
 		return ret;
 	config.policy = slot->policy;
@@ -185,12 +74,10 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 		slot->pid = 0;
 		return ret;
 	}
-	if (slot->policy == NULL) {
+	if (slot->policy == NULL)
 		item->state = ITEM_BUSY;
-	} else {
-		item->next++;
-		skip_done(eval, item);
-	}
+	else
+		item_started(item, eval);
 	return 0;
 }
 
@@ -209,39 +96,19 @@ run_broke(struct runner *runner, const struct item *item, const char *folder, ui
 	return err_set(runner->err, -EIO, "%u runs failed; the same command goes on when that is mended", runner->broken);
 }
 
-/* The truth of a case is known: it is right, or replaced. */
 static int
 truth_ended(struct runner *runner, struct item *item, int status)
 {
 	const struct eval *eval = runner->eval;
-	const char *family = item->family->name;
 	struct err why = { 0 };
-	struct truth truth;
 	char dir[PATH_MAX];
-	bool right;
-	int ret;
 
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
 	if (case_result_check(dir, "truth", status, &why) < 0) {
 		item->state = ITEM_BROKEN;
 		return run_broke(runner, item, "truth", eval->npolicies - item->next, &why);
 	}
-	ret = truth_load(&truth, dir, "truth", runner->err);
-	if (ret < 0)
-		return ret;
-	right = judge_is_right(&truth, &why);
-	truth_fini(&truth);
-	case_result_tidy(dir, "truth", false);
-	if (right) {
-		item->state = ITEM_RIGHT;
-		return store_add_case(eval->store, family, item->index, item->attempt, runner->err);
-	}
-	ret = store_exclude(eval->store, family, item->index, item->attempt, why.text, runner->err);
-	item->state = ITEM_NEW;
-	if (ret == 0 && ++item->attempt >= MAX_ATTEMPTS)
-		ret = err_set(runner->err, -ELOOP, "%s/%03u: wrong by construction %d times: %s", family, item->index,
-			      MAX_ATTEMPTS, why.text);
-	return ret;
+	return item_judge(item, eval, runner->err);
 }
 
 static int
@@ -325,7 +192,7 @@ run_items(struct runner *runner)
 
 	for (;;) {
 		for (uint32_t i = 0; ret == 0 && !interrupted && i < runner->eval->jobs; i++) {
-			struct item *item = runner->slots[i].pid == 0 ? next_item(runner) : NULL;
+			struct item *item = runner->slots[i].pid == 0 ? items_next(&runner->items) : NULL;
 
 			if (item != NULL)
 				ret = start(runner, &runner->slots[i], item);
@@ -362,8 +229,8 @@ runner_run(const struct eval *eval, struct err *err)
 	runner->network = case_network(path, &eval->source, err);
 	runner->source = eval->source;
 	runner->source.network = runner->network;
-	ret = runner->network != NULL ? make_items(runner) : -EINVAL;
-	eval_progress_begin(&runner->progress);
+	ret = runner->network != NULL ? items_init(&runner->items, eval, err) : -EINVAL;
+	eval_progress_begin(&runner->progress, items_left(&runner->items));
 	eval_progress_show(&runner->progress);
 	if (ret == 0)
 		ret = run_items(runner);
@@ -371,7 +238,7 @@ runner_run(const struct eval *eval, struct err *err)
 	if (ret == 0)
 		ret = (int)runner->broken;
 	scenario_destroy(runner->network);
-	free(runner->items);
+	items_fini(&runner->items);
 	free(runner);
 	return ret;
 }
