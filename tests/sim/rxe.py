@@ -4,7 +4,9 @@
 Timing is the machine's: tests look at what must hold however busy it is, and wait long before they give up.
 """
 import atexit
+import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -95,6 +97,14 @@ class Live:
     def guest_pids(self, name):
         """The processes of a guest's kernel."""
         return [pid for pid, words in processes(self.out).items() if f"umid={name}" in words]
+
+    def kill_guest(self, name):
+        """Its processes end with one another: the next one may be gone before its turn."""
+        for pid in self.guest_pids(name):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
 
     def until(self, what, condition, timeout=UP_S):
         end = time.monotonic() + timeout

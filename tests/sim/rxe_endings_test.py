@@ -52,8 +52,7 @@ def soon(live, name):
 
 def killed_guest():
     live = begun()
-    for pid in live.guest_pids("h2"):
-        os.kill(pid, signal.SIGKILL)
+    live.kill_guest("h2")
     run = live.end(timeout=SOON_S)
     soon(live, "killed guest")
     check("host h2" in run.stderr and "h2.log" in run.stderr, "killed guest: it is named, and where its log is", run.stderr)
@@ -65,8 +64,7 @@ def killed_guest():
 def killed_guest_while_booting():
     live = Live(scenario(ring()))
     live.booting()
-    for pid in live.guest_pids("h0"):
-        os.kill(pid, signal.SIGKILL)
+    live.kill_guest("h0")
     run = live.end(expect=1, timeout=SOON_S)
     check("host h0" in run.stderr and f"{run.dir}/guests" in run.stderr, "guest killed while booting: it is named, and "
           "where the logs are", run.stderr)
