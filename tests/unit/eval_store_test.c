@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an evaluation is asked for, and what it remembers when it is interrupted. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "cli/eval/store.h"
 #include "cli/eval/variant.h"
@@ -146,6 +148,36 @@ variants_are_overrides(void **state)
 	assert_null(ablation_find("nonsense"));
 }
 
+/* Somebody looks at the results, and lets go after a while. */
+static void *
+read_for_a_while(void *reader)
+{
+	usleep(200000);
+	assert_int_equal(sqlite3_exec(reader, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	return NULL;
+}
+
+static void
+readers_are_waited_for(void **state)
+{
+	const struct store_run run = { .family = "loop", .policy = "p", .index = 9 };
+	struct store *store = open_store();
+	struct err err = { 0 };
+	pthread_t thread;
+	sqlite3 *reader;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(path, &reader), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT * FROM runs", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(pthread_create(&thread, NULL, read_for_a_while, reader), 0);
+	if (store_add_run(store, &run, &err) < 0)
+		fail_msg("%s", err.text);
+	pthread_join(thread, NULL);
+	assert_true(store_has_run(store, "loop", 9, "p"));
+	sqlite3_close(reader);
+	store_close(store);
+}
+
 int
 main(void)
 {
@@ -154,6 +186,7 @@ main(void)
 		cmocka_unit_test(another_evaluation_is_refused),
 		cmocka_unit_test(damage_is_told_of),
 		cmocka_unit_test(variants_are_overrides),
+		cmocka_unit_test(readers_are_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, delete_file);
