@@ -16,6 +16,7 @@
 
 #include "cli/eval/store.h"
 #include "cli/eval/variant.h"
+#include "common/clock.h"
 
 static char path[] = "/tmp/rocelab-store-XXXXXX";
 
@@ -152,7 +153,7 @@ variants_are_overrides(void **state)
 static void *
 read_for_a_while(void *reader)
 {
-	usleep(200000);
+	clock_sleep_until_ns(clock_now_ns() + 200000000);
 	assert_int_equal(sqlite3_exec(reader, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
 	return NULL;
 }
