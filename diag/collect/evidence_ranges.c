@@ -2,99 +2,106 @@
 /* What a port or a flow has of a time, found by bisection: what was reported before and after costs nothing. */
 #include "diag/collect/evidence.h"
 
-struct ev_range
-evidence_epochs(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+/* The earliest, or latest, time that an element and those after, or before, it tell of. */
+typedef uint64_t time_fn(const struct evidence *ev, uint32_t i);
+
+/* Leaves out what ends before from_ps and what begins after to_ps. */
+static inline struct ev_range
+within(const struct evidence *ev, struct ev_range range, time_fn *begin, time_fn *end, uint64_t from_ps, uint64_t to_ps)
 {
-	struct ev_range range = { ev->ports[port].first_epoch, ev->ports[port].first_epoch + ev->ports[port].nepochs };
+	for (uint32_t last = range.end; range.first < last;) {
+		uint32_t mid = range.first + (last - range.first) / 2;
 
-	for (uint32_t end = range.end; range.first < end;) {
-		uint32_t mid = range.first + (end - range.first) / 2;
-
-		if (ev->epochs[mid].reach_ps < from_ps)
+		if (end(ev, mid) < from_ps)
 			range.first = mid + 1;
 		else
-			end = mid;
+			last = mid;
 	}
 	for (uint32_t first = range.first; first < range.end;) {
 		uint32_t mid = first + (range.end - first) / 2;
 
-		if (ev->epochs[mid].begin_ps <= to_ps)
+		if (begin(ev, mid) <= to_ps)
 			first = mid + 1;
 		else
 			range.end = mid;
 	}
 	return range;
+}
+
+static uint64_t
+epoch_begin(const struct evidence *ev, uint32_t i)
+{
+	return ev->epochs[i].begin_ps;
+}
+
+static uint64_t
+epoch_end(const struct evidence *ev, uint32_t i)
+{
+	return ev->epochs[i].reach_ps;
+}
+
+struct ev_range
+evidence_epochs(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+{
+	const struct ev_port *p = &ev->ports[port];
+
+	return within(ev, (struct ev_range){ p->first_epoch, p->first_epoch + p->nepochs }, epoch_begin, epoch_end, from_ps,
+		      to_ps);
+}
+
+static uint64_t
+state_end(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->states, struct rec_port_row, i)->hdr.time_ps;
+}
+
+/* A state tells of the pause that lasted then, from its start. */
+static uint64_t
+state_begin(const struct evidence *ev, uint32_t i)
+{
+	uint64_t time_ps = state_end(ev, i), since_ps = ev->paused_since_ps[i];
+
+	return since_ps < time_ps ? since_ps : time_ps;
 }
 
 struct ev_range
 evidence_states(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
 {
-	struct ev_range range = { ev->ports[port].first_state, ev->ports[port].first_state + ev->ports[port].nstates };
+	const struct ev_port *p = &ev->ports[port];
 
-	for (uint32_t end = range.end; range.first < end;) {
-		uint32_t mid = range.first + (end - range.first) / 2;
+	return within(ev, (struct ev_range){ p->first_state, p->first_state + p->nstates }, state_begin, state_end, from_ps,
+		      to_ps);
+}
 
-		if (EV_AT(ev->states, struct rec_port_row, mid)->hdr.time_ps < from_ps)
-			range.first = mid + 1;
-		else
-			end = mid;
-	}
-	for (uint32_t first = range.first; first < range.end;) {
-		uint32_t mid = first + (range.end - first) / 2;
-
-		if (EV_AT(ev->states, struct rec_port_row, mid)->hdr.time_ps <= to_ps ||
-		    ev->paused_since_ps[mid] < to_ps)
-			first = mid + 1;
-		else
-			range.end = mid;
-	}
-	return range;
+static uint64_t
+poll_time(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i])->hdr.time_ps;
 }
 
 struct ev_range
 evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps)
 {
-	struct ev_range range = { ev->flows[flow].first_poll, ev->flows[flow].first_poll + ev->flows[flow].npolls };
+	const struct ev_flow *f = &ev->flows[flow];
 
-	for (uint32_t end = range.end; range.first < end;) {
-		uint32_t mid = range.first + (end - range.first) / 2;
+	return within(ev, (struct ev_range){ f->first_poll, f->first_poll + f->npolls }, poll_time, poll_time, from_ps, to_ps);
+}
 
-		if (EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[mid])->hdr.time_ps < from_ps)
-			range.first = mid + 1;
-		else
-			end = mid;
-	}
-	for (uint32_t first = range.first; first < range.end;) {
-		uint32_t mid = first + (range.end - first) / 2;
+static uint64_t
+feed_begin(const struct evidence *ev, uint32_t i)
+{
+	return ev->feed_rows[i].begin_ps;
+}
 
-		if (EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[mid])->hdr.time_ps <= to_ps)
-			first = mid + 1;
-		else
-			range.end = mid;
-	}
-	return range;
+static uint64_t
+feed_end(const struct evidence *ev, uint32_t i)
+{
+	return ev->feed_rows[i].reach_ps;
 }
 
 struct ev_range
 evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps, uint64_t to_ps)
 {
-	struct ev_range range = { feed->first_row, feed->first_row + feed->nrows };
-
-	for (uint32_t end = range.end; range.first < end;) {
-		uint32_t mid = range.first + (end - range.first) / 2;
-
-		if (ev->feed_rows[mid].reach_ps < from_ps)
-			range.first = mid + 1;
-		else
-			end = mid;
-	}
-	for (uint32_t first = range.first; first < range.end;) {
-		uint32_t mid = first + (range.end - first) / 2;
-
-		if (ev->feed_rows[mid].begin_ps <= to_ps)
-			first = mid + 1;
-		else
-			range.end = mid;
-	}
-	return range;
+	return within(ev, (struct ev_range){ feed->first_row, feed->first_row + feed->nrows }, feed_begin, feed_end, from_ps,
+		      to_ps);
 }

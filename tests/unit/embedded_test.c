@@ -223,19 +223,11 @@ test_ack_coalescing_on_the_wire(void **state)
 	assert_non_null(rig_wc(&rig, 0, WC_SENT, 0));
 }
 
-static bool
-corrupt_second_data_packet(struct rig *g, uint32_t from, struct pkt *p)
-{
-	if (p->type == PKT_DATA && ++g->state == 2)
-		p->flags |= PKT_CORRUPT;
-	return true;
-}
-
 static void
 test_corrupt_packets_are_dropped_and_counted(void **state)
 {
 	rig_defaults(&rig);
-	rig.filter = corrupt_second_data_packet;
+	rig.filter = rig_corrupts_second;
 	uint32_t flow = rig_flow(&rig, 0, 0);
 
 	rig_start(&rig);

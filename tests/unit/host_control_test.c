@@ -71,14 +71,6 @@ test_poll_reports_the_victims_own_port_first(void **state)
 	assert_true(rig_conserves(&rig));
 }
 
-static bool
-corrupt_second_data_packet(struct rig *g, uint32_t from, struct pkt *p)
-{
-	if (p->type == PKT_DATA && ++g->state == 2)
-		p->flags |= PKT_CORRUPT;
-	return true;
-}
-
 /* A destination that dropped packets says so: nobody else knows. */
 static void
 test_poll_is_answered_where_packets_were_dropped(void **state)
@@ -86,7 +78,7 @@ test_poll_is_answered_where_packets_were_dropped(void **state)
 	uint32_t flow = rig_flow(&rig, 0, 0);
 	const struct node *node;
 
-	rig.filter = corrupt_second_data_packet;
+	rig.filter = rig_corrupts_second;
 	rig_start(&rig);
 	node = rig.hosts[1].node;
 	rig_send(&rig, flow, 10 * 1024, 1);

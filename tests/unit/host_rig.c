@@ -254,3 +254,12 @@ rig_conserves(const struct rig *rig)
 		link_in_flight(&rig->links[i], &ended, &bytes);
 	return born == ended;
 }
+
+bool
+rig_corrupts_second(struct rig *rig, uint32_t from, struct pkt *p)
+{
+	(void)from;
+	if (p->type == PKT_DATA && ++rig->state == 2)
+		p->flags |= PKT_CORRUPT;
+	return true;
+}

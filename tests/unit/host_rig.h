@@ -66,3 +66,5 @@ int rig_send(struct rig *rig, uint32_t flow, uint64_t bytes, uint64_t wr_id);
 const struct wc *rig_wc(const struct rig *rig, uint32_t host, enum wc_opcode opcode, uint32_t n);
 /* Packets born = consumed + dropped + lost by the filter + held + in flight, over both hosts. */
 bool rig_conserves(const struct rig *rig);
+/* A filter: the second data packet arrives with a wrong ICRC. */
+bool rig_corrupts_second(struct rig *rig, uint32_t from, struct pkt *p);
