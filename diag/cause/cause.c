@@ -28,13 +28,13 @@ static int cmp_finding(const void *pa, const void *pb);
 int
 cause_find(const struct cause_input *in, struct verdict_finding **findings, uint32_t *count, struct err *err)
 {
-	struct cause_activity activity = { 0 };
+	struct activity activity = { 0 };
 	struct cause_set all = { .in = in, .activity = &activity };
 	struct verdict_finding *out = NULL;
 	int rc = 0;
 
 	all.buckets = malloc(CAUSE_BUCKETS * sizeof(*all.buckets));
-	all.no_memory = cause_activity_init(&activity, in) != 0 || all.buckets == NULL;
+	all.no_memory = activity_init(&activity, in->ev, in->steps, in->nsteps) != 0 || all.buckets == NULL;
 	for (uint32_t b = 0; b < CAUSE_BUCKETS && all.buckets != NULL; b++)
 		all.buckets[b] = EV_NONE;
 	for (uint32_t s = 0; s < in->nsteps && !all.no_memory; s++) {
@@ -56,7 +56,7 @@ cause_find(const struct cause_input *in, struct verdict_finding **findings, uint
 	if (out != NULL)
 		qsort(out, *count, sizeof(*out), cmp_finding);
 	merge_free(&all);
-	cause_activity_fini(&activity);
+	activity_fini(&activity);
 	*findings = out;
 	return rc;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "diag/cause/activity.h"
 #include "diag/collect/evidence.h"
 #include "diag/provenance/provenance.h"
 #include "diag/verdict.h"
@@ -54,7 +55,7 @@ struct cause_finding {
 /* Findings; those of one (type, root, key, collective) are one. */
 struct cause_set {
 	const struct cause_input *in;
-	const struct cause_activity *activity;
+	const struct activity *activity;
 	struct cause_finding *findings;
 	uint32_t count, cap;
 	uint32_t *buckets; /* [CAUSE_BUCKETS] first finding of each hash; NULL: a set so small that it is searched */
@@ -107,21 +108,13 @@ void cause_explains(struct cause_finding *finding, uint32_t part, double ps);
 
 /* ---- for signatures: what steps and ports say (facts.c) ---- */
 
-/* Steps by flow. */
-struct cause_activity {
-	uint32_t *first; /* [flows + 1] into steps */
-	uint32_t *steps;
-};
-
-/* @return 0 or -ENOMEM */
-int cause_activity_init(struct cause_activity *activity, const struct cause_input *in);
-void cause_activity_fini(struct cause_activity *activity);
-
 /*
  * May this flow have been in the victim's way? A flow of the collective only if one of its steps ran for a part
  * (CAUSE_MIN_SHARE) of the victim's step: epochs are coarse, and rows show it where its other steps passed.
  */
 bool cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step);
+/* May two flows have been in each other's way during the victim's step? The same rule, for the time that both ran. */
+bool cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, uint32_t step);
 
 /* Time that a slow step lost: its execution beyond what its acknowledged bytes should have taken. */
 double cause_excess_ps(const struct cause_input *in, uint32_t step);

@@ -1,57 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What signatures ask of steps and ports. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/pkt.h"
 #include "diag/cause/cause.h"
-
-int
-cause_activity_init(struct cause_activity *activity, const struct cause_input *in)
-{
-	uint32_t nflows = in->ev->nflows;
-
-	activity->first = calloc((size_t)nflows + 2, sizeof(*activity->first));
-	activity->steps = calloc((size_t)in->nsteps + 1, sizeof(*activity->steps));
-	if (activity->first == NULL || activity->steps == NULL)
-		return -ENOMEM;
-	/* A counting sort: first[f + 1] is where flow f's next step goes, and so, in the end, where f + 1 begins. */
-	for (uint32_t s = 0; s < in->nsteps; s++)
-		activity->first[in->steps[s].flow + 2]++;
-	for (uint32_t f = 0; f < nflows; f++)
-		activity->first[f + 1] += activity->first[f];
-	for (uint32_t s = 0; s < in->nsteps; s++)
-		activity->steps[activity->first[in->steps[s].flow + 1]++] = s;
-	return 0;
-}
-
-void
-cause_activity_fini(struct cause_activity *activity)
-{
-	free(activity->first);
-	free(activity->steps);
-}
 
 bool
 cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step)
 {
 	const struct verdict_step *victim = &set->in->steps[step];
-	double together_ps = 0;
 
-	if (!set->in->ev->flows[flow].collective)
-		return true;
-	for (uint32_t i = set->activity->first[flow]; i < set->activity->first[flow + 1]; i++) {
-		const struct verdict_step *s = &set->in->steps[set->activity->steps[i]];
-		uint64_t from = s->start_ps > victim->start_ps ? s->start_ps : victim->start_ps;
-		uint64_t to = s->end_ps < victim->end_ps ? s->end_ps : victim->end_ps;
+	return activity_ran_ps(set->activity, flow, victim->start_ps, victim->end_ps) >=
+	       CAUSE_MIN_SHARE * (double)(victim->end_ps - victim->start_ps);
+}
 
-		if (!s->reported) /* nobody knows when it ran */
-			return true;
-		if (s->started && to > from)
-			together_ps += (double)(to - from);
-	}
-	return together_ps >= CAUSE_MIN_SHARE * (double)(victim->end_ps - victim->start_ps);
+bool
+cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, uint32_t step)
+{
+	const struct verdict_step *victim = &set->in->steps[step];
+
+	return activity_both_ran_ps(set->activity, flow, other, victim->start_ps, victim->end_ps) >=
+	       CAUSE_MIN_SHARE * (double)(victim->end_ps - victim->start_ps);
 }
 
 double

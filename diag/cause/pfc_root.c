@@ -66,6 +66,35 @@ pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn)
 			pfc_root_each(set, step, p, tell_met, &met);
 }
 
+/*
+ * Is the port sent more than it can send while this flow comes? Only by ingresses that are faster together: one of its own
+ * speed leaves no queue but what a pause has piled up, and so do two whose flows come one after the other. Flows with less
+ * than CAUSE_MIN_SHARE of the port's packets do not count.
+ */
+static bool
+overruns(const struct cause_set *set, uint32_t step, const struct prov_port *port, const struct prov_at *at)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct prov_graph *graph = set->in->graphs[step];
+	const struct ev_port *p = &ev->ports[port->port];
+	uint64_t counted[EV_MAX_PORTS_A_NODE / 64] = { 0 };
+	uint64_t rate_bps = 0;
+
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		const struct prov_at *other = &graph->ats[a];
+		uint32_t ingress = evidence_port(ev, p->node, other->in_port);
+		uint64_t bit = 1ULL << (other->in_port % 64);
+
+		if (ingress == EV_NONE || (counted[other->in_port / 64] & bit) != 0 ||
+		    other->packets < CAUSE_MIN_SHARE * port->packets ||
+		    (other != at && !cause_both_at_once(set, graph->flows[at->flow], graph->flows[other->flow], step)))
+			continue;
+		counted[other->in_port / 64] |= bit;
+		rate_bps += ev->ports[ingress].rate_bps;
+	}
+	return rate_bps > p->rate_bps;
+}
+
 bool
 pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root, const struct prov_at *at,
 		 bool collective)
@@ -75,7 +104,8 @@ pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_p
 
 	return set->in->ev->flows[flow].collective == collective && at->flow != graph->victim && at->contrib > 0 &&
 	       at->contrib >= CAUSE_MIN_SHARE * root->depth_sum &&
-	       at->depth_sum >= CAUSE_MIN_WAIT * at->packets && cause_at_once(set, flow, step);
+	       at->depth_sum >= CAUSE_MIN_WAIT * at->packets && cause_at_once(set, flow, step) &&
+	       overruns(set, step, root, at);
 }
 
 /* Do others than the victim fill this queue? Where its flows were not reported, they may. */
@@ -93,29 +123,6 @@ has_culprits(const struct walk *walk, const struct prov_port *port)
 }
 
 /*
- * Can the port be sent more than it can send? Only by ingresses that are faster together: one of its own speed leaves
- * no queue but what a pause has piled up. Ingresses with less than CAUSE_MIN_SHARE of its packets do not count.
- */
-static bool
-can_overrun(const struct walk *walk, const struct prov_port *port)
-{
-	const struct ev_port *p = &walk->in->ev->ports[port->port];
-	uint64_t rate_bps = 0;
-
-	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
-		const struct prov_at *at = &walk->graph->ats[a];
-		uint32_t ingress = evidence_port(walk->in->ev, p->node, at->in_port);
-		bool counted = at->packets < CAUSE_MIN_SHARE * port->packets || ingress == EV_NONE;
-
-		for (uint32_t b = port->first_at; b < a && !counted; b++)
-			counted = walk->graph->ats[b].in_port == at->in_port &&
-				  walk->graph->ats[b].packets >= CAUSE_MIN_SHARE * port->packets;
-		rate_bps += counted ? 0 : walk->in->ev->ports[ingress].rate_bps;
-	}
-	return rate_bps > p->rate_bps || port->nats == 0;
-}
-
-/*
  * How much of the time a port's own queue is the root of pauses before it, 0: never. A port that is halted itself now
  * and then is one all the same if it is busy in the rest of the time.
  */
@@ -126,7 +133,7 @@ root_share(const struct walk *walk, const struct prov_port *port)
 	double busy_ps = port->packets * walk->in->ev->run.frame_bytes * 8e12 / rate_bps;
 	double free_ps = port->covered_ps - port->pause_ps;
 
-	if (!cause_has_queue(walk->in, port) || !has_culprits(walk, port) || !can_overrun(walk, port))
+	if (!cause_has_queue(walk->in, port) || !has_culprits(walk, port))
 		return 0;
 	if (!port->halted)
 		return 1;

@@ -40,7 +40,8 @@ void pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn
 
 /*
  * Does this flow make the root's queue, as far as the step is concerned? It is not the step's own, has a part in the
- * queue (CAUSE_MIN_SHARE), met one there itself, and was there at once.
+ * queue (CAUSE_MIN_SHARE), met one there itself, was there at once, and so were others, from more ingresses than the
+ * port can serve.
  * @param collective  of the collective, or not
  */
 bool pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root,

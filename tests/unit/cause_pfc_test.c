@@ -122,6 +122,47 @@ test_too_little(void **state)
 	}
 }
 
+/* One step of one rank, 13->19, until 80 ms. */
+static void
+other_collective(struct records *r, uint64_t start_ps)
+{
+	struct rec_tuple flow = records_tuple(H13, H19, 10000);
+	struct rec_collective collective = { .id = 1, .ranks = 1, .steps = 1, .bytes = 1000000 };
+	struct rec_schedule schedule = { .collective = 1, .step = 1, .flow = flow, .bytes = 360000000,
+					 .depends_on = REC_NONE, .ideal_ps = EXPECT, .expect_ps = EXPECT };
+	struct rec_step step = { .flow = flow, .collective = 1, .step = 1, .waited_for = REC_NONE, .bytes = 360000000,
+				 .acked_bytes = 360000000, .start_ps = start_ps, .end_ps = 80 * MS };
+
+	RECORDS_PUT(r, collective, REC_COLLECTIVE, REC_NONE, 0);
+	RECORDS_PUT(r, schedule, REC_SCHEDULE, H13, 0);
+	RECORDS_PUT(r, step, REC_STEP, H13, 80 * MS);
+}
+
+/* Flows of collectives from two ingresses overrun the root only while both have a step to send. */
+static void
+test_root_needs_them_at_once(void **state)
+{
+	for (int at_once = 0; at_once < 2; at_once++) {
+		const struct verdict_finding *finding;
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		other_collective(&r, at_once ? 36 * MS : 37 * MS);
+		records_step(&r, 1, H15, H16, REC_NONE, 0, 39 * MS);
+		records_step(&r, 2, H15, H16, REC_NONE, 39 * MS, 40 * MS);
+		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 500000, 5000000, 90));
+		case_flow(&r, SW6, 1, 0, F15, 0, LAST, 250000, 2500000);
+		case_flow(&r, SW6, 1, 2, records_tuple(H13, H19, 10000), 0, LAST, 250000, 2500000);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		finding = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL);
+		assert_int_equal(finding != NULL, at_once);
+		if (finding != NULL)
+			assert_int_equal(finding->nflows, 2);
+		verdict_destroy(v);
+	}
+}
+
 /* A flow that met no queue at the root came before it grew, or after: the root's other flow made it. */
 static void
 test_passed_root(void **state)
@@ -506,6 +547,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_root_halted_in_part),
 		cmocka_unit_test(test_root_needs_culprits),
+		cmocka_unit_test(test_root_needs_them_at_once),
 		cmocka_unit_test(test_too_little),
 		cmocka_unit_test(test_passed_root),
 		cmocka_unit_test(test_own_queue),
