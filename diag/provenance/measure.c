@@ -39,6 +39,24 @@ read_states(const struct prov_builder *b, struct prov_port *state)
 	return longest_ps;
 }
 
+/*
+ * The part of an epoch's pauses that fell into the step: that of its time. None, if the step's flow sent so much that
+ * PROV_MISSED_PAUSES of the packets that met a pause should be its own, and not one is: the pauses were before or after.
+ */
+static double
+pause_share(const struct prov_builder *b, const struct ev_epoch *epoch, double share)
+{
+	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows && share < 1; i++) {
+		const struct rec_flow_row *row = EV_AT(b->ev->flow_rows, struct rec_flow_row, i);
+
+		if (b->ev->flow_of_row[i] == b->flow && row->packets != 0 && row->paused_packets == 0 &&
+		    (double)row->packets * (double)epoch->row->paused_packets >=
+			    PROV_MISSED_PAUSES * (double)epoch->row->packets)
+			return 0;
+	}
+	return share;
+}
+
 struct prov_port
 prov_port_state(const struct prov_builder *b, uint32_t port)
 {
@@ -49,17 +67,18 @@ prov_port_state(const struct prov_builder *b, uint32_t port)
 	for (uint32_t i = epochs.first; i < epochs.end; i++) {
 		const struct ev_epoch *epoch = &b->ev->epochs[i];
 		const struct rec_port_row *row = epoch->row;
-		double share = window_share(b->window, epoch->from_ps, epoch->to_ps);
+		double share = window_share(b->window, epoch->from_ps, epoch->to_ps), paused;
 
 		if (row == NULL || share <= 0)
 			continue;
+		paused = pause_share(b, epoch, share);
 		state.packets += share * (double)row->packets;
 		state.depth_sum += share * (double)row->depth_sum;
-		state.pause_ps += share * (double)row->pause_ps;
+		state.pause_ps += paused * (double)row->pause_ps;
 		state.covered_ps += (double)window_overlap_ps(b->window, epoch->from_ps, epoch->to_ps);
 		if (row->depth_max > state.depth_max)
 			state.depth_max = row->depth_max;
-		if (row->pause_ps != 0)
+		if (row->pause_ps != 0 && paused > 0)
 			note_halted(&state, epoch->from_ps, epoch->to_ps);
 	}
 	state.reported = state.latest != NULL || state.covered_ps > 0;

@@ -14,6 +14,8 @@
 
 /* A port is halted if its peer paused it for this share of the time that its rows cover. */
 #define PROV_HALTED_SHARE 0.01
+/* So many packets that met a pause should be a flow's, by its part of the port's, and none is: it met no pause there. */
+#define PROV_MISSED_PAUSES 8
 
 /* Which reading of w(p_i,p_j). */
 enum prov_share {

@@ -163,6 +163,41 @@ test_root_needs_them_at_once(void **state)
 	}
 }
 
+/*
+ * Rows that reach beyond the step, which ran in their second half: of 16 packets that met pauses half would be cf's, had
+ * the pauses gone on in its time. Without a row of cf nobody knows.
+ */
+static void
+test_pauses_before_the_step(void **state)
+{
+	static const struct {
+		uint64_t all, own;
+		bool halted;
+	} tests[] = { { 16, 0, false }, { 16, 1, true }, { 14, 0, true } };
+
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		struct rec_port_row port = records_port_row(2, 0, LAST, 500000, 5000000, 90);
+		struct rec_flow_row flow = records_flow_row(2, F17, 0, LAST, 250000, 2500000);
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 40 * MS, 80 * MS);
+		port.pause_ps = 20 * MS;
+		port.paused_packets = tests[i].all;
+		flow.paused_packets = tests[i].own;
+		records_put_port(&r, SW2, port);
+		records_put_flow(&r, SW2, flow);
+		records_put_meter(&r, SW6, records_meter_row(0, 1, 0, LAST, 250000 * 1348));
+		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 500000, 5000000, 90));
+		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 2500000);
+		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 250000, 2500000);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL) != NULL, tests[i].halted);
+		verdict_destroy(v);
+	}
+}
+
 /* A flow that met no queue at the root came before it grew, or after: the root's other flow made it. */
 static void
 test_passed_root(void **state)
@@ -548,6 +583,7 @@ main(void)
 		cmocka_unit_test(test_root_halted_in_part),
 		cmocka_unit_test(test_root_needs_culprits),
 		cmocka_unit_test(test_root_needs_them_at_once),
+		cmocka_unit_test(test_pauses_before_the_step),
 		cmocka_unit_test(test_too_little),
 		cmocka_unit_test(test_passed_root),
 		cmocka_unit_test(test_own_queue),
