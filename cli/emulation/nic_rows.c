@@ -65,6 +65,7 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 	struct nic_rows *rows = ctx;
 	struct nic_rows_port *port = &rows->ports[nic];
 	uint32_t slot = telem_slot(&port->telem, batch->flow);
+	uint64_t halted_ps = telem_halted_ps(&port->telem, rows->fabric->window.start_ps);
 	const struct telem_batch counts = {
 		.packets = batch->packets,
 		.paused_packets = batch->paused_packets,
@@ -74,6 +75,9 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 	};
 
 	turn_window(rows, port);
+	if (batch->paused_packets != 0) /* nothing left since the pause began, and this flow was to be the next */
+		meet_hold(&port->meet, slot, halted_ps - port->halted_ps);
+	port->halted_ps = halted_ps;
 	telem_add(&port->telem, slot, &counts);
 	meet_enqueue(&port->meet, slot, port->window.index);
 	port->contended |= batch->depth_sum != 0;

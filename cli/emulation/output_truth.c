@@ -143,6 +143,24 @@ meetings_json(const struct emulation *emulation, uint64_t *left_out)
 	return list;
 }
 
+/* Flows that stood at a halted port. */
+static json_t *
+held_json(const struct emulation *emulation, const struct telem_port *telem, const struct meet *meet)
+{
+	json_t *list = json_array();
+
+	for (uint32_t slot = 0; slot < telem->nslots; slot++) {
+		uint64_t held_ps = meet_held_ps(meet, slot);
+		char name[96];
+
+		if (held_ps < MEETING_MIN_PS)
+			continue;
+		output_flow_name(emulation, telem->slot_flow[slot], name, sizeof(name));
+		json_array_append_new(list, json_pack("{s:s, s:I}", "flow", name, "held_ns", (json_int_t)(held_ps / PS_PER_NS)));
+	}
+	return list;
+}
+
 /* Ports that their peers halted, NICs too. */
 static json_t *
 pauses_json(const struct emulation *emulation)
@@ -159,10 +177,11 @@ pauses_json(const struct emulation *emulation)
 			if (halted_ps == 0)
 				continue;
 			topo_port_name(topo, topo->nodes[i].first_port + p, name);
-			json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:b}", "port", name, "by",
+			json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:b, s:o}", "port", name, "by",
 							      topo->nodes[topo_port_of(topo, i, p)->peer].name,
 							      "halted_ns", (json_int_t)(halted_ps / PS_PER_NS),
-							      "at_end", telem->paused));
+							      "at_end", telem->paused, "held",
+							      held_json(emulation, telem, meet_of(emulation, i, p))));
 		}
 	}
 	return list;

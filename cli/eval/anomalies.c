@@ -66,7 +66,7 @@ queues_found(const struct truth *truth, const json_t *anomaly, const json_t *fin
 static bool
 storm_touches(const struct truth *truth, const json_t *anomaly)
 {
-	return truth_halted_ns(truth, truth_text(anomaly, "halts")) >= truth->earnest_ns;
+	return truth_held_ns(truth, truth_text(anomaly, "halts")) >= truth->earnest_ns;
 }
 
 static bool

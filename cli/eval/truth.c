@@ -172,6 +172,19 @@ truth_halted_ns(const struct truth *truth, const char *port)
 	return number(pauses_of(truth, port), "halted_ns");
 }
 
+double
+truth_held_ns(const struct truth *truth, const char *port)
+{
+	const json_t *held;
+	double longest_ns = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(pauses_of(truth, port), "held"), i, held)
+		if (truth_is_collective(truth, truth_text(held, "flow")) && number(held, "held_ns") > longest_ns)
+			longest_ns = number(held, "held_ns");
+	return longest_ns;
+}
+
 bool
 truth_halted_at_end(const struct truth *truth, const char *port)
 {

@@ -51,6 +51,8 @@ bool truth_is_whole(const struct truth *truth);
 
 /* How long a port was halted by its peer. */
 double truth_halted_ns(const struct truth *truth, const char *port);
+/* How long it held up a flow of the collective then, at most. */
+double truth_held_ns(const struct truth *truth, const char *port);
 /* Was it still when the run ended? */
 bool truth_halted_at_end(const struct truth *truth, const char *port);
 /* Was one of these ports (array of names) halted in earnest? */

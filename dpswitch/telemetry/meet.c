@@ -31,11 +31,13 @@ resize(struct meet *meet, uint32_t cap, uint32_t rows_cap)
 	meet->last_window = zeroed(cap, sizeof(*meet->last_window));
 	meet->present = zeroed(cap, sizeof(*meet->present));
 	meet->row = zeroed(cap, sizeof(*meet->row));
+	meet->held_ps = zeroed(cap, sizeof(*meet->held_ps));
 	meet->pairs = zeroed((size_t)rows_cap * cap, sizeof(*meet->pairs));
 	for (uint32_t i = 0; i < old.cap; i++) {
 		meet->last_window[i] = old.last_window[i];
 		meet->present[i] = old.present[i];
 		meet->row[i] = old.row[i];
+		meet->held_ps[i] = old.held_ps[i];
 	}
 	for (uint32_t r = 0; r < old.rows; r++)
 		memcpy(meet->pairs + (size_t)r * cap, old.pairs + (size_t)r * old.cap, old.cap * sizeof(*meet->pairs));
@@ -59,6 +61,7 @@ meet_fini(struct meet *meet)
 	free(meet->last_window);
 	free(meet->present);
 	free(meet->row);
+	free(meet->held_ps);
 	free(meet->pairs);
 	*meet = (struct meet){ 0 };
 }
@@ -97,13 +100,14 @@ pair_add(struct meet_pair *pair, const struct meet *meet, uint64_t windows)
 	pair->depth_max = meet->depth_max > pair->depth_max ? meet->depth_max : pair->depth_max;
 }
 
-/* Adds the batch up, pair by pair. */
+/* Adds the batch up, flow by flow and pair by pair. */
 static void
 settle(struct meet *meet)
 {
 	for (uint32_t a = 0; a < meet->nslots; a++) {
 		struct meet_pair *row = meet->pairs + (size_t)meet->row[a] * meet->cap;
 
+		meet->held_ps[a] = meet_held_ps(meet, a);
 		if (meet->row[a] == MEET_NO_ROW || meet->present[a] == 0)
 			continue;
 		for (uint32_t b = 0; b < meet->nslots; b++)
@@ -111,6 +115,7 @@ settle(struct meet *meet)
 	}
 	memset(meet->present, 0, meet->nslots * sizeof(*meet->present));
 	meet->batched = 0;
+	meet->halted = 0;
 	meet->depth_sum = 0;
 	meet->depth_max = 0;
 }
@@ -127,10 +132,26 @@ meet_count(struct meet *meet, const struct telem_port *telem, const struct meet_
 
 		meet->present[slot] |= (uint64_t)present << meet->batched;
 	}
+	meet->halted |= (uint64_t)telem->paused << meet->batched;
 	meet->length_ps = window->length_ps;
 	meet->start_ps[meet->batched++] = window->start_ps;
 	meet->depth_sum += window->depth;
 	meet->depth_max = window->depth > meet->depth_max ? window->depth : meet->depth_max;
+}
+
+void
+meet_hold(struct meet *meet, uint32_t slot, uint64_t held_ps)
+{
+	meet_reserve(meet, slot + 1);
+	meet->held_ps[slot] += held_ps;
+}
+
+uint64_t
+meet_held_ps(const struct meet *meet, uint32_t slot)
+{
+	if (slot >= meet->cap)
+		return 0;
+	return meet->held_ps[slot] + meet->length_ps * (uint32_t)__builtin_popcountll(meet->present[slot] & meet->halted);
 }
 
 struct meet_pair

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric's own truth: which flows stood in one queue together, when, for how long and how deep the queue was. It goes
- * to truth.json for whoever scores a diagnosis; no record carries it.
+ * The fabric's own truth: which flows stood in one queue together, when, for how long and how deep the queue was, and how
+ * long a pause held each up. It goes to truth.json for whoever scores a diagnosis; no record carries it.
  *
  * Pairs are many where flows are: those of a collective's flows with any other are always kept, those of two other
  * flows where one is among the first MEET_OTHERS of the port. Windows are gathered by 64, a bit each, and counted pair
@@ -30,12 +30,14 @@ struct meet {
 	uint64_t *last_window; /* [cap] window + 1 in which the slot's flow was last enqueued */
 	uint64_t *present;     /* [cap] bit w: in the w-th window of the batch the slot's flow was there */
 	uint32_t *row;         /* [cap] the slot's row of pairs, or MEET_NO_ROW */
+	uint64_t *held_ps;     /* [cap] how long the slot's flow was there while the port was halted, up to the batch */
 	struct meet_pair *pairs; /* [rows * cap] at [row of one][slot of the other] */
 	uint32_t cap, rows, rows_cap;
 	uint32_t nslots;       /* slots whose row is decided */
 	uint32_t batched;      /* windows in the batch, each of length_ps */
 	uint64_t length_ps;
 	uint64_t start_ps[MEET_BATCH]; /* when each began */
+	uint64_t halted;       /* bit w: at the end of the w-th the port was halted */
 	uint64_t depth_sum;    /* over them, of the queue's depth at their end */
 	uint32_t depth_max;
 };
@@ -60,6 +62,11 @@ struct meet_window {
 
 /* Ends such a window: adds it to every pair of flows present. */
 void meet_count(struct meet *meet, const struct telem_port *telem, const struct meet_window *window);
+
+/* A pause held up this slot's flow at a port that counts no windows while it is halted: a NIC. */
+void meet_hold(struct meet *meet, uint32_t slot, uint64_t held_ps);
+/* @return how long the slot's flow was there while the port was halted */
+uint64_t meet_held_ps(const struct meet *meet, uint32_t slot);
 
 /*
  * What is known of two slots' flows, all 0 if they never met or their pair is not kept. The depth is that of the batches

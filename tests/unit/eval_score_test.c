@@ -19,6 +19,9 @@
 	"{ 'port': '" port "', 'flows': ['" one "', '" other "'], 'together_ns': " #ns ", 'depth_mean': " #depth " }"
 #define HALTED_BY(port, by, ns, at_end)                                                                                \
 	"{ 'port': '" port "', 'by': '" by "', 'halted_ns': " #ns ", 'at_end': " at_end " }"
+#define HOLDING(port, flow, halted_ns, ns)                                                                             \
+	"{ 'port': '" port "', 'by': 's', 'halted_ns': " #halted_ns ", 'at_end': false, 'held': [ { 'flow': '" flow          \
+	"', 'held_ns': " #ns " } ] }"
 #define HALTED(port, ns, at_end) HALTED_BY(port, "s", ns, at_end)
 #define FABRIC(meetings, pauses) "{ 'meetings': [" meetings "], 'pauses': [" pauses "] }"
 #define FINDING(type, root, ports, flows, victims, steps)                                                              \
@@ -157,7 +160,7 @@ incast_is_flows_that_met_each_other(void **state)
 }
 
 #define STORM MEANING("{ 'kind': 'storm', 'root': 's:1', 'halts': 'r:2' }")
-#define STORM_FABRIC FABRIC("", HALTED("r:2", 50000, "false"))
+#define STORM_FABRIC FABRIC("", HOLDING("r:2", "a->b", 50000, 50000))
 
 static void
 storm_is_traced_to_its_port(void **state)
@@ -278,7 +281,9 @@ cases_that_hold_nothing_are_wrong(void **state)
 	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "a->b", "x->b", 50000, 2), ""))); /* no queue to speak of */
 	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "y->b", "x->b", 50000, 20), ""))); /* not with the collective */
 	assert_true(is_right(STORM, STORM_FABRIC));
-	assert_false(is_right(STORM, FABRIC("", HALTED("r:2", 9000, "false"))));
+	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "a->b", 50000, 9000))));
+	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "x->b", 50000, 50000))));
+	assert_false(is_right(STORM, FABRIC("", HALTED("r:2", 50000, "false"))));
 	assert_true(is_right(BACKPRESSURE, BACKPRESSURE_FABRIC));
 	assert_false(is_right(BACKPRESSURE, FABRIC("", HALTED("r:4", 50000, "false"))));
 	/* by another switch, then by way of one that the root's halts */

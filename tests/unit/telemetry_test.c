@@ -338,6 +338,34 @@ flows_meet_while_both_are_present(void **state)
 	telem_fini(&t);
 }
 
+/* Of ten windows three end with the port halted; flow 0 is there in all of them, flow 1 from the last halted one on. */
+static void
+flows_are_held_at_a_halted_port(void **state)
+{
+	struct telem_port t;
+	struct meet meet = { 0 };
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 1), 0);
+	for (uint32_t flow = 0; flow < 2; flow++)
+		assert_int_equal(telem_slot(&t, flow), flow);
+	t.queued[0] = 1;
+	for (uint32_t window = 0; window < 200; window++) {
+		t.paused = window % 10 < 3;
+		t.queued[1] = window % 10 >= 2;
+		meet_count(&meet, &t, &(struct meet_window){ window, window * 1000, 1000, 1 });
+	}
+	assert_int_equal(meet_held_ps(&meet, 0), 20 * 3 * 1000);
+	assert_int_equal(meet_held_ps(&meet, 1), 20 * 1 * 1000);
+	assert_int_equal(meet_held_ps(&meet, 900), 0);
+	meet_hold(&meet, 900, 5000); /* as NICs say it */
+	meet_hold(&meet, 900, 700);
+	assert_int_equal(meet_held_ps(&meet, 900), 5700);
+	assert_int_equal(meet_held_ps(&meet, 0), 20 * 3 * 1000);
+	meet_fini(&meet);
+	telem_fini(&t);
+}
+
 /* 100 flows in one queue: the collective's one, seen last, meets them all; of the others the first 32 do. */
 static void
 meetings_of_collective_flows_are_always_kept(void **state)
@@ -380,6 +408,7 @@ main(void)
 		cmocka_unit_test(rows_that_do_not_sum_up_are_noticed),
 		cmocka_unit_test(exact_matrix_counts_packets_ahead),
 		cmocka_unit_test(flows_meet_while_both_are_present),
+		cmocka_unit_test(flows_are_held_at_a_halted_port),
 		cmocka_unit_test(meetings_of_collective_flows_are_always_kept),
 	};
 
