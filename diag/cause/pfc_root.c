@@ -69,7 +69,7 @@ pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn)
 /*
  * Is the port sent more than it can send while this flow comes? Only by ingresses that are faster together: one of its own
  * speed leaves no queue but what a pause has piled up, and so do two whose flows come one after the other. Flows with less
- * than CAUSE_MIN_SHARE of the port's packets do not count.
+ * than CAUSE_MIN_SHARE of the port's packets do not count, nor those that met no queue.
  */
 static bool
 overruns(const struct cause_set *set, uint32_t step, const struct prov_port *port, const struct prov_at *at)
@@ -87,6 +87,7 @@ overruns(const struct cause_set *set, uint32_t step, const struct prov_port *por
 
 		if (ingress == EV_NONE || (counted[other->in_port / 64] & bit) != 0 ||
 		    other->packets < CAUSE_MIN_SHARE * port->packets ||
+		    other->depth_sum < CAUSE_MIN_WAIT * other->packets ||
 		    (other != at && !cause_both_at_once(set, graph->flows[at->flow], graph->flows[other->flow], step)))
 			continue;
 		counted[other->in_port / 64] |= bit;
