@@ -65,7 +65,7 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 	struct nic_rows *rows = ctx;
 	struct nic_rows_port *port = &rows->ports[nic];
 	uint32_t slot = telem_slot(&port->telem, batch->flow);
-	uint64_t halted_ps = telem_halted_ps(&port->telem, rows->fabric->window.start_ps);
+	uint64_t now_ps = rows->fabric->window.start_ps, halted_ps = telem_halted_ps(&port->telem, now_ps);
 	const struct telem_batch counts = {
 		.packets = batch->packets,
 		.paused_packets = batch->paused_packets,
@@ -76,7 +76,7 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 
 	turn_window(rows, port);
 	if (batch->paused_packets != 0) /* nothing left since the pause began, and this flow was to be the next */
-		meet_hold(&port->meet, slot, halted_ps - port->halted_ps);
+		meet_hold(&port->meet, slot, halted_ps - port->halted_ps, now_ps);
 	port->halted_ps = halted_ps;
 	telem_add(&port->telem, slot, &counts);
 	meet_enqueue(&port->meet, slot, port->window.index);

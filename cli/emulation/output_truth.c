@@ -150,13 +150,16 @@ held_json(const struct emulation *emulation, const struct telem_port *telem, con
 	json_t *list = json_array();
 
 	for (uint32_t slot = 0; slot < telem->nslots; slot++) {
-		uint64_t held_ps = meet_held_ps(meet, slot);
+		struct meet_pair held = meet_held(meet, slot);
 		char name[96];
 
-		if (held_ps < MEETING_MIN_PS)
+		if (held.together_ps < MEETING_MIN_PS)
 			continue;
 		output_flow_name(emulation, telem->slot_flow[slot], name, sizeof(name));
-		json_array_append_new(list, json_pack("{s:s, s:I}", "flow", name, "held_ns", (json_int_t)(held_ps / PS_PER_NS)));
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "flow", name, "held_ns",
+						      (json_int_t)(held.together_ps / PS_PER_NS), "first_ns",
+						      (json_int_t)(held.first_ps / PS_PER_NS), "last_ns",
+						      (json_int_t)(held.last_ps / PS_PER_NS)));
 	}
 	return list;
 }

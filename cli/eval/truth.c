@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,17 +173,58 @@ truth_halted_ns(const struct truth *truth, const char *port)
 	return number(pauses_of(truth, port), "halted_ns");
 }
 
-double
-truth_held_ns(const struct truth *truth, const char *port)
+/* The time from the first to the last that an entry tells of. */
+struct span {
+	double first_ns, last_ns;
+};
+
+static struct span
+span_of(const json_t *entry)
+{
+	return (struct span){ number(entry, "first_ns"), number(entry, "last_ns") };
+}
+
+/* From when until when flows met at a port. */
+static struct span
+met_span(const struct truth *truth, const char *port)
+{
+	struct span all = { INFINITY, 0 };
+	const json_t *meeting;
+	size_t i;
+
+	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, meeting) {
+		struct span span = span_of(meeting);
+
+		if (strcmp(truth_text(meeting, "port"), port) != 0)
+			continue;
+		all.first_ns = fmin(all.first_ns, span.first_ns);
+		all.last_ns = fmax(all.last_ns, span.last_ns);
+	}
+	return all;
+}
+
+/* How long a halted port held up a flow of the collective, if that was (in part) in this time. */
+static double
+held_ns(const struct truth *truth, const json_t *pause, struct span time)
 {
 	const json_t *held;
 	double longest_ns = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(pauses_of(truth, port), "held"), i, held)
-		if (truth_is_collective(truth, truth_text(held, "flow")) && number(held, "held_ns") > longest_ns)
-			longest_ns = number(held, "held_ns");
+	json_array_foreach(json_object_get(pause, "held"), i, held) {
+		struct span span = span_of(held);
+
+		if (truth_is_collective(truth, truth_text(held, "flow")) && span.first_ns <= time.last_ns &&
+		    time.first_ns <= span.last_ns)
+			longest_ns = fmax(longest_ns, number(held, "held_ns"));
+	}
 	return longest_ns;
+}
+
+double
+truth_held_ns(const struct truth *truth, const char *port)
+{
+	return held_ns(truth, pauses_of(truth, port), (struct span){ 0, INFINITY });
 }
 
 bool
@@ -205,6 +247,7 @@ truth_pauses_lead(const struct truth *truth, const char *root, const json_t *por
 {
 	const json_t *pauses = json_object_get(truth->fabric, "pauses"), *pause, *other;
 	json_t *reached = json_array(); /* pauses that begin at the root */
+	struct span time = met_span(truth, root);
 	bool found = false, grown = true;
 	size_t i, k;
 
@@ -223,7 +266,7 @@ truth_pauses_lead(const struct truth *truth, const char *root, const json_t *por
 			json_array_append(reached, (json_t *)pause);
 			grown = true;
 			found |= truth_lists(ports, truth_text(pause, "port")) &&
-				 number(pause, "halted_ns") >= truth->earnest_ns;
+				 held_ns(truth, pause, time) >= truth->earnest_ns;
 		}
 	}
 	json_decref(reached);

@@ -62,7 +62,8 @@ bool truth_any_halted(const struct truth *truth, const json_t *ports);
 const char *truth_text(const json_t *object, const char *key);
 /*
  * Do pauses lead from a switch to one of these ports? The switch halts ports that send to it, their switches others that
- * send to them, and so on; the last is one of the ports, halted in earnest.
+ * send to them, and so on; the last is one of the ports, and held up a flow of the collective in earnest, while flows met
+ * at the root.
  * @param root  a port of the switch
  */
 bool truth_pauses_lead(const struct truth *truth, const char *root, const json_t *ports);

@@ -31,13 +31,13 @@ resize(struct meet *meet, uint32_t cap, uint32_t rows_cap)
 	meet->last_window = zeroed(cap, sizeof(*meet->last_window));
 	meet->present = zeroed(cap, sizeof(*meet->present));
 	meet->row = zeroed(cap, sizeof(*meet->row));
-	meet->held_ps = zeroed(cap, sizeof(*meet->held_ps));
+	meet->held = zeroed(cap, sizeof(*meet->held));
 	meet->pairs = zeroed((size_t)rows_cap * cap, sizeof(*meet->pairs));
 	for (uint32_t i = 0; i < old.cap; i++) {
 		meet->last_window[i] = old.last_window[i];
 		meet->present[i] = old.present[i];
 		meet->row[i] = old.row[i];
-		meet->held_ps[i] = old.held_ps[i];
+		meet->held[i] = old.held[i];
 	}
 	for (uint32_t r = 0; r < old.rows; r++)
 		memcpy(meet->pairs + (size_t)r * cap, old.pairs + (size_t)r * old.cap, old.cap * sizeof(*meet->pairs));
@@ -61,7 +61,7 @@ meet_fini(struct meet *meet)
 	free(meet->last_window);
 	free(meet->present);
 	free(meet->row);
-	free(meet->held_ps);
+	free(meet->held);
 	free(meet->pairs);
 	*meet = (struct meet){ 0 };
 }
@@ -107,7 +107,7 @@ settle(struct meet *meet)
 	for (uint32_t a = 0; a < meet->nslots; a++) {
 		struct meet_pair *row = meet->pairs + (size_t)meet->row[a] * meet->cap;
 
-		meet->held_ps[a] = meet_held_ps(meet, a);
+		pair_add(&meet->held[a], meet, meet->present[a] & meet->halted);
 		if (meet->row[a] == MEET_NO_ROW || meet->present[a] == 0)
 			continue;
 		for (uint32_t b = 0; b < meet->nslots; b++)
@@ -140,18 +140,28 @@ meet_count(struct meet *meet, const struct telem_port *telem, const struct meet_
 }
 
 void
-meet_hold(struct meet *meet, uint32_t slot, uint64_t held_ps)
+meet_hold(struct meet *meet, uint32_t slot, uint64_t held_ps, uint64_t now_ps)
 {
+	struct meet_pair *held;
+
 	meet_reserve(meet, slot + 1);
-	meet->held_ps[slot] += held_ps;
+	held = &meet->held[slot];
+	if (held->together_ps == 0)
+		held->first_ps = now_ps - held_ps;
+	held->last_ps = now_ps;
+	held->together_ps += held_ps;
 }
 
-uint64_t
-meet_held_ps(const struct meet *meet, uint32_t slot)
+struct meet_pair
+meet_held(const struct meet *meet, uint32_t slot)
 {
+	struct meet_pair held = { 0 };
+
 	if (slot >= meet->cap)
-		return 0;
-	return meet->held_ps[slot] + meet->length_ps * (uint32_t)__builtin_popcountll(meet->present[slot] & meet->halted);
+		return held;
+	held = meet->held[slot];
+	pair_add(&held, meet, meet->present[slot] & meet->halted);
+	return held;
 }
 
 struct meet_pair

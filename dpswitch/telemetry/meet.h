@@ -18,7 +18,7 @@
 #define MEET_BATCH 64
 #define MEET_NO_ROW UINT32_MAX
 
-/* What is known of two flows that met. */
+/* What is known of two flows that met, or of one at a halted port. */
 struct meet_pair {
 	uint64_t together_ps;
 	uint64_t first_ps, last_ps; /* start of the first window together, end of the last */
@@ -30,7 +30,7 @@ struct meet {
 	uint64_t *last_window; /* [cap] window + 1 in which the slot's flow was last enqueued */
 	uint64_t *present;     /* [cap] bit w: in the w-th window of the batch the slot's flow was there */
 	uint32_t *row;         /* [cap] the slot's row of pairs, or MEET_NO_ROW */
-	uint64_t *held_ps;     /* [cap] how long the slot's flow was there while the port was halted, up to the batch */
+	struct meet_pair *held; /* [cap] when the slot's flow was there while the port was halted, up to the batch */
 	struct meet_pair *pairs; /* [rows * cap] at [row of one][slot of the other] */
 	uint32_t cap, rows, rows_cap;
 	uint32_t nslots;       /* slots whose row is decided */
@@ -63,10 +63,10 @@ struct meet_window {
 /* Ends such a window: adds it to every pair of flows present. */
 void meet_count(struct meet *meet, const struct telem_port *telem, const struct meet_window *window);
 
-/* A pause held up this slot's flow at a port that counts no windows while it is halted: a NIC. */
-void meet_hold(struct meet *meet, uint32_t slot, uint64_t held_ps);
-/* @return how long the slot's flow was there while the port was halted */
-uint64_t meet_held_ps(const struct meet *meet, uint32_t slot);
+/* A pause that ended now held up this slot's flow at a port that counts no windows while it is halted: a NIC. */
+void meet_hold(struct meet *meet, uint32_t slot, uint64_t held_ps, uint64_t now_ps);
+/* @return when the slot's flow was there while the port was halted */
+struct meet_pair meet_held(const struct meet *meet, uint32_t slot);
 
 /*
  * What is known of two slots' flows, all 0 if they never met or their pair is not kept. The depth is that of the batches

@@ -19,9 +19,10 @@
 	"{ 'port': '" port "', 'flows': ['" one "', '" other "'], 'together_ns': " #ns ", 'depth_mean': " #depth " }"
 #define HALTED_BY(port, by, ns, at_end)                                                                                \
 	"{ 'port': '" port "', 'by': '" by "', 'halted_ns': " #ns ", 'at_end': " at_end " }"
-#define HOLDING(port, flow, halted_ns, ns)                                                                             \
-	"{ 'port': '" port "', 'by': 's', 'halted_ns': " #halted_ns ", 'at_end': false, 'held': [ { 'flow': '" flow          \
-	"', 'held_ns': " #ns " } ] }"
+#define HOLDING_BY(port, by, flow, ns, at_ns)                                                                          \
+	"{ 'port': '" port "', 'by': '" by "', 'halted_ns': 50000, 'at_end': false, 'held': [ { 'flow': '" flow              \
+	"', 'held_ns': " #ns ", 'first_ns': " #at_ns ", 'last_ns': " #at_ns " } ] }"
+#define HOLDING(port, flow, ns) HOLDING_BY(port, "s", flow, ns, 0)
 #define HALTED(port, ns, at_end) HALTED_BY(port, "s", ns, at_end)
 #define FABRIC(meetings, pauses) "{ 'meetings': [" meetings "], 'pauses': [" pauses "] }"
 #define FINDING(type, root, ports, flows, victims, steps)                                                              \
@@ -160,7 +161,7 @@ incast_is_flows_that_met_each_other(void **state)
 }
 
 #define STORM MEANING("{ 'kind': 'storm', 'root': 's:1', 'halts': 'r:2' }")
-#define STORM_FABRIC FABRIC("", HOLDING("r:2", "a->b", 50000, 50000))
+#define STORM_FABRIC FABRIC("", HOLDING("r:2", "a->b", 50000))
 
 static void
 storm_is_traced_to_its_port(void **state)
@@ -174,7 +175,8 @@ storm_is_traced_to_its_port(void **state)
 }
 
 #define BACKPRESSURE MEANING("{ 'kind': 'backpressure', 'root': 's:1', 'halts': ['r:2', 'r:3'] }")
-#define BACKPRESSURE_FABRIC FABRIC(MET("s:1", "x->b", "y->b", 50000, 20), HALTED("r:3", 50000, "false"))
+#define MET_AT_ROOT MET("s:1", "x->b", "y->b", 50000, 20)
+#define BACKPRESSURE_FABRIC FABRIC(MET_AT_ROOT, HOLDING("r:3", "a->b", 50000))
 
 static void
 backpressure_is_traced_to_its_root(void **state)
@@ -281,15 +283,19 @@ cases_that_hold_nothing_are_wrong(void **state)
 	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "a->b", "x->b", 50000, 2), ""))); /* no queue to speak of */
 	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "y->b", "x->b", 50000, 20), ""))); /* not with the collective */
 	assert_true(is_right(STORM, STORM_FABRIC));
-	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "a->b", 50000, 9000))));
-	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "x->b", 50000, 50000))));
+	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "a->b", 9000))));
+	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "x->b", 50000))));
 	assert_false(is_right(STORM, FABRIC("", HALTED("r:2", 50000, "false"))));
 	assert_true(is_right(BACKPRESSURE, BACKPRESSURE_FABRIC));
-	assert_false(is_right(BACKPRESSURE, FABRIC("", HALTED("r:4", 50000, "false"))));
+	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING("r:4", "a->b", 50000))));
+	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING("r:3", "x->b", 50000)))); /* not the collective */
+	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "s", "a->b", 50000, 70000)))); /* later */
 	/* by another switch, then by way of one that the root's halts */
-	assert_false(is_right(BACKPRESSURE, FABRIC("", HALTED_BY("r:3", "t", 50000, "false"))));
-	assert_true(is_right(BACKPRESSURE, FABRIC("", HALTED_BY("r:3", "t", 50000, "false") "," HALTED("t:9", 5, "false"))));
-	assert_false(is_right(BACKPRESSURE, FABRIC("", HALTED_BY("r:3", "t", 9000, "false") "," HALTED("t:9", 5, "false"))));
+	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 50000, 0))));
+	assert_true(is_right(BACKPRESSURE,
+			     FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 50000, 0) "," HALTED("t:9", 5, "false"))));
+	assert_false(is_right(BACKPRESSURE,
+			      FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 9000, 0) "," HALTED("t:9", 5, "false"))));
 	assert_true(is_right(IN_LOOP, STUCK));
 	assert_false(is_right(IN_LOOP, FABRIC("", HALTED("p:1", 50000, "true") "," HALTED("q:1", 50000, "false"))));
 	assert_true(is_right(IMBALANCE, OWN_MET));

@@ -355,13 +355,18 @@ flows_are_held_at_a_halted_port(void **state)
 		t.queued[1] = window % 10 >= 2;
 		meet_count(&meet, &t, &(struct meet_window){ window, window * 1000, 1000, 1 });
 	}
-	assert_int_equal(meet_held_ps(&meet, 0), 20 * 3 * 1000);
-	assert_int_equal(meet_held_ps(&meet, 1), 20 * 1 * 1000);
-	assert_int_equal(meet_held_ps(&meet, 900), 0);
-	meet_hold(&meet, 900, 5000); /* as NICs say it */
-	meet_hold(&meet, 900, 700);
-	assert_int_equal(meet_held_ps(&meet, 900), 5700);
-	assert_int_equal(meet_held_ps(&meet, 0), 20 * 3 * 1000);
+	assert_int_equal(meet_held(&meet, 0).together_ps, 20 * 3 * 1000);
+	assert_int_equal(meet_held(&meet, 0).first_ps, 0);
+	assert_int_equal(meet_held(&meet, 1).together_ps, 20 * 1 * 1000);
+	assert_int_equal(meet_held(&meet, 1).first_ps, 2 * 1000);
+	assert_int_equal(meet_held(&meet, 1).last_ps, 193 * 1000);
+	assert_int_equal(meet_held(&meet, 900).together_ps, 0);
+	meet_hold(&meet, 900, 5000, 300000); /* as NICs say it */
+	meet_hold(&meet, 900, 700, 400000);
+	assert_int_equal(meet_held(&meet, 900).together_ps, 5700);
+	assert_int_equal(meet_held(&meet, 900).first_ps, 295000);
+	assert_int_equal(meet_held(&meet, 900).last_ps, 400000);
+	assert_int_equal(meet_held(&meet, 0).together_ps, 20 * 3 * 1000);
 	meet_fini(&meet);
 	telem_fini(&t);
 }
