@@ -41,21 +41,55 @@ child_find(const char *program, const char *folder, char *path, size_t cap, stru
 }
 
 pid_t
-child_start(const char *path, const struct child_args *args, bool ignore_interrupt, struct err *err)
+child_fork(sigset_t *before)
 {
-	pid_t parent = getpid(), pid = fork();
+	sigset_t all;
 
-	if (pid < 0)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (pid != 0)
-		return pid;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, before);
+	return fork();
+}
+
+/* As exec would, but while signals wait. */
+static void
+drop_handlers(void)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+	struct sigaction action;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			signal(signals[i], SIG_DFL);
+}
+
+/* Does not return. @param before  signals that were blocked before the fork */
+static void
+become(const char *path, const struct child_args *args, bool ignore_interrupt, pid_t parent, const sigset_t *before)
+{
 	/* Whatever becomes of rocelab, what it started ends too. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	drop_handlers();
 	signal(SIGINT, ignore_interrupt ? SIG_IGN : SIG_DFL);
+	sigprocmask(SIG_SETMASK, before, NULL);
 	if (getppid() == parent)
 		execv(path, (char *const *)args->argv);
 	fprintf(stderr, "rocelab: %s: %s\n", path, strerror(errno));
 	_exit(127);
+}
+
+pid_t
+child_start(const char *path, const struct child_args *args, bool ignore_interrupt, struct err *err)
+{
+	pid_t parent = getpid(), pid;
+	sigset_t before;
+	int failure;
+
+	pid = child_fork(&before);
+	failure = errno;
+	if (pid == 0)
+		become(path, args, ignore_interrupt, parent, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid > 0 ? pid : err_set(err, -failure, "%s: %s", path, strerror(failure));
 }
 
 static int

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -25,6 +26,14 @@ int child_add(struct child_args *args, const char *arg, struct err *err);
  * @return 0, or -ENOENT with err set
  */
 int child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err);
+
+/*
+ * fork() with all signals blocked on both sides, so that none reaches the child while its handlers are still those of its
+ * parent, and is lost. Each side gives the signals back when it is ready for them: sigprocmask(SIG_SETMASK, before, NULL).
+ * @param before  set to the signals that were blocked before
+ * @return as fork(), with errno
+ */
+pid_t child_fork(sigset_t *before);
 
 /*
  * Starts a program that ends when this process does.

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starting programs and ending them. */
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cli/child.h"
+
+#define STARTS 200 /* a signal that comes too early is lost in most of them */
+
+static void
+on_signal(int signal)
+{
+	(void)signal;
+}
+
+/* However early a signal comes, even before the child is another program: it ends it. */
+static void
+early_signal_is_not_lost(void **state)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	const struct child_args args = { .argv = { "sleep", "20" }, .count = 2 };
+	struct sigaction before;
+	struct err err = { 0 };
+
+	(void)state;
+	sigaction(SIGTERM, &action, &before);
+	for (int i = 0; i < STARTS; i++) {
+		pid_t pid = child_start("/bin/sleep", &args, false, &err);
+
+		assert_true(pid > 0);
+		kill(pid, SIGTERM);
+		assert_int_equal(child_wait(pid), 128 + SIGTERM);
+	}
+	sigaction(SIGTERM, &before, NULL);
+}
+
+/* What a parent blocks or ignores before it starts a program stays as it was, on both sides. */
+static void
+blocked_signals_come_back(void **state)
+{
+	const struct child_args args = { .argv = { "sh", "-c", "kill -TERM $$; exit 3" }, .count = 3 };
+	struct err err = { 0 };
+	sigset_t set;
+	pid_t pid;
+
+	(void)state;
+	pid = child_start("/bin/sh", &args, false, &err);
+	assert_int_equal(child_wait(pid), 128 + SIGTERM);
+	sigprocmask(SIG_BLOCK, NULL, &set);
+	assert_false(sigismember(&set, SIGTERM));
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	pid = child_start("/bin/sh", &args, false, &err);
+	assert_int_equal(child_wait(pid), 3);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void
+interrupts_can_be_ignored(void **state)
+{
+	const struct child_args args = { .argv = { "sh", "-c", "kill -INT $$; exit 3" }, .count = 3 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(child_wait(child_start("/bin/sh", &args, true, &err)), 3);
+	assert_int_equal(child_wait(child_start("/bin/sh", &args, false, &err)), 128 + SIGINT);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(early_signal_is_not_lost),
+		cmocka_unit_test(blocked_signals_come_back),
+		cmocka_unit_test(interrupts_can_be_ignored),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
