@@ -95,7 +95,7 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 		return -ENOENT;
 	if (child_add(&args, launch->print ? "--brief" : "--quiet", err) < 0)
 		return -E2BIG;
-	if (launch->diagnose && (child_add(&args, "--analyzer", err) < 0 || child_add(&args, socket, err) < 0))
+	if (child_add(&args, "--analyzer", err) < 0 || child_add(&args, socket, err) < 0)
 		return -E2BIG;
 	if (launch->hosts != NULL && (child_add(&args, "--hosts", err) < 0 ||
 				      child_add(&args, run_hosts_sockets(launch->hosts), err) < 0))
@@ -154,7 +154,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 static int
 run_programs(const struct launch *launch, const char *socket, struct launch_status *status, struct err *err)
 {
-	pid_t analyzer = launch->diagnose ? start_analyzer(launch, socket, err) : 0, fabric;
+	pid_t analyzer = start_analyzer(launch, socket, err), fabric;
 
 	if (analyzer < 0)
 		return analyzer;
@@ -165,12 +165,11 @@ run_programs(const struct launch *launch, const char *socket, struct launch_stat
 			kill(fabric, SIGTERM);
 		status->fabric = wait_for_fabric(launch, fabric, err);
 		fabric_pid = 0;
-	} else if (launch->diagnose) {
+		status->analyzer = wait_for_analyzer(analyzer, socket, status->fabric);
+	} else {
 		kill(analyzer, SIGTERM);
 		child_wait(analyzer);
 	}
-	if (fabric > 0 && launch->diagnose)
-		status->analyzer = wait_for_analyzer(analyzer, socket, status->fabric);
 	return fabric > 0 ? 0 : fabric;
 }
 

@@ -12,7 +12,6 @@ struct launch {
 	const char *scenario, *dir;    /* dir exists; the run's files go there */
 	const struct child_args *pass; /* options that dpswitch understands */
 	struct run_hosts *hosts;       /* with their own kernel; NULL: there are none */
-	bool diagnose;                 /* with an analyzer; else the fabric alone */
 	bool print;                    /* for people: brief results, then the report */
 };
 
@@ -20,7 +19,7 @@ struct launch {
 
 /* Exit statuses as child_wait() gives them. */
 struct launch_status {
-	int fabric, analyzer; /* analyzer: 0 where there is none, LAUNCH_NO_STREAM */
+	int fabric, analyzer; /* analyzer: or LAUNCH_NO_STREAM */
 };
 
 /* As mkdir -p. @return 0 or negative errno with err set */

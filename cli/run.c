@@ -171,7 +171,7 @@ command_run(int argc, char **argv)
 	struct run_options run = { 0 };
 	struct launch_status status;
 	char dir[PATH_MAX];
-	struct launch launch = { .dir = dir, .pass = &run.pass, .diagnose = true };
+	struct launch launch = { .dir = dir, .pass = &run.pass };
 	int ret;
 
 	argv[0] = "rocelab run";

@@ -7,14 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/eval/eval.h"
 #include "cli/eval/job.h"
 
 static json_t *
-load(const char *dir, const char *policy, const char *name)
+load(const char *dir, const char *folder, const char *name)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s/%s", dir, policy, name);
+	snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, name);
 	return json_load_file(path, 0, NULL);
 }
 
@@ -54,47 +55,49 @@ write_score(const char *dir, const struct store_run *run, const struct truth *tr
 }
 
 int
-case_result_check(const char *dir, const char *folder, int status, struct err *err)
+case_result_check(const char *dir, const char *fabric, int status, struct err *err)
 {
 	static const char *const texts[] = {
 		[JOB_FABRIC_FAILED] = "the fabric failed",
 		[JOB_NO_VERDICT] = "the analyzer failed",
 		[JOB_NOT_STARTED] = "the programs did not start",
 	};
-	json_t *fabric;
+	json_t *run;
 	int ret = 0;
 
 	if (status != JOB_DONE)
 		return err_set(err, -ENODATA, "%s", status <= JOB_NOT_STARTED ? texts[status] : "its process broke");
-	fabric = load(dir, folder, "run.json");
-	if (fabric == NULL)
+	run = load(dir, fabric, "run.json");
+	if (run == NULL)
 		ret = err_set(err, -ENODATA, "run.json cannot be read");
-	else if (strcmp(truth_text(fabric, "end_reason"), "interrupt") == 0)
+	else if (strcmp(truth_text(run, "end_reason"), "interrupt") == 0)
 		ret = err_set(err, -ENODATA, "the fabric was interrupted");
-	json_decref(fabric);
+	json_decref(run);
 	return ret;
 }
 
 int
-case_result(const char *dir, struct store_run *run, struct err *err)
+case_result(const char *dir, const char *fabric, struct store_run *run, struct err *err)
 {
 	json_t *verdict = load(dir, run->policy, "verdict.json");
-	json_t *fabric = load(dir, run->policy, "run.json");
+	json_t *costs = load(dir, fabric, "run.json");
 	struct err why = { 0 };
 	struct truth truth;
 	/* Where steps overlap by a hair, what detection itself sends decides who meets whom: a verdict is about its own run. */
-	int ret = verdict != NULL ? truth_load(&truth, dir, run->policy, err) :
+	int ret = verdict != NULL ? truth_load(&truth, dir, fabric, err) :
 				    err_set(err, -ENODATA, "verdict.json cannot be read");
 
 	if (ret == 0) {
 		run->outcome = score_verdict(&truth, verdict, &why);
 		snprintf(run->why, sizeof(run->why), "%.*s", (int)sizeof(run->why) - 1, why.text);
-		read_costs(verdict, fabric, run);
+		read_costs(verdict, costs, run);
+		if (strcmp(fabric, run->policy) != 0) /* a job of its own */
+			run->wall_s += json_number_value(json_object_get(costs, "wall_s"));
 		ret = write_score(dir, run, &truth, err);
 		truth_fini(&truth);
 	}
 	json_decref(verdict);
-	json_decref(fabric);
+	json_decref(costs);
 	return ret;
 }
 
@@ -102,9 +105,9 @@ void
 case_result_tidy(const char *dir, const char *folder, bool keep)
 {
 	static const char *const always[] = { "effective.cfg", "steps.csv" };
-	static const char *const unless_kept[] = { "records.bin",    "report.html", "waiting.dot",
+	static const char *const unless_kept[] = { JOB_RECORDS,	    "report.html", "waiting.dot",
 						   "provenance.dot", "log.txt",	    "report.txt" };
-	bool is_truth = strcmp(folder, "truth") == 0;
+	bool is_truth = strcmp(folder, EVAL_TRUTH) == 0;
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {

@@ -7,20 +7,21 @@
 /*
  * Did a run come to its end by itself? One that was killed, interrupted, or could not write what it found says nothing of
  * the case or the policy.
- * @param folder  of the run: its policy, or "truth"
+ * @param fabric  folder of the fabric's run
  * @param status  of the job
  * @return 0, or -ENODATA with err set: what became of it
  */
-int case_result_check(const char *dir, const char *folder, int status, struct err *err);
+int case_result_check(const char *dir, const char *fabric, int status, struct err *err);
 
 /*
- * Reads DIR/POLICY's verdict.json and run.json, scores the verdict, and leaves score.json beside it: outcome, why, and the
- * truth.
- * @param run  policy is set; the rest is filled in
+ * Reads DIR/POLICY/verdict.json and DIR/FABRIC/run.json, scores the verdict, and leaves score.json beside it: outcome, why,
+ * and the truth of that run.
+ * @param fabric  folder of the fabric's run
+ * @param run  policy is set, and wall_s to how long the job took; the rest is filled in
  * @return 0, or negative errno with err set: -ENODATA there is no verdict, else the truth cannot be read or score.json
  *         not written
  */
-int case_result(const char *dir, struct store_run *run, struct err *err);
+int case_result(const char *dir, const char *fabric, struct store_run *run, struct err *err);
 
 /* Deletes what a run can make again. @param keep  all that explains a verdict stays */
 void case_result_tidy(const char *dir, const char *folder, bool keep);

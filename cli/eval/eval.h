@@ -2,6 +2,8 @@
 /* An evaluation: what was asked for, shared by those who run it and those who tell of it. */
 #pragma once
 
+#include <string.h>
+
 #include "cli/eval/family.h"
 #include "cli/eval/store.h"
 #include "cli/eval/variant.h"
@@ -31,3 +33,18 @@ eval_cases(const struct eval *eval, const struct family *family)
 /* DIR/FAMILY/NNN, or a folder of it. @return buf */
 char *eval_case_dir(const struct eval *eval, const struct family *family, uint32_t index, const char *folder, char *buf,
 		    size_t cap);
+
+#define EVAL_TRUTH "truth" /* folder of the run for the truth */
+
+/*
+ * Full polling reads switches out of band: its packets are those of a run without detection, and so its run is the one for
+ * the truth as well.
+ */
+#define EVAL_OUT_OF_BAND "full-polling"
+
+/* The folder that has the fabric's run under a policy: one of its own, the policy's name, or EVAL_TRUTH. */
+static inline const char *
+eval_fabric_folder(const char *policy)
+{
+	return strcmp(policy, EVAL_OUT_OF_BAND) == 0 ? EVAL_TRUTH : policy;
+}

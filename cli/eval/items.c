@@ -5,8 +5,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/eval/case_result.h"
+#include "cli/eval/job.h"
 #include "cli/eval/judge.h"
 #include "cli/launch.h"
 
@@ -23,8 +25,11 @@ is_there(const struct eval *eval, const struct item *item)
 	struct truth truth;
 
 	memcpy(options.sets, eval->source.sets, options.nsets * sizeof(options.sets[0]));
+	eval_case_dir(eval, item->family, item->index, EVAL_TRUTH "/" JOB_RECORDS, path, sizeof(path));
+	if (item_awaits_truths_verdict(item, eval) && access(path, R_OK) < 0)
+		return false;
 	eval_case_dir(eval, item->family, item->index, "case.cfg", path, sizeof(path));
-	if (truth_load(&truth, eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir)), "truth", &err) < 0)
+	if (truth_load(&truth, eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir)), EVAL_TRUTH, &err) < 0)
 		return false;
 	truth_fini(&truth);
 	scenario = scenario_load(&options, &err);
@@ -123,6 +128,15 @@ item_make(struct item *item, const struct eval *eval, const struct case_source *
 	return ret;
 }
 
+bool
+item_awaits_truths_verdict(const struct item *item, const struct eval *eval)
+{
+	for (uint32_t p = item->next; p < eval->npolicies; p++)
+		if (strcmp(eval->policies[p], EVAL_OUT_OF_BAND) == 0)
+			return !store_has_run(eval->store, item->family->name, item->index, EVAL_OUT_OF_BAND);
+	return false;
+}
+
 int
 item_judge(struct item *item, const struct eval *eval, struct err *err)
 {
@@ -134,12 +148,12 @@ item_judge(struct item *item, const struct eval *eval, struct err *err)
 	int ret;
 
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
-	ret = truth_load(&truth, dir, "truth", err);
+	ret = truth_load(&truth, dir, EVAL_TRUTH, err);
 	if (ret < 0)
 		return ret;
 	right = judge_is_right(&truth, &why);
 	truth_fini(&truth);
-	case_result_tidy(dir, "truth", false);
+	case_result_tidy(dir, EVAL_TRUTH, right && item_awaits_truths_verdict(item, eval));
 	if (right) {
 		item->state = ITEM_RIGHT;
 		return store_add_case(eval->store, family, item->index, item->attempt, err);

@@ -33,6 +33,8 @@ uint32_t items_left(const struct items *items);
  * @param source  the evaluation's, with the network  @return 0, or negative errno with err
  */
 int item_make(struct item *item, const struct eval *eval, const struct case_source *source, struct err *err);
+/* Is the verdict on the run for the truth itself still to come? Then that run has to record what it is made from. */
+bool item_awaits_truths_verdict(const struct item *item, const struct eval *eval);
 /* The run for the truth is over: the case is right, or replaced by the next attempt. @return as above */
 int item_judge(struct item *item, const struct eval *eval, struct err *err);
 /* The run of the next policy has started. */

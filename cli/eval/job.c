@@ -11,14 +11,20 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "cli/child.h"
 #include "cli/eval/variant.h"
 #include "cli/launch.h"
+
+/* The program under way, and whether the job is to end, for on_signal(). */
+static volatile sig_atomic_t program_pid, interrupted;
 
 static void
 on_signal(int signal)
 {
 	(void)signal;
-	launch_interrupt();
+	interrupted = 1;
+	if (program_pid > 0)
+		kill((pid_t)program_pid, SIGTERM);
 }
 
 static void
@@ -38,7 +44,7 @@ prepare(const struct job_config *config)
 		CPU_SET(config->cpu, &cpus);
 		sched_setaffinity(0, sizeof(cpus), &cpus);
 	}
-	snprintf(path, sizeof(path), "%s/log.txt", config->dir);
+	snprintf(path, sizeof(path), "%s/log.txt", config->out);
 	log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (log < 0)
 		return;
@@ -47,62 +53,89 @@ prepare(const struct job_config *config)
 	close(log);
 }
 
-static void
-add_set(struct child_args *args, const char *set, struct err *err)
+/* Runs a program to its end. @return its exit status, or negative errno with err set: it did not start */
+static int
+run_program(const char *folder, const struct child_args *args, struct err *err)
 {
-	child_add(args, "--set", err);
-	child_add(args, set, err);
+	char path[PATH_MAX], text[128];
+	int status;
+	pid_t pid;
+
+	if (child_find(args->argv[0], folder, path, sizeof(path), err) < 0)
+		return -ENOENT;
+	pid = child_start(path, args, false, err);
+	if (pid < 0)
+		return pid;
+	program_pid = pid;
+	if (interrupted) /* before there was a program */
+		kill(pid, SIGTERM);
+	status = child_wait(pid);
+	program_pid = 0;
+	if (status != 0)
+		printf("%s %s\n", args->argv[0], child_text(status, text, sizeof(text)));
+	return status;
+}
+
+static int
+run_fabric(const struct job_config *config, struct err *err)
+{
+	struct child_args args = { .argv = { "dpswitch", config->scenario, "--out", config->fabric, "--quiet" }, .count = 5 };
+	struct variant_sets sets;
+	int ret = variant_sets(config->policy, &sets, err);
+
+	for (size_t i = 0; ret == 0 && i < config->nsets + sets.count; i++) {
+		ret = child_add(&args, "--set", err);
+		if (ret == 0)
+			ret = child_add(&args, i < config->nsets ? config->sets[i] : sets.text[i - config->nsets], err);
+	}
+	return ret < 0 ? ret : run_program("dpswitch", &args, err);
+}
+
+static int
+run_analyzer(const struct job_config *config, struct err *err)
+{
+	char records[PATH_MAX];
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", config->out }, .count = 5 };
+
+	snprintf(records, sizeof(records), "%s/" JOB_RECORDS, config->fabric);
+	return run_program("diag", &args, err);
 }
 
 static enum job_status
 run(const struct job_config *config)
 {
-	struct child_args pass = { .count = 0 };
-	struct variant_sets sets;
-	const struct launch launch = {
-		.scenario = config->scenario,
-		.dir = config->dir,
-		.pass = &pass,
-		.diagnose = config->policy != NULL,
-	};
-	struct launch_status status;
-	char text[128];
 	struct err err = { 0 };
+	int fabric = config->policy != NULL ? run_fabric(config, &err) : 0;
+	int analyzer = fabric == 0 && config->diagnose ? run_analyzer(config, &err) : 0;
 
-	if (variant_sets(config->policy != NULL ? config->policy : "off", &sets, &err) < 0)
-		return JOB_NOT_STARTED;
-	for (size_t i = 0; i < config->nsets; i++)
-		add_set(&pass, config->sets[i], &err);
-	for (uint32_t i = 0; i < sets.count; i++)
-		add_set(&pass, sets.text[i], &err);
-	if (launch_run(&launch, &status, &err) < 0) {
+	if (fabric < 0 || analyzer < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return JOB_NOT_STARTED;
 	}
-	if (status.fabric != 0)
-		printf("dpswitch %s\n", child_text(status.fabric, text, sizeof(text)));
-	if (status.analyzer > 0)
-		printf("analyzer %s\n", child_text(status.analyzer, text, sizeof(text)));
-	if (status.fabric != 0)
+	if (fabric != 0)
 		return JOB_FABRIC_FAILED;
-	return status.analyzer == 0 ? JOB_DONE : JOB_NO_VERDICT;
+	return analyzer == 0 ? JOB_DONE : JOB_NO_VERDICT;
 }
 
 pid_t
 job_start(const struct job_config *config, struct err *err)
 {
-	int ret = launch_make_dirs(config->dir, err);
+	int ret = launch_make_dirs(config->out, err);
+	sigset_t before;
 	pid_t pid;
 
 	if (ret < 0)
 		return ret;
 	fflush(NULL);
-	pid = fork();
+	pid = child_fork(&before);
+	ret = -errno;
+	if (pid == 0)
+		prepare(config);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
-		return err_set(err, -errno, "%s: %s", config->dir, strerror(errno));
+		return err_set(err, ret, "%s: %s", config->out, strerror(-ret));
 	if (pid != 0)
 		return pid;
-	prepare(config);
 	ret = run(config);
 	fflush(NULL);
 	_exit(ret);

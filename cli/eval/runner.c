@@ -47,14 +47,26 @@ on_signal(int signal)
 	interrupted = 1;
 }
 
+/* What a job runs: the fabric for the truth; else for a policy, unless that is what the truth is from, and the diagnosis. */
+static void
+choose(const struct item *item, const struct eval *eval, const char *policy, struct job_config *config)
+{
+	config->diagnose = policy != NULL;
+	if (policy == NULL)
+		config->policy = item_awaits_truths_verdict(item, eval) ? EVAL_OUT_OF_BAND : "off";
+	else
+		config->policy = strcmp(policy, EVAL_OUT_OF_BAND) != 0 ? policy : NULL;
+}
+
 static int
 start(struct runner *runner, struct slot *slot, struct item *item)
 {
 	const struct eval *eval = runner->eval;
 	uint32_t number = (uint32_t)(slot - runner->slots);
-	char scenario[PATH_MAX], dir[PATH_MAX];
-	struct job_config config = { .scenario = scenario, .dir = dir, .sets = eval->source.sets,
+	char scenario[PATH_MAX], fabric[PATH_MAX], out[PATH_MAX];
+	struct job_config config = { .scenario = scenario, .fabric = fabric, .out = out, .sets = eval->source.sets,
 				     .nsets = eval->source.nsets };
+	const char *folder;
 	int ret = 0;
 
 	slot->item = item;
@@ -63,10 +75,12 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 		ret = item_make(item, eval, &runner->source, runner->err);
 	if (ret < 0)
 		return ret;
-	config.policy = slot->policy;
+	choose(item, eval, slot->policy, &config);
+	folder = slot->policy != NULL ? slot->policy : EVAL_TRUTH;
 	config.cpu = runner->ncpus != 0 ? runner->cpus[number % runner->ncpus] : -1;
 	eval_case_dir(eval, item->family, item->index, "case.cfg", scenario, sizeof(scenario));
-	eval_case_dir(eval, item->family, item->index, slot->policy != NULL ? slot->policy : "truth", dir, sizeof(dir));
+	eval_case_dir(eval, item->family, item->index, folder, out, sizeof(out));
+	eval_case_dir(eval, item->family, item->index, eval_fabric_folder(folder), fabric, sizeof(fabric));
 	slot->start_ns = clock_now_ns();
 	slot->pid = job_start(&config, runner->err);
 	if (slot->pid < 0) {
@@ -104,9 +118,9 @@ truth_ended(struct runner *runner, struct item *item, int status)
 	char dir[PATH_MAX];
 
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
-	if (case_result_check(dir, "truth", status, &why) < 0) {
+	if (case_result_check(dir, EVAL_TRUTH, status, &why) < 0) {
 		item->state = ITEM_BROKEN;
-		return run_broke(runner, item, "truth", eval->npolicies - item->next, &why);
+		return run_broke(runner, item, EVAL_TRUTH, eval->npolicies - item->next, &why);
 	}
 	return item_judge(item, eval, runner->err);
 }
@@ -115,6 +129,7 @@ static int
 policy_ended(struct runner *runner, const struct slot *slot, int status)
 {
 	const struct eval *eval = runner->eval;
+	const char *fabric = eval_fabric_folder(slot->policy);
 	struct store_run run = { .index = slot->item->index };
 	struct err why = { 0 };
 	char dir[PATH_MAX];
@@ -124,9 +139,11 @@ policy_ended(struct runner *runner, const struct slot *slot, int status)
 	snprintf(run.policy, sizeof(run.policy), "%s", slot->policy);
 	run.wall_s = (double)(clock_now_ns() - slot->start_ns) / 1e9;
 	eval_case_dir(eval, slot->item->family, slot->item->index, NULL, dir, sizeof(dir));
-	ret = case_result_check(dir, slot->policy, status, &why);
+	ret = case_result_check(dir, fabric, status, &why);
 	if (ret == 0)
-		ret = case_result(dir, &run, &why);
+		ret = case_result(dir, fabric, &run, &why);
+	if (fabric != slot->policy) /* of a diagnosis that broke, too: both are made again */
+		case_result_tidy(dir, fabric, ret == 0 && run.outcome != OUTCOME_TP);
 	if (ret == -ENODATA)
 		return run_broke(runner, slot->item, slot->policy, 1, &why);
 	if (ret < 0)

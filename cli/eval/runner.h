@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Makes the cases of an evaluation and runs them, several side by side, each on a CPU of its own while there are enough:
- * first without detection, for the truth; a case that is wrong by construction is replaced; then once a policy.
+ * first without anything that detection sends, for the truth; a case that is wrong by construction is replaced; then once
+ * a policy. The run for the truth is that of the policy that sends nothing, if it is among them: its diagnosis follows.
  */
 #pragma once
 

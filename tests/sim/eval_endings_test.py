@@ -60,14 +60,16 @@ def killed(directory, victims, *args):
 def broken_runs_count_for_nothing():
     directory, whole = scratch() / "broken", scratch() / "whole"
     args = ("contention", "--cases", 2, "--policy", "vedrfolnir,full-polling")
+    unwritable = directory / "contention/000/full-polling/verdict.json"
+    unwritable.mkdir(parents=True)
     done = killed(directory, [("dpswitch", "contention/000/vedrfolnir", signal.SIGKILL),
-                              ("dpswitch", "contention/000/full-polling", signal.SIGTERM),
                               ("dpswitch", "contention/001/truth", signal.SIGTERM)], *args)
     check(done.returncode == 1, "runs that broke fail the evaluation", told(done))
-    for folder in ("contention/000/vedrfolnir", "contention/000/full-polling", "contention/001/truth"):
-        check(f"{folder} failed: the fabric " in done.stderr, f"{folder} is named", done.stderr)
+    for folder, program in (("000/vedrfolnir", "fabric"), ("000/full-polling", "analyzer"), ("001/truth", "fabric")):
+        check(f"contention/{folder} failed: the {program} " in done.stderr, f"{folder} is named", done.stderr)
     check("false" not in done.stdout and rows(directory) == [], "no verdict is no result", (done.stdout, rows(directory)))
     check("0 of 2 cases" in done.stdout, "a truth that was interrupted excludes nothing", done.stdout)
+    unwritable.rmdir()
     evaluate(directory, *args)
     evaluate(whole, *args)
     kept = [[{key: value for key, value in row.items() if not key.endswith("_s")} for row in rows(of)]
@@ -75,12 +77,26 @@ def broken_runs_count_for_nothing():
     check(len(kept[0]) == 4 and kept[0] == kept[1], "the same command makes up for them", kept)
 
 
-def analyzer_dies():
-    directory = scratch() / "analyzer"
-    done = killed(directory, [("analyzer", "clean/000/vedrfolnir", signal.SIGKILL)], "clean", "--cases", 1, "--policy",
-                  "vedrfolnir")
-    check(done.returncode == 1 and "clean/000/vedrfolnir failed" in done.stderr and rows(directory) == [],
-          "an analyzer that died gave no verdict", told(done))
+def job_dies():
+    """What a run's own process was to clean up: its programs end with it, and it keeps nothing outside of --out."""
+    directory = scratch() / "job"
+    args = ("clean", "--cases", 1, "--policy", "vedrfolnir")
+    words = [str(word) for word in (ROCELAB, "eval", *args, "--scale", "0.2", "--jobs", 1, "--out", directory)]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        fabric, deadline = None, time.monotonic() + 300
+        while fabric is None and started.poll() is None and time.monotonic() < deadline:
+            fabric = program_of(started.pid, "dpswitch", directory / "clean/000/vedrfolnir")
+            time.sleep(0.002)
+        check(fabric is not None, "the fabric was there", directory)
+        told_of = [word for word in pathlib.Path(f"/proc/{fabric}/cmdline").read_text().split("\0") if word.startswith("/")]
+        os.kill(int(pathlib.Path(f"/proc/{fabric}/stat").read_text().rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+        err = started.communicate(timeout=300)[1]
+    check(told_of and all(pathlib.Path(word).is_relative_to(directory) for word in told_of),
+          "a run has no files but in its folder", told_of)
+    check(started.returncode == 1 and "clean/000/vedrfolnir failed: its process broke" in err, "a killed run is named", err)
+    while pathlib.Path(f"/proc/{fabric}").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    check(not pathlib.Path(f"/proc/{fabric}").exists(), "its fabric ends with it", fabric)
 
 
 def files_are_made_again():
@@ -152,4 +168,4 @@ replays()
 refused()
 rows_agree()
 files_are_made_again()
-analyzer_dies()
+job_dies()

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of the fabric is both for the truth and for full polling: its packets are those of a run without detection, in every
+family. Which policies are asked for, and in which order, changes neither the truth, nor which cases it excludes, nor a verdict."""
+import csv
+import json
+import sqlite3
+
+from harness import ROCELAB, SANITIZED, check, command, dpswitch, scratch, sets
+
+FAMILIES = ("contention", "incast", "storm", "backpressure", "deadlock", "loop", "imbalance", "mixed", "clean", "slowhost")
+SCALE = "0.02" if SANITIZED else "0.05"
+SEEDS = (1,) if SANITIZED else (1, 2)
+FACTS = ("packet_hops", "virtual_ns", "end_reason", "drops")
+
+
+def evaluate(directory, *args, expect=0):
+    return command(ROCELAB, "eval", *args, "--out", directory, expect=expect, timeout=900)
+
+
+def rows(directory):
+    with open(directory / "runs.csv", newline="") as file:
+        return {(r["family"], r["case"], r["policy"]): {k: v for k, v in r.items() if not k.endswith("_s")}
+                for r in csv.DictReader(file)}
+
+
+def excluded(directory):
+    with sqlite3.connect(directory / "eval.sqlite") as db:
+        return db.execute("SELECT family, idx, attempt, why FROM excluded ORDER BY family, idx, attempt").fetchall()
+
+
+def full_polling_changes_no_packet():
+    for seed in SEEDS:
+        directory = scratch() / "polled"
+        evaluate(directory, *FAMILIES, "--cases", 1, "--scale", SCALE, "--seed", seed, "--policy", "full-polling", expect=None)
+        for family in FAMILIES:
+            case = directory / family / "000"
+            polled = json.loads((case / "truth/run.json").read_text())
+            alone = dpswitch(case / "case.cfg", "--quiet", *sets(detection__policy="off"))
+            check(polled["overhead"]["policy"] == "full-polling" and not (case / "full-polling/run.json").exists(),
+                  f"{family}, seed {seed}: one run of the fabric", case)
+            check(polled["overhead"]["reports_collected"] > 0, f"{family}, seed {seed}: switches were read", polled["overhead"])
+            check((case / "truth/truth.json").read_bytes() == (alone.dir / "truth.json").read_bytes(),
+                  f"{family}, seed {seed}: the truth is that of a run without detection", case)
+            check([polled[fact] for fact in FACTS] == [alone.run[fact] for fact in FACTS],
+                  f"{family}, seed {seed}: so are its packets", [(polled[fact], alone.run[fact]) for fact in FACTS])
+
+
+def order_does_not_matter():
+    """Full polling with another policy, after it and before it; its cost is told in full each time."""
+    args = ("storm", "incast", "--cases", 1, "--scale", "0.02", "--policy")
+    ours, polling = "vedrfolnir", "full-polling"
+    together = scratch() / "together"
+    evaluate(together, *args, f"{ours},{polling}")
+    truth = (together / "storm/000/truth/truth.json").read_bytes()
+    for first, then in ((ours, f"{ours},{polling}"), (polling, f"{ours},{polling}"), (polling, ours)):
+        directory = scratch() / "apart"
+        evaluate(directory, *args, first)
+        check(len(rows(directory)) == 2, f"{first}: a row a case", rows(directory))
+        evaluate(directory, *args, then)
+        check(rows(directory) == rows(together), f"{first}, then {then}: the same rows", (rows(directory), rows(together)))
+        check((directory / "storm/000/truth/truth.json").read_bytes() == truth, f"{first}, then {then}: the same truth", directory)
+        check(not list(directory.glob("*/*/truth/records.bin")), f"{first}, then {then}: no stream is left", directory)
+    with open(together / "runs.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            check(float(row["wall_s"]) >= float(row["cpu_s"]) > 0, f"{row['family']}, {row['policy']}: what the run took", row)
+
+
+def exclusion_comes_first():
+    """A case that is wrong by construction is replaced for the same reason either way."""
+    reasons = []
+    for policy in ("vedrfolnir", "full-polling"):
+        directory = scratch() / policy
+        evaluate(directory, "deadlock", "--cases", 8, "--scale", "0.02", "--policy", policy, expect=None)
+        reasons.append(excluded(directory))
+        check(len(rows(directory)) == 8, f"{policy}: every case has its verdict", rows(directory))
+        check(not list(directory.glob("*/*/truth/verdict.json")), f"{policy}: no truth is diagnosed where it is found", directory)
+    check(reasons[0] and reasons[0] == reasons[1], "the same cases are excluded, for the same reasons", reasons)
+
+
+full_polling_changes_no_packet()
+order_does_not_matter()
+if not SANITIZED:
+    exclusion_comes_first()
