@@ -66,8 +66,9 @@ static const struct cfg_field telemetry_fields[] = {
 	  "Epochs that a port remembers, the open one included; 0: as many as cover the spacing of detections, at least "
 	  "2" },
 	{ "quiet_depth", CFG_INT, offsetof(S, quiet_depth), "8", 0, 1e6, NULL,
-	  "Packets: a switch port whose queue stayed below, without a pause, tells of closed epochs alone; the diagnosis "
-	  "takes no queue below 8 for a reason. 0: every port tells of the open epoch as well" },
+	  "Packets: a switch port whose queue stayed below, without a pause, tells of closed epochs alone, and one that told "
+	  "of many too unless the open epoch has news; the diagnosis takes no queue below 8 for a reason. 0: every port "
+	  "tells of the open epoch as well" },
 	{ "contention", CFG_ENUM, offsetof(S, contention), "replay", 0, 0, "replay|exact",
 	  "How w(f_i,f_j) is known: replay estimates it from flow rows as hardware reports them; exact counts every packet "
 	  "ahead, which no hardware does" },

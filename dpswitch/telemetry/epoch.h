@@ -25,7 +25,7 @@ struct telem_config {
 	bool host;     /* a NIC */
 	bool every_epoch;    /* report all ports at each epoch's end, unasked */
 	uint64_t retain_ps;  /* keep one report of a port in this time; 0: all */
-	uint32_t quiet_depth; /* packets: a switch port whose queue stays below has little to tell; 0: all is told */
+	uint32_t quiet_depth; /* packets: a switch port whose queue stays below has little to tell; 0: every port tells all */
 };
 
 struct telem_row {
@@ -184,9 +184,10 @@ uint64_t telem_carried_bytes(const struct telem_port *t);
 bool telem_was_shared(const struct telem_port *t);
 
 /*
- * Reports: closed epochs not yet reported, summed; the open epoch with the present state. Of a quiet port that told of
- * closed ones the state alone: a queue that stayed below config.quiet_depth, without a pause, explains nothing, and the
- * open epoch is told once it is closed.
+ * Reports: closed epochs not yet reported, summed; the open epoch with the present state. The state alone of a port that
+ * told of closed epochs and of which the open one tells nothing new: a quiet port, since a queue that stayed below
+ * config.quiet_depth, without a pause, explains nothing; or one that told of many, with the same flows, queues and
+ * pauses. The open epoch is told once it is closed.
  */
 void telem_report(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
 		  uint64_t now_ps);

@@ -2,6 +2,8 @@
 /* What a port reports of its epochs: rows of the closed ones, summed, and of the open one with the present state. */
 #include "dpswitch/telemetry/epoch.h"
 
+#define MANY_EPOCHS 8 /* beside so many the open one is little */
+
 /* An event's report over one span of epochs. */
 struct telem_span {
 	uint64_t first, last;
@@ -138,23 +140,64 @@ report_port_row(const struct telem_port *t, const struct telem_span *span, const
 	return true;
 }
 
+/* Did a flow come in the open epoch that the closed ones from first on do not have? */
+static bool
+has_new_flow(const struct telem_port *t, uint64_t first)
+{
+	for (uint32_t slot = 0; slot < t->nslots; slot++) {
+		bool known = t->open->rows[slot].packets == 0;
+
+		for (uint64_t i = first; i < t->open->index && !known; i++) {
+			const struct telem_epoch *epoch = telem_epoch_at(t, i);
+
+			known = epoch != NULL && epoch->rows[slot].packets != 0;
+		}
+		if (!known)
+			return true;
+	}
+	return false;
+}
+
+/* What there is to notice of a port. */
+struct notice {
+	uint64_t packets;
+	bool deep;   /* a queue */
+	bool halted; /* a pause came, or lasted */
+	bool halts;  /* a pause went out */
+};
+
+static void
+take_note(const struct telem_epoch *epoch, uint32_t quiet_depth, struct notice *notice)
+{
+	notice->packets += epoch->packets;
+	notice->deep |= epoch->depth_max >= quiet_depth;
+	notice->halted |= epoch->pause_ps != 0 || epoch->pauses_received != 0;
+	notice->halts |= epoch->pauses_sent != 0;
+}
+
 /*
- * Has a switch's port nothing to explain a slow step by, in what it has not told yet? Its queue was never worth notice,
- * and no pause came, or went out.
+ * Does the open epoch say enough beyond the closed ones from first on? The first queue worth notice does, and the first
+ * pause; of a switch port without either, no epoch does. Else it is when within a few epochs that counts, or the last
+ * of many epochs: there a flow that was not there before does, and a pause or queue that stands.
  */
 static bool
-is_quiet(const struct telem_port *t, uint64_t first, const struct telem_present *present)
+open_adds(const struct telem_port *t, uint64_t first, const struct telem_present *present)
 {
-	if (t->config->host || t->paused || present->pausing)
-		return false;
-	for (uint64_t i = first; i <= t->open->index; i++) {
-		const struct telem_epoch *epoch = telem_epoch_at(t, i);
+	uint64_t open_ps = t->open->index * t->config->epoch_ps;
+	struct notice closed = { 0 }, open = { .halted = t->paused, .halts = present->pausing };
 
-		if (epoch != NULL && (epoch->depth_max >= t->config->quiet_depth || epoch->pause_ps != 0 ||
-				      epoch->pauses_received != 0 || epoch->pauses_sent != 0))
-			return false;
-	}
-	return true;
+	if (t->config->quiet_depth == 0)
+		return true;
+	take_note(t->open, t->config->quiet_depth, &open);
+	for (uint64_t i = first; i < t->open->index; i++)
+		if (telem_epoch_at(t, i) != NULL)
+			take_note(telem_epoch_at(t, i), t->config->quiet_depth, &closed);
+	if ((open.deep && !closed.deep) || (open.halted && !closed.halted) || (open.halts && !closed.halts))
+		return true;
+	if (!t->config->host && !closed.deep && !closed.halted && !closed.halts)
+		return false;
+	return t->open->index - first < MANY_EPOCHS || closed.packets == 0 || has_new_flow(t, first) ||
+	       (t->paused && t->paused_since_ps < open_ps) || (present->pausing && present->pausing_since_ps < open_ps);
 }
 
 /* @return whether there was something to tell */
@@ -181,16 +224,16 @@ telem_report(struct telem_port *t, const struct telem_present *present, struct r
 		.event = event,
 		.now_ps = now_ps,
 	};
-	bool quiet, told = false;
+	bool adds, told = false;
 
 	telem_count_pause(t, now_ps);
-	quiet = is_quiet(t, span.first, present);
+	adds = open_adds(t, span.first, present);
 	if (span.first < open) {
 		span.last = open - 1;
 		told = report_span(t, &span, present, records);
 		t->unreported = open;
 	}
-	if (quiet && told) { /* the open epoch is told once it is closed */
+	if (told && !adds) { /* the open epoch is told once it is closed */
 		telem_report_state(t, present, records, event, now_ps);
 		return;
 	}

@@ -131,65 +131,140 @@ closed_epochs_are_summed_and_reported_once(void **state)
 	telem_fini(&t);
 }
 
-/* A queue below quiet_depth explains nothing: what the open epoch holds is told when it is closed, or the queue grew. */
+#define MANY 8 /* epochs, beside which the open one is little */
+
+/* A port of which nothing is told but by what closes, unless it is worth notice. */
 static void
-a_quiet_port_tells_of_closed_epochs(void **state)
+setup_quiet(struct telem_port *t, struct recbuf *buf, bool host)
 {
-	const struct telem_present pausing = { .pausing = true };
-	struct telem_config quiet_config = config;
+	static struct telem_config quiet;
+
+	quiet = config;
+	quiet.quiet_depth = 8;
+	quiet.kept = MANY + 2;
+	quiet.host = host;
+	assert_int_equal(telem_init(t, &quiet, 0), 0);
+	recbuf_init(buf, 0);
+}
+
+/*
+ * Epochs of one packet of flow 0 close after a report; then comes one of open_flow, and another report.
+ * @return whether the open epoch was told, beside the closed ones
+ */
+static bool
+is_open_told(struct telem_port *t, struct recbuf *buf, uint32_t epochs, uint32_t depth, uint32_t open_flow,
+	     uint32_t open_depth)
+{
+	const struct rec_port_row *closed, *open;
+	uint64_t digest = 1, index = t->open->index + 1;
+
+	assert_true(telem_roll(t, index * PS_PER_MS, &digest));
+	telem_report(t, &nothing, buf, 1, index * PS_PER_MS + 5);
+	for (uint32_t i = 0; i < epochs; i++) {
+		enqueue(t, 0, 0, 100, depth, false);
+		assert_true(telem_roll(t, (index + i + 1) * PS_PER_MS, &digest));
+	}
+	enqueue(t, open_flow, 0, 200, open_depth, false);
+	buf->used_bytes = 0;
+	telem_report(t, &nothing, buf, 2, (index + epochs) * PS_PER_MS + 5);
+	closed = nth(buf, REC_PORT_ROW, 0);
+	open = nth(buf, REC_PORT_ROW, 1);
+	assert_int_equal(closed->packets, epochs);
+	assert_int_equal(open->state_only ? 0 : 1, open->packets);
+	assert_int_equal(nth(buf, REC_FLOW_ROW, 1) != NULL, !open->state_only);
+	return !open->state_only;
+}
+
+/* What closed epochs tell of is told of the open one once it is closed; a first queue is now, and of many a new flow. */
+static void
+the_open_epoch_is_told_for_news(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+
+	(void)state;
+	setup_quiet(&t, &buf, false);
+	enqueue(&t, 0, 0, 100, 7, false);
+	telem_report(&t, &nothing, &buf, 1, 5); /* no epoch is closed: the open one is all that there is */
+	assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 0))->packets, 1);
+	assert_false(is_open_told(&t, &buf, 1, 7, 0, 7));
+	assert_false(is_open_told(&t, &buf, 1, 7, 1, 7)); /* nobody waits for it */
+	assert_true(is_open_told(&t, &buf, 1, 7, 0, 8));
+	assert_true(is_open_told(&t, &buf, MANY, 7, 0, 8));
+	assert_true(is_open_told(&t, &buf, MANY - 1, 8, 0, 8)); /* when is what counts */
+	assert_false(is_open_told(&t, &buf, MANY, 8, 0, 8));
+	assert_true(is_open_told(&t, &buf, MANY, 8, 1, 8));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+	setup_quiet(&t, &buf, true); /* of a NIC no queue is too small */
+	assert_true(is_open_told(&t, &buf, MANY - 1, 0, 0, 0));
+	assert_false(is_open_told(&t, &buf, MANY, 0, 0, 0));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+/* As of queues, so of pauses that come in, and that go out; those that last are told of up to the moment. */
+static void
+the_open_epoch_is_told_for_pauses(void **state)
+{
+	enum { NONE, BEFORE, LASTS, COMES };
+	static const struct {
+		int closed, now; /* a pause in the last closed epoch that ends there or lasts, and one in the open epoch */
+		bool told;
+	} cases[] = {
+		{ NONE, NONE, false },   { BEFORE, NONE, false }, { NONE, COMES, true },
+		{ BEFORE, COMES, false }, { LASTS, LASTS, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		int closed = cases[i / 2].closed, now = cases[i / 2].now;
+		uint64_t before_ps = MANY * PS_PER_MS - 9, open_ps = MANY * PS_PER_MS + 1, digest = 1;
+		bool sent = i % 2;
+		struct telem_present present = { .pausing = sent && now != NONE,
+						 .pausing_since_ps = now == LASTS ? before_ps : open_ps };
+		struct telem_port t;
+		struct recbuf buf;
+
+		setup_quiet(&t, &buf, false);
+		for (uint32_t epoch = 1; epoch <= MANY; epoch++) {
+			enqueue(&t, 0, 0, 100, 0, false);
+			if (epoch == MANY && closed != NONE && sent)
+				telem_pause_sent(&t);
+			if (epoch == MANY && closed != NONE && !sent)
+				telem_pause(&t, true, before_ps);
+			if (epoch == MANY && closed == BEFORE && !sent)
+				telem_pause(&t, false, before_ps + 2);
+			assert_true(telem_roll(&t, epoch * PS_PER_MS, &digest));
+		}
+		if (now == COMES && !sent)
+			telem_pause(&t, true, open_ps);
+		telem_report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
+		assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 1))->state_only, !cases[i / 2].told);
+		recbuf_fini(&buf);
+		telem_fini(&t);
+	}
+}
+
+/* A port that nothing left by: its queue, as it stands, is all that there is. */
+static void
+a_queue_that_stands_is_told(void **state)
+{
+	const struct telem_present present = { .queue_packets = 9 };
 	const struct rec_port_row *row;
 	struct telem_port t;
 	struct recbuf buf;
 	uint64_t digest = 1;
 
 	(void)state;
-	quiet_config.quiet_depth = 8;
-	assert_int_equal(telem_init(&t, &quiet_config, 0), 0);
-	recbuf_init(&buf, 0);
-	enqueue(&t, 0, 0, 100, 7, false);
-	telem_report(&t, &nothing, &buf, 1, 5); /* no epoch is closed: the open one is all that there is */
-	assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 0))->packets, 1);
-	assert_true(telem_roll(&t, PS_PER_MS, &digest));
-	enqueue(&t, 0, 0, 200, 7, false);
-	buf.used_bytes = 0;
-	telem_report(&t, &nothing, &buf, 2, PS_PER_MS + 5);
-	row = nth(&buf, REC_PORT_ROW, 0);
-	assert_int_equal(row->epoch_last, 0);
-	assert_int_equal(row->packets, 1);
+	setup_quiet(&t, &buf, false);
+	telem_pause(&t, true, 100);
+	telem_pause(&t, false, MANY * PS_PER_MS - 5);
+	assert_true(telem_roll(&t, MANY * PS_PER_MS, &digest));
+	telem_report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
 	row = nth(&buf, REC_PORT_ROW, 1);
-	assert_int_equal(row->state_only, 1);
-	assert_int_equal(row->packets, 0);
-	assert_null(nth(&buf, REC_FLOW_ROW, 1));
-
-	/* It grows: all is told. */
-	assert_true(telem_roll(&t, 2 * PS_PER_MS, &digest));
-	enqueue(&t, 0, 0, 400, 8, false);
-	buf.used_bytes = 0;
-	telem_report(&t, &nothing, &buf, 3, 2 * PS_PER_MS + 5);
-	row = nth(&buf, REC_PORT_ROW, 0);
-	assert_int_equal(row->epoch_first, 1);
-	assert_int_equal(row->bytes, 200);
-	row = nth(&buf, REC_PORT_ROW, 1);
-	assert_int_equal(row->epoch_first, 2);
-	assert_int_equal(row->bytes, 400);
-	assert_non_null(nth(&buf, REC_FLOW_ROW, 1));
-
-	/* Nor is a port quiet that pauses, or that was paused. */
-	assert_true(telem_roll(&t, 3 * PS_PER_MS, &digest));
-	enqueue(&t, 0, 0, 800, 0, false);
-	assert_true(telem_roll(&t, 4 * PS_PER_MS, &digest));
-	telem_report(&t, &nothing, &buf, 4, 4 * PS_PER_MS + 5);
-	assert_true(telem_roll(&t, 5 * PS_PER_MS, &digest));
-	for (uint32_t i = 0; i < 2; i++) {
-		enqueue(&t, 0, 0, 800, 0, false);
-		assert_true(telem_roll(&t, (6 + i) * PS_PER_MS, &digest));
-		telem_pause(&t, i == 1, (6 + i) * PS_PER_MS + 1);
-		buf.used_bytes = 0;
-		telem_report(&t, i == 0 ? &pausing : &nothing, &buf, 5, (6 + i) * PS_PER_MS + 5);
-		row = nth(&buf, REC_PORT_ROW, 1);
-		assert_non_null(row);
-		assert_int_equal(row->state_only, 0);
-	}
+	assert_int_equal(row->state_only, 0);
+	assert_int_equal(row->queue_packets, 9);
 	recbuf_fini(&buf);
 	telem_fini(&t);
 }
@@ -407,7 +482,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(open_epoch_is_reported_with_present_state),
 		cmocka_unit_test(closed_epochs_are_summed_and_reported_once),
-		cmocka_unit_test(a_quiet_port_tells_of_closed_epochs),
+		cmocka_unit_test(the_open_epoch_is_told_for_news),
+		cmocka_unit_test(the_open_epoch_is_told_for_pauses),
+		cmocka_unit_test(a_queue_that_stands_is_told),
 		cmocka_unit_test(only_kept_epochs_are_remembered),
 		cmocka_unit_test(pause_time_is_split_between_epochs),
 		cmocka_unit_test(rows_that_do_not_sum_up_are_noticed),
