@@ -26,7 +26,8 @@ static const struct cfg_field detection_fields[] = {
 	{ "transfer", CFG_BOOL, AT(transfer), "true", 0, 0, NULL,
 	  "What a finished step has not used of its detections goes to the host that waits for it (policy vedrfolnir)." },
 	{ "spacing", CFG_TIME, AT(spacing_ps), "0ns", 0, 0, NULL,
-	  "Least time between two detections of a step; 0: its expected time divided by detections." },
+	  "Least time between two detections of a step, and from its start to the first unless it is halted; 0: its expected "
+	  "time divided by detections." },
 	{ "lag_percent", CFG_INT, AT(lag_percent), "1", 0, 1000, NULL,
 	  "A detection is spent on a step that has lost more than this share of its expected time (policy vedrfolnir). 0:"
 	  " on any whose RTT is above the threshold, as in the paper." },

@@ -6,6 +6,9 @@
  */
 #include "rxe-hosts/agent/policy.h"
 
+/* An RTT of so many thresholds is a halt's, not a queue's. */
+#define HALT_THRESHOLDS 4
+
 static void
 arm(struct agent_slot *slot)
 {
@@ -42,13 +45,30 @@ miss(struct agent_slot *slot, uint64_t rtt_ps)
 	slot->missed_ps = rtt_ps > slot->missed_ps ? rtt_ps : slot->missed_ps;
 }
 
+/* The first look waits for the spacing too: what ports keep then reaches from the step's start, and on to its end. */
+static bool
+is_first_due(const struct agent_slot *slot, uint64_t now_ps)
+{
+	return now_ps >= slot->step.start_ps + slot->spacing_ps;
+}
+
+/* A halt may last for ever, and is looked at while it does. */
+static bool
+is_too_soon(const struct agent_slot *slot, uint64_t rtt_ps, uint64_t now_ps)
+{
+	bool halted = slot->wait_ps > slot->spacing_ps; /* when last looked at */
+
+	return (now_ps < slot->next_ps && !halted) ||
+	       (rtt_ps < HALT_THRESHOLDS * slot->threshold_ps && !is_first_due(slot, now_ps));
+}
+
 static void
 exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
 {
 	struct qp_state qp;
-	bool still, halted = slot->wait_ps > slot->spacing_ps; /* when last looked at */
+	bool still;
 
-	if (now_ps < slot->next_ps && !halted) {
+	if (is_too_soon(slot, rtt_ps, now_ps)) {
 		miss(slot, rtt_ps);
 		return;
 	}
@@ -72,7 +92,7 @@ tick(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 {
 	struct qp_state qp;
 
-	if (slot->missed_ps == 0 || slot->remaining == 0 || now_ps < slot->next_ps)
+	if (slot->missed_ps == 0 || slot->remaining == 0 || now_ps < slot->next_ps || !is_first_due(slot, now_ps))
 		return;
 	agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
 	if (qp.acked_bytes == slot->seen_bytes || !lags(agent, slot, qp.acked_bytes, now_ps))

@@ -86,38 +86,40 @@ one_step(void **state)
 	sample(12 * US, 1 * MS + 12 * US); /* at the threshold, not above it */
 	assert_int_equal(dev.npolls, 0);
 
-	sample(12 * US + 1, 2 * MS); /* first detection */
+	sample(12 * US + 1, 11 * MS - 1); /* the first spacing is not over */
+	assert_int_equal(dev.npolls, 0);
+	sample(12 * US + 1, 11 * MS); /* first detection */
 	assert_int_equal(dev.npolls, 1);
 	assert_int_equal(dev.polls[0].flow, FLOW);
 	assert_int_equal(dev.polls[0].flags, POLL_VICTIM);
 	assert_int_equal(dev.polls[0].event, 13 << 16 | 1);
 
-	sample(50 * US, 3 * MS); /* too soon */
-	sample(50 * US, 12 * MS - 1);
+	sample(50 * US, 12 * MS); /* too soon */
+	sample(50 * US, 21 * MS - 1);
 	assert_int_equal(dev.npolls, 1);
-	sample(50 * US, 12 * MS); /* second detection, 10 ms after the first */
+	sample(50 * US, 21 * MS); /* second detection, 10 ms after the first */
 	assert_int_equal(dev.npolls, 2);
 	assert_int_equal(dev.polls[1].event, 13 << 16 | 2);
 
-	agent_notified(&agent, 0, 18, 2, 13 * MS); /* a faster host hands over 2: 1 + 2 left */
+	agent_notified(&agent, 0, 18, 2, 22 * MS); /* a faster host hands over 2: 1 + 2 left */
 	assert_int_equal(agent.slots[0].remaining, 3);
-	sample(50 * US, 22 * MS); /* third */
-	sample(8 * US, 31 * MS); /* over: back to normal */
+	sample(50 * US, 31 * MS); /* third */
+	sample(8 * US, 41 * MS); /* over: back to normal */
 
-	dev.now_ps = 32 * MS;
-	agent_step_completed(&agent, 0, 32 * MS); /* 2 unused go to the host that waits */
+	dev.now_ps = 42 * MS;
+	agent_step_completed(&agent, 0, 42 * MS); /* 2 unused go to the host that waits */
 	assert_int_equal(dev.npolls, 3);
 	assert_int_equal(dev.nnotices, 1);
 	assert_int_equal(dev.notices[0].flow, NOTIFY_FLOW);
 	assert_int_equal(dev.notices[0].step, 18);
 	assert_int_equal(dev.notices[0].detections, 2);
 
-	sample(99 * US, 33 * MS); /* a late ACK of no step */
+	sample(99 * US, 43 * MS); /* a late ACK of no step */
 	assert_int_equal(dev.npolls, 3);
 
 	trigger = scripted_record(&dev, REC_TRIGGER, 0);
 	assert_int_equal(trigger->hdr.event, 13 << 16 | 1);
-	assert_int_equal(trigger->hdr.time_ps, 2 * MS);
+	assert_int_equal(trigger->hdr.time_ps, 11 * MS);
 	assert_int_equal(trigger->flow.sport, 10000);
 	assert_int_equal(trigger->collective, 1);
 	assert_int_equal(trigger->iteration, 2);
@@ -132,7 +134,7 @@ one_step(void **state)
 	assert_int_equal(notify->to, 14);
 	assert_int_equal(notify->step, 4);
 	assert_int_equal(notify->detections, 2);
-	assert_int_equal(notify->hdr.time_ps, 32 * MS);
+	assert_int_equal(notify->hdr.time_ps, 42 * MS);
 }
 
 /* What passes between two detections is looked at when the spacing is over, or the step is; once. */
@@ -166,6 +168,32 @@ what_was_missed_is_looked_at(void **state)
 	assert_int_equal(dev.nnotices, 0);
 }
 
+/* What a step meets before its first spacing is over is looked at when that is, or at its end. */
+static void
+the_first_look_waits(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	sample(48 * US - 1, 2 * MS);
+	tick(11 * MS - 1, 11 * MS - 1);
+	assert_int_equal(dev.npolls, 0);
+	tick(11 * MS, 11 * MS);
+	assert_int_equal(dev.npolls, 1);
+	assert_int_equal(((const struct rec_trigger *)scripted_record(&dev, REC_TRIGGER, 0))->rtt_ps, 48 * US - 1);
+	agent_step_completed(&agent, 0, 12 * MS);
+	assert_int_equal(dev.npolls, 1);
+
+	step.start_ps = 12 * MS;
+	agent_step_started(&agent, 0, &step);
+	sample(30 * US, 13 * MS);
+	agent_step_completed(&agent, 0, 14 * MS);
+	assert_int_equal(dev.npolls, 2);
+
+	step.start_ps = 14 * MS;
+	agent_step_started(&agent, 0, &step);
+	sample(48 * US, 15 * MS); /* a halt */
+	assert_int_equal(dev.npolls, 3);
+}
+
 /* The next step's threshold comes from its own path. */
 static void
 threshold_follows_the_path(void **state)
@@ -175,9 +203,9 @@ threshold_follows_the_path(void **state)
 	step.base_rtt_ps = 20 * US;
 	step.start_ps = 3 * MS;
 	agent_step_started(&agent, 0, &step);
-	sample(24 * US, 4 * MS);
+	sample(24 * US, 13 * MS);
 	assert_int_equal(dev.npolls, 0);
-	sample(24 * US + 1, 4 * MS);
+	sample(24 * US + 1, 13 * MS);
 	assert_int_equal(dev.npolls, 1);
 }
 
@@ -187,9 +215,9 @@ one_threshold_can_hold_for_all(void **state)
 {
 	config.rtt_fixed_ps = 40 * US;
 	agent_step_started(&agent, 0, &step);
-	sample(40 * US, 4 * MS);
+	sample(40 * US, 11 * MS);
 	assert_int_equal(dev.npolls, 0);
-	sample(40 * US + 1, 4 * MS);
+	sample(40 * US + 1, 11 * MS);
 	assert_int_equal(dev.npolls, 1);
 }
 
@@ -281,17 +309,19 @@ stall_triggers_without_ack(void **state)
 	tick(1 * MS, 1 * MS + 2 * US);
 	tick(1 * MS, 1 * MS + 12 * US);
 	assert_int_equal(dev.npolls, 0);
-	tick(1 * MS, 1 * MS + 14 * US);
+	tick(1 * MS, 1 * MS + 48 * US - 1);
+	assert_int_equal(dev.npolls, 0);
+	tick(1 * MS, 1 * MS + 48 * US); /* no queue: looked at as it is */
 	assert_int_equal(dev.npolls, 1);
-	tick(1 * MS, 11 * MS + 13 * US);
+	tick(1 * MS, 11 * MS + 48 * US - 1);
 	assert_int_equal(dev.npolls, 1);
-	tick(1 * MS, 11 * MS + 14 * US);
+	tick(1 * MS, 11 * MS + 48 * US);
 	assert_int_equal(dev.npolls, 2);
 	trigger = scripted_record(&dev, REC_TRIGGER, 0);
 	assert_int_equal(trigger->cause, REC_TRIGGER_STALL);
-	assert_int_equal(trigger->rtt_ps, 14 * US);
+	assert_int_equal(trigger->rtt_ps, 48 * US);
 	trigger = scripted_record(&dev, REC_TRIGGER, 1);
-	assert_int_equal(trigger->rtt_ps, 10 * MS + 14 * US);
+	assert_int_equal(trigger->rtt_ps, 10 * MS + 48 * US);
 }
 
 /* The last sample was slow and the spacing has passed since: the tick uses it. */
@@ -301,12 +331,12 @@ tick_sees_the_last_sample(void **state)
 	const struct rec_trigger *trigger;
 
 	agent_step_started(&agent, 0, &step);
-	sample(40 * US, 2 * MS);
+	sample(50 * US, 2 * MS);
 	tick(12 * MS - 5 * US, 12 * MS);
 	assert_int_equal(dev.npolls, 2);
 	trigger = scripted_record(&dev, REC_TRIGGER, 1);
 	assert_int_equal(trigger->cause, REC_TRIGGER_RTT);
-	assert_int_equal(trigger->rtt_ps, 40 * US);
+	assert_int_equal(trigger->rtt_ps, 50 * US);
 }
 
 /* A NIC that is paused from the start has nothing in flight; what it cannot send grows old all the same. */
@@ -318,7 +348,7 @@ halt_in_the_own_nic_triggers(void **state)
 	agent_tick(&agent, 2 * MS); /* progress seen */
 	agent_tick(&agent, 2 * MS + 12 * US);
 	assert_int_equal(dev.npolls, 0);
-	agent_tick(&agent, 2 * MS + 13 * US);
+	agent_tick(&agent, 2 * MS + 48 * US);
 	assert_int_equal(dev.npolls, 1);
 }
 
@@ -586,6 +616,7 @@ main(void)
 		VEDRFOLNIR(what_was_missed_is_looked_at),
 		VEDRFOLNIR(threshold_follows_the_path),
 		VEDRFOLNIR(one_threshold_can_hold_for_all),
+		VEDRFOLNIR(the_first_look_waits),
 		VEDRFOLNIR(unused_detections_can_stay),
 		VEDRFOLNIR(threshold_lies_above_the_noise),
 		VEDRFOLNIR(at_most_n_without_help),
