@@ -17,7 +17,11 @@ void
 polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t in_port, uint16_t out_port,
 	      bool paused, bool repeated, struct recbuf *records, uint64_t now_ps)
 {
-	struct rec_poll rec = {
+	struct rec_poll rec;
+
+	if (poll->arg & POLL_QUIET)
+		return;
+	rec = (struct rec_poll){
 		.hdr.event = poll->psn,
 		.victim = flow_tuple(&flows->flows[poll->flow]),
 		.in_port = in_port,
@@ -27,7 +31,5 @@ polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t i
 		.repeated = repeated,
 		.ttl = poll->ttl,
 	};
-
-	if (!(poll->arg & POLL_QUIET))
-		recbuf_put(records, &rec, REC_POLL, sizeof(rec), now_ps);
+	recbuf_put(records, &rec, REC_POLL, sizeof(rec), now_ps);
 }

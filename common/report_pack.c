@@ -55,6 +55,10 @@ put_byte(struct packer *p, uint8_t byte)
 static void
 put(struct packer *p, uint64_t value)
 {
+	if (p->out == NULL) { /* 7 bits a byte */
+		p->bytes += (70U - (uint32_t)__builtin_clzll(value | 1)) / 7;
+		return;
+	}
 	for (; value >= 0x80; value >>= 7)
 		put_byte(p, (uint8_t)(value | 0x80));
 	put_byte(p, (uint8_t)value);
@@ -185,7 +189,7 @@ pack_state(struct packer *p, const struct rec_port_row *row, unsigned fields)
 }
 
 static void
-pack_port(struct packer *p, const struct rec_port_row *row, struct span span)
+pack_port(struct packer *p, const struct rec_port_row *row, struct span span, bool metered)
 {
 	struct sums sums = sum_flows(span, NULL);
 	bool summed = sums.packets == row->packets && sums.bytes == row->bytes && sums.depth_sum == row->depth_sum &&
@@ -196,7 +200,7 @@ pack_port(struct packer *p, const struct rec_port_row *row, struct span span)
 			  (row->pauses_sent != 0 ? FIELD_SENT : 0);
 
 	fields |= flags & PORT_NOW ? state_fields(row) : 0;
-	put_tag(p, ROW_PORT, flags | (is_metered_by_flows(span) ? PORT_METERED : 0));
+	put_tag(p, ROW_PORT, flags | (metered ? PORT_METERED : 0));
 	put(p, row->port);
 	put_byte(p, (uint8_t)fields);
 	put_change(p, row->epoch_first, p->next_epoch);
@@ -309,7 +313,7 @@ report_pack(const uint8_t *rows, size_t rows_bytes, uint8_t *out)
 			if (((const struct rec_port_row *)row)->state_only)
 				pack_state_only(&p, row);
 			else
-				pack_port(&p, row, span);
+				pack_port(&p, row, span, metered);
 			break;
 		case REC_FLOW_ROW:
 			pack_flow(&p, row);

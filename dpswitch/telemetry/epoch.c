@@ -206,18 +206,6 @@ telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest)
 	return sums;
 }
 
-bool
-telem_was_paused(const struct telem_port *t)
-{
-	return t->paused || t->last_paused > telem_oldest_kept(t);
-}
-
-bool
-telem_was_fed(const struct telem_port *t, uint16_t in_port)
-{
-	return t->open->meter[in_port] != 0 || t->last_fed[in_port] > telem_oldest_kept(t);
-}
-
 uint64_t
 telem_carried_bytes(const struct telem_port *t)
 {
@@ -231,23 +219,32 @@ telem_carried_bytes(const struct telem_port *t)
 	return bytes;
 }
 
+/* Did the slot's flow use the port since that epoch? */
+static bool
+was_used(const struct telem_port *t, uint32_t slot, uint64_t first)
+{
+	for (uint64_t i = first; i <= t->open->index; i++) {
+		const struct telem_epoch *epoch = telem_epoch_at(t, i);
+
+		if (epoch != NULL && epoch->rows[slot].packets != 0)
+			return true;
+	}
+	return false;
+}
+
 bool
 telem_was_shared(const struct telem_port *t)
 {
 	uint64_t first = t->unreported > telem_oldest_kept(t) ? t->unreported : telem_oldest_kept(t);
-	uint64_t waited = 0;
+	bool waited = false;
 	uint32_t flows = 0;
 
-	for (uint32_t slot = 0; slot < t->nslots; slot++) {
-		uint64_t packets = 0;
+	for (uint64_t i = first; i <= t->open->index; i++) {
+		const struct telem_epoch *epoch = telem_epoch_at(t, i);
 
-		for (uint64_t i = first; i <= t->open->index; i++) {
-			const struct telem_epoch *epoch = telem_epoch_at(t, i);
-
-			packets += epoch != NULL ? epoch->rows[slot].packets : 0;
-			waited += epoch != NULL ? epoch->rows[slot].depth_sum : 0;
-		}
-		flows += packets != 0;
+		waited |= epoch != NULL && epoch->depth_sum != 0;
 	}
-	return flows > 1 && waited != 0;
+	for (uint32_t slot = 0; waited && flows < 2 && slot < t->nslots; slot++)
+		flows += was_used(t, slot, first);
+	return flows > 1;
 }

@@ -164,8 +164,10 @@ telem_oldest_kept(const struct telem_port *t)
 static inline const struct telem_epoch *
 telem_epoch_at(const struct telem_port *t, uint64_t index)
 {
-	const struct telem_epoch *epoch = &t->epochs[index % t->config->kept];
+	const struct telem_epoch *epoch = t->open;
 
+	if (index != epoch->index) /* the open one is asked for most: no division for it */
+		epoch = &t->epochs[index % t->config->kept];
 	return epoch->index == index ? epoch : NULL;
 }
 
@@ -173,9 +175,18 @@ telem_epoch_at(const struct telem_port *t, uint64_t index)
 void telem_count_pause(struct telem_port *t, uint64_t now_ps);
 
 /* Was the port paused at any time within the kept epochs, or is it now? */
-bool telem_was_paused(const struct telem_port *t);
+static inline bool
+telem_was_paused(const struct telem_port *t)
+{
+	return t->paused || t->last_paused > telem_oldest_kept(t);
+}
+
 /* Did anything that came in at in_port leave here within the kept epochs? */
-bool telem_was_fed(const struct telem_port *t, uint16_t in_port);
+static inline bool
+telem_was_fed(const struct telem_port *t, uint16_t in_port)
+{
+	return t->open->meter[in_port] != 0 || t->last_fed[in_port] > telem_oldest_kept(t);
+}
 
 /* Bytes that left within the kept epochs. */
 uint64_t telem_carried_bytes(const struct telem_port *t);

@@ -18,12 +18,7 @@ report_flow_rows(const struct telem_port *t, const struct telem_span *span, stru
 {
 	for (uint32_t slot = 0; slot < t->nslots; slot++) {
 		struct rec_flow_row row = {
-			.hdr.event = span->event,
-			.flow = flow_tuple(&t->config->flows->flows[t->slot_flow[slot]]),
-			.port = t->port,
 			.in_port = REC_NO_PORT,
-			.epoch_first = (uint32_t)span->first,
-			.epoch_last = (uint32_t)span->last,
 			.queue_packets = span->open ? t->queued[slot] : 0,
 		};
 
@@ -38,8 +33,14 @@ report_flow_rows(const struct telem_port *t, const struct telem_span *span, stru
 			row.paused_packets += epoch->rows[slot].paused_packets;
 			row.in_port = (uint16_t)epoch->rows[slot].in_port;
 		}
-		if (row.packets != 0 || row.queue_packets != 0)
-			recbuf_put(records, &row, REC_FLOW_ROW, sizeof(row), span->now_ps);
+		if (row.packets == 0 && row.queue_packets == 0)
+			continue;
+		row.hdr.event = span->event;
+		row.flow = flow_tuple(&t->config->flows->flows[t->slot_flow[slot]]);
+		row.port = t->port;
+		row.epoch_first = (uint32_t)span->first;
+		row.epoch_last = (uint32_t)span->last;
+		recbuf_put(records, &row, REC_FLOW_ROW, sizeof(row), span->now_ps);
 	}
 }
 
