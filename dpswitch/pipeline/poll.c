@@ -66,6 +66,28 @@ poll_mark(struct switch_port *port, const struct pkt *poll, bool whole)
 	port->report_whole |= whole;
 }
 
+/* Did flows share the port? Its telemetry stands still while packets are routed: looked up once a window. */
+static bool
+was_shared(struct switch_port *port)
+{
+	if (!(port->polled & SWITCH_POLLED_SHARED)) {
+		port->polled |= SWITCH_POLLED_SHARED;
+		port->polled_shared = telem_was_shared(&port->telem);
+	}
+	return port->polled_shared;
+}
+
+/* Likewise, how much it carried. */
+static uint64_t
+carried_bytes(struct switch_port *port)
+{
+	if (!(port->polled & SWITCH_POLLED_CARRIED)) {
+		port->polled |= SWITCH_POLLED_CARRIED;
+		port->polled_carried_bytes = telem_carried_bytes(&port->telem);
+	}
+	return port->polled_carried_bytes;
+}
+
 /* Ports that the victim might have taken instead: which of them have something to say. */
 static void
 poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
@@ -74,14 +96,14 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 	const uint8_t *hops;
 	uint32_t count = route_next_hops(sw->config->routes, sw->node.id, flow->dst_node, flow->dst_nic, &hops);
 	bool shared = count > 1 && route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0 &&
-		      telem_was_shared(&sw->ports[egress].telem);
-	uint64_t bytes = shared ? telem_carried_bytes(&sw->ports[egress].telem) : 0;
+		      was_shared(&sw->ports[egress]);
+	uint64_t bytes = shared ? carried_bytes(&sw->ports[egress]) : 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct switch_port *port = &sw->ports[hops[i]];
 
 		if (hops[i] != egress &&
-		    (port->drops.was_cut || (shared && telem_carried_bytes(&port->telem) <= bytes / SWITCH_IDLE_PART)))
+		    (port->drops.was_cut || (shared && carried_bytes(port) <= bytes / SWITCH_IDLE_PART)))
 			poll_mark(port, poll, true);
 	}
 }
@@ -136,10 +158,18 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 
 /* Does anything that came in there wait here? */
 static bool
-holds_any(struct sw *sw, uint16_t egress, uint16_t in_port)
+holds_any(const struct sw *sw, uint16_t egress, uint16_t in_port)
 {
-	switch_held(sw, egress, sw->held);
-	return sw->held[in_port] != 0;
+	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
+		const struct fifo *q = &sw->ports[egress].q[prio];
+
+		if (!switch_is_lossless(sw, prio))
+			continue;
+		for (uint32_t i = 0; i < fifo_count(q); i++)
+			if (fifo_at(q, i)->in_port == in_port)
+				return true;
+	}
+	return false;
 }
 
 void

@@ -5,14 +5,17 @@
 #include "dpswitch/pipeline/switch.h"
 #include "dpswitch/telemetry/answer.h"
 
-void
-switch_held(const struct sw *sw, uint16_t port, uint64_t *held)
+/* Bytes held in an egress's lossless queues, by ingress. @param held [nports], cleared first */
+static void
+sum_held(const struct sw *sw, uint16_t port, uint64_t *held)
 {
 	memset(held, 0, sw->node.nports * sizeof(*held));
 	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
 		const struct fifo *q = &sw->ports[port].q[prio];
 
-		for (uint32_t i = 0; switch_is_lossless(sw, prio) && i < fifo_count(q); i++)
+		if (!switch_is_lossless(sw, prio))
+			continue;
+		for (uint32_t i = 0, count = fifo_count(q); i < count; i++)
 			held[fifo_at(q, i)->in_port] += fifo_at(q, i)->wire_bytes;
 	}
 }
@@ -23,14 +26,16 @@ report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t 
 {
 	struct switch_port *port = &sw->ports[index];
 	struct telem_present present = {
-		.held_bytes = sw->held,
 		.pausing = port->storm.prio_mask != 0,
 		.pausing_since_ps = port->pausing_since_ps,
 		.ingress_xoff_bytes = REC_NO_XOFF,
 	};
 	struct answer answer;
 
-	switch_held(sw, index, sw->held);
+	if (whole) { /* the present state alone does not tell it */
+		sum_held(sw, index, sw->held);
+		present.held_bytes = sw->held;
+	}
 	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
 		const struct pfc_ingress *in;
 		uint64_t threshold;
@@ -65,6 +70,7 @@ switch_report(struct sw *sw, const struct window *window)
 		struct switch_port *port = &sw->ports[i];
 		uint64_t packed_bytes;
 
+		port->polled = 0;
 		if (port->report_asked == 0)
 			continue;
 		if (report_port(sw, i, port->report_whole, port->report_event, window->end_ps, &packed_bytes)) {

@@ -27,36 +27,28 @@ switch_run(struct node *node, const struct window *window)
 {
 	struct sw *sw = switch_of(node);
 	const struct pause_frame *pauses[TOPO_MAX_PORTS];
+	struct pkt *pkts[TOPO_MAX_PORTS];
 	uint32_t npkts[TOPO_MAX_PORTS], npauses[TOPO_MAX_PORTS];
 	bool work = sw->recheck || sw->storms != 0;
 
 	if (window->start_ps >= sw->epoch_end_ps)
 		roll_epoch(sw, window);
 	for (uint16_t i = 0; i < node->nports; i++) {
-		struct pkt *pkts;
-
 		work |= sw->ports[i].backlog != 0;
 		npkts[i] = npauses[i] = 0;
 		if (link_is_idle(node->rx[i], window->parity))
 			continue;
 		link_receive(node->rx[i], window->parity);
-		npkts[i] = link_arrivals(node->rx[i], window->end_ps, &pkts);
+		npkts[i] = link_arrivals(node->rx[i], window->end_ps, &pkts[i]);
 		npauses[i] = link_pauses(node->rx[i], window->end_ps, &pauses[i]);
 		work |= npkts[i] != 0 || npauses[i] != 0;
 	}
 	if (!work)
 		return;
 	for (uint16_t i = 0; i < node->nports; i++) {
-		struct pkt *pkts;
-
 		sw->ports[i].window_free_ps = sw->ports[i].free_ps;
-		if (npkts[i] == 0)
-			continue;
-		link_arrivals(node->rx[i], window->end_ps, &pkts);
-		for (uint32_t k = 0; k < npkts[i]; k++)
-			node->count.rx_bytes += pkts[k].wire_bytes;
-		node->count.rx_packets += npkts[i];
-		switch_route(sw, i, pkts, npkts[i]);
+		if (npkts[i] != 0)
+			switch_route(sw, i, pkts[i], npkts[i]);
 	}
 	for (uint16_t i = 0; i < node->nports; i++)
 		if (sw->ports[i].narrivals != 0 || sw->ports[i].backlog != 0 || npauses[i] != 0)

@@ -38,6 +38,8 @@
 #define SWITCH_ANSWER_SETS 64
 #define SWITCH_ANSWER_WAYS 8
 #define SWITCH_ANSWERS (SWITCH_ANSWER_SETS * SWITCH_ANSWER_WAYS)
+#define SWITCH_POLLED_SHARED 1
+#define SWITCH_POLLED_CARRIED 2
 /* Polling packets that one switch makes in one window. */
 #define SWITCH_MAX_BORN 1024
 
@@ -98,7 +100,9 @@ struct switch_config {
 
 /* Arrivals of one window for one egress: a run an ingress, each in order of time. */
 struct switch_run {
+	uint64_t time_ps;  /* of the first */
 	uint32_t from, to; /* in arrivals */
+	uint16_t in_port;
 };
 
 struct switch_answer {
@@ -141,6 +145,9 @@ struct switch_port {
 	uint32_t report_event;
 	bool report_quiet;     /* that event's polling packet was */
 	bool report_whole;     /* some event asks for more than the present state */
+	uint8_t polled;        /* SWITCH_POLLED_*: what this window's polling packets found out */
+	bool polled_shared;
+	uint64_t polled_carried_bytes;
 	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
 	struct port_drops drops;
 };
@@ -230,8 +237,6 @@ void switch_report_all(struct sw *sw, uint64_t now_ps);
  */
 uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
 void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
-/* Bytes held in an egress's lossless queues, by ingress. @param held [nports], cleared first */
-void switch_held(const struct sw *sw, uint16_t port, uint64_t *held);
 /* Sends PAUSE or RESUME for class p out of a port at its own time; see account.c. */
 void switch_send_pause(struct sw *sw, uint16_t port, uint8_t prio_mask, bool xoff, uint64_t now_ps,
 		       const struct window *window);
@@ -255,8 +260,12 @@ switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 	struct switch_port *port = &sw->ports[egress];
 
 	p->in_port = (uint8_t)in_port;
-	if (port->narrivals == 0 || port->arrivals[port->narrivals - 1]->in_port != in_port)
-		port->runs[port->nruns++].from = port->narrivals;
+	if (port->nruns == 0 || port->runs[port->nruns - 1].in_port != in_port)
+		port->runs[port->nruns++] = (struct switch_run){
+			.time_ps = p->time_ps,
+			.from = port->narrivals,
+			.in_port = in_port,
+		};
 	port->arrivals[port->narrivals++] = p;
 	port->runs[port->nruns - 1].to = port->narrivals;
 	if (switch_is_lossless(sw, p->prio))

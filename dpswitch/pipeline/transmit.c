@@ -17,20 +17,15 @@ struct merge {
 	uint32_t left; /* runs not exhausted, moved to the front of port->runs in order */
 };
 
-static inline uint64_t
-run_time(const struct switch_port *port, uint32_t run)
-{
-	return port->arrivals[port->runs[run].from]->time_ps;
-}
-
 /* @return run with the earliest arrival, the lowest ingress among equals; left must not be 0 */
 static inline uint32_t
 merge_first(const struct merge *merge)
 {
+	const struct switch_run *runs = merge->port->runs;
 	uint32_t best = 0;
 
 	for (uint32_t r = 1; r < merge->left; r++)
-		if (run_time(merge->port, r) < run_time(merge->port, best))
+		if (runs[r].time_ps < runs[best].time_ps)
 			best = r;
 	return best;
 }
@@ -41,7 +36,9 @@ merge_take(struct merge *merge, uint32_t run)
 	struct switch_run *r = &merge->port->runs[run];
 	struct pkt *p = merge->port->arrivals[r->from++];
 
-	if (r->from == r->to) {
+	if (r->from != r->to) {
+		r->time_ps = merge->port->arrivals[r->from]->time_ps;
+	} else {
 		merge->left--;
 		for (uint32_t i = run; i < merge->left; i++)
 			merge->port->runs[i] = merge->port->runs[i + 1];
@@ -93,29 +90,35 @@ egress_select(struct switch_port *port, uint32_t ready)
 	return dwrr_next(&port->dwrr, ready, heads);
 }
 
+/* Classes with frames that may go. */
+static inline uint32_t
+egress_ready(const struct switch_port *port)
+{
+	return port->backlog & ~(uint32_t)port->paused;
+}
+
+/* Takes the next frame out of its queue and sends it. */
+static void
+egress_serve(struct egress_walk *walk)
+{
+	struct switch_port *port = walk->port;
+	uint8_t prio = egress_select(port, egress_ready(port));
+	struct pkt *p = fifo_pop(&port->q[prio]);
+
+	if (fifo_empty(&port->q[prio]))
+		port->backlog &= ~(1u << prio);
+	port->data_packets -= prio != 0;
+	if (walk->counted >> prio & 1)
+		port->telem.queued[telem_slot(&port->telem, p->flow)]--;
+	egress_send(walk, p, port->free_ps > walk->now_ps ? port->free_ps : walk->now_ps);
+}
+
 /* Sends what starts before limit_ps. */
 static inline void
 egress_drain(struct egress_walk *walk, uint64_t limit_ps)
 {
-	struct switch_port *port = walk->port;
-	uint32_t ready;
-
-	while ((ready = port->backlog & ~(uint32_t)port->paused) != 0) {
-		uint64_t start_ps = port->free_ps > walk->now_ps ? port->free_ps : walk->now_ps;
-		uint8_t prio;
-		struct pkt *p;
-
-		if (start_ps >= limit_ps)
-			return;
-		prio = egress_select(port, ready);
-		p = fifo_pop(&port->q[prio]);
-		if (fifo_empty(&port->q[prio]))
-			port->backlog &= ~(1u << prio);
-		port->data_packets -= prio != 0;
-		if (walk->counted >> prio & 1)
-			port->telem.queued[telem_slot(&port->telem, p->flow)]--;
-		egress_send(walk, p, start_ps);
-	}
+	while (egress_ready(walk->port) != 0 && walk->port->free_ps < limit_ps && walk->now_ps < limit_ps)
+		egress_serve(walk);
 }
 
 static void
@@ -209,7 +212,7 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 
 	while (merge.left != 0 || npauses != 0) {
 		uint64_t pause_ps = npauses != 0 ? pauses->time_ps : TIME_NEVER;
-		uint64_t arrival_ps = merge.left != 0 ? run_time(port, run) : TIME_NEVER;
+		uint64_t arrival_ps = merge.left != 0 ? port->runs[run].time_ps : TIME_NEVER;
 		uint64_t next_ps;
 		struct pkt *p;
 
@@ -227,7 +230,7 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 		next_ps = pause_ps < window->end_ps ? pause_ps : window->end_ps;
 		if (merge.left != 0) {
 			run = merge_first(&merge);
-			next_ps = run_time(port, run) < next_ps ? run_time(port, run) : next_ps;
+			next_ps = port->runs[run].time_ps < next_ps ? port->runs[run].time_ps : next_ps;
 		}
 		egress_enqueue(&walk, p, next_ps);
 	}

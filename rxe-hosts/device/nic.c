@@ -197,7 +197,7 @@ pick(const struct host *host, struct nic *nic)
 	uint64_t from = ~0ULL << (first % 64);
 
 	for (uint32_t k = 0; k <= words; k++) {
-		uint32_t word = (first / 64 + k) % words;
+		uint32_t at = first / 64 + k, word = at < words ? at : at - words;
 		uint64_t bits = nic->ready[word] & (k == 0 ? from : k == words ? ~from : ~0ULL);
 
 		for (; bits != 0; bits &= bits - 1) {
