@@ -55,8 +55,8 @@ put_byte(struct packer *p, uint8_t byte)
 static void
 put(struct packer *p, uint64_t value)
 {
-	if (p->out == NULL) { /* 7 bits a byte */
-		p->bytes += (70U - (uint32_t)__builtin_clzll(value | 1)) / 7;
+	if (p->out == NULL) { /* a byte for each 7 bits: 9/64 is 1/7 closely enough, up to 64 */
+		p->bytes += ((63U ^ (uint32_t)__builtin_clzll(value | 1)) * 9 + 73) / 64;
 		return;
 	}
 	for (; value >= 0x80; value >>= 7)

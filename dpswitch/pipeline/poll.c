@@ -156,20 +156,29 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 		poll_mark(port, poll, true);
 }
 
-/* Does anything that came in there wait here? */
-static bool
-holds_any(const struct sw *sw, uint16_t egress, uint16_t in_port)
+static void
+look_for_held(const struct sw *sw, struct switch_port *port)
 {
+	memset(port->polled_held, 0, sizeof(port->polled_held));
 	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
-		const struct fifo *q = &sw->ports[egress].q[prio];
+		const struct fifo *q = &port->q[prio];
 
 		if (!switch_is_lossless(sw, prio))
 			continue;
-		for (uint32_t i = 0; i < fifo_count(q); i++)
-			if (fifo_at(q, i)->in_port == in_port)
-				return true;
+		for (uint32_t i = 0, count = fifo_count(q); i < count; i++)
+			port->polled_held[fifo_at(q, i)->in_port] = true;
 	}
-	return false;
+}
+
+/* Does anything that came in there wait here? */
+static bool
+holds_any(const struct sw *sw, struct switch_port *port, uint16_t in_port)
+{
+	if (!(port->polled & SWITCH_POLLED_HELD)) {
+		port->polled |= SWITCH_POLLED_HELD;
+		look_for_held(sw, port);
+	}
+	return port->polled_held[in_port];
 }
 
 void
@@ -188,7 +197,7 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_eg
 	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
 		if ((poll->arg & POLL_VICTIM) && egress == victim_egress)
 			continue;
-		if (telem_was_fed(&sw->ports[egress].telem, in_port) || holds_any(sw, egress, in_port))
+		if (telem_was_fed(&sw->ports[egress].telem, in_port) || holds_any(sw, &sw->ports[egress], in_port))
 			poll_egress(sw, poll, in_port, (uint8_t)egress, POLL_PFC);
 	}
 }

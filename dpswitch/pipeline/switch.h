@@ -40,6 +40,7 @@
 #define SWITCH_ANSWERS (SWITCH_ANSWER_SETS * SWITCH_ANSWER_WAYS)
 #define SWITCH_POLLED_SHARED 1
 #define SWITCH_POLLED_CARRIED 2
+#define SWITCH_POLLED_HELD 4
 /* Polling packets that one switch makes in one window. */
 #define SWITCH_MAX_BORN 1024
 
@@ -148,6 +149,7 @@ struct switch_port {
 	uint8_t polled;        /* SWITCH_POLLED_*: what this window's polling packets found out */
 	bool polled_shared;
 	uint64_t polled_carried_bytes;
+	bool polled_held[TOPO_MAX_PORTS]; /* by ingress */
 	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
 	struct port_drops drops;
 };
