@@ -27,11 +27,11 @@ enum meter_flag { METER_BYTES = 1, METER_HELD = 2 };
 struct packer {
 	uint8_t *out; /* NULL: only counts */
 	size_t bytes;
-	struct rec_tuple named[NAMED];
 	uint32_t nnamed;
 	uint32_t src_ip;     /* of the latest tuple given in full */
 	uint32_t next_epoch; /* after those of the port row before */
 	uint64_t frame_bytes; /* of the flow row before, on average and rounded up */
+	struct rec_tuple *named; /* [NAMED] */
 };
 
 /* The rows that share a port row's span: flows, meters and matrix entries behind it. */
@@ -298,7 +298,8 @@ span_from(const uint8_t *from, const uint8_t *end)
 size_t
 report_pack(const uint8_t *rows, size_t rows_bytes, uint8_t *out)
 {
-	struct packer p = { .out = out };
+	struct rec_tuple named[NAMED];
+	struct packer p = { .out = out, .named = named };
 	const uint8_t *end = rows + rows_bytes;
 	struct span span = { rows, rows };
 	bool metered = false;
