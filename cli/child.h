@@ -2,8 +2,8 @@
 /* The other programs of rocelab: where they are, starting them, waiting for them. */
 #pragma once
 
-#include <stdbool.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 

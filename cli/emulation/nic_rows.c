@@ -65,7 +65,6 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 	struct nic_rows *rows = ctx;
 	struct nic_rows_port *port = &rows->ports[nic];
 	uint32_t slot = telem_slot(&port->telem, batch->flow);
-	uint64_t now_ps = rows->fabric->window.start_ps, halted_ps = telem_halted_ps(&port->telem, now_ps);
 	const struct telem_batch counts = {
 		.packets = batch->packets,
 		.paused_packets = batch->paused_packets,
@@ -75,9 +74,8 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 	};
 
 	turn_window(rows, port);
-	if (batch->paused_packets != 0) /* nothing left since the pause began, and this flow was to be the next */
-		meet_hold(&port->meet, slot, halted_ps - port->halted_ps, now_ps);
-	port->halted_ps = halted_ps;
+	if (batch->held_ps != 0)
+		meet_hold(&port->meet, slot, batch->held_ps, rows->fabric->window.end_ps);
 	telem_add(&port->telem, slot, &counts);
 	meet_enqueue(&port->meet, slot, port->window.index);
 	port->contended |= batch->depth_sum != 0;

@@ -13,7 +13,6 @@ struct nic_rows_port {
 	struct meet meet;
 	struct meet_window window; /* under way; depth: packets of other flows that one waited for, at most */
 	bool contended;            /* in it, a flow waited for another */
-	uint64_t halted_ps;        /* of the run, when a packet last left */
 };
 
 struct nic_rows {

@@ -102,6 +102,18 @@ case_result(const char *dir, const char *fabric, struct store_run *run, struct e
 }
 
 void
+case_result_forget_truth(const char *dir)
+{
+	static const char *const names[] = { "truth.json", "run.json", JOB_RECORDS };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/" EVAL_TRUTH "/%s", dir, names[i]);
+		unlink(path);
+	}
+}
+
+void
 case_result_tidy(const char *dir, const char *folder, bool keep)
 {
 	static const char *const always[] = { "effective.cfg", "steps.csv" };

@@ -23,5 +23,8 @@ int case_result_check(const char *dir, const char *fabric, int status, struct er
  */
 int case_result(const char *dir, const char *fabric, struct store_run *run, struct err *err);
 
+/* Deletes what an earlier run for the truth left, so that a run that breaks leaves no truth. */
+void case_result_forget_truth(const char *dir);
+
 /* Deletes what a run can make again. @param keep  all that explains a verdict stays */
 void case_result_tidy(const char *dir, const char *folder, bool keep);

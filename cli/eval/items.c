@@ -29,7 +29,8 @@ is_there(const struct eval *eval, const struct item *item)
 	if (item_awaits_truths_verdict(item, eval) && access(path, R_OK) < 0)
 		return false;
 	eval_case_dir(eval, item->family, item->index, "case.cfg", path, sizeof(path));
-	if (truth_load(&truth, eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir)), EVAL_TRUTH, &err) < 0)
+	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
+	if (case_result_check(dir, EVAL_TRUTH, JOB_DONE, &err) < 0 || truth_load(&truth, dir, EVAL_TRUTH, &err) < 0)
 		return false;
 	truth_fini(&truth);
 	scenario = scenario_load(&options, &err);

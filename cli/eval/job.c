@@ -106,7 +106,7 @@ run(const struct job_config *config)
 {
 	struct err err = { 0 };
 	int fabric = config->policy != NULL ? run_fabric(config, &err) : 0;
-	int analyzer = fabric == 0 && config->diagnose ? run_analyzer(config, &err) : 0;
+	int analyzer = fabric == 0 && config->diagnose && !interrupted ? run_analyzer(config, &err) : 0;
 
 	if (fabric < 0 || analyzer < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);

@@ -63,7 +63,7 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 {
 	const struct eval *eval = runner->eval;
 	uint32_t number = (uint32_t)(slot - runner->slots);
-	char scenario[PATH_MAX], fabric[PATH_MAX], out[PATH_MAX];
+	char dir[PATH_MAX], scenario[PATH_MAX], fabric[PATH_MAX], out[PATH_MAX];
 	struct job_config config = { .scenario = scenario, .fabric = fabric, .out = out, .sets = eval->source.sets,
 				     .nsets = eval->source.nsets };
 	const char *folder;
@@ -71,8 +71,11 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 
 	slot->item = item;
 	slot->policy = item->state == ITEM_RIGHT ? eval->policies[item->next] : NULL;
-	if (slot->policy == NULL)
+	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
+	if (slot->policy == NULL) {
+		case_result_forget_truth(dir);
 		ret = item_make(item, eval, &runner->source, runner->err);
+	}
 	if (ret < 0)
 		return ret;
 	choose(item, eval, slot->policy, &config);
@@ -119,6 +122,7 @@ truth_ended(struct runner *runner, struct item *item, int status)
 
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
 	if (case_result_check(dir, EVAL_TRUTH, status, &why) < 0) {
+		case_result_forget_truth(dir);
 		item->state = ITEM_BROKEN;
 		return run_broke(runner, item, EVAL_TRUTH, eval->npolicies - item->next, &why);
 	}
@@ -142,13 +146,13 @@ policy_ended(struct runner *runner, const struct slot *slot, int status)
 	ret = case_result_check(dir, fabric, status, &why);
 	if (ret == 0)
 		ret = case_result(dir, fabric, &run, &why);
-	if (fabric != slot->policy) /* of a diagnosis that broke, too: both are made again */
-		case_result_tidy(dir, fabric, ret == 0 && run.outcome != OUTCOME_TP);
 	if (ret == -ENODATA)
 		return run_broke(runner, slot->item, slot->policy, 1, &why);
 	if (ret < 0)
 		return err_set(runner->err, ret, "%s", why.text);
 	case_result_tidy(dir, slot->policy, run.outcome != OUTCOME_TP);
+	if (strcmp(fabric, slot->policy) != 0)
+		case_result_tidy(dir, fabric, run.outcome != OUTCOME_TP);
 	eval_progress_done(&runner->progress, run.outcome != OUTCOME_TP);
 	return store_add_run(eval->store, &run, runner->err);
 }

@@ -42,6 +42,7 @@ read_states(const struct prov_builder *b, struct prov_port *state)
 /*
  * The part of an epoch's pauses that fell into the step: that of its time. None, if the step's flow sent so much that
  * PROV_MISSED_PAUSES of the packets that met a pause should be its own, and not one is: the pauses were before or after.
+ * Only where both rows are of one report: a port row may have been lost, and an older one be there.
  */
 static double
 pause_share(const struct prov_builder *b, const struct ev_epoch *epoch, double share)
@@ -50,6 +51,7 @@ pause_share(const struct prov_builder *b, const struct ev_epoch *epoch, double s
 		const struct rec_flow_row *row = EV_AT(b->ev->flow_rows, struct rec_flow_row, i);
 
 		if (b->ev->flow_of_row[i] == b->flow && row->packets != 0 && row->paused_packets == 0 &&
+		    row->packets <= epoch->row->packets &&
 		    (double)row->packets * (double)epoch->row->paused_packets >=
 			    PROV_MISSED_PAUSES * (double)epoch->row->packets)
 			return 0;

@@ -179,7 +179,7 @@ take_note(const struct telem_epoch *epoch, uint32_t quiet_depth, struct notice *
 /*
  * Does the open epoch say enough beyond the closed ones from first on? The first queue worth notice does, and the first
  * pause; of a switch port without either, no epoch does. Else it is when within a few epochs that counts, or the last
- * of many epochs: there a flow that was not there before does, and a pause or queue that stands.
+ * of many epochs: there a flow that was not there before does, and a pause that lasts, or that nothing came.
  */
 static bool
 open_adds(const struct telem_port *t, uint64_t first, const struct telem_present *present)

@@ -37,7 +37,7 @@ struct meet {
 	uint32_t batched;      /* windows in the batch, each of length_ps */
 	uint64_t length_ps;
 	uint64_t start_ps[MEET_BATCH]; /* when each began */
-	uint64_t halted;       /* bit w: at the end of the w-th the port was halted */
+	uint64_t halted;       /* bit w: at the end of the w-th the port was halted, in whatever class */
 	uint64_t depth_sum;    /* over them, of the queue's depth at their end */
 	uint32_t depth_max;
 };
@@ -63,7 +63,7 @@ struct meet_window {
 /* Ends such a window: adds it to every pair of flows present. */
 void meet_count(struct meet *meet, const struct telem_port *telem, const struct meet_window *window);
 
-/* A pause that ended now held up this slot's flow at a port that counts no windows while it is halted: a NIC. */
+/* Pauses that ended by now held up this slot's flow at a port that counts no windows while it is halted: a NIC. */
 void meet_hold(struct meet *meet, uint32_t slot, uint64_t held_ps, uint64_t now_ps);
 /* @return when the slot's flow was there while the port was halted */
 struct meet_pair meet_held(const struct meet *meet, uint32_t slot);

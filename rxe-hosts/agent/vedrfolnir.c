@@ -6,7 +6,7 @@
  */
 #include "rxe-hosts/agent/policy.h"
 
-/* An RTT of so many thresholds is a halt's, not a queue's. */
+/* An RTT of so many thresholds is that of a halt, or of a very deep queue. */
 #define HALT_THRESHOLDS 4
 
 static void

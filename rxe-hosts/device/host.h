@@ -34,6 +34,7 @@ struct send_qp {
 	uint16_t nic;
 	uint16_t bit;           /* index on its NIC */
 	bool met_pause;         /* the next packet could have left while the port was paused */
+	uint64_t ready_ps;      /* when its bit in nic->ready was set */
 	struct ud_send ud;
 };
 
@@ -70,6 +71,7 @@ struct nic {
 	struct pkt_queue datagrams;
 	uint64_t storm_ps, storm_interval_ps; /* next PAUSE of a storm */
 	uint64_t pausing_since_ps;
+	uint64_t paused_since_ps[8];          /* of class p, while bit p of paused is set */
 	uint8_t storm_mask, storm_ended;      /* classes stormed; to RESUME */
 	struct polled polled;
 	struct port_drops drops;
@@ -167,6 +169,7 @@ qp_look(const struct host *host, struct send_qp *qp, bool always)
 
 	if (ready != was) {
 		*word ^= bit;
+		qp->ready_ps = host->now_ps;
 		nic->nready += ready ? 1 : UINT32_MAX;
 	} else if (!always) {
 		return;

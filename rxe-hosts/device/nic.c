@@ -141,12 +141,17 @@ nic_hold(struct host *host, struct nic *nic, uint8_t held)
 	uint8_t was = nic->paused, resumed;
 
 	nic->paused = held & 0xfe; /* class 0 is never paused */
+	for (uint32_t prio = 1; prio < 8; prio++)
+		if (nic->paused & ~was & 1U << prio)
+			nic->paused_since_ps[prio] = host->now_ps;
 	resumed = was & (uint8_t)~nic->paused;
 	for (uint32_t i = 0; resumed != 0 && i < nic->nqps; i++) {
 		struct send_qp *qp = nic->qps[i];
 
-		if (rc_send_ready(&qp->rc) && (resumed >> qp->rc.frame.prio & 1))
-			qp->met_pause = true;
+		if (!rc_send_ready(&qp->rc) || !(resumed >> qp->rc.frame.prio & 1))
+			continue;
+		qp->met_pause = true;
+		qp->batch.held_ps += host->now_ps - max_u64(qp->ready_ps, nic->paused_since_ps[qp->rc.frame.prio]);
 	}
 	if (host->has_telemetry && (was != 0) != (nic->paused != 0)) {
 		nic_flush(host, nic);

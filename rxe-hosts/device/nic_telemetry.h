@@ -21,6 +21,7 @@ struct nic_batch {
 	uint32_t paused_packets; /* could have left while the port was paused for their class */
 	uint32_t depth_max;
 	uint64_t bytes, depth_sum;
+	uint64_t held_ps; /* for so long pauses that are over held up one that could have left. For the run's truth alone */
 };
 
 /* A NIC port at the time of a report. */

@@ -77,6 +77,22 @@ def broken_runs_count_for_nothing():
     check(len(kept[0]) == 4 and kept[0] == kept[1], "the same command makes up for them", kept)
 
 
+def truth_breaks_when_made_again():
+    """Full polling comes later: a run for the truth of a case that the store has is killed, or interrupted, half way."""
+    args = ("contention", "--cases", 1, "--policy")
+    whole = scratch() / "at-once"
+    evaluate(whole, *args, "vedrfolnir,full-polling")
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        directory = scratch() / f"again-{int(number)}"
+        evaluate(directory, *args, "vedrfolnir")
+        done = killed(directory, [("dpswitch", "contention/000/truth", number)], *args, "vedrfolnir,full-polling")
+        check(done.returncode == 1 and len(rows(directory)) == 1, "a part of a run is no result", told(done))
+        evaluate(directory, *args, "vedrfolnir,full-polling")
+        kept = [[{key: value for key, value in row.items() if not key.endswith("_s")} for row in rows(of)]
+                for of in (directory, whole)]
+        check(kept[0] == kept[1], "the same command makes up for it", kept)
+
+
 def job_dies():
     """What a run's own process was to clean up: its programs end with it, and it keeps nothing outside of --out."""
     directory = scratch() / "job"
@@ -168,4 +184,5 @@ replays()
 refused()
 rows_agree()
 files_are_made_again()
+truth_breaks_when_made_again()
 job_dies()

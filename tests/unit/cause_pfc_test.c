@@ -176,10 +176,11 @@ test_pauses_before_the_step(void **state)
 	static const struct {
 		uint64_t all, own;
 		bool halted;
-	} tests[] = { { 16, 0, false }, { 16, 1, true }, { 14, 0, true } };
+		uint64_t port_packets; /* fewer than cf's: an older row, of which the newer one was lost */
+	} tests[] = { { 16, 0, false, 500000 }, { 16, 1, true, 500000 }, { 14, 0, true, 500000 }, { 16, 0, true, 0 } };
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		struct rec_port_row port = records_port_row(2, 0, LAST, 500000, 5000000, 90);
+		struct rec_port_row port = records_port_row(2, 0, LAST, tests[i].port_packets, 5000000, 90);
 		struct rec_flow_row flow = records_flow_row(2, F17, 0, LAST, 250000, 2500000);
 		struct records r;
 		struct verdict *v;

@@ -13,6 +13,7 @@ static struct rig rig;
 /* A telemetry that adds up. */
 static struct {
 	uint64_t packets[RIG_MAX_FLOWS], bytes[RIG_MAX_FLOWS], depth[RIG_MAX_FLOWS], paused_packets[RIG_MAX_FLOWS];
+	uint64_t held_ps[RIG_MAX_FLOWS];
 	uint32_t depth_max;
 	uint64_t ahead[RIG_MAX_FLOWS][RIG_MAX_FLOWS];
 	uint64_t paused_ps, resumed_ps;
@@ -34,6 +35,7 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 	seen.bytes[batch->flow] += batch->bytes;
 	seen.depth[batch->flow] += batch->depth_sum;
 	seen.paused_packets[batch->flow] += batch->paused_packets;
+	seen.held_ps[batch->flow] += batch->held_ps;
 	seen.depth_max = batch->depth_max > seen.depth_max ? batch->depth_max : seen.depth_max;
 }
 

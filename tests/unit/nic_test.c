@@ -40,6 +40,7 @@ test_pause_halts_data_after_the_frame_under_way(void **state)
 	assert_int_equal(seen.packets[flow], 20);
 	assert_int_equal(seen.bytes[flow], 20 * 1348);
 	assert_int_equal(seen.paused_packets[flow], 1); /* the one that would have left */
+	assert_int_equal(seen.held_ps[flow], (50500 - 1100) * NS);
 	assert_int_equal(seen.rolls, 6);
 }
 
@@ -57,6 +58,29 @@ test_pause_of_another_class_is_no_matter_and_class_0_never_pauses(void **state)
 	rig_run(&rig, 6 * PS_PER_US);
 	assert_non_null(rig_wc(&rig, 0, WC_SENT, 0));
 	assert_non_null(rig_wc(&rig, 1, WC_SENT, 0)); /* host 0's ACKs left */
+}
+
+static void
+test_a_pause_holds_up_whoever_could_send(void **state)
+{
+	uint32_t early = rig_flow(&rig, 0, 0), late = rig_flow(&rig, 0, 0), after = rig_flow(&rig, 0, 0);
+
+	rig_start(&rig);
+	rig_run(&rig, 1 * PS_PER_US);
+	send_pause(true, 1 << 3, 1100 * NS);
+	rig_run(&rig, 10 * PS_PER_US);
+	rig_send(&rig, early, 1300, 1);
+	rig_run(&rig, 30 * PS_PER_US);
+	rig_send(&rig, late, 1300, 1);
+	rig_run(&rig, 50 * PS_PER_US);
+	send_pause(false, 1 << 3, 50500 * NS);
+	rig_run(&rig, 55 * PS_PER_US);
+	rig_send(&rig, after, 1300, 1);
+	rig_run(&rig, 70 * PS_PER_US);
+	assert_int_equal(seen.held_ps[early], (50500 - 10000) * NS);
+	assert_int_equal(seen.held_ps[late], (50500 - 30000) * NS);
+	assert_int_equal(seen.packets[after], 1);
+	assert_int_equal(seen.held_ps[after], 0);
 }
 
 static bool
@@ -244,6 +268,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(pause_halts_data_after_the_frame_under_way),
 		T(pause_of_another_class_is_no_matter_and_class_0_never_pauses),
+		T(a_pause_holds_up_whoever_could_send),
 		T(a_paused_port_spends_no_retries),
 		T(two_qps_take_turns_and_wait_for_each_other),
 		T(an_arrival_precedes_a_transmission_at_one_instant),
