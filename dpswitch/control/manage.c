@@ -31,7 +31,7 @@ struct channel {
 	size_t records_used, records_cap;
 	struct manage_result result;
 	struct manage_traffic traffic;
-	char failure[MANAGE_TEXT + 64];
+	struct err failure; /* the first that went wrong: what the host said itself comes before what followed from it */
 };
 
 struct manage {
@@ -61,9 +61,7 @@ lose(struct manage *manage, struct channel *channel, const char *why)
 	if (channel->state == MANAGE_LOST || channel->state == MANAGE_FINISHED)
 		return;
 	channel->state = MANAGE_LOST;
-	if (channel->failure[0] != '\0')
-		return; /* it said itself what went wrong */
-	snprintf(channel->failure, sizeof(channel->failure), "host %s: %s", name_of(manage, channel), why);
+	err_set(&channel->failure, 0, "host %s: %s", name_of(manage, channel), why);
 }
 
 static int
@@ -335,8 +333,7 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 		break;
 	default:
 		body.failed.text[MANAGE_TEXT - 1] = '\0';
-		snprintf(channel->failure, sizeof(channel->failure), "host %s: %s", name_of(manage, channel),
-			 body.failed.text);
+		err_set(&channel->failure, 0, "host %s: %s", name_of(manage, channel), body.failed.text);
 		break;
 	}
 }
@@ -416,14 +413,14 @@ manage_failure(const struct manage *manage, uint32_t *node, bool *lost)
 
 		if (channel->state == MANAGE_LOST && (found == NULL || found->state != MANAGE_LOST))
 			found = channel;
-		else if (channel->failure[0] != '\0' && found == NULL)
+		else if (channel->failure.text[0] != '\0' && found == NULL)
 			found = channel;
 	}
 	if (found == NULL)
 		return NULL;
 	*node = found->node;
 	*lost = found->state == MANAGE_LOST;
-	return found->failure;
+	return found->failure.text;
 }
 
 char *
