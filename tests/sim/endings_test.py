@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """How runs end: completion, limit, stall, QP error, a failed invariant, an interrupt; what is told of steps still open."""
+import os
+import signal
 import subprocess
 import time
 
@@ -88,7 +90,7 @@ def interrupted():
         if run.poll() is not None or time.monotonic() > deadline:
             fail(f"the run ended or hangs before it could be interrupted: {run.communicate()}")
         time.sleep(0.02)
-    subprocess.run(["kill", "-INT", "--", f"-{run.pid}"], check=True)
+    os.killpg(run.pid, signal.SIGINT)
     stdout, stderr = run.communicate(timeout=120)
     check(run.returncode == 0, "interrupt: exit code 0", (run.returncode, stderr))
     done = Run(out)

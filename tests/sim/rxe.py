@@ -140,7 +140,7 @@ class Live:
 
     def interrupt(self):
         """Ctrl-C."""
-        subprocess.run(["kill", "-INT", "--", f"-{self.process.pid}"], check=True)
+        os.killpg(self.process.pid, signal.SIGINT)
 
     def end(self, expect=0, timeout=120):
         """Waits for the end, whatever brings it; nothing may be left behind."""

@@ -34,7 +34,7 @@ static uint8_t *region;
 static uint32_t gid_index, sent, received, wrong, datagrams_sent, datagrams_received;
 static union ibv_gid peer_gid;
 
-static void
+static _Noreturn void
 die(const char *what)
 {
 	dprintf(3, "bad %s\n", what);

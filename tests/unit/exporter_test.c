@@ -644,7 +644,7 @@ a_full_disk_is_remembered(void **state)
 static void
 bad_configuration_is_refused(void **state)
 {
-	struct exporter_config config = { .where = { "a.cfg", 7 }, .budget = 1000, .burst_bytes = 1023 };
+	struct exporter_config config = { .where = { .file = "a.cfg", .line = 7 }, .budget = 1000, .burst_bytes = 1023 };
 	struct err err = { "" };
 
 	assert_null(exporter_create(&config, NULL, -1, &err));

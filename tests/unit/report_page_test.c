@@ -127,8 +127,10 @@ graphviz_draws_the_graphs(void **state)
 {
 	struct files files;
 
-	if (system("command -v dot >/dev/null") != 0)
+	if (system("command -v dot >/dev/null") != 0) {
+		print_message("SKIPPED: graphviz is not installed\n");
 		skip();
+	}
 	files = report_files_write(fixture_case());
 	dot_accepts(&files, "waiting.dot", "70.134 ms");
 	dot_accepts(&files, "provenance.dot", "6:2");

@@ -15,7 +15,7 @@ static struct roce_cfg
 plain_cfg(void)
 {
 	return (struct roce_cfg){
-		.where = { "case.cfg", 7 },
+		.where = { .file = "case.cfg", .line = 7 },
 		.mtu_bytes = 1024, .control_bytes = 84, .ack_every = 1, .window = "none", .data_prio = 3,
 		.timeout_ps = 4 * PS_PER_MS, .timeout_doublings = 1, .retry_count = 2,
 		.rnr_delay_ps = 20 * PS_PER_US, .rnr_retry = 1, .nak = true,

@@ -56,10 +56,10 @@ test_reference(void **state)
 	struct err err = { "" };
 	struct cfg *cfg = cfg_load(TEST_DATA "/../../topo/scenarios/ns3-allgather-100g.cfg", &err);
 	struct routing routing = { .seed = 1 };
-	struct route_pins *pins;
+	struct route_pins *pins = NULL;
 	struct route_table *table;
 	char line[MAX_LINE];
-	struct topo *topo;
+	struct topo *topo = NULL;
 	int lines = 0;
 
 	if (cfg == NULL || topo_build(cfg, &topo, &err) != 0 || route_pins_create(cfg, topo, &pins, &err) != 0)
