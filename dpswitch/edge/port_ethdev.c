@@ -105,11 +105,12 @@ close_device(struct port *port)
 
 	rte_pktmbuf_free_bulk(dev->stash + dev->next, dev->nstash - dev->next);
 	if (dev->id != RTE_MAX_ETHPORTS) {
-		rte_eth_dev_info_get(dev->id, &info);
+		bool known = rte_eth_dev_info_get(dev->id, &info) == 0;
+
 		if (dev->started)
 			rte_eth_dev_stop(dev->id);
 		rte_eth_dev_close(dev->id);
-		if (info.device != NULL)
+		if (known && info.device != NULL)
 			rte_dev_remove(info.device);
 	}
 	free(dev);
