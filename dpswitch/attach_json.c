@@ -5,10 +5,11 @@
 static json_t *
 port_json(const struct port_counters *port)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "from_host_packets", (json_int_t)port->rx_packets,
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "from_host_packets", (json_int_t)port->rx_packets,
 			 "from_host_bytes", (json_int_t)port->rx_bytes, "to_host_packets",
 			 (json_int_t)port->tx_packets, "to_host_bytes", (json_int_t)port->tx_bytes, "ring_full",
-			 (json_int_t)port->tx_refused, "wakeups_repeated", (json_int_t)port->wakeups, "connects",
+			 (json_int_t)port->tx_refused, "wakeups_repeated", (json_int_t)port->wakeups,
+			 "wakeups_refused", (json_int_t)port->wakeups_refused, "connects",
 			 (json_int_t)port->connects);
 }
 

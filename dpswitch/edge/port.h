@@ -27,6 +27,7 @@ struct port_counters {
 	uint64_t tx_refused;    /* offers of which the peer took nothing or not all */
 	uint64_t rx_starved;    /* looks at the peer put off because all mbufs were in use */
 	uint64_t wakeups;       /* vhost: wake-ups repeated because the guest slept through the first */
+	uint64_t wakeups_refused; /* vhost: such that could not be delivered: the guest has not looked for long */
 	uint64_t connects;      /* vhost: times that a guest came */
 };
 

@@ -7,6 +7,7 @@
  * packet thread sets while it uses it: a device that leaves is waited for.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -107,7 +108,25 @@ destroy_device(int vid)
 		clock_sleep_until_ns(clock_now_ns() + BUSY_POLL_NS);
 }
 
+/*
+ * The descriptor that a guest is called by is the guest's: a pipe or a socket, with user-mode Linux, that nobody empties
+ * while the guest is stopped. The library, and wake_guest(), write to it in the packet thread. Every new one comes by here,
+ * under the queues' locks, before anybody writes to it.
+ */
+static int
+vring_state_changed(int vid, uint16_t queue, int enabled)
+{
+	struct rte_vhost_vring ring;
+	int flags;
+
+	if (!enabled || rte_vhost_get_vhost_vring(vid, queue, &ring) < 0 || ring.callfd < 0)
+		return 0;
+	flags = fcntl(ring.callfd, F_GETFL);
+	return flags >= 0 && fcntl(ring.callfd, F_SETFL, flags | O_NONBLOCK) == 0 ? 0 : -errno;
+}
+
 static const struct rte_vhost_device_ops device_ops = {
+	.vring_state_changed = vring_state_changed,
 	.new_device = new_device,
 	.destroy_device = destroy_device,
 };
@@ -191,7 +210,8 @@ up(struct port *port)
 
 /*
  * UML can sleep through a wake-up: then used_event, up to where the guest has asked to be told, stays behind the used
- * index, and with a full ring nobody ever moves again. Seen for WAKE_AFTER_NS at the same place, it is told again.
+ * index, and with a full ring nobody ever moves again. Seen for WAKE_AFTER_NS at the same place, it is told again. One that
+ * has been told so often that no more goes in is not looking: the library's own calls are lost there too, unseen.
  */
 static void
 wake_guest(struct port_vhost *vhost, int vid, uint16_t queue, uint64_t now_ns)
@@ -210,9 +230,12 @@ wake_guest(struct port_vhost *vhost, int vid, uint16_t queue, uint64_t now_ns)
 		wake->lags = false;
 	} else if (!wake->lags || wake->event != event) {
 		*wake = (struct wake){ .event = event, .lags = true, .due_ns = now_ns + WAKE_AFTER_NS };
-	} else if (now_ns >= wake->due_ns && write(ring.callfd, &one, sizeof(one)) == sizeof(one)) {
+	} else if (now_ns >= wake->due_ns) {
 		wake->due_ns = now_ns + WAKE_AGAIN_NS;
-		vhost->port.count.wakeups++;
+		if (write(ring.callfd, &one, sizeof(one)) == sizeof(one))
+			vhost->port.count.wakeups++;
+		else
+			vhost->port.count.wakeups_refused++;
 	}
 }
 
