@@ -53,6 +53,31 @@ tell_of_capture(const struct run_options *options, const struct emulation *emula
 			units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
 }
 
+static const char *
+why_lost(int error)
+{
+	return error == ETIMEDOUT ? "it took nothing for long: stopped, or stuck" : strerror(error);
+}
+
+/* What the analyzer, or the recording, lacks. */
+static void
+tell_of_stream(const struct run_options *options, const struct exporter_stats *stats)
+{
+	if (stats->peer_errno != 0)
+		fprintf(stderr, "dpswitch: the analyzer went away (%s); the recording goes on in %s/records.bin\n",
+			why_lost(stats->peer_errno), options->out);
+	else if (stats->peer_dropped != 0)
+		fprintf(stderr,
+			"dpswitch: the analyzer did not keep up: it lacks %" PRIu64 " records that %s/records.bin has\n",
+			stats->peer_dropped, options->out);
+	if (stats->recording_errno != 0)
+		fprintf(stderr, "dpswitch: %s/records.bin is cut short: %s\n", options->out,
+			why_lost(stats->recording_errno));
+	else if (stats->recording_dropped != 0)
+		fprintf(stderr, "dpswitch: %s/records.bin lacks %" PRIu64 " records: the disk did not keep up\n",
+			options->out, stats->recording_dropped);
+}
+
 /* @return exit code */
 static int
 conclude(const struct run_options *options, const struct emulation *emulation, const struct attach *attach)
@@ -64,12 +89,7 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 		fprintf(stderr, "dpswitch: %s\n", err.text);
 		return EXIT_FAILED;
 	}
-	if (emulation->export.peer_errno != 0)
-		fprintf(stderr, "dpswitch: the analyzer went away (%s); the recording goes on in %s/records.bin\n",
-			strerror(emulation->export.peer_errno), options->out);
-	if (emulation->export.recording_errno != 0)
-		fprintf(stderr, "dpswitch: %s/records.bin is cut short: %s\n", options->out,
-			strerror(emulation->export.recording_errno));
+	tell_of_stream(options, &emulation->export);
 	if (emulation->capture != NULL)
 		tell_of_capture(options, emulation);
 	if (emulation->error_text != NULL)
@@ -111,8 +131,12 @@ open_stream(const struct run_options *options, const struct scenario *scenario, 
 			return NULL;
 	}
 	snprintf(recording, sizeof(recording), "%s/records.bin", options->out);
+	lcore_unpin();
 	exporter = exporter_create(&scenario->exporter, recording, *socket, err);
-	if (exporter == NULL && *socket >= 0)
+	lcore_pin();
+	if (exporter != NULL)
+		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, emulation_interrupted);
+	else if (*socket >= 0)
 		close(*socket);
 	return exporter;
 }
@@ -171,6 +195,7 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 	if (!options->quiet)
 		introduce(options, emulation);
 	headers_send(scenario, exporter);
+	exporter_flush(exporter); /* without them nothing can be made of what follows */
 	emulation_begin(emulation, exporter, attach != NULL ? attach_start(attach) : clock_now_ns());
 	ret = lcore_run(emulation->fabric, err);
 	if (attach != NULL)

@@ -12,9 +12,6 @@
 #include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/steps/remote.h"
 
-/* In real time records come slowly; whoever reads them, or what is left of a run that was killed, lags by this. */
-#define FLUSH_PS (100 * PS_PER_MS)
-
 /* Set by SIGINT and SIGTERM, read between windows. */
 static volatile sig_atomic_t interrupted;
 
@@ -25,11 +22,17 @@ on_signal(int signal)
 	interrupted = 1;
 }
 
+bool
+emulation_interrupted(void)
+{
+	return interrupted != 0;
+}
+
 static bool
 hook_interrupted(void *ctx)
 {
 	(void)ctx;
-	return interrupted != 0;
+	return emulation_interrupted();
 }
 
 void
@@ -143,10 +146,6 @@ hook_collect(void *ctx, uint64_t now_ps)
 	}
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	exporter_advance(emulation->exporter, now_ps);
-	if (emulation->scenario->timing.clock == CLOCK_REAL && now_ps >= emulation->flushed_ps + FLUSH_PS) {
-		exporter_flush(emulation->exporter);
-		emulation->flushed_ps = now_ps;
-	}
 	progress_show(emulation, now_ps);
 }
 

@@ -24,7 +24,6 @@ struct emulation {
 	enum emulation_phase phase;
 	struct pacer pacer;         /* real time */
 	uint64_t collected_ps;      /* records of what happened before have been passed on */
-	uint64_t flushed_ps;        /* real time: when they were last written */
 	struct sertables sertables;
 	struct switch_config switch_config;
 	struct fabric *fabric;
@@ -72,6 +71,8 @@ void emulation_end(struct emulation *emulation);
 
 /* From now on SIGINT and SIGTERM end a run in good order, and one that begins later at its first window. */
 void emulation_catch_interrupts(void);
+/* Whether one has come. */
+bool emulation_interrupted(void);
 
 /*
  * struct message_source.describe, of the embedded hosts.

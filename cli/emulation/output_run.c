@@ -68,12 +68,14 @@ export_json(const struct emulation *emulation)
 {
 	const struct exporter_stats *stats = &emulation->export;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes", (json_int_t)stats->all.offered_bytes,
-			 "sent_bytes", (json_int_t)stats->all.sent_bytes, "deferred_records",
-			 (json_int_t)stats->all.deferred_records, "dropped_records",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes",
+			 (json_int_t)stats->all.offered_bytes, "sent_bytes", (json_int_t)stats->all.sent_bytes,
+			 "deferred_records", (json_int_t)stats->all.deferred_records, "dropped_records",
 			 (json_int_t)stats->all.dropped_records, "peak_bytes_per_s",
 			 (json_int_t)exporter_peak(emulation->exporter), "stream_bytes",
-			 (json_int_t)stats->stream_bytes, "analyzer_lost", (json_int_t)stats->peer_errno);
+			 (json_int_t)stats->stream_bytes, "analyzer_lost", (json_int_t)stats->peer_errno,
+			 "analyzer_missed_records", (json_int_t)stats->peer_dropped, "recording_missed_records",
+			 (json_int_t)stats->recording_dropped);
 }
 
 static json_t *

@@ -10,6 +10,9 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+/* What this process may use: as it was started, and what its first lcore has of it. Set by lcore_init(). */
+static cpu_set_t process_cpus, lcore_cpus;
+
 /* "--lcores" argument: lcore i on the i-th CPU that this process may use. @return lcores placed */
 static uint32_t
 place_lcores(char *buf, size_t cap, uint32_t lcores)
@@ -44,6 +47,7 @@ lcore_init(const struct lcore_config *config, struct err *err)
 
 	if (lcores == 0 || lcores > FABRIC_MAX_LCORES)
 		return err_set(err, -EINVAL, "--lcores %u: give 1 to %u", lcores, FABRIC_MAX_LCORES);
+	sched_getaffinity(0, sizeof(process_cpus), &process_cpus);
 	placed = place_lcores(map, sizeof(map), lcores);
 	if (placed < lcores)
 		return err_set(err, -EINVAL,
@@ -54,7 +58,20 @@ lcore_init(const struct lcore_config *config, struct err *err)
 		argv[--argc] = NULL;
 	if (rte_eal_init(argc, argv) < 0)
 		return err_set(err, -EIO, "DPDK's EAL does not start with %s MB: %s", memory, rte_strerror(rte_errno));
+	sched_getaffinity(0, sizeof(lcore_cpus), &lcore_cpus);
 	return 0;
+}
+
+void
+lcore_unpin(void)
+{
+	sched_setaffinity(0, sizeof(process_cpus), &process_cpus);
+}
+
+void
+lcore_pin(void)
+{
+	sched_setaffinity(0, sizeof(lcore_cpus), &lcore_cpus);
 }
 
 void

@@ -23,5 +23,12 @@ struct lcore_config {
 int lcore_init(const struct lcore_config *config, struct err *err);
 void lcore_fini(void);
 
+/*
+ * A thread inherits the CPUs of the one that starts it, and an lcore has only its own. Threads that are none are started
+ * between these two calls, so that they keep clear of it; the second call brings this thread back.
+ */
+void lcore_unpin(void);
+void lcore_pin(void);
+
 /* Runs the fabric on all lcores; returns when the run has ended. @return 0 or -EIO */
 int lcore_run(struct fabric *fabric, struct err *err);

@@ -67,7 +67,7 @@ exporter_create(const struct exporter_config *config, const char *recording, int
 	if (rc == 0 && (e = calloc(1, sizeof(*e))) == NULL)
 		rc = err_set(err, -ENOMEM, "out of memory for the exporter");
 	if (rc == 0)
-		rc = sink_init(&e->sink, recording, socket_fd, err);
+		rc = sink_init(&e->sink, recording, socket_fd, &head, err);
 	if (rc != 0) {
 		free(e);
 		errno = -rc;
@@ -78,7 +78,6 @@ exporter_create(const struct exporter_config *config, const char *recording, int
 	if (e->limited)
 		bucket_init(&e->bucket, config->budget,
 			    config->burst_bytes != 0 ? config->burst_bytes : default_burst(config->budget));
-	sink_put(&e->sink, &head, sizeof(head));
 	e->header_bytes += sizeof(head);
 	return e;
 }
@@ -110,6 +109,12 @@ exporter_destroy(struct exporter *e)
 	recqueue_fini(&e->queue);
 	recmerge_fini(&e->merge);
 	free(e);
+}
+
+void
+exporter_set_clock(struct exporter *e, bool real_time, bool (*hurried)(void))
+{
+	sink_set_clock(&e->sink, real_time, hurried);
 }
 
 void
@@ -299,7 +304,7 @@ send_record(struct exporter *e, const struct rec_hdr *hdr, uint64_t now_ps)
 		send_gaps(e, now_ps);
 	if (e->limited)
 		bucket_take(&e->bucket, hdr->size + toll_bytes);
-	sink_put(&e->sink, hdr, hdr->size);
+	sink_put(&e->sink, hdr);
 	count->sent_records++;
 	count->sent_bytes += hdr->size;
 	count->deferred_records += now_ps > hdr->time_ps;
@@ -340,7 +345,7 @@ put_own(struct exporter *e, void *rec, uint16_t type, size_t size_bytes, uint64_
 	hdr->size = (uint16_t)size_bytes;
 	hdr->time_ps = time_ps;
 	hdr->seq = e->seq++;
-	sink_put(&e->sink, rec, size_bytes);
+	sink_put(&e->sink, hdr);
 }
 
 void
@@ -353,8 +358,10 @@ exporter_stats(const struct exporter *e, struct exporter_stats *stats)
 		.gap_records = e->gaps.told_records,
 		.gap_bytes = e->gaps.told_bytes,
 		.stream_bytes = e->sent_bytes + e->header_bytes + e->gaps.told_bytes,
-		.recording_errno = e->sink.file_errno,
-		.peer_errno = e->sink.socket_errno,
+		.recording_errno = e->sink.file.error,
+		.recording_dropped = e->sink.file.dropped_records,
+		.peer_errno = e->sink.socket.error,
+		.peer_dropped = e->sink.socket.dropped_records,
 	};
 	for (uint32_t i = 0; i < EXPORTER_KINDS; i++) {
 		const struct exporter_count *count = &e->counts[i];

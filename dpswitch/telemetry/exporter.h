@@ -58,6 +58,8 @@ struct exporter_stats {
 	uint64_t stream_bytes;           /* the whole stream: sent + header + gap bytes */
 	int recording_errno; /* the recording ended early: why; 0: it is whole so far */
 	int peer_errno;      /* the analyzer went away: why; 0: it is there, or there never was one */
+	/* Records sent that it did not keep up with, real time; told to it, and counted as dropped in its REC_END. */
+	uint64_t recording_dropped, peer_dropped;
 };
 
 struct exporter;
@@ -72,6 +74,14 @@ struct exporter;
 struct exporter *exporter_create(const struct exporter_config *config, const char *recording, int socket_fd,
 				 struct err *err);
 void exporter_destroy(struct exporter *exporter);
+
+/*
+ * How a recording or an analyzer that does not keep up is dealt with (dpswitch/telemetry/sink.h). Before the first record;
+ * without this call the run waits for both.
+ * @param real_time  the run cannot wait: records are dropped and counted instead
+ * @param hurried    NULL, or asked while somebody is waited for: from when it is true, a tenth of the time must do
+ */
+void exporter_set_clock(struct exporter *exporter, bool real_time, bool (*hurried)(void));
 
 /*
  * Sends a header record (REC_RUN .. REC_ECMP) at once, outside the budget.
@@ -92,7 +102,10 @@ void exporter_collect(struct exporter *exporter, struct recbuf *const bufs[], si
  */
 void exporter_advance(struct exporter *exporter, uint64_t now_ps);
 
-/* Hands over what was sent and still gathers to be written at once: the recording then outlives this process. */
+/*
+ * What was sent is to be written at once rather than within SPOOL_GATHER_NS: what is written outlives this process. Does not
+ * wait.
+ */
 void exporter_flush(struct exporter *exporter);
 
 /*

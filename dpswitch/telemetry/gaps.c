@@ -43,23 +43,40 @@ gaps_class(uint32_t kind)
 	return kinds[kind].class;
 }
 
-void
-gaps_note(struct gaps *gaps, const struct rec_hdr *hdr)
+/* Adds to what is lost of a kind. */
+static void
+add(struct gaps *gaps, uint32_t kind, const struct gap *lost)
 {
-	uint32_t kind = gaps_kind(hdr->type);
 	struct gap *gap = &gaps->kinds[kind];
 
 	assert(kind < GAPS_KINDS);
 	if (gap->records == 0) {
-		*gap = (struct gap){ .from_ps = hdr->time_ps, .to_ps = hdr->time_ps };
+		*gap = *lost;
 		gaps->due_bytes += sizeof(struct rec_gap);
+		return;
 	}
-	gap->records++;
-	gap->bytes += hdr->size;
-	if (hdr->time_ps < gap->from_ps)
-		gap->from_ps = hdr->time_ps;
-	if (hdr->time_ps > gap->to_ps)
-		gap->to_ps = hdr->time_ps;
+	gap->records += lost->records;
+	gap->bytes += lost->bytes;
+	if (lost->from_ps < gap->from_ps)
+		gap->from_ps = lost->from_ps;
+	if (lost->to_ps > gap->to_ps)
+		gap->to_ps = lost->to_ps;
+}
+
+void
+gaps_note(struct gaps *gaps, const struct rec_hdr *hdr)
+{
+	const struct gap lost = { .records = 1, .bytes = hdr->size, .from_ps = hdr->time_ps, .to_ps = hdr->time_ps };
+
+	add(gaps, gaps_kind(hdr->type), &lost);
+}
+
+void
+gaps_note_gap(struct gaps *gaps, const struct rec_gap *lost)
+{
+	const struct gap gap = { lost->dropped, lost->dropped_bytes, lost->from_ps, lost->to_ps };
+
+	add(gaps, gaps_kind((uint16_t)lost->kind), &gap);
 }
 
 uint64_t

@@ -33,6 +33,8 @@ struct gaps {
 
 /* A record is lost. */
 void gaps_note(struct gaps *gaps, const struct rec_hdr *hdr);
+/* What told of losses is lost itself. */
+void gaps_note_gap(struct gaps *gaps, const struct rec_gap *lost);
 
 /*
  * What the next record carries before it: all that is due, or nothing while gaps have had their share.

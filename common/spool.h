@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bytes on their way to a file or a socket that may be slow, stopped or gone: a bounded buffer that a thread of its own
+ * empties, so that whoever fills it waits for nobody, unless it wants to. One thread at a time fills; no call but
+ * spool_wait() and spool_close() takes longer than a copy.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+/* What is committed is written after so long at most, as long as the other end takes it. Wall time, in every clock. */
+#define SPOOL_GATHER_NS 250000000ULL
+
+struct spool;
+
+struct spool_config {
+	int fd;           /* made non-blocking here; the caller's to close, after spool_close() */
+	bool socket;      /* a stream socket, whose other end may go without a signal */
+	size_t cap_bytes; /* most that is held */
+};
+
+/* @param what  whose buffer it is, for err. @return NULL with err set and errno */
+struct spool *spool_create(const struct spool_config *config, const char *what, struct err *err);
+
+/* @return bytes that spool_put() may take now */
+size_t spool_room(const struct spool *spool);
+/* Takes bytes, at most spool_room(); nobody sees them before spool_commit(). */
+void spool_put(struct spool *spool, const void *data, size_t size_bytes);
+/* What was put is a whole: in a file, nothing is left of one that could not be written to its end. */
+void spool_commit(struct spool *spool);
+/* What is committed is to be written now rather than in good time. Does not wait. */
+void spool_flush(struct spool *spool);
+
+/* @return why it was given up, an errno: nothing is written any more; 0: it works */
+int spool_errno(const struct spool *spool);
+
+/*
+ * Waits for room.
+ * @param size_bytes   room wanted, at most cap_bytes; cap_bytes: until everything is written
+ * @param give_up_ns   if not a byte is taken for so long, the other end is given up (ETIMEDOUT)
+ * @param hurried      NULL, or asked while waiting: from when it is true, a tenth of give_up_ns must do
+ * @return 0, or the errno for which it was given up
+ */
+int spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, bool (*hurried)(void));
+
+/*
+ * Ends the thread and forgets what is not written: spool_wait() for all of it before. A thread that hangs in a file system
+ * is left behind, with the buffer.
+ * @return as spool_errno()
+ */
+int spool_close(struct spool *spool);
