@@ -19,7 +19,7 @@ int topo_check(const struct topo *topo, struct err *err);
  * annex O, where the first is counted before the threshold).
  * @param rate_bps     at which the other end sends: the port's, or more where timing.quantum floors its frames' times
  * @param frame_bytes  the largest frame on the wire
- * @param pause_bytes  a PAUSE frame on the wire
+ * @param pause_bytes  PAUSE frames on the wire: this one, and those of other classes that leave before it
  */
 uint64_t topo_headroom_bytes(const struct topo_port *port, uint64_t rate_bps, uint64_t pipeline_ps, uint32_t frame_bytes,
 			     uint32_t pause_bytes);

@@ -86,14 +86,19 @@ largest_bdp(const struct scenario *sc)
 	return largest;
 }
 
-static uint32_t
-smallest_frame(const struct roce_params *roce)
+/* The smallest and the largest frame that a host can send: either may be an answer or a polling packet. */
+static void
+size_frames(struct scenario *sc)
 {
-	uint32_t smallest = roce_data_bytes(roce, 1, false, false);
+	const uint32_t others[] = { sc->roce.ack_bytes, sc->roce.cnp_bytes, sc->roce.control_bytes };
 
-	smallest = roce->ack_bytes < smallest ? roce->ack_bytes : smallest;
-	smallest = roce->cnp_bytes < smallest ? roce->cnp_bytes : smallest;
-	return roce->control_bytes < smallest ? roce->control_bytes : smallest;
+	sc->mtu_frame_bytes = roce_data_bytes(&sc->roce, sc->roce.mtu_bytes, true, true);
+	sc->largest_frame_bytes = sc->mtu_frame_bytes;
+	sc->min_frame_bytes = roce_data_bytes(&sc->roce, 1, false, false);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		sc->min_frame_bytes = others[i] < sc->min_frame_bytes ? others[i] : sc->min_frame_bytes;
+		sc->largest_frame_bytes = others[i] > sc->largest_frame_bytes ? others[i] : sc->largest_frame_bytes;
+	}
 }
 
 /* A frame that takes no time would let a port send without end. */
@@ -133,9 +138,7 @@ make_network(struct scenario *sc, struct err *err)
 	ret = roce_params_init(&sc->roce, &sc->host, &sc->dcqcn, sc->timing.quantum_ps, err);
 	if (ret < 0)
 		return ret;
-	sc->mtu_frame_bytes = roce_data_bytes(&sc->roce, sc->roce.mtu_bytes, true, true);
-	sc->min_frame_bytes = smallest_frame(&sc->roce);
-	sc->largest_frame_bytes = sc->mtu_frame_bytes;
+	size_frames(sc);
 	sc->bdp_bytes = largest_bdp(sc);
 	return check_quantum(sc, err);
 }

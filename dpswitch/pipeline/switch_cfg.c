@@ -119,7 +119,8 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 	const struct switch_config *config = sw->config;
 	const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, index);
 	uint64_t needed = topo_headroom_bytes(cable, fastest_bps(config, cable, sw->ports[index].ser_ps),
-					      config->pipeline_ps, config->mtu_bytes, config->pause_bytes);
+					      config->pipeline_ps, config->mtu_bytes,
+					      sw->nclasses * config->pause_bytes);
 	uint64_t usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
 
 	/* Longer on both ways: the PAUSE's, and that of what is sent until it arrives. */
