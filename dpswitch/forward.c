@@ -219,6 +219,7 @@ make_fabric(struct forward *f, struct err *err)
 		.topo = sc->topo,
 		.flows = &sc->plan->flows,
 		.routes = sc->routes,
+		.healthy_routes = sc->routes,
 		.sertables = &f->sertables,
 		.params = &sc->sw,
 		.pfc = &sc->pfc,

@@ -26,6 +26,7 @@ struct route_table {
 	uint8_t *members;   /* port indices */
 	uint32_t nmembers, room;
 	uint8_t *last_hop;  /* [nports] by global id: the port's own index, for sets of one */
+	const bool *withdrawn; /* [nlinks] cables that no way leads over; NULL: none */
 	uint32_t *distance; /* [nnodes] scratch */
 	uint32_t *queue;    /* [nnodes] scratch */
 };
@@ -51,6 +52,13 @@ find_edges(struct route_table *table)
 	return table->sets != NULL ? 0 : -ENOMEM;
 }
 
+/* Does a way lead over the cable of this port? Hosts' own cables are always part of it. */
+static bool
+is_usable(const struct route_table *table, const struct topo_port *port)
+{
+	return table->withdrawn == NULL || !table->withdrawn[port->link];
+}
+
 /* Hops from every switch to target, over switches alone; hosts get one more than their nearest switch. */
 static void
 measure(struct route_table *table, uint32_t target)
@@ -66,9 +74,10 @@ measure(struct route_table *table, uint32_t target)
 		uint32_t node = table->queue[head++];
 
 		for (uint16_t i = 0; i < topo->nodes[node].nports; i++) {
-			uint32_t peer = topo_port_of(topo, node, i)->peer;
+			const struct topo_port *port = topo_port_of(topo, node, i);
+			uint32_t peer = port->peer;
 
-			if (table->distance[peer] != UNREACHED)
+			if (table->distance[peer] != UNREACHED || !is_usable(table, port))
 				continue;
 			table->distance[peer] = table->distance[node] + 1;
 			if (topo->nodes[peer].kind == TOPO_SWITCH)
@@ -116,15 +125,29 @@ fill_edge(struct route_table *table, uint32_t edge)
 		if (distance == UNREACHED || distance == 0)
 			continue;
 		for (uint16_t i = 0; i < topo->nodes[node].nports; i++) {
-			uint32_t peer = topo_port_of(topo, node, i)->peer;
+			const struct topo_port *port = topo_port_of(topo, node, i);
 
-			if (topo->nodes[peer].kind == TOPO_SWITCH && table->distance[peer] == distance - 1)
+			if (topo->nodes[port->peer].kind == TOPO_SWITCH && table->distance[port->peer] == distance - 1 &&
+			    is_usable(table, port))
 				ports[count++] = (uint8_t)i;
 		}
 		if (keep_set(table, node, edge, ports, count) != 0)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+int
+route_table_update(struct route_table *table, const bool *withdrawn)
+{
+	int ret = 0;
+
+	table->withdrawn = withdrawn;
+	table->nmembers = 0;
+	memset(table->sets, 0, (size_t)table->topo->nnodes * table->nedges * sizeof(*table->sets));
+	for (uint32_t edge = 0; ret == 0 && edge < table->nedges; edge++)
+		ret = fill_edge(table, edge);
+	return ret;
 }
 
 struct route_table *
@@ -141,16 +164,12 @@ route_table_create(const struct topo *topo)
 	table->queue = calloc(topo->nnodes + 1, sizeof(*table->queue));
 	table->last_hop = calloc(topo->nports + 1, sizeof(*table->last_hop));
 	if (table->edge_of == NULL || table->edges == NULL || table->distance == NULL || table->queue == NULL ||
-	    table->last_hop == NULL || find_edges(table) != 0)
-		goto fail;
-	for (uint32_t edge = 0; edge < table->nedges; edge++)
-		if (fill_edge(table, edge) != 0)
-			goto fail;
+	    table->last_hop == NULL || find_edges(table) != 0 || route_table_update(table, NULL) != 0) {
+		route_table_destroy(table);
+		errno = ENOMEM;
+		return NULL;
+	}
 	return table;
-fail:
-	route_table_destroy(table);
-	errno = ENOMEM;
-	return NULL;
 }
 
 void

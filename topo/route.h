@@ -17,6 +17,12 @@ struct route_pins; /* topo/pins.h */
 /* @return NULL with errno ENOMEM. topo must outlive the table. */
 struct route_table *route_table_create(const struct topo *topo);
 void route_table_destroy(struct route_table *table);
+/*
+ * Computes the routes of a network without some of its cables: the shortest ways that are left.
+ * @param withdrawn  [nlinks] by cable id; NULL: none. Must be valid until this has returned
+ * @return 0 or -ENOMEM; the table is of no use then
+ */
+int route_table_update(struct route_table *table, const bool *withdrawn);
 
 /*
  * Equal-cost egress ports of node towards dst (a host node), ascending port index.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cli/emulation/progress.h"
+#include "cli/emulation/rerouting.h"
 #include "common/clock.h"
 #include "common/units.h"
 #include "rxe-hosts/agent/policy.h"
@@ -53,7 +54,10 @@ hook_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 static uint64_t
 hook_next_change(void *ctx, uint64_t now_ps)
 {
-	return faults_next_ps(((struct emulation *)ctx)->faults, now_ps);
+	const struct emulation *emulation = ctx;
+	uint64_t fault_ps = faults_next_ps(emulation->faults, now_ps), route_ps = rerouting_next_ps(emulation, now_ps);
+
+	return fault_ps < route_ps ? fault_ps : route_ps;
 }
 
 static void
@@ -62,6 +66,7 @@ hook_change(void *ctx, uint64_t now_ps)
 	struct emulation *emulation = ctx;
 
 	faults_apply(emulation->faults, &emulation->fault_env, now_ps);
+	rerouting_apply(emulation, now_ps);
 }
 
 static bool
@@ -220,6 +225,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.topo = sc->topo,
 		.flows = &sc->plan->flows,
 		.routes = sc->routes,
+		.healthy_routes = sc->routes,
 		.pins = sc->pins,
 		.sertables = &emulation->sertables,
 		.params = &sc->sw,
@@ -243,7 +249,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.pause_bytes = PAUSE_WIRE_BYTES,
 		.telemetry_off = preparing || !sc->telemetry.enabled,
 	};
-	return 0;
+	return rerouting_init(emulation, err);
 }
 
 static int
@@ -404,6 +410,7 @@ emulation_destroy(struct emulation *emulation)
 		if (emulation->switches != NULL)
 			switch_destroy(emulation->switches[i]);
 	}
+	rerouting_fini(emulation);
 	capture_destroy(emulation->capture);
 	embedded_shared_destroy(emulation->shared);
 	fabric_destroy(emulation->fabric);

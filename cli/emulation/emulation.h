@@ -11,6 +11,7 @@
 #include "dpswitch/telemetry/exporter.h"
 #include "rxe-hosts/device/embedded.h"
 #include "rxe-hosts/steps/engine.h"
+#include "topo/convergence.h"
 
 /* What a fabric is for, see outside.h. */
 enum emulation_phase {
@@ -34,6 +35,8 @@ struct emulation {
 	struct embedded_shared *shared;
 	struct fault_list *faults;
 	struct fault_env fault_env;
+	struct convergence *convergence; /* NULL: no fault cuts a cable */
+	uint64_t reroutes;          /* times that it changed the routes */
 	struct exporter *exporter;
 	struct recbuf **records;    /* [nnodes] of the nodes, in order */
 	struct exporter_stats export;

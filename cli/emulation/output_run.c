@@ -159,6 +159,7 @@ run_json(const struct emulation *emulation)
 		json_object_set_new(root, "error", json_string(emulation->error_text));
 	json_object_set_new(root, "invariants", invariants_json(emulation));
 	json_object_set_new(root, "drops", drops_json(emulation));
+	json_object_set_new(root, "reroutes", json_integer((json_int_t)emulation->reroutes));
 	json_object_set_new(root, "export", export_json(emulation));
 	if (emulation->capture != NULL)
 		json_object_set_new(root, "capture", capture_json(emulation));

@@ -18,7 +18,8 @@ bind_groups(struct scenario *sc, struct err *err)
 		const struct cfg_table *table;
 		void *out;
 	} groups[] = {
-		{ &scenario_root_cfg, &sc->root },     { &timing_cfg, &sc->timing },	  { &limits_cfg, &sc->limits },
+		{ &scenario_root_cfg, &sc->root },     { &routing_cfg, &sc->rerouting },
+		{ &timing_cfg, &sc->timing },	  { &limits_cfg, &sc->limits },
 		{ &telemetry_cfg, &sc->telemetry },    { &switch_cfg, &sc->sw },	  { &switch_pfc_cfg, &sc->pfc },
 		{ &switch_ecn_cfg, &sc->ecn },	       { &roce_table, &sc->host },	  { &dcqcn_table, &sc->dcqcn },
 		{ &detection_table, &sc->detection },  { &exporter_cfg_table, &sc->exporter },

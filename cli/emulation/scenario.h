@@ -37,6 +37,11 @@ struct timing_params {
 	uint64_t pipeline_ps; /* added to every cable */
 };
 
+struct routing_params {
+	struct cfg_where where;
+	uint64_t convergence_ps;
+};
+
 struct limits_params {
 	struct cfg_where where;
 	uint64_t virtual_time_ps;
@@ -79,6 +84,7 @@ struct scenario {
 	struct cfg *cfg;
 	struct scenario_root root;
 	struct timing_params timing;
+	struct routing_params rerouting;
 	struct limits_params limits;
 	struct telemetry_params telemetry;
 	struct switch_params sw;

@@ -30,6 +30,16 @@ static const struct cfg_field timing_fields[] = {
 };
 #undef S
 
+#define S struct routing_params
+static const struct cfg_field routing_fields[] = {
+	{ "convergence", CFG_TIME, offsetof(S, convergence_ps), "100ms", 0, 1e16, NULL,
+	  "From a link's failure or repair, if it lasts, to the routes of all switches that know it; its own switches avoid a "
+	  "dead port at once. The default lies between the tens of milliseconds of a tuned BGP fabric and the second that RFC "
+	  "7938, section 7, allows one: a shorter run ends before its fabric has converged, and sets less where it is to see "
+	  "that" },
+};
+#undef S
+
 #define S struct host_config
 static const struct cfg_field host_fields[] = {
 	{ "names", CFG_STRINGS, offsetof(S, names), "", 0, 0, NULL, "Hosts of the topology; absent: all" },
@@ -91,6 +101,14 @@ const struct cfg_table timing_cfg = {
 	.nfields = NFIELDS(timing_fields),
 };
 
+const struct cfg_table routing_cfg = {
+	.path = "routing",
+	.doc = "How switches learn of links that went down or came up (fault link-down). Pinned paths are not rerouted.",
+	.size = sizeof(struct routing_params),
+	.fields = routing_fields,
+	.nfields = NFIELDS(routing_fields),
+};
+
 const struct cfg_table host_cfg = {
 	.path = "hosts",
 	.doc = "Who runs the hosts; those that no group names are embedded.",
@@ -128,7 +146,7 @@ size_t
 scenario_tables(struct cfg_known *known, size_t cap)
 {
 	const struct cfg_table *const singles[] = {
-		&timing_cfg,  &host_cfg, &limits_cfg,	 &switch_cfg,	    &switch_pfc_cfg,  &switch_ecn_cfg,	   &roce_table,
+		&timing_cfg,  &routing_cfg, &host_cfg, &limits_cfg,	 &switch_cfg,	    &switch_pfc_cfg,  &switch_ecn_cfg,	   &roce_table,
 		&dcqcn_table, &collective_table, &background_table, &detection_table, &telemetry_cfg, &exporter_cfg_table,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);

@@ -5,7 +5,7 @@
 #include "cli/emulation/scenario.h"
 #include "common/cfg.h"
 
-extern const struct cfg_table scenario_root_cfg, timing_cfg, limits_cfg, telemetry_cfg, host_cfg;
+extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg;
 
 /* Who runs each host, once the topology is known: fills sc->hosts and decides the clock. @return 0, -EINVAL, -ENOMEM */
 int scenario_resolve_hosts(struct scenario *sc, struct err *err);

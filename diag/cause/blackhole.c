@@ -34,7 +34,9 @@ cause_blackhole(struct cause_set *set, uint32_t step)
 	uint32_t port;
 
 	drops_add(set, step, VERDICT_BLACKHOLE, REC_DROP_BLACKHOLE, "packets swallowed");
-	drops_add(set, step, VERDICT_BLACKHOLE, REC_DROP_NO_ROUTE, "packets dropped for want of a route");
+	/* A way that is lost because links are down is theirs to explain. */
+	if (!drops_any(set->in, step, REC_DROP_LINK_DOWN))
+		drops_add(set, step, VERDICT_BLACKHOLE, REC_DROP_NO_ROUTE, "packets dropped for want of a route");
 	port = drops_silent_end(set->in, step);
 	if (port != EV_NONE)
 		add_silent(set, step, port);

@@ -18,6 +18,39 @@ hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_d
 	return false;
 }
 
+/* Does a row tell of drops that hit the step in its time? */
+static bool
+concerns(const struct evidence *ev, const struct verdict_step *s, const struct rec_drop_row *row, enum rec_drop reason)
+{
+	return row->reason == reason && row->first_ps <= s->end_ps && row->last_ps >= s->start_ps &&
+	       hits(ev, s->flow, evidence_port(ev, row->hdr.node, row->port), row);
+}
+
+bool
+drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason)
+{
+	const struct evidence *ev = in->ev;
+
+	for (uint32_t i = 0; i < ev->drops.count; i++)
+		if (concerns(ev, &in->steps[step], EV_AT(ev->drops, struct rec_drop_row, i), reason))
+			return true;
+	return false;
+}
+
+/* A cut cable that dropped nothing at this end, but did at the other: one end is enough to name. */
+static bool
+is_told_by_peer(const struct evidence *ev, const struct verdict_step *s, const struct rec_drop_row *row, uint32_t port)
+{
+	for (uint32_t i = 0; row->packets == 0 && i < ev->drops.count; i++) {
+		const struct rec_drop_row *other = EV_AT(ev->drops, struct rec_drop_row, i);
+
+		if (other->packets != 0 && evidence_port(ev, other->hdr.node, other->port) == ev->ports[port].peer &&
+		    concerns(ev, s, other, row->reason))
+			return true;
+	}
+	return false;
+}
+
 bool
 drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec_drop reason, const char *what)
 {
@@ -32,8 +65,7 @@ drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec
 		struct cause_finding *finding;
 		char text[160], name[48], again[96];
 
-		if (row->reason != reason || row->first_ps > s->end_ps || row->last_ps < s->start_ps ||
-		    !hits(ev, s->flow, port, row))
+		if (!concerns(ev, s, row, reason) || is_told_by_peer(ev, s, row, port))
 			continue;
 		added = true;
 		finding = cause_add(set, type, port, NULL, reason == REC_DROP_TTL ? DROPS_OF_OLD_AGE : 0, step);

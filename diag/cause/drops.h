@@ -12,6 +12,9 @@
  */
 bool drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec_drop reason, const char *what);
 
+/* Did any port? */
+bool drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason);
+
 /* Did a port count drops, of a known reason, of this step's flow in its time, or was a link on its way cut? */
 bool drops_explain(const struct evidence *ev, const struct verdict_step *s);
 

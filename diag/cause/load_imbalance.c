@@ -58,6 +58,26 @@ is_idle(const struct evidence *ev, uint32_t port, struct window window)
 	       load.bytes * 8e12 < CAUSE_IDLE_LOAD * (double)ev->ports[port].rate_bps * load.covered_ps;
 }
 
+/*
+ * Is a port no way any more: was its own link cut before this time, or one of the switch that it leads to? Switches learn of
+ * such a link and leave ports out that lead to it.
+ */
+static bool
+leads_to_cut(const struct evidence *ev, uint32_t port, uint64_t until_ps)
+{
+	uint32_t next = ev->ports[port].peer_node;
+
+	for (uint32_t i = 0; i < ev->drops.count; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+		uint32_t cut = evidence_port(ev, row->hdr.node, row->port);
+
+		if (row->reason == REC_DROP_LINK_DOWN && row->first_ps <= until_ps && cut != EV_NONE &&
+		    (cut == port || ev->ports[cut].node == next || ev->ports[cut].peer_node == next))
+			return true;
+	}
+	return false;
+}
+
 /* A flow of the collective that the victim met and that a hash sent there as well. */
 static bool
 is_own_by_hash(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
@@ -105,7 +125,8 @@ cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_
 	for (uint32_t p = 0; p < node->nports && window.from_ps < window.to_ps; p++) {
 		uint32_t other = node->first_port + p;
 
-		if (other != port->port && evidence_has_member(choice, (uint16_t)p) && is_idle(ev, other, window))
+		if (other != port->port && evidence_has_member(choice, (uint16_t)p) && is_idle(ev, other, window) &&
+		    !leads_to_cut(ev, other, window.to_ps))
 			return other;
 	}
 	return EV_NONE;

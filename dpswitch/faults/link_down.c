@@ -10,7 +10,8 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"link-down\": both directions of a cable are cut; what is in flight is lost, equal-cost routes avoid it. "
+	.doc = "kind = \"link-down\": both directions of a cable are cut; what is in flight is lost, equal-cost routes of its own "
+	       "switches avoid it at once, those of others after routing.convergence. "
 	       "With a period it flaps.",
 	.list = true,
 	.size = sizeof(S),

@@ -3,8 +3,8 @@
  * Polling packets (Hawkeye; VEDRFOLNIR III-C3). A switch reports the victim's egress port and forwards the packet as
  * it would the victim; where that port is or was paused within the kept epochs, the packet goes on as a PFC poll too.
  * A PFC poll makes the switch report every egress that its ingress feeds, and follow those that are paused.
- * Where flows share the victim's egress, ports of equal cost that stand idle answer beside it; so do those whose link
- * was cut, for a victim that has another way now.
+ * Where flows share the victim's egress, ports of equal cost that stand idle answer beside it; so do all ports to other
+ * switches whose link was cut: the victim may have come another way because of it, at either end.
  * Decisions use the state at the window's start; the reports show the window's end.
  */
 #include <string.h>
@@ -88,13 +88,24 @@ carried_bytes(struct switch_port *port)
 	return port->polled_carried_bytes;
 }
 
-/* Ports that the victim might have taken instead: which of them have something to say. */
+/* Was the link to another switch ever cut? */
+static bool
+was_cut(const struct sw *sw, uint16_t port)
+{
+	const struct topo *topo = sw->config->topo;
+
+	return sw->ports[port].drops.was_cut &&
+	       topo->nodes[topo_port_of(topo, sw->node.id, port)->peer].kind == TOPO_SWITCH;
+}
+
+/* Ports that the victim might have taken, or come by, instead: which of them have something to say. */
 static void
 poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 {
 	const struct flow *flow = &sw->config->flows->flows[poll->flow];
 	const uint8_t *hops;
-	uint32_t count = route_next_hops(sw->config->routes, sw->node.id, flow->dst_node, flow->dst_nic, &hops);
+	uint32_t count = route_next_hops(sw->config->healthy_routes, sw->node.id, flow->dst_node, flow->dst_nic,
+					 &hops);
 	bool shared = count > 1 && route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0 &&
 		      was_shared(&sw->ports[egress]);
 	uint64_t bytes = shared ? carried_bytes(&sw->ports[egress]) : 0;
@@ -102,10 +113,13 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 	for (uint32_t i = 0; i < count; i++) {
 		struct switch_port *port = &sw->ports[hops[i]];
 
-		if (hops[i] != egress &&
-		    (port->drops.was_cut || (shared && carried_bytes(port) <= bytes / SWITCH_IDLE_PART)))
+		if (hops[i] != egress && !was_cut(sw, hops[i]) && shared &&
+		    carried_bytes(port) <= bytes / SWITCH_IDLE_PART)
 			poll_mark(port, poll, true);
 	}
+	for (uint16_t i = 0; i < sw->node.nports; i++)
+		if (i != egress && was_cut(sw, i))
+			poll_mark(&sw->ports[i], poll, true);
 }
 
 /*

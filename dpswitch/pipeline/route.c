@@ -31,6 +31,43 @@ usable_hops(const struct sw *sw, const uint8_t *hops, uint32_t count, uint8_t us
 	return n;
 }
 
+/*
+ * A pinned flow whose port is down leaves its path by a port of equal cost alone: a way round would lead it back to
+ * where the pin sends it here again. @return how many of the ports stay
+ */
+static uint32_t
+keep_healthy(const struct sw *sw, uint32_t dst, uint16_t dst_nic, uint8_t *ports, uint32_t count)
+{
+	const uint8_t *hops;
+	uint32_t nhops = route_next_hops(sw->config->healthy_routes, sw->node.id, dst, dst_nic, &hops), kept = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (nhops != 0 && memchr(hops, ports[i], nhops) != NULL)
+			ports[kept++] = ports[i];
+	return kept;
+}
+
+/*
+ * No way is left. @param port  set to a port of the way that there was: one whose link is down, if it is this switch's
+ * own that are; as it was if there never was a way
+ */
+static enum rec_drop
+lost_route(const struct sw *sw, uint32_t dst, uint16_t dst_nic, uint16_t *port)
+{
+	const uint8_t *hops;
+	uint32_t nhops = route_next_hops(sw->config->healthy_routes, sw->node.id, dst, dst_nic, &hops);
+
+	for (uint32_t i = 0; i < nhops; i++) {
+		if (!sw->ports[hops[i]].tx->down)
+			continue;
+		*port = hops[i];
+		return REC_DROP_LINK_DOWN;
+	}
+	if (nhops != 0)
+		*port = hops[0];
+	return REC_DROP_NO_ROUTE;
+}
+
 uint8_t
 switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port)
 {
@@ -55,10 +92,13 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 	if (pinned >= 0 && !sw->ports[pinned].tx->down)
 		return *cached = (uint8_t)pinned;
 	count = route_next_hops(config->routes, sw->node.id, dst, dst_nic, &hops);
-	*reason = REC_DROP_NO_ROUTE;
-	if (count == 0)
+	if (count == 0) {
+		*reason = lost_route(sw, dst, dst_nic, port);
 		return SWITCH_EGRESS_DROP;
+	}
 	count = usable_hops(sw, hops, count, usable);
+	if (pinned >= 0)
+		count = keep_healthy(sw, dst, dst_nic, usable, count);
 	*reason = REC_DROP_LINK_DOWN;
 	if (count == 0) {
 		*port = pinned >= 0 ? (uint16_t)pinned : hops[0];
@@ -83,7 +123,7 @@ route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached)
 
 	if (p->ttl > 0 && cached >= SWITCH_EGRESS_DROP)
 		egress = switch_resolve(sw, p, &reason, &drop_port);
-	if (p->type == PKT_POLL && reason == REC_DROP_LINK_DOWN && egress == SWITCH_EGRESS_DROP)
+	if (p->type == PKT_POLL && egress == SWITCH_EGRESS_DROP && drop_port != in_port)
 		switch_poll_dead_end(sw, in_port, p, drop_port);
 	if (p->type == PKT_POLL && p->ttl > 0 && (egress != SWITCH_EGRESS_DROP || (p->arg & POLL_PFC))) {
 		switch_poll(sw, in_port, p, egress); /* pauses can be followed where the victim has no way on */
@@ -115,8 +155,8 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 	sw->node.count.rx_bytes += bytes;
 }
 
-static void
-forget_routes(struct sw *sw)
+void
+switch_forget_routes(struct sw *sw)
 {
 	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
 	sw->node.count.route_changes++;
@@ -126,14 +166,14 @@ void
 switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress)
 {
 	sw->override[dst] = egress;
-	forget_routes(sw);
+	switch_forget_routes(sw);
 }
 
 void
 switch_set_blackhole(struct sw *sw, uint32_t dst, bool on)
 {
 	sw->blackhole[dst] = on;
-	forget_routes(sw);
+	switch_forget_routes(sw);
 }
 
 /* Everything queued for a dead cable is lost; its ingresses get their buffer back. */
@@ -165,7 +205,7 @@ switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps)
 {
 	struct switch_port *p = &sw->ports[port];
 
-	forget_routes(sw);
+	switch_forget_routes(sw);
 	if (p->tx->down)
 		flush_port(sw, port, now_ps);
 	port_drops_cut(&p->drops, now_ps);

@@ -82,7 +82,8 @@ int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classe
 struct switch_config {
 	const struct topo *topo;
 	const struct flow_table *flows;
-	const struct route_table *routes;
+	const struct route_table *routes; /* followed now; what changes them calls switch_forget_routes() */
+	const struct route_table *healthy_routes; /* without any fault */
 	const struct route_pins *pins;
 	struct sertables *sertables;
 	const struct switch_params *params;
@@ -208,6 +209,8 @@ void switch_set_blackhole(struct sw *sw, uint32_t dst, bool on);
 void switch_set_storm(struct sw *sw, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
 /* Classes that a port tells its peer to hold, by its own accounting or a storm. */
 uint8_t switch_pausing(const struct sw *sw, uint16_t port);
+/* The routes of the configuration have changed; between windows. */
+void switch_forget_routes(struct sw *sw);
 /* A spare flow slot has been given to another flow, and no packet of the former is left. */
 void switch_forget_flow(struct sw *sw, uint32_t flow);
 /*
@@ -221,7 +224,7 @@ void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t no
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 /* @param victim_egress  where the victim goes on, SWITCH_EGRESS_DROP: nowhere */
 void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_egress);
-/* A polling packet whose victim has no link to go on: the port answers, and the packet ends here but for pauses it follows. */
+/* A polling packet whose victim has no link or way to go on: the port answers, and the packet ends here but for pauses it follows. */
 void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
 void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
 		     const struct window *window);
@@ -234,7 +237,7 @@ void switch_report_all(struct sw *sw, uint64_t now_ps);
 /* Shared by the stages. */
 /*
  * Decides the egress of a packet and remembers it.
- * @param port    where a drop counts: as it was given, or the egress whose link is down
+ * @param port    where a drop counts: as it was given, or the egress whose link is down or to which the way was lost
  * @return port, or SWITCH_EGRESS_DROP with *reason and *port
  */
 uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);

@@ -103,7 +103,17 @@ test_imbalance(void **state)
 	verdict_destroy(v);
 }
 
-/* The same collision is contention where no other way was idle or free, nobody knows, or no hash chose. */
+/* A link that was cut, with or without packets lost. */
+static void
+put_cut(struct records *r, uint32_t node, uint16_t port, uint64_t packets)
+{
+	struct rec_drop_row row = { .port = port, .reason = REC_DROP_LINK_DOWN, .packets = packets, .first_ps = 5 * MS,
+				    .last_ps = 5 * MS };
+
+	RECORDS_PUT(r, row, REC_DROP_ROW, node, 40 * MS);
+}
+
+/* The same collision is contention where no other way was idle or free or whole, nobody knows, or no hash chose. */
 static void
 test_collision_without_imbalance(void **state)
 {
@@ -112,12 +122,17 @@ test_collision_without_imbalance(void **state)
 		bool asked;
 		uint64_t packets; /* of the other way */
 		bool on_path;     /* a third flow of the collective has it */
+		uint32_t cut_node; /* 0: none; else the other way's link that was cut */
+		uint16_t cut_port;
 	} cases[] = {
-		{ HASHED, HASHED, false, 0, false },
-		{ HASHED, HASHED, true, 100000, false },
-		{ HASHED, HASHED, true, 0, true },
-		{ REC_NO_ECMP, HASHED, true, 0, false },
-		{ HASHED, REC_NO_ECMP, true, 0, false },
+		{ HASHED, HASHED, false, 0, false, 0, 0 },
+		{ HASHED, HASHED, true, 100000, false, 0, 0 },
+		{ HASHED, HASHED, true, 0, true, 0, 0 },
+		{ REC_NO_ECMP, HASHED, true, 0, false, 0, 0 },
+		{ HASHED, REC_NO_ECMP, true, 0, false, 0, 0 },
+		{ HASHED, HASHED, true, 0, false, L, 3 },
+		{ HASHED, HASHED, true, 0, false, T, 1 },
+		{ HASHED, HASHED, true, 0, false, R, 3 }, /* the same cable's other end */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -132,10 +147,35 @@ test_collision_without_imbalance(void **state)
 			put_route(&r, records_tuple(A, D, 10000), 1, L, 3, HASHED);
 		if (cases[i].packets != 0)
 			records_put_port(&r, L, records_port_row(3, 0, 39, cases[i].packets, 0, 0));
+		if (cases[i].cut_node != 0)
+			put_cut(&r, cases[i].cut_node, cases[i].cut_port, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		/* with a pin of one of them, the other's step may still be told of as imbalance by nobody */
 		assert_null(case_find(v, VERDICT_LOAD_IMBALANCE, "L:3", NULL));
 		assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "L:3", NULL));
+		verdict_destroy(v);
+	}
+}
+
+/* A cut cable of the configured way: the end that lost packets is named, or the one that tells; no route is its work. */
+static void
+test_one_end_of_a_cut_cable(void **state)
+{
+	for (uint64_t packets = 0; packets < 2; packets++) {
+		struct rec_drop_row lost = { .port = 2, .reason = REC_DROP_NO_ROUTE, .packets = 9, .first_ps = 5 * MS,
+					     .last_ps = 5 * MS };
+		struct records r;
+		struct verdict *v;
+
+		(void)state;
+		leaves(&r, HASHED, HASHED);
+		put_cut(&r, R, 2, 0);
+		if (packets != 0)
+			put_cut(&r, S, 1, packets);
+		RECORDS_PUT(&r, lost, REC_DROP_ROW, L, 40 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, 1);
+		assert_non_null(case_find(v, VERDICT_LINK_DOWN, packets != 0 ? "S:2" : "R:3", NULL));
 		verdict_destroy(v);
 	}
 }
@@ -193,6 +233,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_imbalance),
 		cmocka_unit_test(test_collision_without_imbalance),
+		cmocka_unit_test(test_one_end_of_a_cut_cable),
 		cmocka_unit_test(test_incast_before_the_last_hop),
 		cmocka_unit_test(test_cut_without_drops),
 	};

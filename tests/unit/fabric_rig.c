@@ -198,6 +198,7 @@ frig_init(struct frig *rig, const char *scenario)
 		.topo = rig->topo,
 		.flows = &rig->table,
 		.routes = rig->routes,
+		.healthy_routes = rig->routes,
 		.sertables = &rig->sertables,
 		.params = &rig->params,
 		.pfc = &rig->pfc,

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Routes after a cable was cut or mended. The switches at its ends see it at once and do not need this; all others know it a
+ * while later: once a cable between two switches has stayed as it is for that long, the routes of all switches change
+ * at the same instant. A pure function of when cables change.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "topo/route.h"
+
+struct convergence;
+
+/*
+ * @param after_ps  from a change to the routes that know it; 0: at once
+ * @return NULL with errno ENOMEM. topo must outlive it
+ */
+struct convergence *convergence_create(const struct topo *topo, uint64_t after_ps);
+void convergence_destroy(struct convergence *convergence);
+
+/* The routes that switches follow: those of a whole network at first. The same table at all times. */
+const struct route_table *convergence_routes(const struct convergence *convergence);
+
+/*
+ * Tells the state of a cable. Those that lead to a host are no matter of other switches, which go on sending to its switch.
+ * @param link  cable id
+ */
+void convergence_tell(struct convergence *convergence, uint32_t link, bool down, uint64_t now_ps);
+
+/* When routes change next, at or after now_ps; UINT64_MAX if nothing has to become known. */
+uint64_t convergence_next_ps(const struct convergence *convergence, uint64_t now_ps);
+
+/* Changes what is due at now_ps. @return 1 if the routes changed, 0 if not, or -ENOMEM */
+int convergence_apply(struct convergence *convergence, uint64_t now_ps);
