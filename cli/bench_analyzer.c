@@ -86,8 +86,9 @@ run_once(const struct bench_stream *records, struct bench_result *result, double
 	}
 	ingest = ms_since(&mark_ns);
 	if (ret == 0)
-		ret = evidence_finish(&evidence, err);
+		ret = stream_finish(&stream, err);
 	finish = ms_since(&mark_ns);
+	stream_fini(&stream);
 	if (ret == 0)
 		ret = verdict_build(&evidence, NULL, &verdict, err);
 	verdict_ms = ms_since(&mark_ns);

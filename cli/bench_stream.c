@@ -89,7 +89,7 @@ put_fabric(struct maker *m)
 
 	for (uint32_t n = 0; n < switches + ranks; n++) {
 		struct rec_node rec = { .kind = n >= switches,
-					.nports = n >= switches ? 1 : UPLINKS + (ranks + switches - 1) / switches };
+					.nports = n >= switches ? 1 : UPLINKS + (ranks + switches - 1 - n) / switches };
 
 		snprintf(rec.name, sizeof(rec.name), "%c%u", n >= switches ? 'h' : 's', n >= switches ? n - switches : n);
 		PUT(m, rec, REC_NODE, n, 0);
@@ -185,7 +185,7 @@ put_rows(struct maker *m, uint32_t node, uint32_t port, uint32_t epoch, uint64_t
 		uint32_t rank = (node + m->shape->switches - f % HOPS) % m->shape->switches + port / 2 * m->shape->switches;
 		struct rec_flow_row flow = { .flow = f < 2 && rank < m->shape->ranks ? flow_of(m, rank) :
 										       other_flow(m, node + f),
-					     .port = (uint16_t)port, .in_port = (uint16_t)(UPLINKS + f % 2),
+					     .port = (uint16_t)port, .in_port = (uint16_t)(f % 2 == 0 ? port + 1 : UPLINKS),
 					     .epoch_first = epoch, .epoch_last = epoch,
 					     .packets = PACKETS / BENCH_FLOWS_A_PORT,
 					     .depth_sum = PACKETS / BENCH_FLOWS_A_PORT * 100 };

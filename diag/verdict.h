@@ -310,7 +310,13 @@ struct verdict_overhead {
 	uint64_t notification_packets, notification_bytes;
 	uint64_t report_bytes;    /* sent by the exporter */
 	uint64_t deferred, dropped; /* records */
-	double completeness;      /* bytes sent / bytes offered; 1 with nothing lost */
+	uint64_t left_out;        /* records that were not as they have to be */
+	uint64_t astray;          /* records that the end record counts, and that did not arrive */
+	/*
+	 * Share of what was to be reported that arrived: of the reports' bytes, and of the steps. 1 with nothing lost; 0 of
+	 * a truncated stream: not known.
+	 */
+	double completeness;
 	struct verdict_kind *kinds;
 	uint32_t nkinds;
 };
@@ -324,7 +330,7 @@ struct verdict {
 
 	bool innocent;       /* nothing in the network explains the time */
 	char reason[512];    /* a sentence */
-	char incomplete[512]; /* a sentence on what evidence is missing; empty if none is */
+	char incomplete[1024]; /* a sentence on what evidence is missing; empty if none is */
 
 	struct verdict_node *nodes;
 	uint32_t nnodes;
@@ -381,6 +387,9 @@ struct verdict_options {
 int verdict_build(const struct evidence *evidence, const struct verdict_options *options, struct verdict **out,
 		  struct err *err);
 void verdict_destroy(struct verdict *verdict);
+
+/* Did the run end by itself, with all of its collectives done? */
+bool verdict_finished(const struct verdict *verdict);
 
 /* "flow_contention", ... as in verdict.json. */
 const char *verdict_type_name(enum verdict_type type);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "diag/verdict_internal.h"
+#include "diag/verdict_losses.h"
 
 static bool
 is_telemetry(uint32_t kind)
@@ -15,10 +16,10 @@ is_telemetry(uint32_t kind)
 static int
 fill_kinds(struct verdict_overhead *over, const struct evidence *ev, struct err *err)
 {
-	over->kinds = verdict_alloc(EV_KINDS, sizeof(*over->kinds), err);
+	over->kinds = verdict_alloc(RECORD_KINDS, sizeof(*over->kinds), err);
 	if (over->kinds == NULL)
 		return -ENOMEM;
-	for (uint32_t k = 0; k < EV_KINDS; k++) {
+	for (uint32_t k = 0; k < RECORD_KINDS; k++) {
 		struct verdict_kind kind = { k, ev->kinds[k].records, ev->kinds[k].bytes, 0, 0 };
 
 		for (uint32_t g = 0; g < ev->gaps.count; g++) {
@@ -38,17 +39,50 @@ fill_kinds(struct verdict_overhead *over, const struct evidence *ev, struct err 
 	return 0;
 }
 
+static bool
+is_report(uint32_t kind)
+{
+	return kind >= REC_STEP && kind <= REC_DROP_ROW;
+}
+
+/*
+ * The share of the reports' bytes that arrived, times that of the steps of which anything did: STEP records that the
+ * budget kept back are in the first already. Of a stream that broke off nobody knows.
+ */
+static double
+completeness(const struct verdict *v, const struct evidence *ev)
+{
+	uint64_t arrived_bytes = 0, dropped_steps = 0, missing = 0;
+	double share = 1;
+
+	if (!ev->ended)
+		return 0;
+	for (uint32_t k = 0; k < v->overhead.nkinds; k++) {
+		const struct verdict_kind *kind = &v->overhead.kinds[k];
+
+		arrived_bytes += is_report(kind->kind) ? kind->bytes : 0;
+		dropped_steps += kind->kind == REC_STEP ? kind->dropped : 0;
+	}
+	for (uint32_t i = 0; i < v->nsteps; i++)
+		missing += !v->steps[i].reported;
+	if (ev->end.offered_bytes > arrived_bytes)
+		share = (double)arrived_bytes / (double)ev->end.offered_bytes;
+	return missing > dropped_steps ? share * (1 - (double)(missing - dropped_steps) / v->nsteps) : share;
+}
+
 static void
 fill_overhead(struct verdict_overhead *over, const struct evidence *ev)
 {
-	uint64_t lost_bytes = 0, lost = 0, offered_bytes;
+	uint64_t lost = 0, arrived = 0;
 
 	for (uint32_t k = 0; k < over->nkinds; k++) {
-		lost_bytes += over->kinds[k].dropped_bytes;
 		lost += over->kinds[k].dropped;
+		arrived += is_report(over->kinds[k].kind) ? over->kinds[k].records : 0;
 	}
+	over->left_out = ev->left_out;
+	if (ev->ended && ev->end.sent_records > arrived + ev->left_out)
+		over->astray = ev->end.sent_records - arrived - ev->left_out;
 	over->report_bytes = ev->ended ? ev->end.sent_bytes : ev->bytes;
-	offered_bytes = ev->ended ? ev->end.offered_bytes : ev->bytes + lost_bytes;
 	over->dropped = ev->ended ? ev->end.dropped_records : lost;
 	if (ev->ended) {
 		over->polling_packets = ev->end.polling_packets;
@@ -63,8 +97,6 @@ fill_overhead(struct verdict_overhead *over, const struct evidence *ev)
 		over->telemetry_bytes_collected = ev->end.collected_bytes;
 		over->bandwidth_bytes = over->telemetry_bytes + over->polling_bytes + over->notification_bytes;
 	}
-	over->completeness = offered_bytes > over->report_bytes ?
-				     (double)over->report_bytes / (double)offered_bytes : 1.0;
 }
 
 /* sums[i]: telemetry bytes of the first i time stamps. @return bytes that arrived in [from, to] */
@@ -90,33 +122,18 @@ sent_within(const struct evidence *ev, const uint64_t *sums, uint64_t from_ps, u
 	return bound[1] > bound[0] ? sums[bound[1]] - sums[bound[0]] : 0;
 }
 
-/* Telemetry bytes lost in [from, to]: each gap's spread evenly over its time. */
-static double
-lost_within(const struct evidence *ev, uint64_t from_ps, uint64_t to_ps)
-{
-	double lost = 0;
-
-	for (uint32_t g = 0; g < ev->gaps.count; g++) {
-		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, g);
-		uint64_t from = gap->from_ps > from_ps ? gap->from_ps : from_ps;
-		uint64_t to = gap->to_ps < to_ps ? gap->to_ps : to_ps;
-
-		if (!is_telemetry(gap->kind) || from > to)
-			continue;
-		lost += gap->to_ps > gap->from_ps ? (double)gap->dropped_bytes * (double)(to - from) /
-							    (double)(gap->to_ps - gap->from_ps) :
-						    (double)gap->dropped_bytes;
-	}
-	return lost;
-}
-
 static int
 fill_completeness(struct verdict *v, const struct evidence *ev, struct err *err)
 {
 	uint64_t *sums = verdict_alloc((size_t)ev->sent.count + 1, sizeof(*sums), err);
+	struct losses losses;
+	int rc = losses_init(&losses, ev, err);
 
-	if (sums == NULL)
+	if (sums == NULL || rc != 0) {
+		free(sums);
+		losses_fini(&losses);
 		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < ev->sent.count; i++)
 		sums[i + 1] = sums[i] + EV_AT(ev->sent, struct ev_sent, i)->bytes;
 	for (uint32_t i = 0; i < v->nsteps; i++) {
@@ -125,12 +142,13 @@ fill_completeness(struct verdict *v, const struct evidence *ev, struct err *err)
 
 		if (!step->started)
 			continue;
-		lost = lost_within(ev, step->start_ps, step->end_ps);
+		lost = losses_within(&losses, step->start_ps, step->end_ps);
 		if (lost > 0)
 			step->completeness = 1 - lost / (lost + (double)sent_within(ev, sums, step->start_ps,
 										    step->end_ps));
 	}
 	free(sums);
+	losses_fini(&losses);
 	return 0;
 }
 
@@ -142,7 +160,14 @@ verdict_account(struct verdict *v, const struct evidence *ev, struct err *err)
 	if (rc != 0)
 		return rc;
 	fill_overhead(&v->overhead, ev);
+	v->overhead.completeness = completeness(v, ev);
 	return fill_completeness(v, ev, err);
+}
+
+bool
+verdict_finished(const struct verdict *v)
+{
+	return !v->truncated && v->end_reason == REC_END_COMPLETE;
 }
 
 /* ---- the sentences ---- */
@@ -169,17 +194,26 @@ say_incomplete(struct verdict *v, const struct evidence *ev)
 
 	for (uint32_t i = 0; i < v->nsteps; i++)
 		missing += !v->steps[i].reported;
-	if (v->truncated)
-		append(v->incomplete, sizeof(v->incomplete),
-		       "The record stream ended without its end record, %.6f ms into the run: the rest is unknown. ",
-		       (double)v->end_ps / 1e9);
+	if (v->truncated) {
+		append(v->incomplete, sizeof(v->incomplete), "The record stream broke off %.6f ms into the run, without its "
+		       "end record", (double)v->end_ps / 1e9);
+		if (ev->torn_bytes != 0)
+			append(v->incomplete, sizeof(v->incomplete), " and %u B into a record", ev->torn_bytes);
+		append(v->incomplete, sizeof(v->incomplete), ": the rest is unknown. ");
+	}
+	if (ev->left_out != 0)
+		append(v->incomplete, sizeof(v->incomplete), "%llu bad records were left out, the first: %.200s. ",
+		       (unsigned long long)ev->left_out, ev->left_out_why.text);
+	if (v->overhead.astray != 0)
+		append(v->incomplete, sizeof(v->incomplete), "%llu records that the end record counts did not arrive. ",
+		       (unsigned long long)v->overhead.astray);
 	if (v->overhead.dropped != 0)
 		append(v->incomplete, sizeof(v->incomplete),
 		       "The exporter's budget kept back %llu records: %.1f %% of the bytes offered arrived. ",
 		       (unsigned long long)v->overhead.dropped, 100 * v->overhead.completeness);
 	if (missing != 0)
-		append(v->incomplete, sizeof(v->incomplete), "%u of %u steps were never reported. ", missing,
-		       v->nsteps);
+		append(v->incomplete, sizeof(v->incomplete), "%u of %u steps were never reported%s. ", missing, v->nsteps,
+		       verdict_finished(v) ? "" : ": the run did not get to them, or their reports are lost");
 	if (ev->unscheduled_steps != 0)
 		append(v->incomplete, sizeof(v->incomplete), "%u step records match no scheduled step. ",
 		       ev->unscheduled_steps);
@@ -209,7 +243,8 @@ say_hosts(struct verdict *v)
 	const struct verdict_finding *first = first_finding(v, true);
 	uint32_t named = 0;
 
-	append(v->reason, sizeof(v->reason), "The network carried every step in time; late were the hosts: ");
+	append(v->reason, sizeof(v->reason), "The network carried every step%s in time; late were the hosts: ",
+	       verdict_finished(v) ? "" : " that was reported");
 	for (uint32_t i = 0; i < v->nfindings; i++) {
 		if (v->findings[i].type == VERDICT_SLOW_HOST)
 			append(v->reason, sizeof(v->reason), "%s%s", named++ != 0 ? ", " : "", v->findings[i].root);
@@ -259,7 +294,8 @@ verdict_conclude(struct verdict *v, const struct evidence *ev)
 	}
 	say_incomplete(v, ev);
 	complete = v->incomplete[0] == '\0';
-	v->innocent = network == NULL && (slow == 0 ? done != 0 : complete && unwatched == 0);
+	v->innocent = network == NULL &&
+		      (slow == 0 ? done != 0 && verdict_finished(v) : complete && unwatched == 0);
 	if (network != NULL)
 		append(v->reason, sizeof(v->reason), "%u of %u steps were slow; the %s is %s at %s%s%s. %s.", slow, v->nsteps,
 		       network == v->findings ? "strongest cause" : "strongest cause in the network", verdict_type_name(network->type), network->root,
@@ -270,8 +306,8 @@ verdict_conclude(struct verdict *v, const struct evidence *ev)
 	else if (slow == 0 && done == 0)
 		append(v->reason, sizeof(v->reason), "No step was reported as finished: nothing can be said.");
 	else if (slow == 0)
-		append(v->reason, sizeof(v->reason), "Every step reported took at most %d %% longer than expected.",
-		       VERDICT_SLOW_PERCENT);
+		append(v->reason, sizeof(v->reason), "Every step reported%s took at most %d %% longer than expected.",
+		       verdict_finished(v) ? "" : " before the run ended", VERDICT_SLOW_PERCENT);
 	else if (complete && unwatched != 0)
 		append(v->reason, sizeof(v->reason),
 		       "%u of %u steps were slow and nothing that was reported explains it, but %u of them went without "

@@ -59,13 +59,13 @@ send_collectives(const struct plan *plan, struct exporter *exporter)
 		const struct plan_collective *collective = &plan->collectives[c];
 
 		for (uint32_t it = 0; it < collective->iterations; it++) {
-			struct rec_collective rec = { .hdr.node = REC_NONE };
+			struct rec_collective rec;
 
 			plan_collective_record(plan, c, it, &rec);
 			exporter_header(exporter, &rec, REC_COLLECTIVE, sizeof(rec));
 			for (uint32_t r = 0; r < collective->schedule->ranks; r++) {
 				for (uint32_t s = 1; s <= collective->schedule->steps; s++) {
-					struct rec_schedule step = { .hdr.node = collective->ranks[r].node };
+					struct rec_schedule step;
 
 					plan_schedule_record(plan, c, it, r, s, &step);
 					exporter_header(exporter, &step, REC_SCHEDULE, sizeof(step));

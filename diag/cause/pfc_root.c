@@ -77,7 +77,7 @@ overruns(const struct cause_set *set, uint32_t step, const struct prov_port *por
 	const struct evidence *ev = set->in->ev;
 	const struct prov_graph *graph = set->in->graphs[step];
 	const struct ev_port *p = &ev->ports[port->port];
-	uint64_t counted[EV_MAX_PORTS_A_NODE / 64] = { 0 };
+	uint64_t counted[RECORD_MAX_PORTS_A_NODE / 64] = { 0 };
 	uint64_t rate_bps = 0;
 
 	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {

@@ -7,13 +7,10 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/wire/record.h"
+#include "common/record_table.h"
 
 #define EV_NONE UINT32_MAX
-#define EV_MAX_NODES 65536       /* node ids are below it */
-#define EV_MAX_PORTS_A_NODE 1024
 #define EV_MAX_BYTES (8ULL << 30) /* of records kept; beyond it the stream is refused */
-#define EV_KINDS 64              /* record types are below it */
 
 /* A growing array of records of one kind. */
 struct ev_vec {
@@ -27,7 +24,7 @@ struct ev_kind {
 
 struct ev_node {
 	char name[REC_NAME_LEN + 1];
-	bool known, host;
+	bool host;
 	uint32_t first_port, nports;
 };
 
@@ -40,7 +37,6 @@ struct ev_sent {
 struct ev_port {
 	uint32_t node;
 	uint16_t index;
-	bool known;         /* a port record described it */
 	bool on_path;       /* a configured data path leaves by it */
 	uint32_t peer_node; /* EV_NONE: none */
 	uint32_t peer;      /* global port id at the other end, EV_NONE: none */
@@ -102,10 +98,12 @@ struct ev_step {
 
 struct evidence {
 	struct rec_run run;
-	bool has_run;
 	struct rec_end end;
-	bool ended; /* false: the stream is truncated */
-	struct ev_kind kinds[EV_KINDS];
+	bool ended; /* false: the stream broke off */
+	uint32_t torn_bytes;     /* of a record that it broke off in */
+	uint64_t left_out;       /* records that were not as they have to be: those of no header, and not fit to be read */
+	struct err left_out_why; /* the first of them */
+	struct ev_kind kinds[RECORD_KINDS];
 	uint64_t bytes;
 	uint64_t last_ps; /* time of the latest record */
 	struct ev_vec sent; /* struct ev_sent, sorted by time at the end */
@@ -156,19 +154,16 @@ ev_vec_at(const struct ev_vec *vec, size_t size_bytes, uint32_t i)
 void evidence_init(struct evidence *ev);
 void evidence_fini(struct evidence *ev);
 
-/* @return the size of a record of this type, 0 for an unknown type */
-size_t evidence_record_size(uint16_t type);
-
 /*
- * Takes one record whose size is that of its type.
- * @return 0; -EINVAL with err: a second run record, a field outside its range, a record after the end; -E2BIG past
- *         EV_MAX_BYTES; -ENOMEM
+ * Takes one record that record_check() let through.
+ * @return 0; -E2BIG with err past EV_MAX_BYTES; -ENOMEM
  */
 int evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err);
 
 /*
- * Sorts, deduplicates (latest by (time, sequence) wins) and joins. Call once, when the stream has ended.
- * @return 0; -EINVAL with err: no run record, or a record that names a node or port never described; -ENOMEM
+ * Sorts, deduplicates (latest by (time, sequence) wins) and joins. Call once, when the stream has ended and
+ * record_check_finish() found nothing missing.
+ * @return 0; -ENOMEM with err
  */
 int evidence_finish(struct evidence *ev, struct err *err);
 

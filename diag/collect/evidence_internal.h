@@ -4,8 +4,6 @@
 
 #include "diag/collect/evidence.h"
 
-#define EV_MAX_PORTS (1u << 20) /* of all nodes */
-
 /*
  * Sorts records of a type that replace each other and keeps the latest of each key; others are left alone. In time
  * proportional to their number, as the next three. @return 0 or -ENOMEM with err
@@ -18,16 +16,13 @@ int evidence_sort_states(struct ev_vec *vec, struct err *err);
 /* Sorts struct rec_flow_row by (node, port, epoch, time). */
 int evidence_sort_flow_states(struct ev_vec *vec, struct err *err);
 
-/* Parts of evidence_finish(), in this order. @return 0, -EINVAL or -ENOMEM with err */
+/* Parts of evidence_finish(), in this order. @return 0 or -ENOMEM with err */
 int evidence_join_nodes(struct evidence *ev, struct err *err);
 int evidence_join_flows(struct evidence *ev, struct err *err);
 int evidence_join_routes(struct evidence *ev, struct err *err);
 int evidence_join_rows(struct evidence *ev, struct err *err);
 int evidence_join_feeds(struct evidence *ev, struct err *err); /* a part of that of the rows */
 int evidence_join_steps(struct evidence *ev, struct err *err);
-
-/* @return 0, or -EINVAL with err if the record's node has no such port */
-int evidence_check_port(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, struct err *err);
 
 /* calloc() of at least one element, with the error told. */
 void *evidence_alloc(size_t count, size_t size_bytes, struct err *err);

@@ -4,49 +4,6 @@
 
 #include "diag/collect/evidence_internal.h"
 
-int
-evidence_check_port(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, struct err *err)
-{
-	if (evidence_port(ev, hdr->node, port) != EV_NONE)
-		return 0;
-	return err_set(err, -EINVAL, "record type %u names port %u of node %u, which no header record has", hdr->type,
-		       port, hdr->node);
-}
-
-static int
-check_rows(const struct evidence *ev, struct err *err)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < ev->port_rows.count; i++) {
-		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
-		rc = evidence_check_port(ev, &row->hdr, row->port, err);
-	}
-	for (uint32_t i = 0; rc == 0 && i < ev->states.count; i++) {
-		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
-		rc = evidence_check_port(ev, &row->hdr, row->port, err);
-	}
-	for (uint32_t i = 0; rc == 0 && i < ev->flow_rows.count; i++) {
-		const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, i);
-		rc = evidence_check_port(ev, &row->hdr, row->port, err);
-	}
-	for (uint32_t i = 0; rc == 0 && i < ev->meter_rows.count; i++) {
-		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
-		rc = evidence_check_port(ev, &row->hdr, row->port, err);
-		if (rc == 0)
-			rc = evidence_check_port(ev, &row->hdr, row->in_port, err);
-	}
-	for (uint32_t i = 0; rc == 0 && i < ev->matrix_rows.count; i++) {
-		const struct rec_matrix_row *row = EV_AT(ev->matrix_rows, struct rec_matrix_row, i);
-		rc = evidence_check_port(ev, &row->hdr, row->port, err);
-	}
-	for (uint32_t i = 0; rc == 0 && i < ev->drops.count; i++) {
-		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
-		rc = evidence_check_port(ev, &row->hdr, row->port, err);
-	}
-	return rc;
-}
-
 /* Where a row stands in the order (port, epoch). Ports are consecutive by node, so it is the rows' own order. */
 static uint64_t
 place(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, uint32_t epoch_first)
@@ -182,7 +139,6 @@ index_flow_states(struct evidence *ev, struct err *err)
 	return 0;
 }
 
-/* check_rows() has seen their ports. */
 static int
 index_states(struct evidence *ev, struct err *err)
 {
@@ -280,10 +236,8 @@ index_polls(struct evidence *ev, struct err *err)
 int
 evidence_join_rows(struct evidence *ev, struct err *err)
 {
-	int rc = check_rows(ev, err);
+	int rc = index_epochs(ev, err);
 
-	if (rc == 0)
-		rc = index_epochs(ev, err);
 	if (rc == 0)
 		rc = index_flow_states(ev, err);
 	if (rc == 0)

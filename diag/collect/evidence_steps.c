@@ -6,9 +6,9 @@
 
 #include "diag/collect/evidence_internal.h"
 
-/* A step as a record of its host names it. */
+/* A step as a record of its host names it; dst_ip of its flow, before that: by it a step is found that sends there. */
 struct step_key {
-	uint32_t collective, host, step, flow;
+	uint32_t collective, host, step, dst_ip, flow;
 	uint32_t index;
 };
 
@@ -23,6 +23,8 @@ cmp_key(const void *pa, const void *pb)
 		return a->host < b->host ? -1 : 1;
 	if (a->step != b->step)
 		return a->step < b->step ? -1 : 1;
+	if (a->dst_ip != b->dst_ip)
+		return a->dst_ip < b->dst_ip ? -1 : 1;
 	if (a->flow != b->flow)
 		return a->flow < b->flow ? -1 : 1;
 	return 0;
@@ -48,17 +50,16 @@ find_collective(const struct evidence *ev, uint32_t id, uint32_t iteration)
 	return EV_NONE;
 }
 
-/* First key not below (collective, host, step, flow 0). */
+/* First key not below (collective, host, step, dst_ip, flow 0). */
 static uint32_t
-lower_bound(const struct step_key *keys, uint32_t count, uint32_t collective, uint32_t host, uint32_t step)
+lower_bound(const struct step_key *keys, uint32_t count, const struct step_key *want)
 {
-	const struct step_key want = { .collective = collective, .host = host, .step = step };
 	uint32_t lo = 0, hi = count;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (cmp_key(&keys[mid], &want) < 0)
+		if (cmp_key(&keys[mid], want) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -74,22 +75,21 @@ static uint32_t
 find_step(const struct evidence *ev, const struct step_key *keys, uint32_t collective, uint32_t host, uint32_t step,
 	  uint32_t dst_ip)
 {
-	uint32_t first = lower_bound(keys, ev->nsteps, collective, host, step);
-	uint32_t found = EV_NONE;
+	struct step_key want = { .collective = collective, .host = host, .step = step, .dst_ip = dst_ip };
 
-	for (uint32_t i = first; i < ev->nsteps; i++) {
-		if (keys[i].collective != collective || keys[i].host != host || keys[i].step != step)
-			break;
-		if (ev->flows[keys[i].flow].tuple.dst_ip == dst_ip)
-			return keys[i].index;
-		if (found == EV_NONE)
-			found = keys[i].index;
+	for (int any = 0; any < 2; any++) {
+		uint32_t at = lower_bound(keys, ev->nsteps, &want);
+
+		if (at < ev->nsteps && keys[at].collective == collective && keys[at].host == host &&
+		    keys[at].step == step && (any || keys[at].dst_ip == dst_ip))
+			return keys[at].index;
+		want.dst_ip = 0;
 	}
-	return found;
+	return EV_NONE;
 }
 
-static int
-take_schedule(struct evidence *ev, struct step_key *keys, struct err *err)
+static void
+take_schedule(struct evidence *ev, struct step_key *keys)
 {
 	for (uint32_t i = 0; i < ev->schedule.count; i++) {
 		const struct rec_schedule *rec = EV_AT(ev->schedule, struct rec_schedule, i);
@@ -97,23 +97,12 @@ take_schedule(struct evidence *ev, struct step_key *keys, struct err *err)
 
 		step->sched = *rec;
 		step->collective = find_collective(ev, rec->collective, rec->iteration);
-		if (step->collective == EV_NONE)
-			return err_set(err, -EINVAL, "schedule of collective %u iteration %u, which is not described",
-				       rec->collective, rec->iteration);
-		if (rec->rank >= EV_AT(ev->collectives, struct rec_collective, step->collective)->ranks)
-			return err_set(err, -EINVAL, "schedule of rank %u in collective %u, which has %u ranks", rec->rank,
-				       rec->collective,
-				       EV_AT(ev->collectives, struct rec_collective, step->collective)->ranks);
-		if (rec->hdr.node >= ev->nnodes || !ev->nodes[rec->hdr.node].known)
-			return err_set(err, -EINVAL, "schedule record of node %u, which no record describes",
-				       rec->hdr.node);
 		step->flow = evidence_flow(ev, &rec->flow);
 		step->host = rec->hdr.node;
 		step->previous = step->depends = step->waited_for = EV_NONE;
-		keys[i] = (struct step_key){ step->collective, step->host, rec->step, step->flow, i };
+		keys[i] = (struct step_key){ step->collective, step->host, rec->step, rec->flow.dst_ip, step->flow, i };
 	}
 	qsort(keys, ev->nsteps, sizeof(*keys), cmp_key);
-	return 0;
 }
 
 static void
@@ -125,6 +114,7 @@ take_reports(struct evidence *ev, const struct step_key *keys)
 			.collective = find_collective(ev, rec->collective, rec->iteration),
 			.host = rec->hdr.node,
 			.step = rec->step,
+			.dst_ip = rec->flow.dst_ip,
 			.flow = evidence_flow(ev, &rec->flow),
 		};
 		const struct step_key *key = bsearch(&want, keys, ev->nsteps, sizeof(*keys), cmp_key);
@@ -169,7 +159,6 @@ int
 evidence_join_steps(struct evidence *ev, struct err *err)
 {
 	struct step_key *keys;
-	int rc;
 
 	ev->nsteps = ev->schedule.count;
 	ev->steps = evidence_alloc(ev->nsteps, sizeof(*ev->steps), err);
@@ -178,11 +167,9 @@ evidence_join_steps(struct evidence *ev, struct err *err)
 		free(keys);
 		return -ENOMEM;
 	}
-	rc = take_schedule(ev, keys, err);
-	if (rc == 0) {
-		take_reports(ev, keys);
-		link_steps(ev, keys);
-	}
+	take_schedule(ev, keys);
+	take_reports(ev, keys);
+	link_steps(ev, keys);
 	free(keys);
-	return rc;
+	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/collect/key.h"
 
-_Static_assert(EV_MAX_NODES <= 1 << 16, "a node has 16 bits in a key");
+_Static_assert(RECORD_MAX_NODES <= 1 << 16, "a node has 16 bits in a key");
 
 static inline uint64_t
 pair(uint32_t high, uint32_t low)
@@ -148,7 +148,7 @@ key_time(const void *rec)
 }
 
 /* Types whose later records replace earlier ones of the same key. */
-static key_fn *const keys[EV_KINDS] = {
+static key_fn *const keys[RECORD_KINDS] = {
 	[REC_NODE] = key_node,
 	[REC_PORT] = key_port,
 	[REC_COLLECTIVE] = key_collective,

@@ -19,6 +19,13 @@ stream_init(struct stream *stream, struct evidence *ev)
 	*stream = (struct stream){ .ev = ev };
 }
 
+void
+stream_fini(struct stream *stream)
+{
+	record_check_destroy(stream->check);
+	stream->check = NULL;
+}
+
 int
 stream_feed(struct stream *stream, const void *data, size_t size_bytes, struct err *err)
 {
@@ -54,6 +61,21 @@ stream_feed(struct stream *stream, const void *data, size_t size_bytes, struct e
 }
 
 int
+stream_finish(struct stream *stream, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (!stream->opened)
+		return err_set(err, -EINVAL, "the record stream ends after %u B, within its own header: nothing was recorded",
+			       stream->held_bytes);
+	stream->ev->torn_bytes = stream->held_bytes;
+	if (record_check_finish(stream->check, &why) != 0)
+		return err_set(err, -EINVAL, "record stream of %" PRIu64 " B: %.600s",
+			       stream->offset_bytes + stream->held_bytes, why.text);
+	return evidence_finish(stream->ev, err);
+}
+
+int
 stream_read_fd(int fd, struct evidence *ev, struct err *err)
 {
 	struct stream stream;
@@ -79,7 +101,10 @@ stream_read_fd(int fd, struct evidence *ev, struct err *err)
 			break;
 	}
 	free(buf);
-	return rc != 0 ? rc : evidence_finish(ev, err);
+	if (rc == 0)
+		rc = stream_finish(&stream, err);
+	stream_fini(&stream);
+	return rc;
 }
 
 /* How many bytes must be held before something can be decided. */
@@ -98,13 +123,13 @@ wanted_bytes(const struct stream *stream, uint32_t *want_bytes, struct err *err)
 		return 0;
 	}
 	memcpy(&hdr, stream->held, sizeof(hdr));
-	size = evidence_record_size(hdr.type);
+	size = record_size(hdr.type);
 	if (size == 0)
 		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": unknown record type %u",
 			       stream->offset_bytes, hdr.type);
 	if (hdr.size != size)
-		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": record type %u says %u B, not %zu B",
-			       stream->offset_bytes, hdr.type, hdr.size, size);
+		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": %s (type %u) says %u B, not %zu B",
+			       stream->offset_bytes, record_kinds[hdr.type].name, hdr.type, hdr.size, size);
 	*want_bytes = hdr.size;
 	return 0;
 }
@@ -124,17 +149,43 @@ take_header(struct stream *stream, struct err *err)
 	if (hdr.size != sizeof(hdr))
 		return err_set(err, -EPROTO, "record stream with a header of %u B, expected %zu B", hdr.size,
 			       sizeof(hdr));
+	stream->check = record_check_create();
+	if (stream->check == NULL)
+		return err_set(err, -ENOMEM, "out of memory for the checks of a record stream");
 	stream->opened = true;
 	stream->offset_bytes = sizeof(hdr);
 	stream->held_bytes = 0;
 	return 0;
 }
 
+/* What is wrong with a record, and where; kept of the first that is left out, err of one that refuses the stream. */
+static int
+refuse(struct stream *stream, const struct rec_hdr *rec, struct err *err)
+{
+	struct evidence *ev = stream->ev;
+	bool fatal = record_is_header(rec->type) || ev->ended;
+
+	err_set(fatal ? err : &ev->left_out_why, 0, "record stream, byte %" PRIu64 ": %.600s", stream->offset_bytes,
+		stream->why.text);
+	stream->why.text[0] = '\0';
+	if (fatal)
+		return -EINVAL;
+	ev->left_out++;
+	return 0;
+}
+
 static int
 take_record(struct stream *stream, struct err *err)
 {
-	int rc = evidence_add(stream->ev, (const struct rec_hdr *)stream->held, err);
+	const struct rec_hdr *rec = (const struct rec_hdr *)stream->held;
+	int rc = record_check(stream->check, rec, &stream->why);
 
+	if (rc == -EINVAL)
+		rc = refuse(stream, rec, err);
+	else if (rc != 0)
+		err_set(err, rc, "%s", stream->why.text);
+	else
+		rc = evidence_add(stream->ev, rec, err);
 	if (rc != 0)
 		return rc;
 	stream->offset_bytes += stream->held_bytes;

@@ -7,30 +7,43 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/record_check.h"
 #include "diag/collect/evidence.h"
 
 #define STREAM_MAX_RECORD 256 /* bytes; no record type is larger */
 
 struct stream {
 	struct evidence *ev;
+	struct record_check *check; /* from the stream header on */
 	uint64_t offset_bytes; /* of the next record, for messages */
 	bool opened;           /* the stream header was accepted */
 	uint32_t held_bytes;   /* of an incomplete header or record */
+	struct err why; /* of the record at hand */
 	uint8_t held[STREAM_MAX_RECORD] __attribute__((aligned(8)));
 };
 
 void stream_init(struct stream *stream, struct evidence *ev);
+void stream_fini(struct stream *stream);
 
 /*
- * Decodes what is complete and keeps the rest for the next call. Strict: the magic, version, sizes and types must be
- * those of common/wire/record.h, and nothing may follow the end record.
- * @return 0; -EPROTO with err naming the byte offset, the value and what would be right; or evidence_add()'s error
+ * Decodes what is complete and keeps the rest for the next call. Here records enter the program: every field of each is
+ * checked (common/record_check.h). Without a header record nothing can be understood, so a bad one refuses the stream,
+ * as do wrong magics, sizes, types and anything behind the end record. A bad report is left out, counted, and the first
+ * one's error kept, in the evidence.
+ * @return 0; -EPROTO or -EINVAL with err naming the byte offset, the value and what would be right; or evidence_add()'s
+ *         error
  */
 int stream_feed(struct stream *stream, const void *data, size_t size_bytes, struct err *err);
 
 /*
- * Reads a file, pipe or connection to its end into the evidence and finishes it. A connection that breaks or a file
- * that ends early leaves ev->ended false.
- * @return 0; stream_feed()'s or evidence_finish()'s error; negative errno of read() with err
+ * To be called where the stream ends: a record that it ends in is left out and told of, and the evidence finished.
+ * Without its end record it broke off, and leaves ev->ended false.
+ * @return 0; -EINVAL with err: it broke off before the run began, or steps are missing; or evidence_finish()'s error
+ */
+int stream_finish(struct stream *stream, struct err *err);
+
+/*
+ * Reads a file, pipe or connection to its end into the evidence and finishes it.
+ * @return 0; stream_feed()'s or stream_finish()'s error; negative errno of read() with err
  */
 int stream_read_fd(int fd, struct evidence *ev, struct err *err);

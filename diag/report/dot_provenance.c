@@ -37,7 +37,7 @@ write_graph(const struct facts *facts, uint32_t graph, FILE *to)
 
 	fprintf(to, "  subgraph cluster_%u {\n    label=", graph);
 	escape_dotf(to, "%s step %u (%s%s)", v->flows[step->flow].name, step->step,
-		    fmt_change(facts_excess(facts_exec_ps(step), step->expect_ps)).text,
+		    facts_change(step).text,
 		    step->critical ? ", critical" : "");
 	fprintf(to, "%s;\n", step->critical ? "; penwidth=2" : "");
 	for (uint32_t i = 0; i < g->nvertices; i++)

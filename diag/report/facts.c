@@ -14,6 +14,16 @@ facts_took_ps(const struct verdict *v, const struct verdict_collective *collecti
 	return end_ps > collective->start_ps ? end_ps - collective->start_ps : 0;
 }
 
+uint32_t
+facts_done(const struct verdict *v, const struct verdict_collective *collective)
+{
+	uint32_t done = 0;
+
+	for (uint32_t i = collective->first_step; i < collective->first_step + collective->nsteps; i++)
+		done += v->steps[i].reported && !v->steps[i].open;
+	return done;
+}
+
 double
 facts_excess(uint64_t took_ps, uint64_t expect_ps)
 {
@@ -24,6 +34,17 @@ uint64_t
 facts_exec_ps(const struct verdict_step *step)
 {
 	return step->started && step->end_ps > step->start_ps ? step->end_ps - step->start_ps : 0;
+}
+
+struct fmt
+facts_change(const struct verdict_step *step)
+{
+	double excess = facts_excess(facts_exec_ps(step), step->expect_ps);
+	struct fmt change = fmt_change(excess);
+
+	if (step->open && excess > 0)
+		fmt_append(change.text, sizeof(change.text), " so far");
+	return step->open && excess <= 0 ? (struct fmt){ "open" } : change;
 }
 
 struct facts
@@ -43,6 +64,8 @@ facts_of(const struct verdict *v)
 			most = excess;
 		}
 		longest_ps = took_ps > longest_ps ? took_ps : longest_ps;
+		if (!collective->complete && collective->expect_ps > longest_ps)
+			longest_ps = collective->expect_ps;
 	}
 	facts.unit = fmt_unit_for(longest_ps != 0 ? longest_ps : v->end_ps);
 	return facts;
@@ -109,6 +132,18 @@ facts_record_name(uint32_t kind)
 	};
 
 	return NAME(names, kind);
+}
+
+const char *
+facts_ending_key(const struct verdict *v)
+{
+	static const char *const names[] = {
+		[REC_END_COMPLETE] = "complete", [REC_END_QP_ERROR] = "qp_error", [REC_END_STALL] = "stall",
+		[REC_END_LIMIT] = "limit", [REC_END_INVARIANT] = "invariant", [REC_END_INTERRUPT] = "interrupt",
+		[REC_END_HOST_LOST] = "host_lost",
+	};
+
+	return v->truncated ? "broken_off" : NAME(names, v->end_reason);
 }
 
 const char *

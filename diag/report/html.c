@@ -66,7 +66,7 @@ page_step_title(const struct page *page, uint32_t index)
 		   fmt_time(unit, step->start_ps).text, fmt_time(unit, step->end_ps).text,
 		   step->open ? ", still open" : "", fmt_time(unit, facts_exec_ps(step)).text,
 		   fmt_time(unit, step->expect_ps).text,
-		   fmt_change(facts_excess(facts_exec_ps(step), step->expect_ps)).text, waited, step->detections,
+		   facts_change(step).text, waited, step->detections,
 		   step->retransmits, causes[0] != '\0' ? "\n" : "", causes);
 }
 
@@ -119,10 +119,26 @@ write_cause_tiles(const struct page *page)
 			 100 * facts_share(v, &v->contributors[0]));
 		tile(page, "bad", "Top contributor", facts_flow(v, v->contributors[0].flow, flow, sizeof(flow)), note);
 	}
-	snprintf(flow, sizeof(flow), "%.1f %%", 100 * v->overhead.completeness);
+	if (v->truncated)
+		snprintf(flow, sizeof(flow), "not known");
+	else
+		snprintf(flow, sizeof(flow), "%.1f %%", 100 * v->overhead.completeness);
 	snprintf(note, sizeof(note), "%s records, %s of telemetry", fmt_count(v->overhead.records).text,
 		 fmt_bytes((double)v->overhead.row_bytes).text);
 	tile(page, v->incomplete[0] != '\0' ? "bad" : "", "Evidence complete", flow, note);
+}
+
+static void
+write_excess_tile(const struct page *page, const struct verdict_collective *c, uint64_t took_ps, bool slow)
+{
+	uint32_t npath = page->v->waiting[page->facts.worst].npath;
+	char note[FACTS_TEXT];
+
+	snprintf(note, sizeof(note), "no time lost of %u steps on the critical path", npath);
+	if (slow)
+		snprintf(note, sizeof(note), "%s lost over %u steps of the critical path",
+			 fmt_time(page->facts.unit, took_ps - c->expect_ps).text, npath);
+	tile(page, slow ? "bad" : "good", "Against expected", fmt_change(facts_excess(took_ps, c->expect_ps)).text, note);
 }
 
 static void
@@ -135,20 +151,21 @@ write_tiles(const struct page *page)
 	if (page->facts.worst != VERDICT_NONE) {
 		const struct verdict_collective *c = &v->collectives[page->facts.worst];
 		uint64_t took_ps = facts_took_ps(v, c);
-		double excess = facts_excess(took_ps, c->expect_ps);
-		bool slow = !c->complete || 100 * excess > VERDICT_SLOW_PERCENT;
+		bool slow = 100 * facts_excess(took_ps, c->expect_ps) > VERDICT_SLOW_PERCENT;
 
 		snprintf(note, sizeof(note), "expected %s, ideal %s", fmt_time(page->facts.unit, c->expect_ps).text,
 			 fmt_time(page->facts.unit, c->ideal_ps).text);
 		tile(page, "", c->complete ? "Collective time" : "Unfinished after",
 		     fmt_time(page->facts.unit, took_ps).text, note);
-		snprintf(note, sizeof(note), "%s of %u steps on the critical path", slow ? "lost" : "no time lost",
-			 v->waiting[page->facts.worst].npath);
-		if (slow && took_ps > c->expect_ps)
-			snprintf(note, sizeof(note), "%s lost over %u steps of the critical path",
-				 fmt_time(page->facts.unit, took_ps - c->expect_ps).text,
-				 v->waiting[page->facts.worst].npath);
-		tile(page, slow ? "bad" : "good", "Against expected", fmt_change(excess).text, note);
+		if (!c->complete) {
+			struct fmt done, all = fmt_count(c->nsteps);
+
+			done = fmt_count(facts_done(v, c));
+			snprintf(note, sizeof(note), "of %s steps", all.text);
+			tile(page, "bad", "Steps done", done.text, note);
+		} else {
+			write_excess_tile(page, c, took_ps, slow);
+		}
 	}
 	write_cause_tiles(page);
 	fputs("</div>\n", page->to);

@@ -252,7 +252,7 @@ write_choice(const struct page *page, const uint32_t *graphs, uint32_t count)
 
 		fprintf(page->to, "<option value=\"graph%u\">", graphs[i]);
 		escape_htmlf(page->to, "%s step %u, %s%s", facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
-			     fmt_change(facts_excess(facts_exec_ps(step), step->expect_ps)).text,
+			     facts_change(step).text,
 			     step->critical ? ", critical" : "");
 		fputs("</option>", page->to);
 	}

@@ -46,6 +46,23 @@ choose_rows(struct timeline *t)
 	t->bar_px = t->nrows > TIMELINE_MANY_ROWS ? 11 : 16;
 }
 
+/* A host of several ranks is found in the row of its first. */
+static void
+find_hosts(struct timeline *t)
+{
+	const struct verdict *v = t->page->v;
+	const struct verdict_collective *c = collective_of(t);
+
+	for (uint32_t n = 0; n < v->nnodes; n++)
+		t->row_of_host[n] = VERDICT_NONE;
+	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
+		const struct verdict_step *step = &v->steps[i];
+
+		if (t->row_of_host[step->host] == VERDICT_NONE)
+			t->row_of_host[step->host] = t->row_of[step->rank];
+	}
+}
+
 static void
 bar(const struct timeline *t, const char *class, uint32_t row, uint64_t from_ps, uint64_t to_ps)
 {
@@ -101,7 +118,7 @@ draw_shared(const struct timeline *t, uint32_t first, uint32_t last)
 	fputs("<g>", t->page->to);
 	page_title(t->page, "%s steps %u to %u: %u slow%s, worst %s", v->flows[worst->flow].name, v->steps[first].step,
 		   v->steps[last].step, slow, critical ? ", on the critical path" : "",
-		   fmt_change(facts_excess(facts_exec_ps(worst), worst->expect_ps)).text);
+		   facts_change(worst).text);
 	bar(t, page_excess_class(worst), t->row_of[worst->rank], v->steps[first].start_ps, v->steps[last].end_ps);
 	bar(t, critical ? "critical" : "edge", t->row_of[worst->rank], v->steps[first].start_ps, v->steps[last].end_ps);
 	fputs("</g>\n", t->page->to);
@@ -216,9 +233,14 @@ page_timeline(const struct page *page)
 	if (t.to_ps <= t.from_ps)
 		return 0;
 	t.row_of = calloc((size_t)c->ranks + 1, sizeof(*t.row_of));
-	if (t.row_of == NULL)
+	t.row_of_host = calloc((size_t)page->v->nnodes + 1, sizeof(*t.row_of_host));
+	if (t.row_of == NULL || t.row_of_host == NULL) {
+		free(t.row_of);
+		free(t.row_of_host);
 		return -ENOMEM;
+	}
 	choose_rows(&t);
+	find_hosts(&t);
 	height = timeline_y(&t, t.nrows + timeline_seen_rows(&t)) + 6;
 	fputs("<section><h2>Timeline</h2>\n", page->to);
 	if (page->v->ncollectives > 1)
@@ -235,5 +257,6 @@ page_timeline(const struct page *page)
 	write_legend(&t);
 	fputs("</section>\n", page->to);
 	free(t.row_of);
+	free(t.row_of_host);
 	return 0;
 }

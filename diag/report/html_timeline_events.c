@@ -43,19 +43,6 @@ is_shown(const struct timeline *t, uint32_t rank)
 	return rank < t->page->v->collectives[t->collective].ranks && t->row_of[rank] != VERDICT_NONE;
 }
 
-static uint32_t
-row_of_host(const struct timeline *t, uint32_t host)
-{
-	const struct verdict *v = t->page->v;
-	const struct verdict_collective *c = &v->collectives[t->collective];
-
-	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i += c->steps_per_rank) {
-		if (v->steps[i].host == host && is_shown(t, v->steps[i].rank))
-			return t->row_of[v->steps[i].rank];
-	}
-	return VERDICT_NONE;
-}
-
 static void
 draw_detections(const struct timeline *t)
 {
@@ -88,10 +75,9 @@ draw_notifications(const struct timeline *t)
 
 	for (uint32_t i = 0, drawn = 0; i < v->nnotifications && drawn < MAX_MARKS; i++) {
 		const struct verdict_notification *n = &v->notifications[i];
-		uint32_t row = row_of_host(t, n->from);
+		uint32_t row = n->from < v->nnodes ? t->row_of_host[n->from] : VERDICT_NONE;
 
-		if (row == VERDICT_NONE || n->from >= v->nnodes || n->to >= v->nnodes || n->time_ps < t->from_ps ||
-		    n->time_ps > t->to_ps)
+		if (row == VERDICT_NONE || n->to >= v->nnodes || n->time_ps < t->from_ps || n->time_ps > t->to_ps)
 			continue;
 		fprintf(t->page->to, "<path class=\"notification\" d=\"M%.1f %.1fl3 4l-3 4l-3 -4z\">",
 			timeline_x(t, n->time_ps), timeline_y(t, row) + t->bar_px);

@@ -159,7 +159,7 @@ draw_chain(const struct grid *g)
 		fprintf(to, "<li><span class=\"box %s\">", page_excess_class(step));
 		escape_htmlf(to, "%s step %u: %s (%s)", facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
 			     fmt_time(g->page->facts.unit, facts_exec_ps(step)).text,
-			     fmt_change(facts_excess(facts_exec_ps(step), step->expect_ps)).text);
+			     facts_change(step).text);
 		fputs("</span></li>\n", to);
 	}
 	fputs("</ol>\n", to);

@@ -16,7 +16,7 @@ static json_t *collectives(const struct verdict *v);
 static json_t *critical_path(const struct verdict *v);
 static json_t *findings(const struct verdict *v);
 static json_t *contributors(const struct verdict *v);
-static json_t *overhead(const struct verdict_overhead *o);
+static json_t *overhead(const struct verdict *v);
 static json_t *evidence(const struct verdict *v);
 
 /* Any missing part (out of memory) makes the whole NULL: "o" of json_pack refuses NULL. */
@@ -27,7 +27,7 @@ json_write(const struct verdict *v, FILE *to)
 	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", VERDICT_SCHEMA_VERSION,
 				 "collectives", collectives(v), "network", network, "critical_path", critical_path(v),
 				 "findings", findings(v), "contributors", contributors(v), "overhead",
-				 overhead(&v->overhead), "evidence", evidence(v));
+				 overhead(v), "evidence", evidence(v));
 	int rc;
 
 	if (root == NULL)
@@ -232,9 +232,11 @@ kinds(const struct verdict_overhead *o)
 }
 
 static json_t *
-overhead(const struct verdict_overhead *o)
+overhead(const struct verdict *v)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+	const struct verdict_overhead *o = &v->overhead;
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
 		"telemetry_bytes", (json_int_t)o->telemetry_bytes,
 		"telemetry_bytes_collected", (json_int_t)o->telemetry_bytes_collected,
 		"bandwidth_bytes", (json_int_t)o->bandwidth_bytes, "polls", (json_int_t)o->polling_packets,
@@ -245,12 +247,13 @@ overhead(const struct verdict_overhead *o)
 		"notification_packets", (json_int_t)o->notification_packets,
 		"notification_bytes", (json_int_t)o->notification_bytes,
 		"report_bytes", (json_int_t)o->report_bytes, "deferred", (json_int_t)o->deferred,
-		"dropped", (json_int_t)o->dropped, "completeness", real(o->completeness), "kinds", kinds(o));
+		"dropped", (json_int_t)o->dropped, "left_out", (json_int_t)o->left_out,
+		"completeness", v->truncated ? json_null() : real(o->completeness), "kinds", kinds(o));
 }
 
 static json_t *
 evidence(const struct verdict *v)
 {
-	return json_pack("{s:s, s:o, s:o, s:b, s:s}", "policy", facts_policy_name(v->run.policy), "missing", text(v->incomplete), "end_ns", ns(v->end_ps),
-			 "truncated", v->truncated, "contention", v->run.exact_contention ? "exact" : "replay");
+	return json_pack("{s:s, s:o, s:o, s:b, s:s, s:s}", "policy", facts_policy_name(v->run.policy), "missing", text(v->incomplete), "end_ns", ns(v->end_ps),
+			 "truncated", v->truncated, "ending", facts_ending_key(v), "contention", v->run.exact_contention ? "exact" : "replay");
 }

@@ -146,14 +146,9 @@ static void
 say_unfinished(const struct verdict *v, const struct verdict_collective *collective, struct fmt_unit unit, char *buf,
 	       size_t cap)
 {
-	uint32_t done = 0;
+	uint32_t done = facts_done(v, collective);
 
-	for (uint32_t i = 0; i < collective->nsteps; i++) {
-		const struct verdict_step *step = &v->steps[collective->first_step + i];
-
-		done += step->reported && !step->open;
-	}
-	if (!v->truncated && v->end_reason == REC_END_COMPLETE) {
+	if (verdict_finished(v)) {
 		fmt_append(buf, cap, " finished, but only %u of its %u steps were reported (%s expected for all).", done,
 			   collective->nsteps, fmt_time(unit, collective->expect_ps).text);
 		return;

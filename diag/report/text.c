@@ -144,16 +144,19 @@ write_evidence(const struct text *text, const char *dir)
 {
 	const struct verdict *v = text->facts.v;
 	const struct verdict_overhead *o = &v->overhead;
-	char line[512];
+	char line[512], complete[64];
 
 	section(text, "Evidence");
+	if (v->truncated)
+		snprintf(complete, sizeof(complete), "how much is missing is not known");
+	else
+		snprintf(complete, sizeof(complete), "%.1f %% complete%s", 100 * o->completeness,
+			 o->dropped > 0 ? "" : ", nothing dropped");
 	snprintf(line, sizeof(line),
-		 "%s records, %s of telemetry; %s polling packets (%s), %s notifications (%s) on the wire; %.1f %% "
-		 "complete%s.",
+		 "%s records, %s of telemetry; %s polling packets (%s), %s notifications (%s) on the wire; %s.",
 		 fmt_count(o->records).text, fmt_bytes((double)o->row_bytes).text,
 		 fmt_count(o->polling_packets).text, fmt_bytes((double)o->polling_bytes).text,
-		 fmt_count(o->notification_packets).text, fmt_bytes((double)o->notification_bytes).text,
-		 100 * o->completeness, o->dropped > 0 ? "" : ", nothing dropped");
+		 fmt_count(o->notification_packets).text, fmt_bytes((double)o->notification_bytes).text, complete);
 	fputs("  ", text->to);
 	wrap(text, line, 2);
 	if (o->dropped > 0 || o->deferred > 0)

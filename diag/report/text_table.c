@@ -146,6 +146,7 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 	const struct verdict_step *step = &v->steps[index];
 	uint64_t exec_ps = facts_exec_ps(step);
 	struct fmt number, change = fmt_change(facts_excess(exec_ps, step->expect_ps));
+	bool longer = step->slow && exec_ps > step->expect_ps; /* one that is stuck may not be yet */
 	char flow[96], causes[FACTS_TEXT], plain[FACTS_TEXT];
 
 	snprintf(number.text, sizeof(number.text), "%u", step->step);
@@ -158,7 +159,7 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 	facts_flow(v, step->flow, flow, sizeof(flow));
 	return table_row(table, number.text, flow, fmt_time_bare(facts->unit, step->start_ps).text,
 			 fmt_time_bare(facts->unit, exec_ps).text, fmt_time_bare(facts->unit, step->expect_ps).text,
-			 step->slow ? change.text : "", escape_plain(causes, plain, sizeof(plain)), NULL);
+			 longer ? change.text : "", escape_plain(causes, plain, sizeof(plain)), NULL);
 }
 
 int

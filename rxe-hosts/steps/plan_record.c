@@ -14,6 +14,7 @@ plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t it
 	const struct plan_collective *c = &plan->collectives[collective];
 
 	*rec = (struct rec_collective){
+		.hdr.node = REC_NONE,
 		.id = collective,
 		.iteration = iteration,
 		.algorithm = c->schedule->algorithm,

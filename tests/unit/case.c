@@ -90,7 +90,7 @@ case_contention(struct records *r, uint32_t node, uint16_t port, uint32_t first,
 	records_put_port(r, node, records_port_row(port, first, last, n_one + n_two, (n_one + n_two) * depth,
 						   depth * 2));
 	case_flow(r, node, port, 0, one, first, last, n_one, n_one * depth);
-	case_flow(r, node, port, 2, two, first, last, n_two, n_two * depth);
+	case_flow(r, node, port, node < H13 ? 2 : 0, two, first, last, n_two, n_two * depth);
 }
 
 void

@@ -11,7 +11,7 @@
 #include "tests/unit/case.h"
 
 /* Leaves L with hosts a, b and R with c, d, spines S and T above: ports 2 and 3 of a leaf lead to them. */
-enum { L = 30, R, S, T, A, B, C, D };
+enum { L, R, S, T, A, B, C, D };
 #define AC records_tuple(A, C, 10000)
 #define BD records_tuple(B, D, 10000)
 #define LAST 79 /* epoch */

@@ -459,7 +459,7 @@ deadlock(bool stands_in, bool storm)
 	case_fabric(&r);
 	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
 	case_halted(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, LAST, 100, 70 * MS);
-	case_flow(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, 1, F17, 0, LAST, 100, 0);
+	case_flow(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, stands_in ? 1 : 0, F17, 0, LAST, 100, 0);
 	if (!stands_in) {
 		case_halted(&r, SW2, 2, LAST, 100, 70 * MS);
 		records_put_meter(&r, SW2, records_meter_row(1, 2, 0, LAST, 1000));

@@ -55,6 +55,8 @@ test_storm(void **state)
 	/* It was asked before it paused. */
 	case_stormy(&r);
 	row.hdr.event = 3;
+	row.epoch_first = row.epoch_last = 0;
+	row.from_ps = row.to_ps = 0;
 	early.hdr.event = 3;
 	RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, MS / 2);
 	RECORDS_PUT(&r, early, REC_POLL, SW2, MS / 2);

@@ -12,22 +12,39 @@
 #include "diag/collect/stream.h"
 #include "tests/unit/records.h"
 
-/* Two hosts behind one switch, two steps each way. */
+/* Two hosts behind one switch. @param nics  of the first host */
 static void
-two_hosts(struct records *r)
+fabric(struct records *r, uint32_t nics)
 {
+	struct rec_port second = { .port = 1, .peer = REC_NONE, .ip = records_ip(9), .rate_bps = RECORDS_RATE_BPS };
+
 	records_init(r);
 	records_run(r);
 	records_node(r, 0, "s", false, 2);
-	records_node(r, 1, "a", true, 1);
+	records_node(r, 1, "a", true, nics);
 	records_node(r, 2, "b", true, 1);
 	records_link(r, 0, 0, false, 1, 0, true);
 	records_link(r, 0, 1, false, 2, 0, true);
+	if (nics == 2)
+		RECORDS_PUT(r, second, REC_PORT, 1, 0);
+}
+
+/* Two steps each way. */
+static void
+schedule(struct records *r)
+{
 	records_collective(r, 2, 2);
 	records_schedule(r, 0, 1, 1, 2, REC_NONE, 10 * PS_PER_MS);
 	records_schedule(r, 0, 2, 1, 2, 2, 10 * PS_PER_MS);
 	records_schedule(r, 1, 1, 2, 1, REC_NONE, 10 * PS_PER_MS);
 	records_schedule(r, 1, 2, 2, 1, 1, 10 * PS_PER_MS);
+}
+
+static void
+two_hosts(struct records *r)
+{
+	fabric(r, 1);
+	schedule(r);
 }
 
 static int
@@ -44,7 +61,10 @@ decode(const struct records *r, size_t portion_bytes, struct evidence *ev, struc
 
 		rc = stream_feed(&stream, r->data + at, left < portion_bytes ? left : portion_bytes, err);
 	}
-	return rc == 0 ? evidence_finish(ev, err) : rc;
+	if (rc == 0)
+		rc = stream_finish(&stream, err);
+	stream_fini(&stream);
+	return rc;
 }
 
 static void
@@ -121,51 +141,36 @@ test_bad_records(void **state)
 	refuse(&r, -EPROTO, "says 0 B");
 	run->size = sizeof(struct rec_run);
 	((struct rec_run *)run)->epoch_ps = 0;
-	refuse(&r, -EINVAL, "epoch of 0 ps");
+	refuse(&r, -EINVAL, "byte 16: RUN: epoch_ps = 0; right would be 1 to 4611686018427387904");
 	records_fini(&r);
 }
 
+/* Without a header record that can be understood there is no stream. */
 static void
-test_bad_contents(void **state)
+test_bad_headers(void **state)
 {
-	struct rec_port_row row = records_port_row(0, 5, 4, 1, 1, 1);
 	struct records r;
 
 	two_hosts(&r);
 	records_run(&r);
-	refuse(&r, -EINVAL, "second run record");
+	refuse(&r, -EINVAL, "second RUN record");
 	records_fini(&r);
 
-	two_hosts(&r);
-	records_put_port(&r, 0, records_port_row(2, 0, 0, 1, 1, 1));
-	refuse(&r, -EINVAL, "port 2 of node 0");
-	records_fini(&r);
-
-	two_hosts(&r);
-	records_put_port(&r, 0, row);
-	refuse(&r, -EINVAL, "ends before it starts");
-	records_fini(&r);
-
-	two_hosts(&r);
-	records_step(&r, 1, 3, 2, REC_NONE, 0, 1);
-	refuse(&r, -EINVAL, "node 3");
-	records_fini(&r);
-
-	two_hosts(&r);
-	records_node(&r, EV_MAX_NODES, "x", false, 1);
-	refuse(&r, -EINVAL, "ids are below");
+	fabric(&r, 1);
+	records_node(&r, 4, "x", false, 1);
+	refuse(&r, -EINVAL, "NODE of node 4: node = 4; right would be 3, the next one");
 	records_fini(&r);
 
 	two_hosts(&r);
 	records_end(&r, REC_END_COMPLETE, 1);
 	records_step(&r, 1, 1, 2, REC_NONE, 0, 1);
-	refuse(&r, -EINVAL, "after the end record");
+	refuse(&r, -EINVAL, "behind END");
 	records_fini(&r);
 
-	two_hosts(&r);
+	fabric(&r, 1);
 	records_collective(&r, 2, 1);
 	records_schedule(&r, 2, 1, 1, 2, REC_NONE, 1);
-	refuse(&r, -EINVAL, "rank 2 in collective 0, which has 2 ranks");
+	refuse(&r, -EINVAL, "rank = 2; right would be below 2");
 	records_fini(&r);
 
 	for (uint64_t ports = 0; ports < 3; ports++) { /* not described, without the route's port, with one too many */
@@ -173,17 +178,86 @@ test_bad_contents(void **state)
 		struct rec_ecmp set = { .set = 1, .ports = { ports == 2 ? 7 : 1 } };
 
 		two_hosts(&r);
-		RECORDS_PUT(&r, route, REC_ROUTE, 0, 0);
 		if (ports != 0)
 			RECORDS_PUT(&r, set, REC_ECMP, 0, 0);
-		refuse(&r, -EINVAL, ports == 0 ? "which no record describes" : ports == 1 ? "does not have it" :
-											    "port 2 of node 0");
+		RECORDS_PUT(&r, route, REC_ROUTE, 0, 0);
+		refuse(&r, -EINVAL, ports == 2 ? "ports = 2; right would be members below 2" :
+						 "ecmp = 1; right would be 0, or a described set of node 0 with port 1");
 		records_fini(&r);
 	}
 
 	records_init(&r);
-	refuse(&r, -EINVAL, "no run record");
+	refuse(&r, -EINVAL, "no RUN record");
 	records_fini(&r);
+	fabric(&r, 2);
+	r.used_bytes -= sizeof(struct rec_port);
+	refuse(&r, -EINVAL, "node 1 has 2 ports, 1 of them are described");
+	records_fini(&r);
+	fabric(&r, 1);
+	records_collective(&r, 2, 2);
+	records_end(&r, REC_END_COMPLETE, 1);
+	refuse(&r, -EINVAL, "0 SCHEDULE records; 2 ranks of 2 steps need 4");
+	records_fini(&r);
+}
+
+/* @param words  in what is said of the one record that is left out */
+static void
+leave_out(struct records *r, const char *words)
+{
+	struct evidence ev;
+	struct err err;
+
+	records_step(r, 1, 1, 2, REC_NONE, 0, PS_PER_MS); /* what follows is taken again */
+	assert_int_equal(decode(r, SIZE_MAX / 2, &ev, &err), 0);
+	assert_int_equal(ev.left_out, 1);
+	assert_int_equal(ev.step_recs.count, 1);
+	if (strstr(ev.left_out_why.text, words) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", ev.left_out_why.text, words);
+	evidence_fini(&ev);
+	records_fini(r);
+}
+
+/* One node's bad report does not cost what all others said. */
+static void
+test_bad_reports(void **state)
+{
+	struct rec_end end = { .reason = REC_END_REASONS, .at_node = REC_NONE };
+	struct rec_gap gap = { .kind = REC_STEP, .dropped = 2, .dropped_bytes = 96 };
+	struct rec_tuple tuple = records_tuple(1, 2, 10000);
+	struct rec_step open = { .flow = tuple, .step = 1, .waited_for = REC_NONE, .open = 1, .end_ps = 1 };
+	struct rec_port_row row = records_port_row(0, 0, 0, 1ULL << 60, 1, 1);
+	struct records r;
+
+	two_hosts(&r);
+	records_put_port(&r, 0, records_port_row(2, 0, 0, 1, 1, 1));
+	leave_out(&r, "PORT_ROW of node 0: port = 2; right would be below 2");
+	two_hosts(&r);
+	records_put_port(&r, 0, row);
+	leave_out(&r, "packets = 1152921504606846976; right would be at most 4503599627370496");
+	two_hosts(&r);
+	records_put_flow(&r, 0, records_flow_row(0, tuple, 5, 4, 1, 1));
+	leave_out(&r, "epoch_last = 4; right would be at least 5");
+	two_hosts(&r);
+	records_step(&r, 1, 3, 2, REC_NONE, 0, 1);
+	leave_out(&r, "node = 3; right would be a host");
+	two_hosts(&r);
+	records_step(&r, 3, 1, 2, REC_NONE, 0, 1);
+	leave_out(&r, "step = 3; right would be at most 2");
+	two_hosts(&r);
+	records_step(&r, 1, 1, 2, REC_NONE, 9, 5);
+	leave_out(&r, "STEP of node 1: end_ps = 5; right would be 9 at least");
+	two_hosts(&r);
+	RECORDS_PUT(&r, open, REC_STEP, 1, 5);
+	leave_out(&r, "end_ps = 1; right would be 0");
+	two_hosts(&r);
+	records_step(&r, 1, 1, 2, 0, 0, 1);
+	leave_out(&r, "waited_for = 0; right would be a described host");
+	two_hosts(&r);
+	RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 1);
+	leave_out(&r, "dropped_bytes = 96; right would be 192 of 2 records");
+	two_hosts(&r);
+	RECORDS_PUT(&r, end, REC_END, REC_NONE, 1);
+	leave_out(&r, "END: reason = 7; right would be 0 to 6");
 }
 
 /* A host's flows are told apart by its NICs where it has several. */
@@ -196,13 +270,10 @@ test_flow_names(void **state)
 	char name[96];
 
 	for (uint32_t nics = 1; nics <= 2; nics++) {
-		struct rec_port second = { .port = 1, .peer = REC_NONE, .ip = records_ip(9), .rate_bps = RECORDS_RATE_BPS };
 		struct rec_poll poll = { .victim = records_tuple(9, 2, 10000), .in_port = 0, .out_port = 1 };
 
-		two_hosts(&r);
-		records_node(&r, 1, "a", true, nics);
-		if (nics == 2)
-			RECORDS_PUT(&r, second, REC_PORT, 1, 0);
+		fabric(&r, nics);
+		schedule(&r);
 		RECORDS_PUT(&r, poll, REC_POLL, 0, 1);
 		assert_int_equal(decode(&r, SIZE_MAX / 2, &ev, &err), 0);
 		evidence_flow_name(&ev, evidence_flow(&ev, &EV_AT(ev.schedule, struct rec_schedule, 0)->flow), name);
@@ -227,6 +298,7 @@ test_truncated(void **state)
 	assert_int_equal(decode(&r, 1000, &ev, &err), 0);
 	assert_false(ev.ended);
 	assert_int_equal(ev.step_recs.count, 0);
+	assert_int_equal(ev.torn_bytes, sizeof(struct rec_step) - 8);
 	evidence_fini(&ev);
 	records_fini(&r);
 }
@@ -297,6 +369,7 @@ test_states_stay(void **state)
 static void
 test_join(void **state)
 {
+	struct rec_step stray = { .flow = records_tuple(2, 1, 10000), .step = 1, .waited_for = REC_NONE };
 	struct evidence ev;
 	struct records r;
 	char name[96];
@@ -306,7 +379,8 @@ test_join(void **state)
 	records_step(&r, 2, 1, 2, 2, 12 * PS_PER_MS, 20 * PS_PER_MS);
 	records_step(&r, 1, 2, 1, REC_NONE, 0, 12 * PS_PER_MS);
 	records_step(&r, 2, 2, 1, REC_NONE, 12 * PS_PER_MS, 20 * PS_PER_MS);
-	records_step(&r, 9, 2, 1, REC_NONE, 0, 1); /* nobody scheduled it */
+	stray.flow.sport++; /* nobody scheduled it */
+	RECORDS_PUT(&r, stray, REC_STEP, 2, 1);
 	records_put_flow(&r, 0, records_flow_row(1, records_tuple(7, 2, 99), 0, 0, 1, 1));
 	records_evidence(&r, &ev);
 	/* rank major: a1 a2 b1 b2 */
@@ -321,7 +395,7 @@ test_join(void **state)
 	assert_int_equal(ev.steps[0].waited_for, EV_NONE);
 	assert_string_equal(evidence_flow_name(&ev, ev.steps[0].flow, name), "a->b/10000>10000");
 	assert_true(ev.flows[ev.steps[0].flow].collective);
-	assert_int_equal(ev.nflows, 3);
+	assert_int_equal(ev.nflows, 3); /* the stray one's is in no schedule and no telemetry */
 	assert_string_equal(evidence_flow_name(&ev, 2, name), "10.0.0.8->b/99>99");
 	assert_false(ev.flows[2].collective);
 	assert_string_equal(evidence_port_name(&ev, evidence_port(&ev, 0, 1), name), "s:2");
@@ -335,7 +409,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_portions),  cmocka_unit_test(test_stream_header),
-		cmocka_unit_test(test_bad_records),   cmocka_unit_test(test_bad_contents),
+		cmocka_unit_test(test_bad_records),   cmocka_unit_test(test_bad_headers),
+		cmocka_unit_test(test_bad_reports),
 		cmocka_unit_test(test_flow_names),
 		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_latest_row_wins),
 		cmocka_unit_test(test_states_stay),   cmocka_unit_test(test_join),

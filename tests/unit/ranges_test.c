@@ -99,6 +99,11 @@ test_none_left_out(void **state)
 	records_init(&r);
 	records_run(&r);
 	records_node(&r, 0, "s", false, 3);
+	for (uint16_t p = 0; p < 3; p++) {
+		struct rec_port port = { .port = p, .peer = REC_NONE, .rate_bps = RECORDS_RATE_BPS };
+
+		RECORDS_PUT(&r, port, REC_PORT, 0, 0);
+	}
 	put_rows(&r, &prng);
 	records_evidence(&r, &ev);
 	for (int w = 0; w < WINDOWS; w++) {

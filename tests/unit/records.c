@@ -49,6 +49,8 @@ records_put(struct records *r, void *rec, uint16_t type, size_t size_bytes, uint
 	hdr->node = node;
 	hdr->time_ps = time_ps;
 	hdr->seq = r->seq++;
+	r->reports += type >= REC_STEP && type <= REC_DROP_ROW;
+	r->report_bytes += type >= REC_STEP && type <= REC_DROP_ROW ? size_bytes : 0;
 	append(r, rec, size_bytes);
 }
 
@@ -181,8 +183,8 @@ void
 records_end(struct records *r, uint32_t reason, uint64_t end_ps)
 {
 	struct rec_end rec = { .reason = reason, .at_node = REC_NONE, .end_ps = end_ps,
-			       .offered_bytes = r->used_bytes, .sent_bytes = r->used_bytes, .offered_records = r->seq,
-			       .sent_records = r->seq };
+			       .offered_bytes = r->report_bytes, .sent_bytes = r->report_bytes,
+			       .offered_records = r->reports, .sent_records = r->reports };
 
 	RECORDS_PUT(r, rec, REC_END, REC_NONE, end_ps);
 }
@@ -195,6 +197,9 @@ records_evidence(const struct records *r, struct evidence *ev)
 
 	evidence_init(ev);
 	stream_init(&stream, ev);
-	if (stream_feed(&stream, r->data, r->used_bytes, &err) != 0 || evidence_finish(ev, &err) != 0)
+	if (stream_feed(&stream, r->data, r->used_bytes, &err) != 0 || stream_finish(&stream, &err) != 0)
 		fail_msg("%s", err.text);
+	if (ev->left_out != 0)
+		fail_msg("%s", ev->left_out_why.text);
+	stream_fini(&stream);
 }

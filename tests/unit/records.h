@@ -16,6 +16,7 @@ struct records {
 	uint8_t *data;
 	size_t used_bytes, cap_bytes;
 	uint32_t seq;
+	uint64_t reports, report_bytes; /* as the exporter counts them: without headers and its own */
 };
 
 /* A stream header and nothing else. */

@@ -114,6 +114,7 @@ test_storm_unknown(void **state)
 	RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 30 * MS);
 	records_end(&r, REC_END_STALL, 80 * MS);
 	((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->dropped_records = 5;
+	((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->offered_records += 5;
 	((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->offered_bytes += 800;
 	v = case_diagnose(&r);
 	assert_int_equal(v->nfindings, 0);
@@ -141,6 +142,8 @@ test_truncated(void **state)
 	assert_false(v->collectives[0].complete);
 	assert_non_null(strstr(v->incomplete, "without its end record"));
 	assert_non_null(strstr(v->incomplete, "3 of 4 steps"));
+	assert_false(v->innocent);
+	assert_float_equal((float)v->overhead.completeness, 0.0f, 1e-6f);
 	verdict_destroy(v);
 	records_fini(&r);
 }

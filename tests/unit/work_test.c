@@ -37,21 +37,23 @@ work_of(struct bench_shape shape)
 	struct evidence evidence;
 	struct stream stream;
 	struct work work;
-	struct err err;
+	struct err err = { 0 };
 
 	assert_int_equal(bench_stream_make(&records, &shape, &err), 0);
 	evidence_init(&evidence);
 	stream_init(&stream, &evidence);
 	blocks = 0;
-	assert_int_equal(stream_feed(&stream, records.data, records.used_bytes, &err), 0);
+	if (stream_feed(&stream, records.data, records.used_bytes, &err) != 0)
+		fail_msg("%s", err.text);
 	work.taking_in = (double)blocks;
 	blocks = 0;
-	assert_int_equal(evidence_finish(&evidence, &err), 0);
+	assert_int_equal(stream_finish(&stream, &err), 0);
 	assert_int_equal(verdict_build(&evidence, NULL, &verdict, &err), 0);
 	work.verdict = (double)blocks;
 	assert_true(verdict->nfindings > 0);
 	verdict_destroy(verdict);
 	evidence_fini(&evidence);
+	stream_fini(&stream);
 	bench_stream_fini(&records);
 	return work;
 }

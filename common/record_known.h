@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What header records have described so far: between the files of record_check.h only. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/err.h"
+#include "common/record_table.h"
+
+struct known_node {
+	bool host;
+	uint16_t nports, described; /* promised by NODE, and by how many PORTs kept */
+	uint32_t first_port;
+};
+
+struct known_port {
+	bool described;
+	uint16_t peer_port;
+	uint32_t peer, ip;
+};
+
+struct known_collective {
+	uint32_t id, iteration;
+	uint32_t ranks, steps;
+	uint64_t scheduled; /* SCHEDULE records */
+};
+
+/* Of one size, and grown by doubling. */
+struct known_list {
+	void *data;
+	uint32_t count, cap;
+};
+
+struct record_check {
+	bool has_run, has_topology, ended;
+	uint64_t epoch_ps;
+	struct known_list nodes, ports, collectives, sets; /* sets: struct rec_ecmp, number 1 first */
+	uint32_t *slots; /* [nslots] the hash table of collectives; UINT32_MAX: free */
+	uint32_t nslots; /* a power of two */
+	uint32_t last; /* the collective that was named last: most records name it again */
+	uint64_t sums[RECORD_KINDS][RECORD_MAX_FIELDS];
+};
+
+/* @return the element, NULL: there is none */
+const struct known_node *known_node(const struct record_check *check, uint32_t node);
+/* @param port  index of a known node's */
+struct known_port *known_port(const struct record_check *check, uint32_t node, uint16_t port);
+struct known_collective *known_collective(struct record_check *check, uint32_t id, uint32_t iteration);
+const struct rec_ecmp *known_set(const struct record_check *check, uint32_t set);
+
+/* Take in a header record that was found good. @return 0 or -ENOMEM with err */
+int known_add(struct record_check *check, const struct rec_hdr *rec, struct err *err);
+void known_fini(struct record_check *check);
+
+/* The record's fields against each other and against what is known. @return 0 or -EINVAL with err */
+int record_cross_check(struct record_check *check, const struct rec_hdr *rec, struct err *err);
+
+/*
+ * "STEP of node 3: end_ps = 5: ..." @param field  NULL: the record as a whole
+ * @return -EINVAL
+ */
+int record_wrong(const struct rec_hdr *rec, const char *field, uint64_t value, struct err *err, const char *right, ...)
+	__attribute__((format(printf, 5, 6)));
