@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What must hold of what a run or a diagnosis leaves: whole files, invariants, a verdict that does not contradict itself."""
+import csv
+import json
+import re
+
+from case import Failure
+
+PAGES = ('report.html', 'report.txt', 'verdict.json')
+FLOW = re.compile(r'^(?P<src>[^>/]+)->(?P<dst>[^>/]+)(/(\d+)>(\d+))?$')
+UNFINISHED = re.compile(r'did not finish|never started|finished, but\s+only')
+CONTROL = re.compile('[\x00-\x09\x0b-\x1f\x7f-\x9f]')
+EPSILON = 1e-9
+ROUNDING_NS = 1
+
+
+def require(condition, message, detail=''):
+    if not condition:
+        raise Failure(f'{message}: {detail}')
+
+
+def no_constant(word):
+    raise ValueError(f'{word} is no JSON')
+
+
+def no_doubles(pairs):
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) != len(keys):
+        raise ValueError(f'a key twice: {keys}')
+    return dict(pairs)
+
+
+def parsed(path):
+    """A JSON file, read strictly. Raises Failure if it is not whole."""
+    try:
+        return json.loads(path.read_bytes().decode(), parse_constant=no_constant, object_pairs_hook=no_doubles)
+    except (ValueError, OSError) as error:
+        raise Failure(f'{path.name} is no JSON: {error}') from error
+
+
+def whole_files(folder):
+    """Each file that is there is whole, whatever became of the programs; nothing half-made lies about."""
+    for path in sorted(folder.rglob('*')):
+        if not path.is_file():
+            continue
+        data = path.read_bytes()
+        if path.suffix == '.json':
+            parsed(path)
+        elif path.suffix == '.html':
+            require(data.rstrip().endswith(b'</html>'), f'{path.name} is cut', data[-80:])
+        elif path.suffix in ('.csv', '.dot', '.txt', '.cfg'):
+            require(data.endswith(b'\n'), f'{path.name} is cut', data[-80:])
+        require(path.suffix in ('.json', '.html', '.csv', '.dot', '.txt', '.cfg', '.bin', '.pcapng', '.log'),
+                'a file that nobody knows', path)
+
+
+def invariants(run):
+    broken = [invariant for invariant in run['invariants'] if not invariant['holds']]
+    require(not broken, 'invariants do not hold', broken)
+
+
+class Names:
+    """Nodes and ports that a verdict may speak of. @param ports  of each node; None: any"""
+
+    def __init__(self, ports):
+        self.ports = ports
+
+    def port(self, text):
+        if self.ports is None:
+            return
+        node, _, number = text.rpartition(':')
+        require(node in self.ports and number.isdigit() and 1 <= int(number) <= self.ports[node], 'no such port', text)
+
+    def node(self, text):
+        require(self.ports is None or text in self.ports, 'no such node', text)
+
+    def place(self, text):
+        """A finding's root: a port, a node or a flow."""
+        if self.ports is None or text in self.ports:
+            return
+        self.flow(text) if '->' in text else self.port(text)
+
+    def flow(self, text):
+        match = FLOW.match(text)
+        require(match, 'not a flow', text)
+        for end in (match['src'], match['dst']):
+            self.port(end) if ':' in end else self.node(end)
+
+
+def spans(verdict):
+    """All that has a start and an end."""
+    yield from verdict['collectives']
+    yield from verdict['critical_path']
+    yield from verdict['findings']
+
+
+def times(verdict):
+    end_ns = verdict['evidence']['end_ns']
+    for span in spans(verdict):
+        require(0 <= span['start_ns'] <= end_ns + ROUNDING_NS, 'a start outside the run', (span, end_ns))
+        if span['end_ns'] or not (span.get('open') or span.get('complete') is False):
+            require(span['start_ns'] <= span['end_ns'] <= end_ns + ROUNDING_NS, 'an end outside the run', (span, end_ns))
+
+
+def finding(found, verdict, names):
+    names.place(found['root'])
+    for port in found['ports']:
+        names.port(port)
+    for flow in found['flows'] + found['victims']:
+        names.flow(flow)
+    require(found['score'] >= 0, 'a negative score', found)
+    require(found['evidence'].strip(), 'a finding without a reason', found)
+    if found['collective'] is not None and found['collective'] >= 0:
+        known = {(collective['id'], collective['iteration']) for collective in verdict['collectives']}
+        require((found['collective'], found['iteration']) in known, 'a finding in no collective', found)
+        require(all(step >= 1 for step in found['steps']), 'a step before the first', found)
+
+
+def critical_path(verdict):
+    path = verdict['critical_path']
+    for step in path:
+        require(0 <= step['completeness'] <= 1 + EPSILON, 'completeness beyond 0 to 1', step)
+        require(step['step'] >= 1, 'a step before the first', step)
+    open_ones = {step['collective'] for step in path if step['open']}
+    finished = {collective['id'] for collective in verdict['collectives'] if collective['complete']}
+    unfinished = {collective['id'] for collective in verdict['collectives'] if not collective['complete']}
+    require(open_ones <= unfinished, 'an open step in a complete collective', (open_ones, finished))
+
+
+def contributors(verdict):
+    for contributor in verdict['contributors']:
+        require(contributor['score'] >= 0, 'a negative score', contributor)
+        require(0 <= contributor.get('share', 0) <= 1 + EPSILON, 'a share beyond 0 to 1', contributor)
+    require(sum(c.get('share', 0) for c in verdict['contributors']) <= 1 + 1e-6, 'shares beyond 100 %',
+            verdict['contributors'])
+
+
+def completeness(verdict):
+    overhead, evidence = verdict['overhead'], verdict['evidence']
+    require(0 <= overhead['completeness'] <= 1 + EPSILON, 'completeness beyond 0 to 1', overhead)
+    if overhead['dropped'] or evidence['truncated']:
+        require(overhead['completeness'] < 1, 'complete, though records are missing',
+                {key: overhead[key] for key in ('completeness', 'dropped')} | {'evidence': evidence})
+
+
+def words(verdict, text):
+    """What people read says the same as the numbers."""
+    require(not CONTROL.search(text), 'control characters in the report', CONTROL.findall(text))
+    require('nan' not in re.findall(r'[a-z]+', text.lower()), 'not a number in the report', text)
+    unfinished = [collective for collective in verdict['collectives'] if not collective['complete']]
+    if unfinished:
+        require(UNFINISHED.search(text), 'the report hides that a collective did not finish', text)
+    if verdict['evidence']['truncated']:
+        require('100.0 % complete' not in text, 'the report says complete of a cut recording', text)
+    if verdict['overhead']['completeness'] < 1 - 1e-3:
+        require('100.0 % complete' not in text, 'the report says complete', text)
+    if unfinished and len(unfinished) == len(verdict['collectives']):
+        require(not re.search(r'took .* longer than the|shorter than the', text.split('\n\n')[0]),
+                'the report compares the time of what did not finish', text)
+
+
+def verdict(folder, names):
+    """All of a verdict. @return it, parsed"""
+    told = parsed(folder / 'verdict.json')
+    times(told)
+    for found in told['findings']:
+        finding(found, told, names)
+    critical_path(told)
+    contributors(told)
+    completeness(told)
+    words(told, (folder / 'report.txt').read_text(errors='surrogateescape'))
+    require(not (told['network']['innocent'] and told['findings'] and
+                 any(found['type'] != 'slow_host' for found in told['findings'])), 'innocent, with findings', told['network'])
+    return told
+
+
+def steps(folder, run, told):
+    """steps.csv against the run and the verdict."""
+    with open(folder / 'steps.csv', newline='', encoding='utf-8') as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row['duration_ns'] not in ('', '-'):
+            end_ns = int(row['start_ns']) + int(row['duration_ns'])
+            require(end_ns <= run['virtual_ns'] + ROUNDING_NS, 'a step outlives the run', row)
+    require(told['evidence']['end_ns'] <= run['virtual_ns'] + ROUNDING_NS, 'the verdict ends after the run', told['evidence'])
+
+
+def ended(folder, run, told):
+    """How run.json says it ended, against the verdict."""
+    complete = all(collective['complete'] for collective in told['collectives'])
+    if run['end_reason'] == 'complete':
+        require(complete, 'the run is complete, a collective is not', told['collectives'])
+    require(not told['evidence']['truncated'], 'a run that ended has a cut recording', told['evidence'])
+    require(run['export']['dropped_records'] == told['overhead']['dropped'], 'records dropped: run.json and verdict differ',
+            (run['export'], told['overhead']['dropped']))
+
+
+def whole_run(folder, names):
+    """Of a run that nothing disturbed from outside. @return (run.json, verdict.json)"""
+    whole_files(folder)
+    run = parsed(folder / 'run.json')
+    invariants(run)
+    told = verdict(folder, names)
+    steps(folder, run, told)
+    ended(folder, run, told)
+    return run, told
+
+
+def refusal(folder, ended_program, scenario):
+    """Refused: says where and why in few words, and leaves nothing."""
+    text = ended_program.stdout + ended_program.stderr
+    require(len(text) < 4000, 'a refusal of many words', text[:4000])
+    require(re.search(re.escape(scenario.name) + r':\d+: \S', text) or f'{scenario.name}: ' in text,
+            'a refusal that names no place', ended_program.said)
+    require(not folder.exists() or not list(folder.iterdir()), 'a refused run leaves something',
+            sorted(path.name for path in folder.iterdir()) if folder.exists() else '')

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kind "scenario": a random run from its scenario to its verdict, and again from what it left."""
+import filecmp
+
+import checks
+import scenarios
+from case import Failure, Refused
+
+SAME = ('records.bin', 'steps.csv', 'truth.json')
+
+
+def again(case, run):
+    """effective.cfg gives the same recording, on two lcores as on one."""
+    programs = case.programs
+    lcores = [1] if programs.lcores < 2 else [2] if case.rng.random() < 0.8 else [1, 2]
+    for number in lcores:
+        out = case.folder / f'lcores{number}'
+        out.mkdir()
+        programs.run(case, programs.dpswitch, case.folder / 'run' / 'effective.cfg', '--out', out, '--quiet',
+                     '--lcores', number)
+        other = checks.parsed(out / 'run.json')
+        case.check(other['digest'] == run['digest'], f'another digest on {number} lcores from effective.cfg',
+                   (run['digest'], other['digest']))
+        for name in SAME:
+            case.check(filecmp.cmp(out / name, case.folder / 'run' / name, shallow=False),
+                       f'another {name} on {number} lcores from effective.cfg')
+
+
+def diagnosed_again(case, out):
+    other = case.folder / 'again'
+    case.programs.run(case, case.programs.rocelab, 'diagnose', out, '--out', other, codes=(0,))
+    checks.whole_files(other)
+    for name in ('verdict.json', 'report.html'):
+        case.check(filecmp.cmp(out / name, other / name, shallow=False), f'diagnose gives another {name}')
+
+
+def run(case):
+    scenario = scenarios.any_scenario(case.rng)
+    path = scenario.write(case)
+    out = case.folder / 'run'
+    ended = case.programs.run(case, case.programs.rocelab, 'run', path, '--out', out)
+    if ended.code == 2:
+        checks.refusal(out, ended, path)
+        raise Refused(ended.stderr.strip())
+    run_json, _ = checks.whole_run(out, checks.Names(scenario.network.ports))
+    if ended.code == 1 and run_json['end_reason'] == 'complete':
+        raise Failure(f'exit code 1 of a complete run: {ended.said}')
+    again(case, run_json)
+    diagnosed_again(case, out)
