@@ -122,14 +122,14 @@ test_collision_without_imbalance(void **state)
 		bool asked;
 		uint64_t packets; /* of the other way */
 		bool on_path;     /* a third flow of the collective has it */
-		uint32_t cut_node; /* 0: none; else the other way's link that was cut */
+		uint32_t cut_node; /* REC_NONE: none; else the other way's link that was cut */
 		uint16_t cut_port;
 	} cases[] = {
-		{ HASHED, HASHED, false, 0, false, 0, 0 },
-		{ HASHED, HASHED, true, 100000, false, 0, 0 },
-		{ HASHED, HASHED, true, 0, true, 0, 0 },
-		{ REC_NO_ECMP, HASHED, true, 0, false, 0, 0 },
-		{ HASHED, REC_NO_ECMP, true, 0, false, 0, 0 },
+		{ HASHED, HASHED, false, 0, false, REC_NONE, 0 },
+		{ HASHED, HASHED, true, 100000, false, REC_NONE, 0 },
+		{ HASHED, HASHED, true, 0, true, REC_NONE, 0 },
+		{ REC_NO_ECMP, HASHED, true, 0, false, REC_NONE, 0 },
+		{ HASHED, REC_NO_ECMP, true, 0, false, REC_NONE, 0 },
 		{ HASHED, HASHED, true, 0, false, L, 3 },
 		{ HASHED, HASHED, true, 0, false, T, 1 },
 		{ HASHED, HASHED, true, 0, false, R, 3 }, /* the same cable's other end */
@@ -147,7 +147,7 @@ test_collision_without_imbalance(void **state)
 			put_route(&r, records_tuple(A, D, 10000), 1, L, 3, HASHED);
 		if (cases[i].packets != 0)
 			records_put_port(&r, L, records_port_row(3, 0, 39, cases[i].packets, 0, 0));
-		if (cases[i].cut_node != 0)
+		if (cases[i].cut_node != REC_NONE)
 			put_cut(&r, cases[i].cut_node, cases[i].cut_port, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		/* with a pin of one of them, the other's step may still be told of as imbalance by nobody */
