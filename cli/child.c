@@ -10,6 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+
+#define END_NS 2000000000ULL
+#define END_POLL_NS 5000000ULL
+/* /proc is not read more often. */
+#define LOOK_NS 50000000ULL
+
 int
 child_add(struct child_args *args, const char *arg, struct err *err)
 {
@@ -128,4 +135,64 @@ child_text(int status, char *buf, size_t cap)
 	else
 		snprintf(buf, cap, "ended with status %d", status);
 	return buf;
+}
+
+int
+child_end(pid_t pid)
+{
+	uint64_t deadline_ns = clock_now_ns() + END_NS;
+	int status;
+
+	kill(pid, SIGTERM);
+	while (clock_now_ns() < deadline_ns) {
+		if (child_poll(pid, &status))
+			return status;
+		clock_sleep_until_ns(clock_now_ns() + END_POLL_NS);
+	}
+	kill(pid, SIGKILL);
+	return child_wait(pid);
+}
+
+/*
+ * Behind the name in its parentheses, /proc/PID/stat has: state, ppid, pgrp, session, tty, tpgid, flags, minflt, cminflt,
+ * majflt, cmajflt, utime, stime.
+ * @param work  set to what only grows while it does anything. @return its state, 0: it cannot be read
+ */
+static char
+state_of(pid_t pid, uint64_t *work)
+{
+	char path[64], line[1024];
+	unsigned long long minor, major, user, kernel;
+	const char *rest = NULL;
+	char state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	if (fgets(line, sizeof(line), file) != NULL)
+		rest = strrchr(line, ')');
+	fclose(file);
+	if (rest == NULL || sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %llu %*s %llu %*s %llu %llu", &state, &minor, &major,
+				   &user, &kernel) != 5)
+		return 0;
+	*work = minor + major + user + kernel;
+	return state;
+}
+
+uint64_t
+child_idle_ns(struct child_watch *watch)
+{
+	uint64_t now_ns = clock_now_ns(), work = watch->work;
+	char state;
+
+	if (watch->patience.last_ns != 0 && now_ns - watch->patience.last_ns < LOOK_NS)
+		return watch->patience.waited_ns;
+	state = state_of(watch->pid, &work);
+	patience_look(&watch->patience, now_ns);
+	if (work != watch->work || state == 'R' || state == 'D')
+		patience_renew(&watch->patience);
+	watch->work = work;
+	return watch->patience.waited_ns;
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "common/patience.h"
 
 #define CHILD_MAX_ARGS 256
 
@@ -50,3 +51,20 @@ const char *child_text(int status, char *buf, size_t cap);
 
 /* @return true when the process has ended; *status as child_wait() returns it */
 int child_poll(pid_t pid, int *status);
+
+/* Asks a child to end, and kills it if it has not within 2 s: one that is stopped cannot hear. @return as child_wait() */
+int child_end(pid_t pid);
+
+/* Looks whether a child does anything. Zero-initialise but for pid. */
+struct child_watch {
+	pid_t pid;
+	uint64_t work; /* of its processor time and page faults */
+	struct patience patience;
+};
+
+/*
+ * A child that computes, waits for a processor or for a disk is busy; one that is stopped, or waits for anything else, is
+ * idle: its processor time and its page faults in /proc/PID/stat stay, and its state there is neither R nor D.
+ * @return for how long it has been idle now, nanoseconds of the caller's own life; to be asked a few times a second
+ */
+uint64_t child_idle_ns(struct child_watch *watch);

@@ -12,15 +12,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/analyzer.h"
+#include "cli/verdict_file.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
 
-/* How long the analyzer may take to open its socket, and to finish after the run. */
-#define ANALYZER_START_NS 10000000000ULL
-#define ANALYZER_POLL_NS 5000000ULL
-#define HOSTS_POLL_NS 20000000ULL
+#define FABRIC_POLL_NS 5000000ULL
+/* A fabric that is to end and does nothing for so long is stopped, or stuck. */
+#define FABRIC_IDLE_NS 5000000000ULL
+/* How long the analyzer may take to notice a fabric that has died. */
+#define ANALYZER_NOTICE_NS 10000000000ULL
 
-/* The fabric under way, and whether it is to end, for launch_interrupt(). */
+/* The fabric under way, and how often the user wanted the end, for launch_interrupt(). */
 static volatile sig_atomic_t fabric_pid, interrupted;
 
 int
@@ -56,35 +59,7 @@ launch_lock_dir(const char *dir, struct err *err)
 	return fd;
 }
 
-/* Starts the analyzer and waits for its socket. @return pid or negative */
-static pid_t
-start_analyzer(const struct launch *launch, const char *socket, struct err *err)
-{
-	struct child_args args = { .argv = { "analyzer", "--listen", socket, "--out", launch->dir }, .count = 5 };
-	uint64_t deadline_ns = clock_now_ns() + ANALYZER_START_NS;
-	char path[PATH_MAX];
-	pid_t pid;
-	int status;
-
-	if (child_find("analyzer", "diag", path, sizeof(path), err) < 0)
-		return -ENOENT;
-	/* It prints when the stream has ended, and so after all that dpswitch has to say. */
-	if (launch->print && child_add(&args, "--print", err) < 0)
-		return -E2BIG;
-	pid = child_start(path, &args, true, err);
-	while (pid > 0 && access(socket, F_OK) < 0) {
-		if (child_poll(pid, &status))
-			return err_set(err, -ECHILD, "the analyzer ended at once with status %d", status);
-		if (clock_now_ns() > deadline_ns) {
-			kill(pid, SIGTERM);
-			child_wait(pid);
-			return err_set(err, -ETIMEDOUT, "the analyzer did not open %s", socket);
-		}
-		clock_sleep_until_ns(clock_now_ns() + ANALYZER_POLL_NS);
-	}
-	return pid;
-}
-
+/* @param socket  of the analyzer, NULL: there is none */
 static pid_t
 start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 {
@@ -95,7 +70,7 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 		return -ENOENT;
 	if (child_add(&args, launch->print ? "--brief" : "--quiet", err) < 0)
 		return -E2BIG;
-	if (child_add(&args, "--analyzer", err) < 0 || child_add(&args, socket, err) < 0)
+	if (socket != NULL && (child_add(&args, "--analyzer", err) < 0 || child_add(&args, socket, err) < 0))
 		return -E2BIG;
 	if (launch->hosts != NULL && (child_add(&args, "--hosts", err) < 0 ||
 				      child_add(&args, run_hosts_sockets(launch->hosts), err) < 0))
@@ -106,71 +81,96 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 	return child_start(path, &args, false, err);
 }
 
-/* Without a stream there is nothing to wait for: bad input, no hosts, or a fabric that died before it connected. */
-static int
-wait_for_analyzer(pid_t analyzer, const char *socket, int fabric_status)
-{
-	bool begun = fabric_status != EXIT_USAGE && fabric_status != EXIT_NOT_BEGUN;
-	uint64_t deadline_ns = clock_now_ns() + ANALYZER_START_NS;
-	int status;
-
-	/* The analyzer removes its socket when somebody has connected. */
-	while (begun && fabric_status > EXIT_USAGE && access(socket, F_OK) == 0) {
-		if (child_poll(analyzer, &status))
-			return status;
-		begun = clock_now_ns() < deadline_ns;
-		clock_sleep_until_ns(clock_now_ns() + ANALYZER_POLL_NS);
-	}
-	if (begun)
-		return child_wait(analyzer);
-	kill(analyzer, SIGTERM);
-	child_wait(analyzer);
-	return LAUNCH_NO_STREAM;
-}
-
 /* While the fabric runs, its hosts are looked after. @return its exit status */
 static int
 wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 {
+	struct child_watch watch = { .pid = fabric };
+	bool ending = false;
 	int status;
 
-	if (launch->hosts == NULL)
-		return child_wait(fabric);
 	while (!child_poll(fabric, &status)) {
-		if (run_hosts_tend(launch->hosts, err) < 0) {
+		if (!ending && launch->hosts != NULL && run_hosts_tend(launch->hosts, err) < 0) {
 			fprintf(stderr, "rocelab: %s\n", err->text);
 			kill(fabric, SIGTERM);
-			status = child_wait(fabric);
-			break;
+			ending = true;
 		}
-		clock_sleep_until_ns(clock_now_ns() + HOSTS_POLL_NS);
+		if ((ending || interrupted) && child_idle_ns(&watch) >= FABRIC_IDLE_NS)
+			kill(fabric, SIGKILL);
+		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);
 	}
+	if (launch->hosts == NULL)
+		return status;
 	run_hosts_stop(launch->hosts);
 	if (status == EXIT_NOT_BEGUN)
 		fprintf(stderr, "rocelab: what the hosts said is in %s/guests\n", launch->dir);
 	return status;
 }
 
+/* Whether there is anything to diagnose: not after bad input, without hosts, or where the fabric died before it began. */
+static bool
+has_begun(struct analyzer *analyzer, const char *socket, int fabric_status)
+{
+	struct child_watch watch = { .pid = analyzer->pid };
+
+	if (fabric_status == EXIT_USAGE || fabric_status == EXIT_NOT_BEGUN)
+		return false;
+	/* The analyzer removes its socket when somebody has connected. */
+	while (fabric_status > EXIT_USAGE && analyzer->pid != 0 && access(socket, F_OK) == 0) {
+		if (child_idle_ns(&watch) >= ANALYZER_NOTICE_NS || kill(analyzer->pid, 0) < 0)
+			return false;
+		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);
+	}
+	return true;
+}
+
+/* The verdict on the stream, or where that did not reach its analyzer on the recording. @return as launch_status.analyzer */
+static int
+conclude(const struct launch *launch, struct analyzer *analyzer, const char *socket, int fabric_status, struct err *err)
+{
+	int status = ANALYZER_STUCK;
+
+	if (!has_begun(analyzer, socket, fabric_status)) {
+		analyzer_dismiss(analyzer);
+		return LAUNCH_NO_STREAM;
+	}
+	if (fabric_status <= EXIT_FAILED && analyzer->pid != 0 && run_gave_up_analyzer(launch->dir)) {
+		kill(analyzer->pid, SIGKILL); /* it would write a verdict on what it has */
+		analyzer_dismiss(analyzer);
+	}
+	if (analyzer->pid != 0)
+		status = analyzer_wait(analyzer);
+	if (status != ANALYZER_STUCK)
+		return status;
+	fprintf(stderr, "rocelab: the analyzer was stopped, or stuck, and is gone: the verdict comes from the recording\n");
+	status = analyzer_reread(analyzer, err);
+	if (status < 0 && err->text[0] != '\0')
+		fprintf(stderr, "rocelab: %s\n", err->text);
+	return status >= 0 ? status : 128 + SIGKILL;
+}
+
 static int
 run_programs(const struct launch *launch, const char *socket, struct launch_status *status, struct err *err)
 {
-	pid_t analyzer = start_analyzer(launch, socket, err), fabric;
+	struct analyzer analyzer = { .dir = launch->dir, .print = launch->print, .interrupts = &interrupted };
+	int ret = analyzer_listen(&analyzer, socket, err);
+	pid_t fabric;
 
-	if (analyzer < 0)
-		return analyzer;
-	fabric = start_dpswitch(launch, socket, err);
-	if (fabric > 0) {
-		fabric_pid = fabric;
-		if (interrupted) /* before there was a fabric */
-			kill(fabric, SIGTERM);
-		status->fabric = wait_for_fabric(launch, fabric, err);
-		fabric_pid = 0;
-		status->analyzer = wait_for_analyzer(analyzer, socket, status->fabric);
-	} else {
-		kill(analyzer, SIGTERM);
-		child_wait(analyzer);
+	if (ret < 0 && ret != -ETIMEDOUT)
+		return ret;
+	fabric = start_dpswitch(launch, ret == 0 ? socket : NULL, err);
+	if (fabric < 0) {
+		analyzer_dismiss(&analyzer);
+		return fabric;
 	}
-	return fabric > 0 ? 0 : fabric;
+	*err = (struct err){ 0 };
+	fabric_pid = fabric;
+	if (interrupted) /* before there was a fabric */
+		kill(fabric, SIGTERM);
+	status->fabric = wait_for_fabric(launch, fabric, err);
+	fabric_pid = 0;
+	status->analyzer = conclude(launch, &analyzer, socket, status->fabric, err);
+	return 0;
 }
 
 int
@@ -192,7 +192,7 @@ launch_run(const struct launch *launch, struct launch_status *status, struct err
 void
 launch_interrupt(void)
 {
-	interrupted = 1;
+	interrupted++;
 	if (fabric_pid > 0)
 		kill((pid_t)fabric_pid, SIGTERM);
 }

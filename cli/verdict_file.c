@@ -41,3 +41,18 @@ verdict_findings(const char *dir, struct err *err)
 	json_decref(root);
 	return count;
 }
+
+bool
+run_gave_up_analyzer(const char *dir)
+{
+	char path[PATH_MAX];
+	json_t *root;
+	bool lost;
+
+	if (snprintf(path, sizeof(path), "%s/run.json", dir) >= (int)sizeof(path))
+		return false;
+	root = json_load_file(path, 0, NULL);
+	lost = json_integer_value(json_object_get(json_object_get(root, "export"), "analyzer_lost")) == ETIMEDOUT;
+	json_decref(root);
+	return lost;
+}

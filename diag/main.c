@@ -2,11 +2,13 @@
 /* analyzer: reads one record stream, writes the verdict and its reports. */
 #include <argp.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/args.h"
 #include "common/stdio_guard.h"
 #include "diag/collect/evidence.h"
 #include "diag/collect/source.h"
@@ -20,6 +22,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 struct options {
 	const char *listen, *read, *out;
 	bool print;
+	int done; /* -1: none */
 	struct verdict_options verdict;
 };
 
@@ -28,6 +31,7 @@ static const struct argp_option argp_options[] = {
 	{ "read", 'r', "FILE", 0, "Read a recorded stream", 0 },
 	{ "out", 'o', "DIR", 0, "Where verdict.json and the reports go; made if absent", 0 },
 	{ "print", 'p', NULL, 0, "Print the report for people as well", 0 },
+	{ "done", 'd', "FD", 0, "A descriptor to close when the reports are written, before they are printed", 0 },
 	{ "port-share", 's', "receivers|senders", 0,
 	  "Weight of a halted port's edge to a congested one: the congested one's share of what the halted one sends "
 	  "(receivers, the default), or the halted one's share of what all feed to the congested one (senders)",
@@ -52,6 +56,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'p':
 		options->print = true;
+		return 0;
+	case 'd':
+		options->done = (int)args_number(state, "--done", arg, STDERR_FILENO + 1, INT_MAX);
 		return 0;
 	case 's':
 		if (strcmp(arg, "receivers") != 0 && strcmp(arg, "senders") != 0)
@@ -83,6 +90,8 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 
 	if (rc == 0)
 		rc = report_write(verdict, options->out, err);
+	if (options->done >= 0)
+		close(options->done);
 	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)
 		rc = err_set(err, -EIO, "cannot print the verdict");
 	if (rc == 0 && verdict->incomplete[0] != '\0')
@@ -94,7 +103,7 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 int
 main(int argc, char **argv)
 {
-	struct options options = { 0 };
+	struct options options = { .done = -1 };
 	struct err err = { 0 };
 	struct evidence ev;
 	int fd, rc, status = EXIT_DONE;

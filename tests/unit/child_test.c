@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "cli/child.h"
+#include "common/clock.h"
 
 #define STARTS 200 /* a signal that comes too early is lost in most of them */
 
@@ -73,6 +74,56 @@ interrupts_can_be_ignored(void **state)
 	assert_int_equal(child_wait(child_start("/bin/sh", &args, false, &err)), 128 + SIGINT);
 }
 
+#define LOOKS 3000
+#define LOOK_NS 10000000ULL
+#define IDLE_NS 300000000ULL
+
+/* Looks at a child until it has been idle for so long. @return whether it has, within LOOKS looks */
+static bool
+falls_idle(pid_t pid, uint32_t looks)
+{
+	struct child_watch watch = { .pid = pid };
+
+	for (uint32_t i = 0; i < looks; i++) {
+		if (child_idle_ns(&watch) >= IDLE_NS)
+			return true;
+		clock_sleep_until_ns(clock_now_ns() + LOOK_NS);
+	}
+	return false;
+}
+
+/* One that computes is busy however little of a processor it gets; one that is stopped is not, and hears no SIGTERM. */
+static void
+a_stopped_child_is_idle_and_can_be_ended(void **state)
+{
+	const struct child_args args = { .argv = { "sh", "-c", "while :; do :; done" }, .count = 3 };
+	struct err err = { 0 };
+	pid_t pid = child_start("/bin/sh", &args, false, &err);
+
+	(void)state;
+	assert_true(pid > 0);
+	assert_false(falls_idle(pid, 100));
+	kill(pid, SIGSTOP);
+	assert_true(falls_idle(pid, LOOKS));
+	assert_int_equal(child_end(pid), 128 + SIGKILL);
+	pid = child_start("/bin/sh", &args, false, &err);
+	assert_int_equal(child_end(pid), 128 + SIGTERM);
+}
+
+/* Time between two looks that are far apart counts as little: whoever looked was stopped, or asleep. */
+static void
+patience_is_lived_time(void **state)
+{
+	struct patience patience = { 0 };
+
+	(void)state;
+	assert_int_equal(patience_look(&patience, 5 * PATIENCE_SLICE_NS), 0);
+	assert_int_equal(patience_look(&patience, 5 * PATIENCE_SLICE_NS + 7), 7);
+	assert_int_equal(patience_look(&patience, 900 * PATIENCE_SLICE_NS), 7 + PATIENCE_SLICE_NS);
+	patience_renew(&patience);
+	assert_int_equal(patience_look(&patience, 900 * PATIENCE_SLICE_NS + 3), 3);
+}
+
 int
 main(void)
 {
@@ -80,6 +131,8 @@ main(void)
 		cmocka_unit_test(early_signal_is_not_lost),
 		cmocka_unit_test(blocked_signals_come_back),
 		cmocka_unit_test(interrupts_can_be_ignored),
+		cmocka_unit_test(a_stopped_child_is_idle_and_can_be_ended),
+		cmocka_unit_test(patience_is_lived_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
