@@ -214,6 +214,12 @@ working(void *ctx, uint32_t node)
 	return manage_working(((struct attach *)ctx)->manage, node);
 }
 
+static bool
+sending(void *ctx, uint32_t node, uint64_t *next_ps)
+{
+	return manage_sending(((struct attach *)ctx)->manage, node, next_ps);
+}
+
 static void
 records(void *ctx, uint32_t node, struct recbuf *buf, uint64_t from_ps)
 {
@@ -278,6 +284,7 @@ static const struct outside_ops outside_ops = {
 	.pending = pending,
 	.service = service,
 	.working = working,
+	.sending = sending,
 	.records = records,
 	.failure = failure,
 	.ready = ready,

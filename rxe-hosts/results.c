@@ -45,6 +45,8 @@ progress_of(const struct session *session)
 		.acked_bytes = verbs_host_acked_bytes(session->verbs),
 		.working = step_engine_state(session->engine) == STEP_ENGINE_WORKING,
 		.background = step_engine_background_open(session->engine),
+		.sending = step_engine_sending(session->engine),
+		.next_ps = step_engine_next_ps(session->engine),
 	};
 }
 
@@ -66,7 +68,7 @@ results_report(struct session *session, uint64_t now_ns, struct err *err)
 	session->report_ns = now_ns + SESSION_REPORT_NS;
 	rc = send_records(session, err);
 	if (rc < 0 || records_of(session)->used_bytes != 0 || !manage_stream_has_room(&session->stream, sizeof(now)) ||
-	    (!turn && now.acked_bytes == told->acked_bytes))
+	    (!turn && now.acked_bytes == told->acked_bytes && now.sending == told->sending && now.next_ps == told->next_ps))
 		return rc;
 	session->told_progress = true;
 	session->progress = now;

@@ -90,6 +90,42 @@ host_works(const struct emulation *emulation, uint32_t node)
 	return step_engine_state(engine) == STEP_ENGINE_WORKING || step_engine_background_open(engine);
 }
 
+/*
+ * Bytes on their way should move. Where there are none, somebody waits for a time to come: that of a collective, an
+ * iteration, a delayed step or a flow, and whoever depends on it waits for that too. Where nobody does, something is wrong.
+ */
+static bool
+hook_due(void *ctx, uint64_t now_ps)
+{
+	const struct emulation *emulation = ctx;
+	const struct outside *outside = &emulation->outside;
+	bool timed = false;
+
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
+		uint64_t next_ps;
+		bool sending;
+
+		if (emulation->hosts[i] == NULL)
+			continue;
+		if (is_outside(emulation, i)) {
+			sending = outside->ops->sending(outside->ctx, i, &next_ps);
+		} else {
+			sending = step_engine_sending(emulation->engines[i]);
+			next_ps = step_engine_next_ps(emulation->engines[i]);
+		}
+		if (sending)
+			return true;
+		timed |= next_ps > now_ps && next_ps != TIME_NEVER;
+	}
+	return !timed;
+}
+
+static uint64_t
+hook_lived(void *ctx)
+{
+	return pacer_lived_ps(&((struct emulation *)ctx)->pacer);
+}
+
 /* A host that went away, or failed, ends the run. */
 static void
 watch_failure(struct emulation *emulation)
@@ -216,6 +252,8 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 	emulation->fabric->hooks = (struct fabric_hooks){
 		.ctx = emulation,
 		.pace = sc->timing.clock == CLOCK_REAL ? hook_pace : NULL,
+		.lived_ps = sc->timing.clock == CLOCK_REAL ? hook_lived : NULL,
+		.due = preparing ? NULL : hook_due,
 		.next_change_ps = preparing ? NULL : hook_next_change,
 		.change = preparing ? NULL : hook_change,
 		.collect = hook_collect,

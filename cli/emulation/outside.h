@@ -35,6 +35,8 @@ struct outside_ops {
 	void (*service)(void *ctx);
 	/* The program on a host: whether it still has steps to do, or background messages to send. */
 	bool (*working)(void *ctx, uint32_t node);
+	/* Whether it has bytes on their way. @param next_ps  set to when it begins something that waits for its time alone */
+	bool (*sending)(void *ctx, uint32_t node, uint64_t *next_ps);
 	/* What the program reported since it was asked last goes into records, as reported at from_ps or later. */
 	void (*records)(void *ctx, uint32_t node, struct recbuf *records, uint64_t from_ps);
 	/* Why the run cannot go on, NULL: it can. @param lost  the host went away, else one of its QPs is in error */

@@ -63,7 +63,7 @@ static const struct cfg_field limits_fields[] = {
 	{ "connect", CFG_TIME, offsetof(S, connect_ps), "60s", 1e9, 1e16, NULL,
 	  "Hosts that have their own kernel must be up and connected within this time" },
 	{ "stall", CFG_TIME, offsetof(S, stall_ps), "2s", 1e6, 1e16, NULL,
-	  "The run ends when no host accepted a byte for so long (end_reason stall)" },
+	  "The run ends when no host accepted a byte for so long although one was due (end_reason stall)" },
 };
 #undef S
 

@@ -25,7 +25,7 @@
 #include "common/wire/record.h"
 
 #define MANAGE_MAGIC 0x474d4352U /* "RCMG" */
-#define MANAGE_VERSION 1
+#define MANAGE_VERSION 2
 #define MANAGE_MAX_BODY 65536
 #define MANAGE_TEXT 240
 
@@ -89,6 +89,9 @@ struct manage_progress {
 	uint64_t acked_bytes;    /* sent by this host and acknowledged so far, all flows: the stall detector watches it */
 	uint32_t working;        /* 1: a rank has steps to do */
 	uint32_t background;     /* 1: a background flow has messages to send */
+	uint32_t sending;        /* 1: a step or a background message is on its way */
+	uint32_t reserved;
+	uint64_t next_ps;        /* when the next of either begins that only waits for its time; UINT64_MAX: none does */
 };
 
 struct manage_stop {
@@ -133,7 +136,7 @@ _Static_assert(sizeof(struct manage_time) == 16, "layout");
 _Static_assert(sizeof(struct manage_qp) == 32, "layout");
 _Static_assert(sizeof(struct manage_connected) == 32, "layout");
 _Static_assert(sizeof(struct manage_start) == 8, "layout");
-_Static_assert(sizeof(struct manage_progress) == 16, "layout");
+_Static_assert(sizeof(struct manage_progress) == 32, "layout");
 _Static_assert(sizeof(struct manage_stop) == 8, "layout");
 _Static_assert(sizeof(struct manage_step) == 64, "layout");
 _Static_assert(sizeof(struct manage_iteration) == 40, "layout");

@@ -471,6 +471,15 @@ manage_working(const struct manage *manage, uint32_t node)
 	return !channel->progressed || channel->progress.working != 0 || channel->progress.background != 0;
 }
 
+bool
+manage_sending(const struct manage *manage, uint32_t node, uint64_t *next_ps)
+{
+	const struct channel *channel = channel_of(manage, node);
+
+	*next_ps = channel->progressed ? channel->progress.next_ps : UINT64_MAX;
+	return !channel->progressed || channel->progress.sending != 0;
+}
+
 uint32_t
 manage_records(struct manage *manage, uint32_t node, struct recbuf *records, uint64_t from_ps)
 {

@@ -74,6 +74,11 @@ void manage_stop(struct manage *manage, uint64_t end_ps);
 
 /* As of the last PROGRESS; a host that has not said anything yet works. */
 bool manage_working(const struct manage *manage, uint32_t node);
+/*
+ * As of the last PROGRESS: whether a host has something on its way. One that has not said anything yet has.
+ * @param next_ps  set to when it will begin something, TIME_NEVER: nothing waits for its time alone
+ */
+bool manage_sending(const struct manage *manage, uint32_t node, uint64_t *next_ps);
 /* Moves a host's records; those older than from_ps count as reported then. @return detections among them */
 uint32_t manage_records(struct manage *manage, uint32_t node, struct recbuf *records, uint64_t from_ps);
 

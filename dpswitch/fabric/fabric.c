@@ -195,6 +195,23 @@ fabric_end(struct fabric *fabric, enum rec_end_reason reason, uint32_t node)
 	fabric->end_node = node;
 }
 
+/* A stall is silence where something is due: neither a start still to come nor a machine that is stopped is one. */
+static void
+fabric_judge_silence(struct fabric *fabric, uint64_t progress, uint64_t now_ps)
+{
+	const struct fabric_hooks *hooks = &fabric->hooks;
+	uint64_t lived_ps = hooks->lived_ps != NULL ? hooks->lived_ps(hooks->ctx) : now_ps;
+
+	if (progress != fabric->progress || (hooks->due != NULL && !hooks->due(hooks->ctx, now_ps))) {
+		fabric->progress = progress;
+		fabric->silent_since_ps = lived_ps;
+	}
+	if (lived_ps - fabric->silent_since_ps >= fabric->config.stall_ps)
+		fabric_end(fabric, REC_END_STALL, REC_NONE);
+	else
+		fabric->stall_left_ps = fabric->config.stall_ps - (lived_ps - fabric->silent_since_ps);
+}
+
 /* Looks whether the run is over: an error, completion, no progress. */
 static void
 fabric_judge(struct fabric *fabric, uint64_t now_ps)
@@ -217,14 +234,10 @@ fabric_judge(struct fabric *fabric, uint64_t now_ps)
 		if (fabric->stop)
 			return;
 	}
-	if (!running) {
+	if (running)
+		fabric_judge_silence(fabric, progress, now_ps);
+	else
 		fabric_end(fabric, REC_END_COMPLETE, REC_NONE);
-	} else if (progress != fabric->progress) {
-		fabric->progress = progress;
-		fabric->progress_ps = now_ps;
-	} else if (now_ps - fabric->progress_ps >= fabric->config.stall_ps) {
-		fabric_end(fabric, REC_END_STALL, REC_NONE);
-	}
 }
 
 /*
@@ -284,11 +297,8 @@ fabric_turn(struct fabric *fabric)
 	if (idle) {
 		/* Nothing happens before next_ps: jump, but never over a change, an epoch's end or a stall. */
 		uint64_t epoch_ps = (now_ps / fabric->config.epoch_ps + 1) * fabric->config.epoch_ps;
-		uint64_t stall_ps = fabric->progress_ps + fabric->config.stall_ps;
-
 		next_ps = min_u64(min_u64(next_ps, epoch_ps), min_u64(fabric->change_ps, fabric->config.limit_ps));
-		if (stall_ps > now_ps)
-			next_ps = min_u64(next_ps, stall_ps);
+		next_ps = min_u64(next_ps, now_ps + fabric->stall_left_ps);
 		start_ps = next_ps > now_ps ? next_ps : now_ps;
 		if (start_ps >= fabric->config.limit_ps)
 			start_ps = fabric->config.limit_ps - 1;

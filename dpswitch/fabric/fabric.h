@@ -29,6 +29,10 @@ struct fabric_hooks {
 	 * something came in from outside. The fabric has nothing to do in between.
 	 */
 	uint64_t (*pace)(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
+	/* Time that counts as silence while nothing moves; NULL: the run's own. Real time goes on while nobody runs. */
+	uint64_t (*lived_ps)(void *ctx);
+	/* Whether something that runs should move by now, rather than when its time comes; NULL: it should. */
+	bool (*due)(void *ctx, uint64_t now_ps);
 	uint64_t (*next_change_ps)(void *ctx, uint64_t now_ps); /* faults: the next change at or after now */
 	void (*change)(void *ctx, uint64_t now_ps);             /* faults: apply what is due at now */
 	void (*collect)(void *ctx, uint64_t now_ps);            /* records of the windows before now */
@@ -44,7 +48,7 @@ struct fabric_config {
 	uint64_t quantum_ps;      /* 0: exact */
 	uint64_t epoch_ps;        /* telemetry: windows are cut at its multiples, so that epochs change between them */
 	uint64_t limit_ps;        /* end of virtual time */
-	uint64_t stall_ps;        /* without progress for so long, the run ends */
+	uint64_t stall_ps;        /* without progress where some is due for so long, the run ends */
 	uint64_t seed;
 	uint32_t min_frame_bytes; /* smallest frame of the run on the wire */
 	uint32_t pause_bytes;     /* a PAUSE frame on the wire */
@@ -72,7 +76,8 @@ struct fabric {
 	bool stop;
 	/* the first lcore's own */
 	uint64_t change_ps; /* when the next change is due */
-	uint64_t progress, progress_ps;
+	uint64_t progress, silent_since_ps; /* by hooks.lived_ps */
+	uint64_t stall_left_ps; /* until the run stalls */
 	enum rec_end_reason end_reason;
 	uint32_t end_node;
 };

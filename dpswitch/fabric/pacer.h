@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/patience.h"
 #include "common/units.h"
 
 /* The shortest window in real time: a window costs microseconds, however little is in it. */
@@ -33,6 +34,7 @@ struct pacer {
 	/* the last window */
 	uint64_t opened_ns, opened_ps;
 	bool opened_late;
+	struct patience lived; /* since the first window, but for times in which this process was stopped */
 	/* results */
 	uint64_t windows, late_windows;
 	uint64_t worst_late_ps; /* how long after its end a window was opened, at most */
@@ -45,6 +47,9 @@ void pacer_init(struct pacer *pacer, uint64_t zero_ns, uint64_t window_ps, bool 
 
 /* struct fabric_hooks.pace. @param ctx  the pacer */
 uint64_t pacer_wait(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
+
+/* struct fabric_hooks.lived_ps. @param ctx  the pacer */
+uint64_t pacer_lived_ps(void *ctx);
 
 /*
  * @return by how much the links' rates should be scaled so that the machine keeps up, a share below 1; 1 where it did:

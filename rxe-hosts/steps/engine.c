@@ -178,9 +178,8 @@ tick(void *ctx, uint64_t now_ps)
 	agent_tick(&engine->agent, now_ps);
 }
 
-/* The device has one timer: the earliest of all who want to be woken. A host has few ranks and flows. */
-static void
-set_timer(struct step_engine *engine)
+uint64_t
+step_engine_next_ps(const struct step_engine *engine)
 {
 	uint64_t when_ps = TIME_NEVER;
 
@@ -190,6 +189,27 @@ set_timer(struct step_engine *engine)
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
 		if (engine->backgrounds[i].wake_ps < when_ps)
 			when_ps = engine->backgrounds[i].wake_ps;
+	return when_ps;
+}
+
+bool
+step_engine_sending(const struct step_engine *engine)
+{
+	for (uint32_t i = 0; i < engine->nranks; i++)
+		if (engine->ranks[i].state == RANK_SENDING)
+			return true;
+	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
+		if (engine->backgrounds[i].sending)
+			return true;
+	return false;
+}
+
+/* The device has one timer: the earliest of all who want to be woken. A host has few ranks and flows. */
+static void
+set_timer(struct step_engine *engine)
+{
+	uint64_t when_ps = step_engine_next_ps(engine);
+
 	if (when_ps != engine->timer_ps) {
 		engine->timer_ps = when_ps;
 		engine->device->ops->set_timer(engine->device, when_ps);

@@ -42,6 +42,11 @@ enum step_engine_state step_engine_state(const struct step_engine *engine);
 /* Whether a background flow of mode "once" is not complete yet, or one of mode "repeat" will post again. */
 bool step_engine_background_open(const struct step_engine *engine);
 
+/* Whether a step or a background message is on its way, and so should move. */
+bool step_engine_sending(const struct step_engine *engine);
+/* @return when the next iteration, delayed step or background message begins that only waits for its time; TIME_NEVER */
+uint64_t step_engine_next_ps(const struct step_engine *engine);
+
 /* What a host saw that no correct sender does; 0 in every sound run. */
 uint64_t step_engine_unexpected(const struct step_engine *engine);
 const struct agent *step_engine_agent(const struct step_engine *engine);

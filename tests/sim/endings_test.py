@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from cases import fault, small
+from cases import fault, ring, small
 from harness import ROCELAB, SCENARIOS, Run, check, command, fail, rocelab, scratch, sets
 
 
@@ -54,6 +54,31 @@ def stalled():
     open_steps(run, "stall")
     types = [(f["type"], f["root"]) for f in run.findings()]
     check(types[:1] == [("pfc_storm", "b1:1")], "stall: the verdict says why", types)
+
+
+TWO = """collectives = (
+  { op = "allgather"; algorithm = "ring"; ranks = [ "a1", "b1", "a2", "b2" ]; step_bytes = 200000; sport = 10003; },
+  { op = "allgather"; algorithm = "ring"; ranks = [ "a1", "b1", "a2", "b2" ]; step_bytes = 200000; sport = 11003;
+    start = "5s"; } );
+"""
+
+
+def waiting_is_no_stall():
+    """What begins later than a stall lasts does begin: a collective, an iteration, a flow, a step that is held back."""
+    later = 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 4000000; start = "5s"; } );\n'
+    for name, scenario in {
+            "a collective": small(collective=TWO),
+            "an iteration": small(collective=ring(step_bytes=200_000, iterations=3, gap="3s")),
+            "a flow": small(extra=later),
+            "a slow host": small(fault("slow-host", host="b1", delay="3s")),
+    }.items():
+        run = rocelab(scenario)
+        check(run.run["end_reason"] == "complete", f"{name} that begins later is no stall", run.run["end_reason"])
+        check(run.run["virtual_ns"] > 3_000_000_000, f"{name} that begins later begins", run.run["virtual_ns"])
+    storm = small(fault("pfc-storm", port="b1:1", start="50us"), collective=TWO)
+    run = rocelab(storm, *sets(host__timeout="0ps"))
+    check(run.run["end_reason"] == "stall", "one stuck, one to begin later: a stall", run.run["end_reason"])
+    check(run.run["virtual_ns"] < 2_100_000_000, "one stuck, one to begin later: at once", run.run["virtual_ns"])
 
 
 def failed():
@@ -121,6 +146,7 @@ completes()
 nowhere_to_write()
 limited()
 stalled()
+waiting_is_no_stall()
 failed()
 without_pfc()
 interrupted()

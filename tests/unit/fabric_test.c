@@ -360,6 +360,58 @@ without_progress_a_run_stalls(void **state)
 	pair_stop(&pair);
 }
 
+/* Nothing is due before 20 ms. */
+static bool
+due_later(void *ctx, uint64_t now_ps)
+{
+	(void)ctx;
+	return now_ps >= 20 * PS_PER_MS;
+}
+
+/* A clock of its own: half as fast as the run's. */
+static uint64_t
+lived_half(void *ctx)
+{
+	return ((struct pair *)ctx)->fabric->window.end_ps / 2;
+}
+
+/* Silence is no stall while nothing is due; from then on it lasts as long as its clock says. */
+static void
+a_stall_needs_something_due(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	pair_init(&pair);
+	pair.config.limit_ps = 100 * PS_PER_MS;
+	pair.config.stall_ps = 3 * PS_PER_MS;
+	pair.config.epoch_ps = PS_PER_MS / 2;
+	pair_start(&pair);
+	pair.fabric->hooks = (struct fabric_hooks){ .ctx = &pair, .due = due_later };
+	fabric_run(pair.fabric, 0);
+	assert_int_equal(pair.fabric->end_reason, REC_END_STALL);
+	assert_in_range(pair.fabric->window.end_ps, 22 * PS_PER_MS, 23010 * PS_PER_US);
+	pair_stop(&pair);
+}
+
+static void
+silence_has_a_clock_of_its_own(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	pair_init(&pair);
+	pair.config.limit_ps = 100 * PS_PER_MS;
+	pair.config.stall_ps = 3 * PS_PER_MS;
+	pair.config.epoch_ps = PS_PER_MS / 2;
+	pair_start(&pair);
+	pair.fabric->hooks = (struct fabric_hooks){ .ctx = &pair, .lived_ps = lived_half };
+	fabric_run(pair.fabric, 0);
+	assert_int_equal(pair.fabric->end_reason, REC_END_STALL);
+	assert_in_range(pair.fabric->window.end_ps, 6 * PS_PER_MS, 6510 * PS_PER_US);
+	pair_stop(&pair);
+}
+
 static void
 collect(void *ctx, uint64_t now_ps)
 {
@@ -499,6 +551,8 @@ main(void)
 		cmocka_unit_test(a_run_ends_as_its_nodes_say),
 		cmocka_unit_test(one_running_node_keeps_the_run_going),
 		cmocka_unit_test(without_progress_a_run_stalls),
+		cmocka_unit_test(a_stall_needs_something_due),
+		cmocka_unit_test(silence_has_a_clock_of_its_own),
 		cmocka_unit_test(housekeeping_collects_and_hears_interrupts),
 		cmocka_unit_test(a_cable_without_delay_is_refused),
 		cmocka_unit_test(lcores_have_limits),

@@ -64,6 +64,21 @@ test_a_window_opens_at_its_start(void **state)
 	assert_int_equal(pacer.windows, 2);
 }
 
+/* Nobody lived through the time in which all were stopped. */
+static void
+test_a_machine_that_is_stopped_does_not_live(void **state)
+{
+	struct pacer pacer = make_pacer();
+
+	(void)state;
+	pacer_wait(&pacer, 0, 0);
+	pacer_wait(&pacer, WINDOW_PS, WINDOW_PS);
+	assert_int_equal(pacer_lived_ps(&pacer), WINDOW_PS);
+	clock_ns += 3000 * 1000 * US_NS;
+	pacer_wait(&pacer, 2 * WINDOW_PS, 2 * WINDOW_PS);
+	assert_int_equal(pacer_lived_ps(&pacer), WINDOW_PS + PATIENCE_SLICE_NS * PS_PER_NS);
+}
+
 static void
 test_nothing_opens_before_time_zero(void **state)
 {
@@ -154,6 +169,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_window_opens_at_its_start),
+		cmocka_unit_test(test_a_machine_that_is_stopped_does_not_live),
 		cmocka_unit_test(test_nothing_opens_before_time_zero),
 		cmocka_unit_test(test_a_frame_from_outside_ends_the_idle_time),
 		cmocka_unit_test(test_late_windows_are_counted_and_follow_at_once),
