@@ -39,6 +39,7 @@ struct attach {
 	struct outside outside;
 	const char *dir;
 	struct manage *manage; /* from attach_prepare() on */
+	struct record_check *check; /* of what the hosts report */
 	struct attached *hosts; /* [nhosts] */
 	uint32_t nhosts;
 	struct landing *landings; /* [flows of the plan] */
@@ -323,7 +324,8 @@ open_all(struct attach *attach, const char *dir, struct err *err)
 	attach->dir = dir;
 	attach->hosts = calloc(sc->noutside, sizeof(*attach->hosts));
 	attach->landings = calloc(sc->plan->flows.count + 1u, sizeof(*attach->landings));
-	if (attach->hosts == NULL || attach->landings == NULL ||
+	attach->check = record_check_create();
+	if (attach->check == NULL || attach->hosts == NULL || attach->landings == NULL ||
 	    flow_table_reserve(&attach->scenario->plan->flows, EDGE_FOREIGN_FLOWS) < 0)
 		return err_set(err, -ENOMEM, "out of memory for hosts");
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++) {
@@ -348,6 +350,7 @@ open_channels(struct attach *attach, struct err *err)
 	bool *outside = calloc(sc->topo->nnodes, sizeof(*outside));
 	const struct manage_config config = {
 		.topo = sc->topo, .outside = outside, .dir = attach->dir, .digest = plan_digest(sc->plan),
+		.check = attach->check,
 	};
 
 	if (outside == NULL)
@@ -385,6 +388,7 @@ attach_destroy(struct attach *attach)
 	manage_destroy(attach->manage);
 	for (uint32_t i = 0; i < attach->nhosts; i++)
 		port_close(attach->hosts[i].port);
+	record_check_destroy(attach->check);
 	free(attach->hosts);
 	free(attach->landings);
 	free(attach);
@@ -394,6 +398,12 @@ const struct outside *
 attach_outside(const struct attach *attach)
 {
 	return &attach->outside;
+}
+
+struct record_check *
+attach_check(const struct attach *attach)
+{
+	return attach->check;
 }
 
 /* How the first phase ended. */
@@ -491,6 +501,7 @@ attach_host(const struct attach *attach, uint32_t index)
 		.nic = host->nic,
 		.result = manage_result(attach->manage, host->node),
 		.manage = manage,
+		.refused = manage_refused(attach->manage, host->node),
 		.up_ns = manage.up_ns != 0 ? manage.up_ns - attach->created_ns : 0,
 		.ready_ns = manage.ready_ns != 0 ? manage.ready_ns - attach->created_ns : 0,
 	};

@@ -24,6 +24,9 @@ void attach_destroy(struct attach *attach);
 /* For emulation_create(). */
 const struct outside *attach_outside(const struct attach *attach);
 
+/* What the hosts' records are checked against: to be shown the run's header records before attach_start(). */
+struct record_check *attach_check(const struct attach *attach);
+
 /*
  * The first phase: opens the management channels, and forwards until all hosts are connected and nothing moves any more.
  * @param lcores    that the run is to have
@@ -46,6 +49,7 @@ struct attach_host {
 	struct external_counters nic;      /* of the run alone */
 	const struct manage_result *result; /* NULL: it never came */
 	struct manage_traffic manage;
+	const char *refused; /* what was wrong with the first of its records that were refused; "": none */
 	uint64_t up_ns, ready_ns;          /* since attach_create() */
 };
 /* The same for run.json; NULL for NULL. */

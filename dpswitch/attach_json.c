@@ -53,14 +53,17 @@ attach_json(const struct attach *attach, const struct topo *topo)
 	list = json_array();
 	for (uint32_t i = 0; i < attach_hosts(attach); i++) {
 		struct attach_host host = attach_host(attach, i);
-		json_t *json = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I}", "host", topo->nodes[host.node].name,
+		json_t *json = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "host", topo->nodes[host.node].name,
 					 "kind", host.kind, "device", host.manage.device, "up_s",
 					 (double)host.up_ns / 1e9, "connected_s", (double)host.ready_ns / 1e9,
 					 "clock_error_us", (double)host.manage.clock_error_ns / 1e3, "base_rtt_us",
 					 (double)host.manage.base_rtt_ns / 1e3, "rtt_noise_us",
 					 (double)host.manage.rtt_noise_ns / 1e3, "manage_bytes",
-					 (json_int_t)host.manage.bytes);
+					 (json_int_t)host.manage.bytes, "refused_records",
+					 (json_int_t)host.manage.refused_records);
 
+		if (host.refused[0] != '\0')
+			json_object_set_new(json, "refused", json_string(host.refused));
 		json_object_set_new(json, "port", port_json(&host.port));
 		json_object_set_new(json, "nic", nic_json(&host.nic));
 		if (host.result != NULL)

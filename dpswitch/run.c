@@ -78,6 +78,19 @@ tell_of_stream(const struct run_options *options, const struct exporter_stats *s
 			options->out, stats->recording_dropped);
 }
 
+/* Hosts that reported what cannot be: the verdict lacks it. */
+static void
+tell_of_refusals(const struct attach *attach)
+{
+	for (uint32_t i = 0; attach != NULL && i < attach_hosts(attach); i++) {
+		struct attach_host host = attach_host(attach, i);
+
+		if (host.manage.refused_records != 0)
+			fprintf(stderr, "dpswitch: %" PRIu64 " records of a host were refused, the first: %s\n",
+				host.manage.refused_records, host.refused);
+	}
+}
+
 /* @return exit code */
 static int
 conclude(const struct run_options *options, const struct emulation *emulation, const struct attach *attach)
@@ -94,6 +107,7 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 		tell_of_capture(options, emulation);
 	if (emulation->error_text != NULL)
 		fprintf(stderr, "dpswitch: %s\n", emulation->error_text);
+	tell_of_refusals(attach);
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
 		return emulation->export.recording_errno == 0 && emulation->capture_errno == 0 ? EXIT_DONE : EXIT_FAILED;
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
@@ -194,6 +208,8 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 	emulation->progress = !options->quiet && isatty(STDERR_FILENO);
 	if (!options->quiet)
 		introduce(options, emulation);
+	if (attach != NULL)
+		exporter_show(exporter, attach_check(attach));
 	headers_send(scenario, exporter);
 	exporter_flush(exporter); /* without them nothing can be made of what follows */
 	emulation_begin(emulation, exporter, attach != NULL ? attach_start(attach) : clock_now_ns());

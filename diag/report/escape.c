@@ -2,77 +2,17 @@
 #include "diag/report/escape.h"
 
 #include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+
+#include "common/plain.h"
 
 #define ESCAPE_CAP 2048
-
-/* Length of the well-formed UTF-8 character at text (RFC 3629), 0 if there is none. */
-static size_t
-utf8_len(const unsigned char *text)
-{
-	static const struct {
-		unsigned char first, last, low, high; /* range of the first byte, then of the second */
-		size_t len;
-	} forms[] = {
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		size_t n = 2;
-
-		if (text[0] < forms[i].first || text[0] > forms[i].last)
-			continue;
-		if (text[1] < forms[i].low || text[1] > forms[i].high)
-			return 0;
-		while (n < forms[i].len && (text[n] & 0xc0) == 0x80)
-			n++;
-		return n == forms[i].len ? n : 0;
-	}
-	return 0;
-}
-
-/* C1 controls (U+0080..U+009F) steer terminals, U+FFFE and U+FFFF are no XML. */
-static int
-is_unprintable(const unsigned char *text, size_t len)
-{
-	return (len == 2 && text[0] == 0xc2 && text[1] < 0xa0) ||
-	       (len == 3 && text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe);
-}
-
-char *
-escape_plain(const char *text, char *buf, size_t cap)
-{
-	const unsigned char *in = (const unsigned char *)text;
-	size_t at = 0;
-
-	while (*in != '\0') {
-		size_t len = *in < 0x80 ? 1 : utf8_len(in), taken = len == 0 ? 1 : len;
-		int bad = len == 0 || *in < 0x20 || *in == 0x7f || is_unprintable(in, len);
-
-		if (*in == '\n')
-			bad = 0;
-		if (at + (bad ? 1 : taken) >= cap)
-			break;
-		if (bad)
-			buf[at++] = '?';
-		else
-			for (size_t i = 0; i < taken; i++)
-				buf[at++] = (char)in[i];
-		in += taken;
-	}
-	buf[at] = '\0';
-	return buf;
-}
 
 void
 escape_html(FILE *to, const char *text)
 {
 	char safe[ESCAPE_CAP];
 
-	escape_plain(text, safe, sizeof(safe));
+	plain_text(text, safe, sizeof(safe));
 	for (const char *p = safe; *p != '\0'; p++) {
 		switch (*p) {
 		case '&':
@@ -117,7 +57,7 @@ escape_dotf(FILE *to, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	escape_plain(text, safe, sizeof(safe));
+	plain_text(text, safe, sizeof(safe));
 	fputc('"', to);
 	for (const char *p = safe; *p != '\0'; p++) {
 		if (*p == '\n') {

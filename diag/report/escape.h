@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names come from a stream that may be damaged or hostile: nothing of it reaches a page, a graph or a terminal
- * unescaped. Bytes that are no UTF-8, and control characters, become '?'.
+ * Names come from a stream that may be damaged or hostile: nothing of it reaches a page or a graph unescaped, and none of
+ * it that is not plain (common/plain.h).
  */
 #pragma once
 
 #include <stdio.h>
-
-/* Copies what is safe to print. @param cap  at least 1; a cut never splits a character  @return buf */
-char *escape_plain(const char *text, char *buf, size_t cap);
 
 /* For text and double-quoted attributes of HTML, SVG and XML. */
 void escape_html(FILE *to, const char *text);

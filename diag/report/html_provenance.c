@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/plain.h"
 #include "diag/report/html_page.h"
 #include "diag/report/provenance_layout.h"
 
@@ -132,7 +133,7 @@ draw_port(const struct drawing *d, uint32_t index)
 		   vertex->pausing ? "; it told its peer to stop" : "");
 	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"28\" rx=\"4\"/><text x=\"%.1f\" y=\"%.1f\">",
 		spot->x - PLANE_PORT_HALF, spot->y - 14, 2 * PLANE_PORT_HALF, spot->x, spot->y + 4);
-	escape_html(to, escape_plain(v->ports[vertex->ref].name, name, 11));
+	escape_html(to, plain_text(v->ports[vertex->ref].name, name, 11));
 	fputs("</text></g>\n", to);
 }
 
@@ -153,7 +154,7 @@ draw_flow(const struct drawing *d, uint32_t index)
 	facts_flow(v, vertex->ref, name, sizeof(name));
 	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"128\" height=\"26\" rx=\"13\"/><text x=\"%.1f\" y=\"%.1f\">",
 		spot->x - 64, spot->y - 13, spot->x, spot->y + 4);
-	escape_html(to, escape_plain(name, shown, 17));
+	escape_html(to, plain_text(name, shown, 17));
 	fputs("</text></g>\n", to);
 }
 

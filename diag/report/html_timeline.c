@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/plain.h"
 #include "diag/report/html_axis.h"
 
 #define MAX_BARS 3000     /* with more steps, neighbours share a bar */
@@ -191,7 +192,7 @@ draw_labels(const struct timeline *t)
 		page_title(t->page, "rank %u on host %s: %s", step->rank, v->nodes[step->host].name, name);
 		fprintf(t->page->to, "<text class=\"label\" x=\"%.0f\" y=\"%.1f\">", TIMELINE_LABEL - 8,
 			timeline_text_y(t, t->row_of[step->rank]));
-		escape_html(t->page->to, escape_plain(name, shown, 19));
+		escape_html(t->page->to, plain_text(name, shown, 19));
 		fputs("</text></g>\n", t->page->to);
 	}
 }

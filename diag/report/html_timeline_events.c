@@ -2,6 +2,7 @@
 /* What the timeline shows besides steps. */
 #include <math.h>
 
+#include "common/plain.h"
 #include "diag/report/html_axis.h"
 
 #define MAX_MARKS 2000
@@ -156,7 +157,7 @@ draw_finding(const struct timeline *t, const struct verdict_finding *finding, ui
 	fputs("<g>", to);
 	page_title(t->page, "%s\n%s", facts_finding(v, finding, sentence, sizeof(sentence)), finding->evidence);
 	fprintf(to, "<text class=\"label\" x=\"%.0f\" y=\"%.1f\">", TIMELINE_LABEL - 8, timeline_text_y(t, row));
-	escape_html(to, escape_plain(label, shown, 20));
+	escape_html(to, plain_text(label, shown, 20));
 	fprintf(to, "</text><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"3\"/>",
 		pfc ? "pfc" : "seen", x, timeline_y(t, row) + 3, width > 2 ? width : 2, t->bar_px - 6);
 	fputs("</g>\n", to);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/plain.h"
 #include "diag/report/html_page.h"
 #include "diag/report/topology_layout.h"
 
@@ -178,7 +179,7 @@ draw_node(const struct drawing *d, uint32_t node)
 		char name[16];
 
 		/* The name must fit the shape; the title has all of it. */
-		escape_plain(v->nodes[node].name, name, width > 24 ? 5 : 8);
+		plain_text(v->nodes[node].name, name, width > 24 ? 5 : 8);
 		fprintf(to, "<text x=\"%.1f\" y=\"%.1f\">", at.x, at.y + 4);
 		escape_html(to, name);
 		fputs("</text>", to);

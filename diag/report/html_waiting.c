@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/plain.h"
 #include "diag/report/html_page.h"
 
 #define MAX_RANKS 32
@@ -125,7 +126,7 @@ draw_grid(const struct grid *g)
 			char name[12];
 
 			fprintf(to, "<text class=\"label\" x=\"%.0f\" y=\"%.1f\">", LABEL - 10, box_y(step->rank) + 16);
-			escape_html(to, escape_plain(v->nodes[step->host].name, name, 8));
+			escape_html(to, plain_text(v->nodes[step->host].name, name, 8));
 			fputs("</text>\n", to);
 		}
 	}

@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
+#include "common/plain.h"
 #include "common/units.h"
-#include "diag/report/escape.h"
 #include "diag/report/facts.h"
 
 static json_t *text(const char *raw);
@@ -65,7 +65,7 @@ text(const char *raw)
 {
 	char safe[1024];
 
-	return json_string(escape_plain(raw, safe, sizeof(safe)));
+	return json_string(plain_text(raw, safe, sizeof(safe)));
 }
 
 static json_t *

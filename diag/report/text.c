@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "diag/report/escape.h"
+#include "common/plain.h"
 #include "diag/report/text_table.h"
 
 #define TEXT_WIDTH 96
@@ -35,7 +35,7 @@ wrap(const struct text *text, const char *raw, int indent)
 {
 	char plain[2048];
 	int column = indent;
-	const char *p = escape_plain(raw, plain, sizeof(plain));
+	const char *p = plain_text(raw, plain, sizeof(plain));
 
 	while (*p != '\0') {
 		int len = (int)strcspn(p, " \n");

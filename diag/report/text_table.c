@@ -11,8 +11,8 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "collectives/schedule.h"
+#include "common/plain.h"
 #include "common/units.h"
-#include "diag/report/escape.h"
 
 /* One spelling of numbers for every collective, whatever the report's unit: as in nccl-tests. */
 static void
@@ -159,7 +159,7 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 	facts_flow(v, step->flow, flow, sizeof(flow));
 	return table_row(table, number.text, flow, fmt_time_bare(facts->unit, step->start_ps).text,
 			 fmt_time_bare(facts->unit, exec_ps).text, fmt_time_bare(facts->unit, step->expect_ps).text,
-			 longer ? change.text : "", escape_plain(causes, plain, sizeof(plain)), NULL);
+			 longer ? change.text : "", plain_text(causes, plain, sizeof(plain)), NULL);
 }
 
 int

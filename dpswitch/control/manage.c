@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,9 @@
 
 #include "common/clock.h"
 #include "common/manage_stream.h"
+#include "common/units.h"
+#include "dpswitch/control/host_records.h"
+#include "dpswitch/control/manage_check.h"
 
 #define QUEUE_BYTES (256 * 1024)
 #define MAX_EVENTS 64
@@ -27,8 +31,7 @@ struct channel {
 	struct manage_stream stream;
 	struct manage_progress progress;
 	bool progressed;
-	uint8_t *records; /* that wait to be moved */
-	size_t records_used, records_cap;
+	struct host_records records; /* that wait to be moved */
 	struct manage_result result;
 	struct manage_traffic traffic;
 	struct err failure; /* the first that went wrong: what the host said itself comes before what followed from it */
@@ -41,6 +44,7 @@ struct manage {
 	uint32_t nchannels;
 	uint32_t *of; /* [topo->nnodes] index of a host's channel */
 	bool connecting, stopping; /* as told to the hosts */
+	uint64_t zero_ns;          /* time 0 of the run, 0: not told yet */
 };
 
 static struct channel *
@@ -152,7 +156,7 @@ manage_destroy(struct manage *manage)
 			close(channel->listener);
 		if (channel->path[0] != '\0')
 			unlink(channel->path);
-		free(channel->records);
+		host_records_fini(&channel->records);
 	}
 	if (manage->epoll >= 0)
 		close(manage->epoll);
@@ -198,29 +202,13 @@ greet(struct manage *manage, struct channel *channel)
 	channel->listener = -1;
 }
 
-/* @return false: not what a host reports */
-static bool
-keep_records(struct channel *channel, const void *body, uint32_t size)
+/* @return the run's time; 0 before it */
+static uint64_t
+run_ps(const struct manage *manage)
 {
-	for (size_t at = 0; at < size;) {
-		struct rec_hdr hdr;
+	uint64_t now_ns = clock_now_ns();
 
-		memcpy(&hdr, (const uint8_t *)body + at, sizeof(hdr));
-		if (hdr.type != REC_STEP && hdr.type != REC_TRIGGER && hdr.type != REC_NOTIFY)
-			return false;
-		at += hdr.size;
-	}
-	if (channel->records_cap - channel->records_used < size) {
-		size_t cap = 2 * (channel->records_cap + size);
-		uint8_t *records = realloc(channel->records, cap);
-
-		assert(records != NULL);
-		channel->records = records;
-		channel->records_cap = cap;
-	}
-	memcpy(channel->records + channel->records_used, body, size);
-	channel->records_used += size;
-	return true;
+	return manage->zero_ns != 0 && now_ns > manage->zero_ns ? (now_ns - manage->zero_ns) * PS_PER_NS : 0;
 }
 
 static void
@@ -238,7 +226,6 @@ hello(struct manage *manage, struct channel *channel, const struct manage_hello 
 		channel->state = MANAGE_UP;
 		channel->traffic.up_ns = clock_now_ns();
 		memcpy(channel->traffic.device, said->device, sizeof(said->device));
-		channel->traffic.device[sizeof(said->device) - 1] = '\0';
 	}
 }
 
@@ -276,18 +263,25 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 		struct manage_hello hello;
 		struct manage_time time;
 		struct manage_connected connected;
+		struct manage_progress progress;
 		struct manage_qp qp;
 		struct manage_step step;
 		struct manage_iteration iteration;
+		struct manage_result result;
 		struct manage_failed failed;
 	} body = { 0 };
+	struct err why = { 0 };
 
 	if (!is_due(manage, channel, message->type)) {
 		lose(manage, channel, "its rxe-host sent a management message out of turn");
 		return;
 	}
-	if (message->type != MANAGE_RECORDS && message->type != MANAGE_PROGRESS && message->type != MANAGE_RESULT)
+	if (message->type != MANAGE_RECORDS)
 		memcpy(&body, message->body, message->size < sizeof(body) ? message->size : sizeof(body));
+	if (manage_check(message->type, &body, &why) < 0) {
+		lose(manage, channel, why.text);
+		return;
+	}
 	switch (message->type) {
 	case MANAGE_HELLO:
 		hello(manage, channel, &body.hello);
@@ -304,11 +298,11 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 		channel->traffic.rtt_noise_ns = body.connected.noise_ns;
 		break;
 	case MANAGE_RECORDS:
-		if (!keep_records(channel, message->body, message->size))
-			lose(manage, channel, "its rxe-host sent records that are not a host's");
+		host_records_take(&channel->records, manage->config.check, channel->node, name_of(manage, channel),
+				  run_ps(manage), message->body, message->size);
 		break;
 	case MANAGE_PROGRESS:
-		memcpy(&channel->progress, message->body, sizeof(channel->progress));
+		channel->progress = body.progress;
 		channel->progressed = true;
 		break;
 	case MANAGE_QP:
@@ -324,15 +318,13 @@ answer(struct manage *manage, struct channel *channel, const struct manage_messa
 			lose(manage, channel, "its rxe-host reported an iteration that is not in the plan");
 		break;
 	case MANAGE_RESULT:
-		memcpy(&channel->result, message->body, sizeof(channel->result));
+		channel->result = body.result;
 		channel->state = MANAGE_FINISHED;
 		break;
 	case MANAGE_FAILED:
-		body.failed.text[MANAGE_TEXT - 1] = '\0';
 		lose(manage, channel, body.failed.text);
 		break;
 	default:
-		body.failed.text[MANAGE_TEXT - 1] = '\0';
 		err_set(&channel->failure, 0, "host %s: %s", name_of(manage, channel), body.failed.text);
 		break;
 	}
@@ -449,6 +441,7 @@ manage_start(struct manage *manage, uint64_t zero_ns)
 {
 	const struct manage_start start = { zero_ns };
 
+	manage->zero_ns = zero_ns;
 	for (uint32_t i = 0; i < manage->nchannels; i++)
 		say(manage, &manage->channels[i], MANAGE_START, &start, sizeof(start));
 }
@@ -483,19 +476,7 @@ manage_sending(const struct manage *manage, uint32_t node, uint64_t *next_ps)
 uint32_t
 manage_records(struct manage *manage, uint32_t node, struct recbuf *records, uint64_t from_ps)
 {
-	struct channel *channel = channel_of(manage, node);
-	uint32_t detections = 0;
-
-	for (size_t at = 0; at < channel->records_used;) {
-		struct rec_hdr *hdr = (struct rec_hdr *)(void *)(channel->records + at);
-		size_t size = hdr->size;
-
-		detections += hdr->type == REC_TRIGGER;
-		recbuf_put(records, hdr, hdr->type, size, hdr->time_ps > from_ps ? hdr->time_ps : from_ps);
-		at += size;
-	}
-	channel->records_used = 0;
-	return detections;
+	return host_records_move(&channel_of(manage, node)->records, records, from_ps);
 }
 
 const struct manage_result *
@@ -509,5 +490,15 @@ manage_result(const struct manage *manage, uint32_t node)
 struct manage_traffic
 manage_traffic(const struct manage *manage, uint32_t node)
 {
-	return channel_of(manage, node)->traffic;
+	const struct channel *channel = channel_of(manage, node);
+	struct manage_traffic traffic = channel->traffic;
+
+	traffic.refused_records = channel->records.refused;
+	return traffic;
+}
+
+const char *
+manage_refused(const struct manage *manage, uint32_t node)
+{
+	return channel_of(manage, node)->records.why.text;
 }

@@ -10,6 +10,7 @@
 
 #include "common/err.h"
 #include "common/recbuf.h"
+#include "common/record_check.h"
 #include "common/wire/manage.h"
 #include "topo/topo.h"
 
@@ -39,6 +40,7 @@ struct manage_config {
 	const bool *outside; /* [topo->nnodes] hosts that have a channel; copied */
 	const char *dir;     /* the sockets are DIR/NAME.manage */
 	uint64_t digest;     /* of the plan; a host with another one has read another scenario */
+	struct record_check *check; /* has seen the run's header records before a host reports; borrowed */
 };
 
 /*
@@ -89,7 +91,10 @@ struct manage_traffic {
 	uint64_t bytes;
 	uint64_t clock_error_ns;
 	uint64_t base_rtt_ns, rtt_noise_ns; /* of its flows' idle paths, the largest */
+	uint64_t refused_records; /* that could not be so, or not be read; they go no further */
 	uint64_t up_ns, ready_ns; /* clock_now_ns() when it said HELLO and CONNECTED */
 	char device[32];
 };
 struct manage_traffic manage_traffic(const struct manage *manage, uint32_t node);
+/* @return what was wrong with the first of a host's refused records, with its name; "": there is none */
+const char *manage_refused(const struct manage *manage, uint32_t node);

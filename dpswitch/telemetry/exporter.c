@@ -24,6 +24,7 @@ struct exporter {
 	uint64_t sent_bytes, header_bytes;
 	uint64_t peak_interval, interval_bytes, peak_bytes;
 	uint32_t seq; /* of records that the exporter itself makes */
+	struct record_check *check; /* NULL: nobody wants to know what is described */
 };
 
 static const struct cfg_field exporter_fields[] = {
@@ -123,6 +124,14 @@ exporter_header(struct exporter *e, void *rec, uint16_t type, size_t size_bytes)
 	assert(type >= REC_RUN && type <= REC_ECMP);
 	put_own(e, rec, type, size_bytes, 0);
 	e->header_bytes += size_bytes;
+	if (e->check != NULL)
+		record_check(e->check, rec, NULL); /* what does not pass there is refused by every reader, with the reason */
+}
+
+void
+exporter_show(struct exporter *e, struct record_check *check)
+{
+	e->check = check;
 }
 
 void

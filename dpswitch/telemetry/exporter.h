@@ -24,6 +24,7 @@
 #include "common/cfg.h"
 #include "common/err.h"
 #include "common/recbuf.h"
+#include "common/record_check.h"
 #include "dpswitch/telemetry/gaps.h"
 
 #define EXPORTER_KINDS GAPS_KINDS /* kinds that the budget rules */
@@ -88,6 +89,8 @@ void exporter_set_clock(struct exporter *exporter, bool real_time, bool (*hurrie
  * @param rec  a struct rec_*: body and hdr.node filled; type, size, time (0) and seq are set here
  */
 void exporter_header(struct exporter *exporter, void *rec, uint16_t type, size_t size_bytes);
+/* From now on header records are shown to check too, which so knows what records of others may name. Borrowed. */
+void exporter_show(struct exporter *exporter, struct record_check *check);
 
 /*
  * Takes over and empties what nodes have reported. Between windows only. It is offered to the budget by

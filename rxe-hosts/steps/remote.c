@@ -34,7 +34,11 @@ put_background(struct step_engine *engine, const struct manage_step *step)
 
 		if (background->plan->flow != step->flow)
 			continue;
+		if (step->bytes % background->plan->bytes != 0 || step->bytes == 0)
+			return false;
 		complete = step->bytes / background->plan->bytes - (step->open != 0);
+		if (step->acked_bytes < complete * background->plan->bytes || step->acked_bytes > step->bytes)
+			return false;
 		background->messages = complete;
 		background->acked_bytes = step->acked_bytes - complete * background->plan->bytes;
 		background->retransmits = step->retransmits;
@@ -55,14 +59,30 @@ rank_of(const struct step_engine *engine, uint32_t collective, uint32_t rank)
 	return NULL;
 }
 
+/* A host of the collective, or nobody. */
+static bool
+is_rank(const struct plan_collective *collective, uint32_t node)
+{
+	uint32_t rank = 0;
+
+	while (node != REC_NONE && rank < collective->schedule->ranks && collective->ranks[rank].node != node)
+		rank++;
+	return rank < collective->schedule->ranks;
+}
+
 bool
 step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 {
+	const struct plan_collective *collective;
+
 	if (step->collective == REC_NONE)
 		return put_background(engine, step);
-	if (rank_of(engine, step->collective, step->rank) == NULL || engine->nresults == engine->results_cap ||
-	    step->step < 1 || step->step > engine->plan->collectives[step->collective].schedule->steps ||
-	    step->flow >= engine->plan->flows.count)
+	if (rank_of(engine, step->collective, step->rank) == NULL || engine->nresults == engine->results_cap)
+		return false;
+	collective = &engine->plan->collectives[step->collective];
+	if (step->iteration >= collective->iterations || step->step < 1 || step->step > collective->schedule->steps ||
+	    step->flow != collective->steps[plan_at(collective, step->rank, step->step)].flow ||
+	    !is_rank(collective, step->waited_for) || step->acked_bytes > step->bytes)
 		return false;
 	engine->results[engine->nresults++] = (struct step_result){
 		.collective = step->collective,

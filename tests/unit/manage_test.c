@@ -45,6 +45,16 @@ put_qp(void *ctx, uint32_t node, const struct manage_qp *qp)
 	return qp->flow == 0;
 }
 
+static struct record_check *check;
+
+static void
+describe_one(void *rec, uint16_t type, size_t size, uint32_t node)
+{
+	*(struct rec_hdr *)rec = (struct rec_hdr){ .type = type, .size = (uint16_t)size, .node = node };
+	if (record_check(check, rec, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
 static const struct manage_sink sink = { NULL, put_step, put_iteration, put_qp };
 
 static void
@@ -94,11 +104,39 @@ got(uint32_t node)
 	return message;
 }
 
+/* What the fabric has recorded of the star: two hosts at a switch, one step each. */
+static void
+describe(void)
+{
+	struct rec_run run = { .epoch_ps = 1000000000 };
+	struct rec_collective collective = { .ranks = HOSTS, .steps = 1 };
+
+	describe_one(&run, REC_RUN, sizeof(run), REC_NONE);
+	for (uint32_t i = 0; i <= HOSTS; i++) {
+		struct rec_node node = { .name = { (char)('0' + i) }, .kind = i < HOSTS, .nports = i < HOSTS ? 1 : HOSTS };
+
+		describe_one(&node, REC_NODE, sizeof(node), i);
+	}
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		struct rec_port nic = { .peer = HOSTS, .peer_port = (uint16_t)i, .ip = i + 1, .rate_bps = 1 };
+		struct rec_port port = { .port = (uint16_t)i, .peer = i, .rate_bps = 1 };
+
+		describe_one(&nic, REC_PORT, sizeof(nic), i);
+		describe_one(&port, REC_PORT, sizeof(port), HOSTS);
+	}
+	describe_one(&collective, REC_COLLECTIVE, sizeof(collective), REC_NONE);
+}
+
 static int
 setup(void **state)
 {
 	bool outside[HOSTS + 1] = { true, true, false };
 	struct manage_config config = { .topo = &star.topo, .outside = outside, .dir = dir, .digest = DIGEST };
+
+	check = record_check_create();
+	assert_non_null(check);
+	describe();
+	config.check = check;
 
 	star_init(&star, HOSTS);
 	strcpy(dir + strlen(dir) - 6, "XXXXXX");
@@ -122,6 +160,7 @@ teardown(void **state)
 		}
 	}
 	manage_destroy(manage);
+	record_check_destroy(check);
 	assert_int_equal(rmdir(dir), 0); /* the sockets are gone */
 	return 0;
 }
@@ -186,6 +225,13 @@ test_the_clock_is_answered_at_once(void **state)
 	assert_in_range(answer.fabric_ns, before_ns, clock_now_ns());
 }
 
+static struct rec_step
+good_step(uint64_t time_ps)
+{
+	return (struct rec_step){ .hdr = { .type = REC_STEP, .size = sizeof(struct rec_step), .time_ps = time_ps },
+				  .step = 1, .waited_for = REC_NONE };
+}
+
 static void
 test_records_pass_and_are_never_older_than_what_was_passed_on(void **state)
 {
@@ -194,7 +240,7 @@ test_records_pass_and_are_never_older_than_what_was_passed_on(void **state)
 	const struct rec_step *passed;
 
 	for (int i = 0; i < 2; i++)
-		steps[i].hdr = (struct rec_hdr){ .type = REC_STEP, .size = sizeof(steps[i]), .time_ps = 100 + 100u * (unsigned)i };
+		steps[i] = good_step(100 + 100u * (unsigned)i);
 	recbuf_init(&records, 1);
 	hello(1, DIGEST);
 	manage_connect(manage);
@@ -243,16 +289,117 @@ test_a_message_out_of_turn_is_a_breach(void **state)
 	is_lost(0, "out of turn");
 }
 
+/* A connected host reports this between two good steps. @param why  in the reason given */
+static void
+is_refused(const void *rec, size_t size, const char *why)
+{
+	uint8_t message[2 * sizeof(struct rec_step) + 512];
+	struct rec_step good = good_step(100);
+	struct recbuf records;
+	uint32_t node;
+	bool lost;
+
+	recbuf_init(&records, 1);
+	memcpy(message, &good, sizeof(good));
+	memcpy(message + sizeof(good), rec, size);
+	memcpy(message + sizeof(good) + size, &good, sizeof(good));
+	say(1, MANAGE_RECORDS, message, 2 * sizeof(good) + size);
+	manage_records(manage, 1, &records, 0);
+	assert_int_equal(records.used_bytes, 2 * sizeof(good));
+	recbuf_fini(&records);
+	assert_null(manage_failure(manage, &node, &lost)); /* and goes on */
+	if (strstr(manage_refused(manage, 1), why) == NULL || strstr(manage_refused(manage, 1), "host 1") == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", manage_refused(manage, 1), why);
+}
+
+static void
+ready(uint32_t node)
+{
+	hello(node, DIGEST);
+	manage_connect(manage);
+	connected(node);
+}
+
 static void
 test_records_of_a_switch_are_refused(void **state)
 {
 	struct rec_port_row row = { .hdr = { .type = REC_PORT_ROW, .size = sizeof(row) } };
 
-	hello(0, DIGEST);
-	manage_connect(manage);
-	connected(0);
-	say(0, MANAGE_RECORDS, &row, sizeof(row));
-	is_lost(0, "not a host's");
+	ready(1);
+	is_refused(&row, sizeof(row), "not a host's");
+	assert_int_equal(manage_traffic(manage, 1).refused_records, 1);
+}
+
+static void
+test_records_too_short_are_refused(void **state)
+{
+	struct rec_hdr bare = { .type = REC_STEP, .size = sizeof(bare) };
+
+	ready(1);
+	is_refused(&bare, sizeof(bare), "STEP of 24 B; right would be 96 B");
+}
+
+static void
+test_steps_that_cannot_be_are_refused(void **state)
+{
+	struct rec_step backwards = good_step(100), unknown = good_step(100);
+
+	ready(1);
+	backwards.start_ps = 90;
+	backwards.end_ps = 80;
+	unknown.collective = 7;
+	is_refused(&backwards, sizeof(backwards), "end_ps = 80");
+	is_refused(&unknown, sizeof(unknown), "end_ps = 80"); /* the first one's */
+	assert_int_equal(manage_traffic(manage, 1).refused_records, 2);
+}
+
+static void
+test_records_of_the_future_are_refused(void **state)
+{
+	struct rec_step future = good_step(1ULL << 61);
+
+	ready(1);
+	manage_start(manage, clock_now_ns());
+	is_refused(&future, sizeof(future), "no time to come");
+}
+
+/* Whatever else a host says wrongly, the host is lost, by name and field. */
+static void
+test_fields_out_of_range_are_a_breach(void **state)
+{
+	const struct manage_progress progress = { .working = 2 };
+
+	ready(0);
+	say(0, MANAGE_PROGRESS, &progress, sizeof(progress));
+	is_lost(0, "host 0: PROGRESS.working = 2; right would be at most 1");
+}
+
+static void
+test_results_out_of_range_are_a_breach(void **state)
+{
+	const struct manage_step step = { .step = 1, .start_ps = 5, .end_ps = 4 };
+
+	ready(0);
+	manage_stop(manage, 99);
+	say(0, MANAGE_STEP, &step, sizeof(step));
+	is_lost(0, "STEP.end_ps = 4");
+	assert_int_equal(steps_seen, 0);
+}
+
+/* What a host says is shown on terminals, and written into JSON. */
+static void
+test_words_of_a_host_are_plain(void **state)
+{
+	struct manage_hello said = { .version = MANAGE_VERSION, .node = 0, .digest = DIGEST, .device = "rx\033[31m\xff" };
+	struct manage_failed failed = { "no \033]0;device\007 \x9b \xc2\x9b" };
+	uint32_t node;
+	bool lost;
+
+	memset(said.device + 9, 'x', sizeof(said.device) - 9); /* not terminated */
+	say(0, MANAGE_HELLO, &said, sizeof(said));
+	assert_string_equal(manage_traffic(manage, 0).device, "rx?[31m?");
+	say(1, MANAGE_FAILED, &failed, sizeof(failed));
+	assert_string_equal(manage_failure(manage, &node, &lost), "host 1: no ?]0;device? ? ?");
 }
 
 static void
@@ -318,6 +465,12 @@ main(void)
 		TEST(test_a_host_with_another_scenario_is_refused),
 		TEST(test_a_message_out_of_turn_is_a_breach),
 		TEST(test_records_of_a_switch_are_refused),
+		TEST(test_records_too_short_are_refused),
+		TEST(test_steps_that_cannot_be_are_refused),
+		TEST(test_records_of_the_future_are_refused),
+		TEST(test_fields_out_of_range_are_a_breach),
+		TEST(test_results_out_of_range_are_a_breach),
+		TEST(test_words_of_a_host_are_plain),
 		TEST(test_a_host_that_dies_is_lost),
 		TEST(test_a_host_that_failed_goes_on),
 		TEST(test_a_host_that_gives_up_is_lost),

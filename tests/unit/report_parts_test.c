@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/plain.h"
 #include "common/units.h"
 #include "diag/report/escape.h"
 #include "diag/report/facts.h"
@@ -44,21 +45,21 @@ numbers(void **state)
 }
 
 static void
-plain_text(void **state)
+plain_texts(void **state)
 {
 	char buf[32];
 
-	assert_string_equal(escape_plain("6:2", buf, sizeof(buf)), "6:2");
-	assert_string_equal(escape_plain("a\x1b[31mb\x7f\t", buf, sizeof(buf)), "a?[31mb??");
-	assert_string_equal(escape_plain("\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x98\x80", buf, sizeof(buf)),
+	assert_string_equal(plain_text("6:2", buf, sizeof(buf)), "6:2");
+	assert_string_equal(plain_text("a\x1b[31mb\x7f\t", buf, sizeof(buf)), "a?[31mb??");
+	assert_string_equal(plain_text("\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x98\x80", buf, sizeof(buf)),
 			    "\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x98\x80");
-	assert_string_equal(escape_plain("\xc0\xaf", buf, sizeof(buf)), "??");      /* overlong */
-	assert_string_equal(escape_plain("\xed\xa0\x80", buf, sizeof(buf)), "???"); /* surrogate */
-	assert_string_equal(escape_plain("\xc2\x9b", buf, sizeof(buf)), "?");       /* C1: CSI */
-	assert_string_equal(escape_plain("\xef\xbf\xbf", buf, sizeof(buf)), "?");   /* U+FFFF */
-	assert_string_equal(escape_plain("\xe2\x86", buf, sizeof(buf)), "??");      /* cut short */
-	assert_string_equal(escape_plain("ab\xe2\x86\x92", buf, 5), "ab");          /* does not fit: not split */
-	assert_string_equal(escape_plain("ab\xe2\x86\x92", buf, 6), "ab\xe2\x86\x92");
+	assert_string_equal(plain_text("\xc0\xaf", buf, sizeof(buf)), "??");      /* overlong */
+	assert_string_equal(plain_text("\xed\xa0\x80", buf, sizeof(buf)), "???"); /* surrogate */
+	assert_string_equal(plain_text("\xc2\x9b", buf, sizeof(buf)), "?");       /* C1: CSI */
+	assert_string_equal(plain_text("\xef\xbf\xbf", buf, sizeof(buf)), "?");   /* U+FFFF */
+	assert_string_equal(plain_text("\xe2\x86", buf, sizeof(buf)), "??");      /* cut short */
+	assert_string_equal(plain_text("ab\xe2\x86\x92", buf, 5), "ab");          /* does not fit: not split */
+	assert_string_equal(plain_text("ab\xe2\x86\x92", buf, 6), "ab\xe2\x86\x92");
 }
 
 static void
@@ -232,7 +233,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),
-		cmocka_unit_test(plain_text),
+		cmocka_unit_test(plain_texts),
 		cmocka_unit_test(quoted_text),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(flow_names),

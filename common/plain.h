@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What others say (hosts, files, records) may be damaged or hostile: nothing of it reaches a terminal or a file that
+ * people read before it has passed here.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * Copies what is safe to print: bytes that are no UTF-8, and control characters but the line feed, become '?'.
+ * @param buf  may be text itself
+ * @param cap  at least 1; a cut never splits a character
+ * @return buf
+ */
+char *plain_text(const char *text, char *buf, size_t cap);
