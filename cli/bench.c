@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/child.h"
 #include "common/args.h"
+#include "common/outfile.h"
 
 #define MAX_REPEATS 20
 
@@ -173,14 +174,14 @@ static int
 run_case(struct bench *bench, const struct bench_case *c, struct bench_result *result)
 {
 	char path[128];
-	FILE *file;
+	struct outfile out;
 
 	snprintf(path, sizeof(path), "%s/bench.cfg", bench->dir);
-	file = fopen(path, "w");
-	if (file != NULL)
-		c->write(file);
-	if (file == NULL || fclose(file) != 0)
-		return err_set(&bench->err, -errno, "%s: %s", path, strerror(errno));
+	if (outfile_open_path(&out, path, &bench->err) < 0)
+		return -EIO;
+	c->write(out.file);
+	if (outfile_close(&out, 0, &bench->err) < 0)
+		return -EIO;
 	for (int i = 0; i < bench->repeats; i++) {
 		json_t *run = NULL;
 		int ret = run_once(bench, c, path, &run);

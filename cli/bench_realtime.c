@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -17,6 +16,7 @@
 
 #include "cli/child.h"
 #include "cli/testpmd.h"
+#include "common/outfile.h"
 
 #define MAX_REPEATS 20
 #define FCS_BYTES 4
@@ -47,19 +47,20 @@ struct realtime {
 static int
 write_scenario(const struct realtime *bench, uint32_t switches)
 {
-	FILE *file = fopen(bench->scenario, "w");
+	struct outfile out;
+	int ret = outfile_open_path(&out, bench->scenario, bench->err);
 
-	if (file == NULL)
-		return err_set(bench->err, -errno, "%s: %s", bench->scenario, strerror(errno));
-	fputs("topology = { kind = \"explicit\"; rate = \"40Gbps\"; delay = \"20us\"; hosts = [ \"a\", \"b\" ]; switches = [", file);
+	if (ret < 0)
+		return ret;
+	fputs("topology = { kind = \"explicit\"; rate = \"40Gbps\"; delay = \"20us\"; hosts = [ \"a\", \"b\" ]; switches = [", out.file);
 	for (uint32_t i = 0; i < switches; i++)
-		fprintf(file, "%s \"s%u\"", i != 0 ? "," : "", i);
-	fputs(" ]; links = ( \"a s0\"", file);
+		fprintf(out.file, "%s \"s%u\"", i != 0 ? "," : "", i);
+	fputs(" ]; links = ( \"a s0\"", out.file);
 	for (uint32_t i = 1; i < switches; i++)
-		fprintf(file, ", \"s%u s%u\"", i - 1, i);
-	fprintf(file, ", \"s%u b\" ); };\n", switches - 1);
-	fputs("flows = ( { src = \"a\"; dst = \"b\"; sport = 49152; bytes = \"1MB\"; } );\nhost = { mtu = \"4096B\"; };\n", file);
-	return fclose(file) == 0 ? 0 : err_set(bench->err, -errno, "%s: %s", bench->scenario, strerror(errno));
+		fprintf(out.file, ", \"s%u s%u\"", i - 1, i);
+	fprintf(out.file, ", \"s%u b\" ); };\n", switches - 1);
+	fputs("flows = ( { src = \"a\"; dst = \"b\"; sport = 49152; bytes = \"1MB\"; } );\nhost = { mtu = \"4096B\"; };\n", out.file);
+	return outfile_close(&out, 0, bench->err);
 }
 
 static int

@@ -68,17 +68,15 @@ static const struct argp argp = {
 static int
 check(struct scenario *sc, struct err *err)
 {
-	struct exporter *exporter = exporter_create(&sc->exporter, NULL, -1, err);
 	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN };
 	struct emulation *emulation;
 
 	scenario_embed_hosts(sc);
-	emulation = exporter != NULL ? emulation_create(sc, &how, err) : NULL;
+	emulation = exporter_check(&sc->exporter, err) == 0 ? emulation_create(sc, &how, err) : NULL;
 	if (emulation != NULL)
 		printf("%s: %u switches, %u hosts, %u links, %u flows: sound\n", sc->name, sc->topo->nswitches,
 		       sc->topo->nhosts, sc->topo->nlinks, sc->plan->flows.count);
 	emulation_destroy(emulation);
-	exporter_destroy(exporter);
 	return emulation != NULL ? EXIT_DONE : EXIT_USAGE;
 }
 

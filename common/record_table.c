@@ -210,6 +210,7 @@ static const struct record_field gap_fields[] = {
 
 static const struct record_field end_fields[] = {
 	RANGE(rec_end, reason, 0, REC_END_REASONS - 1),
+	RANGE(rec_end, recording_errno, 0, 4095), /* as Linux has them */
 	FIELD(rec_end, at_node, NODE_OR_NONE),
 	FIELD(rec_end, end_ps, TIME),
 	TOTAL(rec_end, offered_bytes),

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Programs started with standard streams closed must not take their own files for them, and programs whose output was
- * lost must not end as if it had been read.
+ * Programs started with standard streams closed must not take their own files for them, programs whose output was lost
+ * must not end as if it had been read, and a file that may not grow any more (ulimit -f) is told of like a full disk.
  */
 #pragma once
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ stdio_check(void)
 	_exit(EXIT_FAILURE);
 }
 
-/* Opens what is closed among descriptors 0 to 2, and has stdout checked at exit. First thing in every main(). */
+/* Opens what is closed among descriptors 0 to 2, has writes beyond a limit fail, and stdout checked at exit. First in every main(). */
 static inline void
 stdio_guard(void)
 {
@@ -37,5 +38,6 @@ stdio_guard(void)
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
+	signal(SIGXFSZ, SIG_IGN); /* the write fails instead */
 	atexit(stdio_check);
 }

@@ -325,6 +325,7 @@ struct verdict {
 	struct verdict_run run;
 	bool truncated;      /* the stream ended without its end record */
 	uint32_t end_reason; /* enum rec_end_reason, if not truncated */
+	uint32_t recording_errno; /* the recording broke off before this stream did: why; 0: it is whole */
 	uint32_t end_node;   /* QP error: host, else VERDICT_NONE */
 	uint64_t end_ps;     /* of the run; truncated: time of the last record */
 

@@ -25,6 +25,7 @@ fill_run(struct verdict *v, const struct evidence *ev)
 	v->run.exact_contention = run->exact_contention != 0;
 	v->truncated = !ev->ended;
 	v->end_reason = ev->ended ? ev->end.reason : REC_END_INTERRUPT;
+	v->recording_errno = ev->ended ? ev->end.recording_errno : 0;
 	v->end_node = ev->ended && ev->end.at_node < ev->nnodes ? ev->end.at_node : VERDICT_NONE;
 	v->end_ps = ev->ended ? ev->end.end_ps : ev->last_ps;
 }

@@ -16,6 +16,7 @@
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
+#include "common/outfile.h"
 #include "common/stdio_guard.h"
 #include "common/units.h"
 #include "common/wire/roce.h"
@@ -340,27 +341,22 @@ static int
 write_results(struct forward *f, struct err *err)
 {
 	const struct mark *begin = &f->begin, *end = &f->end;
-	char path[PATH_MAX];
-	FILE *file;
-	int written;
+	struct outfile out;
 
-	snprintf(path, sizeof(path), "%s/forward.json", f->options->dir);
-	file = fopen(path, "w");
-	if (file == NULL)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	written = fprintf(file, "{ \"packets\": %" PRIu64 ", \"cpu_ns\": %" PRIu64 ", \"wall_ns\": %" PRIu64
-				", \"windows\": %" PRIu64 ", \"window_us\": %.3f",
-			  end->packets - begin->packets, end->cpu_ns - begin->cpu_ns, end->wall_ns - begin->wall_ns,
-			  end->windows - begin->windows, (double)f->fabric->window_ps / PS_PER_US);
+	if (outfile_open(&out, f->options->dir, "forward.json", err) < 0)
+		return -EIO;
+	fprintf(out.file,
+		"{ \"packets\": %" PRIu64 ", \"cpu_ns\": %" PRIu64 ", \"wall_ns\": %" PRIu64 ", \"windows\": %" PRIu64
+		", \"window_us\": %.3f",
+		end->packets - begin->packets, end->cpu_ns - begin->cpu_ns, end->wall_ns - begin->wall_ns,
+		end->windows - begin->windows, (double)f->fabric->window_ps / PS_PER_US);
 	if (f->probe != NULL) {
 		qsort(f->probe->taken_ns, f->probe->taken, sizeof(f->probe->taken_ns[0]), compare);
-		written = fprintf(file, ", \"samples\": %u, \"p50_us\": %.3f, \"p99_us\": %.3f, \"late_windows\": %" PRIu64,
-				  f->probe->taken, quantile_us(f->probe, 0.5), quantile_us(f->probe, 0.99),
-				  f->pacer.late_windows);
+		fprintf(out.file, ", \"samples\": %u, \"p50_us\": %.3f, \"p99_us\": %.3f, \"late_windows\": %" PRIu64,
+			f->probe->taken, quantile_us(f->probe, 0.5), quantile_us(f->probe, 0.99), f->pacer.late_windows);
 	}
-	if (written < 0 || fputs(" }\n", file) < 0 || fclose(file) != 0)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	return 0;
+	fputs(" }\n", out.file);
+	return outfile_close(&out, 0, err);
 }
 
 static int

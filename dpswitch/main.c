@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dpswitch: the fabric with its embedded hosts. Loads a scenario, runs it, exports records. */
 #include <argp.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +8,8 @@
 #include "cli/emulation/scenario_args.h"
 #include "common/args.h"
 #include "common/exit_code.h"
+#include "common/outfile.h"
+#include "common/run_files.h"
 #include "common/stdio_guard.h"
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"
@@ -31,7 +31,7 @@ static const struct argp_option option_table[] = {
 	{ "out", 'o', "DIR", 0, "Where recording, steps.csv, run.json and truth.json go (default .)", 0 },
 	{ "analyzer", 'a', "SOCKET", 0, "Unix socket of an analyzer that gets the records too", 0 },
 	{ "hosts", 'H', "DIR", 0, "Where the sockets of hosts with their own kernel are made: NAME.vhost, NAME.manage", 0 },
-	{ "capture", 'c', "PORT[,PORT...]", 0, "Write what crosses these ports (\"node:port\") into DIR/" CAPTURE_FILE, 0 },
+	{ "capture", 'c', "PORT[,PORT...]", 0, "Write what crosses these ports (\"node:port\") into DIR/" RUN_CAPTURE, 0 },
 	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it)", 0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
 	{ "quiet", 'q', NULL, 0, "No progress, no results", 0 },
@@ -107,8 +107,7 @@ static const struct argp argp = {
 static int
 yardstick(const char *dir, struct err *err)
 {
-	char path[PATH_MAX];
-	FILE *file;
+	struct outfile out;
 	double ns;
 
 	if (lcore_init(&(struct lcore_config){ .lcores = 1 }, err) < 0)
@@ -117,13 +116,10 @@ yardstick(const char *dir, struct err *err)
 	lcore_fini();
 	if (ns < 0)
 		return EXIT_FAILED;
-	snprintf(path, sizeof(path), "%s/yardstick.json", dir);
-	file = fopen(path, "w");
-	if (file == NULL || fprintf(file, "{ \"macswap_ns\": %.3f }\n", ns) < 0 || fclose(file) != 0) {
-		err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (outfile_open(&out, dir, "yardstick.json", err) < 0)
 		return EXIT_FAILED;
-	}
-	return EXIT_DONE;
+	fprintf(out.file, "{ \"macswap_ns\": %.3f }\n", ns);
+	return outfile_close(&out, 0, err) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 int

@@ -15,6 +15,7 @@
 #include "cli/emulation/results.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
+#include "common/run_files.h"
 #include "common/units.h"
 #include "common/unix_socket.h"
 #include "dpswitch/attach.h"
@@ -23,16 +24,14 @@
 /* PORT_MBUFS of PORT_FRAME_ROOM each, and what comes with them. */
 #define PORT_MEMORY_MB 48
 
+/* Each that can be written is: run.json says how the run ended, wherever the others did not fit. */
 static int
 write_outputs(const struct emulation *emulation, const struct attach *attach, const char *dir, struct err *err)
 {
-	int ret = output_steps(emulation, dir, err);
+	int run = output_run(emulation, attach_json(attach, emulation->scenario->topo), dir, err);
+	int steps = output_steps(emulation, dir, err), truth = output_truth(emulation, dir, err);
 
-	if (ret == 0)
-		ret = output_truth(emulation, dir, err);
-	if (ret == 0)
-		ret = output_run(emulation, attach_json(attach, emulation->scenario->topo), dir, err);
-	return ret;
+	return run == 0 && steps == 0 && truth == 0 ? 0 : -EIO;
 }
 
 static void
@@ -43,11 +42,11 @@ tell_of_capture(const struct run_options *options, const struct emulation *emula
 
 	capture_sum(emulation->capture, &totals);
 	if (emulation->capture_errno != 0)
-		fprintf(stderr, "dpswitch: %s/" CAPTURE_FILE " is cut short: %s\n", options->out,
+		fprintf(stderr, "dpswitch: %s/" RUN_CAPTURE " is cut short: %s\n", options->out,
 			strerror(emulation->capture_errno));
 	if (totals.missing != 0)
 		fprintf(stderr,
-			"dpswitch: %s/" CAPTURE_FILE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
+			"dpswitch: %s/" RUN_CAPTURE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
 			" frames are not in it; --capture-limit and --capture-bytes make room\n",
 			options->out, units_format_bytes(options->capture.limit_bytes, limit, sizeof(limit)),
 			units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
@@ -97,11 +96,10 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 {
 	struct invariant results[EMULATION_INVARIANTS];
 	struct err err = { 0 };
+	bool written = write_outputs(emulation, attach, options->out, &err) == 0;
 
-	if (write_outputs(emulation, attach, options->out, &err) < 0) {
+	if (!written)
 		fprintf(stderr, "dpswitch: %s\n", err.text);
-		return EXIT_FAILED;
-	}
 	tell_of_stream(options, &emulation->export);
 	if (emulation->capture != NULL)
 		tell_of_capture(options, emulation);
@@ -109,7 +107,8 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 		fprintf(stderr, "dpswitch: %s\n", emulation->error_text);
 	tell_of_refusals(attach);
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
-		return emulation->export.recording_errno == 0 && emulation->capture_errno == 0 ? EXIT_DONE : EXIT_FAILED;
+		return written && emulation->export.recording_errno == 0 && emulation->capture_errno == 0 ? EXIT_DONE :
+													    EXIT_FAILED;
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
 		if (!results[i].holds)
 			fprintf(stderr, "dpswitch: invariant %s does not hold: %s\n", results[i].name, results[i].text);
@@ -129,28 +128,55 @@ introduce(const struct run_options *options, const struct emulation *emulation)
 	fflush(stdout);
 }
 
-/* Connects the analyzer and opens the recording. @param socket  set to the connection, -1: none. @return NULL with err */
+/* Opens what fills while the run goes on. @param socket  of the analyzer, -1: none. @return NULL with err */
 static struct exporter *
-open_stream(const struct run_options *options, const struct scenario *scenario, int *socket, struct err *err)
+open_files(const struct run_options *options, struct emulation *emulation, int socket, struct err *err)
 {
+	const struct scenario *scenario = emulation->scenario;
+	struct exporter *exporter;
 	char recording[PATH_MAX];
-	struct exporter *exporter = NULL;
 
-	if (output_config(scenario, options->out, err) < 0)
+	if (snprintf(recording, sizeof(recording), "%s/" RUN_RECORDING, options->out) >= (int)sizeof(recording)) {
+		err_set(err, -ENAMETOOLONG, "%s: the path is too long", options->out);
 		return NULL;
+	}
+	if (run_files_remove(options->out, err) < 0 || output_config(scenario, options->out, err) < 0 ||
+	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
+		return NULL;
+	lcore_unpin();
+	exporter = exporter_create(&scenario->exporter, recording, socket, err);
+	lcore_pin();
+	if (exporter != NULL)
+		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, emulation_interrupted);
+	return exporter;
+}
+
+/* The last of what can be refused. */
+static int
+check_stream(const struct run_options *options, const struct scenario *scenario, struct err *err)
+{
+	int ret = capturing_check(scenario, &options->capture, err);
+
+	return ret == 0 ? exporter_check(&scenario->exporter, err) : ret;
+}
+
+/*
+ * Connects the analyzer, and only then touches the folder.
+ * @param socket  set to the connection, -1: none. @return NULL with err
+ */
+static struct exporter *
+open_stream(const struct run_options *options, struct emulation *emulation, int *socket, struct err *err)
+{
+	struct exporter *exporter;
+
 	*socket = -1;
 	if (options->analyzer != NULL) {
 		*socket = unix_connect(options->analyzer, "analyzer", err);
 		if (*socket < 0)
 			return NULL;
 	}
-	snprintf(recording, sizeof(recording), "%s/records.bin", options->out);
-	lcore_unpin();
-	exporter = exporter_create(&scenario->exporter, recording, *socket, err);
-	lcore_pin();
-	if (exporter != NULL)
-		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, emulation_interrupted);
-	else if (*socket >= 0)
+	exporter = open_files(options, emulation, *socket, err);
+	if (exporter == NULL && *socket >= 0)
 		close(*socket);
 	return exporter;
 }
@@ -262,8 +288,10 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 		ret = EXIT_USAGE;
 		emulation = emulation_create(scenario, &how, err);
 	}
-	if (emulation != NULL && capturing_begin(emulation, &options->capture, options->out, err) == 0)
-		exporter = open_stream(options, scenario, &socket, err);
+	if (emulation != NULL && check_stream(options, scenario, err) == 0) {
+		ret = EXIT_NOT_BEGUN;
+		exporter = open_stream(options, emulation, &socket, err);
+	}
 	if (exporter != NULL)
 		ret = run(options, emulation, attach, exporter, socket, err);
 	emulation_destroy(emulation);

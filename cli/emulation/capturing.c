@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/run_files.h"
 #include "dpswitch/edge/frame.h"
 
 /* Bytes ride along with what came in from outside; an embedded host's are made of descriptor, flow and message. */
@@ -90,7 +91,7 @@ open_file(struct emulation *emulation, const struct capture_options *options, co
 		.ctx = emulation,
 	};
 
-	snprintf(path, sizeof(path), "%s/%s", dir, CAPTURE_FILE);
+	snprintf(path, sizeof(path), "%s/%s", dir, RUN_CAPTURE);
 	snprintf(comment, sizeof(comment), "%s, seed %lld; times are the run's own, from 0", emulation->scenario->name,
 		 (long long)emulation->scenario->root.seed);
 	emulation->capture = capture_create(&config, err);

@@ -4,7 +4,6 @@
 
 #include "cli/emulation/emulation.h"
 
-#define CAPTURE_FILE "capture.pcapng"
 #define CAPTURE_LIMIT_BYTES 1000000000ULL
 
 struct capture_options {

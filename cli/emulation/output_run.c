@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +9,8 @@
 #include "cli/emulation/capturing.h"
 #include "cli/emulation/outputs.h"
 #include "common/clock.h"
+#include "common/outfile.h"
+#include "common/run_files.h"
 #include "common/units.h"
 #include "rxe-hosts/agent/policy.h"
 
@@ -68,13 +69,14 @@ export_json(const struct emulation *emulation)
 {
 	const struct exporter_stats *stats = &emulation->export;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes",
 			 (json_int_t)stats->all.offered_bytes, "sent_bytes", (json_int_t)stats->all.sent_bytes,
 			 "deferred_records", (json_int_t)stats->all.deferred_records, "dropped_records",
 			 (json_int_t)stats->all.dropped_records, "peak_bytes_per_s",
 			 (json_int_t)exporter_peak(emulation->exporter), "stream_bytes",
 			 (json_int_t)stats->stream_bytes, "analyzer_lost", (json_int_t)stats->peer_errno,
-			 "analyzer_missed_records", (json_int_t)stats->peer_dropped, "recording_missed_records",
+			 "analyzer_missed_records", (json_int_t)stats->peer_dropped, "recording_lost",
+			 (json_int_t)stats->recording_errno, "recording_missed_records",
 			 (json_int_t)stats->recording_dropped);
 }
 
@@ -100,7 +102,7 @@ capture_json(const struct emulation *emulation)
 						       (json_int_t)counts[i].pfc_frames[1], "beyond_limit",
 						       (json_int_t)counts[i].missing));
 	}
-	capture = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "file", CAPTURE_FILE, "bytes", (json_int_t)totals.bytes,
+	capture = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "file", RUN_CAPTURE, "bytes", (json_int_t)totals.bytes,
 			    "frames", (json_int_t)(totals.frames - totals.missing), "beyond_limit",
 			    (json_int_t)totals.missing, "errno", (json_int_t)emulation->capture_errno, "ports", ports);
 	if (totals.missing != 0)
@@ -183,19 +185,14 @@ int
 output_config(const struct scenario *scenario, const char *dir, struct err *err)
 {
 	struct cfg_known known[SCENARIO_MAX_TABLES];
-	char path[PATH_MAX];
-	FILE *file;
-	int ret;
+	struct outfile out;
+	int ret = outfile_open(&out, dir, RUN_CONFIG, err);
 
-	snprintf(path, sizeof(path), "%s/effective.cfg", dir);
-	file = fopen(path, "w");
-	if (file == NULL)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	print_name(scenario, file);
-	ret = cfg_print(scenario->cfg, known, scenario_tables(known, SCENARIO_MAX_TABLES), file);
-	if (fclose(file) != 0)
-		ret = -errno;
-	return ret == 0 ? 0 : err_set(err, ret, "%s: %s", path, strerror(-ret));
+	if (ret < 0)
+		return ret;
+	print_name(scenario, out.file);
+	ret = cfg_print(scenario->cfg, known, scenario_tables(known, SCENARIO_MAX_TABLES), out.file);
+	return outfile_close(&out, ret, err);
 }
 
 static json_t *
@@ -211,19 +208,28 @@ realtime_json(const struct emulation *emulation)
 }
 
 int
+output_json(json_t *root, const char *dir, const char *name, struct err *err)
+{
+	struct outfile out;
+	int ret = root != NULL ? outfile_open(&out, dir, name, err) : err_set(err, -ENOMEM, "%s: out of memory", name);
+
+	if (ret == 0) {
+		if (json_dumpf(root, out.file, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0 && ferror(out.file) == 0)
+			ret = -ENOMEM;
+		ret = outfile_close(&out, ret, err);
+	}
+	json_decref(root);
+	return ret;
+}
+
+int
 output_run(const struct emulation *emulation, json_t *hosts, const char *dir, struct err *err)
 {
-	char path[PATH_MAX];
 	json_t *root = run_json(emulation);
-	int ret;
 
 	if (emulation->scenario->timing.clock == CLOCK_REAL)
 		json_object_set_new(root, "realtime", realtime_json(emulation));
 	if (hosts != NULL)
 		json_object_set_new(root, "hosts", hosts);
-
-	snprintf(path, sizeof(path), "%s/run.json", dir);
-	ret = root != NULL && json_dump_file(root, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) == 0 ? 0 : -EIO;
-	json_decref(root);
-	return ret == 0 ? 0 : err_set(err, ret, "%s cannot be written: %s", path, strerror(errno));
+	return output_json(root, dir, RUN_SUMMARY, err);
 }

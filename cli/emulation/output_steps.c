@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/emulation/outputs.h"
+#include "common/outfile.h"
+#include "common/run_files.h"
 #include "common/units.h"
 
 #define NS ((uint64_t)PS_PER_NS)
@@ -32,24 +31,20 @@ write_row(const struct emulation *emulation, const struct step_row *row, FILE *f
 int
 output_steps(const struct emulation *emulation, const char *dir, struct err *err)
 {
-	char path[PATH_MAX];
-	FILE *file;
+	struct outfile out;
+	int ret = outfile_open(&out, dir, RUN_STEPS, err);
 
-	snprintf(path, sizeof(path), "%s/steps.csv", dir);
-	file = fopen(path, "w");
-	if (file == NULL)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	fputs("src,dst,step,sport,dport,bytes,start_ns,duration_ns,ideal_ns,expect_ns,waited_for,depends_on\n", file);
+	if (ret < 0)
+		return ret;
+	fputs("src,dst,step,sport,dport,bytes,start_ns,duration_ns,ideal_ns,expect_ns,waited_for,depends_on\n", out.file);
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		size_t rows = emulation->engines[i] != NULL ? step_engine_rows(emulation->engines[i]) : 0;
 
 		for (size_t r = 0; r < rows; r++) {
 			struct step_row row = step_engine_row(emulation->engines[i], r);
 
-			write_row(emulation, &row, file);
+			write_row(emulation, &row, out.file);
 		}
 	}
-	if (fclose(file) != 0)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	return 0;
+	return outfile_close(&out, 0, err);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <jansson.h>
 
 #include "cli/emulation/outputs.h"
+#include "common/run_files.h"
 #include "common/units.h"
 
 /* Meetings shorter than this are left out: two frames in one queue are no meeting worth a line. */
@@ -193,18 +191,12 @@ pauses_json(const struct emulation *emulation)
 int
 output_truth(const struct emulation *emulation, const char *dir, struct err *err)
 {
-	char path[PATH_MAX];
 	uint64_t left_out;
 	json_t *meetings = meetings_json(emulation, &left_out);
 	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:I, s:o}", "schema_version", 1, "faults",
 				 faults_json(emulation), "background_flows", background_json(emulation), "meetings",
 				 meetings, "meetings_left_out", (json_int_t)left_out, "pauses",
 				 pauses_json(emulation));
-	int ret = -EIO;
 
-	snprintf(path, sizeof(path), "%s/truth.json", dir);
-	if (root != NULL)
-		ret = json_dump_file(root, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) == 0 ? 0 : -EIO;
-	json_decref(root);
-	return ret == 0 ? 0 : err_set(err, ret, "%s cannot be written: %s", path, strerror(errno));
+	return output_json(root, dir, RUN_TRUTH, err);
 }

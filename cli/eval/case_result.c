@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/emulation/outputs.h"
 #include "cli/eval/eval.h"
 #include "cli/eval/job.h"
 
@@ -44,14 +45,10 @@ write_score(const char *dir, const struct store_run *run, const struct truth *tr
 {
 	json_t *root = json_pack("{s:s, s:s, s:O, s:O}", "outcome", score_name(run->outcome), "why", run->why, "anomalies",
 				 truth->anomalies, "truth", truth->fabric);
-	char path[PATH_MAX];
-	int ret = 0;
+	char folder[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s/score.json", dir, run->policy);
-	if (root == NULL || json_dump_file(root, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
-		ret = err_set(err, -EIO, "%s cannot be written", path);
-	json_decref(root);
-	return ret;
+	snprintf(folder, sizeof(folder), "%s/%s", dir, run->policy);
+	return output_json(root, folder, "score.json", err);
 }
 
 int

@@ -2,13 +2,14 @@
 /* A case as files: the scenario, and what is meant by it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/eval/case.h"
 #include "cli/eval/family.h"
 #include "cli/eval/place.h"
+#include "cli/emulation/outputs.h"
+#include "common/outfile.h"
 #include "common/units.h"
 
 /* A scenario without traffic is refused. */
@@ -96,17 +97,15 @@ collective_flows(const struct scenario *sc)
 
 /* What is meant, beside what the scenario itself makes of it: its flows' names, and how long a step should take. */
 static int
-write_meaning(const struct eval_case *c, const struct scenario *sc, const char *path, struct err *err)
+write_meaning(const struct eval_case *c, const struct scenario *sc, const char *dir, struct err *err)
 {
 	json_t *root = json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:O}", "schema_version", 1, "family",
 				 c->family->name, "shape", c->source->shape->name, "index", (json_int_t)c->index, "attempt",
 				 (json_int_t)c->attempt, "seed", (json_int_t)c->source->seed, "scale", c->source->scale, "step_ns",
 				 (json_int_t)(sc->plan->collectives[0].steps[0].ideal_ps / PS_PER_NS), "collective_flows",
 				 collective_flows(sc), "imbalanced", place_imbalanced(c), "anomalies", c->anomalies);
-	int ret = root != NULL && json_dump_file(root, path, JSON_INDENT(1)) == 0 ? 0 : -EIO;
 
-	json_decref(root);
-	return ret == 0 ? 0 : err_set(err, ret, "%s cannot be written", path);
+	return output_json(root, dir, "case.json", err);
 }
 
 /* Loads a scenario as the runs will. */
@@ -122,22 +121,20 @@ load(const char *path, const struct case_source *source, struct err *err)
 int
 case_write(const struct eval_case *c, const char *dir, struct err *err)
 {
-	char path[PATH_MAX];
 	struct scenario *sc;
-	FILE *file;
-	int ret;
+	struct outfile out;
+	int ret = outfile_open(&out, dir, "case.cfg", err);
 
-	snprintf(path, sizeof(path), "%s/case.cfg", dir);
-	file = fopen(path, "w");
-	if (file != NULL)
-		write_scenario(c, file);
-	if (file == NULL || fclose(file) != 0)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	sc = load(path, c->source, err);
+	if (ret < 0)
+		return ret;
+	write_scenario(c, out.file);
+	ret = outfile_close(&out, 0, err);
+	if (ret < 0)
+		return ret;
+	sc = load(out.path, c->source, err);
 	if (sc == NULL)
 		return -errno;
-	snprintf(path, sizeof(path), "%s/case.json", dir);
-	ret = write_meaning(c, sc, path, err);
+	ret = write_meaning(c, sc, dir, err);
 	scenario_destroy(sc);
 	return ret;
 }
@@ -146,14 +143,15 @@ struct scenario *
 case_network(const char *path, const struct case_source *source, struct err *err)
 {
 	struct case_source with = *source;
-	FILE *file = fopen(path, "w");
 	struct scenario *network;
+	struct outfile out;
 	double epoch_ns;
 
-	if (file == NULL || fprintf(file, "%s%s", source->shape->fabric, ANY_TRAFFIC) < 0 || fclose(file) != 0) {
-		err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (outfile_open_path(&out, path, err) < 0)
 		return NULL;
-	}
+	fprintf(out.file, "%s%s", source->shape->fabric, ANY_TRAFFIC);
+	if (outfile_close(&out, 0, err) < 0)
+		return NULL;
 	with.network = network = load(path, source, err);
 	if (network == NULL)
 		return NULL;

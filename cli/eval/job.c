@@ -2,7 +2,6 @@
 #include "cli/eval/job.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 #include "cli/child.h"
 #include "cli/eval/variant.h"
 #include "cli/launch.h"
+#include "common/outfile.h"
 
 /* The program under way, and whether the job is to end, for on_signal(). */
 static volatile sig_atomic_t program_pid, interrupted;
@@ -45,7 +45,7 @@ prepare(const struct job_config *config)
 		sched_setaffinity(0, sizeof(cpus), &cpus);
 	}
 	snprintf(path, sizeof(path), "%s/log.txt", config->out);
-	log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	log = outfile_stream(path, NULL);
 	if (log < 0)
 		return;
 	dup2(log, STDOUT_FILENO);

@@ -3,10 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli/emulation/outputs.h"
+#include "common/outfile.h"
 
 /* Runs of several families, one after another. */
 struct rows {
@@ -168,25 +170,20 @@ int
 summary_write_rows(const struct eval *eval, struct err *err)
 {
 	struct row_files files = { .list = json_array() };
-	char path[PATH_MAX];
-	bool lost;
-	int ret;
+	struct outfile csv;
+	int ret = outfile_open(&csv, eval->dir, "runs.csv", err);
 
-	snprintf(path, sizeof(path), "%s/runs.csv", eval->dir);
-	files.csv = fopen(path, "w");
-	if (files.csv == NULL) {
+	if (ret < 0) {
 		json_decref(files.list);
-		return err_set(err, -EIO, "%s: %s", path, strerror(errno));
+		return ret;
 	}
+	files.csv = csv.file;
 	fputs("family,case,policy,outcome,telemetry_bytes,telemetry_bytes_collected,bandwidth_bytes,polls,hops,cpu_s,wall_s,why\n",
 	      files.csv);
 	ret = store_each_run(eval->store, add_row, &files, err);
-	lost = ferror(files.csv);
-	if (fclose(files.csv) != 0 || lost)
-		ret = err_set(err, -EIO, "%s cannot be written", path);
-	snprintf(path, sizeof(path), "%s/runs.json", eval->dir);
-	if (ret == 0 && json_dump_file(files.list, path, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
-		ret = err_set(err, -EIO, "%s cannot be written", path);
+	ret = outfile_close(&csv, ret, err);
+	if (ret == 0)
+		return output_json(files.list, eval->dir, "runs.json", err);
 	json_decref(files.list);
 	return ret;
 }

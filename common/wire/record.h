@@ -307,7 +307,8 @@ enum rec_end_reason {
 
 struct rec_end {
 	struct rec_hdr hdr;
-	uint32_t reason; /* enum rec_end_reason */
+	uint16_t reason; /* enum rec_end_reason */
+	uint16_t recording_errno; /* why the recording, unlike this stream, broke off (Linux's errno); 0: it is whole */
 	uint32_t at_node; /* QP error, host lost: host, else REC_NONE */
 	uint64_t end_ps;
 	uint64_t offered_bytes, sent_bytes; /* by the exporter, this record not included */

@@ -48,6 +48,8 @@ uint32_t facts_step_numbers(const struct verdict *v, const struct verdict_findin
 char *facts_headline(const struct facts *facts, char *buf, size_t cap);
 /* Second sentence: the strongest cause, or that the network is innocent. */
 char *facts_conclusion(const struct facts *facts, char *buf, size_t cap);
+/* That the recording knows less than this verdict does. @return NULL where it does not */
+char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
 char *facts_finding(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap);
 /* "flow contention", for people */

@@ -198,6 +198,11 @@ write_head(const struct page *page)
 		escape_html(page->to, v->incomplete);
 		fputs("</p>\n", page->to);
 	}
+	if (facts_recording_lost(&page->facts, sentence, sizeof(sentence)) != NULL) {
+		fputs("<p class=\"warn\">", page->to);
+		escape_html(page->to, sentence);
+		fputs("</p>\n", page->to);
+	}
 	fputs("</header>\n<main>\n", page->to);
 	write_tiles(page);
 }

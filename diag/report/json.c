@@ -254,6 +254,7 @@ overhead(const struct verdict *v)
 static json_t *
 evidence(const struct verdict *v)
 {
-	return json_pack("{s:s, s:o, s:o, s:b, s:s, s:s}", "policy", facts_policy_name(v->run.policy), "missing", text(v->incomplete), "end_ns", ns(v->end_ps),
-			 "truncated", v->truncated, "ending", facts_ending_key(v), "contention", v->run.exact_contention ? "exact" : "replay");
+	return json_pack("{s:s, s:o, s:o, s:b, s:s, s:i, s:s}", "policy", facts_policy_name(v->run.policy), "missing", text(v->incomplete), "end_ns", ns(v->end_ps),
+			 "truncated", v->truncated, "ending", facts_ending_key(v), "recording_lost", (int)v->recording_errno, "contention",
+			 v->run.exact_contention ? "exact" : "replay");
 }

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/outfile.h"
+#include "common/run_files.h"
 #include "diag/report/dot.h"
 #include "diag/report/html.h"
 #include "diag/report/json.h"
@@ -43,28 +46,22 @@ write_html(const struct verdict *v, const char *dir, FILE *to)
 }
 
 static const struct report reports[] = {
-	{ "verdict.json", write_json },         { "report.txt", text_write },  { "waiting.dot", write_waiting },
-	{ "provenance.dot", write_provenance }, { "report.html", write_html },
+	{ RUN_VERDICT, write_json },         { RUN_TEXT, text_write },  { RUN_WAITING, write_waiting },
+	{ RUN_PROVENANCE, write_provenance }, { RUN_PAGE, write_html },
 };
 
-static int
-write_report(const struct report *report, const struct verdict *v, const char *dir, struct err *err)
-{
-	char path[PATH_MAX];
-	FILE *to;
-	int rc;
+#define REPORTS (sizeof(reports) / sizeof(reports[0]))
 
-	if (snprintf(path, sizeof(path), "%s/%s", dir, report->name) >= (int)sizeof(path))
-		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
-	to = fopen(path, "w");
-	if (to == NULL)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	rc = report->write(v, dir, to);
-	if (rc == 0 && ferror(to))
-		rc = -EIO;
-	if (fclose(to) != 0 && rc == 0)
-		rc = -errno;
-	return rc == 0 ? 0 : err_set(err, rc, "%s: %s", path, strerror(-rc));
+static int
+write_report(const struct report *report, const struct verdict *v, const char *dir, struct outfile *out,
+	     struct err *err)
+{
+	int rc = outfile_open(out, dir, report->name, err);
+
+	if (rc < 0)
+		return rc;
+	rc = report->write(v, dir, out->file);
+	return outfile_finish(out, ferror(out->file) ? 0 : rc, err);
 }
 
 /* As mkdir -p. @return 0 or negative errno with err */
@@ -88,12 +85,19 @@ make_dir(const char *dir, struct err *err)
 	return 0;
 }
 
+/* All of one verdict, or, where one cannot be written, none. */
 int
 report_write(const struct verdict *verdict, const char *dir, struct err *err)
 {
-	int rc = make_dir(dir, err);
+	struct outfile *files = calloc(REPORTS, sizeof(*files));
+	int rc = files != NULL ? make_dir(dir, err) : err_set(err, -ENOMEM, "out of memory");
 
-	for (size_t i = 0; rc == 0 && i < sizeof(reports) / sizeof(reports[0]); i++)
-		rc = write_report(&reports[i], verdict, dir, err);
+	for (size_t i = 0; rc == 0 && i < REPORTS; i++)
+		rc = write_report(&reports[i], verdict, dir, &files[i], err);
+	for (size_t i = 0; rc == 0 && i < REPORTS; i++)
+		rc = outfile_place(&files[i], err);
+	for (size_t i = 0; files != NULL && i < REPORTS; i++)
+		outfile_drop(&files[i]);
+	free(files);
 	return rc;
 }

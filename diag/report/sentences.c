@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "diag/report/facts.h"
 
@@ -248,5 +249,15 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 			   " Of what flows outside the collective did to its critical path, %.0f %% is due to %s.",
 			   100 * facts_share(v, &v->contributors[0]),
 			   facts_flow(v, v->contributors[0].flow, name, sizeof(name)));
+	return buf;
+}
+
+char *
+facts_recording_lost(const struct facts *facts, char *buf, size_t cap)
+{
+	if (facts->v->recording_errno == 0)
+		return NULL;
+	snprintf(buf, cap, "The recording is cut short (%s): diagnosed again from it, the run will tell less than this.",
+		 strerror((int)facts->v->recording_errno));
 	return buf;
 }

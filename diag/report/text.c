@@ -84,6 +84,11 @@ write_head(const struct text *text)
 		set_style(text, STYLE_NONE);
 		wrap(text, v->incomplete, 21);
 	}
+	if (facts_recording_lost(&text->facts, sentence, sizeof(sentence)) != NULL) {
+		set_style(text, STYLE_BAD);
+		wrap(text, sentence, 0);
+		set_style(text, STYLE_NONE);
+	}
 	fputc('\n', text->to);
 	text_collectives(&text->facts, text->to);
 }

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "common/outfile.h"
 
 #define BYTE_ORDER_MAGIC 0x1a2b3c4dU
 #define LINK_ETHERNET 1
@@ -136,6 +139,26 @@ end(struct pcapng *file, struct block *block)
 	emit(file, block->bytes, block->size);
 }
 
+/* @return 0, or -1 with errno */
+static int
+open_file(struct pcapng *file, const char *path)
+{
+	int fd;
+
+	file->buffer = malloc(BUFFER_BYTES);
+	if (file->buffer == NULL)
+		return -1;
+	fd = outfile_stream(path, NULL);
+	if (fd >= 0) {
+		file->file = fdopen(fd, "wb");
+		if (file->file == NULL)
+			close(fd);
+	} else {
+		errno = -fd;
+	}
+	return file->file != NULL ? 0 : -1;
+}
+
 struct pcapng *
 pcapng_create(const char *path, const char *application, const char *comment)
 {
@@ -145,9 +168,7 @@ pcapng_create(const char *path, const char *application, const char *comment)
 
 	if (file == NULL)
 		return NULL;
-	file->buffer = malloc(BUFFER_BYTES);
-	file->file = file->buffer != NULL ? fopen(path, "wb") : NULL;
-	if (file->file == NULL) {
+	if (open_file(file, path) < 0) {
 		free(file->buffer);
 		free(file);
 		return NULL;

@@ -17,7 +17,7 @@ enum pcapng_direction { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
 struct pcapng;
 
 /*
- * Opens a file and writes the section header.
+ * Makes a file anew and writes the section header.
  * @param application  what wrote it
  * @param comment      for who reads it
  * @return NULL with errno

@@ -45,7 +45,6 @@ const struct cfg_table exporter_cfg_table = {
 };
 
 static uint64_t default_burst(uint64_t budget);
-static int check(const struct exporter_config *config, struct err *err);
 static void offer_until(struct exporter *e, uint64_t before_ps);
 static size_t same_time(const struct exporter *e, size_t first, size_t end);
 static void offer_group(struct exporter *e, size_t first, size_t end);
@@ -63,7 +62,7 @@ exporter_create(const struct exporter_config *config, const char *recording, int
 {
 	struct rec_stream head = { .magic = REC_MAGIC, .version = REC_VERSION, .size = sizeof(head) };
 	struct exporter *e = NULL;
-	int rc = check(config, err);
+	int rc = exporter_check(config, err);
 
 	if (rc == 0 && (e = calloc(1, sizeof(*e))) == NULL)
 		rc = err_set(err, -ENOMEM, "out of memory for the exporter");
@@ -83,8 +82,8 @@ exporter_create(const struct exporter_config *config, const char *recording, int
 	return e;
 }
 
-static int
-check(const struct exporter_config *config, struct err *err)
+int
+exporter_check(const struct exporter_config *config, struct err *err)
 {
 	if (config->burst_bytes == 0 || config->burst_bytes >= EXPORTER_BURST_MIN)
 		return 0;
@@ -178,6 +177,7 @@ exporter_finish(struct exporter *e, struct rec_end *end)
 	end->sent_records = stats.all.sent_records;
 	end->deferred_records = stats.all.deferred_records;
 	end->dropped_records = stats.all.dropped_records;
+	end->recording_errno = (uint16_t)sink_settle(&e->sink);
 	end->hdr.node = REC_NONE;
 	put_own(e, end, REC_END, sizeof(*end), end->end_ps);
 	e->header_bytes += sizeof(*end);

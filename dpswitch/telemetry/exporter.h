@@ -65,8 +65,11 @@ struct exporter_stats {
 
 struct exporter;
 
+/* What exporter_create() refuses, before there is a recording. @return 0, or -EINVAL with err set */
+int exporter_check(const struct exporter_config *config, struct err *err);
+
 /*
- * Opens the recording and starts the stream.
+ * Makes the recording anew and starts the stream.
  * @param config     copied
  * @param recording  path of the file that gets the stream byte for byte; NULL: none
  * @param socket_fd  connected stream socket to the analyzer, the caller's to close; -1: none

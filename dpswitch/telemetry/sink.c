@@ -2,9 +2,10 @@
 #include "dpswitch/telemetry/sink.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "common/outfile.h"
 
 /* Of its own REC_GAP: the exporter numbers its from 0. */
 #define FIRST_GAP_SEQ 0x80000000u
@@ -47,10 +48,10 @@ sink_init(struct sink *sink, const char *recording, int socket_fd, const struct 
 
 	*sink = (struct sink){ .file_fd = -1 };
 	if (recording != NULL) {
-		/* Without waiting for whoever may read it, should it be a pipe. */
-		sink->file_fd = open(recording, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+		sink->file_fd = outfile_stream(recording, NULL);
 		if (sink->file_fd < 0)
-			return err_set(err, -errno, "%s: cannot write the recording: %s", recording, strerror(errno));
+			return err_set(err, sink->file_fd, "%s: cannot write the recording: %s", recording,
+				       strerror(-sink->file_fd));
 		ret = outlet_open(&sink->file, sink->file_fd, false, head, err);
 	}
 	if (ret == 0 && socket_fd >= 0)
@@ -149,6 +150,16 @@ sink_put(struct sink *sink, const struct rec_hdr *hdr)
 {
 	outlet_put(sink, &sink->file, hdr);
 	outlet_put(sink, &sink->socket, hdr);
+}
+
+int
+sink_settle(struct sink *sink)
+{
+	struct outlet *file = &sink->file;
+
+	if (file->spool != NULL && file->error == 0)
+		file->error = spool_wait(file->spool, SINK_BUFFER_BYTES, file->give_up_ns, sink->hurried);
+	return file->error;
 }
 
 void

@@ -41,7 +41,7 @@ struct sink {
 };
 
 /*
- * @param recording  path of the file, truncated; NULL: no recording
+ * @param recording  path of the file, made anew; NULL: no recording
  * @param socket_fd  a connected stream socket, the caller's to close; -1: none
  * @param head       what a stream begins with
  * @return 0, or a negative errno with err naming the path
@@ -56,6 +56,9 @@ void sink_fini(struct sink *sink);
 
 /* Appends a record to the stream, as said above. One that fails is given up, its errno kept; the other carries on. */
 void sink_put(struct sink *sink, const struct rec_hdr *hdr);
+
+/* Waits until the recording has all that was put, or is given up. @return 0, or the errno for which it was given up */
+int sink_settle(struct sink *sink);
 
 /* What is buffered is to be written at once, not in good time (SPOOL_GATHER_NS). Does not wait. */
 void sink_flush(struct sink *sink);

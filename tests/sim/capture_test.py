@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Captures hold every frame of a port, both directions, to the picosecond, and change nothing about the run."""
+import errno
+
 from cases import fault, ring, small
-from harness import SCENARIOS, check, command, DPSWITCH, dpswitch, rocelab, scratch, sets
+from harness import SCENARIOS, Run, check, command, DPSWITCH, dpswitch, file_limit, rocelab, scratch, sets
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce, is_udp
 
 CABLE_PS = 1_000_000  # of the small fabric
@@ -158,9 +160,10 @@ def bounds():
     check([f._replace(bytes=f.bytes[:64]) for f in whole.frames] == cut_short.frames, "bytes: frames are cut, no other change")
 
     out = scratch()
-    (out / "capture.pcapng").symlink_to("/dev/full")
-    done = command(DPSWITCH, small(), "--out", out, "--quiet", "--capture", "a1:1", expect=1)
-    check("capture.pcapng is cut short: no space left" in done.stderr.lower(), "a full disk is told", done.stderr)
+    done = command(DPSWITCH, small(), "--out", out, "--quiet", "--capture", "a1:1", *FAST, expect=1,
+                   preexec_fn=file_limit(50_000))
+    check("capture.pcapng is cut short: file too large" in done.stderr.lower(), "a full disk is told", done.stderr)
+    check(Run(out, done).run["capture"]["errno"] == errno.EFBIG, "a full disk is in run.json", done.stderr)
 
 
 storm()

@@ -135,11 +135,6 @@ def nowhere_to_write():
         name = f"full: rocelab {args[0]} {str(args[1])[:6] if len(args) > 1 else ''}"
         check(done.returncode == 1, f"{name}: exit code", (done.returncode, done.stderr))
         check("standard output cannot be written" in done.stderr, f"{name}: told", done.stderr)
-    for name in sorted(path.name for path in run.dir.iterdir()):
-        out = scratch()
-        (out / name).symlink_to("/dev/full")
-        done = command(ROCELAB, "run", small(), "--out", out, expect=None)
-        check(done.returncode != 0 and name in done.stderr, f"full: {name}: told", (done.returncode, done.stderr))
 
 
 completes()

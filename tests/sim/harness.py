@@ -8,6 +8,7 @@ import csv
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,11 @@ def skip(reason):
 
 def cpus():
     return len(os.sched_getaffinity(0))
+
+
+def file_limit(size_bytes):
+    """For preexec_fn: no file of the program grows beyond this, as on a full disk."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
 
 
 def descendants(pid):

@@ -4,11 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,7 +25,7 @@
 
 #define MB_A_SECOND 1000000 /* 1 byte a microsecond */
 
-/* An exporter whose recording is in memory, and two nodes that report. */
+/* An exporter whose recording has no name any more, and two nodes that report. */
 struct bench {
 	struct exporter *exporter;
 	struct recbuf bufs[2];
@@ -36,14 +38,17 @@ bench_open(struct bench *b, uint64_t budget, uint64_t burst_bytes, uint64_t queu
 {
 	struct exporter_config config = { .budget = budget, .burst_bytes = burst_bytes, .queue_bytes = queue_bytes };
 	struct err err = { "" };
-	char path[64];
+	char dir[] = "/tmp/exporter-test-XXXXXX", path[sizeof(dir) + 16];
 
-	b->fd = memfd_create("recording", 0);
-	assert_true(b->fd >= 0);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", b->fd);
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/recording", dir);
 	b->exporter = exporter_create(&config, path, socket_fd, &err);
 	assert_string_equal(err.text, "");
 	assert_non_null(b->exporter);
+	b->fd = open(path, O_RDONLY);
+	assert_true(b->fd >= 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		recbuf_init(&b->bufs[i], 10 + i);
 		b->all[i] = &b->bufs[i];
@@ -644,16 +649,23 @@ what_was_sent_soon_outlives_the_exporter(void **state)
 static void
 a_full_disk_is_remembered(void **state)
 {
-	struct exporter_config config = { .budget = 0 };
 	struct rec_end end = { .end_ps = 1 };
 	struct exporter_stats stats;
-	struct exporter *exporter = exporter_create(&config, "/dev/full", -1, NULL);
+	const struct rlimit little = { 10, RLIM_INFINITY };
+	struct rlimit before;
+	struct bench b;
 
-	assert_non_null(exporter);
-	exporter_finish(exporter, &end);
-	exporter_stats(exporter, &stats);
-	assert_int_equal(stats.recording_errno, ENOSPC);
-	exporter_destroy(exporter);
+	bench_open(&b, 0, 0, 0, -1);
+	offer(&b, 6);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	exporter_finish(b.exporter, &end);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	exporter_stats(b.exporter, &stats);
+	assert_int_equal(stats.recording_errno, EFBIG);
+	assert_int_equal(end.recording_errno, EFBIG); /* for who gets the stream by the socket */
+	bench_close(&b);
 }
 
 static void

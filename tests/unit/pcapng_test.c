@@ -5,8 +5,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "dpswitch/edge/pcapng.h"
@@ -68,19 +70,30 @@ static void
 trouble_is_told(void **state)
 {
 	static const uint8_t bytes[PCAPNG_MAX_BYTES];
+	const struct rlimit little = { 10, RLIM_INFINITY };
+	struct rlimit before;
 	struct pcapng *file;
+	char path[64];
 
+	snprintf(path, sizeof(path), "/tmp/pcapng-test-%d.pcapng", (int)getpid());
 	assert_null(pcapng_create("/nowhere/at/all.pcapng", "", ""));
 	assert_int_equal(errno, ENOENT);
-	file = pcapng_create("/dev/full", "", "");
+	assert_null(pcapng_create("/dev/full", "", "")); /* what is no file of ours is left alone */
+	assert_int_equal(errno, EEXIST);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0); /* as if the disk were full */
+	file = pcapng_create(path, "", "");
 	assert_non_null(file);
 	pcapng_interface(file, "a:1", "", 1, 0);
-	assert_int_equal(pcapng_destroy(file), -ENOSPC); /* only when it was flushed */
-	file = pcapng_create("/dev/full", "", "");
+	assert_int_equal(pcapng_destroy(file), -EFBIG); /* only when it was flushed */
+	file = pcapng_create(path, "", "");
 	assert_non_null(file);
 	for (int i = 0; i < 100; i++)
 		pcapng_frame(file, 0, PCAPNG_OUTBOUND, 0, bytes, sizeof(bytes), sizeof(bytes));
-	assert_int_equal(pcapng_destroy(file), -ENOSPC);
+	assert_int_equal(pcapng_destroy(file), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	remove(path);
 }
 
 int

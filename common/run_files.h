@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The files of a run's folder, by the names that they have in every run. */
+#pragma once
+
+#include "common/err.h"
+
+#define RUN_RECORDING "records.bin"
+#define RUN_CAPTURE "capture.pcapng"
+#define RUN_CONFIG "effective.cfg"
+#define RUN_STEPS "steps.csv"
+#define RUN_TRUTH "truth.json"
+#define RUN_SUMMARY "run.json"
+#define RUN_VERDICT "verdict.json"
+#define RUN_TEXT "report.txt"
+#define RUN_PAGE "report.html"
+#define RUN_WAITING "waiting.dot"
+#define RUN_PROVENANCE "provenance.dot"
+
+/*
+ * Makes way for a new run in a folder: what an earlier one left there goes, all of it, and nothing else. Once a run can no
+ * longer be refused.
+ * @return 0, or negative errno with err set: something of such a name is in the way
+ */
+int run_files_remove(const char *dir, struct err *err);

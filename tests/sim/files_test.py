@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The folder of a run: one run's files and no other's, whole or not there, whoever used it before and however full it is."""
+import json
+import os
+import subprocess
+import time
+
+from cases import fault, small
+from harness import ROCELAB, SCENARIOS, Run, check, command, fail, file_limit, rocelab, scratch, sets
+
+RESULTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "run.json", "truth.json",
+           "steps.csv", "effective.cfg")
+LONG = (SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="full-polling"))
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def second_run():
+    """What the first run left is gone as soon as the second one records; a user's own file is not."""
+    run = rocelab(small(), "--capture", "a1:1")
+    out, before = run.dir, contents(run.dir)
+    check(set(RESULTS) < before.keys() and "capture.pcapng" in before, "a run's files", sorted(before))
+    (out / "notes.txt").write_text("mine")
+    (out / ".verdict.json.new").write_text("of a run that was killed")
+    later = subprocess.Popen([str(a) for a in (ROCELAB, "run", *LONG, "--out", out)], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, start_new_session=True)
+    end = time.monotonic() + 60
+    while (out / "records.bin").stat().st_size < 20000 or (out / "records.bin").read_bytes() == before["records.bin"]:
+        if later.poll() is not None or time.monotonic() > end:
+            fail(f"the second run ended or hangs before it could be seen: {later.communicate()}")
+        time.sleep(0.01)
+    seen = set(contents(out))
+    later.terminate()
+    later.communicate(timeout=120)
+    check(seen == {"records.bin", "effective.cfg", "notes.txt"}, "second run: nothing of the first is beside its recording",
+          sorted(seen))
+    after = contents(out)
+    check("capture.pcapng" not in after and ".verdict.json.new" not in after, "second run: nor afterwards", sorted(after))
+    check(after["notes.txt"] == b"mine", "second run: a user's file stays")
+    check(json.loads(after["run.json"])["name"] == LONG[0].stem, "second run: its own results", after["run.json"])
+
+
+def refused_run():
+    """A run that is refused, for whatever reason, leaves an earlier one as it is."""
+    run = rocelab(small(), "--capture", "a1:1")
+    before = contents(run.dir)
+    for name, args in (("a bad scenario", (small(fault("meteor")),)), ("a bad key", (small(), "--set", "host.mtu=7")),
+                       ("no such port to capture", (small(), "--capture", "zz:9")),
+                       ("no such file", ("/nowhere.cfg",)), ("too many lcores", (small(), "--lcores", "64")),
+                       ("no budget", (small(), *sets(exporter__budget=1000, exporter__burst=1023)))):
+        command(ROCELAB, "run", *args, "--out", run.dir, expect=2)
+        check(contents(run.dir) == before, f"refused, {name}: nothing is touched", sorted(contents(run.dir)))
+
+
+def whole(folder, name):
+    """Each file that is there is one that was written to its end."""
+    ends = {"html": "</html>\n", "dot": "}\n", "csv": "\n", "txt": "\n", "cfg": "\n"}
+    for path in folder.iterdir():
+        if path.suffix == ".json":
+            json.loads(path.read_text())
+        elif path.name != "records.bin":
+            check(path.suffix[1:] in ends and path.read_text().endswith(ends[path.suffix[1:]]), f"{name}: {path.name} is whole")
+
+
+def full(name, out, done, why):
+    """A run whose disk did not take all."""
+    check(done.returncode == 1, f"{name}: exit code 1", (done.returncode, done.stderr))
+    check(why in done.stderr, f"{name}: told why", done.stderr)
+    whole(out, name)
+    check(not [path for path in out.iterdir() if path.name.endswith(".new")], f"{name}: nothing half done is left",
+          sorted(out.iterdir()))
+
+
+def cut_recording(name, out, done, why):
+    check(f"records.bin is cut short: {why}" in done.stderr, f"{name}: the recording's cut is told", done.stderr)
+    if (out / "run.json").exists():
+        check(Run(out).run["export"]["recording_lost"] != 0, f"{name}: in run.json", Run(out).run["export"])
+    if (out / "verdict.json").exists():
+        check(Run(out).verdict["evidence"]["recording_lost"] != 0, f"{name}: in the verdict", Run(out).verdict["evidence"])
+        check(f"The recording is cut short ({why})" in Run(out).report.replace("\n", " "), f"{name}: in the report",
+              Run(out).report)
+
+
+def file_limits():
+    """Files that must not grow beyond a size: each of them is hit in its turn."""
+    scenario = SCENARIOS / "incast.cfg"
+    reference = rocelab(scenario)
+    sizes = {path.name: path.stat().st_size for path in reference.dir.iterdir()}
+    check(sizes["records.bin"] < sizes["report.html"], "full: the page is the largest file", sizes)
+    for limit in (0, 1000, *(sizes[name] - 1 for name in ("run.json", "effective.cfg", "verdict.json", "records.bin",
+                                                          "report.html"))):
+        out, name = scratch(), f"files of {limit} B"
+        done = command(ROCELAB, "run", scenario, "--out", out, expect=None, preexec_fn=file_limit(limit))
+        full(name, out, done, "File too large")
+        check(not (out / "report.html").exists() and not (out / "verdict.json").exists(), f"{name}: no verdict is half there",
+              sorted(out.iterdir()))
+        if limit > sizes["effective.cfg"] and limit < sizes["records.bin"]:
+            cut_recording(name, out, done, "File too large")
+    out = scratch()
+    done = command(ROCELAB, "run", SCENARIOS / "case-study.cfg", "--out", out, *sets(detection__policy="full-polling"),
+                   expect=None, preexec_fn=file_limit(200_000))
+    full("a long recording", out, done, "File too large")
+    cut_recording("a long recording", out, done, "File too large")
+    check((out / "verdict.json").exists(), "a long recording: the verdict, which does not need it, is there")
+    again = command(ROCELAB, "diagnose", out, expect=None)
+    check("ncomplete" in again.stdout, "a long recording: diagnosed again, it is incomplete", again.stdout)
+
+
+def full_disk():
+    """The same on a file system that is full."""
+    mount = 'mount -t tmpfs -o size="$1" tmpfs "$2" || exit 77; out=$2; copy=$3; shift 3; "$@" --out "$out"; code=$?; ' \
+            'cp -r "$out/." "$copy"; exit $code'
+    for kib in (4, 24, 64, 140, 200):
+        copy, name = scratch(), f"a disk of {kib} KiB"
+        done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh", f"{kib}k", str(scratch()),
+                               str(copy), str(ROCELAB), "run", str(SCENARIOS / "incast.cfg")], capture_output=True,
+                              text=True, timeout=120)
+        if done.returncode == 77 or "unshare:" in done.stderr:
+            print(f"SKIPPED: {name}: no file system can be mounted here, even in a user namespace: {done.stderr}", flush=True)
+            return
+        full(name, copy, done, "No space left on device")
+
+
+def one_diagnosis_or_the_other():
+    """A diagnosis that cannot write all its reports leaves those of the one before."""
+    run = rocelab(SCENARIOS / "incast.cfg")
+    before = contents(run.dir)
+    done = command(ROCELAB, "diagnose", run.dir, expect=1, preexec_fn=file_limit(100_000))
+    check("report.html: cannot be written: File too large" in done.stderr, "diagnose: told", done.stderr)
+    check(contents(run.dir) == before, "diagnose: the reports before stay", sorted(contents(run.dir)))
+
+
+def links():
+    """A link of a file's name is replaced; what it leads to is left alone."""
+    out, mine = scratch(), scratch() / "mine"
+    mine.write_text("precious")
+    for name in (*RESULTS, "records.bin", "capture.pcapng", ".run.json.new"):
+        (out / name).symlink_to(mine)
+    command(ROCELAB, "run", small(), "--out", out, "--capture", "a1:1")
+    check(mine.read_text() == "precious", "links: not followed")
+    check(not [path for path in out.iterdir() if path.is_symlink()], "links: replaced by files", sorted(out.iterdir()))
+    (out / "verdict.json").unlink()
+    (out / "verdict.json").symlink_to(mine)
+    command(ROCELAB, "diagnose", out)
+    check(mine.read_text() == "precious" and not (out / "verdict.json").is_symlink(), "links: nor by diagnose")
+
+
+if __name__ == "__main__":
+    second_run()
+    refused_run()
+    file_limits()
+    full_disk()
+    one_diagnosis_or_the_other()
+    links()
