@@ -10,16 +10,17 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/interrupt.h"
 
 /* How long it may be idle; after an interrupt a fifth of that must do. */
 #define IDLE_NS 10000000000ULL
 #define POLL_NS 5000000ULL
 
-/* Too long, for a user who is in a hurry or not. */
+/* Too long, for a user who is in a hurry or not; one who asked twice waits for nothing. */
 static bool
-too_long(const struct analyzer *analyzer, uint64_t idle_ns)
+too_long(uint64_t idle_ns)
 {
-	return idle_ns >= (*analyzer->interrupts != 0 ? IDLE_NS / 5 : IDLE_NS);
+	return interrupt_count() > 1 || idle_ns >= (interrupt_asked() ? IDLE_NS / 5 : IDLE_NS);
 }
 
 /* @param args  what it is to read, and from where. @return 0 or negative errno with err set */
@@ -80,8 +81,8 @@ analyzer_listen(struct analyzer *analyzer, const char *socket, struct err *err)
 			forget(analyzer);
 			return err_set(err, -ECHILD, "the analyzer ended at once with status %d", status);
 		}
-		if (too_long(analyzer, patience_look(&patience, clock_now_ns()))) {
-			ret = err_set(err, *analyzer->interrupts != 0 ? -EINTR : -ETIMEDOUT,
+		if (too_long(patience_look(&patience, clock_now_ns()))) {
+			ret = err_set(err, interrupt_asked() ? -EINTR : -ETIMEDOUT,
 				      "the analyzer did not open %s: stopped, or stuck", socket);
 			analyzer_dismiss(analyzer);
 			return ret;
@@ -108,15 +109,15 @@ analyzer_wait(struct analyzer *analyzer)
 {
 	struct child_watch watch = { .pid = analyzer->pid };
 	bool written = false;
-	sig_atomic_t interrupts = 0;
+	unsigned interrupts = 0;
 	int status;
 
 	while (!child_poll(analyzer->pid, &status)) {
 		if (!written && reports_written(analyzer)) {
 			written = true;
-			interrupts = *analyzer->interrupts;
+			interrupts = interrupt_count();
 		}
-		if (written ? *analyzer->interrupts != interrupts : too_long(analyzer, child_idle_ns(&watch))) {
+		if (written ? interrupt_count() != interrupts : too_long(child_idle_ns(&watch))) {
 			kill(analyzer->pid, SIGKILL);
 			status = child_wait(analyzer->pid);
 			forget(analyzer);

@@ -16,7 +16,6 @@
 struct analyzer {
 	const char *dir;  /* where the reports go; a recording is DIR/records.bin */
 	bool print;       /* the report for people as well */
-	const volatile sig_atomic_t *interrupts; /* counts how often the user wanted an end */
 	pid_t pid;        /* 0: there is none */
 	int done;         /* pipe that ends when the reports are written */
 };

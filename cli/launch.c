@@ -16,6 +16,7 @@
 #include "cli/verdict_file.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
+#include "common/interrupt.h"
 
 #define FABRIC_POLL_NS 5000000ULL
 /* A fabric that is to end and does nothing for so long is stopped, or stuck. */
@@ -23,8 +24,8 @@
 /* How long the analyzer may take to notice a fabric that has died. */
 #define ANALYZER_NOTICE_NS 10000000000ULL
 
-/* The fabric under way, and how often the user wanted the end, for launch_interrupt(). */
-static volatile sig_atomic_t fabric_pid, interrupted;
+/* The fabric under way, 0: none, for ask_fabric(). */
+static volatile sig_atomic_t fabric_pid;
 
 int
 launch_make_dirs(const char *dir, struct err *err)
@@ -95,7 +96,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 			kill(fabric, SIGTERM);
 			ending = true;
 		}
-		if ((ending || interrupted) && child_idle_ns(&watch) >= FABRIC_IDLE_NS)
+		if (launch_abandoned() || ((ending || interrupt_asked()) && child_idle_ns(&watch) >= FABRIC_IDLE_NS))
 			kill(fabric, SIGKILL);
 		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);
 	}
@@ -117,7 +118,7 @@ has_begun(struct analyzer *analyzer, const char *socket, int fabric_status)
 		return false;
 	/* The analyzer removes its socket when somebody has connected. */
 	while (fabric_status > EXIT_USAGE && analyzer->pid != 0 && access(socket, F_OK) == 0) {
-		if (child_idle_ns(&watch) >= ANALYZER_NOTICE_NS || kill(analyzer->pid, 0) < 0)
+		if (launch_abandoned() || child_idle_ns(&watch) >= ANALYZER_NOTICE_NS || kill(analyzer->pid, 0) < 0)
 			return false;
 		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);
 	}
@@ -140,8 +141,8 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 	}
 	if (analyzer->pid != 0)
 		status = analyzer_wait(analyzer);
-	if (status != ANALYZER_STUCK)
-		return status;
+	if (status != ANALYZER_STUCK || launch_abandoned())
+		return status >= 0 ? status : 128 + SIGKILL;
 	fprintf(stderr, "rocelab: the analyzer was stopped, or stuck, and is gone: the verdict comes from the recording\n");
 	status = analyzer_reread(analyzer, err);
 	if (status < 0 && err->text[0] != '\0')
@@ -149,10 +150,17 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 	return status >= 0 ? status : 128 + SIGKILL;
 }
 
+/* So early that it could not end in order yet. */
+static bool
+ended_by_signal(int status)
+{
+	return interrupt_asked() && (status == 128 + SIGINT || status == 128 + SIGTERM || status == 128 + SIGHUP);
+}
+
 static int
 run_programs(const struct launch *launch, const char *socket, struct launch_status *status, struct err *err)
 {
-	struct analyzer analyzer = { .dir = launch->dir, .print = launch->print, .interrupts = &interrupted };
+	struct analyzer analyzer = { .dir = launch->dir, .print = launch->print };
 	int ret = analyzer_listen(&analyzer, socket, err);
 	pid_t fabric;
 
@@ -165,10 +173,14 @@ run_programs(const struct launch *launch, const char *socket, struct launch_stat
 	}
 	*err = (struct err){ 0 };
 	fabric_pid = fabric;
-	if (interrupted) /* before there was a fabric */
-		kill(fabric, SIGTERM);
+	if (interrupt_asked()) /* before there was a fabric */
+		interrupt_pass_on(fabric);
 	status->fabric = wait_for_fabric(launch, fabric, err);
 	fabric_pid = 0;
+	if (ended_by_signal(status->fabric)) {
+		fprintf(stderr, "rocelab: interrupted before the run began\n");
+		status->fabric = EXIT_NOT_BEGUN;
+	}
 	status->analyzer = conclude(launch, &analyzer, socket, status->fabric, err);
 	return 0;
 }
@@ -189,10 +201,22 @@ launch_run(const struct launch *launch, struct launch_status *status, struct err
 	return ret;
 }
 
-void
-launch_interrupt(void)
+/* In a signal's handler. */
+static void
+ask_fabric(void)
 {
-	interrupted++;
 	if (fabric_pid > 0)
-		kill((pid_t)fabric_pid, SIGTERM);
+		interrupt_pass_on((pid_t)fabric_pid);
+}
+
+void
+launch_catch_interrupts(void)
+{
+	interrupt_catch(&(struct interrupt_actions){ .ask = ask_fabric, .abandons = true });
+}
+
+bool
+launch_abandoned(void)
+{
+	return interrupt_count() > 1;
 }

@@ -33,5 +33,9 @@ int launch_lock_dir(const char *dir, struct err *err);
  */
 int launch_run(const struct launch *launch, struct launch_status *status, struct err *err);
 
-/* For signal handlers: the fabric under way ends its run, and the verdict on what there is follows. */
-void launch_interrupt(void);
+/*
+ * From now on the first signal that asks for it ends the fabric under way, and the verdict on what there is follows; a
+ * later one kills both programs, so that launch_run() returns at once.
+ */
+void launch_catch_interrupts(void);
+bool launch_abandoned(void);

@@ -125,13 +125,6 @@ default_out(const char *scenario, char *buf, size_t cap)
 	snprintf(buf, cap, "out/%.*s", (int)len, base);
 }
 
-static void
-on_signal(int signal)
-{
-	(void)signal;
-	launch_interrupt();
-}
-
 static int
 show(const struct run_options *run, const char *dir, const struct launch_status *status)
 {
@@ -141,6 +134,10 @@ show(const struct run_options *run, const char *dir, const struct launch_status 
 
 	if (status->fabric == EXIT_USAGE)
 		return EXIT_USAGE;
+	if (launch_abandoned()) {
+		fprintf(stderr, "rocelab: ended at once; what was recorded until then is kept: rocelab diagnose %s\n", dir);
+		return EXIT_FAILED;
+	}
 	if (status->fabric > EXIT_USAGE && status->fabric != EXIT_NOT_BEGUN)
 		fprintf(stderr, "rocelab: dpswitch %s\n", child_text(status->fabric, text, sizeof(text)));
 	if (status->analyzer == LAUNCH_NO_STREAM)
@@ -167,7 +164,6 @@ show(const struct run_options *run, const char *dir, const struct launch_status 
 int
 command_run(int argc, char **argv)
 {
-	const struct sigaction action = { .sa_handler = on_signal };
 	struct run_options run = { 0 };
 	struct launch_status status;
 	char dir[PATH_MAX];
@@ -191,9 +187,7 @@ command_run(int argc, char **argv)
 		fprintf(stderr, "rocelab: %s\n", run.err.text);
 		return EXIT_USAGE;
 	}
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	launch_catch_interrupts();
 	ret = launch_run(&launch, &status, &run.err);
 	run_hosts_destroy(launch.hosts);
 	if (ret < 0) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/args.h"
+#include "common/interrupt.h"
 #include "common/stdio_guard.h"
 #include "diag/collect/evidence.h"
 #include "diag/collect/source.h"
@@ -100,6 +101,21 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 	return rc;
 }
 
+/*
+ * A live stream ends when its run does, and whoever wants the run to end wants the verdict on it: the first signal is for
+ * those who send.
+ */
+static int
+accept_stream(const char *address, struct err *err)
+{
+	sigset_t before;
+	int fd = source_accept(address, &before, err);
+
+	interrupt_catch(NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return fd;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -111,7 +127,7 @@ main(int argc, char **argv)
 	stdio_guard();
 	argp_err_exit_status = EXIT_BAD_INPUT;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	fd = options.read != NULL ? source_open_file(options.read, &err) : source_accept(options.listen, &err);
+	fd = options.read != NULL ? source_open_file(options.read, &err) : accept_stream(options.listen, &err);
 	if (fd < 0) {
 		fprintf(stderr, "analyzer: %s\n", err.text);
 		return EXIT_BAD_INPUT;

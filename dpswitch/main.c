@@ -8,6 +8,7 @@
 #include "cli/emulation/scenario_args.h"
 #include "common/args.h"
 #include "common/exit_code.h"
+#include "common/interrupt.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "common/stdio_guard.h"
@@ -142,7 +143,7 @@ main(int argc, char **argv)
 			fprintf(stderr, "dpswitch: %s\n", err.text);
 		return ret;
 	}
-	emulation_catch_interrupts();
+	interrupt_catch(NULL);
 	scenario = scenario_load(&options.scenario, &err);
 	if (scenario != NULL) {
 		ret = run_scenario(&options.run, scenario, &err);

@@ -15,6 +15,7 @@
 #include "cli/emulation/results.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
+#include "common/interrupt.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/unix_socket.h"
@@ -147,7 +148,7 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 	exporter = exporter_create(&scenario->exporter, recording, socket, err);
 	lcore_pin();
 	if (exporter != NULL)
-		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, emulation_interrupted);
+		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, interrupt_asked);
 	return exporter;
 }
 
@@ -170,6 +171,10 @@ open_stream(const struct run_options *options, struct emulation *emulation, int 
 	struct exporter *exporter;
 
 	*socket = -1;
+	if (interrupt_asked()) {
+		err_set(err, -EINTR, "interrupted before the run began");
+		return NULL;
+	}
 	if (options->analyzer != NULL) {
 		*socket = unix_connect(options->analyzer, "analyzer", err);
 		if (*socket < 0)

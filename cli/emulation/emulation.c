@@ -2,47 +2,23 @@
 #include "cli/emulation/emulation.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/emulation/progress.h"
 #include "cli/emulation/rerouting.h"
 #include "common/clock.h"
+#include "common/interrupt.h"
 #include "common/units.h"
 #include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/steps/remote.h"
 
-/* Set by SIGINT and SIGTERM, read between windows. */
-static volatile sig_atomic_t interrupted;
-
-static void
-on_signal(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
-
-bool
-emulation_interrupted(void)
-{
-	return interrupted != 0;
-}
 
 static bool
 hook_interrupted(void *ctx)
 {
 	(void)ctx;
-	return emulation_interrupted();
-}
-
-void
-emulation_catch_interrupts(void)
-{
-	const struct sigaction action = { .sa_handler = on_signal };
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	return interrupt_asked();
 }
 
 static uint64_t

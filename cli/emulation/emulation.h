@@ -72,11 +72,6 @@ void emulation_destroy(struct emulation *emulation);
 void emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns);
 void emulation_end(struct emulation *emulation);
 
-/* From now on SIGINT and SIGTERM end a run in good order, and one that begins later at its first window. */
-void emulation_catch_interrupts(void);
-/* Whether one has come. */
-bool emulation_interrupted(void);
-
 /*
  * struct message_source.describe, of the embedded hosts.
  * @param ctx  the emulation

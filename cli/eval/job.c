@@ -13,32 +13,30 @@
 #include "cli/child.h"
 #include "cli/eval/variant.h"
 #include "cli/launch.h"
+#include "common/interrupt.h"
 #include "common/outfile.h"
 
-/* The program under way, and whether the job is to end, for on_signal(). */
-static volatile sig_atomic_t program_pid, interrupted;
+/* The program under way, for end_program(). */
+static volatile sig_atomic_t program_pid;
 
+/* In a signal's handler. */
 static void
-on_signal(int signal)
+end_program(void)
 {
-	(void)signal;
-	interrupted = 1;
 	if (program_pid > 0)
-		kill((pid_t)program_pid, SIGTERM);
+		interrupt_pass_on((pid_t)program_pid);
 }
 
 static void
 prepare(const struct job_config *config)
 {
-	const struct sigaction action = { .sa_handler = on_signal };
+	const struct interrupt_actions actions = { .ask = end_program };
 	char path[PATH_MAX];
 	cpu_set_t cpus;
 	int log;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	interrupt_catch(&actions);
 	if (config->cpu >= 0) {
 		CPU_ZERO(&cpus);
 		CPU_SET(config->cpu, &cpus);
@@ -67,8 +65,8 @@ run_program(const char *folder, const struct child_args *args, struct err *err)
 	if (pid < 0)
 		return pid;
 	program_pid = pid;
-	if (interrupted) /* before there was a program */
-		kill(pid, SIGTERM);
+	if (interrupt_asked()) /* before there was a program */
+		interrupt_pass_on(pid);
 	status = child_wait(pid);
 	program_pid = 0;
 	if (status != 0)
@@ -106,7 +104,7 @@ run(const struct job_config *config)
 {
 	struct err err = { 0 };
 	int fabric = config->policy != NULL ? run_fabric(config, &err) : 0;
-	int analyzer = fabric == 0 && config->diagnose && !interrupted ? run_analyzer(config, &err) : 0;
+	int analyzer = fabric == 0 && config->diagnose && !interrupt_asked() ? run_analyzer(config, &err) : 0;
 
 	if (fabric < 0 || analyzer < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);

@@ -15,6 +15,7 @@
 #include "cli/eval/items.h"
 #include "cli/eval/job.h"
 #include "common/clock.h"
+#include "common/interrupt.h"
 
 #define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
 
@@ -38,13 +39,23 @@ struct runner {
 	struct err *err;
 };
 
-static volatile sig_atomic_t interrupted;
+/* The jobs under way, for stop_jobs(); 0: none. */
+static volatile sig_atomic_t job_pids[EVAL_MAX_JOBS];
+
+/* In a signal's handler, too. What they leave behind is no result. */
+static void
+stop_jobs(void)
+{
+	for (uint32_t i = 0; i < EVAL_MAX_JOBS; i++)
+		if (job_pids[i] != 0)
+			interrupt_pass_on((pid_t)job_pids[i]);
+}
 
 static void
-on_signal(int signal)
+set_pid(struct runner *runner, struct slot *slot, pid_t pid)
 {
-	(void)signal;
-	interrupted = 1;
+	slot->pid = pid;
+	job_pids[slot - runner->slots] = pid;
 }
 
 /* What a job runs: the fabric for the truth; else for a policy, unless that is what the truth is from, and the diagnosis. */
@@ -85,12 +96,10 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 	eval_case_dir(eval, item->family, item->index, folder, out, sizeof(out));
 	eval_case_dir(eval, item->family, item->index, eval_fabric_folder(folder), fabric, sizeof(fabric));
 	slot->start_ns = clock_now_ns();
-	slot->pid = job_start(&config, runner->err);
-	if (slot->pid < 0) {
-		ret = (int)slot->pid;
-		slot->pid = 0;
+	ret = (int)job_start(&config, runner->err);
+	if (ret < 0)
 		return ret;
-	}
+	set_pid(runner, slot, ret);
 	if (slot->policy == NULL)
 		item->state = ITEM_BUSY;
 	else
@@ -179,8 +188,8 @@ wait_for_one(struct runner *runner)
 	slot = slot_of(runner, pid);
 	if (slot == NULL)
 		return 0;
-	slot->pid = 0;
-	if (interrupted || runner->err->text[0] != '\0') /* stopped by stop_all() */
+	set_pid(runner, slot, 0);
+	if (interrupt_asked() || runner->err->text[0] != '\0') /* stopped by stop_jobs() */
 		return 0;
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	ret = slot->policy == NULL ? truth_ended(runner, slot->item, status) : policy_ended(runner, slot, status);
@@ -197,14 +206,6 @@ busy(const struct runner *runner)
 	return false;
 }
 
-static void
-stop_all(struct runner *runner)
-{
-	for (uint32_t i = 0; i < runner->eval->jobs; i++)
-		if (runner->slots[i].pid != 0)
-			kill(runner->slots[i].pid, SIGTERM);
-}
-
 static int
 run_items(struct runner *runner)
 {
@@ -212,7 +213,7 @@ run_items(struct runner *runner)
 	int ret = 0;
 
 	for (;;) {
-		for (uint32_t i = 0; ret == 0 && !interrupted && i < runner->eval->jobs; i++) {
+		for (uint32_t i = 0; ret == 0 && !interrupt_asked() && i < runner->eval->jobs; i++) {
 			struct item *item = runner->slots[i].pid == 0 ? items_next(&runner->items) : NULL;
 
 			if (item != NULL)
@@ -220,20 +221,20 @@ run_items(struct runner *runner)
 		}
 		if (!busy(runner))
 			break;
-		if ((ret < 0 || interrupted) && !stopped) {
-			stop_all(runner);
+		if ((ret < 0 || interrupt_asked()) && !stopped) {
+			stop_jobs();
 			stopped = true;
 		}
 		if (wait_for_one(runner) < 0)
 			ret = -EIO; /* err has it; the others are waited for */
 	}
-	return ret == 0 && interrupted ? -EINTR : ret;
+	return ret == 0 && interrupt_asked() ? -EINTR : ret;
 }
 
 int
 runner_run(const struct eval *eval, struct err *err)
 {
-	const struct sigaction action = { .sa_handler = on_signal };
+	const struct interrupt_actions actions = { .ask = stop_jobs };
 	struct runner *runner = calloc(1, sizeof(*runner));
 	char path[PATH_MAX];
 	int ret;
@@ -243,9 +244,7 @@ runner_run(const struct eval *eval, struct err *err)
 	runner->eval = eval;
 	runner->err = err;
 	runner->ncpus = job_cpus(runner->cpus, EVAL_MAX_JOBS);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	interrupt_catch(&actions);
 	snprintf(path, sizeof(path), "%s/fabric.cfg", eval->dir);
 	runner->network = case_network(path, &eval->source, err);
 	runner->source = eval->source;

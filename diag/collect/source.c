@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "common/interrupt.h"
 
 int
 source_open_file(const char *path, struct err *err)
@@ -99,15 +102,27 @@ listen_tcp(const char *address, const char *colon, struct err *err)
 	return rc;
 }
 
+/* Somebody connects, or a signal ends the program. */
+static void
+wait_for_peer(int listener, const sigset_t *before)
+{
+	struct pollfd fd = { .fd = listener, .events = POLLIN };
+
+	while (ppoll(&fd, 1, NULL, before) < 0 && errno == EINTR)
+		continue;
+}
+
 int
-source_accept(const char *address, struct err *err)
+source_accept(const char *address, sigset_t *before, struct err *err)
 {
 	const char *colon = strchr(address, '/') == NULL ? strrchr(address, ':') : NULL;
 	int listener = colon != NULL ? listen_tcp(address, colon, err) : listen_unix(address, err);
 	int fd;
 
+	interrupt_hold(before);
 	if (listener < 0)
 		return listener;
+	wait_for_peer(listener, before);
 	do
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	while (fd < 0 && errno == EINTR);

@@ -2,14 +2,18 @@
 /* Where a record stream comes from: a recorded file, or one connection. */
 #pragma once
 
+#include <signal.h>
+
 #include "common/err.h"
 
 /* @return file descriptor, or negative errno with err */
 int source_open_file(const char *path, struct err *err);
 
 /*
- * Waits for one connection, then listens no more.
+ * Waits for one connection, then listens no more. Signals of common/interrupt.h end the program while it waits; they are
+ * held back when it returns, so that none of them is lost on a stream that has begun.
  * @param address  "HOST:PORT" (TCP), else the path of a unix socket, which is made and removed again
+ * @param before  set to the signals that were held back before
  * @return file descriptor of the connection, or negative errno with err
  */
-int source_accept(const char *address, struct err *err);
+int source_accept(const char *address, sigset_t *before, struct err *err);

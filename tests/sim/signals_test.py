@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""However somebody ends a run: it ends in order, its recording to the end, with the verdict on what there is."""
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import records
+from harness import ROCELAB, SCENARIOS, Run, check, descendants, fail, scratch, sets
+
+# Enough that it does not end by itself, and that the recording grows while it goes on.
+LONG = (SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="full-polling", **{"collectives__[0]__step_bytes": "2GB"}))
+EARLY_S = tuple(0.06 * i for i in range(16))
+END_S = 120  # of a machine that has other things to do
+AGAIN_S = 1.3  # what comes sooner is the same wish
+
+
+def start(out, before=(), hangup=signal.SIG_DFL):
+    """In a process group of its own, as a shell has it."""
+    words = [*before, ROCELAB, "run", *LONG, "--out", out]
+    return subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup))
+
+
+def begun(run, out):
+    end = time.monotonic() + 60
+    while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20000:
+        if run.poll() is not None or time.monotonic() > end:
+            fail(f"the run ended or hangs before it could be ended: {run.communicate()}")
+        time.sleep(0.02)
+
+
+def ended(run, name):
+    try:
+        return run.communicate(timeout=END_S)
+    except subprocess.TimeoutExpired:
+        left = descendants(run.pid)
+        for pid in [run.pid, *left]:
+            os.kill(pid, signal.SIGKILL)
+        fail(f"{name}: it has not ended after {END_S} s: {left}")
+
+
+def in_order(run, out, name, code):
+    stdout, stderr = ended(run, name)
+    check(run.returncode == code, f"{name}: exit code {code}", (run.returncode, stderr))
+    done = Run(out)
+    check(done.run["end_reason"] == "interrupt", f"{name}: run.json says so", done.run["end_reason"])
+    records.end(records.read(out / "records.bin"))
+    check(done.verdict["evidence"]["truncated"] is False, f"{name}: the recording has its end", done.verdict["evidence"])
+    check(done.verdict["collectives"][0]["complete"] is False, f"{name}: the verdict knows that it is not complete")
+    check("did not finish" in stdout, f"{name}: the verdict is printed", (stdout, stderr))
+    check((out / "report.html").read_text().endswith("</html>\n"), f"{name}: the page is whole")
+
+
+def one_signal():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for whom, send in (("rocelab alone", os.kill), ("the whole group", os.killpg)):
+            out = scratch()
+            run = start(out)
+            begun(run, out)
+            send(run.pid, number)
+            in_order(run, out, f"{number.name} to {whom}", 0)
+
+
+def by_timeout():
+    """timeout(1) signals its child and then the group: the same wish twice."""
+    out = scratch()
+    run = start(out, before=("timeout", "4"))
+    in_order(run, out, "timeout", 124)
+
+
+def ignored_hangup():
+    """As nohup has it."""
+    out = scratch()
+    run = start(out, hangup=signal.SIG_IGN)
+    begun(run, out)
+    os.killpg(run.pid, signal.SIGHUP)
+    time.sleep(1)
+    check(run.poll() is None, "nohup: the run goes on")
+    os.kill(run.pid, signal.SIGTERM)
+    in_order(run, out, "nohup, then SIGTERM", 0)
+
+
+def child_of(run, name):
+    for pid in descendants(run.pid):
+        try:
+            if (pathlib.Path("/proc") / str(pid) / "comm").read_text().strip() == name:
+                return pid
+        except OSError:
+            continue  # it is gone
+    return fail(f"no {name} runs below {run.pid}")
+
+
+def a_second_signal():
+    """Whoever cannot wait for the end in order does not have to: here for a fabric that is frozen."""
+    out = scratch()
+    run = start(out)
+    begun(run, out)
+    fabric, analyzer = child_of(run, "dpswitch"), child_of(run, "analyzer")
+    os.kill(fabric, signal.SIGSTOP)
+    os.kill(run.pid, signal.SIGTERM)
+    time.sleep(AGAIN_S)
+    check(run.poll() is None, "second signal: the first one waits for the end in order")
+    os.kill(run.pid, signal.SIGTERM)
+    stdout, stderr = ended(run, "second signal")
+    check(run.returncode == 1, "second signal: exit code 1", (run.returncode, stderr))
+    check(f"rocelab diagnose {out}" in stderr, "second signal: told what is left", stderr)
+    end = time.monotonic() + 10
+    while [pid for pid in (fabric, analyzer) if (pathlib.Path("/proc") / str(pid)).exists()] and time.monotonic() < end:
+        time.sleep(0.05)
+    check(not [pid for pid in (fabric, analyzer) if (pathlib.Path("/proc") / str(pid)).exists()],
+          "second signal: no program is left")
+    check({path.name for path in out.iterdir()} == {"records.bin", "effective.cfg"}, "second signal: no torn file is left",
+          sorted(out.iterdir()))
+
+
+def early():
+    """At whatever moment of the start: a verdict, or word that the run never began."""
+    for wait_s in EARLY_S:
+        out = scratch()
+        run = start(out)
+        time.sleep(wait_s)
+        os.killpg(run.pid, signal.SIGTERM)
+        stdout, stderr = ended(run, f"after {wait_s:.2f} s")
+        if (out / "verdict.json").exists():
+            check(Run(out).run["end_reason"] == "interrupt", f"after {wait_s:.2f} s: a run that began ends in order", stderr)
+        else:
+            check(run.returncode == -signal.SIGTERM or (run.returncode == 1 and "interrupted" in stderr),
+                  f"after {wait_s:.2f} s: told that it never began", (run.returncode, stderr))
+
+
+if __name__ == "__main__":
+    one_signal()
+    by_timeout()
+    ignored_hangup()
+    a_second_signal()
+    early()
