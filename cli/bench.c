@@ -18,6 +18,7 @@
 #include "cli/child.h"
 #include "common/args.h"
 #include "common/outfile.h"
+#include "common/private_dir.h"
 
 #define MAX_REPEATS 20
 
@@ -82,7 +83,7 @@ struct bench_result {
 struct bench {
 	int repeats;
 	bool json, analyzer, realtime;
-	char dir[64];
+	const char *dir; /* goes in the end */
 	char dpswitch[PATH_MAX];
 	double yardstick_ns;
 	struct bench_result results[NCASES];
@@ -294,40 +295,28 @@ run_all(struct bench *bench)
 	return ret;
 }
 
-static void
-clean_up(const struct bench *bench)
-{
-	static const char *const files[] = { "bench.cfg", "run.json", "truth.json", "steps.csv", "records.bin",
-					     "effective.cfg", "yardstick.json" };
-	char path[128];
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", bench->dir, files[i]);
-		unlink(path);
-	}
-	rmdir(bench->dir);
-}
-
 int
 command_bench(int argc, char **argv)
 {
-	struct bench bench = { .repeats = 5, .dir = "/tmp/rocelab-bench-XXXXXX" };
+	struct bench bench = { .repeats = 5 };
+	struct private_dir dir;
 	int ret;
 
 	argv[0] = "rocelab bench";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &bench) != 0)
 		return EXIT_USAGE;
-	if (mkdtemp(bench.dir) == NULL) {
-		fprintf(stderr, "rocelab: %s: %s\n", bench.dir, strerror(errno));
+	if (private_dir_create(&dir, &bench.err) < 0) {
+		fprintf(stderr, "rocelab: %s\n", bench.err.text);
 		return EXIT_FAILED;
 	}
+	bench.dir = dir.path;
 	if (bench.analyzer)
 		ret = bench_analyzer(bench.repeats, bench.json, &bench.err);
 	else if (bench.realtime)
 		ret = bench_realtime(bench.dir, bench.repeats, bench.json, &bench.err);
 	else
 		ret = run_all(&bench);
-	clean_up(&bench);
+	private_dir_remove(&dir);
 	if (ret < 0) {
 		fprintf(stderr, "rocelab: %s\n", bench.err.text);
 		return EXIT_FAILED;

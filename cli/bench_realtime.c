@@ -164,8 +164,8 @@ measure(struct realtime *bench)
 			if (ret < 0 || n != 0)
 				continue;
 			show("testpmd");
-			bench->io_ns[s] = testpmd_packet_ns("io", bench->frames, bench->err);
-			bench->macswap_ns[s] = testpmd_packet_ns("macswap", bench->frames, bench->err);
+			bench->io_ns[s] = testpmd_packet_ns("io", bench->dir, bench->frames, bench->err);
+			bench->macswap_ns[s] = testpmd_packet_ns("macswap", bench->dir, bench->frames, bench->err);
 			if (bench->io_ns[s] < 0 || bench->macswap_ns[s] < 0)
 				ret = -EIO;
 		}
@@ -269,9 +269,6 @@ bench_realtime(const char *dir, int repeats, bool json, struct err *err)
 	snprintf(bench.results, sizeof(bench.results), "%s/forward.json", dir);
 	if (ret == 0)
 		ret = measure(&bench);
-	unlink(bench.scenario);
-	unlink(bench.frames);
-	unlink(bench.results);
 	if (ret < 0)
 		return ret;
 	if (json) {

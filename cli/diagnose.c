@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocelab diagnose: the analyzer over a recorded stream. */
 #include <argp.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "cli/command.h"
 #include "cli/child.h"
+#include "cli/run_dir.h"
 #include "cli/verdict_file.h"
+#include "common/run_files.h"
 
 struct diagnose_options {
 	const char *dir, *out;
@@ -57,36 +61,68 @@ static const struct argp argp = {
 	.doc = "Diagnoses DIR/records.bin, the recorded stream of an earlier run, and prints the verdict.",
 };
 
+/* Starts the analyzer and waits for its end. @return exit code, or negative errno with err set */
+static int
+analyze(const struct diagnose_options *diagnose, struct err *err)
+{
+	char records[PATH_MAX], path[PATH_MAX];
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", diagnose->out }, .count = 5 };
+	pid_t pid;
+	int ret;
+
+	if (snprintf(records, sizeof(records), "%s/" RUN_RECORDING, diagnose->dir) >= (int)sizeof(records))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", diagnose->dir);
+	ret = diagnose->json ? 0 : child_add(&args, "--print", err);
+	if (ret == 0)
+		ret = child_find("analyzer", "diag", path, sizeof(path), err);
+	pid = ret == 0 ? child_start(path, &args, false, err) : ret;
+	if (pid < 0)
+		return (int)pid;
+	ret = child_wait(pid);
+	return ret <= EXIT_USAGE ? ret : EXIT_FAILED;
+}
+
+/* Both folders are locked: neither the recording nor its reports are of a run that goes on. @return as analyze() */
+static int
+analyze_locked(const struct diagnose_options *diagnose, struct err *err)
+{
+	struct run_dir from, to;
+	struct stat a, b;
+	bool apart = stat(diagnose->dir, &a) == 0 && (stat(diagnose->out, &b) < 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino);
+	int ret;
+
+	if (run_dir_open_existing(&from, diagnose->dir, apart, err) < 0)
+		return EXIT_USAGE;
+	ret = apart && run_dir_open(&to, diagnose->out, err) < 0 ? EXIT_USAGE : analyze(diagnose, err);
+	if (apart)
+		run_dir_close(&to);
+	run_dir_close(&from);
+	return ret;
+}
+
 int
 command_diagnose(int argc, char **argv)
 {
 	struct diagnose_options diagnose = { 0 };
-	char records[PATH_MAX], path[PATH_MAX];
-	struct child_args args = { .argv = { "analyzer", "--read", records, "--out" }, .count = 4 };
 	struct err err = { 0 };
 	int status, findings;
-	pid_t pid = -1;
 
 	argv[0] = "rocelab diagnose";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &diagnose) != 0)
 		return EXIT_USAGE;
 	if (diagnose.out == NULL)
 		diagnose.out = diagnose.dir;
-	snprintf(records, sizeof(records), "%s/records.bin", diagnose.dir);
-	if (child_add(&args, diagnose.out, &err) == 0 && (diagnose.json || child_add(&args, "--print", &err) == 0) &&
-	    child_find("analyzer", "diag", path, sizeof(path), &err) == 0)
-		pid = child_start(path, &args, false, &err);
-	if (pid < 0) {
+	status = analyze_locked(&diagnose, &err);
+	if (err.text[0] != '\0')
 		fprintf(stderr, "rocelab: %s\n", err.text);
-		return EXIT_FAILED;
-	}
-	status = child_wait(pid);
 	if (status != 0)
-		return status <= EXIT_USAGE ? status : EXIT_FAILED;
+		return status > 0 ? status : EXIT_FAILED;
 	if (diagnose.json && verdict_print(diagnose.out, &err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;
 	}
 	findings = diagnose.fail_on_finding ? verdict_findings(diagnose.out, &err) : 0;
+	if (findings < 0)
+		fprintf(stderr, "rocelab: %s\n", err.text);
 	return findings != 0 ? EXIT_FAILED : EXIT_DONE;
 }

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/guests.h"
 #include "common/clock.h"
+#include "common/private_dir.h"
 
 struct checkup {
 	const char *scenario_kind; /* as a scenario spells it */
@@ -76,7 +77,7 @@ static const struct argp argp = {
 static void
 check(struct checkup *checkup, const struct guests_paths *paths, const char *dir)
 {
-	struct guest_config config = { .kind = checkup->kind, .dir = dir, .init = paths->init, .kernel = paths->kernel };
+	struct guest_config config = { .kind = checkup->kind, .dir = dir, .init = paths->init, .kernel = paths->kernel, .hold_fd = -1 };
 	uint64_t start_ns = clock_now_ns();
 
 	if (isatty(STDERR_FILENO))
@@ -89,19 +90,17 @@ static int
 check_all(struct err *err)
 {
 	struct guests_paths paths;
-	char dir[] = "/tmp/rocelab-doctor-XXXXXX", log[sizeof(dir) + 16];
+	struct private_dir dir;
 	int rc = guests_find(&paths, err);
 
+	if (rc == 0)
+		rc = private_dir_create(&dir, err);
 	if (rc < 0)
 		return rc;
-	if (mkdtemp(dir) == NULL)
-		return err_set(err, -errno, "%s: %s", dir, strerror(errno));
 	for (size_t i = 0; i < NCHECKUPS; i++)
 		if (checkups[i].chosen && checkups[i].kind != NULL)
-			check(&checkups[i], &paths, dir);
-	snprintf(log, sizeof(log), "%s/probe.log", dir);
-	unlink(log);
-	rmdir(dir);
+			check(&checkups[i], &paths, dir.path);
+	private_dir_remove(&dir);
 	return 0;
 }
 

@@ -2,14 +2,10 @@
 #include "cli/launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/analyzer.h"
@@ -17,6 +13,7 @@
 #include "common/clock.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
+#include "common/private_dir.h"
 
 #define FABRIC_POLL_NS 5000000ULL
 /* A fabric that is to end and does nothing for so long is stopped, or stuck. */
@@ -26,39 +23,6 @@
 
 /* The fabric under way, 0: none, for ask_fabric(). */
 static volatile sig_atomic_t fabric_pid;
-
-int
-launch_make_dirs(const char *dir, struct err *err)
-{
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
-		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
-	for (char *p = path + 1; *p != '\0'; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		mkdir(path, 0777);
-		*p = '/';
-	}
-	if (mkdir(path, 0777) < 0 && errno != EEXIST)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	return 0;
-}
-
-int
-launch_lock_dir(const char *dir, struct err *err)
-{
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return err_set(err, -errno, "%s: %s", dir, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		close(fd);
-		return err_set(err, -EBUSY, "%s: another run writes there; give --out DIR", dir);
-	}
-	return fd;
-}
 
 /* @param socket  of the analyzer, NULL: there is none */
 static pid_t
@@ -74,7 +38,7 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 	if (socket != NULL && (child_add(&args, "--analyzer", err) < 0 || child_add(&args, socket, err) < 0))
 		return -E2BIG;
 	if (launch->hosts != NULL && (child_add(&args, "--hosts", err) < 0 ||
-				      child_add(&args, run_hosts_sockets(launch->hosts), err) < 0))
+				      child_add(&args, launch->private_dir, err) < 0))
 		return -E2BIG;
 	for (size_t i = 0; i < launch->pass->count; i++)
 		if (child_add(&args, launch->pass->argv[i], err) < 0)
@@ -188,17 +152,11 @@ run_programs(const struct launch *launch, const char *socket, struct launch_stat
 int
 launch_run(const struct launch *launch, struct launch_status *status, struct err *err)
 {
-	char private_dir[] = "/tmp/rocelab-XXXXXX", socket[sizeof(private_dir) + 16];
-	int ret;
+	char socket[sizeof(PRIVATE_DIR_PATTERN) + 16];
 
 	*status = (struct launch_status){ 0 };
-	if (mkdtemp(private_dir) == NULL)
-		return err_set(err, -errno, "%s: %s", private_dir, strerror(errno));
-	snprintf(socket, sizeof(socket), "%s/records.sock", private_dir);
-	ret = run_programs(launch, socket, status, err);
-	unlink(socket);
-	rmdir(private_dir);
-	return ret;
+	snprintf(socket, sizeof(socket), "%s/records.sock", launch->private_dir);
+	return run_programs(launch, socket, status, err);
 }
 
 /* In a signal's handler. */

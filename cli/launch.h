@@ -10,6 +10,7 @@
 
 struct launch {
 	const char *scenario, *dir;    /* dir exists; the run's files go there */
+	const char *private_dir;       /* struct private_dir's path: for sockets */
 	const struct child_args *pass; /* options that dpswitch understands */
 	struct run_hosts *hosts;       /* with their own kernel; NULL: there are none */
 	bool print;                    /* for people: brief results, then the report */
@@ -21,11 +22,6 @@ struct launch {
 struct launch_status {
 	int fabric, analyzer; /* analyzer: or LAUNCH_NO_STREAM */
 };
-
-/* As mkdir -p. @return 0 or negative errno with err set */
-int launch_make_dirs(const char *dir, struct err *err);
-/* Two runs must not write into one directory. @return descriptor that holds the lock, or negative with err set */
-int launch_lock_dir(const char *dir, struct err *err);
 
 /*
  * Runs both to their end; the verdict is in the directory when it returns.

@@ -11,7 +11,10 @@
 #include "cli/child.h"
 #include "cli/emulation/scenario_args.h"
 #include "cli/launch.h"
+#include "cli/run_dir.h"
 #include "cli/verdict_file.h"
+#include "common/private_dir.h"
+#include "common/run_files.h"
 
 struct run_options {
 	struct scenario_options scenario;
@@ -161,38 +164,56 @@ show(const struct run_options *run, const char *dir, const struct launch_status 
 	return findings != 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* In a folder that is locked. @return exit code */
+static int
+run_in(const struct run_dir *dir, struct run_options *run)
+{
+	struct launch launch = { .scenario = run->scenario.path, .dir = dir->path, .pass = &run->pass, .print = !run->json };
+	struct private_dir private_dir;
+	struct launch_status status;
+	int ret = private_dir_create(&private_dir, &run->err);
+
+	if (ret < 0) {
+		fprintf(stderr, "rocelab: %s\n", run->err.text);
+		return EXIT_FAILED;
+	}
+	launch.private_dir = private_dir.path;
+	ret = run_hosts_create(&run->scenario, dir, private_dir.path, &launch.hosts, &run->err);
+	if (ret < 0) {
+		fprintf(stderr, "rocelab: %s\n", run->err.text);
+		private_dir_remove(&private_dir);
+		return EXIT_USAGE;
+	}
+	launch_catch_interrupts();
+	ret = launch_run(&launch, &status, &run->err);
+	run_files_tidy(dir->path);
+	run_hosts_destroy(launch.hosts);
+	private_dir_remove(&private_dir);
+	if (ret < 0) {
+		fprintf(stderr, "rocelab: %s\n", run->err.text);
+		return EXIT_FAILED;
+	}
+	return show(run, dir->path, &status);
+}
+
 int
 command_run(int argc, char **argv)
 {
 	struct run_options run = { 0 };
-	struct launch_status status;
-	char dir[PATH_MAX];
-	struct launch launch = { .dir = dir, .pass = &run.pass };
+	struct run_dir dir;
+	char path[PATH_MAX];
 	int ret;
 
 	argv[0] = "rocelab run";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &run) != 0)
 		return EXIT_USAGE;
-	launch.scenario = run.scenario.path;
-	launch.print = !run.json;
-	if (run.out != NULL)
-		snprintf(dir, sizeof(dir), "%s", run.out);
-	else
-		default_out(run.scenario.path, dir, sizeof(dir));
-	if (launch_make_dirs(dir, &run.err) < 0 || launch_lock_dir(dir, &run.err) < 0) {
+	if (run.out == NULL)
+		default_out(run.scenario.path, path, sizeof(path));
+	if (run_dir_open(&dir, run.out != NULL ? run.out : path, &run.err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", run.err.text);
 		return EXIT_USAGE;
 	}
-	if (run_hosts_create(&run.scenario, dir, &launch.hosts, &run.err) < 0) {
-		fprintf(stderr, "rocelab: %s\n", run.err.text);
-		return EXIT_USAGE;
-	}
-	launch_catch_interrupts();
-	ret = launch_run(&launch, &status, &run.err);
-	run_hosts_destroy(launch.hosts);
-	if (ret < 0) {
-		fprintf(stderr, "rocelab: %s\n", run.err.text);
-		return EXIT_FAILED;
-	}
-	return show(&run, dir, &status);
+	ret = run_in(&dir, &run);
+	run_dir_close(&dir);
+	return ret;
 }

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/guests.h"
-#include "cli/launch.h"
 #include "common/unix_socket.h"
 #include "rxe-hosts/guest/guest.h"
 
@@ -27,7 +26,8 @@ struct run_host {
 struct run_hosts {
 	struct scenario *scenario;
 	const struct scenario_options *options;
-	char sockets[32]; /* short: a unix socket's path has few characters */
+	const char *sockets; /* folder of */
+	int dir_lock;
 	char dir[PATH_MAX], file[PATH_MAX], program[PATH_MAX];
 	struct guests_paths paths;
 	struct run_host *hosts; /* [count] */
@@ -66,17 +66,17 @@ find_programs(struct run_hosts *hosts, struct err *err)
 }
 
 static int
-make_folders(struct run_hosts *hosts, const char *dir, struct err *err)
+make_folder(struct run_hosts *hosts, const char *dir, struct err *err)
 {
 	char path[PATH_MAX];
+	struct stat status;
 
-	strcpy(hosts->sockets, "/tmp/rocelab-hosts-XXXXXX");
-	if (mkdtemp(hosts->sockets) == NULL)
-		return err_set(err, -errno, "%s: %s", hosts->sockets, strerror(errno));
 	if (snprintf(path, sizeof(path), "%s/guests", dir) >= (int)sizeof(path))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
-	if (launch_make_dirs(path, err) < 0)
-		return -errno;
+	if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (lstat(path, &status) < 0 || !S_ISDIR(status.st_mode))
+		return err_set(err, -ENOTDIR, "%s: no folder, but something else of that name", path);
 	if (realpath(path, hosts->dir) == NULL || realpath(hosts->options->path, hosts->file) == NULL)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	return 0;
@@ -95,7 +95,8 @@ tell_of_others(const struct run_hosts *hosts)
 }
 
 int
-run_hosts_create(const struct scenario_options *options, const char *dir, struct run_hosts **out, struct err *err)
+run_hosts_create(const struct scenario_options *options, const struct run_dir *dir, const char *sockets,
+		 struct run_hosts **out, struct err *err)
 {
 	struct run_hosts *hosts;
 	struct scenario *scenario = scenario_load(options, err);
@@ -118,10 +119,12 @@ run_hosts_create(const struct scenario_options *options, const char *dir, struct
 	}
 	hosts->scenario = scenario;
 	hosts->options = options;
+	hosts->sockets = sockets;
+	hosts->dir_lock = dir->lock;
 	for (uint32_t i = 0; i < scenario->topo->nnodes; i++)
 		if (scenario->hosts[i] != NULL && kind_of(scenario->hosts[i]) != NULL)
 			hosts->hosts[hosts->count++].node = i;
-	ret = make_folders(hosts, dir, err);
+	ret = make_folder(hosts, dir->path, err);
 	if (ret == 0)
 		tell_of_others(hosts);
 	if (ret == 0 && hosts->count > 0)
@@ -133,43 +136,17 @@ run_hosts_create(const struct scenario_options *options, const char *dir, struct
 	return ret;
 }
 
-/* A fabric that was killed has left its sockets. */
-static void
-remove_sockets(const struct run_hosts *hosts)
-{
-	static const char *const kinds[] = { "vhost", "manage" };
-	const struct scenario *sc = hosts->scenario;
-	char path[PATH_MAX];
-
-	if (hosts->sockets[0] == '\0')
-		return;
-	for (uint32_t i = 0; i < sc->topo->nnodes; i++) {
-		for (size_t k = 0; sc->hosts[i] != NULL && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-			snprintf(path, sizeof(path), "%s/%s.%s", hosts->sockets, sc->topo->nodes[i].name, kinds[k]);
-			unlink(path);
-		}
-	}
-	rmdir(hosts->sockets);
-}
-
 void
 run_hosts_destroy(struct run_hosts *hosts)
 {
 	if (hosts == NULL)
 		return;
 	run_hosts_stop(hosts);
-	remove_sockets(hosts);
 	if (hosts->dir[0] != '\0')
 		rmdir(hosts->dir); /* kept where it holds logs */
 	scenario_destroy(hosts->scenario);
 	free(hosts->hosts);
 	free(hosts);
-}
-
-const char *
-run_hosts_sockets(const struct run_hosts *hosts)
-{
-	return hosts->sockets;
 }
 
 /* @return descriptor, -ECONNREFUSED: the fabric does not listen yet, or another negative errno with err set */
@@ -224,6 +201,7 @@ boot(struct run_hosts *hosts, struct run_host *host, const char *manage, struct 
 		.prefix_bits = PREFIX_BITS,
 		.mtu_bytes = (uint16_t)sc->host_mtu_bytes,
 		.argv = argv,
+		.hold_fd = hosts->dir_lock,
 	};
 	int ret;
 

@@ -24,7 +24,7 @@ struct testpmd_run {
 };
 
 static void
-become_testpmd(const char *mode, const char *frames, const int in[2], const int out[2])
+become_testpmd(const char *mode, const char *dir, const char *frames, const int in[2], const int out[2])
 {
 	char pcap[PATH_MAX + 64], forward[64], lcores[64];
 	long last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
@@ -33,6 +33,7 @@ become_testpmd(const char *mode, const char *frames, const int in[2], const int 
 	snprintf(lcores, sizeof(lcores), "0@(0-%ld),1@(0-%ld)", last, last); /* one controls, one forwards */
 	snprintf(forward, sizeof(forward), "--forward-mode=%s", mode);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setenv("RUNTIME_DIRECTORY", dir, 1);
 	dup2(in[0], STDIN_FILENO);
 	dup2(out[1], STDOUT_FILENO);
 	dup2(out[1], STDERR_FILENO);
@@ -70,7 +71,7 @@ read_packets(int fd)
 }
 
 static int
-run_once(const char *mode, const char *frames, uint64_t length_ns, struct testpmd_run *run, struct err *err)
+run_once(const char *mode, const char *dir, const char *frames, uint64_t length_ns, struct testpmd_run *run, struct err *err)
 {
 	struct rusage usage;
 	int in[2], out[2], status;
@@ -82,7 +83,7 @@ run_once(const char *mode, const char *frames, uint64_t length_ns, struct testpm
 	if (pid < 0)
 		return err_set(err, -errno, "fork: %s", strerror(errno));
 	if (pid == 0)
-		become_testpmd(mode, frames, in, out);
+		become_testpmd(mode, dir, frames, in, out);
 	close(in[0]);
 	close(out[1]);
 	clock_sleep_until_ns(clock_now_ns() + length_ns);
@@ -97,13 +98,13 @@ run_once(const char *mode, const char *frames, uint64_t length_ns, struct testpm
 }
 
 double
-testpmd_packet_ns(const char *mode, const char *frames, struct err *err)
+testpmd_packet_ns(const char *mode, const char *dir, const char *frames, struct err *err)
 {
 	struct testpmd_run brief = { 0 }, more = { 0 };
 
 	if (system("command -v " PROGRAM " >/dev/null 2>&1") != 0)
 		return 0;
-	if (run_once(mode, frames, SHORT_NS, &brief, err) < 0 || run_once(mode, frames, LONG_NS, &more, err) < 0)
+	if (run_once(mode, dir, frames, SHORT_NS, &brief, err) < 0 || run_once(mode, dir, frames, LONG_NS, &more, err) < 0)
 		return -1;
 	if (more.packets <= brief.packets)
 		return err_set(err, -EIO, PROGRAM " forwarded nothing");

@@ -9,6 +9,7 @@
 /*
  * Forwards the frames of a file again and again to net_null. What starting costs is not counted.
  * @param mode  "io", "macswap"
+ * @param dir   for what it leaves
  * @return nanoseconds of processor time a packet; 0 where dpdk-testpmd is not installed; negative with err set
  */
-double testpmd_packet_ns(const char *mode, const char *frames, struct err *err);
+double testpmd_packet_ns(const char *mode, const char *dir, const char *frames, struct err *err);

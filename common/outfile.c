@@ -152,6 +152,15 @@ outfile_stream(const char *path, struct err *err)
 }
 
 int
+outfile_tidy(const char *dir, const char *name)
+{
+	struct outfile out;
+	int ret = make_paths(&out, dir, name, NULL);
+
+	return ret == 0 ? remove_file(out.aside) : ret;
+}
+
+int
 outfile_remove(const char *dir, const char *name, struct err *err)
 {
 	struct outfile out;

@@ -48,5 +48,8 @@ void outfile_drop(struct outfile *out);
  */
 int outfile_stream(const char *path, struct err *err);
 
+/* Removes what a program that was killed had written aside for DIR/NAME. @return 0 or negative errno; nothing there is 0 */
+int outfile_tidy(const char *dir, const char *name);
+
 /* Removes DIR/NAME and what an end at a bad moment left of it. @return 0 or negative errno with err set; no such file is 0 */
 int outfile_remove(const char *dir, const char *name, struct err *err);

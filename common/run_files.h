@@ -22,3 +22,6 @@
  * @return 0, or negative errno with err set: something of such a name is in the way
  */
 int run_files_remove(const char *dir, struct err *err);
+
+/* Removes what programs that were killed had not finished. When none of them runs any more. */
+void run_files_tidy(const char *dir);

@@ -9,7 +9,7 @@
 #include "cli/eval/eval_options.h"
 #include "cli/eval/runner.h"
 #include "cli/eval/summary.h"
-#include "cli/launch.h"
+#include "cli/run_dir.h"
 
 #define EXIT_INTERRUPTED 130
 
@@ -100,14 +100,15 @@ command_eval(int argc, char **argv)
 {
 	struct eval_options opts;
 	struct err err = { 0 };
+	struct run_dir dir;
 	int ret;
 
 	argv[0] = "rocelab eval";
 	if (eval_options_parse(&opts, argc, argv) != 0)
 		return EXIT_USAGE;
-	if (launch_make_dirs(opts.eval.dir, &err) < 0 || launch_lock_dir(opts.eval.dir, &err) < 0 ||
-	    check_policies(&opts.eval, &err) < 0) {
+	if (run_dir_open(&dir, opts.eval.dir, &err) < 0 || check_policies(&opts.eval, &err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
+		run_dir_close(&dir);
 		return EXIT_USAGE;
 	}
 	ret = evaluate(&opts.eval, &err);
@@ -118,5 +119,6 @@ command_eval(int argc, char **argv)
 	else
 		fprintf(stderr, "rocelab: %s\n", err.text);
 	store_close(opts.eval.store);
+	run_dir_close(&dir);
 	return ret >= 0 ? ret : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }

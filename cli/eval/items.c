@@ -10,7 +10,7 @@
 #include "cli/eval/case_result.h"
 #include "cli/eval/job.h"
 #include "cli/eval/judge.h"
-#include "cli/launch.h"
+#include "cli/run_dir.h"
 
 #define MAX_ATTEMPTS 50 /* a family that is wrong by construction so often in a row is broken */
 
@@ -109,8 +109,10 @@ item_make(struct item *item, const struct eval *eval, const struct case_source *
 	int ret;
 
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
-	ret = launch_make_dirs(dir, err);
-	while (ret == 0) {
+	ret = run_dir_make(dir, err);
+	if (ret < 0)
+		return ret;
+	for (;;) {
 		struct eval_case c;
 
 		ret = case_init(&c, item->family, item->index, item->attempt, source);
@@ -124,7 +126,6 @@ item_make(struct item *item, const struct eval *eval, const struct case_source *
 		if (++item->attempt >= MAX_ATTEMPTS)
 			return err_set(err, -ELOOP, "%s/%03u: no case in %d attempts", item->family->name, item->index,
 				       MAX_ATTEMPTS);
-		ret = 0;
 	}
 	return ret;
 }

@@ -12,7 +12,7 @@
 
 #include "cli/child.h"
 #include "cli/eval/variant.h"
-#include "cli/launch.h"
+#include "cli/run_dir.h"
 #include "common/interrupt.h"
 #include "common/outfile.h"
 
@@ -118,7 +118,7 @@ run(const struct job_config *config)
 pid_t
 job_start(const struct job_config *config, struct err *err)
 {
-	int ret = launch_make_dirs(config->out, err);
+	int ret = run_dir_make(config->out, err);
 	sigset_t before;
 	pid_t pid;
 

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
+
+#include "common/private_dir.h"
 
 /* What this process may use: as it was started, and what its first lcore has of it. Set by lcore_init(). */
 static cpu_set_t process_cpus, lcore_cpus;
@@ -30,6 +33,22 @@ place_lcores(char *buf, size_t cap, uint32_t lcores)
 		placed++;
 	}
 	return placed;
+}
+
+/* It makes a folder for what it shares with others. We share nothing: the folder is ours, and gone when it has started. */
+static int
+start_eal(int argc, char **argv, const char *memory_mb, struct err *err)
+{
+	struct private_dir dir;
+	int ret = private_dir_create(&dir, err);
+
+	if (ret < 0)
+		return ret;
+	setenv("RUNTIME_DIRECTORY", dir.path, 1);
+	if (rte_eal_init(argc, argv) < 0)
+		ret = err_set(err, -EIO, "DPDK's EAL does not start with %s MB: %s", memory_mb, rte_strerror(rte_errno));
+	private_dir_remove(&dir);
+	return ret;
 }
 
 int
@@ -56,8 +75,8 @@ lcore_init(const struct lcore_config *config, struct err *err)
 	snprintf(memory, sizeof(memory), "%u", config->memory_mb != 0 ? config->memory_mb : LCORE_MEMORY_MB);
 	if (config->pci)
 		argv[--argc] = NULL;
-	if (rte_eal_init(argc, argv) < 0)
-		return err_set(err, -EIO, "DPDK's EAL does not start with %s MB: %s", memory, rte_strerror(rte_errno));
+	if (start_eal(argc, argv, memory, err) < 0)
+		return -EIO;
 	sched_getaffinity(0, sizeof(lcore_cpus), &lcore_cpus);
 	return 0;
 }

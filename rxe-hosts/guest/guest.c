@@ -23,6 +23,7 @@
 /* What a keeper needs to end a guest that does not obey, and to clean up. */
 #define KEEPER_STOP_MS (GUEST_STOP_MS + 4000)
 #define PROBE_NAME "probe"
+#define KEPT_FDS 3
 
 struct guest {
 	char name[GUEST_MAX_NAME + 1];
@@ -68,18 +69,21 @@ check(const struct guest_config *config, struct err *err)
 	return config->nic != NULL ? check_path("NIC", config->nic, err) : 0;
 }
 
+static int
+ascending(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
 /* In the new process: nothing of the caller's but what a keeper needs. */
 static noreturn void
 become_keeper(const struct guest_config *config, int report)
 {
 	struct guest_config own = *config;
-	int keep[2] = { own.manage_fd, report }, highest = STDERR_FILENO;
+	int keep[] = { own.manage_fd, own.hold_fd, report }, highest = STDERR_FILENO;
 
-	if (keep[0] > keep[1]) {
-		keep[0] = report;
-		keep[1] = own.manage_fd;
-	}
-	for (int i = 0; i < 2; i++) {
+	qsort(keep, KEPT_FDS, sizeof(keep[0]), ascending);
+	for (size_t i = 0; i < KEPT_FDS; i++) {
 		if (keep[i] <= highest)
 			continue;
 		if (keep[i] > highest + 1)
@@ -204,7 +208,7 @@ guest_probe(const struct guest_config *config, unsigned timeout_ms, struct err *
 {
 	static const char *const argv[] = { "rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "lo", NULL };
 	struct guest_config probe = { .kind = config->kind, .name = PROBE_NAME, .dir = config->dir, .init = config->init,
-				      .kernel = config->kernel, .argv = argv, .manage_fd = -1 };
+				      .kernel = config->kernel, .argv = argv, .manage_fd = -1, .hold_fd = config->hold_fd };
 	char log[PATH_MAX], said[256];
 	struct guest *guest;
 	int rc = guest_start(&probe, &guest, err);

@@ -40,6 +40,8 @@ struct guest_config {
 	/* The management channel: a stream socket that the program has as descriptor 3; -1: none. The caller closes its
 	   copy after guest_start(). It is a serial line in the guest: raw bytes, flow control, no end of file. */
 	int manage_fd;
+	/* A descriptor that stays open for as long as anything of the guest lives: a lock; -1: none. */
+	int hold_fd;
 };
 
 enum guest_state {

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The folder of a run: one run's files and no other's, whole or not there, whoever used it before and however full it is."""
+import fcntl
 import json
 import os
+import pathlib
 import subprocess
 import time
 
 from cases import fault, small
-from harness import ROCELAB, SCENARIOS, Run, check, command, fail, file_limit, rocelab, scratch, sets
+from harness import ROCELAB, SCENARIOS, Run, check, command, descendants, fail, file_limit, rocelab, scratch, sets
 
 RESULTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "run.json", "truth.json",
            "steps.csv", "effective.cfg")
@@ -148,6 +150,64 @@ def links():
     check(mine.read_text() == "precious" and not (out / "verdict.json").is_symlink(), "links: nor by diagnose")
 
 
+def no_empty_folder():
+    """What a refused run made for its results goes again; what was there stays."""
+    top = scratch()
+    command(ROCELAB, "run", small(fault("meteor")), "--out", top / "out" / "name", expect=2)
+    check(not (top / "out").exists(), "refused: no empty folder is left", list(top.iterdir()))
+    command(ROCELAB, "run", small(fault("meteor")), "--out", top, expect=2)
+    check(top.exists(), "refused: one that was there stays")
+    (top / "out").mkdir()
+    command(ROCELAB, "run", small(fault("meteor")), "--out", top / "out" / "name", expect=2)
+    check([path.name for path in top.iterdir()] == ["out"] and not list((top / "out").iterdir()),
+          "refused: of a path, what was made goes", list(top.rglob("*")))
+
+
+def busy_folder():
+    """One program at a time has a folder, `rocelab diagnose` too."""
+    run = rocelab(small())
+    held, out = os.open(run.dir, os.O_RDONLY), scratch() / "elsewhere"
+    fcntl.flock(held, fcntl.LOCK_EX)
+    before = contents(run.dir)
+    for args in (("run", small(), "--out", run.dir), ("diagnose", run.dir), ("diagnose", run.dir, "--out", out)):
+        done = command(ROCELAB, *args, expect=2)
+        check("another run writes there" in done.stderr, f"busy: {args[0]} is told", done.stderr)
+    check(contents(run.dir) == before, "busy: nothing is touched")
+    check(not out.exists(), "busy: nothing is made")
+    fcntl.flock(held, fcntl.LOCK_SH)
+    command(ROCELAB, "diagnose", run.dir, "--out", out)
+    check((out / "verdict.json").exists(), "busy: several may read a recording at once")
+    os.close(held)
+
+
+def left_by_a_kill():
+    """kill -9 of rocelab: its programs end in order, and the next run takes away what it left."""
+    out = scratch()
+    run = subprocess.Popen([str(a) for a in (ROCELAB, "run", *LONG, "--out", out)], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    end = time.monotonic() + 60
+    while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20000:
+        if run.poll() is not None or time.monotonic() > end:
+            fail(f"the run ended or hangs before it could be killed: {run.communicate()}")
+        time.sleep(0.01)
+    words = [(pathlib.Path("/proc") / str(pid) / "cmdline").read_bytes().decode().split("\0") for pid in descendants(run.pid)]
+    private = next(pathlib.Path(w[w.index("--analyzer") + 1]).parent for w in words if "--analyzer" in w)
+    run.kill()
+    stdout = run.communicate(timeout=120)[0]  # to the end of the last program
+    check("did not finish" in stdout, "killed: its programs end in order", stdout)
+    check(private.exists(), "killed: it leaves its folder of sockets", private)
+    rocelab(small())
+    check(not private.exists(), "killed: which goes with the next run", private)
+
+
+def dpdk_folder():
+    """DPDK leaves no folder behind, wherever it makes one by itself."""
+    there = scratch()
+    command(ROCELAB, "run", small(), "--out", scratch(), env=os.environ | {"RUNTIME_DIRECTORY": str(there),
+                                                                          "XDG_RUNTIME_DIR": str(there)})
+    check(not list(there.iterdir()), "DPDK leaves no folder", list(there.rglob("*")))
+
+
 if __name__ == "__main__":
     second_run()
     refused_run()
@@ -155,3 +215,7 @@ if __name__ == "__main__":
     full_disk()
     one_diagnosis_or_the_other()
     links()
+    no_empty_folder()
+    busy_folder()
+    left_by_a_kill()
+    dpdk_folder()

@@ -165,8 +165,8 @@ def arguments():
     refused("a seed in words", "run", good, "--out", out, "--seed", "lucky", says=["lucky"])
     refused("an output below a file", "run", good, "--out", good / "x", says=[str(good)])
     refused("the fabric alone: no analyzer there", good, "--out", out, "--analyzer", out / "none.sock", program=DPSWITCH,
-            says=["none.sock"])
-    refused("the fabric alone: no directory", good, "--out", out / "none", program=DPSWITCH, says=["none"])
+            says=["none.sock"], code=3)
+    refused("the fabric alone: no directory", good, "--out", out / "none", program=DPSWITCH, says=["none"], code=3)
     refused("explain without flow", "explain", good, says=["--flow"])
     refused("explain a flow of nobody", "explain", good, "--flow", "a1,zz,1,4791", says=["zz"])
     refused("explain half a flow", "explain", good, "--flow", "a1", says=["SRC,DST,SPORT,DPORT"])
