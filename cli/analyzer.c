@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/interrupt.h"
+#include "common/run_files.h"
 
 /* How long it may be idle; after an interrupt a fifth of that must do. */
 #define IDLE_NS 10000000000ULL
@@ -136,7 +137,7 @@ analyzer_reread(struct analyzer *analyzer, struct err *err)
 	struct child_args args = { .argv = { "analyzer", "--read", records }, .count = 3 };
 	int ret;
 
-	if (snprintf(records, sizeof(records), "%s/records.bin", analyzer->dir) >= (int)sizeof(records))
+	if (snprintf(records, sizeof(records), "%s/" RUN_RECORDING, analyzer->dir) >= (int)sizeof(records))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", analyzer->dir);
 	ret = start(analyzer, &args, err);
 	return ret == 0 ? analyzer_wait(analyzer) : ret;

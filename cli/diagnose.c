@@ -105,7 +105,8 @@ command_diagnose(int argc, char **argv)
 {
 	struct diagnose_options diagnose = { 0 };
 	struct err err = { 0 };
-	int status, findings;
+	struct verdict_counts counts;
+	int status;
 
 	argv[0] = "rocelab diagnose";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &diagnose) != 0)
@@ -121,8 +122,11 @@ command_diagnose(int argc, char **argv)
 		fprintf(stderr, "rocelab: %s\n", err.text);
 		return EXIT_FAILED;
 	}
-	findings = diagnose.fail_on_finding ? verdict_findings(diagnose.out, &err) : 0;
-	if (findings < 0)
+	if (!diagnose.fail_on_finding)
+		return EXIT_DONE;
+	if (verdict_count(diagnose.out, &counts, &err) < 0) {
 		fprintf(stderr, "rocelab: %s\n", err.text);
-	return findings != 0 ? EXIT_FAILED : EXIT_DONE;
+		return EXIT_FAILED;
+	}
+	return counts.findings != 0 ? EXIT_FAILED : EXIT_DONE;
 }

@@ -30,8 +30,8 @@ print_help(FILE *to)
 		fprintf(to, "  %-10s %-38s %s\n", commands[i].name, commands[i].args, commands[i].doc);
 	fprintf(to, "\nrocelab COMMAND --help tells more. Start with:\n"
 		    "  rocelab run topo/scenarios/case-study.cfg\n\n"
-		    "Exit codes: 0 done, 1 a failed check or invariant (or a finding, where asked for), 2 usage or bad "
-		    "input.\n");
+		    "Exit codes: 0 done, 1 a failed check or invariant, or a collective that did not finish (or a finding, "
+		    "where asked for), 2 usage or bad input.\n");
 }
 
 int

@@ -21,7 +21,7 @@ struct run_options {
 	const char *out;
 	struct child_args pass; /* options that dpswitch understands, those of the scenario among them */
 	char hold[64], poll[64]; /* as --set has them */
-	bool json, fail_on_finding;
+	bool json, fail_on_finding, allow_unfinished;
 	struct err err;
 };
 
@@ -42,6 +42,7 @@ static const struct argp_option options[] = {
 	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text", 0 },
 	{ "fail-on-finding", 'f', NULL, 0, "Exit with 1 when the verdict has a finding", 0 },
+	{ "allow-unfinished", 'u', NULL, 0, "Exit with 0, and not 1, when a collective did not finish", 0 },
 	{ 0 },
 };
 
@@ -100,6 +101,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'f':
 		run->fail_on_finding = true;
 		return 0;
+	case 'u':
+		run->allow_unfinished = true;
+		return 0;
 	default:
 		return scenario_args_parse(&run->scenario, key, arg, state);
 	}
@@ -128,12 +132,27 @@ default_out(const char *scenario, char *buf, size_t cap)
 	snprintf(buf, cap, "out/%.*s", (int)len, base);
 }
 
+/* What the verdict is worth to who asks for an exit code. */
+static int
+judge(const struct run_options *run, const char *dir)
+{
+	struct verdict_counts counts;
+	struct err err = { 0 };
+
+	if (verdict_count(dir, &counts, &err) < 0) {
+		fprintf(stderr, "rocelab: %s\n", err.text);
+		return EXIT_FAILED;
+	}
+	if (counts.unfinished != 0 && !run->allow_unfinished && !run_completed(dir))
+		return EXIT_FAILED;
+	return counts.findings != 0 && run->fail_on_finding ? EXIT_FAILED : EXIT_DONE;
+}
+
 static int
 show(const struct run_options *run, const char *dir, const struct launch_status *status)
 {
 	struct err err = { 0 };
 	char text[64];
-	int findings;
 
 	if (status->fabric == EXIT_USAGE)
 		return EXIT_USAGE;
@@ -158,10 +177,7 @@ show(const struct run_options *run, const char *dir, const struct launch_status 
 	}
 	if (status->fabric != EXIT_DONE)
 		return EXIT_FAILED;
-	findings = run->fail_on_finding ? verdict_findings(dir, &err) : 0;
-	if (findings < 0)
-		fprintf(stderr, "rocelab: %s\n", err.text);
-	return findings != 0 ? EXIT_FAILED : EXIT_DONE;
+	return judge(run, dir);
 }
 
 /* In a folder that is locked. @return exit code */

@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+#include "common/run_files.h"
+
 int
 verdict_print(const char *dir, struct err *err)
 {
@@ -15,7 +17,7 @@ verdict_print(const char *dir, struct err *err)
 	size_t n;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/verdict.json", dir);
+	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, dir);
 	file = fopen(path, "r");
 	if (file == NULL)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
@@ -26,33 +28,53 @@ verdict_print(const char *dir, struct err *err)
 }
 
 int
-verdict_findings(const char *dir, struct err *err)
+verdict_count(const char *dir, struct verdict_counts *counts, struct err *err)
 {
 	char path[PATH_MAX];
 	json_error_t error;
-	json_t *root;
-	int count;
+	json_t *root, *collective;
+	size_t i;
 
-	snprintf(path, sizeof(path), "%s/verdict.json", dir);
+	*counts = (struct verdict_counts){ 0 };
+	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, dir);
 	root = json_load_file(path, 0, &error);
 	if (root == NULL)
 		return err_set(err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
-	count = (int)json_array_size(json_object_get(root, "findings"));
+	counts->findings = json_array_size(json_object_get(root, "findings"));
+	json_array_foreach(json_object_get(root, "collectives"), i, collective)
+		counts->unfinished += !json_is_true(json_object_get(collective, "complete"));
 	json_decref(root);
-	return count;
+	return 0;
+}
+
+/* DIR/run.json. @return NULL where there is none that can be read */
+static json_t *
+read_run(const char *dir)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, dir) >= (int)sizeof(path))
+		return NULL;
+	return json_load_file(path, 0, NULL);
 }
 
 bool
 run_gave_up_analyzer(const char *dir)
 {
-	char path[PATH_MAX];
-	json_t *root;
-	bool lost;
+	json_t *root = read_run(dir);
+	bool lost = json_integer_value(json_object_get(json_object_get(root, "export"), "analyzer_lost")) == ETIMEDOUT;
 
-	if (snprintf(path, sizeof(path), "%s/run.json", dir) >= (int)sizeof(path))
-		return false;
-	root = json_load_file(path, 0, NULL);
-	lost = json_integer_value(json_object_get(json_object_get(root, "export"), "analyzer_lost")) == ETIMEDOUT;
 	json_decref(root);
 	return lost;
+}
+
+bool
+run_completed(const char *dir)
+{
+	json_t *root = read_run(dir);
+	const char *reason = json_string_value(json_object_get(root, "end_reason"));
+	bool completed = reason != NULL && strcmp(reason, "complete") == 0;
+
+	json_decref(root);
+	return completed;
 }

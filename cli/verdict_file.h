@@ -3,17 +3,26 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/err.h"
 
 /* Prints DIR/verdict.json. @return 0 or negative errno with err set */
 int verdict_print(const char *dir, struct err *err);
 
-/* @return number of findings in DIR/verdict.json, or negative with err set */
-int verdict_findings(const char *dir, struct err *err);
+struct verdict_counts {
+	size_t findings;
+	size_t unfinished; /* collectives, each iteration of its own, as far as the evidence goes */
+};
+
+/* Reads DIR/verdict.json. @return 0 or negative errno with err set */
+int verdict_count(const char *dir, struct verdict_counts *counts, struct err *err);
 
 /*
  * Whether the fabric gave the analyzer up in this run, so that whatever it says rests on a part of the stream.
  * @return false too where DIR/run.json does not say
  */
 bool run_gave_up_analyzer(const char *dir);
+
+/* Whether all that the run had to do was done, by DIR/run.json: a verdict may lack the evidence of it. */
+bool run_completed(const char *dir);

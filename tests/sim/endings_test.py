@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from cases import fault, ring, small
-from harness import ROCELAB, SCENARIOS, Run, check, command, fail, rocelab, scratch, sets
+from harness import ROCELAB, SCENARIOS, Run, check, command, fail, rocelab, scratch, sets, told
 
 
 def open_steps(run, name):
@@ -43,6 +43,22 @@ def limited():
     # within the second of three steps
     states = {int(step["step"]) for step in run.verdict["critical_path"]}
     check(states == {1, 2}, "limit: it stands in step 2", states)
+
+
+def unfinished():
+    """A collective that did not finish is no success, however orderly its run ended."""
+    limit = sets(limits__virtual_time="250us")
+    for name, path, args in (("under way", small(), limit),
+                             ("not even begun", small(collective=ring(start="1ms")), sets(limits__virtual_time="1us"))):
+        done = command(ROCELAB, "run", path, "--out", scratch(), *args, expect=1)
+        check("did not finish" in done.stdout, f"unfinished, {name}: the report says why", done.stdout)
+        command(ROCELAB, "run", path, "--out", scratch(), "--allow-unfinished", *args)
+    run = rocelab(small(), *limit)
+    command(ROCELAB, "diagnose", run.dir)
+    done = command(ROCELAB, "run", small(), "--out", scratch(), *sets(exporter__budget="1KB"))
+    check("never reported" in told(done), "unfinished: a collective that was not reported may well have finished", told(done))
+    flow = 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 4000000; } );\n'
+    command(ROCELAB, "run", small(extra=flow, collective=""), "--out", scratch(), *sets(limits__virtual_time="10us"))
 
 
 def stalled():
@@ -117,7 +133,7 @@ def interrupted():
         time.sleep(0.02)
     os.killpg(run.pid, signal.SIGINT)
     stdout, stderr = run.communicate(timeout=120)
-    check(run.returncode == 0, "interrupt: exit code 0", (run.returncode, stderr))
+    check(run.returncode == 1, "interrupt: exit code 1, a collective did not finish", (run.returncode, stderr))
     done = Run(out)
     check(done.run["end_reason"] == "interrupt", "interrupt: run.json says so", done.run["end_reason"])
     check(done.verdict["collectives"][0]["complete"] is False, "interrupt: the verdict knows that it is not complete")
@@ -140,6 +156,7 @@ def nowhere_to_write():
 completes()
 nowhere_to_write()
 limited()
+unfinished()
 stalled()
 waiting_is_no_stall()
 failed()

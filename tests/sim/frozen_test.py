@@ -22,7 +22,7 @@ class Live:
 
     def __init__(self, scenario, *args, stdout=subprocess.PIPE):
         self.out = scratch()
-        words = [ROCELAB, "run", scenario, "--out", self.out, *args]
+        words = [ROCELAB, "run", scenario, "--allow-unfinished", "--out", self.out, *args]
         self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=stdout,
                                         stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.stopped = []

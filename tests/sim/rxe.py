@@ -75,7 +75,7 @@ class Live:
         self.out = scratch() / "run"
         self.stdout, self.stderr, self.code = "", "", None
         self.sockets = None
-        words = [ROCELAB, "run", path, "--out", self.out, *args]
+        words = [ROCELAB, "run", path, "--allow-unfinished", "--out", self.out, *args]
         # a session of its own, as a terminal gives it: Ctrl-C goes to all of it
         self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)

@@ -61,7 +61,7 @@ def one_signal():
             run = start(out)
             begun(run, out)
             send(run.pid, number)
-            in_order(run, out, f"{number.name} to {whom}", 0)
+            in_order(run, out, f"{number.name} to {whom}", 1)
 
 
 def by_timeout():
@@ -80,7 +80,7 @@ def ignored_hangup():
     time.sleep(1)
     check(run.poll() is None, "nohup: the run goes on")
     os.kill(run.pid, signal.SIGTERM)
-    in_order(run, out, "nohup, then SIGTERM", 0)
+    in_order(run, out, "nohup, then SIGTERM", 1)
 
 
 def child_of(run, name):
