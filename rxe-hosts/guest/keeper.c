@@ -59,8 +59,8 @@ become(struct keeper *keeper, struct guest_words *args, struct guest_words *env,
 {
 	const struct rlimit no_core = { 0, 0 };
 	sigset_t none;
-	/* UML cleans up after itself on SIGTERM: for a keeper that is killed. */
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	/* For a keeper that is killed. A kernel that boots does not hear SIGTERM. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setsid();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from guests import Rig, find_kernel
-from harness import ROCELAB, SANITIZED, Run, check, fail, scenario_file, scratch, skip
+from harness import ROCELAB, SANITIZED, Run, check, descendants, fail, scenario_file, scratch, skip
 
 HOSTS = ["h0", "h1", "h2", "h3"]
 UP_S = 180        # until guests are up and connected, on a machine that has other things to do
@@ -97,6 +97,17 @@ class Live:
     def guest_pids(self, name):
         """The processes of a guest's kernel."""
         return [pid for pid, words in processes(self.out).items() if f"umid={name}" in words]
+
+    def keepers(self):
+        """In the order in which they were started, which is that of the hosts."""
+        found = []
+        for pid in descendants(self.process.pid):
+            try:
+                if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "guest-keeper":
+                    found.append(pid)
+            except OSError:
+                continue  # it is gone
+        return sorted(found)
 
     def kill_guest(self, name):
         """Its processes end with one another: the next one may be gone before its turn."""

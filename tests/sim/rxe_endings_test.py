@@ -73,6 +73,30 @@ def killed_guest_while_booting():
     soon(live, "guest killed while booting")
 
 
+def killed_keeper_while_booting():
+    """The guest of a keeper that is killed goes with it, at whatever moment of its boot."""
+    for wait_s in (0, 0.1, 0.3, 0.6):
+        name = f"keeper killed {wait_s} s after a guest began to boot"
+        live = Live(scenario(ring()))
+        live.until("a keeper runs", lambda: live.keepers())
+        time.sleep(wait_s)
+        os.kill(live.keepers()[0], signal.SIGKILL)
+        run = live.end(expect=1, timeout=SOON_S)
+        check("host h0" in run.stderr and "its keeper was killed" in run.stderr and "h1" not in run.stderr,
+              f"{name}: the host is named, and why", run.stderr)
+        check(not (run.dir / "verdict.json").exists(), f"{name}: no verdict")
+        check(live.took < 30, f"{name}: ends in {live.took:.1f} s")
+
+
+def killed_keeper():
+    live = begun()
+    os.kill(live.keepers()[2], signal.SIGKILL)
+    run = live.end(timeout=SOON_S)
+    soon(live, "killed keeper")
+    check("host h2" in run.stderr, "killed keeper: its host is named", run.stderr)
+    verdict_of_what_there_is(run, "killed keeper", "host_lost")
+
+
 def killed_dpswitch():
     live = begun()
     live.note_sockets()
@@ -148,6 +172,8 @@ if __name__ == "__main__":
     need_guests()
     killed_guest()
     killed_guest_while_booting()
+    killed_keeper_while_booting()
+    killed_keeper()
     killed_dpswitch()
     killed_analyzer()
     interrupted()

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define MAX_ARGS 256
@@ -55,6 +56,7 @@ execute(const struct command *command, int manage)
 {
 	sigset_t none;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a namespace, other than a kernel, does not end with its init */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
