@@ -23,7 +23,7 @@ fi
 	exit 1
 }
 status=0
-"$target" -seed=1 -runs=200000 -max_total_time=20 -timeout=10 -rss_limit_mb=2048 -max_len=8192 \
+"$target" -seed=1 -runs=200000 -max_total_time=20 -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
 	-artifact_prefix="$(dirname "$target")/$name-" -print_final_stats=1 "$seeds" >"$work/log" 2>&1 || status=$?
 grep -v -E '^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$work/log" || true
 [ $status = 0 ] || exit 1 # libFuzzer's own 77 would read as skipped
