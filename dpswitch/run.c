@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/emulation/headers.h"
+#include "cli/emulation/idle_faults.h"
 #include "cli/emulation/outputs.h"
 #include "cli/emulation/results.h"
 #include "common/clock.h"
@@ -78,6 +79,18 @@ tell_of_stream(const struct run_options *options, const struct exporter_stats *s
 			options->out, stats->recording_dropped);
 }
 
+/* Nobody finds in the verdict what did not happen. */
+static void
+tell_of_idle_faults(const struct emulation *emulation)
+{
+	json_t *list = idle_faults_json(emulation), *text;
+	size_t i;
+
+	json_array_foreach(list, i, text)
+		fprintf(stderr, "dpswitch: %s\n", json_string_value(text));
+	json_decref(list);
+}
+
 /* Hosts that reported what cannot be: the verdict lacks it. */
 static void
 tell_of_refusals(const struct attach *attach)
@@ -107,6 +120,7 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 	if (emulation->error_text != NULL)
 		fprintf(stderr, "dpswitch: %s\n", emulation->error_text);
 	tell_of_refusals(attach);
+	tell_of_idle_faults(emulation);
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
 		return written && emulation->export.recording_errno == 0 && emulation->capture_errno == 0 ? EXIT_DONE :
 													    EXIT_FAILED;

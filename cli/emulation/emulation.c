@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/emulation/idle_faults.h"
 #include "cli/emulation/progress.h"
 #include "cli/emulation/rerouting.h"
 #include "common/clock.h"
@@ -378,6 +379,8 @@ build(struct emulation *emulation, const struct emulation_options *options, stru
 		.host_storm = host_storm,
 		.host_pausing = host_pausing,
 		.host_link_changed = host_link_changed,
+		.host_crosses = idle_faults_crosses,
+		.host_held_ps = idle_faults_held_ps,
 		.host_ctx = emulation,
 	};
 	return ret;
@@ -501,6 +504,7 @@ emulation_end(struct emulation *emulation)
 			step_engine_close(emulation->engines[i], emulation->fabric->window.end_ps);
 	if (emulation->capture != NULL)
 		emulation->capture_errno = -capture_close(emulation->capture, emulation->fabric->window.end_ps);
+	faults_close(emulation->faults, &emulation->fault_env);
 	finish_stream(emulation);
 }
 

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "cli/emulation/capturing.h"
+#include "cli/emulation/idle_faults.h"
 #include "cli/emulation/outputs.h"
 #include "common/clock.h"
 #include "common/outfile.h"
@@ -161,6 +162,7 @@ run_json(const struct emulation *emulation)
 		json_object_set_new(root, "error", json_string(emulation->error_text));
 	json_object_set_new(root, "invariants", invariants_json(emulation));
 	json_object_set_new(root, "drops", drops_json(emulation));
+	json_object_set_new(root, "idle_faults", idle_faults_json(emulation));
 	json_object_set_new(root, "reroutes", json_integer((json_int_t)emulation->reroutes));
 	json_object_set_new(root, "export", export_json(emulation));
 	if (emulation->capture != NULL)

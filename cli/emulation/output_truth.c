@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "cli/emulation/idle_faults.h"
 #include "cli/emulation/outputs.h"
 #include "common/run_files.h"
 #include "common/units.h"
@@ -32,11 +33,11 @@ output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, si
 }
 
 static json_t *
-fault_entry(const char *kind, const char *target, uint64_t start_ps, uint64_t duration_ps, uint64_t period_ps)
+fault_entry(const char *kind, const char *target, uint64_t start_ps, uint64_t duration_ps, uint64_t period_ps, bool acted)
 {
-	return json_pack("{s:s, s:s, s:I, s:I, s:I}", "kind", kind, "target", target, "start_ns",
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:b}", "kind", kind, "target", target, "start_ns",
 			 (json_int_t)(start_ps / PS_PER_NS), "duration_ns", (json_int_t)(duration_ps / PS_PER_NS),
-			 "period_ns", (json_int_t)(period_ps / PS_PER_NS));
+			 "period_ns", (json_int_t)(period_ps / PS_PER_NS), "acted", acted);
 }
 
 static json_t *
@@ -52,11 +53,12 @@ faults_json(const struct emulation *emulation)
 
 		fault->ops->target(fault->params, scenario->topo, target);
 		json_array_append_new(list, fault_entry(fault->ops->kind, target, common->start_ps, common->duration_ps,
-							common->period_ps));
+							common->period_ps, fault_idle(fault) == NULL));
 	}
 	for (size_t i = 0; i < scenario->slow_hosts.count; i++) {
 		const struct slow_host *slow = &scenario->slow_hosts.faults[i];
-		json_t *entry = fault_entry(SLOW_HOST_KIND, scenario->topo->nodes[slow->node].name, 0, slow->delay_ps, 0);
+		json_t *entry = fault_entry(SLOW_HOST_KIND, scenario->topo->nodes[slow->node].name, 0, slow->delay_ps, 0,
+					    idle_slow_host(emulation, slow) == NULL);
 
 		json_object_set_new(entry, "step", json_integer(slow->step));
 		json_object_set_new(entry, "collective", json_integer(slow->collective));
@@ -108,15 +110,15 @@ add_meetings(const struct emulation *emulation, json_t *list, const struct telem
 	}
 }
 
-static const struct meet *
-meet_of(const struct emulation *emulation, uint32_t node, uint16_t port)
+const struct meet *
+output_meet_of(const struct emulation *emulation, uint32_t node, uint16_t port)
 {
 	return emulation->switches[node] != NULL ? &emulation->switches[node]->ports[port].meet
 						 : &emulation->nic_rows[node].ports[port].meet;
 }
 
-static const struct telem_port *
-telem_of(const struct emulation *emulation, uint32_t node, uint16_t port)
+const struct telem_port *
+output_telem_of(const struct emulation *emulation, uint32_t node, uint16_t port)
 {
 	return emulation->switches[node] != NULL ? &emulation->switches[node]->ports[port].telem
 						 : &emulation->nic_rows[node].ports[port].telem;
@@ -132,9 +134,9 @@ meetings_json(const struct emulation *emulation, uint64_t *left_out)
 	*left_out = 0;
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
-			const struct meet *meet = meet_of(emulation, i, p);
+			const struct meet *meet = output_meet_of(emulation, i, p);
 
-			add_meetings(emulation, list, telem_of(emulation, i, p), meet, topo->nodes[i].first_port + p);
+			add_meetings(emulation, list, output_telem_of(emulation, i, p), meet, topo->nodes[i].first_port + p);
 			*left_out += meet_left_out(meet);
 		}
 	}
@@ -171,7 +173,7 @@ pauses_json(const struct emulation *emulation)
 
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
-			const struct telem_port *telem = telem_of(emulation, i, p);
+			const struct telem_port *telem = output_telem_of(emulation, i, p);
 			uint64_t halted_ps = telem_halted_ps(telem, emulation->fabric->window.end_ps);
 			char name[64];
 
@@ -182,7 +184,7 @@ pauses_json(const struct emulation *emulation)
 							      topo->nodes[topo_port_of(topo, i, p)->peer].name,
 							      "halted_ns", (json_int_t)(halted_ps / PS_PER_NS),
 							      "at_end", telem->paused, "held",
-							      held_json(emulation, telem, meet_of(emulation, i, p))));
+							      held_json(emulation, telem, output_meet_of(emulation, i, p))));
 		}
 	}
 	return list;

@@ -28,3 +28,7 @@ int output_json(json_t *root, const char *dir, const char *name, struct err *err
 
 /* "17->18/10000>10000" */
 void output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap);
+
+/* What is known of the flows at a port, a switch's or a NIC's. */
+const struct meet *output_meet_of(const struct emulation *emulation, uint32_t node, uint16_t port);
+const struct telem_port *output_telem_of(const struct emulation *emulation, uint32_t node, uint16_t port);

@@ -28,6 +28,8 @@ static const struct field {
 	FIELD(PROGRESS, manage_progress, acked_bytes, RECORD_MAX_COUNT),
 	FIELD(PROGRESS, manage_progress, working, 1),
 	FIELD(PROGRESS, manage_progress, background, 1),
+	FIELD(PROGRESS, manage_progress, sending, 1),
+	FIELD(PROGRESS, manage_progress, reserved, 0),
 	FIELD(QP, manage_qp, qpn, MAX_QPN),
 	FIELD(QP, manage_qp, reserved, 0),
 	FIELD(STEP, manage_step, open, 1),
@@ -68,6 +70,15 @@ value_of(const void *body, const struct field *field)
 	}
 	memcpy(&wide, at, sizeof(wide));
 	return wide;
+}
+
+static int
+check_progress(const struct manage_progress *progress, struct err *err)
+{
+	if (progress->next_ps <= RECORD_MAX_PS || progress->next_ps == UINT64_MAX)
+		return 0;
+	return err_set(err, -EINVAL, "PROGRESS.next_ps = %" PRIu64 "; right would be at most %llu, or %" PRIu64 ", none",
+		       progress->next_ps, RECORD_MAX_PS, UINT64_MAX);
 }
 
 static int
@@ -120,6 +131,8 @@ manage_check(enum manage_type type, void *body, struct err *err)
 	case MANAGE_QP_ERROR:
 		make_plain(((struct manage_failed *)body)->text, MANAGE_TEXT);
 		return 0;
+	case MANAGE_PROGRESS:
+		return check_progress(body, err);
 	case MANAGE_QP:
 		return check_qp(body, err);
 	case MANAGE_STEP:

@@ -94,6 +94,7 @@ link_stretch(struct link *link, uint64_t time_ps, uint64_t before_ps)
 static void
 link_receive_faulty(struct link *link, const struct link_lane *lane)
 {
+	link->faulty_packets += lane->npkts;
 	for (uint32_t i = 0; i < lane->npkts; i++) {
 		struct pkt *p = &link->ready[link->ready_tail];
 

@@ -53,6 +53,7 @@ struct link {
 	struct prng prng;
 	uint64_t injected_packets, injected_bytes; /* lost by fault */
 	uint64_t corrupted_packets;
+	uint64_t faulty_packets; /* crossed while a fault was on */
 	/* sender */
 	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
 };

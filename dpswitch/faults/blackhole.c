@@ -53,4 +53,13 @@ target(const void *params, const struct topo *topo, char *buf)
 	snprintf(buf, 64, "%s", topo->nodes[((const struct blackhole *)params)->sw_id].name);
 }
 
-const struct fault_ops fault_blackhole = { "blackhole", &table, resolve, set, target };
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	const struct blackhole *fault = params;
+
+	return env->switches[fault->sw_id]->fault_uses[fault->dst_id];
+}
+
+const struct fault_ops fault_blackhole = { "blackhole", &table, resolve, set, target, met,
+					"no packet for its host came to the switch" };

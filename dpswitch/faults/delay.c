@@ -38,7 +38,14 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	link->stretched = true;
 }
 
-const struct fault_ops fault_delay = { "delay", &table, fault_at_port_resolve, set, fault_at_port_target };
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	return env->fabric->links[((const struct fault_at_port *)params)->port_id].faulty_packets;
+}
+
+const struct fault_ops fault_delay = { "delay", &table, fault_at_port_resolve, set, fault_at_port_target, met,
+					"no frame crossed the cable" };
 
 uint64_t
 delay_most_ps(const struct fault_list *list)

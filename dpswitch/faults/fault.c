@@ -127,6 +127,12 @@ faults_next_ps(const struct fault_list *list, uint64_t now_ps)
 	return next_ps;
 }
 
+static void
+look_at(struct fault *fault, const struct fault_env *env)
+{
+	fault->acted |= fault->ops->met(fault->params, env) != fault->met;
+}
+
 /* Switches off what is over, and marks what has to be renewed. */
 static void
 end_faults(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
@@ -136,6 +142,7 @@ end_faults(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 
 		if (!fault->on || is_due(fault->params, now_ps))
 			continue;
+		look_at(fault, env);
 		fault->on = false;
 		fault->ops->set(fault->params, env, false, now_ps);
 		for (uint32_t k = 0; k < list->count; k++)
@@ -160,8 +167,27 @@ faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 		if (fault->on || !is_due(fault->params, now_ps))
 			continue;
 		fault->on = true;
+		if (!fault->begun)
+			fault->met = fault->ops->met(fault->params, env);
+		fault->begun = true;
 		fault->ops->set(fault->params, env, true, now_ps);
 	}
+}
+
+void
+faults_close(struct fault_list *list, const struct fault_env *env)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->faults[i].begun)
+			look_at(&list->faults[i], env);
+}
+
+const char *
+fault_idle(const struct fault *fault)
+{
+	if (!fault->begun)
+		return "the run ended before it began";
+	return fault->acted ? NULL : fault->ops->idle;
 }
 
 int

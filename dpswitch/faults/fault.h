@@ -20,6 +20,10 @@ struct fault_env {
 	uint8_t (*host_pausing)(void *ctx, uint32_t node, uint16_t port);
 	/* A NIC's cable was cut (held 0) or mended with these classes held by the other end. */
 	void (*host_link_changed)(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps);
+	/* Does the way of a flow, of its data or ACKs, leave by this port as routes and pins are without faults? */
+	bool (*host_crosses)(void *ctx, uint32_t port);
+	/* How long flows stood at this port while it was halted so far. */
+	uint64_t (*host_held_ps)(void *ctx, uint32_t port);
 	void *host_ctx;
 };
 
@@ -57,6 +61,9 @@ struct fault_ops {
 	void (*set)(const void *params, struct fault_env *env, bool on, uint64_t now_ps);
 	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
 	void (*target)(const void *params, const struct topo *topo, char *buf);
+	/* A count of all that a fault of its kind and place did or met: one that does not grow while it is on is idle. */
+	uint64_t (*met)(const void *params, const struct fault_env *env);
+	const char *idle; /* what is said of that: "no frame was lost" */
 };
 
 extern const struct fault_ops fault_pfc_storm, fault_loss, fault_corruption, fault_link_down, fault_misroute,
@@ -70,6 +77,8 @@ struct fault {
 	void *params; /* starts with struct fault_common */
 	bool on;
 	bool again; /* another of its kind ended, perhaps at the same place: to be switched on once more */
+	bool begun, acted;
+	uint64_t met; /* before it began */
 };
 
 struct fault_list {
@@ -94,6 +103,11 @@ uint64_t faults_next_ps(const struct fault_list *list, uint64_t now_ps);
  * counts; when it ends, the other is still there.
  */
 void faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps);
+
+/* The run is over: looks at what those did that are still on, or have a delayed effect. */
+void faults_close(struct fault_list *list, const struct fault_env *env);
+/* @return why a fault changed nothing in the run, for people; NULL: it acted. After faults_close() */
+const char *fault_idle(const struct fault *fault);
 
 /* What faults at a port have in common: their struct begins with struct fault_at_port. */
 int fault_at_port_resolve(void *params, const struct topo *topo, struct err *err);

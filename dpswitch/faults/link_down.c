@@ -49,4 +49,17 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	}
 }
 
-const struct fault_ops fault_link_down = { "link-down", &table, fault_at_port_resolve, set, fault_at_port_target };
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	const struct topo_port *port = &env->topo->ports[((const struct fault_at_port *)params)->port_id];
+	const struct link *links[2] = { &env->fabric->links[port - env->topo->ports], &env->fabric->links[port->peer_port] };
+
+	if (links[0]->down && (env->host_crosses(env->host_ctx, (uint32_t)(port - env->topo->ports)) ||
+			       env->host_crosses(env->host_ctx, port->peer_port)))
+		return UINT64_MAX;
+	return links[0]->down_packets + links[1]->down_packets;
+}
+
+const struct fault_ops fault_link_down = { "link-down", &table, fault_at_port_resolve, set, fault_at_port_target, met,
+					"no flow's way has the cable" };

@@ -33,4 +33,11 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	env->fabric->links[fault->at.port_id].loss = on ? fault->rate : 0;
 }
 
-const struct fault_ops fault_loss = { "loss", &table, fault_at_port_resolve, set, fault_at_port_target };
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	return env->fabric->links[((const struct fault_at_port *)params)->port_id].injected_packets;
+}
+
+const struct fault_ops fault_loss = { "loss", &table, fault_at_port_resolve, set, fault_at_port_target, met,
+					"no frame was lost" };

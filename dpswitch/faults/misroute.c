@@ -60,4 +60,13 @@ target(const void *params, const struct topo *topo, char *buf)
 	topo_port_name(topo, ((const struct misroute *)params)->port_id, buf);
 }
 
-const struct fault_ops fault_misroute = { "misroute", &table, resolve, set, target };
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	const struct misroute *fault = params;
+
+	return env->switches[env->topo->ports[fault->port_id].node]->fault_uses[fault->dst_id];
+}
+
+const struct fault_ops fault_misroute = { "misroute", &table, resolve, set, target, met,
+					"no packet for its host came to the switch" };

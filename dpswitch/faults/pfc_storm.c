@@ -42,7 +42,14 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 		env->host_storm(env->host_ctx, port->node, port->index, prio, on, now_ps, storm->interval_ps);
 }
 
-const struct fault_ops fault_pfc_storm = { "pfc-storm", &table, fault_at_port_resolve, set, fault_at_port_target };
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	return env->host_held_ps(env->host_ctx, env->topo->ports[((const struct fault_at_port *)params)->port_id].peer_port);
+}
+
+const struct fault_ops fault_pfc_storm = { "pfc-storm", &table, fault_at_port_resolve, set, fault_at_port_target, met,
+					"no flow stood at the port that it halted" };
 
 /* @param used  bit c: some flow is in class c */
 static int

@@ -83,11 +83,14 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 	int pinned;
 
 	if (sw->blackhole[dst]) {
+		sw->fault_uses[dst]++;
 		*reason = REC_DROP_BLACKHOLE;
 		return SWITCH_EGRESS_DROP;
 	}
-	if (sw->override[dst] != SWITCH_EGRESS_NONE && !sw->ports[sw->override[dst]].tx->down)
+	if (sw->override[dst] != SWITCH_EGRESS_NONE && !sw->ports[sw->override[dst]].tx->down) {
+		sw->fault_uses[dst]++;
 		return *cached = sw->override[dst];
+	}
 	pinned = route_pinned_egress(config->pins, sw->node.id, p->flow, reverse);
 	if (pinned >= 0 && !sw->ports[pinned].tx->down)
 		return *cached = (uint8_t)pinned;

@@ -135,6 +135,7 @@ switch_allocate(struct sw *sw)
 	sw->route = malloc((size_t)flow_table_slots(sw->config->flows) * 2 + 1);
 	sw->override = malloc(nodes);
 	sw->blackhole = calloc(nodes, sizeof(*sw->blackhole));
+	sw->fault_uses = calloc(nodes, sizeof(*sw->fault_uses));
 	sw->ingress = calloc(classes, sizeof(*sw->ingress));
 	sw->arrived_bytes = calloc(classes, sizeof(*sw->arrived_bytes));
 	sw->left_bytes = calloc(classes, sizeof(*sw->left_bytes));
@@ -145,6 +146,7 @@ switch_allocate(struct sw *sw)
 	sw->held = calloc(nports, sizeof(*sw->held));
 	sw->answered = calloc((size_t)nports * SWITCH_ANSWERS, sizeof(*sw->answered));
 	if (sw->ports == NULL || sw->route == NULL || sw->override == NULL || sw->blackhole == NULL ||
+	    sw->fault_uses == NULL ||
 	    sw->ingress == NULL || sw->arrived_bytes == NULL || sw->left_bytes == NULL || sw->born == NULL ||
 	    sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL ||
 	    sw->answered == NULL)
@@ -219,6 +221,7 @@ switch_destroy(struct sw *sw)
 	free(sw->route);
 	free(sw->override);
 	free(sw->blackhole);
+	free(sw->fault_uses);
 	free(sw->ingress);
 	free(sw->arrived_bytes);
 	free(sw->left_bytes);

@@ -163,6 +163,7 @@ struct sw {
 	uint8_t *route;        /* [flows * 2] egress by flow and direction */
 	uint8_t *override;     /* [nodes] faults: egress forced for packets to that host, SWITCH_EGRESS_NONE: none */
 	bool *blackhole;       /* [nodes] faults: packets to that host vanish */
+	uint64_t *fault_uses;  /* [nodes] how often one of the two decided */
 	uint8_t lossless;      /* bit p: class p is lossless */
 	uint8_t class_index[SWITCH_CLASSES];
 	uint32_t nclasses;     /* lossless classes */

@@ -161,7 +161,34 @@ def storms():
     check(ring_ns < CLEAN_NS < run.run["virtual_ns"], "a storm of another class does not stop the ring", ring_ns)
 
 
+def idle():
+    """What a fault did not do is told beside the verdict, which knows of no faults."""
+    never = {"loss": ("A:3", dict(port="A:3", rate=0)), "corruption": ("a1:1", dict(port="a1:1", rate=0.5, start="1s")),
+             "misroute": ("T:1", dict(dst="a1", port="T:1", start="2s")),
+             "slow-host": ("b1", dict(host="b1", delay="0us"))}
+    why = {"loss": "no frame was lost", "corruption": "the run ended before it began",
+           "misroute": "the run ended before it began", "slow-host": "its delay is 0"}
+    acts = fault("link-down", port="A:1", start="50us", duration="20us"), fault("slow-host", host="a1", delay="1us")
+    run = rocelab(small(*(fault(kind, **keys) for kind, (_, keys) in never.items()), *acts))
+    told = run.run["idle_faults"]
+    check(len(told) == len(never), "idle faults: all of them, and no other", told)
+    for kind, (target, _) in never.items():
+        line = next(t for t in told if f": {kind} at {target} never acted: " in t)
+        check(line.endswith(why[kind]) and ".cfg:" in line, f"idle faults: {kind}, and why", line)
+        check(line in run.stderr, f"idle faults: {kind} is told of at the end", run.stderr)
+        told_of(run, f"idle faults: {kind}", kind, target, acted=False)
+    check("never acted" not in run.report + (run.dir / "verdict.json").read_text(), "idle faults: the verdict knows of none")
+    told_of(run, "idle faults", "link-down", "A:1", acted=True)
+    told_of(run, "idle faults", "slow-host", "a1", acted=True)
+    # nothing ever comes by here
+    one = 'flows = ( { src = "a1"; dst = "a2"; sport = 1; bytes = 1000000; } );\n'
+    run = rocelab(small(fault("link-down", port="b1:1"), fault("pfc-storm", port="b1:1"), fault("delay", port="b1:1", extra="1us"),
+                        fault("blackhole", switch="B", dst="b1"), extra=one, collective=""))
+    check(len(run.run["idle_faults"]) == 4, "idle faults: where no flow comes by", run.run["idle_faults"])
+
+
 undisturbed = no_fault()
+idle()
 longer_cable()
 lossy_cables()
 cut_cables()

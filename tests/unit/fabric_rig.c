@@ -269,6 +269,18 @@ host_link_changed(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_
 	((struct frig *)ctx)->hosts[node]->paused = held;
 }
 
+static bool
+host_crosses(void *ctx, uint32_t port)
+{
+	return ((struct frig *)ctx)->topo->nports > port; /* every flow by every way */
+}
+
+static uint64_t
+host_held_ps(void *ctx, uint32_t port)
+{
+	return ((struct frig *)ctx)->held_ps;
+}
+
 int
 frig_start(struct frig *rig)
 {
@@ -291,6 +303,8 @@ frig_start(struct frig *rig)
 		.topo = rig->topo,
 		.host_pausing = host_pausing,
 		.host_link_changed = host_link_changed,
+		.host_crosses = host_crosses,
+		.host_held_ps = host_held_ps,
 		.host_ctx = rig,
 	};
 	if (faults_load(&rig->faults, rig->cfg, rig->topo, &rig->err) < 0)
