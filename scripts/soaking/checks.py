@@ -8,7 +8,7 @@ from case import Failure
 
 PAGES = ('report.html', 'report.txt', 'verdict.json')
 FLOW = re.compile(r'^(?P<src>[^>/]+)->(?P<dst>[^>/]+)(/(\d+)>(\d+))?$')
-UNFINISHED = re.compile(r'did not finish|never started|finished, but\s+only')
+UNFINISHED = re.compile(r'did not finish|never started|finished, but only')
 CONTROL = re.compile('[\x00-\x09\x0b-\x1f\x7f-\x9f]')
 EPSILON = 1e-9
 ROUNDING_NS = 1
@@ -98,7 +98,9 @@ def times(verdict):
     end_ns = verdict['evidence']['end_ns']
     for span in spans(verdict):
         require(0 <= span['start_ns'] <= end_ns + ROUNDING_NS, 'a start outside the run', (span, end_ns))
-        if span['end_ns'] or not (span.get('open') or span.get('complete') is False):
+        if span['end_ns'] is None:
+            require(span.get('open') or span.get('complete') is False, 'finished without an end', span)
+        else:
             require(span['start_ns'] <= span['end_ns'] <= end_ns + ROUNDING_NS, 'an end outside the run', (span, end_ns))
 
 
@@ -110,10 +112,15 @@ def finding(found, verdict, names):
         names.flow(flow)
     require(found['score'] >= 0, 'a negative score', found)
     require(found['evidence'].strip(), 'a finding without a reason', found)
-    if found['collective'] is not None and found['collective'] >= 0:
-        known = {(collective['id'], collective['iteration']) for collective in verdict['collectives']}
-        require((found['collective'], found['iteration']) in known, 'a finding in no collective', found)
-        require(all(step >= 1 for step in found['steps']), 'a step before the first', found)
+    collective = position(verdict, found)
+    require(found['iteration'] == collective['iteration'], 'a finding in another iteration', (found, collective))
+    require(all(step >= 1 for step in found['steps']), 'a step before the first', found)
+
+
+def position(verdict, item):
+    """The collective that an item is of."""
+    require(0 <= item['collective'] < len(verdict['collectives']), 'of no collective', item)
+    return verdict['collectives'][item['collective']]
 
 
 def critical_path(verdict):
@@ -121,10 +128,7 @@ def critical_path(verdict):
     for step in path:
         require(0 <= step['completeness'] <= 1 + EPSILON, 'completeness beyond 0 to 1', step)
         require(step['step'] >= 1, 'a step before the first', step)
-    open_ones = {step['collective'] for step in path if step['open']}
-    finished = {collective['id'] for collective in verdict['collectives'] if collective['complete']}
-    unfinished = {collective['id'] for collective in verdict['collectives'] if not collective['complete']}
-    require(open_ones <= unfinished, 'an open step in a complete collective', (open_ones, finished))
+        require(not (step['open'] and position(verdict, step)['complete']), 'an open step in a complete collective', step)
 
 
 def contributors(verdict):
@@ -147,6 +151,7 @@ def words(verdict, text):
     """What people read says the same as the numbers."""
     require(not CONTROL.search(text), 'control characters in the report', CONTROL.findall(text))
     require('nan' not in re.findall(r'[a-z]+', text.lower()), 'not a number in the report', text)
+    headline, text = text.split('\n\n', maxsplit=1)[0], ' '.join(text.split())
     unfinished = [collective for collective in verdict['collectives'] if not collective['complete']]
     if unfinished:
         require(UNFINISHED.search(text), 'the report hides that a collective did not finish', text)
@@ -155,7 +160,7 @@ def words(verdict, text):
     if verdict['overhead']['completeness'] < 1 - 1e-3:
         require('100.0 % complete' not in text, 'the report says complete', text)
     if unfinished and len(unfinished) == len(verdict['collectives']):
-        require(not re.search(r'took .* longer than the|shorter than the', text.split('\n\n')[0]),
+        require(not re.search(r'took .* (longer|shorter) than the', headline),
                 'the report compares the time of what did not finish', text)
 
 
@@ -188,7 +193,7 @@ def steps(folder, run, told):
 def ended(folder, run, told):
     """How run.json says it ended, against the verdict."""
     complete = all(collective['complete'] for collective in told['collectives'])
-    if run['end_reason'] == 'complete':
+    if run['end_reason'] == 'complete' and run['export']['dropped_records'] == 0:
         require(complete, 'the run is complete, a collective is not', told['collectives'])
     require(not told['evidence']['truncated'], 'a run that ended has a cut recording', told['evidence'])
     require(run['export']['dropped_records'] == told['overhead']['dropped'], 'records dropped: run.json and verdict differ',

@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 import endings
 import folders
+import limits
 import recordings
+import texts
 import whole_runs
 
 
@@ -19,6 +21,8 @@ class Kind:
 KINDS = {
     'scenario': Kind('random runs, again on two lcores, from effective.cfg and from the recording', whole_runs.run, 10),
     'recording': Kind('recordings with something changed', recordings.run, 100),
+    'limit': Kind('one key at and beyond its limits, all keys in turn', limits.run, 10),
+    'text': Kind('texts of scenarios with something changed', texts.run, 10),
     'kill': Kind('a program killed at a random moment, in virtual and in real time', endings.kill, 1),
     'freeze': Kind('a program frozen for a while or for ever', endings.freeze, 1),
     'signal': Kind('signals that ask a run to end', endings.interrupt, 1),

@@ -12,9 +12,11 @@ import time
 import processes
 from case import Failure
 
-# No program takes these for its own exit codes.
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# A sanitizer ends a program by a signal, which is no exit code of its own.
 SANITIZERS = {
     'ASAN_OPTIONS': 'detect_leaks=1:abort_on_error=1:allocator_may_return_null=1:hard_rss_limit_mb=4096',
+    'LSAN_OPTIONS': f'suppressions={ROOT}/tests/fuzz/lsan.supp:print_suppressions=0',
     'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1:abort_on_error=1',
 }
 BROKEN = ('Sanitizer', 'runtime error:', 'Assertion', 'core dumped', 'Segmentation', 'stack smashing', 'hard rss limit')

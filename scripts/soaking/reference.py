@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every key of a scenario with its limits, as `rocelab reference` prints them, and values at and beyond these."""
+import dataclasses
+import re
+import subprocess
+
+ROW = re.compile(r'^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \| .* \|$')
+HEADING = re.compile(r'^## (?P<path>[\w.]+|top level)(?P<list> \(list\))?(, kind = "(?P<kind>[\w-]+)")?$')
+QUANTITY = re.compile(r'^([0-9.e+-]+)([A-Za-z]*)$')
+QUANTITIES = ('time', 'rate', 'bytes')
+INSIDE, BEYOND, ANY = 'inside', 'beyond', 'any'
+LONG = 'x' * 20_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    path: str      # group, "" for the scenario itself
+    kind: str      # where a group has kinds
+    name: str
+    type: str
+    limits: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    key: Key
+    value: str     # as it stands in a scenario
+    expect: str    # INSIDE: taken, unless other keys speak against it; BEYOND: refused; ANY: no matter
+
+
+def keys(rocelab):
+    """All keys that a program knows."""
+    text = subprocess.run([rocelab, 'reference'], capture_output=True, text=True, check=True, timeout=60).stdout
+    found, path, kind = [], '', ''
+    for line in text.split('\n'):
+        heading, row = HEADING.match(line), ROW.match(line)
+        if heading:
+            path, kind = '' if heading['path'] == 'top level' else heading['path'], heading['kind'] or ''
+        elif row:
+            found.append(Key(path, kind, row[1], row[2], row[4].strip()))
+    return found
+
+
+def bounds(key):
+    """(lowest, highest) as the page has them; None: no limit."""
+    if key.limits.startswith('from '):
+        return key.limits[5:], None
+    low, to, high = key.limits.partition(' to ')
+    return (low, high) if to else (None, None)
+
+
+def scaled(text, factor):
+    """"10Tbps" times a factor."""
+    number, unit = QUANTITY.match(text).groups()
+    return f'{float(number) * factor:.12g}{unit}'
+
+
+def below(text):
+    return scaled(text, 0.4) if float(QUANTITY.match(text)[1]) > 0 else f'-1{QUANTITY.match(text)[2]}'
+
+
+def quoted(text):
+    return f'"{text}"'
+
+
+def of_quantity(key):
+    low, high = bounds(key)
+    units = {'time': 's', 'rate': 'bps', 'bytes': 'B'}[key.type]
+    yield from ((quoted(text), BEYOND) for text in ('', f'4 parsec{units}', f'x{units}', f'-5{units}', f'nan{units}', f'inf{units}',
+                                                   f'1e400{units}', f'{"9" * 40}{units}'))
+    yield '[ 1, 2 ]', BEYOND
+    yield '{ a = 1; }', BEYOND
+    yield 'true', BEYOND
+    yield quoted({'time': '9000000s', 'rate': '1Tbps', 'bytes': '1TB'}[key.type]), ANY
+    if low:
+        yield quoted(low), INSIDE
+        yield quoted(below(low)), BEYOND
+    if high:
+        yield quoted(high), INSIDE
+        yield quoted(scaled(high, 2)), BEYOND
+
+
+def of_number(key):
+    low, high = bounds(key)
+    whole = key.type == 'integer'
+    yield from ((text, BEYOND) for text in ('"many"', '[ ]', '( )', 'true' if whole else '"1.0"'))
+    if whole:
+        yield from ((text, ANY) for text in ('2147483647', '-2147483648', '9223372036854775807L', '-9223372036854775808L'))
+        yield '99999999999999999999999L', BEYOND
+        yield '1.5', BEYOND
+    if low and not whole:
+        yield from (((f'{float(low):.9f}', INSIDE), (f'{float(low) - 1:.9f}', BEYOND), ('1e308', BEYOND), ('1e999', BEYOND)))
+        yield f'{float(high):.9f}', INSIDE
+    if low and whole:
+        first, last = int(float(low)), int(float(high))
+        yield from ((f'{first}', INSIDE), (f'{first - 1}', BEYOND), (f'{last}L', INSIDE), (f'{last + 1}L', BEYOND if last < 1e17 else ANY))
+
+
+def of_word(key):
+    yield from ((quoted(word.strip()), INSIDE) for word in key.limits.split(','))
+    yield from ((text, BEYOND) for text in ('"nonsense"', '""', '7', '[ "x" ]', quoted(LONG)))
+
+
+def of_text(key):
+    yield from ((text, ANY) for text in ('""', quoted(LONG), '"\\x1b[2J"', '"ünï\u202e"', '"../../etc"', '"a/b"', '"a b"', '"%s%n"'))
+    yield from ((text, BEYOND) for text in ('7', 'true', '{ }'))
+
+
+def of_texts(key):
+    yield from ((text, ANY) for text in ('[ ]', '[ "" ]', f'[ "{LONG}" ]', '[ "h0", "h0" ]', '( "h0" )', '[ "ünï" ]'))
+    yield from ((text, BEYOND) for text in ('[ 1 ]', '{ }', '7'))
+
+
+def of_bool(key):
+    yield from (('true', INSIDE), ('false', INSIDE), ('"yes"', BEYOND), ('7', BEYOND), ('[ ]', BEYOND))
+
+
+TYPES = {'time': of_quantity, 'rate': of_quantity, 'bytes': of_quantity, 'integer': of_number, 'number': of_number,
+         'word': of_word, 'string': of_text, 'strings': of_texts, 'bool': of_bool}
+
+
+def trials(rocelab):
+    """Every value worth a trial, of every key."""
+    return [Trial(key, value, expect) for key in keys(rocelab) for value, expect in TYPES[key.type](key)]
