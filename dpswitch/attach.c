@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/patience.h"
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"
 #include "rxe-hosts/steps/remote.h"
@@ -462,16 +463,33 @@ attach_start(struct attach *attach)
 	return zero_ns;
 }
 
+/* A host that is gone has been named already. */
+static void
+name_silent(const struct attach *attach)
+{
+	struct fabric *fabric = attach->emulation->fabric;
+	uint32_t first = manage_first_missing(attach->manage, MANAGE_FINISHED);
+	char names[160];
+
+	if (first == REC_NONE)
+		return;
+	fprintf(stderr, "dpswitch: no answer at the end of the run: %s; stopped, or stuck\n",
+		manage_missing(attach->manage, MANAGE_FINISHED, names, sizeof(names)));
+	if (fabric->end_node == REC_NONE)
+		fabric->end_node = first;
+}
+
 void
 attach_stop(struct attach *attach, uint64_t end_ps)
 {
-	uint64_t deadline_ns = clock_now_ns() + STOP_NS, now_ns;
+	struct patience patience = { 0 };
 
 	manage_stop(attach->manage, end_ps);
-	while (!manage_over(attach->manage) && (now_ns = clock_now_ns()) < deadline_ns) {
+	while (!manage_over(attach->manage) && patience_look(&patience, clock_now_ns()) < STOP_NS) {
 		service(attach);
-		clock_sleep_until_ns(now_ns + STOP_POLL_NS);
+		clock_sleep_until_ns(clock_now_ns() + STOP_POLL_NS);
 	}
+	name_silent(attach);
 	for (uint32_t i = 0; i < attach->nhosts; i++) {
 		struct attached *host = &attach->hosts[i];
 		const struct manage_result *result = manage_result(attach->manage, host->node);

@@ -38,7 +38,10 @@ int attach_prepare(struct attach *attach, uint32_t lcores, bool progress, struct
 /* Tells the hosts when the run begins. Just before emulation_begin(). @return clock_now_ns() at its time 0 */
 uint64_t attach_start(struct attach *attach);
 
-/* The run has ended: fetches what the hosts have to say of it, and waits a bounded time for it. Before emulation_end(). */
+/*
+ * The run has ended: fetches what the hosts have to say of it, and waits a bounded time for it. Hosts that do not answer are
+ * named, to the user and, the first, in the fabric's end_node. Before emulation_end().
+ */
 void attach_stop(struct attach *attach, uint64_t end_ps);
 
 /* What a host's port and program went through. */

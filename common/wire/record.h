@@ -309,7 +309,7 @@ struct rec_end {
 	struct rec_hdr hdr;
 	uint16_t reason; /* enum rec_end_reason */
 	uint16_t recording_errno; /* why the recording, unlike this stream, broke off (Linux's errno); 0: it is whole */
-	uint32_t at_node; /* QP error, host lost: host, else REC_NONE */
+	uint32_t at_node; /* QP error, host lost: host. Else one that no longer answered at the end, or REC_NONE */
 	uint64_t end_ps;
 	uint64_t offered_bytes, sent_bytes; /* by the exporter, this record not included */
 	uint64_t offered_records, sent_records, deferred_records, dropped_records;

@@ -171,6 +171,8 @@ say_unfinished(const struct verdict *v, const struct verdict_collective *collect
 		fmt_append(buf, cap, "an invariant failed");
 	else
 		fmt_append(buf, cap, "the run was ended");
+	if (v->end_node < v->nnodes && v->end_reason != REC_END_QP_ERROR && v->end_reason != REC_END_HOST_LOST)
+		fmt_append(buf, cap, " (host %s no longer answered)", v->nodes[v->end_node].name);
 	fmt_append(buf, cap, " after %s, with %u of %u steps done (%s expected for all).",
 		   fmt_time(unit, facts_took_ps(v, collective)).text, done, collective->nsteps,
 		   fmt_time(unit, collective->expect_ps).text);

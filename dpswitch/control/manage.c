@@ -428,6 +428,15 @@ manage_missing(const struct manage *manage, enum manage_state state, char *buf, 
 	return buf;
 }
 
+uint32_t
+manage_first_missing(const struct manage *manage, enum manage_state state)
+{
+	for (uint32_t i = 0; i < manage->nchannels; i++)
+		if (manage->channels[i].state < state)
+			return manage->channels[i].node;
+	return REC_NONE;
+}
+
 void
 manage_connect(struct manage *manage)
 {

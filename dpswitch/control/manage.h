@@ -69,6 +69,9 @@ const char *manage_failure(const struct manage *manage, uint32_t *node, bool *lo
 /* Hosts that are in none of these states or beyond it, for people: "h1, h3". @return buf */
 char *manage_missing(const struct manage *manage, enum manage_state state, char *buf, size_t cap);
 
+/* @return the first host that is in none of these states or beyond it; REC_NONE: there is none */
+uint32_t manage_first_missing(const struct manage *manage, enum manage_state state);
+
 /* To all hosts. */
 void manage_connect(struct manage *manage);
 void manage_start(struct manage *manage, uint64_t zero_ns);

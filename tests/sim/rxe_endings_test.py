@@ -6,9 +6,9 @@ import signal
 import struct
 import time
 
-from harness import ROCELAB, check, command, scenario_file, scratch
+from harness import ROCELAB, check, command, descendants, scenario_file, scratch
 from records import STEP
-from rxe import TOPOLOGY, Live, invariants, need_guests, ring, scenario
+from rxe import TOPOLOGY, Live, counters, invariants, need_guests, ring, scenario
 
 SOON_S = 60  # on a machine that has other things to do
 STEPS_OF_ITERATION = 4 * 6
@@ -149,11 +149,62 @@ def silent_host():
     """A host that comes up and never connects ends the wait, with its name."""
     live = Live(scenario(ring(), limits='limits = { connect = "15s"; };\n'))
     live.until("h3 boots", lambda: live.guest_pids("h3"))
-    for pid in live.guest_pids("h3"):
-        os.kill(pid, signal.SIGSTOP)
+    frozen(live, "h3")
     run = live.end(expect=1, timeout=SOON_S)
     check("h3" in run.stderr and "h1" not in run.stderr and "limits.connect = 15s" in run.stderr, "a frozen host: named, with the limit", run.stderr)
     soon(live, "a frozen host")
+
+
+def frozen(live, name):
+    """Stops a guest, all of it."""
+    for pid in live.guest_pids(name):
+        os.kill(pid, signal.SIGSTOP)
+
+
+def frozen_guest(name, end, reason, *args):
+    """A guest that is stopped in the middle stops nobody else, and no end of the run. @param end  what brings it"""
+    flow = '{ src = "h0"; dst = "h1"; sport = 50000; bytes = "50KB"; mode = "repeat"; until = "600s"; }'
+    live = Live(scenario(ring(size="100KB", iterations=2000), flows=[flow]), *args)
+    live.begun()
+    live.until("steps are recorded", lambda: steps_recorded(live) > 2 * STEPS_OF_ITERATION)
+    frozen(live, "h2")
+    time.sleep(3)  # whatever h2 still was called for is in its pipe
+    before = counters(live, "h1")["rcvd_pkts"]
+    live.until("others go on", lambda: counters(live, "h1")["rcvd_pkts"] > before + 100, timeout=60)
+    end(live)
+    run = live.end(timeout=SOON_S)
+    soon(live, name)
+    check(run.run["end_reason"] == reason, f"{name}: ends by {reason}", run.run["end_reason"])
+    check("no answer at the end of the run: h2;" in run.stderr, f"{name}: named", run.stderr)
+    check("host h2 no longer answered" in " ".join(run.report.split()), f"{name}: the report names it", run.report)
+    invariants(run, name)
+    diagnosed_again(run, name)
+
+
+def traced(pid):
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            return "TracerPid:\t0\n" not in file.read()
+    except OSError:
+        return True  # it has gone
+
+
+def everybody_frozen():
+    """A machine that is stopped for longer than hosts may be silent goes on where it was."""
+    live = Live(scenario(ring(size="100KB", iterations=30), limits='limits = { connect = "180s"; stall = "2s"; };\n'))
+    live.begun()
+    live.until("steps are recorded", lambda: steps_recorded(live) > 2 * STEPS_OF_ITERATION)
+    # what runs in a guest is traced by its kernel, and stops with that; a signal it would take for the program's own
+    pids = [pid for pid in (live.process.pid, *descendants(live.process.pid)) if not traced(pid)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(4)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    run = live.end(timeout=120)
+    check(run.run["end_reason"] == "complete", "all are frozen for a while: the run completes",
+          (run.run["end_reason"], run.stderr))
+    invariants(run, "all are frozen for a while")
 
 
 def nobody_comes():
@@ -180,3 +231,6 @@ if __name__ == "__main__":
     interrupted_early("Ctrl-C while guests boot", Live.booting)
     interrupted_early("Ctrl-C at once", lambda live: live.until("dpswitch starts", lambda: live.pid("dpswitch")))
     silent_host()
+    frozen_guest("frozen guest, Ctrl-C", Live.interrupt, "interrupt")
+    frozen_guest("frozen guest, limit", lambda live: None, "limit", "--set", "limits.virtual_time=30s")
+    everybody_frozen()

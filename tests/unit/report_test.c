@@ -144,6 +144,26 @@ json_of_unfinished(void **state)
 	report_files_remove(&files);
 }
 
+/* A host that no longer answered is named, where it is not the reason itself. */
+static void
+text_names_who_no_longer_answered(void **state)
+{
+	struct verdict *v = fixture_stalled();
+	char expected[128], *text;
+	struct files files;
+
+	(void)state;
+	v->end_node = 2;
+	snprintf(expected, sizeof(expected), "the run stalled (host %s no longer answered) after", v->nodes[2].name);
+	files = report_files_write(v);
+	text = report_files_read(&files, "report.txt");
+	for (char *c = text; *c != '\0'; c++)
+		*c = *c == '\n' ? ' ' : *c;
+	assert_non_null(strstr(text, expected));
+	free(text);
+	report_files_remove(&files);
+}
+
 static void
 same_verdict_same_bytes(void **state)
 {
@@ -287,7 +307,8 @@ main(void)
 		cmocka_unit_test(json_tells_the_case),       cmocka_unit_test(json_has_all_keys),
 		cmocka_unit_test(json_of_unfinished),        cmocka_unit_test(same_verdict_same_bytes),
 		cmocka_unit_test(text_tells_the_case),       cmocka_unit_test(text_of_nothing_wrong),
-		cmocka_unit_test(text_of_unfinished),        cmocka_unit_test(terminal_gets_colors),
+		cmocka_unit_test(text_of_unfinished),        cmocka_unit_test(text_names_who_no_longer_answered),
+		cmocka_unit_test(terminal_gets_colors),
 		cmocka_unit_test(says_what_it_cannot_write),
 	};
 
