@@ -46,6 +46,11 @@ tell_of_capture(const struct run_options *options, const struct emulation *emula
 	if (emulation->capture_errno != 0)
 		fprintf(stderr, "dpswitch: %s/" RUN_CAPTURE " is cut short: %s\n", options->out,
 			strerror(emulation->capture_errno));
+	else if (totals.lagged != 0)
+		fprintf(stderr,
+			"dpswitch: %s/" RUN_CAPTURE " lacks %" PRIu64 " of %" PRIu64 " frames: the disk did not keep up; "
+			"--capture-bytes makes less of them\n",
+			options->out, totals.lagged, totals.frames);
 	if (totals.missing != 0)
 		fprintf(stderr,
 			"dpswitch: %s/" RUN_CAPTURE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
@@ -158,9 +163,7 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 	if (run_files_remove(options->out, err) < 0 || output_config(scenario, options->out, err) < 0 ||
 	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
 		return NULL;
-	lcore_unpin();
 	exporter = exporter_create(&scenario->exporter, recording, socket, err);
-	lcore_pin();
 	if (exporter != NULL)
 		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, interrupt_asked);
 	return exporter;
@@ -309,7 +312,9 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	}
 	if (emulation != NULL && check_stream(options, scenario, err) == 0) {
 		ret = EXIT_NOT_BEGUN;
+		lcore_unpin(); /* files have threads that write them */
 		exporter = open_stream(options, emulation, &socket, err);
+		lcore_pin();
 	}
 	if (exporter != NULL)
 		ret = run(options, emulation, attach, exporter, socket, err);

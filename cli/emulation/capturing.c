@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/run_files.h"
+#include "common/interrupt.h"
 #include "dpswitch/edge/frame.h"
 
 /* Bytes ride along with what came in from outside; an embedded host's are made of descriptor, flow and message. */
@@ -87,6 +88,8 @@ open_file(struct emulation *emulation, const struct capture_options *options, co
 		.comment = comment,
 		.limit_bytes = options->limit_bytes,
 		.snap_bytes = options->snap_bytes,
+		.real_time = emulation->scenario->timing.clock == CLOCK_REAL,
+		.hurried = interrupt_asked,
 		.frame = frame_of,
 		.ctx = emulation,
 	};

@@ -103,9 +103,11 @@ capture_json(const struct emulation *emulation)
 						       (json_int_t)counts[i].pfc_frames[1], "beyond_limit",
 						       (json_int_t)counts[i].missing));
 	}
-	capture = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "file", RUN_CAPTURE, "bytes", (json_int_t)totals.bytes,
-			    "frames", (json_int_t)(totals.frames - totals.missing), "beyond_limit",
-			    (json_int_t)totals.missing, "errno", (json_int_t)emulation->capture_errno, "ports", ports);
+	capture = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "file", RUN_CAPTURE, "bytes",
+			    (json_int_t)totals.bytes, "frames",
+			    (json_int_t)(totals.frames - totals.missing - totals.lagged), "beyond_limit",
+			    (json_int_t)totals.missing, "not_kept_up", (json_int_t)totals.lagged, "errno",
+			    (json_int_t)emulation->capture_errno, "ports", ports);
 	if (totals.missing != 0)
 		json_object_set_new(capture, "limit_ns", json_integer((json_int_t)(totals.limit_ps / 1000)));
 	return capture;

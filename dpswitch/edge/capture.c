@@ -64,6 +64,7 @@ capture_create(const struct capture_config *config, struct err *err)
 		error = errno;
 		goto fail;
 	}
+	pcapng_set_clock(capture->file, config->real_time, config->hurried);
 	introduce(capture);
 	around_bytes = pcapng_bytes(capture->file) + (uint64_t)config->nports * pcapng_statistics_bytes();
 	capture->room_bytes = config->limit_bytes > around_bytes ? config->limit_bytes - around_bytes : 0;
@@ -198,9 +199,11 @@ write_frame(void *ctx, const struct reorder_frame *frame, const uint8_t *bytes)
 		capture->counts[frame->interface].missing++;
 		return;
 	}
-	capture->room_bytes -= block_bytes;
-	pcapng_frame(capture->file, frame->interface, frame->direction == OUT ? PCAPNG_OUTBOUND : PCAPNG_INBOUND,
-		     frame->time_ps, bytes, captured_bytes, (uint32_t)frame->frame_bytes);
+	if (pcapng_frame(capture->file, frame->interface, frame->direction == OUT ? PCAPNG_OUTBOUND : PCAPNG_INBOUND,
+			 frame->time_ps, bytes, captured_bytes, (uint32_t)frame->frame_bytes))
+		capture->room_bytes -= block_bytes;
+	else
+		capture->counts[frame->interface].lagged++;
 }
 
 void
@@ -251,7 +254,8 @@ capture_close(struct capture *capture, uint64_t end_ps)
 	for (uint32_t i = 0; i < capture->config.nports; i++) {
 		const struct capture_count *count = &capture->counts[i];
 
-		pcapng_statistics(capture->file, i, end_ps, count->frames[IN] + count->frames[OUT], count->missing);
+		pcapng_statistics(capture->file, i, end_ps, count->frames[IN] + count->frames[OUT],
+				  count->missing + count->lagged);
 	}
 	capture->file_bytes = pcapng_bytes(capture->file);
 	ret = pcapng_destroy(capture->file);
@@ -266,6 +270,7 @@ capture_sum(const struct capture *capture, struct capture_totals *totals)
 	for (uint32_t i = 0; i < capture->config.nports; i++) {
 		totals->frames += capture->counts[i].frames[IN] + capture->counts[i].frames[OUT];
 		totals->missing += capture->counts[i].missing;
+		totals->lagged += capture->counts[i].lagged;
 	}
 }
 

@@ -22,6 +22,8 @@ struct capture_config {
 	const char *comment;
 	uint64_t limit_bytes;    /* of the file: frames beyond it are counted only */
 	uint32_t snap_bytes;     /* of each frame; 0: all */
+	bool real_time;          /* the run cannot wait for the disk: frames beyond what is buffered are counted only */
+	bool (*hurried)(void);   /* NULL, or whether a disk that hangs is to be given up soon */
 	/*
 	 * Writes the bytes of a packet as it is on the link, without FCS: those that ride along with it, or those that its
 	 * descriptor stands for. Called between windows. @return their number, at most cap_bytes; 0: nobody knows them, and
@@ -48,10 +50,12 @@ struct capture_count {
 	uint64_t frames[2];         /* inbound, outbound; PFC frames included */
 	uint64_t pfc_frames[2];
 	uint64_t missing;           /* of all: beyond the limit */
+	uint64_t lagged;            /* of all: the disk did not keep up, or took no more */
 };
 
 struct capture_totals {
-	uint64_t frames, missing, bytes; /* seen, of these not in the file; the file's size */
+	uint64_t frames, missing, lagged; /* seen; of these not in the file, for one reason or the other */
+	uint64_t bytes;                  /* the file's size */
 	uint64_t limit_ps;               /* of the first frame beyond the limit; TIME_NEVER: none */
 };
 

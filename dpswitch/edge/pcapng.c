@@ -3,18 +3,20 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/outfile.h"
+#include "common/spool.h"
 
 #define BYTE_ORDER_MAGIC 0x1a2b3c4dU
 #define LINK_ETHERNET 1
 #define RESOLUTION 12 /* if_tsresol: 10^-12 s */
-#define BUFFER_BYTES (1 << 20)
+/* What the disk may lag by before a run waits, or in real time loses frames. */
+#define BUFFER_BYTES (16u << 20)
+/* A disk that takes not a byte for so long hangs. */
+#define GIVE_UP_NS 60000000000ULL
 #define MAX_TEXT_BYTES 1024
 
 enum block_type {
@@ -41,10 +43,11 @@ enum option_code {
 };
 
 struct pcapng {
-	FILE *file;
-	char *buffer;
+	int fd;
+	struct spool *spool;
 	uint64_t bytes;
-	int error; /* errno of the first write that failed */
+	bool real_time;
+	bool (*hurried)(void);
 };
 
 /* A block under construction, in the writer's byte order, which the section's magic tells. Frames are written past it. */
@@ -118,12 +121,22 @@ begin(struct block *block, enum block_type type)
 	put32(block, 0); /* the length, known in the end */
 }
 
+/* Before the parts of a block. @return whether there is room; not in a file that has been given up */
+static bool
+make_room(struct pcapng *file, size_t bytes, bool may_wait)
+{
+	if (spool_errno(file->spool) != 0)
+		return false;
+	if (spool_room(file->spool) >= bytes)
+		return true;
+	return may_wait && spool_wait(file->spool, bytes, GIVE_UP_NS, file->hurried) == 0;
+}
+
 static void
 emit(struct pcapng *file, const void *data, size_t bytes)
 {
 	file->bytes += bytes;
-	if (file->error == 0 && fwrite(data, bytes, 1, file->file) != 1)
-		file->error = errno != 0 ? errno : EIO;
+	spool_put(file->spool, data, bytes);
 }
 
 /* Closes the options and writes the block. */
@@ -136,27 +149,29 @@ end(struct pcapng *file, struct block *block)
 	total = block->size + (uint32_t)sizeof(total);
 	memcpy(block->bytes + sizeof(uint32_t), &total, sizeof(total));
 	put32(block, total);
+	if (!make_room(file, block->size, true))
+		return;
 	emit(file, block->bytes, block->size);
+	spool_commit(file->spool);
 }
 
-/* @return 0, or -1 with errno */
+/* @return 0, or negative errno */
 static int
 open_file(struct pcapng *file, const char *path)
 {
-	int fd;
+	struct spool_config config = { .cap_bytes = BUFFER_BYTES };
+	struct err err = { 0 };
+	int ret;
 
-	file->buffer = malloc(BUFFER_BYTES);
-	if (file->buffer == NULL)
-		return -1;
-	fd = outfile_stream(path, NULL);
-	if (fd >= 0) {
-		file->file = fdopen(fd, "wb");
-		if (file->file == NULL)
-			close(fd);
-	} else {
-		errno = -fd;
-	}
-	return file->file != NULL ? 0 : -1;
+	file->fd = config.fd = outfile_stream(path, NULL);
+	if (file->fd < 0)
+		return file->fd;
+	file->spool = spool_create(&config, path, &err);
+	if (file->spool != NULL)
+		return 0;
+	ret = -errno;
+	close(file->fd);
+	return ret;
 }
 
 struct pcapng *
@@ -165,15 +180,16 @@ pcapng_create(const char *path, const char *application, const char *comment)
 	const int64_t unknown_length = -1;
 	struct pcapng *file = calloc(1, sizeof(*file));
 	struct block block;
+	int ret;
 
 	if (file == NULL)
 		return NULL;
-	if (open_file(file, path) < 0) {
-		free(file->buffer);
+	ret = open_file(file, path);
+	if (ret < 0) {
 		free(file);
+		errno = -ret;
 		return NULL;
 	}
-	setvbuf(file->file, file->buffer, _IOFBF, BUFFER_BYTES);
 	begin(&block, BLOCK_SECTION);
 	put32(&block, BYTE_ORDER_MAGIC);
 	put16(&block, 1, 0); /* version 1.0 */
@@ -182,6 +198,13 @@ pcapng_create(const char *path, const char *application, const char *comment)
 	put_text(&block, OPTION_COMMENT, comment);
 	end(file, &block);
 	return file;
+}
+
+void
+pcapng_set_clock(struct pcapng *file, bool real_time, bool (*hurried)(void))
+{
+	file->real_time = real_time;
+	file->hurried = hurried;
 }
 
 void
@@ -210,7 +233,7 @@ pcapng_frame_bytes(uint32_t captured_bytes)
 	return FRAME_FIXED_BYTES + padded(captured_bytes);
 }
 
-void
+bool
 pcapng_frame(struct pcapng *file, uint32_t interface, enum pcapng_direction direction, uint64_t time_ps,
 	     const uint8_t *bytes, uint32_t captured_bytes, uint32_t frame_bytes)
 {
@@ -219,6 +242,8 @@ pcapng_frame(struct pcapng *file, uint32_t interface, enum pcapng_direction dire
 	struct block block;
 
 	assert(captured_bytes <= frame_bytes && frame_bytes <= PCAPNG_MAX_BYTES);
+	if (!make_room(file, total, !file->real_time))
+		return false;
 	block.size = 0;
 	put32(&block, BLOCK_PACKET);
 	put32(&block, total);
@@ -236,6 +261,8 @@ pcapng_frame(struct pcapng *file, uint32_t interface, enum pcapng_direction dire
 	put16(&block, OPTION_END, 0);
 	put32(&block, total);
 	emit(file, block.bytes, block.size);
+	spool_commit(file->spool);
+	return true;
 }
 
 /* Header with its five words, four options of 8 bytes, the end of options, the length again. */
@@ -269,11 +296,11 @@ pcapng_bytes(const struct pcapng *file)
 int
 pcapng_destroy(struct pcapng *file)
 {
-	int error = file->error;
+	int error = spool_wait(file->spool, BUFFER_BYTES, GIVE_UP_NS, file->hurried), closing = spool_close(file->spool);
 
-	if (fclose(file->file) != 0 && error == 0)
-		error = errno != 0 ? errno : EIO;
-	free(file->buffer);
+	error = error != 0 ? error : closing;
+	if (close(file->fd) != 0 && error == 0)
+		error = errno;
 	free(file);
 	return -error;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,13 @@ struct pcapng;
 struct pcapng *pcapng_create(const char *path, const char *application, const char *comment);
 
 /*
+ * The file has a buffer that a thread empties (common/spool.h). Where the disk does not keep up the caller waits, unless:
+ * @param real_time  nobody can wait: frames are refused instead
+ * @param hurried    NULL, or asked while the disk is waited for: from when it is true, it is given up sooner
+ */
+void pcapng_set_clock(struct pcapng *file, bool real_time, bool (*hurried)(void));
+
+/*
  * Describes an interface of link type Ethernet without FCS. The first is number 0; all come before the first frame.
  * @param snap_bytes  frames are cut to this; 0: never
  */
@@ -35,8 +43,9 @@ void pcapng_interface(struct pcapng *file, const char *name, const char *descrip
  * Writes a frame.
  * @param time_ps         since the clock's zero
  * @param captured_bytes  how many of its bytes are here, at most frame_bytes
+ * @return false: the disk does not keep up, or takes no more; the frame is not in the file
  */
-void pcapng_frame(struct pcapng *file, uint32_t interface, enum pcapng_direction direction, uint64_t time_ps,
+bool pcapng_frame(struct pcapng *file, uint32_t interface, enum pcapng_direction direction, uint64_t time_ps,
 		  const uint8_t *bytes, uint32_t captured_bytes, uint32_t frame_bytes);
 
 /* What an interface saw from 0 to end_ps. @param missing  frames of those seen that are not in the file */
