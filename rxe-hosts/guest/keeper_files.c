@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/outfile.h"
+
 #define MAX_OPEN_FOLDERS 8
 #define BACKLOG 8
 
@@ -48,7 +50,9 @@ write_cpuinfo(const struct keeper_files *files, struct err *err)
 		fputs(line, to);
 	if (from != NULL)
 		fclose(from);
-	return to != NULL && fclose(to) == 0 ? 0 : err_set(err, -EIO, "%s/cpuinfo: cannot be written", files->private_dir);
+	if (to != NULL && fclose(to) == 0)
+		return 0;
+	return err_set(err, -EIO, "%s/cpuinfo: cannot be written: %s", files->private_dir, strerror(errno));
 }
 
 /* The path of a socket has room for 107 characters: it is bound through its folder's descriptor. */
@@ -85,9 +89,10 @@ keeper_files_init(struct keeper_files *files, const struct guest_config *config,
 	keeper_files_remove(config->dir, config->name);
 	if (mkdir(files->private_dir, 0700) < 0 || realpath(files->private_dir, files->guest_dir) == NULL)
 		return err_set(err, -errno, "%s: %s", files->private_dir, strerror(errno));
-	files->log = open(files->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	files->log = outfile_stream(files->log_path, err);
 	if (files->log < 0)
-		return err_set(err, -errno, "%s: %s", files->log_path, strerror(errno));
+		return files->log;
+	fcntl(files->log, F_SETFL, O_WRONLY | O_APPEND); /* a guest's kernel and its program both write there */
 	rc = write_cpuinfo(files, err);
 	return rc == 0 ? open_socket(files, config->dir, config->name, err) : rc;
 }

@@ -11,7 +11,7 @@ import record_layout
 from case import Failure
 from programs import Started
 
-PRIVATE = re.compile(r'/tmp/rocelab-\w{6}')
+PRIVATE = re.compile(r'/tmp/rocelab-run-\w{6}')
 LOOK_S = 0.004
 APPEAR_S = 60     # until a program is there, on a busy machine
 END_S = 90        # within which whatever was disturbed has ended

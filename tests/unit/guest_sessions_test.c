@@ -257,6 +257,36 @@ program_runs_and_is_read(void **state)
 }
 
 static void
+a_full_disk_costs_words_alone(void **state)
+{
+	static const char *const argv[] = { "prog", NULL };
+	struct guest_credit credit = { .bytes = 5 };
+	struct guest_frame frame;
+	const uint8_t *got;
+	char log[256] = "";
+	int ends[2];
+
+	assert_int_equal(sessions_start_program(&sessions, argv, false), 0);
+	turn();
+	assert_int_equal(frame_fill(&from_guest, guest), 1);
+	while (frame_next(&from_guest, &frame, &got) > 0) /* that the program is to run */
+		continue;
+	close(sessions.log);
+	sessions.log = open("/dev/full", O_WRONLY);
+	for (int i = 0; i < 3; i++) {
+		say(guest, GUEST_STDOUT, SESSIONS_PROGRAM, "hello", 5);
+		hear(&from_guest, guest, GUEST_CREDIT, SESSIONS_PROGRAM, &credit, sizeof(credit));
+	}
+	close(sessions.log);
+	assert_int_equal(pipe(ends), 0);
+	sessions.log = ends[1];
+	say(guest, GUEST_STDOUT, SESSIONS_PROGRAM, "again", 5);
+	assert_true(read(ends[0], log, sizeof(log) - 1) > 0);
+	assert_string_equal(log, "\n[15 bytes are missing here: there was no room]\nagain");
+	close(ends[0]);
+}
+
+static void
 another_protocol_ends_it(void **state)
 {
 	struct pollfd fds[SESSIONS_MAX_FDS];
@@ -279,6 +309,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(who_does_not_read_is_cut_off, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_programs_than_sessions, setup, teardown),
 		cmocka_unit_test_setup_teardown(program_runs_and_is_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_disk_costs_words_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_protocol_ends_it, setup, teardown),
 	};
 
