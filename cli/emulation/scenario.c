@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/emulation/scenario_load.h"
+#include "common/plain.h"
 #include "common/units.h"
 #include "rxe-hosts/agent/policy.h"
 #include "topo/build.h"
@@ -238,13 +239,15 @@ set_name(struct scenario *sc)
 	const char *base = slash != NULL ? slash + 1 : path;
 	size_t len = strlen(base);
 
-	if (sc->root.name != NULL) {
-		snprintf(sc->name, sizeof(sc->name), "%s", sc->root.name);
-		return;
-	}
 	if (len > 4 && strcmp(base + len - 4, ".cfg") == 0)
 		len -= 4;
-	snprintf(sc->name, sizeof(sc->name), "%.*s", (int)len, base);
+	if (sc->root.name != NULL)
+		snprintf(sc->name, sizeof(sc->name), "%s", sc->root.name);
+	else
+		snprintf(sc->name, sizeof(sc->name), "%.*s", (int)len, base);
+	plain_text(sc->name, sc->name, sizeof(sc->name)); /* it heads every report, and terminals show it */
+	for (char *c = sc->name; *c != '\0'; c++)
+		*c = *c == '\n' ? '?' : *c;
 }
 
 static int

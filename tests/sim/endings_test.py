@@ -3,11 +3,32 @@
 """How runs end: completion, limit, stall, QP error, a failed invariant, an interrupt; what is told of steps still open."""
 import os
 import signal
+import re
 import subprocess
 import time
 
 from cases import fault, ring, small
 from harness import ROCELAB, SCENARIOS, Run, check, command, fail, rocelab, scratch, sets, told
+
+
+def agrees_with_itself(run, name):
+    """Text, JSON and page of an unfinished run: nothing was shorter than expected, no evidence complete that lacks steps."""
+    page, report = (run.dir / "report.html").read_text(), re.sub(r"\s+", " ", run.report)
+    verdict = run.verdict
+    shorter = re.findall(r"-\d+\.\d %", report)
+    check(not shorter, f"{name}: report.txt calls nothing shorter than expected", shorter)
+    shorter = re.findall(r"still open\ntook [^(]*\(-\d[^)]*\)", page)  # of steps that are done some may have been
+    check(not shorter, f"{name}: nor does the page what is open", shorter)
+    check("Against expected" not in page and "Steps done" in page, f"{name}: the page counts steps instead")
+    check(verdict["evidence"]["ending"] == run.run["end_reason"], f"{name}: verdict and run.json name the same ending",
+          verdict["evidence"])
+    check(verdict["network"]["innocent"] is False and "network is innocent" not in report,
+          f"{name}: the network is not called innocent", verdict["network"])
+    missing = re.search(r"(\d+) of (\d+) steps were never reported", report)
+    share = 1 - int(missing.group(1)) / int(missing.group(2)) if missing else 1
+    check(abs(verdict["overhead"]["completeness"] - share) < 1e-9, f"{name}: completeness counts steps", verdict["overhead"])
+    check(f"{100 * share:.1f} % complete" in report and f"<b>{100 * share:.1f} %</b>" in page,
+          f"{name}: in words and on the page", (share, report))
 
 
 def open_steps(run, name):
@@ -18,6 +39,7 @@ def open_steps(run, name):
     check(path and path[-1]["open"], f"{name}: the critical path ends in an open step", path)
     check(not any(step["open"] for step in path[:-1]), f"{name}: and no other step of it is open", path)
     check("did not finish" in run.report, f"{name}: the report says so", run.report)
+    agrees_with_itself(run, name)
     end_ns = run.run["virtual_ns"]
     late = [r for r in run.steps() if int(r["start_ns"]) + int(r["duration_ns"]) > end_ns + 1]
     check(not late, f"{name}: no step outlives the run", late)
@@ -138,6 +160,7 @@ def interrupted():
     check(done.run["end_reason"] == "interrupt", "interrupt: run.json says so", done.run["end_reason"])
     check(done.verdict["collectives"][0]["complete"] is False, "interrupt: the verdict knows that it is not complete")
     check("did not finish" in stdout, "interrupt: so does the report", stdout)
+    agrees_with_itself(done, "interrupt")
 
 
 def nowhere_to_write():

@@ -136,6 +136,12 @@ def files():
         refused(f"{size} B of garbage", "run", garbage, "--out", scratch(), says=["garbage.cfg"])
     refused("a missing include", "run", scenario_file('@include "gone.inc"\n' + TOPOLOGY + ring()), "--out", scratch(),
             says=["gone.inc"])
+    # names end up on terminals
+    odd = "a\033[31mb.cfg"
+    said = refused("escape sequences in a name", "run", scenario_file("x", odd), "--out", scratch())
+    check("\033" not in said and "a?[31mb.cfg" in said, "errors quote them plain", said)
+    said = command(ROCELAB, "run", scenario_file(TOPOLOGY + ring(), odd), "--out", scratch())
+    check("\033" not in said.stdout + said.stderr and "# a?[31mb" in said.stdout, "and so does a run", told(said)[:300])
     check(True, "files are read with care")
 
 
