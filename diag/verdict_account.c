@@ -202,8 +202,9 @@ say_incomplete(struct verdict *v, const struct evidence *ev)
 		append(v->incomplete, sizeof(v->incomplete), ": the rest is unknown. ");
 	}
 	if (ev->left_out != 0)
-		append(v->incomplete, sizeof(v->incomplete), "%llu bad records were left out, the first: %.200s. ",
-		       (unsigned long long)ev->left_out, ev->left_out_why.text);
+		append(v->incomplete, sizeof(v->incomplete), "%llu bad records were left out, the first%s%s: %.200s. ",
+		       (unsigned long long)ev->left_out, ev->left_out_node < v->nnodes ? " of " : "",
+		       ev->left_out_node < v->nnodes ? v->nodes[ev->left_out_node].name : "", ev->left_out_why.text);
 	if (v->overhead.astray != 0)
 		append(v->incomplete, sizeof(v->incomplete), "%llu records that the end record counts did not arrive. ",
 		       (unsigned long long)v->overhead.astray);

@@ -102,7 +102,8 @@ struct evidence {
 	bool ended; /* false: the stream broke off */
 	uint32_t torn_bytes;     /* of a record that it broke off in */
 	uint64_t left_out;       /* records that were not as they have to be: those of no header, and not fit to be read */
-	struct err left_out_why; /* the first of them */
+	struct err left_out_why; /* the first of them, and the node that it was of, REC_NONE: of none */
+	uint32_t left_out_node;
 	struct ev_kind kinds[RECORD_KINDS];
 	uint64_t bytes;
 	uint64_t last_ps; /* time of the latest record */

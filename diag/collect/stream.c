@@ -170,7 +170,8 @@ refuse(struct stream *stream, const struct rec_hdr *rec, struct err *err)
 	stream->why.text[0] = '\0';
 	if (fatal)
 		return -EINVAL;
-	ev->left_out++;
+	if (ev->left_out++ == 0)
+		ev->left_out_node = rec->node;
 	return 0;
 }
 

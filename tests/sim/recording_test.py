@@ -58,7 +58,9 @@ def one_bad_report(data):
     at = [at for at, kind in offsets(data) if kind == records.STEP][-1]
     done, out = diagnose(put(data, at + END_PS_AT, "<Q", 0), expect=0)
     check("Incomplete evidence" in done.stdout and "1 bad record" in done.stdout, "a bad report is told of", done.stdout)
-    check(f"byte {at}" in done.stdout and "end_ps" in done.stdout, "which, and what was bad", done.stdout)
+    name = records.node_names(records.read_bytes(data))[HEADER.unpack_from(data, at)[2]]
+    told = re.sub(r"\s+", " ", done.stdout)
+    check(f"the first of {name}: " in told and f"byte {at}" in told and "end_ps" in told, "whose, which, and what was bad", told)
     check("100.0 % complete" not in done.stdout, "the evidence is not complete", done.stdout)
     check('"left_out": 1,' in (out / "verdict.json").read_text(), "verdict.json counts it", out)
 

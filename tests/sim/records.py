@@ -18,7 +18,10 @@ PortRow = namedtuple("PortRow", "port host paused depth_max epoch_first epoch_la
 
 
 def read(path):
-    data = path.read_bytes()
+    return read_bytes(path.read_bytes())
+
+
+def read_bytes(data):
     magic, version, size = struct.unpack_from("<8sII", data)
     assert (magic, version, size) == (MAGIC, VERSION, 16), (magic, version, size)
     found, at = [], size
