@@ -12,6 +12,8 @@
 #include "rxe-hosts/agent/policy.h"
 #include "topo/build.h"
 
+#define BDP_ALL_HOSTS 1024 /* beyond, pairs would take minutes */
+
 static int
 bind_groups(struct scenario *sc, struct err *err)
 {
@@ -59,33 +61,66 @@ bind_lists(struct scenario *sc, struct err *err)
 	return ret;
 }
 
-/* The largest window that a pair of hosts can fill: rate x (2 x delays + one payload a hop), as the reference does. */
+/* Rate x (2 x delays + one payload a hop), as the reference does; 0 if there is no way. */
 static uint64_t
-largest_bdp(const struct scenario *sc)
+bdp_between(const struct scenario *sc, uint32_t a, uint32_t b)
 {
-	const struct topo *topo = sc->topo;
-	uint64_t largest = 0;
+	struct flow flow = { .src_node = a, .dst_node = b };
+	uint64_t rtt_ps = 0, rate_bps = UINT64_MAX;
+	struct route_path path;
 
-	for (uint32_t a = 0; a < topo->nhosts; a++) {
-		for (uint32_t b = 0; b < topo->nhosts; b++) {
-			struct flow flow = { .src_node = topo->hosts[a], .dst_node = topo->hosts[b] };
-			struct route_path path;
-			uint64_t rtt_ps = 0, rate_bps = UINT64_MAX, bytes;
+	if (a == b || route_flow_path(&sc->routing, &flow, false, &path) < 0)
+		return 0;
+	for (uint32_t h = 0; h < path.hops; h++) {
+		const struct topo_port *port = &sc->topo->ports[path.ports[h]];
 
-			if (a == b || route_flow_path(&sc->routing, &flow, false, &path) < 0)
-				continue;
-			for (uint32_t h = 0; h < path.hops; h++) {
-				const struct topo_port *port = &topo->ports[path.ports[h]];
+		rtt_ps += 2 * (port->delay_ps + sc->timing.pipeline_ps) +
+			  units_serialize_ps(sc->roce.mtu_bytes, port->rate_bps, 0);
+		rate_bps = port->rate_bps < rate_bps ? port->rate_bps : rate_bps;
+	}
+	return (uint64_t)((unsigned __int128)rate_bps * rtt_ps / 8 / PS_PER_S);
+}
 
-				rtt_ps += 2 * (port->delay_ps + sc->timing.pipeline_ps) +
-					  units_serialize_ps(sc->roce.mtu_bytes, port->rate_bps, 0);
-				rate_bps = port->rate_bps < rate_bps ? port->rate_bps : rate_bps;
-			}
-			bytes = (uint64_t)((unsigned __int128)rate_bps * rtt_ps / 8 / PS_PER_S);
-			largest = bytes > largest ? bytes : largest;
+/* Hosts to look at: all, or, of very many, one of those that a switch has by cables of one kind. @return how many */
+static uint32_t
+unlike_hosts(const struct topo *topo, uint32_t *hosts, uint32_t *latest)
+{
+	uint32_t count = 0;
+
+	memset(latest, 0xff, topo->nnodes * sizeof(*latest));
+	for (uint32_t i = 0; i < topo->nhosts; i++) {
+		const struct topo_port *nic = topo_port_of(topo, topo->hosts[i], 0);
+		const struct topo_port *like = latest[nic->peer] != TOPO_NONE ?
+			topo_port_of(topo, latest[nic->peer], 0) : NULL;
+
+		if (topo->nhosts > BDP_ALL_HOSTS && like != NULL && like->rate_bps == nic->rate_bps &&
+		    like->delay_ps == nic->delay_ps)
+			continue;
+		latest[nic->peer] = topo->hosts[i];
+		hosts[count++] = topo->hosts[i];
+	}
+	return count;
+}
+
+/* The largest window that a pair of hosts can fill. @return 0 or -ENOMEM */
+static int
+set_largest_bdp(struct scenario *sc)
+{
+	uint32_t *hosts = calloc(sc->topo->nhosts + 1, sizeof(*hosts));
+	uint32_t *latest = calloc(sc->topo->nnodes + 1, sizeof(*latest)), count = 0;
+
+	if (hosts != NULL && latest != NULL)
+		count = unlike_hosts(sc->topo, hosts, latest);
+	for (uint32_t a = 0; a < count; a++) {
+		for (uint32_t b = 0; b < count; b++) {
+			uint64_t bytes = bdp_between(sc, hosts[a], hosts[b]);
+
+			sc->bdp_bytes = bytes > sc->bdp_bytes ? bytes : sc->bdp_bytes;
 		}
 	}
-	return largest;
+	free(hosts);
+	free(latest);
+	return count != 0 ? 0 : -ENOMEM;
 }
 
 /* The smallest and the largest frame that a host can send: either may be an answer or a polling packet. */
@@ -141,7 +176,8 @@ make_network(struct scenario *sc, struct err *err)
 	if (ret < 0)
 		return ret;
 	size_frames(sc);
-	sc->bdp_bytes = largest_bdp(sc);
+	if (set_largest_bdp(sc) < 0)
+		return err_set(err, -ENOMEM, "out of memory for %u hosts", sc->topo->nhosts);
 	return check_quantum(sc, err);
 }
 
@@ -282,7 +318,7 @@ load(struct scenario *sc, const struct scenario_options *options, struct err *er
 		return ret;
 	set_name(sc);
 	sc->epochs_kept = epochs_to_keep(sc);
-	return 0;
+	return scenario_check_memory(sc, err);
 }
 
 struct scenario *

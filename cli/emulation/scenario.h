@@ -48,6 +48,7 @@ struct limits_params {
 	uint64_t stall_ps;
 	uint64_t connect_ps;
 	uint64_t hold_ps;
+	uint64_t memory_bytes;
 };
 
 /* Who runs a host of the topology. */

@@ -64,6 +64,9 @@ static const struct cfg_field limits_fields[] = {
 	  "Hosts that have their own kernel must be up and connected within this time" },
 	{ "stall", CFG_TIME, offsetof(S, stall_ps), "2s", 1e6, 1e16, NULL,
 	  "The run ends when no host accepted a byte for so long although one was due (end_reason stall)" },
+	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "4GB", 1e6, 1e15, NULL,
+	  "A scenario whose run would take more, by an estimate made beforehand, is refused: fabric, payload, records and "
+	  "diagnosis together" },
 };
 #undef S
 

@@ -27,6 +27,8 @@ struct fault_env {
 	void *host_ctx;
 };
 
+#define FAULT_MIN_PERIOD_PS 1000000 /* every change ends a window */
+
 /* The first members of every fault's struct. */
 struct fault_common {
 	struct cfg_where where;
@@ -50,7 +52,7 @@ struct fault_at_port {
 	{ "duration", CFG_TIME, offsetof(struct fault_common, duration_ps), "0us", 0, 1e17, NULL,		       \
 	  "How long it lasts; 0: to the end of the run" },							       \
 	{ "period", CFG_TIME, offsetof(struct fault_common, period_ps), "0us", 0, 1e17, NULL,			       \
-	  "Begins again every period (a flap); 0: once" }
+	  "Begins again every period (a flap), 1us and more; 0: once" }
 
 struct fault_ops {
 	const char *kind;

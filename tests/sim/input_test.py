@@ -100,6 +100,29 @@ def traffic():
                                        'op = "allreduce";'), "3")
 
 
+def memory():
+    """What a run would take is told before anything is allocated or written for it."""
+    def one(**more):
+        return TOPOLOGY + ring(**{"step_bytes": 1000, "payload": "synthetic", **more})
+    bad("iterations without end", one(iterations=1_000_000), "limits.memory", "4.0 gb", "12000000 schedule records",
+        "1.2 gb on disk", "lower iterations")
+    bad("more payload than memory", one(payload="real", step_bytes=2_000_000_000), "limits.memory", "32.0 gb",
+        "4 ranks x 1 vectors of 8.0 gb", "synthetic")
+    bad("a limit of one's own", one(iterations=1000) + 'limits = {\n  memory = "1MB"; // here\n};\n', "memory", "1.0 mb")
+    bad("epochs by the thousand", """topology = { kind = "fat-tree"; k = 24; };
+telemetry = { epochs_kept = 1024; };
+collectives = ( { ranks = [ "h0", "h9" ]; step_bytes = 1000; } );
+""", "limits.memory", "telemetry.epochs_kept")
+    many = scenario_file(one(iterations=1_000_000))
+    done = command(ROCELAB, "topo", "check", many, "--set", "limits.memory=100GB", timeout=TIMEOUT_S)
+    check("sound" in told(done), "whoever raises the limit may run it", told(done))
+    large = scenario_file('''topology = { kind = "fat-tree"; k = 32; };
+collectives = ( { ranks = [ "h0", "h9" ]; step_bytes = 1000; } );
+''')
+    check("sound" in told(command(ROCELAB, "topo", "check", large, timeout=TIMEOUT_S)),
+          "8192 hosts are looked at in seconds", "")
+
+
 def pins():
     def path(text):
         return TOPOLOGY + f'flows = ( {{ src = "a1"; dst = "b1"; sport = 7; bytes = 1000; }} );\npaths = (\n  {{ {text} }} // here\n);\n'
@@ -121,6 +144,7 @@ def faults():
     bad("a rate above 1", one(fault("loss", port="A:1", rate=1.5)), "1.5")
     bad("a key of another fault", one(fault("loss", port="A:1", rate=0.5, interval="1us")), "interval")
     bad("a storm of a class that nobody uses", one(fault("pfc-storm", port="A:1", priority=5)), "class 5", "class 3")
+    bad("a flap of picoseconds", one(fault("link-down", port="A:1", period="2ps", duration="1ps")), "period", "1us")
     bad("a flap without duration", one(fault("link-down", port="A:1", period="1ms")), "duration")
 
 
@@ -210,6 +234,7 @@ check(SCENARIOS.is_dir(), "scenarios are there")
 keys_and_values()
 networks()
 traffic()
+memory()
 pins()
 faults()
 files()
