@@ -140,11 +140,14 @@ def contributors(verdict):
 
 
 def completeness(verdict):
+    """The share of what was reported; null where nobody knows how much there was."""
     overhead, evidence = verdict['overhead'], verdict['evidence']
-    require(0 <= overhead['completeness'] <= 1 + EPSILON, 'completeness beyond 0 to 1', overhead)
-    if overhead['dropped'] or evidence['truncated']:
-        require(overhead['completeness'] < 1, 'complete, though records are missing',
-                {key: overhead[key] for key in ('completeness', 'dropped')} | {'evidence': evidence})
+    share = overhead['completeness']
+    require((share is None) == evidence['truncated'], 'complete or not: nobody knows of a cut recording', (share, evidence))
+    if share is None:
+        return
+    require(0 <= share <= 1 + EPSILON, 'completeness beyond 0 to 1', overhead)
+    require(share < 1 or not overhead['dropped'], 'complete, though records were dropped', overhead['dropped'])
 
 
 def words(verdict, text):
@@ -155,9 +158,7 @@ def words(verdict, text):
     unfinished = [collective for collective in verdict['collectives'] if not collective['complete']]
     if unfinished:
         require(UNFINISHED.search(text), 'the report hides that a collective did not finish', text)
-    if verdict['evidence']['truncated']:
-        require('100.0 % complete' not in text, 'the report says complete of a cut recording', text)
-    if verdict['overhead']['completeness'] < 1 - 1e-3:
+    if (verdict['overhead']['completeness'] or 0) < 1 - 1e-3:
         require('100.0 % complete' not in text, 'the report says complete', text)
     if unfinished and len(unfinished) == len(verdict['collectives']):
         require(not re.search(r'took .* (longer|shorter) than the', headline),
@@ -190,14 +191,16 @@ def steps(folder, run, told):
     require(told['evidence']['end_ns'] <= run['virtual_ns'] + ROUNDING_NS, 'the verdict ends after the run', told['evidence'])
 
 
-def ended(folder, run, told):
+def ended(run, told):
     """How run.json says it ended, against the verdict."""
-    complete = all(collective['complete'] for collective in told['collectives'])
-    if run['end_reason'] == 'complete' and run['export']['dropped_records'] == 0:
-        require(complete, 'the run is complete, a collective is not', told['collectives'])
+    export = run['export']
+    kept_back = export['dropped_records'] + export.get('analyzer_missed_records', 0)
+    if run['end_reason'] == 'complete' and kept_back == 0:
+        require(all(collective['complete'] for collective in told['collectives']), 'the run is complete, a collective is not',
+                told['collectives'])
     require(not told['evidence']['truncated'], 'a run that ended has a cut recording', told['evidence'])
-    require(run['export']['dropped_records'] == told['overhead']['dropped'], 'records dropped: run.json and verdict differ',
-            (run['export'], told['overhead']['dropped']))
+    require(kept_back == told['overhead']['dropped'], 'records dropped: run.json and verdict differ',
+            (export, told['overhead']['dropped']))
 
 
 def whole_run(folder, names):
@@ -207,7 +210,7 @@ def whole_run(folder, names):
     invariants(run)
     told = verdict(folder, names)
     steps(folder, run, told)
-    ended(folder, run, told)
+    ended(run, told)
     return run, told
 
 

@@ -23,6 +23,7 @@ BROKEN = ('Sanitizer', 'runtime error:', 'Assertion', 'core dumped', 'Segmentati
 DOCUMENTED = (0, 1, 2)
 PATIENCE_S = 120   # of a run that does little, on a machine that does much
 MEMORY_BYTES = 3 << 30
+DATA_BYTES = 8 << 30     # what a program without sanitizers may ask for; these have a limit of their own
 OUTPUT_BYTES = 64 << 20  # what a program may print
 
 
@@ -91,7 +92,7 @@ class Started:
 
 
 class Programs:
-    """@param build  build directory; lcores  how many the machine has to run"""
+    """@param build  build directory; sanitized  whether it is one with sanitizers"""
 
     def __init__(self, build, sanitized):
         self.build = pathlib.Path(build)
@@ -100,6 +101,15 @@ class Programs:
         self.dpswitch = self.build / 'dpswitch' / 'dpswitch'
         self.analyzer = self.build / 'diag' / 'analyzer'
         self.lcores = len(os.sched_getaffinity(0))
+
+    def before(self, also):
+        """What a process does before it becomes a program."""
+        def prepare():
+            if not self.sanitized:
+                resource.setrlimit(resource.RLIMIT_DATA, (DATA_BYTES, DATA_BYTES))
+            if also:
+                also()
+        return prepare
 
     def run(self, case, *args, codes=DOCUMENTED, within_s=PATIENCE_S, preexec=None):
         """Runs a program to its end. @param codes  that it may end with"""
