@@ -221,3 +221,17 @@ cfg_file(const struct cfg *cfg)
 {
 	return cfg->files[0];
 }
+
+char *
+cfg_resolve(const struct cfg *cfg, const char *path)
+{
+	char *copy, *resolved = NULL;
+
+	if (path[0] == '/')
+		return strdup(path);
+	copy = strdup(cfg_file(cfg));
+	if (copy != NULL && asprintf(&resolved, "%s/%s", dirname(copy), path) < 0)
+		resolved = NULL;
+	free(copy);
+	return resolved;
+}

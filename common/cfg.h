@@ -22,6 +22,7 @@ enum cfg_type {
 	CFG_INT,    /* int64_t */
 	CFG_FLOAT,  /* double; an integer literal is accepted */
 	CFG_STRING, /* const char *, owned by the tree; integers are taken as their digits (node names) */
+	CFG_PATH,   /* const char *, as it was written, see cfg_resolve() */
 	CFG_ENUM,   /* int: index into choices ("a|b|c") */
 	CFG_TIME,   /* uint64_t ps, written "2us" */
 	CFG_RATE,   /* uint64_t bit/s, written "100Gbps" */
@@ -78,6 +79,12 @@ void cfg_destroy(struct cfg *cfg);
 const char *cfg_file(const struct cfg *cfg);
 
 /*
+ * The file that a CFG_PATH means: a relative one is seen from the scenario's folder, wherever the key came from (an included
+ * file, --set). @return malloc'd; NULL: out of memory
+ */
+char *cfg_resolve(const struct cfg *cfg, const char *path);
+
+/*
  * "path=value", value in libconfig syntax or a bare word; list items as "flows.[0].bytes", the index one past the end
  * appends. Missing groups and lists are created, so a wrong path is found by cfg_check(), with "--set" as its place.
  * @return 0, -EINVAL or -ENOMEM
@@ -124,7 +131,7 @@ int cfg_fail(const struct cfg_where *where, const char *key, struct err *err, co
 
 /*
  * Writes the effective tree as libconfig text that loads again: what the file and --set gave, then the defaults of
- * every known table. @return 0 or -ENOMEM
+ * every known table; it means the same in any folder. @return 0 or -ENOMEM
  */
 int cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FILE *to);
 /* Markdown reference, one section a table. */

@@ -43,7 +43,7 @@ bind_default(const struct cfg_field *field, void *out, struct err *err)
 
 	if (field->def[0] == '\0' || field->type == CFG_STRINGS)
 		return 0;
-	if (field->type == CFG_STRING) {
+	if (field->type == CFG_STRING || field->type == CFG_PATH) {
 		*(const char **)out = field->def;
 		return 0;
 	}

@@ -90,6 +90,37 @@ print_node(const struct cfg_node *node, int indent, FILE *to)
 	}
 }
 
+/* What is read in another folder means the same file. */
+static int
+make_absolute(const struct cfg *cfg, struct cfg_node *node)
+{
+	char *path = node->text != NULL ? cfg_resolve(cfg, node->text) : NULL, *absolute;
+
+	if (path == NULL)
+		return node->text != NULL ? -ENOMEM : 0;
+	absolute = realpath(path, NULL);
+	free(path);
+	if (absolute != NULL) {
+		free(node->text);
+		node->text = absolute;
+	}
+	return 0;
+}
+
+static int
+make_paths_absolute(const struct cfg *cfg, struct cfg_node *group, const struct cfg_table *table)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < table->nfields && rc == 0; i++) {
+		struct cfg_node *node = cfg_node_kid(group, table->fields[i].name);
+
+		if (table->fields[i].type == CFG_PATH && node != NULL)
+			rc = make_absolute(cfg, node);
+	}
+	return rc;
+}
+
 static int
 add_defaults(struct cfg_node *group, const struct cfg_table *table, const char *file)
 {
@@ -139,6 +170,17 @@ has_kind(const struct cfg_node *group, const char *kind)
 }
 
 static int
+complete(const struct cfg *copy, struct cfg_node *group, const struct cfg_table *table)
+{
+	int rc;
+
+	if (group->type != CFG_NODE_GROUP)
+		return 0;
+	rc = make_paths_absolute(copy, group, table);
+	return rc == 0 ? add_defaults(group, table, "default") : rc;
+}
+
+static int
 fill(struct cfg *copy, const struct cfg_known *known)
 {
 	const struct cfg_table *table = known->table;
@@ -151,11 +193,11 @@ fill(struct cfg *copy, const struct cfg_known *known)
 		node = make_group(copy->root, table->path);
 		if (node == NULL)
 			return -ENOMEM;
-		return node->type == CFG_NODE_GROUP ? add_defaults(node, table, "default") : 0;
+		return complete(copy, node, table);
 	}
 	for (size_t i = 0; node != NULL && i < node->nkids && rc == 0; i++)
-		if (node->kids[i]->type == CFG_NODE_GROUP && has_kind(node->kids[i], known->kind))
-			rc = add_defaults(node->kids[i], table, "default");
+		if (has_kind(node->kids[i], known->kind))
+			rc = complete(copy, node->kids[i], table);
 	return rc;
 }
 
@@ -181,7 +223,7 @@ type_name(const struct cfg_field *field)
 {
 	static const char *const names[] = {
 		[CFG_BOOL] = "bool", [CFG_INT] = "integer", [CFG_FLOAT] = "number",
-		[CFG_STRING] = "string", [CFG_ENUM] = "word", [CFG_TIME] = "time",
+		[CFG_STRING] = "string", [CFG_PATH] = "path", [CFG_ENUM] = "word", [CFG_TIME] = "time",
 		[CFG_RATE] = "rate", [CFG_BYTES] = "bytes", [CFG_STRINGS] = "strings",
 	};
 

@@ -21,6 +21,7 @@ wanted(const struct cfg_field *field)
 	case CFG_FLOAT:
 		return "a number";
 	case CFG_STRING:
+	case CFG_PATH:
 		return "a string in double quotes";
 	case CFG_ENUM:
 		return "one of the words in double quotes";
@@ -133,6 +134,7 @@ bind_words(const struct cfg_node *node, const struct cfg_field *field, void *out
 
 	switch (field->type) {
 	case CFG_STRING:
+	case CFG_PATH:
 		if (node->text == NULL)
 			return type_error(node, field, err);
 		*(const char **)out = node->text;

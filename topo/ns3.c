@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kind = "ns3": a topology file of HPCC's ns-3 simulator ("nodes switches links", switch ids, links). */
 #include <errno.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +20,7 @@ struct ns3_cfg {
 };
 
 static const struct cfg_field fields[] = {
-	{ "file", CFG_STRING, offsetof(struct ns3_cfg, file), NULL, 0, 0, NULL,
+	{ "file", CFG_PATH, offsetof(struct ns3_cfg, file), NULL, 0, 0, NULL,
 	  "Path of the file, relative to the scenario: \"nodes switches links\", the switches' ids, then \"src dst rate "
 	  "delay error_rate\" a link" },
 };
@@ -202,19 +201,15 @@ import(const char *path, const struct cfg_where *where, const char *key, struct 
 static int
 build(const struct cfg *tree, struct builder *builder)
 {
-	char *copy, *path = NULL;
 	struct ns3_cfg cfg;
+	char *path;
 	int rc = cfg_bind(tree, &table, &cfg, builder->err);
 
 	if (rc != 0)
 		return rc;
-	/* Relative to the scenario, wherever the key came from: an included file or --set. */
-	copy = strdup(cfg_file(tree));
-	if (copy == NULL || asprintf(&path, "%s/%s", cfg.file[0] == '/' ? "" : dirname(copy), cfg.file) < 0)
-		rc = err_set(builder->err, -ENOMEM, "out of memory");
-	else
-		rc = import(cfg.file[0] == '/' ? cfg.file : path, &cfg.where, "file", builder);
-	free(copy);
+	path = cfg_resolve(tree, cfg.file);
+	rc = path != NULL ? import(path, &cfg.where, "file", builder) :
+			    err_set(builder->err, -ENOMEM, "%s: out of memory", cfg.file);
 	free(path);
 	return rc;
 }

@@ -10,8 +10,8 @@ import subprocess
 import time
 
 from cases import fault, small
-from harness import (ANALYZER, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, dpswitch, fail, rocelab, scratch, sets,
-                     told)
+from harness import (ANALYZER, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, dpswitch, fail, rocelab, scenario_file,
+                     scratch, sets, told)
 
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot")
 # seconds of a run and telemetry throughout, so that there is time to kill the analyzer in it
@@ -112,10 +112,18 @@ def stale_verdicts():
     check("run record" in told(done), "an empty stream is no verdict", told(done))
 
 
+def imported():
+    """A scenario that names a file beside it."""
+    path = scenario_file('topology = { kind = "ns3"; file = "net.txt"; };\n'
+                         'collectives = ( { op = "allgather"; algorithm = "ring"; bytes = "100KB"; } );\n', "imported.cfg")
+    (path.parent / "net.txt").write_text("4 1 3\n0\n0 1 100Gbps 0.001ms 0\n0 2 100Gbps 0.001ms 0\n0 3 100Gbps 0.001ms 0\n")
+    return path
+
+
 def from_the_effective_configuration():
     """effective.cfg gives the same recording, byte for byte: the name, which the first file did not say, included."""
     odd = 'a "small" \\ case.cfg'
-    for scenario, args in ((small(name=odd), ("--seed", "7")), (SCENARIOS / "incast.cfg", ())):
+    for scenario, args in ((small(name=odd), ("--seed", "7")), (SCENARIOS / "incast.cfg", ()), (imported(), ())):
         run = dpswitch(scenario, *args)
         check(run.run["name"] == scenario.stem, "effective.cfg: a run is named after its file", run.run["name"])
         again = dpswitch(run.dir / "effective.cfg")
