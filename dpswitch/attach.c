@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/patience.h"
+#include "common/progress_line.h"
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"
 #include "rxe-hosts/steps/remote.h"
@@ -244,11 +245,10 @@ show_progress(struct attach *attach, uint64_t now_ns)
 	if (!attach->progress || now_ns - attach->shown_ns < PROGRESS_NS)
 		return;
 	attach->shown_ns = now_ns;
-	fprintf(stderr, "\r\033[K%s  %.1f s  waiting for %s to %s", attach->scenario->name,
-		(double)(now_ns - attach->created_ns) / 1e9,
-		manage_missing(attach->manage, attach->connecting ? MANAGE_READY : MANAGE_UP, names, sizeof(names)),
-		attach->connecting ? "connect" : "come up");
-	fflush(stderr);
+	progress_line("%s  %.1f s  waiting for %s to %s", attach->scenario->name,
+		      (double)(now_ns - attach->created_ns) / 1e9,
+		      manage_missing(attach->manage, attach->connecting ? MANAGE_READY : MANAGE_UP, names, sizeof(names)),
+		      attach->connecting ? "connect" : "come up");
 }
 
 /* Once all hosts are there they connect; once they are connected, nothing moves before the run. */
@@ -447,7 +447,7 @@ attach_prepare(struct attach *attach, uint32_t lcores, bool progress, struct err
 		ret = lcore_run(emulation->fabric, err);
 	}
 	if (progress)
-		fprintf(stderr, "\r\033[K");
+		progress_line("%s", "");
 	if (ret == 0)
 		ret = judge(attach, emulation, err);
 	emulation_destroy(emulation);

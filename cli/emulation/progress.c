@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
+#include "common/progress_line.h"
 #include "common/units.h"
 
 #define PROGRESS_PERIOD_NS 200000000ULL
@@ -35,6 +36,7 @@ progress_show(struct emulation *emulation, uint64_t now_ps)
 {
 	uint64_t wall_ns = clock_now_ns(), elapsed_ns = wall_ns - emulation->start_wall_ns;
 	struct fabric_totals totals;
+	char eta[64] = "";
 	double share;
 
 	if (!emulation->progress || wall_ns - emulation->shown_ns < PROGRESS_PERIOD_NS)
@@ -42,21 +44,21 @@ progress_show(struct emulation *emulation, uint64_t now_ps)
 	emulation->shown_ns = wall_ns;
 	fabric_sum(emulation->fabric, &totals);
 	share = share_done(emulation);
-	if (emulation->scenario->timing.clock == CLOCK_REAL)
-		fprintf(stderr, "\r\033[K%s  running, %.1f s  %.1f khops", emulation->scenario->name,
-			(double)now_ps / (double)PS_PER_S, (double)totals.hops / 1e3);
-	else
-		fprintf(stderr, "\r\033[K%s  %.3f ms of virtual time  %.1f Mhops  %.1f Mhops/s",
-			emulation->scenario->name, (double)now_ps / (double)PS_PER_MS, (double)totals.hops / 1e6,
-			(double)totals.hops * 1e3 / (double)(elapsed_ns + 1));
 	if (share > 0.01 && share < 1)
-		fprintf(stderr, "  %.0f %%  ETA %.0f s", share * 100, (double)elapsed_ns / 1e9 * (1 - share) / share);
-	fflush(stderr);
+		snprintf(eta, sizeof(eta), "  %" PRIu64 " %%  ETA %" PRIu64 " s", (uint64_t)(share * 100),
+			 (uint64_t)((double)elapsed_ns / 1e9 * (1 - share) / share));
+	if (emulation->scenario->timing.clock == CLOCK_REAL)
+		progress_line("%s  running, %.1f s  %.1f khops%s", emulation->scenario->name,
+			      (double)now_ps / (double)PS_PER_S, (double)totals.hops / 1e3, eta);
+	else
+		progress_line("%s  %.3f ms of virtual time  %.1f Mhops  %.1f Mhops/s%s", emulation->scenario->name,
+			      (double)now_ps / (double)PS_PER_MS, (double)totals.hops / 1e6,
+			      (double)totals.hops * 1e3 / (double)(elapsed_ns + 1), eta);
 }
 
 void
 progress_clear(const struct emulation *emulation)
 {
 	if (emulation->progress)
-		fprintf(stderr, "\r\033[K");
+		progress_line("%s", "");
 }

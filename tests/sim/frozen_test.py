@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs of which a part is stopped: it neither holds up the others nor costs the verdict, and Ctrl-C ends it all."""
 import os
+import pty
 import signal
 import struct
 import subprocess
-import threading
+import termios
 import time
 
 from cases import ring, small
-from harness import ROCELAB, SCENARIOS, Run, check, command, descendants, fail, scratch, sets
+from harness import DPSWITCH, ROCELAB, SCENARIOS, Run, check, command, descendants, fail, scratch, sets
 from records import STEP
 
 GONE_S = 60     # 10 s of patience twice, and a machine that has other things to do
@@ -204,6 +205,23 @@ def steps_of(data):
     return count
 
 
+def a_terminal_that_is_held():
+    """Ctrl-S stops what a terminal shows, not what is shown of: progress is left out."""
+    master, slave = pty.openpty()
+    termios.tcflow(slave, termios.TCOOFF)
+    out = scratch()
+    words = [str(w) for w in (DPSWITCH, long_run(600), *BUSY, "--out", out)]
+    run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave)
+    try:
+        run.wait(GONE_S)
+    except subprocess.TimeoutExpired:
+        run.kill()
+        fail("a terminal that is held: the run waits for it")
+    check(run.returncode == 0, "a terminal that is held: the run ends", run.returncode)
+    os.close(slave)
+    os.close(master)
+
+
 def killed_fabric():
     """A run in virtual time that reports little, so that no buffer fills, leaves nearly all of it when it is killed."""
     live = Live(SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="off"))
@@ -223,7 +241,8 @@ def killed_fabric():
 
 if __name__ == "__main__":
     for test in (analyzer_before_it_listens, analyzer_while_it_reads, analyzer_and_an_interrupt, analyzer_that_comes_back,
-                 analyzer_in_real_time, fabric_and_an_interrupt, everybody, a_reader_that_takes_its_time, killed_fabric):
+                 analyzer_in_real_time, fabric_and_an_interrupt, everybody, a_reader_that_takes_its_time, a_terminal_that_is_held,
+                 killed_fabric):
         start = time.monotonic()
         test()
         print(f"# {test.__name__}: {time.monotonic() - start:.1f} s", flush=True)
