@@ -149,9 +149,9 @@ class Live:
         return subprocess.Popen([str(w) for w in (ROCELAB, "shell", host, "--run", self.out, "--", *words)],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
-    def interrupt(self):
-        """Ctrl-C."""
-        os.killpg(self.process.pid, signal.SIGINT)
+    def interrupt(self, number=signal.SIGINT):
+        """Ctrl-C, or another signal to all of the process group."""
+        os.killpg(self.process.pid, number)
 
     def end(self, expect=0, timeout=120):
         """Waits for the end, whatever brings it; nothing may be left behind."""

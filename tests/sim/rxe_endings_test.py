@@ -126,12 +126,24 @@ def killed_analyzer():
 
 
 def interrupted():
+    """By Ctrl-C, and by a terminal that closes."""
+    for name, number in (("Ctrl-C", signal.SIGINT), ("hangup", signal.SIGHUP)):
+        live = begun()
+        live.interrupt(number)
+        run = live.end(timeout=SOON_S)
+        soon(live, name)
+        verdict_of_what_there_is(run, name, "interrupt")
+        check("did not finish" in run.stdout, f"{name}: the verdict is printed", run.stdout)
+
+
+def killed_rocelab():
+    """Its programs end by themselves, guests included, and the folder is free when the last one has ended."""
     live = begun()
-    live.interrupt()
-    run = live.end(timeout=SOON_S)
-    soon(live, "Ctrl-C")
-    verdict_of_what_there_is(run, "Ctrl-C", "interrupt")
-    check("did not finish" in run.stdout, "Ctrl-C: the verdict is printed", run.stdout)
+    live.process.kill()
+    stdout = live.process.communicate(timeout=SOON_S)[0]
+    live.gone()
+    check("did not finish" in stdout, "killed rocelab: the verdict is printed", stdout)
+    command(ROCELAB, "diagnose", live.out)
 
 
 def interrupted_early(name, wait):
@@ -227,6 +239,7 @@ if __name__ == "__main__":
     killed_keeper()
     killed_dpswitch()
     killed_analyzer()
+    killed_rocelab()
     interrupted()
     interrupted_early("Ctrl-C while guests boot", Live.booting)
     interrupted_early("Ctrl-C at once", lambda live: live.until("dpswitch starts", lambda: live.pid("dpswitch")))
