@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kinds "kill", "freeze" and "signal": what happens to a run's programs from outside, at any moment."""
+"""Kinds "kill", "freeze", "signal" and "guest": what happens to a run's programs from outside, at any moment."""
 import signal
 import time
 
 import checks
 import processes
 import underway
-from underway import MEMBERS, Underway
+from underway import MEMBERS, OF_GUESTS, Underway
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PAUSE_S = 4       # longest time that somebody is frozen and then goes on
@@ -89,4 +89,27 @@ def interrupt(case):
             reason = checks.parsed(run.out / 'run.json')['end_reason']
             case.check(reason in ('interrupt', 'complete'), f'the run ends by {reason}', ended.said)
             case.check(not told['evidence']['truncated'], 'the recording has no end', told['evidence'])
+        underway.afterwards(case, run, ended)
+
+
+def guest(case):
+    """A guest, or who looks after it, dies or freezes: the others do not wait for it longer than the limits say."""
+    with Underway(case, 'guests') as run:
+        victim, what = case.rng.choice(OF_GUESTS + MEMBERS), case.rng.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGSTOP))
+        again = what == signal.SIGSTOP and (case.rng.random() < 0.5 or victim not in ('guest', 'analyzer'))
+        if case.rng.random() < 0.5:
+            run.moment()
+        pid = run.member(victim)
+        run.started.over(case.rng.random() * 3)
+        run.look()
+        case.note(f'# {what.name} to {victim}{", and later SIGCONT" if again else ""}')
+        if pid is not None:
+            processes.send(pid, what)
+        if again:
+            time.sleep(case.rng.random() * PAUSE_S)
+            run.started.signal_group(signal.SIGCONT)
+            for stopped in processes.descendants(run.pid):
+                processes.send(stopped, signal.SIGCONT)
+        ended = run.end()
+        case.check(ended.code in (0, 1) or victim == 'rocelab', 'exit code', ended.said)
         underway.afterwards(case, run, ended)

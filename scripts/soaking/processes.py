@@ -39,6 +39,14 @@ def words(pid):
         return []
 
 
+def name(pid):
+    """As the process calls itself."""
+    try:
+        return pathlib.Path(f'/proc/{pid}/comm').read_text(errors='replace').strip()
+    except OSError:
+        return ''
+
+
 def descendants(pid):
     """All below a process that have not ended, parents first."""
     children = {}

@@ -101,6 +101,7 @@ class Programs:
         self.dpswitch = self.build / 'dpswitch' / 'dpswitch'
         self.analyzer = self.build / 'diag' / 'analyzer'
         self.lcores = len(os.sched_getaffinity(0))
+        self.guests, self.no_guests = None, ''  # programs that guests can run, or why there are none
 
     def before(self, also):
         """What a process does before it becomes a program."""

@@ -7,6 +7,7 @@ import sys
 from programs import Programs
 
 NAMES = ('cli/rocelab', 'dpswitch/dpswitch', 'diag/analyzer')
+GUEST_NAMES = (*NAMES, 'rxe-hosts/rxe-host')
 OPTIONS = ('-Db_sanitize=address,undefined', '-Doptimization=1')
 
 
@@ -38,4 +39,19 @@ def find_build(root, given):
     if missing:
         print(f'soak: {build} has no {", ".join(missing)}: build it with ninja -C {build}', file=sys.stderr)
         return None
-    return Programs(build, is_sanitized(build))
+    programs = Programs(build, is_sanitized(build))
+    programs.guests, programs.no_guests = find_guests(root, programs)
+    return programs
+
+
+def find_guests(root, programs):
+    """Guests run no program with sanitizers. @return (Programs that they run, why there are none)"""
+    kernel = subprocess.run([root / 'scripts' / 'rxe-kernel', '--cached'], capture_output=True, check=False)
+    if kernel.returncode != 0:
+        return None, 'no kernel for guests is cached: scripts/rxe-kernel builds it'
+    if not programs.sanitized:
+        return programs, ''
+    plain = root / 'build-test' / 'plain'
+    if not all((plain / name).exists() for name in GUEST_NAMES):
+        return None, f'{plain} is not built, which guests would run: scripts/test builds it'
+    return Programs(plain, False), ''

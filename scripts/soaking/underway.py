@@ -16,6 +16,7 @@ LOOK_S = 0.004
 APPEAR_S = 60     # until a program is there, on a busy machine
 END_S = 180       # within which whatever was disturbed has ended
 MEMBERS = ('rocelab', 'dpswitch', 'analyzer')
+OF_GUESTS = ('keeper', 'guest')
 
 VIRTUAL = """topology = {{ kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; }};
 collectives = ( {{ op = "allreduce"; algorithm = "ring"; bytes = "{size}MB"; }} );
@@ -33,6 +34,16 @@ detection = {{ policy = "{policy}"; }};
 telemetry = {{ epoch = "{epoch}"; }};
 limits = {{ virtual_time = "40s"; }};
 """
+GUESTS = """topology = {{ kind = "leaf-spine"; leaves = 1; spines = 1; hosts_per_leaf = 3; rate = "40Mbps"; delay = "50us"; }};
+hosts = ( {{ kind = "guest"; }} );
+host = {{ mtu = 4096; }};
+collectives = ( {{ op = "allreduce"; algorithm = "ring"; bytes = "{size}00KB"; payload = "real"; iterations = 8; }} );
+faults = ( {{ kind = "loss"; port = "l0:1"; rate = 0.001; }} );
+detection = {{ policy = "{policy}"; }};
+telemetry = {{ epoch = "{epoch}"; }};
+limits = {{ virtual_time = "60s"; stall = "15s"; connect = "60s"; }};
+"""
+TEXTS = {'virtual': (VIRTUAL, (10, 20, 40), '50us'), 'real': (REAL, (2, 4), '1ms'), 'guests': (GUESTS, (1, 4), '1ms')}
 AFTERWARDS = """topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 1; };
 collectives = ( { op = "allgather"; algorithm = "ring"; bytes = "64KB"; } );
 """
@@ -45,13 +56,13 @@ class Underway:
         rng = case.rng
         self.case = case
         self.clock = clock or rng.choice(('virtual', 'virtual', 'real'))
-        text = (REAL if self.clock == 'real' else VIRTUAL).format(
-            size=rng.choice((2, 4)) if self.clock == 'real' else rng.choice((10, 20, 40)),
-            policy=rng.choice(('vedrfolnir', 'full-polling')), epoch='1ms' if self.clock == 'real' else '50us')
-        self.scenario = case.write('long.cfg', text)
+        text, sizes, epoch = TEXTS[self.clock]
+        self.programs = case.programs.guests if self.clock == 'guests' else case.programs
+        self.scenario = case.write('long.cfg', text.format(size=rng.choice(sizes), epoch=epoch,
+                                                           policy=rng.choice(('vedrfolnir', 'full-polling'))))
         self.out = case.folder / 'run'
         self.private = set()
-        self.started = Started(case, [case.programs.rocelab, 'run', self.scenario, '--out', self.out], preexec)
+        self.started = Started(case, [self.programs.rocelab, 'run', self.scenario, '--out', self.out], preexec)
         self.pid = self.started.pid
 
     def __enter__(self):
@@ -68,11 +79,19 @@ class Underway:
         deadline = time.monotonic() + APPEAR_S
         while time.monotonic() < deadline and not self.started.over():
             self.look()
-            found = processes.named(self.pid, name)
+            found = self.members(name)
             if found:
-                return found[0]
+                return self.case.rng.choice(found)
             time.sleep(LOOK_S)
         return None
+
+    def members(self, name):
+        """All that are one of the run's programs, its guests' kernels or their keepers at the moment."""
+        if name == 'keeper':
+            return [pid for pid in processes.descendants(self.pid) if processes.name(pid) == 'guest-keeper']
+        if name == 'guest':
+            return [pid for pid in processes.descendants(self.pid) if any(w.startswith('umid=') for w in processes.words(pid))]
+        return processes.named(self.pid, name)
 
     def look(self):
         """Remembers the folders that the run's programs use."""

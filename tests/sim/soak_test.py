@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""One round of scripts/soak with fixed seeds on the build under test: nothing fails. And on programs that break, hang or leave
+things behind it fails, and keeps what shows it again."""
+import os
+import stat
+
+from harness import BUILD, SOURCE, check, command, scratch, skip
+
+SOAK = SOURCE / "scripts/soak"
+SEED = 1
+# A program that goes wrong in one way, whatever it is asked.
+BROKEN = {
+    "an exit code that nobody knows": "exit 3",
+    "a signal": "kill -SEGV $$",
+    "a sanitizer's word": "echo 'ERROR: AddressSanitizer: x' >&2; exit 2",
+    "a refusal without a place": "echo no >&2; exit 2",
+    "a process that stays": "sleep 300 & echo case.cfg:1: no >&2; exit 2",
+}
+
+
+def soak(*args, expect, timeout=1500):
+    keep = scratch()
+    done = command(SOAK, *args, "--keep", keep, expect=expect, timeout=timeout)
+    return done, keep
+
+
+def one_round():
+    done, keep = soak("--rounds", 1, "--seed", SEED, "--build", BUILD, expect=None)
+    kept = [path.read_text(errors="replace")[:3000] for path in sorted(keep.glob("*/failure.txt"))]
+    check(done.returncode == 0, "a round of fixed seeds", done.stdout + "\n".join(kept))
+    rows = [line.split() for line in done.stdout.splitlines() if line.split()[1:2] != ["tried"]]
+    rows = {row[0]: [int(count) for count in row[1:]] for row in rows if len(row) == 5}
+    check(all(tried > 0 for tried, *_ in rows.values()), "every kind is tried", rows)
+    check(rows["scenario"][1] > rows["scenario"][0] / 2, "most scenarios run", rows)
+
+
+def build_of(script):
+    """A build whose programs are a line of shell."""
+    build = scratch()
+    (build / "meson-info").mkdir()
+    (build / "meson-info/intro-buildoptions.json").write_text("[]")
+    for name in ("cli/rocelab", "dpswitch/dpswitch", "diag/analyzer"):
+        path = build / name
+        path.parent.mkdir()
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return build
+
+
+def broken_programs():
+    for name, script in BROKEN.items():
+        done, keep = soak("--rounds", 1, "--only", "text", "--jobs", 1, "--build", build_of(script), expect=1)
+        kept = sorted(keep.glob("text-*/failure.txt"))
+        check(len(kept) >= 9, f"{name}: noticed", (done.stdout, kept))
+        check(kept[0].read_text().startswith("scripts/soak --case text:"), f"{name}: kept with its command", kept[0].read_text())
+
+
+def arguments():
+    for args in (("0",), ("--case", "nothing:1"), ("--case", "text"), ("--only", "nothing"), ("--build", scratch())):
+        done, _ = soak(*args, expect=2)
+        check(done.stderr.strip(), f"refused: {' '.join(map(str, args))[:20]}", done)
+
+
+if not hasattr(os, "pidfd_open"):
+    skip("this Python knows no pidfd_open()")
+arguments()
+broken_programs()
+one_round()
