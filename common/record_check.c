@@ -51,6 +51,8 @@ record_check(struct record_check *check, const struct rec_hdr *rec, struct err *
 		return rc;
 	check->has_topology |= rec->type > REC_PORT;
 	check->ended |= rec->type == REC_END;
+	if (rec->time_ps > check->latest_ps)
+		check->latest_ps = rec->time_ps;
 	add_sums(check, rec);
 	return 0;
 }
@@ -162,17 +164,24 @@ value_of(const struct rec_hdr *rec, const struct record_field *field)
 	return value;
 }
 
-/* Printable up to its end; the rest of the field is nobody's. */
+/* What may name a node (topo/builder.c): no name is mistaken for a port, a flow or a part of a page. */
+static bool
+is_name(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+	       c == '-';
+}
+
+/* Up to its end; the rest of the field is nobody's. */
 static int
 check_name(const struct rec_hdr *rec, const struct record_field *field, struct err *err)
 {
 	const uint8_t *name = (const uint8_t *)rec + field->at;
-	bool text = field->rule == RECORD_TEXT;
 
-	for (uint32_t i = 0; i < field->size && (i == 0 || name[i] != '\0'); i++) {
-		if (name[i] == '\0' && text)
-			return 0;
-		if (name[i] < (text ? 0x20 : 0x21) || name[i] == 0x7f || (name[i] > 0x7f && !text))
+	for (uint32_t i = 0; i < field->size && (name[i] != '\0' || i == 0); i++) {
+		if (field->rule == RECORD_NAME && !is_name(name[i]))
+			return record_wrong(rec, field->name, name[i], err, "a letter, digit, '_', '.' or '-' at %u", i);
+		if (field->rule == RECORD_TEXT && ((name[i] < 0x20 && name[i] != '\0') || name[i] == 0x7f))
 			return record_wrong(rec, field->name, name[i], err, "a printable character at %u", i);
 	}
 	return 0;

@@ -180,8 +180,11 @@ check_gap(const struct rec_gap *r, struct err *err)
 }
 
 static int
-check_end(const struct rec_end *r, struct err *err)
+check_end(const struct record_check *check, const struct rec_end *r, struct err *err)
 {
+	if (r->end_ps + RECORD_AHEAD_PS < check->latest_ps)
+		return record_wrong(&r->hdr, "end_ps", r->end_ps, err, "%" PRIu64 " at least, less 1 s for late reports",
+				    check->latest_ps);
 	if (r->sent_bytes > r->offered_bytes)
 		return record_wrong(&r->hdr, "sent_bytes", r->sent_bytes, err, "at most %" PRIu64 ", what was offered",
 				    r->offered_bytes);
@@ -242,7 +245,7 @@ record_cross_check(struct record_check *check, const struct rec_hdr *rec, struct
 	case REC_GAP:
 		return check_gap(r, err);
 	case REC_END:
-		return check_end(r, err);
+		return check_end(check, r, err);
 	default:
 		return 0;
 	}

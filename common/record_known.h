@@ -34,6 +34,7 @@ struct known_list {
 struct record_check {
 	bool has_run, has_topology, ended;
 	uint64_t epoch_ps;
+	uint64_t latest_ps; /* of all records so far */
 	struct known_list nodes, ports, collectives, sets; /* sets: struct rec_ecmp, number 1 first */
 	uint32_t *slots; /* [nslots] the hash table of collectives; UINT32_MAX: free */
 	uint32_t nslots; /* a power of two */

@@ -30,8 +30,8 @@ enum record_rule {
 	RECORD_PAST,         /* at most RECORD_AHEAD_PS after the record's own time */
 	RECORD_COUNT,        /* at most RECORD_MAX_COUNT, all of the kind at most RECORD_MAX_SUM */
 	RECORD_TUPLE,        /* reserved is 0 */
-	RECORD_NAME,         /* char[REC_NAME_LEN]: printable, not empty */
-	RECORD_TEXT,         /* the same, but may be empty, and of any alphabet */
+	RECORD_NAME,         /* char[REC_NAME_LEN]: letters, digits, '_', '.', '-'; not empty */
+	RECORD_TEXT,         /* char[REC_NAME_LEN]: printable, of any alphabet */
 };
 
 struct record_field {

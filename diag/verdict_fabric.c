@@ -6,6 +6,21 @@
 
 #include "diag/verdict_internal.h"
 
+/* The end record's word, but for hosts that reported a moment later. */
+static uint64_t
+end_of(const struct evidence *ev)
+{
+	uint64_t end_ps = ev->ended ? ev->end.end_ps : ev->last_ps;
+
+	for (uint32_t i = 0; i < ev->step_recs.count; i++) {
+		const struct rec_step *step = EV_AT(ev->step_recs, struct rec_step, i);
+		uint64_t last_ps = step->end_ps > step->start_ps ? step->end_ps : step->start_ps;
+
+		end_ps = last_ps > end_ps ? last_ps : end_ps;
+	}
+	return end_ps;
+}
+
 static void
 fill_run(struct verdict *v, const struct evidence *ev)
 {
@@ -27,7 +42,7 @@ fill_run(struct verdict *v, const struct evidence *ev)
 	v->end_reason = ev->ended ? ev->end.reason : REC_END_INTERRUPT;
 	v->recording_errno = ev->ended ? ev->end.recording_errno : 0;
 	v->end_node = ev->ended && ev->end.at_node < ev->nnodes ? ev->end.at_node : VERDICT_NONE;
-	v->end_ps = ev->ended ? ev->end.end_ps : ev->last_ps;
+	v->end_ps = end_of(ev);
 }
 
 static void

@@ -112,13 +112,13 @@ every_byte_has_a_rule(void **state)
 }
 
 static void
-names_are_printable(void **state)
+names_are_those_of_nodes(void **state)
 {
-	struct rec_node empty = { .kind = 0 }, control = { .name = "x\033[31m" }, wide = { .name = "\xc3\xa9" };
+	struct rec_node empty = { .kind = 0 }, control = { .name = "x\033[31m" }, flow = { .name = "a->b" };
 
-	bad(&empty, REC_NODE, 3, "name = 0; right would be a printable character at 0");
-	bad(&control, REC_NODE, 3, "name = 27; right would be a printable character at 1");
-	bad(&wide, REC_NODE, 3, "a printable character");
+	bad(&empty, REC_NODE, 3, "name = 0; right would be a letter, digit, '_', '.' or '-' at 0");
+	bad(&control, REC_NODE, 3, "name = 27; right would be");
+	bad(&flow, REC_NODE, 3, "name = 62; right would be a letter, digit, '_', '.' or '-' at 2");
 }
 
 static void
@@ -214,7 +214,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_byte_has_a_rule),
-		TEST(names_are_printable),
+		TEST(names_are_those_of_nodes),
 		TEST(cables_have_two_ends),
 		TEST(schedules_hold_what_collectives_promise),
 		TEST(sums_are_bounded),
