@@ -38,10 +38,16 @@ def parsed(path):
         raise Failure(f'{path.name} is no JSON: {error}') from error
 
 
-def whole_files(folder):
-    """Each file that is there is whole, whatever became of the programs; nothing half-made lies about."""
+def half_made(path):
+    """Does its name say that it is not what it will be?"""
+    return path.name.startswith('.') and path.suffix == '.new'
+
+
+def whole_files(folder, killed=False):
+    """Each file that is there is whole, whatever became of the programs. @param killed  half-made ones may lie about,
+    under a name of their own, until the next run"""
     for path in sorted(folder.rglob('*')):
-        if not path.is_file():
+        if not path.is_file() or (killed and half_made(path)):
             continue
         data = path.read_bytes()
         if path.suffix == '.json':

@@ -17,7 +17,8 @@ TOPOLOGIES = {
 }
 NS3 = '4 2 3\n2 3\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n'
 FAULTS = {
-    'pfc-storm': {'port': '"l0:1"'}, 'loss': {'port': '"l0:1"', 'rate': '0.1'}, 'corruption': {'port': '"l0:1"', 'rate': '0.1'},
+    'pfc-storm': {'port': '"l0:1"'},
+    'loss': {'port': '"l0:1"', 'rate': '0.1'}, 'corruption': {'port': '"l0:1"', 'rate': '0.1'},
     'link-down': {'port': '"l0:1"'}, 'misroute': {'dst': '"h0"', 'port': '"l0:3"'}, 'blackhole': {'switch': '"l0"', 'dst': '"h0"'},
     'delay': {'port': '"l0:1"', 'extra': '"1us"'}, 'slow-host': {'host': '"h0"', 'delay': '"1us"'},
 }

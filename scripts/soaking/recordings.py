@@ -11,7 +11,8 @@ BASES = 24          # recordings that are changed
 BASE_BYTES = 200_000
 WITHIN_S = 60
 MEMORY_BYTES = 1 << 30
-WORDS = (b'\x1b[2J\x1b]0;x\x07', b'\xff\xfe\xfd', b'<script>alert(1)</script>', b'a' * 32, b'', b'"\\\n', b'%s%n', '\u202e'.encode())
+WORDS = (b'\x1b[2J\x1b]0;x\x07', b'\xff\xfe\xfd', b'<script>alert(1)</script>', b'a' * 32, b'', b'"\\\n', b'%s%n',
+         '\u202e'.encode())
 MANY = 3000
 
 
@@ -34,8 +35,8 @@ def base(case, number):
 def value(rng, old, width, others):
     """Another value of a field: near, at the limits, of another record, any."""
     top = (1 << 8 * width) - 1
-    choices = (0, 1, 2, top, top - 1, top >> 1, (top >> 1) + 1, old + 1, old - 1, old * 2, old // 2, old ^ 1 << rng.randrange(8 * width),
-               rng.randrange(top + 1), rng.randrange(256), rng.choice(others) if others else 0)
+    choices = (0, 1, 2, top, top - 1, top >> 1, (top >> 1) + 1, old + 1, old - 1, old * 2, old // 2,
+               old ^ 1 << rng.randrange(8 * width), rng.randrange(top + 1), rng.randrange(256), *others[:1])
     return rng.choice(choices) & top
 
 
@@ -154,7 +155,8 @@ def splice(rng, data, other):
     return data[:STREAM_BYTES] + b''.join(first[:at] + last[begin:]), f'{at} records, then another from record {begin}'
 
 
-CHANGES = ('field',) * 12 + ('text', 'everywhere', 'everywhere', 'repeat', 'remove', 'remove_type', 'move', 'shuffle', 'stream_header')
+CHANGES = ('field',) * 12 + ('text', 'everywhere', 'everywhere', 'repeat', 'remove', 'remove_type', 'move', 'shuffle',
+                             'stream_header')
 
 
 def changed(rng, data, other):

@@ -8,10 +8,12 @@ from case import Refused
 from programs import limit_files
 
 TOKEN = re.compile(r'"[^"]*"|[\w.+-]+|\s+|.', re.DOTALL)
-VALUES = ('0', '-1', '1', '7', '2147483648', '-9223372036854775808L', '9223372036854775807L', '99999999999999999999', '1e308', '-0.0',
-          '0x7fffffff', '1.5', 'true', '""', '"x"', '"1us"', '"100Gbps"', '"1B"', '"1e30s"', '"ünï\u202e"', '"\\x1b[2J"', '"' + 'y' * 5000 + '"',
-          '[ ]', '( )', '{ }', '[ 1, "a" ]', '( ( ( ) ) )', '{ a = { b = ( 1 ); }; }', '"h0"', '"l0:1"', '@include "nowhere"')
-JUNK = ('\0', '\xff', '\x1b', '}', '{', ')', ';', '"', '\\', '@include "case.cfg"\n', '@include "."\n', '/* ', '//', '# ', '\r\n', '\ufeff')
+VALUES = ('0', '-1', '1', '7', '2147483648', '-9223372036854775808L', '9223372036854775807L', '99999999999999999999',
+          '1e308', '-0.0', '0x7fffffff', '1.5', 'true', '""', '"x"', '"1us"', '"100Gbps"', '"1B"', '"1e30s"', '"ünï\u202e"',
+          '"\\x1b[2J"', '"' + 'y' * 5000 + '"', '[ ]', '( )', '{ }', '[ 1, "a" ]', '( ( ( ) ) )', '{ a = { b = ( 1 ); }; }',
+          '"h0"', '"l0:1"', '@include "nowhere"')
+JUNK = ('\0', '\xff', '\x1b', '}', '{', ')', ';', '"', '\\', '@include "case.cfg"\n', '@include "."\n', '/* ', '//', '# ',
+        '\r\n', '\ufeff')
 NAMES = ('', 'name', 'seed', 'switch', 'faults', 'ünï', 'x' * 3000, 'a.b', '__proto__')
 SOON = ('--set', 'limits.virtual_time=20us')
 FILES_BYTES = 64 << 20
@@ -68,8 +70,8 @@ class Text:
 
     def many(self):
         """A key, or an element, very often."""
-        self.tokens += [self.rng.choice(('seed = 1;\n', 'flows = ( ' + '{ },' * 5000 + '{ } );\n', 'ranks = [ ' + '1, ' * 5000 + '1 ];\n')) *
-                        self.rng.choice((1, 2, 500))]
+        again = self.rng.choice(('seed = 1;\n', f'flows = ( {"{ }," * 5000} {{ }} );\n', f'ranks = [ {"1, " * 5000} 1 ];\n'))
+        self.tokens += [again * self.rng.choice((1, 2, 500))]
 
 
 CHANGES = ('value',) * 8 + ('swap', 'swap', 'name', 'name', 'drop', 'drop', 'double', 'cut_out', 'cut', 'junk', 'deep', 'many')

@@ -173,7 +173,7 @@ def afterwards(case, run, ended):
     if left:
         raise Failure(f'processes are left: {left}\n{ended.said if ended else ""}')
     if run.out.exists():
-        checks.whole_files(run.out)
+        checks.whole_files(run.out, killed=True)
         if (run.out / 'verdict.json').exists():
             checks.verdict(run.out, checks.Names(None))
         diagnoses(case, run.out)
