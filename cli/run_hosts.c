@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/guests.h"
+#include "common/run_files.h"
 #include "common/unix_socket.h"
 #include "rxe-hosts/guest/guest.h"
 
@@ -70,9 +71,13 @@ make_folder(struct run_hosts *hosts, const char *dir, struct err *err)
 {
 	char path[PATH_MAX];
 	struct stat status;
+	int ret;
 
-	if (snprintf(path, sizeof(path), "%s/guests", dir) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/" RUN_GUESTS, dir) >= (int)sizeof(path))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+	ret = run_files_remove_guests(dir, err);
+	if (ret < 0)
+		return ret;
 	if (mkdir(path, 0777) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (lstat(path, &status) < 0 || !S_ISDIR(status.st_mode))

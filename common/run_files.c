@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/run_files.h"
 
-#include <stddef.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "common/outfile.h"
 
@@ -20,6 +27,42 @@ run_files_remove(const char *dir, struct err *err)
 
 	for (size_t i = 0; i < NAMES && ret == 0; i++)
 		ret = outfile_remove(dir, names[i], err);
+	return ret;
+}
+
+static bool
+is_log(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 4 && strcmp(name + length - 4, ".log") == 0;
+}
+
+int
+run_files_remove_guests(const char *dir, struct err *err)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	int fd, ret = 0;
+	DIR *guests;
+
+	if (snprintf(path, sizeof(path), "%s/" RUN_GUESTS, dir) >= (int)sizeof(path))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) /* what else may have that name is not ours */
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 :
+									       err_set(err, -errno, "%s: %s", path,
+										       strerror(errno));
+	guests = fdopendir(fd);
+	if (guests == NULL) {
+		close(fd);
+		return err_set(err, -ENOMEM, "%s: out of memory", path);
+	}
+	while (ret == 0 && (entry = readdir(guests)) != NULL)
+		if (is_log(entry->d_name) && unlinkat(fd, entry->d_name, 0) < 0 && errno != ENOENT)
+			ret = err_set(err, -errno, "%s/%s: cannot be removed: %s", path, entry->d_name, strerror(errno));
+	closedir(guests);
+	rmdir(path); /* where nothing else is in it */
 	return ret;
 }
 

@@ -15,6 +15,7 @@
 #define RUN_PAGE "report.html"
 #define RUN_WAITING "waiting.dot"
 #define RUN_PROVENANCE "provenance.dot"
+#define RUN_GUESTS "guests" /* a folder: NAME.log of each host with its own kernel */
 
 /*
  * Makes way for a new run in a folder: what an earlier one left there goes, all of it, and nothing else. Once a run can no
@@ -22,6 +23,12 @@
  * @return 0, or negative errno with err set: something of such a name is in the way
  */
 int run_files_remove(const char *dir, struct err *err);
+
+/*
+ * The same for what an earlier run's hosts said: before this run's hosts start, or when it has none.
+ * @return 0, or negative errno with err set
+ */
+int run_files_remove_guests(const char *dir, struct err *err);
 
 /* Removes what programs that were killed had not finished. When none of them runs any more. */
 void run_files_tidy(const char *dir);

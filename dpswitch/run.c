@@ -160,7 +160,8 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 		err_set(err, -ENAMETOOLONG, "%s: the path is too long", options->out);
 		return NULL;
 	}
-	if (run_files_remove(options->out, err) < 0 || output_config(scenario, options->out, err) < 0 ||
+	if (run_files_remove(options->out, err) < 0 ||
+	    (scenario->noutside == 0 && run_files_remove_guests(options->out, err) < 0) || output_config(scenario, options->out, err) < 0 ||
 	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
 		return NULL;
 	exporter = exporter_create(&scenario->exporter, recording, socket, err);

@@ -27,6 +27,8 @@ def second_run():
     check(set(RESULTS) < before.keys() and "capture.pcapng" in before, "a run's files", sorted(before))
     (out / "notes.txt").write_text("mine")
     (out / ".verdict.json.new").write_text("of a run that was killed")
+    (out / "guests").mkdir()
+    (out / "guests" / "h9.log").write_text("of a run with real hosts")
     later = subprocess.Popen([str(a) for a in (ROCELAB, "run", *LONG, "--out", out)], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, start_new_session=True)
     end = time.monotonic() + 60
@@ -41,6 +43,7 @@ def second_run():
           sorted(seen))
     after = contents(out)
     check("capture.pcapng" not in after and ".verdict.json.new" not in after, "second run: nor afterwards", sorted(after))
+    check(not (out / "guests").exists(), "second run: what the first one's hosts said goes")
     check(after["notes.txt"] == b"mine", "second run: a user's file stays")
     check(json.loads(after["run.json"])["name"] == LONG[0].stem, "second run: its own results", after["run.json"])
 
