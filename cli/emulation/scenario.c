@@ -2,6 +2,7 @@
 #include "cli/emulation/scenario.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,9 @@ make_network(struct scenario *sc, struct err *err)
 	size_frames(sc);
 	if (set_largest_bdp(sc) < 0)
 		return err_set(err, -ENOMEM, "out of memory for %u hosts", sc->topo->nhosts);
+	if (sc->roce.window_is_bdp && (sc->bdp_bytes == 0 || sc->bdp_bytes > ROCE_MAX_WINDOW_BYTES))
+		return cfg_fail(&sc->host.where, "window", err, "\"bdp\": the topology's is %" PRIu64 " B, not 1B..2GB",
+				sc->bdp_bytes);
 	return check_quantum(sc, err);
 }
 

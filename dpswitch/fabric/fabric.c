@@ -57,8 +57,11 @@ fabric_create(const struct fabric_config *config, struct err *err)
 	fabric->window_ps = TIME_NEVER;
 	for (uint32_t i = 0; i < topo->nports; i++)
 		fabric->window_ps = min_u64(fabric->window_ps, topo->ports[i].delay_ps + config->pipeline_ps);
-	if (fabric->window_ps == 0 || fabric->window_ps == TIME_NEVER) {
-		err_set(err, -EINVAL, "the shortest link has no delay: give timing.pipeline or a link delay above 0");
+	if (fabric->window_ps < WINDOW_MIN_PS || fabric->window_ps == TIME_NEVER) {
+		err_set(err, -EINVAL,
+			"the shortest link's delay and timing.pipeline are together %llu ps: the fabric advances by as much, "
+			"%d ps at least: raise one of them",
+			(unsigned long long)fabric->window_ps, WINDOW_MIN_PS);
 		errno = EINVAL;
 		free(fabric);
 		return NULL;

@@ -2,6 +2,7 @@
 /* Making and unmaking embedded hosts. */
 #include "rxe-hosts/device/embedded.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,9 +252,9 @@ setup_qps(struct host *host, struct err *err)
 		/* Notifications pass beside the QP. */
 		if (flow->kind == FLOW_CONTROL)
 			config.window_bytes = params->mtu_bytes;
-		else if (params->window_is_bdp && (config.window_bytes == 0 || config.window_bytes > UINT32_MAX / 2))
-			return err_set(err, -EINVAL, "host.window = \"bdp\": the topology's is %llu B, not 1B..2GB",
-				       (unsigned long long)config.window_bytes);
+		else
+			assert(!params->window_is_bdp ||
+			       (config.window_bytes != 0 && config.window_bytes <= ROCE_MAX_WINDOW_BYTES));
 		qp->nic = flow->src_nic;
 		qp->bit = (uint16_t)nic->nqps;
 		qp->batch.flow = i;

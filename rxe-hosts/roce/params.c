@@ -136,7 +136,7 @@ parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err 
 	if (strcmp(text, "none") == 0)
 		return 0;
 	if (units_parse_bytes(text, &params->window_bytes) != 0 || params->window_bytes == 0 ||
-	    params->window_bytes > UINT32_MAX / 2)
+	    params->window_bytes > ROCE_MAX_WINDOW_BYTES)
 		return err_set(err, -EINVAL,
 			       "%s:%d: host.window = \"%s\": must be \"bdp\", \"none\" or a size (1B..2GB)",
 			       cfg->where.file, cfg->where.line, text);

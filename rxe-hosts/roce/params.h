@@ -31,6 +31,7 @@ extern const struct cfg_table roce_table;
 
 #define ROCE_MAX_MTU 9000
 #define ROCE_RNR_UNLIMITED 7 /* IBTA 9.7.5.2.8: an RNR retry count of 7 means for ever */
+#define ROCE_MAX_WINDOW_BYTES (UINT32_MAX / 2)
 #define ROCE_MAX_INFLIGHT 16384 /* packets unacknowledged on one QP without a window */
 
 /* The same, checked and resolved: what the transport reads. Immutable once a host uses it. */

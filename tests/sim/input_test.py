@@ -100,6 +100,20 @@ def traffic():
                                        'op = "allreduce";'), "3")
 
 
+def extremes():
+    """What no key's own limits forbid, and no run can do."""
+    bad("a fabric that advances by picoseconds", """topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 1; delay = "1ps"; };
+timing = { pipeline = "2ps"; };
+flows = ( { src = "h0"; dst = "h1"; sport = 1; bytes = 1000; } );
+""", "3 ps", "1000 ps at least", "timing.pipeline")
+    bad("a window beyond all memory", """topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 1; delay = "1ms";
+  rate = "10Tbps"; };
+host = { // here
+  mtu = 4096; };
+flows = ( { src = "h0"; dst = "h1"; sport = 1; bytes = 1000; } );
+""", "host.window", "1b..2gb")
+
+
 def memory():
     """What a run would take is told before anything is allocated or written for it."""
     def one(**more):
@@ -234,6 +248,7 @@ check(SCENARIOS.is_dir(), "scenarios are there")
 keys_and_values()
 networks()
 traffic()
+extremes()
 memory()
 pins()
 faults()
