@@ -87,6 +87,8 @@ class Names:
         self.flow(text) if '->' in text else self.port(text)
 
     def flow(self, text):
+        if self.ports is None:
+            return
         match = FLOW.match(text)
         require(match, 'not a flow', text)
         for end in (match['src'], match['dst']):

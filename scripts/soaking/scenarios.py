@@ -17,7 +17,7 @@ PARAMETERS = {
     },
     'switch.pfc': {
         'model': ('dynamic', 'static'), 'alpha': (0.001, 0.125, 1.0, 64.0), 'reserve': ('0B', '4096', '64KiB'),
-        'xon_offset': ('0B', '3072'), 'enabled': (True, True, True, False),
+        'xon_offset': ('0B', '3072'), 'xoff': ('4KB', '20KB', '64KiB'), 'enabled': (True, True, True, False),
     },
     'switch.ecn': {
         'enabled': (True, False), 'kmin': ('0B', '5KB', '400KB'), 'kmax': ('400KB', '1600KB', '1TB'), 'pmax': (0.0, 0.2, 1.0),
@@ -102,9 +102,10 @@ class Maker:
 
     def scenario(self):
         self._parameters()
-        self._transport()
+        crowd = self.rng.random() < 0.2
+        self._transport(0.5 if crowd else 0.2)
         collectives = self._collectives()
-        flows = self._flows(bool(collectives))
+        flows = self._incast() if crowd else self._flows(bool(collectives))
         faults = [self._fault() for _ in range(self.rng.choice((0, 1, 1, 2, 4)))]
         policy = self.rng.choice(POLICIES)
         self.groups.setdefault('detection', {})['policy'] = policy
@@ -127,12 +128,13 @@ class Maker:
             for key in self.rng.sample(list(keys), self.rng.randint(1, min(3, len(keys)))):
                 into[key] = self.rng.choice(keys[key])
 
-    def _transport(self):
+    def _transport(self, odd):
+        """@param odd  share of transports whose frames have sizes that RoCEv2 does not know"""
         host = self.groups.setdefault('host', {})
-        if self.rng.random() < 0.2:
+        if self.rng.random() < odd:
             self.mtu = self.rng.choice(ODD_MTUS)
-            host['data_overhead'] = self.rng.choice((1, 48, 82, 1000))
-            host['ack_bytes'] = self.rng.choice((1, 60, 86, 1500))
+            host['data_overhead'] = self.rng.choice((20, 48, 82, 1000))
+            host['ack_bytes'] = self.rng.choice((20, 86, 300, 1500))
         host['mtu'] = self.mtu
         host['timeout'] = ns(self.rng.choice((3, 20, 100)) * self._step_s())
         host['rnr_delay'] = ns(self._step_s())
@@ -176,6 +178,19 @@ class Maker:
                 keys['prio'] = rng.randint(1, 7)
             out.append(keys)
         return out
+
+    def _incast(self):
+        """All at once to one host, which answers: queues fill, and nothing but PFC keeps them from overflowing."""
+        first, *others = self.rng.sample(self.network.hosts, min(7, len(self.network.hosts)))
+        self.groups['host']['window'] = 'none'
+        self.groups['host'].setdefault('dcqcn', {})['enabled'] = False
+        switch = self.groups.setdefault('switch', {})
+        switch.setdefault('ecn', {})['enabled'] = False
+        if self.rng.random() < 0.5:
+            switch.setdefault('pfc', {}).update(model='static', xoff='20KB')
+        size = PACKETS * self.mtu // (2 * len(others))
+        return [{'src': a, 'dst': b, 'sport': base + i, 'bytes': f'{size}B'} for i, host in enumerate(others)
+                for a, b, base in ((host, first, 20000), (first, host, 30000))]
 
     def _when(self):
         keys, rng = {'start': ns(rng_time(self.rng) * 5 * self._step_s())}, self.rng

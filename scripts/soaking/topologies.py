@@ -5,7 +5,7 @@ import dataclasses
 RATES = {'40Mbps': 4e7, '1Gbps': 1e9, '10Gbps': 1e10, '25Gbps': 2.5e10, '100Gbps': 1e11, '400Gbps': 4e11, '10Tbps': 1e13}
 USUAL_RATES = ('25Gbps', '100Gbps', '400Gbps')
 DELAYS = {'1ps': 1e-12, '100ns': 1e-7, '1us': 1e-6, '2us': 2e-6, '20us': 2e-5, '1ms': 1e-3}
-USUAL_DELAYS = ('1us', '2us')
+USUAL_DELAYS = ('100ns', '1us', '2us')
 
 
 @dataclasses.dataclass
