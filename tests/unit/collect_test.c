@@ -332,6 +332,27 @@ test_latest_row_wins(void **state)
 }
 
 /* Later counters of an epoch replace earlier ones; what was so at that moment stays, once however often it came. */
+/* A flow's row of an epoch that was open when it was reported, and no row of its port. */
+static void
+test_open_epoch(void **state)
+{
+	struct rec_flow_row row = records_flow_row(1, records_tuple(1, 2, 10000), 0, 4, 5, 1);
+	struct evidence ev;
+	struct records r;
+	struct err err;
+
+	(void)state;
+	two_hosts(&r);
+	row.in_port = 0;
+	RECORDS_PUT(&r, row, REC_FLOW_ROW, 0, 4 * RECORDS_EPOCH_PS + 7);
+	records_end(&r, REC_END_COMPLETE, 5 * RECORDS_EPOCH_PS);
+	assert_int_equal(decode(&r, SIZE_MAX, &ev, &err), 0);
+	assert_int_equal(ev.nepochs, 1);
+	assert_int_equal(ev.epochs[0].to_ps, 4 * RECORDS_EPOCH_PS + 7);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
 static void
 test_states_stay(void **state)
 {
@@ -413,7 +434,7 @@ main(void)
 		cmocka_unit_test(test_bad_reports),
 		cmocka_unit_test(test_flow_names),
 		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_latest_row_wins),
-		cmocka_unit_test(test_states_stay),   cmocka_unit_test(test_join),
+		cmocka_unit_test(test_open_epoch),    cmocka_unit_test(test_states_stay),   cmocka_unit_test(test_join),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
