@@ -95,8 +95,10 @@ class Underway:
 
     def look(self):
         """Remembers the folders that the run's programs use."""
-        for pid in processes.descendants(self.pid):
-            self.private.update(PRIVATE.findall(' '.join(processes.words(pid))))
+        lines = [' '.join(processes.words(pid)) for pid in processes.descendants(self.pid)]
+        self.private.update(PRIVATE.findall(' '.join(lines)))
+        if not self.private and any('--analyzer' in line for line in lines):
+            raise Failure(f'no program uses a folder as {PRIVATE.pattern}: what is left of it cannot be seen')
 
     def moment(self):
         """Waits until a random moment of the run, or its end."""
