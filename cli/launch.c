@@ -99,7 +99,7 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 		analyzer_dismiss(analyzer);
 		return LAUNCH_NO_STREAM;
 	}
-	if (fabric_status <= EXIT_FAILED && analyzer->pid != 0 && run_gave_up_analyzer(launch->dir)) {
+	if (fabric_status <= EXIT_FAILED && analyzer->pid != 0 && run_analyzer_lacks(launch->dir)) {
 		kill(analyzer->pid, SIGKILL); /* it would write a verdict on what it has */
 		analyzer_dismiss(analyzer);
 	}
@@ -107,7 +107,7 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 		status = analyzer_wait(analyzer);
 	if (status != ANALYZER_STUCK || launch_abandoned())
 		return status >= 0 ? status : 128 + SIGKILL;
-	fprintf(stderr, "rocelab: the analyzer was stopped, or stuck, and is gone: the verdict comes from the recording\n");
+	fprintf(stderr, "rocelab: the analyzer was stopped or stuck, or too slow: the verdict comes from the recording\n");
 	status = analyzer_reread(analyzer, err);
 	if (status < 0 && err->text[0] != '\0')
 		fprintf(stderr, "rocelab: %s\n", err->text);

@@ -59,13 +59,15 @@ read_run(const char *dir)
 }
 
 bool
-run_gave_up_analyzer(const char *dir)
+run_analyzer_lacks(const char *dir)
 {
-	json_t *root = read_run(dir);
-	bool lost = json_integer_value(json_object_get(json_object_get(root, "export"), "analyzer_lost")) == ETIMEDOUT;
+	json_t *root = read_run(dir), *export = json_object_get(root, "export");
+	bool lacks = json_integer_value(json_object_get(export, "analyzer_lost")) == ETIMEDOUT ||
+		     json_integer_value(json_object_get(export, "analyzer_missed_records")) >
+			     json_integer_value(json_object_get(export, "recording_missed_records"));
 
 	json_decref(root);
-	return lost;
+	return lacks;
 }
 
 bool

@@ -19,10 +19,10 @@ struct verdict_counts {
 int verdict_count(const char *dir, struct verdict_counts *counts, struct err *err);
 
 /*
- * Whether the fabric gave the analyzer up in this run, so that whatever it says rests on a part of the stream.
+ * Whether the analyzer lacks records of this run that its recording has: it was given up, or did not keep up with real time.
  * @return false too where DIR/run.json does not say
  */
-bool run_gave_up_analyzer(const char *dir);
+bool run_analyzer_lacks(const char *dir);
 
 /* Whether all that the run had to do was done, by DIR/run.json: a verdict may lack the evidence of it. */
 bool run_completed(const char *dir);

@@ -145,6 +145,20 @@ def analyzer_in_real_time():
           run.run["export"])
 
 
+def analyzer_that_is_late_in_real_time():
+    """What it did not take while it was stopped, the recording has."""
+    live = Live(small(collective=ring(iterations=400, step_bytes=20_000, payload="synthetic")), *BUSY,
+                *sets(timing__clock="real", topology__rate="100Mbps", topology__delay="100us"))
+    live.recorded(100_000)
+    pid = live.stop("analyzer")
+    live.recorded(20_000_000)
+    os.kill(pid, signal.SIGCONT)
+    run = live.end()
+    check(run.run["export"]["analyzer_missed_records"] > 0, "an analyzer that is late in real time lacks records",
+          run.run["export"])
+    whole_verdict(run, "an analyzer that is late in real time", 400)
+
+
 def fabric_and_an_interrupt():
     live = Live(long_run(20_000))
     live.recorded(1000)
@@ -241,8 +255,8 @@ def killed_fabric():
 
 if __name__ == "__main__":
     for test in (analyzer_before_it_listens, analyzer_while_it_reads, analyzer_and_an_interrupt, analyzer_that_comes_back,
-                 analyzer_in_real_time, fabric_and_an_interrupt, everybody, a_reader_that_takes_its_time, a_terminal_that_is_held,
-                 killed_fabric):
+                 analyzer_in_real_time, analyzer_that_is_late_in_real_time, fabric_and_an_interrupt, everybody,
+                 a_reader_that_takes_its_time, a_terminal_that_is_held, killed_fabric):
         start = time.monotonic()
         test()
         print(f"# {test.__name__}: {time.monotonic() - start:.1f} s", flush=True)
