@@ -20,6 +20,15 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+def records_anew(folder, before):
+    """Does another recording grow there? One is removed before the next is made."""
+    try:
+        recording = (folder / "records.bin").read_bytes()
+    except FileNotFoundError:
+        return False
+    return len(recording) >= 20000 and recording != before
+
+
 def second_run():
     """What the first run left is gone as soon as the second one records; a user's own file is not."""
     run = rocelab(small(), "--capture", "a1:1")
@@ -32,7 +41,7 @@ def second_run():
     later = subprocess.Popen([str(a) for a in (ROCELAB, "run", *LONG, "--out", out)], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, start_new_session=True)
     end = time.monotonic() + 60
-    while (out / "records.bin").stat().st_size < 20000 or (out / "records.bin").read_bytes() == before["records.bin"]:
+    while not records_anew(out, before["records.bin"]):
         if later.poll() is not None or time.monotonic() > end:
             fail(f"the second run ended or hangs before it could be seen: {later.communicate()}")
         time.sleep(0.01)
