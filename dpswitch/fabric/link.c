@@ -77,18 +77,41 @@ link_reserve(struct link *link, const struct link_lane *lane)
 				     sizeof(*link->ready_pauses));
 }
 
-/*
- * A cable keeps the order of its frames.
- * @param before_ps  arrival of the frame before; 0: it has arrived
- * @return when a frame arrives that should at time_ps
- */
+/* @return when something arrives that a whole cable would bring at time_ps */
 static uint64_t
-link_stretch(struct link *link, uint64_t time_ps, uint64_t before_ps)
+link_stretch(struct link *link, uint64_t time_ps)
 {
 	time_ps += link->extra_ps;
 	if (link->jitter_ps != 0)
 		time_ps += (uint64_t)(prng_unit(&link->prng) * (double)link->jitter_ps);
-	return time_ps > before_ps ? time_ps : before_ps;
+	return time_ps;
+}
+
+/*
+ * A cable keeps the order of its frames, and brings none faster than its rate, however its length changes: what a window can
+ * hold is counted on.
+ * @param p  at the tail of the ready queue
+ */
+static void
+link_stretch_frame(struct link *link, struct pkt *p)
+{
+	uint64_t free_ps = 0;
+
+	if (link->ready_tail != link->ready_head)
+		free_ps = p[-1].time_ps + units_serialize_ps(p->wire_bytes, link->rate_bps, link->quantum_ps);
+	p->time_ps = link_stretch(link, p->time_ps);
+	if (p->time_ps < free_ps)
+		p->time_ps = free_ps;
+}
+
+static void
+link_stretch_pause(struct link *link, struct pause_frame *pause)
+{
+	uint64_t before_ps = link->pauses_tail != link->pauses_head ? pause[-1].time_ps : 0;
+
+	pause->time_ps = link_stretch(link, pause->time_ps);
+	if (pause->time_ps < before_ps)
+		pause->time_ps = before_ps;
 }
 
 static void
@@ -106,7 +129,7 @@ link_receive_faulty(struct link *link, const struct link_lane *lane)
 		}
 		*p = lane->pkts[i];
 		if (link->stretched)
-			p->time_ps = link_stretch(link, p->time_ps, link->ready_tail != link->ready_head ? p[-1].time_ps : 0);
+			link_stretch_frame(link, p);
 		if (link->corruption > 0 && prng_unit(&link->prng) < link->corruption) {
 			p->flags |= PKT_CORRUPT;
 			link->corrupted_packets++;
@@ -137,8 +160,7 @@ link_receive(struct link *link, uint32_t parity)
 
 		*pause = lane->pauses[i];
 		if (__builtin_expect(link->stretched, 0))
-			pause->time_ps = link_stretch(link, pause->time_ps,
-						      link->pauses_tail != link->pauses_head ? pause[-1].time_ps : 0);
+			link_stretch_pause(link, pause);
 		link->pauses_tail++;
 	}
 	lane->npkts = 0;
@@ -245,6 +267,7 @@ link_init(struct link *link, const struct link_config *config)
 
 	memset(link, 0, sizeof(*link));
 	link->rate_bps = config->rate_bps;
+	link->quantum_ps = config->quantum_ps;
 	link->delay_ps = config->delay_ps;
 	link->rx_port = config->rx_port;
 	link->bodies = config->bodies;

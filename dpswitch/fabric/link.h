@@ -36,6 +36,7 @@ struct link {
 	uint32_t pauses_head, pauses_tail;
 	/* configuration, written between windows only */
 	uint64_t rate_bps;
+	uint64_t quantum_ps;    /* of serialization times */
 	uint64_t delay_ps;      /* cable delay + receiver pipeline latency */
 	uint64_t pause_ps;      /* serialization time of a PAUSE frame */
 	uint32_t rx_port;       /* global port id at the receiver */

@@ -18,7 +18,8 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"delay\": frames that leave a port take longer, PAUSE frames too.",
+	.doc = "kind = \"delay\": frames that leave a port take longer, PAUSE frames too. When it ends, what is behind catches up in "
+	       "gaps: no cable brings frames faster than its rate.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,

@@ -85,6 +85,32 @@ a_long_cable_holds_what_its_delay_asks_for(void **state)
 	link_fini(&link);
 }
 
+/* A delay that ends: frames of a hundred windows are under way, and those behind them neither overtake nor pile up. */
+static void
+a_cable_that_shrinks_keeps_order_and_rate(void **state)
+{
+	struct link link;
+	struct pkt *pkts;
+	uint32_t sent = 0;
+
+	(void)state;
+	start(&link);
+	link.stretched = true;
+	for (uint32_t window = 0; window < 200; window++) {
+		link.extra_ps = window < 100 ? 1000 * config.window_ps : 0;
+		link_receive(&link, window & 1);
+		for (uint32_t i = 0; i < 3; i++)
+			send(&link, window & 1, sent++, window * config.window_ps + (i + 1) * 80 * PS_PER_NS);
+	}
+	link_receive(&link, 0);
+	assert_int_equal(link_arrivals(&link, TIME_NEVER, &pkts), sent);
+	for (uint32_t i = 1; i < sent; i++) {
+		assert_int_equal(pkts[i].psn, i);
+		assert_true(pkts[i].time_ps >= pkts[i - 1].time_ps + 80 * PS_PER_NS);
+	}
+	link_fini(&link);
+}
+
 static void
 frames_arrive_one_window_later_and_a_delay_after_they_left(void **state)
 {
@@ -336,6 +362,7 @@ main(void)
 		cmocka_unit_test(a_slow_cable_keeps_order),
 		cmocka_unit_test(capacity_follows_the_rate),
 		cmocka_unit_test(a_long_cable_holds_what_its_delay_asks_for),
+		cmocka_unit_test(a_cable_that_shrinks_keeps_order_and_rate),
 		cmocka_unit_test(frames_arrive_one_window_later_and_a_delay_after_they_left),
 		cmocka_unit_test(order_holds_over_many_windows),
 		cmocka_unit_test(pauses_travel_beside_frames),
