@@ -20,7 +20,7 @@ def refused(name, text, *says, args=(), place=True):
     for word in (*(lines if place else ()), *says):
         check(word.lower() in message, f"{name}: \"{word}\"", message)
     check(not (out / "guests").exists() and not (out / "verdict.json").exists(), f"{name}: nothing was tried",
-          sorted(p.name for p in out.iterdir()))
+          sorted(p.name for p in out.rglob("*")))
 
 
 def hosts():
