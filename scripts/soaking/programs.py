@@ -55,9 +55,18 @@ class Started:
             self.began_s = time.monotonic()
             self.process = subprocess.Popen([str(arg) for arg in args], stdin=subprocess.DEVNULL, stdout=stdout,
                                             stderr=stderr, start_new_session=True, env={**os.environ, **SANITIZERS},
-                                            preexec_fn=preexec)
+                                            preexec_fn=self.prepare(preexec))
         self.pid = self.process.pid
         self.fd = os.pidfd_open(self.pid)
+
+    @staticmethod
+    def prepare(preexec):
+        """What the program does before it begins: a swarm under nohup still tries what hangups do."""
+        def run():
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
+            if preexec:
+                preexec()
+        return run
 
     def over(self, within_s=0):
         """Has it ended? Waits so long for it."""

@@ -9,9 +9,13 @@ import json
 import os
 import pathlib
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
+
+# Whoever runs tests under nohup still tries what hangups do.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 BUILD = pathlib.Path(os.environ["ROCELAB_BUILD"])
 SOURCE = pathlib.Path(os.environ["ROCELAB_SOURCE"])
