@@ -52,7 +52,7 @@ is_report(uint32_t kind)
 static double
 completeness(const struct verdict *v, const struct evidence *ev)
 {
-	uint64_t arrived_bytes = 0, dropped_steps = 0, missing = 0;
+	uint64_t arrived_bytes = 0, dropped_bytes = 0, dropped_steps = 0, missing = 0;
 	double share = 1;
 
 	if (!ev->ended)
@@ -61,12 +61,15 @@ completeness(const struct verdict *v, const struct evidence *ev)
 		const struct verdict_kind *kind = &v->overhead.kinds[k];
 
 		arrived_bytes += is_report(kind->kind) ? kind->bytes : 0;
+		dropped_bytes += kind->dropped_bytes;
 		dropped_steps += kind->kind == REC_STEP ? kind->dropped : 0;
 	}
 	for (uint32_t i = 0; i < v->nsteps; i++)
 		missing += !v->steps[i].reported;
 	if (ev->end.offered_bytes > arrived_bytes)
 		share = (double)arrived_bytes / (double)ev->end.offered_bytes;
+	else if (dropped_bytes != 0) /* of a stream in which something came twice */
+		share = (double)arrived_bytes / (double)(arrived_bytes + dropped_bytes);
 	return missing > dropped_steps ? share * (1 - (double)(missing - dropped_steps) / v->nsteps) : share;
 }
 

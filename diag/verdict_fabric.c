@@ -6,11 +6,11 @@
 
 #include "diag/verdict_internal.h"
 
-/* The end record's word, but for hosts that reported a moment later. */
+/* The end record's word, but for whoever reported of a moment later. */
 static uint64_t
 end_of(const struct evidence *ev)
 {
-	uint64_t end_ps = ev->ended ? ev->end.end_ps : ev->last_ps;
+	uint64_t end_ps = ev->ended && ev->end.end_ps > ev->last_ps ? ev->end.end_ps : ev->last_ps;
 
 	for (uint32_t i = 0; i < ev->step_recs.count; i++) {
 		const struct rec_step *step = EV_AT(ev->step_recs, struct rec_step, i);
