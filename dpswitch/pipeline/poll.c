@@ -143,15 +143,15 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 		poll_alternatives(sw, poll, egress);
 	if (onward == 0 || port->tx->down)
 		return;
-	if (sw->nborn == SWITCH_MAX_BORN) {
+	sw->node.count.born_packets++;
+	sw->node.count.born_bytes += poll->wire_bytes;
+	if (sw->nborn == SWITCH_MAX_BORN) { /* the copy is lost; the packet that came ends here */
 		switch_drop(sw, egress, poll, REC_DROP_QUEUE_FULL, poll->time_ps);
 		return;
 	}
 	copy = &sw->born[sw->nborn++];
 	*copy = *poll;
 	copy->arg = onward | (poll->arg & POLL_QUIET);
-	sw->node.count.born_packets++;
-	sw->node.count.born_bytes += copy->wire_bytes;
 	sw->node.count.polling_packets++;
 	sw->node.count.polling_bytes += copy->wire_bytes;
 	switch_hand_over(sw, in_port, egress, copy);

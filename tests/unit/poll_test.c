@@ -163,6 +163,35 @@ a_flood_is_answered_and_one_answer_kept(void **state)
 	frig_stop(&rig);
 }
 
+/* More polls in one window than a switch sends on in one: what it cannot is dropped by name, and counted once. */
+static void
+a_window_has_room_for_so_many(void **state)
+{
+	static const char long_cables[] =
+		"topology = { kind = \"explicit\"; rate = \"100Gbps\"; delay = \"20us\"; switches = [ \"S1\" ]; "
+		"hosts = [ \"a\", \"b\", \"c\" ]; links = ( \"a S1\", \"b S1\", \"c S1\" ); };";
+	const uint32_t each = SWITCH_MAX_BORN - 100;
+	uint32_t one, two;
+	struct frig rig;
+	struct sw *s1;
+
+	(void)state;
+	frig_init(&rig, long_cables);
+	one = frig_flow(&rig, "a", "b", 3);
+	two = frig_flow(&rig, "c", "b", 3);
+	start(&rig);
+	for (uint32_t i = 0; i < each; i++) {
+		send_poll(&rig, one, 0, 1 + i, POLL_VICTIM);
+		send_poll(&rig, two, 0, 1 + each + i, POLL_VICTIM);
+	}
+	frig_run(&rig, 200 * US);
+	s1 = frig_switch(&rig, "S1");
+	assert_int_equal(s1->node.count.dropped_packets, 2 * each - SWITCH_MAX_BORN);
+	assert_int_equal(polls_at(frig_host(&rig, "b")), SWITCH_MAX_BORN);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
 /* Full polling: every port tells of itself once an epoch, unasked; idle ones, too. */
 static void
 all_ports_report_every_epoch(void **state)
@@ -509,6 +538,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_victims_path_answers_hop_by_hop),
 		cmocka_unit_test(a_flood_is_answered_and_one_answer_kept),
+		cmocka_unit_test(a_window_has_room_for_so_many),
 		cmocka_unit_test(all_ports_report_every_epoch),
 		cmocka_unit_test(a_pause_is_followed_to_its_root),
 		cmocka_unit_test(a_pause_is_followed_past_a_dead_end),

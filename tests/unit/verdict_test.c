@@ -78,6 +78,29 @@ test_case_study(void **state)
 	records_fini(&r);
 }
 
+/* An end that says less than the records before it: of a time that is over, of bytes that were dropped. */
+static void
+test_end_that_says_less(void **state)
+{
+	struct rec_end end = { .reason = REC_END_COMPLETE, .at_node = REC_NONE, .end_ps = 60 * MS, .offered_records = 1, .dropped_records = 1 };
+	struct rec_gap gap = { .kind = REC_STEP, .dropped = 1, .dropped_bytes = sizeof(struct rec_step), .to_ps = MS };
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	case_study(&r);
+	RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 117 * MS);
+	RECORDS_PUT(&r, end, REC_END, REC_NONE, 117 * MS);
+	v = case_diagnose(&r);
+	assert_int_equal(v->end_ps, 117 * MS);
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		assert_true(v->findings[i].end_ps <= v->end_ps);
+	assert_int_equal(v->overhead.dropped, 1);
+	assert_true(v->overhead.completeness < 1);
+	verdict_destroy(v);
+	records_fini(&r);
+}
+
 static void
 test_clean(void **state)
 {
@@ -224,6 +247,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_case_study),
+		cmocka_unit_test(test_end_that_says_less),
 		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_storm_unknown),
 		cmocka_unit_test(test_truncated),
