@@ -83,6 +83,8 @@ const char *cfg_file(const struct cfg *cfg);
  * file, --set). @return malloc'd; NULL: out of memory
  */
 char *cfg_resolve(const struct cfg *cfg, const char *path);
+/* Opens it to read, without waiting for a writer where it is a pipe. @return NULL with errno */
+FILE *cfg_open_file(const char *path);
 
 /*
  * "path=value", value in libconfig syntax or a bare word; list items as "flows.[0].bytes", the index one past the end

@@ -6,6 +6,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -86,6 +87,7 @@ scan_include(struct scan *scan)
 	const char *name = scan->at + strlen("@include");
 	struct scan inner = *scan;
 	char file[CFG_MAX_FILE], *text;
+	struct err why = { "" };
 	size_t length;
 	int rc;
 
@@ -104,9 +106,9 @@ scan_include(struct scan *scan)
 			       MAX_INCLUDE_DEPTH);
 	snprintf(file, sizeof(file), "%s%s%.*s", *name == '/' ? "" : scan->dir, *name == '/' ? "" : "/", (int)length,
 		 name);
-	text = cfg_read_file(file, scan->err);
+	text = cfg_read_file(file, &why);
 	if (text == NULL)
-		return -EINVAL;
+		return err_set(scan->err, -EINVAL, "%s:%d: @include: %s", scan->name, scan->line, why.text);
 	inner.text = inner.at = text;
 	inner.name = file;
 	inner.line = 1;
@@ -147,10 +149,18 @@ scan_text(struct scan *scan)
 	return rc;
 }
 
+FILE *
+cfg_open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	return fd >= 0 ? fdopen(fd, "rb") : NULL;
+}
+
 char *
 cfg_read_file(const char *path, struct err *err)
 {
-	FILE *file = fopen(path, "rb");
+	FILE *file = cfg_open_file(path);
 	char *text = NULL;
 	struct stat st;
 

@@ -159,7 +159,7 @@ read_topology(const char *text, const char *file, struct builder *builder)
 static int
 read_file(const char *path, const struct cfg_where *where, const char *key, char **text, struct err *err)
 {
-	FILE *file = fopen(path, "rb");
+	FILE *file = cfg_open_file(path);
 	struct stat st;
 	int rc = 0;
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Bad input: exit code 2, a message that names the place, the value and what would be right; never a crash or a hang."""
+import os
 import random
 
 from cases import TOPOLOGY, fault, ring, small
@@ -112,6 +113,18 @@ host = { // here
   mtu = 4096; };
 flows = ( { src = "h0"; dst = "h1"; sport = 1; bytes = 1000; } );
 """, "host.window", "1b..2gb")
+
+
+def files_that_are_none():
+    """Included or imported: the place that names them, and no waiting for a pipe's writer."""
+    folder = scratch()
+    os.mkfifo(folder / "pipe")
+    for name in (".", "pipe", "nowhere"):
+        path = folder / "bad.cfg"
+        path.write_text(f'seed = 1;\n@include "{name}"\n')
+        refused(f"included: {name}", "run", path, "--out", folder / "run", says=["bad.cfg:2", "@include", name])
+    path.write_text('topology = {\n  kind = "ns3"; file = "pipe"; };\n')
+    refused("an imported pipe", "run", path, "--out", folder / "run", says=["bad.cfg:2", "pipe"])
 
 
 def memory():
@@ -249,6 +262,7 @@ keys_and_values()
 networks()
 traffic()
 extremes()
+files_that_are_none()
 memory()
 pins()
 faults()
