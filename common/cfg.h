@@ -24,11 +24,13 @@ enum cfg_type {
 	CFG_STRING, /* const char *, owned by the tree; integers are taken as their digits (node names) */
 	CFG_PATH,   /* const char *, as it was written, see cfg_resolve() */
 	CFG_ENUM,   /* int: index into choices ("a|b|c") */
-	CFG_TIME,   /* uint64_t ps, written "2us" */
+	CFG_TIME,   /* uint64_t ps, written "2us"; CFG_MAX_PS at most, whatever the field says */
 	CFG_RATE,   /* uint64_t bit/s, written "100Gbps" */
 	CFG_BYTES,  /* uint64_t, written "360MB" or a bare integer */
 	CFG_STRINGS, /* struct cfg_strings: list or array of strings (integers are taken as their digits) */
 };
+
+#define CFG_MAX_PS (1ULL << 62) /* 53 days: two times add up, and records hold them */
 
 struct cfg_strings {
 	const char **items; /* owned by the tree */

@@ -66,6 +66,17 @@ format_limit(const struct cfg_field *field, double limit, char *buf, size_t cap)
 }
 
 static int
+check_time(const struct cfg_node *node, uint64_t ps, struct err *err)
+{
+	struct cfg_where where = { node->file, node->line, node };
+	char found[CFG_MAX_PATH];
+
+	if (ps <= CFG_MAX_PS)
+		return 0;
+	return cfg_fail(&where, NULL, err, "found %s; 53 days at most would be right", cfg_node_describe(node, found));
+}
+
+static int
 check_limits(const struct cfg_node *node, const struct cfg_field *field, double value, struct err *err)
 {
 	struct cfg_where where = { node->file, node->line, node };
@@ -109,7 +120,10 @@ bind_unit(const struct cfg_node *node, const struct cfg_field *field, uint64_t *
 		rc = units_parse_rate(node->text, out);
 	else if (node->type == CFG_NODE_STRING || (node->type == CFG_NODE_INT && field->type == CFG_BYTES))
 		rc = units_parse_bytes(node->text, out);
-	return rc == 0 ? check_limits(node, field, (double)*out, err) : type_error(node, field, err);
+	if (rc != 0)
+		return type_error(node, field, err);
+	rc = check_limits(node, field, (double)*out, err);
+	return rc == 0 && field->type == CFG_TIME ? check_time(node, *out, err) : rc;
 }
 
 static int
