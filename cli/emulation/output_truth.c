@@ -75,7 +75,7 @@ background_json(const struct emulation *emulation)
 
 	for (uint32_t i = 0; i < plan->nbackgrounds; i++) {
 		const struct plan_background *flow = &plan->backgrounds[i];
-		char name[96];
+		char name[OUTPUT_FLOW_NAME];
 
 		output_flow_name(emulation, flow->flow, name, sizeof(name));
 		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:b}", "flow", name, "bytes",
@@ -92,7 +92,7 @@ add_meetings(const struct emulation *emulation, json_t *list, const struct telem
 	for (uint32_t a = 0; a < telem->nslots; a++) {
 		for (uint32_t b = a + 1; b < telem->nslots; b++) {
 			struct meet_pair pair = meet_pair_of(meet, a, b);
-			char port_name[64], names[2][96];
+			char port_name[64], names[2][OUTPUT_FLOW_NAME];
 
 			if (pair.together_ps < MEETING_MIN_PS)
 				continue;
@@ -151,7 +151,7 @@ held_json(const struct emulation *emulation, const struct telem_port *telem, con
 
 	for (uint32_t slot = 0; slot < telem->nslots; slot++) {
 		struct meet_pair held = meet_held(meet, slot);
-		char name[96];
+		char name[OUTPUT_FLOW_NAME];
 
 		if (held.together_ps < MEETING_MIN_PS)
 			continue;

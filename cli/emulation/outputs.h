@@ -26,6 +26,7 @@ int output_config(const struct scenario *scenario, const char *dir, struct err *
 /* DIR/NAME, a JSON document. @param root  taken over; NULL: there was no memory for it @return 0 or negative errno with err set */
 int output_json(json_t *root, const char *dir, const char *name, struct err *err);
 
+#define OUTPUT_FLOW_NAME 160 /* two names of ports and two numbers */
 /* "17->18/10000>10000" */
 void output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap);
 
