@@ -65,7 +65,8 @@ def descendants(pid):
 
 def named(pid, program):
     """Those below a process that run this program, by its file's name."""
-    return [below for below in descendants(pid) if words(below) and pathlib.Path(words(below)[0]).name == program]
+    return [below for below in descendants(pid)
+            if any(pathlib.Path(word).name == program for word in words(below)[:1])]  # read once: it may end meanwhile
 
 
 def send(pid, what):
