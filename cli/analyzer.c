@@ -80,6 +80,8 @@ analyzer_listen(struct analyzer *analyzer, const char *socket, struct err *err)
 	while (ret == 0 && access(socket, F_OK) < 0) {
 		if (child_poll(analyzer->pid, &status)) {
 			forget(analyzer);
+			if (child_interrupted(status))
+				return err_set(err, -EINTR, "interrupted before the run began");
 			return err_set(err, -ECHILD, "the analyzer ended at once with status %d", status);
 		}
 		if (too_long(patience_look(&patience, clock_now_ns()))) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/interrupt.h"
 
 #define END_NS 2000000000ULL
 #define END_POLL_NS 5000000ULL
@@ -135,6 +136,12 @@ child_text(int status, char *buf, size_t cap)
 	else
 		snprintf(buf, cap, "ended with status %d", status);
 	return buf;
+}
+
+bool
+child_interrupted(int status)
+{
+	return interrupt_asked() && (status == 128 + SIGINT || status == 128 + SIGTERM || status == 128 + SIGHUP);
 }
 
 int

@@ -49,6 +49,9 @@ int child_wait(pid_t pid);
 /* Such a status in words: "ended with status 3", "was killed (signal 9: Killed)". @return buf */
 const char *child_text(int status, char *buf, size_t cap);
 
+/* Whether what interrupted this program ended the child as well, so early that it could not end in order yet. */
+bool child_interrupted(int status);
+
 /* @return true when the process has ended; *status as child_wait() returns it */
 int child_poll(pid_t pid, int *status);
 

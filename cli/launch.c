@@ -114,13 +114,6 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 	return status >= 0 ? status : 128 + SIGKILL;
 }
 
-/* So early that it could not end in order yet. */
-static bool
-ended_by_signal(int status)
-{
-	return interrupt_asked() && (status == 128 + SIGINT || status == 128 + SIGTERM || status == 128 + SIGHUP);
-}
-
 static int
 run_programs(const struct launch *launch, const char *socket, struct launch_status *status, struct err *err)
 {
@@ -141,7 +134,7 @@ run_programs(const struct launch *launch, const char *socket, struct launch_stat
 		interrupt_pass_on(fabric);
 	status->fabric = wait_for_fabric(launch, fabric, err);
 	fabric_pid = 0;
-	if (ended_by_signal(status->fabric)) {
+	if (child_interrupted(status->fabric)) {
 		fprintf(stderr, "rocelab: interrupted before the run began\n");
 		status->fabric = EXIT_NOT_BEGUN;
 	}

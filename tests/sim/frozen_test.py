@@ -15,6 +15,7 @@ from records import STEP
 
 GONE_S = 60     # 10 s of patience twice, and a machine that has other things to do
 SOON_S = 30     # after Ctrl-C
+MANY_TIMES = {"collectives__[0]__iterations": 50}  # more than half a minute of any machine
 BUSY = sets(detection__policy="full-polling", telemetry__epoch="10us")  # some 4 MB of records a second
 
 
@@ -238,7 +239,7 @@ def a_terminal_that_is_held():
 
 def killed_fabric():
     """A run in virtual time that reports little, so that no buffer fills, leaves nearly all of it when it is killed."""
-    live = Live(SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="off"))
+    live = Live(SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="off", **MANY_TIMES))
     live.recorded(1000)
     live.until("steps are recorded", lambda: steps_of((live.out / "records.bin").read_bytes()) > 0)
     time.sleep(1)

@@ -3,6 +3,7 @@
 """However somebody ends a run: it ends in order, its recording to the end, with the verdict on what there is."""
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -17,9 +18,9 @@ END_S = 120  # of a machine that has other things to do
 AGAIN_S = 1.3  # what comes sooner is the same wish
 
 
-def start(out, before=(), hangup=signal.SIG_DFL):
+def start(out, before=(), hangup=signal.SIG_DFL, program=ROCELAB):
     """In a process group of its own, as a shell has it."""
-    words = [*before, ROCELAB, "run", *LONG, "--out", out]
+    words = [*before, program, "run", *LONG, "--out", out]
     return subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup))
 
@@ -137,9 +138,23 @@ def early():
                   f"after {wait_s:.2f} s: told that it never began", (run.returncode, stderr))
 
 
+def before_the_analyzer_listens():
+    """A signal to the group ends an analyzer that is just being loaded, before it can take it in order."""
+    programs, out = scratch(), scratch()
+    shutil.copy(ROCELAB, programs)
+    analyzer = programs / "analyzer"
+    analyzer.write_text("#!/bin/sh\nkill -TERM 0\nexec sleep 20\n")
+    analyzer.chmod(0o755)
+    run = start(out, program=programs / "rocelab")
+    stdout, stderr = ended(run, "before the analyzer listens")
+    check(run.returncode == 1, "before the analyzer listens: exit code 1", (run.returncode, stderr))
+    check("interrupted before the run began" in stderr, "before the analyzer listens: told so", stderr)
+
+
 if __name__ == "__main__":
     one_signal()
     by_timeout()
     ignored_hangup()
     a_second_signal()
     early()
+    before_the_analyzer_listens()
