@@ -105,9 +105,10 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 	}
 	if (analyzer->pid != 0)
 		status = analyzer_wait(analyzer);
-	if (status != ANALYZER_STUCK || launch_abandoned())
+	if ((status != ANALYZER_STUCK && !child_interrupted(status)) || launch_abandoned())
 		return status >= 0 ? status : 128 + SIGKILL;
-	fprintf(stderr, "rocelab: the analyzer was stopped or stuck, or too slow: the verdict comes from the recording\n");
+	fprintf(stderr, "rocelab: the analyzer was %s: the verdict comes from the recording\n",
+		status == ANALYZER_STUCK ? "stopped or stuck, or too slow" : "interrupted before it listened");
 	status = analyzer_reread(analyzer, err);
 	if (status < 0 && err->text[0] != '\0')
 		fprintf(stderr, "rocelab: %s\n", err->text);

@@ -189,14 +189,16 @@ open_stream(const struct run_options *options, struct emulation *emulation, int 
 	struct exporter *exporter;
 
 	*socket = -1;
-	if (interrupt_asked()) {
-		err_set(err, -EINTR, "interrupted before the run began");
-		return NULL;
-	}
-	if (options->analyzer != NULL) {
+	if (options->analyzer != NULL && !interrupt_asked()) {
 		*socket = unix_connect(options->analyzer, "analyzer", err);
-		if (*socket < 0)
+		if (*socket < 0 && !interrupt_asked())
 			return NULL;
+	}
+	if (interrupt_asked()) { /* which may have ended the analyzer */
+		err_set(err, -EINTR, "interrupted before the run began");
+		if (*socket >= 0)
+			close(*socket);
+		return NULL;
 	}
 	exporter = open_files(options, emulation, *socket, err);
 	if (exporter == NULL && *socket >= 0)

@@ -6,10 +6,11 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import records
-from harness import ROCELAB, SCENARIOS, Run, check, descendants, fail, scratch, sets
+from harness import ANALYZER, DPSWITCH, ROCELAB, SCENARIOS, Run, check, descendants, fail, scratch, sets
 
 # Enough that it does not end by itself, and that the recording grows while it goes on.
 LONG = (SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="full-polling", **{"collectives__[0]__step_bytes": "2GB"}))
@@ -138,17 +139,37 @@ def early():
                   f"after {wait_s:.2f} s: told that it never began", (run.returncode, stderr))
 
 
-def before_the_analyzer_listens():
-    """A signal to the group ends an analyzer that is just being loaded, before it can take it in order."""
+FRAIL_ANALYZER = """#!{python}
+import os, signal, socket, sys
+if "--listen" not in sys.argv:
+    os.execv("{real}", ["analyzer", *sys.argv[1:]])
+at = sys.argv[sys.argv.index("--listen") + 1]
+listener = socket.socket(socket.AF_UNIX)
+{until}
+os.killpg(0, signal.SIGTERM)
+signal.pause()
+"""
+UNTIL = {
+    "it listens": "",
+    "anybody can connect": "listener.bind(at); listener.close(); import time; time.sleep(0.2)",
+    "it reads": "listener.bind(at); listener.listen(1); peer = listener.accept(); peer[0].recv(1)",
+}
+
+
+def analyzer_ends(until):
+    """A signal to the group ends the analyzer at once if it does not read yet."""
     programs, out = scratch(), scratch()
     shutil.copy(ROCELAB, programs)
-    analyzer = programs / "analyzer"
-    analyzer.write_text("#!/bin/sh\nkill -TERM 0\nexec sleep 20\n")
-    analyzer.chmod(0o755)
+    (programs / "dpswitch").symlink_to(DPSWITCH)
+    (programs / "analyzer").write_text(FRAIL_ANALYZER.format(python=sys.executable, real=ANALYZER, until=UNTIL[until]))
+    (programs / "analyzer").chmod(0o755)
     run = start(out, program=programs / "rocelab")
-    stdout, stderr = ended(run, "before the analyzer listens")
-    check(run.returncode == 1, "before the analyzer listens: exit code 1", (run.returncode, stderr))
-    check("interrupted before the run began" in stderr, "before the analyzer listens: told so", stderr)
+    if until == "it reads":
+        in_order(run, out, f"before {until}", 1)
+        return
+    stdout, stderr = ended(run, f"before {until}")
+    check(run.returncode == 1, f"before {until}: exit code 1", (run.returncode, stderr))
+    check("interrupted before the run began" in stderr, f"before {until}: told so", stderr)
 
 
 if __name__ == "__main__":
@@ -157,4 +178,5 @@ if __name__ == "__main__":
     ignored_hangup()
     a_second_signal()
     early()
-    before_the_analyzer_listens()
+    for moment in UNTIL:
+        analyzer_ends(moment)
