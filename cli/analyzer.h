@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The analyzer of a run, which may be slow, stopped or dead. Slow is waited for, however long a diagnosis takes; one that is
- * idle (cli/child.h) while it should work is stopped or stuck, and is killed.
+ * idle (common/child.h) while it should work is stopped or stuck, and is killed.
  */
 #pragma once
 
 #include <signal.h>
 #include <stdbool.h>
 
-#include "cli/child.h"
+#include "common/child.h"
 #include "common/err.h"
 
 #define ANALYZER_STUCK (-2) /* besides exit statuses */
 
 struct analyzer {
-	const char *dir;  /* where the reports go; a recording is DIR/records.bin */
-	bool print;       /* the report for people as well */
-	pid_t pid;        /* 0: there is none */
-	int done;         /* pipe that ends when the reports are written */
+	const char *dir; /* where the reports go; a recording is DIR/records.bin */
+	bool print;      /* the report for people as well */
+	pid_t pid;       /* 0: there is none */
+	int done;        /* pipe that ends when the reports are written */
 };
 
 /*

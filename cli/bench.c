@@ -15,8 +15,8 @@
 #include "cli/bench_analyzer.h"
 #include "cli/bench_realtime.h"
 #include "cli/command.h"
-#include "cli/child.h"
 #include "common/args.h"
+#include "common/child.h"
 #include "common/outfile.h"
 #include "common/private_dir.h"
 
@@ -29,12 +29,10 @@ struct bench_case {
 	const char *lcores;
 };
 
-
-#define HEAD(k)                                                                                                        \
-	"topology = { kind = \"fat-tree\"; k = " k "; rate = \"100Gbps\"; delay = \"2us\"; };\n"                      \
+#define HEAD(k)                                                                                                            \
+	"topology = { kind = \"fat-tree\"; k = " k "; rate = \"100Gbps\"; delay = \"2us\"; };\n"                           \
 	"timing = { pipeline = \"0ns\"; };\ndetection = { policy = \"off\"; };\n"
-#define RING(bytes)                                                                                                    \
-	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"" bytes "\"; } );\n"
+#define RING(bytes) "collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"" bytes "\"; } );\n"
 
 #define INCAST_SENDERS 15
 
@@ -91,7 +89,8 @@ struct bench {
 };
 
 static const struct argp_option options[] = {
-	{ "repeats", 'n', "N", 0, "Runs of every case (default 5): median and best are printed, of the analyzer the best", 0 },
+	{ "repeats", 'n', "N", 0, "Runs of every case (default 5): median and best are printed, of the analyzer the best",
+	  0 },
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
 	{ 0 },
 };
@@ -124,7 +123,8 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "fabric|analyzer|realtime",
 	.doc = "fabric: packet hops per second per core, hosts included: a hop is a packet that arrives at a node.\n"
-	       "analyzer: records taken in per second, and the time from the last record to the verdict, up to 1,024 ranks and "
+	       "analyzer: records taken in per second, and the time from the last record to the verdict, up to 1,024 ranks "
+	       "and "
 	       "1,280 switches: processor time, of streams made up for it, the best of N runs, and of up to 20 where they "
 	       "are short. Where it is proportional, ns a step stays the same along \"ranks x steps\", and ns a report "
 	       "along \"more switches\" and \"more reports\": but for what no cache holds any more.\n"
@@ -225,8 +225,8 @@ static void
 print_table(const struct bench *bench)
 {
 	struct libscols_table *table = scols_new_table();
-	static const char *const columns[] = { "CASE",	 "LCORES", "TELEMETRY", "HOPS",	      "MHOPS/S/CORE",
-					       "BEST",	 "NS/HOP", "x MACSWAP", "FAST PATH", "BUFFER" };
+	static const char *const columns[] = { "CASE", "LCORES", "TELEMETRY", "HOPS",      "MHOPS/S/CORE",
+					       "BEST", "NS/HOP", "x MACSWAP", "FAST PATH", "BUFFER" };
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		scols_table_new_column(table, columns[i], 0, i == 0 ? 0 : SCOLS_FL_RIGHT);
@@ -251,8 +251,8 @@ print_table(const struct bench *bench)
 	}
 	scols_print_table(table);
 	scols_unref_table(table);
-	printf("\nmac-swap hop through a DPDK net_ring port in the same run: %.1f ns (%.1f Mhops/s)\n",
-	       bench->yardstick_ns, 1e3 / bench->yardstick_ns);
+	printf("\nmac-swap hop through a DPDK net_ring port in the same run: %.1f ns (%.1f Mhops/s)\n", bench->yardstick_ns,
+	       1e3 / bench->yardstick_ns);
 	printf("Median and best of %d runs; CPU time of all lcores, barriers and start-up of the run included.\n",
 	       bench->repeats);
 }
@@ -265,12 +265,12 @@ print_json(const struct bench *bench)
 	for (size_t i = 0; i < NCASES; i++) {
 		const struct bench_result *r = &bench->results[i];
 
-		json_array_append_new(rows, json_pack("{s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f}", "case", cases[i].name,
-						      "lcores", atoi(cases[i].lcores), "telemetry", cases[i].telemetry,
-						      "hops", r->hops, "mhops_per_core_median",
-						      r->mhops[bench->repeats / 2], "mhops_per_core_best",
-						      r->mhops[bench->repeats - 1], "fast_path_share", r->fast_share,
-						      "switch_buffer_kib", r->buffer_kib));
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f}", "case", cases[i].name, "lcores",
+						atoi(cases[i].lcores), "telemetry", cases[i].telemetry, "hops", r->hops,
+						"mhops_per_core_median", r->mhops[bench->repeats / 2],
+						"mhops_per_core_best", r->mhops[bench->repeats - 1], "fast_path_share",
+						r->fast_share, "switch_buffer_kib", r->buffer_kib));
 	}
 	root = json_pack("{s:f, s:i, s:o}", "macswap_ns", bench->yardstick_ns, "repeats", bench->repeats, "cases", rows);
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);

@@ -14,7 +14,7 @@
 #include "diag/verdict.h"
 
 #define MAX_RUNS 20
-#define SHORT_MS 200.0 /* runs that together take less are repeated, up to MAX_RUNS */
+#define SHORT_MS 200.0      /* runs that together take less are repeated, up to MAX_RUNS */
 #define PORTION_BYTES 65536 /* what one read() of a socket brings */
 
 /* What a case's cost is counted in. */
@@ -28,18 +28,12 @@ struct bench_case {
 
 /* K=4, 8, 16 and 32 fat-trees have 20, 80, 320 and 1280 switches. What a series does not count is little, or grows with it. */
 static const struct bench_case cases[] = {
-	{ "a case of the paper", REPORT, { 8, 7, 20, 60, 7 } },
-	{ "ranks x steps", STEP, { 128, 127, 20, 4, 1 } },
-	{ "ranks x steps", STEP, { 256, 255, 20, 4, 1 } },
-	{ "ranks x steps", STEP, { 512, 511, 20, 4, 1 } },
-	{ "ranks x steps", STEP, { 1024, 1023, 20, 4, 1 } },
-	{ "more switches", REPORT, { 16, 3, 20, 100, 3 } },
-	{ "more switches", REPORT, { 64, 3, 80, 100, 3 } },
-	{ "more switches", REPORT, { 256, 3, 320, 100, 3 } },
-	{ "more switches", REPORT, { 1024, 3, 1280, 100, 3 } },
-	{ "more reports", REPORT, { 64, 3, 80, 100, 3 } },
-	{ "more reports", REPORT, { 64, 12, 80, 400, 12 } },
-	{ "more reports", REPORT, { 64, 48, 80, 1600, 48 } },
+	{ "a case of the paper", REPORT, { 8, 7, 20, 60, 7 } }, { "ranks x steps", STEP, { 128, 127, 20, 4, 1 } },
+	{ "ranks x steps", STEP, { 256, 255, 20, 4, 1 } },      { "ranks x steps", STEP, { 512, 511, 20, 4, 1 } },
+	{ "ranks x steps", STEP, { 1024, 1023, 20, 4, 1 } },    { "more switches", REPORT, { 16, 3, 20, 100, 3 } },
+	{ "more switches", REPORT, { 64, 3, 80, 100, 3 } },     { "more switches", REPORT, { 256, 3, 320, 100, 3 } },
+	{ "more switches", REPORT, { 1024, 3, 1280, 100, 3 } }, { "more reports", REPORT, { 64, 3, 80, 100, 3 } },
+	{ "more reports", REPORT, { 64, 12, 80, 400, 12 } },    { "more reports", REPORT, { 64, 48, 80, 1600, 48 } },
 };
 #define NCASES (sizeof(cases) / sizeof(cases[0]))
 
@@ -139,8 +133,8 @@ mrecords_s(const struct bench_result *r)
 static void
 print_table(const struct bench_result *results)
 {
-	static const char *const columns[] = { "CASE", "RANKS", "STEPS", "SWITCHES", "REPORTS", "RECORDS", "M RECORDS/S",
-					       "JOIN MS", "VERDICT MS", "NS/STEP", "NS/REPORT" };
+	static const char *const columns[] = { "CASE",        "RANKS",   "STEPS",      "SWITCHES", "REPORTS",  "RECORDS",
+					       "M RECORDS/S", "JOIN MS", "VERDICT MS", "NS/STEP",  "NS/REPORT" };
 	struct libscols_table *table = scols_new_table();
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
@@ -181,14 +175,14 @@ print_json(const struct bench_result *results)
 		const struct bench_shape *shape = &cases[i].shape;
 		const struct bench_result *r = &results[i];
 
-		json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:i}",
-						      "case", cases[i].name, "ranks", (int)shape->ranks, "steps",
-						      (int)shape->steps, "switches", (int)shape->switches, "reports",
-						      (int)shape->reports, "records", (json_int_t)r->records, "bytes",
-						      (json_int_t)r->bytes, "runs", (int)r->runs,
-						      "mrecords_s", mrecords_s(r), "join_ms", r->finish, "verdict_ms", r->verdict, "ns_a_step",
-						      ns_a_step(&cases[i], r), "ns_a_report", ns_a_report(&cases[i], r),
-						      "findings", (int)r->findings));
+		json_array_append_new(
+			rows,
+			json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:i}", "case",
+				  cases[i].name, "ranks", (int)shape->ranks, "steps", (int)shape->steps, "switches",
+				  (int)shape->switches, "reports", (int)shape->reports, "records", (json_int_t)r->records,
+				  "bytes", (json_int_t)r->bytes, "runs", (int)r->runs, "mrecords_s", mrecords_s(r),
+				  "join_ms", r->finish, "verdict_ms", r->verdict, "ns_a_step", ns_a_step(&cases[i], r),
+				  "ns_a_report", ns_a_report(&cases[i], r), "findings", (int)r->findings));
 	}
 	root = json_pack("{s:o}", "cases", rows);
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);

@@ -14,8 +14,8 @@
 #include <jansson.h>
 #include <libsmartcols/libsmartcols.h>
 
-#include "cli/child.h"
 #include "cli/testpmd.h"
+#include "common/child.h"
 #include "common/outfile.h"
 
 #define MAX_REPEATS 20
@@ -37,7 +37,7 @@ struct realtime {
 	const char *dir;
 	int repeats;
 	char forwarder[PATH_MAX], scenario[PATH_MAX], frames[PATH_MAX], results[PATH_MAX];
-	double packet_ns[NLENGTHS][NSIZES][2]; /* median; [telemetry on] */
+	double packet_ns[NLENGTHS][NSIZES][2];    /* median; [telemetry on] */
 	double io_ns[NSIZES], macswap_ns[NSIZES]; /* 0: no testpmd */
 	struct late late[NLENGTHS];
 	struct err *err;
@@ -52,14 +52,17 @@ write_scenario(const struct realtime *bench, uint32_t switches)
 
 	if (ret < 0)
 		return ret;
-	fputs("topology = { kind = \"explicit\"; rate = \"40Gbps\"; delay = \"20us\"; hosts = [ \"a\", \"b\" ]; switches = [", out.file);
+	fputs("topology = { kind = \"explicit\"; rate = \"40Gbps\"; delay = \"20us\"; hosts = [ \"a\", \"b\" ]; switches = "
+	      "[",
+	      out.file);
 	for (uint32_t i = 0; i < switches; i++)
 		fprintf(out.file, "%s \"s%u\"", i != 0 ? "," : "", i);
 	fputs(" ]; links = ( \"a s0\"", out.file);
 	for (uint32_t i = 1; i < switches; i++)
 		fprintf(out.file, ", \"s%u s%u\"", i - 1, i);
 	fprintf(out.file, ", \"s%u b\" ); };\n", switches - 1);
-	fputs("flows = ( { src = \"a\"; dst = \"b\"; sport = 49152; bytes = \"1MB\"; } );\nhost = { mtu = \"4096B\"; };\n", out.file);
+	fputs("flows = ( { src = \"a\"; dst = \"b\"; sport = 49152; bytes = \"1MB\"; } );\nhost = { mtu = \"4096B\"; };\n",
+	      out.file);
 	return outfile_close(&out, 0, bench->err);
 }
 
@@ -180,8 +183,8 @@ measure(struct realtime *bench)
 static void
 print_table(const struct realtime *bench)
 {
-	static const char *const columns[] = { "SWITCHES", "FRAME", "TELEMETRY", "MPPS/CORE", "NS/FRAME", "testpmd io",
-					       "macswap", "OF MACSWAP" };
+	static const char *const columns[] = { "SWITCHES", "FRAME",      "TELEMETRY", "MPPS/CORE",
+					       "NS/FRAME", "testpmd io", "macswap",   "OF MACSWAP" };
 	const size_t ncolumns = sizeof(columns) / sizeof(columns[0]);
 	struct libscols_table *table = scols_new_table();
 
@@ -221,11 +224,13 @@ added_us(const struct realtime *bench, size_t n, double us)
 static void
 print_late(const struct realtime *bench)
 {
-	printf("\nnet_pcap repeats a frame, net_null takes it; median of %d runs, processor time of one core.\n", bench->repeats);
+	printf("\nnet_pcap repeats a frame, net_null takes it; median of %d runs, processor time of one core.\n",
+	       bench->repeats);
 	if (bench->macswap_ns[0] == 0)
 		printf("dpdk-testpmd is not installed (Debian: dpdk-dev): nothing to compare with.\n");
 	for (size_t n = 0; n < NLENGTHS; n++)
-		printf("In real time, %2u switch%s: a frame comes out after %.1f us (p50), %.1f us (p99); cables: %.1f us; added a "
+		printf("In real time, %2u switch%s: a frame comes out after %.1f us (p50), %.1f us (p99); cables: %.1f us; "
+		       "added a "
 		       "hop: %.2f us (p50), %.2f us (p99); %.2f %% of windows late\n",
 		       lengths[n], lengths[n] == 1 ? "" : "es", bench->late[n].p50_us, bench->late[n].p99_us,
 		       CABLE_US * (lengths[n] + 1), added_us(bench, n, bench->late[n].p50_us) / (lengths[n] + 1),
@@ -242,8 +247,8 @@ print_json(const struct realtime *bench)
 		size_t n = row / (NSIZES * 2), s = row / 2 % NSIZES;
 		bool telemetry = row % 2 == 0;
 
-		json_array_append_new(rates, json_pack("{s:i, s:i, s:b, s:f, s:f, s:f}", "switches", (int)lengths[n], "bytes",
-						       (int)sizes[s], "telemetry", telemetry, "packet_ns",
+		json_array_append_new(rates, json_pack("{s:i, s:i, s:b, s:f, s:f, s:f}", "switches", (int)lengths[n],
+						       "bytes", (int)sizes[s], "telemetry", telemetry, "packet_ns",
 						       bench->packet_ns[n][s][telemetry], "testpmd_io_ns", bench->io_ns[s],
 						       "testpmd_macswap_ns", bench->macswap_ns[s]));
 	}

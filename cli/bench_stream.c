@@ -21,7 +21,7 @@
 #define EXPECT_PS (10 * PS_PER_MS)
 #define SLOW_PS (13 * PS_PER_MS)
 #define PAUSED_IN_A_ROW 4 /* ports: one of so many along a way is not halted, and pauses begin there */
-#define PACKETS 8000 /* of a flow in an epoch */
+#define PACKETS 8000      /* of a flow in an epoch */
 #define FIRST_IP 0x0a000000u
 
 struct maker {
@@ -36,8 +36,12 @@ put(struct maker *m, void *rec, uint16_t type, size_t size_bytes, uint32_t node,
 	struct bench_stream *out = m->out;
 	struct rec_hdr *hdr = rec;
 
-	*hdr = (struct rec_hdr){ .type = type, .size = (uint16_t)size_bytes, .node = node, .time_ps = time_ps,
-				 .seq = out->seq++, .event = hdr->event };
+	*hdr = (struct rec_hdr){ .type = type,
+				 .size = (uint16_t)size_bytes,
+				 .node = node,
+				 .time_ps = time_ps,
+				 .seq = out->seq++,
+				 .event = hdr->event };
 	if (out->used_bytes + size_bytes > out->cap_bytes) {
 		size_t cap_bytes = out->cap_bytes == 0 ? 1 << 20 : 2 * out->cap_bytes;
 		uint8_t *data = m->no_memory ? NULL : realloc(out->data, cap_bytes);
@@ -76,8 +80,12 @@ other_flow(const struct maker *m, uint32_t n)
 static void
 put_port(struct maker *m, uint32_t node, uint32_t port, uint32_t peer, uint32_t peer_port, bool is_nic)
 {
-	struct rec_port rec = { .port = (uint16_t)port, .peer = peer, .peer_port = (uint16_t)peer_port,
-				.ip = is_nic ? FIRST_IP + node : 0, .rate_bps = RATE_BPS, .delay_ps = 2 * PS_PER_US };
+	struct rec_port rec = { .port = (uint16_t)port,
+				.peer = peer,
+				.peer_port = (uint16_t)peer_port,
+				.ip = is_nic ? FIRST_IP + node : 0,
+				.rate_bps = RATE_BPS,
+				.delay_ps = 2 * PS_PER_US };
 
 	PUT(m, rec, REC_PORT, node, 0);
 }
@@ -146,8 +154,9 @@ static void
 put_steps(struct maker *m)
 {
 	const struct bench_shape *shape = m->shape;
-	struct rec_collective collective = { .ranks = shape->ranks, .steps = shape->steps, .bytes = 1000000000,
-					     .expect_ps = shape->steps * EXPECT_PS };
+	struct rec_collective collective = {
+		.ranks = shape->ranks, .steps = shape->steps, .bytes = 1000000000, .expect_ps = shape->steps * EXPECT_PS
+	};
 
 	PUT(m, collective, REC_COLLECTIVE, REC_NONE, 0);
 	for (uint32_t r = 0; r < shape->ranks; r++) {
@@ -156,12 +165,22 @@ put_steps(struct maker *m)
 		for (uint32_t s = 1; s <= shape->steps; s++) {
 			uint32_t from = s > 1 ? host(m, r + shape->ranks - 1) : REC_NONE;
 			uint64_t end_ps = start_ps + (is_slow(m, s) ? SLOW_PS : EXPECT_PS);
-			struct rec_schedule sched = { .step = s, .rank = r, .flow = flow_of(m, r), .bytes = 120000000,
-						      .depends_on = from, .depends_step = s - 1, .ideal_ps = EXPECT_PS,
-						      .expect_ps = EXPECT_PS, .base_rtt_ps = 20 * PS_PER_US };
-			struct rec_step step = { .flow = flow_of(m, r), .step = s, .waited_for = from,
-						 .bytes = sched.bytes, .acked_bytes = sched.bytes,
-						 .start_ps = start_ps, .end_ps = end_ps };
+			struct rec_schedule sched = { .step = s,
+						      .rank = r,
+						      .flow = flow_of(m, r),
+						      .bytes = 120000000,
+						      .depends_on = from,
+						      .depends_step = s - 1,
+						      .ideal_ps = EXPECT_PS,
+						      .expect_ps = EXPECT_PS,
+						      .base_rtt_ps = 20 * PS_PER_US };
+			struct rec_step step = { .flow = flow_of(m, r),
+						 .step = s,
+						 .waited_for = from,
+						 .bytes = sched.bytes,
+						 .acked_bytes = sched.bytes,
+						 .start_ps = start_ps,
+						 .end_ps = end_ps };
 
 			PUT(m, sched, REC_SCHEDULE, host(m, r), 0);
 			PUT(m, step, REC_STEP, host(m, r), end_ps);
@@ -174,27 +193,40 @@ put_steps(struct maker *m)
 static void
 put_rows(struct maker *m, uint32_t node, uint32_t port, uint32_t epoch, uint64_t time_ps)
 {
-	struct rec_port_row row = { .port = (uint16_t)port, .depth_max = 200, .epoch_first = epoch, .epoch_last = epoch,
-				    .from_ps = epoch * EPOCH_PS, .to_ps = (epoch + 1) * EPOCH_PS,
-				    .packets = PACKETS, .bytes = PACKETS * 1100, .depth_sum = PACKETS * 100,
-				    .pause_ps = node / (port / 2 + 1) % PAUSED_IN_A_ROW != 0 ? EPOCH_PS / 4 : 0, .queue_packets = 100, .ingress_xoff_bytes = 100000 };
+	struct rec_port_row row = { .port = (uint16_t)port,
+				    .depth_max = 200,
+				    .epoch_first = epoch,
+				    .epoch_last = epoch,
+				    .from_ps = epoch * EPOCH_PS,
+				    .to_ps = (epoch + 1) * EPOCH_PS,
+				    .packets = PACKETS,
+				    .bytes = PACKETS * 1100,
+				    .depth_sum = PACKETS * 100,
+				    .pause_ps = node / (port / 2 + 1) % PAUSED_IN_A_ROW != 0 ? EPOCH_PS / 4 : 0,
+				    .queue_packets = 100,
+				    .ingress_xoff_bytes = 100000 };
 
 	PUT(m, row, REC_PORT_ROW, node, time_ps);
 	for (uint32_t f = 0; f < BENCH_FLOWS_A_PORT; f++) {
 		/* the rank whose way begins at a switch before this one */
 		uint32_t rank = (node + m->shape->switches - f % HOPS) % m->shape->switches + port / 2 * m->shape->switches;
-		struct rec_flow_row flow = { .flow = f < 2 && rank < m->shape->ranks ? flow_of(m, rank) :
-										       other_flow(m, node + f),
-					     .port = (uint16_t)port, .in_port = (uint16_t)(f % 2 == 0 ? port + 1 : UPLINKS),
-					     .epoch_first = epoch, .epoch_last = epoch,
+		struct rec_flow_row flow = { .flow = f < 2 && rank < m->shape->ranks ? flow_of(m, rank)
+										     : other_flow(m, node + f),
+					     .port = (uint16_t)port,
+					     .in_port = (uint16_t)(f % 2 == 0 ? port + 1 : UPLINKS),
+					     .epoch_first = epoch,
+					     .epoch_last = epoch,
 					     .packets = PACKETS / BENCH_FLOWS_A_PORT,
 					     .depth_sum = PACKETS / BENCH_FLOWS_A_PORT * 100 };
 
 		PUT(m, flow, REC_FLOW_ROW, node, time_ps);
 	}
 	for (uint32_t i = 0; i < 2; i++) {
-		struct rec_meter_row meter = { .in_port = (uint16_t)(i == 0 ? port + 1 : UPLINKS), .port = (uint16_t)port,
-					       .epoch_first = epoch, .epoch_last = epoch, .bytes = PACKETS * 550 };
+		struct rec_meter_row meter = { .in_port = (uint16_t)(i == 0 ? port + 1 : UPLINKS),
+					       .port = (uint16_t)port,
+					       .epoch_first = epoch,
+					       .epoch_last = epoch,
+					       .bytes = PACKETS * 550 };
 
 		PUT(m, meter, REC_METER_ROW, node, time_ps);
 	}
@@ -213,8 +245,13 @@ put_reports(struct maker *m)
 		time_ps = (epoch + 2) * EPOCH_PS;
 		for (uint32_t node = 0; node < shape->switches; node++) {
 			uint32_t port = i % (UPLINKS / 2) * 2;
-			struct rec_poll poll = { .hdr.event = i + 1, .victim = flow_of(m, node), .in_port = 1,
-						 .out_port = (uint16_t)port, .flags = 3, .out_paused = 1, .ttl = 60 };
+			struct rec_poll poll = { .hdr.event = i + 1,
+						 .victim = flow_of(m, node),
+						 .in_port = 1,
+						 .out_port = (uint16_t)port,
+						 .flags = 3,
+						 .out_paused = 1,
+						 .ttl = 60 };
 
 			PUT(m, poll, REC_POLL, node, time_ps);
 			put_rows(m, node, port, epoch, time_ps);
@@ -228,10 +265,17 @@ bench_stream_make(struct bench_stream *stream, const struct bench_shape *shape, 
 {
 	struct maker m = { .out = stream, .shape = shape };
 	struct rec_stream head = { REC_MAGIC, REC_VERSION, sizeof(head) };
-	struct rec_run run = { .name = "bench", .policy = REC_POLICY_VEDRFOLNIR, .detections = 3, .rtt_percent = 120,
-			       .epochs_kept = 4, .epoch_ps = EPOCH_PS, .frame_bytes = 1104, .payload_bytes = 1024,
+	struct rec_run run = { .name = "bench",
+			       .policy = REC_POLICY_VEDRFOLNIR,
+			       .detections = 3,
+			       .rtt_percent = 120,
+			       .epochs_kept = 4,
+			       .epoch_ps = EPOCH_PS,
+			       .frame_bytes = 1104,
+			       .payload_bytes = 1024,
 			       .ack_bytes = 86 };
-	struct rec_end end = { .reason = REC_END_COMPLETE, .at_node = REC_NONE,
+	struct rec_end end = { .reason = REC_END_COMPLETE,
+			       .at_node = REC_NONE,
 			       .end_ps = shape->slow * SLOW_PS + (shape->steps - shape->slow) * EXPECT_PS };
 
 	*stream = (struct bench_stream){ .data = malloc(1 << 20), .cap_bytes = 1 << 20 };

@@ -9,10 +9,10 @@
 
 struct bench_shape {
 	uint32_t ranks;
-	uint32_t steps;    /* of each rank */
+	uint32_t steps; /* of each rank */
 	uint32_t switches;
-	uint32_t reports;  /* of each switch: a polling packet, and the rows of two epochs of one port */
-	uint32_t slow;     /* steps of each rank that are slow */
+	uint32_t reports; /* of each switch: a polling packet, and the rows of two epochs of one port */
+	uint32_t slow;    /* steps of each rank that are slow */
 };
 
 struct bench_stream {

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
-#include "cli/child.h"
-#include "cli/run_dir.h"
 #include "cli/verdict_file.h"
+#include "common/child.h"
+#include "common/run_dir.h"
 #include "common/run_files.h"
 
 struct diagnose_options {
@@ -88,7 +88,8 @@ analyze_locked(const struct diagnose_options *diagnose, struct err *err)
 {
 	struct run_dir from, to;
 	struct stat a, b;
-	bool apart = stat(diagnose->dir, &a) == 0 && (stat(diagnose->out, &b) < 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino);
+	bool apart = stat(diagnose->dir, &a) == 0 &&
+		     (stat(diagnose->out, &b) < 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino);
 	int ret;
 
 	if (run_dir_open_existing(&from, diagnose->dir, apart, err) < 0)

@@ -70,14 +70,18 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "[KIND...]",
-	.doc = "Says which kinds of hosts this machine can run and what the others miss, by booting one of each and adding a "
-	       "soft-RoCE device in it. Exit status 0 if a host with a kernel of its own works, of the kinds asked about, else 1.",
+	.doc = "Says which kinds of hosts this machine can run and what the others miss, by booting one of each and adding "
+	       "a "
+	       "soft-RoCE device in it. Exit status 0 if a host with a kernel of its own works, of the kinds asked about, "
+	       "else 1.",
 };
 
 static void
 check(struct checkup *checkup, const struct guests_paths *paths, const char *dir)
 {
-	struct guest_config config = { .kind = checkup->kind, .dir = dir, .init = paths->init, .kernel = paths->kernel, .hold_fd = -1 };
+	struct guest_config config = {
+		.kind = checkup->kind, .dir = dir, .init = paths->init, .kernel = paths->kernel, .hold_fd = -1
+	};
 	uint64_t start_ns = clock_now_ns();
 
 	if (isatty(STDERR_FILENO))
@@ -148,7 +152,7 @@ print_json(void)
 		if (!checkup->chosen)
 			continue;
 		kind = json_pack("{s:s, s:b, s:s}", "kind", checkup->scenario_kind, "works", checkup->works, "what",
-					 checkup->what);
+				 checkup->what);
 
 		if (checkup->works && checkup->kind != NULL)
 			json_object_set_new(kind, "boot_ms", json_integer((json_int_t)checkup->took_ms));

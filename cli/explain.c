@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/emulation/scenario_args.h"
 #include "common/units.h"
+#include "emulation/scenario/scenario_args.h"
 
 struct explain_options {
 	struct scenario_options scenario;
@@ -44,7 +44,8 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "SCENARIO --flow SRC,DST,SPORT,DPORT",
-	.doc = "Shows the way that a packet of a flow and its ACK would take: at every switch the equal-cost ports, the hash and "
+	.doc = "Shows the way that a packet of a flow and its ACK would take: at every switch the equal-cost ports, the "
+	       "hash and "
 	       "the choice, or the pin that decides.",
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/child.h"
+#include "common/child.h"
 
 /* Where the script is that builds and finds the kernel: in the tree we were built from, or installed. */
 static const char *const scripts[] = {

@@ -37,8 +37,8 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 		return -E2BIG;
 	if (socket != NULL && (child_add(&args, "--analyzer", err) < 0 || child_add(&args, socket, err) < 0))
 		return -E2BIG;
-	if (launch->hosts != NULL && (child_add(&args, "--hosts", err) < 0 ||
-				      child_add(&args, launch->private_dir, err) < 0))
+	if (launch->hosts != NULL &&
+	    (child_add(&args, "--hosts", err) < 0 || child_add(&args, launch->private_dir, err) < 0))
 		return -E2BIG;
 	for (size_t i = 0; i < launch->pass->count; i++)
 		if (child_add(&args, launch->pass->argv[i], err) < 0)

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "cli/child.h"
 #include "cli/run_hosts.h"
+#include "common/child.h"
 #include "common/err.h"
 
 struct launch {

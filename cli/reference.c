@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/emulation/scenario.h"
+#include "emulation/scenario/scenario.h"
 
 int
 command_reference(int argc, char **argv)

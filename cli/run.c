@@ -8,18 +8,18 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/child.h"
-#include "cli/emulation/scenario_args.h"
 #include "cli/launch.h"
-#include "cli/run_dir.h"
 #include "cli/verdict_file.h"
+#include "common/child.h"
 #include "common/private_dir.h"
+#include "common/run_dir.h"
 #include "common/run_files.h"
+#include "emulation/scenario/scenario_args.h"
 
 struct run_options {
 	struct scenario_options scenario;
 	const char *out;
-	struct child_args pass; /* options that dpswitch understands, those of the scenario among them */
+	struct child_args pass;  /* options that dpswitch understands, those of the scenario among them */
 	char hold[64], poll[64]; /* as --set has them */
 	bool json, fail_on_finding, allow_unfinished;
 	struct err err;
@@ -33,12 +33,14 @@ static const struct argp_option options[] = {
 	  "Go on for so long at least, for people who use the hosts (rocelab shell); as --set limits.hold=TIME", 0 },
 	{ "poll", 'p', "busy|sleep", 0,
 	  "Real time with nothing to do: poll on a CPU of its own, or sleep (the default) and leave it to the hosts; as "
-	  "--set timing.idle=busy", 0 },
+	  "--set timing.idle=busy",
+	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "out", 'o', "DIR", 0, "Where the run is kept (default out/NAME)", 0 },
 	{ "capture", 'c', "PORT[,PORT...]", 0,
 	  "Write what crosses these ports (\"node:port\"), both directions, into DIR/capture.pcapng for Wireshark", 0 },
-	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it; 128 keeps every header)", 0 },
+	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it; 128 keeps every header)",
+	  0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text", 0 },
 	{ "fail-on-finding", 'f', NULL, 0, "Exit with 1 when the verdict has a finding", 0 },
@@ -115,7 +117,8 @@ static const struct argp argp = {
 	.args_doc = "SCENARIO",
 	.doc = "Runs a scenario, diagnoses it and prints the verdict.\v"
 	       "DIR then holds verdict.json, report.html, report.txt, steps.csv, run.json, truth.json (what was injected; "
-	       "the diagnosis never sees it), waiting.dot, provenance.dot and records.bin, the recorded stream. With --capture "
+	       "the diagnosis never sees it), waiting.dot, provenance.dot and records.bin, the recorded stream. With "
+	       "--capture "
 	       "also capture.pcapng: wireshark -X lua_script:scripts/wireshark/rocelab.lua DIR/capture.pcapng",
 };
 
@@ -184,7 +187,9 @@ show(const struct run_options *run, const char *dir, const struct launch_status 
 static int
 run_in(const struct run_dir *dir, struct run_options *run)
 {
-	struct launch launch = { .scenario = run->scenario.path, .dir = dir->path, .pass = &run->pass, .print = !run->json };
+	struct launch launch = {
+		.scenario = run->scenario.path, .dir = dir->path, .pass = &run->pass, .print = !run->json
+	};
 	struct private_dir private_dir;
 	struct launch_status status;
 	int ret = private_dir_create(&private_dir, &run->err);

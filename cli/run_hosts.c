@@ -39,7 +39,9 @@ static const char *
 kind_of(const struct host_config *config)
 {
 	static const char *const kinds[] = {
-		[HOST_GUEST] = "uml", [HOST_QEMU] = "qemu", [HOST_NETNS] = "netns",
+		[HOST_GUEST] = "uml",
+		[HOST_QEMU] = "qemu",
+		[HOST_NETNS] = "netns",
 	};
 
 	return config->kind == HOST_PORT || config->kind == HOST_EMBEDDED ? NULL : kinds[config->kind];
@@ -95,7 +97,8 @@ tell_of_others(const struct run_hosts *hosts)
 
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
 		if (sc->hosts[i] != NULL && sc->hosts[i]->kind == HOST_PORT)
-			fprintf(stderr, "rocelab: waiting for host %s: start rxe-host there with --host %s --manage %s/%s.manage\n",
+			fprintf(stderr,
+				"rocelab: waiting for host %s: start rxe-host there with --host %s --manage %s/%s.manage\n",
 				sc->topo->nodes[i].name, sc->topo->nodes[i].name, hosts->sockets, sc->topo->nodes[i].name);
 }
 
@@ -249,8 +252,8 @@ watch(struct run_hosts *hosts, struct run_host *host)
 	else if (status->state == GUEST_ENDED)
 		fprintf(stderr, "rocelab: host %s ended: %s; see %s/%s.log\n", name, status->text, hosts->dir, name);
 	else if (status->exit_status != 0)
-		fprintf(stderr, "rocelab: rxe-host on %s ended with status %d; see %s/%s.log\n", name,
-			status->exit_status, hosts->dir, name);
+		fprintf(stderr, "rocelab: rxe-host on %s ended with status %d; see %s/%s.log\n", name, status->exit_status,
+			hosts->dir, name);
 	guest_ask_stop(host->guest);
 }
 

@@ -2,9 +2,9 @@
 /* The hosts of a run that have their own kernel: booted once the fabric listens, watched, and gone after it. */
 #pragma once
 
-#include "cli/child.h"
-#include "cli/emulation/scenario.h"
-#include "cli/run_dir.h"
+#include "common/child.h"
+#include "common/run_dir.h"
+#include "emulation/scenario/scenario.h"
 
 struct run_hosts;
 

@@ -75,9 +75,11 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "HOST [-- COMMAND [ARG...]]",
-	.doc = "Runs a command in a host that has its own kernel, of the run under way, with this terminal or these files as its "
+	.doc = "Runs a command in a host that has its own kernel, of the run under way, with this terminal or these files "
+	       "as its "
 	       "input and output. Without a command: an interactive shell.\v"
-	       "The host sees this machine's files, read-only; what it may write is below /run. Exit status: the command's; 127 "
+	       "The host sees this machine's files, read-only; what it may write is below /run. Exit status: the "
+	       "command's; 127 "
 	       "without such a command, 255 without such a host.",
 };
 

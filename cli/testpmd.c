@@ -41,9 +41,9 @@ become_testpmd(const char *mode, const char *dir, const char *frames, const int 
 		close(in[i]);
 		close(out[i]);
 	}
-	execlp(PROGRAM, PROGRAM, "--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores",
-	       lcores, "--vdev", pcap, "--vdev", "net_null0,no-rx=1", "--", forward, "--mbuf-size=10490",
-	       "--total-num-mbufs=8191", NULL);
+	execlp(PROGRAM, PROGRAM, "--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores", lcores,
+	       "--vdev", pcap, "--vdev", "net_null0,no-rx=1", "--", forward, "--mbuf-size=10490", "--total-num-mbufs=8191",
+	       NULL);
 	_exit(127);
 }
 
@@ -71,7 +71,8 @@ read_packets(int fd)
 }
 
 static int
-run_once(const char *mode, const char *dir, const char *frames, uint64_t length_ns, struct testpmd_run *run, struct err *err)
+run_once(const char *mode, const char *dir, const char *frames, uint64_t length_ns, struct testpmd_run *run,
+	 struct err *err)
 {
 	struct rusage usage;
 	int in[2], out[2], status;

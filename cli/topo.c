@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/emulation/emulation.h"
-#include "cli/emulation/scenario_args.h"
+#include "emulation/emulation.h"
+#include "emulation/scenario/scenario_args.h"
 #include "topo/build.h"
 #include "topo/show.h"
 

@@ -89,8 +89,7 @@ check_step(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, s
 		return err_set(err, -EINVAL,
 			       "rank %" PRIu32 " step %" PRIu32 " depends on step %" PRIu32 " of rank %" PRIu32
 			       ", which goes to rank %" PRIu32,
-			       rank, step, s->depends_step, dep,
-			       coll_step_at(schedule, dep, s->depends_step)->peer);
+			       rank, step, s->depends_step, dep, coll_step_at(schedule, dep, s->depends_step)->peer);
 	return 0;
 }
 
@@ -101,8 +100,7 @@ check_steps(const struct coll_schedule *schedule, struct err *err)
 
 	if (schedule->ranks < 2 || schedule->ranks > COLL_MAX_RANKS || schedule->steps == 0 ||
 	    schedule->count_elems < schedule->ranks)
-		return err_set(err, -EINVAL,
-			       "%" PRIu32 " ranks, %" PRIu32 " steps, %" PRIu64 " elements: no collective",
+		return err_set(err, -EINVAL, "%" PRIu32 " ranks, %" PRIu32 " steps, %" PRIu64 " elements: no collective",
 			       schedule->ranks, schedule->steps, schedule->count_elems);
 	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
 		for (uint32_t step = 1; step <= schedule->steps && rc == 0; step++)

@@ -7,7 +7,6 @@
  */
 #include "collectives/data.h"
 
-
 #define FLOAT_NOTICED (-1.0f) /* no partial sum is negative */
 
 _Static_assert(31ULL * COLL_MAX_RANKS * (COLL_MAX_RANKS + 1) / 2 < 1ULL << 24, "sums must be exact in a float");
@@ -75,8 +74,7 @@ fill_noticed(void *vector, enum coll_type type, uint64_t from, uint64_t to, uint
 }
 
 void
-coll_data_fill(void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
-	       uint32_t iteration)
+coll_data_fill(void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank, uint32_t iteration)
 {
 	uint32_t salt = salt_of(iteration);
 	uint64_t all = schedule->count_elems;
@@ -139,8 +137,8 @@ coll_data_wrong(const void *vector, const struct coll_schedule *schedule, enum c
 	if (schedule->op == COLL_ALLREDUCE)
 		return wrong_range(vector, type, 0, all, salt, sum_of_factors);
 	if (schedule->op == COLL_REDUCESCATTER)
-		return wrong_range(vector, type, coll_block_start(all, ranks, rank),
-				   coll_block_start(all, ranks, rank + 1), salt, sum_of_factors);
+		return wrong_range(vector, type, coll_block_start(all, ranks, rank), coll_block_start(all, ranks, rank + 1),
+				   salt, sum_of_factors);
 	for (uint32_t block = 0; block < ranks; block++)
 		wrong += wrong_range(vector, type, coll_block_start(all, ranks, block),
 				     coll_block_start(all, ranks, block + 1), salt, block + 1);

@@ -16,7 +16,7 @@
 enum access_kind { ACCESS_SEND, ACCESS_ADD, ACCESS_WRITE };
 
 struct access {
-	uint32_t next; /* of the same segment of the same rank; COLL_NONE ends */
+	uint32_t next;       /* of the same segment of the same rank; COLL_NONE ends */
 	uint32_t rank, step; /* the send */
 	enum access_kind kind;
 };
@@ -139,8 +139,7 @@ conflict(enum access_kind a, enum access_kind b)
 
 /* Adds one access to one segment of rank at. @return 0 or -EINVAL */
 static int
-add_access(struct races *races, const uint32_t *clock, uint32_t at, uint32_t segment, struct access access,
-	   struct err *err)
+add_access(struct races *races, const uint32_t *clock, uint32_t at, uint32_t segment, struct access access, struct err *err)
 {
 	uint32_t *head = &races->head[(size_t)at * races->segments->count + segment];
 
@@ -149,8 +148,8 @@ add_access(struct races *races, const uint32_t *clock, uint32_t at, uint32_t seg
 
 		if (!conflict(earlier->kind, access.kind) || clock[earlier->rank] >= earlier->step)
 			continue;
-		describe_race(earlier, &access, at, races->segments->bounds[segment],
-			      races->segments->bounds[segment + 1], err);
+		describe_race(earlier, &access, at, races->segments->bounds[segment], races->segments->bounds[segment + 1],
+			      err);
 		return -EINVAL;
 	}
 	access.next = *head;

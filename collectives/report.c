@@ -26,8 +26,8 @@ coll_report_header(char *buf, size_t cap)
 	snprintf(buf, cap,
 		 "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s\n"
 		 "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s\n",
-		 "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
-		 "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "");
+		 "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "(B)", "(elements)", "", "",
+		 "", "(us)", "(GB/s)", "(GB/s)", "");
 	return buf;
 }
 

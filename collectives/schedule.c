@@ -48,8 +48,7 @@ check_arguments(const struct coll_algorithm_ops *ops, uint32_t ranks, uint64_t c
 }
 
 struct coll_schedule *
-coll_schedule_create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ranks, uint64_t count_elems,
-		     struct err *err)
+coll_schedule_create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ranks, uint64_t count_elems, struct err *err)
 {
 	const struct coll_algorithm_ops *ops;
 	struct coll_schedule *schedule;

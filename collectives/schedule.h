@@ -21,10 +21,10 @@ enum coll_algorithm { COLL_RING, COLL_HALVING_DOUBLING };
 
 /* One send of one rank. Step numbers count from 1 (the paper's FiSj is rank i, step j). */
 struct coll_step {
-	uint32_t peer;         /* rank that receives */
-	uint32_t depends_rank; /* rank whose send must have arrived here before; COLL_NONE: none */
-	uint32_t depends_step; /* which of its steps */
-	bool reduce;           /* the receiver adds to what it has; else it overwrites */
+	uint32_t peer;                      /* rank that receives */
+	uint32_t depends_rank;              /* rank whose send must have arrived here before; COLL_NONE: none */
+	uint32_t depends_step;              /* which of its steps */
+	bool reduce;                        /* the receiver adds to what it has; else it overwrites */
 	uint64_t offset_elems, count_elems; /* chunk, at the same offset on both sides */
 };
 
@@ -32,8 +32,8 @@ struct coll_schedule {
 	uint32_t ranks, steps; /* steps a rank; every rank has as many */
 	enum coll_op op;
 	enum coll_algorithm algorithm;
-	uint64_t count_elems;  /* vector length a rank */
-	struct coll_step *at;  /* [ranks * steps], rank major: at[rank * steps + step - 1] */
+	uint64_t count_elems; /* vector length a rank */
+	struct coll_step *at; /* [ranks * steps], rank major: at[rank * steps + step - 1] */
 };
 
 /* As scenario files spell them; indices are the enums above. */

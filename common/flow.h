@@ -26,7 +26,7 @@ struct flow {
 	uint16_t sport, dport;       /* labels: bytes on a wire use ROCEV2_UDP_PORT as destination */
 	uint32_t src_qpn, dst_qpn;
 	uint8_t prio;
-	uint8_t kind; /* enum flow_kind */
+	uint8_t kind;     /* enum flow_kind */
 	uint8_t protocol; /* IP protocol; 0: UDP */
 };
 

@@ -132,12 +132,15 @@ check(const struct manage_hdr *hdr, struct err *err)
 	uint32_t expected = body_size(hdr->type);
 
 	if (hdr->magic != MANAGE_MAGIC)
-		return err_set(err, -EPROTO, "management channel: a message starts with %08x, not %08x: something else"
-			       " writes to it", hdr->magic, MANAGE_MAGIC);
+		return err_set(err, -EPROTO,
+			       "management channel: a message starts with %08x, not %08x: something else"
+			       " writes to it",
+			       hdr->magic, MANAGE_MAGIC);
 	if (hdr->reserved != 0)
 		return err_set(err, -EPROTO, "management channel: a message's reserved part is %u, not 0", hdr->reserved);
 	if (expected == SIZE_UNKNOWN)
-		return err_set(err, -EPROTO, "management channel: type %u is none of version %u", hdr->type, MANAGE_VERSION);
+		return err_set(err, -EPROTO, "management channel: type %u is none of version %u", hdr->type,
+			       MANAGE_VERSION);
 	if (expected == SIZE_OF_RECORDS ? hdr->size > MANAGE_MAX_BODY : hdr->size != expected)
 		return err_set(err, -EPROTO, "management channel: a message of type %u has %u B; %s%u would be right",
 			       hdr->type, hdr->size, expected == SIZE_OF_RECORDS ? "at most " : "",

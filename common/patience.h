@@ -12,7 +12,7 @@
 
 /* Zero-initialise: nothing has been waited for yet. */
 struct patience {
-	uint64_t last_ns;   /* the last look, 0: none */
+	uint64_t last_ns; /* the last look, 0: none */
 	uint64_t waited_ns;
 };
 

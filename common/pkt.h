@@ -10,24 +10,24 @@
  * (dpswitch/fabric/link.h) because they concern the MAC of the receiving port and nothing behind it.
  */
 enum pkt_type {
-	PKT_DATA,   /* RC data segment of a message */
-	PKT_ACK,    /* RC acknowledge, psn = last PSN received in order */
-	PKT_NAK,    /* RC PSN sequence error, psn = expected PSN */
-	PKT_CNP,    /* congestion notification packet, RoCEv2 Annex A17.9.3 */
-	PKT_UD,     /* UD SEND ONLY */
-	PKT_POLL,   /* polling packet: flow = victim, psn = event id, arg = enum poll_flag */
-	PKT_NOTIFY, /* notification packet: psn = step, arg = detections handed over */
+	PKT_DATA,    /* RC data segment of a message */
+	PKT_ACK,     /* RC acknowledge, psn = last PSN received in order */
+	PKT_NAK,     /* RC PSN sequence error, psn = expected PSN */
+	PKT_CNP,     /* congestion notification packet, RoCEv2 Annex A17.9.3 */
+	PKT_UD,      /* UD SEND ONLY */
+	PKT_POLL,    /* polling packet: flow = victim, psn = event id, arg = enum poll_flag */
+	PKT_NOTIFY,  /* notification packet: psn = step, arg = detections handed over */
 	PKT_FOREIGN, /* came in from outside and is nothing of the above: bytes alone */
 	PKT_TYPES
 };
 
 enum pkt_flag {
-	PKT_CE = 1 << 0,      /* ECN: congestion experienced (data), congestion seen (ACK that echoes it) */
-	PKT_CORRUPT = 1 << 1, /* the ICRC would not match: the receiving host drops it */
-	PKT_ACKREQ = 1 << 2,  /* BTH AckReq */
-	PKT_LAST = 1 << 3,    /* last (or only) segment of its message */
-	PKT_REVERSE = 1 << 4, /* travels from the flow's destination to its source (ACK, NAK, CNP) */
-	PKT_MET_PAUSE = 1 << 5, /* switch-internal: the egress was paused when this packet was enqueued */
+	PKT_CE = 1 << 0,         /* ECN: congestion experienced (data), congestion seen (ACK that echoes it) */
+	PKT_CORRUPT = 1 << 1,    /* the ICRC would not match: the receiving host drops it */
+	PKT_ACKREQ = 1 << 2,     /* BTH AckReq */
+	PKT_LAST = 1 << 3,       /* last (or only) segment of its message */
+	PKT_REVERSE = 1 << 4,    /* travels from the flow's destination to its source (ACK, NAK, CNP) */
+	PKT_MET_PAUSE = 1 << 5,  /* switch-internal: the egress was paused when this packet was enqueued */
 	PKT_RETRANSMIT = 1 << 6, /* sent before; a label for the order check, headers do not show it */
 	PKT_BYTES = 1 << 7,      /* came in from outside: arg is a handle of its bytes (dpswitch/fabric/body.h) */
 };
@@ -42,20 +42,20 @@ enum poll_flag {
 #define PKT_TTL_INIT 64
 
 struct pkt {
-	uint64_t time_ps;      /* when the last bit arrives at the receiver of the link it is on */
-	uint32_t flow;         /* index into struct flow_table */
-	uint32_t psn;          /* 24 bits; see enum pkt_type for control packets */
-	uint32_t arg;          /* data: message handle (rxe-hosts/roce/msg.h); NAK: AETH syndrome; UD: immediate;
+	uint64_t time_ps;    /* when the last bit arrives at the receiver of the link it is on */
+	uint32_t flow;       /* index into struct flow_table */
+	uint32_t psn;        /* 24 bits; see enum pkt_type for control packets */
+	uint32_t arg;        /* data: message handle (rxe-hosts/roce/msg.h); NAK: AETH syndrome; UD: immediate;
 	                          to hosts outside, ACK: MSN, NAK: with it above bit 8 */
-	uint16_t wire_bytes;   /* bytes the frame occupies on the wire */
+	uint16_t wire_bytes; /* bytes the frame occupies on the wire */
 	uint16_t payload_bytes;
-	uint16_t gen;          /* generation of the message handle in arg; PKT_BYTES: BTH opcode, AETH syndrome << 8 */
-	uint8_t type;          /* enum pkt_type */
-	uint8_t prio;          /* 802.1p class, 0..7; 0 is served strictly first and is never paused */
-	uint8_t flags;         /* enum pkt_flag */
+	uint16_t gen;  /* generation of the message handle in arg; PKT_BYTES: BTH opcode, AETH syndrome << 8 */
+	uint8_t type;  /* enum pkt_type */
+	uint8_t prio;  /* 802.1p class, 0..7; 0 is served strictly first and is never paused */
+	uint8_t flags; /* enum pkt_flag */
 	uint8_t ttl;
-	uint8_t in_port;       /* switch-internal: ingress port while queued */
-	uint8_t out_port;      /* switch-internal: egress port once routed */
+	uint8_t in_port;  /* switch-internal: ingress port while queued */
+	uint8_t out_port; /* switch-internal: egress port once routed */
 };
 
 _Static_assert(sizeof(struct pkt) == 32, "two descriptors a cache line");

@@ -14,8 +14,8 @@ polled_before(struct polled *polled, uint32_t event)
 }
 
 void
-polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t in_port, uint16_t out_port,
-	      bool paused, bool repeated, struct recbuf *records, uint64_t now_ps)
+polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t in_port, uint16_t out_port, bool paused,
+	      bool repeated, struct recbuf *records, uint64_t now_ps)
 {
 	struct rec_poll rec;
 

@@ -26,5 +26,5 @@ bool polled_before(struct polled *polled, uint32_t event);
  * @param paused    that egress is, or was within the kept epochs, paused
  * @param repeated  that egress had answered the event before
  */
-void polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t in_port, uint16_t out_port,
-		   bool paused, bool repeated, struct recbuf *records, uint64_t now_ps);
+void polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t in_port, uint16_t out_port, bool paused,
+		   bool repeated, struct recbuf *records, uint64_t now_ps);

@@ -70,9 +70,11 @@ record_check_finish(const struct record_check *check, struct err *err)
 		uint64_t steps = (uint64_t)collectives[i].ranks * collectives[i].steps;
 
 		if (collectives[i].scheduled != steps)
-			rc = err_set(err, -EINVAL, "collective %u iteration %u has %" PRIu64 " SCHEDULE records; %u ranks of "
-				     "%u steps need %" PRIu64, collectives[i].id, collectives[i].iteration,
-				     collectives[i].scheduled, collectives[i].ranks, collectives[i].steps, steps);
+			rc = err_set(err, -EINVAL,
+				     "collective %u iteration %u has %" PRIu64 " SCHEDULE records; %u ranks of "
+				     "%u steps need %" PRIu64,
+				     collectives[i].id, collectives[i].iteration, collectives[i].scheduled,
+				     collectives[i].ranks, collectives[i].steps, steps);
 	}
 	return rc;
 }
@@ -114,8 +116,8 @@ check_order(const struct record_check *check, const struct rec_hdr *rec, struct 
 	if (check->ended)
 		return record_wrong(rec, NULL, 0, err, "a record behind END");
 	if (check->has_run == (rec->type == REC_RUN))
-		return record_wrong(rec, NULL, 0, err, check->has_run ? "a second RUN record" :
-									"a record before the RUN record");
+		return record_wrong(rec, NULL, 0, err,
+				    check->has_run ? "a second RUN record" : "a record before the RUN record");
 	if (check->has_topology && rec->type <= REC_PORT)
 		return record_wrong(rec, NULL, 0, err, "a part of the topology behind records that use it");
 	return check->has_topology || rec->type <= REC_PORT ? 0 : check_topology(check, err);

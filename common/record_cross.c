@@ -42,7 +42,8 @@ check_collective(struct record_check *check, const struct rec_collective *r, str
 {
 	if (known_collective(check, r->id, r->iteration) == NULL)
 		return 0;
-	return record_wrong(&r->hdr, "iteration", r->iteration, err, "one of collective %u that is not described yet", r->id);
+	return record_wrong(&r->hdr, "iteration", r->iteration, err, "one of collective %u that is not described yet",
+			    r->id);
 }
 
 /* A step of a collective that was described. @return NULL with err */
@@ -80,8 +81,8 @@ check_schedule(struct record_check *check, const struct rec_schedule *r, struct 
 	if (collective == NULL)
 		return -EINVAL;
 	if (r->rank >= collective->ranks)
-		return record_wrong(&r->hdr, "rank", r->rank, err, "below %u: so many has collective %u",
-				    collective->ranks, r->collective);
+		return record_wrong(&r->hdr, "rank", r->rank, err, "below %u: so many has collective %u", collective->ranks,
+				    r->collective);
 	if (collective->scheduled >= (uint64_t)collective->ranks * collective->steps)
 		return record_wrong(&r->hdr, "rank", r->rank, err, "none: all %u ranks of %u steps are scheduled",
 				    collective->ranks, collective->steps);
@@ -110,7 +111,8 @@ check_set(const struct record_check *check, const struct rec_ecmp *r, struct err
 		return record_wrong(&r->hdr, "set", r->set, err, "%u, the next one", check->sets.count + 1);
 	for (uint32_t p = nports; p < 2 * PORTS_A_WORD; p++)
 		if (has_member(r, p))
-			return record_wrong(&r->hdr, "ports", p, err, "members below %u: so many ports the node has", nports);
+			return record_wrong(&r->hdr, "ports", p, err, "members below %u: so many ports the node has",
+					    nports);
 	return 0;
 }
 

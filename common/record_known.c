@@ -57,8 +57,7 @@ slot_of(const struct record_check *check, uint32_t id, uint32_t iteration)
 	for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
 		uint32_t *slot = &check->slots[i & (check->nslots - 1)];
 
-		if (*slot == UINT32_MAX ||
-		    (collectives[*slot].id == id && collectives[*slot].iteration == iteration))
+		if (*slot == UINT32_MAX || (collectives[*slot].id == id && collectives[*slot].iteration == iteration))
 			return slot;
 	}
 }
@@ -160,7 +159,8 @@ known_add(struct record_check *check, const struct rec_hdr *rec, struct err *err
 		return add_collective(check, r, err);
 	case REC_SCHEDULE:
 		known_collective(check, ((const struct rec_schedule *)r)->collective,
-				 ((const struct rec_schedule *)r)->iteration)->scheduled++;
+				 ((const struct rec_schedule *)r)->iteration)
+			->scheduled++;
 		return 0;
 	case REC_ECMP:
 		set = grow(&check->sets, sizeof(*set), 1, err);

@@ -34,10 +34,10 @@ struct known_list {
 struct record_check {
 	bool has_run, has_topology, ended;
 	uint64_t epoch_ps;
-	uint64_t latest_ps; /* of all records so far */
+	uint64_t latest_ps;                                /* of all records so far */
 	struct known_list nodes, ports, collectives, sets; /* sets: struct rec_ecmp, number 1 first */
-	uint32_t *slots; /* [nslots] the hash table of collectives; UINT32_MAX: free */
-	uint32_t nslots; /* a power of two */
+	uint32_t *slots;                                   /* [nslots] the hash table of collectives; UINT32_MAX: free */
+	uint32_t nslots;                                   /* a power of two */
 	uint32_t last; /* the collective that was named last: most records name it again */
 	uint64_t sums[RECORD_KINDS][RECORD_MAX_FIELDS];
 };

@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/record_table.h"
 
-#define FIELD(type, member, what)                                                                                      \
-	{ .name = #member, .at = offsetof(struct type, member), .size = sizeof(((struct type *)0)->member),            \
-	  .rule = RECORD_##what }
-#define RANGE(type, member, least, most)                                                                               \
-	{ .name = #member, .at = offsetof(struct type, member), .size = sizeof(((struct type *)0)->member),            \
-	  .rule = RECORD_RANGE, .min = (least), .max = (most) }
+#define FIELD(type, member, what)                                                                                          \
+	{                                                                                                                  \
+		.name = #member, .at = offsetof(struct type, member), .size = sizeof(((struct type *)0)->member),          \
+		.rule = RECORD_##what                                                                                      \
+	}
+#define RANGE(type, member, least, most)                                                                                   \
+	{                                                                                                                  \
+		.name = #member, .at = offsetof(struct type, member), .size = sizeof(((struct type *)0)->member),          \
+		.rule = RECORD_RANGE, .min = (least), .max = (most)                                                        \
+	}
 #define ZERO(type, member) RANGE(type, member, 0, 0)
 #define FLAG(type, member) RANGE(type, member, 0, 1)
 #define TOTAL(type, member) RANGE(type, member, 0, RECORD_MAX_COUNT)
 
 static const struct record_field run_fields[] = {
-	FIELD(rec_run, name, TEXT),
-	RANGE(rec_run, policy, 0, REC_POLICY_FULL_POLLING),
-	FIELD(rec_run, detections, ANY),
-	FIELD(rec_run, rtt_percent, ANY),
-	FIELD(rec_run, epochs_kept, ANY),
-	RANGE(rec_run, epoch_ps, 1, RECORD_MAX_PS),
-	FIELD(rec_run, budget_bps, ANY),
-	FIELD(rec_run, frame_bytes, ANY),
-	FIELD(rec_run, payload_bytes, ANY),
-	FIELD(rec_run, ack_bytes, ANY),
-	FLAG(rec_run, exact_contention),
-	FIELD(rec_run, jitter_ps, TIME),
+	FIELD(rec_run, name, TEXT),         RANGE(rec_run, policy, 0, REC_POLICY_FULL_POLLING),
+	FIELD(rec_run, detections, ANY),    FIELD(rec_run, rtt_percent, ANY),
+	FIELD(rec_run, epochs_kept, ANY),   RANGE(rec_run, epoch_ps, 1, RECORD_MAX_PS),
+	FIELD(rec_run, budget_bps, ANY),    FIELD(rec_run, frame_bytes, ANY),
+	FIELD(rec_run, payload_bytes, ANY), FIELD(rec_run, ack_bytes, ANY),
+	FLAG(rec_run, exact_contention),    FIELD(rec_run, jitter_ps, TIME),
 };
 
 static const struct record_field node_fields[] = {
@@ -33,12 +31,8 @@ static const struct record_field node_fields[] = {
 };
 
 static const struct record_field port_fields[] = {
-	FIELD(rec_port, port, PORT),
-	FIELD(rec_port, peer_port, ANY),
-	FIELD(rec_port, peer, NODE_OR_NONE),
-	FIELD(rec_port, ip, ANY),
-	ZERO(rec_port, reserved),
-	RANGE(rec_port, rate_bps, 1, RECORD_MAX_COUNT),
+	FIELD(rec_port, port, PORT),     FIELD(rec_port, peer_port, ANY), FIELD(rec_port, peer, NODE_OR_NONE),
+	FIELD(rec_port, ip, ANY),        ZERO(rec_port, reserved),        RANGE(rec_port, rate_bps, 1, RECORD_MAX_COUNT),
 	FIELD(rec_port, delay_ps, TIME),
 };
 
@@ -69,10 +63,8 @@ static const struct record_field schedule_fields[] = {
 };
 
 static const struct record_field route_fields[] = {
-	FIELD(rec_route, flow, TUPLE),
-	RANGE(rec_route, hop, 0, RECORD_MAX_HOPS),
-	FIELD(rec_route, port, PORT),
-	FLAG(rec_route, reverse),
+	FIELD(rec_route, flow, TUPLE), RANGE(rec_route, hop, 0, RECORD_MAX_HOPS),
+	FIELD(rec_route, port, PORT),  FLAG(rec_route, reverse),
 	FIELD(rec_route, ecmp, ANY),
 };
 
@@ -110,12 +102,8 @@ static const struct record_field trigger_fields[] = {
 };
 
 static const struct record_field notify_fields[] = {
-	FIELD(rec_notify, to, HOST_OR_NONE),
-	FIELD(rec_notify, collective, ANY),
-	FIELD(rec_notify, iteration, ANY),
-	RANGE(rec_notify, step, 1, UINT32_MAX),
-	FIELD(rec_notify, detections, ANY),
-	ZERO(rec_notify, reserved),
+	FIELD(rec_notify, to, HOST_OR_NONE),    FIELD(rec_notify, collective, ANY), FIELD(rec_notify, iteration, ANY),
+	RANGE(rec_notify, step, 1, UINT32_MAX), FIELD(rec_notify, detections, ANY), ZERO(rec_notify, reserved),
 };
 
 static const struct record_field poll_fields[] = {
@@ -156,37 +144,23 @@ static const struct record_field port_row_fields[] = {
 };
 
 static const struct record_field flow_row_fields[] = {
-	FIELD(rec_flow_row, flow, TUPLE),
-	FIELD(rec_flow_row, port, PORT),
-	FIELD(rec_flow_row, in_port, PORT_OR_NONE),
-	FIELD(rec_flow_row, epoch_first, ANY),
-	FIELD(rec_flow_row, epoch_last, ANY),
-	FIELD(rec_flow_row, queue_packets, ANY),
-	FIELD(rec_flow_row, packets, COUNT),
-	FIELD(rec_flow_row, bytes, COUNT),
-	FIELD(rec_flow_row, depth_sum, COUNT),
-	FIELD(rec_flow_row, paused_packets, COUNT),
+	FIELD(rec_flow_row, flow, TUPLE),           FIELD(rec_flow_row, port, PORT),
+	FIELD(rec_flow_row, in_port, PORT_OR_NONE), FIELD(rec_flow_row, epoch_first, ANY),
+	FIELD(rec_flow_row, epoch_last, ANY),       FIELD(rec_flow_row, queue_packets, ANY),
+	FIELD(rec_flow_row, packets, COUNT),        FIELD(rec_flow_row, bytes, COUNT),
+	FIELD(rec_flow_row, depth_sum, COUNT),      FIELD(rec_flow_row, paused_packets, COUNT),
 };
 
 static const struct record_field meter_row_fields[] = {
-	FIELD(rec_meter_row, in_port, PORT),
-	FIELD(rec_meter_row, port, PORT),
-	FIELD(rec_meter_row, epoch_first, ANY),
-	FIELD(rec_meter_row, epoch_last, ANY),
-	ZERO(rec_meter_row, reserved),
-	FIELD(rec_meter_row, bytes, COUNT),
+	FIELD(rec_meter_row, in_port, PORT),     FIELD(rec_meter_row, port, PORT), FIELD(rec_meter_row, epoch_first, ANY),
+	FIELD(rec_meter_row, epoch_last, ANY),   ZERO(rec_meter_row, reserved),    FIELD(rec_meter_row, bytes, COUNT),
 	FIELD(rec_meter_row, held_bytes, COUNT),
 };
 
 static const struct record_field matrix_row_fields[] = {
-	FIELD(rec_matrix_row, flow, TUPLE),
-	FIELD(rec_matrix_row, other, TUPLE),
-	FIELD(rec_matrix_row, port, PORT),
-	ZERO(rec_matrix_row, reserved16),
-	FIELD(rec_matrix_row, epoch_first, ANY),
-	FIELD(rec_matrix_row, epoch_last, ANY),
-	ZERO(rec_matrix_row, reserved),
-	FIELD(rec_matrix_row, ahead, COUNT),
+	FIELD(rec_matrix_row, flow, TUPLE), FIELD(rec_matrix_row, other, TUPLE),     FIELD(rec_matrix_row, port, PORT),
+	ZERO(rec_matrix_row, reserved16),   FIELD(rec_matrix_row, epoch_first, ANY), FIELD(rec_matrix_row, epoch_last, ANY),
+	ZERO(rec_matrix_row, reserved),     FIELD(rec_matrix_row, ahead, COUNT),
 };
 
 static const struct record_field drop_row_fields[] = {
@@ -230,9 +204,12 @@ static const struct record_field end_fields[] = {
 	TOTAL(rec_end, collected_bytes),
 };
 
-#define KIND(kind, type, reporter_, fields_)                                                                           \
-	[REC_##kind] = { .name = #kind, .size = sizeof(struct type), .reporter = RECORD_##reporter_,                   \
-			 .fields = fields_, .nfields = sizeof(fields_) / sizeof((fields_)[0]) }
+#define KIND(kind, type, reporter_, fields_)                                                                               \
+	[REC_##kind] = { .name = #kind,                                                                                    \
+			 .size = sizeof(struct type),                                                                      \
+			 .reporter = RECORD_##reporter_,                                                                   \
+			 .fields = fields_,                                                                                \
+			 .nfields = sizeof(fields_) / sizeof((fields_)[0]) }
 
 const struct record_kind record_kinds[RECORD_KINDS] = {
 	KIND(RUN, rec_run, OF_NONE, run_fields),

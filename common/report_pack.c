@@ -28,9 +28,9 @@ struct packer {
 	uint8_t *out; /* NULL: only counts */
 	size_t bytes;
 	uint32_t nnamed;
-	uint32_t src_ip;     /* of the latest tuple given in full */
-	uint32_t next_epoch; /* after those of the port row before */
-	uint64_t frame_bytes; /* of the flow row before, on average and rounded up */
+	uint32_t src_ip;         /* of the latest tuple given in full */
+	uint32_t next_epoch;     /* after those of the port row before */
+	uint64_t frame_bytes;    /* of the flow row before, on average and rounded up */
 	struct rec_tuple *named; /* [NAMED] */
 };
 
@@ -149,7 +149,8 @@ is_metered_by_flows(struct span span)
 	for (const uint8_t *at = span.from; at < span.to; at += row_at(at)->size) {
 		const struct rec_meter_row *row = (const void *)at;
 
-		if (row->hdr.type == REC_FLOW_ROW && ((const struct rec_flow_row *)(const void *)at)->in_port != REC_NO_PORT)
+		if (row->hdr.type == REC_FLOW_ROW &&
+		    ((const struct rec_flow_row *)(const void *)at)->in_port != REC_NO_PORT)
 			summed += ((const struct rec_flow_row *)(const void *)at)->bytes;
 		if (row->hdr.type != REC_METER_ROW)
 			continue;

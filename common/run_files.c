@@ -14,8 +14,8 @@
 
 /* Results before the recording that they are of: no moment has a verdict beside the recording of another run. */
 static const char *const names[] = {
-	RUN_VERDICT, RUN_TEXT, RUN_PAGE, RUN_WAITING, RUN_PROVENANCE, RUN_SUMMARY,
-	RUN_TRUTH, RUN_STEPS, RUN_CAPTURE, RUN_CONFIG, RUN_RECORDING,
+	RUN_VERDICT, RUN_TEXT,  RUN_PAGE,    RUN_WAITING, RUN_PROVENANCE, RUN_SUMMARY,
+	RUN_TRUTH,   RUN_STEPS, RUN_CAPTURE, RUN_CONFIG,  RUN_RECORDING,
 };
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -50,9 +50,9 @@ run_files_remove_guests(const char *dir, struct err *err)
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) /* what else may have that name is not ours */
-		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 :
-									       err_set(err, -errno, "%s: %s", path,
-										       strerror(errno));
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
+			       ? 0
+			       : err_set(err, -errno, "%s: %s", path, strerror(errno));
 	guests = fdopendir(fd);
 	if (guests == NULL) {
 		close(fd);

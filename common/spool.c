@@ -28,8 +28,8 @@
 
 struct spool {
 	struct spool_config config;
-	uint8_t *ring;      /* [cap_bytes]; positions count on and are taken modulo that */
-	uint64_t put_bytes; /* the filler's own: not all of it is committed */
+	uint8_t *ring;                    /* [cap_bytes]; positions count on and are taken modulo that */
+	uint64_t put_bytes;               /* the filler's own: not all of it is committed */
 	_Atomic uint64_t committed_bytes; /* written by the filler */
 	_Atomic uint64_t flush_bytes;     /* written by the filler: to be written up to here at once */
 	_Atomic bool closing;             /* written by the filler: the thread is to end */
@@ -78,8 +78,8 @@ write_some(const struct spool *spool, uint64_t from, uint64_t to)
 	struct pollfd writable = { .fd = spool->config.fd, .events = POLLOUT };
 	struct iovec parts[2];
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = (size_t)parts_of(spool, from, to, parts) };
-	ssize_t done = spool->config.socket ? sendmsg(spool->config.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) :
-					      writev(spool->config.fd, parts, (int)message.msg_iovlen);
+	ssize_t done = spool->config.socket ? sendmsg(spool->config.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT)
+					    : writev(spool->config.fd, parts, (int)message.msg_iovlen);
 
 	if (done >= 0 || (errno != EAGAIN && errno != EINTR))
 		return done;
@@ -217,7 +217,8 @@ spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, bool (*h
 
 	spool_flush(spool);
 	while (spool_errno(spool) == 0 && spool_room(spool) < size_bytes) {
-		uint64_t now_ns = clock_now_ns(), now_taken = atomic_load_explicit(&spool->taken_bytes, memory_order_acquire);
+		uint64_t now_ns = clock_now_ns(),
+			 now_taken = atomic_load_explicit(&spool->taken_bytes, memory_order_acquire);
 		uint64_t limit_ns = hurried != NULL && hurried() ? give_up_ns / 10 : give_up_ns;
 
 		if (now_taken != taken)

@@ -20,18 +20,35 @@ static const struct unit time_units[] = {
 };
 
 static const struct unit rate_units[] = {
-	{ "Tbps", 1000000000000ULL, true }, { "Gbps", 1000000000ULL, true }, { "Mbps", 1000000ULL, true },
-	{ "Kbps", 1000ULL, true },          { "bps", 1, true },              { "kbps", 1000ULL, false },
-	{ "Tb/s", 1000000000000ULL, false }, { "Gb/s", 1000000000ULL, false }, { "Mb/s", 1000000ULL, false },
-	{ "Kb/s", 1000ULL, false },         { "kb/s", 1000ULL, false },      { "b/s", 1, false },
-	{ "bit/s", 1, false },              { "Gbit/s", 1000000000ULL, false }, { "Mbit/s", 1000000ULL, false },
+	{ "Tbps", 1000000000000ULL, true },
+	{ "Gbps", 1000000000ULL, true },
+	{ "Mbps", 1000000ULL, true },
+	{ "Kbps", 1000ULL, true },
+	{ "bps", 1, true },
+	{ "kbps", 1000ULL, false },
+	{ "Tb/s", 1000000000000ULL, false },
+	{ "Gb/s", 1000000000ULL, false },
+	{ "Mb/s", 1000000ULL, false },
+	{ "Kb/s", 1000ULL, false },
+	{ "kb/s", 1000ULL, false },
+	{ "b/s", 1, false },
+	{ "bit/s", 1, false },
+	{ "Gbit/s", 1000000000ULL, false },
+	{ "Mbit/s", 1000000ULL, false },
 };
 
 static const struct unit bytes_units[] = {
-	{ "TB", 1000000000000ULL, true }, { "GB", 1000000000ULL, true }, { "MB", 1000000ULL, true },
-	{ "KB", 1000ULL, true },          { "B", 1, true },              { "kB", 1000ULL, false },
-	{ "TiB", 1ULL << 40, true },      { "GiB", 1ULL << 30, true },   { "MiB", 1ULL << 20, true },
-	{ "KiB", 1ULL << 10, true },      { "", 1, false },
+	{ "TB", 1000000000000ULL, true },
+	{ "GB", 1000000000ULL, true },
+	{ "MB", 1000000ULL, true },
+	{ "KB", 1000ULL, true },
+	{ "B", 1, true },
+	{ "kB", 1000ULL, false },
+	{ "TiB", 1ULL << 40, true },
+	{ "GiB", 1ULL << 30, true },
+	{ "MiB", 1ULL << 20, true },
+	{ "KiB", 1ULL << 10, true },
+	{ "", 1, false },
 };
 
 #define MAX_DIGITS 19 /* a decimal of this many fits uint64_t */

@@ -7,8 +7,7 @@
 #include "diag/verdict_internal.h"
 
 int
-verdict_build(const struct evidence *evidence, const struct verdict_options *options, struct verdict **out,
-	      struct err *err)
+verdict_build(const struct evidence *evidence, const struct verdict_options *options, struct verdict **out, struct err *err)
 {
 	static const struct verdict_options defaults;
 	struct verdict *v = verdict_alloc(1, sizeof(*v), err);

@@ -46,7 +46,7 @@ struct verdict_port {
 	uint32_t ip;        /* of a host's NIC, else 0 */
 	uint64_t rate_bps, delay_ps;
 
-	bool reported; /* any row came */
+	bool reported;        /* any row came */
 	bool paused, pausing; /* in the latest row: by its peer; its peer */
 	uint64_t packets, bytes, depth_sum, paused_packets, pause_ps;
 	uint64_t pauses_received, pauses_sent;
@@ -67,9 +67,9 @@ struct verdict_collective {
 	uint32_t id, iteration;
 	uint32_t algorithm, op; /* enum rec_algorithm, enum rec_op */
 	uint32_t ranks, steps_per_rank;
-	uint64_t bytes;      /* of the whole operation, as nccl-tests counts it */
-	uint64_t step_bytes; /* largest step */
-	uint64_t start_ps, end_ps; /* end: of the last step; 0 if not complete */
+	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it */
+	uint64_t step_bytes;          /* largest step */
+	uint64_t start_ps, end_ps;    /* end: of the last step; 0 if not complete */
 	uint64_t ideal_ps, expect_ps; /* durations */
 	bool complete;
 	uint32_t first_step, nsteps; /* its steps in verdict.steps, consecutive, rank major */
@@ -102,7 +102,7 @@ struct verdict_step {
 	bool started;
 	bool open;     /* not finished when the run (or the stream) ended */
 	bool critical; /* on the critical path */
-	bool slow;     /* exec above expect by more than VERDICT_SLOW_PERCENT and the jitter, or stuck when the run failed */
+	bool slow; /* exec above expect by more than VERDICT_SLOW_PERCENT and the jitter, or stuck when the run failed */
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
 	uint64_t late_ps;    /* start later than everything it depends on: the host's own delay */
@@ -110,9 +110,9 @@ struct verdict_step {
 	uint32_t depends;    /* the step whose data it sends on, or VERDICT_NONE */
 	uint32_t waited_for; /* the one of the two that it actually waited for, or VERDICT_NONE: neither */
 	uint32_t retransmits;
-	uint32_t detections;  /* polls it triggered */
-	uint32_t graph;       /* its provenance graph, or VERDICT_NONE */
-	double completeness;  /* share of the telemetry bytes of its time that was sent */
+	uint32_t detections; /* polls it triggered */
+	uint32_t graph;      /* its provenance graph, or VERDICT_NONE */
+	double completeness; /* share of the telemetry bytes of its time that was sent */
 };
 #define VERDICT_SLOW_PERCENT 1
 
@@ -122,7 +122,7 @@ struct verdict_wvertex {
 	uint32_t kind; /* enum verdict_wvertex_kind */
 	uint32_t step; /* index into verdict.steps; VERDICT_NONE for the collective's end */
 	uint64_t time_ps;
-	bool pruned;   /* nobody waited for it */
+	bool pruned; /* nobody waited for it */
 	bool critical;
 };
 
@@ -157,12 +157,12 @@ struct verdict_waiting {
 enum verdict_pvertex_kind { VERDICT_PV_PORT, VERDICT_PV_FLOW };
 
 struct verdict_pvertex {
-	uint32_t kind; /* enum verdict_pvertex_kind */
-	uint32_t ref;  /* index into verdict.ports or verdict.flows */
-	bool collective; /* flow: in the schedule (CF) */
-	bool victim;     /* flow: the one whose step this graph explains */
-	bool paused;     /* port: halted by its peer within the graph's time */
-	bool pausing;    /* port: its ingress told its peer to stop within the graph's time */
+	uint32_t kind;             /* enum verdict_pvertex_kind */
+	uint32_t ref;              /* index into verdict.ports or verdict.flows */
+	bool collective;           /* flow: in the schedule (CF) */
+	bool victim;               /* flow: the one whose step this graph explains */
+	bool paused;               /* port: halted by its peer within the graph's time */
+	bool pausing;              /* port: its ingress told its peer to stop within the graph's time */
 	double packets, depth_sum; /* port: within the graph's time */
 	double pause_ps;
 };
@@ -196,8 +196,8 @@ struct verdict_provenance {
 	uint32_t step; /* index into verdict.steps */
 	uint64_t from_ps, to_ps;
 	uint32_t epoch_first, epoch_last;
-	bool present; /* kept epochs were empty at some port: its weights come from queues as they stood */
-	bool cyclic;  /* ports wait for each other in a circle */
+	bool present;      /* kept epochs were empty at some port: its weights come from queues as they stood */
+	bool cyclic;       /* ports wait for each other in a circle */
 	double covered_ps; /* of the step's time, at the port that was reported for most of it */
 	struct verdict_pvertex *vertices;
 	uint32_t nvertices;
@@ -258,23 +258,24 @@ enum verdict_type {
 };
 
 struct verdict_finding {
-	uint32_t type; /* enum verdict_type */
-	char root[64]; /* port "6:2", or a host's name for slow_host */
+	uint32_t type;      /* enum verdict_type */
+	char root[64];      /* port "6:2", or a host's name for slow_host */
 	uint32_t root_port; /* index into verdict.ports, VERDICT_NONE: root is not a port */
-	uint32_t origin_port; /* of a deadlock: port out of the loop whose pauses began it, VERDICT_NONE: it began in the loop */
-	uint32_t *ports;    /* ports involved: from the first victim's to the root, then those of further victims */
+	uint32_t
+		origin_port; /* of a deadlock: port out of the loop whose pauses began it, VERDICT_NONE: it began in the loop */
+	uint32_t *ports;     /* ports involved: from the first victim's to the root, then those of further victims */
 	uint32_t nports;
-	uint32_t *flows;    /* culprits, worst first */
+	uint32_t *flows; /* culprits, worst first */
 	uint32_t nflows;
-	uint32_t *victims;  /* flows of the collective */
+	uint32_t *victims; /* flows of the collective */
 	uint32_t nvictims;
-	uint32_t *steps;    /* slow steps it explains: into verdict.steps (JSON prints step numbers, once each) */
+	uint32_t *steps; /* slow steps it explains: into verdict.steps (JSON prints step numbers, once each) */
 	uint32_t nsteps;
 	uint32_t collective; /* index into verdict.collectives */
 	uint64_t start_ps, end_ps;
-	double score;       /* packet-waits caused to the victims */
+	double score;        /* packet-waits caused to the victims */
 	double explained_ps; /* of the time that these steps lost, an estimate; of several findings it may be the same time */
-	double critical_ps;  /* of it, on the critical path; sorts the list, largest first, then the score does */
+	double critical_ps; /* of it, on the critical path; sorts the list, largest first, then the score does */
 	char evidence[512]; /* a sentence with the numbers */
 };
 
@@ -293,25 +294,25 @@ struct verdict_contributor {
 
 /* What came of one kind of record. */
 struct verdict_kind {
-	uint32_t kind; /* enum rec_type */
-	uint64_t records, bytes;           /* received */
-	uint64_t dropped, dropped_bytes;   /* kept back by the budget */
+	uint32_t kind;                   /* enum rec_type */
+	uint64_t records, bytes;         /* received */
+	uint64_t dropped, dropped_bytes; /* kept back by the budget */
 };
 
 struct verdict_overhead {
 	uint64_t row_bytes; /* received from switches and NICs: polls and rows, as records of the stream */
 	/* Of the network (common/report.h), before the exporter's budget; not known of a truncated stream. */
-	uint64_t triggers;        /* detections that hosts spent */
-	uint64_t reports, telemetry_bytes; /* kept: with all headers, the paper's processing overhead */
+	uint64_t triggers;                                     /* detections that hosts spent */
+	uint64_t reports, telemetry_bytes;                     /* kept: with all headers, the paper's processing overhead */
 	uint64_t reports_collected, telemetry_bytes_collected; /* all that were made; more of policy hawkeye only */
-	uint64_t bandwidth_bytes; /* reports kept, polling packets and notification packets (IV-B) */
-	uint64_t records;         /* received, all kinds */
+	uint64_t bandwidth_bytes;                /* reports kept, polling packets and notification packets (IV-B) */
+	uint64_t records;                        /* received, all kinds */
 	uint64_t polling_packets, polling_bytes; /* on every link */
 	uint64_t notification_packets, notification_bytes;
-	uint64_t report_bytes;    /* sent by the exporter */
+	uint64_t report_bytes;      /* sent by the exporter */
 	uint64_t deferred, dropped; /* records */
-	uint64_t left_out;        /* records that were not as they have to be */
-	uint64_t astray;          /* records that the end record counts, and that did not arrive */
+	uint64_t left_out;          /* records that were not as they have to be */
+	uint64_t astray;            /* records that the end record counts, and that did not arrive */
 	/*
 	 * Share of what was to be reported that arrived: of the reports' bytes, and of the steps. 1 with nothing lost; 0 of
 	 * a truncated stream: not known.
@@ -323,14 +324,14 @@ struct verdict_overhead {
 
 struct verdict {
 	struct verdict_run run;
-	bool truncated;      /* the stream ended without its end record */
-	uint32_t end_reason; /* enum rec_end_reason, if not truncated */
+	bool truncated;           /* the stream ended without its end record */
+	uint32_t end_reason;      /* enum rec_end_reason, if not truncated */
 	uint32_t recording_errno; /* the recording broke off before this stream did: why; 0: it is whole */
-	uint32_t end_node;   /* QP error: host, else VERDICT_NONE */
-	uint64_t end_ps;     /* of the run; truncated: time of the last record */
+	uint32_t end_node;        /* QP error: host, else VERDICT_NONE */
+	uint64_t end_ps;          /* of the run; truncated: time of the last record */
 
-	bool innocent;       /* nothing in the network explains the time */
-	char reason[512];    /* a sentence */
+	bool innocent;         /* nothing in the network explains the time */
+	char reason[512];      /* a sentence */
 	char incomplete[1024]; /* a sentence on what evidence is missing; empty if none is */
 
 	struct verdict_node *nodes;

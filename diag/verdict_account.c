@@ -147,8 +147,8 @@ fill_completeness(struct verdict *v, const struct evidence *ev, struct err *err)
 			continue;
 		lost = losses_within(&losses, step->start_ps, step->end_ps);
 		if (lost > 0)
-			step->completeness = 1 - lost / (lost + (double)sent_within(ev, sums, step->start_ps,
-										    step->end_ps));
+			step->completeness =
+				1 - lost / (lost + (double)sent_within(ev, sums, step->start_ps, step->end_ps));
 	}
 	free(sums);
 	losses_fini(&losses);
@@ -175,8 +175,7 @@ verdict_finished(const struct verdict *v)
 
 /* ---- the sentences ---- */
 
-static void __attribute__((format(printf, 3, 4)))
-append(char *text, size_t cap, const char *fmt, ...)
+static void __attribute__((format(printf, 3, 4))) append(char *text, size_t cap, const char *fmt, ...)
 {
 	va_list ap;
 	size_t used = 0;
@@ -198,8 +197,10 @@ say_incomplete(struct verdict *v, const struct evidence *ev)
 	for (uint32_t i = 0; i < v->nsteps; i++)
 		missing += !v->steps[i].reported;
 	if (v->truncated) {
-		append(v->incomplete, sizeof(v->incomplete), "The record stream broke off %.6f ms into the run, without its "
-		       "end record", (double)v->end_ps / 1e9);
+		append(v->incomplete, sizeof(v->incomplete),
+		       "The record stream broke off %.6f ms into the run, without its "
+		       "end record",
+		       (double)v->end_ps / 1e9);
 		if (ev->torn_bytes != 0)
 			append(v->incomplete, sizeof(v->incomplete), " and %u B into a record", ev->torn_bytes);
 		append(v->incomplete, sizeof(v->incomplete), ": the rest is unknown. ");
@@ -260,8 +261,8 @@ say_hosts(struct verdict *v)
 static bool
 was_watched(const struct verdict *v, const struct verdict_step *step)
 {
-	return step->graph != VERDICT_NONE && v->graphs[step->graph].covered_ps >=
-		VERDICT_WATCHED_SHARE * (double)(step->end_ps - step->start_ps);
+	return step->graph != VERDICT_NONE &&
+	       v->graphs[step->graph].covered_ps >= VERDICT_WATCHED_SHARE * (double)(step->end_ps - step->start_ps);
 }
 
 /*
@@ -298,12 +299,11 @@ verdict_conclude(struct verdict *v, const struct evidence *ev)
 	}
 	say_incomplete(v, ev);
 	complete = v->incomplete[0] == '\0';
-	v->innocent = network == NULL &&
-		      (slow == 0 ? done != 0 && verdict_finished(v) : complete && unwatched == 0);
+	v->innocent = network == NULL && (slow == 0 ? done != 0 && verdict_finished(v) : complete && unwatched == 0);
 	if (network != NULL)
-		append(v->reason, sizeof(v->reason), "%u of %u steps were slow; the %s is %s at %s%s%s. %s.", slow, v->nsteps,
-		       network == v->findings ? "strongest cause" : "strongest cause in the network", verdict_type_name(network->type), network->root,
-		       network->nflows != 0 ? " by " : "",
+		append(v->reason, sizeof(v->reason), "%u of %u steps were slow; the %s is %s at %s%s%s. %s.", slow,
+		       v->nsteps, network == v->findings ? "strongest cause" : "strongest cause in the network",
+		       verdict_type_name(network->type), network->root, network->nflows != 0 ? " by " : "",
 		       network->nflows != 0 ? v->flows[network->flows[0]].name : "", network->evidence);
 	else if (slow == 0 && host != NULL)
 		say_hosts(v);
@@ -315,10 +315,12 @@ verdict_conclude(struct verdict *v, const struct evidence *ev)
 	else if (complete && unwatched != 0)
 		append(v->reason, sizeof(v->reason),
 		       "%u of %u steps were slow and nothing that was reported explains it, but %u of them went without "
-		       "telemetry for half of their time or more.", slow, v->nsteps, unwatched);
+		       "telemetry for half of their time or more.",
+		       slow, v->nsteps, unwatched);
 	else if (complete && unexplained == 0)
 		append(v->reason, sizeof(v->reason),
-		       "%u of %u steps were slow, by at most the %.1f %% that ACKs of other flows on their way can cost%s%s.",
+		       "%u of %u steps were slow, by at most the %.1f %% that ACKs of other flows on their way can "
+		       "cost%s%s.",
 		       slow, v->nsteps, 100 * ack_allowance(v), host != NULL ? "; late was host " : "",
 		       host != NULL ? host->root : "");
 	else if (complete)
@@ -329,5 +331,6 @@ verdict_conclude(struct verdict *v, const struct evidence *ev)
 	else
 		append(v->reason, sizeof(v->reason),
 		       "%u of %u steps were slow and nothing that was reported explains it, but the evidence is "
-		       "incomplete.", slow, v->nsteps);
+		       "incomplete.",
+		       slow, v->nsteps);
 }

@@ -104,8 +104,7 @@ verdict_fill_events(struct verdict *v, const struct evidence *ev, struct err *er
 	for (uint32_t i = 0; i < ev->gaps.count; i++) {
 		const struct rec_gap *rec = EV_AT(ev->gaps, struct rec_gap, i);
 
-		v->gaps[i] = (struct verdict_gap){ rec->kind, rec->dropped, rec->dropped_bytes, rec->from_ps,
-						   rec->to_ps };
+		v->gaps[i] = (struct verdict_gap){ rec->kind, rec->dropped, rec->dropped_bytes, rec->from_ps, rec->to_ps };
 	}
 	return 0;
 }

@@ -9,8 +9,8 @@
 #include "diag/verdict_graph.h"
 #include "diag/verdict_internal.h"
 
-static int build_graphs(struct verdict *v, const struct evidence *ev, enum prov_share share,
-			struct prov_scratch *scratch, struct prov_graph **graphs, struct err *err);
+static int build_graphs(struct verdict *v, const struct evidence *ev, enum prov_share share, struct prov_scratch *scratch,
+			struct prov_graph **graphs, struct err *err);
 static int rate_collectives(struct verdict *v, struct err *err);
 
 int
@@ -61,8 +61,7 @@ build_graphs(struct verdict *v, const struct evidence *ev, enum prov_share share
 				v->graphs_skipped++;
 				continue;
 			}
-			rc = prov_build(ev, scratch, step->flow, step->start_ps, step->end_ps, share, &graphs[i],
-					err);
+			rc = prov_build(ev, scratch, step->flow, step->start_ps, step->end_ps, share, &graphs[i], err);
 			if (rc != 0)
 				return rc;
 			if (graphs[i]->nports == 0)

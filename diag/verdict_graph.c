@@ -62,8 +62,8 @@ fill_edges(struct verdict_provenance *out, const struct prov_graph *graph)
 			if (at->contrib > 0)
 				add_edge(out, VERDICT_PE_PORT_FLOW, p, flow, at->contrib);
 			if (at->cf_wait > 0)
-				out->waits[out->nwaits++] = (struct verdict_pwait){
-					p, flow_vertex(graph, graph->victim), flow, at->cf_wait };
+				out->waits[out->nwaits++] =
+					(struct verdict_pwait){ p, flow_vertex(graph, graph->victim), flow, at->cf_wait };
 		}
 		for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++)
 			add_edge(out, VERDICT_PE_PORT_PORT, p, graph->links[l].to, graph->links[l].weight);
@@ -101,8 +101,8 @@ fill_scores(struct verdict_provenance *out, const struct prov_graph *graph, stru
 }
 
 int
-verdict_graph_fill(struct verdict_provenance *out, const struct verdict *v, const struct prov_graph *graph,
-		   uint32_t step, struct err *err)
+verdict_graph_fill(struct verdict_provenance *out, const struct verdict *v, const struct prov_graph *graph, uint32_t step,
+		   struct err *err)
 {
 	out->step = step;
 	out->from_ps = graph->from_ps;
@@ -111,8 +111,8 @@ verdict_graph_fill(struct verdict_provenance *out, const struct verdict *v, cons
 	out->epoch_last = graph->epoch_last;
 	out->cyclic = graph->cyclic;
 	for (uint32_t p = 0; p < graph->nmet; p++)
-		out->covered_ps = graph->ports[p].covered_ps > out->covered_ps ? graph->ports[p].covered_ps :
-										 out->covered_ps;
+		out->covered_ps =
+			graph->ports[p].covered_ps > out->covered_ps ? graph->ports[p].covered_ps : out->covered_ps;
 	out->vertices = verdict_alloc((size_t)graph->nports + graph->nflows, sizeof(*out->vertices), err);
 	out->edges = verdict_alloc(2 * (size_t)graph->nats + graph->nlinks, sizeof(*out->edges), err);
 	out->waits = verdict_alloc(graph->nats, sizeof(*out->waits), err);

@@ -12,8 +12,7 @@ int verdict_fill_steps(struct verdict *v, const struct evidence *ev, struct err 
 /* Detections, polls, notifications, gaps. */
 int verdict_fill_events(struct verdict *v, const struct evidence *ev, struct err *err);
 /* Provenance graphs, scores, findings, contributors. */
-int verdict_explain(struct verdict *v, const struct evidence *ev, const struct verdict_options *options,
-		    struct err *err);
+int verdict_explain(struct verdict *v, const struct evidence *ev, const struct verdict_options *options, struct err *err);
 /* Overhead, completeness, and what they and the findings say about the network. */
 int verdict_account(struct verdict *v, const struct evidence *ev, struct err *err);
 void verdict_conclude(struct verdict *v, const struct evidence *ev);

@@ -10,8 +10,8 @@
 static bool
 run_failed(const struct verdict *v)
 {
-	return !v->truncated && (v->end_reason == REC_END_STALL || v->end_reason == REC_END_QP_ERROR ||
-				v->end_reason == REC_END_HOST_LOST);
+	return !v->truncated &&
+	       (v->end_reason == REC_END_STALL || v->end_reason == REC_END_QP_ERROR || v->end_reason == REC_END_HOST_LOST);
 }
 
 static void

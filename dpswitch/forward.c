@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/emulation/scenario_args.h"
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
@@ -20,14 +19,15 @@
 #include "common/stdio_guard.h"
 #include "common/units.h"
 #include "common/wire/roce.h"
-#include "dpswitch/edge/external.h"
-#include "dpswitch/edge/frame.h"
-#include "dpswitch/edge/pcapng.h"
-#include "dpswitch/edge/port_probe.h"
+#include "dpswitch/edge/external/external.h"
+#include "dpswitch/edge/frame/frame.h"
+#include "dpswitch/edge/frame/pcapng.h"
+#include "dpswitch/edge/port/port_probe.h"
 #include "dpswitch/fabric/pacer.h"
 #include "dpswitch/lcore/launch.h"
+#include "emulation/scenario/scenario_args.h"
 
-#define REPEATED 64            /* frames in the file that is repeated */
+#define REPEATED 64 /* frames in the file that is repeated */
 #define WARM_UP_NS 300000000ULL
 #define PROBE_INTERVAL_NS 300000 /* no multiple of a window */
 #define FOREVER_PS (1000000 * PS_PER_S)
@@ -138,8 +138,9 @@ make_frame(struct forward *f, struct err *err)
 {
 	const struct pkt_message message = { .first = true };
 	uint32_t bytes = f->options->frame_bytes;
-	struct pkt p = { .type = PKT_DATA, .flags = PKT_LAST, .prio = f->scenario->plan->flows.flows[0].prio,
-			 .ttl = PKT_TTL_INIT };
+	struct pkt p = {
+		.type = PKT_DATA, .flags = PKT_LAST, .prio = f->scenario->plan->flows.flows[0].prio, .ttl = PKT_TTL_INIT
+	};
 	struct frame frame;
 
 	p.payload_bytes = (uint16_t)((bytes - LEAST_FRAME_BYTES) & ~3u);
@@ -403,8 +404,7 @@ parse(int key, char *arg, struct argp_state *state)
 		options->dir = arg;
 		return 0;
 	case 'f':
-		options->frame_bytes = (uint32_t)args_number(state, "--frame-bytes", arg, ETH_MIN_BYTES,
-								MOST_FRAME_BYTES);
+		options->frame_bytes = (uint32_t)args_number(state, "--frame-bytes", arg, ETH_MIN_BYTES, MOST_FRAME_BYTES);
 		return 0;
 	case 't':
 		options->seconds = strtod(arg, &end);

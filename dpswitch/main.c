@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/emulation/emulation.h"
-#include "cli/emulation/scenario_args.h"
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
@@ -15,7 +13,9 @@
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/yardstick.h"
-#include "dpswitch/run.h"
+#include "emulation/attach/run.h"
+#include "emulation/emulation.h"
+#include "emulation/scenario/scenario_args.h"
 
 #define YARDSTICK_HOPS 50000000ULL
 
@@ -102,7 +102,8 @@ static const struct argp argp = {
 	.options = option_table,
 	.parser = parse,
 	.args_doc = "SCENARIO",
-	.doc = "Runs a scenario's fabric and its embedded hosts; hosts with their own kernel attach to it. `rocelab run` starts this and an analyzer.",
+	.doc = "Runs a scenario's fabric and its embedded hosts; hosts with their own kernel attach to it. `rocelab run` "
+	       "starts this and an analyzer.",
 };
 
 static int

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/emulation/scenario_args.h"
 #include "common/exit_code.h"
 #include "common/stdio_guard.h"
-#include "rxe-hosts/manage_open.h"
-#include "rxe-hosts/session.h"
+#include "emulation/real_host/manage_open.h"
+#include "emulation/real_host/session.h"
+#include "emulation/scenario/scenario_args.h"
 
 struct options {
 	struct scenario_options scenario;

@@ -24,7 +24,11 @@ static const struct cfg_field kind_fields[] = {
 };
 
 static const struct cfg_table kind_table = {
-	.path = "topology", .doc = "The network.", .size = sizeof(struct kind), .fields = kind_fields, .nfields = 1,
+	.path = "topology",
+	.doc = "The network.",
+	.size = sizeof(struct kind),
+	.fields = kind_fields,
+	.nfields = 1,
 };
 
 static const struct topo_generator *

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "common/cfg.h"
+#include "common/cfg/cfg.h"
 #include "topo/topo.h"
 
 /*

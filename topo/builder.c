@@ -42,8 +42,7 @@ grow(void *items, uint32_t count, uint32_t *room, size_t item_bytes)
 }
 
 int
-builder_node(struct builder *builder, enum topo_kind kind, const struct cfg_where *where, const char *key,
-	     const char *name)
+builder_node(struct builder *builder, enum topo_kind kind, const struct cfg_where *where, const char *key, const char *name)
 {
 	struct topo *topo = builder->topo;
 	struct topo_node *nodes;
@@ -52,8 +51,8 @@ builder_node(struct builder *builder, enum topo_kind kind, const struct cfg_wher
 	if (length == 0 || length >= sizeof(nodes->name) ||
 	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != length)
 		return cfg_fail(where, key, builder->err,
-				"\"%s\" cannot name a node; 1 to %zu letters, digits, '_', '.' and '-' would be right", name,
-				sizeof(nodes->name) - 1);
+				"\"%s\" cannot name a node; 1 to %zu letters, digits, '_', '.' and '-' would be right",
+				name, sizeof(nodes->name) - 1);
 	if (topo->nnodes == TOPO_MAX_NODES)
 		return cfg_fail(where, key, builder->err, "more than %d nodes", TOPO_MAX_NODES);
 	nodes = grow(topo->nodes, topo->nnodes, &builder->node_room, sizeof(*nodes));

@@ -15,7 +15,7 @@ struct builder {
 	struct topo *topo; /* nodes so far; its ports are made by builder_finish() */
 	struct builder_link *links;
 	uint32_t node_room, link_room;
-	bool sorted; /* names are checked and can be found: no more nodes */
+	bool sorted;            /* names are checked and can be found: no more nodes */
 	struct cfg_where where; /* of the group, for what concerns the whole */
 	struct err *err;
 };

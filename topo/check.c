@@ -91,10 +91,11 @@ check_reachable(const struct topo *topo, const struct islands *islands, struct e
 		const struct topo_node *host = &topo->nodes[topo->hosts[h]];
 
 		if (!share_island(islands, first, host))
-			rc = cfg_fail(&host->where, NULL, err,
-				      "hosts \"%s\" and \"%s\" are not connected; a path over switches between every two hosts "
-				      "would be right",
-				      first->name, host->name);
+			rc = cfg_fail(
+				&host->where, NULL, err,
+				"hosts \"%s\" and \"%s\" are not connected; a path over switches between every two hosts "
+				"would be right",
+				first->name, host->name);
 		if (host->nports != first->nports || memcmp(&islands->of[host->first_port], &islands->of[first->first_port],
 							    host->nports * sizeof(*islands->of)) != 0)
 			others[nothers++] = topo->hosts[h];
@@ -102,10 +103,11 @@ check_reachable(const struct topo *topo, const struct islands *islands, struct e
 	for (uint32_t i = 0; rc == 0 && i < nothers; i++)
 		for (uint32_t j = i + 1; rc == 0 && j < nothers; j++)
 			if (!share_island(islands, &topo->nodes[others[i]], &topo->nodes[others[j]]))
-				rc = cfg_fail(&topo->nodes[others[j]].where, NULL, err,
-					      "hosts \"%s\" and \"%s\" are not connected; a path over switches between every two "
-					      "hosts would be right",
-					      topo->nodes[others[i]].name, topo->nodes[others[j]].name);
+				rc = cfg_fail(
+					&topo->nodes[others[j]].where, NULL, err,
+					"hosts \"%s\" and \"%s\" are not connected; a path over switches between every two "
+					"hosts would be right",
+					topo->nodes[others[i]].name, topo->nodes[others[j]].name);
 	free(others);
 	return rc;
 }

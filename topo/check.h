@@ -2,7 +2,7 @@
 /* What is looked at before anything runs. */
 #pragma once
 
-#include "common/cfg.h"
+#include "common/cfg/cfg.h"
 #include "topo/topo.h"
 
 /*

@@ -13,9 +13,9 @@ struct cable {
 struct convergence {
 	const struct topo *topo;
 	uint64_t after_ps;
-	struct cable *cables;   /* [nlinks] */
-	bool *withdrawn;        /* [nlinks] the cables' in a row */
-	uint32_t unknown;       /* cables whose state the routes do not know */
+	struct cable *cables; /* [nlinks] */
+	bool *withdrawn;      /* [nlinks] the cables' in a row */
+	uint32_t unknown;     /* cables whose state the routes do not know */
 	struct route_table *routes;
 };
 

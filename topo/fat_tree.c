@@ -61,7 +61,8 @@ add_layer(struct builder *builder, uint32_t count, uint32_t half, uint64_t rate_
 {
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t j = 0; j < half; j++) {
-			int rc = builder_link(builder, &builder->where, from + i, to + which(i, j, half), rate_bps, delay_ps);
+			int rc = builder_link(builder, &builder->where, from + i, to + which(i, j, half), rate_bps,
+					      delay_ps);
 
 			if (rc != 0)
 				return rc;

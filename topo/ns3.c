@@ -105,7 +105,8 @@ read_link(struct reader *reader, struct builder *builder)
 		rc = read_word(reader, "an error rate", word);
 	if (rc == 0 && (strtod(word, &end) != 0 || *end != '\0'))
 		rc = cfg_fail(&reader->where, NULL, reader->err,
-			      "found error rate \"%s\"; 0 would be right: loss is a fault here, not part of the topology", word);
+			      "found error rate \"%s\"; 0 would be right: loss is a fault here, not part of the topology",
+			      word);
 	return rc == 0 ? builder_link(builder, &where, a, b, rate_bps, delay_ps) : rc;
 }
 
@@ -121,7 +122,8 @@ read_switches(struct reader *reader, uint32_t nodes, uint32_t switches, struct b
 
 		rc = read_number(reader, "a switch's id", nodes - 1, &id);
 		if (rc == 0 && where[id].line != 0)
-			rc = cfg_fail(&reader->where, NULL, reader->err, "switch %u stands twice in the list of switches", id);
+			rc = cfg_fail(&reader->where, NULL, reader->err, "switch %u stands twice in the list of switches",
+				      id);
 		if (rc == 0)
 			where[id] = reader->where;
 	}
@@ -208,8 +210,8 @@ build(const struct cfg *tree, struct builder *builder)
 	if (rc != 0)
 		return rc;
 	path = cfg_resolve(tree, cfg.file);
-	rc = path != NULL ? import(path, &cfg.where, "file", builder) :
-			    err_set(builder->err, -ENOMEM, "%s: out of memory", cfg.file);
+	rc = path != NULL ? import(path, &cfg.where, "file", builder)
+			  : err_set(builder->err, -ENOMEM, "%s: out of memory", cfg.file);
 	free(path);
 	return rc;
 }

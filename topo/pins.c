@@ -70,13 +70,14 @@ check_hop(const struct topo *topo, const struct pin_cfg *cfg, const char *key, c
 	for (uint32_t k = 0; k < i; k++)
 		if (topo->ports[path->ports[k]].node == port->node)
 			return cfg_fail(&cfg->where, key, err,
-					"routing loop: \"%s\" comes back to switch %s; every switch may stand once", text, node);
+					"routing loop: \"%s\" comes back to switch %s; every switch may stand once", text,
+					node);
 	if (i > 0 && topo->ports[path->ports[i - 1]].peer != port->node) {
 		const struct topo_port *before = &topo->ports[path->ports[i - 1]];
 		char name[40];
 
-		return cfg_fail(&cfg->where, key, err, "\"%s\": %s leads to %s, not to %s; a port of %s would be right", text,
-				topo_port_name(topo, path->ports[i - 1], name), topo->nodes[before->peer].name, node,
+		return cfg_fail(&cfg->where, key, err, "\"%s\": %s leads to %s, not to %s; a port of %s would be right",
+				text, topo_port_name(topo, path->ports[i - 1], name), topo->nodes[before->peer].name, node,
 				topo->nodes[before->peer].name);
 	}
 	return 0;
@@ -101,7 +102,8 @@ read_path(const struct topo *topo, const struct pin_cfg *cfg, const char *key, c
 		int rc;
 
 		if (port == TOPO_NONE || topo->nodes[topo->ports[port].node].kind != TOPO_SWITCH)
-			return cfg_fail(&cfg->where, key, err, "\"%s\" is no switch:port of this topology", texts->items[i]);
+			return cfg_fail(&cfg->where, key, err, "\"%s\" is no switch:port of this topology",
+					texts->items[i]);
 		path->ports[path->hops++] = port;
 		rc = check_hop(topo, cfg, key, texts->items[i], path, (uint32_t)i, src, err);
 		if (rc != 0)
@@ -256,7 +258,8 @@ route_pins_attach(struct route_pins *pins, const struct flow_table *flows, struc
 		const struct route_pin *pin = &pins->pins[i];
 
 		if (!used[i])
-			rc = cfg_fail(&pin->where, NULL, err, "no flow of this scenario goes from %s to %s with these ports",
+			rc = cfg_fail(&pin->where, NULL, err,
+				      "no flow of this scenario goes from %s to %s with these ports",
 				      pins->topo->nodes[pin->src_node].name, pins->topo->nodes[pin->dst_node].name);
 	}
 	free(used);

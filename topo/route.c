@@ -19,16 +19,16 @@ struct set {
  */
 struct route_table {
 	const struct topo *topo;
-	uint32_t *edge_of;  /* [nnodes] switch -> its number among switches with hosts, or TOPO_NONE */
-	uint32_t *edges;    /* [nedges] switch node ids */
+	uint32_t *edge_of; /* [nnodes] switch -> its number among switches with hosts, or TOPO_NONE */
+	uint32_t *edges;   /* [nedges] switch node ids */
 	uint32_t nedges;
-	struct set *sets;   /* [nnodes * nedges] */
-	uint8_t *members;   /* port indices */
+	struct set *sets; /* [nnodes * nedges] */
+	uint8_t *members; /* port indices */
 	uint32_t nmembers, room;
-	uint8_t *last_hop;  /* [nports] by global id: the port's own index, for sets of one */
+	uint8_t *last_hop;     /* [nports] by global id: the port's own index, for sets of one */
 	const bool *withdrawn; /* [nlinks] cables that no way leads over; NULL: none */
-	uint32_t *distance; /* [nnodes] scratch */
-	uint32_t *queue;    /* [nnodes] scratch */
+	uint32_t *distance;    /* [nnodes] scratch */
+	uint32_t *queue;       /* [nnodes] scratch */
 };
 
 static int

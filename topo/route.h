@@ -57,9 +57,9 @@ struct routing {
 struct route_choice {
 	const uint8_t *members; /* equal-cost egress ports of a switch; NULL for hosts, which send on the flow's NIC */
 	uint32_t nmembers;
-	uint32_t hash;  /* 0 for hosts */
-	uint8_t port;   /* index of the chosen egress port */
-	bool is_pinned; /* by a pin, which may name a port outside the members */
+	uint32_t hash;        /* 0 for hosts */
+	uint8_t port;         /* index of the chosen egress port */
+	bool is_pinned;       /* by a pin, which may name a port outside the members */
 	struct cfg_where pin; /* where the pin stands */
 };
 

@@ -14,10 +14,11 @@ uint32_t
 route_hash(uint32_t src_ip, uint32_t dst_ip, uint16_t sport, uint16_t dport, uint32_t switch_seed)
 {
 	const uint8_t tuple[13] = {
-		(uint8_t)(src_ip >> 24), (uint8_t)(src_ip >> 16), (uint8_t)(src_ip >> 8), (uint8_t)src_ip,
-		(uint8_t)(dst_ip >> 24), (uint8_t)(dst_ip >> 16), (uint8_t)(dst_ip >> 8), (uint8_t)dst_ip,
-		PROTOCOL_UDP,
-		(uint8_t)(sport >> 8),   (uint8_t)sport,          (uint8_t)(dport >> 8),  (uint8_t)dport,
+		(uint8_t)(src_ip >> 24), (uint8_t)(src_ip >> 16), (uint8_t)(src_ip >> 8),
+		(uint8_t)src_ip,         (uint8_t)(dst_ip >> 24), (uint8_t)(dst_ip >> 16),
+		(uint8_t)(dst_ip >> 8),  (uint8_t)dst_ip,         PROTOCOL_UDP,
+		(uint8_t)(sport >> 8),   (uint8_t)sport,          (uint8_t)(dport >> 8),
+		(uint8_t)dport,
 	};
 
 	return (uint32_t)prng_mix((uint64_t)switch_seed << 32 | crc32c(tuple, sizeof(tuple)));

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cfg.h"
+#include "common/cfg/cfg.h"
 #include "common/err.h"
 
 #define TOPO_MAX_PORTS 128 /* of one node; port indices fit struct pkt */
@@ -16,8 +16,8 @@ enum topo_kind { TOPO_SWITCH, TOPO_HOST };
 
 /* One direction belongs to each end: "port" is both the egress towards the peer and the ingress from it. */
 struct topo_port {
-	uint32_t node;      /* owner */
-	uint16_t index;     /* 0-based on its node; people see "node:index+1" */
+	uint32_t node;  /* owner */
+	uint16_t index; /* 0-based on its node; people see "node:index+1" */
 	uint16_t peer_index;
 	uint32_t peer;      /* node at the other end */
 	uint32_t peer_port; /* global port id at the other end */
@@ -44,10 +44,10 @@ struct topo {
 	struct topo_port *ports; /* [nports] global port ids */
 	struct topo_link *links; /* [nlinks] */
 	uint32_t nnodes, nports, nlinks, nhosts, nswitches;
-	uint32_t *hosts; /* [nhosts] node ids in order of appearance */
-	uint32_t *by_name; /* [nnodes] node ids sorted by name, for topo_find() */
+	uint32_t *hosts;        /* [nhosts] node ids in order of appearance */
+	uint32_t *by_name;      /* [nnodes] node ids sorted by name, for topo_find() */
 	struct cfg_where where; /* of the scenario's group */
-	char *source;      /* imported file that nodes' where points to, or NULL */
+	char *source;           /* imported file that nodes' where points to, or NULL */
 };
 
 void topo_destroy(struct topo *topo);

@@ -14,10 +14,10 @@ typedef uint64_t wire_be64;
 #define ETH_TYPE_ARP 0x0806
 #define ETH_TYPE_VLAN 0x8100
 #define ETH_TYPE_MAC_CONTROL 0x8808
-#define ETH_MIN_BYTES 60      /* shortest frame without FCS; the MAC pads up to it */
+#define ETH_MIN_BYTES 60 /* shortest frame without FCS; the MAC pads up to it */
 #define ETH_FCS_BYTES 4
-#define ETH_PREAMBLE_BYTES 8  /* with the start delimiter */
-#define ETH_GAP_BYTES 12      /* inter-frame gap */
+#define ETH_PREAMBLE_BYTES 8 /* with the start delimiter */
+#define ETH_GAP_BYTES 12     /* inter-frame gap */
 
 struct wire_eth {
 	uint8_t dst[ETH_ADDR_BYTES], src[ETH_ADDR_BYTES];

@@ -23,15 +23,15 @@ enum guest_frame_type {
 	GUEST_HELLO = 1, /* session 0, first frame of all: struct guest_hello, then text: what went wrong */
 	GUEST_STDOUT,
 	GUEST_STDERR,
-	GUEST_EXIT,      /* struct guest_exit; the session is over */
+	GUEST_EXIT, /* struct guest_exit; the session is over */
 	/* both ways */
-	GUEST_CREDIT,    /* struct guest_credit */
+	GUEST_CREDIT, /* struct guest_credit */
 	/* to the guest */
-	GUEST_RUN,       /* struct guest_run, then TERM, the folder and the arguments, each ended by NUL */
-	GUEST_STDIN,     /* empty: end of input */
-	GUEST_WINDOW,    /* struct guest_run with the terminal's new size */
-	GUEST_HANGUP,    /* nobody listens any more: end what runs */
-	GUEST_POWEROFF,  /* session 0: stop the guest */
+	GUEST_RUN,      /* struct guest_run, then TERM, the folder and the arguments, each ended by NUL */
+	GUEST_STDIN,    /* empty: end of input */
+	GUEST_WINDOW,   /* struct guest_run with the terminal's new size */
+	GUEST_HANGUP,   /* nobody listens any more: end what runs */
+	GUEST_POWEROFF, /* session 0: stop the guest */
 };
 
 struct guest_frame {

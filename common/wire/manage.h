@@ -54,10 +54,10 @@ struct manage_hdr {
 };
 
 struct manage_hello {
-	uint32_t version;  /* MANAGE_VERSION */
-	uint32_t node;     /* topology node id */
-	uint64_t digest;   /* plan_digest() of what the host understood: both must have read the same scenario */
-	char device[32];   /* RDMA device */
+	uint32_t version; /* MANAGE_VERSION */
+	uint32_t node;    /* topology node id */
+	uint64_t digest;  /* plan_digest() of what the host understood: both must have read the same scenario */
+	char device[32];  /* RDMA device */
 };
 
 /* Sent by the host with fabric_ns 0, answered at once with fabric_ns filled in. */
@@ -68,7 +68,7 @@ struct manage_time {
 
 /* One end of a reliable connection whose other end is an embedded host's. */
 struct manage_qp {
-	uint32_t flow;       /* index into the run's flow table */
+	uint32_t flow; /* index into the run's flow table */
 	uint32_t qpn;
 	uint32_t rkey, reserved;
 	uint64_t addr, bytes; /* where messages of the flow go; 0: this host sends it */
@@ -77,7 +77,7 @@ struct manage_qp {
 struct manage_connected {
 	uint32_t qps;
 	uint32_t reserved;
-	uint64_t clock_error_ns; /* half of the smallest round trip of TIME */
+	uint64_t clock_error_ns;        /* half of the smallest round trip of TIME */
 	uint64_t base_rtt_ns, noise_ns; /* of its flows' idle paths, the largest; 0: not measured */
 };
 
@@ -86,12 +86,12 @@ struct manage_start {
 };
 
 struct manage_progress {
-	uint64_t acked_bytes;    /* sent by this host and acknowledged so far, all flows: the stall detector watches it */
-	uint32_t working;        /* 1: a rank has steps to do */
-	uint32_t background;     /* 1: a background flow has messages to send */
-	uint32_t sending;        /* 1: a step or a background message is on its way */
+	uint64_t acked_bytes; /* sent by this host and acknowledged so far, all flows: the stall detector watches it */
+	uint32_t working;     /* 1: a rank has steps to do */
+	uint32_t background;  /* 1: a background flow has messages to send */
+	uint32_t sending;     /* 1: a step or a background message is on its way */
 	uint32_t reserved;
-	uint64_t next_ps;        /* when the next of either begins that only waits for its time; UINT64_MAX: none does */
+	uint64_t next_ps; /* when the next of either begins that only waits for its time; UINT64_MAX: none does */
 };
 
 struct manage_stop {
@@ -117,12 +117,12 @@ struct manage_result {
 	uint64_t naks, timeouts;
 	uint64_t notification_packets, polling_packets, probe_packets;
 	uint64_t notification_bytes, polling_bytes, probe_bytes;
-	uint64_t cpu_ns;        /* of the program, all threads */
+	uint64_t cpu_ns; /* of the program, all threads */
 	uint64_t peak_rss_bytes;
-	uint64_t unexpected;    /* completions that no rank expected */
-	uint64_t manage_bytes;  /* sent over this channel, this message not included */
-	uint32_t failed;        /* 1: a QP went into error */
-	uint32_t lost_records;  /* for want of room: the channel was not read */
+	uint64_t unexpected;   /* completions that no rank expected */
+	uint64_t manage_bytes; /* sent over this channel, this message not included */
+	uint32_t failed;       /* 1: a QP went into error */
+	uint32_t lost_records; /* for want of room: the channel was not read */
 };
 
 /* FAILED, QP_ERROR */

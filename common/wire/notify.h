@@ -23,5 +23,5 @@ struct wire_notify {
 
 _Static_assert(sizeof(struct wire_notify) == 16, "layout");
 
-#define NOTIFY_FRAME_BYTES \
+#define NOTIFY_FRAME_BYTES                                                                                                 \
 	(sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) + sizeof(struct wire_notify))

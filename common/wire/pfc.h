@@ -13,13 +13,16 @@
 
 /* 60 bytes; the MAC appends the FCS: 64 on the link, 84 with preamble and gap. */
 struct wire_pfc {
-	struct wire_eth eth;            /* to PFC_DST, type ETH_TYPE_MAC_CONTROL */
+	struct wire_eth eth; /* to PFC_DST, type ETH_TYPE_MAC_CONTROL */
 	wire_be16 opcode;
-	wire_be16 class_enable;         /* bit i: quanta[i] is meant; upper byte zero */
-	wire_be16 quanta[PFC_CLASSES];  /* 0: resume */
-	uint8_t pad[26];                /* zero */
+	wire_be16 class_enable;        /* bit i: quanta[i] is meant; upper byte zero */
+	wire_be16 quanta[PFC_CLASSES]; /* 0: resume */
+	uint8_t pad[26];               /* zero */
 } __attribute__((packed));
 
-#define PFC_DST { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 } /* never forwarded */
+#define PFC_DST                                                                                                            \
+	{                                                                                                                  \
+		0x01, 0x80, 0xc2, 0x00, 0x00, 0x01                                                                         \
+	} /* never forwarded */
 
 _Static_assert(sizeof(struct wire_pfc) == ETH_MIN_BYTES, "layout");

@@ -26,5 +26,5 @@ struct wire_poll {
 
 _Static_assert(sizeof(struct wire_poll) == 24, "layout");
 
-#define POLL_FRAME_BYTES \
+#define POLL_FRAME_BYTES                                                                                                   \
 	(sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) + sizeof(struct wire_poll))

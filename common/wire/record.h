@@ -11,7 +11,7 @@
 #define REC_MAGIC 0x3142414c45434f52ULL /* "ROCELAB1" */
 #define REC_VERSION 1
 #define REC_NAME_LEN 32
-#define REC_NONE UINT32_MAX   /* no node */
+#define REC_NONE UINT32_MAX /* no node */
 #define REC_NO_PORT UINT16_MAX
 
 struct rec_stream {
@@ -73,17 +73,17 @@ enum rec_policy {
 struct rec_run {
 	struct rec_hdr hdr;
 	char name[REC_NAME_LEN];
-	uint32_t policy;          /* enum rec_policy */
-	uint32_t detections;      /* N per step */
-	uint32_t rtt_percent;     /* threshold as a share of the base RTT */
+	uint32_t policy;      /* enum rec_policy */
+	uint32_t detections;  /* N per step */
+	uint32_t rtt_percent; /* threshold as a share of the base RTT */
 	uint32_t epochs_kept;
 	uint64_t epoch_ps;
-	uint64_t budget_bps;      /* exporter: bytes a second; 0 unlimited */
-	uint32_t frame_bytes;     /* a full data frame on the wire */
-	uint32_t payload_bytes;   /* its payload: the path MTU */
+	uint64_t budget_bps;    /* exporter: bytes a second; 0 unlimited */
+	uint32_t frame_bytes;   /* a full data frame on the wire */
+	uint32_t payload_bytes; /* its payload: the path MTU */
 	uint32_t ack_bytes;
 	uint32_t exact_contention; /* 1: REC_MATRIX_ROW records follow reports */
-	uint64_t jitter_ps;       /* by so much a host may be late without being slow: its own scheduling */
+	uint64_t jitter_ps;        /* by so much a host may be late without being slow: its own scheduling */
 };
 
 struct rec_node {
@@ -94,7 +94,7 @@ struct rec_node {
 };
 
 struct rec_port {
-	struct rec_hdr hdr; /* hdr.node: owner */
+	struct rec_hdr hdr;       /* hdr.node: owner */
 	uint16_t port, peer_port; /* indices from 0 */
 	uint32_t peer;
 	uint32_t ip; /* of a host's NIC, else 0 */
@@ -110,8 +110,8 @@ struct rec_collective {
 	struct rec_hdr hdr;
 	uint32_t id, iteration; /* id: which collective of the scenario, from 0; iteration from 0 */
 	uint32_t algorithm, op;
-	uint32_t ranks, steps;  /* steps: per rank */
-	uint64_t bytes;         /* of the whole operation, as nccl-tests counts it */
+	uint32_t ranks, steps;        /* steps: per rank */
+	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it */
 	uint64_t ideal_ps, expect_ps; /* of the whole collective on idle links, without and with reverse ACKs */
 };
 
@@ -123,8 +123,8 @@ struct rec_schedule {
 	uint32_t rank;
 	struct rec_tuple flow;
 	uint64_t bytes;
-	uint32_t depends_on;   /* host whose data this step sends on, REC_NONE for the first */
-	uint32_t depends_step; /* which of its steps */
+	uint32_t depends_on;          /* host whose data this step sends on, REC_NONE for the first */
+	uint32_t depends_step;        /* which of its steps */
 	uint64_t ideal_ps, expect_ps; /* expect includes the reverse ACK traffic, ideal does not */
 	uint64_t base_rtt_ps;
 };
@@ -143,7 +143,7 @@ struct rec_route {
 /* Egress ports of equal cost from which a switch chooses by hash. hdr.node: the switch. */
 struct rec_ecmp {
 	struct rec_hdr hdr;
-	uint32_t set;      /* from 1, over all switches */
+	uint32_t set; /* from 1, over all switches */
 	uint32_t reserved;
 	uint64_t ports[2]; /* bit p % 64 of word p / 64: port index p is a member */
 };
@@ -167,7 +167,7 @@ struct rec_trigger {
 	struct rec_hdr hdr;
 	struct rec_tuple flow;
 	uint32_t collective, iteration, step;
-	uint32_t cause;     /* sample above threshold, or age of the oldest unacknowledged packet above it */
+	uint32_t cause; /* sample above threshold, or age of the oldest unacknowledged packet above it */
 	uint64_t rtt_ps, threshold_ps;
 	uint32_t remaining; /* detections left to this step */
 	uint32_t reserved;
@@ -185,9 +185,9 @@ struct rec_notify {
 struct rec_poll {
 	struct rec_hdr hdr;
 	struct rec_tuple victim;
-	uint16_t in_port;  /* REC_NO_PORT where it was created */
-	uint16_t out_port; /* egress it reported; REC_NO_PORT: none (destination reached) */
-	uint16_t flags;    /* enum poll_flag as it arrived */
+	uint16_t in_port;   /* REC_NO_PORT where it was created */
+	uint16_t out_port;  /* egress it reported; REC_NO_PORT: none (destination reached) */
+	uint16_t flags;     /* enum poll_flag as it arrived */
 	uint8_t out_paused; /* that egress is, or was within the kept epochs, paused by its peer */
 	uint8_t repeated;   /* 1: this port had answered the event already */
 	uint32_t ttl;
@@ -208,14 +208,14 @@ struct rec_port_row {
 	uint32_t epoch_first, epoch_last;
 	uint64_t from_ps, to_ps;
 	uint64_t packets, bytes;
-	uint64_t depth_sum;      /* packets already queued, summed over enqueued packets */
-	uint64_t paused_packets; /* packets that met the port paused */
-	uint64_t pause_ps;       /* time paused within the epochs */
-	uint64_t paused_since_ps; /* valid if paused */
+	uint64_t depth_sum;                  /* packets already queued, summed over enqueued packets */
+	uint64_t paused_packets;             /* packets that met the port paused */
+	uint64_t pause_ps;                   /* time paused within the epochs */
+	uint64_t paused_since_ps;            /* valid if paused */
 	uint64_t queue_packets, queue_bytes; /* now */
-	uint64_t ingress_bytes;  /* valid if pausing: bytes held now that came in here, lossless classes */
+	uint64_t ingress_bytes;              /* valid if pausing: bytes held now that came in here, lossless classes */
 	uint64_t ingress_xoff_bytes; /* if pausing, the threshold for that now; else REC_NO_XOFF. Closed epochs: 0 */
-	uint64_t pausing_since_ps; /* valid if pausing: this ingress has told its peer to stop */
+	uint64_t pausing_since_ps;   /* valid if pausing: this ingress has told its peer to stop */
 	uint32_t pausing;
 	uint32_t pauses_received; /* within the epochs */
 	uint32_t pauses_sent;     /* within the epochs */
@@ -258,8 +258,8 @@ struct rec_matrix_row {
 };
 
 enum rec_drop {
-	REC_DROP_INJECTED,  /* a faulty link lost it */
-	REC_DROP_CORRUPT,   /* ICRC mismatch, counted by the host that checked */
+	REC_DROP_INJECTED, /* a faulty link lost it */
+	REC_DROP_CORRUPT,  /* ICRC mismatch, counted by the host that checked */
 	REC_DROP_LINK_DOWN,
 	REC_DROP_TTL,
 	REC_DROP_NO_ROUTE,
@@ -307,9 +307,9 @@ enum rec_end_reason {
 
 struct rec_end {
 	struct rec_hdr hdr;
-	uint16_t reason; /* enum rec_end_reason */
+	uint16_t reason;          /* enum rec_end_reason */
 	uint16_t recording_errno; /* why the recording, unlike this stream, broke off (Linux's errno); 0: it is whole */
-	uint32_t at_node; /* QP error, host lost: host. Else one that no longer answered at the end, or REC_NONE */
+	uint32_t at_node;         /* QP error, host lost: host. Else one that no longer answered at the end, or REC_NONE */
 	uint64_t end_ps;
 	uint64_t offered_bytes, sent_bytes; /* by the exporter, this record not included */
 	uint64_t offered_records, sent_records, deferred_records, dropped_records;

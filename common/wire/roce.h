@@ -33,11 +33,11 @@ enum roce_opcode {
 /* Base Transport Header, 9.2. */
 struct wire_bth {
 	uint8_t opcode;
-	uint8_t flags;        /* BTH_SE, BTH_MIG, pad count, transport version 0 */
+	uint8_t flags; /* BTH_SE, BTH_MIG, pad count, transport version 0 */
 	wire_be16 pkey;
-	uint8_t congestion;   /* BTH_FECN, BTH_BECN, six reserved bits; not covered by the ICRC */
+	uint8_t congestion; /* BTH_FECN, BTH_BECN, six reserved bits; not covered by the ICRC */
 	uint8_t dst_qpn[3];
-	uint8_t ackreq;       /* BTH_ACKREQ, seven reserved bits */
+	uint8_t ackreq; /* BTH_ACKREQ, seven reserved bits */
 	uint8_t psn[3];
 } __attribute__((packed));
 
@@ -172,8 +172,7 @@ roce_frame_bytes(uint8_t opcode, uint32_t payload_bytes)
 	if (headers < 0)
 		return bytes;
 	return bytes + (headers & ROCE_RETH ? sizeof(struct wire_reth) : 0) +
-	       (headers & ROCE_AETH ? sizeof(struct wire_aeth) : 0) +
-	       (headers & ROCE_DETH ? sizeof(struct wire_deth) : 0) +
+	       (headers & ROCE_AETH ? sizeof(struct wire_aeth) : 0) + (headers & ROCE_DETH ? sizeof(struct wire_deth) : 0) +
 	       (headers & ROCE_IMM ? sizeof(struct wire_immdt) : 0) + (opcode == ROCE_CNP ? CNP_RESERVED_BYTES : 0);
 }
 

@@ -52,7 +52,8 @@ activity_init(struct activity *activity, const struct evidence *ev, const struct
 
 		while (flow < run->flow)
 			activity->first[++flow] = i;
-		run->reach_ps = i > activity->first[flow] && run[-1].reach_ps > run->end_ps ? run[-1].reach_ps : run->end_ps;
+		run->reach_ps =
+			i > activity->first[flow] && run[-1].reach_ps > run->end_ps ? run[-1].reach_ps : run->end_ps;
 	}
 	while (flow < ev->nflows)
 		activity->first[++flow] = count;

@@ -23,8 +23,7 @@ struct activity {
 };
 
 /* @return 0 or -ENOMEM */
-int activity_init(struct activity *activity, const struct evidence *ev, const struct verdict_step *steps,
-		  uint32_t nsteps);
+int activity_init(struct activity *activity, const struct evidence *ev, const struct verdict_step *steps, uint32_t nsteps);
 void activity_fini(struct activity *activity);
 
 /* For how much of a time a flow had a step running. @return ps; INFINITY: nobody knows */

@@ -29,7 +29,7 @@
 #define CAUSE_TOLD_OF_PAUSE 0.5  /* of the time that a port was halted: silence about less of it means nothing */
 #define CAUSE_LOSS_LEFT 0.5      /* of a step's lost time: where pauses explain more, it sent again on timeouts */
 #define CAUSE_RETAIN_PS (50 * 1000000ULL) /* of the reports of a port in this time (50 us) one may be kept */
-#define CAUSE_IDLE_LOAD 0.1      /* of its rate: a port that carries less stands idle */
+#define CAUSE_IDLE_LOAD 0.1               /* of its rate: a port that carries less stands idle */
 #define CAUSE_MAX_FINDINGS 65536
 #define CAUSE_BUCKETS 4096
 
@@ -43,8 +43,8 @@ struct cause_input {
 /* A finding being made. */
 struct cause_finding {
 	struct verdict_finding out;
-	uint32_t key;  /* tells findings of one type and root apart */
-	double best;   /* score of the sample that the evidence sentence is about */
+	uint32_t key;       /* tells findings of one type and root apart */
+	double best;        /* score of the sample that the evidence sentence is about */
 	double *flow_score; /* [out.nflows] */
 	uint32_t part;      /* of what explained_ps sums up now; see cause_explains() */
 	double part_ps;
@@ -59,7 +59,7 @@ struct cause_set {
 	struct cause_finding *findings;
 	uint32_t count, cap;
 	uint32_t *buckets; /* [CAUSE_BUCKETS] first finding of each hash; NULL: a set so small that it is searched */
-	bool full;     /* CAUSE_MAX_FINDINGS reached: some are left out */
+	bool full;         /* CAUSE_MAX_FINDINGS reached: some are left out */
 	bool no_memory;
 };
 
@@ -68,8 +68,8 @@ typedef void cause_fn(struct cause_set *set, uint32_t step);
 
 struct cause {
 	enum verdict_type type;
-	cause_fn *look;  /* called for every slow or late step */
-	bool queueing;   /* rests on queues or pauses: dropped where it explains less than CAUSE_MIN_EXPLAINED */
+	cause_fn *look; /* called for every slow or late step */
+	bool queueing;  /* rests on queues or pauses: dropped where it explains less than CAUSE_MIN_EXPLAINED */
 };
 
 /* All signatures, in order of their type. */
@@ -163,5 +163,6 @@ uint32_t cause_idle_choice(const struct cause_set *set, uint32_t step, const str
 /* Did this port's own queue grow? Of a NIC: did flows wait for each other there? */
 bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
 
-cause_fn cause_flow_contention, cause_load_imbalance, cause_incast, cause_pfc_backpressure, cause_pfc_storm, cause_pfc_deadlock;
+cause_fn cause_flow_contention, cause_load_imbalance, cause_incast, cause_pfc_backpressure, cause_pfc_storm,
+	cause_pfc_deadlock;
 cause_fn cause_forwarding_loop, cause_packet_loss, cause_link_down, cause_blackhole, cause_slow_host;

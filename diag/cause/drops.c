@@ -75,8 +75,8 @@ drops_add(struct cause_set *set, uint32_t step, enum verdict_type type, enum rec
 		cause_time(finding, row->first_ps, row->last_ps);
 		cause_explains(finding, port, excess_ps);
 		if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-			snprintf(finding->out.evidence, sizeof(finding->out.evidence), row->packets != 0 ?
-				 "%s: %s counts %llu %s; %s" : "%s: %s was cut, with %llu %s; %s",
+			snprintf(finding->out.evidence, sizeof(finding->out.evidence),
+				 row->packets != 0 ? "%s: %s counts %llu %s; %s" : "%s: %s was cut, with %llu %s; %s",
 				 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port, name),
 				 (unsigned long long)row->packets, what, drops_again_text(set->in, step, again));
 	}
@@ -117,7 +117,8 @@ follows(const struct evidence *ev, const struct verdict_step *s, uint32_t i)
 {
 	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 
-	return cause_poll_follows(ev, i) && poll->hdr.time_ps >= s->start_ps && poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps;
+	return cause_poll_follows(ev, i) && poll->hdr.time_ps >= s->start_ps &&
+	       poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps;
 }
 
 /* Was the polling packet, which asks about a flow, seen by this node? */

@@ -24,7 +24,7 @@ bool drops_sent_again(const struct cause_input *in, uint32_t step);
 char *drops_again_text(const struct cause_input *in, uint32_t step, char *buf);
 
 #define DROPS_OF_OLD_AGE 1 /* key of findings that rest on TTL drops: a loop that is seen itself takes them over */
-#define DROPS_VANISHED 2 /* polling packets in a row: one alone may be lost as any packet is */
+#define DROPS_VANISHED 2   /* polling packets in a row: one alone may be lost as any packet is */
 
 /*
  * Where the polling packets that follow a step's flow vanish: they left by this port and the node behind it saw none.

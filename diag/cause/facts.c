@@ -87,8 +87,7 @@ cause_flows_text(const struct cause_input *in, const struct cause_finding *findi
 	if (finding->out.nflows == 1)
 		snprintf(buf, cap, "%s", name);
 	else
-		snprintf(buf, cap, "%s and %u other%s", name, finding->out.nflows - 1,
-			 finding->out.nflows > 2 ? "s" : "");
+		snprintf(buf, cap, "%s and %u other%s", name, finding->out.nflows - 1, finding->out.nflows > 2 ? "s" : "");
 	return buf;
 }
 

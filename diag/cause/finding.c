@@ -95,8 +95,7 @@ merge_make(struct cause_set *set, const struct verdict_finding *want, uint32_t k
 }
 
 struct cause_finding *
-cause_add(struct cause_set *set, enum verdict_type type, uint32_t root_port, const char *root, uint32_t key,
-	  uint32_t step)
+cause_add(struct cause_set *set, enum verdict_type type, uint32_t root_port, const char *root, uint32_t key, uint32_t step)
 {
 	struct verdict_finding want = { .type = type,
 					.root_port = root_port,

@@ -66,7 +66,8 @@ cause_flow_contention(struct cause_set *set, uint32_t step)
 			const struct prov_at *other = &graph->ats[a];
 
 			if (cause_met(set, step, graph, cf, other) &&
-			    !(incast && cause_same_end(set, graph->flows[other->flow], step)) && !(imbalance && set->in->ev->flows[graph->flows[other->flow]].collective))
+			    !(incast && cause_same_end(set, graph->flows[other->flow], step)) &&
+			    !(imbalance && set->in->ev->flows[graph->flows[other->flow]].collective))
 				add_culprit(set, step, graph, port, cf, other);
 		}
 	}

@@ -82,7 +82,8 @@ look_at_rows(struct cause_set *set, uint32_t step)
 
 		if (ev->nodes[port->node].host || cf == NULL || cf->packets <= 0 || cf->in_port != port->index)
 			continue;
-		finding = add(set, step, graph->ports[p].port, cf->to_ps, "its packets left by the port that they came in by,");
+		finding = add(set, step, graph->ports[p].port, cf->to_ps,
+			      "its packets left by the port that they came in by,");
 		if (finding == NULL)
 			continue;
 		cause_port(set, finding, graph->ports[p].port);

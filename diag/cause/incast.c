@@ -51,8 +51,7 @@ count_sources(const struct cause_set *set, uint32_t step, const struct prov_grap
 }
 
 bool
-cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
-		const struct prov_port *port)
+cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
 {
 	const struct evidence *ev = set->in->ev;
 	uint32_t others, own;
@@ -91,8 +90,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 		frames += at->packets;
 		flows++;
 	}
-	cause_explains(finding, port->port,
-		       cause_frames_ps(in, step, port, waits < frames ? waits : frames));
+	cause_explains(finding, port->port, cause_frames_ps(in, step, port, waits < frames ? waits : frames));
 	cause_score(finding, waits);
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 		 "%s: %u other flows to %s met at %s, up to %u packets deep, and put %.0f packets ahead of its own",

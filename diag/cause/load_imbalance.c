@@ -110,8 +110,7 @@ met_at(const struct cause_set *set, uint32_t step, const struct prov_graph *grap
 }
 
 uint32_t
-cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
-		  const struct prov_port *port)
+cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct ev_node *node = &ev->nodes[ev->ports[port->port].node];
@@ -162,9 +161,8 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 		 "%s: a hash sent it by %s, where its %.0f packets reported had %.0f packets of %s ahead of them, while "
 		 "%s, of equal cost, was idle",
-		 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port->port, name),
-		 cf->packets, waits, cause_flows_text(set->in, finding, flows, sizeof(flows)),
-		 evidence_port_name(ev, idle, idle_name));
+		 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port->port, name), cf->packets,
+		 waits, cause_flows_text(set->in, finding, flows, sizeof(flows)), evidence_port_name(ev, idle, idle_name));
 }
 
 void

@@ -175,8 +175,7 @@ merge_queue_of(struct cause_set *set, const struct cause_finding *finding)
 
 /* Is this step a better witness than the one that the evidence is about? */
 static bool
-tells_more(const struct cause_set *all, const struct cause_finding *into, const struct cause_finding *from,
-	   uint32_t step)
+tells_more(const struct cause_set *all, const struct cause_finding *into, const struct cause_finding *from, uint32_t step)
 {
 	bool critical = all->in->steps[step].critical;
 

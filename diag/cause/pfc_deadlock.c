@@ -12,11 +12,11 @@
 struct circle {
 	const struct prov_graph *graph;
 	uint32_t component, size;
-	uint32_t lowest;  /* index of its lowest port: what the circle is named by */
-	bool has_victim;  /* its ports hold packets of the step's flow */
-	uint32_t origin;  /* global port id: root of the pauses beyond it, EV_NONE: none */
+	uint32_t lowest; /* index of its lowest port: what the circle is named by */
+	bool has_victim; /* its ports hold packets of the step's flow */
+	uint32_t origin; /* global port id: root of the pauses beyond it, EV_NONE: none */
 	bool is_storm;
-	double weight;    /* of that root */
+	double weight; /* of that root */
 };
 
 static uint32_t
@@ -108,8 +108,7 @@ cause_pfc_deadlock(struct cause_set *set, uint32_t step)
 	if (cause_score(finding, cause_lost_frames(in, step, (double)(s->end_ps - s->start_ps))))
 		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
 			 "%s: %u halted ports wait for each other in a circle, %s among them; the flow %s; %s",
-			 cause_step_text(in, step, text, sizeof(text)), circle.size,
-			 evidence_port_name(in->ev, root, name),
+			 cause_step_text(in, step, text, sizeof(text)), circle.size, evidence_port_name(in->ev, root, name),
 			 circle.has_victim ? "is part of it" : "waits behind it",
 			 origin_text(in, &circle, origin, sizeof(origin)));
 }

@@ -9,7 +9,7 @@ struct walk {
 	const struct cause_input *in;
 	const struct prov_graph *graph;
 	uint32_t step;
-	struct pfc_root root; /* path so far */
+	struct pfc_root root;                /* path so far */
 	uint32_t on_path[PFC_ROOT_MAX_PATH]; /* indices of the ports on it */
 	uint32_t steps;
 	pfc_root_fn *fn;
@@ -28,8 +28,13 @@ void
 pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx)
 {
 	double weights = 0;
-	struct walk weigh = { .set = set, .in = set->in, .graph = set->in->graphs[step], .step = step,
-			      .root.halted = index, .fn = add_weight, .ctx = &weights };
+	struct walk weigh = { .set = set,
+			      .in = set->in,
+			      .graph = set->in->graphs[step],
+			      .step = step,
+			      .root.halted = index,
+			      .fn = add_weight,
+			      .ctx = &weights };
 	struct walk walk = weigh;
 
 	follow(&weigh, index, 1.0);
@@ -104,9 +109,8 @@ pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_p
 	uint32_t flow = graph->flows[at->flow];
 
 	return set->in->ev->flows[flow].collective == collective && at->flow != graph->victim && at->contrib > 0 &&
-	       at->contrib >= CAUSE_MIN_SHARE * root->depth_sum &&
-	       at->depth_sum >= CAUSE_MIN_WAIT * at->packets && cause_at_once(set, flow, step) &&
-	       overruns(set, step, root, at);
+	       at->contrib >= CAUSE_MIN_SHARE * root->depth_sum && at->depth_sum >= CAUSE_MIN_WAIT * at->packets &&
+	       cause_at_once(set, flow, step) && overruns(set, step, root, at);
 }
 
 /* Do others than the victim fill this queue? Where its flows were not reported, they may. */
@@ -138,8 +142,9 @@ root_share(const struct walk *walk, const struct prov_port *port)
 		return 0;
 	if (!port->halted)
 		return 1;
-	return free_ps >= CAUSE_ROOT_UNPAUSED * port->covered_ps && busy_ps >= CAUSE_ROOT_BUSY * free_ps ?
-		       free_ps / port->covered_ps : 0;
+	return free_ps >= CAUSE_ROOT_UNPAUSED * port->covered_ps && busy_ps >= CAUSE_ROOT_BUSY * free_ps
+		       ? free_ps / port->covered_ps
+		       : 0;
 }
 
 /*
@@ -229,8 +234,8 @@ follow(struct walk *walk, uint32_t index, double weight)
 	const struct prov_port *port = &walk->graph->ports[index];
 	struct downstream down;
 
-	if (weight < CAUSE_MIN_FOLLOWED || walk->root.npath == PFC_ROOT_MAX_PATH ||
-	    walk->steps == PFC_ROOT_MAX_STEPS || is_on_path(walk, index))
+	if (weight < CAUSE_MIN_FOLLOWED || walk->root.npath == PFC_ROOT_MAX_PATH || walk->steps == PFC_ROOT_MAX_STEPS ||
+	    is_on_path(walk, index))
 		return;
 	walk->steps++;
 	walk->on_path[walk->root.npath] = index;

@@ -44,12 +44,12 @@ void pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn
  * port can serve.
  * @param collective  of the collective, or not
  */
-bool pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root,
-		      const struct prov_at *at, bool collective);
+bool pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root, const struct prov_at *at,
+		      bool collective);
 
 /*
  * The first report in the step's time of an ingress that told its peer to stop while it held less than a share of its
  * XOFF threshold: the surest sign of a storm. @return NULL: there is none
  */
-const struct rec_port_row *pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph,
-					    uint32_t ingress, double fill);
+const struct rec_port_row *pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress,
+					    double fill);

@@ -29,9 +29,9 @@ has_answered(const struct evidence *ev, struct window step, uint32_t ingress, co
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
 		const struct rec_hdr *row = &EV_AT(ev->states, struct rec_port_row, i)->hdr;
 
-		if (row->event == poll->hdr.event || (window_has(step, row->time_ps) &&
-						      row->time_ps <= poll->hdr.time_ps + CAUSE_RETAIN_PS &&
-						      poll->hdr.time_ps <= row->time_ps + CAUSE_RETAIN_PS))
+		if (row->event == poll->hdr.event ||
+		    (window_has(step, row->time_ps) && row->time_ps <= poll->hdr.time_ps + CAUSE_RETAIN_PS &&
+		     poll->hdr.time_ps <= row->time_ps + CAUSE_RETAIN_PS))
 			return true;
 	}
 	return false;
@@ -73,8 +73,8 @@ halted_ps(const struct evidence *ev, const struct ev_port *port, struct window s
 	}
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
-		double inside_ps = row->paused ?
-			(double)window_overlap_ps(part, row->paused_since_ps, row->hdr.time_ps) : 0;
+		double inside_ps =
+			row->paused ? (double)window_overlap_ps(part, row->paused_since_ps, row->hdr.time_ps) : 0;
 
 		lasting_ps = inside_ps > lasting_ps ? inside_ps : lasting_ps;
 	}
@@ -101,8 +101,7 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i]);
 		uint64_t from_ps;
 
-		if (!poll->out_paused || !window_has(step, poll->hdr.time_ps) ||
-		    !has_answered(ev, step, port->peer, poll))
+		if (!poll->out_paused || !window_has(step, poll->hdr.time_ps) || !has_answered(ev, step, port->peer, poll))
 			continue;
 		from_ps = tells_from_ps(ev, port, poll);
 		told.from_ps = from_ps > told.to_ps ? from_ps : told.to_ps; /* what was told before counts once */

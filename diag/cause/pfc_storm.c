@@ -49,8 +49,7 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 		cause_port(set, finding, root->path[i]);
 	cause_port(set, finding, root->port);
 	cause_time(finding, last->halted_from_ps, last->halted_to_ps);
-	cause_explains(finding, met->port,
-		       cause_stretch_ps(in, step, met, root->weight / root->weights * met->pause_ps));
+	cause_explains(finding, met->port, cause_stretch_ps(in, step, met, root->weight / root->weights * met->pause_ps));
 	if (cause_score(finding, root->weight * cause_lost_frames(in, step, last->pause_ps)))
 		describe(in, step, last, root->port, graph, finding->out.evidence, sizeof(finding->out.evidence));
 }

@@ -73,8 +73,8 @@ find_hole(struct cause_set *all, const struct verdict_finding *loss)
 static struct cause_finding *
 find_loop(struct cause_set *all, const struct cause_finding *drops)
 {
-	for (uint32_t i = 0; i < all->count && drops->out.type == VERDICT_FORWARDING_LOOP &&
-			     drops->key == DROPS_OF_OLD_AGE; i++) {
+	for (uint32_t i = 0; i < all->count && drops->out.type == VERDICT_FORWARDING_LOOP && drops->key == DROPS_OF_OLD_AGE;
+	     i++) {
 		const struct cause_finding *loop = &all->findings[i];
 
 		if (loop->out.type == VERDICT_FORWARDING_LOOP && loop->key != DROPS_OF_OLD_AGE &&

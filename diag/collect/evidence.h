@@ -51,12 +51,12 @@ struct ev_port {
 struct ev_flow {
 	struct rec_tuple tuple;
 	bool collective;
-	uint32_t src, dst;             /* nodes, EV_NONE: unknown address */
-	uint32_t src_port, dst_port;   /* their NICs, as global port ids */
-	uint32_t first_seen, nseen;    /* in seen[]: ports with rows of this flow */
-	uint32_t first_hop, nhops;     /* in hops[]: configured data path, and after it nback hops of the ACKs' */
+	uint32_t src, dst;           /* nodes, EV_NONE: unknown address */
+	uint32_t src_port, dst_port; /* their NICs, as global port ids */
+	uint32_t first_seen, nseen;  /* in seen[]: ports with rows of this flow */
+	uint32_t first_hop, nhops;   /* in hops[]: configured data path, and after it nback hops of the ACKs' */
 	uint32_t nback;
-	uint32_t first_poll, npolls;   /* in poll_by_flow[]: polling packets that asked about it */
+	uint32_t first_poll, npolls; /* in poll_by_flow[]: polling packets that asked about it */
 };
 
 /* All rows of one port over one span of epochs: they came with the same keys. */
@@ -64,7 +64,8 @@ struct ev_epoch {
 	uint32_t port; /* global id */
 	uint32_t epoch_first, epoch_last;
 	uint64_t from_ps, to_ps;
-	uint64_t begin_ps, reach_ps; /* first from_ps of it and those after it at the port, last to_ps of it and those before */
+	uint64_t begin_ps,
+		reach_ps; /* first from_ps of it and those after it at the port, last to_ps of it and those before */
 	const struct rec_port_row *row; /* NULL: the port row was lost */
 	uint32_t first_flow, nflows;    /* in flow_rows, and flow ids in flow_of_row */
 	uint32_t first_matrix, nmatrix; /* in matrix_rows */
@@ -80,7 +81,7 @@ struct ev_feed_row {
 
 /* What came in at one port and left by another: rows by epoch. */
 struct ev_feed {
-	uint32_t egress; /* global port id */
+	uint32_t egress;           /* global port id */
 	uint32_t first_row, nrows; /* in feed_rows[] */
 	uint32_t first_moved;      /* the first row that moved bytes, EV_NONE: none */
 };
@@ -99,14 +100,14 @@ struct ev_step {
 struct evidence {
 	struct rec_run run;
 	struct rec_end end;
-	bool ended; /* false: the stream broke off */
+	bool ended;              /* false: the stream broke off */
 	uint32_t torn_bytes;     /* of a record that it broke off in */
 	uint64_t left_out;       /* records that were not as they have to be: those of no header, and not fit to be read */
 	struct err left_out_why; /* the first of them, and the node that it was of, REC_NONE: of none */
 	uint32_t left_out_node;
 	struct ev_kind kinds[RECORD_KINDS];
 	uint64_t bytes;
-	uint64_t last_ps; /* time of the latest record */
+	uint64_t last_ps;   /* time of the latest record */
 	struct ev_vec sent; /* struct ev_sent, sorted by time at the end */
 
 	/* as received; after evidence_finish() sorted, and rows deduplicated */
@@ -128,19 +129,19 @@ struct evidence {
 	uint32_t nports;
 	struct ev_flow *flows; /* sorted by tuple */
 	uint32_t nflows;
-	uint32_t *flow_slots; /* [nslots] the hash table of flows; EV_NONE: free */
-	uint32_t nslots;      /* a power of two */
+	uint32_t *flow_slots;    /* [nslots] the hash table of flows; EV_NONE: free */
+	uint32_t nslots;         /* a power of two */
 	struct ev_epoch *epochs; /* by (port, epoch_first) */
 	uint32_t nepochs;
-	uint64_t *paused_since_ps;  /* [states.count] earliest of the state and those after it at the port, if paused */
-	uint32_t *flow_of_row;      /* [flow_rows.count] */
-	uint32_t *flow_of_state;    /* [flow_states.count] */
-	uint32_t *seen;             /* ports, grouped by flow, with room between the groups */
-	uint32_t *hops;             /* ports, grouped by flow */
-	struct ev_feed *feeds;      /* grouped by ingress port */
+	uint64_t *paused_since_ps; /* [states.count] earliest of the state and those after it at the port, if paused */
+	uint32_t *flow_of_row;     /* [flow_rows.count] */
+	uint32_t *flow_of_state;   /* [flow_states.count] */
+	uint32_t *seen;            /* ports, grouped by flow, with room between the groups */
+	uint32_t *hops;            /* ports, grouped by flow */
+	struct ev_feed *feeds;     /* grouped by ingress port */
 	struct ev_feed_row *feed_rows;
 	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */
-	struct ev_step *steps;      /* by (collective, rank, step) */
+	struct ev_step *steps;                 /* by (collective, rank, step) */
 	uint32_t nsteps;
 	uint32_t unscheduled_steps; /* step records that match no schedule: left out */
 };
@@ -193,8 +194,7 @@ struct ev_range evidence_states(const struct evidence *ev, uint32_t port, uint64
 /* @return the polling packets of a moment in [from, to] that asked about a flow, in ev->poll_by_flow */
 struct ev_range evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps);
 /* @return those of a feed's rows outside of which none is of a time or report in [from, to], in ev->feed_rows */
-struct ev_range evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps,
-				   uint64_t to_ps);
+struct ev_range evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps, uint64_t to_ps);
 /* "6:2". @param buf  of at least 48 bytes  @return buf */
 char *evidence_port_name(const struct evidence *ev, uint32_t port, char *buf);
 /* "17->18/10000>10000", with "host:nic" for hosts of several NICs. @param buf  of at least 96 bytes  @return buf */

@@ -29,8 +29,8 @@ group_rows(struct evidence *ev, uint32_t *next)
 		struct ev_feed_row *to = &ev->feed_rows[next[evidence_port(ev, row->hdr.node, row->in_port)]++];
 
 		/* Both are sorted by port and epoch. */
-		while (e < ev->nepochs && (ev->epochs[e].port < port || (ev->epochs[e].port == port &&
-									  ev->epochs[e].epoch_first < row->epoch_first)))
+		while (e < ev->nepochs && (ev->epochs[e].port < port ||
+					   (ev->epochs[e].port == port && ev->epochs[e].epoch_first < row->epoch_first)))
 			e++;
 		to->row = row;
 		if (e < ev->nepochs && ev->epochs[e].port == port && ev->epochs[e].epoch_first == row->epoch_first) {

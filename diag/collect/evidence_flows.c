@@ -87,10 +87,8 @@ static const struct {
 	{ offsetof(struct evidence, triggers), sizeof(struct rec_trigger), offsetof(struct rec_trigger, flow) },
 	{ offsetof(struct evidence, polls), sizeof(struct rec_poll), offsetof(struct rec_poll, victim) },
 	{ offsetof(struct evidence, flow_rows), sizeof(struct rec_flow_row), offsetof(struct rec_flow_row, flow) },
-	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row),
-	  offsetof(struct rec_matrix_row, flow) },
-	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row),
-	  offsetof(struct rec_matrix_row, other) },
+	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row), offsetof(struct rec_matrix_row, flow) },
+	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row), offsetof(struct rec_matrix_row, other) },
 	{ offsetof(struct evidence, drops), sizeof(struct rec_drop_row), offsetof(struct rec_drop_row, last) },
 };
 #define NSOURCES (sizeof(tuple_sources) / sizeof(tuple_sources[0]))
@@ -159,8 +157,8 @@ add_flow(struct evidence *ev, const struct rec_tuple *tuple, struct err *err)
 	if (*slot != EV_NONE)
 		return 0;
 	*slot = ev->nflows;
-	ev->flows[ev->nflows++] = (struct ev_flow){ .tuple = { tuple->src_ip, tuple->dst_ip, tuple->sport,
-							       tuple->dport, 0 } };
+	ev->flows[ev->nflows++] =
+		(struct ev_flow){ .tuple = { tuple->src_ip, tuple->dst_ip, tuple->sport, tuple->dport, 0 } };
 	if (ev->nflows < ev->nslots / 2)
 		return 0;
 	if (ev->nslots > UINT32_MAX / 2)

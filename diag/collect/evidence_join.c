@@ -113,8 +113,8 @@ evidence_join_nodes(struct evidence *ev, struct err *err)
 		return -ENOMEM;
 	for (uint32_t n = 0; n < ev->nnodes; n++) {
 		for (uint32_t p = 0; p < ev->nodes[n].nports; p++)
-			ev->ports[ev->nodes[n].first_port + p] = (struct ev_port){
-				.node = n, .index = (uint16_t)p, .peer = EV_NONE, .peer_node = EV_NONE };
+			ev->ports[ev->nodes[n].first_port + p] =
+				(struct ev_port){ .node = n, .index = (uint16_t)p, .peer = EV_NONE, .peer_node = EV_NONE };
 	}
 	describe_ports(ev);
 	return 0;

@@ -84,7 +84,8 @@ evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint6
 {
 	const struct ev_flow *f = &ev->flows[flow];
 
-	return within(ev, (struct ev_range){ f->first_poll, f->first_poll + f->npolls }, poll_time, poll_time, from_ps, to_ps);
+	return within(ev, (struct ev_range){ f->first_poll, f->first_poll + f->npolls }, poll_time, poll_time, from_ps,
+		      to_ps);
 }
 
 static uint64_t
@@ -102,6 +103,6 @@ feed_end(const struct evidence *ev, uint32_t i)
 struct ev_range
 evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps, uint64_t to_ps)
 {
-	return within(ev, (struct ev_range){ feed->first_row, feed->first_row + feed->nrows }, feed_begin, feed_end, from_ps,
-		      to_ps);
+	return within(ev, (struct ev_range){ feed->first_row, feed->first_row + feed->nrows }, feed_begin, feed_end,
+		      from_ps, to_ps);
 }

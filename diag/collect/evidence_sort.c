@@ -71,8 +71,9 @@ static void
 sort_ties(struct order *o, struct radix_item *items, uint32_t count)
 {
 	for (uint32_t first = 0, end; first < count; first = end) {
-		for (end = first + 1; end < count && items[end].key[0] == items[first].key[0] &&
-				      items[end].key[1] == items[first].key[1]; end++)
+		for (end = first + 1;
+		     end < count && items[end].key[0] == items[first].key[0] && items[end].key[1] == items[first].key[1];
+		     end++)
 			;
 		if (end - first > 1)
 			qsort_r(&items[first], end - first, sizeof(*items), cmp_item, o);
@@ -86,8 +87,8 @@ keep_last(const struct order *o, struct radix_item *items, uint32_t count)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (i + 1 == count || items[i].key[0] != items[i + 1].key[0] ||
-		    items[i].key[1] != items[i + 1].key[1] || !is_same_key(o, items[i].index, items[i + 1].index))
+		if (i + 1 == count || items[i].key[0] != items[i + 1].key[0] || items[i].key[1] != items[i + 1].key[1] ||
+		    !is_same_key(o, items[i].index, items[i + 1].index))
 			items[kept++] = items[i];
 	}
 	return kept;
@@ -147,8 +148,8 @@ evidence_dedup(struct ev_vec *vec, uint16_t type, size_t size_bytes, struct err 
 int
 evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes, struct err *err)
 {
-	return key_of(type) != NULL ? evidence_dedup(vec, type, size_bytes, err) :
-				      sort(vec, (struct order){ vec->data, size_bytes, key_time, false }, err);
+	return key_of(type) != NULL ? evidence_dedup(vec, type, size_bytes, err)
+				    : sort(vec, (struct order){ vec->data, size_bytes, key_time, false }, err);
 }
 
 int

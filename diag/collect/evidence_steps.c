@@ -137,12 +137,11 @@ link_steps(struct evidence *ev, const struct step_key *keys)
 		uint32_t my_ip = sched->flow.src_ip;
 
 		/* Steps are sorted by (collective, rank, step): the previous one of a rank stands before it. */
-		if (i > 0 && ev->steps[i - 1].collective == step->collective &&
-		    ev->steps[i - 1].sched.rank == sched->rank)
+		if (i > 0 && ev->steps[i - 1].collective == step->collective && ev->steps[i - 1].sched.rank == sched->rank)
 			step->previous = i - 1;
 		if (sched->depends_on != REC_NONE)
-			step->depends = find_step(ev, keys, step->collective, sched->depends_on, sched->depends_step,
-						  my_ip);
+			step->depends =
+				find_step(ev, keys, step->collective, sched->depends_on, sched->depends_step, my_ip);
 		if (!step->reported)
 			continue;
 		if (step->report.waited_for == REC_NONE)
@@ -150,8 +149,8 @@ link_steps(struct evidence *ev, const struct step_key *keys)
 		else if (step->report.waited_for == sched->depends_on)
 			step->waited_for = step->depends;
 		else /* not what was scheduled: the host's own word counts */
-			step->waited_for = find_step(ev, keys, step->collective, step->report.waited_for,
-						     sched->step - 1, my_ip);
+			step->waited_for =
+				find_step(ev, keys, step->collective, step->report.waited_for, sched->step - 1, my_ip);
 	}
 }
 

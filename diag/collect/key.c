@@ -62,8 +62,7 @@ key_route(const void *rec)
 {
 	const struct rec_route *r = rec;
 
-	return (struct rec_key){ { addresses(&r->flow),
-			       pair(udp_ports(&r->flow), (uint32_t)r->reverse << 16 | r->hop) } };
+	return (struct rec_key){ { addresses(&r->flow), pair(udp_ports(&r->flow), (uint32_t)r->reverse << 16 | r->hop) } };
 }
 
 static struct rec_key
@@ -78,7 +77,7 @@ key_step(const void *rec)
 	const struct rec_step *r = rec;
 
 	return (struct rec_key){ { pair(r->collective, r->iteration), pair(r->hdr.node, r->step), addresses(&r->flow),
-			       udp_ports(&r->flow) } };
+				   udp_ports(&r->flow) } };
 }
 
 static struct rec_key
@@ -111,8 +110,8 @@ key_matrix_row(const void *rec)
 	const struct rec_matrix_row *r = rec;
 
 	return (struct rec_key){ { at_port(&r->hdr, r->port, r->epoch_first), addresses(&r->flow),
-			       pair(udp_ports(&r->flow), r->other.src_ip),
-			       pair(r->other.dst_ip, udp_ports(&r->other)) } };
+				   pair(udp_ports(&r->flow), r->other.src_ip),
+				   pair(r->other.dst_ip, udp_ports(&r->other)) } };
 }
 
 static struct rec_key

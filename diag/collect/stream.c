@@ -66,7 +66,8 @@ stream_finish(struct stream *stream, struct err *err)
 	struct err why = { 0 };
 
 	if (!stream->opened)
-		return err_set(err, -EINVAL, "the record stream ends after %u B, within its own header: nothing was recorded",
+		return err_set(err, -EINVAL,
+			       "the record stream ends after %u B, within its own header: nothing was recorded",
 			       stream->held_bytes);
 	stream->ev->torn_bytes = stream->held_bytes;
 	if (record_check_finish(stream->check, &why) != 0)
@@ -147,8 +148,7 @@ take_header(struct stream *stream, struct err *err)
 		return err_set(err, -EPROTO, "record stream of version %u, this analyzer reads version %u", hdr.version,
 			       REC_VERSION);
 	if (hdr.size != sizeof(hdr))
-		return err_set(err, -EPROTO, "record stream with a header of %u B, expected %zu B", hdr.size,
-			       sizeof(hdr));
+		return err_set(err, -EPROTO, "record stream with a header of %u B, expected %zu B", hdr.size, sizeof(hdr));
 	stream->check = record_check_create();
 	if (stream->check == NULL)
 		return err_set(err, -ENOMEM, "out of memory for the checks of a record stream");

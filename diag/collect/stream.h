@@ -15,10 +15,10 @@
 struct stream {
 	struct evidence *ev;
 	struct record_check *check; /* from the stream header on */
-	uint64_t offset_bytes; /* of the next record, for messages */
-	bool opened;           /* the stream header was accepted */
-	uint32_t held_bytes;   /* of an incomplete header or record */
-	struct err why; /* of the record at hand */
+	uint64_t offset_bytes;      /* of the next record, for messages */
+	bool opened;                /* the stream header was accepted */
+	uint32_t held_bytes;        /* of an incomplete header or record */
+	struct err why;             /* of the record at hand */
 	uint8_t held[STREAM_MAX_RECORD] __attribute__((aligned(8)));
 };
 

@@ -9,11 +9,11 @@ struct prov_builder {
 	const struct evidence *ev;
 	struct prov_graph *graph;
 	struct window window;
-	uint32_t flow;          /* the victim's flow id */
+	uint32_t flow; /* the victim's flow id */
 	enum prov_share share;
-	uint32_t *port_slot;    /* [ev->nports] index + 1 into graph.ports, 0: not in it */
-	uint32_t *flow_slot;    /* [ev->nflows] index + 1 into graph.ats, of the port being measured */
-	uint64_t *counted;      /* [ev->nflows] packets of the epoch being read, up to the report before */
+	uint32_t *port_slot; /* [ev->nports] index + 1 into graph.ports, 0: not in it */
+	uint32_t *flow_slot; /* [ev->nflows] index + 1 into graph.ats, of the port being measured */
+	uint64_t *counted;   /* [ev->nflows] packets of the epoch being read, up to the report before */
 	uint32_t ports_cap, ats_cap, links_cap;
 };
 

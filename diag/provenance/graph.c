@@ -34,8 +34,12 @@ int
 prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flow, uint64_t from_ps, uint64_t to_ps,
 	   enum prov_share share, struct prov_graph **out, struct err *err)
 {
-	struct prov_builder b = { .ev = ev, .window = { from_ps, to_ps }, .flow = flow, .share = share,
-				  .port_slot = scratch->port_slot, .flow_slot = scratch->flow_slot,
+	struct prov_builder b = { .ev = ev,
+				  .window = { from_ps, to_ps },
+				  .flow = flow,
+				  .share = share,
+				  .port_slot = scratch->port_slot,
+				  .flow_slot = scratch->flow_slot,
 				  .counted = scratch->counted };
 	int rc;
 

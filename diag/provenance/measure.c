@@ -85,8 +85,8 @@ prov_port_state(const struct prov_builder *b, uint32_t port)
 	}
 	state.reported = state.latest != NULL || state.covered_ps > 0;
 	state.halted = (state.pause_ps > 0 && state.pause_ps >= PROV_HALTED_SHARE * state.covered_ps) ||
-		       (pause_now_ps > 0 && (double)pause_now_ps >=
-			PROV_HALTED_SHARE * (double)(b->window.to_ps - b->window.from_ps));
+		       (pause_now_ps > 0 &&
+			(double)pause_now_ps >= PROV_HALTED_SHARE * (double)(b->window.to_ps - b->window.from_ps));
 	if ((double)pause_now_ps > state.pause_ps)
 		state.pause_ps = (double)pause_now_ps;
 	state.standing = (double)pause_now_ps > state.pause_ps / 2;
@@ -112,7 +112,7 @@ at_of(struct prov_builder *b, struct prov_port *port, uint32_t flow)
 
 /* Sums over the flow rows of one epoch. */
 struct epoch_sums {
-	bool nic; /* depths count other flows' packets only */
+	bool nic;              /* depths count other flows' packets only */
 	double packets, depth; /* of the port */
 	double flows;          /* packets of all flows with rows */
 	double cf_depth;       /* summed depth that the victim's packets met */
@@ -200,8 +200,7 @@ add_epoch(struct prov_builder *b, struct prov_port *port, const struct ev_epoch 
 			continue;
 		at->wait += share * weight_flow_flow((double)row->depth_sum, sums.flows - n, queue_packets(&sums, n));
 		if (at->flow != b->flow)
-			at->cf_wait += share * weight_flow_flow(sums.cf_depth, n,
-								queue_packets(&sums, sums.cf_packets));
+			at->cf_wait += share * weight_flow_flow(sums.cf_depth, n, queue_packets(&sums, sums.cf_packets));
 	}
 	return epoch->nmatrix != 0 ? add_matrix(b, port, epoch, share) : 0;
 }

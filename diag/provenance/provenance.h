@@ -25,15 +25,15 @@ enum prov_share {
 
 /* A flow at a port. */
 struct prov_at {
-	uint32_t flow;   /* index into prov_graph.flows */
+	uint32_t flow;    /* index into prov_graph.flows */
 	uint16_t in_port; /* ingress of its last packet */
-	bool edge;       /* e(f,p): it waited for others there, or was halted there */
-	bool together;   /* it was there while the victim was: between two reports, or at one */
-	double packets;  /* in the window; those queued, where only the present state is known */
+	bool edge;        /* e(f,p): it waited for others there, or was halted there */
+	bool together;    /* it was there while the victim was: between two reports, or at one */
+	double packets;   /* in the window; those queued, where only the present state is known */
 	double depth_sum, paused_packets;
-	double wait;     /* w(f,p) = sum over j != i of w(f_i,f_j) */
-	double contrib;  /* w(p,f) */
-	double cf_wait;  /* w(cf,f): packets of f ahead of the victim's, summed over the victim's packets */
+	double wait;             /* w(f,p) = sum over j != i of w(f_i,f_j) */
+	double contrib;          /* w(p,f) */
+	double cf_wait;          /* w(cf,f): packets of f ahead of the victim's, summed over the victim's packets */
 	uint64_t from_ps, to_ps; /* epochs that have packets of it */
 };
 
@@ -52,9 +52,9 @@ struct prov_port {
 	double packets, depth_sum, pause_ps, covered_ps;
 	uint32_t depth_max;
 	uint64_t halted_from_ps, halted_to_ps;
-	uint32_t first_at, nats;     /* in prov_graph.ats, sorted by flow */
-	uint32_t first_link, nlinks; /* in prov_graph.links */
-	uint32_t component;          /* strongly connected component, downstream ones first */
+	uint32_t first_at, nats;           /* in prov_graph.ats, sorted by flow */
+	uint32_t first_link, nlinks;       /* in prov_graph.links */
+	uint32_t component;                /* strongly connected component, downstream ones first */
 	const struct rec_port_row *latest; /* present state: the last report in the window, or NULL */
 };
 
@@ -72,7 +72,7 @@ struct prov_graph {
 	uint32_t nlinks;
 	uint32_t ncomponents;
 	uint32_t *order; /* [nports] ports by component, downstream first */
-	bool cyclic; /* a component of more than one port: ports wait for each other in a circle */
+	bool cyclic;     /* a component of more than one port: ports wait for each other in a circle */
 };
 
 /* What one graph after another is built with: room for all ports and flows, all 0 between two graphs. */

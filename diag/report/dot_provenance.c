@@ -28,16 +28,15 @@ write_vertex(const struct facts *facts, uint32_t graph, uint32_t index, FILE *to
 static void
 write_graph(const struct facts *facts, uint32_t graph, FILE *to)
 {
-	static const char *const colors[] = { [VERDICT_PE_FLOW_PORT] = "#2563eb",
-					      [VERDICT_PE_PORT_FLOW] = "#dc2626",
-					      [VERDICT_PE_PORT_PORT] = "#7c3aed" };
+	static const char *const colors[] = {
+		[VERDICT_PE_FLOW_PORT] = "#2563eb", [VERDICT_PE_PORT_FLOW] = "#dc2626", [VERDICT_PE_PORT_PORT] = "#7c3aed"
+	};
 	const struct verdict *v = facts->v;
 	const struct verdict_provenance *g = &v->graphs[graph];
 	const struct verdict_step *step = &v->steps[g->step];
 
 	fprintf(to, "  subgraph cluster_%u {\n    label=", graph);
-	escape_dotf(to, "%s step %u (%s%s)", v->flows[step->flow].name, step->step,
-		    facts_change(step).text,
+	escape_dotf(to, "%s step %u (%s%s)", v->flows[step->flow].name, step->step, facts_change(step).text,
 		    step->critical ? ", critical" : "");
 	fprintf(to, "%s;\n", step->critical ? "; penwidth=2" : "");
 	for (uint32_t i = 0; i < g->nvertices; i++)

@@ -20,9 +20,9 @@ write_vertex(const struct facts *facts, uint32_t collective, uint32_t index, FIL
 	} else {
 		step = &v->steps[vertex->step];
 		escape_dotf(to, "%s step %u\n%s %s", facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
-			    vertex->kind == VERDICT_WV_START ? "start" :
-			    step->open                       ? "open at" :
-							       "end",
+			    vertex->kind == VERDICT_WV_START ? "start"
+			    : step->open                     ? "open at"
+							     : "end",
 			    fmt_time(facts->unit, vertex->time_ps).text);
 	}
 	if (vertex->critical)
@@ -39,10 +39,7 @@ write_edge(const struct facts *facts, uint32_t collective, const struct verdict_
 	if (edge->kind == VERDICT_WE_EXEC)
 		escape_dotf(to, "%s", fmt_time(facts->unit, edge->weight_ps).text);
 	else
-		escape_dotf(to, "%s",
-			    edge->kind == VERDICT_WE_OWN  ? "own" :
-			    edge->kind == VERDICT_WE_DATA ? "data" :
-							    "");
+		escape_dotf(to, "%s", edge->kind == VERDICT_WE_OWN ? "own" : edge->kind == VERDICT_WE_DATA ? "data" : "");
 	if (edge->critical)
 		fprintf(to, ", penwidth=2.5, color=\"#c2410c\"");
 	else if (edge->pruned)

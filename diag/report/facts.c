@@ -138,8 +138,8 @@ const char *
 facts_ending_key(const struct verdict *v)
 {
 	static const char *const names[] = {
-		[REC_END_COMPLETE] = "complete", [REC_END_QP_ERROR] = "qp_error", [REC_END_STALL] = "stall",
-		[REC_END_LIMIT] = "limit", [REC_END_INVARIANT] = "invariant", [REC_END_INTERRUPT] = "interrupt",
+		[REC_END_COMPLETE] = "complete",   [REC_END_QP_ERROR] = "qp_error",   [REC_END_STALL] = "stall",
+		[REC_END_LIMIT] = "limit",         [REC_END_INVARIANT] = "invariant", [REC_END_INTERRUPT] = "interrupt",
 		[REC_END_HOST_LOST] = "host_lost",
 	};
 
@@ -194,8 +194,7 @@ char *
 facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap)
 {
 	const struct verdict_flow *f = &v->flows[flow];
-	bool alone =
-		!(flow > 0 && same_pair(v, flow, flow - 1)) && !(flow + 1 < v->nflows && same_pair(v, flow, flow + 1));
+	bool alone = !(flow > 0 && same_pair(v, flow, flow - 1)) && !(flow + 1 < v->nflows && same_pair(v, flow, flow + 1));
 
 	if (alone && f->src < v->nnodes && f->dst < v->nnodes)
 		snprintf(buf, cap, "%s->%s", v->nodes[f->src].name, v->nodes[f->dst].name);

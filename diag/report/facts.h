@@ -28,11 +28,11 @@ uint64_t facts_exec_ps(const struct verdict_step *step);
 /* Against what was expected: "+25.8 %"; of a step that is open what is known already: "+25.8 % so far", "open". */
 struct fmt facts_change(const struct verdict_step *step);
 
-const char *facts_op_name(uint32_t op);               /* "AllGather" */
-const char *facts_algorithm_name(uint32_t algorithm); /* "ring" */
-const char *facts_record_name(uint32_t kind);         /* "flow row" */
+const char *facts_op_name(uint32_t op);                /* "AllGather" */
+const char *facts_algorithm_name(uint32_t algorithm);  /* "ring" */
+const char *facts_record_name(uint32_t kind);          /* "flow row" */
 const char *facts_ending_key(const struct verdict *v); /* "stall", as in run.json; "broken_off" of a truncated stream */
-const char *facts_policy_name(uint32_t policy);       /* "vedrfolnir", as in scenarios */
+const char *facts_policy_name(uint32_t policy);        /* "vedrfolnir", as in scenarios */
 /* Table and keys of JSON: "allgather", "ring" */
 const char *facts_op_key(uint32_t op);
 const char *facts_algorithm_key(uint32_t algorithm);

@@ -68,8 +68,8 @@ with_prefix(double value, const char *unit, int places)
 		value /= 1000;
 	if (i > 0)
 		places = fabs(value) >= 99.95 ? 0 : fabs(value) >= 9.995 ? 1 : 2;
-	snprintf(out.text, sizeof(out.text), "%.*f%s%s%s", places, value, i > 0 || unit[0] != '\0' ? " " : "",
-		 prefixes[i], unit);
+	snprintf(out.text, sizeof(out.text), "%.*f%s%s%s", places, value, i > 0 || unit[0] != '\0' ? " " : "", prefixes[i],
+		 unit);
 	return out;
 }
 

@@ -58,16 +58,13 @@ page_step_title(const struct page *page, uint32_t index)
 	}
 	facts_step_causes(v, index, causes, sizeof(causes));
 	if (step->waited_for != VERDICT_NONE)
-		snprintf(waited, sizeof(waited), "\nwaited for %s step %u",
-			 v->flows[v->steps[step->waited_for].flow].name, v->steps[step->waited_for].step);
-	page_title(page,
-		   "%s step %u%s\n%s to %s%s\ntook %s, expected %s (%s)%s\n%u detections, %u packets sent again%s%s",
+		snprintf(waited, sizeof(waited), "\nwaited for %s step %u", v->flows[v->steps[step->waited_for].flow].name,
+			 v->steps[step->waited_for].step);
+	page_title(page, "%s step %u%s\n%s to %s%s\ntook %s, expected %s (%s)%s\n%u detections, %u packets sent again%s%s",
 		   v->flows[step->flow].name, step->step, step->critical ? ", on the critical path" : "",
-		   fmt_time(unit, step->start_ps).text, fmt_time(unit, step->end_ps).text,
-		   step->open ? ", still open" : "", fmt_time(unit, facts_exec_ps(step)).text,
-		   fmt_time(unit, step->expect_ps).text,
-		   facts_change(step).text, waited, step->detections,
-		   step->retransmits, causes[0] != '\0' ? "\n" : "", causes);
+		   fmt_time(unit, step->start_ps).text, fmt_time(unit, step->end_ps).text, step->open ? ", still open" : "",
+		   fmt_time(unit, facts_exec_ps(step)).text, fmt_time(unit, step->expect_ps).text, facts_change(step).text,
+		   waited, step->detections, step->retransmits, causes[0] != '\0' ? "\n" : "", causes);
 }
 
 uint32_t
@@ -75,8 +72,7 @@ page_victim(const struct page *page)
 {
 	const struct verdict *v = page->v;
 	const struct verdict_finding *root = facts_root(v);
-	uint32_t worst = page->facts.worst,
-		 victim = root != NULL && root->nvictims > 0 ? root->victims[0] : VERDICT_NONE;
+	uint32_t worst = page->facts.worst, victim = root != NULL && root->nvictims > 0 ? root->victims[0] : VERDICT_NONE;
 	double most = 0;
 
 	for (uint32_t i = 0; worst != VERDICT_NONE && i < v->waiting[worst].npath; i++) {
@@ -186,8 +182,7 @@ write_head(const struct page *page)
 	fprintf(page->to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<header class=\"%s\">\n<p class=\"run\">",
 		assets_css, good ? "good" : "bad");
 	escape_htmlf(page->to, "%s / detection: %s, %u a step, threshold %u %% of the base RTT", v->run.name,
-		     facts_policy_name(v->run.policy),
-		     v->run.detections, v->run.rtt_percent);
+		     facts_policy_name(v->run.policy), v->run.detections, v->run.rtt_percent);
 	fputs("</p>\n<h1>", page->to);
 	escape_html(page->to, facts_headline(&page->facts, sentence, sizeof(sentence)));
 	fputs("</h1>\n<p class=\"why\">", page->to);

@@ -63,8 +63,7 @@ page_evidence(const struct page *page)
 	if (v->run.exact_contention)
 		fputs(" Who waited behind whom was counted exactly: more than hardware reports.", page->to);
 	else
-		fputs(" Who waited behind whom is estimated by replaying flow rows, as hardware reports them.",
-		      page->to);
+		fputs(" Who waited behind whom is estimated by replaying flow rows, as hardware reports them.", page->to);
 	fputs("</p>\n<div class=\"columns\">\n", page->to);
 	write_overhead(page);
 	write_kinds(page);

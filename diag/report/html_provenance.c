@@ -101,8 +101,7 @@ draw_edges(const struct drawing *d)
 		for (uint32_t e = 0; e < d->g->nedges; e++) {
 			const struct verdict_pedge *edge = &d->g->edges[e];
 			struct line l = edge_line(d, edge);
-			double bend =
-				edge->kind == VERDICT_PE_PORT_PORT && fabs(l.x2 - l.x1) > d->plane->pitch ? 44 : 0;
+			double bend = edge->kind == VERDICT_PE_PORT_PORT && fabs(l.x2 - l.x1) > d->plane->pitch ? 44 : 0;
 
 			if (!d->plane->spots[edge->from].shown || !d->plane->spots[edge->to].shown ||
 			    !plane_shows(d->plane, edge))
@@ -148,9 +147,9 @@ draw_flow(const struct drawing *d, uint32_t index)
 
 	fprintf(to, "<g class=\"flow%s%s\">", vertex->collective ? " own" : " other", vertex->victim ? " victim" : "");
 	page_title(d->page, "%s%s", v->flows[vertex->ref].name,
-		   vertex->victim     ? ": the step's flow" :
-		   vertex->collective ? ", of the collective" :
-					", not of the collective");
+		   vertex->victim       ? ": the step's flow"
+		   : vertex->collective ? ", of the collective"
+					: ", not of the collective");
 	facts_flow(v, vertex->ref, name, sizeof(name));
 	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"128\" height=\"26\" rx=\"13\"/><text x=\"%.1f\" y=\"%.1f\">",
 		spot->x - 64, spot->y - 13, spot->x, spot->y + 4);
@@ -177,8 +176,7 @@ write_scores(const struct drawing *d)
 	if (g->cyclic)
 		fputs("<span class=\"warn\">Ports wait for each other in a circle: a deadlock.</span>", d->page->to);
 	if (g->present)
-		fputs("<span>Some weights come from queues as they stood: the epochs kept were empty.</span>",
-		      d->page->to);
+		fputs("<span>Some weights come from queues as they stood: the epochs kept were empty.</span>", d->page->to);
 	if (d->plane->hidden > 0)
 		fprintf(d->page->to, "<span>%u weaker ports and flows are in provenance.dot.</span>", d->plane->hidden);
 	fputs("</p>\n", d->page->to);
@@ -227,10 +225,9 @@ choose_graphs(const struct verdict *v, uint32_t *out)
 		for (; at > 0; at--) {
 			const struct verdict_step *other = &v->steps[v->graphs[out[at - 1]].step];
 
-			if (other->critical != step->critical ?
-				    other->critical :
-				    facts_excess(facts_exec_ps(other), other->expect_ps) >=
-					    facts_excess(facts_exec_ps(step), step->expect_ps))
+			if (other->critical != step->critical ? other->critical
+							      : facts_excess(facts_exec_ps(other), other->expect_ps) >=
+									facts_excess(facts_exec_ps(step), step->expect_ps))
 				break;
 			if (at < MAX_GRAPHS)
 				out[at] = out[at - 1];
@@ -253,12 +250,11 @@ write_choice(const struct page *page, const uint32_t *graphs, uint32_t count)
 
 		fprintf(page->to, "<option value=\"graph%u\">", graphs[i]);
 		escape_htmlf(page->to, "%s step %u, %s%s", facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
-			     facts_change(step).text,
-			     step->critical ? ", critical" : "");
+			     facts_change(step).text, step->critical ? ", critical" : "");
 		fputs("</option>", page->to);
 	}
-	fprintf(page->to, "</select></label> %u of %u slow steps with telemetry; all are in provenance.dot</p>\n",
-		count, v->ngraphs);
+	fprintf(page->to, "</select></label> %u of %u slow steps with telemetry; all are in provenance.dot</p>\n", count,
+		v->ngraphs);
 }
 
 static void

@@ -28,10 +28,10 @@ choose_rows(struct timeline *t)
 	for (int round = 0; round < 4; round++) {
 		for (uint32_t i = 0; i < c->nsteps && taken < TIMELINE_MAX_ROWS; i++) {
 			const struct verdict_step *step = &v->steps[c->first_step + i];
-			bool wanted = round == 0 ? step->critical && step->slow :
-				      round == 1 ? step->critical :
-				      round == 2 ? step->slow :
-						   true;
+			bool wanted = round == 0   ? step->critical && step->slow
+				      : round == 1 ? step->critical
+				      : round == 2 ? step->slow
+						   : true;
 
 			if (!wanted || step->rank >= c->ranks || t->row_of[step->rank] != VERDICT_NONE)
 				continue;
@@ -93,8 +93,8 @@ draw_step(const struct timeline *t, uint32_t index)
 	else
 		bar(t, "edge", row, step->start_ps, step->end_ps);
 	if (width > 16)
-		fprintf(t->page->to, "<text class=\"in\" x=\"%.1f\" y=\"%.1f\">%u%s</text>", x + 4,
-			timeline_text_y(t, row), step->step, step->open ? " open" : "");
+		fprintf(t->page->to, "<text class=\"in\" x=\"%.1f\" y=\"%.1f\">%u%s</text>", x + 4, timeline_text_y(t, row),
+			step->step, step->open ? " open" : "");
 	fputs("</g>\n", t->page->to);
 }
 
@@ -118,8 +118,7 @@ draw_shared(const struct timeline *t, uint32_t first, uint32_t last)
 	}
 	fputs("<g>", t->page->to);
 	page_title(t->page, "%s steps %u to %u: %u slow%s, worst %s", v->flows[worst->flow].name, v->steps[first].step,
-		   v->steps[last].step, slow, critical ? ", on the critical path" : "",
-		   facts_change(worst).text);
+		   v->steps[last].step, slow, critical ? ", on the critical path" : "", facts_change(worst).text);
 	bar(t, page_excess_class(worst), t->row_of[worst->rank], v->steps[first].start_ps, v->steps[last].end_ps);
 	bar(t, critical ? "critical" : "edge", t->row_of[worst->rank], v->steps[first].start_ps, v->steps[last].end_ps);
 	fputs("</g>\n", t->page->to);

@@ -83,8 +83,7 @@ draw_notifications(const struct timeline *t)
 		fprintf(t->page->to, "<path class=\"notification\" d=\"M%.1f %.1fl3 4l-3 4l-3 -4z\">",
 			timeline_x(t, n->time_ps), timeline_y(t, row) + t->bar_px);
 		page_title(t->page, "%s hands %u detections to %s after its step %u, at %s", v->nodes[n->from].name,
-			   n->detections, v->nodes[n->to].name, n->step,
-			   fmt_time(t->page->facts.unit, n->time_ps).text);
+			   n->detections, v->nodes[n->to].name, n->step, fmt_time(t->page->facts.unit, n->time_ps).text);
 		fputs("</path>\n", t->page->to);
 		drawn++;
 	}
@@ -170,8 +169,7 @@ timeline_seen(const struct timeline *t)
 	uint32_t row = t->nrows;
 
 	if (timeline_seen_rows(t) > 0)
-		fprintf(t->page->to, "<path class=\"rule\" d=\"M0 %.1fH%d\"/>\n", timeline_y(t, t->nrows) - 3,
-			PAGE_WIDTH);
+		fprintf(t->page->to, "<path class=\"rule\" d=\"M0 %.1fH%d\"/>\n", timeline_y(t, t->nrows) - 3, PAGE_WIDTH);
 	if (v->npolls > 0)
 		draw_polls(t, row++);
 	for (uint32_t i = 0, shown = 0; i < v->nfindings && shown < MAX_SEEN; i++) {

@@ -83,8 +83,8 @@ mark_at(struct point from, struct point to)
 static void
 line(const struct drawing *d, const char *class, struct point a, struct point b)
 {
-	fprintf(d->page->to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", class, a.x, a.y,
-		b.x, b.y);
+	fprintf(d->page->to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", class, a.x, a.y, b.x,
+		b.y);
 }
 
 static struct point
@@ -172,9 +172,9 @@ draw_node(const struct drawing *d, uint32_t node)
 		   v->nodes[node].nports);
 	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"22\" rx=\"%d\"/>", at.x - half, at.y - 11,
 		2 * half,
-		crowded             ? 1 :
-		v->nodes[node].host ? 11 :
-				      4);
+		crowded               ? 1
+		: v->nodes[node].host ? 11
+				      : 4);
 	if (!crowded) {
 		char name[16];
 
@@ -203,15 +203,14 @@ draw_marks(const struct drawing *d)
 		at = mark_at(from, to);
 		fputs("<g class=\"paused\">", out);
 		port_title(d, &v->ports[p]);
-		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"7\"/><path d=\"M%.1f %.1fv6m4 0v-6\"/></g>\n", at.x,
-			at.y, at.x - 2, at.y - 3);
+		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"7\"/><path d=\"M%.1f %.1fv6m4 0v-6\"/></g>\n", at.x, at.y,
+			at.x - 2, at.y - 3);
 	}
 	if (root != NULL && root->root_port < v->nports && port_line(d, root->root_port, &from, &to)) {
 		struct point at = mark_at(from, to);
 		bool left = at.x > PAGE_WIDTH - 130 || (at.x < from.x - 4 && at.x > 130); /* off the node */
 
-		fprintf(out,
-			"<g class=\"root\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"10\"/><text x=\"%.1f\" y=\"%.1f\"%s>",
+		fprintf(out, "<g class=\"root\"><circle cx=\"%.1f\" cy=\"%.1f\" r=\"10\"/><text x=\"%.1f\" y=\"%.1f\"%s>",
 			at.x, at.y, at.x + (left ? -15 : 15), at.y + 4, left ? " text-anchor=\"end\"" : "");
 		escape_htmlf(out, "root %s", v->ports[root->root_port].name);
 		fputs("</text></g>\n", out);
@@ -292,8 +291,7 @@ page_topology(const struct page *page)
 	find_culprit(&d);
 	d.least_pause_ps = 1;
 	if (page->facts.worst != VERDICT_NONE)
-		d.least_pause_ps +=
-			(uint64_t)(PAUSED_SHARE * (double)facts_took_ps(v, &v->collectives[page->facts.worst]));
+		d.least_pause_ps += (uint64_t)(PAUSED_SHARE * (double)facts_took_ps(v, &v->collectives[page->facts.worst]));
 	height = 2 * MARGIN + LAYER_HEIGHT * (d.layout.nlayers > 0 ? d.layout.nlayers - 1 : 0);
 	fprintf(page->to, "<section><h2>Fabric</h2>\n<svg class=\"topology\" viewBox=\"0 0 %d %.0f\">\n", PAGE_WIDTH,
 		height);

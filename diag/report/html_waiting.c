@@ -49,9 +49,9 @@ draw_box(const struct page *page, uint32_t index, bool pruned, double x, double 
 	fputs("<g>", page->to);
 	page_step_title(page, index);
 	fprintf(page->to, "<rect class=\"box %s%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"4\"/>",
-		pruned        ? "pruned" :
-		step->started ? page_excess_class(step) :
-				"unstarted",
+		pruned          ? "pruned"
+		: step->started ? page_excess_class(step)
+				: "unstarted",
 		step->critical ? " critical-box" : "", x, y, width, BOX_HEIGHT);
 	if (width >= 44)
 		fprintf(page->to, "<text class=\"boxtext%s\" x=\"%.1f\" y=\"%.1f\">%s</text>", pruned ? " faint" : "",
@@ -81,13 +81,13 @@ draw_edge(const struct grid *g, const struct verdict_wedge *edge)
 	bend = (x1 - x2) * 0.5;
 	fprintf(g->page->to,
 		"<path class=\"wait%s\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\" marker-end=\"url(#%s)\"/>\n",
-		edge->critical ? " bold" :
-		edge->pruned   ? " pruned" :
-				 "",
+		edge->critical ? " bold"
+		: edge->pruned ? " pruned"
+			       : "",
 		x1, y1, x1 - bend, y1, x2 + bend, y2, x2, y2,
-		edge->critical ? "arrow-bold" :
-		edge->pruned   ? "arrow-faint" :
-				 "arrow");
+		edge->critical ? "arrow-bold"
+		: edge->pruned ? "arrow-faint"
+			       : "arrow");
 }
 
 static void
@@ -159,8 +159,7 @@ draw_chain(const struct grid *g)
 		next = i + 1;
 		fprintf(to, "<li><span class=\"box %s\">", page_excess_class(step));
 		escape_htmlf(to, "%s step %u: %s (%s)", facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
-			     fmt_time(g->page->facts.unit, facts_exec_ps(step)).text,
-			     facts_change(step).text);
+			     fmt_time(g->page->facts.unit, facts_exec_ps(step)).text, facts_change(step).text);
 		fputs("</span></li>\n", to);
 	}
 	fputs("</ol>\n", to);

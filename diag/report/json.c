@@ -24,10 +24,10 @@ int
 json_write(const struct verdict *v, FILE *to)
 {
 	json_t *network = json_pack("{s:b, s:o}", "innocent", v->innocent, "reason", text(v->reason));
-	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", VERDICT_SCHEMA_VERSION,
-				 "collectives", collectives(v), "network", network, "critical_path", critical_path(v),
-				 "findings", findings(v), "contributors", contributors(v), "overhead",
-				 overhead(v), "evidence", evidence(v));
+	json_t *root =
+		json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", VERDICT_SCHEMA_VERSION,
+			  "collectives", collectives(v), "network", network, "critical_path", critical_path(v), "findings",
+			  findings(v), "contributors", contributors(v), "overhead", overhead(v), "evidence", evidence(v));
 	int rc;
 
 	if (root == NULL)
@@ -102,13 +102,13 @@ collectives(const struct verdict *v)
 	for (uint32_t i = 0; i < v->ncollectives; i++) {
 		const struct verdict_collective *c = &v->collectives[i];
 
-		array = add(array, json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}",
-			"id", (json_int_t)c->id, "iteration", (json_int_t)c->iteration,
-			"algorithm", facts_algorithm_key(c->algorithm), "op", facts_op_key(c->op),
-			"ranks", (json_int_t)c->ranks, "bytes", (json_int_t)c->bytes,
-			"step_bytes", (json_int_t)c->step_bytes, "start_ns", ns(c->start_ps),
-			"end_ns", c->complete ? ns(c->end_ps) : json_null(), "ideal_ns", ns(c->ideal_ps),
-			"expect_ns", ns(c->expect_ps), "complete", c->complete));
+		array = add(array, json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "id",
+					     (json_int_t)c->id, "iteration", (json_int_t)c->iteration, "algorithm",
+					     facts_algorithm_key(c->algorithm), "op", facts_op_key(c->op), "ranks",
+					     (json_int_t)c->ranks, "bytes", (json_int_t)c->bytes, "step_bytes",
+					     (json_int_t)c->step_bytes, "start_ns", ns(c->start_ps), "end_ns",
+					     c->complete ? ns(c->end_ps) : json_null(), "ideal_ns", ns(c->ideal_ps),
+					     "expect_ns", ns(c->expect_ps), "complete", c->complete));
 	}
 	return array;
 }
@@ -130,12 +130,12 @@ critical_path(const struct verdict *v)
 		for (uint32_t i = 0; i < v->waiting[c].npath; i++) {
 			const struct verdict_step *step = &v->steps[v->waiting[c].path[i]];
 
-			array = add(array, json_pack("{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:o}",
-				"collective", (json_int_t)c, "flow", flow_name(v, step->flow),
-				"step", (json_int_t)step->step, "start_ns", ns(step->start_ps),
-				"end_ns", ns(step->end_ps), "expect_ns", ns(step->expect_ps),
-				"waited_for", waited_for(v, step), "open", step->open,
-				"completeness", real(step->completeness)));
+			array = add(array,
+				    json_pack("{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:o}", "collective", (json_int_t)c,
+					      "flow", flow_name(v, step->flow), "step", (json_int_t)step->step, "start_ns",
+					      ns(step->start_ps), "end_ns", ns(step->end_ps), "expect_ns",
+					      ns(step->expect_ps), "waited_for", waited_for(v, step), "open", step->open,
+					      "completeness", real(step->completeness)));
 		}
 	}
 	return array;
@@ -175,14 +175,13 @@ findings(const struct verdict *v)
 	for (uint32_t i = 0; i < v->nfindings; i++) {
 		const struct verdict_finding *f = &v->findings[i];
 
-		json_t *finding = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}",
-			"type", verdict_type_name(f->type), "root", text(f->root),
-			"ports", port_names(v, f->ports, f->nports), "flows", flow_names(v, f->flows, f->nflows),
-			"victims", flow_names(v, f->victims, f->nvictims), "steps", step_numbers(v, f),
-			"collective", (json_int_t)f->collective,
-			"iteration", (json_int_t)v->collectives[f->collective].iteration,
-			"start_ns", ns(f->start_ps), "end_ns", ns(f->end_ps),
-			"score", real(f->score), "evidence", text(f->evidence));
+		json_t *finding = json_pack(
+			"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "type", verdict_type_name(f->type),
+			"root", text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
+			flow_names(v, f->flows, f->nflows), "victims", flow_names(v, f->victims, f->nvictims), "steps",
+			step_numbers(v, f), "collective", (json_int_t)f->collective, "iteration",
+			(json_int_t)v->collectives[f->collective].iteration, "start_ns", ns(f->start_ps), "end_ns",
+			ns(f->end_ps), "score", real(f->score), "evidence", text(f->evidence));
 
 		if (f->type == VERDICT_PFC_DEADLOCK)
 			add_origin(v, f, finding);
@@ -199,9 +198,9 @@ shares(const struct verdict *v, const struct verdict_contributor *contributor)
 	for (uint32_t i = 0; i < contributor->nshares; i++) {
 		const struct verdict_step *step = &v->steps[contributor->shares[i].step];
 
-		array = add(array, json_pack("{s:I, s:o, s:I, s:o}",
-			"collective", (json_int_t)step->collective, "flow", flow_name(v, step->flow),
-			"step", (json_int_t)step->step, "score", real(contributor->shares[i].score)));
+		array = add(array, json_pack("{s:I, s:o, s:I, s:o}", "collective", (json_int_t)step->collective, "flow",
+					     flow_name(v, step->flow), "step", (json_int_t)step->step, "score",
+					     real(contributor->shares[i].score)));
 	}
 	return array;
 }
@@ -212,9 +211,9 @@ contributors(const struct verdict *v)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < v->ncontributors; i++)
-		array = add(array, json_pack("{s:o, s:o, s:o}", "flow", flow_name(v, v->contributors[i].flow),
-			"score", real(v->contributors[i].score),
-			"per_critical_flow", shares(v, &v->contributors[i])));
+		array = add(array,
+			    json_pack("{s:o, s:o, s:o}", "flow", flow_name(v, v->contributors[i].flow), "score",
+				      real(v->contributors[i].score), "per_critical_flow", shares(v, &v->contributors[i])));
 	return array;
 }
 
@@ -224,10 +223,10 @@ kinds(const struct verdict_overhead *o)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < o->nkinds; i++)
-		array = add(array, json_pack("{s:s, s:I, s:I, s:I, s:I}",
-			"kind", facts_record_name(o->kinds[i].kind), "records", (json_int_t)o->kinds[i].records,
-			"bytes", (json_int_t)o->kinds[i].bytes, "dropped", (json_int_t)o->kinds[i].dropped,
-			"dropped_bytes", (json_int_t)o->kinds[i].dropped_bytes));
+		array = add(array, json_pack("{s:s, s:I, s:I, s:I, s:I}", "kind", facts_record_name(o->kinds[i].kind),
+					     "records", (json_int_t)o->kinds[i].records, "bytes",
+					     (json_int_t)o->kinds[i].bytes, "dropped", (json_int_t)o->kinds[i].dropped,
+					     "dropped_bytes", (json_int_t)o->kinds[i].dropped_bytes));
 	return array;
 }
 
@@ -237,24 +236,23 @@ overhead(const struct verdict *v)
 	const struct verdict_overhead *o = &v->overhead;
 
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
-		"telemetry_bytes", (json_int_t)o->telemetry_bytes,
-		"telemetry_bytes_collected", (json_int_t)o->telemetry_bytes_collected,
-		"bandwidth_bytes", (json_int_t)o->bandwidth_bytes, "polls", (json_int_t)o->polling_packets,
-		"reports", (json_int_t)o->reports, "reports_collected", (json_int_t)o->reports_collected,
-		"triggers", (json_int_t)o->triggers,
-		"row_bytes", (json_int_t)o->row_bytes, "records", (json_int_t)o->records,
-		"polling_packets", (json_int_t)o->polling_packets, "polling_bytes", (json_int_t)o->polling_bytes,
-		"notification_packets", (json_int_t)o->notification_packets,
-		"notification_bytes", (json_int_t)o->notification_bytes,
-		"report_bytes", (json_int_t)o->report_bytes, "deferred", (json_int_t)o->deferred,
-		"dropped", (json_int_t)o->dropped, "left_out", (json_int_t)o->left_out,
-		"completeness", v->truncated ? json_null() : real(o->completeness), "kinds", kinds(o));
+			 "telemetry_bytes", (json_int_t)o->telemetry_bytes, "telemetry_bytes_collected",
+			 (json_int_t)o->telemetry_bytes_collected, "bandwidth_bytes", (json_int_t)o->bandwidth_bytes,
+			 "polls", (json_int_t)o->polling_packets, "reports", (json_int_t)o->reports, "reports_collected",
+			 (json_int_t)o->reports_collected, "triggers", (json_int_t)o->triggers, "row_bytes",
+			 (json_int_t)o->row_bytes, "records", (json_int_t)o->records, "polling_packets",
+			 (json_int_t)o->polling_packets, "polling_bytes", (json_int_t)o->polling_bytes,
+			 "notification_packets", (json_int_t)o->notification_packets, "notification_bytes",
+			 (json_int_t)o->notification_bytes, "report_bytes", (json_int_t)o->report_bytes, "deferred",
+			 (json_int_t)o->deferred, "dropped", (json_int_t)o->dropped, "left_out", (json_int_t)o->left_out,
+			 "completeness", v->truncated ? json_null() : real(o->completeness), "kinds", kinds(o));
 }
 
 static json_t *
 evidence(const struct verdict *v)
 {
-	return json_pack("{s:s, s:o, s:o, s:b, s:s, s:i, s:s}", "policy", facts_policy_name(v->run.policy), "missing", text(v->incomplete), "end_ns", ns(v->end_ps),
-			 "truncated", v->truncated, "ending", facts_ending_key(v), "recording_lost", (int)v->recording_errno, "contention",
+	return json_pack("{s:s, s:o, s:o, s:b, s:s, s:i, s:s}", "policy", facts_policy_name(v->run.policy), "missing",
+			 text(v->incomplete), "end_ns", ns(v->end_ps), "truncated", v->truncated, "ending",
+			 facts_ending_key(v), "recording_lost", (int)v->recording_errno, "contention",
 			 v->run.exact_contention ? "exact" : "replay");
 }

@@ -123,14 +123,13 @@ place_row(struct plane *plane, struct item *items, uint32_t count, double y)
 
 	qsort(items, count, sizeof(*items), cmp_key);
 	for (uint32_t i = 0; i < count; i++)
-		plane->spots[items[i].vertex] =
-			(struct plane_spot){ WIDTH / 2 + (i - (count - 1) / 2.0) * pitch, y, true };
+		plane->spots[items[i].vertex] = (struct plane_spot){ WIDTH / 2 + (i - (count - 1) / 2.0) * pitch, y, true };
 }
 
 /* @return vertices of the row that are shown */
 static uint32_t
-fill_row(struct plane *plane, const struct verdict *v, const struct verdict_provenance *g, enum row row,
-	 struct item *items, double y)
+fill_row(struct plane *plane, const struct verdict *v, const struct verdict_provenance *g, enum row row, struct item *items,
+	 double y)
 {
 	uint32_t count = 0;
 

@@ -46,15 +46,14 @@ write_html(const struct verdict *v, const char *dir, FILE *to)
 }
 
 static const struct report reports[] = {
-	{ RUN_VERDICT, write_json },         { RUN_TEXT, text_write },  { RUN_WAITING, write_waiting },
+	{ RUN_VERDICT, write_json },          { RUN_TEXT, text_write }, { RUN_WAITING, write_waiting },
 	{ RUN_PROVENANCE, write_provenance }, { RUN_PAGE, write_html },
 };
 
 #define REPORTS (sizeof(reports) / sizeof(reports[0]))
 
 static int
-write_report(const struct report *report, const struct verdict *v, const char *dir, struct outfile *out,
-	     struct err *err)
+write_report(const struct report *report, const struct verdict *v, const char *dir, struct outfile *out, struct err *err)
 {
 	int rc = outfile_open(out, dir, report->name, err);
 

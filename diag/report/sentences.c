@@ -18,9 +18,9 @@ append_flows(const struct verdict *v, const uint32_t *flows, uint32_t count, uin
 
 	for (uint32_t i = 0; i < count && i < shown; i++)
 		fmt_append(buf, cap, "%s%s",
-			   i == 0         ? "" :
-			   i + 1 == count ? " and " :
-					    ", ",
+			   i == 0           ? ""
+			   : i + 1 == count ? " and "
+					    : ", ",
 			   facts_flow(v, flows[i], name, sizeof(name)));
 	if (count > shown)
 		fmt_append(buf, cap, " and %u more", count - shown);
@@ -76,9 +76,9 @@ facts_finding(const struct verdict *v, const struct verdict_finding *finding, ch
 	const char *title = facts_type_title(finding->type);
 
 	snprintf(buf, cap, "%c%s %s%s", toupper((unsigned char)title[0]), title + 1,
-		 finding->type == VERDICT_SLOW_HOST                                              ? "" :
-		 finding->type == VERDICT_PFC_BACKPRESSURE || finding->type == VERDICT_PFC_STORM ? "from " :
-												   "at ",
+		 finding->type == VERDICT_SLOW_HOST                                                ? ""
+		 : finding->type == VERDICT_PFC_BACKPRESSURE || finding->type == VERDICT_PFC_STORM ? "from "
+												   : "at ",
 		 finding->root);
 	switch (finding->type) {
 	case VERDICT_PFC_BACKPRESSURE:
@@ -161,8 +161,7 @@ say_unfinished(const struct verdict *v, const struct verdict_collective *collect
 		fmt_append(buf, cap, "a queue pair failed%s%s", v->end_node < v->nnodes ? " at host " : "",
 			   v->end_node < v->nnodes ? v->nodes[v->end_node].name : "");
 	else if (v->end_reason == REC_END_HOST_LOST)
-		fmt_append(buf, cap, "host %s went away",
-			   v->end_node < v->nnodes ? v->nodes[v->end_node].name : "?");
+		fmt_append(buf, cap, "host %s went away", v->end_node < v->nnodes ? v->nodes[v->end_node].name : "?");
 	else if (v->end_reason == REC_END_STALL)
 		fmt_append(buf, cap, "the run stalled");
 	else if (v->end_reason == REC_END_LIMIT)
@@ -185,9 +184,9 @@ say_late_start(const struct facts *facts, char *buf, size_t cap)
 	const struct verdict *v = facts->v;
 	const struct verdict_collective *collective = &v->collectives[facts->worst];
 	const struct verdict_waiting *w = &v->waiting[facts->worst];
-	uint64_t late_ps = w->npath > 0 && v->steps[w->path[0]].start_ps > collective->start_ps ?
-				   v->steps[w->path[0]].start_ps - collective->start_ps :
-				   0;
+	uint64_t late_ps = w->npath > 0 && v->steps[w->path[0]].start_ps > collective->start_ps
+				   ? v->steps[w->path[0]].start_ps - collective->start_ps
+				   : 0;
 
 	if (late_ps > collective->expect_ps / 100 * VERDICT_SLOW_PERCENT)
 		fmt_append(buf, cap, " Its critical path began %s after its first rank did.",
@@ -219,9 +218,8 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 	if (!collective->complete)
 		say_unfinished(v, collective, facts->unit, buf, cap);
 	else if (100 * excess > VERDICT_SLOW_PERCENT)
-		fmt_append(buf, cap, " took %s, %.1f %% longer than the %s expected.",
-			   fmt_time(facts->unit, took_ps).text, 100 * excess,
-			   fmt_time(facts->unit, collective->expect_ps).text);
+		fmt_append(buf, cap, " took %s, %.1f %% longer than the %s expected.", fmt_time(facts->unit, took_ps).text,
+			   100 * excess, fmt_time(facts->unit, collective->expect_ps).text);
 	else
 		fmt_append(buf, cap, " took %s, as expected (%s).", fmt_time(facts->unit, took_ps).text,
 			   fmt_time(facts->unit, collective->expect_ps).text);

@@ -159,9 +159,9 @@ write_evidence(const struct text *text, const char *dir)
 			 o->dropped > 0 ? "" : ", nothing dropped");
 	snprintf(line, sizeof(line),
 		 "%s records, %s of telemetry; %s polling packets (%s), %s notifications (%s) on the wire; %s.",
-		 fmt_count(o->records).text, fmt_bytes((double)o->row_bytes).text,
-		 fmt_count(o->polling_packets).text, fmt_bytes((double)o->polling_bytes).text,
-		 fmt_count(o->notification_packets).text, fmt_bytes((double)o->notification_bytes).text, complete);
+		 fmt_count(o->records).text, fmt_bytes((double)o->row_bytes).text, fmt_count(o->polling_packets).text,
+		 fmt_bytes((double)o->polling_bytes).text, fmt_count(o->notification_packets).text,
+		 fmt_bytes((double)o->notification_bytes).text, complete);
 	fputs("  ", text->to);
 	wrap(text, line, 2);
 	if (o->dropped > 0 || o->deferred > 0)
@@ -177,9 +177,7 @@ write_evidence(const struct text *text, const char *dir)
 int
 text_write(const struct verdict *v, const char *dir, FILE *to)
 {
-	struct text text = { .facts = facts_of(v),
-			     .to = to,
-			     .color = isatty(fileno(to)) && getenv("NO_COLOR") == NULL };
+	struct text text = { .facts = facts_of(v), .to = to, .color = isatty(fileno(to)) && getenv("NO_COLOR") == NULL };
 	int rc;
 
 	write_head(&text);

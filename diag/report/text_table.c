@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "collectives/report.h"
 #include "diag/report/text_table.h"
+#include "collectives/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,8 +41,7 @@ text_collectives(const struct facts *facts, FILE *to)
 
 	fprintf(to, "# %10s  %-30s %5s %6s  %10s  %10s  %6s %6s\n", "size", "collective", "ranks", "steps", "time",
 		"expected", "algbw", "busbw");
-	fprintf(to, "# %10s  %-30s %5s %6s  %10s  %10s  %6s %6s\n", "(B)", "", "", "", "(us)", "(us)", "(GB/s)",
-		"(GB/s)");
+	fprintf(to, "# %10s  %-30s %5s %6s  %10s  %10s  %6s %6s\n", "(B)", "", "", "", "(us)", "(us)", "(GB/s)", "(GB/s)");
 	for (uint32_t c = 0; c < v->ncollectives; c++) {
 		/* The worst one is told of above the table: it must be in it. */
 		if (shown >= TEXT_MAX_COLLECTIVES && c != facts->worst)
@@ -203,9 +202,8 @@ share_text(const struct verdict *v, const struct verdict_contributor *contributo
 	for (uint32_t i = 0; i < contributor->nshares && i < 3; i++) {
 		const struct verdict_step *step = &v->steps[contributor->shares[i].step];
 
-		fmt_append(buf, cap, "%s%s step %u: %s", i > 0 ? ", " : "",
-			   facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
-			   fmt_score(contributor->shares[i].score).text);
+		fmt_append(buf, cap, "%s%s step %u: %s", i > 0 ? ", " : "", facts_flow(v, step->flow, flow, sizeof(flow)),
+			   step->step, fmt_score(contributor->shares[i].score).text);
 	}
 	if (contributor->nshares > 3)
 		fmt_append(buf, cap, ", ...");

@@ -32,8 +32,8 @@ wgraph_build(const struct verdict_step *steps, uint32_t first, uint32_t count, s
 	waiting->vertices = calloc(nvertices, sizeof(*waiting->vertices));
 	waiting->edges = calloc((size_t)3 * count + 1, sizeof(*waiting->edges));
 	waiting->path = calloc((size_t)count + 1, sizeof(*waiting->path));
-	if (work == NULL || indegree == NULL || b.edge_of == NULL || waiting->vertices == NULL ||
-	    waiting->edges == NULL || waiting->path == NULL) {
+	if (work == NULL || indegree == NULL || b.edge_of == NULL || waiting->vertices == NULL || waiting->edges == NULL ||
+	    waiting->path == NULL) {
 		free(waiting->vertices);
 		free(waiting->edges);
 		free(waiting->path);

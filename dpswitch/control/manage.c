@@ -42,7 +42,7 @@ struct manage {
 	int epoll;
 	struct channel *channels; /* [nchannels] */
 	uint32_t nchannels;
-	uint32_t *of; /* [topo->nnodes] index of a host's channel */
+	uint32_t *of;              /* [topo->nnodes] index of a host's channel */
 	bool connecting, stopping; /* as told to the hosts */
 	uint64_t zero_ns;          /* time 0 of the run, 0: not told yet */
 };
@@ -256,8 +256,7 @@ is_due(const struct manage *manage, const struct channel *channel, enum manage_t
 }
 
 static void
-answer(struct manage *manage, struct channel *channel, const struct manage_message *message,
-       const struct manage_sink *sink)
+answer(struct manage *manage, struct channel *channel, const struct manage_message *message, const struct manage_sink *sink)
 {
 	union {
 		struct manage_hello hello;

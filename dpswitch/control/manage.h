@@ -17,11 +17,11 @@
 struct manage;
 
 enum manage_state {
-	MANAGE_ABSENT,     /* nobody has said HELLO */
-	MANAGE_UP,         /* its program runs */
-	MANAGE_READY,      /* all its QPs are up */
-	MANAGE_FINISHED,   /* RESULT has come */
-	MANAGE_LOST,       /* the channel closed, or broke its protocol */
+	MANAGE_ABSENT,   /* nobody has said HELLO */
+	MANAGE_UP,       /* its program runs */
+	MANAGE_READY,    /* all its QPs are up */
+	MANAGE_FINISHED, /* RESULT has come */
+	MANAGE_LOST,     /* the channel closed, or broke its protocol */
 };
 
 /*
@@ -37,9 +37,9 @@ struct manage_sink {
 
 struct manage_config {
 	const struct topo *topo;
-	const bool *outside; /* [topo->nnodes] hosts that have a channel; copied */
-	const char *dir;     /* the sockets are DIR/NAME.manage */
-	uint64_t digest;     /* of the plan; a host with another one has read another scenario */
+	const bool *outside;        /* [topo->nnodes] hosts that have a channel; copied */
+	const char *dir;            /* the sockets are DIR/NAME.manage */
+	uint64_t digest;            /* of the plan; a host with another one has read another scenario */
 	struct record_check *check; /* has seen the run's header records before a host reports; borrowed */
 };
 
@@ -94,8 +94,8 @@ struct manage_traffic {
 	uint64_t bytes;
 	uint64_t clock_error_ns;
 	uint64_t base_rtt_ns, rtt_noise_ns; /* of its flows' idle paths, the largest */
-	uint64_t refused_records; /* that could not be so, or not be read; they go no further */
-	uint64_t up_ns, ready_ns; /* clock_now_ns() when it said HELLO and CONNECTED */
+	uint64_t refused_records;           /* that could not be so, or not be read; they go no further */
+	uint64_t up_ns, ready_ns;           /* clock_now_ns() when it said HELLO and CONNECTED */
 	char device[32];
 };
 struct manage_traffic manage_traffic(const struct manage *manage, uint32_t node);

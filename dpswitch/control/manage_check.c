@@ -18,9 +18,11 @@ static const struct field {
 	uint16_t at, size; /* bytes */
 	uint64_t max;
 } fields[] = {
-#define FIELD(type_, body, member, most)                                                                               \
-	{ .name = #type_ "." #member, .type = MANAGE_##type_, .at = offsetof(struct body, member),                     \
-	  .size = sizeof(((struct body *)0)->member), .max = (most) }
+#define FIELD(type_, body, member, most)                                                                                   \
+	{                                                                                                                  \
+		.name = #type_ "." #member, .type = MANAGE_##type_, .at = offsetof(struct body, member),                   \
+		.size = sizeof(((struct body *)0)->member), .max = (most)                                                  \
+	}
 	FIELD(CONNECTED, manage_connected, reserved, 0),
 	FIELD(CONNECTED, manage_connected, clock_error_ns, MAX_NS),
 	FIELD(CONNECTED, manage_connected, base_rtt_ns, MAX_NS),
@@ -104,8 +106,10 @@ check_iteration(const struct manage_iteration *iteration, struct err *err)
 {
 	if (iteration->end_ps == 0 || (iteration->started && iteration->end_ps >= iteration->start_ps))
 		return 0;
-	return err_set(err, -EINVAL, "ITERATION.end_ps = %" PRIu64 "; right would be 0, not complete, or %" PRIu64
-		       " at least, when it began", iteration->end_ps, iteration->start_ps);
+	return err_set(err, -EINVAL,
+		       "ITERATION.end_ps = %" PRIu64 "; right would be 0, not complete, or %" PRIu64
+		       " at least, when it began",
+		       iteration->end_ps, iteration->start_ps);
 }
 
 static void

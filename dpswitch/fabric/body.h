@@ -14,12 +14,12 @@
 
 /* What a frame from outside says; RoCE only. Fields that its opcode has not are 0. */
 struct body {
-	uint8_t opcode;         /* BTH, enum roce_opcode */
-	uint8_t syndrome;       /* AETH */
-	bool corrupt;           /* its ICRC does not match */
+	uint8_t opcode;            /* BTH, enum roce_opcode */
+	uint8_t syndrome;          /* AETH */
+	bool corrupt;              /* its ICRC does not match */
 	uint32_t dst_qpn, src_qpn; /* BTH, DETH */
 	uint32_t imm;
-	uint64_t va;            /* RETH */
+	uint64_t va; /* RETH */
 	uint32_t rkey, dma_bytes;
 	const uint8_t *payload; /* until the body is released */
 	uint32_t payload_bytes;
@@ -48,15 +48,15 @@ body_release(struct bodies *bodies, const struct pkt *p)
 
 /* What a descriptor leaves to its message (data, UD) or its connection (ACK, NAK), for the frame that is made of it. */
 struct pkt_message {
-	bool write;         /* RDMA WRITE, else SEND */
-	bool first;         /* first (or only) segment */
-	bool with_imm;      /* the last segment carries imm */
+	bool write;    /* RDMA WRITE, else SEND */
+	bool first;    /* first (or only) segment */
+	bool with_imm; /* the last segment carries imm */
 	uint32_t imm;
-	uint64_t va;        /* RETH: where the message goes */
+	uint64_t va; /* RETH: where the message goes */
 	uint32_t rkey;
-	uint32_t dma_bytes; /* RETH: bytes of the message */
-	uint32_t msn;       /* ACK, NAK */
-	uint32_t qkey;      /* UD */
+	uint32_t dma_bytes;     /* RETH: bytes of the message */
+	uint32_t msn;           /* ACK, NAK */
+	uint32_t qkey;          /* UD */
 	const uint8_t *payload; /* of this segment; NULL: synthetic */
 };
 

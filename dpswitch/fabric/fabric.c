@@ -59,7 +59,8 @@ fabric_create(const struct fabric_config *config, struct err *err)
 		fabric->window_ps = min_u64(fabric->window_ps, topo->ports[i].delay_ps + config->pipeline_ps);
 	if (fabric->window_ps < WINDOW_MIN_PS || fabric->window_ps == TIME_NEVER) {
 		err_set(err, -EINVAL,
-			"the shortest link's delay and timing.pipeline are together %llu ps: the fabric advances by as much, "
+			"the shortest link's delay and timing.pipeline are together %llu ps: the fabric advances by as "
+			"much, "
 			"%d ps at least: raise one of them",
 			(unsigned long long)fabric->window_ps, WINDOW_MIN_PS);
 		errno = EINVAL;
@@ -262,8 +263,8 @@ fabric_open_window(struct fabric *fabric, uint64_t earliest_ps, uint64_t start_p
 		fabric->change_ps = fabric->hooks.next_change_ps(fabric->hooks.ctx, start_ps + 1);
 	}
 	window->start_ps = start_ps;
-	window->end_ps = min_u64(min_u64(start_ps + fabric->window_ps, epoch_end_ps),
-				 min_u64(fabric->change_ps, config->limit_ps));
+	window->end_ps =
+		min_u64(min_u64(start_ps + fabric->window_ps, epoch_end_ps), min_u64(fabric->change_ps, config->limit_ps));
 	if (fabric->hooks.arriving != NULL)
 		fabric->hooks.arriving(fabric->hooks.ctx, window);
 }

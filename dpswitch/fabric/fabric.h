@@ -44,16 +44,16 @@ struct fabric_hooks {
 
 struct fabric_config {
 	const struct topo *topo;
-	uint64_t pipeline_ps;     /* latency of a receiver, added to every cable */
-	uint64_t quantum_ps;      /* 0: exact */
-	uint64_t epoch_ps;        /* telemetry: windows are cut at its multiples, so that epochs change between them */
-	uint64_t limit_ps;        /* end of virtual time */
-	uint64_t stall_ps;        /* without progress where some is due for so long, the run ends */
+	uint64_t pipeline_ps; /* latency of a receiver, added to every cable */
+	uint64_t quantum_ps;  /* 0: exact */
+	uint64_t epoch_ps;    /* telemetry: windows are cut at its multiples, so that epochs change between them */
+	uint64_t limit_ps;    /* end of virtual time */
+	uint64_t stall_ps;    /* without progress where some is due for so long, the run ends */
 	uint64_t seed;
 	uint32_t min_frame_bytes; /* smallest frame of the run on the wire */
 	uint32_t pause_bytes;     /* a PAUSE frame on the wire */
 	uint32_t lcores;
-	struct bodies *bodies;    /* of packets from outside; NULL: there are none */
+	struct bodies *bodies; /* of packets from outside; NULL: there are none */
 };
 
 struct fabric_lcore {
@@ -75,9 +75,9 @@ struct fabric {
 	struct window window;
 	bool stop;
 	/* the first lcore's own */
-	uint64_t change_ps; /* when the next change is due */
+	uint64_t change_ps;                 /* when the next change is due */
 	uint64_t progress, silent_since_ps; /* by hooks.lived_ps */
-	uint64_t stall_left_ps; /* until the run stalls */
+	uint64_t stall_left_ps;             /* until the run stalls */
 	enum rec_end_reason end_reason;
 	uint32_t end_node;
 };
@@ -102,7 +102,7 @@ void fabric_run(struct fabric *fabric, uint32_t lcore);
 uint64_t fabric_digest(const struct fabric *fabric);
 
 struct fabric_totals {
-	uint64_t hops;           /* packets that arrived at a node */
+	uint64_t hops; /* packets that arrived at a node */
 	uint64_t in_flight_packets, in_flight_bytes;
 	uint64_t lost_packets, lost_bytes; /* on links: injected or down */
 	uint64_t windows, switch_windows, fast_windows;

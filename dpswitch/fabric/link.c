@@ -36,8 +36,7 @@ link_compact(struct link *link)
 		link->ready_tail = left;
 	}
 	if (link->pauses_head != 0) {
-		memmove(link->ready_pauses, link->ready_pauses + link->pauses_head,
-			pauses * sizeof(*link->ready_pauses));
+		memmove(link->ready_pauses, link->ready_pauses + link->pauses_head, pauses * sizeof(*link->ready_pauses));
 		link->pauses_head = 0;
 		link->pauses_tail = pauses;
 	}
@@ -243,8 +242,7 @@ uint64_t
 link_ready_ps(const struct link *link)
 {
 	uint64_t pkt = link->ready_head < link->ready_tail ? link->ready[link->ready_head].time_ps : TIME_NEVER;
-	uint64_t pause =
-		link->pauses_head < link->pauses_tail ? link->ready_pauses[link->pauses_head].time_ps : TIME_NEVER;
+	uint64_t pause = link->pauses_head < link->pauses_tail ? link->ready_pauses[link->pauses_head].time_ps : TIME_NEVER;
 
 	return pkt < pause ? pkt : pause;
 }

@@ -36,17 +36,17 @@ struct link {
 	uint32_t pauses_head, pauses_tail;
 	/* configuration, written between windows only */
 	uint64_t rate_bps;
-	uint64_t quantum_ps;    /* of serialization times */
-	uint64_t delay_ps;      /* cable delay + receiver pipeline latency */
-	uint64_t pause_ps;      /* serialization time of a PAUSE frame */
-	uint32_t rx_port;       /* global port id at the receiver */
+	uint64_t quantum_ps; /* of serialization times */
+	uint64_t delay_ps;   /* cable delay + receiver pipeline latency */
+	uint64_t pause_ps;   /* serialization time of a PAUSE frame */
+	uint32_t rx_port;    /* global port id at the receiver */
 	uint32_t lane_cap, pause_cap;
-	struct bodies *bodies;  /* of packets that are lost here; NULL: none has bytes */
-	double loss;            /* faults: probability that a frame is lost */
-	double corruption;      /* faults: probability that a frame's ICRC breaks */
+	struct bodies *bodies;        /* of packets that are lost here; NULL: none has bytes */
+	double loss;                  /* faults: probability that a frame is lost */
+	double corruption;            /* faults: probability that a frame's ICRC breaks */
 	uint64_t extra_ps, jitter_ps; /* faults: added to the delay, always and at most */
-	bool stretched;         /* frames may be on their way that were delayed by a fault: none overtakes them */
-	bool down;              /* faults: nothing crosses; set with link_set_down() */
+	bool stretched;               /* frames may be on their way that were delayed by a fault: none overtakes them */
+	bool down;                    /* faults: nothing crosses; set with link_set_down() */
 	/* receiver */
 	struct pkt *ready;
 	struct pause_frame *ready_pauses;
@@ -115,15 +115,15 @@ uint64_t link_sent_ps(const struct link *link, uint32_t parity);
 
 struct link_config {
 	uint64_t rate_bps;
-	uint64_t delay_ps;        /* cable + receiver's pipeline; at least window_ps */
+	uint64_t delay_ps; /* cable + receiver's pipeline; at least window_ps */
 	uint64_t window_ps;
 	uint64_t quantum_ps;      /* see units_serialize_ps() */
 	uint32_t min_frame_bytes; /* the smallest frame that will ever cross: bounds the lanes */
 	uint32_t pause_bytes;     /* a PAUSE frame on the wire */
 	uint64_t seed;
-	uint32_t id;              /* tells the faults' random streams apart */
+	uint32_t id; /* tells the faults' random streams apart */
 	uint32_t rx_port;
-	struct bodies *bodies;    /* may be NULL */
+	struct bodies *bodies; /* may be NULL */
 };
 
 /* @return 0 or -ENOMEM */

@@ -60,14 +60,14 @@ struct node_counters {
 	uint64_t consumed_packets, consumed_bytes; /* ended here */
 	uint64_t polling_packets, polling_bytes;   /* sent, on each link */
 	uint64_t notification_packets, notification_bytes;
-	uint64_t detections;        /* hosts: polling packets asked for */
-	struct report_count reports; /* of telemetry */
-	uint64_t progress;          /* data bytes accepted in order (hosts): the stall detector watches the sum */
+	uint64_t detections;            /* hosts: polling packets asked for */
+	struct report_count reports;    /* of telemetry */
+	uint64_t progress;              /* data bytes accepted in order (hosts): the stall detector watches the sum */
 	uint64_t windows, fast_windows; /* switches: windows with work, those that proved no PFC crossing */
-	uint64_t order_errors;      /* per-flow order violated */
-	uint64_t route_changes;     /* switches: routes forgotten because of a fault; flows may overtake themselves then */
-	uint64_t pause_errors;      /* PAUSE/RESUME of our own accounting did not alternate */
-	uint64_t row_errors;        /* an epoch whose flow rows did not sum to its port row */
+	uint64_t order_errors;          /* per-flow order violated */
+	uint64_t route_changes; /* switches: routes forgotten because of a fault; flows may overtake themselves then */
+	uint64_t pause_errors;  /* PAUSE/RESUME of our own accounting did not alternate */
+	uint64_t row_errors;    /* an epoch whose flow rows did not sum to its port row */
 };
 
 struct node {
@@ -78,7 +78,7 @@ struct node {
 	struct link **tx; /* [nports] links that start here */
 	const struct topo *topo;
 	const struct flow_table *flows;
-	struct bodies *bodies;   /* of packets that end here; set by fabric_attach() */
+	struct bodies *bodies; /* of packets that end here; set by fabric_attach() */
 	struct recbuf records;
 	enum node_status status;
 	char error[NODE_MAX_ERROR]; /* why, when status is an error */

@@ -26,9 +26,9 @@ struct pacer_clock {
 
 struct pacer {
 	struct pacer_clock clock;
-	uint64_t zero_ns;   /* the clock at time 0 of the run; may be ahead */
-	uint64_t window_ps; /* of the fabric */
-	bool busy;          /* spins instead of sleeping: for CPUs of its own */
+	uint64_t zero_ns;           /* the clock at time 0 of the run; may be ahead */
+	uint64_t window_ps;         /* of the fabric */
+	bool busy;                  /* spins instead of sleeping: for CPUs of its own */
 	bool (*pending)(void *ctx); /* a frame from outside waits; NULL: there is no outside */
 	void *ctx;
 	/* the last window */

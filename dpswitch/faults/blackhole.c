@@ -61,5 +61,6 @@ met(const void *params, const struct fault_env *env)
 	return env->switches[fault->sw_id]->fault_uses[fault->dst_id];
 }
 
-const struct fault_ops fault_blackhole = { "blackhole", &table, resolve, set, target, met,
-					"no packet for its host came to the switch" };
+const struct fault_ops fault_blackhole = {
+	"blackhole", &table, resolve, set, target, met, "no packet for its host came to the switch"
+};

@@ -16,7 +16,8 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"corruption\": frames that leave a port are damaged at random; the receiving host finds the ICRC wrong and drops them.",
+	.doc = "kind = \"corruption\": frames that leave a port are damaged at random; the receiving host finds the ICRC "
+	       "wrong and drops them.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
@@ -39,5 +40,5 @@ met(const void *params, const struct fault_env *env)
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].corrupted_packets;
 }
 
-const struct fault_ops fault_corruption = { "corruption", &table, fault_at_port_resolve, set, fault_at_port_target, met,
-					"no frame was damaged" };
+const struct fault_ops fault_corruption = { "corruption",         &table, fault_at_port_resolve, set,
+					    fault_at_port_target, met,    "no frame was damaged" };

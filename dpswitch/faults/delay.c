@@ -18,7 +18,8 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"delay\": frames that leave a port take longer, PAUSE frames too. When it ends, what is behind catches up in "
+	.doc = "kind = \"delay\": frames that leave a port take longer, PAUSE frames too. When it ends, what is behind "
+	       "catches up in "
 	       "gaps: no cable brings frames faster than its rate.",
 	.list = true,
 	.size = sizeof(S),
@@ -45,8 +46,9 @@ met(const void *params, const struct fault_env *env)
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].faulty_packets;
 }
 
-const struct fault_ops fault_delay = { "delay", &table, fault_at_port_resolve, set, fault_at_port_target, met,
-					"no frame crossed the cable" };
+const struct fault_ops fault_delay = {
+	"delay", &table, fault_at_port_resolve, set, fault_at_port_target, met, "no frame crossed the cable"
+};
 
 uint64_t
 delay_most_ps(const struct fault_list *list)

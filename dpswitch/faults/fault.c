@@ -8,8 +8,8 @@
 #include "common/units.h"
 
 const struct fault_ops *const fault_registry[] = {
-	&fault_pfc_storm, &fault_loss, &fault_corruption, &fault_link_down, &fault_misroute, &fault_blackhole,
-	&fault_delay,	 NULL,
+	&fault_pfc_storm, &fault_loss,      &fault_corruption, &fault_link_down,
+	&fault_misroute,  &fault_blackhole, &fault_delay,      NULL,
 };
 
 static int
@@ -108,8 +108,8 @@ next_change(const struct fault_common *common, uint64_t now_ps)
 	uint64_t begin = common->start_ps;
 
 	if (common->period_ps != 0 && now_ps > common->start_ps + common->duration_ps)
-		begin += (now_ps - common->start_ps - common->duration_ps + common->period_ps - 1) /
-			 common->period_ps * common->period_ps;
+		begin += (now_ps - common->start_ps - common->duration_ps + common->period_ps - 1) / common->period_ps *
+			 common->period_ps;
 	if (now_ps <= begin)
 		return begin;
 	if (common->duration_ps != 0 && now_ps <= begin + common->duration_ps)
@@ -209,8 +209,7 @@ fault_at_port_target(const void *params, const struct topo *topo, char *buf)
 }
 
 uint32_t
-fault_find_port(const struct topo *topo, const struct cfg_where *where, const char *key, const char *text,
-		struct err *err)
+fault_find_port(const struct topo *topo, const struct cfg_where *where, const char *key, const char *text, struct err *err)
 {
 	uint32_t port = topo_find_port(topo, text);
 

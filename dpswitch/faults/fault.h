@@ -44,15 +44,19 @@ struct fault_at_port {
 	uint32_t port_id; /* set by fault_at_port_resolve() */
 };
 
-#define FAULT_AT_PORT_FIELD(meaning)                                                                                   \
-	{ "port", CFG_STRING, offsetof(struct fault_at_port, port), NULL, 0, 0, NULL, meaning }
+#define FAULT_AT_PORT_FIELD(meaning)                                                                                       \
+	{                                                                                                                  \
+		"port", CFG_STRING, offsetof(struct fault_at_port, port), NULL, 0, 0, NULL, meaning                        \
+	}
 
-#define FAULT_COMMON_FIELDS											       \
-	{ "start", CFG_TIME, offsetof(struct fault_common, start_ps), "0us", 0, 1e17, NULL, "When it begins" },	       \
-	{ "duration", CFG_TIME, offsetof(struct fault_common, duration_ps), "0us", 0, 1e17, NULL,		       \
-	  "How long it lasts; 0: to the end of the run" },							       \
-	{ "period", CFG_TIME, offsetof(struct fault_common, period_ps), "0us", 0, 1e17, NULL,			       \
-	  "Begins again every period (a flap), 1us and more; 0: once" }
+#define FAULT_COMMON_FIELDS                                                                                                \
+	{ "start", CFG_TIME, offsetof(struct fault_common, start_ps), "0us", 0, 1e17, NULL, "When it begins" },            \
+		{ "duration", CFG_TIME, offsetof(struct fault_common, duration_ps),   "0us", 0,                            \
+		  1e17,       NULL,     "How long it lasts; 0: to the end of the run" },                                   \
+	{                                                                                                                  \
+		"period", CFG_TIME, offsetof(struct fault_common, period_ps), "0us", 0, 1e17, NULL,                        \
+			"Begins again every period (a flap), 1us and more; 0: once"                                        \
+	}
 
 struct fault_ops {
 	const char *kind;

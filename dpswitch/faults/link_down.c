@@ -10,7 +10,8 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"link-down\": both directions of a cable are cut; what is in flight is lost, equal-cost routes of its own "
+	.doc = "kind = \"link-down\": both directions of a cable are cut; what is in flight is lost, equal-cost routes of "
+	       "its own "
 	       "switches avoid it at once, those of others after routing.convergence. "
 	       "With a period it flaps.",
 	.list = true,
@@ -53,7 +54,8 @@ static uint64_t
 met(const void *params, const struct fault_env *env)
 {
 	const struct topo_port *port = &env->topo->ports[((const struct fault_at_port *)params)->port_id];
-	const struct link *links[2] = { &env->fabric->links[port - env->topo->ports], &env->fabric->links[port->peer_port] };
+	const struct link *links[2] = { &env->fabric->links[port - env->topo->ports],
+					&env->fabric->links[port->peer_port] };
 
 	if (links[0]->down && (env->host_crosses(env->host_ctx, (uint32_t)(port - env->topo->ports)) ||
 			       env->host_crosses(env->host_ctx, port->peer_port)))
@@ -61,5 +63,5 @@ met(const void *params, const struct fault_env *env)
 	return links[0]->down_packets + links[1]->down_packets;
 }
 
-const struct fault_ops fault_link_down = { "link-down", &table, fault_at_port_resolve, set, fault_at_port_target, met,
-					"no flow's way has the cable" };
+const struct fault_ops fault_link_down = { "link-down",          &table, fault_at_port_resolve,        set,
+					   fault_at_port_target, met,    "no flow's way has the cable" };

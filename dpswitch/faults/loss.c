@@ -39,5 +39,6 @@ met(const void *params, const struct fault_env *env)
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].injected_packets;
 }
 
-const struct fault_ops fault_loss = { "loss", &table, fault_at_port_resolve, set, fault_at_port_target, met,
-					"no frame was lost" };
+const struct fault_ops fault_loss = {
+	"loss", &table, fault_at_port_resolve, set, fault_at_port_target, met, "no frame was lost"
+};

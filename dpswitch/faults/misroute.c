@@ -39,7 +39,8 @@ resolve(void *params, const struct topo *topo, struct err *err)
 	if (fault->dst_id == TOPO_NONE || fault->port_id == TOPO_NONE)
 		return -EINVAL;
 	if (topo->nodes[topo->ports[fault->port_id].node].kind != TOPO_SWITCH)
-		return err_set(err, -EINVAL, "%s:%d: faults: misroute: port = \"%s\" belongs to a host; only switches route",
+		return err_set(err, -EINVAL,
+			       "%s:%d: faults: misroute: port = \"%s\" belongs to a host; only switches route",
 			       fault->common.where.file, fault->common.where.line, fault->port);
 	return 0;
 }
@@ -68,5 +69,6 @@ met(const void *params, const struct fault_env *env)
 	return env->switches[env->topo->ports[fault->port_id].node]->fault_uses[fault->dst_id];
 }
 
-const struct fault_ops fault_misroute = { "misroute", &table, resolve, set, target, met,
-					"no packet for its host came to the switch" };
+const struct fault_ops fault_misroute = {
+	"misroute", &table, resolve, set, target, met, "no packet for its host came to the switch"
+};

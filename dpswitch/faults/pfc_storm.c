@@ -20,7 +20,8 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"pfc-storm\": a port keeps sending PAUSE to its peer, whatever its buffer holds; its own RESUMEs are "
+	.doc = "kind = \"pfc-storm\": a port keeps sending PAUSE to its peer, whatever its buffer holds; its own RESUMEs "
+	       "are "
 	       "suppressed until the end, when it sends one.",
 	.list = true,
 	.size = sizeof(S),
@@ -45,11 +46,17 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 static uint64_t
 met(const void *params, const struct fault_env *env)
 {
-	return env->host_held_ps(env->host_ctx, env->topo->ports[((const struct fault_at_port *)params)->port_id].peer_port);
+	return env->host_held_ps(env->host_ctx,
+				 env->topo->ports[((const struct fault_at_port *)params)->port_id].peer_port);
 }
 
-const struct fault_ops fault_pfc_storm = { "pfc-storm", &table, fault_at_port_resolve, set, fault_at_port_target, met,
-					"no flow stood at the port that it halted" };
+const struct fault_ops fault_pfc_storm = { "pfc-storm",
+					   &table,
+					   fault_at_port_resolve,
+					   set,
+					   fault_at_port_target,
+					   met,
+					   "no flow stood at the port that it halted" };
 
 /* @param used  bit c: some flow is in class c */
 static int
@@ -58,7 +65,7 @@ refuse(const struct pfc_storm *storm, uint32_t used, struct err *err)
 	char list[32] = "";
 	size_t size = 0;
 
-	for (uint32_t class = 1; class < SWITCH_CLASSES; class++)
+	for (uint32_t class = 1; class < SWITCH_CLASSES; class ++)
 		if (used >> class & 1)
 			size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%u", size != 0 ? ", " : "", class);
 	return cfg_fail(&storm->at.common.where, "priority", err,

@@ -60,8 +60,8 @@ lcore_init(const struct lcore_config *config, struct err *err)
 	char no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", mem_opt[] = "-m";
 	char log_opt[] = "--log-level", level[] = "lib.eal:error";
 	/* --no-pci last, so that it can be left out */
-	char *argv[] = { program, lcores_opt, map, no_huge, no_shconf, no_telemetry, mem_opt,
-			 memory,  log_opt,    level, no_pci, NULL };
+	char *argv[] = { program, lcores_opt, map,     no_huge, no_shconf, no_telemetry,
+			 mem_opt, memory,     log_opt, level,   no_pci,    NULL };
 	int argc = (int)(sizeof(argv) / sizeof(argv[0])) - 1;
 
 	if (lcores == 0 || lcores > FABRIC_MAX_LCORES)

@@ -107,8 +107,7 @@ overrun(struct sw *sw, uint32_t index, uint64_t excess_bytes)
 	snprintf(sw->node.error, sizeof(sw->node.error),
 		 "%s:%u: a lossless class overran its headroom of %llu B by %llu B: it needs at least %llu B",
 		 sw->node.topo->nodes[sw->node.id].name, in_port + 1u, (unsigned long long)in->headroom_limit_bytes,
-		 (unsigned long long)excess_bytes,
-		 (unsigned long long)(in->headroom_limit_bytes + excess_bytes));
+		 (unsigned long long)excess_bytes, (unsigned long long)(in->headroom_limit_bytes + excess_bytes));
 }
 
 /* Gathers the keys of one window as sorted runs. @return number of runs; key_runs[r] is where run r ends */
@@ -139,8 +138,8 @@ gather(struct sw *sw, const struct window *window)
 			uint64_t start_ps = p->time_ps - port->tx->delay_ps - port->ser_ps[p->wire_bytes];
 
 			if (switch_is_lossless(sw, p->prio))
-				sw->keys[n++] = account_key(start_ps - window->start_ps, true, p->in_port, p->prio,
-							    p->wire_bytes);
+				sw->keys[n++] =
+					account_key(start_ps - window->start_ps, true, p->in_port, p->prio, p->wire_bytes);
 		}
 		if (n != from)
 			sw->key_runs[runs++] = n;
@@ -177,8 +176,7 @@ merge_runs(struct sw *sw, uint32_t runs)
 		for (uint32_t r = 0; r < runs; r += 2) {
 			uint32_t mid = ends[r], to = r + 1 < runs ? ends[r + 1] : mid;
 
-			merge_two(sw->keys + from, sw->keys + mid, sw->keys + mid, sw->keys + to,
-				  sw->keys_spare + from);
+			merge_two(sw->keys + from, sw->keys + mid, sw->keys + mid, sw->keys + to, sw->keys_spare + from);
 			ends[merged++] = to;
 			from = to;
 		}

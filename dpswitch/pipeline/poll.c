@@ -104,8 +104,7 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 {
 	const struct flow *flow = &sw->config->flows->flows[poll->flow];
 	const uint8_t *hops;
-	uint32_t count = route_next_hops(sw->config->healthy_routes, sw->node.id, flow->dst_node, flow->dst_nic,
-					 &hops);
+	uint32_t count = route_next_hops(sw->config->healthy_routes, sw->node.id, flow->dst_node, flow->dst_nic, &hops);
 	bool shared = count > 1 && route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0 &&
 		      was_shared(&sw->ports[egress]);
 	uint64_t bytes = shared ? carried_bytes(&sw->ports[egress]) : 0;
@@ -113,8 +112,7 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 	for (uint32_t i = 0; i < count; i++) {
 		struct switch_port *port = &sw->ports[hops[i]];
 
-		if (hops[i] != egress && !was_cut(sw, hops[i]) && shared &&
-		    carried_bytes(port) <= bytes / SWITCH_IDLE_PART)
+		if (hops[i] != egress && !was_cut(sw, hops[i]) && shared && carried_bytes(port) <= bytes / SWITCH_IDLE_PART)
 			poll_mark(port, poll, true);
 	}
 	for (uint16_t i = 0; i < sw->node.nports; i++)

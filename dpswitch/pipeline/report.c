@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "dpswitch/pipeline/switch.h"
-#include "dpswitch/telemetry/answer.h"
+#include "telemetry/answer.h"
 
 /* Bytes held in an egress's lossless queues, by ingress. @param held [nports], cleared first */
 static void

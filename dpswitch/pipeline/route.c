@@ -194,8 +194,8 @@ flush_port(struct sw *sw, uint16_t port, uint64_t now_ps)
 				sw->ports[port].telem.queued[telem_slot(&sw->ports[port].telem, p->flow)]--;
 			if (!switch_is_lossless(sw, prio))
 				continue;
-			pfc_release(&sw->pfc, &sw->pool,
-				    &sw->ingress[switch_ingress_index(sw, p->in_port, prio)], p->wire_bytes);
+			pfc_release(&sw->pfc, &sw->pool, &sw->ingress[switch_ingress_index(sw, p->in_port, prio)],
+				    p->wire_bytes);
 		}
 	}
 	sw->ports[port].backlog = 0;

@@ -115,8 +115,8 @@ frames_per_window(const struct sw *sw)
 
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		const struct topo_port *cable = topo_port_of(sw->config->topo, sw->node.id, i);
-		uint64_t ps = units_serialize_ps(sw->config->min_frame_bytes, cable->rate_bps,
-						 sw->config->sertables->quantum_ps);
+		uint64_t ps =
+			units_serialize_ps(sw->config->min_frame_bytes, cable->rate_bps, sw->config->sertables->quantum_ps);
 
 		frames += (uint32_t)(sw->config->window_ps / (ps != 0 ? ps : 1)) + 2;
 	}
@@ -146,9 +146,8 @@ switch_allocate(struct sw *sw)
 	sw->held = calloc(nports, sizeof(*sw->held));
 	sw->answered = calloc((size_t)nports * SWITCH_ANSWERS, sizeof(*sw->answered));
 	if (sw->ports == NULL || sw->route == NULL || sw->override == NULL || sw->blackhole == NULL ||
-	    sw->fault_uses == NULL ||
-	    sw->ingress == NULL || sw->arrived_bytes == NULL || sw->left_bytes == NULL || sw->born == NULL ||
-	    sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL ||
+	    sw->fault_uses == NULL || sw->ingress == NULL || sw->arrived_bytes == NULL || sw->left_bytes == NULL ||
+	    sw->born == NULL || sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL ||
 	    sw->answered == NULL)
 		return -ENOMEM;
 	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);

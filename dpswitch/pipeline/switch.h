@@ -20,17 +20,16 @@
 #include "dpswitch/queue/ecn.h"
 #include "dpswitch/queue/fifo.h"
 #include "dpswitch/queue/ingress.h"
-#include "dpswitch/telemetry/epoch.h"
-#include "dpswitch/telemetry/meet.h"
+#include "dpswitch/truth/meet.h"
+#include "telemetry/epoch.h"
 #include "topo/pins.h"
 #include "topo/route.h"
-
 
 #define SWITCH_IDLE_PART 16 /* a port that carries less than this part of what another does is idle beside it */
 #define SWITCH_CLASSES 8
 #define SWITCH_DATA_CLASSES 0xfe /* bit p: class p; all but 0, which carries control */
-#define SWITCH_EGRESS_NONE 0xff /* route cache: not decided yet */
-#define SWITCH_EGRESS_DROP 0xfe /* route cache: no way, see switch_resolve() */
+#define SWITCH_EGRESS_NONE 0xff  /* route cache: not decided yet */
+#define SWITCH_EGRESS_DROP 0xfe  /* route cache: no way, see switch_resolve() */
 /*
  * Polling events that a port remembers having answered: so many sets, chosen by a hash of the event, of so many each. On a
  * cycle of pauses, an event that is forgotten while it is under way goes round until its TTL ends.
@@ -82,7 +81,7 @@ int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classe
 struct switch_config {
 	const struct topo *topo;
 	const struct flow_table *flows;
-	const struct route_table *routes; /* followed now; what changes them calls switch_forget_routes() */
+	const struct route_table *routes;         /* followed now; what changes them calls switch_forget_routes() */
 	const struct route_table *healthy_routes; /* without any fault */
 	const struct route_pins *pins;
 	struct sertables *sertables;
@@ -97,7 +96,7 @@ struct switch_config {
 	uint32_t mtu_bytes;       /* largest frame on the wire */
 	uint32_t min_frame_bytes; /* smallest */
 	uint32_t pause_bytes;
-	bool telemetry_off;       /* keep no rows: what they cost */
+	bool telemetry_off; /* keep no rows: what they cost */
 };
 
 /* Arrivals of one window for one egress: a run an ingress, each in order of time. */
@@ -122,10 +121,10 @@ struct switch_port {
 	uint64_t free_ps; /* the transmitter finishes its last frame */
 	const uint32_t *ser_ps;
 	struct link *tx;
-	uint32_t backlog; /* bit p: q[p] holds frames */
+	uint32_t backlog;      /* bit p: q[p] holds frames */
 	uint32_t data_packets; /* queued in all data classes: what a data packet finds ahead of it */
-	uint8_t paused;   /* bit p: the peer paused class p */
-	bool contended;   /* some packet had to wait in this window */
+	uint8_t paused;        /* bit p: the peer paused class p */
+	bool contended;        /* some packet had to wait in this window */
 	struct pkt **arrivals;
 	uint32_t narrivals, nruns;
 	struct switch_run *runs; /* [nports] */
@@ -136,22 +135,22 @@ struct switch_port {
 	struct telem_port telem;
 	struct meet meet;
 	/* per window */
-	uint64_t window_free_ps;  /* free_ps when the window opened */
-	uint64_t pause_done_ps;   /* last PAUSE frame's last bit */
+	uint64_t window_free_ps; /* free_ps when the window opened */
+	uint64_t pause_done_ps;  /* last PAUSE frame's last bit */
 	uint64_t pausing_since_ps;
-	uint8_t own_xoff;         /* bit p: the last frame of our own accounting for class p was XOFF */
+	uint8_t own_xoff; /* bit p: the last frame of our own accounting for class p was XOFF */
 	struct switch_storm storm;
-	uint8_t storm_ended;      /* classes to RESUME because their storm is over */
+	uint8_t storm_ended; /* classes to RESUME because their storm is over */
 	/* rare */
 	uint32_t report_asked; /* reports due at the window's end */
 	uint32_t report_event;
-	bool report_quiet;     /* that event's polling packet was */
-	bool report_whole;     /* some event asks for more than the present state */
-	uint8_t polled;        /* SWITCH_POLLED_*: what this window's polling packets found out */
+	bool report_quiet; /* that event's polling packet was */
+	bool report_whole; /* some event asks for more than the present state */
+	uint8_t polled;    /* SWITCH_POLLED_*: what this window's polling packets found out */
 	bool polled_shared;
 	uint64_t polled_carried_bytes;
 	bool polled_held[TOPO_MAX_PORTS]; /* by ingress */
-	struct switch_answer *answered; /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
+	struct switch_answer *answered;   /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
 	struct port_drops drops;
 };
 
@@ -160,30 +159,30 @@ struct sw {
 	const struct switch_config *config;
 	struct telem_config telemetry; /* config->telemetry for this many ports */
 	struct switch_port *ports;
-	uint8_t *route;        /* [flows * 2] egress by flow and direction */
-	uint8_t *override;     /* [nodes] faults: egress forced for packets to that host, SWITCH_EGRESS_NONE: none */
-	bool *blackhole;       /* [nodes] faults: packets to that host vanish */
-	uint64_t *fault_uses;  /* [nodes] how often one of the two decided */
-	uint8_t lossless;      /* bit p: class p is lossless */
+	uint8_t *route;       /* [flows * 2] egress by flow and direction */
+	uint8_t *override;    /* [nodes] faults: egress forced for packets to that host, SWITCH_EGRESS_NONE: none */
+	bool *blackhole;      /* [nodes] faults: packets to that host vanish */
+	uint64_t *fault_uses; /* [nodes] how often one of the two decided */
+	uint8_t lossless;     /* bit p: class p is lossless */
 	uint8_t class_index[SWITCH_CLASSES];
-	uint32_t nclasses;     /* lossless classes */
+	uint32_t nclasses; /* lossless classes */
 	uint64_t buffer_bytes;
 	struct pfc_params pfc;
 	struct pfc_pool pool;
-	struct pfc_ingress *ingress; /* [nports * nclasses] */
+	struct pfc_ingress *ingress;          /* [nports * nclasses] */
 	uint64_t *arrived_bytes, *left_bytes; /* [nports * nclasses] within the window */
 	uint64_t epoch_end_ps;
-	struct pkt *born;      /* polling packets made in this window */
+	struct pkt *born; /* polling packets made in this window */
 	uint32_t nborn;
 	uint64_t *keys, *keys_spare; /* account.c */
 	uint32_t keys_cap, *key_runs;
-	uint64_t *held;        /* [nports] report.c */
-	struct switch_answer *answered; /* [nports * SWITCH_ANSWERS] poll.c */
-	bool recheck;          /* something changed between windows: look for RESUMEs */
-	struct recbuf unkept;  /* report.c: what retain_ps discards */
+	uint64_t *held;                          /* [nports] report.c */
+	struct switch_answer *answered;          /* [nports * SWITCH_ANSWERS] poll.c */
+	bool recheck;                            /* something changed between windows: look for RESUMEs */
+	struct recbuf unkept;                    /* report.c: what retain_ps discards */
 	struct report_sum answers, told_answers; /* what polling packets of this window get, all and those not quiet */
 	bool reports_due;
-	uint32_t storms;       /* ports with a storm */
+	uint32_t storms; /* ports with a storm */
 };
 
 /*

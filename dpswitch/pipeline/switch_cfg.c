@@ -27,8 +27,7 @@ static const struct cfg_field switch_fields[] = {
 static const struct cfg_field pfc_fields[] = {
 	{ "enabled", CFG_BOOL, offsetof(S, enabled), "true", 0, 0, NULL,
 	  "Priority-based flow control (IEEE 802.1Qbb) on the lossless classes" },
-	{ "priorities", CFG_STRINGS, offsetof(S, priorities), "", 0, 0, NULL,
-	  "Lossless classes, 1..7; default: class 3" },
+	{ "priorities", CFG_STRINGS, offsetof(S, priorities), "", 0, 0, NULL, "Lossless classes, 1..7; default: class 3" },
 	{ "model", CFG_ENUM, offsetof(S, model), "dynamic", 0, 0, "dynamic|static",
 	  "XOFF threshold: dynamic = alpha x free pool (shared-buffer ASICs); static = xoff" },
 	{ "alpha", CFG_FLOAT, offsetof(S, alpha), "0.125", 0.001, 64, NULL,
@@ -119,8 +118,7 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 	const struct switch_config *config = sw->config;
 	const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, index);
 	uint64_t needed = topo_headroom_bytes(cable, fastest_bps(config, cable, sw->ports[index].ser_ps),
-					      config->pipeline_ps, config->mtu_bytes,
-					      sw->nclasses * config->pause_bytes);
+					      config->pipeline_ps, config->mtu_bytes, sw->nclasses * config->pause_bytes);
 	uint64_t usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
 
 	/* Longer on both ways: the PAUSE's, and that of what is sent until it arrives. */
@@ -220,8 +218,7 @@ setup_port(struct sw *sw, uint16_t index, struct err *err)
 	if (config->ecn->enabled && config->ecn->kmin_bytes >= config->ecn->kmax_bytes)
 		return err_set(err, -EINVAL, "%s:%d: switch.ecn: kmin %llu B must lie below kmax %llu B",
 			       config->ecn->where.file, config->ecn->where.line,
-			       (unsigned long long)config->ecn->kmin_bytes,
-			       (unsigned long long)config->ecn->kmax_bytes);
+			       (unsigned long long)config->ecn->kmin_bytes, (unsigned long long)config->ecn->kmax_bytes);
 	prng_init(&port->prng, config->seed, 0x65636eULL << 32 | (cable - config->topo->ports));
 	if (telem_init(&port->telem, &sw->telemetry, index) < 0)
 		return err_set(err, -ENOMEM, "out of memory for telemetry");

@@ -50,7 +50,7 @@ merge_take(struct merge *merge, uint32_t run)
 struct egress_walk {
 	struct sw *sw;
 	struct switch_port *port;
-	uint64_t now_ps;  /* time of the last arrival or pause */
+	uint64_t now_ps; /* time of the last arrival or pause */
 	uint64_t end_ps;
 	uint64_t window;
 	uint32_t parity;
@@ -124,8 +124,7 @@ egress_drain(struct egress_walk *walk, uint64_t limit_ps)
 static void
 out_of_memory(const struct egress_walk *walk)
 {
-	fprintf(stderr, "rocelab: out of memory for a queue of %s\n",
-		walk->sw->node.topo->nodes[walk->sw->node.id].name);
+	fprintf(stderr, "rocelab: out of memory for a queue of %s\n", walk->sw->node.topo->nodes[walk->sw->node.id].name);
 	abort();
 }
 

@@ -18,10 +18,10 @@ enum pfc_model {
 struct pfc_params {
 	enum pfc_model model;
 	uint32_t alpha_num, alpha_shift; /* alpha = alpha_num / 2^alpha_shift, applied in integers, floored */
-	uint64_t pool_bytes;         /* buffer - all headroom - all reserves */
-	uint64_t reserve_bytes;      /* per ingress */
-	uint64_t xoff_bytes;         /* PFC_STATIC: threshold above the reserve */
-	uint64_t xon_offset_bytes;   /* RESUME this far below the threshold */
+	uint64_t pool_bytes;             /* buffer - all headroom - all reserves */
+	uint64_t reserve_bytes;          /* per ingress */
+	uint64_t xoff_bytes;             /* PFC_STATIC: threshold above the reserve */
+	uint64_t xon_offset_bytes;       /* RESUME this far below the threshold */
 };
 
 /* State of one (ingress port, class). */
@@ -71,8 +71,7 @@ pfc_charge(const struct pfc_params *params, struct pfc_pool *pool, struct pfc_in
 	}
 	if (after - params->reserve_bytes > pfc_threshold(params, pool->shared_bytes)) {
 		in->headroom_bytes += frame_bytes;
-		return in->headroom_bytes > in->headroom_limit_bytes ? in->headroom_bytes - in->headroom_limit_bytes
-								     : 0;
+		return in->headroom_bytes > in->headroom_limit_bytes ? in->headroom_bytes - in->headroom_limit_bytes : 0;
 	}
 	pool->shared_bytes += after - params->reserve_bytes - pfc_shared_used(params, in);
 	in->bytes = after;
@@ -96,9 +95,8 @@ pfc_release(const struct pfc_params *params, struct pfc_pool *pool, struct pfc_i
 static inline bool
 pfc_should_pause(const struct pfc_params *params, const struct pfc_pool *pool, const struct pfc_ingress *in)
 {
-	return in->headroom_bytes > 0 ||
-	       (in->bytes > params->reserve_bytes &&
-		pfc_shared_used(params, in) >= pfc_threshold(params, pool->shared_bytes));
+	return in->headroom_bytes > 0 || (in->bytes > params->reserve_bytes &&
+					  pfc_shared_used(params, in) >= pfc_threshold(params, pool->shared_bytes));
 }
 
 /* After pfc_release(): may a paused peer go on? */

@@ -26,7 +26,8 @@ static const struct cfg_field detection_fields[] = {
 	{ "transfer", CFG_BOOL, AT(transfer), "true", 0, 0, NULL,
 	  "What a finished step has not used of its detections goes to the host that waits for it (policy vedrfolnir)." },
 	{ "spacing", CFG_TIME, AT(spacing_ps), "0ns", 0, 0, NULL,
-	  "Least time between two detections of a step, and from its start to the first unless it is halted; 0: its expected "
+	  "Least time between two detections of a step, and from its start to the first unless it is halted; 0: its "
+	  "expected "
 	  "time divided by detections." },
 	{ "lag_percent", CFG_INT, AT(lag_percent), "1", 0, 1000, NULL,
 	  "A detection is spent on a step that has lost more than this share of its expected time (policy vedrfolnir). 0:"
@@ -73,8 +74,11 @@ agent_init(struct agent *agent, struct device *device, const struct detection_co
 	   uint32_t nslots)
 {
 	*agent = (struct agent){
-		.device = device, .config = config, .policy = agent_policies[config->policy],
-		.nslots = nslots, .node = node,
+		.device = device,
+		.config = config,
+		.policy = agent_policies[config->policy],
+		.nslots = nslots,
+		.node = node,
 	};
 	agent->slots = calloc(nslots + 1u, sizeof(*agent->slots));
 	if (agent->slots == NULL)
@@ -183,15 +187,17 @@ agent_sample(struct agent *agent, uint32_t slot_index, uint64_t rtt_ps, uint64_t
 }
 
 bool
-agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
-	     uint64_t now_ps)
+agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
 {
 	const struct agent_step *step = &slot->step;
 	struct rec_trigger rec = {
 		.flow = step->tuple,
-		.collective = step->collective, .iteration = step->iteration, .step = step->step,
+		.collective = step->collective,
+		.iteration = step->iteration,
+		.step = step->step,
 		.cause = cause,
-		.rtt_ps = rtt_ps, .threshold_ps = slot->threshold_ps,
+		.rtt_ps = rtt_ps,
+		.threshold_ps = slot->threshold_ps,
 		.remaining = slot->remaining,
 	};
 
@@ -230,7 +236,9 @@ agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detection
 	const struct agent_step *step = &slot->step;
 	struct rec_notify rec = {
 		.to = step->waiter,
-		.collective = step->collective, .iteration = step->iteration, .step = step->step,
+		.collective = step->collective,
+		.iteration = step->iteration,
+		.step = step->step,
 		.detections = detections,
 	};
 
@@ -261,8 +269,8 @@ check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 	age_ps = now_ps > since_ps ? now_ps - since_ps : 0;
 	rtt_ps = age_ps > qp.last_rtt_ps ? age_ps : qp.last_rtt_ps;
 	if (rtt_ps > slot->arm_ps)
-		agent->policy->exceeded(agent, slot, age_ps > qp.last_rtt_ps ? REC_TRIGGER_STALL : REC_TRIGGER_RTT,
-					rtt_ps, now_ps);
+		agent->policy->exceeded(agent, slot, age_ps > qp.last_rtt_ps ? REC_TRIGGER_STALL : REC_TRIGGER_RTT, rtt_ps,
+					now_ps);
 }
 
 /*

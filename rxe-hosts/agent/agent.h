@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cfg.h"
+#include "common/cfg/cfg.h"
 #include "common/wire/record.h"
 #include "rxe-hosts/device/device.h"
 
@@ -21,13 +21,13 @@
 
 struct detection_config {
 	struct cfg_where where;
-	int policy;          /* enum rec_policy, index into agent_policies[] */
-	int64_t detections;  /* N of a step */
-	int64_t rtt_percent; /* threshold as a share of the base RTT */
+	int policy;            /* enum rec_policy, index into agent_policies[] */
+	int64_t detections;    /* N of a step */
+	int64_t rtt_percent;   /* threshold as a share of the base RTT */
 	uint64_t rtt_fixed_ps; /* 0, or the threshold of every step */
-	bool transfer;       /* unused detections go to the host that waits */
-	uint64_t spacing_ps; /* 0: expected time of the step / N */
-	uint64_t retain_ps;  /* a port keeps one report in this time */
+	bool transfer;         /* unused detections go to the host that waits */
+	uint64_t spacing_ps;   /* 0: expected time of the step / N */
+	uint64_t retain_ps;    /* a port keeps one report in this time */
 	/* hosts with their own kernel: */
 	uint64_t probe_interval_ps;
 	int64_t probes;
@@ -43,11 +43,11 @@ struct agent_step {
 	uint32_t flow;
 	struct rec_tuple tuple;
 	uint32_t collective, iteration, step;
-	uint32_t serial;      /* the step counted over all iterations: iteration * steps + step */
+	uint32_t serial; /* the step counted over all iterations: iteration * steps + step */
 	uint64_t bytes;
-	uint64_t base_rtt_ps; /* of the path of this step */
+	uint64_t base_rtt_ps;               /* of the path of this step */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of all flows of the collective */
-	uint64_t noise_ps;    /* no RTT within so much of the base is an event */
+	uint64_t noise_ps;                  /* no RTT within so much of the base is an event */
 	uint64_t expect_ps;
 	uint64_t start_ps;
 	uint32_t notify_flow; /* to the host that waits for this step; AGENT_NONE */
@@ -60,17 +60,17 @@ struct agent_slot {
 	uint64_t arm_ps;
 	uint64_t threshold_ps;
 	uint64_t spacing_ps;
-	uint64_t next_ps;    /* no detection before */
-	uint64_t wait_ps;    /* from the last detection to the next while nothing more is acknowledged than then */
-	uint64_t missed_ps;  /* largest RTT above the threshold that no detection was spent on since the last, 0: none */
+	uint64_t next_ps;   /* no detection before */
+	uint64_t wait_ps;   /* from the last detection to the next while nothing more is acknowledged than then */
+	uint64_t missed_ps; /* largest RTT above the threshold that no detection was spent on since the last, 0: none */
 	uint64_t seen_ps, seen_bytes; /* the last detection: when, and what was acknowledged */
-	uint32_t remaining;  /* detections of the step in flight */
-	uint32_t pending;    /* received while no step was in flight: the next step's */
-	uint32_t waited_serial; /* poster: steps below this one are waited for */
+	uint32_t remaining;           /* detections of the step in flight */
+	uint32_t pending;             /* received while no step was in flight: the next step's */
+	uint32_t waited_serial;       /* poster: steps below this one are waited for */
 	bool running;
-	uint64_t moved_ps;   /* when acked_bytes was last seen to grow */
+	uint64_t moved_ps; /* when acked_bytes was last seen to grow */
 	uint64_t acked_bytes;
-	uint64_t nic_next_ps; /* when the host's own NIC is looked at next */
+	uint64_t nic_next_ps;   /* when the host's own NIC is looked at next */
 	struct agent_step step; /* in flight, or the last one */
 };
 
@@ -83,10 +83,10 @@ struct agent {
 	struct agent_slot *slots; /* [nslots] */
 	uint32_t nslots;
 	uint32_t node;
-	uint32_t events;          /* polling events so far that are told */
-	uint64_t quiet;           /* and those that are not */
-	uint64_t named_ps;        /* no detection is told before; policies that flood */
-	uint64_t refused;         /* detections not spent for want of event ids */
+	uint32_t events;   /* polling events so far that are told */
+	uint64_t quiet;    /* and those that are not */
+	uint64_t named_ps; /* no detection is told before; policies that flood */
+	uint64_t refused;  /* detections not spent for want of event ids */
 };
 
 /*

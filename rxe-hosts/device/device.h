@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The verbs-shaped interface between a host's program (steps, monitor, agent) and its RDMA device. Two devices
- * implement it: embedded (rxe-hosts/device/embedded.c) and libibverbs (rxe-hosts/device/verbs.c).
+ * implement it: embedded (rxe-hosts/device/embedded/embedded.c) and libibverbs (rxe-hosts/device/verbs/verbs.c).
  * A flow (an index into the run's flow table) names one RC connection: its sending QP on the source host, its
  * receiving QP on the destination host. Calls and callbacks of one host never run concurrently.
  */
@@ -19,10 +19,10 @@ enum wc_opcode {
 /* A work completion. */
 struct wc {
 	uint64_t time_ps;
-	uint64_t wr_id;   /* WC_SENT, WC_ERROR: as posted */
-	uint64_t bytes;   /* WC_RECEIVED: message length; WC_ERROR: bytes acknowledged of the message */
+	uint64_t wr_id; /* WC_SENT, WC_ERROR: as posted */
+	uint64_t bytes; /* WC_RECEIVED: message length; WC_ERROR: bytes acknowledged of the message */
 	uint32_t flow;
-	uint32_t imm;     /* WC_RECEIVED */
+	uint32_t imm;         /* WC_RECEIVED */
 	uint32_t retransmits; /* WC_SENT: packets sent again for this message */
 	enum wc_opcode opcode;
 };
@@ -34,16 +34,16 @@ struct send_wr {
 	uint64_t local_offset;  /* in the sender's region */
 	uint64_t remote_offset; /* in the receiver's region (WRITE) */
 	uint32_t imm;
-	bool send;              /* SEND WITH IMM into the oldest posted receive instead of WRITE WITH IMM */
+	bool send; /* SEND WITH IMM into the oldest posted receive instead of WRITE WITH IMM */
 };
 
 /* Flow-control view of a sending QP, for the agent. */
 struct qp_state {
 	uint64_t outstanding_bytes;
-	uint64_t acked_bytes;      /* of the current message */
+	uint64_t acked_bytes;       /* of the current message */
 	uint64_t oldest_unacked_ps; /* when the oldest unacknowledged packet was (last) sent; valid if outstanding */
-	uint64_t last_rtt_ps;      /* 0: no sample in this message yet */
-	uint32_t retransmits;      /* of the current message */
+	uint64_t last_rtt_ps;       /* 0: no sample in this message yet */
+	uint32_t retransmits;       /* of the current message */
 };
 
 /* What a device measured of a flow's path while nothing else was on it. */

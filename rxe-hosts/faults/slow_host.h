@@ -2,7 +2,7 @@
 /* Fault "slow-host": a host starts steps later than it could, as one that computes or is preempted does. */
 #pragma once
 
-#include "common/cfg.h"
+#include "common/cfg/cfg.h"
 #include "topo/topo.h"
 
 #define SLOW_HOST_KIND "slow-host"

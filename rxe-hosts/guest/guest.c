@@ -207,8 +207,14 @@ int
 guest_probe(const struct guest_config *config, unsigned timeout_ms, struct err *err)
 {
 	static const char *const argv[] = { "rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "lo", NULL };
-	struct guest_config probe = { .kind = config->kind, .name = PROBE_NAME, .dir = config->dir, .init = config->init,
-				      .kernel = config->kernel, .argv = argv, .manage_fd = -1, .hold_fd = config->hold_fd };
+	struct guest_config probe = { .kind = config->kind,
+				      .name = PROBE_NAME,
+				      .dir = config->dir,
+				      .init = config->init,
+				      .kernel = config->kernel,
+				      .argv = argv,
+				      .manage_fd = -1,
+				      .hold_fd = config->hold_fd };
 	char log[PATH_MAX], said[256];
 	struct guest *guest;
 	int rc = guest_start(&probe, &guest, err);

@@ -19,10 +19,10 @@
 
 /* All strings are borrowed until guest_start() returns. */
 struct guest_config {
-	const char *kind; /* "uml", "qemu" or "netns" */
-	const char *name; /* letters, digits, '-', '_', '.': its hostname and its files' */
-	const char *dir;  /* exists; the guests of one run share it */
-	const char *init; /* path of rxe-guest-init */
+	const char *kind;    /* "uml", "qemu" or "netns" */
+	const char *name;    /* letters, digits, '-', '_', '.': its hostname and its files' */
+	const char *dir;     /* exists; the guests of one run share it */
+	const char *init;    /* path of rxe-guest-init */
 	const char *kernel;  /* uml: path of the kernel, as scripts/rxe-kernel prints it */
 	unsigned memory_mib; /* uml, qemu (256 at least); 0: GUEST_MEMORY_MIB */
 

@@ -21,8 +21,8 @@ static void
 write_header(FILE *to, unsigned number, const char *name, unsigned mode, size_t bytes)
 {
 	/* magic, inode, mode, uid, gid, links, mtime, size, device major and minor twice, length of the name, checksum */
-	int n = fprintf(to, "070701%08X%08X%08X%08X%08X%08X%08zX%08X%08X%08X%08X%08zX%08X%s", number, mode, 0, 0, 1, 0, bytes,
-			0, 0, 0, 0, strlen(name) + 1, 0, name);
+	int n = fprintf(to, "070701%08X%08X%08X%08X%08X%08X%08zX%08X%08X%08X%08X%08zX%08X%s", number, mode, 0, 0, 1, 0,
+			bytes, 0, 0, 0, 0, strlen(name) + 1, 0, name);
 
 	fputc('\0', to);
 	pad(to, (size_t)n + 1);

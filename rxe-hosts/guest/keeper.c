@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
@@ -75,8 +75,7 @@ become(struct keeper *keeper, struct guest_words *args, struct guest_words *env,
 		putenv(env->word[i]);
 	if (getppid() == parent && (keeper->kind->enter == NULL || keeper->kind->enter(&keeper->boot, &keeper->err) == 0))
 		execv(args->word[0], args->word);
-	dprintf(STDERR_FILENO, "%s: %s\n", args->word[0],
-		keeper->err.text[0] != '\0' ? keeper->err.text : strerror(errno));
+	dprintf(STDERR_FILENO, "%s: %s\n", args->word[0], keeper->err.text[0] != '\0' ? keeper->err.text : strerror(errno));
 	_exit(127);
 }
 

@@ -65,8 +65,8 @@ open_socket(struct keeper_files *files, const char *dir, const char *name, struc
 	files->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/%s.sock", folder, name);
 	if (folder < 0 || files->listener < 0 || (unlink(files->socket_path) < 0 && errno != ENOENT) ||
-	    bind(files->listener, (const struct sockaddr *)&at, sizeof(at)) < 0 ||
-	    chmod(files->socket_path, 0600) < 0 || listen(files->listener, BACKLOG) < 0)
+	    bind(files->listener, (const struct sockaddr *)&at, sizeof(at)) < 0 || chmod(files->socket_path, 0600) < 0 ||
+	    listen(files->listener, BACKLOG) < 0)
 		rc = err_set(err, -errno, "%s: %s", files->socket_path, strerror(errno));
 	if (folder >= 0)
 		close(folder);

@@ -151,7 +151,8 @@ add_kernel_line(const struct guest_boot *boot, struct guest_words *args, struct 
 
 	if (rc < 0)
 		return rc;
-	used = (size_t)snprintf(line, sizeof(line), "console=ttyS0 quiet panic=-1 ROCELAB_INIT=%s ROCELAB_MODULES=" INIT_MODULES,
+	used = (size_t)snprintf(line, sizeof(line),
+				"console=ttyS0 quiet panic=-1 ROCELAB_INIT=%s ROCELAB_MODULES=" INIT_MODULES,
 				boot->config->init);
 	for (size_t i = 0; i < words.count && used < sizeof(line); i++)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s", words.word[i]);
@@ -209,11 +210,27 @@ static int
 add_machine(const struct guest_boot *boot, const struct kernel *kernel, struct guest_words *args, struct err *err)
 {
 	static const char *const fixed[] = {
-		QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none",
-		"-cpu", "max", "-machine", "q35,memory-backend=memory",
-		"-chardev", "stdio,id=log,signal=off", "-serial", "chardev:log",
-		"-device", "virtio-serial-pci,addr=1", /* the first virtio device: its ports are vport0p* */
-		"-virtfs", "local,path=/,mount_tag=server,security_model=none,readonly=on,multidevs=remap", "-kernel",
+		QEMU,
+		"-nodefaults",
+		"-no-user-config",
+		"-no-reboot",
+		"-display",
+		"none",
+		"-monitor",
+		"none",
+		"-cpu",
+		"max",
+		"-machine",
+		"q35,memory-backend=memory",
+		"-chardev",
+		"stdio,id=log,signal=off",
+		"-serial",
+		"chardev:log",
+		"-device",
+		"virtio-serial-pci,addr=1", /* the first virtio device: its ports are vport0p* */
+		"-virtfs",
+		"local,path=/,mount_tag=server,security_model=none,readonly=on,multidevs=remap",
+		"-kernel",
 	};
 	unsigned memory_mib = boot->config->memory_mib > LEAST_MEMORY_MIB ? boot->config->memory_mib : LEAST_MEMORY_MIB;
 	int rc = 0;

@@ -22,9 +22,9 @@ struct session_peer {
 };
 
 struct sessions {
-	int guest;    /* the keeper's end of the command channel */
-	int listener; /* the guest's socket */
-	int log;      /* where output of the guest's program goes */
+	int guest;             /* the keeper's end of the command channel */
+	int listener;          /* the guest's socket */
+	int log;               /* where output of the guest's program goes */
 	size_t log_lost_bytes; /* of it, since the log last took any */
 	struct frame_in in;
 	struct frame_out out;

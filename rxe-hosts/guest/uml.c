@@ -26,9 +26,9 @@ static int
 command(const struct guest_boot *boot, struct guest_words *args, struct guest_words *env, struct err *err)
 {
 	static const char *const fixed[] = {
-		"root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
-		"random.trust_cpu=on", /* or programs wait minutes for random numbers: little happens in a guest */
-		"con=null", "con0=null,fd:1", "console=tty0", "ssl=null",
+		"root=/dev/root", "rootfstype=hostfs",   "rootflags=/",  "ro",
+		"quiet",          "random.trust_cpu=on", /* or programs wait minutes for random numbers: little happens in a guest */
+		"con=null",       "con0=null,fd:1",      "console=tty0", "ssl=null",
 	};
 	const struct guest_config *config = boot->config;
 	int rc;

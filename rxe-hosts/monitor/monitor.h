@@ -24,7 +24,8 @@ struct monitor {
 	const struct coll_schedule *schedule;
 	uint32_t rank;
 	uint32_t ssq; /* active entry: the step that was started last; 0 before the first */
-	uint32_t rsq; /* active entry: the first whose data has not arrived; steps + 1 once all that is waited for is here */
+	uint32_t
+		rsq; /* active entry: the first whose data has not arrived; steps + 1 once all that is waited for is here */
 	/*
 	 * When the data that step s waits for arrived: [s - 1], of this iteration and of the next. TIME_NEVER: not yet;
 	 * 0: the step waits for nobody.

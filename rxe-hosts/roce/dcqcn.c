@@ -22,8 +22,7 @@ static const struct cfg_field fields[] = {
 	  "every decrease sets the target to the rate, not only the first after an increase" },
 	{ "echo", CFG_ENUM, FIELD(echo), "ack", 0, 0, "ack|cnp",
 	  "how a receiver tells of marked packets: in their ACKs, or by CNPs" },
-	{ "cnp_interval", CFG_TIME, FIELD(cnp_interval_ps), "50us", 0, 0, NULL,
-	  "least time between two CNPs of one flow" },
+	{ "cnp_interval", CFG_TIME, FIELD(cnp_interval_ps), "50us", 0, 0, NULL, "least time between two CNPs of one flow" },
 };
 
 const struct cfg_table dcqcn_table = {
@@ -116,8 +115,8 @@ dcqcn_notify(struct dcqcn *cc, const struct dcqcn_params *params, uint64_t now_p
 		update_alpha(cc, params, now_ps);
 		cc->alpha_notified = true;
 		if (cc->decrease_at_ps == TIME_NEVER)
-			cc->decrease_at_ps = cc->start_ps +
-				((now_ps - cc->start_ps) / params->decrease_ps + 1) * params->decrease_ps;
+			cc->decrease_at_ps =
+				cc->start_ps + ((now_ps - cc->start_ps) / params->decrease_ps + 1) * params->decrease_ps;
 	}
 	cc->due_ps = min_u64(cc->increase_at_ps, cc->decrease_at_ps);
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cfg.h"
+#include "common/cfg/cfg.h"
 #include "common/units.h"
 
 enum dcqcn_echo {
@@ -38,7 +38,7 @@ extern const struct cfg_table dcqcn_table;
 
 struct dcqcn_params {
 	bool enabled;
-	bool clamp_target;  /* every decrease sets the target to the rate */
+	bool clamp_target; /* every decrease sets the target to the rate */
 	bool echo_cnp;
 	uint32_t fast_recovery;
 	double g;
@@ -53,14 +53,14 @@ int dcqcn_params_init(struct dcqcn_params *params, const struct dcqcn_cfg *cfg, 
 
 /* One QP's rate. */
 struct dcqcn {
-	uint64_t due_ps;   /* the rate may change at this time; TIME_NEVER: not of its own accord */
+	uint64_t due_ps; /* the rate may change at this time; TIME_NEVER: not of its own accord */
 	uint64_t rate_bps, target_bps, line_bps;
-	uint64_t start_ps;       /* first notification: origin of all periods */
+	uint64_t start_ps; /* first notification: origin of all periods */
 	uint64_t alpha_next_ps;
 	uint64_t decrease_at_ps; /* TIME_NEVER: no notification since the last check */
 	uint64_t increase_at_ps; /* TIME_NEVER: nothing to gain */
 	double alpha;
-	uint32_t stage;      /* increases since the last decrease */
+	uint32_t stage; /* increases since the last decrease */
 	bool started;
 	bool alpha_notified; /* a notification came since the last alpha update */
 };

@@ -21,7 +21,7 @@
 
 enum msg_opcode { MSG_WRITE_IMM, MSG_SEND_IMM };
 
-#define MSG_SLOTS 64          /* a QP's messages: DEVICE_MAX_POSTED */
+#define MSG_SLOTS 64 /* a QP's messages: DEVICE_MAX_POSTED */
 #define MSG_ALIVE UINT64_MAX
 
 struct msg {
@@ -33,7 +33,7 @@ struct msg {
 	uint32_t first_psn;
 	uint32_t imm;
 	uint16_t gen;
-	uint8_t opcode;         /* enum msg_opcode */
+	uint8_t opcode; /* enum msg_opcode */
 };
 
 _Static_assert(sizeof(struct msg) == 64, "a message is a cache line");

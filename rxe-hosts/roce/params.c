@@ -30,8 +30,7 @@ static const struct cfg_field fields[] = {
 	  "time without progress after which unacknowledged packets are sent again; 0ps: never (IBTA 9.7.6.1.3)" },
 	{ "timeout_doublings", CFG_INT, FIELD(timeout_doublings), "3", 0, 16, NULL,
 	  "the timeout doubles with each retry in a row, at most so often" },
-	{ "retry_count", CFG_INT, FIELD(retry_count), "7", 0, 255, NULL,
-	  "timeouts in a row that a QP survives" },
+	{ "retry_count", CFG_INT, FIELD(retry_count), "7", 0, 255, NULL, "timeouts in a row that a QP survives" },
 	{ "rnr_delay", CFG_TIME, FIELD(rnr_delay_ps), "20us", 0, 0, NULL,
 	  "pause of a sender whose receiver had no posted receive" },
 	{ "rnr_retry", CFG_INT, FIELD(rnr_retry), "7", 0, ROCE_RNR_UNLIMITED, NULL,
@@ -52,8 +51,8 @@ static int check_mtu(const struct roce_cfg *cfg, struct err *err);
 static int parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err *err);
 
 int
-roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const struct dcqcn_cfg *dcqcn,
-		 uint64_t quantum_ps, struct err *err)
+roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const struct dcqcn_cfg *dcqcn, uint64_t quantum_ps,
+		 struct err *err)
 {
 	int rc = check_mtu(cfg, err);
 
@@ -137,8 +136,7 @@ parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err 
 		return 0;
 	if (units_parse_bytes(text, &params->window_bytes) != 0 || params->window_bytes == 0 ||
 	    params->window_bytes > ROCE_MAX_WINDOW_BYTES)
-		return err_set(err, -EINVAL,
-			       "%s:%d: host.window = \"%s\": must be \"bdp\", \"none\" or a size (1B..2GB)",
+		return err_set(err, -EINVAL, "%s:%d: host.window = \"%s\": must be \"bdp\", \"none\" or a size (1B..2GB)",
 			       cfg->where.file, cfg->where.line, text);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cfg.h"
+#include "common/cfg/cfg.h"
 #include "rxe-hosts/roce/dcqcn.h"
 
 /* Group "host" as it stands in a scenario; bound by roce_table. */
@@ -39,16 +39,16 @@ struct roce_params {
 	uint32_t mtu_bytes;
 	uint32_t data_overhead_bytes; /* 0: that of real RoCEv2, by opcode */
 	uint16_t ack_bytes, cnp_bytes, control_bytes;
-	uint16_t middle_bytes;        /* a full segment that is neither first nor last */
+	uint16_t middle_bytes; /* a full segment that is neither first nor last */
 	uint32_t ack_every;
-	uint64_t window_bytes;        /* 0: none */
-	bool window_is_bdp;           /* window_bytes is still to be filled in, from the topology */
+	uint64_t window_bytes; /* 0: none */
+	bool window_is_bdp;    /* window_bytes is still to be filled in, from the topology */
 	bool window_scales_with_rate;
 	bool nak;
 	bool real_payload; /* packets carry the contents of the hosts' buffers; set by who knows the run */
 	uint8_t data_prio;
 	uint8_t timeout_doublings, retry_count, rnr_retry;
-	uint64_t timeout_ps;          /* 0: never */
+	uint64_t timeout_ps; /* 0: never */
 	uint64_t rnr_delay_ps;
 	uint64_t quantum_ps;
 	struct dcqcn_params dcqcn;

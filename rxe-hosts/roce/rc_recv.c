@@ -48,8 +48,8 @@ rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct p
 }
 
 uint32_t
-rc_recv_segment(struct rc_recv *r, const struct roce_params *params, const struct pkt *p,
-		const struct rc_segment *segment, uint64_t now_ps)
+rc_recv_segment(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_segment *segment,
+		uint64_t now_ps)
 {
 	int32_t ahead = psn_diff(p->psn, r->expected);
 	uint32_t answer = p->flags & PKT_CE ? note_congestion(r, params, now_ps) : 0, refusal;

@@ -18,30 +18,30 @@
 #define AETH_RNR_NAK 0x2c      /* RNR NAK; the timer says 0.64 ms (IBTA table 45): real requesters wait so long */
 
 enum rc_answer {
-	RC_ACCEPTED = 1 << 0, /* in order and in place: progress */
-	RC_COMPLETE = 1 << 1, /* its message is complete: done_bytes, imm */
-	RC_ACK = 1 << 2,      /* send an ACK for expected - 1, marked if ce; then rc_recv_answered() */
-	RC_NAK = 1 << 3,      /* send a NAK for expected, AETH_NAK_SEQUENCE */
-	RC_RNR = 1 << 4,      /* send a NAK for expected, AETH_RNR_NAK */
-	RC_CNP = 1 << 5,      /* send a CNP */
+	RC_ACCEPTED = 1 << 0,  /* in order and in place: progress */
+	RC_COMPLETE = 1 << 1,  /* its message is complete: done_bytes, imm */
+	RC_ACK = 1 << 2,       /* send an ACK for expected - 1, marked if ce; then rc_recv_answered() */
+	RC_NAK = 1 << 3,       /* send a NAK for expected, AETH_NAK_SEQUENCE */
+	RC_RNR = 1 << 4,       /* send a NAK for expected, AETH_RNR_NAK */
+	RC_CNP = 1 << 5,       /* send a CNP */
 	RC_REORDERED = 1 << 6, /* a packet sent once came behind one sent later: the fabric broke the flow's order */
 };
 
 struct rc_recv {
 	/* touched by every packet: one cache line */
 	_Alignas(64) uint32_t expected; /* 24 bits */
-	uint32_t unacked;     /* packets since the last ACK */
-	uint32_t seen;        /* while repairing: behind the highest PSN that came for the first time; 24 bits */
-	bool under_way;       /* within a message */
-	bool gap;             /* something is missing, and the sender was told: quiet until expected arrives */
-	bool repairing;       /* from a gap on, until expected has caught up with seen */
-	bool ce;              /* a marked packet waits to be echoed */
-	uint64_t done_bytes;  /* of the message under way */
-	uint64_t cnp_next_ps; /* no CNP earlier */
-	const struct msg *msg; /* under way */
-	uint64_t place;       /* where the message goes in the receiver's region */
-	uint64_t room_bytes;  /* for a message from outside */
-	uint32_t msn;         /* messages from outside that are complete, 24 bits (IBTA 9.7.5.1) */
+	uint32_t unacked;               /* packets since the last ACK */
+	uint32_t seen;                  /* while repairing: behind the highest PSN that came for the first time; 24 bits */
+	bool under_way;                 /* within a message */
+	bool gap;                       /* something is missing, and the sender was told: quiet until expected arrives */
+	bool repairing;                 /* from a gap on, until expected has caught up with seen */
+	bool ce;                        /* a marked packet waits to be echoed */
+	uint64_t done_bytes;            /* of the message under way */
+	uint64_t cnp_next_ps;           /* no CNP earlier */
+	const struct msg *msg;          /* under way */
+	uint64_t place;                 /* where the message goes in the receiver's region */
+	uint64_t room_bytes;            /* for a message from outside */
+	uint32_t msn;                   /* messages from outside that are complete, 24 bits (IBTA 9.7.5.1) */
 	uint32_t imm;
 	/* the rest */
 	uint64_t duplicates, out_of_sequence, stale, naks; /* packets; NAKs sent */
@@ -51,8 +51,8 @@ struct rc_recv {
 void rc_recv_init(struct rc_recv *r, uint32_t first_psn);
 
 /* Everything but the next packet of a message under way. */
-uint32_t rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p,
-		      const struct msg_slab *slab, uint64_t window, uint64_t now_ps);
+uint32_t rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct msg_slab *slab,
+		      uint64_t window, uint64_t now_ps);
 
 /* An in-order packet is taken. @return enum rc_answer bits */
 static inline uint32_t
@@ -92,7 +92,7 @@ struct rc_segment {
 	bool first;    /* first (or only) segment */
 	bool with_imm; /* last (or only) segment, carries imm */
 	uint32_t imm;
-	uint64_t place; /* first segment of a WRITE: where the message goes in the receiver's region */
+	uint64_t place;      /* first segment of a WRITE: where the message goes in the receiver's region */
 	uint64_t room_bytes; /* of that region from there: a longer message is refused */
 };
 

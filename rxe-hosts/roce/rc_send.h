@@ -37,32 +37,32 @@ struct rc_post {
 struct rc_send {
 	/* touched by every packet and every ACK: one cache line */
 	_Alignas(64) uint64_t next_ps; /* pacing: no data packet starts earlier */
-	uint64_t gap_ps;       /* pacing gap of a full middle segment at the current rate */
-	uint64_t rto_base_ps;  /* last progress: what the timeout runs from */
-	uint64_t cc_due_ps;    /* the rate may change then: cc.due_ps */
-	uint32_t una, nxt;     /* oldest unacknowledged; next to send */
-	uint32_t una_byte, nxt_byte; /* payload byte counts at una and nxt, modulo 2^32 */
-	uint32_t window_bytes; /* at the current rate */
-	uint32_t msg_first, msg_end; /* message under nxt; nxt == msg_end: nothing to send */
-	uint32_t ack_end;      /* end of the oldest unacknowledged message */
+	uint64_t gap_ps;               /* pacing gap of a full middle segment at the current rate */
+	uint64_t rto_base_ps;          /* last progress: what the timeout runs from */
+	uint64_t cc_due_ps;            /* the rate may change then: cc.due_ps */
+	uint32_t una, nxt;             /* oldest unacknowledged; next to send */
+	uint32_t una_byte, nxt_byte;   /* payload byte counts at una and nxt, modulo 2^32 */
+	uint32_t window_bytes;         /* at the current rate */
+	uint32_t msg_first, msg_end;   /* message under nxt; nxt == msg_end: nothing to send */
+	uint32_t ack_end;              /* end of the oldest unacknowledged message */
 	/* touched by every packet: a second */
-	struct pkt frame;      /* template of the message's middle segments */
-	uint64_t *sent_ps;     /* [sent_mask + 1] when the packet was last sent */
+	struct pkt frame;  /* template of the message's middle segments */
+	uint64_t *sent_ps; /* [sent_mask + 1] when the packet was last sent */
 	uint32_t sent_mask;
-	uint32_t max;          /* behind the highest sequence number ever sent */
-	uint32_t sample_from;  /* packets before were sent twice: no RTT samples (Karn) */
+	uint32_t max;         /* behind the highest sequence number ever sent */
+	uint32_t sample_from; /* packets before were sent twice: no RTT samples (Karn) */
 	uint8_t retries, rnr_retries;
 	bool error;
 	/* the rest */
 	struct dcqcn cc;
 	uint64_t last_rtt_ps;
 	uint64_t retransmits, timeouts, naks, rnr_naks; /* of the QP */
-	struct msg *msgs;      /* [MSG_SLOTS] of the host's slab */
-	uint32_t handle_base;  /* index of msgs[0] in the slab */
+	struct msg *msgs;                               /* [MSG_SLOTS] of the host's slab */
+	uint32_t handle_base;                           /* index of msgs[0] in the slab */
 	uint32_t head, cursor, tail; /* messages, counted: oldest unacknowledged, under nxt, next to post */
 	const uint8_t *region;
 	uint64_t line_bps;
-	uint64_t window_line_bytes;  /* at line rate; 0: none */
+	uint64_t window_line_bytes; /* at line rate; 0: none */
 	struct rc_post posts[MSG_SLOTS];
 };
 

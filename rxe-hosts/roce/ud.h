@@ -24,8 +24,8 @@ struct ud_recv {
 };
 
 /* @return 0, or -EINVAL for a datagram that is empty or longer than the path MTU */
-int ud_send_make(struct ud_send *s, const struct roce_params *params, uint32_t flow, uint8_t prio,
-		 uint32_t payload_bytes, uint32_t imm, struct pkt *p);
+int ud_send_make(struct ud_send *s, const struct roce_params *params, uint32_t flow, uint8_t prio, uint32_t payload_bytes,
+		 uint32_t imm, struct pkt *p);
 
 /*
  * A datagram came in.

@@ -7,10 +7,10 @@
 
 struct background {
 	const struct plan_background *plan;
-	uint64_t wake_ps;    /* when to post; TIME_NEVER */
-	uint64_t start_ps;   /* of the first message; valid if started */
-	uint64_t end_ps;     /* of the last complete message */
-	uint64_t messages;   /* complete */
+	uint64_t wake_ps;     /* when to post; TIME_NEVER */
+	uint64_t start_ps;    /* of the first message; valid if started */
+	uint64_t end_ps;      /* of the last complete message */
+	uint64_t messages;    /* complete */
 	uint64_t acked_bytes; /* of a message that failed, or was open at the close */
 	uint64_t retransmits;
 	bool started, sending, failed;

@@ -95,7 +95,8 @@ collective_config_check(const struct collective_config *config, struct err *err)
 		return cfg_fail(&config->where, NULL, err, "found %s; exactly one of bytes and step_bytes would be right",
 				config->bytes != 0 ? "both" : "neither");
 	if (config->step_bytes != 0 && config->algorithm != COLL_RING)
-		return cfg_fail(&config->where, "step_bytes", err, "fits algorithm \"ring\" only, whose steps are equal;"
+		return cfg_fail(&config->where, "step_bytes", err,
+				"fits algorithm \"ring\" only, whose steps are equal;"
 				" give bytes");
 	if (bytes % elem != 0)
 		return cfg_fail(&config->where, config->bytes != 0 ? "bytes" : "step_bytes", err,

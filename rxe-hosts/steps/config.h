@@ -2,7 +2,7 @@
 /* What a scenario says of collectives and background flows, as bound from its tables; names are not resolved yet. */
 #pragma once
 
-#include "common/cfg.h"
+#include "common/cfg/cfg.h"
 
 enum collective_payload { PAYLOAD_SYNTHETIC, PAYLOAD_REAL };
 enum collective_qp { QP_PERSISTENT, QP_PER_STEP };
@@ -12,7 +12,7 @@ enum background_mode { BACKGROUND_ONCE, BACKGROUND_REPEAT };
 struct collective_config {
 	struct cfg_where where;
 	int op, algorithm, type;
-	struct cfg_strings ranks; /* empty: every host, at its first NIC */
+	struct cfg_strings ranks;   /* empty: every host, at its first NIC */
 	uint64_t bytes, step_bytes; /* one of them is 0 */
 	int payload, qp;
 	int64_t iterations;

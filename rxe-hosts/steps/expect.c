@@ -21,8 +21,8 @@ expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes)
 }
 
 uint64_t
-expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path,
-		uint64_t bytes, uint64_t base_rtt_ps)
+expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path, uint64_t bytes,
+		uint64_t base_rtt_ps)
 {
 	uint64_t rate_bps = UINT64_MAX;
 

@@ -8,11 +8,11 @@
 
 /* Sizes on the wire, and how the run rounds times. */
 struct expect_frames {
-	uint32_t payload_bytes; /* of a full data frame: the path MTU */
-	uint32_t frame_bytes;   /* of a full data frame on the wire */
-	uint32_t ack_bytes;     /* of an ACK on the wire */
+	uint32_t payload_bytes;  /* of a full data frame: the path MTU */
+	uint32_t frame_bytes;    /* of a full data frame on the wire */
+	uint32_t ack_bytes;      /* of an ACK on the wire */
 	uint32_t frames_per_ack; /* ACK coalescing; 1: every frame is acknowledged */
-	uint64_t quantum_ps;    /* serialization times are floored to it; 0: exact */
+	uint64_t quantum_ps;     /* serialization times are floored to it; 0: exact */
 };
 
 /* @return frames of a message */
@@ -42,5 +42,5 @@ struct expect_flow {
  * @param flows  [count] steps with one number; expect_ps is set
  * @param busy_ps  scratch, [topo->nports], zeroed by the caller and zero again on return
  */
-void expect_steps(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flows,
-		  uint32_t count, uint64_t *busy_ps);
+void expect_steps(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flows, uint32_t count,
+		  uint64_t *busy_ps);

@@ -61,8 +61,7 @@ payload_wrong(const struct step_engine *engine, const struct step_rank *rank)
 
 	if (!c->verify)
 		return 0;
-	return coll_data_wrong(vector_of(engine, rank, rank->iteration), c->schedule, c->type, rank->rank,
-			       rank->iteration);
+	return coll_data_wrong(vector_of(engine, rank, rank->iteration), c->schedule, c->type, rank->rank, rank->iteration);
 }
 
 uint64_t

@@ -15,10 +15,10 @@ struct builder {
 	struct plan *plan;
 	const struct topo *topo;
 	const struct plan_options *options;
-	uint32_t cap;            /* flows allocated */
-	uint32_t *slots;         /* [nnodes] ranks placed on each host */
-	uint32_t *flow_slots;    /* [nnodes] background flows placed on each host */
-	uint64_t *region_bytes;  /* [nnodes] */
+	uint32_t cap;           /* flows allocated */
+	uint32_t *slots;        /* [nnodes] ranks placed on each host */
+	uint32_t *flow_slots;   /* [nnodes] background flows placed on each host */
+	uint64_t *region_bytes; /* [nnodes] */
 	struct err *err;
 };
 
@@ -159,8 +159,8 @@ place_ranks(struct builder *b, const struct collective_config *config, struct pl
 		}
 		for (uint32_t other = 0; other < r; other++)
 			if (c->ranks[other].node == rank->node && c->ranks[other].nic == rank->nic)
-				return cfg_fail(&config->where, "ranks", b->err, "ranks %u and %u are both at %s NIC %u", other,
-						r, b->topo->nodes[rank->node].name, rank->nic + 1u);
+				return cfg_fail(&config->where, "ranks", b->err, "ranks %u and %u are both at %s NIC %u",
+						other, r, b->topo->nodes[rank->node].name, rank->nic + 1u);
 		rank->slot = b->slots[rank->node]++;
 		if (c->real) {
 			rank->region_offset = b->region_bytes[rank->node];
@@ -182,8 +182,10 @@ link_steps(struct builder *b, struct plan_collective *c)
 			uint64_t bytes = plan_step_bytes(c, r, step);
 
 			if (bytes == 0 || bytes > PLAN_MAX_MESSAGE_BYTES)
-				return cfg_fail(&c->where, NULL, b->err, "step %u of rank %u sends %llu B; a message has"
-						" 1 B to 2 GiB", step, r, (unsigned long long)bytes);
+				return cfg_fail(&c->where, NULL, b->err,
+						"step %u of rank %u sends %llu B; a message has"
+						" 1 B to 2 GiB",
+						step, r, (unsigned long long)bytes);
 			c->ranks[at->peer].receives++;
 			if (at->depends_rank == COLL_NONE)
 				continue;
@@ -196,8 +198,7 @@ link_steps(struct builder *b, struct plan_collective *c)
 
 /* One data flow, and with notifications one control flow, from each rank to each of its peers. */
 static int
-add_rank_flows(struct builder *b, uint32_t index, const struct collective_config *config, bool control,
-	       uint32_t *to_peer)
+add_rank_flows(struct builder *b, uint32_t index, const struct collective_config *config, bool control, uint32_t *to_peer)
 {
 	struct plan_collective *c = &b->plan->collectives[index];
 	const struct coll_schedule *s = c->schedule;
@@ -213,8 +214,10 @@ add_rank_flows(struct builder *b, uint32_t index, const struct collective_config
 				continue;
 			if (to_peer[peer] == PLAN_NONE) {
 				struct flow flow = {
-					.src_node = c->ranks[r].node, .src_nic = c->ranks[r].nic,
-					.dst_node = c->ranks[peer].node, .dst_nic = c->ranks[peer].nic,
+					.src_node = c->ranks[r].node,
+					.src_nic = c->ranks[r].nic,
+					.dst_node = c->ranks[peer].node,
+					.dst_nic = c->ranks[peer].nic,
 					.sport = sport,
 					.dport = (uint16_t)config->dport,
 					.prio = b->options->data_prio,
@@ -227,9 +230,12 @@ add_rank_flows(struct builder *b, uint32_t index, const struct collective_config
 					flow.prio = b->options->control_prio;
 					flow.kind = FLOW_CONTROL;
 				}
-				to_peer[peer] = add_flow(b, &flow, &(struct plan_flow){
-					.owner = index, .rank = r, .peer = peer,
-					.slot = c->ranks[r].slot, .peer_slot = c->ranks[peer].slot });
+				to_peer[peer] = add_flow(b, &flow,
+							 &(struct plan_flow){ .owner = index,
+									      .rank = r,
+									      .peer = peer,
+									      .slot = c->ranks[r].slot,
+									      .peer_slot = c->ranks[peer].slot });
 				if (to_peer[peer] == PLAN_NONE)
 					return -ENOMEM;
 			}
@@ -260,8 +266,9 @@ create_schedule(struct builder *b, const struct collective_config *config, struc
 		return cfg_fail(&config->where, "ranks", b->err, "%u steps a rank; an immediate counts to %u",
 				c->schedule->steps, IMM_MAX_STEP);
 	if ((uint64_t)c->schedule->steps * (uint64_t)config->iterations > PLAN_MAX_SERIAL)
-		return cfg_fail(&config->where, "iterations", b->err, "%lld times %u steps; notification packets count to %u",
-				(long long)config->iterations, c->schedule->steps, PLAN_MAX_SERIAL);
+		return cfg_fail(&config->where, "iterations", b->err,
+				"%lld times %u steps; notification packets count to %u", (long long)config->iterations,
+				c->schedule->steps, PLAN_MAX_SERIAL);
 	c->vector_bytes = (elems * elem + VECTOR_ALIGN - 1) & ~(VECTOR_ALIGN - 1);
 	return 0;
 }
@@ -315,7 +322,9 @@ add_background(struct builder *b, const struct background_config *config)
 {
 	struct plan_background *bg = &b->plan->backgrounds[b->plan->nbackgrounds];
 	struct flow flow = {
-		.sport = (uint16_t)config->sport, .dport = (uint16_t)config->dport, .kind = FLOW_BACKGROUND,
+		.sport = (uint16_t)config->sport,
+		.dport = (uint16_t)config->dport,
+		.kind = FLOW_BACKGROUND,
 		.prio = config->prio < 0 ? b->options->data_prio : (uint8_t)config->prio,
 	};
 	int rc = background_config_check(config, b->err);
@@ -373,7 +382,7 @@ check_tuples(const struct builder *b)
 		uint32_t last = order[i] > order[i - 1] ? order[i] : order[i - 1];
 		const struct flow *f = &plan->flows.flows[last];
 		struct cfg_where where = f->kind == FLOW_BACKGROUND ? plan->backgrounds[plan->of[last].owner].where
-								     : plan->collectives[plan->of[last].owner].where;
+								    : plan->collectives[plan->of[last].owner].where;
 
 		if (compare_tuples(&order[i], &order[i - 1], plan->flows.flows) == 0)
 			rc = cfg_fail(&where, "sport", b->err, "flow %s->%s/%u>%u exists already; give it another port",

@@ -17,14 +17,14 @@
 #define PLAN_NONE UINT32_MAX
 #define PLAN_MAX_MESSAGE_BYTES (1ull << 31) /* IBTA 9.7.7: the longest RC message */
 #define PLAN_MAX_SERIAL ((1u << 24) - 1)    /* steps over all iterations: a notification packet carries 24 bits */
-#define PLAN_FIRST_SPORT 49152       /* of collective 0, when a scenario gives none */
+#define PLAN_FIRST_SPORT 49152              /* of collective 0, when a scenario gives none */
 #define PLAN_FIRST_NOTIFY_SPORT 32768
 
 /* What is known of one step beyond the schedule. */
 struct plan_step {
-	uint32_t flow;        /* that carries it */
-	uint32_t notify_flow; /* to the rank that waits for it; PLAN_NONE */
-	uint32_t needed_by;   /* first step of the peer that waits for it; 0: none */
+	uint32_t flow;                /* that carries it */
+	uint32_t notify_flow;         /* to the rank that waits for it; PLAN_NONE */
+	uint32_t needed_by;           /* first step of the peer that waits for it; 0: none */
 	uint64_t ideal_ps, expect_ps; /* expect includes the reverse ACK traffic, ideal does not */
 };
 
@@ -46,9 +46,9 @@ struct plan_collective {
 	uint32_t buffers;      /* vectors a rank: 2 when there is a next iteration, see rank.h */
 	uint64_t vector_bytes; /* distance between a rank's vectors */
 	uint64_t start_ps, gap_ps;
-	uint64_t ideal_ps, expect_ps; /* of one iteration: the sum over its steps of the longest */
+	uint64_t ideal_ps, expect_ps;       /* of one iteration: the sum over its steps of the longest */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of its data flows */
-	uint32_t first_flow, nflows;  /* its data flows */
+	uint32_t first_flow, nflows;        /* its data flows */
 	struct cfg_where where;
 };
 
@@ -125,10 +125,9 @@ plan_step_bytes(const struct plan_collective *collective, uint32_t rank, uint32_
 struct rec_tuple plan_tuple(const struct plan *plan, uint32_t flow);
 
 /* The header records of the plan, but for hdr: rec_schedule's node is the sending rank's. */
-void plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t iteration,
-			    struct rec_collective *rec);
-void plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank,
-			  uint32_t step, struct rec_schedule *rec);
+void plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t iteration, struct rec_collective *rec);
+void plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank, uint32_t step,
+			  struct rec_schedule *rec);
 
 /*
  * Tells whether two programs understood a scenario alike: flows with their endpoints and ports, steps with their sizes

@@ -21,8 +21,8 @@ collective(uint64_t digest, const struct plan_collective *c)
 {
 	const struct coll_schedule *s = c->schedule;
 
-	digest = digest_u64(digest, (uint64_t)c->type << 32 | (uint64_t)c->real << 2 | (uint64_t)c->verify << 1 |
-					    c->qp_per_step);
+	digest = digest_u64(digest,
+			    (uint64_t)c->type << 32 | (uint64_t)c->real << 2 | (uint64_t)c->verify << 1 | c->qp_per_step);
 	digest = digest_u64(digest, (uint64_t)c->iterations << 32 | c->buffers);
 	digest = digest_u64(digest, c->vector_bytes);
 	digest = digest_u64(digest, c->start_ps);

@@ -49,9 +49,9 @@ find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow,
 		return err_set(err, rc, "flow %s->%s/%u>%u has no path: %s", topo->nodes[f->src_node].name,
 			       topo->nodes[f->dst_node].name, f->sport, f->dport,
 			       rc == -ELOOP ? "it loops" : "the hosts are not connected");
-	plan->of[flow].base_rtt_ps = route_rtt_ps(topo, &paths->forward, &paths->reverse,
-						  network->frames.frame_bytes, network->frames.ack_bytes,
-						  network->pipeline_ps, network->frames.quantum_ps);
+	plan->of[flow].base_rtt_ps =
+		route_rtt_ps(topo, &paths->forward, &paths->reverse, network->frames.frame_bytes, network->frames.ack_bytes,
+			     network->pipeline_ps, network->frames.quantum_ps);
 	return 0;
 }
 
@@ -79,8 +79,8 @@ estimate_step(const struct plan *plan, const struct plan_network *network, struc
 	for (uint32_t r = 0; r < ranks; r++) {
 		struct plan_step *known = &c->steps[plan_at(c, r, step)];
 
-		known->ideal_ps = expect_ideal_ps(topo, &network->frames, flows[r].forward, flows[r].bytes,
-						  flows[r].base_rtt_ps);
+		known->ideal_ps =
+			expect_ideal_ps(topo, &network->frames, flows[r].forward, flows[r].bytes, flows[r].base_rtt_ps);
 		known->expect_ps = flows[r].expect_ps;
 		if (known->ideal_ps > ideal_ps)
 			ideal_ps = known->ideal_ps;
@@ -92,8 +92,8 @@ estimate_step(const struct plan *plan, const struct plan_network *network, struc
 }
 
 static int
-estimate_collective(struct plan *plan, const struct plan_network *network, struct plan_collective *c,
-		    uint64_t *busy_ps, struct err *err)
+estimate_collective(struct plan *plan, const struct plan_network *network, struct plan_collective *c, uint64_t *busy_ps,
+		    struct err *err)
 {
 	struct paths *paths = calloc(c->nflows, sizeof(*paths));
 	struct expect_flow *flows = calloc(c->schedule->ranks, sizeof(*flows));

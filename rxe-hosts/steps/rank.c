@@ -70,11 +70,15 @@ step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct 
 	const struct plan_collective *c = collective_of(engine, rank);
 	uint32_t step = rank->monitor.ssq;
 	struct step_result result = {
-		.collective = rank->collective, .iteration = rank->iteration, .rank = rank->rank, .step = step,
+		.collective = rank->collective,
+		.iteration = rank->iteration,
+		.rank = rank->rank,
+		.step = step,
 		.flow = wc->flow,
 		.waited_for = rank->waited_for,
 		.bytes = plan_step_bytes(c, rank->rank, step),
-		.start_ps = rank->start_ps, .end_ps = wc->time_ps,
+		.start_ps = rank->start_ps,
+		.end_ps = wc->time_ps,
 		.retransmits = wc->retransmits,
 	};
 
@@ -117,8 +121,8 @@ step_rank_received(struct step_engine *engine, struct step_rank *rank, const str
 	    c->schedule->at[plan_at(c, of->rank, imm.step)].peer != rank->rank ||
 	    wc->bytes != plan_step_bytes(c, of->rank, imm.step))
 		return false;
-	if (next && (imm_encode(imm.collective, rank->iteration + 1, imm.step) != wc->imm ||
-		     rank->iteration + 1 >= c->iterations))
+	if (next &&
+	    (imm_encode(imm.collective, rank->iteration + 1, imm.step) != wc->imm || rank->iteration + 1 >= c->iterations))
 		return false;
 	step = c->steps[plan_at(c, of->rank, imm.step)].needed_by;
 	if (*received == c->ranks[rank->rank].receives ||
@@ -139,8 +143,11 @@ step_rank_close(struct step_engine *engine, struct step_rank *rank, uint64_t now
 {
 	const struct plan_collective *c = collective_of(engine, rank);
 	struct step_result result = {
-		.collective = rank->collective, .iteration = rank->iteration, .rank = rank->rank,
-		.waited_for = REC_NONE, .open = true,
+		.collective = rank->collective,
+		.iteration = rank->iteration,
+		.rank = rank->rank,
+		.waited_for = REC_NONE,
+		.open = true,
 	};
 
 	if (rank->state == RANK_DONE || rank->state == RANK_RECEIVING)
@@ -194,8 +201,8 @@ try_start(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 	source = monitor_waited_for(&rank->monitor, rank->own_ps);
 	rank->waited_for = source == MONITOR_NONE ? REC_NONE : c->ranks[source].node;
 	if (engine->config.start_delay_ps != NULL)
-		delay_ps = engine->config.start_delay_ps(engine->config.start_ctx, engine->config.node,
-							 rank->collective, monitor_next_step(&rank->monitor));
+		delay_ps = engine->config.start_delay_ps(engine->config.start_ctx, engine->config.node, rank->collective,
+							 monitor_next_step(&rank->monitor));
 	if (delay_ps != 0) {
 		rank->state = RANK_DELAYED;
 		rank->wake_ps = now_ps + delay_ps;
@@ -223,7 +230,9 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 	struct agent_step watched = {
 		.flow = known->flow,
 		.tuple = plan_tuple(engine->plan, known->flow),
-		.collective = rank->collective, .iteration = rank->iteration, .step = step,
+		.collective = rank->collective,
+		.iteration = rank->iteration,
+		.step = step,
 		.serial = rank->iteration * c->schedule->steps + step,
 		.bytes = wr.bytes,
 		.base_rtt_ps = engine->plan->of[known->flow].base_rtt_ps,

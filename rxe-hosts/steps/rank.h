@@ -14,9 +14,9 @@
 #include "rxe-hosts/steps/engine.h"
 
 enum rank_state {
-	RANK_IDLE,      /* waits for the time to start an iteration */
-	RANK_WAITING,   /* between two steps */
-	RANK_DELAYED,   /* could start a step, but a fault holds it back */
+	RANK_IDLE,    /* waits for the time to start an iteration */
+	RANK_WAITING, /* between two steps */
+	RANK_DELAYED, /* could start a step, but a fault holds it back */
 	RANK_SENDING,
 	RANK_RECEIVING, /* all is sent, not all received */
 	RANK_DONE,
@@ -35,13 +35,13 @@ struct step_rank {
 	uint32_t collective, rank;
 	uint32_t slot;
 	uint32_t iteration;
-	uint32_t received, received_early; /* messages of this and of the next iteration */
-	uint32_t waited_for;   /* host that the step in flight or delayed waited for */
-	uint64_t own_ps;       /* when the own previous step was complete, or the iteration began */
-	uint64_t start_ps;     /* of the step in flight */
-	uint64_t failed_bytes; /* RANK_FAILED: acknowledged of the step in flight */
-	uint32_t failed_retransmits; /* RANK_FAILED: packets of it that were sent again */
-	uint64_t wake_ps;      /* RANK_IDLE, RANK_DELAYED: when to go on */
+	uint32_t received, received_early;   /* messages of this and of the next iteration */
+	uint32_t waited_for;                 /* host that the step in flight or delayed waited for */
+	uint64_t own_ps;                     /* when the own previous step was complete, or the iteration began */
+	uint64_t start_ps;                   /* of the step in flight */
+	uint64_t failed_bytes;               /* RANK_FAILED: acknowledged of the step in flight */
+	uint32_t failed_retransmits;         /* RANK_FAILED: packets of it that were sent again */
+	uint64_t wake_ps;                    /* RANK_IDLE, RANK_DELAYED: when to go on */
 	struct iteration_result *iterations; /* [of the collective] */
 };
 
@@ -51,7 +51,7 @@ struct step_engine {
 	const struct plan *plan;
 	struct step_engine_config config;
 	struct agent agent;
-	struct step_rank *ranks; /* [nranks] by slot */
+	struct step_rank *ranks;        /* [nranks] by slot */
 	struct background *backgrounds; /* [nbackgrounds] by slot */
 	uint32_t nranks, nbackgrounds;
 	uint8_t *region; /* NULL: synthetic payload */
@@ -87,8 +87,7 @@ void payload_fill(struct step_engine *engine, const struct step_rank *rank, uint
 /* @return wrong elements of the iteration just completed; 0 when not verified */
 uint64_t payload_wrong(const struct step_engine *engine, const struct step_rank *rank);
 /* Offset of a step's chunk in the region of the host where a rank lives. */
-uint64_t payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration,
-			const struct coll_step *step);
+uint64_t payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, const struct coll_step *step);
 /* struct device_client.place and .accept */
 uint64_t payload_place(void *ctx, uint32_t flow, uint32_t imm);
 void payload_accept(void *ctx, uint32_t flow, uint32_t imm, uint64_t remote_offset, const void *src, uint32_t bytes);

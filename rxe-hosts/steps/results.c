@@ -74,15 +74,18 @@ background_row(const struct step_engine *engine, const struct background *backgr
 	uint64_t messages = background->messages + (open ? 1 : 0);
 
 	return (struct step_row){
-		.src = flow->src_node, .dst = flow->dst_node,
+		.src = flow->src_node,
+		.dst = flow->dst_node,
 		.collective = REC_NONE,
 		.flow = plan->flow,
 		.bytes = messages * plan->bytes,
 		.acked_bytes = background->messages * plan->bytes + background->acked_bytes,
 		.start_ps = background->start_ps,
 		.end_ps = open ? 0 : background->end_ps,
-		.ideal_ps = messages * plan->ideal_ps, .expect_ps = messages * plan->ideal_ps,
-		.waited_for = REC_NONE, .depends_on = REC_NONE,
+		.ideal_ps = messages * plan->ideal_ps,
+		.expect_ps = messages * plan->ideal_ps,
+		.waited_for = REC_NONE,
+		.depends_on = REC_NONE,
 		.retransmits = (uint32_t)background->retransmits,
 		.open = open,
 	};
@@ -101,13 +104,18 @@ step_engine_row(const struct step_engine *engine, size_t index)
 	const struct plan_step *known = &c->steps[plan_at(c, result->rank, result->step)];
 
 	return (struct step_row){
-		.src = c->ranks[result->rank].node, .dst = c->ranks[at->peer].node,
+		.src = c->ranks[result->rank].node,
+		.dst = c->ranks[at->peer].node,
 		.collective = result->collective,
-		.iteration = result->iteration, .step = result->step,
+		.iteration = result->iteration,
+		.step = result->step,
 		.flow = result->flow,
-		.bytes = result->bytes, .acked_bytes = result->acked_bytes,
-		.start_ps = result->start_ps, .end_ps = result->end_ps,
-		.ideal_ps = known->ideal_ps, .expect_ps = known->expect_ps,
+		.bytes = result->bytes,
+		.acked_bytes = result->acked_bytes,
+		.start_ps = result->start_ps,
+		.end_ps = result->end_ps,
+		.ideal_ps = known->ideal_ps,
+		.expect_ps = known->expect_ps,
 		.waited_for = result->waited_for,
 		.depends_on = at->depends_rank == COLL_NONE ? REC_NONE : c->ranks[at->depends_rank].node,
 		.retransmits = result->retransmits,

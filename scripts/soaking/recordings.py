@@ -90,7 +90,9 @@ class Recording:
 
     def everywhere(self):
         """The same field of all records of a type."""
-        kind = KINDS[type_of(self.records[self._pick()])]
+        kind = KINDS.get(type_of(self.records[self._pick()]))
+        if kind is None:  # of an earlier change
+            return
         name, offset, width = self.rng.choice(kind.fields)
         new = value(self.rng, 0, width, [])
         self.records = [put(r, offset, width, new) if type_of(r) == kind.type else r for r in self.records]

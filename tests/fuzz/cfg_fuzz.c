@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cfg.h"
+#include "common/cfg/cfg.h"
 #include "topo/build.h"
 #include "topo/pins.h"
 #include "topo/route.h"

@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "dpswitch/edge/checksum.h"
-#include "dpswitch/edge/frame.h"
-#include "dpswitch/edge/pfc_frame.h"
+#include "dpswitch/edge/frame/checksum.h"
+#include "dpswitch/edge/frame/frame.h"
+#include "dpswitch/edge/frame/pfc_frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

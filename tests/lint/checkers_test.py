@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH CC...: each checker fails on a tree that breaks its
+"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH CC...: each checker fails on a tree that breaks its
 rule, and says what is wrong where; and is content with a tree that keeps it."""
 import os
 import shutil
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '.clang-format')
 C = '/* SPDX-License-Identifier: BSD-3-Clause */\n'
 H = C + '#pragma once\n'
 
@@ -16,9 +17,9 @@ CASES = [
     ('layers', 'arrows that point down',
      {'common/err.h': H, 'common/wire/record.h': H, 'topo/topo.h': H + '#include "common/err.h"\n',
       'common/recbuf.h': H + '#include "common/wire/record.h"\n',
-      'rxe-hosts/device/embedded.c': C + '#include "dpswitch/fabric/node.h"\n#include <stdint.h>\n',
+      'rxe-hosts/device/embedded/embedded.c': C + '#include "dpswitch/fabric/node.h"\n#include <stdint.h>\n',
       'dpswitch/fabric/node.h': H + '#include "topo/topo.h"\n',
-      'dpswitch/edge/deparse.c': C + '#include <rte_mbuf.h>\n',
+      'dpswitch/edge/frame/deparse.c': C + '#include <rte_mbuf.h>\n',
       'cli/main.c': C + '#include "dpswitch/fabric/node.h"\n'}, ''),
     ('layers', 'an arrow that points back',
      {'common/err.h': H + '#include "topo/topo.h"\n', 'topo/topo.h': H},
@@ -27,14 +28,14 @@ CASES = [
      {'common/wire/record.h': H + '#include "common/err.h"\n', 'common/err.h': H},
      'common/wire/record.h:3: common/wire may not include "common/err.h" (it may include: nothing)'),
     ('layers', 'a device that sees more of the fabric than a node',
-     {'rxe-hosts/device/embedded.c': C + '\n#include "dpswitch/fabric/fabric.h"\n', 'dpswitch/fabric/fabric.h': H},
-     'rxe-hosts/device/embedded.c:3: rxe-hosts/device may not include "dpswitch/fabric/fabric.h"'),
+     {'rxe-hosts/device/embedded/embedded.c': C + '\n#include "dpswitch/fabric/fabric.h"\n', 'dpswitch/fabric/fabric.h': H},
+     'rxe-hosts/device/embedded/embedded.c:3: rxe-hosts/device/embedded may not include "dpswitch/fabric/fabric.h"'),
     ('layers', 'a stage of the diagnosis that talks to a switch',
      {'diag/cause/storm.c': C + '#include "dpswitch/queue/pfc.h"\n', 'dpswitch/queue/pfc.h': H},
      'diag/cause/storm.c:2: diag/cause may not include "dpswitch/queue/pfc.h"'),
     ('layers', 'a composition root that is included',
-     {'diag/diagnose.c': C + '#include "cli/run.h"\n', 'cli/run.h': H},
-     'diag/diagnose.c:2: diag may not include "cli/run.h": nobody includes a composition root'),
+     {'diag/diagnose.c': C + '#include "tests/unit/rig.h"\n', 'tests/unit/rig.h': H},
+     'diag/diagnose.c:2: diag may not include "tests/unit/rig.h": nobody includes a composition root'),
     ('layers', 'a folder without a row',
      {'misc/a.c': C + '#include "common/err.h"\n', 'common/err.h': H},
      'misc/a.c:2: folder misc has no row in layers.txt'),
@@ -46,12 +47,12 @@ CASES = [
     ('layers', 'DPDK outside the edge', {'dpswitch/fabric/a.c': C + '#include <rte_eal.h>\n'},
      'dpswitch/fabric/a.c:2: <rte_eal.h> only in: dpswitch/edge/* dpswitch/lcore/*'),
     ('layers', 'verbs outside the verbs device',
-     {'rxe-hosts/device/embedded.c': C + '#include <infiniband/verbs.h>\n'},
-     'rxe-hosts/device/embedded.c:2: <infiniband/verbs.h> only in: rxe-hosts/device/verbs*'),
+     {'rxe-hosts/device/embedded/embedded.c': C + '#include <infiniband/verbs.h>\n'},
+     'rxe-hosts/device/embedded/embedded.c:2: <infiniband/verbs.h> only in: rxe-hosts/device/verbs/*'),
     ('layers', 'connection manager outside the verbs device', {'cli/a.c': C + '#include <rdma/rdma_cma.h>\n'},
-     'cli/a.c:2: <rdma/rdma_cma.h> only in: rxe-hosts/device/verbs*'),
+     'cli/a.c:2: <rdma/rdma_cma.h> only in: rxe-hosts/device/verbs/*'),
     ('layers', 'libconfig outside the loader', {'topo/a.c': C + '#include <libconfig.h>\n'},
-     'topo/a.c:2: <libconfig.h> only in: common/cfg*'),
+     'topo/a.c:2: <libconfig.h> only in: common/cfg/*'),
     ('layers', 'a table whose arrows form a circle',
      {'layers.txt': 'a: b\nb: c\nc: a\n', 'libraries.txt': '', 'a/a.h': H},
      'layers.txt: an arrow points back: a -> b -> c -> a'),
@@ -83,6 +84,8 @@ CASES = [
      'common/a.h:1: does not compile alone: '),
     ('headers', 'a header without a guard', {'common/a.h': C + 'struct a { int b; };\n'}, 'common/a.h:1: no "#pragma once"'),
     ('shell', 'a sound script', {'scripts/a': '#!/bin/sh\nset -eu\necho "$1"\n'}, ''),
+    ('format', 'a function as the style has it', {'topo/a.c': C + 'int\na(void)\n{\n\treturn 1;\n}\n'}, ''),
+    ('format', 'spaces for a tab', {'topo/a.c': C + 'int\na(void)\n{\n    return 1;\n}\n'}, 'topo/a.c:'),
     ('shell', 'an unquoted path', {'scripts/a': '#!/bin/sh\nset -eu\nrm $1\n'}, 'SC2086'),
 ]
 
@@ -94,8 +97,10 @@ def run(checker, command, name, tree, expected):
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
             with open(os.path.join(root, path), 'w', encoding='utf-8') as file:
                 file.write(text)
+        if checker == 'format':
+            shutil.copy(STYLE, root)
         extra = [root] if 'layers.txt' in tree else []
-        compiler = sys.argv[6:] if checker == 'headers' else []
+        compiler = sys.argv[7:] if checker == 'headers' else []
         done = subprocess.run([command, root] + extra + compiler, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     if expected == '' and done.returncode != 0:
@@ -106,8 +111,12 @@ def run(checker, command, name, tree, expected):
 
 
 def main():
-    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell'], sys.argv[1:6]))
-    cases = [case for case in CASES if case[0] != 'shell' or shutil.which('shellcheck')]
+    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format'], sys.argv[1:7]))
+    skipped = set() if shutil.which('shellcheck') else {'shell'}
+    with tempfile.TemporaryDirectory() as root:
+        if subprocess.run([commands['format'], root], capture_output=True, check=False).returncode == 77:
+            skipped.add('format')
+    cases = [case for case in CASES if case[0] not in skipped]
     failures = 0
     for checker, name, tree, expected in cases:
         failure = run(checker, commands[checker], name, tree, expected)

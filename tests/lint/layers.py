@@ -19,11 +19,15 @@ def covers(entry, path):
 
 
 def row_of(table, path):
-    """The row that speaks for a file: its own, else its folder's."""
+    """The row that speaks for a file: its own, else its folder's, else that of a folder above it that may see all."""
     if path in table:
         return path
     folder = os.path.dirname(path)
-    return folder if folder in table else None
+    if folder in table:
+        return folder
+    while folder and '*' not in table.get(folder, []):
+        folder = os.path.dirname(folder)
+    return folder or None
 
 
 def cycle(table):

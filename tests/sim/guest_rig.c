@@ -120,8 +120,8 @@ watch(void)
 
 			fds[1 + 2 * i] = (struct pollfd){ .fd = guest->told == GUEST_ENDED ? -1 : guest_fd(guest->guest),
 							  .events = POLLIN };
-			fds[2 + 2 * i] = (struct pollfd){ .fd = guest->manage,
-							  .events = (short)(POLLIN | (out ? POLLOUT : 0)) };
+			fds[2 + 2 * i] =
+				(struct pollfd){ .fd = guest->manage, .events = (short)(POLLIN | (out ? POLLOUT : 0)) };
 		}
 		if (poll(fds, (nfds_t)(1 + 2 * nguests), -1) < 0)
 			return;

@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "dpswitch/edge/external.h"
+#include "dpswitch/edge/external/external.h"
 #include "dpswitch/fabric/pacer.h"
 #include "dpswitch/lcore/launch.h"
-#include "rxe-hosts/device/embedded.h"
+#include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/guest/guest.h"
 #include "tests/sim/interop.h"
-#include "tests/unit/fabric_rig.h"
+#include "tests/unit/dpswitch/fabric_rig.h"
 
 #define MTU 1024
 #define LARGEST 2000 /* frame on the wire */
@@ -30,9 +30,8 @@
 #define DRAIN_NS (500ull * 1000 * 1000)
 #define QPN_FIRST 0x200
 
-static const char star[] =
-	"topology = { kind = \"explicit\"; rate = \"1Gbps\"; delay = \"50us\"; switches = [ \"S\" ]; "
-	"hosts = [ \"g\", \"e\" ]; links = ( \"S g\", \"S e\" ); }; ";
+static const char star[] = "topology = { kind = \"explicit\"; rate = \"1Gbps\"; delay = \"50us\"; switches = [ \"S\" ]; "
+			   "hosts = [ \"g\", \"e\" ]; links = ( \"S g\", \"S e\" ); }; ";
 
 enum { FLOW_IN, FLOW_OUT, FLOW_UD_IN, FLOW_UD_OUT }; /* as the embedded host sees them */
 enum state { WAIT_HELLO, WAIT_READY, WORKING, DRAINING, WAIT_UD, DONE, FAILED };
@@ -92,8 +91,16 @@ describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 
 	embedded_describe(t->shared, &t->params, p, &m);
 	*message = (struct pkt_message){
-		.write = m.write, .first = m.first, .with_imm = m.with_imm, .imm = m.imm, .va = t->va + m.remote_offset,
-		.rkey = t->rkey, .dma_bytes = (uint32_t)m.bytes, .msn = m.msn, .qkey = INTEROP_QKEY, .payload = m.payload,
+		.write = m.write,
+		.first = m.first,
+		.with_imm = m.with_imm,
+		.imm = m.imm,
+		.va = t->va + m.remote_offset,
+		.rkey = t->rkey,
+		.dma_bytes = (uint32_t)m.bytes,
+		.msn = m.msn,
+		.qkey = INTEROP_QKEY,
+		.payload = m.payload,
 	};
 	return true;
 }
@@ -140,8 +147,8 @@ hear(struct interop *t, const char *line)
 		flows[FLOW_UD_IN].src_qpn = flows[FLOW_UD_OUT].dst_qpn = c;
 		t->rkey = d;
 		t->va = va;
-		dprintf(t->line, "go %u %u %u %u\n", flows[FLOW_OUT].src_ip, flows[FLOW_IN].dst_qpn, flows[FLOW_OUT].src_qpn,
-			flows[FLOW_UD_IN].dst_qpn);
+		dprintf(t->line, "go %u %u %u %u\n", flows[FLOW_OUT].src_ip, flows[FLOW_IN].dst_qpn,
+			flows[FLOW_OUT].src_qpn, flows[FLOW_UD_IN].dst_qpn);
 		t->state = WAIT_READY;
 	} else if (t->state == WAIT_READY && strcmp(line, "ready") == 0) {
 		t->state = WORKING;
@@ -232,13 +239,24 @@ static int
 make_embedded(struct interop *t, struct err *err)
 {
 	const struct roce_cfg cfg = {
-		.mtu_bytes = MTU, .control_bytes = 84, .ack_every = 1, .window = "16KB", .data_prio = INTEROP_PRIO,
-		.timeout_ps = 200 * PS_PER_MS, .timeout_doublings = 3, .retry_count = 7, .rnr_delay_ps = PS_PER_MS,
-		.rnr_retry = ROCE_RNR_UNLIMITED, .nak = true,
+		.mtu_bytes = MTU,
+		.control_bytes = 84,
+		.ack_every = 1,
+		.window = "16KB",
+		.data_prio = INTEROP_PRIO,
+		.timeout_ps = 200 * PS_PER_MS,
+		.timeout_doublings = 3,
+		.retry_count = 7,
+		.rnr_delay_ps = PS_PER_MS,
+		.rnr_retry = ROCE_RNR_UNLIMITED,
+		.nak = true,
 	};
 	const struct device_client client = { .ctx = t, .completed = completed, .accept = accept_bytes };
 	struct embedded_config config = {
-		.node = topo_find(t->f.topo, "e"), .topo = t->f.topo, .flows = &t->f.table, .sertables = &t->f.sertables,
+		.node = topo_find(t->f.topo, "e"),
+		.topo = t->f.topo,
+		.flows = &t->f.table,
+		.sertables = &t->f.sertables,
 		.params = &t->params,
 	};
 
@@ -271,8 +289,13 @@ make_external(struct interop *t, const char *path, struct err *err)
 	const struct port_config config = { .name = "g", .mbufs = 1023 };
 	struct external_nic_config nic = { 0 };
 	const struct external_config host = {
-		.node = topo_find(t->f.topo, "g"), .topo = t->f.topo, .nics = &nic, .edge = t->edge,
-		.sertables = &t->f.sertables, .window_ps = t->f.fabric->window_ps, .mtu_bytes = LARGEST,
+		.node = topo_find(t->f.topo, "g"),
+		.topo = t->f.topo,
+		.nics = &nic,
+		.edge = t->edge,
+		.sertables = &t->f.sertables,
+		.window_ps = t->f.fabric->window_ps,
+		.mtu_bytes = LARGEST,
 		.min_frame_bytes = t->f.config.min_frame_bytes,
 	};
 
@@ -291,8 +314,13 @@ static int
 build(struct interop *t, const char *path, const char *faults, struct err *err)
 {
 	struct edge_config edge = {
-		.flows = &t->f.table, .switches = t->switches, .source = { t, describe },
-		.idle_ps = PS_PER_S, .data_prio = INTEROP_PRIO, .lossy_prio = 1, .lossless = 1 << INTEROP_PRIO,
+		.flows = &t->f.table,
+		.switches = t->switches,
+		.source = { t, describe },
+		.idle_ps = PS_PER_S,
+		.data_prio = INTEROP_PRIO,
+		.lossy_prio = 1,
+		.lossless = 1 << INTEROP_PRIO,
 	};
 	char text[1024];
 
@@ -345,8 +373,8 @@ switch_main(const char *path, int line, const char *faults)
 	       "\"state\": %d }\n",
 	       good ? "true" : "false", t.received, t.sent, t.wrong, t.datagrams, (unsigned long long)sum.retransmits,
 	       (unsigned long long)sum.naks_received, (unsigned long long)sum.naks_sent, (unsigned long long)sum.duplicates,
-	       (unsigned long long)embedded_dropped(t.host, 0, REC_DROP_CORRUPT), t.peer_received, t.peer_sent, t.peer_wrong,
-	       t.peer_datagrams,
+	       (unsigned long long)embedded_dropped(t.host, 0, REC_DROP_CORRUPT), t.peer_received, t.peer_sent,
+	       t.peer_wrong, t.peer_datagrams,
 	       (unsigned long long)(frig_link(&t.f, "S:1")->injected_packets + frig_link(&t.f, "S:2")->injected_packets),
 	       (unsigned long long)frig_link(&t.f, "S:1")->corrupted_packets,
 	       (unsigned long long)frig_link(&t.f, "S:2")->corrupted_packets, frig_conserves(&t.f) ? "true" : "false",
@@ -368,8 +396,17 @@ start_guest(const char *dir, const char *socket_path, char **argv, int line, str
 {
 	const char *program[] = { argv[4], NULL };
 	struct guest_config config = {
-		.kind = "uml", .name = "g", .dir = dir, .init = argv[2], .kernel = argv[3], .nic = socket_path,
-		.ip = htonl(topo_nic_ip(0, 0)), .prefix_bits = 8, .mtu_bytes = 1500, .argv = program, .manage_fd = line,
+		.kind = "uml",
+		.name = "g",
+		.dir = dir,
+		.init = argv[2],
+		.kernel = argv[3],
+		.nic = socket_path,
+		.ip = htonl(topo_nic_ip(0, 0)),
+		.prefix_bits = 8,
+		.mtu_bytes = 1500,
+		.argv = program,
+		.manage_fd = line,
 	};
 
 	topo_nic_mac(0, 0, config.mac);

@@ -13,7 +13,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "rxe-hosts/device/verbs_label.h"
+#include "rxe-hosts/device/verbs/verbs_label.h"
 #include "tests/sim/interop.h"
 
 #define REGION (64 * INTEROP_ROOM)
@@ -80,11 +80,15 @@ static void
 make_qp(int which)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = cq, .recv_cq = cq, .qp_type = which == QP_UD ? IBV_QPT_UD : IBV_QPT_RC, .sq_sig_all = 1,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = which == QP_UD ? IBV_QPT_UD : IBV_QPT_RC,
+		.sq_sig_all = 1,
 		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = INTEROP_QKEY,
-				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = INTEROP_QKEY, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE
+	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (which == QP_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
 
 	qps[which] = ibv_create_qp(pd, &init);
@@ -98,23 +102,34 @@ path(uint16_t sport)
 	return (struct ibv_ah_attr){
 		.is_global = 1,
 		.port_num = 1,
-		.grh = { .dgid = peer_gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64,
-			 .flow_label = verbs_flow_label(sport), .traffic_class = verbs_traffic_class(INTEROP_PRIO) },
+		.grh = { .dgid = peer_gid,
+			 .sgid_index = (uint8_t)gid_index,
+			 .hop_limit = 64,
+			 .flow_label = verbs_flow_label(sport),
+			 .traffic_class = verbs_traffic_class(INTEROP_PRIO) },
 	};
 }
 
 static void
 connect_rc(int which, uint32_t peer_qpn, uint16_t sport)
 {
-	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer_qpn, .rq_psn = 0,
-				   .max_dest_rd_atomic = 1, .min_rnr_timer = 12, .ah_attr = path(sport) };
-	struct ibv_qp_attr rts = { .qp_state = IBV_QPS_RTS, .sq_psn = 0, .timeout = 16, .retry_cnt = 7, .rnr_retry = 7,
-				   .max_rd_atomic = 1 };
+	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR,
+				   .path_mtu = IBV_MTU_1024,
+				   .dest_qp_num = peer_qpn,
+				   .rq_psn = 0,
+				   .max_dest_rd_atomic = 1,
+				   .min_rnr_timer = 12,
+				   .ah_attr = path(sport) };
+	struct ibv_qp_attr rts = {
+		.qp_state = IBV_QPS_RTS, .sq_psn = 0, .timeout = 16, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1
+	};
 
-	if (ibv_modify_qp(qps[which], &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0 ||
-	    ibv_modify_qp(qps[which], &rts, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-						    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) != 0)
+	if (ibv_modify_qp(qps[which], &rtr,
+			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0 ||
+	    ibv_modify_qp(qps[which], &rts,
+			  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				  IBV_QP_MAX_QP_RD_ATOMIC) != 0)
 		die("connect");
 }
 
@@ -180,8 +195,8 @@ verify(const struct ibv_wc *wc)
 {
 	uint32_t message = ntohl(wc->imm_data);
 	const uint8_t *at = message % 2 == 0 ? region + message * INTEROP_ROOM
-					      : region + (INTEROP_MESSAGES + wc->wr_id / 2) * INTEROP_ROOM +
-							wc->wr_id % 2 * (INTEROP_ROOM / 2);
+					     : region + (INTEROP_MESSAGES + wc->wr_id / 2) * INTEROP_ROOM +
+						       wc->wr_id % 2 * (INTEROP_ROOM / 2);
 
 	wrong += message != received || wc->byte_len != interop_bytes(message);
 	for (uint32_t i = 0; i < interop_bytes(message); i++)

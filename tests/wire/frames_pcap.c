@@ -5,24 +5,30 @@
 #include <string.h>
 
 #include "common/units.h"
-#include "dpswitch/edge/frame.h"
-#include "dpswitch/edge/pcapng.h"
-#include "dpswitch/edge/pfc_frame.h"
+#include "dpswitch/edge/frame/frame.h"
+#include "dpswitch/edge/frame/pcapng.h"
+#include "dpswitch/edge/frame/pfc_frame.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static const struct flow flow = {
-	.src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50001, .dport = 4791, .src_qpn = 0x11, .dst_qpn = 0x22,
-	.prio = 3
-};
+static const struct flow flow = { .src_ip = 0x0a000001,
+				  .dst_ip = 0x0a000002,
+				  .sport = 50001,
+				  .dport = 4791,
+				  .src_qpn = 0x11,
+				  .dst_qpn = 0x22,
+				  .prio = 3 };
 
 static const struct pkt_message write = {
 	.write = true, .with_imm = true, .imm = 0xa1b2c3d4, .va = 0x0102030405060708, .rkey = 0x1234, .dma_bytes = 519
 };
-static const struct pkt_message write_first = {
-	.write = true, .first = true, .with_imm = true, .imm = 0xa1b2c3d4, .va = 0x0102030405060708, .rkey = 0x1234,
-	.dma_bytes = 519
-};
+static const struct pkt_message write_first = { .write = true,
+						.first = true,
+						.with_imm = true,
+						.imm = 0xa1b2c3d4,
+						.va = 0x0102030405060708,
+						.rkey = 0x1234,
+						.dma_bytes = 519 };
 static const struct pkt_message write_plain = { .write = true };
 static const struct pkt_message write_plain_first = { .write = true, .first = true, .dma_bytes = 7 };
 static const struct pkt_message send = { .with_imm = true, .imm = 5 };

@@ -15,12 +15,9 @@ struct mounted {
 
 /* /tmp stays the server's: what is written to read it in a guest is seen there. Scratch space is /run. */
 static const struct mounted mounts[] = {
-	{ "proc", "/proc", NULL, false },
-	{ "sysfs", "/sys", NULL, true },
-	{ "devtmpfs", "/dev", NULL, false },
-	{ "devpts", "/dev/pts", "mode=620,ptmxmode=666", false },
-	{ "tmpfs", "/dev/shm", NULL, false },
-	{ "tmpfs", "/run", "mode=755", false },
+	{ "proc", "/proc", NULL, false },     { "sysfs", "/sys", NULL, true },
+	{ "devtmpfs", "/dev", NULL, false },  { "devpts", "/dev/pts", "mode=620,ptmxmode=666", false },
+	{ "tmpfs", "/dev/shm", NULL, false }, { "tmpfs", "/run", "mode=755", false },
 };
 
 #define NMOUNTS (sizeof(mounts) / sizeof(mounts[0]))

@@ -51,8 +51,7 @@ parse(struct command *command, const uint8_t *payload, size_t size)
 }
 
 /* In the new process. */
-static void __attribute__((noreturn))
-execute(const struct command *command, int manage)
+static void __attribute__((noreturn)) execute(const struct command *command, int manage)
 {
 	sigset_t none;
 

@@ -47,5 +47,4 @@ void session_poll(const struct session *session, struct pollfd fds[SESSION_POLL_
  * Moves bytes as poll() said; queues frames for the server, GUEST_EXIT last, which frees the session.
  * @return 0, or negative errno of frame_put()
  */
-int session_move(struct session *session, uint8_t number, const struct pollfd fds[SESSION_POLL_FDS],
-		 struct frame_out *out);
+int session_move(struct session *session, uint8_t number, const struct pollfd fds[SESSION_POLL_FDS], struct frame_out *out);

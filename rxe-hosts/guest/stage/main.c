@@ -18,8 +18,7 @@
 #define ROOT "/server"
 #define ROOT_TAG "server" /* of the -virtfs option */
 
-static void __attribute__((noreturn))
-give_up(const char *what)
+static void __attribute__((noreturn)) give_up(const char *what)
 {
 	fprintf(stderr, "rxe-guest-stage: %s: %s\n", what, strerror(errno));
 	reboot(RB_POWER_OFF);

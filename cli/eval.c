@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab eval: the paper's evaluation (IV) and the anomalies it left out. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/eval_options.h"
+#include "common/run_dir.h"
+#include "eval/runner.h"
+#include "eval/summary.h"
+
+#define EXIT_INTERRUPTED 130
+
+char *
+eval_case_dir(const struct eval *eval, const struct family *family, uint32_t index, const char *folder, char *buf,
+	      size_t cap)
+{
+	snprintf(buf, cap, "%s/%s/%03u%s%s", eval->dir, family->name, index, folder != NULL ? "/" : "",
+		 folder != NULL ? folder : "");
+	return buf;
+}
+
+/* A policy or key that does not exist is told of before anything runs. */
+static int
+check_policies(const struct eval *eval, struct err *err)
+{
+	struct scenario_options scenario = { .path = NULL };
+	struct variant_sets sets;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/fabric.cfg", eval->dir);
+	scenario_destroy(case_network(path, &eval->source, err));
+	scenario.path = path;
+	for (uint32_t p = 0; p < eval->npolicies && err->text[0] == '\0'; p++) {
+		if (variant_sets(eval->policies[p], &sets, err) < 0)
+			break;
+		scenario.nsets = sets.count;
+		for (uint32_t i = 0; i < sets.count; i++)
+			scenario.sets[i] = sets.text[i];
+		scenario_destroy(scenario_load(&scenario, err));
+	}
+	return err->text[0] == '\0' ? 0 : -EINVAL;
+}
+
+/* @return how many runs broke; negative errno: err says why, if it is not that somebody interrupted */
+static int
+evaluate(struct eval *eval, struct err *err)
+{
+	char path[PATH_MAX], with[4096] = "";
+	size_t used = 0;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/eval.sqlite", eval->dir);
+	if (eval->source.shape != shapes)
+		used = (size_t)snprintf(with, sizeof(with), " --shape %s", eval->source.shape->name);
+	for (size_t i = 0; i < eval->source.nsets && used < sizeof(with); i++)
+		used += (size_t)snprintf(with + used, sizeof(with) - used, " --set %s", eval->source.sets[i]);
+	if (used >= sizeof(with))
+		return err_set(err, -EINVAL, "all --set together are longer than %zu characters", sizeof(with) - 1);
+	eval->store = store_open(path, eval->source.seed, eval->source.scale, with, err);
+	if (eval->store == NULL)
+		return -EINVAL;
+	ret = runner_run(eval, err);
+	if (ret >= 0 || ret == -EINTR) {
+		int wrote = summary_write_rows(eval, err);
+
+		ret = wrote < 0 ? wrote : ret;
+	}
+	return ret;
+}
+
+/* @param broken  runs @return exit code */
+static int
+tell(const struct eval *eval, bool json, int broken)
+{
+	uint32_t excluded, made;
+	struct err err = { 0 };
+	int ret = json ? summary_print_json(eval, stdout, &err) : summary_print_table(eval, stdout, &err);
+
+	if (ret < 0) {
+		fprintf(stderr, "rocelab: %s\n", err.text);
+		return EXIT_FAILED;
+	}
+	if (broken > 0)
+		fprintf(stderr, "rocelab: %d runs failed and are not counted; the same command makes them again\n", broken);
+	if (summary_excluded(eval, &excluded, &made) <= EVAL_MAX_EXCLUDED) {
+		if (json && excluded > 0) /* the table says so itself */
+			fprintf(stderr, "rocelab: %u of %u cases were wrong by construction and replaced\n", excluded,
+				made);
+		return broken > 0 ? EXIT_FAILED : EXIT_DONE;
+	}
+	fprintf(stderr, "rocelab: %u of %u cases were wrong by construction; at most %.0f %% may be\n", excluded, made,
+		100 * EVAL_MAX_EXCLUDED);
+	return EXIT_FAILED;
+}
+
+int
+command_eval(int argc, char **argv)
+{
+	struct eval_options opts;
+	struct err err = { 0 };
+	struct run_dir dir;
+	int ret;
+
+	argv[0] = "rocelab eval";
+	if (eval_options_parse(&opts, argc, argv) != 0)
+		return EXIT_USAGE;
+	if (run_dir_open(&dir, opts.eval.dir, &err) < 0 || check_policies(&opts.eval, &err) < 0) {
+		fprintf(stderr, "rocelab: %s\n", err.text);
+		run_dir_close(&dir);
+		return EXIT_USAGE;
+	}
+	ret = evaluate(&opts.eval, &err);
+	if (ret >= 0)
+		ret = tell(&opts.eval, opts.json, ret);
+	else if (ret == -EINTR)
+		fprintf(stderr, "rocelab: interrupted; the same command goes on with it\n");
+	else
+		fprintf(stderr, "rocelab: %s\n", err.text);
+	store_close(opts.eval.store);
+	run_dir_close(&dir);
+	return ret >= 0 ? ret : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/eval_options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/job.h"
+
+static const struct argp_option options[] = {
+	{ "cases", 'n', "N", 0, "Cases of each family (default: the paper's number, 30 beyond the paper)", 0 },
+	{ "seed", 'S', "N", 0, "Seed of the cases (default 1)", 0 },
+	{ "shape", 'f', "NAME", 0, "Fabric and collective (default paper)", 0 },
+	{ "scale", 'x', "X", 0, "Multiplies bytes, starts, durations and the epoch's length (default 1)", 0 },
+	{ "policy", 'p', "P,...", 0,
+	  "Detection policies (default vedrfolnir,hawkeye-maxr,hawkeye-minr,full-polling), with keys of "
+	  "the scenario where wanted: vedrfolnir+detections=1+exporter.budget=1KB",
+	  0 },
+	{ "ablation", 'a', "NAME", 0, "The policies that an ablation compares", 0 },
+	{ "set", 's', "PATH=VALUE", 0, "Override a key of every case's scenario, e.g. --set host.dcqcn.enabled=false", 0 },
+	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/eval); goes on with what is there", 0 },
+	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
+	{ 0 },
+};
+
+static void
+add_family(struct eval_options *opts, const struct family *family, struct argp_state *state)
+{
+	for (uint32_t i = 0; i < opts->eval.nfamilies; i++)
+		if (opts->eval.families[i] == family)
+			argp_error(state, "family \"%s\" is named twice", family->name);
+	opts->eval.families[opts->eval.nfamilies++] = family;
+}
+
+static void
+add_families(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	const struct family *family = family_find(name);
+	bool all = strcmp(name, "all") == 0;
+
+	if (family == NULL && !all)
+		argp_error(state, "no family \"%s\": rocelab eval --help lists them", name);
+	if (family != NULL)
+		add_family(opts, family, state);
+	for (size_t i = 0; all && families[i] != NULL; i++)
+		add_family(opts, families[i], state);
+}
+
+static void
+set_shape(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	opts->eval.source.shape = shape_find(name);
+	if (opts->eval.source.shape == NULL)
+		argp_error(state, "no shape \"%s\": rocelab eval --help lists them", name);
+}
+
+/* Families that write out a pod of the paper's fabric need it. */
+static void
+check_families(const struct eval_options *opts, struct argp_state *state)
+{
+	const struct shape *shape = opts->eval.source.shape;
+
+	for (uint32_t i = 0; !shape->is_papers && i < opts->eval.nfamilies; i++)
+		if (opts->eval.families[i]->needs_paper)
+			argp_error(state,
+				   "family %s needs the paper's fabric and ring, not --shape %s: name other families",
+				   opts->eval.families[i]->name, shape->name);
+}
+
+static void
+set_policies(struct eval_options *opts, const char *text, struct argp_state *state)
+{
+	opts->eval.npolicies = 0;
+	for (const char *name = text; *name != '\0';) {
+		size_t len = strcspn(name, ",");
+		char *copy = opts->names[opts->eval.npolicies];
+
+		if (opts->eval.npolicies == VARIANT_MAX)
+			argp_error(state, "--policy: more than %d", VARIANT_MAX);
+		if (snprintf(copy, VARIANT_NAME, "%.*s", (int)len, name) >= VARIANT_NAME)
+			argp_error(state, "--policy %s: at most %d characters each", text, VARIANT_NAME - 1);
+		for (uint32_t i = 0; i < opts->eval.npolicies; i++)
+			if (strcmp(opts->names[i], copy) == 0)
+				argp_error(state, "--policy: \"%s\" is named twice", copy);
+		opts->eval.policies[opts->eval.npolicies++] = copy;
+		name += len + (name[len] == ',');
+	}
+	if (opts->eval.npolicies == 0)
+		argp_error(state, "--policy: name one");
+}
+
+static void
+set_ablation(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	const struct ablation *ablation = ablation_find(name);
+
+	if (ablation == NULL)
+		argp_error(state, "no ablation \"%s\": rocelab eval --help lists them", name);
+	opts->eval.npolicies = ablation->list(opts->names);
+	for (uint32_t i = 0; i < opts->eval.npolicies; i++)
+		opts->eval.policies[i] = opts->names[i];
+}
+
+static unsigned long long
+number(const char *option, const char *text, unsigned long long min, unsigned long long max, struct argp_state *state)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value < min || value > max)
+		argp_error(state, "%s %s: give a number from %llu to %llu", option, text, min, max);
+	return value;
+}
+
+static double
+scale(const char *text, struct argp_state *state)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (*text == '\0' || *end != '\0' || !(value >= CASE_MIN_SCALE && value <= 1))
+		argp_error(state, "--scale %s: give %g to 1", text, CASE_MIN_SCALE);
+	return value;
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct eval_options *opts = state->input;
+
+	switch (key) {
+	case 'n':
+		opts->eval.cases = (uint32_t)number("--cases", arg, 1, 100000, state);
+		return 0;
+	case 'S':
+		opts->eval.source.seed = number("--seed", arg, 0, INT64_MAX, state);
+		return 0;
+	case 'f':
+		set_shape(opts, arg, state);
+		return 0;
+	case 'x':
+		opts->eval.source.scale = scale(arg, state);
+		return 0;
+	case 'p':
+	case 'a':
+		if (opts->has_policies)
+			argp_error(state, "give --policy or --ablation, and once");
+		opts->has_policies = true;
+		(key == 'p' ? set_policies : set_ablation)(opts, arg, state);
+		return 0;
+	case 's':
+		if (opts->eval.source.nsets == CASE_MAX_SETS)
+			argp_error(state, "more than %d --set", CASE_MAX_SETS);
+		opts->eval.source.sets[opts->eval.source.nsets++] = arg;
+		return 0;
+	case 'j':
+		opts->eval.jobs = (uint32_t)number("--jobs", arg, 1, EVAL_MAX_JOBS, state);
+		return 0;
+	case 'o':
+		opts->eval.dir = arg;
+		return 0;
+	case 'J':
+		opts->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		add_families(opts, arg, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (opts->eval.nfamilies == 0)
+			argp_error(state, "which family? \"all\" is all of them");
+		check_families(opts, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Families, shapes and ablations, at the end of --help. */
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	char *list = NULL;
+	size_t size;
+	FILE *to;
+
+	(void)input;
+	if (key != ARGP_KEY_HELP_POST_DOC)
+		return (char *)text;
+	to = open_memstream(&list, &size);
+	fputs("Families:\n", to);
+	for (size_t i = 0; families[i] != NULL; i++)
+		fprintf(to, "  %-13s %2u cases: %s\n", families[i]->name, families[i]->cases, families[i]->doc);
+	fputs("Shapes:\n", to);
+	for (const struct shape *shape = shapes; shape->name != NULL; shape++)
+		fprintf(to, "  %-16s %s\n", shape->name, shape->doc);
+	fputs("Ablations:\n", to);
+	for (const struct ablation *ablation = ablations; ablation->name != NULL; ablation++)
+		fprintf(to, "  %-13s %s\n", ablation->name, ablation->doc);
+	fputs(text, to);
+	fclose(to);
+	return list;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "FAMILY...|all",
+	.doc = "Makes cases with known causes from a seed, runs each under each policy, and scores the verdicts.\v"
+	       "DIR then holds FAMILY/NNN/case.cfg, which `rocelab run` replays, case.json with what it is meant to be, "
+	       "POLICY/score.json with the truth beside the verdict; runs.csv, runs.json and eval.sqlite with a row a run. "
+	       "An evaluation that was interrupted goes on where it was.",
+	.help_filter = help_filter,
+};
+
+int
+eval_options_parse(struct eval_options *opts, int argc, char **argv)
+{
+	int cpus[EVAL_MAX_JOBS];
+
+	*opts = (struct eval_options){ .eval = { .policies = { "vedrfolnir", "hawkeye-maxr", "hawkeye-minr",
+							       EVAL_OUT_OF_BAND },
+						 .npolicies = 4,
+						 .source = { .seed = 1, .scale = 1, .shape = shapes },
+						 .jobs = job_cpus(cpus, EVAL_MAX_JOBS),
+						 .dir = "out/eval" } };
+	return argp_parse(&argp, argc, argv, 0, NULL, opts);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Configuration: a libconfig file becomes a tree that remembers file:line, and tables turn parts of the tree into
+ * plain structs. The same tables find misspelt keys, print the effective configuration and the reference.
+ *
+ * Order of use: cfg_load, cfg_override for every --set, cfg_check with all tables, then cfg_bind where needed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+
+struct cfg;
+struct cfg_node;
+
+enum cfg_type {
+	CFG_BOOL,    /* bool */
+	CFG_INT,     /* int64_t */
+	CFG_FLOAT,   /* double; an integer literal is accepted */
+	CFG_STRING,  /* const char *, owned by the tree; integers are taken as their digits (node names) */
+	CFG_PATH,    /* const char *, as it was written, see cfg_resolve() */
+	CFG_ENUM,    /* int: index into choices ("a|b|c") */
+	CFG_TIME,    /* uint64_t ps, written "2us"; CFG_MAX_PS at most, whatever the field says */
+	CFG_RATE,    /* uint64_t bit/s, written "100Gbps" */
+	CFG_BYTES,   /* uint64_t, written "360MB" or a bare integer */
+	CFG_STRINGS, /* struct cfg_strings: list or array of strings (integers are taken as their digits) */
+};
+
+#define CFG_MAX_PS (1ULL << 62) /* 53 days: two times add up, and records hold them */
+
+struct cfg_strings {
+	const char **items; /* owned by the tree */
+	size_t count;
+};
+
+struct cfg_field {
+	const char *name;
+	enum cfg_type type;
+	size_t offset;   /* offsetof() in the bound struct */
+	const char *def; /* default as it would be written in a file; NULL: required; "": absent -> 0, NULL or empty */
+	double min, max; /* inclusive, in the type's own unit; no lower limit with both 0, no upper one with max < min */
+	const char *choices; /* CFG_ENUM */
+	const char *doc;     /* meaning, one sentence; units; paper or standard where one defines it */
+};
+
+/* One group ("switch.pfc", "" for the top) or, with list set, every group of a list ("flows"). */
+struct cfg_table {
+	const char *path;
+	const char *doc;
+	bool list;
+	size_t size; /* sizeof the bound struct; its first member must be struct cfg_where where, see below */
+	const struct cfg_field *fields;
+	size_t nfields;
+	/*
+	 * Short form of a list element, or NULL: names of fields, separated by blanks. With "a b rate" the element
+	 * "12 0 100Gbps" means { a = "12"; b = "0"; rate = "100Gbps"; }; trailing words may be left out.
+	 */
+	const char *words;
+};
+
+/*
+ * Where a group stood, for messages about it after binding. A group that came from --set has file "--set" and the
+ * ordinal of that option as line. An absent group has the scenario's file and line 0.
+ */
+struct cfg_where {
+	const char *file; /* owned by the tree */
+	int line;
+	const struct cfg_node *node; /* NULL when absent; for cfg_fail() */
+};
+
+/* @return the tree, or NULL with err set (file:line, what was found, what would be right) and errno */
+struct cfg *cfg_load(const char *path, struct err *err);
+/* The same from memory; name stands for the file in messages; @include is refused. Used by tests and fuzzing. */
+struct cfg *cfg_load_string(const char *text, const char *name, struct err *err);
+void cfg_destroy(struct cfg *cfg);
+/* @return the path (or name) that the tree was loaded from */
+const char *cfg_file(const struct cfg *cfg);
+
+/*
+ * The file that a CFG_PATH means: a relative one is seen from the scenario's folder, wherever the key came from (an included
+ * file, --set). @return malloc'd; NULL: out of memory
+ */
+char *cfg_resolve(const struct cfg *cfg, const char *path);
+/* Opens it to read, without waiting for a writer where it is a pipe. @return NULL with errno */
+FILE *cfg_open_file(const char *path);
+
+/*
+ * "path=value", value in libconfig syntax or a bare word; list items as "flows.[0].bytes", the index one past the end
+ * appends. Missing groups and lists are created, so a wrong path is found by cfg_check(), with "--set" as its place.
+ * @return 0, -EINVAL or -ENOMEM
+ */
+int cfg_override(struct cfg *cfg, const char *assignment, struct err *err);
+
+/*
+ * Binds one group into *out, defaults included (an absent group gets all defaults).
+ * @return 0 or -EINVAL: wrong type, out of range, bad unit, a required key missing
+ */
+int cfg_bind(const struct cfg *cfg, const struct cfg_table *table, void *out, struct err *err);
+/*
+ * Binds every group of a list. For a list whose elements carry "kind = NAME" and belong to different tables (faults),
+ * kind selects: only elements whose kind equals it are bound; NULL binds all.
+ * @param out  set to a malloc'd array of *count structs, the caller's to free; NULL when there are none
+ * @return 0, -EINVAL or -ENOMEM
+ */
+int cfg_bind_list(const struct cfg *cfg, const struct cfg_table *table, const char *kind, void **out, size_t *count,
+		  struct err *err);
+
+/*
+ * A table that the program knows. Groups and list elements with tables of several kinds carry "kind = NAME", which
+ * says whose keys they may have (besides those of tables with the same path and kind NULL).
+ */
+struct cfg_known {
+	const struct cfg_table *table;
+	const char *kind; /* NULL unless the table is one kind of several */
+};
+
+/* Fails on the first group or key that no table knows, naming the nearest known spelling. @return 0 or -EINVAL */
+int cfg_check(const struct cfg *cfg, const struct cfg_known *known, size_t count, struct err *err);
+
+/* Place of a key by path ("switch.pfc.headroom", "flows.[0].src"), or of the nearest group above it that exists. */
+struct cfg_where cfg_where_key(const struct cfg *cfg, const char *path);
+
+/*
+ * Sets err to "file:line: path.key: MESSAGE" for a problem found after binding.
+ * @param where  of the bound group
+ * @param key    one of its keys, or NULL to speak of the group itself
+ * @return -EINVAL
+ */
+int cfg_fail(const struct cfg_where *where, const char *key, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/*
+ * Writes the effective tree as libconfig text that loads again: what the file and --set gave, then the defaults of
+ * every known table; it means the same in any folder. @return 0 or -ENOMEM
+ */
+int cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FILE *to);
+/* Markdown reference, one section a table. */
+void cfg_print_reference(const struct cfg_known *known, size_t count, FILE *to);

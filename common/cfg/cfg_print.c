@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The effective configuration, and the reference of all keys. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cfg/cfg_tree.h"
+#include "common/units.h"
+
+static void
+print_string(const char *text, FILE *to)
+{
+	fputc('"', to);
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			fprintf(to, "\\%c", c);
+		else if (c == '\n')
+			fputs("\\n", to);
+		else if (c == '\t')
+			fputs("\\t", to);
+		else if (c < ' ')
+			fprintf(to, "\\x%02x", c);
+		else
+			fputc(c, to);
+	}
+	fputc('"', to);
+}
+
+static void
+print_float(double value, FILE *to)
+{
+	char text[40];
+
+	for (int digits = 1; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	/* A float needs a point or an exponent to stay one. */
+	fprintf(to, "%s%s", text, strpbrk(text, ".en") == NULL ? ".0" : "");
+}
+
+static void print_node(const struct cfg_node *node, int indent, FILE *to);
+
+static void
+print_kids(const struct cfg_node *node, int indent, FILE *to)
+{
+	for (size_t i = 0; i < node->nkids; i++) {
+		fprintf(to, "%*s", indent, "");
+		print_node(node->kids[i], indent, to);
+		if (node->type == CFG_NODE_GROUP)
+			fprintf(to, ";%s\n", node->kids[i]->is_default ? " # default" : "");
+		else
+			fprintf(to, "%s\n", i + 1 < node->nkids ? "," : "");
+	}
+}
+
+static void
+print_node(const struct cfg_node *node, int indent, FILE *to)
+{
+	static const char open[] = { [CFG_NODE_GROUP] = '{', [CFG_NODE_LIST] = '(', [CFG_NODE_ARRAY] = '[' };
+	static const char close[] = { [CFG_NODE_GROUP] = '}', [CFG_NODE_LIST] = ')', [CFG_NODE_ARRAY] = ']' };
+
+	if (node->name != NULL)
+		fprintf(to, "%s = ", node->name);
+	switch (node->type) {
+	case CFG_NODE_GROUP:
+	case CFG_NODE_LIST:
+	case CFG_NODE_ARRAY:
+		fprintf(to, "%c\n", open[node->type]);
+		print_kids(node, indent + 2, to);
+		fprintf(to, "%*s%c", indent, "", close[node->type]);
+		return;
+	case CFG_NODE_BOOL:
+		fputs(node->integer ? "true" : "false", to);
+		return;
+	case CFG_NODE_INT:
+		fprintf(to, "%lld%s", (long long)node->integer,
+			node->integer > INT32_MAX || node->integer < INT32_MIN ? "L" : "");
+		return;
+	case CFG_NODE_FLOAT:
+		print_float(node->real, to);
+		return;
+	case CFG_NODE_STRING:
+		print_string(node->text, to);
+		return;
+	}
+}
+
+/* What is read in another folder means the same file. */
+static int
+make_absolute(const struct cfg *cfg, struct cfg_node *node)
+{
+	char *path = node->text != NULL ? cfg_resolve(cfg, node->text) : NULL, *absolute;
+
+	if (path == NULL)
+		return node->text != NULL ? -ENOMEM : 0;
+	absolute = realpath(path, NULL);
+	free(path);
+	if (absolute != NULL) {
+		free(node->text);
+		node->text = absolute;
+	}
+	return 0;
+}
+
+static int
+make_paths_absolute(const struct cfg *cfg, struct cfg_node *group, const struct cfg_table *table)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < table->nfields && rc == 0; i++) {
+		struct cfg_node *node = cfg_node_kid(group, table->fields[i].name);
+
+		if (table->fields[i].type == CFG_PATH && node != NULL)
+			rc = make_absolute(cfg, node);
+	}
+	return rc;
+}
+
+static int
+add_defaults(struct cfg_node *group, const struct cfg_table *table, const char *file)
+{
+	for (size_t i = 0; i < table->nfields; i++) {
+		const struct cfg_field *field = &table->fields[i];
+		struct cfg_node *node;
+
+		if (field->def == NULL || field->def[0] == '\0' || field->type == CFG_STRINGS ||
+		    cfg_node_kid(group, field->name) != NULL)
+			continue;
+		node = cfg_value_default(field, file);
+		if (node == NULL || cfg_node_add(group, node) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The group of path, made where it is missing; what else stands there instead is left alone. NULL: out of memory */
+static struct cfg_node *
+make_group(struct cfg_node *node, const char *path)
+{
+	struct cfg_step step;
+	bool ok;
+
+	for (const char *rest = path[0] != '\0' ? path : NULL; rest != NULL && node->type == CFG_NODE_GROUP;) {
+		struct cfg_node *kid;
+
+		rest = cfg_path_step(rest, &step, &ok);
+		assert(ok && "a table's path");
+		kid = cfg_node_kid(node, step.name);
+		if (kid == NULL) {
+			kid = cfg_node_create(CFG_NODE_GROUP, step.name, "default", 0);
+			if (kid == NULL || cfg_node_add(node, kid) != 0)
+				return NULL;
+		}
+		node = kid;
+	}
+	return node;
+}
+
+static bool
+has_kind(const struct cfg_node *group, const char *kind)
+{
+	const struct cfg_node *node = group != NULL ? cfg_node_kid(group, "kind") : NULL;
+
+	return kind == NULL || (node != NULL && node->text != NULL && strcmp(node->text, kind) == 0);
+}
+
+static int
+complete(const struct cfg *copy, struct cfg_node *group, const struct cfg_table *table)
+{
+	int rc;
+
+	if (group->type != CFG_NODE_GROUP)
+		return 0;
+	rc = make_paths_absolute(copy, group, table);
+	return rc == 0 ? add_defaults(group, table, "default") : rc;
+}
+
+static int
+fill(struct cfg *copy, const struct cfg_known *known)
+{
+	const struct cfg_table *table = known->table;
+	struct cfg_node *node = cfg_node_find(copy, table->path);
+	int rc = 0;
+
+	if (!table->list) {
+		if (!has_kind(node, known->kind))
+			return 0;
+		node = make_group(copy->root, table->path);
+		if (node == NULL)
+			return -ENOMEM;
+		return complete(copy, node, table);
+	}
+	for (size_t i = 0; node != NULL && i < node->nkids && rc == 0; i++)
+		if (has_kind(node->kids[i], known->kind))
+			rc = complete(copy, node->kids[i], table);
+	return rc;
+}
+
+int
+cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FILE *to)
+{
+	struct cfg copy = *cfg;
+	int rc = 0;
+
+	copy.root = cfg_node_copy(cfg->root);
+	if (copy.root == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = fill(&copy, &known[i]);
+	if (rc == 0)
+		print_kids(copy.root, 0, to);
+	cfg_node_destroy(copy.root);
+	return rc;
+}
+
+static const char *
+type_name(const struct cfg_field *field)
+{
+	static const char *const names[] = {
+		[CFG_BOOL] = "bool",   [CFG_INT] = "integer",     [CFG_FLOAT] = "number", [CFG_STRING] = "string",
+		[CFG_PATH] = "path",   [CFG_ENUM] = "word",       [CFG_TIME] = "time",    [CFG_RATE] = "rate",
+		[CFG_BYTES] = "bytes", [CFG_STRINGS] = "strings",
+	};
+
+	return names[field->type];
+}
+
+static const char *
+limit(const struct cfg_field *field, double value, char *buf, size_t cap)
+{
+	if (field->type == CFG_TIME)
+		return units_format_time((uint64_t)value, buf, cap);
+	if (field->type == CFG_RATE)
+		return units_format_rate((uint64_t)value, buf, cap);
+	if (field->type == CFG_BYTES)
+		return units_format_bytes((uint64_t)value, buf, cap);
+	snprintf(buf, cap, "%.15g", value);
+	return buf;
+}
+
+static void
+print_limits(const struct cfg_field *field, FILE *to)
+{
+	char min[64], max[64];
+
+	if (field->type == CFG_ENUM) {
+		/* '|' would end the table's cell */
+		for (const char *at = field->choices; *at != '\0'; at++)
+			*at == '|' ? (void)fputs(", ", to) : (void)fputc(*at, to);
+	} else if (field->max < field->min) {
+		fprintf(to, "from %s", limit(field, field->min, min, sizeof(min)));
+	} else if (field->max != 0) {
+		fprintf(to, "%s to %s", limit(field, field->min, min, sizeof(min)),
+			limit(field, field->max, max, sizeof(max)));
+	}
+}
+
+void
+cfg_print_reference(const struct cfg_known *known, size_t count, FILE *to)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct cfg_table *table = known[i].table;
+		const char *path = table->path[0] != '\0' ? table->path : "top level";
+
+		fprintf(to, "%s## %s%s", i != 0 ? "\n" : "", path, table->list ? " (list)" : "");
+		if (known[i].kind != NULL)
+			fprintf(to, ", kind = \"%s\"", known[i].kind);
+		fprintf(to, "\n\n%s\n", table->doc);
+		if (table->words != NULL)
+			fprintf(to, "\nShort form of an element: `\"%s\"`.\n", table->words);
+		fputs("\n| key | type | default | limits | meaning |\n|---|---|---|---|---|\n", to);
+		for (size_t f = 0; f < table->nfields; f++) {
+			const struct cfg_field *field = &table->fields[f];
+
+			fprintf(to, "| `%s` | %s | ", field->name, type_name(field));
+			if (field->def == NULL)
+				fputs("required", to);
+			else if (field->def[0] != '\0')
+				fprintf(to, "`%s`", field->def);
+			fputs(" | ", to);
+			print_limits(field, to);
+			fprintf(to, " | %s |\n", field->doc);
+		}
+	}
+}

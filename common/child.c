@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/child.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/interrupt.h"
+
+#define END_NS 2000000000ULL
+#define END_POLL_NS 5000000ULL
+/* /proc is not read more often. */
+#define LOOK_NS 50000000ULL
+
+int
+child_add(struct child_args *args, const char *arg, struct err *err)
+{
+	if (args->count == CHILD_MAX_ARGS)
+		return err_set(err, -E2BIG, "more than %d arguments", CHILD_MAX_ARGS);
+	args->argv[args->count++] = arg;
+	args->argv[args->count] = NULL;
+	return 0;
+}
+
+int
+child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n < 0)
+		return err_set(err, -errno, "/proc/self/exe: %s", strerror(errno));
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	*slash = '\0';
+	if (snprintf(path, cap, "%s/%s", self, program) < (int)cap && access(path, X_OK) == 0)
+		return 0;
+	if (snprintf(path, cap, "%s/../%s/%s", self, folder, program) < (int)cap && access(path, X_OK) == 0)
+		return 0;
+	return err_set(err, -ENOENT, "%s is neither in %s nor in %s/../%s: build it with ninja", program, self, self,
+		       folder);
+}
+
+pid_t
+child_fork(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, before);
+	return fork();
+}
+
+/* As exec would, but while signals wait. */
+static void
+drop_handlers(void)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+	struct sigaction action;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			signal(signals[i], SIG_DFL);
+}
+
+/* Does not return. @param before  signals that were blocked before the fork */
+static void
+become(const char *path, const struct child_args *args, bool ignore_interrupt, pid_t parent, const sigset_t *before)
+{
+	/* Whatever becomes of rocelab, what it started ends too. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	drop_handlers();
+	signal(SIGINT, ignore_interrupt ? SIG_IGN : SIG_DFL);
+	sigprocmask(SIG_SETMASK, before, NULL);
+	if (getppid() == parent)
+		execv(path, (char *const *)args->argv);
+	fprintf(stderr, "rocelab: %s: %s\n", path, strerror(errno));
+	_exit(127);
+}
+
+pid_t
+child_start(const char *path, const struct child_args *args, bool ignore_interrupt, struct err *err)
+{
+	pid_t parent = getpid(), pid;
+	sigset_t before;
+	int failure;
+
+	pid = child_fork(&before);
+	failure = errno;
+	if (pid == 0)
+		become(path, args, ignore_interrupt, parent, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid > 0 ? pid : err_set(err, -failure, "%s: %s", path, strerror(failure));
+}
+
+static int
+status_of(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int
+child_wait(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 127;
+	return status_of(status);
+}
+
+int
+child_poll(pid_t pid, int *status)
+{
+	int raw;
+
+	if (waitpid(pid, &raw, WNOHANG) != pid)
+		return 0;
+	*status = status_of(raw);
+	return 1;
+}
+
+const char *
+child_text(int status, char *buf, size_t cap)
+{
+	if (status > 128)
+		snprintf(buf, cap, "was killed (signal %d: %s)", status - 128, strsignal(status - 128));
+	else
+		snprintf(buf, cap, "ended with status %d", status);
+	return buf;
+}
+
+bool
+child_interrupted(int status)
+{
+	return interrupt_asked() && (status == 128 + SIGINT || status == 128 + SIGTERM || status == 128 + SIGHUP);
+}
+
+int
+child_end(pid_t pid)
+{
+	uint64_t deadline_ns = clock_now_ns() + END_NS;
+	int status;
+
+	kill(pid, SIGTERM);
+	while (clock_now_ns() < deadline_ns) {
+		if (child_poll(pid, &status))
+			return status;
+		clock_sleep_until_ns(clock_now_ns() + END_POLL_NS);
+	}
+	kill(pid, SIGKILL);
+	return child_wait(pid);
+}
+
+/*
+ * Behind the name in its parentheses, /proc/PID/stat has: state, ppid, pgrp, session, tty, tpgid, flags, minflt, cminflt,
+ * majflt, cmajflt, utime, stime.
+ * @param work  set to what only grows while it does anything. @return its state, 0: it cannot be read
+ */
+static char
+state_of(pid_t pid, uint64_t *work)
+{
+	char path[64], line[1024];
+	unsigned long long minor, major, user, kernel;
+	const char *rest = NULL;
+	char state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	if (fgets(line, sizeof(line), file) != NULL)
+		rest = strrchr(line, ')');
+	fclose(file);
+	if (rest == NULL || sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %llu %*s %llu %*s %llu %llu", &state, &minor, &major,
+				   &user, &kernel) != 5)
+		return 0;
+	*work = minor + major + user + kernel;
+	return state;
+}
+
+uint64_t
+child_idle_ns(struct child_watch *watch)
+{
+	uint64_t now_ns = clock_now_ns(), work = watch->work;
+	char state;
+
+	if (watch->patience.last_ns != 0 && now_ns - watch->patience.last_ns < LOOK_NS)
+		return watch->patience.waited_ns;
+	state = state_of(watch->pid, &work);
+	patience_look(&watch->patience, now_ns);
+	if (work != watch->work || state == 'R' || state == 'D')
+		patience_renew(&watch->patience);
+	watch->work = work;
+	return watch->patience.waited_ns;
+}

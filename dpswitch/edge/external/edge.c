@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the external hosts of a fabric share. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+
+#include "dpswitch/edge/external/external_host.h"
+#include "dpswitch/edge/frame/frame.h"
+
+#define EDGE_BODIES 65536
+
+const char *
+edge_drop_name(enum edge_drop reason)
+{
+	static const char *const names[EDGE_DROP_REASONS] = {
+		[EDGE_DROP_MALFORMED] = "malformed",
+		[EDGE_DROP_MULTICAST] = "multicast",
+		[EDGE_DROP_ARP] = "arp",
+		[EDGE_DROP_SOURCE] = "source",
+		[EDGE_DROP_DESTINATION] = "destination",
+		[EDGE_DROP_NO_SLOT] = "no_slot",
+		[EDGE_DROP_CONTROL] = "control",
+		[EDGE_DROP_PFC] = "pfc",
+		[EDGE_DROP_TOO_LONG] = "too_long",
+		[EDGE_DROP_REPLY] = "reply",
+	};
+
+	return reason < EDGE_DROP_REASONS ? names[reason] : "unknown";
+}
+
+struct edge *
+edge_create(const struct edge_config *config, struct err *err)
+{
+	struct edge *edge = calloc(1, sizeof(*edge));
+	uint32_t max_bodies = config->max_bodies != 0 ? config->max_bodies : EDGE_BODIES;
+	int ret = -ENOMEM;
+
+	if (edge == NULL)
+		goto fail;
+	edge->config = *config;
+	if (config->flows->spares == 0) {
+		ret = err_set(err, -EINVAL, "hosts outside need spare flow slots for what they send of their own accord");
+		goto fail;
+	}
+	ret = body_table_init(&edge->bodies, max_bodies, flow_table_slots(config->flows));
+	if (ret == 0)
+		ret = lookup_init(&edge->lookup, config->topo, config->flows, config->idle_ps);
+	if (ret < 0)
+		goto fail;
+	edge->pool = rte_pktmbuf_pool_create("edge", EDGE_BUILT, 0, 0, RTE_PKTMBUF_HEADROOM + PORT_FRAME_ROOM,
+					     (int)rte_socket_id());
+	if (edge->pool != NULL)
+		return edge;
+	ret = err_set(err, -rte_errno, "no memory for %u frames of %u B (%s): give DPDK more (-m)", EDGE_BUILT,
+		      PORT_FRAME_ROOM, rte_strerror(rte_errno));
+fail:
+	err_set(err, ret, "out of memory for the edge");
+	edge_destroy(edge);
+	errno = -ret;
+	return NULL;
+}
+
+void
+edge_destroy(struct edge *edge)
+{
+	if (edge == NULL)
+		return;
+	if (edge->bodies.slots != NULL)
+		body_table_fini(&edge->bodies);
+	lookup_fini(&edge->lookup);
+	rte_mempool_free(edge->pool);
+	free(edge);
+}
+
+struct bodies *
+edge_bodies(struct edge *edge)
+{
+	return &edge->bodies.base;
+}
+
+/* A frame for a packet that never had bytes. */
+static size_t
+build(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	const struct message_source *source = &edge->config.source;
+	struct pkt_message message = { 0 };
+	struct frame f;
+
+	if (p->type != PKT_NOTIFY && p->type != PKT_POLL && p->type != PKT_CNP &&
+	    (source->describe == NULL || !source->describe(source->ctx, p, &message)))
+		return 0;
+	frame_from_pkt(&f, p, &edge->config.flows->flows[p->flow], &message, false);
+	return frame_build(&f, bytes, cap_bytes);
+}
+
+size_t
+edge_frame(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	const struct body_slot *slot;
+	size_t size_bytes;
+
+	if (!(p->flags & PKT_BYTES))
+		return build(edge, p, bytes, cap_bytes);
+	slot = &edge->bodies.slots[p->arg];
+	size_bytes = rte_pktmbuf_data_len(slot->mbuf);
+	if (size_bytes > cap_bytes)
+		return 0;
+	memcpy(bytes, rte_pktmbuf_mtod(slot->mbuf, const uint8_t *), size_bytes);
+	patch_frame(bytes, size_bytes, slot->ip_at, p);
+	return size_bytes;
+}
+
+void
+edge_sum(const struct edge *edge, struct edge_counters *sum)
+{
+	*sum = (struct edge_counters){
+		.bodies = edge->bodies.cap - edge->bodies.nfree,
+		.bodies_starved = edge->bodies_starved,
+		.foreign_flows = edge->lookup.taken,
+		.foreign_recycled = edge->lookup.recycled,
+	};
+}

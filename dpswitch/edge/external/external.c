@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An external host as a node: its life, and the order of what it does in a window. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rte_mbuf.h>
+
+#include "common/hash.h"
+#include "common/units.h"
+#include "dpswitch/edge/external/external_host.h"
+
+static inline uint64_t
+min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Arrivals of the window go to the port; pauses and what the host sends happen in order of time. */
+static void
+run_nic(struct external *host, struct external_nic *nic, const struct window *window)
+{
+	struct link *rx = host->node.rx[nic->index];
+	const struct pause_frame *pauses = NULL;
+	uint32_t npkts = 0, npauses = 0;
+	uint64_t now_ps = window->start_ps;
+	struct pkt *pkts;
+
+	port_tend(nic->port);
+	nic->up = port_up(nic->port);
+	if (!link_is_idle(rx, window->parity)) {
+		link_receive(rx, window->parity);
+		npkts = link_arrivals(rx, window->end_ps, &pkts);
+		npauses = link_pauses(rx, window->end_ps, &pauses);
+	}
+	for (uint32_t i = 0; i < npkts; i++)
+		external_arrived(host, nic, &pkts[i]);
+	external_offer(host, nic, window->start_ps);
+	external_pause_timers(host, nic, window);
+	for (uint32_t i = 0; i < npauses; i++) {
+		external_send(host, nic, now_ps, pauses[i].time_ps);
+		now_ps = pauses[i].time_ps;
+		external_pause(host, nic, &pauses[i]);
+	}
+	external_send(host, nic, now_ps, window->end_ps);
+	if (nic->nown != 0)
+		external_offer(host, nic, window->end_ps);
+	link_consume(rx, npkts, npauses);
+}
+
+static void
+run(struct node *node, const struct window *window)
+{
+	struct external *host = external_of(node);
+
+	host->window = *window;
+	if (host->has_telemetry && window->start_ps >= host->epoch_end_ps)
+		external_roll(host, window->start_ps);
+	for (uint16_t i = 0; i < node->nports; i++)
+		run_nic(host, &host->nics[i], window);
+	if (node->status != NODE_NO_BUFFER)
+		node->status = host->work_expected ? NODE_RUNNING : NODE_PASSIVE;
+}
+
+/* Is there a frame staged that no pause holds? */
+static bool
+may_send(const struct external_nic *nic)
+{
+	for (uint8_t c = 0; nic->staged != 0 && c < EXTERNAL_CLASSES; c++)
+		if (!fifo_empty(&nic->stage[c]) && !(nic->paused >> c & 1))
+			return true;
+	return false;
+}
+
+static uint64_t
+next_ps(const struct node *node)
+{
+	const struct external *host = (const struct external *)node;
+	uint64_t first_ps = TIME_NEVER;
+
+	for (uint16_t i = 0; i < node->nports; i++) {
+		const struct external_nic *nic = &host->nics[i];
+
+		if (nic->nown != 0 || !fifo_empty(&nic->hold) || (nic->staged < EXTERNAL_STAGE && port_pending(nic->port)))
+			return host->window.end_ps;
+		if (may_send(nic))
+			first_ps = min_u64(first_ps, nic->free_ps);
+		first_ps = min_u64(first_ps, external_pause_next_ps(nic));
+	}
+	return first_ps;
+}
+
+static void
+held(const struct node *node, uint64_t *packets, uint64_t *bytes)
+{
+	const struct external *host = (const struct external *)node;
+
+	for (uint16_t i = 0; i < node->nports; i++) {
+		*packets += fifo_count(&host->nics[i].hold);
+		*bytes += host->nics[i].hold.bytes;
+	}
+}
+
+static void
+attached(struct node *node)
+{
+	struct external *host = external_of(node);
+
+	for (uint16_t i = 0; i < node->nports; i++) {
+		struct external_nic *nic = &host->nics[i];
+		struct link *tx = node->tx[i];
+		uint64_t hold_bytes = host->config.hold_bytes != 0 ? host->config.hold_bytes : EXTERNAL_HOLD_BYTES;
+		/* What still comes after a PAUSE is wanted: both ways of the cable, both ends' windows, frames begun. */
+		uint64_t late_ps = 2 * tx->delay_ps + 2 * host->config.window_ps;
+
+		nic->tx = tx;
+		nic->xoff_bytes = hold_bytes;
+		nic->xon_bytes = hold_bytes / 2;
+		nic->limit_bytes = hold_bytes + 3 * (uint64_t)host->config.mtu_bytes +
+				   (uint64_t)((double)late_ps * (double)tx->rate_bps / 8 / PS_PER_S);
+	}
+}
+
+static const struct node_ops ops = {
+	.attached = attached,
+	.run = run,
+	.next_ps = next_ps,
+	.held = held,
+};
+
+static int
+setup_nics(struct external *host, struct err *err)
+{
+	for (uint16_t i = 0; i < host->node.nports; i++) {
+		const struct topo_port *cable = topo_port_of(host->node.topo, host->node.id, i);
+		const struct sertable *table = sertables_get(host->config.sertables, cable->rate_bps);
+		struct external_nic *nic = &host->nics[i];
+
+		if (table == NULL)
+			return err_set(err, -errno, "NIC %u of %s: a rate of %llu bit/s is too low (at least %llu)", i + 1u,
+				       host->node.topo->nodes[host->node.id].name, (unsigned long long)cable->rate_bps,
+				       SERTABLE_MIN_RATE_BPS);
+		nic->port = host->config.nics[i].port;
+		nic->pfc = host->config.nics[i].pfc;
+		nic->ser_ps = table->ps;
+		nic->index = i;
+		nic->ip = topo_nic_ip(host->node.id, i);
+		nic->refresh_ps = nic->pausing_since_ps = TIME_NEVER;
+		if (host->has_telemetry && telem_init(&nic->telem, &host->telemetry, i) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+struct node *
+external_host_create(const struct external_config *config, struct err *err)
+{
+	struct external *host = calloc(1, sizeof(*host));
+	int ret = -ENOMEM;
+
+	if (host == NULL)
+		goto fail;
+	host->config = *config;
+	host->edge = config->edge;
+	host->node = (struct node){
+		.ops = &ops,
+		.id = config->node,
+		.nports = config->topo->nodes[config->node].nports,
+		.topo = config->topo,
+		.flows = config->edge->config.flows,
+		.status = NODE_PASSIVE,
+		.digest = DIGEST_INIT,
+	};
+	recbuf_init(&host->node.records, config->node);
+	if (config->telemetry != NULL) {
+		host->telemetry = *config->telemetry;
+		host->telemetry.nports = host->node.nports;
+		host->telemetry.host = true;
+		host->has_telemetry = true;
+	}
+	host->nics = calloc(host->node.nports, sizeof(*host->nics));
+	if (host->nics != NULL)
+		ret = setup_nics(host, err);
+	if (ret == 0)
+		return &host->node;
+fail:
+	err_set(err, ret, "out of memory for host %s", config->topo->nodes[config->node].name);
+	external_host_destroy(host != NULL ? &host->node : NULL);
+	errno = -ret;
+	return NULL;
+}
+
+void
+external_host_destroy(struct node *node)
+{
+	struct external *host = external_of(node);
+
+	if (node == NULL)
+		return;
+	for (uint32_t i = 0; host->nics != NULL && i < node->nports; i++) {
+		struct external_nic *nic = &host->nics[i];
+
+		rte_pktmbuf_free_bulk(nic->ready, nic->nready);
+		rte_pktmbuf_free_bulk(nic->own, nic->nown);
+		fifo_fini(&nic->hold); /* bodies are the edge's to give back */
+		for (uint32_t c = 0; c < EXTERNAL_CLASSES; c++)
+			fifo_fini(&nic->stage[c]);
+		if (nic->telem.config != NULL)
+			telem_fini(&nic->telem);
+	}
+	recbuf_fini(&node->records);
+	free(host->nics);
+	free(host);
+}
+
+void
+external_expect_work(struct node *node, bool expected)
+{
+	external_of(node)->work_expected = expected;
+	if (node->status != NODE_NO_BUFFER)
+		node->status = expected ? NODE_RUNNING : NODE_PASSIVE;
+}
+
+bool
+external_pending(const struct node *node)
+{
+	const struct external *host = (const struct external *)node;
+
+	for (uint16_t i = 0; i < node->nports; i++) {
+		const struct external_nic *nic = &host->nics[i];
+
+		if (nic->nown != 0 || !fifo_empty(&nic->hold) || may_send(nic) ||
+		    (nic->staged < EXTERNAL_STAGE && port_pending(nic->port)))
+			return true;
+	}
+	return false;
+}
+
+uint64_t
+external_dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
+{
+	return ((const struct external *)node)->nics[nic].drops.of[reason].packets;
+}
+
+void
+external_sum(const struct node *node, struct external_counters *sum)
+{
+	const struct external *host = (const struct external *)node;
+
+	*sum = (struct external_counters){ 0 };
+	for (uint16_t i = 0; i < node->nports; i++) {
+		const struct external_nic *nic = &host->nics[i];
+		const uint64_t *from = (const uint64_t *)&nic->count;
+		uint64_t *to = (uint64_t *)sum;
+
+		for (size_t k = 0; k < sizeof(*sum) / sizeof(*to); k++)
+			to[k] += from[k];
+		sum->held_bytes += nic->hold.bytes;
+		if (nic->paused != 0)
+			sum->paused_ps += host->window.end_ps - nic->paused_since_ps;
+	}
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The inside of an external host, shared by external*.c. */
+#pragma once
+
+#include <stddef.h>
+
+#include "common/polled.h"
+#include "common/port_drops.h"
+#include "dpswitch/edge/external/bodies.h"
+#include "dpswitch/edge/external/external.h"
+#include "dpswitch/edge/external/lookup.h"
+#include "dpswitch/queue/fifo.h"
+
+#define EXTERNAL_CLASSES 8
+/* Frames that wait in a NIC to enter the fabric; beyond, the host's own ring holds them. */
+#define EXTERNAL_STAGE 256
+/* ARP replies and PFC frames that wait for the host's ring. */
+#define EXTERNAL_OWN 64
+/* Held toward a host before PAUSE, by default. */
+#define EXTERNAL_HOLD_BYTES (256 * 1024)
+/* Frames that are built at once: for the hosts of a run together. */
+#define EDGE_BUILT 1023
+
+struct edge {
+	struct edge_config config;
+	struct body_table bodies;
+	struct lookup lookup;
+	struct rte_mempool *pool; /* frames that are built here: ports' own stay free for what comes in */
+	uint64_t bodies_starved;
+};
+
+struct external_nic {
+	struct port *port;
+	struct link *tx;
+	const uint32_t *ser_ps; /* [wire bytes] */
+	uint16_t index;
+	uint32_t ip;
+	bool pfc;
+	bool up; /* in this window there is a peer */
+	/* toward the host */
+	struct fifo hold;                   /* arrived, not yet taken */
+	struct rte_mbuf *ready[PORT_BURST]; /* the bytes of the first nready of them */
+	uint32_t nready;
+	struct rte_mbuf *own[EXTERNAL_OWN]; /* [nown] go first */
+	uint32_t nown;
+	uint64_t xoff_bytes, xon_bytes, limit_bytes;
+	bool xoff; /* the switch was told to stop because of them */
+	/* from the host */
+	struct fifo stage[EXTERNAL_CLASSES];
+	uint32_t staged;           /* frames in all of them */
+	uint64_t free_ps;          /* the link has sent the last frame */
+	uint64_t now_ps, limit_ps; /* frames may start to leave from here on, until then */
+	uint8_t turn;              /* class served last */
+	uint8_t paused;            /* bit p: the switch paused class p */
+	uint64_t paused_since_ps;
+	/* PAUSE to the switch, and to and from the peer */
+	uint8_t storm_mask, storm_ended, peer_xoff; /* classes */
+	uint64_t storm_ps, storm_interval_ps, pausing_since_ps;
+	uint64_t peer_until_ps[EXTERNAL_CLASSES];
+	uint64_t refresh_ps; /* a PFC frame repeats what is paused */
+	/* rare */
+	struct telem_port telem;
+	struct polled polled;
+	struct port_drops drops;
+	struct external_counters count;
+};
+
+struct external {
+	struct node node; /* first: a struct node pointer to an external host is a pointer to this */
+	struct external_config config;
+	struct edge *edge;
+	struct external_nic *nics; /* [node.nports] */
+	struct telem_config telemetry;
+	bool has_telemetry;
+	bool work_expected;
+	uint64_t epoch_end_ps;
+	struct window window; /* the present one */
+};
+
+static inline struct external *
+external_of(struct node *node)
+{
+	return (struct external *)node;
+}
+
+/* external_out.c: toward the host */
+/* A frame has arrived over the link. */
+void external_arrived(struct external *host, struct external_nic *nic, const struct pkt *p);
+/* Offers the host what is held for it; then PAUSE or RESUME for the switch. */
+void external_offer(struct external *host, struct external_nic *nic, uint64_t now_ps);
+/* Queues a frame of the edge's own. @return false if there is no room */
+bool external_own(struct external *host, struct external_nic *nic, const uint8_t *bytes, size_t size_bytes);
+/* A packet toward the host ends here. */
+void external_drop(struct external *host, struct external_nic *nic, const struct pkt *p, enum rec_drop reason);
+
+/* external_in.c: from the host */
+/* Takes from the port what may leave until the window's end. */
+void external_dequeue(struct external *host, struct external_nic *nic);
+/* Sends what starts before limit_ps. */
+void external_send(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps);
+
+/* external_pause.c */
+/* The switch says to stop or to go on. */
+void external_pause(struct external *host, struct external_nic *nic, const struct pause_frame *frame);
+/* From now_ps on these classes, and no others, are paused. */
+void external_hold(struct external *host, struct external_nic *nic, uint8_t held, uint64_t now_ps);
+/* Sends PAUSE or RESUME to the switch behind what has been sent. */
+void external_tell(struct external *host, struct external_nic *nic, uint8_t prio_mask, bool xoff, uint64_t now_ps);
+/* The peer sent a PFC frame. */
+void external_pfc_arrived(struct external *host, struct external_nic *nic, const uint8_t *bytes, size_t size_bytes);
+/* What is due in the window: storms, quanta that run out, refreshes. */
+void external_pause_timers(struct external *host, struct external_nic *nic, const struct window *window);
+/* @return when the next is due */
+uint64_t external_pause_next_ps(const struct external_nic *nic);
+/* Classes that the switch is told to hold, for whatever reason. */
+uint8_t external_told(const struct external *host, const struct external_nic *nic);
+
+/* external_rows.c: telemetry of the NIC */
+void external_row(struct external *host, struct external_nic *nic, const struct pkt *p);
+void external_roll(struct external *host, uint64_t now_ps);
+/* A polling packet leaves this host for its victim's path: the NIC reports itself first. @return flags to send */
+uint32_t external_poll_leaves(struct external *host, struct external_nic *nic, const struct pkt *p, uint64_t now_ps);
+void external_poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *p);

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the host: frames are dequeued as fast as the link lets them out, judged once, and sent class by class. */
+#include <rte_mbuf.h>
+
+#include "common/wire/notify.h"
+#include "dpswitch/edge/external/arp.h"
+#include "dpswitch/edge/external/external_host.h"
+#include "dpswitch/edge/frame/frame.h"
+#include "dpswitch/pipeline/switch.h"
+
+static inline uint64_t
+max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* A frame of the host's does not enter the fabric. It has taken its time on the cable all the same. */
+static void
+refuse(struct external_nic *nic, struct rte_mbuf *mbuf, enum edge_drop reason)
+{
+	nic->count.dropped[reason]++;
+	nic->free_ps += nic->ser_ps[eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf))];
+	rte_pktmbuf_free(mbuf);
+}
+
+/* Puts a frame on the wire at start_ps. */
+static void
+send(struct external *host, struct external_nic *nic, const struct pkt *p, uint64_t start_ps)
+{
+	nic->turn = p->prio;
+	nic->free_ps = start_ps + nic->ser_ps[p->wire_bytes];
+	host->node.count.born_packets++;
+	host->node.count.born_bytes += p->wire_bytes;
+	host->node.count.tx_packets++;
+	host->node.count.tx_bytes += p->wire_bytes;
+	link_send(nic->tx, host->window.parity, p, nic->free_ps);
+}
+
+/* A frame to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
+static void
+stage(struct external *host, struct external_nic *nic, struct pkt *p)
+{
+	uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
+
+	if (p->wire_bytes < host->config.min_frame_bytes)
+		p->wire_bytes = (uint16_t)host->config.min_frame_bytes;
+	nic->count.in_packets++;
+	nic->count.in_bytes += p->wire_bytes;
+	if (host->has_telemetry)
+		external_row(host, nic, p);
+	if (nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> p->prio & 1)) {
+		send(host, nic, p, start_ps);
+		return;
+	}
+	if (!fifo_push(&nic->stage[p->prio], p)) {
+		body_release(host->node.bodies, p);
+		return;
+	}
+	nic->staged++;
+}
+
+static bool
+is_answer(const struct pkt *p)
+{
+	return p->type == PKT_ACK || p->type == PKT_NAK || p->type == PKT_CNP;
+}
+
+/*
+ * The flow of a frame; answers belong to the flow that runs the other way, with the same UDP source port.
+ * @return LOOKUP_NONE with *why
+ */
+static uint32_t
+flow_of(struct external *host, struct classified *c, uint64_t now_ps, enum edge_drop *why)
+{
+	struct edge *edge = host->edge;
+	struct tuple mirrored = c->tuple;
+	uint32_t flow = LOOKUP_NONE, node;
+	bool recycled = false;
+	uint16_t nic;
+
+	mirrored.src_ip = c->tuple.dst_ip;
+	mirrored.dst_ip = c->tuple.src_ip;
+	if (is_answer(&c->p))
+		flow = lookup_find(&edge->lookup, &mirrored);
+	if (flow != LOOKUP_NONE) {
+		c->p.flags |= PKT_REVERSE;
+		return flow;
+	}
+	flow = lookup_find(&edge->lookup, &c->tuple);
+	if (flow != LOOKUP_NONE)
+		return flow;
+	*why = EDGE_DROP_DESTINATION;
+	if (!lookup_endpoint(edge->config.topo, c->tuple.dst_ip, &node, &nic) || node == host->node.id)
+		return LOOKUP_NONE;
+	*why = EDGE_DROP_NO_SLOT;
+	flow = lookup_add(&edge->lookup, &c->tuple, c->p.prio, now_ps, edge->bodies.under_way, &recycled);
+	for (uint32_t i = 0; recycled && flow != LOOKUP_NONE && i < edge->config.topo->nnodes; i++)
+		if (edge->config.switches[i] != NULL)
+			switch_forget_flow(edge->config.switches[i], flow);
+	return flow;
+}
+
+static uint8_t
+class_of(const struct edge_config *config, const struct classified *c, bool roce)
+{
+	if (roce && is_answer(&c->p))
+		return 0; /* as an embedded host sends them; an RDMA device marks them like the data that they answer */
+	if (roce)
+		return c->mark != 0 ? c->mark : config->data_prio;
+	return c->mark == 0 || (config->lossless >> c->mark & 1) ? config->lossy_prio : c->mark;
+}
+
+static void
+admit_packet(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, struct classified *c, bool roce)
+{
+	uint64_t now_ps = nic->free_ps;
+	enum edge_drop why = EDGE_DROP_SOURCE;
+	struct pkt *p = &c->p;
+
+	p->prio = class_of(&host->edge->config, c, roce);
+	p->flow = c->tuple.src_ip == nic->ip ? flow_of(host, c, now_ps, &why) : LOOKUP_NONE;
+	if (p->flow == LOOKUP_NONE) {
+		refuse(nic, mbuf, why);
+		return;
+	}
+	lookup_touch(&host->edge->lookup, p->flow, now_ps);
+	p->flags |= PKT_BYTES;
+	p->arg = body_put(&host->edge->bodies, mbuf, p->flow, c->ip_at);
+	stage(host, nic, p);
+}
+
+/* Polling and notification packets travel without bytes: every hop can make them. */
+static void
+admit_control(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, const uint8_t *bytes)
+{
+	struct tuple tuple = { .protocol = IPV4_PROTOCOL_UDP };
+	struct pkt p;
+	struct frame f;
+
+	if (frame_parse(bytes, rte_pktmbuf_data_len(mbuf), &f) != FRAME_OK || frame_to_pkt(&f, &p) != 0 ||
+	    f.src_ip != nic->ip) {
+		refuse(nic, mbuf, EDGE_DROP_CONTROL);
+		return;
+	}
+	if (f.kind == FRAME_POLL) {
+		tuple.src_ip = f.victim_src_ip;
+		tuple.dst_ip = f.victim_dst_ip;
+		tuple.sport = f.victim_sport;
+		tuple.dport = ROCEV2_UDP_PORT;
+	} else {
+		tuple.src_ip = f.src_ip;
+		tuple.dst_ip = f.dst_ip;
+		tuple.sport = f.sport;
+		tuple.dport = NOTIFY_UDP_PORT;
+	}
+	p.flow = lookup_find(&host->edge->lookup, &tuple);
+	if (p.flow == LOOKUP_NONE || host->node.flows->flows[p.flow].src_node != host->node.id) {
+		refuse(nic, mbuf, EDGE_DROP_CONTROL);
+		return;
+	}
+	rte_pktmbuf_free(mbuf);
+	p.prio = 0;
+	if (p.type == PKT_POLL) {
+		p.arg = external_poll_leaves(host, nic, &p, nic->free_ps);
+		host->node.count.polling_packets++;
+		host->node.count.polling_bytes += p.wire_bytes;
+	} else {
+		host->node.count.notification_packets++;
+		host->node.count.notification_bytes += p.wire_bytes;
+	}
+	stage(host, nic, &p);
+}
+
+static void
+answer_arp(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, const uint8_t *bytes)
+{
+	uint8_t reply[ETH_MIN_BYTES];
+
+	if (!arp_answer(host->edge->config.topo, bytes, rte_pktmbuf_data_len(mbuf), nic->ip, reply)) {
+		refuse(nic, mbuf, EDGE_DROP_ARP);
+		return;
+	}
+	nic->free_ps += nic->ser_ps[eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf))];
+	rte_pktmbuf_free(mbuf);
+	if (external_own(host, nic, reply, sizeof(reply)))
+		nic->count.replies++;
+	else
+		nic->count.dropped[EDGE_DROP_REPLY]++;
+}
+
+static void
+admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
+{
+	const uint8_t *bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *);
+	struct classified c;
+	enum frame_class class;
+
+	nic->free_ps = max_u64(nic->free_ps, nic->now_ps);
+	if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes) {
+		nic->count.dropped[EDGE_DROP_TOO_LONG]++;
+		nic->free_ps += nic->ser_ps[host->config.mtu_bytes];
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	class = classify(bytes, rte_pktmbuf_data_len(mbuf), &c);
+	switch (class) {
+	case CLASS_ROCE:
+	case CLASS_FOREIGN:
+		admit_packet(host, nic, mbuf, &c, class == CLASS_ROCE);
+		return;
+	case CLASS_CONTROL:
+		admit_control(host, nic, mbuf, bytes);
+		return;
+	case CLASS_ARP:
+		answer_arp(host, nic, mbuf, bytes);
+		return;
+	case CLASS_PFC:
+		if (nic->pfc) {
+			external_pfc_arrived(host, nic, bytes, rte_pktmbuf_data_len(mbuf));
+			rte_pktmbuf_free(mbuf);
+			return;
+		}
+		refuse(nic, mbuf, EDGE_DROP_PFC);
+		return;
+	case CLASS_MULTICAST:
+		refuse(nic, mbuf, EDGE_DROP_MULTICAST);
+		return;
+	case CLASS_MALFORMED:
+		refuse(nic, mbuf, EDGE_DROP_MALFORMED);
+		return;
+	}
+}
+
+/* One burst, ahead of what the link can take, so that answers overtake data here. @return frames taken from the port */
+static uint16_t
+dequeue(struct external *host, struct external_nic *nic)
+{
+	struct rte_mbuf *mbufs[PORT_BURST];
+	uint32_t room = EXTERNAL_STAGE - nic->staged;
+	uint16_t n;
+
+	if (room > PORT_BURST)
+		room = PORT_BURST;
+	if (room == 0)
+		return 0;
+	if (host->edge->bodies.nfree < room) {
+		host->edge->bodies_starved++;
+		return 0;
+	}
+	n = port_receive(nic->port, mbufs, (uint16_t)room);
+	for (uint16_t i = 0; i < n; i++)
+		admit(host, nic, mbufs[i]);
+	return n;
+}
+
+/* Class 0 first, then the others in turn. @return class whose first frame may go, EXTERNAL_CLASSES: none */
+static uint8_t
+select_class(const struct external_nic *nic)
+{
+	if (!fifo_empty(&nic->stage[0]))
+		return 0;
+	for (uint8_t i = 1; i < EXTERNAL_CLASSES; i++) {
+		uint8_t c = (uint8_t)(1 + (nic->turn + i - 1) % (EXTERNAL_CLASSES - 1));
+
+		if (!fifo_empty(&nic->stage[c]) && !(nic->paused >> c & 1))
+			return c;
+	}
+	return EXTERNAL_CLASSES;
+}
+
+static void
+send_staged(struct external *host, struct external_nic *nic)
+{
+	while (nic->staged != 0) {
+		uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
+		uint8_t c = select_class(nic);
+		const struct pkt *p;
+
+		if (c == EXTERNAL_CLASSES || start_ps >= nic->limit_ps)
+			return;
+		p = fifo_pop(&nic->stage[c]);
+		nic->staged--;
+		send(host, nic, p, start_ps);
+	}
+}
+
+/* Every round takes frames, and all frames, refused ones too, take link time: the loop ends with limit_ps. */
+void
+external_send(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps)
+{
+	nic->now_ps = now_ps;
+	nic->limit_ps = limit_ps;
+	do
+		send_staged(host, nic);
+	while (dequeue(host, nic) != 0 && nic->free_ps < limit_ps);
+	send_staged(host, nic);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Toward the host: arrivals become bytes again and are offered to the port until it takes them. */
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include "common/units.h"
+#include "dpswitch/edge/external/external_host.h"
+
+static bool
+is_lossless(const struct external *host, uint8_t prio)
+{
+	return host->edge->config.lossless >> prio & 1;
+}
+
+/* Drops are told to who polls: also those of a host that finds a wrong ICRC, which the NIC sees as well as it. */
+void
+external_drop(struct external *host, struct external_nic *nic, const struct pkt *p, enum rec_drop reason)
+{
+	port_drops_add(&nic->drops, reason, p, p->time_ps);
+	host->node.count.dropped_packets++;
+	host->node.count.dropped_bytes += p->wire_bytes;
+	body_release(host->node.bodies, p);
+}
+
+/* A class without PFC may lose what a slow host leaves; one with PFC was told in time. */
+static bool
+has_room(struct external *host, struct external_nic *nic, const struct pkt *p)
+{
+	uint64_t held_bytes = nic->hold.bytes + p->wire_bytes;
+
+	if (!is_lossless(host, p->prio))
+		return held_bytes <= nic->xoff_bytes;
+	if (held_bytes <= nic->limit_bytes)
+		return true;
+	if (host->node.status != NODE_NO_BUFFER)
+		snprintf(host->node.error, sizeof(host->node.error),
+			 "%s:%u: the host takes no frames and a lossless class overran the %llu B held for it",
+			 host->node.topo->nodes[host->node.id].name, nic->index + 1u, (unsigned long long)nic->limit_bytes);
+	host->node.status = NODE_NO_BUFFER;
+	return false;
+}
+
+void
+external_arrived(struct external *host, struct external_nic *nic, const struct pkt *p)
+{
+	const struct flow *flow = &host->node.flows->flows[p->flow];
+	struct node_counters *count = &host->node.count;
+
+	count->rx_packets++;
+	count->rx_bytes += p->wire_bytes;
+	if (p->type == PKT_POLL) {
+		external_poll_arrived(host, nic, p);
+		count->consumed_packets++;
+		count->consumed_bytes += p->wire_bytes;
+		return;
+	}
+	if ((p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) != host->node.id)
+		external_drop(host, nic, p, REC_DROP_NO_ROUTE);
+	else if (!nic->up)
+		external_drop(host, nic, p, REC_DROP_LINK_DOWN);
+	else if (!has_room(host, nic, p) || !fifo_push(&nic->hold, p))
+		external_drop(host, nic, p, is_lossless(host, p->prio) ? REC_DROP_NO_BUFFER : REC_DROP_QUEUE_FULL);
+	else if (p->flags & PKT_CORRUPT)
+		port_drops_add(&nic->drops, REC_DROP_CORRUPT, p, p->time_ps);
+	if (nic->hold.bytes > nic->count.held_max_bytes)
+		nic->count.held_max_bytes = nic->hold.bytes;
+}
+
+/* A frame for a packet that never had bytes. @return NULL with *retry if there is no mbuf now, else nobody can make it */
+static struct rte_mbuf *
+build(struct external *host, const struct pkt *p, bool *retry)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(host->edge->pool);
+	size_t size_bytes;
+
+	*retry = mbuf == NULL;
+	if (mbuf == NULL)
+		return NULL;
+	size_bytes = edge_frame(host->edge, p, rte_pktmbuf_mtod(mbuf, uint8_t *), rte_pktmbuf_tailroom(mbuf));
+	if (size_bytes != 0) {
+		rte_pktmbuf_append(mbuf, (uint16_t)size_bytes);
+		return mbuf;
+	}
+	rte_pktmbuf_free(mbuf);
+	return NULL;
+}
+
+/* The bytes of a held packet; it has no body afterwards. */
+static struct rte_mbuf *
+bytes_of(struct external *host, struct pkt *p, bool *retry)
+{
+	struct rte_mbuf *mbuf;
+	uint16_t ip_at;
+
+	if (!(p->flags & PKT_BYTES))
+		return build(host, p, retry);
+	mbuf = body_take(&host->edge->bodies, p->arg, &ip_at);
+	patch_frame(rte_pktmbuf_mtod(mbuf, uint8_t *), rte_pktmbuf_data_len(mbuf), ip_at, p);
+	p->flags &= (uint8_t)~PKT_BYTES;
+	return mbuf;
+}
+
+/* Bytes have waited for some windows: they come into the cache together. */
+static void
+prefetch(const struct external *host, const struct external_nic *nic)
+{
+	const struct body_slot *slots = host->edge->bodies.slots;
+	uint32_t count = fifo_count(&nic->hold) < PORT_BURST ? fifo_count(&nic->hold) : PORT_BURST;
+
+	for (uint32_t i = nic->nready; i < count; i++) {
+		const struct pkt *p = fifo_at(&nic->hold, i);
+
+		if (p->flags & PKT_BYTES)
+			rte_prefetch0(slots[p->arg].mbuf);
+	}
+	for (uint32_t i = nic->nready; i < count; i++) {
+		const struct pkt *p = fifo_at(&nic->hold, i);
+
+		if (p->flags & PKT_BYTES)
+			rte_prefetch0(rte_pktmbuf_mtod(slots[p->arg].mbuf, const uint8_t *));
+	}
+}
+
+/* Gets ready what can be offered at once. */
+static void
+prepare(struct external *host, struct external_nic *nic)
+{
+	prefetch(host, nic);
+	while (nic->nready < PORT_BURST && nic->nready < fifo_count(&nic->hold)) {
+		bool retry = false;
+		struct rte_mbuf *mbuf = bytes_of(host, fifo_at(&nic->hold, nic->nready), &retry);
+
+		if (mbuf != NULL) {
+			nic->ready[nic->nready++] = mbuf;
+			continue;
+		}
+		if (retry || nic->nready != 0)
+			return; /* in its turn */
+		nic->count.undeliverable++;
+		external_drop(host, nic, fifo_pop(&nic->hold), REC_DROP_NO_ROUTE);
+	}
+}
+
+static void
+taken(struct external *host, struct external_nic *nic, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		const struct pkt *p = fifo_pop(&nic->hold);
+
+		host->node.count.consumed_packets++;
+		host->node.count.consumed_bytes += p->wire_bytes;
+		if (p->type == PKT_DATA)
+			host->node.count.progress += p->payload_bytes;
+		nic->count.out_packets++;
+		nic->count.out_bytes += p->wire_bytes;
+	}
+	nic->nready -= n;
+	memmove(nic->ready, nic->ready + n, nic->nready * sizeof(*nic->ready));
+}
+
+/* @return true if nothing of the edge's own is left */
+static bool
+offer_own(struct external_nic *nic)
+{
+	uint16_t n = nic->nown != 0 ? port_transmit(nic->port, nic->own, (uint16_t)nic->nown) : 0;
+
+	nic->nown -= n;
+	memmove(nic->own, nic->own + n, nic->nown * sizeof(*nic->own));
+	return nic->nown == 0;
+}
+
+/* The host is gone: what was for it is lost, as on a cable that is cut. */
+static void
+forget(struct external *host, struct external_nic *nic)
+{
+	rte_pktmbuf_free_bulk(nic->ready, nic->nready);
+	rte_pktmbuf_free_bulk(nic->own, nic->nown);
+	nic->nready = nic->nown = 0;
+	while (!fifo_empty(&nic->hold))
+		external_drop(host, nic, fifo_pop(&nic->hold), REC_DROP_LINK_DOWN);
+}
+
+/* Every round but the last takes a burst from what is held. */
+static void
+offer_held(struct external *host, struct external_nic *nic)
+{
+	for (;;) {
+		uint16_t offered, n;
+
+		prepare(host, nic);
+		offered = (uint16_t)nic->nready;
+		if (offered == 0)
+			return;
+		n = port_transmit(nic->port, nic->ready, offered);
+		taken(host, nic, n);
+		if (n < offered)
+			return;
+	}
+}
+
+void
+external_offer(struct external *host, struct external_nic *nic, uint64_t now_ps)
+{
+	bool xoff;
+
+	if (!nic->up)
+		forget(host, nic);
+	else if (offer_own(nic) && !fifo_empty(&nic->hold))
+		offer_held(host, nic);
+	xoff = nic->hold.bytes > (nic->xoff ? nic->xon_bytes : nic->xoff_bytes);
+	if (xoff == nic->xoff)
+		return;
+	uint8_t before = external_told(host, nic), after;
+
+	nic->xoff = xoff;
+	after = external_told(host, nic);
+	nic->count.pauses_sent += xoff;
+	if (before != after)
+		external_tell(host, nic, before ^ after, xoff, now_ps);
+}
+
+bool
+external_own(struct external *host, struct external_nic *nic, const uint8_t *bytes, size_t size_bytes)
+{
+	struct rte_mbuf *mbuf = nic->nown < EXTERNAL_OWN ? rte_pktmbuf_alloc(host->edge->pool) : NULL;
+
+	if (mbuf == NULL)
+		return false;
+	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)size_bytes), bytes, size_bytes);
+	nic->own[nic->nown++] = mbuf;
+	return true;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
+#include <endian.h>
+#include <string.h>
+
+#include "common/wire/notify.h"
+#include "common/wire/poll.h"
+#include "dpswitch/edge/frame/checksum.h"
+#include "dpswitch/edge/frame/frame.h"
+#include "dpswitch/edge/frame/icrc.h"
+
+static uint8_t *
+put(uint8_t *at, const void *data, size_t bytes)
+{
+	memcpy(at, data, bytes);
+	return at + bytes;
+}
+
+static void
+put24(uint8_t bytes[3], uint32_t value)
+{
+	bytes[0] = (uint8_t)(value >> 16);
+	bytes[1] = (uint8_t)(value >> 8);
+	bytes[2] = (uint8_t)value;
+}
+
+/* @return size without 802.1Q tag, 0 if there is no such frame */
+static size_t
+frame_bytes(const struct frame *f)
+{
+	switch (f->kind) {
+	case FRAME_ROCE:
+		if (roce_headers(f->opcode) < 0 || !roce_payload_ok(f->opcode, f->payload_bytes))
+			return 0;
+		return roce_frame_bytes(f->opcode, f->payload_bytes);
+	case FRAME_POLL:
+		return POLL_FRAME_BYTES;
+	case FRAME_NOTIFY:
+		return NOTIFY_FRAME_BYTES;
+	}
+	return 0;
+}
+
+uint32_t
+frame_wire_bytes(const struct frame *f)
+{
+	size_t size_bytes = frame_bytes(f);
+
+	return size_bytes == 0 ? 0 : eth_wire_bytes((uint32_t)size_bytes + (f->tagged ? sizeof(struct wire_vlan) : 0));
+}
+
+static uint8_t *
+put_eth(uint8_t *at, const struct frame *f)
+{
+	struct wire_vlan vlan = { htobe16(f->tci), htobe16(ETH_TYPE_IPV4) };
+	struct wire_eth eth = { .type = htobe16(f->tagged ? ETH_TYPE_VLAN : ETH_TYPE_IPV4) };
+
+	memcpy(eth.dst, f->dst_mac, sizeof(eth.dst));
+	memcpy(eth.src, f->src_mac, sizeof(eth.src));
+	at = put(at, &eth, sizeof(eth));
+	return f->tagged ? put(at, &vlan, sizeof(vlan)) : at;
+}
+
+static uint8_t *
+put_ipv4(uint8_t *at, const struct frame *f, size_t total_bytes)
+{
+	struct wire_ipv4 ip = {
+		.version_ihl = IPV4_VERSION_IHL,
+		.tos = (uint8_t)(f->dscp << 2 | (f->ecn & 3)),
+		.total_bytes = htobe16((uint16_t)total_bytes),
+		.id = htobe16(f->ip_id),
+		.fragment = htobe16(f->dont_fragment ? IPV4_DF : 0),
+		.ttl = f->ttl,
+		.protocol = IPV4_PROTOCOL_UDP,
+		.src = htobe32(f->src_ip),
+		.dst = htobe32(f->dst_ip),
+	};
+
+	ip.checksum = htobe16(checksum_fold(checksum_add(0, &ip, sizeof(ip))));
+	return put(at, &ip, sizeof(ip));
+}
+
+static uint8_t *
+put_udp(uint8_t *at, const struct frame *f, uint16_t dport, size_t total_bytes)
+{
+	struct wire_udp udp = { htobe16(f->sport), htobe16(dport), htobe16((uint16_t)total_bytes), 0 };
+
+	return put(at, &udp, sizeof(udp));
+}
+
+static uint8_t *
+put_bth(uint8_t *at, const struct frame *f)
+{
+	uint32_t pad_bytes = -f->payload_bytes & 3;
+	struct wire_bth bth = {
+		.opcode = f->opcode,
+		.flags = (uint8_t)((f->solicited ? BTH_SE : 0) | (f->migrated ? BTH_MIG : 0) | pad_bytes << BTH_PAD_SHIFT),
+		.pkey = htobe16(f->pkey),
+		.congestion = (uint8_t)((f->fecn ? BTH_FECN : 0) | (f->becn ? BTH_BECN : 0)),
+		.ackreq = f->ackreq ? BTH_ACKREQ : 0,
+	};
+
+	put24(bth.dst_qpn, f->dst_qpn);
+	put24(bth.psn, f->psn);
+	return put(at, &bth, sizeof(bth));
+}
+
+static uint8_t *
+put_extended(uint8_t *at, const struct frame *f)
+{
+	struct wire_deth deth = { .qkey = htobe32(f->qkey) };
+	struct wire_reth reth = { htobe64(f->va), htobe32(f->rkey), htobe32(f->dma_bytes) };
+	struct wire_aeth aeth = { .syndrome = f->syndrome };
+	struct wire_immdt immdt = { htobe32(f->imm) };
+	int headers = roce_headers(f->opcode);
+
+	put24(deth.src_qpn, f->src_qpn);
+	put24(aeth.msn, f->msn);
+	if (headers & ROCE_DETH)
+		at = put(at, &deth, sizeof(deth));
+	if (headers & ROCE_RETH)
+		at = put(at, &reth, sizeof(reth));
+	if (headers & ROCE_AETH)
+		at = put(at, &aeth, sizeof(aeth));
+	if (headers & ROCE_IMM)
+		at = put(at, &immdt, sizeof(immdt));
+	return at;
+}
+
+static uint8_t *
+put_payload(uint8_t *at, const struct frame *f)
+{
+	static const uint8_t zero[CNP_RESERVED_BYTES];
+
+	if (f->opcode == ROCE_CNP)
+		return put(at, zero, CNP_RESERVED_BYTES);
+	if (f->payload != NULL) {
+		at = put(at, f->payload, f->payload_bytes);
+	} else {
+		for (uint32_t i = 0; i < f->payload_bytes; i++)
+			*at++ = frame_pattern(f->psn, i);
+	}
+	return put(at, zero, -f->payload_bytes & 3);
+}
+
+static uint8_t *
+put_roce(uint8_t *at, const struct frame *f, const uint8_t *ip)
+{
+	uint32_t icrc;
+
+	at = put_bth(at, f);
+	at = put_extended(at, f);
+	at = put_payload(at, f);
+	icrc = icrc_compute(ip, (size_t)(at - ip));
+	icrc = htole32(f->corrupt ? ~icrc : icrc);
+	return put(at, &icrc, sizeof(icrc));
+}
+
+static uint8_t *
+put_control(uint8_t *at, const struct frame *f)
+{
+	struct wire_poll poll = {
+		.magic = htobe32(POLL_MAGIC),
+		.version = POLL_VERSION,
+		.flags = f->poll_flags,
+		.protocol = IPV4_PROTOCOL_UDP,
+		.event = htobe32(f->event),
+		.src_ip = htobe32(f->victim_src_ip),
+		.dst_ip = htobe32(f->victim_dst_ip),
+		.sport = htobe16(f->victim_sport),
+		.dport = htobe16(f->victim_dport),
+	};
+	struct wire_notify notify = {
+		.magic = htobe32(NOTIFY_MAGIC),
+		.version = NOTIFY_VERSION,
+		.step = htobe32(f->step),
+		.detections = htobe32(f->detections),
+	};
+
+	return f->kind == FRAME_POLL ? put(at, &poll, sizeof(poll)) : put(at, &notify, sizeof(notify));
+}
+
+/* Fills in the checksum of a control packet; 0 would mean that there is none. */
+static void
+seal_control(const struct frame *f, const uint8_t *ip, uint8_t *udp, size_t udp_bytes)
+{
+	struct wire_ipv4 header;
+	uint16_t sum;
+
+	memcpy(&header, ip, sizeof(header));
+	sum = checksum_udp(&header, udp, udp_bytes);
+	if (f->corrupt)
+		sum ^= 0x5555;
+	sum = htobe16(sum == 0 ? 0xffff : sum);
+	memcpy(udp + offsetof(struct wire_udp, checksum), &sum, sizeof(sum));
+}
+
+size_t
+frame_build(const struct frame *f, uint8_t *bytes, size_t cap_bytes)
+{
+	static const uint16_t dports[] = {
+		[FRAME_ROCE] = ROCEV2_UDP_PORT,
+		[FRAME_POLL] = POLL_UDP_PORT,
+		[FRAME_NOTIFY] = NOTIFY_UDP_PORT,
+	};
+	size_t size_bytes = frame_bytes(f), ip_bytes, udp_bytes;
+	uint8_t *ip, *udp, *end;
+
+	if (size_bytes == 0 || size_bytes + (f->tagged ? sizeof(struct wire_vlan) : 0) > cap_bytes)
+		return 0;
+	ip_bytes = size_bytes - sizeof(struct wire_eth);
+	udp_bytes = ip_bytes - sizeof(struct wire_ipv4);
+	ip = put_eth(bytes, f);
+	udp = put_ipv4(ip, f, ip_bytes);
+	end = put_udp(udp, f, dports[f->kind], udp_bytes);
+	if (f->kind == FRAME_ROCE) {
+		end = put_roce(end, f, ip);
+	} else {
+		end = put_control(end, f);
+		seal_control(f, ip, udp, udp_bytes);
+	}
+	assert((size_t)(end - ip) == ip_bytes);
+	return (size_t)(end - bytes);
+}

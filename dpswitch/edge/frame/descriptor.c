@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Between the descriptor that travels inside the fabric and the header fields of a frame. */
+#include <errno.h>
+#include <string.h>
+
+#include "dpswitch/edge/frame/frame.h"
+#include "topo/topo.h"
+
+#define DSCP_CLASS_SHIFT 3 /* class selector n is DSCP 8 * n (RFC 2474) */
+
+static void
+addresses(struct frame *f, const struct pkt *p, const struct flow *flow, bool tagged)
+{
+	bool reverse = p->flags & PKT_REVERSE;
+
+	f->src_ip = reverse ? flow->dst_ip : flow->src_ip;
+	f->dst_ip = reverse ? flow->src_ip : flow->dst_ip;
+	f->dst_qpn = reverse ? flow->src_qpn : flow->dst_qpn;
+	f->src_qpn = reverse ? flow->dst_qpn : flow->src_qpn;
+	f->sport = flow->sport; /* in both directions, as the kernel's rxe has it */
+	topo_mac_of_ip(f->src_mac, f->src_ip);
+	topo_mac_of_ip(f->dst_mac, f->dst_ip);
+	f->tagged = tagged;
+	f->tci = tagged ? (uint16_t)(p->prio << VLAN_PCP_SHIFT) : 0;
+	f->dscp = (uint8_t)(p->prio << DSCP_CLASS_SHIFT);
+	f->ttl = p->ttl;
+	f->ip_id = (uint16_t)p->psn;
+	f->dont_fragment = true;
+}
+
+static void
+transport(struct frame *f, const struct pkt *p, const struct pkt_message *message)
+{
+	f->kind = FRAME_ROCE;
+	f->pkey = BTH_PKEY_DEFAULT;
+	f->psn = p->psn & ROCE_24BIT_MASK;
+	f->ackreq = p->flags & PKT_ACKREQ;
+	f->payload = message->payload;
+	f->payload_bytes = p->payload_bytes;
+	f->va = message->va;
+	f->rkey = message->rkey;
+	f->dma_bytes = message->dma_bytes;
+	f->msn = message->msn & ROCE_24BIT_MASK;
+	f->imm = message->imm;
+	f->qkey = message->qkey;
+}
+
+void
+frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, const struct pkt_message *message,
+	       bool tagged)
+{
+	bool ce = p->flags & PKT_CE;
+
+	*f = (struct frame){ .corrupt = p->flags & PKT_CORRUPT };
+	addresses(f, p, flow, tagged);
+	switch ((enum pkt_type)p->type) {
+	case PKT_DATA:
+		transport(f, p, message);
+		f->opcode = roce_data_opcode(message->write, message->first, p->flags & PKT_LAST, message->with_imm);
+		f->ecn = ce ? ECN_CE : ECN_ECT0;
+		break;
+	case PKT_UD:
+		transport(f, p, message);
+		f->opcode = message->with_imm ? ROCE_UD_SEND_ONLY_IMM : ROCE_UD_SEND_ONLY;
+		f->ecn = ce ? ECN_CE : ECN_ECT0;
+		break;
+	case PKT_ACK:
+	case PKT_NAK:
+		transport(f, p, message);
+		f->opcode = ROCE_RC_ACK;
+		f->syndrome = p->type == PKT_ACK ? AETH_ACK : (uint8_t)p->arg;
+		f->becn = ce;
+		break;
+	case PKT_CNP:
+		transport(f, p, message);
+		f->opcode = ROCE_CNP;
+		f->becn = true;
+		break;
+	case PKT_POLL:
+		f->kind = FRAME_POLL;
+		f->poll_flags = (uint8_t)p->arg;
+		f->event = p->psn;
+		f->victim_src_ip = flow->src_ip;
+		f->victim_dst_ip = flow->dst_ip;
+		f->victim_sport = flow->sport;
+		f->victim_dport = ROCEV2_UDP_PORT;
+		break;
+	case PKT_NOTIFY:
+		f->kind = FRAME_NOTIFY;
+		f->step = p->psn;
+		f->detections = p->arg;
+		break;
+	case PKT_FOREIGN: /* bytes alone */
+	case PKT_TYPES:
+		break;
+	}
+}
+
+static int
+roce_to_pkt(const struct frame *f, struct pkt *p)
+{
+	p->psn = f->psn;
+	p->payload_bytes = (uint16_t)f->payload_bytes;
+	p->flags |= (f->ackreq ? PKT_ACKREQ : 0) | (f->ecn == ECN_CE ? PKT_CE : 0);
+	switch (f->opcode) {
+	case ROCE_RC_ACK:
+		if ((f->syndrome & 0x80) != 0 || (f->syndrome & AETH_KIND_MASK) == 0x40)
+			return -ENOTSUP;
+		p->type = (f->syndrome & AETH_KIND_MASK) == 0 ? PKT_ACK : PKT_NAK;
+		p->arg = p->type == PKT_NAK ? f->syndrome : 0;
+		p->flags |= PKT_REVERSE | (f->becn ? PKT_CE : 0);
+		return 0;
+	case ROCE_CNP:
+		p->type = PKT_CNP;
+		p->flags |= PKT_REVERSE;
+		return 0;
+	case ROCE_UD_SEND_ONLY:
+	case ROCE_UD_SEND_ONLY_IMM:
+		p->type = PKT_UD;
+		p->flags |= PKT_LAST;
+		return 0;
+	case ROCE_RC_SEND_FIRST:
+	case ROCE_RC_SEND_MIDDLE:
+	case ROCE_RC_WRITE_FIRST:
+	case ROCE_RC_WRITE_MIDDLE:
+		p->type = PKT_DATA;
+		return 0;
+	default:
+		p->type = PKT_DATA;
+		p->flags |= PKT_LAST;
+		return 0;
+	}
+}
+
+int
+frame_to_pkt(const struct frame *f, struct pkt *p)
+{
+	*p = (struct pkt){
+		.prio = f->tagged ? (uint8_t)(f->tci >> VLAN_PCP_SHIFT) : f->dscp >> DSCP_CLASS_SHIFT,
+		.flags = f->corrupt ? PKT_CORRUPT : 0,
+		.ttl = f->ttl,
+		.wire_bytes = (uint16_t)frame_wire_bytes(f),
+	};
+	switch (f->kind) {
+	case FRAME_ROCE:
+		return roce_to_pkt(f, p);
+	case FRAME_POLL:
+		p->type = PKT_POLL;
+		p->psn = f->event;
+		p->arg = f->poll_flags;
+		return 0;
+	case FRAME_NOTIFY:
+		p->type = PKT_NOTIFY;
+		p->psn = f->step;
+		p->arg = f->detections;
+		return 0;
+	}
+	return -ENOTSUP;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the bytes of a frame say, field by field in host byte order. Parsing and deparsing are each other's inverse:
+ * a frame that parses and is built again has the same bytes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/flow.h"
+#include "common/pkt.h"
+#include "common/wire/roce.h"
+#include "dpswitch/fabric/body.h"
+
+/* Longest frame that is built: tagged, WRITE ONLY with immediate, a full path MTU. */
+#define FRAME_MAX_BYTES 4178
+
+enum frame_kind { FRAME_ROCE, FRAME_POLL, FRAME_NOTIFY };
+
+/* Why bytes are no frame of ours. Each is a named drop reason. */
+enum frame_error {
+	FRAME_OK,
+	FRAME_SHORT,     /* ends within a header, or before the length that a header states */
+	FRAME_LONG,      /* bytes behind the IP packet that are not Ethernet padding */
+	FRAME_NOT_IPV4,  /* another EtherType */
+	FRAME_IP_HEADER, /* not version 4, or with options */
+	FRAME_IP_CHECKSUM,
+	FRAME_FRAGMENT,
+	FRAME_NOT_UDP,
+	FRAME_UDP_LENGTH, /* disagrees with the IP length */
+	FRAME_UDP_PORT,   /* none of ours */
+	FRAME_BTH_VERSION,
+	FRAME_OPCODE,         /* valid InfiniBand perhaps, but not spoken here */
+	FRAME_ROCE_LENGTH,    /* payload too long, missing, or where the opcode has none; pad count against it */
+	FRAME_CONTROL_FORMAT, /* polling or notification packet: magic, version, length or a reserved field */
+	FRAME_ERRORS
+};
+
+struct frame {
+	/* Ethernet */
+	uint8_t dst_mac[ETH_ADDR_BYTES], src_mac[ETH_ADDR_BYTES];
+	bool tagged;  /* has an 802.1Q tag */
+	uint16_t tci; /* of the tag */
+	/* IPv4, UDP */
+	uint8_t dscp, ecn, ttl;
+	uint16_t ip_id;
+	bool dont_fragment;
+	uint32_t src_ip, dst_ip;
+	uint16_t sport;
+	enum frame_kind kind; /* the destination port */
+	bool corrupt;         /* ICRC (RoCE) or UDP checksum (control) does not match; when building: is to be wrong */
+	/* RoCE: BTH and what the opcode carries, see roce_headers() */
+	uint8_t opcode;
+	bool solicited, migrated, fecn, becn, ackreq;
+	uint16_t pkey;
+	uint32_t dst_qpn, psn;
+	uint64_t va;
+	uint32_t rkey, dma_bytes;
+	uint8_t syndrome;
+	uint32_t msn;
+	uint32_t qkey, src_qpn;
+	uint32_t imm;
+	const uint8_t *payload; /* parsing: within the input; building: NULL for the synthetic pattern */
+	uint32_t payload_bytes;
+	/* polling and notification */
+	uint8_t poll_flags;
+	uint32_t event;
+	uint32_t victim_src_ip, victim_dst_ip;
+	uint16_t victim_sport, victim_dport;
+	uint32_t step, detections;
+};
+
+/* A sentence part for people: "is a fragment". */
+const char *frame_error_text(enum frame_error error);
+
+/*
+ * Reads a frame without its FCS. Strict on lengths, versions and pad counts; never reads behind size_bytes.
+ * @param f  filled as far as parsing came
+ * @return FRAME_OK also for a frame whose ICRC or checksum is wrong: f->corrupt says so
+ */
+enum frame_error frame_parse(const uint8_t *bytes, size_t size_bytes, struct frame *f);
+
+/*
+ * Writes a frame, ready for the wire but for FCS and padding to 60 bytes, which a MAC adds.
+ * @return its size; 0 if it does not fit cap_bytes, or rocelab does not speak its opcode, or not with so
+ *         much payload
+ */
+size_t frame_build(const struct frame *f, uint8_t *bytes, size_t cap_bytes);
+
+/* Link time of the frame in bytes, preamble, padding, FCS and gap included; 0 if frame_build() would refuse it. */
+uint32_t frame_wire_bytes(const struct frame *f);
+
+/* Byte i of a synthetic payload: told by the PSN, so that a retransmission carries the same bytes. */
+static inline uint8_t
+frame_pattern(uint32_t psn, uint32_t i)
+{
+	return (uint8_t)(psn + i);
+}
+
+/*
+ * Says in header fields what a descriptor means. DSCP and the tag's PCP carry the priority (DSCP = 8 * prio: class
+ * selectors), ECN the CE flag, BECN the echo of an ACK; MAC addresses are made of the IPs, the IP id of the PSN.
+ * @param flow    the descriptor's own; of a polling packet, the victim
+ * @param tagged  with an 802.1Q tag (VID 0: priority tag)
+ */
+void frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, const struct pkt_message *message,
+		    bool tagged);
+
+/*
+ * The inverse: everything but flow, arg of data (a message handle), gen, time_ps and the switch's own members, which
+ * are set to 0. The flow is the caller's to find by addresses, source port and, for RoCE, QPN.
+ * @return 0; -ENOTSUP for an AETH that is neither ACK nor NAK
+ */
+int frame_to_pkt(const struct frame *f, struct pkt *p);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/edge/port/port_kind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+
+#define POOL_CACHE 64
+
+int
+port_init(struct port *port, const struct port_ops *ops, const struct port_config *config, struct err *err)
+{
+	uint32_t mbufs = config->mbufs != 0 ? config->mbufs : PORT_MBUFS;
+	char pool[RTE_MEMPOOL_NAMESIZE];
+
+	if (strlen(config->name) >= sizeof(port->name))
+		return err_set(err, -EINVAL, "port of %s: a host's name has at most %zu characters", config->name,
+			       sizeof(port->name) - 1);
+	port->ops = ops;
+	strcpy(port->name, config->name);
+	snprintf(pool, sizeof(pool), "port_%.18s", config->name);
+	port->pool = rte_pktmbuf_pool_create(pool, mbufs, mbufs > 4 * POOL_CACHE ? POOL_CACHE : 0, 0,
+					     RTE_PKTMBUF_HEADROOM + PORT_FRAME_ROOM, (int)rte_socket_id());
+	if (port->pool == NULL)
+		return err_set(err, -rte_errno,
+			       "port of %s: no memory for %u frames of %u B (%s): give DPDK more (-m), or the port fewer",
+			       config->name, mbufs, PORT_FRAME_ROOM, rte_strerror(rte_errno));
+	return 0;
+}
+
+void
+port_starved(struct port *port)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(port->pool);
+
+	port->count.rx_starved += mbuf == NULL;
+	rte_pktmbuf_free(mbuf);
+}
+
+void
+port_close(struct port *port)
+{
+	struct rte_mempool *pool;
+
+	if (port == NULL)
+		return;
+	pool = port->pool;
+	port->ops->close(port);
+	rte_mempool_free(pool);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A port to the outside: frames as mbufs in, frames as mbufs out. One file a kind: port_vhost.c (the switch is the
+ * vhost-user server: UML and QEMU guests), port_ethdev.c (anything DPDK has a driver for).
+ * Made after lcore_init(), closed before lcore_fini(). A port outlives fabrics: several may run over it, one after the
+ * other. All calls come from one thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+struct rte_mbuf;
+struct rte_mempool;
+
+#define PORT_BURST 32
+#define PORT_FRAME_ROOM 10240 /* data room of an mbuf: one frame, jumbo or not, is one segment */
+#define PORT_MBUFS 2047       /* default of struct port_config */
+#define PORT_MAX_NAME 48
+
+struct port_counters {
+	uint64_t rx_packets, rx_bytes;
+	uint64_t tx_packets, tx_bytes;
+	uint64_t tx_refused;      /* offers of which the peer took nothing or not all */
+	uint64_t rx_starved;      /* looks at the peer put off because all mbufs were in use */
+	uint64_t wakeups;         /* vhost: wake-ups repeated because the guest slept through the first */
+	uint64_t wakeups_refused; /* vhost: such that could not be delivered: the guest has not looked for long */
+	uint64_t connects;        /* vhost: times that a guest came */
+};
+
+struct port;
+
+struct port_ops {
+	uint16_t (*receive)(struct port *port, struct rte_mbuf **mbufs, uint16_t count);
+	uint16_t (*transmit)(struct port *port, struct rte_mbuf **mbufs, uint16_t count);
+	bool (*pending)(struct port *port);
+	bool (*up)(struct port *port);
+	void (*tend)(struct port *port);
+	void (*close)(struct port *port);
+};
+
+/* Embedded first in each kind's own struct. */
+struct port {
+	const struct port_ops *ops;
+	char name[PORT_MAX_NAME]; /* for people */
+	struct rte_mempool *pool; /* its frames', and those built for it */
+	struct port_counters count;
+};
+
+struct port_config {
+	const char *name; /* of the host behind it, unique, at most PORT_MAX_NAME - 1 characters */
+	uint32_t mbufs;   /* frames from this port that may be under way at once; 0: PORT_MBUFS */
+	uint16_t mtu;     /* ethdev: asked of the device, which may have its own; 0: nothing is asked */
+};
+
+/*
+ * Serves a vhost-user socket. The peer may come and go; until it comes the port is not up, takes nothing and gives
+ * nothing. With all mbufs in use nothing is dequeued: frames wait in the peer's ring, none is lost.
+ * @param path  made by this call, removed by port_close(); shorter than 108 characters
+ * @return NULL with err set: -EINVAL, -EIO, -ENOMEM
+ */
+struct port *port_vhost_create(const struct port_config *config, const char *path, struct err *err);
+
+/*
+ * Opens a device by DPDK device arguments, for example "net_af_packet0,iface=veth0", "net_tap0,iface=tap0",
+ * "net_memif0,role=server,socket=/run/memif", "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap", "net_null0,size=64",
+ * "0000:03:00.0". Promiscuous. A tap carries an MTU of 1500 at most. With all mbufs in use nothing is received: what does not fit the device's own ring
+ * meanwhile is lost before it enters the fabric (rte_eth_stats.imissed).
+ * @return NULL with err set: -ENODEV (no driver, or it refuses the arguments), -EIO, -ENOMEM
+ */
+struct port *port_ethdev_create(const struct port_config *config, const char *devargs, struct err *err);
+
+/* Takes frames that the peer sent, oldest first. @return how many; the mbufs are the caller's */
+static inline uint16_t
+port_receive(struct port *port, struct rte_mbuf **mbufs, uint16_t count)
+{
+	return port->ops->receive(port, mbufs, count);
+}
+
+/* Offers frames to the peer in order. @return how many it took (those are gone); the others remain the caller's */
+static inline uint16_t
+port_transmit(struct port *port, struct rte_mbuf **mbufs, uint16_t count)
+{
+	return port->ops->transmit(port, mbufs, count);
+}
+
+/* Is there anything to receive? Cheap; may be called while nothing else is. */
+static inline bool
+port_pending(struct port *port)
+{
+	return port->ops->pending(port);
+}
+
+/* Is there a peer? */
+static inline bool
+port_up(struct port *port)
+{
+	return port->ops->up(port);
+}
+
+/* Looks after the peer: once a window. External hosts do it for their ports while the fabric runs. */
+static inline void
+port_tend(struct port *port)
+{
+	if (port->ops->tend != NULL)
+		port->ops->tend(port);
+}
+
+/* Frames still in use elsewhere must have been given back. NULL is allowed. */
+void port_close(struct port *port);

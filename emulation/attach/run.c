@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/attach/run.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/exit_code.h"
+#include "common/interrupt.h"
+#include "common/run_files.h"
+#include "common/units.h"
+#include "common/unix_socket.h"
+#include "dpswitch/lcore/launch.h"
+#include "emulation/attach/attach.h"
+#include "emulation/headers.h"
+#include "emulation/idle_faults.h"
+#include "emulation/outputs/outputs.h"
+#include "emulation/outputs/results.h"
+
+/* PORT_MBUFS of PORT_FRAME_ROOM each, and what comes with them. */
+#define PORT_MEMORY_MB 48
+
+/* Each that can be written is: run.json says how the run ended, wherever the others did not fit. */
+static int
+write_outputs(const struct emulation *emulation, const struct attach *attach, const char *dir, struct err *err)
+{
+	int run = output_run(emulation, attach_json(attach, emulation->scenario->topo), dir, err);
+	int steps = output_steps(emulation, dir, err), truth = output_truth(emulation, dir, err);
+
+	return run == 0 && steps == 0 && truth == 0 ? 0 : -EIO;
+}
+
+static void
+tell_of_capture(const struct run_options *options, const struct emulation *emulation)
+{
+	struct capture_totals totals;
+	char limit[32], when[32];
+
+	capture_sum(emulation->capture, &totals);
+	if (emulation->capture_errno != 0)
+		fprintf(stderr, "dpswitch: %s/" RUN_CAPTURE " is cut short: %s\n", options->out,
+			strerror(emulation->capture_errno));
+	else if (totals.lagged != 0)
+		fprintf(stderr,
+			"dpswitch: %s/" RUN_CAPTURE " lacks %" PRIu64 " of %" PRIu64 " frames: the disk did not keep up; "
+			"--capture-bytes makes less of them\n",
+			options->out, totals.lagged, totals.frames);
+	if (totals.missing != 0)
+		fprintf(stderr,
+			"dpswitch: %s/" RUN_CAPTURE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
+			" frames are not in it; --capture-limit and --capture-bytes make room\n",
+			options->out, units_format_bytes(options->capture.limit_bytes, limit, sizeof(limit)),
+			units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
+}
+
+static const char *
+why_lost(int error)
+{
+	return error == ETIMEDOUT ? "it took nothing for long: stopped, or stuck" : strerror(error);
+}
+
+/* What the analyzer, or the recording, lacks. */
+static void
+tell_of_stream(const struct run_options *options, const struct exporter_stats *stats)
+{
+	if (stats->peer_errno != 0)
+		fprintf(stderr, "dpswitch: the analyzer went away (%s); the recording goes on in %s/records.bin\n",
+			why_lost(stats->peer_errno), options->out);
+	else if (stats->peer_dropped != 0)
+		fprintf(stderr,
+			"dpswitch: the analyzer did not keep up: it lacks %" PRIu64 " records that %s/records.bin has\n",
+			stats->peer_dropped, options->out);
+	if (stats->recording_errno != 0)
+		fprintf(stderr, "dpswitch: %s/records.bin is cut short: %s\n", options->out,
+			why_lost(stats->recording_errno));
+	else if (stats->recording_dropped != 0)
+		fprintf(stderr, "dpswitch: %s/records.bin lacks %" PRIu64 " records: the disk did not keep up\n",
+			options->out, stats->recording_dropped);
+}
+
+/* Nobody finds in the verdict what did not happen. */
+static void
+tell_of_idle_faults(const struct emulation *emulation)
+{
+	json_t *list = idle_faults_json(emulation), *text;
+	size_t i;
+
+	json_array_foreach(list, i, text) fprintf(stderr, "dpswitch: %s\n", json_string_value(text));
+	json_decref(list);
+}
+
+/* Hosts that reported what cannot be: the verdict lacks it. */
+static void
+tell_of_refusals(const struct attach *attach)
+{
+	for (uint32_t i = 0; attach != NULL && i < attach_hosts(attach); i++) {
+		struct attach_host host = attach_host(attach, i);
+
+		if (host.manage.refused_records != 0)
+			fprintf(stderr, "dpswitch: %" PRIu64 " records of a host were refused, the first: %s\n",
+				host.manage.refused_records, host.refused);
+	}
+}
+
+/* @return exit code */
+static int
+conclude(const struct run_options *options, const struct emulation *emulation, const struct attach *attach)
+{
+	struct invariant results[EMULATION_INVARIANTS];
+	struct err err = { 0 };
+	bool written = write_outputs(emulation, attach, options->out, &err) == 0;
+
+	if (!written)
+		fprintf(stderr, "dpswitch: %s\n", err.text);
+	tell_of_stream(options, &emulation->export);
+	if (emulation->capture != NULL)
+		tell_of_capture(options, emulation);
+	if (emulation->error_text != NULL)
+		fprintf(stderr, "dpswitch: %s\n", emulation->error_text);
+	tell_of_refusals(attach);
+	tell_of_idle_faults(emulation);
+	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
+		return written && emulation->export.recording_errno == 0 && emulation->capture_errno == 0 ? EXIT_DONE
+													  : EXIT_FAILED;
+	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
+		if (!results[i].holds)
+			fprintf(stderr, "dpswitch: invariant %s does not hold: %s\n", results[i].name, results[i].text);
+	return EXIT_FAILED;
+}
+
+static void
+introduce(const struct run_options *options, const struct emulation *emulation)
+{
+	const struct scenario *sc = emulation->scenario;
+	char window[32];
+
+	printf("# %s: %u switches, %u hosts, %u links; seed %lld, %u lcore%s, windows of %s; configuration: "
+	       "%s/effective.cfg\n",
+	       sc->name, sc->topo->nswitches, sc->topo->nhosts, sc->topo->nlinks, (long long)sc->root.seed, options->lcores,
+	       options->lcores > 1 ? "s" : "", units_format_time(emulation->fabric->window_ps, window, sizeof(window)),
+	       options->out);
+	fflush(stdout);
+}
+
+/* Opens what fills while the run goes on. @param socket  of the analyzer, -1: none. @return NULL with err */
+static struct exporter *
+open_files(const struct run_options *options, struct emulation *emulation, int socket, struct err *err)
+{
+	const struct scenario *scenario = emulation->scenario;
+	struct exporter *exporter;
+	char recording[PATH_MAX];
+
+	if (snprintf(recording, sizeof(recording), "%s/" RUN_RECORDING, options->out) >= (int)sizeof(recording)) {
+		err_set(err, -ENAMETOOLONG, "%s: the path is too long", options->out);
+		return NULL;
+	}
+	if (run_files_remove(options->out, err) < 0 ||
+	    (scenario->noutside == 0 && run_files_remove_guests(options->out, err) < 0) ||
+	    output_config(scenario, options->out, err) < 0 ||
+	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
+		return NULL;
+	exporter = exporter_create(&scenario->exporter, recording, socket, err);
+	if (exporter != NULL)
+		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, interrupt_asked);
+	return exporter;
+}
+
+/* The last of what can be refused. */
+static int
+check_stream(const struct run_options *options, const struct scenario *scenario, struct err *err)
+{
+	int ret = capturing_check(scenario, &options->capture, err);
+
+	return ret == 0 ? exporter_check(&scenario->exporter, err) : ret;
+}
+
+/*
+ * Connects the analyzer, and only then touches the folder.
+ * @param socket  set to the connection, -1: none. @return NULL with err
+ */
+static struct exporter *
+open_stream(const struct run_options *options, struct emulation *emulation, int *socket, struct err *err)
+{
+	struct exporter *exporter;
+
+	*socket = -1;
+	if (options->analyzer != NULL && !interrupt_asked()) {
+		*socket = unix_connect(options->analyzer, "analyzer", err);
+		if (*socket < 0 && !interrupt_asked())
+			return NULL;
+	}
+	if (interrupt_asked()) { /* which may have ended the analyzer */
+		err_set(err, -EINTR, "interrupted before the run began");
+		if (*socket >= 0)
+			close(*socket);
+		return NULL;
+	}
+	exporter = open_files(options, emulation, *socket, err);
+	if (exporter == NULL && *socket >= 0)
+		close(*socket);
+	return exporter;
+}
+
+/*
+ * Without an analyzer to tell, or a recording to keep, nothing has begun.
+ * @return EXIT_DONE with *attach to be destroyed; else with err set, EXIT_NOT_BEGUN where trying again may help
+ */
+static int
+attach_hosts_of(const struct run_options *options, struct scenario *scenario, struct attach **attach, struct err *err)
+{
+	int ret;
+
+	if (options->hosts == NULL) {
+		err_set(err, -EINVAL, "%s: hosts with their own kernel need --hosts DIR; `rocelab run` does all of it",
+			cfg_file(scenario->cfg));
+		return EXIT_USAGE;
+	}
+	if (capturing_check(scenario, &options->capture, err) < 0)
+		return EXIT_USAGE;
+	*attach = attach_create(scenario, options->hosts, err);
+	if (*attach == NULL)
+		return EXIT_USAGE;
+	ret = attach_prepare(*attach, options->lcores, !options->quiet && isatty(STDERR_FILENO), err);
+	if (ret == 0)
+		return EXIT_DONE;
+	attach_destroy(*attach);
+	*attach = NULL;
+	return ret == -EINVAL ? EXIT_USAGE : EXIT_NOT_BEGUN;
+}
+
+static void
+warn_late(const struct emulation *emulation)
+{
+	const struct pacer *pacer = &emulation->pacer;
+	double scale = pacer_scale(pacer);
+	char worst[32];
+
+	if (scale < 1)
+		fprintf(stderr,
+			"dpswitch: this machine did not keep up: %.1f %% of the windows were late, by up to %s; scale the "
+			"links' rates by %.2f\n",
+			100.0 * (double)pacer->late_windows / (double)pacer->windows,
+			units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
+}
+
+/* The run itself, everything being in place. @return exit code */
+static int
+run(const struct run_options *options, struct emulation *emulation, struct attach *attach, struct exporter *exporter,
+    int socket, struct err *err)
+{
+	struct scenario *scenario = emulation->scenario;
+	int ret;
+
+	emulation->progress = !options->quiet && isatty(STDERR_FILENO);
+	if (!options->quiet)
+		introduce(options, emulation);
+	if (attach != NULL)
+		exporter_show(exporter, attach_check(attach));
+	headers_send(scenario, exporter);
+	exporter_flush(exporter); /* without them nothing can be made of what follows */
+	emulation_begin(emulation, exporter, attach != NULL ? attach_start(attach) : clock_now_ns());
+	ret = lcore_run(emulation->fabric, err);
+	if (attach != NULL)
+		attach_stop(attach, emulation->fabric->window.end_ps);
+	emulation_end(emulation);
+	if (scenario->timing.clock == CLOCK_REAL)
+		warn_late(emulation);
+	if (!options->quiet && (!options->brief || scenario->plan->real))
+		results_print(emulation, stdout);
+	if (socket >= 0)
+		close(socket); /* the analyzer sees the end of the stream and starts to think */
+	return ret < 0 ? EXIT_FAILED : conclude(options, emulation, attach);
+}
+
+/* Room for the frames of hosts outside; NICs are looked for where one is a port by its PCI address. */
+static int
+start_eal(const struct run_options *options, const struct scenario *scenario, struct err *err)
+{
+	struct lcore_config config = {
+		.lcores = options->lcores,
+		.memory_mb = LCORE_MEMORY_MB + scenario->noutside * PORT_MEMORY_MB,
+	};
+
+	for (size_t i = 0; i < scenario->nhost_configs; i++)
+		config.pci |= scenario->host_configs[i].kind == HOST_PORT &&
+			      isxdigit((unsigned char)scenario->host_configs[i].port[0]) &&
+			      strchr(scenario->host_configs[i].port, ':') != NULL;
+	return lcore_init(&config, err);
+}
+
+/* Whatever can be refused is, before an analyzer hears of the run. */
+int
+run_scenario(const struct run_options *options, struct scenario *scenario, struct err *err)
+{
+	struct emulation_options how = { .lcores = options->lcores, .phase = EMULATION_RUN };
+	struct emulation *emulation = NULL;
+	struct exporter *exporter = NULL;
+	struct attach *attach = NULL;
+	int ret = EXIT_USAGE, socket = -1;
+
+	if (start_eal(options, scenario, err) < 0)
+		return EXIT_USAGE;
+	if (scenario->noutside != 0) {
+		ret = attach_hosts_of(options, scenario, &attach, err);
+		how.outside = attach != NULL ? attach_outside(attach) : NULL;
+	}
+	if (scenario->noutside == 0 || attach != NULL) {
+		ret = EXIT_USAGE;
+		emulation = emulation_create(scenario, &how, err);
+	}
+	if (emulation != NULL && check_stream(options, scenario, err) == 0) {
+		ret = EXIT_NOT_BEGUN;
+		lcore_unpin(); /* files have threads that write them */
+		exporter = open_stream(options, emulation, &socket, err);
+		lcore_pin();
+	}
+	if (exporter != NULL)
+		ret = run(options, emulation, attach, exporter, socket, err);
+	emulation_destroy(emulation);
+	attach_destroy(attach);
+	exporter_destroy(exporter);
+	lcore_fini();
+	return ret;
+}

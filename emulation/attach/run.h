@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A scenario from its first window to the files it leaves. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emulation/capturing.h"
+#include "emulation/scenario/scenario.h"
+
+struct run_options {
+	struct capture_options capture;
+	const char *out;      /* directory of recording, steps.csv, run.json, truth.json */
+	const char *analyzer; /* unix socket, NULL: none */
+	const char *hosts;    /* directory for the sockets of hosts with their own kernel, NULL: none may come */
+	uint32_t lcores;
+	bool quiet, brief;
+};
+
+/* @return exit code (common/exit_code.h); err set where nothing has been printed yet */
+int run_scenario(const struct run_options *options, struct scenario *scenario, struct err *err);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A scenario brought to life: switches, hosts and their programs on a fabric, from the first window to the last. */
+#pragma once
+
+#include "dpswitch/edge/capture/capture.h"
+#include "dpswitch/fabric/fabric.h"
+#include "dpswitch/fabric/pacer.h"
+#include "emulation/nic_rows.h"
+#include "emulation/outside.h"
+#include "emulation/recorder/exporter.h"
+#include "emulation/scenario/scenario.h"
+#include "rxe-hosts/device/embedded/embedded.h"
+#include "rxe-hosts/steps/engine.h"
+#include "topo/convergence.h"
+
+/* What a fabric is for, see outside.h. */
+enum emulation_phase {
+	EMULATION_PREPARE, /* hosts connect: no telemetry, no faults, no time limits but one */
+	EMULATION_RUN,
+};
+
+struct emulation {
+	struct scenario *scenario;
+	struct outside outside; /* ops NULL: every host is embedded */
+	enum emulation_phase phase;
+	struct pacer pacer;    /* real time */
+	uint64_t collected_ps; /* records of what happened before have been passed on */
+	struct sertables sertables;
+	struct switch_config switch_config;
+	struct fabric *fabric;
+	struct sw **switches;         /* [nnodes] NULL for hosts */
+	struct node **hosts;          /* [nnodes] NULL for switches; scenario->hosts[] tells whose they are */
+	struct nic_rows *nic_rows;    /* [nnodes] of hosts */
+	struct step_engine **engines; /* [nnodes] NULL for switches */
+	struct embedded_shared *shared;
+	struct fault_list *faults;
+	struct fault_env fault_env;
+	struct convergence *convergence; /* NULL: no fault cuts a cable */
+	uint64_t reroutes;               /* times that it changed the routes */
+	struct exporter *exporter;
+	struct recbuf **records; /* [nnodes] of the nodes, in order */
+	struct exporter_stats export;
+	struct capture *capture; /* NULL: none */
+	int capture_errno;       /* that cut its file short, 0: none */
+	struct rec_end end;      /* totals of the stream, once it has ended */
+	/* the run as measured */
+	uint64_t wall_ns, cpu_ns;
+	uint64_t start_wall_ns, shown_ns; /* progress */
+	bool progress;                    /* show it on stderr */
+	const char *error_text;           /* a QP or buffer error, NULL: none */
+};
+
+struct emulation_options {
+	uint32_t lcores;
+	const struct outside *outside; /* NULL: every host must be embedded */
+	enum emulation_phase phase;
+};
+
+/*
+ * Builds everything. EAL need not run, but for what outside makes.
+ * @return NULL with err set
+ */
+struct emulation *emulation_create(struct scenario *scenario, const struct emulation_options *options, struct err *err);
+void emulation_destroy(struct emulation *emulation);
+
+/*
+ * Before and after the fabric runs (dpswitch/lcore, or fabric_run() in a plain thread).
+ * @param exporter  takes the records; must outlive the emulation. NULL in the first phase: nobody wants them
+ * @param zero_ns   real time: clock_now_ns() at time 0 of the run
+ */
+void emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns);
+void emulation_end(struct emulation *emulation);
+
+/*
+ * struct message_source.describe, of the embedded hosts.
+ * @param ctx  the emulation
+ * @return true: what nobody remembers is told as well as its descriptor can
+ */
+bool emulation_describe(void *ctx, const struct pkt *p, struct pkt_message *message);
+
+/* Packets that a port of a node dropped for a reason. */
+uint64_t emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t port, enum rec_drop reason);
+
+/* An invariant of the run and what it found. */
+struct invariant {
+	const char *name;
+	bool holds;
+	char text[192];
+};
+
+#define EMULATION_INVARIANTS 7
+
+/* Checks a finished run. @return number that failed */
+uint32_t emulation_check(const struct emulation *emulation, struct invariant results[EMULATION_INVARIANTS]);
+
+/* What is known of the flows at a port, a switch's or a NIC's. */
+const struct meet *emulation_meet_of(const struct emulation *emulation, uint32_t node, uint16_t port);
+const struct telem_port *emulation_telem_of(const struct emulation *emulation, uint32_t node, uint16_t port);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/headers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+send_run(const struct scenario *scenario, struct exporter *exporter)
+{
+	struct rec_run run = {
+		.hdr.node = REC_NONE,
+		.policy = (uint32_t)scenario->detection.policy,
+		.detections = (uint32_t)scenario->detection.detections,
+		.rtt_percent = (uint32_t)scenario->detection.rtt_percent,
+		.epochs_kept = scenario->epochs_kept,
+		.epoch_ps = scenario->telemetry.epoch_ps,
+		.budget_bps = scenario->exporter.budget,
+		.frame_bytes = scenario->mtu_frame_bytes,
+		.payload_bytes = scenario->roce.mtu_bytes,
+		.ack_bytes = scenario->roce.ack_bytes,
+		.jitter_ps = scenario_jitter_ps(scenario),
+		.exact_contention = scenario->telemetry.contention == CONTENTION_EXACT,
+	};
+
+	memcpy(run.name, scenario->name, strnlen(scenario->name, REC_NAME_LEN));
+	exporter_header(exporter, &run, REC_RUN, sizeof(run));
+}
+
+static void
+send_topology(const struct topo *topo, struct exporter *exporter)
+{
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		const struct topo_node *node = &topo->nodes[i];
+		struct rec_node rec = { .hdr.node = i, .kind = node->kind == TOPO_HOST, .nports = node->nports };
+
+		memcpy(rec.name, node->name, strnlen(node->name, REC_NAME_LEN));
+		exporter_header(exporter, &rec, REC_NODE, sizeof(rec));
+	}
+	for (uint32_t i = 0; i < topo->nports; i++) {
+		const struct topo_port *port = &topo->ports[i];
+		struct rec_port rec = {
+			.hdr.node = port->node,
+			.port = port->index,
+			.peer_port = port->peer_index,
+			.peer = port->peer,
+			.ip = topo->nodes[port->node].kind == TOPO_HOST ? topo_nic_ip(port->node, port->index) : 0,
+			.rate_bps = port->rate_bps,
+			.delay_ps = port->delay_ps,
+		};
+
+		exporter_header(exporter, &rec, REC_PORT, sizeof(rec));
+	}
+}
+
+static void
+send_collectives(const struct plan *plan, struct exporter *exporter)
+{
+	for (uint32_t c = 0; c < plan->ncollectives; c++) {
+		const struct plan_collective *collective = &plan->collectives[c];
+
+		for (uint32_t it = 0; it < collective->iterations; it++) {
+			struct rec_collective rec;
+
+			plan_collective_record(plan, c, it, &rec);
+			exporter_header(exporter, &rec, REC_COLLECTIVE, sizeof(rec));
+			for (uint32_t r = 0; r < collective->schedule->ranks; r++) {
+				for (uint32_t s = 1; s <= collective->schedule->steps; s++) {
+					struct rec_schedule step;
+
+					plan_schedule_record(plan, c, it, r, s, &step);
+					exporter_header(exporter, &step, REC_SCHEDULE, sizeof(step));
+				}
+			}
+		}
+	}
+}
+
+/* Sets of equal cost that were sent already: the members are the routing table's, equal sets of a switch share them. */
+struct ecmp_sets {
+	const uint8_t **members;
+	uint32_t count, cap;
+};
+
+/* @return the set's number; REC_NO_ECMP where nothing was chosen by hash, or when out of memory */
+static uint16_t
+send_choice(const struct scenario *scenario, uint32_t node, uint32_t flow, bool reverse, struct ecmp_sets *sets,
+	    struct exporter *exporter)
+{
+	struct rec_ecmp rec = { .hdr.node = node };
+	struct route_choice choice;
+
+	if (route_choose(&scenario->routing, node, &scenario->plan->flows.flows[flow], reverse, &choice) != 0 ||
+	    choice.is_pinned || choice.nmembers < 2)
+		return REC_NO_ECMP;
+	for (uint32_t i = sets->count; i-- > 0;) {
+		if (sets->members[i] == choice.members)
+			return (uint16_t)(i + 1);
+	}
+	if (sets->count == sets->cap) {
+		uint32_t cap = sets->cap == 0 ? 64 : sets->cap * 2;
+		const uint8_t **grown = cap <= UINT16_MAX ? realloc(sets->members, cap * sizeof(*grown)) : NULL;
+
+		if (grown == NULL)
+			return REC_NO_ECMP;
+		sets->members = grown;
+		sets->cap = cap;
+	}
+	sets->members[sets->count++] = choice.members;
+	rec.set = sets->count;
+	for (uint32_t i = 0; i < choice.nmembers; i++)
+		rec.ports[choice.members[i] / 64] |= 1ULL << choice.members[i] % 64;
+	exporter_header(exporter, &rec, REC_ECMP, sizeof(rec));
+	return (uint16_t)rec.set;
+}
+
+static void
+send_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct ecmp_sets *sets, struct exporter *exporter)
+{
+	struct route_path path;
+
+	if (scenario_path(scenario, flow, reverse, &path) < 0)
+		return;
+	for (uint32_t hop = 0; hop < path.hops; hop++) {
+		const struct topo_port *port = &scenario->topo->ports[path.ports[hop]];
+		struct rec_route rec = {
+			.hdr.node = port->node,
+			.flow = plan_tuple(scenario->plan, flow),
+			.hop = (uint16_t)hop,
+			.port = port->index,
+			.reverse = reverse,
+			.ecmp = send_choice(scenario, port->node, flow, reverse, sets, exporter),
+		};
+
+		exporter_header(exporter, &rec, REC_ROUTE, sizeof(rec));
+	}
+}
+
+/* The paths that the operator's ECMP and pins give the collective's flows; misroutes are not configured. */
+static void
+send_routes(const struct scenario *scenario, struct exporter *exporter)
+{
+	const struct flow_table *flows = &scenario->plan->flows;
+	struct ecmp_sets sets = { 0 };
+
+	for (uint32_t f = 0; f < flows->count; f++) {
+		for (int reverse = 0; reverse < 2 && flows->flows[f].kind == FLOW_COLLECTIVE; reverse++)
+			send_path(scenario, f, reverse, &sets, exporter);
+	}
+	free(sets.members);
+}
+
+void
+headers_send(const struct scenario *scenario, struct exporter *exporter)
+{
+	send_run(scenario, exporter);
+	send_topology(scenario->topo, exporter);
+	send_collectives(scenario->plan, exporter);
+	send_routes(scenario, exporter);
+}

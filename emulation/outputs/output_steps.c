@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/outfile.h"
+#include "common/run_files.h"
+#include "common/units.h"
+#include "emulation/outputs/outputs.h"
+
+#define NS ((uint64_t)PS_PER_NS)
+
+static const char *
+node_name(const struct emulation *emulation, uint32_t node)
+{
+	return node != REC_NONE ? emulation->scenario->topo->nodes[node].name : "-";
+}
+
+static void
+write_row(const struct emulation *emulation, const struct step_row *row, FILE *file)
+{
+	const struct flow *flow = &emulation->scenario->plan->flows.flows[row->flow];
+	uint64_t end_ps = row->end_ps != 0 ? row->end_ps : emulation->fabric->window.end_ps;
+
+	fprintf(file, "%s,%s,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,%s\n",
+		node_name(emulation, row->src), node_name(emulation, row->dst), row->step, flow->sport, flow->dport,
+		row->bytes, row->start_ps / NS, (end_ps - row->start_ps) / NS, row->ideal_ps / NS, row->expect_ps / NS,
+		node_name(emulation, row->waited_for), node_name(emulation, row->depends_on));
+}
+
+int
+output_steps(const struct emulation *emulation, const char *dir, struct err *err)
+{
+	struct outfile out;
+	int ret = outfile_open(&out, dir, RUN_STEPS, err);
+
+	if (ret < 0)
+		return ret;
+	fputs("src,dst,step,sport,dport,bytes,start_ns,duration_ns,ideal_ns,expect_ns,waited_for,depends_on\n", out.file);
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
+		size_t rows = emulation->engines[i] != NULL ? step_engine_rows(emulation->engines[i]) : 0;
+
+		for (size_t r = 0; r < rows; r++) {
+			struct step_row row = step_engine_row(emulation->engines[i], r);
+
+			write_row(emulation, &row, out.file);
+		}
+	}
+	return outfile_close(&out, 0, err);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "common/run_files.h"
+#include "common/units.h"
+#include "emulation/idle_faults.h"
+#include "emulation/outputs/outputs.h"
+
+/* Meetings shorter than this are left out: two frames in one queue are no meeting worth a line. */
+#define MEETING_MIN_PS PS_PER_US
+
+/* "h0", or "h0:2" where a host has several NICs: as the verdict names it. */
+static void
+endpoint_name(const struct topo *topo, uint32_t node, uint16_t nic, char name[64])
+{
+	if (topo->nodes[node].nports > 1)
+		topo_port_name(topo, topo->nodes[node].first_port + nic, name);
+	else
+		snprintf(name, 64, "%s", topo->nodes[node].name);
+}
+
+void
+output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap)
+{
+	const struct flow *f = &emulation->scenario->plan->flows.flows[flow];
+	char src[64], dst[64];
+
+	endpoint_name(emulation->scenario->topo, f->src_node, f->src_nic, src);
+	endpoint_name(emulation->scenario->topo, f->dst_node, f->dst_nic, dst);
+	snprintf(buf, cap, "%s->%s/%u>%u", src, dst, f->sport, f->dport);
+}
+
+static json_t *
+fault_entry(const char *kind, const char *target, uint64_t start_ps, uint64_t duration_ps, uint64_t period_ps, bool acted)
+{
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:b}", "kind", kind, "target", target, "start_ns",
+			 (json_int_t)(start_ps / PS_PER_NS), "duration_ns", (json_int_t)(duration_ps / PS_PER_NS),
+			 "period_ns", (json_int_t)(period_ps / PS_PER_NS), "acted", acted);
+}
+
+static json_t *
+faults_json(const struct emulation *emulation)
+{
+	const struct scenario *scenario = emulation->scenario;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < scenario->faults.count; i++) {
+		const struct fault *fault = &scenario->faults.faults[i];
+		const struct fault_common *common = fault->params;
+		char target[64];
+
+		fault->ops->target(fault->params, scenario->topo, target);
+		json_array_append_new(list, fault_entry(fault->ops->kind, target, common->start_ps, common->duration_ps,
+							common->period_ps, fault_idle(fault) == NULL));
+	}
+	for (size_t i = 0; i < scenario->slow_hosts.count; i++) {
+		const struct slow_host *slow = &scenario->slow_hosts.faults[i];
+		json_t *entry = fault_entry(SLOW_HOST_KIND, scenario->topo->nodes[slow->node].name, 0, slow->delay_ps, 0,
+					    idle_slow_host(emulation, slow) == NULL);
+
+		json_object_set_new(entry, "step", json_integer(slow->step));
+		json_object_set_new(entry, "collective", json_integer(slow->collective));
+		json_array_append_new(list, entry);
+	}
+	return list;
+}
+
+static json_t *
+background_json(const struct emulation *emulation)
+{
+	const struct plan *plan = emulation->scenario->plan;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++) {
+		const struct plan_background *flow = &plan->backgrounds[i];
+		char name[OUTPUT_FLOW_NAME];
+
+		output_flow_name(emulation, flow->flow, name, sizeof(name));
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:b}", "flow", name, "bytes",
+						      (json_int_t)flow->bytes, "start_ns",
+						      (json_int_t)(flow->start_ps / PS_PER_NS), "repeat", flow->repeat));
+	}
+	return list;
+}
+
+static void
+add_meetings(const struct emulation *emulation, json_t *list, const struct telem_port *telem, const struct meet *meet,
+	     uint32_t port)
+{
+	for (uint32_t a = 0; a < telem->nslots; a++) {
+		for (uint32_t b = a + 1; b < telem->nslots; b++) {
+			struct meet_pair pair = meet_pair_of(meet, a, b);
+			char port_name[64], names[2][OUTPUT_FLOW_NAME];
+
+			if (pair.together_ps < MEETING_MIN_PS)
+				continue;
+			topo_port_name(emulation->scenario->topo, port, port_name);
+			output_flow_name(emulation, telem->slot_flow[a], names[0], sizeof(names[0]));
+			output_flow_name(emulation, telem->slot_flow[b], names[1], sizeof(names[1]));
+			json_array_append_new(list, json_pack("{s:s, s:[s,s], s:I, s:I, s:I, s:f, s:I}", "port", port_name,
+							      "flows", names[0], names[1], "together_ns",
+							      (json_int_t)(pair.together_ps / PS_PER_NS), "first_ns",
+							      (json_int_t)(pair.first_ps / PS_PER_NS), "last_ns",
+							      (json_int_t)(pair.last_ps / PS_PER_NS), "depth_mean",
+							      (double)pair.depth_time / (double)pair.together_ps,
+							      "depth_max", (json_int_t)pair.depth_max));
+		}
+	}
+}
+
+/* @param left_out  flows whose meetings with each other are not known, over all ports */
+static json_t *
+meetings_json(const struct emulation *emulation, uint64_t *left_out)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	json_t *list = json_array();
+
+	*left_out = 0;
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
+			const struct meet *meet = emulation_meet_of(emulation, i, p);
+
+			add_meetings(emulation, list, emulation_telem_of(emulation, i, p), meet,
+				     topo->nodes[i].first_port + p);
+			*left_out += meet_left_out(meet);
+		}
+	}
+	return list;
+}
+
+/* Flows that stood at a halted port. */
+static json_t *
+held_json(const struct emulation *emulation, const struct telem_port *telem, const struct meet *meet)
+{
+	json_t *list = json_array();
+
+	for (uint32_t slot = 0; slot < telem->nslots; slot++) {
+		struct meet_pair held = meet_held(meet, slot);
+		char name[OUTPUT_FLOW_NAME];
+
+		if (held.together_ps < MEETING_MIN_PS)
+			continue;
+		output_flow_name(emulation, telem->slot_flow[slot], name, sizeof(name));
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "flow", name, "held_ns",
+						      (json_int_t)(held.together_ps / PS_PER_NS), "first_ns",
+						      (json_int_t)(held.first_ps / PS_PER_NS), "last_ns",
+						      (json_int_t)(held.last_ps / PS_PER_NS)));
+	}
+	return list;
+}
+
+/* Ports that their peers halted, NICs too. */
+static json_t *
+pauses_json(const struct emulation *emulation)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
+			const struct telem_port *telem = emulation_telem_of(emulation, i, p);
+			uint64_t halted_ps = telem_halted_ps(telem, emulation->fabric->window.end_ps);
+			char name[64];
+
+			if (halted_ps == 0)
+				continue;
+			topo_port_name(topo, topo->nodes[i].first_port + p, name);
+			json_array_append_new(
+				list, json_pack("{s:s, s:s, s:I, s:b, s:o}", "port", name, "by",
+						topo->nodes[topo_port_of(topo, i, p)->peer].name, "halted_ns",
+						(json_int_t)(halted_ps / PS_PER_NS), "at_end", telem->paused, "held",
+						held_json(emulation, telem, emulation_meet_of(emulation, i, p))));
+		}
+	}
+	return list;
+}
+
+int
+output_truth(const struct emulation *emulation, const char *dir, struct err *err)
+{
+	uint64_t left_out;
+	json_t *meetings = meetings_json(emulation, &left_out);
+	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:I, s:o}", "schema_version", 1, "faults", faults_json(emulation),
+				 "background_flows", background_json(emulation), "meetings", meetings, "meetings_left_out",
+				 (json_int_t)left_out, "pauses", pauses_json(emulation));
+
+	return output_json(root, dir, RUN_TRUTH, err);
+}

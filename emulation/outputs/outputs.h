@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The files that dpswitch leaves beside the recording. The analyzer reads none of them. */
+#pragma once
+
+#include <jansson.h>
+
+#include "emulation/emulation.h"
+
+/*
+ * DIR/run.json: what the run cost, how it ended, the invariants.
+ * @param hosts  what hosts with their own kernel went through; taken over; NULL: there are none
+ * @return 0 or negative errno with err set
+ */
+int output_run(const struct emulation *emulation, json_t *hosts, const char *dir, struct err *err);
+/*
+ * DIR/truth.json: faults, background flows; which flows met in which queue, when, for how long and how many packets deep;
+ * which ports were halted and for how long, and which still are. For scorers alone.
+ */
+int output_truth(const struct emulation *emulation, const char *dir, struct err *err);
+/* DIR/steps.csv: every step of every flow, background flows with step 0. */
+int output_steps(const struct emulation *emulation, const char *dir, struct err *err);
+
+/* DIR/effective.cfg: the scenario with every default filled in; runs again as it is. */
+int output_config(const struct scenario *scenario, const char *dir, struct err *err);
+
+/* DIR/NAME, a JSON document. @param root  taken over; NULL: there was no memory for it @return 0 or negative errno with err set */
+int output_json(json_t *root, const char *dir, const char *name, struct err *err);
+
+#define OUTPUT_FLOW_NAME 160 /* two names of ports and two numbers */
+/* "17->18/10000>10000" */
+void output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap);

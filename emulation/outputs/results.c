@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/outputs/results.h"
+
+#include "collectives/report.h"
+
+static struct coll_result
+result_of(const struct emulation *emulation, uint32_t collective, uint32_t iteration, bool *complete)
+{
+	const struct plan_collective *plan = &emulation->scenario->plan->collectives[collective];
+	struct collective_result seen =
+		step_engines_result(emulation->engines, emulation->scenario->topo->nnodes, collective, iteration);
+
+	*complete = seen.complete;
+	return (struct coll_result){
+		.op = plan->schedule->op,
+		.type = plan->type,
+		.ranks = plan->schedule->ranks,
+		.count_elems = plan->schedule->count_elems,
+		.time_ps = seen.complete ? seen.end_ps - seen.start_ps : 0,
+		.wrong = plan->real && plan->verify ? seen.wrong : COLL_WRONG_UNCHECKED,
+	};
+}
+
+void
+results_print(const struct emulation *emulation, FILE *to)
+{
+	const struct plan *plan = emulation->scenario->plan;
+	char text[1024];
+
+	if (plan->ncollectives == 0)
+		return;
+	fputs(coll_report_header(text, sizeof(text)), to);
+	for (uint32_t c = 0; c < plan->ncollectives; c++) {
+		for (uint32_t it = 0; it < plan->collectives[c].iterations; it++) {
+			bool complete;
+			struct coll_result result = result_of(emulation, c, it, &complete);
+
+			if (complete)
+				fputs(coll_report_row(&result, text, sizeof(text)), to);
+			else
+				fprintf(to, "# collective %u, iteration %u did not complete\n", c, it);
+		}
+	}
+	fputc('\n', to);
+	fflush(to);
+}
+
+uint64_t
+results_wrong(const struct emulation *emulation)
+{
+	const struct plan *plan = emulation->scenario->plan;
+	uint64_t wrong = 0;
+
+	for (uint32_t c = 0; c < plan->ncollectives; c++) {
+		for (uint32_t it = 0; it < plan->collectives[c].iterations; it++) {
+			bool complete;
+			struct coll_result result = result_of(emulation, c, it, &complete);
+
+			wrong += complete && result.wrong != COLL_WRONG_UNCHECKED ? result.wrong : 0;
+		}
+	}
+	return wrong;
+}

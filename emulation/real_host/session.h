@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One run of a host with its own RDMA device, under the direction of the fabric (common/wire/manage.h). */
+#pragma once
+
+#include "emulation/scenario/scenario.h"
+
+struct session_config {
+	const struct scenario *scenario;
+	uint32_t node; /* this host */
+	int manage_fd; /* management channel; stays the caller's */
+	/* Set by a signal handler: the run is to end. */
+	const volatile int *interrupted;
+};
+
+/*
+ * From HELLO to RESULT. What goes wrong is told over the channel and in err.
+ * @return 0, -EIO when a queue pair failed in the run (which was told then), or negative errno with err set
+ */
+int session_run(const struct session_config *config, struct err *err);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The exporter: takes what nodes report, puts it into one order and sends it under a fixed budget to the analyzer and
+ * into the recording.
+ *
+ * Order. Records are offered by (time, node, sequence). While the budget suffices they leave in that order, each at
+ * its own time. Under pressure they leave by relevance (gaps_class()), oldest first within a class: a record may
+ * then appear on the stream later than its time, behind younger ones, and a reader must go by the times in it.
+ *
+ * Budget. A token bucket in the run's own time; how often exporter_advance() is called changes nothing. What cannot
+ * leave waits in a bounded queue; when that is full the oldest of the least relevant goes. What is lost is counted by
+ * kind and told in the stream (REC_GAP) before the next record that is sent, as long as such records take no more than
+ * an eighth of the bytes, else later; all of it is told before REC_END. REC_GAP records are paid for from the budget.
+ * What is configured (REC_RUN .. REC_ECMP), REC_END and the gaps told at the end are not.
+ *
+ * After each call: offered = sent + dropped + waiting, in records and in bytes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cfg/cfg.h"
+#include "common/err.h"
+#include "common/recbuf.h"
+#include "common/record_check.h"
+#include "emulation/recorder/gaps.h"
+
+#define EXPORTER_KINDS GAPS_KINDS /* kinds that the budget rules */
+#define EXPORTER_BURST_MIN 1024
+/* exporter_peak() is the largest sum over intervals of this length. */
+#define EXPORTER_PEAK_PS 1000000000ULL
+
+/* Group "exporter". */
+struct exporter_config {
+	struct cfg_where where;
+	uint64_t budget;      /* bytes a second; 0: unlimited */
+	uint64_t burst_bytes; /* 0: what the budget gives in EXPORTER_PEAK_PS, at least EXPORTER_BURST_MIN */
+	uint64_t queue_bytes; /* most that may wait */
+};
+
+extern const struct cfg_table exporter_cfg_table;
+
+struct exporter_count {
+	uint16_t kind; /* enum rec_type; 0 in the sum over all */
+	uint64_t offered_records, offered_bytes;
+	uint64_t sent_records, sent_bytes;
+	uint64_t dropped_records, dropped_bytes;
+	uint64_t deferred_records; /* sent, but later than their own time */
+};
+
+struct exporter_stats {
+	struct exporter_count all;
+	struct exporter_count kinds[EXPORTER_KINDS]; /* most relevant first */
+	uint64_t waiting_records, waiting_bytes;
+	uint64_t header_bytes;           /* stream header, configuration and REC_END: outside the budget */
+	uint64_t gap_records, gap_bytes; /* REC_GAP sent */
+	uint64_t stream_bytes;           /* the whole stream: sent + header + gap bytes */
+	int recording_errno;             /* the recording ended early: why; 0: it is whole so far */
+	int peer_errno;                  /* the analyzer went away: why; 0: it is there, or there never was one */
+	/* Records sent that it did not keep up with, real time; told to it, and counted as dropped in its REC_END. */
+	uint64_t recording_dropped, peer_dropped;
+};
+
+struct exporter;
+
+/* What exporter_create() refuses, before there is a recording. @return 0, or -EINVAL with err set */
+int exporter_check(const struct exporter_config *config, struct err *err);
+
+/*
+ * Makes the recording anew and starts the stream.
+ * @param config     copied
+ * @param recording  path of the file that gets the stream byte for byte; NULL: none
+ * @param socket_fd  connected stream socket to the analyzer, the caller's to close; -1: none
+ * @return NULL with err set (file:line, value, what would be right) and errno
+ */
+struct exporter *exporter_create(const struct exporter_config *config, const char *recording, int socket_fd,
+				 struct err *err);
+void exporter_destroy(struct exporter *exporter);
+
+/*
+ * How a recording or an analyzer that does not keep up is dealt with (emulation/recorder/sink.h). Before the first record;
+ * without this call the run waits for both.
+ * @param real_time  the run cannot wait: records are dropped and counted instead
+ * @param hurried    NULL, or asked while somebody is waited for: from when it is true, a tenth of the time must do
+ */
+void exporter_set_clock(struct exporter *exporter, bool real_time, bool (*hurried)(void));
+
+/*
+ * Sends a header record (REC_RUN .. REC_ECMP) at once, outside the budget.
+ * @param rec  a struct rec_*: body and hdr.node filled; type, size, time (0) and seq are set here
+ */
+void exporter_header(struct exporter *exporter, void *rec, uint16_t type, size_t size_bytes);
+/* From now on header records are shown to check too, which so knows what records of others may name. Borrowed. */
+void exporter_show(struct exporter *exporter, struct record_check *check);
+
+/*
+ * Takes over and empties what nodes have reported. Between windows only. It is offered to the budget by
+ * exporter_advance(), once its time has passed.
+ * @param bufs  records of the kinds that gaps_kind() knows; no header records
+ */
+void exporter_collect(struct exporter *exporter, struct recbuf *const bufs[], size_t count);
+
+/*
+ * Sends what the budget allows up to a point in time of the run.
+ * @param now_ps  no record older than this will be collected any more; those stamped now_ps wait for the next call
+ */
+void exporter_advance(struct exporter *exporter, uint64_t now_ps);
+
+/*
+ * What was sent is to be written at once rather than within SPOOL_GATHER_NS: what is written outlives this process. Does not
+ * wait.
+ */
+void exporter_flush(struct exporter *exporter);
+
+/*
+ * Ends the stream: sends what the budget allows until end_ps, gives up what still waits, tells all gaps, then sends
+ * end with the exporter's own counts filled in, and closes the recording. Once, after the last collection.
+ * @param end  REC_END: reason, at_node, end_ps and the packet counts filled by the caller
+ */
+void exporter_finish(struct exporter *exporter, struct rec_end *end);
+
+void exporter_stats(const struct exporter *exporter, struct exporter_stats *stats);
+
+/*
+ * The rate that a run without a budget needs.
+ * @return bytes a second: the most that was offered in one interval [k, k+1) of EXPORTER_PEAK_PS, scaled to a second
+ */
+uint64_t exporter_peak(const struct exporter *exporter);

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/scenario/scenario.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/plain.h"
+#include "common/units.h"
+#include "emulation/scenario/scenario_load.h"
+#include "rxe-hosts/agent/policy.h"
+#include "topo/build.h"
+
+#define BDP_ALL_HOSTS 1024 /* beyond, pairs would take minutes */
+
+static int
+bind_groups(struct scenario *sc, struct err *err)
+{
+	const struct {
+		const struct cfg_table *table;
+		void *out;
+	} groups[] = {
+		{ &scenario_root_cfg, &sc->root },    { &routing_cfg, &sc->rerouting },
+		{ &timing_cfg, &sc->timing },         { &limits_cfg, &sc->limits },
+		{ &telemetry_cfg, &sc->telemetry },   { &switch_cfg, &sc->sw },
+		{ &switch_pfc_cfg, &sc->pfc },        { &switch_ecn_cfg, &sc->ecn },
+		{ &roce_table, &sc->host },           { &dcqcn_table, &sc->dcqcn },
+		{ &detection_table, &sc->detection }, { &exporter_cfg_table, &sc->exporter },
+	};
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		int ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int
+bind_lists(struct scenario *sc, struct err *err)
+{
+	int ret = cfg_bind_list(sc->cfg, &host_cfg, NULL, (void **)&sc->host_configs, &sc->nhost_configs, err);
+
+	if (ret == 0)
+		ret = scenario_resolve_hosts(sc, err);
+	if (ret == 0)
+		ret = cfg_bind_list(sc->cfg, &collective_table, NULL, (void **)&sc->collectives, &sc->ncollectives, err);
+	if (ret == 0)
+		ret = cfg_bind_list(sc->cfg, &background_table, NULL, (void **)&sc->backgrounds, &sc->nbackgrounds, err);
+	if (ret == 0)
+		ret = cfg_bind_list(sc->cfg, &slow_host_table, SLOW_HOST_KIND, (void **)&sc->slow_host_block,
+				    &sc->slow_hosts.count, err);
+	sc->slow_hosts.faults = sc->slow_host_block;
+	for (size_t i = 0; ret == 0 && i < sc->slow_hosts.count; i++)
+		ret = slow_host_resolve(&sc->slow_host_block[i], sc->topo, err);
+	if (ret == 0)
+		ret = faults_load(&sc->faults, sc->cfg, sc->topo, err);
+	if (ret == 0 && sc->ncollectives + sc->nbackgrounds == 0 && sc->limits.hold_ps == 0)
+		ret = err_set(err, -EINVAL, "%s: nothing to send: give \"collectives\" or \"flows\"", cfg_file(sc->cfg));
+	return ret;
+}
+
+/* Rate x (2 x delays + one payload a hop), as the reference does; 0 if there is no way. */
+static uint64_t
+bdp_between(const struct scenario *sc, uint32_t a, uint32_t b)
+{
+	struct flow flow = { .src_node = a, .dst_node = b };
+	uint64_t rtt_ps = 0, rate_bps = UINT64_MAX;
+	struct route_path path;
+
+	if (a == b || route_flow_path(&sc->routing, &flow, false, &path) < 0)
+		return 0;
+	for (uint32_t h = 0; h < path.hops; h++) {
+		const struct topo_port *port = &sc->topo->ports[path.ports[h]];
+
+		rtt_ps += 2 * (port->delay_ps + sc->timing.pipeline_ps) +
+			  units_serialize_ps(sc->roce.mtu_bytes, port->rate_bps, 0);
+		rate_bps = port->rate_bps < rate_bps ? port->rate_bps : rate_bps;
+	}
+	return (uint64_t)((unsigned __int128)rate_bps * rtt_ps / 8 / PS_PER_S);
+}
+
+/* Hosts to look at: all, or, of very many, one of those that a switch has by cables of one kind. @return how many */
+static uint32_t
+unlike_hosts(const struct topo *topo, uint32_t *hosts, uint32_t *latest)
+{
+	uint32_t count = 0;
+
+	memset(latest, 0xff, topo->nnodes * sizeof(*latest));
+	for (uint32_t i = 0; i < topo->nhosts; i++) {
+		const struct topo_port *nic = topo_port_of(topo, topo->hosts[i], 0);
+		const struct topo_port *like =
+			latest[nic->peer] != TOPO_NONE ? topo_port_of(topo, latest[nic->peer], 0) : NULL;
+
+		if (topo->nhosts > BDP_ALL_HOSTS && like != NULL && like->rate_bps == nic->rate_bps &&
+		    like->delay_ps == nic->delay_ps)
+			continue;
+		latest[nic->peer] = topo->hosts[i];
+		hosts[count++] = topo->hosts[i];
+	}
+	return count;
+}
+
+/* The largest window that a pair of hosts can fill. @return 0 or -ENOMEM */
+static int
+set_largest_bdp(struct scenario *sc)
+{
+	uint32_t *hosts = calloc(sc->topo->nhosts + 1, sizeof(*hosts));
+	uint32_t *latest = calloc(sc->topo->nnodes + 1, sizeof(*latest)), count = 0;
+
+	if (hosts != NULL && latest != NULL)
+		count = unlike_hosts(sc->topo, hosts, latest);
+	for (uint32_t a = 0; a < count; a++) {
+		for (uint32_t b = 0; b < count; b++) {
+			uint64_t bytes = bdp_between(sc, hosts[a], hosts[b]);
+
+			sc->bdp_bytes = bytes > sc->bdp_bytes ? bytes : sc->bdp_bytes;
+		}
+	}
+	free(hosts);
+	free(latest);
+	return count != 0 ? 0 : -ENOMEM;
+}
+
+/* The smallest and the largest frame that a host can send: either may be an answer or a polling packet. */
+static void
+size_frames(struct scenario *sc)
+{
+	const uint32_t others[] = { sc->roce.ack_bytes, sc->roce.cnp_bytes, sc->roce.control_bytes };
+
+	sc->mtu_frame_bytes = roce_data_bytes(&sc->roce, sc->roce.mtu_bytes, true, true);
+	sc->largest_frame_bytes = sc->mtu_frame_bytes;
+	sc->min_frame_bytes = roce_data_bytes(&sc->roce, 1, false, false);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		sc->min_frame_bytes = others[i] < sc->min_frame_bytes ? others[i] : sc->min_frame_bytes;
+		sc->largest_frame_bytes = others[i] > sc->largest_frame_bytes ? others[i] : sc->largest_frame_bytes;
+	}
+}
+
+/* A frame that takes no time would let a port send without end. */
+static int
+check_quantum(const struct scenario *sc, struct err *err)
+{
+	uint32_t bytes = sc->min_frame_bytes < PAUSE_WIRE_BYTES ? sc->min_frame_bytes : PAUSE_WIRE_BYTES;
+
+	for (uint32_t i = 0; i < sc->topo->nports; i++) {
+		uint64_t exact_ps = units_serialize_ps(bytes, sc->topo->ports[i].rate_bps, 0);
+		char given[32], most[32], port[64];
+
+		if (sc->timing.quantum_ps <= exact_ps)
+			continue;
+		return cfg_fail(&sc->timing.where, "quantum", err,
+				"%s is more than a frame of %u B takes at %s; at most %s would be right",
+				units_format_time(sc->timing.quantum_ps, given, sizeof(given)), bytes,
+				topo_port_name(sc->topo, i, port), units_format_time(exact_ps, most, sizeof(most)));
+	}
+	return 0;
+}
+
+static int
+make_network(struct scenario *sc, struct err *err)
+{
+	int ret = topo_build(sc->cfg, &sc->topo, err);
+
+	if (ret < 0)
+		return ret;
+	sc->routes = route_table_create(sc->topo);
+	if (sc->routes == NULL)
+		return err_set(err, -ENOMEM, "out of memory for routes");
+	ret = route_pins_create(sc->cfg, sc->topo, &sc->pins, err);
+	if (ret < 0)
+		return ret;
+	sc->routing = (struct routing){ sc->topo, sc->routes, sc->pins, (uint64_t)sc->root.seed };
+	ret = roce_params_init(&sc->roce, &sc->host, &sc->dcqcn, sc->timing.quantum_ps, err);
+	if (ret < 0)
+		return ret;
+	size_frames(sc);
+	if (set_largest_bdp(sc) < 0)
+		return err_set(err, -ENOMEM, "out of memory for %u hosts", sc->topo->nhosts);
+	if (sc->roce.window_is_bdp && (sc->bdp_bytes == 0 || sc->bdp_bytes > ROCE_MAX_WINDOW_BYTES))
+		return cfg_fail(&sc->host.where, "window", err, "\"bdp\": the topology's is %" PRIu64 " B, not 1B..2GB",
+				sc->bdp_bytes);
+	return check_quantum(sc, err);
+}
+
+/* A step that does not exist cannot be late. */
+static int
+check_slow_host(const struct scenario *sc, const struct slow_host *slow, struct err *err)
+{
+	uint32_t steps = 0;
+
+	if (slow->collective >= (int64_t)sc->plan->ncollectives)
+		return cfg_fail(&slow->where, "collective", err, "%lld: the last is %lld", (long long)slow->collective,
+				(long long)sc->plan->ncollectives - 1);
+	for (uint32_t c = 0; c < sc->plan->ncollectives; c++)
+		if ((slow->collective < 0 || slow->collective == c) && sc->plan->collectives[c].schedule->steps > steps)
+			steps = sc->plan->collectives[c].schedule->steps;
+	if (slow->step > (int64_t)steps)
+		return cfg_fail(&slow->where, "step", err, "%lld: a rank has steps 1 to %u", (long long)slow->step, steps);
+	return 0;
+}
+
+static int
+make_plan(struct scenario *sc, struct err *err)
+{
+	const struct plan_options options = {
+		.data_prio = sc->roce.data_prio,
+		.control_prio = 0,
+		.notify = agent_policies[sc->detection.policy]->notified != NULL,
+	};
+	struct plan_network network = {
+		.routing = &sc->routing,
+		.pipeline_ps = sc->timing.pipeline_ps,
+		.frames = {
+			.payload_bytes = sc->roce.mtu_bytes,
+			.frame_bytes = roce_data_bytes(&sc->roce, sc->roce.mtu_bytes, false, false),
+			.ack_bytes = sc->roce.ack_bytes,
+			.frames_per_ack = sc->roce.ack_every,
+			.quantum_ps = sc->timing.quantum_ps,
+		},
+	};
+
+	int ret;
+
+	sc->plan =
+		plan_create(sc->topo, &options, sc->collectives, sc->ncollectives, sc->backgrounds, sc->nbackgrounds, err);
+	if (sc->plan == NULL)
+		return -EINVAL;
+	if (sc->plan->flows.count >= UINT16_MAX)
+		return err_set(err, -EINVAL, "%s: %u flows; a run can have %u", cfg_file(sc->cfg), sc->plan->flows.count,
+			       UINT16_MAX - 1);
+	if (sc->plan->real && sc->roce.mtu_bytes % 4 != 0)
+		return cfg_fail(&sc->host.where, "mtu", err,
+				"%u B cuts elements of 4 B apart: real payload needs a multiple of 4", sc->roce.mtu_bytes);
+	sc->roce.real_payload = sc->plan->real;
+	for (size_t i = 0; i < sc->slow_hosts.count; i++) {
+		ret = check_slow_host(sc, &sc->slow_hosts.faults[i], err);
+		if (ret < 0)
+			return ret;
+	}
+	ret = scenario_check_hosts(sc, err);
+	if (ret == 0)
+		ret = pfc_storm_check(&sc->faults, &sc->plan->flows, err);
+	if (ret < 0)
+		return ret;
+	ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
+	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;
+}
+
+/* Epochs that cover the time between two detections of the longest step, the open one included. */
+static uint32_t
+epochs_to_keep(const struct scenario *sc)
+{
+	uint64_t longest_ps = sc->detection.spacing_ps;
+
+	if (sc->telemetry.epochs_kept != 0)
+		return (uint32_t)sc->telemetry.epochs_kept;
+	for (uint32_t c = 0; sc->detection.spacing_ps == 0 && c < sc->plan->ncollectives; c++) {
+		const struct plan_collective *collective = &sc->plan->collectives[c];
+
+		for (size_t s = 0; s < (size_t)collective->schedule->ranks * collective->schedule->steps; s++) {
+			uint64_t spacing_ps = collective->steps[s].expect_ps /
+					      (uint64_t)(sc->detection.detections > 0 ? sc->detection.detections : 1);
+
+			longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
+		}
+	}
+	longest_ps = (longest_ps + sc->telemetry.epoch_ps - 1) / sc->telemetry.epoch_ps + 1;
+	return longest_ps < 2 ? 2 : longest_ps > 1024 ? 1024 : (uint32_t)longest_ps;
+}
+
+/* root.name, else the file's name without folder and ".cfg". */
+static void
+set_name(struct scenario *sc)
+{
+	const char *path = cfg_file(sc->cfg), *slash = strrchr(path, '/');
+	const char *base = slash != NULL ? slash + 1 : path;
+	size_t len = strlen(base);
+
+	if (len > 4 && strcmp(base + len - 4, ".cfg") == 0)
+		len -= 4;
+	if (sc->root.name != NULL)
+		snprintf(sc->name, sizeof(sc->name), "%s", sc->root.name);
+	else
+		snprintf(sc->name, sizeof(sc->name), "%.*s", (int)len, base);
+	plain_text(sc->name, sc->name, sizeof(sc->name)); /* it heads every report, and terminals show it */
+	for (char *c = sc->name; *c != '\0'; c++)
+		*c = *c == '\n' ? '?' : *c;
+}
+
+static int
+load(struct scenario *sc, const struct scenario_options *options, struct err *err)
+{
+	struct cfg_known known[SCENARIO_MAX_TABLES];
+	size_t count = scenario_tables(known, SCENARIO_MAX_TABLES);
+	int ret = 0;
+
+	sc->cfg = cfg_load(options->path, err);
+	if (sc->cfg == NULL)
+		return -EINVAL;
+	for (size_t i = 0; ret == 0 && i < options->nsets; i++)
+		ret = cfg_override(sc->cfg, options->sets[i], err);
+	if (ret == 0 && options->seed != NULL) {
+		char set[64];
+
+		snprintf(set, sizeof(set), "seed=%s", options->seed);
+		ret = cfg_override(sc->cfg, set, err);
+	}
+	if (ret == 0)
+		ret = cfg_check(sc->cfg, known, count, err);
+	if (ret == 0)
+		ret = bind_groups(sc, err);
+	if (ret == 0)
+		ret = make_network(sc, err);
+	if (ret == 0)
+		ret = bind_lists(sc, err);
+	if (ret == 0)
+		ret = make_plan(sc, err);
+	if (ret < 0)
+		return ret;
+	set_name(sc);
+	sc->epochs_kept = epochs_to_keep(sc);
+	return scenario_check_memory(sc, err);
+}
+
+struct scenario *
+scenario_load(const struct scenario_options *options, struct err *err)
+{
+	struct scenario *sc = calloc(1, sizeof(*sc));
+	int ret = sc != NULL ? load(sc, options, err) : err_set(err, -ENOMEM, "out of memory");
+
+	if (ret == 0)
+		return sc;
+	scenario_destroy(sc);
+	errno = -ret;
+	return NULL;
+}
+
+void
+scenario_destroy(struct scenario *sc)
+{
+	if (sc == NULL)
+		return;
+	plan_destroy(sc->plan);
+	route_pins_destroy(sc->pins);
+	route_table_destroy(sc->routes);
+	faults_fini(&sc->faults);
+	free(sc->slow_host_block);
+	free(sc->host_configs);
+	free(sc->hosts);
+	free(sc->collectives);
+	free(sc->backgrounds);
+	topo_destroy(sc->topo);
+	cfg_destroy(sc->cfg);
+	free(sc);
+}
+
+int
+scenario_path(const struct scenario *sc, uint32_t flow, bool reverse, struct route_path *path)
+{
+	return route_flow_path(&sc->routing, &sc->plan->flows.flows[flow], reverse, path);
+}

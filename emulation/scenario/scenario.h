@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A scenario, loaded and checked: every module's part of the configuration, the topology with its routes, and the
+ * plan of what the hosts will send. The composition root's view; no module sees it.
+ */
+#pragma once
+
+#include "common/cfg/cfg.h"
+#include "common/flow.h"
+#include "dpswitch/faults/fault.h"
+#include "dpswitch/pipeline/switch.h"
+#include "emulation/recorder/exporter.h"
+#include "rxe-hosts/agent/agent.h"
+#include "rxe-hosts/faults/slow_host.h"
+#include "rxe-hosts/roce/params.h"
+#include "rxe-hosts/steps/plan.h"
+#include "topo/pins.h"
+#include "topo/route.h"
+
+#define SCENARIO_MAX_SETS 64
+#define SCENARIO_MAX_TABLES 64
+
+struct scenario_root {
+	struct cfg_where where;
+	const char *name;
+	int64_t seed;
+};
+
+enum clock_kind { CLOCK_AUTO, CLOCK_VIRTUAL, CLOCK_REAL };
+enum idle_kind { IDLE_SLEEP, IDLE_BUSY };
+
+struct timing_params {
+	struct cfg_where where;
+	int clock;            /* enum clock_kind; CLOCK_AUTO only until the scenario is loaded */
+	int idle;             /* enum idle_kind */
+	uint64_t quantum_ps;  /* 0: exact */
+	uint64_t pipeline_ps; /* added to every cable */
+};
+
+struct routing_params {
+	struct cfg_where where;
+	uint64_t convergence_ps;
+};
+
+struct limits_params {
+	struct cfg_where where;
+	uint64_t virtual_time_ps;
+	uint64_t stall_ps;
+	uint64_t connect_ps;
+	uint64_t hold_ps;
+	uint64_t memory_bytes;
+};
+
+/* Who runs a host of the topology. */
+enum host_kind {
+	HOST_EMBEDDED, /* rxe-hosts/device/embedded/embedded.h, in the fabric's own process and time */
+	HOST_GUEST,    /* a kernel of its own: user-mode Linux */
+	HOST_QEMU,     /* a kernel of its own: a QEMU machine */
+	HOST_NETNS,    /* a network namespace of this server, with the server's rdma_rxe */
+	HOST_PORT,     /* somebody else's: whatever is behind a DPDK port */
+};
+
+/* One group of "hosts". */
+struct host_config {
+	struct cfg_where where;
+	struct cfg_strings names;
+	int kind;              /* enum host_kind */
+	const char *port;      /* HOST_PORT: DPDK device arguments; NULL: a vhost-user socket */
+	uint64_t memory_bytes; /* guests */
+	bool pfc;              /* HOST_PORT: the peer honours 802.1Qbb frames */
+};
+
+enum contention { CONTENTION_REPLAY, CONTENTION_EXACT };
+
+struct telemetry_params {
+	struct cfg_where where;
+	bool enabled;
+	uint64_t epoch_ps;
+	int64_t epochs_kept; /* 0: cover the spacing of detections */
+	int64_t quiet_depth; /* packets */
+	int contention;      /* enum contention */
+};
+
+struct scenario {
+	struct cfg *cfg;
+	struct scenario_root root;
+	struct timing_params timing;
+	struct routing_params rerouting;
+	struct limits_params limits;
+	struct telemetry_params telemetry;
+	struct switch_params sw;
+	struct switch_pfc_params pfc;
+	struct switch_ecn_params ecn;
+	struct roce_cfg host;
+	struct dcqcn_cfg dcqcn;
+	struct roce_params roce;
+	struct detection_config detection;
+	struct exporter_config exporter;
+	struct collective_config *collectives;
+	struct background_config *backgrounds;
+	size_t ncollectives, nbackgrounds;
+	struct host_config *host_configs;
+	size_t nhost_configs;
+	const struct host_config **hosts; /* [topo->nnodes] NULL: a switch, or an embedded host */
+	uint32_t noutside;                /* hosts that are not embedded */
+	struct fault_list faults;
+	struct slow_host *slow_host_block; /* what slow_hosts lists */
+	struct slow_host_list slow_hosts;
+	struct topo *topo;
+	struct route_table *routes;
+	struct route_pins *pins;
+	struct routing routing; /* the three above and the seed */
+	struct plan *plan;
+	char name[64];                /* root.name, or the file's */
+	uint32_t mtu_frame_bytes;     /* a full data frame on the wire */
+	uint32_t largest_frame_bytes; /* of any frame: hosts with their own kernel send others too */
+	uint32_t host_mtu_bytes;      /* of the network devices of such hosts: leads to the path MTU of host.mtu */
+	uint32_t min_frame_bytes;
+	uint32_t epochs_kept;
+	uint64_t bdp_bytes; /* largest bandwidth-delay product of a host pair: the default window */
+};
+
+/* What the command line adds to a file. */
+struct scenario_options {
+	const char *path;
+	const char *sets[SCENARIO_MAX_SETS];
+	size_t nsets;
+	const char *seed; /* NULL: the scenario's */
+};
+
+/* Wire bytes of a PAUSE frame: 64 B with FCS, preamble 8, gap 12 (IEEE 802.1Qbb, 802.3). */
+#define PAUSE_WIRE_BYTES 84
+
+/*
+ * Loads, binds and checks everything.
+ * @return NULL with err set: file:line, the value, what would be right
+ */
+struct scenario *scenario_load(const struct scenario_options *options, struct err *err);
+void scenario_destroy(struct scenario *scenario);
+
+/* By how much a host may be late without being slow: as configured, or what the kinds of hosts ask for. */
+uint64_t scenario_jitter_ps(const struct scenario *scenario);
+
+/* Treats all hosts as embedded: for what needs a fabric, but no host. The clock stays as it is. */
+void scenario_embed_hosts(struct scenario *scenario);
+
+/* The configured path of a flow. @return 0, -EHOSTUNREACH or -ELOOP */
+int scenario_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct route_path *path);
+
+/* Every table of every module, for the reference and for cfg_print(). @return count */
+size_t scenario_tables(struct cfg_known *known, size_t cap);

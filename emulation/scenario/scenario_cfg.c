@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of what belongs to no module, and the list of everybody's. */
+#include <stddef.h>
+
+#include "emulation/scenario/scenario.h"
+#include "emulation/scenario/scenario_load.h"
+#include "topo/build.h"
+
+#define NFIELDS(f) (sizeof(f) / sizeof((f)[0]))
+
+#define S struct scenario_root
+static const struct cfg_field root_fields[] = {
+	{ "name", CFG_STRING, offsetof(S, name), "", 0, 0, NULL, "Name of the run; default: the file's" },
+	{ "seed", CFG_INT, offsetof(S, seed), "1", 0, 9e18, NULL,
+	  "Seed of every random choice: ECMP, ECN marking, lossy links" },
+};
+#undef S
+
+#define S struct timing_params
+static const struct cfg_field timing_fields[] = {
+	{ "clock", CFG_ENUM, offsetof(S, clock), "auto", 0, 0, "auto|virtual|real",
+	  "virtual: as fast as the CPU allows, exact and repeatable; real: paced by the machine's clock, for hosts that "
+	  "have "
+	  "their own kernel; auto: real where there are such hosts" },
+	{ "idle", CFG_ENUM, offsetof(S, idle), "sleep", 0, 0, "sleep|busy",
+	  "Real time with nothing to do: sleep leaves the CPU to the guests, busy polls on a CPU of its own" },
+	{ "quantum", CFG_TIME, offsetof(S, quantum_ps), "0ps", 0, 1e9, NULL,
+	  "Floor every serialization and pacing time to multiples of this, as ns-3 does with 1ns; 0: exact" },
+	{ "pipeline", CFG_TIME, offsetof(S, pipeline_ps), "600ns", 0, 1e9, NULL,
+	  "Latency of a receiver (switch or NIC) between the last bit and the packet's arrival at a queue" },
+};
+#undef S
+
+#define S struct routing_params
+static const struct cfg_field routing_fields[] = {
+	{ "convergence", CFG_TIME, offsetof(S, convergence_ps), "100ms", 0, 1e16, NULL,
+	  "From a link's failure or repair, if it lasts, to the routes of all switches that know it; its own switches "
+	  "avoid a "
+	  "dead port at once. The default lies between the tens of milliseconds of a tuned BGP fabric and the second that "
+	  "RFC "
+	  "7938, section 7, allows one: a shorter run ends before its fabric has converged, and sets less where it is to "
+	  "see "
+	  "that" },
+};
+#undef S
+
+#define S struct host_config
+static const struct cfg_field host_fields[] = {
+	{ "names", CFG_STRINGS, offsetof(S, names), "", 0, 0, NULL, "Hosts of the topology; absent: all" },
+	{ "kind", CFG_ENUM, offsetof(S, kind), NULL, 0, 0, "embedded|guest|qemu|netns|port",
+	  "embedded: inside the fabric's process; guest: user-mode Linux with kernel rxe; qemu: a QEMU machine with kernel "
+	  "rxe; netns: a network namespace with the server's rdma_rxe; port: somebody else's, behind a DPDK port" },
+	{ "port", CFG_STRING, offsetof(S, port), "", 0, 0, NULL,
+	  "kind port: DPDK device arguments such as \"net_af_packet0,iface=eth1\", or vhost:PATH" },
+	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "64MB", 16e6, 64e9, NULL, "Memory of a guest" },
+	{ "pfc", CFG_BOOL, offsetof(S, pfc), "false", 0, 0, NULL,
+	  "kind port: the peer obeys and sends 802.1Qbb PAUSE frames; false: its transmit ring is held instead" },
+};
+#undef S
+
+#define S struct limits_params
+static const struct cfg_field limits_fields[] = {
+	{ "virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), "60s", 1, 1e16, NULL,
+	  "The run ends here at the latest (end_reason limit)" },
+	{ "hold", CFG_TIME, offsetof(S, hold_ps), "0s", 0, 1e16, NULL,
+	  "The run goes on for so long at least, work or not: for people who use the hosts (`rocelab shell`)" },
+	{ "connect", CFG_TIME, offsetof(S, connect_ps), "60s", 1e9, 1e16, NULL,
+	  "Hosts that have their own kernel must be up and connected within this time" },
+	{ "stall", CFG_TIME, offsetof(S, stall_ps), "2s", 1e6, 1e16, NULL,
+	  "The run ends when no host accepted a byte for so long although one was due (end_reason stall)" },
+	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "4GB", 1e6, 1e15, NULL,
+	  "A scenario whose run would take more, by an estimate made beforehand, is refused: fabric, payload, records and "
+	  "diagnosis together" },
+};
+#undef S
+
+#define S struct telemetry_params
+static const struct cfg_field telemetry_fields[] = {
+	{ "enabled", CFG_BOOL, offsetof(S, enabled), "true", 0, 0, NULL,
+	  "Keep rows; without them nothing can be diagnosed, it shows what they cost" },
+	{ "epoch", CFG_TIME, offsetof(S, epoch_ps), "1ms", 1e7, 1e12, NULL, "Length of an epoch" },
+	{ "epochs_kept", CFG_INT, offsetof(S, epochs_kept), "0", 0, 1024, NULL,
+	  "Epochs that a port remembers, the open one included; 0: as many as cover the spacing of detections, at least "
+	  "2" },
+	{ "quiet_depth", CFG_INT, offsetof(S, quiet_depth), "8", 0, 1e6, NULL,
+	  "Packets: a switch port whose queue stayed below, without a pause, tells of closed epochs alone, and one that "
+	  "told "
+	  "of many too unless the open epoch has news; the diagnosis takes no queue below 8 for a reason. 0: every port "
+	  "tells of the open epoch as well" },
+	{ "contention", CFG_ENUM, offsetof(S, contention), "replay", 0, 0, "replay|exact",
+	  "How w(f_i,f_j) is known: replay estimates it from flow rows as hardware reports them; exact counts every packet "
+	  "ahead, which no hardware does" },
+};
+#undef S
+
+const struct cfg_table scenario_root_cfg = {
+	.path = "",
+	.doc = "The scenario itself.",
+	.size = sizeof(struct scenario_root),
+	.fields = root_fields,
+	.nfields = NFIELDS(root_fields),
+};
+
+const struct cfg_table timing_cfg = {
+	.path = "timing",
+	.doc = "How time is counted.",
+	.size = sizeof(struct timing_params),
+	.fields = timing_fields,
+	.nfields = NFIELDS(timing_fields),
+};
+
+const struct cfg_table routing_cfg = {
+	.path = "routing",
+	.doc = "How switches learn of links that went down or came up (fault link-down). Pinned paths are not rerouted.",
+	.size = sizeof(struct routing_params),
+	.fields = routing_fields,
+	.nfields = NFIELDS(routing_fields),
+};
+
+const struct cfg_table host_cfg = {
+	.path = "hosts",
+	.doc = "Who runs the hosts; those that no group names are embedded.",
+	.list = true,
+	.size = sizeof(struct host_config),
+	.fields = host_fields,
+	.nfields = NFIELDS(host_fields),
+};
+
+const struct cfg_table limits_cfg = {
+	.path = "limits",
+	.doc = "When a run ends that does not complete.",
+	.size = sizeof(struct limits_params),
+	.fields = limits_fields,
+	.nfields = NFIELDS(limits_fields),
+};
+
+const struct cfg_table telemetry_cfg = {
+	.path = "telemetry",
+	.doc = "What switches and NICs remember (paper III-C3, after Hawkeye).",
+	.size = sizeof(struct telemetry_params),
+	.fields = telemetry_fields,
+	.nfields = NFIELDS(telemetry_fields),
+};
+
+static size_t
+add(struct cfg_known *known, size_t cap, size_t count, const struct cfg_table *table, const char *kind)
+{
+	if (count < cap)
+		known[count] = (struct cfg_known){ table, kind };
+	return count + 1;
+}
+
+size_t
+scenario_tables(struct cfg_known *known, size_t cap)
+{
+	const struct cfg_table *const singles[] = {
+		&timing_cfg,       &routing_cfg,     &host_cfg,      &limits_cfg,         &switch_cfg,
+		&switch_pfc_cfg,   &switch_ecn_cfg,  &roce_table,    &dcqcn_table,        &collective_table,
+		&background_table, &detection_table, &telemetry_cfg, &exporter_cfg_table,
+	};
+	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
+
+	count += topo_tables(known + count, cap - count);
+	for (size_t i = 0; i < sizeof(singles) / sizeof(singles[0]); i++)
+		count = add(known, cap, count, singles[i], NULL);
+	for (size_t i = 0; fault_registry[i] != NULL; i++)
+		count = add(known, cap, count, fault_registry[i]->table, fault_registry[i]->kind);
+	return add(known, cap, count, &slow_host_table, SLOW_HOST_KIND);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who runs the hosts, and what that asks of a scenario. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+#include "dpswitch/fabric/pacer.h"
+#include "emulation/scenario/real_host.h"
+#include "emulation/scenario/scenario_load.h"
+
+/*
+ * Room beside the payload in a network device's MTU: headers of RoCEv2 (80 B at most in Linux' rxe, which takes the
+ * largest path MTU that fits), and IP packets of other protocols as long as common ones.
+ */
+#define ROCE_HOST_MTU_ROOM 404
+/* Ethernet header, 802.1Q tag, FCS, preamble and gap. */
+#define ETH_OVERHEAD_BYTES (14 + 4 + 4 + 20)
+
+/* On two busy cores a guest that is due may wait for others that long. */
+#define GUEST_JITTER_PS (50 * PS_PER_MS)
+
+static int
+assign(struct scenario *sc, const struct host_config *config, uint32_t node, struct err *err)
+{
+	const struct topo_node *host = &sc->topo->nodes[node];
+
+	if (sc->hosts[node] != NULL)
+		return cfg_fail(&config->where, "names", err, "host %s has a kind already, from line %d", host->name,
+				sc->hosts[node]->where.line);
+	if (config->kind != HOST_EMBEDDED && host->nports != 1)
+		return cfg_fail(&config->where, "kind", err,
+				"host %s has %u NICs; hosts that are not embedded have one: give it one link", host->name,
+				host->nports);
+	sc->hosts[node] = config;
+	return 0;
+}
+
+static int
+assign_named(struct scenario *sc, const struct host_config *config, struct err *err)
+{
+	for (size_t i = 0; i < config->names.count; i++) {
+		uint32_t node = topo_find(sc->topo, config->names.items[i]);
+		int ret;
+
+		if (node == TOPO_NONE || sc->topo->nodes[node].kind != TOPO_HOST)
+			return cfg_fail(&config->where, "names", err, "\"%s\" is no host of this topology",
+					config->names.items[i]);
+		ret = assign(sc, config, node, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int
+check_port(const struct host_config *config, struct err *err)
+{
+	bool given = config->port != NULL && config->port[0] != '\0';
+
+	if (config->kind == HOST_PORT && !given)
+		return cfg_fail(&config->where, "port", err,
+				"kind = \"port\" needs it, e.g. \"net_af_packet0,iface=eth1\" or \"vhost:/run/h1.sock\"");
+	if (config->kind != HOST_PORT && given)
+		return cfg_fail(&config->where, "port", err, "\"%s\" is for kind = \"port\"", config->port);
+	if (config->kind == HOST_PORT && config->names.count != 1)
+		return cfg_fail(&config->where, "names", err, "%zu hosts behind one port: name one", config->names.count);
+	if (config->kind != HOST_PORT && config->pfc)
+		return cfg_fail(&config->where, "pfc", err, "true is for kind = \"port\": nobody else obeys PAUSE frames");
+	return 0;
+}
+
+/* Windows are as long as the shortest cable; each costs the machine some microseconds. */
+static int
+check_windows(const struct scenario *sc, struct err *err)
+{
+	char delay[32], least[32], port_name[64];
+
+	for (uint32_t i = 0; i < sc->topo->nports; i++) {
+		uint64_t delay_ps = sc->topo->ports[i].delay_ps + sc->timing.pipeline_ps;
+
+		if (delay_ps >= PACER_WINDOW_MIN_PS)
+			continue;
+		return cfg_fail(&sc->timing.where, "clock", err,
+				"real time needs %s between any two nodes, delay and timing.pipeline together; %s has %s: "
+				"give the link a longer delay",
+				units_format_time(PACER_WINDOW_MIN_PS, least, sizeof(least)),
+				topo_port_name(sc->topo, i, port_name), units_format_time(delay_ps, delay, sizeof(delay)));
+	}
+	return 0;
+}
+
+/* Hosts with their own kernel send real frames, and not RoCEv2 alone. */
+static int
+size_frames(struct scenario *sc, struct err *err)
+{
+	uint32_t device_bytes;
+
+	if (sc->host.data_overhead_bytes != 0)
+		return cfg_fail(&sc->host.where, "data_overhead", err,
+				"%u B: frames of hosts with their own kernel have the size they have; leave it out",
+				(uint32_t)sc->host.data_overhead_bytes);
+	sc->host_mtu_bytes = sc->roce.mtu_bytes + ROCE_HOST_MTU_ROOM;
+	device_bytes = sc->host_mtu_bytes + ETH_OVERHEAD_BYTES;
+	if (device_bytes > sc->largest_frame_bytes)
+		sc->largest_frame_bytes = device_bytes;
+	if (PAUSE_WIRE_BYTES < sc->min_frame_bytes)
+		sc->min_frame_bytes = PAUSE_WIRE_BYTES; /* the shortest frame of Ethernet */
+	return 0;
+}
+
+int
+scenario_resolve_hosts(struct scenario *sc, struct err *err)
+{
+	const struct host_config *all = NULL;
+	int ret = 0;
+
+	sc->hosts = calloc(sc->topo->nnodes, sizeof(*sc->hosts));
+	if (sc->hosts == NULL)
+		return err_set(err, -ENOMEM, "out of memory for the hosts");
+	for (size_t i = 0; ret == 0 && i < sc->nhost_configs; i++) {
+		const struct host_config *config = &sc->host_configs[i];
+
+		ret = check_port(config, err);
+		if (ret == 0 && config->names.count == 0 && all != NULL)
+			ret = cfg_fail(&config->where, "names", err, "absent: line %d speaks of all hosts already",
+				       all->where.line);
+		if (ret == 0 && config->names.count == 0)
+			all = config;
+		if (ret == 0)
+			ret = assign_named(sc, config, err);
+	}
+	for (uint32_t h = 0; ret == 0 && all != NULL && h < sc->topo->nhosts; h++)
+		if (sc->hosts[sc->topo->hosts[h]] == NULL)
+			ret = assign(sc, all, sc->topo->hosts[h], err);
+	for (uint32_t h = 0; ret == 0 && h < sc->topo->nhosts; h++) {
+		const struct host_config **host = &sc->hosts[sc->topo->hosts[h]];
+
+		if (*host != NULL && (*host)->kind == HOST_EMBEDDED)
+			*host = NULL;
+		sc->noutside += *host != NULL;
+	}
+	if (ret < 0)
+		return ret;
+	if (sc->timing.clock == CLOCK_AUTO)
+		sc->timing.clock = sc->noutside != 0 ? CLOCK_REAL : CLOCK_VIRTUAL;
+	if (sc->timing.clock == CLOCK_VIRTUAL && sc->noutside != 0)
+		return cfg_fail(&sc->timing.where, "clock", err,
+				"hosts with their own kernel live in real time: give \"real\" or leave it out");
+	if (sc->noutside != 0)
+		ret = size_frames(sc, err);
+	return ret == 0 && sc->timing.clock == CLOCK_REAL ? check_windows(sc, err) : ret;
+}
+
+/* Between a kernel's memory and an embedded host's goes what both know the place of. */
+static int
+check_mixed(const struct scenario *sc, uint32_t flow, bool real, const struct cfg_where *where, struct err *err)
+{
+	const struct flow *f = &sc->plan->flows.flows[flow];
+	const struct topo_node *nodes = sc->topo->nodes;
+
+	if ((sc->hosts[f->src_node] == NULL) == (sc->hosts[f->dst_node] == NULL) || real)
+		return 0;
+	return cfg_fail(
+		where, NULL, err,
+		"%s->%s: one of them is embedded and the other has its own kernel: they exchange payload = \"real\" of "
+		"collectives alone",
+		nodes[f->src_node].name, nodes[f->dst_node].name);
+}
+
+static bool
+is_outside(const struct scenario *sc, uint32_t flow)
+{
+	const struct flow *f = &sc->plan->flows.flows[flow];
+
+	return sc->hosts[f->src_node] != NULL || sc->hosts[f->dst_node] != NULL;
+}
+
+int
+scenario_check_hosts(const struct scenario *sc, struct err *err)
+{
+	const struct plan *plan = sc->plan;
+	int ret = 0;
+
+	for (uint32_t c = 0; sc->noutside != 0 && ret == 0 && c < plan->ncollectives; c++) {
+		const struct plan_collective *collective = &plan->collectives[c];
+
+		for (uint32_t f = 0; ret == 0 && f < collective->nflows; f++) {
+			if (collective->qp_per_step && is_outside(sc, collective->first_flow + f))
+				ret = cfg_fail(&collective->where, "qp", err,
+					       "\"per-step\" is for embedded hosts: an RDMA device keeps its queue pairs");
+			if (ret == 0)
+				ret = check_mixed(sc, collective->first_flow + f, collective->real, &collective->where,
+						  err);
+		}
+	}
+	for (uint32_t b = 0; sc->noutside != 0 && ret == 0 && b < plan->nbackgrounds; b++)
+		ret = check_mixed(sc, plan->backgrounds[b].flow, false, &plan->backgrounds[b].where, err);
+	for (uint32_t i = 0; sc->noutside != 0 && ret == 0 && i < sc->topo->nnodes; i++)
+		if (sc->hosts[i] != NULL)
+			ret = real_host_check(sc, i, err);
+	return ret;
+}
+
+void
+scenario_embed_hosts(struct scenario *sc)
+{
+	for (uint32_t h = 0; h < sc->topo->nhosts; h++)
+		sc->hosts[sc->topo->hosts[h]] = NULL;
+	sc->noutside = 0;
+}
+
+uint64_t
+scenario_jitter_ps(const struct scenario *sc)
+{
+	if (sc->detection.jitter_ps != 0 || sc->noutside == 0)
+		return sc->detection.jitter_ps;
+	return GUEST_JITTER_PS;
+}

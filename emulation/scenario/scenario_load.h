@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The scenario's own groups; used by scenario.c, scenario_cfg.c, scenario_hosts.c and scenario_memory.c. */
+#pragma once
+
+#include "common/cfg/cfg.h"
+#include "emulation/scenario/scenario.h"
+
+extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg;
+
+/* Who runs each host, once the topology is known: fills sc->hosts and decides the clock. @return 0, -EINVAL, -ENOMEM */
+int scenario_resolve_hosts(struct scenario *sc, struct err *err);
+/* Does the run stay within limits.memory? Last of all. @return 0 or -EINVAL */
+int scenario_check_memory(const struct scenario *sc, struct err *err);
+/* What real hosts cannot do, once the plan is known. @return 0 or -EINVAL */
+int scenario_check_hosts(const struct scenario *sc, struct err *err);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a run will take, before anything is allocated for it. */
+#include <stdio.h>
+
+#include "common/units.h"
+#include "emulation/scenario/scenario_load.h"
+
+/* As measured: plan and results, records with the analyzer, and the verdict, of a step and of an iteration beside its steps. */
+#define STEP_BYTES 1000
+#define ITERATION_BYTES 1000
+/* A port that does nothing, measured with 82000 of them. */
+#define PORT_BYTES 36000
+/* A port's epoch without rows; a set of the routes; a frame in a cable's lanes and among a switch's arrivals. */
+#define EPOCH_BYTES 96
+#define ROUTE_BYTES 8
+#define FRAME_BYTES 256
+
+struct part {
+	const char *what;
+	uint64_t bytes;
+	struct err how; /* where it comes from, and what lowers it */
+};
+
+static uint64_t
+add(uint64_t a, uint64_t b)
+{
+	return a < UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
+static uint64_t
+times(uint64_t a, uint64_t b)
+{
+	return b == 0 || a < UINT64_MAX / b ? a * b : UINT64_MAX;
+}
+
+/* "12.3 GB". @param buf  of 32 bytes */
+static char *
+about(uint64_t bytes, char *buf)
+{
+	if (bytes < 1000000000)
+		snprintf(buf, 32, "%.1f MB", (double)bytes / 1e6);
+	else
+		snprintf(buf, 32, "%.1f GB", (double)bytes / 1e9);
+	return buf;
+}
+
+static uint64_t
+steps_of(const struct plan_collective *collective)
+{
+	return times(times(collective->schedule->ranks, collective->schedule->steps), collective->iterations);
+}
+
+/* Every step of every iteration has a schedule record, and a result. */
+static void
+count_steps(const struct scenario *sc, struct part *part)
+{
+	const struct plan_collective *most = sc->plan->collectives;
+	char records[32];
+
+	part->what = "steps";
+	for (uint32_t c = 0; c < sc->plan->ncollectives; c++) {
+		const struct plan_collective *collective = &sc->plan->collectives[c];
+
+		part->bytes = add(part->bytes, add(times(steps_of(collective), STEP_BYTES),
+						   times(collective->iterations, ITERATION_BYTES)));
+		most = steps_of(collective) > steps_of(most) ? collective : most;
+	}
+	if (sc->plan->ncollectives != 0)
+		err_set(&part->how, 0,
+			"%u iterations x %u ranks x %u steps of collective %u are %llu schedule records, "
+			"%s on disk: lower iterations",
+			most->iterations, most->schedule->ranks, most->schedule->steps,
+			(uint32_t)(most - sc->plan->collectives), (unsigned long long)steps_of(most),
+			about(times(steps_of(most), sizeof(struct rec_schedule)), records));
+}
+
+static uint64_t
+payload_of(const struct scenario *sc, const struct plan_collective *collective)
+{
+	uint64_t vectors = 0;
+
+	for (uint32_t r = 0; collective->real && r < collective->schedule->ranks; r++)
+		if (sc->hosts[collective->ranks[r].node] == NULL)
+			vectors += collective->buffers;
+	return times(vectors, collective->vector_bytes);
+}
+
+/* The vectors of embedded hosts; other hosts have memory of their own. */
+static void
+count_payload(const struct scenario *sc, struct part *part)
+{
+	const struct plan_collective *most = sc->plan->collectives;
+	char vector[32];
+
+	part->what = "real payload";
+	for (uint32_t c = 0; c < sc->plan->ncollectives; c++) {
+		const struct plan_collective *collective = &sc->plan->collectives[c];
+
+		part->bytes = add(part->bytes, payload_of(sc, collective));
+		most = payload_of(sc, collective) > payload_of(sc, most) ? collective : most;
+	}
+	if (sc->plan->ncollectives != 0)
+		err_set(&part->how, 0,
+			"%u ranks x %u vectors of %s of collective %u: lower bytes, or let payload be "
+			"synthetic",
+			most->schedule->ranks, most->buffers, about(most->vector_bytes, vector),
+			(uint32_t)(most - sc->plan->collectives));
+}
+
+/* What ports remember by flow, epoch and ingress; what a window of a cable holds. */
+static void
+count_ports(const struct scenario *sc, struct part *epochs, struct part *cables)
+{
+	const struct topo *topo = sc->topo;
+	uint64_t window_ps = WINDOW_MAX_PS, flows = sc->plan->flows.count;
+
+	epochs->what = "telemetry";
+	cables->what = "cables";
+	for (uint32_t i = 0; i < topo->nports; i++) {
+		uint64_t delay_ps = topo->ports[i].delay_ps + sc->timing.pipeline_ps;
+
+		window_ps = delay_ps < window_ps ? delay_ps : window_ps;
+	}
+	for (uint32_t i = 0; i < topo->nports; i++) {
+		const struct topo_port *port = &topo->ports[i];
+		uint64_t frame_ps = units_serialize_ps(sc->mtu_frame_bytes, port->rate_bps, sc->timing.quantum_ps);
+		uint64_t kept = EPOCH_BYTES + 8ULL * topo->nodes[port->node].nports;
+
+		epochs->bytes = add(epochs->bytes, add(times(sc->epochs_kept, kept), times(flows, 4)));
+		cables->bytes = add(cables->bytes,
+				    add(PORT_BYTES, times(window_ps / (frame_ps != 0 ? frame_ps : 1) + 2, FRAME_BYTES)));
+	}
+	err_set(&epochs->how, 0, "%u ports x %u epochs kept and %llu flows: lower telemetry.epochs_kept", topo->nports,
+		sc->epochs_kept, (unsigned long long)flows);
+	err_set(&cables->how, 0,
+		"%u ports that send up to %.1f us of frames of %u B at a time: make the topology smaller, "
+		"rates lower, or one link shorter",
+		topo->nports, (double)window_ps / 1e6, sc->mtu_frame_bytes);
+}
+
+static void
+count_routes(const struct scenario *sc, struct part *part)
+{
+	const struct topo *topo = sc->topo;
+	uint64_t edges = 0;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		bool is_edge = false;
+
+		for (uint16_t p = 0; topo->nodes[i].kind == TOPO_SWITCH && p < topo->nodes[i].nports; p++)
+			is_edge |= topo->nodes[topo_port_of(topo, i, p)->peer].kind == TOPO_HOST;
+		edges += is_edge;
+	}
+	part->what = "routes";
+	part->bytes = 2 * ROUTE_BYTES * edges * topo->nnodes; /* with those that faults change */
+	err_set(&part->how, 0, "%u nodes x %llu switches with hosts: make the topology smaller", topo->nnodes,
+		(unsigned long long)edges);
+}
+
+int
+scenario_check_memory(const struct scenario *sc, struct err *err)
+{
+	struct part parts[5] = { 0 };
+	const struct part *largest = parts;
+	char sum_text[32], limit[32], part[32];
+	uint64_t sum = 0;
+
+	count_steps(sc, &parts[0]);
+	count_payload(sc, &parts[1]);
+	count_ports(sc, &parts[2], &parts[3]);
+	count_routes(sc, &parts[4]);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		sum = add(sum, parts[i].bytes);
+		largest = parts[i].bytes > largest->bytes ? &parts[i] : largest;
+	}
+	if (sum <= sc->limits.memory_bytes)
+		return 0;
+	return cfg_fail(&sc->limits.where, sc->limits.where.node != NULL ? "memory" : "limits.memory", err,
+			"%s, but the run takes about %s, %s of it for %s: %s, or raise the limit",
+			about(sc->limits.memory_bytes, limit), about(sum, sum_text), about(largest->bytes, part),
+			largest->what, largest->how.text);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One case of the evaluation under construction: a collective on a fabric, the paper's (IV-A) or another shape, and what is
+ * done to it. A family adds flows and faults, and says as "anomalies" what it meant by them; case_write() makes a scenario
+ * of it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "common/err.h"
+#include "common/prng.h"
+#include "emulation/scenario/scenario.h"
+#include "eval/shape.h"
+
+#define CASE_MAX_FLOWS 64
+#define CASE_MAX_FAULTS 8
+#define CASE_MAX_PINS 16
+#define CASE_FIRST_SPORT 20000 /* of flows outside of the collective */
+#define CASE_COLLECTIVE_SPORT 10000
+#define CASE_STEP_BYTES 360000000.0 /* of a ring: the paper's, at scale 1 */
+#define CASE_RATE_BPS 100e9         /* of links to hosts: the paper's */
+#define CASE_EPOCH_NS 1e6           /* the paper's, at scale 1 */
+#define CASE_MIN_EPOCH_NS 1e4       /* telemetry.epoch's least */
+#define CASE_MIN_SCALE (CASE_MIN_EPOCH_NS / CASE_EPOCH_NS)
+#define CASE_NAME 96
+#define CASE_MAX_SETS 16
+
+#define CASE_MB 1e6
+#define CASE_MS 1e6 /* in ns */
+
+struct case_flow {
+	uint32_t src, dst; /* hosts */
+	uint16_t sport;
+	uint64_t bytes, start_ns;
+};
+
+struct family;
+
+/* What all cases of an evaluation have in common. */
+struct case_source {
+	uint64_t seed;
+	double scale; /* multiplies bytes, starts and durations */
+	const struct shape *shape;
+	const char *sets[CASE_MAX_SETS]; /* "switch.pfc.alpha=0.5": what every run is given besides */
+	size_t nsets;
+	const struct scenario *network; /* case_network(): the topology and its routes */
+};
+
+struct eval_case {
+	const struct family *family;
+	uint32_t index;   /* within the family, from 0 */
+	uint32_t attempt; /* how many cases with this index were wrong by construction */
+	const struct case_source *source;
+	struct prng prng;       /* of this case and attempt */
+	struct routing routing; /* as the run will route: its seed is run_seed */
+	uint64_t run_seed;
+	uint32_t ranks[SHAPE_MAX_RANKS]; /* hosts, by rank */
+	struct shape_sends sends;        /* between ranks */
+	uint64_t start_ns;               /* of the collective */
+	const char *timeout;             /* of the hosts' QPs */
+	struct case_flow flows[CASE_MAX_FLOWS];
+	uint32_t nflows;
+	char faults[CASE_MAX_FAULTS][192]; /* groups of the scenario's list "faults" */
+	uint32_t nfaults;
+	char pins[CASE_MAX_PINS][256]; /* groups of its list "paths" */
+	uint32_t npins;
+	json_t *anomalies; /* array of { kind, ... }: what judge.h looks for */
+};
+
+/*
+ * Begins a case: ranks apart (place.h), no flows, no faults.
+ * @param source  must outlive the case
+ * @return 0 or -ENOMEM; case_fini() frees what it holds
+ */
+int case_init(struct eval_case *c, const struct family *family, uint32_t index, uint32_t attempt,
+	      const struct case_source *source);
+void case_fini(struct eval_case *c);
+
+/*
+ * What times are multiplied by: starts, durations and epochs keep pace with a step, which takes longer by as much as a host's
+ * link is slower than the paper's.
+ */
+double case_stretch(const struct case_source *source);
+/* Random amounts, uniform between two at scale 1 on the paper's fabric, scaled. Times are stretched. */
+uint64_t case_bytes(struct eval_case *c, double min_bytes, double max_bytes);
+uint64_t case_time_ns(struct eval_case *c, double min_ns, double max_ns);
+/* @return uniform in [min, max] */
+uint32_t case_pick(struct eval_case *c, uint32_t min, uint32_t max);
+
+/* Adds a flow with a source port of its own. @param sport  0: any. @return it */
+struct case_flow *case_add_flow(struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, uint64_t bytes,
+				uint64_t start_ns);
+/* Adds a group to "faults". */
+void case_add_fault(struct eval_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Fixes the way of data from src to dst: egress ports from the sender's switch on. */
+void case_add_pin(struct eval_case *c, uint32_t src, uint32_t dst, const uint32_t *ports, uint32_t count);
+/* Says what was meant. Takes the reference. */
+void case_add_anomaly(struct eval_case *c, json_t *anomaly);
+
+/* "h1->h4/20001>4791", as verdict.json and truth.json name flows. @param buf  of CASE_NAME. @return buf */
+char *case_flow_name(const struct eval_case *c, const struct case_flow *flow, char *buf);
+
+/*
+ * Writes DIR/case.cfg, which runs by itself, and DIR/case.json, what is meant by it.
+ * @return 0, or negative errno with err set: a scenario that cannot be loaded too
+ */
+int case_write(const struct eval_case *c, const char *dir, struct err *err);
+
+/*
+ * The fabric of every case.
+ * @param path  where its scenario may be written
+ * @return NULL with err set: it cannot be written or loaded, or its steps are too short for telemetry's least epoch
+ */
+struct scenario *case_network(const char *path, const struct case_source *source, struct err *err);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a run of a case left behind: the verdict, scored, and what it cost. */
+#pragma once
+
+#include "eval/store.h"
+
+/*
+ * Did a run come to its end by itself? One that was killed, interrupted, or could not write what it found says nothing of
+ * the case or the policy.
+ * @param fabric  folder of the fabric's run
+ * @param status  of the job
+ * @return 0, or -ENODATA with err set: what became of it
+ */
+int case_result_check(const char *dir, const char *fabric, int status, struct err *err);
+
+/*
+ * Reads DIR/POLICY/verdict.json and DIR/FABRIC/run.json, scores the verdict, and leaves score.json beside it: outcome, why,
+ * and the truth of that run.
+ * @param fabric  folder of the fabric's run
+ * @param run  policy is set, and wall_s to how long the job took; the rest is filled in
+ * @return 0, or negative errno with err set: -ENODATA there is no verdict, else the truth cannot be read or score.json
+ *         not written
+ */
+int case_result(const char *dir, const char *fabric, struct store_run *run, struct err *err);
+
+/* Deletes what an earlier run for the truth left, so that a run that breaks leaves no truth. */
+void case_result_forget_truth(const char *dir);
+
+/* Deletes what a run can make again. @param keep  all that explains a verdict stays */
+void case_result_tidy(const char *dir, const char *folder, bool keep);

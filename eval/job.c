@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eval/job.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "common/child.h"
+#include "common/interrupt.h"
+#include "common/outfile.h"
+#include "common/run_dir.h"
+#include "eval/variant.h"
+
+/* The program under way, for end_program(). */
+static volatile sig_atomic_t program_pid;
+
+/* In a signal's handler. */
+static void
+end_program(void)
+{
+	if (program_pid > 0)
+		interrupt_pass_on((pid_t)program_pid);
+}
+
+static void
+prepare(const struct job_config *config)
+{
+	const struct interrupt_actions actions = { .ask = end_program };
+	char path[PATH_MAX];
+	cpu_set_t cpus;
+	int log;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	interrupt_catch(&actions);
+	if (config->cpu >= 0) {
+		CPU_ZERO(&cpus);
+		CPU_SET(config->cpu, &cpus);
+		sched_setaffinity(0, sizeof(cpus), &cpus);
+	}
+	snprintf(path, sizeof(path), "%s/log.txt", config->out);
+	log = outfile_stream(path, NULL);
+	if (log < 0)
+		return;
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	close(log);
+}
+
+/* Runs a program to its end. @return its exit status, or negative errno with err set: it did not start */
+static int
+run_program(const char *folder, const struct child_args *args, struct err *err)
+{
+	char path[PATH_MAX], text[128];
+	int status;
+	pid_t pid;
+
+	if (child_find(args->argv[0], folder, path, sizeof(path), err) < 0)
+		return -ENOENT;
+	pid = child_start(path, args, false, err);
+	if (pid < 0)
+		return pid;
+	program_pid = pid;
+	if (interrupt_asked()) /* before there was a program */
+		interrupt_pass_on(pid);
+	status = child_wait(pid);
+	program_pid = 0;
+	if (status != 0)
+		printf("%s %s\n", args->argv[0], child_text(status, text, sizeof(text)));
+	return status;
+}
+
+static int
+run_fabric(const struct job_config *config, struct err *err)
+{
+	struct child_args args = { .argv = { "dpswitch", config->scenario, "--out", config->fabric, "--quiet" },
+				   .count = 5 };
+	struct variant_sets sets;
+	int ret = variant_sets(config->policy, &sets, err);
+
+	for (size_t i = 0; ret == 0 && i < config->nsets + sets.count; i++) {
+		ret = child_add(&args, "--set", err);
+		if (ret == 0)
+			ret = child_add(&args, i < config->nsets ? config->sets[i] : sets.text[i - config->nsets], err);
+	}
+	return ret < 0 ? ret : run_program("dpswitch", &args, err);
+}
+
+static int
+run_analyzer(const struct job_config *config, struct err *err)
+{
+	char records[PATH_MAX];
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", config->out }, .count = 5 };
+
+	snprintf(records, sizeof(records), "%s/" JOB_RECORDS, config->fabric);
+	return run_program("diag", &args, err);
+}
+
+static enum job_status
+run(const struct job_config *config)
+{
+	struct err err = { 0 };
+	int fabric = config->policy != NULL ? run_fabric(config, &err) : 0;
+	int analyzer = fabric == 0 && config->diagnose && !interrupt_asked() ? run_analyzer(config, &err) : 0;
+
+	if (fabric < 0 || analyzer < 0) {
+		fprintf(stderr, "rocelab: %s\n", err.text);
+		return JOB_NOT_STARTED;
+	}
+	if (fabric != 0)
+		return JOB_FABRIC_FAILED;
+	return analyzer == 0 ? JOB_DONE : JOB_NO_VERDICT;
+}
+
+pid_t
+job_start(const struct job_config *config, struct err *err)
+{
+	int ret = run_dir_make(config->out, err);
+	sigset_t before;
+	pid_t pid;
+
+	if (ret < 0)
+		return ret;
+	fflush(NULL);
+	pid = child_fork(&before);
+	ret = -errno;
+	if (pid == 0)
+		prepare(config);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return err_set(err, ret, "%s: %s", config->out, strerror(-ret));
+	if (pid != 0)
+		return pid;
+	ret = run(config);
+	fflush(NULL);
+	_exit(ret);
+}
+
+uint32_t
+job_cpus(int *cpus, uint32_t cap)
+{
+	uint32_t count = 0;
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 0;
+	for (int cpu = 0; cpu < CPU_SETSIZE && count < cap; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			cpus[count++] = cpu;
+	return count;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One run of a case, in a process of its own: the fabric, then the diagnosis of what it recorded. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+
+/* What a job's process says by its exit status. */
+enum job_status { JOB_DONE = 0, JOB_FABRIC_FAILED = 1, JOB_NO_VERDICT = 2, JOB_NOT_STARTED = 3 };
+
+#define JOB_RECORDS "records.bin" /* of the fabric's folder: the stream that is diagnosed */
+
+struct job_config {
+	const char *scenario;
+	const char *fabric;      /* folder of the fabric's run */
+	const char *out;         /* folder of the diagnosis and of log.txt; made. Often the same */
+	const char *policy;      /* the fabric runs under it; NULL: it has run */
+	bool diagnose;           /* what the fabric recorded */
+	const char *const *sets; /* [nsets] keys of the scenario that every run is given */
+	size_t nsets;
+	int cpu; /* it and its children run there; -1: anywhere */
+};
+
+/*
+ * Starts it. What the programs print goes to OUT/log.txt. SIGTERM ends the run early.
+ * @return pid, or negative errno with err set
+ */
+pid_t job_start(const struct job_config *config, struct err *err);
+
+/* CPUs that this process may use, one job each. @param cpus  [cap] @return how many there are, up to cap */
+uint32_t job_cpus(int *cpus, uint32_t cap);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where flows go on a case's fabric, and which of them share a port. */
+#pragma once
+
+#include "eval/case.h"
+
+/* Chance looks this often before a family gives up on a case. */
+#define PLACE_TRIES 20000
+
+/*
+ * Which hosts are ranks. Edge switches are those that have hosts; where not all are needed, those that are lie evenly among
+ * them. Where the collective would collide with itself, a seed of the run is looked for with which it does not.
+ */
+/* One under an edge switch, and hosts of nobody beside each. */
+void place_apart(struct eval_case *c);
+/* As in the paper's case study: two under each of the first edge switches. Of the paper's fabric that is two whole pods. */
+void place_beside(struct eval_case *c);
+/* Two under an edge switch, with edge switches of nobody between. */
+void place_pairs(struct eval_case *c);
+
+/* The way of a flow's data. It exists: every host of the fabric reaches every other. */
+void place_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
+/* The way of its ACKs. */
+void place_ack_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
+/* The way of a flow of the collective, of c->sends.at[send]. */
+void place_send_path(const struct eval_case *c, uint32_t send, struct route_path *path);
+/* The way of a random one. @return which it is */
+uint32_t place_any_send(struct eval_case *c, struct route_path *path);
+
+bool place_crosses(const struct route_path *path, uint32_t port);
+bool place_shares(const struct route_path *a, const struct route_path *b);
+/* Does a flow of the collective send by this port? */
+bool place_is_used(const struct eval_case *c, uint32_t port);
+bool place_is_rank(const struct eval_case *c, uint32_t host);
+
+/* Names of the ports that hashes chose for flows of the collective while one of equal cost has none. The caller's. */
+json_t *place_imbalanced(const struct eval_case *c);
+
+/* A random port on the way of a random flow of the collective. */
+uint32_t place_any_port(struct eval_case *c);
+/* A random host. */
+uint32_t place_any_host(struct eval_case *c);
+/* A source port that no flow of the case has. */
+uint16_t place_any_sport(struct eval_case *c);
+
+/* The port of a node that leads to a neighbour, TOPO_NONE: there is none. */
+uint32_t place_port_to(const struct topo *topo, uint32_t node, uint32_t peer);
+/* The node "PREFIXnumber". */
+uint32_t place_node(const struct topo *topo, char prefix, uint32_t number);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eval/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+struct store {
+	sqlite3 *db;
+};
+
+#define PATIENCE_MS 60000 /* with others who read or write the store */
+
+static const char schema[] =
+	"CREATE TABLE IF NOT EXISTS evaluation (seed INTEGER NOT NULL, scale REAL NOT NULL, sets TEXT NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS cases (family TEXT, idx INTEGER, attempt INTEGER, PRIMARY KEY (family, idx));"
+	"CREATE TABLE IF NOT EXISTS excluded (family TEXT, idx INTEGER, attempt INTEGER, why TEXT,"
+	" PRIMARY KEY (family, idx, attempt));"
+	"CREATE TABLE IF NOT EXISTS runs (family TEXT, idx INTEGER, policy TEXT, outcome TEXT, why TEXT,"
+	" telemetry_bytes INTEGER, collected_bytes INTEGER, bandwidth_bytes INTEGER, polls INTEGER, hops INTEGER,"
+	" cpu_s REAL, wall_s REAL, PRIMARY KEY (family, idx, policy));";
+
+#define RUN_COLUMNS                                                                                                        \
+	"family, idx, policy, outcome, why, telemetry_bytes, collected_bytes, bandwidth_bytes, polls, hops, cpu_s, wall_s"
+
+static int
+failed(struct store *store, struct err *err)
+{
+	const char *path = sqlite3_db_filename(store->db, "main");
+
+	return err_set(err, -EIO, "%s: %s", path != NULL ? path : "eval.sqlite", sqlite3_errmsg(store->db));
+}
+
+static sqlite3_stmt *
+prepare(struct store *store, const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+
+	sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL);
+	return stmt;
+}
+
+/* Runs a statement that gives no rows, and ends it. */
+static int
+finish(struct store *store, sqlite3_stmt *stmt, struct err *err)
+{
+	int ret = stmt != NULL && sqlite3_step(stmt) == SQLITE_DONE ? 0 : failed(store, err);
+
+	sqlite3_finalize(stmt);
+	return ret;
+}
+
+/* The one number that a query gives, and ends it. @return fallback: it gives none */
+static int64_t
+number(sqlite3_stmt *stmt, int64_t fallback)
+{
+	int64_t value = stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : fallback;
+
+	sqlite3_finalize(stmt);
+	return value;
+}
+
+/* Is all of it there, as this program writes it? @return 0 or -EINVAL with err set */
+static int
+check(struct store *store, struct err *err)
+{
+	static const char *const tables[] = { "SELECT attempt FROM cases WHERE family = '' AND idx = 0",
+					      "SELECT why FROM excluded WHERE family = '' AND idx = 0 AND attempt = 0",
+					      "SELECT " RUN_COLUMNS " FROM runs" };
+	sqlite3_stmt *stmt = prepare(store, "PRAGMA quick_check(1)");
+	bool sound = stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW &&
+		     strcmp((const char *)sqlite3_column_text(stmt, 0), "ok") == 0;
+	const char *path = sqlite3_db_filename(store->db, "main");
+
+	sqlite3_finalize(stmt);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		stmt = prepare(store, tables[i]);
+		sound = sound && stmt != NULL;
+		sqlite3_finalize(stmt);
+	}
+	return sound ? 0
+		     : err_set(err, -EINVAL,
+			       "%s is damaged or not of this version; remove its directory, or give another --out", path);
+}
+
+/* The first to open it says whose it is; all others must ask for the same. */
+static int
+belong(struct store *store, uint64_t seed, double scale, const char *sets, struct err *err)
+{
+	sqlite3_stmt *stmt =
+		prepare(store, "INSERT INTO evaluation SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM evaluation)");
+	int ret;
+
+	sqlite3_bind_int64(stmt, 1, (int64_t)seed);
+	sqlite3_bind_double(stmt, 2, scale);
+	sqlite3_bind_text(stmt, 3, sets, -1, SQLITE_STATIC);
+	ret = finish(store, stmt, err);
+	if (ret < 0)
+		return ret;
+	stmt = prepare(store, "SELECT seed, scale, sets FROM evaluation");
+	if (sqlite3_step(stmt) != SQLITE_ROW)
+		ret = failed(store, err);
+	else if (sqlite3_column_int64(stmt, 0) != (int64_t)seed || sqlite3_column_double(stmt, 1) != scale ||
+		 strcmp((const char *)sqlite3_column_text(stmt, 2), sets) != 0)
+		ret = err_set(err, -EEXIST,
+			      "eval.sqlite holds seed %lld at scale %g%s%s; ask for the same, or give another --out",
+			      (long long)sqlite3_column_int64(stmt, 0), sqlite3_column_double(stmt, 1),
+			      sqlite3_column_bytes(stmt, 2) != 0 ? " with" : "",
+			      (const char *)sqlite3_column_text(stmt, 2));
+	sqlite3_finalize(stmt);
+	return ret;
+}
+
+struct store *
+store_open(const char *path, uint64_t seed, double scale, const char *sets, struct err *err)
+{
+	struct store *store = calloc(1, sizeof(*store));
+
+	if (store == NULL) {
+		err_set(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	if (sqlite3_open(path, &store->db) != SQLITE_OK || sqlite3_busy_timeout(store->db, PATIENCE_MS) != SQLITE_OK) {
+		err_set(err, -EIO, "%s in %s", sqlite3_errmsg(store->db), path);
+	} else if (sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+		failed(store, err);
+	} else if (check(store, err) == 0 && belong(store, seed, scale, sets, err) == 0) {
+		return store;
+	}
+	store_close(store);
+	return NULL;
+}
+
+void
+store_close(struct store *store)
+{
+	if (store == NULL)
+		return;
+	sqlite3_close(store->db);
+	free(store);
+}
+
+static void
+bind_case(sqlite3_stmt *stmt, const char *family, uint32_t index)
+{
+	sqlite3_bind_text(stmt, 1, family, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 2, index);
+}
+
+int
+store_add_case(struct store *store, const char *family, uint32_t index, uint32_t attempt, struct err *err)
+{
+	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO cases VALUES (?, ?, ?)");
+
+	bind_case(stmt, family, index);
+	sqlite3_bind_int64(stmt, 3, attempt);
+	return finish(store, stmt, err);
+}
+
+int
+store_exclude(struct store *store, const char *family, uint32_t index, uint32_t attempt, const char *why, struct err *err)
+{
+	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO excluded VALUES (?, ?, ?, ?)");
+
+	bind_case(stmt, family, index);
+	sqlite3_bind_int64(stmt, 3, attempt);
+	sqlite3_bind_text(stmt, 4, why, -1, SQLITE_STATIC);
+	return finish(store, stmt, err);
+}
+
+int
+store_add_run(struct store *store, const struct store_run *run, struct err *err)
+{
+	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+
+	bind_case(stmt, run->family, run->index);
+	sqlite3_bind_text(stmt, 3, run->policy, -1, SQLITE_STATIC);
+	sqlite3_bind_text(stmt, 4, score_name(run->outcome), -1, SQLITE_STATIC);
+	sqlite3_bind_text(stmt, 5, run->why, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 6, (int64_t)run->telemetry_bytes);
+	sqlite3_bind_int64(stmt, 7, (int64_t)run->collected_bytes);
+	sqlite3_bind_int64(stmt, 8, (int64_t)run->bandwidth_bytes);
+	sqlite3_bind_int64(stmt, 9, (int64_t)run->polls);
+	sqlite3_bind_int64(stmt, 10, (int64_t)run->hops);
+	sqlite3_bind_double(stmt, 11, run->cpu_s);
+	sqlite3_bind_double(stmt, 12, run->wall_s);
+	return finish(store, stmt, err);
+}
+
+int64_t
+store_attempt(struct store *store, const char *family, uint32_t index)
+{
+	sqlite3_stmt *stmt = prepare(store, "SELECT attempt FROM cases WHERE family = ? AND idx = ?");
+
+	bind_case(stmt, family, index);
+	return number(stmt, -1);
+}
+
+uint32_t
+store_next_attempt(struct store *store, const char *family, uint32_t index)
+{
+	sqlite3_stmt *stmt =
+		prepare(store, "SELECT ifnull(max(attempt), -1) + 1 FROM excluded WHERE family = ? AND idx = ?");
+
+	bind_case(stmt, family, index);
+	return (uint32_t)number(stmt, 0);
+}
+
+uint32_t
+store_excluded(struct store *store, const char *family, uint32_t cases)
+{
+	sqlite3_stmt *stmt = prepare(store, "SELECT count(*) FROM excluded WHERE family = ? AND idx < ?");
+
+	bind_case(stmt, family, cases);
+	return (uint32_t)number(stmt, 0);
+}
+
+bool
+store_has_run(struct store *store, const char *family, uint32_t index, const char *policy)
+{
+	sqlite3_stmt *stmt = prepare(store, "SELECT 1 FROM runs WHERE family = ? AND idx = ? AND policy = ?");
+
+	bind_case(stmt, family, index);
+	sqlite3_bind_text(stmt, 3, policy, -1, SQLITE_STATIC);
+	return number(stmt, 0) != 0;
+}
+
+static enum outcome
+outcome_of(const char *name)
+{
+	enum outcome outcome = OUTCOME_TP;
+
+	while (outcome < OUTCOME_FN && strcmp(score_name(outcome), name) != 0)
+		outcome++;
+	return outcome;
+}
+
+static void
+read_run(sqlite3_stmt *stmt, struct store_run *run)
+{
+	*run = (struct store_run){ 0 };
+	snprintf(run->family, sizeof(run->family), "%s", (const char *)sqlite3_column_text(stmt, 0));
+	run->index = (uint32_t)sqlite3_column_int64(stmt, 1);
+	snprintf(run->policy, sizeof(run->policy), "%s", (const char *)sqlite3_column_text(stmt, 2));
+	run->outcome = outcome_of((const char *)sqlite3_column_text(stmt, 3));
+	snprintf(run->why, sizeof(run->why), "%s", (const char *)sqlite3_column_text(stmt, 4));
+	run->telemetry_bytes = (uint64_t)sqlite3_column_int64(stmt, 5);
+	run->collected_bytes = (uint64_t)sqlite3_column_int64(stmt, 6);
+	run->bandwidth_bytes = (uint64_t)sqlite3_column_int64(stmt, 7);
+	run->polls = (uint64_t)sqlite3_column_int64(stmt, 8);
+	run->hops = (uint64_t)sqlite3_column_int64(stmt, 9);
+	run->cpu_s = sqlite3_column_double(stmt, 10);
+	run->wall_s = sqlite3_column_double(stmt, 11);
+}
+
+int64_t
+store_runs(struct store *store, const char *family, const char *policy, uint32_t cases, struct store_run **runs,
+	   struct err *err)
+{
+	sqlite3_stmt *stmt =
+		prepare(store, "SELECT " RUN_COLUMNS " FROM runs WHERE family = ? AND idx < ? AND policy = ? ORDER BY idx");
+	int64_t count = 0;
+	int step;
+
+	*runs = calloc((size_t)cases + 1, sizeof(**runs));
+	if (*runs == NULL) {
+		sqlite3_finalize(stmt);
+		return err_set(err, -ENOMEM, "out of memory for %u cases", cases);
+	}
+	bind_case(stmt, family, cases);
+	sqlite3_bind_text(stmt, 3, policy, -1, SQLITE_STATIC);
+	while ((step = sqlite3_step(stmt)) == SQLITE_ROW && count < cases)
+		read_run(stmt, &(*runs)[count++]);
+	if (step != SQLITE_DONE) {
+		count = failed(store, err);
+		free(*runs);
+		*runs = NULL;
+	}
+	sqlite3_finalize(stmt);
+	return count;
+}
+
+int
+store_each_run(struct store *store, void (*each)(void *ctx, const struct store_run *run), void *ctx, struct err *err)
+{
+	sqlite3_stmt *stmt = prepare(store, "SELECT " RUN_COLUMNS " FROM runs ORDER BY family, policy, idx");
+	struct store_run run;
+	int step, ret;
+
+	while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+		read_run(stmt, &run);
+		each(ctx, &run);
+	}
+	ret = step == SQLITE_DONE ? 0 : failed(store, err);
+	sqlite3_finalize(stmt);
+	return ret;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* DIR/eval.sqlite: what an evaluation has done so far. One process writes it; what is there is not done again. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "eval/score.h"
+
+#define STORE_NAME 96
+
+/* One case under one policy. */
+struct store_run {
+	char family[STORE_NAME], policy[STORE_NAME];
+	uint32_t index;
+	enum outcome outcome;
+	char why[256];            /* empty: a true positive */
+	uint64_t telemetry_bytes; /* reports kept, headers included */
+	uint64_t collected_bytes; /* reports that switches and NICs sent */
+	uint64_t bandwidth_bytes; /* polls, notifications and reports on the wire */
+	uint64_t polls;
+	uint64_t hops;
+	double cpu_s, wall_s;
+};
+
+struct store;
+
+/*
+ * Opens or makes a store.
+ * @param sets  shape (none: the paper's) and sets, as one text: " --shape k6 --set switch.pfc.alpha=0.5"
+ * @return NULL with err set: it cannot be opened, or belongs to another seed, scale or shape, or other sets
+ */
+struct store *store_open(const char *path, uint64_t seed, double scale, const char *sets, struct err *err);
+void store_close(struct store *store);
+
+/* All of these: 0, or -EIO with err set. */
+int store_add_case(struct store *store, const char *family, uint32_t index, uint32_t attempt, struct err *err);
+int store_exclude(struct store *store, const char *family, uint32_t index, uint32_t attempt, const char *why,
+		  struct err *err);
+int store_add_run(struct store *store, const struct store_run *run, struct err *err);
+
+/* The attempt that is right by construction, -1: not known yet. */
+int64_t store_attempt(struct store *store, const char *family, uint32_t index);
+/* The attempt after those that were excluded. */
+uint32_t store_next_attempt(struct store *store, const char *family, uint32_t index);
+/* How many cases of a family with indices below this were excluded. */
+uint32_t store_excluded(struct store *store, const char *family, uint32_t cases);
+bool store_has_run(struct store *store, const char *family, uint32_t index, const char *policy);
+
+/*
+ * The runs of a family under a policy, by index.
+ * @param cases  indices below it
+ * @param runs   set to an array, the caller's to free
+ * @return how many, or negative errno with err set
+ */
+int64_t store_runs(struct store *store, const char *family, const char *policy, uint32_t cases, struct store_run **runs,
+		   struct err *err);
+
+/*
+ * All runs that there are, by family, policy and index.
+ * @param each  is called for every one
+ * @return 0, or -EIO with err set
+ */
+int store_each_run(struct store *store, void (*each)(void *ctx, const struct store_run *run), void *ctx, struct err *err);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eval/variant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int
+variant_sets(const char *name, struct variant_sets *sets, struct err *err)
+{
+	char copy[VARIANT_NAME], *save = NULL;
+
+	*sets = (struct variant_sets){ .count = 0 };
+	if (snprintf(copy, sizeof(copy), "%s", name) >= (int)sizeof(copy))
+		return err_set(err, -EINVAL, "policy \"%s\": at most %d characters", name, VARIANT_NAME - 1);
+	for (char *word = strtok_r(copy, "+", &save); word != NULL; word = strtok_r(NULL, "+", &save)) {
+		char *text = sets->text[sets->count];
+		const char *equals = strchr(word, '=');
+		int used;
+
+		if (sets->count == VARIANT_MAX_SETS)
+			return err_set(err, -EINVAL, "policy \"%s\": at most %d keys", name, VARIANT_MAX_SETS - 1);
+		if (sets->count != 0 && equals == NULL)
+			return err_set(err, -EINVAL, "policy \"%s\": \"%s\" is no KEY=VALUE, as in vedrfolnir+detections=1",
+				       name, word);
+		if (sets->count == 0)
+			used = snprintf(text, VARIANT_NAME, "detection.policy=%s", word);
+		else
+			used = snprintf(text, VARIANT_NAME, "%s%s",
+					memchr(word, '.', (size_t)(equals - word)) == NULL ? "detection." : "", word);
+		if (used >= VARIANT_NAME)
+			return err_set(err, -EINVAL, "policy \"%s\": \"%s\" is too long", name, word);
+		sets->count++;
+	}
+	return sets->count != 0 ? 0 : err_set(err, -EINVAL, "policy \"%s\": name one", name);
+}
+
+#define OURS "vedrfolnir"
+#define NVALUES(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Fig. 12: RTT threshold and number of detections. */
+static uint32_t
+list_threshold(char names[VARIANT_MAX][VARIANT_NAME])
+{
+	uint32_t count = 0;
+
+	for (int percent = 120; percent <= 240; percent += 30)
+		for (int detections = 1; detections <= 5; detections++)
+			snprintf(names[count++], VARIANT_NAME, OURS "+rtt_percent=%d+detections=%d", percent, detections);
+	return count;
+}
+
+static uint32_t
+list_values(char names[VARIANT_MAX][VARIANT_NAME], const char *key, const char *const *values, size_t nvalues)
+{
+	uint32_t count = 0;
+
+	snprintf(names[count++], VARIANT_NAME, OURS);
+	for (size_t i = 0; i < nvalues; i++)
+		snprintf(names[count++], VARIANT_NAME, OURS "+%s=%s", key, values[i]);
+	return count;
+}
+
+/* Fig. 13a: a threshold for each step's path against one for all. */
+static uint32_t
+list_fixed(char names[VARIANT_MAX][VARIANT_NAME])
+{
+	static const char *const values[] = { "10us", "20us", "30us", "40us", "60us", "80us", "120us" };
+
+	return list_values(names, "rtt_fixed", values, NVALUES(values));
+}
+
+/* Fig. 13b: detections of a step, handed over or not, against as many as there are causes. */
+static uint32_t
+list_allocation(char names[VARIANT_MAX][VARIANT_NAME])
+{
+	uint32_t count = 0;
+
+	for (int detections = 1; detections <= 5; detections++) {
+		snprintf(names[count++], VARIANT_NAME, OURS "+detections=%d", detections);
+		snprintf(names[count++], VARIANT_NAME, OURS "+detections=%d+transfer=false", detections);
+	}
+	snprintf(names[count++], VARIANT_NAME, OURS "+detections=255+lag_percent=0");
+	snprintf(names[count++], VARIANT_NAME, "hawkeye-minr");
+	return count;
+}
+
+/* The estimate of w(f_i,f_j) that hardware's rows allow against the matrix that counts every packet. */
+static uint32_t
+list_contention(char names[VARIANT_MAX][VARIANT_NAME])
+{
+	static const char *const values[] = { "exact" };
+
+	return list_values(names, "telemetry.contention", values, NVALUES(values));
+}
+
+static uint32_t
+list_budget(char names[VARIANT_MAX][VARIANT_NAME])
+{
+	static const char *const values[] = { "1KB", "10KB", "100KB", "300KB", "1MB", "3MB", "10MB", "30MB", "100MB" };
+
+	return list_values(names, "exporter.budget", values, NVALUES(values));
+}
+
+const struct ablation ablations[] = {
+	{ "threshold", "RTT threshold 120 to 240 % x detections 1 to 5 (Fig. 12)", list_threshold },
+	{ "fixed", "each step's threshold against one for all (Fig. 13a)", list_fixed },
+	{ "allocation", "number of detections, with and without handing over (Fig. 13b)", list_allocation },
+	{ "contention", "the paper's replay estimate against the exact matrix", list_contention },
+	{ "budget", "telemetry's budget from 1 KB a second up", list_budget },
+	{ NULL, NULL, NULL },
+};
+
+const struct ablation *
+ablation_find(const char *name)
+{
+	for (const struct ablation *ablation = ablations; ablation->name != NULL; ablation++)
+		if (strcmp(ablation->name, name) == 0)
+			return ablation;
+	return NULL;
+}

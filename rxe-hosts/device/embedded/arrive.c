@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a host does with a frame that has arrived whole. */
+#include "common/wire/roce.h"
+#include "rxe-hosts/device/embedded/host.h"
+
+static void data_in(struct host *host, struct nic *nic, const struct pkt *p);
+static void ack_in(struct host *host, const struct pkt *p);
+static void nak_in(struct host *host, const struct pkt *p);
+static void datagram_in(struct host *host, const struct pkt *p);
+static void answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
+static void complete(struct host *host, struct send_qp *qp, uint32_t flow);
+
+void
+host_arrive(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	struct node_counters *count = &host->node.count;
+	const struct flow_slot *slot = host_slot(host, p->flow);
+	uint32_t owner = p->flags & PKT_REVERSE ? slot->src_node : slot->dst_node;
+
+	count->rx_packets++;
+	count->rx_bytes += p->wire_bytes;
+	if (__builtin_expect((p->flags & PKT_CORRUPT) != 0, 0)) {
+		host_drop(host, nic, p, REC_DROP_CORRUPT);
+		return;
+	}
+	/* A poll that follows pauses ends at whichever host pauses; everything else belongs to its flow's ends. */
+	if (__builtin_expect(owner != host->node.id && p->type != PKT_POLL, 0)) {
+		host->misdelivered++;
+		host_drop(host, nic, p, REC_DROP_NO_ROUTE);
+		return;
+	}
+	if (__builtin_expect((p->flags & PKT_BYTES) != 0, 0)) {
+		host_arrive_bytes(host, nic, p);
+		return;
+	}
+	count->consumed_packets++;
+	count->consumed_bytes += p->wire_bytes;
+	if (p->type == PKT_DATA)
+		data_in(host, nic, p);
+	else
+		host_take_in(host, nic, p);
+}
+
+void
+host_take_in(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	struct send_qp *qp;
+
+	switch (p->type) {
+	case PKT_ACK:
+		ack_in(host, p);
+		break;
+	case PKT_NAK:
+		nak_in(host, p);
+		break;
+	case PKT_CNP:
+		qp = &host->send[host_slot(host, p->flow)->send];
+		rc_send_congested(&qp->rc, &host->params, host->now_ps);
+		qp_look(host, qp, false);
+		break;
+	case PKT_UD:
+		datagram_in(host, p);
+		break;
+	case PKT_POLL:
+		host_poll_arrived(host, nic, p);
+		break;
+	case PKT_NOTIFY:
+		if (host->client.notified != NULL)
+			host->client.notified(host->client.ctx, p->flow, p->psn, p->arg, host->now_ps);
+		break;
+	}
+}
+
+void
+host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason)
+{
+	port_drops_add(&nic->drops, reason, p, host->now_ps);
+	host->node.count.dropped_packets++;
+	host->node.count.dropped_bytes += p->wire_bytes;
+	body_release(host->node.bodies, p);
+}
+
+static void
+data_in(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	const struct flow_slot *slot = host_slot(host, p->flow);
+	struct rc_recv *rc = &host->recv[slot->recv].rc;
+	uint32_t what = rc_recv_data(rc, &host->params, p, host->config.shared->directory.slabs[slot->src_node],
+				     host->window.index, host->now_ps);
+
+	if (what & RC_ACCEPTED) {
+		host->node.count.progress += p->payload_bytes;
+		if (host->params.real_payload && host->client.accept != NULL) {
+			uint64_t place;
+			const void *src = rc_recv_payload(rc, p, host->window.index, &place);
+
+			if (src != NULL)
+				host->client.accept(host->client.ctx, p->flow, rc->imm, place, src, p->payload_bytes);
+		}
+	}
+	host_received(host, nic, rc, p, what);
+}
+
+void
+host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what)
+{
+	if (what & RC_REORDERED)
+		host->node.count.order_errors++;
+	if (what & (RC_ACK | RC_NAK | RC_RNR | RC_CNP))
+		answer(host, nic, rc, p, what);
+	if (what & RC_COMPLETE && host->client.completed != NULL) {
+		struct wc wc = {
+			.time_ps = host->now_ps,
+			.bytes = rc->done_bytes,
+			.flow = p->flow,
+			.imm = rc->imm,
+			.opcode = WC_RECEIVED,
+		};
+
+		host->client.completed(host->client.ctx, &wc);
+	}
+}
+
+/* Answers leave by the port where the data came in. */
+static void
+answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what)
+{
+	struct pkt *out;
+
+	if (__builtin_expect(what & RC_CNP, 0)) {
+		struct pkt cnp = {
+			.flow = p->flow,
+			.wire_bytes = host->params.cnp_bytes,
+			.type = PKT_CNP,
+			.flags = PKT_REVERSE,
+			.ttl = PKT_TTL_INIT,
+		};
+
+		host->cnps_sent += nic_control(host, nic, &cnp);
+	}
+	if (!(what & (RC_ACK | RC_NAK | RC_RNR)))
+		return;
+	out = queue_slot(&nic->control);
+	/* Without room the packet stays unacknowledged: a later ACK, or the sender's timeout, covers it. */
+	if (__builtin_expect(out == NULL, 0)) {
+		host->acks_withheld++;
+		return;
+	}
+	*out = (struct pkt){
+		.flow = p->flow,
+		.psn = (rc->expected - 1) & PSN_MASK,
+		.arg = rc->msn,
+		.wire_bytes = host->params.ack_bytes,
+		.type = PKT_ACK,
+		.flags = rc->ce ? PKT_REVERSE | PKT_CE : PKT_REVERSE,
+		.ttl = PKT_TTL_INIT,
+	};
+	if (__builtin_expect(what & (RC_NAK | RC_RNR), 0)) {
+		out->type = PKT_NAK;
+		out->psn = rc->expected;
+		out->arg = (what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK) | rc->msn << 8;
+	}
+	nic_control_send(host, nic);
+	rc_recv_answered(rc);
+}
+
+static void
+ack_in(struct host *host, const struct pkt *p)
+{
+	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
+	bool retried = qp->rc.retries != 0;
+	uint64_t rtt_ps;
+
+	if (__builtin_expect(qp->rc.error, 0))
+		return;
+	rc_send_advance(&qp->rc, &host->params, host->now_ps);
+	if (rc_send_ack(&qp->rc, &host->params, p->psn, host->now_ps, &rtt_ps) && __builtin_expect(retried, 0) &&
+	    rc_send_outstanding(&qp->rc))
+		host_watch(host, qp);
+	if (__builtin_expect((p->flags & PKT_CE) != 0, 0))
+		rc_send_congested(&qp->rc, &host->params, host->now_ps);
+	if (rtt_ps != 0 && host->client.rtt != NULL)
+		host->client.rtt(host->client.ctx, p->flow, rtt_ps, host->now_ps);
+	if ((int32_t)(qp->rc.una - qp->rc.ack_end) >= 0)
+		complete(host, qp, p->flow);
+	qp_look(host, qp, false);
+}
+
+/* Tells the client of every message that the last ACK finished. */
+static void
+complete(struct host *host, struct send_qp *qp, uint32_t flow)
+{
+	struct rc_post post;
+
+	while (rc_send_pop(&qp->rc, &post)) {
+		struct wc wc = {
+			.time_ps = host->now_ps,
+			.wr_id = post.wr_id,
+			.bytes = post.bytes,
+			.flow = flow,
+			.retransmits = post.retransmits,
+			.opcode = WC_SENT,
+		};
+
+		host->open--;
+		if (host->client.completed != NULL)
+			host->client.completed(host->client.ctx, &wc);
+	}
+}
+
+static void
+nak_in(struct host *host, const struct pkt *p)
+{
+	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
+	bool alive = true;
+
+	if (qp->rc.error)
+		return;
+	rc_send_advance(&qp->rc, &host->params, host->now_ps);
+	if (p->arg == AETH_NAK_SEQUENCE)
+		rc_send_nak(&qp->rc, &host->params, p->psn, host->now_ps);
+	else if ((p->arg & AETH_KIND_MASK) == (AETH_RNR_NAK & AETH_KIND_MASK))
+		alive = rc_send_rnr(&qp->rc, &host->params, p->psn, host->now_ps);
+	else
+		alive = false; /* from outside: invalid request, access error .. (IBTA table 46) */
+	if (p->flags & PKT_CE)
+		rc_send_congested(&qp->rc, &host->params, host->now_ps);
+	if (rc_send_outstanding(&qp->rc))
+		host_watch(host, qp);
+	complete(host, qp, p->flow);
+	if (!alive)
+		host_fail_qp(host, qp,
+			     (p->arg & AETH_KIND_MASK) == AETH_KIND_MASK ? "receiver refused it" : "receiver not ready");
+	qp_look(host, qp, true);
+}
+
+static void
+datagram_in(struct host *host, const struct pkt *p)
+{
+	struct recv_qp *qp = &host->recv[host_slot(host, p->flow)->recv];
+	struct recv_slot slot;
+
+	if (!ud_recv_take(&qp->ud, &qp->rc.receives, p, &slot) || host->client.completed == NULL)
+		return;
+	struct wc wc = {
+		.time_ps = host->now_ps,
+		.bytes = p->payload_bytes,
+		.flow = p->flow,
+		.imm = p->arg,
+		.opcode = WC_RECEIVED,
+	};
+
+	host->client.completed(host->client.ctx, &wc);
+}

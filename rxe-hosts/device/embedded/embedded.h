@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The embedded device: a host as a node of the fabric, with the transport of rxe-hosts/roce on its NIC ports.
+ * Flows name its QPs: one that sends for each flow that starts here, one that receives for each that ends here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/sertable.h"
+#include "dpswitch/fabric/node.h"
+#include "rxe-hosts/device/device.h"
+#include "rxe-hosts/device/embedded/nic_telemetry.h"
+#include "rxe-hosts/roce/params.h"
+
+/* What all hosts of a run share: which QPs a flow has, and where messages lie. Immutable once all hosts are made. */
+struct embedded_shared;
+
+/* @return NULL with err set: -EINVAL (a flow from a host to itself, or of a NIC that is not there), -ENOMEM */
+struct embedded_shared *embedded_shared_create(const struct topo *topo, const struct flow_table *flows, struct err *err);
+void embedded_shared_destroy(struct embedded_shared *shared);
+
+/* Everything a host is made from. Referenced objects must outlive it. */
+struct embedded_config {
+	uint32_t node; /* topology node id of a host */
+	const struct topo *topo;
+	const struct flow_table *flows;
+	struct embedded_shared *shared;
+	struct sertables *sertables; /* with the quantum of params */
+	const struct roce_params *params;
+	const struct nic_telemetry *telemetry; /* copied; NULL: none */
+	uint64_t bdp_bytes;                    /* used where params say window_is_bdp */
+	uint32_t first_psn;                    /* of every QP */
+};
+
+/*
+ * Makes a host. Its links are connected by fabric_attach().
+ * @return NULL with err set: -EINVAL, -ENOMEM
+ */
+struct node *embedded_host_create(const struct embedded_config *config, struct err *err);
+void embedded_host_destroy(struct node *node);
+
+/* The device of a host made by embedded_host_create(). */
+struct device *embedded_device(struct node *node);
+
+/*
+ * The host's program still has work to come, though nothing is posted: keeps the node NODE_RUNNING, so that the run
+ * does not count as complete. Off at first.
+ */
+void embedded_expect_work(struct node *node, bool expected);
+
+/*
+ * From now_ps on a NIC sends PAUSE for a class every interval, or stops that and sends one RESUME. With several classes
+ * the shortest interval counts for all. Between windows only.
+ */
+void embedded_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
+/* Classes that a NIC tells its peer to hold. */
+uint8_t embedded_pausing(const struct node *node, uint16_t nic);
+/*
+ * A NIC's cable was cut, or mended.
+ * @param held  classes that the peer holds from now on, as if it had told; cut: 0
+ */
+void embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
+
+/*
+ * Sends a UD SEND ONLY WITH IMMEDIATE on a flow, in the flow's class. The receiver must have posted a receive.
+ * @return 0; -EINVAL: empty or longer than the path MTU; -ENOSPC: NIC_DATAGRAM_SLOTS wait already
+ */
+int embedded_post_ud(struct device *dev, uint32_t flow, uint32_t bytes, uint32_t imm);
+
+/* What the headers of a frame say that its descriptor leaves to its message. */
+struct embedded_message {
+	bool write;    /* RDMA WRITE, else SEND */
+	bool first;    /* first (or only) segment */
+	bool with_imm; /* the last segment carries imm */
+	uint32_t imm;
+	uint32_t msn; /* ACK, NAK: messages completed (IBTA 9.7.5.1) */
+	uint64_t remote_offset, bytes;
+	const uint8_t *payload; /* of this segment; NULL: synthetic */
+};
+
+/*
+ * Looks that up for a packet on a link, between windows. A data packet whose message is over is a late duplicate; once
+ * the message's slot is another's, type and place are guessed.
+ */
+void embedded_describe(const struct embedded_shared *shared, const struct roce_params *params, const struct pkt *p,
+		       struct embedded_message *m);
+
+/* What the transport of a host went through. */
+struct embedded_counters {
+	uint64_t retransmits, timeouts; /* as a sender: packets sent again; expiries */
+	uint64_t naks_received, rnr_received;
+	uint64_t naks_sent;                          /* as a receiver, RNR included */
+	uint64_t duplicates, out_of_sequence, stale; /* data packets not accepted, by reason */
+	uint64_t datagrams_unposted;
+	uint64_t cnps_sent;
+	uint64_t acks_withheld;   /* queue full: a later ACK covers them */
+	uint64_t pauses_received; /* XOFF frames */
+	uint64_t misdelivered;    /* of flows of other hosts; dropped as REC_DROP_NO_ROUTE */
+};
+
+/* Packets that a NIC dropped for a reason. */
+uint64_t embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason);
+
+void embedded_sum(const struct node *node, struct embedded_counters *sum);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The inside of an embedded host, shared by the files of this folder. */
+#pragma once
+
+#include <stddef.h>
+
+#include "common/polled.h"
+#include "common/port_drops.h"
+#include "rxe-hosts/device/embedded/embedded.h"
+#include "rxe-hosts/roce/rc_recv.h"
+#include "rxe-hosts/roce/rc_send.h"
+#include "rxe-hosts/roce/ud.h"
+
+/* Control packets that wait for a port. Beyond, ACKs and NAKs are withheld and others dropped; both are counted. */
+#define NIC_CONTROL_SLOTS 1024
+/* Datagrams that wait for a port. */
+#define NIC_DATAGRAM_SLOTS 64
+
+struct flow_slot {
+	uint32_t src_node, dst_node;
+	uint32_t send; /* index of its QP on the source host */
+	uint32_t recv; /* on the destination host */
+};
+
+struct embedded_shared {
+	struct flow_slot *slots; /* [flows] */
+	struct msg_directory directory;
+};
+
+struct send_qp {
+	struct rc_send rc;
+	struct nic_batch batch; /* since the window's start */
+	uint32_t ahead;         /* packets of others that left since this QP's next packet could have */
+	uint16_t nic;
+	uint16_t bit;      /* index on its NIC */
+	bool met_pause;    /* the next packet could have left while the port was paused */
+	uint64_t ready_ps; /* when its bit in nic->ready was set */
+	struct ud_send ud;
+};
+
+struct recv_qp {
+	struct rc_recv rc;
+	struct ud_recv ud;
+	uint8_t *gathered; /* of a message from outside: nobody knows what it is before its last segment; NULL: never one */
+	uint64_t gathered_cap;
+};
+
+/* Packets in order, emptied often: positions start over whenever it is empty, so that the cache stays warm. */
+struct pkt_queue {
+	struct pkt *pkts; /* [cap] */
+	uint32_t head, tail, cap;
+};
+
+struct nic {
+	/* touched by every packet */
+	_Alignas(64) uint64_t tx_ps; /* when the next frame starts to leave; TIME_NEVER: nothing to send */
+	uint64_t free_ps;            /* when the last frame has left */
+	const uint32_t *ser_ps;      /* [wire bytes] */
+	struct link *tx;
+	struct pkt_queue control;
+	uint64_t *ready;      /* bit per QP: rc_send_ready() when last looked at */
+	uint64_t *sent;       /* bit per QP: sent in this window */
+	struct send_qp **qps; /* [nqps] */
+	uint32_t nqps, nready;
+	uint32_t last; /* QP that sent last: round robin goes on behind it */
+	uint16_t index;
+	uint8_t paused;                      /* bit p: the peer paused class p */
+	struct pkt *arrivals, *arrivals_end; /* of this window, not yet handled */
+	const struct pause_frame *pauses, *pauses_end;
+	/* rare */
+	struct pkt_queue datagrams;
+	uint64_t storm_ps, storm_interval_ps; /* next PAUSE of a storm */
+	uint64_t pausing_since_ps;
+	uint64_t paused_since_ps[8];     /* of class p, while bit p of paused is set */
+	uint8_t storm_mask, storm_ended; /* classes stormed; to RESUME */
+	struct polled polled;
+	struct port_drops drops;
+};
+
+struct host {
+	struct node node; /* first: a struct node pointer to a host is a pointer to this */
+	struct device dev;
+	struct device_client client;
+	struct roce_params params; /* a copy beside what it is used with */
+	struct embedded_config config;
+	struct nic_telemetry telemetry;
+	bool has_telemetry;
+	bool work_expected;
+	struct nic *nics;     /* [node.nports] */
+	struct send_qp *send; /* [nsend] */
+	struct recv_qp *recv; /* [nrecv] */
+	uint32_t nsend, nrecv;
+	uint32_t open;        /* messages posted and not completed */
+	struct window window; /* the present one */
+	uint64_t now_ps;
+	uint64_t timer_ps; /* the earliest of the next three */
+	uint64_t client_timer_ps;
+	uint64_t rto_ps; /* no timeout is due earlier */
+	uint64_t storm_ps;
+	uint64_t epoch_end_ps;
+	struct msg_slab slab;
+	const uint8_t *region;
+	uint64_t region_bytes;
+	uint32_t *waiting; /* [nsend] scratch for reports */
+	uint64_t cnps_sent, acks_withheld, pauses_received, misdelivered;
+};
+
+static inline struct host *
+host_of(struct node *node)
+{
+	return (struct host *)node;
+}
+
+static inline struct host *
+host_of_device(const struct device *dev)
+{
+	return (struct host *)((uintptr_t)dev - offsetof(struct host, dev));
+}
+
+static inline const struct flow_slot *
+host_slot(const struct host *host, uint32_t flow)
+{
+	return &host->config.shared->slots[flow];
+}
+
+/* nic.c: sending */
+/* Decides when the port sends next; after every change of what it could send. */
+void nic_schedule(const struct host *host, struct nic *nic);
+/* Sends the frame that tx_ps is for. */
+void nic_transmit(struct host *host, struct nic *nic);
+/* Moves what is queued to the front. @return false if the queue is full */
+bool queue_compact(struct pkt_queue *q);
+/* Queues a control packet. @return false if there is no room: the packet is dropped and counted */
+bool nic_control(struct host *host, struct nic *nic, const struct pkt *p);
+/* A PAUSE or RESUME came in. */
+void nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame);
+/* From host->now_ps on these classes, and no others, are paused. */
+void nic_hold(struct host *host, struct nic *nic, uint8_t held);
+/* Sends what a storm, or its end, has due. */
+void nic_storm(struct host *host, struct nic *nic);
+/* Hands the window's batches to the telemetry. */
+void nic_flush(struct host *host, struct nic *nic);
+
+/* Where the next packet of a queue is to be made; NULL: no room. It counts once tail has moved past it. */
+static inline struct pkt *
+queue_slot(struct pkt_queue *q)
+{
+	if (__builtin_expect(q->tail == q->cap, 0) && !queue_compact(q))
+		return NULL;
+	return &q->pkts[q->tail];
+}
+
+/* Queues the control packet (ACK, NAK, CNP, polling, notification) made in the slot of nic->control. */
+static inline void
+nic_control_send(struct host *host, struct nic *nic)
+{
+	host->node.count.born_packets++;
+	host->node.count.born_bytes += nic->control.pkts[nic->control.tail++].wire_bytes;
+	nic->tx_ps = nic->free_ps > host->now_ps ? nic->free_ps : host->now_ps;
+}
+
+/* Looks again whether a QP may send. @param always  schedule the port even if nothing changed */
+static inline void
+qp_look(const struct host *host, struct send_qp *qp, bool always)
+{
+	struct nic *nic = &host->nics[qp->nic];
+	uint64_t *word = &nic->ready[qp->bit / 64], bit = 1ULL << (qp->bit % 64);
+	bool ready = rc_send_ready(&qp->rc), was = (*word & bit) != 0;
+
+	if (ready != was) {
+		*word ^= bit;
+		qp->ready_ps = host->now_ps;
+		nic->nready += ready ? 1 : UINT32_MAX;
+	} else if (!always) {
+		return;
+	}
+	nic_schedule(host, nic);
+}
+
+/* arrive.c: one packet came in at host->now_ps */
+void host_arrive(struct host *host, struct nic *nic, const struct pkt *p);
+/* A packet other than data is taken. */
+void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
+/* What follows once a data packet has been judged: answers, completions. @param what  enum rc_answer bits */
+void host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
+void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
+
+/* outside.c: a packet whose bytes came in from outside */
+void host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p);
+
+/* timers.c */
+/* Recomputes timer_ps after one of its parts changed. */
+void host_set_timers(struct host *host);
+/* What is due at host->now_ps. */
+void host_timers(struct host *host);
+/* A QP has something outstanding, or its timeout became shorter. */
+void host_watch(struct host *host, const struct send_qp *qp);
+/* Retries are spent. */
+void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
+
+/* poll.c: polling packets */
+void host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
+void host_report_nic(struct device *dev, uint32_t flow);
+void host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p);
+
+/* run.c */
+extern const struct node_ops embedded_node_ops;
+/* ops.c */
+extern const struct device_ops embedded_device_ops;

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A NIC port's transmitter. Control packets leave first and are never paused; then datagrams; then the QPs in turn,
+ * those whose window and pacing allow it and whose class is not paused. Data packets are made at the moment they leave.
+ */
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/units.h"
+#include "rxe-hosts/device/embedded/host.h"
+
+static struct send_qp *pick(const struct host *host, struct nic *nic);
+static void count_waiting(struct host *host, struct nic *nic, const struct send_qp *sender);
+static void send_data(struct host *host, struct nic *nic, struct send_qp *qp);
+static void send_datagram(struct host *host, struct nic *nic);
+
+static inline uint64_t
+max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline bool
+queue_empty(const struct pkt_queue *q)
+{
+	return q->head == q->tail;
+}
+
+/* A pointer to the packet taken out; it stays until the next one is put in. */
+static inline struct pkt *
+queue_pop(struct pkt_queue *q)
+{
+	struct pkt *p = &q->pkts[q->head++];
+
+	if (q->head == q->tail)
+		q->head = q->tail = 0;
+	return p;
+}
+
+static inline void
+put_on_wire(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	uint64_t done_ps = host->now_ps + nic->ser_ps[p->wire_bytes];
+
+	link_send(nic->tx, host->window.parity, p, done_ps);
+	nic->free_ps = done_ps;
+	host->node.count.tx_packets++;
+	host->node.count.tx_bytes += p->wire_bytes;
+}
+
+static inline bool
+held_by_pause(const struct nic *nic, uint8_t prio)
+{
+	return nic->paused >> prio & 1;
+}
+
+void
+nic_schedule(const struct host *host, struct nic *nic)
+{
+	uint64_t floor_ps = max_u64(nic->free_ps, host->now_ps), next_ps = TIME_NEVER;
+
+	nic->tx_ps = floor_ps;
+	if (!queue_empty(&nic->control))
+		return;
+	if (!queue_empty(&nic->datagrams) && !held_by_pause(nic, nic->datagrams.pkts[nic->datagrams.head].prio))
+		return;
+	for (uint32_t base = 0; base < nic->nqps; base += 64) {
+		for (uint64_t bits = nic->ready[base / 64]; bits != 0; bits &= bits - 1) {
+			const struct rc_send *rc = &nic->qps[base + (uint32_t)__builtin_ctzll(bits)]->rc;
+
+			if (held_by_pause(nic, rc->frame.prio))
+				continue;
+			if (rc->next_ps <= floor_ps)
+				return;
+			if (rc->next_ps < next_ps)
+				next_ps = rc->next_ps;
+		}
+	}
+	nic->tx_ps = next_ps;
+}
+
+void
+nic_transmit(struct host *host, struct nic *nic)
+{
+	struct send_qp *qp;
+
+	if (!queue_empty(&nic->control)) {
+		put_on_wire(host, nic, queue_pop(&nic->control));
+	} else if (!queue_empty(&nic->datagrams) && !held_by_pause(nic, nic->datagrams.pkts[nic->datagrams.head].prio)) {
+		send_datagram(host, nic);
+	} else {
+		qp = pick(host, nic);
+		if (qp != NULL)
+			send_data(host, nic, qp);
+	}
+	nic_schedule(host, nic);
+}
+
+bool
+queue_compact(struct pkt_queue *q)
+{
+	if (q->head == 0)
+		return false;
+	memmove(q->pkts, q->pkts + q->head, (q->tail - q->head) * sizeof(*q->pkts));
+	q->tail -= q->head;
+	q->head = 0;
+	return true;
+}
+
+bool
+nic_control(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	struct pkt *slot = queue_slot(&nic->control);
+
+	if (slot == NULL) {
+		host->node.count.born_packets++;
+		host->node.count.born_bytes += p->wire_bytes;
+		host_drop(host, nic, p, REC_DROP_QUEUE_FULL);
+		return false;
+	}
+	*slot = *p;
+	nic_control_send(host, nic);
+	return true;
+}
+
+void
+nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame)
+{
+	uint8_t mask = frame->prio_mask;
+
+	host->node.digest = digest_u64(host->node.digest, frame->time_ps);
+	host->node.digest = digest_u64(host->node.digest, (uint64_t)nic->index << 16 | mask << 8 | frame->xoff);
+	host->pauses_received += frame->xoff;
+	nic_hold(host, nic, frame->xoff ? nic->paused | mask : nic->paused & (uint8_t)~mask);
+}
+
+void
+nic_hold(struct host *host, struct nic *nic, uint8_t held)
+{
+	uint8_t was = nic->paused, resumed;
+
+	nic->paused = held & 0xfe; /* class 0 is never paused */
+	for (uint32_t prio = 1; prio < 8; prio++)
+		if (nic->paused & ~was & 1U << prio)
+			nic->paused_since_ps[prio] = host->now_ps;
+	resumed = was & (uint8_t)~nic->paused;
+	for (uint32_t i = 0; resumed != 0 && i < nic->nqps; i++) {
+		struct send_qp *qp = nic->qps[i];
+
+		if (!rc_send_ready(&qp->rc) || !(resumed >> qp->rc.frame.prio & 1))
+			continue;
+		qp->met_pause = true;
+		qp->batch.held_ps += host->now_ps - max_u64(qp->ready_ps, nic->paused_since_ps[qp->rc.frame.prio]);
+	}
+	if (host->has_telemetry && (was != 0) != (nic->paused != 0)) {
+		nic_flush(host, nic);
+		host->telemetry.paused(host->telemetry.ctx, nic->index, nic->paused != 0, host->now_ps);
+	}
+	nic_schedule(host, nic);
+}
+
+void
+nic_storm(struct host *host, struct nic *nic)
+{
+	uint8_t mask = nic->storm_ended != 0 ? nic->storm_ended : nic->storm_mask;
+	bool xoff = nic->storm_ended == 0;
+	uint64_t done_ps = max_u64(nic->free_ps, host->now_ps) + nic->tx->pause_ps;
+
+	link_send_pause(nic->tx, host->window.parity, mask, xoff, done_ps);
+	nic->free_ps = done_ps;
+	host->node.digest = digest_u64(host->node.digest, done_ps);
+	host->node.digest = digest_u64(host->node.digest, 1ULL << 32 | (uint64_t)mask << 8 | xoff);
+	nic->storm_ended = 0;
+	nic->storm_ps = nic->storm_mask == 0 ? TIME_NEVER
+			: xoff               ? max_u64(host->now_ps + nic->storm_interval_ps, done_ps)
+					     : host->now_ps;
+	nic_schedule(host, nic);
+}
+
+void
+nic_flush(struct host *host, struct nic *nic)
+{
+	for (uint32_t base = 0; base < nic->nqps; base += 64) {
+		uint64_t bits = nic->sent[base / 64];
+
+		nic->sent[base / 64] = 0;
+		for (; bits != 0; bits &= bits - 1) {
+			struct nic_batch *batch = &nic->qps[base + (uint32_t)__builtin_ctzll(bits)]->batch;
+
+			host->telemetry.transmitted(host->telemetry.ctx, nic->index, batch);
+			*batch = (struct nic_batch){ .flow = batch->flow };
+		}
+	}
+}
+
+/* The first QP behind the last sender that may send now. A rate that fell meanwhile may have shut its window. */
+static struct send_qp *
+pick(const struct host *host, struct nic *nic)
+{
+	uint32_t words = (nic->nqps + 63) / 64, first = nic->last + 1 < nic->nqps ? nic->last + 1 : 0;
+	uint64_t from = ~0ULL << (first % 64);
+
+	for (uint32_t k = 0; k <= words; k++) {
+		uint32_t at = first / 64 + k, word = at < words ? at : at - words;
+		uint64_t bits = nic->ready[word] & (k == 0 ? from : k == words ? ~from : ~0ULL);
+
+		for (; bits != 0; bits &= bits - 1) {
+			struct send_qp *qp = nic->qps[word * 64 + (uint32_t)__builtin_ctzll(bits)];
+
+			if (qp->rc.next_ps > host->now_ps || held_by_pause(nic, qp->rc.frame.prio))
+				continue;
+			rc_send_advance(&qp->rc, &host->params, host->now_ps);
+			if (rc_send_ready(&qp->rc))
+				return qp;
+			nic->ready[word] &= ~(bits & -bits);
+			nic->nready--;
+		}
+	}
+	return NULL;
+}
+
+/* Whoever could have sent now waits behind the sender. */
+static void
+count_waiting(struct host *host, struct nic *nic, const struct send_qp *sender)
+{
+	for (uint32_t base = 0; base < nic->nqps; base += 64) {
+		for (uint64_t bits = nic->ready[base / 64]; bits != 0; bits &= bits - 1) {
+			struct send_qp *qp = nic->qps[base + (uint32_t)__builtin_ctzll(bits)];
+
+			if (qp == sender || qp->rc.next_ps > host->now_ps || held_by_pause(nic, qp->rc.frame.prio))
+				continue;
+			qp->ahead++;
+			if (host->telemetry.ahead != NULL)
+				host->telemetry.ahead(host->telemetry.ctx, nic->index, qp->batch.flow, sender->batch.flow);
+		}
+	}
+}
+
+static inline void
+count_sent(struct nic *nic, struct send_qp *qp, uint32_t wire_bytes)
+{
+	struct nic_batch *batch = &qp->batch;
+
+	batch->packets++;
+	batch->bytes += wire_bytes;
+	nic->sent[qp->bit / 64] |= 1ULL << (qp->bit % 64);
+	if (__builtin_expect(qp->ahead != 0, 0)) {
+		batch->depth_sum += qp->ahead;
+		batch->depth_max = qp->ahead > batch->depth_max ? qp->ahead : batch->depth_max;
+		qp->ahead = 0;
+	}
+	if (__builtin_expect(qp->met_pause, 0)) {
+		batch->paused_packets++;
+		qp->met_pause = false;
+	}
+}
+
+static inline void
+send_data(struct host *host, struct nic *nic, struct send_qp *qp)
+{
+	bool fresh = !rc_send_outstanding(&qp->rc);
+	struct pkt p;
+
+	rc_send_next(&qp->rc, &host->params, host->now_ps, &p);
+	put_on_wire(host, nic, &p);
+	nic->last = qp->bit;
+	host->node.count.born_packets++;
+	host->node.count.born_bytes += p.wire_bytes;
+	if (host->has_telemetry) {
+		if (nic->nready > 1)
+			count_waiting(host, nic, qp);
+		count_sent(nic, qp, p.wire_bytes);
+	}
+	if (!rc_send_ready(&qp->rc)) {
+		nic->ready[qp->bit / 64] &= ~(1ULL << (qp->bit % 64));
+		nic->nready--;
+	}
+	if (fresh)
+		host_watch(host, qp);
+}
+
+static void
+send_datagram(struct host *host, struct nic *nic)
+{
+	struct pkt *p = queue_pop(&nic->datagrams);
+	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
+
+	put_on_wire(host, nic, p);
+	if (host->has_telemetry) {
+		count_waiting(host, nic, qp);
+		count_sent(nic, qp, p->wire_bytes);
+	}
+}

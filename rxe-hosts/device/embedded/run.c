@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One window of a host: arrivals, pauses, timers and transmissions of all its ports in the order (time, kind, port),
+ * pauses before packets, arrivals before timers, timers before transmissions.
+ */
+#include "common/units.h"
+#include "rxe-hosts/device/embedded/host.h"
+
+enum event_kind { EVENT_PAUSE, EVENT_ARRIVAL, EVENT_TIMER, EVENT_TRANSMIT };
+
+struct event {
+	uint64_t time_ps;
+	enum event_kind kind;
+	struct nic *nic;
+};
+
+static inline void
+earlier(struct event *best, uint64_t time_ps, enum event_kind kind, struct nic *nic)
+{
+	if (time_ps < best->time_ps || (time_ps == best->time_ps && kind < best->kind))
+		*best = (struct event){ time_ps, kind, nic };
+}
+
+static inline struct event
+next_event(const struct host *host)
+{
+	struct event best = { host->timer_ps, EVENT_TIMER, NULL };
+
+	for (uint32_t i = 0; i < host->node.nports; i++) {
+		struct nic *nic = &host->nics[i];
+
+		if (nic->pauses != nic->pauses_end)
+			earlier(&best, nic->pauses->time_ps, EVENT_PAUSE, nic);
+		if (nic->arrivals != nic->arrivals_end)
+			earlier(&best, nic->arrivals->time_ps, EVENT_ARRIVAL, nic);
+		earlier(&best, nic->tx_ps, EVENT_TRANSMIT, nic);
+	}
+	return best;
+}
+
+/* Every event moves its queue on, the port's free_ps, or a timer: the loop ends with the window. */
+static void
+run_events(struct host *host, uint64_t end_ps)
+{
+	for (;;) {
+		struct event event = next_event(host);
+
+		if (event.time_ps >= end_ps)
+			return;
+		host->now_ps = event.time_ps;
+		switch (event.kind) {
+		case EVENT_PAUSE:
+			nic_pause(host, event.nic, event.nic->pauses++);
+			break;
+		case EVENT_ARRIVAL:
+			host_arrive(host, event.nic, event.nic->arrivals++);
+			break;
+		case EVENT_TIMER:
+			host_timers(host);
+			break;
+		case EVENT_TRANSMIT:
+			nic_transmit(host, event.nic);
+			break;
+		}
+	}
+}
+
+static void
+take_in(struct host *host, const struct window *window)
+{
+	for (uint16_t i = 0; i < host->node.nports; i++) {
+		struct link *rx = host->node.rx[i];
+		struct nic *nic = &host->nics[i];
+
+		if (link_is_idle(rx, window->parity))
+			continue; /* the last window's are all handled */
+		link_receive(rx, window->parity);
+		uint32_t npkts = link_arrivals(rx, window->end_ps, &nic->arrivals);
+		uint32_t npauses = link_pauses(rx, window->end_ps, &nic->pauses);
+		nic->arrivals_end = nic->arrivals + npkts;
+		nic->pauses_end = nic->pauses + npauses;
+		link_consume(rx, npkts, npauses);
+	}
+}
+
+static void
+close_window(struct host *host, const struct window *window)
+{
+	host->now_ps = window->end_ps;
+	if (host->open != 0 && host->client.tick != NULL)
+		host->client.tick(host->client.ctx, window->end_ps);
+	if (host->has_telemetry)
+		for (uint16_t i = 0; i < host->node.nports; i++)
+			nic_flush(host, &host->nics[i]);
+	if (host->node.status != NODE_QP_ERROR)
+		host->node.status = host->open != 0 || host->work_expected ? NODE_RUNNING : NODE_PASSIVE;
+}
+
+static void
+run(struct node *node, const struct window *window)
+{
+	struct host *host = host_of(node);
+
+	host->window = *window;
+	host->now_ps = window->start_ps;
+	if (host->has_telemetry && window->start_ps >= host->epoch_end_ps) {
+		uint64_t epoch_ps = host->telemetry.epoch_ps;
+
+		host->telemetry.roll(host->telemetry.ctx, node, window->start_ps);
+		host->epoch_end_ps = (window->start_ps / epoch_ps + 1) * epoch_ps;
+	}
+	take_in(host, window);
+	run_events(host, window->end_ps);
+	close_window(host, window);
+}
+
+static uint64_t
+next_ps(const struct node *node)
+{
+	const struct host *host = (const struct host *)node;
+	uint64_t first_ps = host->timer_ps;
+
+	if (host->open != 0 && host->client.tick != NULL)
+		return host->now_ps; /* the client looks at its flows once a window */
+	for (uint16_t i = 0; i < node->nports; i++)
+		first_ps = host->nics[i].tx_ps < first_ps ? host->nics[i].tx_ps : first_ps;
+	return first_ps;
+}
+
+static void
+held(const struct node *node, uint64_t *packets, uint64_t *bytes)
+{
+	const struct host *host = (const struct host *)node;
+
+	for (uint16_t i = 0; i < node->nports; i++) {
+		const struct pkt_queue *queues[] = { &host->nics[i].control, &host->nics[i].datagrams };
+
+		for (uint32_t k = 0; k < 2; k++)
+			for (uint32_t at = queues[k]->head; at != queues[k]->tail; at++, (*packets)++)
+				*bytes += queues[k]->pkts[at].wire_bytes;
+	}
+}
+
+static void
+attached(struct node *node)
+{
+	for (uint16_t i = 0; i < node->nports; i++)
+		host_of(node)->nics[i].tx = node->tx[i];
+}
+
+const struct node_ops embedded_node_ops = {
+	.attached = attached,
+	.run = run,
+	.next_ps = next_ps,
+	.held = held,
+};

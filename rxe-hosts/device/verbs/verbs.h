@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A host with its own RDMA device: struct device over libibverbs and librdmacm. Any RoCEv2 device of the kernel it runs
+ * on will do, rdma_rxe or a real NIC. One thread, woken by its loop.
+ *
+ * Order of use: create; set_client and register_region (the step engine does); listen, before any peer connects;
+ * connect, and run the loop until verbs_host_state() is VERBS_UP; then run until the end.
+ * After every loop_wait() call verbs_host_run(), and wait no longer than verbs_host_next_ns().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/flow.h"
+#include "common/wire/manage.h"
+#include "rxe-hosts/device/device.h"
+#include "rxe-hosts/device/verbs/loop.h"
+#include "rxe-hosts/device/verbs/run_clock.h"
+#include "rxe-hosts/roce/params.h"
+
+struct verbs_config {
+	uint32_t node;
+	uint32_t ip; /* of its one NIC, host byte order */
+	const struct flow_table *flows;
+	const uint64_t *slowest_bps; /* [flows] slowest link of each flow's path */
+	const struct roce_params *params;
+	uint64_t window_bytes;      /* of a flow in flight; 0: no limit */
+	bool window_is_bdp;         /* instead: twice what the measured round trip holds at the slowest link's rate */
+	uint32_t probes;            /* of each flow on the idle path, before the run */
+	uint64_t probe_interval_ps; /* between two probes */
+	bool watch;                 /* probe running steps too */
+	uint64_t noise_ps;          /* least variation of round-trip times that is expected of an idle path */
+	const bool *embedded;       /* [nodes] hosts without a connection manager */
+	struct loop *loop;
+	struct run_clock *clock;
+};
+
+struct verbs_host;
+
+enum verbs_state {
+	VERBS_LISTENING,
+	VERBS_CONNECTING, /* own QPs towards peers, and theirs to us */
+	VERBS_MEASURING,  /* all QPs are up: probes on the idle path */
+	VERBS_UP,
+	VERBS_BROKEN, /* of no use any more: verbs_host_error() */
+};
+
+struct verbs_counters {
+	uint64_t notification_packets, notification_bytes;
+	uint64_t polling_packets, polling_bytes, polls_received;
+	uint64_t probe_packets, probe_bytes; /* answers not included */
+	uint64_t naks, timeouts;             /* that made the device send again, by its counters, since it was opened */
+	uint64_t base_rtt_ps, noise_ps;      /* of the idle paths, the largest */
+	uint32_t qps;
+};
+
+/*
+ * Finds the RDMA device that has the host's address, and opens it.
+ * @return NULL with err set and errno
+ */
+struct verbs_host *verbs_host_create(const struct verbs_config *config, struct err *err);
+void verbs_host_destroy(struct verbs_host *host);
+struct device *verbs_host_device(struct verbs_host *host);
+/* Name of the RDMA device. */
+const char *verbs_host_name(const struct verbs_host *host);
+
+/* Gets memory for what peers will send, and lets them connect. @return 0 or negative errno with err set */
+int verbs_host_listen(struct verbs_host *host, struct err *err);
+/* Starts connecting to all peers. @return 0 or negative errno with err set */
+int verbs_host_connect(struct verbs_host *host, struct err *err);
+
+/*
+ * After verbs_host_connect(): this host's end of a flow whose other end is embedded.
+ * @return false: it is not such a flow, or not this host's
+ */
+bool verbs_host_static(const struct verbs_host *host, uint32_t flow, struct manage_qp *qp);
+
+enum verbs_state verbs_host_state(const struct verbs_host *host);
+/* What made it VERBS_BROKEN, or the first QP that failed in a run; NULL: nothing. */
+const char *verbs_host_error(const struct verbs_host *host);
+
+/* Does what is due: timers, ticks, probes. */
+void verbs_host_run(struct verbs_host *host);
+/* @return when verbs_host_run() has something to do, by clock_now_ns() */
+uint64_t verbs_host_next_ns(const struct verbs_host *host);
+/* @return bytes of all messages that were acknowledged so far */
+uint64_t verbs_host_acked_bytes(const struct verbs_host *host);
+/* Takes the kernel a while: not for every turn. */
+void verbs_host_count(struct verbs_host *host, struct verbs_counters *counters);

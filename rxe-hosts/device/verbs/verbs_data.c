@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages: pieces and headers out, headers in, and the completion queue that tells of both (verbs_outbox.h). */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "rxe-hosts/device/verbs/verbs_host.h"
+
+#define CQ_BURST 32
+
+static bool
+has_contents(const struct verbs_host *host, uint32_t flow)
+{
+	return host->region_mr != NULL && host->config.params->real_payload &&
+	       host->config.flows->flows[flow].kind == FLOW_COLLECTIVE;
+}
+
+static int
+send_header(struct verbs_out *out, const struct verbs_piece *piece)
+{
+	const struct verbs_header header = { htole64(piece->wr->remote_offset), htole64(piece->wr->bytes) };
+	struct ibv_sge sge = { .addr = (uintptr_t)&header, .length = sizeof(header) };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = (uint64_t)out->data.slot << CONN_ROLE_BITS | CONN_DATA,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.send_flags = IBV_SEND_INLINE,
+		.imm_data = htobe32(piece->wr->imm),
+		.wr.rdma = { .remote_addr = out->data.header_addr + piece->slot * sizeof(header), .rkey = out->data.rkey },
+	};
+
+	return -ibv_post_send(out->data.qp, &wr, &bad);
+}
+
+static int
+send_piece(struct verbs_host *host, struct verbs_out *out, const struct verbs_piece *piece)
+{
+	bool contents = has_contents(host, out->data.flow);
+	struct ibv_sge sge = {
+		.addr = contents ? (uintptr_t)host->region + piece->wr->local_offset + piece->offset
+				 : (uintptr_t)host->scratch,
+		.length = piece->bytes,
+		.lkey = contents ? host->region_mr->lkey : host->scratch_mr->lkey,
+	};
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = (uint64_t)out->data.slot << CONN_ROLE_BITS | CONN_DATA,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = piece->whole ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+		.imm_data = htobe32(piece->wr->imm),
+		.wr.rdma = { .remote_addr = out->data.landing_addr, .rkey = out->data.rkey },
+	};
+
+	if (out->data.mirrored || piece->whole)
+		wr.wr.rdma.remote_addr += piece->wr->remote_offset + piece->offset;
+	return -ibv_post_send(out->data.qp, &wr, &bad);
+}
+
+static void
+pump(struct verbs_host *host, struct verbs_out *out)
+{
+	struct verbs_piece piece;
+	char flow[64];
+
+	while (!out->failed && verbs_outbox_next(&out->outbox, &piece)) {
+		int rc = piece.header ? send_header(out, &piece) : send_piece(host, out, &piece);
+		char why[160];
+
+		if (rc == 0)
+			continue;
+		snprintf(why, sizeof(why), "%s: cannot post to the queue pair: %s",
+			 verbs_flow_text(host, out->data.flow, flow), strerror(-rc));
+		verbs_out_failed(host, out, why);
+	}
+}
+
+/* The oldest message posted is another one. */
+static void
+message_begins(struct verbs_out *out, struct verbs_resent resent, uint64_t now_ns)
+{
+	out->resent = resent;
+	out->acked_ns = now_ns;
+	out->silent_ns = 0;
+}
+
+int
+verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
+{
+	struct verbs_host *host = verbs_of(dev);
+	struct verbs_out *out = verbs_out_of(host, flow);
+	bool idle = !verbs_outbox_open(&out->outbox);
+	char text[64];
+	int rc;
+
+	if (wr->send)
+		return -ENOTSUP;
+	if (out->failed || out->data.state != CONN_UP) {
+		verbs_fail(host, false, "%s: the peer went away", verbs_flow_text(host, flow, text));
+		return -EBUSY;
+	}
+	if (has_contents(host, flow) &&
+	    (wr->local_offset > host->region_bytes || wr->bytes > host->region_bytes - wr->local_offset))
+		return -EINVAL;
+	if (out->data.mirrored &&
+	    (wr->remote_offset > out->data.landing_bytes || wr->bytes > out->data.landing_bytes - wr->remote_offset))
+		return -EINVAL;
+	rc = verbs_outbox_post(&out->outbox, wr, verbs_now_ps(host));
+	if (rc != 0)
+		return rc;
+	host->open++;
+	if (idle) {
+		message_begins(out, verbs_resent(host, 0), host->now_ns);
+		rtt_forget(&out->rtt);
+	}
+	pump(host, out);
+	return 0;
+}
+
+void
+verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why)
+{
+	struct verbs_outbox *outbox = &out->outbox;
+	struct verbs_resent resent = verbs_resent(host, 0);
+	uint64_t now_ps = verbs_now_ps(host);
+
+	if (out->failed)
+		return;
+	out->failed = true;
+	if (verbs_outbox_open(outbox))
+		verbs_fail(host, false, "%s", why);
+	for (; verbs_outbox_open(outbox); outbox->head++, outbox->acked_bytes = 0) {
+		struct wc wc = {
+			.time_ps = now_ps,
+			.wr_id = outbox->posts[outbox->head % DEVICE_MAX_POSTED].wr_id,
+			.bytes = outbox->acked_bytes,
+			.flow = out->data.flow,
+			.retransmits = verbs_retransmits(host, out, resent),
+			.opcode = WC_ERROR,
+		};
+
+		host->open--;
+		host->client.completed(host->client.ctx, &wc);
+	}
+}
+
+static void
+piece_acked(struct verbs_host *host, struct verbs_out *out)
+{
+	struct verbs_acked acked = verbs_outbox_acked(&out->outbox);
+	struct wc wc;
+
+	host->acked_bytes += acked.bytes;
+	if (host->now_ns - out->acked_ns > out->silent_ns)
+		out->silent_ns = host->now_ns - out->acked_ns;
+	out->acked_ns = host->now_ns;
+	if (acked.message) {
+		struct verbs_resent resent = verbs_resent(host, 0);
+
+		wc = (struct wc){
+			.time_ps = verbs_now_ps(host),
+			.wr_id = acked.wr_id,
+			.bytes = acked.message_bytes,
+			.flow = out->data.flow,
+			.retransmits = verbs_retransmits(host, out, resent),
+			.opcode = WC_SENT,
+		};
+		message_begins(out, resent, host->now_ns);
+		host->open--;
+		host->client.completed(host->client.ctx, &wc);
+	}
+	pump(host, out);
+}
+
+static void
+received(struct verbs_host *host, struct verbs_in *in, uint32_t imm, uint32_t written_bytes)
+{
+	const struct verbs_header *slot = &in->headers[in->messages++ % DEVICE_MAX_POSTED];
+	bool whole = verbs_is_static(host, in->data.flow);
+	uint64_t offset = whole ? host->client.place(host->client.ctx, in->data.flow, imm) : le64toh(slot->remote_offset);
+	uint64_t bytes = whole ? written_bytes : le64toh(slot->bytes);
+	struct wc wc = { .flow = in->data.flow, .imm = imm, .bytes = bytes, .opcode = WC_RECEIVED };
+	char flow[64];
+
+	if (in->mirrored && (offset > in->landing_bytes || bytes > in->landing_bytes - offset)) {
+		verbs_fail(host, true, "%s: a message of %llu bytes at %llu lies outside of the region",
+			   verbs_flow_text(host, in->data.flow, flow), (unsigned long long)bytes,
+			   (unsigned long long)offset);
+		return;
+	}
+	if (in->mirrored && host->client.accept != NULL)
+		host->client.accept(host->client.ctx, in->data.flow, imm, offset, in->landing + offset, (uint32_t)bytes);
+	verbs_look(host);
+	if (verbs_qp_post_receive(&in->data) != 0 && in->data.state == CONN_UP)
+		verbs_fail(host, true, "%s: cannot post a receive", verbs_flow_text(host, in->data.flow, flow));
+	wc.time_ps = verbs_now_ps(host);
+	host->client.completed(host->client.ctx, &wc);
+}
+
+/* The first error of a QP tells why; what was queued behind it comes back flushed. */
+static void
+failed(struct verbs_host *host, const struct ibv_wc *wc)
+{
+	uint32_t slot = (uint32_t)(wc->wr_id >> CONN_ROLE_BITS);
+	char flow[64], why[160];
+
+	if (wc->status == IBV_WC_WR_FLUSH_ERR || (wc->wr_id & ((1u << CONN_ROLE_BITS) - 1)) != CONN_DATA)
+		return;
+	snprintf(why, sizeof(why), "%s: %s", verbs_flow_text(host, host->outs[slot].data.flow, flow),
+		 ibv_wc_status_str(wc->status));
+	verbs_out_failed(host, &host->outs[slot], why);
+}
+
+static void
+complete(struct verbs_host *host, const struct ibv_wc *wc)
+{
+	uint32_t slot = (uint32_t)(wc->wr_id >> CONN_ROLE_BITS);
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		failed(host, wc);
+		return;
+	}
+	switch ((enum conn_role)(wc->wr_id & ((1u << CONN_ROLE_BITS) - 1))) {
+	case CONN_DATA:
+		if (!host->outs[slot].failed)
+			piece_acked(host, &host->outs[slot]);
+		return;
+	case CONN_PROBE:
+		verbs_probe_answered(host, &host->outs[slot]);
+		return;
+	case CONN_RECEIVE:
+		received(host, &host->ins[slot], be32toh(wc->imm_data), wc->byte_len);
+		return;
+	}
+}
+
+void
+verbs_completions(void *ctx, uint32_t events)
+{
+	struct verbs_host *host = ctx;
+	struct ibv_wc wcs[CQ_BURST];
+	struct ibv_cq *cq;
+	void *cq_ctx;
+	int count;
+
+	if (ibv_get_cq_event(host->events, &cq, &cq_ctx) != 0)
+		return;
+	ibv_ack_cq_events(cq, 1);
+	if (ibv_req_notify_cq(host->cq, 0) != 0)
+		verbs_fail(host, true, "%s: no more completion events", verbs_host_name(host));
+	while ((count = ibv_poll_cq(host->cq, CQ_BURST, wcs)) > 0) {
+		verbs_look(host);
+		for (int i = 0; i < count; i++)
+			complete(host, &wcs[i]);
+	}
+	if (count < 0)
+		verbs_fail(host, true, "%s: the completion queue is of no use any more", verbs_host_name(host));
+}

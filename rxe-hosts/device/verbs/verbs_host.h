@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The inside of a host with its own RDMA device, shared by the files verbs*.c. */
+#pragma once
+
+#include <stddef.h>
+
+#include <sys/epoll.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include "common/recbuf.h"
+#include "rxe-hosts/device/verbs/verbs.h"
+#include "rxe-hosts/device/verbs/verbs_label.h"
+#include "rxe-hosts/device/verbs/verbs_outbox.h"
+#include "rxe-hosts/device/verbs/verbs_rtt.h"
+
+#define VERBS_TICK_NS 1000000ull
+#define VERBS_CM_PORT 18515
+#define VERBS_CM_TIMEOUT_MS 3000
+#define VERBS_CM_ATTEMPTS 5
+#define VERBS_COUNTERS 4
+#define VERBS_COUNTERS_AGE_NS 100000000ull /* while it runs */
+
+/* What a connection is for: also told by the low bits of a work request's id, the flow's slot above them. */
+enum conn_role { CONN_DATA, CONN_PROBE, CONN_RECEIVE };
+#define CONN_ROLE_BITS 2
+
+enum conn_state { CONN_IDLE, CONN_RESOLVING, CONN_ROUTING, CONN_REQUESTED, CONN_UP, CONN_GONE };
+
+/* One end of a reliable connection. */
+struct verbs_conn {
+	struct verbs_host *host;
+	struct rdma_cm_id *id;
+	struct ibv_qp *qp;
+	uint32_t flow, slot;
+	enum conn_role role; /* CONN_DATA or CONN_PROBE */
+	enum conn_state state;
+	bool active; /* this end connects: it is the flow's source */
+	uint32_t attempts;
+	/* active end: where the peer wants messages */
+	uint64_t header_addr, landing_addr, landing_bytes;
+	uint32_t rkey;
+	bool mirrored; /* the landing mirrors the peer's region */
+};
+
+/* What a device says of packets that it sent again: peers asked for them, or its timer expired. */
+struct verbs_resent {
+	uint64_t naks, timeouts;
+};
+
+/* A flow that this host sends. */
+struct verbs_out {
+	struct verbs_conn data, probe;
+	struct verbs_outbox outbox;
+	struct rtt_filter rtt;
+	uint64_t *idle_ps; /* [probes] samples of the idle path */
+	uint32_t nidle;
+	struct verbs_resent resent;   /* of the device when the oldest message was posted */
+	uint64_t acked_ns, silent_ns; /* when a piece was acknowledged last; the longest time without, of this message */
+	bool watched;                 /* its RTT is probed while a message is open */
+	bool failed;
+};
+
+/* A flow that this host receives. */
+struct verbs_in {
+	struct verbs_conn data, probe;
+	const struct verbs_header *headers; /* [DEVICE_MAX_POSTED] */
+	const uint8_t *landing;
+	uint64_t landing_bytes;
+	uint64_t messages; /* received */
+	bool mirrored;
+};
+
+struct verbs_control_socket {
+	struct loop_watch watch;
+	int fd;
+};
+
+struct verbs_host {
+	struct device dev;
+	struct device_client client;
+	struct verbs_config config;
+	struct recbuf records;
+	uint32_t *slot_of; /* [flows] index into outs or ins; UINT32_MAX */
+	struct verbs_out *outs;
+	struct verbs_in *ins;
+	uint32_t nouts, nins;
+	enum verbs_state state;
+	/* the device */
+	struct rdma_event_channel *cm;
+	struct rdma_cm_id *listener;
+	struct ibv_context *verbs; /* the listener's */
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *events;
+	struct ibv_cq *cq;
+	struct ibv_mr *region_mr, *landing_mr, *scratch_mr;
+	enum ibv_mtu mtu;
+	uint8_t port, gid_index;
+	struct loop_watch cm_watch, cq_watch;
+	/* memory */
+	uint8_t *region;
+	uint64_t region_bytes;
+	uint8_t *landings; /* headers and landings of all flows received */
+	uint64_t landings_bytes;
+	uint8_t *scratch; /* contents of messages without contents; VERBS_MAX_PIECE_BYTES */
+	/* the run */
+	uint64_t now_ns;   /* as read last: reading it costs a guest a system call */
+	uint64_t timer_ps; /* the client's; TIME_NEVER */
+	uint64_t tick_ns;
+	uint32_t open; /* messages posted and not completed */
+	uint64_t acked_bytes;
+	int counter_fds[VERBS_COUNTERS];          /* of the device's retransmissions; -1 */
+	struct verbs_resent first_resent, resent; /* when it was opened; as read last, at: */
+	uint64_t resent_ns;
+	struct verbs_control_socket notify_in, poll_in;
+	struct verbs_counters count;
+	char error[256];
+};
+
+static inline struct verbs_host *
+verbs_of(const struct device *dev)
+{
+	return (struct verbs_host *)((uintptr_t)dev - offsetof(struct verbs_host, dev));
+}
+
+/* Flow's sending side here. */
+struct verbs_out *verbs_out_of(const struct verbs_host *host, uint32_t flow);
+uint64_t verbs_now_ps(const struct verbs_host *host);
+/* Reads the clock: wherever something may have taken time, waiting first of all. @return host->now_ns */
+uint64_t verbs_look(struct verbs_host *host);
+/* Notes the first error. @param broken  the host is of no use any more */
+void verbs_fail(struct verbs_host *host, bool broken, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* "h1->h2/49152" as addresses and port; buf of 64. @return buf */
+char *verbs_flow_text(const struct verbs_host *host, uint32_t flow, char *buf);
+
+/* verbs_memory.c */
+int verbs_memory_init(struct verbs_host *host, struct err *err);
+void verbs_memory_fini(struct verbs_host *host);
+
+/* verbs_qp.c */
+/* Finds what QPs need of the port: GID by type and address, path MTU. */
+int verbs_port_init(struct verbs_host *host, struct err *err);
+int verbs_qp_create(struct verbs_conn *conn);
+/* Through INIT, and then RTR and RTS with the flow's label, class and timeouts. */
+int verbs_qp_init(struct verbs_conn *conn);
+int verbs_qp_connect(struct verbs_conn *conn);
+/* Posts one receive without memory: the write that it completes brings its own address. */
+int verbs_qp_post_receive(const struct verbs_conn *conn);
+
+/* verbs_connect.c */
+int verbs_cm_listen(struct verbs_host *host, struct err *err);
+void verbs_conn_start(struct verbs_conn *conn);
+void verbs_conn_close(struct verbs_conn *conn);
+
+/* verbs_static.c */
+/* Whether the other end of a flow of this host is embedded. */
+bool verbs_is_static(const struct verbs_host *host, uint32_t flow);
+void verbs_static_start(struct verbs_conn *conn);
+
+/* verbs_data.c */
+int verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr);
+/* The flow's QP will do no more: its messages fail. */
+void verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why);
+void verbs_completions(void *ctx, uint32_t events);
+
+/* verbs_probe.c */
+/* Sends probes that are due. @return when the next one is, UINT64_MAX: none */
+void verbs_probes_run(struct verbs_host *host, uint64_t now_ns);
+uint64_t verbs_probes_next_ns(const struct verbs_host *host);
+void verbs_probe_answered(struct verbs_host *host, struct verbs_out *out);
+bool verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
+
+/* verbs_control.c */
+int verbs_control_init(struct verbs_host *host, struct err *err);
+void verbs_control_fini(struct verbs_host *host);
+void verbs_send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections);
+void verbs_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
+
+/* verbs_counters.c */
+void verbs_counters_init(struct verbs_host *host);
+void verbs_counters_fini(struct verbs_host *host);
+/* Reading them takes the kernel a while. @param age_ns  how old they may be */
+struct verbs_resent verbs_resent(struct verbs_host *host, uint64_t age_ns);
+/* @return what was sent again since the oldest message of a flow was posted */
+uint32_t verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now);

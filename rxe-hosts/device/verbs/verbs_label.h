@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a flow's ports and class are asked of a RoCEv2 device. The UDP source port of a reliable connection follows from
+ * the flow label of its address vector (IBTA annex A17.9.2; Linux rdma_flow_label_to_udp_sport()): its low 14 bits and
+ * its next 6 bits, folded. Label 0 means that the device may choose.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VERBS_FIRST_SPORT 0xc000 /* a device's source ports are this and above */
+#define VERBS_LABEL_LOW_BITS 14
+#define VERBS_MIN_TIMEOUT 18 /* 4.096 us * 2^18 = 1.07 s: a kernel may have other things to do for that long */
+#define VERBS_MAX_TIMEOUT 31 /* IBTA 9.7.6.1.3 */
+
+static inline bool
+verbs_sport_possible(uint16_t sport)
+{
+	return sport >= VERBS_FIRST_SPORT;
+}
+
+/* @param sport  a possible one. @return 20 bits, not 0 */
+static inline uint32_t
+verbs_flow_label(uint16_t sport)
+{
+	uint32_t low = sport & ((1u << VERBS_LABEL_LOW_BITS) - 1);
+
+	return low != 0 ? low : 1u << VERBS_LABEL_LOW_BITS | 1;
+}
+
+static inline uint16_t
+verbs_label_sport(uint32_t label)
+{
+	uint32_t mask = (1u << VERBS_LABEL_LOW_BITS) - 1;
+
+	return (uint16_t)(VERBS_FIRST_SPORT | ((label & mask) ^ (label >> VERBS_LABEL_LOW_BITS & 0x3f)));
+}
+
+/* IPv4's TOS of an 802.1p class: class selector n (RFC 2474), as the switches read it; ECN-capable (RFC 3168). */
+static inline uint8_t
+verbs_traffic_class(uint8_t prio)
+{
+	return (uint8_t)(prio << 5 | 2);
+}
+
+/* @return the smallest exponent whose 4.096 us * 2^n is no less than the timeout (IBTA 9.7.6.1.3); 0: never */
+static inline uint8_t
+verbs_timeout(uint64_t timeout_ps)
+{
+	uint8_t exponent = VERBS_MIN_TIMEOUT;
+
+	if (timeout_ps == 0)
+		return 0;
+	while (exponent < VERBS_MAX_TIMEOUT && (4096000ull << exponent) < timeout_ps)
+		exponent++;
+	return exponent;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/data.h"
+#include "collectives/queues.h"
+#include "common/prng.h"
+#include "tests/unit/collectives/schedule_rig.h"
+
+#define ITERATION 3
+
+static const uint32_t rank_counts[] = { 2, 3, 4, 5, 8, 16, 128 };
+
+static bool
+possible(enum coll_algorithm algorithm, uint32_t ranks)
+{
+	return algorithm == COLL_RING || (ranks & (ranks - 1)) == 0;
+}
+
+/* Every rank's memory, and what has been done. Chooses among what may happen next by chance. */
+struct executor {
+	const struct coll_schedule *schedule;
+	enum coll_type type;
+	uint8_t **vectors;
+	uint32_t *started, *arrived; /* [ranks] steps */
+};
+
+static bool
+may_start(const struct executor *x, uint32_t rank)
+{
+	const struct coll_step *s;
+
+	if (x->started[rank] == x->schedule->steps || x->arrived[rank] < x->started[rank])
+		return false;
+	s = coll_step_at(x->schedule, rank, x->started[rank] + 1);
+	return s->depends_rank == COLL_NONE || x->arrived[s->depends_rank] >= s->depends_step;
+}
+
+/* The data moves when the send arrives: the latest that a network may read it. */
+static void
+arrive(struct executor *x, uint32_t rank)
+{
+	const struct coll_step *s = coll_step_at(x->schedule, rank, ++x->arrived[rank]);
+	size_t elem = coll_elem_bytes(x->type);
+	uint8_t *dst = x->vectors[s->peer] + s->offset_elems * elem;
+	const uint8_t *src = x->vectors[rank] + s->offset_elems * elem;
+
+	if (s->reduce)
+		coll_data_reduce(dst, src, x->type, s->count_elems);
+	else
+		memcpy(dst, src, s->count_elems * elem);
+}
+
+static void
+run_to_the_end(struct executor *x, uint64_t seed)
+{
+	uint32_t ranks = x->schedule->ranks;
+	struct prng prng;
+
+	prng_init(&prng, seed, 0);
+	for (uint64_t left = 2ULL * ranks * x->schedule->steps; left > 0; left--) {
+		uint32_t first = (uint32_t)prng_below(&prng, ranks), i;
+
+		for (i = 0; i < ranks; i++) {
+			uint32_t rank = (first + i) % ranks;
+
+			if (x->arrived[rank] < x->started[rank] && prng_unit(&prng) < 0.5) {
+				arrive(x, rank);
+				break;
+			}
+			if (may_start(x, rank)) {
+				x->started[rank]++;
+				break;
+			}
+			if (x->arrived[rank] < x->started[rank] && i == ranks - 1) {
+				arrive(x, rank);
+				break;
+			}
+		}
+		if (i == ranks) { /* only unlucky arrivals were left */
+			for (i = 0; i < ranks && x->arrived[i] == x->started[i]; i++)
+				;
+			assert_int_not_equal(i, ranks);
+			arrive(x, i);
+		}
+	}
+}
+
+/* @return wrong elements over all ranks after running with random timing */
+static uint64_t
+execute(const struct coll_schedule *schedule, enum coll_type type, uint64_t seed)
+{
+	struct executor x = { .schedule = schedule, .type = type };
+	uint64_t wrong = 0;
+
+	x.vectors = calloc(schedule->ranks, sizeof(*x.vectors));
+	x.started = calloc(schedule->ranks, sizeof(*x.started));
+	x.arrived = calloc(schedule->ranks, sizeof(*x.arrived));
+	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
+		x.vectors[rank] = malloc(schedule->count_elems * coll_elem_bytes(type));
+		coll_data_fill(x.vectors[rank], schedule, type, rank, ITERATION);
+		if (schedule->steps > 0)
+			assert_int_not_equal(coll_data_wrong(x.vectors[rank], schedule, type, rank, ITERATION), 0);
+	}
+	run_to_the_end(&x, seed);
+	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
+		wrong += coll_data_wrong(x.vectors[rank], schedule, type, rank, ITERATION);
+		free(x.vectors[rank]);
+	}
+	free(x.vectors);
+	free(x.started);
+	free(x.arrived);
+	return wrong;
+}
+
+static void
+every_collective_is_complete(void **state)
+{
+	for (int algorithm = COLL_RING; algorithm <= COLL_HALVING_DOUBLING; algorithm++) {
+		for (int op = COLL_ALLGATHER; op <= COLL_ALLREDUCE; op++) {
+			for (size_t i = 0; i < sizeof(rank_counts) / sizeof(rank_counts[0]); i++) {
+				uint32_t ranks = rank_counts[i];
+				struct coll_schedule *schedule;
+				struct err err = { 0 };
+
+				if (!possible(algorithm, ranks))
+					continue;
+				schedule = make_schedule(op, algorithm, ranks, 7 * ranks + ranks / 2);
+				if (coll_schedule_check(schedule, &err) != 0)
+					fail_msg("%s %s %u: %s", coll_algorithm_name(algorithm), coll_op_name(op), ranks,
+						 err.text);
+				for (uint64_t seed = 0; seed < 5; seed++) {
+					assert_int_equal(execute(schedule, COLL_INT32, seed), 0);
+					assert_int_equal(execute(schedule, COLL_FLOAT32, seed), 0);
+				}
+				coll_schedule_destroy(schedule);
+			}
+		}
+	}
+}
+
+static void
+bad_arguments_are_refused(void **state)
+{
+	static const struct {
+		enum coll_algorithm algorithm;
+		uint32_t ranks;
+		uint64_t count;
+		const char *says;
+	} cases[] = {
+		{ COLL_RING, 1, 10, "at least 2 ranks, not 1" },
+		{ COLL_RING, COLL_MAX_RANKS + 1, 1 << 20, "at most 1024" },
+		{ COLL_RING, 4, 3, "3 elements for 4 ranks" },
+		{ COLL_HALVING_DOUBLING, 12, 100, "power of two ranks, not 12: use 8 or 16 ranks" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err err = { 0 };
+
+		assert_null(coll_schedule_create(COLL_ALLREDUCE, cases[i].algorithm, cases[i].ranks, cases[i].count, &err));
+		assert_int_equal(errno, EINVAL);
+		assert_non_null(strstr(err.text, cases[i].says));
+	}
+}
+
+/* Hand-computed: 8 ranks, Thakur et al. The paper's Fig. 1b: F0 sends to node 4 first, then to node 2. */
+static void
+halving_doubling_partners(void **state)
+{
+	static const uint32_t peers[] = { 4, 2, 1, 1, 2, 4 };
+	static const uint64_t offsets[] = { 8, 4, 2, 0, 0, 0 }, counts[] = { 8, 4, 2, 2, 4, 8 };
+	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_HALVING_DOUBLING, 8, 16);
+
+	assert_int_equal(schedule->steps, 6);
+	for (uint32_t step = 1; step <= 6; step++) {
+		const struct coll_step *s = coll_step_at(schedule, 0, step);
+
+		assert_int_equal(s->peer, peers[step - 1]);
+		assert_int_equal(s->offset_elems, offsets[step - 1]);
+		assert_int_equal(s->count_elems, counts[step - 1]);
+		assert_int_equal(s->reduce, step <= 3);
+		assert_int_equal(s->depends_rank, step == 1 ? COLL_NONE : peers[step - 2]);
+	}
+	coll_schedule_destroy(schedule);
+}
+
+/* The paper's Fig. 4: in a ring reduce-scatter of 4, F1S2 waits for F4S1 (ranks 0 and 3 here) beside its own F1S1. */
+static void
+ring_waits_as_in_figure_4(void **state)
+{
+	struct coll_schedule *schedule = make_schedule(COLL_REDUCESCATTER, COLL_RING, 4, 8);
+	struct coll_queues *queues = coll_queues_create(schedule);
+	char name[24];
+
+	assert_int_equal(schedule->steps, 3);
+	assert_int_equal(coll_step_at(schedule, 0, 1)->depends_rank, COLL_NONE);
+	assert_int_equal(coll_step_at(schedule, 0, 2)->depends_rank, 3);
+	assert_int_equal(coll_step_at(schedule, 0, 2)->depends_step, 1);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_int_equal(coll_queues_receives(queues, rank), 3);
+		for (uint32_t step = 1; step <= 3; step++) {
+			const struct coll_receive *receive = &queues->rsq[queues->rsq_start[rank] + step - 1];
+
+			assert_int_equal(queues->ssq[rank * 3 + step - 1], (rank + 1) % 4);
+			assert_int_equal(receive->rank, (rank + 3) % 4);
+			assert_int_equal(receive->step, step);
+			assert_int_equal(receive->needed_by, step == 3 ? COLL_NONE : step + 1);
+		}
+	}
+	assert_string_equal(coll_step_name(1, 2, name), "F1S2");
+	coll_queues_destroy(queues);
+	coll_schedule_destroy(schedule);
+}
+
+static void
+queues_follow_changing_partners(void **state)
+{
+	static const uint32_t partners[] = { 4, 2, 1, 1, 2, 4 };
+	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_HALVING_DOUBLING, 8, 64);
+	struct coll_queues *queues = coll_queues_create(schedule);
+
+	for (uint32_t i = 0; i < 6; i++) {
+		assert_int_equal(queues->ssq[5 * 6 + i], 5 ^ partners[i]);
+		assert_int_equal(queues->rsq[queues->rsq_start[5] + i].rank, 5 ^ partners[i]);
+		assert_int_equal(queues->rsq[queues->rsq_start[5] + i].step, i + 1);
+	}
+	coll_queues_destroy(queues);
+	coll_schedule_destroy(schedule);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_collective_is_complete),    cmocka_unit_test(bad_arguments_are_refused),
+		cmocka_unit_test(halving_doubling_partners),       cmocka_unit_test(ring_waits_as_in_figure_4),
+		cmocka_unit_test(queues_follow_changing_partners),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starting programs and ending them. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/child.h"
+#include "common/clock.h"
+
+#define STARTS 200 /* a signal that comes too early is lost in most of them */
+
+static void
+on_signal(int signal)
+{
+	(void)signal;
+}
+
+/* However early a signal comes, even before the child is another program: it ends it. */
+static void
+early_signal_is_not_lost(void **state)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	const struct child_args args = { .argv = { "sleep", "20" }, .count = 2 };
+	struct sigaction before;
+	struct err err = { 0 };
+
+	(void)state;
+	sigaction(SIGTERM, &action, &before);
+	for (int i = 0; i < STARTS; i++) {
+		pid_t pid = child_start("/bin/sleep", &args, false, &err);
+
+		assert_true(pid > 0);
+		kill(pid, SIGTERM);
+		assert_int_equal(child_wait(pid), 128 + SIGTERM);
+	}
+	sigaction(SIGTERM, &before, NULL);
+}
+
+/* What a parent blocks or ignores before it starts a program stays as it was, on both sides. */
+static void
+blocked_signals_come_back(void **state)
+{
+	const struct child_args args = { .argv = { "sh", "-c", "kill -TERM $$; exit 3" }, .count = 3 };
+	struct err err = { 0 };
+	sigset_t set;
+	pid_t pid;
+
+	(void)state;
+	pid = child_start("/bin/sh", &args, false, &err);
+	assert_int_equal(child_wait(pid), 128 + SIGTERM);
+	sigprocmask(SIG_BLOCK, NULL, &set);
+	assert_false(sigismember(&set, SIGTERM));
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	pid = child_start("/bin/sh", &args, false, &err);
+	assert_int_equal(child_wait(pid), 3);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void
+interrupts_can_be_ignored(void **state)
+{
+	const struct child_args args = { .argv = { "sh", "-c", "kill -INT $$; exit 3" }, .count = 3 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(child_wait(child_start("/bin/sh", &args, true, &err)), 3);
+	assert_int_equal(child_wait(child_start("/bin/sh", &args, false, &err)), 128 + SIGINT);
+}
+
+#define LOOKS 3000
+#define LOOK_NS 10000000ULL
+#define IDLE_NS 300000000ULL
+
+/* Looks at a child until it has been idle for so long. @return whether it has, within LOOKS looks */
+static bool
+falls_idle(pid_t pid, uint32_t looks)
+{
+	struct child_watch watch = { .pid = pid };
+
+	for (uint32_t i = 0; i < looks; i++) {
+		if (child_idle_ns(&watch) >= IDLE_NS)
+			return true;
+		clock_sleep_until_ns(clock_now_ns() + LOOK_NS);
+	}
+	return false;
+}
+
+/* One that computes is busy however little of a processor it gets; one that is stopped is not, and hears no SIGTERM. */
+static void
+a_stopped_child_is_idle_and_can_be_ended(void **state)
+{
+	const struct child_args args = { .argv = { "sh", "-c", "while :; do :; done" }, .count = 3 };
+	struct err err = { 0 };
+	pid_t pid = child_start("/bin/sh", &args, false, &err);
+
+	(void)state;
+	assert_true(pid > 0);
+	assert_false(falls_idle(pid, 100));
+	kill(pid, SIGSTOP);
+	assert_true(falls_idle(pid, LOOKS));
+	assert_int_equal(child_end(pid), 128 + SIGKILL);
+	pid = child_start("/bin/sh", &args, false, &err);
+	assert_int_equal(child_end(pid), 128 + SIGTERM);
+}
+
+/* Time between two looks that are far apart counts as little: whoever looked was stopped, or asleep. */
+static void
+patience_is_lived_time(void **state)
+{
+	struct patience patience = { 0 };
+
+	(void)state;
+	assert_int_equal(patience_look(&patience, 5 * PATIENCE_SLICE_NS), 0);
+	assert_int_equal(patience_look(&patience, 5 * PATIENCE_SLICE_NS + 7), 7);
+	assert_int_equal(patience_look(&patience, 900 * PATIENCE_SLICE_NS), 7 + PATIENCE_SLICE_NS);
+	patience_renew(&patience);
+	assert_int_equal(patience_look(&patience, 900 * PATIENCE_SLICE_NS + 3), 3);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(early_signal_is_not_lost),  cmocka_unit_test(blocked_signals_come_back),
+		cmocka_unit_test(interrupts_can_be_ignored), cmocka_unit_test(a_stopped_child_is_idle_and_can_be_ended),
+		cmocka_unit_test(patience_is_lived_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The border that records cross: no byte of a record is without a rule, and header records agree with each other. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "common/record_check.h"
+
+static struct record_check *check;
+static struct err err;
+
+static int
+give(void *rec, uint16_t type, uint32_t node)
+{
+	*(struct rec_hdr *)rec = (struct rec_hdr){ .type = type, .size = (uint16_t)record_size(type), .node = node };
+	memset(&err, 0, sizeof(err));
+	return record_check(check, rec, &err);
+}
+
+static void
+good(void *rec, uint16_t type, uint32_t node)
+{
+	if (give(rec, type, node) != 0)
+		fail_msg("%s", err.text);
+}
+
+static void
+bad(void *rec, uint16_t type, uint32_t node, const char *words)
+{
+	assert_int_equal(give(rec, type, node), -EINVAL);
+	if (strstr(err.text, words) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", err.text, words);
+}
+
+/* A switch 0 and hosts 1 and 2 at its ports 0 and 1; nothing is cabled yet. */
+static int
+setup(void **state)
+{
+	struct rec_run run = { .name = "t\xc3\xa9st", .epoch_ps = 1000 };
+
+	check = record_check_create();
+	assert_non_null(check);
+	good(&run, REC_RUN, REC_NONE);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct rec_node node = { .name = { (char)('a' + i) }, .kind = i > 0, .nports = i > 0 ? 1 : 2 };
+
+		good(&node, REC_NODE, i);
+	}
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	record_check_destroy(check);
+	return 0;
+}
+
+static struct rec_port
+cable(uint16_t port, uint32_t peer, uint16_t peer_port, uint32_t ip)
+{
+	return (struct rec_port){ .port = port, .peer = peer, .peer_port = peer_port, .ip = ip, .rate_bps = 1 };
+}
+
+static void
+connect_all(void)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		struct rec_port port = cable((uint16_t)i, i + 1, 0, 0), nic = cable(0, 0, (uint16_t)i, 10 + i);
+
+		good(&port, REC_PORT, 0);
+		good(&nic, REC_PORT, i + 1);
+	}
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	return ((const struct record_field *)a)->at - ((const struct record_field *)b)->at;
+}
+
+static void
+every_byte_has_a_rule(void **state)
+{
+	uint32_t kinds = 0;
+
+	for (uint16_t type = 0; type < RECORD_KINDS; type++) {
+		const struct record_kind *kind = &record_kinds[type];
+		struct record_field fields[RECORD_MAX_FIELDS];
+		uint32_t at = sizeof(struct rec_hdr);
+
+		if (kind->name == NULL)
+			continue;
+		kinds++;
+		assert_true(kind->nfields <= RECORD_MAX_FIELDS);
+		memcpy(fields, kind->fields, kind->nfields * sizeof(*fields));
+		qsort(fields, kind->nfields, sizeof(*fields), by_place);
+		for (uint32_t i = 0; i < kind->nfields; i++) {
+			if (fields[i].at != at)
+				fail_msg("%s: nothing is known of byte %u, before %s", kind->name, at, fields[i].name);
+			at += fields[i].size;
+		}
+		assert_int_equal(at, kind->size);
+	}
+	assert_int_equal(kinds, 18);
+}
+
+static void
+names_are_those_of_nodes(void **state)
+{
+	struct rec_node empty = { .kind = 0 }, control = { .name = "x\033[31m" }, flow = { .name = "a->b" };
+
+	bad(&empty, REC_NODE, 3, "name = 0; right would be a letter, digit, '_', '.' or '-' at 0");
+	bad(&control, REC_NODE, 3, "name = 27; right would be");
+	bad(&flow, REC_NODE, 3, "name = 62; right would be a letter, digit, '_', '.' or '-' at 2");
+}
+
+static void
+cables_have_two_ends(void **state)
+{
+	struct rec_port port = cable(0, 1, 0, 0), again = cable(0, 1, 0, 0), nic = cable(0, 0, 0, 10);
+	struct rec_port beyond = cable(1, 2, 1, 0), addressed = cable(1, 2, 0, 9), still = cable(1, 2, 0, 0);
+	struct rec_collective early = { .ranks = 1, .steps = 1 };
+
+	good(&port, REC_PORT, 0);
+	bad(&again, REC_PORT, 0, "port = 0; right would be a port that is not described yet");
+	bad(&nic, REC_PORT, 2, "peer = 0; right would be a node whose port 0 leads back");
+	bad(&beyond, REC_PORT, 0, "peer_port = 1; right would be below 1");
+	bad(&addressed, REC_PORT, 0, "ip = 9; right would be 0: switches have no address");
+	still.rate_bps = 0;
+	bad(&still, REC_PORT, 0, "rate_bps = 0");
+	bad(&early, REC_COLLECTIVE, REC_NONE, "node 0 has 2 ports, 1 of them are described");
+	assert_int_equal(record_check_finish(check, &err), -EINVAL);
+}
+
+static void
+schedules_hold_what_collectives_promise(void **state)
+{
+	struct rec_collective collective = { .ranks = 2, .steps = 2 }, none = { .iteration = 1, .ranks = 1 };
+	struct rec_schedule step = { .step = 1, .flow = { 10, 11, 1, 1, 0 }, .depends_on = REC_NONE };
+
+	connect_all();
+	bad(&step, REC_SCHEDULE, 1, "collective = 0; right would be a collective of which iteration 0 is described");
+	bad(&none, REC_COLLECTIVE, REC_NONE, "steps = 0; right would be 1 to");
+	good(&collective, REC_COLLECTIVE, REC_NONE);
+	bad(&collective, REC_COLLECTIVE, REC_NONE, "iteration = 0; right would be one");
+	bad(&step, REC_SCHEDULE, 0, "node = 0; right would be a host");
+	bad(&step, REC_SCHEDULE, 2, "flow.src_ip = 10");
+	step.depends_on = 2;
+	bad(&step, REC_SCHEDULE, 1, "depends_step = 0");
+	step.step = step.depends_step = 2; /* it would wait for itself, sooner or later */
+	bad(&step, REC_SCHEDULE, 1, "depends_step = 2; right would be 1 to 1");
+	step.depends_step = 1;
+	step.rank = 2;
+	bad(&step, REC_SCHEDULE, 1, "rank = 2; right would be below 2");
+	step.rank = 0;
+	step.flow.reserved = 1;
+	bad(&step, REC_SCHEDULE, 1, "flow = 1; right would be 0 in its reserved part");
+	step.flow.reserved = 0;
+	for (int i = 0; i < 4; i++)
+		good(&step, REC_SCHEDULE, 1);
+	bad(&step, REC_SCHEDULE, 1, "none: all 2 ranks of 2 steps are scheduled");
+	assert_int_equal(record_check_finish(check, &err), 0);
+}
+
+/* However many rows a stream has, what is added up of them fits. */
+static void
+sums_are_bounded(void **state)
+{
+	struct rec_meter_row row = { .bytes = RECORD_MAX_COUNT };
+	uint64_t most = RECORD_MAX_SUM / RECORD_MAX_COUNT;
+
+	connect_all();
+	for (uint64_t i = 0; i < most; i++)
+		good(&row, REC_METER_ROW, 0);
+	bad(&row, REC_METER_ROW, 0, "bytes = 4503599627370496; right would be at most 0");
+	row.bytes = 0;
+	good(&row, REC_METER_ROW, 0);
+}
+
+static void
+collectives_are_found_among_many(void **state)
+{
+	struct rec_notify notify = { .to = 2, .step = 1 };
+
+	connect_all();
+	for (uint32_t i = 0; i < 1000; i++) {
+		struct rec_collective collective = { .id = i % 7, .iteration = i / 7, .ranks = 1, .steps = i + 1 };
+
+		good(&collective, REC_COLLECTIVE, REC_NONE);
+	}
+	for (uint32_t i = 1000; i-- > 0;) {
+		notify.collective = i % 7;
+		notify.iteration = i / 7;
+		notify.step = i + 1;
+		good(&notify, REC_NOTIFY, 1);
+		notify.step = i + 2;
+		bad(&notify, REC_NOTIFY, 1, "step = ");
+	}
+	notify.iteration = 1000;
+	bad(&notify, REC_NOTIFY, 1, "of which iteration 1000 is described");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(every_byte_has_a_rule), TEST(names_are_those_of_nodes),
+		TEST(cables_have_two_ends),  TEST(schedules_hold_what_collectives_promise),
+		TEST(sums_are_bounded),      TEST(collectives_are_found_among_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which findings become one, which give way to others, and which comes first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/diag/case.h"
+
+#define LAST 79 /* epoch */
+
+/* A finished step that sent packets again. */
+static void
+sent_again(struct records *r, uint32_t host, struct rec_tuple flow, uint32_t packets)
+{
+	struct rec_step step = {
+		.flow = flow, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = packets
+	};
+
+	RECORDS_PUT(r, step, REC_STEP, host, 80 * MS);
+}
+
+/* The critical step comes first, though the other one waited for more packets. */
+static void
+test_order(void **state)
+{
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_step(&r, 1, H15, H16, REC_NONE, 0, 60 * MS);
+	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	case_contention(&r, SW1, 2, 0, 59, 400, F15, 250000, BF2, 250000);
+	case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, BF2, 100000);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_true(v->steps[0].critical && !v->steps[2].critical);
+	assert_int_equal(v->nfindings, 2);
+	assert_string_equal(v->findings[0].root, "6:2");
+	assert_string_equal(v->findings[1].root, "1:3");
+	assert_true(v->findings[0].score < v->findings[1].score);
+	/* 100000 frames of 1348 B at 100 Gbps, and 250000, where 250000 of the steps' 360 MB / 1300 B packets are seen */
+	assert_float_equal((float)(v->findings[0].critical_ps / 1e9), 10.784f * 1.107692f, 1e-3f);
+	assert_float_equal((float)(v->findings[1].explained_ps / 1e9), 60.0f - 30.75f, 1e-3f);
+	assert_true(v->findings[1].critical_ps == 0);
+	assert_non_null(strstr(v->reason, "flow_contention at 6:2 by 13->19/78>78"));
+	verdict_destroy(v);
+}
+
+/* A flow that never met a queue came when that of 17->18 had gone, though the same epochs show both. */
+static void
+test_queue_gone(void **state)
+{
+	for (int met = 0; met < 2; met++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 350000, 15000000, 120));
+		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 15000000);
+		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, met ? 2000 : 1999);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, met);
+		verdict_destroy(v);
+	}
+}
+
+/* A culprit of 0.02 packets ahead of each may still be nothing beside the time lost, and beside the time expected. */
+static void
+test_negligible_culprit(void **state)
+{
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_put_port(&r, SW6, records_port_row(1, 0, LAST, 370000, 22200000, 120));
+	case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 15000000);
+	case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, 6000000);
+	case_flow(&r, SW6, 1, 2, BF1, 0, LAST, 2000, 120000); /* 0.22 ms of 49.25 ms, and of 30.75 ms */
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_int_equal(v->nfindings, 1);
+	assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "6:2", "13->19/78>78"));
+	verdict_destroy(v);
+}
+
+/* Flows of the collective meet in coarse rows, but only where their steps ran at once did they meet. */
+static void
+test_own_flows(void **state)
+{
+	for (int at_once = 0; at_once < 2; at_once++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H15, H16, REC_NONE, at_once ? 0 : 80 * MS, at_once ? EXPECT : 80 * MS + EXPECT);
+		records_step(&r, 2, H15, H16, H17, 120 * MS, 120 * MS + EXPECT);
+		case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, F15, 100000);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, VERDICT_FLOW_CONTENTION, "6:2", NULL) != NULL, at_once);
+		verdict_destroy(v);
+	}
+}
+
+static void
+put_pauses(struct records *r)
+{
+	/* 3 halts 6:2, and 6 halts 2:3 and 1:3. */
+	case_halted(r, SW6, 1, LAST, 300000, 50 * MS);
+	records_put_meter(r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
+	case_halted(r, SW2, 2, LAST, 250000, 40 * MS);
+	case_halted(r, SW1, 2, LAST, 250000, 40 * MS);
+	records_put_meter(r, SW6, records_meter_row(0, 1, 0, LAST, 1000));
+	records_put_meter(r, SW6, records_meter_row(2, 1, 0, LAST, 1000));
+	case_flow(r, SW1, 2, 1, F15, 0, LAST, 250000, 0);
+	case_flow(r, SW2, 2, 1, F17, 0, LAST, 250000, 0);
+}
+
+/* Flows of three hosts fill the queue of 3:1, before 18. */
+static void
+put_incast(struct records *r, bool met)
+{
+	static const uint32_t sources[] = { H13, H15, H16 };
+
+	records_put_port(r, SW3, records_port_row(0, 0, LAST, 400000, 40000000, 300));
+	if (met)
+		case_flow(r, SW3, 0, 2, F17, 0, LAST, 100000, 10000000);
+	for (uint32_t i = 0; i < 3; i++)
+		case_flow(r, SW3, 0, (uint16_t)(i % 2 + 1), records_tuple(sources[i], H18, 90), 0, LAST, 100000, 10000000);
+	put_pauses(r);
+}
+
+static void
+test_incast_takes_pauses(void **state)
+{
+	for (int met = 0; met < 2; met++) {
+		const struct verdict_finding *finding;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H15, H16, REC_NONE, 0, 80 * MS);
+		put_incast(&r, met);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		/* Where no flow of the collective stands in that queue, it is PFC backpressure and nothing else. */
+		finding = case_find(v, met ? VERDICT_INCAST : VERDICT_PFC_BACKPRESSURE, "3:1", NULL);
+		assert_non_null(finding);
+		assert_int_equal(v->nfindings, 1);
+		assert_int_equal(finding->nvictims, 2);
+		assert_int_equal(finding->nsteps, 2);
+		assert_int_equal(finding->nflows, 3);
+		for (uint32_t i = 0; i < finding->nflows; i++)
+			assert_false(v->flows[finding->flows[i]].collective);
+		assert_true(case_has_port(v, finding, "1:3") && case_has_port(v, finding, "2:3") &&
+			    case_has_port(v, finding, "6:2") && case_has_port(v, finding, "3:1"));
+		verdict_destroy(v);
+	}
+}
+
+/* The third host's flow had gone when 17->18 came to the queue: it halted others there, and is no part of the incast. */
+static void
+test_incast_leaves_pauses(void **state)
+{
+	const struct verdict_finding *incast, *pauses;
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H15, H16, REC_NONE, 0, 80 * MS);
+	for (uint32_t first = 0; first < LAST; first += 40) {
+		struct rec_tuple third = first == 0 ? records_tuple(H16, H18, 90) : F17;
+
+		records_put_port(&r, SW3, records_port_row(0, first, first + 39, 300000, 30000000, 300));
+		case_flow(&r, SW3, 0, 1, records_tuple(H13, H18, 90), first, first + 39, 100000, 10000000);
+		case_flow(&r, SW3, 0, 2, records_tuple(H15, H18, 90), first, first + 39, 100000, 10000000);
+		case_flow(&r, SW3, 0, 2, third, first, first + 39, 100000, 10000000);
+	}
+	put_pauses(&r);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	incast = case_find(v, VERDICT_INCAST, "3:1", NULL);
+	pauses = case_find(v, VERDICT_PFC_BACKPRESSURE, "3:1", NULL);
+	assert_true(incast != NULL && pauses != NULL);
+	assert_int_equal(v->nfindings, 2);
+	assert_int_equal(incast->nflows, 2);
+	assert_int_equal(pauses->nflows, 3);
+	verdict_destroy(v);
+}
+
+/* One flow from outside beside one of the collective's is contention, two are an incast. */
+static void
+test_incast_needs_two(void **state)
+{
+	for (int two = 0; two < 2; two++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_put_port(&r, SW3, records_port_row(0, 0, LAST, 300000, 30000000, 300));
+		case_flow(&r, SW3, 0, 2, F17, 0, LAST, 100000, 10000000);
+		case_flow(&r, SW3, 0, 2, records_tuple(H13, H18, 90), 0, LAST, 100000, 10000000);
+		if (two)
+			case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 90), 0, LAST, 100000, 10000000);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, 1);
+		assert_int_equal(v->findings[0].type, two ? VERDICT_INCAST : VERDICT_FLOW_CONTENTION);
+		assert_int_equal(v->findings[0].nflows, 1 + two);
+		verdict_destroy(v);
+	}
+}
+
+/* Packets sent again while a storm held the flow for most of the time: timeouts. Else: loss. */
+static void
+test_timeouts(void **state)
+{
+	for (int most = 0; most < 2; most++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		sent_again(&r, H17, F17, 40);
+		case_halted(&r, SW3, 0, LAST, 250000, most ? 25 * MS : 24 * MS); /* of 49.25 ms lost */
+		case_flow(&r, SW3, 0, 2, F17, 0, LAST, 250000, 0);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_non_null(case_find(v, VERDICT_PFC_STORM, "18:1", NULL));
+		assert_int_equal(case_find(v, VERDICT_PACKET_LOSS, "17->18/10000>10000", NULL) != NULL, !most);
+		verdict_destroy(v);
+	}
+}
+
+/* At 6 the victim leaves by 6:2, and the packet that traces pauses from there comes to 6:1 a second time: no loop. */
+static void
+test_trace_is_no_loop(void **state)
+{
+	struct rec_poll victim = { .hdr.event = 9, .victim = F17, .in_port = 0, .out_port = 1, .flags = 3 };
+	struct rec_poll trace = { .hdr.event = 9, .victim = F17, .in_port = 0, .out_port = 0, .flags = 3, .repeated = 1 };
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	RECORDS_PUT(&r, victim, REC_POLL, SW6, 10 * MS);
+	RECORDS_PUT(&r, trace, REC_POLL, SW6, 10 * MS);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_int_equal(v->nfindings, 0);
+	verdict_destroy(v);
+}
+
+/* Packets of 17->18 go back and forth between 2 and 6, whose buffers fill; 15->16 stands still behind them. */
+static void
+test_loop_explains_deadlock(void **state)
+{
+	struct rec_poll there = { .hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
+	struct rec_poll again = { .hdr.event = 9, .victim = F17, .in_port = 2, .out_port = 2, .flags = 1, .repeated = 1 };
+	struct rec_step open17 = { .flow = F17, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
+	struct rec_step open15 = { .flow = F15, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
+	const struct verdict_finding *loop;
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	open17.start_ps = 100 * PS_PER_US; /* 15->16 was first, and so is on the critical path */
+	RECORDS_PUT(&r, open17, REC_STEP, H17, 80 * MS);
+	RECORDS_PUT(&r, open15, REC_STEP, H15, 80 * MS);
+	case_halted(&r, SW2, 2, LAST, 100, 70 * MS);
+	case_halted(&r, SW6, 0, LAST, 100, 70 * MS);
+	case_flow(&r, SW2, 2, 1, F17, 0, LAST, 100, 3000);
+	case_flow(&r, SW6, 0, 2, F15, 0, LAST, 100, 3000);
+	records_put_meter(&r, SW6, records_meter_row(0, 0, 0, LAST, 1000));
+	records_put_meter(&r, SW2, records_meter_row(2, 2, 0, LAST, 1000));
+	RECORDS_PUT(&r, there, REC_POLL, SW2, 10 * MS);
+	RECORDS_PUT(&r, again, REC_POLL, SW2, 11 * MS);
+	v = case_conclude(&r, REC_END_STALL);
+	assert_int_equal(v->nfindings, 2);
+	loop = &v->findings[0];
+	assert_int_equal(loop->type, VERDICT_FORWARDING_LOOP);
+	assert_int_equal(v->findings[1].type, VERDICT_PFC_DEADLOCK);
+	assert_int_equal(loop->nvictims, 2);
+	assert_true(loop->critical_ps == (double)(80 * MS) && loop->critical_ps == v->findings[1].critical_ps);
+	verdict_destroy(v);
+}
+
+/* Polling packets of 17->18 seen at 2, then at 6, 3 and 18 or not. */
+static void
+poll(struct records *r, uint32_t event, uint64_t at_ps, bool arrives)
+{
+	struct rec_poll first = { .hdr.event = event, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
+	struct rec_poll next = { .hdr.event = event, .victim = F17, .in_port = 0, .out_port = 1, .flags = 1 };
+	struct rec_poll last = { .hdr.event = event, .victim = F17, .in_port = 2, .out_port = 0, .flags = 1 };
+	struct rec_poll at_host = { .hdr.event = event, .victim = F17, .out_port = REC_NO_PORT, .flags = 1 };
+
+	RECORDS_PUT(r, first, REC_POLL, SW2, at_ps);
+	if (!arrives)
+		return;
+	RECORDS_PUT(r, next, REC_POLL, SW6, at_ps + PS_PER_US);
+	RECORDS_PUT(r, last, REC_POLL, SW3, at_ps + 2 * PS_PER_US);
+	RECORDS_PUT(r, at_host, REC_POLL, H18, at_ps + 3 * PS_PER_US);
+}
+
+/* A hole that comes and goes swallows polls in a row; one lost alone may be lost as any packet. */
+static void
+test_passing_blackhole(void **state)
+{
+	for (int row = 1; row <= 2; row++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		sent_again(&r, H17, F17, 40);
+		poll(&r, 1, 10 * MS, true);
+		poll(&r, 2, 20 * MS, false);
+		poll(&r, 3, 30 * MS, row == 1);
+		poll(&r, 4, 40 * MS, true);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, 1);
+		assert_int_equal(v->findings[0].type, row == 2 ? VERDICT_BLACKHOLE : VERDICT_PACKET_LOSS);
+		verdict_destroy(v);
+	}
+}
+
+/* 15->16 loses nothing on its way, but its ACKs pass the switch that swallows 17->18. */
+static void
+test_hole_on_the_way_back(void **state)
+{
+	for (int back = 0; back < 2; back++) {
+		struct rec_route ack = { .flow = F15, .hop = 0, .port = 2, .reverse = 1 };
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		if (back)
+			RECORDS_PUT(&r, ack, REC_ROUTE, SW6, 0);
+		sent_again(&r, H17, F17, 40);
+		sent_again(&r, H15, F15, 40);
+		poll(&r, 2, 20 * MS, false);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_non_null(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL));
+		assert_int_equal(v->nfindings, back ? 1 : 2);
+		assert_int_equal(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL)->nvictims, back ? 2 : 1);
+		assert_int_equal(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL)->nports, 1);
+		verdict_destroy(v);
+	}
+}
+
+/* The end of retries tells of packets sent again, though an open step's report does not. */
+static void
+test_retries_spent(void **state)
+{
+	struct rec_step open = { .flow = F17, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	RECORDS_PUT(&r, open, REC_STEP, H17, 80 * MS);
+	records_end(&r, REC_END_QP_ERROR, 80 * MS);
+	((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->at_node = H17;
+	v = case_diagnose(&r);
+	assert_int_equal(v->nfindings, 1);
+	assert_non_null(strstr(case_find(v, VERDICT_PACKET_LOSS, "17->18/10000>10000", NULL)->evidence, "spent"));
+	/* nothing was acknowledged: all of the time is lost */
+	assert_true(v->findings[0].explained_ps == (double)(80 * MS));
+	verdict_destroy(v);
+	records_fini(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_queue_gone),
+		cmocka_unit_test(test_negligible_culprit),
+		cmocka_unit_test(test_own_flows),
+		cmocka_unit_test(test_incast_takes_pauses),
+		cmocka_unit_test(test_incast_leaves_pauses),
+		cmocka_unit_test(test_incast_needs_two),
+		cmocka_unit_test(test_timeouts),
+		cmocka_unit_test(test_trace_is_no_loop),
+		cmocka_unit_test(test_loop_explains_deadlock),
+		cmocka_unit_test(test_passing_blackhole),
+		cmocka_unit_test(test_hole_on_the_way_back),
+		cmocka_unit_test(test_retries_spent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

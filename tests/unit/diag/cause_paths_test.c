@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Signatures that rest on which ways a flow could have taken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/diag/case.h"
+
+/* Leaves L with hosts a, b and R with c, d, spines S and T above: ports 2 and 3 of a leaf lead to them. */
+enum { L, R, S, T, A, B, C, D };
+#define AC records_tuple(A, C, 10000)
+#define BD records_tuple(B, D, 10000)
+#define LAST 79 /* epoch */
+#define HASHED 1
+
+static void
+put_route(struct records *r, struct rec_tuple flow, uint16_t hop, uint32_t node, uint16_t port, uint16_t ecmp)
+{
+	struct rec_route rec = { .flow = flow, .hop = hop, .port = port, .ecmp = ecmp };
+
+	RECORDS_PUT(r, rec, REC_ROUTE, node, 0);
+}
+
+/* The collective's flows a->c and b->d, both by L:3 and S. a->c takes 80 ms instead of 30.75 ms. */
+static void
+leaves(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd)
+{
+	static const char *const names[] = { "L", "R", "S", "T", "a", "b", "c", "d" };
+	struct rec_ecmp set = { .set = HASHED, .ports = { 1 << 2 | 1 << 3 } };
+
+	records_init(r);
+	records_run(r);
+	for (uint32_t n = L; n <= D; n++)
+		records_node(r, n, names[n - L], n >= A, n >= A ? 1 : n >= S ? 2 : 4);
+	for (uint32_t leaf = 0; leaf < 2; leaf++) {
+		records_link(r, L + leaf, 0, false, A + 2 * leaf, 0, true);
+		records_link(r, L + leaf, 1, false, B + 2 * leaf, 0, true);
+		records_link(r, L + leaf, 2, false, S, (uint16_t)leaf, false);
+		records_link(r, L + leaf, 3, false, T, (uint16_t)leaf, false);
+	}
+	records_collective(r, 2, 1);
+	records_schedule(r, 0, 1, A, C, REC_NONE, EXPECT);
+	records_schedule(r, 1, 1, B, D, REC_NONE, EXPECT);
+	RECORDS_PUT(r, set, REC_ECMP, L, 0);
+	for (uint32_t f = 0; f < 2; f++) {
+		struct rec_tuple flow = f == 0 ? AC : BD;
+
+		put_route(r, flow, 0, A + f, 0, REC_NO_ECMP);
+		put_route(r, flow, 1, L, 2, f == 0 ? ecmp_of_ac : ecmp_of_bd);
+		put_route(r, flow, 2, S, 1, REC_NO_ECMP);
+		put_route(r, flow, 3, R, (uint16_t)f, REC_NO_ECMP);
+	}
+	records_step(r, 1, A, C, REC_NONE, 0, 80 * MS);
+	records_step(r, 1, B, D, REC_NONE, 0, 80 * MS);
+}
+
+/* What L:4, of equal cost, says when it is asked in the middle of epoch 40: of that epoch alone. */
+static void
+put_idle(struct records *r)
+{
+	struct rec_port_row row = records_port_row(3, 40, 40, 0, 0, 0);
+
+	row.to_ps = 40 * MS + MS / 2;
+	row.ingress_xoff_bytes = 90000;
+	RECORDS_PUT(r, row, REC_PORT_ROW, L, row.to_ps);
+}
+
+/* Both flows in the queue of L:3; a halted NIC of a's as its consequence. */
+static void
+put_collision(struct records *r)
+{
+	records_put_port(r, L, records_port_row(2, 0, LAST, 600000, 36000000, 120));
+	case_flow(r, L, 2, 0, AC, 0, LAST, 300000, 18000000);
+	case_flow(r, L, 2, 1, BD, 0, LAST, 300000, 18000000);
+	case_halted(r, A, 0, LAST, 300000, 40 * MS);
+	case_flow(r, A, 0, REC_NO_PORT, AC, 0, LAST, 300000, 0);
+	records_put_meter(r, L, records_meter_row(0, 2, 0, LAST, 300000 * 1348));
+}
+
+static void
+test_imbalance(void **state)
+{
+	const struct verdict_finding *finding;
+	struct records r;
+	struct verdict *v;
+
+	leaves(&r, HASHED, HASHED);
+	put_collision(&r);
+	put_idle(&r);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	finding = case_find(v, VERDICT_LOAD_IMBALANCE, "L:3", NULL);
+	if (finding == NULL)
+		fail_msg("%s", v->reason);
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(finding->nvictims, 2);
+	assert_int_equal(finding->nflows, 2);
+	assert_true(case_has_port(v, finding, "L:4"));
+	assert_non_null(strstr(finding->evidence, "L:4, of equal cost, was idle"));
+	verdict_destroy(v);
+}
+
+/* A link that was cut, with or without packets lost. */
+static void
+put_cut(struct records *r, uint32_t node, uint16_t port, uint64_t packets)
+{
+	struct rec_drop_row row = {
+		.port = port, .reason = REC_DROP_LINK_DOWN, .packets = packets, .first_ps = 5 * MS, .last_ps = 5 * MS
+	};
+
+	RECORDS_PUT(r, row, REC_DROP_ROW, node, 40 * MS);
+}
+
+/* The same collision is contention where no other way was idle or free or whole, nobody knows, or no hash chose. */
+static void
+test_collision_without_imbalance(void **state)
+{
+	static const struct {
+		uint16_t ecmp_of_ac, ecmp_of_bd;
+		bool asked;
+		uint64_t packets;  /* of the other way */
+		bool on_path;      /* a third flow of the collective has it */
+		uint32_t cut_node; /* REC_NONE: none; else the other way's link that was cut */
+		uint16_t cut_port;
+	} cases[] = {
+		{ HASHED, HASHED, false, 0, false, REC_NONE, 0 },
+		{ HASHED, HASHED, true, 100000, false, REC_NONE, 0 },
+		{ HASHED, HASHED, true, 0, true, REC_NONE, 0 },
+		{ REC_NO_ECMP, HASHED, true, 0, false, REC_NONE, 0 },
+		{ HASHED, REC_NO_ECMP, true, 0, false, REC_NONE, 0 },
+		{ HASHED, HASHED, true, 0, false, L, 3 },
+		{ HASHED, HASHED, true, 0, false, T, 1 },
+		{ HASHED, HASHED, true, 0, false, R, 3 }, /* the same cable's other end */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct records r;
+		struct verdict *v;
+
+		leaves(&r, cases[i].ecmp_of_ac, cases[i].ecmp_of_bd);
+		put_collision(&r);
+		if (cases[i].asked)
+			put_idle(&r);
+		if (cases[i].on_path)
+			put_route(&r, records_tuple(A, D, 10000), 1, L, 3, HASHED);
+		if (cases[i].packets != 0)
+			records_put_port(&r, L, records_port_row(3, 0, 39, cases[i].packets, 0, 0));
+		if (cases[i].cut_node != REC_NONE)
+			put_cut(&r, cases[i].cut_node, cases[i].cut_port, 0);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		/* with a pin of one of them, the other's step may still be told of as imbalance by nobody */
+		assert_null(case_find(v, VERDICT_LOAD_IMBALANCE, "L:3", NULL));
+		assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "L:3", NULL));
+		verdict_destroy(v);
+	}
+}
+
+/* A cut cable of the configured way: the end that lost packets is named, or the one that tells; no route is its work. */
+static void
+test_one_end_of_a_cut_cable(void **state)
+{
+	for (uint64_t packets = 0; packets < 2; packets++) {
+		struct rec_drop_row lost = {
+			.port = 2, .reason = REC_DROP_NO_ROUTE, .packets = 9, .first_ps = 5 * MS, .last_ps = 5 * MS
+		};
+		struct records r;
+		struct verdict *v;
+
+		(void)state;
+		leaves(&r, HASHED, HASHED);
+		put_cut(&r, R, 2, 0);
+		if (packets != 0)
+			put_cut(&r, S, 1, packets);
+		RECORDS_PUT(&r, lost, REC_DROP_ROW, L, 40 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, 1);
+		assert_non_null(case_find(v, VERDICT_LINK_DOWN, packets != 0 ? "S:2" : "R:3", NULL));
+		verdict_destroy(v);
+	}
+}
+
+/* Three hosts' flows to c meet at the spine: incast there. A flow to d that is among them is a contender. */
+static void
+test_incast_before_the_last_hop(void **state)
+{
+	const struct rec_tuple to_c[] = { records_tuple(B, C, 90), records_tuple(D, C, 91) };
+	const struct verdict_finding *incast;
+	struct records r;
+	struct verdict *v;
+
+	leaves(&r, HASHED, HASHED);
+	records_put_port(&r, S, records_port_row(1, 0, LAST, 400000, 40000000, 300));
+	case_flow(&r, S, 1, 0, AC, 0, LAST, 100000, 10000000);
+	case_flow(&r, S, 1, 0, to_c[0], 0, LAST, 100000, 10000000);
+	case_flow(&r, S, 1, 0, to_c[1], 0, LAST, 100000, 10000000);
+	case_flow(&r, S, 1, 0, records_tuple(B, D, 92), 0, LAST, 100000, 10000000);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	incast = case_find(v, VERDICT_INCAST, "S:2", NULL);
+	assert_non_null(incast);
+	assert_int_equal(incast->nflows, 2);
+	assert_non_null(strstr(incast->evidence, "2 other flows to c met at S:2"));
+	assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "S:2", "b->d/92>92"));
+	assert_int_equal(v->nfindings, 2);
+	verdict_destroy(v);
+}
+
+/* L:3 was cut with nothing in its queue: what was on the cable is lost, and nobody counted it. */
+static void
+test_cut_without_drops(void **state)
+{
+	struct rec_drop_row cut = { .port = 2, .reason = REC_DROP_LINK_DOWN, .first_ps = 10 * MS, .last_ps = 30 * MS };
+	struct rec_step step = { .flow = AC, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = 40 };
+	const struct verdict_finding *finding;
+	struct records r;
+	struct verdict *v;
+
+	leaves(&r, HASHED, HASHED);
+	RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
+	RECORDS_PUT(&r, cut, REC_DROP_ROW, L, 40 * MS);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	finding = case_find(v, VERDICT_LINK_DOWN, "L:3", NULL);
+	assert_non_null(finding);
+	assert_int_equal(v->nfindings, 1);
+	assert_non_null(strstr(finding->evidence, "L:3 was cut"));
+	assert_int_equal(v->nflows, 2);
+	verdict_destroy(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_imbalance),
+		cmocka_unit_test(test_collision_without_imbalance),
+		cmocka_unit_test(test_one_end_of_a_cut_cable),
+		cmocka_unit_test(test_incast_before_the_last_hop),
+		cmocka_unit_test(test_cut_without_drops),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

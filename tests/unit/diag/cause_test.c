@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each signature on the least evidence that shows it, and on evidence that only looks like it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/diag/case.h"
+
+static void
+check_storm(const struct records *r, const char *root, const char *halted)
+{
+	struct verdict *v = case_diagnose(r);
+	const struct verdict_finding *storm = case_find(v, VERDICT_PFC_STORM, root, NULL);
+
+	if (storm == NULL)
+		fail_msg("no storm at %s: %s", root, v->reason);
+	assert_true(case_has_port(v, storm, halted));
+	assert_int_equal(v->nfindings, 1);
+	assert_false(v->innocent);
+	assert_true(storm->score > 0);
+	verdict_destroy(v);
+}
+
+static void
+test_storm(void **state)
+{
+	struct rec_poll early = { .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1, .ttl = 60 };
+	struct rec_port_row row = records_port_row(0, 19, 19, 0, 0, 0);
+	struct records r;
+	struct verdict *v;
+
+	/* The port that pauses is seen pausing, with nothing held. */
+	case_stormy(&r);
+	row.pausing = 1;
+	row.pausing_since_ps = MS;
+	row.ingress_xoff_bytes = 90000;
+	records_put_port(&r, SW6, row);
+	records_end(&r, REC_END_STALL, 80 * MS);
+	check_storm(&r, "6:1", "2:3");
+	records_fini(&r);
+
+	/* Its switch was asked, and answered that it had nothing to show. */
+	case_stormy(&r);
+	row.pausing = 0;
+	row.hdr.event = STORMY_EVENT;
+	records_put_port(&r, SW6, row);
+	records_end(&r, REC_END_STALL, 80 * MS);
+	check_storm(&r, "6:1", "2:3");
+	records_fini(&r);
+
+	/* It was asked before it paused. */
+	case_stormy(&r);
+	row.hdr.event = 3;
+	row.epoch_first = row.epoch_last = 0;
+	row.from_ps = row.to_ps = 0;
+	early.hdr.event = 3;
+	RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, MS / 2);
+	RECORDS_PUT(&r, early, REC_POLL, SW2, MS / 2);
+	records_end(&r, REC_END_STALL, 80 * MS);
+	v = case_diagnose(&r);
+	assert_int_equal(v->nfindings, 0);
+	verdict_destroy(v);
+	records_fini(&r);
+
+	/* The answer was thrown away: nobody knows. */
+	case_stormy(&r);
+	records_end(&r, REC_END_STALL, 80 * MS);
+	v = case_diagnose(&r);
+	assert_int_equal(v->nfindings, 0);
+	verdict_destroy(v);
+	records_fini(&r);
+}
+
+/* A host's NIC that pauses its switch; the flow is halted one switch before it. */
+static void
+test_storm_of_host(void **state)
+{
+	struct rec_port_row last = records_port_row(0, 10, 29, 100, 0, 1);
+	struct rec_port_row before = records_port_row(1, 10, 29, 100, 0, 1);
+	struct records r;
+
+	case_fabric(&r);
+	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	last.pause_ps = before.pause_ps = 19 * MS;
+	records_put_port(&r, SW3, last);
+	records_put_port(&r, SW6, before);
+	records_put_flow(&r, SW6, records_flow_row(1, F17, 10, 29, 100, 0));
+	records_put_meter(&r, SW3, records_meter_row(2, 0, 10, 29, 134800));
+	records_end(&r, REC_END_COMPLETE, 80 * MS);
+	check_storm(&r, "18:1", "6:2");
+	records_fini(&r);
+}
+
+static void
+test_incast(void **state)
+{
+	static const uint32_t sources[] = { H13, H15, H16 };
+	const struct verdict_finding *incast;
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_step(&r, 1, H17, H18, REC_NONE, 0, 120 * MS);
+	records_put_port(&r, SW3, records_port_row(0, 0, 119, 400000, 40000000, 300));
+	/* one with a fortieth of the packets is a culprit as the others are, one with next to none is not */
+	case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 91), 0, 119, 10000, 1000000);
+	case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 92), 0, 119, 50, 5000);
+	case_flow(&r, SW3, 0, 2, F17, 0, 119, 100000, 10000000);
+	for (uint32_t i = 0; i < 3; i++)
+		case_flow(&r, SW3, 0, 2, records_tuple(sources[i], H18, 90), 0, 119, 100000, 10000000);
+	records_end(&r, REC_END_COMPLETE, 120 * MS);
+	v = case_diagnose(&r);
+	incast = case_find(v, VERDICT_INCAST, "3:1", NULL);
+	assert_non_null(incast);
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(incast->nflows, 4);
+	/* 10^7 packet-waits * packets / all packets */
+	assert_float_equal((float)incast->score, 1e7f * 310000 / 410050, 2.0f);
+	assert_int_equal(v->ncontributors, 5);
+	verdict_destroy(v);
+	records_fini(&r);
+}
+
+static void
+test_slow_host(void **state)
+{
+	const struct verdict_finding *slow;
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
+	records_step(&r, 1, H17, H18, REC_NONE, 0, EXPECT);
+	records_step(&r, 2, H15, H16, REC_NONE, EXPECT, 2 * EXPECT);
+	records_step(&r, 2, H17, H18, REC_NONE, EXPECT + 20 * MS, 2 * EXPECT + 20 * MS);
+	records_end(&r, REC_END_COMPLETE, 2 * EXPECT + 20 * MS);
+	v = case_diagnose(&r);
+	slow = case_find(v, VERDICT_SLOW_HOST, "17", NULL);
+	assert_non_null(slow);
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(v->steps[1].late_ps, 20 * MS);
+	assert_int_equal(slow->end_ps - slow->start_ps, 20 * MS);
+	/* 20 ms of 100 Gbps in frames of 1348 B */
+	assert_float_equal((float)slow->score, 20e-3f * 100e9f / (1348 * 8), 1.0f);
+	assert_true(v->innocent);
+	assert_non_null(strstr(v->reason, "hosts: 17"));
+	verdict_destroy(v);
+	records_fini(&r);
+}
+
+static void
+test_drops(void **state)
+{
+	static const struct {
+		uint16_t reason;
+		enum verdict_type type;
+	} cases[] = {
+		{ REC_DROP_LINK_DOWN, VERDICT_LINK_DOWN }, { REC_DROP_TTL, VERDICT_FORWARDING_LOOP },
+		{ REC_DROP_NO_ROUTE, VERDICT_BLACKHOLE },  { REC_DROP_BLACKHOLE, VERDICT_BLACKHOLE },
+		{ REC_DROP_CORRUPT, VERDICT_PACKET_LOSS },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rec_drop_row drop = { .last = F17,
+					     .port = 1,
+					     .reason = cases[i].reason,
+					     .packets = 9,
+					     .bytes = 9 * 1348,
+					     .first_ps = 10 * MS,
+					     .last_ps = 12 * MS };
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		RECORDS_PUT(&r, drop, REC_DROP_ROW, SW6, 13 * MS);
+		records_end(&r, REC_END_COMPLETE, 80 * MS);
+		v = case_diagnose(&r);
+		assert_non_null(case_find(v, cases[i].type, "6:2", NULL));
+		assert_int_equal(v->nfindings, 1);
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
+static void
+test_loop(void **state)
+{
+	for (uint16_t flags = 1; flags <= 3; flags++) {
+		struct rec_poll first = { .victim = F17, .in_port = 0, .out_port = 1, .flags = flags, .ttl = 60 };
+		struct rec_poll again = first;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		first.hdr.event = again.hdr.event = 9;
+		again.repeated = 1;
+		RECORDS_PUT(&r, first, REC_POLL, SW6, 10 * MS);
+		RECORDS_PUT(&r, again, REC_POLL, SW6, 11 * MS);
+		records_end(&r, REC_END_STALL, 80 * MS);
+		v = case_diagnose(&r);
+		/* Polls that trace pauses may meet; the one that follows the victim may not. */
+		assert_int_equal(v->nfindings, flags & 1);
+		if (flags & 1)
+			assert_true(case_has_port(v, case_find(v, VERDICT_FORWARDING_LOOP, "6:2", NULL), "6:2"));
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
+/* Nobody polls: the row of 17->18 at 6:2 says that it came in there. What died elsewhere of it is no loop of its own. */
+static void
+test_loop_in_rows(void **state)
+{
+	struct rec_drop_row drop = { .last = F17,
+				     .port = 0,
+				     .reason = REC_DROP_TTL,
+				     .packets = 9,
+				     .bytes = 9 * 1348,
+				     .first_ps = 10 * MS,
+				     .last_ps = 12 * MS };
+	struct records r;
+	struct verdict *v;
+
+	for (uint16_t in_port = 0; in_port < 2; in_port++) {
+		case_fabric(&r);
+		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_put_port(&r, SW6, records_port_row(1, 0, 79, 1000, 0, 1));
+		case_flow(&r, SW6, 1, in_port, F17, 0, 79, 1000, 0);
+		RECORDS_PUT(&r, drop, REC_DROP_ROW, SW3, 13 * MS);
+		records_end(&r, REC_END_COMPLETE, 80 * MS);
+		v = case_diagnose(&r);
+		assert_int_equal(v->nfindings, 1);
+		if (in_port == 1) {
+			assert_non_null(case_find(v, VERDICT_FORWARDING_LOOP, "6:2", NULL));
+			assert_true(case_has_port(v, &v->findings[0], "3:3"));
+		} else {
+			assert_non_null(case_find(v, VERDICT_FORWARDING_LOOP, "3:1", NULL));
+		}
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
+/* Polls leave 2:3 and switch 6 never sees one, or does and the next sends it to the host: then it is mere loss. */
+static void
+test_silent_blackhole(void **state)
+{
+	for (int seen = 0; seen < 2; seen++) {
+		struct rec_step step = {
+			.flow = F17, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = 40
+		};
+		struct rec_poll first = { .hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
+		struct rec_poll next = { .hdr.event = 9, .victim = F17, .in_port = 0, .out_port = 1, .flags = 1 };
+		struct rec_poll last = { .hdr.event = 9, .victim = F17, .in_port = 2, .out_port = 0, .flags = 1 };
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
+		RECORDS_PUT(&r, first, REC_POLL, SW2, 10 * MS);
+		if (seen) {
+			RECORDS_PUT(&r, next, REC_POLL, SW6, 10 * MS);
+			RECORDS_PUT(&r, last, REC_POLL, SW3, 10 * MS);
+		}
+		records_end(&r, REC_END_COMPLETE, 80 * MS);
+		v = case_diagnose(&r);
+		assert_int_equal(v->nfindings, 1);
+		if (seen)
+			assert_non_null(case_find(v, VERDICT_PACKET_LOSS, "17->18/10000>10000", NULL));
+		else
+			assert_non_null(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL));
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
+static void
+test_loss_nobody_counts(void **state)
+{
+	struct rec_step step = { .flow = F17, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = 40 };
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
+	records_end(&r, REC_END_COMPLETE, 80 * MS);
+	v = case_diagnose(&r);
+	assert_non_null(case_find(v, VERDICT_PACKET_LOSS, "17->18/10000>10000", NULL));
+	assert_int_equal(v->findings[0].nports, 4);
+	verdict_destroy(v);
+	records_fini(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_storm),
+		cmocka_unit_test(test_storm_of_host),
+		cmocka_unit_test(test_incast),
+		cmocka_unit_test(test_slow_host),
+		cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_loop_in_rows),
+		cmocka_unit_test(test_silent_blackhole),
+		cmocka_unit_test(test_loss_nobody_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

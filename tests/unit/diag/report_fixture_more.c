@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/diag/report_fixture_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/prng.h"
+#include "common/units.h"
+
+struct verdict *
+fixture_stalled(void)
+{
+	struct verdict *v = fixture_clean();
+	struct verdict_collective *c = &v->collectives[0];
+	struct verdict_step *stuck = &v->steps[fixture_step(v, 5, 6)];
+
+	v->end_ps = stuck->start_ps + 100 * PS_PER_MS;
+	v->end_reason = REC_END_STALL;
+	stuck->open = stuck->slow = true;
+	stuck->end_ps = v->end_ps;
+	stuck->acked_bytes = 118000000;
+	stuck[1].started = false; /* its own last step, and what the next rank sends on */
+	stuck[1].open = true;
+	stuck[1].start_ps = stuck[1].end_ps = v->end_ps;
+	stuck[1].waited_for = fixture_step(v, 5, 6);
+	c->complete = false;
+	c->end_ps = 0;
+	for (uint32_t g = 0; g < v->ncollectives; g++) {
+		free(v->waiting[g].vertices);
+		free(v->waiting[g].edges);
+		free(v->waiting[g].path);
+	}
+	for (uint32_t i = 0; i < v->nsteps; i++)
+		v->steps[i].critical = false;
+	fixture_wait(v);
+	v->innocent = false;
+	snprintf(v->reason, sizeof(v->reason),
+		 "1 of 56 steps were slow and nothing that was reported explains it, but the "
+		 "evidence is incomplete.");
+	snprintf(v->incomplete, sizeof(v->incomplete),
+		 "The exporter's budget kept back 412 records: 61.5 %% of the bytes offered arrived.");
+	v->overhead.completeness = 0.615;
+	v->overhead.dropped = 412;
+	return v;
+}
+
+#define LEAF_HOSTS 16
+#define SPINES 4
+
+static void
+make_leaf_spine(struct verdict *v, uint32_t ranks)
+{
+	uint32_t leaves = (ranks + LEAF_HOSTS - 1) / LEAF_HOSTS, nlinks = 0;
+	uint32_t(*links)[2] = fixture_alloc((size_t)ranks + leaves * SPINES, sizeof(*links));
+
+	for (uint32_t r = 0; r < ranks; r++, nlinks++) {
+		links[nlinks][0] = leaves + SPINES + r;
+		links[nlinks][1] = r / LEAF_HOSTS;
+	}
+	for (uint32_t i = 0; i < leaves * SPINES; i++, nlinks++) {
+		links[nlinks][0] = i / SPINES;
+		links[nlinks][1] = leaves + i % SPINES;
+	}
+	fixture_fabric(v, leaves + SPINES + ranks, leaves + SPINES, (const uint32_t(*)[2])links, nlinks);
+	free(links);
+}
+
+struct verdict *
+fixture_large(uint32_t ranks, uint32_t steps)
+{
+	struct verdict *v = fixture_alloc(1, sizeof(*v));
+	uint64_t *duration_ps = fixture_alloc((size_t)ranks * steps, sizeof(*duration_ps));
+	uint32_t *flows = fixture_alloc(ranks, sizeof(*flows)), first;
+	struct prng prng;
+
+	prng_init(&prng, 7, 0);
+	make_leaf_spine(v, ranks);
+	first = v->nnodes - ranks;
+	v->nflows = ranks;
+	v->flows = fixture_alloc(ranks, sizeof(*v->flows));
+	for (uint32_t r = 0; r < ranks; r++) {
+		flows[r] = r;
+		fixture_flow(v, r, first + r, first + (r + 1) % ranks, 10000, true);
+	}
+	v->ncollectives = 1;
+	v->collectives = fixture_alloc(1, sizeof(*v->collectives));
+	v->collectives[0] = (struct verdict_collective){ .algorithm = REC_RING,
+							 .op = REC_ALLREDUCE,
+							 .ranks = ranks,
+							 .steps_per_rank = steps,
+							 .bytes = 1ULL << 30,
+							 .step_bytes = (1ULL << 30) / ranks,
+							 .ideal_ps = steps * 690 * PS_PER_US,
+							 .expect_ps = steps * 700 * PS_PER_US };
+	for (uint32_t i = 0; i < ranks * steps; i++)
+		duration_ps[i] = 700 * PS_PER_US + (prng_below(&prng, 100) == 0 ? prng_below(&prng, 900) * PS_PER_US : 0);
+	fixture_steps(v, flows, duration_ps, 0, 700 * PS_PER_US);
+	fixture_wait(v);
+	snprintf(v->run.name, sizeof(v->run.name), "large");
+	snprintf(v->reason, sizeof(v->reason),
+		 "Some steps were slow, but no port that they met was halted, contended or "
+		 "dropped packets.");
+	v->overhead.completeness = 1;
+	free(flows);
+	free(duration_ps);
+	return v;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the reports are made of: spellings, escapes, sentences, and where things stand in drawings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/plain.h"
+#include "common/units.h"
+#include "diag/report/escape.h"
+#include "diag/report/facts.h"
+#include "diag/report/provenance_layout.h"
+#include "diag/report/topology_layout.h"
+#include "tests/unit/diag/report_fixture.h"
+
+static void
+numbers(void **state)
+{
+	struct fmt_unit ms = fmt_unit_for(10 * PS_PER_MS), us = fmt_unit_for(10 * PS_PER_MS - 1);
+
+	assert_string_equal(fmt_time(ms, 46973092 * PS_PER_NS).text, "46.973 ms");
+	assert_string_equal(fmt_time_bare(us, 46973092 * PS_PER_NS).text, "46973.092");
+	assert_string_equal(fmt_time(fmt_unit_for(9999 * PS_PER_NS), 1500).text, "1.500 ns");
+	assert_string_equal(fmt_count(0).text, "0");
+	assert_string_equal(fmt_count(999).text, "999");
+	assert_string_equal(fmt_count(1000).text, "1,000");
+	assert_string_equal(fmt_count(UINT64_MAX).text, "18,446,744,073,709,551,615");
+	assert_string_equal(fmt_score(0).text, "0");
+	assert_string_equal(fmt_score(0.416).text, "0.42");
+	assert_string_equal(fmt_score(37.06).text, "37.1");
+	assert_string_equal(fmt_score(412).text, "412");
+	assert_string_equal(fmt_score(999.4).text, "999");
+	assert_string_equal(fmt_score(999.6).text, "1.00 k");
+	assert_string_equal(fmt_score(99960).text, "100 k");
+	assert_string_equal(fmt_score(7.41e7).text, "74.1 M");
+	assert_string_equal(fmt_bytes(512).text, "512 B");
+	assert_string_equal(fmt_bytes(56340).text, "56.3 kB");
+	assert_string_equal(fmt_change(0.5278).text, "+52.8 %");
+	assert_string_equal(fmt_change(-0.0001).text, "+0.0 %");
+	assert_string_equal(fmt_change(-0.25).text, "-25.0 %");
+}
+
+static void
+plain_texts(void **state)
+{
+	char buf[32];
+
+	assert_string_equal(plain_text("6:2", buf, sizeof(buf)), "6:2");
+	assert_string_equal(plain_text("a\x1b[31mb\x7f\t", buf, sizeof(buf)), "a?[31mb??");
+	assert_string_equal(plain_text("\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x98\x80", buf, sizeof(buf)),
+			    "\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x98\x80");
+	assert_string_equal(plain_text("\xc0\xaf", buf, sizeof(buf)), "??");      /* overlong */
+	assert_string_equal(plain_text("\xed\xa0\x80", buf, sizeof(buf)), "???"); /* surrogate */
+	assert_string_equal(plain_text("\xc2\x9b", buf, sizeof(buf)), "?");       /* C1: CSI */
+	assert_string_equal(plain_text("\xef\xbf\xbf", buf, sizeof(buf)), "?");   /* U+FFFF */
+	assert_string_equal(plain_text("\xe2\x86", buf, sizeof(buf)), "??");      /* cut short */
+	assert_string_equal(plain_text("ab\xe2\x86\x92", buf, 5), "ab");          /* does not fit: not split */
+	assert_string_equal(plain_text("ab\xe2\x86\x92", buf, 6), "ab\xe2\x86\x92");
+}
+
+static void
+quoted_text(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	escape_htmlf(to, "%s", "<a b='\"'>&</a>");
+	fputc('|', to);
+	escape_dotf(to, "%s\n%s", "a\"b\\", "c");
+	fclose(to);
+	assert_string_equal(text, "&lt;a b=&#39;&quot;&#39;&gt;&amp;&lt;/a&gt;|\"a\\\"b\\\\\\nc\"");
+	free(text);
+}
+
+static void
+ranges(void **state)
+{
+	static const uint32_t steps[] = { 1, 2, 3, 5, 7, 8 };
+	char buf[32];
+
+	assert_string_equal(facts_ranges(steps, 6, buf, sizeof(buf)), "1-3, 5, 7-8");
+	assert_string_equal(facts_ranges(steps, 0, buf, sizeof(buf)), "");
+}
+
+static void
+flow_names(void **state)
+{
+	struct verdict *v = fixture_case();
+	char buf[96];
+
+	assert_string_equal(facts_flow(v, F17_18, buf, sizeof(buf)), "17->18");
+	/* A second flow of the same pair: only the whole name tells them apart. */
+	v->flows[F18_19].tuple = v->flows[F17_18].tuple;
+	v->flows[F18_19].tuple.sport++;
+	assert_string_equal(facts_flow(v, F17_18, buf, sizeof(buf)), "17->18/10000>10000");
+	v->flows[F17_18].src = VERDICT_NONE;
+	v->flows[F18_19].tuple.src_ip++;
+	assert_string_equal(facts_flow(v, F17_18, buf, sizeof(buf)), "17->18/10000>10000");
+	verdict_destroy(v);
+}
+
+static void
+finding_sentences(void **state)
+{
+	static const struct {
+		enum verdict_type type;
+		const char *said;
+	} cases[] = {
+		{ VERDICT_FLOW_CONTENTION, "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
+		{ VERDICT_INCAST, "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
+		{ VERDICT_PFC_STORM, "PFC storm from 6:2 halts 2:3; delays 17->18 in steps 1-2" },
+		{ VERDICT_PFC_BACKPRESSURE,
+		  "PFC backpressure from 6:2 halts 2:3; filled by 13->19; delays 17->18 in steps 1-2" },
+		{ VERDICT_SLOW_HOST, "Slow host 6:2: 13->19 ahead of 17->18 in steps 1-2" },
+	};
+	struct verdict *v = fixture_case();
+	struct verdict_finding *finding = &v->findings[1];
+	char buf[FACTS_TEXT];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		finding->type = cases[i].type;
+		assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)), cases[i].said);
+	}
+	finding->type = VERDICT_PFC_DEADLOCK;
+	finding->origin_port = VERDICT_NONE;
+	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)),
+			    "PFC deadlock at 6:2 halts 2:3; began in the loop; delays 17->18 in steps 1-2");
+	finding->origin_port = fixture_port(v, "3:2");
+	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)),
+			    "PFC deadlock at 6:2 halts 2:3; began out of the loop at 3:2; delays 17->18 in steps 1-2");
+	finding->type = VERDICT_PACKET_LOSS;
+	finding->nflows = 0;
+	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)), "Packet loss at 6:2: hits 17->18 in steps 1-2");
+	assert_string_equal(facts_step_causes(v, fixture_step(v, 6, 2), buf, sizeof(buf)), "contention 3:2 by 13->19");
+	assert_string_equal(facts_step_causes(v, fixture_step(v, 0, 1), buf, sizeof(buf)), "");
+	verdict_destroy(v);
+}
+
+static void
+worst_collective_comes_first(void **state)
+{
+	struct verdict *v = fixture_case();
+	struct verdict_collective *c = calloc(3, sizeof(*c));
+	char buf[FACTS_TEXT];
+
+	assert_non_null(c);
+	for (int i = 0; i < 3; i++)
+		c[i] = v->collectives[0];
+	free(v->collectives);
+	v->collectives = c;
+	v->ncollectives = 3;
+	c[1].end_ps += PS_PER_MS;
+	assert_int_equal(facts_of(v).worst, 1);
+	c[2].complete = false; /* unfinished is worse than any time */
+	assert_int_equal(facts_of(v).worst, 2);
+	/* and findings say which one they are about */
+	c[1].id = 4;
+	c[1].iteration = 7;
+	v->findings[1].collective = 1;
+	v->findings[1].type = VERDICT_INCAST;
+	assert_string_equal(facts_finding(v, &v->findings[1], buf, sizeof(buf)),
+			    "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2 of collective 4, iteration 7");
+	v->ncollectives = 1;
+	verdict_destroy(v);
+}
+
+/* Two pods of a K=4 fat-tree: 8 hosts, 4 edges, 4 aggregations, 4 cores, each tier above the one it serves. */
+static void
+fabric_stands_in_tiers(void **state)
+{
+	struct verdict *v = fixture_case();
+	struct layout layout;
+
+	assert_int_equal(layout_init(&layout, v, 400), 0);
+	assert_int_equal(layout.nlayers, 4);
+	assert_int_equal(layout.width[0], 8);
+	assert_int_equal(layout.width[3], 4);
+	for (uint32_t n = 0; n < 12; n++) {
+		assert_int_equal(layout.nodes[n].layer, 1 + n / 4);
+		assert_int_equal(layout.nodes[n].place, n % 4);
+	}
+	for (uint32_t n = 12; n < 20; n++) {
+		assert_int_equal(layout.nodes[n].layer, 0);
+		assert_int_equal(layout.nodes[n].place, n - 12);
+	}
+	assert_int_equal(layout.hidden, 0);
+	layout_fini(&layout);
+	/* With room for three only: those that findings name, the root's switch among them. */
+	assert_int_equal(layout_init(&layout, v, 3), 0);
+	assert_int_equal(layout.hidden, 17);
+	assert_true(layout.nodes[6].shown && layout.nodes[2].shown && layout.nodes[13].shown);
+	layout_fini(&layout);
+	verdict_destroy(v);
+}
+
+/* 2:3 halts behind 6:2: from left to right, and the flows beside the ports they met. */
+static void
+provenance_stands_in_order(void **state)
+{
+	struct verdict *v = fixture_case();
+	const struct verdict_provenance *g = &v->graphs[0]; /* 17->18 step 1 */
+	struct plane plane;
+	double x[2] = { 0, 0 };
+	uint32_t own = 0, other = 0;
+
+	assert_int_equal(plane_init(&plane, v, g), 0);
+	for (uint32_t i = 0; i < g->nvertices; i++) {
+		const struct verdict_pvertex *vertex = &g->vertices[i];
+
+		assert_true(plane.spots[i].shown);
+		if (vertex->kind == VERDICT_PV_PORT)
+			x[vertex->ref == fixture_port(v, "6:2")] = plane.spots[i].x;
+		else if (vertex->collective)
+			own += plane.spots[i].y < plane.height / 3;
+		else
+			other += plane.spots[i].y > plane.height * 2 / 3;
+	}
+	assert_true(x[0] > 0 && x[0] < x[1]);
+	assert_int_equal(own, 1);
+	assert_int_equal(other, 2);
+	plane_fini(&plane);
+	verdict_destroy(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(plain_texts),
+		cmocka_unit_test(quoted_text),
+		cmocka_unit_test(ranges),
+		cmocka_unit_test(flow_names),
+		cmocka_unit_test(finding_sentences),
+		cmocka_unit_test(worst_collective_comes_first),
+		cmocka_unit_test(fabric_stands_in_tiers),
+		cmocka_unit_test(provenance_stands_in_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hosts outside: every byte of what crosses, flows that nobody planned, ARP and noise, polling packets and notifications. */
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/wire/arp.h"
+#include "common/wire/poll.h"
+#include "tests/unit/dpswitch/external_pair.h"
+
+static void
+frames_come_out_with_their_exact_bytes(void **state)
+{
+	struct frame f;
+	struct xrig x = { 0 };
+
+	(void)state;
+	pair_start(&x, "", 8);
+	pair_send(&x, PAIR_A, 2000, 0);
+	xrig_run(&x, 20 * PS_PER_MS);
+	pair_expect_all(&x, PAIR_A, 2000);
+	for (uint32_t i = 0; i < 2000; i++) {
+		const struct port_rig_frame *out = &x.ports[PAIR_B]->out[i];
+
+		assert_int_equal(frame_parse(out->data, out->size, &f), FRAME_OK);
+		assert_false(f.corrupt);
+		assert_int_equal(f.psn, i);
+	}
+	assert_int_equal(pair_counters(&x, PAIR_A).in_packets, 2000);
+	assert_int_equal(pair_counters(&x, PAIR_B).out_packets, 2000);
+	assert_int_equal(pair_counters(&x, PAIR_A).in_bytes, pair_counters(&x, PAIR_B).out_bytes);
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
+}
+
+static void
+other_traffic_crosses_in_a_lossy_class_of_its_own_flow(void **state)
+{
+	uint8_t bytes[XRIG_FRAME_BYTES];
+	struct edge_counters sum;
+	struct xrig x = { 0 };
+
+	(void)state;
+	pair_start(&x, "", 8);
+	for (uint16_t i = 0; i < 5; i++) {
+		size_t size = pair_ipv4(&x, PAIR_A, PAIR_B, i == 0 ? 1 : i == 1 ? 6 : 17, 1000 + i, 2000, 100, bytes);
+
+		port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
+		port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
+	}
+	xrig_run(&x, 5 * PS_PER_MS);
+	pair_expect_all(&x, PAIR_A, 10);
+	edge_sum(x.edge, &sum);
+	assert_int_equal(sum.foreign_flows, 5);
+	assert_int_equal(sum.bodies, 0);
+	assert_int_equal(x.f.flows[PAIR_FLOWS + 1].protocol, 6);
+	assert_int_equal(x.f.flows[PAIR_FLOWS + 1].prio, 1);
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
+}
+
+/* With two spare slots and six flows one after the other, slots go round; with six at once the rest is a named drop. */
+static void
+spare_slots_are_given_away_when_idle(void **state)
+{
+	uint8_t bytes[XRIG_FRAME_BYTES];
+	struct edge_counters sum;
+	struct xrig x = { .idle_ps = PS_PER_MS };
+
+	(void)state;
+	pair_start(&x, "", 2);
+	for (uint16_t i = 0; i < 6; i++)
+		port_rig_send(x.ports[PAIR_A], bytes,
+			      (uint32_t)pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1000 + i, 2000, 100, bytes));
+	xrig_run(&x, 2 * PS_PER_MS);
+	edge_sum(x.edge, &sum);
+	assert_int_equal(x.ports[PAIR_B]->nout, 2);
+	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_NO_SLOT], 4);
+	assert_int_equal(sum.foreign_recycled, 0);
+	xrig_stop(&x);
+
+	x = (struct xrig){ .idle_ps = 1 };
+	pair_start(&x, "", 2);
+	/* Back to back frames of one flow keep its slot; of six, each takes one that has nothing under way. */
+	for (uint16_t i = 0; i < 6; i++) {
+		port_rig_send(x.ports[PAIR_A], bytes,
+			      (uint32_t)pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1000 + i, 2000, 100, bytes));
+		port_rig_hold(x.ports[PAIR_A], (i + 1u) * 1000 * 1000);
+	}
+	xrig_run(&x, 20 * PS_PER_MS);
+	edge_sum(x.edge, &sum);
+	assert_int_equal(x.ports[PAIR_B]->nout, 6);
+	assert_int_equal(sum.foreign_flows, 2);
+	assert_int_equal(sum.foreign_recycled, 4);
+	xrig_stop(&x);
+}
+
+static void
+answers_belong_to_the_flow_that_runs_the_other_way(void **state)
+{
+	uint8_t bytes[XRIG_FRAME_BYTES];
+	const struct pkt_message message = { .msn = 7 };
+	struct pkt p = { .psn = 5, .type = PKT_ACK, .flags = PKT_REVERSE, .ttl = PKT_TTL_INIT, .prio = 0 };
+	struct edge_counters sum;
+	struct xrig x = { 0 };
+	struct frame f;
+
+	(void)state;
+	pair_start(&x, "", 2);
+	frame_from_pkt(&f, &p, &x.f.flows[PAIR_A], &message, false);
+	port_rig_send(x.ports[PAIR_B], bytes, (uint32_t)frame_build(&f, bytes, sizeof(bytes)));
+	xrig_run(&x, 2 * PS_PER_MS);
+	pair_expect_all(&x, PAIR_B, 1);
+	edge_sum(x.edge, &sum);
+	assert_int_equal(sum.foreign_flows, 0);
+	xrig_stop(&x);
+}
+
+static void
+arp_is_answered_and_noise_is_dropped_by_name(void **state)
+{
+	uint8_t bytes[XRIG_FRAME_BYTES] = { 0 }, mac[6];
+	struct wire_eth eth = { .dst = { 255, 255, 255, 255, 255, 255 }, .type = htobe16(ETH_TYPE_ARP) };
+	struct wire_arp arp = {
+		.hardware = htobe16(ARP_HARDWARE_ETHERNET),
+		.protocol = htobe16(ETH_TYPE_IPV4),
+		.hardware_bytes = ETH_ADDR_BYTES,
+		.protocol_bytes = 4,
+		.operation = htobe16(ARP_REQUEST),
+	};
+	struct xrig x = { 0 };
+	size_t size;
+
+	(void)state;
+	pair_start(&x, "", 2);
+	topo_nic_mac(topo_find(x.f.topo, "a"), 0, eth.src);
+	memcpy(arp.sender_mac, eth.src, sizeof(arp.sender_mac));
+	arp.sender_ip = htobe32(pair_ip(&x, "a"));
+	arp.target_ip = htobe32(pair_ip(&x, "c"));
+	memcpy(bytes, &eth, sizeof(eth));
+	memcpy(bytes + sizeof(eth), &arp, sizeof(arp));
+	port_rig_send(x.ports[PAIR_A], bytes, ETH_MIN_BYTES);
+	arp.target_ip = htobe32(0x0a000063);
+	memcpy(bytes + sizeof(eth), &arp, sizeof(arp));
+	port_rig_send(x.ports[PAIR_A], bytes, ETH_MIN_BYTES); /* nobody */
+	arp.target_ip = arp.sender_ip;
+	memcpy(bytes + sizeof(eth), &arp, sizeof(arp));
+	port_rig_send(x.ports[PAIR_A], bytes, ETH_MIN_BYTES); /* itself */
+	size = pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
+	bytes[0] = 0x33; /* IPv6 multicast's MAC */
+	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
+	size = pair_ipv4(&x, PAIR_B, PAIR_A, 17, 1, 2, 100, bytes);
+	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size); /* b's address */
+	size = pair_ipv4(&x, PAIR_A, PAIR_A, 17, 1, 2, 100, bytes);
+	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
+	size = pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
+	bytes[sizeof(eth) + 9] ^= 1; /* checksum */
+	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
+	size = pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1, POLL_UDP_PORT, 100, bytes);
+	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
+	memset(bytes, 0, sizeof(bytes));
+	port_rig_send(x.ports[PAIR_A], bytes, XRIG_FRAME_BYTES);
+	port_rig_send(x.ports[PAIR_A], bytes, 10);
+	xrig_run(&x, 2 * PS_PER_MS);
+	assert_int_equal(x.ports[PAIR_A]->nout, 1);
+	assert_int_equal(x.ports[PAIR_B]->nout, 0);
+	memcpy(&eth, x.ports[PAIR_A]->out[0].data, sizeof(eth));
+	memcpy(&arp, x.ports[PAIR_A]->out[0].data + sizeof(eth), sizeof(arp));
+	topo_nic_mac(topo_find(x.f.topo, "c"), 0, mac);
+	assert_memory_equal(arp.sender_mac, mac, 6);
+	assert_memory_equal(eth.src, mac, 6);
+	assert_int_equal(be32toh(arp.sender_ip), pair_ip(&x, "c"));
+	assert_int_equal(be16toh(arp.operation), ARP_REPLY);
+	topo_nic_mac(topo_find(x.f.topo, "a"), 0, mac);
+	assert_memory_equal(eth.dst, mac, 6);
+	assert_int_equal(pair_counters(&x, PAIR_A).replies, 1);
+	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_ARP], 2);
+	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_MULTICAST], 1);
+	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_SOURCE], 1);
+	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_DESTINATION], 1);
+	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_MALFORMED], 2);
+	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_CONTROL], 1);
+	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_TOO_LONG], 1);
+	assert_int_equal(pair_counters(&x, PAIR_A).in_packets, 0);
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
+}
+
+static void
+send_control(struct xrig *x, uint32_t flow, uint8_t type, uint32_t psn, uint32_t arg)
+{
+	const struct pkt p = { .type = type, .psn = psn, .arg = arg, .ttl = PKT_TTL_INIT };
+	const struct pkt_message message = { 0 };
+	uint8_t bytes[XRIG_FRAME_BYTES];
+	struct frame f;
+
+	frame_from_pkt(&f, &p, &x->f.flows[flow], &message, false);
+	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)frame_build(&f, bytes, sizeof(bytes)));
+}
+
+/*
+ * The NIC of the victim's host reports itself, then lets the polling packet go; at b the path ends, and b's own kernel never
+ * hears of it. A notification is delivered as it was.
+ */
+static void
+polls_are_answered_and_notifications_delivered(void **state)
+{
+	const struct rec_flow_row *row;
+	const struct rec_poll *poll;
+	struct xrig x = { 0 };
+	struct frame f;
+
+	(void)state;
+	pair_start(&x, "", 2);
+	pair_send(&x, PAIR_A, 20, 900);
+	send_control(&x, PAIR_A, PKT_POLL, 77, POLL_VICTIM);
+	send_control(&x, PAIR_CONTROL, PKT_NOTIFY, 5, 3);
+	xrig_run(&x, 5 * PS_PER_MS);
+	poll = frig_record(x.nodes[PAIR_A], REC_POLL, 0);
+	assert_non_null(poll);
+	assert_int_equal(poll->hdr.event, 77);
+	assert_int_equal(poll->out_port, 0);
+	row = frig_record(x.nodes[PAIR_A], REC_FLOW_ROW, 0);
+	assert_non_null(row);
+	assert_int_equal(row->packets, 20);
+	assert_int_equal(row->flow.sport, x.f.flows[PAIR_A].sport);
+	assert_null(frig_record(x.nodes[PAIR_B], REC_POLL, 0)); /* it neither pauses nor dropped anything */
+	assert_int_equal(x.ports[PAIR_B]->nout, 21);
+	for (uint32_t i = 0, notified = 0; i < 21; i++) {
+		assert_int_equal(frame_parse(x.ports[PAIR_B]->out[i].data, x.ports[PAIR_B]->out[i].size, &f), FRAME_OK);
+		if (f.kind == FRAME_ROCE)
+			continue;
+		assert_int_equal(f.kind, FRAME_NOTIFY);
+		assert_int_equal(f.step, 5);
+		assert_int_equal(f.detections, 3);
+		assert_int_equal(++notified, 1);
+	}
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_come_out_with_their_exact_bytes),
+		cmocka_unit_test(other_traffic_crosses_in_a_lossy_class_of_its_own_flow),
+		cmocka_unit_test(spare_slots_are_given_away_when_idle),
+		cmocka_unit_test(answers_belong_to_the_flow_that_runs_the_other_way),
+		cmocka_unit_test(arp_is_answered_and_noise_is_dropped_by_name),
+		cmocka_unit_test(polls_are_answered_and_notifications_delivered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/dpswitch/external_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+void
+xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t spares)
+{
+	struct err err = { 0 };
+	struct edge_config config = {
+		.topo = x->f.topo,
+		.flows = &x->f.table,
+		.switches = x->switches,
+		.source = x->source,
+		.max_bodies = x->max_bodies,
+		.idle_ps = x->idle_ps,
+		.data_prio = 3,
+		.lossy_prio = 1,
+		.lossless = 1 << 3,
+	};
+
+	assert_int_equal(port_rig_eal(), 0);
+	assert_true(x->f.table.count + spares <= FRIG_MAX_FLOWS && x->f.topo->nnodes <= XRIG_MAX_NODES);
+	x->f.table.spares = spares;
+	for (uint32_t i = 0; i < spares; i++)
+		x->f.flows[x->f.table.count + i].kind = FLOW_FOREIGN;
+	x->f.config.mtu_bytes = XRIG_FRAME_BYTES;
+	x->f.ecn.enabled = x->ecn;
+	x->edge = edge_create(&config, &err);
+	if (x->edge == NULL)
+		fail_msg("%s", err.text);
+	x->f.fabric_config.bodies = edge_bodies(x->edge);
+	if (frig_start(&x->f) < 0)
+		fail_msg("%s", x->f.err.text);
+	memcpy(x->switches, x->f.switches, x->f.topo->nnodes * sizeof(*x->switches));
+	for (uint32_t i = 0; i < count; i++) {
+		struct external_nic_config nic = { .pfc = x->pfc };
+		struct external_config host = {
+			.node = topo_find(x->f.topo, hosts[i]),
+			.topo = x->f.topo,
+			.nics = &nic,
+			.edge = x->edge,
+			.sertables = &x->f.sertables,
+			.telemetry = &x->f.config.telemetry,
+			.window_ps = x->f.fabric->window_ps,
+			.mtu_bytes = XRIG_FRAME_BYTES,
+			.min_frame_bytes = x->f.config.min_frame_bytes,
+			.hold_bytes = x->hold_bytes,
+		};
+
+		x->ports[i] = port_rig_create(hosts[i], x->mbufs != 0 ? x->mbufs : 2047);
+		x->ports[i]->clock_ps = &x->f.fabric->window.start_ps;
+		nic.port = &x->ports[i]->port;
+		x->nodes[i] = external_host_create(&host, &err);
+		if (x->nodes[i] == NULL)
+			fail_msg("%s", err.text);
+		x->ids[i] = host.node;
+		fabric_attach(x->f.fabric, x->nodes[i]);
+	}
+	x->count = count;
+}
+
+static struct node *
+node_of(const struct xrig *x, uint32_t id)
+{
+	for (uint32_t i = 0; i < x->count; i++)
+		if (x->ids[i] == id)
+			return x->nodes[i];
+	fail_msg("node %u is not outside", id);
+	return NULL;
+}
+
+static void
+host_storm(void *ctx, uint32_t node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
+{
+	external_storm(node_of(ctx, node), port, prio, on, now_ps, interval_ps);
+}
+
+static uint8_t
+host_pausing(void *ctx, uint32_t node, uint16_t port)
+{
+	return external_pausing(node_of(ctx, node), port);
+}
+
+static void
+host_link_changed(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps)
+{
+	external_link_changed(node_of(ctx, node), port, held, now_ps);
+}
+
+void
+xrig_host_faults(struct xrig *x)
+{
+	x->f.env.host_storm = host_storm;
+	x->f.env.host_pausing = host_pausing;
+	x->f.env.host_link_changed = host_link_changed;
+	x->f.env.host_ctx = x;
+}
+
+void
+xrig_stop(struct xrig *x)
+{
+	for (uint32_t i = 0; i < x->count; i++)
+		external_host_destroy(x->nodes[i]);
+	frig_stop(&x->f);
+	edge_destroy(x->edge);
+	for (uint32_t i = 0; i < x->count; i++) {
+		assert_int_equal(port_rig_in_use(x->ports[i]), 0);
+		port_rig_destroy(x->ports[i]);
+	}
+}
+
+void
+xrig_run(struct xrig *x, uint64_t end_ps)
+{
+	for (uint32_t i = 0; i < x->count; i++)
+		external_expect_work(x->nodes[i], true);
+	frig_run(&x->f, end_ps);
+}

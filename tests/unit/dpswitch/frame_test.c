@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors to bytes and back, sizes, and frames that must be refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/notify.h"
+#include "common/wire/poll.h"
+#include "tests/unit/dpswitch/frame_bytes.h"
+
+/* Bytes on the link, by hand: 8 + 14 + 20 + 8 + 12 + headers + payload + pad + 4 + 4 + 12 */
+static void
+sizes_on_the_link(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t payload, frame, wire;
+	} cases[] = {
+		{ ROCE_RC_ACK, 0, 62, 86 },
+		{ ROCE_CNP, 0, 74, 98 },
+		{ ROCE_RC_SEND_ONLY, 0, 58, 84 }, /* padded to 60 */
+		{ ROCE_RC_SEND_ONLY, 1, 62, 86 },
+		{ ROCE_RC_WRITE_FIRST, 1024, 1098, 1122 },
+		{ ROCE_RC_WRITE_MIDDLE, 1024, 1082, 1106 },
+		{ ROCE_RC_WRITE_LAST_IMM, 1021, 1086, 1110 },
+		{ ROCE_RC_WRITE_ONLY_IMM, 4096, 4174, 4198 },
+		{ ROCE_UD_SEND_ONLY, 5, 74, 98 },
+		{ ROCE_UD_SEND_ONLY_IMM, 0, 70, 94 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(roce_frame_bytes(cases[i].opcode, cases[i].payload), cases[i].frame);
+		assert_int_equal(roce_wire_bytes(cases[i].opcode, cases[i].payload), cases[i].wire);
+	}
+	assert_int_equal(eth_wire_bytes(POLL_FRAME_BYTES), 90);
+	assert_int_equal(eth_wire_bytes(NOTIFY_FRAME_BYTES), 84);
+}
+
+static const struct flow test_flow = {
+	.src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50001, .dport = 100, .src_qpn = 0x123456, .dst_qpn = 0xabcdef
+};
+
+/* Descriptor -> bytes -> descriptor. */
+static struct frame
+through_bytes(const struct pkt *p, const struct pkt_message *message, bool tagged, uint8_t *buf, size_t *size)
+{
+	struct frame f, g;
+	struct pkt back;
+
+	frame_from_pkt(&f, p, &test_flow, message, tagged);
+	*size = frame_build(&f, buf, FRAME_MAX_BYTES);
+	assert_int_not_equal(*size, 0);
+	assert_int_equal(frame_parse(buf, *size, &g), FRAME_OK);
+	assert_int_equal(frame_to_pkt(&g, &back), 0);
+	assert_int_equal(back.type, p->type);
+	assert_int_equal(back.psn, p->psn);
+	assert_int_equal(back.prio, p->prio);
+	assert_int_equal(back.flags, p->flags);
+	assert_int_equal(back.ttl, p->ttl);
+	assert_int_equal(back.payload_bytes, p->payload_bytes);
+	if (!tagged)
+		assert_int_equal(back.wire_bytes, p->wire_bytes);
+	else /* in a padded frame the tag takes the place of padding */
+		assert_int_equal(back.wire_bytes, p->type == PKT_NOTIFY ? 86 : p->wire_bytes + 4);
+	if (p->type != PKT_DATA && p->type != PKT_UD)
+		assert_int_equal(back.arg, p->arg);
+	return g;
+}
+
+static void
+descriptors_come_back(void **state)
+{
+	static const struct {
+		struct pkt pkt;
+		struct pkt_message message;
+		uint8_t opcode; /* of RoCE frames */
+	} cases[] = {
+		{ { .type = PKT_DATA, .psn = 1, .payload_bytes = 1024, .wire_bytes = 1122 },
+		  { .write = true, .first = true },
+		  ROCE_RC_WRITE_FIRST },
+		{ { .type = PKT_DATA, .psn = 2, .payload_bytes = 1024, .wire_bytes = 1106, .flags = PKT_CE },
+		  { .write = true },
+		  ROCE_RC_WRITE_MIDDLE },
+		{ { .type = PKT_DATA, .psn = 3, .payload_bytes = 7, .wire_bytes = 94, .flags = PKT_LAST | PKT_ACKREQ },
+		  { .write = true, .with_imm = true, .imm = 77 },
+		  ROCE_RC_WRITE_LAST_IMM },
+		{ { .type = PKT_DATA, .psn = 4, .payload_bytes = 8, .wire_bytes = 106, .flags = PKT_LAST },
+		  { .write = true, .first = true },
+		  ROCE_RC_WRITE_ONLY },
+		{ { .type = PKT_DATA, .psn = 0xffffff, .payload_bytes = 256, .wire_bytes = 338 },
+		  { .first = true },
+		  ROCE_RC_SEND_FIRST },
+		{ { .type = PKT_DATA, .psn = 5, .payload_bytes = 9, .wire_bytes = 98, .flags = PKT_LAST },
+		  { .first = true, .with_imm = true, .imm = 5 },
+		  ROCE_RC_SEND_ONLY_IMM },
+		{ { .type = PKT_DATA, .psn = 6, .payload_bytes = 9, .wire_bytes = 94, .flags = PKT_LAST | PKT_CORRUPT },
+		  { .write = false },
+		  ROCE_RC_SEND_LAST },
+		{ { .type = PKT_ACK, .psn = 7, .wire_bytes = 86, .flags = PKT_REVERSE }, { .msn = 9 }, ROCE_RC_ACK },
+		{ { .type = PKT_ACK, .psn = 7, .wire_bytes = 86, .flags = PKT_REVERSE | PKT_CE },
+		  { .msn = 9 },
+		  ROCE_RC_ACK },
+		{ { .type = PKT_NAK, .psn = 8, .arg = AETH_NAK_SEQUENCE, .wire_bytes = 86, .flags = PKT_REVERSE },
+		  { .msn = 9 },
+		  ROCE_RC_ACK },
+		{ { .type = PKT_CNP, .wire_bytes = 98, .flags = PKT_REVERSE }, { .write = false }, ROCE_CNP },
+		{ { .type = PKT_UD, .psn = 9, .payload_bytes = 12, .wire_bytes = 106, .flags = PKT_LAST },
+		  { .with_imm = true, .imm = 3, .qkey = 0x11111111 },
+		  ROCE_UD_SEND_ONLY_IMM },
+		{ { .type = PKT_POLL, .psn = 0xdeadbeef, .arg = POLL_BOTH, .wire_bytes = 90 }, { .write = false }, 0 },
+		{ { .type = PKT_NOTIFY, .psn = 3, .arg = 2, .wire_bytes = 84 }, { .write = false }, 0 },
+		{ { .type = PKT_POLL, .psn = 2, .arg = POLL_VICTIM | POLL_QUIET, .wire_bytes = 90 },
+		  { .write = false },
+		  0 },
+		{ { .type = PKT_POLL, .psn = 1, .arg = POLL_PFC, .wire_bytes = 90, .flags = PKT_CORRUPT },
+		  { .write = false },
+		  0 },
+	};
+	uint8_t buf[FRAME_MAX_BYTES];
+	size_t size;
+
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		struct pkt p = cases[i / 2].pkt;
+		struct frame f;
+
+		p.prio = (uint8_t)(i % 8);
+		p.ttl = 61;
+		f = through_bytes(&p, &cases[i / 2].message, i % 2, buf, &size);
+		if (f.kind == FRAME_ROCE)
+			assert_int_equal(f.opcode, cases[i / 2].opcode);
+		assert_int_equal(f.imm, cases[i / 2].message.imm);
+		assert_int_equal(f.src_ip, p.flags & PKT_REVERSE ? 0x0a000002 : 0x0a000001);
+	}
+}
+
+static void
+victims_and_connections_are_named(void **state)
+{
+	uint8_t buf[FRAME_MAX_BYTES];
+	struct pkt ack = { .type = PKT_ACK, .psn = 7, .wire_bytes = 86, .flags = PKT_REVERSE };
+	struct pkt poll = { .type = PKT_POLL, .psn = 1, .arg = POLL_VICTIM, .wire_bytes = 90 };
+	struct pkt data = { .type = PKT_DATA, .psn = 300, .payload_bytes = 6, .wire_bytes = 106, .flags = PKT_LAST };
+	struct pkt_message message = {
+		.write = true, .first = true, .va = 0x123456789abcdef0, .rkey = 0x55aa55aa, .dma_bytes = 6
+	};
+	struct frame f;
+	size_t size;
+
+	f = through_bytes(&ack, &(struct pkt_message){ .msn = 0xfffffe }, false, buf, &size);
+	assert_int_equal(f.dst_qpn, 0x123456); /* back to the sender's QP */
+	assert_int_equal(f.msn, 0xfffffe);
+	assert_int_equal(f.ecn, ECN_NOT_ECT);
+	f = through_bytes(&poll, NULL, false, buf, &size);
+	assert_int_equal(f.victim_src_ip, 0x0a000001);
+	assert_int_equal(f.victim_dst_ip, 0x0a000002);
+	assert_int_equal(f.victim_sport, 50001);
+	assert_int_equal(f.victim_dport, ROCEV2_UDP_PORT);
+	f = through_bytes(&data, &message, false, buf, &size);
+	assert_int_equal(f.ecn, ECN_ECT0);
+	assert_int_equal(f.dst_qpn, 0xabcdef);
+	assert_true(f.va == 0x123456789abcdef0);
+	assert_int_equal(f.rkey, 0x55aa55aa);
+	assert_int_equal(f.dma_bytes, 6);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(f.payload[i], (300 + i) & 0xff); /* synthetic */
+	message.payload = (const uint8_t *)"abcdef";
+	f = through_bytes(&data, &message, false, buf, &size);
+	assert_memory_equal(f.payload, "abcdef", 6);
+	assert_memory_equal(f.payload + 6, "\0", 2); /* pad */
+}
+
+/* Offsets and values changed in sound frames, with the IP checksum put right where asked. */
+static void
+malformed_frames_are_named(void **state)
+{
+	static const struct {
+		enum pkt_type type;
+		size_t at;
+		uint8_t value;
+		bool fix;
+		enum frame_error error;
+	} cases[] = {
+		{ PKT_UD, 12, 0x86, false, FRAME_NOT_IPV4 },
+		{ PKT_UD, AT_IP, 0x46, true, FRAME_IP_HEADER },
+		{ PKT_UD, AT_IP, 0x65, true, FRAME_IP_HEADER },
+		{ PKT_UD, AT_IP + 10, 0xff, false, FRAME_IP_CHECKSUM },
+		{ PKT_UD, AT_IP + 3, 0xff, true, FRAME_SHORT },
+		{ PKT_UD, AT_IP + 3, 19, true, FRAME_SHORT },
+		{ PKT_UD, AT_IP + 3, 60, true, FRAME_LONG },
+		{ PKT_UD, AT_IP + 6, 0x60, true, FRAME_FRAGMENT }, /* more fragments */
+		{ PKT_UD, AT_IP + 7, 0x01, true, FRAME_FRAGMENT }, /* offset */
+		{ PKT_UD, AT_IP + 9, 6, true, FRAME_NOT_UDP },
+		{ PKT_UD, AT_UDP + 5, 8, false, FRAME_UDP_LENGTH },
+		{ PKT_UD, AT_UDP + 3, 0, false, FRAME_UDP_PORT },
+		{ PKT_UD, AT_BTH + 1, 0x01, false, FRAME_BTH_VERSION },
+		{ PKT_UD, AT_BTH, 0x0c, false, FRAME_OPCODE }, /* READ request */
+		{ PKT_UD, AT_BTH, 0x24, false, FRAME_OPCODE }, /* UC SEND ONLY */
+		{ PKT_UD, AT_BTH, ROCE_RC_WRITE_MIDDLE, false, FRAME_ROCE_LENGTH },
+		{ PKT_UD, AT_BTH, ROCE_RC_ACK, false, FRAME_ROCE_LENGTH },
+		{ PKT_UD, AT_BTH, ROCE_CNP, false, FRAME_ROCE_LENGTH },
+		{ PKT_ACK, AT_BTH + 1, 0x10, false, FRAME_ROCE_LENGTH }, /* a pad byte of nothing */
+		{ PKT_ACK, AT_BTH, ROCE_RC_WRITE_FIRST, false, FRAME_SHORT },
+		{ PKT_CNP, AT_BTH + 1, 0x20, false, FRAME_ROCE_LENGTH },
+		{ PKT_POLL, AT_BTH, 0, false, FRAME_CONTROL_FORMAT },     /* magic */
+		{ PKT_POLL, AT_BTH + 4, 2, false, FRAME_CONTROL_FORMAT }, /* version */
+		{ PKT_POLL, AT_BTH + 5, 0, false, FRAME_CONTROL_FORMAT }, /* flags */
+		{ PKT_POLL, AT_BTH + 5, 4, false, FRAME_CONTROL_FORMAT },
+		{ PKT_POLL, AT_BTH + 5, 8, false, FRAME_CONTROL_FORMAT },
+		{ PKT_POLL, AT_BTH + 6, 6, false, FRAME_CONTROL_FORMAT }, /* protocol */
+		{ PKT_POLL, AT_BTH + 7, 1, false, FRAME_CONTROL_FORMAT },
+		{ PKT_POLL, AT_UDP + 3, (uint8_t)NOTIFY_UDP_PORT, false, FRAME_CONTROL_FORMAT },
+		{ PKT_NOTIFY, AT_BTH + 3, 0, false, FRAME_CONTROL_FORMAT },
+		{ PKT_NOTIFY, AT_BTH + 4, 0, false, FRAME_CONTROL_FORMAT },
+		{ PKT_NOTIFY, AT_BTH + 6, 1, false, FRAME_CONTROL_FORMAT },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct pkt p = { .type = cases[i].type, .arg = POLL_VICTIM };
+		uint8_t buf[FRAME_MAX_BYTES];
+		struct bytes frame;
+		struct frame f;
+
+		p.payload_bytes = cases[i].type == PKT_UD ? 12 : 0;
+		frame_from_pkt(&f, &p, &test_flow, &(struct pkt_message){ 0 }, false);
+		frame = copy_of(buf, frame_build(&f, buf, sizeof(buf)));
+		assert_int_equal(frame_parse(frame.data, frame.size, &f), FRAME_OK);
+		frame.data[cases[i].at] = cases[i].value;
+		if (cases[i].fix)
+			fix_ip_checksum(frame.data);
+		if (frame_parse(frame.data, frame.size, &f) != cases[i].error)
+			fail_msg("case %zu: %s", i, frame_error_text(frame_parse(frame.data, frame.size, &f)));
+		free(frame.data);
+	}
+}
+
+/* A consistent frame whose payload and pad are no whole number of words. */
+static void
+odd_lengths_are_refused(void **state)
+{
+	struct pkt p = { .type = PKT_UD, .payload_bytes = 12 };
+	uint8_t buf[FRAME_MAX_BYTES];
+	struct frame f;
+	size_t size;
+
+	frame_from_pkt(&f, &p, &test_flow, &(struct pkt_message){ 0 }, false);
+	size = frame_build(&f, buf, sizeof(buf));
+	for (uint8_t less = 1; less < 4; less++) {
+		buf[AT_IP + 3]--;
+		buf[AT_UDP + 5]--;
+		fix_ip_checksum(buf);
+		assert_int_equal(frame_parse(buf, size - less, &f), FRAME_ROCE_LENGTH);
+	}
+}
+
+static void
+ethernet_padding_is_no_payload(void **state)
+{
+	struct pkt p = { .type = PKT_NOTIFY, .psn = 3, .arg = 2 };
+	uint8_t buf[FRAME_MAX_BYTES] = { 0 };
+	struct frame f;
+
+	frame_from_pkt(&f, &p, &test_flow, NULL, false);
+	assert_int_equal(frame_build(&f, buf, sizeof(buf)), 58);
+	assert_int_equal(frame_parse(buf, 60, &f), FRAME_OK);
+	assert_int_equal(f.detections, 2);
+	assert_int_equal(frame_parse(buf, 61, &f), FRAME_LONG);
+}
+
+static void
+what_cannot_be_said_is_not_built(void **state)
+{
+	uint8_t buf[FRAME_MAX_BYTES];
+	struct frame f = { .opcode = 0x0c };
+
+	assert_int_equal(frame_build(&f, buf, sizeof(buf)), 0);
+	assert_int_equal(frame_wire_bytes(&f), 0);
+	f.opcode = ROCE_RC_WRITE_MIDDLE;
+	f.payload_bytes = 1000; /* no path MTU */
+	assert_int_equal(frame_build(&f, buf, sizeof(buf)), 0);
+	f.opcode = ROCE_RC_WRITE_ONLY_IMM;
+	f.payload_bytes = 4097;
+	assert_int_equal(frame_build(&f, buf, sizeof(buf)), 0);
+	f.payload_bytes = 4096;
+	f.tagged = true;
+	assert_int_equal(frame_build(&f, buf, sizeof(buf) - 1), 0);
+	assert_int_equal(frame_build(&f, buf, sizeof(buf)), FRAME_MAX_BYTES);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_on_the_link),
+		cmocka_unit_test(descriptors_come_back),
+		cmocka_unit_test(victims_and_connections_are_named),
+		cmocka_unit_test(malformed_frames_are_named),
+		cmocka_unit_test(odd_lengths_are_refused),
+		cmocka_unit_test(ethernet_padding_is_no_payload),
+		cmocka_unit_test(what_cannot_be_said_is_not_built),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An embedded host and a host outside speak RoCEv2 with each other: the test is the peer, frame by frame. WRITE and SEND
+ * with immediate both ways, UD, ACK, NAK, what is lost and sent again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rxe-hosts/device/embedded/embedded.h"
+#include "tests/unit/dpswitch/external_rig.h"
+
+#define MTU 256
+#define REGION 65536
+#define MS 1000000ull /* ns */
+
+static const char star[] = "topology = { kind = \"explicit\"; rate = \"10Gbps\"; delay = \"20us\"; switches = [ \"S1\" ]; "
+			   "hosts = [ \"a\", \"e\" ]; links = ( \"S1 a\", \"S1 e\" ); };";
+
+static const char *const outside[] = { "a" };
+
+/* The embedded host e, with its program; a is outside. */
+struct talk {
+	struct xrig x;
+	uint32_t to_e, to_a; /* flows */
+	struct roce_params params;
+	struct embedded_shared *shared;
+	struct node *e;
+	struct device *dev;
+	uint8_t region[REGION], got[REGION];
+	struct wc wcs[32];
+	uint32_t nwcs, accepts;
+	uint32_t accept_imm;
+};
+
+static void
+completed(void *ctx, const struct wc *wc)
+{
+	struct talk *t = ctx;
+
+	t->wcs[t->nwcs++] = *wc;
+}
+
+static void
+accept_bytes(void *ctx, uint32_t flow, uint32_t imm, uint64_t offset, const void *src, uint32_t bytes)
+{
+	struct talk *t = ctx;
+
+	assert_true(offset + bytes <= REGION);
+	memcpy(t->got + offset, src, bytes);
+	t->accepts++;
+	t->accept_imm = imm;
+}
+
+/* What a composition root does: the memory of a is registered at VA 0x7000 with rkey 5. */
+static bool
+describe(void *ctx, const struct pkt *p, struct pkt_message *message)
+{
+	const struct talk *t = ctx;
+	struct embedded_message m;
+
+	embedded_describe(t->shared, &t->params, p, &m);
+	*message = (struct pkt_message){
+		.write = m.write,
+		.first = m.first,
+		.with_imm = m.with_imm,
+		.imm = m.imm,
+		.va = 0x7000 + m.remote_offset,
+		.rkey = 5,
+		.dma_bytes = (uint32_t)m.bytes,
+		.msn = m.msn,
+		.qkey = 0x11111111,
+		.payload = m.payload,
+	};
+	return true;
+}
+
+static void
+begin(struct talk *t)
+{
+	struct roce_cfg cfg = {
+		.mtu_bytes = MTU,
+		.control_bytes = 84,
+		.ack_every = 1,
+		.window = "none",
+		.data_prio = 3,
+		.timeout_ps = 4 * PS_PER_MS,
+		.timeout_doublings = 3,
+		.retry_count = 7,
+		.rnr_delay_ps = 20 * PS_PER_US,
+		.rnr_retry = ROCE_RNR_UNLIMITED,
+		.nak = true,
+	};
+	struct device_client client = { .ctx = t, .completed = completed, .accept = accept_bytes };
+	struct embedded_config config;
+	struct prng prng;
+	struct err err = { 0 };
+
+	memset(t, 0, sizeof(*t));
+	frig_init(&t->x.f, star);
+	t->to_e = frig_flow(&t->x.f, "a", "e", 3);
+	t->to_a = frig_flow(&t->x.f, "e", "a", 3);
+	for (uint32_t i = 0; i < 2; i++) {
+		t->x.f.flows[i].src_qpn = 0x100 + i;
+		t->x.f.flows[i].dst_qpn = 0x200 + i;
+	}
+	t->x.source = (struct message_source){ t, describe };
+	xrig_start(&t->x, outside, 1, 4);
+	assert_int_equal(roce_params_init(&t->params, &cfg, NULL, 0, &err), 0);
+	t->params.real_payload = true;
+	t->shared = embedded_shared_create(t->x.f.topo, &t->x.f.table, &err);
+	assert_non_null(t->shared);
+	config = (struct embedded_config){
+		.node = topo_find(t->x.f.topo, "e"),
+		.topo = t->x.f.topo,
+		.flows = &t->x.f.table,
+		.shared = t->shared,
+		.sertables = &t->x.f.sertables,
+		.params = &t->params,
+	};
+	t->e = embedded_host_create(&config, &err);
+	if (t->e == NULL)
+		fail_msg("%s", err.text);
+	fabric_attach(t->x.f.fabric, t->e);
+	t->dev = embedded_device(t->e);
+	t->dev->ops->set_client(t->dev, &client);
+	prng_init(&prng, 3, 0);
+	for (uint32_t i = 0; i < REGION; i++)
+		t->region[i] = (uint8_t)prng_next(&prng);
+	t->dev->ops->register_region(t->dev, t->region, REGION);
+}
+
+static void
+finish(struct talk *t)
+{
+	struct edge_counters sum;
+
+	edge_sum(t->x.edge, &sum);
+	assert_int_equal(sum.bodies, 0);
+	assert_true(frig_conserves(&t->x.f));
+	embedded_host_destroy(t->e);
+	xrig_stop(&t->x);
+	embedded_shared_destroy(t->shared);
+}
+
+/* a sends at at_ns one packet of the flow to e, with an opcode and payload of the test's own. */
+static void
+from_a(struct talk *t, uint64_t at_ns, uint8_t opcode, uint32_t psn, const uint8_t *payload, uint32_t payload_bytes,
+       uint64_t va, uint32_t imm)
+{
+	const struct flow *flow = &t->x.f.flows[t->to_e];
+	uint8_t bytes[XRIG_FRAME_BYTES];
+	struct frame f = {
+		.ttl = 64,
+		.src_ip = flow->src_ip,
+		.dst_ip = flow->dst_ip,
+		.sport = flow->sport,
+		.kind = FRAME_ROCE,
+		.ecn = ECN_ECT0,
+		.dont_fragment = true,
+		.opcode = opcode,
+		.pkey = BTH_PKEY_DEFAULT,
+		.dst_qpn = flow->dst_qpn,
+		.psn = psn,
+		.va = va,
+		.rkey = 9,
+		.dma_bytes = 1000,
+		.imm = imm,
+		.qkey = 7,
+		.src_qpn = flow->src_qpn,
+		.payload = payload,
+		.payload_bytes = payload_bytes,
+		.ackreq = true,
+	};
+	size_t size = frame_build(&f, bytes, sizeof(bytes));
+
+	assert_true(size != 0);
+	port_rig_hold(t->x.ports[0], at_ns);
+	port_rig_send(t->x.ports[0], bytes, (uint32_t)size);
+}
+
+/* a answers the flow from e. */
+static void
+answer_from_a(struct talk *t, uint64_t at_ns, uint32_t psn, uint8_t syndrome)
+{
+	const struct flow *flow = &t->x.f.flows[t->to_a];
+	uint8_t bytes[XRIG_FRAME_BYTES];
+	struct frame f = {
+		.ttl = 64,
+		.src_ip = flow->dst_ip,
+		.dst_ip = flow->src_ip,
+		.sport = flow->sport,
+		.kind = FRAME_ROCE,
+		.opcode = ROCE_RC_ACK,
+		.pkey = BTH_PKEY_DEFAULT,
+		.dst_qpn = flow->src_qpn,
+		.psn = psn,
+		.syndrome = syndrome,
+	};
+
+	port_rig_hold(t->x.ports[0], at_ns);
+	port_rig_send(t->x.ports[0], bytes, (uint32_t)frame_build(&f, bytes, sizeof(bytes)));
+}
+
+/* The n-th frame that a was given, right in every byte. */
+static struct frame
+at_a(const struct talk *t, uint32_t n)
+{
+	const struct port_rig_frame *out = &t->x.ports[0]->out[n];
+	struct frame f;
+
+	assert_true(n < t->x.ports[0]->nout);
+	assert_int_equal(frame_parse(out->data, out->size, &f), FRAME_OK);
+	assert_false(f.corrupt);
+	assert_int_equal(f.kind, FRAME_ROCE);
+	return f;
+}
+
+static void
+expect_answer(const struct talk *t, uint32_t n, uint8_t syndrome, uint32_t psn, uint32_t msn)
+{
+	struct frame f = at_a(t, n);
+
+	assert_int_equal(f.opcode, ROCE_RC_ACK);
+	assert_int_equal(f.syndrome, syndrome);
+	assert_int_equal(f.psn, psn);
+	assert_int_equal(f.msn, msn);
+	assert_int_equal(f.dst_qpn, t->x.f.flows[t->to_e].src_qpn);
+	assert_int_equal(f.sport, t->x.f.flows[t->to_e].sport);
+}
+
+/* 600 B in three segments; the second is lost, asked for and sent again with what follows. Then a SEND. */
+static void
+messages_from_outside_arrive_whole(void **state)
+{
+	static struct talk t;
+	const uint8_t *data;
+
+	(void)state;
+	begin(&t);
+	data = t.region; /* any bytes */
+	assert_int_equal(t.dev->ops->post_receive(t.dev, t.to_e, 30000, 1000), 0);
+	from_a(&t, 0, ROCE_RC_WRITE_FIRST, 0, data, MTU, 4000, 0);
+	from_a(&t, 0, ROCE_RC_WRITE_LAST_IMM, 2, data + 2 * MTU, 88, 0, 0xabcd);
+	from_a(&t, 1 * MS, ROCE_RC_WRITE_MIDDLE, 1, data + MTU, MTU, 0, 0);
+	from_a(&t, 1 * MS, ROCE_RC_WRITE_LAST_IMM, 2, data + 2 * MTU, 88, 0, 0xabcd);
+	from_a(&t, 1 * MS, ROCE_RC_WRITE_LAST_IMM, 2, data + 2 * MTU, 88, 0, 0xabcd); /* again */
+	from_a(&t, 2 * MS, ROCE_RC_SEND_FIRST, 3, data + 5000, MTU, 0, 0);
+	from_a(&t, 2 * MS, ROCE_RC_SEND_LAST_IMM, 4, data + 5000 + MTU, 7, 0, 77);
+	from_a(&t, 3 * MS, ROCE_RC_SEND_ONLY_IMM, 5, data, 10, 0, 78);      /* no receive is posted */
+	from_a(&t, 4 * MS, ROCE_RC_WRITE_ONLY, 5, data, 10, REGION - 5, 0); /* beyond the region */
+	from_a(&t, 5 * MS, ROCE_RC_WRITE_ONLY, 5, data, 10, 0, 0);          /* silent */
+	xrig_run(&t.x, 20 * PS_PER_MS);
+	assert_int_equal(t.nwcs, 2);
+	assert_int_equal(t.wcs[0].opcode, WC_RECEIVED);
+	assert_int_equal(t.wcs[0].imm, 0xabcd);
+	assert_int_equal(t.wcs[0].bytes, 2 * MTU + 88);
+	assert_int_equal(t.wcs[1].imm, 77);
+	assert_int_equal(t.wcs[1].bytes, MTU + 7);
+	assert_int_equal(t.accepts, 2);
+	assert_memory_equal(t.got + 4000, data, 2 * MTU + 88);
+	assert_memory_equal(t.got + 30000, data + 5000, MTU + 7);
+	assert_int_equal(t.x.ports[0]->nout, 9);
+	expect_answer(&t, 0, AETH_ACK, 0, 0);
+	expect_answer(&t, 1, AETH_NAK_SEQUENCE, 1, 0);
+	expect_answer(&t, 2, AETH_ACK, 1, 0);
+	expect_answer(&t, 3, AETH_ACK, 2, 1);
+	expect_answer(&t, 4, AETH_ACK, 2, 1);
+	expect_answer(&t, 5, AETH_ACK, 3, 1);
+	expect_answer(&t, 6, AETH_ACK, 4, 2);
+	assert_int_equal(at_a(&t, 7).syndrome & AETH_KIND_MASK, 0x20);
+	expect_answer(&t, 8, AETH_ACK, 5, 3);
+	finish(&t);
+}
+
+/* e writes 600 B and sends 10 B; a loses the second segment, says so, then takes all. */
+static void
+messages_to_outside_are_right_in_every_byte(void **state)
+{
+	static struct talk t;
+	struct send_wr wr = { .wr_id = 1, .bytes = 600, .local_offset = 100, .remote_offset = 0x20, .imm = 0x1234 };
+	struct frame f;
+
+	(void)state;
+	begin(&t);
+	assert_int_equal(t.dev->ops->post_send(t.dev, t.to_a, &wr), 0);
+	wr = (struct send_wr){ .wr_id = 2, .bytes = 10, .local_offset = 5, .imm = 9, .send = true };
+	assert_int_equal(t.dev->ops->post_send(t.dev, t.to_a, &wr), 0);
+	answer_from_a(&t, 1 * MS, 0, AETH_ACK);
+	answer_from_a(&t, 1 * MS, 1, AETH_NAK_SEQUENCE);
+	answer_from_a(&t, 2 * MS, 3, AETH_ACK);
+	xrig_run(&t.x, 20 * PS_PER_MS);
+	assert_int_equal(t.x.ports[0]->nout, 4 + 3);
+	for (uint32_t i = 0; i < 7; i++) {
+		static const uint8_t opcodes[] = { ROCE_RC_WRITE_FIRST, ROCE_RC_WRITE_MIDDLE, ROCE_RC_WRITE_LAST_IMM,
+						   ROCE_RC_SEND_ONLY_IMM };
+		static const uint32_t offsets[] = { 100, 100 + MTU, 100 + 2 * MTU, 5 };
+		static const uint32_t sizes[] = { MTU, MTU, 600 - 2 * MTU, 10 };
+		uint32_t k = i < 4 ? i : i - 3; /* the second and all behind it again */
+
+		f = at_a(&t, i);
+		assert_int_equal(f.opcode, opcodes[k]);
+		assert_int_equal(f.psn, k);
+		assert_int_equal(f.dst_qpn, t.x.f.flows[t.to_a].dst_qpn);
+		assert_int_equal(f.payload_bytes, sizes[k]);
+		assert_memory_equal(f.payload, t.region + offsets[k], sizes[k]);
+	}
+	f = at_a(&t, 0);
+	assert_int_equal(f.va, 0x7020);
+	assert_int_equal(f.rkey, 5);
+	assert_int_equal(f.dma_bytes, 600);
+	assert_int_equal(at_a(&t, 2).imm, 0x1234);
+	assert_int_equal(at_a(&t, 3).imm, 9);
+	assert_int_equal(t.nwcs, 2);
+	assert_int_equal(t.wcs[0].opcode, WC_SENT);
+	assert_int_equal(t.wcs[1].wr_id, 2);
+	finish(&t);
+}
+
+static void
+a_refusal_from_outside_ends_the_qp(void **state)
+{
+	static struct talk t;
+	const struct send_wr wr = { .wr_id = 1, .bytes = 600 };
+
+	(void)state;
+	begin(&t);
+	assert_int_equal(t.dev->ops->post_send(t.dev, t.to_a, &wr), 0);
+	answer_from_a(&t, 1 * MS, 0, AETH_NAK_SEQUENCE | 2); /* remote access error */
+	xrig_run(&t.x, 20 * PS_PER_MS);
+	assert_int_equal(t.nwcs, 1);
+	assert_int_equal(t.wcs[0].opcode, WC_ERROR);
+	assert_non_null(strstr(t.e->error, "refused"));
+	finish(&t);
+}
+
+static void
+datagrams_cross_both_ways(void **state)
+{
+	static struct talk t;
+	struct frame f;
+
+	(void)state;
+	begin(&t);
+	assert_int_equal(t.dev->ops->post_receive(t.dev, t.to_e, 0, 1000), 0);
+	assert_int_equal(embedded_post_ud(t.dev, t.to_a, 100, 0x55), 0);
+	from_a(&t, 0, ROCE_UD_SEND_ONLY_IMM, 0, t.region, 64, 0, 0x66);
+	xrig_run(&t.x, 5 * PS_PER_MS);
+	assert_int_equal(t.nwcs, 1);
+	assert_int_equal(t.wcs[0].imm, 0x66);
+	assert_int_equal(t.wcs[0].bytes, 64);
+	f = at_a(&t, 0);
+	assert_int_equal(f.opcode, ROCE_UD_SEND_ONLY_IMM);
+	assert_int_equal(f.imm, 0x55);
+	assert_int_equal(f.qkey, 0x11111111);
+	finish(&t);
+}
+
+/* A wrong ICRC, another QP, an answer to nothing, a flow of nobody's: dropped by name, and nobody is disturbed. */
+static void
+what_is_not_for_the_host_is_dropped(void **state)
+{
+	static struct talk t;
+	uint8_t *bytes;
+
+	(void)state;
+	begin(&t);
+	from_a(&t, 0, ROCE_RC_WRITE_ONLY_IMM, 0, t.region, 100, 0, 1);
+	bytes = t.x.ports[0]->in[0].data;
+	bytes[t.x.ports[0]->in[0].size - 1] ^= 1;
+	t.x.f.flows[t.to_e].dst_qpn++;
+	from_a(&t, 0, ROCE_RC_WRITE_ONLY_IMM, 0, t.region, 100, 0, 1);
+	t.x.f.flows[t.to_e].dst_qpn--;
+	t.x.f.flows[t.to_a].src_qpn++;
+	answer_from_a(&t, 0, 0, AETH_ACK);
+	t.x.f.flows[t.to_a].src_qpn--;
+	t.x.f.flows[t.to_e].sport++;
+	from_a(&t, 0, ROCE_RC_WRITE_ONLY_IMM, 0, t.region, 100, 0, 1);
+	t.x.f.flows[t.to_e].sport--;
+	xrig_run(&t.x, 5 * PS_PER_MS);
+	assert_int_equal(t.nwcs, 0);
+	assert_int_equal(t.x.ports[0]->nout, 0);
+	assert_int_equal(embedded_dropped(t.e, 0, REC_DROP_CORRUPT), 1);
+	assert_int_equal(embedded_dropped(t.e, 0, REC_DROP_NO_ROUTE), 3);
+	finish(&t);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(messages_from_outside_arrive_whole),
+		cmocka_unit_test(messages_to_outside_are_right_in_every_byte),
+		cmocka_unit_test(a_refusal_from_outside_ends_the_qp),
+		cmocka_unit_test(datagrams_cross_both_ways),
+		cmocka_unit_test(what_is_not_for_the_host_is_dropped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Polling packets through real switches: a chain a - S1 - S2 - b with c at S1 and d at S2, and a triangle. Port numbers in
+ * records count from 0.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/dpswitch/fabric_rig.h"
+
+#define US PS_PER_US
+#define CLASS_3 (1 << 3)
+
+static const char chain[] =
+	"topology = { kind = \"explicit\"; rate = \"100Gbps\"; delay = \"1us\"; switches = [ \"S1\", \"S2\" ]; "
+	"hosts = [ \"a\", \"b\", \"c\", \"d\" ]; "
+	"links = ( \"a S1\", \"S1 S2\", \"c S1\", \"b S2\", \"d S2\" ); };";
+
+/* Ports of S1: 0 to a, 1 to S2, 2 to c. Of S2: 0 to S1, 1 to b, 2 to d. */
+enum { S1_A, S1_S2, S1_C };
+enum { S2_S1, S2_B, S2_D };
+
+static void
+start(struct frig *rig)
+{
+	if (frig_start(rig) < 0)
+		fail_msg("%s", rig->err.text);
+}
+
+static void
+send_poll(struct frig *rig, uint32_t victim, uint64_t at_ps, uint32_t event, uint8_t flags)
+{
+	const struct pkt poll = {
+		.flow = victim,
+		.psn = event,
+		.arg = flags,
+		.wire_bytes = 84,
+		.type = PKT_POLL,
+		.ttl = PKT_TTL_INIT,
+	};
+
+	frig_send_pkt(rig, at_ps, &poll);
+}
+
+/* Polls that arrived at a host. */
+static uint32_t
+polls_at(const struct frig_host *host)
+{
+	uint32_t polls = 0;
+
+	for (size_t i = 0; i < host->ngot; i++)
+		polls += host->got[i].type == PKT_POLL;
+	return polls;
+}
+
+static const struct rec_poll *
+poll_of(const struct sw *sw, uint32_t n)
+{
+	return frig_record(&sw->node, REC_POLL, n);
+}
+
+static void
+expect_poll(const struct sw *sw, uint32_t n, uint16_t in, uint16_t out, uint16_t flags, bool paused, bool repeated)
+{
+	const struct rec_poll *poll = poll_of(sw, n);
+
+	assert_non_null(poll);
+	assert_int_equal(poll->in_port, in);
+	assert_int_equal(poll->out_port, out);
+	assert_int_equal(poll->flags, flags);
+	assert_int_equal(poll->out_paused, paused);
+	assert_int_equal(poll->repeated, repeated);
+}
+
+/* What a port answered to an event about its open epoch: the last of its rows. */
+static const struct rec_port_row *
+row_of(const struct sw *sw, uint32_t event, uint16_t port)
+{
+	const struct rec_port_row *row, *last = NULL;
+
+	for (uint32_t n = 0; (row = frig_record(&sw->node, REC_PORT_ROW, n)) != NULL; n++)
+		if (row->hdr.event == event && row->port == port)
+			last = row;
+	return last;
+}
+
+static void
+the_victims_path_answers_hop_by_hop(void **state)
+{
+	const struct rec_port_row *row;
+	struct sw *s1, *s2;
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, chain);
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	frig_send(&rig, victim, 0, 1000, 10);
+	send_poll(&rig, victim, 20 * US, 77, POLL_VICTIM);
+	frig_run(&rig, 100 * US);
+	s1 = frig_switch(&rig, "S1");
+	s2 = frig_switch(&rig, "S2");
+	expect_poll(s1, 0, S1_A, S1_S2, POLL_VICTIM, false, false);
+	expect_poll(s2, 0, S2_S1, S2_B, POLL_VICTIM, false, false);
+	assert_null(poll_of(s1, 1));
+	assert_null(poll_of(s2, 1));
+	assert_int_equal(poll_of(s1, 0)->hdr.event, 77);
+	assert_int_equal(poll_of(s1, 0)->victim.sport, 10000);
+	assert_int_equal(poll_of(s1, 0)->ttl, PKT_TTL_INIT - 1);
+	assert_int_equal(poll_of(s2, 0)->ttl, PKT_TTL_INIT - 2);
+	/* 84 B take 6.72 ns: with S1 at 21.00672 us */
+	assert_int_equal(poll_of(s1, 0)->hdr.time_ps, 20 * US + 6720 + US);
+	row = row_of(s1, 77, S1_S2);
+	assert_non_null(row);
+	assert_int_equal(row->packets, 10);
+	assert_int_equal(row->bytes, 10000);
+	assert_int_equal(row->paused, 0);
+	assert_non_null(row_of(s2, 77, S2_B));
+	assert_null(row_of(s1, 77, S1_C));
+	assert_null(row_of(s2, 77, S2_S1));
+	/* it goes on to the victim's destination */
+	assert_int_equal(polls_at(frig_host(&rig, "b")), 1);
+	assert_int_equal(s1->node.count.polling_packets, 1);
+	assert_int_equal(s2->node.count.polling_bytes, 84);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
+/* A quiet packet goes the same way and is answered; nobody records its way, and of all answers one in 50 us is kept. */
+static void
+a_flood_is_answered_and_one_answer_kept(void **state)
+{
+	struct frig rig;
+	struct sw *s1;
+
+	(void)state;
+	frig_init(&rig, chain);
+	rig.config.telemetry.retain_ps = 50 * US;
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	frig_send(&rig, victim, 0, 1000, 10);
+	send_poll(&rig, victim, 20 * US, 1, POLL_VICTIM);
+	for (uint32_t i = 0; i < 5; i++)
+		send_poll(&rig, victim, 21 * US + i * US / 10, 100 + i, POLL_VICTIM | POLL_QUIET);
+	send_poll(&rig, victim, 80 * US, 200, POLL_VICTIM | POLL_QUIET);
+	frig_run(&rig, 200 * US);
+	s1 = frig_switch(&rig, "S1");
+	assert_int_equal(polls_at(frig_host(&rig, "b")), 7);
+	assert_int_equal(frig_host(&rig, "b")->got[16].arg, POLL_VICTIM | POLL_QUIET);
+	assert_non_null(poll_of(s1, 0));
+	assert_null(poll_of(s1, 1));
+	assert_non_null(row_of(s1, 1, S1_S2));
+	assert_non_null(row_of(s1, 200, S1_S2)); /* its report is the one that is kept */
+	assert_null(row_of(s1, 100, S1_S2));
+	assert_int_equal(s1->node.count.reports.reports, 7);
+	assert_int_equal(s1->node.count.reports.kept_reports, 2);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
+/* More polls in one window than a switch sends on in one: what it cannot is dropped by name, and counted once. */
+static void
+a_window_has_room_for_so_many(void **state)
+{
+	static const char long_cables[] =
+		"topology = { kind = \"explicit\"; rate = \"100Gbps\"; delay = \"20us\"; switches = [ \"S1\" ]; "
+		"hosts = [ \"a\", \"b\", \"c\" ]; links = ( \"a S1\", \"b S1\", \"c S1\" ); };";
+	const uint32_t each = SWITCH_MAX_BORN - 100;
+	uint32_t one, two;
+	struct frig rig;
+	struct sw *s1;
+
+	(void)state;
+	frig_init(&rig, long_cables);
+	one = frig_flow(&rig, "a", "b", 3);
+	two = frig_flow(&rig, "c", "b", 3);
+	start(&rig);
+	for (uint32_t i = 0; i < each; i++) {
+		send_poll(&rig, one, 0, 1 + i, POLL_VICTIM);
+		send_poll(&rig, two, 0, 1 + each + i, POLL_VICTIM);
+	}
+	frig_run(&rig, 200 * US);
+	s1 = frig_switch(&rig, "S1");
+	assert_int_equal(s1->node.count.dropped_packets, 2 * each - SWITCH_MAX_BORN);
+	assert_int_equal(polls_at(frig_host(&rig, "b")), SWITCH_MAX_BORN);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
+/* Full polling: every port tells of itself once an epoch, unasked; idle ones, too. */
+static void
+all_ports_report_every_epoch(void **state)
+{
+	const struct rec_port_row *row;
+	struct frig rig;
+	struct sw *s1;
+
+	(void)state;
+	frig_init(&rig, chain);
+	rig.config.telemetry.every_epoch = true;
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	frig_send(&rig, victim, 0, 1000, 10);
+	frig_send(&rig, victim, 1100 * US, 1000, 20);
+	frig_send(&rig, victim, 3 * PS_PER_MS + US, 1000, 1);
+	frig_run(&rig, 3500 * US);
+	s1 = frig_switch(&rig, "S1");
+	assert_int_equal(s1->node.count.reports.reports, 3); /* of all ports in one */
+	assert_int_equal(s1->node.count.reports.kept_reports, 3);
+	assert_null(poll_of(s1, 0));
+	row = row_of(s1, 0, S1_C);
+	assert_non_null(row);
+	assert_int_equal(row->packets, 0);
+	uint64_t packets[4] = { 0 };
+	for (uint32_t n = 0; (row = frig_record(&s1->node, REC_PORT_ROW, n)) != NULL; n++)
+		if (row->port == S1_S2 && row->epoch_last < 4)
+			packets[row->epoch_last] =
+				row->packets > packets[row->epoch_last] ? row->packets : packets[row->epoch_last];
+	assert_int_equal(packets[0], 10);
+	assert_int_equal(packets[1], 20);
+	assert_int_equal(packets[2], 0);
+	assert_int_equal(packets[3], 0); /* not over yet */
+	frig_stop(&rig);
+}
+
+/*
+ * d halts S2:2. c's flow to d fills S2, S2 halts S1:1, and a's flow to b stands behind it: the poll of a's flow follows the
+ * pause from S1:1 to S2 and finds that what came in there goes to S2:2, which is paused, and so to d.
+ */
+static void
+a_pause_is_followed_to_its_root(void **state)
+{
+	const struct rec_port_row *row;
+	struct sw *s1, *s2;
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, chain);
+	rig.pfc.model = PFC_STATIC;
+	rig.pfc.xoff_bytes = 20000;
+	uint32_t victim = frig_flow(&rig, "a", "b", 3), culprit = frig_flow(&rig, "c", "d", 3);
+	start(&rig);
+	frig_pause(&rig, "d", 0, CLASS_3, true);
+	frig_send(&rig, culprit, 2 * US, 1000, 1000);
+	frig_send(&rig, victim, 30 * US, 1000, 10);
+	send_poll(&rig, victim, 50 * US, 5, POLL_VICTIM);
+	frig_run(&rig, 100 * US);
+	s1 = frig_switch(&rig, "S1");
+	s2 = frig_switch(&rig, "S2");
+	expect_poll(s1, 0, S1_A, S1_S2, POLL_VICTIM, true, false);
+	expect_poll(s2, 0, S2_S1, S2_B, POLL_BOTH, false, false);
+	expect_poll(s2, 1, S2_S1, S2_D, POLL_BOTH, true, false);
+	/* present state: paused since when, by whom, with how much behind it */
+	row = row_of(s1, 5, S1_S2);
+	assert_true(row->paused);
+	assert_in_range(row->paused_since_ps, 2 * US, 20 * US);
+	assert_true(row->queue_packets >= 10);
+	row = row_of(s2, 5, S2_S1);
+	assert_non_null(row);
+	assert_true(row->pausing);
+	assert_true(row->ingress_bytes > row->ingress_xoff_bytes);
+	row = row_of(s2, 5, S2_D);
+	assert_true(row->paused);
+	assert_int_equal(row->paused_since_ps, 1006720);
+	assert_true(row->queue_packets >= 20);
+	/* b got the victim's poll, d the one that followed the pause */
+	assert_int_equal(polls_at(frig_host(&rig, "b")), 1);
+	assert_int_equal(polls_at(frig_host(&rig, "d")), 1);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
+/* The same with b's cable cut: the victim's way ends at S2, the pause is followed all the same. */
+static void
+a_pause_is_followed_past_a_dead_end(void **state)
+{
+	static const char cut[] = "faults = ( { kind = \"link-down\"; port = \"S2:2\"; start = \"40us\"; } );";
+	char text[sizeof(chain) + sizeof(cut)];
+	struct frig rig;
+	struct sw *s2;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", chain, cut);
+	frig_init(&rig, text);
+	rig.pfc.model = PFC_STATIC;
+	rig.pfc.xoff_bytes = 20000;
+	uint32_t victim = frig_flow(&rig, "a", "b", 3), culprit = frig_flow(&rig, "c", "d", 3);
+	start(&rig);
+	frig_pause(&rig, "d", 0, CLASS_3, true);
+	frig_send(&rig, culprit, 2 * US, 1000, 1000);
+	send_poll(&rig, victim, 50 * US, 5, POLL_VICTIM);
+	frig_run(&rig, 100 * US);
+	s2 = frig_switch(&rig, "S2");
+	expect_poll(s2, 0, S2_S1, S2_B, POLL_BOTH, false, false);
+	expect_poll(s2, 1, S2_S1, S2_D, POLL_BOTH, true, false);
+	assert_int_equal(polls_at(frig_host(&rig, "d")), 1);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
+/* A pause that is over still counts as long as its epoch is kept (2 of 1 ms here). */
+static void
+a_pause_of_the_kept_epochs_is_followed_and_then_forgotten(void **state)
+{
+	struct sw *s1;
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, chain);
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	frig_pause(&rig, "b", 10 * US, CLASS_3, true);
+	frig_pause(&rig, "b", 20 * US, CLASS_3, false);
+	send_poll(&rig, victim, 500 * US, 1, POLL_VICTIM);
+	send_poll(&rig, victim, 1500 * US, 2, POLL_VICTIM);
+	send_poll(&rig, victim, 2500 * US, 3, POLL_VICTIM);
+	frig_run(&rig, 3 * PS_PER_MS);
+	s1 = frig_switch(&rig, "S2");
+	expect_poll(s1, 0, S2_S1, S2_B, POLL_VICTIM, true, false);
+	expect_poll(s1, 1, S2_S1, S2_B, POLL_VICTIM, true, false);
+	expect_poll(s1, 2, S2_S1, S2_B, POLL_VICTIM, false, false);
+	/* what goes on to b says so */
+	assert_int_equal(frig_host(&rig, "b")->got[0].arg, POLL_BOTH);
+	assert_int_equal(frig_host(&rig, "b")->got[2].arg, POLL_VICTIM);
+	frig_stop(&rig);
+}
+
+static void
+an_event_is_answered_once(void **state)
+{
+	struct sw *s1;
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, chain);
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	send_poll(&rig, victim, 10 * US, 9, POLL_VICTIM);
+	send_poll(&rig, victim, 20 * US, 9, POLL_VICTIM);
+	send_poll(&rig, victim, 30 * US, 10, POLL_VICTIM);
+	frig_run(&rig, 100 * US);
+	s1 = frig_switch(&rig, "S1");
+	expect_poll(s1, 0, S1_A, S1_S2, POLL_VICTIM, false, false);
+	expect_poll(s1, 1, S1_A, S1_S2, POLL_VICTIM, false, true);
+	expect_poll(s1, 2, S1_A, S1_S2, POLL_VICTIM, false, false);
+	assert_int_equal(polls_at(frig_host(&rig, "b")), 2);
+	assert_null(poll_of(frig_switch(&rig, "S2"), 2));
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
+/* Polls are control packets: a paused class does not hold them up. */
+static void
+polls_pass_a_paused_port(void **state)
+{
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, chain);
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	frig_pause(&rig, "b", 0, CLASS_3, true);
+	frig_send(&rig, victim, 5 * US, 1000, 10);
+	send_poll(&rig, victim, 10 * US, 1, POLL_VICTIM);
+	frig_run(&rig, 100 * US);
+	assert_int_equal(frig_host(&rig, "b")->ngot, 1);
+	assert_int_equal(polls_at(frig_host(&rig, "b")), 1);
+	frig_stop(&rig);
+}
+
+/* Three switches in a ring whose ports towards the next all stand still, each because the next one's does. */
+static const char triangle[] =
+	"topology = { kind = \"explicit\"; rate = \"100Gbps\"; delay = \"1us\"; switches = [ \"X\", \"Y\", \"Z\" ]; "
+	"hosts = [ \"x\", \"y\", \"z\" ]; "
+	"links = ( \"X Y\", \"Y Z\", \"Z X\", \"x X\", \"y Y\", \"z Z\" ); };"
+	/* clockwise: X:1 leads to Y, Y:2 to Z, Z:2 to X */
+	"faults = ( { kind = \"misroute\"; dst = \"z\"; port = \"X:1\"; }, { kind = \"misroute\"; dst = \"x\"; port = "
+	"\"Y:2\"; },"
+	"{ kind = \"misroute\"; dst = \"y\"; port = \"Z:2\"; } );";
+
+/* A deadlock from about 0.1 ms on. @return a flow that stands in it */
+static uint32_t
+start_deadlock(struct frig *rig)
+{
+	uint32_t flows[3];
+
+	frig_init(rig, triangle);
+	rig->pfc.model = PFC_STATIC;
+	rig->pfc.xoff_bytes = 20000;
+	flows[0] = frig_flow(rig, "x", "z", 3);
+	flows[1] = frig_flow(rig, "y", "x", 3);
+	flows[2] = frig_flow(rig, "z", "y", 3);
+	start(rig);
+	for (uint32_t i = 0; i < 3; i++)
+		frig_send(rig, flows[i], 0, 1000, 5000);
+	return flows[0];
+}
+
+static void
+a_cycle_of_pauses_ends_the_poll(void **state)
+{
+	static const char *const names[] = { "X", "Y", "Z" };
+	uint32_t victim, answers = 0, repeated = 0;
+	struct frig rig;
+
+	(void)state;
+	victim = start_deadlock(&rig);
+	send_poll(&rig, victim, PS_PER_MS, 3, POLL_VICTIM);
+	frig_run(&rig, 2 * PS_PER_MS);
+	/* 5000 frames take 0.8 ms at half the rate: it is a deadlock that the poll meets at 1 ms */
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(frig_switch(&rig, names[i])->ports[i == 0 ? 0 : 1].paused);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct sw *sw = frig_switch(&rig, names[i]);
+		const struct rec_port_row *row = row_of(sw, 3, i == 0 ? 0 : 1);
+
+		assert_non_null(row);
+		assert_true(row->paused);
+		for (uint32_t n = 0; poll_of(sw, n) != NULL; n++, answers++)
+			repeated += poll_of(sw, n)->repeated;
+	}
+	/* round once, and the port that had answered ends it */
+	assert_true(repeated >= 1);
+	assert_in_range(answers, 4, 16);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
+/* As many at once as a large job's hosts send: none is forgotten while it is under way. */
+static void
+many_events_end_on_a_cycle_of_pauses(void **state)
+{
+	static const char *const names[] = { "X", "Y", "Z" };
+	struct frig rig;
+
+	(void)state;
+	uint32_t victim = start_deadlock(&rig);
+	for (uint32_t event = 1; event <= 200; event++)
+		send_poll(&rig, victim, PS_PER_MS, 7 << 16 | event, POLL_VICTIM);
+	frig_run(&rig, 2 * PS_PER_MS);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct sw *sw = frig_switch(&rig, names[i]);
+
+		for (uint16_t port = 0; port < 3; port++)
+			assert_int_equal(sw->ports[port].drops.of[REC_DROP_TTL].packets, 0);
+	}
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
+static const char parallel[] =
+	"topology = { kind = \"explicit\"; rate = \"100Gbps\"; delay = \"1us\"; switches = [ \"S1\", \"S2\" ]; "
+	"hosts = [ \"a\", \"b\", \"c\", \"d\" ]; "
+	"links = ( \"a S1\", \"S1 S2\", \"S1 S2\", \"c S1\", \"b S2\", \"d S2\" ); };";
+
+/* Which member of the set of equal cost a hash chooses for a flow. */
+static uint32_t
+hash_of(const struct frig *rig, const struct sw *sw, uint32_t index)
+{
+	const struct flow *flow = &rig->flows[index];
+
+	return route_select(rig->config.seed, sw->node.id, flow->src_ip, flow->dst_ip, flow->sport, flow->dport, 2);
+}
+
+/* Flows from a and c of which a hash sends both by the same of two cables: the other one is idle, and says so. */
+static void
+an_idle_port_of_equal_cost_answers(void **state)
+{
+	const struct rec_port_row *row;
+	struct frig rig;
+	struct sw *s1;
+	uint8_t way;
+
+	(void)state;
+	for (int shared = 0; shared < 2; shared++) {
+		frig_init(&rig, parallel);
+		uint32_t victim = frig_flow(&rig, "a", "b", 3), other = frig_flow(&rig, "c", "b", 3);
+
+		start(&rig);
+		s1 = frig_switch(&rig, "S1");
+		way = (uint8_t)(1 + hash_of(&rig, s1, victim));
+		while (1 + hash_of(&rig, s1, other) != way) /* the table's flow, before any packet of it */
+			rig.flows[other].sport++;
+		frig_send(&rig, victim, 0, 1000, 100);
+		if (shared)
+			frig_send(&rig, other, 0, 1000, 100);
+		send_poll(&rig, victim, 20 * US, 5, POLL_VICTIM);
+		frig_run(&rig, 100 * US);
+		assert_non_null(row_of(s1, 5, way));
+		row = row_of(s1, 5, (uint16_t)(3 - way));
+		assert_int_equal(row != NULL, shared);
+		if (shared)
+			assert_int_equal(row->packets, 0);
+		frig_stop(&rig);
+	}
+}
+
+/* The victim's cable is cut; its packets and polls take the other one, and the dead port tells of its drops. */
+static void
+a_cut_port_of_equal_cost_answers(void **state)
+{
+	char text[sizeof(parallel) + 128];
+	const struct rec_drop_row *drop;
+	struct frig rig;
+	struct sw *s1;
+
+	(void)state;
+	for (uint32_t cut = 0; cut < 2; cut++) {
+		snprintf(text, sizeof(text),
+			 "%sfaults = ( { kind = \"link-down\"; port = \"S1:%u\"; start = \"5us\"; duration = \"1us\"; } );",
+			 parallel, 2 + cut);
+		frig_init(&rig, text);
+		uint32_t victim = frig_flow(&rig, "a", "b", 3);
+
+		start(&rig);
+		send_poll(&rig, victim, 20 * US, 5, POLL_VICTIM);
+		frig_run(&rig, 100 * US);
+		s1 = frig_switch(&rig, "S1");
+		drop = frig_record(&s1->node, REC_DROP_ROW, 0);
+		assert_non_null(drop);
+		assert_int_equal(drop->port, 1 + cut);
+		assert_int_equal(drop->reason, REC_DROP_LINK_DOWN);
+		assert_int_equal(drop->packets, 0);
+		assert_int_equal(drop->first_ps, 5 * US);
+		assert_int_equal(drop->last_ps, 6 * US);
+		assert_null(frig_record(&s1->node, REC_DROP_ROW, 1));
+		frig_stop(&rig);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_victims_path_answers_hop_by_hop),
+		cmocka_unit_test(a_flood_is_answered_and_one_answer_kept),
+		cmocka_unit_test(a_window_has_room_for_so_many),
+		cmocka_unit_test(all_ports_report_every_epoch),
+		cmocka_unit_test(a_pause_is_followed_to_its_root),
+		cmocka_unit_test(a_pause_is_followed_past_a_dead_end),
+		cmocka_unit_test(a_pause_of_the_kept_epochs_is_followed_and_then_forgotten),
+		cmocka_unit_test(an_event_is_answered_once),
+		cmocka_unit_test(polls_pass_a_paused_port),
+		cmocka_unit_test(a_cycle_of_pauses_ends_the_poll),
+		cmocka_unit_test(many_events_end_on_a_cycle_of_pauses),
+		cmocka_unit_test(an_idle_port_of_equal_cost_answers),
+		cmocka_unit_test(a_cut_port_of_equal_cost_answers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

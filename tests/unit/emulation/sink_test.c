@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The stream's two ends when one of them is stopped: whoever cannot wait does not, and what is lost is told. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "emulation/recorder/sink.h"
+
+#define RECORDS (3 * SINK_BUFFER_BYTES / sizeof(struct rec_poll))
+#define STUCK_S 25 /* a call that waits for what is stopped ends the test */
+
+static const struct rec_stream head = { .magic = REC_MAGIC, .version = REC_VERSION, .size = sizeof(head) };
+
+struct bench {
+	struct sink sink;
+	int file_fd, sockets[2];
+	uint32_t put;
+};
+
+static void
+bench_open(struct bench *b)
+{
+	char dir[] = "/tmp/rocelab-sink-XXXXXX", path[sizeof(dir) + 16];
+	struct err err = { "" };
+
+	*b = (struct bench){ .file_fd = -1 };
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/recording", dir);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, b->sockets), 0);
+	assert_int_equal(sink_init(&b->sink, path, b->sockets[0], &head, &err), 0);
+	b->file_fd = open(path, O_RDONLY);
+	assert_true(b->file_fd >= 0);
+	unlink(path);
+	rmdir(dir);
+	alarm(STUCK_S);
+}
+
+static void
+bench_close(struct bench *b)
+{
+	sink_fini(&b->sink);
+	close(b->sockets[0]);
+	close(b->sockets[1]);
+	close(b->file_fd);
+	alarm(0);
+}
+
+static void
+put_polls(struct bench *b, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++, b->put++) {
+		struct rec_poll poll = {
+			.hdr = { .type = REC_POLL, .size = sizeof(poll), .time_ps = b->put, .seq = b->put }
+		};
+
+		sink_put(&b->sink, &poll.hdr);
+	}
+}
+
+static void
+put_end(struct bench *b)
+{
+	const struct rec_end end = {
+		.hdr = { .type = REC_END, .size = sizeof(end), .node = REC_NONE, .time_ps = b->put },
+		.sent_records = b->put,
+		.sent_bytes = b->put * sizeof(struct rec_poll),
+	};
+
+	sink_put(&b->sink, &end.hdr);
+}
+
+/* What a reader of a stream found in it. */
+struct found {
+	uint64_t polls, told, end_sent, end_dropped;
+	bool ended;
+};
+
+/* Every record is whole, those that are missing were told of before the next one. */
+static struct found
+read_stream(const uint8_t *data, size_t size)
+{
+	struct found found = { 0 };
+	uint64_t next = 0;
+
+	assert_true(size >= sizeof(head));
+	assert_memory_equal(data, &head, sizeof(head));
+	for (size_t at = sizeof(head); at < size;) {
+		const struct rec_hdr *hdr = (const struct rec_hdr *)(const void *)(data + at);
+
+		assert_true(size - at >= sizeof(*hdr) && size - at >= hdr->size);
+		at += hdr->size;
+		if (hdr->type == REC_GAP) {
+			const struct rec_gap *gap = (const struct rec_gap *)(const void *)hdr;
+
+			assert_int_equal(gap->kind, REC_POLL);
+			assert_int_equal(gap->from_ps, next);
+			assert_int_equal(gap->to_ps - gap->from_ps + 1, gap->dropped);
+			next += gap->dropped;
+			found.told += gap->dropped;
+		} else if (hdr->type == REC_POLL) {
+			assert_int_equal(hdr->seq, next++);
+			found.polls++;
+		} else {
+			const struct rec_end *end = (const struct rec_end *)(const void *)hdr;
+
+			assert_int_equal(hdr->type, REC_END);
+			found.end_sent = end->sent_records;
+			found.end_dropped = end->dropped_records;
+			found.ended = true;
+		}
+	}
+	return found;
+}
+
+static struct found
+read_recording(const struct bench *b)
+{
+	struct found found;
+	struct stat status;
+	void *data;
+
+	assert_int_equal(fstat(b->file_fd, &status), 0);
+	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, b->file_fd, 0);
+	assert_true(data != MAP_FAILED);
+	found = read_stream(data, (size_t)status.st_size);
+	munmap(data, (size_t)status.st_size);
+	return found;
+}
+
+/* An analyzer that goes on reading. */
+struct reader {
+	pthread_t thread;
+	int fd;
+	uint8_t *data;
+	size_t size;
+};
+
+static void *
+read_on(void *arg)
+{
+	struct reader *reader = arg;
+	ssize_t got;
+
+	while ((got = read(reader->fd, reader->data + reader->size, 4096)) > 0)
+		reader->size += (size_t)got;
+	return NULL;
+}
+
+static void
+reader_start(struct reader *reader, int fd)
+{
+	*reader = (struct reader){ .fd = fd, .data = malloc(4 * SINK_BUFFER_BYTES) };
+	assert_non_null(reader->data);
+	assert_int_equal(pthread_create(&reader->thread, NULL, read_on, reader), 0);
+}
+
+static struct found
+reader_end(struct reader *reader, struct bench *b)
+{
+	struct found found;
+
+	shutdown(b->sockets[0], SHUT_WR);
+	pthread_join(reader->thread, NULL);
+	found = read_stream(reader->data, reader->size);
+	free(reader->data);
+	return found;
+}
+
+static void
+in_real_time_a_stopped_analyzer_loses_whole_records(void **state)
+{
+	struct reader reader;
+	struct found found;
+	struct bench b;
+	uint64_t lost;
+
+	(void)state;
+	bench_open(&b);
+	sink_set_clock(&b.sink, true, NULL);
+	put_polls(&b, RECORDS);
+	lost = b.sink.socket.dropped_records;
+	assert_true(lost > RECORDS / 2 && lost < RECORDS);
+	reader_start(&reader, b.sockets[1]);
+	assert_int_equal(spool_wait(b.sink.socket.spool, SINK_BUFFER_BYTES / 2, SINK_ANALYZER_NS, NULL), 0);
+	put_polls(&b, 1000);
+	put_end(&b);
+	sink_fini(&b.sink);
+	assert_int_equal(b.sink.socket.error, 0);
+	assert_int_equal(b.sink.socket.dropped_records, lost);
+	found = reader_end(&reader, &b);
+	assert_int_equal(found.told, lost);
+	assert_int_equal(found.polls, RECORDS + 1000 - lost);
+	assert_int_equal(found.end_sent, found.polls);
+	assert_int_equal(found.end_dropped, lost);
+	assert_int_equal(b.sink.file.error, 0);
+	found = read_recording(&b);
+	assert_int_equal(found.polls + found.told, RECORDS + 1000);
+	assert_int_equal(found.end_sent, found.polls);
+	bench_close(&b);
+}
+
+static void
+in_virtual_time_a_slow_analyzer_is_waited_for(void **state)
+{
+	struct reader reader;
+	struct bench b;
+
+	(void)state;
+	bench_open(&b);
+	reader_start(&reader, b.sockets[1]);
+	put_polls(&b, RECORDS);
+	put_end(&b);
+	sink_fini(&b.sink);
+	assert_int_equal(b.sink.socket.error, 0);
+	assert_int_equal(reader_end(&reader, &b).polls, RECORDS);
+	assert_int_equal(read_recording(&b).polls, RECORDS);
+	bench_close(&b);
+}
+
+static void
+in_virtual_time_a_stopped_analyzer_is_given_up(void **state)
+{
+	struct found found;
+	struct bench b;
+
+	(void)state;
+	bench_open(&b);
+	b.sink.socket.give_up_ns = 300000000;
+	put_polls(&b, RECORDS);
+	assert_int_equal(b.sink.socket.error, ETIMEDOUT);
+	put_end(&b);
+	sink_fini(&b.sink);
+	assert_int_equal(b.sink.file.error, 0);
+	found = read_recording(&b);
+	assert_int_equal(found.polls, RECORDS);
+	assert_true(found.ended);
+	bench_close(&b);
+}
+
+static uint32_t asked;
+
+static bool
+hurried(void)
+{
+	asked++;
+	return true;
+}
+
+/* It is asked once a millisecond at most: a second's worth of questions, not ten's. */
+static void
+an_interrupt_shortens_the_wait(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_open(&b);
+	sink_set_clock(&b.sink, false, hurried);
+	asked = 0;
+	put_polls(&b, RECORDS);
+	assert_int_equal(b.sink.socket.error, ETIMEDOUT);
+	assert_true(asked > 0 && asked < 3000);
+	bench_close(&b);
+}
+
+/* The disk becomes a pipe that nobody reads. */
+static void
+in_real_time_a_stopped_disk_holds_nobody_up(void **state)
+{
+	struct reader reader;
+	struct found found;
+	struct bench b;
+	int pipes[2];
+
+	(void)state;
+	bench_open(&b);
+	sink_set_clock(&b.sink, true, NULL);
+	assert_int_equal(pipe2(pipes, O_NONBLOCK), 0);
+	assert_int_equal(dup2(pipes[1], b.sink.file_fd), b.sink.file_fd);
+	b.sink.file.give_up_ns = 300000000;
+	reader_start(&reader, b.sockets[1]);
+	put_polls(&b, RECORDS);
+	assert_true(b.sink.file.dropped_records > 0);
+	put_end(&b);
+	sink_fini(&b.sink);
+	assert_int_equal(b.sink.file.error, ETIMEDOUT);
+	assert_int_equal(b.sink.socket.error, 0);
+	found = reader_end(&reader, &b);
+	assert_int_equal(found.polls + found.told, RECORDS);
+	assert_true(found.ended);
+	close(pipes[0]);
+	close(pipes[1]);
+	bench_close(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(in_real_time_a_stopped_analyzer_loses_whole_records),
+		cmocka_unit_test(in_virtual_time_a_slow_analyzer_is_waited_for),
+		cmocka_unit_test(in_virtual_time_a_stopped_analyzer_is_given_up),
+		cmocka_unit_test(an_interrupt_shortens_the_wait),
+		cmocka_unit_test(in_real_time_a_stopped_disk_holds_nobody_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

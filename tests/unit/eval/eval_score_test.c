@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Verdicts made by hand against truths made by hand: what each is worth, and which cases are wrong by construction. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "eval/judge.h"
+#include "eval/score.h"
+
+/* A step of 1 ms, so that 10 us are in earnest; "a->b" and "b->c" are the collective's, "x->b" and "y->b" others'. */
+#define MEANING(anomalies) "{ 'step_ns': 1000000, 'collective_flows': ['a->b', 'b->c'], 'anomalies': [" anomalies "] }"
+#define MET(port, one, other, ns, depth)                                                                                   \
+	"{ 'port': '" port "', 'flows': ['" one "', '" other "'], 'together_ns': " #ns ", 'depth_mean': " #depth " }"
+#define HALTED_BY(port, by, ns, at_end) "{ 'port': '" port "', 'by': '" by "', 'halted_ns': " #ns ", 'at_end': " at_end " }"
+#define HOLDING_BY(port, by, flow, ns, at_ns)                                                                              \
+	"{ 'port': '" port "', 'by': '" by "', 'halted_ns': 50000, 'at_end': false, 'held': [ { 'flow': '" flow            \
+	"', 'held_ns': " #ns ", 'first_ns': " #at_ns ", 'last_ns': " #at_ns " } ] }"
+#define HOLDING(port, flow, ns) HOLDING_BY(port, "s", flow, ns, 0)
+#define HALTED(port, ns, at_end) HALTED_BY(port, "s", ns, at_end)
+#define FABRIC(meetings, pauses) "{ 'meetings': [" meetings "], 'pauses': [" pauses "] }"
+#define FINDING(type, root, ports, flows, victims, steps)                                                                  \
+	"{ 'type': '" type "', 'root': '" root "', 'ports': [" ports "], 'flows': [" flows "], 'victims': [" victims       \
+	"], 'steps': [" steps "] }"
+#define QUEUE(type, root, flows) FINDING(type, root, "'" root "'", flows, "'a->b'", "1")
+#define PLAIN(type, root) FINDING(type, root, "'" root "'", "", "'a->b'", "1")
+
+static json_t *
+parse(const char *text)
+{
+	char quoted[4096];
+	json_t *root;
+	size_t i;
+
+	for (i = 0; text[i] != '\0'; i++) {
+		assert_true(i + 1 < sizeof(quoted));
+		quoted[i] = text[i] == '\'' ? '"' : text[i];
+	}
+	quoted[i] = '\0';
+	root = json_loads(quoted, 0, NULL);
+	if (root == NULL)
+		fail_msg("no JSON: %s", quoted);
+	return root;
+}
+
+static void
+load(struct truth *truth, const char *meaning, const char *fabric)
+{
+	json_t *parts[2] = { parse(meaning), parse(fabric) };
+	struct err err = { 0 };
+
+	assert_int_equal(truth_init(truth, parts[0], parts[1], &err), 0);
+	json_decref(parts[0]);
+	json_decref(parts[1]);
+}
+
+/* @param findings  of a verdict @param innocent  "true" or "false" */
+static enum outcome
+outcome(const char *meaning, const char *fabric, const char *findings, const char *innocent)
+{
+	char text[4096];
+	struct truth truth;
+	struct err why = { 0 };
+	enum outcome result;
+	json_t *verdict;
+
+	load(&truth, meaning, fabric);
+	snprintf(text, sizeof(text), "{ 'findings': [%s], 'network': { 'innocent': %s } }", findings, innocent);
+	verdict = parse(text);
+	result = score_verdict(&truth, verdict, &why);
+	assert_int_equal(result == OUTCOME_TP, why.text[0] == '\0');
+	json_decref(verdict);
+	truth_fini(&truth);
+	return result;
+}
+
+static bool
+is_right(const char *meaning, const char *fabric)
+{
+	struct err why = { 0 };
+	struct truth truth;
+	bool right;
+
+	load(&truth, meaning, fabric);
+	right = judge_is_right(&truth, &why);
+	truth_fini(&truth);
+	return right;
+}
+
+#define CONTENTION MEANING("{ 'kind': 'contention', 'flows': ['x->b', 'y->b'] }")
+#define BOTH_MET FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "a->b", 50000, 20), "")
+#define ONE_MET FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "a->b", 9000, 20), "")
+
+static void
+contention_is_found_whole(void **state)
+{
+	(void)state;
+	assert_int_equal(outcome(CONTENTION, BOTH_MET, QUEUE("flow_contention", "s:1", "'x->b', 'y->b'"), "false"),
+			 OUTCOME_TP);
+	assert_int_equal(outcome(CONTENTION, BOTH_MET,
+				 QUEUE("flow_contention", "s:1", "'x->b'") "," QUEUE("incast", "s:1", "'y->b'"), "false"),
+			 OUTCOME_TP);
+	assert_int_equal(outcome(CONTENTION, BOTH_MET, QUEUE("flow_contention", "s:1", "'x->b'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, BOTH_MET, "", "true"), OUTCOME_FN);
+}
+
+static void
+only_what_really_collided_is_asked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow_contention", "s:1", "'x->b'"), "false"), OUTCOME_TP);
+	/* what met for less may be named, too */
+	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow_contention", "s:1", "'x->b', 'y->b'"), "false"),
+			 OUTCOME_TP);
+}
+
+static void
+what_the_truth_does_not_bear_out_is_false(void **state)
+{
+	(void)state;
+	/* another port, another flow, another victim */
+	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow_contention", "s:2", "'x->b'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, ONE_MET,
+				 QUEUE("flow_contention", "s:1", "'x->b'") "," QUEUE("flow_contention", "s:1", "'b->c'"),
+				 "false"),
+			 OUTCOME_FP);
+	assert_int_equal(
+		outcome(CONTENTION, ONE_MET, FINDING("flow_contention", "s:1", "'s:1'", "'x->b'", "'b->c'", "1"), "false"),
+		OUTCOME_FP);
+	/* nobody at all */
+	assert_int_equal(outcome(CONTENTION, ONE_MET,
+				 QUEUE("flow_contention", "s:1", "'x->b'") "," PLAIN("flow_contention", "s:9"), "false"),
+			 OUTCOME_FP);
+	/* right, and something more that never was */
+	assert_int_equal(outcome(CONTENTION, ONE_MET,
+				 QUEUE("flow_contention", "s:1", "'x->b'") "," PLAIN("pfc_storm", "s:1"), "false"),
+			 OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, ONE_MET,
+				 QUEUE("flow_contention", "s:1", "'x->b'") "," PLAIN("packet_loss", "s:1"), "false"),
+			 OUTCOME_FP);
+	/* pauses: culprits that met in the root's queue, and a port that was halted */
+	assert_int_equal(outcome(CONTENTION, ONE_MET,
+				 QUEUE("flow_contention", "s:1", "'x->b'") "," QUEUE("pfc_backpressure", "s:1", "'x->b'"),
+				 "false"),
+			 OUTCOME_FP);
+}
+
+static void
+incast_is_flows_that_met_each_other(void **state)
+{
+	const char *fabric = FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "x->b", 50000, 20), "");
+
+	(void)state;
+	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("incast", "s:1", "'x->b', 'y->b'"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("flow_contention", "s:1", "'x->b', 'y->b'"), "false"),
+			 OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("incast", "s:1", "'x->b', 'z->b'"), "false"), OUTCOME_FP);
+}
+
+#define STORM MEANING("{ 'kind': 'storm', 'root': 's:1', 'halts': 'r:2' }")
+#define STORM_FABRIC FABRIC("", HOLDING("r:2", "a->b", 50000))
+
+static void
+storm_is_traced_to_its_port(void **state)
+{
+	(void)state;
+	assert_int_equal(outcome(STORM, STORM_FABRIC, PLAIN("pfc_storm", "s:1"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(STORM, STORM_FABRIC, PLAIN("pfc_storm", "t:1"), "false"), OUTCOME_FP);
+	assert_int_equal(
+		outcome(STORM, STORM_FABRIC, FINDING("pfc_backpressure", "t:1", "'r:2'", "", "'a->b'", "1"), "false"),
+		OUTCOME_FP);
+	assert_int_equal(outcome(STORM, STORM_FABRIC, "", "false"), OUTCOME_FN);
+}
+
+#define BACKPRESSURE MEANING("{ 'kind': 'backpressure', 'root': 's:1', 'halts': ['r:2', 'r:3'] }")
+#define MET_AT_ROOT MET("s:1", "x->b", "y->b", 50000, 20)
+#define BACKPRESSURE_FABRIC FABRIC(MET_AT_ROOT, HOLDING("r:3", "a->b", 50000))
+
+static void
+backpressure_is_traced_to_its_root(void **state)
+{
+	const char *right = FINDING("pfc_backpressure", "s:1", "'r:3', 's:1'", "'x->b', 'y->b'", "'a->b'", "1");
+	const char *wrong = FINDING("pfc_backpressure", "s:2", "'r:3', 's:2'", "", "'a->b'", "1");
+
+	(void)state;
+	assert_int_equal(outcome(BACKPRESSURE, BACKPRESSURE_FABRIC, right, "false"), OUTCOME_TP);
+	assert_int_equal(outcome(BACKPRESSURE, BACKPRESSURE_FABRIC, wrong, "false"), OUTCOME_FP);
+	assert_int_equal(outcome(BACKPRESSURE, BACKPRESSURE_FABRIC, "", "true"), OUTCOME_FN);
+}
+
+#define IN_LOOP MEANING("{ 'kind': 'deadlock', 'ports': ['p:1', 'q:1'] }")
+#define OUT_OF_LOOP MEANING("{ 'kind': 'deadlock', 'ports': ['p:1', 'q:1'], 'root': 'h:1' }")
+#define STUCK FABRIC("", HALTED("p:1", 50000, "true") "," HALTED("q:1", 50000, "true"))
+
+static void
+deadlock_is_found_with_what_began_it(void **state)
+{
+	(void)state;
+	assert_int_equal(outcome(IN_LOOP, STUCK, PLAIN("pfc_deadlock", "p:1"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(IN_LOOP, STUCK, PLAIN("pfc_deadlock", "z:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(IN_LOOP, STUCK, "", "false"), OUTCOME_FN);
+	assert_int_equal(outcome(OUT_OF_LOOP, STUCK, PLAIN("pfc_deadlock", "p:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(OUT_OF_LOOP, STUCK, PLAIN("pfc_storm", "h:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(OUT_OF_LOOP, STUCK, PLAIN("pfc_storm", "h:1") "," PLAIN("pfc_deadlock", "q:1"), "false"),
+			 OUTCOME_TP);
+}
+
+#define LOOP MEANING("{ 'kind': 'loop', 'ports': ['p:1', 'q:1'] }")
+
+static void
+loop_is_found_at_its_ports(void **state)
+{
+	(void)state;
+	assert_int_equal(outcome(LOOP, STUCK, PLAIN("forwarding_loop", "q:1"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(LOOP, STUCK, PLAIN("forwarding_loop", "q:1") "," PLAIN("pfc_deadlock", "p:1"), "false"),
+			 OUTCOME_TP);
+	assert_int_equal(outcome(LOOP, STUCK, PLAIN("forwarding_loop", "r:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(LOOP, STUCK, PLAIN("pfc_deadlock", "p:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(LOOP, STUCK, "", "false"), OUTCOME_FN);
+}
+
+#define IMBALANCE MEANING("{ 'kind': 'imbalance', 'ports': ['s:3'] }")
+#define OWN_MET FABRIC(MET("s:3", "a->b", "b->c", 50000, 20), "")
+
+static void
+imbalance_is_found_by_its_name(void **state)
+{
+	(void)state;
+	assert_int_equal(outcome(IMBALANCE, OWN_MET, PLAIN("load_imbalance", "s:3"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(IMBALANCE, OWN_MET, PLAIN("load_imbalance", "s:4"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(IMBALANCE, OWN_MET, QUEUE("flow_contention", "s:3", "'b->c'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(IMBALANCE, OWN_MET, "", "false"), OUTCOME_FN);
+}
+
+static void
+mixed_needs_both(void **state)
+{
+	const char *meaning = MEANING("{ 'kind': 'storm', 'root': 's:1', 'halts': 'r:2' },"
+				      "{ 'kind': 'slowhost', 'host': 'b', 'step': 2 }");
+	const char *late = FINDING("slow_host", "b", "", "", "'b->c'", "1, 2");
+
+	(void)state;
+	assert_int_equal(outcome(meaning, STORM_FABRIC, PLAIN("pfc_storm", "s:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(meaning, STORM_FABRIC, late, "true"), OUTCOME_FP);
+	assert_int_equal(outcome(meaning, STORM_FABRIC,
+				 PLAIN("pfc_storm", "s:1") "," FINDING("slow_host", "b", "", "", "'b->c'", "1, 2"),
+				 "false"),
+			 OUTCOME_TP);
+}
+
+#define SLOW MEANING("{ 'kind': 'slowhost', 'host': 'b', 'step': 2 }")
+#define NOTHING FABRIC("", "")
+
+static void
+slow_host_leaves_the_network_innocent(void **state)
+{
+	const char *late = FINDING("slow_host", "b", "", "", "'b->c'", "2"),
+		   *other = FINDING("slow_host", "a", "", "", "", "2");
+	const char *step = FINDING("slow_host", "b", "", "", "'b->c'", "3");
+
+	(void)state;
+	assert_int_equal(outcome(SLOW, NOTHING, late, "true"), OUTCOME_TP);
+	assert_int_equal(outcome(SLOW, NOTHING, late, "false"), OUTCOME_FP);
+	assert_int_equal(outcome(SLOW, NOTHING, other, "true"), OUTCOME_FP);
+	assert_int_equal(outcome(SLOW, NOTHING, step, "true"), OUTCOME_FP);
+	assert_int_equal(outcome(SLOW, NOTHING, "", "true"), OUTCOME_FN);
+}
+
+static void
+clean_has_no_finding(void **state)
+{
+	(void)state;
+	assert_int_equal(outcome(MEANING(""), NOTHING, "", "true"), OUTCOME_TP);
+	assert_int_equal(outcome(MEANING(""), BOTH_MET, QUEUE("flow_contention", "s:1", "'x->b'"), "false"), OUTCOME_FP);
+}
+
+static void
+cases_that_hold_nothing_are_wrong(void **state)
+{
+	(void)state;
+	assert_true(is_right(CONTENTION, ONE_MET));
+	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "a->b", "x->b", 9000, 20), "")));
+	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "a->b", "x->b", 50000, 2), "")));  /* no queue to speak of */
+	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "y->b", "x->b", 50000, 20), ""))); /* not with the collective */
+	assert_true(is_right(STORM, STORM_FABRIC));
+	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "a->b", 9000))));
+	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "x->b", 50000))));
+	assert_false(is_right(STORM, FABRIC("", HALTED("r:2", 50000, "false"))));
+	assert_true(is_right(BACKPRESSURE, BACKPRESSURE_FABRIC));
+	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING("r:4", "a->b", 50000))));
+	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING("r:3", "x->b", 50000)))); /* not the collective */
+	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "s", "a->b", 50000, 70000)))); /* later */
+	/* by another switch, then by way of one that the root's halts */
+	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 50000, 0))));
+	assert_true(is_right(BACKPRESSURE,
+			     FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 50000, 0) "," HALTED("t:9", 5, "false"))));
+	assert_false(is_right(BACKPRESSURE,
+			      FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 9000, 0) "," HALTED("t:9", 5, "false"))));
+	assert_true(is_right(IN_LOOP, STUCK));
+	assert_false(is_right(IN_LOOP, FABRIC("", HALTED("p:1", 50000, "true") "," HALTED("q:1", 50000, "false"))));
+	assert_true(is_right(IMBALANCE, OWN_MET));
+	assert_false(is_right(IMBALANCE, NOTHING));
+	assert_true(is_right(SLOW, NOTHING));
+	assert_false(is_right(SLOW, "{ 'meetings': [], 'meetings_left_out': 1, 'pauses': [] }"));
+	assert_false(is_right(SLOW, BOTH_MET));
+	assert_true(is_right(MEANING(""), FABRIC(MET("s:1", "a->b", "x->b", 10000, 20), "")));
+	assert_false(is_right(MEANING(""), FABRIC(MET("s:1", "y->b", "x->b", 10001, 1), "")));
+}
+
+static void
+precision_and_recall(void **state)
+{
+	const struct score score = { .count = { [OUTCOME_TP] = 6, [OUTCOME_FP] = 2, [OUTCOME_FN] = 4 } };
+	const struct score none = { { 0 } };
+
+	(void)state;
+	assert_true(score_precision(&score) == 0.75);
+	assert_true(score_recall(&score) == 0.6);
+	assert_true(score_precision(&none) == 0 && score_recall(&none) == 0);
+}
+
+static void
+missing_truth_is_refused(void **state)
+{
+	json_t *meaning = parse(MEANING("")), *fabric = parse("{ 'meetings': [] }");
+	struct err err = { 0 };
+	struct truth truth;
+
+	(void)state;
+	assert_true(truth_init(&truth, meaning, fabric, &err) < 0);
+	assert_non_null(strstr(err.text, "truth.json"));
+	json_decref(meaning);
+	json_decref(fabric);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contention_is_found_whole),
+		cmocka_unit_test(only_what_really_collided_is_asked_for),
+		cmocka_unit_test(what_the_truth_does_not_bear_out_is_false),
+		cmocka_unit_test(incast_is_flows_that_met_each_other),
+		cmocka_unit_test(storm_is_traced_to_its_port),
+		cmocka_unit_test(backpressure_is_traced_to_its_root),
+		cmocka_unit_test(deadlock_is_found_with_what_began_it),
+		cmocka_unit_test(loop_is_found_at_its_ports),
+		cmocka_unit_test(imbalance_is_found_by_its_name),
+		cmocka_unit_test(mixed_needs_both),
+		cmocka_unit_test(slow_host_leaves_the_network_innocent),
+		cmocka_unit_test(clean_has_no_finding),
+		cmocka_unit_test(cases_that_hold_nothing_are_wrong),
+		cmocka_unit_test(precision_and_recall),
+		cmocka_unit_test(missing_truth_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One host's detection agent on a scripted device: base RTT 10 us, threshold 12 us, 3 detections, 30 ms a step. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "common/pkt.h"
+#include "common/units.h"
+#include "rxe-hosts/agent/policy.h"
+#include "tests/unit/rxe-hosts/scripted_device.h"
+
+#define US PS_PER_US
+#define MS PS_PER_MS
+#define FLOW 4
+#define NOTIFY_FLOW 9
+
+static struct scripted_device dev;
+static struct detection_config config;
+static struct agent agent;
+static struct agent_step step;
+
+static int
+setup(enum rec_policy policy)
+{
+	scripted_init(&dev, 13);
+	config = (struct detection_config){
+		.policy = (int)policy, .detections = 3, .rtt_percent = 120, .retain_ps = 50 * US, .transfer = true
+	};
+	step = (struct agent_step){
+		.flow = FLOW,
+		.tuple.sport = 10000,
+		.collective = 1,
+		.iteration = 2,
+		.step = 4,
+		.serial = 18,
+		.bytes = 1000,
+		.base_rtt_ps = 10 * US,
+		.least_rtt_ps = 5 * US,
+		.most_rtt_ps = 30 * US,
+		.expect_ps = 30 * MS,
+		.start_ps = 1 * MS,
+		.notify_flow = NOTIFY_FLOW,
+		.waiter = 14,
+	};
+	return agent_init(&agent, &dev.device, &config, 13, 1);
+}
+
+static int
+setup_vedrfolnir(void **state)
+{
+	return setup(REC_POLICY_VEDRFOLNIR);
+}
+static int
+setup_poster(void **state)
+{
+	return setup(REC_POLICY_POSTER);
+}
+static int
+setup_off(void **state)
+{
+	return setup(REC_POLICY_OFF);
+}
+static int
+setup_minr(void **state)
+{
+	return setup(REC_POLICY_HAWKEYE_MINR);
+}
+static int
+setup_maxr(void **state)
+{
+	return setup(REC_POLICY_HAWKEYE_MAXR);
+}
+static int
+setup_full(void **state)
+{
+	return setup(REC_POLICY_FULL_POLLING);
+}
+
+static int
+teardown(void **state)
+{
+	agent_fini(&agent);
+	scripted_fini(&dev);
+	return 0;
+}
+
+static void
+sample(uint64_t rtt_ps, uint64_t now_ps)
+{
+	dev.now_ps = now_ps;
+	dev.qp[FLOW].last_rtt_ps = rtt_ps;
+	dev.qp[FLOW].acked_bytes++; /* what brought the sample */
+	agent_rtt(&agent, 0, rtt_ps, now_ps);
+}
+
+/* The window's end while the oldest packet in flight was sent at sent_ps. */
+static void
+tick(uint64_t sent_ps, uint64_t now_ps)
+{
+	dev.now_ps = now_ps;
+	dev.qp[FLOW].outstanding_bytes = 100;
+	dev.qp[FLOW].oldest_unacked_ps = sent_ps;
+	agent_tick(&agent, now_ps);
+}
+
+/* Fig. 8: what happens in one step, in order. */
+static void
+one_step(void **state)
+{
+	const struct rec_trigger *trigger;
+	const struct rec_notify *notify;
+
+	agent_step_started(&agent, 0, &step);
+	assert_int_equal(agent.slots[0].threshold_ps, 12 * US);
+	assert_int_equal(agent.slots[0].spacing_ps, 10 * MS);
+
+	sample(9 * US, 1 * MS + 9 * US);   /* normal */
+	sample(12 * US, 1 * MS + 12 * US); /* at the threshold, not above it */
+	assert_int_equal(dev.npolls, 0);
+
+	sample(12 * US + 1, 11 * MS - 1); /* the first spacing is not over */
+	assert_int_equal(dev.npolls, 0);
+	sample(12 * US + 1, 11 * MS); /* first detection */
+	assert_int_equal(dev.npolls, 1);
+	assert_int_equal(dev.polls[0].flow, FLOW);
+	assert_int_equal(dev.polls[0].flags, POLL_VICTIM);
+	assert_int_equal(dev.polls[0].event, 13 << 16 | 1);
+
+	sample(50 * US, 12 * MS); /* too soon */
+	sample(50 * US, 21 * MS - 1);
+	assert_int_equal(dev.npolls, 1);
+	sample(50 * US, 21 * MS); /* second detection, 10 ms after the first */
+	assert_int_equal(dev.npolls, 2);
+	assert_int_equal(dev.polls[1].event, 13 << 16 | 2);
+
+	agent_notified(&agent, 0, 18, 2, 22 * MS); /* a faster host hands over 2: 1 + 2 left */
+	assert_int_equal(agent.slots[0].remaining, 3);
+	sample(50 * US, 31 * MS); /* third */
+	sample(8 * US, 41 * MS);  /* over: back to normal */
+
+	dev.now_ps = 42 * MS;
+	agent_step_completed(&agent, 0, 42 * MS); /* 2 unused go to the host that waits */
+	assert_int_equal(dev.npolls, 3);
+	assert_int_equal(dev.nnotices, 1);
+	assert_int_equal(dev.notices[0].flow, NOTIFY_FLOW);
+	assert_int_equal(dev.notices[0].step, 18);
+	assert_int_equal(dev.notices[0].detections, 2);
+
+	sample(99 * US, 43 * MS); /* a late ACK of no step */
+	assert_int_equal(dev.npolls, 3);
+
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->hdr.event, 13 << 16 | 1);
+	assert_int_equal(trigger->hdr.time_ps, 11 * MS);
+	assert_int_equal(trigger->flow.sport, 10000);
+	assert_int_equal(trigger->collective, 1);
+	assert_int_equal(trigger->iteration, 2);
+	assert_int_equal(trigger->step, 4);
+	assert_int_equal(trigger->cause, REC_TRIGGER_RTT);
+	assert_int_equal(trigger->rtt_ps, 12 * US + 1);
+	assert_int_equal(trigger->threshold_ps, 12 * US);
+	assert_int_equal(trigger->remaining, 2);
+	trigger = scripted_record(&dev, REC_TRIGGER, 2);
+	assert_int_equal(trigger->remaining, 2);
+	notify = scripted_record(&dev, REC_NOTIFY, 0);
+	assert_int_equal(notify->to, 14);
+	assert_int_equal(notify->step, 4);
+	assert_int_equal(notify->detections, 2);
+	assert_int_equal(notify->hdr.time_ps, 42 * MS);
+}
+
+/* What passes between two detections is looked at when the spacing is over, or the step is; once. */
+static void
+what_was_missed_is_looked_at(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	agent_step_started(&agent, 0, &step);
+	sample(50 * US, 2 * MS);
+	sample(70 * US, 3 * MS); /* too soon */
+	sample(60 * US, 4 * MS);
+	sample(9 * US, 11 * MS); /* over */
+	tick(12 * MS - 1, 12 * MS - 1);
+	assert_int_equal(dev.npolls, 1);
+	tick(12 * MS, 12 * MS);
+	assert_int_equal(dev.npolls, 2);
+	tick(24 * MS, 24 * MS); /* nothing since */
+	assert_int_equal(dev.npolls, 2);
+	trigger = scripted_record(&dev, REC_TRIGGER, 1);
+	assert_int_equal(trigger->cause, REC_TRIGGER_RTT);
+	assert_int_equal(trigger->rtt_ps, 70 * US);
+	assert_int_equal(trigger->remaining, 1);
+
+	agent_notified(&agent, 0, 18, 1, 25 * MS);
+	sample(50 * US, 25 * MS); /* third */
+	sample(40 * US, 26 * MS);
+	dev.now_ps = 27 * MS;
+	agent_step_completed(&agent, 0, 27 * MS);
+	assert_int_equal(dev.npolls, 4);
+	assert_int_equal(dev.nnotices, 0);
+}
+
+/* What a step meets before its first spacing is over is looked at when that is, or at its end. */
+static void
+the_first_look_waits(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	sample(48 * US - 1, 2 * MS);
+	tick(11 * MS - 1, 11 * MS - 1);
+	assert_int_equal(dev.npolls, 0);
+	tick(11 * MS, 11 * MS);
+	assert_int_equal(dev.npolls, 1);
+	assert_int_equal(((const struct rec_trigger *)scripted_record(&dev, REC_TRIGGER, 0))->rtt_ps, 48 * US - 1);
+	agent_step_completed(&agent, 0, 12 * MS);
+	assert_int_equal(dev.npolls, 1);
+
+	step.start_ps = 12 * MS;
+	agent_step_started(&agent, 0, &step);
+	sample(30 * US, 13 * MS);
+	agent_step_completed(&agent, 0, 14 * MS);
+	assert_int_equal(dev.npolls, 2);
+
+	step.start_ps = 14 * MS;
+	agent_step_started(&agent, 0, &step);
+	sample(48 * US, 15 * MS); /* a halt */
+	assert_int_equal(dev.npolls, 3);
+}
+
+/* The next step's threshold comes from its own path. */
+static void
+threshold_follows_the_path(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	agent_step_completed(&agent, 0, 2 * MS);
+	step.base_rtt_ps = 20 * US;
+	step.start_ps = 3 * MS;
+	agent_step_started(&agent, 0, &step);
+	sample(24 * US, 13 * MS);
+	assert_int_equal(dev.npolls, 0);
+	sample(24 * US + 1, 13 * MS);
+	assert_int_equal(dev.npolls, 1);
+}
+
+/* On hosts whose kernel schedules them, the measured noise keeps the threshold up. */
+static void
+one_threshold_can_hold_for_all(void **state)
+{
+	config.rtt_fixed_ps = 40 * US;
+	agent_step_started(&agent, 0, &step);
+	sample(40 * US, 11 * MS);
+	assert_int_equal(dev.npolls, 0);
+	sample(40 * US + 1, 11 * MS);
+	assert_int_equal(dev.npolls, 1);
+}
+
+static void
+unused_detections_can_stay(void **state)
+{
+	config.transfer = false;
+	agent_step_started(&agent, 0, &step);
+	agent_step_completed(&agent, 0, 32 * MS);
+	assert_int_equal(dev.nnotices, 0);
+}
+
+static void
+threshold_lies_above_the_noise(void **state)
+{
+	step.noise_ps = 5 * US;
+	agent_step_started(&agent, 0, &step);
+	assert_int_equal(agent.slots[0].threshold_ps, 15 * US);
+	agent_step_completed(&agent, 0, 2 * MS);
+	step.noise_ps = 1 * US;
+	step.start_ps = 3 * MS;
+	agent_step_started(&agent, 0, &step);
+	assert_int_equal(agent.slots[0].threshold_ps, 12 * US);
+}
+
+static void
+at_most_n_without_help(void **state)
+{
+	config.spacing_ps = 1 * MS;
+	agent_step_started(&agent, 0, &step);
+	for (uint64_t t = 1; t <= 40; t++)
+		sample(50 * US, t * MS);
+	assert_int_equal(dev.npolls, 3);
+	assert_int_equal(dev.polls[0].time_ps, 1 * MS);
+	assert_int_equal(dev.polls[1].time_ps, 2 * MS);
+	assert_int_equal(dev.polls[2].time_ps, 3 * MS);
+
+	/* All spent: nothing to hand over. */
+	agent_step_completed(&agent, 0, 41 * MS);
+	assert_int_equal(dev.nnotices, 0);
+}
+
+/* A detection that arrives when all are spent can be used at once. */
+static void
+help_rearms(void **state)
+{
+	config.spacing_ps = 1 * MS;
+	agent_step_started(&agent, 0, &step);
+	for (uint64_t t = 1; t <= 10; t++)
+		sample(50 * US, t * MS);
+	assert_int_equal(dev.npolls, 3);
+	agent_notified(&agent, 0, 18, 1, 11 * MS);
+	sample(50 * US, 11 * MS);
+	sample(50 * US, 20 * MS);
+	assert_int_equal(dev.npolls, 4);
+}
+
+static void
+help_between_steps_is_kept(void **state)
+{
+	agent_notified(&agent, 0, 18, 2, 0);
+	agent_notified(&agent, 0, 18, 4, 0);
+	agent_step_started(&agent, 0, &step);
+	assert_int_equal(agent.slots[0].remaining, 9);
+	agent_step_completed(&agent, 0, 2 * MS);
+	assert_int_equal(dev.notices[0].detections, 9);
+	agent_step_started(&agent, 0, &step);
+	assert_int_equal(agent.slots[0].remaining, 3);
+}
+
+static void
+nobody_waits_for_the_last_step(void **state)
+{
+	step.notify_flow = AGENT_NONE;
+	step.waiter = REC_NONE;
+	agent_step_started(&agent, 0, &step);
+	agent_step_completed(&agent, 0, 2 * MS);
+	assert_int_equal(dev.nnotices, 0);
+	assert_null(scripted_record(&dev, REC_NOTIFY, 0));
+}
+
+/* No ACK at all: the age of the oldest packet passes the threshold. */
+static void
+stall_triggers_without_ack(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	agent_step_started(&agent, 0, &step);
+	tick(1 * MS, 1 * MS + 2 * US);
+	tick(1 * MS, 1 * MS + 12 * US);
+	assert_int_equal(dev.npolls, 0);
+	tick(1 * MS, 1 * MS + 48 * US - 1);
+	assert_int_equal(dev.npolls, 0);
+	tick(1 * MS, 1 * MS + 48 * US); /* no queue: looked at as it is */
+	assert_int_equal(dev.npolls, 1);
+	tick(1 * MS, 11 * MS + 48 * US - 1);
+	assert_int_equal(dev.npolls, 1);
+	tick(1 * MS, 11 * MS + 48 * US);
+	assert_int_equal(dev.npolls, 2);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->cause, REC_TRIGGER_STALL);
+	assert_int_equal(trigger->rtt_ps, 48 * US);
+	trigger = scripted_record(&dev, REC_TRIGGER, 1);
+	assert_int_equal(trigger->rtt_ps, 10 * MS + 48 * US);
+}
+
+/* The last sample was slow and the spacing has passed since: the tick uses it. */
+static void
+tick_sees_the_last_sample(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	agent_step_started(&agent, 0, &step);
+	sample(50 * US, 2 * MS);
+	tick(12 * MS - 5 * US, 12 * MS);
+	assert_int_equal(dev.npolls, 2);
+	trigger = scripted_record(&dev, REC_TRIGGER, 1);
+	assert_int_equal(trigger->cause, REC_TRIGGER_RTT);
+	assert_int_equal(trigger->rtt_ps, 50 * US);
+}
+
+/* A NIC that is paused from the start has nothing in flight; what it cannot send grows old all the same. */
+static void
+halt_in_the_own_nic_triggers(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	dev.qp[FLOW] = (struct qp_state){ .acked_bytes = 500 };
+	agent_tick(&agent, 2 * MS); /* progress seen */
+	agent_tick(&agent, 2 * MS + 12 * US);
+	assert_int_equal(dev.npolls, 0);
+	agent_tick(&agent, 2 * MS + 48 * US);
+	assert_int_equal(dev.npolls, 1);
+}
+
+/*
+ * A step of 1000 B in 30 ms should have 333 B after its first spacing of 10 ms. Short of that by more than 1 % it has
+ * its own NIC looked at, once a spacing and at its end; no detection is spent.
+ */
+static void
+a_step_behind_looks_at_its_nic(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	dev.qp[FLOW] = (struct qp_state){ .acked_bytes = 1 };
+	agent_tick(&agent, 11 * MS - 1);
+	assert_int_equal(dev.nnic_reports, 0); /* too early to tell */
+	dev.qp[FLOW].acked_bytes = 331;
+	agent_tick(&agent, 11 * MS);
+	assert_int_equal(dev.nnic_reports, 0);
+	dev.qp[FLOW].acked_bytes = 659; /* of 666 */
+	agent_tick(&agent, 21 * MS);
+	assert_int_equal(dev.nnic_reports, 1);
+	agent_tick(&agent, 22 * MS);
+	assert_int_equal(dev.nnic_reports, 1);
+	agent_step_completed(&agent, 0, 1 * MS + 30 * MS + 300 * US); /* 1 % late: as expected */
+	assert_int_equal(dev.nnic_reports, 1);
+
+	agent_step_started(&agent, 0, &step);
+	agent_step_completed(&agent, 0, 1 * MS + 30 * MS + 310 * US);
+	assert_int_equal(dev.nnic_reports, 2);
+}
+
+/*
+ * 1000 B in 30 ms, of which the first 10 us bring nothing: a step that has lost 300 us is 1 % late. One whose RTT is high
+ * and which is not late has nothing to explain.
+ */
+static void
+a_step_on_time_is_not_looked_at(void **state)
+{
+	config.lag_percent = 1;
+	agent_step_started(&agent, 0, &step);
+	dev.qp[FLOW].acked_bytes = 499; /* 500 with the next ACK: half of it after half the time and 310 us is due */
+	sample(50 * US, 1 * MS + 15 * MS + 305 * US);
+	assert_int_equal(dev.npolls, 0);
+	dev.qp[FLOW].acked_bytes = 499;
+	sample(50 * US, 1 * MS + 15 * MS + 306 * US);
+	assert_int_equal(dev.npolls, 1);
+	sample(50 * US, 1 * MS + 20 * MS);
+	assert_int_equal(dev.npolls, 1); /* too soon */
+	dev.qp[FLOW].acked_bytes = 900;
+	sample(50 * US, 1 * MS + 26 * MS); /* it has caught up */
+	assert_int_equal(dev.npolls, 1);
+	assert_int_equal(agent.slots[0].remaining, 2);
+}
+
+/* Nothing is acknowledged between two looks: the next one comes after twice the time. */
+static void
+a_halt_is_looked_at_ever_less(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	agent.slots[0].remaining = 99;
+	for (uint64_t t = 1; t <= 100; t++)
+		tick(1 * MS, t * MS);
+	assert_int_equal(dev.npolls, 4);
+	assert_int_equal(dev.polls[0].time_ps, 2 * MS);
+	assert_int_equal(dev.polls[1].time_ps, 12 * MS);
+	assert_int_equal(dev.polls[2].time_ps, 32 * MS);
+	assert_int_equal(dev.polls[3].time_ps, 72 * MS);
+	tick(1 * MS, 151 * MS);
+	assert_int_equal(dev.npolls, 4);
+	tick(1 * MS, 152 * MS);
+	assert_int_equal(dev.npolls, 5);
+	sample(151 * MS, 153 * MS); /* it is over: once more, to tell how long it was */
+	assert_int_equal(dev.npolls, 6);
+	sample(50 * US, 154 * MS);
+	assert_int_equal(dev.npolls, 6);
+	sample(50 * US, 163 * MS);
+	assert_int_equal(dev.npolls, 7);
+}
+
+/* Poster: marked while at an earlier step than the one that waits, above the threshold, once. */
+static void
+poster_detects_once_when_waited_for(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	agent_step_started(&agent, 0, &step); /* serial 18 */
+	sample(50 * US, 2 * MS);
+	tick(1 * MS, 3 * MS);
+	assert_int_equal(dev.npolls, 0); /* nobody waits */
+
+	agent_notified(&agent, 0, 19, 0, 4 * MS); /* step 19 could go on but for this one */
+	sample(11 * US, 5 * MS);
+	assert_int_equal(dev.npolls, 0);
+	sample(50 * US, 6 * MS);
+	assert_int_equal(dev.npolls, 1);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->remaining, 0);
+	sample(50 * US, 60 * MS);
+	tick(1 * MS, 70 * MS);
+	assert_int_equal(dev.npolls, 1); /* once a step */
+
+	agent_step_completed(&agent, 0, 80 * MS); /* the marking goes on */
+	assert_int_equal(dev.nnotices, 1);
+	assert_int_equal(dev.notices[0].detections, 0);
+	step.serial = 19;
+	step.start_ps = 80 * MS;
+	agent_step_started(&agent, 0, &step);
+	sample(50 * US, 81 * MS);
+	assert_int_equal(dev.npolls, 1); /* the step that waited is not waited for itself */
+}
+
+static void
+poster_ignores_who_was_waiting_itself(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	agent_notified(&agent, 0, 18, 0, 2 * MS);
+	sample(50 * US, 3 * MS);
+	assert_int_equal(dev.npolls, 0);
+}
+
+static void
+poster_marks_a_step_not_started(void **state)
+{
+	agent_notified(&agent, 0, 19, 0, 0);
+	agent_step_started(&agent, 0, &step);
+	tick(1 * MS, 1 * MS + 13 * US);
+	assert_int_equal(dev.npolls, 1);
+}
+
+/* One threshold for all flows, whatever their own path: 120 % of the smallest base RTT, or of the largest. */
+static void
+hawkeye_minr_goes_by_the_smallest_rtt(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	sample(6 * US, 2 * MS);
+	assert_int_equal(dev.npolls, 0);
+	sample(6 * US + 1, 2 * MS);
+	assert_int_equal(dev.npolls, 1);
+}
+
+static void
+hawkeye_maxr_goes_by_the_largest_rtt(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	agent_step_started(&agent, 0, &step);
+	sample(36 * US, 2 * MS);
+	assert_int_equal(dev.npolls, 0);
+	sample(36 * US + 1, 2 * MS);
+	assert_int_equal(dev.npolls, 1);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->threshold_ps, 36 * US);
+}
+
+/* Every sample above the threshold sends a packet: no budget, no spacing. One in 50 us is told, the others are quiet. */
+static void
+hawkeye_has_no_budget(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	for (uint64_t i = 0; i < 200; i++)
+		sample(50 * US, 2 * MS + i * US);
+	assert_int_equal(dev.npolls, 200);
+	for (uint32_t i = 0; i < 200; i++) {
+		assert_int_equal(dev.polls[i].flags, i % 50 == 0 ? POLL_VICTIM : POLL_VICTIM | POLL_QUIET);
+		assert_int_equal(dev.polls[i].event >> 16, 13);
+		assert_int_equal((dev.polls[i].event & 0xffff) >= AGENT_FIRST_QUIET, i % 50 != 0);
+		for (uint32_t k = 0; k < i; k++)
+			assert_int_not_equal(dev.polls[i].event, dev.polls[k].event);
+	}
+	assert_non_null(scripted_record(&dev, REC_TRIGGER, 3));
+	assert_null(scripted_record(&dev, REC_TRIGGER, 4));
+	agent_step_completed(&agent, 0, 40 * MS);
+	assert_int_equal(dev.nnotices, 0);
+	assert_int_equal(dev.nnic_reports, 0);
+}
+
+/* Samples only: no ACK, no detection, however old the oldest packet is. */
+static void
+hawkeye_does_not_see_a_halted_flow(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	for (uint64_t t = 2; t < 30; t++)
+		tick(1 * MS, t * MS);
+	assert_int_equal(dev.npolls, 0);
+}
+
+/* The ids of quiet packets start over, those that are told run out into quiet ones. */
+static void
+hawkeye_ids_of_quiet_packets_return(void **state)
+{
+	agent.events = AGENT_FIRST_QUIET - 1;
+	agent.quiet = 0xffff - AGENT_FIRST_QUIET;
+	agent_step_started(&agent, 0, &step);
+	sample(50 * US, 2 * MS);
+	sample(50 * US, 3 * MS);
+	assert_int_equal(dev.npolls, 2);
+	assert_int_equal(dev.polls[0].event, 13 << 16 | 0xffff);
+	assert_int_equal(dev.polls[1].event, 13 << 16 | AGENT_FIRST_QUIET);
+	assert_null(scripted_record(&dev, REC_TRIGGER, 0));
+}
+
+static void
+full_polling_triggers_nothing(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	sample(50 * MS, 2 * MS);
+	dev.qp[FLOW].acked_bytes = 1000;
+	tick(1 * MS, 3 * MS);
+	agent_step_completed(&agent, 0, 30 * MS);
+	assert_int_equal(dev.npolls, 0);
+	assert_int_equal(dev.nnotices, 0);
+	assert_int_equal(dev.records.used_bytes, 0);
+}
+
+static void
+off_does_nothing(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	sample(50 * MS, 2 * MS);
+	tick(1 * MS, 50 * MS);
+	agent_notified(&agent, 0, 19, 3, 51 * MS);
+	agent_step_completed(&agent, 0, 52 * MS);
+	assert_int_equal(dev.npolls, 0);
+	assert_int_equal(dev.nnotices, 0);
+	assert_int_equal(dev.nnic_reports, 0);
+	assert_int_equal(dev.records.used_bytes, 0);
+}
+
+static void
+event_ids_run_out_counted(void **state)
+{
+	agent.events = AGENT_MAX_EVENTS - 1;
+	config.spacing_ps = 1;
+	agent_step_started(&agent, 0, &step);
+	sample(50 * US, 2 * MS);
+	sample(50 * US, 3 * MS);
+	assert_int_equal(dev.npolls, 1);
+	assert_int_equal(dev.polls[0].event, 13 << 16 | 0xffff);
+	assert_int_equal(agent.refused, 1);
+	assert_int_equal(agent_event(0, 1), 1); /* never 0 */
+}
+
+/* The table's choices, the registry and the records' numbers say the same. */
+static void
+registry_matches_the_table(void **state)
+{
+	char names[256] = "";
+
+	for (int i = 0; i < AGENT_POLICIES; i++) {
+		if (i != 0)
+			strcat(names, "|");
+		strcat(names, agent_policies[i]->name);
+	}
+	assert_string_equal(detection_table.fields[0].choices, names);
+	assert_string_equal(agent_policies[REC_POLICY_POSTER]->name, "vedrfolnir-poster");
+}
+
+#define VEDRFOLNIR(name) cmocka_unit_test_setup_teardown(name, setup_vedrfolnir, teardown)
+#define POSTER(name) cmocka_unit_test_setup_teardown(name, setup_poster, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		VEDRFOLNIR(one_step),
+		VEDRFOLNIR(what_was_missed_is_looked_at),
+		VEDRFOLNIR(threshold_follows_the_path),
+		VEDRFOLNIR(one_threshold_can_hold_for_all),
+		VEDRFOLNIR(the_first_look_waits),
+		VEDRFOLNIR(unused_detections_can_stay),
+		VEDRFOLNIR(threshold_lies_above_the_noise),
+		VEDRFOLNIR(at_most_n_without_help),
+		VEDRFOLNIR(help_rearms),
+		VEDRFOLNIR(help_between_steps_is_kept),
+		VEDRFOLNIR(nobody_waits_for_the_last_step),
+		VEDRFOLNIR(stall_triggers_without_ack),
+		VEDRFOLNIR(tick_sees_the_last_sample),
+		VEDRFOLNIR(halt_in_the_own_nic_triggers),
+		VEDRFOLNIR(a_step_on_time_is_not_looked_at),
+		VEDRFOLNIR(a_halt_is_looked_at_ever_less),
+		VEDRFOLNIR(a_step_behind_looks_at_its_nic),
+		VEDRFOLNIR(event_ids_run_out_counted),
+		POSTER(poster_detects_once_when_waited_for),
+		POSTER(poster_ignores_who_was_waiting_itself),
+		POSTER(poster_marks_a_step_not_started),
+		cmocka_unit_test_setup_teardown(hawkeye_minr_goes_by_the_smallest_rtt, setup_minr, teardown),
+		cmocka_unit_test_setup_teardown(hawkeye_maxr_goes_by_the_largest_rtt, setup_maxr, teardown),
+		cmocka_unit_test_setup_teardown(hawkeye_has_no_budget, setup_minr, teardown),
+		cmocka_unit_test_setup_teardown(hawkeye_does_not_see_a_halted_flow, setup_minr, teardown),
+		cmocka_unit_test_setup_teardown(hawkeye_ids_of_quiet_packets_return, setup_minr, teardown),
+		cmocka_unit_test_setup_teardown(full_polling_triggers_nothing, setup_full, teardown),
+		cmocka_unit_test_setup_teardown(off_does_nothing, setup_off, teardown),
+		cmocka_unit_test(registry_matches_the_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

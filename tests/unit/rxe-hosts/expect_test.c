@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ideal and expected times by hand, on a star of 100 Gbps links. A full frame is 1348 B with 1300 B of payload: 107.84
+ * ns, or 107 in whole nanoseconds; an ACK is 60 B: 4.8 ns, or 4.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "common/units.h"
+#include "rxe-hosts/steps/expect.h"
+#include "tests/unit/rxe-hosts/star.h"
+
+#define HOSTS 4
+
+static struct star star;
+static uint64_t busy_ps[2 * HOSTS];
+static struct expect_frames frames = {
+	.payload_bytes = 1300,
+	.frame_bytes = 1348,
+	.ack_bytes = 60,
+	.frames_per_ack = 1,
+	.quantum_ps = PS_PER_NS,
+};
+
+static int
+setup(void **state)
+{
+	star_init(&star, HOSTS);
+	frames.quantum_ps = PS_PER_NS;
+	frames.frames_per_ack = 1;
+	return 0;
+}
+
+/* From host a to host b. */
+static struct route_path
+path(uint32_t a, uint32_t b)
+{
+	return (struct route_path){ .ports = { a, HOSTS + b }, .hops = 2 };
+}
+
+static void
+frames_and_bytes(void **state)
+{
+	assert_int_equal(expect_data_frames(&frames, 360000000), 276924);
+	assert_int_equal(expect_wire_bytes(&frames, 360000000), 373292352);
+	assert_int_equal(expect_data_frames(&frames, 1300), 1);
+	assert_int_equal(expect_data_frames(&frames, 1301), 2);
+	assert_int_equal(expect_wire_bytes(&frames, 1301), 1397);
+}
+
+/* A published step: 29,871,596 ns for 360 MB over two hops with a base RTT of 8.208 us. */
+static void
+ideal_is_exact(void **state)
+{
+	struct route_path p = path(0, 1);
+
+	assert_int_equal(expect_ideal_ps(&star.topo, &frames, &p, 360000000, 8208 * PS_PER_NS), 29871596 * PS_PER_NS + 160);
+}
+
+static void
+ideal_takes_the_slowest_link(void **state)
+{
+	struct route_path p = path(0, 1);
+
+	star.ports[HOSTS + 1].rate_bps = 25000000000ull;
+	/* one frame of 1348 B at 25 Gbps: 431.36 ns */
+	assert_int_equal(expect_ideal_ps(&star.topo, &frames, &p, 1300, 1000), 431360 + 1000);
+}
+
+/*
+ * A ring: every link carries one step's data and the ACKs of the neighbour's, so a frame costs 107 + 4 ns; the last
+ * of 276,924 frames has 100 B + 48: 11 ns. (276,923 x 107 + 11 + 276,924 x 4) ns + 8.2 us = 30.746668 ms.
+ */
+static void
+ring_shares_with_acks(void **state)
+{
+	struct route_path forward[HOSTS], reverse[HOSTS];
+	struct expect_flow flows[HOSTS];
+
+	for (uint32_t h = 0; h < HOSTS; h++) {
+		forward[h] = path(h, (h + 1) % HOSTS);
+		reverse[h] = path((h + 1) % HOSTS, h);
+		flows[h] = (struct expect_flow){
+			.bytes = 360000000,
+			.base_rtt_ps = 8200 * PS_PER_NS,
+			.forward = &forward[h],
+			.reverse = &reverse[h],
+		};
+	}
+	expect_steps(&star.topo, &frames, flows, HOSTS, busy_ps);
+	for (uint32_t h = 0; h < HOSTS; h++)
+		assert_int_equal(flows[h].expect_ps, (276923ull * 107 + 11 + 276924ull * 4 + 8200) * PS_PER_NS);
+	for (uint32_t i = 0; i < 2 * HOSTS; i++)
+		assert_int_equal(busy_ps[i], 0);
+
+	/* Exact: 373,292,352 B and 276,924 x 60 B at 100 Gbps. */
+	frames.quantum_ps = 0;
+	expect_steps(&star.topo, &frames, flows, HOSTS, busy_ps);
+	assert_int_equal(flows[0].expect_ps, 29863388160ull + 1329235200ull + 8200000ull);
+
+	/* One ACK for four frames: 69,231 of them. */
+	frames.frames_per_ack = 4;
+	expect_steps(&star.topo, &frames, flows, HOSTS, busy_ps);
+	assert_int_equal(flows[0].expect_ps, 29863388160ull + 69231ull * 4800 + 8200000ull);
+}
+
+/* Two hosts send to each other: the ACKs of one run with the data of the other. One way alone shares with nothing. */
+static void
+acks_count_in_their_direction_only(void **state)
+{
+	struct route_path there = path(0, 1), back = path(1, 0);
+	struct expect_flow flows[2] = {
+		{ .bytes = 13000, .base_rtt_ps = 0, .forward = &there, .reverse = &back },
+		{ .bytes = 1300, .base_rtt_ps = 0, .forward = &back, .reverse = &there },
+	};
+
+	expect_steps(&star.topo, &frames, flows, 1, busy_ps);
+	assert_int_equal(flows[0].expect_ps, 10 * 107 * PS_PER_NS);
+	expect_steps(&star.topo, &frames, flows, 2, busy_ps);
+	assert_int_equal(flows[0].expect_ps, (10 * 107 + 1 * 4) * PS_PER_NS);
+	assert_int_equal(flows[1].expect_ps, (1 * 107 + 10 * 4) * PS_PER_NS);
+}
+
+/* The link that is busy longest decides, which need not be the first. */
+static void
+busiest_link_decides(void **state)
+{
+	struct route_path forward[3] = { path(0, 1), path(2, 0), path(1, 3) };
+	struct route_path reverse[3] = { path(1, 0), path(0, 2), path(3, 1) };
+	struct expect_flow flows[3];
+
+	for (int i = 0; i < 3; i++)
+		flows[i] = (struct expect_flow){ .bytes = 1300 * 10, .forward = &forward[i], .reverse = &reverse[i] };
+	flows[2].bytes = 1300 * 100;
+	expect_steps(&star.topo, &frames, flows, 3, busy_ps);
+	/* 0->1: host 0's NIC has 10 ACKs of 2->0, the switch's port to 1 has 100 ACKs of 1->3. */
+	assert_int_equal(flows[0].expect_ps, (10 * 107 + 100 * 4) * PS_PER_NS);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(frames_and_bytes),
+		TEST(ideal_is_exact),
+		TEST(ideal_takes_the_slowest_link),
+		TEST(ring_shares_with_acks),
+		TEST(acks_count_in_their_direction_only),
+		TEST(busiest_link_decides),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A host's control packets: notifications, polls, storms; its queues' limits and timers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/unit/rxe-hosts/nic_rig.h"
+
+static void
+test_notifications_pass_data(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0), control = rig_flow(&rig, 0, 0);
+
+	rig.flows[control].kind = FLOW_CONTROL;
+	rig_start(&rig);
+	rig_send(&rig, flow, 100 * 1300, 1);
+	rig_run(&rig, 1 * PS_PER_US);
+	rig.hosts[0].dev->ops->send_notification(rig.hosts[0].dev, control, 5, 2);
+	rig_run(&rig, 4 * PS_PER_US);
+	assert_int_equal(rig.hosts[1].notified_step, 5);
+	assert_int_equal(rig.hosts[1].notified_detections, 2);
+	/* Sent at 1000 ns, while packet 9 leaves until 1070. */
+	assert_int_equal(rig.hosts[1].notified_ps, (1070 + 4 + 1000) * NS);
+	assert_int_equal(rig.hosts[0].node->count.notification_packets, 1);
+	assert_int_equal(rig.hosts[0].node->count.notification_bytes, 60);
+}
+
+static const struct rec_poll *
+last_poll(const struct node *node)
+{
+	const struct rec_poll *found = NULL;
+
+	for (size_t at = 0; at < node->records.used_bytes;) {
+		const struct rec_hdr *hdr = (const void *)(node->records.data + at);
+
+		if (hdr->type == REC_POLL)
+			found = (const void *)hdr;
+		at += hdr->size;
+	}
+	return found;
+}
+
+static void
+test_poll_reports_the_victims_own_port_first(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+	const struct rec_poll *poll;
+
+	rig.telemetry[1] = &telemetry;
+	rig_start(&rig);
+	rig_send(&rig, flow, 100 * 1300, 1);
+	rig_run(&rig, 1 * PS_PER_US);
+	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 31, POLL_VICTIM);
+	poll = last_poll(rig.hosts[0].node);
+	assert_int_equal(poll->hdr.event, 31);
+	assert_int_equal(poll->in_port, REC_NO_PORT);
+	assert_int_equal(poll->out_port, 0);
+	assert_int_equal(poll->out_paused, 0);
+	assert_int_equal(poll->victim.src_ip, topo_nic_ip(0, 0));
+	assert_int_equal(poll->victim.sport, 10000);
+	assert_int_equal(seen.reports, 1);
+	assert_int_equal(seen.event, 31);
+	rig_run(&rig, 4 * PS_PER_US);
+	assert_null(last_poll(rig.hosts[1].node)); /* the destination: the path ends, nothing is reported */
+	assert_int_equal(rig.hosts[1].node->count.reports.reports, 0);
+	assert_int_equal(seen.reports, 1);
+	assert_int_equal(rig.hosts[0].node->count.polling_packets, 1);
+	assert_true(rig_conserves(&rig));
+}
+
+/* A destination that dropped packets says so: nobody else knows. */
+static void
+test_poll_is_answered_where_packets_were_dropped(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+	const struct node *node;
+
+	rig.filter = rig_corrupts_second;
+	rig_start(&rig);
+	node = rig.hosts[1].node;
+	rig_send(&rig, flow, 10 * 1024, 1);
+	rig_run(&rig, 10 * PS_PER_US);
+	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 31, POLL_VICTIM);
+	rig_run(&rig, 20 * PS_PER_US);
+	assert_non_null(last_poll(node));
+	assert_int_equal(last_poll(node)->out_port, REC_NO_PORT);
+	assert_int_equal(last_poll(node)->flags, POLL_VICTIM);
+	assert_int_equal(node->records.used_bytes, sizeof(struct rec_poll) + sizeof(struct rec_drop_row));
+	assert_int_equal(node->count.reports.kept_reports, 1);
+}
+
+static void
+test_poll_from_a_paused_port_traces_pauses(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	rig_start(&rig);
+	rig_run(&rig, 1 * PS_PER_US);
+	embedded_storm(rig.hosts[1].node, 0, 3, true, 1 * PS_PER_US, 10 * PS_PER_US);
+	rig_send(&rig, flow, 30 * 1300, 1);
+	rig_run(&rig, 20 * PS_PER_US);
+	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 8, POLL_VICTIM);
+	assert_int_equal(last_poll(rig.hosts[0].node)->out_paused, 1);
+	assert_int_equal(seen.queue_packets, 1); /* the packet that cannot leave */
+	assert_int_equal(seen.waiting, flow);
+	rig.hosts[0].node->records.used_bytes = 0;
+	memset(&seen, 0, sizeof(seen));
+	rig_stop(&rig);
+	/* The other end: the host that pauses reports itself. */
+	setup(state);
+	rig.telemetry[0] = NULL;
+	rig.telemetry[1] = &telemetry;
+	flow = rig_flow(&rig, 0, 0);
+	rig_start(&rig);
+	embedded_storm(rig.hosts[1].node, 0, 3, true, 0, 10 * PS_PER_US);
+	rig_send(&rig, flow, 30 * 1300, 1);
+	rig_run(&rig, 5 * PS_PER_US);
+	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 8, POLL_VICTIM);
+	rig_run(&rig, 8 * PS_PER_US);
+	assert_int_equal(last_poll(rig.hosts[1].node)->flags, POLL_BOTH);
+	assert_int_equal(seen.reports, 1);
+	assert_true(seen.pausing);
+}
+
+static void
+test_storm_pauses_until_its_one_resume(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+	struct embedded_counters sum;
+
+	rig_start(&rig);
+	embedded_storm(rig.hosts[1].node, 0, 3, true, 0, 10 * PS_PER_US);
+	rig_run(&rig, 35 * PS_PER_US);
+	rig_send(&rig, flow, 1300, 1);
+	rig_run(&rig, 50 * PS_PER_US);
+	embedded_sum(rig.hosts[0].node, &sum);
+	assert_int_equal(sum.pauses_received, 5); /* sent at 0, 10, .. 40 us */
+	assert_int_equal(rig.sent[0][PKT_DATA], 0);
+	embedded_storm(rig.hosts[1].node, 0, 3, false, 50 * PS_PER_US, 0);
+	rig_run(&rig, 70 * PS_PER_US);
+	embedded_sum(rig.hosts[0].node, &sum);
+	assert_int_equal(sum.pauses_received, 5);
+	/* RESUME: 84 B in 6 ns, 1 us. */
+	assert_int_equal(seen.resumed_ps, 51006 * NS);
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->time_ps, (51006 + 2111) * NS);
+}
+
+static void
+test_queues_say_when_they_are_full(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0), control = rig_flow(&rig, 0, 0);
+	struct device *dev;
+	uint32_t posted = 0;
+
+	rig.flows[control].kind = FLOW_CONTROL;
+	rig_start(&rig);
+	dev = rig.hosts[0].dev;
+	while (embedded_post_ud(dev, flow, 64, posted) == 0)
+		posted++;
+	assert_int_equal(posted, 64);
+	for (uint32_t i = 0; i < 1030; i++)
+		dev->ops->send_notification(dev, control, i, 0);
+	assert_int_equal(rig.hosts[0].node->count.dropped_packets, 6);
+	/* In 1 us 250 of 4 ns leave; as many fit again, behind what is left. */
+	rig_run(&rig, 1 * PS_PER_US);
+	for (uint32_t i = 0; i < 250; i++)
+		dev->ops->send_notification(dev, control, 2000 + i, 0);
+	assert_int_equal(rig.hosts[0].node->count.dropped_packets, 6);
+	rig_run(&rig, 8 * PS_PER_US);
+	assert_int_equal(rig.hosts[1].notified_step, 2249);
+	assert_int_equal(rig.sent[0][PKT_UD], 64);
+	assert_true(rig_conserves(&rig));
+}
+
+static void
+test_timer_and_expected_work(void **state)
+{
+	rig_flow(&rig, 0, 0);
+	rig_start(&rig);
+	struct node *node = rig.hosts[0].node;
+	struct device *dev = rig.hosts[0].dev;
+
+	dev->ops->set_timer(dev, 2500 * NS);
+	assert_int_equal(node->ops->next_ps(node), 2500 * NS);
+	rig_run(&rig, 5 * PS_PER_US);
+	assert_int_equal(rig.hosts[0].timers, 1);
+	assert_int_equal(rig.hosts[0].timer_ps, 2500 * NS);
+	assert_int_equal(node->ops->next_ps(node), TIME_NEVER);
+	assert_int_equal(rig.hosts[0].ticks, 0); /* nothing outstanding */
+	assert_int_equal(node->status, NODE_PASSIVE);
+	embedded_expect_work(node, true);
+	rig_run(&rig, 6 * PS_PER_US);
+	assert_int_equal(node->status, NODE_RUNNING);
+}
+
+int
+main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(notifications_pass_data),
+		T(poll_reports_the_victims_own_port_first),
+		T(poll_is_answered_where_packets_were_dropped),
+		T(poll_from_a_paused_port_traces_pauses),
+		T(storm_pauses_until_its_one_resume),
+		T(queues_say_when_they_are_full),
+		T(timer_and_expected_work),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

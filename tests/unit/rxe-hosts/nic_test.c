@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The NIC port: PFC, fair turns and who waited for whom, congestion echo, several NICs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/unit/rxe-hosts/nic_rig.h"
+
+/* A PAUSE or RESUME from host 1's end of NIC 0, applied at host 0 at time_ps of the next window. */
+static void
+send_pause(bool xoff, uint8_t mask, uint64_t time_ps)
+{
+	link_send_pause(&rig.links[rig.nnics], rig.window.parity, mask, xoff, time_ps - RIG_DELAY_PS);
+}
+
+static void
+test_pause_halts_data_after_the_frame_under_way(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	rig_start(&rig);
+	rig_send(&rig, flow, 20 * 1300, 1);
+	rig_run(&rig, 1 * PS_PER_US);
+	/* 0..9 have started; packet 10 starts at 1070 ns and ends at 1177. */
+	send_pause(true, 1 << 3, 1100 * NS);
+	rig_run(&rig, 50 * PS_PER_US);
+	assert_int_equal(rig.sent[0][PKT_DATA], 11);
+	assert_int_equal(seen.paused_ps, 1100 * NS);
+	/* Nothing is in flight, but the client looks at the message that cannot go on, once a window. */
+	assert_int_equal(rig.hosts[0].node->ops->next_ps(rig.hosts[0].node), 50 * PS_PER_US);
+	assert_int_equal(rig.hosts[0].ticks, 50);
+	send_pause(false, 1 << 3, 50500 * NS);
+	rig_run(&rig, 60 * PS_PER_US);
+	assert_int_equal(seen.resumed_ps, 50500 * NS);
+	/* 9 more from 50.5 us. */
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->time_ps, (50500 + 9 * 107 + 2004) * NS);
+	assert_int_equal(seen.packets[flow], 20);
+	assert_int_equal(seen.bytes[flow], 20 * 1348);
+	assert_int_equal(seen.paused_packets[flow], 1); /* the one that would have left */
+	assert_int_equal(seen.held_ps[flow], (50500 - 1100) * NS);
+	assert_int_equal(seen.rolls, 6);
+}
+
+static void
+test_pause_of_another_class_is_no_matter_and_class_0_never_pauses(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0), back = rig_flow(&rig, 1, 0);
+
+	rig_start(&rig);
+	rig_run(&rig, 1 * PS_PER_US);
+	send_pause(true, 1 << 4 | 1, 1100 * NS);
+	rig_run(&rig, 2 * PS_PER_US);
+	rig_send(&rig, flow, 1300, 1);
+	rig_send(&rig, back, 1300, 2);
+	rig_run(&rig, 6 * PS_PER_US);
+	assert_non_null(rig_wc(&rig, 0, WC_SENT, 0));
+	assert_non_null(rig_wc(&rig, 1, WC_SENT, 0)); /* host 0's ACKs left */
+}
+
+static void
+test_a_pause_holds_up_whoever_could_send(void **state)
+{
+	uint32_t early = rig_flow(&rig, 0, 0), late = rig_flow(&rig, 0, 0), after = rig_flow(&rig, 0, 0);
+
+	rig_start(&rig);
+	rig_run(&rig, 1 * PS_PER_US);
+	send_pause(true, 1 << 3, 1100 * NS);
+	rig_run(&rig, 10 * PS_PER_US);
+	rig_send(&rig, early, 1300, 1);
+	rig_run(&rig, 30 * PS_PER_US);
+	rig_send(&rig, late, 1300, 1);
+	rig_run(&rig, 50 * PS_PER_US);
+	send_pause(false, 1 << 3, 50500 * NS);
+	rig_run(&rig, 55 * PS_PER_US);
+	rig_send(&rig, after, 1300, 1);
+	rig_run(&rig, 70 * PS_PER_US);
+	assert_int_equal(seen.held_ps[early], (50500 - 10000) * NS);
+	assert_int_equal(seen.held_ps[late], (50500 - 30000) * NS);
+	assert_int_equal(seen.packets[after], 1);
+	assert_int_equal(seen.held_ps[after], 0);
+}
+
+static bool
+lose_acks(struct rig *g, uint32_t from, struct pkt *p)
+{
+	return p->type != PKT_ACK;
+}
+
+static void
+test_a_paused_port_spends_no_retries(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	rig.params.retry_count = 0;
+	rig.filter = lose_acks;
+	rig_start(&rig);
+	rig_send(&rig, flow, 30 * 1300, 1);
+	rig_run(&rig, 1 * PS_PER_US);
+	send_pause(true, 1 << 3, 1100 * NS);
+	rig_run(&rig, 20 * PS_PER_MS);
+	assert_null(rig_wc(&rig, 0, WC_ERROR, 0));
+	assert_int_not_equal(rig.hosts[0].node->status, NODE_QP_ERROR);
+}
+
+static void
+test_two_qps_take_turns_and_wait_for_each_other(void **state)
+{
+	uint32_t a = rig_flow(&rig, 0, 0), b = rig_flow(&rig, 0, 0);
+
+	rig_start(&rig);
+	rig_send(&rig, a, 10 * 1300, 1);
+	rig_send(&rig, b, 10 * 1300, 2);
+	rig_run(&rig, 6 * PS_PER_US);
+	/* b's QP comes first in turn (behind the last sender, QP 0): b a b a ...; the last packet is a's. */
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->flow, b);
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->time_ps, (19 * 107 + 2004) * NS);
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 1)->time_ps, (20 * 107 + 2004) * NS);
+	/* Every packet of a had one of b ahead; every one of b but the first had one of a. */
+	assert_int_equal(seen.ahead[a][b], 10);
+	assert_int_equal(seen.ahead[b][a], 9);
+	assert_int_equal(seen.depth[a], 10);
+	assert_int_equal(seen.depth[b], 9);
+	assert_int_equal(seen.depth_max, 1);
+}
+
+static void
+test_an_arrival_precedes_a_transmission_at_one_instant(void **state)
+{
+	uint32_t there = rig_flow(&rig, 0, 0), back = rig_flow(&rig, 1, 0);
+
+	rig_start(&rig);
+	rig_send(&rig, there, 2000 * 1300, 1);
+	rig_run(&rig, 106 * PS_PER_US);
+	rig_send(&rig, back, 1300, 2);
+	rig_run(&rig, 110 * PS_PER_US);
+	/* Arrives at 107107 ns = 1001 x 107, just when a packet of host 0 has left: the ACK goes before the next one. */
+	assert_int_equal(rig_wc(&rig, 1, WC_SENT, 0)->time_ps, (107107 + 4 + 1000) * NS);
+}
+
+static void
+test_a_paced_qp_waits_for_nobody(void **state)
+{
+	uint32_t a = rig_flow(&rig, 0, 0), b = rig_flow(&rig, 0, 0);
+
+	rig.params.window_bytes = 1300; /* a: one packet a round trip */
+	rig_start(&rig);
+	rig_send(&rig, a, 3 * 1300, 1);
+	rig_run(&rig, 10 * PS_PER_US);
+	rig_send(&rig, b, 3 * 1300, 2);
+	rig_run(&rig, 20 * PS_PER_US);
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->time_ps, 3 * 2111 * NS);
+	assert_int_equal(seen.depth[a] + seen.depth[b], 0);
+	assert_int_equal(seen.packets[a] + seen.packets[b], 6);
+}
+
+static bool
+mark_everything(struct rig *g, uint32_t from, struct pkt *p)
+{
+	if (p->type == PKT_DATA)
+		p->flags |= PKT_CE;
+	return true;
+}
+
+static void
+with_dcqcn(bool cnp)
+{
+	struct dcqcn_cfg cfg = {
+		.enabled = true,
+		.g = 1.0 / 256,
+		.alpha_interval_ps = PS_PER_US,
+		.decrease_interval_ps = 4 * PS_PER_US,
+		.increase_timer_ps = 900 * PS_PER_US,
+		.ai_bps = 50000000,
+		.hai_bps = 100000000,
+		.min_rate_bps = 100000000,
+		.fast_recovery = 1,
+		.echo = cnp ? DCQCN_ECHO_CNP : DCQCN_ECHO_ACK,
+		.cnp_interval_ps = 5 * PS_PER_US,
+	};
+	struct err err = { "" };
+
+	assert_int_equal(dcqcn_params_init(&rig.params.dcqcn, &cfg, &err), 0);
+	rig.filter = mark_everything;
+}
+
+static void
+test_marked_packets_slow_the_sender_by_acks(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	with_dcqcn(false);
+	rig_start(&rig);
+	rig_send(&rig, flow, 1000 * 1300, 1);
+	rig_run(&rig, 10 * PS_PER_US);
+	/* First echo at 2111 ns, so line rate until 6111: packets 0..57 (57 x 107 = 6099). */
+	uint32_t at_10us = rig.sent[0][PKT_DATA];
+
+	/* From 6206 on at 100 Gbps x (1 - alpha / 2), alpha = 0.9845..1: about 51 Gbps, 212 ns a packet, until 10 us. */
+	assert_in_range(at_10us, 58 + 17, 58 + 19);
+	rig_run(&rig, 200 * PS_PER_US);
+	uint32_t before = rig.sent[0][PKT_DATA];
+
+	rig_run(&rig, 1200 * PS_PER_US);
+	assert_true(rig.sent[0][PKT_DATA] - before < 20); /* 100 Mbps: 108 us a packet */
+}
+
+static void
+test_marked_packets_slow_the_sender_by_cnps(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	with_dcqcn(true);
+	rig_start(&rig);
+	rig_send(&rig, flow, 10000 * 1300, 1);
+	rig_run(&rig, 21 * PS_PER_US);
+	/* CNPs at 1.1, 6.2, 11.3, 16.4 us and so on: one in 5 us of marked arrivals. */
+	assert_in_range(rig.sent[1][PKT_CNP], 3, 4);
+	struct embedded_counters sum;
+
+	embedded_sum(rig.hosts[1].node, &sum);
+	assert_int_equal(sum.cnps_sent, rig.sent[1][PKT_CNP]);
+	assert_true(rig.sent[0][PKT_DATA] < 150); /* 21 us at line rate would be 196 */
+}
+
+static void
+test_reset_returns_to_line_rate(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	with_dcqcn(false);
+	rig_start(&rig);
+	rig_send(&rig, flow, 200 * 1300, 1);
+	rig_run(&rig, 30 * PS_PER_MS);
+	uint64_t start_ps = rig.window.end_ps;
+
+	assert_non_null(rig_wc(&rig, 0, WC_SENT, 0));
+	rig.filter = NULL;
+	rig.hosts[0].dev->ops->reset_qp(rig.hosts[0].dev, flow);
+	rig_send(&rig, flow, 10 * 1300, 2);
+	rig_run(&rig, start_ps + 10 * PS_PER_US);
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 1)->time_ps, start_ps + (10 * 107 + 2004) * NS);
+}
+
+static void
+test_nics_are_independent_and_acks_return_where_data_came(void **state)
+{
+	rig.nnics = 2;
+	uint32_t a = rig_flow(&rig, 0, 0), b = rig_flow(&rig, 0, 1), c = rig_flow(&rig, 1, 1);
+
+	rig_start(&rig);
+	rig_send(&rig, a, 10 * 1300, 1);
+	rig_send(&rig, b, 10 * 1300, 2);
+	rig_run(&rig, 1 * PS_PER_US);
+	send_pause(true, 1 << 3, 1100 * NS); /* NIC 0 of host 0 */
+	rig_send(&rig, a, 1300, 4);
+	rig_send(&rig, c, 1300, 3);
+	rig_run(&rig, 10 * PS_PER_US);
+	/* Both at full rate side by side; then the pause of one port holds that one only. */
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->time_ps, (10 * 107 + 2004) * NS);
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 1)->time_ps, (10 * 107 + 2004) * NS);
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->flow, a); /* at one instant: by port */
+	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 1)->flow, b);
+	assert_null(rig_wc(&rig, 0, WC_SENT, 3));
+	assert_int_equal(rig_wc(&rig, 1, WC_SENT, 0)->flow, c);
+	assert_true(rig_conserves(&rig));
+}
+
+int
+main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(pause_halts_data_after_the_frame_under_way),
+		T(pause_of_another_class_is_no_matter_and_class_0_never_pauses),
+		T(a_pause_holds_up_whoever_could_send),
+		T(a_paused_port_spends_no_retries),
+		T(two_qps_take_turns_and_wait_for_each_other),
+		T(an_arrival_precedes_a_transmission_at_one_instant),
+		T(a_paced_qp_waits_for_nobody),
+		T(marked_packets_slow_the_sender_by_acks),
+		T(marked_packets_slow_the_sender_by_cnps),
+		T(reset_returns_to_line_rate),
+		T(nics_are_independent_and_acks_return_where_data_came),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From configuration to flows, who waits for whom, and expected times; and what is refused, with its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+#include "rxe-hosts/faults/slow_host.h"
+#include "rxe-hosts/steps/imm.h"
+#include "rxe-hosts/steps/plan.h"
+#include "tests/unit/rxe-hosts/star.h"
+
+static struct star star;
+static const struct plan_options options = { .data_prio = 3, .control_prio = 0, .notify = true };
+static struct err err;
+
+static int
+setup(void **state)
+{
+	star_init(&star, 4);
+	err.text[0] = '\0';
+	return 0;
+}
+
+/* Binds a scenario's lists and makes the plan. */
+static struct plan *
+make(const char *text)
+{
+	struct cfg *cfg = cfg_load_string(text, "s.cfg", &err);
+	void *collectives, *flows;
+	size_t ncollectives, nflows;
+	struct plan *plan;
+
+	assert_non_null(cfg);
+	assert_int_equal(cfg_bind_list(cfg, &collective_table, NULL, &collectives, &ncollectives, &err), 0);
+	assert_int_equal(cfg_bind_list(cfg, &background_table, NULL, &flows, &nflows, &err), 0);
+	plan = plan_create(&star.topo, &options, collectives, ncollectives, flows, nflows, &err);
+	free(collectives);
+	free(flows);
+	cfg_destroy(cfg);
+	return plan;
+}
+
+static void
+refused(const char *text, const char *place, const char *why)
+{
+	struct plan *plan = make(text);
+
+	if (plan != NULL || strstr(err.text, place) == NULL || strstr(err.text, why) == NULL)
+		fail_msg("\"%s\" does not say \"%s\" at \"%s\"", err.text, why, place);
+	err.text[0] = '\0';
+}
+
+static void
+ring_has_a_flow_and_a_notification_flow_a_rank(void **state)
+{
+	struct plan *plan = make("collectives = ( { step_bytes = 4000; } );");
+	const struct plan_collective *c;
+	const struct flow *flow;
+
+	assert_non_null(plan);
+	c = &plan->collectives[0];
+	assert_int_equal(c->schedule->ranks, 4);
+	assert_int_equal(c->schedule->steps, 3);
+	assert_int_equal(c->schedule->count_elems, 4000);
+	assert_int_equal(plan_step_bytes(c, 2, 3), 4000);
+	assert_int_equal(plan->flows.count, 8);
+	assert_int_equal(c->nflows, 4);
+	flow = &plan->flows.flows[c->steps[plan_at(c, 3, 1)].flow];
+	assert_int_equal(flow->src_node, 3);
+	assert_int_equal(flow->dst_node, 0);
+	assert_int_equal(flow->sport, 49152);
+	assert_int_equal(flow->dport, 4791);
+	assert_int_equal(flow->src_ip, topo_nic_ip(3, 0));
+	assert_int_equal(flow->prio, 3);
+	assert_int_equal(flow->kind, FLOW_COLLECTIVE);
+	assert_int_equal(c->steps[plan_at(c, 3, 3)].flow, c->steps[plan_at(c, 3, 1)].flow);
+
+	/* Step 2 of rank 0 waits for step 1 of rank 3, so that one has somebody to notify; the last step has not. */
+	assert_int_equal(c->steps[plan_at(c, 3, 1)].needed_by, 2);
+	assert_int_equal(c->steps[plan_at(c, 3, 2)].needed_by, 3);
+	assert_int_equal(c->steps[plan_at(c, 3, 3)].needed_by, 0);
+	assert_int_equal(c->steps[plan_at(c, 3, 3)].notify_flow, PLAN_NONE);
+	flow = &plan->flows.flows[c->steps[plan_at(c, 3, 1)].notify_flow];
+	assert_int_equal(flow->kind, FLOW_CONTROL);
+	assert_int_equal(flow->src_node, 3);
+	assert_int_equal(flow->dst_node, 0);
+	assert_int_equal(flow->prio, 0);
+	assert_int_equal(c->ranks[0].receives, 3);
+	plan_destroy(plan);
+}
+
+/* AllReduce of 4 by halving-doubling: peers at distance 2, 1, 1, 2; two flows a rank. */
+static void
+halving_doubling_changes_peers(void **state)
+{
+	struct plan *plan = make("collectives = ( { op = \"allreduce\"; algorithm = \"halving-doubling\";"
+				 " bytes = 1600; } );");
+	const struct plan_collective *c;
+
+	assert_non_null(plan);
+	c = &plan->collectives[0];
+	assert_int_equal(c->schedule->steps, 4);
+	assert_int_equal(c->nflows, 8);
+	assert_int_not_equal(c->steps[plan_at(c, 0, 1)].flow, c->steps[plan_at(c, 0, 2)].flow);
+	assert_int_equal(c->steps[plan_at(c, 0, 1)].flow, c->steps[plan_at(c, 0, 4)].flow);
+	assert_int_equal(plan_step_bytes(c, 0, 1), 800);
+	assert_int_equal(plan_step_bytes(c, 0, 2), 400);
+	plan_destroy(plan);
+}
+
+static void
+ranks_and_background_flows_by_name(void **state)
+{
+	struct plan *plan = make("collectives = ( { ranks = [ \"2\", \"0:1\" ]; bytes = 800; sport = 10000; dport = 10000;"
+				 " start = \"2ms\"; gap = \"1us\"; iterations = 3; qp = \"per-step\"; } );"
+				 "flows = ( { src = \"1\"; dst = \"3\"; sport = 7; bytes = \"90MB\"; start = \"5us\"; },"
+				 " { src = \"1\"; dst = \"3\"; sport = 8; bytes = 10; prio = 4; mode = \"repeat\";"
+				 " until = \"9us\"; } );");
+	const struct plan_collective *c;
+
+	assert_non_null(plan);
+	c = &plan->collectives[0];
+	assert_int_equal(c->ranks[0].node, 2);
+	assert_int_equal(c->ranks[1].node, 0);
+	assert_int_equal(c->start_ps, 2 * PS_PER_MS);
+	assert_int_equal(c->gap_ps, PS_PER_US);
+	assert_int_equal(c->iterations, 3);
+	assert_int_equal(c->buffers, 2);
+	assert_true(c->qp_per_step);
+	assert_int_equal(plan->nbackgrounds, 2);
+	assert_int_equal(plan->backgrounds[0].bytes, 90000000);
+	assert_int_equal(plan->backgrounds[0].start_ps, 5 * PS_PER_US);
+	assert_false(plan->backgrounds[0].repeat);
+	assert_int_equal(plan->flows.flows[plan->backgrounds[0].flow].prio, 3);
+	assert_int_equal(plan->flows.flows[plan->backgrounds[1].flow].prio, 4);
+	assert_true(plan->backgrounds[1].repeat);
+	assert_int_equal(plan->backgrounds[1].slot, 1);
+	plan_destroy(plan);
+}
+
+/* Two vectors a rank, 64 B apart at least, behind each other in a host's region. */
+static void
+regions_hold_all_vectors(void **state)
+{
+	struct plan *plan = make("collectives = ( { bytes = 400; payload = \"real\"; iterations = 2; },"
+				 " { bytes = 400; payload = \"real\"; } );");
+
+	assert_non_null(plan);
+	assert_int_equal(plan->collectives[0].vector_bytes, 448);
+	assert_int_equal(plan->collectives[0].ranks[1].region_offset, 0);
+	assert_int_equal(plan->collectives[1].ranks[1].region_offset, 896);
+	assert_int_equal(plan->collectives[1].ranks[1].slot, 1);
+	plan_destroy(plan);
+}
+
+static void
+mistakes_are_named_with_their_place(void **state)
+{
+	refused("collectives = ( { } );", "s.cfg:1", "exactly one of bytes and step_bytes");
+	refused("collectives = (\n { bytes = 400; step_bytes = 100; } );", "s.cfg:2", "exactly one");
+	refused("collectives = (\n { bytes = 402; } );", "s.cfg:2", "404 B would be");
+	refused("collectives = ( { algorithm = \"halving-doubling\"; step_bytes = 4; } );", "s.cfg:1", "give bytes");
+	refused("collectives = ( { bytes = 400; ranks = [ \"0\" ]; } );", "s.cfg:1", "1 ranks");
+	refused("collectives = ( { bytes = 400;\n ranks = [ \"0\", \"9\" ]; } );", "s.cfg:", "\"9\" is neither");
+	refused("collectives = ( { bytes = 400; ranks = [ \"0\", \"4\" ]; } );", "s.cfg:1", "\"4\" is a switch");
+	refused("collectives = ( { bytes = 400; ranks = [ \"0\", \"1\", \"0:1\" ]; } );", "s.cfg:1",
+		"ranks 0 and 2 are both at 0 NIC 1");
+	refused("collectives = ( { bytes = 400; algorithm = \"halving-doubling\"; ranks = [ \"0\", \"1\", \"2\" ]; } );",
+		"s.cfg:1", "power of");
+	refused("collectives = ( { bytes = 8; } );", "s.cfg:1", "2 elements");
+	refused("collectives = ( { step_bytes = \"3GB\"; } );", "s.cfg:1", "2 GiB");
+	refused("collectives = ( { bytes = 400; },\n { bytes = 400; payload = \"real\"; } );", "s.cfg:2", "one kind");
+	refused("collectives = ( { bytes = 400; },\n { bytes = 400; sport = 49152; } );", "s.cfg:2",
+		"0->1/49152>4791 exists already");
+	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; },\n"
+		" { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; } );",
+		"s.cfg:2", "another port");
+	refused("flows = ( { src = \"1\"; dst = \"1:1\"; sport = 5; bytes = 1; } );", "s.cfg:1",
+		"where the flow comes from");
+	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; mode = \"repeat\"; } );", "s.cfg:1",
+		"not after its start");
+	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; until = \"1us\"; } );", "s.cfg:1", "repeat");
+}
+
+/*
+ * Star of 100 Gbps and 2 us, frames of 1348 B and ACKs of 60 B, whole nanoseconds: base RTT 2 x (2 us + 107 ns) + 2 x
+ * (2 us + 4 ns) = 8.222 us.
+ */
+static void
+estimates_follow_the_paths(void **state)
+{
+	struct plan *plan = make("collectives = ( { step_bytes = \"360MB\"; } );"
+				 "flows = ( { src = \"1\"; dst = \"3\"; sport = 7; bytes = 1300; } );");
+	struct route_table *table = route_table_create(&star.topo);
+	struct routing routing = { .topo = &star.topo, .table = table, .seed = 1 };
+	struct plan_network network = {
+		.routing = &routing,
+		.frames = { .payload_bytes = 1300,
+			    .frame_bytes = 1348,
+			    .ack_bytes = 60,
+			    .frames_per_ack = 1,
+			    .quantum_ps = PS_PER_NS },
+	};
+	const struct plan_step *step;
+	struct rec_schedule schedule;
+	struct rec_collective collective;
+	uint64_t expect_ps = (276923ull * 107 + 11 + 276924ull * 4 + 8222) * PS_PER_NS;
+	uint64_t ideal_ps = 29863388160ull + 8222000;
+
+	assert_non_null(plan);
+	assert_non_null(table);
+	assert_int_equal(plan_estimate(plan, &network, &err), 0);
+	step = &plan->collectives[0].steps[plan_at(&plan->collectives[0], 1, 2)];
+	assert_int_equal(plan->of[step->flow].base_rtt_ps, 8222 * PS_PER_NS);
+	assert_int_equal(step->ideal_ps, ideal_ps);
+	assert_int_equal(step->expect_ps, expect_ps);
+	assert_int_equal(plan->collectives[0].ideal_ps, 3 * ideal_ps);
+	assert_int_equal(plan->collectives[0].expect_ps, 3 * expect_ps);
+	assert_int_equal(plan->backgrounds[0].ideal_ps, 107840 + 8222000);
+
+	plan_schedule_record(plan, 0, 5, 1, 2, &schedule);
+	assert_int_equal(schedule.hdr.node, 1);
+	assert_int_equal(schedule.iteration, 5);
+	assert_int_equal(schedule.step, 2);
+	assert_int_equal(schedule.rank, 1);
+	assert_int_equal(schedule.bytes, 360000000);
+	assert_int_equal(schedule.depends_on, 0);
+	assert_int_equal(schedule.depends_step, 1);
+	assert_int_equal(schedule.expect_ps, expect_ps);
+	assert_int_equal(schedule.base_rtt_ps, 8222 * PS_PER_NS);
+	plan_schedule_record(plan, 0, 0, 1, 1, &schedule);
+	assert_int_equal(schedule.depends_on, REC_NONE);
+	plan_collective_record(plan, 0, 5, &collective);
+	assert_int_equal(collective.iteration, 5);
+	assert_int_equal(collective.ranks, 4);
+	assert_int_equal(collective.steps, 3);
+	assert_int_equal(collective.bytes, 4ull * 360000000);
+	assert_int_equal(collective.algorithm, REC_RING);
+	assert_int_equal(collective.op, REC_ALLGATHER);
+	route_table_destroy(table);
+	plan_destroy(plan);
+}
+
+static void
+immediates_keep_their_parts(void **state)
+{
+	struct imm imm = imm_decode(imm_encode(63, 4095, 16383));
+
+	assert_int_equal(imm.collective, 63);
+	assert_int_equal(imm.iteration, 4095);
+	assert_int_equal(imm.step, 16383);
+	assert_int_equal(imm_encode(1, 4096 + 2, 3), 1u << 26 | 2u << 14 | 3u);
+}
+
+/* Equal for equal scenarios, another for every change that hosts must agree on. */
+static void
+digest_tells_plans_apart(void **state)
+{
+	const char *texts[] = {
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; } );",
+		"collectives = ( { op = \"allgather\"; bytes = \"64KB\"; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"128KB\"; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; iterations = 2; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; sport = 50000; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; } ); "
+		"flows = ( { src = \"0\"; dst = \"1\"; sport = 50000; bytes = \"1MB\"; } );",
+		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; } ); "
+		"flows = ( { src = \"0\"; dst = \"1\"; sport = 50000; bytes = \"2MB\"; } );",
+	};
+	uint64_t digests[sizeof(texts) / sizeof(texts[0])];
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct plan *plan = make(texts[i]), *again = make(texts[i]);
+
+		digests[i] = plan_digest(plan);
+		assert_true(digests[i] == plan_digest(again));
+		for (size_t j = 0; j < i; j++)
+			assert_true(digests[i] != digests[j]);
+		plan_destroy(plan);
+		plan_destroy(again);
+	}
+}
+
+static void
+slow_hosts_add_up(void **state)
+{
+	struct cfg *cfg =
+		cfg_load_string("faults = ( { kind = \"slow-host\"; host = \"2\"; delay = \"5us\"; },"
+				" { kind = \"slow-host\"; host = \"2\"; step = 3; collective = 1; delay = \"1us\"; },"
+				" { kind = \"slow-host\"; host = \"4\"; delay = \"1us\"; } );",
+				"s.cfg", &err);
+	struct slow_host_list list;
+	struct slow_host *faults;
+	void *bound;
+	size_t count;
+
+	assert_non_null(cfg);
+	assert_int_equal(cfg_bind_list(cfg, &slow_host_table, SLOW_HOST_KIND, &bound, &count, &err), 0);
+	assert_int_equal(count, 3);
+	faults = bound;
+	assert_int_equal(slow_host_resolve(&faults[0], &star.topo, &err), 0);
+	assert_int_equal(slow_host_resolve(&faults[1], &star.topo, &err), 0);
+	assert_true(slow_host_resolve(&faults[2], &star.topo, &err) < 0); /* a switch */
+	assert_non_null(strstr(err.text, "s.cfg:1"));
+	list = (struct slow_host_list){ faults, 2 };
+	assert_int_equal(slow_host_delay_ps(&list, 2, 0, 1), 5 * PS_PER_US);
+	assert_int_equal(slow_host_delay_ps(&list, 2, 1, 3), 6 * PS_PER_US);
+	assert_int_equal(slow_host_delay_ps(&list, 2, 0, 3), 5 * PS_PER_US);
+	assert_int_equal(slow_host_delay_ps(&list, 1, 1, 3), 0);
+	free(bound);
+	cfg_destroy(cfg);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(ring_has_a_flow_and_a_notification_flow_a_rank),
+		TEST(halving_doubling_changes_peers),
+		TEST(ranks_and_background_flows_by_name),
+		TEST(regions_hold_all_vectors),
+		TEST(mistakes_are_named_with_their_place),
+		TEST(estimates_follow_the_paths),
+		TEST(immediates_keep_their_parts),
+		TEST(digest_tells_plans_apart),
+		TEST(slow_hosts_add_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

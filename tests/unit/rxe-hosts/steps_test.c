@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The step engine: when steps start, what they waited for, iterations, data, faults, errors and the end of a run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "common/units.h"
+#include "rxe-hosts/faults/slow_host.h"
+#include "rxe-hosts/steps/imm.h"
+#include "rxe-hosts/steps/remote.h"
+#include "tests/unit/rxe-hosts/steps_rig.h"
+
+#define US PS_PER_US
+#define MS PS_PER_MS
+#define RING4 "collectives = ( { step_bytes = 1000; start = \"2ms\"; } );"
+
+static struct steps_rig rig;
+
+static void
+init(uint32_t hosts, const char *scenario)
+{
+	steps_rig_init(&rig, hosts, REC_POLICY_OFF, scenario, NULL, NULL);
+}
+
+static int
+teardown(void **state)
+{
+	steps_rig_fini(&rig);
+	return 0;
+}
+
+static const struct rec_step *
+step_record(uint32_t host, uint32_t n)
+{
+	return scripted_record(&rig.dev[host], REC_STEP, n);
+}
+
+static void
+starts_at_its_time(void **state)
+{
+	const struct send_wr *wr;
+
+	init(4, RING4);
+	assert_int_equal(rig.dev[0].timer_ps, 2 * MS);
+	steps_rig_timers(&rig, 2 * MS);
+	assert_int_equal(rig.dev[0].nposts, 1);
+	wr = &rig.dev[0].posts[0].wr;
+	assert_int_equal(wr->bytes, 1000);
+	assert_int_equal(wr->imm, imm_encode(0, 0, 1));
+	assert_false(wr->send);
+	assert_int_equal(rig.dev[0].timer_ps, TIME_NEVER);
+	assert_int_equal(rig.dev[0].nresets, 0);
+	assert_int_equal(step_engine_state(rig.engine[0]), STEP_ENGINE_WORKING);
+}
+
+/* Both orders, and both at once (paper III-C1). */
+static void
+waits_for_the_later_of_two(void **state)
+{
+	init(4, RING4);
+	steps_rig_timers(&rig, 2 * MS);
+
+	/* Host 1: its own step 1 ends at 5 ms, host 0's data comes at 7 ms. */
+	steps_rig_deliver(&rig, 1, 5 * MS);
+	steps_rig_ack(&rig, 1, 5 * MS);
+	assert_int_equal(rig.dev[1].nposts, 1);
+	steps_rig_deliver(&rig, 0, 7 * MS);
+	assert_int_equal(rig.dev[1].nposts, 2);
+	assert_int_equal(rig.dev[1].posts[1].time_ps, 7 * MS);
+	assert_int_equal(rig.dev[1].posts[1].wr.imm, imm_encode(0, 0, 2));
+
+	/* Host 2: host 1's data came at 5 ms, its own step ends at 8 ms. */
+	assert_int_equal(rig.dev[2].nposts, 1);
+	steps_rig_deliver(&rig, 2, 8 * MS);
+	steps_rig_ack(&rig, 2, 8 * MS);
+	assert_int_equal(rig.dev[2].nposts, 2);
+
+	/* Host 3: host 2's data came at 8 ms, and so does its own last ACK. */
+	steps_rig_deliver(&rig, 3, 8 * MS);
+	steps_rig_ack(&rig, 3, 8 * MS);
+	assert_int_equal(rig.dev[3].nposts, 2);
+
+	for (uint32_t h = 1; h < 4; h++)
+		scripted_ack(&rig.dev[h], 1, 9 * MS);
+	assert_int_equal(step_record(1, 0)->waited_for, REC_NONE);
+	assert_int_equal(step_record(1, 0)->start_ps, 2 * MS);
+	assert_int_equal(step_record(1, 1)->waited_for, 0);
+	assert_int_equal(step_record(1, 1)->start_ps, 7 * MS);
+	assert_int_equal(step_record(1, 1)->end_ps, 9 * MS);
+	assert_int_equal(step_record(2, 1)->waited_for, REC_NONE);
+	assert_int_equal(step_record(2, 1)->start_ps, 8 * MS);
+	assert_int_equal(step_record(3, 1)->waited_for, REC_NONE);
+	assert_int_equal(step_record(3, 1)->bytes, 1000);
+	assert_int_equal(step_record(3, 1)->open, 0);
+}
+
+/* A fast sender's data of steps 1 and 2 is here before the receiver's own first step has ended. */
+static void
+early_arrivals_are_remembered(void **state)
+{
+	init(4, RING4);
+	steps_rig_timers(&rig, 2 * MS);
+	steps_rig_deliver(&rig, 3, 3 * MS); /* host 0 may go on ... */
+	steps_rig_deliver(&rig, 0, 4 * MS);
+	steps_rig_ack(&rig, 0, 4 * MS);
+	steps_rig_deliver(&rig, 0, 5 * MS); /* ... and delivers step 2 too */
+	assert_int_equal(rig.dev[1].nposts, 1);
+	scripted_deliver(&rig.dev[1], 0, &rig.dev[2], 9 * MS);
+	scripted_ack(&rig.dev[1], 0, 9 * MS);
+	assert_int_equal(rig.dev[1].nposts, 2);
+	scripted_ack(&rig.dev[1], 1, 10 * MS);
+	assert_int_equal(rig.dev[1].nposts, 3); /* step 3 has its data too */
+	assert_int_equal(step_record(1, 1)->waited_for, REC_NONE);
+}
+
+static uint64_t
+uneven(uint32_t host, uint32_t flow, uint32_t imm, uint64_t bytes)
+{
+	return (100 + (host * 7 + imm_decode(imm).step * 3 + imm_decode(imm).iteration * 5) % 11 * 10) * US;
+}
+
+static uint64_t
+even(uint32_t host, uint32_t flow, uint32_t imm, uint64_t bytes)
+{
+	return 100 * US;
+}
+
+/* The paper's Fig. 4 with real data: every element of every rank's block of the sum. */
+static void
+reduce_scatter_of_four_is_right(void **state)
+{
+	struct collective_result result;
+
+	init(4, "collectives = ( { op = \"reducescatter\"; bytes = 4004; payload = \"real\"; } );");
+	assert_int_equal(steps_rig_run(&rig, even), 3 * 104 * US);
+	result = step_engines_result(rig.engine, 4, 0, 0);
+	assert_true(result.complete);
+	assert_int_equal(result.wrong, 0);
+	assert_int_equal(result.start_ps, 0);
+	assert_int_equal(result.end_ps, 312 * US);
+	for (uint32_t h = 0; h < 4; h++) {
+		assert_int_equal(step_engine_state(rig.engine[h]), STEP_ENGINE_DONE);
+		assert_int_equal(step_engine_unexpected(rig.engine[h]), 0);
+		assert_int_equal(step_engine_rows(rig.engine[h]), 3);
+	}
+	/* F2S2 waits for F1S1 by its schedule; with even times the own last ACK is the later. */
+	assert_int_equal(step_engine_row(rig.engine[2], 1).depends_on, 1);
+	assert_int_equal(step_engine_row(rig.engine[2], 1).waited_for, REC_NONE);
+	assert_int_equal(step_engine_row(rig.engine[2], 1).src, 2);
+	assert_int_equal(step_engine_row(rig.engine[2], 1).dst, 3);
+	assert_int_equal(step_engine_row(rig.engine[2], 1).start_ps, 104 * US);
+	assert_int_equal(step_engine_row(rig.engine[2], 1).expect_ps, 30 * MS);
+}
+
+/* A single wrong byte on the way is counted. */
+static void
+wrong_data_is_counted(void **state)
+{
+	init(4, "collectives = ( { bytes = 400; payload = \"real\"; } );");
+	steps_rig_timers(&rig, 0);
+	rig.dev[0].region[rig.dev[0].posts[0].wr.local_offset] ^= 1;
+	steps_rig_run(&rig, even);
+	/* Block 0 of an AllGather, wrong at its owner and at the three who got it. */
+	assert_int_equal(step_engines_result(rig.engine, 4, 0, 0).wrong, 4);
+}
+
+static const char *const verified[] = {
+	"collectives = ( { op = \"allgather\"; bytes = 4444; payload = \"real\"; iterations = 5; } );",
+	"collectives = ( { op = \"allreduce\"; bytes = 4444; type = \"float32\"; payload = \"real\"; iterations = 5; } );",
+	"collectives = ( { op = \"allreduce\"; algorithm = \"halving-doubling\"; bytes = 4096; payload = \"real\";"
+	" iterations = 5; } );",
+	"collectives = ( { op = \"reducescatter\"; algorithm = \"halving-doubling\"; bytes = 4096; payload = \"real\";"
+	" iterations = 4; gap = \"3us\"; } );",
+};
+
+/* Iterations overlap where hosts differ in speed, without a barrier, and stay right. */
+static void
+iterations_overlap_and_stay_right(void **state)
+{
+	for (size_t i = 0; i < sizeof(verified) / sizeof(verified[0]); i++) {
+		uint32_t iterations, overlaps = 0;
+
+		init(8, verified[i]);
+		steps_rig_run(&rig, uneven);
+		iterations = rig.plan->collectives[0].iterations;
+		for (uint32_t n = 0; n < iterations; n++) {
+			struct collective_result result = step_engines_result(rig.engine, 8, 0, n);
+
+			assert_true(result.complete);
+			assert_int_equal(result.wrong, 0);
+			if (n > 0 && result.start_ps < step_engines_result(rig.engine, 8, 0, n - 1).end_ps)
+				overlaps++;
+		}
+		assert_true(overlaps > 0);
+		for (uint32_t h = 0; h < 8; h++) {
+			assert_int_equal(step_engine_unexpected(rig.engine[h]), 0);
+			assert_int_equal(step_engine_rows(rig.engine[h]),
+					 iterations * rig.plan->collectives[0].schedule->steps);
+		}
+		if (i + 1 < sizeof(verified) / sizeof(verified[0]))
+			steps_rig_fini(&rig);
+	}
+}
+
+static void
+gap_separates_iterations(void **state)
+{
+	init(2, "collectives = ( { step_bytes = 1000; iterations = 3; gap = \"1ms\"; } );");
+	assert_int_equal(steps_rig_run(&rig, even), 3 * 104 * US + 2 * MS);
+	assert_int_equal(step_engines_result(rig.engine, 2, 0, 1).start_ps, 104 * US + 1 * MS);
+	assert_int_equal(step_engines_result(rig.engine, 2, 0, 1).end_ps, 208 * US + 1 * MS);
+	assert_int_equal(step_record(0, 2)->iteration, 2);
+	assert_int_equal(step_record(0, 2)->waited_for, REC_NONE);
+}
+
+static void
+two_collectives_side_by_side(void **state)
+{
+	init(4, "collectives = ( { bytes = 4000; payload = \"real\"; },"
+		" { op = \"allreduce\"; bytes = 800; payload = \"real\"; ranks = [ \"3\", \"1\" ]; start = \"50us\"; } );");
+	steps_rig_run(&rig, uneven);
+	assert_true(step_engines_result(rig.engine, 4, 0, 0).complete);
+	assert_true(step_engines_result(rig.engine, 4, 1, 0).complete);
+	assert_int_equal(step_engines_result(rig.engine, 4, 0, 0).wrong, 0);
+	assert_int_equal(step_engines_result(rig.engine, 4, 1, 0).wrong, 0);
+	assert_int_equal(step_engines_result(rig.engine, 4, 1, 0).start_ps, 50 * US);
+	assert_false(step_engines_result(rig.engine, 4, 2, 0).complete); /* there is none */
+}
+
+static void
+slow_host_starts_late(void **state)
+{
+	static const struct slow_host fault = { .node = 1, .collective = -1, .step = 2, .delay_ps = 300 * US };
+	static const struct slow_host_list list = { &fault, 1 };
+
+	steps_rig_init(&rig, 4, REC_POLICY_OFF, "collectives = ( { step_bytes = 1000; } );", slow_host_delay_ps, &list);
+	steps_rig_run(&rig, even);
+	assert_int_equal(step_engine_row(rig.engine[1], 0).start_ps, 0);
+	assert_int_equal(step_engine_row(rig.engine[1], 1).start_ps, 404 * US); /* not at 104 */
+	assert_int_equal(step_engine_row(rig.engine[1], 1).waited_for, REC_NONE);
+	/* Host 2's step 3 waits for it. */
+	assert_int_equal(step_engine_row(rig.engine[2], 2).start_ps, 504 * US);
+	assert_int_equal(step_engine_row(rig.engine[2], 2).waited_for, 1);
+	assert_int_equal(step_engine_row(rig.engine[0], 2).start_ps, 208 * US);
+}
+
+static void
+fresh_qp_each_step(void **state)
+{
+	init(4, "collectives = ( { step_bytes = 1000; qp = \"per-step\"; } );");
+	steps_rig_run(&rig, even);
+	assert_int_equal(rig.dev[0].nresets, 3);
+}
+
+static void
+open_steps_are_reported(void **state)
+{
+	const struct rec_step *rec;
+
+	init(4, RING4);
+	steps_rig_timers(&rig, 2 * MS);
+	steps_rig_deliver(&rig, 1, 5 * MS);
+	steps_rig_ack(&rig, 1, 5 * MS);
+	rig.dev[0].qp[rig.dev[0].posts[0].flow].acked_bytes = 640;
+	rig.dev[0].qp[rig.dev[0].posts[0].flow].retransmits = 7;
+	for (uint32_t h = 0; h < 4; h++)
+		step_engine_close(rig.engine[h], 20 * MS);
+
+	rec = step_record(0, 0); /* in flight */
+	assert_int_equal(rec->open, 1);
+	assert_int_equal(rec->step, 1);
+	assert_int_equal(rec->start_ps, 2 * MS);
+	assert_int_equal(rec->end_ps, 0);
+	assert_int_equal(rec->acked_bytes, 640);
+	assert_int_equal(rec->retransmits, 7);
+	assert_int_equal(rec->waited_for, REC_NONE);
+	assert_int_equal(rec->hdr.time_ps, 20 * MS);
+	assert_int_equal(step_record(1, 0)->open, 0);
+	rec = step_record(1, 1); /* not started: waits for host 0 */
+	assert_int_equal(rec->open, 1);
+	assert_int_equal(rec->step, 2);
+	assert_int_equal(rec->start_ps, 0);
+	assert_int_equal(rec->end_ps, 0);
+	assert_int_equal(rec->waited_for, 0);
+	assert_null(step_record(1, 2));
+	assert_int_equal(step_engine_rows(rig.engine[1]), 2);
+	assert_true(step_engine_row(rig.engine[1], 1).open);
+	assert_false(step_engines_result(rig.engine, 4, 0, 0).complete);
+}
+
+static void
+a_failed_qp_leaves_its_step_open(void **state)
+{
+	init(4, RING4);
+	steps_rig_timers(&rig, 2 * MS);
+	scripted_fail(&rig.dev[2], 0, 300, 9 * MS);
+	assert_int_equal(step_engine_state(rig.engine[2]), STEP_ENGINE_FAILED);
+	assert_int_equal(step_engine_state(rig.engine[1]), STEP_ENGINE_WORKING);
+	step_engine_close(rig.engine[2], 10 * MS);
+	assert_int_equal(step_record(2, 0)->open, 1);
+	assert_int_equal(step_record(2, 0)->acked_bytes, 300);
+	assert_int_equal(step_record(2, 0)->start_ps, 2 * MS);
+}
+
+/* What no correct sender does is counted and otherwise ignored. */
+static void
+strange_messages_are_counted(void **state)
+{
+	struct wc wc = { .time_ps = 3 * MS, .opcode = WC_RECEIVED, .bytes = 1000 };
+	const struct device_client *client;
+
+	init(4, RING4);
+	steps_rig_timers(&rig, 2 * MS);
+	client = rig.dev[1].client;
+	wc.flow = rig.dev[0].posts[0].flow;
+	wc.imm = imm_encode(1, 0, 1); /* another collective */
+	client->completed(client->ctx, &wc);
+	wc.imm = imm_encode(0, 0, 4); /* no such step */
+	client->completed(client->ctx, &wc);
+	wc.imm = imm_encode(0, 1, 1); /* no next iteration */
+	client->completed(client->ctx, &wc);
+	wc.imm = imm_encode(0, 0, 1);
+	wc.bytes = 999;
+	client->completed(client->ctx, &wc);
+	assert_int_equal(step_engine_unexpected(rig.engine[1]), 4);
+	wc.bytes = 1000;
+	client->completed(client->ctx, &wc);
+	assert_int_equal(step_engine_unexpected(rig.engine[1]), 4);
+	client->completed(client->ctx, &wc); /* twice */
+	assert_int_equal(step_engine_unexpected(rig.engine[1]), 5);
+}
+
+static void
+background_flow_runs_once(void **state)
+{
+	struct step_row row;
+
+	init(4, "flows = ( { src = \"2\"; dst = \"0\"; sport = 9; bytes = 5000; start = \"7us\"; } );");
+	assert_int_equal(rig.dev[2].timer_ps, 7 * US);
+	assert_true(step_engine_background_open(rig.engine[2]));
+	assert_false(step_engine_background_open(rig.engine[0]));
+	assert_int_equal(step_engine_state(rig.engine[2]), STEP_ENGINE_DONE);
+	steps_rig_run(&rig, even);
+	assert_false(step_engine_background_open(rig.engine[2]));
+	assert_int_equal(step_engine_rows(rig.engine[2]), 0);
+	step_engine_close(rig.engine[2], 1 * MS);
+	assert_int_equal(step_engine_rows(rig.engine[2]), 1);
+	row = step_engine_row(rig.engine[2], 0);
+	assert_int_equal(row.step, 0);
+	assert_int_equal(row.src, 2);
+	assert_int_equal(row.dst, 0);
+	assert_int_equal(row.bytes, 5000);
+	assert_int_equal(row.start_ps, 7 * US);
+	assert_int_equal(row.end_ps, 111 * US);
+	assert_false(row.open);
+	assert_null(step_record(2, 0)); /* the analyzer knows nothing of it */
+}
+
+static void
+background_flow_repeats_until(void **state)
+{
+	struct step_row row;
+
+	init(2,
+	     "flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; mode = \"repeat\"; until = \"300us\"; } );");
+	assert_int_equal(steps_rig_run(&rig, even), 3 * 104 * US); /* starts at 0, 104 and 208, not at 312 */
+	step_engine_close(rig.engine[1], 1 * MS);
+	row = step_engine_row(rig.engine[1], 0);
+	assert_int_equal(row.bytes, 15000);
+	assert_int_equal(row.start_ps, 0);
+	assert_int_equal(row.end_ps, 312 * US);
+}
+
+static void
+background_flow_open_at_the_end(void **state)
+{
+	struct step_row row;
+
+	init(2, "flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; } );");
+	steps_rig_timers(&rig, 0);
+	rig.dev[1].qp[rig.dev[1].posts[0].flow].acked_bytes = 4000;
+	step_engine_close(rig.engine[1], 1 * MS);
+	row = step_engine_row(rig.engine[1], 0);
+	assert_true(row.open);
+	assert_int_equal(row.end_ps, 0);
+	assert_int_equal(row.bytes, 5000);
+	assert_int_equal(row.acked_bytes, 4000);
+}
+
+/* Real payload: a background message larger than all vectors has bytes to read and disturbs none. */
+static void
+background_flow_among_real_data(void **state)
+{
+	init(2, "collectives = ( { bytes = 400; payload = \"real\"; op = \"allreduce\"; } );"
+		"flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; } );");
+	steps_rig_run(&rig, even);
+	assert_int_equal(step_engines_result(rig.engine, 2, 0, 0).wrong, 0);
+	assert_true(step_engines_result(rig.engine, 2, 0, 0).complete);
+	assert_int_equal(rig.dev[1].region_bytes, 5000);
+}
+
+/* What a host reports over the management channel, put together elsewhere, reads as if it had run there. */
+static void
+remote_results_read_the_same(void **state)
+{
+	struct step_engine *remote[3];
+	struct collective_result here, there;
+	struct manage_step stranger = { .collective = 7, .step = 1 };
+	struct manage_iteration late = { .iteration = 99 };
+	struct err err = { 0 };
+
+	init(3,
+	     "collectives = ( { bytes = 1200; iterations = 2; } );"
+	     "flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; mode = \"repeat\"; until = \"300us\"; } );");
+	steps_rig_run(&rig, even);
+	for (uint32_t h = 0; h < 3; h++) {
+		step_engine_close(rig.engine[h], 1 * MS);
+		remote[h] = step_engine_create_remote(rig.plan, h, &err);
+		assert_non_null(remote[h]);
+		for (size_t i = 0; i < step_engine_rows(rig.engine[h]); i++) {
+			struct manage_step step = step_engine_get_step(rig.engine[h], i);
+
+			assert_true(step_engine_put_step(remote[h], &step));
+		}
+		for (size_t i = 0; i < step_engine_iterations(rig.engine[h]); i++) {
+			struct manage_iteration iteration = step_engine_get_iteration(rig.engine[h], i);
+
+			assert_true(step_engine_put_iteration(remote[h], &iteration));
+		}
+		assert_int_equal(step_engine_rows(remote[h]), step_engine_rows(rig.engine[h]));
+		for (size_t i = 0; i < step_engine_rows(remote[h]); i++) {
+			struct step_row a = step_engine_row(rig.engine[h], i), b = step_engine_row(remote[h], i);
+
+			assert_memory_equal(&a, &b, offsetof(struct step_row, open)); /* no padding before */
+			assert_int_equal(a.open, b.open);
+		}
+		assert_false(step_engine_put_step(remote[h], &stranger));
+		assert_false(step_engine_put_iteration(remote[h], &late));
+	}
+	for (uint32_t it = 0; it < 2; it++) {
+		here = step_engines_result(rig.engine, 3, 0, it);
+		there = step_engines_result(remote, 3, 0, it);
+		assert_true(here.complete);
+		assert_memory_equal(&here, &there, offsetof(struct collective_result, complete));
+	}
+	for (uint32_t h = 0; h < 3; h++)
+		step_engine_destroy(remote[h]);
+}
+
+/* A device that sends them from memory of its own needs no room for them. */
+static void
+background_flow_of_a_device_with_memory(void **state)
+{
+	init(2, "collectives = ( { bytes = 400; payload = \"real\"; op = \"allreduce\"; } );"
+		"flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; } );");
+	rig.dev[1].device.own_background = true;
+	step_engine_destroy(rig.engine[1]);
+	rig.engine[1] = step_engine_create(
+		&(struct step_engine_config){
+			.plan = rig.plan, .node = 1, .device = &rig.dev[1].device, .detection = &rig.detection },
+		NULL);
+	step_engine_start(rig.engine[1]);
+	assert_true(rig.dev[1].region_bytes < 5000);
+}
+
+/* What a device has measured of a path goes before what is configured. */
+static void
+measured_paths_make_thresholds(void **state)
+{
+	steps_rig_init(&rig, 4, REC_POLICY_VEDRFOLNIR, RING4, NULL, NULL);
+	rig.dev[1].measured = (struct path_rtt){ .base_ps = 400 * US, .noise_ps = 300 * US };
+	steps_rig_timers(&rig, 2 * MS);
+	assert_int_equal(step_engine_agent(rig.engine[0])->slots[0].threshold_ps, 12 * US);
+	assert_int_equal(step_engine_agent(rig.engine[1])->slots[0].threshold_ps, 700 * US);
+	assert_int_equal(step_engine_agent(rig.engine[1])->slots[0].step.most_rtt_ps -
+				 step_engine_agent(rig.engine[0])->slots[0].step.most_rtt_ps,
+			 390 * US);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(starts_at_its_time),
+		TEST(waits_for_the_later_of_two),
+		TEST(early_arrivals_are_remembered),
+		TEST(reduce_scatter_of_four_is_right),
+		TEST(wrong_data_is_counted),
+		TEST(iterations_overlap_and_stay_right),
+		TEST(gap_separates_iterations),
+		TEST(two_collectives_side_by_side),
+		TEST(slow_host_starts_late),
+		TEST(fresh_qp_each_step),
+		TEST(open_steps_are_reported),
+		TEST(a_failed_qp_leaves_its_step_open),
+		TEST(strange_messages_are_counted),
+		TEST(background_flow_runs_once),
+		TEST(background_flow_repeats_until),
+		TEST(background_flow_open_at_the_end),
+		TEST(background_flow_among_real_data),
+		TEST(remote_results_read_the_same),
+		TEST(background_flow_of_a_device_with_memory),
+		TEST(measured_paths_make_thresholds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Epochs, rows, what a report holds, and the fabric's own record of meetings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/units.h"
+#include "dpswitch/truth/meet.h"
+#include "telemetry/epoch.h"
+
+static struct flow flows[3] = {
+	{ .src_ip = 1, .dst_ip = 2, .sport = 10, .dport = 20 },
+	{ .src_ip = 3, .dst_ip = 4, .sport = 30, .dport = 40 },
+	{ .src_ip = 5, .dst_ip = 6, .sport = 50, .dport = 60 },
+};
+static const struct flow_table table = { flows, 3, 0 };
+static const struct telem_config config = { .flows = &table, .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4 };
+
+static const struct telem_present nothing;
+
+/* The i-th record of a kind in a buffer, NULL if there are fewer. */
+static const void *
+nth(const struct recbuf *buf, uint16_t type, int n)
+{
+	for (size_t at = 0; at < buf->used_bytes;) {
+		const struct rec_hdr *hdr = (const void *)(buf->data + at);
+
+		if (hdr->type == type && n-- == 0)
+			return hdr;
+		at += hdr->size;
+	}
+	return NULL;
+}
+
+static void
+enqueue(struct telem_port *t, uint32_t flow, uint16_t in, uint32_t bytes, uint32_t depth, bool paused)
+{
+	telem_enqueue(t, telem_slot(t, flow), in, bytes, depth, paused);
+}
+
+static void
+open_epoch_is_reported_with_present_state(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+	const struct rec_port_row *port;
+	const struct rec_flow_row *flow;
+	const struct rec_meter_row *meter;
+	uint64_t held[4] = { [2] = 777 };
+	struct telem_present present = { .queue_packets = 5, .queue_bytes = 6740, .held_bytes = held };
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 1), 0);
+	recbuf_init(&buf, 9);
+	enqueue(&t, 0, 2, 1000, 0, false);
+	enqueue(&t, 1, 3, 500, 1, false);
+	enqueue(&t, 0, 2, 1000, 2, true);
+	telem_report(&t, &present, &buf, 42, PS_PER_MS / 2);
+	port = nth(&buf, REC_PORT_ROW, 0);
+	assert_non_null(port);
+	assert_int_equal(port->hdr.node, 9);
+	assert_int_equal(port->hdr.event, 42);
+	assert_int_equal(port->packets, 3);
+	assert_int_equal(port->bytes, 2500);
+	assert_int_equal(port->depth_sum, 3);
+	assert_int_equal(port->depth_max, 2);
+	assert_int_equal(port->paused_packets, 1);
+	assert_int_equal(port->queue_packets, 5);
+	assert_int_equal(port->to_ps, PS_PER_MS / 2);
+	assert_null(nth(&buf, REC_PORT_ROW, 1));
+	flow = nth(&buf, REC_FLOW_ROW, 0);
+	assert_int_equal(flow->flow.src_ip, 1);
+	assert_int_equal(flow->packets, 2);
+	assert_int_equal(flow->depth_sum, 2);
+	assert_int_equal(flow->in_port, 2);
+	flow = nth(&buf, REC_FLOW_ROW, 1);
+	assert_int_equal(flow->flow.dport, 40);
+	assert_int_equal(flow->depth_sum, 1);
+	meter = nth(&buf, REC_METER_ROW, 0);
+	assert_int_equal(meter->in_port, 2);
+	assert_int_equal(meter->bytes, 2000);
+	assert_int_equal(meter->held_bytes, 777);
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+static void
+closed_epochs_are_summed_and_reported_once(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+	uint64_t digest = 1;
+	const struct rec_port_row *row;
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 0), 0);
+	recbuf_init(&buf, 0);
+	enqueue(&t, 0, 0, 100, 0, false);
+	assert_true(telem_roll(&t, PS_PER_MS, &digest));
+	assert_int_not_equal(digest, 1);
+	enqueue(&t, 0, 0, 200, 0, false);
+	assert_true(telem_roll(&t, 2 * PS_PER_MS, &digest));
+	enqueue(&t, 0, 0, 400, 0, false);
+	telem_report(&t, &nothing, &buf, 1, 2 * PS_PER_MS + 5);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->epoch_first, 0);
+	assert_int_equal(row->epoch_last, 1);
+	assert_int_equal(row->bytes, 300);
+	assert_int_equal(row->to_ps, 2 * PS_PER_MS);
+	row = nth(&buf, REC_PORT_ROW, 1);
+	assert_int_equal(row->epoch_first, 2);
+	assert_int_equal(row->bytes, 400);
+	/* the next report starts with the epoch that was open, whole now */
+	buf.used_bytes = 0;
+	enqueue(&t, 0, 0, 800, 0, false);
+	assert_true(telem_roll(&t, 3 * PS_PER_MS, &digest));
+	telem_report(&t, &nothing, &buf, 2, 3 * PS_PER_MS + 5);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->epoch_first, 2);
+	assert_int_equal(row->epoch_last, 2);
+	assert_int_equal(row->bytes, 1200);
+	row = nth(&buf, REC_PORT_ROW, 1);
+	assert_int_equal(row->epoch_first, 3);
+	assert_int_equal(row->bytes, 0);
+	assert_null(nth(&buf, REC_PORT_ROW, 2));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+#define MANY 8 /* epochs, beside which the open one is little */
+
+/* A port of which nothing is told but by what closes, unless it is worth notice. */
+static void
+setup_quiet(struct telem_port *t, struct recbuf *buf, bool host)
+{
+	static struct telem_config quiet;
+
+	quiet = config;
+	quiet.quiet_depth = 8;
+	quiet.kept = MANY + 2;
+	quiet.host = host;
+	assert_int_equal(telem_init(t, &quiet, 0), 0);
+	recbuf_init(buf, 0);
+}
+
+/*
+ * Epochs of one packet of flow 0 close after a report; then comes one of open_flow, and another report.
+ * @return whether the open epoch was told, beside the closed ones
+ */
+static bool
+is_open_told(struct telem_port *t, struct recbuf *buf, uint32_t epochs, uint32_t depth, uint32_t open_flow,
+	     uint32_t open_depth)
+{
+	const struct rec_port_row *closed, *open;
+	uint64_t digest = 1, index = t->open->index + 1;
+
+	assert_true(telem_roll(t, index * PS_PER_MS, &digest));
+	telem_report(t, &nothing, buf, 1, index * PS_PER_MS + 5);
+	for (uint32_t i = 0; i < epochs; i++) {
+		enqueue(t, 0, 0, 100, depth, false);
+		assert_true(telem_roll(t, (index + i + 1) * PS_PER_MS, &digest));
+	}
+	enqueue(t, open_flow, 0, 200, open_depth, false);
+	buf->used_bytes = 0;
+	telem_report(t, &nothing, buf, 2, (index + epochs) * PS_PER_MS + 5);
+	closed = nth(buf, REC_PORT_ROW, 0);
+	open = nth(buf, REC_PORT_ROW, 1);
+	assert_int_equal(closed->packets, epochs);
+	assert_int_equal(open->state_only ? 0 : 1, open->packets);
+	assert_int_equal(nth(buf, REC_FLOW_ROW, 1) != NULL, !open->state_only);
+	return !open->state_only;
+}
+
+/* What closed epochs tell of is told of the open one once it is closed; a first queue is now, and of many a new flow. */
+static void
+the_open_epoch_is_told_for_news(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+
+	(void)state;
+	setup_quiet(&t, &buf, false);
+	enqueue(&t, 0, 0, 100, 7, false);
+	telem_report(&t, &nothing, &buf, 1, 5); /* no epoch is closed: the open one is all that there is */
+	assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 0))->packets, 1);
+	assert_false(is_open_told(&t, &buf, 1, 7, 0, 7));
+	assert_false(is_open_told(&t, &buf, 1, 7, 1, 7)); /* nobody waits for it */
+	assert_true(is_open_told(&t, &buf, 1, 7, 0, 8));
+	assert_true(is_open_told(&t, &buf, MANY, 7, 0, 8));
+	assert_true(is_open_told(&t, &buf, MANY - 1, 8, 0, 8)); /* when is what counts */
+	assert_false(is_open_told(&t, &buf, MANY, 8, 0, 8));
+	assert_true(is_open_told(&t, &buf, MANY, 8, 1, 8));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+	setup_quiet(&t, &buf, true); /* of a NIC no queue is too small */
+	assert_true(is_open_told(&t, &buf, MANY - 1, 0, 0, 0));
+	assert_false(is_open_told(&t, &buf, MANY, 0, 0, 0));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+/* As of queues, so of pauses that come in, and that go out; those that last are told of up to the moment. */
+static void
+the_open_epoch_is_told_for_pauses(void **state)
+{
+	enum { NONE, BEFORE, LASTS, COMES };
+	static const struct {
+		int closed, now; /* a pause in the last closed epoch that ends there or lasts, and one in the open epoch */
+		bool told;
+	} cases[] = {
+		{ NONE, NONE, false },    { BEFORE, NONE, false }, { NONE, COMES, true },
+		{ BEFORE, COMES, false }, { LASTS, LASTS, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		int closed = cases[i / 2].closed, now = cases[i / 2].now;
+		uint64_t before_ps = MANY * PS_PER_MS - 9, open_ps = MANY * PS_PER_MS + 1, digest = 1;
+		bool sent = i % 2;
+		struct telem_present present = { .pausing = sent && now != NONE,
+						 .pausing_since_ps = now == LASTS ? before_ps : open_ps };
+		struct telem_port t;
+		struct recbuf buf;
+
+		setup_quiet(&t, &buf, false);
+		for (uint32_t epoch = 1; epoch <= MANY; epoch++) {
+			enqueue(&t, 0, 0, 100, 0, false);
+			if (epoch == MANY && closed != NONE && sent)
+				telem_pause_sent(&t);
+			if (epoch == MANY && closed != NONE && !sent)
+				telem_pause(&t, true, before_ps);
+			if (epoch == MANY && closed == BEFORE && !sent)
+				telem_pause(&t, false, before_ps + 2);
+			assert_true(telem_roll(&t, epoch * PS_PER_MS, &digest));
+		}
+		if (now == COMES && !sent)
+			telem_pause(&t, true, open_ps);
+		telem_report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
+		assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 1))->state_only, !cases[i / 2].told);
+		recbuf_fini(&buf);
+		telem_fini(&t);
+	}
+}
+
+/* A port that nothing left by: its queue, as it stands, is all that there is. */
+static void
+a_queue_that_stands_is_told(void **state)
+{
+	const struct telem_present present = { .queue_packets = 9 };
+	const struct rec_port_row *row;
+	struct telem_port t;
+	struct recbuf buf;
+	uint64_t digest = 1;
+
+	(void)state;
+	setup_quiet(&t, &buf, false);
+	telem_pause(&t, true, 100);
+	telem_pause(&t, false, MANY * PS_PER_MS - 5);
+	assert_true(telem_roll(&t, MANY * PS_PER_MS, &digest));
+	telem_report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
+	row = nth(&buf, REC_PORT_ROW, 1);
+	assert_int_equal(row->state_only, 0);
+	assert_int_equal(row->queue_packets, 9);
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+static void
+only_kept_epochs_are_remembered(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+	uint64_t digest = 1;
+	const struct rec_port_row *row;
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 0), 0);
+	recbuf_init(&buf, 0);
+	for (uint64_t e = 1; e <= 5; e++) {
+		enqueue(&t, 0, 1, 1u << e, 0, false);
+		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
+	}
+	assert_true(telem_was_fed(&t, 1));
+	assert_false(telem_was_fed(&t, 2));
+	telem_report(&t, &nothing, &buf, 1, 5 * PS_PER_MS + 1);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->epoch_first, 3);
+	assert_int_equal(row->epoch_last, 4);
+	assert_int_equal(row->bytes, (1 << 4) + (1 << 5));
+	for (uint64_t e = 6; e <= 8; e++)
+		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
+	assert_false(telem_was_fed(&t, 1));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+static void
+pause_time_is_split_between_epochs(void **state)
+{
+	struct telem_port t;
+	struct recbuf buf;
+	uint64_t digest = 1;
+	const struct rec_port_row *row;
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 0), 0);
+	recbuf_init(&buf, 0);
+	telem_pause_received(&t);
+	telem_pause(&t, true, PS_PER_MS - 300);
+	assert_true(telem_roll(&t, PS_PER_MS, &digest));
+	telem_report(&t, &nothing, &buf, 1, PS_PER_MS + 200);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->pause_ps, 300);
+	assert_int_equal(row->pauses_received, 1);
+	row = nth(&buf, REC_PORT_ROW, 1);
+	assert_int_equal(row->pause_ps, 200);
+	assert_int_equal(row->paused, 1);
+	assert_int_equal(row->paused_since_ps, PS_PER_MS - 300);
+	assert_int_equal(telem_halted_ps(&t, PS_PER_MS + 400), 300 + 400);
+	telem_pause(&t, false, PS_PER_MS + 500);
+	assert_int_equal(t.open->pause_ps, 500);
+	assert_int_equal(telem_halted_ps(&t, PS_PER_MS + 900), 300 + 500);
+	assert_true(telem_was_paused(&t));
+	for (uint64_t e = 2; e <= 4; e++)
+		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
+	assert_false(telem_was_paused(&t));
+	recbuf_fini(&buf);
+	telem_fini(&t);
+}
+
+static void
+rows_that_do_not_sum_up_are_noticed(void **state)
+{
+	struct telem_port t;
+	uint64_t digest = 1;
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 0), 0);
+	enqueue(&t, 0, 0, 100, 3, false);
+	t.open->rows[0].depth_sum--;
+	assert_false(telem_roll(&t, PS_PER_MS, &digest));
+	telem_fini(&t);
+}
+
+static void
+exact_matrix_counts_packets_ahead(void **state)
+{
+	struct telem_config exact = config;
+	struct telem_port t;
+	uint32_t a, b;
+
+	(void)state;
+	exact.exact = true;
+	assert_int_equal(telem_init(&t, &exact, 0), 0);
+	a = telem_slot(&t, 0);
+	b = telem_slot(&t, 1);
+	t.queued[a] = 3;
+	telem_enqueue(&t, b, 0, 100, 3, false);
+	t.queued[b] = 1;
+	telem_enqueue(&t, b, 0, 100, 4, false);
+	telem_enqueue(&t, a, 0, 100, 4, false);
+	assert_int_equal(t.open->matrix[b][a], 6);
+	assert_int_equal(t.open->matrix[b][b], 1);
+	assert_int_equal(t.open->matrix[a][b], 1);
+	assert_int_equal(t.open->matrix[a][a], 3);
+	telem_fini(&t);
+}
+
+static void
+flows_meet_while_both_are_present(void **state)
+{
+	struct telem_port t;
+	struct meet meet = { 0 };
+	struct meet_pair pair;
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 1), 0);
+	for (uint32_t flow = 0; flow < 3; flow++)
+		assert_int_equal(telem_slot(&t, flow), flow);
+	t.queued[1] = 2;
+	meet_enqueue(&meet, 0, 7);
+	meet_count(&meet, &t, &(struct meet_window){ 7, 70000, 2000, 3 }); /* 0 enqueued in window 7, 1 queued, 2 absent */
+	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
+	assert_int_equal(meet_pair_of(&meet, 1, 0).together_ps, 2000);
+	assert_int_equal(meet_pair_of(&meet, 0, 2).together_ps, 0);
+	meet_count(&meet, &t, &(struct meet_window){ 8, 80000, 2000, 9 }); /* 0 was enqueued a window ago */
+	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
+	t.queued[2] = 1;
+	meet_count(&meet, &t, &(struct meet_window){ 9, 90000, 500, 0 }); /* a shorter window */
+	pair = meet_pair_of(&meet, 0, 1);
+	assert_int_equal(pair.first_ps, 70000);
+	assert_int_equal(pair.last_ps, 72000);
+	assert_int_equal(pair.depth_max, 9); /* of the two windows counted together */
+	assert_int_equal(pair.depth_time, 2000 * (3 + 9) / 2);
+	for (uint32_t window = 10; window < 210; window++)
+		meet_count(&meet, &t, &(struct meet_window){ window, window * 10000, 1000, 5 });
+	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
+	assert_int_equal(meet_pair_of(&meet, 1, 2).together_ps, 500 + 200 * 1000);
+	pair = meet_pair_of(&meet, 2, 1);
+	assert_int_equal(pair.first_ps, 90000);
+	assert_int_equal(pair.last_ps, 209 * 10000 + 1000);
+	assert_int_equal(pair.depth_max, 5);
+	assert_int_equal(pair.depth_time, 200 * 1000 * 5);
+	meet_reserve(&meet, 100);
+	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
+	assert_int_equal(meet_pair_of(&meet, 2, 1).together_ps, 500 + 200 * 1000);
+	assert_int_equal(meet_left_out(&meet), 0);
+	meet_fini(&meet);
+	telem_fini(&t);
+}
+
+/* Of ten windows three end with the port halted; flow 0 is there in all of them, flow 1 from the last halted one on. */
+static void
+flows_are_held_at_a_halted_port(void **state)
+{
+	struct telem_port t;
+	struct meet meet = { 0 };
+
+	(void)state;
+	assert_int_equal(telem_init(&t, &config, 1), 0);
+	for (uint32_t flow = 0; flow < 2; flow++)
+		assert_int_equal(telem_slot(&t, flow), flow);
+	t.queued[0] = 1;
+	for (uint32_t window = 0; window < 200; window++) {
+		t.paused = window % 10 < 3;
+		t.queued[1] = window % 10 >= 2;
+		meet_count(&meet, &t, &(struct meet_window){ window, window * 1000, 1000, 1 });
+	}
+	assert_int_equal(meet_held(&meet, 0).together_ps, 20 * 3 * 1000);
+	assert_int_equal(meet_held(&meet, 0).first_ps, 0);
+	assert_int_equal(meet_held(&meet, 1).together_ps, 20 * 1 * 1000);
+	assert_int_equal(meet_held(&meet, 1).first_ps, 2 * 1000);
+	assert_int_equal(meet_held(&meet, 1).last_ps, 193 * 1000);
+	assert_int_equal(meet_held(&meet, 900).together_ps, 0);
+	meet_hold(&meet, 900, 5000, 300000); /* as NICs say it */
+	meet_hold(&meet, 900, 700, 400000);
+	assert_int_equal(meet_held(&meet, 900).together_ps, 5700);
+	assert_int_equal(meet_held(&meet, 900).first_ps, 295000);
+	assert_int_equal(meet_held(&meet, 900).last_ps, 400000);
+	assert_int_equal(meet_held(&meet, 0).together_ps, 20 * 3 * 1000);
+	meet_fini(&meet);
+	telem_fini(&t);
+}
+
+/* 100 flows in one queue: the collective's one, seen last, meets them all; of the others the first 32 do. */
+static void
+meetings_of_collective_flows_are_always_kept(void **state)
+{
+	struct flow many[100] = { { 0 } };
+	const struct flow_table all = { many, 100, 0 };
+	const struct telem_config of_many = { .flows = &all, .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4 };
+	struct telem_port t;
+	struct meet meet = { 0 };
+
+	(void)state;
+	for (uint32_t flow = 0; flow < 100; flow++)
+		many[flow].kind = flow == 99 ? FLOW_COLLECTIVE : FLOW_BACKGROUND;
+	assert_int_equal(telem_init(&t, &of_many, 1), 0);
+	for (uint32_t flow = 0; flow < 100; flow++) {
+		uint32_t slot = telem_slot(&t, flow);
+
+		t.queued[slot] = 1;
+		meet_count(&meet, &t, &(struct meet_window){ flow, flow * 10, 10, flow });
+	}
+	assert_int_equal(meet_pair_of(&meet, 98, 99).together_ps, 10);
+	assert_int_equal(meet_pair_of(&meet, 99, 40).together_ps, 10);
+	assert_int_equal(meet_pair_of(&meet, 0, 40).together_ps, 600);
+	assert_int_equal(meet_pair_of(&meet, 40, 31).together_ps, 600);
+	assert_int_equal(meet_pair_of(&meet, 40, 32).together_ps, 0);
+	assert_int_equal(meet_left_out(&meet), 100 - 32 - 1);
+	meet_fini(&meet);
+	telem_fini(&t);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(open_epoch_is_reported_with_present_state),
+		cmocka_unit_test(closed_epochs_are_summed_and_reported_once),
+		cmocka_unit_test(the_open_epoch_is_told_for_news),
+		cmocka_unit_test(the_open_epoch_is_told_for_pauses),
+		cmocka_unit_test(a_queue_that_stands_is_told),
+		cmocka_unit_test(only_kept_epochs_are_remembered),
+		cmocka_unit_test(pause_time_is_split_between_epochs),
+		cmocka_unit_test(rows_that_do_not_sum_up_are_noticed),
+		cmocka_unit_test(exact_matrix_counts_packets_ahead),
+		cmocka_unit_test(flows_meet_while_both_are_present),
+		cmocka_unit_test(flows_are_held_at_a_halted_port),
+		cmocka_unit_test(meetings_of_collective_flows_are_always_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
