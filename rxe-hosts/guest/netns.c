@@ -47,6 +47,18 @@ move_device(const char *device, pid_t to, struct err *err)
 	return status == 0 ? 0 : err_set(err, -ENODEV, "%s: ip cannot move it into the guest's namespace", device);
 }
 
+/*
+ * What init mounts is not for others to see. Where the root is a folder of another file system (after chroot), only what is
+ * mounted below it can be made private: /sys, on which alone init mounts here.
+ */
+static int
+make_private(void)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
+		return 0;
+	return errno == EINVAL ? mount(NULL, "/sys", NULL, MS_PRIVATE, NULL) : -1;
+}
+
 /* The move is the work of a process that stays outside. */
 static int
 enter(const struct guest_boot *boot, struct err *err)
@@ -65,8 +77,7 @@ enter(const struct guest_boot *boot, struct err *err)
 	}
 	close(entered[0]);
 	if (outside < 0 || unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS) < 0 ||
-	    sethostname(boot->config->name, strlen(boot->config->name)) < 0 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	    sethostname(boot->config->name, strlen(boot->config->name)) < 0 || make_private() < 0)
 		return err_set(err, -errno, "a network namespace: %s", strerror(errno));
 	if (device != NULL && (write(entered[1], &byte, 1) != 1 || waitpid(outside, &status, 0) < 0 || status != 0))
 		return err_set(err, -ENODEV, "%s: cannot be moved into the guest's namespace", device);

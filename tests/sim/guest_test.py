@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from guests import Rig, find_kernel, management
-from harness import ROCELAB, SOURCE, check
+from harness import ROCELAB, SOURCE, check, scratch
 
 POWER_OFF = 0x4321fedc  # reboot(2); a machine need not have the command
 
@@ -178,7 +178,32 @@ def namespace():
     rig.stop("a network namespace")
 
 
+# A root that is a folder, as a build environment has it: with the machine's own folders bound below it.
+CHANGED_ROOT = """
+set -e
+mount --make-rprivate /
+for name in /*; do
+    if [ -L "$name" ]; then cp -P "$name" "$1$name"; elif [ -d "$name" ]; then mkdir "$1$name"; mount --rbind "$name" "$1$name"; fi
+done
+cd "$1"
+shift
+exec chroot . "$@"
+"""
+
+
+def namespace_in_a_changed_root():
+    # nothing is removed below it: all that is mounted is of the process, and the folders left are empty
+    root = scratch() / "root"
+    root.mkdir()
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", CHANGED_ROOT, "sh", root, sys.executable, os.path.abspath(__file__),
+                           "namespace"], capture_output=True, text=True)
+    check(done.returncode == 0, "a network namespace where the root is a folder", done.stdout + done.stderr)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["namespace"]:
+        namespace()
+        sys.exit(0)
     found = find_kernel()
     pair = Rig(found, ["h1", "h2"])
     pair.up()
@@ -194,3 +219,4 @@ if __name__ == "__main__":
     doctor()
     if os.geteuid() == 0:
         namespace()
+        namespace_in_a_changed_root()
