@@ -16,6 +16,7 @@
 #include "cli/bench_realtime.h"
 #include "cli/command.h"
 #include "common/args.h"
+#include "common/array.h"
 #include "common/child.h"
 #include "common/outfile.h"
 #include "common/private_dir.h"
@@ -70,7 +71,7 @@ static const struct bench_case cases[] = {
 	{ "K=8 ring", write_k8_ring, true, "2" },
 };
 
-#define NCASES (sizeof(cases) / sizeof(cases[0]))
+#define NCASES ARRAY_LEN(cases)
 
 struct bench_result {
 	double mhops[MAX_REPEATS]; /* per core, sorted ascending in the end */
@@ -228,7 +229,7 @@ print_table(const struct bench *bench)
 	static const char *const columns[] = { "CASE", "LCORES", "TELEMETRY", "HOPS",      "MHOPS/S/CORE",
 					       "BEST", "NS/HOP", "x MACSWAP", "FAST PATH", "BUFFER" };
 
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
 		scols_table_new_column(table, columns[i], 0, i == 0 ? 0 : SCOLS_FL_RIGHT);
 	for (size_t i = 0; i < NCASES; i++) {
 		const struct bench_result *r = &bench->results[i];

@@ -9,6 +9,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "cli/bench_stream.h"
+#include "common/array.h"
 #include "common/clock.h"
 #include "diag/collect/stream.h"
 #include "diag/verdict.h"
@@ -35,7 +36,7 @@ static const struct bench_case cases[] = {
 	{ "more switches", REPORT, { 1024, 3, 1280, 100, 3 } }, { "more reports", REPORT, { 64, 3, 80, 100, 3 } },
 	{ "more reports", REPORT, { 64, 12, 80, 400, 12 } },    { "more reports", REPORT, { 64, 48, 80, 1600, 48 } },
 };
-#define NCASES (sizeof(cases) / sizeof(cases[0]))
+#define NCASES ARRAY_LEN(cases)
 
 struct bench_result {
 	uint64_t records, bytes;
@@ -137,7 +138,7 @@ print_table(const struct bench_result *results)
 					       "M RECORDS/S", "JOIN MS", "VERDICT MS", "NS/STEP",  "NS/REPORT" };
 	struct libscols_table *table = scols_new_table();
 
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
 		scols_table_new_column(table, columns[i], 0, i == 0 ? 0 : SCOLS_FL_RIGHT);
 	for (size_t i = 0; i < NCASES; i++) {
 		const struct bench_shape *shape = &cases[i].shape;

@@ -15,6 +15,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "cli/testpmd.h"
+#include "common/array.h"
 #include "common/child.h"
 #include "common/outfile.h"
 
@@ -25,8 +26,8 @@
 static const uint32_t sizes[] = { 64, 1024, 4096 }; /* with FCS */
 static const uint32_t lengths[] = { 1, 20 };        /* switches in the path */
 
-#define NSIZES (sizeof(sizes) / sizeof(sizes[0]))
-#define NLENGTHS (sizeof(lengths) / sizeof(lengths[0]))
+#define NSIZES ARRAY_LEN(sizes)
+#define NLENGTHS ARRAY_LEN(lengths)
 
 struct late {
 	double p50_us, p99_us;
@@ -185,7 +186,7 @@ print_table(const struct realtime *bench)
 {
 	static const char *const columns[] = { "SWITCHES", "FRAME",      "TELEMETRY", "MPPS/CORE",
 					       "NS/FRAME", "testpmd io", "macswap",   "OF MACSWAP" };
-	const size_t ncolumns = sizeof(columns) / sizeof(columns[0]);
+	const size_t ncolumns = ARRAY_LEN(columns);
 	struct libscols_table *table = scols_new_table();
 
 	for (size_t i = 0; i < ncolumns; i++)

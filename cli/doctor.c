@@ -13,6 +13,7 @@
 
 #include "cli/command.h"
 #include "cli/guests.h"
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/private_dir.h"
 
@@ -33,7 +34,7 @@ static struct checkup checkups[] = {
 	{ "netns", "netns", 10000, "a network namespace on this machine's own soft-RoCE", false, false, 0, { "" } },
 };
 
-#define NCHECKUPS (sizeof(checkups) / sizeof(checkups[0]))
+#define NCHECKUPS ARRAY_LEN(checkups)
 
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },

@@ -2,11 +2,11 @@
 #include "cli/eval_options.h"
 
 #include <argp.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/args.h"
 #include "eval/job.h"
 
 static const struct argp_option options[] = {
@@ -104,19 +104,6 @@ set_ablation(struct eval_options *opts, const char *name, struct argp_state *sta
 		opts->eval.policies[i] = opts->names[i];
 }
 
-static unsigned long long
-number(const char *option, const char *text, unsigned long long min, unsigned long long max, struct argp_state *state)
-{
-	unsigned long long value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value < min || value > max)
-		argp_error(state, "%s %s: give a number from %llu to %llu", option, text, min, max);
-	return value;
-}
-
 static double
 scale(const char *text, struct argp_state *state)
 {
@@ -135,10 +122,10 @@ parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		opts->eval.cases = (uint32_t)number("--cases", arg, 1, 100000, state);
+		opts->eval.cases = (uint32_t)args_number(state, "--cases", arg, 1, 100000);
 		return 0;
 	case 'S':
-		opts->eval.source.seed = number("--seed", arg, 0, INT64_MAX, state);
+		opts->eval.source.seed = args_number(state, "--seed", arg, 0, INT64_MAX);
 		return 0;
 	case 'f':
 		set_shape(opts, arg, state);
@@ -159,7 +146,7 @@ parse(int key, char *arg, struct argp_state *state)
 		opts->eval.source.sets[opts->eval.source.nsets++] = arg;
 		return 0;
 	case 'j':
-		opts->eval.jobs = (uint32_t)number("--jobs", arg, 1, EVAL_MAX_JOBS, state);
+		opts->eval.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, EVAL_MAX_JOBS);
 		return 0;
 	case 'o':
 		opts->eval.dir = arg;

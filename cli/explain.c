@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "common/number.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_args.h"
 
@@ -72,10 +73,9 @@ find_endpoint(const struct topo *topo, const char *text, uint32_t *node, uint16_
 static int
 parse_port(const char *text, uint16_t *port, struct err *err)
 {
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
+	uint64_t value;
 
-	if (*text == '\0' || *end != '\0' || value > UINT16_MAX)
+	if (!number_parse(text, 0, UINT16_MAX, &value))
 		return err_set(err, -EINVAL, "--flow: \"%s\" is no UDP port (0 to 65535)", text);
 	*port = (uint16_t)value;
 	return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/child.h"
 
 /* Where the script is that builds and finds the kernel: in the tree we were built from, or installed. */
@@ -21,7 +22,7 @@ ask_kernel(const char *option, char *path, size_t cap)
 	char command[PATH_MAX + 32];
 
 	path[0] = '\0';
-	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]) && path[0] == '\0'; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(scripts) && path[0] == '\0'; i++) {
 		char line[PATH_MAX];
 		FILE *script;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "common/array.h"
 #include "common/stdio_guard.h"
 
 static const struct command commands[] = {
@@ -19,7 +20,7 @@ static const struct command commands[] = {
 	{ "reference", "", "print the scenario reference (Markdown)", command_reference },
 };
 
-#define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
+#define NCOMMANDS ARRAY_LEN(commands)
 
 static void
 print_help(FILE *to)

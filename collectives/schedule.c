@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "collectives/algorithm.h"
+#include "common/array.h"
 
 static const struct coll_algorithm_ops *const algorithms[] = {
 	[COLL_RING] = &coll_ring,
@@ -22,14 +23,14 @@ static const char *const op_names[] = {
 const char *
 coll_op_name(enum coll_op op)
 {
-	assert((size_t)op < sizeof(op_names) / sizeof(op_names[0]));
+	assert((size_t)op < ARRAY_LEN(op_names));
 	return op_names[op];
 }
 
 const char *
 coll_algorithm_name(enum coll_algorithm algorithm)
 {
-	assert((size_t)algorithm < sizeof(algorithms) / sizeof(algorithms[0]));
+	assert((size_t)algorithm < ARRAY_LEN(algorithms));
 	return algorithms[algorithm]->name;
 }
 
@@ -54,7 +55,7 @@ coll_schedule_create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ra
 	struct coll_schedule *schedule;
 	int rc;
 
-	assert((size_t)algorithm < sizeof(algorithms) / sizeof(algorithms[0]));
+	assert((size_t)algorithm < ARRAY_LEN(algorithms));
 	ops = algorithms[algorithm];
 	rc = check_arguments(ops, ranks, count_elems, err);
 	if (rc != 0) {

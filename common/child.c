@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/interrupt.h"
 
@@ -65,7 +66,7 @@ drop_handlers(void)
 	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
 	struct sigaction action;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
 			signal(signals[i], SIG_DFL);
 }

@@ -5,11 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
-#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
+#define SIGNALS ARRAY_LEN(signals)
 
 /* Written by the handler, which nothing interrupts. */
 static volatile sig_atomic_t wishes;

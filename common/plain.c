@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/plain.h"
 
+#include "common/array.h"
+
 /* Length of the well-formed UTF-8 character at text (RFC 3629), 0 if there is none. */
 static size_t
 utf8_len(const unsigned char *text)
@@ -14,7 +16,7 @@ utf8_len(const unsigned char *text)
 		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
 	};
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
 		size_t n = 2;
 
 		if (text[0] < forms[i].first || text[0] > forms[i].last)

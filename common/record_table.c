@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/record_table.h"
 
+#include "common/array.h"
+
 #define FIELD(type, member, what)                                                                                          \
 	{                                                                                                                  \
 		.name = #member, .at = offsetof(struct type, member), .size = sizeof(((struct type *)0)->member),          \
@@ -209,7 +211,7 @@ static const struct record_field end_fields[] = {
 			 .size = sizeof(struct type),                                                                      \
 			 .reporter = RECORD_##reporter_,                                                                   \
 			 .fields = fields_,                                                                                \
-			 .nfields = sizeof(fields_) / sizeof((fields_)[0]) }
+			 .nfields = ARRAY_LEN(fields_) }
 
 const struct record_kind record_kinds[RECORD_KINDS] = {
 	KIND(RUN, rec_run, OF_NONE, run_fields),

@@ -23,16 +23,18 @@ run_dir_make(const char *dir, struct err *err)
 
 	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
-	for (char *p = path + 1; *p != '\0'; p++) {
-		if (*p != '/')
+	for (char *end = path + 1, last = '/'; last != '\0'; end++) {
+		last = *end;
+		if (last != '/' && last != '\0')
 			continue;
-		*p = '\0';
-		made += mkdir(path, 0777) == 0;
-		*p = '/';
+		*end = '\0';
+		if (mkdir(path, 0777) == 0)
+			made++;
+		else if (errno != EEXIST)
+			return err_set(err, -errno, "%s: %s", path, strerror(errno));
+		*end = last;
 	}
-	if (mkdir(path, 0777) == 0)
-		return made + 1;
-	return errno == EEXIST ? made : err_set(err, -errno, "%s: %s", path, strerror(errno));
+	return made;
 }
 
 /* @return 0, or -EWOULDBLOCK while somebody else has it, or another negative errno */

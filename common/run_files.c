@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/outfile.h"
 
 /* Results before the recording that they are of: no moment has a verdict beside the recording of another run. */
@@ -18,7 +19,7 @@ static const char *const names[] = {
 	RUN_TRUTH,   RUN_STEPS, RUN_CAPTURE, RUN_CONFIG,  RUN_RECORDING,
 };
 
-#define NAMES (sizeof(names) / sizeof(names[0]))
+#define NAMES ARRAY_LEN(names)
 
 int
 run_files_remove(const char *dir, struct err *err)

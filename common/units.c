@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/array.h"
+
 /* One spelling of a unit. Formatting tries those with print set, parsing takes all. */
 struct unit {
 	const char *name;
@@ -115,19 +117,19 @@ parse_unit(const char *text, const struct unit *units, size_t count, bool whole,
 int
 units_parse_time(const char *text, uint64_t *time_ps)
 {
-	return parse_unit(text, time_units, sizeof(time_units) / sizeof(time_units[0]), false, time_ps);
+	return parse_unit(text, time_units, ARRAY_LEN(time_units), false, time_ps);
 }
 
 int
 units_parse_rate(const char *text, uint64_t *rate_bps)
 {
-	return parse_unit(text, rate_units, sizeof(rate_units) / sizeof(rate_units[0]), true, rate_bps);
+	return parse_unit(text, rate_units, ARRAY_LEN(rate_units), true, rate_bps);
 }
 
 int
 units_parse_bytes(const char *text, uint64_t *size_bytes)
 {
-	return parse_unit(text, bytes_units, sizeof(bytes_units) / sizeof(bytes_units[0]), true, size_bytes);
+	return parse_unit(text, bytes_units, ARRAY_LEN(bytes_units), true, size_bytes);
 }
 
 /* value / scale with all its decimals; false where they do not end within the buffer's digits (binary units). */
@@ -174,17 +176,17 @@ units_format_time(uint64_t time_ps, char *buf, size_t cap)
 		snprintf(buf, cap, "never");
 		return buf;
 	}
-	return format_unit(time_ps, time_units, sizeof(time_units) / sizeof(time_units[0]), buf, cap);
+	return format_unit(time_ps, time_units, ARRAY_LEN(time_units), buf, cap);
 }
 
 char *
 units_format_rate(uint64_t rate_bps, char *buf, size_t cap)
 {
-	return format_unit(rate_bps, rate_units, sizeof(rate_units) / sizeof(rate_units[0]), buf, cap);
+	return format_unit(rate_bps, rate_units, ARRAY_LEN(rate_units), buf, cap);
 }
 
 char *
 units_format_bytes(uint64_t size_bytes, char *buf, size_t cap)
 {
-	return format_unit(size_bytes, bytes_units, sizeof(bytes_units) / sizeof(bytes_units[0]), buf, cap);
+	return format_unit(size_bytes, bytes_units, ARRAY_LEN(bytes_units), buf, cap);
 }

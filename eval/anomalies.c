@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "eval/judge.h"
 
 /* @return one of the findings has this type and root */
@@ -257,7 +258,7 @@ static const struct anomaly_kind kinds[] = {
 const struct anomaly_kind *
 judge_kind(const json_t *anomaly)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (strcmp(kinds[i].name, truth_text(anomaly, "kind")) == 0)
 			return &kinds[i];
 	return NULL;

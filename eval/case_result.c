@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/eval.h"
 #include "eval/job.h"
@@ -104,7 +105,7 @@ case_result_forget_truth(const char *dir)
 	static const char *const names[] = { "truth.json", "run.json", JOB_RECORDS };
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		snprintf(path, sizeof(path), "%s/" EVAL_TRUTH "/%s", dir, names[i]);
 		unlink(path);
 	}
@@ -119,11 +120,11 @@ case_result_tidy(const char *dir, const char *folder, bool keep)
 	bool is_truth = strcmp(folder, EVAL_TRUTH) == 0;
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(always); i++) {
 		snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, always[i]);
 		unlink(path);
 	}
-	for (size_t i = 0; !keep && i < sizeof(unless_kept) / sizeof(unless_kept[0]); i++) {
+	for (size_t i = 0; !keep && i < ARRAY_LEN(unless_kept); i++) {
 		snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, unless_kept[i]);
 		unlink(path);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two anomalies at once. */
+#include "common/array.h"
 #include "eval/family.h"
 #include "eval/place.h"
 
@@ -22,7 +23,7 @@ static int
 make_mixed(struct eval_case *c)
 {
 	static int (*const parts[])(struct eval_case *) = { some_contention, some_incast, inject_storm, inject_slow_host };
-	uint32_t count = sizeof(parts) / sizeof(parts[0]), first = case_pick(c, 0, count - 1);
+	uint32_t count = ARRAY_LEN(parts), first = case_pick(c, 0, count - 1);
 	uint32_t second = (first + case_pick(c, 1, count - 1)) % count;
 	int ret;
 

@@ -8,6 +8,8 @@
 
 #include <sqlite3.h>
 
+#include "common/array.h"
+
 struct store {
 	sqlite3 *db;
 };
@@ -76,7 +78,7 @@ check(struct store *store, struct err *err)
 	const char *path = sqlite3_db_filename(store->db, "main");
 
 	sqlite3_finalize(stmt);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
 		stmt = prepare(store, tables[i]);
 		sound = sound && stmt != NULL;
 		sqlite3_finalize(stmt);

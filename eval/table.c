@@ -7,12 +7,13 @@
 
 #include <libsmartcols/libsmartcols.h>
 
+#include "common/array.h"
 #include "eval/summary.h"
 
 static const char *const columns[] = { "FAMILY",    "POLICY", "CASES",      "TP",   "FP",  "FN",
 				       "PRECISION", "RECALL", "REPORTS kB", "mean", "p95", "COLLECTED kB",
 				       "WIRE kB",   "POLLS",  "MHOPS",      "CPU s" };
-#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define NCOLUMNS ARRAY_LEN(columns)
 #define TEXT_COLUMNS 2
 
 static void

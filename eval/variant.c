@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/array.h"
+
 int
 variant_sets(const char *name, struct variant_sets *sets, struct err *err)
 {
@@ -36,7 +38,6 @@ variant_sets(const char *name, struct variant_sets *sets, struct err *err)
 }
 
 #define OURS "vedrfolnir"
-#define NVALUES(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Fig. 12: RTT threshold and number of detections. */
 static uint32_t
@@ -67,7 +68,7 @@ list_fixed(char names[VARIANT_MAX][VARIANT_NAME])
 {
 	static const char *const values[] = { "10us", "20us", "30us", "40us", "60us", "80us", "120us" };
 
-	return list_values(names, "rtt_fixed", values, NVALUES(values));
+	return list_values(names, "rtt_fixed", values, ARRAY_LEN(values));
 }
 
 /* Fig. 13b: detections of a step, handed over or not, against as many as there are causes. */
@@ -91,7 +92,7 @@ list_contention(char names[VARIANT_MAX][VARIANT_NAME])
 {
 	static const char *const values[] = { "exact" };
 
-	return list_values(names, "telemetry.contention", values, NVALUES(values));
+	return list_values(names, "telemetry.contention", values, ARRAY_LEN(values));
 }
 
 static uint32_t
@@ -99,7 +100,7 @@ list_budget(char names[VARIANT_MAX][VARIANT_NAME])
 {
 	static const char *const values[] = { "1KB", "10KB", "100KB", "300KB", "1MB", "3MB", "10MB", "30MB", "100MB" };
 
-	return list_values(names, "exporter.budget", values, NVALUES(values));
+	return list_values(names, "exporter.budget", values, ARRAY_LEN(values));
 }
 
 const struct ablation ablations[] = {

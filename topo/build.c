@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "topo/builder.h"
 #include "topo/check.h"
 #include "topo/pins.h"
@@ -12,7 +13,7 @@
 static const struct topo_generator *const generators[] = {
 	&topo_explicit, &topo_fat_tree, &topo_leaf_spine, &topo_rail, &topo_ns3,
 };
-#define NGENERATORS (sizeof(generators) / sizeof(generators[0]))
+#define NGENERATORS ARRAY_LEN(generators)
 
 struct kind {
 	struct cfg_where where;

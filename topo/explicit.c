@@ -2,6 +2,7 @@
 /* kind = "explicit": hosts, switches and links written out. */
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "topo/builder.h"
 
 struct explicit_cfg {
@@ -39,7 +40,7 @@ static const struct cfg_table table = {
 	.doc = "Hosts, switches and links written out. Ports of a node count from 1 in the order of its links.",
 	.size = sizeof(struct explicit_cfg),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 
 static const struct cfg_table link_table = {
@@ -48,7 +49,7 @@ static const struct cfg_table link_table = {
 	.list = true,
 	.size = sizeof(struct link_cfg),
 	.fields = link_fields,
-	.nfields = sizeof(link_fields) / sizeof(link_fields[0]),
+	.nfields = ARRAY_LEN(link_fields),
 	.words = "a b rate delay",
 };
 

@@ -2,6 +2,8 @@
 /* kind = "fat-tree": K pods of K-port switches (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008). */
 #include "topo/builder.h"
 
+#include "common/array.h"
+
 struct fat_tree_cfg {
 	struct cfg_where where;
 	int64_t k;
@@ -27,7 +29,7 @@ static const struct cfg_table table = {
 	       "port p+1.",
 	.size = sizeof(struct fat_tree_cfg),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 
 static int
@@ -44,7 +46,7 @@ add_nodes(struct builder *builder, uint32_t half)
 		{ TOPO_SWITCH, "c", half * half },
 	};
 
-	for (size_t l = 0; l < sizeof(layers) / sizeof(layers[0]); l++)
+	for (size_t l = 0; l < ARRAY_LEN(layers); l++)
 		for (uint32_t i = 0; i < layers[l].count; i++) {
 			int rc = builder_numbered(builder, layers[l].kind, layers[l].prefix, i);
 

@@ -2,6 +2,7 @@
 /* kind = "leaf-spine": two layers, every leaf linked to every spine. */
 #include <math.h>
 
+#include "common/array.h"
 #include "common/units.h"
 #include "topo/builder.h"
 
@@ -35,7 +36,7 @@ static const struct cfg_table table = {
 	.doc = "Leaf-spine: every leaf linked to every spine. A leaf has its hosts on its first ports, then its spines.",
 	.size = sizeof(struct leaf_spine_cfg),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 
 /* Settles uplink rate and oversubscription, of which one gives the other. */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/array.h"
+#include "common/number.h"
 #include "common/units.h"
 #include "topo/build.h"
 #include "topo/builder.h"
@@ -31,7 +33,7 @@ static const struct cfg_table table = {
 	       "ignored, as there.",
 	.size = sizeof(struct ns3_cfg),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 
 /* A text cut into words, as the simulator reads it: line ends mean nothing, but messages need them. */
@@ -66,15 +68,14 @@ read_word(struct reader *reader, const char *what, char word[MAX_TOKEN])
 static int
 read_number(struct reader *reader, const char *what, uint32_t limit, uint32_t *number)
 {
-	char word[MAX_TOKEN], *end;
-	unsigned long value;
+	char word[MAX_TOKEN];
+	uint64_t value;
 	int rc = read_word(reader, what, word);
 
 	*number = 0;
 	if (rc != 0)
 		return rc;
-	value = strtoul(word, &end, 10);
-	if (*end != '\0' || word[0] < '0' || word[0] > '9' || value > limit)
+	if (!number_parse(word, 0, limit, &value))
 		return cfg_fail(&reader->where, NULL, reader->err, "found \"%s\"; %s, 0 to %u, would be right", word, what,
 				limit);
 	*number = (uint32_t)value;

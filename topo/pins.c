@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "topo/route.h"
 
 struct pin_cfg {
@@ -33,7 +34,7 @@ const struct cfg_table route_pins_table = {
 	.list = true,
 	.size = sizeof(struct pin_cfg),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 
 static uint32_t

@@ -2,6 +2,8 @@
 /* kind = "rail": hosts with several NICs, NIC r of every host of a group at the group's rail switch r. */
 #include "topo/builder.h"
 
+#include "common/array.h"
+
 struct rail_cfg {
 	struct cfg_where where;
 	int64_t hosts, nics, hosts_per_group, spines, parallel;
@@ -33,7 +35,7 @@ static const struct cfg_table table = {
 	       "switch has its hosts on its first ports, then its spines.",
 	.size = sizeof(struct rail_cfg),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 
 static int

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/number.h"
+
 uint32_t
 topo_find(const struct topo *topo, const char *name)
 {
@@ -29,17 +31,15 @@ topo_find_port(const struct topo *topo, const char *text)
 {
 	const char *colon = strrchr(text, ':');
 	char name[sizeof(topo->nodes[0].name)];
-	unsigned long number;
+	uint64_t number;
 	uint32_t node;
-	char *end;
 
-	if (colon == NULL || (size_t)(colon - text) >= sizeof(name) || colon[1] < '0' || colon[1] > '9')
+	if (colon == NULL || (size_t)(colon - text) >= sizeof(name))
 		return TOPO_NONE;
 	memcpy(name, text, (size_t)(colon - text));
 	name[colon - text] = '\0';
 	node = topo_find(topo, name);
-	number = strtoul(colon + 1, &end, 10);
-	if (node == TOPO_NONE || *end != '\0' || number < 1 || number > topo->nodes[node].nports)
+	if (node == TOPO_NONE || !number_parse(colon + 1, 1, topo->nodes[node].nports, &number))
 		return TOPO_NONE;
 	return topo->nodes[node].first_port + (uint32_t)number - 1;
 }

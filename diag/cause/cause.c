@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "diag/cause/merge.h"
 
 const struct cause causes[] = {
@@ -20,7 +21,7 @@ const struct cause causes[] = {
 	{ VERDICT_BLACKHOLE, cause_blackhole, false },
 	{ VERDICT_SLOW_HOST, cause_slow_host, false },
 };
-const uint32_t ncauses = sizeof(causes) / sizeof(causes[0]);
+const uint32_t ncauses = ARRAY_LEN(causes);
 
 static void look_at_step(struct cause_set *all, uint32_t step);
 static int cmp_finding(const void *pa, const void *pb);

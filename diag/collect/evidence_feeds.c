@@ -3,19 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
 #include "diag/collect/evidence_internal.h"
-
-static uint64_t
-min_ps(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t
-max_ps(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* Groups rows by ingress: a counting sort, stable in (egress, epoch). Their times are those of their ports' epochs. */
 static void
@@ -47,13 +36,13 @@ static void
 fill_bounds(struct ev_feed_row *rows, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		rows[i].begin_ps = min_ps(rows[i].from_ps, rows[i].row->hdr.time_ps);
-		rows[i].reach_ps = max_ps(rows[i].to_ps, rows[i].row->hdr.time_ps);
+		rows[i].begin_ps = min_u64(rows[i].from_ps, rows[i].row->hdr.time_ps);
+		rows[i].reach_ps = max_u64(rows[i].to_ps, rows[i].row->hdr.time_ps);
 		if (i > 0)
-			rows[i].reach_ps = max_ps(rows[i].reach_ps, rows[i - 1].reach_ps);
+			rows[i].reach_ps = max_u64(rows[i].reach_ps, rows[i - 1].reach_ps);
 	}
 	for (uint32_t i = count; i > 1; i--)
-		rows[i - 2].begin_ps = min_ps(rows[i - 2].begin_ps, rows[i - 1].begin_ps);
+		rows[i - 2].begin_ps = min_u64(rows[i - 2].begin_ps, rows[i - 1].begin_ps);
 }
 
 /* The feeds of the rows [first, end), all of one ingress. @return how many */

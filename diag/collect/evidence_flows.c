@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "diag/collect/evidence_internal.h"
 
 #define FIRST_SLOTS 256
@@ -91,7 +92,7 @@ static const struct {
 	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row), offsetof(struct rec_matrix_row, other) },
 	{ offsetof(struct evidence, drops), sizeof(struct rec_drop_row), offsetof(struct rec_drop_row, last) },
 };
-#define NSOURCES (sizeof(tuple_sources) / sizeof(tuple_sources[0]))
+#define NSOURCES ARRAY_LEN(tuple_sources)
 
 /* A link that was cut while nothing waited for it: there is no last packet. */
 static bool

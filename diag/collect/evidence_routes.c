@@ -2,6 +2,7 @@
 /* Configured paths, and the sets of equal cost that hashes choose from. */
 #include <errno.h>
 
+#include "common/array.h"
 #include "diag/collect/evidence_internal.h"
 
 #define PORTS_A_WORD 64
@@ -9,7 +10,7 @@
 bool
 evidence_has_member(const struct rec_ecmp *set, uint16_t port)
 {
-	return port / PORTS_A_WORD < sizeof(set->ports) / sizeof(set->ports[0]) &&
+	return port / PORTS_A_WORD < ARRAY_LEN(set->ports) &&
 	       (set->ports[port / PORTS_A_WORD] >> port % PORTS_A_WORD & 1) != 0;
 }
 

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NAME(table, i) ((i) < sizeof(table) / sizeof((table)[0]) && (table)[i] != NULL ? (table)[i] : "unknown")
+#include "common/array.h"
+
+#define NAME(table, i) ((i) < ARRAY_LEN(table) && (table)[i] != NULL ? (table)[i] : "unknown")
 
 uint64_t
 facts_took_ps(const struct verdict *v, const struct verdict_collective *collective)

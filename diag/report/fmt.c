@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/units.h"
 
 struct fmt_unit
@@ -64,7 +65,7 @@ with_prefix(double value, const char *unit, int places)
 	if (!isfinite(value))
 		value = 0;
 	/* 999.5 would print as 1000 */
-	for (; fabs(value) >= 999.5 && i + 1 < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+	for (; fabs(value) >= 999.5 && i + 1 < ARRAY_LEN(prefixes); i++)
 		value /= 1000;
 	if (i > 0)
 		places = fabs(value) >= 99.95 ? 0 : fabs(value) >= 9.995 ? 1 : 2;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/plain.h"
 #include "diag/report/html_page.h"
 #include "diag/report/provenance_layout.h"
@@ -264,7 +265,7 @@ write_markers(FILE *to)
 					     "arrow-waits", "arrow-gives", "arrow-halts" };
 
 	fputs("<svg class=\"defs\" width=\"0\" height=\"0\"><defs>", to);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		fprintf(to,
 			"<marker id=\"%s\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"9\" "
 			"markerHeight=\"9\" "

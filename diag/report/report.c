@@ -2,13 +2,13 @@
 #include "diag/report/report.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "common/array.h"
 #include "common/outfile.h"
+#include "common/run_dir.h"
 #include "common/run_files.h"
 #include "diag/report/dot.h"
 #include "diag/report/html.h"
@@ -50,7 +50,7 @@ static const struct report reports[] = {
 	{ RUN_PROVENANCE, write_provenance }, { RUN_PAGE, write_html },
 };
 
-#define REPORTS (sizeof(reports) / sizeof(reports[0]))
+#define REPORTS ARRAY_LEN(reports)
 
 static int
 write_report(const struct report *report, const struct verdict *v, const char *dir, struct outfile *out, struct err *err)
@@ -63,34 +63,14 @@ write_report(const struct report *report, const struct verdict *v, const char *d
 	return outfile_finish(out, ferror(out->file) ? 0 : rc, err);
 }
 
-/* As mkdir -p. @return 0 or negative errno with err */
-static int
-make_dir(const char *dir, struct err *err)
-{
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
-		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
-	for (char *p = path + 1; *p != '\0'; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		if (mkdir(path, 0777) != 0 && errno != EEXIST)
-			return err_set(err, -errno, "%s: %s", path, strerror(errno));
-		*p = '/';
-	}
-	if (mkdir(path, 0777) != 0 && errno != EEXIST)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	return 0;
-}
-
 /* All of one verdict, or, where one cannot be written, none. */
 int
 report_write(const struct verdict *verdict, const char *dir, struct err *err)
 {
 	struct outfile *files = calloc(REPORTS, sizeof(*files));
-	int rc = files != NULL ? make_dir(dir, err) : err_set(err, -ENOMEM, "out of memory");
+	int rc = files != NULL ? run_dir_make(dir, err) : err_set(err, -ENOMEM, "out of memory");
 
+	rc = rc < 0 ? rc : 0;
 	for (size_t i = 0; rc == 0 && i < REPORTS; i++)
 		rc = write_report(&reports[i], verdict, dir, &files[i], err);
 	for (size_t i = 0; rc == 0 && i < REPORTS; i++)

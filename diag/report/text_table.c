@@ -11,6 +11,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "collectives/schedule.h"
+#include "common/array.h"
 #include "common/plain.h"
 #include "common/units.h"
 
@@ -167,7 +168,7 @@ text_path(const struct facts *facts, uint32_t collective, FILE *to)
 	static const char *const columns[] = { "STEP", "FLOW", "START", "TOOK", "EXPECTED", "CHANGE", "CAUSE" };
 	static const bool right[] = { true, false, true, true, true, true, false };
 	const struct verdict_waiting *w = &facts->v->waiting[collective];
-	struct libscols_table *table = table_create(columns, right, sizeof(right) / sizeof(right[0]));
+	struct libscols_table *table = table_create(columns, right, ARRAY_LEN(right));
 	uint64_t threshold_ps = path_threshold_ps(facts->v, w);
 	uint32_t shown = 0, slow = 0;
 	int rc = table == NULL ? -ENOMEM : 0;
@@ -215,7 +216,7 @@ text_contributors(const struct facts *facts, FILE *to)
 	static const char *const columns[] = { "FLOW", "SCORE", "SHARE", "ON THE CRITICAL PATH" };
 	static const bool right[] = { false, true, true, false };
 	const struct verdict *v = facts->v;
-	struct libscols_table *table = table_create(columns, right, sizeof(right) / sizeof(right[0]));
+	struct libscols_table *table = table_create(columns, right, ARRAY_LEN(right));
 	int rc = table == NULL ? -ENOMEM : 0;
 
 	for (uint32_t i = 0; rc == 0 && i < v->ncontributors && i < TEXT_MAX_CONTRIBUTORS; i++) {

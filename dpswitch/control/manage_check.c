@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/plain.h"
 #include "common/record_table.h"
 
@@ -122,7 +123,7 @@ make_plain(char *text, size_t size_bytes)
 int
 manage_check(enum manage_type type, void *body, struct err *err)
 {
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		if (fields[i].type == type && value_of(body, &fields[i]) > fields[i].max)
 			return err_set(err, -EINVAL, "%s = %" PRIu64 "; right would be at most %" PRIu64, fields[i].name,
 				       value_of(body, &fields[i]), fields[i].max);

@@ -6,13 +6,8 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/minmax.h"
 #include "common/units.h"
-
-static uint64_t
-min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static int
 fabric_make_links(struct fabric *fabric, struct err *err)

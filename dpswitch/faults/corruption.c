@@ -2,6 +2,8 @@
 /* A cable that flips bits: the ICRC no longer matches and the receiving host drops the frame. */
 #include "dpswitch/faults/fault.h"
 
+#include "common/array.h"
+
 struct corruption {
 	struct fault_at_port at;
 	double rate;
@@ -21,7 +23,7 @@ static const struct cfg_table table = {
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 #undef S
 

@@ -2,6 +2,8 @@
 /* A cable that became longer: a detour, a tired repeater, jitter. It keeps the order of its frames. */
 #include "dpswitch/faults/fault.h"
 
+#include "common/array.h"
+
 struct delay {
 	struct fault_at_port at;
 	uint64_t extra_ps, jitter_ps;
@@ -24,7 +26,7 @@ static const struct cfg_table table = {
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 #undef S
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/units.h"
 
 const struct fault_ops *const fault_registry[] = {
@@ -62,7 +63,7 @@ load_kind(struct fault_list *list, const struct fault_ops *ops, const struct cfg
 int
 faults_load(struct fault_list *list, const struct cfg *cfg, const struct topo *topo, struct err *err)
 {
-	uint32_t kinds = sizeof(fault_registry) / sizeof(fault_registry[0]);
+	uint32_t kinds = ARRAY_LEN(fault_registry);
 
 	memset(list, 0, sizeof(*list));
 	list->blocks = calloc(kinds, sizeof(*list->blocks));

@@ -2,6 +2,8 @@
 /* A cable that is cut, once or again and again (a flap). */
 #include "dpswitch/faults/fault.h"
 
+#include "common/array.h"
+
 #define S struct fault_at_port
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
@@ -17,7 +19,7 @@ static const struct cfg_table table = {
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 #undef S
 

@@ -2,6 +2,8 @@
 /* A cable that loses frames: what netem cannot do to a lossless class. */
 #include "dpswitch/faults/fault.h"
 
+#include "common/array.h"
+
 struct loss {
 	struct fault_at_port at;
 	double rate;
@@ -20,7 +22,7 @@ static const struct cfg_table table = {
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 #undef S
 

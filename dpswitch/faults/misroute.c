@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "common/array.h"
 #include "dpswitch/faults/fault.h"
 
 struct misroute {
@@ -25,7 +26,7 @@ static const struct cfg_table table = {
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 #undef S
 

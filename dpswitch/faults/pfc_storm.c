@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "common/array.h"
+
 struct pfc_storm {
 	struct fault_at_port at;
 	int64_t priority;
@@ -26,7 +28,7 @@ static const struct cfg_table table = {
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 #undef S
 

@@ -11,6 +11,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "common/array.h"
 #include "common/private_dir.h"
 
 /* What this process may use: as it was started, and what its first lcore has of it. Set by lcore_init(). */
@@ -62,7 +63,7 @@ lcore_init(const struct lcore_config *config, struct err *err)
 	/* --no-pci last, so that it can be left out */
 	char *argv[] = { program, lcores_opt, map,     no_huge, no_shconf, no_telemetry,
 			 mem_opt, memory,     log_opt, level,   no_pci,    NULL };
-	int argc = (int)(sizeof(argv) / sizeof(argv[0])) - 1;
+	int argc = (int)ARRAY_LEN(argv) - 1;
 
 	if (lcores == 0 || lcores > FABRIC_MAX_LCORES)
 		return err_set(err, -EINVAL, "--lcores %u: give 1 to %u", lcores, FABRIC_MAX_LCORES);

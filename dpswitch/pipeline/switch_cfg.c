@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
+#include "common/number.h"
 #include "common/units.h"
 #include "dpswitch/pipeline/switch.h"
 #include "dpswitch/pipeline/switch_setup.h"
@@ -56,14 +58,12 @@ static const struct cfg_field ecn_fields[] = {
 };
 #undef S
 
-#define NFIELDS(f) (sizeof(f) / sizeof((f)[0]))
-
 const struct cfg_table switch_cfg = {
 	.path = "switch",
 	.doc = "Buffers and scheduling of every switch.",
 	.size = sizeof(struct switch_params),
 	.fields = switch_fields,
-	.nfields = NFIELDS(switch_fields),
+	.nfields = ARRAY_LEN(switch_fields),
 };
 
 const struct cfg_table switch_pfc_cfg = {
@@ -71,7 +71,7 @@ const struct cfg_table switch_pfc_cfg = {
 	.doc = "Priority-based flow control and the buffer model behind it.",
 	.size = sizeof(struct switch_pfc_params),
 	.fields = pfc_fields,
-	.nfields = NFIELDS(pfc_fields),
+	.nfields = ARRAY_LEN(pfc_fields),
 };
 
 const struct cfg_table switch_ecn_cfg = {
@@ -79,7 +79,7 @@ const struct cfg_table switch_ecn_cfg = {
 	.doc = "Explicit congestion notification.",
 	.size = sizeof(struct switch_ecn_params),
 	.fields = ecn_fields,
-	.nfields = NFIELDS(ecn_fields),
+	.nfields = ARRAY_LEN(ecn_fields),
 };
 
 #define ALPHA_SHIFT 10
@@ -139,10 +139,9 @@ switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, s
 {
 	*classes = 0;
 	for (size_t i = 0; i < pfc->priorities.count; i++) {
-		char *end;
-		unsigned long prio = strtoul(pfc->priorities.items[i], &end, 10);
+		uint64_t prio;
 
-		if (*end != '\0' || end == pfc->priorities.items[i] || prio < 1 || prio > 7)
+		if (!number_parse(pfc->priorities.items[i], 1, 7, &prio))
 			return err_set(err, -EINVAL,
 				       "%s:%d: switch.pfc.priorities: \"%s\" is no lossless class: 1 to 7 are (class 0 "
 				       "carries ACKs and is never paused)",
@@ -179,12 +178,10 @@ setup_weights(const struct sw *sw, struct dwrr *dwrr, struct err *err)
 		dwrr->quantum_bytes[c] = sw->config->mtu_bytes;
 	for (size_t i = 0; i < params->weights.count; i++) {
 		const char *text = params->weights.items[i];
-		char *colon, *end;
-		unsigned long prio = strtoul(text, &colon, 10), weight = 0;
+		uint64_t prio, weight;
+		const char *colon = number_scan(text, &prio);
 
-		if (*colon == ':')
-			weight = strtoul(colon + 1, &end, 10);
-		if (*colon != ':' || *end != '\0' || prio < 1 || prio > 7 || weight < 1 || weight > 64)
+		if (colon == NULL || *colon != ':' || !number_parse(colon + 1, 1, 64, &weight) || prio < 1 || prio > 7)
 			return err_set(err, -EINVAL,
 				       "%s:%d: switch.weights: \"%s\": write \"class:weight\", class 1 to 7, weight 1 to "
 				       "64, as in \"3:2\"",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "emulation/recorder/bucket.h"
 #include "emulation/recorder/gaps.h"
 #include "emulation/recorder/recmerge.h"
@@ -41,7 +42,7 @@ const struct cfg_table exporter_cfg_table = {
 	.doc = "What telemetry may cost on its way from switches and hosts to the analyzer.",
 	.size = sizeof(struct exporter_config),
 	.fields = exporter_fields,
-	.nfields = sizeof(exporter_fields) / sizeof(exporter_fields[0]),
+	.nfields = ARRAY_LEN(exporter_fields),
 };
 
 static uint64_t default_burst(uint64_t budget);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/plain.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_load.h"
@@ -30,7 +31,7 @@ bind_groups(struct scenario *sc, struct err *err)
 		{ &detection_table, &sc->detection }, { &exporter_cfg_table, &sc->exporter },
 	};
 
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
 		int ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
 
 		if (ret < 0)
@@ -134,7 +135,7 @@ size_frames(struct scenario *sc)
 	sc->mtu_frame_bytes = roce_data_bytes(&sc->roce, sc->roce.mtu_bytes, true, true);
 	sc->largest_frame_bytes = sc->mtu_frame_bytes;
 	sc->min_frame_bytes = roce_data_bytes(&sc->roce, 1, false, false);
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 		sc->min_frame_bytes = others[i] < sc->min_frame_bytes ? others[i] : sc->min_frame_bytes;
 		sc->largest_frame_bytes = others[i] > sc->largest_frame_bytes ? others[i] : sc->largest_frame_bytes;
 	}

@@ -2,11 +2,10 @@
 /* The tables of what belongs to no module, and the list of everybody's. */
 #include <stddef.h>
 
+#include "common/array.h"
 #include "emulation/scenario/scenario.h"
 #include "emulation/scenario/scenario_load.h"
 #include "topo/build.h"
-
-#define NFIELDS(f) (sizeof(f) / sizeof((f)[0]))
 
 #define S struct scenario_root
 static const struct cfg_field root_fields[] = {
@@ -98,7 +97,7 @@ const struct cfg_table scenario_root_cfg = {
 	.doc = "The scenario itself.",
 	.size = sizeof(struct scenario_root),
 	.fields = root_fields,
-	.nfields = NFIELDS(root_fields),
+	.nfields = ARRAY_LEN(root_fields),
 };
 
 const struct cfg_table timing_cfg = {
@@ -106,7 +105,7 @@ const struct cfg_table timing_cfg = {
 	.doc = "How time is counted.",
 	.size = sizeof(struct timing_params),
 	.fields = timing_fields,
-	.nfields = NFIELDS(timing_fields),
+	.nfields = ARRAY_LEN(timing_fields),
 };
 
 const struct cfg_table routing_cfg = {
@@ -114,7 +113,7 @@ const struct cfg_table routing_cfg = {
 	.doc = "How switches learn of links that went down or came up (fault link-down). Pinned paths are not rerouted.",
 	.size = sizeof(struct routing_params),
 	.fields = routing_fields,
-	.nfields = NFIELDS(routing_fields),
+	.nfields = ARRAY_LEN(routing_fields),
 };
 
 const struct cfg_table host_cfg = {
@@ -123,7 +122,7 @@ const struct cfg_table host_cfg = {
 	.list = true,
 	.size = sizeof(struct host_config),
 	.fields = host_fields,
-	.nfields = NFIELDS(host_fields),
+	.nfields = ARRAY_LEN(host_fields),
 };
 
 const struct cfg_table limits_cfg = {
@@ -131,7 +130,7 @@ const struct cfg_table limits_cfg = {
 	.doc = "When a run ends that does not complete.",
 	.size = sizeof(struct limits_params),
 	.fields = limits_fields,
-	.nfields = NFIELDS(limits_fields),
+	.nfields = ARRAY_LEN(limits_fields),
 };
 
 const struct cfg_table telemetry_cfg = {
@@ -139,7 +138,7 @@ const struct cfg_table telemetry_cfg = {
 	.doc = "What switches and NICs remember (paper III-C3, after Hawkeye).",
 	.size = sizeof(struct telemetry_params),
 	.fields = telemetry_fields,
-	.nfields = NFIELDS(telemetry_fields),
+	.nfields = ARRAY_LEN(telemetry_fields),
 };
 
 static size_t
@@ -161,7 +160,7 @@ scenario_tables(struct cfg_known *known, size_t cap)
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 
 	count += topo_tables(known + count, cap - count);
-	for (size_t i = 0; i < sizeof(singles) / sizeof(singles[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(singles); i++)
 		count = add(known, cap, count, singles[i], NULL);
 	for (size_t i = 0; fault_registry[i] != NULL; i++)
 		count = add(known, cap, count, fault_registry[i]->table, fault_registry[i]->kind);

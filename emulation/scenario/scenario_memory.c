@@ -2,6 +2,7 @@
 /* What a run will take, before anything is allocated for it. */
 #include <stdio.h>
 
+#include "common/array.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_load.h"
 
@@ -169,7 +170,7 @@ scenario_check_memory(const struct scenario *sc, struct err *err)
 	count_payload(sc, &parts[1]);
 	count_ports(sc, &parts[2], &parts[3]);
 	count_routes(sc, &parts[4]);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		sum = add(sum, parts[i].bytes);
 		largest = parts[i].bytes > largest->bytes ? &parts[i] : largest;
 	}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/pkt.h"
 #include "common/recbuf.h"
 #include "rxe-hosts/agent/policy.h"
@@ -51,7 +52,7 @@ const struct cfg_table detection_table = {
 	.doc = "How hosts notice that a step is slow.",
 	.size = sizeof(struct detection_config),
 	.fields = detection_fields,
-	.nfields = sizeof(detection_fields) / sizeof(detection_fields[0]),
+	.nfields = ARRAY_LEN(detection_fields),
 };
 
 const struct detection_policy *const agent_policies[AGENT_POLICIES] = {

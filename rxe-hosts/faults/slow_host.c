@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "common/array.h"
+
 #define AT(field) offsetof(struct slow_host, field)
 
 static const struct cfg_field slow_host_fields[] = {
@@ -18,7 +20,7 @@ const struct cfg_table slow_host_table = {
 	.list = true,
 	.size = sizeof(struct slow_host),
 	.fields = slow_host_fields,
-	.nfields = sizeof(slow_host_fields) / sizeof(slow_host_fields[0]),
+	.nfields = ARRAY_LEN(slow_host_fields),
 };
 
 int

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "rxe-hosts/guest/keeper_files.h"
 #include "rxe-hosts/guest/kind.h"
@@ -183,7 +184,7 @@ turn(struct keeper *keeper)
 	fds[0] = (struct pollfd){ .fd = keeper->stopping ? -1 : keeper->report, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = keeper->signals, .events = POLLIN };
 	sessions_poll(&keeper->sessions, fds + 2);
-	if (poll(fds, sizeof(fds) / sizeof(fds[0]), wait_ms) < 0)
+	if (poll(fds, ARRAY_LEN(fds), wait_ms) < 0)
 		return;
 	while (read(keeper->signals, &info, sizeof(info)) > 0)
 		keeper->asked |= info.ssi_signo == SIGTERM;

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/array.h"
+
 static const struct guest_kind *const kinds[] = { &guest_kind_uml, &guest_kind_qemu, &guest_kind_netns };
 
-#define NKINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define NKINDS ARRAY_LEN(kinds)
 
 const struct guest_kind *
 guest_kind_find(const char *name, struct err *err)

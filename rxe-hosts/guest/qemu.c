@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "rxe-hosts/guest/initramfs.h"
 #include "rxe-hosts/guest/kind.h"
 
@@ -135,7 +136,7 @@ prepare(const struct guest_boot *boot, struct kernel *kernel, struct err *err)
 	if (access(QEMU, X_OK) < 0)
 		return err_set(err, -ENOENT, QEMU " is missing: apt install qemu-system-x86");
 	rc = find_kernel(kernel, err);
-	for (size_t i = 0; i < sizeof(stage_modules) / sizeof(stage_modules[0]) && rc == 0; i++)
+	for (size_t i = 0; i < ARRAY_LEN(stage_modules) && rc == 0; i++)
 		rc = add_with_needs(kernel, stage_modules[i], err);
 	return rc == 0 ? write_initramfs(boot, kernel, err) : rc;
 }
@@ -235,7 +236,7 @@ add_machine(const struct guest_boot *boot, const struct kernel *kernel, struct g
 	unsigned memory_mib = boot->config->memory_mib > LEAST_MEMORY_MIB ? boot->config->memory_mib : LEAST_MEMORY_MIB;
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && rc == 0; i++)
+	for (size_t i = 0; i < ARRAY_LEN(fixed) && rc == 0; i++)
 		rc = guest_word(args, err, "%s", fixed[i]);
 	if (rc == 0)
 		rc = guest_word(args, err, "%s", kernel->image);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "rxe-hosts/guest/kind.h"
 
 #define VIRTIO_ID_NET 1
@@ -39,7 +40,7 @@ command(const struct guest_boot *boot, struct guest_words *args, struct guest_wo
 	if (config->nic != NULL && access(config->nic, F_OK) < 0)
 		return err_set(err, -ENOENT, "%s: no switch listens there; it has to run before its guests", config->nic);
 	rc = guest_word(args, err, "%s", config->kernel);
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && rc == 0; i++)
+	for (size_t i = 0; i < ARRAY_LEN(fixed) && rc == 0; i++)
 		rc = guest_word(args, err, "%s", fixed[i]);
 	if (rc == 0)
 		rc = guest_word(args, err, "mem=%uM", config->memory_mib != 0 ? config->memory_mib : GUEST_MEMORY_MIB);

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 
+#include "common/array.h"
+#include "common/minmax.h"
+
 #define FIELD(member) offsetof(struct dcqcn_cfg, member)
 
 static const struct cfg_field fields[] = {
@@ -30,18 +33,12 @@ const struct cfg_table dcqcn_table = {
 	.doc = "DCQCN rate control at the senders.",
 	.size = sizeof(struct dcqcn_cfg),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 
 static void update_alpha(struct dcqcn *cc, const struct dcqcn_params *params, uint64_t now_ps);
 static void increase(struct dcqcn *cc, const struct dcqcn_params *params);
 static void decrease(struct dcqcn *cc, const struct dcqcn_params *params);
-
-static inline uint64_t
-min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 int
 dcqcn_params_init(struct dcqcn_params *params, const struct dcqcn_cfg *cfg, struct err *err)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/units.h"
 #include "common/wire/roce.h"
 
@@ -44,7 +45,7 @@ const struct cfg_table roce_table = {
 	.doc = "Transport of the embedded hosts: RoCEv2 reliable connections.",
 	.size = sizeof(struct roce_cfg),
 	.fields = fields,
-	.nfields = sizeof(fields) / sizeof(fields[0]),
+	.nfields = ARRAY_LEN(fields),
 };
 
 static int check_mtu(const struct roce_cfg *cfg, struct err *err);

@@ -5,6 +5,7 @@
 
 #include "collectives/data.h"
 #include "collectives/schedule.h"
+#include "common/array.h"
 #include "common/units.h"
 #include "common/wire/notify.h"
 #include "common/wire/poll.h"
@@ -40,7 +41,7 @@ const struct cfg_table collective_table = {
 	.list = true,
 	.size = sizeof(struct collective_config),
 	.fields = collective_fields,
-	.nfields = sizeof(collective_fields) / sizeof(collective_fields[0]),
+	.nfields = ARRAY_LEN(collective_fields),
 };
 
 #undef AT
@@ -64,7 +65,7 @@ const struct cfg_table background_table = {
 	.list = true,
 	.size = sizeof(struct background_config),
 	.fields = background_fields,
-	.nfields = sizeof(background_fields) / sizeof(background_fields[0]),
+	.nfields = ARRAY_LEN(background_fields),
 };
 
 /* Switches and hosts know polling and notification packets by their port. */

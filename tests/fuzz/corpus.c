@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/wire/guest.h"
 #include "common/wire/manage.h"
 #include "common/wire/record.h"
@@ -196,7 +197,7 @@ roce_seeds(const char *folder)
 	static const uint8_t pause[64] = { 0x01, 0x80, 0xc2, 0, 0,    0x01, 2, 0, 0, 0, 0, 1,    0x88,
 					   0x08, 0x01, 0x01, 0, 0x08, 0,    0, 0, 0, 0, 0, 0xff, 0xff };
 
-	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(frames); i++) {
 		uint16_t ip_bytes = (uint16_t)(20 + 8 + 12 + frames[i].body_bytes), udp_bytes = (uint16_t)(ip_bytes - 20);
 		uint8_t frame[256] = {
 			2,
@@ -302,7 +303,7 @@ manage_seeds(const char *folder)
 	size_t used = 1;
 
 	steps[1] = steps[0];
-	for (uint16_t type = MANAGE_HELLO; type < sizeof(sizes) / sizeof(sizes[0]); type++) {
+	for (uint16_t type = MANAGE_HELLO; type < ARRAY_LEN(sizes); type++) {
 		struct manage_hdr hdr = { .magic = MANAGE_MAGIC, .type = type, .size = sizes[type] };
 
 		memcpy(bytes + used, &hdr, sizeof(hdr));

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/units.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/frame/pcapng.h"
 #include "dpswitch/edge/frame/pfc_frame.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct flow flow = { .src_ip = 0x0a000001,
 				  .dst_ip = 0x0a000002,
@@ -84,15 +83,15 @@ main(int argc, char **argv)
 		return 2;
 	}
 	pcapng_interface(pcapng, "frames", "", 0, 0);
-	for (size_t i = 0; i < 2 * COUNT(kinds); i++) { /* all untagged, then all tagged */
-		struct pkt p = kinds[i % COUNT(kinds)].pkt;
-		bool tagged = i >= COUNT(kinds);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(kinds); i++) { /* all untagged, then all tagged */
+		struct pkt p = kinds[i % ARRAY_LEN(kinds)].pkt;
+		bool tagged = i >= ARRAY_LEN(kinds);
 		struct frame f;
 		size_t size;
 
 		p.prio = 3;
 		p.ttl = PKT_TTL_INIT;
-		frame_from_pkt(&f, &p, &flow, kinds[i % COUNT(kinds)].message, tagged);
+		frame_from_pkt(&f, &p, &flow, kinds[i % ARRAY_LEN(kinds)].message, tagged);
 		size = frame_build(&f, bytes, sizeof(bytes));
 		if (damaged)
 			bytes[DAMAGE_UDP + (tagged ? DAMAGE_VLAN : 0)] ^= 0x40;

@@ -6,14 +6,9 @@
 #include <rte_mbuf.h>
 
 #include "common/hash.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "dpswitch/edge/external/external_host.h"
-
-static inline uint64_t
-min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Arrivals of the window go to the port; pauses and what the host sends happen in order of time. */
 static void

@@ -2,17 +2,12 @@
 /* From the host: frames are dequeued as fast as the link lets them out, judged once, and sent class by class. */
 #include <rte_mbuf.h>
 
+#include "common/minmax.h"
 #include "common/wire/notify.h"
 #include "dpswitch/edge/external/arp.h"
 #include "dpswitch/edge/external/external_host.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/pipeline/switch.h"
-
-static inline uint64_t
-max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* A frame of the host's does not enter the fabric. It has taken its time on the cable all the same. */
 static void

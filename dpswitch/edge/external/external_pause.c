@@ -4,15 +4,10 @@
  * honours them; what a slow host, a storm or the peer's own PFC frames ask for is told to the switch.
  */
 #include "common/hash.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "dpswitch/edge/external/external_host.h"
 #include "dpswitch/edge/frame/pfc_frame.h"
-
-static inline uint64_t
-max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 static uint64_t
 quanta_ps(const struct external_nic *nic, uint16_t quanta)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "rxe-hosts/device/embedded/host.h"
 
@@ -13,12 +14,6 @@ static struct send_qp *pick(const struct host *host, struct nic *nic);
 static void count_waiting(struct host *host, struct nic *nic, const struct send_qp *sender);
 static void send_data(struct host *host, struct nic *nic, struct send_qp *qp);
 static void send_datagram(struct host *host, struct nic *nic);
-
-static inline uint64_t
-max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 static inline bool
 queue_empty(const struct pkt_queue *q)

@@ -5,17 +5,12 @@
  */
 #include <stdio.h>
 
+#include "common/minmax.h"
 #include "common/units.h"
 #include "rxe-hosts/device/embedded/host.h"
 
 static void check_timeouts(struct host *host);
 static void run_storms(struct host *host);
-
-static inline uint64_t
-min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 void
 host_set_timers(struct host *host)

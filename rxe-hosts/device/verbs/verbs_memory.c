@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/array.h"
 #include "rxe-hosts/device/verbs/verbs_host.h"
 
 #define ALIGN 4096ull
@@ -79,7 +80,7 @@ verbs_memory_fini(struct verbs_host *host)
 {
 	struct ibv_mr *mrs[] = { host->region_mr, host->landing_mr, host->scratch_mr };
 
-	for (size_t i = 0; i < sizeof(mrs) / sizeof(mrs[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(mrs); i++)
 		if (mrs[i] != NULL)
 			ibv_dereg_mr(mrs[i]);
 	if (host->landings != NULL)

@@ -8,6 +8,8 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "common/array.h"
+
 struct mounted {
 	const char *type, *dir, *options;
 	bool of_namespace; /* shows what a network namespace has */
@@ -20,7 +22,7 @@ static const struct mounted mounts[] = {
 	{ "tmpfs", "/dev/shm", NULL, false }, { "tmpfs", "/run", "mode=755", false },
 };
 
-#define NMOUNTS (sizeof(mounts) / sizeof(mounts[0]))
+#define NMOUNTS ARRAY_LEN(mounts)
 
 int
 mounts_setup(bool namespace_only, struct err *err)

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "rxe-hosts/guest/init/session.h"
 
 struct server {
@@ -136,7 +137,7 @@ turn(struct server *server)
 			draining |= server->sessions[i].ended && server->sessions[i].credit > 0;
 		}
 	}
-	if (poll(fds, sizeof(fds) / sizeof(fds[0]), draining ? 0 : -1) < 0 && errno != EINTR)
+	if (poll(fds, ARRAY_LEN(fds), draining ? 0 : -1) < 0 && errno != EINTR)
 		return -errno;
 	if (fds[0].revents & (POLLIN | POLLHUP | POLLERR))
 		rc = receive(server);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "tests/unit/collectives/schedule_rig.h"
 
 /* Kinds of damage; each gets a sound schedule and breaks it. */
@@ -119,7 +120,7 @@ damage_is_found(void **state)
 		{ depend_on_another, COLL_ALLGATHER, "depends on step 1 of rank 0, which goes to rank 1" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct coll_schedule *schedule = make_schedule(cases[i].op, COLL_RING, 4, 8);
 		struct err err = { 0 };
 

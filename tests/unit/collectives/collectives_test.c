@@ -10,6 +10,7 @@
 
 #include "collectives/data.h"
 #include "collectives/queues.h"
+#include "common/array.h"
 #include "common/prng.h"
 #include "tests/unit/collectives/schedule_rig.h"
 
@@ -124,7 +125,7 @@ every_collective_is_complete(void **state)
 {
 	for (int algorithm = COLL_RING; algorithm <= COLL_HALVING_DOUBLING; algorithm++) {
 		for (int op = COLL_ALLGATHER; op <= COLL_ALLREDUCE; op++) {
-			for (size_t i = 0; i < sizeof(rank_counts) / sizeof(rank_counts[0]); i++) {
+			for (size_t i = 0; i < ARRAY_LEN(rank_counts); i++) {
 				uint32_t ranks = rank_counts[i];
 				struct coll_schedule *schedule;
 				struct err err = { 0 };
@@ -160,7 +161,7 @@ bad_arguments_are_refused(void **state)
 		{ COLL_HALVING_DOUBLING, 12, 100, "power of two ranks, not 12: use 8 or 16 ranks" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct err err = { 0 };
 
 		assert_null(coll_schedule_create(COLL_ALLREDUCE, cases[i].algorithm, cases[i].ranks, cases[i].count, &err));

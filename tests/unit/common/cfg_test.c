@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/cfg/cfg.h"
 #include "common/prng.h"
 
@@ -54,7 +55,7 @@ static const struct cfg_table pfc_table = { .path = "switch.pfc",
 					    .doc = "Flow control.",
 					    .size = sizeof(struct pfc),
 					    .fields = pfc_fields,
-					    .nfields = sizeof(pfc_fields) / sizeof(pfc_fields[0]) };
+					    .nfields = ARRAY_LEN(pfc_fields) };
 
 struct flow_cfg {
 	struct cfg_where where;
@@ -107,7 +108,7 @@ static const struct cfg_known known[] = {
 	{ &storm_table, "pfc-storm" },
 	{ &loss_table, "loss" },
 };
-#define NKNOWN (sizeof(known) / sizeof(known[0]))
+#define NKNOWN ARRAY_LEN(known)
 
 static struct cfg *
 load(const char *text)
@@ -521,7 +522,7 @@ test_random_texts(void **state)
 		struct cfg *cfg;
 
 		for (uint64_t k = 0; k < count; k++)
-			strcat(text, pieces[prng_below(&prng, sizeof(pieces) / sizeof(pieces[0]))]);
+			strcat(text, pieces[prng_below(&prng, ARRAY_LEN(pieces))]);
 		cfg = cfg_load_string(text, "random", &err);
 		if (cfg == NULL) {
 			assert_string_not_equal(err.text, "");

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
 
@@ -194,11 +195,11 @@ an_earlier_run_goes_and_nothing_else(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		put(ours[i], "old");
 	put("notes.txt", "mine");
 	assert_int_equal(run_files_remove(dir, &err), 0);
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		assert_false(there(ours[i]));
 	holds("notes.txt", "mine");
 	assert_int_equal(unlink(path_of("notes.txt")), 0);

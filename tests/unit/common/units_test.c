@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/crc32c.h"
 #include "common/units.h"
 
@@ -65,7 +66,7 @@ test_refuse(void **state)
 	static const char *const times[] = { "", "2", "us", "-2us", "2us3", "2 xs", ".us", "2.us", "1e3us", "2.3.4us" };
 	uint64_t value = 7;
 
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(times); i++)
 		assert_int_equal(units_parse_time(times[i], &value), -EINVAL);
 	assert_int_equal(units_parse_rate("100", &value), -EINVAL);
 	assert_int_equal(units_parse_rate("0.5bps", &value), -EINVAL);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "tests/unit/diag/case.h"
 
 /* Leaves L with hosts a, b and R with c, d, spines S and T above: ports 2 and 3 of a leaf lead to them. */
@@ -136,7 +137,7 @@ test_collision_without_imbalance(void **state)
 		{ HASHED, HASHED, true, 0, false, R, 3 }, /* the same cable's other end */
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct records r;
 		struct verdict *v;
 

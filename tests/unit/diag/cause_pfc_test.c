@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "tests/unit/diag/case.h"
 
 #define LAST 79 /* epoch */
@@ -190,7 +191,7 @@ test_pauses_before_the_step(void **state)
 		uint64_t port_packets; /* fewer than cf's: an older row, of which the newer one was lost */
 	} tests[] = { { 16, 0, false, 500000 }, { 16, 1, true, 500000 }, { 14, 0, true, 500000 }, { 16, 0, true, 0 } };
 
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(tests); i++) {
 		struct rec_port_row port = records_port_row(2, 0, LAST, tests[i].port_packets, 5000000, 90);
 		struct rec_flow_row flow = records_flow_row(2, F17, 0, LAST, 250000, 2500000);
 		struct records r;
@@ -387,7 +388,7 @@ test_storm_by_silence(void **state)
 		{ { 79 }, 80, false, false, 180 }, /* most of that row's time is after the step */
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct rec_run *run;
 		struct records r;
 		struct verdict *v;

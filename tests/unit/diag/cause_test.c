@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "tests/unit/diag/case.h"
 
 static void
@@ -164,7 +165,7 @@ test_drops(void **state)
 		{ REC_DROP_CORRUPT, VERDICT_PACKET_LOSS },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct rec_drop_row drop = { .last = F17,
 					     .port = 1,
 					     .reason = cases[i].reason,

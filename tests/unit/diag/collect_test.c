@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "diag/collect/stream.h"
 #include "tests/unit/diag/records.h"
 
@@ -88,7 +89,7 @@ test_any_portions(void **state)
 	two_hosts(&r);
 	records_step(&r, 1, 1, 2, REC_NONE, 0, 10 * PS_PER_MS);
 	records_end(&r, REC_END_COMPLETE, 20 * PS_PER_MS);
-	for (size_t i = 0; i < sizeof(portions) / sizeof(portions[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(portions); i++) {
 		struct evidence ev;
 		struct err err;
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/prng.h"
 #include "diag/collect/radix.h"
 
@@ -45,7 +46,7 @@ test_orders(void **state)
 
 	(void)state;
 	prng_init(&prng, 1, 0);
-	for (size_t m = 0; m < sizeof(masks) / sizeof(masks[0]); m++) {
+	for (size_t m = 0; m < ARRAY_LEN(masks); m++) {
 		for (uint32_t i = 0; i < COUNT; i++) {
 			items[i].index = i;
 			for (int w = 0; w < RADIX_WORDS; w++)

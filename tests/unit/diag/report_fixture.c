@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/units.h"
 
 #define RANKS 8
@@ -37,7 +38,7 @@ make_ring(bool disturbed)
 	struct verdict *v = fixture_alloc(1, sizeof(*v));
 	uint64_t duration_ps[RANKS * STEPS];
 
-	fixture_fabric(v, 20, 12, pod_links, sizeof(pod_links) / sizeof(pod_links[0]));
+	fixture_fabric(v, 20, 12, pod_links, ARRAY_LEN(pod_links));
 	v->nflows = FIXTURE_FLOWS;
 	v->flows = fixture_alloc(v->nflows, sizeof(*v->flows));
 	for (uint32_t r = 0; r < RANKS; r++)
@@ -190,8 +191,7 @@ add_graph(struct verdict *v, uint32_t rank, uint32_t step, const struct edge_spe
 	g->nscores = nscores;
 }
 
-#define GRAPH(v, rank, step, specs, scores)                                                                                \
-	add_graph(v, rank, step, specs, sizeof(specs) / sizeof((specs)[0]), scores, sizeof(scores) / sizeof((scores)[0]))
+#define GRAPH(v, rank, step, specs, scores) add_graph(v, rank, step, specs, ARRAY_LEN(specs), scores, ARRAY_LEN(scores))
 
 static void
 add_graphs(struct verdict *v)

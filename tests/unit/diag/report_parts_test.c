@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/plain.h"
 #include "common/units.h"
 #include "diag/report/escape.h"
@@ -122,7 +123,7 @@ finding_sentences(void **state)
 	struct verdict_finding *finding = &v->findings[1];
 	char buf[FACTS_TEXT];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		finding->type = cases[i].type;
 		assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)), cases[i].said);
 	}

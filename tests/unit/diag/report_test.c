@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "diag/report/report.h"
 #include "diag/report/text.h"
 #include "tests/unit/diag/report_files.h"
@@ -115,7 +116,7 @@ json_has_all_keys(void **state)
 	struct files files = report_files_write(fixture_case());
 	json_t *root = read_json(&files);
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		json_t *object = json_object_get(root, keys[i][0]);
 
 		if (json_is_array(object))
@@ -217,7 +218,7 @@ text_tells_the_case(void **state)
 	struct files files = report_files_write(fixture_case());
 	char *text = report_files_read(&files, "report.txt"), line[160];
 
-	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
 		if (strstr(text, said[i]) == NULL)
 			fail_msg("report.txt does not say: %s\nbut:\n%s", said[i], text);
 	}

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/minmax.h"
 #include "topo/build.h"
 
 /* Room for one more element of an array; element counts double. */
@@ -25,12 +26,6 @@ static struct frig_host *
 host_of(const struct node *node)
 {
 	return (struct frig_host *)(uintptr_t)node;
-}
-
-static uint64_t
-max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 static uint32_t

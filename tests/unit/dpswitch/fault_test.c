@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 
 #define US PS_PER_US
@@ -76,7 +77,7 @@ schedules_are_exact(void **state)
 	start(&rig, "{ kind = \"loss\"; port = \"A:1\"; rate = 0.1; start = \"20us\"; duration = \"9us\"; },"
 		    "{ kind = \"link-down\"; port = \"A:2\"; start = \"5us\"; duration = \"2us\"; period = \"22us\"; },"
 		    "{ kind = \"corruption\"; port = \"A:3\"; rate = 0.5; start = \"24us\"; }");
-	for (uint32_t i = 0; i < sizeof(expected_us) / sizeof(expected_us[0]); i++) {
+	for (uint32_t i = 0; i < ARRAY_LEN(expected_us); i++) {
 		uint64_t next_ps = faults_next_ps(&rig.faults, now_ps);
 		uint64_t us = next_ps / US;
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/wire/notify.h"
 #include "common/wire/poll.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
@@ -32,7 +33,7 @@ sizes_on_the_link(void **state)
 		{ ROCE_UD_SEND_ONLY_IMM, 0, 70, 94 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		assert_int_equal(roce_frame_bytes(cases[i].opcode, cases[i].payload), cases[i].frame);
 		assert_int_equal(roce_wire_bytes(cases[i].opcode, cases[i].payload), cases[i].wire);
 	}
@@ -123,7 +124,7 @@ descriptors_come_back(void **state)
 	uint8_t buf[FRAME_MAX_BYTES];
 	size_t size;
 
-	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
 		struct pkt p = cases[i / 2].pkt;
 		struct frame f;
 
@@ -218,7 +219,7 @@ malformed_frames_are_named(void **state)
 		{ PKT_NOTIFY, AT_BTH + 6, 1, false, FRAME_CONTROL_FORMAT },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct pkt p = { .type = cases[i].type, .arg = POLL_VICTIM };
 		uint8_t buf[FRAME_MAX_BYTES];
 		struct bytes frame;

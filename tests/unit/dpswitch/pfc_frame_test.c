@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "dpswitch/edge/frame/pfc_frame.h"
 
 static const struct pfc_fields fields = {
@@ -64,7 +65,7 @@ others_are_refused(void **state)
 	struct pfc_fields back;
 	uint8_t bytes[61];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		pfc_frame_build(&fields, bytes);
 		bytes[cases[i].at] = cases[i].value;
 		assert_int_equal(pfc_frame_parse(bytes, 60, &back), cases[i].rc);

@@ -12,6 +12,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/prng.h"
 
@@ -54,7 +55,7 @@ open_device(const char *path)
 			 vdev };
 
 	snprintf(vdev, sizeof(vdev), "net_virtio_user0,path=%s,queue_size=256", path);
-	if (rte_eal_init(sizeof(argv) / sizeof(argv[0]), argv) < 0)
+	if (rte_eal_init(ARRAY_LEN(argv), argv) < 0)
 		return -1;
 	pool = rte_pktmbuf_pool_create("guest", 2047, 0, 0, ROOM + RTE_PKTMBUF_HEADROOM, 0);
 	if (pool == NULL || rte_eth_dev_configure(0, 1, 1, &conf) < 0 ||

@@ -8,6 +8,7 @@
 #include <rte_eal.h>
 #include <rte_mbuf.h>
 
+#include "common/array.h"
 #include "dpswitch/edge/port/port_kind.h"
 
 static bool pending(struct port *port);
@@ -108,7 +109,7 @@ port_rig_eal(void)
 
 	if (started)
 		return 0;
-	started = rte_eal_init(sizeof(argv) / sizeof(argv[0]), argv) >= 0;
+	started = rte_eal_init(ARRAY_LEN(argv), argv) >= 0;
 	return started ? 0 : -1;
 }
 

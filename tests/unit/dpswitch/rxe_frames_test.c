@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/prng.h"
 #include "dpswitch/edge/frame/icrc.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
@@ -61,7 +62,7 @@ static const struct {
 	{ "TOS", 1, 1 }, { "TTL", 8, 1 }, { "IP checksum", 10, 2 }, { "UDP checksum", 26, 2 }, { "BTH byte 4", 32, 1 },
 };
 
-#define MASKS (sizeof(masks) / sizeof(masks[0]))
+#define MASKS ARRAY_LEN(masks)
 
 /* Bit by bit, as the polynomial is written; shares nothing with the code under test. */
 static uint32_t

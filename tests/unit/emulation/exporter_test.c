@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/prng.h"
 #include "common/units.h"
@@ -448,7 +449,7 @@ nothing_is_lost_uncounted(void **state)
 {
 	static const uint64_t budgets[] = { 0, MB_A_SECOND / 10, MB_A_SECOND, 10 * MB_A_SECOND, 1000 * MB_A_SECOND };
 
-	for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(budgets); i++) {
 		struct exporter_stats stats;
 		struct bench b;
 		uint64_t sent[64] = { 0 }, lost[64] = { 0 }, lost_bytes[64] = { 0 }, gap_bytes = 0, run_bytes = 0;

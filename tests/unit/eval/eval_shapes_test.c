@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "eval/family.h"
 #include "eval/place.h"
 
@@ -227,7 +228,7 @@ times_keep_pace_with_links(void **state)
 	} expected[] = { { "paper", 1 }, { "k6", 1 }, { "leaf-spine", 1 }, { "25g", 4 }, { "400g", 0.25 } };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
 		struct case_source source;
 		struct scenario *network = load(shape_find(expected[i].shape), &source);
 		struct eval_case c;

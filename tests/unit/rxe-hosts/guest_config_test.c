@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "rxe-hosts/guest/guest.h"
 #include "rxe-hosts/guest/kind.h"
 
@@ -57,7 +58,7 @@ impossible_guests_are_refused(void **state)
 	static const char *const names[] = { "", "h 1", "../h1", "h/1", ".h", "a-name-of-more-than-31-characters" };
 	struct guest_config config;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		config = good;
 		config.name = names[i];
 		refuses(&config, -EINVAL, "letters");

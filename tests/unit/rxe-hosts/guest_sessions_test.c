@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "rxe-hosts/guest/sessions.h"
 
 static struct sessions sessions;
@@ -182,7 +183,7 @@ who_does_not_keep_to_it_is_cut_off(void **state)
 	static const enum guest_frame_type forbidden[] = { GUEST_HELLO, GUEST_EXIT, GUEST_HANGUP, GUEST_POWEROFF };
 	char byte;
 
-	for (size_t i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
 		int one = connect_program();
 
 		say(one, forbidden[i], 0, "", 0);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/units.h"
 #include "rxe-hosts/faults/slow_host.h"
 #include "rxe-hosts/steps/imm.h"
@@ -272,9 +273,9 @@ digest_tells_plans_apart(void **state)
 		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; } ); "
 		"flows = ( { src = \"0\"; dst = \"1\"; sport = 50000; bytes = \"2MB\"; } );",
 	};
-	uint64_t digests[sizeof(texts) / sizeof(texts[0])];
+	uint64_t digests[ARRAY_LEN(texts)];
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		struct plan *plan = make(texts[i]), *again = make(texts[i]);
 
 		digests[i] = plan_digest(plan);

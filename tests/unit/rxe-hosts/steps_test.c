@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/units.h"
 #include "rxe-hosts/faults/slow_host.h"
 #include "rxe-hosts/steps/imm.h"
@@ -178,7 +179,7 @@ static const char *const verified[] = {
 static void
 iterations_overlap_and_stay_right(void **state)
 {
-	for (size_t i = 0; i < sizeof(verified) / sizeof(verified[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(verified); i++) {
 		uint32_t iterations, overlaps = 0;
 
 		init(8, verified[i]);
@@ -198,7 +199,7 @@ iterations_overlap_and_stay_right(void **state)
 			assert_int_equal(step_engine_rows(rig.engine[h]),
 					 iterations * rig.plan->collectives[0].schedule->steps);
 		}
-		if (i + 1 < sizeof(verified) / sizeof(verified[0]))
+		if (i + 1 < ARRAY_LEN(verified))
 			steps_rig_fini(&rig);
 	}
 }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include "common/array.h"
 #include "rxe-hosts/device/verbs/verbs_outbox.h"
 
 #define MTU 1024u
@@ -112,7 +113,7 @@ no_more_than_a_window_is_in_flight(void **state)
 {
 	const uint64_t windows[] = { 0, 1, 500, 1024, 3000, 4096, 65536, 1 << 20, 1ull << 40 };
 
-	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(windows); i++) {
 		struct verbs_outbox outbox;
 
 		verbs_outbox_init(&outbox, windows[i], MTU);

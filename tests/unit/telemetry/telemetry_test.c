@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/units.h"
 #include "dpswitch/truth/meet.h"
 #include "telemetry/epoch.h"
@@ -217,7 +218,7 @@ the_open_epoch_is_told_for_pauses(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
 		int closed = cases[i / 2].closed, now = cases[i / 2].now;
 		uint64_t before_ps = MANY * PS_PER_MS - 9, open_ps = MANY * PS_PER_MS + 1, digest = 1;
 		bool sent = i % 2;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
 #include "topo/check.h"
@@ -236,7 +237,7 @@ test_show(void **state)
 		"topology = { kind = \"rail\"; hosts = 4; nics = 2; hosts_per_group = 2; uplink_rate = \"400Gbps\"; };",
 	};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		struct cfg *cfg, *again_cfg;
 		struct topo *topo = make_topo(texts[i], &cfg), *again;
 		char *text = text_of(topo, topo_show_scenario);
@@ -334,7 +335,7 @@ test_ns3_errors(void **state)
 		{ "3 1 1\n1\n0 1 1Gbps 1us 0\n", ":1: host \"2\" has no link; at least one would be right" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char path[] = "/tmp/topo_test.XXXXXX", message[256];
 		struct err err = { "" };
 
