@@ -268,7 +268,7 @@ make_nodes(struct forward *f, struct err *err)
 		f->outside[i] = external_host_create(&host, err);
 		if (f->outside[i] == NULL)
 			return -errno;
-		external_expect_work(f->outside[i], true);
+		f->outside[i]->ops->expect_work(f->outside[i], true);
 		fabric_attach(f->fabric, f->outside[i]);
 	}
 	return fabric_partition(f->fabric, err);
@@ -310,9 +310,9 @@ tear_down(struct forward *f)
 {
 	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++) {
 		if (f->outside != NULL)
-			external_host_destroy(f->outside[i]);
-		if (f->switches != NULL)
-			switch_destroy(f->switches[i]);
+			node_destroy(f->outside[i]);
+		if (f->switches != NULL && f->switches[i] != NULL)
+			node_destroy(&f->switches[i]->node);
 	}
 	fabric_destroy(f->fabric);
 	edge_destroy(f->edge);

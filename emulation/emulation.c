@@ -124,10 +124,7 @@ watch_hosts(struct emulation *emulation)
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		if (emulation->hosts[i] == NULL)
 			continue;
-		if (!is_outside(emulation, i))
-			embedded_expect_work(emulation->hosts[i], host_works(emulation, i));
-		else
-			outside->expect_work(emulation->hosts[i], host_works(emulation, i));
+		emulation->hosts[i]->ops->expect_work(emulation->hosts[i], host_works(emulation, i));
 	}
 	if (outside != NULL)
 		watch_failure(emulation);
@@ -164,38 +161,6 @@ hook_collect(void *ctx, uint64_t now_ps)
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	exporter_advance(emulation->exporter, now_ps);
 	progress_show(emulation, now_ps);
-}
-
-static void
-host_storm(void *ctx, uint32_t node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
-{
-	const struct emulation *emulation = ctx;
-
-	if (is_outside(emulation, node))
-		emulation->outside.ops->storm(emulation->hosts[node], port, prio, on, now_ps, interval_ps);
-	else
-		embedded_storm(emulation->hosts[node], port, prio, on, now_ps, interval_ps);
-}
-
-static uint8_t
-host_pausing(void *ctx, uint32_t node, uint16_t port)
-{
-	const struct emulation *emulation = ctx;
-
-	if (is_outside(emulation, node))
-		return emulation->outside.ops->pausing(emulation->hosts[node], port);
-	return embedded_pausing(emulation->hosts[node], port);
-}
-
-static void
-host_link_changed(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps)
-{
-	const struct emulation *emulation = ctx;
-
-	if (is_outside(emulation, node))
-		emulation->outside.ops->link_changed(emulation->hosts[node], port, held, now_ps);
-	else
-		embedded_link_changed(emulation->hosts[node], port, held, now_ps);
 }
 
 static int
@@ -371,14 +336,10 @@ build(struct emulation *emulation, const struct emulation_options *options, stru
 		ret = fabric_partition(emulation->fabric, err);
 	emulation->fault_env = (struct fault_env){
 		.fabric = emulation->fabric,
-		.switches = emulation->switches,
 		.topo = topo,
-		.host_storm = host_storm,
-		.host_pausing = host_pausing,
-		.host_link_changed = host_link_changed,
-		.host_crosses = idle_faults_crosses,
-		.host_held_ps = idle_faults_held_ps,
-		.host_ctx = emulation,
+		.run = emulation,
+		.crosses = idle_faults_crosses,
+		.held_ps = idle_faults_held_ps,
 	};
 	return ret;
 }
@@ -413,16 +374,12 @@ emulation_destroy(struct emulation *emulation)
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		if (emulation->engines != NULL)
 			step_engine_destroy(emulation->engines[i]);
-		if (emulation->hosts != NULL && emulation->hosts[i] != NULL) {
-			if (is_outside(emulation, i))
-				emulation->outside.ops->node_destroy(emulation->hosts[i]);
-			else
-				embedded_host_destroy(emulation->hosts[i]);
-		}
+		if (emulation->hosts != NULL)
+			node_destroy(emulation->hosts[i]);
 		if (emulation->nic_rows != NULL)
 			nic_rows_fini(&emulation->nic_rows[i]);
-		if (emulation->switches != NULL)
-			switch_destroy(emulation->switches[i]);
+		if (emulation->switches != NULL && emulation->switches[i] != NULL)
+			node_destroy(&emulation->switches[i]->node);
 	}
 	rerouting_fini(emulation);
 	capture_destroy(emulation->capture);
@@ -507,11 +464,9 @@ emulation_end(struct emulation *emulation)
 uint64_t
 emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t port, enum rec_drop reason)
 {
-	if (emulation->switches[node] != NULL)
-		return emulation->switches[node]->ports[port].drops.of[reason].packets;
-	if (is_outside(emulation, node))
-		return emulation->outside.ops->dropped(emulation->hosts[node], port, reason);
-	return embedded_dropped(emulation->hosts[node], port, reason);
+	const struct node *of = emulation->fabric->nodes[node];
+
+	return of->ops->dropped(of, port, reason);
 }
 
 bool

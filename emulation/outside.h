@@ -20,13 +20,6 @@ struct outside_ops {
 	void (*fabric_end)(void *ctx);
 	/* A node that stands for a host. @return NULL with err set and errno */
 	struct node *(*node_create)(void *ctx, uint32_t node, struct err *err);
-	void (*node_destroy)(struct node *node);
-	/* As embedded_expect_work() and the others of rxe-hosts/device/embedded/embedded.h. */
-	void (*expect_work)(struct node *node, bool expected);
-	void (*storm)(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
-	uint8_t (*pausing)(const struct node *node, uint16_t nic);
-	void (*link_changed)(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
-	uint64_t (*dropped)(const struct node *node, uint16_t nic, enum rec_drop reason);
 	/* The bytes of a packet on a link, without FCS. @return how many; 0: nobody knows them */
 	size_t (*frame)(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 	/* Whether a frame waits to come in. Cheap: asked for between windows. */

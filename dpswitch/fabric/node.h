@@ -27,6 +27,7 @@ struct window {
 	uint32_t parity; /* index & 1: the lane that senders write */
 };
 
+/* What is done to a node, and asked of it. Between windows, but for run. Ports are the node's own, from 0. */
 struct node_ops {
 	/* node->rx and node->tx are set. May be NULL. */
 	void (*attached)(struct node *node);
@@ -39,6 +40,27 @@ struct node_ops {
 	uint64_t (*next_ps)(const struct node *node);
 	/* After the last window: frames and bytes still held, for the conservation check. */
 	void (*held)(const struct node *node, uint64_t *packets, uint64_t *bytes);
+	/* Packets that a port dropped for a reason. */
+	uint64_t (*dropped)(const struct node *node, uint16_t port, enum rec_drop reason);
+	/*
+	 * From now_ps on a port sends PAUSE for a class every interval_ps, whatever its buffer holds, or stops that and sends
+	 * one RESUME. With several classes the shortest interval counts for all.
+	 */
+	void (*storm)(struct node *node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
+	/* Classes that a port tells its peer to hold, for whatever reason. */
+	uint8_t (*pausing)(const struct node *node, uint16_t port);
+	/*
+	 * The cable of a port was cut or mended.
+	 * @param held  mended: classes that the other end's receiver holds; a link comes up with them paused, as if it had told:
+	 *              its buffers may still be full. Cut: 0
+	 */
+	void (*link_changed)(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps);
+	/*
+	 * Hosts: the program still has work to come, though nothing is posted: the node stays NODE_RUNNING, so that the run
+	 * does not count as complete. Off at first. NULL: a node without programs.
+	 */
+	void (*expect_work)(struct node *node, bool expected);
+	void (*destroy)(struct node *node);
 };
 
 /* Why the fabric should stop, as seen by one node. Read between windows. */
@@ -85,3 +107,11 @@ struct node {
 	uint64_t digest;            /* PAUSE/RESUME events and epoch counters */
 	struct node_counters count;
 };
+
+/* @param node  may be NULL */
+static inline void
+node_destroy(struct node *node)
+{
+	if (node != NULL)
+		node->ops->destroy(node);
+}

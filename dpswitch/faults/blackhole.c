@@ -45,7 +45,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	const struct blackhole *fault = params;
 
 	(void)now_ps;
-	switch_set_blackhole(env->switches[fault->sw_id], fault->dst_id, on);
+	switch_set_blackhole(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id, on);
 }
 
 static void
@@ -59,7 +59,7 @@ met(const void *params, const struct fault_env *env)
 {
 	const struct blackhole *fault = params;
 
-	return env->switches[fault->sw_id]->fault_uses[fault->dst_id];
+	return switch_of(env->fabric->nodes[fault->sw_id])->fault_uses[fault->dst_id];
 }
 
 const struct fault_ops fault_blackhole = {

@@ -11,20 +11,13 @@
 /* What a fault may touch. */
 struct fault_env {
 	struct fabric *fabric;
-	struct sw **switches; /* [topo->nnodes] NULL for hosts */
 	const struct topo *topo;
-	/* Hosts are not this library's, the composition root connects them. A NIC that sends PAUSE, class by class: */
-	void (*host_storm)(void *ctx, uint32_t node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps,
-			   uint64_t interval_ps);
-	/* Classes that a NIC tells its peer to hold. */
-	uint8_t (*host_pausing)(void *ctx, uint32_t node, uint16_t port);
-	/* A NIC's cable was cut (held 0) or mended with these classes held by the other end. */
-	void (*host_link_changed)(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps);
+	/* What the run knows of itself, of ports by global id. */
+	void *run;
 	/* Does the way of a flow, of its data or ACKs, leave by this port as routes and pins are without faults? */
-	bool (*host_crosses)(void *ctx, uint32_t port);
+	bool (*crosses)(void *run, uint32_t port);
 	/* How long flows stood at this port while it was halted so far. */
-	uint64_t (*host_held_ps)(void *ctx, uint32_t port);
-	void *host_ctx;
+	uint64_t (*held_ps)(void *run, uint32_t port);
 };
 
 #define FAULT_MIN_PERIOD_PS 1000000 /* every change ends a window */

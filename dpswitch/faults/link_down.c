@@ -23,13 +23,6 @@ static const struct cfg_table table = {
 };
 #undef S
 
-static uint8_t
-pausing(const struct fault_env *env, const struct topo_port *port)
-{
-	return env->switches[port->node] != NULL ? switch_pausing(env->switches[port->node], port->index)
-						 : env->host_pausing(env->host_ctx, port->node, port->index);
-}
-
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
@@ -42,13 +35,10 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	for (uint32_t i = 0; i < 2; i++)
 		link_set_down(&env->fabric->links[ends[i] - env->topo->ports], on);
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct topo_port *end = ends[i];
-		uint8_t held = on ? 0 : pausing(env, ends[1 - i]);
+		struct node *node = env->fabric->nodes[ends[i]->node], *peer = env->fabric->nodes[ends[1 - i]->node];
+		uint8_t held = on ? 0 : peer->ops->pausing(peer, ends[1 - i]->index);
 
-		if (env->switches[end->node] != NULL)
-			switch_link_changed(env->switches[end->node], end->index, held, now_ps);
-		else
-			env->host_link_changed(env->host_ctx, end->node, end->index, held, now_ps);
+		node->ops->link_changed(node, ends[i]->index, held, now_ps);
 	}
 }
 
@@ -59,8 +49,8 @@ met(const void *params, const struct fault_env *env)
 	const struct link *links[2] = { &env->fabric->links[port - env->topo->ports],
 					&env->fabric->links[port->peer_port] };
 
-	if (links[0]->down && (env->host_crosses(env->host_ctx, (uint32_t)(port - env->topo->ports)) ||
-			       env->host_crosses(env->host_ctx, port->peer_port)))
+	if (links[0]->down &&
+	    (env->crosses(env->run, (uint32_t)(port - env->topo->ports)) || env->crosses(env->run, port->peer_port)))
 		return UINT64_MAX;
 	return links[0]->down_packets + links[1]->down_packets;
 }

@@ -53,7 +53,8 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	const struct topo_port *port = &env->topo->ports[fault->port_id];
 
 	(void)now_ps;
-	switch_set_override(env->switches[port->node], fault->dst_id, on ? (uint8_t)port->index : SWITCH_EGRESS_NONE);
+	switch_set_override(switch_of(env->fabric->nodes[port->node]), fault->dst_id,
+			    on ? (uint8_t)port->index : SWITCH_EGRESS_NONE);
 }
 
 static void
@@ -67,7 +68,7 @@ met(const void *params, const struct fault_env *env)
 {
 	const struct misroute *fault = params;
 
-	return env->switches[env->topo->ports[fault->port_id].node]->fault_uses[fault->dst_id];
+	return switch_of(env->fabric->nodes[env->topo->ports[fault->port_id].node])->fault_uses[fault->dst_id];
 }
 
 const struct fault_ops fault_misroute = {

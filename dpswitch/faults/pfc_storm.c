@@ -37,19 +37,15 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
 	const struct pfc_storm *storm = params;
 	const struct topo_port *port = &env->topo->ports[storm->at.port_id];
-	uint8_t prio = (uint8_t)storm->priority;
+	struct node *node = env->fabric->nodes[port->node];
 
-	if (env->switches[port->node] != NULL)
-		switch_set_storm(env->switches[port->node], port->index, prio, on, now_ps, storm->interval_ps);
-	else
-		env->host_storm(env->host_ctx, port->node, port->index, prio, on, now_ps, storm->interval_ps);
+	node->ops->storm(node, port->index, (uint8_t)storm->priority, on, now_ps, storm->interval_ps);
 }
 
 static uint64_t
 met(const void *params, const struct fault_env *env)
 {
-	return env->host_held_ps(env->host_ctx,
-				 env->topo->ports[((const struct fault_at_port *)params)->port_id].peer_port);
+	return env->held_ps(env->run, env->topo->ports[((const struct fault_at_port *)params)->port_id].peer_port);
 }
 
 const struct fault_ops fault_pfc_storm = { "pfc-storm",

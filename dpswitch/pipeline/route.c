@@ -203,6 +203,7 @@ flush_port(struct sw *sw, uint16_t port, uint64_t now_ps)
 	sw->recheck = true;
 }
 
+/* Routes avoid a port whose cable is cut; what is queued for it is lost. */
 void
 switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps)
 {

@@ -100,11 +100,42 @@ switch_attached(struct node *node)
 		switch_of(node)->ports[i].tx = node->tx[i];
 }
 
+static uint64_t
+switch_dropped(const struct node *node, uint16_t port, enum rec_drop reason)
+{
+	return ((const struct sw *)node)->ports[port].drops.of[reason].packets;
+}
+
+static void
+storm(struct node *node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
+{
+	switch_set_storm(switch_of(node), port, prio, on, now_ps, interval_ps);
+}
+
+static uint8_t
+pausing(const struct node *node, uint16_t port)
+{
+	return switch_pausing((const struct sw *)node, port);
+}
+
+static void
+link_changed(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps)
+{
+	switch_link_changed(switch_of(node), port, held, now_ps);
+}
+
+static void switch_destroy(struct node *node);
+
 static const struct node_ops switch_ops = {
 	.attached = switch_attached,
 	.run = switch_run,
 	.next_ps = switch_next_ps,
 	.held = switch_holds,
+	.dropped = switch_dropped,
+	.storm = storm,
+	.pausing = pausing,
+	.link_changed = link_changed,
+	.destroy = switch_destroy,
 };
 
 /* Frames that can arrive in one window, and frames that can leave. */
@@ -193,16 +224,16 @@ switch_create(const struct switch_config *config, uint32_t id, struct err *err)
 		return sw;
 fail:
 	err_set(err, ret, "out of memory for switch %s", config->topo->nodes[id].name);
-	switch_destroy(sw);
+	node_destroy(sw != NULL ? &sw->node : NULL);
 	errno = -ret;
 	return NULL;
 }
 
-void
-switch_destroy(struct sw *sw)
+static void
+switch_destroy(struct node *node)
 {
-	if (sw == NULL)
-		return;
+	struct sw *sw = switch_of(node);
+
 	for (uint32_t i = 0; sw->ports != NULL && i < sw->node.nports; i++) {
 		struct switch_port *port = &sw->ports[i];
 

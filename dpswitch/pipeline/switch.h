@@ -186,12 +186,11 @@ struct sw {
 };
 
 /*
- * Makes a switch for topology node id.
+ * Makes a switch for topology node id. node_destroy() of its node unmakes it.
  * @return NULL with err set: -EINVAL (a threshold of one MTU or less, headroom short for a cable; file:line and the
  *         size needed), -ENOMEM
  */
 struct sw *switch_create(const struct switch_config *config, uint32_t id, struct err *err);
-void switch_destroy(struct sw *sw);
 
 static inline struct sw *
 switch_of(struct node *node)
@@ -199,26 +198,17 @@ switch_of(struct node *node)
 	return (struct sw *)node;
 }
 
-/* The faults' handles; between windows only. */
+/* The faults' handles, beside those of struct node_ops; between windows only. */
 void switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress);
 void switch_set_blackhole(struct sw *sw, uint32_t dst, bool on);
-/*
- * A storm of one class begins or ends; several may rage at a port.
- * @param interval_ps  at its beginning: between two PAUSE frames; with several storms the shortest counts for all
- */
+/* Parts of node_ops: storm, pausing, link_changed. */
 void switch_set_storm(struct sw *sw, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
-/* Classes that a port tells its peer to hold, by its own accounting or a storm. */
 uint8_t switch_pausing(const struct sw *sw, uint16_t port);
+void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps);
 /* The routes of the configuration have changed; between windows. */
 void switch_forget_routes(struct sw *sw);
 /* A spare flow slot has been given to another flow, and no packet of the former is left. */
 void switch_forget_flow(struct sw *sw, uint32_t flow);
-/*
- * The cable of a port was cut or mended: routes avoid it, what is queued for it is lost.
- * @param held  mended: classes that the other end's receiver holds. A link comes up with them paused, as if it had told:
- *              its buffers may still be full
- */
-void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps);
 
 /* Stages. */
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);

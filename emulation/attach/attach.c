@@ -177,12 +177,6 @@ node_create(void *ctx, uint32_t id, struct err *err)
 	return host->external;
 }
 
-static void
-node_destroy(struct node *node)
-{
-	external_host_destroy(node);
-}
-
 static size_t
 frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
@@ -276,12 +270,6 @@ static const struct outside_ops outside_ops = {
 	.fabric_begin = fabric_begin,
 	.fabric_end = fabric_end,
 	.node_create = node_create,
-	.node_destroy = node_destroy,
-	.expect_work = external_expect_work,
-	.storm = external_storm,
-	.pausing = external_pausing,
-	.link_changed = external_link_changed,
-	.dropped = external_dropped,
 	.frame = frame,
 	.pending = pending,
 	.service = service,

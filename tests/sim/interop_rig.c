@@ -279,7 +279,7 @@ make_embedded(struct interop *t, struct err *err)
 		t->dev->ops->post_receive(t->dev, FLOW_IN, (uint64_t)(2 * i + 1) * INTEROP_ROOM, INTEROP_ROOM);
 	for (uint32_t i = 0; i < INTEROP_DATAGRAMS; i++)
 		t->dev->ops->post_receive(t->dev, FLOW_UD_IN, 0, INTEROP_ROOM);
-	embedded_expect_work(t->host, true);
+	t->host->ops->expect_work(t->host, true);
 	return 0;
 }
 
@@ -306,7 +306,7 @@ make_external(struct interop *t, const char *path, struct err *err)
 	if (t->guest == NULL)
 		return -errno;
 	fabric_attach(t->f.fabric, t->guest);
-	external_expect_work(t->guest, true);
+	t->guest->ops->expect_work(t->guest, true);
 	return 0;
 }
 
@@ -373,15 +373,15 @@ switch_main(const char *path, int line, const char *faults)
 	       "\"state\": %d }\n",
 	       good ? "true" : "false", t.received, t.sent, t.wrong, t.datagrams, (unsigned long long)sum.retransmits,
 	       (unsigned long long)sum.naks_received, (unsigned long long)sum.naks_sent, (unsigned long long)sum.duplicates,
-	       (unsigned long long)embedded_dropped(t.host, 0, REC_DROP_CORRUPT), t.peer_received, t.peer_sent,
+	       (unsigned long long)t.host->ops->dropped(t.host, 0, REC_DROP_CORRUPT), t.peer_received, t.peer_sent,
 	       t.peer_wrong, t.peer_datagrams,
 	       (unsigned long long)(frig_link(&t.f, "S:1")->injected_packets + frig_link(&t.f, "S:2")->injected_packets),
 	       (unsigned long long)frig_link(&t.f, "S:1")->corrupted_packets,
 	       (unsigned long long)frig_link(&t.f, "S:2")->corrupted_packets, frig_conserves(&t.f) ? "true" : "false",
 	       t.state);
 	fflush(stdout);
-	external_host_destroy(t.guest);
-	embedded_host_destroy(t.host);
+	node_destroy(t.guest);
+	node_destroy(t.host);
 	frig_stop(&t.f);
 	edge_destroy(t.edge);
 	port_close(t.port);

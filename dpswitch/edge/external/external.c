@@ -115,11 +115,52 @@ attached(struct node *node)
 	}
 }
 
+static uint64_t
+dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
+{
+	return ((const struct external *)node)->nics[nic].drops.of[reason].packets;
+}
+
+static void
+expect_work(struct node *node, bool expected)
+{
+	external_of(node)->work_expected = expected;
+	if (node->status != NODE_NO_BUFFER)
+		node->status = expected ? NODE_RUNNING : NODE_PASSIVE;
+}
+
+static void
+destroy(struct node *node)
+{
+	struct external *host = external_of(node);
+
+	for (uint32_t i = 0; host->nics != NULL && i < node->nports; i++) {
+		struct external_nic *nic = &host->nics[i];
+
+		rte_pktmbuf_free_bulk(nic->ready, nic->nready);
+		rte_pktmbuf_free_bulk(nic->own, nic->nown);
+		fifo_fini(&nic->hold); /* bodies are the edge's to give back */
+		for (uint32_t c = 0; c < EXTERNAL_CLASSES; c++)
+			fifo_fini(&nic->stage[c]);
+		if (nic->telem.config != NULL)
+			telem_fini(&nic->telem);
+	}
+	recbuf_fini(&node->records);
+	free(host->nics);
+	free(host);
+}
+
 static const struct node_ops ops = {
 	.attached = attached,
 	.run = run,
 	.next_ps = next_ps,
 	.held = held,
+	.dropped = dropped,
+	.storm = external_storm,
+	.pausing = external_pausing,
+	.link_changed = external_link_changed,
+	.expect_work = expect_work,
+	.destroy = destroy,
 };
 
 static int
@@ -179,40 +220,9 @@ external_host_create(const struct external_config *config, struct err *err)
 		return &host->node;
 fail:
 	err_set(err, ret, "out of memory for host %s", config->topo->nodes[config->node].name);
-	external_host_destroy(host != NULL ? &host->node : NULL);
+	node_destroy(host != NULL ? &host->node : NULL);
 	errno = -ret;
 	return NULL;
-}
-
-void
-external_host_destroy(struct node *node)
-{
-	struct external *host = external_of(node);
-
-	if (node == NULL)
-		return;
-	for (uint32_t i = 0; host->nics != NULL && i < node->nports; i++) {
-		struct external_nic *nic = &host->nics[i];
-
-		rte_pktmbuf_free_bulk(nic->ready, nic->nready);
-		rte_pktmbuf_free_bulk(nic->own, nic->nown);
-		fifo_fini(&nic->hold); /* bodies are the edge's to give back */
-		for (uint32_t c = 0; c < EXTERNAL_CLASSES; c++)
-			fifo_fini(&nic->stage[c]);
-		if (nic->telem.config != NULL)
-			telem_fini(&nic->telem);
-	}
-	recbuf_fini(&node->records);
-	free(host->nics);
-	free(host);
-}
-
-void
-external_expect_work(struct node *node, bool expected)
-{
-	external_of(node)->work_expected = expected;
-	if (node->status != NODE_NO_BUFFER)
-		node->status = expected ? NODE_RUNNING : NODE_PASSIVE;
 }
 
 bool
@@ -228,12 +238,6 @@ external_pending(const struct node *node)
 			return true;
 	}
 	return false;
-}
-
-uint64_t
-external_dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
-{
-	return ((const struct external *)node)->nics[nic].drops.of[reason].packets;
 }
 
 void

@@ -100,25 +100,14 @@ struct external_config {
 };
 
 /*
- * Makes a host. Its links are connected by fabric_attach().
+ * Makes a host. Its links are connected by fabric_attach(). Packets that its NICs dropped are those toward the host;
+ * REC_DROP_CORRUPT: that the host will drop, for their ICRC.
  * @return NULL with err set: -EINVAL, -ENOMEM
  */
 struct node *external_host_create(const struct external_config *config, struct err *err);
-void external_host_destroy(struct node *node);
-
-/* As embedded_expect_work(): the run goes on. Off at first. */
-void external_expect_work(struct node *node, bool expected);
 
 /* Is there anything to do before the next arrival: a frame to receive, or one held toward the host? Between windows. */
 bool external_pending(const struct node *node);
-
-/* As embedded_storm(), embedded_pausing(), embedded_link_changed(). */
-void external_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
-uint8_t external_pausing(const struct node *node, uint16_t nic);
-void external_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
-
-/* Packets toward the host that its NIC dropped for a reason; REC_DROP_CORRUPT: that the host will, for their ICRC. */
-uint64_t external_dropped(const struct node *node, uint16_t nic, enum rec_drop reason);
 
 struct external_counters {
 	uint64_t in_packets, in_bytes;       /* frames that entered the fabric, on the wire */

@@ -112,6 +112,10 @@ void external_pfc_arrived(struct external *host, struct external_nic *nic, const
 void external_pause_timers(struct external *host, struct external_nic *nic, const struct window *window);
 /* @return when the next is due */
 uint64_t external_pause_next_ps(const struct external_nic *nic);
+/* Of struct node_ops. */
+void external_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
+uint8_t external_pausing(const struct node *node, uint16_t nic);
+void external_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
 /* Classes that the switch is told to hold, for whatever reason. */
 uint8_t external_told(const struct external *host, const struct external_nic *nic);
 

@@ -112,18 +112,16 @@ embedded_host_create(const struct embedded_config *config, struct err *err)
 		return &host->node;
 fail:
 	err_set(err, rc, "out of memory for host %s", config->topo->nodes[config->node].name);
-	embedded_host_destroy(host != NULL ? &host->node : NULL);
+	node_destroy(host != NULL ? &host->node : NULL);
 	errno = -rc;
 	return NULL;
 }
 
 void
-embedded_host_destroy(struct node *node)
+embedded_destroy(struct node *node)
 {
 	struct host *host = host_of(node);
 
-	if (node == NULL)
-		return;
 	for (uint32_t i = 0; host->nics != NULL && i < node->nports; i++) {
 		struct nic *nic = &host->nics[i];
 

@@ -36,33 +36,13 @@ struct embedded_config {
 };
 
 /*
- * Makes a host. Its links are connected by fabric_attach().
+ * Makes a host. Its links are connected by fabric_attach(), node_destroy() unmakes it.
  * @return NULL with err set: -EINVAL, -ENOMEM
  */
 struct node *embedded_host_create(const struct embedded_config *config, struct err *err);
-void embedded_host_destroy(struct node *node);
 
 /* The device of a host made by embedded_host_create(). */
 struct device *embedded_device(struct node *node);
-
-/*
- * The host's program still has work to come, though nothing is posted: keeps the node NODE_RUNNING, so that the run
- * does not count as complete. Off at first.
- */
-void embedded_expect_work(struct node *node, bool expected);
-
-/*
- * From now_ps on a NIC sends PAUSE for a class every interval, or stops that and sends one RESUME. With several classes
- * the shortest interval counts for all. Between windows only.
- */
-void embedded_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
-/* Classes that a NIC tells its peer to hold. */
-uint8_t embedded_pausing(const struct node *node, uint16_t nic);
-/*
- * A NIC's cable was cut, or mended.
- * @param held  classes that the peer holds from now on, as if it had told; cut: 0
- */
-void embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
 
 /*
  * Sends a UD SEND ONLY WITH IMMEDIATE on a flow, in the flow's class. The receiver must have posted a receive.
@@ -100,8 +80,5 @@ struct embedded_counters {
 	uint64_t pauses_received; /* XOFF frames */
 	uint64_t misdelivered;    /* of flows of other hosts; dropped as REC_DROP_NO_ROUTE */
 };
-
-/* Packets that a NIC dropped for a reason. */
-uint64_t embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason);
 
 void embedded_sum(const struct node *node, struct embedded_counters *sum);

@@ -205,5 +205,13 @@ void host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 
 /* run.c */
 extern const struct node_ops embedded_node_ops;
+/* embedded.c: of struct node_ops */
+void embedded_destroy(struct node *node);
 /* ops.c */
+/* Of struct node_ops. */
+uint64_t embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason);
+void embedded_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
+uint8_t embedded_pausing(const struct node *node, uint16_t nic);
+void embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
+void embedded_expect_work(struct node *node, bool expected);
 extern const struct device_ops embedded_device_ops;

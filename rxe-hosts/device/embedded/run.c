@@ -153,4 +153,10 @@ const struct node_ops embedded_node_ops = {
 	.run = run,
 	.next_ps = next_ps,
 	.held = held,
+	.dropped = embedded_dropped,
+	.storm = embedded_storm,
+	.pausing = embedded_pausing,
+	.link_changed = embedded_link_changed,
+	.expect_work = embedded_expect_work,
+	.destroy = embedded_destroy,
 };

@@ -21,7 +21,6 @@ a_cut_cable_loses_and_counts(void **state)
 
 	(void)state;
 	pair_start(&x, fault, 2);
-	xrig_host_faults(&x);
 	pair_send(&x, PAIR_A, 6000, 900);
 	xrig_run(&x, 20 * PS_PER_MS);
 	fabric_sum(x.f.fabric, &totals);
@@ -157,7 +156,6 @@ random_faults_leak_nothing(void **state)
 		prng_init(&prng, seed, 0);
 		random_faults(&prng, faults, sizeof(faults));
 		pair_start(&x, faults, 4);
-		xrig_host_faults(&x);
 		x.prng = prng;
 		random_traffic(&x);
 		xrig_run(&x, over ? 40 * PS_PER_MS : 2 * PS_PER_MS + prng_below(&x.prng, PS_PER_MS));

@@ -65,48 +65,11 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 	x->count = count;
 }
 
-static struct node *
-node_of(const struct xrig *x, uint32_t id)
-{
-	for (uint32_t i = 0; i < x->count; i++)
-		if (x->ids[i] == id)
-			return x->nodes[i];
-	fail_msg("node %u is not outside", id);
-	return NULL;
-}
-
-static void
-host_storm(void *ctx, uint32_t node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
-{
-	external_storm(node_of(ctx, node), port, prio, on, now_ps, interval_ps);
-}
-
-static uint8_t
-host_pausing(void *ctx, uint32_t node, uint16_t port)
-{
-	return external_pausing(node_of(ctx, node), port);
-}
-
-static void
-host_link_changed(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps)
-{
-	external_link_changed(node_of(ctx, node), port, held, now_ps);
-}
-
-void
-xrig_host_faults(struct xrig *x)
-{
-	x->f.env.host_storm = host_storm;
-	x->f.env.host_pausing = host_pausing;
-	x->f.env.host_link_changed = host_link_changed;
-	x->f.env.host_ctx = x;
-}
-
 void
 xrig_stop(struct xrig *x)
 {
 	for (uint32_t i = 0; i < x->count; i++)
-		external_host_destroy(x->nodes[i]);
+		node_destroy(x->nodes[i]);
 	frig_stop(&x->f);
 	edge_destroy(x->edge);
 	for (uint32_t i = 0; i < x->count; i++) {
@@ -119,6 +82,6 @@ void
 xrig_run(struct xrig *x, uint64_t end_ps)
 {
 	for (uint32_t i = 0; i < x->count; i++)
-		external_expect_work(x->nodes[i], true);
+		x->nodes[i]->ops->expect_work(x->nodes[i], true);
 	frig_run(&x->f, end_ps);
 }

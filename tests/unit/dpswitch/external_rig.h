@@ -33,6 +33,3 @@ void xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32
 void xrig_stop(struct xrig *x);
 /* Runs to end_ps: until then somebody has work. */
 void xrig_run(struct xrig *x, uint64_t end_ps);
-
-/* Connects storms and cut cables at hosts outside. After xrig_start(). */
-void xrig_host_faults(struct xrig *x);

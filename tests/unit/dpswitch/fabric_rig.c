@@ -148,7 +148,25 @@ host_held(const struct node *node, uint64_t *packets, uint64_t *bytes)
 	(void)bytes;
 }
 
-static const struct node_ops host_ops = { .run = host_run, .next_ps = host_next_ps, .held = host_held };
+static uint8_t
+host_pausing(const struct node *node, uint16_t port)
+{
+	return ((const struct frig_host *)node)->holding;
+}
+
+static void
+host_link_changed(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps)
+{
+	((struct frig_host *)node)->paused = held;
+}
+
+static const struct node_ops host_ops = {
+	.run = host_run,
+	.next_ps = host_next_ps,
+	.held = host_held,
+	.pausing = host_pausing,
+	.link_changed = host_link_changed,
+};
 
 static uint64_t
 next_change(void *ctx, uint64_t now_ps)
@@ -250,26 +268,14 @@ make_node(struct frig *rig, uint32_t id)
 	return 0;
 }
 
-static uint8_t
-host_pausing(void *ctx, uint32_t node, uint16_t port)
-{
-	return ((struct frig *)ctx)->hosts[node]->holding;
-}
-
-static void
-host_link_changed(void *ctx, uint32_t node, uint16_t port, uint8_t held, uint64_t now_ps)
-{
-	((struct frig *)ctx)->hosts[node]->paused = held;
-}
-
 static bool
-host_crosses(void *ctx, uint32_t port)
+crosses(void *ctx, uint32_t port)
 {
 	return ((struct frig *)ctx)->topo->nports > port; /* every flow by every way */
 }
 
 static uint64_t
-host_held_ps(void *ctx, uint32_t port)
+held_ps(void *ctx, uint32_t port)
 {
 	return ((struct frig *)ctx)->held_ps;
 }
@@ -292,13 +298,10 @@ frig_start(struct frig *rig)
 	assert_int_equal(fabric_partition(rig->fabric, &rig->err), 0);
 	rig->env = (struct fault_env){
 		.fabric = rig->fabric,
-		.switches = rig->switches,
 		.topo = rig->topo,
-		.host_pausing = host_pausing,
-		.host_link_changed = host_link_changed,
-		.host_crosses = host_crosses,
-		.host_held_ps = host_held_ps,
-		.host_ctx = rig,
+		.run = rig,
+		.crosses = crosses,
+		.held_ps = held_ps,
 	};
 	if (faults_load(&rig->faults, rig->cfg, rig->topo, &rig->err) < 0)
 		return -1;
@@ -389,7 +392,8 @@ void
 frig_stop(struct frig *rig)
 {
 	for (uint32_t i = 0; rig->fabric != NULL && i < rig->topo->nnodes; i++) {
-		switch_destroy(rig->switches[i]);
+		if (rig->switches[i] != NULL)
+			node_destroy(&rig->switches[i]->node);
 		free_host(rig->hosts[i]);
 	}
 	free(rig->switches);

@@ -142,7 +142,7 @@ finish(struct talk *t)
 	edge_sum(t->x.edge, &sum);
 	assert_int_equal(sum.bodies, 0);
 	assert_true(frig_conserves(&t->x.f));
-	embedded_host_destroy(t->e);
+	node_destroy(t->e);
 	xrig_stop(&t->x);
 	embedded_shared_destroy(t->shared);
 }
@@ -384,8 +384,8 @@ what_is_not_for_the_host_is_dropped(void **state)
 	xrig_run(&t.x, 5 * PS_PER_MS);
 	assert_int_equal(t.nwcs, 0);
 	assert_int_equal(t.x.ports[0]->nout, 0);
-	assert_int_equal(embedded_dropped(t.e, 0, REC_DROP_CORRUPT), 1);
-	assert_int_equal(embedded_dropped(t.e, 0, REC_DROP_NO_ROUTE), 3);
+	assert_int_equal(t.e->ops->dropped(t.e, 0, REC_DROP_CORRUPT), 1);
+	assert_int_equal(t.e->ops->dropped(t.e, 0, REC_DROP_NO_ROUTE), 3);
 	finish(&t);
 }
 

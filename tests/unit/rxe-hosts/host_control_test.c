@@ -92,6 +92,13 @@ test_poll_is_answered_where_packets_were_dropped(void **state)
 	assert_int_equal(node->count.reports.kept_reports, 1);
 }
 
+/* Of the second host. */
+static void
+storm(uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
+{
+	rig.hosts[1].node->ops->storm(rig.hosts[1].node, nic, prio, on, now_ps, interval_ps);
+}
+
 static void
 test_poll_from_a_paused_port_traces_pauses(void **state)
 {
@@ -99,7 +106,7 @@ test_poll_from_a_paused_port_traces_pauses(void **state)
 
 	rig_start(&rig);
 	rig_run(&rig, 1 * PS_PER_US);
-	embedded_storm(rig.hosts[1].node, 0, 3, true, 1 * PS_PER_US, 10 * PS_PER_US);
+	storm(0, 3, true, 1 * PS_PER_US, 10 * PS_PER_US);
 	rig_send(&rig, flow, 30 * 1300, 1);
 	rig_run(&rig, 20 * PS_PER_US);
 	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 8, POLL_VICTIM);
@@ -115,7 +122,7 @@ test_poll_from_a_paused_port_traces_pauses(void **state)
 	rig.telemetry[1] = &telemetry;
 	flow = rig_flow(&rig, 0, 0);
 	rig_start(&rig);
-	embedded_storm(rig.hosts[1].node, 0, 3, true, 0, 10 * PS_PER_US);
+	storm(0, 3, true, 0, 10 * PS_PER_US);
 	rig_send(&rig, flow, 30 * 1300, 1);
 	rig_run(&rig, 5 * PS_PER_US);
 	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 8, POLL_VICTIM);
@@ -132,14 +139,14 @@ test_storm_pauses_until_its_one_resume(void **state)
 	struct embedded_counters sum;
 
 	rig_start(&rig);
-	embedded_storm(rig.hosts[1].node, 0, 3, true, 0, 10 * PS_PER_US);
+	storm(0, 3, true, 0, 10 * PS_PER_US);
 	rig_run(&rig, 35 * PS_PER_US);
 	rig_send(&rig, flow, 1300, 1);
 	rig_run(&rig, 50 * PS_PER_US);
 	embedded_sum(rig.hosts[0].node, &sum);
 	assert_int_equal(sum.pauses_received, 5); /* sent at 0, 10, .. 40 us */
 	assert_int_equal(rig.sent[0][PKT_DATA], 0);
-	embedded_storm(rig.hosts[1].node, 0, 3, false, 50 * PS_PER_US, 0);
+	storm(0, 3, false, 50 * PS_PER_US, 0);
 	rig_run(&rig, 70 * PS_PER_US);
 	embedded_sum(rig.hosts[0].node, &sum);
 	assert_int_equal(sum.pauses_received, 5);
@@ -191,7 +198,7 @@ test_timer_and_expected_work(void **state)
 	assert_int_equal(node->ops->next_ps(node), TIME_NEVER);
 	assert_int_equal(rig.hosts[0].ticks, 0); /* nothing outstanding */
 	assert_int_equal(node->status, NODE_PASSIVE);
-	embedded_expect_work(node, true);
+	node->ops->expect_work(node, true);
 	rig_run(&rig, 6 * PS_PER_US);
 	assert_int_equal(node->status, NODE_RUNNING);
 }

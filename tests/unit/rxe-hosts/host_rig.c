@@ -199,7 +199,7 @@ void
 rig_stop(struct rig *rig)
 {
 	for (uint32_t h = 0; h < 2; h++)
-		embedded_host_destroy(rig->hosts[h].node);
+		node_destroy(rig->hosts[h].node);
 	for (uint32_t i = 0; i < 2 * rig->nnics; i++)
 		link_fini(&rig->links[i]);
 	embedded_shared_destroy(rig->shared);
