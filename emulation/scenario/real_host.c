@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "rxe-hosts/device/verbs/verbs_label.h"
+#include "rxe-hosts/device/verbs/label.h"
 
 static const struct cfg_where *
 where_of(const struct scenario *sc, uint32_t flow)

@@ -13,7 +13,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "rxe-hosts/device/verbs/verbs_label.h"
+#include "rxe-hosts/device/verbs/label.h"
 #include "tests/sim/interop.h"
 
 #define REGION (64 * INTEROP_ROOM)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "rxe-hosts/device/verbs/verbs_label.h"
+#include "rxe-hosts/device/verbs/label.h"
 
 /* The label that the kernel turns into this port, for every port that can be. */
 static void

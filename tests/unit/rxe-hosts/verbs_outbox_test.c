@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "common/array.h"
-#include "rxe-hosts/device/verbs/verbs_outbox.h"
+#include "rxe-hosts/device/verbs/outbox.h"
 
 #define MTU 1024u
 #define WINDOW 8192u
@@ -150,7 +150,7 @@ many_messages_cross_in_order(void **state)
 }
 
 /*
- * The receiver of verbs_outbox.h against the sender: a header may be written only while a receive is posted, and a
+ * The receiver of outbox.h against the sender: a header may be written only while a receive is posted, and a
  * receive is posted again only when its slot has been read. No slot is ever written before it is read, in order.
  */
 static void

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "rxe-hosts/device/verbs/verbs_rtt.h"
+#include "rxe-hosts/device/verbs/rtt.h"
 
 #define US 1000000ull
 

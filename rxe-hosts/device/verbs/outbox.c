@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rxe-hosts/device/verbs/verbs_outbox.h"
+#include "rxe-hosts/device/verbs/outbox.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rxe-hosts/device/verbs/verbs_host.h"
+#include "rxe-hosts/device/verbs/host.h"
 
 #define HOP_LIMIT 64
 #define MIN_RNR_TIMER 12 /* 0.64 ms, IBTA table 46 */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rxe-hosts/device/verbs/verbs_host.h"
+#include "rxe-hosts/device/verbs/host.h"
 
 #define FIRST_PSN 0 /* of embedded hosts, both ways */
 #define HOP_LIMIT 64

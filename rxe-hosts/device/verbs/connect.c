@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "rxe-hosts/device/verbs/verbs_host.h"
+#include "rxe-hosts/device/verbs/host.h"
 
 #define CONNECT_MAGIC 0x3158524fU /* "ORX1" */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages: pieces and headers out, headers in, and the completion queue that tells of both (verbs_outbox.h). */
+/* Messages: pieces and headers out, headers in, and the completion queue that tells of both (outbox.h). */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
-#include "rxe-hosts/device/verbs/verbs_host.h"
+#include "rxe-hosts/device/verbs/host.h"
 
 #define CQ_BURST 32
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rxe-hosts/device/verbs/verbs_rtt.h"
+#include "rxe-hosts/device/verbs/rtt.h"
 
 #include <assert.h>
 #include <stdlib.h>

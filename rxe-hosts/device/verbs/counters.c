@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "rxe-hosts/device/verbs/verbs_host.h"
+#include "rxe-hosts/device/verbs/host.h"
 
 /* rdma_rxe, then mlx5 and others. Timeouts of rdma_rxe include what it sends again after a NAK. */
 static const struct {

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "common/array.h"
-#include "rxe-hosts/device/verbs/verbs_host.h"
+#include "rxe-hosts/device/verbs/host.h"
 
 #define ALIGN 4096ull
 #define SLOTS_BYTES (DEVICE_MAX_POSTED * sizeof(struct verbs_header))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inside of a host with its own RDMA device, shared by the files verbs*.c. */
+/* The inside of a host with its own RDMA device, shared by the files of this folder. */
 #pragma once
 
 #include <stddef.h>
@@ -10,10 +10,10 @@
 #include <rdma/rdma_cma.h>
 
 #include "common/recbuf.h"
+#include "rxe-hosts/device/verbs/label.h"
+#include "rxe-hosts/device/verbs/outbox.h"
+#include "rxe-hosts/device/verbs/rtt.h"
 #include "rxe-hosts/device/verbs/verbs.h"
-#include "rxe-hosts/device/verbs/verbs_label.h"
-#include "rxe-hosts/device/verbs/verbs_outbox.h"
-#include "rxe-hosts/device/verbs/verbs_rtt.h"
 
 #define VERBS_TICK_NS 1000000ull
 #define VERBS_CM_PORT 18515
@@ -134,11 +134,14 @@ void verbs_fail(struct verbs_host *host, bool broken, const char *fmt, ...) __at
 /* "h1->h2/49152" as addresses and port; buf of 64. @return buf */
 char *verbs_flow_text(const struct verbs_host *host, uint32_t flow, char *buf);
 
-/* verbs_memory.c */
+/* device.c */
+extern const struct device_ops verbs_device_ops;
+
+/* memory.c */
 int verbs_memory_init(struct verbs_host *host, struct err *err);
 void verbs_memory_fini(struct verbs_host *host);
 
-/* verbs_qp.c */
+/* qp.c */
 /* Finds what QPs need of the port: GID by type and address, path MTU. */
 int verbs_port_init(struct verbs_host *host, struct err *err);
 int verbs_qp_create(struct verbs_conn *conn);
@@ -148,36 +151,36 @@ int verbs_qp_connect(struct verbs_conn *conn);
 /* Posts one receive without memory: the write that it completes brings its own address. */
 int verbs_qp_post_receive(const struct verbs_conn *conn);
 
-/* verbs_connect.c */
+/* connect.c */
 int verbs_cm_listen(struct verbs_host *host, struct err *err);
 void verbs_conn_start(struct verbs_conn *conn);
 void verbs_conn_close(struct verbs_conn *conn);
 
-/* verbs_static.c */
+/* static.c */
 /* Whether the other end of a flow of this host is embedded. */
 bool verbs_is_static(const struct verbs_host *host, uint32_t flow);
 void verbs_static_start(struct verbs_conn *conn);
 
-/* verbs_data.c */
+/* data.c */
 int verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr);
 /* The flow's QP will do no more: its messages fail. */
 void verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why);
 void verbs_completions(void *ctx, uint32_t events);
 
-/* verbs_probe.c */
+/* probe.c */
 /* Sends probes that are due. @return when the next one is, UINT64_MAX: none */
 void verbs_probes_run(struct verbs_host *host, uint64_t now_ns);
 uint64_t verbs_probes_next_ns(const struct verbs_host *host);
 void verbs_probe_answered(struct verbs_host *host, struct verbs_out *out);
 bool verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
 
-/* verbs_control.c */
+/* control.c */
 int verbs_control_init(struct verbs_host *host, struct err *err);
 void verbs_control_fini(struct verbs_host *host);
 void verbs_send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections);
 void verbs_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
 
-/* verbs_counters.c */
+/* counters.c */
 void verbs_counters_init(struct verbs_host *host);
 void verbs_counters_fini(struct verbs_host *host);
 /* Reading them takes the kernel a while. @param age_ns  how old they may be */

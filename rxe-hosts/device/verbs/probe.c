@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RTT probes of the flows that this host sends: why and how, see verbs_rtt.h. */
+/* RTT probes of the flows that this host sends: why and how, see rtt.h. */
 #include "common/units.h"
 #include "common/wire/roce.h"
-#include "rxe-hosts/device/verbs/verbs_host.h"
+#include "rxe-hosts/device/verbs/host.h"
 
 /*
  * A kernel on busy cores works in bursts: what is in flight has to last until it has its next turn, some 20 ms at 40 Mbps.

@@ -13,7 +13,7 @@
 
 #include "common/wire/notify.h"
 #include "common/wire/poll.h"
-#include "rxe-hosts/device/verbs/verbs_host.h"
+#include "rxe-hosts/device/verbs/host.h"
 
 #define DATAGRAM_BYTES 64 /* larger than any that is expected */
 
