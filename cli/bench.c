@@ -18,6 +18,7 @@
 #include "common/args.h"
 #include "common/array.h"
 #include "common/child.h"
+#include "common/log.h"
 #include "common/outfile.h"
 #include "common/private_dir.h"
 
@@ -307,7 +308,7 @@ command_bench(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &bench) != 0)
 		return EXIT_USAGE;
 	if (private_dir_create(&dir, &bench.err) < 0) {
-		fprintf(stderr, "rocelab: %s\n", bench.err.text);
+		log_error("%s", bench.err.text);
 		return EXIT_FAILED;
 	}
 	bench.dir = dir.path;
@@ -319,7 +320,7 @@ command_bench(int argc, char **argv)
 		ret = run_all(&bench);
 	private_dir_remove(&dir);
 	if (ret < 0) {
-		fprintf(stderr, "rocelab: %s\n", bench.err.text);
+		log_error("%s", bench.err.text);
 		return EXIT_FAILED;
 	}
 	if (bench.analyzer || bench.realtime)

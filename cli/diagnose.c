@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/verdict_file.h"
 #include "common/child.h"
+#include "common/log.h"
 #include "common/run_dir.h"
 #include "common/run_files.h"
 
@@ -116,17 +117,17 @@ command_diagnose(int argc, char **argv)
 		diagnose.out = diagnose.dir;
 	status = analyze_locked(&diagnose, &err);
 	if (err.text[0] != '\0')
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 	if (status != 0)
 		return status > 0 ? status : EXIT_FAILED;
 	if (diagnose.json && verdict_print(diagnose.out, &err) < 0) {
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
 	if (!diagnose.fail_on_finding)
 		return EXIT_DONE;
 	if (verdict_count(diagnose.out, &counts, &err) < 0) {
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
 	return counts.findings != 0 ? EXIT_FAILED : EXIT_DONE;

@@ -15,6 +15,7 @@
 #include "cli/guests.h"
 #include "common/array.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/private_dir.h"
 
 struct checkup {
@@ -177,7 +178,7 @@ command_doctor(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &json) != 0)
 		return EXIT_USAGE;
 	if (check_all(&err) < 0 || (json ? print_json() : print_table()) < 0) {
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
 	for (size_t i = 0; i < NCHECKUPS; i++)

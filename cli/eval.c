@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/eval_options.h"
+#include "common/log.h"
 #include "common/run_dir.h"
 #include "eval/runner.h"
 #include "eval/summary.h"
@@ -80,19 +81,18 @@ tell(const struct eval *eval, bool json, int broken)
 	int ret = json ? summary_print_json(eval, stdout, &err) : summary_print_table(eval, stdout, &err);
 
 	if (ret < 0) {
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
 	if (broken > 0)
-		fprintf(stderr, "rocelab: %d runs failed and are not counted; the same command makes them again\n", broken);
+		log_warning("%d runs failed and are not counted; the same command makes them again", broken);
 	if (summary_excluded(eval, &excluded, &made) <= EVAL_MAX_EXCLUDED) {
 		if (json && excluded > 0) /* the table says so itself */
-			fprintf(stderr, "rocelab: %u of %u cases were wrong by construction and replaced\n", excluded,
-				made);
+			log_warning("%u of %u cases were wrong by construction and replaced", excluded, made);
 		return broken > 0 ? EXIT_FAILED : EXIT_DONE;
 	}
-	fprintf(stderr, "rocelab: %u of %u cases were wrong by construction; at most %.0f %% may be\n", excluded, made,
-		100 * EVAL_MAX_EXCLUDED);
+	log_error("%u of %u cases were wrong by construction; at most %.0f %% may be", excluded, made,
+		  100 * EVAL_MAX_EXCLUDED);
 	return EXIT_FAILED;
 }
 
@@ -108,7 +108,7 @@ command_eval(int argc, char **argv)
 	if (eval_options_parse(&opts, argc, argv) != 0)
 		return EXIT_USAGE;
 	if (run_dir_open(&dir, opts.eval.dir, &err) < 0 || check_policies(&opts.eval, &err) < 0) {
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 		run_dir_close(&dir);
 		return EXIT_USAGE;
 	}
@@ -116,9 +116,9 @@ command_eval(int argc, char **argv)
 	if (ret >= 0)
 		ret = tell(&opts.eval, opts.json, ret);
 	else if (ret == -EINTR)
-		fprintf(stderr, "rocelab: interrupted; the same command goes on with it\n");
+		log_info("interrupted; the same command goes on with it");
 	else
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 	store_close(opts.eval.store);
 	run_dir_close(&dir);
 	return ret >= 0 ? ret : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "common/log.h"
 #include "common/number.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_args.h"
@@ -183,6 +184,6 @@ command_explain(int argc, char **argv)
 		scenario_destroy(sc);
 	}
 	if (err.text[0] != '\0')
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 	return ret == 0 ? EXIT_DONE : EXIT_USAGE;
 }

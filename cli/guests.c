@@ -8,6 +8,7 @@
 
 #include "common/array.h"
 #include "common/child.h"
+#include "common/log.h"
 
 /* Where the script is that builds and finds the kernel: in the tree we were built from, or installed. */
 static const char *const scripts[] = {
@@ -48,7 +49,7 @@ guests_find(struct guests_paths *paths, struct err *err)
 int
 guests_build_kernel(struct guests_paths *paths, struct err *err)
 {
-	fprintf(stderr, "rocelab: building the guests' kernel, once: some minutes (scripts/rxe-kernel)\n");
+	log_info("building the guests' kernel, once: some minutes (scripts/rxe-kernel)");
 	ask_kernel("", paths->kernel, sizeof(paths->kernel));
 	if (paths->kernel[0] != '/' || access(paths->kernel, X_OK) < 0)
 		return err_set(err, -ENOENT, "the guests' kernel was not built; scripts/rxe-kernel tells why");

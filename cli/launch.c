@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
+#include "common/log.h"
 #include "common/private_dir.h"
 
 #define FABRIC_POLL_NS 5000000ULL
@@ -56,7 +57,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 
 	while (!child_poll(fabric, &status)) {
 		if (!ending && launch->hosts != NULL && run_hosts_tend(launch->hosts, err) < 0) {
-			fprintf(stderr, "rocelab: %s\n", err->text);
+			log_error("%s", err->text);
 			kill(fabric, SIGTERM);
 			ending = true;
 		}
@@ -68,7 +69,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 		return status;
 	run_hosts_stop(launch->hosts);
 	if (status == EXIT_NOT_BEGUN)
-		fprintf(stderr, "rocelab: what the hosts said is in %s/guests\n", launch->dir);
+		log_info("what the hosts said is in %s/guests", launch->dir);
 	return status;
 }
 
@@ -107,11 +108,11 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 		status = analyzer_wait(analyzer);
 	if ((status != ANALYZER_STUCK && !child_interrupted(status)) || launch_abandoned())
 		return status >= 0 ? status : 128 + SIGKILL;
-	fprintf(stderr, "rocelab: the analyzer was %s: the verdict comes from the recording\n",
-		status == ANALYZER_STUCK ? "stopped or stuck, or too slow" : "interrupted before it listened");
+	log_warning("the analyzer was %s: the verdict comes from the recording",
+		    status == ANALYZER_STUCK ? "stopped or stuck, or too slow" : "interrupted before it listened");
 	status = analyzer_reread(analyzer, err);
 	if (status < 0 && err->text[0] != '\0')
-		fprintf(stderr, "rocelab: %s\n", err->text);
+		log_error("%s", err->text);
 	return status >= 0 ? status : 128 + SIGKILL;
 }
 
@@ -136,7 +137,7 @@ run_programs(const struct launch *launch, const char *socket, struct launch_stat
 	status->fabric = wait_for_fabric(launch, fabric, err);
 	fabric_pid = 0;
 	if (child_interrupted(status->fabric)) {
-		fprintf(stderr, "rocelab: interrupted before the run began\n");
+		log_info("interrupted before the run began");
 		status->fabric = EXIT_NOT_BEGUN;
 	}
 	status->analyzer = conclude(launch, &analyzer, socket, status->fabric, err);

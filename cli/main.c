@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "common/array.h"
+#include "common/log.h"
 #include "common/stdio_guard.h"
 
 static const struct command commands[] = {
@@ -32,7 +33,9 @@ print_help(FILE *to)
 	fprintf(to, "\nrocelab COMMAND --help tells more. Start with:\n"
 		    "  rocelab run topo/scenarios/case-study.cfg\n\n"
 		    "Exit codes: 0 done, 1 a failed check or invariant, or a collective that did not finish (or a finding, "
-		    "where asked for), 2 usage or bad input.\n");
+		    "where asked for), 2 usage or bad input.\n"
+		    "ROCELAB_LOG=error|warning|info|debug in the environment says how much is told on stderr (default "
+		    "info).\n");
 }
 
 int
@@ -40,6 +43,8 @@ main(int argc, char **argv)
 {
 	stdio_guard();
 	argp_err_exit_status = EXIT_USAGE;
+	if (log_open() < 0)
+		return EXIT_USAGE;
 	if (argc < 2) {
 		print_help(stderr);
 		return EXIT_USAGE;
@@ -55,6 +60,6 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
-	fprintf(stderr, "rocelab: no command \"%s\"; rocelab --help lists them\n", argv[1]);
+	log_error("no command \"%s\"; rocelab --help lists them", argv[1]);
 	return EXIT_USAGE;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "common/log.h"
 #include "emulation/scenario/scenario.h"
 
 int
@@ -11,7 +12,7 @@ command_reference(int argc, char **argv)
 	struct cfg_known known[SCENARIO_MAX_TABLES];
 
 	if (argc > 1) {
-		fprintf(stderr, "rocelab reference: \"%s\" is too much: it takes no arguments\n", argv[1]);
+		log_error("reference takes no arguments: \"%s\" is too much", argv[1]);
 		return EXIT_USAGE;
 	}
 	cfg_print_reference(known, scenario_tables(known, SCENARIO_MAX_TABLES), stdout);

@@ -11,6 +11,7 @@
 #include "cli/launch.h"
 #include "cli/verdict_file.h"
 #include "common/child.h"
+#include "common/log.h"
 #include "common/private_dir.h"
 #include "common/run_dir.h"
 #include "common/run_files.h"
@@ -143,7 +144,7 @@ judge(const struct run_options *run, const char *dir)
 	struct err err = { 0 };
 
 	if (verdict_count(dir, &counts, &err) < 0) {
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
 	if (counts.unfinished != 0 && !run->allow_unfinished && !run_completed(dir))
@@ -160,22 +161,22 @@ show(const struct run_options *run, const char *dir, const struct launch_status 
 	if (status->fabric == EXIT_USAGE)
 		return EXIT_USAGE;
 	if (launch_abandoned()) {
-		fprintf(stderr, "rocelab: ended at once; what was recorded until then is kept: rocelab diagnose %s\n", dir);
+		log_info("ended at once; what was recorded until then is kept: rocelab diagnose %s", dir);
 		return EXIT_FAILED;
 	}
 	if (status->fabric > EXIT_USAGE && status->fabric != EXIT_NOT_BEGUN)
-		fprintf(stderr, "rocelab: dpswitch %s\n", child_text(status->fabric, text, sizeof(text)));
+		log_error("dpswitch %s", child_text(status->fabric, text, sizeof(text)));
 	if (status->analyzer == LAUNCH_NO_STREAM)
 		return EXIT_FAILED;
 	if (status->analyzer == 128 + SIGPIPE)
 		return status->fabric; /* nobody reads what it prints; the files are complete */
 	if (status->analyzer != 0) {
-		fprintf(stderr, "rocelab: the analyzer %s; the recorded stream is kept: rocelab diagnose %s\n",
-			child_text(status->analyzer, text, sizeof(text)), dir);
+		log_error("the analyzer %s; the recorded stream is kept: rocelab diagnose %s",
+			  child_text(status->analyzer, text, sizeof(text)), dir);
 		return EXIT_FAILED;
 	}
 	if (run->json && verdict_print(dir, &err) < 0) {
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
 	if (status->fabric != EXIT_DONE)
@@ -195,13 +196,13 @@ run_in(const struct run_dir *dir, struct run_options *run)
 	int ret = private_dir_create(&private_dir, &run->err);
 
 	if (ret < 0) {
-		fprintf(stderr, "rocelab: %s\n", run->err.text);
+		log_error("%s", run->err.text);
 		return EXIT_FAILED;
 	}
 	launch.private_dir = private_dir.path;
 	ret = run_hosts_create(&run->scenario, dir, private_dir.path, &launch.hosts, &run->err);
 	if (ret < 0) {
-		fprintf(stderr, "rocelab: %s\n", run->err.text);
+		log_error("%s", run->err.text);
 		private_dir_remove(&private_dir);
 		return EXIT_USAGE;
 	}
@@ -211,7 +212,7 @@ run_in(const struct run_dir *dir, struct run_options *run)
 	run_hosts_destroy(launch.hosts);
 	private_dir_remove(&private_dir);
 	if (ret < 0) {
-		fprintf(stderr, "rocelab: %s\n", run->err.text);
+		log_error("%s", run->err.text);
 		return EXIT_FAILED;
 	}
 	return show(run, dir->path, &status);
@@ -231,7 +232,7 @@ command_run(int argc, char **argv)
 	if (run.out == NULL)
 		default_out(run.scenario.path, path, sizeof(path));
 	if (run_dir_open(&dir, run.out != NULL ? run.out : path, &run.err) < 0) {
-		fprintf(stderr, "rocelab: %s\n", run.err.text);
+		log_error("%s", run.err.text);
 		return EXIT_USAGE;
 	}
 	ret = run_in(&dir, &run);

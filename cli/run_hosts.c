@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/guests.h"
+#include "common/log.h"
 #include "common/run_files.h"
 #include "common/unix_socket.h"
 #include "rxe-hosts/guest/guest.h"
@@ -97,9 +98,8 @@ tell_of_others(const struct run_hosts *hosts)
 
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
 		if (sc->hosts[i] != NULL && sc->hosts[i]->kind == HOST_PORT)
-			fprintf(stderr,
-				"rocelab: waiting for host %s: start rxe-host there with --host %s --manage %s/%s.manage\n",
-				sc->topo->nodes[i].name, sc->topo->nodes[i].name, hosts->sockets, sc->topo->nodes[i].name);
+			log_info("waiting for host %s: start rxe-host there with --host %s --manage %s/%s.manage",
+				 sc->topo->nodes[i].name, sc->topo->nodes[i].name, hosts->sockets, sc->topo->nodes[i].name);
 }
 
 int
@@ -250,10 +250,10 @@ watch(struct run_hosts *hosts, struct run_host *host)
 	if (access(manage_path(hosts, host, path, sizeof(path)), F_OK) < 0)
 		; /* the fabric is through, and its hosts with it */
 	else if (status->state == GUEST_ENDED)
-		fprintf(stderr, "rocelab: host %s ended: %s; see %s/%s.log\n", name, status->text, hosts->dir, name);
+		log_warning("host %s ended: %s; see %s/%s.log", name, status->text, hosts->dir, name);
 	else if (status->exit_status != 0)
-		fprintf(stderr, "rocelab: rxe-host on %s ended with status %d; see %s/%s.log\n", name, status->exit_status,
-			hosts->dir, name);
+		log_warning("rxe-host on %s ended with status %d; see %s/%s.log", name, status->exit_status, hosts->dir,
+			    name);
 	guest_ask_stop(host->guest);
 }
 

@@ -19,6 +19,7 @@
 
 #include "cli/command.h"
 #include "common/err.h"
+#include "common/log.h"
 #include "rxe-hosts/guest/frame.h"
 
 /* When the command never ran, as of ssh(1). */
@@ -85,11 +86,14 @@ static const struct argp argp = {
 
 /* The terminal as it was, for on_exit_restore(). */
 static struct termios cooked;
+static bool raw; /* the terminal is not as it was */
 
 static void
 restore_terminal(void)
 {
-	tcsetattr(STDIN_FILENO, TCSAFLUSH, &cooked);
+	if (raw)
+		tcsetattr(STDIN_FILENO, TCSAFLUSH, &cooked);
+	raw = false;
 }
 
 static volatile sig_atomic_t resized;
@@ -307,15 +311,15 @@ turn(struct shell *shell)
 static void
 take_terminal(void)
 {
-	struct termios raw;
+	struct termios keys;
 
 	signal(SIGWINCH, on_resize);
 	if (tcgetattr(STDIN_FILENO, &cooked) < 0)
 		return;
 	atexit(restore_terminal);
-	raw = cooked;
-	cfmakeraw(&raw);
-	tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw);
+	keys = cooked;
+	cfmakeraw(&keys);
+	raw = tcsetattr(STDIN_FILENO, TCSAFLUSH, &keys) == 0;
 }
 
 int
@@ -342,6 +346,7 @@ command_shell(int argc, char **argv)
 		return shell.status;
 	if (err.text[0] == '\0')
 		err_set(&err, rc, "%s: the host is gone: %s", shell_options.host, strerror(-rc));
-	fprintf(stderr, "rocelab: %s\r\n", err.text);
+	restore_terminal();
+	log_error("%s", err.text);
 	return EXIT_NO_SESSION;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "common/log.h"
 #include "emulation/emulation.h"
 #include "emulation/scenario/scenario_args.h"
 #include "topo/build.h"
@@ -113,6 +114,6 @@ command_topo(int argc, char **argv)
 		return EXIT_USAGE;
 	ret = act(&given, &err);
 	if (err.text[0] != '\0')
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 	return ret;
 }

@@ -13,6 +13,7 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/interrupt.h"
+#include "common/log.h"
 
 #define END_NS 2000000000ULL
 #define END_POLL_NS 5000000ULL
@@ -82,7 +83,7 @@ become(const char *path, const struct child_args *args, bool ignore_interrupt, p
 	sigprocmask(SIG_SETMASK, before, NULL);
 	if (getppid() == parent)
 		execv(path, (char *const *)args->argv);
-	fprintf(stderr, "rocelab: %s: %s\n", path, strerror(errno));
+	log_error("%s: %s", path, strerror(errno));
 	_exit(127);
 }
 
@@ -98,7 +99,10 @@ child_start(const char *path, const struct child_args *args, bool ignore_interru
 	if (pid == 0)
 		become(path, args, ignore_interrupt, parent, &before);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return pid > 0 ? pid : err_set(err, -failure, "%s: %s", path, strerror(failure));
+	if (pid < 0)
+		return err_set(err, -failure, "%s: %s", path, strerror(failure));
+	log_debug("%s is process %d", path, (int)pid);
+	return pid;
 }
 
 static int

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/log.h"
 
 void
 recbuf_init(struct recbuf *buf, uint32_t node)
@@ -38,10 +39,8 @@ recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint
 		while (cap < buf->used_bytes + size_bytes)
 			cap *= 2;
 		uint8_t *data = realloc(buf->data, cap);
-		if (data == NULL) {
-			fprintf(stderr, "rocelab: out of memory for %zu B of records of node %u\n", cap, buf->node);
-			abort();
-		}
+		if (data == NULL)
+			log_fatal("out of memory for %zu B of records of node %u", cap, buf->node);
 		buf->data = data;
 		buf->cap_bytes = cap;
 	}

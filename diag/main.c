@@ -10,6 +10,7 @@
 
 #include "common/args.h"
 #include "common/interrupt.h"
+#include "common/log.h"
 #include "common/stdio_guard.h"
 #include "diag/collect/evidence.h"
 #include "diag/collect/source.h"
@@ -96,7 +97,7 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)
 		rc = err_set(err, -EIO, "cannot print the verdict");
 	if (rc == 0 && verdict->incomplete[0] != '\0')
-		fprintf(stderr, "analyzer: the evidence is incomplete: %s\n", verdict->incomplete);
+		log_warning("the evidence is incomplete: %s", verdict->incomplete);
 	verdict_destroy(verdict);
 	return rc;
 }
@@ -126,22 +127,25 @@ main(int argc, char **argv)
 
 	stdio_guard();
 	argp_err_exit_status = EXIT_BAD_INPUT;
+	if (log_open() < 0)
+		return EXIT_BAD_INPUT;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	fd = options.read != NULL ? source_open_file(options.read, &err) : accept_stream(options.listen, &err);
 	if (fd < 0) {
-		fprintf(stderr, "analyzer: %s\n", err.text);
+		log_error("%s", err.text);
 		return EXIT_BAD_INPUT;
 	}
 	evidence_init(&ev);
 	rc = stream_read_fd(fd, &ev, &err);
 	close(fd);
+	log_debug("the stream ended: %d; %s its end record", rc, ev.ended ? "with" : "without");
 	if (rc != 0) {
 		status = EXIT_BAD_INPUT;
 	} else if (diagnose(&options, &ev, &err) != 0) {
 		status = EXIT_FAILED;
 	}
 	if (status != EXIT_DONE)
-		fprintf(stderr, "analyzer: %s\n", err.text);
+		log_error("%s", err.text);
 	evidence_fini(&ev);
 	return status;
 }

@@ -15,6 +15,7 @@
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
+#include "common/log.h"
 #include "common/outfile.h"
 #include "common/stdio_guard.h"
 #include "common/units.h"
@@ -436,6 +437,8 @@ main(int argc, char **argv)
 
 	stdio_guard();
 	argp_err_exit_status = EXIT_USAGE;
+	if (log_open() < 0)
+		return EXIT_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
 	scenario = scenario_load(&options.scenario, &err);
@@ -445,6 +448,6 @@ main(int argc, char **argv)
 	}
 	scenario_destroy(scenario);
 	if (ret < 0)
-		fprintf(stderr, "dpswitch-forward: %s\n", err.text);
+		log_error("%s", err.text);
 	return ret < 0 ? EXIT_FAILED : EXIT_DONE;
 }

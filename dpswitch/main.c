@@ -7,6 +7,7 @@
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
+#include "common/log.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "common/stdio_guard.h"
@@ -136,12 +137,14 @@ main(int argc, char **argv)
 
 	stdio_guard();
 	argp_err_exit_status = EXIT_USAGE;
+	if (log_open() < 0)
+		return EXIT_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
 	if (options.yardstick != NULL) {
 		ret = yardstick(options.yardstick, &err);
 		if (err.text[0] != '\0')
-			fprintf(stderr, "dpswitch: %s\n", err.text);
+			log_error("%s", err.text);
 		return ret;
 	}
 	interrupt_catch(NULL);
@@ -151,6 +154,6 @@ main(int argc, char **argv)
 		scenario_destroy(scenario);
 	}
 	if (err.text[0] != '\0')
-		fprintf(stderr, "dpswitch: %s\n", err.text);
+		log_error("%s", err.text);
 	return ret;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/log.h"
+
 static bool
 cuts_cables(const struct fault_list *faults)
 {
@@ -51,10 +53,8 @@ rerouting_apply(struct emulation *emulation, uint64_t now_ps)
 	for (uint32_t i = 0; i < topo->nlinks; i++)
 		convergence_tell(emulation->convergence, i, emulation->fabric->links[topo->links[i].port[0]].down, now_ps);
 	ret = convergence_apply(emulation->convergence, now_ps);
-	if (ret < 0) {
-		fprintf(stderr, "rocelab: out of memory for the routes of %u nodes\n", topo->nnodes);
-		abort();
-	}
+	if (ret < 0)
+		log_fatal("out of memory for the routes of %u nodes", topo->nnodes);
 	if (ret == 0)
 		return;
 	emulation->reroutes++;

@@ -12,6 +12,7 @@
 
 #include "common/child.h"
 #include "common/interrupt.h"
+#include "common/log.h"
 #include "common/outfile.h"
 #include "common/run_dir.h"
 #include "eval/variant.h"
@@ -108,7 +109,7 @@ run(const struct job_config *config)
 	int analyzer = fabric == 0 && config->diagnose && !interrupt_asked() ? run_analyzer(config, &err) : 0;
 
 	if (fabric < 0 || analyzer < 0) {
-		fprintf(stderr, "rocelab: %s\n", err.text);
+		log_error("%s", err.text);
 		return JOB_NOT_STARTED;
 	}
 	if (fabric != 0)

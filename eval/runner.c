@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/interrupt.h"
+#include "common/log.h"
 #include "eval/case_result.h"
 #include "eval/eval_progress.h"
 #include "eval/items.h"
@@ -116,8 +117,8 @@ run_broke(struct runner *runner, const struct item *item, const char *folder, ui
 
 	runner->progress.expected -= lost;
 	eval_progress_end(&runner->progress);
-	fprintf(stderr, "rocelab: %s failed: %s; log.txt there says more\n",
-		eval_case_dir(runner->eval, item->family, item->index, folder, dir, sizeof(dir)), why->text);
+	log_warning("%s failed: %s; log.txt there says more",
+		    eval_case_dir(runner->eval, item->family, item->index, folder, dir, sizeof(dir)), why->text);
 	if (++runner->broken < MAX_BROKEN)
 		return 0;
 	return err_set(runner->err, -EIO, "%u runs failed; the same command goes on when that is mended", runner->broken);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/exit_code.h"
+#include "common/log.h"
 #include "common/stdio_guard.h"
 #include "emulation/real_host/manage_open.h"
 #include "emulation/real_host/session.h"
@@ -97,6 +98,8 @@ main(int argc, char **argv)
 
 	stdio_guard();
 	argp_err_exit_status = EXIT_USAGE;
+	if (log_open() < 0)
+		return EXIT_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
 	sigaction(SIGINT, &action, NULL);
@@ -107,6 +110,6 @@ main(int argc, char **argv)
 		scenario_destroy(scenario);
 	}
 	if (err.text[0] != '\0')
-		fprintf(stderr, "rxe-host: %s\n", err.text);
+		log_error("%s", err.text);
 	return ret;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/log.h"
 
 #define TELEM_FIRST_SLOTS 8
 
@@ -89,10 +90,8 @@ telem_fini(struct telem_port *t)
 uint32_t
 telem_add_slot(struct telem_port *t, uint32_t flow)
 {
-	if (t->nslots == t->slots_cap && telem_grow(t) < 0) {
-		fprintf(stderr, "rocelab: out of memory for telemetry of %u flows at a port\n", t->nslots);
-		abort();
-	}
+	if (t->nslots == t->slots_cap && telem_grow(t) < 0)
+		log_fatal("out of memory for telemetry of %u flows at a port", t->nslots);
 	t->slot_of_flow[flow] = (uint16_t)t->nslots;
 	t->slot_flow[t->nslots] = flow;
 	t->queued[t->nslots] = 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/units.h"
 
 void
@@ -51,10 +52,8 @@ widened(void *array, uint32_t *cap, uint32_t need, size_t elem_bytes)
 	while (*cap < need)
 		*cap *= 2;
 	array = realloc(array, *cap * elem_bytes);
-	if (array == NULL) {
-		fprintf(stderr, "rocelab: out of memory for %u frames on a cable\n", *cap);
-		abort();
-	}
+	if (array == NULL)
+		log_fatal("out of memory for %u frames on a cable", *cap);
 	return array;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/units.h"
 
 /* The next arrivals of all runs, merged on the fly: by time, then by ingress. */
@@ -124,8 +125,7 @@ egress_drain(struct egress_walk *walk, uint64_t limit_ps)
 static void
 out_of_memory(const struct egress_walk *walk)
 {
-	fprintf(stderr, "rocelab: out of memory for a queue of %s\n", walk->sw->node.topo->nodes[walk->sw->node.id].name);
-	abort();
+	log_fatal("out of memory for a queue of %s", walk->sw->node.topo->nodes[walk->sw->node.id].name);
 }
 
 /* Classes without PFC have a limit and lose what exceeds it. */

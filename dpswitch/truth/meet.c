@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
+
 #define FIRST_SLOTS 8
 #define FIRST_ROWS 8
 
@@ -13,10 +15,8 @@ zeroed(size_t count, size_t elem_bytes)
 {
 	void *array = calloc(count, elem_bytes);
 
-	if (array == NULL) {
-		fprintf(stderr, "rocelab: out of memory for the meetings of flows at a port\n");
-		abort();
-	}
+	if (array == NULL)
+		log_fatal("out of memory for the meetings of flows at a port");
 	return array;
 }
 

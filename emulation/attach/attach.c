@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/patience.h"
 #include "common/progress_line.h"
 #include "common/units.h"
@@ -466,8 +467,8 @@ name_silent(const struct attach *attach)
 
 	if (first == REC_NONE)
 		return;
-	fprintf(stderr, "dpswitch: no answer at the end of the run: %s; stopped, or stuck\n",
-		manage_missing(attach->manage, MANAGE_FINISHED, names, sizeof(names)));
+	log_warning("no answer at the end of the run: %s; stopped, or stuck",
+		    manage_missing(attach->manage, MANAGE_FINISHED, names, sizeof(names)));
 	if (fabric->end_node == REC_NONE)
 		fabric->end_node = first;
 }

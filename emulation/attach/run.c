@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
+#include "common/log.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/unix_socket.h"
@@ -44,19 +45,16 @@ tell_of_capture(const struct run_options *options, const struct emulation *emula
 
 	capture_sum(emulation->capture, &totals);
 	if (emulation->capture_errno != 0)
-		fprintf(stderr, "dpswitch: %s/" RUN_CAPTURE " is cut short: %s\n", options->out,
-			strerror(emulation->capture_errno));
+		log_warning("%s/" RUN_CAPTURE " is cut short: %s", options->out, strerror(emulation->capture_errno));
 	else if (totals.lagged != 0)
-		fprintf(stderr,
-			"dpswitch: %s/" RUN_CAPTURE " lacks %" PRIu64 " of %" PRIu64 " frames: the disk did not keep up; "
-			"--capture-bytes makes less of them\n",
-			options->out, totals.lagged, totals.frames);
+		log_warning("%s/" RUN_CAPTURE " lacks %" PRIu64 " of %" PRIu64 " frames: the disk did not keep up; "
+			    "--capture-bytes makes less of them",
+			    options->out, totals.lagged, totals.frames);
 	if (totals.missing != 0)
-		fprintf(stderr,
-			"dpswitch: %s/" RUN_CAPTURE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
-			" frames are not in it; --capture-limit and --capture-bytes make room\n",
-			options->out, units_format_bytes(options->capture.limit_bytes, limit, sizeof(limit)),
-			units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
+		log_warning("%s/" RUN_CAPTURE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
+			    " frames are not in it; --capture-limit and --capture-bytes make room",
+			    options->out, units_format_bytes(options->capture.limit_bytes, limit, sizeof(limit)),
+			    units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
 }
 
 static const char *
@@ -70,18 +68,16 @@ static void
 tell_of_stream(const struct run_options *options, const struct exporter_stats *stats)
 {
 	if (stats->peer_errno != 0)
-		fprintf(stderr, "dpswitch: the analyzer went away (%s); the recording goes on in %s/records.bin\n",
-			why_lost(stats->peer_errno), options->out);
+		log_warning("the analyzer went away (%s); the recording goes on in %s/records.bin",
+			    why_lost(stats->peer_errno), options->out);
 	else if (stats->peer_dropped != 0)
-		fprintf(stderr,
-			"dpswitch: the analyzer did not keep up: it lacks %" PRIu64 " records that %s/records.bin has\n",
-			stats->peer_dropped, options->out);
+		log_warning("the analyzer did not keep up: it lacks %" PRIu64 " records that %s/records.bin has",
+			    stats->peer_dropped, options->out);
 	if (stats->recording_errno != 0)
-		fprintf(stderr, "dpswitch: %s/records.bin is cut short: %s\n", options->out,
-			why_lost(stats->recording_errno));
+		log_warning("%s/records.bin is cut short: %s", options->out, why_lost(stats->recording_errno));
 	else if (stats->recording_dropped != 0)
-		fprintf(stderr, "dpswitch: %s/records.bin lacks %" PRIu64 " records: the disk did not keep up\n",
-			options->out, stats->recording_dropped);
+		log_warning("%s/records.bin lacks %" PRIu64 " records: the disk did not keep up", options->out,
+			    stats->recording_dropped);
 }
 
 /* Nobody finds in the verdict what did not happen. */
@@ -91,7 +87,7 @@ tell_of_idle_faults(const struct emulation *emulation)
 	json_t *list = idle_faults_json(emulation), *text;
 	size_t i;
 
-	json_array_foreach(list, i, text) fprintf(stderr, "dpswitch: %s\n", json_string_value(text));
+	json_array_foreach(list, i, text) log_warning("%s", json_string_value(text));
 	json_decref(list);
 }
 
@@ -103,8 +99,8 @@ tell_of_refusals(const struct attach *attach)
 		struct attach_host host = attach_host(attach, i);
 
 		if (host.manage.refused_records != 0)
-			fprintf(stderr, "dpswitch: %" PRIu64 " records of a host were refused, the first: %s\n",
-				host.manage.refused_records, host.refused);
+			log_warning("%" PRIu64 " records of a host were refused, the first: %s",
+				    host.manage.refused_records, host.refused);
 	}
 }
 
@@ -117,12 +113,12 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 	bool written = write_outputs(emulation, attach, options->out, &err) == 0;
 
 	if (!written)
-		fprintf(stderr, "dpswitch: %s\n", err.text);
+		log_error("%s", err.text);
 	tell_of_stream(options, &emulation->export);
 	if (emulation->capture != NULL)
 		tell_of_capture(options, emulation);
 	if (emulation->error_text != NULL)
-		fprintf(stderr, "dpswitch: %s\n", emulation->error_text);
+		log_error("%s", emulation->error_text);
 	tell_of_refusals(attach);
 	tell_of_idle_faults(emulation);
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
@@ -130,7 +126,7 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 													  : EXIT_FAILED;
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
 		if (!results[i].holds)
-			fprintf(stderr, "dpswitch: invariant %s does not hold: %s\n", results[i].name, results[i].text);
+			log_error("invariant %s does not hold: %s", results[i].name, results[i].text);
 	return EXIT_FAILED;
 }
 
@@ -242,11 +238,10 @@ warn_late(const struct emulation *emulation)
 	char worst[32];
 
 	if (scale < 1)
-		fprintf(stderr,
-			"dpswitch: this machine did not keep up: %.1f %% of the windows were late, by up to %s; scale the "
-			"links' rates by %.2f\n",
-			100.0 * (double)pacer->late_windows / (double)pacer->windows,
-			units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
+		log_warning("this machine did not keep up: %.1f %% of the windows were late, by up to %s; scale the "
+			    "links' rates by %.2f",
+			    100.0 * (double)pacer->late_windows / (double)pacer->windows,
+			    units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
 }
 
 /* The run itself, everything being in place. @return exit code */
@@ -266,6 +261,7 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 	exporter_flush(exporter); /* without them nothing can be made of what follows */
 	emulation_begin(emulation, exporter, attach != NULL ? attach_start(attach) : clock_now_ns());
 	ret = lcore_run(emulation->fabric, err);
+	log_debug("the fabric stopped at %llu ps: %d", (unsigned long long)emulation->fabric->window.end_ps, ret);
 	if (attach != NULL)
 		attach_stop(attach, emulation->fabric->window.end_ps);
 	emulation_end(emulation);

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/units.h"
 #include "emulation/real_host/results.h"
 #include "emulation/real_host/session_state.h"
@@ -281,7 +282,7 @@ watch_device(struct session *session, struct err *err)
 		return err_set(err, -EIO, "%s", error);
 	if (error != NULL && !session->told_error) {
 		session->told_error = true;
-		fprintf(stderr, "rxe-host: %s\n", error);
+		log_error("%s", error);
 		session_tell(session, MANAGE_QP_ERROR, error);
 	}
 	if (session->state == SESSION_CONNECTING && verbs_host_state(session->verbs) == VERBS_UP &&

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/log.h"
+
 /*
  * Makes room for need elements; capacity doubles. Memory exhaustion ends the program with a message: a lost record
  * would be a silent one.
@@ -22,10 +24,8 @@ grow(void *array, size_t *cap, size_t need, size_t elem_bytes)
 	while (next < need)
 		next *= 2;
 	array = realloc(array, next * elem_bytes);
-	if (array == NULL) {
-		fprintf(stderr, "rocelab: out of memory for %zu B of records\n", next * elem_bytes);
-		abort();
-	}
+	if (array == NULL)
+		log_fatal("out of memory for %zu B of records", next * elem_bytes);
 	*cap = next;
 	return array;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/log.h"
 #include "common/plain.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_load.h"
@@ -333,8 +334,11 @@ scenario_load(const struct scenario_options *options, struct err *err)
 	struct scenario *sc = calloc(1, sizeof(*sc));
 	int ret = sc != NULL ? load(sc, options, err) : err_set(err, -ENOMEM, "out of memory");
 
-	if (ret == 0)
+	if (ret == 0) {
+		log_debug("%s: %u nodes, %u links, %u flows, seed %llu", options->path, sc->topo->nnodes, sc->topo->nlinks,
+			  sc->plan->flows.count, (unsigned long long)sc->routing.seed);
 		return sc;
+	}
 	scenario_destroy(sc);
 	errno = -ret;
 	return NULL;

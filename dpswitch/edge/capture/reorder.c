@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
+
 static void
 out_of_memory(void)
 {
-	fprintf(stderr, "rocelab: out of memory for captured frames\n");
-	abort();
+	log_fatal("out of memory for captured frames");
 }
 
 static void *

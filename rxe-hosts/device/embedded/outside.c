@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/embedded/host.h"
 
@@ -47,10 +48,8 @@ room_for(struct recv_qp *qp, uint64_t bytes)
 	while (cap < bytes)
 		cap *= 2;
 	qp->gathered = realloc(qp->gathered, cap);
-	if (qp->gathered == NULL) {
-		fprintf(stderr, "rocelab: out of memory for a message of %llu B\n", (unsigned long long)bytes);
-		abort();
-	}
+	if (qp->gathered == NULL)
+		log_fatal("out of memory for a message of %llu B", (unsigned long long)bytes);
 	qp->gathered_cap = cap;
 	return qp->gathered;
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/plain.h"
+
+static const char *const names[] = {
+	[LOG_ERROR] = "error",
+	[LOG_WARNING] = "warning",
+	[LOG_INFO] = "info",
+	[LOG_DEBUG] = "debug",
+};
+
+static enum log_level said = LOG_INFO; /* written by log_open() alone, before there are threads */
+
+int
+log_open(void)
+{
+	const char *name = getenv("ROCELAB_LOG");
+
+	said = LOG_INFO;
+	if (name == NULL || *name == '\0')
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strcmp(name, names[i]) == 0) {
+			said = (enum log_level)i;
+			return 0;
+		}
+	}
+	log_error("ROCELAB_LOG=%s: error, warning, info or debug would be right", name);
+	return -EINVAL;
+}
+
+static void
+say(const char *fmt, va_list ap)
+{
+	char text[LOG_BYTES];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	plain_text(text, text, sizeof(text));
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, text); /* one write: stderr is not buffered in between */
+}
+
+void
+log_say(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (level > said)
+		return;
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void
+log_fatal(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+	abort();
+}

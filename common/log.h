@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a program says on stderr: "PROGRAM: text", a line a message, as plain text (common/plain.h), at most LOG_BYTES of it.
+ * ROCELAB_LOG in the environment names the least that is said: error, warning, info (the default) or debug; programs that
+ * rocelab starts inherit it. Not for packet threads, but for what ends the program.
+ */
+#pragma once
+
+#define LOG_BYTES 2048
+
+enum log_level {
+	LOG_ERROR,   /* what was asked for is not done */
+	LOG_WARNING, /* it is done, and lacks something */
+	LOG_INFO,    /* what a person should know or do meanwhile */
+	LOG_DEBUG,   /* what whoever looks for a fault in the program wants to know */
+};
+
+/* Reads ROCELAB_LOG; before any thread starts. @return 0, or -EINVAL: no such level (it is told, and the default stays) */
+int log_open(void);
+
+/* Says a message if its level is said. @param fmt  as printf(3), without a line feed at its end */
+void log_say(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_say(LOG_ERROR, __VA_ARGS__)
+#define log_warning(...) log_say(LOG_WARNING, __VA_ARGS__)
+#define log_info(...) log_say(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_say(LOG_DEBUG, __VA_ARGS__)
+
+/* Ends the program with an error and SIGABRT: for memory that runs out where to go on would lose something silently. */
+void log_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
