@@ -25,7 +25,7 @@ struct options {
 	const char *listen, *read, *out;
 	bool print;
 	int done; /* -1: none */
-	struct verdict_options verdict;
+	struct vedrfolnir_options verdict;
 };
 
 static const struct argp_option argp_options[] = {

@@ -9,20 +9,20 @@ static void
 write_vertex(const struct facts *facts, uint32_t collective, uint32_t index, FILE *to)
 {
 	const struct verdict *v = facts->v;
-	const struct verdict_wvertex *vertex = &v->waiting[collective].vertices[index];
-	const struct verdict_step *step;
+	const struct waiting_vertex *vertex = &vedrfolnir_of(v)->waiting[collective].vertices[index];
+	const struct run_step *step;
 	char flow[96];
 
 	fprintf(to, "    c%u_%u [label=", collective, index);
-	if (vertex->kind == VERDICT_WV_COLLECTIVE_END) {
+	if (vertex->kind == WAITING_COLLECTIVE_END) {
 		escape_dotf(to, "end\n%s", fmt_time(facts->unit, vertex->time_ps).text);
 		fprintf(to, ", shape=doublecircle");
 	} else {
-		step = &v->steps[vertex->step];
+		step = &v->run.steps[vertex->step];
 		escape_dotf(to, "%s step %u\n%s %s", facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
-			    vertex->kind == VERDICT_WV_START ? "start"
-			    : step->open                     ? "open at"
-							     : "end",
+			    vertex->kind == WAITING_START ? "start"
+			    : step->open                  ? "open at"
+							  : "end",
 			    fmt_time(facts->unit, vertex->time_ps).text);
 	}
 	if (vertex->critical)
@@ -33,18 +33,18 @@ write_vertex(const struct facts *facts, uint32_t collective, uint32_t index, FIL
 }
 
 static void
-write_edge(const struct facts *facts, uint32_t collective, const struct verdict_wedge *edge, FILE *to)
+write_edge(const struct facts *facts, uint32_t collective, const struct waiting_edge *edge, FILE *to)
 {
 	fprintf(to, "    c%u_%u -> c%u_%u [label=", collective, edge->from, collective, edge->to);
-	if (edge->kind == VERDICT_WE_EXEC)
+	if (edge->kind == WAITING_EXEC)
 		escape_dotf(to, "%s", fmt_time(facts->unit, edge->weight_ps).text);
 	else
-		escape_dotf(to, "%s", edge->kind == VERDICT_WE_OWN ? "own" : edge->kind == VERDICT_WE_DATA ? "data" : "");
+		escape_dotf(to, "%s", edge->kind == WAITING_OWN ? "own" : edge->kind == WAITING_DATA ? "data" : "");
 	if (edge->critical)
 		fprintf(to, ", penwidth=2.5, color=\"#c2410c\"");
 	else if (edge->pruned)
 		fprintf(to, ", color=grey, fontcolor=grey, style=dashed");
-	else if (edge->kind != VERDICT_WE_EXEC)
+	else if (edge->kind != WAITING_EXEC)
 		fprintf(to, ", color=\"#64748b\"");
 	fprintf(to, "];\n");
 }
@@ -59,11 +59,11 @@ dot_write_waiting(const struct verdict *v, FILE *to)
 		    "  rankdir=RL;\n"
 		    "  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n"
 		    "  edge [fontname=\"sans-serif\", fontsize=9];\n");
-	for (uint32_t c = 0; c < v->ncollectives; c++) {
-		const struct verdict_waiting *w = &v->waiting[c];
+	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
+		const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[c];
 
 		fprintf(to, "  subgraph cluster_%u {\n    label=", c);
-		escape_dotf(to, "collective %u: %s", c, facts_op_name(v->collectives[c].op));
+		escape_dotf(to, "collective %u: %s", c, facts_op_name(v->run.collectives[c].op));
 		fprintf(to, ";\n");
 		for (uint32_t i = 0; i < w->nvertices; i++)
 			write_vertex(&facts, c, i, to);

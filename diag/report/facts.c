@@ -9,20 +9,20 @@
 #define NAME(table, i) ((i) < ARRAY_LEN(table) && (table)[i] != NULL ? (table)[i] : "unknown")
 
 uint64_t
-facts_took_ps(const struct verdict *v, const struct verdict_collective *collective)
+facts_took_ps(const struct verdict *v, const struct run_collective *collective)
 {
-	uint64_t end_ps = collective->complete ? collective->end_ps : v->end_ps;
+	uint64_t end_ps = collective->complete ? collective->end_ps : v->run.end_ps;
 
 	return end_ps > collective->start_ps ? end_ps - collective->start_ps : 0;
 }
 
 uint32_t
-facts_done(const struct verdict *v, const struct verdict_collective *collective)
+facts_done(const struct verdict *v, const struct run_collective *collective)
 {
 	uint32_t done = 0;
 
 	for (uint32_t i = collective->first_step; i < collective->first_step + collective->nsteps; i++)
-		done += v->steps[i].reported && !v->steps[i].open;
+		done += v->run.steps[i].reported && !v->run.steps[i].open;
 	return done;
 }
 
@@ -33,13 +33,13 @@ facts_excess(uint64_t took_ps, uint64_t expect_ps)
 }
 
 uint64_t
-facts_exec_ps(const struct verdict_step *step)
+facts_exec_ps(const struct run_step *step)
 {
 	return step->started && step->end_ps > step->start_ps ? step->end_ps - step->start_ps : 0;
 }
 
 struct fmt
-facts_change(const struct verdict_step *step)
+facts_change(const struct run_step *step)
 {
 	double excess = facts_excess(facts_exec_ps(step), step->expect_ps);
 	struct fmt change = fmt_change(excess);
@@ -52,16 +52,16 @@ facts_change(const struct verdict_step *step)
 struct facts
 facts_of(const struct verdict *v)
 {
-	struct facts facts = { .v = v, .worst = VERDICT_NONE };
+	struct facts facts = { .v = v, .worst = RUN_NONE };
 	uint64_t longest_ps = 0;
 	double most = 0;
 
-	for (uint32_t c = 0; c < v->ncollectives; c++) {
-		const struct verdict_collective *collective = &v->collectives[c];
+	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
+		const struct run_collective *collective = &v->run.collectives[c];
 		uint64_t took_ps = facts_took_ps(v, collective);
 		double excess = collective->complete ? facts_excess(took_ps, collective->expect_ps) : 1e9;
 
-		if (facts.worst == VERDICT_NONE || excess > most) {
+		if (facts.worst == RUN_NONE || excess > most) {
 			facts.worst = c;
 			most = excess;
 		}
@@ -69,7 +69,7 @@ facts_of(const struct verdict *v)
 		if (!collective->complete && collective->expect_ps > longest_ps)
 			longest_ps = collective->expect_ps;
 	}
-	facts.unit = fmt_unit_for(longest_ps != 0 ? longest_ps : v->end_ps);
+	facts.unit = fmt_unit_for(longest_ps != 0 ? longest_ps : v->run.end_ps);
 	return facts;
 }
 
@@ -145,7 +145,7 @@ facts_ending_key(const struct verdict *v)
 		[REC_END_HOST_LOST] = "host_lost",
 	};
 
-	return v->truncated ? "broken_off" : NAME(names, v->end_reason);
+	return v->run.truncated ? "broken_off" : NAME(names, v->run.end_reason);
 }
 
 const char *
@@ -166,18 +166,18 @@ facts_policy_name(uint32_t policy)
 const char *
 facts_type_title(uint32_t type)
 {
-	static const char *const names[VERDICT_TYPES] = {
-		[VERDICT_FLOW_CONTENTION] = "flow contention",
-		[VERDICT_INCAST] = "incast",
-		[VERDICT_PFC_BACKPRESSURE] = "PFC backpressure",
-		[VERDICT_PFC_STORM] = "PFC storm",
-		[VERDICT_PFC_DEADLOCK] = "PFC deadlock",
-		[VERDICT_FORWARDING_LOOP] = "forwarding loop",
-		[VERDICT_LOAD_IMBALANCE] = "load imbalance",
-		[VERDICT_PACKET_LOSS] = "packet loss",
-		[VERDICT_LINK_DOWN] = "link down",
-		[VERDICT_BLACKHOLE] = "blackhole",
-		[VERDICT_SLOW_HOST] = "slow host",
+	static const char *const names[FINDING_TYPES] = {
+		[FINDING_FLOW_CONTENTION] = "flow contention",
+		[FINDING_INCAST] = "incast",
+		[FINDING_PFC_BACKPRESSURE] = "PFC backpressure",
+		[FINDING_PFC_STORM] = "PFC storm",
+		[FINDING_PFC_DEADLOCK] = "PFC deadlock",
+		[FINDING_FORWARDING_LOOP] = "forwarding loop",
+		[FINDING_LOAD_IMBALANCE] = "load imbalance",
+		[FINDING_PACKET_LOSS] = "packet loss",
+		[FINDING_LINK_DOWN] = "link down",
+		[FINDING_BLACKHOLE] = "blackhole",
+		[FINDING_SLOW_HOST] = "slow host",
 	};
 
 	return NAME(names, type);
@@ -187,7 +187,7 @@ facts_type_title(uint32_t type)
 static bool
 same_pair(const struct verdict *v, uint32_t flow, uint32_t other)
 {
-	const struct rec_tuple *a = &v->flows[flow].tuple, *b = &v->flows[other].tuple;
+	const struct rec_tuple *a = &v->run.flows[flow].tuple, *b = &v->run.flows[other].tuple;
 
 	return a->src_ip == b->src_ip && a->dst_ip == b->dst_ip;
 }
@@ -195,11 +195,12 @@ same_pair(const struct verdict *v, uint32_t flow, uint32_t other)
 char *
 facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap)
 {
-	const struct verdict_flow *f = &v->flows[flow];
-	bool alone = !(flow > 0 && same_pair(v, flow, flow - 1)) && !(flow + 1 < v->nflows && same_pair(v, flow, flow + 1));
+	const struct run_flow *f = &v->run.flows[flow];
+	bool alone =
+		!(flow > 0 && same_pair(v, flow, flow - 1)) && !(flow + 1 < v->run.nflows && same_pair(v, flow, flow + 1));
 
-	if (alone && f->src < v->nnodes && f->dst < v->nnodes)
-		snprintf(buf, cap, "%s->%s", v->nodes[f->src].name, v->nodes[f->dst].name);
+	if (alone && f->src < v->run.nnodes && f->dst < v->run.nnodes)
+		snprintf(buf, cap, "%s->%s", v->run.nodes[f->src].name, v->run.nodes[f->dst].name);
 	else
 		snprintf(buf, cap, "%s", f->name);
 	return buf;
@@ -226,12 +227,12 @@ cmp_u32(const void *pa, const void *pb)
 }
 
 uint32_t
-facts_step_numbers(const struct verdict *v, const struct verdict_finding *finding, uint32_t *out)
+facts_step_numbers(const struct verdict *v, const struct finding *finding, uint32_t *out)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < finding->nsteps; i++)
-		out[i] = v->steps[finding->steps[i]].step;
+		out[i] = v->run.steps[finding->steps[i]].step;
 	qsort(out, finding->nsteps, sizeof(*out), cmp_u32);
 	for (uint32_t i = 0; i < finding->nsteps; i++) {
 		if (count == 0 || out[count - 1] != out[i])
@@ -241,7 +242,7 @@ facts_step_numbers(const struct verdict *v, const struct verdict_finding *findin
 }
 
 bool
-facts_finding_has_step(const struct verdict_finding *finding, uint32_t step)
+facts_finding_has_step(const struct finding *finding, uint32_t step)
 {
 	for (uint32_t i = 0; i < finding->nsteps; i++) {
 		if (finding->steps[i] == step)
@@ -250,22 +251,22 @@ facts_finding_has_step(const struct verdict_finding *finding, uint32_t step)
 	return false;
 }
 
-const struct verdict_finding *
+const struct finding *
 facts_root(const struct verdict *v)
 {
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		if (v->findings[i].type != VERDICT_SLOW_HOST)
+		if (v->findings[i].type != FINDING_SLOW_HOST)
 			return &v->findings[i];
 	}
 	return NULL;
 }
 
 double
-facts_share(const struct verdict *v, const struct verdict_contributor *contributor)
+facts_share(const struct verdict *v, const struct contributor *contributor)
 {
 	double sum = 0;
 
-	for (uint32_t i = 0; i < v->ncontributors; i++)
-		sum += v->contributors[i].score;
+	for (uint32_t i = 0; i < vedrfolnir_of(v)->ncontributors; i++)
+		sum += vedrfolnir_of(v)->contributors[i].score;
 	return sum > 0 ? contributor->score / sum : 0;
 }

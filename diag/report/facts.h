@@ -12,21 +12,21 @@
 
 struct facts {
 	const struct verdict *v;
-	uint32_t worst;       /* the collective to look at first: unfinished, else most above expect; VERDICT_NONE */
+	uint32_t worst;       /* the collective to look at first: unfinished, else most above expect; RUN_NONE */
 	struct fmt_unit unit; /* of all times */
 };
 
 struct facts facts_of(const struct verdict *v);
 
 /* How long a collective took; of an unfinished one: until the run ended. */
-uint64_t facts_took_ps(const struct verdict *v, const struct verdict_collective *collective);
+uint64_t facts_took_ps(const struct verdict *v, const struct run_collective *collective);
 /* How many of its steps were reported as finished. */
-uint32_t facts_done(const struct verdict *v, const struct verdict_collective *collective);
+uint32_t facts_done(const struct verdict *v, const struct run_collective *collective);
 /* 0.258: a quarter longer than expected. 0 without an expectation. */
 double facts_excess(uint64_t took_ps, uint64_t expect_ps);
-uint64_t facts_exec_ps(const struct verdict_step *step);
+uint64_t facts_exec_ps(const struct run_step *step);
 /* Against what was expected: "+25.8 %"; of a step that is open what is known already: "+25.8 % so far", "open". */
-struct fmt facts_change(const struct verdict_step *step);
+struct fmt facts_change(const struct run_step *step);
 
 const char *facts_op_name(uint32_t op);                /* "AllGather" */
 const char *facts_algorithm_name(uint32_t algorithm);  /* "ring" */
@@ -42,7 +42,7 @@ char *facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap);
 /* "1-3, 7" */
 char *facts_ranges(const uint32_t *sorted, uint32_t count, char *buf, size_t cap);
 /* Step numbers of a finding, sorted, once each. @param out  [finding->nsteps]  @return how many */
-uint32_t facts_step_numbers(const struct verdict *v, const struct verdict_finding *finding, uint32_t *out);
+uint32_t facts_step_numbers(const struct verdict *v, const struct finding *finding, uint32_t *out);
 
 /* "Ring AllGather over 8 ranks took 270.907 ms, 25.8 % longer than the 215.299 ms expected." */
 char *facts_headline(const struct facts *facts, char *buf, size_t cap);
@@ -51,14 +51,14 @@ char *facts_conclusion(const struct facts *facts, char *buf, size_t cap);
 /* That the recording knows less than this verdict does. @return NULL where it does not */
 char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
-char *facts_finding(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap);
+char *facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap);
 /* "flow contention", for people */
 const char *facts_type_title(uint32_t type);
 /* Causes of one step, strongest first: "contention at 6:2 (13->19), backpressure of 6:2"; "" if there is none. */
 char *facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap);
 
 /* The strongest finding about the network; NULL: none. */
-const struct verdict_finding *facts_root(const struct verdict *v);
-bool facts_finding_has_step(const struct verdict_finding *finding, uint32_t step);
+const struct finding *facts_root(const struct verdict *v);
+bool facts_finding_has_step(const struct finding *finding, uint32_t step);
 /* Share of a contributor in the sum of all scores, 0..1. */
-double facts_share(const struct verdict *v, const struct verdict_contributor *contributor);
+double facts_share(const struct verdict *v, const struct contributor *contributor);

@@ -8,13 +8,13 @@
 #include "diag/report/html_page.h"
 
 const char *
-page_excess_class(const struct verdict_step *step)
+page_excess_class(const struct run_step *step)
 {
 	double excess = facts_excess(facts_exec_ps(step), step->expect_ps);
 
 	if (step->open)
 		return "xo";
-	if (100 * excess <= VERDICT_SLOW_PERCENT)
+	if (100 * excess <= RUN_SLOW_PERCENT)
 		return "x0";
 	return excess <= 0.1 ? "x1" : excess <= 0.5 ? "x2" : "x3";
 }
@@ -27,7 +27,7 @@ page_excess_legend(const struct page *page)
 		"lost, "
 		"step up to 10 %% longer</span><span><i class=\"key x2\"></i>up to 50 %%</span>"
 		"<span><i class=\"key x3\"></i>more</span><span><i class=\"key xo\"></i>still open</span>",
-		VERDICT_SLOW_PERCENT);
+		RUN_SLOW_PERCENT);
 }
 
 void
@@ -48,20 +48,20 @@ void
 page_step_title(const struct page *page, uint32_t index)
 {
 	const struct verdict *v = page->v;
-	const struct verdict_step *step = &v->steps[index];
+	const struct run_step *step = &v->run.steps[index];
 	struct fmt_unit unit = page->facts.unit;
 	char causes[FACTS_TEXT], waited[128] = "";
 
 	if (!step->started) {
-		page_title(page, "%s step %u\nnot started", v->flows[step->flow].name, step->step);
+		page_title(page, "%s step %u\nnot started", v->run.flows[step->flow].name, step->step);
 		return;
 	}
 	facts_step_causes(v, index, causes, sizeof(causes));
-	if (step->waited_for != VERDICT_NONE)
-		snprintf(waited, sizeof(waited), "\nwaited for %s step %u", v->flows[v->steps[step->waited_for].flow].name,
-			 v->steps[step->waited_for].step);
+	if (step->waited_for != RUN_NONE)
+		snprintf(waited, sizeof(waited), "\nwaited for %s step %u",
+			 v->run.flows[v->run.steps[step->waited_for].flow].name, v->run.steps[step->waited_for].step);
 	page_title(page, "%s step %u%s\n%s to %s%s\ntook %s, expected %s (%s)%s\n%u detections, %u packets sent again%s%s",
-		   v->flows[step->flow].name, step->step, step->critical ? ", on the critical path" : "",
+		   v->run.flows[step->flow].name, step->step, step->critical ? ", on the critical path" : "",
 		   fmt_time(unit, step->start_ps).text, fmt_time(unit, step->end_ps).text, step->open ? ", still open" : "",
 		   fmt_time(unit, facts_exec_ps(step)).text, fmt_time(unit, step->expect_ps).text, facts_change(step).text,
 		   waited, step->detections, step->retransmits, causes[0] != '\0' ? "\n" : "", causes);
@@ -71,13 +71,13 @@ uint32_t
 page_victim(const struct page *page)
 {
 	const struct verdict *v = page->v;
-	const struct verdict_finding *root = facts_root(v);
-	uint32_t worst = page->facts.worst, victim = root != NULL && root->nvictims > 0 ? root->victims[0] : VERDICT_NONE;
+	const struct finding *root = facts_root(v);
+	uint32_t worst = page->facts.worst, victim = root != NULL && root->nvictims > 0 ? root->victims[0] : RUN_NONE;
 	double most = 0;
 
-	for (uint32_t i = 0; worst != VERDICT_NONE && i < v->waiting[worst].npath; i++) {
-		uint32_t index = v->waiting[worst].path[i];
-		const struct verdict_step *step = &v->steps[index];
+	for (uint32_t i = 0; worst != RUN_NONE && i < vedrfolnir_of(v)->waiting[worst].npath; i++) {
+		uint32_t index = vedrfolnir_of(v)->waiting[worst].path[i];
+		const struct run_step *step = &v->run.steps[index];
 		double excess = facts_excess(facts_exec_ps(step), step->expect_ps);
 
 		if (step->slow && excess > most && (root == NULL || facts_finding_has_step(root, index))) {
@@ -102,7 +102,7 @@ static void
 write_cause_tiles(const struct page *page)
 {
 	const struct verdict *v = page->v;
-	const struct verdict_finding *root = v->nfindings > 0 ? &v->findings[0] : NULL;
+	const struct finding *root = v->nfindings > 0 ? &v->findings[0] : NULL;
 	char note[FACTS_TEXT], flow[96];
 
 	if (root != NULL)
@@ -110,24 +110,25 @@ write_cause_tiles(const struct page *page)
 	else
 		tile(page, v->innocent ? "good" : "", "Root cause", "none",
 		     v->innocent ? "the network is innocent" : "not found");
-	if (v->ncontributors > 0) {
+	if (vedrfolnir_of(v)->ncontributors > 0) {
 		snprintf(note, sizeof(note), "%.1f %% of the score of flows outside the collective",
-			 100 * facts_share(v, &v->contributors[0]));
-		tile(page, "bad", "Top contributor", facts_flow(v, v->contributors[0].flow, flow, sizeof(flow)), note);
+			 100 * facts_share(v, &vedrfolnir_of(v)->contributors[0]));
+		tile(page, "bad", "Top contributor",
+		     facts_flow(v, vedrfolnir_of(v)->contributors[0].flow, flow, sizeof(flow)), note);
 	}
-	if (v->truncated)
+	if (v->run.truncated)
 		snprintf(flow, sizeof(flow), "not known");
 	else
-		snprintf(flow, sizeof(flow), "%.1f %%", 100 * v->overhead.completeness);
-	snprintf(note, sizeof(note), "%s records, %s of telemetry", fmt_count(v->overhead.records).text,
-		 fmt_bytes((double)v->overhead.row_bytes).text);
+		snprintf(flow, sizeof(flow), "%.1f %%", 100 * v->run.overhead.completeness);
+	snprintf(note, sizeof(note), "%s records, %s of telemetry", fmt_count(v->run.overhead.records).text,
+		 fmt_bytes((double)v->run.overhead.row_bytes).text);
 	tile(page, v->incomplete[0] != '\0' ? "bad" : "", "Evidence complete", flow, note);
 }
 
 static void
-write_excess_tile(const struct page *page, const struct verdict_collective *c, uint64_t took_ps, bool slow)
+write_excess_tile(const struct page *page, const struct run_collective *c, uint64_t took_ps, bool slow)
 {
-	uint32_t npath = page->v->waiting[page->facts.worst].npath;
+	uint32_t npath = vedrfolnir_of(page->v)->waiting[page->facts.worst].npath;
 	char note[FACTS_TEXT];
 
 	snprintf(note, sizeof(note), "no time lost of %u steps on the critical path", npath);
@@ -144,10 +145,10 @@ write_tiles(const struct page *page)
 	char note[FACTS_TEXT];
 
 	fputs("<div class=\"tiles\">\n", page->to);
-	if (page->facts.worst != VERDICT_NONE) {
-		const struct verdict_collective *c = &v->collectives[page->facts.worst];
+	if (page->facts.worst != RUN_NONE) {
+		const struct run_collective *c = &v->run.collectives[page->facts.worst];
 		uint64_t took_ps = facts_took_ps(v, c);
-		bool slow = 100 * facts_excess(took_ps, c->expect_ps) > VERDICT_SLOW_PERCENT;
+		bool slow = 100 * facts_excess(took_ps, c->expect_ps) > RUN_SLOW_PERCENT;
 
 		snprintf(note, sizeof(note), "expected %s, ideal %s", fmt_time(page->facts.unit, c->expect_ps).text,
 			 fmt_time(page->facts.unit, c->ideal_ps).text);
@@ -178,11 +179,11 @@ write_head(const struct page *page)
 	      "charset=\"utf-8\"/>\n"
 	      "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>",
 	      page->to);
-	escape_htmlf(page->to, "%s: verdict", v->run.name);
+	escape_htmlf(page->to, "%s: verdict", v->run.config.name);
 	fprintf(page->to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<header class=\"%s\">\n<p class=\"run\">",
 		assets_css, good ? "good" : "bad");
-	escape_htmlf(page->to, "%s / detection: %s, %u a step, threshold %u %% of the base RTT", v->run.name,
-		     facts_policy_name(v->run.policy), v->run.detections, v->run.rtt_percent);
+	escape_htmlf(page->to, "%s / detection: %s, %u a step, threshold %u %% of the base RTT", v->run.config.name,
+		     facts_policy_name(v->run.config.policy), v->run.config.detections, v->run.config.rtt_percent);
 	fputs("</p>\n<h1>", page->to);
 	escape_html(page->to, facts_headline(&page->facts, sentence, sizeof(sentence)));
 	fputs("</h1>\n<p class=\"why\">", page->to);

@@ -14,8 +14,8 @@ struct timeline {
 	const struct page *page;
 	uint32_t collective;
 	uint64_t from_ps, to_ps;
-	uint32_t *row_of_host; /* [nodes] that of its first rank shown, VERDICT_NONE: none */
-	uint32_t *row_of;      /* [ranks] row, VERDICT_NONE: not shown */
+	uint32_t *row_of_host; /* [nodes] that of its first rank shown, RUN_NONE: none */
+	uint32_t *row_of;      /* [ranks] row, RUN_NONE: not shown */
 	uint32_t nrows;
 	double row_px, bar_px;
 };

@@ -5,13 +5,13 @@
 #define MAX_SHARES 8
 
 static void
-write_shares(const struct page *page, const struct verdict_contributor *contributor)
+write_shares(const struct page *page, const struct contributor *contributor)
 {
 	const struct verdict *v = page->v;
 	char flow[96];
 
 	for (uint32_t i = 0; i < contributor->nshares && i < MAX_SHARES; i++) {
-		const struct verdict_step *step = &v->steps[contributor->shares[i].step];
+		const struct run_step *step = &v->run.steps[contributor->shares[i].step];
 
 		fputs("<span class=\"share\">", page->to);
 		escape_htmlf(page->to, "%s step %u: %s", facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
@@ -27,7 +27,7 @@ page_contributors(const struct page *page)
 {
 	const struct verdict *v = page->v;
 
-	if (v->ncontributors == 0)
+	if (vedrfolnir_of(v)->ncontributors == 0)
 		return;
 	fputs("<section><h2>Contributors</h2>\n<p>Flows outside the collective, by what they did to the critical path: "
 	      "the "
@@ -35,12 +35,12 @@ page_contributors(const struct page *page)
 	      "<table class=\"bars\"><thead><tr><th>flow</th><th class=\"r\">score</th><th class=\"r\">share</th>"
 	      "<th class=\"bar\"></th><th>on the critical path</th></tr></thead><tbody>\n",
 	      page->to);
-	for (uint32_t i = 0; i < v->ncontributors && i < MAX_CONTRIBUTORS; i++) {
-		const struct verdict_contributor *contributor = &v->contributors[i];
-		double share = facts_share(v, contributor), top = facts_share(v, &v->contributors[0]);
+	for (uint32_t i = 0; i < vedrfolnir_of(v)->ncontributors && i < MAX_CONTRIBUTORS; i++) {
+		const struct contributor *contributor = &vedrfolnir_of(v)->contributors[i];
+		double share = facts_share(v, contributor), top = facts_share(v, &vedrfolnir_of(v)->contributors[0]);
 
 		fputs("<tr><td class=\"n\">", page->to);
-		escape_html(page->to, v->flows[contributor->flow].name);
+		escape_html(page->to, v->run.flows[contributor->flow].name);
 		fprintf(page->to,
 			"</td><td class=\"r\">%s</td><td class=\"r\">%.1f %%</td><td class=\"bar\"><i "
 			"style=\"width:%.1f%%\"></i>"
@@ -50,8 +50,8 @@ page_contributors(const struct page *page)
 		fputs("</td></tr>\n", page->to);
 	}
 	fputs("</tbody></table>\n", page->to);
-	if (v->ncontributors > MAX_CONTRIBUTORS)
+	if (vedrfolnir_of(v)->ncontributors > MAX_CONTRIBUTORS)
 		fprintf(page->to, "<p class=\"legend\"><span>%u more are in verdict.json.</span></p>\n",
-			v->ncontributors - MAX_CONTRIBUTORS);
+			vedrfolnir_of(v)->ncontributors - MAX_CONTRIBUTORS);
 	fputs("</section>\n", page->to);
 }

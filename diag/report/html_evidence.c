@@ -13,7 +13,7 @@ row(const struct page *page, const char *name, const char *value, const char *no
 static void
 write_overhead(const struct page *page)
 {
-	const struct verdict_overhead *o = &page->v->overhead;
+	const struct run_overhead *o = &page->v->run.overhead;
 
 	fputs("<table><thead><tr><th>overhead</th><th class=\"r\"></th><th></th></tr></thead><tbody>\n", page->to);
 	row(page, "records received", fmt_count(o->records).text, "of all kinds");
@@ -32,7 +32,7 @@ write_overhead(const struct page *page)
 static void
 write_kinds(const struct page *page)
 {
-	const struct verdict_overhead *o = &page->v->overhead;
+	const struct run_overhead *o = &page->v->run.overhead;
 
 	if (o->nkinds == 0)
 		return;
@@ -60,7 +60,7 @@ page_evidence(const struct page *page)
 		escape_html(page->to, v->incomplete);
 	else
 		fputs("Everything that was offered arrived.", page->to);
-	if (v->run.exact_contention)
+	if (v->run.config.exact_contention)
 		fputs(" Who waited behind whom was counted exactly: more than hardware reports.", page->to);
 	else
 		fputs(" Who waited behind whom is estimated by replaying flow rows, as hardware reports them.", page->to);

@@ -7,15 +7,15 @@ static const char *
 kind_class(uint32_t type)
 {
 	switch (type) {
-	case VERDICT_PFC_BACKPRESSURE:
-	case VERDICT_PFC_STORM:
-	case VERDICT_PFC_DEADLOCK:
+	case FINDING_PFC_BACKPRESSURE:
+	case FINDING_PFC_STORM:
+	case FINDING_PFC_DEADLOCK:
 		return "pfc";
-	case VERDICT_FLOW_CONTENTION:
-	case VERDICT_INCAST:
-	case VERDICT_LOAD_IMBALANCE:
+	case FINDING_FLOW_CONTENTION:
+	case FINDING_INCAST:
+	case FINDING_LOAD_IMBALANCE:
 		return "seen";
-	case VERDICT_SLOW_HOST:
+	case FINDING_SLOW_HOST:
 		return "host";
 	default:
 		return "lost";
@@ -36,7 +36,7 @@ page_findings(const struct page *page)
 	      "<th class=\"r\">seen from</th><th class=\"r\">to</th><th class=\"r\">score</th></tr></thead><tbody>\n",
 	      page->to);
 	for (uint32_t i = 0; i < v->nfindings && i < MAX_FINDINGS; i++) {
-		const struct verdict_finding *finding = &v->findings[i];
+		const struct finding *finding = &v->findings[i];
 
 		fprintf(page->to, "<tr><td><span class=\"badge %s\">%s</span></td><td><b>", kind_class(finding->type),
 			facts_type_title(finding->type));

@@ -25,12 +25,12 @@ void page_findings(const struct page *page);
 void page_evidence(const struct page *page);
 
 /* How much longer than expected a step took, as a class of colors: "x0" (as expected) to "x3", "xo" (open). */
-const char *page_excess_class(const struct verdict_step *step);
+const char *page_excess_class(const struct run_step *step);
 /* A hover title: <title>...</title>, escaped. */
 void page_title(const struct page *page, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void page_step_title(const struct page *page, uint32_t step);
 /* Keys of the colors of steps. */
 void page_excess_legend(const struct page *page);
 
-/* The flow whose delay the page explains: of the slowest critical step that the root cause hit. Or VERDICT_NONE. */
+/* The flow whose delay the page explains: of the slowest critical step that the root cause hit. Or RUN_NONE. */
 uint32_t page_victim(const struct page *page);

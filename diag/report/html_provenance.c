@@ -14,7 +14,7 @@
 
 struct drawing {
 	const struct page *page;
-	const struct verdict_provenance *g;
+	const struct provenance *g;
 	const struct plane *plane;
 };
 
@@ -23,38 +23,38 @@ struct line {
 };
 
 static const char *const edge_classes[] = {
-	[VERDICT_PE_FLOW_PORT] = "waits", [VERDICT_PE_PORT_FLOW] = "gives", [VERDICT_PE_PORT_PORT] = "halts"
+	[PROVENANCE_FLOW_PORT] = "waits", [PROVENANCE_PORT_FLOW] = "gives", [PROVENANCE_PORT_PORT] = "halts"
 };
 
 static void
-edge_title(const struct drawing *d, const struct verdict_pedge *edge)
+edge_title(const struct drawing *d, const struct provenance_edge *edge)
 {
 	const struct verdict *v = d->page->v;
-	const struct verdict_pvertex *from = &d->g->vertices[edge->from], *to = &d->g->vertices[edge->to];
+	const struct provenance_vertex *from = &d->g->vertices[edge->from], *to = &d->g->vertices[edge->to];
 
 	switch (edge->kind) {
-	case VERDICT_PE_FLOW_PORT:
-		page_title(d->page, "w(f,p): %s waited at %s for %s packets ahead of its own", v->flows[from->ref].name,
-			   v->ports[to->ref].name, fmt_score(edge->weight).text);
+	case PROVENANCE_FLOW_PORT:
+		page_title(d->page, "w(f,p): %s waited at %s for %s packets ahead of its own", v->run.flows[from->ref].name,
+			   v->run.ports[to->ref].name, fmt_score(edge->weight).text);
 		break;
-	case VERDICT_PE_PORT_FLOW:
-		page_title(d->page, "w(p,f): %s contributed %s packet-waits to %s", v->flows[to->ref].name,
-			   fmt_score(edge->weight).text, v->ports[from->ref].name);
+	case PROVENANCE_PORT_FLOW:
+		page_title(d->page, "w(p,f): %s contributed %s packet-waits to %s", v->run.flows[to->ref].name,
+			   fmt_score(edge->weight).text, v->run.ports[from->ref].name);
 		break;
 	default:
 		page_title(d->page, "w(pi,pj): %.1f %% of what halted %s sends goes to %s", 100 * edge->weight,
-			   v->ports[from->ref].name, v->ports[to->ref].name);
+			   v->run.ports[from->ref].name, v->run.ports[to->ref].name);
 	}
 }
 
 /* Ends on the shapes' edges. The two edges between a flow and a port lie beside each other. */
 static struct line
-edge_line(const struct drawing *d, const struct verdict_pedge *edge)
+edge_line(const struct drawing *d, const struct provenance_edge *edge)
 {
 	const struct plane_spot *from = &d->plane->spots[edge->from], *to = &d->plane->spots[edge->to];
-	double side = edge->kind == VERDICT_PE_PORT_FLOW ? 9 : -9;
+	double side = edge->kind == PROVENANCE_PORT_FLOW ? 9 : -9;
 
-	if (edge->kind == VERDICT_PE_PORT_PORT) {
+	if (edge->kind == PROVENANCE_PORT_PORT) {
 		double right = to->x > from->x ? 1 : -1;
 
 		return (struct line){ from->x + right * PLANE_PORT_HALF, from->y, to->x - right * (PLANE_PORT_HALF + 3),
@@ -66,14 +66,14 @@ edge_line(const struct drawing *d, const struct verdict_pedge *edge)
 
 /* Nearer to the start, so that the labels of the two directions stand apart. */
 static void
-draw_label(const struct drawing *d, const struct verdict_pedge *edge, struct line l, double bend)
+draw_label(const struct drawing *d, const struct provenance_edge *edge, struct line l, double bend)
 {
-	double at = edge->kind == VERDICT_PE_PORT_PORT ? 0.5 : 0.36;
+	double at = edge->kind == PROVENANCE_PORT_PORT ? 0.5 : 0.36;
 	double x = l.x1 + (l.x2 - l.x1) * at, y = l.y1 + (l.y2 - l.y1) * at + 4;
 
 	fprintf(d->page->to, "<g class=\"%s\">", edge_classes[edge->kind]);
 	edge_title(d, edge);
-	if (edge->kind == VERDICT_PE_PORT_PORT)
+	if (edge->kind == PROVENANCE_PORT_PORT)
 		fprintf(d->page->to, "<text x=\"%.1f\" y=\"%.1f\">%.0f %%</text></g>\n", x, y - 8 - bend / 2,
 			100 * edge->weight);
 	else
@@ -81,7 +81,7 @@ draw_label(const struct drawing *d, const struct verdict_pedge *edge, struct lin
 }
 
 static void
-draw_line(const struct drawing *d, const struct verdict_pedge *edge, struct line l, double bend)
+draw_line(const struct drawing *d, const struct provenance_edge *edge, struct line l, double bend)
 {
 	double share = d->plane->most[edge->kind] > 0 ? edge->weight / d->plane->most[edge->kind] : 0;
 	const char *class = edge_classes[edge->kind];
@@ -100,9 +100,9 @@ draw_edges(const struct drawing *d)
 {
 	for (int labels = 0; labels < 2; labels++) {
 		for (uint32_t e = 0; e < d->g->nedges; e++) {
-			const struct verdict_pedge *edge = &d->g->edges[e];
+			const struct provenance_edge *edge = &d->g->edges[e];
 			struct line l = edge_line(d, edge);
-			double bend = edge->kind == VERDICT_PE_PORT_PORT && fabs(l.x2 - l.x1) > d->plane->pitch ? 44 : 0;
+			double bend = edge->kind == PROVENANCE_PORT_PORT && fabs(l.x2 - l.x1) > d->plane->pitch ? 44 : 0;
 
 			if (!d->plane->spots[edge->from].shown || !d->plane->spots[edge->to].shown ||
 			    !plane_shows(d->plane, edge))
@@ -119,21 +119,21 @@ static void
 draw_port(const struct drawing *d, uint32_t index)
 {
 	const struct verdict *v = d->page->v;
-	const struct verdict_pvertex *vertex = &d->g->vertices[index];
+	const struct provenance_vertex *vertex = &d->g->vertices[index];
 	const struct plane_spot *spot = &d->plane->spots[index];
-	const struct verdict_finding *root = facts_root(v);
+	const struct finding *root = facts_root(v);
 	bool is_root = root != NULL && root->root_port == vertex->ref;
 	FILE *to = d->page->to;
 	char name[16];
 
 	fprintf(to, "<g class=\"port%s%s\">", vertex->paused ? " halted" : "", is_root ? " isroot" : "");
-	page_title(d->page, "port %s%s: %s packets, summed depth %s, paused %s%s", v->ports[vertex->ref].name,
+	page_title(d->page, "port %s%s: %s packets, summed depth %s, paused %s%s", v->run.ports[vertex->ref].name,
 		   is_root ? " (root cause)" : "", fmt_score(vertex->packets).text, fmt_score(vertex->depth_sum).text,
 		   fmt_time(d->page->facts.unit, vertex->pause_ps > 0 ? (uint64_t)vertex->pause_ps : 0).text,
 		   vertex->pausing ? "; it told its peer to stop" : "");
 	fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"28\" rx=\"4\"/><text x=\"%.1f\" y=\"%.1f\">",
 		spot->x - PLANE_PORT_HALF, spot->y - 14, 2 * PLANE_PORT_HALF, spot->x, spot->y + 4);
-	escape_html(to, plain_text(v->ports[vertex->ref].name, name, 11));
+	escape_html(to, plain_text(v->run.ports[vertex->ref].name, name, 11));
 	fputs("</text></g>\n", to);
 }
 
@@ -141,13 +141,13 @@ static void
 draw_flow(const struct drawing *d, uint32_t index)
 {
 	const struct verdict *v = d->page->v;
-	const struct verdict_pvertex *vertex = &d->g->vertices[index];
+	const struct provenance_vertex *vertex = &d->g->vertices[index];
 	const struct plane_spot *spot = &d->plane->spots[index];
 	FILE *to = d->page->to;
 	char name[96], shown[24];
 
 	fprintf(to, "<g class=\"flow%s%s\">", vertex->collective ? " own" : " other", vertex->victim ? " victim" : "");
-	page_title(d->page, "%s%s", v->flows[vertex->ref].name,
+	page_title(d->page, "%s%s", v->run.flows[vertex->ref].name,
 		   vertex->victim       ? ": the step's flow"
 		   : vertex->collective ? ", of the collective"
 					: ", not of the collective");
@@ -162,7 +162,7 @@ static void
 write_scores(const struct drawing *d)
 {
 	const struct verdict *v = d->page->v;
-	const struct verdict_provenance *g = d->g;
+	const struct provenance *g = d->g;
 	char flow[96];
 
 	fputs("<p class=\"legend\"><span>", d->page->to);
@@ -187,8 +187,8 @@ static int
 write_graph(const struct page *page, uint32_t index)
 {
 	struct plane plane;
-	struct drawing d = { .page = page, .g = &page->v->graphs[index], .plane = &plane };
-	const struct verdict_step *step = &page->v->steps[d.g->step];
+	struct drawing d = { .page = page, .g = &vedrfolnir_of(page->v)->graphs[index], .plane = &plane };
+	const struct run_step *step = &page->v->run.steps[d.g->step];
 	char flow[96];
 
 	if (plane_init(&plane, page->v, d.g) != 0)
@@ -200,7 +200,7 @@ write_graph(const struct page *page, uint32_t index)
 	fprintf(page->to, "</h3>\n<svg class=\"provenance\" viewBox=\"0 0 %d %.0f\">\n", PAGE_WIDTH, plane.height);
 	draw_edges(&d);
 	for (uint32_t i = 0; i < d.g->nvertices; i++) {
-		if (plane.spots[i].shown && d.g->vertices[i].kind == VERDICT_PV_PORT)
+		if (plane.spots[i].shown && d.g->vertices[i].kind == PROVENANCE_PORT)
 			draw_port(&d, i);
 		else if (plane.spots[i].shown)
 			draw_flow(&d, i);
@@ -218,13 +218,13 @@ choose_graphs(const struct verdict *v, uint32_t *out)
 {
 	uint32_t count = 0;
 
-	for (uint32_t g = 0; g < v->ngraphs; g++) {
-		const struct verdict_step *step = &v->steps[v->graphs[g].step];
+	for (uint32_t g = 0; g < vedrfolnir_of(v)->ngraphs; g++) {
+		const struct run_step *step = &v->run.steps[vedrfolnir_of(v)->graphs[g].step];
 		uint32_t at = count < MAX_GRAPHS ? count++ : MAX_GRAPHS;
 
 		/* Insertion: the list is short. What falls off its end is the weakest. */
 		for (; at > 0; at--) {
-			const struct verdict_step *other = &v->steps[v->graphs[out[at - 1]].step];
+			const struct run_step *other = &v->run.steps[vedrfolnir_of(v)->graphs[out[at - 1]].step];
 
 			if (other->critical != step->critical ? other->critical
 							      : facts_excess(facts_exec_ps(other), other->expect_ps) >=
@@ -247,7 +247,7 @@ write_choice(const struct page *page, const uint32_t *graphs, uint32_t count)
 
 	fputs("<p class=\"choice\"><label>Step <select id=\"choose\">", page->to);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct verdict_step *step = &v->steps[v->graphs[graphs[i]].step];
+		const struct run_step *step = &v->run.steps[vedrfolnir_of(v)->graphs[graphs[i]].step];
 
 		fprintf(page->to, "<option value=\"graph%u\">", graphs[i]);
 		escape_htmlf(page->to, "%s step %u, %s%s", facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
@@ -255,7 +255,7 @@ write_choice(const struct page *page, const uint32_t *graphs, uint32_t count)
 		fputs("</option>", page->to);
 	}
 	fprintf(page->to, "</select></label> %u of %u slow steps with telemetry; all are in provenance.dot</p>\n", count,
-		v->ngraphs);
+		vedrfolnir_of(v)->ngraphs);
 }
 
 static void

@@ -41,7 +41,7 @@ timeline_grid(const struct timeline *t, double height)
 static bool
 is_shown(const struct timeline *t, uint32_t rank)
 {
-	return rank < t->page->v->collectives[t->collective].ranks && t->row_of[rank] != VERDICT_NONE;
+	return rank < t->page->v->run.collectives[t->collective].ranks && t->row_of[rank] != RUN_NONE;
 }
 
 static void
@@ -49,19 +49,19 @@ draw_detections(const struct timeline *t)
 {
 	const struct verdict *v = t->page->v;
 
-	for (uint32_t i = 0, drawn = 0; i < v->ndetections && drawn < MAX_MARKS; i++) {
-		const struct verdict_detection *d = &v->detections[i];
+	for (uint32_t i = 0, drawn = 0; i < v->run.ndetections && drawn < MAX_MARKS; i++) {
+		const struct run_detection *d = &v->run.detections[i];
 		double x, y;
 
-		if (d->step >= v->nsteps || v->steps[d->step].collective != t->collective ||
-		    !is_shown(t, v->steps[d->step].rank))
+		if (d->step >= v->run.nsteps || v->run.steps[d->step].collective != t->collective ||
+		    !is_shown(t, v->run.steps[d->step].rank))
 			continue;
 		x = timeline_x(t, d->time_ps);
-		y = timeline_y(t, t->row_of[v->steps[d->step].rank]) + t->bar_px + 1;
+		y = timeline_y(t, t->row_of[v->run.steps[d->step].rank]) + t->bar_px + 1;
 		fprintf(t->page->to, "<path class=\"detection\" d=\"M%.1f %.1fl4 7h-8z\">", x, y);
 		page_title(t->page, "detection %u at %s by %s step %u: %s %s, threshold %s; %u left", d->event,
-			   fmt_time(t->page->facts.unit, d->time_ps).text, v->flows[v->steps[d->step].flow].name,
-			   v->steps[d->step].step, d->cause == REC_TRIGGER_STALL ? "unacknowledged for" : "RTT",
+			   fmt_time(t->page->facts.unit, d->time_ps).text, v->run.flows[v->run.steps[d->step].flow].name,
+			   v->run.steps[d->step].step, d->cause == REC_TRIGGER_STALL ? "unacknowledged for" : "RTT",
 			   fmt_time(fmt_unit_for(d->rtt_ps), d->rtt_ps).text,
 			   fmt_time(fmt_unit_for(d->threshold_ps), d->threshold_ps).text, d->remaining);
 		fputs("</path>\n", t->page->to);
@@ -74,16 +74,17 @@ draw_notifications(const struct timeline *t)
 {
 	const struct verdict *v = t->page->v;
 
-	for (uint32_t i = 0, drawn = 0; i < v->nnotifications && drawn < MAX_MARKS; i++) {
-		const struct verdict_notification *n = &v->notifications[i];
-		uint32_t row = n->from < v->nnodes ? t->row_of_host[n->from] : VERDICT_NONE;
+	for (uint32_t i = 0, drawn = 0; i < v->run.nnotifications && drawn < MAX_MARKS; i++) {
+		const struct run_notification *n = &v->run.notifications[i];
+		uint32_t row = n->from < v->run.nnodes ? t->row_of_host[n->from] : RUN_NONE;
 
-		if (row == VERDICT_NONE || n->to >= v->nnodes || n->time_ps < t->from_ps || n->time_ps > t->to_ps)
+		if (row == RUN_NONE || n->to >= v->run.nnodes || n->time_ps < t->from_ps || n->time_ps > t->to_ps)
 			continue;
 		fprintf(t->page->to, "<path class=\"notification\" d=\"M%.1f %.1fl3 4l-3 4l-3 -4z\">",
 			timeline_x(t, n->time_ps), timeline_y(t, row) + t->bar_px);
-		page_title(t->page, "%s hands %u detections to %s after its step %u, at %s", v->nodes[n->from].name,
-			   n->detections, v->nodes[n->to].name, n->step, fmt_time(t->page->facts.unit, n->time_ps).text);
+		page_title(t->page, "%s hands %u detections to %s after its step %u, at %s", v->run.nodes[n->from].name,
+			   n->detections, v->run.nodes[n->to].name, n->step,
+			   fmt_time(t->page->facts.unit, n->time_ps).text);
 		fputs("</path>\n", t->page->to);
 		drawn++;
 	}
@@ -100,7 +101,7 @@ uint32_t
 timeline_seen_rows(const struct timeline *t)
 {
 	const struct verdict *v = t->page->v;
-	uint32_t rows = v->npolls > 0;
+	uint32_t rows = v->run.npolls > 0;
 
 	for (uint32_t i = 0, shown = 0; i < v->nfindings && shown < MAX_SEEN; i++) {
 		if (v->findings[i].collective == t->collective) {
@@ -120,29 +121,29 @@ draw_polls(const struct timeline *t, uint32_t row)
 
 	fprintf(to, "<text class=\"label\" x=\"%.0f\" y=\"%.1f\">polls at switches</text>\n", TIMELINE_LABEL - 8,
 		timeline_text_y(t, row));
-	for (uint32_t i = 0, next; i < v->npolls; i = next) {
-		double x = timeline_x(t, v->polls[i].time_ps);
+	for (uint32_t i = 0, next; i < v->run.npolls; i = next) {
+		double x = timeline_x(t, v->run.polls[i].time_ps);
 		uint32_t paused = 0;
 
-		for (next = i; next < v->npolls && timeline_x(t, v->polls[next].time_ps) - x < POLL_PX; next++)
-			paused += v->polls[next].out_paused;
-		if (v->polls[next - 1].time_ps < t->from_ps || v->polls[i].time_ps > t->to_ps)
+		for (next = i; next < v->run.npolls && timeline_x(t, v->run.polls[next].time_ps) - x < POLL_PX; next++)
+			paused += v->run.polls[next].out_paused;
+		if (v->run.polls[next - 1].time_ps < t->from_ps || v->run.polls[i].time_ps > t->to_ps)
 			continue;
 		fprintf(to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"2\" height=\"%.0f\">",
 			paused > 0 ? "pfc" : "poll", x, timeline_y(t, row), t->bar_px);
 		page_title(t->page, "%s: %u answers to polls, %u of them from paused ports",
-			   fmt_time(t->page->facts.unit, v->polls[i].time_ps).text, next - i, paused);
+			   fmt_time(t->page->facts.unit, v->run.polls[i].time_ps).text, next - i, paused);
 		fputs("</rect>\n", to);
 	}
 }
 
 static void
-draw_finding(const struct timeline *t, const struct verdict_finding *finding, uint32_t row)
+draw_finding(const struct timeline *t, const struct finding *finding, uint32_t row)
 {
 	const struct verdict *v = t->page->v;
 	FILE *to = t->page->to;
-	bool pfc = finding->type == VERDICT_PFC_BACKPRESSURE || finding->type == VERDICT_PFC_STORM ||
-		   finding->type == VERDICT_PFC_DEADLOCK;
+	bool pfc = finding->type == FINDING_PFC_BACKPRESSURE || finding->type == FINDING_PFC_STORM ||
+		   finding->type == FINDING_PFC_DEADLOCK;
 	double x = timeline_x(t, finding->start_ps), width = timeline_x(t, finding->end_ps) - x;
 	char sentence[FACTS_TEXT], flow[96], label[192], shown[24];
 
@@ -170,7 +171,7 @@ timeline_seen(const struct timeline *t)
 
 	if (timeline_seen_rows(t) > 0)
 		fprintf(t->page->to, "<path class=\"rule\" d=\"M0 %.1fH%d\"/>\n", timeline_y(t, t->nrows) - 3, PAGE_WIDTH);
-	if (v->npolls > 0)
+	if (v->run.npolls > 0)
 		draw_polls(t, row++);
 	for (uint32_t i = 0, shown = 0; i < v->nfindings && shown < MAX_SEEN; i++) {
 		if (v->findings[i].collective != t->collective)

@@ -19,7 +19,7 @@
 struct grid {
 	const struct page *page;
 	uint32_t collective;
-	const struct verdict_collective *c;
+	const struct run_collective *c;
 	double column, box; /* px */
 };
 
@@ -44,7 +44,7 @@ grid_width(const struct grid *g)
 static void
 draw_box(const struct page *page, uint32_t index, bool pruned, double x, double y, double width)
 {
-	const struct verdict_step *step = &page->v->steps[index];
+	const struct run_step *step = &page->v->run.steps[index];
 
 	fputs("<g>", page->to);
 	page_step_title(page, index);
@@ -62,18 +62,18 @@ draw_box(const struct page *page, uint32_t index, bool pruned, double x, double 
 
 /* From what waits, to what it waited for: an arrow to the left. */
 static void
-draw_edge(const struct grid *g, const struct verdict_wedge *edge)
+draw_edge(const struct grid *g, const struct waiting_edge *edge)
 {
 	const struct verdict *v = g->page->v;
-	const struct verdict_waiting *w = &v->waiting[g->collective];
-	const struct verdict_step *to = &v->steps[w->vertices[edge->to].step];
+	const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[g->collective];
+	const struct run_step *to = &v->run.steps[w->vertices[edge->to].step];
 	double x1 = grid_width(g) - 38, y1 = box_y(0) + BOX_HEIGHT / 2 + ROW * (g->c->ranks - 1) / 2;
 	double x2 = box_x(g, to->step) + g->box + 2, y2 = box_y(to->rank) + BOX_HEIGHT / 2, bend;
 
-	if (edge->kind == VERDICT_WE_EXEC)
+	if (edge->kind == WAITING_EXEC)
 		return;
-	if (edge->kind != VERDICT_WE_LAST) {
-		const struct verdict_step *from = &v->steps[w->vertices[edge->from].step];
+	if (edge->kind != WAITING_LAST) {
+		const struct run_step *from = &v->run.steps[w->vertices[edge->from].step];
 
 		x1 = box_x(g, from->step);
 		y1 = box_y(from->rank) + BOX_HEIGHT / 2;
@@ -94,7 +94,7 @@ static void
 draw_grid(const struct grid *g)
 {
 	const struct verdict *v = g->page->v;
-	const struct verdict_waiting *w = &v->waiting[g->collective];
+	const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[g->collective];
 	FILE *to = g->page->to;
 	double height = box_y(g->c->ranks) - 4, end_y = box_y(0) + BOX_HEIGHT / 2 + ROW * (g->c->ranks - 1) / 2;
 
@@ -114,19 +114,19 @@ draw_grid(const struct grid *g)
 			draw_edge(g, &w->edges[i]);
 	}
 	for (uint32_t i = 0; i < w->nvertices; i++) {
-		const struct verdict_wvertex *vertex = &w->vertices[i];
-		const struct verdict_step *step;
+		const struct waiting_vertex *vertex = &w->vertices[i];
+		const struct run_step *step;
 
 		/* Both vertices of a step are pruned together, but for its end, which goes first. */
-		if (vertex->kind != VERDICT_WV_END)
+		if (vertex->kind != WAITING_END)
 			continue;
-		step = &v->steps[vertex->step];
+		step = &v->run.steps[vertex->step];
 		draw_box(g->page, vertex->step, vertex->pruned, box_x(g, step->step), box_y(step->rank), g->box);
 		if (step->step == 1) {
 			char name[12];
 
 			fprintf(to, "<text class=\"label\" x=\"%.0f\" y=\"%.1f\">", LABEL - 10, box_y(step->rank) + 16);
-			escape_html(to, plain_text(v->nodes[step->host].name, name, 8));
+			escape_html(to, plain_text(v->run.nodes[step->host].name, name, 8));
 			fputs("</text>\n", to);
 		}
 	}
@@ -141,16 +141,16 @@ static void
 draw_chain(const struct grid *g)
 {
 	const struct verdict *v = g->page->v;
-	const struct verdict_waiting *w = &v->waiting[g->collective];
+	const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[g->collective];
 	FILE *to = g->page->to;
 	uint32_t boxes = 0;
 
 	fputs("<ol class=\"chain\">\n", to);
 	for (uint32_t i = 0, next; i < w->npath && boxes < MAX_CHAIN; i = next, boxes++) {
-		const struct verdict_step *step = &v->steps[w->path[i]];
+		const struct run_step *step = &v->run.steps[w->path[i]];
 		char flow[96];
 
-		for (next = i; next < w->npath && !v->steps[w->path[next]].slow; next++)
+		for (next = i; next < w->npath && !v->run.steps[w->path[next]].slow; next++)
 			;
 		if (next > i + 1) {
 			fprintf(to, "<li><span class=\"box x0\">%u steps as expected</span></li>\n", next - i);
@@ -175,9 +175,9 @@ page_waiting(const struct page *page)
 {
 	struct grid g = { .page = page, .collective = page->facts.worst };
 
-	if (g.collective == VERDICT_NONE || page->v->waiting[g.collective].nvertices == 0)
+	if (g.collective == RUN_NONE || vedrfolnir_of(page->v)->waiting[g.collective].nvertices == 0)
 		return 0;
-	g.c = &page->v->collectives[g.collective];
+	g.c = &page->v->run.collectives[g.collective];
 	fputs("<section><h2>Waiting graph</h2>\n", page->to);
 	if (g.c->ranks > MAX_RANKS || g.c->steps_per_rank > MAX_STEPS) {
 		draw_chain(&g);

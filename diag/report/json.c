@@ -71,7 +71,7 @@ text(const char *raw)
 static json_t *
 flow_name(const struct verdict *v, uint32_t flow)
 {
-	return flow < v->nflows ? text(v->flows[flow].name) : json_null();
+	return flow < v->run.nflows ? text(v->run.flows[flow].name) : json_null();
 }
 
 static json_t *
@@ -90,7 +90,7 @@ port_names(const struct verdict *v, const uint32_t *ports, uint32_t count)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < count; i++)
-		array = add(array, text(v->ports[ports[i]].name));
+		array = add(array, text(v->run.ports[ports[i]].name));
 	return array;
 }
 
@@ -99,8 +99,8 @@ collectives(const struct verdict *v)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < v->ncollectives; i++) {
-		const struct verdict_collective *c = &v->collectives[i];
+	for (uint32_t i = 0; i < v->run.ncollectives; i++) {
+		const struct run_collective *c = &v->run.collectives[i];
 
 		array = add(array, json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "id",
 					     (json_int_t)c->id, "iteration", (json_int_t)c->iteration, "algorithm",
@@ -114,11 +114,11 @@ collectives(const struct verdict *v)
 }
 
 static json_t *
-waited_for(const struct verdict *v, const struct verdict_step *step)
+waited_for(const struct verdict *v, const struct run_step *step)
 {
-	if (step->waited_for == VERDICT_NONE || step->waited_for != step->depends)
+	if (step->waited_for == RUN_NONE || step->waited_for != step->depends)
 		return json_string("-");
-	return text(v->nodes[v->steps[step->depends].host].name);
+	return text(v->run.nodes[v->run.steps[step->depends].host].name);
 }
 
 static json_t *
@@ -126,9 +126,9 @@ critical_path(const struct verdict *v)
 {
 	json_t *array = json_array();
 
-	for (uint32_t c = 0; c < v->ncollectives; c++) {
-		for (uint32_t i = 0; i < v->waiting[c].npath; i++) {
-			const struct verdict_step *step = &v->steps[v->waiting[c].path[i]];
+	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
+		for (uint32_t i = 0; i < vedrfolnir_of(v)->waiting[c].npath; i++) {
+			const struct run_step *step = &v->run.steps[vedrfolnir_of(v)->waiting[c].path[i]];
 
 			array = add(array,
 				    json_pack("{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:o}", "collective", (json_int_t)c,
@@ -142,7 +142,7 @@ critical_path(const struct verdict *v)
 }
 
 static json_t *
-step_numbers(const struct verdict *v, const struct verdict_finding *finding)
+step_numbers(const struct verdict *v, const struct finding *finding)
 {
 	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count;
 	json_t *array;
@@ -159,12 +159,12 @@ step_numbers(const struct verdict *v, const struct verdict_finding *finding)
 
 /* Where a deadlock began. */
 static void
-add_origin(const struct verdict *v, const struct verdict_finding *finding, json_t *to)
+add_origin(const struct verdict *v, const struct finding *finding, json_t *to)
 {
-	bool outside = finding->origin_port != VERDICT_NONE;
+	bool outside = finding->origin_port != RUN_NONE;
 
 	json_object_set_new(to, "origin", json_string(outside ? "out of loop" : "in loop"));
-	json_object_set_new(to, "origin_port", outside ? text(v->ports[finding->origin_port].name) : json_null());
+	json_object_set_new(to, "origin_port", outside ? text(v->run.ports[finding->origin_port].name) : json_null());
 }
 
 static json_t *
@@ -173,17 +173,17 @@ findings(const struct verdict *v)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		const struct verdict_finding *f = &v->findings[i];
+		const struct finding *f = &v->findings[i];
 
 		json_t *finding = json_pack(
-			"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "type", verdict_type_name(f->type),
+			"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "type", finding_type_name(f->type),
 			"root", text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
 			flow_names(v, f->flows, f->nflows), "victims", flow_names(v, f->victims, f->nvictims), "steps",
 			step_numbers(v, f), "collective", (json_int_t)f->collective, "iteration",
-			(json_int_t)v->collectives[f->collective].iteration, "start_ns", ns(f->start_ps), "end_ns",
+			(json_int_t)v->run.collectives[f->collective].iteration, "start_ns", ns(f->start_ps), "end_ns",
 			ns(f->end_ps), "score", real(f->score), "evidence", text(f->evidence));
 
-		if (f->type == VERDICT_PFC_DEADLOCK)
+		if (f->type == FINDING_PFC_DEADLOCK)
 			add_origin(v, f, finding);
 		array = add(array, finding);
 	}
@@ -191,12 +191,12 @@ findings(const struct verdict *v)
 }
 
 static json_t *
-shares(const struct verdict *v, const struct verdict_contributor *contributor)
+shares(const struct verdict *v, const struct contributor *contributor)
 {
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < contributor->nshares; i++) {
-		const struct verdict_step *step = &v->steps[contributor->shares[i].step];
+		const struct run_step *step = &v->run.steps[contributor->shares[i].step];
 
 		array = add(array, json_pack("{s:I, s:o, s:I, s:o}", "collective", (json_int_t)step->collective, "flow",
 					     flow_name(v, step->flow), "step", (json_int_t)step->step, "score",
@@ -210,15 +210,16 @@ contributors(const struct verdict *v)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < v->ncontributors; i++)
+	for (uint32_t i = 0; i < vedrfolnir_of(v)->ncontributors; i++)
 		array = add(array,
-			    json_pack("{s:o, s:o, s:o}", "flow", flow_name(v, v->contributors[i].flow), "score",
-				      real(v->contributors[i].score), "per_critical_flow", shares(v, &v->contributors[i])));
+			    json_pack("{s:o, s:o, s:o}", "flow", flow_name(v, vedrfolnir_of(v)->contributors[i].flow),
+				      "score", real(vedrfolnir_of(v)->contributors[i].score), "per_critical_flow",
+				      shares(v, &vedrfolnir_of(v)->contributors[i])));
 	return array;
 }
 
 static json_t *
-kinds(const struct verdict_overhead *o)
+kinds(const struct run_overhead *o)
 {
 	json_t *array = json_array();
 
@@ -233,7 +234,7 @@ kinds(const struct verdict_overhead *o)
 static json_t *
 overhead(const struct verdict *v)
 {
-	const struct verdict_overhead *o = &v->overhead;
+	const struct run_overhead *o = &v->run.overhead;
 
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
 			 "telemetry_bytes", (json_int_t)o->telemetry_bytes, "telemetry_bytes_collected",
@@ -245,14 +246,14 @@ overhead(const struct verdict *v)
 			 "notification_packets", (json_int_t)o->notification_packets, "notification_bytes",
 			 (json_int_t)o->notification_bytes, "report_bytes", (json_int_t)o->report_bytes, "deferred",
 			 (json_int_t)o->deferred, "dropped", (json_int_t)o->dropped, "left_out", (json_int_t)o->left_out,
-			 "completeness", v->truncated ? json_null() : real(o->completeness), "kinds", kinds(o));
+			 "completeness", v->run.truncated ? json_null() : real(o->completeness), "kinds", kinds(o));
 }
 
 static json_t *
 evidence(const struct verdict *v)
 {
-	return json_pack("{s:s, s:o, s:o, s:b, s:s, s:i, s:s}", "policy", facts_policy_name(v->run.policy), "missing",
-			 text(v->incomplete), "end_ns", ns(v->end_ps), "truncated", v->truncated, "ending",
-			 facts_ending_key(v), "recording_lost", (int)v->recording_errno, "contention",
-			 v->run.exact_contention ? "exact" : "replay");
+	return json_pack("{s:s, s:o, s:o, s:b, s:s, s:i, s:s}", "policy", facts_policy_name(v->run.config.policy),
+			 "missing", text(v->incomplete), "end_ns", ns(v->run.end_ps), "truncated", v->run.truncated,
+			 "ending", facts_ending_key(v), "recording_lost", (int)v->run.recording_errno, "contention",
+			 v->run.config.exact_contention ? "exact" : "replay");
 }

@@ -22,9 +22,9 @@ struct item {
 };
 
 static enum row
-row_of(const struct verdict_pvertex *vertex)
+row_of(const struct provenance_vertex *vertex)
 {
-	if (vertex->kind == VERDICT_PV_PORT)
+	if (vertex->kind == PROVENANCE_PORT)
 		return ROW_PORTS;
 	return vertex->collective ? ROW_OWN : ROW_OTHER;
 }
@@ -50,7 +50,7 @@ cmp_key(const void *pa, const void *pb)
 }
 
 bool
-plane_shows(const struct plane *plane, const struct verdict_pedge *edge)
+plane_shows(const struct plane *plane, const struct provenance_edge *edge)
 {
 	return edge->weight >= MIN_SHARE * plane->most[edge->kind];
 }
@@ -60,16 +60,16 @@ plane_shows(const struct plane *plane, const struct verdict_pedge *edge)
  * them go before all others.
  */
 static double
-weigh(const struct plane *plane, const struct verdict_provenance *g, uint32_t vertex)
+weigh(const struct plane *plane, const struct provenance *g, uint32_t vertex)
 {
 	double sum = g->vertices[vertex].victim ? 1e30 : 0;
 
 	for (uint32_t e = 0; e < g->nedges; e++) {
-		const struct verdict_pedge *edge = &g->edges[e];
+		const struct provenance_edge *edge = &g->edges[e];
 
 		if ((edge->from != vertex && edge->to != vertex) || !plane_shows(plane, edge))
 			continue;
-		if (edge->kind == VERDICT_PE_PORT_PORT)
+		if (edge->kind == PROVENANCE_PORT_PORT)
 			sum += 1e20 * edge->weight;
 		else
 			sum += edge->weight + (g->vertices[edge->from].victim ? 1e25 : 0);
@@ -79,17 +79,18 @@ weigh(const struct plane *plane, const struct verdict_provenance *g, uint32_t ve
 
 /* The hop of the step's own path, then further away by halted port: at most as many rounds as ports. */
 static double
-port_key(const struct verdict *v, const struct verdict_provenance *g, uint32_t vertex)
+port_key(const struct verdict *v, const struct provenance *g, uint32_t vertex)
 {
-	uint32_t flow = v->steps[g->step].flow, at = vertex;
+	uint32_t flow = v->run.steps[g->step].flow, at = vertex;
 
 	for (uint32_t round = 0; round < 8; round++) {
-		for (uint32_t h = 0; h < v->nhops; h++) {
-			if (v->hops[h].flow == flow && !v->hops[h].reverse && v->hops[h].port == g->vertices[at].ref)
-				return v->hops[h].hop + 0.1 * round;
+		for (uint32_t h = 0; h < v->run.nhops; h++) {
+			if (v->run.hops[h].flow == flow && !v->run.hops[h].reverse &&
+			    v->run.hops[h].port == g->vertices[at].ref)
+				return v->run.hops[h].hop + 0.1 * round;
 		}
 		for (uint32_t e = 0; e < g->nedges; e++) {
-			if (g->edges[e].kind == VERDICT_PE_PORT_PORT && g->edges[e].to == at) {
+			if (g->edges[e].kind == PROVENANCE_PORT_PORT && g->edges[e].to == at) {
 				at = g->edges[e].from;
 				break;
 			}
@@ -100,15 +101,15 @@ port_key(const struct verdict *v, const struct verdict_provenance *g, uint32_t v
 
 /* The mean place of the ports it is tied to, by weight. */
 static double
-flow_key(const struct plane *plane, const struct verdict_provenance *g, uint32_t vertex)
+flow_key(const struct plane *plane, const struct provenance *g, uint32_t vertex)
 {
 	double sum = 0, weights = 0;
 
 	for (uint32_t e = 0; e < g->nedges; e++) {
-		const struct verdict_pedge *edge = &g->edges[e];
-		uint32_t port = edge->from == vertex ? edge->to : edge->to == vertex ? edge->from : VERDICT_NONE;
+		const struct provenance_edge *edge = &g->edges[e];
+		uint32_t port = edge->from == vertex ? edge->to : edge->to == vertex ? edge->from : RUN_NONE;
 
-		if (port == VERDICT_NONE || !plane->spots[port].shown)
+		if (port == RUN_NONE || !plane->spots[port].shown)
 			continue;
 		sum += plane->spots[port].x * (edge->weight + 1e-9);
 		weights += edge->weight + 1e-9;
@@ -128,7 +129,7 @@ place_row(struct plane *plane, struct item *items, uint32_t count, double y)
 
 /* @return vertices of the row that are shown */
 static uint32_t
-fill_row(struct plane *plane, const struct verdict *v, const struct verdict_provenance *g, enum row row, struct item *items,
+fill_row(struct plane *plane, const struct verdict *v, const struct provenance *g, enum row row, struct item *items,
 	 double y)
 {
 	uint32_t count = 0;
@@ -157,7 +158,7 @@ fill_row(struct plane *plane, const struct verdict *v, const struct verdict_prov
 }
 
 int
-plane_init(struct plane *plane, const struct verdict *v, const struct verdict_provenance *g)
+plane_init(struct plane *plane, const struct verdict *v, const struct provenance *g)
 {
 	struct item *items = calloc((size_t)g->nvertices + 1, sizeof(*items));
 	uint32_t others;

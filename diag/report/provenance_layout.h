@@ -22,8 +22,8 @@ struct plane {
 };
 
 /* Is the edge heavy enough, among those of its kind, to be shown? */
-bool plane_shows(const struct plane *plane, const struct verdict_pedge *edge);
+bool plane_shows(const struct plane *plane, const struct provenance_edge *edge);
 
 /* @return 0 or -ENOMEM */
-int plane_init(struct plane *plane, const struct verdict *v, const struct verdict_provenance *g);
+int plane_init(struct plane *plane, const struct verdict *v, const struct provenance *g);
 void plane_fini(struct plane *plane);

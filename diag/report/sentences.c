@@ -27,7 +27,7 @@ append_flows(const struct verdict *v, const uint32_t *flows, uint32_t count, uin
 }
 
 static void
-append_halted(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap)
+append_halted(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
 	uint32_t named = 0, others = 0;
 
@@ -35,7 +35,7 @@ append_halted(const struct verdict *v, const struct verdict_finding *finding, ch
 		if (finding->ports[i] == finding->root_port)
 			continue;
 		if (named < NAMES_SHOWN)
-			fmt_append(buf, cap, "%s%s", named++ == 0 ? " halts " : ", ", v->ports[finding->ports[i]].name);
+			fmt_append(buf, cap, "%s%s", named++ == 0 ? " halts " : ", ", v->run.ports[finding->ports[i]].name);
 		else
 			others++;
 	}
@@ -44,16 +44,16 @@ append_halted(const struct verdict *v, const struct verdict_finding *finding, ch
 }
 
 static void
-append_origin(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap)
+append_origin(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
-	if (finding->origin_port == VERDICT_NONE)
+	if (finding->origin_port == RUN_NONE)
 		fmt_append(buf, cap, "; began in the loop");
 	else
-		fmt_append(buf, cap, "; began out of the loop at %s", v->ports[finding->origin_port].name);
+		fmt_append(buf, cap, "; began out of the loop at %s", v->run.ports[finding->origin_port].name);
 }
 
 static void
-append_steps(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap)
+append_steps(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
 	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count;
 	char ranges[96];
@@ -64,30 +64,30 @@ append_steps(const struct verdict *v, const struct verdict_finding *finding, cha
 	if (count > 0)
 		fmt_append(buf, cap, " in step%s %s", count > 1 ? "s" : "",
 			   facts_ranges(numbers, count, ranges, sizeof(ranges)));
-	if (count > 0 && v->ncollectives > 1)
-		fmt_append(buf, cap, " of collective %u, iteration %u", v->collectives[finding->collective].id,
-			   v->collectives[finding->collective].iteration);
+	if (count > 0 && v->run.ncollectives > 1)
+		fmt_append(buf, cap, " of collective %u, iteration %u", v->run.collectives[finding->collective].id,
+			   v->run.collectives[finding->collective].iteration);
 	free(numbers);
 }
 
 char *
-facts_finding(const struct verdict *v, const struct verdict_finding *finding, char *buf, size_t cap)
+facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
 	const char *title = facts_type_title(finding->type);
 
 	snprintf(buf, cap, "%c%s %s%s", toupper((unsigned char)title[0]), title + 1,
-		 finding->type == VERDICT_SLOW_HOST                                                ? ""
-		 : finding->type == VERDICT_PFC_BACKPRESSURE || finding->type == VERDICT_PFC_STORM ? "from "
+		 finding->type == FINDING_SLOW_HOST                                                ? ""
+		 : finding->type == FINDING_PFC_BACKPRESSURE || finding->type == FINDING_PFC_STORM ? "from "
 												   : "at ",
 		 finding->root);
 	switch (finding->type) {
-	case VERDICT_PFC_BACKPRESSURE:
-	case VERDICT_PFC_STORM:
-	case VERDICT_PFC_DEADLOCK:
+	case FINDING_PFC_BACKPRESSURE:
+	case FINDING_PFC_STORM:
+	case FINDING_PFC_DEADLOCK:
 		append_halted(v, finding, buf, cap);
-		if (finding->type == VERDICT_PFC_DEADLOCK)
+		if (finding->type == FINDING_PFC_DEADLOCK)
 			append_origin(v, finding, buf, cap);
-		if (finding->nflows > 0 && finding->type == VERDICT_PFC_BACKPRESSURE) {
+		if (finding->nflows > 0 && finding->type == FINDING_PFC_BACKPRESSURE) {
 			fmt_append(buf, cap, "; filled by ");
 			append_flows(v, finding->flows, finding->nflows, 2, buf, cap);
 		}
@@ -115,9 +115,9 @@ static const char *
 short_title(uint32_t type)
 {
 	switch (type) {
-	case VERDICT_FLOW_CONTENTION:
+	case FINDING_FLOW_CONTENTION:
 		return "contention";
-	case VERDICT_PFC_BACKPRESSURE:
+	case FINDING_PFC_BACKPRESSURE:
 		return "backpressure";
 	default:
 		return facts_type_title(type);
@@ -132,46 +132,48 @@ facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap)
 
 	buf[0] = '\0';
 	for (uint32_t i = 0; i < v->nfindings && named < 2; i++) {
-		const struct verdict_finding *finding = &v->findings[i];
+		const struct finding *finding = &v->findings[i];
 
 		if (!facts_finding_has_step(finding, step))
 			continue;
 		fmt_append(buf, cap, "%s%s %s", named++ > 0 ? ", " : "", short_title(finding->type), finding->root);
-		if (finding->type == VERDICT_FLOW_CONTENTION && finding->nflows > 0)
+		if (finding->type == FINDING_FLOW_CONTENTION && finding->nflows > 0)
 			fmt_append(buf, cap, " by %s", facts_flow(v, finding->flows[0], flow, sizeof(flow)));
 	}
 	return buf;
 }
 
 static void
-say_unfinished(const struct verdict *v, const struct verdict_collective *collective, struct fmt_unit unit, char *buf,
+say_unfinished(const struct verdict *v, const struct run_collective *collective, struct fmt_unit unit, char *buf,
 	       size_t cap)
 {
 	uint32_t done = facts_done(v, collective);
 
-	if (verdict_finished(v)) {
+	if (run_finished(&v->run)) {
 		fmt_append(buf, cap, " finished, but only %u of its %u steps were reported (%s expected for all).", done,
 			   collective->nsteps, fmt_time(unit, collective->expect_ps).text);
 		return;
 	}
 	fmt_append(buf, cap, " did not finish: ");
-	if (v->truncated)
+	if (v->run.truncated)
 		fmt_append(buf, cap, "the record stream broke off");
-	else if (v->end_reason == REC_END_QP_ERROR)
-		fmt_append(buf, cap, "a queue pair failed%s%s", v->end_node < v->nnodes ? " at host " : "",
-			   v->end_node < v->nnodes ? v->nodes[v->end_node].name : "");
-	else if (v->end_reason == REC_END_HOST_LOST)
-		fmt_append(buf, cap, "host %s went away", v->end_node < v->nnodes ? v->nodes[v->end_node].name : "?");
-	else if (v->end_reason == REC_END_STALL)
+	else if (v->run.end_reason == REC_END_QP_ERROR)
+		fmt_append(buf, cap, "a queue pair failed%s%s", v->run.end_node < v->run.nnodes ? " at host " : "",
+			   v->run.end_node < v->run.nnodes ? v->run.nodes[v->run.end_node].name : "");
+	else if (v->run.end_reason == REC_END_HOST_LOST)
+		fmt_append(buf, cap, "host %s went away",
+			   v->run.end_node < v->run.nnodes ? v->run.nodes[v->run.end_node].name : "?");
+	else if (v->run.end_reason == REC_END_STALL)
 		fmt_append(buf, cap, "the run stalled");
-	else if (v->end_reason == REC_END_LIMIT)
+	else if (v->run.end_reason == REC_END_LIMIT)
 		fmt_append(buf, cap, "the run reached its time limit");
-	else if (v->end_reason == REC_END_INVARIANT)
+	else if (v->run.end_reason == REC_END_INVARIANT)
 		fmt_append(buf, cap, "an invariant failed");
 	else
 		fmt_append(buf, cap, "the run was ended");
-	if (v->end_node < v->nnodes && v->end_reason != REC_END_QP_ERROR && v->end_reason != REC_END_HOST_LOST)
-		fmt_append(buf, cap, " (host %s no longer answered)", v->nodes[v->end_node].name);
+	if (v->run.end_node < v->run.nnodes && v->run.end_reason != REC_END_QP_ERROR &&
+	    v->run.end_reason != REC_END_HOST_LOST)
+		fmt_append(buf, cap, " (host %s no longer answered)", v->run.nodes[v->run.end_node].name);
 	fmt_append(buf, cap, " after %s, with %u of %u steps done (%s expected for all).",
 		   fmt_time(unit, facts_took_ps(v, collective)).text, done, collective->nsteps,
 		   fmt_time(unit, collective->expect_ps).text);
@@ -182,13 +184,13 @@ static void
 say_late_start(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct verdict *v = facts->v;
-	const struct verdict_collective *collective = &v->collectives[facts->worst];
-	const struct verdict_waiting *w = &v->waiting[facts->worst];
-	uint64_t late_ps = w->npath > 0 && v->steps[w->path[0]].start_ps > collective->start_ps
-				   ? v->steps[w->path[0]].start_ps - collective->start_ps
+	const struct run_collective *collective = &v->run.collectives[facts->worst];
+	const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[facts->worst];
+	uint64_t late_ps = w->npath > 0 && v->run.steps[w->path[0]].start_ps > collective->start_ps
+				   ? v->run.steps[w->path[0]].start_ps - collective->start_ps
 				   : 0;
 
-	if (late_ps > collective->expect_ps / 100 * VERDICT_SLOW_PERCENT)
+	if (late_ps > collective->expect_ps / 100 * RUN_SLOW_PERCENT)
 		fmt_append(buf, cap, " Its critical path began %s after its first rank did.",
 			   fmt_time(facts->unit, late_ps).text);
 }
@@ -197,27 +199,27 @@ char *
 facts_headline(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct verdict *v = facts->v;
-	const struct verdict_collective *collective;
+	const struct run_collective *collective;
 	const char *algorithm;
 	double excess;
 	uint64_t took_ps;
 
-	if (facts->worst == VERDICT_NONE) {
+	if (facts->worst == RUN_NONE) {
 		snprintf(buf, cap, "No collective was recorded.");
 		return buf;
 	}
-	collective = &v->collectives[facts->worst];
+	collective = &v->run.collectives[facts->worst];
 	algorithm = facts_algorithm_name(collective->algorithm);
 	took_ps = facts_took_ps(v, collective);
 	excess = facts_excess(took_ps, collective->expect_ps);
 	snprintf(buf, cap, "%c%s %s over %u ranks", toupper((unsigned char)algorithm[0]), algorithm + 1,
 		 facts_op_name(collective->op), collective->ranks);
-	if (v->ncollectives > 1)
+	if (v->run.ncollectives > 1)
 		fmt_append(buf, cap, " (collective %u, iteration %u: the slowest of %u)", collective->id,
-			   collective->iteration, v->ncollectives);
+			   collective->iteration, v->run.ncollectives);
 	if (!collective->complete)
 		say_unfinished(v, collective, facts->unit, buf, cap);
-	else if (100 * excess > VERDICT_SLOW_PERCENT)
+	else if (100 * excess > RUN_SLOW_PERCENT)
 		fmt_append(buf, cap, " took %s, %.1f %% longer than the %s expected.", fmt_time(facts->unit, took_ps).text,
 			   100 * excess, fmt_time(facts->unit, collective->expect_ps).text);
 	else
@@ -244,20 +246,20 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 
 		fmt_append(buf, cap, " In the network: %s.", facts_finding(v, facts_root(v), network, sizeof(network)));
 	}
-	if (v->ncontributors > 0)
+	if (vedrfolnir_of(v)->ncontributors > 0)
 		fmt_append(buf, cap,
 			   " Of what flows outside the collective did to its critical path, %.0f %% is due to %s.",
-			   100 * facts_share(v, &v->contributors[0]),
-			   facts_flow(v, v->contributors[0].flow, name, sizeof(name)));
+			   100 * facts_share(v, &vedrfolnir_of(v)->contributors[0]),
+			   facts_flow(v, vedrfolnir_of(v)->contributors[0].flow, name, sizeof(name)));
 	return buf;
 }
 
 char *
 facts_recording_lost(const struct facts *facts, char *buf, size_t cap)
 {
-	if (facts->v->recording_errno == 0)
+	if (facts->v->run.recording_errno == 0)
 		return NULL;
 	snprintf(buf, cap, "The recording is cut short (%s): diagnosed again from it, the run will tell less than this.",
-		 strerror((int)facts->v->recording_errno));
+		 strerror((int)facts->v->run.recording_errno));
 	return buf;
 }

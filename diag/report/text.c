@@ -103,7 +103,7 @@ write_findings(const struct text *text)
 		return;
 	section(text, "Root causes, most important first");
 	for (uint32_t i = 0; i < v->nfindings && i < TEXT_MAX_FINDINGS; i++) {
-		const struct verdict_finding *finding = &v->findings[i];
+		const struct finding *finding = &v->findings[i];
 
 		fprintf(text->to, "  %u. ", i + 1);
 		set_style(text, STYLE_BOLD);
@@ -128,7 +128,7 @@ write_path(const struct text *text)
 	uint32_t worst = text->facts.worst;
 	char title[128];
 
-	if (worst == VERDICT_NONE || v->waiting[worst].npath == 0)
+	if (worst == RUN_NONE || vedrfolnir_of(v)->waiting[worst].npath == 0)
 		return 0;
 	snprintf(title, sizeof(title), "Critical path (%s): each step waited for the one above", text->facts.unit.name);
 	section(text, title);
@@ -138,7 +138,7 @@ write_path(const struct text *text)
 static int
 write_contributors(const struct text *text)
 {
-	if (text->facts.v->ncontributors == 0)
+	if (vedrfolnir_of(text->facts.v)->ncontributors == 0)
 		return 0;
 	section(text, "Contributors outside the collective (packet-waits caused, weighted by time lost)");
 	return text_contributors(&text->facts, text->to);
@@ -148,11 +148,11 @@ static void
 write_evidence(const struct text *text, const char *dir)
 {
 	const struct verdict *v = text->facts.v;
-	const struct verdict_overhead *o = &v->overhead;
+	const struct run_overhead *o = &v->run.overhead;
 	char line[512], complete[64];
 
 	section(text, "Evidence");
-	if (v->truncated)
+	if (v->run.truncated)
 		snprintf(complete, sizeof(complete), "how much is missing is not known");
 	else
 		snprintf(complete, sizeof(complete), "%.1f %% complete%s", 100 * o->completeness,
@@ -167,7 +167,7 @@ write_evidence(const struct text *text, const char *dir)
 	if (o->dropped > 0 || o->deferred > 0)
 		fprintf(text->to, "  %s records deferred and %s dropped by the exporter's budget.\n",
 			fmt_count(o->deferred).text, fmt_count(o->dropped).text);
-	if (v->run.exact_contention)
+	if (v->run.config.exact_contention)
 		fprintf(text->to,
 			"  Waits are exact counts (telemetry.contention = \"exact\"): no hardware reports them.\n");
 	if (dir != NULL)

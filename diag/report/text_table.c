@@ -17,7 +17,7 @@
 
 /* One spelling of numbers for every collective, whatever the report's unit: as in nccl-tests. */
 static void
-collective_row(const struct verdict *v, const struct verdict_collective *c, FILE *to)
+collective_row(const struct verdict *v, const struct run_collective *c, FILE *to)
 {
 	uint64_t took_ps = facts_took_ps(v, c);
 	double took_us = (double)took_ps / PS_PER_US, expect_us = (double)c->expect_ps / PS_PER_US;
@@ -43,15 +43,15 @@ text_collectives(const struct facts *facts, FILE *to)
 	fprintf(to, "# %10s  %-30s %5s %6s  %10s  %10s  %6s %6s\n", "size", "collective", "ranks", "steps", "time",
 		"expected", "algbw", "busbw");
 	fprintf(to, "# %10s  %-30s %5s %6s  %10s  %10s  %6s %6s\n", "(B)", "", "", "", "(us)", "(us)", "(GB/s)", "(GB/s)");
-	for (uint32_t c = 0; c < v->ncollectives; c++) {
+	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
 		/* The worst one is told of above the table: it must be in it. */
 		if (shown >= TEXT_MAX_COLLECTIVES && c != facts->worst)
 			continue;
-		collective_row(v, &v->collectives[c], to);
+		collective_row(v, &v->run.collectives[c], to);
 		shown++;
 	}
-	if (shown < v->ncollectives)
-		fprintf(to, "# ... and %u more, in verdict.json\n", v->ncollectives - shown);
+	if (shown < v->run.ncollectives)
+		fprintf(to, "# ... and %u more, in verdict.json\n", v->run.ncollectives - shown);
 }
 
 /* A table that is printed to a stream, never cut to a terminal's width: a name cut short names nothing. */
@@ -110,7 +110,7 @@ table_print(struct libscols_table *table, FILE *to)
 }
 
 static uint64_t
-lost_ps(const struct verdict_step *step)
+lost_ps(const struct run_step *step)
 {
 	uint64_t exec_ps = facts_exec_ps(step);
 
@@ -119,7 +119,7 @@ lost_ps(const struct verdict_step *step)
 
 /* The smallest loss that is still shown when only TEXT_MAX_PATH steps are. */
 static uint64_t
-path_threshold_ps(const struct verdict *v, const struct verdict_waiting *w)
+path_threshold_ps(const struct verdict *v, const struct waiting_graph *w)
 {
 	uint64_t low = 0, high = UINT64_MAX;
 
@@ -130,7 +130,7 @@ path_threshold_ps(const struct verdict *v, const struct verdict_waiting *w)
 		uint32_t above = 0;
 
 		for (uint32_t i = 0; i < w->npath; i++)
-			above += lost_ps(&v->steps[w->path[i]]) > mid;
+			above += lost_ps(&v->run.steps[w->path[i]]) > mid;
 		if (above > TEXT_MAX_PATH)
 			low = mid + 1;
 		else
@@ -143,7 +143,7 @@ static int
 path_row(struct libscols_table *table, const struct facts *facts, uint32_t index)
 {
 	const struct verdict *v = facts->v;
-	const struct verdict_step *step = &v->steps[index];
+	const struct run_step *step = &v->run.steps[index];
 	uint64_t exec_ps = facts_exec_ps(step);
 	struct fmt number, change = fmt_change(facts_excess(exec_ps, step->expect_ps));
 	bool longer = step->slow && exec_ps > step->expect_ps; /* one that is stuck may not be yet */
@@ -167,14 +167,14 @@ text_path(const struct facts *facts, uint32_t collective, FILE *to)
 {
 	static const char *const columns[] = { "STEP", "FLOW", "START", "TOOK", "EXPECTED", "CHANGE", "CAUSE" };
 	static const bool right[] = { true, false, true, true, true, true, false };
-	const struct verdict_waiting *w = &facts->v->waiting[collective];
+	const struct waiting_graph *w = &vedrfolnir_of(facts->v)->waiting[collective];
 	struct libscols_table *table = table_create(columns, right, ARRAY_LEN(right));
 	uint64_t threshold_ps = path_threshold_ps(facts->v, w);
 	uint32_t shown = 0, slow = 0;
 	int rc = table == NULL ? -ENOMEM : 0;
 
 	for (uint32_t i = 0; rc == 0 && i < w->npath; i++) {
-		const struct verdict_step *step = &facts->v->steps[w->path[i]];
+		const struct run_step *step = &facts->v->run.steps[w->path[i]];
 
 		if (w->npath > TEXT_MAX_PATH && (!step->slow || lost_ps(step) < threshold_ps)) {
 			slow += step->slow;
@@ -189,19 +189,19 @@ text_path(const struct facts *facts, uint32_t collective, FILE *to)
 		fprintf(to, "  %u slow steps on it lost less time.\n", slow);
 	if (shown + slow < w->npath)
 		fprintf(to, "  %u %ssteps on it took at most %d %% longer than expected.\n", w->npath - shown - slow,
-			shown > 0 ? "more " : "", VERDICT_SLOW_PERCENT);
+			shown > 0 ? "more " : "", RUN_SLOW_PERCENT);
 	scols_unref_table(table);
 	return rc;
 }
 
 static void
-share_text(const struct verdict *v, const struct verdict_contributor *contributor, char *buf, size_t cap)
+share_text(const struct verdict *v, const struct contributor *contributor, char *buf, size_t cap)
 {
 	char flow[96];
 
 	buf[0] = '\0';
 	for (uint32_t i = 0; i < contributor->nshares && i < 3; i++) {
-		const struct verdict_step *step = &v->steps[contributor->shares[i].step];
+		const struct run_step *step = &v->run.steps[contributor->shares[i].step];
 
 		fmt_append(buf, cap, "%s%s step %u: %s", i > 0 ? ", " : "", facts_flow(v, step->flow, flow, sizeof(flow)),
 			   step->step, fmt_score(contributor->shares[i].score).text);
@@ -219,20 +219,21 @@ text_contributors(const struct facts *facts, FILE *to)
 	struct libscols_table *table = table_create(columns, right, ARRAY_LEN(right));
 	int rc = table == NULL ? -ENOMEM : 0;
 
-	for (uint32_t i = 0; rc == 0 && i < v->ncontributors && i < TEXT_MAX_CONTRIBUTORS; i++) {
-		const struct verdict_contributor *contributor = &v->contributors[i];
+	for (uint32_t i = 0; rc == 0 && i < vedrfolnir_of(v)->ncontributors && i < TEXT_MAX_CONTRIBUTORS; i++) {
+		const struct contributor *contributor = &vedrfolnir_of(v)->contributors[i];
 		char shares[FACTS_TEXT];
 		struct fmt share;
 
 		snprintf(share.text, sizeof(share.text), "%.1f %%", 100 * facts_share(v, contributor));
 		share_text(v, contributor, shares, sizeof(shares));
-		rc = table_row(table, v->flows[contributor->flow].name, fmt_score(contributor->score).text, share.text,
+		rc = table_row(table, v->run.flows[contributor->flow].name, fmt_score(contributor->score).text, share.text,
 			       shares, NULL);
 	}
 	if (rc == 0)
 		rc = table_print(table, to);
-	if (v->ncontributors > TEXT_MAX_CONTRIBUTORS)
-		fprintf(to, "  ... and %u more, in verdict.json\n", v->ncontributors - TEXT_MAX_CONTRIBUTORS);
+	if (vedrfolnir_of(v)->ncontributors > TEXT_MAX_CONTRIBUTORS)
+		fprintf(to, "  ... and %u more, in verdict.json\n",
+			vedrfolnir_of(v)->ncontributors - TEXT_MAX_CONTRIBUTORS);
 	scols_unref_table(table);
 	return rc;
 }

@@ -18,13 +18,13 @@ static void order_layer(struct layout *layout, const struct verdict *v, uint32_t
 int
 layout_init(struct layout *layout, const struct verdict *v, uint32_t limit)
 {
-	uint32_t *queue = calloc((size_t)v->nnodes + 1, sizeof(*queue));
-	struct rank *ranks = calloc((size_t)v->nnodes + 1, sizeof(*ranks));
+	uint32_t *queue = calloc((size_t)v->run.nnodes + 1, sizeof(*queue));
+	struct rank *ranks = calloc((size_t)v->run.nnodes + 1, sizeof(*ranks));
 	int rc = -ENOMEM;
 
 	memset(layout, 0, sizeof(*layout));
-	layout->nodes = calloc((size_t)v->nnodes + 1, sizeof(*layout->nodes));
-	layout->width = calloc((size_t)v->nnodes + 2, sizeof(*layout->width));
+	layout->nodes = calloc((size_t)v->run.nnodes + 1, sizeof(*layout->nodes));
+	layout->width = calloc((size_t)v->run.nnodes + 2, sizeof(*layout->width));
 	if (queue != NULL && ranks != NULL && layout->nodes != NULL && layout->width != NULL) {
 		choose_shown(layout, v, limit);
 		find_layers(layout, v, queue);
@@ -62,19 +62,19 @@ choose_shown(struct layout *layout, const struct verdict *v, uint32_t limit)
 {
 	uint32_t shown = 0;
 
-	for (uint32_t i = 0; i < v->nfindings && v->nnodes > limit; i++) {
+	for (uint32_t i = 0; i < v->nfindings && v->run.nnodes > limit; i++) {
 		for (uint32_t p = 0; p < v->findings[i].nports; p++)
-			show(layout, v->ports[v->findings[i].ports[p]].node, &shown, limit);
+			show(layout, v->run.ports[v->findings[i].ports[p]].node, &shown, limit);
 	}
-	for (uint32_t p = 0; p < v->nports && v->nnodes > limit; p++) {
-		if (v->ports[p].reported)
-			show(layout, v->ports[p].node, &shown, limit);
+	for (uint32_t p = 0; p < v->run.nports && v->run.nnodes > limit; p++) {
+		if (v->run.ports[p].reported)
+			show(layout, v->run.ports[p].node, &shown, limit);
 	}
-	for (uint32_t h = 0; h < v->nhops && v->nnodes > limit; h++)
-		show(layout, v->ports[v->hops[h].port].node, &shown, limit);
-	for (uint32_t n = 0; n < v->nnodes && v->nnodes <= limit; n++)
+	for (uint32_t h = 0; h < v->run.nhops && v->run.nnodes > limit; h++)
+		show(layout, v->run.ports[v->run.hops[h].port].node, &shown, limit);
+	for (uint32_t n = 0; n < v->run.nnodes && v->run.nnodes <= limit; n++)
 		show(layout, n, &shown, limit);
-	layout->hidden = v->nnodes - shown;
+	layout->hidden = v->run.nnodes - shown;
 }
 
 /* Breadth first from all hosts at once. Switches that no host reaches count as served by hosts. */
@@ -83,27 +83,27 @@ find_layers(struct layout *layout, const struct verdict *v, uint32_t *queue)
 {
 	uint32_t nqueue = 0;
 
-	for (uint32_t n = 0; n < v->nnodes; n++) {
-		layout->nodes[n].layer = v->nodes[n].host ? 0 : VERDICT_NONE;
-		if (v->nodes[n].host)
+	for (uint32_t n = 0; n < v->run.nnodes; n++) {
+		layout->nodes[n].layer = v->run.nodes[n].host ? 0 : RUN_NONE;
+		if (v->run.nodes[n].host)
 			queue[nqueue++] = n;
 	}
 	for (uint32_t i = 0; i < nqueue; i++) {
-		const struct verdict_node *node = &v->nodes[queue[i]];
+		const struct run_node *node = &v->run.nodes[queue[i]];
 
 		for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++) {
-			uint32_t peer = v->ports[p].peer_node;
+			uint32_t peer = v->run.ports[p].peer_node;
 
-			if (peer >= v->nnodes || layout->nodes[peer].layer != VERDICT_NONE)
+			if (peer >= v->run.nnodes || layout->nodes[peer].layer != RUN_NONE)
 				continue;
 			layout->nodes[peer].layer = layout->nodes[queue[i]].layer + 1;
 			queue[nqueue++] = peer;
 		}
 	}
-	for (uint32_t n = 0; n < v->nnodes; n++) {
+	for (uint32_t n = 0; n < v->run.nnodes; n++) {
 		struct layout_node *at = &layout->nodes[n];
 
-		if (at->layer == VERDICT_NONE)
+		if (at->layer == RUN_NONE)
 			at->layer = 1;
 		if (at->shown && at->layer + 1 > layout->nlayers)
 			layout->nlayers = at->layer + 1;
@@ -125,13 +125,14 @@ static double
 order_key(const struct layout *layout, const struct verdict *v, uint32_t node)
 {
 	const struct layout_node *at = &layout->nodes[node];
-	uint32_t count = 0, lowest = v->nnodes;
+	uint32_t count = 0, lowest = v->run.nnodes;
 	double sum = 0;
 
-	for (uint32_t p = v->nodes[node].first_port; p < v->nodes[node].first_port + v->nodes[node].nports; p++) {
-		uint32_t peer = v->ports[p].peer_node;
+	for (uint32_t p = v->run.nodes[node].first_port; p < v->run.nodes[node].first_port + v->run.nodes[node].nports;
+	     p++) {
+		uint32_t peer = v->run.ports[p].peer_node;
 
-		if (peer >= v->nnodes || !layout->nodes[peer].shown)
+		if (peer >= v->run.nnodes || !layout->nodes[peer].shown)
 			continue;
 		lowest = peer < lowest ? peer : lowest;
 		if (layout->nodes[peer].layer + 1 != at->layer)
@@ -149,7 +150,7 @@ order_layer(struct layout *layout, const struct verdict *v, uint32_t layer, stru
 {
 	uint32_t count = 0;
 
-	for (uint32_t n = 0; n < v->nnodes; n++) {
+	for (uint32_t n = 0; n < v->run.nnodes; n++) {
 		if (layout->nodes[n].shown && layout->nodes[n].layer == layer) {
 			ranks[count] = (struct rank){ n, order_key(layout, v, n) };
 			count++;

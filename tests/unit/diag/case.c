@@ -60,24 +60,24 @@ case_conclude(struct records *r, enum rec_end_reason reason)
 	return v;
 }
 
-const struct verdict_finding *
-case_find(const struct verdict *v, enum verdict_type type, const char *root, const char *flow)
+const struct finding *
+case_find(const struct verdict *v, enum finding_type type, const char *root, const char *flow)
 {
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		const struct verdict_finding *finding = &v->findings[i];
+		const struct finding *finding = &v->findings[i];
 
 		if (finding->type == type && strcmp(finding->root, root) == 0 &&
-		    (flow == NULL || strcmp(v->flows[finding->flows[0]].name, flow) == 0))
+		    (flow == NULL || strcmp(v->run.flows[finding->flows[0]].name, flow) == 0))
 			return finding;
 	}
 	return NULL;
 }
 
 bool
-case_has_port(const struct verdict *v, const struct verdict_finding *finding, const char *name)
+case_has_port(const struct verdict *v, const struct finding *finding, const char *name)
 {
 	for (uint32_t i = 0; i < finding->nports; i++) {
-		if (strcmp(v->ports[finding->ports[i]].name, name) == 0)
+		if (strcmp(v->run.ports[finding->ports[i]].name, name) == 0)
 			return true;
 	}
 	return false;

@@ -40,6 +40,5 @@ struct verdict *case_diagnose(const struct records *r);
 /* The same where the run ends at 80 ms; frees the records. */
 struct verdict *case_conclude(struct records *r, enum rec_end_reason reason);
 /* @return the finding of this type and root, by this flow if one is given; NULL if there is none */
-const struct verdict_finding *case_find(const struct verdict *v, enum verdict_type type, const char *root,
-					const char *flow);
-bool case_has_port(const struct verdict *v, const struct verdict_finding *finding, const char *name);
+const struct finding *case_find(const struct verdict *v, enum finding_type type, const char *root, const char *flow);
+bool case_has_port(const struct verdict *v, const struct finding *finding, const char *name);

@@ -36,7 +36,7 @@ test_order(void **state)
 	case_contention(&r, SW1, 2, 0, 59, 400, F15, 250000, BF2, 250000);
 	case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, BF2, 100000);
 	v = case_conclude(&r, REC_END_COMPLETE);
-	assert_true(v->steps[0].critical && !v->steps[2].critical);
+	assert_true(v->run.steps[0].critical && !v->run.steps[2].critical);
 	assert_int_equal(v->nfindings, 2);
 	assert_string_equal(v->findings[0].root, "6:2");
 	assert_string_equal(v->findings[1].root, "1:3");
@@ -83,7 +83,7 @@ test_negligible_culprit(void **state)
 	case_flow(&r, SW6, 1, 2, BF1, 0, LAST, 2000, 120000); /* 0.22 ms of 49.25 ms, and of 30.75 ms */
 	v = case_conclude(&r, REC_END_COMPLETE);
 	assert_int_equal(v->nfindings, 1);
-	assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "6:2", "13->19/78>78"));
+	assert_non_null(case_find(v, FINDING_FLOW_CONTENTION, "6:2", "13->19/78>78"));
 	verdict_destroy(v);
 }
 
@@ -101,7 +101,7 @@ test_own_flows(void **state)
 		records_step(&r, 2, H15, H16, H17, 120 * MS, 120 * MS + EXPECT);
 		case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, F15, 100000);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_int_equal(case_find(v, VERDICT_FLOW_CONTENTION, "6:2", NULL) != NULL, at_once);
+		assert_int_equal(case_find(v, FINDING_FLOW_CONTENTION, "6:2", NULL) != NULL, at_once);
 		verdict_destroy(v);
 	}
 }
@@ -138,7 +138,7 @@ static void
 test_incast_takes_pauses(void **state)
 {
 	for (int met = 0; met < 2; met++) {
-		const struct verdict_finding *finding;
+		const struct finding *finding;
 		struct records r;
 		struct verdict *v;
 
@@ -148,14 +148,14 @@ test_incast_takes_pauses(void **state)
 		put_incast(&r, met);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		/* Where no flow of the collective stands in that queue, it is PFC backpressure and nothing else. */
-		finding = case_find(v, met ? VERDICT_INCAST : VERDICT_PFC_BACKPRESSURE, "3:1", NULL);
+		finding = case_find(v, met ? FINDING_INCAST : FINDING_PFC_BACKPRESSURE, "3:1", NULL);
 		assert_non_null(finding);
 		assert_int_equal(v->nfindings, 1);
 		assert_int_equal(finding->nvictims, 2);
 		assert_int_equal(finding->nsteps, 2);
 		assert_int_equal(finding->nflows, 3);
 		for (uint32_t i = 0; i < finding->nflows; i++)
-			assert_false(v->flows[finding->flows[i]].collective);
+			assert_false(v->run.flows[finding->flows[i]].collective);
 		assert_true(case_has_port(v, finding, "1:3") && case_has_port(v, finding, "2:3") &&
 			    case_has_port(v, finding, "6:2") && case_has_port(v, finding, "3:1"));
 		verdict_destroy(v);
@@ -166,7 +166,7 @@ test_incast_takes_pauses(void **state)
 static void
 test_incast_leaves_pauses(void **state)
 {
-	const struct verdict_finding *incast, *pauses;
+	const struct finding *incast, *pauses;
 	struct records r;
 	struct verdict *v;
 
@@ -183,8 +183,8 @@ test_incast_leaves_pauses(void **state)
 	}
 	put_pauses(&r);
 	v = case_conclude(&r, REC_END_COMPLETE);
-	incast = case_find(v, VERDICT_INCAST, "3:1", NULL);
-	pauses = case_find(v, VERDICT_PFC_BACKPRESSURE, "3:1", NULL);
+	incast = case_find(v, FINDING_INCAST, "3:1", NULL);
+	pauses = case_find(v, FINDING_PFC_BACKPRESSURE, "3:1", NULL);
 	assert_true(incast != NULL && pauses != NULL);
 	assert_int_equal(v->nfindings, 2);
 	assert_int_equal(incast->nflows, 2);
@@ -209,7 +209,7 @@ test_incast_needs_two(void **state)
 			case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 90), 0, LAST, 100000, 10000000);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 1);
-		assert_int_equal(v->findings[0].type, two ? VERDICT_INCAST : VERDICT_FLOW_CONTENTION);
+		assert_int_equal(v->findings[0].type, two ? FINDING_INCAST : FINDING_FLOW_CONTENTION);
 		assert_int_equal(v->findings[0].nflows, 1 + two);
 		verdict_destroy(v);
 	}
@@ -228,8 +228,8 @@ test_timeouts(void **state)
 		case_halted(&r, SW3, 0, LAST, 250000, most ? 25 * MS : 24 * MS); /* of 49.25 ms lost */
 		case_flow(&r, SW3, 0, 2, F17, 0, LAST, 250000, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_non_null(case_find(v, VERDICT_PFC_STORM, "18:1", NULL));
-		assert_int_equal(case_find(v, VERDICT_PACKET_LOSS, "17->18/10000>10000", NULL) != NULL, !most);
+		assert_non_null(case_find(v, FINDING_PFC_STORM, "18:1", NULL));
+		assert_int_equal(case_find(v, FINDING_PACKET_LOSS, "17->18/10000>10000", NULL) != NULL, !most);
 		verdict_destroy(v);
 	}
 }
@@ -260,7 +260,7 @@ test_loop_explains_deadlock(void **state)
 	struct rec_poll again = { .hdr.event = 9, .victim = F17, .in_port = 2, .out_port = 2, .flags = 1, .repeated = 1 };
 	struct rec_step open17 = { .flow = F17, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
 	struct rec_step open15 = { .flow = F15, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
-	const struct verdict_finding *loop;
+	const struct finding *loop;
 	struct records r;
 	struct verdict *v;
 
@@ -279,8 +279,8 @@ test_loop_explains_deadlock(void **state)
 	v = case_conclude(&r, REC_END_STALL);
 	assert_int_equal(v->nfindings, 2);
 	loop = &v->findings[0];
-	assert_int_equal(loop->type, VERDICT_FORWARDING_LOOP);
-	assert_int_equal(v->findings[1].type, VERDICT_PFC_DEADLOCK);
+	assert_int_equal(loop->type, FINDING_FORWARDING_LOOP);
+	assert_int_equal(v->findings[1].type, FINDING_PFC_DEADLOCK);
 	assert_int_equal(loop->nvictims, 2);
 	assert_true(loop->critical_ps == (double)(80 * MS) && loop->critical_ps == v->findings[1].critical_ps);
 	verdict_destroy(v);
@@ -319,7 +319,7 @@ test_passing_blackhole(void **state)
 		poll(&r, 4, 40 * MS, true);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 1);
-		assert_int_equal(v->findings[0].type, row == 2 ? VERDICT_BLACKHOLE : VERDICT_PACKET_LOSS);
+		assert_int_equal(v->findings[0].type, row == 2 ? FINDING_BLACKHOLE : FINDING_PACKET_LOSS);
 		verdict_destroy(v);
 	}
 }
@@ -340,10 +340,10 @@ test_hole_on_the_way_back(void **state)
 		sent_again(&r, H15, F15, 40);
 		poll(&r, 2, 20 * MS, false);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_non_null(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL));
+		assert_non_null(case_find(v, FINDING_BLACKHOLE, "2:3", NULL));
 		assert_int_equal(v->nfindings, back ? 1 : 2);
-		assert_int_equal(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL)->nvictims, back ? 2 : 1);
-		assert_int_equal(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL)->nports, 1);
+		assert_int_equal(case_find(v, FINDING_BLACKHOLE, "2:3", NULL)->nvictims, back ? 2 : 1);
+		assert_int_equal(case_find(v, FINDING_BLACKHOLE, "2:3", NULL)->nports, 1);
 		verdict_destroy(v);
 	}
 }
@@ -362,7 +362,7 @@ test_retries_spent(void **state)
 	((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->at_node = H17;
 	v = case_diagnose(&r);
 	assert_int_equal(v->nfindings, 1);
-	assert_non_null(strstr(case_find(v, VERDICT_PACKET_LOSS, "17->18/10000>10000", NULL)->evidence, "spent"));
+	assert_non_null(strstr(case_find(v, FINDING_PACKET_LOSS, "17->18/10000>10000", NULL)->evidence, "spent"));
 	/* nothing was acknowledged: all of the time is lost */
 	assert_true(v->findings[0].explained_ps == (double)(80 * MS));
 	verdict_destroy(v);

@@ -85,7 +85,7 @@ put_collision(struct records *r)
 static void
 test_imbalance(void **state)
 {
-	const struct verdict_finding *finding;
+	const struct finding *finding;
 	struct records r;
 	struct verdict *v;
 
@@ -93,7 +93,7 @@ test_imbalance(void **state)
 	put_collision(&r);
 	put_idle(&r);
 	v = case_conclude(&r, REC_END_COMPLETE);
-	finding = case_find(v, VERDICT_LOAD_IMBALANCE, "L:3", NULL);
+	finding = case_find(v, FINDING_LOAD_IMBALANCE, "L:3", NULL);
 	if (finding == NULL)
 		fail_msg("%s", v->reason);
 	assert_int_equal(v->nfindings, 1);
@@ -153,8 +153,8 @@ test_collision_without_imbalance(void **state)
 			put_cut(&r, cases[i].cut_node, cases[i].cut_port, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		/* with a pin of one of them, the other's step may still be told of as imbalance by nobody */
-		assert_null(case_find(v, VERDICT_LOAD_IMBALANCE, "L:3", NULL));
-		assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "L:3", NULL));
+		assert_null(case_find(v, FINDING_LOAD_IMBALANCE, "L:3", NULL));
+		assert_non_null(case_find(v, FINDING_FLOW_CONTENTION, "L:3", NULL));
 		verdict_destroy(v);
 	}
 }
@@ -178,7 +178,7 @@ test_one_end_of_a_cut_cable(void **state)
 		RECORDS_PUT(&r, lost, REC_DROP_ROW, L, 40 * MS);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 1);
-		assert_non_null(case_find(v, VERDICT_LINK_DOWN, packets != 0 ? "S:2" : "R:3", NULL));
+		assert_non_null(case_find(v, FINDING_LINK_DOWN, packets != 0 ? "S:2" : "R:3", NULL));
 		verdict_destroy(v);
 	}
 }
@@ -188,7 +188,7 @@ static void
 test_incast_before_the_last_hop(void **state)
 {
 	const struct rec_tuple to_c[] = { records_tuple(B, C, 90), records_tuple(D, C, 91) };
-	const struct verdict_finding *incast;
+	const struct finding *incast;
 	struct records r;
 	struct verdict *v;
 
@@ -199,11 +199,11 @@ test_incast_before_the_last_hop(void **state)
 	case_flow(&r, S, 1, 0, to_c[1], 0, LAST, 100000, 10000000);
 	case_flow(&r, S, 1, 0, records_tuple(B, D, 92), 0, LAST, 100000, 10000000);
 	v = case_conclude(&r, REC_END_COMPLETE);
-	incast = case_find(v, VERDICT_INCAST, "S:2", NULL);
+	incast = case_find(v, FINDING_INCAST, "S:2", NULL);
 	assert_non_null(incast);
 	assert_int_equal(incast->nflows, 2);
 	assert_non_null(strstr(incast->evidence, "2 other flows to c met at S:2"));
-	assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "S:2", "b->d/92>92"));
+	assert_non_null(case_find(v, FINDING_FLOW_CONTENTION, "S:2", "b->d/92>92"));
 	assert_int_equal(v->nfindings, 2);
 	verdict_destroy(v);
 }
@@ -214,7 +214,7 @@ test_cut_without_drops(void **state)
 {
 	struct rec_drop_row cut = { .port = 2, .reason = REC_DROP_LINK_DOWN, .first_ps = 10 * MS, .last_ps = 30 * MS };
 	struct rec_step step = { .flow = AC, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = 40 };
-	const struct verdict_finding *finding;
+	const struct finding *finding;
 	struct records r;
 	struct verdict *v;
 
@@ -222,11 +222,11 @@ test_cut_without_drops(void **state)
 	RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
 	RECORDS_PUT(&r, cut, REC_DROP_ROW, L, 40 * MS);
 	v = case_conclude(&r, REC_END_COMPLETE);
-	finding = case_find(v, VERDICT_LINK_DOWN, "L:3", NULL);
+	finding = case_find(v, FINDING_LINK_DOWN, "L:3", NULL);
 	assert_non_null(finding);
 	assert_int_equal(v->nfindings, 1);
 	assert_non_null(strstr(finding->evidence, "L:3 was cut"));
-	assert_int_equal(v->nflows, 2);
+	assert_int_equal(v->run.nflows, 2);
 	verdict_destroy(v);
 }
 

@@ -53,8 +53,8 @@ static void
 test_root_halted_in_part(void **state)
 {
 	struct verdict *v = halted_root(16 * MS);
-	const struct verdict_finding *near = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL);
-	const struct verdict_finding *far = case_find(v, VERDICT_PFC_BACKPRESSURE, "3:2", NULL);
+	const struct finding *near = case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL);
+	const struct finding *far = case_find(v, FINDING_PFC_BACKPRESSURE, "3:2", NULL);
 
 	assert_true(near != NULL && far != NULL);
 	/* unpaused for 4/5 of the time, it is the root for that part; half of the other fifth goes to 3:2 */
@@ -64,13 +64,13 @@ test_root_halted_in_part(void **state)
 	assert_true(near_ms(far->critical_ps, 16));
 	assert_true(case_has_port(v, near, "2:3") && case_has_port(v, near, "6:2"));
 	assert_true(case_has_port(v, far, "2:3") && case_has_port(v, far, "6:2") && case_has_port(v, far, "3:2"));
-	assert_string_equal(v->flows[near->flows[0]].name, "13->19/78>78");
+	assert_string_equal(v->run.flows[near->flows[0]].name, "13->19/78>78");
 	verdict_destroy(v);
 
 	/* Halted half of the time, it hands on what 3 does to it. */
 	v = halted_root(40 * MS);
-	assert_null(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL));
-	assert_non_null(case_find(v, VERDICT_PFC_BACKPRESSURE, "3:2", NULL));
+	assert_null(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL));
+	assert_non_null(case_find(v, FINDING_PFC_BACKPRESSURE, "3:2", NULL));
 	verdict_destroy(v);
 }
 
@@ -95,7 +95,7 @@ test_root_needs_culprits(void **state)
 		/* With a second ingress it is a root; where no flow was reported, nobody can say that it is not. */
 		assert_int_equal(v->nfindings, others == 2 || others == 3);
 		if (v->nfindings != 0)
-			assert_int_equal(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL)->nflows, others == 2);
+			assert_int_equal(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL)->nflows, others == 2);
 		verdict_destroy(v);
 	}
 }
@@ -120,8 +120,8 @@ test_too_little(void **state)
 		case_flow(&r, SW6, 2, 0, records_tuple(H17, H13, 91), 0, LAST, 250000, 10000);
 		case_flow(&r, SW6, 2, 1, records_tuple(H19, H13, 92), 0, LAST, 100000, 10000);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_non_null(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:3", NULL));
-		assert_int_equal(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL) != NULL, enough);
+		assert_non_null(case_find(v, FINDING_PFC_BACKPRESSURE, "6:3", NULL));
+		assert_int_equal(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL) != NULL, enough);
 		verdict_destroy(v);
 	}
 }
@@ -158,7 +158,7 @@ static void
 test_root_needs_them_at_once(void **state)
 {
 	for (int at_once = 0; at_once < 2; at_once++) {
-		const struct verdict_finding *finding;
+		const struct finding *finding;
 		struct records r;
 		struct verdict *v;
 
@@ -170,7 +170,7 @@ test_root_needs_them_at_once(void **state)
 		case_flow(&r, SW6, 1, 0, F15, 0, LAST, 250000, 2500000);
 		case_flow(&r, SW6, 1, 2, records_tuple(H13, H19, 10000), 0, LAST, 250000, 2500000);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		finding = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL);
+		finding = case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL);
 		assert_int_equal(finding != NULL, at_once);
 		if (finding != NULL)
 			assert_int_equal(finding->nflows, 2);
@@ -209,7 +209,7 @@ test_pauses_before_the_step(void **state)
 		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 2500000);
 		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 250000, 2500000);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_int_equal(case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL) != NULL, tests[i].halted);
+		assert_int_equal(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL) != NULL, tests[i].halted);
 		verdict_destroy(v);
 	}
 }
@@ -219,7 +219,7 @@ static void
 test_passed_root(void **state)
 {
 	for (int met = 0; met < 2; met++) {
-		const struct verdict_finding *finding;
+		const struct finding *finding;
 		struct records r;
 		struct verdict *v;
 
@@ -229,7 +229,7 @@ test_passed_root(void **state)
 		case_flow(&r, SW6, 1, 0, records_tuple(H16, H19, 93), 0, LAST, 100000, 3000000);
 		case_flow(&r, SW6, 1, 2, records_tuple(H15, H19, 94), 0, LAST, 100000, met ? 2000 : 1999);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		finding = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL);
+		finding = case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL);
 		assert_non_null(finding);
 		assert_int_equal(finding->nflows, 2 + met);
 		verdict_destroy(v);
@@ -258,9 +258,9 @@ test_own_queue(void **state)
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 1);
 		if (stands)
-			assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "2:3", NULL));
+			assert_non_null(case_find(v, FINDING_FLOW_CONTENTION, "2:3", NULL));
 		else
-			assert_non_null(case_find(v, VERDICT_PFC_BACKPRESSURE, "2:3", NULL));
+			assert_non_null(case_find(v, FINDING_PFC_BACKPRESSURE, "2:3", NULL));
 		verdict_destroy(v);
 	}
 }
@@ -284,7 +284,7 @@ test_storm_seen_in_passing(void **state)
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, seen);
 		if (seen)
-			assert_non_null(strstr(case_find(v, VERDICT_PFC_STORM, "6:1", NULL)->evidence, "held 0 B"));
+			assert_non_null(strstr(case_find(v, FINDING_PFC_STORM, "6:1", NULL)->evidence, "held 0 B"));
 		verdict_destroy(v);
 	}
 }
@@ -295,7 +295,7 @@ test_storm_at_unseen_nic(void **state)
 {
 	for (int holds = 0; holds < 2; holds++) {
 		static const uint64_t pausing_ms[] = { 30, 40 };
-		const struct verdict_finding *storm;
+		const struct finding *storm;
 		struct records r;
 		struct verdict *v;
 
@@ -312,7 +312,7 @@ test_storm_at_unseen_nic(void **state)
 			RECORDS_PUT(&r, row, REC_PORT_ROW, SW2, pausing_ms[i] * MS);
 		}
 		v = case_conclude(&r, REC_END_COMPLETE);
-		storm = case_find(v, VERDICT_PFC_STORM, "2:2", NULL);
+		storm = case_find(v, FINDING_PFC_STORM, "2:2", NULL);
 		assert_int_equal(storm != NULL, !holds);
 		if (!holds) {
 			assert_true(case_has_port(v, storm, "17:1"));
@@ -339,7 +339,7 @@ test_storm_before_halted_port(void **state)
 		row.ingress_bytes = holds ? 10000 : 3000;
 		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 79 * MS + MS / 2);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_int_equal(case_find(v, VERDICT_PFC_STORM, "6:1", NULL) != NULL, !holds);
+		assert_int_equal(case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL, !holds);
 		verdict_destroy(v);
 	}
 }
@@ -358,7 +358,7 @@ test_little_fed_to_halted_port(void **state)
 		case_halted(&r, SW6, 2, LAST, 2500, halted ? 40 * MS : 0);
 		records_put_meter(&r, SW6, records_meter_row(0, 2, 0, LAST, 2500 * 1348));
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_null(case_find(v, VERDICT_PFC_STORM, "6:1", NULL));
+		assert_null(case_find(v, FINDING_PFC_STORM, "6:1", NULL));
 		verdict_destroy(v);
 	}
 }
@@ -417,7 +417,7 @@ test_storm_by_silence(void **state)
 			records_put_port(&r, SW6, answer);
 		}
 		v = case_conclude(&r, REC_END_COMPLETE);
-		if ((case_find(v, VERDICT_PFC_STORM, "6:1", NULL) != NULL) != cases[i].storm)
+		if ((case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL) != cases[i].storm)
 			fail_msg("case %zu: %s", i, v->reason);
 		verdict_destroy(v);
 	}
@@ -427,7 +427,7 @@ test_storm_by_silence(void **state)
 static void
 test_little_fed_to_root(void **state)
 {
-	const struct verdict_finding *finding;
+	const struct finding *finding;
 	struct records r;
 	struct verdict *v;
 
@@ -437,7 +437,7 @@ test_little_fed_to_root(void **state)
 	case_flow(&r, SW6, 2, 0, records_tuple(H17, H13, 91), 0, LAST, 5000, 50000);
 	case_flow(&r, SW6, 2, 1, records_tuple(H19, H13, 92), 0, LAST, 55000, 550000);
 	v = case_conclude(&r, REC_END_COMPLETE);
-	finding = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:3", NULL);
+	finding = case_find(v, FINDING_PFC_BACKPRESSURE, "6:3", NULL);
 	assert_non_null(finding);
 	assert_true(near_ms(finding->explained_ps, 40));
 	verdict_destroy(v);
@@ -502,16 +502,16 @@ test_deadlock_begins(void **state)
 	for (int i = 0; i < 4; i++) {
 		bool stands_in = i % 2 == 0, storm = i / 2 == 1;
 		struct verdict *v = deadlock(stands_in, storm);
-		const struct verdict_finding *finding = case_find(v, VERDICT_PFC_DEADLOCK, "2:3", NULL);
+		const struct finding *finding = case_find(v, FINDING_PFC_DEADLOCK, "2:3", NULL);
 
 		if (finding == NULL)
 			fail_msg("%s", v->reason);
 		assert_int_equal(finding->nports, 4);
 		assert_non_null(strstr(finding->evidence, stands_in ? "is part of it" : "waits behind it"));
-		assert_int_equal(finding->origin_port != VERDICT_NONE, storm);
-		assert_int_equal(case_find(v, VERDICT_PFC_STORM, "18:1", NULL) != NULL, storm);
+		assert_int_equal(finding->origin_port != RUN_NONE, storm);
+		assert_int_equal(case_find(v, FINDING_PFC_STORM, "18:1", NULL) != NULL, storm);
 		if (storm)
-			assert_string_equal(v->ports[finding->origin_port].name, "18:1");
+			assert_string_equal(v->run.ports[finding->origin_port].name, "18:1");
 		assert_non_null(strstr(finding->evidence, storm ? "out of the loop, by the pauses" : "began in the loop"));
 		verdict_destroy(v);
 	}
@@ -548,7 +548,7 @@ test_standing_circle(void **state)
 {
 	for (int fed = 0; fed < 2; fed++) {
 		struct rec_flow_row flow = records_flow_row(2, F17, LAST, LAST, 0, 0);
-		const struct verdict_finding *finding;
+		const struct finding *finding;
 		struct records r;
 		struct verdict *v;
 
@@ -567,7 +567,7 @@ test_standing_circle(void **state)
 		put_held(&r, SW6, 1, 2, 1000, 1000);
 		put_held(&r, SW2, 2, 2, 1000, 1000);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		finding = case_find(v, VERDICT_PFC_DEADLOCK, "2:3", NULL);
+		finding = case_find(v, FINDING_PFC_DEADLOCK, "2:3", NULL);
 		assert_int_equal(finding != NULL, fed);
 		if (fed)
 			assert_int_equal(finding->nports, 4);

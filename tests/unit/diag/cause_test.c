@@ -15,7 +15,7 @@ static void
 check_storm(const struct records *r, const char *root, const char *halted)
 {
 	struct verdict *v = case_diagnose(r);
-	const struct verdict_finding *storm = case_find(v, VERDICT_PFC_STORM, root, NULL);
+	const struct finding *storm = case_find(v, FINDING_PFC_STORM, root, NULL);
 
 	if (storm == NULL)
 		fail_msg("no storm at %s: %s", root, v->reason);
@@ -100,7 +100,7 @@ static void
 test_incast(void **state)
 {
 	static const uint32_t sources[] = { H13, H15, H16 };
-	const struct verdict_finding *incast;
+	const struct finding *incast;
 	struct records r;
 	struct verdict *v;
 
@@ -115,13 +115,13 @@ test_incast(void **state)
 		case_flow(&r, SW3, 0, 2, records_tuple(sources[i], H18, 90), 0, 119, 100000, 10000000);
 	records_end(&r, REC_END_COMPLETE, 120 * MS);
 	v = case_diagnose(&r);
-	incast = case_find(v, VERDICT_INCAST, "3:1", NULL);
+	incast = case_find(v, FINDING_INCAST, "3:1", NULL);
 	assert_non_null(incast);
 	assert_int_equal(v->nfindings, 1);
 	assert_int_equal(incast->nflows, 4);
 	/* 10^7 packet-waits * packets / all packets */
 	assert_float_equal((float)incast->score, 1e7f * 310000 / 410050, 2.0f);
-	assert_int_equal(v->ncontributors, 5);
+	assert_int_equal(vedrfolnir_of(v)->ncontributors, 5);
 	verdict_destroy(v);
 	records_fini(&r);
 }
@@ -129,7 +129,7 @@ test_incast(void **state)
 static void
 test_slow_host(void **state)
 {
-	const struct verdict_finding *slow;
+	const struct finding *slow;
 	struct records r;
 	struct verdict *v;
 
@@ -140,10 +140,10 @@ test_slow_host(void **state)
 	records_step(&r, 2, H17, H18, REC_NONE, EXPECT + 20 * MS, 2 * EXPECT + 20 * MS);
 	records_end(&r, REC_END_COMPLETE, 2 * EXPECT + 20 * MS);
 	v = case_diagnose(&r);
-	slow = case_find(v, VERDICT_SLOW_HOST, "17", NULL);
+	slow = case_find(v, FINDING_SLOW_HOST, "17", NULL);
 	assert_non_null(slow);
 	assert_int_equal(v->nfindings, 1);
-	assert_int_equal(v->steps[1].late_ps, 20 * MS);
+	assert_int_equal(v->run.steps[1].late_ps, 20 * MS);
 	assert_int_equal(slow->end_ps - slow->start_ps, 20 * MS);
 	/* 20 ms of 100 Gbps in frames of 1348 B */
 	assert_float_equal((float)slow->score, 20e-3f * 100e9f / (1348 * 8), 1.0f);
@@ -158,11 +158,11 @@ test_drops(void **state)
 {
 	static const struct {
 		uint16_t reason;
-		enum verdict_type type;
+		enum finding_type type;
 	} cases[] = {
-		{ REC_DROP_LINK_DOWN, VERDICT_LINK_DOWN }, { REC_DROP_TTL, VERDICT_FORWARDING_LOOP },
-		{ REC_DROP_NO_ROUTE, VERDICT_BLACKHOLE },  { REC_DROP_BLACKHOLE, VERDICT_BLACKHOLE },
-		{ REC_DROP_CORRUPT, VERDICT_PACKET_LOSS },
+		{ REC_DROP_LINK_DOWN, FINDING_LINK_DOWN }, { REC_DROP_TTL, FINDING_FORWARDING_LOOP },
+		{ REC_DROP_NO_ROUTE, FINDING_BLACKHOLE },  { REC_DROP_BLACKHOLE, FINDING_BLACKHOLE },
+		{ REC_DROP_CORRUPT, FINDING_PACKET_LOSS },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -208,7 +208,7 @@ test_loop(void **state)
 		/* Polls that trace pauses may meet; the one that follows the victim may not. */
 		assert_int_equal(v->nfindings, flags & 1);
 		if (flags & 1)
-			assert_true(case_has_port(v, case_find(v, VERDICT_FORWARDING_LOOP, "6:2", NULL), "6:2"));
+			assert_true(case_has_port(v, case_find(v, FINDING_FORWARDING_LOOP, "6:2", NULL), "6:2"));
 		verdict_destroy(v);
 		records_fini(&r);
 	}
@@ -238,10 +238,10 @@ test_loop_in_rows(void **state)
 		v = case_diagnose(&r);
 		assert_int_equal(v->nfindings, 1);
 		if (in_port == 1) {
-			assert_non_null(case_find(v, VERDICT_FORWARDING_LOOP, "6:2", NULL));
+			assert_non_null(case_find(v, FINDING_FORWARDING_LOOP, "6:2", NULL));
 			assert_true(case_has_port(v, &v->findings[0], "3:3"));
 		} else {
-			assert_non_null(case_find(v, VERDICT_FORWARDING_LOOP, "3:1", NULL));
+			assert_non_null(case_find(v, FINDING_FORWARDING_LOOP, "3:1", NULL));
 		}
 		verdict_destroy(v);
 		records_fini(&r);
@@ -273,9 +273,9 @@ test_silent_blackhole(void **state)
 		v = case_diagnose(&r);
 		assert_int_equal(v->nfindings, 1);
 		if (seen)
-			assert_non_null(case_find(v, VERDICT_PACKET_LOSS, "17->18/10000>10000", NULL));
+			assert_non_null(case_find(v, FINDING_PACKET_LOSS, "17->18/10000>10000", NULL));
 		else
-			assert_non_null(case_find(v, VERDICT_BLACKHOLE, "2:3", NULL));
+			assert_non_null(case_find(v, FINDING_BLACKHOLE, "2:3", NULL));
 		verdict_destroy(v);
 		records_fini(&r);
 	}
@@ -292,7 +292,7 @@ test_loss_nobody_counts(void **state)
 	RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
 	records_end(&r, REC_END_COMPLETE, 80 * MS);
 	v = case_diagnose(&r);
-	assert_non_null(case_find(v, VERDICT_PACKET_LOSS, "17->18/10000>10000", NULL));
+	assert_non_null(case_find(v, FINDING_PACKET_LOSS, "17->18/10000>10000", NULL));
 	assert_int_equal(v->findings[0].nports, 4);
 	verdict_destroy(v);
 	records_fini(&r);

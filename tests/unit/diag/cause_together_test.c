@@ -44,8 +44,8 @@ names(struct records *r, const char *flow)
 	records_end(r, REC_END_COMPLETE, 80 * MS);
 	v = case_diagnose(r);
 	records_fini(r);
-	assert_non_null(case_find(v, VERDICT_FLOW_CONTENTION, "6:2", "13->19/78>78"));
-	found = case_find(v, VERDICT_FLOW_CONTENTION, "6:2", flow) != NULL;
+	assert_non_null(case_find(v, FINDING_FLOW_CONTENTION, "6:2", "13->19/78>78"));
+	found = case_find(v, FINDING_FLOW_CONTENTION, "6:2", flow) != NULL;
 	assert_int_equal(v->nfindings, 1 + found);
 	verdict_destroy(v);
 	return found;

@@ -65,8 +65,8 @@ second_starts(uint64_t start17_ps, uint64_t start18_ps, uint64_t late17_ps, uint
 	records_end(&r, REC_END_COMPLETE, 200 * MS);
 	v = case_diagnose(&r);
 	/* the case's own four steps come first */
-	assert_int_equal(v->steps[6].late_ps, late17_ps);
-	assert_int_equal(v->steps[7].late_ps, late18_ps);
+	assert_int_equal(v->run.steps[6].late_ps, late17_ps);
+	assert_int_equal(v->run.steps[7].late_ps, late18_ps);
 	verdict_destroy(v);
 	records_fini(&r);
 }
@@ -93,7 +93,7 @@ test_unknown(void **state)
 	step(&r, 0, 0, 0, 31 * MS);
 	step(&r, 1, 0, 70 * MS, 70 * MS + EXPECT);
 	v = case_diagnose(&r);
-	assert_int_equal(v->steps[6].late_ps, 0);
+	assert_int_equal(v->run.steps[6].late_ps, 0);
 	verdict_destroy(v);
 	records_fini(&r);
 }
@@ -109,8 +109,8 @@ test_first_iteration(void **state)
 	step(&r, 0, 1, 20 * MS, 51 * MS);
 	records_end(&r, REC_END_COMPLETE, 200 * MS);
 	v = case_diagnose(&r);
-	assert_int_equal(v->steps[4].late_ps, 0);
-	assert_int_equal(v->steps[5].late_ps, 20 * MS);
+	assert_int_equal(v->run.steps[4].late_ps, 0);
+	assert_int_equal(v->run.steps[5].late_ps, 20 * MS);
 	verdict_destroy(v);
 	records_fini(&r);
 }

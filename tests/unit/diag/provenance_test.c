@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "diag/provenance/provenance.h"
+#include "diag/vedrfolnir/provenance/provenance.h"
 #include "tests/unit/diag/records.h"
 
 #define S1 0

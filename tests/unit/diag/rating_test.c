@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "diag/rating/rating.h"
+#include "diag/vedrfolnir/rating/rating.h"
 
 #define CF 0
 #define FLOW 1

@@ -39,8 +39,8 @@ make_ring(bool disturbed)
 	uint64_t duration_ps[RANKS * STEPS];
 
 	fixture_fabric(v, 20, 12, pod_links, ARRAY_LEN(pod_links));
-	v->nflows = FIXTURE_FLOWS;
-	v->flows = fixture_alloc(v->nflows, sizeof(*v->flows));
+	v->run.nflows = FIXTURE_FLOWS;
+	v->run.flows = fixture_alloc(v->run.nflows, sizeof(*v->run.flows));
 	for (uint32_t r = 0; r < RANKS; r++)
 		fixture_flow(v, ring[r], 12 + r, 12 + (r + 1) % RANKS, 10000, true);
 	fixture_flow(v, F13_19, 13, 19, 10001, false);
@@ -53,9 +53,9 @@ make_ring(bool disturbed)
 	fixture_hops(v, F17_18, "17:1 2:3 6:2 3:1");
 	fixture_hops(v, F18_19, "18:1 3:2");
 	fixture_hops(v, F19_12, "19:1 3:4 7:3 10:1 5:1 0:1");
-	v->ncollectives = 1;
-	v->collectives = fixture_alloc(1, sizeof(*v->collectives));
-	v->collectives[0] = (struct verdict_collective){ .algorithm = REC_RING,
+	v->run.ncollectives = 1;
+	v->run.collectives = fixture_alloc(1, sizeof(*v->run.collectives));
+	v->run.collectives[0] = (struct run_collective){ .algorithm = REC_RING,
 							 .op = REC_ALLGATHER,
 							 .ranks = RANKS,
 							 .steps_per_rank = STEPS,
@@ -70,14 +70,14 @@ make_ring(bool disturbed)
 	}
 	fixture_steps(v, ring, duration_ps, MS(2000), MS(30.757));
 	fixture_wait(v);
-	snprintf(v->run.name, sizeof(v->run.name), "ns3-allgather-100g");
-	v->run.policy = REC_POLICY_VEDRFOLNIR;
-	v->run.detections = 3;
-	v->run.rtt_percent = 120;
-	v->run.epochs_kept = 2;
-	v->run.epoch_ps = PS_PER_MS;
-	v->end_node = VERDICT_NONE;
-	v->overhead = (struct verdict_overhead){ .records = 312, .report_bytes = 28416, .completeness = 1 };
+	snprintf(v->run.config.name, sizeof(v->run.config.name), "ns3-allgather-100g");
+	v->run.config.policy = REC_POLICY_VEDRFOLNIR;
+	v->run.config.detections = 3;
+	v->run.config.rtt_percent = 120;
+	v->run.config.epochs_kept = 2;
+	v->run.config.epoch_ps = PS_PER_MS;
+	v->run.end_node = RUN_NONE;
+	v->run.overhead = (struct run_overhead){ .records = 312, .report_bytes = 28416, .completeness = 1 };
 	return v;
 }
 
@@ -94,7 +94,7 @@ fixture_clean(void)
 static void
 carry(struct verdict *v, const char *name, uint64_t bytes, uint32_t depth_max, double pause_ms)
 {
-	struct verdict_port *port = &v->ports[fixture_port(v, name)];
+	struct run_port *port = &v->run.ports[fixture_port(v, name)];
 
 	port->reported = true;
 	port->bytes = bytes;
@@ -121,70 +121,70 @@ add_telemetry(struct verdict *v)
 	carry(v, "0:3", 98000000, 3, 0);
 	carry(v, "13:1", 144000000, 24, 0);
 	carry(v, "15:1", 131000000, 22, 0);
-	v->ports[fixture_port(v, "6:3")].pauses_sent = 4180;
-	v->ports[fixture_port(v, "6:1")].pauses_sent = 4180;
-	v->ports[fixture_port(v, "6:1")].pausing = true;
-	v->ports[fixture_port(v, "6:1")].reported = true;
-	v->overhead.row_bytes = 96840;
-	v->overhead.records = 1187;
-	v->overhead.polling_packets = 61;
-	v->overhead.polling_bytes = 5368;
-	v->overhead.notification_packets = 21;
-	v->overhead.notification_bytes = 1848;
-	v->overhead.report_bytes = 125256;
+	v->run.ports[fixture_port(v, "6:3")].pauses_sent = 4180;
+	v->run.ports[fixture_port(v, "6:1")].pauses_sent = 4180;
+	v->run.ports[fixture_port(v, "6:1")].pausing = true;
+	v->run.ports[fixture_port(v, "6:1")].reported = true;
+	v->run.overhead.row_bytes = 96840;
+	v->run.overhead.records = 1187;
+	v->run.overhead.polling_packets = 61;
+	v->run.overhead.polling_bytes = 5368;
+	v->run.overhead.notification_packets = 21;
+	v->run.overhead.notification_bytes = 1848;
+	v->run.overhead.report_bytes = 125256;
 }
 
 struct edge_spec {
 	uint32_t kind;
 	const char *port;  /* the port, or the halted one */
-	const char *other; /* VERDICT_PE_PORT_PORT: the one it waits for */
+	const char *other; /* PROVENANCE_PORT_PORT: the one it waits for */
 	uint32_t flow;
 	double weight;
 };
 
 static uint32_t
-vertex(struct verdict_provenance *g, const struct verdict *v, uint32_t kind, uint32_t ref)
+vertex(struct provenance *g, const struct verdict *v, uint32_t kind, uint32_t ref)
 {
 	for (uint32_t i = 0; i < g->nvertices; i++) {
 		if (g->vertices[i].kind == kind && g->vertices[i].ref == ref)
 			return i;
 	}
-	g->vertices[g->nvertices] = (struct verdict_pvertex){ .kind = kind, .ref = ref };
-	if (kind == VERDICT_PV_FLOW) {
-		g->vertices[g->nvertices].collective = v->flows[ref].collective;
-		g->vertices[g->nvertices].victim = ref == v->steps[g->step].flow;
+	g->vertices[g->nvertices] = (struct provenance_vertex){ .kind = kind, .ref = ref };
+	if (kind == PROVENANCE_FLOW) {
+		g->vertices[g->nvertices].collective = v->run.flows[ref].collective;
+		g->vertices[g->nvertices].victim = ref == v->run.steps[g->step].flow;
 	} else {
-		g->vertices[g->nvertices].paused = v->ports[ref].paused;
-		g->vertices[g->nvertices].pause_ps = (double)v->ports[ref].pause_ps / 2;
-		g->vertices[g->nvertices].packets = (double)v->ports[ref].packets / 2;
-		g->vertices[g->nvertices].depth_sum = (double)v->ports[ref].depth_sum / 2;
+		g->vertices[g->nvertices].paused = v->run.ports[ref].paused;
+		g->vertices[g->nvertices].pause_ps = (double)v->run.ports[ref].pause_ps / 2;
+		g->vertices[g->nvertices].packets = (double)v->run.ports[ref].packets / 2;
+		g->vertices[g->nvertices].depth_sum = (double)v->run.ports[ref].depth_sum / 2;
 	}
 	return g->nvertices++;
 }
 
 static void
 add_graph(struct verdict *v, uint32_t rank, uint32_t step, const struct edge_spec *specs, uint32_t nspecs,
-	  const struct verdict_pscore *scores, uint32_t nscores)
+	  const struct provenance_score *scores, uint32_t nscores)
 {
 	uint32_t index = fixture_step(v, rank, step);
-	struct verdict_provenance *g = &v->graphs[v->ngraphs];
+	struct provenance *g = &vedrfolnir_of(v)->graphs[vedrfolnir_of(v)->ngraphs];
 
-	v->steps[index].graph = v->ngraphs++;
+	v->run.steps[index].graph = vedrfolnir_of(v)->ngraphs++;
 	g->step = index;
-	g->from_ps = v->steps[index].start_ps;
-	g->to_ps = v->steps[index].end_ps;
+	g->from_ps = v->run.steps[index].start_ps;
+	g->to_ps = v->run.steps[index].end_ps;
 	g->vertices = fixture_alloc(2 * nspecs, sizeof(*g->vertices));
 	g->edges = fixture_alloc(nspecs, sizeof(*g->edges));
 	g->nedges = nspecs;
 	for (uint32_t i = 0; i < nspecs; i++) {
-		uint32_t port = vertex(g, v, VERDICT_PV_PORT, fixture_port(v, specs[i].port));
-		uint32_t other = specs[i].kind == VERDICT_PE_PORT_PORT
-					 ? vertex(g, v, VERDICT_PV_PORT, fixture_port(v, specs[i].other))
-					 : vertex(g, v, VERDICT_PV_FLOW, specs[i].flow);
-		bool from_flow = specs[i].kind == VERDICT_PE_FLOW_PORT;
+		uint32_t port = vertex(g, v, PROVENANCE_PORT, fixture_port(v, specs[i].port));
+		uint32_t other = specs[i].kind == PROVENANCE_PORT_PORT
+					 ? vertex(g, v, PROVENANCE_PORT, fixture_port(v, specs[i].other))
+					 : vertex(g, v, PROVENANCE_FLOW, specs[i].flow);
+		bool from_flow = specs[i].kind == PROVENANCE_FLOW_PORT;
 
-		g->edges[i] = (struct verdict_pedge){ specs[i].kind, from_flow ? other : port, from_flow ? port : other,
-						      specs[i].weight };
+		g->edges[i] = (struct provenance_edge){ specs[i].kind, from_flow ? other : port, from_flow ? port : other,
+							specs[i].weight };
 	}
 	g->scores = fixture_alloc(nscores, sizeof(*g->scores));
 	memcpy(g->scores, scores, nscores * sizeof(*scores));
@@ -197,29 +197,29 @@ static void
 add_graphs(struct verdict *v)
 {
 	static const struct edge_spec halted_1[] = {
-		{ VERDICT_PE_FLOW_PORT, "2:3", NULL, F17_18, 4.1e5 }, { VERDICT_PE_PORT_FLOW, "2:3", NULL, F17_18, 9.0e5 },
-		{ VERDICT_PE_PORT_PORT, "2:3", "6:2", 0, 1.0 },       { VERDICT_PE_FLOW_PORT, "6:2", NULL, F17_18, 2.3e7 },
-		{ VERDICT_PE_FLOW_PORT, "6:2", NULL, F13_19, 1.9e7 }, { VERDICT_PE_FLOW_PORT, "6:2", NULL, F15_18, 2.2e6 },
-		{ VERDICT_PE_PORT_FLOW, "6:2", NULL, F13_19, 2.1e7 }, { VERDICT_PE_PORT_FLOW, "6:2", NULL, F15_18, 3.0e6 },
-		{ VERDICT_PE_PORT_FLOW, "6:2", NULL, F17_18, 1.7e7 },
+		{ PROVENANCE_FLOW_PORT, "2:3", NULL, F17_18, 4.1e5 }, { PROVENANCE_PORT_FLOW, "2:3", NULL, F17_18, 9.0e5 },
+		{ PROVENANCE_PORT_PORT, "2:3", "6:2", 0, 1.0 },       { PROVENANCE_FLOW_PORT, "6:2", NULL, F17_18, 2.3e7 },
+		{ PROVENANCE_FLOW_PORT, "6:2", NULL, F13_19, 1.9e7 }, { PROVENANCE_FLOW_PORT, "6:2", NULL, F15_18, 2.2e6 },
+		{ PROVENANCE_PORT_FLOW, "6:2", NULL, F13_19, 2.1e7 }, { PROVENANCE_PORT_FLOW, "6:2", NULL, F15_18, 3.0e6 },
+		{ PROVENANCE_PORT_FLOW, "6:2", NULL, F17_18, 1.7e7 },
 	};
 	static const struct edge_spec halted_2[] = {
-		{ VERDICT_PE_FLOW_PORT, "2:3", NULL, F17_18, 8.4e5 }, { VERDICT_PE_PORT_PORT, "2:3", "6:2", 0, 0.97 },
-		{ VERDICT_PE_PORT_PORT, "2:3", "6:1", 0, 0.03 },      { VERDICT_PE_FLOW_PORT, "6:2", NULL, F17_18, 5.1e7 },
-		{ VERDICT_PE_PORT_FLOW, "6:2", NULL, F13_19, 6.3e7 }, { VERDICT_PE_FLOW_PORT, "6:2", NULL, F13_19, 4.7e7 },
-		{ VERDICT_PE_PORT_FLOW, "6:2", NULL, F17_18, 4.0e7 }, { VERDICT_PE_FLOW_PORT, "9:2", NULL, F13_19, 3.1e6 },
+		{ PROVENANCE_FLOW_PORT, "2:3", NULL, F17_18, 8.4e5 }, { PROVENANCE_PORT_PORT, "2:3", "6:2", 0, 0.97 },
+		{ PROVENANCE_PORT_PORT, "2:3", "6:1", 0, 0.03 },      { PROVENANCE_FLOW_PORT, "6:2", NULL, F17_18, 5.1e7 },
+		{ PROVENANCE_PORT_FLOW, "6:2", NULL, F13_19, 6.3e7 }, { PROVENANCE_FLOW_PORT, "6:2", NULL, F13_19, 4.7e7 },
+		{ PROVENANCE_PORT_FLOW, "6:2", NULL, F17_18, 4.0e7 }, { PROVENANCE_FLOW_PORT, "9:2", NULL, F13_19, 3.1e6 },
 	};
 	static const struct edge_spec nic[] = {
-		{ VERDICT_PE_FLOW_PORT, "13:1", NULL, F13_14, 3.2e5 },
-		{ VERDICT_PE_FLOW_PORT, "13:1", NULL, F13_19, 3.1e5 },
-		{ VERDICT_PE_PORT_FLOW, "13:1", NULL, F13_19, 3.3e5 },
-		{ VERDICT_PE_PORT_FLOW, "13:1", NULL, F13_14, 3.0e5 },
+		{ PROVENANCE_FLOW_PORT, "13:1", NULL, F13_14, 3.2e5 },
+		{ PROVENANCE_FLOW_PORT, "13:1", NULL, F13_19, 3.1e5 },
+		{ PROVENANCE_PORT_FLOW, "13:1", NULL, F13_19, 3.3e5 },
+		{ PROVENANCE_PORT_FLOW, "13:1", NULL, F13_14, 3.0e5 },
 	};
-	static const struct verdict_pscore scores_1[] = { { F13_19, 2.4e7 }, { F15_18, 3.2e6 } };
-	static const struct verdict_pscore scores_2[] = { { F13_19, 7.2e7 } };
-	static const struct verdict_pscore scores_nic[] = { { F13_19, 3.2e5 } };
+	static const struct provenance_score scores_1[] = { { F13_19, 2.4e7 }, { F15_18, 3.2e6 } };
+	static const struct provenance_score scores_2[] = { { F13_19, 7.2e7 } };
+	static const struct provenance_score scores_nic[] = { { F13_19, 3.2e5 } };
 
-	v->graphs = fixture_alloc(3, sizeof(*v->graphs));
+	vedrfolnir_of(v)->graphs = fixture_alloc(3, sizeof(*vedrfolnir_of(v)->graphs));
 	GRAPH(v, 5, 1, halted_1, scores_1);
 	GRAPH(v, 5, 2, halted_2, scores_2);
 	GRAPH(v, 1, 2, nic, scores_nic);
@@ -237,10 +237,10 @@ list(uint32_t *count, uint32_t n, const uint32_t *items)
 
 /* @param halted  a second port, NULL: none */
 static void __attribute__((format(printf, 10, 11)))
-add_finding(struct verdict *v, enum verdict_type type, const char *root, const char *halted, uint32_t culprit,
+add_finding(struct verdict *v, enum finding_type type, const char *root, const char *halted, uint32_t culprit,
 	    uint32_t rank, uint32_t step, uint32_t nsteps, double score, const char *evidence, ...)
 {
-	struct verdict_finding *f = &v->findings[v->nfindings++];
+	struct finding *f = &v->findings[v->nfindings++];
 	uint32_t first = fixture_step(v, rank, step);
 	uint32_t ports[2] = { halted != NULL ? fixture_port(v, halted) : 0, fixture_port(v, root) };
 	uint32_t steps[2] = { first, first + 1 };
@@ -251,7 +251,7 @@ add_finding(struct verdict *v, enum verdict_type type, const char *root, const c
 	f->root_port = ports[1];
 	f->ports = halted != NULL ? list(&f->nports, 2, ports) : list(&f->nports, 1, &ports[1]);
 	f->flows = list(&f->nflows, 1, &culprit);
-	f->victims = list(&f->nvictims, 1, &v->steps[first].flow);
+	f->victims = list(&f->nvictims, 1, &v->run.steps[first].flow);
 	f->steps = list(&f->nsteps, nsteps, steps);
 	f->start_ps = culprit == F15_18 ? MS(2005) : MS(2030);
 	f->end_ps = culprit == F15_18 ? MS(2020.4) : MS(2116.6);
@@ -265,23 +265,23 @@ static void
 add_findings(struct verdict *v)
 {
 	v->findings = fixture_alloc(6, sizeof(*v->findings));
-	add_finding(v, VERDICT_FLOW_CONTENTION, "6:2", NULL, F13_19, 5, 1, 2, 7.41e7,
+	add_finding(v, FINDING_FLOW_CONTENTION, "6:2", NULL, F13_19, 5, 1, 2, 7.41e7,
 		    "17->18/10000>10000 step 2 took 70.134 ms instead of 30.757 ms: its 83411 packets reported at 6:2 had "
 		    "51034112 packets of 13->19/10001>10001 ahead of them, 611.84 each");
-	add_finding(v, VERDICT_PFC_BACKPRESSURE, "6:2", "2:3", F13_19, 5, 1, 2, 6.9e7,
+	add_finding(v, FINDING_PFC_BACKPRESSURE, "6:2", "2:3", F13_19, 5, 1, 2, 6.9e7,
 		    "17->18/10000>10000 step 2 took 70.134 ms instead of 30.757 ms: 2:3 was halted by PFC for 31.860 of "
 		    "58.000 ms reported; 97 %% of what it sends goes to the queue of 6:2, up to 596 packets deep and not "
 		    "paused itself");
-	add_finding(v, VERDICT_FLOW_CONTENTION, "6:2", NULL, F15_18, 5, 1, 1, 3.2e6,
+	add_finding(v, FINDING_FLOW_CONTENTION, "6:2", NULL, F15_18, 5, 1, 1, 3.2e6,
 		    "17->18/10000>10000 step 1 took 46.973 ms instead of 30.757 ms: its 40120 packets reported at 6:2 had "
 		    "2213004 packets of 15->18/10001>10001 ahead of them, 55.16 each");
-	add_finding(v, VERDICT_FLOW_CONTENTION, "13:1", NULL, F13_19, 1, 2, 2, 3.2e5,
+	add_finding(v, FINDING_FLOW_CONTENTION, "13:1", NULL, F13_19, 1, 2, 2, 3.2e5,
 		    "13->14/10000>10000 step 2 took 53.995 ms instead of 30.757 ms: its 61022 packets reported at 13:1 had "
 		    "320114 packets of 13->19/10001>10001 ahead of them, 5.25 each");
-	add_finding(v, VERDICT_FLOW_CONTENTION, "3:2", NULL, F13_19, 6, 2, 1, 2.1e5,
+	add_finding(v, FINDING_FLOW_CONTENTION, "3:2", NULL, F13_19, 6, 2, 1, 2.1e5,
 		    "18->19/10000>10000 step 2 took 49.463 ms instead of 30.757 ms: its 58873 packets reported at 3:2 had "
 		    "210566 packets of 13->19/10001>10001 ahead of them, 3.58 each");
-	add_finding(v, VERDICT_FLOW_CONTENTION, "15:1", NULL, F15_18, 3, 1, 1, 4.4e4,
+	add_finding(v, FINDING_FLOW_CONTENTION, "15:1", NULL, F15_18, 3, 1, 1, 4.4e4,
 		    "15->16/10000>10000 step 1 took 38.431 ms instead of 30.757 ms: its 30166 packets reported at 15:1 had "
 		    "44011 packets of 15->18/10001>10001 ahead of them, 1.46 each");
 }
@@ -289,17 +289,17 @@ add_findings(struct verdict *v)
 static void
 add_contributors(struct verdict *v)
 {
-	v->contributors = fixture_alloc(2, sizeof(*v->contributors));
-	v->ncontributors = 2;
-	v->contributors[0] = (struct verdict_contributor){
-		.flow = F13_19, .score = 5.8e7, .nshares = 2, .shares = fixture_alloc(2, sizeof(struct verdict_share))
+	vedrfolnir_of(v)->contributors = fixture_alloc(2, sizeof(*vedrfolnir_of(v)->contributors));
+	vedrfolnir_of(v)->ncontributors = 2;
+	vedrfolnir_of(v)->contributors[0] = (struct contributor){
+		.flow = F13_19, .score = 5.8e7, .nshares = 2, .shares = fixture_alloc(2, sizeof(struct contributor_share))
 	};
-	v->contributors[0].shares[0] = (struct verdict_share){ fixture_step(v, 5, 1), 2.4e7 };
-	v->contributors[0].shares[1] = (struct verdict_share){ fixture_step(v, 5, 2), 7.2e7 };
-	v->contributors[1] = (struct verdict_contributor){
-		.flow = F15_18, .score = 9.3e5, .nshares = 1, .shares = fixture_alloc(1, sizeof(struct verdict_share))
+	vedrfolnir_of(v)->contributors[0].shares[0] = (struct contributor_share){ fixture_step(v, 5, 1), 2.4e7 };
+	vedrfolnir_of(v)->contributors[0].shares[1] = (struct contributor_share){ fixture_step(v, 5, 2), 7.2e7 };
+	vedrfolnir_of(v)->contributors[1] = (struct contributor){
+		.flow = F15_18, .score = 9.3e5, .nshares = 1, .shares = fixture_alloc(1, sizeof(struct contributor_share))
 	};
-	v->contributors[1].shares[0] = (struct verdict_share){ fixture_step(v, 5, 1), 3.2e6 };
+	vedrfolnir_of(v)->contributors[1].shares[0] = (struct contributor_share){ fixture_step(v, 5, 1), 3.2e6 };
 }
 
 static void
@@ -308,39 +308,39 @@ add_events(struct verdict *v)
 	static const uint32_t detected[][2] = { { 5, 1 }, { 5, 2 }, { 3, 1 }, { 1, 2 }, { 1, 3 }, { 6, 2 } };
 	static const char *const path[][2] = { { NULL, "17:1" }, { "2:2", "2:3" }, { "6:1", "6:2" }, { "3:3", "3:1" } };
 
-	v->detections = fixture_alloc(18, sizeof(*v->detections));
-	v->polls = fixture_alloc(72, sizeof(*v->polls));
+	v->run.detections = fixture_alloc(18, sizeof(*v->run.detections));
+	v->run.polls = fixture_alloc(72, sizeof(*v->run.polls));
 	for (uint32_t d = 0; d < 18; d++) {
 		uint32_t index = fixture_step(v, detected[d / 3][0], detected[d / 3][1]);
-		struct verdict_step *step = &v->steps[index];
+		struct run_step *step = &v->run.steps[index];
 		uint64_t time_ps = step->start_ps + MS(5.1) + d % 3 * MS(10.25);
 
 		step->detections++;
-		v->detections[v->ndetections++] =
-			(struct verdict_detection){ d + 1,   index,           step->host,     REC_TRIGGER_RTT,
-						    time_ps, 188 * PS_PER_US, 30 * PS_PER_US, 2 - d % 3 };
+		v->run.detections[v->run.ndetections++] =
+			(struct run_detection){ d + 1,   index,           step->host,     REC_TRIGGER_RTT,
+						time_ps, 188 * PS_PER_US, 30 * PS_PER_US, 2 - d % 3 };
 		for (uint32_t h = 0; d < 6 && h < 4; h++) {
 			uint32_t out = fixture_port(v, path[h][1]);
 
-			v->polls[v->npolls++] =
-				(struct verdict_poll){ d + 1,
-						       v->ports[out].node,
-						       step->flow,
-						       time_ps + h * 3 * PS_PER_US,
-						       path[h][0] != NULL ? fixture_port(v, path[h][0]) : VERDICT_NONE,
-						       out,
-						       1,
-						       64 - h,
-						       h == 1,
-						       false };
+			v->run.polls[v->run.npolls++] =
+				(struct run_poll){ d + 1,
+						   v->run.ports[out].node,
+						   step->flow,
+						   time_ps + h * 3 * PS_PER_US,
+						   path[h][0] != NULL ? fixture_port(v, path[h][0]) : RUN_NONE,
+						   out,
+						   1,
+						   64 - h,
+						   h == 1,
+						   false };
 		}
 	}
-	v->notifications = fixture_alloc(8, sizeof(*v->notifications));
+	v->run.notifications = fixture_alloc(8, sizeof(*v->run.notifications));
 	for (uint32_t r = 0; r < RANKS; r++) {
-		const struct verdict_step *step = &v->steps[fixture_step(v, r, 3)];
+		const struct run_step *step = &v->run.steps[fixture_step(v, r, 3)];
 
-		v->notifications[v->nnotifications++] =
-			(struct verdict_notification){ step->host, 12 + (r + 1) % RANKS, step->end_ps, 0, 3, 3 };
+		v->run.notifications[v->run.nnotifications++] =
+			(struct run_notification){ step->host, 12 + (r + 1) % RANKS, step->end_ps, 0, 3, 3 };
 	}
 }
 

@@ -11,27 +11,27 @@ struct verdict *
 fixture_stalled(void)
 {
 	struct verdict *v = fixture_clean();
-	struct verdict_collective *c = &v->collectives[0];
-	struct verdict_step *stuck = &v->steps[fixture_step(v, 5, 6)];
+	struct run_collective *c = &v->run.collectives[0];
+	struct run_step *stuck = &v->run.steps[fixture_step(v, 5, 6)];
 
-	v->end_ps = stuck->start_ps + 100 * PS_PER_MS;
-	v->end_reason = REC_END_STALL;
+	v->run.end_ps = stuck->start_ps + 100 * PS_PER_MS;
+	v->run.end_reason = REC_END_STALL;
 	stuck->open = stuck->slow = true;
-	stuck->end_ps = v->end_ps;
+	stuck->end_ps = v->run.end_ps;
 	stuck->acked_bytes = 118000000;
 	stuck[1].started = false; /* its own last step, and what the next rank sends on */
 	stuck[1].open = true;
-	stuck[1].start_ps = stuck[1].end_ps = v->end_ps;
+	stuck[1].start_ps = stuck[1].end_ps = v->run.end_ps;
 	stuck[1].waited_for = fixture_step(v, 5, 6);
 	c->complete = false;
 	c->end_ps = 0;
-	for (uint32_t g = 0; g < v->ncollectives; g++) {
-		free(v->waiting[g].vertices);
-		free(v->waiting[g].edges);
-		free(v->waiting[g].path);
+	for (uint32_t g = 0; g < v->run.ncollectives; g++) {
+		free(vedrfolnir_of(v)->waiting[g].vertices);
+		free(vedrfolnir_of(v)->waiting[g].edges);
+		free(vedrfolnir_of(v)->waiting[g].path);
 	}
-	for (uint32_t i = 0; i < v->nsteps; i++)
-		v->steps[i].critical = false;
+	for (uint32_t i = 0; i < v->run.nsteps; i++)
+		v->run.steps[i].critical = false;
 	fixture_wait(v);
 	v->innocent = false;
 	snprintf(v->reason, sizeof(v->reason),
@@ -39,8 +39,8 @@ fixture_stalled(void)
 		 "evidence is incomplete.");
 	snprintf(v->incomplete, sizeof(v->incomplete),
 		 "The exporter's budget kept back 412 records: 61.5 %% of the bytes offered arrived.");
-	v->overhead.completeness = 0.615;
-	v->overhead.dropped = 412;
+	v->run.overhead.completeness = 0.615;
+	v->run.overhead.dropped = 412;
 	return v;
 }
 
@@ -75,16 +75,16 @@ fixture_large(uint32_t ranks, uint32_t steps)
 
 	prng_init(&prng, 7, 0);
 	make_leaf_spine(v, ranks);
-	first = v->nnodes - ranks;
-	v->nflows = ranks;
-	v->flows = fixture_alloc(ranks, sizeof(*v->flows));
+	first = v->run.nnodes - ranks;
+	v->run.nflows = ranks;
+	v->run.flows = fixture_alloc(ranks, sizeof(*v->run.flows));
 	for (uint32_t r = 0; r < ranks; r++) {
 		flows[r] = r;
 		fixture_flow(v, r, first + r, first + (r + 1) % ranks, 10000, true);
 	}
-	v->ncollectives = 1;
-	v->collectives = fixture_alloc(1, sizeof(*v->collectives));
-	v->collectives[0] = (struct verdict_collective){ .algorithm = REC_RING,
+	v->run.ncollectives = 1;
+	v->run.collectives = fixture_alloc(1, sizeof(*v->run.collectives));
+	v->run.collectives[0] = (struct run_collective){ .algorithm = REC_RING,
 							 .op = REC_ALLREDUCE,
 							 .ranks = ranks,
 							 .steps_per_rank = steps,
@@ -96,11 +96,11 @@ fixture_large(uint32_t ranks, uint32_t steps)
 		duration_ps[i] = 700 * PS_PER_US + (prng_below(&prng, 100) == 0 ? prng_below(&prng, 900) * PS_PER_US : 0);
 	fixture_steps(v, flows, duration_ps, 0, 700 * PS_PER_US);
 	fixture_wait(v);
-	snprintf(v->run.name, sizeof(v->run.name), "large");
+	snprintf(v->run.config.name, sizeof(v->run.config.name), "large");
 	snprintf(v->reason, sizeof(v->reason),
 		 "Some steps were slow, but no port that they met was halted, contended or "
 		 "dropped packets.");
-	v->overhead.completeness = 1;
+	v->run.overhead.completeness = 1;
 	free(flows);
 	free(duration_ps);
 	return v;

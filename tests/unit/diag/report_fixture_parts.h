@@ -2,7 +2,7 @@
 /* Between the files of the fixture only. */
 #pragma once
 
-#include "diag/waiting/wgraph.h"
+#include "diag/vedrfolnir/waiting/wgraph.h"
 #include "tests/unit/diag/report_fixture.h"
 
 /* Zeroed; ends the test program when there is no memory. */

@@ -146,12 +146,12 @@ hostile_names_do_no_harm(void **state)
 	char *page, *text, *dot, *json;
 	json_t *root;
 
-	strcpy(v->nodes[6].name, "\"><script>alert(1)</script>");
-	strcpy(v->ports[fixture_port(v, "6:2")].name, "\\\"<&'\x1b[31m\xff\xc3");
-	strcpy(v->flows[F17_18].name, "</title>\"\\\n\x9b"
-				      "31m");
+	strcpy(v->run.nodes[6].name, "\"><script>alert(1)</script>");
+	strcpy(v->run.ports[fixture_port(v, "6:2")].name, "\\\"<&'\x1b[31m\xff\xc3");
+	strcpy(v->run.flows[F17_18].name, "</title>\"\\\n\x9b"
+					  "31m");
 	strcpy(v->findings[0].root, "]]>\x01\xf0\x9f");
-	strcpy(v->run.name, "<b>&\"\xed\xa0\x80");
+	strcpy(v->run.config.name, "<b>&\"\xed\xa0\x80");
 	memset(v->findings[0].evidence, '<', sizeof(v->findings[0].evidence) - 1);
 	files = report_files_write(v);
 	page = report_files_read(&files, "report.html");

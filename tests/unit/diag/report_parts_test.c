@@ -96,11 +96,11 @@ flow_names(void **state)
 
 	assert_string_equal(facts_flow(v, F17_18, buf, sizeof(buf)), "17->18");
 	/* A second flow of the same pair: only the whole name tells them apart. */
-	v->flows[F18_19].tuple = v->flows[F17_18].tuple;
-	v->flows[F18_19].tuple.sport++;
+	v->run.flows[F18_19].tuple = v->run.flows[F17_18].tuple;
+	v->run.flows[F18_19].tuple.sport++;
 	assert_string_equal(facts_flow(v, F17_18, buf, sizeof(buf)), "17->18/10000>10000");
-	v->flows[F17_18].src = VERDICT_NONE;
-	v->flows[F18_19].tuple.src_ip++;
+	v->run.flows[F17_18].src = RUN_NONE;
+	v->run.flows[F18_19].tuple.src_ip++;
 	assert_string_equal(facts_flow(v, F17_18, buf, sizeof(buf)), "17->18/10000>10000");
 	verdict_destroy(v);
 }
@@ -109,32 +109,32 @@ static void
 finding_sentences(void **state)
 {
 	static const struct {
-		enum verdict_type type;
+		enum finding_type type;
 		const char *said;
 	} cases[] = {
-		{ VERDICT_FLOW_CONTENTION, "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
-		{ VERDICT_INCAST, "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
-		{ VERDICT_PFC_STORM, "PFC storm from 6:2 halts 2:3; delays 17->18 in steps 1-2" },
-		{ VERDICT_PFC_BACKPRESSURE,
+		{ FINDING_FLOW_CONTENTION, "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
+		{ FINDING_INCAST, "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
+		{ FINDING_PFC_STORM, "PFC storm from 6:2 halts 2:3; delays 17->18 in steps 1-2" },
+		{ FINDING_PFC_BACKPRESSURE,
 		  "PFC backpressure from 6:2 halts 2:3; filled by 13->19; delays 17->18 in steps 1-2" },
-		{ VERDICT_SLOW_HOST, "Slow host 6:2: 13->19 ahead of 17->18 in steps 1-2" },
+		{ FINDING_SLOW_HOST, "Slow host 6:2: 13->19 ahead of 17->18 in steps 1-2" },
 	};
 	struct verdict *v = fixture_case();
-	struct verdict_finding *finding = &v->findings[1];
+	struct finding *finding = &v->findings[1];
 	char buf[FACTS_TEXT];
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		finding->type = cases[i].type;
 		assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)), cases[i].said);
 	}
-	finding->type = VERDICT_PFC_DEADLOCK;
-	finding->origin_port = VERDICT_NONE;
+	finding->type = FINDING_PFC_DEADLOCK;
+	finding->origin_port = RUN_NONE;
 	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)),
 			    "PFC deadlock at 6:2 halts 2:3; began in the loop; delays 17->18 in steps 1-2");
 	finding->origin_port = fixture_port(v, "3:2");
 	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)),
 			    "PFC deadlock at 6:2 halts 2:3; began out of the loop at 3:2; delays 17->18 in steps 1-2");
-	finding->type = VERDICT_PACKET_LOSS;
+	finding->type = FINDING_PACKET_LOSS;
 	finding->nflows = 0;
 	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)), "Packet loss at 6:2: hits 17->18 in steps 1-2");
 	assert_string_equal(facts_step_causes(v, fixture_step(v, 6, 2), buf, sizeof(buf)), "contention 3:2 by 13->19");
@@ -146,15 +146,15 @@ static void
 worst_collective_comes_first(void **state)
 {
 	struct verdict *v = fixture_case();
-	struct verdict_collective *c = calloc(3, sizeof(*c));
+	struct run_collective *c = calloc(3, sizeof(*c));
 	char buf[FACTS_TEXT];
 
 	assert_non_null(c);
 	for (int i = 0; i < 3; i++)
-		c[i] = v->collectives[0];
-	free(v->collectives);
-	v->collectives = c;
-	v->ncollectives = 3;
+		c[i] = v->run.collectives[0];
+	free(v->run.collectives);
+	v->run.collectives = c;
+	v->run.ncollectives = 3;
 	c[1].end_ps += PS_PER_MS;
 	assert_int_equal(facts_of(v).worst, 1);
 	c[2].complete = false; /* unfinished is worse than any time */
@@ -163,10 +163,10 @@ worst_collective_comes_first(void **state)
 	c[1].id = 4;
 	c[1].iteration = 7;
 	v->findings[1].collective = 1;
-	v->findings[1].type = VERDICT_INCAST;
+	v->findings[1].type = FINDING_INCAST;
 	assert_string_equal(facts_finding(v, &v->findings[1], buf, sizeof(buf)),
 			    "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2 of collective 4, iteration 7");
-	v->ncollectives = 1;
+	v->run.ncollectives = 1;
 	verdict_destroy(v);
 }
 
@@ -204,17 +204,17 @@ static void
 provenance_stands_in_order(void **state)
 {
 	struct verdict *v = fixture_case();
-	const struct verdict_provenance *g = &v->graphs[0]; /* 17->18 step 1 */
+	const struct provenance *g = &vedrfolnir_of(v)->graphs[0]; /* 17->18 step 1 */
 	struct plane plane;
 	double x[2] = { 0, 0 };
 	uint32_t own = 0, other = 0;
 
 	assert_int_equal(plane_init(&plane, v, g), 0);
 	for (uint32_t i = 0; i < g->nvertices; i++) {
-		const struct verdict_pvertex *vertex = &g->vertices[i];
+		const struct provenance_vertex *vertex = &g->vertices[i];
 
 		assert_true(plane.spots[i].shown);
-		if (vertex->kind == VERDICT_PV_PORT)
+		if (vertex->kind == PROVENANCE_PORT)
 			x[vertex->ref == fixture_port(v, "6:2")] = plane.spots[i].x;
 		else if (vertex->collective)
 			own += plane.spots[i].y < plane.height / 3;

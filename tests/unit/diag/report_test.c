@@ -154,8 +154,8 @@ text_names_who_no_longer_answered(void **state)
 	struct files files;
 
 	(void)state;
-	v->end_node = 2;
-	snprintf(expected, sizeof(expected), "the run stalled (host %s no longer answered) after", v->nodes[2].name);
+	v->run.end_node = 2;
+	snprintf(expected, sizeof(expected), "the run stalled (host %s no longer answered) after", v->run.nodes[2].name);
 	files = report_files_write(v);
 	text = report_files_read(&files, "report.txt");
 	for (char *c = text; *c != '\0'; c++)

@@ -14,7 +14,7 @@
 static void
 test_case_study(void **state)
 {
-	const struct verdict_finding *bf1, *bf2, *nic, *pfc;
+	const struct finding *bf1, *bf2, *nic, *pfc;
 	struct records r;
 	struct verdict *v;
 
@@ -22,21 +22,21 @@ test_case_study(void **state)
 	records_end(&r, REC_END_COMPLETE, 117 * MS);
 	v = case_diagnose(&r);
 	assert_false(v->innocent);
-	assert_true(v->collectives[0].complete);
-	assert_int_equal(v->collectives[0].end_ps, 117 * MS);
+	assert_true(v->run.collectives[0].complete);
+	assert_int_equal(v->run.collectives[0].end_ps, 117 * MS);
 
 	/* rank 0 is 17: its steps are 0 and 1 */
-	assert_int_equal(v->waiting[0].npath, 2);
-	assert_int_equal(v->waiting[0].path[0], 0);
-	assert_int_equal(v->waiting[0].path[1], 1);
-	assert_true(v->steps[0].critical && v->steps[1].critical && v->steps[0].slow && v->steps[1].slow);
-	assert_true(v->steps[2].slow && !v->steps[2].critical);
-	assert_false(v->steps[3].slow);
+	assert_int_equal(vedrfolnir_of(v)->waiting[0].npath, 2);
+	assert_int_equal(vedrfolnir_of(v)->waiting[0].path[0], 0);
+	assert_int_equal(vedrfolnir_of(v)->waiting[0].path[1], 1);
+	assert_true(v->run.steps[0].critical && v->run.steps[1].critical && v->run.steps[0].slow && v->run.steps[1].slow);
+	assert_true(v->run.steps[2].slow && !v->run.steps[2].critical);
+	assert_false(v->run.steps[3].slow);
 
-	bf2 = case_find(v, VERDICT_FLOW_CONTENTION, "6:2", "13->19/78>78");
-	bf1 = case_find(v, VERDICT_FLOW_CONTENTION, "6:2", "15->18/77>77");
-	nic = case_find(v, VERDICT_FLOW_CONTENTION, "15:1", "15->18/77>77");
-	pfc = case_find(v, VERDICT_PFC_BACKPRESSURE, "6:2", NULL);
+	bf2 = case_find(v, FINDING_FLOW_CONTENTION, "6:2", "13->19/78>78");
+	bf1 = case_find(v, FINDING_FLOW_CONTENTION, "6:2", "15->18/77>77");
+	nic = case_find(v, FINDING_FLOW_CONTENTION, "15:1", "15->18/77>77");
+	pfc = case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL);
 	assert_true(bf1 != NULL && bf2 != NULL && nic != NULL && pfc != NULL);
 	assert_int_equal(v->nfindings, 4);
 	/* w(17->18, 15->18) = 70000 * 60 * 69000 / 139000 */
@@ -50,8 +50,8 @@ test_case_study(void **state)
 	assert_int_equal(bf1->end_ps, 20 * MS);
 	assert_true(case_has_port(v, pfc, "2:3"));
 	assert_true(case_has_port(v, pfc, "6:2"));
-	assert_string_equal(v->flows[pfc->victims[0]].name, "17->18/10000>10000");
-	assert_string_equal(v->flows[pfc->flows[0]].name, "13->19/78>78");
+	assert_string_equal(v->run.flows[pfc->victims[0]].name, "17->18/10000>10000");
+	assert_string_equal(v->run.flows[pfc->flows[0]].name, "13->19/78>78");
 	/* 2:3: halted 16 of the 32 ms seen of step 1's 47, more than the 16.25 ms lost; and 35 of the 70 of step 2 */
 	assert_float_equal((float)(pfc->explained_ps / 1e9), 16.25f + 35, 1e-3f);
 	assert_float_equal((float)(pfc->critical_ps / 1e9), 16.25f + 35, 1e-3f);
@@ -59,21 +59,21 @@ test_case_study(void **state)
 	assert_true(v->findings[0].critical_ps >= v->findings[1].critical_ps);
 	assert_ptr_equal(nic, &v->findings[3]); /* off the critical path: last */
 
-	assert_int_equal(v->ncontributors, 2);
-	assert_string_equal(v->flows[v->contributors[0].flow].name, "13->19/78>78");
-	assert_string_equal(v->flows[v->contributors[1].flow].name, "15->18/77>77");
-	assert_true(v->contributors[0].score > 10 * v->contributors[1].score);
-	assert_int_equal(v->contributors[0].nshares, 2);
-	assert_int_equal(v->contributors[1].nshares, 1);
-	assert_int_equal(v->contributors[1].shares[0].step, 0);
+	assert_int_equal(vedrfolnir_of(v)->ncontributors, 2);
+	assert_string_equal(v->run.flows[vedrfolnir_of(v)->contributors[0].flow].name, "13->19/78>78");
+	assert_string_equal(v->run.flows[vedrfolnir_of(v)->contributors[1].flow].name, "15->18/77>77");
+	assert_true(vedrfolnir_of(v)->contributors[0].score > 10 * vedrfolnir_of(v)->contributors[1].score);
+	assert_int_equal(vedrfolnir_of(v)->contributors[0].nshares, 2);
+	assert_int_equal(vedrfolnir_of(v)->contributors[1].nshares, 1);
+	assert_int_equal(vedrfolnir_of(v)->contributors[1].shares[0].step, 0);
 	/*
 	 * Eq. 2 for 15->18 in step 1: at 6:2 what 17->18 waited for, 2084892.1; at 2:3, wholly fed to 6:2, what 6:2
 	 * owes to it: 69000/139000 * 139000 * 60 = 4140000. Eq. 3: of the excess 16.25 and 39.25 ms are in step 1, 2.
 	 */
-	assert_float_equal((float)v->contributors[1].shares[0].score, 6224892.1f, 1.0f);
-	assert_float_equal((float)v->contributors[1].score, 6224892.1f * 16.25f / 55.5f, 10.0f);
+	assert_float_equal((float)vedrfolnir_of(v)->contributors[1].shares[0].score, 6224892.1f, 1.0f);
+	assert_float_equal((float)vedrfolnir_of(v)->contributors[1].score, 6224892.1f * 16.25f / 55.5f, 10.0f);
 	assert_string_equal(v->incomplete, "");
-	assert_false(v->truncated);
+	assert_false(v->run.truncated);
 	verdict_destroy(v);
 	records_fini(&r);
 }
@@ -96,11 +96,11 @@ test_end_that_says_less(void **state)
 	RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 117 * MS);
 	RECORDS_PUT(&r, end, REC_END, REC_NONE, 117 * MS);
 	v = case_diagnose(&r);
-	assert_int_equal(v->end_ps, 117 * MS);
+	assert_int_equal(v->run.end_ps, 117 * MS);
 	for (uint32_t i = 0; i < v->nfindings; i++)
-		assert_true(v->findings[i].end_ps <= v->end_ps);
-	assert_int_equal(v->overhead.dropped, 1);
-	assert_true(v->overhead.completeness < 1);
+		assert_true(v->findings[i].end_ps <= v->run.end_ps);
+	assert_int_equal(v->run.overhead.dropped, 1);
+	assert_true(v->run.overhead.completeness < 1);
 	verdict_destroy(v);
 	records_fini(&r);
 }
@@ -121,7 +121,7 @@ test_clean(void **state)
 	records_end(&r, REC_END_COMPLETE, 2 * EXPECT + EXPECT / 200);
 	v = case_diagnose(&r);
 	assert_int_equal(v->nfindings, 0);
-	assert_int_equal(v->ncontributors, 0);
+	assert_int_equal(vedrfolnir_of(v)->ncontributors, 0);
 	assert_true(v->innocent);
 	assert_non_null(strstr(v->reason, "Every step"));
 	verdict_destroy(v);
@@ -149,10 +149,10 @@ test_storm_unknown(void **state)
 	assert_false(v->innocent);
 	assert_non_null(strstr(v->reason, "incomplete"));
 	assert_non_null(strstr(v->incomplete, "5 records"));
-	assert_true(v->overhead.completeness < 1 && v->overhead.completeness > 0);
+	assert_true(v->run.overhead.completeness < 1 && v->run.overhead.completeness > 0);
 	/* sent in step 1: a port row, a flow row and a poll; lost: 800 B */
-	assert_float_equal((float)v->steps[0].completeness, 304.0f / 1104, 1e-5f);
-	assert_float_equal((float)v->steps[3].completeness, 1.0f, 1e-6f);
+	assert_float_equal((float)v->run.steps[0].completeness, 304.0f / 1104, 1e-5f);
+	assert_float_equal((float)v->run.steps[3].completeness, 1.0f, 1e-6f);
 	verdict_destroy(v);
 	records_fini(&r);
 }
@@ -166,12 +166,12 @@ test_truncated(void **state)
 	case_fabric(&r);
 	records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
 	v = case_diagnose(&r);
-	assert_true(v->truncated);
-	assert_false(v->collectives[0].complete);
+	assert_true(v->run.truncated);
+	assert_false(v->run.collectives[0].complete);
 	assert_non_null(strstr(v->incomplete, "without its end record"));
 	assert_non_null(strstr(v->incomplete, "3 of 4 steps"));
 	assert_false(v->innocent);
-	assert_float_equal((float)v->overhead.completeness, 0.0f, 1e-6f);
+	assert_float_equal((float)v->run.overhead.completeness, 0.0f, 1e-6f);
 	verdict_destroy(v);
 	records_fini(&r);
 }
@@ -196,13 +196,13 @@ test_open(void **state)
 	RECORDS_PUT(&r, next, REC_STEP, H15, 90 * MS);
 	records_end(&r, REC_END_STALL, 90 * MS);
 	v = case_diagnose(&r);
-	assert_int_equal(v->waiting[0].npath, 1);
-	assert_int_equal(v->waiting[0].path[0], 0);
-	assert_true(v->steps[0].open && v->steps[0].started);
-	assert_int_equal(v->steps[0].end_ps, 90 * MS);
-	assert_true(v->steps[3].open && !v->steps[3].started);
-	assert_false(v->collectives[0].complete);
-	assert_non_null(case_find(v, VERDICT_PFC_STORM, "6:1", NULL));
+	assert_int_equal(vedrfolnir_of(v)->waiting[0].npath, 1);
+	assert_int_equal(vedrfolnir_of(v)->waiting[0].path[0], 0);
+	assert_true(v->run.steps[0].open && v->run.steps[0].started);
+	assert_int_equal(v->run.steps[0].end_ps, 90 * MS);
+	assert_true(v->run.steps[3].open && !v->run.steps[3].started);
+	assert_false(v->run.collectives[0].complete);
+	assert_non_null(case_find(v, FINDING_PFC_STORM, "6:1", NULL));
 	verdict_destroy(v);
 	records_fini(&r);
 }
@@ -239,8 +239,9 @@ test_order(void **state)
 		assert_memory_equal(&v->findings[i].score, &w->findings[i].score, sizeof(double));
 		assert_string_equal(v->findings[i].evidence, w->findings[i].evidence);
 	}
-	for (uint32_t i = 0; i < v->ncontributors; i++)
-		assert_memory_equal(&v->contributors[i].score, &w->contributors[i].score, sizeof(double));
+	for (uint32_t i = 0; i < vedrfolnir_of(v)->ncontributors; i++)
+		assert_memory_equal(&vedrfolnir_of(v)->contributors[i].score, &vedrfolnir_of(w)->contributors[i].score,
+				    sizeof(double));
 	verdict_destroy(v);
 	verdict_destroy(w);
 	records_fini(&r);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "diag/waiting/wgraph.h"
+#include "diag/vedrfolnir/waiting/wgraph.h"
 
 #define RANKS 4
 #define STEPS 3
@@ -24,30 +24,30 @@ static const struct {
 	uint64_t start, end;
 	uint32_t waited_for;
 } times[RANKS * STEPS] = {
-	[F(1, 1)] = { 0, 10, VERDICT_NONE }, [F(1, 2)] = { 16, 26, F(4, 1) }, [F(1, 3)] = { 26, 36, F(1, 2) },
-	[F(2, 1)] = { 0, 10, VERDICT_NONE }, [F(2, 2)] = { 10, 20, F(2, 1) }, [F(2, 3)] = { 26, 38, F(1, 2) },
-	[F(3, 1)] = { 0, 10, VERDICT_NONE }, [F(3, 2)] = { 10, 20, F(3, 1) }, [F(3, 3)] = { 20, 30, F(3, 2) },
-	[F(4, 1)] = { 0, 16, VERDICT_NONE }, [F(4, 2)] = { 16, 26, F(4, 1) }, [F(4, 3)] = { 26, 36, F(4, 2) },
+	[F(1, 1)] = { 0, 10, RUN_NONE }, [F(1, 2)] = { 16, 26, F(4, 1) }, [F(1, 3)] = { 26, 36, F(1, 2) },
+	[F(2, 1)] = { 0, 10, RUN_NONE }, [F(2, 2)] = { 10, 20, F(2, 1) }, [F(2, 3)] = { 26, 38, F(1, 2) },
+	[F(3, 1)] = { 0, 10, RUN_NONE }, [F(3, 2)] = { 10, 20, F(3, 1) }, [F(3, 3)] = { 20, 30, F(3, 2) },
+	[F(4, 1)] = { 0, 16, RUN_NONE }, [F(4, 2)] = { 16, 26, F(4, 1) }, [F(4, 3)] = { 26, 36, F(4, 2) },
 };
 
 static void
-ring(struct verdict_step *steps)
+ring(struct run_step *steps)
 {
 	for (uint32_t i = 0; i < RANKS * STEPS; i++)
-		steps[i] = (struct verdict_step){
+		steps[i] = (struct run_step){
 			.rank = i / STEPS,
 			.step = i % STEPS + 1,
 			.reported = true,
 			.started = true,
 			.start_ps = times[i].start,
 			.end_ps = times[i].end,
-			.previous = i % STEPS != 0 ? i - 1 : VERDICT_NONE,
+			.previous = i % STEPS != 0 ? i - 1 : RUN_NONE,
 			.waited_for = times[i].waited_for,
 		};
 }
 
 static void
-fini(struct verdict_waiting *w)
+fini(struct waiting_graph *w)
 {
 	free(w->vertices);
 	free(w->edges);
@@ -56,7 +56,7 @@ fini(struct verdict_waiting *w)
 
 /* @return the number of edges from one vertex to another of this kind */
 static uint32_t
-edges(const struct verdict_waiting *w, uint32_t kind, uint32_t from, uint32_t to)
+edges(const struct waiting_graph *w, uint32_t kind, uint32_t from, uint32_t to)
 {
 	uint32_t count = 0;
 
@@ -68,8 +68,8 @@ edges(const struct verdict_waiting *w, uint32_t kind, uint32_t from, uint32_t to
 static void
 test_edges(void **state)
 {
-	struct verdict_step steps[RANKS * STEPS];
-	struct verdict_waiting w;
+	struct run_step steps[RANKS * STEPS];
+	struct waiting_graph w;
 	uint32_t light = 0;
 
 	ring(steps);
@@ -78,18 +78,18 @@ test_edges(void **state)
 	/* 12 dark, 8 light (each start but the first four), 4 from the collective's end */
 	assert_int_equal(w.nedges, 12 + 8 + 4);
 	for (uint32_t e = 0; e < w.nedges; e++) {
-		light += w.edges[e].kind != VERDICT_WE_EXEC;
-		if (w.edges[e].kind != VERDICT_WE_EXEC)
+		light += w.edges[e].kind != WAITING_EXEC;
+		if (w.edges[e].kind != WAITING_EXEC)
 			assert_int_equal(w.edges[e].weight_ps, 0);
 	}
 	assert_int_equal(light, 12);
 	/* F1S2 waits for the later of F1S1 and F4S1 only. */
-	assert_int_equal(edges(&w, VERDICT_WE_DATA, WGRAPH_START(F(1, 2)), WGRAPH_END(F(4, 1))), 1);
-	assert_int_equal(edges(&w, VERDICT_WE_OWN, WGRAPH_START(F(1, 2)), WGRAPH_END(F(1, 1))), 0);
-	assert_int_equal(edges(&w, VERDICT_WE_OWN, WGRAPH_START(F(3, 2)), WGRAPH_END(F(3, 1))), 1);
-	assert_int_equal(edges(&w, VERDICT_WE_EXEC, WGRAPH_END(F(4, 1)), WGRAPH_START(F(4, 1))), 1);
+	assert_int_equal(edges(&w, WAITING_DATA, WGRAPH_START(F(1, 2)), WGRAPH_END(F(4, 1))), 1);
+	assert_int_equal(edges(&w, WAITING_OWN, WGRAPH_START(F(1, 2)), WGRAPH_END(F(1, 1))), 0);
+	assert_int_equal(edges(&w, WAITING_OWN, WGRAPH_START(F(3, 2)), WGRAPH_END(F(3, 1))), 1);
+	assert_int_equal(edges(&w, WAITING_EXEC, WGRAPH_END(F(4, 1)), WGRAPH_START(F(4, 1))), 1);
 	for (uint32_t i = 1; i <= RANKS; i++)
-		assert_int_equal(edges(&w, VERDICT_WE_LAST, 24, WGRAPH_END(F(i, 3))), 1);
+		assert_int_equal(edges(&w, WAITING_LAST, 24, WGRAPH_END(F(i, 3))), 1);
 	assert_int_equal(w.vertices[24].time_ps, 38);
 	fini(&w);
 }
@@ -99,8 +99,8 @@ test_pruning(void **state)
 {
 	/* Nobody waits for F2S2, so nobody for F2S1; F1S1 is waited for by nobody either. */
 	static const uint32_t pruned[] = { F(1, 1), F(2, 1), F(2, 2) };
-	struct verdict_step steps[RANKS * STEPS];
-	struct verdict_waiting w;
+	struct run_step steps[RANKS * STEPS];
+	struct waiting_graph w;
 	uint32_t count = 0;
 
 	ring(steps);
@@ -121,16 +121,16 @@ test_pruning(void **state)
 static void
 test_critical_path(void **state)
 {
-	struct verdict_step steps[RANKS * STEPS + 1];
-	struct verdict_waiting w;
+	struct run_step steps[RANKS * STEPS + 1];
+	struct waiting_graph w;
 	uint32_t critical = 0;
 
 	/* Behind another collective's step: indices are the verdict's. */
 	ring(steps + 1);
-	steps[0] = (struct verdict_step){ .reported = true, .started = true, .end_ps = 1000 };
+	steps[0] = (struct run_step){ .reported = true, .started = true, .end_ps = 1000 };
 	for (uint32_t i = 1; i <= RANKS * STEPS; i++) {
-		steps[i].previous += steps[i].previous != VERDICT_NONE;
-		steps[i].waited_for += steps[i].waited_for != VERDICT_NONE;
+		steps[i].previous += steps[i].previous != RUN_NONE;
+		steps[i].waited_for += steps[i].waited_for != RUN_NONE;
 	}
 	assert_int_equal(wgraph_build(steps, 1, RANKS * STEPS, &w, NULL), 0);
 	assert_int_equal(w.npath, 3);
@@ -148,15 +148,15 @@ test_critical_path(void **state)
 static void
 test_open_steps(void **state)
 {
-	struct verdict_step steps[RANKS * STEPS];
-	struct verdict_waiting w;
+	struct run_step steps[RANKS * STEPS];
+	struct waiting_graph w;
 
 	ring(steps);
 	steps[F(3, 1)].open = true;
 	steps[F(3, 1)].end_ps = 100;
 	for (uint32_t i = 1; i <= RANKS; i++) {
 		for (uint32_t j = 2; j <= STEPS; j++) {
-			struct verdict_step *step = &steps[F(i, j)];
+			struct run_step *step = &steps[F(i, j)];
 
 			if (j == 2 && i < 3)
 				continue;
@@ -183,8 +183,8 @@ test_open_steps(void **state)
 static void
 test_unreported(void **state)
 {
-	struct verdict_step steps[RANKS * STEPS];
-	struct verdict_waiting w;
+	struct run_step steps[RANKS * STEPS];
+	struct waiting_graph w;
 
 	ring(steps);
 	for (uint32_t i = 0; i < RANKS * STEPS; i++)
@@ -204,8 +204,8 @@ test_unreported(void **state)
 static void
 test_circle(void **state)
 {
-	struct verdict_step steps[RANKS * STEPS];
-	struct verdict_waiting w;
+	struct run_step steps[RANKS * STEPS];
+	struct waiting_graph w;
 
 	ring(steps);
 	steps[F(4, 1)].waited_for = F(2, 3);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The run's tables of what the network is and how its ports fared. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diag/run/fill.h"
+
+/* The end record's word, but for whoever reported of a moment later. */
+static uint64_t
+end_of(const struct evidence *ev)
+{
+	uint64_t end_ps = ev->ended && ev->end.end_ps > ev->last_ps ? ev->end.end_ps : ev->last_ps;
+
+	for (uint32_t i = 0; i < ev->step_recs.count; i++) {
+		const struct rec_step *step = EV_AT(ev->step_recs, struct rec_step, i);
+		uint64_t last_ps = step->end_ps > step->start_ps ? step->end_ps : step->start_ps;
+
+		end_ps = last_ps > end_ps ? last_ps : end_ps;
+	}
+	return end_ps;
+}
+
+static void
+fill_config(struct run *run, const struct evidence *ev)
+{
+	const struct rec_run *rec = &ev->run;
+
+	snprintf(run->config.name, sizeof(run->config.name), "%.*s", REC_NAME_LEN, rec->name);
+	run->config.policy = rec->policy;
+	run->config.detections = rec->detections;
+	run->config.rtt_percent = rec->rtt_percent;
+	run->config.epochs_kept = rec->epochs_kept;
+	run->config.epoch_ps = rec->epoch_ps;
+	run->config.budget_bps = rec->budget_bps;
+	run->config.jitter_ps = rec->jitter_ps;
+	run->config.frame_bytes = rec->frame_bytes;
+	run->config.payload_bytes = rec->payload_bytes;
+	run->config.ack_bytes = rec->ack_bytes;
+	run->config.exact_contention = rec->exact_contention != 0;
+	run->truncated = !ev->ended;
+	run->end_reason = ev->ended ? ev->end.reason : REC_END_INTERRUPT;
+	run->recording_errno = ev->ended ? ev->end.recording_errno : 0;
+	run->end_node = ev->ended && ev->end.at_node < ev->nnodes ? ev->end.at_node : RUN_NONE;
+	run->end_ps = end_of(ev);
+}
+
+static void
+add_activity(struct run_port *port, const struct evidence *ev, const struct ev_port *from)
+{
+	const struct rec_port_row *latest = NULL;
+
+	for (uint32_t e = from->first_epoch; e < from->first_epoch + from->nepochs; e++) {
+		const struct rec_port_row *row = ev->epochs[e].row;
+
+		if (row == NULL)
+			continue;
+		port->reported = true;
+		port->packets += row->packets;
+		port->bytes += row->bytes;
+		port->depth_sum += row->depth_sum;
+		port->paused_packets += row->paused_packets;
+		port->pause_ps += row->pause_ps;
+		port->pauses_received += row->pauses_received;
+		port->pauses_sent += row->pauses_sent;
+		if (row->depth_max > port->depth_max)
+			port->depth_max = row->depth_max;
+		if (latest == NULL || row->hdr.time_ps >= latest->hdr.time_ps)
+			latest = row;
+	}
+	if (latest == NULL)
+		return;
+	port->paused = latest->paused != 0;
+	port->pausing = latest->pausing != 0;
+	port->queue_packets = latest->queue_packets;
+	port->queue_bytes = latest->queue_bytes;
+}
+
+static void
+fill_ports(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t n = 0; n < ev->nnodes; n++) {
+		memcpy(run->nodes[n].name, ev->nodes[n].name, sizeof(run->nodes[n].name));
+		run->nodes[n].host = ev->nodes[n].host;
+		run->nodes[n].first_port = ev->nodes[n].first_port;
+		run->nodes[n].nports = ev->nodes[n].nports;
+	}
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		const struct ev_port *from = &ev->ports[p];
+		struct run_port *port = &run->ports[p];
+
+		evidence_port_name(ev, p, port->name);
+		port->node = from->node;
+		port->index = from->index;
+		port->peer_node = from->peer_node;
+		port->peer_port = from->peer;
+		port->ip = from->ip;
+		port->rate_bps = from->rate_bps;
+		port->delay_ps = from->delay_ps;
+		add_activity(port, ev, from);
+	}
+}
+
+static void
+fill_flows(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t f = 0; f < ev->nflows; f++) {
+		struct run_flow *flow = &run->flows[f];
+
+		evidence_flow_name(ev, f, flow->name);
+		flow->tuple = ev->flows[f].tuple;
+		flow->src = ev->flows[f].src;
+		flow->dst = ev->flows[f].dst;
+		flow->collective = ev->flows[f].collective;
+	}
+	for (uint32_t i = 0; i < ev->routes.count; i++) {
+		const struct rec_route *rec = EV_AT(ev->routes, struct rec_route, i);
+
+		run->hops[i] = (struct run_hop){
+			.flow = evidence_flow(ev, &rec->flow),
+			.port = evidence_port(ev, rec->hdr.node, rec->port),
+			.hop = rec->hop,
+			.reverse = rec->reverse != 0,
+		};
+	}
+}
+
+static void
+fill_drops(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->drops.count; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
+
+		run->drops[i] = (struct run_drop){
+			.port = port,
+			.reason = row->reason,
+			.flow = evidence_flow(ev, &row->last),
+			.packets = row->packets,
+			.bytes = row->bytes,
+			.first_ps = row->first_ps,
+			.last_ps = row->last_ps,
+		};
+		run->ports[port].drops += row->packets;
+	}
+}
+
+int
+run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err)
+{
+	fill_config(run, ev);
+	run->nodes = run_alloc(ev->nnodes, sizeof(*run->nodes), err);
+	run->ports = run_alloc(ev->nports, sizeof(*run->ports), err);
+	run->flows = run_alloc(ev->nflows, sizeof(*run->flows), err);
+	run->hops = run_alloc(ev->routes.count, sizeof(*run->hops), err);
+	run->drops = run_alloc(ev->drops.count, sizeof(*run->drops), err);
+	if (run->nodes == NULL || run->ports == NULL || run->flows == NULL || run->hops == NULL || run->drops == NULL)
+		return -ENOMEM;
+	run->nnodes = ev->nnodes;
+	run->nports = ev->nports;
+	run->nflows = ev->nflows;
+	run->nhops = ev->routes.count;
+	run->ndrops = ev->drops.count;
+	fill_ports(run, ev);
+	fill_flows(run, ev);
+	fill_drops(run, ev);
+	return 0;
+}

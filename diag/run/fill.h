@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Between the files that say what is known of a run: each fills its part, in this order. @return 0 or negative errno */
+#pragma once
+
+#include "diag/collect/evidence.h"
+#include "diag/run/run.h"
+
+/* Configuration, nodes, ports with activity, flows, hops, drops. */
+int run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err);
+/* Collectives and steps. */
+int run_fill_steps(struct run *run, const struct evidence *ev, struct err *err);
+/* Detections, polls, notifications, gaps. */
+int run_fill_events(struct run *run, const struct evidence *ev, struct err *err);
+/* Overhead and completeness. */
+int run_account(struct run *run, const struct evidence *ev, struct err *err);
+
+/* calloc() of at least one element, with the error told. */
+void *run_alloc(size_t count, size_t size_bytes, struct err *err);

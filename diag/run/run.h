@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is known of a run to any diagnoser, as plain data: the network, its flows and collectives, how steps and ports
+ * fared, and how complete the evidence is. Things are named by index into the tables below (nodes, ports, flows, steps,
+ * collectives); RUN_NONE is none. Every table is sorted and holds no pointers' order: the same records give the same bytes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/wire/record.h"
+
+#define RUN_NONE UINT32_MAX
+#define RUN_SLOW_PERCENT 1
+
+/* ---- what is configured (header records) ---- */
+
+struct run_config {
+	char name[REC_NAME_LEN + 1];
+	uint32_t policy; /* enum rec_policy */
+	uint32_t detections, rtt_percent, epochs_kept;
+	uint64_t epoch_ps;
+	uint64_t budget_bps; /* bytes a second, 0: unlimited */
+	uint32_t frame_bytes, payload_bytes, ack_bytes;
+	uint64_t jitter_ps;    /* by so much a host may be late without being slow */
+	bool exact_contention; /* weights w(f_i,f_j) come from matrices, beyond what hardware reports */
+};
+
+/* Index = topology node id. */
+struct run_node {
+	char name[REC_NAME_LEN + 1];
+	bool host;
+	uint32_t first_port, nports; /* its ports in run.ports, consecutive */
+};
+
+/* A connector: egress towards the peer, and the ingress from it. Activity sums all telemetry rows received. */
+struct run_port {
+	char name[48]; /* "6:2": node:port index + 1 */
+	uint32_t node;
+	uint16_t index;     /* from 0 */
+	uint32_t peer_node; /* RUN_NONE: none */
+	uint32_t peer_port; /* index into run.ports, RUN_NONE: none */
+	uint32_t ip;        /* of a host's NIC, else 0 */
+	uint64_t rate_bps, delay_ps;
+
+	bool reported;        /* any row came */
+	bool paused, pausing; /* in the latest row: by its peer; its peer */
+	uint64_t packets, bytes, depth_sum, paused_packets, pause_ps;
+	uint64_t pauses_received, pauses_sent;
+	uint32_t depth_max;
+	uint64_t queue_packets, queue_bytes; /* in the latest row */
+	uint64_t drops;
+};
+
+/* Every flow met in schedule or telemetry, sorted by tuple. */
+struct run_flow {
+	char name[96]; /* "17->18/10000>10000": "src->dst/sport>dport" */
+	struct rec_tuple tuple;
+	uint32_t src, dst; /* nodes, RUN_NONE: unknown address */
+	bool collective;   /* in the schedule; else seen by switches only */
+};
+
+struct run_collective {
+	uint32_t id, iteration;
+	uint32_t algorithm, op; /* enum rec_algorithm, enum rec_op */
+	uint32_t ranks, steps_per_rank;
+	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it */
+	uint64_t step_bytes;          /* largest step */
+	uint64_t start_ps, end_ps;    /* end: of the last step; 0 if not complete */
+	uint64_t ideal_ps, expect_ps; /* durations */
+	bool complete;
+	uint32_t first_step, nsteps; /* its steps in run.steps, consecutive, rank major */
+};
+
+/* Drop counters of a port, latest. */
+struct run_drop {
+	uint32_t port;
+	uint32_t reason; /* enum rec_drop */
+	uint32_t flow;   /* of the last packet dropped */
+	uint64_t packets, bytes;
+	uint64_t first_ps, last_ps;
+};
+
+/* A hop of a configured path. Sorted by (flow, reverse, hop). */
+struct run_hop {
+	uint32_t flow, port;
+	uint16_t hop;
+	bool reverse; /* path of the ACKs */
+};
+
+/* ---- steps ---- */
+
+struct run_step {
+	uint32_t collective, flow;
+	uint32_t rank, step; /* step from 1 */
+	uint32_t host;       /* sender */
+	uint64_t bytes, acked_bytes;
+	bool reported; /* its host sent a record; else only the schedule is known */
+	bool started;
+	bool open;     /* not finished when the run (or the stream) ended */
+	bool critical; /* on the critical path */
+	bool slow;     /* exec above expect by more than RUN_SLOW_PERCENT and the jitter, or stuck when the run failed */
+	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
+	uint64_t ideal_ps, expect_ps, base_rtt_ps;
+	uint64_t late_ps;    /* start later than everything it depends on: the host's own delay */
+	uint32_t previous;   /* its own previous step, or RUN_NONE */
+	uint32_t depends;    /* the step whose data it sends on, or RUN_NONE */
+	uint32_t waited_for; /* the one of the two that it actually waited for, or RUN_NONE: neither */
+	uint32_t retransmits;
+	uint32_t detections; /* polls it triggered */
+	uint32_t graph;      /* its provenance graph, or RUN_NONE */
+	double completeness; /* share of the telemetry bytes of its time that was sent */
+};
+
+/* ---- detections, polls, gaps ---- */
+
+struct run_detection {
+	uint32_t event; /* polling event id */
+	uint32_t step, host;
+	uint32_t cause; /* enum rec_trigger_cause */
+	uint64_t time_ps, rtt_ps, threshold_ps;
+	uint32_t remaining;
+};
+
+struct run_poll {
+	uint32_t event, node, flow; /* flow: the victim it asks about */
+	uint64_t time_ps;
+	uint32_t in_port, out_port; /* indices into run.ports, RUN_NONE: none */
+	uint32_t flags, ttl;
+	bool out_paused, repeated;
+};
+
+struct run_notification {
+	uint32_t from, to; /* hosts */
+	uint64_t time_ps;
+	uint32_t collective, step; /* the collective's id in the scenario; step number of the sender */
+	uint32_t detections;
+};
+
+struct run_gap {
+	uint32_t kind; /* enum rec_type */
+	uint64_t dropped, dropped_bytes;
+	uint64_t from_ps, to_ps;
+};
+
+/* ---- what was received ---- */
+
+/* What came of one kind of record. */
+struct run_kind {
+	uint32_t kind;                   /* enum rec_type */
+	uint64_t records, bytes;         /* received */
+	uint64_t dropped, dropped_bytes; /* kept back by the budget */
+};
+
+struct run_overhead {
+	uint64_t row_bytes; /* received from switches and NICs: polls and rows, as records of the stream */
+	/* Of the network (common/report.h), before the exporter's budget; not known of a truncated stream. */
+	uint64_t triggers;                                     /* detections that hosts spent */
+	uint64_t reports, telemetry_bytes;                     /* kept: with all headers, the paper's processing overhead */
+	uint64_t reports_collected, telemetry_bytes_collected; /* all that were made; more of policy hawkeye only */
+	uint64_t bandwidth_bytes;                /* reports kept, polling packets and notification packets (IV-B) */
+	uint64_t records;                        /* received, all kinds */
+	uint64_t polling_packets, polling_bytes; /* on every link */
+	uint64_t notification_packets, notification_bytes;
+	uint64_t report_bytes;      /* sent by the exporter */
+	uint64_t deferred, dropped; /* records */
+	uint64_t left_out;          /* records that were not as they have to be */
+	uint64_t astray;            /* records that the end record counts, and that did not arrive */
+	/*
+	 * Share of what was to be reported that arrived: of the reports' bytes, and of the steps. 1 with nothing lost; 0 of
+	 * a truncated stream: not known.
+	 */
+	double completeness;
+	struct run_kind *kinds;
+	uint32_t nkinds;
+};
+
+struct run {
+	struct run_config config;
+	bool truncated;           /* the stream ended without its end record */
+	uint32_t end_reason;      /* enum rec_end_reason, if not truncated */
+	uint32_t recording_errno; /* the recording broke off before this stream did: why; 0: it is whole */
+	uint32_t end_node;        /* QP error: host, else RUN_NONE */
+	uint64_t end_ps;          /* of the run; truncated: time of the last record */
+
+	struct run_node *nodes;
+	uint32_t nnodes;
+	struct run_port *ports;
+	uint32_t nports;
+	struct run_flow *flows;
+	uint32_t nflows;
+	struct run_hop *hops;
+	uint32_t nhops;
+	struct run_collective *collectives;
+	uint32_t ncollectives;
+	struct run_step *steps;
+	uint32_t nsteps;
+	struct run_detection *detections;
+	uint32_t ndetections;
+	struct run_poll *polls;
+	uint32_t npolls;
+	struct run_notification *notifications;
+	uint32_t nnotifications;
+	struct run_gap *gaps;
+	uint32_t ngaps;
+	struct run_drop *drops;
+	uint32_t ndrops;
+	struct run_overhead overhead;
+};
+
+struct evidence;
+
+/*
+ * Says of the evidence what is known of the run, whoever diagnoses it.
+ * @param run  zeroed; run_fini() in any case
+ * @return 0 or -ENOMEM with err
+ */
+int run_build(struct run *run, const struct evidence *evidence, struct err *err);
+void run_fini(struct run *run);
+
+/* Did the run end by itself, with all of its collectives done? */
+bool run_finished(const struct run *run);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Signatures (III-D2): each looks at the slow steps and their provenance graphs and adds what it recognizes to the
+ * findings. A new signature is one file and one line of the registry.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "diag/collect/evidence.h"
+#include "diag/finding.h"
+#include "diag/run/run.h"
+#include "diag/vedrfolnir/cause/activity.h"
+#include "diag/vedrfolnir/provenance/provenance.h"
+
+/* Thresholds; docs/diagnosis.md says why. */
+#define CAUSE_MIN_WAIT 0.02      /* packets of another flow ahead of a victim's packet, on average: less is no wait */
+#define CAUSE_MIN_DEPTH 8        /* packets: a switch queue that never grew beyond is not contended */
+#define CAUSE_MIN_SHARE 0.05     /* of bytes or packets: smaller parts are not named */
+#define CAUSE_MIN_FOLLOWED 0.01  /* of what a halted port sends: smaller parts are not followed */
+#define CAUSE_MIN_EXPLAINED 0.05 /* of a step's lost time: a queue or a pause that explains less is not its cause, */
+#define CAUSE_SLOWS_ALONE 0.01   /* unless it explains so much of a finished step's expected time: slow by that alone */
+#define CAUSE_INCAST_SOURCES 3   /* hosts that send to one host at once, the victim's among them */
+#define CAUSE_ROOT_UNPAUSED 0.75 /* of the time: a port that is halted for the rest of it may be a root all the same */
+#define CAUSE_ROOT_BUSY 0.5      /* of the time that such a port is not halted: it sends */
+#define CAUSE_STORM_FILL 0.5     /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
+#define CAUSE_STORM_EMPTY 0.05   /* of it: less is next to nothing */
+#define CAUSE_TOLD_OF_PAUSE 0.5  /* of the time that a port was halted: silence about less of it means nothing */
+#define CAUSE_LOSS_LEFT 0.5      /* of a step's lost time: where pauses explain more, it sent again on timeouts */
+#define CAUSE_RETAIN_PS (50 * 1000000ULL) /* of the reports of a port in this time (50 us) one may be kept */
+#define CAUSE_IDLE_LOAD 0.1               /* of its rate: a port that carries less stands idle */
+#define CAUSE_MAX_FINDINGS 65536
+#define CAUSE_BUCKETS 4096
+
+struct cause_input {
+	const struct evidence *ev;
+	const struct run_step *steps; /* same indices as ev->steps */
+	uint32_t nsteps;
+	struct prov_graph *const *graphs; /* [nsteps] NULL: the step was not slow, or nothing was reported */
+};
+
+/* A finding being made. */
+struct cause_finding {
+	struct finding out;
+	uint32_t key;       /* tells findings of one type and root apart */
+	double best;        /* score of the sample that the evidence sentence is about */
+	double *flow_score; /* [out.nflows] */
+	uint32_t part;      /* of what explained_ps sums up now; see cause_explains() */
+	double part_ps;
+	uint32_t best_step; /* after merging: the step that the evidence sentence is about */
+	uint32_t next;      /* in its bucket, EV_NONE: none */
+};
+
+/* Findings; those of one (type, root, key, collective) are one. */
+struct cause_set {
+	const struct cause_input *in;
+	const struct activity *activity;
+	struct cause_finding *findings;
+	uint32_t count, cap;
+	uint32_t *buckets; /* [CAUSE_BUCKETS] first finding of each hash; NULL: a set so small that it is searched */
+	bool full;         /* CAUSE_MAX_FINDINGS reached: some are left out */
+	bool no_memory;
+};
+
+/* Adds to a set what it recognizes in one step; the set is that step's alone. */
+typedef void cause_fn(struct cause_set *set, uint32_t step);
+
+struct cause {
+	enum finding_type type;
+	cause_fn *look; /* called for every slow or late step */
+	bool queueing;  /* rests on queues or pauses: dropped where it explains less than CAUSE_MIN_EXPLAINED */
+};
+
+/* All signatures, in order of their type. */
+extern const struct cause causes[];
+extern const uint32_t ncauses;
+
+/*
+ * Runs every signature over every step.
+ * @param findings  set to the findings: first what explains most of the time lost on the critical path, then by score;
+ *                  with their arrays the caller's to free
+ * @return 0, -E2BIG past CAUSE_MAX_FINDINGS, or -ENOMEM with err
+ */
+int cause_find(const struct cause_input *in, struct finding **findings, uint32_t *count, struct err *err);
+
+/* ---- for signatures: making findings (finding.c) ---- */
+
+/*
+ * The finding of (type, root, key, collective of the step), made if there is none; the step and its flow become
+ * victims.
+ * @param root_port  global port id, or EV_NONE: then root says what it is
+ * @return NULL when full or out of memory
+ */
+struct cause_finding *cause_add(struct cause_set *set, enum finding_type type, uint32_t root_port, const char *root,
+				uint32_t key, uint32_t step);
+void cause_port(struct cause_set *set, struct cause_finding *finding, uint32_t port);
+/* A culprit with what it did; flows sort by the sum of it. */
+void cause_flow(struct cause_set *set, struct cause_finding *finding, uint32_t flow, double score);
+void cause_time(struct cause_finding *finding, uint64_t start_ps, uint64_t end_ps);
+/* Adds to the score. @return true if the evidence sentence should be about this sample: the strongest so far */
+bool cause_score(struct cause_finding *finding, double score);
+/*
+ * How much of the step's time the finding explains. Amounts of one part (a halted port, say) add up; of several parts,
+ * which may tell of the same time, the largest counts.
+ */
+void cause_explains(struct cause_finding *finding, uint32_t part, double ps);
+
+/* ---- for signatures: what steps and ports say (facts.c) ---- */
+
+/*
+ * May this flow have been in the victim's way? A flow of the collective only if one of its steps ran for a part
+ * (CAUSE_MIN_SHARE) of the victim's step: epochs are coarse, and rows show it where its other steps passed.
+ */
+bool cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step);
+/* May two flows have been in each other's way during the victim's step? The same rule, for the time that both ran. */
+bool cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, uint32_t step);
+
+/* Time that a slow step lost: its execution beyond what its acknowledged bytes should have taken. */
+double cause_excess_ps(const struct cause_input *in, uint32_t step);
+/*
+ * Time that n frames take on a port's link, stretched by the part of the step's packets that the port's telemetry shows:
+ * what these met stands for what the others did.
+ */
+double cause_frames_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double frames);
+/* A time halted, stretched by the part of the step's time that the port's telemetry covers. */
+double cause_stretch_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double ps);
+
+/* "17->18/10000>10000 step 2 took 70.13 ms instead of 30.75 ms". @return buf */
+char *cause_step_text(const struct cause_input *in, uint32_t step, char *buf, size_t cap);
+/* Time lost by a step in frame times of its NIC: the score where no queue is to blame. */
+double cause_lost_frames(const struct cause_input *in, uint32_t step, double lost_ps);
+/* "13->19/10001>10001 and 2 others". @return buf */
+char *cause_flows_text(const struct cause_input *in, const struct cause_finding *finding, char *buf, size_t cap);
+
+/* Does this flow end at the host that the step's flow ends at? */
+bool cause_same_end(const struct cause_set *set, uint32_t flow, uint32_t step);
+/*
+ * Do hosts send through this port at once to the host that the victim's flow ends at, its own included: either with
+ * flows of two hosts outside of the collective at least, or all of them of the collective?
+ */
+bool cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
+		     const struct prov_port *port);
+/*
+ * Is this record (an index into ev->polls) of a polling packet on its victim's way, not of one that traces pauses from
+ * there? A packet that does both says so at each port that it names.
+ */
+bool cause_poll_follows(const struct evidence *ev, uint32_t i);
+/*
+ * Did the victim wait for this flow in the port's queue, both being there at once? The other one must have met a queue as
+ * well: rows are of whole epochs, and the queue may have gone before it came.
+ * @param cf, other  their entries at the port
+ */
+bool cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
+	       const struct prov_at *other);
+/*
+ * A port of equal cost that stood idle while flows of the collective met at this one, which a hash chose for the
+ * victim (load_imbalance.c). @return EV_NONE: there is none, nobody reported it, or no other flow of the collective
+ * was sent there by a hash
+ */
+uint32_t cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
+			   const struct prov_port *port);
+/* Did this port's own queue grow? Of a NIC: did flows wait for each other there? */
+bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
+
+cause_fn cause_flow_contention, cause_load_imbalance, cause_incast, cause_pfc_backpressure, cause_pfc_storm,
+	cause_pfc_deadlock;
+cause_fn cause_forwarding_loop, cause_packet_loss, cause_link_down, cause_blackhole, cause_slow_host;

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/vedrfolnir/cause/drops.h"
+
+#include <stdio.h>
+
+static bool
+hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_drop_row *row)
+{
+	const struct ev_flow *f = &ev->flows[flow];
+
+	if (evidence_flow(ev, &row->last) == flow)
+		return true;
+	for (uint32_t h = 0; h < f->nhops + f->nback; h++) {
+		/* Packets are dropped at an egress of their path, or where they came in: the end of the hop before. */
+		if (ev->hops[f->first_hop + h] == port || ev->ports[ev->hops[f->first_hop + h]].peer == port)
+			return true;
+	}
+	return false;
+}
+
+/* Does a row tell of drops that hit the step in its time? */
+static bool
+concerns(const struct evidence *ev, const struct run_step *s, const struct rec_drop_row *row, enum rec_drop reason)
+{
+	return row->reason == reason && row->first_ps <= s->end_ps && row->last_ps >= s->start_ps &&
+	       hits(ev, s->flow, evidence_port(ev, row->hdr.node, row->port), row);
+}
+
+bool
+drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason)
+{
+	const struct evidence *ev = in->ev;
+
+	for (uint32_t i = 0; i < ev->drops.count; i++)
+		if (concerns(ev, &in->steps[step], EV_AT(ev->drops, struct rec_drop_row, i), reason))
+			return true;
+	return false;
+}
+
+/* A cut cable that dropped nothing at this end, but did at the other: one end is enough to name. */
+static bool
+is_told_by_peer(const struct evidence *ev, const struct run_step *s, const struct rec_drop_row *row, uint32_t port)
+{
+	for (uint32_t i = 0; row->packets == 0 && i < ev->drops.count; i++) {
+		const struct rec_drop_row *other = EV_AT(ev->drops, struct rec_drop_row, i);
+
+		if (other->packets != 0 && evidence_port(ev, other->hdr.node, other->port) == ev->ports[port].peer &&
+		    concerns(ev, s, other, row->reason))
+			return true;
+	}
+	return false;
+}
+
+bool
+drops_add(struct cause_set *set, uint32_t step, enum finding_type type, enum rec_drop reason, const char *what)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	double excess_ps = cause_excess_ps(set->in, step);
+	bool added = false;
+
+	for (uint32_t i = 0; i < ev->drops.count && s->slow; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
+		struct cause_finding *finding;
+		char text[160], name[48], again[96];
+
+		if (!concerns(ev, s, row, reason) || is_told_by_peer(ev, s, row, port))
+			continue;
+		added = true;
+		finding = cause_add(set, type, port, NULL, reason == REC_DROP_TTL ? DROPS_OF_OLD_AGE : 0, step);
+		if (finding == NULL)
+			continue;
+		cause_port(set, finding, port);
+		cause_time(finding, row->first_ps, row->last_ps);
+		cause_explains(finding, port, excess_ps);
+		if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
+			snprintf(finding->out.evidence, sizeof(finding->out.evidence),
+				 row->packets != 0 ? "%s: %s counts %llu %s; %s" : "%s: %s was cut, with %llu %s; %s",
+				 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port, name),
+				 (unsigned long long)row->packets, what, drops_again_text(set->in, step, again));
+	}
+	return added;
+}
+
+bool
+drops_explain(const struct evidence *ev, const struct run_step *s)
+{
+	for (uint32_t i = 0; i < ev->drops.count; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+
+		if (row->reason != REC_DROP_INJECTED && row->first_ps <= s->end_ps && row->last_ps >= s->start_ps &&
+		    (evidence_flow(ev, &row->last) == s->flow ||
+		     (row->reason == REC_DROP_LINK_DOWN &&
+		      hits(ev, s->flow, evidence_port(ev, row->hdr.node, row->port), row))))
+			return true;
+	}
+	return false;
+}
+
+static bool
+telemetry_lost(const struct evidence *ev, const struct run_step *s)
+{
+	for (uint32_t i = 0; i < ev->gaps.count; i++) {
+		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, i);
+
+		if (gap->kind >= REC_POLL && gap->kind <= REC_DROP_ROW && gap->from_ps <= s->end_ps &&
+		    gap->to_ps >= s->start_ps)
+			return true;
+	}
+	return false;
+}
+
+/* Does this polling packet, about the step's flow, follow its way, early enough in the step to arrive within it? */
+static bool
+follows(const struct evidence *ev, const struct run_step *s, uint32_t i)
+{
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+
+	return cause_poll_follows(ev, i) && poll->hdr.time_ps >= s->start_ps &&
+	       poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps;
+}
+
+/* Was the polling packet, which asks about a flow, seen by this node? */
+static bool
+seen_at(const struct evidence *ev, uint32_t flow, uint32_t event, uint32_t node)
+{
+	for (uint32_t i = ev->flows[flow].first_poll; i < ev->flows[flow].first_poll + ev->flows[flow].npolls; i++) {
+		const struct rec_poll *other = EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i]);
+
+		if (other->hdr.event == event && other->hdr.node == node)
+			return true;
+	}
+	return false;
+}
+
+bool
+drops_sent_again(const struct cause_input *in, uint32_t step)
+{
+	const struct evidence *ev = in->ev;
+	const struct run_step *s = &in->steps[step];
+
+	return s->retransmits != 0 ||
+	       (s->open && ev->ended && ev->end.reason == REC_END_QP_ERROR && ev->end.at_node == s->host);
+}
+
+char *
+drops_again_text(const struct cause_input *in, uint32_t step, char *buf)
+{
+	if (in->steps[step].retransmits == 0 && drops_sent_again(in, step))
+		snprintf(buf, 96, "it sent packets again until its retries were spent");
+	else
+		snprintf(buf, 96, "it sent %u packets again", in->steps[step].retransmits);
+	return buf;
+}
+
+/*
+ * What became of the polling packets of one event on the victim's path: polls are sorted by time, a later record of
+ * the event is farther on.
+ * @return the port that one left by and vanished behind; EV_NONE: it arrived, looped, or is not of this step
+ */
+static uint32_t
+vanished_behind(const struct evidence *ev, const struct run_step *s, uint32_t i, bool *arrived)
+{
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+	uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
+
+	if (!follows(ev, s, i))
+		return EV_NONE;
+	/* A host swallows none, and need not tell that one came. */
+	if (port == EV_NONE || poll->repeated ||
+	    (ev->ports[port].peer_node != EV_NONE && ev->nodes[ev->ports[port].peer_node].host)) {
+		*arrived = true;
+		return EV_NONE;
+	}
+	if (ev->ports[port].peer_node == EV_NONE || seen_at(ev, s->flow, poll->hdr.event, ev->ports[port].peer_node))
+		return EV_NONE;
+	return port;
+}
+
+uint32_t
+drops_silent_end(const struct cause_input *in, uint32_t step)
+{
+	const struct evidence *ev = in->ev;
+	const struct run_step *s = &in->steps[step];
+	uint32_t end = EV_NONE, run = 0, longest = 0;
+	bool ever = false;
+
+	if (!s->slow || (!s->open && s->retransmits == 0) || telemetry_lost(ev, s) || drops_explain(ev, s))
+		return EV_NONE;
+	for (uint32_t i = 0; i < ev->flows[s->flow].npolls; i++) {
+		bool arrived = false;
+		uint32_t port = vanished_behind(ev, s, ev->poll_by_flow[ev->flows[s->flow].first_poll + i], &arrived);
+
+		ever |= arrived;
+		if (arrived)
+			run = 0;
+		if (port == EV_NONE)
+			continue;
+		if (end != EV_NONE && end != port)
+			return EV_NONE;
+		end = port;
+		longest = ++run > longest ? run : longest;
+	}
+	return ever && longest < DROPS_VANISHED ? EV_NONE : end;
+}

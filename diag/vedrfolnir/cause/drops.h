@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the signatures that rest on drop counters share. */
+#pragma once
+
+#include "diag/vedrfolnir/cause/cause.h"
+
+/*
+ * Adds a finding for each port that dropped packets for this reason within a slow step's time, where the step's flow
+ * was hit: it was the last dropped, or the port is on its configured path.
+ * @param what  "packets dropped because the link was down"
+ * @return true if there was one
+ */
+bool drops_add(struct cause_set *set, uint32_t step, enum finding_type type, enum rec_drop reason, const char *what);
+
+/* Did any port? */
+bool drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason);
+
+/* Did a port count drops, of a known reason, of this step's flow in its time, or was a link on its way cut? */
+bool drops_explain(const struct evidence *ev, const struct run_step *s);
+
+/* Did the step send packets again, as far as its host reported, or as an end of retries tells? */
+bool drops_sent_again(const struct cause_input *in, uint32_t step);
+/* "it sent 40 packets again". @param buf  of at least 96 bytes  @return buf */
+char *drops_again_text(const struct cause_input *in, uint32_t step, char *buf);
+
+#define DROPS_OF_OLD_AGE 1 /* key of findings that rest on TTL drops: a loop that is seen itself takes them over */
+#define DROPS_VANISHED 2   /* polling packets in a row: one alone may be lost as any packet is */
+
+/*
+ * Where the polling packets that follow a step's flow vanish: they left by this port and the node behind it saw none.
+ * Either none arrived, or DROPS_VANISHED in a row did not; no port counted a drop, and no telemetry was lost.
+ * @return global port id, EV_NONE: they do not vanish, or not at one place
+ */
+uint32_t drops_silent_end(const struct cause_input *in, uint32_t step);

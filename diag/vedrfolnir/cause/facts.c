@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What signatures ask of steps and ports. */
+#include <stdio.h>
+
+#include "common/pkt.h"
+#include "diag/vedrfolnir/cause/cause.h"
+
+bool
+cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step)
+{
+	const struct run_step *victim = &set->in->steps[step];
+
+	return activity_ran_ps(set->activity, flow, victim->start_ps, victim->end_ps) >=
+	       CAUSE_MIN_SHARE * (double)(victim->end_ps - victim->start_ps);
+}
+
+bool
+cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, uint32_t step)
+{
+	const struct run_step *victim = &set->in->steps[step];
+
+	return activity_both_ran_ps(set->activity, flow, other, victim->start_ps, victim->end_ps) >=
+	       CAUSE_MIN_SHARE * (double)(victim->end_ps - victim->start_ps);
+}
+
+double
+cause_excess_ps(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	double done = s->open && s->bytes != 0 ? (double)s->acked_bytes / (double)s->bytes : 1;
+	double excess_ps = (double)(s->end_ps - s->start_ps) - done * (double)s->expect_ps;
+
+	return excess_ps > 0 ? excess_ps : 0;
+}
+
+double
+cause_stretch_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double ps)
+{
+	double exec_ps = (double)(in->steps[step].end_ps - in->steps[step].start_ps);
+	double seen_ps = port->covered_ps > port->pause_ps ? port->covered_ps : port->pause_ps;
+
+	return seen_ps > 0 && seen_ps < exec_ps ? ps * exec_ps / seen_ps : ps;
+}
+
+double
+cause_frames_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double frames)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct rec_run *run = &in->ev->run;
+	const struct prov_at *cf = prov_at_find(in->graphs[step], port, in->graphs[step]->victim);
+	double packets = (double)(s->open ? s->acked_bytes : s->bytes) / (run->payload_bytes != 0 ? run->payload_bytes : 1);
+	double ps = frames * run->frame_bytes * 8e12 / (double)in->ev->ports[port->port].rate_bps;
+
+	return cf != NULL && cf->packets > 0 && packets > cf->packets ? ps * packets / cf->packets : ps;
+}
+
+char *
+cause_step_text(const struct cause_input *in, uint32_t step, char *buf, size_t cap)
+{
+	const struct run_step *s = &in->steps[step];
+	uint64_t exec_ps = s->end_ps - s->start_ps;
+	char flow[96];
+
+	evidence_flow_name(in->ev, s->flow, flow);
+	if (s->open)
+		snprintf(buf, cap, "%s step %u was still open after %.3f ms (%.3f ms expected)", flow, s->step,
+			 (double)exec_ps / 1e9, (double)s->expect_ps / 1e9);
+	else
+		snprintf(buf, cap, "%s step %u took %.3f ms instead of %.3f ms", flow, s->step, (double)exec_ps / 1e9,
+			 (double)s->expect_ps / 1e9);
+	return buf;
+}
+
+char *
+cause_flows_text(const struct cause_input *in, const struct cause_finding *finding, char *buf, size_t cap)
+{
+	uint32_t worst = 0;
+	char name[96];
+
+	if (finding->out.nflows == 0) {
+		snprintf(buf, cap, "flows that were not reported");
+		return buf;
+	}
+	for (uint32_t i = 1; i < finding->out.nflows; i++)
+		worst = finding->flow_score[i] > finding->flow_score[worst] ? i : worst;
+	evidence_flow_name(in->ev, finding->out.flows[worst], name);
+	if (finding->out.nflows == 1)
+		snprintf(buf, cap, "%s", name);
+	else
+		snprintf(buf, cap, "%s and %u other%s", name, finding->out.nflows - 1, finding->out.nflows > 2 ? "s" : "");
+	return buf;
+}
+
+double
+cause_lost_frames(const struct cause_input *in, uint32_t step, double lost_ps)
+{
+	const struct ev_node *host = &in->ev->nodes[in->steps[step].host];
+	double rate_bps = host->nports != 0 ? (double)in->ev->ports[host->first_port].rate_bps : 0;
+	double frame_bits = in->ev->run.frame_bytes * 8.0;
+
+	return frame_bits > 0 && lost_ps > 0 ? lost_ps / 1e12 * rate_bps / frame_bits : 0;
+}
+
+bool
+cause_has_queue(const struct cause_input *in, const struct prov_port *port)
+{
+	/* A NIC serves its flows in turn: no queue grows, and yet each waits for the others. */
+	if (in->ev->nodes[in->ev->ports[port->port].node].host)
+		return true;
+	return port->depth_max >= CAUSE_MIN_DEPTH ||
+	       (port->latest != NULL && port->latest->queue_packets >= CAUSE_MIN_DEPTH);
+}
+
+bool
+cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
+	  const struct prov_at *other)
+{
+	return other->flow != graph->victim && other->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
+	       other->depth_sum >= CAUSE_MIN_WAIT * other->packets && other->together &&
+	       cause_at_once(set, graph->flows[other->flow], step);
+}
+
+bool
+cause_poll_follows(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+	const struct rec_poll *before = i > 0 ? EV_AT(ev->polls, struct rec_poll, i - 1) : NULL;
+
+	/* A switch records one arrival in a row: the victim's egress first, then those that it traces pauses to. */
+	return (poll->flags & POLL_VICTIM) &&
+	       (before == NULL || before->hdr.event != poll->hdr.event || before->hdr.node != poll->hdr.node ||
+		before->hdr.time_ps != poll->hdr.time_ps || before->hdr.seq == poll->hdr.seq);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Flow contention (III-D2): the slow step's flow and another met in the queue of one port in the same epochs, and the
+ * step's packets waited for the other's. One finding for each culprit; the collective's own flows share one a port.
+ * Where those need not have met there, it is load imbalance.
+ */
+#include <stdio.h>
+
+#include "diag/vedrfolnir/cause/cause.h"
+
+#define OWN_FLOWS EV_NONE /* key of the finding about flows of the collective */
+
+/*
+ * The other flow cost at most the time in which the port sent its packets, and at most that of the packets that stood
+ * ahead of the victim's, each counted for each of those.
+ */
+static double
+lost_frames(const struct prov_at *other)
+{
+	return other->cf_wait < other->packets ? other->cf_wait : other->packets;
+}
+
+static void
+add_culprit(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+	    const struct prov_at *cf, const struct prov_at *other)
+{
+	const struct evidence *ev = set->in->ev;
+	uint32_t flow = graph->flows[other->flow];
+	uint32_t key = ev->flows[flow].collective ? OWN_FLOWS : flow;
+	struct cause_finding *finding = cause_add(set, FINDING_FLOW_CONTENTION, port->port, NULL, key, step);
+	char text[160], name[96], port_name[48];
+
+	if (finding == NULL)
+		return;
+	cause_port(set, finding, port->port);
+	cause_flow(set, finding, flow, other->cf_wait);
+	cause_time(finding, other->from_ps > cf->from_ps ? other->from_ps : cf->from_ps,
+		   other->to_ps < cf->to_ps ? other->to_ps : cf->to_ps);
+	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port, lost_frames(other)));
+	if (!cause_score(finding, other->cf_wait))
+		return;
+	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
+		 "%s: its %.0f packets reported at %s had %.0f packets of %s ahead of them, %.2f each",
+		 cause_step_text(set->in, step, text, sizeof(text)), cf->packets,
+		 evidence_port_name(ev, port->port, port_name), other->cf_wait, evidence_flow_name(ev, flow, name),
+		 other->cf_wait / cf->packets);
+}
+
+void
+cause_flow_contention(struct cause_set *set, uint32_t step)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+
+	if (graph == NULL || !set->in->steps[step].slow)
+		return;
+	for (uint32_t p = 0; p < graph->nmet; p++) {
+		const struct prov_port *port = &graph->ports[p];
+		const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
+		bool imbalance, incast;
+
+		if (cf == NULL || cf->packets <= 0 || !cause_has_queue(set->in, port))
+			continue;
+		incast = cause_is_incast(set, step, graph, port);
+		imbalance = cause_idle_choice(set, step, graph, port) != EV_NONE;
+		for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+			const struct prov_at *other = &graph->ats[a];
+
+			if (cause_met(set, step, graph, cf, other) &&
+			    !(incast && cause_same_end(set, graph->flows[other->flow], step)) &&
+			    !(imbalance && set->in->ev->flows[graph->flows[other->flow]].collective))
+				add_culprit(set, step, graph, port, cf, other);
+		}
+	}
+}

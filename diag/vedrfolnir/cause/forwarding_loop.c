@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Forwarding loop: a polling packet that follows the victim's path came to a port that had answered it already, packets
+ * of the slow step left a switch by the port that they came in by, or died of old age.
+ */
+#include <stdio.h>
+
+#include "diag/vedrfolnir/cause/drops.h"
+
+/* The ports that the looping polling packet went through, in order of its way. */
+static void
+add_circle(struct cause_set *set, struct cause_finding *finding, const struct rec_poll *last)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct ev_flow *flow = &ev->flows[evidence_flow(ev, &last->victim)];
+
+	for (uint32_t i = flow->first_poll; i < flow->first_poll + flow->npolls; i++) {
+		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i]);
+
+		if (poll->hdr.event == last->hdr.event && cause_poll_follows(ev, ev->poll_by_flow[i]) &&
+		    evidence_port(ev, poll->hdr.node, poll->out_port) != EV_NONE)
+			cause_port(set, finding, evidence_port(ev, poll->hdr.node, poll->out_port));
+	}
+}
+
+static struct cause_finding *
+add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, const char *seen)
+{
+	const struct run_step *s = &set->in->steps[step];
+	struct cause_finding *finding = cause_add(set, FINDING_FORWARDING_LOOP, port, NULL, 0, step);
+	char text[160], name[48];
+
+	if (finding == NULL)
+		return NULL;
+	cause_time(finding, s->start_ps, end_ps);
+	cause_explains(finding, port, cause_excess_ps(set->in, step));
+	if (cause_score(finding, cause_lost_frames(set->in, step, (double)(s->end_ps - s->start_ps))))
+		snprintf(finding->out.evidence, sizeof(finding->out.evidence), "%s: %s %s",
+			 cause_step_text(set->in, step, text, sizeof(text)), seen,
+			 evidence_port_name(set->in->ev, port, name));
+	return finding;
+}
+
+/* @return false: no polling packet came back */
+static bool
+look_at_polls(struct cause_set *set, uint32_t step)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	struct ev_range polls = evidence_polls(ev, s->flow, s->start_ps, s->end_ps);
+	bool found = false;
+
+	for (uint32_t i = polls.first; i < polls.end; i++) {
+		uint32_t at = ev->poll_by_flow[i];
+		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, at);
+		uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
+		struct cause_finding *finding;
+
+		/* Polls that trace pauses meet again where pauses join; only the victim's own path is a single one. */
+		if (!poll->repeated || !cause_poll_follows(ev, at) || port == EV_NONE)
+			continue;
+		finding = add(set, step, port, poll->hdr.time_ps, "a polling packet came a second time, on its path, to");
+		if (finding != NULL)
+			add_circle(set, finding, poll);
+		found = true;
+	}
+	return found;
+}
+
+/* Packets that leave a switch by the port that they came in by: its row says so, no polling packet is needed. */
+static bool
+look_at_rows(struct cause_set *set, uint32_t step)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct prov_graph *graph = set->in->graphs[step];
+	bool found = false;
+
+	for (uint32_t p = 0; graph != NULL && p < graph->nmet && !found; p++) {
+		const struct ev_port *port = &ev->ports[graph->ports[p].port];
+		const struct prov_at *cf = prov_at_find(graph, &graph->ports[p], graph->victim);
+		struct cause_finding *finding;
+
+		if (ev->nodes[port->node].host || cf == NULL || cf->packets <= 0 || cf->in_port != port->index)
+			continue;
+		finding = add(set, step, graph->ports[p].port, cf->to_ps,
+			      "its packets left by the port that they came in by,");
+		if (finding == NULL)
+			continue;
+		cause_port(set, finding, graph->ports[p].port);
+		if (port->peer != EV_NONE)
+			cause_port(set, finding, port->peer);
+		found = true;
+	}
+	return found;
+}
+
+/* Where the loop is seen itself, drops say no more: packets that got out of it too late die anywhere. */
+void
+cause_forwarding_loop(struct cause_set *set, uint32_t step)
+{
+	if (set->in->steps[step].slow && !look_at_polls(set, step) && !look_at_rows(set, step))
+		drops_add(set, step, FINDING_FORWARDING_LOOP, REC_DROP_TTL, "packets dropped with their TTL used up");
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Incast: flows of several hosts to one host meet and queue, the slow step's flow among them: at the last hop, or
+ * before it, where hashes brought them together. Steps that are only halted by the pauses of that queue suffer from PFC
+ * backpressure.
+ */
+#include <stdio.h>
+
+#include "diag/vedrfolnir/cause/cause.h"
+
+/* A flow that counts: it ends where the victim's does, the victim waited for it, and it is a real part of the traffic. */
+static bool
+is_part(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+	const struct prov_at *at)
+{
+	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
+
+	return cause_same_end(set, graph->flows[at->flow], step) && at->packets >= CAUSE_MIN_SHARE * port->packets &&
+	       (at == cf || (cf != NULL && cause_met(set, step, graph, cf, at)));
+}
+
+bool
+cause_same_end(const struct cause_set *set, uint32_t flow, uint32_t step)
+{
+	const struct ev_flow *flows = set->in->ev->flows;
+
+	return flows[flow].dst != EV_NONE && flows[flow].dst == flows[set->in->steps[step].flow].dst;
+}
+
+/* Hosts with a part in the port's queue: of flows of the collective, or of the others. */
+static uint32_t
+count_sources(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+	      bool collective)
+{
+	const struct evidence *ev = set->in->ev;
+	uint32_t sources = 0;
+
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		const struct ev_flow *flow = &ev->flows[graph->flows[graph->ats[a].flow]];
+		bool counted = flow->collective != collective || !is_part(set, step, graph, port, &graph->ats[a]);
+
+		for (uint32_t b = port->first_at; b < a && !counted; b++) {
+			const struct ev_flow *other = &ev->flows[graph->flows[graph->ats[b].flow]];
+
+			counted = other->collective == collective && other->src == flow->src &&
+				  is_part(set, step, graph, port, &graph->ats[b]);
+		}
+		sources += !counted;
+	}
+	return sources;
+}
+
+bool
+cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
+{
+	const struct evidence *ev = set->in->ev;
+	uint32_t others, own;
+
+	if (ev->nodes[ev->ports[port->port].node].host || !cause_has_queue(set->in, port))
+		return false;
+	others = count_sources(set, step, graph, port, false);
+	own = count_sources(set, step, graph, port, true);
+	return others + own >= CAUSE_INCAST_SOURCES && (others == 0 || others >= CAUSE_INCAST_SOURCES - 1);
+}
+
+static void
+add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
+{
+	const struct cause_input *in = set->in;
+	struct cause_finding *finding = cause_add(set, FINDING_INCAST, port->port, NULL, 0, step);
+	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
+	bool own = count_sources(set, step, graph, port, false) == 0;
+	double waits = 0, frames = 0;
+	char text[160], name[48];
+	uint32_t flows = 0;
+
+	if (finding == NULL)
+		return;
+	cause_port(set, finding, port->port);
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		const struct prov_at *at = &graph->ats[a];
+
+		/* every flow that the victim waited for, however small its part */
+		if (in->ev->flows[graph->flows[at->flow]].collective != own ||
+		    !cause_same_end(set, graph->flows[at->flow], step) || !cause_met(set, step, graph, cf, at))
+			continue;
+		cause_flow(set, finding, graph->flows[at->flow], at->cf_wait);
+		cause_time(finding, at->from_ps, at->to_ps);
+		waits += at->cf_wait;
+		frames += at->packets;
+		flows++;
+	}
+	cause_explains(finding, port->port, cause_frames_ps(in, step, port, waits < frames ? waits : frames));
+	cause_score(finding, waits);
+	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
+		 "%s: %u other flows to %s met at %s, up to %u packets deep, and put %.0f packets ahead of its own",
+		 cause_step_text(in, step, text, sizeof(text)), flows,
+		 in->ev->nodes[in->ev->flows[in->steps[step].flow].dst].name, evidence_port_name(in->ev, port->port, name),
+		 port->depth_max, waits);
+}
+
+void
+cause_incast(struct cause_set *set, uint32_t step)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+
+	if (graph == NULL || !set->in->steps[step].slow)
+		return;
+	for (uint32_t p = 0; p < graph->nmet; p++) {
+		const struct prov_port *port = &graph->ports[p];
+		const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
+
+		if (cf != NULL && cf->packets > 0 && cause_is_incast(set, step, graph, port))
+			add(set, step, graph, port);
+	}
+}

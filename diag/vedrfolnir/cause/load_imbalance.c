@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Load imbalance (II-B): flows of the collective meet in the queue of one port that hashes chose for them, while a port
+ * of equal cost stands idle. The collision is the hash's work; where no port was idle it is mere contention.
+ */
+#include <stdio.h>
+
+#include "diag/vedrfolnir/cause/cause.h"
+#include "diag/vedrfolnir/provenance/window.h"
+
+/* What a port carried in a time, and how much of that time its reports tell of. */
+struct load {
+	double bytes, covered_ps;
+};
+
+/*
+ * Closed epochs in which nothing happened are not reported, so that a report of the open one alone speaks for all that
+ * the port remembers before it.
+ * @param told_ps  reports before told of the port up to here
+ */
+static uint64_t
+speaks_from_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint64_t told_ps)
+{
+	uint64_t before = ev->run.epochs_kept > 1 ? ev->run.epochs_kept - 1 : 0;
+	uint64_t from_ps = epoch->epoch_first > before ? (epoch->epoch_first - before) * ev->run.epoch_ps : 0;
+
+	if (epoch->to_ps >= (epoch->epoch_last + 1ULL) * ev->run.epoch_ps || from_ps > epoch->from_ps)
+		return epoch->from_ps;
+	return from_ps > told_ps ? from_ps : told_ps;
+}
+
+static struct load
+measure(const struct evidence *ev, uint32_t port, struct window window)
+{
+	const struct ev_port *p = &ev->ports[port];
+	struct load load = { 0 };
+	uint64_t told_ps = 0;
+
+	for (uint32_t i = p->first_epoch; i < p->first_epoch + p->nepochs; i++) {
+		const struct ev_epoch *epoch = &ev->epochs[i];
+
+		if (epoch->row == NULL)
+			continue;
+		load.bytes += window_share(window, epoch->from_ps, epoch->to_ps) * (double)epoch->row->bytes;
+		load.covered_ps += (double)window_overlap_ps(window, speaks_from_ps(ev, epoch, told_ps), epoch->to_ps);
+		told_ps = epoch->to_ps;
+	}
+	return load;
+}
+
+/* A port that a flow of the collective has for its own is taken, also while that flow pauses. */
+static bool
+is_idle(const struct evidence *ev, uint32_t port, struct window window)
+{
+	struct load load = measure(ev, port, window);
+
+	return load.covered_ps > 0 && !ev->ports[port].on_path &&
+	       load.bytes * 8e12 < CAUSE_IDLE_LOAD * (double)ev->ports[port].rate_bps * load.covered_ps;
+}
+
+/*
+ * Is a port no way any more: was its own link cut before this time, or one of the switch that it leads to? Switches learn of
+ * such a link and leave ports out that lead to it.
+ */
+static bool
+leads_to_cut(const struct evidence *ev, uint32_t port, uint64_t until_ps)
+{
+	uint32_t next = ev->ports[port].peer_node;
+
+	for (uint32_t i = 0; i < ev->drops.count; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+		uint32_t cut = evidence_port(ev, row->hdr.node, row->port);
+
+		if (row->reason == REC_DROP_LINK_DOWN && row->first_ps <= until_ps && cut != EV_NONE &&
+		    (cut == port || ev->ports[cut].node == next || ev->ports[cut].peer_node == next))
+			return true;
+	}
+	return false;
+}
+
+/* A flow of the collective that the victim met and that a hash sent there as well. */
+static bool
+is_own_by_hash(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+	       const struct prov_at *cf, const struct prov_at *other)
+{
+	uint32_t flow = graph->flows[other->flow];
+
+	return set->in->ev->flows[flow].collective && cause_met(set, step, graph, cf, other) &&
+	       evidence_choice(set->in->ev, flow, port->port) != NULL;
+}
+
+/* When the victim met such flows; nothing if it did not. */
+static struct window
+met_at(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+       const struct prov_at *cf)
+{
+	struct window window = { UINT64_MAX, 0 };
+
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		const struct prov_at *other = &graph->ats[a];
+
+		if (!is_own_by_hash(set, step, graph, port, cf, other))
+			continue;
+		window.from_ps = other->from_ps < window.from_ps ? other->from_ps : window.from_ps;
+		window.to_ps = other->to_ps > window.to_ps ? other->to_ps : window.to_ps;
+	}
+	window.from_ps = window.from_ps < cf->from_ps ? cf->from_ps : window.from_ps;
+	window.to_ps = window.to_ps > cf->to_ps ? cf->to_ps : window.to_ps;
+	return window;
+}
+
+uint32_t
+cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct ev_node *node = &ev->nodes[ev->ports[port->port].node];
+	const struct rec_ecmp *choice = evidence_choice(ev, graph->flows[graph->victim], port->port);
+	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
+	struct window window;
+
+	if (choice == NULL || cf == NULL || cf->packets <= 0 || !cause_has_queue(set->in, port))
+		return EV_NONE;
+	window = met_at(set, step, graph, port, cf);
+	for (uint32_t p = 0; p < node->nports && window.from_ps < window.to_ps; p++) {
+		uint32_t other = node->first_port + p;
+
+		if (other != port->port && evidence_has_member(choice, (uint16_t)p) && is_idle(ev, other, window) &&
+		    !leads_to_cut(ev, other, window.to_ps))
+			return other;
+	}
+	return EV_NONE;
+}
+
+static void
+add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port, uint32_t idle)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
+	struct cause_finding *finding = cause_add(set, FINDING_LOAD_IMBALANCE, port->port, NULL, 0, step);
+	char text[160], name[48], idle_name[48], flows[128];
+	double waits = 0, frames = 0;
+
+	if (finding == NULL)
+		return;
+	cause_port(set, finding, port->port);
+	cause_port(set, finding, idle);
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		const struct prov_at *other = &graph->ats[a];
+
+		if (!ev->flows[graph->flows[other->flow]].collective || !cause_met(set, step, graph, cf, other))
+			continue;
+		cause_flow(set, finding, graph->flows[other->flow], other->cf_wait);
+		cause_time(finding, other->from_ps > cf->from_ps ? other->from_ps : cf->from_ps,
+			   other->to_ps < cf->to_ps ? other->to_ps : cf->to_ps);
+		waits += other->cf_wait;
+		frames += other->cf_wait < other->packets ? other->cf_wait : other->packets;
+	}
+	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port, frames));
+	if (!cause_score(finding, waits))
+		return;
+	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
+		 "%s: a hash sent it by %s, where its %.0f packets reported had %.0f packets of %s ahead of them, while "
+		 "%s, of equal cost, was idle",
+		 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port->port, name), cf->packets,
+		 waits, cause_flows_text(set->in, finding, flows, sizeof(flows)), evidence_port_name(ev, idle, idle_name));
+}
+
+void
+cause_load_imbalance(struct cause_set *set, uint32_t step)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+
+	if (graph == NULL || graph->victim == EV_NONE || !set->in->steps[step].slow)
+		return;
+	for (uint32_t p = 0; p < graph->nmet; p++) {
+		uint32_t idle = cause_idle_choice(set, step, graph, &graph->ports[p]);
+
+		if (idle != EV_NONE)
+			add(set, step, graph, &graph->ports[p], idle);
+	}
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/vedrfolnir/cause/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+free_finding(struct cause_finding *finding)
+{
+	free(finding->out.ports);
+	free(finding->out.flows);
+	free(finding->out.victims);
+	free(finding->out.steps);
+	free(finding->flow_score);
+}
+
+/* The link that leads to a finding in its bucket. */
+static uint32_t *
+link_to(struct cause_set *set, uint32_t i)
+{
+	uint32_t *link = merge_bucket(set, &set->findings[i].out, set->findings[i].key);
+
+	while (*link != i)
+		link = &set->findings[*link].next;
+	return link;
+}
+
+void
+merge_remove(struct cause_set *set, uint32_t i)
+{
+	uint32_t last = set->count - 1;
+
+	if (set->buckets != NULL) {
+		*link_to(set, i) = set->findings[i].next;
+		if (last != i)
+			*link_to(set, last) = i;
+	}
+	free_finding(&set->findings[i]);
+	set->findings[i] = set->findings[last];
+	set->count--;
+}
+
+void
+merge_free(struct cause_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		free_finding(&set->findings[i]);
+	free(set->findings);
+	free(set->buckets);
+	set->buckets = NULL;
+	set->findings = NULL;
+	set->count = set->cap = 0;
+}
+
+static bool
+rests_on_queues(uint32_t type)
+{
+	for (uint32_t c = 0; c < ncauses; c++) {
+		if (causes[c].type == type)
+			return causes[c].queueing;
+	}
+	return false;
+}
+
+/* The pauses of a queue are part of it: their ports join it. */
+static void
+fold_pauses(struct cause_set *set, struct cause_finding *queue, struct cause_finding *pauses)
+{
+	uint32_t *ports = queue->out.ports, nports = queue->out.nports;
+
+	for (uint32_t i = 0; i < nports; i++)
+		cause_port(set, pauses, ports[i]);
+	queue->out.ports = pauses->out.ports;
+	queue->out.nports = pauses->out.nports;
+	pauses->out.ports = ports;
+	pauses->out.nports = nports;
+}
+
+/*
+ * Retransmissions that no port counted a loss for, of a flow that stood still most of the lost time: timeouts.
+ * @param paused_ps  the most that a finding about pauses explains
+ */
+static bool
+is_timeout(const struct finding *out, double paused_ps, double excess_ps)
+{
+	return out->type == FINDING_PACKET_LOSS && out->root_port == EV_NONE && paused_ps > CAUSE_LOSS_LEFT * excess_ps;
+}
+
+static bool
+is_too_little(const struct cause_input *in, uint32_t step, double explained_ps)
+{
+	return explained_ps < CAUSE_MIN_EXPLAINED * cause_excess_ps(in, step) &&
+	       (in->steps[step].open || explained_ps < CAUSE_SLOWS_ALONE * (double)in->steps[step].expect_ps);
+}
+
+static bool
+is_about_pauses(uint32_t type)
+{
+	return type == FINDING_PFC_BACKPRESSURE || type == FINDING_PFC_STORM || type == FINDING_PFC_DEADLOCK;
+}
+
+void
+merge_settle(struct cause_set *set, uint32_t step)
+{
+	const struct run_step *s = &set->in->steps[step];
+	double excess_ps = cause_excess_ps(set->in, step), paused_ps = 0;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		struct finding *out = &set->findings[i].out;
+		double lost_ps = out->type == FINDING_SLOW_HOST ? (double)s->late_ps : excess_ps;
+
+		if (out->explained_ps > lost_ps)
+			out->explained_ps = lost_ps;
+		out->critical_ps = s->critical ? out->explained_ps : 0;
+		if (is_about_pauses(out->type) && out->explained_ps > paused_ps)
+			paused_ps = out->explained_ps;
+	}
+	for (uint32_t i = set->count; i-- > 0;) {
+		const struct finding *out = &set->findings[i].out;
+
+		if ((rests_on_queues(out->type) && is_too_little(set->in, step, out->explained_ps)) ||
+		    is_timeout(out, paused_ps, excess_ps))
+			merge_remove(set, i);
+	}
+	for (uint32_t i = set->count; i-- > 0;) {
+		struct cause_finding *queue = merge_queue_of(set, &set->findings[i]);
+
+		if (queue == NULL)
+			continue;
+		fold_pauses(set, queue, &set->findings[i]);
+		merge_remove(set, i);
+	}
+}
+
+/* Are all culprits flows of the collective? */
+static bool
+is_own(const struct cause_set *set, const struct finding *out)
+{
+	for (uint32_t i = 0; i < out->nflows; i++) {
+		if (!set->in->ev->flows[out->flows[i]].collective)
+			return false;
+	}
+	return out->nflows != 0;
+}
+
+/* Does the queue have all the culprits of these pauses? */
+static bool
+has_culprits(const struct cause_finding *queue, const struct finding *pauses)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < pauses->nflows && all; i++) {
+		all = false;
+		for (uint32_t j = 0; j < queue->out.nflows && !all; j++)
+			all = queue->out.flows[j] == pauses->flows[i];
+	}
+	return all;
+}
+
+struct cause_finding *
+merge_queue_of(struct cause_set *set, const struct cause_finding *finding)
+{
+	struct finding want = finding->out;
+	struct cause_finding *queue;
+
+	if (finding->out.type != FINDING_PFC_BACKPRESSURE)
+		return NULL;
+	want.type = FINDING_INCAST;
+	queue = merge_find(set, &want, finding->key);
+	want.type = FINDING_LOAD_IMBALANCE;
+	if (queue == NULL && is_own(set, &finding->out))
+		queue = merge_find(set, &want, finding->key);
+	return queue != NULL && has_culprits(queue, &finding->out) ? queue : NULL;
+}
+
+/* Is this step a better witness than the one that the evidence is about? */
+static bool
+tells_more(const struct cause_set *all, const struct cause_finding *into, const struct cause_finding *from, uint32_t step)
+{
+	bool critical = all->in->steps[step].critical;
+
+	if (into->best_step == EV_NONE)
+		return true;
+	if (critical != all->in->steps[into->best_step].critical)
+		return critical;
+	return from->best > into->best;
+}
+
+void
+merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from)
+{
+	for (uint32_t i = 0; i < from->out.nsteps; i++)
+		merge_put(all, &into->out.steps, &into->out.nsteps, from->out.steps[i]);
+	for (uint32_t i = 0; i < from->out.nvictims; i++)
+		merge_put(all, &into->out.victims, &into->out.nvictims, from->out.victims[i]);
+	for (uint32_t i = 0; i < from->out.nports; i++)
+		cause_port(all, into, from->out.ports[i]);
+	for (uint32_t i = 0; i < from->out.nflows; i++)
+		cause_flow(all, into, from->out.flows[i], from->flow_score[i]);
+	if (into->out.origin_port == EV_NONE)
+		into->out.origin_port = from->out.origin_port;
+	cause_time(into, from->out.start_ps, from->out.end_ps);
+	into->out.score += from->out.score;
+	into->out.explained_ps += from->out.explained_ps;
+	into->out.critical_ps += from->out.critical_ps;
+}
+
+void
+merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t step)
+{
+	struct cause_finding *into = merge_find(all, &finding->out, finding->key);
+
+	if (into == NULL)
+		into = merge_make(all, &finding->out, finding->key);
+	if (into == NULL)
+		return;
+	merge_take(all, into, finding);
+	if (!tells_more(all, into, finding, step))
+		return;
+	into->best = finding->best;
+	into->best_step = step;
+	memcpy(into->out.evidence, finding->out.evidence, sizeof(into->out.evidence));
+}
+
+void
+merge_sort_flows(struct cause_finding *finding)
+{
+	/* Insertion sort: few flows. */
+	for (uint32_t i = 1; i < finding->out.nflows; i++) {
+		uint32_t flow = finding->out.flows[i];
+		double score = finding->flow_score[i];
+		uint32_t j = i;
+
+		for (; j > 0 && (finding->flow_score[j - 1] < score ||
+				 (finding->flow_score[j - 1] == score && finding->out.flows[j - 1] > flow));
+		     j--) {
+			finding->out.flows[j] = finding->out.flows[j - 1];
+			finding->flow_score[j] = finding->flow_score[j - 1];
+		}
+		finding->out.flows[j] = flow;
+		finding->flow_score[j] = score;
+	}
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PFC backpressure (III-D2): a port that the slow step's flow uses was halted, and the pauses lead downstream to a
+ * port that is not paused and has a queue: the root. The flows in that queue are the culprits, whether or not they
+ * share a port with the victim.
+ */
+#include <stdio.h>
+
+#include "diag/vedrfolnir/cause/cause.h"
+#include "diag/vedrfolnir/cause/pfc_root.h"
+
+/* Foreign flows are named; where there are none, the collective's own. @return summed w(p,f) of those named */
+static double
+name_culprits(struct cause_set *set, uint32_t step, struct cause_finding *finding, const struct prov_port *root,
+	      double weight)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+	double sum = 0;
+
+	for (int own = 0; own < 2 && sum <= 0; own++) {
+		for (uint32_t a = root->first_at; a < root->first_at + root->nats; a++) {
+			const struct prov_at *at = &graph->ats[a];
+
+			if (!pfc_root_culprit(set, step, root, at, own == 1))
+				continue;
+			cause_flow(set, finding, graph->flows[at->flow], weight * at->contrib);
+			sum += weight * at->contrib;
+		}
+	}
+	return sum;
+}
+
+/* A NIC halted by the queue that the flow stands in at its first switch: that is contention there, and nothing else. */
+static bool
+is_own_queue(const struct evidence *ev, const struct prov_graph *graph, const struct pfc_root *root)
+{
+	const struct prov_at *cf = prov_at_find(graph, &graph->ports[root->index], graph->victim);
+
+	return root->npath == 1 && ev->nodes[ev->ports[root->path[0]].node].host && cf != NULL && cf->packets > 0;
+}
+
+static void
+describe(const struct cause_input *in, uint32_t step, const struct pfc_root *root, struct cause_finding *finding)
+{
+	const struct prov_port *ports = in->graphs[step]->ports, *halted = &ports[root->halted];
+	double seen_ps = halted->covered_ps > halted->pause_ps ? halted->covered_ps : halted->pause_ps;
+	char text[160], name[48], root_name[48], flows[128];
+
+	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
+		 "%s: %s was halted by PFC for %.3f of %.3f ms reported, %.0f %% of it owed to the queue of %s, up to "
+		 "%u packets deep, filled by %s",
+		 cause_step_text(in, step, text, sizeof(text)), evidence_port_name(in->ev, halted->port, name),
+		 halted->pause_ps / 1e9, seen_ps / 1e9, 100 * root->weight / root->weights,
+		 evidence_port_name(in->ev, root->port, root_name), ports[root->index].depth_max,
+		 cause_flows_text(in, finding, flows, sizeof(flows)));
+}
+
+static void
+add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+	const struct prov_port *halted = &graph->ports[root->halted];
+	struct cause_finding *finding;
+	double score;
+
+	if (root->kind != PFC_ROOT_CONGESTED || is_own_queue(set->in->ev, graph, root))
+		return;
+	finding = cause_add(set, FINDING_PFC_BACKPRESSURE, root->port, NULL, 0, step);
+	if (finding == NULL)
+		return;
+	for (uint32_t i = 0; i < root->npath; i++)
+		cause_port(set, finding, root->path[i]);
+	cause_port(set, finding, root->port);
+	score = name_culprits(set, step, finding, &graph->ports[root->index], root->weight);
+	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
+	cause_explains(finding, halted->port,
+		       cause_stretch_ps(set->in, step, halted, halted->pause_ps * root->weight / root->weights));
+	if (cause_score(finding, score))
+		describe(set->in, step, root, finding);
+}
+
+void
+cause_pfc_backpressure(struct cause_set *set, uint32_t step)
+{
+	pfc_root_each_met(set, step, add_root);
+}

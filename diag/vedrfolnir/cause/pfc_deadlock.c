@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PFC deadlock: halted ports wait for each other in a circle, and the slow step's flow waits for that circle, in it or
+ * behind it. As Hawkeye tells them apart, it began in the loop, by the queues of the circle itself, or out of the loop,
+ * where a pause came to the circle from a storm or a queue beyond it that still stands.
+ */
+#include <stdio.h>
+
+#include "diag/vedrfolnir/cause/cause.h"
+#include "diag/vedrfolnir/cause/pfc_root.h"
+
+struct circle {
+	const struct prov_graph *graph;
+	uint32_t component, size;
+	uint32_t lowest; /* index of its lowest port: what the circle is named by */
+	bool has_victim; /* its ports hold packets of the step's flow */
+	uint32_t origin; /* global port id: root of the pauses beyond it, EV_NONE: none */
+	bool is_storm;
+	double weight; /* of that root */
+};
+
+static uint32_t
+component_size(const struct prov_graph *graph, uint32_t component)
+{
+	uint32_t size = 0;
+
+	for (uint32_t p = 0; p < graph->nports; p++)
+		size += graph->ports[p].component == component;
+	return size;
+}
+
+/* All of the graph is what the victim waits for. */
+static struct circle
+find_circle(const struct prov_graph *graph)
+{
+	struct circle circle = { .graph = graph, .lowest = EV_NONE, .origin = EV_NONE };
+
+	for (uint32_t p = 0; p < graph->nports; p++) {
+		uint32_t size = component_size(graph, graph->ports[p].component);
+
+		if (size > 1 && (circle.lowest == EV_NONE || graph->ports[p].port < graph->ports[circle.lowest].port)) {
+			circle.lowest = p;
+			circle.component = graph->ports[p].component;
+			circle.size = size;
+		}
+	}
+	for (uint32_t p = 0; p < graph->nmet; p++)
+		circle.has_victim |= graph->ports[p].component == circle.component;
+	return circle;
+}
+
+static void
+take_origin(const struct pfc_root *root, void *ctx)
+{
+	struct circle *circle = ctx;
+
+	/* The index of a storm is that of the port that it halts. */
+	if (root->kind == PFC_ROOT_CONGESTED && circle->graph->ports[root->index].component == circle->component)
+		return;
+	if (root->weight <= circle->weight)
+		return;
+	circle->origin = root->port;
+	circle->is_storm = root->kind == PFC_ROOT_STORM;
+	circle->weight = root->weight;
+}
+
+static const char *
+origin_text(const struct cause_input *in, const struct circle *circle, char *buf, size_t cap)
+{
+	char name[48];
+
+	if (circle->origin == EV_NONE)
+		snprintf(buf, cap, "it began in the loop");
+	else
+		snprintf(buf, cap, "it began out of the loop, by the %s %s",
+			 circle->is_storm ? "pauses that come without a reason from" : "queue of",
+			 evidence_port_name(in->ev, circle->origin, name));
+	return buf;
+}
+
+void
+cause_pfc_deadlock(struct cause_set *set, uint32_t step)
+{
+	const struct cause_input *in = set->in;
+	const struct prov_graph *graph = in->graphs[step];
+	const struct run_step *s = &in->steps[step];
+	struct cause_finding *finding;
+	char text[160], name[48], origin[160];
+	struct circle circle;
+	uint32_t root;
+
+	if (graph == NULL || !graph->cyclic || !s->slow)
+		return;
+	circle = find_circle(graph);
+	root = graph->ports[circle.lowest].port;
+	finding = cause_add(set, FINDING_PFC_DEADLOCK, root, NULL, 0, step);
+	if (finding == NULL)
+		return;
+	pfc_root_each(set, step, circle.lowest, take_origin, &circle);
+	finding->out.origin_port = circle.origin;
+	for (uint32_t p = 0; p < graph->nports; p++) {
+		if (graph->ports[p].component != circle.component)
+			continue;
+		cause_port(set, finding, graph->ports[p].port);
+		cause_time(finding, graph->ports[p].halted_from_ps, graph->ports[p].halted_to_ps);
+	}
+	cause_explains(finding, root, cause_excess_ps(in, step));
+	if (cause_score(finding, cause_lost_frames(in, step, (double)(s->end_ps - s->start_ps))))
+		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
+			 "%s: %u halted ports wait for each other in a circle, %s among them; the flow %s; %s",
+			 cause_step_text(in, step, text, sizeof(text)), circle.size, evidence_port_name(in->ev, root, name),
+			 circle.has_victim ? "is part of it" : "waits behind it",
+			 origin_text(in, &circle, origin, sizeof(origin)));
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/vedrfolnir/provenance/build.h"
+
+static int meet_ports(struct prov_builder *b);
+static int number_flows(struct prov_builder *b);
+static void clear_slots(struct prov_builder *b);
+
+int
+prov_scratch_init(struct prov_scratch *scratch, const struct evidence *ev, struct err *err)
+{
+	scratch->port_slot = calloc((size_t)ev->nports + 1, sizeof(*scratch->port_slot));
+	scratch->flow_slot = calloc((size_t)ev->nflows + 1, sizeof(*scratch->flow_slot));
+	scratch->counted = calloc((size_t)ev->nflows + 1, sizeof(*scratch->counted));
+	if (scratch->port_slot != NULL && scratch->flow_slot != NULL && scratch->counted != NULL)
+		return 0;
+	prov_scratch_fini(scratch);
+	return err_set(err, -ENOMEM, "out of memory for the provenance of %u ports and %u flows", ev->nports, ev->nflows);
+}
+
+void
+prov_scratch_fini(struct prov_scratch *scratch)
+{
+	free(scratch->port_slot);
+	free(scratch->flow_slot);
+	free(scratch->counted);
+	*scratch = (struct prov_scratch){ 0 };
+}
+
+int
+prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flow, uint64_t from_ps, uint64_t to_ps,
+	   enum prov_share share, struct prov_graph **out, struct err *err)
+{
+	struct prov_builder b = { .ev = ev,
+				  .window = { from_ps, to_ps },
+				  .flow = flow,
+				  .share = share,
+				  .port_slot = scratch->port_slot,
+				  .flow_slot = scratch->flow_slot,
+				  .counted = scratch->counted };
+	int rc;
+
+	b.graph = calloc(1, sizeof(*b.graph));
+	if (b.graph == NULL)
+		return err_set(err, -ENOMEM, "out of memory for a provenance graph");
+	b.graph->from_ps = from_ps;
+	b.graph->to_ps = to_ps;
+	b.graph->epoch_first = UINT32_MAX;
+	b.graph->victim = EV_NONE;
+	rc = meet_ports(&b);
+	/* Breadth first; a port enters once, so this ends. */
+	for (uint32_t i = 0; rc == 0 && i < b.graph->nports; i++)
+		rc = prov_port_links(&b, i);
+	if (rc == 0)
+		rc = number_flows(&b);
+	if (rc == 0)
+		rc = prov_components(b.graph);
+	clear_slots(&b);
+	if (rc != 0) {
+		prov_destroy(b.graph);
+		return err_set(err, rc, "out of memory for a provenance graph");
+	}
+	if (b.graph->epoch_first == UINT32_MAX)
+		b.graph->epoch_first = 0;
+	*out = b.graph;
+	return 0;
+}
+
+void
+prov_destroy(struct prov_graph *graph)
+{
+	if (graph == NULL)
+		return;
+	free(graph->flows);
+	free(graph->ports);
+	free(graph->ats);
+	free(graph->links);
+	free(graph->order);
+	free(graph);
+}
+
+const struct prov_at *
+prov_at_find(const struct prov_graph *graph, const struct prov_port *port, uint32_t flow)
+{
+	uint32_t lo = 0, hi = port->nats;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		const struct prov_at *at = &graph->ats[port->first_at + mid];
+
+		if (at->flow == flow)
+			return at;
+		if (at->flow < flow)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+int
+prov_grow(void **data, uint32_t count, uint32_t *cap, size_t size_bytes)
+{
+	uint32_t want = *cap == 0 ? 16 : *cap * 2;
+	void *grown;
+
+	if (count < *cap)
+		return 0;
+	grown = realloc(*data, want * size_bytes);
+	if (grown == NULL)
+		return -ENOMEM;
+	*data = grown;
+	*cap = want;
+	return 0;
+}
+
+uint32_t
+prov_add_port(struct prov_builder *b, uint32_t port)
+{
+	struct prov_graph *g = b->graph;
+	struct prov_port state;
+
+	if (b->port_slot[port] != 0)
+		return b->port_slot[port] - 1;
+	state = prov_port_state(b, port);
+	if (prov_grow((void **)&g->ports, g->nports, &b->ports_cap, sizeof(*g->ports)) != 0 ||
+	    prov_port_flows(b, &state) != 0)
+		return EV_NONE;
+	g->ports[g->nports++] = state;
+	b->port_slot[port] = g->nports;
+	return g->nports - 1;
+}
+
+static int
+cmp_at_flow(const void *pa, const void *pb)
+{
+	const struct prov_at *a = pa, *b = pb;
+
+	return a->flow < b->flow ? -1 : a->flow > b->flow;
+}
+
+/* A flow without rows at its own halted NIC has been there all the same. */
+static int
+add_nic(struct prov_builder *b)
+{
+	struct prov_graph *g = b->graph;
+	const struct ev_flow *flow = &b->ev->flows[b->flow];
+	struct prov_port *port;
+	uint32_t nic, index;
+
+	if (flow->nhops == 0)
+		return 0;
+	nic = b->ev->hops[flow->first_hop];
+	if (b->port_slot[nic] != 0 || !prov_port_state(b, nic).halted)
+		return 0;
+	index = prov_add_port(b, nic);
+	if (index == EV_NONE || prov_grow((void **)&g->ats, g->nats, &b->ats_cap, sizeof(*g->ats)) != 0)
+		return -ENOMEM;
+	port = &g->ports[index];
+	for (uint32_t i = 0; i < port->nats; i++) {
+		if (g->ats[port->first_at + i].flow == b->flow)
+			return 0;
+	}
+	g->ats[g->nats++] = (struct prov_at){ .flow = b->flow, .edge = true };
+	port->nats++;
+	qsort(&g->ats[port->first_at], port->nats, sizeof(*g->ats), cmp_at_flow);
+	return 0;
+}
+
+/* The ports that the victim met: where it has packets in the window. */
+static int
+meet_ports(struct prov_builder *b)
+{
+	const struct ev_flow *flow = &b->ev->flows[b->flow];
+	struct prov_graph *g = b->graph;
+	int rc = add_nic(b);
+
+	for (uint32_t i = 0; rc == 0 && i < flow->nseen; i++) {
+		uint32_t ports = g->nports, ats = g->nats;
+		uint32_t index = prov_add_port(b, b->ev->seen[flow->first_seen + i]);
+		bool met = false;
+
+		if (index == EV_NONE)
+			return -ENOMEM;
+		for (uint32_t a = 0; a < g->ports[index].nats; a++)
+			met |= g->ats[g->ports[index].first_at + a].flow == b->flow;
+		if (!met && g->nports > ports) { /* not within this step's time */
+			b->port_slot[g->ports[index].port] = 0;
+			g->nports = ports;
+			g->nats = ats;
+		}
+	}
+	g->nmet = g->nports;
+	return rc;
+}
+
+static int
+cmp_u32(const void *pa, const void *pb)
+{
+	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Flows get numbers of the graph's own, in order of their ids. */
+static int
+number_flows(struct prov_builder *b)
+{
+	struct prov_graph *g = b->graph;
+	uint32_t kept = 0;
+
+	g->flows = malloc(((size_t)g->nats + 1) * sizeof(*g->flows));
+	if (g->flows == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < g->nats; i++)
+		g->flows[i] = g->ats[i].flow;
+	qsort(g->flows, g->nats, sizeof(*g->flows), cmp_u32);
+	for (uint32_t i = 0; i < g->nats; i++) {
+		if (kept == 0 || g->flows[kept - 1] != g->flows[i])
+			g->flows[kept++] = g->flows[i];
+	}
+	g->nflows = kept;
+	for (uint32_t i = 0; i < kept; i++) {
+		b->flow_slot[g->flows[i]] = i;
+		if (g->flows[i] == b->flow)
+			g->victim = i;
+	}
+	for (uint32_t i = 0; i < g->nats; i++)
+		g->ats[i].flow = b->flow_slot[g->ats[i].flow];
+	return 0;
+}
+
+static void
+clear_slots(struct prov_builder *b)
+{
+	for (uint32_t p = 0; p < b->graph->nports; p++)
+		b->port_slot[b->graph->ports[p].port] = 0;
+	for (uint32_t f = 0; f < b->graph->nflows; f++)
+		b->flow_slot[b->graph->flows[f]] = 0;
+}

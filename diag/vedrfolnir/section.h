@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What VEDRFOLNIR makes of a run: waiting graphs, provenance graphs and contributors (III-B, III-D). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VEDRFOLNIR_MAX_GRAPHS 4096
+#define VEDRFOLNIR_WATCHED_SHARE 0.5 /* of a slow step's time: telemetry of less cannot say that the network is innocent */
+
+/* ---- waiting graphs (III-B, III-D1) ---- */
+
+enum waiting_vertex_kind { WAITING_START, WAITING_END, WAITING_COLLECTIVE_END };
+
+struct waiting_vertex {
+	uint32_t kind; /* enum waiting_vertex_kind */
+	uint32_t step; /* index into run.steps; RUN_NONE for the collective's end */
+	uint64_t time_ps;
+	bool pruned; /* nobody waited for it */
+	bool critical;
+};
+
+enum waiting_edge_kind {
+	WAITING_EXEC, /* dark: end -> start of one step; weight: execution time */
+	WAITING_OWN,  /* light: start -> end of its own previous step; weight 0 */
+	WAITING_DATA, /* light: start -> end of the step whose data it needs; weight 0 */
+	WAITING_LAST, /* collective end -> end of a rank's last step; weight 0 */
+};
+
+/* from waits for to. */
+struct waiting_edge {
+	uint32_t kind;
+	uint32_t from, to; /* indices into vertices of this graph */
+	uint64_t weight_ps;
+	bool pruned, critical;
+};
+
+/* One per collective (same index as run.collectives). */
+struct waiting_graph {
+	struct waiting_vertex *vertices;
+	uint32_t nvertices;
+	struct waiting_edge *edges;
+	uint32_t nedges;
+	uint32_t *path; /* critical path: indices into run.steps in order of time; the last may be open */
+	uint32_t npath;
+	uint64_t exec_ps; /* sum of the execution times on it */
+};
+
+/* ---- provenance graphs (III-D1) ---- */
+
+enum provenance_vertex_kind { PROVENANCE_PORT, PROVENANCE_FLOW };
+
+struct provenance_vertex {
+	uint32_t kind;             /* enum provenance_vertex_kind */
+	uint32_t ref;              /* index into run.ports or run.flows */
+	bool collective;           /* flow: in the schedule (CF) */
+	bool victim;               /* flow: the one whose step this graph explains */
+	bool paused;               /* port: halted by its peer within the graph's time */
+	bool pausing;              /* port: its ingress told its peer to stop within the graph's time */
+	double packets, depth_sum; /* port: within the graph's time */
+	double pause_ps;
+};
+
+enum provenance_edge_kind {
+	PROVENANCE_FLOW_PORT, /* w(f,p): packet-waits of the flow behind others at the port */
+	PROVENANCE_PORT_FLOW, /* w(p,f): packet-waits that the flow contributed to the port */
+	PROVENANCE_PORT_PORT, /* w(p_i,p_j): share of what halted p_i sends that goes to p_j */
+};
+
+struct provenance_edge {
+	uint32_t kind;
+	uint32_t from, to; /* indices into vertices of this graph */
+	double weight;
+};
+
+/* w(f_i,f_j) at one port. */
+struct provenance_wait {
+	uint32_t port, flow, other; /* indices into vertices of this graph; flow waits behind other */
+	double weight;
+};
+
+/* R(f, cf) of Eq. 2: what flow did to this step. */
+struct provenance_score {
+	uint32_t flow; /* index into run.flows */
+	double score;
+};
+
+/* One per slow step with telemetry; over every epoch reported that touches the step's time. */
+struct provenance {
+	uint32_t step; /* index into run.steps */
+	uint64_t from_ps, to_ps;
+	uint32_t epoch_first, epoch_last;
+	bool present;      /* kept epochs were empty at some port: its weights come from queues as they stood */
+	bool cyclic;       /* ports wait for each other in a circle */
+	double covered_ps; /* of the step's time, at the port that was reported for most of it */
+	struct provenance_vertex *vertices;
+	uint32_t nvertices;
+	struct provenance_edge *edges;
+	uint32_t nedges;
+	struct provenance_wait *waits;
+	uint32_t nwaits;
+	struct provenance_score *scores; /* largest first */
+	uint32_t nscores;
+};
+
+/* ---- contributors ---- */
+
+struct contributor_share {
+	uint32_t step; /* a step of the critical path: index into run.steps */
+	double score;  /* R(f, cf) of Eq. 2 */
+};
+
+/* A flow outside the collective, rated by Eq. 3. Largest first. */
+struct contributor {
+	uint32_t flow;
+	double score;
+	struct contributor_share *shares;
+	uint32_t nshares;
+};
+
+struct vedrfolnir {
+	struct waiting_graph *waiting; /* [run.ncollectives] */
+	uint32_t nwaiting;
+	struct provenance *graphs;
+	uint32_t ngraphs;
+	uint32_t graphs_skipped; /* slow steps beyond VEDRFOLNIR_MAX_GRAPHS, not explained */
+	struct contributor *contributors;
+	uint32_t ncontributors;
+};

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/vedrfolnir/waiting/wgraph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct build {
+	const struct run_step *steps; /* of this collective */
+	uint32_t first, count;
+	struct waiting_graph *w;
+	uint32_t *edge_of; /* [2 * count] the one edge that leaves a vertex, RUN_NONE: none */
+};
+
+static void add_vertices(struct build *b);
+static void add_step_edges(struct build *b, uint32_t i);
+static void add_last_edges(struct build *b);
+static void prune(struct build *b, uint32_t *indegree, uint32_t *work);
+static void walk_path(struct build *b);
+
+int
+wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struct waiting_graph *waiting, struct err *err)
+{
+	struct build b = { .steps = steps + first, .first = first, .count = count, .w = waiting };
+	uint32_t nvertices = 2 * count + 1;
+	uint32_t *work = calloc(nvertices, sizeof(*work));
+	uint32_t *indegree = calloc(nvertices, sizeof(*indegree));
+
+	memset(waiting, 0, sizeof(*waiting));
+	b.edge_of = malloc(nvertices * sizeof(*b.edge_of));
+	waiting->vertices = calloc(nvertices, sizeof(*waiting->vertices));
+	waiting->edges = calloc((size_t)3 * count + 1, sizeof(*waiting->edges));
+	waiting->path = calloc((size_t)count + 1, sizeof(*waiting->path));
+	if (work == NULL || indegree == NULL || b.edge_of == NULL || waiting->vertices == NULL || waiting->edges == NULL ||
+	    waiting->path == NULL) {
+		free(waiting->vertices);
+		free(waiting->edges);
+		free(waiting->path);
+		memset(waiting, 0, sizeof(*waiting));
+		free(work);
+		free(indegree);
+		free(b.edge_of);
+		return err_set(err, -ENOMEM, "out of memory for a waiting graph of %u steps", count);
+	}
+	add_vertices(&b);
+	for (uint32_t i = 0; i < count; i++)
+		add_step_edges(&b, i);
+	add_last_edges(&b);
+	prune(&b, indegree, work);
+	walk_path(&b);
+	free(work);
+	free(indegree);
+	free(b.edge_of);
+	return 0;
+}
+
+static uint32_t
+collective_end(const struct build *b)
+{
+	return 2 * b->count;
+}
+
+static void
+add_vertices(struct build *b)
+{
+	struct waiting_graph *w = b->w;
+	uint64_t last_ps = 0;
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		const struct run_step *step = &b->steps[i];
+
+		w->vertices[WGRAPH_START(i)] =
+			(struct waiting_vertex){ WAITING_START, b->first + i, step->start_ps, false, false };
+		w->vertices[WGRAPH_END(i)] =
+			(struct waiting_vertex){ WAITING_END, b->first + i, step->end_ps, false, false };
+		if (step->end_ps > last_ps)
+			last_ps = step->end_ps;
+	}
+	w->vertices[collective_end(b)] = (struct waiting_vertex){ WAITING_COLLECTIVE_END, RUN_NONE, last_ps, false, false };
+	w->nvertices = 2 * b->count + 1;
+	for (uint32_t v = 0; v < w->nvertices; v++)
+		b->edge_of[v] = RUN_NONE;
+}
+
+static void
+add_edge(struct build *b, uint32_t kind, uint32_t from, uint32_t to, uint64_t weight_ps)
+{
+	struct waiting_graph *w = b->w;
+
+	if (from != collective_end(b))
+		b->edge_of[from] = w->nedges;
+	w->edges[w->nedges++] = (struct waiting_edge){ kind, from, to, weight_ps, false, false };
+}
+
+/* Index within the collective of what step i waited for, RUN_NONE: of nothing in it. */
+static uint32_t
+awaited(const struct build *b, uint32_t i)
+{
+	uint32_t step = b->steps[i].waited_for;
+
+	if (step == RUN_NONE || step < b->first || step >= b->first + b->count)
+		return RUN_NONE;
+	return step - b->first;
+}
+
+static void
+add_step_edges(struct build *b, uint32_t i)
+{
+	const struct run_step *step = &b->steps[i];
+	uint32_t on = awaited(b, i);
+
+	add_edge(b, WAITING_EXEC, WGRAPH_END(i), WGRAPH_START(i), step->started ? step->end_ps - step->start_ps : 0);
+	if (on != RUN_NONE)
+		add_edge(b, step->waited_for == step->previous ? WAITING_OWN : WAITING_DATA, WGRAPH_START(i),
+			 WGRAPH_END(on), 0);
+}
+
+/* The collective's end waits for every rank: for the last of its steps that is known. */
+static void
+add_last_edges(struct build *b)
+{
+	uint32_t last = RUN_NONE;
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		if (b->steps[i].reported)
+			last = i;
+		if (i + 1 < b->count && b->steps[i + 1].rank == b->steps[i].rank)
+			continue;
+		if (last != RUN_NONE)
+			add_edge(b, WAITING_LAST, collective_end(b), WGRAPH_END(last), 0);
+		last = RUN_NONE;
+	}
+}
+
+static void
+drop_vertex(struct build *b, uint32_t v, uint32_t *indegree, uint32_t *work, uint32_t *nwork)
+{
+	struct waiting_graph *w = b->w;
+	uint32_t e = b->edge_of[v];
+
+	w->vertices[v].pruned = true;
+	if (e == RUN_NONE)
+		return;
+	w->edges[e].pruned = true;
+	if (--indegree[w->edges[e].to] == 0)
+		work[(*nwork)++] = w->edges[e].to;
+}
+
+/* "recursively prune nodes with an in-degree of zero"; each vertex enters the work list at most once. */
+static void
+prune(struct build *b, uint32_t *indegree, uint32_t *work)
+{
+	uint32_t nwork = 0;
+
+	for (uint32_t e = 0; e < b->w->nedges; e++)
+		indegree[b->w->edges[e].to]++;
+	for (uint32_t v = 0; v < collective_end(b); v++) {
+		if (indegree[v] == 0)
+			work[nwork++] = v;
+	}
+	for (uint32_t i = 0; i < nwork; i++)
+		drop_vertex(b, work[i], indegree, work, &nwork);
+}
+
+/* The step that a chain of steps not yet started waits for; at most count links, since data may be wrong. */
+static uint32_t
+blocking(const struct build *b, uint32_t i)
+{
+	for (uint32_t n = 0; n < b->count && b->steps[i].open && !b->steps[i].started; n++) {
+		uint32_t on = awaited(b, i);
+
+		if (on == RUN_NONE)
+			break;
+		i = on;
+	}
+	return i;
+}
+
+/* Does the collective's end wait longer for a than for b? Open steps are worst, the one stuck first worst of all. */
+static bool
+later(const struct build *b, uint32_t a, uint32_t c)
+{
+	const struct run_step *x = &b->steps[a], *y = &b->steps[c];
+
+	if (x->open != y->open)
+		return x->open;
+	if (!x->open)
+		return x->end_ps > y->end_ps;
+	x = &b->steps[blocking(b, a)];
+	y = &b->steps[blocking(b, c)];
+	if (x->started != y->started)
+		return x->started;
+	return x->start_ps < y->start_ps;
+}
+
+static void
+reverse_path(struct waiting_graph *w)
+{
+	for (uint32_t i = 0; i < w->npath / 2; i++) {
+		uint32_t other = w->path[w->npath - 1 - i];
+
+		w->path[w->npath - 1 - i] = w->path[i];
+		w->path[i] = other;
+	}
+}
+
+static void
+walk_path(struct build *b)
+{
+	struct waiting_graph *w = b->w;
+	uint32_t last = RUN_NONE, last_edge = 0;
+
+	for (uint32_t e = 0; e < w->nedges; e++) {
+		uint32_t step = w->edges[e].to / 2;
+
+		if (w->edges[e].kind != WAITING_LAST || (last != RUN_NONE && !later(b, step, last)))
+			continue;
+		last = step;
+		last_edge = e;
+	}
+	w->vertices[collective_end(b)].critical = true;
+	if (last == RUN_NONE)
+		return;
+	w->edges[last_edge].critical = true;
+	for (uint32_t i = last; i != RUN_NONE && !w->vertices[WGRAPH_END(i)].critical; i = awaited(b, i)) {
+		w->vertices[WGRAPH_START(i)].critical = true;
+		w->vertices[WGRAPH_END(i)].critical = true;
+		w->edges[b->edge_of[WGRAPH_END(i)]].critical = true;
+		if (b->edge_of[WGRAPH_START(i)] != RUN_NONE)
+			w->edges[b->edge_of[WGRAPH_START(i)]].critical = true;
+		if (!b->steps[i].started)
+			continue;
+		w->path[w->npath++] = b->first + i;
+		w->exec_ps += b->steps[i].end_ps - b->steps[i].start_ps;
+	}
+	reverse_path(w);
+}

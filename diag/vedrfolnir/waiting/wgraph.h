@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waiting graph of one collective (III-B, III-D1): who waited for whom, pruned to what anybody waited for, and the
+ * critical path through it.
+ */
+#pragma once
+
+#include "common/err.h"
+#include "diag/run/run.h"
+#include "diag/vedrfolnir/section.h"
+
+/* Numbers in waiting_graph.vertices of the i-th step of the collective; the collective's end is the last vertex. */
+#define WGRAPH_START(i) (2 * (i))
+#define WGRAPH_END(i) (2 * (i) + 1)
+
+/*
+ * Builds graph, pruning and critical path in O(steps).
+ * Light edges go only to what a step actually waited for (steps[i].waited_for). A step that started but did not
+ * finish ends at its end_ps, which the caller sets to the end of the run; the path may end in such a step, and then
+ * in the one that holds up the others. Steps nobody reported have vertices but no part in the path.
+ * @param steps    all steps of the verdict: waited_for indexes into it
+ * @param first    of the collective's steps, which are consecutive and rank major
+ * @param count    how many there are
+ * @param waiting  filled on success; its arrays are the caller's to free
+ * @return 0 or -ENOMEM with err
+ */
+int wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struct waiting_graph *waiting,
+		 struct err *err);
