@@ -162,6 +162,21 @@ check_quantum(const struct scenario *sc, struct err *err)
 	return 0;
 }
 
+/* Where no window is written, it is the topology's delays and rates that are. */
+static int
+check_bdp(const struct scenario *sc, struct err *err)
+{
+	struct cfg_where topology = cfg_where_key(sc->cfg, "topology");
+
+	if (!sc->roce.window_is_bdp || (sc->bdp_bytes != 0 && sc->bdp_bytes <= ROCE_MAX_WINDOW_BYTES))
+		return 0;
+	return cfg_fail(&topology, NULL, err,
+			"its largest bandwidth-delay product is %" PRIu64
+			" B, which host.window = \"bdp\" wants as its window "
+			"(1B..2GB): use shorter delays, or give a window in bytes",
+			sc->bdp_bytes);
+}
+
 static int
 make_network(struct scenario *sc, struct err *err)
 {
@@ -182,10 +197,8 @@ make_network(struct scenario *sc, struct err *err)
 	size_frames(sc);
 	if (set_largest_bdp(sc) < 0)
 		return err_set(err, -ENOMEM, "out of memory for %u hosts", sc->topo->nhosts);
-	if (sc->roce.window_is_bdp && (sc->bdp_bytes == 0 || sc->bdp_bytes > ROCE_MAX_WINDOW_BYTES))
-		return cfg_fail(&sc->host.where, "window", err, "\"bdp\": the topology's is %" PRIu64 " B, not 1B..2GB",
-				sc->bdp_bytes);
-	return check_quantum(sc, err);
+	ret = check_bdp(sc, err);
+	return ret < 0 ? ret : check_quantum(sc, err);
 }
 
 /* A step that does not exist cannot be late. */

@@ -10,11 +10,11 @@ import termios
 import time
 
 from cases import ring, small
-from harness import DPSWITCH, ROCELAB, SCENARIOS, Run, check, command, descendants, fail, scratch, sets
+from harness import DPSWITCH, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, descendants, fail, scratch, sets
 from records import STEP
 
-GONE_S = 60     # 10 s of patience twice, and a machine that has other things to do
-SOON_S = 30     # after Ctrl-C
+GONE_S = 180 if SANITIZED else 60  # 10 s of patience twice, and a machine that has other things to do
+SOON_S = 90 if SANITIZED else 30  # after Ctrl-C
 MANY_TIMES = {"collectives__[0]__iterations": 50}  # more than half a minute of any machine
 BUSY = sets(detection__policy="full-polling", telemetry__epoch="10us")  # some 4 MB of records a second
 

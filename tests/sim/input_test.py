@@ -108,12 +108,11 @@ timing = { pipeline = "2ps"; };
 flows = ( { src = "h0"; dst = "h1"; sport = 1; bytes = 1000; } );
 """, "3 ps", "1000 ps at least", "timing.pipeline")
     bad("a time beyond all runs", TOPOLOGY + ring() + 'detection = {\n  jitter = "9000000s"; // here\n};\n', "jitter", "53 days")
-    bad("a window beyond all memory", """topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 1; delay = "1ms";
-  rate = "10Tbps"; };
-host = { // here
-  mtu = 4096; };
+    bad("a window beyond all memory", """host = { mtu = 4096; };
+topology = { // here
+  kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 1; delay = "1ms"; rate = "10Tbps"; };
 flows = ( { src = "h0"; dst = "h1"; sport = 1; bytes = 1000; } );
-""", "host.window", "1b..2gb")
+""", "host.window", "1b..2gb", "bytes")
 
 
 def files_that_are_none():
