@@ -222,7 +222,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.seed = (uint64_t)sc->root.seed,
 		.window_ps = emulation->fabric->window_ps,
 		.pipeline_ps = sc->timing.pipeline_ps,
-		.extra_delay_ps = delay_most_ps(&sc->faults),
+		.extra_delay_ps = faults_extra_delay_ps(&sc->faults),
 		.mtu_bytes = sc->largest_frame_bytes,
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
@@ -251,8 +251,8 @@ make_host(struct emulation *emulation, uint32_t id, struct err *err)
 		.plan = sc->plan,
 		.node = id,
 		.detection = &sc->detection,
-		.start_delay_ps = sc->slow_hosts.count != 0 ? slow_host_delay_ps : NULL,
-		.start_ctx = &sc->slow_hosts,
+		.start_delay_ps = faults_start_delay_ps,
+		.start_ctx = &sc->faults,
 	};
 
 	if (nic_rows_init(rows, emulation->fabric, &emulation->switch_config.telemetry, sc->topo->nodes[id].nports) < 0)
@@ -340,6 +340,7 @@ build(struct emulation *emulation, const struct emulation_options *options, stru
 		.run = emulation,
 		.crosses = idle_faults_crosses,
 		.held_ps = idle_faults_held_ps,
+		.steps_begun = idle_faults_steps_begun,
 	};
 	return ret;
 }

@@ -38,30 +38,19 @@ idle_faults_held_ps(void *ctx, uint32_t port)
 	return held_ps;
 }
 
-const char *
-idle_slow_host(const struct emulation *emulation, const struct slow_host *fault)
+uint64_t
+idle_faults_steps_begun(void *ctx, uint32_t node, int64_t collective, int64_t step)
 {
-	const struct step_engine *engine = emulation->engines[fault->node];
+	const struct step_engine *engine = ((const struct emulation *)ctx)->engines[node];
+	uint64_t begun = 0;
 
 	for (size_t i = 0; engine != NULL && i < step_engine_rows(engine); i++) {
 		struct step_row row = step_engine_row(engine, i);
 
-		if (row.collective != REC_NONE && (fault->collective < 0 || fault->collective == (int64_t)row.collective) &&
-		    (fault->step == 0 || fault->step == (int64_t)row.step))
-			return fault->delay_ps != 0 ? NULL : "its delay is 0";
+		begun += row.collective != REC_NONE && (collective < 0 || collective == (int64_t)row.collective) &&
+			 (step == 0 || step == (int64_t)row.step);
 	}
-	return "the host did not get to the step";
-}
-
-static void
-add(json_t *list, const struct cfg_where *where, const char *kind, const char *target, const char *why)
-{
-	char file[PATH_MAX];
-
-	if (why != NULL)
-		json_array_append_new(list, json_sprintf("%s:%d: %s at %s never acted: %s",
-							 plain_text(where->file, file, sizeof(file)), where->line, kind,
-							 target, why));
+	return begun;
 }
 
 json_t *
@@ -72,17 +61,16 @@ idle_faults_json(const struct emulation *emulation)
 
 	for (uint32_t i = 0; i < scenario->faults.count; i++) {
 		const struct fault *fault = &scenario->faults.faults[i];
-		char target[64];
+		const struct cfg_where *where = &((const struct fault_common *)fault->params)->where;
+		const char *why = fault_idle(fault);
+		char target[64], file[PATH_MAX];
 
+		if (why == NULL)
+			continue;
 		fault->ops->target(fault->params, scenario->topo, target);
-		add(list, &((const struct fault_common *)fault->params)->where, fault->ops->kind, target,
-		    fault_idle(fault));
-	}
-	for (size_t i = 0; i < scenario->slow_hosts.count; i++) {
-		const struct slow_host *slow = &scenario->slow_hosts.faults[i];
-
-		add(list, &slow->where, SLOW_HOST_KIND, scenario->topo->nodes[slow->node].name,
-		    idle_slow_host(emulation, slow));
+		json_array_append_new(list, json_sprintf("%s:%d: %s at %s never acted: %s",
+							 plain_text(where->file, file, sizeof(file)), where->line,
+							 fault->ops->kind, target, why));
 	}
 	return list;
 }

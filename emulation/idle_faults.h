@@ -13,9 +13,7 @@
 /* For struct fault_env. @param ctx  a struct emulation  @param port  global id */
 bool idle_faults_crosses(void *ctx, uint32_t port);
 uint64_t idle_faults_held_ps(void *ctx, uint32_t port);
-
-/* @return why a slow host was not: "..."; NULL: it was. After emulation_end() */
-const char *idle_slow_host(const struct emulation *emulation, const struct slow_host *fault);
+uint64_t idle_faults_steps_begun(void *ctx, uint32_t node, int64_t collective, int64_t step);
 
 /* "FILE:LINE: loss at a0:1 never acted: no frame was lost", one a fault, for run.json. After emulation_end() */
 json_t *idle_faults_json(const struct emulation *emulation);

@@ -7,21 +7,12 @@
 
 #include "common/log.h"
 
-static bool
-cuts_cables(const struct fault_list *faults)
-{
-	for (uint32_t i = 0; i < faults->count; i++)
-		if (faults->faults[i].ops == &fault_link_down)
-			return true;
-	return false;
-}
-
 int
 rerouting_init(struct emulation *emulation, struct err *err)
 {
 	const struct scenario *sc = emulation->scenario;
 
-	if (emulation->phase != EMULATION_RUN || !cuts_cables(&sc->faults))
+	if (emulation->phase != EMULATION_RUN || !faults_cut_cables(&sc->faults))
 		return 0;
 	emulation->convergence = convergence_create(sc->topo, sc->rerouting.convergence_ps);
 	if (emulation->convergence == NULL)

@@ -5,6 +5,7 @@
 
 #include "common/array.h"
 #include "dpswitch/faults/fault.h"
+#include "dpswitch/pipeline/switch.h"
 
 struct blackhole {
 	struct fault_common common;
@@ -63,5 +64,11 @@ met(const void *params, const struct fault_env *env)
 }
 
 const struct fault_ops fault_blackhole = {
-	"blackhole", &table, resolve, set, target, met, "no packet for its host came to the switch"
+	.kind = "blackhole",
+	.table = &table,
+	.resolve = resolve,
+	.set = set,
+	.target = target,
+	.met = met,
+	.idle = "no packet for its host came to the switch",
 };

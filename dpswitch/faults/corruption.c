@@ -42,5 +42,12 @@ met(const void *params, const struct fault_env *env)
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].corrupted_packets;
 }
 
-const struct fault_ops fault_corruption = { "corruption",         &table, fault_at_port_resolve, set,
-					    fault_at_port_target, met,    "no frame was damaged" };
+const struct fault_ops fault_corruption = {
+	.kind = "corruption",
+	.table = &table,
+	.resolve = fault_at_port_resolve,
+	.set = set,
+	.target = fault_at_port_target,
+	.met = met,
+	.idle = "no frame was damaged",
+};

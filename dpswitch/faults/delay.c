@@ -48,20 +48,21 @@ met(const void *params, const struct fault_env *env)
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].faulty_packets;
 }
 
-const struct fault_ops fault_delay = {
-	"delay", &table, fault_at_port_resolve, set, fault_at_port_target, met, "no frame crossed the cable"
-};
-
-uint64_t
-delay_most_ps(const struct fault_list *list)
+static uint64_t
+extra_delay_ps(const void *params)
 {
-	uint64_t most_ps = 0;
+	const struct delay *fault = params;
 
-	for (uint32_t i = 0; i < list->count; i++) {
-		const struct delay *fault = list->faults[i].params;
-
-		if (list->faults[i].ops == &fault_delay && fault->extra_ps + fault->jitter_ps > most_ps)
-			most_ps = fault->extra_ps + fault->jitter_ps;
-	}
-	return most_ps;
+	return fault->extra_ps + fault->jitter_ps;
 }
+
+const struct fault_ops fault_delay = {
+	.kind = "delay",
+	.table = &table,
+	.resolve = fault_at_port_resolve,
+	.set = set,
+	.target = fault_at_port_target,
+	.met = met,
+	.extra_delay_ps = extra_delay_ps,
+	.idle = "no frame crossed the cable",
+};

@@ -8,11 +8,6 @@
 #include "common/array.h"
 #include "common/units.h"
 
-const struct fault_ops *const fault_registry[] = {
-	&fault_pfc_storm, &fault_loss,      &fault_corruption, &fault_link_down,
-	&fault_misroute,  &fault_blackhole, &fault_delay,      NULL,
-};
-
 static int
 check_times(const struct fault *fault, struct err *err)
 {
@@ -61,16 +56,20 @@ load_kind(struct fault_list *list, const struct fault_ops *ops, const struct cfg
 }
 
 int
-faults_load(struct fault_list *list, const struct cfg *cfg, const struct topo *topo, struct err *err)
+faults_load(struct fault_list *list, const struct fault_ops *const *kinds, const struct cfg *cfg, const struct topo *topo,
+	    struct err *err)
 {
-	uint32_t kinds = ARRAY_LEN(fault_registry);
+	uint32_t count = 0;
+	void **grown;
 
-	memset(list, 0, sizeof(*list));
-	list->blocks = calloc(kinds, sizeof(*list->blocks));
-	if (list->blocks == NULL)
+	while (kinds[count] != NULL)
+		count++;
+	grown = realloc(list->blocks, (list->nblocks + count) * sizeof(*grown));
+	if (grown == NULL)
 		return err_set(err, -ENOMEM, "out of memory for faults");
-	for (uint32_t i = 0; fault_registry[i] != NULL; i++) {
-		int ret = load_kind(list, fault_registry[i], cfg, topo, err);
+	list->blocks = grown;
+	for (uint32_t i = 0; i < count; i++) {
+		int ret = load_kind(list, kinds[i], cfg, topo, err);
 
 		if (ret < 0)
 			return ret;
@@ -86,6 +85,57 @@ faults_fini(struct fault_list *list)
 	free(list->blocks);
 	free(list->faults);
 	memset(list, 0, sizeof(*list));
+}
+
+int
+faults_check(const struct fault_list *list, const struct fault_work *work, struct err *err)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct fault *fault = &list->faults[i];
+		int ret = fault->ops->check != NULL ? fault->ops->check(fault->params, work, err) : 0;
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+uint64_t
+faults_extra_delay_ps(const struct fault_list *list)
+{
+	uint64_t most_ps = 0;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct fault *fault = &list->faults[i];
+		uint64_t extra_ps = fault->ops->extra_delay_ps != NULL ? fault->ops->extra_delay_ps(fault->params) : 0;
+
+		most_ps = extra_ps > most_ps ? extra_ps : most_ps;
+	}
+	return most_ps;
+}
+
+bool
+faults_cut_cables(const struct fault_list *list)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->faults[i].ops->cuts_cables)
+			return true;
+	return false;
+}
+
+uint64_t
+faults_start_delay_ps(const void *ctx, uint32_t node, uint32_t collective, uint32_t step)
+{
+	const struct fault_list *list = ctx;
+	uint64_t delay_ps = 0;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct fault *fault = &list->faults[i];
+
+		if (fault->ops->start_delay_ps != NULL)
+			delay_ps += fault->ops->start_delay_ps(fault->params, node, collective, step);
+	}
+	return delay_ps;
 }
 
 /* Is the fault active at now_ps? */
@@ -124,7 +174,8 @@ faults_next_ps(const struct fault_list *list, uint64_t now_ps)
 	uint64_t next_ps = TIME_NEVER;
 
 	for (uint32_t i = 0; i < list->count; i++) {
-		uint64_t change_ps = next_change(list->faults[i].params, now_ps);
+		const struct fault *fault = &list->faults[i];
+		uint64_t change_ps = fault->ops->set != NULL ? next_change(fault->params, now_ps) : TIME_NEVER;
 
 		next_ps = change_ps < next_ps ? change_ps : next_ps;
 	}
@@ -168,7 +219,7 @@ faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 	for (uint32_t i = 0; i < list->count; i++) {
 		struct fault *fault = &list->faults[i];
 
-		if (fault->on || !is_due(fault->params, now_ps))
+		if (fault->on || fault->ops->set == NULL || !is_due(fault->params, now_ps))
 			continue;
 		fault->on = true;
 		if (!fault->begun)
@@ -181,9 +232,13 @@ faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 void
 faults_close(struct fault_list *list, const struct fault_env *env)
 {
-	for (uint32_t i = 0; i < list->count; i++)
-		if (list->faults[i].begun)
-			look_at(&list->faults[i], env);
+	for (uint32_t i = 0; i < list->count; i++) {
+		struct fault *fault = &list->faults[i];
+
+		fault->begun |= fault->ops->set == NULL;
+		if (fault->begun)
+			look_at(fault, env);
+	}
 }
 
 const char *
@@ -191,7 +246,9 @@ fault_idle(const struct fault *fault)
 {
 	if (!fault->begun)
 		return "the run ended before it began";
-	return fault->acted ? NULL : fault->ops->idle;
+	if (!fault->acted)
+		return fault->ops->idle;
+	return fault->ops->powerless != NULL ? fault->ops->powerless(fault->params) : NULL;
 }
 
 int

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults injected on demand. A fault is a file with a table of its own (list "faults", kind = NAME), a function that
- * checks its names, one that switches it on and off, and a line in the registry. When it acts is common to all.
+ * Faults injected on demand. A fault is a file with a struct fault_ops of its own (list "faults", kind = NAME) and a row in
+ * its folder's meson.build: dpswitch/faults for what happens to the network, rxe-hosts/faults for what happens to hosts.
+ * When it acts is common to all.
  */
 #pragma once
 
+#include <stddef.h>
+
+#include "common/cfg/cfg.h"
 #include "dpswitch/fabric/fabric.h"
-#include "dpswitch/pipeline/switch.h"
 
 /* What a fault may touch. */
 struct fault_env {
@@ -18,6 +21,15 @@ struct fault_env {
 	bool (*crosses)(void *run, uint32_t port);
 	/* How long flows stood at this port while it was halted so far. */
 	uint64_t (*held_ps)(void *run, uint32_t port);
+	/* Steps of ranks at a host that began. @param collective  -1: all. @param step  0: every one */
+	uint64_t (*steps_begun)(void *run, uint32_t node, int64_t collective, int64_t step);
+};
+
+/* What hosts are going to send. */
+struct fault_work {
+	const struct flow_table *flows;
+	const uint32_t *steps; /* [ncollectives] of a rank */
+	uint32_t ncollectives;
 };
 
 #define FAULT_MIN_PERIOD_PS 1000000 /* every change ends a window */
@@ -56,20 +68,30 @@ struct fault_ops {
 	const struct cfg_table *table;
 	/* Turns names into ids. @return 0 or -EINVAL with file:line, value and what would be right */
 	int (*resolve)(void *params, const struct topo *topo, struct err *err);
-	/* Between windows, at the exact time. Switching on what is on already changes nothing. */
+	/* Whether it can act on this work; may be NULL. @return as resolve() */
+	int (*check)(const void *params, const struct fault_work *work, struct err *err);
+	/*
+	 * Between windows, at the exact time. Switching on what is on already changes nothing. NULL: there during the whole
+	 * run, and asked by those whom it concerns
+	 */
 	void (*set)(const void *params, struct fault_env *env, bool on, uint64_t now_ps);
+	/* A step of a rank at a host starts so much later than it could; may be NULL. */
+	uint64_t (*start_delay_ps)(const void *params, uint32_t node, uint32_t collective, uint32_t step);
+	/* The most that it adds to a cable's delay: headroom has to hold that besides. May be NULL. */
+	uint64_t (*extra_delay_ps)(const void *params);
+	bool cuts_cables; /* switches find other ways, see routing.convergence */
 	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
 	void (*target)(const void *params, const struct topo *topo, char *buf);
 	/* A count of all that a fault of its kind and place did or met: one that does not grow while it is on is idle. */
 	uint64_t (*met)(const void *params, const struct fault_env *env);
 	const char *idle; /* what is said of that: "no frame was lost" */
+	/* Why it would change nothing even so, NULL: it does. May be NULL. */
+	const char *(*powerless)(const void *params);
+	const char *const *told; /* keys of the table that truth.json tells, NULL-terminated; all CFG_INT. May be NULL */
 };
 
-extern const struct fault_ops fault_pfc_storm, fault_loss, fault_corruption, fault_link_down, fault_misroute,
-	fault_blackhole, fault_delay;
-
-/* NULL-terminated. */
-extern const struct fault_ops *const fault_registry[];
+/* Of this folder, NULL-terminated. */
+extern const struct fault_ops *const switch_faults[];
 
 struct fault {
 	const struct fault_ops *ops;
@@ -87,13 +109,21 @@ struct fault_list {
 	uint32_t nblocks;
 };
 
-/* Reads and checks the scenario's faults. @return 0, -EINVAL or -ENOMEM */
-int faults_load(struct fault_list *list, const struct cfg *cfg, const struct topo *topo, struct err *err);
-/* @return the longest time that any fault adds to a cable's delay: what headroom has to hold besides */
-uint64_t delay_most_ps(const struct fault_list *list);
-/* Refuses storms of classes that none of these flows is in. @return 0, or -EINVAL as resolve() */
-int pfc_storm_check(const struct fault_list *list, const struct flow_table *flows, struct err *err);
+/*
+ * Reads and checks the scenario's faults of some kinds, and adds them to the list, empty (zeroed) at first.
+ * @param kinds  NULL-terminated
+ * @return 0, -EINVAL or -ENOMEM
+ */
+int faults_load(struct fault_list *list, const struct fault_ops *const *kinds, const struct cfg *cfg,
+		const struct topo *topo, struct err *err);
 void faults_fini(struct fault_list *list);
+/* Refuses what cannot act on this work. @return 0 or -EINVAL with err set */
+int faults_check(const struct fault_list *list, const struct fault_work *work, struct err *err);
+/* @return the longest time that any fault adds to a cable's delay */
+uint64_t faults_extra_delay_ps(const struct fault_list *list);
+bool faults_cut_cables(const struct fault_list *list);
+/* struct step_engine_config.start_delay_ps. @param list  a struct fault_list. @return the sum over all that concern the step */
+uint64_t faults_start_delay_ps(const void *list, uint32_t node, uint32_t collective, uint32_t step);
 
 /* When the next fault begins or ends, at or after now_ps; TIME_NEVER if none does. */
 uint64_t faults_next_ps(const struct fault_list *list, uint64_t now_ps);

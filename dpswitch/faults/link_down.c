@@ -55,5 +55,13 @@ met(const void *params, const struct fault_env *env)
 	return links[0]->down_packets + links[1]->down_packets;
 }
 
-const struct fault_ops fault_link_down = { "link-down",          &table, fault_at_port_resolve,        set,
-					   fault_at_port_target, met,    "no flow's way has the cable" };
+const struct fault_ops fault_link_down = {
+	.kind = "link-down",
+	.table = &table,
+	.resolve = fault_at_port_resolve,
+	.set = set,
+	.target = fault_at_port_target,
+	.met = met,
+	.cuts_cables = true,
+	.idle = "no flow's way has the cable",
+};

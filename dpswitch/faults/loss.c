@@ -42,5 +42,11 @@ met(const void *params, const struct fault_env *env)
 }
 
 const struct fault_ops fault_loss = {
-	"loss", &table, fault_at_port_resolve, set, fault_at_port_target, met, "no frame was lost"
+	.kind = "loss",
+	.table = &table,
+	.resolve = fault_at_port_resolve,
+	.set = set,
+	.target = fault_at_port_target,
+	.met = met,
+	.idle = "no frame was lost",
 };

@@ -5,6 +5,7 @@
 
 #include "common/array.h"
 #include "dpswitch/faults/fault.h"
+#include "dpswitch/pipeline/switch.h"
 
 struct misroute {
 	struct fault_common common;
@@ -72,5 +73,11 @@ met(const void *params, const struct fault_env *env)
 }
 
 const struct fault_ops fault_misroute = {
-	"misroute", &table, resolve, set, target, met, "no packet for its host came to the switch"
+	.kind = "misroute",
+	.table = &table,
+	.resolve = resolve,
+	.set = set,
+	.target = target,
+	.met = met,
+	.idle = "no packet for its host came to the switch",
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "common/array.h"
+#include "dpswitch/pipeline/switch.h"
 
 struct pfc_storm {
 	struct fault_at_port at;
@@ -48,21 +49,19 @@ met(const void *params, const struct fault_env *env)
 	return env->held_ps(env->run, env->topo->ports[((const struct fault_at_port *)params)->port_id].peer_port);
 }
 
-const struct fault_ops fault_pfc_storm = { "pfc-storm",
-					   &table,
-					   fault_at_port_resolve,
-					   set,
-					   fault_at_port_target,
-					   met,
-					   "no flow stood at the port that it halted" };
-
-/* @param used  bit c: some flow is in class c */
+/* Refuses a storm of a class that no flow is in. */
 static int
-refuse(const struct pfc_storm *storm, uint32_t used, struct err *err)
+check(const void *params, const struct fault_work *work, struct err *err)
 {
+	const struct pfc_storm *storm = params;
+	uint32_t used = 0; /* bit c: some flow is in class c */
 	char list[32] = "";
 	size_t size = 0;
 
+	for (uint32_t i = 0; i < work->flows->count; i++)
+		used |= 1u << work->flows->flows[i].prio;
+	if (used >> storm->priority & 1)
+		return 0;
 	for (uint32_t class = 1; class < SWITCH_CLASSES; class ++)
 		if (used >> class & 1)
 			size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%u", size != 0 ? ", " : "", class);
@@ -71,18 +70,13 @@ refuse(const struct pfc_storm *storm, uint32_t used, struct err *err)
 			(long long)storm->priority, list);
 }
 
-int
-pfc_storm_check(const struct fault_list *list, const struct flow_table *flows, struct err *err)
-{
-	uint32_t used = 0;
-
-	for (uint32_t i = 0; i < flows->count; i++)
-		used |= 1u << flows->flows[i].prio;
-	for (uint32_t i = 0; i < list->count; i++) {
-		const struct pfc_storm *storm = list->faults[i].params;
-
-		if (list->faults[i].ops == &fault_pfc_storm && (used >> storm->priority & 1) == 0)
-			return refuse(storm, used, err);
-	}
-	return 0;
-}
+const struct fault_ops fault_pfc_storm = {
+	.kind = "pfc-storm",
+	.table = &table,
+	.resolve = fault_at_port_resolve,
+	.check = check,
+	.set = set,
+	.target = fault_at_port_target,
+	.met = met,
+	.idle = "no flow stood at the port that it halted",
+};

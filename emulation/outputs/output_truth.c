@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -32,12 +33,18 @@ output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, si
 	snprintf(buf, cap, "%s->%s/%u>%u", src, dst, f->sport, f->dport);
 }
 
-static json_t *
-fault_entry(const char *kind, const char *target, uint64_t start_ps, uint64_t duration_ps, uint64_t period_ps, bool acted)
+/* Keys of a fault's own table. */
+static void
+add_told(json_t *entry, const struct fault *fault)
 {
-	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:b}", "kind", kind, "target", target, "start_ns",
-			 (json_int_t)(start_ps / PS_PER_NS), "duration_ns", (json_int_t)(duration_ps / PS_PER_NS),
-			 "period_ns", (json_int_t)(period_ps / PS_PER_NS), "acted", acted);
+	const struct cfg_table *table = fault->ops->table;
+
+	for (const char *const *key = fault->ops->told; key != NULL && *key != NULL; key++)
+		for (size_t i = 0; i < table->nfields; i++)
+			if (strcmp(table->fields[i].name, *key) == 0)
+				json_object_set_new(entry, *key,
+						    json_integer(*(const int64_t *)((const char *)fault->params +
+										    table->fields[i].offset)));
 }
 
 static json_t *
@@ -50,18 +57,14 @@ faults_json(const struct emulation *emulation)
 		const struct fault *fault = &scenario->faults.faults[i];
 		const struct fault_common *common = fault->params;
 		char target[64];
+		json_t *entry;
 
 		fault->ops->target(fault->params, scenario->topo, target);
-		json_array_append_new(list, fault_entry(fault->ops->kind, target, common->start_ps, common->duration_ps,
-							common->period_ps, fault_idle(fault) == NULL));
-	}
-	for (size_t i = 0; i < scenario->slow_hosts.count; i++) {
-		const struct slow_host *slow = &scenario->slow_hosts.faults[i];
-		json_t *entry = fault_entry(SLOW_HOST_KIND, scenario->topo->nodes[slow->node].name, 0, slow->delay_ps, 0,
-					    idle_slow_host(emulation, slow) == NULL);
-
-		json_object_set_new(entry, "step", json_integer(slow->step));
-		json_object_set_new(entry, "collective", json_integer(slow->collective));
+		entry = json_pack("{s:s, s:s, s:I, s:I, s:I, s:b}", "kind", fault->ops->kind, "target", target, "start_ns",
+				  (json_int_t)(common->start_ps / PS_PER_NS), "duration_ns",
+				  (json_int_t)(common->duration_ps / PS_PER_NS), "period_ns",
+				  (json_int_t)(common->period_ps / PS_PER_NS), "acted", fault_idle(fault) == NULL);
+		add_told(entry, fault);
 		json_array_append_new(list, entry);
 	}
 	return list;

@@ -49,8 +49,8 @@ create(struct session *session, struct err *err)
 		.plan = sc->plan,
 		.node = session->config.node,
 		.detection = &sc->detection,
-		.start_delay_ps = sc->slow_hosts.count != 0 ? slow_host_delay_ps : NULL,
-		.start_ctx = &sc->slow_hosts,
+		.start_delay_ps = faults_start_delay_ps,
+		.start_ctx = &sc->faults,
 	};
 
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++)

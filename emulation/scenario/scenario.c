@@ -13,6 +13,8 @@
 #include "common/units.h"
 #include "emulation/scenario/scenario_load.h"
 #include "rxe-hosts/agent/policy.h"
+#include "rxe-hosts/faults/host_faults.h"
+#include "rxe-hosts/steps/imm.h"
 #include "topo/build.h"
 
 #define BDP_ALL_HOSTS 1024 /* beyond, pairs would take minutes */
@@ -53,13 +55,9 @@ bind_lists(struct scenario *sc, struct err *err)
 	if (ret == 0)
 		ret = cfg_bind_list(sc->cfg, &background_table, NULL, (void **)&sc->backgrounds, &sc->nbackgrounds, err);
 	if (ret == 0)
-		ret = cfg_bind_list(sc->cfg, &slow_host_table, SLOW_HOST_KIND, (void **)&sc->slow_host_block,
-				    &sc->slow_hosts.count, err);
-	sc->slow_hosts.faults = sc->slow_host_block;
-	for (size_t i = 0; ret == 0 && i < sc->slow_hosts.count; i++)
-		ret = slow_host_resolve(&sc->slow_host_block[i], sc->topo, err);
+		ret = faults_load(&sc->faults, switch_faults, sc->cfg, sc->topo, err);
 	if (ret == 0)
-		ret = faults_load(&sc->faults, sc->cfg, sc->topo, err);
+		ret = faults_load(&sc->faults, host_faults, sc->cfg, sc->topo, err);
 	if (ret == 0 && sc->ncollectives + sc->nbackgrounds == 0 && sc->limits.hold_ps == 0)
 		ret = err_set(err, -EINVAL, "%s: nothing to send: give \"collectives\" or \"flows\"", cfg_file(sc->cfg));
 	return ret;
@@ -201,21 +199,15 @@ make_network(struct scenario *sc, struct err *err)
 	return ret < 0 ? ret : check_quantum(sc, err);
 }
 
-/* A step that does not exist cannot be late. */
 static int
-check_slow_host(const struct scenario *sc, const struct slow_host *slow, struct err *err)
+check_faults(const struct scenario *sc, struct err *err)
 {
-	uint32_t steps = 0;
+	uint32_t steps[IMM_MAX_COLLECTIVES];
+	const struct fault_work work = { &sc->plan->flows, steps, sc->plan->ncollectives };
 
-	if (slow->collective >= (int64_t)sc->plan->ncollectives)
-		return cfg_fail(&slow->where, "collective", err, "%lld: the last is %lld", (long long)slow->collective,
-				(long long)sc->plan->ncollectives - 1);
 	for (uint32_t c = 0; c < sc->plan->ncollectives; c++)
-		if ((slow->collective < 0 || slow->collective == c) && sc->plan->collectives[c].schedule->steps > steps)
-			steps = sc->plan->collectives[c].schedule->steps;
-	if (slow->step > (int64_t)steps)
-		return cfg_fail(&slow->where, "step", err, "%lld: a rank has steps 1 to %u", (long long)slow->step, steps);
-	return 0;
+		steps[c] = sc->plan->collectives[c].schedule->steps;
+	return faults_check(&sc->faults, &work, err);
 }
 
 static int
@@ -251,14 +243,9 @@ make_plan(struct scenario *sc, struct err *err)
 		return cfg_fail(&sc->host.where, "mtu", err,
 				"%u B cuts elements of 4 B apart: real payload needs a multiple of 4", sc->roce.mtu_bytes);
 	sc->roce.real_payload = sc->plan->real;
-	for (size_t i = 0; i < sc->slow_hosts.count; i++) {
-		ret = check_slow_host(sc, &sc->slow_hosts.faults[i], err);
-		if (ret < 0)
-			return ret;
-	}
-	ret = scenario_check_hosts(sc, err);
+	ret = check_faults(sc, err);
 	if (ret == 0)
-		ret = pfc_storm_check(&sc->faults, &sc->plan->flows, err);
+		ret = scenario_check_hosts(sc, err);
 	if (ret < 0)
 		return ret;
 	ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
@@ -366,7 +353,6 @@ scenario_destroy(struct scenario *sc)
 	route_pins_destroy(sc->pins);
 	route_table_destroy(sc->routes);
 	faults_fini(&sc->faults);
-	free(sc->slow_host_block);
 	free(sc->host_configs);
 	free(sc->hosts);
 	free(sc->collectives);

@@ -11,7 +11,6 @@
 #include "dpswitch/pipeline/switch.h"
 #include "emulation/recorder/exporter.h"
 #include "rxe-hosts/agent/agent.h"
-#include "rxe-hosts/faults/slow_host.h"
 #include "rxe-hosts/roce/params.h"
 #include "rxe-hosts/steps/plan.h"
 #include "topo/pins.h"
@@ -104,8 +103,6 @@ struct scenario {
 	const struct host_config **hosts; /* [topo->nnodes] NULL: a switch, or an embedded host */
 	uint32_t noutside;                /* hosts that are not embedded */
 	struct fault_list faults;
-	struct slow_host *slow_host_block; /* what slow_hosts lists */
-	struct slow_host_list slow_hosts;
 	struct topo *topo;
 	struct route_table *routes;
 	struct route_pins *pins;

@@ -5,6 +5,7 @@
 #include "common/array.h"
 #include "emulation/scenario/scenario.h"
 #include "emulation/scenario/scenario_load.h"
+#include "rxe-hosts/faults/host_faults.h"
 #include "topo/build.h"
 
 #define S struct scenario_root
@@ -162,7 +163,9 @@ scenario_tables(struct cfg_known *known, size_t cap)
 	count += topo_tables(known + count, cap - count);
 	for (size_t i = 0; i < ARRAY_LEN(singles); i++)
 		count = add(known, cap, count, singles[i], NULL);
-	for (size_t i = 0; fault_registry[i] != NULL; i++)
-		count = add(known, cap, count, fault_registry[i]->table, fault_registry[i]->kind);
-	return add(known, cap, count, &slow_host_table, SLOW_HOST_KIND);
+	for (const struct fault_ops *const *fault = switch_faults; *fault != NULL; fault++)
+		count = add(known, cap, count, (*fault)->table, (*fault)->kind);
+	for (const struct fault_ops *const *fault = host_faults; *fault != NULL; fault++)
+		count = add(known, cap, count, (*fault)->table, (*fault)->kind);
+	return count;
 }

@@ -1,49 +1,107 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rxe-hosts/faults/slow_host.h"
-
-#include <stddef.h>
+/* A host that starts steps later than it could, as one that computes or is preempted does. */
+#include <errno.h>
+#include <stdio.h>
 
 #include "common/array.h"
+#include "dpswitch/faults/fault.h"
 
-#define AT(field) offsetof(struct slow_host, field)
-
-static const struct cfg_field slow_host_fields[] = {
-	{ "host", CFG_STRING, AT(host), NULL, 0, 0, NULL, "The slow host." },
-	{ "collective", CFG_INT, AT(collective), "-1", -1, 63, NULL, "Which collective, from 0; -1: all." },
-	{ "step", CFG_INT, AT(step), "0", 0, 16383, NULL, "Which step, from 1; 0: every step." },
-	{ "delay", CFG_TIME, AT(delay_ps), NULL, 0, 0, NULL, "How much later the step starts." },
+struct slow_host {
+	struct fault_common common; /* duration_ps: how much later; it is there during the whole run */
+	const char *host;
+	int64_t collective, step; /* collective -1: all; step 0: every step */
+	uint32_t node;
 };
 
-const struct cfg_table slow_host_table = {
+#define S struct slow_host
+static const struct cfg_field fields[] = {
+	{ "host", CFG_STRING, offsetof(S, host), NULL, 0, 0, NULL, "The slow host." },
+	{ "collective", CFG_INT, offsetof(S, collective), "-1", -1, 63, NULL, "Which collective, from 0; -1: all." },
+	{ "step", CFG_INT, offsetof(S, step), "0", 0, 16383, NULL, "Which step, from 1; 0: every step." },
+	{ "delay", CFG_TIME, offsetof(S, common.duration_ps), NULL, 0, 0, NULL, "How much later the step starts." },
+};
+
+static const struct cfg_table table = {
 	.path = "faults",
 	.doc = "A host starts steps later than it could.",
 	.list = true,
-	.size = sizeof(struct slow_host),
-	.fields = slow_host_fields,
-	.nfields = ARRAY_LEN(slow_host_fields),
+	.size = sizeof(S),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
 };
+#undef S
 
-int
-slow_host_resolve(struct slow_host *fault, const struct topo *topo, struct err *err)
+static int
+resolve(void *params, const struct topo *topo, struct err *err)
 {
+	struct slow_host *fault = params;
+
 	fault->node = topo_find(topo, fault->host);
 	if (fault->node != TOPO_NONE && topo->nodes[fault->node].kind == TOPO_HOST)
 		return 0;
-	return cfg_fail(&fault->where, "host", err, "\"%s\" is not a host of this topology", fault->host);
+	return cfg_fail(&fault->common.where, "host", err, "\"%s\" is not a host of this topology", fault->host);
 }
 
-uint64_t
-slow_host_delay_ps(const void *list, uint32_t node, uint32_t collective, uint32_t step)
+/* A step that does not exist cannot be late. */
+static int
+check(const void *params, const struct fault_work *work, struct err *err)
 {
-	const struct slow_host_list *faults = list;
-	uint64_t delay_ps = 0;
+	const struct slow_host *fault = params;
+	uint32_t steps = 0;
 
-	for (size_t i = 0; i < faults->count; i++) {
-		const struct slow_host *f = &faults->faults[i];
-
-		if (f->node == node && (f->collective < 0 || f->collective == (int64_t)collective) &&
-		    (f->step == 0 || f->step == (int64_t)step))
-			delay_ps += f->delay_ps;
-	}
-	return delay_ps;
+	if (fault->collective >= (int64_t)work->ncollectives)
+		return cfg_fail(&fault->common.where, "collective", err, "%lld: the last is %lld",
+				(long long)fault->collective, (long long)work->ncollectives - 1);
+	for (uint32_t c = 0; c < work->ncollectives; c++)
+		if ((fault->collective < 0 || fault->collective == c) && work->steps[c] > steps)
+			steps = work->steps[c];
+	if (fault->step > (int64_t)steps)
+		return cfg_fail(&fault->common.where, "step", err, "%lld: a rank has steps 1 to %u", (long long)fault->step,
+				steps);
+	return 0;
 }
+
+static uint64_t
+start_delay_ps(const void *params, uint32_t node, uint32_t collective, uint32_t step)
+{
+	const struct slow_host *fault = params;
+	bool concerned = fault->node == node && (fault->collective < 0 || fault->collective == (int64_t)collective) &&
+			 (fault->step == 0 || fault->step == (int64_t)step);
+
+	return concerned ? fault->common.duration_ps : 0;
+}
+
+static void
+target(const void *params, const struct topo *topo, char *buf)
+{
+	snprintf(buf, 64, "%s", topo->nodes[((const struct slow_host *)params)->node].name);
+}
+
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	const struct slow_host *fault = params;
+
+	return env->steps_begun(env->run, fault->node, fault->collective, fault->step);
+}
+
+static const char *
+powerless(const void *params)
+{
+	return ((const struct slow_host *)params)->common.duration_ps == 0 ? "its delay is 0" : NULL;
+}
+
+static const char *const told[] = { "step", "collective", NULL };
+
+const struct fault_ops fault_slow_host = {
+	.kind = "slow-host",
+	.table = &table,
+	.resolve = resolve,
+	.check = check,
+	.start_delay_ps = start_delay_ps,
+	.target = target,
+	.met = met,
+	.idle = "the host did not get to the step",
+	.powerless = powerless,
+	.told = told,
+};

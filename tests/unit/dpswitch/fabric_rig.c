@@ -303,7 +303,7 @@ frig_start(struct frig *rig)
 		.crosses = crosses,
 		.held_ps = held_ps,
 	};
-	if (faults_load(&rig->faults, rig->cfg, rig->topo, &rig->err) < 0)
+	if (faults_load(&rig->faults, switch_faults, rig->cfg, rig->topo, &rig->err) < 0)
 		return -1;
 	rig->fabric->hooks = (struct fabric_hooks){ .ctx = rig, .next_change_ps = next_change, .change = change };
 	return 0;

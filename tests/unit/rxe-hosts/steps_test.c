@@ -7,7 +7,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
-#include "rxe-hosts/faults/slow_host.h"
+#include "rxe-hosts/faults/host_faults.h"
 #include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/remote.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
@@ -232,10 +232,15 @@ two_collectives_side_by_side(void **state)
 static void
 slow_host_starts_late(void **state)
 {
-	static const struct slow_host fault = { .node = 1, .collective = -1, .step = 2, .delay_ps = 300 * US };
-	static const struct slow_host_list list = { &fault, 1 };
+	struct star star;
+	struct fault_list list = { 0 };
+	struct err err = { 0 };
+	struct cfg *cfg = cfg_load_string(
+		"faults = ( { kind = \"slow-host\"; host = \"1\"; step = 2; delay = \"300us\"; } );", "s.cfg", &err);
 
-	steps_rig_init(&rig, 4, REC_POLICY_OFF, "collectives = ( { step_bytes = 1000; } );", slow_host_delay_ps, &list);
+	star_init(&star, 4);
+	assert_int_equal(faults_load(&list, host_faults, cfg, &star.topo, &err), 0);
+	steps_rig_init(&rig, 4, REC_POLICY_OFF, "collectives = ( { step_bytes = 1000; } );", faults_start_delay_ps, &list);
 	steps_rig_run(&rig, even);
 	assert_int_equal(step_engine_row(rig.engine[1], 0).start_ps, 0);
 	assert_int_equal(step_engine_row(rig.engine[1], 1).start_ps, 404 * US); /* not at 104 */
@@ -244,6 +249,8 @@ slow_host_starts_late(void **state)
 	assert_int_equal(step_engine_row(rig.engine[2], 2).start_ps, 504 * US);
 	assert_int_equal(step_engine_row(rig.engine[2], 2).waited_for, 1);
 	assert_int_equal(step_engine_row(rig.engine[0], 2).start_ps, 208 * US);
+	faults_fini(&list);
+	cfg_destroy(cfg);
 }
 
 static void
