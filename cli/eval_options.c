@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/args.h"
+#include "common/nearest.h"
 #include "eval/job.h"
 
 static const struct argp_option options[] = {
@@ -35,14 +36,27 @@ add_family(struct eval_options *opts, const struct family *family, struct argp_s
 	opts->eval.families[opts->eval.nfamilies++] = family;
 }
 
+/* A word that names nothing. Does not return. */
+static void
+refuse(const char *what, const struct nearest *near, struct argp_state *state)
+{
+	if (nearest_is_near(near))
+		argp_error(state, "no %s \"%s\"; did you mean \"%s\"? rocelab eval --help lists them", what, near->word,
+			   near->best);
+	argp_error(state, "no %s \"%s\": rocelab eval --help lists them", what, near->word);
+}
+
 static void
 add_families(struct eval_options *opts, const char *name, struct argp_state *state)
 {
 	const struct family *family = family_find(name);
+	struct nearest near = { .word = name };
 	bool all = strcmp(name, "all") == 0;
 
+	for (size_t i = 0; families[i] != NULL; i++)
+		nearest_offer(&near, families[i]->name, NEAREST_MAX_WORD);
 	if (family == NULL && !all)
-		argp_error(state, "no family \"%s\": rocelab eval --help lists them", name);
+		refuse("family", &near, state);
 	if (family != NULL)
 		add_family(opts, family, state);
 	for (size_t i = 0; all && families[i] != NULL; i++)
@@ -52,9 +66,13 @@ add_families(struct eval_options *opts, const char *name, struct argp_state *sta
 static void
 set_shape(struct eval_options *opts, const char *name, struct argp_state *state)
 {
+	struct nearest near = { .word = name };
+
 	opts->eval.source.shape = shape_find(name);
+	for (const struct shape *shape = shapes; shape->name != NULL; shape++)
+		nearest_offer(&near, shape->name, NEAREST_MAX_WORD);
 	if (opts->eval.source.shape == NULL)
-		argp_error(state, "no shape \"%s\": rocelab eval --help lists them", name);
+		refuse("shape", &near, state);
 }
 
 /* Families that write out a pod of the paper's fabric need it. */

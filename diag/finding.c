@@ -16,17 +16,17 @@ const char *
 finding_type_name(enum finding_type type)
 {
 	static const char *const names[FINDING_TYPES] = {
-		[FINDING_FLOW_CONTENTION] = "flow_contention",
+		[FINDING_FLOW_CONTENTION] = "flow-contention",
 		[FINDING_INCAST] = "incast",
-		[FINDING_PFC_BACKPRESSURE] = "pfc_backpressure",
-		[FINDING_PFC_STORM] = "pfc_storm",
-		[FINDING_PFC_DEADLOCK] = "pfc_deadlock",
-		[FINDING_FORWARDING_LOOP] = "forwarding_loop",
-		[FINDING_LOAD_IMBALANCE] = "load_imbalance",
-		[FINDING_PACKET_LOSS] = "packet_loss",
-		[FINDING_LINK_DOWN] = "link_down",
+		[FINDING_PFC_BACKPRESSURE] = "pfc-backpressure",
+		[FINDING_PFC_STORM] = "pfc-storm",
+		[FINDING_PFC_DEADLOCK] = "pfc-deadlock",
+		[FINDING_FORWARDING_LOOP] = "forwarding-loop",
+		[FINDING_LOAD_IMBALANCE] = "load-imbalance",
+		[FINDING_PACKET_LOSS] = "packet-loss",
+		[FINDING_LINK_DOWN] = "link-down",
 		[FINDING_BLACKHOLE] = "blackhole",
-		[FINDING_SLOW_HOST] = "slow_host",
+		[FINDING_SLOW_HOST] = "slow-host",
 	};
 
 	return (unsigned)type < FINDING_TYPES ? names[type] : "unknown";

@@ -43,5 +43,5 @@ struct finding {
 
 void finding_fini(struct finding *finding);
 
-/* "flow_contention", ... as in verdict.json. */
+/* "flow-contention", ... as in verdict.json. */
 const char *finding_type_name(enum finding_type type);

@@ -70,7 +70,7 @@ storm_touches(const struct truth *truth, const json_t *anomaly)
 static bool
 storm_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
 {
-	if (has_finding(findings, "pfc_storm", truth_text(anomaly, "root")))
+	if (has_finding(findings, "pfc-storm", truth_text(anomaly, "root")))
 		return true;
 	err_set(why, 0, "the storm of %s is not found", truth_text(anomaly, "root"));
 	return false;
@@ -79,7 +79,7 @@ storm_found(const struct truth *truth, const json_t *anomaly, const json_t *find
 static bool
 storm_bears(const json_t *anomaly, const json_t *finding)
 {
-	return strcmp(truth_text(finding, "type"), "pfc_storm") == 0 &&
+	return strcmp(truth_text(finding, "type"), "pfc-storm") == 0 &&
 	       strcmp(truth_text(finding, "root"), truth_text(anomaly, "root")) == 0;
 }
 
@@ -94,7 +94,7 @@ backpressure_touches(const struct truth *truth, const json_t *anomaly)
 static bool
 backpressure_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
 {
-	if (has_finding(findings, "pfc_backpressure", truth_text(anomaly, "root")))
+	if (has_finding(findings, "pfc-backpressure", truth_text(anomaly, "root")))
 		return true;
 	err_set(why, 0, "backpressure from %s is not found", truth_text(anomaly, "root"));
 	return false;
@@ -127,7 +127,7 @@ deadlock_touches(const struct truth *truth, const json_t *anomaly)
 static bool
 deadlock_bears(const json_t *anomaly, const json_t *finding)
 {
-	if (strcmp(truth_text(finding, "type"), "pfc_deadlock") == 0)
+	if (strcmp(truth_text(finding, "type"), "pfc-deadlock") == 0)
 		return names_port_of(finding, json_object_get(anomaly, "ports"));
 	return storm_bears(anomaly, finding); /* the root out of the loop, if there is one */
 }
@@ -141,10 +141,10 @@ deadlock_found(const struct truth *truth, const json_t *anomaly, const json_t *f
 	size_t i;
 
 	json_array_foreach(findings, i, finding) found |=
-		strcmp(truth_text(finding, "type"), "pfc_deadlock") == 0 && deadlock_bears(anomaly, finding);
+		strcmp(truth_text(finding, "type"), "pfc-deadlock") == 0 && deadlock_bears(anomaly, finding);
 	if (!found)
 		err_set(why, 0, "the deadlock is not found");
-	else if (root[0] != '\0' && !has_finding(findings, "pfc_storm", root))
+	else if (root[0] != '\0' && !has_finding(findings, "pfc-storm", root))
 		err_set(why, 0, "what began the deadlock, the storm of %s, is not found", root);
 	return why->text[0] == '\0';
 }
@@ -162,10 +162,10 @@ loop_bears(const json_t *anomaly, const json_t *finding)
 {
 	const char *type = truth_text(finding, "type");
 
-	if (strcmp(type, "forwarding_loop") == 0)
+	if (strcmp(type, "forwarding-loop") == 0)
 		return truth_lists(json_object_get(anomaly, "ports"), truth_text(finding, "root"));
 	/* Packets that come back fill both buffers, and wait for each other. */
-	return strcmp(type, "pfc_deadlock") == 0 && names_port_of(finding, json_object_get(anomaly, "ports"));
+	return strcmp(type, "pfc-deadlock") == 0 && names_port_of(finding, json_object_get(anomaly, "ports"));
 }
 
 static bool
@@ -174,7 +174,7 @@ loop_found(const struct truth *truth, const json_t *anomaly, const json_t *findi
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (strcmp(truth_text(finding, "type"), "forwarding_loop") == 0 &&
+	json_array_foreach(findings, i, finding) if (strcmp(truth_text(finding, "type"), "forwarding-loop") == 0 &&
 						     loop_bears(anomaly, finding)) return true;
 	err_set(why, 0, "the forwarding loop is not found");
 	return false;
@@ -196,7 +196,7 @@ imbalance_touches(const struct truth *truth, const json_t *anomaly)
 static bool
 imbalance_bears(const json_t *anomaly, const json_t *finding)
 {
-	return strcmp(truth_text(finding, "type"), "load_imbalance") == 0 &&
+	return strcmp(truth_text(finding, "type"), "load-imbalance") == 0 &&
 	       truth_lists(json_object_get(anomaly, "ports"), truth_text(finding, "root"));
 }
 
@@ -222,7 +222,7 @@ slow_host_touches(const struct truth *truth, const json_t *anomaly)
 static bool
 slow_host_bears(const json_t *anomaly, const json_t *finding)
 {
-	return strcmp(truth_text(finding, "type"), "slow_host") == 0 &&
+	return strcmp(truth_text(finding, "type"), "slow-host") == 0 &&
 	       strcmp(truth_text(finding, "root"), truth_text(anomaly, "host")) == 0;
 }
 
@@ -247,12 +247,12 @@ slow_host_found(const struct truth *truth, const json_t *anomaly, const json_t *
 static const struct anomaly_kind kinds[] = {
 	{ "contention", false, queues_touch, queues_found, NULL },
 	{ "incast", false, queues_touch, queues_found, NULL },
-	{ "storm", false, storm_touches, storm_found, storm_bears },
+	{ "pfc-storm", false, storm_touches, storm_found, storm_bears },
 	{ "backpressure", false, backpressure_touches, backpressure_found, NULL },
 	{ "deadlock", false, deadlock_touches, deadlock_found, deadlock_bears },
 	{ "loop", false, loop_touches, loop_found, loop_bears },
 	{ "imbalance", false, imbalance_touches, imbalance_found, imbalance_bears },
-	{ "slowhost", true, slow_host_touches, slow_host_found, slow_host_bears },
+	{ "slow-host", true, slow_host_touches, slow_host_found, slow_host_bears },
 };
 
 const struct anomaly_kind *

@@ -12,11 +12,11 @@
 #include "eval/place.h"
 
 static uint64_t
-case_stream(const char *family, uint32_t index, uint32_t attempt)
+case_stream(const char *draws, uint32_t index, uint32_t attempt)
 {
 	uint64_t stream = DIGEST_INIT;
 
-	for (const char *p = family; *p != '\0'; p++)
+	for (const char *p = draws; *p != '\0'; p++)
 		stream = digest_u64(stream, (uint64_t)*p);
 	return digest_u64(stream, (uint64_t)index << 32 | attempt);
 }
@@ -34,7 +34,7 @@ case_init(struct eval_case *c, const struct family *family, uint32_t index, uint
 		.routing = source->network->routing,
 		.anomalies = json_array(),
 	};
-	prng_init(&c->prng, source->seed, case_stream(family->name, index, attempt));
+	prng_init(&c->prng, source->seed, case_stream(family->draws, index, attempt));
 	c->run_seed = prng_below(&c->prng, 1000000);
 	c->routing.seed = c->run_seed;
 	c->routing.pins = NULL;

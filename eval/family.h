@@ -6,7 +6,8 @@
 
 struct family {
 	const char *name;
-	uint32_t cases; /* how many, unless somebody asks for another number */
+	const char *draws; /* what the random choices of its cases are keyed by: another word, other cases than published */
+	uint32_t cases;    /* how many, unless somebody asks for another number */
 	const char *doc;
 	bool needs_paper; /* only for shapes that have the paper's graph and ring: it writes out a pod of it */
 	/* Fills a case that case_init() began. @return 0, or -EAGAIN: chance did not find one, the next attempt may */

@@ -225,6 +225,7 @@ make_deadlock(struct eval_case *c)
 
 const struct family family_deadlock = {
 	.name = "deadlock",
+	.draws = "deadlock",
 	.cases = DEADLOCK_CASES,
 	.needs_paper = true,
 	.doc = "bad routes close a circle of buffers, which fill from within or from without",

@@ -35,7 +35,8 @@ make_mixed(struct eval_case *c)
 
 const struct family family_mixed = {
 	.name = "mixed",
+	.draws = "mixed",
 	.cases = MIXED_CASES,
-	.doc = "two of contention, incast, storm and slow host at once",
+	.doc = "two of contention, incast, PFC storm and slow host at once",
 	.make = make_mixed,
 };

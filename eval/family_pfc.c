@@ -50,7 +50,7 @@ inject_storm(struct eval_case *c)
 	case_add_fault(c, "{ kind = \"pfc-storm\"; port = \"%s\"; start = \"%lluns\"; duration = \"%lluns\"; }", root,
 		       (unsigned long long)case_time_ns(c, 0, START_MAX_NS),
 		       (unsigned long long)case_time_ns(c, 10 * CASE_MS, 100 * CASE_MS));
-	case_add_anomaly(c, json_pack("{s:s, s:s, s:s}", "kind", "storm", "root", root, "halts",
+	case_add_anomaly(c, json_pack("{s:s, s:s, s:s}", "kind", "pfc-storm", "root", root, "halts",
 				      topo_port_name(topo, peer_of(topo, port), halts)));
 	return 0;
 }
@@ -178,7 +178,8 @@ make_backpressure(struct eval_case *c)
 }
 
 const struct family family_storm = {
-	.name = "storm",
+	.name = "pfc-storm",
+	.draws = "storm",
 	.cases = STORM_CASES,
 	.doc = "a switch port on the collective's way sends PAUSE for 10 to 100 ms",
 	.make = make_storm,
@@ -186,6 +187,7 @@ const struct family family_storm = {
 
 const struct family family_backpressure = {
 	.name = "backpressure",
+	.draws = "backpressure",
 	.cases = BACKPRESSURE_CASES,
 	.doc = "an incast off the collective's way, whose pauses come to it",
 	.make = make_backpressure,

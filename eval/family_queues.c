@@ -103,6 +103,7 @@ make_incast(struct eval_case *c)
 
 const struct family family_contention = {
 	.name = "contention",
+	.draws = "contention",
 	.cases = CONTENTION_CASES,
 	.doc = "1 to 6 flows of 20 MB to 1 GB cross the collective's ports",
 	.make = make_contention,
@@ -110,6 +111,7 @@ const struct family family_contention = {
 
 const struct family family_incast = {
 	.name = "incast",
+	.draws = "incast",
 	.cases = INCAST_CASES,
 	.doc = "3 to 8 flows of 20 to 200 MB start at once towards one rank",
 	.make = make_incast,

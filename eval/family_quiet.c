@@ -70,7 +70,7 @@ inject_slow_host(struct eval_case *c)
 
 	case_add_fault(c, "{ kind = \"slow-host\"; host = \"%s\"; step = %u; delay = \"%lluns\"; }", host, step,
 		       (unsigned long long)case_time_ns(c, 5 * CASE_MS, 50 * CASE_MS));
-	case_add_anomaly(c, json_pack("{s:s, s:s, s:I}", "kind", "slowhost", "host", host, "step", (json_int_t)step));
+	case_add_anomaly(c, json_pack("{s:s, s:s, s:I}", "kind", "slow-host", "host", host, "step", (json_int_t)step));
 	return 0;
 }
 
@@ -84,13 +84,15 @@ make_slow_host(struct eval_case *c)
 
 const struct family family_clean = {
 	.name = "clean",
+	.draws = "clean",
 	.cases = QUIET_CASES,
 	.doc = "no fault, and no two data flows in one queue",
 	.make = make_clean,
 };
 
 const struct family family_slow_host = {
-	.name = "slowhost",
+	.name = "slow-host",
+	.draws = "slowhost",
 	.cases = QUIET_CASES,
 	.doc = "as clean, but a rank starts a step 5 to 50 ms late",
 	.make = make_slow_host,

@@ -70,6 +70,7 @@ make_imbalance(struct eval_case *c)
 
 const struct family family_loop = {
 	.name = "loop",
+	.draws = "loop",
 	.cases = LOOP_CASES,
 	.doc = "two switches send the packets for a rank to each other for 1 to 20 ms",
 	.make = make_loop,
@@ -77,6 +78,7 @@ const struct family family_loop = {
 
 const struct family family_imbalance = {
 	.name = "imbalance",
+	.draws = "imbalance",
 	.cases = IMBALANCE_CASES,
 	.needs_paper = true,
 	.doc = "ECMP puts flows of the collective on one uplink while another idles",

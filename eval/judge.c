@@ -67,7 +67,7 @@ pauses_borne_out(const struct truth *truth, const json_t *finding, struct err *w
 	json_array_foreach(json_object_get(finding, "ports"), i, port) halted |=
 		truth_halted_ns(truth, json_string_value(port)) > 0;
 	if (!halted)
-		err_set(why, 0, "pfc_backpressure from %s: no port was halted", truth_text(finding, "root"));
+		err_set(why, 0, "pfc-backpressure from %s: no port was halted", truth_text(finding, "root"));
 	return halted && culprits_met(truth, finding, NULL, why);
 }
 
@@ -94,13 +94,13 @@ judge_borne_out(const struct truth *truth, const json_t *finding, struct err *wh
 {
 	const char *type = truth_text(finding, "type");
 
-	if (strcmp(type, "flow_contention") == 0)
+	if (strcmp(type, "flow-contention") == 0)
 		return queue_borne_out(truth, finding, why);
 	if (strcmp(type, "incast") == 0)
 		return incast_borne_out(truth, finding, why);
-	if (strcmp(type, "pfc_backpressure") == 0)
+	if (strcmp(type, "pfc-backpressure") == 0)
 		return pauses_borne_out(truth, finding, why);
-	if (strcmp(type, "load_imbalance") == 0 &&
+	if (strcmp(type, "load-imbalance") == 0 &&
 	    truth_lists(json_object_get(truth->meaning, "imbalanced"), truth_text(finding, "root")))
 		return queue_borne_out(truth, finding, why);
 	return due_to_anomaly(truth, finding, why);

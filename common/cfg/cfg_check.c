@@ -4,67 +4,12 @@
 #include <string.h>
 
 #include "common/cfg/cfg_tree.h"
-
-#define MAX_WORD 64
+#include "common/nearest.h"
 
 struct known_set {
 	const struct cfg_known *at;
 	size_t count;
 };
-
-/* Levenshtein distance of words of up to MAX_WORD characters; longer ones are far from everything. */
-static size_t
-distance(const char *a, const char *b)
-{
-	size_t row[MAX_WORD + 1], la = strlen(a), lb = strlen(b);
-
-	if (la > MAX_WORD || lb > MAX_WORD)
-		return MAX_WORD;
-	for (size_t j = 0; j <= lb; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= la; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= lb; j++) {
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			best = best < row[j] + 1 ? best : row[j] + 1;
-			row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-		}
-	}
-	return row[lb];
-}
-
-/* Keeps the candidate that is nearest to word. */
-struct nearest {
-	const char *word;
-	char best[MAX_WORD];
-	size_t distance;
-};
-
-static void
-nearest_offer(struct nearest *nearest, const char *candidate, size_t length)
-{
-	char text[MAX_WORD];
-	size_t d;
-
-	snprintf(text, sizeof(text), "%.*s", (int)(length < MAX_WORD ? length : MAX_WORD - 1), candidate);
-	d = distance(nearest->word, text);
-	if (nearest->best[0] == '\0' || d < nearest->distance) {
-		nearest->distance = d;
-		memcpy(nearest->best, text, sizeof(text));
-	}
-}
-
-static bool
-is_near(const struct nearest *nearest)
-{
-	size_t length = strlen(nearest->word);
-
-	return nearest->best[0] != '\0' && nearest->distance <= (length / 3 > 2 ? length / 3 : 2);
-}
 
 /* Is table part of a group of this path and kind? */
 static bool
@@ -121,9 +66,9 @@ unknown_key(const struct known_set *set, const struct cfg_node *key, const char 
 			return cfg_fail(&where, NULL, err, "is a key of kind \"%s\", not of \"%s\"", set->at[i].kind,
 					kind != NULL ? kind : "");
 		for (size_t f = 0; applies(&set->at[i], path, kind) && f < table->nfields; f++)
-			nearest_offer(&nearest, table->fields[f].name, MAX_WORD);
+			nearest_offer(&nearest, table->fields[f].name, NEAREST_MAX_WORD);
 	}
-	if (is_near(&nearest))
+	if (nearest_is_near(&nearest))
 		return cfg_fail(&where, NULL, err, "unknown %s; did you mean \"%s\"?", what, nearest.best);
 	if (nearest.best[0] != '\0')
 		return cfg_fail(&where, NULL, err, "unknown %s; the nearest known here is \"%s\"", what, nearest.best);
@@ -145,7 +90,7 @@ check_kind(const struct known_set *set, const struct cfg_node *group, const char
 			continue;
 		if (*kind != NULL && strcmp(set->at[i].kind, *kind) == 0)
 			return 0;
-		nearest_offer(&nearest, set->at[i].kind, MAX_WORD);
+		nearest_offer(&nearest, set->at[i].kind, NEAREST_MAX_WORD);
 		if (strlen(all) + strlen(set->at[i].kind) + 3 < sizeof(all)) {
 			strcat(all, all[0] != '\0' ? ", " : "");
 			strcat(all, set->at[i].kind);
@@ -154,7 +99,7 @@ check_kind(const struct known_set *set, const struct cfg_node *group, const char
 	if (node == NULL)
 		return cfg_fail(&where, NULL, err, "kind is missing; one of %s would be right", all);
 	cfg_node_describe(node, found);
-	if (is_near(&nearest))
+	if (nearest_is_near(&nearest))
 		return cfg_fail(&where, "kind", err, "found %s; did you mean \"%s\"? Known are %s", found, nearest.best,
 				all);
 	return cfg_fail(&where, "kind", err, "found %s; one of %s would be right", found, all);

@@ -102,14 +102,6 @@ facts_algorithm_name(uint32_t algorithm)
 }
 
 const char *
-facts_algorithm_key(uint32_t algorithm)
-{
-	static const char *const names[] = { [REC_RING] = "ring", [REC_HALVING_DOUBLING] = "halving_doubling" };
-
-	return NAME(names, algorithm);
-}
-
-const char *
 facts_record_name(uint32_t kind)
 {
 	static const char *const names[] = {

@@ -33,9 +33,7 @@ const char *facts_algorithm_name(uint32_t algorithm);  /* "ring" */
 const char *facts_record_name(uint32_t kind);          /* "flow row" */
 const char *facts_ending_key(const struct verdict *v); /* "stall", as in run.json; "broken_off" of a truncated stream */
 const char *facts_policy_name(uint32_t policy);        /* "vedrfolnir", as in scenarios */
-/* Table and keys of JSON: "allgather", "ring" */
-const char *facts_op_key(uint32_t op);
-const char *facts_algorithm_key(uint32_t algorithm);
+const char *facts_op_key(uint32_t op);                 /* "allgather", of the table and JSON */
 
 /* "17->18" where no other flow of the pair can be meant, else its whole name. @return buf */
 char *facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap);

@@ -104,7 +104,7 @@ collectives(const struct verdict *v)
 
 		array = add(array, json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "id",
 					     (json_int_t)c->id, "iteration", (json_int_t)c->iteration, "algorithm",
-					     facts_algorithm_key(c->algorithm), "op", facts_op_key(c->op), "ranks",
+					     facts_algorithm_name(c->algorithm), "op", facts_op_key(c->op), "ranks",
 					     (json_int_t)c->ranks, "bytes", (json_int_t)c->bytes, "step_bytes",
 					     (json_int_t)c->step_bytes, "start_ns", ns(c->start_ps), "end_ns",
 					     c->complete ? ns(c->end_ps) : json_null(), "ideal_ns", ns(c->ideal_ps),

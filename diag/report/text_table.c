@@ -25,7 +25,7 @@ collective_row(const struct verdict *v, const struct run_collective *c, FILE *to
 	double busbw = algbw * coll_busbw_factor((enum coll_op)c->op, c->ranks);
 	char name[48];
 
-	snprintf(name, sizeof(name), "%s/%s", facts_op_key(c->op), facts_algorithm_key(c->algorithm));
+	snprintf(name, sizeof(name), "%s/%s", facts_op_key(c->op), facts_algorithm_name(c->algorithm));
 	fprintf(to, "%12" PRIu64 "  %-30s %5u %6u  %10.*f  %10.*f ", c->bytes, name, c->ranks, c->steps_per_rank,
 		took_us >= 10000 ? 0 : 1, took_us, expect_us >= 10000 ? 0 : 1, expect_us);
 	if (c->complete)

@@ -10,16 +10,16 @@ import statistics
 FAMILIES = {
     'contention': 'Flow contention',
     'incast': 'Incast',
-    'storm': 'PFC storm',
+    'pfc-storm': 'PFC storm',
     'backpressure': 'PFC backpressure',
     'deadlock': 'Deadlock',
     'loop': 'Forwarding loop',
     'imbalance': 'Load imbalance',
     'mixed': 'Mixed',
     'clean': 'Clean',
-    'slowhost': 'Slow host',
+    'slow-host': 'Slow host',
 }
-PAPER = ['contention', 'incast', 'storm', 'backpressure']
+PAPER = ['contention', 'incast', 'pfc-storm', 'backpressure']
 BEYOND = [family for family in FAMILIES if family not in PAPER]
 OURS = 'vedrfolnir'
 POLICIES = {

@@ -19,7 +19,7 @@ POLICY_COLOURS = {
 FAMILY_COLOURS = {
     'contention': '#0072B2',
     'incast': '#E69F00',
-    'storm': '#D55E00',
+    'pfc-storm': '#D55E00',
     'backpressure': '#009E73',
 }
 OURS_COLOUR = POLICY_COLOURS['vedrfolnir']

@@ -184,7 +184,7 @@ def verdict(folder, names):
     completeness(told)
     words(told, (folder / 'report.txt').read_text(errors='surrogateescape'))
     require(not (told['network']['innocent'] and told['findings'] and
-                 any(found['type'] != 'slow_host' for found in told['findings'])), 'innocent, with findings', told['network'])
+                 any(found['type'] != 'slow-host' for found in told['findings'])), 'innocent, with findings', told['network'])
     return told
 
 

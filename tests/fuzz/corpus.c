@@ -272,7 +272,7 @@ cfg_seeds(const char *folder)
 		"topology: { links = ( { a = \"1\"; b = \"2\"; rate = \"100Gbps\"; delay = \"2us\"; } ); };\n"
 		"flows = ( { src = \"1\"; dst = \"2\"; bytes = \"360MB\"; start = \"1.5ms\"; path = [ \"1:1\", \"2:1\" ]; "
 		"} );\n"
-		"faults = ( { kind = \"pfc_storm\"; port = \"2:1\"; at = \"1ms\"; for = \"20ms\"; } );\n";
+		"faults = ( { kind = \"pfc-storm\"; port = \"2:1\"; at = \"1ms\"; for = \"20ms\"; } );\n";
 
 	return write_seed(folder, "values", text, sizeof(text) - 1);
 }

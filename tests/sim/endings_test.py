@@ -91,7 +91,7 @@ def stalled():
     check(20_000_000 <= run.run["virtual_ns"] < 20_700_000, "stall: after the time given", run.run["virtual_ns"])
     open_steps(run, "stall")
     types = [(f["type"], f["root"]) for f in run.findings()]
-    check(types[:1] == [("pfc_storm", "b1:1")], "stall: the verdict says why", types)
+    check(types[:1] == [("pfc-storm", "b1:1")], "stall: the verdict says why", types)
 
 
 TWO = """collectives = (

@@ -118,8 +118,8 @@ def job_dies():
 def files_are_made_again():
     """What is left of a case when its disk was full, or somebody tidied up."""
     directory = scratch() / "files"
-    case = directory / "storm/000"
-    args = ("storm", "--cases", 1, "--policy")
+    case = directory / "pfc-storm/000"
+    args = ("pfc-storm", "--cases", 1, "--policy")
     evaluate(directory, *args, "vedrfolnir")
     for number, (name, left) in enumerate([("case.cfg", None), ("case.cfg", 60), ("case.json", 60), ("truth/truth.json", 300)]):
         whole = (case / name).read_text()
@@ -133,12 +133,12 @@ def files_are_made_again():
 def rows_agree():
     """CSV, JSON and SQLite have the same rows, all that were ever run there, and the table and --json their sums."""
     directory = scratch() / "rows"
-    both = json.loads(evaluate(directory, "clean", "storm", "--cases", 1, "--policy", "vedrfolnir", "--json").stdout)
-    check((both["family"], both["cases"]) == ("clean,storm", 2), "several families are not all of them", both)
+    both = json.loads(evaluate(directory, "clean", "pfc-storm", "--cases", 1, "--policy", "vedrfolnir", "--json").stdout)
+    check((both["family"], both["cases"]) == ("clean,pfc-storm", 2), "several families are not all of them", both)
     shutil.rmtree(directory)
     quoted = "vedrfolnir+rtt_fixed=\"20us\"" # as a file has it
     evaluate(directory, "loop", "--cases", 2, "--policy", "full-polling")
-    done = evaluate(directory, "storm", "--cases", 1, "--policy", f"vedrfolnir,{quoted}", "--json")
+    done = evaluate(directory, "pfc-storm", "--cases", 1, "--policy", f"vedrfolnir,{quoted}", "--json")
     columns = ("telemetry_bytes", "telemetry_bytes_collected", "bandwidth_bytes", "polls", "hops")
     with sqlite3.connect(directory / "eval.sqlite") as db:
         stored = db.execute("SELECT family, idx, policy, outcome, why, telemetry_bytes, collected_bytes, bandwidth_bytes, polls,"

@@ -13,7 +13,7 @@ import xml.etree.ElementTree as xml
 from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, skip, told
 
 FIGURES = SOURCE / "scripts/eval-figures"
-PAPER = ("contention", "incast", "storm", "backpressure")
+PAPER = ("contention", "incast", "pfc-storm", "backpressure")
 SCALE = "0.01"
 PAGE = "# Page\n\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nprose\n<!-- budget -->\n<!-- /budget -->\n<!-- others -->\n<!-- /others -->\n<!-- shapes -->\n<!-- /shapes -->\n"
 
@@ -52,8 +52,8 @@ def figures_of_a_slice():
     evaluate(directory, *PAPER, "--policy", "vedrfolnir,full-polling")
     evaluate(directory, "contention", "--policy", "vedrfolnir,vedrfolnir+rtt_fixed=20us")
     evaluate(directory / "also-again", "incast", "--policy", "vedrfolnir")
-    evaluate(directory / "beyond", "storm", "loop", "--policy", "vedrfolnir")
-    evaluate(directory / "shape-k6", "storm", "--policy", "vedrfolnir", "--shape", "k6")
+    evaluate(directory / "beyond", "pfc-storm", "loop", "--policy", "vedrfolnir")
+    evaluate(directory / "shape-k6", "pfc-storm", "--policy", "vedrfolnir", "--shape", "k6")
     command(ROCELAB, "run", SOURCE / "topo/scenarios/case-study.cfg", "--out", directory / "case-study", timeout=900)
     done = draw(directory, out, "--page", page)
     expected = {"fig09-precision-recall": "Recall (%)", "fig10-overhead": "Full polling", "fig13a-fixed-threshold": "20 us",

@@ -15,8 +15,8 @@ from harness import ROCELAB, SANITIZED, check, command, cpus, descendants, rocel
 SCALE = "0.02"
 CASES = 2 if SANITIZED else 4
 # Precision and recall of policy vedrfolnir, at least.
-FLOORS = {"contention": 1, "incast": 1, "storm": 1, "backpressure": 1, "deadlock": 0.95, "loop": 0.95, "imbalance": 0.95,
-          "mixed": 0.95, "clean": 1, "slowhost": 1}
+FLOORS = {"contention": 1, "incast": 1, "pfc-storm": 1, "backpressure": 1, "deadlock": 0.95, "loop": 0.95, "imbalance": 0.95,
+          "mixed": 0.95, "clean": 1, "slow-host": 1}
 KEYS = {"precision", "recall", "tp", "fp", "fn", "telemetry_bytes_median", "bandwidth_bytes_median", "polls_median", "wall_s"}
 
 
@@ -59,7 +59,7 @@ def every_family():
         check(min(result["precision"], result["recall"]) >= FLOORS[family], f"{family}: precision and recall",
               (result, wrong(directory)))
     check(len(rows(directory)) == CASES * len(FLOORS), "a row a run", directory)
-    case = directory / "storm" / "000"
+    case = directory / "pfc-storm" / "000"
     run = rocelab(case / "case.cfg")
     told_then = json.loads((case / "vedrfolnir" / "verdict.json").read_text())
     check(run.verdict["findings"] == told_then["findings"], "a case replays alone, to the same findings", case)
@@ -70,26 +70,26 @@ def every_family():
 def policies_share_cases():
     """Every policy gets the same cases; a seed gives the same scores again."""
     first, again = scratch() / "first", scratch() / "again"
-    args = ("storm", "--cases", 2, "--scale", SCALE, "--policy", "vedrfolnir,hawkeye-maxr", "--json")
+    args = ("pfc-storm", "--cases", 2, "--scale", SCALE, "--policy", "vedrfolnir,hawkeye-maxr", "--json")
     entry = json.loads(evaluate(first, *args).stdout)
-    shape(entry, "storm", 2, {"vedrfolnir", "hawkeye-maxr"})
+    shape(entry, "pfc-storm", 2, {"vedrfolnir", "hawkeye-maxr"})
     evaluate(again, *args, "--jobs", 1)
     same = [r for r in rows(first)]
     for a, b in zip(same, rows(again)):
         check({k: v for k, v in a.items() if not k.endswith("_s")} == {k: v for k, v in b.items() if not k.endswith("_s")},
               f"case {a['case']}, {a['policy']}: the same again, on one job", (a, b))
-    check((first / "storm/000/case.cfg").read_text() == (again / "storm/000/case.cfg").read_text(), "the same case", first)
+    check((first / "pfc-storm/000/case.cfg").read_text() == (again / "pfc-storm/000/case.cfg").read_text(), "the same case", first)
 
 
 def other_shapes():
     """The paper's families have their scores on another graph and at another rate; a store holds one shape."""
     for name in ("leaf-spine", "25g"):
         directory = scratch() / name
-        args = ("storm", "backpressure", "--cases", 1, "--scale", "0.05", "--policy", "vedrfolnir", "--json")
+        args = ("pfc-storm", "backpressure", "--cases", 1, "--scale", "0.05", "--policy", "vedrfolnir", "--json")
         whole = json.loads(evaluate(directory, *args, "--shape", name).stdout)
         check([f["shape"] for f in whole["families"]] == [name, name], f"{name}: the object names it", whole)
         check(not wrong(directory), f"{name}: right verdicts", wrong(directory))
-        check(f"shape {name}," in (directory / "storm/000/case.cfg").read_text().splitlines()[0],
+        check(f"shape {name}," in (directory / "pfc-storm/000/case.cfg").read_text().splitlines()[0],
               f"{name}: the case names it", directory)
         done = evaluate(directory, *args, expect=2)
         check(f"--shape {name}" in told(done), f"{name}: another shape needs another directory", told(done))
@@ -140,12 +140,15 @@ def interrupted(jobs_have_cpus):
 
 def refused():
     directory = scratch() / "refused"
-    for args, words in [(("nonsense",), "nonsense"), (("storm", "--scale", "0"), "0.01"), (("storm", "--cases", "0"), "--cases"),
-                        (("storm", "--policy", "guess"), "guess"), ((), "which family"),
-                        (("storm", "storm"), "twice"), (("storm", "--shape", "round"), "no shape \"round\""),
-                        (("deadlock", "--shape", "k6"), "needs the paper's fabric"), (("all", "all"), "twice"), (("storm", "all"), "twice"),
-                        (("storm", "--policy", "vedrfolnir,hawkeye-minr,vedrfolnir"), "twice"),
-                        (("storm", "--policy", "hawkeye-minr", "--ablation", "fixed"), "--ablation")]:
+    for args, words in [(("nonsense",), "nonsense"), (("storm",), 'did you mean "pfc-storm"'),
+                        (("slowhost",), 'did you mean "slow-host"'),
+                        (("clean", "--shape", "halving_doubling"), 'did you mean "halving-doubling"'),
+                        (("pfc-storm", "--scale", "0"), "0.01"), (("pfc-storm", "--cases", "0"), "--cases"),
+                        (("pfc-storm", "--policy", "guess"), "guess"), ((), "which family"),
+                        (("pfc-storm", "pfc-storm"), "twice"), (("pfc-storm", "--shape", "round"), "no shape \"round\""),
+                        (("deadlock", "--shape", "k6"), "needs the paper's fabric"), (("all", "all"), "twice"), (("pfc-storm", "all"), "twice"),
+                        (("pfc-storm", "--policy", "vedrfolnir,hawkeye-minr,vedrfolnir"), "twice"),
+                        (("pfc-storm", "--policy", "hawkeye-minr", "--ablation", "fixed"), "--ablation")]:
         done = evaluate(directory, *args, expect=2)
         check(words in told(done), f"eval {' '.join(args)} is refused, with the reason", told(done))
     evaluate(directory, "clean", "--cases", 1, "--scale", SCALE, "--policy", "vedrfolnir")

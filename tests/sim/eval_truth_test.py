@@ -11,7 +11,7 @@ import time
 
 from harness import ROCELAB, SANITIZED, check, command, dpswitch, scratch, sets
 
-FAMILIES = ("contention", "incast", "storm", "backpressure", "deadlock", "loop", "imbalance", "mixed", "clean", "slowhost")
+FAMILIES = ("contention", "incast", "pfc-storm", "backpressure", "deadlock", "loop", "imbalance", "mixed", "clean", "slow-host")
 SEEDS = ((1, "0.02"),) if SANITIZED else ((1, "0.05"), (2, "0.02")) # and scales
 FACTS = ("packet_hops", "virtual_ns", "end_reason", "drops")
 
@@ -50,18 +50,18 @@ def full_polling_changes_no_packet():
 
 def order_does_not_matter():
     """Full polling with another policy, after it and before it; its cost is told in full each time."""
-    args = ("storm", "incast", "--cases", 1, "--scale", "0.02", "--policy")
+    args = ("pfc-storm", "incast", "--cases", 1, "--scale", "0.02", "--policy")
     ours, polling = "vedrfolnir", "full-polling"
     together = scratch() / "together"
     evaluate(together, *args, f"{ours},{polling}")
-    truth = (together / "storm/000/truth/truth.json").read_bytes()
+    truth = (together / "pfc-storm/000/truth/truth.json").read_bytes()
     for first, then in ((ours, f"{ours},{polling}"), (polling, f"{ours},{polling}"), (polling, ours)):
         directory = scratch() / "apart"
         evaluate(directory, *args, first)
         check(len(rows(directory)) == 2, f"{first}: a row a case", rows(directory))
         evaluate(directory, *args, then)
         check(rows(directory) == rows(together), f"{first}, then {then}: the same rows", (rows(directory), rows(together)))
-        check((directory / "storm/000/truth/truth.json").read_bytes() == truth, f"{first}, then {then}: the same truth", directory)
+        check((directory / "pfc-storm/000/truth/truth.json").read_bytes() == truth, f"{first}, then {then}: the same truth", directory)
         check(not list(directory.glob("*/*/truth/records.bin")), f"{first}, then {then}: no stream is left", directory)
     with open(together / "runs.csv", newline="") as file:
         for row in csv.DictReader(file):

@@ -50,7 +50,7 @@ def lossy_cables():
         only_drops(run, kind, reason)
         told_of(run, kind, kind, "A:3", start_ns=0, duration_ns=0)
         check(run.run["virtual_ns"] > CLEAN_NS, f"{kind}: costs time", run.run["virtual_ns"])
-        check(run.findings("packet_loss"), f"{kind}: the verdict says packet_loss", run.findings())
+        check(run.findings("packet-loss"), f"{kind}: the verdict says packet-loss", run.findings())
         run = rocelab(small(fault(kind, port="A:3", rate=0)))
         check(run.run["virtual_ns"] < CLEAN_NS, f"{kind} with rate 0 does nothing", run.run["virtual_ns"])
 
@@ -60,17 +60,17 @@ def cut_cables():
     whole(run, "link-down of an uplink")
     only_drops(run, "link-down of an uplink", "link_down")
     told_of(run, "link-down of an uplink", "link-down", "A:1", start_ns=50_000, duration_ns=200_000, period_ns=0)
-    roots = {f["root"] for f in run.findings("link_down")}
+    roots = {f["root"] for f in run.findings("link-down")}
     check(roots and roots <= {"A:1", "S:1"}, "link-down of an uplink: the verdict names an end of the cable", roots)
 
     run = rocelab(small(fault("link-down", port="A:3", start="50us", duration="200us")))
     whole(run, "link-down of a host")
-    roots = {f["root"] for f in run.findings("link_down")}
+    roots = {f["root"] for f in run.findings("link-down")}
     check(roots == {"A:3"}, "link-down of a host: the verdict names the port", roots)
 
     run = rocelab(small(fault("link-down", port="A:3", start="50us")), *SHORT_RETRIES)
     check(run.run["end_reason"] == "qp_error", "link-down for ever: retries are spent", run.run)
-    roots = {f["root"] for f in run.findings("link_down")}
+    roots = {f["root"] for f in run.findings("link-down")}
     check(roots == {"A:3"}, "link-down for ever: the verdict names the port", roots)
 
     # a period that no retransmission timeout is a multiple of
@@ -100,20 +100,20 @@ def loops():
     whole(run, "a loop that is mended")
     only_drops(run, "a loop that is mended", "ttl")
     told_of(run, "a loop that is mended", "misroute", "S:1", start_ns=50_000, duration_ns=300_000)
-    check(run.findings("forwarding_loop"), "a loop that is mended: the verdict says forwarding_loop", run.findings())
+    check(run.findings("forwarding-loop"), "a loop that is mended: the verdict says forwarding-loop", run.findings())
 
     loop = [fault("misroute", dst="b1", port=port, start="50us") for port in ("A:1", "S:1")]
     run = rocelab(small(*loop), *SHORT_RETRIES)
     check(run.run["end_reason"] == "qp_error", "a loop for ever: retries are spent", run.run)
     check(run.run["drops"]["ttl"] > 0, "a loop for ever: TTL drops are counted", run.run["drops"])
-    roots = {f["root"] for f in run.findings("forwarding_loop")}
+    roots = {f["root"] for f in run.findings("forwarding-loop")}
     check(roots & {"A:1", "S:1"}, "a loop for ever: the verdict names a port of it", run.findings())
 
     # at line rate it fills the buffers behind it: neither port may send before the other one has
     run = rocelab(small(*loop), *NEVER_TIMES_OUT)
     check(run.run["end_reason"] == "stall", "a full loop: nothing moves", run.run)
-    roots = {f["root"] for f in run.findings("pfc_deadlock")}
-    check(roots & {"A:1", "S:1"}, "a full loop: the verdict says pfc_deadlock there", run.findings())
+    roots = {f["root"] for f in run.findings("pfc-deadlock")}
+    check(roots & {"A:1", "S:1"}, "a full loop: the verdict says pfc-deadlock there", run.findings())
 
 
 def blackholes():
@@ -151,7 +151,7 @@ def storms():
         check(1_500_000 < late < 2_500_000, f"{name}: the run takes {late} ns longer", "about 2 ms expected")
         check(not any(run.run["drops"].values()), f"{name}: nothing is lost", run.run["drops"])
         first = run.verdict["findings"][0]
-        check((first["type"], first["root"]) == ("pfc_storm", port), f"{name}: the first finding", run.findings())
+        check((first["type"], first["root"]) == ("pfc-storm", port), f"{name}: the first finding", run.findings())
     run = rocelab(small(fault("pfc-storm", port="b1:1", start="50us")), *NEVER_TIMES_OUT)
     check(run.run["end_reason"] == "stall", "a storm for ever: the run stalls", run.run)
     # another class: it halts the flow that is in it, and nobody else

@@ -97,6 +97,8 @@ def traffic():
     bad("no size", collective('ranks = [ "a1", "b1" ];'), "bytes", "step_bytes")
     bad("a ring on the polling port", collective('ranks = [ "a1", "b1" ]; step_bytes = 1000; dport = 47910;'), "47910", "polling")
     bad("half an element", collective('ranks = [ "a1", "b1" ]; step_bytes = 1001;'), "1001", "1004")
+    bad("an algorithm in another spelling", collective('algorithm = "halving_doubling"; bytes = 1200; op = "allreduce";'),
+        "halving_doubling", "ring|halving-doubling")
     bad("halving of three", collective('ranks = [ "a1", "b1", "a2" ]; algorithm = "halving-doubling"; bytes = 1200; '
                                        'op = "allreduce";'), "3")
 
@@ -164,6 +166,8 @@ def faults():
     def one(text):
         return TOPOLOGY + ring() + f"faults = (\n  {text} // here\n);\n"
     bad("an unknown fault", one('{ kind = "meteor"; }'), "meteor", "pfc-storm")
+    bad("a fault in another spelling", one('{ kind = "pfc_storm"; port = "A:1"; }'), 'did you mean "pfc-storm"?')
+    bad("half of a fault's name", one('{ kind = "storm"; port = "A:1"; }'), 'did you mean "pfc-storm"?')
     bad("a fault without kind", one('{ port = "A:1"; rate = 0.1; }'), "kind")
     bad("a bad port in a fault", one(fault("link-down", port="A:9")), "A:9", "node:port")
     bad("port 0", one(fault("link-down", port="A:0")), "A:0")

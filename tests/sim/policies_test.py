@@ -21,7 +21,7 @@ for policy in POLICIES:
     check(run.run["overhead"]["policy"] == verdict["evidence"]["policy"] == policy, f"{policy}: is named", run.run)
     check(all(run.run["overhead"][key] == o[key] for key in KEYS), f"{policy}: run.json and verdict.json agree", o)
     first = verdict["findings"][0]
-    check(first["type"] in ("pfc_backpressure", "flow_contention") and first["root"] == "6:2"
+    check(first["type"] in ("pfc-backpressure", "flow-contention") and first["root"] == "6:2"
           and first["flows"][0] == "13->19/10001>4791", f"{policy}: 13->19 at 6:2 comes first", first)
 
     stream = records.read(run.dir / "records.bin")
@@ -72,7 +72,7 @@ check(again.run["digest"] == runs["hawkeye-maxr"].run["digest"], "a flood is the
 # A storm halts whole flows: no ACK comes back while it rages, and Hawkeye detects nothing then.
 storm = rocelab(SCENARIOS / "pfc-storm.cfg", *sets(detection__policy="hawkeye-maxr"))
 [fault] = [f for f in storm.truth["faults"] if f["kind"] == "pfc-storm"]
-[found] = storm.findings("pfc_storm")
+[found] = storm.findings("pfc-storm")
 check(found["root"] == fault["target"], "hawkeye-maxr: finds the storm all the same", found)
 within = [r.time_ps / 1000 - fault["start_ns"] for r in records.read(storm.dir / "records.bin") if r.type == records.TRIGGER
           and 100_000 < r.time_ps / 1000 - fault["start_ns"] < fault["duration_ns"]]

@@ -52,20 +52,20 @@ def verdict(run):
     check(path[1] == path[2] == "17->18/10000>10000", "the critical path goes through 17->18 in steps 1 and 2", path)
     check(not run.verdict["network"]["innocent"], "the network is not innocent", run.verdict["network"])
 
-    worst = finding(run, "flow_contention", "6:2", LONG)
+    worst = finding(run, "flow-contention", "6:2", LONG)
     check("17->18/10000>10000" in worst["victims"], "its victim is 17->18", worst)
-    pause = finding(run, "pfc_backpressure", "6:2", LONG)
+    pause = finding(run, "pfc-backpressure", "6:2", LONG)
     check("2:3" in pause["ports"], "PFC backpressure halts 2:3", pause)
     check("17->18/10000>10000" in pause["victims"], "its victim is 17->18", pause)
     check(run.verdict["findings"][0]["root"] == "6:2", "6:2 comes first", run.verdict["findings"][0])
 
-    weak = finding(run, "flow_contention", "6:2", SHORT)
+    weak = finding(run, "flow-contention", "6:2", SHORT)
     check(weak["steps"] == [1], "15->18 at 6:2 in step 1 alone", weak)
     check(weak["score"] < worst["score"] / 3, "its score is far below that of 13->19", (weak["score"], worst["score"]))
 
-    nic = finding(run, "flow_contention", "15:1", SHORT)
+    nic = finding(run, "flow-contention", "15:1", SHORT)
     check(1 in nic["steps"] and "15->16/10000>10000" in nic["victims"], "15->16 shares its NIC in step 1", nic)
-    nic = finding(run, "flow_contention", "13:1", LONG)
+    nic = finding(run, "flow-contention", "13:1", LONG)
     check(2 in nic["steps"] and "13->14/10000>10000" in nic["victims"], "13->14 shares its NIC in step 2", nic)
 
     scores = {c["flow"]: c["score"] for c in run.verdict["contributors"]}
@@ -73,7 +73,7 @@ def verdict(run):
     others = max((score for flow, score in scores.items() if flow != LONG), default=0)
     check(scores[LONG] > 5 * others, "by far", scores)
     check(set(scores) <= {LONG, SHORT}, "nobody else is blamed", scores)
-    known = ("flow_contention", "pfc_backpressure")
+    known = ("flow-contention", "pfc-backpressure")
     check(all(f["type"] in known for f in run.findings()), "and for nothing else", [f["type"] for f in run.findings()])
 
 

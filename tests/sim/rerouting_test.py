@@ -44,7 +44,7 @@ def whole(run, name, reroutes):
 
 def named(run, name, cable):
     found = {(f["type"], f["root"]) for f in run.findings()}
-    check(found and found <= {("link_down", end) for end in cable}, f"{name}: the verdict names the link alone", found)
+    check(found and found <= {("link-down", end) for end in cable}, f"{name}: the verdict names the link alone", found)
 
 
 def one_dead_link():
@@ -94,7 +94,7 @@ def partition():
         drops = run.run["drops"]
         check(drops["link_down"] > 0, f"{name}: drops by name", drops)
         check((drops["no_route"] > 0) == (convergence != "100ms"), f"{name}: no route once it is known", drops)
-        check({f["type"] for f in run.findings()} <= {"link_down", "blackhole"} and run.findings("link_down"),
+        check({f["type"] for f in run.findings()} <= {"link-down", "blackhole"} and run.findings("link-down"),
               f"{name}: the verdict names links", run.findings())
         told = " ".join(f["evidence"] for f in run.findings())
         check("did not see them" not in told, f"{name}: switches answer for themselves", told)

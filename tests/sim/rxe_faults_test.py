@@ -36,8 +36,8 @@ def repaired(run, name):
 def lost():
     run, _ = run_with("loss", "injected", '{ kind = "loss"; port = "a:3"; rate = 0.02; }', size="4MB")
     repaired(run, "loss")
-    found = run.findings("packet_loss")
-    check(found, "loss: the verdict says packet_loss", run.findings())
+    found = run.findings("packet-loss")
+    check(found, "loss: the verdict says packet-loss", run.findings())
     paths = {victim.split("/")[0] for f in found for victim in f["victims"]}
     check(paths <= {"h1->h2", "h3->h0"}, "loss: on flows that cross the trunk", found)
 
@@ -56,14 +56,14 @@ def damaged():
         check(host["program"]["qp_error"] == 0, f"corruption: {name}'s queue pairs live", host)
     behind = sum(kernels[h]["udp_in"] - kernels[h]["rcvd_pkts"] for h in ("h2", "h3"))
     check(behind >= corrupt, f"corruption: {corrupt} damaged, {behind} not taken by rxe behind that port", kernels)
-    check(run.findings("packet_loss"), "corruption: the verdict says packet_loss", run.findings())
+    check(run.findings("packet-loss"), "corruption: the verdict says packet-loss", run.findings())
 
 
 def cut():
     fault = '{ kind = "link-down"; port = "a:3"; start = "200ms"; duration = "100ms"; }'
-    run, _ = run_with("link-down", "link_down", fault, size="4MB")
+    run, _ = run_with("link-down", "link-down", fault, size="4MB")
     repaired(run, "link-down")
-    check({f["root"] for f in run.findings("link_down")} <= {"a:3", "b:3"} and run.findings("link_down"),
+    check({f["root"] for f in run.findings("link-down")} <= {"a:3", "b:3"} and run.findings("link-down"),
           "link-down: the verdict names an end of the cable", run.findings())
 
 
@@ -72,7 +72,7 @@ def looped():
     fault = '{ kind = "misroute"; dst = "h2"; port = "b:3"; start = "200ms"; duration = "300ms"; }'
     run, _ = run_with("misroute", "ttl", fault, size="4MB", extra=ROOMY)
     repaired(run, "misroute")
-    check(run.findings("forwarding_loop"), "misroute: the verdict says forwarding_loop", run.findings())
+    check(run.findings("forwarding-loop"), "misroute: the verdict says forwarding-loop", run.findings())
 
 
 if __name__ == "__main__":

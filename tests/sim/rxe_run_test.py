@@ -28,9 +28,9 @@ def ready_made():
     check(len(rates) == 2 and all(float(gbps) > 0 for row in rates for gbps in row), "ring: slow rates are shown", rates)
     no_drop(run, "ring")
     invariants(run, "ring")
-    roots = {f["root"] for f in run.findings("pfc_storm")}
+    roots = {f["root"] for f in run.findings("pfc-storm")}
     check(roots == {"b:1"}, "ring: the storm is found at its port", run.findings())
-    found = [f for f in run.findings("flow_contention") if f["flows"] and f["flows"][0].startswith("h0->h3/50000")]
+    found = [f for f in run.findings("flow-contention") if f["flows"] and f["flows"][0].startswith("h0->h3/50000")]
     check(found, "ring: contention by the background flow is found", run.findings())
     check({f["root"] for f in found} <= {"h0:1", "a:3", "b:2"}, "ring: where that flow passes", found)
     for host in run.run["hosts"]:

@@ -30,6 +30,6 @@ origin = [row for row in origin if row.pausing]
 check(origin and 1 * MS <= origin[0].pausing_since_ps < 2 * MS, "it says that it pauses, and since when", origin)
 check(origin[0].ingress_bytes < origin[0].ingress_xoff_bytes, "and that its buffer gives it no reason to", origin[0])
 
-storm = run.findings("pfc_storm")
+storm = run.findings("pfc-storm")
 check(storm and storm[0]["root"] == "5:1", "the storm's port is found", run.findings())
 check(len(run.findings()) == 1, "and nothing else", run.findings())

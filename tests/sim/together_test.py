@@ -32,7 +32,7 @@ def list_of(ports):
 def check_met(done, name, culprits):
     met = {(m["port"], flow) for m in done.truth["meetings"] for flow in m["flows"]
            if any(f.startswith("12->14/") for f in m["flows"])}
-    waits = [f for f in done.findings() if f["type"] in ("flow_contention", "incast")]
+    waits = [f for f in done.findings() if f["type"] in ("flow-contention", "incast")]
     check(all((f["root"], flow) in met for f in waits for flow in f["flows"]), f"{name}: who is named met the step there",
           [(f["type"], f["root"], f["flows"]) for f in waits])
     named = {flow.split("/")[0] for f in waits for flow in f["flows"]}
@@ -47,7 +47,7 @@ check_met(done, "a flow that ended 0.15 ms before the step began", {"16->14"})
 done = run("40MB", "0us", [("13", "14", 'bytes = "70MB"; start = "10us";', *LONG_WAY),
                            ("16", "14", 'bytes = "12MB"; start = "1600us";')], [("4:1", "1500us", "3000us")])
 check_met(done, "a flow that came and went during a storm", {"13->14"})
-check([f["root"] for f in done.findings("pfc_storm")] == ["4:1"], "the storm is found", done.findings("pfc_storm"))
+check([f["root"] for f in done.findings("pfc-storm")] == ["4:1"], "the storm is found", done.findings("pfc-storm"))
 
 done = run("20MB", "400us", [("13", "15", 'bytes = "2MB"; start = "1us";', ["0:3", "4:2", "1:2"], ["1:3", "4:1", "0:2"])],
            [("1:3", "100us", "50us"), ("1:3", "500us", "300us")])
@@ -63,5 +63,5 @@ done = run("20MB", "0us", [("13", "15", 'bytes = "30MB"; start = "400us";', ["0:
                            ("16", "15", 'bytes = "30MB"; start = "400us";',
                             ["2:3", "6:3", "8:1", "4:2", "1:2"], ["1:3", "4:3", "8:2", "6:1", "2:1"]),
                            ("14", "15", 'bytes = "1500KB"; start = "0us";')])
-named = {flow.split("/")[0] for f in done.findings("pfc_backpressure") if f["root"] == "1:2" for flow in f["flows"]}
+named = {flow.split("/")[0] for f in done.findings("pfc-backpressure") if f["root"] == "1:2" for flow in f["flows"]}
 check(named == {"13->15", "16->15"}, "a flow that left the root before its queue grew has no part in it", named)

@@ -8,8 +8,8 @@ import shutil
 from cases import ring, small
 from harness import SCENARIOS, check, rocelab, scenario_file, scratch
 
-TYPES = {"flow_contention", "incast", "pfc_backpressure", "pfc_storm", "pfc_deadlock", "forwarding_loop", "load_imbalance",
-         "packet_loss", "link_down", "blackhole", "slow_host"}
+TYPES = {"flow-contention", "incast", "pfc-backpressure", "pfc-storm", "pfc-deadlock", "forwarding-loop", "load-imbalance",
+         "packet-loss", "link-down", "blackhole", "slow-host"}
 FLOW = re.compile(r"^[\w-]+->[\w-]+/\d+>\d+$")
 PORT = re.compile(r"^[\w-]+:\d+$")
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "steps.csv", "run.json",
@@ -118,7 +118,7 @@ def clean_ring():
 
 def pfc_storm():
     run = run_of("pfc-storm")
-    finding = expect(run, "pfc-storm", "pfc_storm", "5:1", ports=["0:4"], victims=["13->14/10000>4791"])
+    finding = expect(run, "pfc-storm", "pfc-storm", "5:1", ports=["0:4"], victims=["13->14/10000>4791"])
     check(finding["flows"] == [], "pfc-storm: no flow is its cause", finding)
     check(len(run.findings()) == 1, "pfc-storm: nothing else is accused", run.findings())
     check(contributors(run) == [], "pfc-storm: nor is anybody's flow", contributors(run))
@@ -130,10 +130,10 @@ def pfc_storm():
 def pfc_backpressure():
     run = run_of("pfc-backpressure")
     culprits = ["a2->d1/20001>4791", "b2->d1/20002>4791", "c2->d1/20003>4791"]
-    finding = expect(run, "pfc-backpressure", "pfc_backpressure", "D:2", culprits, ["S:4", "A:1"], ["a1->b1/49152>4791"])
+    finding = expect(run, "pfc-backpressure", "pfc-backpressure", "D:2", culprits, ["S:4", "A:1"], ["a1->b1/49152>4791"])
     check(not set(finding["victims"]) & set(culprits), "pfc-backpressure: victims are the collective's", finding)
     check(set(contributors(run)) == set(culprits), "pfc-backpressure: all three contribute, nobody else", contributors(run))
-    first(run, "pfc-backpressure", "pfc_backpressure", "D:2")
+    first(run, "pfc-backpressure", "pfc-backpressure", "D:2")
     undisturbed("pfc-backpressure", "flows")
 
 
@@ -141,12 +141,12 @@ def pfc_backpressure_bystander():
     """No queue in common: a third flow stands between the culprits and their victims."""
     run = run_of("pfc-backpressure-bystander")
     culprits = ["b1->d1/20001>4791", "c1->d1/20002>4791"]
-    finding = expect(run, "bystander", "pfc_backpressure", "D:2", culprits, ["S:4", "A:1"], ["a1->e1/49152>4791"])
+    finding = expect(run, "bystander", "pfc-backpressure", "D:2", culprits, ["S:4", "A:1"], ["a1->e1/49152>4791"])
     shared = [m for m in run.truth["meetings"] if set(m["flows"]) & set(culprits) and set(m["flows"]) & set(finding["victims"])]
     check(not shared, "bystander: victims and culprits never share a queue", shared)
     check("a2->d2/20000>4791" not in finding["flows"], "bystander: who stands between them is no culprit there", finding)
     check(set(culprits) <= set(contributors(run)), "bystander: the culprits contribute", contributors(run))
-    first(run, "bystander", "pfc_backpressure", "D:2")
+    first(run, "bystander", "pfc-backpressure", "D:2")
 
 
 def incast():
@@ -161,7 +161,7 @@ def incast():
 def halving_doubling():
     run = run_of("halving-doubling")
     stranger = "h9->h0/20000>4791"
-    expect(run, "halving-doubling", "flow_contention", "l0:1", [stranger])
+    expect(run, "halving-doubling", "flow-contention", "l0:1", [stranger])
     check(contributors(run) == [stranger], "halving-doubling: the stranger contributes, nobody else", contributors(run))
     check(run.wrong() == ["0"], "halving-doubling: every element is right", run.wrong())
     undisturbed("halving-doubling", "flows")
@@ -172,14 +172,14 @@ def case_study():
     weak, strong, victim = "15->18/10001>4791", "13->19/10001>4791", "17->18/10000>4791"
     path = {(step["flow"], step["step"]) for step in run.verdict["critical_path"]}
     check({(victim, 1), (victim, 2)} <= path, "case-study: the critical path goes through 17->18 in steps 1 and 2", path)
-    worst = expect(run, "case-study", "flow_contention", "6:2", [strong], victims=[victim])
-    expect(run, "case-study", "pfc_backpressure", "6:2", [strong], ["2:3"], [victim])
-    weaker = expect(run, "case-study", "flow_contention", "6:2", [weak])
+    worst = expect(run, "case-study", "flow-contention", "6:2", [strong], victims=[victim])
+    expect(run, "case-study", "pfc-backpressure", "6:2", [strong], ["2:3"], [victim])
+    weaker = expect(run, "case-study", "flow-contention", "6:2", [weak])
     check(weaker["score"] < worst["score"] / 3, "case-study: 15->18 far below it", (weaker["score"], worst["score"]))
-    expect(run, "case-study", "flow_contention", "13:1", [strong], victims=["13->14/10000>4791"])
-    expect(run, "case-study", "flow_contention", "15:1", [weak], victims=["15->16/10000>4791"])
+    expect(run, "case-study", "flow-contention", "13:1", [strong], victims=["13->14/10000>4791"])
+    expect(run, "case-study", "flow-contention", "15:1", [weak], victims=["15->16/10000>4791"])
     check(contributors(run) == [strong, weak], "case-study: 13->19 contributes most", contributors(run))
-    first(run, "case-study", "pfc_backpressure", "6:2")
+    first(run, "case-study", "pfc-backpressure", "6:2")
     undisturbed("case-study", "flows")
 
 
@@ -190,7 +190,7 @@ topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 4; };
 collectives = ( { step_bytes = "8MB"; ranks = [ "h0", "h4" ]; } );
 flows = ( { src = "h1"; dst = "h4"; sport = 20000; bytes = "4MB"; prio = 4; start = "50us"; } );
 """))
-    expect(run, "other class", "flow_contention", "l0:5", ["h1->h4/20000>4791"])
+    expect(run, "other class", "flow-contention", "l0:5", ["h1->h4/20000>4791"])
     met = [m for m in run.truth["meetings"] if "h1->h4/20000>4791" in m["flows"]]
     check(met, "other class: the truth knows that they met", run.truth["meetings"])
 
@@ -202,7 +202,7 @@ topology = { kind = "fat-tree"; k = 4; };
 collectives = ( { step_bytes = "8MB"; ranks = [ "h0", "h4", "h8", "h12" ]; } );
 faults = ( { kind = "corruption"; port = "e0:3"; rate = 0.02; }, { kind = "corruption"; port = "e0:4"; rate = 0.02; } );
 """))
-    finding = expect(run, "corruption", "packet_loss", "h4:1")
+    finding = expect(run, "corruption", "packet-loss", "h4:1")
     check("wrong ICRC" in finding["evidence"], "corruption: the evidence names the ICRC", finding)
 
 
@@ -215,4 +215,4 @@ pfc_backpressure_bystander()
 incast()
 halving_doubling()
 case_study()
-check({"flow_contention", "incast", "pfc_backpressure", "pfc_storm"} <= told, "the four signatures were told", told)
+check({"flow-contention", "incast", "pfc-backpressure", "pfc-storm"} <= told, "the four signatures were told", told)

@@ -45,7 +45,7 @@ test_order(void **state)
 	assert_float_equal((float)(v->findings[0].critical_ps / 1e9), 10.784f * 1.107692f, 1e-3f);
 	assert_float_equal((float)(v->findings[1].explained_ps / 1e9), 60.0f - 30.75f, 1e-3f);
 	assert_true(v->findings[1].critical_ps == 0);
-	assert_non_null(strstr(v->reason, "flow_contention at 6:2 by 13->19/78>78"));
+	assert_non_null(strstr(v->reason, "flow-contention at 6:2 by 13->19/78>78"));
 	verdict_destroy(v);
 }
 

@@ -354,6 +354,6 @@ fixture_case(void)
 	add_findings(v);
 	add_contributors(v);
 	add_events(v);
-	snprintf(v->reason, sizeof(v->reason), "6 of 56 steps were slow; the strongest cause is flow_contention at 6:2.");
+	snprintf(v->reason, sizeof(v->reason), "6 of 56 steps were slow; the strongest cause is flow-contention at 6:2.");
 	return v;
 }

@@ -78,7 +78,7 @@ json_tells_the_case(void **state)
 	assert_string_equal(string_at(json_array_get(path, 2), "waited_for"), "17");
 
 	finding = json_array_get(json_object_get(root, "findings"), 1);
-	assert_string_equal(string_at(finding, "type"), "pfc_backpressure");
+	assert_string_equal(string_at(finding, "type"), "pfc-backpressure");
 	assert_string_equal(string_at(finding, "root"), "6:2");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(finding, "ports"), 0)), "2:3");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(finding, "ports"), 1)), "6:2");

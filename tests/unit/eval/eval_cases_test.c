@@ -225,11 +225,11 @@ storm_pauses_a_port_of_the_collective(void **state)
 		uint32_t root;
 
 		make(&c, &family_storm, i, &source);
-		root = port(&c, json_object_get(anomaly(&c, 0, "storm"), "root"));
+		root = port(&c, json_object_get(anomaly(&c, 0, "pfc-storm"), "root"));
 		assert_int_equal(c.routing.topo->nodes[c.routing.topo->ports[root].node].kind, TOPO_SWITCH);
 		assert_true(place_is_used(&c, c.routing.topo->ports[root].peer_port));
 		assert_int_equal(c.routing.topo->ports[root].peer_port,
-				 port(&c, json_object_get(anomaly(&c, 0, "storm"), "halts")));
+				 port(&c, json_object_get(anomaly(&c, 0, "pfc-storm"), "halts")));
 		case_fini(&c);
 	}
 }

@@ -99,12 +99,12 @@ static void
 contention_is_found_whole(void **state)
 {
 	(void)state;
-	assert_int_equal(outcome(CONTENTION, BOTH_MET, QUEUE("flow_contention", "s:1", "'x->b', 'y->b'"), "false"),
+	assert_int_equal(outcome(CONTENTION, BOTH_MET, QUEUE("flow-contention", "s:1", "'x->b', 'y->b'"), "false"),
 			 OUTCOME_TP);
 	assert_int_equal(outcome(CONTENTION, BOTH_MET,
-				 QUEUE("flow_contention", "s:1", "'x->b'") "," QUEUE("incast", "s:1", "'y->b'"), "false"),
+				 QUEUE("flow-contention", "s:1", "'x->b'") "," QUEUE("incast", "s:1", "'y->b'"), "false"),
 			 OUTCOME_TP);
-	assert_int_equal(outcome(CONTENTION, BOTH_MET, QUEUE("flow_contention", "s:1", "'x->b'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, BOTH_MET, QUEUE("flow-contention", "s:1", "'x->b'"), "false"), OUTCOME_FP);
 	assert_int_equal(outcome(CONTENTION, BOTH_MET, "", "true"), OUTCOME_FN);
 }
 
@@ -112,9 +112,9 @@ static void
 only_what_really_collided_is_asked_for(void **state)
 {
 	(void)state;
-	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow_contention", "s:1", "'x->b'"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow-contention", "s:1", "'x->b'"), "false"), OUTCOME_TP);
 	/* what met for less may be named, too */
-	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow_contention", "s:1", "'x->b', 'y->b'"), "false"),
+	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow-contention", "s:1", "'x->b', 'y->b'"), "false"),
 			 OUTCOME_TP);
 }
 
@@ -123,28 +123,28 @@ what_the_truth_does_not_bear_out_is_false(void **state)
 {
 	(void)state;
 	/* another port, another flow, another victim */
-	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow_contention", "s:2", "'x->b'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow-contention", "s:2", "'x->b'"), "false"), OUTCOME_FP);
 	assert_int_equal(outcome(CONTENTION, ONE_MET,
-				 QUEUE("flow_contention", "s:1", "'x->b'") "," QUEUE("flow_contention", "s:1", "'b->c'"),
+				 QUEUE("flow-contention", "s:1", "'x->b'") "," QUEUE("flow-contention", "s:1", "'b->c'"),
 				 "false"),
 			 OUTCOME_FP);
 	assert_int_equal(
-		outcome(CONTENTION, ONE_MET, FINDING("flow_contention", "s:1", "'s:1'", "'x->b'", "'b->c'", "1"), "false"),
+		outcome(CONTENTION, ONE_MET, FINDING("flow-contention", "s:1", "'s:1'", "'x->b'", "'b->c'", "1"), "false"),
 		OUTCOME_FP);
 	/* nobody at all */
 	assert_int_equal(outcome(CONTENTION, ONE_MET,
-				 QUEUE("flow_contention", "s:1", "'x->b'") "," PLAIN("flow_contention", "s:9"), "false"),
+				 QUEUE("flow-contention", "s:1", "'x->b'") "," PLAIN("flow-contention", "s:9"), "false"),
 			 OUTCOME_FP);
 	/* right, and something more that never was */
 	assert_int_equal(outcome(CONTENTION, ONE_MET,
-				 QUEUE("flow_contention", "s:1", "'x->b'") "," PLAIN("pfc_storm", "s:1"), "false"),
+				 QUEUE("flow-contention", "s:1", "'x->b'") "," PLAIN("pfc-storm", "s:1"), "false"),
 			 OUTCOME_FP);
 	assert_int_equal(outcome(CONTENTION, ONE_MET,
-				 QUEUE("flow_contention", "s:1", "'x->b'") "," PLAIN("packet_loss", "s:1"), "false"),
+				 QUEUE("flow-contention", "s:1", "'x->b'") "," PLAIN("packet-loss", "s:1"), "false"),
 			 OUTCOME_FP);
 	/* pauses: culprits that met in the root's queue, and a port that was halted */
 	assert_int_equal(outcome(CONTENTION, ONE_MET,
-				 QUEUE("flow_contention", "s:1", "'x->b'") "," QUEUE("pfc_backpressure", "s:1", "'x->b'"),
+				 QUEUE("flow-contention", "s:1", "'x->b'") "," QUEUE("pfc-backpressure", "s:1", "'x->b'"),
 				 "false"),
 			 OUTCOME_FP);
 }
@@ -156,22 +156,22 @@ incast_is_flows_that_met_each_other(void **state)
 
 	(void)state;
 	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("incast", "s:1", "'x->b', 'y->b'"), "false"), OUTCOME_TP);
-	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("flow_contention", "s:1", "'x->b', 'y->b'"), "false"),
+	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("flow-contention", "s:1", "'x->b', 'y->b'"), "false"),
 			 OUTCOME_FP);
 	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("incast", "s:1", "'x->b', 'z->b'"), "false"), OUTCOME_FP);
 }
 
-#define STORM MEANING("{ 'kind': 'storm', 'root': 's:1', 'halts': 'r:2' }")
+#define STORM MEANING("{ 'kind': 'pfc-storm', 'root': 's:1', 'halts': 'r:2' }")
 #define STORM_FABRIC FABRIC("", HOLDING("r:2", "a->b", 50000))
 
 static void
 storm_is_traced_to_its_port(void **state)
 {
 	(void)state;
-	assert_int_equal(outcome(STORM, STORM_FABRIC, PLAIN("pfc_storm", "s:1"), "false"), OUTCOME_TP);
-	assert_int_equal(outcome(STORM, STORM_FABRIC, PLAIN("pfc_storm", "t:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(STORM, STORM_FABRIC, PLAIN("pfc-storm", "s:1"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(STORM, STORM_FABRIC, PLAIN("pfc-storm", "t:1"), "false"), OUTCOME_FP);
 	assert_int_equal(
-		outcome(STORM, STORM_FABRIC, FINDING("pfc_backpressure", "t:1", "'r:2'", "", "'a->b'", "1"), "false"),
+		outcome(STORM, STORM_FABRIC, FINDING("pfc-backpressure", "t:1", "'r:2'", "", "'a->b'", "1"), "false"),
 		OUTCOME_FP);
 	assert_int_equal(outcome(STORM, STORM_FABRIC, "", "false"), OUTCOME_FN);
 }
@@ -183,8 +183,8 @@ storm_is_traced_to_its_port(void **state)
 static void
 backpressure_is_traced_to_its_root(void **state)
 {
-	const char *right = FINDING("pfc_backpressure", "s:1", "'r:3', 's:1'", "'x->b', 'y->b'", "'a->b'", "1");
-	const char *wrong = FINDING("pfc_backpressure", "s:2", "'r:3', 's:2'", "", "'a->b'", "1");
+	const char *right = FINDING("pfc-backpressure", "s:1", "'r:3', 's:1'", "'x->b', 'y->b'", "'a->b'", "1");
+	const char *wrong = FINDING("pfc-backpressure", "s:2", "'r:3', 's:2'", "", "'a->b'", "1");
 
 	(void)state;
 	assert_int_equal(outcome(BACKPRESSURE, BACKPRESSURE_FABRIC, right, "false"), OUTCOME_TP);
@@ -200,12 +200,12 @@ static void
 deadlock_is_found_with_what_began_it(void **state)
 {
 	(void)state;
-	assert_int_equal(outcome(IN_LOOP, STUCK, PLAIN("pfc_deadlock", "p:1"), "false"), OUTCOME_TP);
-	assert_int_equal(outcome(IN_LOOP, STUCK, PLAIN("pfc_deadlock", "z:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(IN_LOOP, STUCK, PLAIN("pfc-deadlock", "p:1"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(IN_LOOP, STUCK, PLAIN("pfc-deadlock", "z:1"), "false"), OUTCOME_FP);
 	assert_int_equal(outcome(IN_LOOP, STUCK, "", "false"), OUTCOME_FN);
-	assert_int_equal(outcome(OUT_OF_LOOP, STUCK, PLAIN("pfc_deadlock", "p:1"), "false"), OUTCOME_FP);
-	assert_int_equal(outcome(OUT_OF_LOOP, STUCK, PLAIN("pfc_storm", "h:1"), "false"), OUTCOME_FP);
-	assert_int_equal(outcome(OUT_OF_LOOP, STUCK, PLAIN("pfc_storm", "h:1") "," PLAIN("pfc_deadlock", "q:1"), "false"),
+	assert_int_equal(outcome(OUT_OF_LOOP, STUCK, PLAIN("pfc-deadlock", "p:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(OUT_OF_LOOP, STUCK, PLAIN("pfc-storm", "h:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(OUT_OF_LOOP, STUCK, PLAIN("pfc-storm", "h:1") "," PLAIN("pfc-deadlock", "q:1"), "false"),
 			 OUTCOME_TP);
 }
 
@@ -215,11 +215,11 @@ static void
 loop_is_found_at_its_ports(void **state)
 {
 	(void)state;
-	assert_int_equal(outcome(LOOP, STUCK, PLAIN("forwarding_loop", "q:1"), "false"), OUTCOME_TP);
-	assert_int_equal(outcome(LOOP, STUCK, PLAIN("forwarding_loop", "q:1") "," PLAIN("pfc_deadlock", "p:1"), "false"),
+	assert_int_equal(outcome(LOOP, STUCK, PLAIN("forwarding-loop", "q:1"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(LOOP, STUCK, PLAIN("forwarding-loop", "q:1") "," PLAIN("pfc-deadlock", "p:1"), "false"),
 			 OUTCOME_TP);
-	assert_int_equal(outcome(LOOP, STUCK, PLAIN("forwarding_loop", "r:1"), "false"), OUTCOME_FP);
-	assert_int_equal(outcome(LOOP, STUCK, PLAIN("pfc_deadlock", "p:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(LOOP, STUCK, PLAIN("forwarding-loop", "r:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(LOOP, STUCK, PLAIN("pfc-deadlock", "p:1"), "false"), OUTCOME_FP);
 	assert_int_equal(outcome(LOOP, STUCK, "", "false"), OUTCOME_FN);
 }
 
@@ -230,37 +230,37 @@ static void
 imbalance_is_found_by_its_name(void **state)
 {
 	(void)state;
-	assert_int_equal(outcome(IMBALANCE, OWN_MET, PLAIN("load_imbalance", "s:3"), "false"), OUTCOME_TP);
-	assert_int_equal(outcome(IMBALANCE, OWN_MET, PLAIN("load_imbalance", "s:4"), "false"), OUTCOME_FP);
-	assert_int_equal(outcome(IMBALANCE, OWN_MET, QUEUE("flow_contention", "s:3", "'b->c'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(IMBALANCE, OWN_MET, PLAIN("load-imbalance", "s:3"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(IMBALANCE, OWN_MET, PLAIN("load-imbalance", "s:4"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(IMBALANCE, OWN_MET, QUEUE("flow-contention", "s:3", "'b->c'"), "false"), OUTCOME_FP);
 	assert_int_equal(outcome(IMBALANCE, OWN_MET, "", "false"), OUTCOME_FN);
 }
 
 static void
 mixed_needs_both(void **state)
 {
-	const char *meaning = MEANING("{ 'kind': 'storm', 'root': 's:1', 'halts': 'r:2' },"
-				      "{ 'kind': 'slowhost', 'host': 'b', 'step': 2 }");
-	const char *late = FINDING("slow_host", "b", "", "", "'b->c'", "1, 2");
+	const char *meaning = MEANING("{ 'kind': 'pfc-storm', 'root': 's:1', 'halts': 'r:2' },"
+				      "{ 'kind': 'slow-host', 'host': 'b', 'step': 2 }");
+	const char *late = FINDING("slow-host", "b", "", "", "'b->c'", "1, 2");
 
 	(void)state;
-	assert_int_equal(outcome(meaning, STORM_FABRIC, PLAIN("pfc_storm", "s:1"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(meaning, STORM_FABRIC, PLAIN("pfc-storm", "s:1"), "false"), OUTCOME_FP);
 	assert_int_equal(outcome(meaning, STORM_FABRIC, late, "true"), OUTCOME_FP);
 	assert_int_equal(outcome(meaning, STORM_FABRIC,
-				 PLAIN("pfc_storm", "s:1") "," FINDING("slow_host", "b", "", "", "'b->c'", "1, 2"),
+				 PLAIN("pfc-storm", "s:1") "," FINDING("slow-host", "b", "", "", "'b->c'", "1, 2"),
 				 "false"),
 			 OUTCOME_TP);
 }
 
-#define SLOW MEANING("{ 'kind': 'slowhost', 'host': 'b', 'step': 2 }")
+#define SLOW MEANING("{ 'kind': 'slow-host', 'host': 'b', 'step': 2 }")
 #define NOTHING FABRIC("", "")
 
 static void
 slow_host_leaves_the_network_innocent(void **state)
 {
-	const char *late = FINDING("slow_host", "b", "", "", "'b->c'", "2"),
-		   *other = FINDING("slow_host", "a", "", "", "", "2");
-	const char *step = FINDING("slow_host", "b", "", "", "'b->c'", "3");
+	const char *late = FINDING("slow-host", "b", "", "", "'b->c'", "2"),
+		   *other = FINDING("slow-host", "a", "", "", "", "2");
+	const char *step = FINDING("slow-host", "b", "", "", "'b->c'", "3");
 
 	(void)state;
 	assert_int_equal(outcome(SLOW, NOTHING, late, "true"), OUTCOME_TP);
@@ -275,7 +275,7 @@ clean_has_no_finding(void **state)
 {
 	(void)state;
 	assert_int_equal(outcome(MEANING(""), NOTHING, "", "true"), OUTCOME_TP);
-	assert_int_equal(outcome(MEANING(""), BOTH_MET, QUEUE("flow_contention", "s:1", "'x->b'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(MEANING(""), BOTH_MET, QUEUE("flow-contention", "s:1", "'x->b'"), "false"), OUTCOME_FP);
 }
 
 static void
