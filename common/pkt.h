@@ -5,14 +5,16 @@
 #include <stdint.h>
 
 /*
- * Descriptors are passed by value. A frame is parsed into one where it enters and its bytes are produced again only
- * where it leaves (dpswitch/edge). PAUSE frames are not descriptors: they travel in a lane of their own
+ * Descriptors are passed by value, with all of BTH, AETH and immediate that receivers act on: who gets one needs nothing
+ * of its sender's. What concerns memory alone, RETH and payload, stays where the payload is (dpswitch/fabric/body.h).
+ * A frame is parsed into a descriptor where it enters and its bytes are produced again only where it leaves
+ * (dpswitch/edge). PAUSE frames are not descriptors: they travel in a lane of their own
  * (dpswitch/fabric/link.h) because they concern the MAC of the receiving port and nothing behind it.
  */
 enum pkt_type {
 	PKT_DATA,    /* RC data segment of a message */
 	PKT_ACK,     /* RC acknowledge, psn = last PSN received in order */
-	PKT_NAK,     /* RC PSN sequence error, psn = expected PSN */
+	PKT_NAK,     /* RC NAK or RNR NAK by its syndrome, psn = expected PSN */
 	PKT_CNP,     /* congestion notification packet, RoCEv2 Annex A17.9.3 */
 	PKT_UD,      /* UD SEND ONLY */
 	PKT_POLL,    /* polling packet: flow = victim, psn = event id, arg = enum poll_flag */
@@ -45,11 +47,15 @@ struct pkt {
 	uint64_t time_ps;    /* when the last bit arrives at the receiver of the link it is on */
 	uint32_t flow;       /* index into struct flow_table */
 	uint32_t psn;        /* 24 bits; see enum pkt_type for control packets */
-	uint32_t arg;        /* data: message handle (rxe-hosts/roce/msg.h); NAK: AETH syndrome; UD: immediate;
-	                          to hosts outside, ACK: MSN, NAK: with it above bit 8 */
+	uint32_t arg;        /* data, UD: immediate, in every segment of its message; ACK, NAK: MSN of the AETH;
+	                        PKT_BYTES: handle of its bytes; control packets: see enum pkt_type */
 	uint16_t wire_bytes; /* bytes the frame occupies on the wire */
 	uint16_t payload_bytes;
-	uint16_t gen;  /* generation of the message handle in arg; PKT_BYTES: BTH opcode, AETH syndrome << 8 */
+	uint8_t opcode; /* RoCE: of the BTH, enum roce_opcode */
+	union {
+		uint8_t syndrome; /* ACK, NAK: of the AETH */
+		uint8_t message; /* data without bytes: which of its sender's messages, modulo 2^8 (struct message_source) */
+	};
 	uint8_t type;  /* enum pkt_type */
 	uint8_t prio;  /* 802.1p class, 0..7; 0 is served strictly first and is never paused */
 	uint8_t flags; /* enum pkt_flag */

@@ -137,11 +137,13 @@ hook_pending(void *ctx)
 static int
 make_frame(struct forward *f, struct err *err)
 {
-	const struct pkt_message message = { .first = true };
+	const struct pkt_message message = { 0 };
 	uint32_t bytes = f->options->frame_bytes;
-	struct pkt p = {
-		.type = PKT_DATA, .flags = PKT_LAST, .prio = f->scenario->plan->flows.flows[0].prio, .ttl = PKT_TTL_INIT
-	};
+	struct pkt p = { .type = PKT_DATA,
+			 .opcode = ROCE_RC_SEND_ONLY,
+			 .flags = PKT_LAST,
+			 .prio = f->scenario->plan->flows.flows[0].prio,
+			 .ttl = PKT_TTL_INIT };
 	struct frame frame;
 
 	p.payload_bytes = (uint16_t)((bytes - LEAST_FRAME_BYTES) & ~3u);

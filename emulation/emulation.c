@@ -474,19 +474,8 @@ bool
 emulation_describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 {
 	const struct emulation *emulation = ctx;
-	struct embedded_message m;
 
-	embedded_describe(emulation->shared, &emulation->scenario->roce, p, &m);
-	*message = (struct pkt_message){
-		.write = m.write,
-		.first = m.first,
-		.with_imm = m.with_imm,
-		.imm = m.imm,
-		.va = m.remote_offset,
-		.dma_bytes = m.bytes < UINT32_MAX ? (uint32_t)m.bytes : UINT32_MAX,
-		.msn = m.msn,
-		.payload = m.payload,
-	};
+	embedded_describe(emulation->shared, &emulation->scenario->roce, p, message);
 	return true;
 }
 

@@ -67,6 +67,7 @@ struct wire_aeth {
 
 #define AETH_ACK 0x1f          /* ACK without credit limit */
 #define AETH_NAK_SEQUENCE 0x60 /* NAK, PSN sequence error */
+#define AETH_RNR_NAK 0x2c      /* RNR NAK; the timer says 0.64 ms (IBTA table 45): real requesters wait so long */
 #define AETH_KIND_MASK 0x60    /* 0x00 ACK, 0x20 RNR NAK, 0x60 NAK */
 
 /* Datagram Extended Transport Header, 9.3.2. */
@@ -137,6 +138,22 @@ roce_data_opcode(bool write, bool first, bool last, bool with_imm)
 	if (!last)
 		return (uint8_t)(base + (first ? 0 : 1));
 	return (uint8_t)(base + (first ? 4 : 2) + (with_imm ? 1 : 0));
+}
+
+/* Of an RC data segment: RDMA WRITE, else SEND. */
+static inline bool
+roce_is_write(uint8_t opcode)
+{
+	return opcode >= ROCE_RC_WRITE_FIRST;
+}
+
+/* Of an RC data segment: first or only one of its message. */
+static inline bool
+roce_is_first(uint8_t opcode)
+{
+	uint8_t place = roce_is_write(opcode) ? (uint8_t)(opcode - ROCE_RC_WRITE_FIRST) : opcode;
+
+	return place == ROCE_RC_SEND_FIRST || place >= ROCE_RC_SEND_ONLY;
 }
 
 /*

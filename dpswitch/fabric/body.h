@@ -46,23 +46,18 @@ body_release(struct bodies *bodies, const struct pkt *p)
 		bodies->ops->release(bodies, p->arg);
 }
 
-/* What a descriptor leaves to its message (data, UD) or its connection (ACK, NAK), for the frame that is made of it. */
+/* What a descriptor has no room for: where its payload comes from and goes to. */
 struct pkt_message {
-	bool write;    /* RDMA WRITE, else SEND */
-	bool first;    /* first (or only) segment */
-	bool with_imm; /* the last segment carries imm */
-	uint32_t imm;
 	uint64_t va; /* RETH: where the message goes */
 	uint32_t rkey;
 	uint32_t dma_bytes;     /* RETH: bytes of the message */
-	uint32_t msn;           /* ACK, NAK */
 	uint32_t qkey;          /* UD */
 	const uint8_t *payload; /* of this segment; NULL: synthetic */
 };
 
-/* The hosts that made packets without bytes say what those mean. */
+/* The hosts that made packets without bytes say it. */
 struct message_source {
 	void *ctx;
-	/* @return false if nobody knows any more (a QP gave up): the packet cannot leave */
+	/* @return false if nobody can say: the packet cannot leave */
 	bool (*describe)(void *ctx, const struct pkt *p, struct pkt_message *message);
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rxe-hosts/roce/rc_recv.h"
 
-#include <assert.h>
+#include "common/wire/roce.h"
 
 /* A segment that does not fit its message, or a message that does not fit its place. */
 #define RC_STALE (1u << 31)
@@ -11,8 +11,7 @@ static uint32_t note_order(struct rc_recv *r, const struct pkt *p);
 static uint32_t duplicate(struct rc_recv *r, const struct roce_params *params, const struct pkt *p);
 static uint32_t out_of_sequence(struct rc_recv *r, const struct roce_params *params);
 static void keep_quiet(struct rc_recv *r);
-static uint32_t begin_segment(struct rc_recv *r, const struct rc_segment *segment);
-static uint32_t begin(struct rc_recv *r, const struct pkt *p, const struct msg_slab *slab, uint64_t window);
+static uint32_t begin(struct rc_recv *r, const struct pkt *p, const struct rc_reth *reth);
 
 void
 rc_recv_init(struct rc_recv *r, uint32_t first_psn)
@@ -20,47 +19,61 @@ rc_recv_init(struct rc_recv *r, uint32_t first_psn)
 	*r = (struct rc_recv){ .expected = first_psn & PSN_MASK, .seen = first_psn & PSN_MASK };
 }
 
-uint32_t
-rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct msg_slab *slab,
-	     uint64_t window, uint64_t now_ps)
+/* Congestion and order. @return whether p is the expected packet; what to answer is added to *answer */
+static bool
+in_order(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, uint64_t now_ps, uint32_t *answer)
 {
 	int32_t ahead = psn_diff(p->psn, r->expected);
-	uint32_t answer = 0, refusal;
 
 	if (p->flags & PKT_CE)
-		answer |= note_congestion(r, params, now_ps);
+		*answer |= note_congestion(r, params, now_ps);
 	if (ahead != 0 || r->repairing)
-		answer |= note_order(r, p);
-	if (ahead < 0)
-		return answer | duplicate(r, params, p);
-	if (ahead > 0)
-		return answer | out_of_sequence(r, params);
-	if (!r->under_way) {
-		refusal = begin(r, p, slab, window);
-		if (!r->under_way)
-			return answer | refusal;
-	}
+		*answer |= note_order(r, p);
+	if (ahead != 0)
+		*answer |= ahead < 0 ? duplicate(r, params, p) : out_of_sequence(r, params);
+	return ahead == 0;
+}
+
+/* The expected packet is taken. What was missing is here; later packets may be still. */
+static uint32_t
+take_expected(struct rc_recv *r, const struct roce_params *params, const struct pkt *p)
+{
+	uint32_t answer;
+
+	r->under_way = true;
 	r->gap = false;
-	answer |= rc_recv_take(r, params, p);
+	answer = rc_recv_take(r, params, p);
 	if (psn_diff(r->expected, r->seen) >= 0)
 		r->repairing = false;
 	return answer;
 }
 
 uint32_t
-rc_recv_segment(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_segment *segment,
+rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
+	     uint64_t now_ps)
+{
+	uint32_t answer = 0, refusal;
+
+	if (!in_order(r, params, p, now_ps, &answer))
+		return answer;
+	refusal = r->under_way ? 0 : begin(r, p, reth);
+	if (refusal != 0) {
+		keep_quiet(r);
+		return answer | refusal;
+	}
+	return answer | take_expected(r, params, p);
+}
+
+uint32_t
+rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
 		uint64_t now_ps)
 {
-	int32_t ahead = psn_diff(p->psn, r->expected);
-	uint32_t answer = p->flags & PKT_CE ? note_congestion(r, params, now_ps) : 0, refusal;
+	bool first = roce_is_first(p->opcode), with_imm = roce_headers(p->opcode) & ROCE_IMM;
+	uint32_t answer = 0, refusal;
 
-	if (ahead != 0 || r->repairing)
-		answer |= note_order(r, p);
-	if (ahead < 0)
-		return answer | duplicate(r, params, p);
-	if (ahead > 0)
-		return answer | out_of_sequence(r, params);
-	refusal = r->under_way == segment->first ? RC_STALE : segment->first ? begin_segment(r, segment) : 0;
+	if (!in_order(r, params, p, now_ps, &answer))
+		return answer;
+	refusal = r->under_way == first ? RC_STALE : first ? begin(r, p, reth) : 0;
 	if (refusal == 0 && r->done_bytes + p->payload_bytes > r->room_bytes)
 		refusal = RC_STALE;
 	if (refusal != 0) {
@@ -68,28 +81,9 @@ rc_recv_segment(struct rc_recv *r, const struct roce_params *params, const struc
 		keep_quiet(r);
 		return answer | (refusal & (uint32_t)~RC_STALE);
 	}
-	r->under_way = true;
-	r->gap = false;
-	answer |= rc_recv_take(r, params, p);
-	r->imm = segment->with_imm ? segment->imm : 0;
-	if (p->flags & PKT_LAST)
-		r->msn = (r->msn + 1) & PSN_MASK;
-	if (segment->write && !segment->with_imm)
-		answer &= ~(uint32_t)RC_COMPLETE;
-	if (psn_diff(r->expected, r->seen) >= 0)
-		r->repairing = false;
-	return answer;
-}
-
-const void *
-rc_recv_payload(const struct rc_recv *r, const struct pkt *p, uint64_t window, uint64_t *place)
-{
-	uint64_t offset = r->done_bytes - p->payload_bytes;
-
-	*place = r->place + offset;
-	if (r->msg->base == NULL || window >= __atomic_load_n(&r->msg->dead_window, __ATOMIC_RELAXED))
-		return NULL;
-	return r->msg->base + r->msg->local_offset + offset;
+	r->imm = with_imm ? p->arg : 0;
+	answer |= take_expected(r, params, p);
+	return roce_is_write(p->opcode) && !with_imm ? answer & ~(uint32_t)RC_COMPLETE : answer;
 }
 
 /* Echo in the next ACK, or a CNP unless one went out lately (RoCEv2 annex A17.9.3). */
@@ -155,49 +149,21 @@ keep_quiet(struct rc_recv *r)
 	r->repairing = true;
 }
 
-/* The first packet of a message. @return why it cannot begin, with under_way still false */
+/* The first packet of a message. @return why it cannot begin, 0: it does */
 static uint32_t
-begin(struct rc_recv *r, const struct pkt *p, const struct msg_slab *slab, uint64_t window)
+begin(struct rc_recv *r, const struct pkt *p, const struct rc_reth *reth)
 {
-	const struct msg *msg = msg_find(slab, p->arg, p->gen, window);
-	struct recv_slot slot;
+	struct recv_slot slot = { .bytes = UINT64_MAX };
 
-	if (msg == NULL) {
-		r->stale++;
-		keep_quiet(r);
-		return 0;
-	}
-	assert(msg->first_psn == p->psn);
-	r->place = msg->remote_offset;
-	if (msg->opcode == MSG_SEND_IMM) {
-		if (!recv_ring_pop(&r->receives, &slot)) {
-			r->naks++;
-			keep_quiet(r);
-			return RC_RNR;
-		}
-		assert(msg->bytes <= slot.bytes);
-		r->place = slot.offset;
-	}
-	r->msg = msg;
-	r->imm = msg->imm;
-	r->done_bytes = 0;
-	r->under_way = true;
-	return 0;
-}
-
-/* The same for a message from outside. @return why it cannot begin, 0: it can */
-static uint32_t
-begin_segment(struct rc_recv *r, const struct rc_segment *segment)
-{
-	struct recv_slot slot = { .offset = segment->place, .bytes = segment->room_bytes };
-
-	if (!segment->write && !recv_ring_pop(&r->receives, &slot)) {
+	if (reth != NULL)
+		slot = (struct recv_slot){ .offset = reth->place, .bytes = reth->room_bytes };
+	if (!roce_is_write(p->opcode) && !recv_ring_pop(&r->receives, &slot)) {
 		r->naks++;
 		return RC_RNR;
 	}
-	r->msg = NULL;
 	r->place = slot.offset;
 	r->room_bytes = slot.bytes;
+	r->imm = p->arg;
 	r->done_bytes = 0;
 	return 0;
 }

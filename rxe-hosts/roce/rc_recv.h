@@ -5,17 +5,14 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/pkt.h"
-#include "rxe-hosts/roce/msg.h"
 #include "rxe-hosts/roce/params.h"
 #include "rxe-hosts/roce/psn.h"
 #include "rxe-hosts/roce/recv_ring.h"
-
-#define AETH_NAK_SEQUENCE 0x60 /* IBTA table 44: NAK, PSN sequence error */
-#define AETH_RNR_NAK 0x2c      /* RNR NAK; the timer says 0.64 ms (IBTA table 45): real requesters wait so long */
 
 enum rc_answer {
 	RC_ACCEPTED = 1 << 0,  /* in order and in place: progress */
@@ -38,10 +35,9 @@ struct rc_recv {
 	bool ce;                        /* a marked packet waits to be echoed */
 	uint64_t done_bytes;            /* of the message under way */
 	uint64_t cnp_next_ps;           /* no CNP earlier */
-	const struct msg *msg;          /* under way */
 	uint64_t place;                 /* where the message goes in the receiver's region */
-	uint64_t room_bytes;            /* for a message from outside */
-	uint32_t msn;                   /* messages from outside that are complete, 24 bits (IBTA 9.7.5.1) */
+	uint64_t room_bytes;            /* from there */
+	uint32_t msn;                   /* messages complete, 24 bits (IBTA 9.7.5.1) */
 	uint32_t imm;
 	/* the rest */
 	uint64_t duplicates, out_of_sequence, stale, naks; /* packets; NAKs sent */
@@ -50,9 +46,14 @@ struct rc_recv {
 
 void rc_recv_init(struct rc_recv *r, uint32_t first_psn);
 
+/* Where an RDMA WRITE goes, by its RETH, and how much room the receiver's region has from there. */
+struct rc_reth {
+	uint64_t place, room_bytes;
+};
+
 /* Everything but the next packet of a message under way. */
-uint32_t rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct msg_slab *slab,
-		      uint64_t window, uint64_t now_ps);
+uint32_t rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
+		      uint64_t now_ps);
 
 /* An in-order packet is taken. @return enum rc_answer bits */
 static inline uint32_t
@@ -63,7 +64,9 @@ rc_recv_take(struct rc_recv *r, const struct roce_params *params, const struct p
 	r->expected = (r->expected + 1) & PSN_MASK;
 	r->done_bytes += p->payload_bytes;
 	if (p->flags & PKT_LAST) {
+		assert(r->done_bytes <= r->room_bytes);
 		r->under_way = false;
+		r->msn = (r->msn + 1) & PSN_MASK;
 		answer |= RC_COMPLETE;
 	}
 	if (++r->unacked >= params->ack_every || (p->flags & PKT_ACKREQ))
@@ -72,37 +75,27 @@ rc_recv_take(struct rc_recv *r, const struct roce_params *params, const struct p
 }
 
 /*
- * A data packet came in whole.
- * @param slab    the sender's; read for the first packet of a message, and only if it is in order
- * @param window  index of the present window, see msg.h
- * @return enum rc_answer bits
+ * A data packet of an embedded sender came in whole: its message is well formed, and longer than the receive posted for it
+ * only by the fault of a program.
+ * @param reth  NULL: nobody will ask for the place. Read for the first packet of a WRITE
+ * @return enum rc_answer bits; accepted payload belongs at r->done_bytes - p->payload_bytes behind r->place
  */
 static inline uint32_t
-rc_recv_data(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct msg_slab *slab,
-	     uint64_t window, uint64_t now_ps)
+rc_recv_data(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
+	     uint64_t now_ps)
 {
 	if (__builtin_expect(p->psn != r->expected || !r->under_way || r->repairing || (p->flags & PKT_CE), 0))
-		return rc_recv_slow(r, params, p, slab, window, now_ps);
+		return rc_recv_slow(r, params, p, reth, now_ps);
 	return rc_recv_take(r, params, p);
 }
 
-/* A data packet whose message is not one of an embedded sender: what its own headers say of it. */
-struct rc_segment {
-	bool write;    /* RDMA WRITE, else SEND */
-	bool first;    /* first (or only) segment */
-	bool with_imm; /* last (or only) segment, carries imm */
-	uint32_t imm;
-	uint64_t place;      /* first segment of a WRITE: where the message goes in the receiver's region */
-	uint64_t room_bytes; /* of that region from there: a longer message is refused */
-};
-
 /*
- * A data packet from outside came in whole. It cannot tell whether it was sent before: p has PKT_RETRANSMIT, so that its
- * order is not judged. A WRITE without immediate completes nothing.
- * @return enum rc_answer bits; accepted payload belongs at r->done_bytes - p->payload_bytes behind r->place
+ * The same for a sender that nobody vouches for: segments that do not follow each other, and messages longer than their
+ * room, are refused. It cannot tell whether a packet was sent before: p has PKT_RETRANSMIT, so that its order is not
+ * judged. A WRITE without immediate completes nothing.
  */
-uint32_t rc_recv_segment(struct rc_recv *r, const struct roce_params *params, const struct pkt *p,
-			 const struct rc_segment *segment, uint64_t now_ps);
+uint32_t rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struct pkt *p,
+			 const struct rc_reth *reth, uint64_t now_ps);
 
 /* An ACK or NAK for everything so far is on its way, with the congestion echo if ce was set. */
 static inline void
@@ -111,10 +104,3 @@ rc_recv_answered(struct rc_recv *r)
 	r->unacked = 0;
 	r->ce = false;
 }
-
-/*
- * Where the payload of a packet just accepted lies at the sender, and where it goes.
- * @param place  set to the offset in the receiver's region
- * @return NULL with synthetic payload, or when the message's QP has given up meanwhile
- */
-const void *rc_recv_payload(const struct rc_recv *r, const struct pkt *p, uint64_t window, uint64_t *place);

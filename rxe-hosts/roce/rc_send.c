@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/units.h"
+#include "common/wire/roce.h"
 
 static void load_cursor(struct rc_send *s);
 static void seek(struct rc_send *s, uint32_t seq);
@@ -46,8 +47,6 @@ rc_send_init(struct rc_send *s, const struct roce_params *params, const struct r
 			.ttl = PKT_TTL_INIT,
 		},
 		.sent_mask = slots - 1,
-		.msgs = config->msgs,
-		.handle_base = config->handle_base,
 		.line_bps = config->line_bps,
 		.window_line_bytes = config->window_bytes,
 	};
@@ -70,7 +69,6 @@ rc_send_post(struct rc_send *s, const struct roce_params *params, const struct r
 {
 	uint32_t mtu = params->mtu_bytes, slot = s->tail % MSG_SLOTS;
 	uint64_t packets = (work->bytes + mtu - 1) / mtu;
-	bool write = work->opcode == MSG_WRITE_IMM;
 
 	if (s->error)
 		return -EBUSY;
@@ -85,22 +83,15 @@ rc_send_post(struct rc_send *s, const struct roce_params *params, const struct r
 	s->posts[slot] = (struct rc_post){
 		.wr_id = work->wr_id,
 		.bytes = work->bytes,
+		.payload = s->region != NULL ? s->region + work->local_offset : NULL,
+		.remote_offset = work->remote_offset,
+		.imm = work->imm,
+		.write = !work->send,
 		.first = first,
 		.end = first + (uint32_t)packets,
 		.last_payload_bytes = last_bytes,
-		.first_frame_bytes = roce_data_bytes(params, packets == 1 ? last_bytes : mtu, write, packets == 1),
-		.last_frame_bytes = roce_data_bytes(params, last_bytes, packets == 1 && write, true),
-	};
-	s->msgs[slot] = (struct msg){
-		.base = s->region,
-		.bytes = work->bytes,
-		.local_offset = work->local_offset,
-		.remote_offset = work->remote_offset,
-		.dead_window = MSG_ALIVE,
-		.first_psn = first & PSN_MASK,
-		.imm = work->imm,
-		.gen = (uint16_t)(s->tail / MSG_SLOTS),
-		.opcode = work->opcode,
+		.first_frame_bytes = roce_data_bytes(params, packets == 1 ? last_bytes : mtu, !work->send, packets == 1),
+		.last_frame_bytes = roce_data_bytes(params, last_bytes, packets == 1 && !work->send, true),
 	};
 	if (s->tail == s->head) {
 		s->ack_end = first + (uint32_t)packets;
@@ -142,6 +133,7 @@ rc_send_edge(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 	uint32_t seq = s->nxt;
 	uint64_t gap_ps = s->gap_ps;
 
+	p->opcode = roce_data_opcode(post->write, seq == s->msg_first, seq + 1 == s->msg_end, true);
 	if (seq == s->msg_first)
 		p->wire_bytes = post->first_frame_bytes;
 	if (seq + 1 == s->msg_end) {
@@ -251,11 +243,9 @@ rc_send_timeout(struct rc_send *s, const struct roce_params *params, uint64_t no
 }
 
 void
-rc_send_fail(struct rc_send *s, uint64_t window)
+rc_send_fail(struct rc_send *s)
 {
 	s->error = true;
-	for (uint32_t i = s->head; i != s->tail; i++)
-		msg_kill(&s->msgs[i % MSG_SLOTS], window);
 	s->msg_end = s->nxt;
 }
 
@@ -267,6 +257,15 @@ rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_pos
 	*acked_bytes = rc_send_acked_bytes(s, params);
 	*post = *post_at(s, s->head++);
 	return true;
+}
+
+const struct rc_post *
+rc_send_message(const struct rc_send *s, const struct pkt *p)
+{
+	const struct rc_post *post = &s->posts[p->message % MSG_SLOTS];
+	uint32_t ahead = (p->psn - post->first) & PSN_MASK;
+
+	return ahead < post->end - post->first ? post : NULL; /* nothing was posted: both are 0 */
 }
 
 uint64_t
@@ -298,8 +297,9 @@ load_cursor(struct rc_send *s)
 	post = post_at(s, s->cursor);
 	s->msg_first = post->first;
 	s->msg_end = post->end;
-	s->frame.arg = s->handle_base + s->cursor % MSG_SLOTS;
-	s->frame.gen = s->msgs[s->cursor % MSG_SLOTS].gen;
+	s->frame.arg = post->imm;
+	s->frame.opcode = roce_data_opcode(post->write, false, false, true);
+	s->frame.message = (uint8_t)s->cursor;
 }
 
 /* Sets the cursor to the message that holds seq, from the oldest open one on. */

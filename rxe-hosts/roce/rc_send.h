@@ -11,9 +11,10 @@
 
 #include "common/pkt.h"
 #include "rxe-hosts/roce/dcqcn.h"
-#include "rxe-hosts/roce/msg.h"
 #include "rxe-hosts/roce/params.h"
 #include "rxe-hosts/roce/psn.h"
+
+#define MSG_SLOTS 64 /* messages that a QP may have open: DEVICE_MAX_POSTED */
 
 /* What to send; see struct send_wr of the device interface. */
 struct rc_work {
@@ -21,16 +22,20 @@ struct rc_work {
 	uint64_t bytes; /* > 0 */
 	uint64_t local_offset, remote_offset;
 	uint32_t imm;
-	uint8_t opcode; /* enum msg_opcode */
+	bool send; /* SEND WITH IMMEDIATE, else WRITE WITH IMMEDIATE */
 };
 
-/* A message until its last ACK: the sender's own view. */
+/* A message until its last ACK, and until its slot is another's. */
 struct rc_post {
 	uint64_t wr_id;
 	uint64_t bytes;
-	uint32_t first, end; /* sequence numbers: first packet, behind the last packet */
+	const uint8_t *payload; /* NULL: synthetic */
+	uint64_t remote_offset; /* RETH: in the receiver's region */
+	uint32_t first, end;    /* sequence numbers: first packet, behind the last packet */
 	uint32_t last_payload_bytes;
 	uint32_t retransmits;
+	uint32_t imm;
+	bool write;
 	uint16_t first_frame_bytes, last_frame_bytes; /* on the wire */
 };
 
@@ -57,8 +62,6 @@ struct rc_send {
 	struct dcqcn cc;
 	uint64_t last_rtt_ps;
 	uint64_t retransmits, timeouts, naks, rnr_naks; /* of the QP */
-	struct msg *msgs;                               /* [MSG_SLOTS] of the host's slab */
-	uint32_t handle_base;                           /* index of msgs[0] in the slab */
 	uint32_t head, cursor, tail; /* messages, counted: oldest unacknowledged, under nxt, next to post */
 	const uint8_t *region;
 	uint64_t line_bps;
@@ -72,8 +75,6 @@ struct rc_send_config {
 	uint64_t line_bps;
 	uint32_t first_psn;
 	uint64_t window_bytes; /* at line rate; 0: none */
-	struct msg *msgs;
-	uint32_t handle_base;
 };
 
 /* @return 0 or -ENOMEM */
@@ -195,13 +196,19 @@ uint64_t rc_send_deadline(const struct rc_send *s, const struct roce_params *par
 /* The deadline has passed: goes back to the oldest packet. @return false if retries are spent: rc_send_fail() */
 bool rc_send_timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
 
-/*
- * The QP is in error: accepts and sends nothing more. Its messages stay listed for rc_send_flush().
- * @param window  the present one; receivers ignore the messages from the next one on
- */
-void rc_send_fail(struct rc_send *s, uint64_t window);
+/* The QP is in error: accepts and sends nothing more. Its messages stay listed for rc_send_flush(). */
+void rc_send_fail(struct rc_send *s);
 /* After rc_send_fail(): the oldest open message and how much of it was acknowledged. @return false when none is left */
 bool rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_post *post, uint64_t *acked_bytes);
+
+/*
+ * The message of a data packet that this QP sent, for who needs its RETH or payload. Its receiver may ask for a packet
+ * that it accepts in order, from another thread: the sender wrote the entry a window or more before, and writes to it
+ * again only when the ACK has come, a window or more later. PSNs run on over messages, so what is still in flight then is
+ * known as a duplicate by number alone. Between windows anybody may ask.
+ * @return NULL: its slot is another message's, the packet a late duplicate
+ */
+const struct rc_post *rc_send_message(const struct rc_send *s, const struct pkt *p);
 
 /* Acknowledged bytes of the oldest open message. */
 uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "common/wire/roce.h"
 #include "rxe-hosts/roce/psn.h"
 
 int
@@ -17,6 +18,7 @@ ud_send_make(struct ud_send *s, const struct roce_params *params, uint32_t flow,
 		.arg = imm,
 		.wire_bytes = roce_ud_bytes(params, payload_bytes),
 		.payload_bytes = (uint16_t)payload_bytes,
+		.opcode = ROCE_UD_SEND_ONLY_IMM,
 		.type = PKT_UD,
 		.prio = prio,
 		.ttl = PKT_TTL_INIT,

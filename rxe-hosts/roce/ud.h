@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable datagrams (IBTA 9.8.3): UD SEND ONLY WITH IMMEDIATE, one packet each, never acknowledged.
- * A datagram has no message entry: nobody would know when its slot may be used again. Its contents are the immediate
- * and a length.
+ * Unreliable datagrams (IBTA 9.8.3): UD SEND ONLY WITH IMMEDIATE, one packet each, never acknowledged. Their contents are
+ * the immediate and a length.
  */
 #pragma once
 

@@ -87,21 +87,11 @@ static bool
 describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 {
 	const struct interop *t = ctx;
-	struct embedded_message m;
 
-	embedded_describe(t->shared, &t->params, p, &m);
-	*message = (struct pkt_message){
-		.write = m.write,
-		.first = m.first,
-		.with_imm = m.with_imm,
-		.imm = m.imm,
-		.va = t->va + m.remote_offset,
-		.rkey = t->rkey,
-		.dma_bytes = (uint32_t)m.bytes,
-		.msn = m.msn,
-		.qkey = INTEROP_QKEY,
-		.payload = m.payload,
-	};
+	embedded_describe(t->shared, &t->params, p, message);
+	message->va += t->va;
+	message->rkey = t->rkey;
+	message->qkey = INTEROP_QKEY;
 	return true;
 }
 

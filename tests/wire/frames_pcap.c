@@ -18,47 +18,46 @@ static const struct flow flow = { .src_ip = 0x0a000001,
 				  .dst_qpn = 0x22,
 				  .prio = 3 };
 
-static const struct pkt_message write = {
-	.write = true, .with_imm = true, .imm = 0xa1b2c3d4, .va = 0x0102030405060708, .rkey = 0x1234, .dma_bytes = 519
-};
-static const struct pkt_message write_first = { .write = true,
-						.first = true,
-						.with_imm = true,
-						.imm = 0xa1b2c3d4,
-						.va = 0x0102030405060708,
-						.rkey = 0x1234,
-						.dma_bytes = 519 };
-static const struct pkt_message write_plain = { .write = true };
-static const struct pkt_message write_plain_first = { .write = true, .first = true, .dma_bytes = 7 };
-static const struct pkt_message send = { .with_imm = true, .imm = 5 };
-static const struct pkt_message send_first = { .first = true, .with_imm = true, .imm = 5 };
-static const struct pkt_message send_plain = { .write = false };
-static const struct pkt_message send_plain_first = { .first = true };
-static const struct pkt_message answer = { .msn = 9 };
+static const struct pkt_message memory = { .va = 0x0102030405060708, .rkey = 0x1234, .dma_bytes = 519 };
+static const struct pkt_message short_memory = { .dma_bytes = 7 };
+static const struct pkt_message none = { 0 };
 static const struct pkt_message datagram = { .qkey = 0x11111111 };
-static const struct pkt_message datagram_imm = { .qkey = 0x11111111, .with_imm = true, .imm = 6 };
+
+/* A data segment, an answer, a datagram. */
+#define DATA(op, number, bytes, ...)                                                                                       \
+	{                                                                                                                  \
+		.type = PKT_DATA, .opcode = ROCE_RC_##op, .psn = number, .payload_bytes = bytes, __VA_ARGS__               \
+	}
+#define ANSWER(kind, number, aeth)                                                                                         \
+	{                                                                                                                  \
+		.type = kind, .opcode = ROCE_RC_ACK, .psn = number, .syndrome = aeth, .arg = 9, .flags = PKT_REVERSE       \
+	}
+#define DATAGRAM(op, number, imm)                                                                                          \
+	{                                                                                                                  \
+		.type = PKT_UD, .opcode = ROCE_UD_##op, .psn = number, .arg = imm, .payload_bytes = 12, .flags = PKT_LAST  \
+	}
 
 static const struct {
 	struct pkt pkt;
 	const struct pkt_message *message;
 } kinds[] = {
-	{ { .type = PKT_DATA, .psn = 1, .payload_bytes = 256 }, &send_plain_first },
-	{ { .type = PKT_DATA, .psn = 2, .payload_bytes = 256 }, &send },
-	{ { .type = PKT_DATA, .psn = 3, .payload_bytes = 7, .flags = PKT_LAST }, &send_plain },
-	{ { .type = PKT_DATA, .psn = 4, .payload_bytes = 7, .flags = PKT_LAST | PKT_ACKREQ }, &send },
-	{ { .type = PKT_DATA, .psn = 5, .payload_bytes = 8, .flags = PKT_LAST }, &send_plain_first },
-	{ { .type = PKT_DATA, .psn = 6, .payload_bytes = 5, .flags = PKT_LAST | PKT_ACKREQ }, &send_first },
-	{ { .type = PKT_DATA, .psn = 7, .payload_bytes = 256 }, &write_first },
-	{ { .type = PKT_DATA, .psn = 8, .payload_bytes = 256, .flags = PKT_CE }, &write },
-	{ { .type = PKT_DATA, .psn = 9, .payload_bytes = 7, .flags = PKT_LAST }, &write_plain },
-	{ { .type = PKT_DATA, .psn = 10, .payload_bytes = 7, .flags = PKT_LAST | PKT_ACKREQ }, &write },
-	{ { .type = PKT_DATA, .psn = 11, .payload_bytes = 7, .flags = PKT_LAST }, &write_plain_first },
-	{ { .type = PKT_DATA, .psn = 0xffffff, .payload_bytes = 1, .flags = PKT_LAST | PKT_ACKREQ }, &write_first },
-	{ { .type = PKT_ACK, .psn = 12, .flags = PKT_REVERSE }, &answer },
-	{ { .type = PKT_NAK, .psn = 13, .arg = AETH_NAK_SEQUENCE, .flags = PKT_REVERSE }, &answer },
-	{ { .type = PKT_CNP, .flags = PKT_REVERSE }, &answer },
-	{ { .type = PKT_UD, .psn = 14, .payload_bytes = 12, .flags = PKT_LAST }, &datagram },
-	{ { .type = PKT_UD, .psn = 15, .payload_bytes = 12, .flags = PKT_LAST }, &datagram_imm },
+	{ DATA(SEND_FIRST, 1, 256), &none },
+	{ DATA(SEND_MIDDLE, 2, 256), &none },
+	{ DATA(SEND_LAST, 3, 7, .flags = PKT_LAST), &none },
+	{ DATA(SEND_LAST_IMM, 4, 7, .arg = 5, .flags = PKT_LAST | PKT_ACKREQ), &none },
+	{ DATA(SEND_ONLY, 5, 8, .flags = PKT_LAST), &none },
+	{ DATA(SEND_ONLY_IMM, 6, 5, .arg = 5, .flags = PKT_LAST | PKT_ACKREQ), &none },
+	{ DATA(WRITE_FIRST, 7, 256), &memory },
+	{ DATA(WRITE_MIDDLE, 8, 256, .flags = PKT_CE), &memory },
+	{ DATA(WRITE_LAST, 9, 7, .flags = PKT_LAST), &memory },
+	{ DATA(WRITE_LAST_IMM, 10, 7, .arg = 0xa1b2c3d4, .flags = PKT_LAST | PKT_ACKREQ), &memory },
+	{ DATA(WRITE_ONLY, 11, 7, .flags = PKT_LAST), &short_memory },
+	{ DATA(WRITE_ONLY_IMM, 0xffffff, 1, .arg = 0xa1b2c3d4, .flags = PKT_LAST | PKT_ACKREQ), &memory },
+	{ ANSWER(PKT_ACK, 12, AETH_ACK), &none },
+	{ ANSWER(PKT_NAK, 13, AETH_NAK_SEQUENCE), &none },
+	{ { .type = PKT_CNP, .opcode = ROCE_CNP, .flags = PKT_REVERSE }, &none },
+	{ DATAGRAM(SEND_ONLY, 14, 0), &datagram },
+	{ DATAGRAM(SEND_ONLY_IMM, 15, 6), &datagram },
 	{ { .type = PKT_POLL, .psn = 0xdeadbeef, .arg = POLL_BOTH }, NULL },
 	{ { .type = PKT_NOTIFY, .psn = 3, .arg = 2 }, NULL },
 };

@@ -55,7 +55,7 @@ classify_roce(const uint8_t *bth, size_t left_bytes, uint8_t ecn, struct classif
 	uint32_t pad_bytes = (bth[1] & BTH_PAD_MASK) >> BTH_PAD_SHIFT, around_bytes;
 
 	p->type = PKT_FOREIGN;
-	p->gen = opcode;
+	p->opcode = opcode;
 	if (headers < 0)
 		return;
 	around_bytes = roce_frame_bytes(opcode, 0) -
@@ -68,7 +68,7 @@ classify_roce(const uint8_t *bth, size_t left_bytes, uint8_t ecn, struct classif
 	switch (opcode) {
 	case ROCE_RC_ACK:
 		p->type = (bth[sizeof(struct wire_bth)] & AETH_KIND_MASK) == 0 ? PKT_ACK : PKT_NAK;
-		p->gen |= (uint16_t)(bth[sizeof(struct wire_bth)] << 8);
+		p->syndrome = bth[sizeof(struct wire_bth)];
 		p->flags |= bth[4] & BTH_BECN ? PKT_CE : 0;
 		return;
 	case ROCE_CNP:

@@ -40,8 +40,7 @@ transport(struct frame *f, const struct pkt *p, const struct pkt_message *messag
 	f->va = message->va;
 	f->rkey = message->rkey;
 	f->dma_bytes = message->dma_bytes;
-	f->msn = message->msn & ROCE_24BIT_MASK;
-	f->imm = message->imm;
+	f->opcode = p->opcode;
 	f->qkey = message->qkey;
 }
 
@@ -55,25 +54,20 @@ frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, co
 	addresses(f, p, flow, tagged);
 	switch ((enum pkt_type)p->type) {
 	case PKT_DATA:
-		transport(f, p, message);
-		f->opcode = roce_data_opcode(message->write, message->first, p->flags & PKT_LAST, message->with_imm);
-		f->ecn = ce ? ECN_CE : ECN_ECT0;
-		break;
 	case PKT_UD:
 		transport(f, p, message);
-		f->opcode = message->with_imm ? ROCE_UD_SEND_ONLY_IMM : ROCE_UD_SEND_ONLY;
+		f->imm = roce_headers(p->opcode) & ROCE_IMM ? p->arg : 0;
 		f->ecn = ce ? ECN_CE : ECN_ECT0;
 		break;
 	case PKT_ACK:
 	case PKT_NAK:
 		transport(f, p, message);
-		f->opcode = ROCE_RC_ACK;
-		f->syndrome = p->type == PKT_ACK ? AETH_ACK : (uint8_t)p->arg;
+		f->syndrome = p->syndrome;
+		f->msn = p->arg & ROCE_24BIT_MASK;
 		f->becn = ce;
 		break;
 	case PKT_CNP:
 		transport(f, p, message);
-		f->opcode = ROCE_CNP;
 		f->becn = true;
 		break;
 	case PKT_POLL:
@@ -100,6 +94,8 @@ static int
 roce_to_pkt(const struct frame *f, struct pkt *p)
 {
 	p->psn = f->psn;
+	p->opcode = f->opcode;
+	p->arg = f->imm;
 	p->payload_bytes = (uint16_t)f->payload_bytes;
 	p->flags |= (f->ackreq ? PKT_ACKREQ : 0) | (f->ecn == ECN_CE ? PKT_CE : 0);
 	switch (f->opcode) {
@@ -107,7 +103,8 @@ roce_to_pkt(const struct frame *f, struct pkt *p)
 		if ((f->syndrome & 0x80) != 0 || (f->syndrome & AETH_KIND_MASK) == 0x40)
 			return -ENOTSUP;
 		p->type = (f->syndrome & AETH_KIND_MASK) == 0 ? PKT_ACK : PKT_NAK;
-		p->arg = p->type == PKT_NAK ? f->syndrome : 0;
+		p->arg = f->msn;
+		p->syndrome = f->syndrome;
 		p->flags |= PKT_REVERSE | (f->becn ? PKT_CE : 0);
 		return 0;
 	case ROCE_CNP:

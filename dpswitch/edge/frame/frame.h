@@ -109,7 +109,7 @@ void frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flo
 		    bool tagged);
 
 /*
- * The inverse: everything but flow, arg of data (a message handle), gen, time_ps and the switch's own members, which
+ * The inverse: everything but flow, message, time_ps and the switch's own members, which
  * are set to 0. The flow is the caller's to find by addresses, source port and, for RoCE, QPN.
  * @return 0; -ENOTSUP for an AETH that is neither ACK nor NAK
  */

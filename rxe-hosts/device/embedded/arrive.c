@@ -4,6 +4,7 @@
 #include "rxe-hosts/device/embedded/host.h"
 
 static void data_in(struct host *host, struct nic *nic, const struct pkt *p);
+static uint32_t payload_in(struct host *host, struct recv_qp *qp, const struct pkt *p);
 static void ack_in(struct host *host, const struct pkt *p);
 static void nak_in(struct host *host, const struct pkt *p);
 static void datagram_in(struct host *host, const struct pkt *p);
@@ -84,21 +85,40 @@ static void
 data_in(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	const struct flow_slot *slot = host_slot(host, p->flow);
-	struct rc_recv *rc = &host->recv[slot->recv].rc;
-	uint32_t what = rc_recv_data(rc, &host->params, p, host->config.shared->directory.slabs[slot->src_node],
-				     host->window.index, host->now_ps);
+	struct recv_qp *qp = &host->recv[slot->recv];
+	uint32_t what;
 
-	if (what & RC_ACCEPTED) {
+	if (__builtin_expect(host->params.real_payload, 0))
+		what = payload_in(host, qp, p);
+	else
+		what = rc_recv_data(&qp->rc, &host->params, p, NULL, host->now_ps);
+	if (what & RC_ACCEPTED)
 		host->node.count.progress += p->payload_bytes;
-		if (host->params.real_payload && host->client.accept != NULL) {
-			uint64_t place;
-			const void *src = rc_recv_payload(rc, p, host->window.index, &place);
+	host_received(host, nic, &qp->rc, p, what);
+}
 
-			if (src != NULL)
-				host->client.accept(host->client.ctx, p->flow, rc->imm, place, src, p->payload_bytes);
-		}
-	}
-	host_received(host, nic, rc, p, what);
+/* A data packet with contents: its message's first packet tells where they come from and go to. @return rc_recv_data()'s */
+static uint32_t
+payload_in(struct host *host, struct recv_qp *qp, const struct pkt *p)
+{
+	bool begins = roce_is_first(p->opcode) && p->psn == qp->rc.expected;
+	const struct rc_post *post = begins ? host_message_of(host->config.shared, p) : NULL;
+	struct rc_reth reth = { .room_bytes = UINT64_MAX };
+	uint64_t offset;
+	uint32_t what;
+
+	if (post != NULL)
+		reth.place = post->remote_offset;
+	what = rc_recv_data(&qp->rc, &host->params, p, &reth, host->now_ps);
+	if (!(what & RC_ACCEPTED))
+		return what;
+	offset = qp->rc.done_bytes - p->payload_bytes;
+	if (offset == 0)
+		qp->payload = post != NULL ? post->payload : NULL;
+	if (qp->payload != NULL && host->client.accept != NULL)
+		host->client.accept(host->client.ctx, p->flow, qp->rc.imm, qp->rc.place + offset, qp->payload + offset,
+				    p->payload_bytes);
+	return what;
 }
 
 void
@@ -131,6 +151,7 @@ answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt 
 		struct pkt cnp = {
 			.flow = p->flow,
 			.wire_bytes = host->params.cnp_bytes,
+			.opcode = ROCE_CNP,
 			.type = PKT_CNP,
 			.flags = PKT_REVERSE,
 			.ttl = PKT_TTL_INIT,
@@ -151,6 +172,8 @@ answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt 
 		.psn = (rc->expected - 1) & PSN_MASK,
 		.arg = rc->msn,
 		.wire_bytes = host->params.ack_bytes,
+		.opcode = ROCE_RC_ACK,
+		.syndrome = AETH_ACK,
 		.type = PKT_ACK,
 		.flags = rc->ce ? PKT_REVERSE | PKT_CE : PKT_REVERSE,
 		.ttl = PKT_TTL_INIT,
@@ -158,7 +181,7 @@ answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt 
 	if (__builtin_expect(what & (RC_NAK | RC_RNR), 0)) {
 		out->type = PKT_NAK;
 		out->psn = rc->expected;
-		out->arg = (what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK) | rc->msn << 8;
+		out->syndrome = what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK;
 	}
 	nic_control_send(host, nic);
 	rc_recv_answered(rc);
@@ -217,9 +240,9 @@ nak_in(struct host *host, const struct pkt *p)
 	if (qp->rc.error)
 		return;
 	rc_send_advance(&qp->rc, &host->params, host->now_ps);
-	if (p->arg == AETH_NAK_SEQUENCE)
+	if (p->syndrome == AETH_NAK_SEQUENCE)
 		rc_send_nak(&qp->rc, &host->params, p->psn, host->now_ps);
-	else if ((p->arg & AETH_KIND_MASK) == (AETH_RNR_NAK & AETH_KIND_MASK))
+	else if ((p->syndrome & AETH_KIND_MASK) == (AETH_RNR_NAK & AETH_KIND_MASK))
 		alive = rc_send_rnr(&qp->rc, &host->params, p->psn, host->now_ps);
 	else
 		alive = false; /* from outside: invalid request, access error .. (IBTA table 46) */
@@ -230,7 +253,8 @@ nak_in(struct host *host, const struct pkt *p)
 	complete(host, qp, p->flow);
 	if (!alive)
 		host_fail_qp(host, qp,
-			     (p->arg & AETH_KIND_MASK) == AETH_KIND_MASK ? "receiver refused it" : "receiver not ready");
+			     (p->syndrome & AETH_KIND_MASK) == AETH_KIND_MASK ? "receiver refused it"
+									      : "receiver not ready");
 	qp_look(host, qp, true);
 }
 

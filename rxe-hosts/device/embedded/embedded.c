@@ -36,9 +36,8 @@ embedded_shared_create(const struct topo *topo, const struct flow_table *flows, 
 	if (shared == NULL || nsend == NULL || nrecv == NULL)
 		goto fail;
 	shared->slots = calloc(flow_table_slots(flows) + 1, sizeof(*shared->slots));
-	shared->directory.slabs = calloc(topo->nnodes, sizeof(*shared->directory.slabs));
-	shared->directory.nodes = topo->nnodes;
-	if (shared->slots == NULL || shared->directory.slabs == NULL)
+	shared->senders = calloc(flow_table_slots(flows) + 1, sizeof(*shared->senders));
+	if (shared->slots == NULL || shared->senders == NULL)
 		goto fail;
 	rc = check_flows(topo, flows, err);
 	if (rc != 0)
@@ -73,7 +72,7 @@ embedded_shared_destroy(struct embedded_shared *shared)
 	if (shared == NULL)
 		return;
 	free(shared->slots);
-	free(shared->directory.slabs);
+	free(shared->senders);
 	free(shared);
 }
 
@@ -139,7 +138,6 @@ embedded_destroy(struct node *node)
 	free(host->nics);
 	free(host->send);
 	free(host->recv);
-	free(host->slab.msgs);
 	free(host->waiting);
 	free(host);
 }
@@ -177,16 +175,12 @@ allocate(struct host *host)
 		host->nsend += flows->flows[i].src_node == host->node.id;
 		host->nrecv += flows->flows[i].dst_node == host->node.id;
 	}
-	host->slab.count = host->nsend * MSG_SLOTS;
 	host->nics = alloc_lines(host->node.nports, sizeof(*host->nics));
 	host->send = alloc_lines(host->nsend, sizeof(*host->send));
 	host->recv = alloc_lines(host->nrecv, sizeof(*host->recv));
-	host->slab.msgs = alloc_lines(host->slab.count, sizeof(*host->slab.msgs));
 	host->waiting = calloc(host->nsend + 1, sizeof(*host->waiting));
-	if (host->nics == NULL || host->send == NULL || host->recv == NULL || host->slab.msgs == NULL ||
-	    host->waiting == NULL)
+	if (host->nics == NULL || host->send == NULL || host->recv == NULL || host->waiting == NULL)
 		return -ENOMEM;
-	host->config.shared->directory.slabs[host->node.id] = &host->slab;
 	return 0;
 }
 
@@ -243,8 +237,6 @@ setup_qps(struct host *host, struct err *err)
 			.line_bps = topo_port_of(host->config.topo, host->node.id, flow->src_nic)->rate_bps,
 			.first_psn = host->config.first_psn,
 			.window_bytes = params->window_is_bdp ? host->config.bdp_bytes : params->window_bytes,
-			.msgs = host->slab.msgs + slot->send * MSG_SLOTS,
-			.handle_base = slot->send * MSG_SLOTS,
 		};
 
 		/* Notifications pass beside the QP. */
@@ -253,6 +245,7 @@ setup_qps(struct host *host, struct err *err)
 		else
 			assert(!params->window_is_bdp ||
 			       (config.window_bytes != 0 && config.window_bytes <= ROCE_MAX_WINDOW_BYTES));
+		host->config.shared->senders[i] = &qp->rc;
 		qp->nic = flow->src_nic;
 		qp->bit = (uint16_t)nic->nqps;
 		qp->batch.flow = i;

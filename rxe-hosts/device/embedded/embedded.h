@@ -15,7 +15,7 @@
 #include "rxe-hosts/device/embedded/nic_telemetry.h"
 #include "rxe-hosts/roce/params.h"
 
-/* What all hosts of a run share: which QPs a flow has, and where messages lie. Immutable once all hosts are made. */
+/* What all hosts of a run share: which QPs a flow has, and who has its payload. Immutable once all hosts are made. */
 struct embedded_shared;
 
 /* @return NULL with err set: -EINVAL (a flow from a host to itself, or of a NIC that is not there), -ENOMEM */
@@ -50,23 +50,12 @@ struct device *embedded_device(struct node *node);
  */
 int embedded_post_ud(struct device *dev, uint32_t flow, uint32_t bytes, uint32_t imm);
 
-/* What the headers of a frame say that its descriptor leaves to its message. */
-struct embedded_message {
-	bool write;    /* RDMA WRITE, else SEND */
-	bool first;    /* first (or only) segment */
-	bool with_imm; /* the last segment carries imm */
-	uint32_t imm;
-	uint32_t msn; /* ACK, NAK: messages completed (IBTA 9.7.5.1) */
-	uint64_t remote_offset, bytes;
-	const uint8_t *payload; /* of this segment; NULL: synthetic */
-};
-
 /*
- * Looks that up for a packet on a link, between windows. A data packet whose message is over is a late duplicate; once
- * the message's slot is another's, type and place are guessed.
+ * What a packet on a link has no room for, between windows; va is the offset in the receiver's region. 0 and synthetic for
+ * a late duplicate whose message nobody remembers.
  */
 void embedded_describe(const struct embedded_shared *shared, const struct roce_params *params, const struct pkt *p,
-		       struct embedded_message *m);
+		       struct pkt_message *m);
 
 /* What the transport of a host went through. */
 struct embedded_counters {

@@ -24,7 +24,8 @@ struct flow_slot {
 
 struct embedded_shared {
 	struct flow_slot *slots; /* [flows] */
-	struct msg_directory directory;
+	const struct rc_send *
+		*senders; /* [flows] whose messages packets with payload belong to; NULL: of no embedded host */
 };
 
 struct send_qp {
@@ -41,6 +42,7 @@ struct send_qp {
 struct recv_qp {
 	struct rc_recv rc;
 	struct ud_recv ud;
+	const uint8_t *payload; /* of the message under way, at its sender; NULL: synthetic */
 	uint8_t *gathered; /* of a message from outside: nobody knows what it is before its last segment; NULL: never one */
 	uint64_t gathered_cap;
 };
@@ -98,7 +100,6 @@ struct host {
 	uint64_t rto_ps; /* no timeout is due earlier */
 	uint64_t storm_ps;
 	uint64_t epoch_end_ps;
-	struct msg_slab slab;
 	const uint8_t *region;
 	uint64_t region_bytes;
 	uint32_t *waiting; /* [nsend] scratch for reports */
@@ -184,6 +185,10 @@ void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
 /* What follows once a data packet has been judged: answers, completions. @param what  enum rc_answer bits */
 void host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
+
+/* describe.c */
+/* The message of a data packet: see rc_send_message(). @return NULL: nobody knows it */
+const struct rc_post *host_message_of(const struct embedded_shared *shared, const struct pkt *p);
 
 /* outside.c: a packet whose bytes came in from outside */
 void host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p);

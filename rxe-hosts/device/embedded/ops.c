@@ -43,7 +43,7 @@ post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 		.local_offset = wr->local_offset,
 		.remote_offset = wr->remote_offset,
 		.imm = wr->imm,
-		.opcode = wr->send ? MSG_SEND_IMM : MSG_WRITE_IMM,
+		.send = wr->send,
 	};
 	int rc;
 

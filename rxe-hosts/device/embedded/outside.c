@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets from hosts outside: the bytes say what an embedded sender's message entry would. A message that is reduced
+ * Packets from hosts outside: RETH and payload are in their bytes. A message that is reduced
  * where it arrives needs its immediate, which comes last: its payload is gathered until then.
  */
 #include <stdio.h>
@@ -72,21 +72,12 @@ static void
 data_in(struct host *host, struct nic *nic, const struct pkt *p, const struct body *body)
 {
 	struct recv_qp *qp = &host->recv[host_slot(host, p->flow)->recv];
-	int headers = roce_headers(body->opcode);
-	struct rc_segment segment = {
-		.write = body->opcode >= ROCE_RC_WRITE_FIRST,
-		.first = body->opcode == roce_data_opcode(body->opcode >= ROCE_RC_WRITE_FIRST, true, p->flags & PKT_LAST,
-							  headers & ROCE_IMM),
-		.with_imm = headers & ROCE_IMM,
-		.imm = body->imm,
-		.place = body->va,
-		.room_bytes = 1ULL << 31, /* IBTA 9.7.7: the longest message */
-	};
+	struct rc_reth reth = { .place = body->va, .room_bytes = 1ULL << 31 }; /* IBTA 9.7.7: the longest message */
 	uint32_t what;
 
 	if (host->params.real_payload)
-		segment.room_bytes = body->va < host->region_bytes ? host->region_bytes - body->va : 0;
-	what = rc_recv_segment(&qp->rc, &host->params, p, &segment, host->now_ps);
+		reth.room_bytes = body->va < host->region_bytes ? host->region_bytes - body->va : 0;
+	what = rc_recv_checked(&qp->rc, &host->params, p, &reth, host->now_ps);
 	if (what & RC_ACCEPTED)
 		gather(host, qp, p, body, what);
 	host_received(host, nic, &qp->rc, p, what);
@@ -109,8 +100,7 @@ host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p)
 	host->node.count.consumed_packets++;
 	host->node.count.consumed_bytes += p->wire_bytes;
 	plain.flags = (uint8_t)((p->flags & ~PKT_BYTES) | PKT_RETRANSMIT);
-	plain.arg = p->type == PKT_NAK ? body.syndrome : body.imm;
-	plain.gen = 0;
+	plain.arg = body.imm;
 	if (p->type == PKT_DATA)
 		data_in(host, nic, &plain, &body);
 	else

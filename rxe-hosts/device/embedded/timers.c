@@ -51,7 +51,7 @@ host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 	struct rc_post post;
 	uint64_t acked_bytes;
 
-	rc_send_fail(&qp->rc, host->window.index);
+	rc_send_fail(&qp->rc);
 	if (host->node.status != NODE_QP_ERROR) {
 		host->node.status = NODE_QP_ERROR;
 		snprintf(host->node.error, sizeof(host->node.error),

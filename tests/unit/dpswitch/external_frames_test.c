@@ -103,8 +103,10 @@ static void
 answers_belong_to_the_flow_that_runs_the_other_way(void **state)
 {
 	uint8_t bytes[XRIG_FRAME_BYTES];
-	const struct pkt_message message = { .msn = 7 };
-	struct pkt p = { .psn = 5, .type = PKT_ACK, .flags = PKT_REVERSE, .ttl = PKT_TTL_INIT, .prio = 0 };
+	const struct pkt_message message = { 0 };
+	struct pkt p = {
+		.psn = 5, .arg = 7, .opcode = ROCE_RC_ACK, .type = PKT_ACK, .flags = PKT_REVERSE, .ttl = PKT_TTL_INIT
+	};
 	struct edge_counters sum;
 	struct xrig x = { 0 };
 	struct frame f;

@@ -56,10 +56,11 @@ static size_t
 data_frame(struct xrig *x, enum pair_host from, uint32_t psn, uint32_t payload_bytes, uint8_t bytes[XRIG_FRAME_BYTES])
 {
 	uint8_t payload[XRIG_FRAME_BYTES];
-	const struct pkt_message message = { .write = false, .first = true, .payload = payload };
+	const struct pkt_message message = { .payload = payload };
 	const struct pkt p = {
 		.psn = psn,
 		.payload_bytes = (uint16_t)payload_bytes,
+		.opcode = ROCE_RC_SEND_ONLY,
 		.flags = PKT_LAST,
 		.type = PKT_DATA,
 		.prio = x->f.flows[from].prio,

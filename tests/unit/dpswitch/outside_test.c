@@ -61,21 +61,11 @@ static bool
 describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 {
 	const struct talk *t = ctx;
-	struct embedded_message m;
 
-	embedded_describe(t->shared, &t->params, p, &m);
-	*message = (struct pkt_message){
-		.write = m.write,
-		.first = m.first,
-		.with_imm = m.with_imm,
-		.imm = m.imm,
-		.va = 0x7000 + m.remote_offset,
-		.rkey = 5,
-		.dma_bytes = (uint32_t)m.bytes,
-		.msn = m.msn,
-		.qkey = 0x11111111,
-		.payload = m.payload,
-	};
+	embedded_describe(t->shared, &t->params, p, message);
+	message->va += 0x7000;
+	message->rkey = 5;
+	message->qkey = 0x11111111;
 	return true;
 }
 

@@ -11,6 +11,10 @@
 #include "rxe-hosts/roce/rc_recv.h"
 #include "rxe-hosts/roce/rc_send.h"
 
+#define PLACE 5000
+
+enum message_kind { MESSAGE_WRITE, MESSAGE_SEND };
+
 static struct roce_cfg
 plain_cfg(void)
 {
@@ -31,8 +35,6 @@ plain_cfg(void)
 }
 
 static struct roce_params params;
-static struct msg msgs[MSG_SLOTS];
-static struct msg_slab slab = { msgs, MSG_SLOTS };
 static struct rc_send s;
 static struct rc_recv r;
 
@@ -50,7 +52,6 @@ start(const char *window, uint32_t first_psn)
 		.line_bps = 100000000000ULL,
 		.first_psn = first_psn,
 		.window_bytes = params.window_bytes,
-		.msgs = msgs,
 	};
 
 	assert_int_equal(rc_send_init(&s, &params, &config), 0);
@@ -65,9 +66,11 @@ teardown(void **state)
 }
 
 static void
-post(uint64_t bytes, uint8_t opcode)
+post(uint64_t bytes, enum message_kind kind)
 {
-	struct rc_work work = { .wr_id = bytes, .bytes = bytes, .opcode = opcode, .imm = 77 };
+	struct rc_work work = {
+		.wr_id = bytes, .bytes = bytes, .remote_offset = PLACE, .imm = 77, .send = kind == MESSAGE_SEND
+	};
 
 	assert_int_equal(rc_send_post(&s, &params, &work), 0);
 }
@@ -86,5 +89,7 @@ next(uint64_t now_ps)
 static uint32_t
 deliver(const struct pkt *p, uint64_t now_ps)
 {
-	return rc_recv_data(&r, &params, p, &slab, 1, now_ps);
+	const struct rc_reth reth = { .place = PLACE, .room_bytes = UINT64_MAX };
+
+	return rc_recv_data(&r, &params, p, &reth, now_ps);
 }
