@@ -229,7 +229,7 @@ make_fabric(struct forward *f, struct err *err)
 		.params = &sc->sw,
 		.pfc = &sc->pfc,
 		.ecn = &sc->ecn,
-		.telemetry = { .flows = &sc->plan->flows, .epoch_ps = sc->telemetry.epoch_ps, .kept = sc->epochs_kept },
+		.telemetry = { .epoch_ps = sc->telemetry.epoch_ps, .kept = sc->epochs_kept },
 		.seed = 1,
 		.window_ps = f->fabric->window_ps,
 		.pipeline_ps = sc->timing.pipeline_ps,

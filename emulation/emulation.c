@@ -211,7 +211,6 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.pfc = &sc->pfc,
 		.ecn = &sc->ecn,
 		.telemetry = {
-			.flows = &sc->plan->flows,
 			.epoch_ps = sc->telemetry.epoch_ps,
 			.kept = sc->epochs_kept,
 			.exact = sc->telemetry.contention == CONTENTION_EXACT,
@@ -255,7 +254,8 @@ make_host(struct emulation *emulation, uint32_t id, struct err *err)
 		.start_ctx = &sc->faults,
 	};
 
-	if (nic_rows_init(rows, emulation->fabric, &emulation->switch_config.telemetry, sc->topo->nodes[id].nports) < 0)
+	if (nic_rows_init(rows, emulation->fabric, &emulation->switch_config.telemetry, &sc->plan->flows,
+			  sc->topo->nodes[id].nports) < 0)
 		return err_set(err, -ENOMEM, "out of memory for telemetry");
 	telemetry = nic_rows_ops(rows);
 	if (is_outside(emulation, id))
@@ -479,16 +479,9 @@ emulation_describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 	return true;
 }
 
-const struct meet *
-emulation_meet_of(const struct emulation *emulation, uint32_t node, uint16_t port)
+const struct port_truth *
+emulation_truth_of(const struct emulation *emulation, uint32_t node, uint16_t port)
 {
-	return emulation->switches[node] != NULL ? &emulation->switches[node]->ports[port].meet
-						 : &emulation->nic_rows[node].ports[port].meet;
-}
-
-const struct telem_port *
-emulation_telem_of(const struct emulation *emulation, uint32_t node, uint16_t port)
-{
-	return emulation->switches[node] != NULL ? &emulation->switches[node]->ports[port].telem
-						 : &emulation->nic_rows[node].ports[port].telem;
+	return emulation->switches[node] != NULL ? &emulation->switches[node]->ports[port].truth
+						 : &emulation->nic_rows[node].ports[port].truth;
 }

@@ -93,6 +93,5 @@ struct invariant {
 /* Checks a finished run. @return number that failed */
 uint32_t emulation_check(const struct emulation *emulation, struct invariant results[EMULATION_INVARIANTS]);
 
-/* What is known of the flows at a port, a switch's or a NIC's. */
-const struct meet *emulation_meet_of(const struct emulation *emulation, uint32_t node, uint16_t port);
-const struct telem_port *emulation_telem_of(const struct emulation *emulation, uint32_t node, uint16_t port);
+/* The truth of a port, a switch's or a NIC's. */
+const struct port_truth *emulation_truth_of(const struct emulation *emulation, uint32_t node, uint16_t port);

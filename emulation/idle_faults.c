@@ -29,12 +29,11 @@ idle_faults_held_ps(void *ctx, uint32_t port)
 {
 	const struct emulation *emulation = ctx;
 	const struct topo_port *at = &emulation->scenario->topo->ports[port];
-	const struct meet *meet = emulation_meet_of(emulation, at->node, at->index);
-	uint32_t nslots = emulation_telem_of(emulation, at->node, at->index)->nslots;
+	const struct port_truth *truth = emulation_truth_of(emulation, at->node, at->index);
 	uint64_t held_ps = 0;
 
-	for (uint32_t slot = 0; slot < nslots; slot++)
-		held_ps += meet_held(meet, slot).together_ps;
+	for (uint32_t slot = 0; slot < truth->flows->count; slot++)
+		held_ps += port_truth_held(truth, slot).together_ps;
 	return held_ps;
 }
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 int
-nic_rows_init(struct nic_rows *rows, const struct fabric *fabric, const struct telem_config *config, uint16_t nports)
+nic_rows_init(struct nic_rows *rows, const struct fabric *fabric, const struct telem_config *config,
+	      const struct flow_table *flows, uint16_t nports)
 {
 	rows->fabric = fabric;
 	rows->config = *config;
@@ -16,9 +17,14 @@ nic_rows_init(struct nic_rows *rows, const struct fabric *fabric, const struct t
 	rows->ports = calloc(nports, sizeof(*rows->ports));
 	if (rows->ports == NULL)
 		return -ENOMEM;
-	for (uint16_t i = 0; i < nports; i++)
-		if (telem_init(&rows->ports[i].telem, &rows->config, i) < 0)
+	for (uint16_t i = 0; i < nports; i++) {
+		struct nic_rows_port *port = &rows->ports[i];
+
+		port_truth_init(&port->truth, &port->flows);
+		if (port_flows_init(&port->flows, flows) < 0 ||
+		    telem_init(&port->telem, &rows->config, &port->flows, i) < 0)
 			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -28,7 +34,8 @@ nic_rows_fini(struct nic_rows *rows)
 	for (uint16_t i = 0; rows->ports != NULL && i < rows->config.nports; i++) {
 		if (rows->ports[i].telem.config != NULL)
 			telem_fini(&rows->ports[i].telem);
-		meet_fini(&rows->ports[i].meet);
+		port_truth_fini(&rows->ports[i].truth);
+		port_flows_fini(&rows->ports[i].flows);
 	}
 	recbuf_fini(&rows->unkept);
 	free(rows->ports);
@@ -53,10 +60,9 @@ turn_window(const struct nic_rows *rows, struct nic_rows_port *port)
 
 	if (port->window.index == window->index)
 		return;
-	if (port->contended)
-		meet_count(&port->meet, &port->telem, &port->window);
-	port->contended = false;
-	port->window = (struct meet_window){ window->index, window->start_ps, window->end_ps - window->start_ps, 0 };
+	if (port->truth.contended)
+		port_truth_count(&port->truth, &port->window);
+	port->window = (struct truth_window){ window->index, window->start_ps, window->end_ps - window->start_ps, 0 };
 }
 
 static void
@@ -64,7 +70,7 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 {
 	struct nic_rows *rows = ctx;
 	struct nic_rows_port *port = &rows->ports[nic];
-	uint32_t slot = telem_slot(&port->telem, batch->flow);
+	uint32_t slot = port_flows_slot(&port->flows, batch->flow);
 	const struct telem_batch counts = {
 		.packets = batch->packets,
 		.paused_packets = batch->paused_packets,
@@ -75,10 +81,9 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 
 	turn_window(rows, port);
 	if (batch->held_ps != 0)
-		meet_hold(&port->meet, slot, batch->held_ps, rows->fabric->window.end_ps);
+		port_truth_hold(&port->truth, slot, batch->held_ps, rows->fabric->window.end_ps);
 	telem_add(&port->telem, slot, &counts);
-	meet_enqueue(&port->meet, slot, port->window.index);
-	port->contended |= batch->depth_sum != 0;
+	port_truth_enqueue(&port->truth, slot, port->window.index, batch->depth_sum != 0);
 	if (batch->depth_max > port->window.depth)
 		port->window.depth = batch->depth_max;
 }
@@ -86,20 +91,23 @@ transmitted(void *ctx, uint16_t nic, const struct nic_batch *batch)
 static void
 ahead(void *ctx, uint16_t nic, uint32_t flow, uint32_t other)
 {
-	struct telem_port *telem = &((struct nic_rows *)ctx)->ports[nic].telem;
-	uint32_t of = telem_slot(telem, flow), by = telem_slot(telem, other);
+	struct nic_rows_port *port = &((struct nic_rows *)ctx)->ports[nic];
+	struct telem_port *telem = &port->telem;
+	uint32_t of = port_flows_slot(&port->flows, flow), by = port_flows_slot(&port->flows, other);
 
+	telem_reserve(telem, port->flows.count);
 	telem->open->matrix[of][by < TELEM_MATRIX ? by : TELEM_MATRIX - 1]++;
 }
 
 static void
 paused(void *ctx, uint16_t nic, bool on, uint64_t now_ps)
 {
-	struct telem_port *telem = &((struct nic_rows *)ctx)->ports[nic].telem;
+	struct nic_rows_port *port = &((struct nic_rows *)ctx)->ports[nic];
 
 	if (on)
-		telem_pause_received(telem);
-	telem_pause(telem, on, now_ps);
+		telem_pause_received(&port->telem);
+	telem_pause(&port->telem, on, now_ps);
+	port_truth_halt(&port->truth, on, now_ps);
 }
 
 static bool
@@ -119,6 +127,7 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now
 {
 	struct nic_rows *rows = ctx;
 	struct telem_port *telem = &rows->ports[nic].telem;
+	struct port_flows *flows = &rows->ports[nic].flows;
 	const struct telem_present present = {
 		.queue_packets = now->queue_packets,
 		.queue_bytes = now->queue_bytes,
@@ -130,16 +139,16 @@ report(void *ctx, struct node *node, uint16_t nic, const struct nic_present *now
 	struct report_sum made;
 
 	for (uint32_t i = 0; i < now->queue_packets; i++) {
-		uint32_t slot = telem_slot(telem, now->waiting[i]); /* a new one may move the array */
+		uint32_t slot = port_flows_slot(flows, now->waiting[i]); /* a new one may move the array */
 
-		telem->queued[slot]++;
+		flows->queued[slot]++;
 	}
 	answer = answer_begin(telem, true, &present, &node->records, &rows->unkept, event, now_ps);
 	made = (struct report_sum){ report_head_bytes(node->id, event, now_ps) + answer_end(&answer), 1 };
 	made.packed_bytes += event != 0 ? REPORT_PASSAGE_BYTES : 0;
 	report_count_add(&node->count.reports, made, answer.kept ? made : (struct report_sum){ 0 });
 	for (uint32_t i = 0; i < now->queue_packets; i++)
-		telem->queued[telem_slot(telem, now->waiting[i])]--;
+		flows->queued[port_flows_slot(flows, now->waiting[i])]--;
 	return answer.kept;
 }
 

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "common/report.h"
 #include "telemetry/epoch.h"
+#include "telemetry/report.h"
 
 struct answer {
 	struct recbuf *records; /* where its rows go */

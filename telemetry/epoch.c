@@ -2,7 +2,6 @@
 #include "telemetry/epoch.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,17 +12,10 @@
 
 /* Widens the per-slot arrays of all epochs. */
 static int
-telem_grow(struct telem_port *t)
+telem_grow(struct telem_port *t, uint32_t cap)
 {
-	uint32_t old = t->slots_cap, cap = old != 0 ? old * 2 : TELEM_FIRST_SLOTS;
-	uint32_t *queued = realloc(t->queued, cap * sizeof(*queued));
-	uint32_t *slot_flow = realloc(t->slot_flow, cap * sizeof(*slot_flow));
+	uint32_t old = t->slots_cap;
 
-	t->queued = queued != NULL ? queued : t->queued;
-	t->slot_flow = slot_flow != NULL ? slot_flow : t->slot_flow;
-	if (queued == NULL || slot_flow == NULL)
-		return -ENOMEM;
-	memset(queued + old, 0, (cap - old) * sizeof(*queued));
 	for (uint32_t i = 0; i < t->config->kept; i++) {
 		struct telem_epoch *epoch = &t->epochs[i];
 		struct telem_row *rows = realloc(epoch->rows, cap * sizeof(*rows));
@@ -44,24 +36,23 @@ telem_grow(struct telem_port *t)
 }
 
 int
-telem_init(struct telem_port *t, const struct telem_config *config, uint16_t port)
+telem_init(struct telem_port *t, const struct telem_config *config, const struct port_flows *flows, uint16_t port)
 {
 	memset(t, 0, sizeof(*t));
 	t->config = config;
+	t->flows = flows;
 	t->port = port;
-	t->slot_of_flow = malloc(((size_t)flow_table_slots(config->flows) + 1) * sizeof(*t->slot_of_flow));
 	t->epochs = calloc(config->kept, sizeof(*t->epochs));
 	t->last_fed = calloc(config->nports, sizeof(*t->last_fed));
-	if (t->slot_of_flow == NULL || t->epochs == NULL || t->last_fed == NULL)
+	if (t->epochs == NULL || t->last_fed == NULL)
 		goto fail;
-	memset(t->slot_of_flow, 0xff, ((size_t)flow_table_slots(config->flows) + 1) * sizeof(*t->slot_of_flow));
 	for (uint32_t i = 0; i < config->kept; i++) {
 		t->epochs[i].index = UINT64_MAX;
 		t->epochs[i].meter = calloc(config->nports, sizeof(uint64_t));
 		if (t->epochs[i].meter == NULL)
 			goto fail;
 	}
-	if (telem_grow(t) < 0)
+	if (telem_grow(t, TELEM_FIRST_SLOTS) < 0)
 		goto fail;
 	t->open = &t->epochs[0];
 	t->open->index = 0;
@@ -81,41 +72,37 @@ telem_fini(struct telem_port *t)
 	}
 	free(t->epochs);
 	free(t->last_fed);
-	free(t->slot_of_flow);
-	free(t->slot_flow);
-	free(t->queued);
 	memset(t, 0, sizeof(*t));
 }
 
-uint32_t
-telem_add_slot(struct telem_port *t, uint32_t flow)
+void
+telem_reserve(struct telem_port *t, uint32_t slots)
 {
-	if (t->nslots == t->slots_cap && telem_grow(t) < 0)
-		log_fatal("out of memory for telemetry of %u flows at a port", t->nslots);
-	t->slot_of_flow[flow] = (uint16_t)t->nslots;
-	t->slot_flow[t->nslots] = flow;
-	t->queued[t->nslots] = 0;
-	return t->nslots++;
+	uint32_t cap = t->slots_cap;
+
+	while (cap < slots)
+		cap *= 2;
+	if (cap != t->slots_cap && telem_grow(t, cap) < 0)
+		log_fatal("out of memory for telemetry of %u flows at a port", slots);
 }
 
 void
 telem_count_matrix(struct telem_port *t, uint32_t slot)
 {
 	uint32_t *ahead = t->open->matrix[slot];
-	uint32_t n = t->nslots < TELEM_MATRIX ? t->nslots : TELEM_MATRIX;
 
-	for (uint32_t i = 0; i < n; i++)
-		ahead[i] += t->queued[i];
-	for (uint32_t i = TELEM_MATRIX; i < t->nslots; i++)
-		ahead[TELEM_MATRIX - 1] += t->queued[i];
+	for (uint32_t i = 0; i < t->flows->count; i++)
+		ahead[i < TELEM_MATRIX ? i : TELEM_MATRIX - 1] += t->flows->queued[i];
 }
 
 void
 telem_add(struct telem_port *t, uint32_t slot, const struct telem_batch *batch)
 {
 	struct telem_epoch *open = t->open;
-	struct telem_row *row = &open->rows[slot];
+	struct telem_row *row;
 
+	telem_reserve(t, slot + 1);
+	row = &open->rows[slot];
 	row->packets += batch->packets;
 	row->bytes += batch->bytes;
 	row->depth_sum += batch->depth_sum;
@@ -134,7 +121,6 @@ telem_count_pause(struct telem_port *t, uint64_t now_ps)
 	if (t->paused && now_ps > t->pause_mark_ps) {
 		t->open->pause_ps += now_ps - t->pause_mark_ps;
 		t->last_paused = t->open->index + 1;
-		t->halted_ps += now_ps - t->pause_mark_ps;
 		t->pause_mark_ps = now_ps;
 	}
 }
@@ -155,7 +141,7 @@ rows_sum_up(const struct telem_port *t, const struct telem_epoch *epoch)
 {
 	uint64_t packets = 0, bytes = 0, depth_sum = 0, paused_packets = 0;
 
-	for (uint32_t i = 0; i < t->nslots; i++) {
+	for (uint32_t i = 0; i < telem_slots(t); i++) {
 		packets += epoch->rows[i].packets;
 		bytes += epoch->rows[i].bytes;
 		depth_sum += epoch->rows[i].depth_sum;
@@ -197,10 +183,10 @@ telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest)
 	open->index = index;
 	open->packets = open->bytes = open->depth_sum = open->paused_packets = open->pause_ps = 0;
 	open->depth_max = open->pauses_received = open->pauses_sent = 0;
-	memset(open->rows, 0, t->nslots * sizeof(*open->rows));
+	memset(open->rows, 0, telem_slots(t) * sizeof(*open->rows));
 	memset(open->meter, 0, t->config->nports * sizeof(*open->meter));
 	if (open->matrix != NULL)
-		memset(open->matrix, 0, t->nslots * sizeof(*open->matrix));
+		memset(open->matrix, 0, telem_slots(t) * sizeof(*open->matrix));
 	t->open = open;
 	return sums;
 }
@@ -243,7 +229,7 @@ telem_was_shared(const struct telem_port *t)
 
 		waited |= epoch != NULL && epoch->depth_sum != 0;
 	}
-	for (uint32_t slot = 0; waited && flows < 2 && slot < t->nslots; slot++)
+	for (uint32_t slot = 0; waited && flows < 2 && slot < telem_slots(t); slot++)
 		flows += was_used(t, slot, first);
 	return flows > 1;
 }

@@ -9,15 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/flow.h"
+#include "common/port_flows.h"
 #include "common/recbuf.h"
 
-#define TELEM_NO_SLOT UINT16_MAX
 /* Columns of the exact contention matrix; flows beyond share the last. */
 #define TELEM_MATRIX 16
 
 struct telem_config {
-	const struct flow_table *flows;
 	uint64_t epoch_ps;
 	uint32_t kept; /* epochs kept, the open one included; at least 1 */
 	uint16_t nports;
@@ -47,19 +45,16 @@ struct telem_epoch {
 struct telem_port {
 	/* touched per packet */
 	struct telem_epoch *open;
-	uint16_t *slot_of_flow; /* [flows] */
-	uint32_t *queued;       /* [slots_cap] packets of the slot's flow in the queue now */
-	uint32_t nslots, slots_cap;
+	uint32_t slots_cap;
 	bool paused;
 	/* the rest */
-	uint32_t *slot_flow;        /* [slots_cap] */
-	struct telem_epoch *epochs; /* [kept], by index % kept */
+	const struct port_flows *flows; /* of the port, which counts what waits */
+	struct telem_epoch *epochs;     /* [kept], by index % kept */
 	const struct telem_config *config;
 	uint64_t pause_mark_ps; /* paused time is counted up to here */
 	uint64_t paused_since_ps;
 	uint64_t last_paused;            /* the latest epoch with a pause + 1, 0: none */
 	uint64_t *last_fed;              /* [nports] the latest closed epoch that it fed + 1, 0: none */
-	uint64_t halted_ps;              /* paused time of the whole run, counted like it; no record carries it */
 	uint64_t unreported;             /* first epoch not yet reported closed */
 	uint64_t keep_ps, keep_state_ps; /* no report is kept before, none of the state alone: answer.c */
 	uint16_t port;
@@ -73,19 +68,18 @@ struct telem_present {
 	const uint64_t *held_bytes; /* [nports] bytes in this queue by ingress; NULL: none */
 };
 
-/* @return 0 or -ENOMEM. config must outlive the port. */
-int telem_init(struct telem_port *t, const struct telem_config *config, uint16_t port);
+/* @return 0 or -ENOMEM. config and flows must outlive the port. */
+int telem_init(struct telem_port *t, const struct telem_config *config, const struct port_flows *flows, uint16_t port);
 void telem_fini(struct telem_port *t);
 
-/* Gives a flow its slot on first sight. @return slot; ends the program when out of memory */
-uint32_t telem_add_slot(struct telem_port *t, uint32_t flow);
+/* Makes room for rows of so many slots. Ends the program when out of memory. */
+void telem_reserve(struct telem_port *t, uint32_t slots);
 
+/* Slots that have rows: those counted so far, or more. */
 static inline uint32_t
-telem_slot(struct telem_port *t, uint32_t flow)
+telem_slots(const struct telem_port *t)
 {
-	uint32_t slot = t->slot_of_flow[flow];
-
-	return __builtin_expect(slot == TELEM_NO_SLOT, 0) ? telem_add_slot(t, flow) : slot;
+	return t->flows->count < t->slots_cap ? t->flows->count : t->slots_cap;
 }
 
 void telem_count_matrix(struct telem_port *t, uint32_t slot);
@@ -95,8 +89,11 @@ static inline void
 telem_enqueue(struct telem_port *t, uint32_t slot, uint16_t in_port, uint32_t bytes, uint32_t depth, bool paused)
 {
 	struct telem_epoch *open = t->open;
-	struct telem_row *row = &open->rows[slot];
+	struct telem_row *row;
 
+	if (__builtin_expect(slot >= t->slots_cap, 0))
+		telem_reserve(t, slot + 1);
+	row = &open->rows[slot];
 	row->packets++;
 	row->bytes += bytes;
 	row->depth_sum += depth;
@@ -129,13 +126,6 @@ telem_pause_received(struct telem_port *t)
 {
 	t->open->pauses_received++;
 	t->last_paused = t->open->index + 1;
-}
-
-/* @return how long the port was paused since the run began. For the run's truth, not for reports. */
-static inline uint64_t
-telem_halted_ps(const struct telem_port *t, uint64_t now_ps)
-{
-	return t->halted_ps + (t->paused && now_ps > t->pause_mark_ps ? now_ps - t->pause_mark_ps : 0);
 }
 
 /* This connector's ingress told its peer to stop. */

@@ -16,10 +16,10 @@ struct telem_span {
 static void
 report_flow_rows(const struct telem_port *t, const struct telem_span *span, struct recbuf *records)
 {
-	for (uint32_t slot = 0; slot < t->nslots; slot++) {
+	for (uint32_t slot = 0; slot < telem_slots(t); slot++) {
 		struct rec_flow_row row = {
 			.in_port = REC_NO_PORT,
-			.queue_packets = span->open ? t->queued[slot] : 0,
+			.queue_packets = span->open ? t->flows->queued[slot] : 0,
 		};
 
 		for (uint64_t i = span->first; i <= span->last; i++) {
@@ -36,7 +36,7 @@ report_flow_rows(const struct telem_port *t, const struct telem_span *span, stru
 		if (row.packets == 0 && row.queue_packets == 0)
 			continue;
 		row.hdr.event = span->event;
-		row.flow = flow_tuple(&t->config->flows->flows[t->slot_flow[slot]]);
+		row.flow = flow_tuple(port_flows_at(t->flows, slot));
 		row.port = t->port;
 		row.epoch_first = (uint32_t)span->first;
 		row.epoch_last = (uint32_t)span->last;
@@ -71,14 +71,14 @@ report_meter(const struct telem_port *t, const struct telem_span *span, const st
 static void
 report_matrix(const struct telem_port *t, const struct telem_span *span, struct recbuf *records)
 {
-	uint32_t columns = t->nslots < TELEM_MATRIX ? t->nslots : TELEM_MATRIX;
+	uint32_t columns = telem_slots(t) < TELEM_MATRIX ? telem_slots(t) : TELEM_MATRIX;
 
-	for (uint32_t cell = 0; cell < t->nslots * columns; cell++) {
+	for (uint32_t cell = 0; cell < telem_slots(t) * columns; cell++) {
 		uint32_t of = cell / columns, other = cell % columns;
 		struct rec_matrix_row row = {
 			.hdr.event = span->event,
-			.flow = flow_tuple(&t->config->flows->flows[t->slot_flow[of]]),
-			.other = flow_tuple(&t->config->flows->flows[t->slot_flow[other]]),
+			.flow = flow_tuple(port_flows_at(t->flows, of)),
+			.other = flow_tuple(port_flows_at(t->flows, other)),
 			.port = t->port,
 			.epoch_first = (uint32_t)span->first,
 			.epoch_last = (uint32_t)span->last,
@@ -145,7 +145,7 @@ report_port_row(const struct telem_port *t, const struct telem_span *span, const
 static bool
 has_new_flow(const struct telem_port *t, uint64_t first)
 {
-	for (uint32_t slot = 0; slot < t->nslots; slot++) {
+	for (uint32_t slot = 0; slot < telem_slots(t); slot++) {
 		bool known = t->open->rows[slot].packets == 0;
 
 		for (uint64_t i = first; i < t->open->index && !known; i++) {
@@ -227,6 +227,7 @@ telem_report(struct telem_port *t, const struct telem_present *present, struct r
 	};
 	bool adds, told = false;
 
+	telem_reserve(t, t->flows->count); /* flows that wait have a row, though none of them has been counted */
 	telem_count_pause(t, now_ps);
 	adds = open_adds(t, span.first, present);
 	if (span.first < open) {

@@ -316,7 +316,7 @@ struct rec_end {
 	uint64_t polling_packets, polling_bytes; /* on every link they crossed */
 	uint64_t notification_packets, notification_bytes;
 	uint64_t detections; /* polling packets that hosts asked for */
-	/* Reports of telemetry on the wire, headers included (common/report.h): those kept, offered here; and all made. */
+	/* Reports of telemetry on the wire, headers included (telemetry/report.h): those kept, offered here; and all made. */
 	uint64_t kept_reports, kept_bytes, collected_reports, collected_bytes;
 };
 

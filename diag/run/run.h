@@ -157,7 +157,7 @@ struct run_kind {
 
 struct run_overhead {
 	uint64_t row_bytes; /* received from switches and NICs: polls and rows, as records of the stream */
-	/* Of the network (common/report.h), before the exporter's budget; not known of a truncated stream. */
+	/* Of the network (telemetry/report.h), before the exporter's budget; not known of a truncated stream. */
 	uint64_t triggers;                                     /* detections that hosts spent */
 	uint64_t reports, telemetry_bytes;                     /* kept: with all headers, the paper's processing overhead */
 	uint64_t reports_collected, telemetry_bytes_collected; /* all that were made; more of policy hawkeye only */

@@ -7,10 +7,10 @@
 
 #include "common/flow.h"
 #include "common/recbuf.h"
-#include "common/report.h"
 #include "common/units.h"
 #include "dpswitch/fabric/body.h"
 #include "dpswitch/fabric/link.h"
+#include "telemetry/report.h"
 #include "topo/topo.h"
 
 struct node;

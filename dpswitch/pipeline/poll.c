@@ -9,8 +9,8 @@
  */
 #include <string.h>
 
-#include "common/polled.h"
 #include "dpswitch/pipeline/switch.h"
+#include "telemetry/polled.h"
 
 /* Notes that a port answers an event. @return flags that it had not answered yet */
 static uint8_t

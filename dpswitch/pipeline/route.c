@@ -191,7 +191,7 @@ flush_port(struct sw *sw, uint16_t port, uint64_t now_ps)
 
 			switch_drop(sw, port, p, REC_DROP_LINK_DOWN, now_ps);
 			if (prio != 0 && !sw->config->telemetry_off)
-				sw->ports[port].telem.queued[telem_slot(&sw->ports[port].telem, p->flow)]--;
+				sw->ports[port].flows.queued[port_flows_slot(&sw->ports[port].flows, p->flow)]--;
 			if (!switch_is_lossless(sw, prio))
 				continue;
 			pfc_release(&sw->pfc, &sw->pool, &sw->ingress[switch_ingress_index(sw, p->in_port, prio)],
@@ -215,4 +215,5 @@ switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps)
 	port_drops_cut(&p->drops, now_ps);
 	p->paused = p->tx->down ? 0 : held;
 	telem_pause(&p->telem, (p->paused & sw->lossless) != 0, now_ps);
+	port_truth_halt(&p->truth, (p->paused & sw->lossless) != 0, now_ps);
 }

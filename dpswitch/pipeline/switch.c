@@ -241,7 +241,8 @@ switch_destroy(struct node *node)
 			fifo_fini(&port->q[c]);
 		if (port->telem.config != NULL)
 			telem_fini(&port->telem);
-		meet_fini(&port->meet);
+		port_truth_fini(&port->truth);
+		port_flows_fini(&port->flows);
 		free(port->arrivals);
 		free(port->runs);
 	}

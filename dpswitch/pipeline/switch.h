@@ -13,15 +13,15 @@
  */
 #pragma once
 
-#include "common/port_drops.h"
 #include "common/sertable.h"
 #include "dpswitch/fabric/node.h"
 #include "dpswitch/queue/dwrr.h"
 #include "dpswitch/queue/ecn.h"
 #include "dpswitch/queue/fifo.h"
 #include "dpswitch/queue/ingress.h"
-#include "dpswitch/truth/meet.h"
+#include "dpswitch/truth/port_truth.h"
 #include "telemetry/epoch.h"
+#include "telemetry/port_drops.h"
 #include "topo/pins.h"
 #include "topo/route.h"
 
@@ -124,7 +124,6 @@ struct switch_port {
 	uint32_t backlog;      /* bit p: q[p] holds frames */
 	uint32_t data_packets; /* queued in all data classes: what a data packet finds ahead of it */
 	uint8_t paused;        /* bit p: the peer paused class p */
-	bool contended;        /* some packet had to wait in this window */
 	struct pkt **arrivals;
 	uint32_t narrivals, nruns;
 	struct switch_run *runs; /* [nports] */
@@ -132,8 +131,9 @@ struct switch_port {
 	struct dwrr dwrr;
 	struct ecn_params ecn;
 	struct prng prng;
+	struct port_flows flows;
 	struct telem_port telem;
-	struct meet meet;
+	struct port_truth truth;
 	/* per window */
 	uint64_t window_free_ps; /* free_ps when the window opened */
 	uint64_t pause_done_ps;  /* last PAUSE frame's last bit */

@@ -217,7 +217,9 @@ setup_port(struct sw *sw, uint16_t index, struct err *err)
 			       config->ecn->where.file, config->ecn->where.line,
 			       (unsigned long long)config->ecn->kmin_bytes, (unsigned long long)config->ecn->kmax_bytes);
 	prng_init(&port->prng, config->seed, 0x65636eULL << 32 | (cable - config->topo->ports));
-	if (telem_init(&port->telem, &sw->telemetry, index) < 0)
+	port_truth_init(&port->truth, &port->flows);
+	if (port_flows_init(&port->flows, config->flows) < 0 ||
+	    telem_init(&port->telem, &sw->telemetry, &port->flows, index) < 0)
 		return err_set(err, -ENOMEM, "out of memory for telemetry");
 	return setup_weights(sw, &port->dwrr, err);
 }

@@ -110,7 +110,7 @@ egress_serve(struct egress_walk *walk)
 		port->backlog &= ~(1u << prio);
 	port->data_packets -= prio != 0;
 	if (walk->counted >> prio & 1)
-		port->telem.queued[telem_slot(&port->telem, p->flow)]--;
+		port->flows.queued[port_flows_slot(&port->flows, p->flow)]--;
 	egress_send(walk, p, port->free_ps > walk->now_ps ? port->free_ps : walk->now_ps);
 }
 
@@ -155,10 +155,9 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 	if (counted) {
 		uint32_t depth = port->data_packets;
 
-		slot = telem_slot(&port->telem, p->flow);
+		slot = port_flows_slot(&port->flows, p->flow);
 		telem_enqueue(&port->telem, slot, p->in_port, p->wire_bytes, depth, paused);
-		meet_enqueue(&port->meet, slot, walk->window);
-		port->contended |= depth != 0;
+		port_truth_enqueue(&port->truth, slot, walk->window, depth != 0);
 	}
 	if (port->backlog == 0 && !paused) {
 		uint64_t start_ps = port->free_ps > p->time_ps ? port->free_ps : p->time_ps;
@@ -173,7 +172,7 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 	port->backlog |= 1u << p->prio;
 	port->data_packets += p->prio != 0;
 	if (counted)
-		port->telem.queued[slot]++;
+		port->flows.queued[slot]++;
 }
 
 /* The peer told this port to stop or to go on. Our own frames alternate; a storm's may repeat. */
@@ -187,8 +186,10 @@ egress_pause(struct egress_walk *walk, const struct pause_frame *frame)
 	node->digest = digest_u64(node->digest, frame->time_ps ^ (uint64_t)frame->prio_mask << 56 ^ frame->xoff);
 	if (frame->xoff && (frame->prio_mask & walk->sw->lossless) != 0)
 		telem_pause_received(&port->telem);
-	if (paused != port->paused)
+	if (paused != port->paused) {
 		telem_pause(&port->telem, (paused & walk->sw->lossless) != 0, frame->time_ps);
+		port_truth_halt(&port->truth, (paused & walk->sw->lossless) != 0, frame->time_ps);
+	}
 	port->paused = paused;
 }
 
@@ -238,11 +239,8 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 	port->nruns = 0;
 	sw->node.count.tx_packets += walk.sent_packets;
 	sw->node.count.tx_bytes += walk.sent_bytes;
-	if (port->contended || (port->backlog & walk.counted) != 0) {
-		const struct meet_window met = { window->index, window->start_ps, window->end_ps - window->start_ps,
-						 port->data_packets };
-
-		port->contended = false;
-		meet_count(&port->meet, &port->telem, &met);
-	}
+	if (port->truth.contended || (port->backlog & walk.counted) != 0)
+		port_truth_count(&port->truth,
+				 &(struct truth_window){ window->index, window->start_ps, window->end_ps - window->start_ps,
+							 port->data_packets });
 }

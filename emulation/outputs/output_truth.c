@@ -89,19 +89,20 @@ background_json(const struct emulation *emulation)
 }
 
 static void
-add_meetings(const struct emulation *emulation, json_t *list, const struct telem_port *telem, const struct meet *meet,
-	     uint32_t port)
+add_meetings(const struct emulation *emulation, json_t *list, const struct port_truth *truth, uint32_t port)
 {
-	for (uint32_t a = 0; a < telem->nslots; a++) {
-		for (uint32_t b = a + 1; b < telem->nslots; b++) {
-			struct meet_pair pair = meet_pair_of(meet, a, b);
+	const struct port_flows *flows = truth->flows;
+
+	for (uint32_t a = 0; a < flows->count; a++) {
+		for (uint32_t b = a + 1; b < flows->count; b++) {
+			struct meeting pair = port_truth_meeting(truth, a, b);
 			char port_name[64], names[2][OUTPUT_FLOW_NAME];
 
 			if (pair.together_ps < MEETING_MIN_PS)
 				continue;
 			topo_port_name(emulation->scenario->topo, port, port_name);
-			output_flow_name(emulation, telem->slot_flow[a], names[0], sizeof(names[0]));
-			output_flow_name(emulation, telem->slot_flow[b], names[1], sizeof(names[1]));
+			output_flow_name(emulation, flows->flow[a], names[0], sizeof(names[0]));
+			output_flow_name(emulation, flows->flow[b], names[1], sizeof(names[1]));
 			json_array_append_new(list, json_pack("{s:s, s:[s,s], s:I, s:I, s:I, s:f, s:I}", "port", port_name,
 							      "flows", names[0], names[1], "together_ns",
 							      (json_int_t)(pair.together_ps / PS_PER_NS), "first_ns",
@@ -123,11 +124,10 @@ meetings_json(const struct emulation *emulation, uint64_t *left_out)
 	*left_out = 0;
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
-			const struct meet *meet = emulation_meet_of(emulation, i, p);
+			const struct port_truth *truth = emulation_truth_of(emulation, i, p);
 
-			add_meetings(emulation, list, emulation_telem_of(emulation, i, p), meet,
-				     topo->nodes[i].first_port + p);
-			*left_out += meet_left_out(meet);
+			add_meetings(emulation, list, truth, topo->nodes[i].first_port + p);
+			*left_out += port_truth_left_out(truth);
 		}
 	}
 	return list;
@@ -135,17 +135,17 @@ meetings_json(const struct emulation *emulation, uint64_t *left_out)
 
 /* Flows that stood at a halted port. */
 static json_t *
-held_json(const struct emulation *emulation, const struct telem_port *telem, const struct meet *meet)
+held_json(const struct emulation *emulation, const struct port_truth *truth)
 {
 	json_t *list = json_array();
 
-	for (uint32_t slot = 0; slot < telem->nslots; slot++) {
-		struct meet_pair held = meet_held(meet, slot);
+	for (uint32_t slot = 0; slot < truth->flows->count; slot++) {
+		struct meeting held = port_truth_held(truth, slot);
 		char name[OUTPUT_FLOW_NAME];
 
 		if (held.together_ps < MEETING_MIN_PS)
 			continue;
-		output_flow_name(emulation, telem->slot_flow[slot], name, sizeof(name));
+		output_flow_name(emulation, truth->flows->flow[slot], name, sizeof(name));
 		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "flow", name, "held_ns",
 						      (json_int_t)(held.together_ps / PS_PER_NS), "first_ns",
 						      (json_int_t)(held.first_ps / PS_PER_NS), "last_ns",
@@ -163,18 +163,17 @@ pauses_json(const struct emulation *emulation)
 
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
-			const struct telem_port *telem = emulation_telem_of(emulation, i, p);
-			uint64_t halted_ps = telem_halted_ps(telem, emulation->fabric->window.end_ps);
+			const struct port_truth *truth = emulation_truth_of(emulation, i, p);
+			uint64_t halted_ps = port_truth_halted_ps(truth, emulation->fabric->window.end_ps);
 			char name[64];
 
 			if (halted_ps == 0)
 				continue;
 			topo_port_name(topo, topo->nodes[i].first_port + p, name);
-			json_array_append_new(
-				list, json_pack("{s:s, s:s, s:I, s:b, s:o}", "port", name, "by",
-						topo->nodes[topo_port_of(topo, i, p)->peer].name, "halted_ns",
-						(json_int_t)(halted_ps / PS_PER_NS), "at_end", telem->paused, "held",
-						held_json(emulation, telem, emulation_meet_of(emulation, i, p))));
+			json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:b, s:o}", "port", name, "by",
+							      topo->nodes[topo_port_of(topo, i, p)->peer].name, "halted_ns",
+							      (json_int_t)(halted_ps / PS_PER_NS), "at_end", truth->halted,
+							      "held", held_json(emulation, truth)));
 		}
 	}
 	return list;

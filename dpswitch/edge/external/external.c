@@ -144,6 +144,7 @@ destroy(struct node *node)
 			fifo_fini(&nic->stage[c]);
 		if (nic->telem.config != NULL)
 			telem_fini(&nic->telem);
+		port_flows_fini(&nic->flows);
 	}
 	recbuf_fini(&node->records);
 	free(host->nics);
@@ -181,7 +182,8 @@ setup_nics(struct external *host, struct err *err)
 		nic->index = i;
 		nic->ip = topo_nic_ip(host->node.id, i);
 		nic->refresh_ps = nic->pausing_since_ps = TIME_NEVER;
-		if (host->has_telemetry && telem_init(&nic->telem, &host->telemetry, i) < 0)
+		if (host->has_telemetry && (port_flows_init(&nic->flows, host->node.flows) < 0 ||
+					    telem_init(&nic->telem, &host->telemetry, &nic->flows, i) < 0))
 			return -ENOMEM;
 	}
 	return 0;

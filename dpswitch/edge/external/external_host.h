@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-#include "common/polled.h"
-#include "common/port_drops.h"
 #include "dpswitch/edge/external/bodies.h"
 #include "dpswitch/edge/external/external.h"
 #include "dpswitch/edge/external/lookup.h"
 #include "dpswitch/queue/fifo.h"
+#include "telemetry/polled.h"
+#include "telemetry/port_drops.h"
 
 #define EXTERNAL_CLASSES 8
 /* Frames that wait in a NIC to enter the fabric; beyond, the host's own ring holds them. */
@@ -59,6 +59,7 @@ struct external_nic {
 	uint64_t peer_until_ps[EXTERNAL_CLASSES];
 	uint64_t refresh_ps; /* a PFC frame repeats what is paused */
 	/* rare */
+	struct port_flows flows;
 	struct telem_port telem;
 	struct polled polled;
 	struct port_drops drops;

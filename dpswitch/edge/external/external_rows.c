@@ -19,7 +19,7 @@ external_row(struct external *host, struct external_nic *nic, const struct pkt *
 	};
 
 	if (p->prio != 0)
-		telem_add(&nic->telem, telem_slot(&nic->telem, p->flow), &batch);
+		telem_add(&nic->telem, port_flows_slot(&nic->flows, p->flow), &batch);
 }
 
 void
@@ -37,9 +37,9 @@ count_queued(struct external_nic *nic, uint32_t step)
 {
 	for (uint8_t c = 1; c < EXTERNAL_CLASSES; c++)
 		for (uint32_t i = 0; i < fifo_count(&nic->stage[c]); i++) {
-			uint32_t slot = telem_slot(&nic->telem, fifo_at(&nic->stage[c], i)->flow);
+			uint32_t slot = port_flows_slot(&nic->flows, fifo_at(&nic->stage[c], i)->flow);
 
-			nic->telem.queued[slot] += step;
+			nic->flows.queued[slot] += step;
 		}
 }
 

@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-#include "common/polled.h"
-#include "common/port_drops.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/roce/rc_recv.h"
 #include "rxe-hosts/roce/rc_send.h"
 #include "rxe-hosts/roce/ud.h"
+#include "telemetry/polled.h"
+#include "telemetry/port_drops.h"
 
 /* Control packets that wait for a port. Beyond, ACKs and NAKs are withheld and others dropped; both are counted. */
 #define NIC_CONTROL_SLOTS 1024

@@ -5,8 +5,8 @@
  * reports that port, and the path ends. Elsewhere the path ends without a word, unless packets were dropped there: the
  * switch before has told that the polling packet went to a host.
  */
-#include "common/report.h"
 #include "rxe-hosts/device/embedded/host.h"
+#include "telemetry/report.h"
 
 static void
 report_drops(struct host *host, const struct nic *nic, uint32_t event)

@@ -214,7 +214,7 @@ frig_init(struct frig *rig, const char *scenario)
 		.params = &rig->params,
 		.pfc = &rig->pfc,
 		.ecn = &rig->ecn,
-		.telemetry = { .flows = &rig->table, .epoch_ps = PS_PER_MS, .kept = 2 },
+		.telemetry = { .epoch_ps = PS_PER_MS, .kept = 2 },
 		.seed = 1,
 		.mtu_bytes = 1000,
 		.min_frame_bytes = 64,

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "common/report.h"
 #include "common/units.h"
 #include "telemetry/answer.h"
+#include "telemetry/report.h"
 
 #define EPOCH_PS PS_PER_MS
 #define NOW_PS (7 * EPOCH_PS + 123456789)
@@ -440,6 +440,7 @@ static struct flow flows[1] = { { .src_ip = 1, .dst_ip = 2, .sport = 10, .dport 
 static const struct flow_table table = { flows, 1, 0 };
 static struct telem_present present = { .ingress_bytes = 5000, .ingress_xoff_bytes = 30000 };
 static struct recbuf records, spare;
+static struct port_flows port_flows;
 static struct telem_port port;
 
 static bool
@@ -463,14 +464,16 @@ begin(const struct telem_config *config)
 {
 	recbuf_init(&records, 1);
 	recbuf_init(&spare, 1);
-	assert_int_equal(telem_init(&port, config, 0), 0);
-	telem_enqueue(&port, telem_slot(&port, 0), 0, 1000, 0, false);
+	assert_int_equal(port_flows_init(&port_flows, &table), 0);
+	assert_int_equal(telem_init(&port, config, &port_flows, 0), 0);
+	telem_enqueue(&port, port_flows_slot(&port_flows, 0), 0, 1000, 0, false);
 }
 
 static void
 end(void)
 {
 	telem_fini(&port);
+	port_flows_fini(&port_flows);
 	recbuf_fini(&records);
 	recbuf_fini(&spare);
 }
@@ -478,9 +481,7 @@ end(void)
 static void
 one_report_in_50_us_is_kept(void **state)
 {
-	const struct telem_config config = {
-		.flows = &table, .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1, .retain_ps = 50 * PS_PER_US
-	};
+	const struct telem_config config = { .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1, .retain_ps = 50 * PS_PER_US };
 	uint64_t digest = 0;
 	size_t first_bytes;
 
@@ -509,9 +510,7 @@ one_report_in_50_us_is_kept(void **state)
 static void
 a_state_alone_leaves_the_rows_untold(void **state)
 {
-	const struct telem_config config = {
-		.flows = &table, .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1, .retain_ps = 50 * PS_PER_US
-	};
+	const struct telem_config config = { .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1, .retain_ps = 50 * PS_PER_US };
 	const struct rec_port_row *row;
 	uint64_t digest = 0;
 
@@ -540,7 +539,7 @@ a_state_alone_leaves_the_rows_untold(void **state)
 static void
 an_ingress_that_pauses_tells_of_its_buffer(void **state)
 {
-	const struct telem_config config = { .flows = &table, .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1 };
+	const struct telem_config config = { .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1 };
 	const struct rec_port_row *row;
 
 	(void)state;
@@ -557,7 +556,7 @@ an_ingress_that_pauses_tells_of_its_buffer(void **state)
 static void
 without_a_retention_all_are_kept(void **state)
 {
-	const struct telem_config config = { .flows = &table, .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1 };
+	const struct telem_config config = { .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1 };
 
 	(void)state;
 	begin(&config);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Epochs, rows, what a report holds, and the fabric's own record of meetings. */
+/* Epochs, rows, and what a report holds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,6 @@
 
 #include "common/array.h"
 #include "common/units.h"
-#include "dpswitch/truth/meet.h"
 #include "telemetry/epoch.h"
 
 static struct flow flows[3] = {
@@ -19,9 +18,24 @@ static struct flow flows[3] = {
 	{ .src_ip = 5, .dst_ip = 6, .sport = 50, .dport = 60 },
 };
 static const struct flow_table table = { flows, 3, 0 };
-static const struct telem_config config = { .flows = &table, .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4 };
+static const struct telem_config config = { .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4 };
 
 static const struct telem_present nothing;
+static struct port_flows port_flows;
+
+static void
+init(struct telem_port *t, const struct telem_config *with, uint16_t port)
+{
+	assert_int_equal(port_flows_init(&port_flows, &table), 0);
+	assert_int_equal(telem_init(t, with, &port_flows, port), 0);
+}
+
+static void
+fini(struct telem_port *t)
+{
+	telem_fini(t);
+	port_flows_fini(&port_flows);
+}
 
 /* The i-th record of a kind in a buffer, NULL if there are fewer. */
 static const void *
@@ -40,7 +54,7 @@ nth(const struct recbuf *buf, uint16_t type, int n)
 static void
 enqueue(struct telem_port *t, uint32_t flow, uint16_t in, uint32_t bytes, uint32_t depth, bool paused)
 {
-	telem_enqueue(t, telem_slot(t, flow), in, bytes, depth, paused);
+	telem_enqueue(t, port_flows_slot(&port_flows, flow), in, bytes, depth, paused);
 }
 
 static void
@@ -55,7 +69,7 @@ open_epoch_is_reported_with_present_state(void **state)
 	struct telem_present present = { .queue_packets = 5, .queue_bytes = 6740, .held_bytes = held };
 
 	(void)state;
-	assert_int_equal(telem_init(&t, &config, 1), 0);
+	init(&t, &config, 1);
 	recbuf_init(&buf, 9);
 	enqueue(&t, 0, 2, 1000, 0, false);
 	enqueue(&t, 1, 3, 500, 1, false);
@@ -86,7 +100,7 @@ open_epoch_is_reported_with_present_state(void **state)
 	assert_int_equal(meter->bytes, 2000);
 	assert_int_equal(meter->held_bytes, 777);
 	recbuf_fini(&buf);
-	telem_fini(&t);
+	fini(&t);
 }
 
 static void
@@ -98,7 +112,7 @@ closed_epochs_are_summed_and_reported_once(void **state)
 	const struct rec_port_row *row;
 
 	(void)state;
-	assert_int_equal(telem_init(&t, &config, 0), 0);
+	init(&t, &config, 0);
 	recbuf_init(&buf, 0);
 	enqueue(&t, 0, 0, 100, 0, false);
 	assert_true(telem_roll(&t, PS_PER_MS, &digest));
@@ -129,7 +143,7 @@ closed_epochs_are_summed_and_reported_once(void **state)
 	assert_int_equal(row->bytes, 0);
 	assert_null(nth(&buf, REC_PORT_ROW, 2));
 	recbuf_fini(&buf);
-	telem_fini(&t);
+	fini(&t);
 }
 
 #define MANY 8 /* epochs, beside which the open one is little */
@@ -144,7 +158,7 @@ setup_quiet(struct telem_port *t, struct recbuf *buf, bool host)
 	quiet.quiet_depth = 8;
 	quiet.kept = MANY + 2;
 	quiet.host = host;
-	assert_int_equal(telem_init(t, &quiet, 0), 0);
+	init(t, &quiet, 0);
 	recbuf_init(buf, 0);
 }
 
@@ -196,12 +210,12 @@ the_open_epoch_is_told_for_news(void **state)
 	assert_false(is_open_told(&t, &buf, MANY, 8, 0, 8));
 	assert_true(is_open_told(&t, &buf, MANY, 8, 1, 8));
 	recbuf_fini(&buf);
-	telem_fini(&t);
+	fini(&t);
 	setup_quiet(&t, &buf, true); /* of a NIC no queue is too small */
 	assert_true(is_open_told(&t, &buf, MANY - 1, 0, 0, 0));
 	assert_false(is_open_told(&t, &buf, MANY, 0, 0, 0));
 	recbuf_fini(&buf);
-	telem_fini(&t);
+	fini(&t);
 }
 
 /* As of queues, so of pauses that come in, and that go out; those that last are told of up to the moment. */
@@ -243,7 +257,7 @@ the_open_epoch_is_told_for_pauses(void **state)
 		telem_report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
 		assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 1))->state_only, !cases[i / 2].told);
 		recbuf_fini(&buf);
-		telem_fini(&t);
+		fini(&t);
 	}
 }
 
@@ -267,7 +281,7 @@ a_queue_that_stands_is_told(void **state)
 	assert_int_equal(row->state_only, 0);
 	assert_int_equal(row->queue_packets, 9);
 	recbuf_fini(&buf);
-	telem_fini(&t);
+	fini(&t);
 }
 
 static void
@@ -279,7 +293,7 @@ only_kept_epochs_are_remembered(void **state)
 	const struct rec_port_row *row;
 
 	(void)state;
-	assert_int_equal(telem_init(&t, &config, 0), 0);
+	init(&t, &config, 0);
 	recbuf_init(&buf, 0);
 	for (uint64_t e = 1; e <= 5; e++) {
 		enqueue(&t, 0, 1, 1u << e, 0, false);
@@ -296,7 +310,7 @@ only_kept_epochs_are_remembered(void **state)
 		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
 	assert_false(telem_was_fed(&t, 1));
 	recbuf_fini(&buf);
-	telem_fini(&t);
+	fini(&t);
 }
 
 static void
@@ -308,7 +322,7 @@ pause_time_is_split_between_epochs(void **state)
 	const struct rec_port_row *row;
 
 	(void)state;
-	assert_int_equal(telem_init(&t, &config, 0), 0);
+	init(&t, &config, 0);
 	recbuf_init(&buf, 0);
 	telem_pause_received(&t);
 	telem_pause(&t, true, PS_PER_MS - 300);
@@ -321,16 +335,14 @@ pause_time_is_split_between_epochs(void **state)
 	assert_int_equal(row->pause_ps, 200);
 	assert_int_equal(row->paused, 1);
 	assert_int_equal(row->paused_since_ps, PS_PER_MS - 300);
-	assert_int_equal(telem_halted_ps(&t, PS_PER_MS + 400), 300 + 400);
 	telem_pause(&t, false, PS_PER_MS + 500);
 	assert_int_equal(t.open->pause_ps, 500);
-	assert_int_equal(telem_halted_ps(&t, PS_PER_MS + 900), 300 + 500);
 	assert_true(telem_was_paused(&t));
 	for (uint64_t e = 2; e <= 4; e++)
 		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
 	assert_false(telem_was_paused(&t));
 	recbuf_fini(&buf);
-	telem_fini(&t);
+	fini(&t);
 }
 
 static void
@@ -340,11 +352,11 @@ rows_that_do_not_sum_up_are_noticed(void **state)
 	uint64_t digest = 1;
 
 	(void)state;
-	assert_int_equal(telem_init(&t, &config, 0), 0);
+	init(&t, &config, 0);
 	enqueue(&t, 0, 0, 100, 3, false);
 	t.open->rows[0].depth_sum--;
 	assert_false(telem_roll(&t, PS_PER_MS, &digest));
-	telem_fini(&t);
+	fini(&t);
 }
 
 static void
@@ -356,125 +368,19 @@ exact_matrix_counts_packets_ahead(void **state)
 
 	(void)state;
 	exact.exact = true;
-	assert_int_equal(telem_init(&t, &exact, 0), 0);
-	a = telem_slot(&t, 0);
-	b = telem_slot(&t, 1);
-	t.queued[a] = 3;
+	init(&t, &exact, 0);
+	a = port_flows_slot(&port_flows, 0);
+	b = port_flows_slot(&port_flows, 1);
+	port_flows.queued[a] = 3;
 	telem_enqueue(&t, b, 0, 100, 3, false);
-	t.queued[b] = 1;
+	port_flows.queued[b] = 1;
 	telem_enqueue(&t, b, 0, 100, 4, false);
 	telem_enqueue(&t, a, 0, 100, 4, false);
 	assert_int_equal(t.open->matrix[b][a], 6);
 	assert_int_equal(t.open->matrix[b][b], 1);
 	assert_int_equal(t.open->matrix[a][b], 1);
 	assert_int_equal(t.open->matrix[a][a], 3);
-	telem_fini(&t);
-}
-
-static void
-flows_meet_while_both_are_present(void **state)
-{
-	struct telem_port t;
-	struct meet meet = { 0 };
-	struct meet_pair pair;
-
-	(void)state;
-	assert_int_equal(telem_init(&t, &config, 1), 0);
-	for (uint32_t flow = 0; flow < 3; flow++)
-		assert_int_equal(telem_slot(&t, flow), flow);
-	t.queued[1] = 2;
-	meet_enqueue(&meet, 0, 7);
-	meet_count(&meet, &t, &(struct meet_window){ 7, 70000, 2000, 3 }); /* 0 enqueued in window 7, 1 queued, 2 absent */
-	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
-	assert_int_equal(meet_pair_of(&meet, 1, 0).together_ps, 2000);
-	assert_int_equal(meet_pair_of(&meet, 0, 2).together_ps, 0);
-	meet_count(&meet, &t, &(struct meet_window){ 8, 80000, 2000, 9 }); /* 0 was enqueued a window ago */
-	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
-	t.queued[2] = 1;
-	meet_count(&meet, &t, &(struct meet_window){ 9, 90000, 500, 0 }); /* a shorter window */
-	pair = meet_pair_of(&meet, 0, 1);
-	assert_int_equal(pair.first_ps, 70000);
-	assert_int_equal(pair.last_ps, 72000);
-	assert_int_equal(pair.depth_max, 9); /* of the two windows counted together */
-	assert_int_equal(pair.depth_time, 2000 * (3 + 9) / 2);
-	for (uint32_t window = 10; window < 210; window++)
-		meet_count(&meet, &t, &(struct meet_window){ window, window * 10000, 1000, 5 });
-	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
-	assert_int_equal(meet_pair_of(&meet, 1, 2).together_ps, 500 + 200 * 1000);
-	pair = meet_pair_of(&meet, 2, 1);
-	assert_int_equal(pair.first_ps, 90000);
-	assert_int_equal(pair.last_ps, 209 * 10000 + 1000);
-	assert_int_equal(pair.depth_max, 5);
-	assert_int_equal(pair.depth_time, 200 * 1000 * 5);
-	meet_reserve(&meet, 100);
-	assert_int_equal(meet_pair_of(&meet, 0, 1).together_ps, 2000);
-	assert_int_equal(meet_pair_of(&meet, 2, 1).together_ps, 500 + 200 * 1000);
-	assert_int_equal(meet_left_out(&meet), 0);
-	meet_fini(&meet);
-	telem_fini(&t);
-}
-
-/* Of ten windows three end with the port halted; flow 0 is there in all of them, flow 1 from the last halted one on. */
-static void
-flows_are_held_at_a_halted_port(void **state)
-{
-	struct telem_port t;
-	struct meet meet = { 0 };
-
-	(void)state;
-	assert_int_equal(telem_init(&t, &config, 1), 0);
-	for (uint32_t flow = 0; flow < 2; flow++)
-		assert_int_equal(telem_slot(&t, flow), flow);
-	t.queued[0] = 1;
-	for (uint32_t window = 0; window < 200; window++) {
-		t.paused = window % 10 < 3;
-		t.queued[1] = window % 10 >= 2;
-		meet_count(&meet, &t, &(struct meet_window){ window, window * 1000, 1000, 1 });
-	}
-	assert_int_equal(meet_held(&meet, 0).together_ps, 20 * 3 * 1000);
-	assert_int_equal(meet_held(&meet, 0).first_ps, 0);
-	assert_int_equal(meet_held(&meet, 1).together_ps, 20 * 1 * 1000);
-	assert_int_equal(meet_held(&meet, 1).first_ps, 2 * 1000);
-	assert_int_equal(meet_held(&meet, 1).last_ps, 193 * 1000);
-	assert_int_equal(meet_held(&meet, 900).together_ps, 0);
-	meet_hold(&meet, 900, 5000, 300000); /* as NICs say it */
-	meet_hold(&meet, 900, 700, 400000);
-	assert_int_equal(meet_held(&meet, 900).together_ps, 5700);
-	assert_int_equal(meet_held(&meet, 900).first_ps, 295000);
-	assert_int_equal(meet_held(&meet, 900).last_ps, 400000);
-	assert_int_equal(meet_held(&meet, 0).together_ps, 20 * 3 * 1000);
-	meet_fini(&meet);
-	telem_fini(&t);
-}
-
-/* 100 flows in one queue: the collective's one, seen last, meets them all; of the others the first 32 do. */
-static void
-meetings_of_collective_flows_are_always_kept(void **state)
-{
-	struct flow many[100] = { { 0 } };
-	const struct flow_table all = { many, 100, 0 };
-	const struct telem_config of_many = { .flows = &all, .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4 };
-	struct telem_port t;
-	struct meet meet = { 0 };
-
-	(void)state;
-	for (uint32_t flow = 0; flow < 100; flow++)
-		many[flow].kind = flow == 99 ? FLOW_COLLECTIVE : FLOW_BACKGROUND;
-	assert_int_equal(telem_init(&t, &of_many, 1), 0);
-	for (uint32_t flow = 0; flow < 100; flow++) {
-		uint32_t slot = telem_slot(&t, flow);
-
-		t.queued[slot] = 1;
-		meet_count(&meet, &t, &(struct meet_window){ flow, flow * 10, 10, flow });
-	}
-	assert_int_equal(meet_pair_of(&meet, 98, 99).together_ps, 10);
-	assert_int_equal(meet_pair_of(&meet, 99, 40).together_ps, 10);
-	assert_int_equal(meet_pair_of(&meet, 0, 40).together_ps, 600);
-	assert_int_equal(meet_pair_of(&meet, 40, 31).together_ps, 600);
-	assert_int_equal(meet_pair_of(&meet, 40, 32).together_ps, 0);
-	assert_int_equal(meet_left_out(&meet), 100 - 32 - 1);
-	meet_fini(&meet);
-	telem_fini(&t);
+	fini(&t);
 }
 
 int
@@ -490,9 +396,6 @@ main(void)
 		cmocka_unit_test(pause_time_is_split_between_epochs),
 		cmocka_unit_test(rows_that_do_not_sum_up_are_noticed),
 		cmocka_unit_test(exact_matrix_counts_packets_ahead),
-		cmocka_unit_test(flows_meet_while_both_are_present),
-		cmocka_unit_test(flows_are_held_at_a_halted_port),
-		cmocka_unit_test(meetings_of_collective_flows_are_always_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

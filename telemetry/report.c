@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/report.h"
+#include "telemetry/report.h"
 
 #define PAYLOAD_BYTES (REPORT_MTU - sizeof(struct wire_ipv4) - sizeof(struct wire_udp))
 

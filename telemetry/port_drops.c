@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/port_drops.h"
+#include "telemetry/port_drops.h"
 
 void
 port_drops_add(struct port_drops *drops, enum rec_drop reason, const struct pkt *p, uint64_t now_ps)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The packed rows of a port's part of a report, as common/report.h describes them. */
+/* The packed rows of a port's part of a report, as telemetry/report.h describes them. */
 #include <assert.h>
 #include <stdbool.h>
 
 #include "common/flow.h"
-#include "common/report.h"
 #include "common/wire/record.h"
+#include "telemetry/report.h"
 
 #define NAMED 64 /* tuples of a part that can be named again */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/polled.h"
+#include "telemetry/polled.h"
 
 bool
 polled_before(struct polled *polled, uint32_t event)

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "common/polled.h"
-#include "common/port_drops.h"
+#include "telemetry/polled.h"
+#include "telemetry/port_drops.h"
 
 static struct flow flows[] = {
 	{ .src_ip = 1, .dst_ip = 2, .sport = 3, .dport = 4 },

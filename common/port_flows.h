@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The flows of a port: numbered ("slots") in the order in which they were first seen there, and how many packets of each
+ * wait there now. Its owner counts them; whoever observes the port keeps arrays by slot.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/flow.h"
+
+#define PORT_FLOWS_NONE UINT16_MAX
+
+struct port_flows {
+	uint16_t *slot_of_flow; /* [flow_table_slots(table)] PORT_FLOWS_NONE: not seen yet */
+	uint32_t *queued;       /* [cap] packets of the slot's flow that wait now */
+	uint32_t count, cap;
+	uint32_t *flow; /* [cap] of the slot */
+	const struct flow_table *table;
+};
+
+/* @param table  must outlive the port. @return 0 or -ENOMEM */
+int port_flows_init(struct port_flows *flows, const struct flow_table *table);
+/* Also of one that is zero, or whose initialisation failed. */
+void port_flows_fini(struct port_flows *flows);
+
+/* Gives a flow its slot on first sight. @return slot; ends the program when out of memory or slots */
+uint32_t port_flows_add(struct port_flows *flows, uint32_t flow);
+
+static inline uint32_t
+port_flows_slot(struct port_flows *flows, uint32_t flow)
+{
+	uint32_t slot = flows->slot_of_flow[flow];
+
+	return __builtin_expect(slot == PORT_FLOWS_NONE, 0) ? port_flows_add(flows, flow) : slot;
+}
+
+static inline const struct flow *
+port_flows_at(const struct port_flows *flows, uint32_t slot)
+{
+	return &flows->table->flows[flows->flow[slot]];
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/truth/port_truth.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+
+#define FIRST_SLOTS 8
+#define FIRST_ROWS 8
+
+static void *
+zeroed(size_t count, size_t elem_bytes)
+{
+	void *array = calloc(count, elem_bytes);
+
+	if (array == NULL) {
+		log_fatal("out of memory for the meetings of flows at a port");
+	}
+	return array;
+}
+
+/* Moves everything into tables of other sizes, no smaller than those that were. */
+static void
+resize(struct port_truth *truth, uint32_t cap, uint32_t rows_cap)
+{
+	struct port_truth old = *truth;
+
+	truth->cap = cap;
+	truth->rows_cap = rows_cap;
+	truth->last_window = zeroed(cap, sizeof(*truth->last_window));
+	truth->present = zeroed(cap, sizeof(*truth->present));
+	truth->row = zeroed(cap, sizeof(*truth->row));
+	truth->held = zeroed(cap, sizeof(*truth->held));
+	truth->pairs = zeroed((size_t)rows_cap * cap, sizeof(*truth->pairs));
+	for (uint32_t i = 0; i < old.cap; i++) {
+		truth->last_window[i] = old.last_window[i];
+		truth->present[i] = old.present[i];
+		truth->row[i] = old.row[i];
+		truth->held[i] = old.held[i];
+	}
+	for (uint32_t r = 0; r < old.rows; r++)
+		memcpy(truth->pairs + (size_t)r * cap, old.pairs + (size_t)r * old.cap, old.cap * sizeof(*truth->pairs));
+	port_truth_fini(&old);
+}
+
+void
+port_truth_init(struct port_truth *truth, const struct port_flows *flows)
+{
+	*truth = (struct port_truth){ .flows = flows };
+}
+
+void
+port_truth_reserve(struct port_truth *truth, uint32_t slots)
+{
+	uint32_t cap = truth->cap != 0 ? truth->cap : FIRST_SLOTS;
+
+	while (cap < slots)
+		cap *= 2;
+	if (cap != truth->cap)
+		resize(truth, cap, truth->rows_cap != 0 ? truth->rows_cap : FIRST_ROWS);
+}
+
+void
+port_truth_fini(struct port_truth *truth)
+{
+	free(truth->last_window);
+	free(truth->present);
+	free(truth->row);
+	free(truth->held);
+	free(truth->pairs);
+	*truth = (struct port_truth){ 0 };
+}
+
+/* Gives rows to the slots that are new. */
+static void
+decide_rows(struct port_truth *truth)
+{
+	port_truth_reserve(truth, truth->flows->count);
+	for (; truth->nslots < truth->flows->count; truth->nslots++) {
+		uint32_t slot = truth->nslots;
+
+		if (truth->rows == truth->rows_cap)
+			resize(truth, truth->cap, truth->rows_cap * 2);
+		truth->row[slot] = TRUTH_NO_ROW;
+		if (port_flows_at(truth->flows, slot)->kind == FLOW_COLLECTIVE || slot < TRUTH_OTHERS)
+			truth->row[slot] = truth->rows++;
+	}
+}
+
+/* What the batch under way adds to a pair that was present in these of its windows. */
+static void
+pair_add(struct meeting *pair, const struct truth_batch *batch, uint64_t windows)
+{
+	uint64_t together_ps;
+
+	if (windows == 0)
+		return;
+	together_ps = batch->length_ps * (uint32_t)__builtin_popcountll(windows);
+	if (pair->together_ps == 0)
+		pair->first_ps = batch->start_ps[__builtin_ctzll(windows)];
+	pair->last_ps = batch->start_ps[63 - __builtin_clzll(windows)] + batch->length_ps;
+	pair->together_ps += together_ps;
+	pair->depth_time += together_ps * batch->depth_sum / batch->windows;
+	pair->depth_max = batch->depth_max > pair->depth_max ? batch->depth_max : pair->depth_max;
+}
+
+/* Adds the batch up, flow by flow and pair by pair. */
+static void
+settle(struct port_truth *truth)
+{
+	for (uint32_t a = 0; a < truth->nslots; a++) {
+		struct meeting *row = truth->pairs + (size_t)truth->row[a] * truth->cap;
+
+		pair_add(&truth->held[a], &truth->batch, truth->present[a] & truth->batch.halted);
+		if (truth->row[a] == TRUTH_NO_ROW || truth->present[a] == 0)
+			continue;
+		for (uint32_t b = 0; b < truth->nslots; b++)
+			pair_add(&row[b], &truth->batch, truth->present[a] & truth->present[b]);
+	}
+	memset(truth->present, 0, truth->nslots * sizeof(*truth->present));
+	truth->batch.windows = 0;
+	truth->batch.halted = 0;
+	truth->batch.depth_sum = 0;
+	truth->batch.depth_max = 0;
+}
+
+void
+port_truth_count(struct port_truth *truth, const struct truth_window *window)
+{
+	struct truth_batch *batch = &truth->batch;
+
+	truth->contended = false;
+	if (__builtin_expect(truth->nslots != truth->flows->count, 0))
+		decide_rows(truth);
+	if (batch->windows == TRUTH_BATCH || (batch->windows != 0 && batch->length_ps != window->length_ps))
+		settle(truth);
+	for (uint32_t slot = 0; slot < truth->nslots; slot++) {
+		bool present = truth->flows->queued[slot] != 0 || truth->last_window[slot] == window->index + 1;
+
+		truth->present[slot] |= (uint64_t)present << batch->windows;
+	}
+	batch->halted |= (uint64_t)truth->halted << batch->windows;
+	batch->length_ps = window->length_ps;
+	batch->start_ps[batch->windows++] = window->start_ps;
+	batch->depth_sum += window->depth;
+	batch->depth_max = window->depth > batch->depth_max ? window->depth : batch->depth_max;
+}
+
+void
+port_truth_halt(struct port_truth *truth, bool halted, uint64_t now_ps)
+{
+	if (truth->halted && !halted)
+		truth->halted_ps = port_truth_halted_ps(truth, now_ps);
+	if (!truth->halted && halted)
+		truth->halted_since_ps = now_ps;
+	truth->halted = halted;
+}
+
+uint64_t
+port_truth_halted_ps(const struct port_truth *truth, uint64_t now_ps)
+{
+	uint64_t since_ps = truth->halted_since_ps;
+
+	return truth->halted_ps + (truth->halted && now_ps > since_ps ? now_ps - since_ps : 0);
+}
+
+void
+port_truth_hold(struct port_truth *truth, uint32_t slot, uint64_t held_ps, uint64_t now_ps)
+{
+	struct meeting *held;
+
+	port_truth_reserve(truth, slot + 1);
+	held = &truth->held[slot];
+	if (held->together_ps == 0)
+		held->first_ps = now_ps - held_ps;
+	held->last_ps = now_ps;
+	held->together_ps += held_ps;
+}
+
+struct meeting
+port_truth_held(const struct port_truth *truth, uint32_t slot)
+{
+	struct meeting held = { 0 };
+
+	if (slot >= truth->cap)
+		return held;
+	held = truth->held[slot];
+	pair_add(&held, &truth->batch, truth->present[slot] & truth->batch.halted);
+	return held;
+}
+
+struct meeting
+port_truth_meeting(const struct port_truth *truth, uint32_t a, uint32_t b)
+{
+	uint32_t of = a < truth->nslots && truth->row[a] != TRUTH_NO_ROW ? a : b, other = of == a ? b : a;
+	struct meeting pair = { 0 };
+
+	if (a >= truth->nslots || b >= truth->nslots || truth->row[of] == TRUTH_NO_ROW)
+		return pair;
+	pair = truth->pairs[(size_t)truth->row[of] * truth->cap + other];
+	pair_add(&pair, &truth->batch, truth->present[a] & truth->present[b]);
+	return pair;
+}
+
+uint32_t
+port_truth_left_out(const struct port_truth *truth)
+{
+	return truth->nslots - truth->rows;
+}

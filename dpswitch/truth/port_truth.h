@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fabric's own truth of a port: which flows stood in its queue together, when, for how long and how deep the queue
+ * was; how long its peer halted it, and which flows that held up. It goes to truth.json for whoever scores a diagnosis;
+ * no record carries it, and telemetry knows nothing of it: both observe the same events.
+ *
+ * Pairs are many where flows are: those of a collective's flows with any other are always kept, those of two other
+ * flows where one is among the first TRUTH_OTHERS of the port. Windows are gathered by 64, a bit each, and counted pair
+ * by pair only then.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/port_flows.h"
+
+#define TRUTH_OTHERS 32
+#define TRUTH_BATCH 64
+#define TRUTH_NO_ROW UINT32_MAX
+
+/* What is known of two flows that met, or of one at a halted port. */
+struct meeting {
+	uint64_t together_ps;
+	uint64_t first_ps, last_ps; /* start of the first window together, end of the last */
+	uint64_t depth_time;        /* packets in the queue x ps, over the time together */
+	uint32_t depth_max;         /* packets */
+};
+
+/* Windows in which some packet had to wait, not yet added up. */
+struct truth_batch {
+	uint32_t windows; /* each of length_ps */
+	uint32_t depth_max;
+	uint64_t depth_sum; /* of the queue's depth at their end */
+	uint64_t length_ps;
+	uint64_t halted;                /* bit w: at the end of the w-th the port was halted, in whatever class */
+	uint64_t start_ps[TRUTH_BATCH]; /* when each began */
+};
+
+struct port_truth {
+	/* touched per packet */
+	uint64_t *last_window; /* [cap] window + 1 in which the slot's flow was last enqueued */
+	uint32_t cap;
+	bool contended; /* some packet had to wait in this window */
+	bool halted;
+	/* the rest */
+	const struct port_flows *flows;
+	uint64_t *present;     /* [cap] bit w: in the w-th window of the batch the slot's flow was there */
+	uint32_t *row;         /* [cap] the slot's row of pairs, or TRUTH_NO_ROW */
+	struct meeting *held;  /* [cap] when the slot's flow was there while the port was halted, up to the batch */
+	struct meeting *pairs; /* [rows * cap] at [row of one][slot of the other] */
+	uint32_t rows, rows_cap;
+	uint32_t nslots; /* slots whose row is decided */
+	struct truth_batch batch;
+	uint64_t halted_since_ps, halted_ps; /* of the whole run, before the halt under way */
+};
+
+/* @param flows  of the port, which counts what waits. Nothing is allocated before the first packet. */
+void port_truth_init(struct port_truth *truth, const struct port_flows *flows);
+void port_truth_fini(struct port_truth *truth);
+
+/* Widens the tables to hold slots. Ends the program when out of memory. */
+void port_truth_reserve(struct port_truth *truth, uint32_t slots);
+
+/* A packet is enqueued. @param waits  behind others */
+static inline void
+port_truth_enqueue(struct port_truth *truth, uint32_t slot, uint64_t window, bool waits)
+{
+	if (__builtin_expect(slot >= truth->cap, 0))
+		port_truth_reserve(truth, slot + 1);
+	truth->last_window[slot] = window + 1;
+	truth->contended |= waits;
+}
+
+/* A window, and the packets of data in the queue at its end. */
+struct truth_window {
+	uint64_t index, start_ps, length_ps;
+	uint32_t depth;
+};
+
+/* A window ends in which some packet had to wait: adds it to every pair of flows present. */
+void port_truth_count(struct port_truth *truth, const struct truth_window *window);
+
+/* From now on the peer halts this port in some class, or in none. */
+void port_truth_halt(struct port_truth *truth, bool halted, uint64_t now_ps);
+/* @return how long the port was halted since the run began */
+uint64_t port_truth_halted_ps(const struct port_truth *truth, uint64_t now_ps);
+
+/* Pauses that ended by now held up this slot's flow at a port that counts no windows while it is halted: a NIC. */
+void port_truth_hold(struct port_truth *truth, uint32_t slot, uint64_t held_ps, uint64_t now_ps);
+/* @return when the slot's flow was there while the port was halted */
+struct meeting port_truth_held(const struct port_truth *truth, uint32_t slot);
+
+/*
+ * What is known of two slots' flows, all 0 if they never met or their pair is not kept. The depth is that of the batches
+ * of windows in which they met.
+ */
+struct meeting port_truth_meeting(const struct port_truth *truth, uint32_t a, uint32_t b);
+/* @return flows of the port that have no row: pairs of two such are not kept */
+uint32_t port_truth_left_out(const struct port_truth *truth);
