@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "common/units.h"
+#include "common/wire/detection.h"
+#include "common/wire/ending.h"
 #include "common/wire/record.h"
 
 /*

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "common/wire/record.h"
+#include "common/wire/ids.h"
 
 enum flow_kind {
 	FLOW_COLLECTIVE, /* a rank's data to one peer */

@@ -10,6 +10,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "common/wire/record_hdr.h"
+
 #define IN_BYTES (sizeof(struct manage_hdr) + MANAGE_MAX_BODY)
 #define SIZE_OF_RECORDS UINT32_MAX
 #define SIZE_UNKNOWN (UINT32_MAX - 1)

@@ -2,6 +2,7 @@
 /* A scenario brought to life: switches, hosts and their programs on a fabric, from the first window to the last. */
 #pragma once
 
+#include "common/wire/record_run.h"
 #include "dpswitch/edge/capture/capture.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/wire/record.h"
+
 static void
 send_run(const struct scenario *scenario, struct exporter *exporter)
 {

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/wire/record_rows.h"
+
 int
 nic_rows_init(struct nic_rows *rows, const struct fabric *fabric, const struct telem_config *config,
 	      const struct flow_table *flows, uint16_t nports)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/port_flows.h"
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
 
 /* Columns of the exact contention matrix; flows beyond share the last. */
 #define TELEM_MATRIX 16

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a port reports of its epochs: rows of the closed ones, summed, and of the open one with the present state. */
+#include "common/wire/record.h"
 #include "telemetry/epoch.h"
 
 #define MANY_EPOCHS 8 /* beside so many the open one is little */

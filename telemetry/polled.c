@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "telemetry/polled.h"
 
+#include "common/wire/record.h"
+
 bool
 polled_before(struct polled *polled, uint32_t event)
 {

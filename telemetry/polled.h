@@ -7,7 +7,7 @@
 
 #include "common/flow.h"
 #include "common/pkt.h"
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
 
 /* Events that a host's port remembers having answered. */
 #define POLLED_EVENTS 16

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "telemetry/port_drops.h"
 
+#include "common/wire/record.h"
+
 void
 port_drops_add(struct port_drops *drops, enum rec_drop reason, const struct pkt *p, uint64_t now_ps)
 {

@@ -7,7 +7,8 @@
 
 #include "common/flow.h"
 #include "common/pkt.h"
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
+#include "common/wire/drop.h"
 
 struct drop_count {
 	uint64_t packets, bytes, first_ps, last_ps;

@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#include "common/wire/record.h"
+#include "common/wire/ids.h"
 
 #define MANAGE_MAGIC 0x474d4352U /* "RCMG" */
 #define MANAGE_VERSION 2

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/record/kinds.h"
+#include "common/wire/record.h"
 #include "diag/collect/evidence_internal.h"
 
 /* The array of struct evidence that keeps each record type: its offset; 0: kept otherwise. */

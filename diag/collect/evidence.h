@@ -7,7 +7,11 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/record_table.h"
+#include "common/record/limits.h"
+#include "common/wire/record_fabric.h"
+#include "common/wire/record_rows.h"
+#include "common/wire/record_run.h"
+#include "common/wire/record_steps.h"
 
 #define EV_NONE UINT32_MAX
 #define EV_MAX_BYTES (8ULL << 30) /* of records kept; beyond it the stream is refused */

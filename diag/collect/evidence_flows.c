@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/wire/record.h"
 #include "diag/collect/evidence_internal.h"
 
 #define FIRST_SLOTS 256

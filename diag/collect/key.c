@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/collect/key.h"
 
+#include "common/wire/record.h"
+
 _Static_assert(RECORD_MAX_NODES <= 1 << 16, "a node has 16 bits in a key");
 
 static inline uint64_t

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/record/kinds.h"
+#include "common/wire/record.h"
+
 #define READ_BYTES (256u << 10)
 
 static int take_header(struct stream *stream, struct err *err);

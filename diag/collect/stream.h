@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/record_check.h"
+#include "common/record/check.h"
 #include "diag/collect/evidence.h"
 
 #define STREAM_MAX_RECORD 256 /* bytes; no record type is larger */
@@ -27,7 +27,7 @@ void stream_fini(struct stream *stream);
 
 /*
  * Decodes what is complete and keeps the rest for the next call. Here records enter the program: every field of each is
- * checked (common/record_check.h). Without a header record nothing can be understood, so a bad one refuses the stream,
+ * checked (common/record/check.h). Without a header record nothing can be understood, so a bad one refuses the stream,
  * as do wrong magics, sizes, types and anything behind the end record. A bad report is left out, counted, and the first
  * one's error kept, in the evidence.
  * @return 0; -EPROTO or -EINVAL with err naming the byte offset, the value and what would be right; or evidence_add()'s

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/wire/collective.h"
+#include "common/wire/detection.h"
+#include "common/wire/ending.h"
+#include "common/wire/record.h"
 
 #define NAME(table, i) ((i) < ARRAY_LEN(table) && (table)[i] != NULL ? (table)[i] : "unknown")
 

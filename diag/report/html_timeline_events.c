@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "common/plain.h"
+#include "common/wire/detection.h"
 #include "diag/report/html_axis.h"
 
 #define MAX_MARKS 2000

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/wire/ending.h"
 #include "diag/report/facts.h"
 
 #define NAMES_SHOWN 3

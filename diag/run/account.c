@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/wire/record.h"
 #include "diag/run/fill.h"
 #include "diag/run/losses.h"
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/wire/ending.h"
 #include "diag/run/fill.h"
 
 /* The end record's word, but for whoever reported of a moment later. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/wire/record.h"
 #include "diag/run/fill.h"
 
 struct loss {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/wire/ending.h"
 #include "diag/run/fill.h"
 
 int

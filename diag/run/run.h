@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/wire/record.h"
+#include "common/wire/ids.h"
 
 #define RUN_NONE UINT32_MAX
 #define RUN_SLOW_PERCENT 1

@@ -2,6 +2,7 @@
 /* The run's collectives and steps. */
 #include <errno.h>
 
+#include "common/wire/ending.h"
 #include "diag/run/fill.h"
 #include "diag/run/late.h"
 

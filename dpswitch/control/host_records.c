@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/record/kinds.h"
+#include "common/wire/record.h"
+
 void
 host_records_fini(struct host_records *records)
 {

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "common/recbuf.h"
-#include "common/record_check.h"
+#include "common/record/buffer.h"
+#include "common/record/check.h"
 
 struct host_records {
 	uint8_t *data;

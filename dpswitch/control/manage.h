@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/recbuf.h"
-#include "common/record_check.h"
+#include "common/record/buffer.h"
+#include "common/record/check.h"
 #include "common/wire/manage.h"
 #include "topo/topo.h"
 

@@ -8,7 +8,7 @@
 
 #include "common/array.h"
 #include "common/plain.h"
-#include "common/record_table.h"
+#include "common/record/limits.h"
 
 #define MAX_NS (RECORD_MAX_PS / 1000)
 #define MAX_QPN 0xffffff

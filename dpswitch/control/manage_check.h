@@ -6,7 +6,7 @@
 #include "common/wire/manage.h"
 
 /*
- * Checks every field of a message that a host may send, records aside (common/record_check.h), and makes its texts plain and
+ * Checks every field of a message that a host may send, records aside (common/record/check.h), and makes its texts plain and
  * terminated.
  * @param body  of the size of its type's struct, aligned to 8
  * @return 0; -EINVAL with err: the message, the field, its value and what would be right

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/wire/record.h"
+#include "common/wire/ending.h"
 #include "dpswitch/fabric/barrier.h"
 #include "dpswitch/fabric/node.h"
 

@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 #include "common/flow.h"
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
 #include "common/units.h"
+#include "common/wire/drop.h"
 #include "dpswitch/fabric/body.h"
 #include "dpswitch/fabric/link.h"
 #include "telemetry/report.h"

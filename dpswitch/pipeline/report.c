@@ -2,6 +2,7 @@
 /* Stage 4: the rows of ports that answer a polling packet, as they stand at the window's end; or of all, once an epoch. */
 #include <string.h>
 
+#include "common/wire/record_rows.h"
 #include "dpswitch/pipeline/switch.h"
 #include "telemetry/answer.h"
 

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/units.h"
+#include "common/wire/detection.h"
 #include "emulation/real_host/results.h"
 #include "emulation/real_host/session_state.h"
 #include "emulation/scenario/real_host.h"

@@ -23,8 +23,9 @@
 
 #include "common/cfg/cfg.h"
 #include "common/err.h"
-#include "common/recbuf.h"
-#include "common/record_check.h"
+#include "common/record/buffer.h"
+#include "common/record/check.h"
+#include "common/wire/record_run.h"
 #include "emulation/recorder/gaps.h"
 
 #define EXPORTER_KINDS GAPS_KINDS /* kinds that the budget rules */

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "common/wire/record.h"
+
 #define SHARE 8
 #define ALLOWANCE_BYTES 1024
 

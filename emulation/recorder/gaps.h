@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/wire/record.h"
+#include "common/wire/record_run.h"
 
 #define GAPS_KINDS 9 /* kinds that the budget rules, numbered from the most relevant */
 #define GAPS_CLASSES 5

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
+#include "common/wire/record_hdr.h"
 
 struct recmerge_ref {
 	uint64_t time_ps;

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/wire/record.h"
 #include "emulation/recorder/gaps.h"
 
 #define RECQUEUE_CLASSES GAPS_CLASSES

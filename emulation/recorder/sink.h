@@ -15,6 +15,7 @@
 
 #include "common/err.h"
 #include "common/spool.h"
+#include "common/wire/record.h"
 #include "emulation/recorder/gaps.h"
 
 /* Held for each: what it may lag by before a run waits, or in real time loses records. */

@@ -8,7 +8,8 @@
 
 #include "common/array.h"
 #include "common/pkt.h"
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
+#include "common/wire/record.h"
 #include "rxe-hosts/agent/policy.h"
 
 #define AT(field) offsetof(struct detection_config, field)

@@ -2,6 +2,7 @@
 /* When to detect: one policy a file, one line in agent_policies[]. */
 #pragma once
 
+#include "common/wire/detection.h"
 #include "rxe-hosts/agent/agent.h"
 
 /*

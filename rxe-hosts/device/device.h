@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/record/buffer.h"
+
 enum wc_opcode {
 	WC_SENT,     /* the last ACK of a posted message came in; the buffer is the caller's again */
 	WC_RECEIVED, /* a message with immediate data is complete and in place */

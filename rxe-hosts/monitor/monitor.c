@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/units.h"
+#include "common/wire/record.h"
 
 static const struct coll_step *step_at(const struct monitor *monitor, uint32_t step);
 static void advance_rsq(struct monitor *monitor);

@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 #include "collectives/schedule.h"
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
+#include "common/wire/ids.h"
 
 #define MONITOR_NONE UINT32_MAX
 

@@ -8,7 +8,7 @@
 #include "collectives/data.h"
 #include "collectives/schedule.h"
 #include "common/flow.h"
-#include "common/wire/record.h"
+#include "common/wire/record_steps.h"
 #include "rxe-hosts/steps/config.h"
 #include "rxe-hosts/steps/expect.h"
 #include "topo/route.h"

@@ -7,7 +7,7 @@
 --   tshark -X lua_script:scripts/wireshark/rocelab.lua -r out/case-study/records.bin
 --
 -- or copy it into the folder "Personal Lua Plugins" of Wireshark's Help > About > Folders. Wireshark 3.6 or later.
--- The formats are docs/wire-formats.md; the table of records below is compared with common/wire/record.h by a test.
+-- The formats are docs/wire-formats.md; the table of records below is compared with common/wire/record*.h by a test.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
 local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 1, 16, 24

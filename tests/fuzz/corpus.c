@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/wire/detection.h"
+#include "common/wire/drop.h"
+#include "common/wire/ending.h"
 #include "common/wire/guest.h"
 #include "common/wire/manage.h"
 #include "common/wire/record.h"

@@ -11,6 +11,10 @@
 #include <unistd.h>
 
 #include "common/manage_stream.h"
+#include "common/wire/record.h"
+#include "common/wire/record_fabric.h"
+#include "common/wire/record_run.h"
+#include "common/wire/record_steps.h"
 #include "dpswitch/control/host_records.h"
 #include "dpswitch/control/manage_check.h"
 

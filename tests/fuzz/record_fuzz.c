@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "common/prng.h"
+#include "common/record/kinds.h"
+#include "common/wire/record.h"
 #include "diag/collect/stream.h"
 #include "diag/report/dot.h"
 #include "diag/report/html.h"

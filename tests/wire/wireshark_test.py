@@ -33,8 +33,8 @@ def fields(path, condition, *names, **kwargs):
 
 
 def tables_agree():
-    """The script's table of records is record.h, field by field."""
-    header = (SOURCE / "common/wire/record.h").read_text()
+    """The script's table of records is that of common/wire/record*.h, field by field."""
+    header = "".join(path.read_text() for path in sorted((SOURCE / "common/wire").glob("record*.h")))
     lua = LUA.read_text()
     numbers = {name.lower(): int(value) for name, value in re.findall(r"^\tREC_(\w+) = (\d+),$", header, re.M)}
     sizes = dict(re.findall(r"_Static_assert\(sizeof\(struct rec_(\w+)\) == (\d+)", header))

@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 
+#include "common/wire/ending.h"
+#include "common/wire/record.h"
+
 static bool
 hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_drop_row *row)
 {

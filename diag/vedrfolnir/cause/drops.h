@@ -2,6 +2,7 @@
 /* What the signatures that rest on drop counters share. */
 #pragma once
 
+#include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
 /*

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/window.h"
 

@@ -9,7 +9,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
 #include "rxe-hosts/device/verbs/label.h"
 #include "rxe-hosts/device/verbs/outbox.h"
 #include "rxe-hosts/device/verbs/rtt.h"

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "common/manage_stream.h"
+#include "common/wire/record.h"
+#include "common/wire/record_hdr.h"
 
 #define QUEUE_BYTES (2 * (sizeof(struct manage_hdr) + MANAGE_MAX_BODY))
 

@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
+#include "common/wire/record.h"
 
 static struct recbuf buf;
 

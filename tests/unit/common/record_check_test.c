@@ -10,7 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "common/record_check.h"
+#include "common/record/check.h"
+#include "common/record/kinds.h"
+#include "common/wire/record.h"
 
 static struct record_check *check;
 static struct err err;

@@ -8,6 +8,8 @@
 
 #include "tests/unit/diag/case.h"
 
+#include "common/wire/record.h"
+
 void
 case_fabric(struct records *r)
 {

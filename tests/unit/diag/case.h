@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/wire/ending.h"
 #include "diag/verdict.h"
 #include "tests/unit/diag/records.h"
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 
 #define LAST 79 /* epoch */

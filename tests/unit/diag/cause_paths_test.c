@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/wire/drop.h"
+#include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 
 /* Leaves L with hosts a, b and R with c, d, spines S and T above: ports 2 and 3 of a leaf lead to them. */

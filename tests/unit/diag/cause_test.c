@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/wire/drop.h"
+#include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 
 static void

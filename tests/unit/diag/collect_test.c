@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/wire/ending.h"
+#include "common/wire/record.h"
 #include "diag/collect/stream.h"
 #include "tests/unit/diag/records.h"
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 
 static void

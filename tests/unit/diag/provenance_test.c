@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "common/wire/record.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "tests/unit/diag/records.h"
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/prng.h"
+#include "common/wire/record.h"
 #include "tests/unit/diag/records.h"
 
 #define ROWS 400

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/wire/record.h"
 #include "diag/collect/stream.h"
 
 static void

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "common/units.h"
-#include "common/wire/record.h"
 #include "diag/collect/evidence.h"
 
 #define RECORDS_RATE_BPS 100000000000ULL

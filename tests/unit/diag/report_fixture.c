@@ -8,6 +8,8 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "common/wire/collective.h"
+#include "common/wire/detection.h"
 
 #define RANKS 8
 #define STEPS 7

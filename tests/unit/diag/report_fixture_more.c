@@ -6,6 +6,8 @@
 
 #include "common/prng.h"
 #include "common/units.h"
+#include "common/wire/collective.h"
+#include "common/wire/ending.h"
 
 struct verdict *
 fixture_stalled(void)

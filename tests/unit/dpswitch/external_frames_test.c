@@ -10,6 +10,7 @@
 
 #include "common/wire/arp.h"
 #include "common/wire/poll.h"
+#include "common/wire/record.h"
 #include "tests/unit/dpswitch/external_pair.h"
 
 static void

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/minmax.h"
+#include "common/wire/record_hdr.h"
 #include "topo/build.h"
 
 /* Room for one more element of an array; element counts double. */

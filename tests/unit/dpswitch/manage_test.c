@@ -13,6 +13,11 @@
 #include "common/clock.h"
 #include "common/manage_stream.h"
 #include "common/unix_socket.h"
+#include "common/wire/record.h"
+#include "common/wire/record_fabric.h"
+#include "common/wire/record_rows.h"
+#include "common/wire/record_run.h"
+#include "common/wire/record_steps.h"
 #include "dpswitch/control/manage.h"
 #include "tests/unit/rxe-hosts/star.h"
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/wire/record.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 
 #define US PS_PER_US

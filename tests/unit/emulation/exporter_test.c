@@ -21,6 +21,8 @@
 #include "common/clock.h"
 #include "common/prng.h"
 #include "common/units.h"
+#include "common/wire/ending.h"
+#include "common/wire/record.h"
 #include "emulation/recorder/bucket.h"
 #include "emulation/recorder/exporter.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "common/wire/record.h"
 #include "tests/unit/rxe-hosts/nic_rig.h"
 
 static void

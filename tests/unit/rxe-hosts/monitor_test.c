@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "common/units.h"
+#include "common/wire/record.h"
 #include "rxe-hosts/monitor/monitor.h"
 
 static struct monitor monitor;

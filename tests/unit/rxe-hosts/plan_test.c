@@ -11,6 +11,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "common/wire/collective.h"
 #include "rxe-hosts/faults/host_faults.h"
 #include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/plan.h"

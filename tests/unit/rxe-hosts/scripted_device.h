@@ -5,7 +5,8 @@
  */
 #pragma once
 
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
+#include "common/wire/record.h"
 #include "rxe-hosts/device/device.h"
 
 #define SCRIPTED_FLOWS 64

@@ -2,6 +2,7 @@
 /* Several hosts' step engines on scripted devices in one star, and a clockwork that can run them to the end. */
 #pragma once
 
+#include "common/wire/detection.h"
 #include "rxe-hosts/steps/engine.h"
 #include "tests/unit/rxe-hosts/scripted_device.h"
 #include "tests/unit/rxe-hosts/star.h"

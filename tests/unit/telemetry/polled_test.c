@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "common/wire/record.h"
+#include "common/wire/record_rows.h"
 #include "telemetry/polled.h"
 #include "telemetry/port_drops.h"
 

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "common/units.h"
+#include "common/wire/drop.h"
+#include "common/wire/record.h"
 #include "telemetry/answer.h"
 #include "telemetry/report.h"
 

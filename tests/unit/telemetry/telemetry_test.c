@@ -10,6 +10,8 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "common/wire/record.h"
+#include "common/wire/record_rows.h"
 #include "telemetry/epoch.h"
 
 static struct flow flows[3] = {

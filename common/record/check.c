@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/record_check.h"
+#include "common/record/check.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/record_known.h"
+#include "common/record/kinds.h"
+#include "common/record/known.h"
+#include "common/wire/record.h"
 
 static int check_order(const struct record_check *check, const struct rec_hdr *rec, struct err *err);
 static int check_reporter(const struct record_check *check, const struct rec_hdr *rec, struct err *err);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The border that records cross when they enter a program: every field of every record, once, against its kind's table
- * (common/record_table.h), against its neighbours in the record, and against what header records before it described.
+ * (common/record/kinds.h), against its neighbours in the record, and against what header records before it described.
  * Behind it records are trusted.
  */
 #pragma once
 
 #include "common/err.h"
-#include "common/record_table.h"
+#include "common/wire/record_hdr.h"
 
 struct record_check;
 

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "common/record_table.h"
+#include "common/record/check.h"
+#include "common/record/limits.h"
+#include "common/wire/record_fabric.h"
 
 struct known_node {
 	bool host;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/recbuf.h"
+#include "common/record/buffer.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/wire/record_hdr.h"
 
 void
 recbuf_init(struct recbuf *buf, uint32_t node)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/record_table.h"
+#include "common/record/kinds.h"
+
+#include "common/wire/collective.h"
+#include "common/wire/detection.h"
+#include "common/wire/drop.h"
+#include "common/wire/ending.h"
 
 #include "common/array.h"
 

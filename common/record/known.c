@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/record_known.h"
+#include "common/record/known.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/wire/record.h"
 
 #define FIRST_CAP 64
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A record's fields against each other, and against what header records described. */
-#include "common/record_known.h"
+#include "common/record/kinds.h"
+#include "common/record/known.h"
+#include "common/wire/record.h"
 
 #include <errno.h>
 #include <inttypes.h>

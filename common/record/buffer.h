@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/wire/record.h"
-
 /* Written by the node's lcore during a window; read and reset by the exporter between windows. */
 struct recbuf {
 	uint8_t *data;

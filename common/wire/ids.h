@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What names nodes, ports and flows in records, and in what is not written yet. */
+#pragma once
+
+#include <stdint.h>
+
+#define REC_NONE UINT32_MAX /* no node */
+#define REC_NO_PORT UINT16_MAX
+#define REC_NAME_LEN 32
+
+/* A flow as headers show it. The protocol is UDP. */
+struct rec_tuple {
+	uint32_t src_ip, dst_ip;
+	uint16_t sport, dport;
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct rec_tuple) == 16, "layout");
