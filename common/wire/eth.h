@@ -31,7 +31,6 @@ struct wire_vlan {
 } __attribute__((packed));
 
 #define VLAN_PCP_SHIFT 13
-#define VLAN_VID_MASK 0x0fff
 
 struct wire_ipv4 {
 	uint8_t version_ihl;

@@ -83,10 +83,9 @@ const struct cfg_table switch_ecn_cfg = {
 };
 
 #define ALPHA_SHIFT 10
-/* Sized by default, the pool holds so many windows of every link, and one ingress alone may use as much of its own. */
-/* ..., and on a slow link so many of the largest frames. */
-#define POOL_FRAMES 8
+/* Sized by default, the pool holds of every link the larger of the two, and one ingress alone may use as much of its own. */
 #define POOL_WINDOWS 4
+#define POOL_FRAMES 8 /* the largest ones: more than the windows of a slow link */
 #define DEFAULT_LOSSLESS_PRIO 3
 
 /* Rate x time in bytes. */

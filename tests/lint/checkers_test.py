@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH CC...: each checker fails on a tree that breaks its
-rule, and says what is wrong where; and is content with a tree that keeps it."""
+"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY CC...: each checker fails on a tree
+that breaks its rule, and says what is wrong where; and is content with a tree that keeps it."""
 import os
 import shutil
 import subprocess
@@ -86,6 +86,17 @@ CASES = [
     ('shell', 'a sound script', {'scripts/a': '#!/bin/sh\nset -eu\necho "$1"\n'}, ''),
     ('format', 'a function as the style has it', {'topo/a.c': C + 'int\na(void)\n{\n\treturn 1;\n}\n'}, ''),
     ('format', 'spaces for a tab', {'topo/a.c': C + 'int\na(void)\n{\n    return 1;\n}\n'}, 'topo/a.c:'),
+    ('unused', 'functions that are called',
+     {'topo/a.h': H + 'int a(void);\nstatic inline int\nb(void)\n{\n\treturn a();\n}\n', 'topo/a.c': C + 'int\na(void)\n{\n\treturn 1;\n}\n',
+      'unused.txt': ''}, ''),
+    ('unused', 'a function for tests alone',
+     {'topo/a.h': H + 'int a(void);\n', 'topo/a.c': C + '/* a() */\nint\na(void)\n{\n\treturn 1;\n}\n',
+      'tests/unit/a_test.c': C + 'x = a();\n', 'unused.txt': ''}, 'topo/a.c:4: a() is called by tests alone, or by nobody'),
+    ('unused', 'a function for tests alone that may be',
+     {'topo/a.h': H + 'int a(void);\n', 'topo/a.c': C + 'int\na(void)\n{\n\treturn 1;\n}\n', 'unused.txt': 'a: for tests\n'}, ''),
+    ('unused', 'a row without use', {'topo/a.c': C, 'unused.txt': 'a: for tests\n'}, 'unused.txt: a() is used, or gone'),
+    ('unused', 'a declaration of nothing', {'topo/a.h': H + 'struct x *a(int b,\n\t    int c);\n', 'unused.txt': ''},
+     'topo/a.h:3: a() is declared, and defined nowhere'),
     ('shell', 'an unquoted path', {'scripts/a': '#!/bin/sh\nset -eu\nrm $1\n'}, 'SC2086'),
 ]
 
@@ -99,8 +110,8 @@ def run(checker, command, name, tree, expected):
                 file.write(text)
         if checker == 'format':
             shutil.copy(STYLE, root)
-        extra = [root] if 'layers.txt' in tree else []
-        compiler = sys.argv[7:] if checker == 'headers' else []
+        extra = [root] if 'layers.txt' in tree or 'unused.txt' in tree else []
+        compiler = sys.argv[8:] if checker == 'headers' else []
         done = subprocess.run([command, root] + extra + compiler, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     if expected == '' and done.returncode != 0:
@@ -111,7 +122,7 @@ def run(checker, command, name, tree, expected):
 
 
 def main():
-    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format'], sys.argv[1:7]))
+    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused'], sys.argv[1:8]))
     skipped = set() if shutil.which('shellcheck') else {'shell'}
     with tempfile.TemporaryDirectory() as root:
         if subprocess.run([commands['format'], root], capture_output=True, check=False).returncode == 77:

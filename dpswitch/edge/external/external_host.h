@@ -95,8 +95,6 @@ bool external_own(struct external *host, struct external_nic *nic, const uint8_t
 void external_drop(struct external *host, struct external_nic *nic, const struct pkt *p, enum rec_drop reason);
 
 /* external_in.c: from the host */
-/* Takes from the port what may leave until the window's end. */
-void external_dequeue(struct external *host, struct external_nic *nic);
 /* Sends what starts before limit_ps. */
 void external_send(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps);
 

@@ -72,9 +72,6 @@ struct frame {
 	uint32_t step, detections;
 };
 
-/* A sentence part for people: "is a fragment". */
-const char *frame_error_text(enum frame_error error);
-
 /*
  * Reads a frame without its FCS. Strict on lengths, versions and pad counts; never reads behind size_bytes.
  * @param f  filled as far as parsing came

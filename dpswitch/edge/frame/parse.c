@@ -38,29 +38,6 @@ get24(const uint8_t bytes[3])
 	return (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
 }
 
-const char *
-frame_error_text(enum frame_error error)
-{
-	static const char *const texts[FRAME_ERRORS] = {
-		[FRAME_OK] = "is a frame of ours",
-		[FRAME_SHORT] = "ends too early",
-		[FRAME_LONG] = "has bytes behind its IP packet",
-		[FRAME_NOT_IPV4] = "is not IPv4",
-		[FRAME_IP_HEADER] = "has another IP version or IP options",
-		[FRAME_IP_CHECKSUM] = "has a wrong IP checksum",
-		[FRAME_FRAGMENT] = "is a fragment",
-		[FRAME_NOT_UDP] = "is not UDP",
-		[FRAME_UDP_LENGTH] = "has a UDP length that disagrees with its IP length",
-		[FRAME_UDP_PORT] = "goes to a UDP port that is not ours",
-		[FRAME_BTH_VERSION] = "has another transport header version",
-		[FRAME_OPCODE] = "has an opcode that rocelab does not speak",
-		[FRAME_ROCE_LENGTH] = "has a length or pad count that its opcode does not allow",
-		[FRAME_CONTROL_FORMAT] = "is a malformed polling or notification packet",
-	};
-
-	return (unsigned int)error < FRAME_ERRORS ? texts[error] : "unknown";
-}
-
 enum frame_error
 frame_parse(const uint8_t *bytes, size_t size_bytes, struct frame *f)
 {

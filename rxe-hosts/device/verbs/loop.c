@@ -46,12 +46,6 @@ loop_change(struct loop *loop, struct loop_watch *watch, uint32_t events)
 	return control(loop, EPOLL_CTL_MOD, watch, events);
 }
 
-void
-loop_unwatch(struct loop *loop, const struct loop_watch *watch)
-{
-	epoll_ctl(loop->fd, EPOLL_CTL_DEL, watch->fd, NULL);
-}
-
 int
 loop_wait(struct loop *loop, uint64_t until_ns)
 {

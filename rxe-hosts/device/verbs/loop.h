@@ -23,7 +23,6 @@ void loop_fini(struct loop *loop);
 /* @param watch  must stay where it is. @return 0 or negative errno of epoll_ctl(2) */
 int loop_watch(struct loop *loop, struct loop_watch *watch, uint32_t events);
 int loop_change(struct loop *loop, struct loop_watch *watch, uint32_t events);
-void loop_unwatch(struct loop *loop, const struct loop_watch *watch);
 /*
  * Waits until a descriptor is ready or the time has come, and calls who waits for the descriptors.
  * @param until_ns  of clock_now_ns(); UINT64_MAX: for ever

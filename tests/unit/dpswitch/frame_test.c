@@ -277,7 +277,7 @@ malformed_frames_are_named(void **state)
 		if (cases[i].fix)
 			fix_ip_checksum(frame.data);
 		if (frame_parse(frame.data, frame.size, &f) != cases[i].error)
-			fail_msg("case %zu: %s", i, frame_error_text(frame_parse(frame.data, frame.size, &f)));
+			fail_msg("case %zu: error %d", i, frame_parse(frame.data, frame.size, &f));
 		free(frame.data);
 	}
 }
