@@ -12,7 +12,7 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "diag/collect/stream.h"
-#include "diag/verdict.h"
+#include "diag/registry.h"
 
 #define MAX_RUNS 20
 #define SHORT_MS 200.0      /* runs that together take less are repeated, up to MAX_RUNS */
@@ -85,7 +85,7 @@ run_once(const struct bench_stream *records, struct bench_result *result, double
 	finish = ms_since(&mark_ns);
 	stream_fini(&stream);
 	if (ret == 0)
-		ret = verdict_build(&evidence, NULL, &verdict, err);
+		ret = registry_diagnose(&evidence, &verdict, err);
 	verdict_ms = ms_since(&mark_ns);
 	result->ingest = least(result, result->ingest, ingest);
 	result->finish = least(result, result->finish, finish);

@@ -5,41 +5,59 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/args.h"
+#include "common/array.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/stdio_guard.h"
 #include "diag/collect/evidence.h"
 #include "diag/collect/source.h"
 #include "diag/collect/stream.h"
+#include "diag/registry.h"
+#include "diag/report/facts.h"
 #include "diag/report/report.h"
 #include "diag/report/text.h"
-#include "diag/verdict.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
 struct options {
 	const char *listen, *read, *out;
 	bool print;
-	int done; /* -1: none */
-	struct vedrfolnir_options verdict;
+	int done;                /* -1: none */
+	struct diagnosis *asked; /* [ndiagnosers] */
+	void **chosen;           /* [ndiagnosers] their options */
 };
 
-static const struct argp_option argp_options[] = {
+static const struct argp_option own_options[] = {
 	{ "listen", 'l', "SOCKET", 0, "Wait for one connection on a unix socket's path, or HOST:PORT", 0 },
 	{ "read", 'r', "FILE", 0, "Read a recorded stream", 0 },
 	{ "out", 'o', "DIR", 0, "Where verdict.json and the reports go; made if absent", 0 },
 	{ "print", 'p', NULL, 0, "Print the report for people as well", 0 },
 	{ "done", 'd', "FD", 0, "A descriptor to close when the reports are written, before they are printed", 0 },
-	{ "port-share", 's', "receivers|senders", 0,
-	  "Weight of a halted port's edge to a congested one: the congested one's share of what the halted one sends "
-	  "(receivers, the default), or the halted one's share of what all feed to the congested one (senders)",
-	  0 },
-	{ 0 },
 };
+
+/* An option of a diagnoser. @return ARGP_ERR_UNKNOWN: of none */
+static error_t
+parse_diagnosers(const struct options *options, int key, const char *arg, struct argp_state *state)
+{
+	for (uint32_t i = 0; i < ndiagnosers; i++) {
+		for (uint32_t o = 0; o < diagnosers[i].noptions; o++) {
+			const struct diagnoser_option *option = &diagnosers[i].options[o];
+			struct err err = { 0 };
+
+			if (option->key != key)
+				continue;
+			if (option->set(options->chosen[i], arg, &err) != 0)
+				argp_error(state, "--%s=%s: %s", option->name, arg, err.text);
+			return 0;
+		}
+	}
+	return ARGP_ERR_UNKNOWN;
+}
 
 static error_t
 parse(int key, char *arg, struct argp_state *state)
@@ -62,11 +80,6 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'd':
 		options->done = (int)args_number(state, "--done", arg, STDERR_FILENO + 1, INT_MAX);
 		return 0;
-	case 's':
-		if (strcmp(arg, "receivers") != 0 && strcmp(arg, "senders") != 0)
-			argp_error(state, "--port-share=%s: use receivers or senders", arg);
-		options->verdict.share_by_senders = strcmp(arg, "senders") == 0;
-		return 0;
 	case ARGP_KEY_END:
 		if ((options->listen == NULL) == (options->read == NULL))
 			argp_error(state, "give either --listen or --read");
@@ -74,21 +87,85 @@ parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "give --out");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_diagnosers(options, key, arg, state);
 	}
 }
 
-static const struct argp argp = {
-	.options = argp_options,
-	.parser = parse,
-	.doc = "Diagnoses what slowed a collective, from one record stream and nothing else.",
-};
+/* The program's own options and those of all diagnosers. @return NULL: out of memory */
+static struct argp_option *
+list_options(void)
+{
+	size_t count = ARRAY_LEN(own_options), at = ARRAY_LEN(own_options);
+	struct argp_option *list;
+
+	for (uint32_t i = 0; i < ndiagnosers; i++)
+		count += diagnosers[i].noptions;
+	list = calloc(count + 1, sizeof(*list));
+	if (list == NULL)
+		return NULL;
+	memcpy(list, own_options, sizeof(own_options));
+	for (uint32_t i = 0; i < ndiagnosers; i++) {
+		for (uint32_t o = 0; o < diagnosers[i].noptions; o++) {
+			const struct diagnoser_option *option = &diagnosers[i].options[o];
+
+			list[at++] = (struct argp_option){
+				.name = option->name, .key = option->key, .arg = option->value, .doc = option->meaning
+			};
+		}
+	}
+	return list;
+}
+
+/* @return 0, or -ENOMEM with err */
+static int
+options_init(struct options *options, struct err *err)
+{
+	*options = (struct options){ .done = -1 };
+	options->asked = calloc(ndiagnosers, sizeof(*options->asked));
+	options->chosen = calloc(ndiagnosers, sizeof(*options->chosen));
+	for (uint32_t i = 0; options->asked != NULL && options->chosen != NULL && i < ndiagnosers; i++) {
+		options->chosen[i] = calloc(1, diagnosers[i].options_bytes + 1);
+		options->asked[i] = (struct diagnosis){ .by = &diagnosers[i], .options = options->chosen[i] };
+		if (options->chosen[i] == NULL)
+			return err_set(err, -ENOMEM, "out of memory for options");
+	}
+	return options->asked != NULL && options->chosen != NULL ? 0 : err_set(err, -ENOMEM, "out of memory for options");
+}
+
+static void
+options_fini(struct options *options)
+{
+	for (uint32_t i = 0; options->chosen != NULL && i < ndiagnosers; i++)
+		free(options->chosen[i]);
+	free(options->chosen);
+	free(options->asked);
+}
+
+static int
+read_options(struct options *options, int argc, char **argv, struct err *err)
+{
+	struct argp_option *list = list_options();
+	const struct argp argp = {
+		.options = list,
+		.parser = parse,
+		.doc = "Diagnoses what slowed a collective, from one record stream and nothing else.",
+	};
+	int rc = options_init(options, err);
+
+	if (list == NULL)
+		rc = err_set(err, -ENOMEM, "out of memory for options");
+	if (rc == 0)
+		argp_parse(&argp, argc, argv, 0, NULL, options);
+	free(list);
+	return rc;
+}
 
 static int
 diagnose(const struct options *options, const struct evidence *ev, struct err *err)
 {
+	char missing[FACTS_INCOMPLETE];
 	struct verdict *verdict = NULL;
-	int rc = verdict_build(ev, &options->verdict, &verdict, err);
+	int rc = verdict_build(ev, options->asked, ndiagnosers, &verdict, err);
 
 	if (rc == 0)
 		rc = report_write(verdict, options->out, err);
@@ -96,8 +173,8 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 		close(options->done);
 	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)
 		rc = err_set(err, -EIO, "cannot print the verdict");
-	if (rc == 0 && verdict->incomplete[0] != '\0')
-		log_warning("the evidence is incomplete: %s", verdict->incomplete);
+	if (rc == 0 && !verdict_complete(verdict))
+		log_warning("the evidence is incomplete: %s", facts_incomplete(verdict, missing));
 	verdict_destroy(verdict);
 	return rc;
 }
@@ -120,7 +197,7 @@ accept_stream(const char *address, struct err *err)
 int
 main(int argc, char **argv)
 {
-	struct options options = { .done = -1 };
+	struct options options;
 	struct err err = { 0 };
 	struct evidence ev;
 	int fd, rc, status = EXIT_DONE;
@@ -129,7 +206,10 @@ main(int argc, char **argv)
 	argp_err_exit_status = EXIT_BAD_INPUT;
 	if (log_open() < 0)
 		return EXIT_BAD_INPUT;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	if (read_options(&options, argc, argv, &err) != 0) {
+		log_error("%s", err.text);
+		return EXIT_FAILED;
+	}
 	fd = options.read != NULL ? source_open_file(options.read, &err) : accept_stream(options.listen, &err);
 	if (fd < 0) {
 		log_error("%s", err.text);
@@ -147,5 +227,6 @@ main(int argc, char **argv)
 	if (status != EXIT_DONE)
 		log_error("%s", err.text);
 	evidence_fini(&ev);
+	options_fini(&options);
 	return status;
 }

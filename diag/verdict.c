@@ -3,30 +3,120 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "diag/collect/evidence.h"
 #include "diag/run/fill.h"
-#include "diag/vedrfolnir/vedrfolnir.h"
+
+static int ask(struct verdict *v, const struct evidence *evidence, const struct diagnosis *diagnosis, struct err *err);
+static int gather_findings(struct verdict *v, struct err *err);
 
 int
-verdict_build(const struct evidence *evidence, const struct vedrfolnir_options *options, struct verdict **out,
+verdict_build(const struct evidence *evidence, const struct diagnosis *asked, uint32_t nasked, struct verdict **out,
 	      struct err *err)
 {
-	static const struct vedrfolnir_options defaults;
 	struct verdict *v = run_alloc(1, sizeof(*v), err);
 	int rc;
 
 	if (v == NULL)
 		return -ENOMEM;
 	rc = run_build(&v->run, evidence, err);
+	if (rc == 0) {
+		v->sections = run_alloc(nasked, sizeof(*v->sections), err);
+		rc = v->sections != NULL ? 0 : -ENOMEM;
+	}
+	for (uint32_t i = 0; i < nasked && rc == 0; i++)
+		rc = ask(v, evidence, &asked[i], err);
 	if (rc == 0)
-		rc = vedrfolnir_diagnose(v, evidence, options != NULL ? options : &defaults, err);
+		rc = gather_findings(v, err);
 	if (rc != 0) {
 		verdict_destroy(v);
 		return rc;
 	}
-	vedrfolnir_conclude(v, evidence);
 	*out = v;
 	return 0;
+}
+
+static bool
+has_kinds(const struct evidence *evidence, uint64_t reads)
+{
+	for (uint32_t kind = 0; kind < RECORD_KINDS; kind++) {
+		if ((reads & DIAGNOSER_READS(kind)) != 0 && evidence->kinds[kind].records != 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+ask(struct verdict *v, const struct evidence *evidence, const struct diagnosis *diagnosis, struct err *err)
+{
+	const struct diagnoser *by = diagnosis->by;
+	void *defaults = NULL;
+	int rc;
+
+	if (!has_kinds(evidence, by->reads))
+		return 0;
+	if (diagnosis->options == NULL) {
+		defaults = run_alloc(1, by->options_bytes, err);
+		if (defaults == NULL)
+			return -ENOMEM;
+	}
+	v->sections[v->nsections].by = by;
+	rc = by->diagnose(evidence, &v->run, defaults != NULL ? defaults : diagnosis->options, &v->sections[v->nsections],
+			  err);
+	v->nsections++;
+	free(defaults);
+	return rc;
+}
+
+/* The order of findings that sections keep. */
+static bool
+weighs_more(const struct finding *a, const struct finding *b)
+{
+	return a->critical_ps != b->critical_ps ? a->critical_ps > b->critical_ps : a->score > b->score;
+}
+
+/* Merges the sections' findings, each of which is in order; of equals, those of the section asked first come first. */
+static int
+gather_findings(struct verdict *v, struct err *err)
+{
+	uint32_t *next = run_alloc(v->nsections, sizeof(*next), err), count = 0;
+
+	for (uint32_t i = 0; i < v->nsections; i++)
+		count += v->sections[i].nfindings;
+	v->findings = run_alloc(count, sizeof(*v->findings), err);
+	if (next == NULL || v->findings == NULL) {
+		free(next);
+		return -ENOMEM;
+	}
+	while (v->nfindings < count) {
+		uint32_t best = v->nsections;
+
+		for (uint32_t i = 0; i < v->nsections; i++) {
+			const struct section *section = &v->sections[i];
+
+			if (next[i] < section->nfindings &&
+			    (best == v->nsections ||
+			     weighs_more(&section->findings[next[i]], &v->sections[best].findings[next[best]])))
+				best = i;
+		}
+		v->findings[v->nfindings++] = v->sections[best].findings[next[best]++];
+	}
+	for (uint32_t i = 0; i < v->nsections; i++) {
+		free(v->sections[i].findings);
+		v->sections[i].findings = NULL;
+		v->sections[i].nfindings = 0;
+	}
+	free(next);
+	return 0;
+}
+
+static void
+free_findings(struct finding *findings, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		finding_fini(&findings[i]);
+	free(findings);
 }
 
 void
@@ -34,10 +124,43 @@ verdict_destroy(struct verdict *v)
 {
 	if (v == NULL)
 		return;
-	for (uint32_t i = 0; i < v->nfindings; i++)
-		finding_fini(&v->findings[i]);
-	free(v->findings);
-	vedrfolnir_fini(&v->vedrfolnir);
+	for (uint32_t i = 0; i < v->nsections; i++) {
+		free_findings(v->sections[i].findings, v->sections[i].nfindings);
+		if (v->sections[i].own != NULL)
+			v->sections[i].by->destroy(v->sections[i].own);
+	}
+	free_findings(v->findings, v->nfindings);
+	free(v->sections);
 	run_fini(&v->run);
 	free(v);
+}
+
+const struct claim *
+verdict_claim(const struct verdict *v)
+{
+	for (uint32_t i = 0; i < v->nsections; i++) {
+		if (!v->sections[i].claim.innocent)
+			return &v->sections[i].claim;
+	}
+	return v->nsections != 0 ? &v->sections[0].claim : NULL;
+}
+
+bool
+verdict_complete(const struct verdict *v)
+{
+	for (uint32_t i = 0; i < v->nsections; i++) {
+		if (v->sections[i].skipped != 0)
+			return false;
+	}
+	return run_complete(&v->run);
+}
+
+const struct section *
+verdict_section(const struct verdict *v, const char *name)
+{
+	for (uint32_t i = 0; i < v->nsections; i++) {
+		if (strcmp(v->sections[i].by->name, name) == 0)
+			return &v->sections[i];
+	}
+	return NULL;
 }

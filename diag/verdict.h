@@ -1,46 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verdict as plain data: what the analyzer concluded and all that a report needs to show why. */
+/* The verdict as plain data: what is known of a run, and a section of each diagnoser that was asked about it. */
 #pragma once
 
+#include "diag/diagnoser.h"
 #include "diag/finding.h"
 #include "diag/run/run.h"
-#include "diag/vedrfolnir/section.h"
 
 #define VERDICT_SCHEMA_VERSION 1
 
 struct verdict {
 	struct run run;
 
-	bool innocent;         /* nothing in the network explains the time */
-	char reason[512];      /* a sentence */
-	char incomplete[1024]; /* a sentence on what evidence is missing; empty if none is */
-
-	struct finding *findings;
+	struct finding *findings; /* of all sections, in the same order as each */
 	uint32_t nfindings;
-	struct vedrfolnir vedrfolnir;
+	struct section *sections;
+	uint32_t nsections;
 };
 
-/* VEDRFOLNIR's section. */
-static inline struct vedrfolnir *
-vedrfolnir_of(const struct verdict *v)
-{
-	return (struct vedrfolnir *)(uintptr_t)&v->vedrfolnir;
-}
-
-struct vedrfolnir_options {
-	/*
-	 * w(p_i,p_j) as the share of p_i in what all senders feed to p_j, instead of the share of p_j in what p_i
-	 * sends (the default): the other reading of the paper's formula.
-	 */
-	bool share_by_senders;
+/* A diagnoser to be asked. */
+struct diagnosis {
+	const struct diagnoser *by;
+	const void *options; /* NULL: defaults */
 };
 
 /*
  * Draws every conclusion from one record stream.
- * @param options  NULL: defaults
+ * @param asked  [nasked] in this order; those whose kinds of records did not come are left out
  * @param out  set to the verdict on success, to be freed by verdict_destroy()
- * @return 0; -E2BIG with err past the limit of findings; -ENOMEM
+ * @return 0; -ENOMEM; a diagnoser's error with err
  */
-int verdict_build(const struct evidence *evidence, const struct vedrfolnir_options *options, struct verdict **out,
+int verdict_build(const struct evidence *evidence, const struct diagnosis *asked, uint32_t nasked, struct verdict **out,
 		  struct err *err);
 void verdict_destroy(struct verdict *verdict);
+
+/* The word on the network: of the first section that does not call it innocent, else of the first. NULL: there is none */
+const struct claim *verdict_claim(const struct verdict *verdict);
+/* Is all evidence there, and was all of it looked at? */
+bool verdict_complete(const struct verdict *verdict);
+
+/* @return the section of the diagnoser of this name; NULL: it was not asked */
+const struct section *verdict_section(const struct verdict *verdict, const char *name);

@@ -37,8 +37,8 @@ write_graph(const struct facts *facts, uint32_t graph, FILE *to)
 
 	fprintf(to, "  subgraph cluster_%u {\n    label=", graph);
 	escape_dotf(to, "%s step %u (%s%s)", v->run.flows[step->flow].name, step->step, facts_change(step).text,
-		    step->critical ? ", critical" : "");
-	fprintf(to, "%s;\n", step->critical ? "; penwidth=2" : "");
+		    vedrfolnir_step(v, step)->critical ? ", critical" : "");
+	fprintf(to, "%s;\n", vedrfolnir_step(v, step)->critical ? "; penwidth=2" : "");
 	for (uint32_t i = 0; i < g->nvertices; i++)
 		write_vertex(facts, graph, i, to);
 	for (uint32_t i = 0; i < g->nedges; i++) {

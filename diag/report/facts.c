@@ -247,14 +247,35 @@ facts_finding_has_step(const struct finding *finding, uint32_t step)
 	return false;
 }
 
-const struct finding *
-facts_root(const struct verdict *v)
+bool
+facts_innocent(const struct verdict *v)
+{
+	const struct claim *claim = verdict_claim(v);
+
+	return claim != NULL && claim->innocent;
+}
+
+/* The list begins with what weighs most on the critical path. */
+static const struct finding *
+first_finding(const struct verdict *v, bool host)
 {
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		if (v->findings[i].type != FINDING_SLOW_HOST)
+		if ((v->findings[i].type == FINDING_SLOW_HOST) == host)
 			return &v->findings[i];
 	}
 	return NULL;
+}
+
+const struct finding *
+facts_root(const struct verdict *v)
+{
+	return first_finding(v, false);
+}
+
+const struct finding *
+facts_host(const struct verdict *v)
+{
+	return first_finding(v, true);
 }
 
 double

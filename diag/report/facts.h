@@ -6,9 +6,12 @@
 #include <stddef.h>
 
 #include "diag/report/fmt.h"
+#include "diag/vedrfolnir/section.h"
 #include "diag/verdict.h"
 
-#define FACTS_TEXT 640 /* enough for every sentence below */
+#define FACTS_TEXT 640 /* enough for every sentence below, but for these two */
+#define FACTS_REASON 512
+#define FACTS_INCOMPLETE 1024
 
 struct facts {
 	const struct verdict *v;
@@ -46,6 +49,10 @@ uint32_t facts_step_numbers(const struct verdict *v, const struct finding *findi
 char *facts_headline(const struct facts *facts, char *buf, size_t cap);
 /* Second sentence: the strongest cause, or that the network is innocent. */
 char *facts_conclusion(const struct facts *facts, char *buf, size_t cap);
+/* What the verdict says about the network, and on what grounds. @param buf  of FACTS_REASON bytes  @return buf */
+char *facts_reason(const struct verdict *v, char *buf);
+/* What evidence is missing; "" if none is. @param buf  of FACTS_INCOMPLETE bytes  @return buf */
+char *facts_incomplete(const struct verdict *v, char *buf);
 /* That the recording knows less than this verdict does. @return NULL where it does not */
 char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
@@ -55,8 +62,12 @@ const char *facts_type_title(uint32_t type);
 /* Causes of one step, strongest first: "contention at 6:2 (13->19), backpressure of 6:2"; "" if there is none. */
 char *facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap);
 
+/* Is the network innocent? */
+bool facts_innocent(const struct verdict *v);
 /* The strongest finding about the network; NULL: none. */
 const struct finding *facts_root(const struct verdict *v);
+/* The strongest finding about a host; NULL: none. */
+const struct finding *facts_host(const struct verdict *v);
 bool facts_finding_has_step(const struct finding *finding, uint32_t step);
 /* Share of a contributor in the sum of all scores, 0..1. */
 double facts_share(const struct verdict *v, const struct contributor *contributor);

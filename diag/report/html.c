@@ -61,8 +61,9 @@ page_step_title(const struct page *page, uint32_t index)
 		snprintf(waited, sizeof(waited), "\nwaited for %s step %u",
 			 v->run.flows[v->run.steps[step->waited_for].flow].name, v->run.steps[step->waited_for].step);
 	page_title(page, "%s step %u%s\n%s to %s%s\ntook %s, expected %s (%s)%s\n%u detections, %u packets sent again%s%s",
-		   v->run.flows[step->flow].name, step->step, step->critical ? ", on the critical path" : "",
-		   fmt_time(unit, step->start_ps).text, fmt_time(unit, step->end_ps).text, step->open ? ", still open" : "",
+		   v->run.flows[step->flow].name, step->step,
+		   vedrfolnir_step(v, step)->critical ? ", on the critical path" : "", fmt_time(unit, step->start_ps).text,
+		   fmt_time(unit, step->end_ps).text, step->open ? ", still open" : "",
 		   fmt_time(unit, facts_exec_ps(step)).text, fmt_time(unit, step->expect_ps).text, facts_change(step).text,
 		   waited, step->detections, step->retransmits, causes[0] != '\0' ? "\n" : "", causes);
 }
@@ -108,8 +109,8 @@ write_cause_tiles(const struct page *page)
 	if (root != NULL)
 		tile(page, "bad", "Root cause at", root->root, facts_type_title(root->type));
 	else
-		tile(page, v->innocent ? "good" : "", "Root cause", "none",
-		     v->innocent ? "the network is innocent" : "not found");
+		tile(page, facts_innocent(v) ? "good" : "", "Root cause", "none",
+		     facts_innocent(v) ? "the network is innocent" : "not found");
 	if (vedrfolnir_of(v)->ncontributors > 0) {
 		snprintf(note, sizeof(note), "%.1f %% of the score of flows outside the collective",
 			 100 * facts_share(v, &vedrfolnir_of(v)->contributors[0]));
@@ -122,7 +123,7 @@ write_cause_tiles(const struct page *page)
 		snprintf(flow, sizeof(flow), "%.1f %%", 100 * v->run.overhead.completeness);
 	snprintf(note, sizeof(note), "%s records, %s of telemetry", fmt_count(v->run.overhead.records).text,
 		 fmt_bytes((double)v->run.overhead.row_bytes).text);
-	tile(page, v->incomplete[0] != '\0' ? "bad" : "", "Evidence complete", flow, note);
+	tile(page, !verdict_complete(v) ? "bad" : "", "Evidence complete", flow, note);
 }
 
 static void
@@ -172,8 +173,8 @@ static void
 write_head(const struct page *page)
 {
 	const struct verdict *v = page->v;
-	char sentence[FACTS_TEXT];
-	bool good = v->innocent && v->nfindings == 0;
+	char sentence[FACTS_TEXT], missing[FACTS_INCOMPLETE];
+	bool good = facts_innocent(v) && v->nfindings == 0;
 
 	fputs("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta "
 	      "charset=\"utf-8\"/>\n"
@@ -189,9 +190,9 @@ write_head(const struct page *page)
 	fputs("</h1>\n<p class=\"why\">", page->to);
 	escape_html(page->to, facts_conclusion(&page->facts, sentence, sizeof(sentence)));
 	fputs("</p>\n", page->to);
-	if (v->incomplete[0] != '\0') {
+	if (!verdict_complete(v)) {
 		fputs("<p class=\"warn\">Incomplete evidence: ", page->to);
-		escape_html(page->to, v->incomplete);
+		escape_html(page->to, facts_incomplete(v, missing));
 		fputs("</p>\n", page->to);
 	}
 	if (facts_recording_lost(&page->facts, sentence, sizeof(sentence)) != NULL) {

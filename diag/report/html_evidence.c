@@ -52,12 +52,13 @@ void
 page_evidence(const struct page *page)
 {
 	const struct verdict *v = page->v;
+	char reason[FACTS_REASON], missing[FACTS_INCOMPLETE];
 
 	fputs("<section><h2>Evidence</h2>\n<p>", page->to);
-	escape_html(page->to, v->reason);
+	escape_html(page->to, facts_reason(v, reason));
 	fputs("</p>\n<p>", page->to);
-	if (v->incomplete[0] != '\0')
-		escape_html(page->to, v->incomplete);
+	if (!verdict_complete(v))
+		escape_html(page->to, facts_incomplete(v, missing));
 	else
 		fputs("Everything that was offered arrived.", page->to);
 	if (v->run.config.exact_contention)

@@ -196,7 +196,8 @@ write_graph(const struct page *page, uint32_t index)
 	fprintf(page->to, "<div class=\"graph\" id=\"graph%u\"><h3>", index);
 	escape_htmlf(page->to, "%s step %u: %s instead of %s%s", facts_flow(page->v, step->flow, flow, sizeof(flow)),
 		     step->step, fmt_time(page->facts.unit, facts_exec_ps(step)).text,
-		     fmt_time(page->facts.unit, step->expect_ps).text, step->critical ? ", on the critical path" : "");
+		     fmt_time(page->facts.unit, step->expect_ps).text,
+		     vedrfolnir_step(page->v, step)->critical ? ", on the critical path" : "");
 	fprintf(page->to, "</h3>\n<svg class=\"provenance\" viewBox=\"0 0 %d %.0f\">\n", PAGE_WIDTH, plane.height);
 	draw_edges(&d);
 	for (uint32_t i = 0; i < d.g->nvertices; i++) {
@@ -226,9 +227,10 @@ choose_graphs(const struct verdict *v, uint32_t *out)
 		for (; at > 0; at--) {
 			const struct run_step *other = &v->run.steps[vedrfolnir_of(v)->graphs[out[at - 1]].step];
 
-			if (other->critical != step->critical ? other->critical
-							      : facts_excess(facts_exec_ps(other), other->expect_ps) >=
-									facts_excess(facts_exec_ps(step), step->expect_ps))
+			if (vedrfolnir_step(v, other)->critical != vedrfolnir_step(v, step)->critical
+				    ? vedrfolnir_step(v, other)->critical
+				    : facts_excess(facts_exec_ps(other), other->expect_ps) >=
+					      facts_excess(facts_exec_ps(step), step->expect_ps))
 				break;
 			if (at < MAX_GRAPHS)
 				out[at] = out[at - 1];
@@ -251,7 +253,7 @@ write_choice(const struct page *page, const uint32_t *graphs, uint32_t count)
 
 		fprintf(page->to, "<option value=\"graph%u\">", graphs[i]);
 		escape_htmlf(page->to, "%s step %u, %s%s", facts_flow(v, step->flow, flow, sizeof(flow)), step->step,
-			     facts_change(step).text, step->critical ? ", critical" : "");
+			     facts_change(step).text, vedrfolnir_step(page->v, step)->critical ? ", critical" : "");
 		fputs("</option>", page->to);
 	}
 	fprintf(page->to, "</select></label> %u of %u slow steps with telemetry; all are in provenance.dot</p>\n", count,

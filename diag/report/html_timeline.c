@@ -28,8 +28,8 @@ choose_rows(struct timeline *t)
 	for (int round = 0; round < 4; round++) {
 		for (uint32_t i = 0; i < c->nsteps && taken < TIMELINE_MAX_ROWS; i++) {
 			const struct run_step *step = &v->run.steps[c->first_step + i];
-			bool wanted = round == 0   ? step->critical && step->slow
-				      : round == 1 ? step->critical
+			bool wanted = round == 0   ? vedrfolnir_step(t->page->v, step)->critical && step->slow
+				      : round == 1 ? vedrfolnir_step(t->page->v, step)->critical
 				      : round == 2 ? step->slow
 						   : true;
 
@@ -88,7 +88,7 @@ draw_step(const struct timeline *t, uint32_t index)
 	bar(t, step->open ? "x0 faint" : "x0", row, step->start_ps, plain_ps);
 	if (class[1] != '0' && step->end_ps > plain_ps)
 		bar(t, class, row, plain_ps, step->end_ps);
-	if (step->critical)
+	if (vedrfolnir_step(t->page->v, step)->critical)
 		bar(t, "critical", row, step->start_ps, step->end_ps);
 	else
 		bar(t, "edge", row, step->start_ps, step->end_ps);
@@ -111,7 +111,7 @@ draw_shared(const struct timeline *t, uint32_t first, uint32_t last)
 		const struct run_step *step = &v->run.steps[i];
 
 		slow += step->slow;
-		critical |= step->critical;
+		critical |= vedrfolnir_step(t->page->v, step)->critical;
 		if (step->open || (!worst->open && facts_excess(facts_exec_ps(step), step->expect_ps) >
 							   facts_excess(facts_exec_ps(worst), worst->expect_ps)))
 			worst = step;

@@ -52,7 +52,7 @@ draw_box(const struct page *page, uint32_t index, bool pruned, double x, double 
 		pruned          ? "pruned"
 		: step->started ? page_excess_class(step)
 				: "unstarted",
-		step->critical ? " critical-box" : "", x, y, width, BOX_HEIGHT);
+		vedrfolnir_step(page->v, step)->critical ? " critical-box" : "", x, y, width, BOX_HEIGHT);
 	if (width >= 44)
 		fprintf(page->to, "<text class=\"boxtext%s\" x=\"%.1f\" y=\"%.1f\">%s</text>", pruned ? " faint" : "",
 			x + width / 2, y + 16,

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "diag/verdict.h"
+#include "diag/vedrfolnir/section.h"
 
 #define PLANE_PORT_HALF 38 /* half the width of a port, px */
 #define PLANE_MAX_ROW 9    /* shapes side by side */

@@ -10,7 +10,6 @@
 #include "common/outfile.h"
 #include "common/run_dir.h"
 #include "common/run_files.h"
-#include "diag/report/dot.h"
 #include "diag/report/html.h"
 #include "diag/report/json.h"
 #include "diag/report/text.h"
@@ -28,28 +27,12 @@ write_json(const struct verdict *v, const char *dir, FILE *to)
 }
 
 static int
-write_waiting(const struct verdict *v, const char *dir, FILE *to)
-{
-	return dot_write_waiting(v, to);
-}
-
-static int
-write_provenance(const struct verdict *v, const char *dir, FILE *to)
-{
-	return dot_write_provenance(v, to);
-}
-
-static int
 write_html(const struct verdict *v, const char *dir, FILE *to)
 {
 	return html_write(v, to);
 }
 
-static const struct report reports[] = {
-	{ RUN_VERDICT, write_json },          { RUN_TEXT, text_write }, { RUN_WAITING, write_waiting },
-	{ RUN_PROVENANCE, write_provenance }, { RUN_PAGE, write_html },
-};
-
+static const struct report reports[] = { { RUN_VERDICT, write_json }, { RUN_TEXT, text_write }, { RUN_PAGE, write_html } };
 #define REPORTS ARRAY_LEN(reports)
 
 static int
@@ -63,19 +46,55 @@ write_report(const struct report *report, const struct verdict *v, const char *d
 	return outfile_finish(out, ferror(out->file) ? 0 : rc, err);
 }
 
+static int
+write_own(const struct diagnoser_file *own, const struct verdict *v, const char *dir, struct outfile *out, struct err *err)
+{
+	int rc = outfile_open(out, dir, own->name, err);
+
+	if (rc < 0)
+		return rc;
+	rc = own->write(v, out->file);
+	return outfile_finish(out, ferror(out->file) ? 0 : rc, err);
+}
+
+static size_t
+count_files(const struct verdict *v)
+{
+	size_t count = REPORTS;
+
+	for (uint32_t i = 0; i < v->nsections; i++)
+		count += v->sections[i].by->writers.nfiles;
+	return count;
+}
+
+static int
+write_all(const struct verdict *v, const char *dir, struct outfile *files, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < REPORTS; i++)
+		rc = write_report(&reports[i], v, dir, files++, err);
+	for (uint32_t s = 0; s < v->nsections; s++) {
+		const struct diagnoser_writers *writers = &v->sections[s].by->writers;
+
+		for (uint32_t i = 0; rc == 0 && i < writers->nfiles; i++)
+			rc = write_own(&writers->files[i], v, dir, files++, err);
+	}
+	return rc;
+}
+
 /* All of one verdict, or, where one cannot be written, none. */
 int
 report_write(const struct verdict *verdict, const char *dir, struct err *err)
 {
-	struct outfile *files = calloc(REPORTS, sizeof(*files));
+	size_t count = count_files(verdict);
+	struct outfile *files = calloc(count, sizeof(*files));
 	int rc = files != NULL ? run_dir_make(dir, err) : err_set(err, -ENOMEM, "out of memory");
 
-	rc = rc < 0 ? rc : 0;
-	for (size_t i = 0; rc == 0 && i < REPORTS; i++)
-		rc = write_report(&reports[i], verdict, dir, &files[i], err);
-	for (size_t i = 0; rc == 0 && i < REPORTS; i++)
+	rc = rc < 0 ? rc : write_all(verdict, dir, files, err);
+	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = outfile_place(&files[i], err);
-	for (size_t i = 0; files != NULL && i < REPORTS; i++)
+	for (size_t i = 0; files != NULL && i < count; i++)
 		outfile_drop(&files[i]);
 	free(files);
 	return rc;

@@ -186,8 +186,9 @@ say_late_start(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct verdict *v = facts->v;
 	const struct run_collective *collective = &v->run.collectives[facts->worst];
-	const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[facts->worst];
-	uint64_t late_ps = w->npath > 0 && v->run.steps[w->path[0]].start_ps > collective->start_ps
+	const struct vedrfolnir *own = vedrfolnir_of(v);
+	const struct waiting_graph *w = own != NULL ? &own->waiting[facts->worst] : NULL;
+	uint64_t late_ps = w != NULL && w->npath > 0 && v->run.steps[w->path[0]].start_ps > collective->start_ps
 				   ? v->run.steps[w->path[0]].start_ps - collective->start_ps
 				   : 0;
 
@@ -234,10 +235,11 @@ char *
 facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct verdict *v = facts->v;
-	char name[96];
+	const struct vedrfolnir *own = vedrfolnir_of(v);
+	char name[96], reason[FACTS_REASON];
 
 	if (facts_root(v) == NULL) {
-		snprintf(buf, cap, "%s%s", v->innocent ? "The network is innocent. " : "", v->reason);
+		snprintf(buf, cap, "%s%s", facts_innocent(v) ? "The network is innocent. " : "", facts_reason(v, reason));
 		return buf;
 	}
 	facts_finding(v, &v->findings[0], buf, cap);
@@ -247,11 +249,11 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 
 		fmt_append(buf, cap, " In the network: %s.", facts_finding(v, facts_root(v), network, sizeof(network)));
 	}
-	if (vedrfolnir_of(v)->ncontributors > 0)
+	if (own != NULL && own->ncontributors > 0)
 		fmt_append(buf, cap,
 			   " Of what flows outside the collective did to its critical path, %.0f %% is due to %s.",
-			   100 * facts_share(v, &vedrfolnir_of(v)->contributors[0]),
-			   facts_flow(v, vedrfolnir_of(v)->contributors[0].flow, name, sizeof(name)));
+			   100 * facts_share(v, &own->contributors[0]),
+			   facts_flow(v, own->contributors[0].flow, name, sizeof(name)));
 	return buf;
 }
 

@@ -14,12 +14,6 @@
 
 enum style { STYLE_NONE, STYLE_BOLD, STYLE_BAD, STYLE_GOOD, STYLE_DIM };
 
-struct text {
-	struct facts facts;
-	FILE *to;
-	bool color;
-};
-
 static void
 set_style(const struct text *text, enum style style)
 {
@@ -57,8 +51,8 @@ wrap(const struct text *text, const char *raw, int indent)
 	fputc('\n', text->to);
 }
 
-static void
-section(const struct text *text, const char *title)
+void
+text_title(const struct text *text, const char *title)
 {
 	fputc('\n', text->to);
 	set_style(text, STYLE_BOLD);
@@ -71,18 +65,18 @@ static void
 write_head(const struct text *text)
 {
 	const struct verdict *v = text->facts.v;
-	char sentence[FACTS_TEXT];
-	bool good = v->innocent && v->nfindings == 0;
+	char sentence[FACTS_TEXT], missing[FACTS_INCOMPLETE];
+	bool good = facts_innocent(v) && v->nfindings == 0;
 
 	set_style(text, good ? STYLE_GOOD : STYLE_BAD);
 	wrap(text, facts_headline(&text->facts, sentence, sizeof(sentence)), 0);
 	set_style(text, STYLE_NONE);
 	wrap(text, facts_conclusion(&text->facts, sentence, sizeof(sentence)), 0);
-	if (v->incomplete[0] != '\0') {
+	if (!verdict_complete(v)) {
 		set_style(text, STYLE_BAD);
 		fputs("Incomplete evidence: ", text->to);
 		set_style(text, STYLE_NONE);
-		wrap(text, v->incomplete, 21);
+		wrap(text, facts_incomplete(v, missing), 21);
 	}
 	if (facts_recording_lost(&text->facts, sentence, sizeof(sentence)) != NULL) {
 		set_style(text, STYLE_BAD);
@@ -101,7 +95,7 @@ write_findings(const struct text *text)
 
 	if (v->nfindings == 0)
 		return;
-	section(text, "Root causes, most important first");
+	text_title(text, "Root causes, most important first");
 	for (uint32_t i = 0; i < v->nfindings && i < TEXT_MAX_FINDINGS; i++) {
 		const struct finding *finding = &v->findings[i];
 
@@ -121,29 +115,6 @@ write_findings(const struct text *text)
 		fprintf(text->to, "  ... and %u more, in report.html\n", v->nfindings - TEXT_MAX_FINDINGS);
 }
 
-static int
-write_path(const struct text *text)
-{
-	const struct verdict *v = text->facts.v;
-	uint32_t worst = text->facts.worst;
-	char title[128];
-
-	if (worst == RUN_NONE || vedrfolnir_of(v)->waiting[worst].npath == 0)
-		return 0;
-	snprintf(title, sizeof(title), "Critical path (%s): each step waited for the one above", text->facts.unit.name);
-	section(text, title);
-	return text_path(&text->facts, worst, text->to);
-}
-
-static int
-write_contributors(const struct text *text)
-{
-	if (vedrfolnir_of(text->facts.v)->ncontributors == 0)
-		return 0;
-	section(text, "Contributors outside the collective (packet-waits caused, weighted by time lost)");
-	return text_contributors(&text->facts, text->to);
-}
-
 static void
 write_evidence(const struct text *text, const char *dir)
 {
@@ -151,7 +122,7 @@ write_evidence(const struct text *text, const char *dir)
 	const struct run_overhead *o = &v->run.overhead;
 	char line[512], complete[64];
 
-	section(text, "Evidence");
+	text_title(text, "Evidence");
 	if (v->run.truncated)
 		snprintf(complete, sizeof(complete), "how much is missing is not known");
 	else
@@ -178,13 +149,16 @@ int
 text_write(const struct verdict *v, const char *dir, FILE *to)
 {
 	struct text text = { .facts = facts_of(v), .to = to, .color = isatty(fileno(to)) && getenv("NO_COLOR") == NULL };
-	int rc;
+	int rc = 0;
 
 	write_head(&text);
 	write_findings(&text);
-	rc = write_path(&text);
-	if (rc == 0)
-		rc = write_contributors(&text);
+	for (uint32_t i = 0; i < v->nsections && rc == 0; i++) {
+		const struct section *section = &v->sections[i];
+
+		if (section->by->writers.text != NULL)
+			rc = section->by->writers.text(&text, section);
+	}
 	if (rc != 0)
 		return rc;
 	write_evidence(&text, dir);

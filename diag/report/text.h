@@ -4,7 +4,15 @@
 
 #include <stdio.h>
 
+#include "diag/report/facts.h"
 #include "diag/verdict.h"
+
+/* A report being written. */
+struct text {
+	struct facts facts;
+	FILE *to;
+	bool color;
+};
 
 /*
  * Most important first: what happened, why, the collective's table, the critical path, contributors, evidence. At most
@@ -13,3 +21,6 @@
  * @return 0, -ENOMEM or -EIO
  */
 int text_write(const struct verdict *v, const char *dir, FILE *to);
+
+/* Begins a paragraph, for writers of sections. */
+void text_title(const struct text *text, const char *title);

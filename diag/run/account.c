@@ -53,7 +53,7 @@ is_report(uint32_t kind)
 static double
 completeness(const struct run *run, const struct evidence *ev)
 {
-	uint64_t arrived_bytes = 0, dropped_bytes = 0, dropped_steps = 0, missing = 0;
+	uint64_t arrived_bytes = 0, dropped_bytes = 0, dropped_steps = 0, missing = run->missing.steps;
 	double share = 1;
 
 	if (!ev->ended)
@@ -65,8 +65,6 @@ completeness(const struct run *run, const struct evidence *ev)
 		dropped_bytes += kind->dropped_bytes;
 		dropped_steps += kind->kind == REC_STEP ? kind->dropped : 0;
 	}
-	for (uint32_t i = 0; i < run->nsteps; i++)
-		missing += !run->steps[i].reported;
 	if (ev->end.offered_bytes > arrived_bytes)
 		share = (double)arrived_bytes / (double)ev->end.offered_bytes;
 	else if (dropped_bytes != 0) /* of a stream in which something came twice */
@@ -156,6 +154,17 @@ fill_completeness(struct run *run, const struct evidence *ev, struct err *err)
 	return 0;
 }
 
+static void
+fill_missing(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t i = 0; i < run->nsteps; i++)
+		run->missing.steps += !run->steps[i].reported;
+	run->missing.unscheduled = ev->unscheduled_steps;
+	run->missing.torn_bytes = ev->torn_bytes;
+	run->missing.left_out_node = ev->left_out_node < ev->nnodes ? ev->left_out_node : RUN_NONE;
+	snprintf(run->missing.left_out_why, sizeof(run->missing.left_out_why), "%.200s", ev->left_out_why.text);
+}
+
 int
 run_account(struct run *run, const struct evidence *ev, struct err *err)
 {
@@ -164,6 +173,7 @@ run_account(struct run *run, const struct evidence *ev, struct err *err)
 	if (rc != 0)
 		return rc;
 	fill_overhead(&run->overhead, ev);
+	fill_missing(run, ev);
 	run->overhead.completeness = completeness(run, ev);
 	return fill_completeness(run, ev, err);
 }

@@ -39,6 +39,13 @@ run_fini(struct run *run)
 }
 
 bool
+run_complete(const struct run *run)
+{
+	return !run->truncated && run->overhead.left_out == 0 && run->overhead.astray == 0 && run->overhead.dropped == 0 &&
+	       run->missing.steps == 0 && run->missing.unscheduled == 0;
+}
+
+bool
 run_finished(const struct run *run)
 {
 	return !run->truncated && run->end_reason == REC_END_COMPLETE;

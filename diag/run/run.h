@@ -100,9 +100,8 @@ struct run_step {
 	uint64_t bytes, acked_bytes;
 	bool reported; /* its host sent a record; else only the schedule is known */
 	bool started;
-	bool open;     /* not finished when the run (or the stream) ended */
-	bool critical; /* on the critical path */
-	bool slow;     /* exec above expect by more than RUN_SLOW_PERCENT and the jitter, or stuck when the run failed */
+	bool open; /* not finished when the run (or the stream) ended */
+	bool slow; /* exec above expect by more than RUN_SLOW_PERCENT and the jitter, or stuck when the run failed */
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
 	uint64_t late_ps;    /* start later than everything it depends on: the host's own delay */
@@ -111,7 +110,6 @@ struct run_step {
 	uint32_t waited_for; /* the one of the two that it actually waited for, or RUN_NONE: neither */
 	uint32_t retransmits;
 	uint32_t detections; /* polls it triggered */
-	uint32_t graph;      /* its provenance graph, or RUN_NONE */
 	double completeness; /* share of the telemetry bytes of its time that was sent */
 };
 
@@ -178,6 +176,14 @@ struct run_overhead {
 	uint32_t nkinds;
 };
 
+/* What evidence is missing, beside what the budget kept back and what went astray. */
+struct run_missing {
+	uint32_t torn_bytes;         /* of a record that the stream broke off in */
+	uint32_t left_out_node;      /* that the first record left out is of, RUN_NONE: of none */
+	char left_out_why[201];      /* what is wrong with it, as the reader said */
+	uint32_t steps, unscheduled; /* steps never reported; step records that match no schedule */
+};
+
 struct run {
 	struct run_config config;
 	bool truncated;           /* the stream ended without its end record */
@@ -209,6 +215,7 @@ struct run {
 	struct run_drop *drops;
 	uint32_t ndrops;
 	struct run_overhead overhead;
+	struct run_missing missing;
 };
 
 struct evidence;
@@ -221,5 +228,7 @@ struct evidence;
 int run_build(struct run *run, const struct evidence *evidence, struct err *err);
 void run_fini(struct run *run);
 
+/* Is all evidence there? */
+bool run_complete(const struct run *run);
 /* Did the run end by itself, with all of its collectives done? */
 bool run_finished(const struct run *run);

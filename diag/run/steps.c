@@ -56,7 +56,6 @@ fill_step(struct run *run, const struct evidence *ev, uint32_t i)
 		.previous = from->previous,
 		.depends = from->depends,
 		.waited_for = from->waited_for,
-		.graph = RUN_NONE,
 		.completeness = 1,
 	};
 	if (from->reported)

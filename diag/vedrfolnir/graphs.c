@@ -15,7 +15,7 @@ flow_vertex(const struct prov_graph *graph, uint32_t flow)
 }
 
 static void
-fill_vertices(struct provenance *out, const struct verdict *v, const struct prov_graph *graph)
+fill_vertices(struct provenance *out, const struct run *run, const struct prov_graph *graph)
 {
 	for (uint32_t p = 0; p < graph->nports; p++) {
 		const struct prov_port *port = &graph->ports[p];
@@ -35,7 +35,7 @@ fill_vertices(struct provenance *out, const struct verdict *v, const struct prov
 		out->vertices[flow_vertex(graph, f)] = (struct provenance_vertex){
 			.kind = PROVENANCE_FLOW,
 			.ref = graph->flows[f],
-			.collective = v->run.flows[graph->flows[f]].collective,
+			.collective = run->flows[graph->flows[f]].collective,
 			.victim = f == graph->victim,
 		};
 	out->nvertices = graph->nports + graph->nflows;
@@ -101,7 +101,7 @@ fill_scores(struct provenance *out, const struct prov_graph *graph, struct err *
 }
 
 int
-graphs_fill(struct provenance *out, const struct verdict *v, const struct prov_graph *graph, uint32_t step, struct err *err)
+graphs_fill(struct provenance *out, const struct run *run, const struct prov_graph *graph, uint32_t step, struct err *err)
 {
 	out->step = step;
 	out->from_ps = graph->from_ps;
@@ -118,7 +118,7 @@ graphs_fill(struct provenance *out, const struct verdict *v, const struct prov_g
 	out->scores = run_alloc(graph->nflows, sizeof(*out->scores), err);
 	if (out->vertices == NULL || out->edges == NULL || out->waits == NULL || out->scores == NULL)
 		return -ENOMEM;
-	fill_vertices(out, v, graph);
+	fill_vertices(out, run, graph);
 	fill_edges(out, graph);
 	return fill_scores(out, graph, err);
 }

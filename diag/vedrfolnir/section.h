@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "diag/verdict.h"
+
 #define VEDRFOLNIR_MAX_GRAPHS 4096
 #define VEDRFOLNIR_WATCHED_SHARE 0.5 /* of a slow step's time: telemetry of less cannot say that the network is innocent */
 
@@ -118,12 +120,36 @@ struct contributor {
 	uint32_t nshares;
 };
 
+/* What it knows of one step. */
+struct vedrfolnir_step {
+	bool critical;  /* on the critical path */
+	uint32_t graph; /* its provenance graph, or RUN_NONE */
+};
+
+#define VEDRFOLNIR_NAME "vedrfolnir"
+
 struct vedrfolnir {
+	struct vedrfolnir_step *steps; /* [run.nsteps] */
 	struct waiting_graph *waiting; /* [run.ncollectives] */
 	uint32_t nwaiting;
 	struct provenance *graphs;
 	uint32_t ngraphs;
-	uint32_t graphs_skipped; /* slow steps beyond VEDRFOLNIR_MAX_GRAPHS, not explained */
 	struct contributor *contributors;
 	uint32_t ncontributors;
 };
+
+/* Its part of a verdict; NULL: it was not asked. */
+static inline struct vedrfolnir *
+vedrfolnir_of(const struct verdict *v)
+{
+	const struct section *section = verdict_section(v, VEDRFOLNIR_NAME);
+
+	return section != NULL ? section->own : NULL;
+}
+
+/* What it knows of a step of the run. */
+static inline struct vedrfolnir_step *
+vedrfolnir_step(const struct verdict *v, const struct run_step *step)
+{
+	return &vedrfolnir_of(v)->steps[step - v->run.steps];
+}

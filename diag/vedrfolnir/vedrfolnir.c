@@ -3,104 +3,125 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "diag/run/fill.h"
 #include "diag/vedrfolnir/cause/cause.h"
+#include "diag/vedrfolnir/conclude.h"
 #include "diag/vedrfolnir/graphs.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/rating/rating.h"
+#include "diag/vedrfolnir/section.h"
 #include "diag/vedrfolnir/waiting/wgraph.h"
 
-static int build_waiting(struct verdict *v, struct err *err);
-static int build_graphs(struct verdict *v, const struct evidence *ev, enum prov_share share, struct prov_scratch *scratch,
-			struct prov_graph **graphs, struct err *err);
-static int rate_collectives(struct verdict *v, struct err *err);
+/* What is being made of a run. */
+struct diagnosing {
+	const struct evidence *ev;
+	const struct run *run;
+	struct vedrfolnir *own;
+	struct section *section;
+	struct prov_graph **graphs; /* [run->nsteps] NULL: not slow, or nothing reported */
+};
+
+static int build_waiting(struct diagnosing *d, struct err *err);
+static int build_graphs(struct diagnosing *d, enum prov_share share, struct err *err);
+static int rate_collectives(const struct run *run, struct vedrfolnir *own, struct err *err);
 
 int
-vedrfolnir_diagnose(struct verdict *v, const struct evidence *ev, const struct vedrfolnir_options *options, struct err *err)
+vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, const void *options, struct section *section,
+		    struct err *err)
 {
-	enum prov_share share = options->share_by_senders ? PROV_SHARE_SENDERS : PROV_SHARE_RECEIVERS;
-	struct prov_graph **graphs = run_alloc(v->run.nsteps, sizeof(*graphs), err);
-	struct cause_input in = { .ev = ev, .steps = v->run.steps, .nsteps = v->run.nsteps, .graphs = graphs };
-	struct prov_scratch scratch;
+	const struct vedrfolnir_options *chosen = options;
+	struct vedrfolnir *own = section->own = run_alloc(1, sizeof(*own), err);
+	struct diagnosing d = { .ev = evidence, .run = run, .own = own, .section = section };
+	struct cause_input in = { .ev = evidence, .steps = run->steps, .nsteps = run->nsteps };
 	int rc;
 
-	if (graphs == NULL)
+	if (own == NULL)
 		return -ENOMEM;
-	rc = prov_scratch_init(&scratch, ev, err);
+	own->steps = run_alloc(run->nsteps, sizeof(*own->steps), err);
+	in.own = own->steps;
+	in.graphs = d.graphs = run_alloc(run->nsteps, sizeof(*d.graphs), err);
+	rc = own->steps != NULL && d.graphs != NULL ? build_waiting(&d, err) : -ENOMEM;
 	if (rc == 0)
-		rc = build_waiting(v, err);
+		rc = build_graphs(&d, chosen->share_by_senders ? PROV_SHARE_SENDERS : PROV_SHARE_RECEIVERS, err);
 	if (rc == 0)
-		rc = build_graphs(v, ev, share, &scratch, graphs, err);
+		rc = cause_find(&in, &section->findings, &section->nfindings, err);
 	if (rc == 0)
-		rc = cause_find(&in, &v->findings, &v->nfindings, err);
+		rc = rate_collectives(run, own, err);
 	if (rc == 0)
-		rc = rate_collectives(v, err);
-	prov_scratch_fini(&scratch);
-	for (uint32_t i = 0; i < v->run.nsteps; i++)
-		prov_destroy(graphs[i]);
-	free(graphs);
+		section->claim = conclude(run, section);
+	for (uint32_t i = 0; d.graphs != NULL && i < run->nsteps; i++)
+		prov_destroy(d.graphs[i]);
+	free(d.graphs);
 	return rc;
 }
 
 static int
-build_waiting(struct verdict *v, struct err *err)
+build_waiting(struct diagnosing *d, struct err *err)
 {
-	struct vedrfolnir *own = vedrfolnir_of(v);
+	const struct run *run = d->run;
+	struct vedrfolnir *own = d->own;
 
-	own->waiting = run_alloc(v->run.ncollectives, sizeof(*own->waiting), err);
+	own->waiting = run_alloc(run->ncollectives, sizeof(*own->waiting), err);
 	if (own->waiting == NULL)
 		return -ENOMEM;
-	own->nwaiting = v->run.ncollectives;
-	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
-		const struct run_collective *coll = &v->run.collectives[c];
+	own->nwaiting = run->ncollectives;
+	for (uint32_t i = 0; i < run->nsteps; i++)
+		own->steps[i].graph = RUN_NONE;
+	for (uint32_t c = 0; c < run->ncollectives; c++) {
+		const struct run_collective *coll = &run->collectives[c];
 		struct waiting_graph *w = &own->waiting[c];
-		int rc = wgraph_build(v->run.steps, coll->first_step, coll->nsteps, w, err);
+		int rc = wgraph_build(run->steps, coll->first_step, coll->nsteps, w, err);
 
 		if (rc != 0)
 			return rc;
 		for (uint32_t i = 0; i < w->npath; i++)
-			v->run.steps[w->path[i]].critical = true;
+			own->steps[w->path[i]].critical = true;
 	}
 	return 0;
 }
 
+static int
+build_graph(struct diagnosing *d, uint32_t i, enum prov_share share, struct prov_scratch *scratch, struct err *err)
+{
+	const struct run_step *step = &d->run->steps[i];
+	struct vedrfolnir *own = d->own;
+	int rc = prov_build(d->ev, scratch, step->flow, step->start_ps, step->end_ps, share, &d->graphs[i], err);
+
+	if (rc != 0 || d->graphs[i]->nports == 0)
+		return rc;
+	own->steps[i].graph = own->ngraphs++;
+	return graphs_fill(&own->graphs[own->steps[i].graph], d->run, d->graphs[i], i, err);
+}
+
 /* The critical path's steps come first, so that the limit never leaves one of them out. */
 static int
-build_graphs(struct verdict *v, const struct evidence *ev, enum prov_share share, struct prov_scratch *scratch,
-	     struct prov_graph **graphs, struct err *err)
+build_graphs(struct diagnosing *d, enum prov_share share, struct err *err)
 {
+	struct vedrfolnir *own = d->own;
+	struct prov_scratch scratch;
 	uint32_t slow = 0;
+	int rc = prov_scratch_init(&scratch, d->ev, err);
 
-	for (uint32_t i = 0; i < v->run.nsteps; i++)
-		slow += v->run.steps[i].slow;
-	vedrfolnir_of(v)->graphs = run_alloc(slow < VEDRFOLNIR_MAX_GRAPHS ? slow : VEDRFOLNIR_MAX_GRAPHS,
-					     sizeof(*vedrfolnir_of(v)->graphs), err);
-	if (vedrfolnir_of(v)->graphs == NULL)
-		return -ENOMEM;
+	for (uint32_t i = 0; i < d->run->nsteps; i++)
+		slow += d->run->steps[i].slow;
+	d->section->limit = VEDRFOLNIR_MAX_GRAPHS;
+	own->graphs = run_alloc(slow < VEDRFOLNIR_MAX_GRAPHS ? slow : VEDRFOLNIR_MAX_GRAPHS, sizeof(*own->graphs), err);
+	if (own->graphs == NULL)
+		rc = -ENOMEM;
 	for (int critical = 1; critical >= 0; critical--) {
-		for (uint32_t i = 0; i < v->run.nsteps; i++) {
-			struct run_step *step = &v->run.steps[i];
-			int rc;
-
-			if (!step->slow || step->critical != (critical == 1))
+		for (uint32_t i = 0; rc == 0 && i < d->run->nsteps; i++) {
+			if (!d->run->steps[i].slow || own->steps[i].critical != (critical == 1))
 				continue;
-			if (vedrfolnir_of(v)->ngraphs == VEDRFOLNIR_MAX_GRAPHS) {
-				vedrfolnir_of(v)->graphs_skipped++;
-				continue;
-			}
-			rc = prov_build(ev, scratch, step->flow, step->start_ps, step->end_ps, share, &graphs[i], err);
-			if (rc != 0)
-				return rc;
-			if (graphs[i]->nports == 0)
-				continue;
-			step->graph = vedrfolnir_of(v)->ngraphs++;
-			rc = graphs_fill(&vedrfolnir_of(v)->graphs[step->graph], v, graphs[i], i, err);
-			if (rc != 0)
-				return rc;
+			if (own->ngraphs == VEDRFOLNIR_MAX_GRAPHS)
+				d->section->skipped++;
+			else
+				rc = build_graph(d, i, share, &scratch, err);
 		}
 	}
-	return 0;
+	prov_scratch_fini(&scratch);
+	return rc;
 }
 
 /* What a flow did to the collectives, while that is being summed up. */
@@ -110,12 +131,12 @@ struct tally {
 };
 
 static double
-excess_sum_ps(const struct verdict *v, const struct waiting_graph *w)
+excess_sum_ps(const struct run *run, const struct waiting_graph *w)
 {
 	double sum_ps = 0;
 
 	for (uint32_t i = 0; i < w->npath; i++) {
-		const struct run_step *step = &v->run.steps[w->path[i]];
+		const struct run_step *step = &run->steps[w->path[i]];
 
 		sum_ps += rating_excess_ps(step->end_ps - step->start_ps, step->expect_ps);
 	}
@@ -124,20 +145,19 @@ excess_sum_ps(const struct verdict *v, const struct waiting_graph *w)
 
 /* Eq. 3 over one critical path. Only flows outside of the collectives are rated. */
 static void
-tally_path(const struct verdict *v, const struct waiting_graph *w, struct tally *tally)
+tally_path(const struct run *run, const struct vedrfolnir *own, const struct waiting_graph *w, struct tally *tally)
 {
-	double sum_ps = excess_sum_ps(v, w);
+	double sum_ps = excess_sum_ps(run, w);
 
 	for (uint32_t i = 0; i < w->npath; i++) {
-		const struct run_step *step = &v->run.steps[w->path[i]];
+		const struct run_step *step = &run->steps[w->path[i]];
 		double weight = rating_step_weight(step->end_ps - step->start_ps, step->expect_ps, sum_ps);
+		uint32_t graph = own->steps[w->path[i]].graph;
 
-		if (step->graph == RUN_NONE)
-			continue;
-		for (uint32_t s = 0; s < vedrfolnir_of(v)->graphs[step->graph].nscores; s++) {
-			const struct provenance_score *score = &vedrfolnir_of(v)->graphs[step->graph].scores[s];
+		for (uint32_t s = 0; graph != RUN_NONE && s < own->graphs[graph].nscores; s++) {
+			const struct provenance_score *score = &own->graphs[graph].scores[s];
 
-			if (v->run.flows[score->flow].collective)
+			if (run->flows[score->flow].collective)
 				continue;
 			tally->score[score->flow] += score->score * weight;
 			tally->nshares[score->flow]++;
@@ -146,21 +166,21 @@ tally_path(const struct verdict *v, const struct waiting_graph *w, struct tally 
 }
 
 static int
-fill_shares(const struct verdict *v, struct contributor *contributor, uint32_t count, struct err *err)
+fill_shares(const struct run *run, const struct vedrfolnir *own, struct contributor *contributor, uint32_t count,
+	    struct err *err)
 {
 	contributor->shares = run_alloc(count, sizeof(*contributor->shares), err);
 	if (contributor->shares == NULL)
 		return -ENOMEM;
-	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
-		for (uint32_t i = 0; i < vedrfolnir_of(v)->waiting[c].npath; i++) {
-			uint32_t step = vedrfolnir_of(v)->waiting[c].path[i];
-			uint32_t graph = v->run.steps[step].graph;
+	for (uint32_t c = 0; c < run->ncollectives; c++) {
+		for (uint32_t i = 0; i < own->waiting[c].npath; i++) {
+			uint32_t step = own->waiting[c].path[i];
+			uint32_t graph = own->steps[step].graph;
 
-			for (uint32_t s = 0; graph != RUN_NONE && s < vedrfolnir_of(v)->graphs[graph].nscores; s++) {
-				if (vedrfolnir_of(v)->graphs[graph].scores[s].flow == contributor->flow)
-					contributor->shares[contributor->nshares++] = (struct contributor_share){
-						step, vedrfolnir_of(v)->graphs[graph].scores[s].score
-					};
+			for (uint32_t s = 0; graph != RUN_NONE && s < own->graphs[graph].nscores; s++) {
+				if (own->graphs[graph].scores[s].flow == contributor->flow)
+					contributor->shares[contributor->nshares++] =
+						(struct contributor_share){ step, own->graphs[graph].scores[s].score };
 			}
 		}
 	}
@@ -178,44 +198,43 @@ cmp_contributor(const void *pa, const void *pb)
 }
 
 static int
-list_contributors(struct verdict *v, const struct tally *tally, struct err *err)
+list_contributors(const struct run *run, struct vedrfolnir *own, const struct tally *tally, struct err *err)
 {
 	uint32_t count = 0;
 
-	for (uint32_t f = 0; f < v->run.nflows; f++)
+	for (uint32_t f = 0; f < run->nflows; f++)
 		count += tally->score[f] > 0;
-	vedrfolnir_of(v)->contributors = run_alloc(count, sizeof(*vedrfolnir_of(v)->contributors), err);
-	if (vedrfolnir_of(v)->contributors == NULL)
+	own->contributors = run_alloc(count, sizeof(*own->contributors), err);
+	if (own->contributors == NULL)
 		return -ENOMEM;
-	for (uint32_t f = 0; f < v->run.nflows; f++) {
-		struct contributor *contributor = &vedrfolnir_of(v)->contributors[vedrfolnir_of(v)->ncontributors];
+	for (uint32_t f = 0; f < run->nflows; f++) {
+		struct contributor *contributor = &own->contributors[own->ncontributors];
 
 		if (tally->score[f] <= 0)
 			continue;
 		contributor->flow = f;
 		contributor->score = tally->score[f];
-		vedrfolnir_of(v)->ncontributors++;
-		if (fill_shares(v, contributor, tally->nshares[f], err) != 0)
+		own->ncontributors++;
+		if (fill_shares(run, own, contributor, tally->nshares[f], err) != 0)
 			return -ENOMEM;
 	}
-	qsort(vedrfolnir_of(v)->contributors, vedrfolnir_of(v)->ncontributors, sizeof(*vedrfolnir_of(v)->contributors),
-	      cmp_contributor);
+	qsort(own->contributors, own->ncontributors, sizeof(*own->contributors), cmp_contributor);
 	return 0;
 }
 
 static int
-rate_collectives(struct verdict *v, struct err *err)
+rate_collectives(const struct run *run, struct vedrfolnir *own, struct err *err)
 {
 	struct tally tally = {
-		.score = run_alloc(v->run.nflows, sizeof(*tally.score), err),
-		.nshares = run_alloc(v->run.nflows, sizeof(*tally.nshares), err),
+		.score = run_alloc(run->nflows, sizeof(*tally.score), err),
+		.nshares = run_alloc(run->nflows, sizeof(*tally.nshares), err),
 	};
 	int rc = -ENOMEM;
 
 	if (tally.score != NULL && tally.nshares != NULL) {
-		for (uint32_t c = 0; c < v->run.ncollectives; c++)
-			tally_path(v, &vedrfolnir_of(v)->waiting[c], &tally);
-		rc = list_contributors(v, &tally, err);
+		for (uint32_t c = 0; c < run->ncollectives; c++)
+			tally_path(run, own, &own->waiting[c], &tally);
+		rc = list_contributors(run, own, &tally, err);
 	}
 	free(tally.score);
 	free(tally.nshares);
@@ -232,8 +251,10 @@ free_graph(struct provenance *graph)
 }
 
 void
-vedrfolnir_fini(struct vedrfolnir *own)
+vedrfolnir_destroy(void *section_own)
 {
+	struct vedrfolnir *own = section_own;
+
 	for (uint32_t i = 0; i < own->nwaiting; i++) {
 		free(own->waiting[i].vertices);
 		free(own->waiting[i].edges);
@@ -244,6 +265,19 @@ vedrfolnir_fini(struct vedrfolnir *own)
 	for (uint32_t i = 0; i < own->ncontributors; i++)
 		free(own->contributors[i].shares);
 	free(own->waiting);
+	free(own->steps);
 	free(own->graphs);
 	free(own->contributors);
+	free(own);
+}
+
+int
+vedrfolnir_port_share(void *options, const char *value, struct err *err)
+{
+	struct vedrfolnir_options *chosen = options;
+
+	if (strcmp(value, "receivers") != 0 && strcmp(value, "senders") != 0)
+		return err_set(err, -EINVAL, "use receivers or senders");
+	chosen->share_by_senders = strcmp(value, "senders") == 0;
+	return 0;
 }

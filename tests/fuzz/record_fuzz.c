@@ -16,11 +16,11 @@
 #include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
+#include "diag/registry.h"
 #include "diag/report/dot.h"
 #include "diag/report/html.h"
 #include "diag/report/json.h"
 #include "diag/report/text.h"
-#include "diag/verdict.h"
 
 #define FUZZ_IDS 16 /* nodes; small, so that records meet */
 #define MAX_RECORDS 4096
@@ -100,7 +100,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rc = stream_finish(&stream, &err);
 	stream_fini(&stream);
 	if (rc == 0)
-		rc = verdict_build(&ev, NULL, &verdict, &err);
+		rc = registry_diagnose(&ev, &verdict, &err);
 	if (rc == 0)
 		write_reports(verdict);
 	else if (err.text[0] == '\0')

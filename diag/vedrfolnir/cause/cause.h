@@ -14,6 +14,7 @@
 #include "diag/run/run.h"
 #include "diag/vedrfolnir/cause/activity.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
+#include "diag/vedrfolnir/section.h"
 
 /* Thresholds; docs/diagnosis.md says why. */
 #define CAUSE_MIN_WAIT 0.02      /* packets of another flow ahead of a victim's packet, on average: less is no wait */
@@ -38,7 +39,8 @@ struct cause_input {
 	const struct evidence *ev;
 	const struct run_step *steps; /* same indices as ev->steps */
 	uint32_t nsteps;
-	struct prov_graph *const *graphs; /* [nsteps] NULL: the step was not slow, or nothing was reported */
+	const struct vedrfolnir_step *own; /* the same steps */
+	struct prov_graph *const *graphs;  /* [nsteps] NULL: the step was not slow, or nothing was reported */
 };
 
 /* A finding being made. */

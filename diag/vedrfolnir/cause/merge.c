@@ -111,7 +111,7 @@ merge_settle(struct cause_set *set, uint32_t step)
 
 		if (out->explained_ps > lost_ps)
 			out->explained_ps = lost_ps;
-		out->critical_ps = s->critical ? out->explained_ps : 0;
+		out->critical_ps = set->in->own[step].critical ? out->explained_ps : 0;
 		if (is_about_pauses(out->type) && out->explained_ps > paused_ps)
 			paused_ps = out->explained_ps;
 	}
@@ -177,11 +177,11 @@ merge_queue_of(struct cause_set *set, const struct cause_finding *finding)
 static bool
 tells_more(const struct cause_set *all, const struct cause_finding *into, const struct cause_finding *from, uint32_t step)
 {
-	bool critical = all->in->steps[step].critical;
+	bool critical = all->in->own[step].critical;
 
 	if (into->best_step == EV_NONE)
 		return true;
-	if (critical != all->in->steps[into->best_step].critical)
+	if (critical != all->in->own[into->best_step].critical)
 		return critical;
 	return from->best > into->best;
 }

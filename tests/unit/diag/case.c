@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "diag/registry.h"
+#include "diag/report/facts.h"
 #include "tests/unit/diag/case.h"
 
 #include "common/wire/record.h"
@@ -45,7 +47,7 @@ case_diagnose(const struct records *r)
 	struct evidence ev;
 
 	records_evidence(r, &ev);
-	if (verdict_build(&ev, NULL, &v, &err) != 0)
+	if (registry_diagnose(&ev, &v, &err) != 0)
 		fail_msg("%s", err.text);
 	evidence_fini(&ev);
 	return v;
@@ -73,6 +75,22 @@ case_find(const struct verdict *v, enum finding_type type, const char *root, con
 			return finding;
 	}
 	return NULL;
+}
+
+const char *
+case_reason(const struct verdict *v)
+{
+	static char buf[FACTS_REASON];
+
+	return facts_reason(v, buf);
+}
+
+const char *
+case_incomplete(const struct verdict *v)
+{
+	static char buf[FACTS_INCOMPLETE];
+
+	return facts_incomplete(v, buf);
 }
 
 bool

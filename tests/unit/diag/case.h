@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/wire/ending.h"
+#include "diag/vedrfolnir/section.h"
 #include "diag/verdict.h"
 #include "tests/unit/diag/records.h"
 
@@ -43,3 +44,6 @@ struct verdict *case_conclude(struct records *r, enum rec_end_reason reason);
 /* @return the finding of this type and root, by this flow if one is given; NULL if there is none */
 const struct finding *case_find(const struct verdict *v, enum finding_type type, const char *root, const char *flow);
 bool case_has_port(const struct verdict *v, const struct finding *finding, const char *name);
+/* What the reports say of the network, and of the evidence. @return text that lasts until the next call */
+const char *case_reason(const struct verdict *v);
+const char *case_incomplete(const struct verdict *v);

@@ -37,7 +37,7 @@ test_order(void **state)
 	case_contention(&r, SW1, 2, 0, 59, 400, F15, 250000, BF2, 250000);
 	case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, BF2, 100000);
 	v = case_conclude(&r, REC_END_COMPLETE);
-	assert_true(v->run.steps[0].critical && !v->run.steps[2].critical);
+	assert_true(vedrfolnir_of(v)->steps[0].critical && !vedrfolnir_of(v)->steps[2].critical);
 	assert_int_equal(v->nfindings, 2);
 	assert_string_equal(v->findings[0].root, "6:2");
 	assert_string_equal(v->findings[1].root, "1:3");
@@ -46,7 +46,7 @@ test_order(void **state)
 	assert_float_equal((float)(v->findings[0].critical_ps / 1e9), 10.784f * 1.107692f, 1e-3f);
 	assert_float_equal((float)(v->findings[1].explained_ps / 1e9), 60.0f - 30.75f, 1e-3f);
 	assert_true(v->findings[1].critical_ps == 0);
-	assert_non_null(strstr(v->reason, "flow-contention at 6:2 by 13->19/78>78"));
+	assert_non_null(strstr(case_reason(v), "flow-contention at 6:2 by 13->19/78>78"));
 	verdict_destroy(v);
 }
 

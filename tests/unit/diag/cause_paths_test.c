@@ -97,7 +97,7 @@ test_imbalance(void **state)
 	v = case_conclude(&r, REC_END_COMPLETE);
 	finding = case_find(v, FINDING_LOAD_IMBALANCE, "L:3", NULL);
 	if (finding == NULL)
-		fail_msg("%s", v->reason);
+		fail_msg("%s", case_reason(v));
 	assert_int_equal(v->nfindings, 1);
 	assert_int_equal(finding->nvictims, 2);
 	assert_int_equal(finding->nflows, 2);

@@ -420,7 +420,7 @@ test_storm_by_silence(void **state)
 		}
 		v = case_conclude(&r, REC_END_COMPLETE);
 		if ((case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL) != cases[i].storm)
-			fail_msg("case %zu: %s", i, v->reason);
+			fail_msg("case %zu: %s", i, case_reason(v));
 		verdict_destroy(v);
 	}
 }
@@ -461,8 +461,8 @@ test_slowed_by_acks(void **state)
 		records_step(&r, 2, H17, H18, REC_NONE, end_ps, end_ps + EXPECT);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 0);
-		assert_int_equal(v->innocent, !more);
-		assert_non_null(strstr(v->reason, more ? "without telemetry" : "ACKs of other flows"));
+		assert_int_equal(verdict_claim(v)->innocent, !more);
+		assert_non_null(strstr(case_reason(v), more ? "without telemetry" : "ACKs of other flows"));
 		verdict_destroy(v);
 	}
 }
@@ -507,7 +507,7 @@ test_deadlock_begins(void **state)
 		const struct finding *finding = case_find(v, FINDING_PFC_DEADLOCK, "2:3", NULL);
 
 		if (finding == NULL)
-			fail_msg("%s", v->reason);
+			fail_msg("%s", case_reason(v));
 		assert_int_equal(finding->nports, 4);
 		assert_non_null(strstr(finding->evidence, stands_in ? "is part of it" : "waits behind it"));
 		assert_int_equal(finding->origin_port != RUN_NONE, storm);
@@ -594,8 +594,8 @@ test_unwatched(void **state)
 		case_flow(&r, SW6, 1, 0, F17, 0, watched ? 40 : 38, 250000, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 0);
-		assert_int_equal(v->innocent, watched);
-		assert_non_null(strstr(v->reason, watched ? "no port that they met" : "without telemetry"));
+		assert_int_equal(verdict_claim(v)->innocent, watched);
+		assert_non_null(strstr(case_reason(v), watched ? "no port that they met" : "without telemetry"));
 		verdict_destroy(v);
 	}
 }

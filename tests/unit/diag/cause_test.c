@@ -20,10 +20,10 @@ check_storm(const struct records *r, const char *root, const char *halted)
 	const struct finding *storm = case_find(v, FINDING_PFC_STORM, root, NULL);
 
 	if (storm == NULL)
-		fail_msg("no storm at %s: %s", root, v->reason);
+		fail_msg("no storm at %s: %s", root, case_reason(v));
 	assert_true(case_has_port(v, storm, halted));
 	assert_int_equal(v->nfindings, 1);
-	assert_false(v->innocent);
+	assert_false(verdict_claim(v)->innocent);
 	assert_true(storm->score > 0);
 	verdict_destroy(v);
 }
@@ -149,8 +149,8 @@ test_slow_host(void **state)
 	assert_int_equal(slow->end_ps - slow->start_ps, 20 * MS);
 	/* 20 ms of 100 Gbps in frames of 1348 B */
 	assert_float_equal((float)slow->score, 20e-3f * 100e9f / (1348 * 8), 1.0f);
-	assert_true(v->innocent);
-	assert_non_null(strstr(v->reason, "hosts: 17"));
+	assert_true(verdict_claim(v)->innocent);
+	assert_non_null(strstr(case_reason(v), "hosts: 17"));
 	verdict_destroy(v);
 	records_fini(&r);
 }

@@ -37,7 +37,7 @@ static const uint64_t measured_ns[RANKS][STEPS] = {
 static struct verdict *
 make_ring(bool disturbed)
 {
-	struct verdict *v = fixture_alloc(1, sizeof(*v));
+	struct verdict *v = fixture_verdict();
 	uint64_t duration_ps[RANKS * STEPS];
 
 	fixture_fabric(v, 20, 12, pod_links, ARRAY_LEN(pod_links));
@@ -88,8 +88,7 @@ fixture_clean(void)
 {
 	struct verdict *v = make_ring(false);
 
-	v->innocent = true;
-	snprintf(v->reason, sizeof(v->reason), "Every step reported took at most 1 %% longer than expected.");
+	v->sections[0].claim = (struct claim){ .kind = CLAIM_IN_TIME, .innocent = true };
 	return v;
 }
 
@@ -171,7 +170,7 @@ add_graph(struct verdict *v, uint32_t rank, uint32_t step, const struct edge_spe
 	uint32_t index = fixture_step(v, rank, step);
 	struct provenance *g = &vedrfolnir_of(v)->graphs[vedrfolnir_of(v)->ngraphs];
 
-	v->run.steps[index].graph = vedrfolnir_of(v)->ngraphs++;
+	vedrfolnir_of(v)->steps[index].graph = vedrfolnir_of(v)->ngraphs++;
 	g->step = index;
 	g->from_ps = v->run.steps[index].start_ps;
 	g->to_ps = v->run.steps[index].end_ps;
@@ -356,6 +355,6 @@ fixture_case(void)
 	add_findings(v);
 	add_contributors(v);
 	add_events(v);
-	snprintf(v->reason, sizeof(v->reason), "6 of 56 steps were slow; the strongest cause is flow-contention at 6:2.");
+	v->sections[0].claim = (struct claim){ .kind = CLAIM_FAULT, .slow = 6 };
 	return v;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/units.h"
+#include "diag/registry.h"
 
 void *
 fixture_alloc(size_t count, size_t size_bytes)
@@ -15,6 +16,18 @@ fixture_alloc(size_t count, size_t size_bytes)
 	if (memory == NULL)
 		abort();
 	return memory;
+}
+
+struct verdict *
+fixture_verdict(void)
+{
+	struct verdict *v = fixture_alloc(1, sizeof(*v));
+
+	v->nsections = 1;
+	v->sections = fixture_alloc(1, sizeof(*v->sections));
+	v->sections[0].by = &diagnosers[0];
+	v->sections[0].own = fixture_alloc(1, sizeof(struct vedrfolnir));
+	return v;
 }
 
 uint32_t
@@ -127,7 +140,6 @@ fixture_steps(struct verdict *v, const uint32_t *flow_of_rank, const uint64_t *d
 						   .previous = own,
 						   .depends = data,
 						   .waited_for = own,
-						   .graph = RUN_NONE,
 						   .completeness = 1 };
 			if (s > 1) {
 				if (v->run.steps[data].end_ps > v->run.steps[own].end_ps)
@@ -151,10 +163,14 @@ fixture_wait(struct verdict *v)
 	struct err err = { 0 };
 
 	free(own->waiting);
+	free(own->steps);
+	own->steps = fixture_alloc(v->run.nsteps, sizeof(*own->steps));
+	for (uint32_t i = 0; i < v->run.nsteps; i++)
+		own->steps[i].graph = RUN_NONE;
 	own->nwaiting = v->run.ncollectives;
 	own->waiting = fixture_alloc(own->nwaiting, sizeof(*own->waiting));
 	if (wgraph_build(v->run.steps, 0, v->run.nsteps, &own->waiting[0], &err) != 0)
 		abort();
 	for (uint32_t i = 0; i < own->waiting[0].npath; i++)
-		v->run.steps[own->waiting[0].path[i]].critical = true;
+		own->steps[own->waiting[0].path[i]].critical = true;
 }

@@ -32,15 +32,8 @@ fixture_stalled(void)
 		free(vedrfolnir_of(v)->waiting[g].edges);
 		free(vedrfolnir_of(v)->waiting[g].path);
 	}
-	for (uint32_t i = 0; i < v->run.nsteps; i++)
-		v->run.steps[i].critical = false;
 	fixture_wait(v);
-	v->innocent = false;
-	snprintf(v->reason, sizeof(v->reason),
-		 "1 of 56 steps were slow and nothing that was reported explains it, but the "
-		 "evidence is incomplete.");
-	snprintf(v->incomplete, sizeof(v->incomplete),
-		 "The exporter's budget kept back 412 records: 61.5 %% of the bytes offered arrived.");
+	v->sections[0].claim = (struct claim){ .kind = CLAIM_INCOMPLETE, .slow = 1 };
 	v->run.overhead.completeness = 0.615;
 	v->run.overhead.dropped = 412;
 	return v;
@@ -70,7 +63,7 @@ make_leaf_spine(struct verdict *v, uint32_t ranks)
 struct verdict *
 fixture_large(uint32_t ranks, uint32_t steps)
 {
-	struct verdict *v = fixture_alloc(1, sizeof(*v));
+	struct verdict *v = fixture_verdict();
 	uint64_t *duration_ps = fixture_alloc((size_t)ranks * steps, sizeof(*duration_ps));
 	uint32_t *flows = fixture_alloc(ranks, sizeof(*flows)), first;
 	struct prng prng;
@@ -99,9 +92,7 @@ fixture_large(uint32_t ranks, uint32_t steps)
 	fixture_steps(v, flows, duration_ps, 0, 700 * PS_PER_US);
 	fixture_wait(v);
 	snprintf(v->run.config.name, sizeof(v->run.config.name), "large");
-	snprintf(v->reason, sizeof(v->reason),
-		 "Some steps were slow, but no port that they met was halted, contended or "
-		 "dropped packets.");
+	v->sections[0].claim = (struct claim){ .kind = CLAIM_NO_SIGN, .slow = 1 };
 	v->run.overhead.completeness = 1;
 	free(flows);
 	free(duration_ps);

@@ -7,6 +7,8 @@
 
 /* Zeroed; ends the test program when there is no memory. */
 void *fixture_alloc(size_t count, size_t size_bytes);
+/* A verdict of VEDRFOLNIR alone, with nothing in it. */
+struct verdict *fixture_verdict(void);
 /* Nodes named by number, switches first; ports count in order of the links. */
 void fixture_fabric(struct verdict *v, uint32_t nnodes, uint32_t nswitches, const uint32_t (*links)[2], uint32_t nlinks);
 void fixture_flow(struct verdict *v, uint32_t flow, uint32_t src, uint32_t dst, uint16_t udp_port, bool collective);

@@ -22,7 +22,7 @@ test_case_study(void **state)
 	case_study(&r);
 	records_end(&r, REC_END_COMPLETE, 117 * MS);
 	v = case_diagnose(&r);
-	assert_false(v->innocent);
+	assert_false(verdict_claim(v)->innocent);
 	assert_true(v->run.collectives[0].complete);
 	assert_int_equal(v->run.collectives[0].end_ps, 117 * MS);
 
@@ -30,8 +30,9 @@ test_case_study(void **state)
 	assert_int_equal(vedrfolnir_of(v)->waiting[0].npath, 2);
 	assert_int_equal(vedrfolnir_of(v)->waiting[0].path[0], 0);
 	assert_int_equal(vedrfolnir_of(v)->waiting[0].path[1], 1);
-	assert_true(v->run.steps[0].critical && v->run.steps[1].critical && v->run.steps[0].slow && v->run.steps[1].slow);
-	assert_true(v->run.steps[2].slow && !v->run.steps[2].critical);
+	assert_true(vedrfolnir_of(v)->steps[0].critical && vedrfolnir_of(v)->steps[1].critical && v->run.steps[0].slow &&
+		    v->run.steps[1].slow);
+	assert_true(v->run.steps[2].slow && !vedrfolnir_of(v)->steps[2].critical);
 	assert_false(v->run.steps[3].slow);
 
 	bf2 = case_find(v, FINDING_FLOW_CONTENTION, "6:2", "13->19/78>78");
@@ -73,7 +74,7 @@ test_case_study(void **state)
 	 */
 	assert_float_equal((float)vedrfolnir_of(v)->contributors[1].shares[0].score, 6224892.1f, 1.0f);
 	assert_float_equal((float)vedrfolnir_of(v)->contributors[1].score, 6224892.1f * 16.25f / 55.5f, 10.0f);
-	assert_string_equal(v->incomplete, "");
+	assert_string_equal(case_incomplete(v), "");
 	assert_false(v->run.truncated);
 	verdict_destroy(v);
 	records_fini(&r);
@@ -123,8 +124,8 @@ test_clean(void **state)
 	v = case_diagnose(&r);
 	assert_int_equal(v->nfindings, 0);
 	assert_int_equal(vedrfolnir_of(v)->ncontributors, 0);
-	assert_true(v->innocent);
-	assert_non_null(strstr(v->reason, "Every step"));
+	assert_true(verdict_claim(v)->innocent);
+	assert_non_null(strstr(case_reason(v), "Every step"));
 	verdict_destroy(v);
 	records_fini(&r);
 }
@@ -147,9 +148,9 @@ test_storm_unknown(void **state)
 	((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->offered_bytes += 800;
 	v = case_diagnose(&r);
 	assert_int_equal(v->nfindings, 0);
-	assert_false(v->innocent);
-	assert_non_null(strstr(v->reason, "incomplete"));
-	assert_non_null(strstr(v->incomplete, "5 records"));
+	assert_false(verdict_claim(v)->innocent);
+	assert_non_null(strstr(case_reason(v), "incomplete"));
+	assert_non_null(strstr(case_incomplete(v), "5 records"));
 	assert_true(v->run.overhead.completeness < 1 && v->run.overhead.completeness > 0);
 	/* sent in step 1: a port row, a flow row and a poll; lost: 800 B */
 	assert_float_equal((float)v->run.steps[0].completeness, 304.0f / 1104, 1e-5f);
@@ -169,9 +170,9 @@ test_truncated(void **state)
 	v = case_diagnose(&r);
 	assert_true(v->run.truncated);
 	assert_false(v->run.collectives[0].complete);
-	assert_non_null(strstr(v->incomplete, "without its end record"));
-	assert_non_null(strstr(v->incomplete, "3 of 4 steps"));
-	assert_false(v->innocent);
+	assert_non_null(strstr(case_incomplete(v), "without its end record"));
+	assert_non_null(strstr(case_incomplete(v), "3 of 4 steps"));
+	assert_false(verdict_claim(v)->innocent);
 	assert_float_equal((float)v->run.overhead.completeness, 0.0f, 1e-6f);
 	verdict_destroy(v);
 	records_fini(&r);

@@ -10,8 +10,10 @@
 #include <cmocka.h>
 
 #include "cli/bench_stream.h"
+#include "common/wire/record.h"
 #include "diag/collect/stream.h"
-#include "diag/verdict.h"
+#include "diag/vedrfolnir/section.h"
+#include "diag/vedrfolnir/vedrfolnir.h"
 
 #define TOLERANCE 1.1 /* logarithms, where something is looked up */
 
@@ -32,6 +34,12 @@ struct work {
 static struct work
 work_of(struct bench_shape shape)
 {
+	static const struct diagnoser row = { .name = VEDRFOLNIR_NAME,
+					      .reads = DIAGNOSER_READS(REC_RUN),
+					      .options_bytes = sizeof(struct vedrfolnir_options),
+					      .diagnose = vedrfolnir_diagnose,
+					      .destroy = vedrfolnir_destroy };
+	const struct diagnosis asked = { .by = &row };
 	struct verdict *verdict = NULL;
 	struct bench_stream records;
 	struct evidence evidence;
@@ -48,7 +56,7 @@ work_of(struct bench_shape shape)
 	work.taking_in = (double)blocks;
 	blocks = 0;
 	assert_int_equal(stream_finish(&stream, &err), 0);
-	assert_int_equal(verdict_build(&evidence, NULL, &verdict, &err), 0);
+	assert_int_equal(verdict_build(&evidence, &asked, 1, &verdict, &err), 0);
 	work.verdict = (double)blocks;
 	assert_true(verdict->nfindings > 0);
 	verdict_destroy(verdict);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/registry.h"
+
+#include "common/array.h"
+#include "common/wire/record.h"
+#include "diag/report/vedrfolnir.h"
+#include "diag/vedrfolnir/section.h"
+#include "diag/vedrfolnir/vedrfolnir.h"
+
+static const struct diagnoser_option vedrfolnir_option[] = {
+	{ .name = "port-share",
+	  .key = 's',
+	  .value = "receivers|senders",
+	  .meaning = "Weight of a halted port's edge to a congested one: the congested one's share of what the halted one "
+		     "sends "
+		     "(receivers, the default), or the halted one's share of what all feed to the congested one (senders)",
+	  .set = vedrfolnir_port_share },
+};
+
+const struct diagnoser diagnosers[] = {
+	{ .name = VEDRFOLNIR_NAME,
+	  .options = vedrfolnir_option,
+	  .noptions = ARRAY_LEN(vedrfolnir_option),
+	  .options_bytes = sizeof(struct vedrfolnir_options),
+	  .reads = DIAGNOSER_READS(REC_RUN) | DIAGNOSER_READS(REC_SCHEDULE) | DIAGNOSER_READS(REC_ROUTE) |
+		   DIAGNOSER_READS(REC_ECMP) | DIAGNOSER_READS(REC_STEP) | DIAGNOSER_READS(REC_POLL) |
+		   DIAGNOSER_READS(REC_PORT_ROW) | DIAGNOSER_READS(REC_FLOW_ROW) | DIAGNOSER_READS(REC_METER_ROW) |
+		   DIAGNOSER_READS(REC_MATRIX_ROW) | DIAGNOSER_READS(REC_DROP_ROW),
+	  .diagnose = vedrfolnir_diagnose,
+	  .destroy = vedrfolnir_destroy,
+	  .writers = { .json = vedrfolnir_json,
+		       .text = vedrfolnir_text,
+		       .files = vedrfolnir_files,
+		       .nfiles = VEDRFOLNIR_FILES } },
+};
+const uint32_t ndiagnosers = ARRAY_LEN(diagnosers);
+
+int
+registry_diagnose(const struct evidence *evidence, struct verdict **out, struct err *err)
+{
+	struct diagnosis asked[ARRAY_LEN(diagnosers)];
+
+	for (uint32_t i = 0; i < ndiagnosers; i++)
+		asked[i] = (struct diagnosis){ .by = &diagnosers[i] };
+	return verdict_build(evidence, asked, ndiagnosers, out, err);
+}

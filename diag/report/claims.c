@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sentences of facts.h on what the verdict says of the network, and of the evidence. */
+#include <string.h>
+
+#include "diag/report/facts.h"
+
+static void
+say_fault(const struct verdict *v, const struct claim *claim, char *buf)
+{
+	const struct finding *network = facts_root(v);
+
+	fmt_append(buf, FACTS_REASON, "%u of %u steps were slow; the %s is %s at %s%s%s. %s.", claim->slow, v->run.nsteps,
+		   network == v->findings ? "strongest cause" : "strongest cause in the network",
+		   finding_type_name(network->type), network->root, network->nflows != 0 ? " by " : "",
+		   network->nflows != 0 ? v->run.flows[network->flows[0]].name : "", network->evidence);
+}
+
+static void
+say_hosts(const struct verdict *v, char *buf)
+{
+	uint32_t named = 0;
+
+	fmt_append(buf, FACTS_REASON, "The network carried every step%s in time; late were the hosts: ",
+		   run_finished(&v->run) ? "" : " that was reported");
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		if (v->findings[i].type == FINDING_SLOW_HOST)
+			fmt_append(buf, FACTS_REASON, "%s%s", named++ != 0 ? ", " : "", v->findings[i].root);
+	}
+	fmt_append(buf, FACTS_REASON, ". %s.", facts_host(v)->evidence);
+}
+
+static void
+say_slow(const struct verdict *v, const struct claim *claim, char *buf)
+{
+	const struct finding *host = facts_host(v);
+	const char *late = host != NULL ? "; late was host " : "", *name = host != NULL ? host->root : "";
+
+	fmt_append(buf, FACTS_REASON, "%u of %u steps were slow", claim->slow, v->run.nsteps);
+	if (claim->kind == CLAIM_UNWATCHED)
+		fmt_append(buf, FACTS_REASON,
+			   " and nothing that was reported explains it, but %u of them went without telemetry for half of "
+			   "their time or more.",
+			   claim->unwatched);
+	else if (claim->kind == CLAIM_ACKS)
+		fmt_append(buf, FACTS_REASON,
+			   ", by at most the %.1f %% that ACKs of other flows on their way can cost%s%s.",
+			   100 * claim->ack_share, late, name);
+	else if (claim->kind == CLAIM_NO_SIGN)
+		fmt_append(buf, FACTS_REASON, ", but no port that they met was halted, contended or dropped a packet%s%s.",
+			   late, name);
+	else
+		fmt_append(buf, FACTS_REASON,
+			   " and nothing that was reported explains it, but the evidence is incomplete.");
+}
+
+char *
+facts_reason(const struct verdict *v, char *buf)
+{
+	const struct claim *claim = verdict_claim(v);
+
+	buf[0] = '\0';
+	if (claim == NULL)
+		fmt_append(buf, FACTS_REASON, "Nobody was asked.");
+	else if (claim->kind == CLAIM_FAULT)
+		say_fault(v, claim, buf);
+	else if (claim->kind == CLAIM_HOSTS_LATE)
+		say_hosts(v, buf);
+	else if (claim->kind == CLAIM_NOTHING_DONE)
+		fmt_append(buf, FACTS_REASON, "No step was reported as finished: nothing can be said.");
+	else if (claim->kind == CLAIM_IN_TIME)
+		fmt_append(buf, FACTS_REASON, "Every step reported%s took at most %d %% longer than expected.",
+			   run_finished(&v->run) ? "" : " before the run ended", RUN_SLOW_PERCENT);
+	else
+		say_slow(v, claim, buf);
+	return buf;
+}
+
+static void
+say_lost(const struct run *run, char *buf)
+{
+	const struct run_missing *missing = &run->missing;
+	const char *node = missing->left_out_node < run->nnodes ? run->nodes[missing->left_out_node].name : NULL;
+
+	if (run->truncated) {
+		fmt_append(buf, FACTS_INCOMPLETE,
+			   "The record stream broke off %.6f ms into the run, without its end record",
+			   (double)run->end_ps / 1e9);
+		if (missing->torn_bytes != 0)
+			fmt_append(buf, FACTS_INCOMPLETE, " and %u B into a record", missing->torn_bytes);
+		fmt_append(buf, FACTS_INCOMPLETE, ": the rest is unknown. ");
+	}
+	if (run->overhead.left_out != 0)
+		fmt_append(buf, FACTS_INCOMPLETE, "%llu bad records were left out, the first%s%s: %s. ",
+			   (unsigned long long)run->overhead.left_out, node != NULL ? " of " : "", node != NULL ? node : "",
+			   missing->left_out_why);
+	if (run->overhead.astray != 0)
+		fmt_append(buf, FACTS_INCOMPLETE, "%llu records that the end record counts did not arrive. ",
+			   (unsigned long long)run->overhead.astray);
+}
+
+char *
+facts_incomplete(const struct verdict *v, char *buf)
+{
+	const struct run *run = &v->run;
+	size_t len;
+
+	buf[0] = '\0';
+	say_lost(run, buf);
+	if (run->overhead.dropped != 0)
+		fmt_append(buf, FACTS_INCOMPLETE,
+			   "The exporter's budget kept back %llu records: %.1f %% of the bytes offered arrived. ",
+			   (unsigned long long)run->overhead.dropped, 100 * run->overhead.completeness);
+	if (run->missing.steps != 0)
+		fmt_append(buf, FACTS_INCOMPLETE, "%u of %u steps were never reported%s. ", run->missing.steps, run->nsteps,
+			   run_finished(run) ? "" : ": the run did not get to them, or their reports are lost");
+	if (run->missing.unscheduled != 0)
+		fmt_append(buf, FACTS_INCOMPLETE, "%u step records match no scheduled step. ", run->missing.unscheduled);
+	for (uint32_t i = 0; i < v->nsections; i++) {
+		if (v->sections[i].skipped != 0)
+			fmt_append(buf, FACTS_INCOMPLETE, "%u slow steps beyond the first %u were not explained. ",
+				   v->sections[i].skipped, v->sections[i].limit);
+	}
+	len = strlen(buf);
+	if (len > 0 && buf[len - 1] == ' ')
+		buf[len - 1] = '\0';
+	return buf;
+}

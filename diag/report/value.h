@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values of verdict.json. Each is NULL when out of memory, which json_pack's "o" refuses. */
+#pragma once
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "diag/verdict.h"
+
+/* @return array, or NULL once anything failed: a report that lacks a row would look whole */
+json_t *value_add(json_t *array, json_t *item);
+json_t *value_ns(uint64_t time_ps);
+json_t *value_real(double value);
+/* Names come from the stream: what is no UTF-8 must not make the report fail. */
+json_t *value_text(const char *raw);
+json_t *value_flow(const struct verdict *v, uint32_t flow);

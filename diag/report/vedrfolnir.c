@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/report/vedrfolnir.h"
+
+#include <errno.h>
+
+#include <jansson.h>
+
+#include "common/run_files.h"
+#include "diag/report/dot.h"
+#include "diag/report/text.h"
+#include "diag/report/text_table.h"
+#include "diag/report/value.h"
+#include "diag/vedrfolnir/section.h"
+
+const struct diagnoser_file vedrfolnir_files[VEDRFOLNIR_FILES] = {
+	{ .name = RUN_WAITING, .write = dot_write_waiting },
+	{ .name = RUN_PROVENANCE, .write = dot_write_provenance },
+};
+
+/* ---- verdict.json ---- */
+
+static json_t *
+waited_for(const struct verdict *v, const struct run_step *step)
+{
+	if (step->waited_for == RUN_NONE || step->waited_for != step->depends)
+		return json_string("-");
+	return value_text(v->run.nodes[v->run.steps[step->depends].host].name);
+}
+
+static json_t *
+critical_path(const struct verdict *v, const struct vedrfolnir *own)
+{
+	json_t *array = json_array();
+
+	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
+		for (uint32_t i = 0; i < own->waiting[c].npath; i++) {
+			const struct run_step *step = &v->run.steps[own->waiting[c].path[i]];
+
+			array = value_add(array,
+					  json_pack("{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:o}", "collective",
+						    (json_int_t)c, "flow", value_flow(v, step->flow), "step",
+						    (json_int_t)step->step, "start_ns", value_ns(step->start_ps), "end_ns",
+						    value_ns(step->end_ps), "expect_ns", value_ns(step->expect_ps),
+						    "waited_for", waited_for(v, step), "open", step->open, "completeness",
+						    value_real(step->completeness)));
+		}
+	}
+	return array;
+}
+
+static json_t *
+shares(const struct verdict *v, const struct contributor *contributor)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < contributor->nshares; i++) {
+		const struct run_step *step = &v->run.steps[contributor->shares[i].step];
+
+		array = value_add(array, json_pack("{s:I, s:o, s:I, s:o}", "collective", (json_int_t)step->collective,
+						   "flow", value_flow(v, step->flow), "step", (json_int_t)step->step,
+						   "score", value_real(contributor->shares[i].score)));
+	}
+	return array;
+}
+
+static json_t *
+contributors(const struct verdict *v, const struct vedrfolnir *own)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < own->ncontributors; i++)
+		array = value_add(array, json_pack("{s:o, s:o, s:o}", "flow", value_flow(v, own->contributors[i].flow),
+						   "score", value_real(own->contributors[i].score), "per_critical_flow",
+						   shares(v, &own->contributors[i])));
+	return array;
+}
+
+int
+vedrfolnir_json(const struct verdict *v, const struct section *section, json_t *root)
+{
+	int rc = json_object_set_new(root, "critical_path", critical_path(v, section->own));
+
+	if (rc == 0)
+		rc = json_object_set_new(root, "contributors", contributors(v, section->own));
+	return rc == 0 ? 0 : -ENOMEM;
+}
+
+/* ---- report.txt ---- */
+
+static int
+write_path(const struct text *text, const struct vedrfolnir *own)
+{
+	uint32_t worst = text->facts.worst;
+	char title[128];
+
+	if (worst == RUN_NONE || own->waiting[worst].npath == 0)
+		return 0;
+	snprintf(title, sizeof(title), "Critical path (%s): each step waited for the one above", text->facts.unit.name);
+	text_title(text, title);
+	return text_path(&text->facts, worst, text->to);
+}
+
+static int
+write_contributors(const struct text *text, const struct vedrfolnir *own)
+{
+	if (own->ncontributors == 0)
+		return 0;
+	text_title(text, "Contributors outside the collective (packet-waits caused, weighted by time lost)");
+	return text_contributors(&text->facts, text->to);
+}
+
+int
+vedrfolnir_text(const struct text *text, const struct section *section)
+{
+	int rc = write_path(text, section->own);
+
+	return rc == 0 ? write_contributors(text, section->own) : rc;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one diagnoser makes of a run. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diag/finding.h"
+
+/* On what grounds a diagnoser calls the network guilty or innocent, or does neither. */
+enum claim_kind {
+	CLAIM_FAULT,        /* a finding about the network explains slow steps */
+	CLAIM_HOSTS_LATE,   /* no step was slow; late were hosts */
+	CLAIM_NOTHING_DONE, /* no step was reported as finished */
+	CLAIM_IN_TIME,      /* no step was slow */
+	CLAIM_UNWATCHED,    /* slow steps that nothing explains, some of them without telemetry of their time */
+	CLAIM_ACKS,         /* slow steps, none slower than others' ACKs on its way can make it */
+	CLAIM_NO_SIGN,      /* slow steps, and all that they met is known to have been well */
+	CLAIM_INCOMPLETE,   /* slow steps that nothing explains, but the evidence is incomplete */
+};
+
+struct claim {
+	uint32_t kind; /* enum claim_kind */
+	bool innocent; /* nothing in the network explains the time */
+	uint32_t slow; /* steps */
+	uint32_t unwatched;
+	double ack_share; /* CLAIM_ACKS: of a step's time, what ACKs may add */
+};
+
+struct diagnoser;
+
+struct section {
+	const struct diagnoser *by;
+	struct claim claim;
+	uint32_t skipped, limit;  /* slow steps beyond so many that it looks at: not explained */
+	struct finding *findings; /* first what explains most of the critical path, then by score; then the verdict's */
+	uint32_t nfindings;
+	void *own; /* what it alone knows how to read; destroyed by it, NULL: nothing */
+};
