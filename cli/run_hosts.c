@@ -113,13 +113,13 @@ run_hosts_create(const struct scenario_options *options, const struct run_dir *d
 	*out = NULL;
 	if (scenario == NULL)
 		return -errno;
-	if (scenario->noutside == 0) {
+	if (scenario->nexternal == 0) {
 		scenario_destroy(scenario);
 		return 0;
 	}
 	hosts = calloc(1, sizeof(*hosts));
 	if (hosts != NULL)
-		hosts->hosts = calloc(scenario->noutside, sizeof(*hosts->hosts));
+		hosts->hosts = calloc(scenario->nexternal, sizeof(*hosts->hosts));
 	if (hosts == NULL || hosts->hosts == NULL) {
 		free(hosts);
 		scenario_destroy(scenario);

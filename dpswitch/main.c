@@ -14,8 +14,8 @@
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/yardstick.h"
-#include "emulation/attach/run.h"
 #include "emulation/emulation.h"
+#include "emulation/run/run.h"
 #include "emulation/scenario/scenario_args.h"
 
 #define YARDSTICK_HOPS 50000000ULL

@@ -6,15 +6,15 @@
 #include "dpswitch/edge/capture/capture.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"
+#include "emulation/hosts.h"
 #include "emulation/nic_rows.h"
-#include "emulation/outside.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/scenario.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/steps/engine.h"
 #include "topo/convergence.h"
 
-/* What a fabric is for, see outside.h. */
+/* What a fabric is for, see hosts.h. */
 enum emulation_phase {
 	EMULATION_PREPARE, /* hosts connect: no telemetry, no faults, no time limits but one */
 	EMULATION_RUN,
@@ -22,17 +22,19 @@ enum emulation_phase {
 
 struct emulation {
 	struct scenario *scenario;
-	struct outside outside; /* ops NULL: every host is embedded */
+	struct host_driver drivers[2]; /* [ndrivers] of embedded hosts; of external ones, if there may be any */
+	uint32_t ndrivers, nbegun;     /* nbegun: of these have begun with the fabric */
 	enum emulation_phase phase;
 	struct pacer pacer;    /* real time */
 	uint64_t collected_ps; /* records of what happened before have been passed on */
 	struct sertables sertables;
 	struct switch_config switch_config;
 	struct fabric *fabric;
-	struct sw **switches;         /* [nnodes] NULL for hosts */
-	struct node **hosts;          /* [nnodes] NULL for switches; scenario->hosts[] tells whose they are */
-	struct nic_rows *nic_rows;    /* [nnodes] of hosts */
-	struct step_engine **engines; /* [nnodes] NULL for switches */
+	struct sw **switches;                 /* [nnodes] NULL for hosts */
+	struct node **hosts;                  /* [nnodes] NULL for switches */
+	const struct host_driver **driver_of; /* [nnodes] NULL for switches */
+	struct nic_rows *nic_rows;            /* [nnodes] of hosts */
+	struct step_engine **engines;         /* [nnodes] NULL for switches */
 	struct embedded_shared *shared;
 	struct fault_list *faults;
 	struct fault_env fault_env;
@@ -53,12 +55,12 @@ struct emulation {
 
 struct emulation_options {
 	uint32_t lcores;
-	const struct outside *outside; /* NULL: every host must be embedded */
+	const struct host_driver *external; /* NULL: every host must be embedded */
 	enum emulation_phase phase;
 };
 
 /*
- * Builds everything. EAL need not run, but for what outside makes.
+ * Builds everything. EAL need not run, but for external hosts.
  * @return NULL with err set
  */
 struct emulation *emulation_create(struct scenario *scenario, const struct emulation_options *options, struct err *err);

@@ -111,7 +111,7 @@ make_channels(struct manage *manage, struct err *err)
 	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++) {
 		struct channel *channel = &manage->channels[manage->nchannels];
 
-		if (!manage->config.outside[i])
+		if (!manage->config.managed[i])
 			continue;
 		manage->of[i] = manage->nchannels++;
 		*channel = (struct channel){ .node = i, .listener = -1, .stream.fd = -1 };
@@ -132,7 +132,7 @@ manage_create(const struct manage_config *config, struct err *err)
 	}
 	manage->config = *config;
 	ret = make_channels(manage, err);
-	manage->config.outside = NULL;
+	manage->config.managed = NULL;
 	if (ret == 0)
 		return manage;
 	manage_destroy(manage);

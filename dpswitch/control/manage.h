@@ -37,7 +37,7 @@ struct manage_sink {
 
 struct manage_config {
 	const struct topo *topo;
-	const bool *outside;        /* [topo->nnodes] hosts that have a channel; copied */
+	const bool *managed;        /* [topo->nnodes] hosts that have a channel; copied */
 	const char *dir;            /* the sockets are DIR/NAME.manage */
 	uint64_t digest;            /* of the plan; a host with another one has read another scenario */
 	struct record_check *check; /* has seen the run's header records before a host reports; borrowed */

@@ -55,7 +55,7 @@ create(struct session *session, struct err *err)
 	};
 
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
-		session->embedded[i] = sc->hosts[i] == NULL && sc->noutside != 0;
+		session->embedded[i] = sc->hosts[i] == NULL && sc->nexternal != 0;
 	session->verbs = verbs_host_create(&verbs, err);
 	if (session->verbs == NULL)
 		return -errno;

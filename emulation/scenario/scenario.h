@@ -101,7 +101,7 @@ struct scenario {
 	struct host_config *host_configs;
 	size_t nhost_configs;
 	const struct host_config **hosts; /* [topo->nnodes] NULL: a switch, or an embedded host */
-	uint32_t noutside;                /* hosts that are not embedded */
+	uint32_t nexternal;               /* hosts that are not embedded */
 	struct fault_list faults;
 	struct topo *topo;
 	struct route_table *routes;

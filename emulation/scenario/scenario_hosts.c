@@ -138,16 +138,16 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 
 		if (*host != NULL && (*host)->kind == HOST_EMBEDDED)
 			*host = NULL;
-		sc->noutside += *host != NULL;
+		sc->nexternal += *host != NULL;
 	}
 	if (ret < 0)
 		return ret;
 	if (sc->timing.clock == CLOCK_AUTO)
-		sc->timing.clock = sc->noutside != 0 ? CLOCK_REAL : CLOCK_VIRTUAL;
-	if (sc->timing.clock == CLOCK_VIRTUAL && sc->noutside != 0)
+		sc->timing.clock = sc->nexternal != 0 ? CLOCK_REAL : CLOCK_VIRTUAL;
+	if (sc->timing.clock == CLOCK_VIRTUAL && sc->nexternal != 0)
 		return cfg_fail(&sc->timing.where, "clock", err,
 				"hosts with their own kernel live in real time: give \"real\" or leave it out");
-	if (sc->noutside != 0)
+	if (sc->nexternal != 0)
 		ret = size_frames(sc, err);
 	return ret == 0 && sc->timing.clock == CLOCK_REAL ? check_windows(sc, err) : ret;
 }
@@ -169,7 +169,7 @@ check_mixed(const struct scenario *sc, uint32_t flow, bool real, const struct cf
 }
 
 static bool
-is_outside(const struct scenario *sc, uint32_t flow)
+touches_external(const struct scenario *sc, uint32_t flow)
 {
 	const struct flow *f = &sc->plan->flows.flows[flow];
 
@@ -182,11 +182,11 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 	const struct plan *plan = sc->plan;
 	int ret = 0;
 
-	for (uint32_t c = 0; sc->noutside != 0 && ret == 0 && c < plan->ncollectives; c++) {
+	for (uint32_t c = 0; sc->nexternal != 0 && ret == 0 && c < plan->ncollectives; c++) {
 		const struct plan_collective *collective = &plan->collectives[c];
 
 		for (uint32_t f = 0; ret == 0 && f < collective->nflows; f++) {
-			if (collective->qp_per_step && is_outside(sc, collective->first_flow + f))
+			if (collective->qp_per_step && touches_external(sc, collective->first_flow + f))
 				ret = cfg_fail(&collective->where, "qp", err,
 					       "\"per-step\" is for embedded hosts: an RDMA device keeps its queue pairs");
 			if (ret == 0)
@@ -194,9 +194,9 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 						  err);
 		}
 	}
-	for (uint32_t b = 0; sc->noutside != 0 && ret == 0 && b < plan->nbackgrounds; b++)
+	for (uint32_t b = 0; sc->nexternal != 0 && ret == 0 && b < plan->nbackgrounds; b++)
 		ret = check_mixed(sc, plan->backgrounds[b].flow, false, &plan->backgrounds[b].where, err);
-	for (uint32_t i = 0; sc->noutside != 0 && ret == 0 && i < sc->topo->nnodes; i++)
+	for (uint32_t i = 0; sc->nexternal != 0 && ret == 0 && i < sc->topo->nnodes; i++)
 		if (sc->hosts[i] != NULL)
 			ret = real_host_check(sc, i, err);
 	return ret;
@@ -207,13 +207,13 @@ scenario_embed_hosts(struct scenario *sc)
 {
 	for (uint32_t h = 0; h < sc->topo->nhosts; h++)
 		sc->hosts[sc->topo->hosts[h]] = NULL;
-	sc->noutside = 0;
+	sc->nexternal = 0;
 }
 
 uint64_t
 scenario_jitter_ps(const struct scenario *sc)
 {
-	if (sc->detection.jitter_ps != 0 || sc->noutside == 0)
+	if (sc->detection.jitter_ps != 0 || sc->nexternal == 0)
 		return sc->detection.jitter_ps;
 	return GUEST_JITTER_PS;
 }

@@ -135,8 +135,8 @@ describe(void)
 static int
 setup(void **state)
 {
-	bool outside[HOSTS + 1] = { true, true, false };
-	struct manage_config config = { .topo = &star.topo, .outside = outside, .dir = dir, .digest = DIGEST };
+	bool managed[HOSTS + 1] = { true, true, false };
+	struct manage_config config = { .topo = &star.topo, .managed = managed, .dir = dir, .digest = DIGEST };
 
 	check = record_check_create();
 	assert_non_null(check);

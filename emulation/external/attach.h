@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Attaches the hosts of a scenario that have their own kernel: a port and a management channel each, and both phases of
- * their run (emulation/outside.h).
+ * their run (emulation/hosts.h).
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct attach *attach_create(struct scenario *scenario, const char *dir, struct 
 void attach_destroy(struct attach *attach);
 
 /* For emulation_create(). */
-const struct outside *attach_outside(const struct attach *attach);
+const struct host_driver *attach_driver(const struct attach *attach);
 
 /* What the hosts' records are checked against: to be shown the run's header records before attach_start(). */
 struct record_check *attach_check(const struct attach *attach);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/attach/run.h"
+#include "emulation/run/run.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "common/units.h"
 #include "common/unix_socket.h"
 #include "dpswitch/lcore/launch.h"
-#include "emulation/attach/attach.h"
+#include "emulation/external/attach.h"
 #include "emulation/headers.h"
 #include "emulation/idle_faults.h"
 #include "emulation/outputs/outputs.h"
@@ -157,7 +157,7 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 		return NULL;
 	}
 	if (run_files_remove(options->out, err) < 0 ||
-	    (scenario->noutside == 0 && run_files_remove_guests(options->out, err) < 0) ||
+	    (scenario->nexternal == 0 && run_files_remove_guests(options->out, err) < 0) ||
 	    output_config(scenario, options->out, err) < 0 ||
 	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
 		return NULL;
@@ -274,13 +274,13 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 	return ret < 0 ? EXIT_FAILED : conclude(options, emulation, attach);
 }
 
-/* Room for the frames of hosts outside; NICs are looked for where one is a port by its PCI address. */
+/* Room for the frames of external hosts; NICs are looked for where one is a port by its PCI address. */
 static int
 start_eal(const struct run_options *options, const struct scenario *scenario, struct err *err)
 {
 	struct lcore_config config = {
 		.lcores = options->lcores,
-		.memory_mb = LCORE_MEMORY_MB + scenario->noutside * PORT_MEMORY_MB,
+		.memory_mb = LCORE_MEMORY_MB + scenario->nexternal * PORT_MEMORY_MB,
 	};
 
 	for (size_t i = 0; i < scenario->nhost_configs; i++)
@@ -302,11 +302,11 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 
 	if (start_eal(options, scenario, err) < 0)
 		return EXIT_USAGE;
-	if (scenario->noutside != 0) {
+	if (scenario->nexternal != 0) {
 		ret = attach_hosts_of(options, scenario, &attach, err);
-		how.outside = attach != NULL ? attach_outside(attach) : NULL;
+		how.external = attach != NULL ? attach_driver(attach) : NULL;
 	}
-	if (scenario->noutside == 0 || attach != NULL) {
+	if (scenario->nexternal == 0 || attach != NULL) {
 		ret = EXIT_USAGE;
 		emulation = emulation_create(scenario, &how, err);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What hosts with their own kernel went through, for run.json. */
-#include "emulation/attach/attach.h"
+#include "emulation/external/attach.h"
 
 static json_t *
 port_json(const struct port_counters *port)

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "emulation/embedded_hosts.h"
+#include "emulation/hooks.h"
+#include "emulation/idle_faults.h"
+#include "emulation/rerouting.h"
+#include "rxe-hosts/agent/policy.h"
+
+static int
+make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
+{
+	const struct scenario *sc = emulation->scenario;
+	bool preparing = emulation->phase == EMULATION_PREPARE;
+	struct fabric_config config = {
+		.topo = sc->topo,
+		.pipeline_ps = sc->timing.pipeline_ps,
+		.quantum_ps = sc->timing.quantum_ps,
+		.epoch_ps = sc->telemetry.epoch_ps,
+		.limit_ps = preparing ? sc->limits.connect_ps : sc->limits.virtual_time_ps + sc->limits.hold_ps,
+		.stall_ps = preparing ? sc->limits.connect_ps : sc->limits.stall_ps + sc->limits.hold_ps,
+		.seed = (uint64_t)sc->root.seed,
+		.min_frame_bytes = sc->min_frame_bytes,
+		.pause_bytes = PAUSE_WIRE_BYTES,
+		.lcores = lcores,
+	};
+
+	for (uint32_t i = 0; i < emulation->ndrivers; i++) {
+		const struct host_driver *driver = &emulation->drivers[i];
+		int ret = driver->ops->fabric_begin(driver->ctx, emulation, &config.bodies, err);
+
+		if (ret < 0)
+			return ret;
+		emulation->nbegun++;
+	}
+	emulation->fabric = fabric_create(&config, err);
+	if (emulation->fabric == NULL)
+		return -errno;
+	emulation->fabric->hooks = emulation_hooks(emulation);
+	return 0;
+}
+
+/* Of all switches, and what NICs keep like them. */
+static void
+configure_switches(struct emulation *emulation)
+{
+	const struct scenario *sc = emulation->scenario;
+	const struct detection_policy *policy = agent_policies[sc->detection.policy];
+
+	emulation->switch_config = (struct switch_config){
+		.topo = sc->topo,
+		.flows = &sc->plan->flows,
+		.routes = sc->routes,
+		.healthy_routes = sc->routes,
+		.pins = sc->pins,
+		.sertables = &emulation->sertables,
+		.params = &sc->sw,
+		.pfc = &sc->pfc,
+		.ecn = &sc->ecn,
+		.telemetry = {
+			.epoch_ps = sc->telemetry.epoch_ps,
+			.kept = sc->epochs_kept,
+			.exact = sc->telemetry.contention == CONTENTION_EXACT,
+			.every_epoch = policy->every_epoch,
+			.retain_ps = sc->detection.retain_ps,
+			.quiet_depth = policy->every_epoch ? 0 : (uint32_t)sc->telemetry.quiet_depth,
+		},
+		.seed = (uint64_t)sc->root.seed,
+		.window_ps = emulation->fabric->window_ps,
+		.pipeline_ps = sc->timing.pipeline_ps,
+		.extra_delay_ps = faults_extra_delay_ps(&sc->faults),
+		.mtu_bytes = sc->largest_frame_bytes,
+		.min_frame_bytes = sc->min_frame_bytes,
+		.pause_bytes = PAUSE_WIRE_BYTES,
+		.telemetry_off = emulation->phase == EMULATION_PREPARE || !sc->telemetry.enabled,
+	};
+}
+
+static int
+make_host(struct emulation *emulation, uint32_t id, struct err *err)
+{
+	const struct scenario *sc = emulation->scenario;
+	const struct host_driver *driver = &emulation->drivers[sc->hosts[id] != NULL ? 1 : 0];
+
+	if (nic_rows_init(&emulation->nic_rows[id], emulation->fabric, &emulation->switch_config.telemetry,
+			  &sc->plan->flows, sc->topo->nodes[id].nports) < 0)
+		return err_set(err, -ENOMEM, "out of memory for telemetry");
+	emulation->driver_of[id] = driver;
+	emulation->hosts[id] = driver->ops->node_create(driver->ctx, id, err);
+	if (emulation->hosts[id] == NULL)
+		return -errno;
+	fabric_attach(emulation->fabric, emulation->hosts[id]);
+	emulation->engines[id] = driver->ops->program_create(driver->ctx, id, err);
+	return emulation->engines[id] != NULL ? 0 : -errno;
+}
+
+static int
+make_switch(struct emulation *emulation, uint32_t id, struct err *err)
+{
+	emulation->switches[id] = switch_create(&emulation->switch_config, id, err);
+	if (emulation->switches[id] == NULL)
+		return -errno;
+	fabric_attach(emulation->fabric, &emulation->switches[id]->node);
+	return 0;
+}
+
+static int
+make_nodes(struct emulation *emulation, struct err *err)
+{
+	const struct topo *topo = emulation->scenario->topo;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		int ret = topo->nodes[i].kind == TOPO_HOST ? make_host(emulation, i, err) : make_switch(emulation, i, err);
+
+		if (ret < 0)
+			return ret;
+		emulation->records[i] = &emulation->fabric->nodes[i]->records;
+	}
+	return 0;
+}
+
+static int
+check_options(const struct scenario *sc, const struct emulation_options *options, struct err *err)
+{
+	if (sc->nexternal == 0)
+		return 0;
+	if (options->external == NULL)
+		return err_set(err, -ENOTSUP, "%s: hosts with their own kernel cannot be attached here", cfg_file(sc->cfg));
+	if (options->lcores != 1)
+		return err_set(err, -EINVAL, "--lcores %u: hosts with their own kernel are served by one lcore",
+			       options->lcores);
+	return 0;
+}
+
+static int
+allocate(struct emulation *emulation, struct err *err)
+{
+	uint32_t nnodes = emulation->scenario->topo->nnodes;
+
+	emulation->switches = calloc(nnodes, sizeof(*emulation->switches));
+	emulation->hosts = calloc(nnodes, sizeof(*emulation->hosts));
+	emulation->driver_of = calloc(nnodes, sizeof(*emulation->driver_of));
+	emulation->nic_rows = calloc(nnodes, sizeof(*emulation->nic_rows));
+	emulation->engines = calloc(nnodes, sizeof(*emulation->engines));
+	emulation->records = calloc(nnodes, sizeof(*emulation->records));
+	if (emulation->switches == NULL || emulation->hosts == NULL || emulation->driver_of == NULL ||
+	    emulation->nic_rows == NULL || emulation->engines == NULL || emulation->records == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %u nodes", nnodes);
+	return 0;
+}
+
+int
+emulation_build(struct emulation *emulation, const struct emulation_options *options, struct err *err)
+{
+	int ret = check_options(emulation->scenario, options, err);
+
+	emulation->drivers[emulation->ndrivers++] = (struct host_driver){ &embedded_hosts, emulation };
+	if (options->external != NULL)
+		emulation->drivers[emulation->ndrivers++] = *options->external;
+	if (ret == 0)
+		ret = allocate(emulation, err);
+	if (ret == 0)
+		ret = make_fabric(emulation, options->lcores, err);
+	if (ret < 0)
+		return ret;
+	configure_switches(emulation);
+	ret = rerouting_init(emulation, err);
+	if (ret == 0)
+		ret = make_nodes(emulation, err);
+	if (ret == 0)
+		ret = fabric_partition(emulation->fabric, err);
+	emulation->fault_env = (struct fault_env){
+		.fabric = emulation->fabric,
+		.topo = emulation->scenario->topo,
+		.run = emulation,
+		.crosses = idle_faults_crosses,
+		.held_ps = idle_faults_held_ps,
+		.steps_begun = idle_faults_steps_begun,
+	};
+	return ret;
+}
+
+void
+emulation_unbuild(struct emulation *emulation)
+{
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
+		if (emulation->engines != NULL)
+			step_engine_destroy(emulation->engines[i]);
+		if (emulation->hosts != NULL)
+			node_destroy(emulation->hosts[i]);
+		if (emulation->nic_rows != NULL)
+			nic_rows_fini(&emulation->nic_rows[i]);
+		if (emulation->switches != NULL && emulation->switches[i] != NULL)
+			node_destroy(&emulation->switches[i]->node);
+	}
+	rerouting_fini(emulation);
+	fabric_destroy(emulation->fabric);
+	for (uint32_t i = 0; i < emulation->nbegun; i++)
+		emulation->drivers[i].ops->fabric_end(emulation->drivers[i].ctx);
+	free(emulation->switches);
+	free(emulation->hosts);
+	free(emulation->driver_of);
+	free(emulation->nic_rows);
+	free(emulation->engines);
+	free(emulation->records);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/embedded_hosts.h"
+
+#include <errno.h>
+
+#include "dpswitch/edge/frame/frame.h"
+#include "emulation/emulation.h"
+
+static int
+fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, struct err *err)
+{
+	(void)ctx;
+	(void)bodies; /* descriptors say it all */
+	emulation->shared = embedded_shared_create(emulation->scenario->topo, &emulation->scenario->plan->flows, err);
+	return emulation->shared != NULL ? 0 : -errno;
+}
+
+static void
+fabric_end(void *ctx)
+{
+	struct emulation *emulation = ctx;
+
+	embedded_shared_destroy(emulation->shared);
+	emulation->shared = NULL;
+}
+
+static struct node *
+node_create(void *ctx, uint32_t id, struct err *err)
+{
+	struct emulation *emulation = ctx;
+	const struct scenario *sc = emulation->scenario;
+	const struct nic_telemetry telemetry = nic_rows_ops(&emulation->nic_rows[id]);
+	const struct embedded_config config = {
+		.node = id,
+		.topo = sc->topo,
+		.flows = &sc->plan->flows,
+		.shared = emulation->shared,
+		.sertables = &emulation->sertables,
+		.params = &sc->roce,
+		.telemetry = emulation->switch_config.telemetry_off ? NULL : &telemetry,
+		.bdp_bytes = sc->bdp_bytes,
+	};
+
+	return embedded_host_create(&config, err);
+}
+
+static struct step_engine *
+program_create(void *ctx, uint32_t id, struct err *err)
+{
+	struct emulation *emulation = ctx;
+	const struct scenario *sc = emulation->scenario;
+	const struct step_engine_config config = {
+		.plan = sc->plan,
+		.node = id,
+		.device = embedded_device(emulation->hosts[id]),
+		.detection = &sc->detection,
+		.start_delay_ps = faults_start_delay_ps,
+		.start_ctx = &sc->faults,
+	};
+
+	return step_engine_create(&config, err);
+}
+
+static void
+start(void *ctx, uint32_t node)
+{
+	step_engine_start(((struct emulation *)ctx)->engines[node]);
+}
+
+static void
+close_program(void *ctx, uint32_t node, uint64_t end_ps)
+{
+	step_engine_close(((struct emulation *)ctx)->engines[node], end_ps);
+}
+
+static bool
+working(void *ctx, uint32_t node)
+{
+	const struct step_engine *engine = ((const struct emulation *)ctx)->engines[node];
+
+	return step_engine_state(engine) == STEP_ENGINE_WORKING || step_engine_background_open(engine);
+}
+
+static bool
+sending(void *ctx, uint32_t node, uint64_t *next_ps)
+{
+	const struct step_engine *engine = ((const struct emulation *)ctx)->engines[node];
+
+	*next_ps = step_engine_next_ps(engine);
+	return step_engine_sending(engine);
+}
+
+/* Made of descriptor, flow and message. */
+static size_t
+frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	const struct emulation *emulation = ctx;
+	struct pkt_message message;
+	struct frame f;
+
+	emulation_describe(ctx, p, &message);
+	frame_from_pkt(&f, p, &emulation->scenario->plan->flows.flows[p->flow], &message, false);
+	return frame_build(&f, bytes, cap_bytes);
+}
+
+const struct host_driver_ops embedded_hosts = {
+	.fabric_begin = fabric_begin,
+	.fabric_end = fabric_end,
+	.node_create = node_create,
+	.program_create = program_create,
+	.start = start,
+	.close = close_program,
+	.working = working,
+	.sending = sending,
+	.frame = frame,
+};

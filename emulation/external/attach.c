@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/external/attach_state.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+
+struct attached *
+attach_host_at(const struct attach *attach, uint32_t node)
+{
+	struct attached *host = attach->hosts;
+
+	while (host->node != node)
+		host++;
+	return host;
+}
+
+static const char *const kind_names[] = {
+	[HOST_EMBEDDED] = "embedded", [HOST_GUEST] = "guest", [HOST_QEMU] = "qemu",
+	[HOST_NETNS] = "netns",       [HOST_PORT] = "port",
+};
+
+static struct port *
+open_port(const struct attach *attach, uint32_t node, const char *dir, struct err *err)
+{
+	static const char vhost_prefix[] = "vhost:";
+	const struct host_config *host = attach->scenario->hosts[node];
+	const struct port_config config = {
+		.name = attach->scenario->topo->nodes[node].name,
+		.mtu = (uint16_t)attach->scenario->host_mtu_bytes,
+	};
+	char path[PATH_MAX];
+
+	switch ((enum host_kind)host->kind) {
+	case HOST_PORT:
+		if (strncmp(host->port, vhost_prefix, sizeof(vhost_prefix) - 1) == 0)
+			return port_vhost_create(&config, host->port + sizeof(vhost_prefix) - 1, err);
+		return port_ethdev_create(&config, host->port, err);
+	case HOST_NETNS: /* the launcher moves the tap into the namespace */
+		snprintf(path, sizeof(path), "net_tap_%u,iface=rl-%s", node, config.name);
+		return port_ethdev_create(&config, path, err);
+	default:
+		snprintf(path, sizeof(path), "%s/%s.vhost", dir, config.name);
+		return port_vhost_create(&config, path, err);
+	}
+}
+
+static int
+open_all(struct attach *attach, const char *dir, struct err *err)
+{
+	const struct scenario *sc = attach->scenario;
+
+	attach->dir = dir;
+	attach->hosts = calloc(sc->nexternal, sizeof(*attach->hosts));
+	attach->landings = calloc(sc->plan->flows.count + 1u, sizeof(*attach->landings));
+	attach->check = record_check_create();
+	if (attach->check == NULL || attach->hosts == NULL || attach->landings == NULL ||
+	    flow_table_reserve(&attach->scenario->plan->flows, EDGE_FOREIGN_FLOWS) < 0)
+		return err_set(err, -ENOMEM, "out of memory for hosts");
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++) {
+		struct attached *host = &attach->hosts[attach->nhosts];
+
+		if (sc->hosts[i] == NULL)
+			continue;
+		host->node = i;
+		host->port = open_port(attach, i, dir, err);
+		if (host->port == NULL)
+			return -EIO;
+		attach->nhosts++;
+	}
+	return 0;
+}
+
+struct attach *
+attach_create(struct scenario *scenario, const char *dir, struct err *err)
+{
+	struct attach *attach = calloc(1, sizeof(*attach));
+
+	if (attach == NULL) {
+		err_set(err, -ENOMEM, "out of memory for hosts");
+		return NULL;
+	}
+	attach->scenario = scenario;
+	attach->driver = (struct host_driver){ &external_hosts, attach };
+	attach->created_ns = clock_now_ns();
+	if (open_all(attach, dir, err) == 0)
+		return attach;
+	attach_destroy(attach);
+	return NULL;
+}
+
+void
+attach_destroy(struct attach *attach)
+{
+	if (attach == NULL)
+		return;
+	manage_destroy(attach->manage);
+	for (uint32_t i = 0; i < attach->nhosts; i++)
+		port_close(attach->hosts[i].port);
+	record_check_destroy(attach->check);
+	free(attach->hosts);
+	free(attach->landings);
+	free(attach);
+}
+
+const struct host_driver *
+attach_driver(const struct attach *attach)
+{
+	return &attach->driver;
+}
+
+struct record_check *
+attach_check(const struct attach *attach)
+{
+	return attach->check;
+}
+
+uint32_t
+attach_hosts(const struct attach *attach)
+{
+	return attach->nhosts;
+}
+
+struct attach_host
+attach_host(const struct attach *attach, uint32_t index)
+{
+	const struct attached *host = &attach->hosts[index];
+	struct manage_traffic manage = manage_traffic(attach->manage, host->node);
+
+	return (struct attach_host){
+		.node = host->node,
+		.kind = kind_names[attach->scenario->hosts[host->node]->kind],
+		.port = host->port->count,
+		.nic = host->nic,
+		.result = manage_result(attach->manage, host->node),
+		.manage = manage,
+		.refused = manage_refused(attach->manage, host->node),
+		.up_ns = manage.up_ns != 0 ? manage.up_ns - attach->created_ns : 0,
+		.ready_ns = manage.ready_ns != 0 ? manage.ready_ns - attach->created_ns : 0,
+	};
+}

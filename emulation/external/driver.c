@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* External hosts as a kind of host (emulation/hosts.h): nodes of dpswitch/edge/external, programs behind channels. */
+#include <errno.h>
+
+#include "common/clock.h"
+#include "common/progress_line.h"
+#include "emulation/external/attach_state.h"
+#include "rxe-hosts/steps/remote.h"
+
+/* The first phase ends when no frame has moved for so long. */
+#define QUIET_NS 20000000ULL
+#define PROGRESS_NS 200000000ULL
+
+static bool
+put_step(void *ctx, uint32_t node, const struct manage_step *step)
+{
+	return step_engine_put_step(((struct attach *)ctx)->emulation->engines[node], step);
+}
+
+static bool
+put_iteration(void *ctx, uint32_t node, const struct manage_iteration *iteration)
+{
+	return step_engine_put_iteration(((struct attach *)ctx)->emulation->engines[node], iteration);
+}
+
+/* Where messages of an embedded host go in a kernel's memory. */
+static bool
+put_qp(void *ctx, uint32_t node, const struct manage_qp *qp)
+{
+	struct attach *attach = ctx;
+	const struct scenario *sc = attach->scenario;
+	struct flow *flow;
+
+	if (qp->flow >= sc->plan->flows.count)
+		return false;
+	flow = &sc->plan->flows.flows[qp->flow];
+	if ((flow->src_node != node || sc->hosts[flow->dst_node] != NULL) &&
+	    (flow->dst_node != node || sc->hosts[flow->src_node] != NULL))
+		return false;
+	*(flow->src_node == node ? &flow->src_qpn : &flow->dst_qpn) = qp->qpn;
+	attach->landings[qp->flow] = (struct landing){ .addr = qp->addr, .rkey = qp->rkey };
+	return true;
+}
+
+/* struct message_source.describe */
+static bool
+describe(void *ctx, const struct pkt *p, struct pkt_message *message)
+{
+	const struct attach *attach = ctx;
+	const struct landing *landing;
+
+	emulation_describe(attach->emulation, p, message);
+	if (p->flow < attach->scenario->plan->flows.count) {
+		landing = &attach->landings[p->flow];
+		message->va += landing->addr;
+		message->rkey = landing->rkey;
+	}
+	return true;
+}
+
+static int
+fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, struct err *err)
+{
+	struct attach *attach = ctx;
+	const struct scenario *sc = attach->scenario;
+	uint8_t lossless, lossy = 1;
+	struct edge_config config = {
+		.topo = sc->topo,
+		.flows = &attach->scenario->plan->flows,
+		.switches = emulation->switches,
+		.idle_ps = (sc->epochs_kept + 1) * sc->telemetry.epoch_ps,
+		.source = { attach, describe },
+		.data_prio = sc->roce.data_prio,
+	};
+
+	if (switch_lossless_classes(&sc->pfc, &lossless, err) < 0)
+		return -EINVAL;
+	while (lossy < SWITCH_CLASSES - 1 && (lossless >> lossy & 1) != 0)
+		lossy++;
+	config.lossless = lossless;
+	config.lossy_prio = lossy;
+	attach->emulation = emulation;
+	attach->edge = edge_create(&config, err);
+	if (attach->edge == NULL)
+		return -errno;
+	*bodies = edge_bodies(attach->edge);
+	return 0;
+}
+
+static void
+fabric_end(void *ctx)
+{
+	struct attach *attach = ctx;
+
+	edge_destroy(attach->edge);
+	attach->edge = NULL;
+	attach->emulation = NULL;
+}
+
+static struct node *
+node_create(void *ctx, uint32_t id, struct err *err)
+{
+	struct attach *attach = ctx;
+	struct attached *host = attach_host_at(attach, id);
+	const struct scenario *sc = attach->scenario;
+	const struct switch_config *switches = &attach->emulation->switch_config;
+	const struct external_nic_config nic = { .port = host->port, .pfc = sc->hosts[id]->pfc };
+	const struct external_config config = {
+		.node = id,
+		.topo = sc->topo,
+		.nics = &nic,
+		.edge = attach->edge,
+		.sertables = &attach->emulation->sertables,
+		.telemetry = switches->telemetry_off ? NULL : &switches->telemetry,
+		.window_ps = switches->window_ps,
+		.mtu_bytes = sc->largest_frame_bytes,
+		.min_frame_bytes = sc->min_frame_bytes,
+	};
+
+	host->external = external_host_create(&config, err);
+	return host->external;
+}
+
+static struct step_engine *
+program_create(void *ctx, uint32_t id, struct err *err)
+{
+	return step_engine_create_remote(((const struct attach *)ctx)->scenario->plan, id, err);
+}
+
+static size_t
+frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	return edge_frame(((const struct attach *)ctx)->edge, p, bytes, cap_bytes);
+}
+
+static bool
+pending(void *ctx)
+{
+	const struct attach *attach = ctx;
+	bool any = manage_pending(attach->manage);
+
+	for (uint32_t i = 0; i < attach->nhosts; i++) {
+		port_tend(attach->hosts[i].port);
+		any |= external_pending(attach->hosts[i].external);
+	}
+	return any;
+}
+
+static void
+service(void *ctx)
+{
+	attach_service(ctx);
+}
+
+void
+attach_service(struct attach *attach)
+{
+	const struct manage_sink sink = { attach, put_step, put_iteration, put_qp };
+
+	manage_service(attach->manage, &sink);
+}
+
+static bool
+working(void *ctx, uint32_t node)
+{
+	return manage_working(((struct attach *)ctx)->manage, node);
+}
+
+static bool
+sending(void *ctx, uint32_t node, uint64_t *next_ps)
+{
+	return manage_sending(((struct attach *)ctx)->manage, node, next_ps);
+}
+
+static void
+records(void *ctx, uint32_t node, struct recbuf *buf, uint64_t from_ps)
+{
+	const struct attach *attach = ctx;
+
+	attach_host_at(attach, node)->external->count.detections += manage_records(attach->manage, node, buf, from_ps);
+}
+
+static const char *
+failure(void *ctx, uint32_t *node, bool *lost)
+{
+	return manage_failure(((struct attach *)ctx)->manage, node, lost);
+}
+
+static void
+show_progress(struct attach *attach, uint64_t now_ns)
+{
+	char names[160];
+
+	if (!attach->progress || now_ns - attach->shown_ns < PROGRESS_NS)
+		return;
+	attach->shown_ns = now_ns;
+	progress_line("%s  %.1f s  waiting for %s to %s", attach->scenario->name,
+		      (double)(now_ns - attach->created_ns) / 1e9,
+		      manage_missing(attach->manage, attach->connecting ? MANAGE_READY : MANAGE_UP, names, sizeof(names)),
+		      attach->connecting ? "connect" : "come up");
+}
+
+/* Once all hosts are there they connect; once they are connected, nothing moves before the run. */
+static bool
+ready(void *ctx)
+{
+	struct attach *attach = ctx;
+	uint64_t now_ns = clock_now_ns();
+	struct fabric_totals totals;
+
+	show_progress(attach, now_ns);
+	if (!attach->connecting && manage_all(attach->manage, MANAGE_UP)) {
+		manage_connect(attach->manage);
+		attach->connecting = true;
+	}
+	fabric_sum(attach->emulation->fabric, &totals);
+	if (totals.hops != attach->moved) {
+		attach->moved = totals.hops;
+		attach->moved_ns = now_ns;
+	}
+	return manage_all(attach->manage, MANAGE_READY) && now_ns - attach->moved_ns >= QUIET_NS;
+}
+
+const struct host_driver_ops external_hosts = {
+	.fabric_begin = fabric_begin,
+	.fabric_end = fabric_end,
+	.node_create = node_create,
+	.program_create = program_create,
+	.frame = frame,
+	.pending = pending,
+	.service = service,
+	.working = working,
+	.sending = sending,
+	.records = records,
+	.failure = failure,
+	.ready = ready,
+};

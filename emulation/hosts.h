@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How hosts of a kind come to life: their nodes in a fabric (dpswitch/fabric/node.h), and the programs on them. Embedded
+ * hosts are one kind (emulation/embedded_hosts.h). External hosts, which have their own kernel, are the other: the
+ * composition root provides them (emulation/external), because they are attached through DPDK and managed over sockets,
+ * and this library links without both.
+ *
+ * A run with external hosts has two fabrics, one after the other over the same ports. The first one only forwards, while
+ * hosts come up and connect, and ends when all is quiet. The second is the run: its time starts at 0 with empty queues,
+ * and what hosts send in between waits in their own rings.
+ */
+#pragma once
+
+#include "common/err.h"
+#include "common/record/buffer.h"
+#include "dpswitch/fabric/node.h"
+
+struct emulation;
+struct step_engine;
+
+/* Everything happens between windows. */
+struct host_driver_ops {
+	/*
+	 * Before and after a fabric with its nodes.
+	 * @param bodies  set to what keeps the bytes of packets, where there are any
+	 * @return 0 or negative errno with err set
+	 */
+	int (*fabric_begin)(void *ctx, struct emulation *emulation, struct bodies **bodies, struct err *err);
+	void (*fabric_end)(void *ctx);
+	/* The node of a host; node_destroy() unmakes it. @return NULL with err set and errno */
+	struct node *(*node_create)(void *ctx, uint32_t node, struct err *err);
+	/* What the program on it does, or reports to have done; its node is attached. @return NULL with err set and errno */
+	struct step_engine *(*program_create)(void *ctx, uint32_t node, struct err *err);
+	/* Before the first window of a run, and after the last. May be NULL. */
+	void (*start)(void *ctx, uint32_t node);
+	void (*close)(void *ctx, uint32_t node, uint64_t end_ps);
+	/* Whether the program still has steps to do, or background messages to send. */
+	bool (*working)(void *ctx, uint32_t node);
+	/* Whether it has bytes on their way. @param next_ps  set to when it begins something that waits for its time alone */
+	bool (*sending)(void *ctx, uint32_t node, uint64_t *next_ps);
+	/*
+	 * What the program reported since it was asked last goes into the node's records, as reported at from_ps or later.
+	 * NULL: it writes there itself
+	 */
+	void (*records)(void *ctx, uint32_t node, struct recbuf *records, uint64_t from_ps);
+	/* The bytes of a packet on a link, without FCS. @return how many; 0: nobody knows them */
+	size_t (*frame)(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
+	/* Hosts that live in real time alone; NULL for others. */
+	/* Whether a frame waits to come in. Cheap: asked for between windows. */
+	bool (*pending)(void *ctx);
+	/* Hears and answers the hosts' programs. After the last window too. */
+	void (*service)(void *ctx);
+	/* Why the run cannot go on, NULL: it can. @param lost  the host went away, else one of its QPs is in error */
+	const char *(*failure)(void *ctx, uint32_t *node, bool *lost);
+	/* First phase: all hosts are connected, and nothing has moved for a while. */
+	bool (*ready)(void *ctx);
+};
+
+struct host_driver {
+	const struct host_driver_ops *ops;
+	void *ctx;
+};
