@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an algorithm provides. A new one is a file and a line in schedule.c's table. */
+/* What an algorithm provides. A new one is a file here and a row of COLL_ALGORITHMS (common/wire/collective.h). */
 #pragma once
 
 #include <stdint.h>
@@ -7,7 +7,6 @@
 #include "collectives/schedule.h"
 
 struct coll_algorithm_ops {
-	const char *name; /* as scenario files spell it */
 	/* @return 0, or -EINVAL with err set if the algorithm cannot serve that many ranks */
 	int (*check_ranks)(uint32_t ranks, struct err *err);
 	/* Steps a rank, for a number of ranks that check_ranks accepted. */
@@ -16,5 +15,5 @@ struct coll_algorithm_ops {
 	void (*fill)(struct coll_schedule *schedule);
 };
 
-extern const struct coll_algorithm_ops coll_ring;
-extern const struct coll_algorithm_ops coll_halving_doubling;
+#define COLL_ALGORITHM_EXTERN(id, value, name, symbol) extern const struct coll_algorithm_ops coll_##symbol;
+COLL_ALGORITHMS(COLL_ALGORITHM_EXTERN)

@@ -65,7 +65,6 @@ hd_fill(struct coll_schedule *schedule)
 }
 
 const struct coll_algorithm_ops coll_halving_doubling = {
-	.name = "halving-doubling",
 	.check_ranks = hd_check_ranks,
 	.steps = hd_steps,
 	.fill = hd_fill,

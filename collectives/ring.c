@@ -44,7 +44,6 @@ ring_fill(struct coll_schedule *schedule)
 }
 
 const struct coll_algorithm_ops coll_ring = {
-	.name = "ring",
 	.check_ranks = ring_check_ranks,
 	.steps = ring_steps,
 	.fill = ring_fill,

@@ -9,16 +9,11 @@
 #include "collectives/algorithm.h"
 #include "common/array.h"
 
-static const struct coll_algorithm_ops *const algorithms[] = {
-	[COLL_RING] = &coll_ring,
-	[COLL_HALVING_DOUBLING] = &coll_halving_doubling,
-};
+#define ALGORITHM(id, value, name, symbol) [id] = &coll_##symbol,
+static const struct coll_algorithm_ops *const algorithms[] = { COLL_ALGORITHMS(ALGORITHM) };
 
-static const char *const op_names[] = {
-	[COLL_ALLGATHER] = "allgather",
-	[COLL_REDUCESCATTER] = "reducescatter",
-	[COLL_ALLREDUCE] = "allreduce",
-};
+static const char *const op_names[] = { COLL_OPS(ENUM_NAME) };
+static const char *const algorithm_names[] = { COLL_ALGORITHMS(ENUM_NAME) };
 
 const char *
 coll_op_name(enum coll_op op)
@@ -31,7 +26,7 @@ const char *
 coll_algorithm_name(enum coll_algorithm algorithm)
 {
 	assert((size_t)algorithm < ARRAY_LEN(algorithms));
-	return algorithms[algorithm]->name;
+	return algorithm_names[algorithm];
 }
 
 static int

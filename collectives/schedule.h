@@ -12,9 +12,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-
-enum coll_op { COLL_ALLGATHER, COLL_REDUCESCATTER, COLL_ALLREDUCE };
-enum coll_algorithm { COLL_RING, COLL_HALVING_DOUBLING };
+#include "common/wire/collective.h"
 
 #define COLL_MAX_RANKS 1024 /* the sum of 1024 float contributions is still exact, see data.c */
 #define COLL_NONE UINT32_MAX
@@ -36,7 +34,7 @@ struct coll_schedule {
 	struct coll_step *at; /* [ranks * steps], rank major: at[rank * steps + step - 1] */
 };
 
-/* As scenario files spell them; indices are the enums above. */
+/* As scenario files spell them. */
 const char *coll_op_name(enum coll_op op);
 const char *coll_algorithm_name(enum coll_algorithm algorithm);
 

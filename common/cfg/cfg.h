@@ -23,7 +23,7 @@ enum cfg_type {
 	CFG_FLOAT,   /* double; an integer literal is accepted */
 	CFG_STRING,  /* const char *, owned by the tree; integers are taken as their digits (node names) */
 	CFG_PATH,    /* const char *, as it was written, see cfg_resolve() */
-	CFG_ENUM,    /* int: index into choices ("a|b|c") */
+	CFG_ENUM,    /* int: the value of the choice that the word names */
 	CFG_TIME,    /* uint64_t ps, written "2us"; CFG_MAX_PS at most, whatever the field says */
 	CFG_RATE,    /* uint64_t bit/s, written "100Gbps" */
 	CFG_BYTES,   /* uint64_t, written "360MB" or a bare integer */
@@ -37,14 +37,21 @@ struct cfg_strings {
 	size_t count;
 };
 
+/* One word of a CFG_ENUM; a list of them ends with a name of NULL. */
+struct cfg_choice {
+	const char *name;
+	int value;
+	const char *doc; /* meaning, for the reference; NULL: the field's says all */
+};
+
 struct cfg_field {
 	const char *name;
 	enum cfg_type type;
 	size_t offset;   /* offsetof() in the bound struct */
 	const char *def; /* default as it would be written in a file; NULL: required; "": absent -> 0, NULL or empty */
 	double min, max; /* inclusive, in the type's own unit; no lower limit with both 0, no upper one with max < min */
-	const char *choices; /* CFG_ENUM */
-	const char *doc;     /* meaning, one sentence; units; paper or standard where one defines it */
+	const struct cfg_choice *choices; /* CFG_ENUM */
+	const char *doc;                  /* meaning, one sentence; units; paper or standard where one defines it */
 };
 
 /* One group ("switch.pfc", "" for the top) or, with list set, every group of a list ("flows"). */

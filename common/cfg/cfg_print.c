@@ -249,15 +249,25 @@ print_limits(const struct cfg_field *field, FILE *to)
 	char min[64], max[64];
 
 	if (field->type == CFG_ENUM) {
-		/* '|' would end the table's cell */
-		for (const char *at = field->choices; *at != '\0'; at++)
-			*at == '|' ? (void)fputs(", ", to) : (void)fputc(*at, to);
+		for (const struct cfg_choice *c = field->choices; c->name != NULL; c++)
+			fprintf(to, "%s%s", c == field->choices ? "" : ", ", c->name);
 	} else if (field->max < field->min) {
 		fprintf(to, "from %s", limit(field, field->min, min, sizeof(min)));
 	} else if (field->max != 0) {
 		fprintf(to, "%s to %s", limit(field, field->min, min, sizeof(min)),
 			limit(field, field->max, max, sizeof(max)));
 	}
+}
+
+/* " `a`: its meaning; `b`: its meaning." where choices have one. */
+static void
+print_meanings(const struct cfg_field *field, FILE *to)
+{
+	if (field->type != CFG_ENUM || field->choices->doc == NULL)
+		return;
+	for (const struct cfg_choice *c = field->choices; c->name != NULL; c++)
+		fprintf(to, "%s `%s`: %s", c == field->choices ? "" : ";", c->name, c->doc);
+	fputc('.', to);
 }
 
 void
@@ -284,7 +294,9 @@ cfg_print_reference(const struct cfg_known *known, size_t count, FILE *to)
 				fprintf(to, "`%s`", field->def);
 			fputs(" | ", to);
 			print_limits(field, to);
-			fprintf(to, " | %s |\n", field->doc);
+			fprintf(to, " | %s", field->doc);
+			print_meanings(field, to);
+			fputs(" |\n", to);
 		}
 	}
 }

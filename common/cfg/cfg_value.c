@@ -37,15 +37,27 @@ wanted(const struct cfg_field *field)
 	return "";
 }
 
+/* "a|b|c" */
+static const char *
+list_choices(const struct cfg_choice *choices, char *buf, size_t cap)
+{
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (const struct cfg_choice *c = choices; c->name != NULL && used < cap; c++)
+		used += (size_t)snprintf(buf + used, cap - used, "%s%s", c == choices ? "" : "|", c->name);
+	return buf;
+}
+
 static int
 type_error(const struct cfg_node *node, const struct cfg_field *field, struct err *err)
 {
 	struct cfg_where where = { node->file, node->line, node };
-	char found[CFG_MAX_PATH];
+	char found[CFG_MAX_PATH], right[CFG_MAX_PATH];
 
 	if (field->type == CFG_ENUM)
 		return cfg_fail(&where, NULL, err, "found %s; one of %s would be right", cfg_node_describe(node, found),
-				field->choices);
+				list_choices(field->choices, right, sizeof(right)));
 	return cfg_fail(&where, NULL, err, "found %s; %s would be right", cfg_node_describe(node, found), wanted(field));
 }
 
@@ -93,19 +105,14 @@ check_limits(const struct cfg_node *node, const struct cfg_field *field, double 
 			format_limit(field, field->max, max, sizeof(max)));
 }
 
-/* @return index of text in "a|b|c", or -1 */
-static int
-choice_index(const char *choices, const char *text)
+/* @return NULL: no such word */
+static const struct cfg_choice *
+find_choice(const struct cfg_choice *choices, const char *text)
 {
-	size_t length = strlen(text);
-	int index = 0;
-
-	for (const char *at = choices; at != NULL; at = strchr(at, '|'), index++) {
-		at += *at == '|';
-		if (strncmp(at, text, length) == 0 && (at[length] == '|' || at[length] == '\0'))
-			return index;
-	}
-	return -1;
+	for (const struct cfg_choice *c = choices; c->name != NULL; c++)
+		if (strcmp(c->name, text) == 0)
+			return c;
+	return NULL;
 }
 
 /* CFG_TIME, CFG_RATE, CFG_BYTES */
@@ -144,7 +151,7 @@ static int
 bind_words(const struct cfg_node *node, const struct cfg_field *field, void *out, struct err *err)
 {
 	struct cfg_strings *strings = out;
-	int index;
+	const struct cfg_choice *choice;
 
 	switch (field->type) {
 	case CFG_STRING:
@@ -154,10 +161,10 @@ bind_words(const struct cfg_node *node, const struct cfg_field *field, void *out
 		*(const char **)out = node->text;
 		return 0;
 	case CFG_ENUM:
-		index = node->type == CFG_NODE_STRING ? choice_index(field->choices, node->text) : -1;
-		if (index < 0)
+		choice = node->type == CFG_NODE_STRING ? find_choice(field->choices, node->text) : NULL;
+		if (choice == NULL)
 			return type_error(node, field, err);
-		*(int *)out = index;
+		*(int *)out = choice->value;
 		return 0;
 	default:
 		if ((node->type != CFG_NODE_LIST && node->type != CFG_NODE_ARRAY) ||

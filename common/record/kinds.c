@@ -23,7 +23,7 @@
 #define TOTAL(type, member) RANGE(type, member, 0, RECORD_MAX_COUNT)
 
 static const struct record_field run_fields[] = {
-	FIELD(rec_run, name, TEXT),         RANGE(rec_run, policy, 0, REC_POLICY_FULL_POLLING),
+	FIELD(rec_run, name, TEXT),         RANGE(rec_run, policy, 0, ENUM_COUNT(REC_POLICIES) - 1),
 	FIELD(rec_run, detections, ANY),    FIELD(rec_run, rtt_percent, ANY),
 	FIELD(rec_run, epochs_kept, ANY),   RANGE(rec_run, epoch_ps, 1, RECORD_MAX_PS),
 	FIELD(rec_run, budget_bps, ANY),    FIELD(rec_run, frame_bytes, ANY),
@@ -46,8 +46,8 @@ static const struct record_field port_fields[] = {
 static const struct record_field collective_fields[] = {
 	FIELD(rec_collective, id, ANY),
 	FIELD(rec_collective, iteration, ANY),
-	RANGE(rec_collective, algorithm, 0, REC_HALVING_DOUBLING),
-	RANGE(rec_collective, op, 0, REC_ALLREDUCE),
+	RANGE(rec_collective, algorithm, 0, ENUM_COUNT(COLL_ALGORITHMS) - 1),
+	RANGE(rec_collective, op, 0, ENUM_COUNT(COLL_OPS) - 1),
 	RANGE(rec_collective, ranks, 1, RECORD_MAX_NODES),
 	RANGE(rec_collective, steps, 1, UINT32_MAX),
 	TOTAL(rec_collective, bytes),
@@ -101,7 +101,7 @@ static const struct record_field trigger_fields[] = {
 	FIELD(rec_trigger, collective, ANY),
 	FIELD(rec_trigger, iteration, ANY),
 	RANGE(rec_trigger, step, 1, UINT32_MAX),
-	RANGE(rec_trigger, cause, 0, REC_TRIGGER_STALL),
+	RANGE(rec_trigger, cause, 0, ENUM_COUNT(REC_TRIGGER_CAUSES) - 1),
 	FIELD(rec_trigger, rtt_ps, TIME),
 	FIELD(rec_trigger, threshold_ps, TIME),
 	FIELD(rec_trigger, remaining, ANY),

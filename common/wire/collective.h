@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations and algorithms of collectives: in records (struct rec_collective). */
+/* Operations and algorithms of collectives: in records (struct rec_collective), scenarios and reports. */
 #pragma once
 
-enum rec_algorithm { REC_RING, REC_HALVING_DOUBLING };
-enum rec_op { REC_ALLGATHER, REC_REDUCESCATTER, REC_ALLREDUCE };
+#include "common/wire/enum.h"
+
+/* Value, name, title. */
+#define COLL_OPS(ROW)                                                                                                      \
+	ROW(COLL_ALLGATHER, 0, "allgather", "AllGather")                                                                   \
+	ROW(COLL_REDUCESCATTER, 1, "reducescatter", "ReduceScatter")                                                       \
+	ROW(COLL_ALLREDUCE, 2, "allreduce", "AllReduce")
+
+enum coll_op { COLL_OPS(ENUM_VALUE) };
+
+/* Value, name, the file's symbol (collectives/algorithm.h). */
+#define COLL_ALGORITHMS(ROW)                                                                                               \
+	ROW(COLL_RING, 0, "ring", ring)                                                                                    \
+	ROW(COLL_HALVING_DOUBLING, 1, "halving-doubling", halving_doubling)
+
+enum coll_algorithm { COLL_ALGORITHMS(ENUM_VALUE) };

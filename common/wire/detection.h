@@ -2,13 +2,24 @@
 /* When hosts poll, and what made one poll: in records (struct rec_run, rec_trigger) and scenarios. */
 #pragma once
 
-enum rec_policy {
-	REC_POLICY_OFF,
-	REC_POLICY_VEDRFOLNIR,
-	REC_POLICY_POSTER,
-	REC_POLICY_HAWKEYE_MINR,
-	REC_POLICY_HAWKEYE_MAXR,
-	REC_POLICY_FULL_POLLING,
-};
+#include "common/wire/enum.h"
 
-enum rec_trigger_cause { REC_TRIGGER_RTT, REC_TRIGGER_STALL };
+/* Value, name, the file's symbol (rxe-hosts/agent/policy.h), meaning. */
+#define REC_POLICIES(ROW)                                                                                                  \
+	ROW(REC_POLICY_OFF, 0, "off", off, "never")                                                                        \
+	ROW(REC_POLICY_VEDRFOLNIR, 1, "vedrfolnir", vedrfolnir,                                                            \
+	    "up to so many times a step, unused detections going to the host that waits (VEDRFOLNIR III-C2)")              \
+	ROW(REC_POLICY_POSTER, 2, "vedrfolnir-poster", poster, "once a step, and only when waited for (its poster)")       \
+	ROW(REC_POLICY_HAWKEYE_MINR, 3, "hawkeye-minr", hawkeye_minr,                                                      \
+	    "on every ACK above one threshold for all flows, from the smallest base RTT (Hawkeye)")                        \
+	ROW(REC_POLICY_HAWKEYE_MAXR, 4, "hawkeye-maxr", hawkeye_maxr, "the same, from the largest base RTT")               \
+	ROW(REC_POLICY_FULL_POLLING, 5, "full-polling", full_polling, "never, but all switches report every epoch")
+
+enum rec_policy { REC_POLICIES(ENUM_VALUE) };
+
+/* A sample above the threshold, or the age of the oldest unacknowledged packet. */
+#define REC_TRIGGER_CAUSES(ROW)                                                                                            \
+	ROW(REC_TRIGGER_RTT, 0, "rtt")                                                                                     \
+	ROW(REC_TRIGGER_STALL, 1, "stall")
+
+enum rec_trigger_cause { REC_TRIGGER_CAUSES(ENUM_VALUE) };

@@ -2,14 +2,16 @@
 /* Why a packet was dropped: in records (struct rec_drop_row), counters and run.json. */
 #pragma once
 
-enum rec_drop {
-	REC_DROP_INJECTED, /* a faulty link lost it */
-	REC_DROP_CORRUPT,  /* ICRC mismatch, counted by the host that checked */
-	REC_DROP_LINK_DOWN,
-	REC_DROP_TTL,
-	REC_DROP_NO_ROUTE,
-	REC_DROP_BLACKHOLE,
-	REC_DROP_QUEUE_FULL, /* lossy class */
-	REC_DROP_NO_BUFFER,  /* lossless class: fails the run */
-	REC_DROP_REASONS
-};
+#include "common/wire/enum.h"
+
+#define REC_DROPS(ROW)                                                                                                     \
+	ROW(REC_DROP_INJECTED, 0, "injected") /* a faulty link lost it */                                                  \
+	ROW(REC_DROP_CORRUPT, 1, "corrupt")   /* ICRC mismatch, counted by the host that checked */                        \
+	ROW(REC_DROP_LINK_DOWN, 2, "link_down")                                                                            \
+	ROW(REC_DROP_TTL, 3, "ttl")                                                                                        \
+	ROW(REC_DROP_NO_ROUTE, 4, "no_route")                                                                              \
+	ROW(REC_DROP_BLACKHOLE, 5, "blackhole")                                                                            \
+	ROW(REC_DROP_QUEUE_FULL, 6, "queue_full") /* lossy class */                                                        \
+	ROW(REC_DROP_NO_BUFFER, 7, "no_buffer")   /* lossless class: fails the run */
+
+enum rec_drop { REC_DROPS(ENUM_VALUE) REC_DROP_REASONS };

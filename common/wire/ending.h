@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why a run ended: in its last record (struct rec_end) and run.json. */
+/* Why a run ended: in its last record (struct rec_end), run.json and reports. */
 #pragma once
 
-enum rec_end_reason {
-	REC_END_COMPLETE,
-	REC_END_QP_ERROR,
-	REC_END_STALL,
-	REC_END_LIMIT,
-	REC_END_INVARIANT,
-	REC_END_INTERRUPT,
-	REC_END_HOST_LOST, /* a host with its own kernel went away */
-	REC_END_REASONS
-};
+#include "common/wire/enum.h"
+
+#define REC_ENDINGS(ROW)                                                                                                   \
+	ROW(REC_END_COMPLETE, 0, "complete")                                                                               \
+	ROW(REC_END_QP_ERROR, 1, "qp_error")                                                                               \
+	ROW(REC_END_STALL, 2, "stall")                                                                                     \
+	ROW(REC_END_LIMIT, 3, "limit")                                                                                     \
+	ROW(REC_END_INVARIANT, 4, "invariant")                                                                             \
+	ROW(REC_END_INTERRUPT, 5, "interrupt")                                                                             \
+	ROW(REC_END_HOST_LOST, 6, "host_lost") /* a host with its own kernel went away */
+
+enum rec_end_reason { REC_ENDINGS(ENUM_VALUE) REC_END_REASONS };

@@ -80,9 +80,8 @@ facts_of(const struct verdict *v)
 const char *
 facts_op_name(uint32_t op)
 {
-	static const char *const names[] = {
-		[REC_ALLGATHER] = "AllGather", [REC_REDUCESCATTER] = "ReduceScatter", [REC_ALLREDUCE] = "AllReduce"
-	};
+#define TITLE(id, value, name, title) [id] = title,
+	static const char *const names[] = { COLL_OPS(TITLE) };
 
 	return NAME(names, op);
 }
@@ -90,9 +89,7 @@ facts_op_name(uint32_t op)
 const char *
 facts_op_key(uint32_t op)
 {
-	static const char *const names[] = {
-		[REC_ALLGATHER] = "allgather", [REC_REDUCESCATTER] = "reducescatter", [REC_ALLREDUCE] = "allreduce"
-	};
+	static const char *const names[] = { COLL_OPS(ENUM_NAME) };
 
 	return NAME(names, op);
 }
@@ -100,7 +97,7 @@ facts_op_key(uint32_t op)
 const char *
 facts_algorithm_name(uint32_t algorithm)
 {
-	static const char *const names[] = { [REC_RING] = "ring", [REC_HALVING_DOUBLING] = "halving-doubling" };
+	static const char *const names[] = { COLL_ALGORITHMS(ENUM_NAME) };
 
 	return NAME(names, algorithm);
 }
@@ -135,11 +132,7 @@ facts_record_name(uint32_t kind)
 const char *
 facts_ending_key(const struct verdict *v)
 {
-	static const char *const names[] = {
-		[REC_END_COMPLETE] = "complete",   [REC_END_QP_ERROR] = "qp_error",   [REC_END_STALL] = "stall",
-		[REC_END_LIMIT] = "limit",         [REC_END_INVARIANT] = "invariant", [REC_END_INTERRUPT] = "interrupt",
-		[REC_END_HOST_LOST] = "host_lost",
-	};
+	static const char *const names[] = { REC_ENDINGS(ENUM_NAME) };
 
 	return v->run.truncated ? "broken_off" : NAME(names, v->run.end_reason);
 }
@@ -147,14 +140,7 @@ facts_ending_key(const struct verdict *v)
 const char *
 facts_policy_name(uint32_t policy)
 {
-	static const char *const names[] = {
-		[REC_POLICY_OFF] = "off",
-		[REC_POLICY_VEDRFOLNIR] = "vedrfolnir",
-		[REC_POLICY_POSTER] = "vedrfolnir-poster",
-		[REC_POLICY_HAWKEYE_MINR] = "hawkeye-minr",
-		[REC_POLICY_HAWKEYE_MAXR] = "hawkeye-maxr",
-		[REC_POLICY_FULL_POLLING] = "full-polling",
-	};
+	static const char *const names[] = { REC_POLICIES(ENUM_NAME) };
 
 	return NAME(names, policy);
 }

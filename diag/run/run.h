@@ -65,7 +65,7 @@ struct run_flow {
 
 struct run_collective {
 	uint32_t id, iteration;
-	uint32_t algorithm, op; /* enum rec_algorithm, enum rec_op */
+	uint32_t algorithm, op; /* enum coll_algorithm, coll_op */
 	uint32_t ranks, steps_per_rank;
 	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it */
 	uint64_t step_bytes;          /* largest step */

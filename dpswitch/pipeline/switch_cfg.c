@@ -25,12 +25,18 @@ static const struct cfg_field switch_fields[] = {
 };
 #undef S
 
+static const struct cfg_choice models[] = {
+	{ .name = "dynamic", .value = PFC_DYNAMIC },
+	{ .name = "static", .value = PFC_STATIC },
+	{ 0 },
+};
+
 #define S struct switch_pfc_params
 static const struct cfg_field pfc_fields[] = {
 	{ "enabled", CFG_BOOL, offsetof(S, enabled), "true", 0, 0, NULL,
 	  "Priority-based flow control (IEEE 802.1Qbb) on the lossless classes" },
 	{ "priorities", CFG_STRINGS, offsetof(S, priorities), "", 0, 0, NULL, "Lossless classes, 1..7; default: class 3" },
-	{ "model", CFG_ENUM, offsetof(S, model), "dynamic", 0, 0, "dynamic|static",
+	{ "model", CFG_ENUM, offsetof(S, model), "dynamic", 0, 0, models,
 	  "XOFF threshold: dynamic = alpha x free pool (shared-buffer ASICs); static = xoff" },
 	{ "alpha", CFG_FLOAT, offsetof(S, alpha), "0.125", 0.001, 64, NULL,
 	  "dynamic: share of the free pool that one ingress may use; rounded to 1/1024" },

@@ -18,11 +18,7 @@
 static const char *
 end_reason(enum rec_end_reason reason)
 {
-	static const char *const names[] = {
-		[REC_END_COMPLETE] = "complete",   [REC_END_QP_ERROR] = "qp_error",   [REC_END_STALL] = "stall",
-		[REC_END_LIMIT] = "limit",         [REC_END_INVARIANT] = "invariant", [REC_END_INTERRUPT] = "interrupt",
-		[REC_END_HOST_LOST] = "host_lost",
-	};
+	static const char *const names[] = { REC_ENDINGS(ENUM_NAME) };
 
 	return names[reason];
 }
@@ -43,12 +39,7 @@ invariants_json(const struct emulation *emulation)
 static json_t *
 drops_json(const struct emulation *emulation)
 {
-	static const char *const names[REC_DROP_REASONS] = {
-		[REC_DROP_INJECTED] = "injected",     [REC_DROP_CORRUPT] = "corrupt",
-		[REC_DROP_LINK_DOWN] = "link_down",   [REC_DROP_TTL] = "ttl",
-		[REC_DROP_NO_ROUTE] = "no_route",     [REC_DROP_BLACKHOLE] = "blackhole",
-		[REC_DROP_QUEUE_FULL] = "queue_full", [REC_DROP_NO_BUFFER] = "no_buffer",
-	};
+	static const char *const names[] = { REC_DROPS(ENUM_NAME) };
 	const struct topo *topo = emulation->scenario->topo;
 	uint64_t packets[REC_DROP_REASONS] = { 0 };
 	json_t *drops = json_object();
@@ -117,12 +108,14 @@ overhead_json(const struct emulation *emulation)
 {
 	const struct rec_end *end = &emulation->end;
 
+	static const char *const policies[] = { REC_POLICIES(ENUM_NAME) };
+
 	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "policy",
-			 agent_policies[emulation->scenario->detection.policy]->name, "telemetry_bytes",
-			 (json_int_t)end->kept_bytes, "telemetry_bytes_collected", (json_int_t)end->collected_bytes,
-			 "bandwidth_bytes", (json_int_t)(end->kept_bytes + end->polling_bytes + end->notification_bytes),
-			 "polls", (json_int_t)end->polling_packets, "reports", (json_int_t)end->kept_reports,
-			 "reports_collected", (json_int_t)end->collected_reports, "triggers", (json_int_t)end->detections);
+			 policies[emulation->scenario->detection.policy], "telemetry_bytes", (json_int_t)end->kept_bytes,
+			 "telemetry_bytes_collected", (json_int_t)end->collected_bytes, "bandwidth_bytes",
+			 (json_int_t)(end->kept_bytes + end->polling_bytes + end->notification_bytes), "polls",
+			 (json_int_t)end->polling_packets, "reports", (json_int_t)end->kept_reports, "reports_collected",
+			 (json_int_t)end->collected_reports, "triggers", (json_int_t)end->detections);
 }
 
 static uint64_t

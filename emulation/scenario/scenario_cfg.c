@@ -16,13 +16,25 @@ static const struct cfg_field root_fields[] = {
 };
 #undef S
 
+static const struct cfg_choice clocks[] = {
+	{ .name = "auto", .value = CLOCK_AUTO },
+	{ .name = "virtual", .value = CLOCK_VIRTUAL },
+	{ .name = "real", .value = CLOCK_REAL },
+	{ 0 },
+};
+static const struct cfg_choice idles[] = {
+	{ .name = "sleep", .value = IDLE_SLEEP },
+	{ .name = "busy", .value = IDLE_BUSY },
+	{ 0 },
+};
+
 #define S struct timing_params
 static const struct cfg_field timing_fields[] = {
-	{ "clock", CFG_ENUM, offsetof(S, clock), "auto", 0, 0, "auto|virtual|real",
+	{ "clock", CFG_ENUM, offsetof(S, clock), "auto", 0, 0, clocks,
 	  "virtual: as fast as the CPU allows, exact and repeatable; real: paced by the machine's clock, for hosts that "
 	  "have "
 	  "their own kernel; auto: real where there are such hosts" },
-	{ "idle", CFG_ENUM, offsetof(S, idle), "sleep", 0, 0, "sleep|busy",
+	{ "idle", CFG_ENUM, offsetof(S, idle), "sleep", 0, 0, idles,
 	  "Real time with nothing to do: sleep leaves the CPU to the guests, busy polls on a CPU of its own" },
 	{ "quantum", CFG_TIME, offsetof(S, quantum_ps), "0ps", 0, 1e9, NULL,
 	  "Floor every serialization and pacing time to multiples of this, as ns-3 does with 1ns; 0: exact" },
@@ -44,10 +56,16 @@ static const struct cfg_field routing_fields[] = {
 };
 #undef S
 
+static const struct cfg_choice host_kinds[] = {
+	{ .name = "embedded", .value = HOST_EMBEDDED }, { .name = "guest", .value = HOST_GUEST },
+	{ .name = "qemu", .value = HOST_QEMU },         { .name = "netns", .value = HOST_NETNS },
+	{ .name = "port", .value = HOST_PORT },         { 0 },
+};
+
 #define S struct host_config
 static const struct cfg_field host_fields[] = {
 	{ "names", CFG_STRINGS, offsetof(S, names), "", 0, 0, NULL, "Hosts of the topology; absent: all" },
-	{ "kind", CFG_ENUM, offsetof(S, kind), NULL, 0, 0, "embedded|guest|qemu|netns|port",
+	{ "kind", CFG_ENUM, offsetof(S, kind), NULL, 0, 0, host_kinds,
 	  "embedded: inside the fabric's process; guest: user-mode Linux with kernel rxe; qemu: a QEMU machine with kernel "
 	  "rxe; netns: a network namespace with the server's rdma_rxe; port: somebody else's, behind a DPDK port" },
 	{ "port", CFG_STRING, offsetof(S, port), "", 0, 0, NULL,
@@ -74,6 +92,12 @@ static const struct cfg_field limits_fields[] = {
 };
 #undef S
 
+static const struct cfg_choice contentions[] = {
+	{ .name = "replay", .value = CONTENTION_REPLAY },
+	{ .name = "exact", .value = CONTENTION_EXACT },
+	{ 0 },
+};
+
 #define S struct telemetry_params
 static const struct cfg_field telemetry_fields[] = {
 	{ "enabled", CFG_BOOL, offsetof(S, enabled), "true", 0, 0, NULL,
@@ -87,7 +111,7 @@ static const struct cfg_field telemetry_fields[] = {
 	  "told "
 	  "of many too unless the open epoch has news; the diagnosis takes no queue below 8 for a reason. 0: every port "
 	  "tells of the open epoch as well" },
-	{ "contention", CFG_ENUM, offsetof(S, contention), "replay", 0, 0, "replay|exact",
+	{ "contention", CFG_ENUM, offsetof(S, contention), "replay", 0, 0, contentions,
 	  "How w(f_i,f_j) is known: replay estimates it from flow rows as hardware reports them; exact counts every packet "
 	  "ahead, which no hardware does" },
 };

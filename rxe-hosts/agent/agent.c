@@ -14,12 +14,11 @@
 
 #define AT(field) offsetof(struct detection_config, field)
 
+#define CHOICE(id, value_, name_, symbol, meaning) { .name = name_, .value = id, .doc = meaning },
+static const struct cfg_choice policies[] = { REC_POLICIES(CHOICE){ 0 } };
+
 static const struct cfg_field detection_fields[] = {
-	{ "policy", CFG_ENUM, AT(policy), "vedrfolnir", 0, 0,
-	  "off|vedrfolnir|vedrfolnir-poster|hawkeye-minr|hawkeye-maxr|full-polling",
-	  "When hosts poll: never; up to so many times a step, unused detections going to the host that waits"
-	  " (VEDRFOLNIR III-C2); once a step, and only when waited for (its poster); on every ACK above one threshold for"
-	  " all flows, from the smallest or the largest base RTT (Hawkeye); never, but all switches report every epoch." },
+	{ "policy", CFG_ENUM, AT(policy), "vedrfolnir", 0, 0, policies, "When hosts poll." },
 	{ "detections", CFG_INT, AT(detections), "2", 1, 255, NULL, "Detections of a step (policy vedrfolnir)." },
 	{ "rtt_percent", CFG_INT, AT(rtt_percent), "120", 101, 100000, NULL,
 	  "Threshold in percent of the base RTT of the step's path; of Hawkeye, of the smallest or largest of all paths." },
@@ -56,14 +55,8 @@ const struct cfg_table detection_table = {
 	.nfields = ARRAY_LEN(detection_fields),
 };
 
-const struct detection_policy *const agent_policies[AGENT_POLICIES] = {
-	[REC_POLICY_OFF] = &policy_off,
-	[REC_POLICY_VEDRFOLNIR] = &policy_vedrfolnir,
-	[REC_POLICY_POSTER] = &policy_poster,
-	[REC_POLICY_HAWKEYE_MINR] = &policy_hawkeye_minr,
-	[REC_POLICY_HAWKEYE_MAXR] = &policy_hawkeye_maxr,
-	[REC_POLICY_FULL_POLLING] = &policy_full_polling,
-};
+#define POLICY(id, value, name, symbol, ...) [id] = &policy_##symbol,
+const struct detection_policy *const agent_policies[AGENT_POLICIES] = { REC_POLICIES(POLICY) };
 
 /* A step that got less than this share of what it should have by now has fallen behind. */
 #define AGENT_BEHIND_PERCENT 99

@@ -6,7 +6,6 @@
 #include "rxe-hosts/agent/policy.h"
 
 const struct detection_policy policy_full_polling = {
-	.name = "full-polling",
 	.every_epoch = true,
 	.watches_nic = true,
 };

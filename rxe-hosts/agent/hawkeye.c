@@ -33,14 +33,12 @@ exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause ca
 }
 
 const struct detection_policy policy_hawkeye_minr = {
-	.name = "hawkeye-minr",
 	.floods = true,
 	.started = started_minr,
 	.exceeded = exceeded,
 };
 
 const struct detection_policy policy_hawkeye_maxr = {
-	.name = "hawkeye-maxr",
 	.floods = true,
 	.started = started_maxr,
 	.exceeded = exceeded,

@@ -2,4 +2,4 @@
 /* Never detects. */
 #include "rxe-hosts/agent/policy.h"
 
-const struct detection_policy policy_off = { .name = "off" };
+const struct detection_policy policy_off = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When to detect: one policy a file, one line in agent_policies[]. */
+/* When to detect. A policy is a file here and a row of REC_POLICIES (common/wire/detection.h). */
 #pragma once
 
 #include "common/wire/detection.h"
@@ -10,7 +10,6 @@
  * slot->step, threshold_ps, spacing_ps and next_ps (the start) are set before started(); arm_ps is UINT64_MAX.
  */
 struct detection_policy {
-	const char *name; /* as in scenarios */
 	bool ages;        /* looks at the age of the oldest unacknowledged packet, not at samples only */
 	bool watches_nic; /* a step that falls behind has its own NIC's rows reported, see check_nic() */
 	bool every_epoch; /* switches report all ports once an epoch, unasked */
@@ -30,11 +29,11 @@ struct detection_policy {
 	void (*tick)(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
 };
 
-#define AGENT_POLICIES 6
+#define AGENT_POLICIES ENUM_COUNT(REC_POLICIES)
 
 extern const struct detection_policy *const agent_policies[AGENT_POLICIES]; /* by enum rec_policy */
-extern const struct detection_policy policy_off, policy_vedrfolnir, policy_poster;
-extern const struct detection_policy policy_hawkeye_minr, policy_hawkeye_maxr, policy_full_polling;
+#define POLICY_EXTERN(id, value, name, symbol, ...) extern const struct detection_policy policy_##symbol;
+REC_POLICIES(POLICY_EXTERN)
 
 /* @return what is above base_rtt_ps by the configured share, and by no less than the noise of the step's path */
 uint64_t agent_threshold_ps(const struct agent *agent, const struct agent_step *step, uint64_t base_rtt_ps);

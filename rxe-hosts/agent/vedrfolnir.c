@@ -130,7 +130,6 @@ notified(struct agent *agent, struct agent_slot *slot, uint32_t serial, uint32_t
 }
 
 const struct detection_policy policy_vedrfolnir = {
-	.name = "vedrfolnir",
 	.ages = true,
 	.watches_nic = true,
 	.started = started,

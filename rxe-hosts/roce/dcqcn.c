@@ -8,6 +8,12 @@
 
 #define FIELD(member) offsetof(struct dcqcn_cfg, member)
 
+static const struct cfg_choice echoes[] = {
+	{ .name = "ack", .value = DCQCN_ECHO_ACK },
+	{ .name = "cnp", .value = DCQCN_ECHO_CNP },
+	{ 0 },
+};
+
 static const struct cfg_field fields[] = {
 	{ "enabled", CFG_BOOL, FIELD(enabled), "true", 0, 0, NULL, "react to congestion notifications" },
 	{ "g", CFG_FLOAT, FIELD(g), "0.00390625", 1e-6, 1, NULL, "gain of alpha's moving average" },
@@ -23,7 +29,7 @@ static const struct cfg_field fields[] = {
 	  "increases that only move towards the target before the target itself rises" },
 	{ "clamp_target", CFG_BOOL, FIELD(clamp_target), "false", 0, 0, NULL,
 	  "every decrease sets the target to the rate, not only the first after an increase" },
-	{ "echo", CFG_ENUM, FIELD(echo), "ack", 0, 0, "ack|cnp",
+	{ "echo", CFG_ENUM, FIELD(echo), "ack", 0, 0, echoes,
 	  "how a receiver tells of marked packets: in their ACKs, or by CNPs" },
 	{ "cnp_interval", CFG_TIME, FIELD(cnp_interval_ps), "50us", 0, 0, NULL, "least time between two CNPs of one flow" },
 };

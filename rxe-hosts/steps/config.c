@@ -12,16 +12,35 @@
 
 #define AT(field) offsetof(struct collective_config, field)
 
+#define CHOICE(id, value_, name_, ...) { .name = name_, .value = id },
+static const struct cfg_choice ops[] = { COLL_OPS(CHOICE){ 0 } };
+static const struct cfg_choice algorithms[] = { COLL_ALGORITHMS(CHOICE){ 0 } };
+static const struct cfg_choice types[] = {
+	{ .name = "int32", .value = COLL_INT32 },
+	{ .name = "float32", .value = COLL_FLOAT32 },
+	{ 0 },
+};
+static const struct cfg_choice payloads[] = {
+	{ .name = "synthetic", .value = PAYLOAD_SYNTHETIC },
+	{ .name = "real", .value = PAYLOAD_REAL },
+	{ 0 },
+};
+static const struct cfg_choice qps[] = {
+	{ .name = "persistent", .value = QP_PERSISTENT },
+	{ .name = "per-step", .value = QP_PER_STEP },
+	{ 0 },
+};
+
 static const struct cfg_field collective_fields[] = {
-	{ "op", CFG_ENUM, AT(op), "allgather", 0, 0, "allgather|reducescatter|allreduce", "Operation." },
-	{ "algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, "ring|halving-doubling", "Algorithm." },
+	{ "op", CFG_ENUM, AT(op), "allgather", 0, 0, ops, "Operation." },
+	{ "algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, algorithms, "Algorithm." },
 	{ "ranks", CFG_STRINGS, AT(ranks), "", 0, 0, NULL,
 	  "Rank 0, 1, ... as host or host:nic, nic from 1; absent: every host of the topology at its first NIC." },
 	{ "bytes", CFG_BYTES, AT(bytes), "0", 0, 0, NULL,
 	  "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes." },
 	{ "step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends." },
-	{ "type", CFG_ENUM, AT(type), "int32", 0, 0, "int32|float32", "Element type." },
-	{ "payload", CFG_ENUM, AT(payload), "synthetic", 0, 0, "synthetic|real",
+	{ "type", CFG_ENUM, AT(type), "int32", 0, 0, types, "Element type." },
+	{ "payload", CFG_ENUM, AT(payload), "synthetic", 0, 0, payloads,
 	  "Whether messages carry data or only their sizes; the same for all collectives of a run." },
 	{ "verify", CFG_BOOL, AT(verify), "true", 0, 0, NULL,
 	  "Compare every element of the result with the expected one (real payload only)." },
@@ -31,7 +50,7 @@ static const struct cfg_field collective_fields[] = {
 	{ "sport", CFG_INT, AT(sport), "0", 0, 65535, NULL,
 	  "UDP source port of its flows; 0: 49152 plus the number of the collective." },
 	{ "dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL, "UDP destination port of its flows (RoCEv2: 4791)." },
-	{ "qp", CFG_ENUM, AT(qp), "persistent", 0, 0, "persistent|per-step",
+	{ "qp", CFG_ENUM, AT(qp), "persistent", 0, 0, qps,
 	  "Whether a queue pair keeps its congestion state over the steps or starts each at line rate." },
 };
 
@@ -47,6 +66,12 @@ const struct cfg_table collective_table = {
 #undef AT
 #define AT(field) offsetof(struct background_config, field)
 
+static const struct cfg_choice modes[] = {
+	{ .name = "once", .value = BACKGROUND_ONCE },
+	{ .name = "repeat", .value = BACKGROUND_REPEAT },
+	{ 0 },
+};
+
 static const struct cfg_field background_fields[] = {
 	{ "src", CFG_STRING, AT(src), NULL, 0, 0, NULL, "Sending host, or host:nic." },
 	{ "dst", CFG_STRING, AT(dst), NULL, 0, 0, NULL, "Receiving host, or host:nic." },
@@ -55,7 +80,7 @@ static const struct cfg_field background_fields[] = {
 	{ "bytes", CFG_BYTES, AT(bytes), NULL, 1, 2147483648.0, NULL, "Bytes of a message." },
 	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first message is posted." },
 	{ "prio", CFG_INT, AT(prio), "-1", -1, 7, NULL, "Priority; -1: that of the collectives' data." },
-	{ "mode", CFG_ENUM, AT(mode), "once", 0, 0, "once|repeat", "One message, or one after another." },
+	{ "mode", CFG_ENUM, AT(mode), "once", 0, 0, modes, "One message, or one after another." },
 	{ "until", CFG_TIME, AT(until_ps), "0ns", 0, 0, NULL, "mode repeat: no message starts at or after this time." },
 };
 

@@ -8,10 +8,10 @@ enum collective_payload { PAYLOAD_SYNTHETIC, PAYLOAD_REAL };
 enum collective_qp { QP_PERSISTENT, QP_PER_STEP };
 enum background_mode { BACKGROUND_ONCE, BACKGROUND_REPEAT };
 
-/* One group of "collectives". Enumerations have the order of enum coll_op, coll_algorithm and coll_type. */
+/* One group of "collectives". */
 struct collective_config {
 	struct cfg_where where;
-	int op, algorithm, type;
+	int op, algorithm, type;    /* enum coll_op, coll_algorithm, coll_type */
 	struct cfg_strings ranks;   /* empty: every host, at its first NIC */
 	uint64_t bytes, step_bytes; /* one of them is 0 */
 	int payload, qp;

@@ -122,8 +122,8 @@ execute(const struct coll_schedule *schedule, enum coll_type type, uint64_t seed
 static void
 every_collective_is_complete(void **state)
 {
-	for (int algorithm = COLL_RING; algorithm <= COLL_HALVING_DOUBLING; algorithm++) {
-		for (int op = COLL_ALLGATHER; op <= COLL_ALLREDUCE; op++) {
+	for (int algorithm = 0; algorithm < ENUM_COUNT(COLL_ALGORITHMS); algorithm++) {
+		for (int op = 0; op < ENUM_COUNT(COLL_OPS); op++) {
 			for (size_t i = 0; i < ARRAY_LEN(rank_counts); i++) {
 				uint32_t ranks = rank_counts[i];
 				struct coll_schedule *schedule;

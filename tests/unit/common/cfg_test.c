@@ -38,10 +38,18 @@ struct pfc {
 	struct cfg_strings classes;
 };
 
+/* In another order than the values. */
+enum model { MODEL_DYNAMIC = 3, MODEL_STATIC = 7 };
+static const struct cfg_choice models[] = {
+	{ .name = "static", .value = MODEL_STATIC },
+	{ .name = "dynamic", .value = MODEL_DYNAMIC },
+	{ 0 },
+};
+
 #define F(field) offsetof(struct pfc, field)
 static const struct cfg_field pfc_fields[] = {
 	{ "enabled", CFG_BOOL, F(enabled), "true", 0, 0, NULL, "PFC on or off." },
-	{ "model", CFG_ENUM, F(model), "dynamic", 0, 0, "static|dynamic", "Threshold model." },
+	{ "model", CFG_ENUM, F(model), "dynamic", 0, 0, models, "Threshold model." },
 	{ "alpha", CFG_FLOAT, F(alpha), "0.125", 0.001, 8, NULL, "Share." },
 	{ "headroom", CFG_BYTES, F(headroom_bytes), "20KB", 1000, 1e6, NULL, "Room per ingress." },
 	{ "interval", CFG_TIME, F(interval_ps), "2us", 1000, 1e12, NULL, "Between two." },
@@ -154,7 +162,7 @@ test_bind(void **state)
 	assert_int_equal(cfg_check(cfg, known, NKNOWN, &err), 0);
 	assert_int_equal(cfg_bind(cfg, &pfc_table, &pfc, &err), 0);
 	assert_false(pfc.enabled);
-	assert_int_equal(pfc.model, 0);
+	assert_int_equal(pfc.model, MODEL_STATIC);
 	assert_true(pfc.alpha == 2.0);
 	assert_int_equal(pfc.headroom_bytes, 4096);
 	assert_int_equal(pfc.interval_ps, 1500000000);
@@ -182,7 +190,7 @@ test_defaults(void **state)
 
 	assert_int_equal(cfg_bind(cfg, &pfc_table, &pfc, &err), 0);
 	assert_true(pfc.enabled);
-	assert_int_equal(pfc.model, 1);
+	assert_int_equal(pfc.model, MODEL_DYNAMIC);
 	assert_true(pfc.alpha == 0.125);
 	assert_int_equal(pfc.headroom_bytes, 20000);
 	assert_int_equal(pfc.interval_ps, 2000000);

@@ -79,8 +79,8 @@ fixture_large(uint32_t ranks, uint32_t steps)
 	}
 	v->run.ncollectives = 1;
 	v->run.collectives = fixture_alloc(1, sizeof(*v->run.collectives));
-	v->run.collectives[0] = (struct run_collective){ .algorithm = REC_RING,
-							 .op = REC_ALLREDUCE,
+	v->run.collectives[0] = (struct run_collective){ .algorithm = COLL_RING,
+							 .op = COLL_ALLREDUCE,
 							 .ranks = ranks,
 							 .steps_per_rank = steps,
 							 .bytes = 1ULL << 30,

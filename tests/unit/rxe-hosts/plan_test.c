@@ -243,8 +243,8 @@ estimates_follow_the_paths(void **state)
 	assert_int_equal(collective.ranks, 4);
 	assert_int_equal(collective.steps, 3);
 	assert_int_equal(collective.bytes, 4ull * 360000000);
-	assert_int_equal(collective.algorithm, REC_RING);
-	assert_int_equal(collective.op, REC_ALLGATHER);
+	assert_int_equal(collective.algorithm, COLL_RING);
+	assert_int_equal(collective.op, COLL_ALLGATHER);
 	route_table_destroy(table);
 	plan_destroy(plan);
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An enumeration on the wire is one list of rows, from which its values, its names, its range in what is checked and its
+ * words in scenarios come:
+ *   #define THINGS(ROW) ROW(THING_A, 0, "a", ...) ROW(THING_B, 1, "b", ...)
+ * A row begins with identifier, value (from 0 on, without a gap) and name; the list says what follows.
+ */
+#pragma once
+
+/* enum thing { THINGS(ENUM_VALUE) }; */
+#define ENUM_VALUE(id, value, ...) id = (value),
+
+/* static const char *const names[] = { THINGS(ENUM_NAME) }; */
+#define ENUM_NAME(id, value, name, ...) [value] = (name),
+
+/* How many values the list has: an integer constant. */
+#define ENUM_COUNT(LIST) (0 LIST(ENUM_ONE))
+#define ENUM_ONE(...) +1
