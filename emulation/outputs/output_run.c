@@ -61,15 +61,22 @@ static json_t *
 export_json(const struct emulation *emulation)
 {
 	const struct exporter_stats *stats = &emulation->export;
+	json_t *json = json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes", (json_int_t)stats->all.offered_bytes, "sent_bytes",
+		(json_int_t)stats->all.sent_bytes, "deferred_records", (json_int_t)stats->all.deferred_records,
+		"dropped_records", (json_int_t)stats->all.dropped_records, "peak_bytes_per_s",
+		(json_int_t)exporter_peak(emulation->exporter), "stream_bytes", (json_int_t)stats->stream_bytes);
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes",
-			 (json_int_t)stats->all.offered_bytes, "sent_bytes", (json_int_t)stats->all.sent_bytes,
-			 "deferred_records", (json_int_t)stats->all.deferred_records, "dropped_records",
-			 (json_int_t)stats->all.dropped_records, "peak_bytes_per_s",
-			 (json_int_t)exporter_peak(emulation->exporter), "stream_bytes", (json_int_t)stats->stream_bytes,
-			 "analyzer_lost", (json_int_t)stats->peer_errno, "analyzer_missed_records",
-			 (json_int_t)stats->peer_dropped, "recording_lost", (json_int_t)stats->recording_errno,
-			 "recording_missed_records", (json_int_t)stats->recording_dropped);
+	for (const struct output_ops *const *ops = output_registry; *ops != NULL; ops++) {
+		struct output_stats output = exporter_output(emulation->exporter, *ops);
+		char key[64];
+
+		snprintf(key, sizeof(key), "%s_lost", (*ops)->name);
+		json_object_set_new(json, key, json_integer(output.error));
+		snprintf(key, sizeof(key), "%s_missed_records", (*ops)->name);
+		json_object_set_new(json, key, json_integer((json_int_t)output.dropped_records));
+	}
+	return json;
 }
 
 static json_t *

@@ -28,24 +28,6 @@ struct exporter {
 	struct record_check *check; /* NULL: nobody wants to know what is described */
 };
 
-static const struct cfg_field exporter_fields[] = {
-	{ "budget", CFG_BYTES, offsetof(struct exporter_config, budget), "0", 0, 0, NULL,
-	  "Bytes a second, in the run's own time, that telemetry may take on its way to the analyzer. 0: unlimited." },
-	{ "burst", CFG_BYTES, offsetof(struct exporter_config, burst_bytes), "0", 0, 1 << 30, NULL,
-	  "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least 1024." },
-	{ "queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), "1MB", 0, 1 << 30, NULL,
-	  "Bytes that may wait for the budget; what exceeds it is dropped, the least relevant first, and counted." },
-};
-
-const struct cfg_table exporter_cfg_table = {
-	.path = "exporter",
-	.doc = "What telemetry may cost on its way from switches and hosts to the analyzer.",
-	.size = sizeof(struct exporter_config),
-	.fields = exporter_fields,
-	.nfields = ARRAY_LEN(exporter_fields),
-};
-
-static uint64_t default_burst(uint64_t budget);
 static void offer_until(struct exporter *e, uint64_t before_ps);
 static size_t same_time(const struct exporter *e, size_t first, size_t end);
 static void offer_group(struct exporter *e, size_t first, size_t end);
@@ -59,7 +41,7 @@ static void send_gaps(struct exporter *e, uint64_t now_ps);
 static void put_own(struct exporter *e, void *rec, uint16_t type, size_t size_bytes, uint64_t time_ps);
 
 struct exporter *
-exporter_create(const struct exporter_config *config, const char *recording, int socket_fd, struct err *err)
+exporter_create(const struct exporter_config *config, const struct output_target *targets, uint32_t count, struct err *err)
 {
 	struct rec_stream head = { .magic = REC_MAGIC, .version = REC_VERSION, .size = sizeof(head) };
 	struct exporter *e = NULL;
@@ -68,7 +50,7 @@ exporter_create(const struct exporter_config *config, const char *recording, int
 	if (rc == 0 && (e = calloc(1, sizeof(*e))) == NULL)
 		rc = err_set(err, -ENOMEM, "out of memory for the exporter");
 	if (rc == 0)
-		rc = sink_init(&e->sink, recording, socket_fd, &head, err);
+		rc = sink_init(&e->sink, targets, count, &head, err);
 	if (rc != 0) {
 		free(e);
 		errno = -rc;
@@ -77,28 +59,9 @@ exporter_create(const struct exporter_config *config, const char *recording, int
 	e->limited = config->budget != 0;
 	e->queue_bytes = config->queue_bytes;
 	if (e->limited)
-		bucket_init(&e->bucket, config->budget,
-			    config->burst_bytes != 0 ? config->burst_bytes : default_burst(config->budget));
+		bucket_init(&e->bucket, config->budget, exporter_burst_bytes(config));
 	e->header_bytes += sizeof(head);
 	return e;
-}
-
-int
-exporter_check(const struct exporter_config *config, struct err *err)
-{
-	if (config->burst_bytes == 0 || config->burst_bytes >= EXPORTER_BURST_MIN)
-		return 0;
-	return err_set(err, -EINVAL, "%s:%d: exporter.burst = %llu B holds no record: at least %d, or 0 for a default",
-		       config->where.file != NULL ? config->where.file : "exporter", config->where.line,
-		       (unsigned long long)config->burst_bytes, EXPORTER_BURST_MIN);
-}
-
-static uint64_t
-default_burst(uint64_t budget)
-{
-	uint64_t burst_bytes = (uint64_t)((unsigned __int128)budget * EXPORTER_PEAK_PS / PS_PER_S);
-
-	return burst_bytes > EXPORTER_BURST_MIN ? burst_bytes : EXPORTER_BURST_MIN;
 }
 
 void
@@ -369,10 +332,6 @@ exporter_stats(const struct exporter *e, struct exporter_stats *stats)
 		.gap_records = e->gaps.told_records,
 		.gap_bytes = e->gaps.told_bytes,
 		.stream_bytes = e->sent_bytes + e->header_bytes + e->gaps.told_bytes,
-		.recording_errno = e->sink.file.error,
-		.recording_dropped = e->sink.file.dropped_records,
-		.peer_errno = e->sink.socket.error,
-		.peer_dropped = e->sink.socket.dropped_records,
 	};
 	for (uint32_t i = 0; i < EXPORTER_KINDS; i++) {
 		const struct exporter_count *count = &e->counts[i];
@@ -387,6 +346,12 @@ exporter_stats(const struct exporter *e, struct exporter_stats *stats)
 		stats->all.dropped_bytes += count->dropped_bytes;
 		stats->all.deferred_records += count->deferred_records;
 	}
+}
+
+struct output_stats
+exporter_output(const struct exporter *e, const struct output_ops *ops)
+{
+	return sink_stats(&e->sink, ops);
 }
 
 uint64_t

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The exporter: takes what nodes report, puts it into one order and sends it under a fixed budget to the analyzer and
- * into the recording.
+ * The exporter: takes what nodes report, puts it into one order and sends it under a fixed budget to its outputs, such as
+ * the analyzer and the recording.
  *
  * Order. Records are offered by (time, node, sequence). While the budget suffices they leave in that order, each at
  * its own time. Under pressure they leave by relevance (gaps_class()), oldest first within a class: a record may
@@ -27,6 +27,7 @@
 #include "common/record/check.h"
 #include "common/wire/record_run.h"
 #include "emulation/recorder/gaps.h"
+#include "emulation/recorder/output.h"
 
 #define EXPORTER_KINDS GAPS_KINDS /* kinds that the budget rules */
 #define EXPORTER_BURST_MIN 1024
@@ -58,31 +59,28 @@ struct exporter_stats {
 	uint64_t header_bytes;           /* stream header, configuration and REC_END: outside the budget */
 	uint64_t gap_records, gap_bytes; /* REC_GAP sent */
 	uint64_t stream_bytes;           /* the whole stream: sent + header + gap bytes */
-	int recording_errno;             /* the recording ended early: why; 0: it is whole so far */
-	int peer_errno;                  /* the analyzer went away: why; 0: it is there, or there never was one */
-	/* Records sent that it did not keep up with, real time; told to it, and counted as dropped in its REC_END. */
-	uint64_t recording_dropped, peer_dropped;
 };
 
 struct exporter;
 
 /* What exporter_create() refuses, before there is a recording. @return 0, or -EINVAL with err set */
 int exporter_check(const struct exporter_config *config, struct err *err);
+/* @return burst_bytes, or the default for it */
+uint64_t exporter_burst_bytes(const struct exporter_config *config);
 
 /*
- * Makes the recording anew and starts the stream.
- * @param config     copied
- * @param recording  path of the file that gets the stream byte for byte; NULL: none
- * @param socket_fd  connected stream socket to the analyzer, the caller's to close; -1: none
+ * Opens the outputs and starts the stream.
+ * @param config   copied
+ * @param targets  [count] where it goes, each another row of output_registry
  * @return NULL with err set (file:line, value, what would be right) and errno
  */
-struct exporter *exporter_create(const struct exporter_config *config, const char *recording, int socket_fd,
+struct exporter *exporter_create(const struct exporter_config *config, const struct output_target *targets, uint32_t count,
 				 struct err *err);
 void exporter_destroy(struct exporter *exporter);
 
 /*
- * How a recording or an analyzer that does not keep up is dealt with (emulation/recorder/sink.h). Before the first record;
- * without this call the run waits for both.
+ * How an output that does not keep up is dealt with (output_ops.on_full). Before the first record; without this call time
+ * is virtual.
  * @param real_time  the run cannot wait: records are dropped and counted instead
  * @param hurried    NULL, or asked while somebody is waited for: from when it is true, a tenth of the time must do
  */
@@ -117,12 +115,14 @@ void exporter_flush(struct exporter *exporter);
 
 /*
  * Ends the stream: sends what the budget allows until end_ps, gives up what still waits, tells all gaps, then sends
- * end with the exporter's own counts filled in, and closes the recording. Once, after the last collection.
+ * end with the exporter's own counts filled in, and closes the outputs. Once, after the last collection.
  * @param end  REC_END: reason, at_node, end_ps and the packet counts filled by the caller
  */
 void exporter_finish(struct exporter *exporter, struct rec_end *end);
 
 void exporter_stats(const struct exporter *exporter, struct exporter_stats *stats);
+/* @return of the output of a row; all 0: there is none. Also after exporter_finish() */
+struct output_stats exporter_output(const struct exporter *exporter, const struct output_ops *ops);
 
 /*
  * The rate that a run without a budget needs.

@@ -57,27 +57,19 @@ tell_of_capture(const struct run_options *options, const struct emulation *emula
 			    units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
 }
 
-static const char *
-why_lost(int error)
+/* What the outputs lack. @return whether those that are kept are whole */
+static bool
+tell_of_stream(const struct run_options *options, const struct exporter *exporter)
 {
-	return error == ETIMEDOUT ? "it took nothing for long: stopped, or stuck" : strerror(error);
-}
+	bool whole = true;
 
-/* What the analyzer, or the recording, lacks. */
-static void
-tell_of_stream(const struct run_options *options, const struct exporter_stats *stats)
-{
-	if (stats->peer_errno != 0)
-		log_warning("the analyzer went away (%s); the recording goes on in %s/records.bin",
-			    why_lost(stats->peer_errno), options->out);
-	else if (stats->peer_dropped != 0)
-		log_warning("the analyzer did not keep up: it lacks %" PRIu64 " records that %s/records.bin has",
-			    stats->peer_dropped, options->out);
-	if (stats->recording_errno != 0)
-		log_warning("%s/records.bin is cut short: %s", options->out, why_lost(stats->recording_errno));
-	else if (stats->recording_dropped != 0)
-		log_warning("%s/records.bin lacks %" PRIu64 " records: the disk did not keep up", options->out,
-			    stats->recording_dropped);
+	for (const struct output_ops *const *ops = output_registry; *ops != NULL; ops++) {
+		struct output_stats stats = exporter_output(exporter, *ops);
+
+		(*ops)->tell(&stats, options->out);
+		whole &= !(*ops)->kept || stats.error == 0;
+	}
+	return whole;
 }
 
 /* Nobody finds in the verdict what did not happen. */
@@ -114,7 +106,7 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 
 	if (!written)
 		log_error("%s", err.text);
-	tell_of_stream(options, &emulation->export);
+	written &= tell_of_stream(options, emulation->exporter);
 	if (emulation->capture != NULL)
 		tell_of_capture(options, emulation);
 	if (emulation->error_text != NULL)
@@ -122,8 +114,7 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 	tell_of_refusals(attach);
 	tell_of_idle_faults(emulation);
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
-		return written && emulation->export.recording_errno == 0 && emulation->capture_errno == 0 ? EXIT_DONE
-													  : EXIT_FAILED;
+		return written && emulation->capture_errno == 0 ? EXIT_DONE : EXIT_FAILED;
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
 		if (!results[i].holds)
 			log_error("invariant %s does not hold: %s", results[i].name, results[i].text);
@@ -149,8 +140,10 @@ static struct exporter *
 open_files(const struct run_options *options, struct emulation *emulation, int socket, struct err *err)
 {
 	const struct scenario *scenario = emulation->scenario;
+	struct output_target targets[2];
 	struct exporter *exporter;
 	char recording[PATH_MAX];
+	uint32_t count = 0;
 
 	if (snprintf(recording, sizeof(recording), "%s/" RUN_RECORDING, options->out) >= (int)sizeof(recording)) {
 		err_set(err, -ENAMETOOLONG, "%s: the path is too long", options->out);
@@ -161,7 +154,10 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 	    output_config(scenario, options->out, err) < 0 ||
 	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
 		return NULL;
-	exporter = exporter_create(&scenario->exporter, recording, socket, err);
+	targets[count++] = (struct output_target){ .ops = &output_recording, .path = recording };
+	if (socket >= 0)
+		targets[count++] = (struct output_target){ .ops = &output_analyzer, .fd = socket };
+	exporter = exporter_create(&scenario->exporter, targets, count, err);
 	if (exporter != NULL)
 		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, interrupt_asked);
 	return exporter;

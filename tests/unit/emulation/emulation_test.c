@@ -65,7 +65,7 @@ run_once(const char *path, uint32_t lcores, struct outcome *outcome)
 	pthread_t second;
 
 	if (scenario != NULL)
-		exporter = exporter_create(&scenario->exporter, NULL, -1, &err);
+		exporter = exporter_create(&scenario->exporter, NULL, 0, &err);
 	if (exporter != NULL)
 		emulation = emulation_create(scenario,
 					     &(struct emulation_options){ .lcores = lcores, .phase = EMULATION_RUN }, &err);

@@ -40,12 +40,14 @@ static void
 bench_open(struct bench *b, uint64_t budget, uint64_t burst_bytes, uint64_t queue_bytes, int socket_fd)
 {
 	struct exporter_config config = { .budget = budget, .burst_bytes = burst_bytes, .queue_bytes = queue_bytes };
+	struct output_target targets[] = { { .ops = &output_recording }, { .ops = &output_analyzer, .fd = socket_fd } };
 	struct err err = { "" };
 	char dir[] = "/tmp/exporter-test-XXXXXX", path[sizeof(dir) + 16];
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/recording", dir);
-	b->exporter = exporter_create(&config, path, socket_fd, &err);
+	targets[0].path = path;
+	b->exporter = exporter_create(&config, targets, socket_fd >= 0 ? 2 : 1, &err);
 	assert_string_equal(err.text, "");
 	assert_non_null(b->exporter);
 	b->fd = open(path, O_RDONLY);
@@ -570,7 +572,6 @@ static void
 analyzer_gets_what_is_recorded(void **state)
 {
 	struct reader reader = { .data = malloc(4 << 20) };
-	struct exporter_stats stats;
 	struct bench b;
 	pthread_t thread;
 	size_t size_bytes;
@@ -583,11 +584,10 @@ analyzer_gets_what_is_recorded(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, read_all, &reader), 0);
 	bench_open(&b, 0, 0, 0, fds[0]);
 	overload(&b, 3, PS_PER_US);
-	exporter_stats(b.exporter, &stats);
 	close(fds[0]);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	data = recording(&b, &size_bytes);
-	assert_int_equal(stats.peer_errno, 0);
+	assert_int_equal(exporter_output(b.exporter, &output_analyzer).error, 0);
 	assert_true(size_bytes > 200000);
 	assert_int_equal(reader.size_bytes, size_bytes);
 	assert_memory_equal(reader.data, data, size_bytes);
@@ -600,7 +600,6 @@ analyzer_gets_what_is_recorded(void **state)
 static void
 a_dead_analyzer_leaves_the_recording_whole(void **state)
 {
-	struct exporter_stats stats;
 	struct bench alone, orphan;
 	size_t alone_bytes, orphan_bytes;
 	uint8_t *alone_data, *orphan_data;
@@ -612,9 +611,9 @@ a_dead_analyzer_leaves_the_recording_whole(void **state)
 	bench_open(&orphan, 0, 0, 0, fds[0]);
 	close(fds[1]);
 	overload(&orphan, 5, PS_PER_US);
-	exporter_stats(orphan.exporter, &stats);
-	assert_int_equal(stats.peer_errno, EPIPE);
-	assert_int_equal(stats.recording_errno, 0);
+	assert_int_equal(exporter_output(orphan.exporter, &output_analyzer).error, EPIPE);
+	assert_int_equal(exporter_output(orphan.exporter, &output_recording).error, 0);
+	assert_null(exporter_output(alone.exporter, &output_analyzer).ops);
 	alone_data = recording(&alone, &alone_bytes);
 	orphan_data = recording(&orphan, &orphan_bytes);
 	assert_int_equal(alone_bytes, orphan_bytes);
@@ -662,7 +661,6 @@ static void
 a_full_disk_is_remembered(void **state)
 {
 	struct rec_end end = { .end_ps = 1 };
-	struct exporter_stats stats;
 	const struct rlimit little = { 10, RLIM_INFINITY };
 	struct rlimit before;
 	struct bench b;
@@ -674,8 +672,7 @@ a_full_disk_is_remembered(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
 	exporter_finish(b.exporter, &end);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	exporter_stats(b.exporter, &stats);
-	assert_int_equal(stats.recording_errno, EFBIG);
+	assert_int_equal(exporter_output(b.exporter, &output_recording).error, EFBIG);
 	assert_int_equal(end.recording_errno, EFBIG); /* for who gets the stream by the socket */
 	bench_close(&b);
 }
@@ -684,15 +681,16 @@ static void
 bad_configuration_is_refused(void **state)
 {
 	struct exporter_config config = { .where = { .file = "a.cfg", .line = 7 }, .budget = 1000, .burst_bytes = 1023 };
+	const struct output_target nowhere = { .ops = &output_recording, .path = "/nonexistent/stream.rec" };
 	struct err err = { "" };
 
-	assert_null(exporter_create(&config, NULL, -1, &err));
+	assert_null(exporter_create(&config, NULL, 0, &err));
 	assert_int_equal(errno, EINVAL);
 	assert_string_equal(err.text, "a.cfg:7: exporter.burst = 1023 B holds no record: "
 				      "at least 1024, or 0 for a default");
 	config.burst_bytes = 1024;
 	err.text[0] = '\0';
-	assert_null(exporter_create(&config, "/nonexistent/stream.rec", -1, &err));
+	assert_null(exporter_create(&config, &nowhere, 1, &err));
 	assert_int_equal(errno, ENOENT);
 	assert_string_equal(err.text, "/nonexistent/stream.rec: cannot write the recording: "
 				      "No such file or directory");

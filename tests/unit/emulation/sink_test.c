@@ -19,10 +19,13 @@
 
 #include "emulation/recorder/sink.h"
 
-#define RECORDS (3 * SINK_BUFFER_BYTES / sizeof(struct rec_poll))
+#define BUFFER_BYTES output_analyzer.cap_bytes
+#define RECORDS (3 * BUFFER_BYTES / sizeof(struct rec_poll))
 #define STUCK_S 25 /* a call that waits for what is stopped ends the test */
 
 static const struct rec_stream head = { .magic = REC_MAGIC, .version = REC_VERSION, .size = sizeof(head) };
+
+enum { FILE_AT, PEER_AT };
 
 struct bench {
 	struct sink sink;
@@ -34,13 +37,16 @@ static void
 bench_open(struct bench *b)
 {
 	char dir[] = "/tmp/rocelab-sink-XXXXXX", path[sizeof(dir) + 16];
+	struct output_target targets[] = { [FILE_AT].ops = &output_recording, [PEER_AT].ops = &output_analyzer };
 	struct err err = { "" };
 
 	*b = (struct bench){ .file_fd = -1 };
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/recording", dir);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, b->sockets), 0);
-	assert_int_equal(sink_init(&b->sink, path, b->sockets[0], &head, &err), 0);
+	targets[FILE_AT].path = path;
+	targets[PEER_AT].fd = b->sockets[0];
+	assert_int_equal(sink_init(&b->sink, targets, 2, &head, &err), 0);
 	b->file_fd = open(path, O_RDONLY);
 	assert_true(b->file_fd >= 0);
 	unlink(path);
@@ -162,7 +168,7 @@ read_on(void *arg)
 static void
 reader_start(struct reader *reader, int fd)
 {
-	*reader = (struct reader){ .fd = fd, .data = malloc(4 * SINK_BUFFER_BYTES) };
+	*reader = (struct reader){ .fd = fd, .data = malloc(4 * BUFFER_BYTES) };
 	assert_non_null(reader->data);
 	assert_int_equal(pthread_create(&reader->thread, NULL, read_on, reader), 0);
 }
@@ -191,21 +197,21 @@ in_real_time_a_stopped_analyzer_loses_whole_records(void **state)
 	bench_open(&b);
 	sink_set_clock(&b.sink, true, NULL);
 	put_polls(&b, RECORDS);
-	lost = b.sink.socket.dropped_records;
+	lost = b.sink.outputs[PEER_AT].dropped_records;
 	assert_true(lost > RECORDS / 2 && lost < RECORDS);
 	reader_start(&reader, b.sockets[1]);
-	assert_int_equal(spool_wait(b.sink.socket.spool, SINK_BUFFER_BYTES / 2, SINK_ANALYZER_NS, NULL), 0);
+	assert_int_equal(spool_wait(b.sink.outputs[PEER_AT].spool, BUFFER_BYTES / 2, output_analyzer.give_up_ns, NULL), 0);
 	put_polls(&b, 1000);
 	put_end(&b);
 	sink_fini(&b.sink);
-	assert_int_equal(b.sink.socket.error, 0);
-	assert_int_equal(b.sink.socket.dropped_records, lost);
+	assert_int_equal(b.sink.outputs[PEER_AT].error, 0);
+	assert_int_equal(b.sink.outputs[PEER_AT].dropped_records, lost);
 	found = reader_end(&reader, &b);
 	assert_int_equal(found.told, lost);
 	assert_int_equal(found.polls, RECORDS + 1000 - lost);
 	assert_int_equal(found.end_sent, found.polls);
 	assert_int_equal(found.end_dropped, lost);
-	assert_int_equal(b.sink.file.error, 0);
+	assert_int_equal(b.sink.outputs[FILE_AT].error, 0);
 	found = read_recording(&b);
 	assert_int_equal(found.polls + found.told, RECORDS + 1000);
 	assert_int_equal(found.end_sent, found.polls);
@@ -224,7 +230,7 @@ in_virtual_time_a_slow_analyzer_is_waited_for(void **state)
 	put_polls(&b, RECORDS);
 	put_end(&b);
 	sink_fini(&b.sink);
-	assert_int_equal(b.sink.socket.error, 0);
+	assert_int_equal(b.sink.outputs[PEER_AT].error, 0);
 	assert_int_equal(reader_end(&reader, &b).polls, RECORDS);
 	assert_int_equal(read_recording(&b).polls, RECORDS);
 	bench_close(&b);
@@ -238,12 +244,12 @@ in_virtual_time_a_stopped_analyzer_is_given_up(void **state)
 
 	(void)state;
 	bench_open(&b);
-	b.sink.socket.give_up_ns = 300000000;
+	b.sink.outputs[PEER_AT].give_up_ns = 300000000;
 	put_polls(&b, RECORDS);
-	assert_int_equal(b.sink.socket.error, ETIMEDOUT);
+	assert_int_equal(b.sink.outputs[PEER_AT].error, ETIMEDOUT);
 	put_end(&b);
 	sink_fini(&b.sink);
-	assert_int_equal(b.sink.file.error, 0);
+	assert_int_equal(b.sink.outputs[FILE_AT].error, 0);
 	found = read_recording(&b);
 	assert_int_equal(found.polls, RECORDS);
 	assert_true(found.ended);
@@ -270,7 +276,7 @@ an_interrupt_shortens_the_wait(void **state)
 	sink_set_clock(&b.sink, false, hurried);
 	asked = 0;
 	put_polls(&b, RECORDS);
-	assert_int_equal(b.sink.socket.error, ETIMEDOUT);
+	assert_int_equal(b.sink.outputs[PEER_AT].error, ETIMEDOUT);
 	assert_true(asked > 0 && asked < 3000);
 	bench_close(&b);
 }
@@ -288,21 +294,74 @@ in_real_time_a_stopped_disk_holds_nobody_up(void **state)
 	bench_open(&b);
 	sink_set_clock(&b.sink, true, NULL);
 	assert_int_equal(pipe2(pipes, O_NONBLOCK), 0);
-	assert_int_equal(dup2(pipes[1], b.sink.file_fd), b.sink.file_fd);
-	b.sink.file.give_up_ns = 300000000;
+	assert_int_equal(dup2(pipes[1], b.sink.outputs[FILE_AT].fd), b.sink.outputs[FILE_AT].fd);
+	b.sink.outputs[FILE_AT].give_up_ns = 300000000;
 	reader_start(&reader, b.sockets[1]);
 	put_polls(&b, RECORDS);
-	assert_true(b.sink.file.dropped_records > 0);
+	assert_true(b.sink.outputs[FILE_AT].dropped_records > 0);
 	put_end(&b);
 	sink_fini(&b.sink);
-	assert_int_equal(b.sink.file.error, ETIMEDOUT);
-	assert_int_equal(b.sink.socket.error, 0);
+	assert_int_equal(b.sink.outputs[FILE_AT].error, ETIMEDOUT);
+	assert_int_equal(b.sink.outputs[PEER_AT].error, 0);
 	found = reader_end(&reader, &b);
 	assert_int_equal(found.polls + found.told, RECORDS);
 	assert_true(found.ended);
 	close(pipes[0]);
 	close(pipes[1]);
 	bench_close(&b);
+}
+
+/* The end of a pipe that a test reads, at its leisure: a row of its own. */
+static int
+take_fd(const struct output_target *target, struct err *err)
+{
+	(void)err;
+	return target->fd;
+}
+
+static const struct output_ops output_page = {
+	.name = "page",
+	.what = "the page",
+	.cap_bytes = 64 * 1024,
+	.give_up_ns = 1000000000,
+	.on_full = { OUTPUT_DROP, OUTPUT_DROP },
+	.open = take_fd,
+};
+
+static void
+an_output_that_drops_holds_up_no_run_in_virtual_time(void **state)
+{
+	struct output_target target = { .ops = &output_page };
+	struct reader reader;
+	struct found found;
+	struct bench b = { .file_fd = -1, .sockets = { -1, -1 } };
+	struct err err = { "" };
+	uint64_t dropped;
+	int pipes[2];
+
+	(void)state;
+	assert_int_equal(pipe2(pipes, 0), 0);
+	target.fd = pipes[1];
+	assert_int_equal(sink_init(&b.sink, &target, 1, &head, &err), 0);
+	alarm(STUCK_S);
+	put_polls(&b, RECORDS);
+	dropped = sink_stats(&b.sink, &output_page).dropped_records;
+	assert_true(dropped > RECORDS / 2 && dropped < RECORDS);
+	assert_int_equal(sink_settle(&b.sink), 0); /* nobody keeps it: it is not waited for */
+	reader_start(&reader, pipes[0]);
+	put_end(&b);
+	sink_fini(&b.sink);
+	assert_int_equal(sink_stats(&b.sink, &output_page).error, 0);
+	close(pipes[1]);
+	pthread_join(reader.thread, NULL);
+	found = read_stream(reader.data, reader.size);
+	assert_int_equal(found.polls, RECORDS - dropped);
+	assert_int_equal(found.told, dropped);
+	assert_int_equal(found.end_dropped, dropped);
+	assert_null(sink_stats(&b.sink, &output_analyzer).ops);
+	free(reader.data);
+	close(pipes[0]);
+	alarm(0);
 }
 
 int
@@ -314,6 +373,7 @@ main(void)
 		cmocka_unit_test(in_virtual_time_a_stopped_analyzer_is_given_up),
 		cmocka_unit_test(an_interrupt_shortens_the_wait),
 		cmocka_unit_test(in_real_time_a_stopped_disk_holds_nobody_up),
+		cmocka_unit_test(an_output_that_drops_holds_up_no_run_in_virtual_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/recorder/output.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Of its own REC_GAP: the exporter numbers its from 0. */
+#define FIRST_GAP_SEQ 0x80000000u
+
+const struct output_ops *const output_registry[] = {
+	&output_analyzer,
+	&output_recording,
+	NULL,
+};
+
+int
+output_open(struct output *output, const struct output_target *target, const struct rec_stream *head, struct err *err)
+{
+	const struct output_ops *ops = target->ops;
+	struct spool_config config = { .socket = ops->socket, .cap_bytes = ops->cap_bytes };
+
+	*output = (struct output){ .ops = ops, .give_up_ns = ops->give_up_ns, .gap_seq = FIRST_GAP_SEQ };
+	output->fd = config.fd = ops->open(target, err);
+	if (output->fd < 0)
+		return output->fd;
+	output->spool = spool_create(&config, ops->what, err);
+	if (output->spool == NULL)
+		return -errno;
+	spool_put(output->spool, head, sizeof(*head));
+	spool_commit(output->spool);
+	return 0;
+}
+
+int
+output_settle(struct output *output, bool (*hurried)(void))
+{
+	if (output->spool != NULL && output->error == 0)
+		output->error = spool_wait(output->spool, output->ops->cap_bytes, output->give_up_ns, hurried);
+	return output->error;
+}
+
+void
+output_close(struct output *output, bool (*hurried)(void))
+{
+	int ret;
+
+	if (output->spool != NULL) {
+		output_settle(output, hurried);
+		ret = spool_close(output->spool);
+		output->error = output->error != 0 ? output->error : ret;
+	}
+	output->spool = NULL;
+	if (output->fd >= 0 && output->ops->close != NULL) {
+		ret = output->ops->close(output->fd);
+		output->error = output->error != 0 ? output->error : ret;
+	}
+	output->fd = -1;
+}
+
+/* What is dropped here is told here. A gap of the exporter's that is dropped counts as what it tells of. */
+static void
+drop(struct output *output, const struct rec_hdr *hdr)
+{
+	if (hdr->type == REC_GAP) {
+		gaps_note_gap(&output->gaps, (const struct rec_gap *)(const void *)hdr);
+		return;
+	}
+	gaps_note(&output->gaps, hdr);
+	output->dropped_records++;
+	output->dropped_bytes += hdr->size;
+}
+
+static void
+tell_gaps(struct output *output, uint64_t now_ps)
+{
+	struct rec_gap gap;
+
+	for (uint32_t kind = 0; output->gaps.due_bytes != 0 && kind < GAPS_KINDS; kind++) {
+		if (!gaps_take(&output->gaps, kind, &gap))
+			continue;
+		gap.hdr = (struct rec_hdr){
+			.type = REC_GAP, .size = sizeof(gap), .node = REC_NONE, .time_ps = now_ps, .seq = output->gap_seq++
+		};
+		spool_put(output->spool, &gap, sizeof(gap));
+	}
+}
+
+/* The totals as this one's reader finds them. */
+static struct rec_end
+end_of(const struct output *output, const struct rec_hdr *hdr)
+{
+	struct rec_end end;
+
+	memcpy(&end, hdr, sizeof(end));
+	end.sent_records -= output->dropped_records;
+	end.sent_bytes -= output->dropped_bytes;
+	end.dropped_records += output->dropped_records;
+	return end;
+}
+
+static bool
+may_drop(const struct output *output, const struct rec_hdr *hdr, bool real_time)
+{
+	return output->ops->on_full[real_time] == OUTPUT_DROP &&
+	       (hdr->type == REC_GAP || gaps_kind(hdr->type) < GAPS_KINDS);
+}
+
+void
+output_put(struct output *output, const struct rec_hdr *hdr, bool real_time, bool (*hurried)(void))
+{
+	size_t need_bytes = hdr->size + output->gaps.due_bytes;
+	struct rec_end end;
+
+	if (output->spool == NULL || output->error != 0)
+		return;
+	output->error = spool_errno(output->spool);
+	if (output->error == 0 && spool_room(output->spool) < need_bytes) {
+		if (may_drop(output, hdr, real_time)) {
+			drop(output, hdr);
+			return;
+		}
+		output->error = spool_wait(output->spool, output->ops->cap_bytes / 2, output->give_up_ns, hurried);
+	}
+	if (output->error != 0)
+		return;
+	tell_gaps(output, hdr->time_ps);
+	if (hdr->type == REC_END) {
+		end = end_of(output, hdr);
+		hdr = &end.hdr;
+	}
+	spool_put(output->spool, hdr, hdr->size);
+	spool_commit(output->spool);
+}
+
+const char *
+output_why(int error)
+{
+	return error == ETIMEDOUT ? "it took nothing for long: stopped, or stuck" : strerror(error);
+}

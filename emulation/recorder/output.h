@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A place where the record stream goes: a recording file, an analyzer's socket. Each is a row {name, what it holds, what
+ * happens when it does not keep up} with a file of its own, and has a buffer and a thread that empties it
+ * (common/spool.h), so that none holds up another. An output to come, such as a page that follows the run, is another file
+ * and row: it reads the stream from the other end of a file descriptor.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/spool.h"
+#include "common/wire/record.h"
+#include "emulation/recorder/gaps.h"
+
+/* When a buffer is full. What is configured and REC_END are always waited for: they come before and after the run. */
+enum output_full {
+	OUTPUT_WAIT, /* the run waits */
+	OUTPUT_DROP, /* records are dropped whole, for this one alone, and told to it (REC_GAP) before the next that it gets */
+};
+
+struct output;
+struct output_stats;
+
+struct output_target {
+	const struct output_ops *ops;
+	const char *path; /* of what it opens, or */
+	int fd;           /* what is open already, the caller's to close */
+};
+
+struct output_ops {
+	const char *name;            /* in run.json */
+	const char *what;            /* for people: "the recording" */
+	size_t cap_bytes;            /* what it may lag by */
+	uint64_t give_up_ns;         /* one that takes not a byte for so long is given up */
+	enum output_full on_full[2]; /* in virtual time, in real time */
+	bool socket;
+	/* The run is worth nothing without it: other outputs learn in REC_END why it broke off, and the run fails. */
+	bool kept;
+	/* @return the file descriptor to write to, or negative errno with err set */
+	int (*open)(const struct output_target *target, struct err *err);
+	/* Of what open() gave. @return 0 or errno. NULL: it is the caller's */
+	int (*close)(int fd);
+	/* Says what it lacks, to people. @param dir  of the run's files */
+	void (*tell)(const struct output_stats *stats, const char *dir);
+};
+
+extern const struct output_ops output_analyzer, output_recording;
+/* All of them, NULL-terminated. */
+extern const struct output_ops *const output_registry[];
+
+struct output {
+	const struct output_ops *ops;
+	int fd;
+	struct spool *spool; /* NULL: closed */
+	int error;           /* why it was given up, 0 while it has not been */
+	uint64_t give_up_ns;
+	struct gaps gaps; /* what it lacks and has not been told of */
+	uint32_t gap_seq;
+	uint64_t dropped_records, dropped_bytes;
+};
+
+/* Zeroed: an output that there is not. */
+struct output_stats {
+	const struct output_ops *ops;
+	int error;                /* it ended early: why; 0: it is whole so far */
+	uint64_t dropped_records; /* sent, but it did not keep up; told to it, and counted as dropped in its REC_END */
+};
+
+/* @param head  what a stream begins with. @return 0, or negative errno with err set */
+int output_open(struct output *output, const struct output_target *target, const struct rec_stream *head, struct err *err);
+
+/*
+ * Appends a record to the stream. What fails is given up, its errno kept.
+ * @param hurried  NULL, or asked while somebody is waited for: from when it is true, a tenth of the time must do
+ */
+void output_put(struct output *output, const struct rec_hdr *hdr, bool real_time, bool (*hurried)(void));
+
+/* Waits until it has all that was put, or is given up. @return 0, or the errno for which it was given up */
+int output_settle(struct output *output, bool (*hurried)(void));
+
+/* Settles and closes it. Twice is allowed. */
+void output_close(struct output *output, bool (*hurried)(void));
+
+/* "it took nothing for long: stopped, or stuck", for what output_ops.tell says */
+const char *output_why(int error);
