@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/grow.h"
 #include "common/hash.h"
-#include "common/log.h"
 #include "common/wire/record_hdr.h"
 
 void
@@ -34,17 +34,7 @@ recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint
 	hdr->node = buf->node;
 	hdr->time_ps = time_ps;
 	hdr->seq = buf->seq++;
-	if (buf->used_bytes + size_bytes > buf->cap_bytes) {
-		size_t cap = buf->cap_bytes != 0 ? buf->cap_bytes * 2 : 4096;
-
-		while (cap < buf->used_bytes + size_bytes)
-			cap *= 2;
-		uint8_t *data = realloc(buf->data, cap);
-		if (data == NULL)
-			log_fatal("out of memory for %zu B of records of node %u", cap, buf->node);
-		buf->data = data;
-		buf->cap_bytes = cap;
-	}
+	buf->data = grow(buf->data, &buf->cap_bytes, buf->used_bytes + size_bytes, 1, "records");
 	memcpy(buf->data + buf->used_bytes, rec, size_bytes);
 	buf->used_bytes += size_bytes;
 	if (!buf->discarded)

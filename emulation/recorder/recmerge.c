@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulation/recorder/grow.h"
+#include "common/grow.h"
 
 static void append(struct recmerge *merge, const struct rec_hdr *hdr);
 static int compare(const void *a, const void *b);
@@ -34,8 +34,8 @@ recmerge_add(struct recmerge *merge, struct recbuf *buf)
 static void
 append(struct recmerge *merge, const struct rec_hdr *hdr)
 {
-	merge->data = grow(merge->data, &merge->cap_bytes, merge->used_bytes + hdr->size, 1);
-	merge->refs = grow(merge->refs, &merge->cap_refs, merge->nrefs + 1, sizeof(*merge->refs));
+	merge->data = grow(merge->data, &merge->cap_bytes, merge->used_bytes + hdr->size, 1, "records");
+	merge->refs = grow(merge->refs, &merge->cap_refs, merge->nrefs + 1, sizeof(*merge->refs), "records");
 	merge->refs[merge->nrefs++] = (struct recmerge_ref){
 		.time_ps = hdr->time_ps,
 		.node = hdr->node,

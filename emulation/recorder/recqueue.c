@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulation/recorder/grow.h"
+#include "common/grow.h"
 
 static const struct rec_hdr *oldest(const struct recqueue_class *class);
 
@@ -28,7 +28,7 @@ recqueue_put(struct recqueue *queue, uint32_t class, const struct rec_hdr *hdr)
 		c->tail_bytes -= c->head_bytes;
 		c->head_bytes = 0;
 	}
-	c->data = grow(c->data, &c->cap_bytes, c->tail_bytes + hdr->size, 1);
+	c->data = grow(c->data, &c->cap_bytes, c->tail_bytes + hdr->size, 1, "records");
 	memcpy(c->data + c->tail_bytes, hdr, hdr->size);
 	c->tail_bytes += hdr->size;
 	queue->records++;

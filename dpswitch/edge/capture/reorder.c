@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dpswitch/edge/capture/reorder.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/grow.h"
 #include "common/log.h"
-
-static void
-out_of_memory(void)
-{
-	log_fatal("out of memory for captured frames");
-}
-
-static void *
-grown(void *array, size_t *cap, size_t need, size_t elem_bytes)
-{
-	if (need <= *cap)
-		return array;
-	*cap = need * 2;
-	array = realloc(array, *cap * elem_bytes);
-	if (array == NULL)
-		out_of_memory();
-	return array;
-}
 
 void
 reorder_fini(struct reorder *r)
@@ -36,7 +18,7 @@ reorder_fini(struct reorder *r)
 uint8_t *
 reorder_slot(struct reorder *r, size_t max_bytes)
 {
-	r->bytes = grown(r->bytes, &r->bytes_cap, r->nbytes + max_bytes, 1);
+	r->bytes = grow(r->bytes, &r->bytes_cap, r->nbytes + max_bytes, 1, "captured frames");
 	return r->bytes + r->nbytes;
 }
 
@@ -45,7 +27,7 @@ reorder_put(struct reorder *r, const struct reorder_frame *frame)
 {
 	struct reorder_frame *mine;
 
-	r->frames = grown(r->frames, &r->cap, r->count + 1, sizeof(*r->frames));
+	r->frames = grow(r->frames, &r->cap, r->count + 1, sizeof(*r->frames), "captured frames");
 	mine = &r->frames[r->count++];
 	*mine = *frame;
 	mine->seq = r->seq++;
@@ -74,7 +56,7 @@ compact(struct reorder *r)
 		nbytes += r->frames[i].captured_bytes;
 	bytes = malloc(nbytes + 1);
 	if (bytes == NULL)
-		out_of_memory();
+		log_fatal("out of memory for %zu B of captured frames", nbytes);
 	nbytes = 0;
 	for (size_t i = 0; i < r->count; i++) {
 		struct reorder_frame *frame = &r->frames[i];
