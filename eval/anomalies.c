@@ -62,7 +62,7 @@ queues_found(const struct truth *truth, const json_t *anomaly, const json_t *fin
 /* ---- storm: the port that sends PAUSE ---- */
 
 static bool
-storm_touches(const struct truth *truth, const json_t *anomaly)
+storm_affects(const struct truth *truth, const json_t *anomaly)
 {
 	return truth_held_ns(truth, truth_text(anomaly, "halts")) >= truth->earnest_ns;
 }
@@ -77,7 +77,7 @@ storm_found(const struct truth *truth, const json_t *anomaly, const json_t *find
 }
 
 static bool
-storm_bears(const json_t *anomaly, const json_t *finding)
+storm_confirms(const json_t *anomaly, const json_t *finding)
 {
 	return strcmp(truth_text(finding, "type"), "pfc-storm") == 0 &&
 	       strcmp(truth_text(finding, "root"), truth_text(anomaly, "root")) == 0;
@@ -86,7 +86,7 @@ storm_bears(const json_t *anomaly, const json_t *finding)
 /* ---- backpressure: the port whose queue begins it ---- */
 
 static bool
-backpressure_touches(const struct truth *truth, const json_t *anomaly)
+backpressure_affects(const struct truth *truth, const json_t *anomaly)
 {
 	return truth_pauses_lead(truth, truth_text(anomaly, "root"), json_object_get(anomaly, "halts"));
 }
@@ -114,7 +114,7 @@ names_port_of(const json_t *finding, const json_t *ports)
 }
 
 static bool
-deadlock_touches(const struct truth *truth, const json_t *anomaly)
+deadlock_affects(const struct truth *truth, const json_t *anomaly)
 {
 	const json_t *port;
 	size_t i;
@@ -125,11 +125,11 @@ deadlock_touches(const struct truth *truth, const json_t *anomaly)
 }
 
 static bool
-deadlock_bears(const json_t *anomaly, const json_t *finding)
+deadlock_confirms(const json_t *anomaly, const json_t *finding)
 {
 	if (strcmp(truth_text(finding, "type"), "pfc-deadlock") == 0)
 		return names_port_of(finding, json_object_get(anomaly, "ports"));
-	return storm_bears(anomaly, finding); /* the root out of the loop, if there is one */
+	return storm_confirms(anomaly, finding); /* the root out of the loop, if there is one */
 }
 
 static bool
@@ -141,7 +141,7 @@ deadlock_found(const struct truth *truth, const json_t *anomaly, const json_t *f
 	size_t i;
 
 	json_array_foreach(findings, i, finding) found |=
-		strcmp(truth_text(finding, "type"), "pfc-deadlock") == 0 && deadlock_bears(anomaly, finding);
+		strcmp(truth_text(finding, "type"), "pfc-deadlock") == 0 && deadlock_confirms(anomaly, finding);
 	if (!found)
 		err_set(why, 0, "the deadlock is not found");
 	else if (root[0] != '\0' && !has_finding(findings, "pfc-storm", root))
@@ -152,13 +152,13 @@ deadlock_found(const struct truth *truth, const json_t *anomaly, const json_t *f
 /* ---- loop: one of its ports ---- */
 
 static bool
-loop_touches(const struct truth *truth, const json_t *anomaly)
+loop_affects(const struct truth *truth, const json_t *anomaly)
 {
 	return truth_any_halted(truth, json_object_get(anomaly, "ports"));
 }
 
 static bool
-loop_bears(const json_t *anomaly, const json_t *finding)
+loop_confirms(const json_t *anomaly, const json_t *finding)
 {
 	const char *type = truth_text(finding, "type");
 
@@ -175,7 +175,7 @@ loop_found(const struct truth *truth, const json_t *anomaly, const json_t *findi
 	size_t i;
 
 	json_array_foreach(findings, i, finding) if (strcmp(truth_text(finding, "type"), "forwarding-loop") == 0 &&
-						     loop_bears(anomaly, finding)) return true;
+						     loop_confirms(anomaly, finding)) return true;
 	err_set(why, 0, "the forwarding loop is not found");
 	return false;
 }
@@ -183,7 +183,7 @@ loop_found(const struct truth *truth, const json_t *anomaly, const json_t *findi
 /* ---- load imbalance: one of the ports that flows of the collective share while an equally good one idles ---- */
 
 static bool
-imbalance_touches(const struct truth *truth, const json_t *anomaly)
+imbalance_affects(const struct truth *truth, const json_t *anomaly)
 {
 	const json_t *flow;
 	size_t i;
@@ -194,7 +194,7 @@ imbalance_touches(const struct truth *truth, const json_t *anomaly)
 }
 
 static bool
-imbalance_bears(const json_t *anomaly, const json_t *finding)
+imbalance_confirms(const json_t *anomaly, const json_t *finding)
 {
 	return strcmp(truth_text(finding, "type"), "load-imbalance") == 0 &&
 	       truth_lists(json_object_get(anomaly, "ports"), truth_text(finding, "root"));
@@ -206,7 +206,7 @@ imbalance_found(const struct truth *truth, const json_t *anomaly, const json_t *
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (imbalance_bears(anomaly, finding)) return true;
+	json_array_foreach(findings, i, finding) if (imbalance_confirms(anomaly, finding)) return true;
 	err_set(why, 0, "load imbalance is not found");
 	return false;
 }
@@ -214,13 +214,13 @@ imbalance_found(const struct truth *truth, const json_t *anomaly, const json_t *
 /* ---- slow host: the host and the step ---- */
 
 static bool
-slow_host_touches(const struct truth *truth, const json_t *anomaly)
+slow_host_affects(const struct truth *truth, const json_t *anomaly)
 {
 	return true;
 }
 
 static bool
-slow_host_bears(const json_t *anomaly, const json_t *finding)
+slow_host_confirms(const json_t *anomaly, const json_t *finding)
 {
 	return strcmp(truth_text(finding, "type"), "slow-host") == 0 &&
 	       strcmp(truth_text(finding, "root"), truth_text(anomaly, "host")) == 0;
@@ -235,7 +235,7 @@ slow_host_found(const struct truth *truth, const json_t *anomaly, const json_t *
 
 	json_array_foreach(findings, i, finding)
 	{
-		if (!slow_host_bears(anomaly, finding))
+		if (!slow_host_confirms(anomaly, finding))
 			continue;
 		json_array_foreach(json_object_get(finding, "steps"), k,
 				   number) if (json_integer_value(number) == step) return true;
@@ -247,12 +247,12 @@ slow_host_found(const struct truth *truth, const json_t *anomaly, const json_t *
 static const struct anomaly_kind kinds[] = {
 	{ "contention", false, queues_touch, queues_found, NULL },
 	{ "incast", false, queues_touch, queues_found, NULL },
-	{ "pfc-storm", false, storm_touches, storm_found, storm_bears },
-	{ "backpressure", false, backpressure_touches, backpressure_found, NULL },
-	{ "deadlock", false, deadlock_touches, deadlock_found, deadlock_bears },
-	{ "loop", false, loop_touches, loop_found, loop_bears },
-	{ "imbalance", false, imbalance_touches, imbalance_found, imbalance_bears },
-	{ "slow-host", true, slow_host_touches, slow_host_found, slow_host_bears },
+	{ "pfc-storm", false, storm_affects, storm_found, storm_confirms },
+	{ "backpressure", false, backpressure_affects, backpressure_found, NULL },
+	{ "deadlock", false, deadlock_affects, deadlock_found, deadlock_confirms },
+	{ "loop", false, loop_affects, loop_found, loop_confirms },
+	{ "imbalance", false, imbalance_affects, imbalance_found, imbalance_confirms },
+	{ "slow-host", true, slow_host_affects, slow_host_found, slow_host_confirms },
 };
 
 const struct anomaly_kind *

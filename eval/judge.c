@@ -81,7 +81,7 @@ due_to_anomaly(const struct truth *truth, const json_t *finding, struct err *why
 	{
 		const struct anomaly_kind *kind = judge_kind(anomaly);
 
-		if (kind != NULL && kind->bears != NULL && kind->bears(anomaly, finding))
+		if (kind != NULL && kind->confirms != NULL && kind->confirms(anomaly, finding))
 			return true;
 	}
 	err_set(why, 0, "%s at %s: nothing of the kind was there", truth_text(finding, "type"),
@@ -90,7 +90,7 @@ due_to_anomaly(const struct truth *truth, const json_t *finding, struct err *why
 }
 
 bool
-judge_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
+judge_confirms(const struct truth *truth, const json_t *finding, struct err *why)
 {
 	const char *type = truth_text(finding, "type");
 
@@ -121,7 +121,7 @@ judge_is_right(const struct truth *truth, struct err *why)
 	{
 		const struct anomaly_kind *kind = judge_kind(anomaly);
 
-		if (kind == NULL || !kind->touches(truth, anomaly)) {
+		if (kind == NULL || !kind->affects(truth, anomaly)) {
 			err_set(why, 0, "%s did not touch the collective", truth_text(anomaly, "kind"));
 			return false;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kinds of anomalies that a case may hold (case.json's "anomalies"): whether one touched the collective at all, whether a
- * verdict found it, and which findings it bears out.
+ * The kinds of anomalies that a case may hold (case.json's "anomalies"): whether one affected the collective at all, whether a
+ * verdict found it, and which findings it confirms.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 struct anomaly_kind {
 	const char *name;
 	bool in_hosts; /* the network has no part in it */
-	/* In the fabric's truth, did it touch the collective? If not the case is wrong by construction. */
-	bool (*touches)(const struct truth *truth, const json_t *anomaly);
+	/* In the fabric's truth, did it affect the collective? If not the case is wrong by construction. */
+	bool (*affects)(const struct truth *truth, const json_t *anomaly);
 	/* Is it among the findings? @param why  set to what is missing, if not */
 	bool (*found)(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why);
 	/* Is this finding, of no queue, due to it? NULL: it has none such */
-	bool (*bears)(const json_t *anomaly, const json_t *finding);
+	bool (*confirms)(const json_t *anomaly, const json_t *finding);
 };
 
 /* @return NULL: there is none of this name (anomalies.c has them) */
@@ -24,10 +24,10 @@ const struct anomaly_kind *judge_kind(const json_t *anomaly);
 /*
  * Did the fabric see what a finding says? Queues: every culprit stood in the root's queue with a victim (incast: or
  * with another culprit; pauses: with anybody) and, for pauses, a port named was halted. Load imbalance: as a queue, where
- * hashes leave a port of equal cost to none of the collective's flows. All else: an anomaly of the case bears it out.
+ * hashes leave a port of equal cost to none of the collective's flows. All else: an anomaly of the case confirms it.
  * @param why  set to what is not so
  */
-bool judge_borne_out(const struct truth *truth, const json_t *finding, struct err *why);
+bool judge_confirms(const struct truth *truth, const json_t *finding, struct err *why);
 
 /*
  * A case is right by construction if everything it is to hold touched the collective; one that is to hold nothing, if no

@@ -25,7 +25,7 @@ all_borne_out(const struct truth *truth, const json_t *findings, struct err *why
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (!judge_borne_out(truth, finding, why)) return false;
+	json_array_foreach(findings, i, finding) if (!judge_confirms(truth, finding, why)) return false;
 	return true;
 }
 

@@ -188,7 +188,7 @@ bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
 struct ev_range {
 	uint32_t first, end;
 };
-/* @return those of a port's epochs outside of which none touches [from, to], in ev->epochs */
+/* @return those of a port's epochs outside of which none overlaps [from, to], in ev->epochs */
 struct ev_range evidence_epochs(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
 /*
  * @return those of a port's states outside of which none is of a moment in [from, to], or tells of a pause in it; in

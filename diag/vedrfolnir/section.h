@@ -87,7 +87,7 @@ struct provenance_score {
 	double score;
 };
 
-/* One per slow step with telemetry; over every epoch reported that touches the step's time. */
+/* One per slow step with telemetry; over every epoch reported that overlaps the step's time. */
 struct provenance {
 	uint32_t step; /* index into run.steps */
 	uint64_t from_ps, to_ps;

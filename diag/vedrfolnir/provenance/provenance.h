@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Provenance graph of one step (III-D1): which flows and ports its flow waited for, over every epoch reported that
- * touches the step's time. It holds the ports that the flow met, and the ports that halted those by PFC, transitively;
+ * overlaps the step's time. It holds the ports that the flow met, and the ports that halted those by PFC, transitively;
  * nothing else can receive a score (Eq. 1 and 2).
  */
 #pragma once

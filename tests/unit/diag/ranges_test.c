@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rows of a step's time are found without a look at the others: none that touches it is ever left out. */
+/* The rows of a step's time are found without a look at the others: none that overlaps it is ever left out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define WINDOWS 300
 
 static bool
-touches(uint64_t from_ps, uint64_t to_ps, uint64_t window_from_ps, uint64_t window_to_ps)
+overlaps(uint64_t from_ps, uint64_t to_ps, uint64_t window_from_ps, uint64_t window_to_ps)
 {
 	return to_ps >= window_from_ps && from_ps <= window_to_ps;
 }
@@ -55,14 +55,14 @@ check_port(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t 
 
 	assert_true(p->nepochs > 10 && p->nstates > 10);
 	for (uint32_t i = p->first_epoch; i < p->first_epoch + p->nepochs; i++) {
-		if (touches(ev->epochs[i].from_ps, ev->epochs[i].to_ps, from_ps, to_ps))
+		if (overlaps(ev->epochs[i].from_ps, ev->epochs[i].to_ps, from_ps, to_ps))
 			assert_inside(epochs, i);
 	}
 	for (uint32_t i = p->first_state; i < p->first_state + p->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 		uint64_t time_ps = row->hdr.time_ps;
 
-		if (touches(time_ps, time_ps, from_ps, to_ps) ||
+		if (overlaps(time_ps, time_ps, from_ps, to_ps) ||
 		    (row->paused && row->paused_since_ps < to_ps && time_ps > from_ps))
 			assert_inside(states, i);
 	}
@@ -80,8 +80,8 @@ check_feed(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_
 		assert_int_equal(at->row->port, ev->ports[feed->egress].index);
 		if (at->row->bytes != 0 && first_moved == EV_NONE)
 			first_moved = i;
-		if (touches(at->from_ps, at->to_ps, from_ps, to_ps) ||
-		    touches(at->row->hdr.time_ps, at->row->hdr.time_ps, from_ps, to_ps))
+		if (overlaps(at->from_ps, at->to_ps, from_ps, to_ps) ||
+		    overlaps(at->row->hdr.time_ps, at->row->hdr.time_ps, from_ps, to_ps))
 			assert_inside(rows, i);
 	}
 	assert_int_equal(feed->first_moved, first_moved);

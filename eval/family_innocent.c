@@ -32,7 +32,7 @@ is_alone(const struct eval_case *c, const struct route_path *path)
  * @param acks_too  neither do their ACKs: these go first, and take 4 % of a link
  */
 static int
-make_quiet(struct eval_case *c, bool acks_too)
+make_undisturbed(struct eval_case *c, bool acks_too)
 {
 	uint32_t flows = case_pick(c, 0, CLEAN_MAX_FLOWS);
 
@@ -59,7 +59,7 @@ make_quiet(struct eval_case *c, bool acks_too)
 static int
 make_clean(struct eval_case *c)
 {
-	return make_quiet(c, false);
+	return make_undisturbed(c, false);
 }
 
 int
@@ -77,7 +77,7 @@ inject_slow_host(struct eval_case *c)
 static int
 make_slow_host(struct eval_case *c)
 {
-	int ret = make_quiet(c, true);
+	int ret = make_undisturbed(c, true);
 
 	return ret == 0 ? inject_slow_host(c) : ret;
 }
