@@ -17,8 +17,8 @@ enum pkt_type {
 	PKT_NAK,     /* RC NAK or RNR NAK by its syndrome, psn = expected PSN */
 	PKT_CNP,     /* congestion notification packet, RoCEv2 Annex A17.9.3 */
 	PKT_UD,      /* UD SEND ONLY */
-	PKT_POLL,    /* polling packet: flow = victim, psn = event id, arg = enum poll_flag */
-	PKT_NOTIFY,  /* notification packet: psn = step, arg = detections handed over */
+	PKT_POLL,    /* control packet (common/control.h), polling: flow = victim, psn = event id, arg = enum poll_flag */
+	PKT_NOTIFY,  /* control packet, notification: psn = step, arg = detections handed over */
 	PKT_FOREIGN, /* came in from outside and is nothing of the above: bytes alone */
 	PKT_TYPES
 };

@@ -75,10 +75,10 @@ finish_stream(struct emulation *emulation)
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		const struct node *node = fabric->nodes[i];
 
-		end.polling_packets += node->count.polling_packets;
-		end.polling_bytes += node->count.polling_bytes;
-		end.notification_packets += node->count.notification_packets;
-		end.notification_bytes += node->count.notification_bytes;
+		end.polling_packets += node->count.control[PKT_POLL].packets;
+		end.polling_bytes += node->count.control[PKT_POLL].bytes;
+		end.notification_packets += node->count.control[PKT_NOTIFY].packets;
+		end.notification_bytes += node->count.control[PKT_NOTIFY].bytes;
 		end.detections += node->count.detections;
 		end.kept_reports += node->count.reports.kept_reports;
 		end.kept_bytes += node->count.reports.kept_bytes;

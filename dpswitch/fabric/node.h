@@ -81,8 +81,9 @@ struct node_counters {
 	uint64_t dropped_packets, dropped_bytes;   /* every named reason */
 	uint64_t born_packets, born_bytes;         /* created here */
 	uint64_t consumed_packets, consumed_bytes; /* ended here */
-	uint64_t polling_packets, polling_bytes;   /* sent, on each link */
-	uint64_t notification_packets, notification_bytes;
+	struct {
+		uint64_t packets, bytes;
+	} control[PKT_TYPES];           /* control packets of each kind, sent on each link */
 	uint64_t detections;            /* hosts: polling packets asked for */
 	struct report_count reports;    /* of telemetry */
 	uint64_t progress;              /* data bytes accepted in order (hosts): the stall detector watches the sum */
@@ -92,6 +93,14 @@ struct node_counters {
 	uint64_t pause_errors;  /* PAUSE/RESUME of our own accounting did not alternate */
 	uint64_t row_errors;    /* an epoch whose flow rows did not sum to its port row */
 };
+
+/* A control packet is put on a link. */
+static inline void
+node_count_control(struct node_counters *count, const struct pkt *p)
+{
+	count->control[p->type].packets++;
+	count->control[p->type].bytes += p->wire_bytes;
+}
 
 struct node {
 	const struct node_ops *ops;

@@ -150,8 +150,7 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 	copy = &sw->born[sw->nborn++];
 	*copy = *poll;
 	copy->arg = onward | (poll->arg & POLL_QUIET);
-	sw->node.count.polling_packets++;
-	sw->node.count.polling_bytes += copy->wire_bytes;
+	node_count_control(&sw->node.count, copy);
 	switch_hand_over(sw, in_port, egress, copy);
 }
 

@@ -4,9 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/control.h"
 #include "common/flow.h"
-#include "common/wire/notify.h"
-#include "common/wire/poll.h"
 #include "common/wire/roce.h"
 #include "dpswitch/edge/frame/checksum.h"
 
@@ -98,18 +97,12 @@ classify_udp(const uint8_t *udp, size_t left_bytes, uint8_t ecn, struct classifi
 {
 	const size_t least = sizeof(struct wire_udp) + sizeof(struct wire_bth) + ICRC_BYTES;
 
-	switch (c->tuple.dport) {
-	case POLL_UDP_PORT:
-	case NOTIFY_UDP_PORT:
-		return CLASS_CONTROL;
-	case ROCEV2_UDP_PORT:
-		if (left_bytes < least)
-			return CLASS_FOREIGN;
-		classify_roce(udp + sizeof(struct wire_udp), left_bytes - sizeof(struct wire_udp), ecn, c);
-		return CLASS_ROCE;
-	default:
+	if (c->tuple.dport != ROCEV2_UDP_PORT)
+		return control_of_port(c->tuple.dport) != NULL ? CLASS_CONTROL : CLASS_FOREIGN;
+	if (left_bytes < least)
 		return CLASS_FOREIGN;
-	}
+	classify_roce(udp + sizeof(struct wire_udp), left_bytes - sizeof(struct wire_udp), ecn, c);
+	return CLASS_ROCE;
 }
 
 static enum frame_class

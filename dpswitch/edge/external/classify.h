@@ -20,7 +20,7 @@ struct tuple {
 enum frame_class {
 	CLASS_ROCE,    /* UDP port 4791: p is filled in, but for flow and handle */
 	CLASS_FOREIGN, /* other IPv4: p likewise */
-	CLASS_CONTROL, /* UDP port of polling or notification packets: to be parsed in full */
+	CLASS_CONTROL, /* UDP port of control packets: to be parsed in full */
 	CLASS_ARP,
 	CLASS_PFC,       /* MAC Control: to be parsed in full */
 	CLASS_MULTICAST, /* what no IPv4 unicast is */

@@ -90,7 +90,7 @@ build(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_b
 	struct pkt_message message = { 0 };
 	struct frame f;
 
-	if (p->type != PKT_NOTIFY && p->type != PKT_POLL && p->type != PKT_CNP &&
+	if (control_of_type(p->type) == NULL && p->type != PKT_CNP &&
 	    (source->describe == NULL || !source->describe(source->ctx, p, &message)))
 		return 0;
 	frame_from_pkt(&f, p, &edge->config.flows->flows[p->flow], &message, false);

@@ -121,6 +121,12 @@ uint8_t external_told(const struct external *host, const struct external_nic *ni
 /* external_rows.c: telemetry of the NIC */
 void external_row(struct external *host, struct external_nic *nic, const struct pkt *p);
 void external_roll(struct external *host, uint64_t now_ps);
-/* A polling packet leaves this host for its victim's path: the NIC reports itself first. @return flags to send */
-uint32_t external_poll_leaves(struct external *host, struct external_nic *nic, const struct pkt *p, uint64_t now_ps);
-void external_poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *p);
+/* What a NIC does with control packets (common/control.h) of a kind. */
+struct external_control {
+	/* One leaves this host; may set its arg. NULL: nothing to do */
+	void (*leaves)(struct external *host, struct external_nic *nic, struct pkt *p, uint64_t now_ps);
+	/* One that the NIC takes out comes in. NULL: the host gets it */
+	void (*arrived)(struct external *host, struct external_nic *nic, const struct pkt *p);
+};
+
+extern const struct external_control external_control[PKT_TYPES];

@@ -3,7 +3,6 @@
 #include <rte_mbuf.h>
 
 #include "common/minmax.h"
-#include "common/wire/notify.h"
 #include "dpswitch/edge/external/arp.h"
 #include "dpswitch/edge/external/external_host.h"
 #include "dpswitch/edge/frame/frame.h"
@@ -124,11 +123,32 @@ admit_packet(struct external *host, struct external_nic *nic, struct rte_mbuf *m
 	stage(host, nic, p);
 }
 
-/* Polling and notification packets travel without bytes: every hop can make them. */
+/* The flow that a control packet concerns, as the edge looks it up. */
+static struct tuple
+control_tuple(const struct frame *f)
+{
+	if (f->control->names_flow)
+		return (struct tuple){
+			.src_ip = f->said.src_ip,
+			.dst_ip = f->said.dst_ip,
+			.sport = f->said.sport,
+			.dport = ROCEV2_UDP_PORT,
+			.protocol = IPV4_PROTOCOL_UDP,
+		};
+	return (struct tuple){
+		.src_ip = f->src_ip,
+		.dst_ip = f->dst_ip,
+		.sport = f->sport,
+		.dport = f->control->udp_port,
+		.protocol = IPV4_PROTOCOL_UDP,
+	};
+}
+
+/* Control packets travel without bytes: every hop can make them. */
 static void
 admit_control(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, const uint8_t *bytes)
 {
-	struct tuple tuple = { .protocol = IPV4_PROTOCOL_UDP };
+	struct tuple tuple;
 	struct pkt p;
 	struct frame f;
 
@@ -137,17 +157,7 @@ admit_control(struct external *host, struct external_nic *nic, struct rte_mbuf *
 		refuse(nic, mbuf, EDGE_DROP_CONTROL);
 		return;
 	}
-	if (f.kind == FRAME_POLL) {
-		tuple.src_ip = f.victim_src_ip;
-		tuple.dst_ip = f.victim_dst_ip;
-		tuple.sport = f.victim_sport;
-		tuple.dport = ROCEV2_UDP_PORT;
-	} else {
-		tuple.src_ip = f.src_ip;
-		tuple.dst_ip = f.dst_ip;
-		tuple.sport = f.sport;
-		tuple.dport = NOTIFY_UDP_PORT;
-	}
+	tuple = control_tuple(&f);
 	p.flow = lookup_find(&host->edge->lookup, &tuple);
 	if (p.flow == LOOKUP_NONE || host->node.flows->flows[p.flow].src_node != host->node.id) {
 		refuse(nic, mbuf, EDGE_DROP_CONTROL);
@@ -155,14 +165,9 @@ admit_control(struct external *host, struct external_nic *nic, struct rte_mbuf *
 	}
 	rte_pktmbuf_free(mbuf);
 	p.prio = 0;
-	if (p.type == PKT_POLL) {
-		p.arg = external_poll_leaves(host, nic, &p, nic->free_ps);
-		host->node.count.polling_packets++;
-		host->node.count.polling_bytes += p.wire_bytes;
-	} else {
-		host->node.count.notification_packets++;
-		host->node.count.notification_bytes += p.wire_bytes;
-	}
+	if (external_control[p.type].leaves != NULL)
+		external_control[p.type].leaves(host, nic, &p, nic->free_ps);
+	node_count_control(&host->node.count, &p);
 	stage(host, nic, &p);
 }
 

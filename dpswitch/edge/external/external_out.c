@@ -51,8 +51,8 @@ external_arrived(struct external *host, struct external_nic *nic, const struct p
 
 	count->rx_packets++;
 	count->rx_bytes += p->wire_bytes;
-	if (p->type == PKT_POLL) {
-		external_poll_arrived(host, nic, p);
+	if (external_control[p->type].arrived != NULL) {
+		external_control[p->type].arrived(host, nic, p);
 		count->consumed_packets++;
 		count->consumed_bytes += p->wire_bytes;
 		return;

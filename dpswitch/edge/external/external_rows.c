@@ -64,8 +64,9 @@ report(struct external *host, struct external_nic *nic, uint32_t event, uint64_t
 	count_queued(nic, UINT32_MAX);
 }
 
-uint32_t
-external_poll_leaves(struct external *host, struct external_nic *nic, const struct pkt *p, uint64_t now_ps)
+/* A polling packet leaves this host for its victim's path: the NIC reports itself first. */
+static void
+poll_leaves(struct external *host, struct external_nic *nic, struct pkt *p, uint64_t now_ps)
 {
 	const struct flow_table *flows = host->node.flows;
 	struct recbuf *records = &host->node.records;
@@ -76,11 +77,11 @@ external_poll_leaves(struct external *host, struct external_nic *nic, const stru
 	polled_record(p, flows, REC_NO_PORT, nic->index, paused, polled_before(&nic->polled, p->psn), records, now_ps);
 	report(host, nic, p->psn, now_ps);
 	port_drops_report(&nic->drops, flows, nic->index, p->psn, records, now_ps);
-	return paused ? p->arg | POLL_PFC : p->arg;
+	p->arg |= paused ? POLL_PFC : 0;
 }
 
-void
-external_poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *p)
+static void
+poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
 	const struct flow_table *flows = host->node.flows;
 	struct recbuf *records = &host->node.records;
@@ -94,3 +95,7 @@ external_poll_arrived(struct external *host, struct external_nic *nic, const str
 	/* what the victim's packets met here */
 	port_drops_report(&nic->drops, flows, nic->index, p->psn, records, p->time_ps);
 }
+
+const struct external_control external_control[PKT_TYPES] = {
+	[PKT_POLL] = { poll_leaves, poll_arrived },
+};

@@ -3,8 +3,6 @@
 #include <endian.h>
 #include <string.h>
 
-#include "common/wire/notify.h"
-#include "common/wire/poll.h"
 #include "dpswitch/edge/frame/checksum.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/frame/icrc.h"
@@ -33,10 +31,8 @@ frame_bytes(const struct frame *f)
 		if (roce_headers(f->opcode) < 0 || !roce_payload_ok(f->opcode, f->payload_bytes))
 			return 0;
 		return roce_frame_bytes(f->opcode, f->payload_bytes);
-	case FRAME_POLL:
-		return POLL_FRAME_BYTES;
-	case FRAME_NOTIFY:
-		return NOTIFY_FRAME_BYTES;
+	case FRAME_CONTROL:
+		return sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) + f->control->bytes;
 	}
 	return 0;
 }
@@ -159,25 +155,10 @@ put_roce(uint8_t *at, const struct frame *f, const uint8_t *ip)
 static uint8_t *
 put_control(uint8_t *at, const struct frame *f)
 {
-	struct wire_poll poll = {
-		.magic = htobe32(POLL_MAGIC),
-		.version = POLL_VERSION,
-		.flags = f->poll_flags,
-		.protocol = IPV4_PROTOCOL_UDP,
-		.event = htobe32(f->event),
-		.src_ip = htobe32(f->victim_src_ip),
-		.dst_ip = htobe32(f->victim_dst_ip),
-		.sport = htobe16(f->victim_sport),
-		.dport = htobe16(f->victim_dport),
-	};
-	struct wire_notify notify = {
-		.magic = htobe32(NOTIFY_MAGIC),
-		.version = NOTIFY_VERSION,
-		.step = htobe32(f->step),
-		.detections = htobe32(f->detections),
-	};
+	uint8_t contents[CONTROL_MAX_BYTES];
 
-	return f->kind == FRAME_POLL ? put(at, &poll, sizeof(poll)) : put(at, &notify, sizeof(notify));
+	f->control->write(contents, &f->said);
+	return put(at, contents, f->control->bytes);
 }
 
 /* Fills in the checksum of a control packet; 0 would mean that there is none. */
@@ -198,11 +179,6 @@ seal_control(const struct frame *f, const uint8_t *ip, uint8_t *udp, size_t udp_
 size_t
 frame_build(const struct frame *f, uint8_t *bytes, size_t cap_bytes)
 {
-	static const uint16_t dports[] = {
-		[FRAME_ROCE] = ROCEV2_UDP_PORT,
-		[FRAME_POLL] = POLL_UDP_PORT,
-		[FRAME_NOTIFY] = NOTIFY_UDP_PORT,
-	};
 	size_t size_bytes = frame_bytes(f), ip_bytes, udp_bytes;
 	uint8_t *ip, *udp, *end;
 
@@ -212,7 +188,7 @@ frame_build(const struct frame *f, uint8_t *bytes, size_t cap_bytes)
 	udp_bytes = ip_bytes - sizeof(struct wire_ipv4);
 	ip = put_eth(bytes, f);
 	udp = put_ipv4(ip, f, ip_bytes);
-	end = put_udp(udp, f, dports[f->kind], udp_bytes);
+	end = put_udp(udp, f, f->kind == FRAME_ROCE ? ROCEV2_UDP_PORT : f->control->udp_port, udp_bytes);
 	if (f->kind == FRAME_ROCE) {
 		end = put_roce(end, f, ip);
 	} else {

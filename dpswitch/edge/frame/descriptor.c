@@ -71,18 +71,17 @@ frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, co
 		f->becn = true;
 		break;
 	case PKT_POLL:
-		f->kind = FRAME_POLL;
-		f->poll_flags = (uint8_t)p->arg;
-		f->event = p->psn;
-		f->victim_src_ip = flow->src_ip;
-		f->victim_dst_ip = flow->dst_ip;
-		f->victim_sport = flow->sport;
-		f->victim_dport = ROCEV2_UDP_PORT;
-		break;
 	case PKT_NOTIFY:
-		f->kind = FRAME_NOTIFY;
-		f->step = p->psn;
-		f->detections = p->arg;
+		f->kind = FRAME_CONTROL;
+		f->control = control_of_type(p->type);
+		f->said = (struct control){
+			.id = p->psn,
+			.arg = p->arg,
+			.src_ip = flow->src_ip,
+			.dst_ip = flow->dst_ip,
+			.sport = flow->sport,
+			.dport = ROCEV2_UDP_PORT,
+		};
 		break;
 	case PKT_FOREIGN: /* bytes alone */
 	case PKT_TYPES:
@@ -141,15 +140,10 @@ frame_to_pkt(const struct frame *f, struct pkt *p)
 	switch (f->kind) {
 	case FRAME_ROCE:
 		return roce_to_pkt(f, p);
-	case FRAME_POLL:
-		p->type = PKT_POLL;
-		p->psn = f->event;
-		p->arg = f->poll_flags;
-		return 0;
-	case FRAME_NOTIFY:
-		p->type = PKT_NOTIFY;
-		p->psn = f->step;
-		p->arg = f->detections;
+	case FRAME_CONTROL:
+		p->type = f->control->type;
+		p->psn = f->said.id;
+		p->arg = f->said.arg;
 		return 0;
 	}
 	return -ENOTSUP;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/control.h"
 #include "common/flow.h"
 #include "common/pkt.h"
 #include "common/wire/roce.h"
@@ -17,7 +18,7 @@
 /* Longest frame that is built: tagged, WRITE ONLY with immediate, a full path MTU. */
 #define FRAME_MAX_BYTES 4178
 
-enum frame_kind { FRAME_ROCE, FRAME_POLL, FRAME_NOTIFY };
+enum frame_kind { FRAME_ROCE, FRAME_CONTROL };
 
 /* Why bytes are no frame of ours. Each is a named drop reason. */
 enum frame_error {
@@ -34,7 +35,7 @@ enum frame_error {
 	FRAME_BTH_VERSION,
 	FRAME_OPCODE,         /* valid InfiniBand perhaps, but not spoken here */
 	FRAME_ROCE_LENGTH,    /* payload too long, missing, or where the opcode has none; pad count against it */
-	FRAME_CONTROL_FORMAT, /* polling or notification packet: magic, version, length or a reserved field */
+	FRAME_CONTROL_FORMAT, /* control packet: magic, version, length or a reserved field */
 	FRAME_ERRORS
 };
 
@@ -64,12 +65,9 @@ struct frame {
 	uint32_t imm;
 	const uint8_t *payload; /* parsing: within the input; building: NULL for the synthetic pattern */
 	uint32_t payload_bytes;
-	/* polling and notification */
-	uint8_t poll_flags;
-	uint32_t event;
-	uint32_t victim_src_ip, victim_dst_ip;
-	uint16_t victim_sport, victim_dport;
-	uint32_t step, detections;
+	/* control packets */
+	const struct control_kind *control;
+	struct control said;
 };
 
 /*

@@ -2,8 +2,6 @@
 #include <endian.h>
 #include <string.h>
 
-#include "common/wire/notify.h"
-#include "common/wire/poll.h"
 #include "dpswitch/edge/frame/checksum.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/frame/icrc.h"
@@ -29,8 +27,7 @@ take(struct reader *r, void *out, size_t bytes)
 static enum frame_error parse_ipv4(struct reader *r, struct frame *f);
 static enum frame_error parse_udp(struct reader *r, const struct wire_ipv4 *ip, struct frame *f);
 static enum frame_error parse_roce(struct reader *r, const uint8_t *ip, struct frame *f);
-static enum frame_error parse_poll(struct reader *r, struct frame *f);
-static enum frame_error parse_notify(struct reader *r, struct frame *f);
+static enum frame_error parse_control(struct reader *r, struct frame *f);
 
 static uint32_t
 get24(const uint8_t bytes[3])
@@ -112,11 +109,8 @@ parse_udp(struct reader *r, const struct wire_ipv4 *ip, struct frame *f)
 		return parse_roce(r, start - sizeof(*ip), f);
 	/* Control packets have no ICRC: the UDP checksum guards them, if the sender made one. */
 	f->corrupt = udp.checksum != 0 && checksum_udp(ip, start, udp_bytes) != 0;
-	if (be16toh(udp.dport) == POLL_UDP_PORT)
-		return parse_poll(r, f);
-	if (be16toh(udp.dport) == NOTIFY_UDP_PORT)
-		return parse_notify(r, f);
-	return FRAME_UDP_PORT;
+	f->control = control_of_port(be16toh(udp.dport));
+	return f->control != NULL ? parse_control(r, f) : FRAME_UDP_PORT;
 }
 
 /* Headers behind the BTH, in the order of the standard: DETH, RETH, AETH, ImmDt. */
@@ -206,38 +200,12 @@ parse_roce(struct reader *r, const uint8_t *ip, struct frame *f)
 }
 
 static enum frame_error
-parse_poll(struct reader *r, struct frame *f)
+parse_control(struct reader *r, struct frame *f)
 {
-	struct wire_poll poll;
+	uint8_t contents[CONTROL_MAX_BYTES];
 
-	f->kind = FRAME_POLL;
-	if (r->left_bytes != sizeof(poll) || !take(r, &poll, sizeof(poll)))
+	f->kind = FRAME_CONTROL;
+	if (r->left_bytes != f->control->bytes || !take(r, contents, f->control->bytes))
 		return FRAME_CONTROL_FORMAT;
-	if (be32toh(poll.magic) != POLL_MAGIC || poll.version != POLL_VERSION || poll.protocol != IPV4_PROTOCOL_UDP ||
-	    (poll.flags & POLL_BOTH) == 0 || poll.flags > (POLL_BOTH | POLL_QUIET) || poll.reserved != 0)
-		return FRAME_CONTROL_FORMAT;
-	f->poll_flags = poll.flags;
-	f->event = be32toh(poll.event);
-	f->victim_src_ip = be32toh(poll.src_ip);
-	f->victim_dst_ip = be32toh(poll.dst_ip);
-	f->victim_sport = be16toh(poll.sport);
-	f->victim_dport = be16toh(poll.dport);
-	return FRAME_OK;
-}
-
-static enum frame_error
-parse_notify(struct reader *r, struct frame *f)
-{
-	static const uint8_t zero[3];
-	struct wire_notify notify;
-
-	f->kind = FRAME_NOTIFY;
-	if (r->left_bytes != sizeof(notify) || !take(r, &notify, sizeof(notify)))
-		return FRAME_CONTROL_FORMAT;
-	if (be32toh(notify.magic) != NOTIFY_MAGIC || notify.version != NOTIFY_VERSION ||
-	    memcmp(notify.reserved, zero, sizeof(zero)) != 0)
-		return FRAME_CONTROL_FORMAT;
-	f->step = be32toh(notify.step);
-	f->detections = be32toh(notify.detections);
-	return FRAME_OK;
+	return f->control->read(contents, &f->said) ? FRAME_OK : FRAME_CONTROL_FORMAT;
 }

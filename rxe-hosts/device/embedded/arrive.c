@@ -5,9 +5,11 @@
 
 static void data_in(struct host *host, struct nic *nic, const struct pkt *p);
 static uint32_t payload_in(struct host *host, struct recv_qp *qp, const struct pkt *p);
-static void ack_in(struct host *host, const struct pkt *p);
-static void nak_in(struct host *host, const struct pkt *p);
-static void datagram_in(struct host *host, const struct pkt *p);
+static void ack_in(struct host *host, struct nic *nic, const struct pkt *p);
+static void nak_in(struct host *host, struct nic *nic, const struct pkt *p);
+static void cnp_in(struct host *host, struct nic *nic, const struct pkt *p);
+static void datagram_in(struct host *host, struct nic *nic, const struct pkt *p);
+static void notification_in(struct host *host, struct nic *nic, const struct pkt *p);
 static void answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
 static void complete(struct host *host, struct send_qp *qp, uint32_t flow);
 
@@ -42,34 +44,23 @@ host_arrive(struct host *host, struct nic *nic, const struct pkt *p)
 		host_take_in(host, nic, p);
 }
 
+/* What a packet other than data does here, by enum pkt_type. A type without handler is not for hosts: consumed. */
+static void (*const handlers[PKT_TYPES])(struct host *host, struct nic *nic, const struct pkt *p) = {
+	[PKT_ACK] = ack_in,
+	[PKT_NAK] = nak_in,
+	[PKT_CNP] = cnp_in,
+	[PKT_UD] = datagram_in,
+	[PKT_POLL] = host_poll_arrived,
+	[PKT_NOTIFY] = notification_in,
+};
+
 void
 host_take_in(struct host *host, struct nic *nic, const struct pkt *p)
 {
-	struct send_qp *qp;
-
-	switch (p->type) {
-	case PKT_ACK:
-		ack_in(host, p);
-		break;
-	case PKT_NAK:
-		nak_in(host, p);
-		break;
-	case PKT_CNP:
-		qp = &host->send[host_slot(host, p->flow)->send];
-		rc_send_congested(&qp->rc, &host->params, host->now_ps);
-		qp_look(host, qp, false);
-		break;
-	case PKT_UD:
-		datagram_in(host, p);
-		break;
-	case PKT_POLL:
-		host_poll_arrived(host, nic, p);
-		break;
-	case PKT_NOTIFY:
-		if (host->client.notified != NULL)
-			host->client.notified(host->client.ctx, p->flow, p->psn, p->arg, host->now_ps);
-		break;
-	}
+	if (__builtin_expect(p->type == PKT_ACK, 1))
+		ack_in(host, nic, p);
+	else if (handlers[p->type] != NULL)
+		handlers[p->type](host, nic, p);
 }
 
 void
@@ -188,7 +179,7 @@ answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt 
 }
 
 static void
-ack_in(struct host *host, const struct pkt *p)
+ack_in(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
 	bool retried = qp->rc.retries != 0;
@@ -232,7 +223,7 @@ complete(struct host *host, struct send_qp *qp, uint32_t flow)
 }
 
 static void
-nak_in(struct host *host, const struct pkt *p)
+nak_in(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
 	bool alive = true;
@@ -259,7 +250,23 @@ nak_in(struct host *host, const struct pkt *p)
 }
 
 static void
-datagram_in(struct host *host, const struct pkt *p)
+cnp_in(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
+
+	rc_send_congested(&qp->rc, &host->params, host->now_ps);
+	qp_look(host, qp, false);
+}
+
+static void
+notification_in(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	if (host->client.notified != NULL)
+		host->client.notified(host->client.ctx, p->flow, p->psn, p->arg, host->now_ps);
+}
+
+static void
+datagram_in(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	struct recv_qp *qp = &host->recv[host_slot(host, p->flow)->recv];
 	struct recv_slot slot;

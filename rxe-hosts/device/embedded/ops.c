@@ -110,8 +110,7 @@ send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32_t det
 	assert(host_slot(host, flow)->src_node == host->node.id);
 	if (!nic_control(host, nic, &p))
 		return;
-	host->node.count.notification_packets++;
-	host->node.count.notification_bytes += p.wire_bytes;
+	node_count_control(&host->node.count, &p);
 }
 
 static void

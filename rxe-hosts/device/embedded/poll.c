@@ -89,8 +89,7 @@ host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t
 	host->node.count.detections++;
 	if (!nic_control(host, nic, &p))
 		return;
-	host->node.count.polling_packets++;
-	host->node.count.polling_bytes += p.wire_bytes;
+	node_count_control(&host->node.count, &p);
 }
 
 void

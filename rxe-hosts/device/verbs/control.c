@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/control.h"
 #include "common/wire/notify.h"
 #include "common/wire/poll.h"
 #include "rxe-hosts/device/verbs/host.h"
@@ -37,16 +38,24 @@ udp_socket(uint32_t ip, uint16_t port, uint8_t prio)
 	return fd;
 }
 
-static bool
-send_datagram(const struct flow *flow, uint8_t prio, uint16_t port, const void *data, size_t size)
+/* @return bytes of link time; 0: it could not be sent */
+static uint32_t
+send_control(const struct flow *flow, uint8_t prio, uint8_t type, const struct control *control)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(flow->dst_ip), .sin_port = htons(port) };
+	const struct control_kind *kind = control_of_type(type);
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(flow->dst_ip),
+				  .sin_port = htons(kind->udp_port) };
 	int fd = udp_socket(flow->src_ip, flow->sport, prio);
-	bool sent = fd >= 0 && sendto(fd, data, size, 0, (struct sockaddr *)&to, sizeof(to)) == (ssize_t)size;
+	uint8_t contents[CONTROL_MAX_BYTES];
+	bool sent;
 
-	if (fd >= 0)
-		close(fd);
-	return sent;
+	if (fd < 0)
+		return 0;
+	kind->write(contents, control);
+	sent = sendto(fd, contents, kind->bytes, 0, (struct sockaddr *)&to, sizeof(to)) == (ssize_t)kind->bytes;
+	close(fd);
+	return sent ? control_wire_bytes(kind) : 0;
 }
 
 void
@@ -54,15 +63,10 @@ verbs_send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32
 {
 	struct verbs_host *host = verbs_of(dev);
 	const struct flow *f = &host->config.flows->flows[flow];
-	struct wire_notify packet = { .version = NOTIFY_VERSION };
+	uint32_t bytes = send_control(f, f->prio, PKT_NOTIFY, &(struct control){ .id = step, .arg = detections });
 
-	packet.magic = htobe32(NOTIFY_MAGIC);
-	packet.step = htobe32(step);
-	packet.detections = htobe32(detections);
-	if (!send_datagram(f, f->prio, NOTIFY_UDP_PORT, &packet, sizeof(packet)))
-		return;
-	host->count.notification_packets++;
-	host->count.notification_bytes += eth_wire_bytes(NOTIFY_FRAME_BYTES);
+	host->count.notification_packets += bytes != 0;
+	host->count.notification_bytes += bytes;
 }
 
 void
@@ -70,18 +74,18 @@ verbs_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_
 {
 	struct verbs_host *host = verbs_of(dev);
 	const struct flow *f = &host->config.flows->flows[victim_flow];
-	struct wire_poll packet = { .version = POLL_VERSION, .flags = flags, .protocol = IPPROTO_UDP };
+	const struct control poll = {
+		.id = event,
+		.arg = flags,
+		.src_ip = f->src_ip,
+		.dst_ip = f->dst_ip,
+		.sport = f->sport,
+		.dport = ROCEV2_UDP_PORT,
+	};
+	uint32_t bytes = send_control(f, 0, PKT_POLL, &poll);
 
-	packet.magic = htobe32(POLL_MAGIC);
-	packet.event = htobe32(event);
-	packet.src_ip = htobe32(f->src_ip);
-	packet.dst_ip = htobe32(f->dst_ip);
-	packet.sport = htobe16(f->sport);
-	packet.dport = htobe16(ROCEV2_UDP_PORT);
-	if (!send_datagram(f, 0, POLL_UDP_PORT, &packet, sizeof(packet)))
-		return;
-	host->count.polling_packets++;
-	host->count.polling_bytes += eth_wire_bytes(POLL_FRAME_BYTES);
+	host->count.polling_packets += bytes != 0;
+	host->count.polling_bytes += bytes;
 }
 
 /* @return the flow of notifications from an address and port to this host; UINT32_MAX: none */

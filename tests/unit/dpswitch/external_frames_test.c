@@ -237,9 +237,9 @@ polls_are_answered_and_notifications_delivered(void **state)
 		assert_int_equal(frame_parse(x.ports[PAIR_B]->out[i].data, x.ports[PAIR_B]->out[i].size, &f), FRAME_OK);
 		if (f.kind == FRAME_ROCE)
 			continue;
-		assert_int_equal(f.kind, FRAME_NOTIFY);
-		assert_int_equal(f.step, 5);
-		assert_int_equal(f.detections, 3);
+		assert_int_equal(f.control->type, PKT_NOTIFY);
+		assert_int_equal(f.said.id, 5);
+		assert_int_equal(f.said.arg, 3);
 		assert_int_equal(++notified, 1);
 	}
 	assert_true(frig_conserves(&x.f));

@@ -197,10 +197,10 @@ victims_and_connections_are_named(void **state)
 	assert_int_equal(f.msn, 0xfffffe);
 	assert_int_equal(f.ecn, ECN_NOT_ECT);
 	f = through_bytes(&poll, NULL, false, buf, &size);
-	assert_int_equal(f.victim_src_ip, 0x0a000001);
-	assert_int_equal(f.victim_dst_ip, 0x0a000002);
-	assert_int_equal(f.victim_sport, 50001);
-	assert_int_equal(f.victim_dport, ROCEV2_UDP_PORT);
+	assert_int_equal(f.said.src_ip, 0x0a000001);
+	assert_int_equal(f.said.dst_ip, 0x0a000002);
+	assert_int_equal(f.said.sport, 50001);
+	assert_int_equal(f.said.dport, ROCEV2_UDP_PORT);
 	f = through_bytes(&data, &message, false, buf, &size);
 	assert_int_equal(f.ecn, ECN_ECT0);
 	assert_int_equal(f.dst_qpn, 0xabcdef);
@@ -311,7 +311,7 @@ ethernet_padding_is_no_payload(void **state)
 	frame_from_pkt(&f, &p, &test_flow, NULL, false);
 	assert_int_equal(frame_build(&f, buf, sizeof(buf)), 58);
 	assert_int_equal(frame_parse(buf, 60, &f), FRAME_OK);
-	assert_int_equal(f.detections, 2);
+	assert_int_equal(f.said.arg, 2);
 	assert_int_equal(frame_parse(buf, 61, &f), FRAME_LONG);
 }
 

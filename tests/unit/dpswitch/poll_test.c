@@ -126,8 +126,8 @@ the_victims_path_answers_hop_by_hop(void **state)
 	assert_null(row_of(s2, 77, S2_S1));
 	/* it goes on to the victim's destination */
 	assert_int_equal(polls_at(frig_host(&rig, "b")), 1);
-	assert_int_equal(s1->node.count.polling_packets, 1);
-	assert_int_equal(s2->node.count.polling_bytes, 84);
+	assert_int_equal(s1->node.count.control[PKT_POLL].packets, 1);
+	assert_int_equal(s2->node.count.control[PKT_POLL].bytes, 84);
 	assert_true(frig_conserves(&rig));
 	frig_stop(&rig);
 }

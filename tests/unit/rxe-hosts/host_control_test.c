@@ -25,8 +25,8 @@ test_notifications_pass_data(void **state)
 	assert_int_equal(rig.hosts[1].notified_detections, 2);
 	/* Sent at 1000 ns, while packet 9 leaves until 1070. */
 	assert_int_equal(rig.hosts[1].notified_ps, (1070 + 4 + 1000) * NS);
-	assert_int_equal(rig.hosts[0].node->count.notification_packets, 1);
-	assert_int_equal(rig.hosts[0].node->count.notification_bytes, 60);
+	assert_int_equal(rig.hosts[0].node->count.control[PKT_NOTIFY].packets, 1);
+	assert_int_equal(rig.hosts[0].node->count.control[PKT_NOTIFY].bytes, 60);
 }
 
 static const struct rec_poll *
@@ -68,7 +68,7 @@ test_poll_reports_the_victims_own_port_first(void **state)
 	assert_null(last_poll(rig.hosts[1].node)); /* the destination: the path ends, nothing is reported */
 	assert_int_equal(rig.hosts[1].node->count.reports.reports, 0);
 	assert_int_equal(seen.reports, 1);
-	assert_int_equal(rig.hosts[0].node->count.polling_packets, 1);
+	assert_int_equal(rig.hosts[0].node->count.control[PKT_POLL].packets, 1);
 	assert_true(rig_conserves(&rig));
 }
 
