@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What hosts' programs say, message by message: when each is due, and what becomes of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/clock.h"
+#include "common/units.h"
+#include "dpswitch/control/manage_channel.h"
+#include "dpswitch/control/manage_check.h"
+
+union body {
+	struct manage_hello hello;
+	struct manage_time time;
+	struct manage_connected connected;
+	struct manage_progress progress;
+	struct manage_qp qp;
+	struct manage_step step;
+	struct manage_iteration iteration;
+	struct manage_result result;
+	struct manage_failed failed;
+};
+
+/* What has come in, and whom it is handed to. */
+struct heard {
+	struct manage *manage;
+	struct manage_channel *channel;
+	const struct manage_message *message;
+	const struct manage_sink *sink;
+};
+
+/* @return the run's time; 0 before it */
+static uint64_t
+run_ps(const struct manage *manage)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	return manage->zero_ns != 0 && now_ns > manage->zero_ns ? (now_ns - manage->zero_ns) * PS_PER_NS : 0;
+}
+
+static void
+hello(const struct heard *heard, union body *body)
+{
+	struct manage_channel *channel = heard->channel;
+	const struct manage_hello *said = &body->hello;
+	char why[160];
+
+	if (said->version != MANAGE_VERSION) {
+		snprintf(why, sizeof(why), "its rxe-host speaks version %u of the management protocol, this is %u",
+			 said->version, MANAGE_VERSION);
+		manage_lose(heard->manage, channel, why);
+	} else if (said->node != channel->node || said->digest != heard->manage->config.digest) {
+		manage_lose(heard->manage, channel,
+			    "its rxe-host has read another scenario: give both the same file, --set and --seed");
+	} else {
+		channel->state = MANAGE_UP;
+		channel->traffic.up_ns = clock_now_ns();
+		memcpy(channel->traffic.device, said->device, sizeof(said->device));
+	}
+}
+
+static void
+tell_time(const struct heard *heard, union body *body)
+{
+	body->time.fabric_ns = clock_now_ns();
+	manage_say(heard->manage, heard->channel, MANAGE_TIME, &body->time, sizeof(body->time));
+}
+
+static void
+connected(const struct heard *heard, union body *body)
+{
+	struct manage_channel *channel = heard->channel;
+
+	channel->state = MANAGE_READY;
+	channel->traffic.ready_ns = clock_now_ns();
+	channel->traffic.clock_error_ns = body->connected.clock_error_ns;
+	channel->traffic.base_rtt_ns = body->connected.base_rtt_ns;
+	channel->traffic.rtt_noise_ns = body->connected.noise_ns;
+}
+
+static void
+records(const struct heard *heard, union body *body)
+{
+	(void)body; /* it may be longer */
+	host_records_take(&heard->channel->records, heard->manage->config.check, heard->channel->node,
+			  manage_name(heard->manage, heard->channel), run_ps(heard->manage), heard->message->body,
+			  heard->message->size);
+}
+
+static void
+progress(const struct heard *heard, union body *body)
+{
+	heard->channel->progress = body->progress;
+	heard->channel->progressed = true;
+}
+
+static void
+qp(const struct heard *heard, union body *body)
+{
+	if (!heard->sink->qp(heard->sink->ctx, heard->channel->node, &body->qp))
+		manage_lose(heard->manage, heard->channel, "its rxe-host reported a queue pair that is not in the plan");
+}
+
+static void
+step(const struct heard *heard, union body *body)
+{
+	if (!heard->sink->step(heard->sink->ctx, heard->channel->node, &body->step))
+		manage_lose(heard->manage, heard->channel, "its rxe-host reported a step that is not in the plan");
+}
+
+static void
+iteration(const struct heard *heard, union body *body)
+{
+	if (!heard->sink->iteration(heard->sink->ctx, heard->channel->node, &body->iteration))
+		manage_lose(heard->manage, heard->channel, "its rxe-host reported an iteration that is not in the plan");
+}
+
+static void
+result(const struct heard *heard, union body *body)
+{
+	heard->channel->result = body->result;
+	heard->channel->state = MANAGE_FINISHED;
+}
+
+static void
+failed(const struct heard *heard, union body *body)
+{
+	manage_lose(heard->manage, heard->channel, body->failed.text);
+}
+
+/* It goes on, and says what else it has to say. */
+static void
+qp_error(const struct heard *heard, union body *body)
+{
+	err_set(&heard->channel->failure, 0, "host %s: %s", manage_name(heard->manage, heard->channel), body->failed.text);
+}
+
+static bool
+before_hello(const struct manage *manage, const struct manage_channel *channel)
+{
+	(void)manage;
+	return channel->state == MANAGE_ABSENT;
+}
+
+static bool
+always(const struct manage *manage, const struct manage_channel *channel)
+{
+	(void)manage;
+	(void)channel;
+	return true;
+}
+
+static bool
+while_connecting(const struct manage *manage, const struct manage_channel *channel)
+{
+	return channel->state == MANAGE_UP && manage->connecting;
+}
+
+static bool
+once_ready(const struct manage *manage, const struct manage_channel *channel)
+{
+	(void)manage;
+	return channel->state == MANAGE_READY;
+}
+
+static bool
+while_stopping(const struct manage *manage, const struct manage_channel *channel)
+{
+	return channel->state == MANAGE_READY && manage->stopping;
+}
+
+static const struct {
+	bool (*due)(const struct manage *manage, const struct manage_channel *channel);
+	void (*take)(const struct heard *heard, union body *body);
+} answers[] = {
+	[MANAGE_HELLO] = { before_hello, hello },
+	[MANAGE_TIME] = { always, tell_time },
+	[MANAGE_CONNECTED] = { while_connecting, connected },
+	[MANAGE_QP] = { while_connecting, qp },
+	[MANAGE_RECORDS] = { once_ready, records },
+	[MANAGE_PROGRESS] = { once_ready, progress },
+	[MANAGE_QP_ERROR] = { once_ready, qp_error },
+	[MANAGE_STEP] = { while_stopping, step },
+	[MANAGE_ITERATION] = { while_stopping, iteration },
+	[MANAGE_RESULT] = { while_stopping, result },
+	[MANAGE_FAILED] = { always, failed },
+};
+
+void
+manage_answer(struct manage *manage, struct manage_channel *channel, const struct manage_message *message,
+	      const struct manage_sink *sink)
+{
+	const struct heard heard = { manage, channel, message, sink };
+	union body body = { 0 };
+	struct err why = { 0 };
+
+	if (message->type >= ARRAY_LEN(answers) || answers[message->type].due == NULL ||
+	    !answers[message->type].due(manage, channel)) {
+		manage_lose(manage, channel, "its rxe-host sent a management message out of turn");
+		return;
+	}
+	if (message->type != MANAGE_RECORDS)
+		memcpy(&body, message->body, message->size < sizeof(body) ? message->size : sizeof(body));
+	if (manage_check(message->type, &body, &why) < 0)
+		manage_lose(manage, channel, why.text);
+	else
+		answers[message->type].take(&heard, &body);
+}
