@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/units.h"
+#include "emulation/forward/forward_state.h"
+
+#define FOREVER_PS (1000000 * PS_PER_S)
+#define SPARES 16
+
+static int
+make_fabric(struct forward *f, struct err *err)
+{
+	const struct scenario *sc = f->scenario;
+	struct fabric_config config = {
+		.topo = sc->topo,
+		.pipeline_ps = sc->timing.pipeline_ps,
+		.epoch_ps = sc->telemetry.epoch_ps,
+		.limit_ps = FOREVER_PS,
+		.stall_ps = FOREVER_PS,
+		.seed = 1,
+		.min_frame_bytes = PAUSE_WIRE_BYTES,
+		.pause_bytes = PAUSE_WIRE_BYTES,
+		.lcores = 1,
+		.bodies = edge_bodies(f->edge),
+	};
+
+	f->fabric = fabric_create(&config, err);
+	if (f->fabric == NULL)
+		return -errno;
+	f->fabric->hooks = forward_hooks(f);
+	f->switch_config = (struct switch_config){
+		.topo = sc->topo,
+		.flows = &sc->plan->flows,
+		.routes = sc->routes,
+		.healthy_routes = sc->routes,
+		.sertables = &f->sertables,
+		.params = &sc->sw,
+		.pfc = &sc->pfc,
+		.ecn = &sc->ecn,
+		.telemetry = { .epoch_ps = sc->telemetry.epoch_ps, .kept = sc->epochs_kept },
+		.seed = 1,
+		.window_ps = f->fabric->window_ps,
+		.pipeline_ps = sc->timing.pipeline_ps,
+		.mtu_bytes = sc->mtu_frame_bytes,
+		.min_frame_bytes = PAUSE_WIRE_BYTES,
+		.pause_bytes = PAUSE_WIRE_BYTES,
+		.telemetry_off = !sc->telemetry.enabled,
+	};
+	return 0;
+}
+
+static int
+make_nodes(struct forward *f, struct err *err)
+{
+	const struct topo *topo = f->scenario->topo;
+	uint32_t source = f->scenario->plan->flows.flows[0].src_node;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		const struct external_nic_config nic = { .port = f->ports[i == source ? 0 : 1] };
+		const struct external_config host = {
+			.node = i,
+			.topo = topo,
+			.nics = &nic,
+			.edge = f->edge,
+			.sertables = &f->sertables,
+			.telemetry = f->switch_config.telemetry_off ? NULL : &f->switch_config.telemetry,
+			.window_ps = f->fabric->window_ps,
+			.mtu_bytes = f->switch_config.mtu_bytes,
+			.min_frame_bytes = PAUSE_WIRE_BYTES,
+		};
+
+		if (topo->nodes[i].kind == TOPO_SWITCH) {
+			f->switches[i] = switch_create(&f->switch_config, i, err);
+			if (f->switches[i] == NULL)
+				return -errno;
+			fabric_attach(f->fabric, &f->switches[i]->node);
+			continue;
+		}
+		f->hosts[i] = external_host_create(&host, err);
+		if (f->hosts[i] == NULL)
+			return -errno;
+		f->hosts[i]->ops->expect_work(f->hosts[i], true);
+		fabric_attach(f->fabric, f->hosts[i]);
+	}
+	return fabric_partition(f->fabric, err);
+}
+
+int
+forward_build(struct forward *f, struct err *err)
+{
+	struct scenario *sc = f->scenario;
+	const struct edge_config edge = {
+		.topo = sc->topo,
+		.flows = &sc->plan->flows,
+		.switches = f->switches,
+		.idle_ps = 2 * sc->epochs_kept * sc->telemetry.epoch_ps,
+		.data_prio = sc->roce.data_prio,
+		.lossy_prio = 1,
+		.lossless = (uint8_t)(1u << sc->roce.data_prio),
+	};
+	int ret;
+
+	if (sc->topo->nhosts != 2 || sc->plan->flows.count == 0)
+		return err_set(err, -EINVAL, "%s: forwarding needs two hosts and a flow between them", sc->name);
+	if (f->switches == NULL || f->hosts == NULL || flow_table_reserve(&sc->plan->flows, SPARES) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	ret = forward_make_frame(f, err);
+	if (ret == 0)
+		ret = forward_open_ports(f, err);
+	if (ret < 0)
+		return ret;
+	f->edge = edge_create(&edge, err);
+	if (f->edge == NULL)
+		return -errno;
+	ret = make_fabric(f, err);
+	return ret == 0 ? make_nodes(f, err) : ret;
+}
+
+void
+forward_unbuild(struct forward *f)
+{
+	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++) {
+		if (f->hosts != NULL)
+			node_destroy(f->hosts[i]);
+		if (f->switches != NULL && f->switches[i] != NULL)
+			node_destroy(&f->switches[i]->node);
+	}
+	fabric_destroy(f->fabric);
+	edge_destroy(f->edge);
+	port_close(f->ports[0]);
+	port_close(f->ports[1]);
+	sertables_fini(&f->sertables);
+	free(f->switches);
+	free(f->hosts);
+	free(f->probe);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/forward/forward.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/outfile.h"
+#include "common/units.h"
+#include "emulation/forward/forward_state.h"
+
+#define WARM_UP_NS 300000000ULL
+
+static void
+take_mark(const struct forward *f, struct mark *mark)
+{
+	*mark = (struct mark){
+		.cpu_ns = clock_cpu_ns(),
+		.wall_ns = clock_now_ns(),
+		.packets = f->ports[1]->count.tx_packets,
+		.bytes = f->ports[1]->count.tx_bytes,
+		.windows = f->fabric->window.index,
+	};
+}
+
+static uint64_t
+elapsed_ns(const struct forward *f)
+{
+	return f->options->paced ? clock_now_ns() - f->begin.wall_ns : clock_cpu_ns() - f->begin.cpu_ns;
+}
+
+/* The end, by the clock. What the first moments cost is not counted. */
+static bool
+hook_interrupted(void *ctx)
+{
+	struct forward *f = ctx;
+	uint64_t ns = elapsed_ns(f);
+
+	if (!f->warm && ns >= WARM_UP_NS) {
+		f->warm = true;
+		take_mark(f, &f->begin);
+		if (f->probe != NULL)
+			f->probe->taken = 0;
+	}
+	return f->warm && (double)elapsed_ns(f) >= f->options->seconds * 1e9;
+}
+
+/* Records of telemetry that nobody asked for. */
+static void
+hook_collect(void *ctx, uint64_t now_ps)
+{
+	struct forward *f = ctx;
+
+	(void)now_ps;
+	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++)
+		f->fabric->nodes[i]->records.used_bytes = 0;
+}
+
+static uint64_t
+hook_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
+{
+	return pacer_wait(&((struct forward *)ctx)->pacer, earliest_ps, start_ps);
+}
+
+static bool
+hook_pending(void *ctx)
+{
+	const struct forward *f = ctx;
+
+	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++)
+		if (f->hosts[i] != NULL && external_pending(f->hosts[i]))
+			return true;
+	return false;
+}
+
+struct fabric_hooks
+forward_hooks(struct forward *f)
+{
+	return (struct fabric_hooks){
+		.ctx = f,
+		.pace = f->options->paced ? hook_pace : NULL,
+		.collect = hook_collect,
+		.interrupted = hook_interrupted,
+	};
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double
+quantile_us(const struct probe *probe, double share)
+{
+	return probe->taken != 0 ? probe->taken_ns[(uint32_t)(share * (probe->taken - 1))] / 1e3 : 0;
+}
+
+static int
+write_results(struct forward *f, struct err *err)
+{
+	const struct mark *begin = &f->begin, *end = &f->end;
+	struct outfile out;
+
+	if (outfile_open(&out, f->options->dir, "forward.json", err) < 0)
+		return -EIO;
+	fprintf(out.file,
+		"{ \"packets\": %" PRIu64 ", \"cpu_ns\": %" PRIu64 ", \"wall_ns\": %" PRIu64 ", \"windows\": %" PRIu64
+		", \"window_us\": %.3f",
+		end->packets - begin->packets, end->cpu_ns - begin->cpu_ns, end->wall_ns - begin->wall_ns,
+		end->windows - begin->windows, (double)f->fabric->window_ps / PS_PER_US);
+	if (f->probe != NULL) {
+		qsort(f->probe->taken_ns, f->probe->taken, sizeof(f->probe->taken_ns[0]), compare);
+		fprintf(out.file, ", \"samples\": %u, \"p50_us\": %.3f, \"p99_us\": %.3f, \"late_windows\": %" PRIu64,
+			f->probe->taken, quantile_us(f->probe, 0.5), quantile_us(f->probe, 0.99), f->pacer.late_windows);
+	}
+	fputs(" }\n", out.file);
+	return outfile_close(&out, 0, err);
+}
+
+int
+forward_run(struct scenario *scenario, const struct forward_options *options, struct err *err)
+{
+	struct forward f = {
+		.scenario = scenario,
+		.options = options,
+		.switches = calloc(scenario->topo->nnodes, sizeof(struct sw *)),
+		.hosts = calloc(scenario->topo->nnodes, sizeof(struct node *)),
+	};
+	int ret = forward_build(&f, err);
+
+	if (ret == 0) {
+		pacer_init(&f.pacer, clock_now_ns(), f.fabric->window_ps, true);
+		f.pacer.pending = hook_pending;
+		f.pacer.ctx = &f;
+		take_mark(&f, &f.begin);
+		fabric_run(f.fabric, 0);
+		take_mark(&f, &f.end);
+		ret = write_results(&f, err);
+	}
+	forward_unbuild(&f);
+	return ret;
+}
