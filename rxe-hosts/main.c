@@ -10,8 +10,8 @@
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "common/stdio_guard.h"
-#include "emulation/real_host/manage_open.h"
-#include "emulation/real_host/session.h"
+#include "emulation/rxe_host/manage_open.h"
+#include "emulation/rxe_host/session.h"
 #include "emulation/scenario/scenario_args.h"
 
 struct options {

@@ -6,7 +6,7 @@
 
 #include "common/units.h"
 #include "dpswitch/fabric/pacer.h"
-#include "emulation/scenario/real_host.h"
+#include "emulation/scenario/external_host.h"
 #include "emulation/scenario/scenario_load.h"
 
 /*
@@ -198,7 +198,7 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 		ret = check_mixed(sc, plan->backgrounds[b].flow, false, &plan->backgrounds[b].where, err);
 	for (uint32_t i = 0; sc->nexternal != 0 && ret == 0 && i < sc->topo->nnodes; i++)
 		if (sc->hosts[i] != NULL)
-			ret = real_host_check(sc, i, err);
+			ret = external_host_check(sc, i, err);
 	return ret;
 }
 

@@ -11,5 +11,5 @@ extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits
 int scenario_resolve_hosts(struct scenario *sc, struct err *err);
 /* Does the run stay within limits.memory? Last of all. @return 0 or -EINVAL */
 int scenario_check_memory(const struct scenario *sc, struct err *err);
-/* What real hosts cannot do, once the plan is known. @return 0 or -EINVAL */
+/* What external hosts cannot do, once the plan is known. @return 0 or -EINVAL */
 int scenario_check_hosts(const struct scenario *sc, struct err *err);

@@ -37,7 +37,7 @@ def second_run():
     (out / "notes.txt").write_text("mine")
     (out / ".verdict.json.new").write_text("of a run that was killed")
     (out / "guests").mkdir()
-    (out / "guests" / "h9.log").write_text("of a run with real hosts")
+    (out / "guests" / "h9.log").write_text("of a run with external hosts")
     later = subprocess.Popen([str(a) for a in (ROCELAB, "run", *LONG, "--out", out)], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, start_new_session=True)
     end = time.monotonic() + 60

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs with real hosts: four guests with soft-RoCE behind two switches, from outside as a person has them.
+"""Runs with external hosts: four guests with soft-RoCE behind two switches, from outside as a person has them.
 
 Timing is the machine's: tests look at what must hold however busy it is, and wait long before they give up.
 """

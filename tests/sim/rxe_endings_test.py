@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""How runs on real hosts end when something dies, or somebody has enough: a clear message, a record, and nothing left."""
+"""How runs on external hosts end when something dies, or somebody has enough: a clear message, a record, and nothing left."""
 import os
 import signal
 import struct

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults on the traffic of real hosts: the kernel's soft-RoCE repairs what was lost or damaged, the data is right, and the
+"""Faults on the traffic of external hosts: the kernel's soft-RoCE repairs what was lost or damaged, the data is right, and the
 verdict says what it was. A queue pair of the kernel takes a second to notice what no NAK tells."""
 from harness import check
 from rxe import HOSTS, Live, counters, invariants, need_guests, of_host, ring, scenario, settled, whole

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run with real hosts must refuse, before any host boots: where, what, and what would be right."""
+"""What a run with external hosts must refuse, before any host boots: where, what, and what would be right."""
 from guests import find_kernel
 from harness import ROCELAB, check, command, scenario_file, scratch, told
 from rxe import PATIENT, TOPOLOGY, ring

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whole runs on real hosts: verified collectives, the right verdict, no frame lost, and nothing left behind.
+"""Whole runs on external hosts: verified collectives, the right verdict, no frame lost, and nothing left behind.
 
 ROCELAB_LONG=1 (or --long): the loop under disturbance lasts a minute and more, not ten seconds.
 """

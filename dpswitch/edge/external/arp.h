@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ARP (RFC 826) toward hosts outside: the edge knows every NIC's addresses and answers for all of them. */
+/* ARP (RFC 826) toward external hosts: the edge knows every NIC's addresses and answers for all of them. */
 #pragma once
 
 #include <stdbool.h>

@@ -43,7 +43,7 @@ edge_create(const struct edge_config *config, struct err *err)
 		goto fail;
 	edge->config = *config;
 	if (config->flows->spares == 0) {
-		ret = err_set(err, -EINVAL, "hosts outside need spare flow slots for what they send of their own accord");
+		ret = err_set(err, -EINVAL, "external hosts need spare flow slots for what they send of their own accord");
 		goto fail;
 	}
 	ret = body_table_init(&edge->bodies, max_bodies, flow_table_slots(config->flows));

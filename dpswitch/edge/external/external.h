@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hosts outside: a fabric node that models the NIC of a host whose frames come and go by ports. A frame is parsed once,
+ * External hosts: a fabric node that models the NIC of a host whose frames come and go by ports. A frame is parsed once,
  * when it enters, and leaves as exact bytes: only TTL, ECN and the IP checksum change on the way.
  *
  * Toward the host: what it does not take is held and offered again; past a threshold the node sends PAUSE for the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PAUSE at a host outside, in all directions: what the switch says is kept, and passed on as PFC frames where the peer
+ * PAUSE at an external host, in all directions: what the switch says is kept, and passed on as PFC frames where the peer
  * honours them; what a slow host, a storm or the peer's own PFC frames ask for is told to the switch.
  */
 #include "common/hash.h"

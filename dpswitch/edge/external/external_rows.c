@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telemetry of the NIC of a host outside: rows as a switch keeps them of an egress port, and the answers to polling
+ * Telemetry of the NIC of an external host: rows as a switch keeps them of an egress port, and the answers to polling
  * packets that an embedded host would give (VEDRFOLNIR III-C3). The depth that a packet met is what was staged ahead of
  * it; what waits in the host's own ring nobody can see.
  */

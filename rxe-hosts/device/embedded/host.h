@@ -190,7 +190,7 @@ void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec
 /* The message of a data packet: see rc_send_message(). @return NULL: nobody knows it */
 const struct rc_post *host_message_of(const struct embedded_shared *shared, const struct pkt *p);
 
-/* outside.c: a packet whose bytes came in from outside */
+/* external_peer.c: a packet whose bytes came in from outside */
 void host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p);
 
 /* timers.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hosts outside: cut cables, damage, hosts that are gone, and faults at random. No frame or buffer is lost unseen. */
+/* External hosts: cut cables, damage, hosts that are gone, and faults at random. No frame or buffer is lost unseen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

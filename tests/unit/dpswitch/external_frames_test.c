@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hosts outside: every byte of what crosses, flows that nobody planned, ARP and noise, polling packets and notifications. */
+/* External hosts: every byte of what crosses, flows that nobody planned, ARP and noise, polling packets and notifications. */
 #include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two hosts outside, a and b, with two switches S1 and S2 between them, and an RC flow each way. */
+/* Two external hosts, a and b, with two switches S1 and S2 between them, and an RC flow each way. */
 #pragma once
 
 #include "tests/unit/dpswitch/external_rig.h"

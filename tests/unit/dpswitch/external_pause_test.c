@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hosts outside: hosts that take nothing, and PAUSE in every direction. Nothing is lost. */
+/* External hosts: hosts that take nothing, and PAUSE in every direction. Nothing is lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,7 +155,7 @@ pfc_from_a_peer_halts_the_switch(void **state)
 
 /* a's NIC pauses S1 for 2 ms, whatever it has room for; S1 halts its port to a, and goes on after. */
 static void
-a_storm_at_a_host_outside_halts_the_switch(void **state)
+a_storm_at_an_external_host_halts_the_switch(void **state)
 {
 	static const char fault[] =
 		"faults = ( { kind = \"pfc-storm\"; port = \"a:1\"; start = \"0us\"; duration = \"2ms\"; } );";
@@ -182,7 +182,7 @@ main(void)
 		cmocka_unit_test(a_pause_holds_the_hosts_own_ring),
 		cmocka_unit_test(a_peer_that_speaks_pfc_gets_frames),
 		cmocka_unit_test(pfc_from_a_peer_halts_the_switch),
-		cmocka_unit_test(a_storm_at_a_host_outside_halts_the_switch),
+		cmocka_unit_test(a_storm_at_an_external_host_halts_the_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A fabric of real switches (fabric_rig) with hosts outside on some of its ports (port_rig). */
+/* A fabric of real switches (fabric_rig) with external hosts on some of its ports (port_rig). */
 #pragma once
 
 #include "dpswitch/edge/external/external.h"

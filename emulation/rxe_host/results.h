@@ -2,7 +2,7 @@
 /* What a host tells the fabric while it runs, and in the end. */
 #pragma once
 
-#include "emulation/real_host/session_state.h"
+#include "emulation/rxe_host/session_state.h"
 
 /* While it runs: records and progress, in batches. @return 0 or negative errno with err set */
 int results_report(struct session *session, uint64_t now_ns, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/real_host/session.h"
+#include "emulation/rxe_host/session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include "common/log.h"
 #include "common/units.h"
 #include "common/wire/detection.h"
-#include "emulation/real_host/results.h"
-#include "emulation/real_host/session_state.h"
-#include "emulation/scenario/real_host.h"
+#include "emulation/rxe_host/results.h"
+#include "emulation/rxe_host/session_state.h"
+#include "emulation/scenario/external_host.h"
 
 static int begin(struct session *session, struct err *err);
 static int go_on(struct session *session, struct err *err);
@@ -141,13 +141,13 @@ begin(struct session *session, struct err *err)
 		.node = session->config.node,
 		.digest = plan_digest(sc->plan),
 	};
-	int rc = real_host_check(sc, session->config.node, err);
+	int rc = external_host_check(sc, session->config.node, err);
 
 	session->watch = (struct loop_watch){ .fd = session->stream.fd, .ready = manage_ready, .ctx = session };
 	if (rc == 0)
 		rc = loop_watch(&session->loop, &session->watch, EPOLLIN);
 	if (rc == 0) {
-		session->slowest_bps = real_host_slowest_bps(sc, err);
+		session->slowest_bps = external_host_slowest_bps(sc, err);
 		session->embedded = calloc(sc->topo->nnodes, sizeof(*session->embedded));
 		rc = session->slowest_bps == NULL ? -EHOSTUNREACH
 		     : session->embedded == NULL  ? -ENOMEM

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An embedded host and a host outside speak RoCEv2 with each other: the test is the peer, frame by frame. WRITE and SEND
+ * An embedded host and an external host speak RoCEv2 with each other: the test is the peer, frame by frame. WRITE and SEND
  * with immediate both ways, UD, ACK, NAK, what is lost and sent again.
  */
 #include <setjmp.h>
@@ -21,9 +21,9 @@
 static const char star[] = "topology = { kind = \"explicit\"; rate = \"10Gbps\"; delay = \"20us\"; switches = [ \"S1\" ]; "
 			   "hosts = [ \"a\", \"e\" ]; links = ( \"S1 a\", \"S1 e\" ); };";
 
-static const char *const outside[] = { "a" };
+static const char *const external[] = { "a" };
 
-/* The embedded host e, with its program; a is outside. */
+/* The embedded host e, with its program; a is external. */
 struct talk {
 	struct xrig x;
 	uint32_t to_e, to_a; /* flows */
@@ -99,7 +99,7 @@ begin(struct talk *t)
 		t->x.f.flows[i].dst_qpn = 0x200 + i;
 	}
 	t->x.source = (struct message_source){ t, describe };
-	xrig_start(&t->x, outside, 1, 4);
+	xrig_start(&t->x, external, 1, 4);
 	assert_int_equal(roce_params_init(&t->params, &cfg, NULL, 0, &err), 0);
 	t->params.real_payload = true;
 	t->shared = embedded_shared_create(t->x.f.topo, &t->x.f.table, &err);
@@ -225,7 +225,7 @@ expect_answer(const struct talk *t, uint32_t n, uint8_t syndrome, uint32_t psn, 
 
 /* 600 B in three segments; the second is lost, asked for and sent again with what follows. Then a SEND. */
 static void
-messages_from_outside_arrive_whole(void **state)
+messages_from_an_external_host_arrive_whole(void **state)
 {
 	static struct talk t;
 	const uint8_t *data;
@@ -269,7 +269,7 @@ messages_from_outside_arrive_whole(void **state)
 
 /* e writes 600 B and sends 10 B; a loses the second segment, says so, then takes all. */
 static void
-messages_to_outside_are_right_in_every_byte(void **state)
+messages_to_an_external_host_are_right_in_every_byte(void **state)
 {
 	static struct talk t;
 	struct send_wr wr = { .wr_id = 1, .bytes = 600, .local_offset = 100, .remote_offset = 0x20, .imm = 0x1234 };
@@ -312,7 +312,7 @@ messages_to_outside_are_right_in_every_byte(void **state)
 }
 
 static void
-a_refusal_from_outside_ends_the_qp(void **state)
+a_refusal_of_an_external_host_ends_the_qp(void **state)
 {
 	static struct talk t;
 	const struct send_wr wr = { .wr_id = 1, .bytes = 600 };
@@ -383,9 +383,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(messages_from_outside_arrive_whole),
-		cmocka_unit_test(messages_to_outside_are_right_in_every_byte),
-		cmocka_unit_test(a_refusal_from_outside_ends_the_qp),
+		cmocka_unit_test(messages_from_an_external_host_arrive_whole),
+		cmocka_unit_test(messages_to_an_external_host_are_right_in_every_byte),
+		cmocka_unit_test(a_refusal_of_an_external_host_ends_the_qp),
 		cmocka_unit_test(datagrams_cross_both_ways),
 		cmocka_unit_test(what_is_not_for_the_host_is_dropped),
 	};

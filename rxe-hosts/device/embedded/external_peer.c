@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets from hosts outside: RETH and payload are in their bytes. A message that is reduced
+ * Packets from external hosts: RETH and payload are in their bytes. A message that is reduced
  * where it arrives needs its immediate, which comes last: its payload is gathered until then.
  */
 #include <stdio.h>

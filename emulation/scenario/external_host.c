@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/scenario/real_host.h"
+#include "emulation/scenario/external_host.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ check_flow(const struct scenario *sc, uint32_t index, uint32_t node, struct err 
 }
 
 int
-real_host_check(const struct scenario *sc, uint32_t node, struct err *err)
+external_host_check(const struct scenario *sc, uint32_t node, struct err *err)
 {
 	uint32_t mtu = sc->roce.mtu_bytes;
 	int ret = 0;
@@ -54,7 +54,7 @@ real_host_check(const struct scenario *sc, uint32_t node, struct err *err)
 }
 
 uint64_t *
-real_host_slowest_bps(const struct scenario *sc, struct err *err)
+external_host_slowest_bps(const struct scenario *sc, struct err *err)
 {
 	uint64_t *slowest = calloc(sc->plan->flows.count + 1u, sizeof(*slowest));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/real_host/results.h"
+#include "emulation/rxe_host/results.h"
 
 #include <errno.h>
 #include <string.h>

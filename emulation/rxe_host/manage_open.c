@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/real_host/manage_open.h"
+#include "emulation/rxe_host/manage_open.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/manage_stream.h"
-#include "emulation/real_host/session.h"
+#include "emulation/rxe_host/session.h"
 #include "rxe-hosts/device/verbs/verbs.h"
 #include "rxe-hosts/steps/engine.h"
 
