@@ -21,6 +21,7 @@
 #include "diag/report/facts.h"
 #include "diag/report/report.h"
 #include "diag/report/text.h"
+#include "web/page.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
@@ -168,7 +169,7 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 	int rc = verdict_build(ev, options->asked, ndiagnosers, &verdict, err);
 
 	if (rc == 0)
-		rc = report_write(verdict, options->out, err);
+		rc = report_write(verdict, options->out, web_page, err);
 	if (options->done >= 0)
 		close(options->done);
 	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)

@@ -8,47 +8,6 @@
 #define ESCAPE_CAP 2048
 
 void
-escape_html(FILE *to, const char *text)
-{
-	char safe[ESCAPE_CAP];
-
-	plain_text(text, safe, sizeof(safe));
-	for (const char *p = safe; *p != '\0'; p++) {
-		switch (*p) {
-		case '&':
-			fputs("&amp;", to);
-			break;
-		case '<':
-			fputs("&lt;", to);
-			break;
-		case '>':
-			fputs("&gt;", to);
-			break;
-		case '"':
-			fputs("&quot;", to);
-			break;
-		case '\'':
-			fputs("&#39;", to);
-			break;
-		default:
-			fputc(*p, to);
-		}
-	}
-}
-
-void
-escape_htmlf(FILE *to, const char *fmt, ...)
-{
-	char text[ESCAPE_CAP];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	escape_html(to, text);
-}
-
-void
 escape_dotf(FILE *to, const char *fmt, ...)
 {
 	char text[ESCAPE_CAP], safe[ESCAPE_CAP];

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <jansson.h>
-
 #include "diag/report/facts.h"
 #include "diag/report/value.h"
 
@@ -19,8 +17,8 @@ static json_t *evidence(const struct verdict *v);
  * Any missing part (out of memory) makes the whole NULL: "o" of json_pack refuses NULL. The keys of VEDRFOLNIR's section
  * are always there.
  */
-int
-json_write(const struct verdict *v, FILE *to)
+json_t *
+json_document(const struct verdict *v)
 {
 	json_t *root = json_pack("{s:i, s:o, s:o, s:[], s:o, s:[], s:o, s:o}", "schema_version", VERDICT_SCHEMA_VERSION,
 				 "collectives", collectives(v), "network", network(v), "critical_path", "findings",
@@ -33,10 +31,23 @@ json_write(const struct verdict *v, FILE *to)
 		if (section->by->writers.json != NULL)
 			rc = section->by->writers.json(v, section, root);
 	}
-	if (rc == 0 && (json_dumpf(root, to, JSON_INDENT(2)) != 0 || fputc('\n', to) == EOF))
-		rc = -EIO;
+	if (rc == 0)
+		return root;
 	json_decref(root);
-	return rc;
+	return NULL;
+}
+
+int
+json_write(const struct verdict *v, FILE *to)
+{
+	json_t *root = json_document(v);
+	int rc;
+
+	if (root == NULL)
+		return -ENOMEM;
+	rc = json_dumpf(root, to, JSON_INDENT(2));
+	json_decref(root);
+	return rc == 0 && fputc('\n', to) != EOF ? 0 : -EIO;
 }
 
 static json_t *

@@ -4,7 +4,12 @@
 
 #include <stdio.h>
 
+#include <jansson.h>
+
 #include "diag/verdict.h"
+
+/* What verdict.json says, as a value. @return NULL: no memory */
+json_t *json_document(const struct verdict *v);
 
 /*
  * Writes the verdict as JSON, keys in a fixed order: the same verdict gives the same bytes. Times are whole ns.

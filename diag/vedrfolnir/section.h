@@ -37,6 +37,10 @@ struct waiting_edge {
 	bool pruned, critical;
 };
 
+/* Numbers in waiting_graph.vertices of the i-th step of the collective; the collective's end is the last vertex. */
+#define WGRAPH_START(i) (2 * (i))
+#define WGRAPH_END(i) (2 * (i) + 1)
+
 /* One per collective (same index as run.collectives). */
 struct waiting_graph {
 	struct waiting_vertex *vertices;

@@ -18,8 +18,8 @@
 #include "diag/collect/stream.h"
 #include "diag/registry.h"
 #include "diag/report/dot.h"
-#include "diag/report/html.h"
 #include "diag/report/json.h"
+#include "diag/report/page.h"
 #include "diag/report/text.h"
 
 #define FUZZ_IDS 16 /* nodes; small, so that records meet */
@@ -74,7 +74,8 @@ write_reports(const struct verdict *verdict)
 	FILE *to = fopen("/dev/null", "w");
 
 	if (to == NULL || text_write(verdict, "out", to) != 0 || json_write(verdict, to) != 0 ||
-	    html_write(verdict, to) != 0 || dot_write_waiting(verdict, to) != 0 || dot_write_provenance(verdict, to) != 0)
+	    page_write(verdict, PAGE_DATA_MARK, to) != 0 || dot_write_waiting(verdict, to) != 0 ||
+	    dot_write_provenance(verdict, to) != 0)
 		abort(); /* there is room, and memory */
 	fclose(to);
 }

@@ -11,7 +11,7 @@ LICENCE = 'SPDX-License-Identifier: BSD-3-Clause'
 
 def main():
     root = sys.argv[1]
-    paths = source.files(root, '*.c', '*.h', '*.py', '*.sh', 'meson.build', 'meson_options.txt')
+    paths = source.files(root, '*.c', '*.h', '*.py', '*.sh', '*.js', '*.css', 'meson.build', 'meson_options.txt')
     for folder in ('scripts', '.ci'):
         if os.path.isdir(os.path.join(root, folder)):
             paths += [os.path.join(folder, path) for path in source.files(os.path.join(root, folder), '*')]

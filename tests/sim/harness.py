@@ -135,6 +135,12 @@ class Run:
         return [row[-1] for row in rows[:next(i for i, row in enumerate(rows + [[]]) if not row)]]
 
 
+def page_data(run):
+    """What the run's page is drawn from."""
+    page = (run.dir / "report.html").read_text()
+    return json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+
+
 def scratch():
     """A directory that goes with the process."""
     holder = tempfile.TemporaryDirectory(prefix="rocelab-test-")

@@ -9,10 +9,6 @@
 #include "diag/run/run.h"
 #include "diag/vedrfolnir/section.h"
 
-/* Numbers in waiting_graph.vertices of the i-th step of the collective; the collective's end is the last vertex. */
-#define WGRAPH_START(i) (2 * (i))
-#define WGRAPH_END(i) (2 * (i) + 1)
-
 /*
  * Builds graph, pruning and critical path in O(steps).
  * Light edges go only to what a step actually waited for (steps[i].waited_for). A step that started but did not

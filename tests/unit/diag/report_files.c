@@ -25,7 +25,7 @@ report_files_write(struct verdict *v)
 	strcpy(files.dir, "/tmp/report_test.XXXXXX");
 	assert_non_null(mkdtemp(files.dir));
 	strcat(files.dir, "/a/b"); /* made when absent */
-	if (report_write(v, files.dir, &err) != 0)
+	if (report_write(v, files.dir, REPORT_FILES_PAGE, &err) != 0)
 		fail_msg("%s", err.text);
 	return files;
 }

@@ -2,9 +2,13 @@
 /* Reports of a verdict in a directory of their own, for tests to look at. What goes wrong fails the test. */
 #pragma once
 
-#include "diag/verdict.h"
+#include "diag/report/page.h"
 
 #define REPORT_FILES 5
+/* What stands around the data in the page. */
+#define REPORT_FILES_HEAD "<head>"
+#define REPORT_FILES_TAIL "<tail>\n"
+#define REPORT_FILES_PAGE REPORT_FILES_HEAD PAGE_DATA_MARK REPORT_FILES_TAIL
 
 struct files {
 	char dir[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The page and the graphs: well-formed, bounded, accepted by other programs, and nothing gets in unescaped. */
+/* The page's data and the graphs: complete, small, accepted by other programs, and nothing gets in unescaped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,99 +10,113 @@
 #include <jansson.h>
 #include <cmocka.h>
 
+#include "common/units.h"
+#include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/report_files.h"
 #include "tests/unit/diag/report_fixture.h"
 
-#define MAX_DEPTH 32
-
-/* Steps over a tag. @return behind it; depth and open names follow */
-static const char *
-check_tag(const char *p, char stack[MAX_DEPTH][24], int *depth)
+/* The page's data, which stands between what the test's template begins and ends with. */
+static json_t *
+page_data(const struct files *files)
 {
-	const char *name = p + 1 + (p[1] == '/'), *end = p + 1;
-	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
-	char quote = 0;
+	char *page = report_files_read(files, "report.html");
+	size_t head = strlen(REPORT_FILES_HEAD), tail = strlen(REPORT_FILES_TAIL), size = strlen(page);
+	json_t *data;
 
-	for (; *end != '>' || quote != 0; end++) {
-		assert_true(*end != '\0' && *end != '<');
-		if (quote != 0 ? *end == quote : *end == '"' || *end == '\'')
-			quote = quote != 0 ? 0 : *end;
-	}
-	assert_true(len > 0 && len < 24);
-	if (p[1] == '/') {
-		(*depth)--;
-		assert_true(*depth >= 0);
-		if (strlen(stack[*depth]) != len || strncmp(stack[*depth], name, len) != 0)
-			fail_msg("</%.*s> closes <%s>", (int)len, name, stack[*depth]);
-	} else if (end[-1] != '/') {
-		assert_true(*depth < MAX_DEPTH);
-		snprintf(stack[(*depth)++], 24, "%.*s", (int)len, name);
-	}
-	return end + 1;
+	assert_in_range(size, head + tail + 2, SIZE_MAX);
+	assert_memory_equal(page, REPORT_FILES_HEAD, head);
+	assert_string_equal(page + size - tail, REPORT_FILES_TAIL);
+	assert_null(memchr(page + head, '<', size - head - tail));
+	data = json_loadb(page + head, size - head - tail, 0, NULL);
+	assert_non_null(data);
+	free(page);
+	return data;
 }
 
-/* Tags nest, attributes are quoted, '&' starts a character reference: what an XML parser asks for. */
-static void
-check_page(const char *page)
+static json_t *
+at(const json_t *list, size_t i)
 {
-	static const char *const references[] = { "&amp;", "&lt;", "&gt;", "&quot;", "&#39;" };
-	char stack[MAX_DEPTH][24];
-	int depth = 0, n = 0;
-	const char *p = page;
+	return json_array_get(list, i);
+}
 
-	assert_memory_equal(p, "<!DOCTYPE html>\n", 16);
-	for (p += 16; *p != '\0';) {
-		if (*p == '<') {
-			p = check_tag(p, stack, &depth);
-			n++;
-			continue;
-		}
-		if (*p == '&') {
-			size_t r = 0;
+static json_t *
+get(const json_t *object, const char *key)
+{
+	json_t *value = json_object_get(object, key);
 
-			while (r < 5 && strncmp(p, references[r], strlen(references[r])) != 0)
-				r++;
-			assert_true(r < 5);
-		}
-		assert_true((unsigned char)*p >= 0x20 || *p == '\n' || *p == '\t');
-		p++;
-	}
-	assert_int_equal(depth, 0);
-	assert_true(n > 100);
-	/* Self-contained. */
-	assert_null(strstr(page, " src="));
-	assert_null(strstr(page, " href="));
-	assert_null(strstr(page, "@import"));
-	assert_null(strstr(page, "url(http"));
+	if (value == NULL)
+		fail_msg("no %s", key);
+	return value;
+}
+
+/* A column is a list, or one number that all rows share. */
+static json_int_t
+cell(const json_t *columns, const char *key, size_t row)
+{
+	json_t *column = get(columns, key);
+
+	return json_integer_value(json_is_array(column) ? at(column, row) : column);
 }
 
 static void
-page_is_well_formed(void **state)
+data_names_what_drawings_need(void **state)
 {
-	struct verdict *(*const make[])(void) = { fixture_case, fixture_clean, fixture_stalled };
+	struct verdict *v = fixture_case();
+	struct files files = report_files_write(v);
+	json_t *data = page_data(&files), *finding = at(get(data, "findings"), 0), *steps, *schedule;
+	uint32_t slow = fixture_step(v, 5, 2);
 
-	for (size_t i = 0; i < 3; i++) {
+	assert_int_equal(json_array_size(get(data, "nodes")), v->run.nnodes);
+	assert_int_equal(json_array_size(get(data, "ports")), v->run.nports);
+	assert_int_equal(json_array_size(get(data, "flows")), v->run.nflows);
+	assert_int_equal(json_array_size(get(get(data, "graphs"), "list")), vedrfolnir_of(v)->ngraphs);
+	assert_string_equal(json_string_value(get(at(get(data, "flows"), F17_18), "short")), "17->18");
+	assert_int_equal(json_integer_value(get(finding, "root_at")), v->findings[0].root_port);
+	assert_int_equal(json_array_size(get(finding, "steps_at")), v->findings[0].nsteps);
+	assert_string_equal(json_string_value(get(finding, "type")), finding_type_name(v->findings[0].type));
+	assert_int_equal(json_integer_value(get(get(data, "run"), "worst")), 0);
+	assert_null(json_object_get(data, "critical_path")); /* each step says so itself */
+	steps = get(at(get(data, "collectives"), 0), "steps");
+	schedule = at(get(data, "schedules"), (size_t)json_integer_value(get(steps, "schedule")));
+	assert_int_equal(cell(schedule, "flow", slow), F17_18);
+	assert_int_equal(cell(schedule, "step", slow), 2);
+	assert_int_equal(cell(steps, "took", slow), (v->run.steps[slow].end_ps - v->run.steps[slow].start_ps) / PS_PER_NS);
+	assert_true(cell(steps, "state", slow) & 8); /* on the critical path */
+	json_decref(data);
+	report_files_remove(&files);
+}
+
+static void
+innocent_and_unfinished_runs_have_pages(void **state)
+{
+	struct verdict *(*const make[])(void) = { fixture_clean, fixture_stalled };
+
+	for (size_t i = 0; i < 2; i++) {
 		struct files files = report_files_write(make[i]());
-		char *page = report_files_read(&files, "report.html");
+		json_t *data = page_data(&files), *collective = at(get(data, "collectives"), 0);
 
-		check_page(page);
-		assert_non_null(strstr(page, i == 0 ? "root 6:2" : i == 1 ? "The network is innocent." : "6 open"));
-		free(page);
+		assert_int_equal(json_is_true(get(get(data, "network"), "innocent")), i == 0);
+		assert_int_equal(json_is_true(get(collective, "complete")), i == 0);
+		assert_int_equal(json_integer_value(get(collective, "done")) <
+					 json_integer_value(get(collective, "nsteps")),
+				 i == 1);
+		assert_true(json_integer_value(get(get(data, "run"), "root")) < 0);
+		json_decref(data);
 		report_files_remove(&files);
 	}
 }
 
-/* 32,512 steps. */
+/* 32,512 steps: all are there, in less than 100 bytes each. */
 static void
-page_of_large_run_is_bounded(void **state)
+data_of_large_run_is_small(void **state)
 {
 	struct files files = report_files_write(fixture_large(128, 254));
 	char *page = report_files_read(&files, "report.html");
+	json_t *data = page_data(&files);
 
-	check_page(page);
-	assert_in_range(strlen(page), 100000, 4000000);
-	assert_non_null(strstr(page, "64 of 128 ranks shown"));
-	assert_non_null(strstr(page, "All of the graph is in waiting.dot."));
+	assert_in_range(strlen(page), 100000, 3200000);
+	assert_int_equal(json_array_size(get(get(at(get(data, "collectives"), 0), "steps"), "start")), 128 * 254);
+	json_decref(data);
 	free(page);
 	report_files_remove(&files);
 }
@@ -143,8 +157,8 @@ hostile_names_do_no_harm(void **state)
 {
 	struct verdict *v = fixture_case();
 	struct files files;
-	char *page, *text, *dot, *json;
-	json_t *root;
+	char *text, *dot, *json;
+	json_t *root, *data;
 
 	strcpy(v->run.nodes[6].name, "\"><script>alert(1)</script>");
 	strcpy(v->run.ports[fixture_port(v, "6:2")].name, "\\\"<&'\x1b[31m\xff\xc3");
@@ -154,9 +168,10 @@ hostile_names_do_no_harm(void **state)
 	strcpy(v->run.config.name, "<b>&\"\xed\xa0\x80");
 	memset(v->findings[0].evidence, '<', sizeof(v->findings[0].evidence) - 1);
 	files = report_files_write(v);
-	page = report_files_read(&files, "report.html");
-	check_page(page);
-	assert_null(strstr(page, "<script>alert"));
+	data = page_data(&files);
+	assert_string_equal(json_string_value(get(at(get(data, "nodes"), 6), "name")), "\"><script>alert(1)</script>");
+	assert_string_equal(json_string_value(get(get(data, "run"), "name")), "<b>&\"???");
+	json_decref(data);
 	text = report_files_read(&files, "report.txt");
 	assert_null(strchr(text, '\x1b'));
 	assert_null(strchr(text, '\x9b'));
@@ -173,7 +188,6 @@ hostile_names_do_no_harm(void **state)
 		dot_accepts(&files, "provenance.dot", "svg");
 	free(dot);
 	free(text);
-	free(page);
 	report_files_remove(&files);
 }
 
@@ -181,9 +195,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(page_is_well_formed),
-		cmocka_unit_test(page_of_large_run_is_bounded),
-		cmocka_unit_test(graphviz_draws_the_graphs),
+		cmocka_unit_test(data_names_what_drawings_need), cmocka_unit_test(innocent_and_unfinished_runs_have_pages),
+		cmocka_unit_test(data_of_large_run_is_small),    cmocka_unit_test(graphviz_draws_the_graphs),
 		cmocka_unit_test(hostile_names_do_no_harm),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the reports are made of: spellings, escapes, sentences, and where things stand in drawings. */
+/* What the reports are made of: spellings, escapes, sentences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,6 @@
 #include "common/units.h"
 #include "diag/report/escape.h"
 #include "diag/report/facts.h"
-#include "diag/report/provenance_layout.h"
-#include "diag/report/topology_layout.h"
 #include "tests/unit/diag/report_fixture.h"
 
 static void
@@ -70,11 +68,9 @@ quoted_text(void **state)
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
-	escape_htmlf(to, "%s", "<a b='\"'>&</a>");
-	fputc('|', to);
 	escape_dotf(to, "%s\n%s", "a\"b\\", "c");
 	fclose(to);
-	assert_string_equal(text, "&lt;a b=&#39;&quot;&#39;&gt;&amp;&lt;/a&gt;|\"a\\\"b\\\\\\nc\"");
+	assert_string_equal(text, "\"a\\\"b\\\\\\nc\"");
 	free(text);
 }
 
@@ -170,64 +166,6 @@ worst_collective_comes_first(void **state)
 	verdict_destroy(v);
 }
 
-/* Two pods of a K=4 fat-tree: 8 hosts, 4 edges, 4 aggregations, 4 cores, each tier above the one it serves. */
-static void
-fabric_stands_in_tiers(void **state)
-{
-	struct verdict *v = fixture_case();
-	struct layout layout;
-
-	assert_int_equal(layout_init(&layout, v, 400), 0);
-	assert_int_equal(layout.nlayers, 4);
-	assert_int_equal(layout.width[0], 8);
-	assert_int_equal(layout.width[3], 4);
-	for (uint32_t n = 0; n < 12; n++) {
-		assert_int_equal(layout.nodes[n].layer, 1 + n / 4);
-		assert_int_equal(layout.nodes[n].place, n % 4);
-	}
-	for (uint32_t n = 12; n < 20; n++) {
-		assert_int_equal(layout.nodes[n].layer, 0);
-		assert_int_equal(layout.nodes[n].place, n - 12);
-	}
-	assert_int_equal(layout.hidden, 0);
-	layout_fini(&layout);
-	/* With room for three only: those that findings name, the root's switch among them. */
-	assert_int_equal(layout_init(&layout, v, 3), 0);
-	assert_int_equal(layout.hidden, 17);
-	assert_true(layout.nodes[6].shown && layout.nodes[2].shown && layout.nodes[13].shown);
-	layout_fini(&layout);
-	verdict_destroy(v);
-}
-
-/* 2:3 halts behind 6:2: from left to right, and the flows beside the ports they met. */
-static void
-provenance_stands_in_order(void **state)
-{
-	struct verdict *v = fixture_case();
-	const struct provenance *g = &vedrfolnir_of(v)->graphs[0]; /* 17->18 step 1 */
-	struct plane plane;
-	double x[2] = { 0, 0 };
-	uint32_t own = 0, other = 0;
-
-	assert_int_equal(plane_init(&plane, v, g), 0);
-	for (uint32_t i = 0; i < g->nvertices; i++) {
-		const struct provenance_vertex *vertex = &g->vertices[i];
-
-		assert_true(plane.spots[i].shown);
-		if (vertex->kind == PROVENANCE_PORT)
-			x[vertex->ref == fixture_port(v, "6:2")] = plane.spots[i].x;
-		else if (vertex->collective)
-			own += plane.spots[i].y < plane.height / 3;
-		else
-			other += plane.spots[i].y > plane.height * 2 / 3;
-	}
-	assert_true(x[0] > 0 && x[0] < x[1]);
-	assert_int_equal(own, 1);
-	assert_int_equal(other, 2);
-	plane_fini(&plane);
-	verdict_destroy(v);
-}
-
 int
 main(void)
 {
@@ -239,8 +177,6 @@ main(void)
 		cmocka_unit_test(flow_names),
 		cmocka_unit_test(finding_sentences),
 		cmocka_unit_test(worst_collective_comes_first),
-		cmocka_unit_test(fabric_stands_in_tiers),
-		cmocka_unit_test(provenance_stands_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

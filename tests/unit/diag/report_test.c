@@ -176,7 +176,7 @@ same_verdict_same_bytes(void **state)
 		first[i] = report_files_read(&files, report_file_names[i]);
 	verdict_destroy(files.v);
 	files.v = fixture_case();
-	assert_int_equal(report_write(files.v, files.dir, &err), 0);
+	assert_int_equal(report_write(files.v, files.dir, REPORT_FILES_PAGE, &err), 0);
 	for (size_t i = 0; i < REPORT_FILES; i++) {
 		char *second = report_files_read(&files, report_file_names[i]);
 
@@ -296,7 +296,7 @@ says_what_it_cannot_write(void **state)
 	struct verdict *v = fixture_clean();
 	struct err err = { 0 };
 
-	assert_true(report_write(v, "/dev/null/x", &err) < 0);
+	assert_true(report_write(v, "/dev/null/x", PAGE_DATA_MARK, &err) < 0);
 	assert_non_null(strstr(err.text, "/dev/null"));
 	verdict_destroy(v);
 }

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A headless Chromium, driven by Selenium: opens a page from its file, looks at it, uses it."""
+import json
+import os
+import shutil
+
+from harness import check, skip
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    skip('no selenium: scripts/setup test installs python3-selenium')
+
+__all__ = ['Browser', 'By', 'Keys']
+
+SWITCHES = ('--headless=new', '--disable-gpu', '--hide-scrollbars', '--disable-dev-shm-usage', '--window-size=1280,900')
+
+
+class Browser:
+    """One browser for many pages. What a page says on its console, and asks of the network, is counted."""
+
+    def __init__(self):
+        driver, browser = shutil.which('chromedriver'), shutil.which('chromium')
+        if driver is None or browser is None:
+            skip('no chromium or no chromedriver: scripts/setup test installs both')
+        options = Options()
+        options.binary_location = browser
+        for switch in SWITCHES + (('--no-sandbox',) if os.geteuid() == 0 else ()):
+            options.add_argument(switch)
+        options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
+        self.driver = webdriver.Chrome(service=Service(driver), options=options)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.driver.quit()
+
+    def script(self, text, *args):
+        return self.driver.execute_script(text, *args)
+
+    def look(self, width=1280, height=900, scheme='light', media=''):
+        """@param media  "print": as on paper"""
+        self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {
+            'media': media, 'features': [{'name': 'prefers-color-scheme', 'value': scheme}]})
+        self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
+            'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': width < 500})
+        self.settle()
+
+    def settle(self):
+        """Two frames: drawings ask for one."""
+        self.driver.execute_async_script('const done = arguments[0];'
+                                         'requestAnimationFrame(() => requestAnimationFrame(() => done()))')
+
+    def open(self, path, name):
+        """Opens a file; fails on any word on the console, and on any request but for the file itself."""
+        self.driver.get_log('browser')
+        self.driver.get_log('performance')
+        url = path.resolve().as_uri()
+        self.driver.get(url)
+        self.settle()
+        said = [entry['message'] for entry in self.driver.get_log('browser')]
+        check(not said, f'{name}: nothing on the console', said)
+        asked = {message['params']['request']['url'] for message in
+                 (json.loads(entry['message'])['message'] for entry in self.driver.get_log('performance'))
+                 if message['method'] == 'Network.requestWillBeSent'}
+        check(asked <= {url}, f'{name}: nothing is asked of a network', asked)
+
+    def quiet(self, name):
+        said = [entry['message'] for entry in self.driver.get_log('browser')]
+        check(not said, f'{name}: nothing on the console', said)
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def text(self, selector):
+        return self.script('return document.querySelector(arguments[0]).textContent', selector)
+
+    def click(self, selector):
+        """A click of its own element, wherever the pointer would find another one above it."""
+        self.script('arguments[0].scrollIntoView({block: "center"});'
+                    'arguments[0].dispatchEvent(new MouseEvent("click", {bubbles: true}))', self.one(selector))
+        self.settle()
+
+    def press(self, selector, *keys):
+        for key in keys:
+            self.one(selector).send_keys(key)
+        self.settle()
+
+    def indices(self, selector):
+        """data-index of what a selector finds, as a set."""
+        return set(self.script('return [...document.querySelectorAll(arguments[0])].map((n) => Number(n.dataset.index))', selector))
+
+    def data(self):
+        return json.loads(self.script('return document.getElementById("data").textContent'))

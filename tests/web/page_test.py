@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""report.html in a browser: it draws what the verdict says, what belongs together lights up, all of it can be reached, in
+every width and both colour schemes, by pointer and by keys, without a network, and names can do it no harm."""
+import re
+
+from browser import Browser, Keys
+from harness import ANALYZER, SCENARIOS, check, command, rocelab, scenario_file, scratch, skip
+
+WIDTHS = (390, 1280, 1920)
+
+MANY = """
+name = "many";
+topology = { kind = "leaf-spine"; leaves = 5; spines = 2; hosts_per_leaf = 8; rate = "100Gbps"; uplink_rate = "400Gbps"; delay = "1us"; };
+collectives = ( { op = "allgather"; algorithm = "ring"; ranks = [ %s ]; step_bytes = "20KB"; iterations = 4; } );
+""" % ", ".join(f'"h{i}"' for i in range(40))
+
+# Every text that is seen, its contrast with what lies behind it (WCAG 2, 1.4.3), where that is too small.
+FAINT = """
+const channels = (color) => (color.match(/[\\d.]+/g) || []).map(Number);
+const light = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
+const opaque = (color) => { const c = channels(color); return c.length >= 3 && (c.length < 4 || c[3] > 0.5) ? c : null; };
+function behind(node) {
+  const shape = node.ownerSVGElement && node.parentNode.querySelector(":scope > rect:not(.row):not(.span)");
+  if (shape && node.parentNode.localName === "g" && opaque(getComputedStyle(shape).fill))
+    return opaque(getComputedStyle(shape).fill);
+  for (let at = node; at; at = at.parentElement) {
+    const color = opaque(getComputedStyle(at).backgroundColor);
+    if (color)
+      return color;
+  }
+  return [255, 255, 255];
+}
+return [...document.querySelectorAll("body *")].filter((node) => node.checkVisibility() && !node.closest("script, style, [hidden]") &&
+  [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim())).map((node) => {
+  const style = getComputedStyle(node), front = channels(node.ownerSVGElement ? style.fill : style.color);
+  const [a, b] = [luminance(front), luminance(behind(node))].sort((x, y) => y - x);
+  return [(a + 0.05) / (b + 0.05), node.textContent.slice(0, 40), node.getAttribute("class") || node.localName];
+}).filter(([contrast]) => contrast < 4.5);
+"""
+
+
+def draws_the_verdict(browser, run):
+    browser.open(run.dir / "report.html", "case study")
+    verdict, report = run.verdict, re.sub(r"\s+", " ", run.report)
+    check(browser.text("h1") in report, "the headline is the report's", browser.text("h1"))
+    check(len(browser.all(".finding")) == len(verdict["findings"]), "every finding is listed")
+    check(verdict["findings"][0]["evidence"] in browser.text(".finding"), "with its evidence", browser.text(".finding"))
+    ids = ["findings", "contributors", "timeline", "fabric", "waiting", "provenance", "evidence"]
+    check(all(browser.all(f"section#{name}") for name in ids), "every part is there", ids)
+    check(len(browser.indices("#waiting .box")) == len(run.steps()) - 2, "every step is in the waiting graph")
+    check(len(browser.all("#fabric .switch")) == 12 and len(browser.all("#fabric .host")) == 8, "the whole fabric is drawn")
+    check("root 6:2" in browser.text("#fabric"), "the root cause is marked in it")
+    check(len(browser.all("#choose option")) == browser.data()["graphs"]["all"], "every provenance graph can be chosen")
+    painted = browser.script("const c = document.querySelector('#timeline canvas'); return new Set(c.getContext('2d')"
+                             ".getImageData(0, 0, c.width, c.height).data).size")
+    check(painted > 20, "the timeline is painted", painted)
+
+
+def lights_up(browser, run):
+    """Choosing a finding, a step, a port or a flow lights up what belongs to it, and nothing else."""
+    data = browser.data()
+    finding = data["findings"][0]
+    browser.click(".finding")
+    check(browser.one(".finding").get_attribute("aria-pressed") == "true", "a finding is chosen")
+    ports = set(finding["ports_at"]) | {finding["root_at"]}
+    check(browser.indices("#fabric .link.lit") == ports, "its ports light up in the fabric", ports)
+    check(browser.indices("#waiting .lit") == set(finding["steps_at"]), "its steps light up in the waiting graph", finding["steps_at"])
+    flows = set(finding["flows_at"]) | set(finding["victims_at"])
+    check(browser.indices("#provenance g.flow.lit") <= flows and browser.indices("#provenance g.flow.lit"), "its flows light up")
+    check(browser.indices("#contributors th .lit") == set(finding["flows_at"]), "its culprits light up among the contributors")
+    check(finding["sentence"] in browser.text("#inspector"), "the inspector says it", browser.text("#inspector"))
+    check(not browser.indices("#findings .lit") - {0}, "no other finding does")
+    browser.press("body", Keys.ESCAPE)
+    check(not browser.all(".lit, .dim") and browser.script("return document.getElementById('inspector').hidden"),
+          "Escape chooses nothing")
+    browser.click(f"#fabric .link[data-index='{finding['root_at']}']")
+    named = {i for i, f in enumerate(data["findings"]) if finding["root_at"] in [f["root_at"], *f["ports_at"]]}
+    check(browser.indices("#findings .lit") == named, "a port lights up the findings that name it", named)
+    culprit = finding["flows_at"][0]
+    browser.click(f"#contributors th [data-index='{culprit}']")
+    named = {i for i, f in enumerate(data["findings"]) if culprit in f["flows_at"] + f["victims_at"]}
+    check(browser.indices("#findings .lit") == named, "a flow lights up the findings that name it", named)
+    step = finding["steps_at"][0]
+    browser.click(f"#waiting .box[data-index='{step}']")
+    named = {i for i, f in enumerate(data["findings"]) if step in f["steps_at"]}
+    check(browser.indices("#findings .lit") == named, "a step lights up the findings that explain it", named)
+    graph = [g["step"] for g in data["graphs"]["list"]].index(step)
+    check(browser.script("return Number(document.getElementById('choose').value)") == graph, "and opens its provenance graph")
+    browser.press("body", Keys.ESCAPE)
+    browser.quiet("after all that")
+
+
+def keys_reach_it(browser):
+    """By keys alone: steps in the timeline, boxes, ports and flows are stops, and say what they are."""
+    browser.press("#timeline .rows", Keys.ARROW_RIGHT)
+    first = browser.text("#timeline [aria-live]")
+    browser.press("#timeline .rows", Keys.ARROW_RIGHT, Keys.ARROW_UP)
+    second = browser.text("#timeline [aria-live]")
+    check("step 1" in first and "step 2" in second and first != second, "arrows go from step to step", (first, second))
+    browser.press("#timeline .rows", Keys.ENTER)
+    check(second.split("\n")[0].split(",")[0] in browser.text("#inspector"), "Enter chooses a step", browser.text("#inspector"))
+    browser.press("body", Keys.ESCAPE)
+    for part in ("#fabric", "#waiting", "#provenance"):
+        stops = browser.all(f"{part} svg [tabindex='0']")
+        check(len(stops) == 1 and stops[0].get_attribute("aria-label"), f"{part} is one stop, and has a name")
+        browser.script("arguments[0].focus()", stops[0])
+        stops[0].send_keys(Keys.ARROW_RIGHT)
+        browser.settle()
+        moved = browser.script("return document.activeElement")
+        check(moved.get_attribute("data-index") and moved != stops[0], f"{part}: arrows go on from it")
+        moved.send_keys(Keys.ENTER)
+        browser.settle()
+        check(not browser.script("return document.getElementById('inspector').hidden"), f"{part}: Enter chooses")
+        browser.press("body", Keys.ESCAPE)
+
+
+def fits(browser, run):
+    """No width makes the page scroll sideways; on paper all of it is there; no text is faint."""
+    for scheme in ("light", "dark"):
+        for width in WIDTHS:
+            browser.look(width, 900, scheme)
+            wide = browser.script("return document.documentElement.scrollWidth")
+            check(wide <= width, f"{width} px, {scheme}: nothing is wider than the window", wide)
+            faint = browser.script(FAINT)
+            check(not faint, f"{width} px, {scheme}: every text stands out", faint)
+    browser.look(1280, 900, "dark", "print")
+    browser.script("dispatchEvent(new Event('beforeprint'))")
+    browser.settle()
+    back = browser.script("return getComputedStyle(document.body).backgroundColor")
+    check(back == "rgb(255, 254, 251)", "paper is light", back)
+    hidden = browser.script("return [...document.querySelectorAll('.rows')].filter((n) => n.scrollHeight > n.clientHeight + 1).length")
+    check(hidden == 0, "and has no scroll bars", hidden)
+    browser.script("dispatchEvent(new Event('afterprint'))")
+    browser.look()
+
+
+def all_is_reachable(browser):
+    """A larger run: every rank and every iteration can be looked at, though only what is in view is drawn."""
+    run = rocelab(scenario_file(MANY))
+    browser.open(run.dir / "report.html", "40 ranks, 4 iterations")
+    collectives = run.verdict["collectives"]
+    check(len(browser.data()["schedules"]) == 1, "iterations share a schedule")
+    for i in range(len(collectives)):
+        browser.script("const n = document.querySelector('#iterations input'); n.value = arguments[0];"
+                       "n.dispatchEvent(new Event('change'))", i + 1)
+        browser.settle()
+        check(f"iteration {collectives[i]['iteration']}:" in browser.text("#iterations .note"), f"iteration {i} is shown",
+              browser.text("#iterations .note"))
+    seen, drawn = set(), set()
+    browser.press("#timeline .rows", Keys.ARROW_RIGHT)
+    browser.press("#timeline .rows", *[Keys.ARROW_UP] * 40)
+    for _ in range(40):
+        seen.add(browser.text("#timeline [aria-live]").split(" step")[0])
+        browser.press("#timeline .rows", Keys.ARROW_DOWN)
+    check(len(seen) == 40, "arrows reach every rank", sorted(seen))
+    size = browser.script("const n = document.querySelector('#waiting .rows'); return [n.scrollWidth, n.scrollHeight]")
+    for y in range(0, size[1], 400):
+        for x in range(0, size[0], 900):
+            browser.script("document.querySelector('#waiting .rows').scrollTo(arguments[0], arguments[1])", x, y)
+            browser.settle()
+            drawn |= browser.indices("#waiting .box")
+    nsteps = browser.data()["collectives"][-1]["nsteps"]
+    check(len(drawn) == nsteps, "scrolling reaches every box of the waiting graph", (len(drawn), nsteps))
+    browser.quiet("40 ranks")
+
+
+def names_do_no_harm(browser, run):
+    """A recording whose names try to be markup: they are shown, and nothing more."""
+    records = (run.dir / "records.bin").read_bytes()
+    bad, out = b"</script><script>boom=1</script>", scratch()
+    changed = records.replace(b"case-study".ljust(32, b"\0"), bad, 1)
+    check(changed != records, "the recording has its name at its place")
+    (out / "records.bin").write_bytes(changed)
+    command(ANALYZER, "--read", out / "records.bin", "--out", out)
+    page = (out / "report.html").read_text()
+    check(page.count("</script>") == 2, "no name closes an element")
+    # Other names are checked where records enter; the drawings do not rely on it.
+    image = "<img src=x onerror=boom=1>"
+    page = page.replace('"name":"17"', '"name":"\\u003cimg src=x onerror=boom=1>"').replace("17->18", "\\u003cimg src=x onerror=boom=1>")
+    (out / "report.html").write_text(page)
+    browser.open(out / "report.html", "hostile names")
+    browser.click(".finding")
+    check(browser.script("return typeof boom") == "undefined", "no name is run")
+    check(bad.decode() in browser.text(".run"), "the run's name is shown as it is", browser.text(".run"))
+    for part in ("#findings", "#waiting", "#provenance", "#contributors", "#inspector"):
+        check(image[:6] in browser.text(part), f"so is a flow's in {part}", browser.text(part)[:200])
+    check(not browser.all("img"), "and is no element")
+    browser.quiet("hostile names")
+
+
+def main():
+    run = rocelab(SCENARIOS / "case-study.cfg")
+    if '<script></script>' in (run.dir / "report.html").read_text():
+        skip("built without esbuild or d3: report.html is not drawn")
+    with Browser() as browser:
+        draws_the_verdict(browser, run)
+        lights_up(browser, run)
+        keys_reach_it(browser)
+        fits(browser, run)
+        names_do_no_harm(browser, run)
+        all_is_reachable(browser)
+
+
+main()

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Elements. What data says becomes text nodes and attribute values, never markup. */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function make(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value !== undefined && value !== null && value !== false)
+      node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+export const el = (name, attributes, ...children) => make(document.createElement(name), attributes, children);
+export const svg = (name, attributes, ...children) => make(document.createElementNS(SVG, name), attributes, children);
+
+/* A part of the page with its heading. */
+export function section(root, id, title, ...children) {
+  const node = el("section", {id, "aria-labelledby": `${id}-title`}, el("h2", {id: `${id}-title`}, title), ...children);
+  root.append(node);
+  return node;
+}
+
+/* Calls draw(width) now and whenever the element's width changes. */
+export function whenSized(node, draw) {
+  let width = 0;
+  const sized = () => {
+    if (node.clientWidth === width || node.clientWidth === 0)
+      return;
+    width = node.clientWidth;
+    draw(width);
+  };
+  new ResizeObserver(sized).observe(node);
+  sized();
+}
+
+/* At most once a frame. */
+export function perFrame(draw) {
+  let asked = false;
+  return () => {
+    if (asked)
+      return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      draw();
+    });
+  };
+}
+
+/* A swatch and its meaning. */
+export const key = (name, ...meaning) => el("span", {class: "key"}, el("i", {class: name}), ...meaning);

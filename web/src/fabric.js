@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fabric: each half of a link has the color of what its port sent; PFC and the root cause are marked at ports. */
+import {el, key, section, svg, whenSized} from "./dom.js";
+import {bytes, cut, percent} from "./format.js";
+import {rootFinding, victimFlow} from "./model.js";
+import {roving, stands} from "./store.js";
+import {tiersOf} from "./tiers.js";
+import {tip} from "./tip.js";
+import {portName, portTip} from "./words.js";
+
+const MOST_NODES = 2500, TIER = 108, MARGIN = 30, LEAST_PITCH = 7, PORT_OUT = 28, PARALLEL = 7;
+const PAUSED_SHARE = 0.01; /* of the collective's time: less is PFC at its ordinary work */
+
+const middle = (a, b) => [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
+
+/* Both ends of each port's link, [from, to]; links between the same two nodes stand beside each other. */
+function linesOf(model, spot) {
+  const between = new Map();
+  const pair = (p) => `${Math.min(p.node, p.peer_node)} ${Math.max(p.node, p.peer_node)}`;
+  model.ports.forEach((p, i) => {
+    if (p.peer_node >= 0 && p.node < p.peer_node)
+      between.set(pair(p), [...(between.get(pair(p)) || []), i]);
+  });
+  return model.ports.map((p, i) => {
+    const from = spot.get(p.node), to = spot.get(p.peer_node), same = between.get(pair(p)) || [];
+    if (!from || !to || p.peer_port < 0)
+      return null;
+    const lower = p.node < p.peer_node, at = same.indexOf(lower ? i : p.peer_port), side = lower ? 1 : -1;
+    const dx = to[0] - from[0], dy = to[1] - from[1], length = Math.hypot(dx, dy) || 1;
+    const shift = at < 0 ? 0 : side * PARALLEL * (at - (same.length - 1) / 2) / length;
+    const moved = ([x, y]) => [x - dy * shift, y + dx * shift];
+    return [moved(from), moved(to)];
+  });
+}
+
+function markAt([from, to]) {
+  const dx = to[0] - from[0], dy = to[1] - from[1], length = Math.hypot(dx, dy),
+        share = length > 2 * PORT_OUT ? PORT_OUT / length : 0.35;
+  return [from[0] + dx * share, from[1] + dy * share];
+}
+
+const lineOf = (name, a, b) => svg("line", {class: name, x1: a[0], y1: a[1], x2: b[0], y2: b[1]});
+
+function loadOf(port, most) {
+  const share = port.reported && most > 0 ? port.reported.bytes / most : 0;
+  if (!port.reported || port.reported.packets === 0)
+    return port.reported ? "l0" : "none";
+  return share > 0.75 ? "l4" : share > 0.5 ? "l3" : share > 0.25 ? "l2" : "l1";
+}
+
+function node(model, index, [x, y], pitch) {
+  const n = model.nodes[index], half = Math.min(n.host ? 15 : 19, pitch * 0.42), tiny = pitch < 26;
+  const shape = svg("g", {class: n.host ? "host" : "switch"}, svg("rect", {
+                      x: x - half,
+                      y: y - (tiny ? Math.min(11, 2 * half) : 11),
+                      width: 2 * half,
+                      height: tiny ? Math.min(22, 4 * half) : 22,
+                      rx: n.host ? Math.min(11, half) : 3
+                    }));
+  if (!tiny)
+    shape.append(svg("text", {x, y: y + 4}, cut(n.name, Math.max(3, Math.floor(half / 3.6)))));
+  else if (pitch >= 11 && n.host)
+    shape.append(
+        svg("text", {class: "turned", x: 0, y: 0, transform: `translate(${x + 4} ${y + 16}) rotate(90)`}, cut(n.name, 6)));
+  return tip(shape, () => `${n.host ? "host" : "switch"} ${n.name}`);
+}
+
+function drawing(store, tiers, width) {
+  const {model} = store, widest = Math.max(1, ...tiers.tiers.map((t) => t.length));
+  const wide = Math.max(width, LEAST_PITCH * widest), spot = new Map(), shapes = [],
+        turned = wide / (tiers.tiers[0] || [0]).length < 26;
+  for (const [index, at] of tiers.place)
+    spot.set(index, [wide * at.share, MARGIN + TIER * (tiers.tiers.length - 1 - at.tier)]);
+  const lines = linesOf(model, spot), most = Math.max(0, ...model.ports.map((p) => (p.reported ? p.reported.bytes : 0)));
+  const worst = model.collectives[store.collective], victim = worst ? victimFlow(model, store.collective) : -1;
+  const culprit = model.contributors.length > 0 ? model.contributors[0].flow_at : -1;
+  for (const port of culprit >= 0 ? new Set(model.portsSeenOfFlow.get(culprit)) : [])
+    lines[port] && shapes.push(lineOf("halo other", lines[port][0], middle(...lines[port])));
+  for (const port of victim >= 0 ? model.flows[victim].path : [])
+    lines[port] && shapes.push(lineOf("halo own", ...lines[port]));
+  lines.forEach(
+      (line, i) => line &&
+          shapes.push(
+              tip(stands(
+                      svg("g", {class: "link"}, lineOf("hit", line[0], middle(...line)),
+                          lineOf(loadOf(model.ports[i], most), line[0], middle(...line))),
+                      "port", i, `port ${portName(model, i)}`),
+                  () => portTip(model, i))));
+  for (const [index, at] of spot)
+    shapes.push(node(model, index, at, wide / tiers.tiers[tiers.place.get(index).tier].length));
+  const least = PAUSED_SHARE * (worst ? worst.took_ns : 0);
+  model.ports.forEach((p, i) => {
+    if (!p.reported || p.reported.pause_ns <= least || !lines[i])
+      return;
+    const [x, y] = markAt(lines[i]);
+    shapes.push(
+        tip(stands(
+                svg("g", {class: "paused"}, svg("circle", {cx: x, cy: y, r: 6.5}),
+                    svg("path", {d: `M${x - 2} ${y - 3}v6m4 0v-6`})),
+                "port", i, `paused port ${p.name}`),
+            () => portTip(model, i)));
+  });
+  const root = rootFinding(model), at = root && root.root_at >= 0 && lines[root.root_at];
+  if (at) {
+    const [x, y] = markAt(at), left = x > wide - 90 || (x < at[0][0] - 4 && x > 90);
+    shapes.push(
+        svg("g", {class: "root"}, svg("circle", {cx: x, cy: y, r: 10}),
+            svg("text", {x: x + (left ? -15 : 15), y: y + 4, "text-anchor": left ? "end" : "start"},
+                `root ${model.ports[root.root_at].name}`)));
+  }
+  const height = 2 * MARGIN + TIER * Math.max(0, tiers.tiers.length - 1) + (turned && wide / widest >= 11 ? 34 : 0);
+  return {
+    image: svg(
+        "svg", {class: "fabric", width: wide, height, role: "group", "aria-label": "The fabric and its ports"}, ...shapes),
+    most,
+    victim,
+    culprit
+  };
+}
+
+function legend(store, tiers, {most, victim, culprit}) {
+  const {model} = store;
+  return [
+    most > 0 ? el("span", null,
+                  "Each half of a link is a port, its color what telemetry reported of it: ", key("line none", "nothing"),
+                  key("line l1"), key("line l2"), key("line l3"), key("line l4", `few to most bytes (${bytes(most)})`)) :
+               el("span", null, "No telemetry came from any port: none was asked."),
+    most > 0 && key("pause", `halted by PFC for ${percent(PAUSED_SHARE)} of the time or more`),
+    victim >= 0 && key("halo own", `path of ${model.flows[victim].short}`),
+    culprit >= 0 && key("halo other", `where ${model.flows[culprit].short} was seen`),
+    tiers.hidden > 0 && el("span", null, `${tiers.hidden} nodes without telemetry are left out.`),
+  ].filter(Boolean);
+}
+
+export function drawFabric(root, store) {
+  if (store.model.nodes.length === 0)
+    return;
+  const tiers = tiersOf(store.model, MOST_NODES), box = el("div", {class: "scroll"}), keys = el("p", {class: "legend"});
+  section(root, "fabric", "Fabric", box, keys);
+  const again = roving(box);
+  const draw = () => {
+    const made = drawing(store, tiers, box.clientWidth);
+    box.replaceChildren(made.image);
+    keys.replaceChildren(...legend(store, tiers, made));
+    store.mark(box);
+    again();
+  };
+  whenSized(box, draw);
+  store.on((changed) => (changed.collective ? draw() : store.mark(box)));
+}

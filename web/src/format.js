@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How numbers look to people: the spellings of diag/report/fmt.h. */
+
+/* "46.973 ms": all times of a page have one unit. */
+export function timeIn(unit, unitNs) {
+  const bare = (ns) => (ns / unitNs).toFixed(3);
+  return {unit, unitNs, bare, of: (ns) => `${bare(ns)} ${unit}`};
+}
+
+/* A duration of its own: a round trip beside milliseconds. */
+export function duration(ns) {
+  if (ns >= 1e7)
+    return `${(ns / 1e6).toFixed(3)} ms`;
+  return ns >= 1e4 ? `${(ns / 1e3).toFixed(3)} us` : `${ns.toFixed(3)} ns`;
+}
+
+export const count = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
+
+function withPrefix(value, unit, places) {
+  const prefixes = ["", "k", "M", "G", "T", "P", "E"];
+  let i = 0;
+  for (; Math.abs(value) >= 999.5 && i + 1 < prefixes.length; i++)
+    value /= 1000;
+  if (i > 0)
+    places = Math.abs(value) >= 99.95 ? 0 : Math.abs(value) >= 9.995 ? 1 : 2;
+  return `${value.toFixed(places)}${i > 0 || unit ? " " : ""}${prefixes[i]}${unit}`;
+}
+
+/* Three digits: "0.42", "37.1", "412 k". */
+export function score(value) {
+  const size = Math.abs(value);
+  return withPrefix(value, "", size === 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+export const bytes = (value) => withPrefix(value, "B", 0);
+export const rate = (bps) => withPrefix(bps, "bit/s", 0);
+
+/* 0.528 -> "+52.8 %" */
+export function change(ratio) {
+  const text = `${ratio >= 0 ? "+" : ""}${(100 * ratio).toFixed(1)} %`;
+  return text === "-0.0 %" ? "+0.0 %" : text;
+}
+
+export const percent = (share, places = 0) => `${(100 * share).toFixed(places)} %`;
+
+/* "1 step", "2 steps" */
+export const many = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+
+/* Cut to so many characters, with an ellipsis. */
+export const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}\u2026` : text);

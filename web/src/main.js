@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Draws the page from its data. */
+import {drawContributors} from "./contributors.js";
+import {el} from "./dom.js";
+import {drawEvidence} from "./evidence.js";
+import {drawFabric} from "./fabric.js";
+import {drawFindings} from "./findings.js";
+import {drawHead} from "./head.js";
+import {drawInspector} from "./inspector.js";
+import {drawIterations} from "./iterations.js";
+import {modelOf} from "./model.js";
+import {drawProvenance} from "./provenance.js";
+import {listenForChoices, storeOf} from "./store.js";
+import {drawTimelineSection} from "./timeline.js";
+import {showTips} from "./tip.js";
+import {arrowHeads, drawWaiting} from "./waiting.js";
+
+const store = storeOf(modelOf(JSON.parse(document.getElementById("data").textContent)));
+const page = document.getElementById("page"), causes = el("div", {id: "causes"}), drawings = el("div", {id: "drawings"});
+
+document.body.append(arrowHeads());
+page.replaceChildren();
+drawHead(page, store);
+page.append(el("div", {id: "body"}, causes, drawings));
+drawFindings(causes, store);
+drawContributors(causes, store);
+drawIterations(drawings, store);
+drawTimelineSection(drawings, store);
+drawFabric(drawings, store);
+drawWaiting(drawings, store);
+drawProvenance(drawings, store);
+drawEvidence(page, store);
+drawInspector(store);
+listenForChoices(document.body, store);
+showTips();
+store.on(
+    () => [causes, page.querySelector("header"), document.getElementById("inspector")].forEach((part) => store.mark(part)));

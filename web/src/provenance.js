@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Provenance graphs: the collective's flows above, ports in the middle, flows from outside below. */
+import {el, key, section, svg, whenSized} from "./dom.js";
+import {cut, many, percent, score} from "./format.js";
+import {EDGE, rootFinding, stepName} from "./model.js";
+import {planesOf, ROWS} from "./planes.js";
+import {roving, stands} from "./store.js";
+import {tip} from "./tip.js";
+import {flowTip, stepChange} from "./words.js";
+
+const LEAST_WIDTH = 620, SHAPE = 112, PORT_HALF = 38, FLOW_HALF = 62, ROW = 112, TOP = 26, SCORES = 6, MOST_ROW = 14;
+const names = {
+  [EDGE.WAITS]: "waits",
+  [EDGE.GIVES]: "gives",
+  [EDGE.HALTS]: "halts"
+};
+
+function edgeTip(model, graph, edge) {
+  const a = graph.vertices[edge.from], b = graph.vertices[edge.to];
+  if (edge.kind === EDGE.WAITS)
+    return `w(f,p): ${model.flows[a.flow].name} waited at ${model.ports[b.port].name} for ${
+        score(edge.weight)} packets ahead of its own`;
+  if (edge.kind === EDGE.GIVES)
+    return `w(p,f): ${model.flows[b.flow].name} contributed ${score(edge.weight)} packet-waits to ${
+        model.ports[a.port].name}`;
+  return `w(pi,pj): ${percent(edge.weight, 1)} of what halted ${model.ports[a.port].name} sends goes to ${
+      model.ports[b.port].name}`;
+}
+
+/* Ends on the shapes' borders; the two edges between a flow and a port lie beside each other. */
+function lineOf(edge, from, to) {
+  const side = edge.kind === EDGE.GIVES ? 9 : -9, right = to[0] > from[0] ? 1 : -1, down = to[1] > from[1] ? 1 : -1;
+  if (edge.kind === EDGE.HALTS)
+    return [[from[0] + right * PORT_HALF, from[1]], [to[0] - right * (PORT_HALF + 3), to[1]]];
+  return [[from[0] + side, from[1] + 14 * down], [to[0] + side, to[1] - 17 * down]];
+}
+
+function edgeShapes(model, graph, edge, spot, pitch) {
+  const [a, b] = lineOf(edge, spot(edge.from), spot(edge.to)), halts = edge.kind === EDGE.HALTS;
+  const bend = halts && Math.abs(b[0] - a[0]) > pitch ? 42 : 0, at = halts ? 0.5 : 0.36, name = names[edge.kind];
+  const x = a[0] + (b[0] - a[0]) * at, y = a[1] + (b[1] - a[1]) * at + 4, tell = () => edgeTip(model, graph, edge);
+  return [
+    tip(svg("path", {
+          class: name,
+          d: `M${a}Q${(a[0] + b[0]) / 2} ${(a[1] + b[1]) / 2 - bend} ${b}`,
+          "stroke-width": (1.2 + 3.3 * Math.sqrt(edge.share)).toFixed(1),
+          "marker-end": `url(#arrow-${name})`
+        }),
+        tell),
+    tip(svg("text", {class: name, x, y: halts ? y - 8 - bend / 2 : y}, halts ? percent(edge.weight) : score(edge.weight)),
+        tell),
+  ];
+}
+
+function portTipOf(model, vertex, isRoot) {
+  return `port ${model.ports[vertex.port].name}${isRoot ? " (root cause)" : ""}: ${
+             score(vertex.packets)} packets, summed depth ` +
+      `${score(vertex.depth_sum)}, paused ${model.time.of(vertex.pause_ns)}${
+             vertex.pausing ? "; it told its peer to stop" : ""}`;
+}
+
+function vertexShape(model, vertex, [x, y]) {
+  const root = rootFinding(model), isRoot = !!root && root.root_at === vertex.port, isPort = vertex.port !== undefined;
+  const half = isPort ? PORT_HALF : FLOW_HALF;
+  const name = isPort ? `port${vertex.paused ? " halted" : ""}${isRoot ? " isroot" : ""}` :
+                        `flow${vertex.collective ? " own" : " other"}${vertex.victim ? " victim" : ""}`;
+  const text = isPort ? model.ports[vertex.port].name : model.flows[vertex.flow].short;
+  const shape =
+      svg("g", {class: name}, svg("rect", {x: x - half, y: y - 13, width: 2 * half, height: 26, rx: isPort ? 3 : 13}),
+          svg("text", {x, y: y + 4}, cut(text, isPort ? 10 : 17)));
+  stands(shape, isPort ? "port" : "flow", isPort ? vertex.port : vertex.flow, `${isPort ? "port" : "flow"} ${text}`);
+  return tip(shape, () => (isPort ? portTipOf(model, vertex, isRoot) : flowTip(model, vertex.flow)));
+}
+
+function drawing(model, graph, width) {
+  const step = model.step(graph.step), wide = Math.max(width, LEAST_WIDTH),
+        path = step.flow >= 0 ? model.flows[step.flow].path : [];
+  const plane = planesOf(graph, path, Math.min(MOST_ROW, Math.floor(wide / (SHAPE + 16))));
+  const pitch = Math.min(250, wide / Math.max(1, plane.rows[ROWS.PORTS].length)),
+        height = 2 * TOP + ROW * (plane.rows[ROWS.OTHER].length > 0 ? 2 : 1);
+  const centred = (row, x) => {
+    const span = Math.min(wide, 250 * Math.max(1, plane.rows[row].length));
+    return (wide - span) / 2 + span * x;
+  };
+  const spot = (vertex) =>
+      [centred(plane.spots.get(vertex).row, plane.spots.get(vertex).x), TOP + ROW * plane.spots.get(vertex).row];
+  const edges = plane.edges.map((edge) => edgeShapes(model, graph, edge, spot, pitch));
+  return {
+    plane,
+    image: svg(
+        "svg",
+        {class: "provenance", width: wide, height, role: "group", "aria-label": `Provenance of ${stepName(model, step)}`},
+        ...edges.map(([line]) => line), ...edges.map(([, text]) => text),
+        ...[...plane.spots.keys()].map((v) => vertexShape(model, graph.vertices[v], spot(v)))),
+  };
+}
+
+function scores(model, graph, plane) {
+  return [
+    el("span", null, `What each flow did to this step, R(f, cf) of Eq. 2:${graph.scores.length === 0 ? " nothing" : ""}`),
+    ...graph.scores.slice(0, SCORES).map(
+        ([flow, value]) =>
+            el("span", null, stands(el("button", {type: "button", class: "plain"}, model.flows[flow].short), "flow", flow),
+               ` ${score(value)}`)),
+    graph.cyclic && el("span", {class: "warn"}, "Ports wait for each other in a circle: a deadlock."),
+    graph.present && el("span", null, "Some weights come from queues as they stood: the epochs kept were empty."),
+    plane.hidden > 0 &&
+        el("span", null,
+           `${many(plane.hidden, "weaker port or flow").replace("flows", "flows")} left out: provenance.dot has them.`),
+  ].filter(Boolean);
+}
+
+export function drawProvenance(root, store) {
+  const {model} = store;
+  if (model.graphs.length === 0)
+    return;
+  const choose = el("select", {id: "choose"}, ...model.graphs.map((g, i) => {
+    const step = model.step(g.step), c = model.collectives[step.collective];
+    return el(
+        "option", {value: i},
+        `${stepName(model, step)}${
+            model.collectives.length > 1 ? `, collective ${c.id}, iteration ${c.iteration}` : ""}, ` +
+            `${stepChange(step)}${step.critical ? ", critical" : ""}`);
+  }));
+  const title = el("h3"), box = el("div", {class: "scroll"}), said = el("p", {class: "legend"});
+  section(
+      root, "provenance", "Provenance graph",
+      el("p", {class: "tools"},
+         el("label",
+            { for: "choose"
+            },
+            "Step "),
+         choose,
+         el("span", {class: "note"},
+            `${model.graphs.length} of ${many(model.allGraphs, "slow step")} with telemetry${
+                model.graphs.length < model.allGraphs ? "; all are in provenance.dot" : ""}`)),
+      title, box, said,
+      el("p", {class: "legend"}, key("line waits", "a flow waits at a port: packets ahead of its own"),
+         key("line gives", "a port\u2019s queue is due to a flow: packet-waits"),
+         key("line halts", "a halted port waits for another: share of what it sends")));
+  const again = roving(box);
+  const draw = () => {
+    const graph = model.graphs[store.graph], step = model.step(graph.step), t = model.time,
+          made = drawing(model, graph, box.clientWidth);
+    choose.value = store.graph;
+    title.textContent = `${stepName(model, step)}: ${t.of(step.took)} instead of ${t.of(step.expect)}${
+        step.critical ? ", on the critical path" : ""}`;
+    box.replaceChildren(made.image);
+    said.replaceChildren(...scores(model, graph, made.plane));
+    store.mark(box);
+    store.mark(said);
+    again();
+  };
+  choose.addEventListener("change", () => store.open(Number(choose.value)));
+  whenSized(box, draw);
+  store.on((changed) => (changed.graph ? draw() : (store.mark(box), store.mark(said))));
+}

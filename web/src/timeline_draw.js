@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The timeline's canvas: bars of steps, the critical path over them, detections and notifications between rows. */
+import {cut} from "./format.js";
+import {level, stepIsLit} from "./model.js";
+
+const DIM = 0.16;
+
+/* Where rows stand. */
+export function rowsFor(ranks, width) {
+  const many = ranks > 24;
+  return {top: 22, row: many ? 16 : 26, bar: many ? 10 : 15, label: width < 600 ? 66 : 148, right: 10};
+}
+
+function axis(g, d) {
+  const {scale, rows, colors, height, unit, unitNs} = d;
+  const per = scale.copy().domain(scale.domain().map((ns) => ns / unitNs)), format = per.tickFormat(8);
+  g.fillStyle = colors.page;
+  g.fillRect(0, 0, d.width, rows.top);
+  g.textAlign = "center";
+  for (const tick of per.ticks(Math.max(2, Math.min(10, d.width / 110)))) {
+    g.fillStyle = colors.grid;
+    g.fillRect(Math.round(per(tick)), rows.top - 6, 1, height);
+    g.fillStyle = colors.soft;
+    g.fillText(`${format(tick)} ${unit}`, Math.min(per(tick), d.width - 24), 11);
+  }
+}
+
+/* Bars narrower than a pixel share it: the worst is seen. */
+function drawBar(g, d, step, y) {
+  const {scale, rows, colors} = d, [left, right] = scale.range();
+  const x = scale(step.start), end = scale(step.end), x0 = Math.max(x, left), x1 = Math.min(Math.max(end, x + 0.7), right);
+  if (x1 <= left || x0 >= right)
+    return;
+  const plain = Math.min(scale(Math.min(step.start + step.expect, step.end)), x1), worst = level(step);
+  g.globalAlpha = d.lit && !stepIsLit(d.lit, step) ? DIM : 1;
+  g.fillStyle = colors.x0;
+  if (plain > x0)
+    g.fillRect(x0, y, plain - x0, rows.bar);
+  if (worst > 0 && x1 > plain) {
+    g.fillStyle = colors[`x${worst}`];
+    g.fillRect(Math.max(x0, plain), y, x1 - Math.max(x0, plain), rows.bar);
+  }
+  if (x1 - x0 > 3 && end <= right) {
+    g.fillStyle = colors.page;
+    g.fillRect(x1 - 0.5, y, 0.5, rows.bar);
+  }
+  if (x1 - x0 > 18 && rows.bar > 12) {
+    g.fillStyle = colors[plain - x0 > 14 ? "on-x0" : `on-x${worst}`];
+    g.textAlign = "left";
+    g.fillText(`${step.number}${step.open && x1 - x0 > 50 ? " open" : ""}`, x0 + 4, y + rows.bar / 2 + 4);
+  }
+  if (step.critical || d.cursor === step.index || d.chosen === step.index) {
+    g.strokeStyle = d.cursor === step.index || d.chosen === step.index ? colors.own : colors.ink;
+    g.lineWidth = d.chosen === step.index ? 3 : 1.6;
+    g.strokeRect(x0, y, x1 - x0, rows.bar);
+  }
+  g.globalAlpha = 1;
+}
+
+/* Where the critical path passes from rank to rank. */
+function drawPath(g, d) {
+  const {scale, rows, colors, y, path} = d;
+  g.strokeStyle = colors.ink;
+  g.lineWidth = 1.6;
+  g.globalAlpha = d.lit ? 0.35 : 1;
+  g.beginPath();
+  for (let i = 0; i + 1 < path.length; i++) {
+    const a = path[i], b = path[i + 1], down = a.rank < b.rank;
+    if (a.rank === b.rank)
+      continue;
+    g.moveTo(scale(a.end), y(a.rank) + (down ? rows.bar : 0));
+    g.lineTo(scale(b.start), y(b.rank) + (down ? 0 : rows.bar));
+  }
+  g.stroke();
+  g.globalAlpha = 1;
+}
+
+function drawMarks(g, d) {
+  const {scale, rows, colors, y} = d, [left, right] = scale.range();
+  const seen = (ns) => scale(ns) >= left - 1 && scale(ns) <= right + 1;
+  g.fillStyle = colors.own;
+  for (const n of d.notifications) {
+    const x = scale(n.time), at = y(n.rank) + rows.bar;
+    if (seen(n.time))
+      g.fill(new Path2D(`M${x} ${at}l3 4l-3 4l-3 -4z`));
+  }
+  g.fillStyle = colors.other;
+  for (const mark of d.detections) {
+    const x = scale(mark.time), at = y(mark.rank) + rows.bar + 1;
+    if (seen(mark.time))
+      g.fill(new Path2D(`M${x} ${at}l4 7h-8z`));
+  }
+}
+
+function drawLabels(g, d) {
+  g.textAlign = "right";
+  for (let rank = d.first; rank <= d.last; rank++) {
+    const own = d.names[rank] || {text: ""};
+    g.globalAlpha = d.lit && own.flow !== undefined && !d.lit.flows.has(own.flow) ? 0.45 : 1;
+    g.fillStyle = d.colors.ink;
+    g.fillText(cut(own.text, d.rows.label < 100 ? 9 : 20), d.rows.label - 8, d.y(rank) + d.rows.bar / 2 + 4);
+  }
+  g.globalAlpha = 1;
+}
+
+/*
+ * @param d  {width, height, rows, scale: ns -> px, colors, unit, unitNs, y: rank -> px, first, last: ranks in view, byRank,
+ *           path: steps, notifications, detections: with their rank, names, lit, cursor, chosen}
+ */
+export function drawTimeline(g, d) {
+  g.clearRect(0, 0, d.width, d.height);
+  g.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+  axis(g, d);
+  g.save();
+  g.beginPath();
+  g.rect(0, d.rows.top - 2, d.width, d.height);
+  g.clip();
+  drawLabels(g, d);
+  for (let rank = d.first; rank <= d.last; rank++) {
+    for (const step of d.byRank[rank] || []) {
+      if (step.started)
+        drawBar(g, d, step, d.y(rank));
+    }
+  }
+  g.beginPath();
+  g.rect(d.rows.label, d.rows.top - 2, d.width - d.rows.label, d.height);
+  g.clip();
+  drawPath(g, d);
+  drawMarks(g, d);
+  g.restore();
+}
