@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/report/text_table.h"
-#include "collectives/report.h"
+#include "collectives/bandwidth.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emulation/outputs/results.h"
 
-#include "collectives/report.h"
+#include "collectives/bandwidth.h"
 
 static struct coll_result
 result_of(const struct emulation *emulation, uint32_t collective, uint32_t iteration, bool *complete)
@@ -29,14 +29,14 @@ results_print(const struct emulation *emulation, FILE *to)
 
 	if (plan->ncollectives == 0)
 		return;
-	fputs(coll_report_header(text, sizeof(text)), to);
+	fputs(coll_bandwidth_header(text, sizeof(text)), to);
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
 		for (uint32_t it = 0; it < plan->collectives[c].iterations; it++) {
 			bool complete;
 			struct coll_result result = result_of(emulation, c, it, &complete);
 
 			if (complete)
-				fputs(coll_report_row(&result, text, sizeof(text)), to);
+				fputs(coll_bandwidth_row(&result, text, sizeof(text)), to);
 			else
 				fprintf(to, "# collective %u, iteration %u did not complete\n", c, it);
 		}

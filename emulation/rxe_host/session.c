@@ -11,8 +11,8 @@
 #include "common/log.h"
 #include "common/units.h"
 #include "common/wire/detection.h"
-#include "emulation/rxe_host/results.h"
 #include "emulation/rxe_host/session_state.h"
+#include "emulation/rxe_host/upload.h"
 #include "emulation/scenario/external_host.h"
 
 static int begin(struct session *session, struct err *err);
@@ -83,7 +83,7 @@ session_run(const struct session_config *config, struct err *err)
 	while (rc == 0 && session.state != SESSION_STOPPED)
 		rc = go_on(&session, err);
 	if (rc == 0)
-		rc = results_send(&session, err);
+		rc = upload_results(&session, err);
 	if (rc < 0)
 		session_tell(&session, MANAGE_FAILED, err->text);
 	else if (session.told_error)
@@ -333,6 +333,6 @@ go_on(struct session *session, struct err *err)
 	if (rc == 0)
 		rc = ask_time(session, now_ns, err);
 	if (rc == 0 && session->state == SESSION_RUNNING)
-		rc = results_report(session, now_ns, err);
+		rc = upload_progress(session, now_ns, err);
 	return rc;
 }

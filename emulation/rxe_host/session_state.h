@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inside of a session, shared by session.c and results.c. */
+/* The inside of a session, shared by session.c and upload.c. */
 #pragma once
 
 #include "common/manage_stream.h"

@@ -109,7 +109,7 @@ bool cause_score(struct cause_finding *finding, double score);
  */
 void cause_explains(struct cause_finding *finding, uint32_t part, double ps);
 
-/* ---- for signatures: what steps and ports say (facts.c) ---- */
+/* ---- for signatures: what steps and ports say (measure.c) ---- */
 
 /*
  * May this flow have been in the victim's way? A flow of the collective only if one of its steps ran for a part

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "collectives/report.h"
+#include "collectives/bandwidth.h"
 #include "tests/unit/collectives/schedule_rig.h"
 
 static void
@@ -63,15 +63,15 @@ report_has_nccl_columns(void **state)
 				      .wrong = 0 };
 	char buf[512];
 
-	assert_string_equal(coll_report_row(&result, buf, sizeof(buf)),
+	assert_string_equal(coll_bandwidth_row(&result, buf, sizeof(buf)),
 			    "    33554432       8388608     float     sum      -1   1000.0   33.55   58.72      0\n");
 	result.op = COLL_ALLGATHER;
 	result.type = COLL_INT32;
 	result.wrong = COLL_WRONG_UNCHECKED;
 	result.time_ps = 20000000000;
-	assert_string_equal(coll_report_row(&result, buf, sizeof(buf)),
+	assert_string_equal(coll_bandwidth_row(&result, buf, sizeof(buf)),
 			    "    33554432       1048576     int32    none      -1    20000    1.68    1.47    N/A\n");
-	assert_string_equal(coll_report_header(buf, sizeof(buf)),
+	assert_string_equal(coll_bandwidth_header(buf, sizeof(buf)),
 			    "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
 			    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)       \n");
 }

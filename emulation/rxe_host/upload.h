@@ -5,6 +5,6 @@
 #include "emulation/rxe_host/session_state.h"
 
 /* While it runs: records and progress, in batches. @return 0 or negative errno with err set */
-int results_report(struct session *session, uint64_t now_ns, struct err *err);
+int upload_progress(struct session *session, uint64_t now_ns, struct err *err);
 /* The end: open steps, STEP, ITERATION, RESULT; returns when the fabric has them. @return as above */
-int results_send(struct session *session, struct err *err);
+int upload_results(struct session *session, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/rxe_host/results.h"
+#include "emulation/rxe_host/upload.h"
 
 #include <errno.h>
 #include <string.h>
@@ -55,7 +55,7 @@ progress_of(const struct session *session)
  * they are part of: the fabric may end the run when it hears of that.
  */
 int
-results_report(struct session *session, uint64_t now_ns, struct err *err)
+upload_progress(struct session *session, uint64_t now_ns, struct err *err)
 {
 	struct manage_progress now = progress_of(session);
 	const struct manage_progress *told = &session->progress;
@@ -131,7 +131,7 @@ send_result(struct session *session, struct err *err)
 }
 
 int
-results_send(struct session *session, struct err *err)
+upload_results(struct session *session, struct err *err)
 {
 	int rc;
 

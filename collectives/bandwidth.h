@@ -26,5 +26,5 @@ double coll_busbw_gbps(const struct coll_result *result);
 int coll_bw_decimals(double gbps);
 
 /* Two or one lines with line ends. @return buf, NUL-terminated */
-char *coll_report_header(char *buf, size_t cap);
-char *coll_report_row(const struct coll_result *result, char *buf, size_t cap);
+char *coll_bandwidth_header(char *buf, size_t cap);
+char *coll_bandwidth_row(const struct coll_result *result, char *buf, size_t cap);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "collectives/report.h"
+#include "collectives/bandwidth.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ coll_busbw_gbps(const struct coll_result *result)
 }
 
 char *
-coll_report_header(char *buf, size_t cap)
+coll_bandwidth_header(char *buf, size_t cap)
 {
 	snprintf(buf, cap,
 		 "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s\n"
@@ -38,7 +38,7 @@ coll_bw_decimals(double gbps)
 }
 
 char *
-coll_report_row(const struct coll_result *result, char *buf, size_t cap)
+coll_bandwidth_row(const struct coll_result *result, char *buf, size_t cap)
 {
 	double time_us = (double)result->time_ps / PS_PER_US;
 	int decimals = time_us >= 10000.0 ? 0 : time_us >= 100.0 ? 1 : 2;
