@@ -181,6 +181,15 @@ agent_sample(struct agent *agent, uint32_t slot_index, uint64_t rtt_ps, uint64_t
 	agent->policy->exceeded(agent, &agent->slots[slot_index], REC_TRIGGER_RTT, rtt_ps, now_ps);
 }
 
+/* What is lost for want of room is lost as on the way: the agent goes on. */
+static void
+post_control(struct agent *agent, uint8_t type, uint32_t flow, uint32_t id, uint32_t arg)
+{
+	const struct datagram datagram = { .flow = flow, .id = id, .arg = arg, .type = type };
+
+	agent->device->ops->post_datagram(agent->device, &datagram);
+}
+
 bool
 agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
 {
@@ -199,8 +208,7 @@ agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_caus
 	if (agent->policy->floods && (now_ps < agent->named_ps || agent->events == AGENT_FIRST_QUIET - 1)) {
 		uint32_t n = AGENT_FIRST_QUIET + (uint32_t)(agent->quiet++ % (AGENT_MAX_EVENTS - AGENT_FIRST_QUIET + 1));
 
-		agent->device->ops->send_poll(agent->device, step->flow, agent_event(agent->node, n),
-					      POLL_VICTIM | POLL_QUIET);
+		post_control(agent, PKT_POLL, step->flow, agent_event(agent->node, n), POLL_VICTIM | POLL_QUIET);
 		return false;
 	}
 	if (agent->events == AGENT_MAX_EVENTS) {
@@ -210,7 +218,7 @@ agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_caus
 	agent->named_ps = now_ps + agent->config->retain_ps;
 	rec.hdr.event = agent_event(agent->node, ++agent->events);
 	recbuf_put(agent->device->ops->records(agent->device), &rec, REC_TRIGGER, sizeof(rec), now_ps);
-	agent->device->ops->send_poll(agent->device, step->flow, rec.hdr.event, POLL_VICTIM);
+	post_control(agent, PKT_POLL, step->flow, rec.hdr.event, POLL_VICTIM);
 	return true;
 }
 
@@ -240,7 +248,7 @@ agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detection
 	if (step->notify_flow == AGENT_NONE)
 		return;
 	recbuf_put(agent->device->ops->records(agent->device), &rec, REC_NOTIFY, sizeof(rec), now_ps);
-	agent->device->ops->send_notification(agent->device, step->notify_flow, step->serial, detections);
+	post_control(agent, PKT_NOTIFY, step->notify_flow, step->serial, detections);
 }
 
 /*

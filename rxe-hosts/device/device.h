@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/pkt.h"
 #include "common/record/buffer.h"
 
 enum wc_opcode {
@@ -37,6 +38,22 @@ struct send_wr {
 	uint64_t remote_offset; /* in the receiver's region (WRITE) */
 	uint32_t imm;
 	bool send; /* SEND WITH IMM into the oldest posted receive instead of WRITE WITH IMM */
+};
+
+/*
+ * A packet that nobody acknowledges: a UD SEND WITH IMMEDIATE (IBTA 9.8.3), or a control packet (common/control.h). Its flow
+ * names both ends, as an address handle does: addresses (GIDs), source port, class. With the times at which it left and
+ * came in, of a datagram and of its answer, hosts have what R-Pingmesh measures: round trip and time within each host.
+ */
+struct datagram {
+	uint64_t wr_id;   /* for departed() */
+	uint64_t left_ps; /* departed(): when its last bit left, by the clock of now() */
+	uint32_t flow;    /* sent here, or received here; of a poll, its victim's */
+	uint32_t qpn;     /* PKT_UD, to a host whose device numbers its QPs: its ud_qpn(); 0: flow says it */
+	uint32_t id, arg; /* control packet: see enum pkt_type; PKT_UD: arg is the immediate */
+	uint16_t bytes;   /* PKT_UD: contents, of which nobody reads anything */
+	uint8_t type;     /* enum pkt_type: PKT_UD, or a control packet's */
+	bool signaled;    /* PKT_UD: departed() tells */
 };
 
 /* Flow-control view of a sending QP, for the agent. */
@@ -73,8 +90,10 @@ struct device_client {
 	uint64_t (*place)(void *ctx, uint32_t flow, uint32_t imm);
 	/* An ACK gave an RTT sample. */
 	void (*rtt)(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
-	/* A notification packet came in on its (FLOW_CONTROL) flow. */
-	void (*notified)(void *ctx, uint32_t flow, uint32_t step, uint32_t detections, uint64_t now_ps);
+	/* A datagram came in, its last bit at now_ps. Polling packets end in the device. NULL: nobody wants them. */
+	void (*received)(void *ctx, const struct datagram *datagram, uint64_t now_ps);
+	/* A signaled datagram has its time of departure. NULL: nobody asks. */
+	void (*departed)(void *ctx, const struct datagram *datagram);
 	/* The timer set with set_timer is due. */
 	void (*timer)(void *ctx, uint64_t now_ps);
 	/*
@@ -97,17 +116,25 @@ struct device_ops {
 	 *         outside of either region; -ENOTSUP: the device has no SEND
 	 */
 	int (*post_send)(struct device *dev, uint32_t flow, const struct send_wr *wr);
-	/* Posts room for SENDs that will arrive on flow (receiver side). -ENOTSUP as for send_wr.send. */
+	/* Posts room for SENDs and UD SENDs that will arrive on flow (receiver side). -ENOTSUP: the device has its own. */
 	int (*post_receive)(struct device *dev, uint32_t flow, uint64_t local_offset, uint64_t bytes);
 	/* Forgets congestion state and pacing as a fresh QP would: line rate. Idle sending QPs only. */
 	void (*reset_qp)(struct device *dev, uint32_t flow);
 	void (*query_qp)(const struct device *dev, uint32_t flow, struct qp_state *state);
 	/* What was measured of a sending flow's path. NULL, or false: nothing, what is configured holds. */
 	bool (*path_rtt)(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
-	/* Sends a notification packet on a FLOW_CONTROL flow at the highest priority. */
-	void (*send_notification)(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections);
-	/* Sends a polling packet along the path of the victim flow, at the highest priority. */
-	void (*send_poll)(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
+	/*
+	 * Sends a datagram on a flow that starts here: a control packet ahead of everything else, a UD SEND in its flow's
+	 * class, one behind the other.
+	 * @return 0; -EINVAL: empty, or longer than the path MTU; -ENOSPC: too many wait already; -ENOTSUP: not of these
+	 *         types; another negative errno of the device's
+	 */
+	int (*post_datagram)(struct device *dev, const struct datagram *datagram);
+	/*
+	 * The number of the QP by which this host receives UD SENDs, made if need be: for who sends to it.
+	 * @return 0: flows say it; or negative errno
+	 */
+	int64_t (*ud_qpn)(struct device *dev);
 	/*
 	 * Reports the rows of the flow's NIC port (event 0) if flows had to wait for each other there since the last
 	 * report. NULL: the device cannot tell.

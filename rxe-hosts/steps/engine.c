@@ -9,7 +9,7 @@
 
 static void completed(void *ctx, const struct wc *wc);
 static void rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
-static void notified(void *ctx, uint32_t flow, uint32_t serial, uint32_t detections, uint64_t now_ps);
+static void received(void *ctx, const struct datagram *datagram, uint64_t now_ps);
 static void timer(void *ctx, uint64_t now_ps);
 static void tick(void *ctx, uint64_t now_ps);
 static void set_timer(struct step_engine *engine);
@@ -34,7 +34,7 @@ step_engine_create(const struct step_engine_config *config, struct err *err)
 		.accept = engine->plan->real ? payload_accept : NULL,
 		.place = payload_place,
 		.rtt = rtt,
-		.notified = notified,
+		.received = received,
 		.timer = timer,
 		.tick = tick,
 	};
@@ -138,12 +138,11 @@ rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 
 /* The packet names the sender's finished step; the agent wants to know which of the receiver's steps waits for it. */
 static void
-notified(void *ctx, uint32_t flow, uint32_t serial, uint32_t detections, uint64_t now_ps)
+notified(struct step_engine *engine, const struct datagram *datagram, uint64_t now_ps)
 {
-	struct step_engine *engine = ctx;
-	const struct plan_flow *of = &engine->plan->of[flow];
+	const struct plan_flow *of = &engine->plan->of[datagram->flow];
+	uint32_t steps, step, serial = datagram->id;
 	const struct plan_collective *c;
-	uint32_t steps, step;
 
 	if (of->kind != FLOW_CONTROL || serial == 0) {
 		engine->unexpected++;
@@ -152,7 +151,23 @@ notified(void *ctx, uint32_t flow, uint32_t serial, uint32_t detections, uint64_
 	c = &engine->plan->collectives[of->owner];
 	steps = c->schedule->steps;
 	step = c->steps[plan_at(c, of->rank, (serial - 1) % steps + 1)].needed_by;
-	agent_notified(&engine->agent, of->peer_slot, (serial - 1) / steps * steps + step, detections, now_ps);
+	agent_notified(&engine->agent, of->peer_slot, (serial - 1) / steps * steps + step, datagram->arg, now_ps);
+}
+
+/* What a host's program does with datagrams, by type. */
+static void (*const handlers[PKT_TYPES])(struct step_engine *engine, const struct datagram *datagram, uint64_t now_ps) = {
+	[PKT_NOTIFY] = notified,
+};
+
+static void
+received(void *ctx, const struct datagram *datagram, uint64_t now_ps)
+{
+	struct step_engine *engine = ctx;
+
+	if (handlers[datagram->type] != NULL)
+		handlers[datagram->type](engine, datagram, now_ps);
+	else
+		engine->unexpected++;
 }
 
 static void

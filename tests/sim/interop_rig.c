@@ -66,10 +66,16 @@ completed(void *ctx, const struct wc *wc)
 		t->state = FAILED;
 	else if (wc->opcode == WC_SENT)
 		t->sent++;
-	else if (wc->flow == FLOW_UD_IN)
-		t->datagrams++;
 	else
 		t->received++;
+}
+
+static void
+received(void *ctx, const struct datagram *datagram, uint64_t now_ps)
+{
+	struct interop *t = ctx;
+
+	t->datagrams += datagram->flow == FLOW_UD_IN;
 }
 
 static void
@@ -120,8 +126,13 @@ post_all(struct interop *t)
 		if (t->dev->ops->post_send(t->dev, FLOW_OUT, &wr) != 0)
 			t->state = FAILED;
 	}
-	for (uint32_t i = 0; i < INTEROP_DATAGRAMS; i++)
-		embedded_post_ud(t->dev, FLOW_UD_OUT, INTEROP_DATAGRAM_BYTES, i);
+	for (uint32_t i = 0; i < INTEROP_DATAGRAMS; i++) {
+		const struct datagram datagram = {
+			.flow = FLOW_UD_OUT, .arg = i, .bytes = INTEROP_DATAGRAM_BYTES, .type = PKT_UD
+		};
+
+		t->dev->ops->post_datagram(t->dev, &datagram);
+	}
 }
 
 static void
@@ -241,7 +252,9 @@ make_embedded(struct interop *t, struct err *err)
 		.rnr_retry = ROCE_RNR_UNLIMITED,
 		.nak = true,
 	};
-	const struct device_client client = { .ctx = t, .completed = completed, .accept = accept_bytes };
+	const struct device_client client = {
+		.ctx = t, .completed = completed, .received = received, .accept = accept_bytes
+	};
 	struct embedded_config config = {
 		.node = topo_find(t->f.topo, "e"),
 		.topo = t->f.topo,

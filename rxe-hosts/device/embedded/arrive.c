@@ -8,8 +8,6 @@ static uint32_t payload_in(struct host *host, struct recv_qp *qp, const struct p
 static void ack_in(struct host *host, struct nic *nic, const struct pkt *p);
 static void nak_in(struct host *host, struct nic *nic, const struct pkt *p);
 static void cnp_in(struct host *host, struct nic *nic, const struct pkt *p);
-static void datagram_in(struct host *host, struct nic *nic, const struct pkt *p);
-static void notification_in(struct host *host, struct nic *nic, const struct pkt *p);
 static void answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
 static void complete(struct host *host, struct send_qp *qp, uint32_t flow);
 
@@ -49,9 +47,9 @@ static void (*const handlers[PKT_TYPES])(struct host *host, struct nic *nic, con
 	[PKT_ACK] = ack_in,
 	[PKT_NAK] = nak_in,
 	[PKT_CNP] = cnp_in,
-	[PKT_UD] = datagram_in,
+	[PKT_UD] = host_datagram_arrived,
 	[PKT_POLL] = host_poll_arrived,
-	[PKT_NOTIFY] = notification_in,
+	[PKT_NOTIFY] = host_datagram_arrived,
 };
 
 void
@@ -256,30 +254,4 @@ cnp_in(struct host *host, struct nic *nic, const struct pkt *p)
 
 	rc_send_congested(&qp->rc, &host->params, host->now_ps);
 	qp_look(host, qp, false);
-}
-
-static void
-notification_in(struct host *host, struct nic *nic, const struct pkt *p)
-{
-	if (host->client.notified != NULL)
-		host->client.notified(host->client.ctx, p->flow, p->psn, p->arg, host->now_ps);
-}
-
-static void
-datagram_in(struct host *host, struct nic *nic, const struct pkt *p)
-{
-	struct recv_qp *qp = &host->recv[host_slot(host, p->flow)->recv];
-	struct recv_slot slot;
-
-	if (!ud_recv_take(&qp->ud, &qp->rc.receives, p, &slot) || host->client.completed == NULL)
-		return;
-	struct wc wc = {
-		.time_ps = host->now_ps,
-		.bytes = p->payload_bytes,
-		.flow = p->flow,
-		.imm = p->arg,
-		.opcode = WC_RECEIVED,
-	};
-
-	host->client.completed(host->client.ctx, &wc);
 }

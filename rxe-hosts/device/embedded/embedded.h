@@ -45,12 +45,6 @@ struct node *embedded_host_create(const struct embedded_config *config, struct e
 struct device *embedded_device(struct node *node);
 
 /*
- * Sends a UD SEND ONLY WITH IMMEDIATE on a flow, in the flow's class. The receiver must have posted a receive.
- * @return 0; -EINVAL: empty or longer than the path MTU; -ENOSPC: NIC_DATAGRAM_SLOTS wait already
- */
-int embedded_post_ud(struct device *dev, uint32_t flow, uint32_t bytes, uint32_t imm);
-
-/*
  * What a packet on a link has no room for, between windows; va is the offset in the receiver's region. 0 and synthetic for
  * a late duplicate whose message nobody remembers.
  */

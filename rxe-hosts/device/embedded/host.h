@@ -71,7 +71,9 @@ struct nic {
 	const struct pause_frame *pauses, *pauses_end;
 	/* rare */
 	struct pkt_queue datagrams;
-	uint64_t storm_ps, storm_interval_ps; /* next PAUSE of a storm */
+	struct datagram posted[NIC_DATAGRAM_SLOTS]; /* as those in the queue were, in order */
+	uint32_t nposted, nleft;                    /* counted */
+	uint64_t storm_ps, storm_interval_ps;       /* next PAUSE of a storm */
 	uint64_t pausing_since_ps;
 	uint64_t paused_since_ps[8];     /* of class p, while bit p of paused is set */
 	uint8_t storm_mask, storm_ended; /* classes stormed; to RESUME */
@@ -186,6 +188,13 @@ void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
 void host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
 
+/* datagram.c */
+int host_post_datagram(struct device *dev, const struct datagram *datagram);
+/* The oldest in the queue of a NIC has left, at nic->free_ps. */
+void host_datagram_left(struct host *host, struct nic *nic);
+/* A UD SEND or a control packet for the host's program. */
+void host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt *p);
+
 /* describe.c */
 /* The message of a data packet: see rc_send_message(). @return NULL: nobody knows it */
 const struct rc_post *host_message_of(const struct embedded_shared *shared, const struct pkt *p);
@@ -204,7 +213,8 @@ void host_watch(struct host *host, const struct send_qp *qp);
 void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
 
 /* poll.c: polling packets */
-void host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
+/* One leaves this host, which is the victim's: it reports its own NIC port first. */
+void host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p);
 void host_report_nic(struct device *dev, uint32_t flow);
 void host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 

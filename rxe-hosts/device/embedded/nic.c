@@ -285,4 +285,5 @@ send_datagram(struct host *host, struct nic *nic)
 		count_waiting(host, nic, qp);
 		count_sent(nic, qp, p->wire_bytes);
 	}
+	host_datagram_left(host, nic);
 }

@@ -93,24 +93,11 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	};
 }
 
-static void
-send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections)
+/* A flow's QPs are those of the flow table. */
+static int64_t
+ud_qpn(struct device *dev)
 {
-	struct host *host = host_of_device(dev);
-	struct nic *nic = &host->nics[host->config.flows->flows[flow].src_nic];
-	struct pkt p = {
-		.flow = flow,
-		.psn = step,
-		.arg = detections,
-		.wire_bytes = host->params.control_bytes,
-		.type = PKT_NOTIFY,
-		.ttl = PKT_TTL_INIT,
-	};
-
-	assert(host_slot(host, flow)->src_node == host->node.id);
-	if (!nic_control(host, nic, &p))
-		return;
-	node_count_control(&host->node.count, &p);
+	return 0;
 }
 
 static void
@@ -141,34 +128,13 @@ const struct device_ops embedded_device_ops = {
 	.post_receive = post_receive,
 	.reset_qp = reset_qp,
 	.query_qp = query_qp,
-	.send_notification = send_notification,
-	.send_poll = host_send_poll,
+	.post_datagram = host_post_datagram,
+	.ud_qpn = ud_qpn,
 	.report_nic = host_report_nic,
 	.set_timer = set_timer,
 	.now = now,
 	.records = records,
 };
-
-int
-embedded_post_ud(struct device *dev, uint32_t flow, uint32_t bytes, uint32_t imm)
-{
-	struct host *host = host_of_device(dev);
-	struct send_qp *qp = sending_qp(host, flow);
-	struct nic *nic = &host->nics[qp->nic];
-	struct pkt *slot = queue_slot(&nic->datagrams);
-	int rc;
-
-	if (slot == NULL)
-		return -ENOSPC;
-	rc = ud_send_make(&qp->ud, &host->params, flow, host->config.flows->flows[flow].prio, bytes, imm, slot);
-	if (rc != 0)
-		return rc;
-	nic->datagrams.tail++;
-	host->node.count.born_packets++;
-	host->node.count.born_bytes += slot->wire_bytes;
-	nic_schedule(host, nic);
-	return 0;
-}
 
 void
 embedded_expect_work(struct node *node, bool expected)

@@ -65,31 +65,17 @@ record(struct host *host, const struct pkt *p, uint16_t in_port, uint16_t out_po
 }
 
 void
-host_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags)
+host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p)
 {
-	struct host *host = host_of_device(dev);
-	const struct flow *flow = &host->config.flows->flows[victim_flow];
-	struct nic *nic = &host->nics[flow->src_nic];
-	bool paused = nic->paused >> flow->prio & 1;
-	struct pkt p = {
-		.flow = victim_flow,
-		.psn = event,
-		.arg = flags,
-		.wire_bytes = host->params.control_bytes,
-		.type = PKT_POLL,
-		.ttl = PKT_TTL_INIT,
-	};
+	bool paused = nic->paused >> host->config.flows->flows[p->flow].prio & 1;
 
 	if (host->has_telemetry)
 		paused |= host->telemetry.was_paused(host->telemetry.ctx, nic->index);
-	record(host, &p, REC_NO_PORT, nic->index, paused, polled_before(&nic->polled, event));
-	report_port(host, nic, event);
+	record(host, p, REC_NO_PORT, nic->index, paused, polled_before(&nic->polled, p->psn));
+	report_port(host, nic, p->psn);
 	if (paused)
-		p.arg |= POLL_PFC;
+		p->arg |= POLL_PFC;
 	host->node.count.detections++;
-	if (!nic_control(host, nic, &p))
-		return;
-	node_count_control(&host->node.count, &p);
 }
 
 void

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Notification and polling packets are ordinary UDP datagrams in their own class (paper III-C2, III-C3). A sending
- * socket is made for each: its source port is the flow's, by which receiver and switches know it.
+ * Control packets (common/control.h) are ordinary UDP datagrams in their own class (paper III-C2, III-C3). A sending socket
+ * is made for each: its source port is the flow's, by which receiver and switches know it. Each kind is received on its
+ * port.
  */
 #include <arpa/inet.h>
-#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -12,11 +12,7 @@
 #include <unistd.h>
 
 #include "common/control.h"
-#include "common/wire/notify.h"
-#include "common/wire/poll.h"
 #include "rxe-hosts/device/verbs/host.h"
-
-#define DATAGRAM_BYTES 64 /* larger than any that is expected */
 
 /* @return a socket, or negative errno */
 static int
@@ -38,54 +34,45 @@ udp_socket(uint32_t ip, uint16_t port, uint8_t prio)
 	return fd;
 }
 
-/* @return bytes of link time; 0: it could not be sent */
-static uint32_t
-send_control(const struct flow *flow, uint8_t prio, uint8_t type, const struct control *control)
+/* Class of a kind's packets: polls go ahead of all, others in their flow's. */
+static uint8_t
+class_of(const struct control_kind *kind, const struct flow *flow)
 {
-	const struct control_kind *kind = control_of_type(type);
-	struct sockaddr_in to = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(flow->dst_ip),
-				  .sin_port = htons(kind->udp_port) };
-	int fd = udp_socket(flow->src_ip, flow->sport, prio);
-	uint8_t contents[CONTROL_MAX_BYTES];
-	bool sent;
-
-	if (fd < 0)
-		return 0;
-	kind->write(contents, control);
-	sent = sendto(fd, contents, kind->bytes, 0, (struct sockaddr *)&to, sizeof(to)) == (ssize_t)kind->bytes;
-	close(fd);
-	return sent ? control_wire_bytes(kind) : 0;
+	return kind->names_flow ? 0 : flow->prio;
 }
 
-void
-verbs_send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections)
+int
+verbs_send_control(struct verbs_host *host, const struct datagram *datagram)
 {
-	struct verbs_host *host = verbs_of(dev);
-	const struct flow *f = &host->config.flows->flows[flow];
-	uint32_t bytes = send_control(f, f->prio, PKT_NOTIFY, &(struct control){ .id = step, .arg = detections });
-
-	host->count.notification_packets += bytes != 0;
-	host->count.notification_bytes += bytes;
-}
-
-void
-verbs_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags)
-{
-	struct verbs_host *host = verbs_of(dev);
-	const struct flow *f = &host->config.flows->flows[victim_flow];
-	const struct control poll = {
-		.id = event,
-		.arg = flags,
-		.src_ip = f->src_ip,
-		.dst_ip = f->dst_ip,
-		.sport = f->sport,
+	const struct flow *flow = &host->config.flows->flows[datagram->flow];
+	const struct control_kind *kind = control_of_type(datagram->type);
+	const struct control control = {
+		.id = datagram->id,
+		.arg = datagram->arg,
+		.src_ip = flow->src_ip,
+		.dst_ip = flow->dst_ip,
+		.sport = flow->sport,
 		.dport = ROCEV2_UDP_PORT,
 	};
-	uint32_t bytes = send_control(f, 0, PKT_POLL, &poll);
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(flow->dst_ip) };
+	uint8_t contents[CONTROL_MAX_BYTES];
+	ssize_t sent;
+	int fd;
 
-	host->count.polling_packets += bytes != 0;
-	host->count.polling_bytes += bytes;
+	if (kind == NULL)
+		return -ENOTSUP;
+	fd = udp_socket(flow->src_ip, flow->sport, class_of(kind, flow));
+	if (fd < 0)
+		return fd;
+	to.sin_port = htons(kind->udp_port);
+	kind->write(contents, &control);
+	sent = sendto(fd, contents, kind->bytes, 0, (struct sockaddr *)&to, sizeof(to));
+	close(fd);
+	if (sent != (ssize_t)kind->bytes)
+		return -EIO;
+	host->count.control[kind->type].packets++;
+	host->count.control[kind->type].bytes += control_wire_bytes(kind);
+	return 0;
 }
 
 /* @return the flow of notifications from an address and port to this host; UINT32_MAX: none */
@@ -102,57 +89,60 @@ notify_flow(const struct verbs_host *host, const struct sockaddr_in *from)
 	return UINT32_MAX;
 }
 
-static void
-notification_ready(void *ctx, uint32_t events)
-{
-	struct verbs_host *host = ctx;
-	uint8_t data[DATAGRAM_BYTES];
-	struct sockaddr_in from;
-	socklen_t size = sizeof(from);
-	struct wire_notify packet;
-	ssize_t got;
-
-	while ((got = recvfrom(host->notify_in.fd, data, sizeof(data), 0, (struct sockaddr *)&from, &size)) >= 0) {
-		uint32_t flow = notify_flow(host, &from);
-
-		size = sizeof(from);
-		verbs_look(host);
-		if (got != sizeof(packet) || flow == UINT32_MAX)
-			continue;
-		memcpy(&packet, data, sizeof(packet));
-		if (be32toh(packet.magic) == NOTIFY_MAGIC && packet.version == NOTIFY_VERSION)
-			host->client.notified(host->client.ctx, flow, be32toh(packet.step), be32toh(packet.detections),
-					      verbs_now_ps(host));
-	}
-}
-
 /* A polling packet ends here. What it asks of the host's NIC, the switch at its other end tells. */
 static void
-poll_ready(void *ctx, uint32_t events)
+poll_arrived(struct verbs_host *host, const struct sockaddr_in *from, const struct control *control)
 {
-	struct verbs_host *host = ctx;
-	uint8_t data[DATAGRAM_BYTES];
-	struct wire_poll packet;
+	host->count.polls_received++;
+}
+
+static void
+notification_arrived(struct verbs_host *host, const struct sockaddr_in *from, const struct control *control)
+{
+	const struct datagram datagram = {
+		.flow = notify_flow(host, from), .id = control->id, .arg = control->arg, .type = PKT_NOTIFY
+	};
+
+	verbs_look(host);
+	if (datagram.flow != UINT32_MAX)
+		host->client.received(host->client.ctx, &datagram, verbs_now_ps(host));
+}
+
+/* What is done with a control packet that came in, by type. */
+static void (*const arrived[PKT_TYPES])(struct verbs_host *host, const struct sockaddr_in *from,
+					const struct control *control) = {
+	[PKT_POLL] = poll_arrived,
+	[PKT_NOTIFY] = notification_arrived,
+};
+
+static void
+control_ready(void *ctx, uint32_t events)
+{
+	const struct verbs_control_socket *at = ctx;
+	uint8_t data[CONTROL_MAX_BYTES + 1]; /* shows what is too long */
+	struct sockaddr_in from;
+	socklen_t size = sizeof(from);
+	struct control control;
 	ssize_t got;
 
-	while ((got = recv(host->poll_in.fd, data, sizeof(data), 0)) >= 0) {
-		if (got != sizeof(packet))
-			continue;
-		memcpy(&packet, data, sizeof(packet));
-		host->count.polls_received += be32toh(packet.magic) == POLL_MAGIC && packet.version == POLL_VERSION;
+	while ((got = recvfrom(at->fd, data, sizeof(data), 0, (struct sockaddr *)&from, &size)) >= 0) {
+		size = sizeof(from);
+		if (got == (ssize_t)at->kind->bytes && at->kind->read(data, &control))
+			arrived[at->kind->type](at->host, &from, &control);
 	}
 }
 
 static int
-listen_on(struct verbs_host *host, struct verbs_control_socket *at, uint16_t port,
-	  void (*ready)(void *ctx, uint32_t events), struct err *err)
+listen_on(struct verbs_host *host, struct verbs_control_socket *at, struct err *err)
 {
+	uint16_t port = at->kind->udp_port;
 	int rc;
 
+	at->host = host;
 	at->fd = udp_socket(host->config.ip, port, 0);
 	if (at->fd < 0)
 		return err_set(err, at->fd, "cannot receive on UDP port %u: %s", port, strerror(-at->fd));
-	at->watch = (struct loop_watch){ .fd = at->fd, .ready = ready, .ctx = host };
+	at->watch = (struct loop_watch){ .fd = at->fd, .ready = control_ready, .ctx = at };
 	rc = loop_watch(host->config.loop, &at->watch, EPOLLIN);
 	return rc == 0 ? 0 : err_set(err, rc, "cannot wait for UDP port %u: %s", port, strerror(-rc));
 }
@@ -160,16 +150,20 @@ listen_on(struct verbs_host *host, struct verbs_control_socket *at, uint16_t por
 int
 verbs_control_init(struct verbs_host *host, struct err *err)
 {
-	int rc = listen_on(host, &host->notify_in, NOTIFY_UDP_PORT, notification_ready, err);
+	int rc = 0;
 
-	return rc == 0 ? listen_on(host, &host->poll_in, POLL_UDP_PORT, poll_ready, err) : rc;
+	for (uint8_t type = 0; type < PKT_TYPES && rc == 0; type++) {
+		host->control_in[type].kind = arrived[type] != NULL ? control_of_type(type) : NULL;
+		if (host->control_in[type].kind != NULL)
+			rc = listen_on(host, &host->control_in[type], err);
+	}
+	return rc;
 }
 
 void
 verbs_control_fini(struct verbs_host *host)
 {
-	if (host->notify_in.fd >= 0)
-		close(host->notify_in.fd);
-	if (host->poll_in.fd >= 0)
-		close(host->poll_in.fd);
+	for (uint8_t type = 0; type < PKT_TYPES; type++)
+		if (host->control_in[type].kind != NULL && host->control_in[type].fd >= 0)
+			close(host->control_in[type].fd);
 }

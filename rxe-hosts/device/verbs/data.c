@@ -204,6 +204,8 @@ failed(struct verbs_host *host, const struct ibv_wc *wc)
 	uint32_t slot = (uint32_t)(wc->wr_id >> CONN_ROLE_BITS);
 	char flow[64], why[160];
 
+	if ((wc->wr_id & ((1u << CONN_ROLE_BITS) - 1)) == CONN_UD_SEND)
+		verbs_ud_sent(host, false);
 	if (wc->status == IBV_WC_WR_FLUSH_ERR || (wc->wr_id & ((1u << CONN_ROLE_BITS) - 1)) != CONN_DATA)
 		return;
 	snprintf(why, sizeof(why), "%s: %s", verbs_flow_text(host, host->outs[slot].data.flow, flow),
@@ -230,6 +232,12 @@ complete(struct verbs_host *host, const struct ibv_wc *wc)
 		return;
 	case CONN_RECEIVE:
 		received(host, &host->ins[slot], be32toh(wc->imm_data), wc->byte_len);
+		return;
+	case CONN_UD_SEND:
+		verbs_ud_sent(host, true);
+		return;
+	case CONN_UD_RECEIVE:
+		verbs_ud_received(host, wc);
 		return;
 	}
 }

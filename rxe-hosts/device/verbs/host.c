@@ -139,7 +139,7 @@ open_device(struct verbs_host *host, struct err *err)
 static int
 open_queues(struct verbs_host *host, struct err *err)
 {
-	int entries = (int)(host->nouts * (VERBS_MAX_PIECES + 1) + host->nins * DEVICE_MAX_POSTED + 1);
+	int entries = (int)(host->nouts * (VERBS_MAX_PIECES + 1) + host->nins * DEVICE_MAX_POSTED + 2 * VERBS_UD_SLOTS + 1);
 
 	host->pd = ibv_alloc_pd(host->verbs);
 	host->events = ibv_create_comp_channel(host->verbs);
@@ -164,7 +164,6 @@ verbs_host_create(const struct verbs_config *config, struct err *err)
 		host->config = *config;
 		host->dev = (struct device){ .ops = &verbs_device_ops, .own_background = true };
 		host->timer_ps = TIME_NEVER;
-		host->notify_in.fd = host->poll_in.fd = -1;
 		recbuf_init(&host->records, config->node);
 		for (int i = 0; i < VERBS_COUNTERS; i++)
 			host->counter_fds[i] = -1;
@@ -203,6 +202,7 @@ verbs_host_destroy(struct verbs_host *host)
 	}
 	if (host->listener != NULL)
 		rdma_destroy_id(host->listener);
+	verbs_ud_fini(host);
 	if (host->cq != NULL)
 		ibv_destroy_cq(host->cq);
 	if (host->events != NULL)

@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include "common/control.h"
 #include "common/record/buffer.h"
 #include "rxe-hosts/device/verbs/label.h"
 #include "rxe-hosts/device/verbs/outbox.h"
@@ -20,11 +21,12 @@
 #define VERBS_CM_TIMEOUT_MS 3000
 #define VERBS_CM_ATTEMPTS 5
 #define VERBS_COUNTERS 4
+#define VERBS_UD_SLOTS 16                  /* datagrams that wait to leave, and room for as many that come in */
 #define VERBS_COUNTERS_AGE_NS 100000000ull /* while it runs */
 
 /* What a connection is for: also told by the low bits of a work request's id, the flow's slot above them. */
-enum conn_role { CONN_DATA, CONN_PROBE, CONN_RECEIVE };
-#define CONN_ROLE_BITS 2
+enum conn_role { CONN_DATA, CONN_PROBE, CONN_RECEIVE, CONN_UD_SEND, CONN_UD_RECEIVE };
+#define CONN_ROLE_BITS 3
 
 enum conn_state { CONN_IDLE, CONN_RESOLVING, CONN_ROUTING, CONN_REQUESTED, CONN_UP, CONN_GONE };
 
@@ -72,9 +74,25 @@ struct verbs_in {
 	bool mirrored;
 };
 
+/* Where control packets of a kind come in. */
 struct verbs_control_socket {
+	struct verbs_host *host;
+	const struct control_kind *kind; /* NULL: none */
 	struct loop_watch watch;
 	int fd;
+};
+
+/* The QP of UD SENDs; made when somebody asks for it. */
+struct verbs_ud {
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *memory; /* VERBS_UD_SLOTS to send, as many to receive, of slot_bytes each */
+	uint32_t slot_bytes;
+	uint32_t posted, left; /* counted: their slots follow each other, as a QP's completions do */
+	struct {
+		struct datagram datagram;
+		struct ibv_ah *ah;
+	} sends[VERBS_UD_SLOTS];
 };
 
 struct verbs_host {
@@ -113,7 +131,8 @@ struct verbs_host {
 	int counter_fds[VERBS_COUNTERS];          /* of the device's retransmissions; -1 */
 	struct verbs_resent first_resent, resent; /* when it was opened; as read last, at: */
 	uint64_t resent_ns;
-	struct verbs_control_socket notify_in, poll_in;
+	struct verbs_control_socket control_in[PKT_TYPES];
+	struct verbs_ud ud;
 	struct verbs_counters count;
 	char error[256];
 };
@@ -145,6 +164,8 @@ void verbs_memory_fini(struct verbs_host *host);
 /* Finds what QPs need of the port: GID by type and address, path MTU. */
 int verbs_port_init(struct verbs_host *host, struct err *err);
 int verbs_qp_create(struct verbs_conn *conn);
+/* How packets of a flow are addressed: the peer's GID, the flow's label and class. */
+void verbs_address(const struct verbs_host *host, const struct flow *flow, struct ibv_ah_attr *attr);
 /* Through INIT, and then RTR and RTS with the flow's label, class and timeouts. */
 int verbs_qp_init(struct verbs_conn *conn);
 int verbs_qp_connect(struct verbs_conn *conn);
@@ -177,8 +198,15 @@ bool verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rt
 /* control.c */
 int verbs_control_init(struct verbs_host *host, struct err *err);
 void verbs_control_fini(struct verbs_host *host);
-void verbs_send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections);
-void verbs_send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags);
+int verbs_send_control(struct verbs_host *host, const struct datagram *datagram);
+
+/* datagram.c */
+int verbs_post_datagram(struct device *dev, const struct datagram *datagram);
+int64_t verbs_ud_qpn(struct device *dev);
+void verbs_ud_fini(struct verbs_host *host);
+/* The oldest datagram posted is over. @param left  else it was given up */
+void verbs_ud_sent(struct verbs_host *host, bool left);
+void verbs_ud_received(struct verbs_host *host, const struct ibv_wc *wc);
 
 /* counters.c */
 void verbs_counters_init(struct verbs_host *host);

@@ -23,15 +23,24 @@ path_mtu(uint32_t bytes)
 	return 0;
 }
 
-/* The RoCE v2 GID of the host's address (IBTA annex A17: ::ffff:a.b.c.d), wherever the device keeps it. */
+/* The RoCE v2 GID of an address (IBTA annex A17: ::ffff:a.b.c.d). */
+static union ibv_gid
+gid_of(uint32_t ip)
+{
+	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
+	uint32_t big_endian = htonl(ip);
+
+	memcpy(&gid.raw[12], &big_endian, sizeof(big_endian));
+	return gid;
+}
+
+/* Wherever the device keeps that of the host. */
 static int
 find_gid(struct verbs_host *host)
 {
-	union ibv_gid wanted = { .raw = { [10] = 0xff, [11] = 0xff } };
-	uint32_t ip = htonl(host->config.ip);
+	union ibv_gid wanted = gid_of(host->config.ip);
 	struct ibv_gid_entry entry;
 
-	memcpy(&wanted.raw[12], &ip, sizeof(ip));
 	for (uint32_t i = 0; i < MAX_GIDS; i++)
 		if (ibv_query_gid_ex(host->verbs, host->port, i, &entry, 0) == 0 &&
 		    entry.gid_type == IBV_GID_TYPE_ROCE_V2 && memcmp(&entry.gid, &wanted, sizeof(wanted)) == 0) {
@@ -95,6 +104,25 @@ verbs_qp_init(struct verbs_conn *conn)
 	return -ibv_modify_qp(conn->qp, &attr, mask | IBV_QP_ACCESS_FLAGS);
 }
 
+/* All but the peer's GID. */
+static void
+address(const struct verbs_host *host, const struct flow *flow, struct ibv_ah_attr *attr)
+{
+	attr->is_global = 1;
+	attr->port_num = host->port;
+	attr->grh.sgid_index = host->gid_index;
+	attr->grh.hop_limit = HOP_LIMIT;
+	attr->grh.flow_label = verbs_flow_label(flow->sport);
+	attr->grh.traffic_class = verbs_traffic_class(flow->prio);
+}
+
+void
+verbs_address(const struct verbs_host *host, const struct flow *flow, struct ibv_ah_attr *attr)
+{
+	*attr = (struct ibv_ah_attr){ .grh.dgid = gid_of(flow->dst_ip) };
+	address(host, flow, attr);
+}
+
 static int
 ready_to_receive(struct verbs_conn *conn)
 {
@@ -107,12 +135,7 @@ ready_to_receive(struct verbs_conn *conn)
 		return -errno;
 	attr.path_mtu = host->mtu;
 	attr.min_rnr_timer = MIN_RNR_TIMER;
-	attr.ah_attr.is_global = 1;
-	attr.ah_attr.port_num = host->port;
-	attr.ah_attr.grh.sgid_index = host->gid_index;
-	attr.ah_attr.grh.hop_limit = HOP_LIMIT;
-	attr.ah_attr.grh.flow_label = verbs_flow_label(flow->sport);
-	attr.ah_attr.grh.traffic_class = verbs_traffic_class(flow->prio);
+	address(host, flow, &attr.ah_attr);
 	return -ibv_modify_qp(conn->qp, &attr, mask | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER);
 }
 

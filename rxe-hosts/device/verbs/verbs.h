@@ -48,8 +48,10 @@ enum verbs_state {
 };
 
 struct verbs_counters {
-	uint64_t notification_packets, notification_bytes;
-	uint64_t polling_packets, polling_bytes, polls_received;
+	struct {
+		uint64_t packets, bytes;
+	} control[PKT_TYPES]; /* control packets of each kind, sent */
+	uint64_t polls_received;
 	uint64_t probe_packets, probe_bytes; /* answers not included */
 	uint64_t naks, timeouts;             /* that made the device send again, by its counters, since it was opened */
 	uint64_t base_rtt_ps, noise_ps;      /* of the idle paths, the largest */

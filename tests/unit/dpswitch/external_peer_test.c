@@ -33,6 +33,7 @@ struct talk {
 	struct device *dev;
 	uint8_t region[REGION], got[REGION];
 	struct wc wcs[32];
+	struct datagram datagram; /* the latest that came in */
 	uint32_t nwcs, accepts;
 	uint32_t accept_imm;
 };
@@ -43,6 +44,12 @@ completed(void *ctx, const struct wc *wc)
 	struct talk *t = ctx;
 
 	t->wcs[t->nwcs++] = *wc;
+}
+
+static void
+received(void *ctx, const struct datagram *datagram, uint64_t now_ps)
+{
+	((struct talk *)ctx)->datagram = *datagram;
 }
 
 static void
@@ -85,7 +92,7 @@ begin(struct talk *t)
 		.rnr_retry = ROCE_RNR_UNLIMITED,
 		.nak = true,
 	};
-	struct device_client client = { .ctx = t, .completed = completed, .accept = accept_bytes };
+	struct device_client client = { .ctx = t, .completed = completed, .received = received, .accept = accept_bytes };
 	struct embedded_config config;
 	struct prng prng;
 	struct err err = { 0 };
@@ -332,17 +339,19 @@ static void
 datagrams_cross_both_ways(void **state)
 {
 	static struct talk t;
+	struct datagram out = { .bytes = 100, .arg = 0x55, .type = PKT_UD };
 	struct frame f;
 
 	(void)state;
 	begin(&t);
+	out.flow = t.to_a;
 	assert_int_equal(t.dev->ops->post_receive(t.dev, t.to_e, 0, 1000), 0);
-	assert_int_equal(embedded_post_ud(t.dev, t.to_a, 100, 0x55), 0);
+	assert_int_equal(t.dev->ops->post_datagram(t.dev, &out), 0);
 	from_a(&t, 0, ROCE_UD_SEND_ONLY_IMM, 0, t.region, 64, 0, 0x66);
 	xrig_run(&t.x, 5 * PS_PER_MS);
-	assert_int_equal(t.nwcs, 1);
-	assert_int_equal(t.wcs[0].imm, 0x66);
-	assert_int_equal(t.wcs[0].bytes, 64);
+	assert_int_equal(t.nwcs, 0);
+	assert_int_equal(t.datagram.arg, 0x66);
+	assert_int_equal(t.datagram.bytes, 64);
 	f = at_a(&t, 0);
 	assert_int_equal(f.opcode, ROCE_UD_SEND_ONLY_IMM);
 	assert_int_equal(f.imm, 0x55);

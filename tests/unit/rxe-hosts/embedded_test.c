@@ -335,16 +335,17 @@ test_datagrams_need_a_posted_receive(void **state)
 	struct embedded_counters sum;
 
 	rig_start(&rig);
-	assert_int_equal(embedded_post_ud(rig.hosts[0].dev, flow, 64, 7), 0);
+	assert_int_equal(rig_datagram(&rig, flow, PKT_UD, 7), 0);
 	rig_run(&rig, 3 * PS_PER_US);
 	embedded_sum(rig.hosts[1].node, &sum);
 	assert_int_equal(sum.datagrams_unposted, 1);
 	rig.hosts[1].dev->ops->post_receive(rig.hosts[1].dev, flow, 0, 64);
-	assert_int_equal(embedded_post_ud(rig.hosts[0].dev, flow, 64, 8), 0);
+	assert_int_equal(rig_datagram(&rig, flow, PKT_UD, 8), 0);
 	rig_run(&rig, 6 * PS_PER_US);
 	/* Posted at 3 us: 8 + 14 + 20 + 8 + 12 + 8 + 4 + 64 + 4 + 4 + 12 = 158 B, 12.64 ns. */
-	assert_int_equal(rig_wc(&rig, 1, WC_RECEIVED, 0)->time_ps, 3000000 + 12640 + 1000000);
-	assert_int_equal(rig_wc(&rig, 1, WC_RECEIVED, 0)->imm, 8);
+	assert_int_equal(rig.hosts[1].datagram_ps, 3000000 + 12640 + 1000000);
+	assert_int_equal(rig.hosts[1].datagram.arg, 8);
+	assert_int_equal(rig.hosts[1].ndatagrams, 1);
 	assert_true(rig_conserves(&rig));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A host's control packets: notifications, polls, storms; its queues' limits and timers. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,14 +20,65 @@ test_notifications_pass_data(void **state)
 	rig_start(&rig);
 	rig_send(&rig, flow, 100 * 1300, 1);
 	rig_run(&rig, 1 * PS_PER_US);
-	rig.hosts[0].dev->ops->send_notification(rig.hosts[0].dev, control, 5, 2);
+	assert_int_equal(rig_datagram(&rig, control, PKT_NOTIFY, 2), 0);
 	rig_run(&rig, 4 * PS_PER_US);
-	assert_int_equal(rig.hosts[1].notified_step, 5);
-	assert_int_equal(rig.hosts[1].notified_detections, 2);
+	assert_int_equal(rig.hosts[1].datagram.id, 5);
+	assert_int_equal(rig.hosts[1].datagram.arg, 2);
 	/* Sent at 1000 ns, while packet 9 leaves until 1070. */
-	assert_int_equal(rig.hosts[1].notified_ps, (1070 + 4 + 1000) * NS);
+	assert_int_equal(rig.hosts[1].datagram_ps, (1070 + 4 + 1000) * NS);
 	assert_int_equal(rig.hosts[0].node->count.control[PKT_NOTIFY].packets, 1);
 	assert_int_equal(rig.hosts[0].node->count.control[PKT_NOTIFY].bytes, 60);
+}
+
+/* The ping of R-Pingmesh (SIGCOMM 2024): both hosts tell when packets left and came in, so that nothing else is measured. */
+static void
+test_pings_tell_all_four_times(void **state)
+{
+	uint32_t there, back;
+
+	rig_flow(&rig, 0, 0);
+	there = rig_flow(&rig, 0, 0);
+	back = rig_flow(&rig, 1, 0);
+	rig_start(&rig);
+	rig.hosts[1].answer_on = back;
+	rig.hosts[1].dev->ops->post_receive(rig.hosts[1].dev, there, 0, 64);
+	rig.hosts[0].dev->ops->post_receive(rig.hosts[0].dev, back, 0, 64);
+	assert_int_equal(rig.hosts[0].dev->ops->ud_qpn(rig.hosts[0].dev), 0);
+	rig_send(&rig, 0, 100 * 1300, 1); /* the ping has to wait behind a packet of 70 ns */
+	rig_run(&rig, 1 * PS_PER_US);
+	assert_int_equal(rig_datagram(&rig, there, PKT_UD, 40), 0);
+	rig_run(&rig, 6 * PS_PER_US);
+	assert_int_equal(rig.hosts[0].departed.wr_id, 40);
+	assert_int_equal(rig.hosts[0].departed.flow, there);
+	assert_int_equal(rig.hosts[1].datagram.flow, there);
+	assert_int_equal(rig.hosts[1].datagram.bytes, 64);
+	assert_int_equal(rig.hosts[1].datagram.arg, 40);
+	assert_int_equal(rig.hosts[0].datagram.flow, back);
+	assert_int_equal(rig.hosts[0].datagram.arg, 41);
+	/* One link of 1 us there, and one back. */
+	assert_int_equal(rig.hosts[1].datagram_ps - rig.hosts[0].departed.left_ps, 1000 * NS);
+	assert_int_equal(rig.hosts[0].datagram_ps - rig.hosts[1].departed.left_ps, 1000 * NS);
+	assert_true(rig.hosts[0].departed.left_ps > 1070 * NS);
+	assert_true(rig.hosts[1].departed.left_ps >= rig.hosts[1].datagram_ps);
+	assert_true(rig_conserves(&rig));
+}
+
+static void
+test_other_packets_are_no_datagrams(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	rig_start(&rig);
+	assert_int_equal(rig_datagram(&rig, flow, PKT_DATA, 0), -ENOTSUP);
+	assert_int_equal(rig_datagram(&rig, flow, PKT_ACK, 0), -ENOTSUP);
+}
+
+static void
+poll_for(uint32_t flow, uint32_t event)
+{
+	const struct datagram datagram = { .flow = flow, .id = event, .arg = POLL_VICTIM, .type = PKT_POLL };
+
+	assert_int_equal(rig.hosts[0].dev->ops->post_datagram(rig.hosts[0].dev, &datagram), 0);
 }
 
 static const struct rec_poll *
@@ -54,7 +106,7 @@ test_poll_reports_the_victims_own_port_first(void **state)
 	rig_start(&rig);
 	rig_send(&rig, flow, 100 * 1300, 1);
 	rig_run(&rig, 1 * PS_PER_US);
-	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 31, POLL_VICTIM);
+	poll_for(flow, 31);
 	poll = last_poll(rig.hosts[0].node);
 	assert_int_equal(poll->hdr.event, 31);
 	assert_int_equal(poll->in_port, REC_NO_PORT);
@@ -84,7 +136,7 @@ test_poll_is_answered_where_packets_were_dropped(void **state)
 	node = rig.hosts[1].node;
 	rig_send(&rig, flow, 10 * 1024, 1);
 	rig_run(&rig, 10 * PS_PER_US);
-	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 31, POLL_VICTIM);
+	poll_for(flow, 31);
 	rig_run(&rig, 20 * PS_PER_US);
 	assert_non_null(last_poll(node));
 	assert_int_equal(last_poll(node)->out_port, REC_NO_PORT);
@@ -110,7 +162,7 @@ test_poll_from_a_paused_port_traces_pauses(void **state)
 	storm(0, 3, true, 1 * PS_PER_US, 10 * PS_PER_US);
 	rig_send(&rig, flow, 30 * 1300, 1);
 	rig_run(&rig, 20 * PS_PER_US);
-	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 8, POLL_VICTIM);
+	poll_for(flow, 8);
 	assert_int_equal(last_poll(rig.hosts[0].node)->out_paused, 1);
 	assert_int_equal(seen.queue_packets, 1); /* the packet that cannot leave */
 	assert_int_equal(seen.waiting, flow);
@@ -126,7 +178,7 @@ test_poll_from_a_paused_port_traces_pauses(void **state)
 	storm(0, 3, true, 0, 10 * PS_PER_US);
 	rig_send(&rig, flow, 30 * 1300, 1);
 	rig_run(&rig, 5 * PS_PER_US);
-	rig.hosts[0].dev->ops->send_poll(rig.hosts[0].dev, flow, 8, POLL_VICTIM);
+	poll_for(flow, 8);
 	rig_run(&rig, 8 * PS_PER_US);
 	assert_int_equal(last_poll(rig.hosts[1].node)->flags, POLL_BOTH);
 	assert_int_equal(seen.reports, 1);
@@ -159,26 +211,23 @@ test_storm_pauses_until_its_one_resume(void **state)
 static void
 test_queues_say_when_they_are_full(void **state)
 {
-	uint32_t flow = rig_flow(&rig, 0, 0), control = rig_flow(&rig, 0, 0);
-	struct device *dev;
-	uint32_t posted = 0;
+	uint32_t flow = rig_flow(&rig, 0, 0), control = rig_flow(&rig, 0, 0), posted = 0;
 
 	rig.flows[control].kind = FLOW_CONTROL;
 	rig_start(&rig);
-	dev = rig.hosts[0].dev;
-	while (embedded_post_ud(dev, flow, 64, posted) == 0)
+	while (rig_datagram(&rig, flow, PKT_UD, posted) == 0)
 		posted++;
 	assert_int_equal(posted, 64);
 	for (uint32_t i = 0; i < 1030; i++)
-		dev->ops->send_notification(dev, control, i, 0);
+		rig_datagram(&rig, control, PKT_NOTIFY, i);
 	assert_int_equal(rig.hosts[0].node->count.dropped_packets, 6);
 	/* In 1 us 250 of 4 ns leave; as many fit again, behind what is left. */
 	rig_run(&rig, 1 * PS_PER_US);
 	for (uint32_t i = 0; i < 250; i++)
-		dev->ops->send_notification(dev, control, 2000 + i, 0);
+		rig_datagram(&rig, control, PKT_NOTIFY, 2000 + i);
 	assert_int_equal(rig.hosts[0].node->count.dropped_packets, 6);
 	rig_run(&rig, 8 * PS_PER_US);
-	assert_int_equal(rig.hosts[1].notified_step, 2249);
+	assert_int_equal(rig.hosts[1].datagram.arg, 2249);
 	assert_int_equal(rig.sent[0][PKT_UD], 64);
 	assert_true(rig_conserves(&rig));
 }
@@ -210,6 +259,8 @@ main(void)
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(notifications_pass_data),
+		T(pings_tell_all_four_times),
+		T(other_packets_are_no_datagrams),
 		T(poll_reports_the_victims_own_port_first),
 		T(poll_is_answered_where_packets_were_dropped),
 		T(poll_from_a_paused_port_traces_pauses),

@@ -34,13 +34,21 @@ rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 }
 
 static void
-notified(void *ctx, uint32_t flow, uint32_t step, uint32_t detections, uint64_t now_ps)
+received(void *ctx, const struct datagram *datagram, uint64_t now_ps)
 {
 	struct rig_host *host = ctx;
 
-	host->notified_step = step;
-	host->notified_detections = detections;
-	host->notified_ps = now_ps;
+	host->datagram = *datagram;
+	host->datagram_ps = now_ps;
+	host->ndatagrams++;
+	if (host->answer_on != 0 && datagram->type == PKT_UD)
+		rig_datagram(host->rig, host->answer_on, PKT_UD, datagram->arg + 1);
+}
+
+static void
+departed(void *ctx, const struct datagram *datagram)
+{
+	((struct rig_host *)ctx)->departed = *datagram;
 }
 
 static void
@@ -174,7 +182,8 @@ rig_start(struct rig *rig)
 			.completed = completed,
 			.accept = accept_bytes,
 			.rtt = rtt,
-			.notified = notified,
+			.received = received,
+			.departed = departed,
 			.timer = timer,
 			.tick = tick,
 		};
@@ -248,6 +257,17 @@ rig_send(struct rig *rig, uint32_t flow, uint64_t bytes, uint64_t wr_id)
 	struct send_wr wr = { .wr_id = wr_id, .bytes = bytes, .imm = (uint32_t)wr_id };
 
 	return dev->ops->post_send(dev, flow, &wr);
+}
+
+int
+rig_datagram(struct rig *rig, uint32_t flow, uint8_t type, uint32_t arg)
+{
+	const struct datagram datagram = {
+		.wr_id = arg, .flow = flow, .id = 5, .arg = arg, .bytes = 64, .type = type, .signaled = true
+	};
+	struct device *dev = rig->hosts[rig->flows[flow].src_node].dev;
+
+	return dev->ops->post_datagram(dev, &datagram);
 }
 
 const struct wc *

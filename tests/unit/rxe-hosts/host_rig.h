@@ -23,8 +23,10 @@ struct rig_host {
 	uint32_t nwcs;
 	uint64_t rtts[RIG_MAX_EVENTS];
 	uint32_t nrtts;
-	uint32_t ticks, timers, accepts, notified_step, notified_detections;
-	uint64_t timer_ps, notified_ps;
+	uint32_t ticks, timers, accepts, ndatagrams;
+	uint64_t timer_ps, datagram_ps;
+	struct datagram datagram, departed; /* the latest that came in; that left */
+	uint32_t answer_on;                 /* flow by which UD SENDs are answered at once; 0: none */
 	uint8_t region[RIG_REGION_BYTES];
 };
 
@@ -62,6 +64,8 @@ void rig_stop(struct rig *rig);
 void rig_run(struct rig *rig, uint64_t end_ps);
 /* Posts a message at the rig's present time. */
 int rig_send(struct rig *rig, uint32_t flow, uint64_t bytes, uint64_t wr_id);
+/* Posts a datagram at the rig's present time, of id 5 and, if UD, 64 B. */
+int rig_datagram(struct rig *rig, uint32_t flow, uint8_t type, uint32_t arg);
 /* The n-th (from 0) completion of a kind at a host, NULL if there is none. */
 const struct wc *rig_wc(const struct rig *rig, uint32_t host, enum wc_opcode opcode, uint32_t n);
 /* Packets born = consumed + dropped + lost by the filter + held + in flight, over both hosts. */

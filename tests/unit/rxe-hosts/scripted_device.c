@@ -59,22 +59,26 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	*state = ((const struct scripted_device *)dev)->qp[flow];
 }
 
-static void
-send_notification(struct device *dev, uint32_t flow, uint32_t step, uint32_t detections)
+static int
+post_datagram(struct device *dev, const struct datagram *datagram)
 {
 	struct scripted_device *d = of(dev);
 
-	assert(d->nnotices < SCRIPTED_LOG);
-	d->notices[d->nnotices++] = (struct scripted_notice){ flow, step, detections };
+	assert(d->nnotices < SCRIPTED_LOG && d->npolls < SCRIPTED_LOG && d->ndatagrams < SCRIPTED_LOG);
+	if (datagram->type == PKT_NOTIFY)
+		d->notices[d->nnotices++] = (struct scripted_notice){ datagram->flow, datagram->id, datagram->arg };
+	else if (datagram->type == PKT_POLL)
+		d->polls[d->npolls++] =
+			(struct scripted_poll){ datagram->flow, datagram->id, (uint8_t)datagram->arg, d->now_ps };
+	else
+		d->datagrams[d->ndatagrams++] = *datagram;
+	return 0;
 }
 
-static void
-send_poll(struct device *dev, uint32_t victim_flow, uint32_t event, uint8_t flags)
+static int64_t
+ud_qpn(struct device *dev)
 {
-	struct scripted_device *d = of(dev);
-
-	assert(d->npolls < SCRIPTED_LOG);
-	d->polls[d->npolls++] = (struct scripted_poll){ victim_flow, event, flags, d->now_ps };
+	return 0;
 }
 
 static void
@@ -116,8 +120,8 @@ static const struct device_ops ops = {
 	.reset_qp = reset_qp,
 	.query_qp = query_qp,
 	.path_rtt = path_rtt,
-	.send_notification = send_notification,
-	.send_poll = send_poll,
+	.post_datagram = post_datagram,
+	.ud_qpn = ud_qpn,
 	.report_nic = report_nic,
 	.set_timer = set_timer,
 	.now = now,
@@ -171,7 +175,15 @@ scripted_tick(struct scripted_device *dev, uint64_t now_ps)
 void
 scripted_notify(struct scripted_device *dev, uint32_t flow, uint32_t step, uint32_t detections, uint64_t now_ps)
 {
-	at(dev, now_ps)->notified(dev->client->ctx, flow, step, detections, now_ps);
+	const struct datagram notice = { .flow = flow, .id = step, .arg = detections, .type = PKT_NOTIFY };
+
+	scripted_receive(dev, &notice, now_ps);
+}
+
+void
+scripted_receive(struct scripted_device *dev, const struct datagram *datagram, uint64_t now_ps)
+{
+	at(dev, now_ps)->received(dev->client->ctx, datagram, now_ps);
 }
 
 void

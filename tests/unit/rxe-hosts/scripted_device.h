@@ -42,7 +42,8 @@ struct scripted_device {
 	struct scripted_post posts[SCRIPTED_LOG];
 	struct scripted_notice notices[SCRIPTED_LOG];
 	struct scripted_poll polls[SCRIPTED_LOG];
-	uint32_t nposts, nnotices, npolls, nresets, nnic_reports;
+	struct datagram datagrams[SCRIPTED_LOG]; /* others */
+	uint32_t nposts, nnotices, npolls, ndatagrams, nresets, nnic_reports;
 };
 
 void scripted_init(struct scripted_device *dev, uint32_t node);
@@ -54,6 +55,8 @@ void scripted_timer(struct scripted_device *dev, uint64_t now_ps);
 void scripted_rtt(struct scripted_device *dev, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
 /* The end of a window. */
 void scripted_tick(struct scripted_device *dev, uint64_t now_ps);
+/* A datagram comes in. */
+void scripted_receive(struct scripted_device *dev, const struct datagram *datagram, uint64_t now_ps);
 void scripted_notify(struct scripted_device *dev, uint32_t flow, uint32_t step, uint32_t detections, uint64_t now_ps);
 
 /* A posted message arrives at dev `to`, its bytes (if any) in segments of 100 B, with its completion there. */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datagrams of an embedded host: UD SENDs and control packets, out and in. */
+#include <assert.h>
+#include <errno.h>
+
+#include "common/control.h"
+#include "rxe-hosts/device/embedded/host.h"
+
+/* What the host adds to a control packet, and tells, before it leaves. NULL: nothing */
+static void (*const leaves[PKT_TYPES])(struct host *host, struct nic *nic, struct pkt *p) = {
+	[PKT_POLL] = host_poll_leaves,
+};
+
+static int
+post_ud(struct host *host, const struct datagram *datagram)
+{
+	struct send_qp *qp = &host->send[host_slot(host, datagram->flow)->send];
+	struct nic *nic = &host->nics[qp->nic];
+	struct pkt *slot = queue_slot(&nic->datagrams);
+	uint8_t prio = host->config.flows->flows[datagram->flow].prio;
+	int rc;
+
+	if (slot == NULL)
+		return -ENOSPC;
+	rc = ud_send_make(&qp->ud, &host->params, datagram->flow, prio, datagram->bytes, datagram->arg, slot);
+	if (rc != 0)
+		return rc;
+	nic->posted[nic->nposted++ % NIC_DATAGRAM_SLOTS] = *datagram;
+	nic->datagrams.tail++;
+	host->node.count.born_packets++;
+	host->node.count.born_bytes += slot->wire_bytes;
+	nic_schedule(host, nic);
+	return 0;
+}
+
+int
+host_post_datagram(struct device *dev, const struct datagram *datagram)
+{
+	struct host *host = host_of_device(dev);
+	struct nic *nic = &host->nics[host->config.flows->flows[datagram->flow].src_nic];
+	struct pkt p = {
+		.flow = datagram->flow,
+		.psn = datagram->id,
+		.arg = datagram->arg,
+		.wire_bytes = host->params.control_bytes,
+		.type = datagram->type,
+		.ttl = PKT_TTL_INIT,
+	};
+
+	assert(host_slot(host, datagram->flow)->src_node == host->node.id);
+	if (datagram->type == PKT_UD)
+		return post_ud(host, datagram);
+	if (control_of_type(datagram->type) == NULL)
+		return -ENOTSUP;
+	if (leaves[datagram->type] != NULL)
+		leaves[datagram->type](host, nic, &p);
+	if (!nic_control(host, nic, &p))
+		return -ENOSPC;
+	node_count_control(&host->node.count, &p);
+	return 0;
+}
+
+void
+host_datagram_left(struct host *host, struct nic *nic)
+{
+	struct datagram *datagram = &nic->posted[nic->nleft++ % NIC_DATAGRAM_SLOTS];
+
+	if (!datagram->signaled || host->client.departed == NULL)
+		return;
+	datagram->left_ps = nic->free_ps;
+	host->client.departed(host->client.ctx, datagram);
+}
+
+void
+host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	const struct datagram datagram = {
+		.flow = p->flow,
+		.id = p->psn,
+		.arg = p->arg,
+		.bytes = p->payload_bytes,
+		.type = p->type,
+	};
+	struct recv_qp *qp = &host->recv[host_slot(host, p->flow)->recv];
+	struct recv_slot slot;
+
+	if (p->type == PKT_UD && !ud_recv_take(&qp->ud, &qp->rc.receives, p, &slot))
+		return;
+	if (host->client.received != NULL)
+		host->client.received(host->client.ctx, &datagram, host->now_ps);
+}
