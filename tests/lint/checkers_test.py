@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY CC...: each checker fails on a tree
+"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY SIZE_PY CC...: each checker fails on a tree
 that breaks its rule, and says what is wrong where; and is content with a tree that keeps it."""
 import os
 import shutil
@@ -97,6 +97,10 @@ CASES = [
     ('unused', 'a row without use', {'topo/a.c': C, 'unused.txt': 'a: for tests\n'}, 'unused.txt: a() is used, or gone'),
     ('unused', 'a declaration of nothing', {'topo/a.h': H + 'struct x *a(int b,\n\t    int c);\n', 'unused.txt': ''},
      'topo/a.h:3: a() is declared, and defined nowhere'),
+    ('size', 'what fits', {'topo/a.c': C + 'int\na(void)\n{\n' + '\tb();\n' * 60 + '}\n', 'tests/unit/a_test.c': C + '\n' * 500}, ''),
+    ('size', 'a function too long', {'topo/a.c': C + 'int\na(void)\n{\n' + '\tb();\n' * 61 + '}\n'},
+     'topo/a.c:4: a() has 61 lines; at most 60'),
+    ('size', 'a file too long', {'topo/a.h': H + 'int a;\n' * 399}, 'topo/a.h:401: 401 lines; at most 400'),
     ('shell', 'an unquoted path', {'scripts/a': '#!/bin/sh\nset -eu\nrm $1\n'}, 'SC2086'),
 ]
 
@@ -111,7 +115,7 @@ def run(checker, command, name, tree, expected):
         if checker == 'format':
             shutil.copy(STYLE, root)
         extra = [root] if 'layers.txt' in tree or 'unused.txt' in tree else []
-        compiler = sys.argv[8:] if checker == 'headers' else []
+        compiler = sys.argv[9:] if checker == 'headers' else []
         done = subprocess.run([command, root] + extra + compiler, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     if expected == '' and done.returncode != 0:
@@ -122,7 +126,7 @@ def run(checker, command, name, tree, expected):
 
 
 def main():
-    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused'], sys.argv[1:8]))
+    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused', 'size'], sys.argv[1:9]))
     skipped = set() if shutil.which('shellcheck') else {'shell'}
     with tempfile.TemporaryDirectory() as root:
         if subprocess.run([commands['format'], root], capture_output=True, check=False).returncode == 77:
