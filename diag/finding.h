@@ -4,23 +4,56 @@
 
 #include <stdint.h>
 
-enum finding_type {
-	FINDING_FLOW_CONTENTION,
-	FINDING_INCAST,
-	FINDING_PFC_BACKPRESSURE,
-	FINDING_PFC_STORM,
-	FINDING_PFC_DEADLOCK,
-	FINDING_FORWARDING_LOOP,
-	FINDING_LOAD_IMBALANCE,
-	FINDING_PACKET_LOSS,
-	FINDING_LINK_DOWN,
-	FINDING_BLACKHOLE,
-	FINDING_SLOW_HOST,
-	FINDING_TYPES
+/* What a type of finding means to those who merge, order and tell findings; bits of finding_type.traits. */
+enum finding_trait {
+	FINDING_OF_HOST = 1 << 0,    /* about a host: says nothing against the network */
+	FINDING_OF_QUEUES = 1 << 1,  /* rests on queues or their pauses: dropped where it explains too little */
+	FINDING_OF_PAUSES = 1 << 2,  /* ports were halted: it is told which, and whom that delays */
+	FINDING_BY_FLOW = 1 << 3,    /* in a table's cell its first culprit is named */
+	FINDING_FILLED = 1 << 4,     /* pauses of a queue, told with the flows in it; part of a finding about that queue */
+	FINDING_HAS_PAUSES = 1 << 5, /* about a queue that may halt others: takes the findings about its pauses, */
+	FINDING_HAS_OWN_PAUSES = 1 << 6,  /* or takes them where flows of the collective alone fill it */
+	FINDING_OF_CIRCLE = 1 << 7,       /* ports that wait for each other in a circle: has an origin */
+	FINDING_OF_LOOP = 1 << 8,         /* packets that go round: comes before the circle of ports that they make */
+	FINDING_OF_LOSS = 1 << 9,         /* without a port for its root, known of retransmissions alone */
+	FINDING_OF_HOLE = 1 << 10,        /* where packets vanish: explains a loss that nobody counted */
+	FINDING_OF_NODE_BEHIND = 1 << 11, /* means the node behind its root, too */
+};
+
+/* A type of finding: a row that stands in the file of who finds it, and all that others know of it. */
+struct finding_type {
+	const char *key;         /* "flow-contention": in verdict.json */
+	const char *title;       /* "flow contention": for people */
+	const char *short_title; /* where there is room for few words; NULL: title */
+	const char *preposition; /* between title and root: "at ", "from " or "" */
+	const char *badge;       /* class of its color on the page: "pfc", "queue", "host" or "lost" */
+	uint32_t traits;         /* enum finding_trait */
+	/*
+	 * The clauses of its evidence sentences. {NAME} in them stands for a fact of struct finding_evidence, as the report
+	 * tells it (diag/report/evidence.c).
+	 */
+	const char *const *clauses;
+	uint32_t nclauses;
+};
+
+#define FINDING_CLAUSES 3
+
+/* What was seen in the step that shows a finding best. Each type says which facts it has. */
+struct finding_evidence {
+	uint32_t clauses[FINDING_CLAUSES], nclauses; /* of its type: its sentence; 0: nothing seen yet */
+	uint32_t step;                               /* index into run.steps */
+	uint32_t port, other_port;                   /* indices into run.ports */
+	uint32_t node;
+	uint32_t flow, flows; /* the worst of so many culprits */
+	uint64_t count;
+	uint32_t depth_packets;
+	uint64_t held_bytes, threshold_bytes;
+	double packets, waits; /* packets of the step's flow; those of others ahead of them */
+	double ps, of_ps, percent;
 };
 
 struct finding {
-	uint32_t type;      /* enum finding_type */
+	const struct finding_type *type;
 	char root[64];      /* port "6:2", or a host's name for slow_host */
 	uint32_t root_port; /* index into run.ports, RUN_NONE: root is not a port */
 	uint32_t
@@ -38,10 +71,7 @@ struct finding {
 	double score;        /* packet-waits caused to the victims */
 	double explained_ps; /* of the time that these steps lost, an estimate; of several findings it may be the same time */
 	double critical_ps; /* of it, on the critical path; sorts the list, largest first, then the score does */
-	char evidence[512]; /* a sentence with the numbers */
+	struct finding_evidence evidence;
 };
 
 void finding_fini(struct finding *finding);
-
-/* "flow-contention", ... as in verdict.json. */
-const char *finding_type_name(enum finding_type type);

@@ -8,25 +8,27 @@ static void
 say_fault(const struct verdict *v, const struct claim *claim, char *buf)
 {
 	const struct finding *network = facts_root(v);
+	char evidence[FACTS_EVIDENCE];
 
 	fmt_append(buf, FACTS_REASON, "%u of %u steps were slow; the %s is %s at %s%s%s. %s.", claim->slow, v->run.nsteps,
-		   network == v->findings ? "strongest cause" : "strongest cause in the network",
-		   finding_type_name(network->type), network->root, network->nflows != 0 ? " by " : "",
-		   network->nflows != 0 ? v->run.flows[network->flows[0]].name : "", network->evidence);
+		   network == v->findings ? "strongest cause" : "strongest cause in the network", network->type->key,
+		   network->root, network->nflows != 0 ? " by " : "",
+		   network->nflows != 0 ? v->run.flows[network->flows[0]].name : "", facts_evidence(v, network, evidence));
 }
 
 static void
 say_hosts(const struct verdict *v, char *buf)
 {
+	char evidence[FACTS_EVIDENCE];
 	uint32_t named = 0;
 
 	fmt_append(buf, FACTS_REASON, "The network carried every step%s in time; late were the hosts: ",
 		   run_finished(&v->run) ? "" : " that was reported");
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		if (v->findings[i].type == FINDING_SLOW_HOST)
+		if ((v->findings[i].type->traits & FINDING_OF_HOST) != 0)
 			fmt_append(buf, FACTS_REASON, "%s%s", named++ != 0 ? ", " : "", v->findings[i].root);
 	}
-	fmt_append(buf, FACTS_REASON, ". %s.", facts_host(v)->evidence);
+	fmt_append(buf, FACTS_REASON, ". %s.", facts_evidence(v, facts_host(v), evidence));
 }
 
 static void

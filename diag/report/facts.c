@@ -145,26 +145,6 @@ facts_policy_name(uint32_t policy)
 	return NAME(names, policy);
 }
 
-const char *
-facts_type_title(uint32_t type)
-{
-	static const char *const names[FINDING_TYPES] = {
-		[FINDING_FLOW_CONTENTION] = "flow contention",
-		[FINDING_INCAST] = "incast",
-		[FINDING_PFC_BACKPRESSURE] = "PFC backpressure",
-		[FINDING_PFC_STORM] = "PFC storm",
-		[FINDING_PFC_DEADLOCK] = "PFC deadlock",
-		[FINDING_FORWARDING_LOOP] = "forwarding loop",
-		[FINDING_LOAD_IMBALANCE] = "load imbalance",
-		[FINDING_PACKET_LOSS] = "packet loss",
-		[FINDING_LINK_DOWN] = "link down",
-		[FINDING_BLACKHOLE] = "blackhole",
-		[FINDING_SLOW_HOST] = "slow host",
-	};
-
-	return NAME(names, type);
-}
-
 /* Flows are sorted by tuple: those of one pair of addresses are neighbours. */
 static bool
 same_pair(const struct verdict *v, uint32_t flow, uint32_t other)
@@ -246,7 +226,7 @@ static const struct finding *
 first_finding(const struct verdict *v, bool host)
 {
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		if ((v->findings[i].type == FINDING_SLOW_HOST) == host)
+		if (((v->findings[i].type->traits & FINDING_OF_HOST) != 0) == host)
 			return &v->findings[i];
 	}
 	return NULL;

@@ -9,7 +9,8 @@
 #include "diag/vedrfolnir/section.h"
 #include "diag/verdict.h"
 
-#define FACTS_TEXT 640 /* enough for every sentence below, but for these two */
+#define FACTS_TEXT 640 /* enough for every sentence below, but for these */
+#define FACTS_EVIDENCE 512
 #define FACTS_REASON 512
 #define FACTS_INCOMPLETE 1024
 
@@ -57,8 +58,8 @@ char *facts_incomplete(const struct verdict *v, char *buf);
 char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
 char *facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap);
-/* "flow contention", for people */
-const char *facts_type_title(uint32_t type);
+/* What was seen in the step that shows it best. @param buf  of FACTS_EVIDENCE bytes  @return buf */
+char *facts_evidence(const struct verdict *v, const struct finding *finding, char *buf);
 /* Causes of one step, strongest first: "contention at 6:2 (13->19), backpressure of 6:2"; "" if there is none. */
 char *facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap);
 

@@ -129,20 +129,22 @@ add_origin(const struct verdict *v, const struct finding *finding, json_t *to)
 static json_t *
 findings(const struct verdict *v)
 {
+	char evidence[FACTS_EVIDENCE];
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < v->nfindings; i++) {
 		const struct finding *f = &v->findings[i];
 
-		json_t *finding = json_pack(
-			"{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "type", finding_type_name(f->type),
-			"root", value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
-			flow_names(v, f->flows, f->nflows), "victims", flow_names(v, f->victims, f->nvictims), "steps",
-			step_numbers(v, f), "collective", (json_int_t)f->collective, "iteration",
-			(json_int_t)v->run.collectives[f->collective].iteration, "start_ns", value_ns(f->start_ps),
-			"end_ns", value_ns(f->end_ps), "score", value_real(f->score), "evidence", value_text(f->evidence));
+		json_t *finding =
+			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "type", f->type->key,
+				  "root", value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
+				  flow_names(v, f->flows, f->nflows), "victims", flow_names(v, f->victims, f->nvictims),
+				  "steps", step_numbers(v, f), "collective", (json_int_t)f->collective, "iteration",
+				  (json_int_t)v->run.collectives[f->collective].iteration, "start_ns",
+				  value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score", value_real(f->score),
+				  "evidence", value_text(facts_evidence(v, f, evidence)));
 
-		if (f->type == FINDING_PFC_DEADLOCK)
+		if ((f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);
 		array = value_add(array, finding);
 	}

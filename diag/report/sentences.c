@@ -71,58 +71,48 @@ append_steps(const struct verdict *v, const struct finding *finding, char *buf, 
 	free(numbers);
 }
 
+static void
+append_pauses(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
+{
+	append_halted(v, finding, buf, cap);
+	if ((finding->type->traits & FINDING_OF_CIRCLE) != 0)
+		append_origin(v, finding, buf, cap);
+	if (finding->nflows > 0 && (finding->type->traits & FINDING_FILLED) != 0) {
+		fmt_append(buf, cap, "; filled by ");
+		append_flows(v, finding->flows, finding->nflows, 2, buf, cap);
+	}
+	if (finding->nvictims > 0) {
+		fmt_append(buf, cap, "; delays ");
+		append_flows(v, finding->victims, finding->nvictims, 2, buf, cap);
+	}
+}
+
+static void
+append_culprits(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
+{
+	if (finding->nflows > 0) {
+		fmt_append(buf, cap, ": ");
+		append_flows(v, finding->flows, finding->nflows, 2, buf, cap);
+		fmt_append(buf, cap, finding->nvictims > 0 ? " ahead of " : "");
+	} else if (finding->nvictims > 0) {
+		fmt_append(buf, cap, ": hits ");
+	}
+	append_flows(v, finding->victims, finding->nvictims, 2, buf, cap);
+}
+
 char *
 facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
-	const char *title = facts_type_title(finding->type);
+	const struct finding_type *type = finding->type;
 
-	snprintf(buf, cap, "%c%s %s%s", toupper((unsigned char)title[0]), title + 1,
-		 finding->type == FINDING_SLOW_HOST                                                ? ""
-		 : finding->type == FINDING_PFC_BACKPRESSURE || finding->type == FINDING_PFC_STORM ? "from "
-												   : "at ",
+	snprintf(buf, cap, "%c%s %s%s", toupper((unsigned char)type->title[0]), type->title + 1, type->preposition,
 		 finding->root);
-	switch (finding->type) {
-	case FINDING_PFC_BACKPRESSURE:
-	case FINDING_PFC_STORM:
-	case FINDING_PFC_DEADLOCK:
-		append_halted(v, finding, buf, cap);
-		if (finding->type == FINDING_PFC_DEADLOCK)
-			append_origin(v, finding, buf, cap);
-		if (finding->nflows > 0 && finding->type == FINDING_PFC_BACKPRESSURE) {
-			fmt_append(buf, cap, "; filled by ");
-			append_flows(v, finding->flows, finding->nflows, 2, buf, cap);
-		}
-		if (finding->nvictims > 0) {
-			fmt_append(buf, cap, "; delays ");
-			append_flows(v, finding->victims, finding->nvictims, 2, buf, cap);
-		}
-		break;
-	default:
-		if (finding->nflows > 0) {
-			fmt_append(buf, cap, ": ");
-			append_flows(v, finding->flows, finding->nflows, 2, buf, cap);
-			fmt_append(buf, cap, finding->nvictims > 0 ? " ahead of " : "");
-		} else if (finding->nvictims > 0) {
-			fmt_append(buf, cap, ": hits ");
-		}
-		append_flows(v, finding->victims, finding->nvictims, 2, buf, cap);
-	}
+	if ((type->traits & FINDING_OF_PAUSES) != 0)
+		append_pauses(v, finding, buf, cap);
+	else
+		append_culprits(v, finding, buf, cap);
 	append_steps(v, finding, buf, cap);
 	return buf;
-}
-
-/* In a table's cell there is room for few words. */
-static const char *
-short_title(uint32_t type)
-{
-	switch (type) {
-	case FINDING_FLOW_CONTENTION:
-		return "contention";
-	case FINDING_PFC_BACKPRESSURE:
-		return "backpressure";
-	default:
-		return facts_type_title(type);
-	}
 }
 
 char *
@@ -134,11 +124,13 @@ facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap)
 	buf[0] = '\0';
 	for (uint32_t i = 0; i < v->nfindings && named < 2; i++) {
 		const struct finding *finding = &v->findings[i];
+		const struct finding_type *type = finding->type;
 
 		if (!facts_finding_has_step(finding, step))
 			continue;
-		fmt_append(buf, cap, "%s%s %s", named++ > 0 ? ", " : "", short_title(finding->type), finding->root);
-		if (finding->type == FINDING_FLOW_CONTENTION && finding->nflows > 0)
+		fmt_append(buf, cap, "%s%s %s", named++ > 0 ? ", " : "",
+			   type->short_title != NULL ? type->short_title : type->title, finding->root);
+		if ((type->traits & FINDING_BY_FLOW) != 0 && finding->nflows > 0)
 			fmt_append(buf, cap, " by %s", facts_flow(v, finding->flows[0], flow, sizeof(flow)));
 	}
 	return buf;

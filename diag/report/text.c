@@ -91,7 +91,7 @@ static void
 write_findings(const struct text *text)
 {
 	const struct verdict *v = text->facts.v;
-	char sentence[FACTS_TEXT];
+	char sentence[FACTS_TEXT], evidence[FACTS_EVIDENCE];
 
 	if (v->nfindings == 0)
 		return;
@@ -104,7 +104,7 @@ write_findings(const struct text *text)
 		wrap(text, facts_finding(v, finding, sentence, sizeof(sentence)), 5);
 		set_style(text, STYLE_NONE);
 		fprintf(text->to, "     ");
-		wrap(text, finding->evidence, 5);
+		wrap(text, facts_evidence(v, finding, evidence), 5);
 		set_style(text, STYLE_DIM);
 		fprintf(text->to, "     seen %s to %s, score %s packet-waits\n",
 			fmt_time(text->facts.unit, finding->start_ps).text,

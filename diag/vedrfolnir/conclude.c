@@ -8,7 +8,7 @@ static bool
 has_finding(const struct section *section, bool host)
 {
 	for (uint32_t i = 0; i < section->nfindings; i++) {
-		if ((section->findings[i].type == FINDING_SLOW_HOST) == host)
+		if (((section->findings[i].type->traits & FINDING_OF_HOST) != 0) == host)
 			return true;
 	}
 	return false;

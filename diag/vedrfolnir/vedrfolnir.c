@@ -34,7 +34,11 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 	const struct vedrfolnir_options *chosen = options;
 	struct vedrfolnir *own = section->own = run_alloc(1, sizeof(*own), err);
 	struct diagnosing d = { .ev = evidence, .run = run, .own = own, .section = section };
-	struct cause_input in = { .ev = evidence, .steps = run->steps, .nsteps = run->nsteps };
+	struct cause_input in = { .causes = chosen->causes != NULL ? chosen->causes : causes,
+				  .ncauses = chosen->causes != NULL ? chosen->ncauses : ncauses,
+				  .ev = evidence,
+				  .steps = run->steps,
+				  .nsteps = run->nsteps };
 	int rc;
 
 	if (own == NULL)

@@ -7,12 +7,16 @@
 
 #include "diag/diagnoser.h"
 
+struct cause;
+
 struct vedrfolnir_options {
 	/*
 	 * w(p_i,p_j) as the share of p_i in what all senders feed to p_j, instead of the share of p_j in what p_i
 	 * sends (the default): the other reading of the paper's formula.
 	 */
 	bool share_by_senders;
+	const struct cause *const *causes; /* [ncauses] signatures that look; NULL: all */
+	uint32_t ncauses;
 };
 
 /* As diagnoser.h says. @param options  struct vedrfolnir_options  @return -E2BIG past the limit of findings, too */

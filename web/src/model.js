@@ -108,20 +108,9 @@ function multimap() {
   };
 }
 
-/* Findings of a family have one color. */
-const families = {
-  "pfc-backpressure": "pfc",
-  "pfc-storm": "pfc",
-  "pfc-deadlock": "pfc",
-  "flow-contention": "queue",
-  incast: "queue",
-  "load-imbalance": "queue",
-  "slow-host": "host",
-};
-
 function indexFindings(model) {
   model.findings.forEach((f, i) => {
-    Object.assign(f, {index: i, family: families[f.type] || "lost"});
+    f.index = i;
     for (const port of new Set([f.root_at, ...f.ports_at]))
       model.findingsOfPort.add(port, i);
     for (const flow of [...f.flows_at, ...f.victims_at])

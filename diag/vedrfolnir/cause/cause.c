@@ -8,19 +8,8 @@
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/merge.h"
 
-const struct cause causes[] = {
-	{ FINDING_FLOW_CONTENTION, cause_flow_contention, true },
-	{ FINDING_INCAST, cause_incast, true },
-	{ FINDING_PFC_BACKPRESSURE, cause_pfc_backpressure, true },
-	{ FINDING_PFC_STORM, cause_pfc_storm, false },
-	{ FINDING_PFC_DEADLOCK, cause_pfc_deadlock, false },
-	{ FINDING_FORWARDING_LOOP, cause_forwarding_loop, false },
-	{ FINDING_LOAD_IMBALANCE, cause_load_imbalance, true },
-	{ FINDING_PACKET_LOSS, cause_packet_loss, false },
-	{ FINDING_LINK_DOWN, cause_link_down, false },
-	{ FINDING_BLACKHOLE, cause_blackhole, false },
-	{ FINDING_SLOW_HOST, cause_slow_host, false },
-};
+#define CAUSE_POINT(name) &cause_##name,
+const struct cause *const causes[] = { CAUSES(CAUSE_POINT) };
 const uint32_t ncauses = ARRAY_LEN(causes);
 
 static void look_at_step(struct cause_set *all, uint32_t step);
@@ -43,10 +32,13 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 			look_at_step(&all, s);
 	}
 	merge_roots(&all);
+	for (uint32_t i = 0; i < all.count; i++)
+		merge_sort_flows(&all.findings[i]);
+	if (all.count > 1)
+		qsort(all.findings, all.count, sizeof(*all.findings), cmp_finding);
 	out = calloc((size_t)all.count + 1, sizeof(*out));
 	*count = out != NULL ? all.count : 0;
 	for (uint32_t i = 0; i < *count; i++) {
-		merge_sort_flows(&all.findings[i]);
 		out[i] = all.findings[i].out;
 		memset(&all.findings[i].out, 0, sizeof(all.findings[i].out));
 	}
@@ -54,8 +46,6 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 		rc = err_set(err, -ENOMEM, "out of memory for findings");
 	else if (all.full)
 		rc = err_set(err, -E2BIG, "more than %d findings", CAUSE_MAX_FINDINGS);
-	if (out != NULL)
-		qsort(out, *count, sizeof(*out), cmp_finding);
 	merge_free(&all);
 	activity_fini(&activity);
 	*findings = out;
@@ -68,8 +58,8 @@ look_at_step(struct cause_set *all, uint32_t step)
 {
 	struct cause_set set = { .in = all->in, .activity = all->activity };
 
-	for (uint32_t c = 0; c < ncauses; c++)
-		causes[c].look(&set, step);
+	for (set.looking = 0; set.looking < all->in->ncauses; set.looking++)
+		all->in->causes[set.looking]->look(&set, step);
 	merge_settle(&set, step);
 	for (uint32_t i = 0; i < set.count; i++)
 		merge_into(all, &set.findings[i], step);
@@ -78,24 +68,25 @@ look_at_step(struct cause_set *all, uint32_t step)
 	merge_free(&set);
 }
 
-/* A loop comes before the deadlock that it makes; else the order of types. */
-static int
-tie_rank(const struct finding *finding)
+/* A loop comes before the deadlock that it makes; else the order of causes. */
+static int64_t
+tie_rank(const struct cause_finding *finding)
 {
-	return finding->type == FINDING_FORWARDING_LOOP ? -1 : (int)finding->type;
+	return (finding->out.type->traits & FINDING_OF_LOOP) != 0 ? -1 : (int64_t)finding->order;
 }
 
 static int
 cmp_finding(const void *pa, const void *pb)
 {
-	const struct finding *a = pa, *b = pb;
+	const struct cause_finding *one = pa, *other = pb;
+	const struct finding *a = &one->out, *b = &other->out;
 
 	if (a->critical_ps != b->critical_ps)
 		return a->critical_ps > b->critical_ps ? -1 : 1;
 	if (a->score != b->score)
 		return a->score > b->score ? -1 : 1;
 	if (a->type != b->type)
-		return tie_rank(a) < tie_rank(b) ? -1 : 1;
+		return tie_rank(one) < tie_rank(other) ? -1 : 1;
 	if (a->collective != b->collective)
 		return a->collective < b->collective ? -1 : 1;
 	if (strcmp(a->root, b->root) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Signatures (III-D2): each looks at the slow steps and their provenance graphs and adds what it recognizes to the
- * findings. A new signature is one file and one line of the registry.
+ * findings. A new signature is one file, with its row, and its line in CAUSES.
  */
 #pragma once
 
@@ -36,6 +36,8 @@
 #define CAUSE_BUCKETS 4096
 
 struct cause_input {
+	const struct cause *const *causes; /* [ncauses] that look */
+	uint32_t ncauses;
 	const struct evidence *ev;
 	const struct run_step *steps; /* same indices as ev->steps */
 	uint32_t nsteps;
@@ -47,11 +49,12 @@ struct cause_input {
 struct cause_finding {
 	struct finding out;
 	uint32_t key;       /* tells findings of one type and root apart */
-	double best;        /* score of the sample that the evidence sentence is about */
+	uint32_t order;     /* of its cause, among those that look */
+	double best;        /* score of the sample that the evidence is about */
 	double *flow_score; /* [out.nflows] */
 	uint32_t part;      /* of what explained_ps sums up now; see cause_explains() */
 	double part_ps;
-	uint32_t best_step; /* after merging: the step that the evidence sentence is about */
+	uint32_t best_step; /* after merging: the step that the evidence is about */
 	uint32_t next;      /* in its bucket, EV_NONE: none */
 };
 
@@ -59,6 +62,7 @@ struct cause_finding {
 struct cause_set {
 	const struct cause_input *in;
 	const struct activity *activity;
+	uint32_t looking; /* the cause that looks now: index into in->causes */
 	struct cause_finding *findings;
 	uint32_t count, cap;
 	uint32_t *buckets; /* [CAUSE_BUCKETS] first finding of each hash; NULL: a set so small that it is searched */
@@ -69,14 +73,29 @@ struct cause_set {
 /* Adds to a set what it recognizes in one step; the set is that step's alone. */
 typedef void cause_fn(struct cause_set *set, uint32_t step);
 
+/* A signature: a row in its own file. */
 struct cause {
-	enum finding_type type;
+	struct finding_type type;
 	cause_fn *look; /* called for every slow or late step */
-	bool queueing;  /* rests on queues or pauses: dropped where it explains less than CAUSE_MIN_EXPLAINED */
 };
 
-/* All signatures, in order of their type. */
-extern const struct cause causes[];
+/* All signatures, in the order in which they look, and in which findings of the same weight come. */
+#define CAUSES(CAUSE)                                                                                                      \
+	CAUSE(flow_contention)                                                                                             \
+	CAUSE(incast)                                                                                                      \
+	CAUSE(pfc_backpressure)                                                                                            \
+	CAUSE(pfc_storm)                                                                                                   \
+	CAUSE(pfc_deadlock)                                                                                                \
+	CAUSE(forwarding_loop)                                                                                             \
+	CAUSE(load_imbalance)                                                                                              \
+	CAUSE(packet_loss)                                                                                                 \
+	CAUSE(link_down)                                                                                                   \
+	CAUSE(blackhole)                                                                                                   \
+	CAUSE(slow_host)
+#define CAUSE_DECLARE(name) extern const struct cause cause_##name;
+CAUSES(CAUSE_DECLARE)
+
+extern const struct cause *const causes[];
 extern const uint32_t ncauses;
 
 /*
@@ -90,18 +109,17 @@ int cause_find(const struct cause_input *in, struct finding **findings, uint32_t
 /* ---- for signatures: making findings (finding.c) ---- */
 
 /*
- * The finding of (type, root, key, collective of the step), made if there is none; the step and its flow become
+ * The finding of (type of who looks, root, key, collective of the step), made if there is none; the step and its flow become
  * victims.
  * @param root_port  global port id, or EV_NONE: then root says what it is
  * @return NULL when full or out of memory
  */
-struct cause_finding *cause_add(struct cause_set *set, enum finding_type type, uint32_t root_port, const char *root,
-				uint32_t key, uint32_t step);
+struct cause_finding *cause_add(struct cause_set *set, uint32_t root_port, const char *root, uint32_t key, uint32_t step);
 void cause_port(struct cause_set *set, struct cause_finding *finding, uint32_t port);
 /* A culprit with what it did; flows sort by the sum of it. */
 void cause_flow(struct cause_set *set, struct cause_finding *finding, uint32_t flow, double score);
 void cause_time(struct cause_finding *finding, uint64_t start_ps, uint64_t end_ps);
-/* Adds to the score. @return true if the evidence sentence should be about this sample: the strongest so far */
+/* Adds to the score. @return true if the evidence should be about this sample: the strongest so far */
 bool cause_score(struct cause_finding *finding, double score);
 /*
  * How much of the step's time the finding explains. Amounts of one part (a halted port, say) add up; of several parts,
@@ -129,12 +147,10 @@ double cause_frames_ps(const struct cause_input *in, uint32_t step, const struct
 /* A time halted, stretched by the part of the step's time that the port's telemetry covers. */
 double cause_stretch_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double ps);
 
-/* "17->18/10000>10000 step 2 took 70.13 ms instead of 30.75 ms". @return buf */
-char *cause_step_text(const struct cause_input *in, uint32_t step, char *buf, size_t cap);
 /* Time lost by a step in frame times of its NIC: the score where no queue is to blame. */
 double cause_lost_frames(const struct cause_input *in, uint32_t step, double lost_ps);
-/* "13->19/10001>10001 and 2 others". @return buf */
-char *cause_flows_text(const struct cause_input *in, const struct cause_finding *finding, char *buf, size_t cap);
+/* The worst of the culprits so far, and how many they are, as a finding's evidence has them. */
+void cause_name_flows(const struct cause_finding *finding, struct finding_evidence *evidence);
 
 /* Does this flow end at the host that the step's flow ends at? */
 bool cause_same_end(const struct cause_set *set, uint32_t flow, uint32_t step);
@@ -165,7 +181,3 @@ uint32_t cause_idle_choice(const struct cause_set *set, uint32_t step, const str
 			   const struct prov_port *port);
 /* Did this port's own queue grow? Of a NIC: did flows wait for each other there? */
 bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
-
-cause_fn cause_flow_contention, cause_load_imbalance, cause_incast, cause_pfc_backpressure, cause_pfc_storm,
-	cause_pfc_deadlock;
-cause_fn cause_forwarding_loop, cause_packet_loss, cause_link_down, cause_blackhole, cause_slow_host;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/vedrfolnir/cause/drops.h"
 
-#include <stdio.h>
-
 #include "common/wire/ending.h"
 #include "common/wire/record.h"
 
@@ -55,7 +53,7 @@ is_told_by_peer(const struct evidence *ev, const struct run_step *s, const struc
 }
 
 bool
-drops_add(struct cause_set *set, uint32_t step, enum finding_type type, enum rec_drop reason, const char *what)
+drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t says)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
@@ -66,22 +64,23 @@ drops_add(struct cause_set *set, uint32_t step, enum finding_type type, enum rec
 		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
 		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
 		struct cause_finding *finding;
-		char text[160], name[48], again[96];
 
 		if (!concerns(ev, s, row, reason) || is_told_by_peer(ev, s, row, port))
 			continue;
 		added = true;
-		finding = cause_add(set, type, port, NULL, reason == REC_DROP_TTL ? DROPS_OF_OLD_AGE : 0, step);
+		finding = cause_add(set, port, NULL, reason == REC_DROP_TTL ? DROPS_OF_OLD_AGE : 0, step);
 		if (finding == NULL)
 			continue;
 		cause_port(set, finding, port);
 		cause_time(finding, row->first_ps, row->last_ps);
 		cause_explains(finding, port, excess_ps);
 		if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-			snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-				 row->packets != 0 ? "%s: %s counts %llu %s; %s" : "%s: %s was cut, with %llu %s; %s",
-				 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port, name),
-				 (unsigned long long)row->packets, what, drops_again_text(set->in, step, again));
+			finding->out.evidence =
+				(struct finding_evidence){ .clauses = { row->packets != 0 ? says : says + 1 },
+							   .nclauses = 1,
+							   .step = step,
+							   .port = port,
+							   .count = row->packets };
 	}
 	return added;
 }
@@ -145,16 +144,6 @@ drops_sent_again(const struct cause_input *in, uint32_t step)
 
 	return s->retransmits != 0 ||
 	       (s->open && ev->ended && ev->end.reason == REC_END_QP_ERROR && ev->end.at_node == s->host);
-}
-
-char *
-drops_again_text(const struct cause_input *in, uint32_t step, char *buf)
-{
-	if (in->steps[step].retransmits == 0 && drops_sent_again(in, step))
-		snprintf(buf, 96, "it sent packets again until its retries were spent");
-	else
-		snprintf(buf, 96, "it sent %u packets again", in->steps[step].retransmits);
-	return buf;
 }
 
 /*

@@ -5,13 +5,18 @@
 #include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
+/* What is said of a port that counted drops: the clause, and that of a cut cable which dropped nothing. */
+#define DROPS_CLAUSES 2
+#define DROPS_SAY(what)                                                                                                    \
+	"{step}: {port} counts {count} " what "; {again}", "{step}: {port} was cut, with {count} " what "; {again}"
+
 /*
  * Adds a finding for each port that dropped packets for this reason within a slow step's time, where the step's flow
  * was hit: it was the last dropped, or the port is on its configured path.
- * @param what  "packets dropped because the link was down"
+ * @param says  the first of the DROPS_SAY() clauses of the type
  * @return true if there was one
  */
-bool drops_add(struct cause_set *set, uint32_t step, enum finding_type type, enum rec_drop reason, const char *what);
+bool drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t says);
 
 /* Did any port? */
 bool drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason);
@@ -21,9 +26,6 @@ bool drops_explain(const struct evidence *ev, const struct run_step *s);
 
 /* Did the step send packets again, as far as its host reported, or as an end of retries tells? */
 bool drops_sent_again(const struct cause_input *in, uint32_t step);
-/* "it sent 40 packets again". @param buf  of at least 96 bytes  @return buf */
-char *drops_again_text(const struct cause_input *in, uint32_t step, char *buf);
-
 #define DROPS_OF_OLD_AGE 1 /* key of findings that rest on TTL drops: a loop that is seen itself takes them over */
 #define DROPS_VANISHED 2   /* polling packets in a row: one alone may be lost as any packet is */
 

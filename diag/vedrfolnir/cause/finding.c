@@ -37,7 +37,7 @@ merge_bucket(const struct cause_set *set, const struct finding *want, uint32_t k
 {
 	uint64_t hash = (uint64_t)want->root_port << 32 | key;
 
-	hash = (hash ^ (uint64_t)want->type << 56 ^ (uint64_t)want->collective << 40) * 0x9e3779b97f4a7c15ULL;
+	hash = (hash ^ (uint64_t)want->collective << 40) * 0x9e3779b97f4a7c15ULL;
 	return &set->buckets[hash >> 32 & (CAUSE_BUCKETS - 1)];
 }
 
@@ -59,7 +59,7 @@ merge_find(struct cause_set *set, const struct finding *want, uint32_t key)
 }
 
 struct cause_finding *
-merge_make(struct cause_set *set, const struct finding *want, uint32_t key)
+merge_make(struct cause_set *set, const struct finding *want, uint32_t key, uint32_t order)
 {
 	struct cause_finding *finding;
 
@@ -79,7 +79,7 @@ merge_make(struct cause_set *set, const struct finding *want, uint32_t key)
 		set->cap = cap;
 	}
 	finding = &set->findings[set->count++];
-	*finding = (struct cause_finding){ .key = key, .part = EV_NONE, .best_step = EV_NONE };
+	*finding = (struct cause_finding){ .key = key, .order = order, .part = EV_NONE, .best_step = EV_NONE };
 	finding->out.type = want->type;
 	finding->out.root_port = want->root_port;
 	finding->out.origin_port = EV_NONE;
@@ -95,9 +95,11 @@ merge_make(struct cause_set *set, const struct finding *want, uint32_t key)
 }
 
 struct cause_finding *
-cause_add(struct cause_set *set, enum finding_type type, uint32_t root_port, const char *root, uint32_t key, uint32_t step)
+cause_add(struct cause_set *set, uint32_t root_port, const char *root, uint32_t key, uint32_t step)
 {
-	struct finding want = { .type = type, .root_port = root_port, .collective = set->in->steps[step].collective };
+	struct finding want = { .type = &set->in->causes[set->looking]->type,
+				.root_port = root_port,
+				.collective = set->in->steps[step].collective };
 	struct cause_finding *finding;
 
 	if (root_port != EV_NONE)
@@ -106,7 +108,7 @@ cause_add(struct cause_set *set, enum finding_type type, uint32_t root_port, con
 		snprintf(want.root, sizeof(want.root), "%s", root);
 	finding = merge_find(set, &want, key);
 	if (finding == NULL)
-		finding = merge_make(set, &want, key);
+		finding = merge_make(set, &want, key, set->looking);
 	if (finding == NULL || merge_put(set, &finding->out.steps, &finding->out.nsteps, step) == EV_NONE ||
 	    merge_put(set, &finding->out.victims, &finding->out.nvictims, set->in->steps[step].flow) == EV_NONE)
 		return NULL;
@@ -153,7 +155,7 @@ cause_time(struct cause_finding *finding, uint64_t start_ps, uint64_t end_ps)
 bool
 cause_score(struct cause_finding *finding, double score)
 {
-	bool best = finding->out.evidence[0] == '\0' || score > finding->best;
+	bool best = finding->out.evidence.nclauses == 0 || score > finding->best;
 
 	finding->out.score += score;
 	if (best)
@@ -171,4 +173,15 @@ cause_explains(struct cause_finding *finding, uint32_t part, double ps)
 	finding->part_ps += ps;
 	if (finding->part_ps > finding->out.explained_ps)
 		finding->out.explained_ps = finding->part_ps;
+}
+
+void
+cause_name_flows(const struct cause_finding *finding, struct finding_evidence *evidence)
+{
+	uint32_t worst = 0;
+
+	for (uint32_t i = 1; i < finding->out.nflows; i++)
+		worst = finding->flow_score[i] > finding->flow_score[worst] ? i : worst;
+	evidence->flows = finding->out.nflows;
+	evidence->flow = finding->out.nflows != 0 ? finding->out.flows[worst] : EV_NONE;
 }

@@ -4,8 +4,7 @@
  * step's packets waited for the other's. One finding for each culprit; the collective's own flows share one a port.
  * Where those need not have met there, it is load imbalance.
  */
-#include <stdio.h>
-
+#include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
 #define OWN_FLOWS EV_NONE /* key of the finding about flows of the collective */
@@ -27,8 +26,7 @@ add_culprit(struct cause_set *set, uint32_t step, const struct prov_graph *graph
 	const struct evidence *ev = set->in->ev;
 	uint32_t flow = graph->flows[other->flow];
 	uint32_t key = ev->flows[flow].collective ? OWN_FLOWS : flow;
-	struct cause_finding *finding = cause_add(set, FINDING_FLOW_CONTENTION, port->port, NULL, key, step);
-	char text[160], name[96], port_name[48];
+	struct cause_finding *finding = cause_add(set, port->port, NULL, key, step);
 
 	if (finding == NULL)
 		return;
@@ -37,17 +35,17 @@ add_culprit(struct cause_set *set, uint32_t step, const struct prov_graph *graph
 	cause_time(finding, other->from_ps > cf->from_ps ? other->from_ps : cf->from_ps,
 		   other->to_ps < cf->to_ps ? other->to_ps : cf->to_ps);
 	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port, lost_frames(other)));
-	if (!cause_score(finding, other->cf_wait))
-		return;
-	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-		 "%s: its %.0f packets reported at %s had %.0f packets of %s ahead of them, %.2f each",
-		 cause_step_text(set->in, step, text, sizeof(text)), cf->packets,
-		 evidence_port_name(ev, port->port, port_name), other->cf_wait, evidence_flow_name(ev, flow, name),
-		 other->cf_wait / cf->packets);
+	if (cause_score(finding, other->cf_wait))
+		finding->out.evidence = (struct finding_evidence){ .nclauses = 1,
+								   .step = step,
+								   .port = port->port,
+								   .flow = flow,
+								   .packets = cf->packets,
+								   .waits = other->cf_wait };
 }
 
-void
-cause_flow_contention(struct cause_set *set, uint32_t step)
+static void
+look(struct cause_set *set, uint32_t step)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
 
@@ -72,3 +70,19 @@ cause_flow_contention(struct cause_set *set, uint32_t step)
 		}
 	}
 }
+
+static const char *const clauses[] = {
+	"{step}: its {packets} packets reported at {port} had {waits} packets of {flow} ahead of them, {each} each",
+};
+
+const struct cause cause_flow_contention = {
+	.type = { .key = "flow-contention",
+		  .title = "flow contention",
+		  .short_title = "contention",
+		  .preposition = "at ",
+		  .badge = "queue",
+		  .traits = FINDING_OF_QUEUES | FINDING_BY_FLOW,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

@@ -3,9 +3,15 @@
  * Forwarding loop: a polling packet that follows the victim's path came to a port that had answered it already, packets
  * of the slow step left a switch by the port that they came in by, or died of old age.
  */
-#include <stdio.h>
-
+#include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
+
+enum { SAYS_DIED, SAYS_CAME_BACK = DROPS_CLAUSES, SAYS_TURNED };
+static const char *const clauses[] = {
+	DROPS_SAY("packets dropped with their TTL used up"),
+	[SAYS_CAME_BACK] = "{step}: a polling packet came a second time, on its path, to {port}",
+	[SAYS_TURNED] = "{step}: its packets left by the port that they came in by, {port}",
+};
 
 /* The ports that the looping polling packet went through, in order of its way. */
 static void
@@ -24,20 +30,18 @@ add_circle(struct cause_set *set, struct cause_finding *finding, const struct re
 }
 
 static struct cause_finding *
-add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, const char *seen)
+add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, uint32_t says)
 {
 	const struct run_step *s = &set->in->steps[step];
-	struct cause_finding *finding = cause_add(set, FINDING_FORWARDING_LOOP, port, NULL, 0, step);
-	char text[160], name[48];
+	struct cause_finding *finding = cause_add(set, port, NULL, 0, step);
 
 	if (finding == NULL)
 		return NULL;
 	cause_time(finding, s->start_ps, end_ps);
 	cause_explains(finding, port, cause_excess_ps(set->in, step));
 	if (cause_score(finding, cause_lost_frames(set->in, step, (double)(s->end_ps - s->start_ps))))
-		snprintf(finding->out.evidence, sizeof(finding->out.evidence), "%s: %s %s",
-			 cause_step_text(set->in, step, text, sizeof(text)), seen,
-			 evidence_port_name(set->in->ev, port, name));
+		finding->out.evidence =
+			(struct finding_evidence){ .clauses = { says }, .nclauses = 1, .step = step, .port = port };
 	return finding;
 }
 
@@ -59,7 +63,7 @@ look_at_polls(struct cause_set *set, uint32_t step)
 		/* Polls that trace pauses meet again where pauses join; only the victim's own path is a single one. */
 		if (!poll->repeated || !cause_poll_follows(ev, at) || port == EV_NONE)
 			continue;
-		finding = add(set, step, port, poll->hdr.time_ps, "a polling packet came a second time, on its path, to");
+		finding = add(set, step, port, poll->hdr.time_ps, SAYS_CAME_BACK);
 		if (finding != NULL)
 			add_circle(set, finding, poll);
 		found = true;
@@ -82,8 +86,7 @@ look_at_rows(struct cause_set *set, uint32_t step)
 
 		if (ev->nodes[port->node].host || cf == NULL || cf->packets <= 0 || cf->in_port != port->index)
 			continue;
-		finding = add(set, step, graph->ports[p].port, cf->to_ps,
-			      "its packets left by the port that they came in by,");
+		finding = add(set, step, graph->ports[p].port, cf->to_ps, SAYS_TURNED);
 		if (finding == NULL)
 			continue;
 		cause_port(set, finding, graph->ports[p].port);
@@ -95,9 +98,20 @@ look_at_rows(struct cause_set *set, uint32_t step)
 }
 
 /* Where the loop is seen itself, drops say no more: packets that got out of it too late die anywhere. */
-void
-cause_forwarding_loop(struct cause_set *set, uint32_t step)
+static void
+look(struct cause_set *set, uint32_t step)
 {
 	if (set->in->steps[step].slow && !look_at_polls(set, step) && !look_at_rows(set, step))
-		drops_add(set, step, FINDING_FORWARDING_LOOP, REC_DROP_TTL, "packets dropped with their TTL used up");
+		drops_add(set, step, REC_DROP_TTL, SAYS_DIED);
 }
+
+const struct cause cause_forwarding_loop = {
+	.type = { .key = "forwarding-loop",
+		  .title = "forwarding loop",
+		  .preposition = "at ",
+		  .badge = "lost",
+		  .traits = FINDING_OF_LOOP,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

@@ -4,8 +4,7 @@
  * before it, where hashes brought them together. Steps that are only halted by the pauses of that queue suffer from PFC
  * backpressure.
  */
-#include <stdio.h>
-
+#include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
 /* A flow that counts: it ends where the victim's does, the victim waited for it, and it is a real part of the traffic. */
@@ -67,11 +66,10 @@ static void
 add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
 {
 	const struct cause_input *in = set->in;
-	struct cause_finding *finding = cause_add(set, FINDING_INCAST, port->port, NULL, 0, step);
+	struct cause_finding *finding = cause_add(set, port->port, NULL, 0, step);
 	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 	bool own = count_sources(set, step, graph, port, false) == 0;
 	double waits = 0, frames = 0;
-	char text[160], name[48];
 	uint32_t flows = 0;
 
 	if (finding == NULL)
@@ -92,15 +90,17 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 	}
 	cause_explains(finding, port->port, cause_frames_ps(in, step, port, waits < frames ? waits : frames));
 	cause_score(finding, waits);
-	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-		 "%s: %u other flows to %s met at %s, up to %u packets deep, and put %.0f packets ahead of its own",
-		 cause_step_text(in, step, text, sizeof(text)), flows,
-		 in->ev->nodes[in->ev->flows[in->steps[step].flow].dst].name, evidence_port_name(in->ev, port->port, name),
-		 port->depth_max, waits);
+	finding->out.evidence = (struct finding_evidence){ .nclauses = 1,
+							   .step = step,
+							   .port = port->port,
+							   .node = in->ev->flows[in->steps[step].flow].dst,
+							   .count = flows,
+							   .depth_packets = port->depth_max,
+							   .waits = waits };
 }
 
-void
-cause_incast(struct cause_set *set, uint32_t step)
+static void
+look(struct cause_set *set, uint32_t step)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
 
@@ -114,3 +114,19 @@ cause_incast(struct cause_set *set, uint32_t step)
 			add(set, step, graph, port);
 	}
 }
+
+static const char *const clauses[] = {
+	"{step}: {count} other flows to {node} met at {port}, up to {depth} packets deep, and put {waits} packets ahead of "
+	"its own",
+};
+
+const struct cause cause_incast = {
+	.type = { .key = "incast",
+		  .title = "incast",
+		  .preposition = "at ",
+		  .badge = "queue",
+		  .traits = FINDING_OF_QUEUES | FINDING_HAS_PAUSES,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

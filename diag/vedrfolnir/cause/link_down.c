@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Link down: a port on the slow step's way dropped packets because its link was down. */
+#include "common/array.h"
+#include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/drops.h"
 
-void
-cause_link_down(struct cause_set *set, uint32_t step)
+static void
+look(struct cause_set *set, uint32_t step)
 {
-	drops_add(set, step, FINDING_LINK_DOWN, REC_DROP_LINK_DOWN, "packets dropped because the link was down");
+	drops_add(set, step, REC_DROP_LINK_DOWN, 0);
 }
+
+static const char *const clauses[] = {
+	DROPS_SAY("packets dropped because the link was down"),
+};
+
+const struct cause cause_link_down = {
+	.type = { .key = "link-down",
+		  .title = "link down",
+		  .preposition = "at ",
+		  .badge = "lost",
+		  .traits = FINDING_OF_HOLE,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

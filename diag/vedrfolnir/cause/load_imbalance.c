@@ -3,8 +3,7 @@
  * Load imbalance (II-B): flows of the collective meet in the queue of one port that hashes chose for them, while a port
  * of equal cost stands idle. The collision is the hash's work; where no port was idle it is mere contention.
  */
-#include <stdio.h>
-
+#include "common/array.h"
 #include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/window.h"
@@ -137,8 +136,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 {
 	const struct evidence *ev = set->in->ev;
 	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
-	struct cause_finding *finding = cause_add(set, FINDING_LOAD_IMBALANCE, port->port, NULL, 0, step);
-	char text[160], name[48], idle_name[48], flows[128];
+	struct cause_finding *finding = cause_add(set, port->port, NULL, 0, step);
 	double waits = 0, frames = 0;
 
 	if (finding == NULL)
@@ -159,15 +157,14 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port, frames));
 	if (!cause_score(finding, waits))
 		return;
-	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-		 "%s: a hash sent it by %s, where its %.0f packets reported had %.0f packets of %s ahead of them, while "
-		 "%s, of equal cost, was idle",
-		 cause_step_text(set->in, step, text, sizeof(text)), evidence_port_name(ev, port->port, name), cf->packets,
-		 waits, cause_flows_text(set->in, finding, flows, sizeof(flows)), evidence_port_name(ev, idle, idle_name));
+	finding->out.evidence = (struct finding_evidence){
+		.nclauses = 1, .step = step, .port = port->port, .other_port = idle, .packets = cf->packets, .waits = waits
+	};
+	cause_name_flows(finding, &finding->out.evidence);
 }
 
-void
-cause_load_imbalance(struct cause_set *set, uint32_t step)
+static void
+look(struct cause_set *set, uint32_t step)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
 
@@ -180,3 +177,20 @@ cause_load_imbalance(struct cause_set *set, uint32_t step)
 			add(set, step, graph, &graph->ports[p], idle);
 	}
 }
+
+static const char *const clauses[] = {
+	"{step}: a hash sent it by {port}, where its {packets} packets reported had {waits} packets of {flows} ahead of "
+	"them, "
+	"while {other}, of equal cost, was idle",
+};
+
+const struct cause cause_load_imbalance = {
+	.type = { .key = "load-imbalance",
+		  .title = "load imbalance",
+		  .preposition = "at ",
+		  .badge = "queue",
+		  .traits = FINDING_OF_QUEUES | FINDING_HAS_OWN_PAUSES,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

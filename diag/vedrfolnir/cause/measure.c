@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What signatures ask of steps and ports. */
-#include <stdio.h>
-
 #include "common/pkt.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
@@ -52,43 +50,6 @@ cause_frames_ps(const struct cause_input *in, uint32_t step, const struct prov_p
 	double ps = frames * run->frame_bytes * 8e12 / (double)in->ev->ports[port->port].rate_bps;
 
 	return cf != NULL && cf->packets > 0 && packets > cf->packets ? ps * packets / cf->packets : ps;
-}
-
-char *
-cause_step_text(const struct cause_input *in, uint32_t step, char *buf, size_t cap)
-{
-	const struct run_step *s = &in->steps[step];
-	uint64_t exec_ps = s->end_ps - s->start_ps;
-	char flow[96];
-
-	evidence_flow_name(in->ev, s->flow, flow);
-	if (s->open)
-		snprintf(buf, cap, "%s step %u was still open after %.3f ms (%.3f ms expected)", flow, s->step,
-			 (double)exec_ps / 1e9, (double)s->expect_ps / 1e9);
-	else
-		snprintf(buf, cap, "%s step %u took %.3f ms instead of %.3f ms", flow, s->step, (double)exec_ps / 1e9,
-			 (double)s->expect_ps / 1e9);
-	return buf;
-}
-
-char *
-cause_flows_text(const struct cause_input *in, const struct cause_finding *finding, char *buf, size_t cap)
-{
-	uint32_t worst = 0;
-	char name[96];
-
-	if (finding->out.nflows == 0) {
-		snprintf(buf, cap, "flows that were not reported");
-		return buf;
-	}
-	for (uint32_t i = 1; i < finding->out.nflows; i++)
-		worst = finding->flow_score[i] > finding->flow_score[worst] ? i : worst;
-	evidence_flow_name(in->ev, finding->out.flows[worst], name);
-	if (finding->out.nflows == 1)
-		snprintf(buf, cap, "%s", name);
-	else
-		snprintf(buf, cap, "%s and %u other%s", name, finding->out.nflows - 1, finding->out.nflows > 2 ? "s" : "");
-	return buf;
 }
 
 double

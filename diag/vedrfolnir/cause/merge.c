@@ -2,7 +2,6 @@
 #include "diag/vedrfolnir/cause/merge.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static void
 free_finding(struct cause_finding *finding)
@@ -52,16 +51,6 @@ merge_free(struct cause_set *set)
 	set->count = set->cap = 0;
 }
 
-static bool
-rests_on_queues(uint32_t type)
-{
-	for (uint32_t c = 0; c < ncauses; c++) {
-		if (causes[c].type == type)
-			return causes[c].queueing;
-	}
-	return false;
-}
-
 /* The pauses of a queue are part of it: their ports join it. */
 static void
 fold_pauses(struct cause_set *set, struct cause_finding *queue, struct cause_finding *pauses)
@@ -83,7 +72,7 @@ fold_pauses(struct cause_set *set, struct cause_finding *queue, struct cause_fin
 static bool
 is_timeout(const struct finding *out, double paused_ps, double excess_ps)
 {
-	return out->type == FINDING_PACKET_LOSS && out->root_port == EV_NONE && paused_ps > CAUSE_LOSS_LEFT * excess_ps;
+	return merge_is(out, FINDING_OF_LOSS) && out->root_port == EV_NONE && paused_ps > CAUSE_LOSS_LEFT * excess_ps;
 }
 
 static bool
@@ -91,12 +80,6 @@ is_too_little(const struct cause_input *in, uint32_t step, double explained_ps)
 {
 	return explained_ps < CAUSE_MIN_EXPLAINED * cause_excess_ps(in, step) &&
 	       (in->steps[step].open || explained_ps < CAUSE_SLOWS_ALONE * (double)in->steps[step].expect_ps);
-}
-
-static bool
-is_about_pauses(uint32_t type)
-{
-	return type == FINDING_PFC_BACKPRESSURE || type == FINDING_PFC_STORM || type == FINDING_PFC_DEADLOCK;
 }
 
 void
@@ -107,18 +90,18 @@ merge_settle(struct cause_set *set, uint32_t step)
 
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct finding *out = &set->findings[i].out;
-		double lost_ps = out->type == FINDING_SLOW_HOST ? (double)s->late_ps : excess_ps;
+		double lost_ps = merge_is(out, FINDING_OF_HOST) ? (double)s->late_ps : excess_ps;
 
 		if (out->explained_ps > lost_ps)
 			out->explained_ps = lost_ps;
 		out->critical_ps = set->in->own[step].critical ? out->explained_ps : 0;
-		if (is_about_pauses(out->type) && out->explained_ps > paused_ps)
+		if (merge_is(out, FINDING_OF_PAUSES) && out->explained_ps > paused_ps)
 			paused_ps = out->explained_ps;
 	}
 	for (uint32_t i = set->count; i-- > 0;) {
 		const struct finding *out = &set->findings[i].out;
 
-		if ((rests_on_queues(out->type) && is_too_little(set->in, step, out->explained_ps)) ||
+		if ((merge_is(out, FINDING_OF_QUEUES) && is_too_little(set->in, step, out->explained_ps)) ||
 		    is_timeout(out, paused_ps, excess_ps))
 			merge_remove(set, i);
 	}
@@ -157,19 +140,31 @@ has_culprits(const struct cause_finding *queue, const struct finding *pauses)
 	return all;
 }
 
+/* The finding about this queue by the first cause with the trait. @return NULL: there is none */
+static struct cause_finding *
+find_queue(struct cause_set *set, const struct cause_finding *pauses, enum finding_trait trait)
+{
+	struct finding want = pauses->out;
+	struct cause_finding *queue = NULL;
+
+	for (uint32_t c = 0; c < set->in->ncauses && queue == NULL; c++) {
+		want.type = &set->in->causes[c]->type;
+		if (merge_is(&want, trait))
+			queue = merge_find(set, &want, pauses->key);
+	}
+	return queue;
+}
+
 struct cause_finding *
 merge_queue_of(struct cause_set *set, const struct cause_finding *finding)
 {
-	struct finding want = finding->out;
 	struct cause_finding *queue;
 
-	if (finding->out.type != FINDING_PFC_BACKPRESSURE)
+	if (!merge_is(&finding->out, FINDING_FILLED))
 		return NULL;
-	want.type = FINDING_INCAST;
-	queue = merge_find(set, &want, finding->key);
-	want.type = FINDING_LOAD_IMBALANCE;
+	queue = find_queue(set, finding, FINDING_HAS_PAUSES);
 	if (queue == NULL && is_own(set, &finding->out))
-		queue = merge_find(set, &want, finding->key);
+		queue = find_queue(set, finding, FINDING_HAS_OWN_PAUSES);
 	return queue != NULL && has_culprits(queue, &finding->out) ? queue : NULL;
 }
 
@@ -211,7 +206,7 @@ merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t 
 	struct cause_finding *into = merge_find(all, &finding->out, finding->key);
 
 	if (into == NULL)
-		into = merge_make(all, &finding->out, finding->key);
+		into = merge_make(all, &finding->out, finding->key, finding->order);
 	if (into == NULL)
 		return;
 	merge_take(all, into, finding);
@@ -219,7 +214,7 @@ merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t 
 		return;
 	into->best = finding->best;
 	into->best_step = step;
-	memcpy(into->out.evidence, finding->out.evidence, sizeof(into->out.evidence));
+	into->out.evidence = finding->out.evidence;
 }
 
 void

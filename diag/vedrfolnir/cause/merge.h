@@ -10,8 +10,8 @@ uint32_t merge_put(struct cause_set *set, uint32_t **items, uint32_t *count, uin
 struct cause_finding *merge_find(struct cause_set *set, const struct finding *want, uint32_t key);
 /* Where the search for a finding begins, in a set that has buckets. */
 uint32_t *merge_bucket(const struct cause_set *set, const struct finding *want, uint32_t key);
-/* A new one. @return NULL when full or out of memory */
-struct cause_finding *merge_make(struct cause_set *set, const struct finding *want, uint32_t key);
+/* A new one. @param order  of its cause  @return NULL when full or out of memory */
+struct cause_finding *merge_make(struct cause_set *set, const struct finding *want, uint32_t key, uint32_t order);
 
 /*
  * Ends one step's findings: none explains more time than the step lost, those that explain too little of it go, and
@@ -26,6 +26,13 @@ void merge_into(struct cause_set *all, const struct cause_finding *finding, uint
 void merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from);
 /* Removes the finding at i; the last one takes its place. */
 void merge_remove(struct cause_set *set, uint32_t i);
+/* Has a finding this trait? */
+static inline bool
+merge_is(const struct finding *finding, enum finding_trait trait)
+{
+	return (finding->type->traits & trait) != 0;
+}
+
 /*
  * The incast whose queue causes these pauses, or the load imbalance, if flows of the collective alone fill it.
  * @return NULL: there is none, it has not all the culprits of the pauses, or the finding is not of pauses

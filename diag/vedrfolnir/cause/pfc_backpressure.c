@@ -4,8 +4,7 @@
  * port that is not paused and has a queue: the root. The flows in that queue are the culprits, whether or not they
  * share a port with the victim.
  */
-#include <stdio.h>
-
+#include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/pfc_root.h"
 
@@ -43,16 +42,18 @@ static void
 describe(const struct cause_input *in, uint32_t step, const struct pfc_root *root, struct cause_finding *finding)
 {
 	const struct prov_port *ports = in->graphs[step]->ports, *halted = &ports[root->halted];
-	double seen_ps = halted->covered_ps > halted->pause_ps ? halted->covered_ps : halted->pause_ps;
-	char text[160], name[48], root_name[48], flows[128];
 
-	snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-		 "%s: %s was halted by PFC for %.3f of %.3f ms reported, %.0f %% of it owed to the queue of %s, up to "
-		 "%u packets deep, filled by %s",
-		 cause_step_text(in, step, text, sizeof(text)), evidence_port_name(in->ev, halted->port, name),
-		 halted->pause_ps / 1e9, seen_ps / 1e9, 100 * root->weight / root->weights,
-		 evidence_port_name(in->ev, root->port, root_name), ports[root->index].depth_max,
-		 cause_flows_text(in, finding, flows, sizeof(flows)));
+	finding->out.evidence = (struct finding_evidence){
+		.nclauses = 1,
+		.step = step,
+		.port = root->port,
+		.other_port = halted->port,
+		.ps = halted->pause_ps,
+		.of_ps = halted->covered_ps > halted->pause_ps ? halted->covered_ps : halted->pause_ps,
+		.percent = 100 * root->weight / root->weights,
+		.depth_packets = ports[root->index].depth_max,
+	};
+	cause_name_flows(finding, &finding->out.evidence);
 }
 
 static void
@@ -65,7 +66,7 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 
 	if (root->kind != PFC_ROOT_CONGESTED || is_own_queue(set->in->ev, graph, root))
 		return;
-	finding = cause_add(set, FINDING_PFC_BACKPRESSURE, root->port, NULL, 0, step);
+	finding = cause_add(set, root->port, NULL, 0, step);
 	if (finding == NULL)
 		return;
 	for (uint32_t i = 0; i < root->npath; i++)
@@ -79,8 +80,26 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 		describe(set->in, step, root, finding);
 }
 
-void
-cause_pfc_backpressure(struct cause_set *set, uint32_t step)
+static void
+look(struct cause_set *set, uint32_t step)
 {
 	pfc_root_each_met(set, step, add_root);
 }
+
+static const char *const clauses[] = {
+	"{step}: {other} was halted by PFC for {ms} of {of ms} ms reported, {percent} % of it owed to the queue of {port}, "
+	"up "
+	"to {depth} packets deep, filled by {flows}",
+};
+
+const struct cause cause_pfc_backpressure = {
+	.type = { .key = "pfc-backpressure",
+		  .title = "PFC backpressure",
+		  .short_title = "backpressure",
+		  .preposition = "from ",
+		  .badge = "pfc",
+		  .traits = FINDING_OF_QUEUES | FINDING_OF_PAUSES | FINDING_FILLED,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

@@ -4,8 +4,7 @@
  * behind it. As Hawkeye tells them apart, it began in the loop, by the queues of the circle itself, or out of the loop,
  * where a pause came to the circle from a storm or a queue beyond it that still stands.
  */
-#include <stdio.h>
-
+#include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/pfc_root.h"
 
@@ -64,28 +63,38 @@ take_origin(const struct pfc_root *root, void *ctx)
 	circle->weight = root->weight;
 }
 
-static const char *
-origin_text(const struct cause_input *in, const struct circle *circle, char *buf, size_t cap)
-{
-	char name[48];
+enum { SAYS_INSIDE, SAYS_BEHIND, SAYS_BY_LOOP, SAYS_BY_STORM, SAYS_BY_QUEUE };
+#define SAYS_CIRCLE "{step}: {count} halted ports wait for each other in a circle, {port} among them; the flow "
+static const char *const clauses[] = {
+	[SAYS_INSIDE] = SAYS_CIRCLE "is part of it; ",
+	[SAYS_BEHIND] = SAYS_CIRCLE "waits behind it; ",
+	[SAYS_BY_LOOP] = "it began in the loop",
+	[SAYS_BY_STORM] = "it began out of the loop, by the pauses that come without a reason from {other}",
+	[SAYS_BY_QUEUE] = "it began out of the loop, by the queue of {other}",
+};
 
-	if (circle->origin == EV_NONE)
-		snprintf(buf, cap, "it began in the loop");
-	else
-		snprintf(buf, cap, "it began out of the loop, by the %s %s",
-			 circle->is_storm ? "pauses that come without a reason from" : "queue of",
-			 evidence_port_name(in->ev, circle->origin, name));
-	return buf;
+static struct finding_evidence
+describe(const struct circle *circle, uint32_t step, uint32_t root)
+{
+	return (struct finding_evidence){
+		.clauses = { circle->has_victim ? SAYS_INSIDE : SAYS_BEHIND, circle->origin == EV_NONE ? SAYS_BY_LOOP
+									     : circle->is_storm        ? SAYS_BY_STORM
+												       : SAYS_BY_QUEUE },
+		.nclauses = 2,
+		.step = step,
+		.port = root,
+		.other_port = circle->origin,
+		.count = circle->size,
+	};
 }
 
-void
-cause_pfc_deadlock(struct cause_set *set, uint32_t step)
+static void
+look(struct cause_set *set, uint32_t step)
 {
 	const struct cause_input *in = set->in;
 	const struct prov_graph *graph = in->graphs[step];
 	const struct run_step *s = &in->steps[step];
 	struct cause_finding *finding;
-	char text[160], name[48], origin[160];
 	struct circle circle;
 	uint32_t root;
 
@@ -93,7 +102,7 @@ cause_pfc_deadlock(struct cause_set *set, uint32_t step)
 		return;
 	circle = find_circle(graph);
 	root = graph->ports[circle.lowest].port;
-	finding = cause_add(set, FINDING_PFC_DEADLOCK, root, NULL, 0, step);
+	finding = cause_add(set, root, NULL, 0, step);
 	if (finding == NULL)
 		return;
 	pfc_root_each(set, step, circle.lowest, take_origin, &circle);
@@ -106,9 +115,16 @@ cause_pfc_deadlock(struct cause_set *set, uint32_t step)
 	}
 	cause_explains(finding, root, cause_excess_ps(in, step));
 	if (cause_score(finding, cause_lost_frames(in, step, (double)(s->end_ps - s->start_ps))))
-		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-			 "%s: %u halted ports wait for each other in a circle, %s among them; the flow %s; %s",
-			 cause_step_text(in, step, text, sizeof(text)), circle.size, evidence_port_name(in->ev, root, name),
-			 circle.has_victim ? "is part of it" : "waits behind it",
-			 origin_text(in, &circle, origin, sizeof(origin)));
+		finding->out.evidence = describe(&circle, step, root);
 }
+
+const struct cause cause_pfc_deadlock = {
+	.type = { .key = "pfc-deadlock",
+		  .title = "PFC deadlock",
+		  .preposition = "at ",
+		  .badge = "pfc",
+		  .traits = FINDING_OF_PAUSES | FINDING_OF_CIRCLE,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

@@ -3,33 +3,39 @@
  * PFC storm: a port that the slow step's flow uses was halted, and the pauses lead to an ingress, or a host's NIC,
  * that keeps its peer stopped without a queue behind it. That port is the root.
  */
-#include <stdio.h>
-
+#include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/pfc_root.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
+enum { SAYS_PAUSED, SAYS_NO_QUEUE, SAYS_HELD, SAYS_NO_SIGN, SAYS_PAUSED_UNSEEN };
+static const char *const clauses[] = {
+	[SAYS_PAUSED] = "{step}: {port} kept {other} paused, {ms} ms of the time reported, ",
+	[SAYS_NO_QUEUE] = "and a host has no queue to protect",
+	[SAYS_HELD] = "while it held {held} B, its threshold being {threshold} B",
+	[SAYS_NO_SIGN] = "and no queue behind it was congested or paused",
+	[SAYS_PAUSED_UNSEEN] = "{step}: {port} kept {other} paused for {ms} ms, ",
+};
+
 static void
 describe(const struct cause_input *in, uint32_t step, const struct prov_port *halted, uint32_t root,
-	 const struct prov_graph *graph, char *buf, size_t cap)
+	 const struct prov_graph *graph, struct finding_evidence *evidence)
 {
-	const struct ev_port *p = &in->ev->ports[root];
 	const struct rec_port_row *seen = pfc_root_pausing(in->ev, graph, root, CAUSE_STORM_FILL);
-	char text[160], halted_name[48], root_name[48];
-	int len;
+	bool host = in->ev->nodes[in->ev->ports[root].node].host;
 
-	len = snprintf(buf, cap, "%s: %s kept %s paused, %.3f ms of the time reported, ",
-		       cause_step_text(in, step, text, sizeof(text)), evidence_port_name(in->ev, root, root_name),
-		       evidence_port_name(in->ev, halted->port, halted_name), halted->pause_ps / 1e9);
-	if (len < 0 || (size_t)len >= cap)
-		return;
-	if (in->ev->nodes[p->node].host)
-		snprintf(buf + len, cap - (size_t)len, "and a host has no queue to protect");
-	else if (seen != NULL)
-		snprintf(buf + len, cap - (size_t)len, "while it held %llu B, its threshold being %llu B",
-			 (unsigned long long)seen->ingress_bytes, (unsigned long long)seen->ingress_xoff_bytes);
-	else
-		snprintf(buf + len, cap - (size_t)len, "and no queue behind it was congested or paused");
+	*evidence = (struct finding_evidence){
+		.clauses = { SAYS_PAUSED, host           ? SAYS_NO_QUEUE
+					  : seen != NULL ? SAYS_HELD
+							 : SAYS_NO_SIGN },
+		.nclauses = 2,
+		.step = step,
+		.port = root,
+		.other_port = halted->port,
+		.ps = halted->pause_ps,
+		.held_bytes = seen != NULL ? seen->ingress_bytes : 0,
+		.threshold_bytes = seen != NULL ? seen->ingress_xoff_bytes : 0,
+	};
 }
 
 static void
@@ -42,7 +48,7 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 
 	if (root->kind != PFC_ROOT_STORM)
 		return;
-	finding = cause_add(set, FINDING_PFC_STORM, root->port, NULL, 0, step);
+	finding = cause_add(set, root->port, NULL, 0, step);
 	if (finding == NULL)
 		return;
 	for (uint32_t i = 0; i < root->npath; i++)
@@ -51,7 +57,7 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 	cause_time(finding, last->halted_from_ps, last->halted_to_ps);
 	cause_explains(finding, met->port, cause_stretch_ps(in, step, met, root->weight / root->weights * met->pause_ps));
 	if (cause_score(finding, root->weight * cause_lost_frames(in, step, last->pause_ps)))
-		describe(in, step, last, root->port, graph, finding->out.evidence, sizeof(finding->out.evidence));
+		describe(in, step, last, root->port, graph, &finding->out.evidence);
 }
 
 /* The longest part of the step in which an ingress was seen pausing, from then until now, with next to nothing held. */
@@ -95,7 +101,6 @@ add_unseen(struct cause_set *set, uint32_t step, uint32_t port)
 	uint32_t root = in->ev->ports[port].peer;
 	struct cause_finding *finding;
 	const struct rec_port_row *row;
-	char text[160], name[48], root_name[48];
 	uint64_t pause_ps;
 
 	if (root == EV_NONE || is_known_halted(in->graphs[step], port))
@@ -103,7 +108,7 @@ add_unseen(struct cause_set *set, uint32_t step, uint32_t port)
 	row = longest_empty_pause(in->ev, in->graphs[step], root, &pause_ps);
 	if (row == NULL || (double)pause_ps < PROV_HALTED_SHARE * (double)(s->end_ps - s->start_ps))
 		return;
-	finding = cause_add(set, FINDING_PFC_STORM, root, NULL, 0, step);
+	finding = cause_add(set, root, NULL, 0, step);
 	if (finding == NULL)
 		return;
 	cause_port(set, finding, port);
@@ -111,15 +116,20 @@ add_unseen(struct cause_set *set, uint32_t step, uint32_t port)
 	cause_time(finding, row->pausing_since_ps, row->hdr.time_ps);
 	cause_explains(finding, port, (double)pause_ps);
 	if (cause_score(finding, cause_lost_frames(in, step, (double)pause_ps)))
-		snprintf(finding->out.evidence, sizeof(finding->out.evidence),
-			 "%s: %s kept %s paused for %.3f ms, while it held %llu B, its threshold being %llu B",
-			 cause_step_text(in, step, text, sizeof(text)), evidence_port_name(in->ev, root, root_name),
-			 evidence_port_name(in->ev, port, name), (double)pause_ps / 1e9,
-			 (unsigned long long)row->ingress_bytes, (unsigned long long)row->ingress_xoff_bytes);
+		finding->out.evidence = (struct finding_evidence){
+			.clauses = { SAYS_PAUSED_UNSEEN, SAYS_HELD },
+			.nclauses = 2,
+			.step = step,
+			.port = root,
+			.other_port = port,
+			.ps = (double)pause_ps,
+			.held_bytes = row->ingress_bytes,
+			.threshold_bytes = row->ingress_xoff_bytes,
+		};
 }
 
-void
-cause_pfc_storm(struct cause_set *set, uint32_t step)
+static void
+look(struct cause_set *set, uint32_t step)
 {
 	const struct ev_flow *flow = &set->in->ev->flows[set->in->steps[step].flow];
 
@@ -129,3 +139,14 @@ cause_pfc_storm(struct cause_set *set, uint32_t step)
 	for (uint32_t h = 0; h < flow->nhops; h++)
 		add_unseen(set, step, set->in->ev->hops[flow->first_hop + h]);
 }
+
+const struct cause cause_pfc_storm = {
+	.type = { .key = "pfc-storm",
+		  .title = "PFC storm",
+		  .preposition = "from ",
+		  .badge = "pfc",
+		  .traits = FINDING_OF_PAUSES,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

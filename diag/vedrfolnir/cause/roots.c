@@ -23,7 +23,7 @@ share_port(const struct finding *a, const struct finding *b)
 static void
 credit_loop(struct cause_set *all, struct finding *loop, const struct finding *circle)
 {
-	if (circle->type != FINDING_PFC_DEADLOCK || circle->collective != loop->collective || !share_port(loop, circle))
+	if (!merge_is(circle, FINDING_OF_CIRCLE) || circle->collective != loop->collective || !share_port(loop, circle))
 		return;
 	for (uint32_t s = 0; s < circle->nsteps; s++)
 		merge_put(all, &loop->steps, &loop->nsteps, circle->steps[s]);
@@ -48,7 +48,7 @@ is_on_way(const struct evidence *ev, const struct finding *hole, uint32_t flow)
 		uint32_t port = ev->hops[f->first_hop + h];
 
 		if (port == hole->root_port || port == root->peer ||
-		    (hole->type == FINDING_BLACKHOLE && ev->ports[port].node == root->peer_node))
+		    (merge_is(hole, FINDING_OF_NODE_BEHIND) && ev->ports[port].node == root->peer_node))
 			return true;
 	}
 	return false;
@@ -58,12 +58,12 @@ is_on_way(const struct evidence *ev, const struct finding *hole, uint32_t flow)
 static struct cause_finding *
 find_hole(struct cause_set *all, const struct finding *loss)
 {
-	for (uint32_t i = 0; i < all->count && loss->type == FINDING_PACKET_LOSS && loss->root_port == EV_NONE; i++) {
+	for (uint32_t i = 0; i < all->count && merge_is(loss, FINDING_OF_LOSS) && loss->root_port == EV_NONE; i++) {
 		const struct finding *hole = &all->findings[i].out;
 
-		if ((hole->type == FINDING_BLACKHOLE || hole->type == FINDING_LINK_DOWN) &&
-		    hole->collective == loss->collective && hole->start_ps <= loss->end_ps &&
-		    loss->start_ps <= hole->end_ps && is_on_way(all->in->ev, hole, loss->victims[0]))
+		if (merge_is(hole, FINDING_OF_HOLE) && hole->collective == loss->collective &&
+		    hole->start_ps <= loss->end_ps && loss->start_ps <= hole->end_ps &&
+		    is_on_way(all->in->ev, hole, loss->victims[0]))
 			return &all->findings[i];
 	}
 	return NULL;
@@ -73,11 +73,11 @@ find_hole(struct cause_set *all, const struct finding *loss)
 static struct cause_finding *
 find_loop(struct cause_set *all, const struct cause_finding *drops)
 {
-	for (uint32_t i = 0; i < all->count && drops->out.type == FINDING_FORWARDING_LOOP && drops->key == DROPS_OF_OLD_AGE;
+	for (uint32_t i = 0; i < all->count && merge_is(&drops->out, FINDING_OF_LOOP) && drops->key == DROPS_OF_OLD_AGE;
 	     i++) {
 		const struct cause_finding *loop = &all->findings[i];
 
-		if (loop->out.type == FINDING_FORWARDING_LOOP && loop->key != DROPS_OF_OLD_AGE &&
+		if (merge_is(&loop->out, FINDING_OF_LOOP) && loop->key != DROPS_OF_OLD_AGE &&
 		    loop->out.collective == drops->out.collective && loop->out.start_ps <= drops->out.end_ps)
 			return &all->findings[i];
 	}
@@ -97,13 +97,13 @@ merge_roots(struct cause_set *all)
 		if (root == NULL)
 			continue;
 		/* The ports of a loss are its whole path: they say nothing of the hole. Nor do deaths say of the loop. */
-		if (all->findings[i].out.type != FINDING_PFC_BACKPRESSURE)
+		if (!merge_is(&all->findings[i].out, FINDING_FILLED))
 			all->findings[i].out.nports = 0;
 		merge_take(all, root, &all->findings[i]);
 		merge_remove(all, i);
 	}
 	for (uint32_t i = 0; i < all->count; i++) {
-		for (uint32_t j = 0; j < all->count && all->findings[i].out.type == FINDING_FORWARDING_LOOP; j++)
+		for (uint32_t j = 0; j < all->count && merge_is(&all->findings[i].out, FINDING_OF_LOOP); j++)
 			credit_loop(all, &all->findings[i].out, &all->findings[j].out);
 	}
 }

@@ -65,7 +65,7 @@ case_conclude(struct records *r, enum rec_end_reason reason)
 }
 
 const struct finding *
-case_find(const struct verdict *v, enum finding_type type, const char *root, const char *flow)
+case_find(const struct verdict *v, const struct finding_type *type, const char *root, const char *flow)
 {
 	for (uint32_t i = 0; i < v->nfindings; i++) {
 		const struct finding *finding = &v->findings[i];
@@ -91,6 +91,16 @@ case_incomplete(const struct verdict *v)
 	static char buf[FACTS_INCOMPLETE];
 
 	return facts_incomplete(v, buf);
+}
+
+const char *
+case_evidence(const struct verdict *v, const struct finding *finding)
+{
+	static char buf[2][FACTS_EVIDENCE]; /* two of them can be compared */
+	static int next;
+
+	next = !next;
+	return facts_evidence(v, finding, buf[next]);
 }
 
 bool

@@ -12,6 +12,7 @@
 #include "diag/vedrfolnir/section.h"
 #include "diag/verdict.h"
 #include "tests/unit/diag/records.h"
+#include "tests/unit/diag/types.h"
 
 enum { SW1, SW2, SW3, SW6, H13, H15, H16, H17, H18, H19 };
 #define MS PS_PER_MS
@@ -42,8 +43,10 @@ struct verdict *case_diagnose(const struct records *r);
 /* The same where the run ends at 80 ms; frees the records. */
 struct verdict *case_conclude(struct records *r, enum rec_end_reason reason);
 /* @return the finding of this type and root, by this flow if one is given; NULL if there is none */
-const struct finding *case_find(const struct verdict *v, enum finding_type type, const char *root, const char *flow);
+const struct finding *case_find(const struct verdict *v, const struct finding_type *type, const char *root,
+				const char *flow);
 bool case_has_port(const struct verdict *v, const struct finding *finding, const char *name);
 /* What the reports say of the network, and of the evidence. @return text that lasts until the next call */
 const char *case_reason(const struct verdict *v);
 const char *case_incomplete(const struct verdict *v);
+const char *case_evidence(const struct verdict *v, const struct finding *finding);

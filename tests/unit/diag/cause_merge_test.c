@@ -210,7 +210,7 @@ test_incast_needs_two(void **state)
 			case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 90), 0, LAST, 100000, 10000000);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 1);
-		assert_int_equal(v->findings[0].type, two ? FINDING_INCAST : FINDING_FLOW_CONTENTION);
+		assert_ptr_equal(v->findings[0].type, two ? FINDING_INCAST : FINDING_FLOW_CONTENTION);
 		assert_int_equal(v->findings[0].nflows, 1 + two);
 		verdict_destroy(v);
 	}
@@ -280,8 +280,8 @@ test_loop_explains_deadlock(void **state)
 	v = case_conclude(&r, REC_END_STALL);
 	assert_int_equal(v->nfindings, 2);
 	loop = &v->findings[0];
-	assert_int_equal(loop->type, FINDING_FORWARDING_LOOP);
-	assert_int_equal(v->findings[1].type, FINDING_PFC_DEADLOCK);
+	assert_ptr_equal(loop->type, FINDING_FORWARDING_LOOP);
+	assert_ptr_equal(v->findings[1].type, FINDING_PFC_DEADLOCK);
 	assert_int_equal(loop->nvictims, 2);
 	assert_true(loop->critical_ps == (double)(80 * MS) && loop->critical_ps == v->findings[1].critical_ps);
 	verdict_destroy(v);
@@ -320,7 +320,7 @@ test_passing_blackhole(void **state)
 		poll(&r, 4, 40 * MS, true);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 1);
-		assert_int_equal(v->findings[0].type, row == 2 ? FINDING_BLACKHOLE : FINDING_PACKET_LOSS);
+		assert_ptr_equal(v->findings[0].type, row == 2 ? FINDING_BLACKHOLE : FINDING_PACKET_LOSS);
 		verdict_destroy(v);
 	}
 }
@@ -363,7 +363,7 @@ test_retries_spent(void **state)
 	((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->at_node = H17;
 	v = case_diagnose(&r);
 	assert_int_equal(v->nfindings, 1);
-	assert_non_null(strstr(case_find(v, FINDING_PACKET_LOSS, "17->18/10000>10000", NULL)->evidence, "spent"));
+	assert_non_null(strstr(case_evidence(v, case_find(v, FINDING_PACKET_LOSS, "17->18/10000>10000", NULL)), "spent"));
 	/* nothing was acknowledged: all of the time is lost */
 	assert_true(v->findings[0].explained_ps == (double)(80 * MS));
 	verdict_destroy(v);

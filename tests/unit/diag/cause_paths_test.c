@@ -102,7 +102,7 @@ test_imbalance(void **state)
 	assert_int_equal(finding->nvictims, 2);
 	assert_int_equal(finding->nflows, 2);
 	assert_true(case_has_port(v, finding, "L:4"));
-	assert_non_null(strstr(finding->evidence, "L:4, of equal cost, was idle"));
+	assert_non_null(strstr(case_evidence(v, finding), "L:4, of equal cost, was idle"));
 	verdict_destroy(v);
 }
 
@@ -204,7 +204,7 @@ test_incast_before_the_last_hop(void **state)
 	incast = case_find(v, FINDING_INCAST, "S:2", NULL);
 	assert_non_null(incast);
 	assert_int_equal(incast->nflows, 2);
-	assert_non_null(strstr(incast->evidence, "2 other flows to c met at S:2"));
+	assert_non_null(strstr(case_evidence(v, incast), "2 other flows to c met at S:2"));
 	assert_non_null(case_find(v, FINDING_FLOW_CONTENTION, "S:2", "b->d/92>92"));
 	assert_int_equal(v->nfindings, 2);
 	verdict_destroy(v);
@@ -227,7 +227,7 @@ test_cut_without_drops(void **state)
 	finding = case_find(v, FINDING_LINK_DOWN, "L:3", NULL);
 	assert_non_null(finding);
 	assert_int_equal(v->nfindings, 1);
-	assert_non_null(strstr(finding->evidence, "L:3 was cut"));
+	assert_non_null(strstr(case_evidence(v, finding), "L:3 was cut"));
 	assert_int_equal(v->run.nflows, 2);
 	verdict_destroy(v);
 }

@@ -286,7 +286,7 @@ test_storm_seen_in_passing(void **state)
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, seen);
 		if (seen)
-			assert_non_null(strstr(case_find(v, FINDING_PFC_STORM, "6:1", NULL)->evidence, "held 0 B"));
+			assert_non_null(strstr(case_evidence(v, case_find(v, FINDING_PFC_STORM, "6:1", NULL)), "held 0 B"));
 		verdict_destroy(v);
 	}
 }
@@ -509,12 +509,13 @@ test_deadlock_begins(void **state)
 		if (finding == NULL)
 			fail_msg("%s", case_reason(v));
 		assert_int_equal(finding->nports, 4);
-		assert_non_null(strstr(finding->evidence, stands_in ? "is part of it" : "waits behind it"));
+		assert_non_null(strstr(case_evidence(v, finding), stands_in ? "is part of it" : "waits behind it"));
 		assert_int_equal(finding->origin_port != RUN_NONE, storm);
 		assert_int_equal(case_find(v, FINDING_PFC_STORM, "18:1", NULL) != NULL, storm);
 		if (storm)
 			assert_string_equal(v->run.ports[finding->origin_port].name, "18:1");
-		assert_non_null(strstr(finding->evidence, storm ? "out of the loop, by the pauses" : "began in the loop"));
+		assert_non_null(
+			strstr(case_evidence(v, finding), storm ? "out of the loop, by the pauses" : "began in the loop"));
 		verdict_destroy(v);
 	}
 }

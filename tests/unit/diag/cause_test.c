@@ -160,7 +160,7 @@ test_drops(void **state)
 {
 	static const struct {
 		uint16_t reason;
-		enum finding_type type;
+		const struct finding_type *type;
 	} cases[] = {
 		{ REC_DROP_LINK_DOWN, FINDING_LINK_DOWN }, { REC_DROP_TTL, FINDING_FORWARDING_LOOP },
 		{ REC_DROP_NO_ROUTE, FINDING_BLACKHOLE },  { REC_DROP_BLACKHOLE, FINDING_BLACKHOLE },

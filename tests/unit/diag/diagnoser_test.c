@@ -150,9 +150,9 @@ two_diagnosers(void **state)
 	assert_ptr_equal(verdict_section(v, "busiest")->by, &busiest);
 	/* What weighs most comes first, whoever found it; the others stay as they were. */
 	assert_int_equal(v->nfindings, alone->nfindings + 1);
-	assert_int_equal(v->findings[0].type, FINDING_INCAST);
+	assert_ptr_equal(v->findings[0].type, FINDING_INCAST);
 	for (uint32_t i = 0; i < alone->nfindings; i++)
-		assert_string_equal(v->findings[i + 1].evidence, alone->findings[i].evidence);
+		assert_string_equal(case_evidence(v, &v->findings[i + 1]), case_evidence(alone, &alone->findings[i]));
 	/* Innocent is what all call so. */
 	assert_false(verdict_claim(v)->innocent);
 	assert_int_equal(verdict_claim(v)->kind, CLAIM_FAULT);

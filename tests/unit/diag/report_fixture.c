@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/diag/report_fixture_parts.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,16 +235,15 @@ list(uint32_t *count, uint32_t n, const uint32_t *items)
 	return copy;
 }
 
-/* @param halted  a second port, NULL: none */
-static void __attribute__((format(printf, 10, 11)))
-add_finding(struct verdict *v, enum finding_type type, const char *root, const char *halted, uint32_t culprit,
-	    uint32_t rank, uint32_t step, uint32_t nsteps, double score, const char *evidence, ...)
+/* @param halted  a second port, NULL: none  @param seen  in which step after the first; port and flow are set here */
+static void
+add_finding(struct verdict *v, const struct finding_type *type, const char *root, const char *halted, uint32_t culprit,
+	    uint32_t rank, uint32_t step, uint32_t nsteps, double score, struct finding_evidence seen)
 {
 	struct finding *f = &v->findings[v->nfindings++];
 	uint32_t first = fixture_step(v, rank, step);
 	uint32_t ports[2] = { halted != NULL ? fixture_port(v, halted) : 0, fixture_port(v, root) };
 	uint32_t steps[2] = { first, first + 1 };
-	va_list ap;
 
 	f->type = type;
 	snprintf(f->root, sizeof(f->root), "%s", root);
@@ -257,34 +255,33 @@ add_finding(struct verdict *v, enum finding_type type, const char *root, const c
 	f->start_ps = culprit == F15_18 ? MS(2005) : MS(2030);
 	f->end_ps = culprit == F15_18 ? MS(2020.4) : MS(2116.6);
 	f->score = score;
-	va_start(ap, evidence);
-	vsnprintf(f->evidence, sizeof(f->evidence), evidence, ap);
-	va_end(ap);
+	f->evidence = seen;
+	f->evidence.nclauses = 1;
+	f->evidence.step += first;
+	f->evidence.port = ports[1];
+	f->evidence.other_port = ports[0];
+	f->evidence.flow = culprit;
+	f->evidence.flows = 1;
 }
+
+#define WAITED(...) ((struct finding_evidence){ __VA_ARGS__ })
 
 static void
 add_findings(struct verdict *v)
 {
 	v->findings = fixture_alloc(6, sizeof(*v->findings));
 	add_finding(v, FINDING_FLOW_CONTENTION, "6:2", NULL, F13_19, 5, 1, 2, 7.41e7,
-		    "17->18/10000>10000 step 2 took 70.134 ms instead of 30.757 ms: its 83411 packets reported at 6:2 had "
-		    "51034112 packets of 13->19/10001>10001 ahead of them, 611.84 each");
+		    WAITED(.step = 1, .packets = 83411, .waits = 51034112));
 	add_finding(v, FINDING_PFC_BACKPRESSURE, "6:2", "2:3", F13_19, 5, 1, 2, 6.9e7,
-		    "17->18/10000>10000 step 2 took 70.134 ms instead of 30.757 ms: 2:3 was halted by PFC for 31.860 of "
-		    "58.000 ms reported; 97 %% of what it sends goes to the queue of 6:2, up to 596 packets deep and not "
-		    "paused itself");
+		    WAITED(.step = 1, .ps = 31.860e9, .of_ps = 58e9, .percent = 97, .depth_packets = 596));
 	add_finding(v, FINDING_FLOW_CONTENTION, "6:2", NULL, F15_18, 5, 1, 1, 3.2e6,
-		    "17->18/10000>10000 step 1 took 46.973 ms instead of 30.757 ms: its 40120 packets reported at 6:2 had "
-		    "2213004 packets of 15->18/10001>10001 ahead of them, 55.16 each");
+		    WAITED(.packets = 40120, .waits = 2213004));
 	add_finding(v, FINDING_FLOW_CONTENTION, "13:1", NULL, F13_19, 1, 2, 2, 3.2e5,
-		    "13->14/10000>10000 step 2 took 53.995 ms instead of 30.757 ms: its 61022 packets reported at 13:1 had "
-		    "320114 packets of 13->19/10001>10001 ahead of them, 5.25 each");
+		    WAITED(.packets = 61022, .waits = 320114));
 	add_finding(v, FINDING_FLOW_CONTENTION, "3:2", NULL, F13_19, 6, 2, 1, 2.1e5,
-		    "18->19/10000>10000 step 2 took 49.463 ms instead of 30.757 ms: its 58873 packets reported at 3:2 had "
-		    "210566 packets of 13->19/10001>10001 ahead of them, 3.58 each");
+		    WAITED(.packets = 58873, .waits = 210566));
 	add_finding(v, FINDING_FLOW_CONTENTION, "15:1", NULL, F15_18, 3, 1, 1, 4.4e4,
-		    "15->16/10000>10000 step 1 took 38.431 ms instead of 30.757 ms: its 30166 packets reported at 15:1 had "
-		    "44011 packets of 15->18/10001>10001 ahead of them, 1.46 each");
+		    WAITED(.packets = 30166, .waits = 44011));
 }
 
 static void

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "diag/verdict.h"
+#include "tests/unit/diag/types.h"
 
 /* Names in the case and in nothing wrong: indices into verdict.flows. */
 enum fixture_flow {

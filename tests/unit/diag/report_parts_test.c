@@ -105,7 +105,7 @@ static void
 finding_sentences(void **state)
 {
 	static const struct {
-		enum finding_type type;
+		const struct finding_type *type;
 		const char *said;
 	} cases[] = {
 		{ FINDING_FLOW_CONTENTION, "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" },

@@ -239,7 +239,7 @@ test_order(void **state)
 	assert_int_equal(v->nfindings, w->nfindings);
 	for (uint32_t i = 0; i < v->nfindings; i++) {
 		assert_memory_equal(&v->findings[i].score, &w->findings[i].score, sizeof(double));
-		assert_string_equal(v->findings[i].evidence, w->findings[i].evidence);
+		assert_string_equal(case_evidence(v, &v->findings[i]), case_evidence(w, &w->findings[i]));
 	}
 	for (uint32_t i = 0; i < vedrfolnir_of(v)->ncontributors; i++)
 		assert_memory_equal(&vedrfolnir_of(v)->contributors[i].score, &vedrfolnir_of(w)->contributors[i].score,

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sentence of facts.h on what shows a finding: the clauses of its type, with the facts of its evidence in them. */
+#include <string.h>
+
+#include "common/array.h"
+#include "common/wire/ending.h"
+#include "diag/report/facts.h"
+
+typedef void tell_fn(const struct run *run, const struct finding_evidence *seen, char *buf);
+
+static void
+put_ms(char *buf, double ps)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%.3f", ps / 1e9);
+}
+
+static void
+put_port(const struct run *run, uint32_t port, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%s", port < run->nports ? run->ports[port].name : "?");
+}
+
+static void
+put_flow(const struct run *run, uint32_t flow, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%s", flow < run->nflows ? run->flows[flow].name : "?");
+}
+
+/* "17->18/10000>10000 step 2 took 70.134 ms instead of 30.757 ms" */
+static void
+tell_step(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	const struct run_step *step = &run->steps[seen->step];
+	double exec_ms = (double)(step->end_ps - step->start_ps) / 1e9, expect_ms = (double)step->expect_ps / 1e9;
+
+	put_flow(run, step->flow, buf);
+	fmt_append(buf, FACTS_EVIDENCE,
+		   step->open ? " step %u was still open after %.3f ms (%.3f ms expected)"
+			      : " step %u took %.3f ms instead of %.3f ms",
+		   step->step, exec_ms, expect_ms);
+}
+
+static void
+tell_number(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%u", run->steps[seen->step].step);
+}
+
+static void
+tell_expected(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	put_ms(buf, (double)run->steps[seen->step].expect_ps);
+}
+
+/* What is known of packets that the step sent again; at a QP error that its retries are spent. */
+static void
+tell_again(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	const struct run_step *step = &run->steps[seen->step];
+	bool spent = step->open && !run->truncated && run->end_reason == REC_END_QP_ERROR && run->end_node == step->host;
+
+	if (step->retransmits == 0 && spent)
+		fmt_append(buf, FACTS_EVIDENCE, "it sent packets again until its retries were spent");
+	else
+		fmt_append(buf, FACTS_EVIDENCE, "it sent %u packets again", step->retransmits);
+}
+
+static void
+tell_port(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	put_port(run, seen->port, buf);
+}
+
+static void
+tell_other(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	put_port(run, seen->other_port, buf);
+}
+
+static void
+tell_node(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%s", seen->node < run->nnodes ? run->nodes[seen->node].name : "?");
+}
+
+static void
+tell_flow(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	put_flow(run, seen->flow, buf);
+}
+
+/* "13->19/10001>10001 and 2 others" */
+static void
+tell_flows(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	if (seen->flows == 0) {
+		fmt_append(buf, FACTS_EVIDENCE, "flows that were not reported");
+		return;
+	}
+	put_flow(run, seen->flow, buf);
+	if (seen->flows > 1)
+		fmt_append(buf, FACTS_EVIDENCE, " and %u other%s", seen->flows - 1, seen->flows > 2 ? "s" : "");
+}
+
+static void
+tell_count(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%llu", (unsigned long long)seen->count);
+}
+
+static void
+tell_depth(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%u", seen->depth_packets);
+}
+
+static void
+tell_held(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%llu", (unsigned long long)seen->held_bytes);
+}
+
+static void
+tell_threshold(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%llu", (unsigned long long)seen->threshold_bytes);
+}
+
+static void
+tell_packets(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%.0f", seen->packets);
+}
+
+static void
+tell_waits(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%.0f", seen->waits);
+}
+
+static void
+tell_each(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%.2f", seen->waits / seen->packets);
+}
+
+static void
+tell_ms(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	put_ms(buf, seen->ps);
+}
+
+static void
+tell_of_ms(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	put_ms(buf, seen->of_ps);
+}
+
+static void
+tell_percent(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	fmt_append(buf, FACTS_EVIDENCE, "%.0f", seen->percent);
+}
+
+/* What {NAME} in a clause stands for. */
+static const struct {
+	const char *name;
+	tell_fn *tell;
+} facts[] = {
+	{ "step", tell_step },           { "number", tell_number },   { "expected", tell_expected },
+	{ "again", tell_again },         { "port", tell_port },       { "other", tell_other },
+	{ "node", tell_node },           { "flow", tell_flow },       { "flows", tell_flows },
+	{ "count", tell_count },         { "depth", tell_depth },     { "held", tell_held },
+	{ "threshold", tell_threshold }, { "packets", tell_packets }, { "waits", tell_waits },
+	{ "each", tell_each },           { "ms", tell_ms },           { "of ms", tell_of_ms },
+	{ "percent", tell_percent },
+};
+
+/* @param name  of len characters  @return NULL: nothing stands for it */
+static tell_fn *
+find_fact(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+		if (strncmp(facts[i].name, name, len) == 0 && facts[i].name[len] == '\0')
+			return facts[i].tell;
+	}
+	return NULL;
+}
+
+static void
+tell_clause(const struct run *run, const struct finding_evidence *seen, const char *clause, char *buf)
+{
+	while (*clause != '\0') {
+		size_t plain = strcspn(clause, "{"), name;
+		tell_fn *tell;
+
+		fmt_append(buf, FACTS_EVIDENCE, "%.*s", (int)plain, clause);
+		clause += plain;
+		if (*clause == '\0')
+			return;
+		name = strcspn(clause + 1, "}");
+		tell = find_fact(clause + 1, name);
+		if (tell != NULL)
+			tell(run, seen, buf);
+		else
+			fmt_append(buf, FACTS_EVIDENCE, "%.*s}", (int)name + 1, clause);
+		clause += name + 1 + (clause[name + 1] == '}');
+	}
+}
+
+char *
+facts_evidence(const struct verdict *v, const struct finding *finding, char *buf)
+{
+	const struct finding_evidence *seen = &finding->evidence;
+
+	buf[0] = '\0';
+	for (uint32_t i = 0; i < seen->nclauses; i++)
+		tell_clause(&v->run, seen, finding->type->clauses[seen->clauses[i]], buf);
+	return buf;
+}
