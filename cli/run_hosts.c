@@ -36,23 +36,11 @@ struct run_hosts {
 	uint32_t count;
 };
 
-static const char *
-kind_of(const struct host_config *config)
-{
-	static const char *const kinds[] = {
-		[HOST_GUEST] = "uml",
-		[HOST_QEMU] = "qemu",
-		[HOST_NETNS] = "netns",
-	};
-
-	return config->kind == HOST_PORT || config->kind == HOST_EMBEDDED ? NULL : kinds[config->kind];
-}
-
 static bool
 needs_kernel(const struct scenario *sc)
 {
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
-		if (sc->hosts[i] != NULL && sc->hosts[i]->kind == HOST_GUEST)
+		if (sc->hosts[i] != NULL && host_kinds[sc->hosts[i]->kind].builds_kernel)
 			return true;
 	return false;
 }
@@ -97,7 +85,7 @@ tell_of_others(const struct run_hosts *hosts)
 	const struct scenario *sc = hosts->scenario;
 
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
-		if (sc->hosts[i] != NULL && sc->hosts[i]->kind == HOST_PORT)
+		if (sc->hosts[i] != NULL && host_kinds[sc->hosts[i]->kind].foreign)
 			log_info("waiting for host %s: start rxe-host there with --host %s --manage %s/%s.manage",
 				 sc->topo->nodes[i].name, sc->topo->nodes[i].name, hosts->sockets, sc->topo->nodes[i].name);
 }
@@ -130,7 +118,7 @@ run_hosts_create(const struct scenario_options *options, const struct run_dir *d
 	hosts->sockets = sockets;
 	hosts->dir_lock = dir->lock;
 	for (uint32_t i = 0; i < scenario->topo->nnodes; i++)
-		if (scenario->hosts[i] != NULL && kind_of(scenario->hosts[i]) != NULL)
+		if (scenario->hosts[i] != NULL && host_kinds[scenario->hosts[i]->kind].guest != NULL)
 			hosts->hosts[hosts->count++].node = i;
 	ret = make_folder(hosts, dir->path, err);
 	if (ret == 0)
@@ -196,14 +184,16 @@ boot(struct run_hosts *hosts, struct run_host *host, const char *manage, struct 
 {
 	const struct scenario *sc = hosts->scenario;
 	const char *name = sc->topo->nodes[host->node].name, *argv[MAX_ARGS];
+	const struct host_config *of = sc->hosts[host->node];
+	const struct host_cable cable = { of, hosts->sockets, name, host->node };
 	char nic[96];
 	struct guest_config config = {
-		.kind = kind_of(sc->hosts[host->node]),
+		.kind = host_kinds[of->kind].guest,
 		.name = name,
 		.dir = hosts->dir,
 		.init = hosts->paths.init,
 		.kernel = hosts->paths.kernel,
-		.memory_mib = (unsigned)(sc->hosts[host->node]->memory_bytes >> 20),
+		.memory_mib = (unsigned)(of->memory_bytes >> 20),
 		.nic = nic,
 		.ip = htonl(topo_nic_ip(host->node, 0)),
 		.prefix_bits = PREFIX_BITS,
@@ -213,10 +203,7 @@ boot(struct run_hosts *hosts, struct run_host *host, const char *manage, struct 
 	};
 	int ret;
 
-	if (sc->hosts[host->node]->kind == HOST_NETNS)
-		snprintf(nic, sizeof(nic), "rl-%s", name);
-	else
-		snprintf(nic, sizeof(nic), "%s/%s.vhost", hosts->sockets, name);
+	host_kinds[of->kind].nic(&cable, nic, sizeof(nic));
 	topo_nic_mac(host->node, 0, config.mac);
 	host_program(hosts, name, argv);
 	config.manage_fd = connect_manage(manage, err);

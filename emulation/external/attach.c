@@ -19,11 +19,6 @@ attach_host_at(const struct attach *attach, uint32_t node)
 	return host;
 }
 
-static const char *const kind_names[] = {
-	[HOST_EMBEDDED] = "embedded", [HOST_GUEST] = "guest", [HOST_QEMU] = "qemu",
-	[HOST_NETNS] = "netns",       [HOST_PORT] = "port",
-};
-
 static struct port *
 open_port(const struct attach *attach, uint32_t node, const char *dir, struct err *err)
 {
@@ -33,20 +28,13 @@ open_port(const struct attach *attach, uint32_t node, const char *dir, struct er
 		.name = attach->scenario->topo->nodes[node].name,
 		.mtu = (uint16_t)attach->scenario->host_mtu_bytes,
 	};
-	char path[PATH_MAX];
+	const struct host_cable cable = { host, dir, config.name, node };
+	char where[PATH_MAX];
 
-	switch ((enum host_kind)host->kind) {
-	case HOST_PORT:
-		if (strncmp(host->port, vhost_prefix, sizeof(vhost_prefix) - 1) == 0)
-			return port_vhost_create(&config, host->port + sizeof(vhost_prefix) - 1, err);
-		return port_ethdev_create(&config, host->port, err);
-	case HOST_NETNS: /* the launcher moves the tap into the namespace */
-		snprintf(path, sizeof(path), "net_tap_%u,iface=rl-%s", node, config.name);
-		return port_ethdev_create(&config, path, err);
-	default:
-		snprintf(path, sizeof(path), "%s/%s.vhost", dir, config.name);
-		return port_vhost_create(&config, path, err);
-	}
+	host_kinds[host->kind].port(&cable, where, sizeof(where));
+	if (strncmp(where, vhost_prefix, sizeof(vhost_prefix) - 1) == 0)
+		return port_vhost_create(&config, where + sizeof(vhost_prefix) - 1, err);
+	return port_ethdev_create(&config, where, err);
 }
 
 static int
@@ -133,7 +121,7 @@ attach_host(const struct attach *attach, uint32_t index)
 
 	return (struct attach_host){
 		.node = host->node,
-		.kind = kind_names[attach->scenario->hosts[host->node]->kind],
+		.kind = host_kind_name(attach->scenario->hosts[host->node]->kind),
 		.port = host->port->count,
 		.nic = host->nic,
 		.result = manage_result(attach->manage, host->node),

@@ -280,7 +280,7 @@ start_eal(const struct run_options *options, const struct scenario *scenario, st
 	};
 
 	for (size_t i = 0; i < scenario->nhost_configs; i++)
-		config.pci |= scenario->host_configs[i].kind == HOST_PORT &&
+		config.pci |= host_kinds[scenario->host_configs[i].kind].foreign &&
 			      isxdigit((unsigned char)scenario->host_configs[i].port[0]) &&
 			      strchr(scenario->host_configs[i].port, ':') != NULL;
 	return lcore_init(&config, err);

@@ -10,6 +10,7 @@
 #include "dpswitch/faults/fault.h"
 #include "dpswitch/pipeline/switch.h"
 #include "emulation/recorder/exporter.h"
+#include "emulation/scenario/host_kind.h"
 #include "rxe-hosts/agent/agent.h"
 #include "rxe-hosts/roce/params.h"
 #include "rxe-hosts/steps/plan.h"
@@ -48,15 +49,6 @@ struct limits_params {
 	uint64_t connect_ps;
 	uint64_t hold_ps;
 	uint64_t memory_bytes;
-};
-
-/* Who runs a host of the topology. */
-enum host_kind {
-	HOST_EMBEDDED, /* rxe-hosts/device/embedded/embedded.h, in the fabric's own process and time */
-	HOST_GUEST,    /* a kernel of its own: user-mode Linux */
-	HOST_QEMU,     /* a kernel of its own: a QEMU machine */
-	HOST_NETNS,    /* a network namespace of this server, with the server's rdma_rxe */
-	HOST_PORT,     /* somebody else's: whatever is behind a DPDK port */
 };
 
 /* One group of "hosts". */

@@ -56,16 +56,13 @@ static const struct cfg_field routing_fields[] = {
 };
 #undef S
 
-static const struct cfg_choice host_kinds[] = {
-	{ .name = "embedded", .value = HOST_EMBEDDED }, { .name = "guest", .value = HOST_GUEST },
-	{ .name = "qemu", .value = HOST_QEMU },         { .name = "netns", .value = HOST_NETNS },
-	{ .name = "port", .value = HOST_PORT },         { 0 },
-};
+#define HOST_CHOICE(id, value, name, ...) { name, id, NULL },
+static const struct cfg_choice host_choices[] = { HOST_KINDS(HOST_CHOICE){ 0 } };
 
 #define S struct host_config
 static const struct cfg_field host_fields[] = {
 	{ "names", CFG_STRINGS, offsetof(S, names), "", 0, 0, NULL, "Hosts of the topology; absent: all" },
-	{ "kind", CFG_ENUM, offsetof(S, kind), NULL, 0, 0, host_kinds,
+	{ "kind", CFG_ENUM, offsetof(S, kind), NULL, 0, 0, host_choices,
 	  "embedded: inside the fabric's process; guest: user-mode Linux with kernel rxe; qemu: a QEMU machine with kernel "
 	  "rxe; netns: a network namespace with the server's rdma_rxe; port: somebody else's, behind a DPDK port" },
 	{ "port", CFG_STRING, offsetof(S, port), "", 0, 0, NULL,

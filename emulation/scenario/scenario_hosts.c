@@ -56,16 +56,16 @@ assign_named(struct scenario *sc, const struct host_config *config, struct err *
 static int
 check_port(const struct host_config *config, struct err *err)
 {
-	bool given = config->port != NULL && config->port[0] != '\0';
+	bool given = config->port != NULL && config->port[0] != '\0', foreign = host_kinds[config->kind].foreign;
 
-	if (config->kind == HOST_PORT && !given)
+	if (foreign && !given)
 		return cfg_fail(&config->where, "port", err,
 				"kind = \"port\" needs it, e.g. \"net_af_packet0,iface=eth1\" or \"vhost:/run/h1.sock\"");
-	if (config->kind != HOST_PORT && given)
+	if (!foreign && given)
 		return cfg_fail(&config->where, "port", err, "\"%s\" is for kind = \"port\"", config->port);
-	if (config->kind == HOST_PORT && config->names.count != 1)
+	if (foreign && config->names.count != 1)
 		return cfg_fail(&config->where, "names", err, "%zu hosts behind one port: name one", config->names.count);
-	if (config->kind != HOST_PORT && config->pfc)
+	if (!foreign && config->pfc)
 		return cfg_fail(&config->where, "pfc", err, "true is for kind = \"port\": nobody else obeys PAUSE frames");
 	return 0;
 }

@@ -312,6 +312,33 @@ a_host_that_is_lost_ends_the_run(void **state)
 	assert_true(fake.serviced >= 4);
 }
 
+static void
+every_kind_of_external_host_has_a_cable(void **state)
+{
+	const struct host_config given = { .port = "net_af_packet0,iface=eth1" };
+	const struct host_cable cable = { &given, "/run/x", "h1", 7 };
+	char text[128];
+
+	assert_null(host_kinds[HOST_EMBEDDED].port);
+	for (int kind = HOST_EMBEDDED + 1; kind < (int)ENUM_COUNT(HOST_KINDS); kind++) {
+		const struct host_kind_row *row = &host_kinds[kind];
+
+		assert_true(row->foreign == (row->guest == NULL));
+		assert_true((row->nic != NULL) == (row->guest != NULL));
+		row->port(&cable, text, sizeof(text));
+		assert_true(text[0] != '\0');
+	}
+	host_kinds[HOST_GUEST].port(&cable, text, sizeof(text));
+	assert_string_equal(text, "vhost:/run/x/h1.vhost");
+	host_kinds[HOST_NETNS].port(&cable, text, sizeof(text));
+	assert_string_equal(text, "net_tap_7,iface=rl-h1");
+	host_kinds[HOST_NETNS].nic(&cable, text, sizeof(text));
+	assert_string_equal(text, "rl-h1");
+	host_kinds[HOST_PORT].port(&cable, text, sizeof(text));
+	assert_string_equal(text, given.port);
+	assert_string_equal(host_kind_name(HOST_QEMU), "qemu");
+}
+
 int
 main(void)
 {
@@ -320,6 +347,7 @@ main(void)
 		cmocka_unit_test(the_first_phase_lasts_until_hosts_are_ready),
 		cmocka_unit_test(a_run_ends_with_its_programs_and_has_their_reports),
 		cmocka_unit_test(a_host_that_is_lost_ends_the_run),
+		cmocka_unit_test(every_kind_of_external_host_has_a_cable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
