@@ -32,6 +32,8 @@ idle_faults_held_ps(void *ctx, uint32_t port)
 	const struct port_truth *truth = emulation_truth_of(emulation, at->node, at->index);
 	uint64_t held_ps = 0;
 
+	if (emulation->scenario->hosts[at->node] != NULL)
+		return FAULT_UNSEEN;
 	for (uint32_t slot = 0; slot < truth->flows->count; slot++)
 		held_ps += port_truth_held(truth, slot).together_ps;
 	return held_ps;
@@ -40,9 +42,12 @@ idle_faults_held_ps(void *ctx, uint32_t port)
 uint64_t
 idle_faults_steps_begun(void *ctx, uint32_t node, int64_t collective, int64_t step)
 {
-	const struct step_engine *engine = ((const struct emulation *)ctx)->engines[node];
+	const struct emulation *emulation = ctx;
+	const struct step_engine *engine = emulation->engines[node];
 	uint64_t begun = 0;
 
+	if (emulation->scenario->hosts[node] != NULL)
+		return FAULT_UNSEEN;
 	for (size_t i = 0; engine != NULL && i < step_engine_rows(engine); i++) {
 		struct step_row row = step_engine_row(engine, i);
 

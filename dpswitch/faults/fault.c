@@ -185,7 +185,9 @@ faults_next_ps(const struct fault_list *list, uint64_t now_ps)
 static void
 look_at(struct fault *fault, const struct fault_env *env)
 {
-	fault->acted |= fault->ops->met(fault->params, env) != fault->met;
+	uint64_t met = fault->ops->met(fault->params, env);
+
+	fault->acted |= met == FAULT_UNSEEN || met != fault->met;
 }
 
 /* Switches off what is over, and marks what has to be renewed. */

@@ -19,9 +19,9 @@ struct fault_env {
 	void *run;
 	/* Does the way of a flow, of its data or ACKs, leave by this port as routes and pins are without faults? */
 	bool (*crosses)(void *run, uint32_t port);
-	/* How long flows stood at this port while it was halted so far. */
+	/* How long flows stood at this port while it was halted so far; FAULT_UNSEEN at an external host. */
 	uint64_t (*held_ps)(void *run, uint32_t port);
-	/* Steps of ranks at a host that began. @param collective  -1: all. @param step  0: every one */
+	/* Steps of ranks at a host that began; FAULT_UNSEEN of an external one. @param collective  -1: all. @param step  0: every one */
 	uint64_t (*steps_begun)(void *run, uint32_t node, int64_t collective, int64_t step);
 };
 
@@ -32,6 +32,7 @@ struct fault_work {
 	uint32_t ncollectives;
 };
 
+#define FAULT_UNSEEN UINT64_MAX
 #define FAULT_MIN_PERIOD_PS 1000000 /* every change ends a window */
 
 /* The first members of every fault's struct. */
@@ -82,7 +83,10 @@ struct fault_ops {
 	bool cuts_cables; /* switches find other ways, see routing.convergence */
 	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
 	void (*target)(const void *params, const struct topo *topo, char *buf);
-	/* A count of all that a fault of its kind and place did or met: one that does not grow while it is on is idle. */
+	/*
+	 * A count of all that a fault of its kind and place did or met: one that does not grow while it is on is idle.
+	 * FAULT_UNSEEN: that cannot be seen from here, and nobody says that it is idle.
+	 */
 	uint64_t (*met)(const void *params, const struct fault_env *env);
 	const char *idle; /* what is said of that: "no frame was lost" */
 	/* Why it would change nothing even so, NULL: it does. May be NULL. */

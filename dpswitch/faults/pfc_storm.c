@@ -62,9 +62,9 @@ check(const void *params, const struct fault_work *work, struct err *err)
 		used |= 1u << work->flows->flows[i].prio;
 	if (used >> storm->priority & 1)
 		return 0;
-	for (uint32_t class = 1; class < SWITCH_CLASSES; class ++)
-		if (used >> class & 1)
-			size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%u", size != 0 ? ", " : "", class);
+	for (uint32_t c = 1; c < SWITCH_CLASSES; c++)
+		if (used >> c & 1)
+			size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%u", size != 0 ? ", " : "", c);
 	return cfg_fail(&storm->at.common.where, "priority", err,
 			"no flow is in class %lld, so that this storm would halt nothing; flows are in class %s",
 			(long long)storm->priority, list);
