@@ -8,9 +8,10 @@
 struct page_column {
 	const char *key;
 	json_int_t (*of)(const struct verdict *v, uint32_t row);
+	bool rising; /* written as differences to the row before: shorter */
 };
 
-/* {key: [numbers], ...}; a column whose rows are all the same is that number alone. */
+/* {"count": rows, key: numbers, ...}; numbers: [n, ...], [n, times] for several equal ones, {"steps": numbers} if rising. */
 json_t *page_columns(const struct verdict *v, const struct page_column *columns, size_t ncolumns, uint32_t first,
 		     uint32_t count);
 

@@ -5,6 +5,8 @@
 #include "common/wire/detection.h"
 #include "diag/report/page_data.h"
 
+#define SHORTEST_RUN 3
+
 json_t *
 page_indices(const uint32_t *indices, uint32_t count)
 {
@@ -15,20 +17,30 @@ page_indices(const uint32_t *indices, uint32_t count)
 	return array;
 }
 
+static json_int_t
+value_of(const struct verdict *v, const struct page_column *column, uint32_t first, uint32_t row)
+{
+	json_int_t value = column->of(v, first + row);
+
+	return column->rising && row > 0 ? value - column->of(v, first + row - 1) : value;
+}
+
+/* A run of equal numbers is one pair [number, how many]. */
 static json_t *
 column(const struct verdict *v, const struct page_column *column, uint32_t first, uint32_t count)
 {
-	json_t *array;
-	uint32_t same = 1;
+	json_t *array = json_array();
 
-	while (same < count && column->of(v, first + same) == column->of(v, first))
-		same++;
-	if (count > 0 && same == count)
-		return json_integer(column->of(v, first));
-	array = json_array();
-	for (uint32_t i = 0; i < count; i++)
-		array = value_add(array, json_integer(column->of(v, first + i)));
-	return array;
+	for (uint32_t i = 0, n; i < count; i += n) {
+		json_int_t value = value_of(v, column, first, i);
+
+		for (n = 1; i + n < count && value_of(v, column, first, i + n) == value; n++)
+			;
+		if (n < SHORTEST_RUN)
+			n = 1;
+		array = value_add(array, n == 1 ? json_integer(value) : json_pack("[I, I]", value, (json_int_t)n));
+	}
+	return column->rising ? json_pack("{s:o}", "steps", array) : array;
 }
 
 json_t *
@@ -85,8 +97,12 @@ json_t *
 page_detections(const struct verdict *v)
 {
 	static const struct page_column columns[] = {
-		{ "time", detection_time },           { "step", detection_step },   { "rtt", detection_rtt },
-		{ "threshold", detection_threshold }, { "stall", detection_stall }, { "left", detection_left },
+		{ .key = "time", .of = detection_time, .rising = true },
+		{ .key = "step", .of = detection_step },
+		{ .key = "rtt", .of = detection_rtt },
+		{ .key = "threshold", .of = detection_threshold },
+		{ .key = "stall", .of = detection_stall },
+		{ .key = "left", .of = detection_left },
 	};
 
 	return page_columns(v, columns, ARRAY_LEN(columns), 0, v->run.ndetections);
@@ -105,18 +121,6 @@ notification_from(const struct verdict *v, uint32_t i)
 }
 
 static json_int_t
-notification_to(const struct verdict *v, uint32_t i)
-{
-	return page_index(v->run.notifications[i].to);
-}
-
-static json_int_t
-notification_step(const struct verdict *v, uint32_t i)
-{
-	return v->run.notifications[i].step;
-}
-
-static json_int_t
 notification_detections(const struct verdict *v, uint32_t i)
 {
 	return v->run.notifications[i].detections;
@@ -126,11 +130,9 @@ json_t *
 page_notifications(const struct verdict *v)
 {
 	static const struct page_column columns[] = {
-		{ "time", notification_time },
-		{ "from", notification_from },
-		{ "to", notification_to },
-		{ "step", notification_step },
-		{ "detections", notification_detections },
+		{ .key = "time", .of = notification_time, .rising = true },
+		{ .key = "from", .of = notification_from },
+		{ .key = "detections", .of = notification_detections },
 	};
 
 	return page_columns(v, columns, ARRAY_LEN(columns), 0, v->run.nnotifications);
@@ -164,10 +166,10 @@ json_t *
 page_polls(const struct verdict *v)
 {
 	static const struct page_column columns[] = {
-		{ "time", poll_time },
-		{ "flow", poll_flow },
-		{ "port", poll_port },
-		{ "paused", poll_paused },
+		{ .key = "time", .of = poll_time, .rising = true },
+		{ .key = "flow", .of = poll_flow },
+		{ .key = "port", .of = poll_port },
+		{ .key = "paused", .of = poll_paused },
 	};
 
 	return page_columns(v, columns, ARRAY_LEN(columns), 0, v->run.npolls);

@@ -67,8 +67,12 @@ expect_of(const struct verdict *v, uint32_t i)
 }
 
 static const struct page_column schedule_columns[] = {
-	{ "rank", rank_of }, { "step", number_of },     { "flow", flow_of },
-	{ "host", host_of }, { "depends", depends_of }, { "expect_ns", expect_of },
+	{ .key = "rank", .of = rank_of, .rising = true },
+	{ .key = "step", .of = number_of, .rising = true },
+	{ .key = "flow", .of = flow_of },
+	{ .key = "host", .of = host_of },
+	{ .key = "depends", .of = depends_of, .rising = true },
+	{ .key = "expect_ns", .of = expect_of },
 };
 
 /* From the collective's own start: fewer digits. */
@@ -106,9 +110,9 @@ state_of(const struct verdict *v, uint32_t i)
 }
 
 static const struct page_column time_columns[] = {
-	{ "start", start_of },
-	{ "took", took_of },
-	{ "state", state_of },
+	{ .key = "start", .of = start_of, .rising = true },
+	{ .key = "took", .of = took_of },
+	{ .key = "state", .of = state_of },
 };
 
 /* What few steps have: late_ns, sent again, telemetry that did not arrive. */

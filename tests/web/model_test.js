@@ -22,8 +22,15 @@ function data() {
     nodes: names.map((name, i) => ({name, host: i > 2})),
     ports,
     flows: [{name: "h0->h2/1", short: "h0->h2", path}, {name: "h1->h2/1", short: "h1->h2", path: []}],
-    schedules:
-        [{count: 3, rank: [0, 0, 1], step: [1, 2, 1], flow: [0, 0, 1], host: [3, 3, 4], depends: -1, expect_ns: 1000}],
+    schedules: [{
+      count: 3,
+      rank: {steps: [0, 0, 1]},
+      step: {steps: [1, 1, -1]},
+      flow: [0, 0, 1],
+      host: [3, 3, 4],
+      depends: {steps: [-1, [0, 2]]},
+      expect_ns: [[1000, 3]]
+    }],
     collectives: [0, 1].map((i) => ({
                               id: 0,
                               iteration: i,
@@ -35,7 +42,7 @@ function data() {
                               steps: {
                                 count: 3,
                                 schedule: 0,
-                                start: [0, 2000, 0],
+                                start: {steps: [0, 2000, -2000]},
                                 took: [2000, 1000, 1000],
                                 state: [1 + 2 + 8 + 16, 1 + 2 + 8 + 64, 3 + 32],
                                 rare: [{step: 0, late_ns: 7}],
@@ -65,7 +72,7 @@ function data() {
         scores: [[1, 90]]
       }]
     },
-    detections: {count: 1, time: 100, step: 0},
+    detections: {count: 1, time: {steps: [100]}, step: [0]},
     notifications: {count: 0},
     polls: {count: 0},
   };
@@ -84,8 +91,10 @@ const tests = {
   },
 
   columns() {
-    assert.deepEqual(rows({count: 2, a: [1, 2], b: 3}), [{a: 1, b: 3}, {a: 2, b: 3}]);
-    assert.equal(column({a: 4}, "a")(9), 4);
+    const columns = {count: 5, a: [1, [2, 3], 4], b: {steps: [10, [1, 4]]}};
+    assert.deepEqual([0, 1, 2, 3, 4].map(column(columns, "a")), [1, 2, 2, 2, 4]);
+    assert.deepEqual([0, 1, 2, 3, 4].map(column(columns, "b")), [10, 11, 12, 13, 14]);
+    assert.deepEqual(rows({count: 2, a: [1, 2], b: [3, 3]}), [{a: 1, b: 3}, {a: 2, b: 3}]);
   },
 
   steps() {

@@ -163,6 +163,10 @@ def all_is_reachable(browser):
             drawn |= browser.indices("#waiting .box")
     nsteps = browser.data()["collectives"][-1]["nsteps"]
     check(len(drawn) == nsteps, "scrolling reaches every box of the waiting graph", (len(drawn), nsteps))
+    for width in WIDTHS:
+        browser.look(width)
+        wide = browser.script("return document.documentElement.scrollWidth")
+        check(wide <= width, f"40 ranks, {width} px: nothing is wider than the window", wide)
     browser.quiet("40 ranks")
 
 

@@ -7,22 +7,21 @@ import {stands} from "./store.js";
 
 const FIRST = 20, SHARES = 8;
 
-function row(model, c, all, top) {
+/* Two rows: what the flow did in all, and to which steps. */
+function rowsOf(model, c, all, top) {
   const bar = el("i"), rest = c.steps_at.length - SHARES;
+  const button = (text, kind, index) => stands(el("button", {type: "button", class: "plain"}, text), kind, index);
+  const share = (step, i) =>
+      button(`${stepName(model, model.step(step))}: ${score(c.per_critical_flow[i].score)}`, "step", step);
   bar.style.width = `${top > 0 ? Math.max(0.5, 100 * c.score / top) : 0}%`;
-  return el(
-      "tr", null,
-      el("th", {scope: "row"},
-         stands(el("button", {type: "button", class: "plain"}, model.flows[c.flow_at].short), "flow", c.flow_at)),
-      el("td", {class: "number"}, score(c.score)), el("td", {class: "number"}, percent(all > 0 ? c.score / all : 0, 1)),
-      el("td", {class: "bar"}, bar),
-      el("td", {class: "shares"},
-         ...c.steps_at.slice(0, SHARES).map(
-             (step, i) => stands(
-                 el("button", {type: "button", class: "plain"},
-                    `${stepName(model, model.step(step))}: ${score(c.per_critical_flow[i].score)}`),
-                 "step", step)),
-         rest > 0 && el("span", null, `and ${rest} more`)));
+  return [
+    el("tr", {class: "flow-row"}, el("th", {scope: "row"}, button(model.flows[c.flow_at].short, "flow", c.flow_at)),
+       el("td", {class: "number"}, score(c.score)), el("td", {class: "number"}, percent(all > 0 ? c.score / all : 0, 1)),
+       el("td", {class: "bar"}, bar)),
+    el("tr", null,
+       el("td", {class: "shares", colspan: 4}, ...c.steps_at.slice(0, SHARES).map(share),
+          rest > 0 && el("span", null, `and ${rest} more`))),
+  ];
 }
 
 export function drawContributors(root, store) {
@@ -31,7 +30,7 @@ export function drawContributors(root, store) {
     return;
   const body = el("tbody"), top = model.contributors[0].score;
   const more = el("button", {type: "button", class: "more"}, `Show all ${model.contributors.length}`);
-  const fill = (list) => body.append(...list.map((c) => row(model, c, all, top)));
+  const fill = (list) => body.append(...list.flatMap((c) => rowsOf(model, c, all, top)));
   fill(model.contributors.slice(0, FIRST));
   more.addEventListener("click", () => {
     fill(model.contributors.slice(FIRST));
@@ -47,7 +46,7 @@ export function drawContributors(root, store) {
          el("table", {class: "contributors"},
             el("thead", null,
                el("tr", null,
-                  ...["flow", "score", "share", "", "on the critical path"].map(
+                  ...["flow", "score", "share", "and to which steps of the critical path"].map(
                       (name, i) => el("th", {scope: "col", class: i === 1 || i === 2 ? "number" : false}, name)))),
             body)),
       model.contributors.length > FIRST && more);

@@ -15,6 +15,13 @@ function make(node, attributes, children) {
 export const el = (name, attributes, ...children) => make(document.createElement(name), attributes, children);
 export const svg = (name, attributes, ...children) => make(document.createElementNS(SVG, name), attributes, children);
 
+const LONGEST_NAME = 40;
+
+/* Text in which no line breaks within a flow's name: a break before ">" would be one. */
+export const phrases = (text) =>
+    text.split(/(\S+->\S+)/)
+        .map((part, i) => (i % 2 === 1 && part.length <= LONGEST_NAME ? el("span", {class: "name"}, part) : part));
+
 /* A part of the page with its heading. */
 export function section(root, id, title, ...children) {
   const node = el("section", {id, "aria-labelledby": `${id}-title`}, el("h2", {id: `${id}-title`}, title), ...children);

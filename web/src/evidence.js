@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the diagnosis rests on, what it cost, and what is missing. */
-import {el, section} from "./dom.js";
+import {el, phrases, section} from "./dom.js";
 import {bytes, count} from "./format.js";
 
 function table(head, body) {
@@ -36,7 +36,7 @@ export function drawEvidence(root, store) {
       "Who waited behind whom was counted exactly: more than hardware reports." :
       "Who waited behind whom is estimated by replaying flow rows, as hardware reports them.";
   section(
-      root, "evidence", "Evidence", el("p", null, network.reason), el("p", null, `${arrived} ${contention}`),
+      root, "evidence", "Evidence", el("p", null, ...phrases(network.reason)), el("p", null, `${arrived} ${contention}`),
       el("div", {class: "columns"}, overhead(o),
          o.kinds.length > 0 &&
              table(

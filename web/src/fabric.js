@@ -2,13 +2,13 @@
 /* The fabric: each half of a link has the color of what its port sent; PFC and the root cause are marked at ports. */
 import {el, key, section, svg, whenSized} from "./dom.js";
 import {bytes, cut, percent} from "./format.js";
-import {rootFinding, victimFlow} from "./model.js";
+import {largest, rootFinding, victimFlow} from "./model.js";
 import {roving, stands} from "./store.js";
 import {tiersOf} from "./tiers.js";
 import {tip} from "./tip.js";
 import {portName, portTip} from "./words.js";
 
-const MOST_NODES = 2500, TIER = 108, MARGIN = 30, LEAST_PITCH = 7, PORT_OUT = 28, PARALLEL = 7;
+const MOST_NODES = 2500, TIER = 108, MARGIN = 30, LEAST_PITCH = 6, PORT_OUT = 28, PARALLEL = 7;
 const PAUSED_SHARE = 0.01; /* of the collective's time: less is PFC at its ordinary work */
 
 const middle = (a, b) => [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
@@ -71,7 +71,7 @@ function drawing(store, tiers, width) {
         turned = wide / (tiers.tiers[0] || [0]).length < 26;
   for (const [index, at] of tiers.place)
     spot.set(index, [wide * at.share, MARGIN + TIER * (tiers.tiers.length - 1 - at.tier)]);
-  const lines = linesOf(model, spot), most = Math.max(0, ...model.ports.map((p) => (p.reported ? p.reported.bytes : 0)));
+  const lines = linesOf(model, spot), most = largest(model.ports, (p) => (p.reported ? p.reported.bytes : 0), 0);
   const worst = model.collectives[store.collective], victim = worst ? victimFlow(model, store.collective) : -1;
   const culprit = model.contributors.length > 0 ? model.contributors[0].flow_at : -1;
   for (const port of culprit >= 0 ? new Set(model.portsSeenOfFlow.get(culprit)) : [])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Root causes: what each explains, where and when it was seen. */
-import {el, section} from "./dom.js";
+import {el, phrases, section} from "./dom.js";
 import {score} from "./format.js";
 import {stands} from "./store.js";
 
@@ -17,7 +17,7 @@ function finding(model, f) {
   const t = model.time;
   const button =
       el("button", {type: "button", class: "finding"}, el("span", {class: `badge ${f.family}`}, f.title),
-         el("span", {class: "said"}, f.sentence), el("span", {class: "evidence"}, f.evidence),
+         el("span", {class: "said"}, ...phrases(f.sentence)), el("span", {class: "evidence"}, ...phrases(f.evidence)),
          el("span", {class: "numbers"}, when(model, f), el("span", null, `${t.bare(f.start_ns)} to ${t.of(f.end_ns)}`),
             el("span", null,
                f.critical_ns > 0 ? `explains ${t.of(f.critical_ns)} of the critical path` :

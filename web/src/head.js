@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The answer first: what happened, why, and five numbers. */
-import {el} from "./dom.js";
+import {el, phrases} from "./dom.js";
 import {bytes, change, count, many, percent} from "./format.js";
 import {SLOW_SHARE} from "./model.js";
 import {stands} from "./store.js";
@@ -61,7 +61,7 @@ export function drawHead(root, store) {
          el("p", {class: "run"},
             `${run.name} / detection: ${run.policy}, ${run.detections} a step, threshold ${
                 run.rtt_percent} % of the base RTT`),
-         el("h1", null, run.headline), el("p", {class: "why"}, run.conclusion),
+         el("h1", null, run.headline), el("p", {class: "why"}, ...phrases(run.conclusion)),
          model.evidence.missing && el("p", {class: "warn"}, `Incomplete evidence: ${model.evidence.missing}`),
          run.recording_lost && el("p", {class: "warn"}, run.recording_lost),
          el("dl", {class: "facts"}, ...times(model), ...causes(model)));

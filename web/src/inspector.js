@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is chosen, in words, and all that belongs to it, each to be chosen in turn. */
-import {el} from "./dom.js";
+import {el, phrases} from "./dom.js";
 import {stepName} from "./model.js";
 import {stands} from "./store.js";
 import {flowLines, portLines, portName, stepLines} from "./words.js";
@@ -48,7 +48,7 @@ export function drawInspector(store) {
       return;
     const [title, lines] = describe[store.chosen.kind](model, store.chosen.index), {lit} = store;
     said.replaceChildren(
-        el("h2", null, title), el("p", null, lines.join(" \u00b7 ")),
+        el("h2", null, ...phrases(title)), el("p", null, ...phrases(lines.join(" \u00b7 "))),
         ...[chips(store, "finding", lit.findings, "findings"), chips(store, "step", lit.steps, "steps"),
             chips(store, "flow", lit.flows, "flows"), chips(store, "port", lit.ports, "ports")]
             .filter(Boolean));

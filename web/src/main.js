@@ -13,7 +13,8 @@ import {drawProvenance} from "./provenance.js";
 import {listenForChoices, storeOf} from "./store.js";
 import {drawTimelineSection} from "./timeline.js";
 import {showTips} from "./tip.js";
-import {arrowHeads, drawWaiting} from "./waiting.js";
+import {drawWaiting} from "./waiting.js";
+import {arrowHeads} from "./waiting_draw.js";
 
 const store = storeOf(modelOf(JSON.parse(document.getElementById("data").textContent)));
 const page = document.getElementById("page"), causes = el("div", {id: "causes"}), drawings = el("div", {id: "drawings"});

@@ -15,10 +15,17 @@ export const EDGE = {
   HALTS: 2
 }; /* enum verdict_pedge_kind */
 
-/* A column of numbers is a list, or one number that all rows share. */
+/* A column of numbers: [n, ...], [n, times] for several equal ones, {steps: numbers} for differences to the row before. */
 export function column(columns, key) {
-  const values = columns[key];
-  return Array.isArray(values) ? (i) => values[i] : () => values;
+  const packed = columns[key], values = new Array(columns.count);
+  let at = 0;
+  for (const item of packed.steps || packed) {
+    const [value, times] = Array.isArray(item) ? item : [item, 1];
+    values.fill(value, at, at += times);
+  }
+  for (let i = 1; packed.steps && i < values.length; i++)
+    values[i] += values[i - 1];
+  return (i) => values[i];
 }
 
 /* {count, key: column...} -> [{key: value...}] */
@@ -27,6 +34,9 @@ export function rows(columns) {
   const get = keys.map((key) => column(columns, key));
   return Array.from({length: columns.count}, (_, i) => Object.fromEntries(keys.map((key, k) => [key, get[k](i)])));
 }
+
+/* The largest of a list that may be too long for Math.max. */
+export const largest = (list, of, least) => list.reduce((most, item) => Math.max(most, of(item)), least);
 
 /* How much longer than expected, as one of the page's colors: 0 (as expected) to 3, 4: still open. */
 export function level(step) {

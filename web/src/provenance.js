@@ -8,7 +8,8 @@ import {roving, stands} from "./store.js";
 import {tip} from "./tip.js";
 import {flowTip, stepChange} from "./words.js";
 
-const LEAST_WIDTH = 620, SHAPE = 112, PORT_HALF = 38, FLOW_HALF = 62, ROW = 112, TOP = 26, SCORES = 6, MOST_ROW = 14;
+const LEAST_WIDTH = 620, SHAPE = 112, PORT_HALF = 38, FLOW_HALF = 62, ROW = 112, TOP = 26, SCORES = 6, LABEL_WIDTH = 40,
+      LABEL_HEIGHT = 12, MOST_ROW = 14;
 const names = {
   [EDGE.WAITS]: "waits",
   [EDGE.GIVES]: "gives",
@@ -35,10 +36,20 @@ function lineOf(edge, from, to) {
   return [[from[0] + side, from[1] + 14 * down], [to[0] + side, to[1] - 17 * down]];
 }
 
-function edgeShapes(model, graph, edge, spot, pitch) {
-  const [a, b] = lineOf(edge, spot(edge.from), spot(edge.to)), halts = edge.kind === EDGE.HALTS;
-  const bend = halts && Math.abs(b[0] - a[0]) > pitch ? 42 : 0, at = halts ? 0.5 : 0.36, name = names[edge.kind];
-  const x = a[0] + (b[0] - a[0]) * at, y = a[1] + (b[1] - a[1]) * at + 4, tell = () => edgeTip(model, graph, edge);
+/* Labels stand nearer to an edge's start, or further along where another one is in the way. */
+function labelPlace([a, b], bend, halts, taken) {
+  const along = (share) => [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share + (halts ? -4 - bend / 2 : 4)];
+  const free = ([x, y]) => taken.every(([u, v]) => Math.abs(u - x) > LABEL_WIDTH || Math.abs(v - y) > LABEL_HEIGHT);
+  const places = (halts ? [0.5, 0.4, 0.6] : [0.36, 0.26, 0.5, 0.62, 0.72]).map(along),
+        place = places.find(free) || places[0];
+  taken.push(place);
+  return place;
+}
+
+function edgeShapes(model, graph, edge, spot, pitch, taken) {
+  const [a, b] = lineOf(edge, spot(edge.from), spot(edge.to)), halts = edge.kind === EDGE.HALTS, name = names[edge.kind];
+  const bend = halts && Math.abs(b[0] - a[0]) > pitch ? 42 : 0, [x, y] = labelPlace([a, b], bend, halts, taken);
+  const tell = () => edgeTip(model, graph, edge);
   return [
     tip(svg("path", {
           class: name,
@@ -47,8 +58,7 @@ function edgeShapes(model, graph, edge, spot, pitch) {
           "marker-end": `url(#arrow-${name})`
         }),
         tell),
-    tip(svg("text", {class: name, x, y: halts ? y - 8 - bend / 2 : y}, halts ? percent(edge.weight) : score(edge.weight)),
-        tell),
+    tip(svg("text", {class: name, x, y}, halts ? percent(edge.weight) : score(edge.weight)), tell),
   ];
 }
 
@@ -84,8 +94,11 @@ function drawing(model, graph, width) {
   };
   const spot = (vertex) =>
       [centred(plane.spots.get(vertex).row, plane.spots.get(vertex).x), TOP + ROW * plane.spots.get(vertex).row];
-  const edges = plane.edges.map((edge) => edgeShapes(model, graph, edge, spot, pitch));
+  const taken = [];
+  const edges = plane.edges.map((edge) => edgeShapes(model, graph, edge, spot, pitch, taken));
+  const victim = [...plane.spots.keys()].find((v) => graph.vertices[v].victim);
   return {
+    victim: victim === undefined ? wide / 2 : spot(victim)[0],
     plane,
     image: svg(
         "svg",
@@ -104,9 +117,7 @@ function scores(model, graph, plane) {
                ` ${score(value)}`)),
     graph.cyclic && el("span", {class: "warn"}, "Ports wait for each other in a circle: a deadlock."),
     graph.present && el("span", null, "Some weights come from queues as they stood: the epochs kept were empty."),
-    plane.hidden > 0 &&
-        el("span", null,
-           `${many(plane.hidden, "weaker port or flow").replace("flows", "flows")} left out: provenance.dot has them.`),
+    plane.hidden > 0 && el("span", null, `${plane.hidden} weaker ports and flows are in provenance.dot.`),
   ].filter(Boolean);
 }
 
@@ -146,6 +157,7 @@ export function drawProvenance(root, store) {
     title.textContent = `${stepName(model, step)}: ${t.of(step.took)} instead of ${t.of(step.expect)}${
         step.critical ? ", on the critical path" : ""}`;
     box.replaceChildren(made.image);
+    box.scrollLeft = made.victim - box.clientWidth / 2; /* where it is wider than the window */
     said.replaceChildren(...scores(model, graph, made.plane));
     store.mark(box);
     store.mark(said);

@@ -3,7 +3,7 @@
 import {cut} from "./format.js";
 import {level, stepIsLit} from "./model.js";
 
-const DIM = 0.16;
+const DIM = 0.16, NOTIFICATION_PX = 16, DETECTION_PX = 1;
 
 /* Where rows stand. */
 export function rowsFor(ranks, width) {
@@ -75,21 +75,26 @@ function drawPath(g, d) {
   g.globalAlpha = 1;
 }
 
+/* Marks in view, with their places; none on a row where they would stand closer than least px in the mean. */
+function* roomy(d, marks, least) {
+  const {scale} = d, [left, right] = scale.range(), counts = new Map();
+  const seen = marks.filter(
+      (mark) => mark.rank >= d.first && mark.rank <= d.last && scale(mark.time) > left - 1 && scale(mark.time) < right + 1);
+  for (const mark of seen)
+    counts.set(mark.rank, (counts.get(mark.rank) || 0) + 1);
+  for (const mark of seen) {
+    if (counts.get(mark.rank) * least <= right - left)
+      yield [scale(mark.time), d.y(mark.rank) + d.rows.bar];
+  }
+}
+
 function drawMarks(g, d) {
-  const {scale, rows, colors, y} = d, [left, right] = scale.range();
-  const seen = (ns) => scale(ns) >= left - 1 && scale(ns) <= right + 1;
-  g.fillStyle = colors.own;
-  for (const n of d.notifications) {
-    const x = scale(n.time), at = y(n.rank) + rows.bar;
-    if (seen(n.time))
-      g.fill(new Path2D(`M${x} ${at}l3 4l-3 4l-3 -4z`));
-  }
-  g.fillStyle = colors.other;
-  for (const mark of d.detections) {
-    const x = scale(mark.time), at = y(mark.rank) + rows.bar + 1;
-    if (seen(mark.time))
-      g.fill(new Path2D(`M${x} ${at}l4 7h-8z`));
-  }
+  g.fillStyle = d.colors.own;
+  for (const [x, y] of roomy(d, d.notifications, NOTIFICATION_PX))
+    g.fill(new Path2D(`M${x} ${y}l3 4l-3 4l-3 -4z`));
+  g.fillStyle = d.colors.other;
+  for (const [x, y] of roomy(d, d.detections, DETECTION_PX))
+    g.fill(new Path2D(`M${x} ${y + 1}l4 7h-8z`));
 }
 
 function drawLabels(g, d) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The part of a collective's time that is shown, moved and zoomed by wheel, drag, keys and buttons. Pure but for listen(). */
+/* The part of a collective's time that is shown: moved and zoomed by wheel, drag, keys and buttons. */
 import {scaleLinear} from "d3-scale";
 
 const LEAST_SHARE = 1e-5; /* of the whole: the closest look */

@@ -3,211 +3,98 @@
  * The waiting graph: a row a rank, a column a step. A box is a step's dark edge, an arrow a light one. What is in view is
  * drawn, the rest when it scrolls into it.
  */
-import {linkHorizontal} from "d3-shape";
-
 import {whenColorsChange} from "./colors.js";
 import {el, key, perFrame, section, svg, whenSized} from "./dom.js";
-import {cut} from "./format.js";
-import {level, stepName} from "./model.js";
-import {stands} from "./store.js";
-import {excessKeys} from "./timeline.js";
-import {tip} from "./tip.js";
-import {stepTip} from "./words.js";
+import {excessKeys} from "./legends.js";
+import {drawing, gridOf} from "./waiting_draw.js";
 
-const LABEL = 58, TOP = 24, ROW = 34, BOX = 22, LEAST_COLUMN = 84, MOST_COLUMN = 150, MOST_HEIGHT = 620, MARGIN = 2;
+const MOST_HEIGHT = 620, MOST_PRINTED = 12000, SCROLL_BAR = 16;
+const ARROWS = {
+  ArrowRight: [0, 1],
+  ArrowLeft: [0, -1],
+  ArrowDown: [1, 0],
+  ArrowUp: [-1, 0]
+};
 
-const link = linkHorizontal().source((d) => d[0]).target((d) => d[1]);
+const boxOf = (w, index) => w.image.querySelector(`[data-index="${Number(index)}"]`);
 
-/* Where steps stand: by rank and number. */
-function gridOf(model, index, width) {
-  const c = model.collectives[index], steps = model.stepsOf(index), byRank = [];
-  for (const step of steps)
-    (byRank[step.rank] ||= [])[step.number - 1] = step;
-  const columns = Math.max(1, ...byRank.map((list) => (list ? list.length : 0)));
-  const column = Math.max(LEAST_COLUMN, Math.min(MOST_COLUMN, (width - LABEL - 60) / columns)), box = column * 0.64;
-  const last = byRank.map((list) => (list ? [...list].reverse().find((s) => s && s.reported) : null)).filter(Boolean);
-  const path = c.steps ? c.steps.path : [];
-  return {
-    model,
-    byRank,
-    columns,
-    column,
-    box,
-    last,
-    end: path.length > 0 ? path[path.length - 1] : -1,
-    ranks: byRank.length,
-    width: LABEL + column * columns + 56,
-    height: TOP + ROW * byRank.length + 6,
-    x: (step) => LABEL + column * (step.number - 1),
-    y: (step) => TOP + ROW * step.rank,
-    endAt: [LABEL + column * columns + 30, TOP + BOX / 2 + ROW * (byRank.length - 1) / 2],
-  };
+/* What of the drawing is in view; on paper all of it. */
+function inView({scroll, grid}) {
+  if (document.documentElement.classList.contains("print"))
+    return {left: 0, top: 0, width: grid.width, height: Math.min(grid.height, MOST_PRINTED)};
+  return {left: scroll.scrollLeft, top: scroll.scrollTop, width: scroll.clientWidth, height: scroll.clientHeight};
 }
 
-function arrow(g, from, to, name) {
-  const kind = name === "bold" ? "bold" : name === "pruned" ? "faint" : "plain";
-  return svg("path", {class: `wait ${name}`, d: link([from, [to[0] + 4, to[1]]]), "marker-end": `url(#arrow-${kind})`});
+/* Shapes are made anew: the one that had the focus keeps it. */
+function draw(w) {
+  const held = document.activeElement, index = w.image.contains(held) ? held.getAttribute("data-index") : null;
+  w.image.replaceChildren(...drawing(w.grid, inView(w)));
+  w.store.mark(w.image);
+  const focus = index === null ? null : boxOf(w, index);
+  const stop = focus || w.image.querySelector(".critical") || w.image.querySelector("[data-kind]");
+  if (stop)
+    stop.setAttribute("tabindex", "0");
+  if (focus)
+    focus.focus({preventScroll: true});
 }
 
-function waits(g, step) {
-  const on = step.waitedFor >= 0 ? g.model.step(step.waitedFor) : null;
-  if (!on)
-    return null;
-  return arrow(
-      g, [g.x(step), g.y(step) + BOX / 2], [g.x(on) + g.box, g.y(on) + BOX / 2],
-      step.critical   ? "bold" :
-          step.pruned ? "pruned" :
-                        "");
+function intoView({scroll, grid}, step) {
+  scroll.scrollLeft = grid.x(step) - scroll.clientWidth / 3;
+  scroll.scrollTop = grid.y(step) - scroll.clientHeight / 2;
 }
 
-function boxOf(g, step) {
-  const {model} = g, state = step.pruned ? "pruned" : step.started ? `x${level(step)}` : "unstarted";
-  const shape =
-      svg("g", {class: `box ${state}${step.critical ? " critical" : ""}`},
-          svg("rect", {x: g.x(step), y: g.y(step), width: g.box, height: BOX, rx: 3}),
-          svg("text", {x: g.x(step) + g.box / 2, y: g.y(step) + 15}, step.started ? model.time.bare(step.took) : "-"));
-  return tip(stands(shape, "step", step.index, `${stepName(model, step)}`, step.flow), () => stepTip(model, step));
+/* Another collective, or another width: from the slow part of its critical path on. */
+function show(w) {
+  const {store, scroll} = w, {model, collective} = store, label = "The waiting graph: steps by rank and number";
+  const grid = w.grid = gridOf(model, collective, scroll.clientWidth), wide = grid.width > scroll.clientWidth;
+  const path = (model.collectives[collective].steps || {path: []}).path.map((i) => model.step(i));
+  w.part.hidden = grid.ranks === 0;
+  w.image = svg(
+      "svg", {class: "waiting", width: Math.max(grid.width, 1), height: grid.height, role: "group", "aria-label": label});
+  scroll.replaceChildren(w.image);
+  scroll.style.height = `${Math.min(MOST_HEIGHT, grid.height + (wide ? SCROLL_BAR : 0))}px`;
+  if (path.length > 0 && (wide || grid.height > MOST_HEIGHT))
+    intoView(w, path.find((s) => s.slow) || path[0]);
+  draw(w);
 }
 
-/* @param seen  {left, top, width, height} of the scrolled box */
-function drawing(g, seen) {
-  const first = Math.max(0, Math.floor((seen.left - LABEL) / g.column) - MARGIN),
-        lastColumn = Math.min(g.columns - 1, Math.ceil((seen.left + seen.width - LABEL) / g.column) + MARGIN);
-  const top = Math.max(0, Math.floor((seen.top - TOP) / ROW) - MARGIN),
-        bottom = Math.min(g.ranks - 1, Math.ceil((seen.top + seen.height - TOP) / ROW) + MARGIN);
-  const edges = [], boxes = [], labels = [], sticky = seen.left;
-  for (let rank = 0; rank < g.ranks; rank++) {
-    const inView = rank >= top && rank <= bottom;
-    for (let i = first; i <= lastColumn; i++) {
-      const step = (g.byRank[rank] || [])[i], on = step && step.waitedFor >= 0 ? g.model.step(step.waitedFor).rank : rank;
-      if (!step || (!inView && (on < top || on > bottom)))
-        continue;
-      edges.push([step, waits(g, step)]);
-      if (inView)
-        boxes.push(boxOf(g, step));
-    }
-    if (inView && (g.byRank[rank] || [])[0])
-      labels.push(
-          svg("text", {class: "label", x: sticky + LABEL - 8, y: TOP + ROW * rank + 15},
-              cut(g.model.nodes[g.byRank[rank][0].host].name, 8)));
+/* Arrows follow the grid: what lies beyond the view is scrolled to. */
+function follow(w, event) {
+  const by = ARROWS[event.key], from = by && event.target.getAttribute("data-index");
+  if (!from)
+    return;
+  event.preventDefault();
+  const at = w.store.model.step(Number(from)), to = (w.grid.byRank[at.rank + by[0]] || [])[at.number - 1 + by[1]];
+  if (!to)
+    return;
+  if (!boxOf(w, to.index)) {
+    intoView(w, to);
+    draw(w);
   }
-  if (lastColumn >= g.columns - 1 - MARGIN)
-    g.last.forEach((s) => edges.push([
-      s, arrow(g, [g.endAt[0] - 16, g.endAt[1]], [g.x(s) + g.box, g.y(s) + BOX / 2], s.index === g.end ? "bold" : "")
-    ]));
-  const ticks = [];
-  for (let i = first; i <= lastColumn; i++)
-    ticks.push(
-        svg("text", {class: "tick", x: LABEL + g.column * i + g.box / 2, y: seen.top + 13},
-            `${i === 0 ? "step " : ""}${i + 1}`));
-  const weight = ([step, path]) => (path.classList.contains("bold") ? 1 : 0);
-  return [
-    ...edges.filter(([, path]) => path).sort((a, b) => weight(a) - weight(b)).map(([, path]) => path),
-    ...boxes,
-    svg("g", {class: "end"}, svg("circle", {cx: g.endAt[0], cy: g.endAt[1], r: 15}),
-        svg("text", {x: g.endAt[0], y: g.endAt[1] + 4}, "end")),
-    svg("rect", {class: "ground", x: sticky, y: 0, width: LABEL - 4, height: g.height}),
-    ...labels,
-    svg("rect", {class: "ground", x: sticky, y: seen.top, width: seen.width, height: TOP - 4}),
-    ...ticks,
-  ];
-}
-
-export function arrowHeads() {
-  const head = (name) =>
-      svg("marker", {
-        id: `arrow-${name}`,
-        viewBox: "0 0 8 8",
-        refX: 7,
-        refY: 4,
-        markerWidth: 8,
-        markerHeight: 8,
-        markerUnits: "userSpaceOnUse",
-        orient: "auto"
-      },
-          svg("path", {d: "M0 0L8 4L0 8z"}));
-  return svg(
-      "svg", {class: "heads", width: 0, height: 0, "aria-hidden": "true"},
-      svg("defs", null, ...["plain", "bold", "faint", "waits", "gives", "halts"].map(head)));
+  event.target.setAttribute("tabindex", "-1");
+  boxOf(w, to.index).setAttribute("tabindex", "0");
+  boxOf(w, to.index).focus();
 }
 
 export function drawWaiting(root, store) {
-  const {model} = store;
-  if (model.collectives.length === 0)
+  if (store.model.collectives.length === 0)
     return;
   const scroll = el("div", {class: "rows"}),
-        keys = el(
-            "p", {class: "legend"}, ...excessKeys(), key("critical", "critical path"),
-            key("pruned", "pruned: nobody waited for it"),
-            el("span", null, `A box is a step with its time (${model.run.unit}), an arrow points at what it waited for.`));
-  const box = section(root, "waiting", "Waiting graph", scroll, keys);
-  let g, image;
-  const draw = () => {
-    const whole = document.documentElement.classList.contains("print");
-    const seen = whole ?
-        {left: 0, top: 0, width: g.width, height: Math.min(g.height, 12000)} :
-        {left: scroll.scrollLeft, top: scroll.scrollTop, width: scroll.clientWidth, height: scroll.clientHeight};
-    const held = document.activeElement, index = held && image.contains(held) ? held.getAttribute("data-index") : null;
-    image.replaceChildren(...drawing(g, seen));
-    store.mark(image);
-    const focus = index === null ? null : image.querySelector(`[data-index="${Number(index)}"]`);
-    const stop = focus || image.querySelector(".critical") || image.querySelector("[data-kind]");
-    if (stop)
-      stop.setAttribute("tabindex", "0");
-    if (focus)
-      focus.focus({preventScroll: true});
-  };
-  const redraw = perFrame(draw);
-  const intoView = (step) => {
-    scroll.scrollLeft = g.x(step) - scroll.clientWidth / 3;
-    scroll.scrollTop = g.y(step) - scroll.clientHeight / 2;
-  };
-  const show = () => {
-    g = gridOf(model, store.collective, scroll.clientWidth);
-    box.hidden = g.ranks === 0;
-    image = svg("svg", {
-      class: "waiting",
-      width: Math.max(g.width, 1),
-      height: g.height,
-      role: "group",
-      "aria-label": "The waiting graph: steps by rank and number"
-    });
-    scroll.replaceChildren(image);
-    scroll.style.height = `${Math.min(MOST_HEIGHT, g.height + (g.width > scroll.clientWidth ? 16 : 0))}px`;
-    const slowest =
-        (model.collectives[store.collective].steps || {path: []}).path.map((i) => model.step(i)).find((s) => s.slow);
-    if (slowest && (g.width > scroll.clientWidth || g.height > MOST_HEIGHT))
-      intoView(slowest);
-    draw();
-  };
-  /* Arrows follow the grid: what lies beyond the view is scrolled to. */
-  scroll.addEventListener("keydown", (event) => {
-    const by = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]}[event.key];
-    const from = by && event.target.getAttribute("data-index");
-    const at = from ? model.step(Number(from)) : null, to = at && (g.byRank[at.rank + by[0]] || [])[at.number - 1 + by[1]];
-    if (!by || !from)
-      return;
-    event.preventDefault();
-    if (!to)
-      return;
-    if (!image.querySelector(`[data-index="${to.index}"]`)) {
-      intoView(to);
-      draw();
-    }
-    const next = image.querySelector(`[data-index="${to.index}"]`);
-    event.target.setAttribute("tabindex", "-1");
-    next.setAttribute("tabindex", "0");
-    next.focus();
-  });
+        words = `A box is a step with its time (${store.model.run.unit}), an arrow points at what it waited for.`;
+  const part = section(
+      root, "waiting", "Waiting graph", scroll,
+      el("p", {class: "legend"}, ...excessKeys(), key("critical", "critical path"),
+         key("pruned", "pruned: nobody waited for it"), el("span", null, words)));
+  const w = {store, scroll, part, grid: null, image: null}, redraw = perFrame(() => draw(w));
+  scroll.addEventListener("keydown", (event) => follow(w, event));
   scroll.addEventListener("scroll", redraw);
-  whenSized(scroll, show);
-  whenColorsChange(draw);
+  whenSized(scroll, () => show(w));
+  whenColorsChange(() => draw(w));
   store.on((changed) => {
     if (changed.collective)
-      return show();
-    if (changed.chosen && store.chosen && store.chosen.kind === "step" &&
-        !image.querySelector(`[data-index="${store.chosen.index}"]`))
-      intoView(model.step(store.chosen.index));
+      return show(w);
+    if (changed.chosen && store.chosen && store.chosen.kind === "step" && !boxOf(w, store.chosen.index))
+      intoView(w, store.model.step(store.chosen.index));
     return redraw();
   });
 }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The waiting graph's drawing: where steps stand, and what of them is in view. */
+import {linkHorizontal} from "d3-shape";
+
+import {svg} from "./dom.js";
+import {cut} from "./format.js";
+import {largest, level, stepName} from "./model.js";
+import {stands} from "./store.js";
+import {tip} from "./tip.js";
+import {stepTip} from "./words.js";
+
+const LABEL = 58, TOP = 24, ROW = 34, BOX = 22, LEAST_COLUMN = 84, MOST_COLUMN = 150, MARGIN = 2;
+
+const link = linkHorizontal().source((d) => d[0]).target((d) => d[1]);
+
+/* Where steps stand: by rank and number. */
+export function gridOf(model, index, width) {
+  const c = model.collectives[index], steps = model.stepsOf(index), byRank = [];
+  for (const step of steps)
+    (byRank[step.rank] ||= [])[step.number - 1] = step;
+  const columns = largest(byRank, (list) => list.length, 1);
+  const column = Math.max(LEAST_COLUMN, Math.min(MOST_COLUMN, (width - LABEL - 60) / columns)), box = column * 0.64;
+  const last = byRank.map((list) => (list ? [...list].reverse().find((s) => s && s.reported) : null)).filter(Boolean);
+  const path = c.steps ? c.steps.path : [];
+  return {
+    model,
+    byRank,
+    columns,
+    column,
+    box,
+    last,
+    end: path.length > 0 ? path[path.length - 1] : -1,
+    ranks: byRank.length,
+    width: LABEL + column * columns + 56,
+    height: TOP + ROW * byRank.length + 6,
+    x: (step) => LABEL + column * (step.number - 1),
+    y: (step) => TOP + ROW * step.rank,
+    endAt: [LABEL + column * columns + 30, TOP + BOX / 2 + ROW * (byRank.length - 1) / 2],
+  };
+}
+
+function arrow(g, from, to, name) {
+  const kind = name === "bold" ? "bold" : name === "pruned" ? "faint" : "plain";
+  return svg("path", {class: `wait ${name}`, d: link([from, [to[0] + 4, to[1]]]), "marker-end": `url(#arrow-${kind})`});
+}
+
+function waits(g, step) {
+  const on = step.waitedFor >= 0 ? g.model.step(step.waitedFor) : null;
+  if (!on)
+    return null;
+  return arrow(
+      g, [g.x(step), g.y(step) + BOX / 2], [g.x(on) + g.box, g.y(on) + BOX / 2],
+      step.critical   ? "bold" :
+          step.pruned ? "pruned" :
+                        "");
+}
+
+function boxOf(g, step) {
+  const {model} = g, state = step.pruned ? "pruned" : step.started ? `x${level(step)}` : "unstarted";
+  const shape =
+      svg("g", {class: `box ${state}${step.critical ? " critical" : ""}`},
+          svg("rect", {x: g.x(step), y: g.y(step), width: g.box, height: BOX, rx: 3}),
+          svg("text", {x: g.x(step) + g.box / 2, y: g.y(step) + 15}, step.started ? model.time.bare(step.took) : "-"));
+  return tip(stands(shape, "step", step.index, `${stepName(model, step)}`, step.flow), () => stepTip(model, step));
+}
+
+/* @param seen  {left, top, width, height} of the scrolled box */
+export function drawing(g, seen) {
+  const first = Math.max(0, Math.floor((seen.left - LABEL) / g.column) - MARGIN),
+        lastColumn = Math.min(g.columns - 1, Math.ceil((seen.left + seen.width - LABEL) / g.column) + MARGIN);
+  const top = Math.max(0, Math.floor((seen.top - TOP) / ROW) - MARGIN),
+        bottom = Math.min(g.ranks - 1, Math.ceil((seen.top + seen.height - TOP) / ROW) + MARGIN);
+  const edges = [], boxes = [], labels = [], sticky = seen.left;
+  for (let rank = 0; rank < g.ranks; rank++) {
+    const inView = rank >= top && rank <= bottom;
+    for (let i = first; i <= lastColumn; i++) {
+      const step = (g.byRank[rank] || [])[i], on = step && step.waitedFor >= 0 ? g.model.step(step.waitedFor).rank : rank;
+      if (!step || (!inView && (on < top || on > bottom)))
+        continue;
+      edges.push([step, waits(g, step)]);
+      if (inView)
+        boxes.push(boxOf(g, step));
+    }
+    if (inView && (g.byRank[rank] || [])[0])
+      labels.push(
+          svg("text", {class: "label", x: sticky + LABEL - 8, y: TOP + ROW * rank + 15},
+              cut(g.model.nodes[g.byRank[rank][0].host].name, 8)));
+  }
+  if (lastColumn >= g.columns - 1 - MARGIN)
+    g.last.forEach((s) => edges.push([
+      s, arrow(g, [g.endAt[0] - 16, g.endAt[1]], [g.x(s) + g.box, g.y(s) + BOX / 2], s.index === g.end ? "bold" : "")
+    ]));
+  const ticks = [];
+  for (let i = first; i <= lastColumn; i++)
+    ticks.push(
+        svg("text", {class: "tick", x: LABEL + g.column * i + g.box / 2, y: seen.top + 13},
+            `${i === 0 ? "step " : ""}${i + 1}`));
+  const weight = ([step, path]) => (path.classList.contains("bold") ? 1 : 0);
+  return [
+    ...edges.filter(([, path]) => path).sort((a, b) => weight(a) - weight(b)).map(([, path]) => path),
+    ...boxes,
+    svg("g", {class: "end"}, svg("circle", {cx: g.endAt[0], cy: g.endAt[1], r: 15}),
+        svg("text", {x: g.endAt[0], y: g.endAt[1] + 4}, "end")),
+    svg("rect", {class: "ground", x: sticky, y: 0, width: LABEL - 4, height: g.height}),
+    ...labels,
+    svg("rect", {class: "ground", x: sticky, y: seen.top, width: seen.width, height: TOP - 4}),
+    ...ticks,
+  ];
+}
+
+export function arrowHeads() {
+  const head = (name) =>
+      svg("marker", {
+        id: `arrow-${name}`,
+        viewBox: "0 0 8 8",
+        refX: 7,
+        refY: 4,
+        markerWidth: 8,
+        markerHeight: 8,
+        markerUnits: "userSpaceOnUse",
+        orient: "auto"
+      },
+          svg("path", {d: "M0 0L8 4L0 8z"}));
+  return svg(
+      "svg", {class: "heads", width: 0, height: 0, "aria-hidden": "true"},
+      svg("defs", null, ...["plain", "bold", "faint", "waits", "gives", "halts"].map(head)));
+}
