@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an algorithm provides. A new one is a file here and a row of COLL_ALGORITHMS (common/wire/collective.h). */
+/*
+ * What an algorithm provides. A new one is a file here, its line in meson.build, and a row of COLL_ALGORITHMS
+ * (common/wire/collective.h); scenarios, reports and the tests over all algorithms have it then.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -7,6 +10,7 @@
 #include "collectives/schedule.h"
 
 struct coll_algorithm_ops {
+	bool block_steps; /* every step sends one block: a scenario may say how long a step is */
 	/* @return 0, or -EINVAL with err set if the algorithm cannot serve that many ranks */
 	int (*check_ranks)(uint32_t ranks, struct err *err);
 	/* Steps a rank, for a number of ranks that check_ranks accepted. */

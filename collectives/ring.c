@@ -44,6 +44,7 @@ ring_fill(struct coll_schedule *schedule)
 }
 
 const struct coll_algorithm_ops coll_ring = {
+	.block_steps = true,
 	.check_ranks = ring_check_ranks,
 	.steps = ring_steps,
 	.fill = ring_fill,

@@ -29,6 +29,13 @@ coll_algorithm_name(enum coll_algorithm algorithm)
 	return algorithm_names[algorithm];
 }
 
+bool
+coll_block_steps(enum coll_algorithm algorithm)
+{
+	assert((size_t)algorithm < ARRAY_LEN(algorithms));
+	return algorithms[algorithm]->block_steps;
+}
+
 static int
 check_arguments(const struct coll_algorithm_ops *ops, uint32_t ranks, uint64_t count_elems, struct err *err)
 {

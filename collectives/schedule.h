@@ -38,6 +38,9 @@ struct coll_schedule {
 const char *coll_op_name(enum coll_op op);
 const char *coll_algorithm_name(enum coll_algorithm algorithm);
 
+/* Whether every step of the algorithm sends one block, so that a step's length tells the vector's. */
+bool coll_block_steps(enum coll_algorithm algorithm);
+
 /* Where a step stands. step counts from 1. */
 static inline struct coll_step *
 coll_step_at(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)

@@ -2,6 +2,7 @@
 #include "rxe-hosts/steps/config.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "collectives/data.h"
 #include "collectives/schedule.h"
@@ -111,6 +112,21 @@ check_ports(const struct cfg_where *where, int64_t sport, int64_t dport, struct 
 	return rc == 0 ? check_port(where, "dport", dport, err) : rc;
 }
 
+/* @return -EINVAL, with the algorithms that step_bytes fits */
+static int
+refuse_step_bytes(const struct collective_config *config, struct err *err)
+{
+	char fitting[128] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < ENUM_COUNT(COLL_ALGORITHMS) && used < sizeof(fitting); i++)
+		if (coll_block_steps(i))
+			used += (size_t)snprintf(fitting + used, sizeof(fitting) - used, "%s\"%s\"", used != 0 ? ", " : "",
+						 coll_algorithm_name(i));
+	return cfg_fail(&config->where, "step_bytes", err, "fits algorithm %s only, whose steps are equal; give bytes",
+			fitting);
+}
+
 int
 collective_config_check(const struct collective_config *config, struct err *err)
 {
@@ -120,10 +136,8 @@ collective_config_check(const struct collective_config *config, struct err *err)
 	if ((config->bytes == 0) == (config->step_bytes == 0))
 		return cfg_fail(&config->where, NULL, err, "found %s; exactly one of bytes and step_bytes would be right",
 				config->bytes != 0 ? "both" : "neither");
-	if (config->step_bytes != 0 && config->algorithm != COLL_RING)
-		return cfg_fail(&config->where, "step_bytes", err,
-				"fits algorithm \"ring\" only, whose steps are equal;"
-				" give bytes");
+	if (config->step_bytes != 0 && !coll_block_steps((enum coll_algorithm)config->algorithm))
+		return refuse_step_bytes(config, err);
 	if (bytes % elem != 0)
 		return cfg_fail(&config->where, config->bytes != 0 ? "bytes" : "step_bytes", err,
 				"%llu B is not a whole number of elements of %llu B; %llu B would be", bytes, elem,
