@@ -85,9 +85,6 @@ make_host(struct emulation *emulation, uint32_t id, struct err *err)
 	const struct scenario *sc = emulation->scenario;
 	const struct host_driver *driver = &emulation->drivers[sc->hosts[id] != NULL ? 1 : 0];
 
-	if (nic_rows_init(&emulation->nic_rows[id], emulation->fabric, &emulation->switch_config.telemetry,
-			  &sc->plan->flows, sc->topo->nodes[id].nports) < 0)
-		return err_set(err, -ENOMEM, "out of memory for telemetry");
 	emulation->driver_of[id] = driver;
 	emulation->hosts[id] = driver->ops->node_create(driver->ctx, id, err);
 	if (emulation->hosts[id] == NULL)
@@ -143,11 +140,10 @@ allocate(struct emulation *emulation, struct err *err)
 	emulation->switches = calloc(nnodes, sizeof(*emulation->switches));
 	emulation->hosts = calloc(nnodes, sizeof(*emulation->hosts));
 	emulation->driver_of = calloc(nnodes, sizeof(*emulation->driver_of));
-	emulation->nic_rows = calloc(nnodes, sizeof(*emulation->nic_rows));
 	emulation->engines = calloc(nnodes, sizeof(*emulation->engines));
 	emulation->records = calloc(nnodes, sizeof(*emulation->records));
 	if (emulation->switches == NULL || emulation->hosts == NULL || emulation->driver_of == NULL ||
-	    emulation->nic_rows == NULL || emulation->engines == NULL || emulation->records == NULL)
+	    emulation->engines == NULL || emulation->records == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %u nodes", nnodes);
 	return 0;
 }
@@ -191,8 +187,6 @@ emulation_unbuild(struct emulation *emulation)
 			step_engine_destroy(emulation->engines[i]);
 		if (emulation->hosts != NULL)
 			node_destroy(emulation->hosts[i]);
-		if (emulation->nic_rows != NULL)
-			nic_rows_fini(&emulation->nic_rows[i]);
 		if (emulation->switches != NULL && emulation->switches[i] != NULL)
 			node_destroy(&emulation->switches[i]->node);
 	}
@@ -203,7 +197,6 @@ emulation_unbuild(struct emulation *emulation)
 	free(emulation->switches);
 	free(emulation->hosts);
 	free(emulation->driver_of);
-	free(emulation->nic_rows);
 	free(emulation->engines);
 	free(emulation->records);
 }

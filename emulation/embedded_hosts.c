@@ -29,7 +29,6 @@ node_create(void *ctx, uint32_t id, struct err *err)
 {
 	struct emulation *emulation = ctx;
 	const struct scenario *sc = emulation->scenario;
-	const struct nic_telemetry telemetry = nic_rows_ops(&emulation->nic_rows[id]);
 	const struct embedded_config config = {
 		.node = id,
 		.topo = sc->topo,
@@ -37,7 +36,7 @@ node_create(void *ctx, uint32_t id, struct err *err)
 		.shared = emulation->shared,
 		.sertables = &emulation->sertables,
 		.params = &sc->roce,
-		.telemetry = emulation->switch_config.telemetry_off ? NULL : &telemetry,
+		.telemetry = emulation->switch_config.telemetry_off ? NULL : &emulation->switch_config.telemetry,
 		.bdp_bytes = sc->bdp_bytes,
 	};
 

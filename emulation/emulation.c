@@ -132,6 +132,7 @@ emulation_describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 const struct port_truth *
 emulation_truth_of(const struct emulation *emulation, uint32_t node, uint16_t port)
 {
-	return emulation->switches[node] != NULL ? &emulation->switches[node]->ports[port].truth
-						 : &emulation->nic_rows[node].ports[port].truth;
+	const struct node *of = emulation->fabric->nodes[node];
+
+	return of->ops->truth != NULL ? of->ops->truth(of, port) : NULL;
 }

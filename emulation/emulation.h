@@ -7,7 +7,6 @@
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"
 #include "emulation/hosts.h"
-#include "emulation/nic_rows.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/scenario.h"
 #include "rxe-hosts/device/embedded/embedded.h"
@@ -33,7 +32,6 @@ struct emulation {
 	struct sw **switches;                 /* [nnodes] NULL for hosts */
 	struct node **hosts;                  /* [nnodes] NULL for switches */
 	const struct host_driver **driver_of; /* [nnodes] NULL for switches */
-	struct nic_rows *nic_rows;            /* [nnodes] of hosts */
 	struct step_engine **engines;         /* [nnodes] NULL for switches */
 	struct embedded_shared *shared;
 	struct fault_list *faults;
@@ -96,5 +94,5 @@ struct invariant {
 /* Checks a finished run. @return number that failed */
 uint32_t emulation_check(const struct emulation *emulation, struct invariant results[EMULATION_INVARIANTS]);
 
-/* The truth of a port, a switch's or a NIC's. */
+/* The truth of a port, a switch's or a NIC's; NULL: none is kept, of a host with its own kernel. */
 const struct port_truth *emulation_truth_of(const struct emulation *emulation, uint32_t node, uint16_t port);

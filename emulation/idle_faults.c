@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "common/plain.h"
+#include "dpswitch/truth/port_truth.h"
 #include "emulation/emulation.h"
 
 bool
@@ -32,7 +33,7 @@ idle_faults_held_ps(void *ctx, uint32_t port)
 	const struct port_truth *truth = emulation_truth_of(emulation, at->node, at->index);
 	uint64_t held_ps = 0;
 
-	if (emulation->scenario->hosts[at->node] != NULL)
+	if (truth == NULL)
 		return FAULT_UNSEEN;
 	for (uint32_t slot = 0; slot < truth->flows->count; slot++)
 		held_ps += port_truth_held(truth, slot).together_ps;

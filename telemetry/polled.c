@@ -1,18 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "telemetry/polled.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/wire/record.h"
 
-bool
-polled_before(struct polled *polled, uint32_t event)
+int
+polled_init(struct polled *polled, bool host)
 {
-	uint32_t known = polled->count < POLLED_EVENTS ? polled->count : POLLED_EVENTS;
+	polled->sets = host ? 1 : POLLED_SETS;
+	polled->ways = host ? POLLED_HOST_WAYS : POLLED_WAYS;
+	polled->events = calloc((size_t)polled->sets * polled->ways, sizeof(*polled->events));
+	return polled->events != NULL ? 0 : -ENOMEM;
+}
 
-	for (uint32_t i = 0; i < known; i++)
-		if (polled->events[i] == event)
-			return true;
-	polled->events[polled->count++ % POLLED_EVENTS] = event;
-	return false;
+void
+polled_fini(struct polled *polled)
+{
+	free(polled->events);
+	*polled = (struct polled){ 0 };
+}
+
+uint8_t
+polled_fresh(struct polled *polled, uint32_t event, uint8_t flags)
+{
+	uint32_t index = (uint32_t)((event * 0x9e3779b97f4a7c15ULL) >> 32) % polled->sets;
+	struct polled_event *set = polled->events + (size_t)index * polled->ways;
+
+	for (uint32_t i = 0; i < polled->ways; i++) {
+		if (set[i].event == event) {
+			uint8_t fresh = flags & (uint8_t)~set[i].flags;
+
+			set[i].flags |= flags;
+			return fresh;
+		}
+	}
+	memmove(set + 1, set, (polled->ways - 1) * sizeof(*set));
+	set[0] = (struct polled_event){ event, flags };
+	return flags;
 }
 
 void

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every node, switch or host, keeps and tells of the polling packets that it meets (VEDRFOLNIR III-C3). */
+/* What every port, a switch's or a NIC's, keeps and tells of the polling packets that it meets (VEDRFOLNIR III-C3). */
 #pragma once
 
 #include <stdbool.h>
@@ -9,16 +9,31 @@
 #include "common/pkt.h"
 #include "common/record/buffer.h"
 
-/* Events that a host's port remembers having answered. */
-#define POLLED_EVENTS 16
+/*
+ * Events that a switch's port remembers having answered: so many sets, chosen by a hash of the event, of so many each. On a
+ * cycle of pauses, an event that is forgotten while it is under way goes round until its TTL ends. A NIC's has one set.
+ */
+#define POLLED_SETS 64
+#define POLLED_WAYS 8
+#define POLLED_HOST_WAYS 16
 
-/* A host's port answers one event once; it remembers the latest. */
-struct polled {
-	uint32_t events[POLLED_EVENTS], count;
+struct polled_event {
+	uint32_t event;
+	uint8_t flags;
 };
 
-/* Notes that the port is asked. @return whether it had answered this event before */
-bool polled_before(struct polled *polled, uint32_t event);
+struct polled {
+	struct polled_event *events; /* [sets * ways] in each set the latest first */
+	uint32_t sets, ways;
+};
+
+/* @return 0 or -ENOMEM */
+int polled_init(struct polled *polled, bool host);
+/* Also of one that is zero. */
+void polled_fini(struct polled *polled);
+
+/* Notes that the port is asked about an event. @return those of the flags with which it had not been asked yet */
+uint8_t polled_fresh(struct polled *polled, uint32_t event, uint8_t flags);
 
 /*
  * Puts the record that a polling packet passed, unless it is one of a flood (POLL_QUIET).

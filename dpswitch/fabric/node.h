@@ -15,6 +15,7 @@
 #include "topo/topo.h"
 
 struct node;
+struct port_truth;
 
 /* No window is longer, however long the cables: it bounds what a link's lanes hold and the accounting's keys. */
 #define WINDOW_MAX_PS (100 * PS_PER_US)
@@ -43,6 +44,8 @@ struct node_ops {
 	void (*held)(const struct node *node, uint64_t *packets, uint64_t *bytes);
 	/* Packets that a port dropped for a reason. */
 	uint64_t (*dropped)(const struct node *node, uint16_t port, enum rec_drop reason);
+	/* The run's truth of a port (dpswitch/truth). NULL: a node that keeps none. */
+	const struct port_truth *(*truth)(const struct node *node, uint16_t port);
 	/*
 	 * From now_ps on a port sends PAUSE for a class every interval_ps, whatever its buffer holds, or stops that and sends
 	 * one RESUME. With several classes the shortest interval counts for all.

@@ -70,7 +70,7 @@ switch_send_pause(struct sw *sw, uint16_t port_index, uint8_t prio_mask, bool xo
 	port->free_ps = port->free_ps > start_ps ? port->free_ps + port->tx->pause_ps : done_ps;
 	link_send_pause(port->tx, window->parity, prio_mask, xoff, done_ps);
 	if (xoff)
-		telem_pause_sent(&port->telem);
+		telem_pause(&port->telem, TELEM_XOFF_SENT, now_ps);
 	sw->node.digest = digest_u64(sw->node.digest, done_ps << 1 | xoff);
 }
 

@@ -10,27 +10,6 @@
 #include <string.h>
 
 #include "dpswitch/pipeline/switch.h"
-#include "telemetry/polled.h"
-
-/* Notes that a port answers an event. @return flags that it had not answered yet */
-static uint8_t
-poll_answer(struct switch_port *port, uint32_t event, uint8_t flags)
-{
-	uint32_t index = (uint32_t)((event * 0x9e3779b97f4a7c15ULL) >> 32) % SWITCH_ANSWER_SETS;
-	struct switch_answer *set = port->answered + index * SWITCH_ANSWER_WAYS;
-
-	for (uint32_t i = 0; i < SWITCH_ANSWER_WAYS; i++) {
-		if (set[i].event == event) {
-			uint8_t fresh = flags & (uint8_t)~set[i].flags;
-
-			set[i].flags |= flags;
-			return fresh;
-		}
-	}
-	memmove(set + 1, set, (SWITCH_ANSWER_WAYS - 1) * sizeof(*set));
-	set[0] = (struct switch_answer){ event, flags };
-	return flags;
-}
 
 static void
 poll_record(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t out_port, bool paused, bool repeated)
@@ -72,7 +51,7 @@ was_shared(struct switch_port *port)
 {
 	if (!(port->polled & SWITCH_POLLED_SHARED)) {
 		port->polled |= SWITCH_POLLED_SHARED;
-		port->polled_shared = telem_was_shared(&port->telem);
+		port->polled_shared = epochs_was_shared(&port->telem.epochs);
 	}
 	return port->polled_shared;
 }
@@ -83,7 +62,7 @@ carried_bytes(struct switch_port *port)
 {
 	if (!(port->polled & SWITCH_POLLED_CARRIED)) {
 		port->polled |= SWITCH_POLLED_CARRIED;
-		port->polled_carried_bytes = telem_carried_bytes(&port->telem);
+		port->polled_carried_bytes = epochs_carried_bytes(&port->telem.epochs);
 	}
 	return port->polled_carried_bytes;
 }
@@ -94,7 +73,7 @@ was_cut(const struct sw *sw, uint16_t port)
 {
 	const struct topo *topo = sw->config->topo;
 
-	return sw->ports[port].drops.was_cut &&
+	return sw->ports[port].telem.drops->was_cut &&
 	       topo->nodes[topo_port_of(topo, sw->node.id, port)->peer].kind == TOPO_SWITCH;
 }
 
@@ -128,8 +107,8 @@ static void
 poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress, uint8_t wanted)
 {
 	struct switch_port *port = &sw->ports[egress];
-	bool paused = telem_was_paused(&port->telem);
-	uint8_t fresh = poll_answer(port, poll->psn, wanted);
+	bool paused = epochs_was_paused(&port->telem.epochs);
+	uint8_t fresh = polled_fresh(&port->telem.polled, poll->psn, wanted);
 	uint8_t onward = (uint8_t)((fresh & POLL_VICTIM) | (fresh != 0 && paused ? POLL_PFC : 0));
 	struct pkt *copy;
 
@@ -158,9 +137,9 @@ void
 switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port_index)
 {
 	struct switch_port *port = &sw->ports[port_index];
-	uint8_t fresh = poll_answer(port, poll->psn, (uint8_t)poll->arg & POLL_BOTH);
+	uint8_t fresh = polled_fresh(&port->telem.polled, poll->psn, (uint8_t)poll->arg & POLL_BOTH);
 
-	poll_record(sw, poll, in_port, (uint8_t)port_index, telem_was_paused(&port->telem), fresh == 0);
+	poll_record(sw, poll, in_port, (uint8_t)port_index, epochs_was_paused(&port->telem.epochs), fresh == 0);
 	if (!(poll->arg & POLL_PFC)) /* else switch_poll() follows */
 		poll_report(sw, poll);
 	if (fresh != 0)
@@ -208,7 +187,7 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_eg
 	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
 		if ((poll->arg & POLL_VICTIM) && egress == victim_egress)
 			continue;
-		if (telem_was_fed(&sw->ports[egress].telem, in_port) || holds_any(sw, &sw->ports[egress], in_port))
+		if (epochs_was_fed(&sw->ports[egress].telem.epochs, in_port) || holds_any(sw, &sw->ports[egress], in_port))
 			poll_egress(sw, poll, in_port, (uint8_t)egress, POLL_PFC);
 	}
 }

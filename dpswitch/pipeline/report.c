@@ -4,7 +4,6 @@
 
 #include "common/wire/record_rows.h"
 #include "dpswitch/pipeline/switch.h"
-#include "telemetry/answer.h"
 
 /* Bytes held in an egress's lossless queues, by ingress. @param held [nports], cleared first */
 static void
@@ -31,7 +30,6 @@ report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t 
 		.pausing_since_ps = port->pausing_since_ps,
 		.ingress_xoff_bytes = REC_NO_XOFF,
 	};
-	struct answer answer;
 
 	if (whole) { /* the present state alone does not tell it */
 		sum_held(sw, index, sw->held);
@@ -54,10 +52,8 @@ report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t 
 		if (threshold < present.ingress_xoff_bytes)
 			present.ingress_xoff_bytes = threshold;
 	}
-	answer = answer_begin(&port->telem, whole, &present, &sw->node.records, &sw->unkept, event, now_ps);
-	port_drops_report(&port->drops, sw->config->flows, index, event, answer.records, now_ps);
-	*packed_bytes = answer_end(&answer);
-	return answer.kept;
+	return telem_reply(&port->telem, &sw->reporter, whole ? TELEM_ROWS : TELEM_STATE, &present, event, now_ps,
+			   packed_bytes);
 }
 
 /* One report answers one polling packet, whatever ports it concerns; of quiet ones, those whose rows are kept count. */

@@ -7,7 +7,7 @@
 void
 switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
 {
-	port_drops_add(&sw->ports[port].drops, reason, p, now_ps);
+	telem_drop(&sw->ports[port].telem, p, reason, now_ps);
 	sw->node.count.dropped_packets++;
 	sw->node.count.dropped_bytes += p->wire_bytes;
 	body_release(sw->node.bodies, p);
@@ -212,8 +212,7 @@ switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps)
 	switch_forget_routes(sw);
 	if (p->tx->down)
 		flush_port(sw, port, now_ps);
-	port_drops_cut(&p->drops, now_ps);
+	port_drops_cut(p->telem.drops, now_ps);
 	p->paused = p->tx->down ? 0 : held;
-	telem_pause(&p->telem, (p->paused & sw->lossless) != 0, now_ps);
-	port_truth_halt(&p->truth, (p->paused & sw->lossless) != 0, now_ps);
+	switch_halt(sw, p, now_ps);
 }

@@ -103,7 +103,7 @@ switch_attached(struct node *node)
 static uint64_t
 switch_dropped(const struct node *node, uint16_t port, enum rec_drop reason)
 {
-	return ((const struct sw *)node)->ports[port].drops.of[reason].packets;
+	return ((const struct sw *)node)->ports[port].telem.drops->of[reason].packets;
 }
 
 static void
@@ -126,11 +126,18 @@ link_changed(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps)
 
 static void switch_destroy(struct node *node);
 
+static const struct port_truth *
+switch_truth(const struct node *node, uint16_t port)
+{
+	return &((const struct sw *)node)->ports[port].truth;
+}
+
 static const struct node_ops switch_ops = {
 	.attached = switch_attached,
 	.run = switch_run,
 	.next_ps = switch_next_ps,
 	.held = switch_holds,
+	.truth = switch_truth,
 	.dropped = switch_dropped,
 	.storm = storm,
 	.pausing = pausing,
@@ -175,16 +182,13 @@ switch_allocate(struct sw *sw)
 	sw->keys_spare = malloc(sw->keys_cap * sizeof(*sw->keys_spare));
 	sw->key_runs = calloc(2 * nports, sizeof(*sw->key_runs));
 	sw->held = calloc(nports, sizeof(*sw->held));
-	sw->answered = calloc((size_t)nports * SWITCH_ANSWERS, sizeof(*sw->answered));
 	if (sw->ports == NULL || sw->route == NULL || sw->override == NULL || sw->blackhole == NULL ||
 	    sw->fault_uses == NULL || sw->ingress == NULL || sw->arrived_bytes == NULL || sw->left_bytes == NULL ||
-	    sw->born == NULL || sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL ||
-	    sw->answered == NULL)
+	    sw->born == NULL || sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL)
 		return -ENOMEM;
 	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
 	memset(sw->override, SWITCH_EGRESS_NONE, nodes);
 	for (uint32_t i = 0; i < nports; i++) {
-		sw->ports[i].answered = sw->answered + (size_t)i * SWITCH_ANSWERS;
 		sw->ports[i].arrivals = malloc((frames + SWITCH_MAX_BORN) * sizeof(*sw->ports[i].arrivals));
 		sw->ports[i].runs = malloc(nports * sizeof(*sw->ports[i].runs));
 		if (sw->ports[i].arrivals == NULL || sw->ports[i].runs == NULL)
@@ -211,8 +215,7 @@ switch_create(const struct switch_config *config, uint32_t id, struct err *err)
 		.status = NODE_PASSIVE,
 	};
 	recbuf_init(&sw->node.records, id);
-	recbuf_init(&sw->unkept, id);
-	sw->unkept.discarded = true;
+	telem_reporter_init(&sw->reporter, id, config->flows, &sw->node.records, &sw->node.count.reports);
 	sw->telemetry = config->telemetry;
 	sw->telemetry.nports = sw->node.nports;
 	ret = switch_setup_classes(sw, err);
@@ -239,15 +242,14 @@ switch_destroy(struct node *node)
 
 		for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
 			fifo_fini(&port->q[c]);
-		if (port->telem.config != NULL)
-			telem_fini(&port->telem);
+		telem_fini(&port->telem);
 		port_truth_fini(&port->truth);
 		port_flows_fini(&port->flows);
 		free(port->arrivals);
 		free(port->runs);
 	}
 	recbuf_fini(&sw->node.records);
-	recbuf_fini(&sw->unkept);
+	telem_reporter_fini(&sw->reporter);
 	free(sw->ports);
 	free(sw->route);
 	free(sw->override);
@@ -261,6 +263,5 @@ switch_destroy(struct node *node)
 	free(sw->keys_spare);
 	free(sw->key_runs);
 	free(sw->held);
-	free(sw->answered);
 	free(sw);
 }

@@ -20,8 +20,7 @@
 #include "dpswitch/queue/fifo.h"
 #include "dpswitch/queue/ingress.h"
 #include "dpswitch/truth/port_truth.h"
-#include "telemetry/epoch.h"
-#include "telemetry/port_drops.h"
+#include "telemetry/port.h"
 #include "topo/pins.h"
 #include "topo/route.h"
 
@@ -30,13 +29,6 @@
 #define SWITCH_DATA_CLASSES 0xfe /* bit p: class p; all but 0, which carries control */
 #define SWITCH_EGRESS_NONE 0xff  /* route cache: not decided yet */
 #define SWITCH_EGRESS_DROP 0xfe  /* route cache: no way, see switch_resolve() */
-/*
- * Polling events that a port remembers having answered: so many sets, chosen by a hash of the event, of so many each. On a
- * cycle of pauses, an event that is forgotten while it is under way goes round until its TTL ends.
- */
-#define SWITCH_ANSWER_SETS 64
-#define SWITCH_ANSWER_WAYS 8
-#define SWITCH_ANSWERS (SWITCH_ANSWER_SETS * SWITCH_ANSWER_WAYS)
 #define SWITCH_POLLED_SHARED 1
 #define SWITCH_POLLED_CARRIED 2
 #define SWITCH_POLLED_HELD 4
@@ -106,11 +98,6 @@ struct switch_run {
 	uint16_t in_port;
 };
 
-struct switch_answer {
-	uint32_t event;
-	uint8_t flags;
-};
-
 struct switch_storm {
 	uint64_t next_ps, interval_ps;
 	uint8_t prio_mask; /* 0: no storm */
@@ -150,8 +137,6 @@ struct switch_port {
 	bool polled_shared;
 	uint64_t polled_carried_bytes;
 	bool polled_held[TOPO_MAX_PORTS]; /* by ingress */
-	struct switch_answer *answered;   /* [SWITCH_ANSWERS] in each set the latest first; all ports' are one block */
-	struct port_drops drops;
 };
 
 struct sw {
@@ -176,10 +161,9 @@ struct sw {
 	uint32_t nborn;
 	uint64_t *keys, *keys_spare; /* account.c */
 	uint32_t keys_cap, *key_runs;
-	uint64_t *held;                          /* [nports] report.c */
-	struct switch_answer *answered;          /* [nports * SWITCH_ANSWERS] poll.c */
-	bool recheck;                            /* something changed between windows: look for RESUMEs */
-	struct recbuf unkept;                    /* report.c: what retain_ps discards */
+	uint64_t *held; /* [nports] report.c */
+	bool recheck;   /* something changed between windows: look for RESUMEs */
+	struct telem_reporter reporter;
 	struct report_sum answers, told_answers; /* what polling packets of this window get, all and those not quiet */
 	bool reports_due;
 	uint32_t storms; /* ports with a storm */
@@ -231,6 +215,8 @@ void switch_report_all(struct sw *sw, uint64_t now_ps);
  * @return port, or SWITCH_EGRESS_DROP with *reason and *port
  */
 uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
+/* What the peer holds has changed: tells who observes the port. */
+void switch_halt(const struct sw *sw, struct switch_port *port, uint64_t now_ps);
 void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
 /* Sends PAUSE or RESUME for class p out of a port at its own time; see account.c. */
 void switch_send_pause(struct sw *sw, uint16_t port, uint8_t prio_mask, bool xoff, uint64_t now_ps,

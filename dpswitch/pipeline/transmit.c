@@ -175,6 +175,16 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 		port->flows.queued[slot]++;
 }
 
+/* Whoever observes the port hears whether its peer halts a lossless class. */
+void
+switch_halt(const struct sw *sw, struct switch_port *port, uint64_t now_ps)
+{
+	bool halted = (port->paused & sw->lossless) != 0;
+
+	telem_pause(&port->telem, halted ? TELEM_HALTED : TELEM_RESUMED, now_ps);
+	port_truth_halt(&port->truth, halted, now_ps);
+}
+
 /* The peer told this port to stop or to go on. Our own frames alternate; a storm's may repeat. */
 static void
 egress_pause(struct egress_walk *walk, const struct pause_frame *frame)
@@ -185,12 +195,11 @@ egress_pause(struct egress_walk *walk, const struct pause_frame *frame)
 
 	node->digest = digest_u64(node->digest, frame->time_ps ^ (uint64_t)frame->prio_mask << 56 ^ frame->xoff);
 	if (frame->xoff && (frame->prio_mask & walk->sw->lossless) != 0)
-		telem_pause_received(&port->telem);
-	if (paused != port->paused) {
-		telem_pause(&port->telem, (paused & walk->sw->lossless) != 0, frame->time_ps);
-		port_truth_halt(&port->truth, (paused & walk->sw->lossless) != 0, frame->time_ps);
-	}
+		telem_pause(&port->telem, TELEM_XOFF_RECEIVED, frame->time_ps);
+	if (paused == port->paused)
+		return;
 	port->paused = paused;
+	switch_halt(walk->sw, port, frame->time_ps);
 }
 
 void

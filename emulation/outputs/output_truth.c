@@ -6,6 +6,7 @@
 
 #include "common/run_files.h"
 #include "common/units.h"
+#include "dpswitch/truth/port_truth.h"
 #include "emulation/idle_faults.h"
 #include "emulation/outputs/outputs.h"
 
@@ -126,6 +127,8 @@ meetings_json(const struct emulation *emulation, uint64_t *left_out)
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
 			const struct port_truth *truth = emulation_truth_of(emulation, i, p);
 
+			if (truth == NULL)
+				continue;
 			add_meetings(emulation, list, truth, topo->nodes[i].first_port + p);
 			*left_out += port_truth_left_out(truth);
 		}
@@ -164,9 +167,11 @@ pauses_json(const struct emulation *emulation)
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
 			const struct port_truth *truth = emulation_truth_of(emulation, i, p);
-			uint64_t halted_ps = port_truth_halted_ps(truth, emulation->fabric->window.end_ps);
+			uint64_t halted_ps = 0;
 			char name[64];
 
+			if (truth != NULL)
+				halted_ps = port_truth_halted_ps(truth, emulation->fabric->window.end_ps);
 			if (halted_ps == 0)
 				continue;
 			topo_port_name(topo, topo->nodes[i].first_port + p, name);

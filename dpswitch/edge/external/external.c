@@ -118,7 +118,7 @@ attached(struct node *node)
 static uint64_t
 dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
 {
-	return ((const struct external *)node)->nics[nic].drops.of[reason].packets;
+	return ((const struct external *)node)->nics[nic].telem.drops->of[reason].packets;
 }
 
 static void
@@ -142,11 +142,11 @@ destroy(struct node *node)
 		fifo_fini(&nic->hold); /* bodies are the edge's to give back */
 		for (uint32_t c = 0; c < EXTERNAL_CLASSES; c++)
 			fifo_fini(&nic->stage[c]);
-		if (nic->telem.config != NULL)
-			telem_fini(&nic->telem);
+		telem_fini(&nic->telem);
 		port_flows_fini(&nic->flows);
 	}
 	recbuf_fini(&node->records);
+	telem_reporter_fini(&host->reporter);
 	free(host->nics);
 	free(host);
 }
@@ -182,8 +182,8 @@ setup_nics(struct external *host, struct err *err)
 		nic->index = i;
 		nic->ip = topo_nic_ip(host->node.id, i);
 		nic->refresh_ps = nic->pausing_since_ps = TIME_NEVER;
-		if (host->has_telemetry && (port_flows_init(&nic->flows, host->node.flows) < 0 ||
-					    telem_init(&nic->telem, &host->telemetry, &nic->flows, i) < 0))
+		if (port_flows_init(&nic->flows, host->node.flows) < 0 ||
+		    telem_init(&nic->telem, &host->telemetry, &nic->flows, i) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -209,12 +209,10 @@ external_host_create(const struct external_config *config, struct err *err)
 		.digest = DIGEST_INIT,
 	};
 	recbuf_init(&host->node.records, config->node);
-	if (config->telemetry != NULL) {
-		host->telemetry = *config->telemetry;
-		host->telemetry.nports = host->node.nports;
-		host->telemetry.host = true;
-		host->has_telemetry = true;
-	}
+	telem_reporter_init(&host->reporter, config->node, host->node.flows, &host->node.records,
+			    &host->node.count.reports);
+	host->telemetry = telem_config_of_host(config->telemetry, host->node.nports);
+	host->has_telemetry = config->telemetry != NULL;
 	host->nics = calloc(host->node.nports, sizeof(*host->nics));
 	if (host->nics != NULL)
 		ret = setup_nics(host, err);

@@ -20,7 +20,7 @@
 #include "dpswitch/edge/port/port.h"
 #include "dpswitch/fabric/body.h"
 #include "dpswitch/fabric/node.h"
-#include "telemetry/epoch.h"
+#include "telemetry/collector.h"
 
 struct sw;
 

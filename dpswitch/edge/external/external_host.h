@@ -8,8 +8,7 @@
 #include "dpswitch/edge/external/external.h"
 #include "dpswitch/edge/external/lookup.h"
 #include "dpswitch/queue/fifo.h"
-#include "telemetry/polled.h"
-#include "telemetry/port_drops.h"
+#include "telemetry/host_poll.h"
 
 #define EXTERNAL_CLASSES 8
 /* Frames that wait in a NIC to enter the fabric; beyond, the host's own ring holds them. */
@@ -61,8 +60,6 @@ struct external_nic {
 	/* rare */
 	struct port_flows flows;
 	struct telem_port telem;
-	struct polled polled;
-	struct port_drops drops;
 	struct external_counters count;
 };
 
@@ -72,6 +69,7 @@ struct external {
 	struct edge *edge;
 	struct external_nic *nics; /* [node.nports] */
 	struct telem_config telemetry;
+	struct telem_reporter reporter;
 	bool has_telemetry;
 	bool work_expected;
 	uint64_t epoch_end_ps;

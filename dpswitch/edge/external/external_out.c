@@ -19,7 +19,7 @@ is_lossless(const struct external *host, uint8_t prio)
 void
 external_drop(struct external *host, struct external_nic *nic, const struct pkt *p, enum rec_drop reason)
 {
-	port_drops_add(&nic->drops, reason, p, p->time_ps);
+	telem_drop(&nic->telem, p, reason, p->time_ps);
 	host->node.count.dropped_packets++;
 	host->node.count.dropped_bytes += p->wire_bytes;
 	body_release(host->node.bodies, p);
@@ -64,7 +64,7 @@ external_arrived(struct external *host, struct external_nic *nic, const struct p
 	else if (!has_room(host, nic, p) || !fifo_push(&nic->hold, p))
 		external_drop(host, nic, p, is_lossless(host, p->prio) ? REC_DROP_NO_BUFFER : REC_DROP_QUEUE_FULL);
 	else if (p->flags & PKT_CORRUPT)
-		port_drops_add(&nic->drops, REC_DROP_CORRUPT, p, p->time_ps);
+		telem_drop(&nic->telem, p, REC_DROP_CORRUPT, p->time_ps);
 	if (nic->hold.bytes > nic->count.held_max_bytes)
 		nic->count.held_max_bytes = nic->hold.bytes;
 }

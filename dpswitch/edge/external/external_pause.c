@@ -41,8 +41,8 @@ external_pause(struct external *host, struct external_nic *nic, const struct pau
 
 	host->node.digest = digest_u64(host->node.digest, frame->time_ps ^ (uint64_t)mask << 56 ^ frame->xoff);
 	nic->count.pauses_received += frame->xoff;
-	if (host->has_telemetry && frame->xoff)
-		telem_pause_received(&nic->telem);
+	if (frame->xoff)
+		telem_pause(&nic->telem, TELEM_XOFF_RECEIVED, frame->time_ps);
 	external_hold(host, nic, frame->xoff ? nic->paused | mask : nic->paused & (uint8_t)~mask, frame->time_ps);
 }
 
@@ -58,8 +58,7 @@ external_hold(struct external *host, struct external_nic *nic, uint8_t held, uin
 		nic->paused_since_ps = now_ps;
 	else if (nic->paused == 0)
 		nic->count.paused_ps += now_ps - nic->paused_since_ps;
-	if (host->has_telemetry)
-		telem_pause(&nic->telem, nic->paused != 0, now_ps);
+	telem_pause(&nic->telem, nic->paused != 0 ? TELEM_HALTED : TELEM_RESUMED, now_ps);
 	if (nic->pfc)
 		send_pfc(host, nic, was | nic->paused, now_ps);
 }
@@ -81,8 +80,8 @@ external_tell(struct external *host, struct external_nic *nic, uint8_t prio_mask
 		nic->pausing_since_ps = now_ps;
 	else if (!xoff && external_told(host, nic) == 0)
 		nic->pausing_since_ps = TIME_NEVER;
-	if (xoff && host->has_telemetry)
-		telem_pause_sent(&nic->telem);
+	if (xoff)
+		telem_pause(&nic->telem, TELEM_XOFF_SENT, now_ps);
 	host->node.digest = digest_u64(host->node.digest, done_ps << 1 | xoff);
 }
 

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telemetry of the NIC of an external host: rows as a switch keeps them of an egress port, and the answers to polling
- * packets that an embedded host would give (VEDRFOLNIR III-C3). The depth that a packet met is what was staged ahead of
- * it; what waits in the host's own ring nobody can see.
+ * Telemetry of the NIC of an external host, fed as a switch feeds that of an egress port. The depth that a packet met is
+ * what was staged ahead of it; what waits in the host's own ring nobody can see.
  */
+#include "common/wire/record_rows.h"
 #include "dpswitch/edge/external/external_host.h"
 
 void
 external_row(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
 	uint32_t depth = nic->staged - fifo_count(&nic->stage[0]);
-	const struct telem_batch batch = {
-		.packets = 1,
-		.paused_packets = nic->paused >> p->prio & 1,
-		.depth_max = depth,
-		.bytes = p->wire_bytes,
-		.depth_sum = depth,
-	};
 
 	if (p->prio != 0)
-		telem_add(&nic->telem, port_flows_slot(&nic->flows, p->flow), &batch);
+		telem_add(&nic->telem, &(struct telem_batch){
+					       .slot = port_flows_slot(&nic->flows, p->flow),
+					       .in_port = REC_NO_PORT,
+					       .packets = 1,
+					       .paused_packets = nic->paused >> p->prio & 1,
+					       .depth_max = depth,
+					       .bytes = p->wire_bytes,
+					       .depth_sum = depth,
+				       });
 }
 
 void
@@ -43,8 +44,8 @@ count_queued(struct external_nic *nic, uint32_t step)
 		}
 }
 
-static void
-report(struct external *host, struct external_nic *nic, uint32_t event, uint64_t now_ps)
+static struct telem_present
+present_of(const struct external_nic *nic)
 {
 	struct telem_present present = {
 		.ingress_bytes = nic->hold.bytes,
@@ -53,47 +54,37 @@ report(struct external *host, struct external_nic *nic, uint32_t event, uint64_t
 		.pausing_since_ps = nic->pausing_since_ps,
 	};
 
-	if (!host->has_telemetry)
-		return;
 	for (uint8_t c = 1; c < EXTERNAL_CLASSES; c++) {
 		present.queue_packets += fifo_count(&nic->stage[c]);
 		present.queue_bytes += nic->stage[c].bytes;
 	}
-	count_queued(nic, 1);
-	telem_report(&nic->telem, &present, &host->node.records, event, now_ps);
-	count_queued(nic, UINT32_MAX);
+	return present;
 }
 
 /* A polling packet leaves this host for its victim's path: the NIC reports itself first. */
 static void
 poll_leaves(struct external *host, struct external_nic *nic, struct pkt *p, uint64_t now_ps)
 {
-	const struct flow_table *flows = host->node.flows;
-	struct recbuf *records = &host->node.records;
-	bool paused = nic->paused >> flows->flows[p->flow].prio & 1;
+	const struct telem_present present = present_of(nic);
+	const struct telem_poll at = { &nic->telem, &host->reporter, &present, now_ps, nic->index };
 
-	if (host->has_telemetry)
-		paused |= telem_was_paused(&nic->telem);
-	polled_record(p, flows, REC_NO_PORT, nic->index, paused, polled_before(&nic->polled, p->psn), records, now_ps);
-	report(host, nic, p->psn, now_ps);
-	port_drops_report(&nic->drops, flows, nic->index, p->psn, records, now_ps);
-	p->arg |= paused ? POLL_PFC : 0;
+	count_queued(nic, 1);
+	p->arg = telem_poll_leaves(&at, p, nic->paused >> host->node.flows->flows[p->flow].prio & 1);
+	count_queued(nic, UINT32_MAX);
 }
 
 static void
 poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
-	const struct flow_table *flows = host->node.flows;
-	struct recbuf *records = &host->node.records;
-	bool pauses = p->arg & POLL_PFC;
+	const struct telem_present present = present_of(nic);
+	const struct telem_poll at = { &nic->telem, &host->reporter, &present, p->time_ps, nic->index };
+	enum telem_extent extent;
 
-	if (polled_before(&nic->polled, p->psn) || (!pauses && !port_drops_any(&nic->drops)))
+	if (!telem_poll_asks(&nic->telem, p, &extent))
 		return;
-	polled_record(p, flows, nic->index, REC_NO_PORT, false, false, records, p->time_ps);
-	if (pauses)
-		report(host, nic, p->psn, p->time_ps);
-	/* what the victim's packets met here */
-	port_drops_report(&nic->drops, flows, nic->index, p->psn, records, p->time_ps);
+	count_queued(nic, 1);
+	telem_poll_reply(&at, p, extent);
+	count_queued(nic, UINT32_MAX);
 }
 
 const struct external_control external_control[PKT_TYPES] = {

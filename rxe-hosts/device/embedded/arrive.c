@@ -64,7 +64,7 @@ host_take_in(struct host *host, struct nic *nic, const struct pkt *p)
 void
 host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason)
 {
-	port_drops_add(&nic->drops, reason, p, host->now_ps);
+	telem_drop(&nic->telem, p, reason, host->now_ps);
 	host->node.count.dropped_packets++;
 	host->node.count.dropped_bytes += p->wire_bytes;
 	body_release(host->node.bodies, p);

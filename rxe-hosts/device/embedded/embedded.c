@@ -96,10 +96,9 @@ embedded_host_create(const struct embedded_config *config, struct err *err)
 	host->dev.ops = &embedded_device_ops;
 	host->config = *config;
 	host->params = *config->params;
-	if (config->telemetry != NULL) {
-		host->telemetry = *config->telemetry;
-		host->has_telemetry = true;
-	}
+	telem_reporter_init(&host->reporter, config->node, config->flows, &host->node.records, &host->node.count.reports);
+	host->telemetry = telem_config_of_host(config->telemetry, host->node.nports);
+	host->has_telemetry = config->telemetry != NULL;
 	host->timer_ps = host->client_timer_ps = host->rto_ps = host->storm_ps = TIME_NEVER;
 	recbuf_init(&host->node.records, config->node);
 	rc = allocate(host);
@@ -129,12 +128,16 @@ embedded_destroy(struct node *node)
 		free(nic->ready);
 		free(nic->sent);
 		free(nic->qps);
+		telem_fini(&nic->telem);
+		port_truth_fini(&nic->truth);
+		port_flows_fini(&nic->flows);
 	}
 	for (uint32_t i = 0; host->send != NULL && i < host->nsend; i++)
 		rc_send_fini(&host->send[i].rc);
 	for (uint32_t i = 0; host->recv != NULL && i < host->nrecv; i++)
 		free(host->recv[i].gathered);
 	recbuf_fini(&node->records);
+	telem_reporter_fini(&host->reporter);
 	free(host->nics);
 	free(host->send);
 	free(host->recv);
@@ -210,6 +213,10 @@ setup_nics(struct host *host, struct err *err)
 		if (nic->control.pkts == NULL || nic->datagrams.pkts == NULL || nic->ready == NULL || nic->sent == NULL ||
 		    nic->qps == NULL)
 			return -ENOMEM;
+		port_truth_init(&nic->truth, &nic->flows);
+		if (port_flows_init(&nic->flows, host->config.flows) < 0 ||
+		    telem_init(&nic->telem, &host->telemetry, &nic->flows, i) < 0)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -248,7 +255,7 @@ setup_qps(struct host *host, struct err *err)
 		host->config.shared->senders[i] = &qp->rc;
 		qp->nic = flow->src_nic;
 		qp->bit = (uint16_t)nic->nqps;
-		qp->batch.flow = i;
+		qp->flow = i;
 		nic->qps[nic->nqps++] = qp;
 		if (rc_send_init(&qp->rc, params, &config) != 0)
 			return -ENOMEM;

@@ -12,8 +12,8 @@
 #include "common/sertable.h"
 #include "dpswitch/fabric/node.h"
 #include "rxe-hosts/device/device.h"
-#include "rxe-hosts/device/embedded/nic_telemetry.h"
 #include "rxe-hosts/roce/params.h"
+#include "telemetry/collector.h"
 
 /* What all hosts of a run share: which QPs a flow has, and who has its payload. Immutable once all hosts are made. */
 struct embedded_shared;
@@ -30,9 +30,9 @@ struct embedded_config {
 	struct embedded_shared *shared;
 	struct sertables *sertables; /* with the quantum of params */
 	const struct roce_params *params;
-	const struct nic_telemetry *telemetry; /* copied; NULL: none */
-	uint64_t bdp_bytes;                    /* used where params say window_is_bdp */
-	uint32_t first_psn;                    /* of every QP */
+	const struct telem_config *telemetry; /* of switches; copied; NULL: no rows */
+	uint64_t bdp_bytes;                   /* used where params say window_is_bdp */
+	uint32_t first_psn;                   /* of every QP */
 };
 
 /*

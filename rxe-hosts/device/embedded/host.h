@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
+#include "dpswitch/truth/port_truth.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/roce/rc_recv.h"
 #include "rxe-hosts/roce/rc_send.h"
 #include "rxe-hosts/roce/ud.h"
-#include "telemetry/polled.h"
-#include "telemetry/port_drops.h"
+#include "telemetry/host_poll.h"
 
 /* Control packets that wait for a port. Beyond, ACKs and NAKs are withheld and others dropped; both are counted. */
 #define NIC_CONTROL_SLOTS 1024
@@ -30,10 +30,12 @@ struct embedded_shared {
 
 struct send_qp {
 	struct rc_send rc;
-	struct nic_batch batch; /* since the window's start */
-	uint32_t ahead;         /* packets of others that left since this QP's next packet could have */
+	uint32_t flow;
+	struct telem_batch batch; /* since the window's start */
+	uint32_t ahead;           /* packets of others that left since this QP's next packet could have */
 	uint16_t nic;
 	uint16_t bit;      /* index on its NIC */
+	uint64_t held_ps;  /* so long, since it sent last, pauses that are over held it up; for the run's truth alone */
 	bool met_pause;    /* the next packet could have left while the port was paused */
 	uint64_t ready_ps; /* when its bit in nic->ready was set */
 	struct ud_send ud;
@@ -77,8 +79,10 @@ struct nic {
 	uint64_t pausing_since_ps;
 	uint64_t paused_since_ps[8];     /* of class p, while bit p of paused is set */
 	uint8_t storm_mask, storm_ended; /* classes stormed; to RESUME */
-	struct polled polled;
-	struct port_drops drops;
+	struct port_flows flows;
+	struct telem_port telem;
+	struct port_truth truth;
+	struct truth_window met; /* under way; depth: packets of other flows that one waited for, at most */
 };
 
 struct host {
@@ -87,8 +91,9 @@ struct host {
 	struct device_client client;
 	struct roce_params params; /* a copy beside what it is used with */
 	struct embedded_config config;
-	struct nic_telemetry telemetry;
-	bool has_telemetry;
+	struct telem_config telemetry;
+	struct telem_reporter reporter;
+	bool has_telemetry; /* rows, and the run's truth */
 	bool work_expected;
 	struct nic *nics;     /* [node.nports] */
 	struct send_qp *send; /* [nsend] */
@@ -141,8 +146,6 @@ void nic_pause(struct host *host, struct nic *nic, const struct pause_frame *fra
 void nic_hold(struct host *host, struct nic *nic, uint8_t held);
 /* Sends what a storm, or its end, has due. */
 void nic_storm(struct host *host, struct nic *nic);
-/* Hands the window's batches to the telemetry. */
-void nic_flush(struct host *host, struct nic *nic);
 
 /* Where the next packet of a queue is to be made; NULL: no room. It counts once tail has moved past it. */
 static inline struct pkt *
@@ -211,6 +214,17 @@ void host_timers(struct host *host);
 void host_watch(struct host *host, const struct send_qp *qp);
 /* Retries are spent. */
 void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
+
+/* observe.c: telemetry and truth of the NIC ports */
+/* Tells what was sent since the window's start. */
+void nic_flush(struct host *host, struct nic *nic);
+/* A packet of a flow has left while one of another could have: the exact contention matrix. */
+void nic_observe_ahead(struct nic *nic, uint32_t waiting, uint32_t left);
+/* From now on the peer halts the port in some class, or in none. */
+void nic_observe_halt(struct host *host, struct nic *nic, bool halted);
+/* A window begins that lies in another epoch than the one before. */
+void nic_observe_epoch(struct host *host, uint64_t now_ps);
+const struct port_truth *embedded_truth(const struct node *node, uint16_t nic);
 
 /* poll.c: polling packets */
 /* One leaves this host, which is the victim's: it reports its own NIC port first. */

@@ -145,12 +145,10 @@ nic_hold(struct host *host, struct nic *nic, uint8_t held)
 		if (!rc_send_ready(&qp->rc) || !(resumed >> qp->rc.frame.prio & 1))
 			continue;
 		qp->met_pause = true;
-		qp->batch.held_ps += host->now_ps - max_u64(qp->ready_ps, nic->paused_since_ps[qp->rc.frame.prio]);
+		qp->held_ps += host->now_ps - max_u64(qp->ready_ps, nic->paused_since_ps[qp->rc.frame.prio]);
 	}
-	if (host->has_telemetry && (was != 0) != (nic->paused != 0)) {
-		nic_flush(host, nic);
-		host->telemetry.paused(host->telemetry.ctx, nic->index, nic->paused != 0, host->now_ps);
-	}
+	if ((was != 0) != (nic->paused != 0))
+		nic_observe_halt(host, nic, nic->paused != 0);
 	nic_schedule(host, nic);
 }
 
@@ -170,22 +168,6 @@ nic_storm(struct host *host, struct nic *nic)
 			: xoff               ? max_u64(host->now_ps + nic->storm_interval_ps, done_ps)
 					     : host->now_ps;
 	nic_schedule(host, nic);
-}
-
-void
-nic_flush(struct host *host, struct nic *nic)
-{
-	for (uint32_t base = 0; base < nic->nqps; base += 64) {
-		uint64_t bits = nic->sent[base / 64];
-
-		nic->sent[base / 64] = 0;
-		for (; bits != 0; bits &= bits - 1) {
-			struct nic_batch *batch = &nic->qps[base + (uint32_t)__builtin_ctzll(bits)]->batch;
-
-			host->telemetry.transmitted(host->telemetry.ctx, nic->index, batch);
-			*batch = (struct nic_batch){ .flow = batch->flow };
-		}
-	}
 }
 
 /* The first QP behind the last sender that may send now. A rate that fell meanwhile may have shut its window. */
@@ -225,8 +207,8 @@ count_waiting(struct host *host, struct nic *nic, const struct send_qp *sender)
 			if (qp == sender || qp->rc.next_ps > host->now_ps || held_by_pause(nic, qp->rc.frame.prio))
 				continue;
 			qp->ahead++;
-			if (host->telemetry.ahead != NULL)
-				host->telemetry.ahead(host->telemetry.ctx, nic->index, qp->batch.flow, sender->batch.flow);
+			if (host->telemetry.exact)
+				nic_observe_ahead(nic, qp->flow, sender->flow);
 		}
 	}
 }
@@ -234,7 +216,7 @@ count_waiting(struct host *host, struct nic *nic, const struct send_qp *sender)
 static inline void
 count_sent(struct nic *nic, struct send_qp *qp, uint32_t wire_bytes)
 {
-	struct nic_batch *batch = &qp->batch;
+	struct telem_batch *batch = &qp->batch;
 
 	batch->packets++;
 	batch->bytes += wire_bytes;

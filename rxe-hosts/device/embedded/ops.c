@@ -194,7 +194,7 @@ embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t no
 uint64_t
 embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
 {
-	return ((const struct host *)node)->nics[nic].drops.of[reason].packets;
+	return ((const struct host *)node)->nics[nic].telem.drops->of[reason].packets;
 }
 
 void

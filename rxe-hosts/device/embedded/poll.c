@@ -1,80 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Polling packets at a host (VEDRFOLNIR III-C3). The victim's host reports its own NIC port first, as a switch would
- * its egress, then lets the packet go. A host where a packet that traces pauses arrives is the one that pauses: it
- * reports that port, and the path ends. Elsewhere the path ends without a word, unless packets were dropped there: the
- * switch before has told that the polling packet went to a host.
- */
+/* Polling packets at an embedded host: what stands before its NIC ports, and the packets' comings and goings. */
+#include "common/wire/record_rows.h"
 #include "rxe-hosts/device/embedded/host.h"
-#include "telemetry/report.h"
 
-static void
-report_drops(struct host *host, const struct nic *nic, uint32_t event)
+/* The packets that stand before a NIC port: one for each QP that could send now. @return how many */
+static uint32_t
+find_waiting(struct host *host, const struct nic *nic, struct telem_present *present)
 {
-	port_drops_report(&nic->drops, host->config.flows, nic->index, event, &host->node.records, host->now_ps);
-}
+	uint32_t waiting = 0;
 
-/* A report of drops alone. */
-static void
-report_arrival(struct host *host, const struct nic *nic, uint32_t event)
-{
-	size_t from = host->node.records.used_bytes;
-	struct report_sum sum = { REPORT_PASSAGE_BYTES, 1 };
-
-	report_drops(host, nic, event);
-	sum.packed_bytes += report_head_bytes(host->node.id, event, host->now_ps);
-	sum.packed_bytes += report_pack(host->node.records.data + from, host->node.records.used_bytes - from, NULL);
-	report_count_add(&host->node.count.reports, sum, sum);
-}
-
-/* The rows of a NIC port, and the packets that stand before it: one for each QP that could send now. */
-static void
-report_port(struct host *host, struct nic *nic, uint32_t event)
-{
-	struct nic_present present = {
-		.waiting = host->waiting,
+	*present = (struct telem_present){
+		.ingress_xoff_bytes = REC_NO_XOFF, /* a host never fills up: it has no reason to pause its peer */
 		.pausing = nic->storm_mask != 0,
 		.pausing_since_ps = nic->pausing_since_ps,
 	};
-	size_t from, drops_bytes;
-
 	for (uint32_t i = 0; i < nic->nqps; i++) {
 		const struct send_qp *qp = nic->qps[i];
 
 		if (!rc_send_ready(&qp->rc) || qp->rc.next_ps > host->now_ps)
 			continue;
-		host->waiting[present.queue_packets++] = qp->batch.flow;
-		present.queue_bytes += qp->rc.frame.wire_bytes;
+		host->waiting[waiting++] = qp->flow;
+		present->queue_bytes += qp->rc.frame.wire_bytes;
 	}
-	if (host->has_telemetry) {
-		nic_flush(host, nic);
-		if (!host->telemetry.report(host->telemetry.ctx, &host->node, nic->index, &present, event, host->now_ps))
-			return;
-	}
-	from = host->node.records.used_bytes;
-	report_drops(host, nic, event);
-	drops_bytes = report_pack(host->node.records.data + from, host->node.records.used_bytes - from, NULL);
-	host->node.count.reports.bytes += drops_bytes;
-	host->node.count.reports.kept_bytes += drops_bytes;
+	present->queue_packets = waiting;
+	return waiting;
 }
 
 static void
-record(struct host *host, const struct pkt *p, uint16_t in_port, uint16_t out_port, bool paused, bool repeated)
+count_queued(struct host *host, struct nic *nic, uint32_t waiting, uint32_t step)
 {
-	polled_record(p, host->config.flows, in_port, out_port, paused, repeated, &host->node.records, host->now_ps);
+	for (uint32_t i = 0; i < waiting; i++) {
+		uint32_t slot = port_flows_slot(&nic->flows, host->waiting[i]); /* a new one may move the array */
+
+		nic->flows.queued[slot] += step;
+	}
+}
+
+static struct telem_poll
+poll_at(struct host *host, struct nic *nic, const struct telem_present *present)
+{
+	return (struct telem_poll){ &nic->telem, &host->reporter, present, host->now_ps, nic->index };
 }
 
 void
 host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p)
 {
-	bool paused = nic->paused >> host->config.flows->flows[p->flow].prio & 1;
+	struct telem_present present;
+	const struct telem_poll at = poll_at(host, nic, &present);
+	uint32_t waiting;
 
-	if (host->has_telemetry)
-		paused |= host->telemetry.was_paused(host->telemetry.ctx, nic->index);
-	record(host, p, REC_NO_PORT, nic->index, paused, polled_before(&nic->polled, p->psn));
-	report_port(host, nic, p->psn);
-	if (paused)
-		p->arg |= POLL_PFC;
+	nic_flush(host, nic);
+	waiting = find_waiting(host, nic, &present);
+	count_queued(host, nic, waiting, 1);
+	p->arg = telem_poll_leaves(&at, p, nic->paused >> host->config.flows->flows[p->flow].prio & 1);
+	count_queued(host, nic, waiting, UINT32_MAX);
 	host->node.count.detections++;
 }
 
@@ -83,24 +62,34 @@ host_report_nic(struct device *dev, uint32_t flow)
 {
 	struct host *host = host_of_device(dev);
 	struct nic *nic = &host->nics[host->config.flows->flows[flow].src_nic];
+	struct telem_present present;
+	const struct telem_poll at = poll_at(host, nic, &present);
+	uint32_t waiting;
 
 	if (!host->has_telemetry)
 		return;
 	nic_flush(host, nic);
-	if (host->telemetry.was_shared(host->telemetry.ctx, nic->index))
-		report_port(host, nic, 0);
+	if (!epochs_was_shared(&nic->telem.epochs))
+		return;
+	waiting = find_waiting(host, nic, &present);
+	count_queued(host, nic, waiting, 1);
+	telem_poll_unasked(&at);
+	count_queued(host, nic, waiting, UINT32_MAX);
 }
 
 void
 host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 {
-	bool pauses = p->arg & POLL_PFC;
+	struct telem_present present;
+	const struct telem_poll at = poll_at(host, nic, &present);
+	enum telem_extent extent;
+	uint32_t waiting;
 
-	if (polled_before(&nic->polled, p->psn) || (!pauses && ((p->arg & POLL_QUIET) || !port_drops_any(&nic->drops))))
+	if (!telem_poll_asks(&nic->telem, p, &extent))
 		return;
-	record(host, p, nic->index, REC_NO_PORT, false, false);
-	if (pauses)
-		report_port(host, nic, p->psn);
-	else
-		report_arrival(host, nic, p->psn); /* what the victim's packets met here: a wrong ICRC */
+	nic_flush(host, nic);
+	waiting = find_waiting(host, nic, &present);
+	count_queued(host, nic, waiting, 1);
+	telem_poll_reply(&at, p, extent);
+	count_queued(host, nic, waiting, UINT32_MAX);
 }

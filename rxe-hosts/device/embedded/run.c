@@ -89,9 +89,8 @@ close_window(struct host *host, const struct window *window)
 	host->now_ps = window->end_ps;
 	if (host->open != 0 && host->client.tick != NULL)
 		host->client.tick(host->client.ctx, window->end_ps);
-	if (host->has_telemetry)
-		for (uint16_t i = 0; i < host->node.nports; i++)
-			nic_flush(host, &host->nics[i]);
+	for (uint16_t i = 0; i < host->node.nports; i++)
+		nic_flush(host, &host->nics[i]);
 	if (host->node.status != NODE_QP_ERROR)
 		host->node.status = host->open != 0 || host->work_expected ? NODE_RUNNING : NODE_PASSIVE;
 }
@@ -103,12 +102,8 @@ run(struct node *node, const struct window *window)
 
 	host->window = *window;
 	host->now_ps = window->start_ps;
-	if (host->has_telemetry && window->start_ps >= host->epoch_end_ps) {
-		uint64_t epoch_ps = host->telemetry.epoch_ps;
-
-		host->telemetry.roll(host->telemetry.ctx, node, window->start_ps);
-		host->epoch_end_ps = (window->start_ps / epoch_ps + 1) * epoch_ps;
-	}
+	if (host->has_telemetry && window->start_ps >= host->epoch_end_ps)
+		nic_observe_epoch(host, window->start_ps);
 	take_in(host, window);
 	run_events(host, window->end_ps);
 	close_window(host, window);
@@ -154,6 +149,7 @@ const struct node_ops embedded_node_ops = {
 	.next_ps = next_ps,
 	.held = held,
 	.dropped = embedded_dropped,
+	.truth = embedded_truth,
 	.storm = embedded_storm,
 	.pausing = embedded_pausing,
 	.link_changed = embedded_link_changed,

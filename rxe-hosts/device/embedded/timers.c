@@ -47,7 +47,7 @@ host_timers(struct host *host)
 void
 host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 {
-	const struct flow *flow = &host->config.flows->flows[qp->batch.flow];
+	const struct flow *flow = &host->config.flows->flows[qp->flow];
 	struct rc_post post;
 	uint64_t acked_bytes;
 
@@ -64,7 +64,7 @@ host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 			.time_ps = host->now_ps,
 			.wr_id = post.wr_id,
 			.bytes = acked_bytes,
-			.flow = qp->batch.flow,
+			.flow = qp->flow,
 			.retransmits = post.retransmits,
 			.opcode = WC_ERROR,
 		};

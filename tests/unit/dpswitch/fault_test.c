@@ -116,7 +116,7 @@ dropped(const struct frig *rig, const char *sw, enum rec_drop reason)
 	uint64_t packets = 0;
 
 	for (uint16_t p = 0; p < s->node.nports; p++)
-		packets += s->ports[p].drops.of[reason].packets;
+		packets += s->ports[p].telem.drops->of[reason].packets;
 	return packets;
 }
 
@@ -190,7 +190,7 @@ two_misroutes_make_a_loop_that_ttl_ends(void **state)
 	assert_int_equal(frig_host(&rig, "b")->ngot, 0);
 	assert_int_equal(dropped(&rig, "A", REC_DROP_TTL), 0);
 	assert_int_equal(dropped(&rig, "S", REC_DROP_TTL), 15);
-	drops = &frig_switch(&rig, "S")->ports[0].drops.of[REC_DROP_TTL];
+	drops = &frig_switch(&rig, "S")->ports[0].telem.drops->of[REC_DROP_TTL];
 	assert_int_equal(drops->first_ps, 9 * US + 64 * 1080000ULL);
 	assert_true(frig_conserves(&rig));
 	frig_stop(&rig);

@@ -448,7 +448,7 @@ many_events_end_on_a_cycle_of_pauses(void **state)
 		const struct sw *sw = frig_switch(&rig, names[i]);
 
 		for (uint16_t port = 0; port < 3; port++)
-			assert_int_equal(sw->ports[port].drops.of[REC_DROP_TTL].packets, 0);
+			assert_int_equal(sw->ports[port].telem.drops->of[REC_DROP_TTL].packets, 0);
 	}
 	assert_true(frig_conserves(&rig));
 	frig_stop(&rig);

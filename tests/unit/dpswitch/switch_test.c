@@ -251,7 +251,7 @@ every_hop_takes_from_ttl(void **state)
 	assert_int_equal(frig_host(&rig, "b")->ngot, 2);
 	assert_int_equal(frig_host(&rig, "b")->got[0].ttl, 1);
 	assert_int_equal(frig_host(&rig, "b")->got[1].ttl, 2);
-	drops = &frig_switch(&rig, "S")->ports[PORT_A].drops.of[REC_DROP_TTL];
+	drops = &frig_switch(&rig, "S")->ports[PORT_A].telem.drops->of[REC_DROP_TTL];
 	assert_int_equal(drops->packets, 1);
 	assert_int_equal(drops->bytes, 500);
 	assert_int_equal(drops->first_ps, (40 + DELAY_NS) * NS);
@@ -278,7 +278,7 @@ lossy_classes_drop_at_the_tail(void **state)
 	assert_int_equal(b->ngot, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(b->got[i].psn, i);
-	drops = &frig_switch(&rig, "S")->ports[PORT_B].drops.of[REC_DROP_QUEUE_FULL];
+	drops = &frig_switch(&rig, "S")->ports[PORT_B].telem.drops->of[REC_DROP_QUEUE_FULL];
 	assert_int_equal(drops->packets, 6);
 	assert_int_equal(frig_host(&rig, "a")->npauses, 0);
 	assert_true(frig_conserves(&rig));

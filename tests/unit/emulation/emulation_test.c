@@ -50,7 +50,7 @@ look(const struct emulation *emulation, struct outcome *outcome)
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		for (uint16_t p = 0; emulation->switches[i] != NULL && p < topo->nodes[i].nports; p++)
 			for (uint32_t r = 0; r < REC_DROP_REASONS; r++)
-				outcome->drops[r] += emulation->switches[i]->ports[p].drops.of[r].packets;
+				outcome->drops[r] += emulation->switches[i]->ports[p].telem.drops->of[r].packets;
 	assert_int_equal(results_wrong(emulation), 0);
 }
 

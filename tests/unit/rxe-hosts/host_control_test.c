@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/wire/record.h"
+#include "common/wire/record_rows.h"
 #include "tests/unit/rxe-hosts/nic_rig.h"
 
 static void
@@ -81,19 +82,32 @@ poll_for(uint32_t flow, uint32_t event)
 	assert_int_equal(rig.hosts[0].dev->ops->post_datagram(rig.hosts[0].dev, &datagram), 0);
 }
 
-static const struct rec_poll *
-last_poll(const struct node *node)
+/* The last record of a kind, NULL: none. */
+static const void *
+last_record(const struct node *node, uint16_t type)
 {
-	const struct rec_poll *found = NULL;
+	const void *found = NULL;
 
 	for (size_t at = 0; at < node->records.used_bytes;) {
 		const struct rec_hdr *hdr = (const void *)(node->records.data + at);
 
-		if (hdr->type == REC_POLL)
-			found = (const void *)hdr;
+		if (hdr->type == type)
+			found = hdr;
 		at += hdr->size;
 	}
 	return found;
+}
+
+static const struct rec_poll *
+last_poll(const struct node *node)
+{
+	return last_record(node, REC_POLL);
+}
+
+static const struct rec_port_row *
+last_port_row(const struct node *node)
+{
+	return last_record(node, REC_PORT_ROW);
 }
 
 static void
@@ -114,12 +128,12 @@ test_poll_reports_the_victims_own_port_first(void **state)
 	assert_int_equal(poll->out_paused, 0);
 	assert_int_equal(poll->victim.src_ip, topo_nic_ip(0, 0));
 	assert_int_equal(poll->victim.sport, 10000);
-	assert_int_equal(seen.reports, 1);
-	assert_int_equal(seen.event, 31);
+	assert_int_equal(rig.hosts[0].node->count.reports.reports, 1);
+	assert_int_equal(last_port_row(rig.hosts[0].node)->hdr.event, 31);
 	rig_run(&rig, 4 * PS_PER_US);
 	assert_null(last_poll(rig.hosts[1].node)); /* the destination: the path ends, nothing is reported */
 	assert_int_equal(rig.hosts[1].node->count.reports.reports, 0);
-	assert_int_equal(seen.reports, 1);
+	assert_int_equal(rig.hosts[0].node->count.reports.reports, 1);
 	assert_int_equal(rig.hosts[0].node->count.control[PKT_POLL].packets, 1);
 	assert_true(rig_conserves(&rig));
 }
@@ -164,10 +178,9 @@ test_poll_from_a_paused_port_traces_pauses(void **state)
 	rig_run(&rig, 20 * PS_PER_US);
 	poll_for(flow, 8);
 	assert_int_equal(last_poll(rig.hosts[0].node)->out_paused, 1);
-	assert_int_equal(seen.queue_packets, 1); /* the packet that cannot leave */
-	assert_int_equal(seen.waiting, flow);
-	rig.hosts[0].node->records.used_bytes = 0;
-	memset(&seen, 0, sizeof(seen));
+	assert_int_equal(last_port_row(rig.hosts[0].node)->queue_packets, 1); /* the packet that cannot leave */
+	assert_int_equal(((const struct rec_flow_row *)last_record(rig.hosts[0].node, REC_FLOW_ROW))->flow.sport,
+			 10000 + flow);
 	rig_stop(&rig);
 	/* The other end: the host that pauses reports itself. */
 	setup(state);
@@ -181,8 +194,8 @@ test_poll_from_a_paused_port_traces_pauses(void **state)
 	poll_for(flow, 8);
 	rig_run(&rig, 8 * PS_PER_US);
 	assert_int_equal(last_poll(rig.hosts[1].node)->flags, POLL_BOTH);
-	assert_int_equal(seen.reports, 1);
-	assert_true(seen.pausing);
+	assert_int_equal(rig.hosts[1].node->count.reports.reports, 1);
+	assert_true(last_port_row(rig.hosts[1].node)->pausing);
 }
 
 static void
@@ -204,7 +217,7 @@ test_storm_pauses_until_its_one_resume(void **state)
 	embedded_sum(rig.hosts[0].node, &sum);
 	assert_int_equal(sum.pauses_received, 5);
 	/* RESUME: 84 B in 6 ns, 1 us. */
-	assert_int_equal(seen.resumed_ps, 51006 * NS);
+	assert_int_equal(port_truth_halted_ps(&rig_nic(0, 0)->truth, 70 * PS_PER_US), 50 * PS_PER_US);
 	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->time_ps, (51006 + 2111) * NS);
 }
 

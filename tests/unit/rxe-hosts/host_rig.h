@@ -39,7 +39,7 @@ struct rig {
 	struct sertables sertables;
 	struct roce_params params;
 	struct embedded_shared *shared;
-	const struct nic_telemetry *telemetry[2];
+	const struct telem_config *telemetry[2];
 	uint32_t nnics, first_psn;
 	uint64_t rate_bps;
 	struct link links[2 * RIG_MAX_NICS]; /* [host * nnics + nic]: leaves there */

@@ -9,10 +9,9 @@
 #include <cmocka.h>
 
 #include "common/units.h"
-#include "common/wire/drop.h"
 #include "common/wire/record.h"
-#include "telemetry/answer.h"
-#include "telemetry/report.h"
+#include "common/wire/record_rows.h"
+#include "telemetry/port.h"
 
 #define EPOCH_PS PS_PER_MS
 #define NOW_PS (7 * EPOCH_PS + 123456789)
@@ -441,18 +440,21 @@ headers_count(void **state)
 static struct flow flows[1] = { { .src_ip = 1, .dst_ip = 2, .sport = 10, .dport = 20 } };
 static const struct flow_table table = { flows, 1, 0 };
 static struct telem_present present = { .ingress_bytes = 5000, .ingress_xoff_bytes = 30000 };
-static struct recbuf records, spare;
+static struct recbuf records;
+static struct report_count count;
+static struct telem_reporter reporter;
 static struct port_flows port_flows;
 static struct telem_port port;
 
 static bool
 ask_for(bool whole, uint64_t now_ps)
 {
-	struct answer answer = answer_begin(&port, whole, &present, &records, &spare, 1, now_ps);
+	uint64_t packed_bytes;
+	bool kept = telem_reply(&port, &reporter, whole ? TELEM_ROWS : TELEM_STATE, &present, 1, now_ps, &packed_bytes);
 
-	assert_true(answer_end(&answer) > 0);
-	assert_int_equal(spare.used_bytes, 0);
-	return answer.kept;
+	assert_true(packed_bytes > 0);
+	assert_int_equal(reporter.spare.used_bytes, 0);
+	return kept;
 }
 
 static bool
@@ -465,7 +467,7 @@ static void
 begin(const struct telem_config *config)
 {
 	recbuf_init(&records, 1);
-	recbuf_init(&spare, 1);
+	telem_reporter_init(&reporter, 1, &table, &records, &count);
 	assert_int_equal(port_flows_init(&port_flows, &table), 0);
 	assert_int_equal(telem_init(&port, config, &port_flows, 0), 0);
 	telem_enqueue(&port, port_flows_slot(&port_flows, 0), 0, 1000, 0, false);
@@ -477,7 +479,7 @@ end(void)
 	telem_fini(&port);
 	port_flows_fini(&port_flows);
 	recbuf_fini(&records);
-	recbuf_fini(&spare);
+	telem_reporter_fini(&reporter);
 }
 
 static void

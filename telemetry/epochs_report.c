@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a port reports of its epochs: rows of the closed ones, summed, and of the open one with the present state. */
 #include "common/wire/record.h"
-#include "telemetry/epoch.h"
+#include "common/wire/record_rows.h"
+#include "telemetry/epochs.h"
 
 #define MANY_EPOCHS 8 /* beside so many the open one is little */
 
 /* An event's report over one span of epochs. */
-struct telem_span {
+struct epochs_span {
 	uint64_t first, last;
 	bool open;
 	bool state_only; /* no counters */
@@ -15,16 +16,16 @@ struct telem_span {
 };
 
 static void
-report_flow_rows(const struct telem_port *t, const struct telem_span *span, struct recbuf *records)
+report_flow_rows(const struct epochs *e, const struct epochs_span *span, struct recbuf *records)
 {
-	for (uint32_t slot = 0; slot < telem_slots(t); slot++) {
+	for (uint32_t slot = 0; slot < epochs_slots(e); slot++) {
 		struct rec_flow_row row = {
 			.in_port = REC_NO_PORT,
-			.queue_packets = span->open ? t->flows->queued[slot] : 0,
+			.queue_packets = span->open ? e->flows->queued[slot] : 0,
 		};
 
 		for (uint64_t i = span->first; i <= span->last; i++) {
-			const struct telem_epoch *epoch = telem_epoch_at(t, i);
+			const struct epoch *epoch = epoch_at(e, i);
 
 			if (epoch == NULL || epoch->rows[slot].packets == 0)
 				continue;
@@ -37,8 +38,8 @@ report_flow_rows(const struct telem_port *t, const struct telem_span *span, stru
 		if (row.packets == 0 && row.queue_packets == 0)
 			continue;
 		row.hdr.event = span->event;
-		row.flow = flow_tuple(port_flows_at(t->flows, slot));
-		row.port = t->port;
+		row.flow = flow_tuple(port_flows_at(e->flows, slot));
+		row.port = e->port;
 		row.epoch_first = (uint32_t)span->first;
 		row.epoch_last = (uint32_t)span->last;
 		recbuf_put(records, &row, REC_FLOW_ROW, sizeof(row), span->now_ps);
@@ -46,21 +47,21 @@ report_flow_rows(const struct telem_port *t, const struct telem_span *span, stru
 }
 
 static void
-report_meter(const struct telem_port *t, const struct telem_span *span, const struct telem_present *present,
+report_meter(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
 	     struct recbuf *records)
 {
-	for (uint16_t in = 0; in < t->config->nports; in++) {
+	for (uint16_t in = 0; in < e->config->nports; in++) {
 		struct rec_meter_row row = {
 			.hdr.event = span->event,
 			.in_port = in,
-			.port = t->port,
+			.port = e->port,
 			.epoch_first = (uint32_t)span->first,
 			.epoch_last = (uint32_t)span->last,
 			.held_bytes = span->open && present->held_bytes != NULL ? present->held_bytes[in] : 0,
 		};
 
 		for (uint64_t i = span->first; i <= span->last; i++) {
-			const struct telem_epoch *epoch = telem_epoch_at(t, i);
+			const struct epoch *epoch = epoch_at(e, i);
 
 			row.bytes += epoch != NULL ? epoch->meter[in] : 0;
 		}
@@ -70,23 +71,23 @@ report_meter(const struct telem_port *t, const struct telem_span *span, const st
 }
 
 static void
-report_matrix(const struct telem_port *t, const struct telem_span *span, struct recbuf *records)
+report_matrix(const struct epochs *e, const struct epochs_span *span, struct recbuf *records)
 {
-	uint32_t columns = telem_slots(t) < TELEM_MATRIX ? telem_slots(t) : TELEM_MATRIX;
+	uint32_t columns = epochs_slots(e) < EPOCHS_MATRIX ? epochs_slots(e) : EPOCHS_MATRIX;
 
-	for (uint32_t cell = 0; cell < telem_slots(t) * columns; cell++) {
+	for (uint32_t cell = 0; cell < epochs_slots(e) * columns; cell++) {
 		uint32_t of = cell / columns, other = cell % columns;
 		struct rec_matrix_row row = {
 			.hdr.event = span->event,
-			.flow = flow_tuple(port_flows_at(t->flows, of)),
-			.other = flow_tuple(port_flows_at(t->flows, other)),
-			.port = t->port,
+			.flow = flow_tuple(port_flows_at(e->flows, of)),
+			.other = flow_tuple(port_flows_at(e->flows, other)),
+			.port = e->port,
 			.epoch_first = (uint32_t)span->first,
 			.epoch_last = (uint32_t)span->last,
 		};
 
 		for (uint64_t i = span->first; i <= span->last; i++) {
-			const struct telem_epoch *epoch = telem_epoch_at(t, i);
+			const struct epoch *epoch = epoch_at(e, i);
 
 			row.ahead += epoch != NULL ? epoch->matrix[of][other] : 0;
 		}
@@ -97,22 +98,22 @@ report_matrix(const struct telem_port *t, const struct telem_span *span, struct 
 
 /* @return false when the span is empty and closed: nothing to say */
 static bool
-report_port_row(const struct telem_port *t, const struct telem_span *span, const struct telem_present *present,
+report_port_row(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
 		struct recbuf *records)
 {
 	struct rec_port_row row = {
 		.hdr.event = span->event,
-		.port = t->port,
-		.host = t->config->host,
+		.port = e->port,
+		.host = e->config->host,
 		.epoch_first = (uint32_t)span->first,
 		.epoch_last = (uint32_t)span->last,
-		.from_ps = span->first * t->config->epoch_ps,
-		.to_ps = span->open ? span->now_ps : (span->last + 1) * t->config->epoch_ps,
+		.from_ps = span->first * e->config->epoch_ps,
+		.to_ps = span->open ? span->now_ps : (span->last + 1) * e->config->epoch_ps,
 		.state_only = span->state_only,
 	};
 
 	for (uint64_t i = span->first; i <= span->last && !span->state_only; i++) {
-		const struct telem_epoch *epoch = telem_epoch_at(t, i);
+		const struct epoch *epoch = epoch_at(e, i);
 
 		if (epoch == NULL)
 			continue;
@@ -126,8 +127,8 @@ report_port_row(const struct telem_port *t, const struct telem_span *span, const
 		row.depth_max = epoch->depth_max > row.depth_max ? epoch->depth_max : row.depth_max;
 	}
 	if (span->open) {
-		row.paused = t->paused;
-		row.paused_since_ps = t->paused ? t->paused_since_ps : 0;
+		row.paused = e->paused;
+		row.paused_since_ps = e->paused ? e->paused_since_ps : 0;
 		row.queue_packets = present->queue_packets;
 		row.queue_bytes = present->queue_bytes;
 		/* What its buffer holds is asked of an ingress that pauses: whether it had reason to. */
@@ -144,13 +145,13 @@ report_port_row(const struct telem_port *t, const struct telem_span *span, const
 
 /* Did a flow come in the open epoch that the closed ones from first on do not have? */
 static bool
-has_new_flow(const struct telem_port *t, uint64_t first)
+has_new_flow(const struct epochs *e, uint64_t first)
 {
-	for (uint32_t slot = 0; slot < telem_slots(t); slot++) {
-		bool known = t->open->rows[slot].packets == 0;
+	for (uint32_t slot = 0; slot < epochs_slots(e); slot++) {
+		bool known = e->open->rows[slot].packets == 0;
 
-		for (uint64_t i = first; i < t->open->index && !known; i++) {
-			const struct telem_epoch *epoch = telem_epoch_at(t, i);
+		for (uint64_t i = first; i < e->open->index && !known; i++) {
+			const struct epoch *epoch = epoch_at(e, i);
 
 			known = epoch != NULL && epoch->rows[slot].packets != 0;
 		}
@@ -169,7 +170,7 @@ struct notice {
 };
 
 static void
-take_note(const struct telem_epoch *epoch, uint32_t quiet_depth, struct notice *notice)
+take_note(const struct epoch *epoch, uint32_t quiet_depth, struct notice *notice)
 {
 	notice->packets += epoch->packets;
 	notice->deep |= epoch->depth_max >= quiet_depth;
@@ -183,80 +184,84 @@ take_note(const struct telem_epoch *epoch, uint32_t quiet_depth, struct notice *
  * of many epochs: there a flow that was not there before does, and a pause that lasts, or that nothing came.
  */
 static bool
-open_adds(const struct telem_port *t, uint64_t first, const struct telem_present *present)
+open_adds(const struct epochs *e, uint64_t first, const struct telem_present *present)
 {
-	uint64_t open_ps = t->open->index * t->config->epoch_ps;
-	struct notice closed = { 0 }, open = { .halted = t->paused, .halts = present->pausing };
+	uint64_t open_ps = e->open->index * e->config->epoch_ps;
+	struct notice closed = { 0 }, open = { .halted = e->paused, .halts = present->pausing };
 
-	if (t->config->quiet_depth == 0)
+	if (e->config->quiet_depth == 0)
 		return true;
-	take_note(t->open, t->config->quiet_depth, &open);
-	for (uint64_t i = first; i < t->open->index; i++)
-		if (telem_epoch_at(t, i) != NULL)
-			take_note(telem_epoch_at(t, i), t->config->quiet_depth, &closed);
+	take_note(e->open, e->config->quiet_depth, &open);
+	for (uint64_t i = first; i < e->open->index; i++)
+		if (epoch_at(e, i) != NULL)
+			take_note(epoch_at(e, i), e->config->quiet_depth, &closed);
 	if ((open.deep && !closed.deep) || (open.halted && !closed.halted) || (open.halts && !closed.halts))
 		return true;
-	if (!t->config->host && !closed.deep && !closed.halted && !closed.halts)
+	if (!e->config->host && !closed.deep && !closed.halted && !closed.halts)
 		return false;
-	return t->open->index - first < MANY_EPOCHS || closed.packets == 0 || has_new_flow(t, first) ||
-	       (t->paused && t->paused_since_ps < open_ps) || (present->pausing && present->pausing_since_ps < open_ps);
+	return e->open->index - first < MANY_EPOCHS || closed.packets == 0 || has_new_flow(e, first) ||
+	       (e->paused && e->paused_since_ps < open_ps) || (present->pausing && present->pausing_since_ps < open_ps);
 }
 
 /* @return whether there was something to tell */
 static bool
-report_span(const struct telem_port *t, const struct telem_span *span, const struct telem_present *present,
+report_span(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
 	    struct recbuf *records)
 {
-	if (!report_port_row(t, span, present, records))
+	if (!report_port_row(e, span, present, records))
 		return false;
-	report_flow_rows(t, span, records);
-	report_meter(t, span, present, records);
-	if (t->config->exact)
-		report_matrix(t, span, records);
+	report_flow_rows(e, span, records);
+	report_meter(e, span, present, records);
+	if (e->config->exact)
+		report_matrix(e, span, records);
 	return true;
 }
 
-void
-telem_report(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
-	     uint64_t now_ps)
+/* The present state alone. */
+static void
+report_state(const struct epochs *e, const struct telem_query *query, struct recbuf *records)
 {
-	uint64_t open = t->open->index;
-	struct telem_span span = {
-		.first = t->unreported > telem_oldest_kept(t) ? t->unreported : telem_oldest_kept(t),
-		.event = event,
-		.now_ps = now_ps,
+	const struct epochs_span span = {
+		.first = e->open->index,
+		.last = e->open->index,
+		.open = true,
+		.state_only = true,
+		.event = query->event,
+		.now_ps = query->now_ps,
+	};
+
+	report_port_row(e, &span, query->present, records);
+}
+
+void
+epochs_report(struct epochs *e, const struct telem_query *query, struct recbuf *records)
+{
+	uint64_t open = e->open->index;
+	struct epochs_span span = {
+		.first = e->unreported > epochs_oldest_kept(e) ? e->unreported : epochs_oldest_kept(e),
+		.event = query->event,
+		.now_ps = query->now_ps,
 	};
 	bool adds, told = false;
 
-	telem_reserve(t, t->flows->count); /* flows that wait have a row, though none of them has been counted */
-	telem_count_pause(t, now_ps);
-	adds = open_adds(t, span.first, present);
+	if (query->extent == TELEM_STATE) {
+		report_state(e, query, records);
+		return;
+	}
+	epochs_reserve(e, e->flows->count); /* flows that wait have a row, though none of their packets has been counted */
+	epochs_count_pause(e, query->now_ps);
+	adds = open_adds(e, span.first, query->present);
 	if (span.first < open) {
 		span.last = open - 1;
-		told = report_span(t, &span, present, records);
-		t->unreported = open;
+		told = report_span(e, &span, query->present, records);
+		if (query->kept) /* else nobody has heard of them */
+			e->unreported = open;
 	}
 	if (told && !adds) { /* the open epoch is told once it is closed */
-		telem_report_state(t, present, records, event, now_ps);
+		report_state(e, query, records);
 		return;
 	}
 	span.first = span.last = open;
 	span.open = true;
-	report_span(t, &span, present, records);
-}
-
-void
-telem_report_state(struct telem_port *t, const struct telem_present *present, struct recbuf *records, uint32_t event,
-		   uint64_t now_ps)
-{
-	const struct telem_span span = {
-		.first = t->open->index,
-		.last = t->open->index,
-		.open = true,
-		.state_only = true,
-		.event = event,
-		.now_ps = now_ps,
-	};
-
-	report_port_row(t, &span, present, records);
+	report_span(e, &span, query->present, records);
 }

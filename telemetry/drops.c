@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "telemetry/port_drops.h"
+#include "telemetry/drops.h"
 
 #include "common/wire/record.h"
 
-void
-port_drops_add(struct port_drops *drops, enum rec_drop reason, const struct pkt *p, uint64_t now_ps)
+static int
+init(void *state, const struct telem_config *config, const struct port_flows *flows, uint16_t port)
 {
-	struct drop_count *count = &drops->of[reason];
+	struct port_drops *drops = state;
+
+	drops->flows = flows->table;
+	drops->port = port;
+	return 0;
+}
+
+static void
+on_drop(void *state, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
+{
+	struct drop_count *count = &((struct port_drops *)state)->of[reason];
 
 	if (count->packets == 0)
 		count->first_ps = now_ps;
@@ -36,15 +46,17 @@ port_drops_any(const struct port_drops *drops)
 	return false;
 }
 
-void
-port_drops_report(const struct port_drops *drops, const struct flow_table *flows, uint16_t port, uint32_t event,
-		  struct recbuf *records, uint64_t now_ps)
+/* A row for each reason, but for a blackhole: it is silent, a node that knew of it would not be one. */
+static void
+report(void *state, const struct telem_query *query, struct recbuf *records)
 {
+	const struct port_drops *drops = state;
+
 	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++) {
 		const struct drop_count *count = &drops->of[reason];
 		struct rec_drop_row row = {
-			.hdr.event = event,
-			.port = port,
+			.hdr.event = query->event,
+			.port = drops->port,
 			.reason = (uint16_t)reason,
 			.packets = count->packets,
 			.bytes = count->bytes,
@@ -56,7 +68,15 @@ port_drops_report(const struct port_drops *drops, const struct flow_table *flows
 		if ((count->packets == 0 && !cut) || reason == REC_DROP_BLACKHOLE)
 			continue;
 		if (count->packets != 0)
-			row.last = flow_tuple(&flows->flows[count->last_flow]);
-		recbuf_put(records, &row, REC_DROP_ROW, sizeof(row), now_ps);
+			row.last = flow_tuple(&drops->flows->flows[count->last_flow]);
+		recbuf_put(records, &row, REC_DROP_ROW, sizeof(row), query->now_ps);
 	}
 }
+
+const struct collector collector_drops = {
+	.name = "drops",
+	.state_bytes = sizeof(struct port_drops),
+	.init = init,
+	.on_drop = on_drop,
+	.report = report,
+};

@@ -12,7 +12,7 @@
 #include "common/units.h"
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
-#include "telemetry/epoch.h"
+#include "telemetry/epochs.h"
 
 static struct flow flows[3] = {
 	{ .src_ip = 1, .dst_ip = 2, .sport = 10, .dport = 20 },
@@ -26,16 +26,16 @@ static const struct telem_present nothing;
 static struct port_flows port_flows;
 
 static void
-init(struct telem_port *t, const struct telem_config *with, uint16_t port)
+init(struct epochs *t, const struct telem_config *with, uint16_t port)
 {
 	assert_int_equal(port_flows_init(&port_flows, &table), 0);
-	assert_int_equal(telem_init(t, with, &port_flows, port), 0);
+	assert_int_equal(epochs_init(t, with, &port_flows, port), 0);
 }
 
 static void
-fini(struct telem_port *t)
+fini(struct epochs *t)
 {
-	telem_fini(t);
+	epochs_fini(t);
 	port_flows_fini(&port_flows);
 }
 
@@ -54,15 +54,25 @@ nth(const struct recbuf *buf, uint16_t type, int n)
 }
 
 static void
-enqueue(struct telem_port *t, uint32_t flow, uint16_t in, uint32_t bytes, uint32_t depth, bool paused)
+enqueue(struct epochs *t, uint32_t flow, uint16_t in, uint32_t bytes, uint32_t depth, bool paused)
 {
-	telem_enqueue(t, port_flows_slot(&port_flows, flow), in, bytes, depth, paused);
+	epochs_enqueue(t, port_flows_slot(&port_flows, flow), in, bytes, depth, paused);
+}
+
+static void
+report(struct epochs *t, const struct telem_present *present, struct recbuf *buf, uint32_t event, uint64_t now_ps)
+{
+	const struct telem_query query = {
+		.extent = TELEM_ROWS, .event = event, .now_ps = now_ps, .present = present, .kept = true
+	};
+
+	epochs_report(t, &query, buf);
 }
 
 static void
 open_epoch_is_reported_with_present_state(void **state)
 {
-	struct telem_port t;
+	struct epochs t;
 	struct recbuf buf;
 	const struct rec_port_row *port;
 	const struct rec_flow_row *flow;
@@ -76,7 +86,7 @@ open_epoch_is_reported_with_present_state(void **state)
 	enqueue(&t, 0, 2, 1000, 0, false);
 	enqueue(&t, 1, 3, 500, 1, false);
 	enqueue(&t, 0, 2, 1000, 2, true);
-	telem_report(&t, &present, &buf, 42, PS_PER_MS / 2);
+	report(&t, &present, &buf, 42, PS_PER_MS / 2);
 	port = nth(&buf, REC_PORT_ROW, 0);
 	assert_non_null(port);
 	assert_int_equal(port->hdr.node, 9);
@@ -108,7 +118,7 @@ open_epoch_is_reported_with_present_state(void **state)
 static void
 closed_epochs_are_summed_and_reported_once(void **state)
 {
-	struct telem_port t;
+	struct epochs t;
 	struct recbuf buf;
 	uint64_t digest = 1;
 	const struct rec_port_row *row;
@@ -117,12 +127,12 @@ closed_epochs_are_summed_and_reported_once(void **state)
 	init(&t, &config, 0);
 	recbuf_init(&buf, 0);
 	enqueue(&t, 0, 0, 100, 0, false);
-	assert_true(telem_roll(&t, PS_PER_MS, &digest));
+	assert_true(epochs_roll(&t, PS_PER_MS, &digest));
 	assert_int_not_equal(digest, 1);
 	enqueue(&t, 0, 0, 200, 0, false);
-	assert_true(telem_roll(&t, 2 * PS_PER_MS, &digest));
+	assert_true(epochs_roll(&t, 2 * PS_PER_MS, &digest));
 	enqueue(&t, 0, 0, 400, 0, false);
-	telem_report(&t, &nothing, &buf, 1, 2 * PS_PER_MS + 5);
+	report(&t, &nothing, &buf, 1, 2 * PS_PER_MS + 5);
 	row = nth(&buf, REC_PORT_ROW, 0);
 	assert_int_equal(row->epoch_first, 0);
 	assert_int_equal(row->epoch_last, 1);
@@ -134,8 +144,8 @@ closed_epochs_are_summed_and_reported_once(void **state)
 	/* the next report starts with the epoch that was open, whole now */
 	buf.used_bytes = 0;
 	enqueue(&t, 0, 0, 800, 0, false);
-	assert_true(telem_roll(&t, 3 * PS_PER_MS, &digest));
-	telem_report(&t, &nothing, &buf, 2, 3 * PS_PER_MS + 5);
+	assert_true(epochs_roll(&t, 3 * PS_PER_MS, &digest));
+	report(&t, &nothing, &buf, 2, 3 * PS_PER_MS + 5);
 	row = nth(&buf, REC_PORT_ROW, 0);
 	assert_int_equal(row->epoch_first, 2);
 	assert_int_equal(row->epoch_last, 2);
@@ -152,7 +162,7 @@ closed_epochs_are_summed_and_reported_once(void **state)
 
 /* A port of which nothing is told but by what closes, unless it is worth notice. */
 static void
-setup_quiet(struct telem_port *t, struct recbuf *buf, bool host)
+setup_quiet(struct epochs *t, struct recbuf *buf, bool host)
 {
 	static struct telem_config quiet;
 
@@ -169,21 +179,20 @@ setup_quiet(struct telem_port *t, struct recbuf *buf, bool host)
  * @return whether the open epoch was told, beside the closed ones
  */
 static bool
-is_open_told(struct telem_port *t, struct recbuf *buf, uint32_t epochs, uint32_t depth, uint32_t open_flow,
-	     uint32_t open_depth)
+is_open_told(struct epochs *t, struct recbuf *buf, uint32_t epochs, uint32_t depth, uint32_t open_flow, uint32_t open_depth)
 {
 	const struct rec_port_row *closed, *open;
 	uint64_t digest = 1, index = t->open->index + 1;
 
-	assert_true(telem_roll(t, index * PS_PER_MS, &digest));
-	telem_report(t, &nothing, buf, 1, index * PS_PER_MS + 5);
+	assert_true(epochs_roll(t, index * PS_PER_MS, &digest));
+	report(t, &nothing, buf, 1, index * PS_PER_MS + 5);
 	for (uint32_t i = 0; i < epochs; i++) {
 		enqueue(t, 0, 0, 100, depth, false);
-		assert_true(telem_roll(t, (index + i + 1) * PS_PER_MS, &digest));
+		assert_true(epochs_roll(t, (index + i + 1) * PS_PER_MS, &digest));
 	}
 	enqueue(t, open_flow, 0, 200, open_depth, false);
 	buf->used_bytes = 0;
-	telem_report(t, &nothing, buf, 2, (index + epochs) * PS_PER_MS + 5);
+	report(t, &nothing, buf, 2, (index + epochs) * PS_PER_MS + 5);
 	closed = nth(buf, REC_PORT_ROW, 0);
 	open = nth(buf, REC_PORT_ROW, 1);
 	assert_int_equal(closed->packets, epochs);
@@ -196,13 +205,13 @@ is_open_told(struct telem_port *t, struct recbuf *buf, uint32_t epochs, uint32_t
 static void
 the_open_epoch_is_told_for_news(void **state)
 {
-	struct telem_port t;
+	struct epochs t;
 	struct recbuf buf;
 
 	(void)state;
 	setup_quiet(&t, &buf, false);
 	enqueue(&t, 0, 0, 100, 7, false);
-	telem_report(&t, &nothing, &buf, 1, 5); /* no epoch is closed: the open one is all that there is */
+	report(&t, &nothing, &buf, 1, 5); /* no epoch is closed: the open one is all that there is */
 	assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 0))->packets, 1);
 	assert_false(is_open_told(&t, &buf, 1, 7, 0, 7));
 	assert_false(is_open_told(&t, &buf, 1, 7, 1, 7)); /* nobody waits for it */
@@ -240,23 +249,23 @@ the_open_epoch_is_told_for_pauses(void **state)
 		bool sent = i % 2;
 		struct telem_present present = { .pausing = sent && now != NONE,
 						 .pausing_since_ps = now == LASTS ? before_ps : open_ps };
-		struct telem_port t;
+		struct epochs t;
 		struct recbuf buf;
 
 		setup_quiet(&t, &buf, false);
 		for (uint32_t epoch = 1; epoch <= MANY; epoch++) {
 			enqueue(&t, 0, 0, 100, 0, false);
 			if (epoch == MANY && closed != NONE && sent)
-				telem_pause_sent(&t);
+				epochs_pause(&t, TELEM_XOFF_SENT, 0);
 			if (epoch == MANY && closed != NONE && !sent)
-				telem_pause(&t, true, before_ps);
+				epochs_pause(&t, TELEM_HALTED, before_ps);
 			if (epoch == MANY && closed == BEFORE && !sent)
-				telem_pause(&t, false, before_ps + 2);
-			assert_true(telem_roll(&t, epoch * PS_PER_MS, &digest));
+				epochs_pause(&t, TELEM_RESUMED, before_ps + 2);
+			assert_true(epochs_roll(&t, epoch * PS_PER_MS, &digest));
 		}
 		if (now == COMES && !sent)
-			telem_pause(&t, true, open_ps);
-		telem_report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
+			epochs_pause(&t, TELEM_HALTED, open_ps);
+		report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
 		assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 1))->state_only, !cases[i / 2].told);
 		recbuf_fini(&buf);
 		fini(&t);
@@ -269,16 +278,16 @@ a_queue_that_stands_is_told(void **state)
 {
 	const struct telem_present present = { .queue_packets = 9 };
 	const struct rec_port_row *row;
-	struct telem_port t;
+	struct epochs t;
 	struct recbuf buf;
 	uint64_t digest = 1;
 
 	(void)state;
 	setup_quiet(&t, &buf, false);
-	telem_pause(&t, true, 100);
-	telem_pause(&t, false, MANY * PS_PER_MS - 5);
-	assert_true(telem_roll(&t, MANY * PS_PER_MS, &digest));
-	telem_report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
+	epochs_pause(&t, TELEM_HALTED, 100);
+	epochs_pause(&t, TELEM_RESUMED, MANY * PS_PER_MS - 5);
+	assert_true(epochs_roll(&t, MANY * PS_PER_MS, &digest));
+	report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
 	row = nth(&buf, REC_PORT_ROW, 1);
 	assert_int_equal(row->state_only, 0);
 	assert_int_equal(row->queue_packets, 9);
@@ -289,7 +298,7 @@ a_queue_that_stands_is_told(void **state)
 static void
 only_kept_epochs_are_remembered(void **state)
 {
-	struct telem_port t;
+	struct epochs t;
 	struct recbuf buf;
 	uint64_t digest = 1;
 	const struct rec_port_row *row;
@@ -299,18 +308,18 @@ only_kept_epochs_are_remembered(void **state)
 	recbuf_init(&buf, 0);
 	for (uint64_t e = 1; e <= 5; e++) {
 		enqueue(&t, 0, 1, 1u << e, 0, false);
-		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
+		assert_true(epochs_roll(&t, e * PS_PER_MS, &digest));
 	}
-	assert_true(telem_was_fed(&t, 1));
-	assert_false(telem_was_fed(&t, 2));
-	telem_report(&t, &nothing, &buf, 1, 5 * PS_PER_MS + 1);
+	assert_true(epochs_was_fed(&t, 1));
+	assert_false(epochs_was_fed(&t, 2));
+	report(&t, &nothing, &buf, 1, 5 * PS_PER_MS + 1);
 	row = nth(&buf, REC_PORT_ROW, 0);
 	assert_int_equal(row->epoch_first, 3);
 	assert_int_equal(row->epoch_last, 4);
 	assert_int_equal(row->bytes, (1 << 4) + (1 << 5));
 	for (uint64_t e = 6; e <= 8; e++)
-		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
-	assert_false(telem_was_fed(&t, 1));
+		assert_true(epochs_roll(&t, e * PS_PER_MS, &digest));
+	assert_false(epochs_was_fed(&t, 1));
 	recbuf_fini(&buf);
 	fini(&t);
 }
@@ -318,7 +327,7 @@ only_kept_epochs_are_remembered(void **state)
 static void
 pause_time_is_split_between_epochs(void **state)
 {
-	struct telem_port t;
+	struct epochs t;
 	struct recbuf buf;
 	uint64_t digest = 1;
 	const struct rec_port_row *row;
@@ -326,10 +335,10 @@ pause_time_is_split_between_epochs(void **state)
 	(void)state;
 	init(&t, &config, 0);
 	recbuf_init(&buf, 0);
-	telem_pause_received(&t);
-	telem_pause(&t, true, PS_PER_MS - 300);
-	assert_true(telem_roll(&t, PS_PER_MS, &digest));
-	telem_report(&t, &nothing, &buf, 1, PS_PER_MS + 200);
+	epochs_pause(&t, TELEM_XOFF_RECEIVED, 0);
+	epochs_pause(&t, TELEM_HALTED, PS_PER_MS - 300);
+	assert_true(epochs_roll(&t, PS_PER_MS, &digest));
+	report(&t, &nothing, &buf, 1, PS_PER_MS + 200);
 	row = nth(&buf, REC_PORT_ROW, 0);
 	assert_int_equal(row->pause_ps, 300);
 	assert_int_equal(row->pauses_received, 1);
@@ -337,12 +346,12 @@ pause_time_is_split_between_epochs(void **state)
 	assert_int_equal(row->pause_ps, 200);
 	assert_int_equal(row->paused, 1);
 	assert_int_equal(row->paused_since_ps, PS_PER_MS - 300);
-	telem_pause(&t, false, PS_PER_MS + 500);
+	epochs_pause(&t, TELEM_RESUMED, PS_PER_MS + 500);
 	assert_int_equal(t.open->pause_ps, 500);
-	assert_true(telem_was_paused(&t));
+	assert_true(epochs_was_paused(&t));
 	for (uint64_t e = 2; e <= 4; e++)
-		assert_true(telem_roll(&t, e * PS_PER_MS, &digest));
-	assert_false(telem_was_paused(&t));
+		assert_true(epochs_roll(&t, e * PS_PER_MS, &digest));
+	assert_false(epochs_was_paused(&t));
 	recbuf_fini(&buf);
 	fini(&t);
 }
@@ -350,14 +359,14 @@ pause_time_is_split_between_epochs(void **state)
 static void
 rows_that_do_not_sum_up_are_noticed(void **state)
 {
-	struct telem_port t;
+	struct epochs t;
 	uint64_t digest = 1;
 
 	(void)state;
 	init(&t, &config, 0);
 	enqueue(&t, 0, 0, 100, 3, false);
 	t.open->rows[0].depth_sum--;
-	assert_false(telem_roll(&t, PS_PER_MS, &digest));
+	assert_false(epochs_roll(&t, PS_PER_MS, &digest));
 	fini(&t);
 }
 
@@ -365,7 +374,7 @@ static void
 exact_matrix_counts_packets_ahead(void **state)
 {
 	struct telem_config exact = config;
-	struct telem_port t;
+	struct epochs t;
 	uint32_t a, b;
 
 	(void)state;
@@ -374,10 +383,10 @@ exact_matrix_counts_packets_ahead(void **state)
 	a = port_flows_slot(&port_flows, 0);
 	b = port_flows_slot(&port_flows, 1);
 	port_flows.queued[a] = 3;
-	telem_enqueue(&t, b, 0, 100, 3, false);
+	epochs_enqueue(&t, b, 0, 100, 3, false);
 	port_flows.queued[b] = 1;
-	telem_enqueue(&t, b, 0, 100, 4, false);
-	telem_enqueue(&t, a, 0, 100, 4, false);
+	epochs_enqueue(&t, b, 0, 100, 4, false);
+	epochs_enqueue(&t, a, 0, 100, 4, false);
 	assert_int_equal(t.open->matrix[b][a], 6);
 	assert_int_equal(t.open->matrix[b][b], 1);
 	assert_int_equal(t.open->matrix[a][b], 1);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A collector keeps something of a port, a switch's or a NIC's, for who asks: it is told what happens there and asked for
+ * its rows. It is its own file and a row in the list of telemetry/port.c. All calls for a port come from its node's
+ * lcore, in order of time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/pkt.h"
+#include "common/port_flows.h"
+#include "common/record/buffer.h"
+#include "common/wire/drop.h"
+
+struct telem_config {
+	uint64_t epoch_ps;
+	uint32_t kept; /* epochs kept, the open one included; at least 1 */
+	uint16_t nports;
+	bool drops_only;    /* what the port dropped is all that is kept */
+	bool exact;         /* contention matrix */
+	bool host;          /* a NIC */
+	bool every_epoch;   /* report all ports at each epoch's end, unasked */
+	uint64_t retain_ps; /* keep one report of a port in this time; 0: all */
+	uint32_t
+		quiet_depth; /* packets: a switch port whose queue stays below has little to tell; 0: every port tells all */
+};
+
+/* Packets of one flow that were enqueued. */
+struct telem_batch {
+	uint32_t slot;    /* of the port's flows */
+	uint32_t in_port; /* REC_NO_PORT: a NIC's own */
+	uint32_t packets, paused_packets, depth_max;
+	uint64_t bytes, depth_sum;
+};
+
+enum telem_pause {
+	TELEM_HALTED,        /* the peer halts the port, from now on */
+	TELEM_RESUMED,       /* no more */
+	TELEM_XOFF_RECEIVED, /* the peer told this port to stop, whether it had before or not */
+	TELEM_XOFF_SENT,     /* this connector's ingress told its peer to stop */
+};
+
+/* What a report adds about the moment it is made. */
+struct telem_present {
+	uint64_t queue_packets, queue_bytes;
+	uint64_t ingress_bytes, ingress_xoff_bytes, pausing_since_ps;
+	bool pausing;
+	const uint64_t *held_bytes; /* [nports] bytes in this queue by ingress; NULL: none */
+};
+
+enum telem_extent {
+	TELEM_DROPS, /* what the port dropped, alone */
+	TELEM_STATE, /* and its present state: of a port that is asked about its ingress, not about what leaves by it */
+	TELEM_ROWS,  /* and the rows of what left by it */
+};
+
+/* What a port is asked for. */
+struct telem_query {
+	enum telem_extent extent;
+	uint32_t event; /* 0: nobody asked */
+	uint64_t now_ps;
+	const struct telem_present *present; /* NULL: of its drops alone */
+	bool kept;                           /* the rows reach somebody; else they are made for their size alone */
+};
+
+/* Hooks may be NULL, but for report. */
+struct collector {
+	const char *name;
+	size_t state_bytes;                               /* of one port, cleared before init */
+	bool (*is_on)(const struct telem_config *config); /* NULL: always */
+	/* @return 0 or -ENOMEM. config and flows outlive the state. */
+	int (*init)(void *state, const struct telem_config *config, const struct port_flows *flows, uint16_t port);
+	void (*fini)(void *state); /* also after a failed init */
+	void (*on_enqueue)(void *state, const struct telem_batch *batch);
+	void (*on_pause)(void *state, enum telem_pause what, uint64_t now_ps);
+	void (*on_drop)(void *state, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
+	/* Another epoch begins. @param digest  updated. @return false if what was kept of the last does not add up */
+	bool (*on_epoch)(void *state, uint64_t now_ps, uint64_t *digest);
+	void (*report)(void *state, const struct telem_query *query, struct recbuf *records);
+};

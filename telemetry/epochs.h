@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Telemetry of one egress port, per epoch, as Hawkeye keeps it: flow rows, port counters, port-to-port meter.
+ * Counters are cumulative within an epoch. Closed epochs are reported once, summed per flow; the open one at every
+ * report, so that the latest row of (port, first epoch) is the one that counts. Data classes: all but class 0.
+ */
+#pragma once
+
+#include "telemetry/collector.h"
+
+/* Columns of the exact contention matrix; flows beyond share the last. */
+#define EPOCHS_MATRIX 16
+
+struct epoch_row {
+	uint64_t bytes, depth_sum;
+	uint32_t packets, paused_packets;
+	uint32_t in_port, reserved;
+};
+
+struct epoch {
+	uint64_t index; /* epoch number: start time / epoch_ps */
+	uint64_t packets, bytes, depth_sum, paused_packets, pause_ps;
+	uint32_t depth_max, pauses_received, pauses_sent, reserved;
+	struct epoch_row *rows;            /* [slots_cap] */
+	uint64_t *meter;                   /* [nports] bytes that came in there and left here */
+	uint32_t (*matrix)[EPOCHS_MATRIX]; /* [slots_cap], exact contention only */
+};
+
+struct epochs {
+	/* touched per packet */
+	struct epoch *open;
+	uint32_t slots_cap;
+	bool paused;
+	/* the rest */
+	const struct port_flows *flows; /* of the port, which counts what waits */
+	struct epoch *ring;             /* [kept], by index % kept */
+	const struct telem_config *config;
+	uint64_t pause_mark_ps; /* paused time is counted up to here */
+	uint64_t paused_since_ps;
+	uint64_t last_paused; /* the latest epoch with a pause + 1, 0: none */
+	uint64_t *last_fed;   /* [nports] the latest closed epoch that it fed + 1, 0: none */
+	uint64_t unreported;  /* first epoch not yet reported closed */
+	uint16_t port;
+};
+
+/* @return 0 or -ENOMEM. config and flows must outlive the port. */
+int epochs_init(struct epochs *e, const struct telem_config *config, const struct port_flows *flows, uint16_t port);
+void epochs_fini(struct epochs *e);
+
+/* Makes room for rows of so many slots. Ends the program when out of memory. */
+void epochs_reserve(struct epochs *e, uint32_t slots);
+
+/* Slots that have rows: those counted so far, or more. */
+static inline uint32_t
+epochs_slots(const struct epochs *e)
+{
+	return e->flows->count < e->slots_cap ? e->flows->count : e->slots_cap;
+}
+
+void epochs_count_matrix(struct epochs *e, uint32_t slot);
+
+/* A packet is enqueued behind depth packets. @param paused  the port is paused for its class */
+static inline void
+epochs_enqueue(struct epochs *e, uint32_t slot, uint16_t in_port, uint32_t bytes, uint32_t depth, bool paused)
+{
+	struct epoch *open = e->open;
+	struct epoch_row *row;
+
+	if (__builtin_expect(slot >= e->slots_cap, 0))
+		epochs_reserve(e, slot + 1);
+	row = &open->rows[slot];
+	row->packets++;
+	row->bytes += bytes;
+	row->depth_sum += depth;
+	row->paused_packets += paused;
+	row->in_port = in_port;
+	open->packets++;
+	open->bytes += bytes;
+	open->depth_sum += depth;
+	open->paused_packets += paused;
+	open->depth_max = depth > open->depth_max ? depth : open->depth_max;
+	open->meter[in_port] += bytes;
+	if (__builtin_expect(open->matrix != NULL, 0))
+		epochs_count_matrix(e, slot);
+}
+
+/* Packets of one flow have left by a NIC. */
+void epochs_add(struct epochs *e, const struct telem_batch *batch);
+
+/* A packet of one slot's flow left a NIC ahead of one of another's that waits: the exact contention matrix. */
+void epochs_ahead(struct epochs *e, uint32_t waiting, uint32_t left);
+
+void epochs_pause(struct epochs *e, enum telem_pause what, uint64_t now_ps);
+
+/*
+ * Opens the epoch that now_ps lies in, if it is another one.
+ * @param digest  updated with the closed epoch's port counters
+ * @return false if the closed epoch's flow rows do not sum to its port counters
+ */
+bool epochs_roll(struct epochs *e, uint64_t now_ps, uint64_t *digest);
+
+/* The oldest epoch that is still kept. */
+static inline uint64_t
+epochs_oldest_kept(const struct epochs *e)
+{
+	uint64_t open = e->open->index;
+
+	return open >= e->config->kept ? open - e->config->kept + 1 : 0;
+}
+
+/* Epoch by number, NULL if it was never opened or is gone. */
+static inline const struct epoch *
+epoch_at(const struct epochs *e, uint64_t index)
+{
+	const struct epoch *epoch = e->open;
+
+	if (index != epoch->index) /* the open one is asked for most: no division for it */
+		epoch = &e->ring[index % e->config->kept];
+	return epoch->index == index ? epoch : NULL;
+}
+
+/* Counts paused time up to now. */
+void epochs_count_pause(struct epochs *e, uint64_t now_ps);
+
+/* Was the port paused at any time within the kept epochs, or is it now? */
+static inline bool
+epochs_was_paused(const struct epochs *e)
+{
+	return e->paused || e->last_paused > epochs_oldest_kept(e);
+}
+
+/* Did anything that came in at in_port leave here within the kept epochs? */
+static inline bool
+epochs_was_fed(const struct epochs *e, uint16_t in_port)
+{
+	return e->open->meter[in_port] != 0 || e->last_fed[in_port] > epochs_oldest_kept(e);
+}
+
+/* Bytes that left within the kept epochs. */
+uint64_t epochs_carried_bytes(const struct epochs *e);
+
+/* Did two flows or more use the port since its last report, and some packet wait? */
+bool epochs_was_shared(const struct epochs *e);
+
+/*
+ * Reports rows: closed epochs not yet reported, summed; the open epoch with the present state. The state alone of a port that
+ * told of closed epochs and of which the open one tells nothing new: a quiet port, since a queue that stayed below
+ * config.quiet_depth, without a pause, explains nothing; or one that told of many, with the same flows, queues and
+ * pauses. The open epoch is told once it is closed.
+ */
+void epochs_report(struct epochs *e, const struct telem_query *query, struct recbuf *records);
+
+extern const struct collector collector_epochs;
