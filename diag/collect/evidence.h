@@ -94,11 +94,10 @@ struct ev_feed {
 struct ev_step {
 	uint32_t collective; /* index into collectives */
 	uint32_t flow, host;
-	struct rec_schedule sched;
-	bool reported;
-	struct rec_step report;
-	uint32_t previous, depends; /* indices into steps, EV_NONE */
-	uint32_t waited_for;        /* the one of the two that it waited for, EV_NONE: neither or unknown */
+	const struct rec_schedule *sched;
+	const struct rec_step *report; /* NULL: none came */
+	uint32_t previous, depends;    /* indices into steps, EV_NONE */
+	uint32_t waited_for;           /* the one of the two that it waited for, EV_NONE: neither or unknown */
 };
 
 struct evidence {

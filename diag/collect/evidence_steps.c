@@ -95,7 +95,7 @@ take_schedule(struct evidence *ev, struct step_key *keys)
 		const struct rec_schedule *rec = EV_AT(ev->schedule, struct rec_schedule, i);
 		struct ev_step *step = &ev->steps[i];
 
-		step->sched = *rec;
+		step->sched = rec;
 		step->collective = find_collective(ev, rec->collective, rec->iteration);
 		step->flow = evidence_flow(ev, &rec->flow);
 		step->host = rec->hdr.node;
@@ -123,8 +123,7 @@ take_reports(struct evidence *ev, const struct step_key *keys)
 			ev->unscheduled_steps++;
 			continue;
 		}
-		ev->steps[key->index].report = *rec;
-		ev->steps[key->index].reported = true;
+		ev->steps[key->index].report = rec;
 	}
 }
 
@@ -133,24 +132,24 @@ link_steps(struct evidence *ev, const struct step_key *keys)
 {
 	for (uint32_t i = 0; i < ev->nsteps; i++) {
 		struct ev_step *step = &ev->steps[i];
-		const struct rec_schedule *sched = &step->sched;
+		const struct rec_schedule *sched = step->sched;
 		uint32_t my_ip = sched->flow.src_ip;
 
 		/* Steps are sorted by (collective, rank, step): the previous one of a rank stands before it. */
-		if (i > 0 && ev->steps[i - 1].collective == step->collective && ev->steps[i - 1].sched.rank == sched->rank)
+		if (i > 0 && ev->steps[i - 1].collective == step->collective && ev->steps[i - 1].sched->rank == sched->rank)
 			step->previous = i - 1;
 		if (sched->depends_on != REC_NONE)
 			step->depends =
 				find_step(ev, keys, step->collective, sched->depends_on, sched->depends_step, my_ip);
-		if (!step->reported)
+		if (step->report == NULL)
 			continue;
-		if (step->report.waited_for == REC_NONE)
+		if (step->report->waited_for == REC_NONE)
 			step->waited_for = step->previous;
-		else if (step->report.waited_for == sched->depends_on)
+		else if (step->report->waited_for == sched->depends_on)
 			step->waited_for = step->depends;
 		else /* not what was scheduled: the host's own word counts */
 			step->waited_for =
-				find_step(ev, keys, step->collective, step->report.waited_for, sched->step - 1, my_ip);
+				find_step(ev, keys, step->collective, step->report->waited_for, sched->step - 1, my_ip);
 	}
 }
 

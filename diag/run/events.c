@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The run's detections, polls, notifications and gaps, in order of time. */
+/* The run's detections, polls and notifications, in order of time. */
 #include <errno.h>
 
 #include "diag/run/fill.h"
@@ -64,12 +64,8 @@ fill_polls(struct run *run, const struct evidence *ev)
 			.node = rec->hdr.node,
 			.flow = evidence_flow(ev, &rec->victim),
 			.time_ps = rec->hdr.time_ps,
-			.in_port = evidence_port(ev, rec->hdr.node, rec->in_port),
 			.out_port = evidence_port(ev, rec->hdr.node, rec->out_port),
-			.flags = rec->flags,
-			.ttl = rec->ttl,
 			.out_paused = rec->out_paused != 0,
-			.repeated = rec->repeated != 0,
 		};
 	}
 }
@@ -80,13 +76,11 @@ run_fill_events(struct run *run, const struct evidence *ev, struct err *err)
 	run->detections = run_alloc(ev->triggers.count, sizeof(*run->detections), err);
 	run->polls = run_alloc(ev->polls.count, sizeof(*run->polls), err);
 	run->notifications = run_alloc(ev->notifies.count, sizeof(*run->notifications), err);
-	run->gaps = run_alloc(ev->gaps.count, sizeof(*run->gaps), err);
-	if (run->detections == NULL || run->polls == NULL || run->notifications == NULL || run->gaps == NULL)
+	if (run->detections == NULL || run->polls == NULL || run->notifications == NULL)
 		return -ENOMEM;
 	run->ndetections = ev->triggers.count;
 	run->npolls = ev->polls.count;
 	run->nnotifications = ev->notifies.count;
-	run->ngaps = ev->gaps.count;
 	fill_detections(run, ev);
 	fill_polls(run, ev);
 	for (uint32_t i = 0; i < ev->notifies.count; i++) {
@@ -100,11 +94,6 @@ run_fill_events(struct run *run, const struct evidence *ev, struct err *err)
 			.step = rec->step,
 			.detections = rec->detections,
 		};
-	}
-	for (uint32_t i = 0; i < ev->gaps.count; i++) {
-		const struct rec_gap *rec = EV_AT(ev->gaps, struct rec_gap, i);
-
-		run->gaps[i] = (struct run_gap){ rec->kind, rec->dropped, rec->dropped_bytes, rec->from_ps, rec->to_ps };
 	}
 	return 0;
 }

@@ -25,20 +25,8 @@ end_of(const struct evidence *ev)
 static void
 fill_config(struct run *run, const struct evidence *ev)
 {
-	const struct rec_run *rec = &ev->run;
-
-	snprintf(run->config.name, sizeof(run->config.name), "%.*s", REC_NAME_LEN, rec->name);
-	run->config.policy = rec->policy;
-	run->config.detections = rec->detections;
-	run->config.rtt_percent = rec->rtt_percent;
-	run->config.epochs_kept = rec->epochs_kept;
-	run->config.epoch_ps = rec->epoch_ps;
-	run->config.budget_bps = rec->budget_bps;
-	run->config.jitter_ps = rec->jitter_ps;
-	run->config.frame_bytes = rec->frame_bytes;
-	run->config.payload_bytes = rec->payload_bytes;
-	run->config.ack_bytes = rec->ack_bytes;
-	run->config.exact_contention = rec->exact_contention != 0;
+	snprintf(run->name, sizeof(run->name), "%.*s", REC_NAME_LEN, ev->run.name);
+	run->config = ev->run;
 	run->truncated = !ev->ended;
 	run->end_reason = ev->ended ? ev->end.reason : REC_END_INTERRUPT;
 	run->recording_errno = ev->ended ? ev->end.recording_errno : 0;
@@ -60,7 +48,6 @@ add_activity(struct run_port *port, const struct evidence *ev, const struct ev_p
 		port->packets += row->packets;
 		port->bytes += row->bytes;
 		port->depth_sum += row->depth_sum;
-		port->paused_packets += row->paused_packets;
 		port->pause_ps += row->pause_ps;
 		port->pauses_received += row->pauses_received;
 		port->pauses_sent += row->pauses_sent;
@@ -73,8 +60,6 @@ add_activity(struct run_port *port, const struct evidence *ev, const struct ev_p
 		return;
 	port->paused = latest->paused != 0;
 	port->pausing = latest->pausing != 0;
-	port->queue_packets = latest->queue_packets;
-	port->queue_bytes = latest->queue_bytes;
 }
 
 static void
@@ -97,7 +82,6 @@ fill_ports(struct run *run, const struct evidence *ev)
 		port->peer_port = from->peer;
 		port->ip = from->ip;
 		port->rate_bps = from->rate_bps;
-		port->delay_ps = from->delay_ps;
 		add_activity(port, ev, from);
 	}
 }
@@ -127,22 +111,12 @@ fill_flows(struct run *run, const struct evidence *ev)
 }
 
 static void
-fill_drops(struct run *run, const struct evidence *ev)
+count_drops(struct run *run, const struct evidence *ev)
 {
 	for (uint32_t i = 0; i < ev->drops.count; i++) {
 		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
-		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
 
-		run->drops[i] = (struct run_drop){
-			.port = port,
-			.reason = row->reason,
-			.flow = evidence_flow(ev, &row->last),
-			.packets = row->packets,
-			.bytes = row->bytes,
-			.first_ps = row->first_ps,
-			.last_ps = row->last_ps,
-		};
-		run->ports[port].drops += row->packets;
+		run->ports[evidence_port(ev, row->hdr.node, row->port)].drops += row->packets;
 	}
 }
 
@@ -154,16 +128,14 @@ run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err)
 	run->ports = run_alloc(ev->nports, sizeof(*run->ports), err);
 	run->flows = run_alloc(ev->nflows, sizeof(*run->flows), err);
 	run->hops = run_alloc(ev->routes.count, sizeof(*run->hops), err);
-	run->drops = run_alloc(ev->drops.count, sizeof(*run->drops), err);
-	if (run->nodes == NULL || run->ports == NULL || run->flows == NULL || run->hops == NULL || run->drops == NULL)
+	if (run->nodes == NULL || run->ports == NULL || run->flows == NULL || run->hops == NULL)
 		return -ENOMEM;
 	run->nnodes = ev->nnodes;
 	run->nports = ev->nports;
 	run->nflows = ev->nflows;
 	run->nhops = ev->routes.count;
-	run->ndrops = ev->drops.count;
 	fill_ports(run, ev);
 	fill_flows(run, ev);
-	fill_drops(run, ev);
+	count_drops(run, ev);
 	return 0;
 }

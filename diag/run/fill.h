@@ -5,11 +5,11 @@
 #include "diag/collect/evidence.h"
 #include "diag/run/run.h"
 
-/* Configuration, nodes, ports with activity, flows, hops, drops. */
+/* Configuration, nodes, ports with activity, flows, hops. */
 int run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err);
 /* Collectives and steps. */
 int run_fill_steps(struct run *run, const struct evidence *ev, struct err *err);
-/* Detections, polls, notifications, gaps. */
+/* Detections, polls, notifications. */
 int run_fill_events(struct run *run, const struct evidence *ev, struct err *err);
 /* Overhead and completeness. */
 int run_account(struct run *run, const struct evidence *ev, struct err *err);

@@ -33,8 +33,6 @@ run_fini(struct run *run)
 	free(run->detections);
 	free(run->polls);
 	free(run->notifications);
-	free(run->gaps);
-	free(run->drops);
 	free(run->overhead.kinds);
 }
 

@@ -12,22 +12,12 @@
 
 #include "common/err.h"
 #include "common/wire/ids.h"
+#include "common/wire/record_run.h"
 
 #define RUN_NONE UINT32_MAX
 #define RUN_SLOW_PERCENT 1
 
 /* ---- what is configured (header records) ---- */
-
-struct run_config {
-	char name[REC_NAME_LEN + 1];
-	uint32_t policy; /* enum rec_policy */
-	uint32_t detections, rtt_percent, epochs_kept;
-	uint64_t epoch_ps;
-	uint64_t budget_bps; /* bytes a second, 0: unlimited */
-	uint32_t frame_bytes, payload_bytes, ack_bytes;
-	uint64_t jitter_ps;    /* by so much a host may be late without being slow */
-	bool exact_contention; /* weights w(f_i,f_j) come from matrices, beyond what hardware reports */
-};
 
 /* Index = topology node id. */
 struct run_node {
@@ -44,14 +34,13 @@ struct run_port {
 	uint32_t peer_node; /* RUN_NONE: none */
 	uint32_t peer_port; /* index into run.ports, RUN_NONE: none */
 	uint32_t ip;        /* of a host's NIC, else 0 */
-	uint64_t rate_bps, delay_ps;
+	uint64_t rate_bps;
 
 	bool reported;        /* any row came */
 	bool paused, pausing; /* in the latest row: by its peer; its peer */
-	uint64_t packets, bytes, depth_sum, paused_packets, pause_ps;
+	uint64_t packets, bytes, depth_sum, pause_ps;
 	uint64_t pauses_received, pauses_sent;
 	uint32_t depth_max;
-	uint64_t queue_packets, queue_bytes; /* in the latest row */
 	uint64_t drops;
 };
 
@@ -73,15 +62,6 @@ struct run_collective {
 	uint64_t ideal_ps, expect_ps; /* durations */
 	bool complete;
 	uint32_t first_step, nsteps; /* its steps in run.steps, consecutive, rank major */
-};
-
-/* Drop counters of a port, latest. */
-struct run_drop {
-	uint32_t port;
-	uint32_t reason; /* enum rec_drop */
-	uint32_t flow;   /* of the last packet dropped */
-	uint64_t packets, bytes;
-	uint64_t first_ps, last_ps;
 };
 
 /* A hop of a configured path. Sorted by (flow, reverse, hop). */
@@ -113,7 +93,7 @@ struct run_step {
 	double completeness; /* share of the telemetry bytes of its time that was sent */
 };
 
-/* ---- detections, polls, gaps ---- */
+/* ---- detections, polls, notifications ---- */
 
 struct run_detection {
 	uint32_t event; /* polling event id */
@@ -126,9 +106,8 @@ struct run_detection {
 struct run_poll {
 	uint32_t event, node, flow; /* flow: the victim it asks about */
 	uint64_t time_ps;
-	uint32_t in_port, out_port; /* indices into run.ports, RUN_NONE: none */
-	uint32_t flags, ttl;
-	bool out_paused, repeated;
+	uint32_t out_port; /* index into run.ports, RUN_NONE: none */
+	bool out_paused;
 };
 
 struct run_notification {
@@ -136,12 +115,6 @@ struct run_notification {
 	uint64_t time_ps;
 	uint32_t collective, step; /* the collective's id in the scenario; step number of the sender */
 	uint32_t detections;
-};
-
-struct run_gap {
-	uint32_t kind; /* enum rec_type */
-	uint64_t dropped, dropped_bytes;
-	uint64_t from_ps, to_ps;
 };
 
 /* ---- what was received ---- */
@@ -185,7 +158,8 @@ struct run_missing {
 };
 
 struct run {
-	struct run_config config;
+	char name[REC_NAME_LEN + 1];
+	struct rec_run config;    /* as it came */
 	bool truncated;           /* the stream ended without its end record */
 	uint32_t end_reason;      /* enum rec_end_reason, if not truncated */
 	uint32_t recording_errno; /* the recording broke off before this stream did: why; 0: it is whole */
@@ -210,10 +184,6 @@ struct run {
 	uint32_t npolls;
 	struct run_notification *notifications;
 	uint32_t nnotifications;
-	struct run_gap *gaps;
-	uint32_t ngaps;
-	struct run_drop *drops;
-	uint32_t ndrops;
 	struct run_overhead overhead;
 	struct run_missing missing;
 };

@@ -17,7 +17,7 @@ run_failed(const struct run *run)
 static void
 take_report(struct run *run, struct run_step *step, const struct ev_step *from)
 {
-	const struct rec_step *rec = &from->report;
+	const struct rec_step *rec = from->report;
 	bool first = from->previous == EV_NONE && from->depends == EV_NONE;
 	uint64_t limit_ps = step->expect_ps + step->expect_ps / 100 * RUN_SLOW_PERCENT + run->config.jitter_ps;
 
@@ -46,19 +46,19 @@ fill_step(struct run *run, const struct evidence *ev, uint32_t i)
 	*step = (struct run_step){
 		.collective = from->collective,
 		.flow = from->flow,
-		.rank = from->sched.rank,
-		.step = from->sched.step,
+		.rank = from->sched->rank,
+		.step = from->sched->step,
 		.host = from->host,
-		.bytes = from->sched.bytes,
-		.ideal_ps = from->sched.ideal_ps,
-		.expect_ps = from->sched.expect_ps != 0 ? from->sched.expect_ps : from->sched.ideal_ps,
-		.base_rtt_ps = from->sched.base_rtt_ps,
+		.bytes = from->sched->bytes,
+		.ideal_ps = from->sched->ideal_ps,
+		.expect_ps = from->sched->expect_ps != 0 ? from->sched->expect_ps : from->sched->ideal_ps,
+		.base_rtt_ps = from->sched->base_rtt_ps,
 		.previous = from->previous,
 		.depends = from->depends,
 		.waited_for = from->waited_for,
 		.completeness = 1,
 	};
-	if (from->reported)
+	if (from->report != NULL)
 		take_report(run, step, from);
 }
 

@@ -71,7 +71,7 @@ make_ring(bool disturbed)
 	}
 	fixture_steps(v, ring, duration_ps, MS(2000), MS(30.757));
 	fixture_wait(v);
-	snprintf(v->run.config.name, sizeof(v->run.config.name), "ns3-allgather-100g");
+	snprintf(v->run.name, sizeof(v->run.name), "ns3-allgather-100g");
 	v->run.config.policy = REC_POLICY_VEDRFOLNIR;
 	v->run.config.detections = 3;
 	v->run.config.rtt_percent = 120;
@@ -103,7 +103,6 @@ carry(struct verdict *v, const char *name, uint64_t bytes, uint32_t depth_max, d
 	port->depth_sum = port->packets * depth_max / 2;
 	port->pause_ps = MS(pause_ms);
 	port->pauses_received = pause_ms > 0 ? 4180 : 0;
-	port->paused_packets = pause_ms > 0 ? port->packets / 2 : 0;
 	port->paused = pause_ms > 0;
 }
 
@@ -304,7 +303,7 @@ static void
 add_events(struct verdict *v)
 {
 	static const uint32_t detected[][2] = { { 5, 1 }, { 5, 2 }, { 3, 1 }, { 1, 2 }, { 1, 3 }, { 6, 2 } };
-	static const char *const path[][2] = { { NULL, "17:1" }, { "2:2", "2:3" }, { "6:1", "6:2" }, { "3:3", "3:1" } };
+	static const char *const path[] = { "17:1", "2:3", "6:2", "3:1" };
 
 	v->run.detections = fixture_alloc(18, sizeof(*v->run.detections));
 	v->run.polls = fixture_alloc(72, sizeof(*v->run.polls));
@@ -318,19 +317,11 @@ add_events(struct verdict *v)
 			(struct run_detection){ d + 1,   index,           step->host,     REC_TRIGGER_RTT,
 						time_ps, 188 * PS_PER_US, 30 * PS_PER_US, 2 - d % 3 };
 		for (uint32_t h = 0; d < 6 && h < 4; h++) {
-			uint32_t out = fixture_port(v, path[h][1]);
+			uint32_t out = fixture_port(v, path[h]);
 
-			v->run.polls[v->run.npolls++] =
-				(struct run_poll){ d + 1,
-						   v->run.ports[out].node,
-						   step->flow,
-						   time_ps + h * 3 * PS_PER_US,
-						   path[h][0] != NULL ? fixture_port(v, path[h][0]) : RUN_NONE,
-						   out,
-						   1,
-						   64 - h,
-						   h == 1,
-						   false };
+			v->run.polls[v->run.npolls++] = (struct run_poll){ d + 1,      v->run.ports[out].node,
+									   step->flow, time_ps + h * 3 * PS_PER_US,
+									   out,        h == 1 };
 		}
 	}
 	v->run.notifications = fixture_alloc(8, sizeof(*v->run.notifications));

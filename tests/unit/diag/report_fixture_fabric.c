@@ -73,7 +73,6 @@ fixture_fabric(struct verdict *v, uint32_t nnodes, uint32_t nswitches, const uin
 			p->peer_node = links[i][1 - end];
 			p->peer_port = port[1 - end];
 			p->rate_bps = 100000000000ULL;
-			p->delay_ps = 2 * PS_PER_US;
 			p->ip = v->run.nodes[p->node].host ? 0x0a000001 + p->node : 0;
 		}
 	}

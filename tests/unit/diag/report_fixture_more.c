@@ -91,7 +91,7 @@ fixture_large(uint32_t ranks, uint32_t steps)
 		duration_ps[i] = 700 * PS_PER_US + (prng_below(&prng, 100) == 0 ? prng_below(&prng, 900) * PS_PER_US : 0);
 	fixture_steps(v, flows, duration_ps, 0, 700 * PS_PER_US);
 	fixture_wait(v);
-	snprintf(v->run.config.name, sizeof(v->run.config.name), "large");
+	snprintf(v->run.name, sizeof(v->run.name), "large");
 	v->sections[0].claim = (struct claim){ .kind = CLAIM_NO_SIGN, .slow = 1 };
 	v->run.overhead.completeness = 1;
 	free(flows);

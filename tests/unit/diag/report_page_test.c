@@ -183,7 +183,7 @@ hostile_names_do_no_harm(void **state)
 	strcpy(v->run.flows[F17_18].name, "</title>\"\\\n\x9b"
 					  "31m");
 	strcpy(v->findings[0].root, "]]>\x01\xf0\x9f");
-	strcpy(v->run.config.name, "<b>&\"\xed\xa0\x80");
+	strcpy(v->run.name, "<b>&\"\xed\xa0\x80");
 	files = report_files_write(v);
 	data = page_data(&files);
 	assert_string_equal(json_string_value(get(at(get(data, "nodes"), 6), "name")), "\"><script>alert(1)</script>");
