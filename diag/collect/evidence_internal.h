@@ -21,7 +21,6 @@ int evidence_join_nodes(struct evidence *ev, struct err *err);
 int evidence_join_flows(struct evidence *ev, struct err *err);
 int evidence_join_routes(struct evidence *ev, struct err *err);
 int evidence_join_rows(struct evidence *ev, struct err *err);
-int evidence_join_feeds(struct evidence *ev, struct err *err); /* a part of that of the rows */
 int evidence_join_steps(struct evidence *ev, struct err *err);
 
 /* calloc() of at least one element, with the error told. */

@@ -9,8 +9,6 @@
 int run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err);
 /* Collectives and steps. */
 int run_fill_steps(struct run *run, const struct evidence *ev, struct err *err);
-/* Detections, polls, notifications. */
-int run_fill_events(struct run *run, const struct evidence *ev, struct err *err);
 /* Overhead and completeness. */
 int run_account(struct run *run, const struct evidence *ev, struct err *err);
 

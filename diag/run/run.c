@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What is known of a run: detections, polls and notifications in order of time, and all parts put together. */
 #include "diag/run/run.h"
 
 #include <errno.h>
@@ -6,6 +7,100 @@
 
 #include "common/wire/ending.h"
 #include "diag/run/fill.h"
+
+/* A full table is rank major: of each rank only the step asked for is looked at. */
+static uint32_t
+step_in(const struct run *run, const struct run_collective *coll, const struct rec_trigger *rec, uint32_t flow)
+{
+	bool full = coll->nsteps == (uint64_t)coll->ranks * coll->steps_per_rank;
+	uint32_t stride = full ? coll->steps_per_rank : 1;
+	uint32_t skip = full ? rec->step - 1 : 0;
+
+	for (uint64_t i = (uint64_t)coll->first_step + skip; i < coll->first_step + coll->nsteps; i += stride) {
+		if (run->steps[i].flow == flow && run->steps[i].step == rec->step)
+			return (uint32_t)i;
+	}
+	return RUN_NONE;
+}
+
+static uint32_t
+step_of(const struct run *run, const struct rec_trigger *rec, uint32_t flow)
+{
+	for (uint32_t c = 0; c < run->ncollectives; c++) {
+		const struct run_collective *coll = &run->collectives[c];
+
+		if (coll->id == rec->collective && coll->iteration == rec->iteration && coll->nsteps != 0)
+			return step_in(run, coll, rec, flow);
+	}
+	return RUN_NONE;
+}
+
+static void
+fill_detections(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->triggers.count; i++) {
+		const struct rec_trigger *rec = EV_AT(ev->triggers, struct rec_trigger, i);
+		uint32_t step = step_of(run, rec, evidence_flow(ev, &rec->flow));
+
+		run->detections[i] = (struct run_detection){
+			.event = rec->hdr.event,
+			.step = step,
+			.host = rec->hdr.node,
+			.cause = rec->cause,
+			.time_ps = rec->hdr.time_ps,
+			.rtt_ps = rec->rtt_ps,
+			.threshold_ps = rec->threshold_ps,
+			.remaining = rec->remaining,
+		};
+		if (step != RUN_NONE)
+			run->steps[step].detections++;
+	}
+}
+
+static void
+fill_polls(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->polls.count; i++) {
+		const struct rec_poll *rec = EV_AT(ev->polls, struct rec_poll, i);
+
+		run->polls[i] = (struct run_poll){
+			.event = rec->hdr.event,
+			.node = rec->hdr.node,
+			.flow = evidence_flow(ev, &rec->victim),
+			.time_ps = rec->hdr.time_ps,
+			.out_port = evidence_port(ev, rec->hdr.node, rec->out_port),
+			.out_paused = rec->out_paused != 0,
+		};
+	}
+}
+
+static int
+fill_events(struct run *run, const struct evidence *ev, struct err *err)
+{
+	run->detections = run_alloc(ev->triggers.count, sizeof(*run->detections), err);
+	run->polls = run_alloc(ev->polls.count, sizeof(*run->polls), err);
+	run->notifications = run_alloc(ev->notifies.count, sizeof(*run->notifications), err);
+	if (run->detections == NULL || run->polls == NULL || run->notifications == NULL)
+		return -ENOMEM;
+	run->ndetections = ev->triggers.count;
+	run->npolls = ev->polls.count;
+	run->nnotifications = ev->notifies.count;
+	fill_detections(run, ev);
+	fill_polls(run, ev);
+	for (uint32_t i = 0; i < ev->notifies.count; i++) {
+		const struct rec_notify *rec = EV_AT(ev->notifies, struct rec_notify, i);
+
+		run->notifications[i] = (struct run_notification){
+			.from = rec->hdr.node,
+			.to = rec->to < ev->nnodes ? rec->to : RUN_NONE,
+			.time_ps = rec->hdr.time_ps,
+			.collective = rec->collective,
+			.step = rec->step,
+			.detections = rec->detections,
+		};
+	}
+	return 0;
+}
 
 int
 run_build(struct run *run, const struct evidence *evidence, struct err *err)
@@ -15,7 +110,7 @@ run_build(struct run *run, const struct evidence *evidence, struct err *err)
 	if (rc == 0)
 		rc = run_fill_steps(run, evidence, err);
 	if (rc == 0)
-		rc = run_fill_events(run, evidence, err);
+		rc = fill_events(run, evidence, err);
 	if (rc == 0)
 		rc = run_account(run, evidence, err);
 	return rc;

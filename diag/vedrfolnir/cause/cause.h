@@ -106,7 +106,7 @@ extern const uint32_t ncauses;
  */
 int cause_find(const struct cause_input *in, struct finding **findings, uint32_t *count, struct err *err);
 
-/* ---- for signatures: making findings (finding.c) ---- */
+/* ---- for signatures: making findings (cause.c) ---- */
 
 /*
  * The finding of (type of who looks, root, key, collective of the step), made if there is none; the step and its flow become

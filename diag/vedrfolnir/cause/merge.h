@@ -22,10 +22,6 @@ void merge_settle(struct cause_set *set, uint32_t step);
 /* Adds a finding of one step to those of its kind. */
 void merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t step);
 
-/* Adds steps, ports, culprits and amounts of one finding to another; the evidence stays. */
-void merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from);
-/* Removes the finding at i; the last one takes its place. */
-void merge_remove(struct cause_set *set, uint32_t i);
 /* Has a finding this trait? */
 static inline bool
 merge_is(const struct finding *finding, enum finding_trait trait)
@@ -33,13 +29,7 @@ merge_is(const struct finding *finding, enum finding_trait trait)
 	return (finding->type->traits & trait) != 0;
 }
 
-/*
- * The incast whose queue causes these pauses, or the load imbalance, if flows of the collective alone fill it.
- * @return NULL: there is none, it has not all the culprits of the pauses, or the finding is not of pauses
- */
-struct cause_finding *merge_queue_of(struct cause_set *set, const struct cause_finding *finding);
-
-/* Joins, over all steps, what has one root (roots.c). */
+/* Joins, over all steps, what has one root. */
 void merge_roots(struct cause_set *all);
 
 /* Worst culprit first, then by id. */
