@@ -15,10 +15,12 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/units.h"
 #include "emulation/emulation.h"
 #include "emulation/outputs/results.h"
+#include "rxe-hosts/faults/host_faults.h"
 
 /* What a run left behind. */
 struct outcome {
@@ -224,10 +226,48 @@ very_long_cables_do_not_make_long_windows(void **state)
 	assert_in_range(outcome.end_ps, 800 * PS_PER_MS, 801 * PS_PER_MS);
 }
 
+/* What can be read of a fault's own table by name, for truth.json, is there and an integer. */
+static void
+check_told(const struct fault_ops *ops)
+{
+	for (const char *const *key = ops->told; key != NULL && *key != NULL; key++) {
+		bool found = false;
+
+		for (size_t i = 0; i < ops->table->nfields; i++)
+			found |= strcmp(ops->table->fields[i].name, *key) == 0 && ops->table->fields[i].type == CFG_INT;
+		assert_true(found);
+	}
+}
+
+static void
+every_fault_is_a_whole_row(void **state)
+{
+	const struct fault_ops *const *const folders[] = { switch_faults, host_faults };
+	const char *kinds[64];
+	size_t count = 0;
+
+	for (size_t f = 0; f < ARRAY_LEN(folders); f++) {
+		for (const struct fault_ops *const *row = folders[f]; *row != NULL; row++) {
+			const struct fault_ops *ops = *row;
+
+			assert_true(ops->resolve != NULL && ops->target != NULL && ops->met != NULL && ops->idle != NULL);
+			assert_true(ops->set != NULL || ops->start_delay_ps != NULL); /* it does something */
+			assert_string_equal(ops->table->path, "faults");
+			assert_true(ops->table->list && ops->table->size >= sizeof(struct fault_common));
+			check_told(ops);
+			for (size_t i = 0; i < count; i++)
+				assert_string_not_equal(kinds[i], ops->kind);
+			kinds[count++] = ops->kind;
+		}
+	}
+	assert_true(count >= 8);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_fault_is_a_whole_row),
 		cmocka_unit_test(many_flows_wait_at_a_nic),
 		cmocka_unit_test(pause_does_not_outlive_its_cable),
 		cmocka_unit_test(flapping_cable_overruns_no_headroom),
