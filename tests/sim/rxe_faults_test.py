@@ -61,7 +61,7 @@ def damaged():
 
 def cut():
     fault = '{ kind = "link-down"; port = "a:3"; start = "200ms"; duration = "100ms"; }'
-    run, _ = run_with("link-down", "link-down", fault, size="4MB")
+    run, _ = run_with("link-down", "link_down", fault, size="4MB")
     repaired(run, "link-down")
     check({f["root"] for f in run.findings("link-down")} <= {"a:3", "b:3"} and run.findings("link-down"),
           "link-down: the verdict names an end of the cable", run.findings())
