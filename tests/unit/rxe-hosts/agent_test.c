@@ -1,111 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One host's detection agent on a scripted device: base RTT 10 us, threshold 12 us, 3 detections, 30 ms a step. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-#include <string.h>
-
-#include "common/array.h"
+/* VEDRFOLNIR's policy: thresholds, the budget of detections, help, halted flows, the own NIC. */
 #include "common/pkt.h"
-#include "common/units.h"
-#include "rxe-hosts/agent/policy.h"
-#include "tests/unit/rxe-hosts/scripted_device.h"
-
-#define US PS_PER_US
-#define MS PS_PER_MS
-#define FLOW 4
-#define NOTIFY_FLOW 9
-
-static struct scripted_device dev;
-static struct detection_config config;
-static struct agent agent;
-static struct agent_step step;
-
-static int
-setup(enum rec_policy policy)
-{
-	scripted_init(&dev, 13);
-	config = (struct detection_config){
-		.policy = (int)policy, .detections = 3, .rtt_percent = 120, .retain_ps = 50 * US, .transfer = true
-	};
-	step = (struct agent_step){
-		.flow = FLOW,
-		.tuple.sport = 10000,
-		.collective = 1,
-		.iteration = 2,
-		.step = 4,
-		.serial = 18,
-		.bytes = 1000,
-		.base_rtt_ps = 10 * US,
-		.least_rtt_ps = 5 * US,
-		.most_rtt_ps = 30 * US,
-		.expect_ps = 30 * MS,
-		.start_ps = 1 * MS,
-		.notify_flow = NOTIFY_FLOW,
-		.waiter = 14,
-	};
-	return agent_init(&agent, &dev.device, &config, 13, 1);
-}
-
-static int
-setup_vedrfolnir(void **state)
-{
-	return setup(REC_POLICY_VEDRFOLNIR);
-}
-static int
-setup_poster(void **state)
-{
-	return setup(REC_POLICY_POSTER);
-}
-static int
-setup_off(void **state)
-{
-	return setup(REC_POLICY_OFF);
-}
-static int
-setup_minr(void **state)
-{
-	return setup(REC_POLICY_HAWKEYE_MINR);
-}
-static int
-setup_maxr(void **state)
-{
-	return setup(REC_POLICY_HAWKEYE_MAXR);
-}
-static int
-setup_full(void **state)
-{
-	return setup(REC_POLICY_FULL_POLLING);
-}
-
-static int
-teardown(void **state)
-{
-	agent_fini(&agent);
-	scripted_fini(&dev);
-	return 0;
-}
-
-static void
-sample(uint64_t rtt_ps, uint64_t now_ps)
-{
-	dev.now_ps = now_ps;
-	dev.qp[FLOW].last_rtt_ps = rtt_ps;
-	dev.qp[FLOW].acked_bytes++; /* what brought the sample */
-	agent_rtt(&agent, 0, rtt_ps, now_ps);
-}
-
-/* The window's end while the oldest packet in flight was sent at sent_ps. */
-static void
-tick(uint64_t sent_ps, uint64_t now_ps)
-{
-	dev.now_ps = now_ps;
-	dev.qp[FLOW].outstanding_bytes = 100;
-	dev.qp[FLOW].oldest_unacked_ps = sent_ps;
-	agent_tick(&agent, now_ps);
-}
+#include "tests/unit/rxe-hosts/agent_rig.h"
 
 /* Fig. 8: what happens in one step, in order. */
 static void
@@ -463,225 +359,29 @@ a_halt_is_looked_at_ever_less(void **state)
 	assert_int_equal(dev.npolls, 7);
 }
 
-/* Poster: marked while at an earlier step than the one that waits, above the threshold, once. */
-static void
-poster_detects_once_when_waited_for(void **state)
-{
-	const struct rec_trigger *trigger;
-
-	agent_step_started(&agent, 0, &step); /* serial 18 */
-	sample(50 * US, 2 * MS);
-	tick(1 * MS, 3 * MS);
-	assert_int_equal(dev.npolls, 0); /* nobody waits */
-
-	agent_notified(&agent, 0, 19, 0, 4 * MS); /* step 19 could go on but for this one */
-	sample(11 * US, 5 * MS);
-	assert_int_equal(dev.npolls, 0);
-	sample(50 * US, 6 * MS);
-	assert_int_equal(dev.npolls, 1);
-	trigger = scripted_record(&dev, REC_TRIGGER, 0);
-	assert_int_equal(trigger->remaining, 0);
-	sample(50 * US, 60 * MS);
-	tick(1 * MS, 70 * MS);
-	assert_int_equal(dev.npolls, 1); /* once a step */
-
-	agent_step_completed(&agent, 0, 80 * MS); /* the marking goes on */
-	assert_int_equal(dev.nnotices, 1);
-	assert_int_equal(dev.notices[0].detections, 0);
-	step.serial = 19;
-	step.start_ps = 80 * MS;
-	agent_step_started(&agent, 0, &step);
-	sample(50 * US, 81 * MS);
-	assert_int_equal(dev.npolls, 1); /* the step that waited is not waited for itself */
-}
-
-static void
-poster_ignores_who_was_waiting_itself(void **state)
-{
-	agent_step_started(&agent, 0, &step);
-	agent_notified(&agent, 0, 18, 0, 2 * MS);
-	sample(50 * US, 3 * MS);
-	assert_int_equal(dev.npolls, 0);
-}
-
-static void
-poster_marks_a_step_not_started(void **state)
-{
-	agent_notified(&agent, 0, 19, 0, 0);
-	agent_step_started(&agent, 0, &step);
-	tick(1 * MS, 1 * MS + 13 * US);
-	assert_int_equal(dev.npolls, 1);
-}
-
-/* One threshold for all flows, whatever their own path: 120 % of the smallest base RTT, or of the largest. */
-static void
-hawkeye_minr_goes_by_the_smallest_rtt(void **state)
-{
-	agent_step_started(&agent, 0, &step);
-	sample(6 * US, 2 * MS);
-	assert_int_equal(dev.npolls, 0);
-	sample(6 * US + 1, 2 * MS);
-	assert_int_equal(dev.npolls, 1);
-}
-
-static void
-hawkeye_maxr_goes_by_the_largest_rtt(void **state)
-{
-	const struct rec_trigger *trigger;
-
-	agent_step_started(&agent, 0, &step);
-	sample(36 * US, 2 * MS);
-	assert_int_equal(dev.npolls, 0);
-	sample(36 * US + 1, 2 * MS);
-	assert_int_equal(dev.npolls, 1);
-	trigger = scripted_record(&dev, REC_TRIGGER, 0);
-	assert_int_equal(trigger->threshold_ps, 36 * US);
-}
-
-/* Every sample above the threshold sends a packet: no budget, no spacing. One in 50 us is told, the others are quiet. */
-static void
-hawkeye_has_no_budget(void **state)
-{
-	agent_step_started(&agent, 0, &step);
-	for (uint64_t i = 0; i < 200; i++)
-		sample(50 * US, 2 * MS + i * US);
-	assert_int_equal(dev.npolls, 200);
-	for (uint32_t i = 0; i < 200; i++) {
-		assert_int_equal(dev.polls[i].flags, i % 50 == 0 ? POLL_VICTIM : POLL_VICTIM | POLL_QUIET);
-		assert_int_equal(dev.polls[i].event >> 16, 13);
-		assert_int_equal((dev.polls[i].event & 0xffff) >= AGENT_FIRST_QUIET, i % 50 != 0);
-		for (uint32_t k = 0; k < i; k++)
-			assert_int_not_equal(dev.polls[i].event, dev.polls[k].event);
-	}
-	assert_non_null(scripted_record(&dev, REC_TRIGGER, 3));
-	assert_null(scripted_record(&dev, REC_TRIGGER, 4));
-	agent_step_completed(&agent, 0, 40 * MS);
-	assert_int_equal(dev.nnotices, 0);
-	assert_int_equal(dev.nnic_reports, 0);
-}
-
-/* Samples only: no ACK, no detection, however old the oldest packet is. */
-static void
-hawkeye_does_not_see_a_halted_flow(void **state)
-{
-	agent_step_started(&agent, 0, &step);
-	for (uint64_t t = 2; t < 30; t++)
-		tick(1 * MS, t * MS);
-	assert_int_equal(dev.npolls, 0);
-}
-
-/* The ids of quiet packets start over, those that are told run out into quiet ones. */
-static void
-hawkeye_ids_of_quiet_packets_return(void **state)
-{
-	agent.events = AGENT_FIRST_QUIET - 1;
-	agent.quiet = 0xffff - AGENT_FIRST_QUIET;
-	agent_step_started(&agent, 0, &step);
-	sample(50 * US, 2 * MS);
-	sample(50 * US, 3 * MS);
-	assert_int_equal(dev.npolls, 2);
-	assert_int_equal(dev.polls[0].event, 13 << 16 | 0xffff);
-	assert_int_equal(dev.polls[1].event, 13 << 16 | AGENT_FIRST_QUIET);
-	assert_null(scripted_record(&dev, REC_TRIGGER, 0));
-}
-
-static void
-full_polling_triggers_nothing(void **state)
-{
-	agent_step_started(&agent, 0, &step);
-	sample(50 * MS, 2 * MS);
-	dev.qp[FLOW].acked_bytes = 1000;
-	tick(1 * MS, 3 * MS);
-	agent_step_completed(&agent, 0, 30 * MS);
-	assert_int_equal(dev.npolls, 0);
-	assert_int_equal(dev.nnotices, 0);
-	assert_int_equal(dev.records.used_bytes, 0);
-}
-
-static void
-off_does_nothing(void **state)
-{
-	agent_step_started(&agent, 0, &step);
-	sample(50 * MS, 2 * MS);
-	tick(1 * MS, 50 * MS);
-	agent_notified(&agent, 0, 19, 3, 51 * MS);
-	agent_step_completed(&agent, 0, 52 * MS);
-	assert_int_equal(dev.npolls, 0);
-	assert_int_equal(dev.nnotices, 0);
-	assert_int_equal(dev.nnic_reports, 0);
-	assert_int_equal(dev.records.used_bytes, 0);
-}
-
-static void
-event_ids_run_out_counted(void **state)
-{
-	agent.events = AGENT_MAX_EVENTS - 1;
-	config.spacing_ps = 1;
-	agent_step_started(&agent, 0, &step);
-	sample(50 * US, 2 * MS);
-	sample(50 * US, 3 * MS);
-	assert_int_equal(dev.npolls, 1);
-	assert_int_equal(dev.polls[0].event, 13 << 16 | 0xffff);
-	assert_int_equal(agent.refused, 1);
-	assert_int_equal(agent_event(0, 1), 1); /* never 0 */
-}
-
-/* Scenarios name every policy, by the number that records have for it, which is fixed; and the registry has it. */
-static void
-every_policy_is_a_word_of_scenarios(void **state)
-{
-	static const char *const words[] = { "off",          "vedrfolnir",   "vedrfolnir-poster",
-					     "hawkeye-minr", "hawkeye-maxr", "full-polling" };
-	const struct cfg_choice *choices = detection_table.fields[0].choices;
-
-	for (int i = 0; i < AGENT_POLICIES; i++) {
-		assert_int_equal(choices[i].value, i);
-		assert_non_null(choices[i].doc);
-		assert_non_null(agent_policies[i]);
-		for (int other = 0; other < i; other++)
-			assert_ptr_not_equal(agent_policies[i], agent_policies[other]);
-	}
-	assert_null(choices[AGENT_POLICIES].name);
-	for (uint32_t i = 0; i < ARRAY_LEN(words); i++)
-		assert_string_equal(choices[i].name, words[i]);
-}
-
-#define VEDRFOLNIR(name) cmocka_unit_test_setup_teardown(name, setup_vedrfolnir, teardown)
-#define POSTER(name) cmocka_unit_test_setup_teardown(name, setup_poster, teardown)
+#define T(name) AGENT_TEST(name, REC_POLICY_VEDRFOLNIR)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		VEDRFOLNIR(one_step),
-		VEDRFOLNIR(what_was_missed_is_looked_at),
-		VEDRFOLNIR(threshold_follows_the_path),
-		VEDRFOLNIR(one_threshold_can_hold_for_all),
-		VEDRFOLNIR(the_first_look_waits),
-		VEDRFOLNIR(unused_detections_can_stay),
-		VEDRFOLNIR(threshold_lies_above_the_noise),
-		VEDRFOLNIR(at_most_n_without_help),
-		VEDRFOLNIR(help_rearms),
-		VEDRFOLNIR(help_between_steps_is_kept),
-		VEDRFOLNIR(nobody_waits_for_the_last_step),
-		VEDRFOLNIR(stall_triggers_without_ack),
-		VEDRFOLNIR(tick_sees_the_last_sample),
-		VEDRFOLNIR(halt_in_the_own_nic_triggers),
-		VEDRFOLNIR(a_step_on_time_is_not_looked_at),
-		VEDRFOLNIR(a_halt_is_looked_at_ever_less),
-		VEDRFOLNIR(a_step_behind_looks_at_its_nic),
-		VEDRFOLNIR(event_ids_run_out_counted),
-		POSTER(poster_detects_once_when_waited_for),
-		POSTER(poster_ignores_who_was_waiting_itself),
-		POSTER(poster_marks_a_step_not_started),
-		cmocka_unit_test_setup_teardown(hawkeye_minr_goes_by_the_smallest_rtt, setup_minr, teardown),
-		cmocka_unit_test_setup_teardown(hawkeye_maxr_goes_by_the_largest_rtt, setup_maxr, teardown),
-		cmocka_unit_test_setup_teardown(hawkeye_has_no_budget, setup_minr, teardown),
-		cmocka_unit_test_setup_teardown(hawkeye_does_not_see_a_halted_flow, setup_minr, teardown),
-		cmocka_unit_test_setup_teardown(hawkeye_ids_of_quiet_packets_return, setup_minr, teardown),
-		cmocka_unit_test_setup_teardown(full_polling_triggers_nothing, setup_full, teardown),
-		cmocka_unit_test_setup_teardown(off_does_nothing, setup_off, teardown),
-		cmocka_unit_test(every_policy_is_a_word_of_scenarios),
+		T(one_step),
+		T(what_was_missed_is_looked_at),
+		T(threshold_follows_the_path),
+		T(one_threshold_can_hold_for_all),
+		T(the_first_look_waits),
+		T(unused_detections_can_stay),
+		T(threshold_lies_above_the_noise),
+		T(at_most_n_without_help),
+		T(help_rearms),
+		T(help_between_steps_is_kept),
+		T(nobody_waits_for_the_last_step),
+		T(stall_triggers_without_ack),
+		T(tick_sees_the_last_sample),
+		T(halt_in_the_own_nic_triggers),
+		T(a_step_on_time_is_not_looked_at),
+		T(a_halt_is_looked_at_ever_less),
+		T(a_step_behind_looks_at_its_nic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
