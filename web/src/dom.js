@@ -22,6 +22,10 @@ export const phrases = (text) =>
     text.split(/(\S+->\S+)/)
         .map((part, i) => (i % 2 === 1 && part.length <= LONGEST_NAME ? el("span", {class: "name"}, part) : part));
 
+/* A drawing of so many px; on paper it shrinks to the page. */
+export const image = (name, width, height, label, ...shapes) => svg(
+    "svg", {class: name, width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label}, ...shapes);
+
 /* A part of the page with its heading. */
 export function section(root, id, title, ...children) {
   const node = el("section", {id, "aria-labelledby": `${id}-title`}, el("h2", {id: `${id}-title`}, title), ...children);

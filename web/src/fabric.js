@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fabric: each half of a link has the color of what its port sent; PFC and the root cause are marked at ports. */
-import {el, key, section, svg, whenSized} from "./dom.js";
+import {el, image, key, section, svg, whenSized} from "./dom.js";
 import {bytes, cut, percent} from "./format.js";
 import {largest, rootFinding, victimFlow} from "./model.js";
 import {roving, stands} from "./store.js";
@@ -109,13 +109,7 @@ function drawing(store, tiers, width) {
                 `root ${model.ports[root.root_at].name}`)));
   }
   const height = 2 * MARGIN + TIER * Math.max(0, tiers.tiers.length - 1) + (turned && wide / widest >= 11 ? 34 : 0);
-  return {
-    image: svg(
-        "svg", {class: "fabric", width: wide, height, role: "group", "aria-label": "The fabric and its ports"}, ...shapes),
-    most,
-    victim,
-    culprit
-  };
+  return {image: image("fabric", wide, height, "The fabric and its ports", ...shapes), most, victim, culprit};
 }
 
 function legend(store, tiers, {most, victim, culprit}) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Provenance graphs: the collective's flows above, ports in the middle, flows from outside below. */
-import {el, key, section, svg, whenSized} from "./dom.js";
+import {el, image, key, section, svg, whenSized} from "./dom.js";
 import {cut, many, percent, score} from "./format.js";
 import {EDGE, rootFinding, stepName} from "./model.js";
 import {planesOf, ROWS} from "./planes.js";
@@ -36,12 +36,13 @@ function lineOf(edge, from, to) {
   return [[from[0] + side, from[1] + 14 * down], [to[0] + side, to[1] - 17 * down]];
 }
 
-/* Labels stand nearer to an edge's start, or further along where another one is in the way. */
+/* Labels stand nearer to an edge's start, or further along where others are in the way: at best clear of all. */
 function labelPlace([a, b], bend, halts, taken) {
   const along = (share) => [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share + (halts ? -4 - bend / 2 : 4)];
-  const free = ([x, y]) => taken.every(([u, v]) => Math.abs(u - x) > LABEL_WIDTH || Math.abs(v - y) > LABEL_HEIGHT);
-  const places = (halts ? [0.5, 0.4, 0.6] : [0.36, 0.26, 0.5, 0.62, 0.72]).map(along),
-        place = places.find(free) || places[0];
+  const clear = ([x, y]) =>
+      Math.min(1, ...taken.map(([u, v]) => Math.max(Math.abs(u - x) / LABEL_WIDTH, Math.abs(v - y) / LABEL_HEIGHT)));
+  const places = (halts ? [0.5, 0.4, 0.6] : [0.36, 0.26, 0.5, 0.62, 0.72, 0.82, 0.18]).map(along);
+  const place = places.reduce((best, other) => (clear(other) > clear(best) ? other : best));
   taken.push(place);
   return place;
 }
@@ -100,10 +101,9 @@ function drawing(model, graph, width) {
   return {
     victim: victim === undefined ? wide / 2 : spot(victim)[0],
     plane,
-    image: svg(
-        "svg",
-        {class: "provenance", width: wide, height, role: "group", "aria-label": `Provenance of ${stepName(model, step)}`},
-        ...edges.map(([line]) => line), ...edges.map(([, text]) => text),
+    image: image(
+        "provenance", wide, height, `Provenance of ${stepName(model, step)}`, ...edges.map(([line]) => line),
+        ...edges.map(([, text]) => text),
         ...[...plane.spots.keys()].map((v) => vertexShape(model, graph.vertices[v], spot(v)))),
   };
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Below the timeline: polls at switches, and when the findings were seen. */
-import {svg} from "./dom.js";
+import {image, svg} from "./dom.js";
 import {cut, many} from "./format.js";
 import {stands} from "./store.js";
 import {tip} from "./tip.js";
@@ -55,8 +55,7 @@ export function drawSeen(box, store, now, scale, rows, width) {
     kids.push(tip(shown, () => `${f.sentence}\n${f.evidence}`));
     y += ROW;
   }
-  box.replaceChildren(
-      svg("svg", {width, height: y + 4, role: "group", "aria-label": "When polls and findings were seen"}, ...kids));
+  box.replaceChildren(image("", width, y + 4, "When polls and findings were seen", ...kids));
   store.mark(box);
   const first = box.querySelector("[data-kind]");
   if (first)

@@ -4,7 +4,7 @@
  * drawn, the rest when it scrolls into it.
  */
 import {whenColorsChange} from "./colors.js";
-import {el, key, perFrame, section, svg, whenSized} from "./dom.js";
+import {el, image, key, perFrame, section, whenSized} from "./dom.js";
 import {excessKeys} from "./legends.js";
 import {drawing, gridOf} from "./waiting_draw.js";
 
@@ -49,8 +49,7 @@ function show(w) {
   const grid = w.grid = gridOf(model, collective, scroll.clientWidth), wide = grid.width > scroll.clientWidth;
   const path = (model.collectives[collective].steps || {path: []}).path.map((i) => model.step(i));
   w.part.hidden = grid.ranks === 0;
-  w.image = svg(
-      "svg", {class: "waiting", width: Math.max(grid.width, 1), height: grid.height, role: "group", "aria-label": label});
+  w.image = image("waiting", Math.max(grid.width, 1), grid.height, label);
   scroll.replaceChildren(w.image);
   scroll.style.height = `${Math.min(MOST_HEIGHT, grid.height + (wide ? SCROLL_BAR : 0))}px`;
   if (path.length > 0 && (wide || grid.height > MOST_HEIGHT))
