@@ -61,9 +61,6 @@ fill_edges(struct provenance *out, const struct prov_graph *graph)
 				add_edge(out, PROVENANCE_FLOW_PORT, flow, p, at->wait);
 			if (at->contrib > 0)
 				add_edge(out, PROVENANCE_PORT_FLOW, p, flow, at->contrib);
-			if (at->cf_wait > 0)
-				out->waits[out->nwaits++] =
-					(struct provenance_wait){ p, flow_vertex(graph, graph->victim), flow, at->cf_wait };
 		}
 		for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++)
 			add_edge(out, PROVENANCE_PORT_PORT, p, graph->links[l].to, graph->links[l].weight);
@@ -106,17 +103,14 @@ graphs_fill(struct provenance *out, const struct run *run, const struct prov_gra
 	out->step = step;
 	out->from_ps = graph->from_ps;
 	out->to_ps = graph->to_ps;
-	out->epoch_first = graph->epoch_first;
-	out->epoch_last = graph->epoch_last;
 	out->cyclic = graph->cyclic;
 	for (uint32_t p = 0; p < graph->nmet; p++)
 		out->covered_ps =
 			graph->ports[p].covered_ps > out->covered_ps ? graph->ports[p].covered_ps : out->covered_ps;
 	out->vertices = run_alloc((size_t)graph->nports + graph->nflows, sizeof(*out->vertices), err);
 	out->edges = run_alloc(2 * (size_t)graph->nats + graph->nlinks, sizeof(*out->edges), err);
-	out->waits = run_alloc(graph->nats, sizeof(*out->waits), err);
 	out->scores = run_alloc(graph->nflows, sizeof(*out->scores), err);
-	if (out->vertices == NULL || out->edges == NULL || out->waits == NULL || out->scores == NULL)
+	if (out->vertices == NULL || out->edges == NULL || out->scores == NULL)
 		return -ENOMEM;
 	fill_vertices(out, run, graph);
 	fill_edges(out, graph);

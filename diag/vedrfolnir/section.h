@@ -79,12 +79,6 @@ struct provenance_edge {
 	double weight;
 };
 
-/* w(f_i,f_j) at one port. */
-struct provenance_wait {
-	uint32_t port, flow, other; /* indices into vertices of this graph; flow waits behind other */
-	double weight;
-};
-
 /* R(f, cf) of Eq. 2: what flow did to this step. */
 struct provenance_score {
 	uint32_t flow; /* index into run.flows */
@@ -95,7 +89,6 @@ struct provenance_score {
 struct provenance {
 	uint32_t step; /* index into run.steps */
 	uint64_t from_ps, to_ps;
-	uint32_t epoch_first, epoch_last;
 	bool present;      /* kept epochs were empty at some port: its weights come from queues as they stood */
 	bool cyclic;       /* ports wait for each other in a circle */
 	double covered_ps; /* of the step's time, at the port that was reported for most of it */
@@ -103,8 +96,6 @@ struct provenance {
 	uint32_t nvertices;
 	struct provenance_edge *edges;
 	uint32_t nedges;
-	struct provenance_wait *waits;
-	uint32_t nwaits;
 	struct provenance_score *scores; /* largest first */
 	uint32_t nscores;
 };

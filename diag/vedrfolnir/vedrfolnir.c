@@ -250,7 +250,6 @@ free_graph(struct provenance *graph)
 {
 	free(graph->vertices);
 	free(graph->edges);
-	free(graph->waits);
 	free(graph->scores);
 }
 

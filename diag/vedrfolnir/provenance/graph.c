@@ -48,7 +48,6 @@ prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flo
 		return err_set(err, -ENOMEM, "out of memory for a provenance graph");
 	b.graph->from_ps = from_ps;
 	b.graph->to_ps = to_ps;
-	b.graph->epoch_first = UINT32_MAX;
 	b.graph->victim = EV_NONE;
 	rc = meet_ports(&b);
 	/* Breadth first; a port enters once, so this ends. */
@@ -63,8 +62,6 @@ prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flo
 		prov_destroy(b.graph);
 		return err_set(err, rc, "out of memory for a provenance graph");
 	}
-	if (b.graph->epoch_first == UINT32_MAX)
-		b.graph->epoch_first = 0;
 	*out = b.graph;
 	return 0;
 }

@@ -270,15 +270,11 @@ prov_port_flows(struct prov_builder *b, struct prov_port *port)
 	port->first_at = g->nats;
 	if (port->present)
 		rc = add_present(b, port);
-	for (uint32_t i = epochs.first; rc == 0 && i < epochs.end; i++) {
+	for (uint32_t i = epochs.first; rc == 0 && !port->present && i < epochs.end; i++) {
 		const struct ev_epoch *epoch = &b->ev->epochs[i];
 		double share = window_share(b->window, epoch->from_ps, epoch->to_ps);
 
-		if (share <= 0)
-			continue;
-		g->epoch_first = epoch->epoch_first < g->epoch_first ? epoch->epoch_first : g->epoch_first;
-		g->epoch_last = epoch->epoch_last > g->epoch_last ? epoch->epoch_last : g->epoch_last;
-		if (!port->present)
+		if (share > 0)
 			rc = add_epoch(b, port, epoch, share);
 	}
 	if (rc == 0 && !port->present && b->flow_slot[b->flow] != 0)

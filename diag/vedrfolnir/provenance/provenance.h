@@ -60,7 +60,6 @@ struct prov_port {
 
 struct prov_graph {
 	uint64_t from_ps, to_ps;
-	uint32_t epoch_first, epoch_last;
 	uint32_t victim; /* index into flows, EV_NONE: the flow was seen nowhere */
 	uint32_t *flows; /* flow ids, sorted */
 	uint32_t nflows;
