@@ -6,6 +6,7 @@
 #include "dpswitch/edge/capture/capture.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"
+#include "dpswitch/pipeline/switch.h"
 #include "emulation/hosts.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/scenario.h"

@@ -60,7 +60,7 @@ met(const void *params, const struct fault_env *env)
 {
 	const struct blackhole *fault = params;
 
-	return switch_of(env->fabric->nodes[fault->sw_id])->fault_uses[fault->dst_id];
+	return switch_fault_uses(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id);
 }
 
 const struct fault_ops fault_blackhole = {

@@ -69,7 +69,7 @@ met(const void *params, const struct fault_env *env)
 {
 	const struct misroute *fault = params;
 
-	return switch_of(env->fabric->nodes[env->topo->ports[fault->port_id].node])->fault_uses[fault->dst_id];
+	return switch_fault_uses(switch_of(env->fabric->nodes[env->topo->ports[fault->port_id].node]), fault->dst_id);
 }
 
 const struct fault_ops fault_misroute = {

@@ -7,16 +7,37 @@
  * switches whose link was cut: the victim may have come another way because of it, at either end.
  * Decisions use the state at the window's start; the reports show the window's end.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "dpswitch/pipeline/switch.h"
+#include "dpswitch/pipeline/stages.h"
+
+#define IDLE_PART 16 /* a port that carries less than this part of what another does is idle beside it */
+
+int
+polling_init(struct polling *polling, struct node *node)
+{
+	telem_reporter_init(&polling->reporter, node->id, node->flows, &node->records, &node->count.reports);
+	polling->born = malloc(SWITCH_MAX_BORN * sizeof(*polling->born));
+	polling->held_bytes = calloc(node->nports, sizeof(*polling->held_bytes));
+	return polling->born != NULL && polling->held_bytes != NULL ? 0 : -ENOMEM;
+}
+
+void
+polling_fini(struct polling *polling)
+{
+	telem_reporter_fini(&polling->reporter);
+	free(polling->born);
+	free(polling->held_bytes);
+}
 
 static void
 poll_record(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t out_port, bool paused, bool repeated)
 {
-	sw->answers.packed_bytes += REPORT_PASSAGE_BYTES;
+	sw->polling.made.packed_bytes += REPORT_PASSAGE_BYTES;
 	if (!(poll->arg & POLL_QUIET))
-		sw->told_answers.packed_bytes += REPORT_PASSAGE_BYTES;
+		sw->polling.told.packed_bytes += REPORT_PASSAGE_BYTES;
 	polled_record(poll, sw->config->flows, in_port, out_port, paused, repeated, &sw->node.records, poll->time_ps);
 }
 
@@ -26,45 +47,45 @@ poll_report(struct sw *sw, const struct pkt *poll)
 {
 	size_t head_bytes = report_head_bytes(sw->node.id, poll->psn, poll->time_ps);
 
-	sw->answers.reports++;
-	sw->answers.packed_bytes += head_bytes;
+	sw->polling.made.reports++;
+	sw->polling.made.packed_bytes += head_bytes;
 	if (!(poll->arg & POLL_QUIET)) {
-		sw->told_answers.reports++;
-		sw->told_answers.packed_bytes += head_bytes;
+		sw->polling.told.reports++;
+		sw->polling.told.packed_bytes += head_bytes;
 	}
-	sw->reports_due = true;
+	sw->polling.due = true;
 }
 
 /* The port answers at the window's end. @param whole  by its rows; else by its present state alone */
 static void
 poll_mark(struct switch_port *port, const struct pkt *poll, bool whole)
 {
-	port->report_asked++;
-	port->report_event = poll->psn;
-	port->report_quiet = poll->arg & POLL_QUIET;
-	port->report_whole |= whole;
+	port->polls.asked++;
+	port->polls.event = poll->psn;
+	port->polls.quiet = poll->arg & POLL_QUIET;
+	port->polls.whole |= whole;
 }
 
 /* Did flows share the port? Its telemetry stands still while packets are routed: looked up once a window. */
 static bool
 was_shared(struct switch_port *port)
 {
-	if (!(port->polled & SWITCH_POLLED_SHARED)) {
-		port->polled |= SWITCH_POLLED_SHARED;
-		port->polled_shared = epochs_was_shared(&port->telem.epochs);
+	if (!port->polls.knows_shared) {
+		port->polls.knows_shared = true;
+		port->polls.shared = epochs_was_shared(&port->telem.epochs);
 	}
-	return port->polled_shared;
+	return port->polls.shared;
 }
 
 /* Likewise, how much it carried. */
 static uint64_t
 carried_bytes(struct switch_port *port)
 {
-	if (!(port->polled & SWITCH_POLLED_CARRIED)) {
-		port->polled |= SWITCH_POLLED_CARRIED;
-		port->polled_carried_bytes = epochs_carried_bytes(&port->telem.epochs);
+	if (!port->polls.knows_carried) {
+		port->polls.knows_carried = true;
+		port->polls.carried_bytes = epochs_carried_bytes(&port->telem.epochs);
 	}
-	return port->polled_carried_bytes;
+	return port->polls.carried_bytes;
 }
 
 /* Was the link to another switch ever cut? */
@@ -91,7 +112,7 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 	for (uint32_t i = 0; i < count; i++) {
 		struct switch_port *port = &sw->ports[hops[i]];
 
-		if (hops[i] != egress && !was_cut(sw, hops[i]) && shared && carried_bytes(port) <= bytes / SWITCH_IDLE_PART)
+		if (hops[i] != egress && !was_cut(sw, hops[i]) && shared && carried_bytes(port) <= bytes / IDLE_PART)
 			poll_mark(port, poll, true);
 	}
 	for (uint16_t i = 0; i < sw->node.nports; i++)
@@ -118,15 +139,15 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 	poll_mark(port, poll, true);
 	if (fresh & POLL_VICTIM)
 		poll_alternatives(sw, poll, egress);
-	if (onward == 0 || port->tx->down)
+	if (onward == 0 || port->egress.tx->down)
 		return;
 	sw->node.count.born_packets++;
 	sw->node.count.born_bytes += poll->wire_bytes;
-	if (sw->nborn == SWITCH_MAX_BORN) { /* the copy is lost; the packet that came ends here */
+	if (sw->polling.nborn == SWITCH_MAX_BORN) { /* the copy is lost; the packet that came ends here */
 		switch_drop(sw, egress, poll, REC_DROP_QUEUE_FULL, poll->time_ps);
 		return;
 	}
-	copy = &sw->born[sw->nborn++];
+	copy = &sw->polling.born[sw->polling.nborn++];
 	*copy = *poll;
 	copy->arg = onward | (poll->arg & POLL_QUIET);
 	node_count_control(&sw->node.count, copy);
@@ -149,14 +170,14 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 static void
 look_for_held(const struct sw *sw, struct switch_port *port)
 {
-	memset(port->polled_held, 0, sizeof(port->polled_held));
+	memset(port->polls.held, 0, sizeof(port->polls.held));
 	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
-		const struct fifo *q = &port->q[prio];
+		const struct fifo *q = &port->egress.q[prio];
 
-		if (!switch_is_lossless(sw, prio))
+		if (!account_is_lossless(&sw->account, prio))
 			continue;
 		for (uint32_t i = 0, count = fifo_count(q); i < count; i++)
-			port->polled_held[fifo_at(q, i)->in_port] = true;
+			port->polls.held[fifo_at(q, i)->in_port] = true;
 	}
 }
 
@@ -164,11 +185,11 @@ look_for_held(const struct sw *sw, struct switch_port *port)
 static bool
 holds_any(const struct sw *sw, struct switch_port *port, uint16_t in_port)
 {
-	if (!(port->polled & SWITCH_POLLED_HELD)) {
-		port->polled |= SWITCH_POLLED_HELD;
+	if (!port->polls.knows_held) {
+		port->polls.knows_held = true;
 		look_for_held(sw, port);
 	}
-	return port->polled_held[in_port];
+	return port->polls.held[in_port];
 }
 
 void

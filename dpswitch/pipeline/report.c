@@ -2,8 +2,7 @@
 /* Stage 4: the rows of ports that answer a polling packet, as they stand at the window's end; or of all, once an epoch. */
 #include <string.h>
 
-#include "common/wire/record_rows.h"
-#include "dpswitch/pipeline/switch.h"
+#include "dpswitch/pipeline/stages.h"
 
 /* Bytes held in an egress's lossless queues, by ingress. @param held [nports], cleared first */
 static void
@@ -11,9 +10,9 @@ sum_held(const struct sw *sw, uint16_t port, uint64_t *held)
 {
 	memset(held, 0, sw->node.nports * sizeof(*held));
 	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
-		const struct fifo *q = &sw->ports[port].q[prio];
+		const struct fifo *q = &sw->ports[port].egress.q[prio];
 
-		if (!switch_is_lossless(sw, prio))
+		if (!account_is_lossless(&sw->account, prio))
 			continue;
 		for (uint32_t i = 0, count = fifo_count(q); i < count; i++)
 			held[fifo_at(q, i)->in_port] += fifo_at(q, i)->wire_bytes;
@@ -25,34 +24,23 @@ static bool
 report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t now_ps, uint64_t *packed_bytes)
 {
 	struct switch_port *port = &sw->ports[index];
+	struct account_state ingress = account_state_of(&sw->account, index);
 	struct telem_present present = {
-		.pausing = port->storm.prio_mask != 0,
-		.pausing_since_ps = port->pausing_since_ps,
-		.ingress_xoff_bytes = REC_NO_XOFF,
+		.ingress_bytes = ingress.bytes,
+		.ingress_xoff_bytes = ingress.xoff_bytes,
+		.pausing = ingress.pausing || port->storm.classes != 0,
+		.pausing_since_ps = port->pause.since_ps,
 	};
 
 	if (whole) { /* the present state alone does not tell it */
-		sum_held(sw, index, sw->held);
-		present.held_bytes = sw->held;
+		sum_held(sw, index, sw->polling.held_bytes);
+		present.held_bytes = sw->polling.held_bytes;
 	}
-	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
-		const struct pfc_ingress *in;
-		uint64_t threshold;
-
-		if (prio != 0) {
-			present.queue_packets += fifo_count(&port->q[prio]);
-			present.queue_bytes += port->q[prio].bytes;
-		}
-		if (!switch_is_lossless(sw, prio))
-			continue;
-		in = &sw->ingress[switch_ingress_index(sw, index, prio)];
-		threshold = sw->pfc.reserve_bytes + pfc_threshold(&sw->pfc, sw->pool.shared_bytes);
-		present.ingress_bytes += in->bytes + in->headroom_bytes;
-		present.pausing |= in->pausing;
-		if (threshold < present.ingress_xoff_bytes)
-			present.ingress_xoff_bytes = threshold;
+	for (uint8_t prio = 1; prio < SWITCH_CLASSES; prio++) {
+		present.queue_packets += fifo_count(&port->egress.q[prio]);
+		present.queue_bytes += port->egress.q[prio].bytes;
 	}
-	return telem_reply(&port->telem, &sw->reporter, whole ? TELEM_ROWS : TELEM_STATE, &present, event, now_ps,
+	return telem_reply(&port->telem, &sw->polling.reporter, whole ? TELEM_ROWS : TELEM_STATE, &present, event, now_ps,
 			   packed_bytes);
 }
 
@@ -60,31 +48,31 @@ report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t 
 void
 switch_report(struct sw *sw, const struct window *window)
 {
-	struct report_sum made = sw->answers, kept = sw->told_answers;
+	struct report_sum made = sw->polling.made, kept = sw->polling.told;
 	uint32_t quiet_event = 0;
 
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		struct switch_port *port = &sw->ports[i];
 		uint64_t packed_bytes;
 
-		port->polled = 0;
-		if (port->report_asked == 0)
+		port->polls.knows_shared = port->polls.knows_carried = port->polls.knows_held = false;
+		if (port->polls.asked == 0)
 			continue;
-		if (report_port(sw, i, port->report_whole, port->report_event, window->end_ps, &packed_bytes)) {
+		if (report_port(sw, i, port->polls.whole, port->polls.event, window->end_ps, &packed_bytes)) {
 			kept.packed_bytes += packed_bytes;
-			if (port->report_quiet && port->report_event != quiet_event) {
-				quiet_event = port->report_event;
+			if (port->polls.quiet && port->polls.event != quiet_event) {
+				quiet_event = port->polls.event;
 				kept.packed_bytes += report_head_bytes(sw->node.id, quiet_event, window->end_ps);
 				kept.reports++;
 			}
 		}
-		made.packed_bytes += packed_bytes * port->report_asked;
-		port->report_asked = 0;
-		port->report_whole = false;
+		made.packed_bytes += packed_bytes * port->polls.asked;
+		port->polls.asked = 0;
+		port->polls.whole = false;
 	}
 	report_count_add(&sw->node.count.reports, made, kept);
-	sw->reports_due = false;
-	sw->answers = sw->told_answers = (struct report_sum){ 0 };
+	sw->polling.due = false;
+	sw->polling.made = sw->polling.told = (struct report_sum){ 0 };
 }
 
 void

@@ -1,22 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Stage 1: the egress of every arrival. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "dpswitch/pipeline/switch.h"
+#include "dpswitch/pipeline/stages.h"
+
+int
+switch_routes_init(struct switch_routes *routes, const struct switch_config *config)
+{
+	size_t nroutes = (size_t)flow_table_slots(config->flows) * 2;
+	uint32_t nodes = config->topo->nnodes;
+
+	routes->route = malloc(nroutes + 1);
+	routes->override = malloc(nodes);
+	routes->blackhole = calloc(nodes, sizeof(*routes->blackhole));
+	routes->fault_uses = calloc(nodes, sizeof(*routes->fault_uses));
+	if (routes->route == NULL || routes->override == NULL || routes->blackhole == NULL || routes->fault_uses == NULL)
+		return -ENOMEM;
+	memset(routes->route, SWITCH_EGRESS_NONE, nroutes);
+	memset(routes->override, SWITCH_EGRESS_NONE, nodes);
+	return 0;
+}
 
 void
-switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
+switch_routes_fini(struct switch_routes *routes)
 {
-	telem_drop(&sw->ports[port].telem, p, reason, now_ps);
-	sw->node.count.dropped_packets++;
-	sw->node.count.dropped_bytes += p->wire_bytes;
-	body_release(sw->node.bodies, p);
+	free(routes->route);
+	free(routes->override);
+	free(routes->blackhole);
+	free(routes->fault_uses);
 }
 
 void
 switch_forget_flow(struct sw *sw, uint32_t flow)
 {
-	memset(sw->route + (size_t)flow * 2, SWITCH_EGRESS_NONE, 2);
+	memset(sw->routes.route + (size_t)flow * 2, SWITCH_EGRESS_NONE, 2);
 }
 
 /* Members of a next-hop set whose cable is up. @return how many, written to usable */
@@ -26,7 +45,7 @@ usable_hops(const struct sw *sw, const uint8_t *hops, uint32_t count, uint8_t us
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (!sw->ports[hops[i]].tx->down)
+		if (!sw->ports[hops[i]].egress.tx->down)
 			usable[n++] = hops[i];
 	return n;
 }
@@ -58,7 +77,7 @@ lost_route(const struct sw *sw, uint32_t dst, uint16_t dst_nic, uint16_t *port)
 	uint32_t nhops = route_next_hops(sw->config->healthy_routes, sw->node.id, dst, dst_nic, &hops);
 
 	for (uint32_t i = 0; i < nhops; i++) {
-		if (!sw->ports[hops[i]].tx->down)
+		if (!sw->ports[hops[i]].egress.tx->down)
 			continue;
 		*port = hops[i];
 		return REC_DROP_LINK_DOWN;
@@ -76,23 +95,23 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 	bool reverse = p->flags & PKT_REVERSE;
 	uint32_t dst = reverse ? flow->src_node : flow->dst_node;
 	uint16_t dst_nic = reverse ? flow->src_nic : flow->dst_nic;
-	uint8_t *cached = &sw->route[p->flow * 2 + reverse];
+	uint8_t *cached = &sw->routes.route[p->flow * 2 + reverse];
 	uint8_t usable[TOPO_MAX_PORTS];
 	const uint8_t *hops;
 	uint32_t count;
 	int pinned;
 
-	if (sw->blackhole[dst]) {
-		sw->fault_uses[dst]++;
+	if (sw->routes.blackhole[dst]) {
+		sw->routes.fault_uses[dst]++;
 		*reason = REC_DROP_BLACKHOLE;
 		return SWITCH_EGRESS_DROP;
 	}
-	if (sw->override[dst] != SWITCH_EGRESS_NONE && !sw->ports[sw->override[dst]].tx->down) {
-		sw->fault_uses[dst]++;
-		return *cached = sw->override[dst];
+	if (sw->routes.override[dst] != SWITCH_EGRESS_NONE && !sw->ports[sw->routes.override[dst]].egress.tx->down) {
+		sw->routes.fault_uses[dst]++;
+		return *cached = sw->routes.override[dst];
 	}
 	pinned = route_pinned_egress(config->pins, sw->node.id, p->flow, reverse);
-	if (pinned >= 0 && !sw->ports[pinned].tx->down)
+	if (pinned >= 0 && !sw->ports[pinned].egress.tx->down)
 		return *cached = (uint8_t)pinned;
 	count = route_next_hops(config->routes, sw->node.id, dst, dst_nic, &hops);
 	if (count == 0) {
@@ -145,7 +164,7 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct pkt *p = &pkts[i];
-		uint8_t egress = sw->route[p->flow * 2 + ((p->flags & PKT_REVERSE) != 0)];
+		uint8_t egress = sw->routes.route[p->flow * 2 + ((p->flags & PKT_REVERSE) != 0)];
 
 		bytes += p->wire_bytes;
 		p->ttl--;
@@ -161,58 +180,26 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 void
 switch_forget_routes(struct sw *sw)
 {
-	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
+	memset(sw->routes.route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
 	sw->node.count.route_changes++;
 }
 
 void
 switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress)
 {
-	sw->override[dst] = egress;
+	sw->routes.override[dst] = egress;
 	switch_forget_routes(sw);
 }
 
 void
 switch_set_blackhole(struct sw *sw, uint32_t dst, bool on)
 {
-	sw->blackhole[dst] = on;
+	sw->routes.blackhole[dst] = on;
 	switch_forget_routes(sw);
 }
 
-/* Everything queued for a dead cable is lost; its ingresses get their buffer back. */
-static void
-flush_port(struct sw *sw, uint16_t port, uint64_t now_ps)
+uint64_t
+switch_fault_uses(const struct sw *sw, uint32_t dst)
 {
-	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
-		struct fifo *q = &sw->ports[port].q[prio];
-
-		while (!fifo_empty(q)) {
-			struct pkt *p = fifo_pop(q);
-
-			switch_drop(sw, port, p, REC_DROP_LINK_DOWN, now_ps);
-			if (prio != 0 && !sw->config->telemetry_off)
-				sw->ports[port].flows.queued[port_flows_slot(&sw->ports[port].flows, p->flow)]--;
-			if (!switch_is_lossless(sw, prio))
-				continue;
-			pfc_release(&sw->pfc, &sw->pool, &sw->ingress[switch_ingress_index(sw, p->in_port, prio)],
-				    p->wire_bytes);
-		}
-	}
-	sw->ports[port].backlog = 0;
-	sw->ports[port].data_packets = 0;
-	sw->recheck = true;
-}
-
-/* Routes avoid a port whose cable is cut; what is queued for it is lost. */
-void
-switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps)
-{
-	struct switch_port *p = &sw->ports[port];
-
-	switch_forget_routes(sw);
-	if (p->tx->down)
-		flush_port(sw, port, now_ps);
-	port_drops_cut(p->telem.drops, now_ps);
-	p->paused = p->tx->down ? 0 : held;
-	switch_halt(sw, p, now_ps);
+	return sw->routes.fault_uses[dst];
 }

@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The switch as a node: its life, and the order of its stages. */
-#include "dpswitch/pipeline/switch.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/units.h"
-#include "dpswitch/pipeline/switch_setup.h"
+#include "dpswitch/pipeline/stages.h"
+
+void
+switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
+{
+	telem_drop(&sw->ports[port].telem, p, reason, now_ps);
+	sw->node.count.dropped_packets++;
+	sw->node.count.dropped_bytes += p->wire_bytes;
+	body_release(sw->node.bodies, p);
+}
+
+void
+switch_halt(const struct sw *sw, struct switch_port *port, uint64_t now_ps)
+{
+	bool halted = (port->egress.paused & sw->account.lossless) != 0;
+
+	telem_pause(&port->telem, halted ? TELEM_HALTED : TELEM_RESUMED, now_ps);
+	port_truth_halt(&port->truth, halted, now_ps);
+}
 
 static void
 roll_epoch(struct sw *sw, const struct window *window)
@@ -29,12 +46,12 @@ switch_run(struct node *node, const struct window *window)
 	const struct pause_frame *pauses[TOPO_MAX_PORTS];
 	struct pkt *pkts[TOPO_MAX_PORTS];
 	uint32_t npkts[TOPO_MAX_PORTS], npauses[TOPO_MAX_PORTS];
-	bool work = sw->recheck || sw->storms != 0;
+	bool work = sw->account.recheck || sw->storms != 0;
 
 	if (window->start_ps >= sw->epoch_end_ps)
 		roll_epoch(sw, window);
 	for (uint16_t i = 0; i < node->nports; i++) {
-		work |= sw->ports[i].backlog != 0;
+		work |= sw->ports[i].egress.backlog != 0;
 		npkts[i] = npauses[i] = 0;
 		if (link_is_idle(node->rx[i], window->parity))
 			continue;
@@ -46,19 +63,19 @@ switch_run(struct node *node, const struct window *window)
 	if (!work)
 		return;
 	for (uint16_t i = 0; i < node->nports; i++) {
-		sw->ports[i].window_free_ps = sw->ports[i].free_ps;
+		sw->ports[i].pause.window_free_ps = sw->ports[i].egress.free_ps;
 		if (npkts[i] != 0)
 			switch_route(sw, i, pkts[i], npkts[i]);
 	}
 	for (uint16_t i = 0; i < node->nports; i++)
-		if (sw->ports[i].narrivals != 0 || sw->ports[i].backlog != 0 || npauses[i] != 0)
+		if (sw->ports[i].arrivals.nruns != 0 || sw->ports[i].egress.backlog != 0 || npauses[i] != 0)
 			switch_transmit(sw, i, pauses[i], npauses[i], window);
 	switch_account(sw, window);
 	if (__builtin_expect(sw->storms != 0, 0))
 		switch_storm(sw, window);
-	if (__builtin_expect(sw->reports_due, 0))
+	if (__builtin_expect(sw->polling.due, 0))
 		switch_report(sw, window);
-	sw->nborn = 0;
+	sw->polling.nborn = 0;
 	for (uint16_t i = 0; i < node->nports; i++)
 		link_consume(node->rx[i], npkts[i], npauses[i]);
 }
@@ -67,14 +84,14 @@ static uint64_t
 switch_next_ps(const struct node *node)
 {
 	const struct sw *sw = (const struct sw *)node;
-	uint64_t next_ps = sw->recheck ? 0 : TIME_NEVER;
+	uint64_t next_ps = sw->account.recheck ? 0 : TIME_NEVER;
 
 	for (uint16_t i = 0; i < node->nports; i++) {
 		const struct switch_port *port = &sw->ports[i];
 
-		if ((port->backlog & ~(uint32_t)port->paused) != 0)
-			next_ps = port->free_ps < next_ps ? port->free_ps : next_ps;
-		if (port->storm.prio_mask != 0 && port->storm.next_ps < next_ps)
+		if (egress_ready(&port->egress) != 0 && port->egress.free_ps < next_ps)
+			next_ps = port->egress.free_ps;
+		if (port->storm.classes != 0 && port->storm.next_ps < next_ps)
 			next_ps = port->storm.next_ps;
 	}
 	return next_ps;
@@ -85,19 +102,15 @@ switch_holds(const struct node *node, uint64_t *packets, uint64_t *bytes)
 {
 	const struct sw *sw = (const struct sw *)node;
 
-	for (uint16_t i = 0; i < node->nports; i++) {
-		for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
-			*packets += fifo_count(&sw->ports[i].q[prio]);
-			*bytes += sw->ports[i].q[prio].bytes;
-		}
-	}
+	for (uint16_t i = 0; i < node->nports; i++)
+		egress_held(&sw->ports[i].egress, packets, bytes);
 }
 
 static void
 switch_attached(struct node *node)
 {
 	for (uint16_t i = 0; i < node->nports; i++)
-		switch_of(node)->ports[i].tx = node->tx[i];
+		switch_of(node)->ports[i].egress.tx = node->tx[i];
 }
 
 static uint64_t
@@ -162,39 +175,38 @@ frames_per_window(const struct sw *sw)
 }
 
 static int
-switch_allocate(struct sw *sw)
+init_port(struct sw *sw, uint16_t index, uint32_t frames, struct err *err)
 {
-	uint32_t nports = sw->node.nports, nodes = sw->config->topo->nnodes;
-	uint32_t frames = frames_per_window(sw);
-	size_t classes = (size_t)nports * (sw->nclasses != 0 ? sw->nclasses : 1);
+	struct switch_port *port = &sw->ports[index];
+	int ret = egress_init(&port->egress, sw->config, sw->node.id, index, err);
 
-	sw->keys_cap = 2 * frames;
-	sw->ports = calloc(nports, sizeof(*sw->ports));
-	sw->route = malloc((size_t)flow_table_slots(sw->config->flows) * 2 + 1);
-	sw->override = malloc(nodes);
-	sw->blackhole = calloc(nodes, sizeof(*sw->blackhole));
-	sw->fault_uses = calloc(nodes, sizeof(*sw->fault_uses));
-	sw->ingress = calloc(classes, sizeof(*sw->ingress));
-	sw->arrived_bytes = calloc(classes, sizeof(*sw->arrived_bytes));
-	sw->left_bytes = calloc(classes, sizeof(*sw->left_bytes));
-	sw->born = malloc(SWITCH_MAX_BORN * sizeof(*sw->born));
-	sw->keys = malloc(sw->keys_cap * sizeof(*sw->keys));
-	sw->keys_spare = malloc(sw->keys_cap * sizeof(*sw->keys_spare));
-	sw->key_runs = calloc(2 * nports, sizeof(*sw->key_runs));
-	sw->held = calloc(nports, sizeof(*sw->held));
-	if (sw->ports == NULL || sw->route == NULL || sw->override == NULL || sw->blackhole == NULL ||
-	    sw->fault_uses == NULL || sw->ingress == NULL || sw->arrived_bytes == NULL || sw->left_bytes == NULL ||
-	    sw->born == NULL || sw->keys == NULL || sw->keys_spare == NULL || sw->key_runs == NULL || sw->held == NULL)
+	if (ret < 0)
+		return ret;
+	port_truth_init(&port->truth, &port->flows);
+	if (arrivals_init(&port->arrivals, frames + SWITCH_MAX_BORN, sw->node.nports) < 0 ||
+	    port_flows_init(&port->flows, sw->config->flows) < 0 ||
+	    telem_init(&port->telem, &sw->telemetry, &port->flows, index) < 0)
 		return -ENOMEM;
-	memset(sw->route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
-	memset(sw->override, SWITCH_EGRESS_NONE, nodes);
-	for (uint32_t i = 0; i < nports; i++) {
-		sw->ports[i].arrivals = malloc((frames + SWITCH_MAX_BORN) * sizeof(*sw->ports[i].arrivals));
-		sw->ports[i].runs = malloc(nports * sizeof(*sw->ports[i].runs));
-		if (sw->ports[i].arrivals == NULL || sw->ports[i].runs == NULL)
-			return -ENOMEM;
-	}
 	return 0;
+}
+
+/* Every stage's part of the switch. */
+static int
+init_stages(struct sw *sw, struct err *err)
+{
+	uint32_t frames = frames_per_window(sw);
+	int ret = account_init(&sw->account, sw->config, sw->node.nports, frames, err);
+
+	if (ret == 0)
+		ret = switch_routes_init(&sw->routes, sw->config);
+	if (ret == 0)
+		ret = polling_init(&sw->polling, &sw->node);
+	sw->ports = calloc(sw->node.nports, sizeof(*sw->ports));
+	if (sw->ports == NULL)
+		ret = -ENOMEM;
+	for (uint16_t i = 0; ret == 0 && i < sw->node.nports; i++)
+		ret = init_port(sw, i, frames, err);
+	return ret == 0 ? account_size(sw, err) : ret;
 }
 
 struct sw *
@@ -215,14 +227,9 @@ switch_create(const struct switch_config *config, uint32_t id, struct err *err)
 		.status = NODE_PASSIVE,
 	};
 	recbuf_init(&sw->node.records, id);
-	telem_reporter_init(&sw->reporter, id, config->flows, &sw->node.records, &sw->node.count.reports);
 	sw->telemetry = config->telemetry;
 	sw->telemetry.nports = sw->node.nports;
-	ret = switch_setup_classes(sw, err);
-	if (ret == 0)
-		ret = switch_allocate(sw);
-	if (ret == 0)
-		ret = switch_setup(sw, err);
+	ret = init_stages(sw, err);
 	if (ret == 0)
 		return sw;
 fail:
@@ -240,28 +247,16 @@ switch_destroy(struct node *node)
 	for (uint32_t i = 0; sw->ports != NULL && i < sw->node.nports; i++) {
 		struct switch_port *port = &sw->ports[i];
 
-		for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
-			fifo_fini(&port->q[c]);
+		egress_fini(&port->egress);
+		arrivals_fini(&port->arrivals);
 		telem_fini(&port->telem);
 		port_truth_fini(&port->truth);
 		port_flows_fini(&port->flows);
-		free(port->arrivals);
-		free(port->runs);
 	}
+	account_fini(&sw->account);
+	switch_routes_fini(&sw->routes);
+	polling_fini(&sw->polling);
 	recbuf_fini(&sw->node.records);
-	telem_reporter_fini(&sw->reporter);
 	free(sw->ports);
-	free(sw->route);
-	free(sw->override);
-	free(sw->blackhole);
-	free(sw->fault_uses);
-	free(sw->ingress);
-	free(sw->arrived_bytes);
-	free(sw->left_bytes);
-	free(sw->born);
-	free(sw->keys);
-	free(sw->keys_spare);
-	free(sw->key_runs);
-	free(sw->held);
 	free(sw);
 }

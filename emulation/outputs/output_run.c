@@ -131,8 +131,8 @@ largest_buffer(const struct emulation *emulation)
 	uint64_t largest = 0;
 
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
-		if (emulation->switches[i] != NULL && emulation->switches[i]->buffer_bytes > largest)
-			largest = emulation->switches[i]->buffer_bytes;
+		if (emulation->switches[i] != NULL && emulation->switches[i]->account.buffer_bytes > largest)
+			largest = emulation->switches[i]->account.buffer_bytes;
 	return largest;
 }
 

@@ -8,7 +8,7 @@
 #include "common/cfg/cfg.h"
 #include "common/flow.h"
 #include "dpswitch/faults/fault.h"
-#include "dpswitch/pipeline/switch.h"
+#include "dpswitch/pipeline/switch_cfg.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/host_kind.h"
 #include "rxe-hosts/agent/agent.h"

@@ -215,8 +215,8 @@ compare(const struct frig *rig, const struct model *model, uint64_t seed)
 					 (unsigned long long)should->time_ps);
 		}
 		for (uint32_t c = 0; c < CLASSES; c++) {
-			assert_int_equal(sw->ingress[port * CLASSES + c].bytes, model->used[port][c]);
-			assert_int_equal(sw->ingress[port * CLASSES + c].headroom_bytes, model->headroom[port][c]);
+			assert_int_equal(sw->account.ingress[port * CLASSES + c].bytes, model->used[port][c]);
+			assert_int_equal(sw->account.ingress[port * CLASSES + c].headroom_bytes, model->headroom[port][c]);
 		}
 	}
 }
@@ -229,7 +229,7 @@ add_up(const struct frig *rig, const struct model *model, struct tally *tally)
 	for (uint32_t port = 0; port < SENDERS; port++)
 		tally->pauses += model->nframes[port];
 	for (uint32_t i = 0; i < SENDERS * CLASSES; i++)
-		tally->held_bytes += sw->ingress[i].bytes + sw->ingress[i].headroom_bytes;
+		tally->held_bytes += sw->account.ingress[i].bytes + sw->account.ingress[i].headroom_bytes;
 	tally->windows += sw->node.count.windows;
 	tally->fast += sw->node.count.fast_windows;
 }
@@ -258,9 +258,9 @@ run_seed(uint64_t seed, struct tally *tally)
 	for (uint32_t i = 0; i < 2 && seed % 2 == 1; i++)
 		frig_pause(&rig, receivers[i], 150 * PS_PER_US, 3 << 3, true);
 	frig_run(&rig, 2 * PS_PER_MS);
-	model->params = &frig_switch(&rig, "S")->pfc;
+	model->params = &frig_switch(&rig, "S")->account.pfc;
 	for (uint32_t port = 0; port < SENDERS; port++)
-		model->pause_ps[port] = frig_switch(&rig, "S")->ports[port].tx->pause_ps;
+		model->pause_ps[port] = frig_switch(&rig, "S")->ports[port].egress.tx->pause_ps;
 	count = gather(&rig, events, 2 * PS_PER_MS);
 	for (size_t i = 0; i < count; i++)
 		model_step(model, &events[i]);

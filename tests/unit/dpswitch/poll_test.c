@@ -415,7 +415,7 @@ a_cycle_of_pauses_ends_the_poll(void **state)
 	frig_run(&rig, 2 * PS_PER_MS);
 	/* 5000 frames take 0.8 ms at half the rate: it is a deadlock that the poll meets at 1 ms */
 	for (uint32_t i = 0; i < 3; i++)
-		assert_true(frig_switch(&rig, names[i])->ports[i == 0 ? 0 : 1].paused);
+		assert_true(frig_switch(&rig, names[i])->ports[i == 0 ? 0 : 1].egress.paused);
 	for (uint32_t i = 0; i < 3; i++) {
 		const struct sw *sw = frig_switch(&rig, names[i]);
 		const struct rec_port_row *row = row_of(sw, 3, i == 0 ? 0 : 1);

@@ -78,9 +78,9 @@ pause_and_resume_leave_exactly_when_thresholds_say(void **state)
 	assert_int_equal(a->sent[39].time_ps, (40 * FRAME_NS + DELAY_NS) * NS);
 	assert_int_equal(a->sent[40].time_ps, xon_ps + (FRAME_NS + DELAY_NS) * NS);
 	assert_int_equal(frig_host(&rig, "b")->ngot, 60);
-	assert_int_equal(frig_switch(&rig, "S")->ingress[PORT_A].bytes, 0);
-	assert_int_equal(frig_switch(&rig, "S")->ingress[PORT_A].headroom_bytes, 0);
-	assert_int_equal(frig_switch(&rig, "S")->pool.shared_bytes, 0);
+	assert_int_equal(frig_switch(&rig, "S")->account.ingress[PORT_A].bytes, 0);
+	assert_int_equal(frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_bytes, 0);
+	assert_int_equal(frig_switch(&rig, "S")->account.pool.shared_bytes, 0);
 	assert_int_equal(frig_switch(&rig, "S")->node.count.pause_errors, 0);
 	assert_true(frig_conserves(&rig));
 	frig_stop(&rig);
@@ -298,7 +298,7 @@ overrun_headroom_names_what_was_needed(void **state)
 	uint32_t flow = frig_flow(&rig, "a", "b", 3);
 	start(&rig);
 	/* the sender is deaf: half of the needed headroom remains, as if the cable were longer than was said */
-	frig_switch(&rig, "S")->ingress[PORT_A].headroom_limit_bytes = 5000;
+	frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_limit_bytes = 5000;
 	frig_send(&rig, flow, 0, 1000, 60);
 	frig_run(&rig, 200 * PS_PER_US);
 	node = &frig_switch(&rig, "S")->node;
@@ -352,13 +352,13 @@ most_headroom(uint64_t xoff_bytes, uint64_t phase_ps)
 
 	start(&rig);
 	/* an overrun is what is being measured */
-	frig_switch(&rig, "S")->ingress[PORT_A].headroom_limit_bytes = UINT64_MAX;
+	frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_limit_bytes = UINT64_MAX;
 	frig_send(&rig, forward, 0, 1000, 60);
 	frig_send(&rig, back, phase_ps, 1000, 60);
 	/* b holds everything back, so that what went into the headroom stays there */
 	frig_pause(&rig, "b", 0, 1 << 3, true);
 	frig_run(&rig, 50 * PS_PER_US);
-	most = frig_switch(&rig, "S")->ingress[PORT_A].headroom_bytes;
+	most = frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_bytes;
 	assert_int_equal(frig_host(&rig, "a")->npauses, 1);
 	frig_stop(&rig);
 	return most;

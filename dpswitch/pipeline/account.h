@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ingress accounting of a switch (IEEE 802.1Qbb): what of the shared buffer each (ingress port, lossless class) uses. The
+ * stages before hand it the window's arrivals and departures; switch_account() charges and releases them and decides
+ * who is told to stop.
+ */
+#pragma once
+
+#include "common/pkt.h"
+#include "dpswitch/fabric/node.h"
+#include "dpswitch/pipeline/switch_cfg.h"
+#include "dpswitch/queue/ingress.h"
+
+/*
+ * One charge or release as a sortable key:
+ *   time since the window's start [63:27] | departure [26] | ingress port [25:19] | class [18:16] | wire bytes [15:0]
+ */
+#define ACCOUNT_TIME_SHIFT 27
+_Static_assert(WINDOW_MAX_PS < 1ULL << (64 - ACCOUNT_TIME_SHIFT), "a window's offsets fit a key");
+_Static_assert(TOPO_MAX_PORTS <= 128 && SWITCH_CLASSES <= 8, "ports and classes fit a key");
+
+struct sw;
+
+struct account {
+	/* touched per packet */
+	uint8_t lossless; /* bit p: class p is lossless */
+	uint8_t class_index[SWITCH_CLASSES];
+	uint32_t nclasses;                    /* lossless classes */
+	uint64_t *arrived_bytes, *left_bytes; /* [ports * nclasses] within the window */
+	uint64_t *keys;                       /* [keys_cap] runs, each in order: departures as they are handed over */
+	uint32_t nkeys, nruns;
+	/* per window */
+	uint32_t *key_runs; /* [2 * ports] where each run of keys ends */
+	uint64_t *keys_spare;
+	uint32_t keys_cap;
+	bool recheck; /* something changed between windows: look for RESUMEs */
+	struct pfc_params pfc;
+	struct pfc_pool pool;
+	struct pfc_ingress *ingress; /* [ports * nclasses] */
+	uint64_t buffer_bytes;
+};
+
+/* @param frames  that can arrive, and that can leave, in one window. @return 0, -EINVAL with err set, -ENOMEM */
+int account_init(struct account *account, const struct switch_config *config, uint16_t nports, uint32_t frames,
+		 struct err *err);
+void account_fini(struct account *account);
+/* Headroom of every ingress; the pool is what buffer is left. After the egresses. @return 0, or -EINVAL with err set */
+int account_size(struct sw *sw, struct err *err);
+
+static inline bool
+account_is_lossless(const struct account *account, uint8_t prio)
+{
+	return account->lossless >> prio & 1;
+}
+
+static inline uint32_t
+account_index(const struct account *account, uint16_t in_port, uint8_t prio)
+{
+	return in_port * account->nclasses + account->class_index[prio];
+}
+
+static inline uint64_t
+account_key(uint64_t offset_ps, bool departure, uint8_t in_port, uint8_t prio, uint16_t wire_bytes)
+{
+	return offset_ps << ACCOUNT_TIME_SHIFT | (uint64_t)departure << 26 | (uint64_t)in_port << 19 |
+	       (uint64_t)prio << 16 | wire_bytes;
+}
+
+/* Routing has found an egress for a packet. */
+static inline void
+account_arrive(struct account *account, const struct pkt *p)
+{
+	if (account_is_lossless(account, p->prio))
+		account->arrived_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
+}
+
+/* A frame of a lossless class starts to leave, so long after the window's start. One egress after another, in order. */
+static inline void
+account_depart(struct account *account, const struct pkt *p, uint64_t offset_ps)
+{
+	account->left_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
+	account->keys[account->nkeys++] = account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes);
+}
+
+/* One egress, or ingress, is through: its keys are a run. */
+static inline void
+account_end_run(struct account *account)
+{
+	if (account->nkeys != (account->nruns != 0 ? account->key_runs[account->nruns - 1] : 0))
+		account->key_runs[account->nruns++] = account->nkeys;
+}
+
+/* Between windows: a packet that was queued is lost. */
+void account_lose(struct account *account, const struct pkt *p);
+
+/* Stage 3. */
+void switch_account(struct sw *sw, const struct window *window);
+
+/* What a port's ingress holds, over its lossless classes; of an ingress that holds more than XOFF bytes, its peer is told. */
+struct account_state {
+	uint64_t bytes, xoff_bytes; /* the lowest threshold; UINT64_MAX: no lossless class */
+	bool pausing;
+};
+struct account_state account_state_of(const struct account *account, uint16_t port);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/pipeline/egress.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "common/number.h"
+
+static int
+setup_weights(const struct switch_config *config, struct dwrr *dwrr, struct err *err)
+{
+	const struct switch_params *params = config->params;
+
+	for (uint32_t c = 0; c < DWRR_CLASSES; c++)
+		dwrr->quantum_bytes[c] = config->mtu_bytes;
+	for (size_t i = 0; i < params->weights.count; i++) {
+		const char *text = params->weights.items[i];
+		uint64_t prio, weight;
+		const char *colon = number_scan(text, &prio);
+
+		if (colon == NULL || *colon != ':' || !number_parse(colon + 1, 1, 64, &weight) || prio < 1 || prio > 7)
+			return err_set(err, -EINVAL,
+				       "%s:%d: switch.weights: \"%s\": write \"class:weight\", class 1 to 7, weight 1 to "
+				       "64, as in \"3:2\"",
+				       params->where.file, params->where.line, text);
+		dwrr->quantum_bytes[prio] = (uint32_t)weight * config->mtu_bytes;
+	}
+	return 0;
+}
+
+int
+egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, struct err *err)
+{
+	const struct topo_port *cable = topo_port_of(config->topo, node, port);
+	const struct sertable *table = sertables_get(config->sertables, cable->rate_bps);
+	double scale = (double)cable->rate_bps / (double)config->ecn->reference_rate_bps;
+	char name[64];
+
+	if (table == NULL)
+		return err_set(err, -ERANGE, "%s: %llu bit/s: the slowest link possible is 20 Mbps",
+			       topo_port_name(config->topo, config->topo->nodes[node].first_port + port, name),
+			       (unsigned long long)cable->rate_bps);
+	egress->ser_ps = table->ps;
+	egress->ecn = (struct ecn_params){
+		.enabled = config->ecn->enabled,
+		.kmin_bytes = (uint64_t)llround((double)config->ecn->kmin_bytes * scale),
+		.kmax_bytes = (uint64_t)llround((double)config->ecn->kmax_bytes * scale),
+		.pmax = config->ecn->pmax,
+	};
+	if (config->ecn->enabled && config->ecn->kmin_bytes >= config->ecn->kmax_bytes)
+		return err_set(err, -EINVAL, "%s:%d: switch.ecn: kmin %llu B must lie below kmax %llu B",
+			       config->ecn->where.file, config->ecn->where.line,
+			       (unsigned long long)config->ecn->kmin_bytes, (unsigned long long)config->ecn->kmax_bytes);
+	prng_init(&egress->prng, config->seed, 0x65636eULL << 32 | (cable - config->topo->ports));
+	return setup_weights(config, &egress->dwrr, err);
+}
+
+void
+egress_fini(struct egress *egress)
+{
+	for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
+		fifo_fini(&egress->q[c]);
+}
+
+void
+egress_held(const struct egress *egress, uint64_t *packets, uint64_t *bytes)
+{
+	for (uint32_t c = 0; c < SWITCH_CLASSES; c++) {
+		*packets += fifo_count(&egress->q[c]);
+		*bytes += egress->q[c].bytes;
+	}
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The egress of a port: its queues, whose turn it is, and its transmitter. transmit.c moves it through a window; others call
+ * what is here. Class 0 is served strictly first and is never paused; the data classes share the rest by DWRR.
+ */
+#pragma once
+
+#include "common/prng.h"
+#include "dpswitch/fabric/link.h"
+#include "dpswitch/pipeline/switch_cfg.h"
+#include "dpswitch/queue/dwrr.h"
+#include "dpswitch/queue/ecn.h"
+#include "dpswitch/queue/fifo.h"
+
+struct egress {
+	uint64_t free_ps; /* the transmitter finishes its last frame */
+	const uint32_t *ser_ps;
+	struct link *tx;
+	uint32_t backlog;      /* bit p: q[p] holds frames */
+	uint32_t data_packets; /* queued in all data classes: what a data packet finds ahead of it */
+	uint8_t paused;        /* bit p: the peer paused class p */
+	struct fifo q[SWITCH_CLASSES];
+	struct dwrr dwrr;
+	struct ecn_params ecn;
+	struct prng prng;
+};
+
+/* @param port  of a topology node. @return 0 or a negative errno with err set */
+int egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, struct err *err);
+void egress_fini(struct egress *egress);
+/* Frames and bytes that wait, of all classes. */
+void egress_held(const struct egress *egress, uint64_t *packets, uint64_t *bytes);
+
+/* Classes with frames that may go. */
+static inline uint32_t
+egress_ready(const struct egress *egress)
+{
+	return egress->backlog & ~(uint32_t)egress->paused;
+}
+
+/* @return false when out of memory */
+static inline bool
+egress_push(struct egress *egress, const struct pkt *p)
+{
+	if (!fifo_push(&egress->q[p->prio], p))
+		return false;
+	egress->backlog |= 1u << p->prio;
+	egress->data_packets += p->prio != 0;
+	return true;
+}
+
+/* The packet stays readable until the next push. Its class must not be empty. */
+static inline struct pkt *
+egress_pop(struct egress *egress, uint8_t prio)
+{
+	struct pkt *p = fifo_pop(&egress->q[prio]);
+
+	if (fifo_empty(&egress->q[prio]))
+		egress->backlog &= ~(1u << prio);
+	egress->data_packets -= prio != 0;
+	return p;
+}
+
+/* The class to serve among those with frames that may go; ready is not 0. */
+static inline uint8_t
+egress_select(struct egress *egress, uint32_t ready)
+{
+	uint32_t heads[SWITCH_CLASSES];
+
+	if ((ready & (ready - 1)) == 0 || (ready & 1))
+		return (uint8_t)__builtin_ctz(ready);
+	for (uint8_t c = 1; c < SWITCH_CLASSES; c++)
+		heads[c] = ready >> c & 1 ? fifo_peek(&egress->q[c])->wire_bytes : 0;
+	return dwrr_next(&egress->dwrr, ready, heads);
+}
+
+/* Is a frame that leaves a class now marked, by what it leaves behind? */
+static inline bool
+egress_marks(struct egress *egress, uint8_t prio)
+{
+	uint64_t queued_bytes = egress->q[prio].bytes;
+
+	return queued_bytes > egress->ecn.kmin_bytes && egress->ecn.enabled &&
+	       ecn_marks(&egress->ecn, queued_bytes, prng_unit(&egress->prng));
+}

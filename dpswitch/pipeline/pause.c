@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/pipeline/pause.h"
+
+#include "common/hash.h"
+#include "dpswitch/pipeline/switch.h"
+
+/* When a PAUSE that is wanted at now_ps can start: after the frame under way, before any that starts then. */
+static uint64_t
+pause_start_ps(const struct egress *egress, const struct pause_sender *pause, uint64_t now_ps, const struct window *window)
+{
+	const struct link_lane *lane = &egress->tx->lane[window->parity];
+	uint64_t start_ps = now_ps > pause->done_ps ? now_ps : pause->done_ps;
+	uint32_t lo = 0, hi = lane->npkts;
+
+	if (pause->window_free_ps > start_ps)
+		start_ps = pause->window_free_ps;
+	/* first frame of this window whose last bit leaves after start_ps */
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (lane->pkts[mid].time_ps - egress->tx->delay_ps > start_ps)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	if (lo < lane->npkts) {
+		uint64_t done_ps = lane->pkts[lo].time_ps - egress->tx->delay_ps;
+
+		if (done_ps - egress->ser_ps[lane->pkts[lo].wire_bytes] < start_ps)
+			start_ps = done_ps;
+	}
+	return start_ps;
+}
+
+void
+switch_send_pause(struct sw *sw, uint16_t port_index, uint8_t prio_mask, bool xoff, uint64_t now_ps,
+		  const struct window *window)
+{
+	struct switch_port *port = &sw->ports[port_index];
+	struct egress *egress = &port->egress;
+	uint64_t start_ps = pause_start_ps(egress, &port->pause, now_ps, window);
+	uint64_t done_ps = start_ps + egress->tx->pause_ps;
+
+	port->pause.done_ps = done_ps;
+	/* Its wire time: behind the frames that this window has sent already. */
+	egress->free_ps = egress->free_ps > start_ps ? egress->free_ps + egress->tx->pause_ps : done_ps;
+	link_send_pause(egress->tx, window->parity, prio_mask, xoff, done_ps);
+	if (xoff)
+		telem_pause(&port->telem, TELEM_XOFF_SENT, now_ps);
+	sw->node.digest = digest_u64(sw->node.digest, done_ps << 1 | xoff);
+}
+
+void
+switch_own_pause(struct sw *sw, uint16_t port_index, uint8_t prio, bool xoff, uint64_t now_ps, const struct window *window)
+{
+	struct switch_port *port = &sw->ports[port_index];
+	struct pause_sender *pause = &port->pause;
+
+	if (xoff && switch_pausing(sw, port_index) == 0)
+		pause->since_ps = now_ps;
+	if (((pause->own_xoff >> prio & 1) != 0) == xoff)
+		sw->node.count.pause_errors++;
+	pause->own_xoff = (uint8_t)((pause->own_xoff & ~(1u << prio)) | (unsigned)xoff << prio);
+	if (!xoff && (port->storm.classes >> prio & 1))
+		return;
+	switch_send_pause(sw, port_index, (uint8_t)(1u << prio), xoff, now_ps, window);
+}
+
+uint8_t
+switch_pausing(const struct sw *sw, uint16_t port)
+{
+	return sw->ports[port].pause.own_xoff | sw->ports[port].storm.classes;
+}

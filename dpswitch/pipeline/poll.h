@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Polling packets at a switch, and the reports that they ask for: which ports are asked in a window, and what was said. */
+#pragma once
+
+#include "dpswitch/fabric/node.h"
+#include "dpswitch/pipeline/switch_cfg.h"
+#include "telemetry/port.h"
+
+/* Polling packets that one switch makes in one window. */
+#define SWITCH_MAX_BORN 1024
+
+struct sw;
+
+/* What this window's polling packets asked of a port, and what was looked up for them. */
+struct port_polls {
+	uint32_t asked; /* reports due at the window's end */
+	uint32_t event;
+	bool quiet; /* that event's polling packet was */
+	bool whole; /* some event asks for more than the present state */
+	/* looked up once a window: telemetry and queues stand still while packets are routed */
+	bool knows_shared, knows_carried, knows_held;
+	bool shared;
+	uint64_t carried_bytes;
+	bool held[TOPO_MAX_PORTS]; /* by ingress */
+};
+
+struct polling {
+	struct pkt *born; /* [SWITCH_MAX_BORN] polling packets made in this window */
+	uint32_t nborn;
+	bool due;                     /* reports, at the window's end */
+	struct report_sum made, told; /* heads and passages of this window, of all packets and of those not quiet */
+	uint64_t *held_bytes;         /* [ports] of one report */
+	struct telem_reporter reporter;
+};
+
+/* @return 0 or -ENOMEM */
+int polling_init(struct polling *polling, struct node *node);
+void polling_fini(struct polling *polling);
+
+/* @param victim_egress  where the victim goes on, SWITCH_EGRESS_DROP: nowhere */
+void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_egress);
+/* A polling packet whose victim has no link or way to go on: the port answers, and the packet ends here but for pauses it follows. */
+void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
+/* The ports that were asked report. */
+void switch_report(struct sw *sw, const struct window *window);
+/* An epoch has ended: every port reports. */
+void switch_report_all(struct sw *sw, uint64_t now_ps);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stage 1: which way packets go, by routes, pins and faults; or why they go none. */
+#pragma once
+
+#include "common/wire/drop.h"
+#include "dpswitch/fabric/node.h"
+#include "dpswitch/pipeline/switch_cfg.h"
+
+#define SWITCH_EGRESS_NONE 0xff /* not decided yet */
+#define SWITCH_EGRESS_DROP 0xfe /* no way, see switch_resolve() */
+
+struct sw;
+
+struct switch_routes {
+	uint8_t *route;       /* [flows * 2] egress by flow and direction */
+	uint8_t *override;    /* [nodes] faults: egress forced for packets to that host, SWITCH_EGRESS_NONE: none */
+	bool *blackhole;      /* [nodes] faults: packets to that host vanish */
+	uint64_t *fault_uses; /* [nodes] how often one of the two decided */
+};
+
+/* @return 0 or -ENOMEM */
+int switch_routes_init(struct switch_routes *routes, const struct switch_config *config);
+void switch_routes_fini(struct switch_routes *routes);
+
+void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
+/*
+ * Decides the egress of a packet and remembers it.
+ * @param port    where a drop counts: as it was given, or the egress whose link is down or to which the way was lost
+ * @return port, or SWITCH_EGRESS_DROP with *reason and *port
+ */
+uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
+
+/* The faults' handles; between windows only. */
+void switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress);
+void switch_set_blackhole(struct sw *sw, uint32_t dst, bool on);
+/* @return how often one of the two decided for packets to that host */
+uint64_t switch_fault_uses(const struct sw *sw, uint32_t dst);
+/* The routes of the configuration have changed; between windows. */
+void switch_forget_routes(struct sw *sw);
+/* A spare flow slot has been given to another flow, and no packet of the former is left. */
+void switch_forget_flow(struct sw *sw, uint32_t flow);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the stages of a switch call of each other: hand-overs, drops, and what observers of a port hear. */
+#pragma once
+
+#include "dpswitch/pipeline/switch.h"
+
+/* From routing to transmission: a packet has its egress for this window. Calls as arrivals_add() says. */
+static inline void
+switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
+{
+	p->in_port = (uint8_t)in_port;
+	arrivals_add(&sw->ports[egress].arrivals, in_port, p);
+	account_arrive(&sw->account, p);
+}
+
+/* A packet ends here. @param port  where it counts */
+void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
+/* What the peer holds has changed: telemetry and truth hear whether it halts a lossless class. */
+void switch_halt(const struct sw *sw, struct switch_port *port, uint64_t now_ps);
+/* Moves one egress through the window. */
+void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
+		     const struct window *window);
+/* Of struct node_ops. */
+void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What switches are made from: their part of a scenario, and of the run that they are in. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cfg/cfg.h"
+#include "common/err.h"
+#include "common/flow.h"
+#include "common/sertable.h"
+#include "telemetry/collector.h"
+#include "topo/pins.h"
+#include "topo/route.h"
+#include "topo/topo.h"
+
+#define SWITCH_CLASSES 8
+#define SWITCH_DATA_CLASSES 0xfe /* bit p: class p; all but 0, which carries control */
+
+/* Configuration common to all switches, bound from groups "switch", "switch.pfc" and "switch.ecn". */
+struct switch_params {
+	struct cfg_where where;
+	uint64_t buffer_bytes; /* 0: sized from ports, rates and the window */
+	uint64_t lossy_queue_bytes;
+	uint64_t control_queue_bytes;
+	struct cfg_strings weights; /* DWRR, "prio:weight" */
+};
+
+struct switch_pfc_params {
+	struct cfg_where where;
+	bool enabled;
+	struct cfg_strings priorities;
+	int model; /* enum pfc_model */
+	double alpha;
+	uint64_t reserve_bytes;
+	uint64_t headroom_bytes; /* per ingress; 0: from rate and delay */
+	uint64_t xoff_bytes;
+	uint64_t xon_offset_bytes;
+};
+
+struct switch_ecn_params {
+	struct cfg_where where;
+	bool enabled;
+	uint64_t reference_rate_bps; /* thresholds are for this rate and scale with a port's */
+	uint64_t kmin_bytes, kmax_bytes;
+	double pmax;
+};
+
+extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg;
+
+/* Which classes are lossless: bit p, class p. @return 0, or -EINVAL with err set */
+int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err);
+
+/* Everything a switch is made from. Referenced objects must outlive it. */
+struct switch_config {
+	const struct topo *topo;
+	const struct flow_table *flows;
+	const struct route_table *routes;         /* followed now; what changes them calls switch_forget_routes() */
+	const struct route_table *healthy_routes; /* without any fault */
+	const struct route_pins *pins;
+	struct sertables *sertables;
+	const struct switch_params *params;
+	const struct switch_pfc_params *pfc;
+	const struct switch_ecn_params *ecn;
+	struct telem_config telemetry; /* nports is set by each switch */
+	uint64_t seed;
+	uint64_t window_ps;
+	uint64_t pipeline_ps;
+	uint64_t extra_delay_ps;  /* that faults may add to a cable's delay: headroom covers it */
+	uint32_t mtu_bytes;       /* largest frame on the wire */
+	uint32_t min_frame_bytes; /* smallest */
+	uint32_t pause_bytes;
+	bool telemetry_off; /* keep no rows: what they cost */
+};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts that a switch's stages hand over by: arrivals of an egress, its queues, and what accounting is given. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "dpswitch/pipeline/switch.h"
+
+static struct pkt
+packet(uint64_t time_ps, uint8_t prio, uint16_t bytes)
+{
+	return (struct pkt){ .time_ps = time_ps, .prio = prio, .wire_bytes = bytes };
+}
+
+/* Two ingresses' packets come out by time, at one instant those of the lower ingress first. */
+static void
+arrivals_merge_by_time_then_ingress(void **state)
+{
+	struct arrivals arrivals = { 0 };
+	struct pkt pkts[5] = { packet(10, 3, 1), packet(30, 3, 2), packet(10, 3, 3), packet(20, 3, 4), packet(30, 3, 5) };
+	static const uint16_t order[] = { 1, 3, 4, 2, 5 };
+
+	(void)state;
+	assert_int_equal(arrivals_init(&arrivals, 5, 4), 0);
+	for (uint32_t i = 0; i < 5; i++)
+		arrivals_add(&arrivals, i < 2 ? 1 : 3, &pkts[i]);
+	assert_int_equal(arrivals.nruns, 2);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_not_equal(arrivals.nruns, 0);
+		assert_int_equal(arrivals_take(&arrivals, arrivals_first(&arrivals))->wire_bytes, order[i]);
+	}
+	assert_int_equal(arrivals.nruns + arrivals.count, 0); /* ready for the next window */
+	arrivals_fini(&arrivals);
+}
+
+static void
+an_egress_knows_what_may_go(void **state)
+{
+	struct egress egress = { 0 };
+	struct pkt control = packet(1, 0, 60), data = packet(2, 3, 1000), other = packet(3, 4, 500);
+	uint64_t packets = 0, bytes = 0;
+
+	(void)state;
+	for (uint32_t c = 0; c < DWRR_CLASSES; c++)
+		egress.dwrr.quantum_bytes[c] = 1000;
+	assert_int_equal(egress_ready(&egress), 0);
+	assert_true(egress_push(&egress, &data) && egress_push(&egress, &other) && egress_push(&egress, &control));
+	assert_int_equal(egress.data_packets, 2);
+	egress_held(&egress, &packets, &bytes);
+	assert_int_equal(packets, 3);
+	assert_int_equal(bytes, 1560);
+	assert_int_equal(egress_select(&egress, egress_ready(&egress)), 0); /* control first */
+	assert_int_equal(egress_pop(&egress, 0)->wire_bytes, 60);
+	egress.paused = 1 << 3;
+	assert_int_equal(egress_ready(&egress), 1 << 4);
+	assert_int_equal(egress_select(&egress, egress_ready(&egress)), 4);
+	assert_int_equal(egress_pop(&egress, 4)->wire_bytes, 500);
+	assert_int_equal(egress_ready(&egress), 0);
+	egress.paused = 0;
+	assert_int_equal(egress_pop(&egress, 3)->wire_bytes, 1000);
+	assert_int_equal(egress.backlog + egress.data_packets, 0);
+	egress_fini(&egress);
+}
+
+/* Keys order by time, arrivals before departures; an egress that sent nothing makes no run. */
+static void
+accounting_is_handed_runs(void **state)
+{
+	uint64_t left[4] = { 0 }, arrived[4] = { 0 }, keys[4];
+	uint32_t runs[4];
+	struct account account = { .lossless = 1 << 3,
+				   .nclasses = 1,
+				   .arrived_bytes = arrived,
+				   .left_bytes = left,
+				   .keys = keys,
+				   .key_runs = runs };
+	struct pkt p = packet(1, 3, 1000), control = packet(1, 0, 60);
+
+	(void)state;
+	assert_true(account_key(7, false, 9, 3, 1) < account_key(7, true, 0, 3, 1));
+	assert_true(account_key(7, true, 9, 3, 1) < account_key(8, false, 0, 3, 1));
+	p.in_port = 2;
+	account_arrive(&account, &p);
+	account_arrive(&account, &control);
+	assert_int_equal(arrived[2], 1000);
+	assert_int_equal(arrived[0], 0);
+	account_end_run(&account);
+	assert_int_equal(account.nruns, 0);
+	account_depart(&account, &p, 100);
+	account_depart(&account, &p, 200);
+	account_end_run(&account);
+	account_end_run(&account);
+	assert_int_equal(account.nruns, 1);
+	assert_int_equal(runs[0], 2);
+	assert_int_equal(left[2], 2000);
+	assert_int_equal(keys[1], account_key(200, true, 2, 3, 1000));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arrivals_merge_by_time_then_ingress),
+		cmocka_unit_test(an_egress_knows_what_may_go),
+		cmocka_unit_test(accounting_is_handed_runs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
