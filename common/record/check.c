@@ -14,7 +14,7 @@
 
 static int check_order(const struct record_check *check, const struct rec_hdr *rec, struct err *err);
 static int check_reporter(const struct record_check *check, const struct rec_hdr *rec, struct err *err);
-static int check_field(const struct record_check *check, const struct rec_hdr *rec, uint32_t index, struct err *err);
+static int check_field(struct record_check *check, const struct rec_hdr *rec, uint32_t index, struct err *err);
 static void add_sums(struct record_check *check, const struct rec_hdr *rec);
 static int check_topology(const struct record_check *check, struct err *err);
 
@@ -51,7 +51,7 @@ record_check(struct record_check *check, const struct rec_hdr *rec, struct err *
 		rc = known_add(check, rec, err);
 	if (rc != 0)
 		return rc;
-	check->has_topology |= rec->type > REC_PORT;
+	check->has_topology |= !record_is(rec->type, REC_TOPOLOGY);
 	check->ended |= rec->type == REC_END;
 	if (rec->time_ps > check->latest_ps)
 		check->latest_ps = rec->time_ps;
@@ -120,9 +120,9 @@ check_order(const struct record_check *check, const struct rec_hdr *rec, struct 
 	if (check->has_run == (rec->type == REC_RUN))
 		return record_wrong(rec, NULL, 0, err,
 				    check->has_run ? "a second RUN record" : "a record before the RUN record");
-	if (check->has_topology && rec->type <= REC_PORT)
+	if (check->has_topology && record_is(rec->type, REC_TOPOLOGY))
 		return record_wrong(rec, NULL, 0, err, "a part of the topology behind records that use it");
-	return check->has_topology || rec->type <= REC_PORT ? 0 : check_topology(check, err);
+	return check->has_topology || record_is(rec->type, REC_TOPOLOGY) ? 0 : check_topology(check, err);
 }
 
 static int
@@ -210,14 +210,42 @@ check_node(const struct record_check *check, const struct rec_hdr *rec, const st
 	const struct known_node *node = known_node(check, (uint32_t)value);
 	bool host = field->rule == RECORD_HOST_OR_NONE;
 
-	if ((node != NULL && (node->host || !host)) || (field->rule != RECORD_NODE && value == REC_NONE))
+	if ((node != NULL && (node->host || !host)) || value == REC_NONE)
 		return 0;
-	return record_wrong(rec, field->name, value, err, "a described %s%s", host ? "host" : "node",
-			    field->rule != RECORD_NODE ? "; or 4294967295, none" : "");
+	return record_wrong(rec, field->name, value, err, "a described %s; or 4294967295, none", host ? "host" : "node");
+}
+
+/* A span of time, which began where the field before it says. */
+static int
+check_until(const struct rec_hdr *rec, const struct record_field *field, uint64_t value, struct err *err)
+{
+	uint64_t from_ps = *(const uint64_t *)(const void *)((const uint8_t *)rec + field->at - sizeof(from_ps));
+
+	if (value > rec->time_ps + RECORD_AHEAD_PS)
+		return record_wrong(rec, field->name, value, err, "at most %" PRIu64,
+				    (uint64_t)(rec->time_ps + RECORD_AHEAD_PS));
+	if (value < from_ps)
+		return record_wrong(rec, field->name, value, err, "%" PRIu64 " at least, where it begins", from_ps);
+	return 0;
+}
+
+/* A span of epochs, in their numbers. */
+static int
+check_epochs(const struct record_check *check, const struct rec_hdr *rec, const struct record_field *field, uint64_t last,
+	     struct err *err)
+{
+	uint32_t first = *(const uint32_t *)(const void *)((const uint8_t *)rec + field->at - sizeof(first));
+	uint64_t began = rec->time_ps / check->epoch_ps;
+
+	if (last < first)
+		return record_wrong(rec, field->name, last, err, "at least %u, the first", first);
+	if (last > began)
+		return record_wrong(rec, field->name, last, err, "at most %" PRIu64 ", the one of its report", began);
+	return 0;
 }
 
 static int
-check_field(const struct record_check *check, const struct rec_hdr *rec, uint32_t index, struct err *err)
+check_field(struct record_check *check, const struct rec_hdr *rec, uint32_t index, struct err *err)
 {
 	const struct record_field *field = &record_kinds[rec->type].fields[index];
 	uint64_t value = value_of(rec, field), most;
@@ -229,7 +257,6 @@ check_field(const struct record_check *check, const struct rec_hdr *rec, uint32_
 		if (value >= field->min && value <= field->max)
 			return 0;
 		return record_wrong(rec, field->name, value, err, "%" PRIu64 " to %" PRIu64, field->min, field->max);
-	case RECORD_NODE:
 	case RECORD_HOST_OR_NONE:
 	case RECORD_NODE_OR_NONE:
 		return check_node(check, rec, field, value, err);
@@ -246,6 +273,16 @@ check_field(const struct record_check *check, const struct rec_hdr *rec, uint32_
 		most = RECORD_MAX_SUM - check->sums[rec->type][index];
 		most = most < RECORD_MAX_COUNT ? most : RECORD_MAX_COUNT;
 		break;
+	case RECORD_UNTIL:
+		return check_until(rec, field, value, err);
+	case RECORD_LAST_EPOCH:
+		return check_epochs(check, rec, field, value, err);
+	case RECORD_STEP:
+		return record_check_step(check, rec, field, err) != NULL ? 0 : -EINVAL;
+	case RECORD_REPORT_KIND:
+		return record_is_report((uint32_t)value)
+			       ? 0
+			       : record_wrong(rec, field->name, value, err, "a kind that nodes report");
 	case RECORD_TUPLE:
 		value = ((const struct rec_tuple *)(const void *)((const uint8_t *)rec + field->at))->reserved;
 		return value == 0 ? 0 : record_wrong(rec, field->name, value, err, "0 in its reserved part");

@@ -10,8 +10,10 @@
 #define PORTS_A_WORD 64
 
 static int
-check_node(const struct record_check *check, const struct rec_node *r, struct err *err)
+check_node(struct record_check *check, const void *rec, struct err *err)
 {
+	const struct rec_node *r = rec;
+
 	if (r->nports <= RECORD_MAX_PORTS - check->ports.count)
 		return 0;
 	return record_wrong(&r->hdr, "nports", r->nports, err, "at most %u over all nodes", RECORD_MAX_PORTS);
@@ -19,8 +21,9 @@ check_node(const struct record_check *check, const struct rec_node *r, struct er
 
 /* A cable has two ends, which name each other. */
 static int
-check_port(const struct record_check *check, const struct rec_port *r, struct err *err)
+check_port(struct record_check *check, const void *rec, struct err *err)
 {
+	const struct rec_port *r = rec;
 	const struct known_node *node = known_node(check, r->hdr.node);
 	const struct known_port *end;
 
@@ -40,28 +43,32 @@ check_port(const struct record_check *check, const struct rec_port *r, struct er
 }
 
 static int
-check_collective(struct record_check *check, const struct rec_collective *r, struct err *err)
+check_collective(struct record_check *check, const void *rec, struct err *err)
 {
+	const struct rec_collective *r = rec;
+
 	if (known_collective(check, r->id, r->iteration) == NULL)
 		return 0;
 	return record_wrong(&r->hdr, "iteration", r->iteration, err, "one of collective %u that is not described yet",
 			    r->id);
 }
 
-/* A step of a collective that was described. @return NULL with err */
-static const struct known_collective *
-check_step_of(struct record_check *check, const struct rec_hdr *hdr, uint32_t id, uint32_t iteration, uint32_t step,
-	      struct err *err)
+const struct known_collective *
+record_check_step(struct record_check *check, const struct rec_hdr *rec, const struct record_field *field, struct err *err)
 {
+	const uint32_t *at = (const uint32_t *)(const void *)((const uint8_t *)rec + field->at);
+	uint32_t id = at[-2], iteration = at[-1], step = at[0];
 	const struct known_collective *collective = known_collective(check, id, iteration);
 
-	if (collective == NULL) {
-		record_wrong(hdr, "collective", id, err, "a collective of which iteration %u is described", iteration);
-		return NULL;
-	}
-	if (step <= collective->steps)
+	if (step == 0)
+		record_wrong(rec, field->name, step, err, "1 to %u", UINT32_MAX);
+	else if (collective == NULL)
+		record_wrong(rec, "collective", id, err, "a collective of which iteration %u is described", iteration);
+	else if (step > collective->steps)
+		record_wrong(rec, field->name, step, err, "at most %u: so many has a rank of collective %u",
+			     collective->steps, id);
+	else
 		return collective;
-	record_wrong(hdr, "step", step, err, "at most %u: so many has a rank of collective %u", collective->steps, id);
 	return NULL;
 }
 
@@ -75,13 +82,11 @@ has_address(const struct record_check *check, uint32_t node, uint32_t ip)
 }
 
 static int
-check_schedule(struct record_check *check, const struct rec_schedule *r, struct err *err)
+check_schedule(struct record_check *check, const void *rec, struct err *err)
 {
-	const struct known_collective *collective =
-		check_step_of(check, &r->hdr, r->collective, r->iteration, r->step, err);
+	const struct rec_schedule *r = rec;
+	const struct known_collective *collective = known_collective(check, r->collective, r->iteration);
 
-	if (collective == NULL)
-		return -EINVAL;
 	if (r->rank >= collective->ranks)
 		return record_wrong(&r->hdr, "rank", r->rank, err, "below %u: so many has collective %u", collective->ranks,
 				    r->collective);
@@ -105,8 +110,9 @@ has_member(const struct rec_ecmp *set, uint32_t port)
 }
 
 static int
-check_set(const struct record_check *check, const struct rec_ecmp *r, struct err *err)
+check_set(struct record_check *check, const void *rec, struct err *err)
 {
+	const struct rec_ecmp *r = rec;
 	uint16_t nports = known_node(check, r->hdr.node)->nports;
 
 	if (r->set != check->sets.count + 1)
@@ -119,8 +125,9 @@ check_set(const struct record_check *check, const struct rec_ecmp *r, struct err
 }
 
 static int
-check_route(const struct record_check *check, const struct rec_route *r, struct err *err)
+check_route(struct record_check *check, const void *rec, struct err *err)
 {
+	const struct rec_route *r = rec;
 	const struct rec_ecmp *set = known_set(check, r->ecmp);
 
 	if (r->ecmp == REC_NO_ECMP || (set != NULL && set->hdr.node == r->hdr.node && has_member(set, r->port)))
@@ -130,10 +137,10 @@ check_route(const struct record_check *check, const struct rec_route *r, struct 
 }
 
 static int
-check_step(struct record_check *check, const struct rec_step *r, struct err *err)
+check_step(struct record_check *check, const void *rec, struct err *err)
 {
-	if (check_step_of(check, &r->hdr, r->collective, r->iteration, r->step, err) == NULL)
-		return -EINVAL;
+	const struct rec_step *r = rec;
+
 	if (!r->open && r->end_ps < r->start_ps)
 		return record_wrong(&r->hdr, "end_ps", r->end_ps, err, "%" PRIu64 " at least, when it began", r->start_ps);
 	if (r->open && r->end_ps != 0)
@@ -144,37 +151,12 @@ check_step(struct record_check *check, const struct rec_step *r, struct err *err
 	return 0;
 }
 
-/* A span of epochs, in their numbers and, where the record has it, in time. */
 static int
-check_span(const struct record_check *check, const struct rec_hdr *hdr, uint32_t first, uint32_t last, uint64_t from_ps,
-	   uint64_t to_ps, struct err *err)
+check_gap(struct record_check *check, const void *rec, struct err *err)
 {
-	uint64_t began = hdr->time_ps / check->epoch_ps;
-
-	if (last < first)
-		return record_wrong(hdr, "epoch_last", last, err, "at least %u, the first", first);
-	if (last > began)
-		return record_wrong(hdr, "epoch_last", last, err, "at most %" PRIu64 ", the one of its report", began);
-	if (to_ps < from_ps)
-		return record_wrong(hdr, "to_ps", to_ps, err, "%" PRIu64 " at least, where it begins", from_ps);
-	return 0;
-}
-
-static int
-check_drops(const struct rec_drop_row *r, struct err *err)
-{
-	if (r->last_ps >= r->first_ps)
-		return 0;
-	return record_wrong(&r->hdr, "last_ps", r->last_ps, err, "%" PRIu64 " at least, the first", r->first_ps);
-}
-
-static int
-check_gap(const struct rec_gap *r, struct err *err)
-{
+	const struct rec_gap *r = rec;
 	uint64_t bytes = r->dropped * (uint64_t)record_size((uint16_t)r->kind);
 
-	if (bytes == 0)
-		return record_wrong(&r->hdr, "kind", r->kind, err, "a kind that nodes report");
 	if (r->dropped_bytes != bytes)
 		return record_wrong(&r->hdr, "dropped_bytes", r->dropped_bytes, err, "%" PRIu64 " of %u records", bytes,
 				    r->dropped);
@@ -184,8 +166,10 @@ check_gap(const struct rec_gap *r, struct err *err)
 }
 
 static int
-check_end(const struct record_check *check, const struct rec_end *r, struct err *err)
+check_end(struct record_check *check, const void *rec, struct err *err)
 {
+	const struct rec_end *r = rec;
+
 	if (r->end_ps + RECORD_AHEAD_PS < check->latest_ps)
 		return record_wrong(&r->hdr, "end_ps", r->end_ps, err, "%" PRIu64 " at least, less 1 s for late reports",
 				    check->latest_ps);
@@ -200,57 +184,17 @@ check_end(const struct record_check *check, const struct rec_end *r, struct err 
 	return 0;
 }
 
+typedef int check_fn(struct record_check *check, const void *rec, struct err *err);
+
+/* Of kinds of which more is to be said than of each field. */
+static check_fn *const checks[RECORD_KINDS] = {
+	[REC_NODE] = check_node,         [REC_PORT] = check_port,   [REC_COLLECTIVE] = check_collective,
+	[REC_SCHEDULE] = check_schedule, [REC_ROUTE] = check_route, [REC_ECMP] = check_set,
+	[REC_STEP] = check_step,         [REC_GAP] = check_gap,     [REC_END] = check_end,
+};
+
 int
 record_cross_check(struct record_check *check, const struct rec_hdr *rec, struct err *err)
 {
-	const void *r = rec;
-
-	switch (rec->type) {
-	case REC_NODE:
-		return check_node(check, r, err);
-	case REC_PORT:
-		return check_port(check, r, err);
-	case REC_COLLECTIVE:
-		return check_collective(check, r, err);
-	case REC_SCHEDULE:
-		return check_schedule(check, r, err);
-	case REC_ROUTE:
-		return check_route(check, r, err);
-	case REC_ECMP:
-		return check_set(check, r, err);
-	case REC_STEP:
-		return check_step(check, r, err);
-	case REC_TRIGGER: {
-		const struct rec_trigger *t = r;
-		return check_step_of(check, rec, t->collective, t->iteration, t->step, err) != NULL ? 0 : -EINVAL;
-	}
-	case REC_NOTIFY: {
-		const struct rec_notify *n = r;
-		return check_step_of(check, rec, n->collective, n->iteration, n->step, err) != NULL ? 0 : -EINVAL;
-	}
-	case REC_PORT_ROW: {
-		const struct rec_port_row *row = r;
-		return check_span(check, rec, row->epoch_first, row->epoch_last, row->from_ps, row->to_ps, err);
-	}
-	case REC_FLOW_ROW: {
-		const struct rec_flow_row *row = r;
-		return check_span(check, rec, row->epoch_first, row->epoch_last, 0, 0, err);
-	}
-	case REC_METER_ROW: {
-		const struct rec_meter_row *row = r;
-		return check_span(check, rec, row->epoch_first, row->epoch_last, 0, 0, err);
-	}
-	case REC_MATRIX_ROW: {
-		const struct rec_matrix_row *row = r;
-		return check_span(check, rec, row->epoch_first, row->epoch_last, 0, 0, err);
-	}
-	case REC_DROP_ROW:
-		return check_drops(r, err);
-	case REC_GAP:
-		return check_gap(r, err);
-	case REC_END:
-		return check_end(check, r, err);
-	default:
-		return 0;
-	}
+	return checks[rec->type] != NULL ? checks[rec->type](check, rec, err) : 0;
 }

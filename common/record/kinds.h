@@ -2,6 +2,7 @@
 /* Every kind of record with every one of its fields, and what a field may hold: the rules of common/record/check.h. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,14 +12,17 @@
 enum record_rule {
 	RECORD_ANY,
 	RECORD_RANGE,        /* min to max */
-	RECORD_NODE,         /* described */
 	RECORD_HOST_OR_NONE, /* described, a host; or REC_NONE */
 	RECORD_NODE_OR_NONE,
 	RECORD_PORT,         /* of hdr.node */
 	RECORD_PORT_OR_NONE, /* or REC_NO_PORT */
 	RECORD_TIME,         /* at most RECORD_MAX_PS */
 	RECORD_PAST,         /* at most RECORD_AHEAD_PS after the record's own time */
+	RECORD_UNTIL,        /* the same, and not before the time that the 8 bytes before it hold */
+	RECORD_LAST_EPOCH,   /* not before the epoch that the 4 bytes before it hold, nor after that of the report */
 	RECORD_COUNT,        /* at most RECORD_MAX_COUNT, all of the kind at most RECORD_MAX_SUM */
+	RECORD_STEP,         /* from 1, of the collective and iteration that the 8 bytes before it hold, described */
+	RECORD_REPORT_KIND,  /* enum rec_type of what hosts or switches report */
 	RECORD_TUPLE,        /* reserved is 0 */
 	RECORD_NAME,         /* char[REC_NAME_LEN]: letters, digits, '_', '.', '-'; not empty */
 	RECORD_TEXT,         /* char[REC_NAME_LEN]: printable, of any alphabet */
@@ -40,9 +44,12 @@ enum record_reporter {
 };
 
 struct record_kind {
-	const char *name;  /* "PORT_ROW"; NULL: no such kind */
-	uint32_t size;     /* bytes */
-	uint32_t reporter; /* enum record_reporter */
+	const char *name;   /* "PORT_ROW"; NULL: no such kind */
+	const char *title;  /* "port row" */
+	uint32_t size;      /* bytes */
+	uint32_t class;     /* enum rec_class */
+	uint32_t reporter;  /* enum record_reporter */
+	uint32_t relevance; /* of reports: 0 is the last to be given up under a budget */
 	const struct record_field *fields;
 	uint32_t nfields;
 };
@@ -56,9 +63,24 @@ record_size(uint16_t type)
 	return type < RECORD_KINDS ? record_kinds[type].size : 0;
 }
 
+/* Of a type that there is. */
+static inline bool
+record_is(uint32_t type, enum rec_class class)
+{
+	return record_kinds[type].class == class;
+}
+
 /* What is configured: records that describe the run itself, without which no other can be understood. */
-static inline int
+static inline bool
 record_is_header(uint16_t type)
 {
-	return type <= REC_ECMP;
+	return record_is(type, REC_TOPOLOGY) || record_is(type, REC_PLAN);
+}
+
+/* What hosts and switches report: kinds that a budget rules. @param type  any */
+static inline bool
+record_is_report(uint32_t type)
+{
+	return type < RECORD_KINDS && record_size((uint16_t)type) != 0 &&
+	       (record_is(type, REC_HOST) || record_is(type, REC_TELEMETRY));
 }

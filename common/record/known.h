@@ -6,6 +6,7 @@
 
 #include "common/err.h"
 #include "common/record/check.h"
+#include "common/record/kinds.h"
 #include "common/record/limits.h"
 #include "common/wire/record_fabric.h"
 
@@ -57,6 +58,10 @@ void known_fini(struct record_check *check);
 
 /* The record's fields against each other and against what is known. @return 0 or -EINVAL with err */
 int record_cross_check(struct record_check *check, const struct rec_hdr *rec, struct err *err);
+
+/* The collective of a RECORD_STEP field, and that it has such a step. @return NULL with err */
+const struct known_collective *record_check_step(struct record_check *check, const struct rec_hdr *rec,
+						 const struct record_field *field, struct err *err);
 
 /*
  * "STEP of node 3: end_ps = 5: ..." @param field  NULL: the record as a whole

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "common/wire/layout.h"
+
 #define REC_NONE UINT32_MAX /* no node */
 #define REC_NO_PORT UINT16_MAX
 #define REC_NAME_LEN 32
@@ -15,4 +17,9 @@ struct rec_tuple {
 	uint32_t reserved;
 };
 
-_Static_assert(sizeof(struct rec_tuple) == 16, "layout");
+WIRE_AT(rec_tuple, 0, src_ip)
+WIRE_AT(rec_tuple, 4, dst_ip)
+WIRE_AT(rec_tuple, 8, sport)
+WIRE_AT(rec_tuple, 10, dport)
+WIRE_AT(rec_tuple, 12, reserved)
+WIRE_SIZE(rec_tuple, 16)

@@ -6,45 +6,50 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "common/wire/record_fabric.h"
 #include "common/wire/record_rows.h"
 #include "common/wire/record_run.h"
 #include "common/wire/record_steps.h"
 
-#define REC_MAGIC 0x3142414c45434f52ULL /* "ROCELAB1" */
-#define REC_VERSION 1
-
-struct rec_stream {
-	uint64_t magic;
-	uint32_t version;
-	uint32_t size; /* sizeof(struct rec_stream) */
+/* Who says it. */
+enum rec_class {
+	REC_TOPOLOGY,  /* header records: what is configured; of these all others speak, so they come first */
+	REC_PLAN,      /* the rest of the header records */
+	REC_HOST,      /* hosts, of their steps */
+	REC_TELEMETRY, /* switches, and hosts of their NICs */
+	REC_EXPORTER,
 };
 
-enum rec_type {
-	/* header records: what is configured */
-	REC_RUN = 1,
-	REC_NODE = 2,
-	REC_PORT = 3,
-	REC_COLLECTIVE = 4,
-	REC_SCHEDULE = 5,
-	REC_ROUTE = 6,
-	REC_ECMP = 7,
-	/* reported by hosts */
-	REC_STEP = 16,
-	REC_TRIGGER = 17,
-	REC_NOTIFY = 18,
-	/* reported by switches, and by hosts for their NICs */
-	REC_POLL = 32,
-	REC_PORT_ROW = 33,
-	REC_FLOW_ROW = 34,
-	REC_METER_ROW = 35,
-	REC_MATRIX_ROW = 36,
-	REC_DROP_ROW = 37,
-	/* reported by the exporter */
-	REC_GAP = 48,
-	REC_END = 49,
-};
+/*
+ * Every kind of record. REC_KIND and struct rec_KIND, REC_KIND_FIELDS: its members behind the header with their places and
+ * what they may hold (common/record/kinds.h), REC_KIND_KEY: the members by which a later record replaces an earlier one
+ * (none: every record stays).
+ * Number, KIND, kind, class, whom hdr.node names (enum record_reporter), title, relevance under a budget: of HOST and
+ * TELEMETRY, 0 the last to be given up.
+ */
+#define REC_KINDS(ROW)                                                                                                     \
+	ROW(1, RUN, run, TOPOLOGY, OF_NONE, "run", 0)                                                                      \
+	ROW(2, NODE, node, TOPOLOGY, OF_NEW, "node", 0)                                                                    \
+	ROW(3, PORT, port, TOPOLOGY, OF_ANY, "port", 0)                                                                    \
+	ROW(4, COLLECTIVE, collective, PLAN, OF_NONE, "collective", 0)                                                     \
+	ROW(5, SCHEDULE, schedule, PLAN, OF_HOST, "schedule", 0)                                                           \
+	ROW(6, ROUTE, route, PLAN, OF_ANY, "route", 0)                                                                     \
+	ROW(7, ECMP, ecmp, PLAN, OF_ANY, "equal-cost set", 0)                                                              \
+	ROW(16, STEP, step, HOST, OF_HOST, "step", 0)                                                                      \
+	ROW(17, TRIGGER, trigger, HOST, OF_HOST, "trigger", 1)                                                             \
+	ROW(18, NOTIFY, notify, HOST, OF_HOST, "notification", 4)                                                          \
+	ROW(32, POLL, poll, TELEMETRY, OF_ANY, "poll", 1)                                                                  \
+	ROW(33, PORT_ROW, port_row, TELEMETRY, OF_ANY, "port row", 1)                                                      \
+	ROW(34, FLOW_ROW, flow_row, TELEMETRY, OF_ANY, "flow row", 2)                                                      \
+	ROW(35, METER_ROW, meter_row, TELEMETRY, OF_ANY, "meter row", 3)                                                   \
+	ROW(36, MATRIX_ROW, matrix_row, TELEMETRY, OF_ANY, "matrix row", 4)                                                \
+	ROW(37, DROP_ROW, drop_row, TELEMETRY, OF_ANY, "drop row", 1)                                                      \
+	ROW(48, GAP, gap, EXPORTER, OF_NONE, "gap", 0)                                                                     \
+	ROW(49, END, end, EXPORTER, OF_NONE, "end", 0)
 
-_Static_assert(sizeof(struct rec_stream) == 16, "layout");
+#define REC_KIND_VALUE(number, KIND, ...) REC_##KIND = (number),
+enum rec_type { REC_KINDS(REC_KIND_VALUE) };
+
+/* How many kinds hosts and switches report: what a budget rules. */
+#define REC_IS_REPORT(number, KIND, kind, class, ...) +(REC_##class == REC_HOST || REC_##class == REC_TELEMETRY)
+#define REC_REPORT_KINDS (0 REC_KINDS(REC_IS_REPORT))

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "common/wire/layout.h"
 #include "common/wire/record_hdr.h"
 
 struct rec_node {
@@ -12,6 +13,15 @@ struct rec_node {
 	uint32_t kind; /* 0 switch, 1 host */
 	uint32_t nports;
 };
+
+#define REC_NODE_FIELDS(F, T)                                                                                              \
+	F(T, 24, name, NAME)                                                                                               \
+	F(T, 56, kind, FLAG)                                                                                               \
+	F(T, 60, nports, RANGE(0, RECORD_MAX_PORTS_A_NODE))
+#define REC_NODE_KEY(K, T) K(T, hdr.node)
+
+REC_NODE_FIELDS(WIRE_AT, rec_node)
+WIRE_SIZE(rec_node, 64)
 
 struct rec_port {
 	struct rec_hdr hdr;       /* hdr.node: owner */
@@ -23,6 +33,19 @@ struct rec_port {
 	uint64_t delay_ps;
 };
 
+#define REC_PORT_FIELDS(F, T)                                                                                              \
+	F(T, 24, port, PORT)                                                                                               \
+	F(T, 26, peer_port, ANY)                                                                                           \
+	F(T, 28, peer, NODE_OR_NONE)                                                                                       \
+	F(T, 32, ip, ANY)                                                                                                  \
+	F(T, 36, reserved, ZERO)                                                                                           \
+	F(T, 40, rate_bps, RANGE(1, RECORD_MAX_COUNT))                                                                     \
+	F(T, 48, delay_ps, TIME)
+#define REC_PORT_KEY(K, T) K(T, hdr.node) K(T, port)
+
+REC_PORT_FIELDS(WIRE_AT, rec_port)
+WIRE_SIZE(rec_port, 56)
+
 /* Configured path of a collective flow: one record a hop, the sender's NIC first. */
 struct rec_route {
 	struct rec_hdr hdr; /* hdr.node: node of this hop */
@@ -31,6 +54,17 @@ struct rec_route {
 	uint16_t reverse;   /* 1: path of the ACKs */
 	uint16_t ecmp;      /* the set that the hash chose port from, REC_NO_ECMP: there was no choice, or a pin made it */
 };
+
+#define REC_ROUTE_FIELDS(F, T)                                                                                             \
+	F(T, 24, flow, TUPLE)                                                                                              \
+	F(T, 40, hop, RANGE(0, RECORD_MAX_HOPS))                                                                           \
+	F(T, 42, port, PORT)                                                                                               \
+	F(T, 44, reverse, FLAG)                                                                                            \
+	F(T, 46, ecmp, ANY)
+#define REC_ROUTE_KEY(K, T) K(T, flow) K(T, reverse) K(T, hop)
+
+REC_ROUTE_FIELDS(WIRE_AT, rec_route)
+WIRE_SIZE(rec_route, 48)
 
 #define REC_NO_ECMP 0
 
@@ -42,7 +76,12 @@ struct rec_ecmp {
 	uint64_t ports[2]; /* bit p % 64 of word p / 64: port index p is a member */
 };
 
-_Static_assert(sizeof(struct rec_node) == 64, "layout");
-_Static_assert(sizeof(struct rec_port) == 56, "layout");
-_Static_assert(sizeof(struct rec_route) == 48, "layout");
-_Static_assert(sizeof(struct rec_ecmp) == 48, "layout");
+#define REC_ECMP_FIELDS(F, T)                                                                                              \
+	F(T, 24, set, RANGE(1, UINT16_MAX))                                                                                \
+	F(T, 28, reserved, ZERO)                                                                                           \
+	F(T, 32, ports[0], ANY)                                                                                            \
+	F(T, 40, ports[1], ANY)
+#define REC_ECMP_KEY(K, T) K(T, set)
+
+REC_ECMP_FIELDS(WIRE_AT, rec_ecmp)
+WIRE_SIZE(rec_ecmp, 48)

@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every record begins with. */
+/* What the stream of records, and every record, begin with. */
 #pragma once
 
 #include <stdint.h>
 
 #include "common/wire/ids.h"
+#include "common/wire/layout.h"
+
+#define REC_MAGIC 0x3142414c45434f52ULL /* "ROCELAB1" */
+#define REC_VERSION 1
+
+struct rec_stream {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size; /* sizeof(struct rec_stream) */
+};
+
+WIRE_AT(rec_stream, 0, magic)
+WIRE_AT(rec_stream, 8, version)
+WIRE_AT(rec_stream, 12, size)
+WIRE_SIZE(rec_stream, 16)
 
 struct rec_hdr {
 	uint16_t type;    /* enum rec_type */
@@ -15,4 +30,10 @@ struct rec_hdr {
 	uint32_t event;   /* polling event id that caused it, 0 for none */
 };
 
-_Static_assert(sizeof(struct rec_hdr) == 24, "layout");
+WIRE_AT(rec_hdr, 0, type)
+WIRE_AT(rec_hdr, 2, size)
+WIRE_AT(rec_hdr, 4, node)
+WIRE_AT(rec_hdr, 8, time_ps)
+WIRE_AT(rec_hdr, 16, seq)
+WIRE_AT(rec_hdr, 20, event)
+WIRE_SIZE(rec_hdr, 24)

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "common/wire/layout.h"
 #include "common/wire/record_hdr.h"
 
 /* A polling packet passed. */
@@ -18,6 +19,20 @@ struct rec_poll {
 	uint32_t ttl;
 	uint32_t reserved;
 };
+
+#define REC_POLL_FIELDS(F, T)                                                                                              \
+	F(T, 24, victim, TUPLE)                                                                                            \
+	F(T, 40, in_port, PORT_OR_NONE)                                                                                    \
+	F(T, 42, out_port, PORT_OR_NONE)                                                                                   \
+	F(T, 44, flags, RANGE(0, 7))                                                                                       \
+	F(T, 46, out_paused, FLAG)                                                                                         \
+	F(T, 47, repeated, FLAG)                                                                                           \
+	F(T, 48, ttl, RANGE(0, UINT8_MAX))                                                                                 \
+	F(T, 52, reserved, ZERO)
+#define REC_POLL_KEY(K, T)
+
+REC_POLL_FIELDS(WIRE_AT, rec_poll)
+WIRE_SIZE(rec_poll, 56)
 
 /*
  * Counters of an egress port over epochs [epoch_first, epoch_last], its present state, and the state of the ingress
@@ -47,6 +62,35 @@ struct rec_port_row {
 	uint32_t state_only;      /* 1: tells of now alone; without counters, and replaces no row */
 };
 
+#define REC_PORT_ROW_FIELDS(F, T)                                                                                          \
+	F(T, 24, port, PORT)                                                                                               \
+	F(T, 26, host, FLAG)                                                                                               \
+	F(T, 27, paused, FLAG)                                                                                             \
+	F(T, 28, depth_max, ANY)                                                                                           \
+	F(T, 32, epoch_first, ANY)                                                                                         \
+	F(T, 36, epoch_last, LAST_EPOCH)                                                                                   \
+	F(T, 40, from_ps, PAST)                                                                                            \
+	F(T, 48, to_ps, UNTIL)                                                                                             \
+	F(T, 56, packets, COUNT)                                                                                           \
+	F(T, 64, bytes, COUNT)                                                                                             \
+	F(T, 72, depth_sum, COUNT)                                                                                         \
+	F(T, 80, paused_packets, COUNT)                                                                                    \
+	F(T, 88, pause_ps, TIME)                                                                                           \
+	F(T, 96, paused_since_ps, PAST)                                                                                    \
+	F(T, 104, queue_packets, COUNT)                                                                                    \
+	F(T, 112, queue_bytes, COUNT)                                                                                      \
+	F(T, 120, ingress_bytes, COUNT)                                                                                    \
+	F(T, 128, ingress_xoff_bytes, ANY)                                                                                 \
+	F(T, 136, pausing_since_ps, PAST)                                                                                  \
+	F(T, 144, pausing, FLAG)                                                                                           \
+	F(T, 148, pauses_received, ANY)                                                                                    \
+	F(T, 152, pauses_sent, ANY)                                                                                        \
+	F(T, 156, state_only, FLAG)
+#define REC_PORT_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, epoch_first)
+
+REC_PORT_ROW_FIELDS(WIRE_AT, rec_port_row)
+WIRE_SIZE(rec_port_row, 160)
+
 #define REC_NO_XOFF UINT64_MAX
 
 /* Hawkeye's flow row; same key rules as the port row. */
@@ -62,6 +106,22 @@ struct rec_flow_row {
 	uint64_t paused_packets;
 };
 
+#define REC_FLOW_ROW_FIELDS(F, T)                                                                                          \
+	F(T, 24, flow, TUPLE)                                                                                              \
+	F(T, 40, port, PORT)                                                                                               \
+	F(T, 42, in_port, PORT_OR_NONE)                                                                                    \
+	F(T, 44, epoch_first, ANY)                                                                                         \
+	F(T, 48, epoch_last, LAST_EPOCH)                                                                                   \
+	F(T, 52, queue_packets, ANY)                                                                                       \
+	F(T, 56, packets, COUNT)                                                                                           \
+	F(T, 64, bytes, COUNT)                                                                                             \
+	F(T, 72, depth_sum, COUNT)                                                                                         \
+	F(T, 80, paused_packets, COUNT)
+#define REC_FLOW_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, epoch_first) K(T, flow)
+
+REC_FLOW_ROW_FIELDS(WIRE_AT, rec_flow_row)
+WIRE_SIZE(rec_flow_row, 88)
+
 /* Port-to-port meter: what came in at in_port and left by port. */
 struct rec_meter_row {
 	struct rec_hdr hdr;
@@ -72,6 +132,19 @@ struct rec_meter_row {
 	uint64_t held_bytes; /* now */
 };
 
+#define REC_METER_ROW_FIELDS(F, T)                                                                                         \
+	F(T, 24, in_port, PORT)                                                                                            \
+	F(T, 26, port, PORT)                                                                                               \
+	F(T, 28, epoch_first, ANY)                                                                                         \
+	F(T, 32, epoch_last, LAST_EPOCH)                                                                                   \
+	F(T, 36, reserved, ZERO)                                                                                           \
+	F(T, 40, bytes, COUNT)                                                                                             \
+	F(T, 48, held_bytes, COUNT)
+#define REC_METER_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, epoch_first) K(T, in_port)
+
+REC_METER_ROW_FIELDS(WIRE_AT, rec_meter_row)
+WIRE_SIZE(rec_meter_row, 56)
+
 /* Exact contention: packets of other ahead of packets of flow, summed. Beyond what hardware reports. */
 struct rec_matrix_row {
 	struct rec_hdr hdr;
@@ -81,6 +154,20 @@ struct rec_matrix_row {
 	uint32_t reserved;
 	uint64_t ahead;
 };
+
+#define REC_MATRIX_ROW_FIELDS(F, T)                                                                                        \
+	F(T, 24, flow, TUPLE)                                                                                              \
+	F(T, 40, other, TUPLE)                                                                                             \
+	F(T, 56, port, PORT)                                                                                               \
+	F(T, 58, reserved16, ZERO)                                                                                         \
+	F(T, 60, epoch_first, ANY)                                                                                         \
+	F(T, 64, epoch_last, LAST_EPOCH)                                                                                   \
+	F(T, 68, reserved, ZERO)                                                                                           \
+	F(T, 72, ahead, COUNT)
+#define REC_MATRIX_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, epoch_first) K(T, flow) K(T, other)
+
+REC_MATRIX_ROW_FIELDS(WIRE_AT, rec_matrix_row)
+WIRE_SIZE(rec_matrix_row, 80)
 
 /*
  * Drop counters of a port, cumulative, sent with reports when not zero. Link down: also when the link was cut, and the
@@ -95,9 +182,16 @@ struct rec_drop_row {
 	uint64_t first_ps, last_ps;
 };
 
-_Static_assert(sizeof(struct rec_poll) == 56, "layout");
-_Static_assert(sizeof(struct rec_port_row) == 160, "layout");
-_Static_assert(sizeof(struct rec_flow_row) == 88, "layout");
-_Static_assert(sizeof(struct rec_meter_row) == 56, "layout");
-_Static_assert(sizeof(struct rec_matrix_row) == 80, "layout");
-_Static_assert(sizeof(struct rec_drop_row) == 80, "layout");
+#define REC_DROP_ROW_FIELDS(F, T)                                                                                          \
+	F(T, 24, last, TUPLE)                                                                                              \
+	F(T, 40, port, PORT)                                                                                               \
+	F(T, 42, reason, RANGE(REC_DROP_CORRUPT, REC_DROP_REASONS - 1))                                                    \
+	F(T, 44, reserved, ZERO)                                                                                           \
+	F(T, 48, packets, COUNT)                                                                                           \
+	F(T, 56, bytes, COUNT)                                                                                             \
+	F(T, 64, first_ps, PAST)                                                                                           \
+	F(T, 72, last_ps, UNTIL)
+#define REC_DROP_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, reason)
+
+REC_DROP_ROW_FIELDS(WIRE_AT, rec_drop_row)
+WIRE_SIZE(rec_drop_row, 80)

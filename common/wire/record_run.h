@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "common/wire/layout.h"
 #include "common/wire/record_hdr.h"
 
 struct rec_run {
@@ -22,6 +23,24 @@ struct rec_run {
 	uint64_t jitter_ps;        /* by so much a host may be late without being slow: its own scheduling */
 };
 
+#define REC_RUN_FIELDS(F, T)                                                                                               \
+	F(T, 24, name, TEXT)                                                                                               \
+	F(T, 56, policy, ENUM(REC_POLICIES))                                                                               \
+	F(T, 60, detections, ANY)                                                                                          \
+	F(T, 64, rtt_percent, ANY)                                                                                         \
+	F(T, 68, epochs_kept, ANY)                                                                                         \
+	F(T, 72, epoch_ps, RANGE(1, RECORD_MAX_PS))                                                                        \
+	F(T, 80, budget_bps, ANY)                                                                                          \
+	F(T, 88, frame_bytes, ANY)                                                                                         \
+	F(T, 92, payload_bytes, ANY)                                                                                       \
+	F(T, 96, ack_bytes, ANY)                                                                                           \
+	F(T, 100, exact_contention, FLAG)                                                                                  \
+	F(T, 104, jitter_ps, TIME)
+#define REC_RUN_KEY(K, T)
+
+REC_RUN_FIELDS(WIRE_AT, rec_run)
+WIRE_SIZE(rec_run, 112)
+
 /*
  * What the budget kept back, one record per kind lost: precedes the next record that is sent, unless gaps already take
  * more than an eighth of the bytes; at the latest, REC_END. Counts add up over all gaps of a kind.
@@ -33,6 +52,17 @@ struct rec_gap {
 	uint64_t dropped_bytes;
 	uint64_t from_ps, to_ps;
 };
+
+#define REC_GAP_FIELDS(F, T)                                                                                               \
+	F(T, 24, kind, REPORT_KIND)                                                                                        \
+	F(T, 28, dropped, RANGE(1, UINT32_MAX))                                                                            \
+	F(T, 32, dropped_bytes, COUNT)                                                                                     \
+	F(T, 40, from_ps, TIME)                                                                                            \
+	F(T, 48, to_ps, TIME)
+#define REC_GAP_KEY(K, T)
+
+REC_GAP_FIELDS(WIRE_AT, rec_gap)
+WIRE_SIZE(rec_gap, 56)
 
 struct rec_end {
 	struct rec_hdr hdr;
@@ -49,6 +79,27 @@ struct rec_end {
 	uint64_t kept_reports, kept_bytes, collected_reports, collected_bytes;
 };
 
-_Static_assert(sizeof(struct rec_run) == 112, "layout");
-_Static_assert(sizeof(struct rec_gap) == 56, "layout");
-_Static_assert(sizeof(struct rec_end) == 160, "layout");
+#define REC_END_FIELDS(F, T)                                                                                               \
+	F(T, 24, reason, ENUM(REC_ENDINGS))                                                                                \
+	F(T, 26, recording_errno, RANGE(0, 4095))                                                                          \
+	F(T, 28, at_node, NODE_OR_NONE)                                                                                    \
+	F(T, 32, end_ps, TIME)                                                                                             \
+	F(T, 40, offered_bytes, TOTAL)                                                                                     \
+	F(T, 48, sent_bytes, TOTAL)                                                                                        \
+	F(T, 56, offered_records, TOTAL)                                                                                   \
+	F(T, 64, sent_records, TOTAL)                                                                                      \
+	F(T, 72, deferred_records, TOTAL)                                                                                  \
+	F(T, 80, dropped_records, TOTAL)                                                                                   \
+	F(T, 88, polling_packets, TOTAL)                                                                                   \
+	F(T, 96, polling_bytes, TOTAL)                                                                                     \
+	F(T, 104, notification_packets, TOTAL)                                                                             \
+	F(T, 112, notification_bytes, TOTAL)                                                                               \
+	F(T, 120, detections, TOTAL)                                                                                       \
+	F(T, 128, kept_reports, TOTAL)                                                                                     \
+	F(T, 136, kept_bytes, TOTAL)                                                                                       \
+	F(T, 144, collected_reports, TOTAL)                                                                                \
+	F(T, 152, collected_bytes, TOTAL)
+#define REC_END_KEY(K, T)
+
+REC_END_FIELDS(WIRE_AT, rec_end)
+WIRE_SIZE(rec_end, 160)

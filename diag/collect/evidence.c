@@ -89,7 +89,7 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 		ev->ended = true;
 		return 0;
 	}
-	if (rec->type >= REC_POLL && rec->type <= REC_DROP_ROW) {
+	if (record_is(rec->type, REC_TELEMETRY)) {
 		rc = note_sent(ev, rec, err);
 		if (rc != 0)
 			return rc;

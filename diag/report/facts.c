@@ -105,26 +105,8 @@ facts_algorithm_name(uint32_t algorithm)
 const char *
 facts_record_name(uint32_t kind)
 {
-	static const char *const names[] = {
-		[REC_RUN] = "run",
-		[REC_NODE] = "node",
-		[REC_PORT] = "port",
-		[REC_COLLECTIVE] = "collective",
-		[REC_SCHEDULE] = "schedule",
-		[REC_ROUTE] = "route",
-		[REC_ECMP] = "equal-cost set",
-		[REC_STEP] = "step",
-		[REC_TRIGGER] = "trigger",
-		[REC_NOTIFY] = "notification",
-		[REC_POLL] = "poll",
-		[REC_PORT_ROW] = "port row",
-		[REC_FLOW_ROW] = "flow row",
-		[REC_METER_ROW] = "meter row",
-		[REC_MATRIX_ROW] = "matrix row",
-		[REC_DROP_ROW] = "drop row",
-		[REC_GAP] = "gap",
-		[REC_END] = "end",
-	};
+#define KIND_TITLE(number, KIND, kind, class, reporter, title, ...) [number] = title,
+	static const char *const names[] = { REC_KINDS(KIND_TITLE) };
 
 	return NAME(names, kind);
 }

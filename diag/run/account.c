@@ -4,15 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "diag/run/fill.h"
 #include "diag/run/losses.h"
-
-static bool
-is_telemetry(uint32_t kind)
-{
-	return kind >= REC_POLL && kind <= REC_DROP_ROW;
-}
 
 static int
 fill_kinds(struct run_overhead *over, const struct evidence *ev, struct err *err)
@@ -32,18 +27,12 @@ fill_kinds(struct run_overhead *over, const struct evidence *ev, struct err *err
 			kind.dropped_bytes += gap->dropped_bytes;
 		}
 		over->records += kind.records;
-		if (is_telemetry(k))
+		if (record_is(k, REC_TELEMETRY))
 			over->row_bytes += kind.bytes;
 		if (kind.records != 0 || kind.dropped != 0)
 			over->kinds[over->nkinds++] = kind;
 	}
 	return 0;
-}
-
-static bool
-is_report(uint32_t kind)
-{
-	return kind >= REC_STEP && kind <= REC_DROP_ROW;
 }
 
 /*
@@ -61,7 +50,7 @@ completeness(const struct run *run, const struct evidence *ev)
 	for (uint32_t k = 0; k < run->overhead.nkinds; k++) {
 		const struct run_kind *kind = &run->overhead.kinds[k];
 
-		arrived_bytes += is_report(kind->kind) ? kind->bytes : 0;
+		arrived_bytes += record_is_report(kind->kind) ? kind->bytes : 0;
 		dropped_bytes += kind->dropped_bytes;
 		dropped_steps += kind->kind == REC_STEP ? kind->dropped : 0;
 	}
@@ -79,7 +68,7 @@ fill_overhead(struct run_overhead *over, const struct evidence *ev)
 
 	for (uint32_t k = 0; k < over->nkinds; k++) {
 		lost += over->kinds[k].dropped;
-		arrived += is_report(over->kinds[k].kind) ? over->kinds[k].records : 0;
+		arrived += record_is_report(over->kinds[k].kind) ? over->kinds[k].records : 0;
 	}
 	over->left_out = ev->left_out;
 	if (ev->ended && ev->end.sent_records > arrived + ev->left_out)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "diag/run/fill.h"
 
@@ -55,7 +56,7 @@ losses_init(struct losses *losses, const struct evidence *ev, struct err *err)
 	for (uint32_t g = 0; g < ev->gaps.count; g++) {
 		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, g);
 
-		if (gap->kind >= REC_POLL && gap->kind <= REC_DROP_ROW)
+		if (record_is(gap->kind, REC_TELEMETRY))
 			add_gap(losses, gap);
 	}
 	qsort(losses->spread, losses->nspread, sizeof(*losses->spread), cmp_loss);

@@ -35,7 +35,7 @@ make_room(struct host_records *records, uint32_t size)
 static int
 check_record(struct record_check *check, const struct rec_hdr *rec, uint64_t now_ps, struct err *err)
 {
-	if (rec->type != REC_STEP && rec->type != REC_TRIGGER && rec->type != REC_NOTIFY)
+	if (record_size(rec->type) == 0 || !record_is(rec->type, REC_HOST))
 		return err_set(err, -EINVAL, "a record of type %u is not a host's", rec->type);
 	if (rec->size != record_size(rec->type))
 		return err_set(err, -EINVAL, "%s of %u B; right would be %zu B", record_kinds[rec->type].name, rec->size,

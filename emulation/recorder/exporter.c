@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/record/kinds.h"
 #include "emulation/recorder/bucket.h"
 #include "emulation/recorder/gaps.h"
 #include "emulation/recorder/recmerge.h"
@@ -21,7 +22,7 @@ struct exporter {
 	bool limited;
 	uint64_t queue_bytes;
 	struct gaps gaps;
-	struct exporter_count counts[EXPORTER_KINDS];
+	struct exporter_count counts[RECORD_KINDS]; /* by enum rec_type */
 	uint64_t sent_bytes, header_bytes;
 	uint64_t peak_interval, interval_bytes, peak_bytes;
 	uint32_t seq;               /* of records that the exporter itself makes */
@@ -31,7 +32,7 @@ struct exporter {
 static void offer_until(struct exporter *e, uint64_t before_ps);
 static size_t same_time(const struct exporter *e, size_t first, size_t end);
 static void offer_group(struct exporter *e, size_t first, size_t end);
-static void count_offered(struct exporter *e, const struct rec_hdr *hdr, uint32_t kind);
+static void count_offered(struct exporter *e, const struct rec_hdr *hdr);
 static void enqueue(struct exporter *e, const struct rec_hdr *hdr);
 static void shrink(struct exporter *e, uint32_t for_class, uint64_t limit_bytes);
 static void drain(struct exporter *e, uint64_t until_ps);
@@ -84,7 +85,7 @@ exporter_set_clock(struct exporter *e, bool real_time, bool (*hurried)(void))
 void
 exporter_header(struct exporter *e, void *rec, uint16_t type, size_t size_bytes)
 {
-	assert(type >= REC_RUN && type <= REC_ECMP);
+	assert(record_is_header(type));
 	put_own(e, rec, type, size_bytes, 0);
 	e->header_bytes += size_bytes;
 	if (e->check != NULL)
@@ -183,7 +184,7 @@ offer_group(struct exporter *e, size_t first, size_t end)
 	for (size_t i = first; i < end; i++) {
 		const struct rec_hdr *hdr = recmerge_at(&e->merge, i);
 
-		count_offered(e, hdr, gaps_kind(hdr->type));
+		count_offered(e, hdr);
 		bytes += hdr->size;
 	}
 	if (!e->limited || (e->queue.records == 0 && bytes + e->gaps.due_bytes <= bucket_bytes(&e->bucket))) {
@@ -198,13 +199,13 @@ offer_group(struct exporter *e, size_t first, size_t end)
 }
 
 static void
-count_offered(struct exporter *e, const struct rec_hdr *hdr, uint32_t kind)
+count_offered(struct exporter *e, const struct rec_hdr *hdr)
 {
 	uint64_t interval = hdr->time_ps / EXPORTER_PEAK_PS;
 
-	assert(kind != GAPS_KINDS);
-	e->counts[kind].offered_records++;
-	e->counts[kind].offered_bytes += hdr->size;
+	assert(record_is_report(hdr->type));
+	e->counts[hdr->type].offered_records++;
+	e->counts[hdr->type].offered_bytes += hdr->size;
 	if (interval != e->peak_interval) {
 		e->peak_interval = interval;
 		e->interval_bytes = 0;
@@ -218,10 +219,10 @@ count_offered(struct exporter *e, const struct rec_hdr *hdr, uint32_t kind)
 static void
 enqueue(struct exporter *e, const struct rec_hdr *hdr)
 {
-	uint32_t class = gaps_class(gaps_kind(hdr->type));
+	uint32_t class = record_kinds[hdr->type].relevance;
 	uint64_t limit_bytes = e->queue_bytes + bucket_bytes(&e->bucket);
 
-	if (hdr->size > limit_bytes || hdr->size + GAPS_MAX_BYTES > e->bucket.burst_bytes) {
+	if (hdr->size > limit_bytes || hdr->size + REC_REPORT_KINDS * sizeof(struct rec_gap) > e->bucket.burst_bytes) {
 		drop(e, hdr);
 		return;
 	}
@@ -271,7 +272,7 @@ drain(struct exporter *e, uint64_t until_ps)
 static void
 send_record(struct exporter *e, const struct rec_hdr *hdr, uint64_t now_ps)
 {
-	struct exporter_count *count = &e->counts[gaps_kind(hdr->type)];
+	struct exporter_count *count = &e->counts[hdr->type];
 	uint64_t toll_bytes = gaps_toll(&e->gaps, e->sent_bytes);
 
 	if (toll_bytes > 0)
@@ -288,7 +289,7 @@ send_record(struct exporter *e, const struct rec_hdr *hdr, uint64_t now_ps)
 static void
 drop(struct exporter *e, const struct rec_hdr *hdr)
 {
-	struct exporter_count *count = &e->counts[gaps_kind(hdr->type)];
+	struct exporter_count *count = &e->counts[hdr->type];
 
 	count->dropped_records++;
 	count->dropped_bytes += hdr->size;
@@ -300,9 +301,7 @@ send_gaps(struct exporter *e, uint64_t now_ps)
 {
 	struct rec_gap gap;
 
-	for (uint32_t kind = 0; kind < EXPORTER_KINDS; kind++) {
-		if (!gaps_take(&e->gaps, kind, &gap))
-			continue;
+	while (gaps_take(&e->gaps, &gap)) {
 		gap.hdr.node = REC_NONE;
 		put_own(e, &gap, REC_GAP, sizeof(gap), now_ps);
 	}
@@ -333,11 +332,10 @@ exporter_stats(const struct exporter *e, struct exporter_stats *stats)
 		.gap_bytes = e->gaps.told_bytes,
 		.stream_bytes = e->sent_bytes + e->header_bytes + e->gaps.told_bytes,
 	};
-	for (uint32_t i = 0; i < EXPORTER_KINDS; i++) {
+	for (uint32_t i = 0; i < RECORD_KINDS; i++) {
 		const struct exporter_count *count = &e->counts[i];
 
 		stats->kinds[i] = *count;
-		stats->kinds[i].kind = gaps_type(i);
 		stats->all.offered_records += count->offered_records;
 		stats->all.offered_bytes += count->offered_bytes;
 		stats->all.sent_records += count->sent_records;

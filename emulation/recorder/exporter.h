@@ -4,7 +4,7 @@
  * the analyzer and the recording.
  *
  * Order. Records are offered by (time, node, sequence). While the budget suffices they leave in that order, each at
- * its own time. Under pressure they leave by relevance (gaps_class()), oldest first within a class: a record may
+ * its own time. Under pressure they leave by relevance (common/wire/record.h), oldest first within a class: a record may
  * then appear on the stream later than its time, behind younger ones, and a reader must go by the times in it.
  *
  * Budget. A token bucket in the run's own time; how often exporter_advance() is called changes nothing. What cannot
@@ -25,11 +25,11 @@
 #include "common/err.h"
 #include "common/record/buffer.h"
 #include "common/record/check.h"
+#include "common/record/limits.h"
 #include "common/wire/record_run.h"
 #include "emulation/recorder/gaps.h"
 #include "emulation/recorder/output.h"
 
-#define EXPORTER_KINDS GAPS_KINDS /* kinds that the budget rules */
 #define EXPORTER_BURST_MIN 1024
 /* exporter_peak() is the largest sum over intervals of this length. */
 #define EXPORTER_PEAK_PS 1000000000ULL
@@ -45,7 +45,6 @@ struct exporter_config {
 extern const struct cfg_table exporter_cfg_table;
 
 struct exporter_count {
-	uint16_t kind; /* enum rec_type; 0 in the sum over all */
 	uint64_t offered_records, offered_bytes;
 	uint64_t sent_records, sent_bytes;
 	uint64_t dropped_records, dropped_bytes;
@@ -54,7 +53,7 @@ struct exporter_count {
 
 struct exporter_stats {
 	struct exporter_count all;
-	struct exporter_count kinds[EXPORTER_KINDS]; /* most relevant first */
+	struct exporter_count kinds[RECORD_KINDS]; /* by enum rec_type, of kinds that the budget rules */
 	uint64_t waiting_records, waiting_bytes;
 	uint64_t header_bytes;           /* stream header, configuration and REC_END: outside the budget */
 	uint64_t gap_records, gap_bytes; /* REC_GAP sent */
@@ -97,7 +96,7 @@ void exporter_show(struct exporter *exporter, struct record_check *check);
 /*
  * Takes over and empties what nodes have reported. Between windows only. It is offered to the budget by
  * exporter_advance(), once its time has passed.
- * @param bufs  records of the kinds that gaps_kind() knows; no header records
+ * @param bufs  reports (record_is_report()); no header records
  */
 void exporter_collect(struct exporter *exporter, struct recbuf *const bufs[], size_t count);
 

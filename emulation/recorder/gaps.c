@@ -3,40 +3,16 @@
 
 #include <assert.h>
 
+#include "common/record/kinds.h"
+
 #include "common/wire/record.h"
 
 #define SHARE 8
 #define ALLOWANCE_BYTES 1024
 
-static const struct {
-	uint16_t type;
-	uint16_t class;
-} kinds[GAPS_KINDS] = {
-	{ REC_STEP, 0 },     { REC_TRIGGER, 1 },   { REC_POLL, 1 },   { REC_PORT_ROW, 1 },   { REC_DROP_ROW, 1 },
-	{ REC_FLOW_ROW, 2 }, { REC_METER_ROW, 3 }, { REC_NOTIFY, 4 }, { REC_MATRIX_ROW, 4 },
-};
-
-uint32_t
-gaps_kind(uint16_t type)
-{
-	uint32_t kind = 0;
-
-	while (kind < GAPS_KINDS && kinds[kind].type != type)
-		kind++;
-	return kind;
-}
-
-uint16_t
-gaps_type(uint32_t kind)
-{
-	return kinds[kind].type;
-}
-
-uint32_t
-gaps_class(uint32_t kind)
-{
-	return kinds[kind].class;
-}
+#define CLASS_KNOWN(number, KIND, kind, class, reporter, title, relevance)                                                 \
+	_Static_assert((relevance) < GAPS_CLASSES, #KIND);
+REC_KINDS(CLASS_KNOWN)
 
 /* Adds to what is lost of a kind. */
 static void
@@ -44,7 +20,7 @@ add(struct gaps *gaps, uint32_t kind, const struct gap *lost)
 {
 	struct gap *gap = &gaps->kinds[kind];
 
-	assert(kind < GAPS_KINDS);
+	assert(record_is_report(kind));
 	if (gap->records == 0) {
 		*gap = *lost;
 		gaps->due_bytes += sizeof(struct rec_gap);
@@ -63,7 +39,7 @@ gaps_note(struct gaps *gaps, const struct rec_hdr *hdr)
 {
 	const struct gap lost = { .records = 1, .bytes = hdr->size, .from_ps = hdr->time_ps, .to_ps = hdr->time_ps };
 
-	add(gaps, gaps_kind(hdr->type), &lost);
+	add(gaps, hdr->type, &lost);
 }
 
 void
@@ -71,7 +47,7 @@ gaps_note_gap(struct gaps *gaps, const struct rec_gap *lost)
 {
 	const struct gap gap = { lost->dropped, lost->dropped_bytes, lost->from_ps, lost->to_ps };
 
-	add(gaps, gaps_kind((uint16_t)lost->kind), &gap);
+	add(gaps, lost->kind, &gap);
 }
 
 uint64_t
@@ -83,14 +59,20 @@ gaps_toll(const struct gaps *gaps, uint64_t sent_bytes)
 }
 
 bool
-gaps_take(struct gaps *gaps, uint32_t kind, struct rec_gap *gap)
+gaps_take(struct gaps *gaps, struct rec_gap *gap)
 {
-	struct gap *lost = &gaps->kinds[kind];
+	uint32_t kind = RECORD_KINDS;
+	struct gap *lost;
 
-	if (lost->records == 0)
+	if (gaps->due_bytes == 0)
 		return false;
+	for (uint32_t k = 0; k < RECORD_KINDS; k++)
+		if (gaps->kinds[k].records != 0 &&
+		    (kind == RECORD_KINDS || record_kinds[k].relevance < record_kinds[kind].relevance))
+			kind = k;
+	lost = &gaps->kinds[kind];
 	*gap = (struct rec_gap){
-		.kind = kinds[kind].type,
+		.kind = kind,
 		.dropped = lost->records,
 		.dropped_bytes = lost->bytes,
 		.from_ps = lost->from_ps,

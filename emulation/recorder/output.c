@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/record/kinds.h"
+
 /* Of its own REC_GAP: the exporter numbers its from 0. */
 #define FIRST_GAP_SEQ 0x80000000u
 
@@ -75,9 +77,7 @@ tell_gaps(struct output *output, uint64_t now_ps)
 {
 	struct rec_gap gap;
 
-	for (uint32_t kind = 0; output->gaps.due_bytes != 0 && kind < GAPS_KINDS; kind++) {
-		if (!gaps_take(&output->gaps, kind, &gap))
-			continue;
+	while (gaps_take(&output->gaps, &gap)) {
 		gap.hdr = (struct rec_hdr){
 			.type = REC_GAP, .size = sizeof(gap), .node = REC_NONE, .time_ps = now_ps, .seq = output->gap_seq++
 		};
@@ -101,8 +101,7 @@ end_of(const struct output *output, const struct rec_hdr *hdr)
 static bool
 may_drop(const struct output *output, const struct rec_hdr *hdr, bool real_time)
 {
-	return output->ops->on_full[real_time] == OUTPUT_DROP &&
-	       (hdr->type == REC_GAP || gaps_kind(hdr->type) < GAPS_KINDS);
+	return output->ops->on_full[real_time] == OUTPUT_DROP && (hdr->type == REC_GAP || record_is_report(hdr->type));
 }
 
 void

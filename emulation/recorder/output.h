@@ -13,7 +13,7 @@
 
 #include "common/err.h"
 #include "common/spool.h"
-#include "common/wire/record.h"
+#include "common/wire/record_hdr.h"
 #include "emulation/recorder/gaps.h"
 
 /* When a buffer is full. What is configured and REC_END are always waited for: they come before and after the run. */

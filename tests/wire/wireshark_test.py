@@ -36,8 +36,8 @@ def tables_agree():
     """The script's table of records is that of common/wire/record*.h, field by field."""
     header = "".join(path.read_text() for path in sorted((SOURCE / "common/wire").glob("record*.h")))
     lua = LUA.read_text()
-    numbers = {name.lower(): int(value) for name, value in re.findall(r"^\tREC_(\w+) = (\d+),$", header, re.M)}
-    sizes = dict(re.findall(r"_Static_assert\(sizeof\(struct rec_(\w+)\) == (\d+)", header))
+    numbers = {name: int(value) for value, name in re.findall(r"^\tROW\((\d+), [A-Z_]+, (\w+), ", header, re.M)}
+    sizes = dict(re.findall(r"^WIRE_SIZE\(rec_(\w+), (\d+)\)", header, re.M))
     kinds = {"uint8_t": "u8", "uint16_t": "u16", "uint32_t": "u32", "uint64_t": "u64", "char": "s32", "struct rec_tuple": "tuple"}
     wanted = {}
     for name, body in re.findall(r"^struct rec_(\w+) \{\n(.*?)^\};", header, re.M | re.S):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/vedrfolnir/cause/drops.h"
 
+#include "common/record/kinds.h"
 #include "common/wire/ending.h"
 #include "common/wire/record.h"
 
@@ -106,8 +107,7 @@ telemetry_lost(const struct evidence *ev, const struct run_step *s)
 	for (uint32_t i = 0; i < ev->gaps.count; i++) {
 		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, i);
 
-		if (gap->kind >= REC_POLL && gap->kind <= REC_DROP_ROW && gap->from_ps <= s->end_ps &&
-		    gap->to_ps >= s->start_ps)
+		if (record_is(gap->kind, REC_TELEMETRY) && gap->from_ps <= s->end_ps && gap->to_ps >= s->start_ps)
 			return true;
 	}
 	return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/vedrfolnir/cause/pfc_silence.h"
 
+#include "common/record/kinds.h"
 #include "common/wire/detection.h"
 #include "common/wire/record.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -12,8 +13,7 @@ is_telemetry_lost(const struct evidence *ev, struct window step)
 	for (uint32_t i = 0; i < ev->gaps.count; i++) {
 		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, i);
 
-		if (gap->kind >= REC_POLL && gap->kind <= REC_DROP_ROW && gap->from_ps <= step.to_ps &&
-		    gap->to_ps >= step.from_ps)
+		if (record_is(gap->kind, REC_TELEMETRY) && gap->from_ps <= step.to_ps && gap->to_ps >= step.from_ps)
 			return true;
 	}
 	return false;

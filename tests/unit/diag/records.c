@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
 
@@ -50,8 +51,8 @@ records_put(struct records *r, void *rec, uint16_t type, size_t size_bytes, uint
 	hdr->node = node;
 	hdr->time_ps = time_ps;
 	hdr->seq = r->seq++;
-	r->reports += type >= REC_STEP && type <= REC_DROP_ROW;
-	r->report_bytes += type >= REC_STEP && type <= REC_DROP_ROW ? size_bytes : 0;
+	r->reports += record_is_report(type);
+	r->report_bytes += record_is_report(type) ? size_bytes : 0;
 	append(r, rec, size_bytes);
 }
 

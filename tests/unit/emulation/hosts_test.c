@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/units.h"
+#include "common/wire/record.h"
 #include "emulation/emulation.h"
 #include "rxe-hosts/steps/remote.h"
 

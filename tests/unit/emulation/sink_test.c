@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "common/wire/record.h"
+#include "common/wire/record_rows.h"
 #include "emulation/recorder/sink.h"
 
 #define BUFFER_BYTES output_analyzer.cap_bytes
