@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/wire/eth.h"
+#include "common/wire/layout.h"
 
 #define ARP_HARDWARE_ETHERNET 1
 #define ARP_REQUEST 1
@@ -18,4 +19,13 @@ struct wire_arp {
 	wire_be32 target_ip;
 } __attribute__((packed));
 
-_Static_assert(sizeof(struct wire_arp) == 28, "layout");
+WIRE_AT(wire_arp, 0, hardware)
+WIRE_AT(wire_arp, 2, protocol)
+WIRE_AT(wire_arp, 4, hardware_bytes)
+WIRE_AT(wire_arp, 5, protocol_bytes)
+WIRE_AT(wire_arp, 6, operation)
+WIRE_AT(wire_arp, 8, sender_mac)
+WIRE_AT(wire_arp, 14, sender_ip)
+WIRE_AT(wire_arp, 18, target_mac)
+WIRE_AT(wire_arp, 24, target_ip)
+WIRE_SIZE(wire_arp, 28)

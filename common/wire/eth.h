@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "common/wire/layout.h"
+
 /* Network byte order: convert with <endian.h>. */
 typedef uint16_t wire_be16;
 typedef uint32_t wire_be32;
@@ -24,11 +26,20 @@ struct wire_eth {
 	wire_be16 type;
 } __attribute__((packed));
 
+WIRE_AT(wire_eth, 0, dst)
+WIRE_AT(wire_eth, 6, src)
+WIRE_AT(wire_eth, 12, type)
+WIRE_SIZE(wire_eth, 14)
+
 /* 802.1Q: follows the source address, in place of the type. */
 struct wire_vlan {
 	wire_be16 tci; /* PCP 3 bits, DEI 1, VID 12 */
 	wire_be16 type;
 } __attribute__((packed));
+
+WIRE_AT(wire_vlan, 0, tci)
+WIRE_AT(wire_vlan, 2, type)
+WIRE_SIZE(wire_vlan, 4)
 
 #define VLAN_PCP_SHIFT 13
 
@@ -44,6 +55,18 @@ struct wire_ipv4 {
 	wire_be32 src, dst;
 } __attribute__((packed));
 
+WIRE_AT(wire_ipv4, 0, version_ihl)
+WIRE_AT(wire_ipv4, 1, tos)
+WIRE_AT(wire_ipv4, 2, total_bytes)
+WIRE_AT(wire_ipv4, 4, id)
+WIRE_AT(wire_ipv4, 6, fragment)
+WIRE_AT(wire_ipv4, 8, ttl)
+WIRE_AT(wire_ipv4, 9, protocol)
+WIRE_AT(wire_ipv4, 10, checksum)
+WIRE_AT(wire_ipv4, 12, src)
+WIRE_AT(wire_ipv4, 16, dst)
+WIRE_SIZE(wire_ipv4, 20)
+
 #define IPV4_VERSION_IHL 0x45 /* version 4, no options */
 #define IPV4_DF 0x4000
 #define IPV4_PROTOCOL_UDP 17
@@ -56,10 +79,11 @@ struct wire_udp {
 	wire_be16 checksum;
 } __attribute__((packed));
 
-_Static_assert(sizeof(struct wire_eth) == 14, "layout");
-_Static_assert(sizeof(struct wire_vlan) == 4, "layout");
-_Static_assert(sizeof(struct wire_ipv4) == 20, "layout");
-_Static_assert(sizeof(struct wire_udp) == 8, "layout");
+WIRE_AT(wire_udp, 0, sport)
+WIRE_AT(wire_udp, 2, dport)
+WIRE_AT(wire_udp, 4, total_bytes)
+WIRE_AT(wire_udp, 6, checksum)
+WIRE_SIZE(wire_udp, 8)
 
 /* Bytes of link time that a frame (without FCS) takes: padding, FCS, preamble and gap included. */
 static inline uint32_t

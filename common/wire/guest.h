@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "common/wire/layout.h"
+
 #define GUEST_MAGIC 0x524c4754U /* "RLGT" */
 #define GUEST_MAX_PAYLOAD 16384
 #define GUEST_WINDOW_BYTES 32768
@@ -40,12 +42,22 @@ struct guest_frame {
 	uint16_t size; /* of the payload that follows */
 };
 
+WIRE_AT(guest_frame, 0, type)
+WIRE_AT(guest_frame, 1, session)
+WIRE_AT(guest_frame, 2, size)
+WIRE_SIZE(guest_frame, 4)
+
 /* How the guest came up. */
 struct guest_hello {
 	uint32_t magic;
 	uint32_t error;     /* 0: its network is up; else errno, and text says what failed */
 	uint32_t gid_index; /* of the NIC's RoCEv2 entry for its IPv4 address; UINT32_MAX without a NIC */
 };
+
+WIRE_AT(guest_hello, 0, magic)
+WIRE_AT(guest_hello, 4, error)
+WIRE_AT(guest_hello, 8, gid_index)
+WIRE_SIZE(guest_hello, 12)
 
 enum guest_run_flag {
 	GUEST_RUN_PTY = 1,    /* on a terminal of its own; both outputs are GUEST_STDOUT */
@@ -59,15 +71,21 @@ struct guest_run {
 	uint16_t rows, cols;
 };
 
+WIRE_AT(guest_run, 0, flags)
+WIRE_AT(guest_run, 4, rows)
+WIRE_AT(guest_run, 6, cols)
+WIRE_SIZE(guest_run, 8)
+
 struct guest_credit {
 	uint32_t bytes;
 };
+
+WIRE_AT(guest_credit, 0, bytes)
+WIRE_SIZE(guest_credit, 4)
 
 struct guest_exit {
 	uint32_t status; /* 0..255, or 128 + signal */
 };
 
-_Static_assert(sizeof(struct guest_frame) == 4, "layout");
-_Static_assert(sizeof(struct guest_hello) == 12, "layout");
-_Static_assert(sizeof(struct guest_run) == 8, "layout");
-_Static_assert(sizeof(struct guest_credit) == 4 && sizeof(struct guest_exit) == 4, "layout");
+WIRE_AT(guest_exit, 0, status)
+WIRE_SIZE(guest_exit, 4)

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "common/wire/ids.h"
+#include "common/wire/layout.h"
 
 #define MANAGE_MAGIC 0x474d4352U /* "RCMG" */
 #define MANAGE_VERSION 2
@@ -53,6 +54,12 @@ struct manage_hdr {
 	uint32_t size; /* of the body, bytes; MANAGE_MAX_BODY at most */
 };
 
+WIRE_AT(manage_hdr, 0, magic)
+WIRE_AT(manage_hdr, 4, type)
+WIRE_AT(manage_hdr, 6, reserved)
+WIRE_AT(manage_hdr, 8, size)
+WIRE_SIZE(manage_hdr, 12)
+
 struct manage_hello {
 	uint32_t version; /* MANAGE_VERSION */
 	uint32_t node;    /* topology node id */
@@ -60,11 +67,21 @@ struct manage_hello {
 	char device[32];  /* RDMA device */
 };
 
+WIRE_AT(manage_hello, 0, version)
+WIRE_AT(manage_hello, 4, node)
+WIRE_AT(manage_hello, 8, digest)
+WIRE_AT(manage_hello, 16, device)
+WIRE_SIZE(manage_hello, 48)
+
 /* Sent by the host with fabric_ns 0, answered at once with fabric_ns filled in. */
 struct manage_time {
 	uint64_t host_ns;   /* the host's clock when it sent, echoed */
 	uint64_t fabric_ns; /* the fabric's CLOCK_MONOTONIC when it answered */
 };
+
+WIRE_AT(manage_time, 0, host_ns)
+WIRE_AT(manage_time, 8, fabric_ns)
+WIRE_SIZE(manage_time, 16)
 
 /* One end of a reliable connection whose other end is an embedded host's. */
 struct manage_qp {
@@ -74,6 +91,14 @@ struct manage_qp {
 	uint64_t addr, bytes; /* where messages of the flow go; 0: this host sends it */
 };
 
+WIRE_AT(manage_qp, 0, flow)
+WIRE_AT(manage_qp, 4, qpn)
+WIRE_AT(manage_qp, 8, rkey)
+WIRE_AT(manage_qp, 12, reserved)
+WIRE_AT(manage_qp, 16, addr)
+WIRE_AT(manage_qp, 24, bytes)
+WIRE_SIZE(manage_qp, 32)
+
 struct manage_connected {
 	uint32_t qps;
 	uint32_t reserved;
@@ -81,9 +106,19 @@ struct manage_connected {
 	uint64_t base_rtt_ns, noise_ns; /* of its flows' idle paths, the largest; 0: not measured */
 };
 
+WIRE_AT(manage_connected, 0, qps)
+WIRE_AT(manage_connected, 4, reserved)
+WIRE_AT(manage_connected, 8, clock_error_ns)
+WIRE_AT(manage_connected, 16, base_rtt_ns)
+WIRE_AT(manage_connected, 24, noise_ns)
+WIRE_SIZE(manage_connected, 32)
+
 struct manage_start {
 	uint64_t zero_ns; /* time 0 of the run on the fabric's clock, ahead of now */
 };
+
+WIRE_AT(manage_start, 0, zero_ns)
+WIRE_SIZE(manage_start, 8)
 
 struct manage_progress {
 	uint64_t acked_bytes; /* sent by this host and acknowledged so far, all flows: the stall detector watches it */
@@ -94,9 +129,20 @@ struct manage_progress {
 	uint64_t next_ps; /* when the next of either begins that only waits for its time; UINT64_MAX: none does */
 };
 
+WIRE_AT(manage_progress, 0, acked_bytes)
+WIRE_AT(manage_progress, 8, working)
+WIRE_AT(manage_progress, 12, background)
+WIRE_AT(manage_progress, 16, sending)
+WIRE_AT(manage_progress, 20, reserved)
+WIRE_AT(manage_progress, 24, next_ps)
+WIRE_SIZE(manage_progress, 32)
+
 struct manage_stop {
 	uint64_t end_ps;
 };
+
+WIRE_AT(manage_stop, 0, end_ps)
+WIRE_SIZE(manage_stop, 8)
 
 /* struct step_result (rxe-hosts/monitor/monitor.h). Collectives; a background flow has collective REC_NONE. */
 struct manage_step {
@@ -106,11 +152,34 @@ struct manage_step {
 	uint64_t bytes, acked_bytes, start_ps, end_ps;
 };
 
+WIRE_AT(manage_step, 0, collective)
+WIRE_AT(manage_step, 4, iteration)
+WIRE_AT(manage_step, 8, rank)
+WIRE_AT(manage_step, 12, step)
+WIRE_AT(manage_step, 16, flow)
+WIRE_AT(manage_step, 20, waited_for)
+WIRE_AT(manage_step, 24, retransmits)
+WIRE_AT(manage_step, 28, open)
+WIRE_AT(manage_step, 32, bytes)
+WIRE_AT(manage_step, 40, acked_bytes)
+WIRE_AT(manage_step, 48, start_ps)
+WIRE_AT(manage_step, 56, end_ps)
+WIRE_SIZE(manage_step, 64)
+
 struct manage_iteration {
 	uint32_t collective, rank, iteration, started;
 	uint64_t start_ps, end_ps; /* end_ps 0: not complete */
 	uint64_t wrong;            /* elements */
 };
+
+WIRE_AT(manage_iteration, 0, collective)
+WIRE_AT(manage_iteration, 4, rank)
+WIRE_AT(manage_iteration, 8, iteration)
+WIRE_AT(manage_iteration, 12, started)
+WIRE_AT(manage_iteration, 16, start_ps)
+WIRE_AT(manage_iteration, 24, end_ps)
+WIRE_AT(manage_iteration, 32, wrong)
+WIRE_SIZE(manage_iteration, 40)
 
 struct manage_result {
 	/* What made the device send again, by its own counters. rdma_rxe: timeouts include NAKs, and false alarms. */
@@ -125,20 +194,26 @@ struct manage_result {
 	uint32_t lost_records; /* for want of room: the channel was not read */
 };
 
+WIRE_AT(manage_result, 0, naks)
+WIRE_AT(manage_result, 8, timeouts)
+WIRE_AT(manage_result, 16, notification_packets)
+WIRE_AT(manage_result, 24, polling_packets)
+WIRE_AT(manage_result, 32, probe_packets)
+WIRE_AT(manage_result, 40, notification_bytes)
+WIRE_AT(manage_result, 48, polling_bytes)
+WIRE_AT(manage_result, 56, probe_bytes)
+WIRE_AT(manage_result, 64, cpu_ns)
+WIRE_AT(manage_result, 72, peak_rss_bytes)
+WIRE_AT(manage_result, 80, unexpected)
+WIRE_AT(manage_result, 88, manage_bytes)
+WIRE_AT(manage_result, 96, failed)
+WIRE_AT(manage_result, 100, lost_records)
+WIRE_SIZE(manage_result, 104)
+
 /* FAILED, QP_ERROR */
 struct manage_failed {
 	char text[MANAGE_TEXT]; /* NUL-terminated */
 };
 
-_Static_assert(sizeof(struct manage_hdr) == 12, "layout");
-_Static_assert(sizeof(struct manage_hello) == 48, "layout");
-_Static_assert(sizeof(struct manage_time) == 16, "layout");
-_Static_assert(sizeof(struct manage_qp) == 32, "layout");
-_Static_assert(sizeof(struct manage_connected) == 32, "layout");
-_Static_assert(sizeof(struct manage_start) == 8, "layout");
-_Static_assert(sizeof(struct manage_progress) == 32, "layout");
-_Static_assert(sizeof(struct manage_stop) == 8, "layout");
-_Static_assert(sizeof(struct manage_step) == 64, "layout");
-_Static_assert(sizeof(struct manage_iteration) == 40, "layout");
-_Static_assert(sizeof(struct manage_result) == 104, "layout");
-_Static_assert(sizeof(struct manage_failed) == 240, "layout");
+WIRE_AT(manage_failed, 0, text)
+WIRE_SIZE(manage_failed, 240)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/wire/eth.h"
+#include "common/wire/layout.h"
 
 #define NOTIFY_UDP_PORT 47911
 #define NOTIFY_MAGIC 0x524c4e54U /* "RLNT" */
@@ -21,7 +22,12 @@ struct wire_notify {
 	wire_be32 detections; /* handed over */
 } __attribute__((packed));
 
-_Static_assert(sizeof(struct wire_notify) == 16, "layout");
+WIRE_AT(wire_notify, 0, magic)
+WIRE_AT(wire_notify, 4, version)
+WIRE_AT(wire_notify, 5, reserved)
+WIRE_AT(wire_notify, 8, step)
+WIRE_AT(wire_notify, 12, detections)
+WIRE_SIZE(wire_notify, 16)
 
 #define NOTIFY_FRAME_BYTES                                                                                                 \
 	(sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) + sizeof(struct wire_notify))

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "common/wire/eth.h"
+#include "common/wire/layout.h"
 
 #define PFC_OPCODE 0x0101
 #define PFC_CLASSES 8
@@ -20,9 +21,14 @@ struct wire_pfc {
 	uint8_t pad[26];               /* zero */
 } __attribute__((packed));
 
+WIRE_AT(wire_pfc, 0, eth)
+WIRE_AT(wire_pfc, 14, opcode)
+WIRE_AT(wire_pfc, 16, class_enable)
+WIRE_AT(wire_pfc, 18, quanta)
+WIRE_AT(wire_pfc, 34, pad)
+WIRE_SIZE(wire_pfc, 60)
+
 #define PFC_DST                                                                                                            \
 	{                                                                                                                  \
 		0x01, 0x80, 0xc2, 0x00, 0x00, 0x01                                                                         \
 	} /* never forwarded */
-
-_Static_assert(sizeof(struct wire_pfc) == ETH_MIN_BYTES, "layout");

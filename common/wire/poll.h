@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/wire/eth.h"
+#include "common/wire/layout.h"
 
 #define POLL_UDP_PORT 47910
 #define POLL_MAGIC 0x524c504cU /* "RLPL" */
@@ -24,7 +25,17 @@ struct wire_poll {
 	wire_be16 sport, dport;
 } __attribute__((packed));
 
-_Static_assert(sizeof(struct wire_poll) == 24, "layout");
+WIRE_AT(wire_poll, 0, magic)
+WIRE_AT(wire_poll, 4, version)
+WIRE_AT(wire_poll, 5, flags)
+WIRE_AT(wire_poll, 6, protocol)
+WIRE_AT(wire_poll, 7, reserved)
+WIRE_AT(wire_poll, 8, event)
+WIRE_AT(wire_poll, 12, src_ip)
+WIRE_AT(wire_poll, 16, dst_ip)
+WIRE_AT(wire_poll, 20, sport)
+WIRE_AT(wire_poll, 22, dport)
+WIRE_SIZE(wire_poll, 24)
 
 #define POLL_FRAME_BYTES                                                                                                   \
 	(sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) + sizeof(struct wire_poll))

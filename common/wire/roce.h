@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/wire/eth.h"
+#include "common/wire/layout.h"
 
 /* BTH opcodes: transport in the upper three bits, operation in the lower five. */
 enum roce_opcode {
@@ -41,6 +42,15 @@ struct wire_bth {
 	uint8_t psn[3];
 } __attribute__((packed));
 
+WIRE_AT(wire_bth, 0, opcode)
+WIRE_AT(wire_bth, 1, flags)
+WIRE_AT(wire_bth, 2, pkey)
+WIRE_AT(wire_bth, 4, congestion)
+WIRE_AT(wire_bth, 5, dst_qpn)
+WIRE_AT(wire_bth, 8, ackreq)
+WIRE_AT(wire_bth, 9, psn)
+WIRE_SIZE(wire_bth, 12)
+
 #define BTH_SE 0x80
 #define BTH_MIG 0x40
 #define BTH_PAD_SHIFT 4
@@ -59,11 +69,20 @@ struct wire_reth {
 	wire_be32 dma_bytes;
 } __attribute__((packed));
 
+WIRE_AT(wire_reth, 0, va)
+WIRE_AT(wire_reth, 8, rkey)
+WIRE_AT(wire_reth, 12, dma_bytes)
+WIRE_SIZE(wire_reth, 16)
+
 /* ACK Extended Transport Header, 9.3.5. */
 struct wire_aeth {
 	uint8_t syndrome;
 	uint8_t msn[3];
 } __attribute__((packed));
+
+WIRE_AT(wire_aeth, 0, syndrome)
+WIRE_AT(wire_aeth, 1, msn)
+WIRE_SIZE(wire_aeth, 4)
 
 #define AETH_ACK 0x1f          /* ACK without credit limit */
 #define AETH_NAK_SEQUENCE 0x60 /* NAK, PSN sequence error */
@@ -77,21 +96,23 @@ struct wire_deth {
 	uint8_t src_qpn[3];
 } __attribute__((packed));
 
+WIRE_AT(wire_deth, 0, qkey)
+WIRE_AT(wire_deth, 4, reserved)
+WIRE_AT(wire_deth, 5, src_qpn)
+WIRE_SIZE(wire_deth, 8)
+
 /* Immediate Data Extended Transport Header, 9.3.6. */
 struct wire_immdt {
 	wire_be32 imm;
 } __attribute__((packed));
 
+WIRE_AT(wire_immdt, 0, imm)
+WIRE_SIZE(wire_immdt, 4)
+
 #define ROCE_MIN_MTU 256      /* path MTUs are the powers of two from here .. */
 #define ROCE_MAX_PAYLOAD 4096 /* .. to here */
 #define CNP_RESERVED_BYTES 16 /* zero */
 #define ICRC_BYTES 4          /* little-endian, behind payload and pad */
-
-_Static_assert(sizeof(struct wire_bth) == 12, "layout");
-_Static_assert(sizeof(struct wire_reth) == 16, "layout");
-_Static_assert(sizeof(struct wire_aeth) == 4, "layout");
-_Static_assert(sizeof(struct wire_deth) == 8, "layout");
-_Static_assert(sizeof(struct wire_immdt) == 4, "layout");
 
 /* Headers behind the BTH, as a set. */
 enum roce_header { ROCE_RETH = 1 << 0, ROCE_AETH = 1 << 1, ROCE_DETH = 1 << 2, ROCE_IMM = 1 << 3 };
