@@ -7,7 +7,8 @@
 --   tshark -X lua_script:scripts/wireshark/rocelab.lua -r out/case-study/records.bin
 --
 -- or copy it into the folder "Personal Lua Plugins" of Wireshark's Help > About > Folders. Wireshark 3.6 or later.
--- The formats are docs/wire-formats.md; the table of records below is compared with common/wire/record*.h by a test.
+-- The formats are docs/wire-formats.md; the tables of records and of values below are made of common/wire by
+-- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
 local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 1, 16, 24
@@ -31,22 +32,24 @@ local RECORDS = {
   [17] = { "trigger", 80, "flow:tuple collective:u32 iteration:u32 step:u32 cause:u32 rtt_ps:ps threshold_ps:ps " ..
            "remaining:u32 reserved:u32" },
   [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 reserved:u32" },
-  [32] = { "poll", 56, "victim:tuple in_port:u16 out_port:u16 flags:u16 out_paused:u8 repeated:u8 ttl:u32 reserved:u32" },
-  [33] = { "port_row", 160, "port:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32 from_ps:ps to_ps:ps " ..
-           "packets:u64 bytes:u64 depth_sum:u64 paused_packets:u64 pause_ps:ps paused_since_ps:ps queue_packets:u64 " ..
-           "queue_bytes:u64 ingress_bytes:u64 ingress_xoff_bytes:u64 pausing_since_ps:ps pausing:u32 " ..
-           "pauses_received:u32 pauses_sent:u32 state_only:u32" },
-  [34] = { "flow_row", 88, "flow:tuple port:u16 in_port:u16 epoch_first:u32 epoch_last:u32 queue_packets:u32 packets:u64 " ..
-           "bytes:u64 depth_sum:u64 paused_packets:u64" },
-  [35] = { "meter_row", 56, "in_port:u16 port:u16 epoch_first:u32 epoch_last:u32 reserved:u32 bytes:u64 held_bytes:u64" },
-  [36] = { "matrix_row", 80, "flow:tuple other:tuple port:u16 reserved16:u16 epoch_first:u32 epoch_last:u32 reserved:u32 " ..
-           "ahead:u64" },
+  [32] = { "poll", 56, "victim:tuple in_port:u16 out_port:u16 flags:u16 out_paused:u8 repeated:u8 ttl:u32 " ..
+           "reserved:u32" },
+  [33] = { "port_row", 160, "port:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32 from_ps:ps " ..
+           "to_ps:ps packets:u64 bytes:u64 depth_sum:u64 paused_packets:u64 pause_ps:ps paused_since_ps:ps " ..
+           "queue_packets:u64 queue_bytes:u64 ingress_bytes:u64 ingress_xoff_bytes:u64 pausing_since_ps:ps " ..
+           "pausing:u32 pauses_received:u32 pauses_sent:u32 state_only:u32" },
+  [34] = { "flow_row", 88, "flow:tuple port:u16 in_port:u16 epoch_first:u32 epoch_last:u32 queue_packets:u32 " ..
+           "packets:u64 bytes:u64 depth_sum:u64 paused_packets:u64" },
+  [35] = { "meter_row", 56, "in_port:u16 port:u16 epoch_first:u32 epoch_last:u32 reserved:u32 bytes:u64 " ..
+           "held_bytes:u64" },
+  [36] = { "matrix_row", 80, "flow:tuple other:tuple port:u16 reserved16:u16 epoch_first:u32 epoch_last:u32 " ..
+           "reserved:u32 ahead:u64" },
   [37] = { "drop_row", 80, "last:tuple port:u16 reason:u16 reserved:u32 packets:u64 bytes:u64 first_ps:ps last_ps:ps" },
   [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64 from_ps:ps to_ps:ps" },
-  [49] = { "end", 160, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 offered_records:u64 " ..
-           "sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 polling_bytes:u64 " ..
-           "notification_packets:u64 notification_bytes:u64 detections:u64 kept_reports:u64 kept_bytes:u64 " ..
-           "collected_reports:u64 collected_bytes:u64" },
+  [49] = { "end", 160, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 " ..
+           "offered_records:u64 sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 " ..
+           "polling_bytes:u64 notification_packets:u64 notification_bytes:u64 detections:u64 kept_reports:u64 " ..
+           "kept_bytes:u64 collected_reports:u64 collected_bytes:u64" },
 }
 
 local POLL_FLAGS = { [1] = "victim path", [2] = "PFC spreading path", [3] = "victim and PFC spreading path" }
@@ -54,14 +57,14 @@ for flags = 1, 3 do
   POLL_FLAGS[flags + 4] = POLL_FLAGS[flags] .. ", quiet"
 end
 local VALUES = {
-  ["run.policy"] = { [0] = "off", "vedrfolnir", "poster", "hawkeye minr", "hawkeye maxr", "full polling" },
+  ["run.policy"] = { [0] = "off", "vedrfolnir", "vedrfolnir-poster", "hawkeye-minr", "hawkeye-maxr", "full-polling" },
   ["node.kind"] = { [0] = "switch", "host" },
-  ["collective.algorithm"] = { [0] = "ring", "halving doubling" },
+  ["collective.algorithm"] = { [0] = "ring", "halving-doubling" },
   ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce" },
   ["trigger.cause"] = { [0] = "rtt", "stall" },
   ["poll.flags"] = POLL_FLAGS,
-  ["drop_row.reason"] = { [0] = "injected", "corrupt", "link down", "ttl", "no route", "blackhole", "queue full", "no buffer" },
-  ["end.reason"] = { [0] = "complete", "qp error", "stall", "limit", "invariant", "interrupt", "host lost" },
+  ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },
+  ["end.reason"] = { [0] = "complete", "qp_error", "stall", "limit", "invariant", "interrupt", "host_lost" },
 }
 local WIDTHS = { u8 = 1, u16 = 2, u32 = 4, u64 = 8, s32 = 32, ip = 4, ps = 8, tuple = 16 }
 

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a recorded stream as docs/wire-formats.md describes it, with no code in common with the programs."""
+"""Reads a recorded stream as docs/wire-formats.md describes it, with no code in common with the programs. STEP, TRIGGER, ...
+are the numbers of kinds."""
+import pathlib
 import struct
+import sys
 from collections import namedtuple
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
+from soaking import record_layout  # pylint: disable=wrong-import-position
+
 MAGIC, VERSION = b"ROCELAB1", 1
-NODE = 2
-STEP, TRIGGER, POLL, PORT_ROW, FLOW_ROW = 16, 17, 32, 33, 34
-GAP, END = 48, 49
+KINDS = record_layout.kinds()
+globals().update({kind.name: number for number, kind in KINDS.items()})
+FORMS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 Record = namedtuple("Record", "type node time_ps seq event body")
-Gap = namedtuple("Gap", "kind dropped dropped_bytes from_ps to_ps")
-End = namedtuple("End", "reason at_node end_ps offered_bytes sent_bytes offered_records sent_records deferred_records "
-                        "dropped_records")
-PortRow = namedtuple("PortRow", "port host paused depth_max epoch_first epoch_last from_ps to_ps packets bytes depth_sum "
-                                "paused_packets pause_ps paused_since_ps queue_packets queue_bytes ingress_bytes "
-                                "ingress_xoff_bytes pausing_since_ps pausing pauses_received pauses_sent")
 
 
 def read(path):
@@ -33,19 +33,31 @@ def read_bytes(data):
     return found
 
 
+def reader(number):
+    """Of a kind's records: a function that makes a named tuple of the numbers in one."""
+    fields = [(name.replace(".", "_"), at - record_layout.HEADER_BYTES, width) for name, at, width in KINDS[number].fields]
+    row = namedtuple(KINDS[number].name.title().replace("_", ""), [name for name, _, _ in fields])
+    return lambda record: row(*(struct.unpack_from("<" + FORMS[width], record.body, at)[0] for _, at, width in fields))
+
+
+def of(records, number):
+    """(record, its numbers) of every one of a kind."""
+    read_one = reader(number)
+    return [(r, read_one(r)) for r in records if r.type == number]
+
+
 def gaps(records):
-    return [Gap(*struct.unpack_from("<IIQQQ", r.body)) for r in records if r.type == GAP]
+    return [gap for _, gap in of(records, GAP)]
 
 
 def end(records):
     assert records[-1].type == END and sum(r.type == END for r in records) == 1
-    return End(*struct.unpack_from("<IIQQQQQQQ", records[-1].body))
+    return of(records, END)[0][1]
 
 
 def port_rows(records):
     """(record, row) of every port row."""
-    layout = struct.Struct("<HBBIIIQQQQQQQQQQQQQIII")
-    return [(r, PortRow(*layout.unpack_from(r.body))) for r in records if r.type == PORT_ROW]
+    return of(records, PORT_ROW)
 
 
 def node_names(records):

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the compiler knows of the record stream, a line each, for record_tables.py:
+ *   kind NUMBER NAME BYTES TITLE        field OFFSET NAME TYPE        value KIND.FIELD NUMBER NAME
+ */
+#include <stdio.h>
+
+#include "common/record/kinds.h"
+#include "common/wire/collective.h"
+#include "common/wire/detection.h"
+#include "common/wire/drop.h"
+#include "common/wire/ending.h"
+
+static void
+print_type(const struct record_field *field)
+{
+	if (field->rule == RECORD_TUPLE)
+		puts("tuple");
+	else if (field->rule == RECORD_NAME || field->rule == RECORD_TEXT)
+		printf("char[%u]\n", field->size);
+	else
+		printf("u%u\n", 8 * field->size);
+}
+
+static void
+print_kind(uint16_t number, const struct record_kind *kind)
+{
+	printf("kind %u %s %u %s\n", number, kind->name, kind->size, kind->title);
+	for (uint32_t i = 0; i < kind->nfields; i++) {
+		printf("field %u %s ", kind->fields[i].at, kind->fields[i].name);
+		print_type(&kind->fields[i]);
+	}
+}
+
+#define VALUE(of, number, name) printf("value %s %d %s\n", of, number, name);
+#define POLICY(id, number, name, ...) VALUE("RUN.policy", number, name)
+#define ALGORITHM(id, number, name, ...) VALUE("COLLECTIVE.algorithm", number, name)
+#define OP(id, number, name, ...) VALUE("COLLECTIVE.op", number, name)
+#define CAUSE(id, number, name, ...) VALUE("TRIGGER.cause", number, name)
+#define DROP(id, number, name, ...) VALUE("DROP_ROW.reason", number, name)
+#define ENDING(id, number, name, ...) VALUE("END.reason", number, name)
+
+int
+main(void)
+{
+	for (uint16_t i = 0; i < RECORD_KINDS; i++)
+		if (record_kinds[i].name != NULL)
+			print_kind(i, &record_kinds[i]);
+	REC_POLICIES(POLICY)
+	COLL_ALGORITHMS(ALGORITHM)
+	COLL_OPS(OP)
+	REC_TRIGGER_CAUSES(CAUSE)
+	REC_DROPS(DROP)
+	REC_ENDINGS(ENDING)
+	return 0;
+}

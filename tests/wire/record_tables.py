@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""record_tables.py LISTING ROOT [--renew]: docs/wire-formats.md and scripts/wireshark/rocelab.lua say of records what the
+compiler knows of them (record_listing.c). With --renew they are made to."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(sys.argv[2])
+sys.path.insert(0, str(ROOT / "scripts"))
+from soaking import record_layout  # pylint: disable=wrong-import-position
+
+PAGE = ROOT / "docs/wire-formats.md"
+LUA = ROOT / "scripts/wireshark/rocelab.lua"
+LUA_COLUMNS = 122
+
+
+def listed():
+    """({number: (name, bytes, title, [(offset, name, type)])}, {"KIND.field": [name of 0, of 1, ...]})"""
+    kinds, values = {}, {}
+    for line in subprocess.run([sys.argv[1]], capture_output=True, text=True, check=True).stdout.splitlines():
+        what, *words = line.split(maxsplit=4)
+        if what == "kind":
+            fields = []
+            kinds[int(words[0])] = (words[1], int(words[2]), words[3], fields)
+        elif what == "field":
+            fields.append((int(words[0]), words[1], words[2]))
+        else:
+            names = values.setdefault(words[0], [])
+            assert int(words[1]) == len(names), f"{words[0]}: {words[2]} is not number {len(names)}"
+            names.append(words[2])
+    return kinds, values
+
+
+def page_fields(fields):
+    """24 `flow` tuple, ...; members ports[0] and ports[1] are `ports` u64[2]"""
+    parts = []
+    for at, name, form in fields:
+        array = re.match(r"(\w+)\[(\d+)\]", name)
+        if array and array[2] != "0":
+            parts[-1] = re.sub(r"(\[\d+\])?$", f"[{int(array[2]) + 1}]", parts[-1])
+        else:
+            parts.append(f"{at} `{array[1] if array else name}` {form}")
+    return ", ".join(parts)
+
+
+def page_with(page, kinds, values):
+    """The page as it should be; what it says in words of a record stays."""
+    rows = {int(row[2]): row for row in (record_layout.ROW.match(line) for line in page.splitlines()) if row}
+    table = []
+    for number, (name, size, title, fields) in sorted(kinds.items()):
+        old = rows.get(number)
+        right = page_fields(fields)
+        same = old and record_layout.fields_of(old[4]) == record_layout.fields_of(right)
+        what = old[0].split("|")[4].strip() if old else title
+        table.append(f"| {name} | {number} | {size} | {what} | {old[4] if same else right} |")
+    first, last = min(rows.values(), key=lambda row: int(row[2]))[0], max(rows.values(), key=lambda row: int(row[2]))[0]
+    start, end = page.index(first), page.index(last) + len(last)
+    page = page[:start] + "\n".join(table) + page[end:]
+    for field, names in values.items():
+        text = ", ".join(f"{number} {name}" for number, name in enumerate(names))
+        page = re.sub(rf"^\| {re.escape(field)} \| .* \|$", f"| {field} | {text} |", page, flags=re.M)
+    return page
+
+
+def lua_type(name, form):
+    if form.startswith("char"):
+        return "s" + re.search(r"\d+", form)[0]
+    return "ps" if name.endswith("_ps") else "ip" if name == "ip" else form
+
+
+def lua_kind(number, name, size, fields):
+    lines, line = [], f'  [{number}] = {{ "{name.lower()}", {size}, "'
+    indent = " " * (len(f"[{number}] = {{ ") + 2)
+    for at, (_, member, form) in enumerate(fields):
+        word = re.sub(r"\[(\d+)\]", r"_\1", member) + ":" + lua_type(member, form)
+        if len(line) + len(word) + len(' " ..') > LUA_COLUMNS:
+            lines.append(line + '" ..')
+            line = indent + '"'
+        line += word + (" " if at + 1 < len(fields) else '" },')
+    return "\n".join(lines + [line])
+
+
+def lua_with(lua, kinds, values):
+    start = lua.index("local RECORDS = {\n") + len("local RECORDS = {\n")
+    end = lua.index("}\n\n", start)
+    table = [lua_kind(number, name, size, fields) for number, (name, size, _, fields) in sorted(kinds.items())]
+    lua = lua[:start] + "\n".join(table) + "\n" + lua[end:]
+    for field, names in values.items():
+        text = ", ".join(f'"{name}"' for name in names)
+        lua = re.sub(rf'^  \["{re.escape(field.lower())}"\] = .*$', f'  ["{field.lower()}"] = {{ [0] = {text} }},', lua, flags=re.M)
+    return lua
+
+
+def main():
+    kinds, values = listed()
+    failed = 0
+    for path, renewed in ((PAGE, page_with), (LUA, lua_with)):
+        is_text = path.read_text(encoding="utf-8")
+        right = renewed(is_text, kinds, values)
+        if is_text == right:
+            print(f"ok {path.relative_to(ROOT)}: {len(kinds)} kinds of records, {len(values)} enumerations")
+        elif "--renew" in sys.argv:
+            path.write_text(right, encoding="utf-8")
+            print(f"renewed {path.relative_to(ROOT)}")
+        else:
+            wrong = [line for line in right.splitlines() if line not in is_text.splitlines()]
+            print(f"{path.relative_to(ROOT)} is not what common/wire says; first: {wrong[:1]}\n"
+                  f"renew it: tests/wire/record_tables.py {sys.argv[1]} {ROOT} --renew")
+            failed = 1
+    return failed
+
+
+sys.exit(main())
