@@ -185,10 +185,8 @@ emulation_unbuild(struct emulation *emulation)
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		if (emulation->engines != NULL)
 			step_engine_destroy(emulation->engines[i]);
-		if (emulation->hosts != NULL)
-			node_destroy(emulation->hosts[i]);
-		if (emulation->switches != NULL && emulation->switches[i] != NULL)
-			node_destroy(&emulation->switches[i]->node);
+		if (emulation->fabric != NULL)
+			node_destroy(emulation->fabric->nodes[i]);
 	}
 	rerouting_fini(emulation);
 	fabric_destroy(emulation->fabric);

@@ -89,6 +89,15 @@ sending(void *ctx, uint32_t node, uint64_t *next_ps)
 	return step_engine_sending(engine);
 }
 
+bool
+embedded_hosts_describe(void *ctx, const struct pkt *p, struct pkt_message *message)
+{
+	const struct emulation *emulation = ctx;
+
+	embedded_describe(emulation->shared, &emulation->scenario->roce, p, message);
+	return true;
+}
+
 /* Made of descriptor, flow and message. */
 static size_t
 frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
@@ -97,7 +106,7 @@ frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 	struct pkt_message message;
 	struct frame f;
 
-	emulation_describe(ctx, p, &message);
+	embedded_hosts_describe(ctx, p, &message);
 	frame_from_pkt(&f, p, &emulation->scenario->plan->flows.flows[p->flow], &message, false);
 	return frame_build(&f, bytes, cap_bytes);
 }

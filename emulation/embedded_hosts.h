@@ -6,3 +6,10 @@
 
 /* Its ctx is the emulation. */
 extern const struct host_driver_ops embedded_hosts;
+
+/*
+ * struct message_source.describe, of the embedded hosts.
+ * @param ctx  the emulation
+ * @return true: what nobody remembers is told as well as its descriptor can
+ */
+bool embedded_hosts_describe(void *ctx, const struct pkt *p, struct pkt_message *message);

@@ -120,15 +120,6 @@ emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t por
 	return of->ops->dropped(of, port, reason);
 }
 
-bool
-emulation_describe(void *ctx, const struct pkt *p, struct pkt_message *message)
-{
-	const struct emulation *emulation = ctx;
-
-	embedded_describe(emulation->shared, &emulation->scenario->roce, p, message);
-	return true;
-}
-
 const struct port_truth *
 emulation_truth_of(const struct emulation *emulation, uint32_t node, uint16_t port)
 {

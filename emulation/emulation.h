@@ -73,13 +73,6 @@ void emulation_destroy(struct emulation *emulation);
 void emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns);
 void emulation_end(struct emulation *emulation);
 
-/*
- * struct message_source.describe, of the embedded hosts.
- * @param ctx  the emulation
- * @return true: what nobody remembers is told as well as its descriptor can
- */
-bool emulation_describe(void *ctx, const struct pkt *p, struct pkt_message *message);
-
 /* Packets that a port of a node dropped for a reason. */
 uint64_t emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t port, enum rec_drop reason);
 

@@ -50,6 +50,6 @@ rerouting_apply(struct emulation *emulation, uint64_t now_ps)
 		return;
 	emulation->reroutes++;
 	for (uint32_t i = 0; i < topo->nnodes; i++)
-		if (emulation->switches[i] != NULL)
-			switch_forget_routes(emulation->switches[i]);
+		if (emulation->fabric->nodes[i]->ops->routes_changed != NULL)
+			emulation->fabric->nodes[i]->ops->routes_changed(emulation->fabric->nodes[i]);
 }

@@ -59,6 +59,8 @@ struct node_ops {
 	 *              its buffers may still be full. Cut: 0
 	 */
 	void (*link_changed)(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps);
+	/* The routes of the configuration have changed. NULL: a node that routes nothing. */
+	void (*routes_changed)(struct node *node);
 	/*
 	 * Hosts: the program still has work to come, though nothing is posted: the node stays NODE_RUNNING, so that the run
 	 * does not count as complete. Off at first. NULL: a node without programs.

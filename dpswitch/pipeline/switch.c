@@ -137,6 +137,12 @@ link_changed(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps)
 	switch_link_changed(switch_of(node), port, held, now_ps);
 }
 
+static void
+routes_changed(struct node *node)
+{
+	switch_forget_routes(switch_of(node));
+}
+
 static void switch_destroy(struct node *node);
 
 static const struct port_truth *
@@ -155,6 +161,7 @@ static const struct node_ops switch_ops = {
 	.storm = storm,
 	.pausing = pausing,
 	.link_changed = link_changed,
+	.routes_changed = routes_changed,
 	.destroy = switch_destroy,
 };
 

@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/progress_line.h"
+#include "emulation/embedded_hosts.h"
 #include "emulation/external/attach_state.h"
 #include "rxe-hosts/steps/remote.h"
 
@@ -49,7 +50,7 @@ describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 	const struct attach *attach = ctx;
 	const struct landing *landing;
 
-	emulation_describe(attach->emulation, p, message);
+	embedded_hosts_describe(attach->emulation, p, message);
 	if (p->flow < attach->scenario->plan->flows.count) {
 		landing = &attach->landings[p->flow];
 		message->va += landing->addr;
