@@ -89,6 +89,17 @@ class Browser:
                     'arguments[0].dispatchEvent(new MouseEvent("click", {bubbles: true}))', self.one(selector))
         self.settle()
 
+    def point(self, selector, x, y, *kinds):
+        """The pointer itself, at a place of an element: kinds are of "mouseMoved", "mousePressed", "mouseReleased"."""
+        box = self.script('const n = arguments[0]; n.scrollIntoView({block: "center"}); const b = n.getBoundingClientRect();'
+                          'return [b.left, b.top]', self.one(selector))
+        self.settle()
+        for kind in kinds:
+            self.driver.execute_cdp_cmd('Input.dispatchMouseEvent', {
+                'type': kind, 'x': box[0] + x, 'y': box[1] + y, 'button': 'none' if kind == 'mouseMoved' else 'left',
+                'buttons': 0, 'clickCount': 1})
+        self.settle()
+
     def press(self, selector, *keys):
         for key in keys:
             self.one(selector).send_keys(key)

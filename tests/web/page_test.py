@@ -116,6 +116,23 @@ def keys_reach_it(browser):
         browser.press("body", Keys.ESCAPE)
 
 
+def pointer_reaches_it(browser, run):
+    """By pointer: bars of the canvas say what they are and can be chosen; time zooms and comes back."""
+    first = run.steps()[0]
+    name = f"{first['src']}->{first['dst']} step 1"
+    browser.point("#timeline canvas", 160, 30, "mouseMoved")
+    check(browser.text("#tip").startswith(name), "the pointer is told which step a bar is", browser.text("#tip"))
+    browser.point("#timeline canvas", 160, 30, "mousePressed", "mouseReleased")
+    check(browser.text("#inspector h2") == name, "a click chooses it", browser.text("#inspector"))
+    browser.press("body", Keys.ESCAPE)
+    width = "return Number(document.querySelector('.seen rect.span').getAttribute('width'))"
+    whole = browser.script(width)
+    browser.press("#timeline .rows", "+")
+    closer = browser.script(width)
+    browser.press("#timeline .rows", "0")
+    check(closer != whole and browser.script(width) == whole, "plus zooms in, 0 shows all again", (whole, closer))
+
+
 def fits(browser, run):
     """No width makes the page scroll sideways; on paper all of it is there; no text is faint."""
     for scheme in ("light", "dark"):
@@ -203,6 +220,7 @@ def main():
         draws_the_verdict(browser, run)
         lights_up(browser, run)
         keys_reach_it(browser)
+        pointer_reaches_it(browser, run)
         fits(browser, run)
         names_do_no_harm(browser, run)
         all_is_reachable(browser)
