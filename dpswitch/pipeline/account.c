@@ -174,14 +174,18 @@ replay(struct sw *sw, const struct window *window)
 	}
 }
 
-/* @return true if sums are enough for this window */
+/* @param idle  ask also ingresses that nothing came in by, nor left. @return true if sums are enough for this window */
 static bool
-is_quiet(const struct account *account, uint32_t count, uint64_t arrived_bytes)
+is_quiet(const struct account *account, uint32_t count, bool idle)
 {
+	uint64_t arrived_bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		arrived_bytes += account->arrived_bytes[i];
 	for (uint32_t i = 0; i < count; i++) {
 		const struct pfc_ingress *in = &account->ingress[i];
 
-		if (account->arrived_bytes[i] == 0 && account->left_bytes[i] == 0)
+		if (!idle && account->arrived_bytes[i] == 0 && account->left_bytes[i] == 0)
 			continue;
 		if (!pfc_cannot_cross(&account->pfc, &account->pool, in, account->arrived_bytes[i], arrived_bytes))
 			return false;
@@ -215,18 +219,21 @@ recheck(struct sw *sw, uint32_t count, const struct window *window)
 }
 
 void
+account_open(struct account *account, uint16_t nports)
+{
+	account->quiet = is_quiet(account, nports * account->nclasses, true);
+}
+
+void
 switch_account(struct sw *sw, const struct window *window)
 {
 	struct account *account = &sw->account;
 	uint32_t count = sw->node.nports * account->nclasses;
-	uint64_t arrived = 0;
 
 	if (__builtin_expect(account->recheck, 0))
 		recheck(sw, count, window);
-	for (uint32_t i = 0; i < count; i++)
-		arrived += account->arrived_bytes[i];
 	sw->node.count.windows++;
-	if (is_quiet(account, count, arrived)) {
+	if (account->quiet || is_quiet(account, count, false)) {
 		sw->node.count.fast_windows++;
 		add_up(account, count);
 	} else {

@@ -27,6 +27,7 @@ struct account {
 	uint8_t class_index[SWITCH_CLASSES];
 	uint32_t nclasses;                    /* lossless classes */
 	uint64_t *arrived_bytes, *left_bytes; /* [ports * nclasses] within the window */
+	bool quiet;                           /* sums are enough for this window, whatever leaves: no keys */
 	uint64_t *keys;                       /* [keys_cap] runs, each in order: departures as they are handed over */
 	uint32_t nkeys, nruns;
 	/* per window */
@@ -79,7 +80,8 @@ static inline void
 account_depart(struct account *account, const struct pkt *p, uint64_t offset_ps)
 {
 	account->left_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
-	account->keys[account->nkeys++] = account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes);
+	if (__builtin_expect(!account->quiet, 0))
+		account->keys[account->nkeys++] = account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes);
 }
 
 /* One egress, or ingress, is through: its keys are a run. */
@@ -93,6 +95,8 @@ account_end_run(struct account *account)
 /* Between windows: a packet that was queued is lost. */
 void account_lose(struct account *account, const struct pkt *p);
 
+/* All arrivals of the window are known: decides what departures have to tell. */
+void account_open(struct account *account, uint16_t nports);
 /* Stage 3. */
 void switch_account(struct sw *sw, const struct window *window);
 

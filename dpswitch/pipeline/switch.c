@@ -67,6 +67,7 @@ switch_run(struct node *node, const struct window *window)
 		if (npkts[i] != 0)
 			switch_route(sw, i, pkts[i], npkts[i]);
 	}
+	account_open(&sw->account, node->nports);
 	for (uint16_t i = 0; i < node->nports; i++)
 		if (sw->ports[i].arrivals.nruns != 0 || sw->ports[i].egress.backlog != 0 || npauses[i] != 0)
 			switch_transmit(sw, i, pauses[i], npauses[i], window);
