@@ -95,9 +95,7 @@ def stream_as_file(path, found):
                f"{r.time_ps // 10**12}.{r.time_ps % 10**12 // 1000:09d}") for r in found]
     check(rows == wanted, f"records.bin: {len(rows)} records with their headers",
           [pair for pair in zip(rows, wanted) if pair[0] != pair[1]][:2])
-    names = ["port", "host", "paused", "depth_max", "epoch_first", "epoch_last", "from_ps", "to_ps", "packets", "bytes",
-             "depth_sum", "paused_packets", "pause_ps", "paused_since_ps", "queue_packets", "queue_bytes", "ingress_bytes",
-             "ingress_xoff_bytes", "pausing_since_ps", "pausing", "pauses_received", "pauses_sent"]
+    names = [name for name, _, _ in records.KINDS[records.PORT_ROW].fields]
     rows = fields(path, "rocelab.type == 33", *(f"rocelab.port_row.{name}" for name in names))
     check(rows == [tuple(map(str, row)) for _, row in records.port_rows(found)], f"records.bin: {len(rows)} port rows", rows[:2])
     rows = fields(path, "rocelab.type == 2", "rocelab.node", "rocelab.node.name")
