@@ -87,8 +87,8 @@ int route_flow_path(const struct routing *routing, const struct flow *flow, bool
 /*
  * Time from the first bit sent to the last bit of the first packet received and its answer back, on idle links:
  * the sum over both paths of delay + receiver pipeline latency + serialization of frame_bytes (forward) and
- * answer_bytes (reverse). Store and forward at every hop.
+ * reply_bytes (reverse). Store and forward at every hop.
  * @param quantum_ps  see units_serialize_ps()
  */
 uint64_t route_rtt_ps(const struct topo *topo, const struct route_path *forward, const struct route_path *reverse,
-		      uint32_t frame_bytes, uint32_t answer_bytes, uint64_t pipeline_ps, uint64_t quantum_ps);
+		      uint32_t frame_bytes, uint32_t reply_bytes, uint64_t pipeline_ps, uint64_t quantum_ps);

@@ -116,8 +116,8 @@ path_ps(const struct topo *topo, const struct route_path *path, uint32_t frame_b
 
 uint64_t
 route_rtt_ps(const struct topo *topo, const struct route_path *forward, const struct route_path *reverse,
-	     uint32_t frame_bytes, uint32_t answer_bytes, uint64_t pipeline_ps, uint64_t quantum_ps)
+	     uint32_t frame_bytes, uint32_t reply_bytes, uint64_t pipeline_ps, uint64_t quantum_ps)
 {
 	return path_ps(topo, forward, frame_bytes, pipeline_ps, quantum_ps) +
-	       path_ps(topo, reverse, answer_bytes, pipeline_ps, quantum_ps);
+	       path_ps(topo, reverse, reply_bytes, pipeline_ps, quantum_ps);
 }

@@ -43,7 +43,7 @@ struct send_wr {
 /*
  * A packet that nobody acknowledges: a UD SEND WITH IMMEDIATE (IBTA 9.8.3), or a control packet (common/control.h). Its flow
  * names both ends, as an address handle does: addresses (GIDs), source port, class. With the times at which it left and
- * came in, of a datagram and of its answer, hosts have what R-Pingmesh measures: round trip and time within each host.
+ * came in, of a datagram and of its reply, hosts have what R-Pingmesh measures: round trip and time within each host.
  */
 struct datagram {
 	uint64_t wr_id;   /* for departed() */

@@ -19,18 +19,18 @@ rc_recv_init(struct rc_recv *r, uint32_t first_psn)
 	*r = (struct rc_recv){ .expected = first_psn & PSN_MASK, .seen = first_psn & PSN_MASK };
 }
 
-/* Congestion and order. @return whether p is the expected packet; what to answer is added to *answer */
+/* Congestion and order. @return whether p is the expected packet; what to answer is added to *reply */
 static bool
-in_order(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, uint64_t now_ps, uint32_t *answer)
+in_order(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, uint64_t now_ps, uint32_t *reply)
 {
 	int32_t ahead = psn_diff(p->psn, r->expected);
 
 	if (p->flags & PKT_CE)
-		*answer |= note_congestion(r, params, now_ps);
+		*reply |= note_congestion(r, params, now_ps);
 	if (ahead != 0 || r->repairing)
-		*answer |= note_order(r, p);
+		*reply |= note_order(r, p);
 	if (ahead != 0)
-		*answer |= ahead < 0 ? duplicate(r, params, p) : out_of_sequence(r, params);
+		*reply |= ahead < 0 ? duplicate(r, params, p) : out_of_sequence(r, params);
 	return ahead == 0;
 }
 
@@ -38,30 +38,30 @@ in_order(struct rc_recv *r, const struct roce_params *params, const struct pkt *
 static uint32_t
 take_expected(struct rc_recv *r, const struct roce_params *params, const struct pkt *p)
 {
-	uint32_t answer;
+	uint32_t reply;
 
 	r->under_way = true;
 	r->gap = false;
-	answer = rc_recv_take(r, params, p);
+	reply = rc_recv_take(r, params, p);
 	if (psn_diff(r->expected, r->seen) >= 0)
 		r->repairing = false;
-	return answer;
+	return reply;
 }
 
 uint32_t
 rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
 	     uint64_t now_ps)
 {
-	uint32_t answer = 0, refusal;
+	uint32_t reply = 0, refusal;
 
-	if (!in_order(r, params, p, now_ps, &answer))
-		return answer;
+	if (!in_order(r, params, p, now_ps, &reply))
+		return reply;
 	refusal = r->under_way ? 0 : begin(r, p, reth);
 	if (refusal != 0) {
 		keep_quiet(r);
-		return answer | refusal;
+		return reply | refusal;
 	}
-	return answer | take_expected(r, params, p);
+	return reply | take_expected(r, params, p);
 }
 
 uint32_t
@@ -69,21 +69,21 @@ rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struc
 		uint64_t now_ps)
 {
 	bool first = roce_is_first(p->opcode), with_imm = roce_headers(p->opcode) & ROCE_IMM;
-	uint32_t answer = 0, refusal;
+	uint32_t reply = 0, refusal;
 
-	if (!in_order(r, params, p, now_ps, &answer))
-		return answer;
+	if (!in_order(r, params, p, now_ps, &reply))
+		return reply;
 	refusal = r->under_way == first ? RC_STALE : first ? begin(r, p, reth) : 0;
 	if (refusal == 0 && r->done_bytes + p->payload_bytes > r->room_bytes)
 		refusal = RC_STALE;
 	if (refusal != 0) {
 		r->stale += refusal == RC_STALE;
 		keep_quiet(r);
-		return answer | (refusal & (uint32_t)~RC_STALE);
+		return reply | (refusal & (uint32_t)~RC_STALE);
 	}
 	r->imm = with_imm ? p->arg : 0;
-	answer |= take_expected(r, params, p);
-	return roce_is_write(p->opcode) && !with_imm ? answer & ~(uint32_t)RC_COMPLETE : answer;
+	reply |= take_expected(r, params, p);
+	return roce_is_write(p->opcode) && !with_imm ? reply & ~(uint32_t)RC_COMPLETE : reply;
 }
 
 /* Echo in the next ACK, or a CNP unless one went out lately (RoCEv2 annex A17.9.3). */

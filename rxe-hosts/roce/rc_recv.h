@@ -14,10 +14,10 @@
 #include "rxe-hosts/roce/psn.h"
 #include "rxe-hosts/roce/recv_ring.h"
 
-enum rc_answer {
+enum rc_reply {
 	RC_ACCEPTED = 1 << 0,  /* in order and in place: progress */
 	RC_COMPLETE = 1 << 1,  /* its message is complete: done_bytes, imm */
-	RC_ACK = 1 << 2,       /* send an ACK for expected - 1, marked if ce; then rc_recv_answered() */
+	RC_ACK = 1 << 2,       /* send an ACK for expected - 1, marked if ce; then rc_recv_replied() */
 	RC_NAK = 1 << 3,       /* send a NAK for expected, AETH_NAK_SEQUENCE */
 	RC_RNR = 1 << 4,       /* send a NAK for expected, AETH_RNR_NAK */
 	RC_CNP = 1 << 5,       /* send a CNP */
@@ -55,11 +55,11 @@ struct rc_reth {
 uint32_t rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
 		      uint64_t now_ps);
 
-/* An in-order packet is taken. @return enum rc_answer bits */
+/* An in-order packet is taken. @return enum rc_reply bits */
 static inline uint32_t
 rc_recv_take(struct rc_recv *r, const struct roce_params *params, const struct pkt *p)
 {
-	uint32_t answer = RC_ACCEPTED;
+	uint32_t reply = RC_ACCEPTED;
 
 	r->expected = (r->expected + 1) & PSN_MASK;
 	r->done_bytes += p->payload_bytes;
@@ -67,18 +67,18 @@ rc_recv_take(struct rc_recv *r, const struct roce_params *params, const struct p
 		assert(r->done_bytes <= r->room_bytes);
 		r->under_way = false;
 		r->msn = (r->msn + 1) & PSN_MASK;
-		answer |= RC_COMPLETE;
+		reply |= RC_COMPLETE;
 	}
 	if (++r->unacked >= params->ack_every || (p->flags & PKT_ACKREQ))
-		answer |= RC_ACK;
-	return answer;
+		reply |= RC_ACK;
+	return reply;
 }
 
 /*
  * A data packet of an embedded sender came in whole: its message is well formed, and longer than the receive posted for it
  * only by the fault of a program.
  * @param reth  NULL: nobody will ask for the place. Read for the first packet of a WRITE
- * @return enum rc_answer bits; accepted payload belongs at r->done_bytes - p->payload_bytes behind r->place
+ * @return enum rc_reply bits; accepted payload belongs at r->done_bytes - p->payload_bytes behind r->place
  */
 static inline uint32_t
 rc_recv_data(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
@@ -99,7 +99,7 @@ uint32_t rc_recv_checked(struct rc_recv *r, const struct roce_params *params, co
 
 /* An ACK or NAK for everything so far is on its way, with the congestion echo if ce was set. */
 static inline void
-rc_recv_answered(struct rc_recv *r)
+rc_recv_replied(struct rc_recv *r)
 {
 	r->unacked = 0;
 	r->ce = false;

@@ -8,7 +8,7 @@
 #include "dpswitch/edge/external/lookup.h"
 
 bool
-arp_answer(const struct topo *topo, const uint8_t *bytes, size_t size_bytes, uint32_t asker, uint8_t reply[ETH_MIN_BYTES])
+arp_reply(const struct topo *topo, const uint8_t *bytes, size_t size_bytes, uint32_t asker, uint8_t reply[ETH_MIN_BYTES])
 {
 	struct wire_eth eth;
 	struct wire_arp arp;

@@ -15,5 +15,5 @@
  * @param reply  filled in
  * @return false if it is no request for the address of another NIC of the topology
  */
-bool arp_answer(const struct topo *topo, const uint8_t *bytes, size_t size_bytes, uint32_t asker,
-		uint8_t reply[ETH_MIN_BYTES]);
+bool arp_reply(const struct topo *topo, const uint8_t *bytes, size_t size_bytes, uint32_t asker,
+	       uint8_t reply[ETH_MIN_BYTES]);

@@ -54,7 +54,7 @@ stage(struct external *host, struct external_nic *nic, struct pkt *p)
 }
 
 static bool
-is_answer(const struct pkt *p)
+is_reply(const struct pkt *p)
 {
 	return p->type == PKT_ACK || p->type == PKT_NAK || p->type == PKT_CNP;
 }
@@ -74,7 +74,7 @@ flow_of(struct external *host, struct classified *c, uint64_t now_ps, enum edge_
 
 	mirrored.src_ip = c->tuple.dst_ip;
 	mirrored.dst_ip = c->tuple.src_ip;
-	if (is_answer(&c->p))
+	if (is_reply(&c->p))
 		flow = lookup_find(&edge->lookup, &mirrored);
 	if (flow != LOOKUP_NONE) {
 		c->p.flags |= PKT_REVERSE;
@@ -97,7 +97,7 @@ flow_of(struct external *host, struct classified *c, uint64_t now_ps, enum edge_
 static uint8_t
 class_of(const struct edge_config *config, const struct classified *c, bool roce)
 {
-	if (roce && is_answer(&c->p))
+	if (roce && is_reply(&c->p))
 		return 0; /* as an embedded host sends them; an RDMA device marks them like the data that they answer */
 	if (roce)
 		return c->mark != 0 ? c->mark : config->data_prio;
@@ -172,11 +172,11 @@ admit_control(struct external *host, struct external_nic *nic, struct rte_mbuf *
 }
 
 static void
-answer_arp(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, const uint8_t *bytes)
+reply_to_arp(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, const uint8_t *bytes)
 {
 	uint8_t reply[ETH_MIN_BYTES];
 
-	if (!arp_answer(host->edge->config.topo, bytes, rte_pktmbuf_data_len(mbuf), nic->ip, reply)) {
+	if (!arp_reply(host->edge->config.topo, bytes, rte_pktmbuf_data_len(mbuf), nic->ip, reply)) {
 		refuse(nic, mbuf, EDGE_DROP_ARP);
 		return;
 	}
@@ -212,7 +212,7 @@ admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 		admit_control(host, nic, mbuf, bytes);
 		return;
 	case CLASS_ARP:
-		answer_arp(host, nic, mbuf, bytes);
+		reply_to_arp(host, nic, mbuf, bytes);
 		return;
 	case CLASS_PFC:
 		if (nic->pfc) {

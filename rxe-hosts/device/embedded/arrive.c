@@ -8,7 +8,7 @@ static uint32_t payload_in(struct host *host, struct recv_qp *qp, const struct p
 static void ack_in(struct host *host, struct nic *nic, const struct pkt *p);
 static void nak_in(struct host *host, struct nic *nic, const struct pkt *p);
 static void cnp_in(struct host *host, struct nic *nic, const struct pkt *p);
-static void answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
+static void reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
 static void complete(struct host *host, struct send_qp *qp, uint32_t flow);
 
 void
@@ -116,7 +116,7 @@ host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const stru
 	if (what & RC_REORDERED)
 		host->node.count.order_errors++;
 	if (what & (RC_ACK | RC_NAK | RC_RNR | RC_CNP))
-		answer(host, nic, rc, p, what);
+		reply(host, nic, rc, p, what);
 	if (what & RC_COMPLETE && host->client.completed != NULL) {
 		struct wc wc = {
 			.time_ps = host->now_ps,
@@ -132,7 +132,7 @@ host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const stru
 
 /* Answers leave by the port where the data came in. */
 static void
-answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what)
+reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what)
 {
 	struct pkt *out;
 
@@ -173,7 +173,7 @@ answer(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt 
 		out->syndrome = what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK;
 	}
 	nic_control_send(host, nic);
-	rc_recv_answered(rc);
+	rc_recv_replied(rc);
 }
 
 static void

@@ -21,7 +21,7 @@ misdelivered(struct host *host, struct nic *nic, const struct pkt *p)
 }
 
 static bool
-is_answer(const struct pkt *p)
+is_reply(const struct pkt *p)
 {
 	return p->type == PKT_ACK || p->type == PKT_NAK || p->type == PKT_CNP;
 }
@@ -33,7 +33,7 @@ is_ours(const struct host *host, const struct pkt *p, const struct body *body)
 	const struct flow *flow = &host->config.flows->flows[p->flow];
 	bool reverse = p->flags & PKT_REVERSE;
 
-	return is_answer(p) == reverse && (is_answer(p) || p->type == PKT_DATA || p->type == PKT_UD) &&
+	return is_reply(p) == reverse && (is_reply(p) || p->type == PKT_DATA || p->type == PKT_UD) &&
 	       body->dst_qpn == (reverse ? flow->src_qpn : flow->dst_qpn);
 }
 

@@ -187,7 +187,7 @@ qp_look(const struct host *host, struct send_qp *qp, bool always)
 void host_arrive(struct host *host, struct nic *nic, const struct pkt *p);
 /* A packet other than data is taken. */
 void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
-/* What follows once a data packet has been judged: answers, completions. @param what  enum rc_answer bits */
+/* What follows once a data packet has been judged: answers, completions. @param what  enum rc_reply bits */
 void host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
 

@@ -228,7 +228,7 @@ complete(struct verbs_host *host, const struct ibv_wc *wc)
 			piece_acked(host, &host->outs[slot]);
 		return;
 	case CONN_PROBE:
-		verbs_probe_answered(host, &host->outs[slot]);
+		verbs_probe_replied(host, &host->outs[slot]);
 		return;
 	case CONN_RECEIVE:
 		received(host, &host->ins[slot], be32toh(wc->imm_data), wc->byte_len);

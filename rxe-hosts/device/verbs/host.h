@@ -192,7 +192,7 @@ void verbs_completions(void *ctx, uint32_t events);
 /* Sends probes that are due. @return when the next one is, UINT64_MAX: none */
 void verbs_probes_run(struct verbs_host *host, uint64_t now_ns);
 uint64_t verbs_probes_next_ns(const struct verbs_host *host);
-void verbs_probe_answered(struct verbs_host *host, struct verbs_out *out);
+void verbs_probe_replied(struct verbs_host *host, struct verbs_out *out);
 bool verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
 
 /* control.c */

@@ -89,7 +89,7 @@ measured(struct verbs_host *host, struct verbs_out *out)
 }
 
 void
-verbs_probe_answered(struct verbs_host *host, struct verbs_out *out)
+verbs_probe_replied(struct verbs_host *host, struct verbs_out *out)
 {
 	uint64_t rtt_ps = rtt_sample(&out->rtt, host->now_ns);
 

@@ -182,7 +182,7 @@ from_a(struct talk *t, uint64_t at_ns, uint8_t opcode, uint32_t psn, const uint8
 
 /* a answers the flow from e. */
 static void
-answer_from_a(struct talk *t, uint64_t at_ns, uint32_t psn, uint8_t syndrome)
+reply_from_a(struct talk *t, uint64_t at_ns, uint32_t psn, uint8_t syndrome)
 {
 	const struct flow *flow = &t->x.f.flows[t->to_a];
 	uint8_t bytes[XRIG_FRAME_BYTES];
@@ -218,7 +218,7 @@ at_a(const struct talk *t, uint32_t n)
 }
 
 static void
-expect_answer(const struct talk *t, uint32_t n, uint8_t syndrome, uint32_t psn, uint32_t msn)
+expect_reply(const struct talk *t, uint32_t n, uint8_t syndrome, uint32_t psn, uint32_t msn)
 {
 	struct frame f = at_a(t, n);
 
@@ -262,15 +262,15 @@ messages_from_an_external_host_arrive_whole(void **state)
 	assert_memory_equal(t.got + 4000, data, 2 * MTU + 88);
 	assert_memory_equal(t.got + 30000, data + 5000, MTU + 7);
 	assert_int_equal(t.x.ports[0]->nout, 9);
-	expect_answer(&t, 0, AETH_ACK, 0, 0);
-	expect_answer(&t, 1, AETH_NAK_SEQUENCE, 1, 0);
-	expect_answer(&t, 2, AETH_ACK, 1, 0);
-	expect_answer(&t, 3, AETH_ACK, 2, 1);
-	expect_answer(&t, 4, AETH_ACK, 2, 1);
-	expect_answer(&t, 5, AETH_ACK, 3, 1);
-	expect_answer(&t, 6, AETH_ACK, 4, 2);
+	expect_reply(&t, 0, AETH_ACK, 0, 0);
+	expect_reply(&t, 1, AETH_NAK_SEQUENCE, 1, 0);
+	expect_reply(&t, 2, AETH_ACK, 1, 0);
+	expect_reply(&t, 3, AETH_ACK, 2, 1);
+	expect_reply(&t, 4, AETH_ACK, 2, 1);
+	expect_reply(&t, 5, AETH_ACK, 3, 1);
+	expect_reply(&t, 6, AETH_ACK, 4, 2);
 	assert_int_equal(at_a(&t, 7).syndrome & AETH_KIND_MASK, 0x20);
-	expect_answer(&t, 8, AETH_ACK, 5, 3);
+	expect_reply(&t, 8, AETH_ACK, 5, 3);
 	finish(&t);
 }
 
@@ -287,9 +287,9 @@ messages_to_an_external_host_are_right_in_every_byte(void **state)
 	assert_int_equal(t.dev->ops->post_send(t.dev, t.to_a, &wr), 0);
 	wr = (struct send_wr){ .wr_id = 2, .bytes = 10, .local_offset = 5, .imm = 9, .send = true };
 	assert_int_equal(t.dev->ops->post_send(t.dev, t.to_a, &wr), 0);
-	answer_from_a(&t, 1 * MS, 0, AETH_ACK);
-	answer_from_a(&t, 1 * MS, 1, AETH_NAK_SEQUENCE);
-	answer_from_a(&t, 2 * MS, 3, AETH_ACK);
+	reply_from_a(&t, 1 * MS, 0, AETH_ACK);
+	reply_from_a(&t, 1 * MS, 1, AETH_NAK_SEQUENCE);
+	reply_from_a(&t, 2 * MS, 3, AETH_ACK);
 	xrig_run(&t.x, 20 * PS_PER_MS);
 	assert_int_equal(t.x.ports[0]->nout, 4 + 3);
 	for (uint32_t i = 0; i < 7; i++) {
@@ -327,7 +327,7 @@ a_refusal_of_an_external_host_ends_the_qp(void **state)
 	(void)state;
 	begin(&t);
 	assert_int_equal(t.dev->ops->post_send(t.dev, t.to_a, &wr), 0);
-	answer_from_a(&t, 1 * MS, 0, AETH_NAK_SEQUENCE | 2); /* remote access error */
+	reply_from_a(&t, 1 * MS, 0, AETH_NAK_SEQUENCE | 2); /* remote access error */
 	xrig_run(&t.x, 20 * PS_PER_MS);
 	assert_int_equal(t.nwcs, 1);
 	assert_int_equal(t.wcs[0].opcode, WC_ERROR);
@@ -375,7 +375,7 @@ what_is_not_for_the_host_is_dropped(void **state)
 	from_a(&t, 0, ROCE_RC_WRITE_ONLY_IMM, 0, t.region, 100, 0, 1);
 	t.x.f.flows[t.to_e].dst_qpn--;
 	t.x.f.flows[t.to_a].src_qpn++;
-	answer_from_a(&t, 0, 0, AETH_ACK);
+	reply_from_a(&t, 0, 0, AETH_ACK);
 	t.x.f.flows[t.to_a].src_qpn--;
 	t.x.f.flows[t.to_e].sport++;
 	from_a(&t, 0, ROCE_RC_WRITE_ONLY_IMM, 0, t.region, 100, 0, 1);

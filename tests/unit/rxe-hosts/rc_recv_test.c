@@ -116,11 +116,11 @@ test_ack_coalescing(void **state)
 
 	for (int i = 0; i < 5; i++) {
 		struct pkt p = next(0);
-		uint32_t answer = deliver(&p, 0);
+		uint32_t reply = deliver(&p, 0);
 
-		assert_int_equal(answer & RC_ACK, expected[i]);
-		if (answer & RC_ACK)
-			rc_recv_answered(&r);
+		assert_int_equal(reply & RC_ACK, expected[i]);
+		if (reply & RC_ACK)
+			rc_recv_replied(&r);
 	}
 }
 
@@ -138,7 +138,7 @@ test_ce_is_echoed_in_the_ack_or_by_spaced_cnps(void **state)
 	p = next(0);
 	assert_int_equal(deliver(&p, 0), RC_ACCEPTED | RC_ACK);
 	assert_true(r.ce); /* remembered over the coalesced packet */
-	rc_recv_answered(&r);
+	rc_recv_replied(&r);
 	assert_false(r.ce);
 	params.dcqcn.echo_cnp = true;
 	params.dcqcn.cnp_interval_ps = 50 * PS_PER_US;
