@@ -80,7 +80,7 @@ make_folder(struct run_hosts *hosts, const char *dir, struct err *err)
 
 /* Where hosts that somebody else starts find the fabric. */
 static void
-tell_of_others(const struct run_hosts *hosts)
+name_awaited(const struct run_hosts *hosts)
 {
 	const struct scenario *sc = hosts->scenario;
 
@@ -122,7 +122,7 @@ run_hosts_create(const struct scenario_options *options, const struct run_dir *d
 			hosts->hosts[hosts->count++].node = i;
 	ret = make_folder(hosts, dir->path, err);
 	if (ret == 0)
-		tell_of_others(hosts);
+		name_awaited(hosts);
 	if (ret == 0 && hosts->count > 0)
 		ret = find_programs(hosts, err);
 	if (ret == 0)

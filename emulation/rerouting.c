@@ -42,7 +42,8 @@ rerouting_apply(struct emulation *emulation, uint64_t now_ps)
 	if (emulation->convergence == NULL)
 		return;
 	for (uint32_t i = 0; i < topo->nlinks; i++)
-		convergence_tell(emulation->convergence, i, emulation->fabric->links[topo->links[i].port[0]].down, now_ps);
+		convergence_link_changed(emulation->convergence, i, emulation->fabric->links[topo->links[i].port[0]].down,
+					 now_ps);
 	ret = convergence_apply(emulation->convergence, now_ps);
 	if (ret < 0)
 		log_fatal("out of memory for the routes of %u nodes", topo->nnodes);

@@ -31,7 +31,7 @@ all_borne_out(const struct truth *truth, const json_t *findings, struct err *why
 
 /* Where a host is at fault and nothing else, the verdict must say so. */
 static bool
-innocence_told(const struct truth *truth, const json_t *verdict, struct err *why)
+innocence_reported(const struct truth *truth, const json_t *verdict, struct err *why)
 {
 	bool innocent = json_is_true(json_object_get(json_object_get(verdict, "network"), "innocent"));
 	const json_t *anomaly;
@@ -55,7 +55,8 @@ score_verdict(const struct truth *truth, const json_t *verdict, struct err *why)
 			json_string_value(json_object_get(json_array_get(findings, 0), "root")));
 		return OUTCOME_FP;
 	}
-	if (all_borne_out(truth, findings, why) && all_found(truth, findings, why) && innocence_told(truth, verdict, why))
+	if (all_borne_out(truth, findings, why) && all_found(truth, findings, why) &&
+	    innocence_reported(truth, verdict, why))
 		return OUTCOME_TP;
 	return json_array_size(findings) == 0 && json_array_size(truth->anomalies) != 0 ? OUTCOME_FN : OUTCOME_FP;
 }

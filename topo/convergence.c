@@ -64,7 +64,7 @@ joins_switches(const struct topo *topo, uint32_t link)
 }
 
 void
-convergence_tell(struct convergence *convergence, uint32_t link, bool down, uint64_t now_ps)
+convergence_link_changed(struct convergence *convergence, uint32_t link, bool down, uint64_t now_ps)
 {
 	struct cable *cable = &convergence->cables[link];
 

@@ -27,7 +27,7 @@ const struct route_table *convergence_routes(const struct convergence *convergen
  * Tells the state of a cable. Those that lead to a host are no matter of other switches, which go on sending to its switch.
  * @param link  cable id
  */
-void convergence_tell(struct convergence *convergence, uint32_t link, bool down, uint64_t now_ps);
+void convergence_link_changed(struct convergence *convergence, uint32_t link, bool down, uint64_t now_ps);
 
 /* When routes change next, at or after now_ps; UINT64_MAX if nothing has to become known. */
 uint64_t convergence_next_ps(const struct convergence *convergence, uint64_t now_ps);

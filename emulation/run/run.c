@@ -38,7 +38,7 @@ write_outputs(const struct emulation *emulation, const struct attach *attach, co
 }
 
 static void
-tell_of_capture(const struct run_options *options, const struct emulation *emulation)
+warn_of_capture(const struct run_options *options, const struct emulation *emulation)
 {
 	struct capture_totals totals;
 	char limit[32], when[32];
@@ -59,7 +59,7 @@ tell_of_capture(const struct run_options *options, const struct emulation *emula
 
 /* What the outputs lack. @return whether those that are kept are whole */
 static bool
-tell_of_stream(const struct run_options *options, const struct exporter *exporter)
+warn_of_stream(const struct run_options *options, const struct exporter *exporter)
 {
 	bool whole = true;
 
@@ -74,7 +74,7 @@ tell_of_stream(const struct run_options *options, const struct exporter *exporte
 
 /* Nobody finds in the verdict what did not happen. */
 static void
-tell_of_idle_faults(const struct emulation *emulation)
+warn_of_idle_faults(const struct emulation *emulation)
 {
 	json_t *list = idle_faults_json(emulation), *text;
 	size_t i;
@@ -85,7 +85,7 @@ tell_of_idle_faults(const struct emulation *emulation)
 
 /* Hosts that reported what cannot be: the verdict lacks it. */
 static void
-tell_of_refusals(const struct attach *attach)
+warn_of_refusals(const struct attach *attach)
 {
 	for (uint32_t i = 0; attach != NULL && i < attach_hosts(attach); i++) {
 		struct attach_host host = attach_host(attach, i);
@@ -106,13 +106,13 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 
 	if (!written)
 		log_error("%s", err.text);
-	written &= tell_of_stream(options, emulation->exporter);
+	written &= warn_of_stream(options, emulation->exporter);
 	if (emulation->capture != NULL)
-		tell_of_capture(options, emulation);
+		warn_of_capture(options, emulation);
 	if (emulation->error_text != NULL)
 		log_error("%s", emulation->error_text);
-	tell_of_refusals(attach);
-	tell_of_idle_faults(emulation);
+	warn_of_refusals(attach);
+	warn_of_idle_faults(emulation);
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
 		return written && emulation->capture_errno == 0 ? EXIT_DONE : EXIT_FAILED;
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)

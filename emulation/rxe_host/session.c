@@ -85,8 +85,8 @@ session_run(const struct session_config *config, struct err *err)
 	if (rc == 0)
 		rc = upload_results(&session, err);
 	if (rc < 0)
-		session_tell(&session, MANAGE_FAILED, err->text);
-	else if (session.told_error)
+		session_send_text(&session, MANAGE_FAILED, err->text);
+	else if (session.error_sent)
 		rc = -EIO;
 	step_engine_destroy(session.engine);
 	verbs_host_destroy(session.verbs);
@@ -98,7 +98,7 @@ session_run(const struct session_config *config, struct err *err)
 }
 
 void
-session_tell(struct session *session, enum manage_type type, const char *text)
+session_send_text(struct session *session, enum manage_type type, const char *text)
 {
 	struct manage_failed failed = { 0 };
 
@@ -281,10 +281,10 @@ watch_device(struct session *session, struct err *err)
 
 	if (verbs_host_state(session->verbs) == VERBS_BROKEN)
 		return err_set(err, -EIO, "%s", error);
-	if (error != NULL && !session->told_error) {
-		session->told_error = true;
+	if (error != NULL && !session->error_sent) {
+		session->error_sent = true;
 		log_error("%s", error);
-		session_tell(session, MANAGE_QP_ERROR, error);
+		session_send_text(session, MANAGE_QP_ERROR, error);
 	}
 	if (session->state == SESSION_CONNECTING && verbs_host_state(session->verbs) == VERBS_UP &&
 	    session->clock.exchanges >= RUN_CLOCK_EXCHANGES)

@@ -41,12 +41,12 @@ struct session {
 	struct manage_progress progress; /* as told last */
 	uint64_t end_ps;                 /* SESSION_STOPPED */
 	uint32_t lost_records;
-	bool asking, told_error, told_progress;
+	bool asking, error_sent, progress_sent;
 };
 
 /* @return 0, or negative errno with err set: a full queue is an error */
 int session_send(struct session *session, enum manage_type type, const void *body, size_t size, struct err *err);
 /* Sends a text as far as that is possible. */
-void session_tell(struct session *session, enum manage_type type, const char *text);
+void session_send_text(struct session *session, enum manage_type type, const char *text);
 /* Waits until no more than so many bytes wait to be sent. @return 0 or negative errno */
 int session_drain(struct session *session, size_t left);

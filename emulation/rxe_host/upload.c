@@ -59,7 +59,7 @@ upload_progress(struct session *session, uint64_t now_ns, struct err *err)
 {
 	struct manage_progress now = progress_of(session);
 	const struct manage_progress *told = &session->progress;
-	bool turn = !session->told_progress || now.working != told->working || now.background != told->background;
+	bool turn = !session->progress_sent || now.working != told->working || now.background != told->background;
 	bool due = now_ns >= session->report_ns;
 	int rc;
 
@@ -70,7 +70,7 @@ upload_progress(struct session *session, uint64_t now_ns, struct err *err)
 	if (rc < 0 || records_of(session)->used_bytes != 0 || !manage_stream_has_room(&session->stream, sizeof(now)) ||
 	    (!turn && now.acked_bytes == told->acked_bytes && now.sending == told->sending && now.next_ps == told->next_ps))
 		return rc;
-	session->told_progress = true;
+	session->progress_sent = true;
 	session->progress = now;
 	return session_send(session, MANAGE_PROGRESS, &now, sizeof(now), err);
 }
@@ -124,7 +124,7 @@ send_result(struct session *session, struct err *err)
 		.peak_rss_bytes = clock_peak_rss_bytes(),
 		.unexpected = step_engine_unexpected(session->engine),
 		.manage_bytes = session->stream.sent_bytes + session->stream.out_used,
-		.failed = session->told_error,
+		.failed = session->error_sent,
 		.lost_records = session->lost_records,
 	};
 	return send_last(session, MANAGE_RESULT, &result, sizeof(result), err);

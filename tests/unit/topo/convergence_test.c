@@ -31,7 +31,7 @@ stop(struct rig *rig)
 static void
 tell(struct rig *rig, const char *port, bool down, uint64_t now_ps)
 {
-	convergence_tell(rig->convergence, rig->topo->ports[topo_find_port(rig->topo, port)].link, down, now_ps);
+	convergence_link_changed(rig->convergence, rig->topo->ports[topo_find_port(rig->topo, port)].link, down, now_ps);
 }
 
 static void
