@@ -34,7 +34,7 @@ cfg_scan(const char *text, const char *name, const char *include_dir, struct err
 
 /* Moves behind the string or comment that begins here, if any does. */
 static bool
-skip_quiet(struct scan *scan)
+skip_blank(struct scan *scan)
 {
 	const char *from = scan->at, *end = from;
 
@@ -131,7 +131,7 @@ scan_text(struct scan *scan)
 	while (*scan->at != '\0' && rc == 0) {
 		char c = *scan->at;
 
-		if (skip_quiet(scan))
+		if (skip_blank(scan))
 			continue;
 		if (isdigit((unsigned char)c)) {
 			rc = scan_number(scan);

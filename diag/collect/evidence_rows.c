@@ -151,7 +151,7 @@ merge_epochs(const struct evidence *ev, struct ev_epoch *epochs)
 	for (;;) {
 		uint64_t at = place_port_row(ev, p);
 		struct ev_epoch epoch = { .first_flow = f, .first_matrix = m };
-		uint64_t told_ps = 0; /* when the flows' rows were reported */
+		uint64_t reported_ps = 0; /* when the flows' rows were reported */
 
 		if (place_flow_row(ev, f) < at)
 			at = place_flow_row(ev, f);
@@ -167,7 +167,7 @@ merge_epochs(const struct evidence *ev, struct ev_epoch *epochs)
 			const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, f);
 
 			epoch.epoch_last = row->epoch_last > epoch.epoch_last ? row->epoch_last : epoch.epoch_last;
-			told_ps = row->hdr.time_ps > told_ps ? row->hdr.time_ps : told_ps;
+			reported_ps = row->hdr.time_ps > reported_ps ? row->hdr.time_ps : reported_ps;
 		}
 		while (place_matrix_row(ev, m) == at)
 			m++;
@@ -178,8 +178,8 @@ merge_epochs(const struct evidence *ev, struct ev_epoch *epochs)
 		epoch.from_ps = epoch.row != NULL ? epoch.row->from_ps : epoch_start_ps(ev, epoch.epoch_first);
 		epoch.to_ps = epoch.row != NULL ? epoch.row->to_ps : epoch_start_ps(ev, epoch.epoch_last + 1ULL);
 		/* Without its port's row nobody says how far an epoch had come that was still open. */
-		if (epoch.row == NULL && epoch.nflows != 0 && told_ps < epoch.to_ps)
-			epoch.to_ps = told_ps;
+		if (epoch.row == NULL && epoch.nflows != 0 && reported_ps < epoch.to_ps)
+			epoch.to_ps = reported_ps;
 		if (epochs != NULL)
 			epochs[count] = epoch;
 		count++;

@@ -36,11 +36,11 @@ output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, si
 
 /* Keys of a fault's own table. */
 static void
-add_told(json_t *entry, const struct fault *fault)
+add_parameters(json_t *entry, const struct fault *fault)
 {
 	const struct cfg_table *table = fault->ops->table;
 
-	for (const char *const *key = fault->ops->told; key != NULL && *key != NULL; key++)
+	for (const char *const *key = fault->ops->truth_keys; key != NULL && *key != NULL; key++)
 		for (size_t i = 0; i < table->nfields; i++)
 			if (strcmp(table->fields[i].name, *key) == 0)
 				json_object_set_new(entry, *key,
@@ -65,7 +65,7 @@ faults_json(const struct emulation *emulation)
 				  (json_int_t)(common->start_ps / PS_PER_NS), "duration_ns",
 				  (json_int_t)(common->duration_ps / PS_PER_NS), "period_ns",
 				  (json_int_t)(common->period_ps / PS_PER_NS), "acted", fault_idle(fault) == NULL);
-		add_told(entry, fault);
+		add_parameters(entry, fault);
 		json_array_append_new(list, entry);
 	}
 	return list;

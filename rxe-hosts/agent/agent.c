@@ -205,8 +205,8 @@ agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_caus
 		.remaining = slot->remaining,
 	};
 
-	if (agent->policy->floods && (now_ps < agent->named_ps || agent->events == AGENT_FIRST_QUIET - 1)) {
-		uint32_t n = AGENT_FIRST_QUIET + (uint32_t)(agent->quiet++ % (AGENT_MAX_EVENTS - AGENT_FIRST_QUIET + 1));
+	if (agent->policy->floods && (now_ps < agent->named_ps || agent->events == AGENT_FIRST_FLOOD - 1)) {
+		uint32_t n = AGENT_FIRST_FLOOD + (uint32_t)(agent->flooded++ % (AGENT_MAX_EVENTS - AGENT_FIRST_FLOOD + 1));
 
 		post_control(agent, PKT_POLL, step->flow, agent_event(agent->node, n), POLL_VICTIM | POLL_QUIET);
 		return false;

@@ -17,7 +17,7 @@
 #define AGENT_NONE UINT32_MAX
 #define AGENT_MAX_EVENTS 65535 /* of one host in one run */
 /* Of a policy that floods, the upper ids are those of quiet packets, again and again: their reports are not told apart. */
-#define AGENT_FIRST_QUIET 32768
+#define AGENT_FIRST_FLOOD 32768
 
 struct detection_config {
 	struct cfg_where where;
@@ -84,7 +84,7 @@ struct agent {
 	uint32_t nslots;
 	uint32_t node;
 	uint32_t events;   /* polling events so far that are told */
-	uint64_t quiet;    /* and those that are not */
+	uint64_t flooded;  /* and those that are not */
 	uint64_t named_ps; /* no detection is told before; policies that flood */
 	uint64_t refused;  /* detections not spent for want of event ids */
 };

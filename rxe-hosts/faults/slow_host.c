@@ -91,7 +91,7 @@ powerless(const void *params)
 	return ((const struct slow_host *)params)->common.duration_ps == 0 ? "its delay is 0" : NULL;
 }
 
-static const char *const told[] = { "step", "collective", NULL };
+static const char *const truth_keys[] = { "step", "collective", NULL };
 
 const struct fault_ops fault_slow_host = {
 	.kind = "slow-host",
@@ -103,5 +103,5 @@ const struct fault_ops fault_slow_host = {
 	.met = met,
 	.idle = "the host did not get to the step",
 	.powerless = powerless,
-	.told = told,
+	.truth_keys = truth_keys,
 };

@@ -10,7 +10,7 @@ static uint32_t note_congestion(struct rc_recv *r, const struct roce_params *par
 static uint32_t note_order(struct rc_recv *r, const struct pkt *p);
 static uint32_t duplicate(struct rc_recv *r, const struct roce_params *params, const struct pkt *p);
 static uint32_t out_of_sequence(struct rc_recv *r, const struct roce_params *params);
-static void keep_quiet(struct rc_recv *r);
+static void withhold_naks(struct rc_recv *r);
 static uint32_t begin(struct rc_recv *r, const struct pkt *p, const struct rc_reth *reth);
 
 void
@@ -58,7 +58,7 @@ rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct p
 		return reply;
 	refusal = r->under_way ? 0 : begin(r, p, reth);
 	if (refusal != 0) {
-		keep_quiet(r);
+		withhold_naks(r);
 		return reply | refusal;
 	}
 	return reply | take_expected(r, params, p);
@@ -78,7 +78,7 @@ rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struc
 		refusal = RC_STALE;
 	if (refusal != 0) {
 		r->stale += refusal == RC_STALE;
-		keep_quiet(r);
+		withhold_naks(r);
 		return reply | (refusal & (uint32_t)~RC_STALE);
 	}
 	r->imm = with_imm ? p->arg : 0;
@@ -141,7 +141,7 @@ out_of_sequence(struct rc_recv *r, const struct roce_params *params)
 
 /* The expected packet was refused: what follows it is out of sequence, and told of already. */
 static void
-keep_quiet(struct rc_recv *r)
+withhold_naks(struct rc_recv *r)
 {
 	if (!r->repairing)
 		r->seen = r->expected;

@@ -17,19 +17,19 @@
 #include "diag/vedrfolnir/section.h"
 
 /* Thresholds; docs/diagnosis.md says why. */
-#define CAUSE_MIN_WAIT 0.02      /* packets of another flow ahead of a victim's packet, on average: less is no wait */
-#define CAUSE_MIN_DEPTH 8        /* packets: a switch queue that never grew beyond is not contended */
-#define CAUSE_MIN_SHARE 0.05     /* of bytes or packets: smaller parts are not named */
-#define CAUSE_MIN_FOLLOWED 0.01  /* of what a halted port sends: smaller parts are not followed */
-#define CAUSE_MIN_EXPLAINED 0.05 /* of a step's lost time: a queue or a pause that explains less is not its cause, */
-#define CAUSE_SLOWS_ALONE 0.01   /* unless it explains so much of a finished step's expected time: slow by that alone */
-#define CAUSE_INCAST_SOURCES 3   /* hosts that send to one host at once, the victim's among them */
-#define CAUSE_ROOT_UNPAUSED 0.75 /* of the time: a port that is halted for the rest of it may be a root all the same */
-#define CAUSE_ROOT_BUSY 0.5      /* of the time that such a port is not halted: it sends */
-#define CAUSE_STORM_FILL 0.5     /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
-#define CAUSE_STORM_EMPTY 0.05   /* of it: less is next to nothing */
-#define CAUSE_TOLD_OF_PAUSE 0.5  /* of the time that a port was halted: silence about less of it means nothing */
-#define CAUSE_LOSS_LEFT 0.5      /* of a step's lost time: where pauses explain more, it sent again on timeouts */
+#define CAUSE_MIN_WAIT 0.02         /* packets of another flow ahead of a victim's packet, on average: less is no wait */
+#define CAUSE_MIN_DEPTH 8           /* packets: a switch queue that never grew beyond is not contended */
+#define CAUSE_MIN_SHARE 0.05        /* of bytes or packets: smaller parts are not named */
+#define CAUSE_MIN_FOLLOWED 0.01     /* of what a halted port sends: smaller parts are not followed */
+#define CAUSE_MIN_EXPLAINED 0.05    /* of a step's lost time: a queue or a pause that explains less is not its cause, */
+#define CAUSE_SLOWS_ALONE 0.01      /* unless it explains so much of a finished step's expected time: slow by that alone */
+#define CAUSE_INCAST_SOURCES 3      /* hosts that send to one host at once, the victim's among them */
+#define CAUSE_ROOT_UNPAUSED 0.75    /* of the time: a port that is halted for the rest of it may be a root all the same */
+#define CAUSE_ROOT_BUSY 0.5         /* of the time that such a port is not halted: it sends */
+#define CAUSE_STORM_FILL 0.5        /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
+#define CAUSE_STORM_EMPTY 0.05      /* of it: less is next to nothing */
+#define CAUSE_REPORTED_OF_PAUSE 0.5 /* of the time that a port was halted: silence about less of it means nothing */
+#define CAUSE_LOSS_LEFT 0.5         /* of a step's lost time: where pauses explain more, it sent again on timeouts */
 #define CAUSE_RETAIN_PS (50 * 1000000ULL) /* of the reports of a port in this time (50 us) one may be kept */
 #define CAUSE_IDLE_LOAD 0.1               /* of its rate: a port that carries less stands idle */
 #define CAUSE_MAX_FINDINGS 65536

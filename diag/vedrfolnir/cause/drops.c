@@ -41,7 +41,7 @@ drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason)
 
 /* A cut cable that dropped nothing at this end, but did at the other: one end is enough to name. */
 static bool
-is_told_by_peer(const struct evidence *ev, const struct run_step *s, const struct rec_drop_row *row, uint32_t port)
+is_reported_by_peer(const struct evidence *ev, const struct run_step *s, const struct rec_drop_row *row, uint32_t port)
 {
 	for (uint32_t i = 0; row->packets == 0 && i < ev->drops.count; i++) {
 		const struct rec_drop_row *other = EV_AT(ev->drops, struct rec_drop_row, i);
@@ -66,7 +66,7 @@ drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t s
 		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
 		struct cause_finding *finding;
 
-		if (!concerns(ev, s, row, reason) || is_told_by_peer(ev, s, row, port))
+		if (!concerns(ev, s, row, reason) || is_reported_by_peer(ev, s, row, port))
 			continue;
 		added = true;
 		finding = cause_add(set, port, NULL, reason == REC_DROP_TTL ? DROPS_OF_OLD_AGE : 0, step);

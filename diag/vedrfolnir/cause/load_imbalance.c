@@ -16,17 +16,17 @@ struct load {
 /*
  * Closed epochs in which nothing happened are not reported, so that a report of the open one alone speaks for all that
  * the port remembers before it.
- * @param told_ps  reports before told of the port up to here
+ * @param reported_ps  reports before told of the port up to here
  */
 static uint64_t
-speaks_from_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint64_t told_ps)
+speaks_from_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint64_t reported_ps)
 {
 	uint64_t before = ev->run.epochs_kept > 1 ? ev->run.epochs_kept - 1 : 0;
 	uint64_t from_ps = epoch->epoch_first > before ? (epoch->epoch_first - before) * ev->run.epoch_ps : 0;
 
 	if (epoch->to_ps >= (epoch->epoch_last + 1ULL) * ev->run.epoch_ps || from_ps > epoch->from_ps)
 		return epoch->from_ps;
-	return from_ps > told_ps ? from_ps : told_ps;
+	return from_ps > reported_ps ? from_ps : reported_ps;
 }
 
 static struct load
@@ -34,7 +34,7 @@ measure(const struct evidence *ev, uint32_t port, struct window window)
 {
 	const struct ev_port *p = &ev->ports[port];
 	struct load load = { 0 };
-	uint64_t told_ps = 0;
+	uint64_t reported_ps = 0;
 
 	for (uint32_t i = p->first_epoch; i < p->first_epoch + p->nepochs; i++) {
 		const struct ev_epoch *epoch = &ev->epochs[i];
@@ -42,8 +42,8 @@ measure(const struct evidence *ev, uint32_t port, struct window window)
 		if (epoch->row == NULL)
 			continue;
 		load.bytes += window_share(window, epoch->from_ps, epoch->to_ps) * (double)epoch->row->bytes;
-		load.covered_ps += (double)window_overlap_ps(window, speaks_from_ps(ev, epoch, told_ps), epoch->to_ps);
-		told_ps = epoch->to_ps;
+		load.covered_ps += (double)window_overlap_ps(window, speaks_from_ps(ev, epoch, reported_ps), epoch->to_ps);
+		reported_ps = epoch->to_ps;
 	}
 	return load;
 }

@@ -51,7 +51,7 @@ struct met {
 };
 
 static void
-tell_met(const struct pfc_root *root, void *ctx)
+note_met(const struct pfc_root *root, void *ctx)
 {
 	const struct met *met = ctx;
 
@@ -68,7 +68,7 @@ pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn)
 		return;
 	for (uint32_t p = 0; p < graph->nmet; p++)
 		if (graph->ports[p].halted)
-			pfc_root_each(set, step, p, tell_met, &met);
+			pfc_root_each(set, step, p, note_met, &met);
 }
 
 /*

@@ -24,7 +24,7 @@ is_telemetry_lost(const struct evidence *ev, struct window step)
  * one that it kept is the answer.
  */
 static bool
-has_answered(const struct evidence *ev, struct window step, uint32_t ingress, const struct rec_poll *poll)
+has_replied(const struct evidence *ev, struct window step, uint32_t ingress, const struct rec_poll *poll)
 {
 	const struct ev_port *port = &ev->ports[ingress];
 
@@ -70,7 +70,7 @@ halted_ps(const struct evidence *ev, const struct ev_port *port, struct window s
 	for (uint32_t i = port->first_epoch; i < port->first_epoch + port->nepochs; i++) {
 		const struct ev_epoch *epoch = &ev->epochs[i];
 
-		if (epoch->row != NULL && window_share(step, epoch->from_ps, epoch->to_ps) >= CAUSE_TOLD_OF_PAUSE)
+		if (epoch->row != NULL && window_share(step, epoch->from_ps, epoch->to_ps) >= CAUSE_REPORTED_OF_PAUSE)
 			counted_ps += window_share(part, epoch->from_ps, epoch->to_ps) * (double)epoch->row->pause_ps;
 	}
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
@@ -93,7 +93,7 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 	const struct window step = { graph->from_ps, graph->to_ps };
 	const struct ev_port *port = &ev->ports[halted->port];
 	struct window told = { 0, step.from_ps };
-	double told_ps = 0;
+	double reported_ps = 0;
 
 	if (is_telemetry_lost(ev, step))
 		return false;
@@ -103,12 +103,12 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i]);
 		uint64_t from_ps;
 
-		if (!poll->out_paused || !window_has(step, poll->hdr.time_ps) || !has_answered(ev, step, port->peer, poll))
+		if (!poll->out_paused || !window_has(step, poll->hdr.time_ps) || !has_replied(ev, step, port->peer, poll))
 			continue;
 		from_ps = tells_from_ps(ev, port, poll);
 		told.from_ps = from_ps > told.to_ps ? from_ps : told.to_ps; /* what was told before counts once */
 		told.to_ps = poll->hdr.time_ps;
-		told_ps += halted_ps(ev, port, step, told);
+		reported_ps += halted_ps(ev, port, step, told);
 	}
-	return told_ps > 0 && told_ps >= CAUSE_TOLD_OF_PAUSE * halted->pause_ps;
+	return reported_ps > 0 && reported_ps >= CAUSE_REPORTED_OF_PAUSE * halted->pause_ps;
 }

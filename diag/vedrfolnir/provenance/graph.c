@@ -5,7 +5,7 @@
 
 #include "diag/vedrfolnir/provenance/build.h"
 
-static int meet_ports(struct prov_builder *b);
+static int add_met_ports(struct prov_builder *b);
 static int number_flows(struct prov_builder *b);
 static void clear_slots(struct prov_builder *b);
 
@@ -49,7 +49,7 @@ prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flo
 	b.graph->from_ps = from_ps;
 	b.graph->to_ps = to_ps;
 	b.graph->victim = EV_NONE;
-	rc = meet_ports(&b);
+	rc = add_met_ports(&b);
 	/* Breadth first; a port enters once, so this ends. */
 	for (uint32_t i = 0; rc == 0 && i < b.graph->nports; i++)
 		rc = prov_port_links(&b, i);
@@ -169,7 +169,7 @@ add_nic(struct prov_builder *b)
 
 /* The ports that the victim met: where it has packets in the window. */
 static int
-meet_ports(struct prov_builder *b)
+add_met_ports(struct prov_builder *b)
 {
 	const struct ev_flow *flow = &b->ev->flows[b->flow];
 	struct prov_graph *g = b->graph;

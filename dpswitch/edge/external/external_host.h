@@ -102,7 +102,7 @@ void external_pause(struct external *host, struct external_nic *nic, const struc
 /* From now_ps on these classes, and no others, are paused. */
 void external_hold(struct external *host, struct external_nic *nic, uint8_t held, uint64_t now_ps);
 /* Sends PAUSE or RESUME to the switch behind what has been sent. */
-void external_tell(struct external *host, struct external_nic *nic, uint8_t prio_mask, bool xoff, uint64_t now_ps);
+void external_send_pause(struct external *host, struct external_nic *nic, uint8_t prio_mask, bool xoff, uint64_t now_ps);
 /* The peer sent a PFC frame. */
 void external_pfc_arrived(struct external *host, struct external_nic *nic, const uint8_t *bytes, size_t size_bytes);
 /* What is due in the window: storms, quanta that run out, refreshes. */
@@ -114,7 +114,7 @@ void external_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint
 uint8_t external_pausing(const struct node *node, uint16_t nic);
 void external_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
 /* Classes that the switch is told to hold, for whatever reason. */
-uint8_t external_told(const struct external *host, const struct external_nic *nic);
+uint8_t external_pauses(const struct external *host, const struct external_nic *nic);
 
 /* external_rows.c: telemetry of the NIC */
 void external_row(struct external *host, struct external_nic *nic, const struct pkt *p);

@@ -213,13 +213,13 @@ external_offer(struct external *host, struct external_nic *nic, uint64_t now_ps)
 	xoff = nic->hold.bytes > (nic->xoff ? nic->xon_bytes : nic->xoff_bytes);
 	if (xoff == nic->xoff)
 		return;
-	uint8_t before = external_told(host, nic), after;
+	uint8_t before = external_pauses(host, nic), after;
 
 	nic->xoff = xoff;
-	after = external_told(host, nic);
+	after = external_pauses(host, nic);
 	nic->count.pauses_sent += xoff;
 	if (before != after)
-		external_tell(host, nic, before ^ after, xoff, now_ps);
+		external_send_pause(host, nic, before ^ after, xoff, now_ps);
 }
 
 bool

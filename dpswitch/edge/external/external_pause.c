@@ -64,13 +64,13 @@ external_hold(struct external *host, struct external_nic *nic, uint8_t held, uin
 }
 
 uint8_t
-external_told(const struct external *host, const struct external_nic *nic)
+external_pauses(const struct external *host, const struct external_nic *nic)
 {
 	return nic->storm_mask | nic->peer_xoff | (nic->xoff ? host->edge->config.lossless : 0);
 }
 
 void
-external_tell(struct external *host, struct external_nic *nic, uint8_t prio_mask, bool xoff, uint64_t now_ps)
+external_send_pause(struct external *host, struct external_nic *nic, uint8_t prio_mask, bool xoff, uint64_t now_ps)
 {
 	uint64_t done_ps = max_u64(nic->free_ps, now_ps) + nic->tx->pause_ps;
 
@@ -78,7 +78,7 @@ external_tell(struct external *host, struct external_nic *nic, uint8_t prio_mask
 	nic->free_ps = done_ps;
 	if (xoff && nic->pausing_since_ps == TIME_NEVER)
 		nic->pausing_since_ps = now_ps;
-	else if (!xoff && external_told(host, nic) == 0)
+	else if (!xoff && external_pauses(host, nic) == 0)
 		nic->pausing_since_ps = TIME_NEVER;
 	if (xoff)
 		telem_pause(&nic->telem, TELEM_XOFF_SENT, now_ps);
@@ -87,20 +87,20 @@ external_tell(struct external *host, struct external_nic *nic, uint8_t prio_mask
 
 /* Classes that the switch should now hold or not, against what it was told so far. */
 static void
-tell_changes(struct external *host, struct external_nic *nic, uint8_t before, uint64_t now_ps)
+send_changes(struct external *host, struct external_nic *nic, uint8_t before, uint64_t now_ps)
 {
-	uint8_t after = external_told(host, nic);
+	uint8_t after = external_pauses(host, nic);
 
 	if ((after & ~before) != 0)
-		external_tell(host, nic, after & (uint8_t)~before, true, now_ps);
+		external_send_pause(host, nic, after & (uint8_t)~before, true, now_ps);
 	if ((before & ~after) != 0)
-		external_tell(host, nic, before & (uint8_t)~after, false, now_ps);
+		external_send_pause(host, nic, before & (uint8_t)~after, false, now_ps);
 }
 
 void
 external_pfc_arrived(struct external *host, struct external_nic *nic, const uint8_t *bytes, size_t size_bytes)
 {
-	uint8_t before = external_told(host, nic);
+	uint8_t before = external_pauses(host, nic);
 	uint64_t now_ps = max_u64(nic->free_ps, host->window.start_ps);
 	struct pfc_fields fields;
 
@@ -118,18 +118,18 @@ external_pfc_arrived(struct external *host, struct external_nic *nic, const uint
 		nic->peer_until_ps[c] = now_ps + quanta_ps(nic, fields.quanta[c]);
 		nic->peer_xoff = fields.quanta[c] != 0 ? nic->peer_xoff | bit : nic->peer_xoff & (uint8_t)~bit;
 	}
-	tell_changes(host, nic, before, now_ps);
+	send_changes(host, nic, before, now_ps);
 }
 
 static void
 expire_quanta(struct external *host, struct external_nic *nic, const struct window *window)
 {
-	uint8_t before = external_told(host, nic);
+	uint8_t before = external_pauses(host, nic);
 
 	for (uint8_t c = 1; c < PFC_CLASSES; c++)
 		if ((nic->peer_xoff >> c & 1) && nic->peer_until_ps[c] <= window->start_ps)
 			nic->peer_xoff &= (uint8_t) ~(1u << c);
-	tell_changes(host, nic, before, window->start_ps);
+	send_changes(host, nic, before, window->start_ps);
 }
 
 void
@@ -138,15 +138,15 @@ external_pause_timers(struct external *host, struct external_nic *nic, const str
 	if (nic->peer_xoff != 0)
 		expire_quanta(host, nic, window);
 	if (nic->storm_ended != 0) {
-		uint8_t resume = nic->storm_ended & (uint8_t)~external_told(host, nic);
+		uint8_t resume = nic->storm_ended & (uint8_t)~external_pauses(host, nic);
 
 		nic->storm_ended = 0;
 		if (resume != 0)
-			external_tell(host, nic, resume, false, window->start_ps);
+			external_send_pause(host, nic, resume, false, window->start_ps);
 	}
 	/* Not faster than the wire takes them. */
 	while (nic->storm_mask != 0 && nic->storm_ps < window->end_ps) {
-		external_tell(host, nic, nic->storm_mask, true, nic->storm_ps);
+		external_send_pause(host, nic, nic->storm_mask, true, nic->storm_ps);
 		nic->storm_ps = max_u64(nic->storm_ps + nic->storm_interval_ps, nic->free_ps);
 	}
 	if (nic->pfc && nic->refresh_ps <= window->start_ps)
@@ -191,7 +191,7 @@ external_pausing(const struct node *node, uint16_t nic)
 {
 	const struct external *host = (const struct external *)node;
 
-	return external_told(host, &host->nics[nic]);
+	return external_pauses(host, &host->nics[nic]);
 }
 
 void

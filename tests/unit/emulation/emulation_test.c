@@ -230,7 +230,7 @@ very_long_cables_do_not_make_long_windows(void **state)
 static void
 check_told(const struct fault_ops *ops)
 {
-	for (const char *const *key = ops->told; key != NULL && *key != NULL; key++) {
+	for (const char *const *key = ops->truth_keys; key != NULL && *key != NULL; key++) {
 		bool found = false;
 
 		for (size_t i = 0; i < ops->table->nfields; i++)

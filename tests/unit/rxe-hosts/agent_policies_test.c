@@ -91,7 +91,7 @@ hawkeye_has_no_budget(void **state)
 	for (uint32_t i = 0; i < 200; i++) {
 		assert_int_equal(dev.polls[i].flags, i % 50 == 0 ? POLL_VICTIM : POLL_VICTIM | POLL_QUIET);
 		assert_int_equal(dev.polls[i].event >> 16, 13);
-		assert_int_equal((dev.polls[i].event & 0xffff) >= AGENT_FIRST_QUIET, i % 50 != 0);
+		assert_int_equal((dev.polls[i].event & 0xffff) >= AGENT_FIRST_FLOOD, i % 50 != 0);
 		for (uint32_t k = 0; k < i; k++)
 			assert_int_not_equal(dev.polls[i].event, dev.polls[k].event);
 	}
@@ -116,14 +116,14 @@ hawkeye_does_not_see_a_halted_flow(void **state)
 static void
 hawkeye_ids_of_quiet_packets_return(void **state)
 {
-	agent.events = AGENT_FIRST_QUIET - 1;
-	agent.quiet = 0xffff - AGENT_FIRST_QUIET;
+	agent.events = AGENT_FIRST_FLOOD - 1;
+	agent.flooded = 0xffff - AGENT_FIRST_FLOOD;
 	agent_step_started(&agent, 0, &step);
 	sample(50 * US, 2 * MS);
 	sample(50 * US, 3 * MS);
 	assert_int_equal(dev.npolls, 2);
 	assert_int_equal(dev.polls[0].event, 13 << 16 | 0xffff);
-	assert_int_equal(dev.polls[1].event, 13 << 16 | AGENT_FIRST_QUIET);
+	assert_int_equal(dev.polls[1].event, 13 << 16 | AGENT_FIRST_FLOOD);
 	assert_null(scripted_record(&dev, REC_TRIGGER, 0));
 }
 
