@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY SIZE_PY CC...: each checker fails on a tree
+"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY SIZE_PY MAP_PY CC...: each checker fails on a tree
 that breaks its rule, and says what is wrong where; and is content with a tree that keeps it."""
 import os
 import shutil
@@ -101,6 +101,11 @@ CASES = [
     ('size', 'a function too long', {'topo/a.c': C + 'int\na(void)\n{\n' + '\tb();\n' * 61 + '}\n'},
      'topo/a.c:4: a() has 61 lines; at most 60'),
     ('size', 'a file too long', {'topo/a.h': H + 'int a;\n' * 399}, 'topo/a.h:401: 401 lines; at most 400'),
+    ('map', 'a map of the tree',
+     {'docs/architecture.md': '`topo/`\n| `topo/a.c` | `a()` | x |\n', 'topo/a.c': C + 'int\na(void)\n{\n\treturn 1;\n}\n'}, ''),
+    ('map', 'a file that is gone', {'docs/architecture.md': '\nSee `topo/b.c`.\n'}, 'docs/architecture.md:2: there is no topo/b.c'),
+    ('map', 'a function that is gone',
+     {'docs/architecture.md': '| `topo/a.c` | `b()` | x |\n', 'topo/a.c': C + '/* b() */\n'}, 'docs/architecture.md:1: topo/a.c has no b'),
     ('shell', 'an unquoted path', {'scripts/a': '#!/bin/sh\nset -eu\nrm $1\n'}, 'SC2086'),
 ]
 
@@ -115,7 +120,7 @@ def run(checker, command, name, tree, expected):
         if checker == 'format':
             shutil.copy(STYLE, root)
         extra = [root] if 'layers.txt' in tree or 'unused.txt' in tree else []
-        compiler = sys.argv[9:] if checker == 'headers' else []
+        compiler = sys.argv[10:] if checker == 'headers' else []
         done = subprocess.run([command, root] + extra + compiler, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     if expected == '' and done.returncode != 0:
@@ -126,7 +131,7 @@ def run(checker, command, name, tree, expected):
 
 
 def main():
-    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused', 'size'], sys.argv[1:9]))
+    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused', 'size', 'map'], sys.argv[1:10]))
     skipped = set() if shutil.which('shellcheck') else {'shell'}
     with tempfile.TemporaryDirectory() as root:
         if subprocess.run([commands['format'], root], capture_output=True, check=False).returncode == 77:

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""map.py ROOT: docs/architecture.md is a map of this tree: every file and folder that it names in `...` is there, and every
+row "| `FILE` | `function()` | ..." of a journey names a function, or a row of a table, that stands in that file. Says how many
+files each journey passes, and how often it comes back to one that it had left."""
+import os
+import re
+import sys
+
+import source
+
+PAGE = 'docs/architecture.md'
+ROW = re.compile(r'^\| `([\w./-]+\.[ch])` \| `(\w+)(?:\(\))?` \|')
+NAMED = re.compile(r'`([\w-]+/[\w./-]*)`')
+
+
+def main():
+    root = sys.argv[1]
+    path = os.path.join(root, PAGE)
+    lines = source.read(root, PAGE).split('\n') if os.path.exists(path) else []
+    findings, journeys, heading = [], {}, ''
+    for number, line in enumerate(lines, 1):
+        if line.startswith('#'):
+            heading = line.lstrip('# ')
+        for name in NAMED.findall(line):
+            if not os.path.exists(os.path.join(root, name)):
+                findings.append(f'{PAGE}:{number}: there is no {name}')
+        match = ROW.match(line)
+        if not match:
+            continue
+        file, name = match.groups()
+        journeys.setdefault(heading, []).append(file)
+        if os.path.exists(os.path.join(root, file)) and not re.search(rf'\b{name}\b', source.blank(source.read(root, file))):
+            findings.append(f'{PAGE}:{number}: {file} has no {name}')
+    for heading, files in journeys.items():
+        returns = sum(file != files[at - 1] and file in files[:at] for at, file in enumerate(files) if at)
+        print(f'{heading}: {len(set(files))} files, {returns} returns')
+    source.conclude('map', findings, len(lines))
+
+
+main()
