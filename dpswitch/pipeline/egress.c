@@ -47,8 +47,10 @@ egress_init(struct egress *egress, const struct switch_config *config, uint32_t 
 		.kmax_bytes = (uint64_t)llround((double)config->ecn->kmax_bytes * scale),
 		.pmax = config->ecn->pmax,
 	};
-	if (config->ecn->enabled && config->ecn->kmin_bytes >= config->ecn->kmax_bytes)
-		return err_set(err, -EINVAL, "%s:%d: switch.ecn: kmin %llu B must lie below kmax %llu B",
+	if (config->ecn->enabled && config->ecn->kmin_bytes > config->ecn->kmax_bytes)
+		return err_set(err, -EINVAL,
+			       "%s:%d: switch.ecn: kmin %llu B lies above kmax %llu B: give a kmin of kmax at most; equal, "
+			       "every packet above them is marked",
 			       config->ecn->where.file, config->ecn->where.line,
 			       (unsigned long long)config->ecn->kmin_bytes, (unsigned long long)config->ecn->kmax_bytes);
 	prng_init(&egress->prng, config->seed, 0x65636eULL << 32 | (cable - config->topo->ports));

@@ -56,7 +56,8 @@ static const struct cfg_field ecn_fields[] = {
 	{ "rate", CFG_RATE, offsetof(S, reference_rate_bps), "100Gbps", 1e6, 1e13, NULL,
 	  "Link rate that kmin and kmax are meant for; they scale with a port's rate" },
 	{ "kmin", CFG_BYTES, offsetof(S, kmin_bytes), "400KB", 0, 1e12, NULL, "No marking up to this queue" },
-	{ "kmax", CFG_BYTES, offsetof(S, kmax_bytes), "1600KB", 0, 1e12, NULL, "Every packet marked above this queue" },
+	{ "kmax", CFG_BYTES, offsetof(S, kmax_bytes), "1600KB", 0, 1e12, NULL,
+	  "Every packet marked above this queue; equal to kmin: a step, as DCTCP marks" },
 	{ "pmax", CFG_FLOAT, offsetof(S, pmax), "0.2", 0, 1, NULL, "Marking probability just below kmax" },
 };
 #undef S

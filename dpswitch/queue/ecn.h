@@ -12,6 +12,8 @@ struct ecn_params {
 };
 
 /*
+ * With kmin equal to kmax a step, as DCTCP marks (Alizadeh et al., SIGCOMM 2010, section 3.1): marked iff more than that is
+ * queued.
  * @param queued_bytes  data left in the egress queue behind the departing packet
  * @param unit          uniform in [0, 1)
  */

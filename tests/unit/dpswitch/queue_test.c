@@ -26,6 +26,19 @@ ecn_marks_linearly_between_kmin_and_kmax(void **state)
 	assert_true(ecn_marks(&params, 1600001, 0.9999));
 }
 
+/* K = 30000 B: marked iff more is queued, whatever chance says and pmax is. */
+static void
+ecn_with_equal_thresholds_is_a_step(void **state)
+{
+	const struct ecn_params params = { .enabled = true, .kmin_bytes = 30000, .kmax_bytes = 30000, .pmax = 0 };
+
+	(void)state;
+	assert_false(ecn_marks(&params, 0, 0.0));
+	assert_false(ecn_marks(&params, 30000, 0.0));
+	assert_true(ecn_marks(&params, 30001, 0.0));
+	assert_true(ecn_marks(&params, 30001, 0.9999));
+}
+
 /* Weights 2:1 with equal frames: two of class 3 for one of class 4. */
 static void
 dwrr_shares_by_weight(void **state)
@@ -102,6 +115,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ecn_marks_linearly_between_kmin_and_kmax),
+		cmocka_unit_test(ecn_with_equal_thresholds_is_a_step),
 		cmocka_unit_test(dwrr_shares_by_weight),
 		cmocka_unit_test(dwrr_counts_bytes),
 		cmocka_unit_test(dwrr_idle_class_saves_no_credit),

@@ -189,19 +189,18 @@ data_classes_share_by_weight(void **state)
 }
 
 /*
- * 11 frames; frame j leaves with 10 - j behind it. At a tenth of the reference rate kmin is 4000 B and kmax 4001 B:
- * marked are those with at least 5 behind them, but frame 0, which met an empty queue.
+ * 11 frames; frame j leaves with 10 - j behind it. At a tenth of the reference rate kmin is 4000 B and kmax kmax_bytes / 10.
+ * @param from, to  frames marked
  */
 static void
-ecn_marks_by_what_is_left_behind(void **state)
+expect_marks(uint64_t kmax_bytes, uint32_t from, uint32_t to)
 {
 	struct frig_host *b;
 	struct frig rig;
 
-	(void)state;
 	frig_init(&rig, narrow);
 	rig.ecn.kmin_bytes = 40000;
-	rig.ecn.kmax_bytes = 40010;
+	rig.ecn.kmax_bytes = kmax_bytes;
 	uint32_t flow = frig_flow(&rig, "a", "b", 3);
 	start(&rig);
 	frig_send(&rig, flow, 0, 1000, 11);
@@ -209,7 +208,38 @@ ecn_marks_by_what_is_left_behind(void **state)
 	b = frig_host(&rig, "b");
 	assert_int_equal(b->ngot, 11);
 	for (uint32_t j = 0; j < 11; j++)
-		assert_int_equal((b->got[j].flags & PKT_CE) != 0, j >= 1 && j <= 5);
+		assert_int_equal((b->got[j].flags & PKT_CE) != 0, j >= from && j <= to);
+	frig_stop(&rig);
+}
+
+/* Above 4001 B: those with at least 5 behind them, but frame 0, which met an empty queue. */
+static void
+ecn_marks_by_what_is_left_behind(void **state)
+{
+	(void)state;
+	expect_marks(40010, 1, 5);
+}
+
+/* kmin = kmax: above 4000 B. The frame with 4 behind it leaves exactly that, and is not marked. */
+static void
+ecn_marks_a_step_where_thresholds_are_equal(void **state)
+{
+	(void)state;
+	expect_marks(40000, 1, 5);
+}
+
+static void
+thresholds_of_ecn_in_the_wrong_order_are_an_error(void **state)
+{
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, narrow);
+	rig.ecn.kmin_bytes = 40001;
+	rig.ecn.kmax_bytes = 40000;
+	frig_flow(&rig, "a", "b", 3);
+	assert_true(frig_start(&rig) < 0);
+	assert_non_null(strstr(rig.err.text, "kmin 40001 B lies above kmax 40000 B"));
 	frig_stop(&rig);
 }
 
@@ -483,6 +513,8 @@ main(void)
 		cmocka_unit_test(class_0_overtakes),
 		cmocka_unit_test(data_classes_share_by_weight),
 		cmocka_unit_test(ecn_marks_by_what_is_left_behind),
+		cmocka_unit_test(ecn_marks_a_step_where_thresholds_are_equal),
+		cmocka_unit_test(thresholds_of_ecn_in_the_wrong_order_are_an_error),
 		cmocka_unit_test(ecn_off_marks_nothing),
 		cmocka_unit_test(every_hop_takes_from_ttl),
 		cmocka_unit_test(lossy_classes_drop_at_the_tail),
