@@ -7,16 +7,15 @@
 
 #include <stdint.h>
 
+#include "collectives/builder.h"
 #include "collectives/schedule.h"
 
 struct coll_algorithm_ops {
 	bool block_steps; /* every step sends one block: a scenario may say how long a step is */
 	/* @return 0, or -EINVAL with err set if the algorithm cannot serve that many ranks */
 	int (*check_ranks)(uint32_t ranks, struct err *err);
-	/* Steps a rank, for a number of ranks that check_ranks accepted. */
-	uint32_t (*steps)(enum coll_op op, uint32_t ranks);
-	/* Fills schedule->at; the other members are set. */
-	void (*fill)(struct coll_schedule *schedule);
+	/* Adds all steps, for a number of ranks that check_ranks accepted. */
+	void (*build)(struct coll_builder *builder, const struct coll_params *params);
 };
 
 #define COLL_ALGORITHM_EXTERN(id, value, name, symbol) extern const struct coll_algorithm_ops coll_##symbol;

@@ -14,7 +14,6 @@ struct walk {
 	uint32_t head, length;
 };
 
-static int check_steps(const struct coll_schedule *schedule, struct err *err);
 static int segments_init(struct segments *segments, const struct coll_schedule *schedule);
 static int walk_init(struct walk *walk, const struct coll_schedule *schedule);
 static void walk_fini(struct walk *walk);
@@ -29,7 +28,7 @@ coll_schedule_check(const struct coll_schedule *schedule, struct err *err)
 	struct races *races = NULL;
 	struct sets *sets = NULL;
 	uint32_t rank, step;
-	int rc = check_steps(schedule, err);
+	int rc = coll_schedule_check_form(schedule, err);
 
 	if (rc != 0)
 		return rc;
@@ -62,54 +61,6 @@ out:
 }
 
 static int
-check_step(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, struct err *err)
-{
-	const struct coll_step *s = coll_step_at(schedule, rank, step);
-	uint32_t dep = s->depends_rank;
-
-	if (s->peer >= schedule->ranks || s->peer == rank)
-		return err_set(err, -EINVAL,
-			       "rank %" PRIu32 " step %" PRIu32 " sends to rank %" PRIu32
-			       ": must be another of the %" PRIu32 " ranks",
-			       rank, step, s->peer, schedule->ranks);
-	if (s->count_elems == 0 || s->count_elems > schedule->count_elems ||
-	    s->offset_elems > schedule->count_elems - s->count_elems)
-		return err_set(err, -EINVAL,
-			       "rank %" PRIu32 " step %" PRIu32 " sends %" PRIu64 " elements from %" PRIu64
-			       ": the vector has %" PRIu64,
-			       rank, step, s->count_elems, s->offset_elems, schedule->count_elems);
-	if (dep == COLL_NONE)
-		return 0;
-	if (dep >= schedule->ranks || s->depends_step < 1 || s->depends_step > schedule->steps)
-		return err_set(err, -EINVAL,
-			       "rank %" PRIu32 " step %" PRIu32 " depends on step %" PRIu32 " of rank %" PRIu32
-			       ", which does not exist",
-			       rank, step, s->depends_step, dep);
-	if (coll_step_at(schedule, dep, s->depends_step)->peer != rank)
-		return err_set(err, -EINVAL,
-			       "rank %" PRIu32 " step %" PRIu32 " depends on step %" PRIu32 " of rank %" PRIu32
-			       ", which goes to rank %" PRIu32,
-			       rank, step, s->depends_step, dep, coll_step_at(schedule, dep, s->depends_step)->peer);
-	return 0;
-}
-
-static int
-check_steps(const struct coll_schedule *schedule, struct err *err)
-{
-	int rc = 0;
-
-	if (schedule->ranks < 2 || schedule->ranks > COLL_MAX_RANKS || schedule->steps == 0 ||
-	    schedule->count_elems < schedule->ranks)
-		return err_set(err, -EINVAL, "%" PRIu32 " ranks, %" PRIu32 " steps, %" PRIu64 " elements: no collective",
-			       schedule->ranks, schedule->steps, schedule->count_elems);
-	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
-		for (uint32_t step = 1; step <= schedule->steps && rc == 0; step++)
-			rc = check_step(schedule, rank, step, err);
-	}
-	return rc;
-}
-
-static int
 compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -120,7 +71,7 @@ compare_u64(const void *a, const void *b)
 static int
 segments_init(struct segments *segments, const struct coll_schedule *schedule)
 {
-	size_t all = (size_t)schedule->ranks * schedule->steps, n = 0, kept = 0;
+	size_t all = coll_all_steps(schedule), n = 0, kept = 0;
 	uint64_t *bounds = malloc((2 * all + schedule->ranks + 1) * sizeof(*bounds));
 
 	if (bounds == NULL)
@@ -128,8 +79,8 @@ segments_init(struct segments *segments, const struct coll_schedule *schedule)
 	for (uint32_t block = 0; block <= schedule->ranks; block++)
 		bounds[n++] = coll_block_start(schedule->count_elems, schedule->ranks, block);
 	for (size_t i = 0; i < all; i++) {
-		bounds[n++] = schedule->at[i].offset_elems;
-		bounds[n++] = schedule->at[i].offset_elems + schedule->at[i].count_elems;
+		bounds[n++] = schedule->steps[i].src_elems;
+		bounds[n++] = schedule->steps[i].src_elems + schedule->steps[i].count_elems;
 	}
 	qsort(bounds, n, sizeof(*bounds), compare_u64);
 	for (size_t i = 0; i < n; i++) {
@@ -161,8 +112,8 @@ struct segment_range
 segments_of(const struct segments *segments, const struct coll_step *step)
 {
 	return (struct segment_range){
-		.first = segment_at(segments, step->offset_elems),
-		.end = segment_at(segments, step->offset_elems + step->count_elems),
+		.first = segment_at(segments, step->src_elems),
+		.end = segment_at(segments, step->src_elems + step->count_elems),
 	};
 }
 
@@ -171,12 +122,12 @@ static void
 walk_offer(struct walk *walk, uint32_t rank)
 {
 	const struct coll_schedule *schedule = walk->schedule;
-	const struct coll_step *s;
+	struct coll_dep dep;
 
-	if (walk->queued[rank] || walk->done[rank] == schedule->steps)
+	if (walk->queued[rank] || walk->done[rank] == coll_steps(schedule, rank))
 		return;
-	s = coll_step_at(schedule, rank, walk->done[rank] + 1);
-	if (s->depends_rank != COLL_NONE && walk->done[s->depends_rank] < s->depends_step)
+	dep = coll_step_arrival(schedule, rank, walk->done[rank] + 1);
+	if (dep.rank != COLL_NONE && walk->done[dep.rank] < dep.step)
 		return;
 	walk->queued[rank] = true;
 	walk->queue[(walk->head + walk->length++) % schedule->ranks] = rank;
@@ -226,17 +177,17 @@ static int
 walk_end(const struct walk *walk, struct err *err)
 {
 	const struct coll_schedule *schedule = walk->schedule;
-	const struct coll_step *s;
+	struct coll_dep dep;
 	uint32_t rank = 0;
 
-	while (rank < schedule->ranks && walk->done[rank] == schedule->steps)
+	while (rank < schedule->ranks && walk->done[rank] == coll_steps(schedule, rank))
 		rank++;
 	if (rank == schedule->ranks)
 		return 0;
 	for (uint32_t i = 0; i < schedule->ranks; i++) /* after so many hops it is on the cycle */
-		rank = coll_step_at(schedule, rank, walk->done[rank] + 1)->depends_rank;
-	s = coll_step_at(schedule, rank, walk->done[rank] + 1);
+		rank = coll_step_arrival(schedule, rank, walk->done[rank] + 1).rank;
+	dep = coll_step_arrival(schedule, rank, walk->done[rank] + 1);
 	return err_set(err, -EINVAL,
 		       "rank %" PRIu32 " step %" PRIu32 " waits for itself, through step %" PRIu32 " of rank %" PRIu32,
-		       rank, walk->done[rank] + 1, s->depends_step, s->depends_rank);
+		       rank, walk->done[rank] + 1, dep.step, dep.rank);
 }

@@ -6,6 +6,9 @@
 
 #include "collectives/schedule.h"
 
+/* Of each step by itself: peers, chunks, dependencies that exist. @return 0 or -EINVAL with err naming rank and step */
+int coll_schedule_check_form(const struct coll_schedule *schedule, struct err *err);
+
 /* Elements between two neighbouring chunk or block boundaries: all that is done to one is done to all of them. */
 struct segments {
 	uint64_t *bounds; /* [count + 1] */

@@ -26,39 +26,36 @@ hd_check_ranks(uint32_t ranks, struct err *err)
 		       ranks, below, 2 * below);
 }
 
-static uint32_t
-hd_steps(enum coll_op op, uint32_t ranks)
-{
-	uint32_t log2 = (uint32_t)__builtin_ctz(ranks);
-
-	return op == COLL_ALLREDUCE ? 2 * log2 : log2;
-}
-
 static void
-hd_fill(struct coll_schedule *schedule)
+hd_build(struct coll_builder *builder, const struct coll_params *params)
 {
-	uint32_t n = schedule->ranks;
-	uint32_t reducing = schedule->op == COLL_ALLGATHER ? 0 : (uint32_t)__builtin_ctz(n);
+	uint32_t n = params->ranks, log2 = (uint32_t)__builtin_ctz(n);
+	uint32_t reducing = params->op == COLL_ALLGATHER ? 0 : log2;
+	uint32_t steps = params->op == COLL_ALLREDUCE ? 2 * log2 : log2;
 
 	for (uint32_t rank = 0; rank < n; rank++) {
 		uint32_t before = COLL_NONE;
 
-		for (uint32_t step = 1; step <= schedule->steps; step++) {
+		for (uint32_t step = 1; step <= steps; step++) {
 			bool reduce = step <= reducing;
 			uint32_t distance = reduce ? n >> step : 1u << (step - reducing - 1);
 			uint32_t peer = rank ^ distance;
 			/* Blocks come in aligned groups of distance: the peer's to reduce, the own to gather. */
 			uint32_t first = (reduce ? peer : rank) & ~(distance - 1);
-			uint64_t start = coll_block_start(schedule->count_elems, n, first);
+			uint64_t start = coll_block_start(params->count_elems, n, first);
+			struct coll_dep id = coll_builder_send(
+				builder, rank, peer, 0,
+				&(struct coll_chunk){
+					.src_elems = start,
+					.dst_elems = start,
+					.count_elems = coll_block_start(params->count_elems, n, first + distance) - start,
+					.reduce = reduce,
+				});
 
-			*coll_step_at(schedule, rank, step) = (struct coll_step){
-				.peer = peer,
-				.depends_rank = before,
-				.depends_step = step - 1,
-				.reduce = reduce,
-				.offset_elems = start,
-				.count_elems = coll_block_start(schedule->count_elems, n, first + distance) - start,
-			};
+			if (step > 1) {
+				coll_builder_depend(builder, id, (struct coll_dep){ rank, step - 1 });
+				coll_builder_depend(builder, id, (struct coll_dep){ before, step - 1 });
+			}
 			before = peer;
 		}
 	}
@@ -66,6 +63,5 @@ hd_fill(struct coll_schedule *schedule)
 
 const struct coll_algorithm_ops coll_halving_doubling = {
 	.check_ranks = hd_check_ranks,
-	.steps = hd_steps,
-	.fill = hd_fill,
+	.build = hd_build,
 };

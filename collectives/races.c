@@ -32,23 +32,17 @@ struct races {
 	size_t naccesses;
 };
 
-static size_t
-index_of(const struct races *races, uint32_t rank, uint32_t step)
-{
-	return (size_t)rank * races->schedule->steps + step - 1;
-}
-
 struct races *
 races_create(const struct coll_schedule *schedule, const struct segments *segments)
 {
-	size_t all = (size_t)schedule->ranks * schedule->steps, touched = 0;
+	size_t all = coll_all_steps(schedule), touched = 0;
 	size_t cells = (size_t)schedule->ranks * segments->count;
 	struct races *races = calloc(1, sizeof(*races));
 
 	if (races == NULL)
 		return NULL;
 	for (size_t i = 0; i < all; i++) {
-		struct segment_range range = segments_of(segments, &schedule->at[i]);
+		struct segment_range range = segments_of(segments, &schedule->steps[i]);
 
 		touched += range.end - range.first;
 	}
@@ -65,9 +59,13 @@ races_create(const struct coll_schedule *schedule, const struct segments *segmen
 		return NULL;
 	}
 	memset(races->head, 0xff, cells * sizeof(*races->head)); /* COLL_NONE */
-	for (size_t i = 0; i < all; i++) {
-		if (schedule->at[i].depends_rank != COLL_NONE)
-			races->waiting[index_of(races, schedule->at[i].depends_rank, schedule->at[i].depends_step)]++;
+	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
+		for (uint32_t step = 1; step <= coll_steps(schedule, rank); step++) {
+			struct coll_dep dep = coll_step_arrival(schedule, rank, step);
+
+			if (dep.rank != COLL_NONE)
+				races->waiting[coll_step_index(schedule, dep.rank, dep.step)]++;
+		}
 	}
 	return races;
 }
@@ -77,7 +75,7 @@ races_destroy(struct races *races)
 {
 	if (races == NULL)
 		return;
-	for (size_t i = 0; races->snapshot != NULL && i < (size_t)races->schedule->ranks * races->schedule->steps; i++)
+	for (size_t i = 0; races->snapshot != NULL && i < coll_all_steps(races->schedule); i++)
 		free(races->snapshot[i]);
 	free(races->snapshot);
 	free(races->waiting);
@@ -91,21 +89,21 @@ races_destroy(struct races *races)
 static const uint32_t *
 advance_clock(struct races *races, uint32_t rank, uint32_t step)
 {
-	const struct coll_step *s = coll_step_at(races->schedule, rank, step);
+	struct coll_dep arrival = coll_step_arrival(races->schedule, rank, step);
 	uint32_t ranks = races->schedule->ranks;
 	uint32_t *clock = races->clock + (size_t)rank * ranks;
-	size_t self = index_of(races, rank, step);
+	size_t self = coll_step_index(races->schedule, rank, step);
 
 	clock[rank] = step - 1;
-	if (s->depends_rank != COLL_NONE) {
-		size_t dep = index_of(races, s->depends_rank, s->depends_step);
+	if (arrival.rank != COLL_NONE) {
+		size_t dep = coll_step_index(races->schedule, arrival.rank, arrival.step);
 		const uint32_t *known = races->snapshot[dep];
 
 		assert(known != NULL); /* came earlier, and this step was counted in waiting[] */
 		for (uint32_t i = 0; i < ranks; i++)
 			clock[i] = clock[i] > known[i] ? clock[i] : known[i];
-		if (clock[s->depends_rank] < s->depends_step)
-			clock[s->depends_rank] = s->depends_step;
+		if (clock[arrival.rank] < arrival.step)
+			clock[arrival.rank] = arrival.step;
 		if (--races->waiting[dep] == 0) {
 			free(races->snapshot[dep]);
 			races->snapshot[dep] = NULL;

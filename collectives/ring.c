@@ -12,33 +12,38 @@ ring_check_ranks(uint32_t ranks, struct err *err)
 	return 0;
 }
 
-static uint32_t
-ring_steps(enum coll_op op, uint32_t ranks)
+/* One step: passes on a block that the step before received. */
+static struct coll_dep
+pass_on(struct coll_builder *builder, const struct coll_params *params, uint32_t rank, uint32_t block, bool reduce)
 {
-	return op == COLL_ALLREDUCE ? 2 * (ranks - 1) : ranks - 1;
+	uint64_t start = coll_block_start(params->count_elems, params->ranks, block);
+	struct coll_chunk chunk = {
+		.src_elems = start,
+		.dst_elems = start,
+		.count_elems = coll_block_start(params->count_elems, params->ranks, block + 1) - start,
+		.reduce = reduce,
+	};
+
+	return coll_builder_send(builder, rank, (rank + 1) % params->ranks, 0, &chunk);
 }
 
 static void
-ring_fill(struct coll_schedule *schedule)
+ring_build(struct coll_builder *builder, const struct coll_params *params)
 {
-	uint32_t n = schedule->ranks;
-	uint32_t reducing = schedule->op == COLL_ALLGATHER ? 0 : n - 1; /* steps that reduce come first */
+	uint32_t n = params->ranks;
+	uint32_t reducing = params->op == COLL_ALLGATHER ? 0 : n - 1; /* steps that reduce come first */
+	uint32_t steps = params->op == COLL_ALLREDUCE ? 2 * (n - 1) : n - 1;
 
 	for (uint32_t rank = 0; rank < n; rank++) {
-		for (uint32_t step = 1; step <= schedule->steps; step++) {
+		for (uint32_t step = 1; step <= steps; step++) {
 			bool reduce = step <= reducing;
 			uint32_t back = reduce ? step : step - reducing - 1;
-			uint32_t block = (rank + n - back) % n;
-			uint64_t start = coll_block_start(schedule->count_elems, n, block);
+			struct coll_dep id = pass_on(builder, params, rank, (rank + n - back) % n, reduce);
 
-			*coll_step_at(schedule, rank, step) = (struct coll_step){
-				.peer = (rank + 1) % n,
-				.depends_rank = step == 1 ? COLL_NONE : (rank + n - 1) % n,
-				.depends_step = step - 1,
-				.reduce = reduce,
-				.offset_elems = start,
-				.count_elems = coll_block_start(schedule->count_elems, n, block + 1) - start,
-			};
+			if (step == 1)
+				continue;
+			coll_builder_depend(builder, id, (struct coll_dep){ rank, step - 1 });
+			coll_builder_depend(builder, id, (struct coll_dep){ (rank + n - 1) % n, step - 1 });
 		}
 	}
 }
@@ -46,6 +51,5 @@ ring_fill(struct coll_schedule *schedule)
 const struct coll_algorithm_ops coll_ring = {
 	.block_steps = true,
 	.check_ranks = ring_check_ranks,
-	.steps = ring_steps,
-	.fill = ring_fill,
+	.build = ring_build,
 };

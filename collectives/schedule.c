@@ -51,40 +51,22 @@ check_arguments(const struct coll_algorithm_ops *ops, uint32_t ranks, uint64_t c
 }
 
 struct coll_schedule *
-coll_schedule_create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ranks, uint64_t count_elems, struct err *err)
+coll_schedule_create(const struct coll_params *params, struct err *err)
 {
 	const struct coll_algorithm_ops *ops;
-	struct coll_schedule *schedule;
+	struct coll_builder *builder;
 	int rc;
 
-	assert((size_t)algorithm < ARRAY_LEN(algorithms));
-	ops = algorithms[algorithm];
-	rc = check_arguments(ops, ranks, count_elems, err);
+	assert((size_t)params->algorithm < ARRAY_LEN(algorithms));
+	ops = algorithms[params->algorithm];
+	rc = check_arguments(ops, params->ranks, params->count_elems, err);
 	if (rc != 0) {
 		errno = -rc;
 		return NULL;
 	}
-	schedule = malloc(sizeof(*schedule));
-	if (schedule == NULL)
-		goto no_memory;
-	*schedule = (struct coll_schedule){
-		.ranks = ranks,
-		.steps = ops->steps(op, ranks),
-		.op = op,
-		.algorithm = algorithm,
-		.count_elems = count_elems,
-	};
-	schedule->at = calloc((size_t)ranks * schedule->steps, sizeof(*schedule->at));
-	if (schedule->at == NULL)
-		goto no_memory;
-	ops->fill(schedule);
-	return schedule;
-
-no_memory:
-	free(schedule);
-	err_set(err, -ENOMEM, "no memory for a schedule of %" PRIu32 " ranks", ranks);
-	errno = ENOMEM;
-	return NULL;
+	builder = coll_builder_create(params->ranks);
+	ops->build(builder, params);
+	return coll_builder_finish(builder, params->op, params->algorithm, params->count_elems, params->count_elems, err);
 }
 
 void
@@ -92,7 +74,9 @@ coll_schedule_destroy(struct coll_schedule *schedule)
 {
 	if (schedule == NULL)
 		return;
-	free(schedule->at);
+	free(schedule->first_step);
+	free(schedule->steps);
+	free(schedule->deps);
 	free(schedule);
 }
 

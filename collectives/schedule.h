@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A collective as data: for each rank an ordered list of steps, each sending one chunk to one peer.
+ * A collective as data: for each rank an ordered list of steps, each sending one chunk to one peer or working on the
+ * rank's own memory, and what each step waits for: an acyclic graph.
  * The operation works on one vector of count elements a rank. AllGather: rank r contributes block r and ends with
  * all blocks. ReduceScatter: every rank contributes a full vector and rank r ends with block r of the sum.
  * AllReduce: every rank ends with the whole sum (ReduceScatter, then AllGather).
@@ -17,21 +18,47 @@
 #define COLL_MAX_RANKS 1024 /* the sum of 1024 float contributions is still exact, see data.c */
 #define COLL_NONE UINT32_MAX
 
-/* One send of one rank. Step numbers count from 1 (the paper's FiSj is rank i, step j). */
+/*
+ * A step is (rank, number); numbers count from 1 (the paper's FiSj is rank i, step j). As a dependency of a step of rank
+ * r: if it is r's own, it is complete (sent and acknowledged, or computed); if another's, its message to r has arrived.
+ */
+struct coll_dep {
+	uint32_t rank, step;
+};
+
+/*
+ * It starts when all its dependencies are met and the step before it on the same (peer, channel) is complete. Nothing
+ * else orders steps: not even those of one rank.
+ */
 struct coll_step {
-	uint32_t peer;                      /* rank that receives */
-	uint32_t depends_rank;              /* rank whose send must have arrived here before; COLL_NONE: none */
-	uint32_t depends_step;              /* which of its steps */
-	bool reduce;                        /* the receiver adds to what it has; else it overwrites */
-	uint64_t offset_elems, count_elems; /* chunk, at the same offset on both sides */
+	uint32_t peer;             /* rank that receives; the own rank: a local step */
+	uint32_t channel;          /* steps of one (rank, peer, channel) share a flow and go in the order of the list */
+	uint32_t first_dep, ndeps; /* in schedule->deps */
+	bool reduce;               /* adds to what is there; else overwrites */
+	uint64_t src_elems;        /* where the chunk is read in the sender's memory */
+	uint64_t dst_elems;        /* where it is put in the receiver's */
+	uint64_t count_elems;      /* its length; 0 of a local step alone: it computes */
+	uint64_t compute_ps;       /* local step: how long it takes */
 };
 
 struct coll_schedule {
-	uint32_t ranks, steps; /* steps a rank; every rank has as many */
+	uint32_t ranks;
+	uint32_t max_steps; /* of the rank that has most */
 	enum coll_op op;
 	enum coll_algorithm algorithm;
+	uint64_t count_elems;    /* vector length a rank */
+	uint64_t memory_elems;   /* address space of a rank: vectors and scratch */
+	uint32_t *first_step;    /* [ranks + 1] index of each rank's first in steps */
+	struct coll_step *steps; /* [first_step[ranks]] rank major */
+	struct coll_dep *deps;   /* of step i from steps[i].first_dep */
+};
+
+/* What an algorithm makes a schedule of. */
+struct coll_params {
+	enum coll_op op;
+	enum coll_algorithm algorithm;
+	uint32_t ranks;
 	uint64_t count_elems; /* vector length a rank */
-	struct coll_step *at; /* [ranks * steps], rank major: at[rank * steps + step - 1] */
 };
 
 /* As scenario files spell them. */
@@ -41,11 +68,48 @@ const char *coll_algorithm_name(enum coll_algorithm algorithm);
 /* Whether every step of the algorithm sends one block, so that a step's length tells the vector's. */
 bool coll_block_steps(enum coll_algorithm algorithm);
 
-/* Where a step stands. step counts from 1. */
+/* Steps of a rank; of the rank that has most of them; of all ranks. */
+static inline uint32_t
+coll_steps(const struct coll_schedule *schedule, uint32_t rank)
+{
+	return schedule->first_step[rank + 1] - schedule->first_step[rank];
+}
+
+static inline uint32_t
+coll_max_steps(const struct coll_schedule *schedule)
+{
+	return schedule->max_steps;
+}
+
+static inline uint32_t
+coll_all_steps(const struct coll_schedule *schedule)
+{
+	return schedule->first_step[schedule->ranks];
+}
+
+/* Where a step stands in schedule->steps. step counts from 1. */
+static inline size_t
+coll_step_index(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)
+{
+	return (size_t)schedule->first_step[rank] + step - 1;
+}
+
 static inline struct coll_step *
 coll_step_at(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)
 {
-	return &schedule->at[(size_t)rank * schedule->steps + step - 1];
+	return &schedule->steps[coll_step_index(schedule, rank, step)];
+}
+
+/* The arrival that a step waits for, where no step waits for several; rank COLL_NONE: it waits for none. */
+static inline struct coll_dep
+coll_step_arrival(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)
+{
+	const struct coll_step *at = coll_step_at(schedule, rank, step);
+
+	for (uint32_t i = 0; i < at->ndeps; i++)
+		if (schedule->deps[at->first_dep + i].rank != rank)
+			return schedule->deps[at->first_dep + i];
+	return (struct coll_dep){ .rank = COLL_NONE };
 }
 
 /* First element of a block; the first count_elems % ranks blocks are one element longer. Block "ranks" is the end. */
@@ -59,12 +123,10 @@ coll_block_start(uint64_t count_elems, uint32_t ranks, uint32_t block)
 
 /*
  * Builds a schedule.
- * @param count_elems  vector length; split into one block a rank, of at most one element difference
- * @return NULL with err set: too few ranks (< 2), too many, halving-doubling with ranks not a power of two,
+ * @return NULL with err and errno set: too few ranks (< 2), too many, halving-doubling with ranks not a power of two,
  *         fewer elements than ranks
  */
-struct coll_schedule *coll_schedule_create(enum coll_op op, enum coll_algorithm algorithm, uint32_t ranks,
-					   uint64_t count_elems, struct err *err);
+struct coll_schedule *coll_schedule_create(const struct coll_params *params, struct err *err);
 void coll_schedule_destroy(struct coll_schedule *schedule);
 
 /*

@@ -66,7 +66,7 @@ send_collectives(const struct plan *plan, struct exporter *exporter)
 			plan_collective_record(plan, c, it, &rec);
 			exporter_header(exporter, &rec, REC_COLLECTIVE, sizeof(rec));
 			for (uint32_t r = 0; r < collective->schedule->ranks; r++) {
-				for (uint32_t s = 1; s <= collective->schedule->steps; s++) {
+				for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++) {
 					struct rec_schedule step;
 
 					plan_schedule_record(plan, c, it, r, s, &step);

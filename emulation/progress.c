@@ -21,7 +21,7 @@ share_done(const struct emulation *emulation)
 		const struct plan_collective *collective = &plan->collectives[c];
 
 		for (uint32_t r = 0; r < collective->schedule->ranks; r++)
-			for (uint32_t s = 1; s <= collective->schedule->steps; s++)
+			for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++)
 				total += (double)plan_step_bytes(collective, r, s) * collective->iterations;
 	}
 	for (uint32_t b = 0; b < plan->nbackgrounds; b++)

@@ -102,15 +102,18 @@ int
 shape_sends(const struct shape *shape, struct shape_sends *sends)
 {
 	struct err err = { 0 };
-	struct coll_schedule *schedule =
-		coll_schedule_create(shape->op, shape->algorithm, shape->ranks, shape->ranks, &err);
+	struct coll_schedule *schedule = coll_schedule_create(&(struct coll_params){ .op = shape->op,
+										     .algorithm = shape->algorithm,
+										     .ranks = shape->ranks,
+										     .count_elems = shape->ranks },
+							      &err);
 
 	*sends = (struct shape_sends){ 0 };
 	if (schedule == NULL)
 		return -ENOMEM;
-	sends->steps = schedule->steps;
+	sends->steps = coll_max_steps(schedule);
 	for (uint32_t rank = 0; rank < shape->ranks; rank++)
-		for (uint32_t step = 1; step <= schedule->steps; step++)
+		for (uint32_t step = 1; step <= coll_steps(schedule, rank); step++)
 			add_send(sends, rank, coll_step_at(schedule, rank, step)->peer, step);
 	coll_schedule_destroy(schedule);
 	return 0;

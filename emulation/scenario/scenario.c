@@ -206,7 +206,7 @@ check_faults(const struct scenario *sc, struct err *err)
 	const struct fault_work work = { &sc->plan->flows, steps, sc->plan->ncollectives };
 
 	for (uint32_t c = 0; c < sc->plan->ncollectives; c++)
-		steps[c] = sc->plan->collectives[c].schedule->steps;
+		steps[c] = coll_max_steps(sc->plan->collectives[c].schedule);
 	return faults_check(&sc->faults, &work, err);
 }
 
@@ -263,7 +263,7 @@ epochs_to_keep(const struct scenario *sc)
 	for (uint32_t c = 0; sc->detection.spacing_ps == 0 && c < sc->plan->ncollectives; c++) {
 		const struct plan_collective *collective = &sc->plan->collectives[c];
 
-		for (size_t s = 0; s < (size_t)collective->schedule->ranks * collective->schedule->steps; s++) {
+		for (uint32_t s = 0; s < coll_all_steps(collective->schedule); s++) {
 			uint64_t spacing_ps = collective->steps[s].expect_ps /
 					      (uint64_t)(sc->detection.detections > 0 ? sc->detection.detections : 1);
 

@@ -48,7 +48,7 @@ about(uint64_t bytes, char *buf)
 static uint64_t
 steps_of(const struct plan_collective *collective)
 {
-	return times(times(collective->schedule->ranks, collective->schedule->steps), collective->iterations);
+	return times(coll_all_steps(collective->schedule), collective->iterations);
 }
 
 /* Every step of every iteration has a schedule record, and a result. */
@@ -70,7 +70,7 @@ count_steps(const struct scenario *sc, struct part *part)
 		err_set(&part->how, 0,
 			"%u iterations x %u ranks x %u steps of collective %u are %llu schedule records, "
 			"%s on disk: lower iterations",
-			most->iterations, most->schedule->ranks, most->schedule->steps,
+			most->iterations, most->schedule->ranks, coll_max_steps(most->schedule),
 			(uint32_t)(most - sc->plan->collectives), (unsigned long long)steps_of(most),
 			about(times(steps_of(most), sizeof(struct rec_schedule)), records));
 }

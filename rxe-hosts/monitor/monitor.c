@@ -8,21 +8,23 @@
 #include "common/units.h"
 #include "common/wire/record.h"
 
-static const struct coll_step *step_at(const struct monitor *monitor, uint32_t step);
+static uint32_t steps_of(const struct monitor *monitor);
 static void advance_rsq(struct monitor *monitor);
 
 int
 monitor_init(struct monitor *monitor, const struct coll_schedule *schedule, uint32_t rank)
 {
+	uint32_t steps = coll_steps(schedule, rank);
+
 	*monitor = (struct monitor){ .schedule = schedule, .rank = rank };
-	monitor->arrived_ps = calloc(schedule->steps, sizeof(*monitor->arrived_ps));
-	monitor->next_arrived_ps = calloc(schedule->steps, sizeof(*monitor->next_arrived_ps));
+	monitor->arrived_ps = calloc(steps, sizeof(*monitor->arrived_ps));
+	monitor->next_arrived_ps = calloc(steps, sizeof(*monitor->next_arrived_ps));
 	if (monitor->arrived_ps == NULL || monitor->next_arrived_ps == NULL) {
 		monitor_fini(monitor);
 		return -ENOMEM;
 	}
-	for (uint32_t step = 1; step <= schedule->steps; step++)
-		if (step_at(monitor, step)->depends_rank != COLL_NONE) {
+	for (uint32_t step = 1; step <= steps; step++)
+		if (coll_step_arrival(schedule, rank, step).rank != COLL_NONE) {
 			monitor->arrived_ps[step - 1] = TIME_NEVER;
 			monitor->next_arrived_ps[step - 1] = TIME_NEVER;
 		}
@@ -50,16 +52,16 @@ monitor_exempt(struct monitor *monitor, uint32_t step)
 uint32_t
 monitor_ssq_target(const struct monitor *monitor, uint32_t entry)
 {
-	assert(entry >= 1 && entry <= monitor->schedule->steps);
-	return step_at(monitor, entry)->peer;
+	assert(entry >= 1 && entry <= steps_of(monitor));
+	return coll_step_at(monitor->schedule, monitor->rank, entry)->peer;
 }
 
 uint32_t
 monitor_rsq_source(const struct monitor *monitor, uint32_t entry)
 {
-	if (entry >= monitor->schedule->steps || monitor->arrived_ps[entry] == 0)
+	if (entry >= steps_of(monitor) || monitor->arrived_ps[entry] == 0)
 		return MONITOR_NONE;
-	return step_at(monitor, entry + 1)->depends_rank;
+	return coll_step_arrival(monitor->schedule, monitor->rank, entry + 1).rank;
 }
 
 bool
@@ -67,7 +69,7 @@ monitor_arrived(struct monitor *monitor, uint32_t step, bool next, uint64_t now_
 {
 	uint64_t *at = &(next ? monitor->next_arrived_ps : monitor->arrived_ps)[step - 1];
 
-	assert(step >= 1 && step <= monitor->schedule->steps && now_ps > 0);
+	assert(step >= 1 && step <= steps_of(monitor) && now_ps > 0);
 	if (*at != TIME_NEVER)
 		return false;
 	*at = now_ps;
@@ -79,13 +81,13 @@ monitor_arrived(struct monitor *monitor, uint32_t step, bool next, uint64_t now_
 uint32_t
 monitor_next_step(const struct monitor *monitor)
 {
-	return monitor->ssq < monitor->schedule->steps ? monitor->ssq + 1 : 0;
+	return monitor->ssq < steps_of(monitor) ? monitor->ssq + 1 : 0;
 }
 
 bool
 monitor_next_ready(const struct monitor *monitor)
 {
-	return monitor->ssq < monitor->schedule->steps && monitor_state(monitor) == MONITOR_NON_WAITING;
+	return monitor->ssq < steps_of(monitor) && monitor_state(monitor) == MONITOR_NON_WAITING;
 }
 
 void
@@ -102,7 +104,7 @@ monitor_waited_for(const struct monitor *monitor, uint64_t own_ps)
 
 	assert(monitor_next_ready(monitor));
 	arrived_ps = monitor->arrived_ps[monitor->ssq];
-	return arrived_ps > own_ps ? step_at(monitor, monitor->ssq + 1)->depends_rank : MONITOR_NONE;
+	return arrived_ps > own_ps ? monitor_rsq_source(monitor, monitor->ssq) : MONITOR_NONE;
 }
 
 enum monitor_state
@@ -122,10 +124,10 @@ monitor_next_iteration(struct monitor *monitor)
 {
 	uint64_t *done_ps = monitor->arrived_ps;
 
-	assert(monitor->ssq == monitor->schedule->steps);
+	assert(monitor->ssq == steps_of(monitor));
 	monitor->arrived_ps = monitor->next_arrived_ps;
 	monitor->next_arrived_ps = done_ps;
-	for (uint32_t i = 0; i < monitor->schedule->steps; i++)
+	for (uint32_t i = 0; i < steps_of(monitor); i++)
 		if (done_ps[i] != 0)
 			done_ps[i] = TIME_NEVER;
 	monitor->ssq = 0;
@@ -153,17 +155,17 @@ monitor_report(struct recbuf *records, const struct step_result *result, const s
 	recbuf_put(records, &rec, REC_STEP, sizeof(rec), now_ps);
 }
 
-static const struct coll_step *
-step_at(const struct monitor *monitor, uint32_t step)
+static uint32_t
+steps_of(const struct monitor *monitor)
 {
-	return &monitor->schedule->at[(size_t)monitor->rank * monitor->schedule->steps + step - 1];
+	return coll_steps(monitor->schedule, monitor->rank);
 }
 
 /* Passes over entries whose data is here, and empty ones; the entry behind the last step is always empty. */
 static void
 advance_rsq(struct monitor *monitor)
 {
-	uint32_t steps = monitor->schedule->steps;
+	uint32_t steps = steps_of(monitor);
 
 	while (monitor->rsq <= steps && (monitor->rsq == steps || monitor->arrived_ps[monitor->rsq] != TIME_NEVER))
 		monitor->rsq++;

@@ -93,7 +93,7 @@ step_engine_place(struct step_engine *engine)
 				continue;
 			if (step_rank_init(&engine->ranks[at->slot], plan, c, r) != 0)
 				return -ENOMEM;
-			engine->results_cap += (size_t)collective->iterations * collective->schedule->steps;
+			engine->results_cap += (size_t)collective->iterations * coll_max_steps(collective->schedule);
 		}
 	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
 		if (plan->flows.flows[plan->backgrounds[i].flow].src_node == node)
@@ -149,7 +149,7 @@ notified(struct step_engine *engine, const struct datagram *datagram, uint64_t n
 		return;
 	}
 	c = &engine->plan->collectives[of->owner];
-	steps = c->schedule->steps;
+	steps = coll_max_steps(c->schedule);
 	step = c->steps[plan_at(c, of->rank, (serial - 1) % steps + 1)].needed_by;
 	agent_notified(&engine->agent, of->peer_slot, (serial - 1) / steps * steps + step, datagram->arg, now_ps);
 }

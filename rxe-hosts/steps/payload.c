@@ -65,12 +65,11 @@ payload_wrong(const struct step_engine *engine, const struct step_rank *rank)
 }
 
 uint64_t
-payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, const struct coll_step *step)
+payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, uint64_t elem)
 {
 	if (!c->real)
 		return 0;
-	return c->ranks[rank].region_offset + iteration % c->buffers * c->vector_bytes +
-	       step->offset_elems * coll_elem_bytes(c->type);
+	return c->ranks[rank].region_offset + iteration % c->buffers * c->vector_bytes + elem * coll_elem_bytes(c->type);
 }
 
 uint64_t
@@ -84,9 +83,9 @@ payload_place(void *ctx, uint32_t flow, uint32_t imm_value)
 	if (of->kind != FLOW_COLLECTIVE)
 		return UINT64_MAX;
 	c = &engine->plan->collectives[of->owner];
-	if (imm.collective != of->owner || imm.step < 1 || imm.step > c->schedule->steps)
+	if (imm.collective != of->owner || imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank))
 		return UINT64_MAX;
-	return payload_offset(c, of->peer, imm.iteration, &c->schedule->at[plan_at(c, of->rank, imm.step)]);
+	return payload_offset(c, of->peer, imm.iteration, coll_step_at(c->schedule, of->rank, imm.step)->dst_elems);
 }
 
 void
@@ -100,12 +99,12 @@ payload_accept(void *ctx, uint32_t flow, uint32_t imm_value, uint64_t remote_off
 	if (of->kind != FLOW_COLLECTIVE)
 		return;
 	c = &engine->plan->collectives[of->owner];
-	if (imm.collective != of->owner || imm.step < 1 || imm.step > c->schedule->steps ||
+	if (imm.collective != of->owner || imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank) ||
 	    remote_offset > engine->region_bytes || bytes > engine->region_bytes - remote_offset) {
 		engine->unexpected++;
 		return;
 	}
-	if (c->schedule->at[plan_at(c, of->rank, imm.step)].reduce) {
+	if (coll_step_at(c->schedule, of->rank, imm.step)->reduce) {
 		uint32_t elem = coll_elem_bytes(c->type);
 
 		assert(remote_offset % elem == 0 && bytes % elem == 0); /* the path MTU is whole elements */

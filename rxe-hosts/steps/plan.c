@@ -177,8 +177,8 @@ link_steps(struct builder *b, struct plan_collective *c)
 	const struct coll_schedule *s = c->schedule;
 
 	for (uint32_t r = 0; r < s->ranks; r++)
-		for (uint32_t step = 1; step <= s->steps; step++) {
-			const struct coll_step *at = &s->at[plan_at(c, r, step)];
+		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
+			struct coll_dep arrival = coll_step_arrival(s, r, step);
 			uint64_t bytes = plan_step_bytes(c, r, step);
 
 			if (bytes == 0 || bytes > PLAN_MAX_MESSAGE_BYTES)
@@ -186,10 +186,10 @@ link_steps(struct builder *b, struct plan_collective *c)
 						"step %u of rank %u sends %llu B; a message has"
 						" 1 B to 2 GiB",
 						step, r, (unsigned long long)bytes);
-			c->ranks[at->peer].receives++;
-			if (at->depends_rank == COLL_NONE)
+			c->ranks[coll_step_at(s, r, step)->peer].receives++;
+			if (arrival.rank == COLL_NONE)
 				continue;
-			struct plan_step *source = &c->steps[plan_at(c, at->depends_rank, at->depends_step)];
+			struct plan_step *source = &c->steps[plan_at(c, arrival.rank, arrival.step)];
 			if (source->needed_by == 0)
 				source->needed_by = step;
 		}
@@ -206,9 +206,9 @@ add_rank_flows(struct builder *b, uint32_t index, const struct collective_config
 
 	for (uint32_t r = 0; r < s->ranks; r++) {
 		memset(to_peer, 0xff, s->ranks * sizeof(*to_peer));
-		for (uint32_t step = 1; step <= s->steps; step++) {
+		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
 			struct plan_step *known = &c->steps[plan_at(c, r, step)];
-			uint32_t peer = s->at[plan_at(c, r, step)].peer;
+			uint32_t peer = coll_step_at(s, r, step)->peer;
 
 			if (control && known->needed_by == 0)
 				continue;
@@ -252,24 +252,29 @@ create_schedule(struct builder *b, const struct collective_config *config, struc
 	uint64_t ranks = config->ranks.count != 0 ? config->ranks.count : b->topo->nhosts;
 	uint64_t elems = config->bytes / elem;
 	struct err cause = { .text = "" };
+	uint32_t steps;
 
 	if (ranks < 2 || ranks > COLL_MAX_RANKS)
 		return cfg_fail(&config->where, "ranks", b->err, "%llu ranks; a collective has 2 to %d",
 				(unsigned long long)ranks, COLL_MAX_RANKS);
 	if (config->step_bytes != 0)
 		elems = config->step_bytes / elem * ranks;
-	c->schedule = coll_schedule_create((enum coll_op)config->op, (enum coll_algorithm)config->algorithm,
-					   (uint32_t)ranks, elems, &cause);
+	c->schedule = coll_schedule_create(&(struct coll_params){ .op = (enum coll_op)config->op,
+								  .algorithm = (enum coll_algorithm)config->algorithm,
+								  .ranks = (uint32_t)ranks,
+								  .count_elems = elems },
+					   &cause);
 	if (c->schedule == NULL)
 		return cfg_fail(&config->where, NULL, b->err, "%s", cause.text);
-	if (c->schedule->steps > IMM_MAX_STEP)
-		return cfg_fail(&config->where, "ranks", b->err, "%u steps a rank; an immediate counts to %u",
-				c->schedule->steps, IMM_MAX_STEP);
-	if ((uint64_t)c->schedule->steps * (uint64_t)config->iterations > PLAN_MAX_SERIAL)
+	steps = coll_max_steps(c->schedule);
+	if (steps > IMM_MAX_STEP)
+		return cfg_fail(&config->where, "ranks", b->err, "%u steps a rank; an immediate counts to %u", steps,
+				IMM_MAX_STEP);
+	if ((uint64_t)steps * (uint64_t)config->iterations > PLAN_MAX_SERIAL)
 		return cfg_fail(&config->where, "iterations", b->err,
 				"%lld times %u steps; notification packets count to %u", (long long)config->iterations,
-				c->schedule->steps, PLAN_MAX_SERIAL);
-	c->vector_bytes = (elems * elem + VECTOR_ALIGN - 1) & ~(VECTOR_ALIGN - 1);
+				steps, PLAN_MAX_SERIAL);
+	c->vector_bytes = (c->schedule->memory_elems * elem + VECTOR_ALIGN - 1) & ~(VECTOR_ALIGN - 1);
 	return 0;
 }
 
@@ -298,7 +303,7 @@ add_collective(struct builder *b, const struct collective_config *config)
 		return rc;
 	plan->real = c->real;
 
-	size_t cells = (size_t)c->schedule->ranks * c->schedule->steps;
+	size_t cells = coll_all_steps(c->schedule);
 	uint32_t *to_peer = calloc(c->schedule->ranks, sizeof(*to_peer));
 	c->ranks = calloc(c->schedule->ranks, sizeof(*c->ranks));
 	c->steps = calloc(cells, sizeof(*c->steps));

@@ -39,7 +39,7 @@ struct plan_rank {
 struct plan_collective {
 	struct coll_schedule *schedule; /* owned */
 	struct plan_rank *ranks;        /* [schedule->ranks] */
-	struct plan_step *steps;        /* [ranks * steps], as schedule->at */
+	struct plan_step *steps;        /* [coll_all_steps()], as schedule->steps */
 	enum coll_type type;
 	bool real, verify, qp_per_step;
 	uint32_t iterations;
@@ -112,13 +112,13 @@ int plan_estimate(struct plan *plan, const struct plan_network *network, struct 
 static inline size_t
 plan_at(const struct plan_collective *collective, uint32_t rank, uint32_t step)
 {
-	return (size_t)rank * collective->schedule->steps + step - 1;
+	return coll_step_index(collective->schedule, rank, step);
 }
 
 static inline uint64_t
 plan_step_bytes(const struct plan_collective *collective, uint32_t rank, uint32_t step)
 {
-	return collective->schedule->at[plan_at(collective, rank, step)].count_elems * coll_elem_bytes(collective->type);
+	return coll_step_at(collective->schedule, rank, step)->count_elems * coll_elem_bytes(collective->type);
 }
 
 /* A flow's 5-tuple as records show it. */

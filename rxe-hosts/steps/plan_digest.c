@@ -29,13 +29,14 @@ collective(uint64_t digest, const struct plan_collective *c)
 	digest = digest_u64(digest, c->gap_ps);
 	for (uint32_t r = 0; r < s->ranks; r++) {
 		digest = digest_u64(digest, c->ranks[r].region_offset);
-		for (uint32_t step = 1; step <= s->steps; step++) {
-			const struct coll_step *at = &s->at[plan_at(c, r, step)];
+		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
+			const struct coll_step *at = coll_step_at(s, r, step);
 			const struct plan_step *known = &c->steps[plan_at(c, r, step)];
 
 			digest = digest_u64(digest, (uint64_t)known->flow << 32 | known->notify_flow);
 			digest = digest_u64(digest, (uint64_t)at->reduce << 32 | known->needed_by);
-			digest = digest_u64(digest, at->offset_elems);
+			digest = digest_u64(digest, at->src_elems);
+			digest = digest_u64(digest, at->dst_elems);
 			digest = digest_u64(digest, at->count_elems);
 			digest = digest_u64(digest, known->expect_ps);
 		}

@@ -113,7 +113,7 @@ estimate_collective(struct plan *plan, const struct plan_network *network, struc
 	}
 	c->ideal_ps = 0;
 	c->expect_ps = 0;
-	for (uint32_t step = 1; step <= c->schedule->steps && rc == 0; step++)
+	for (uint32_t step = 1; step <= coll_max_steps(c->schedule) && rc == 0; step++)
 		estimate_step(plan, network, c, step, paths, flows, busy_ps);
 	free(paths);
 	free(flows);

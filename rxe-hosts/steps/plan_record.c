@@ -20,7 +20,7 @@ plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t it
 		.algorithm = c->schedule->algorithm,
 		.op = c->schedule->op,
 		.ranks = c->schedule->ranks,
-		.steps = c->schedule->steps,
+		.steps = coll_max_steps(c->schedule),
 		.bytes = coll_size_bytes(c->schedule, coll_elem_bytes(c->type)),
 		.ideal_ps = c->ideal_ps,
 		.expect_ps = c->expect_ps,
@@ -32,7 +32,7 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		     struct rec_schedule *rec)
 {
 	const struct plan_collective *c = &plan->collectives[collective];
-	const struct coll_step *at = &c->schedule->at[plan_at(c, rank, step)];
+	struct coll_dep arrival = coll_step_arrival(c->schedule, rank, step);
 	const struct plan_step *known = &c->steps[plan_at(c, rank, step)];
 
 	*rec = (struct rec_schedule){
@@ -43,8 +43,8 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		.rank = rank,
 		.flow = plan_tuple(plan, known->flow),
 		.bytes = plan_step_bytes(c, rank, step),
-		.depends_on = at->depends_rank == COLL_NONE ? REC_NONE : c->ranks[at->depends_rank].node,
-		.depends_step = at->depends_rank == COLL_NONE ? 0 : at->depends_step,
+		.depends_on = arrival.rank == COLL_NONE ? REC_NONE : c->ranks[arrival.rank].node,
+		.depends_step = arrival.rank == COLL_NONE ? 0 : arrival.step,
 		.ideal_ps = known->ideal_ps,
 		.expect_ps = known->expect_ps,
 		.base_rtt_ps = plan->of[known->flow].base_rtt_ps,

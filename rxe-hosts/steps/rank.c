@@ -36,11 +36,10 @@ step_rank_init(struct step_rank *rank, const struct plan *plan, uint32_t collect
 	rank->iterations = calloc(c->iterations, sizeof(*rank->iterations));
 	if (rank->iterations == NULL)
 		return -ENOMEM;
-	for (uint32_t step = 1; step <= c->schedule->steps; step++) {
-		const struct coll_step *at = &c->schedule->at[plan_at(c, index, step)];
+	for (uint32_t step = 1; step <= coll_steps(c->schedule, index); step++) {
+		struct coll_dep arrival = coll_step_arrival(c->schedule, index, step);
 
-		if (at->depends_rank != COLL_NONE &&
-		    c->steps[plan_at(c, at->depends_rank, at->depends_step)].needed_by != step)
+		if (arrival.rank != COLL_NONE && c->steps[plan_at(c, arrival.rank, arrival.step)].needed_by != step)
 			monitor_exempt(&rank->monitor, step);
 	}
 	return 0;
@@ -87,7 +86,7 @@ step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct 
 	report(engine, &result, wc->time_ps);
 	agent_step_completed(&engine->agent, rank->slot, wc->time_ps);
 	rank->own_ps = wc->time_ps;
-	if (step < c->schedule->steps) {
+	if (step < coll_steps(c->schedule, rank->rank)) {
 		rank->state = RANK_WAITING;
 		try_start(engine, rank, wc->time_ps);
 	} else {
@@ -117,8 +116,8 @@ step_rank_received(struct step_engine *engine, struct step_rank *rank, const str
 	uint32_t *received = next ? &rank->received_early : &rank->received;
 	uint32_t step;
 
-	if (imm.collective != rank->collective || imm.step < 1 || imm.step > c->schedule->steps ||
-	    c->schedule->at[plan_at(c, of->rank, imm.step)].peer != rank->rank ||
+	if (imm.collective != rank->collective || imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank) ||
+	    coll_step_at(c->schedule, of->rank, imm.step)->peer != rank->rank ||
 	    wc->bytes != plan_step_bytes(c, of->rank, imm.step))
 		return false;
 	if (next &&
@@ -216,15 +215,15 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 {
 	const struct plan_collective *c = collective_of(engine, rank);
 	uint32_t step = monitor_next_step(&rank->monitor);
-	const struct coll_step *at = &c->schedule->at[plan_at(c, rank->rank, step)];
+	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, step);
 	const struct plan_step *known = &c->steps[plan_at(c, rank->rank, step)];
 	struct device *device = engine->device;
 	struct path_rtt measured;
 	struct send_wr wr = {
 		.wr_id = step,
 		.bytes = plan_step_bytes(c, rank->rank, step),
-		.local_offset = payload_offset(c, rank->rank, rank->iteration, at),
-		.remote_offset = payload_offset(c, at->peer, rank->iteration, at),
+		.local_offset = payload_offset(c, rank->rank, rank->iteration, at->src_elems),
+		.remote_offset = payload_offset(c, at->peer, rank->iteration, at->dst_elems),
 		.imm = imm_encode(rank->collective, rank->iteration, step),
 	};
 	struct agent_step watched = {
@@ -233,7 +232,7 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 		.collective = rank->collective,
 		.iteration = rank->iteration,
 		.step = step,
-		.serial = rank->iteration * c->schedule->steps + step,
+		.serial = rank->iteration * coll_max_steps(c->schedule) + step,
 		.bytes = wr.bytes,
 		.base_rtt_ps = engine->plan->of[known->flow].base_rtt_ps,
 		.least_rtt_ps = c->least_rtt_ps,

@@ -86,8 +86,8 @@ int payload_init(struct step_engine *engine);
 void payload_fill(struct step_engine *engine, const struct step_rank *rank, uint32_t iteration);
 /* @return wrong elements of the iteration just completed; 0 when not verified */
 uint64_t payload_wrong(const struct step_engine *engine, const struct step_rank *rank);
-/* Offset of a step's chunk in the region of the host where a rank lives. */
-uint64_t payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, const struct coll_step *step);
+/* Offset of an element of a rank's memory in the region of the host where it lives. */
+uint64_t payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, uint64_t elem);
 /* struct device_client.place and .accept */
 uint64_t payload_place(void *ctx, uint32_t flow, uint32_t imm);
 void payload_accept(void *ctx, uint32_t flow, uint32_t imm, uint64_t remote_offset, const void *src, uint32_t bytes);

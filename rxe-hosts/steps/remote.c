@@ -80,7 +80,8 @@ step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 	if (rank_of(engine, step->collective, step->rank) == NULL || engine->nresults == engine->results_cap)
 		return false;
 	collective = &engine->plan->collectives[step->collective];
-	if (step->iteration >= collective->iterations || step->step < 1 || step->step > collective->schedule->steps ||
+	if (step->iteration >= collective->iterations || step->step < 1 ||
+	    step->step > coll_steps(collective->schedule, step->rank) ||
 	    step->flow != collective->steps[plan_at(collective, step->rank, step->step)].flow ||
 	    !is_rank(collective, step->waited_for) || step->acked_bytes > step->bytes)
 		return false;

@@ -100,7 +100,8 @@ step_engine_row(const struct step_engine *engine, size_t index)
 
 	const struct step_result *result = &engine->results[index];
 	const struct plan_collective *c = &engine->plan->collectives[result->collective];
-	const struct coll_step *at = &c->schedule->at[plan_at(c, result->rank, result->step)];
+	const struct coll_step *at = coll_step_at(c->schedule, result->rank, result->step);
+	struct coll_dep arrival = coll_step_arrival(c->schedule, result->rank, result->step);
 	const struct plan_step *known = &c->steps[plan_at(c, result->rank, result->step)];
 
 	return (struct step_row){
@@ -117,7 +118,7 @@ step_engine_row(const struct step_engine *engine, size_t index)
 		.ideal_ps = known->ideal_ps,
 		.expect_ps = known->expect_ps,
 		.waited_for = result->waited_for,
-		.depends_on = at->depends_rank == COLL_NONE ? REC_NONE : c->ranks[at->depends_rank].node,
+		.depends_on = arrival.rank == COLL_NONE ? REC_NONE : c->ranks[arrival.rank].node,
 		.retransmits = result->retransmits,
 		.open = result->open,
 	};

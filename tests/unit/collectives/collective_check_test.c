@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collectives/builder.h"
 #include "common/array.h"
 #include "tests/unit/collectives/schedule_rig.h"
 
@@ -16,27 +17,28 @@ static void
 wait_for_each_other(struct coll_schedule *s)
 {
 	for (uint32_t rank = 0; rank < 4; rank++) {
-		coll_step_at(s, rank, 1)->depends_rank = (rank + 3) % 4;
-		coll_step_at(s, rank, 1)->depends_step = 1;
+		coll_step_at(s, rank, 1)->first_dep = coll_step_at(s, rank, 2)->first_dep + 1; /* the left one's step 1 */
+		coll_step_at(s, rank, 1)->ndeps = 1;
 	}
 }
 
 static void
 forget_dependency(struct coll_schedule *s)
 {
-	coll_step_at(s, 2, 2)->depends_rank = COLL_NONE;
+	coll_step_at(s, 2, 2)->ndeps = 1;
 }
 
 static void
 depend_too_early(struct coll_schedule *s)
 {
-	coll_step_at(s, 2, 3)->depends_step = 1;
+	arrival_of(s, 2, 3)->step = 1;
 }
 
 static void
 send_other_block(struct coll_schedule *s)
 {
-	coll_step_at(s, 1, 3)->offset_elems = coll_step_at(s, 1, 2)->offset_elems;
+	coll_step_at(s, 1, 3)->src_elems = coll_step_at(s, 1, 2)->src_elems;
+	coll_step_at(s, 1, 3)->dst_elems = coll_step_at(s, 1, 2)->src_elems;
 }
 
 static void
@@ -64,9 +66,9 @@ overwrite_instead(struct coll_schedule *s)
 }
 
 static void
-send_to_oneself(struct coll_schedule *s)
+send_to_nobody(struct coll_schedule *s)
 {
-	coll_step_at(s, 3, 3)->peer = 3;
+	coll_step_at(s, 3, 3)->peer = 4;
 }
 
 static void
@@ -78,13 +80,13 @@ send_too_much(struct coll_schedule *s)
 static void
 depend_on_nothing_known(struct coll_schedule *s)
 {
-	coll_step_at(s, 3, 2)->depends_step = 9;
+	arrival_of(s, 3, 2)->step = 9;
 }
 
 static void
 depend_on_another(struct coll_schedule *s)
 {
-	coll_step_at(s, 3, 2)->depends_rank = 0;
+	arrival_of(s, 3, 2)->rank = 0;
 }
 
 static void
@@ -114,8 +116,8 @@ damage_is_found(void **state)
 		{ reduce_instead, COLL_ALLGATHER, "rank 3 step 3 adds to elements 2..3, of which rank 0 has none" },
 		{ overwrite_instead, COLL_REDUCESCATTER,
 		  "rank 3 step 2 sends elements 2..3 before they are complete: the contribution of rank 0 is missing" },
-		{ send_to_oneself, COLL_ALLGATHER, "rank 3 step 3 sends to rank 3: must be another" },
-		{ send_too_much, COLL_ALLGATHER, "rank 3 step 2 sends 18446744073709551615 elements from 4" },
+		{ send_to_nobody, COLL_ALLGATHER, "rank 3 step 3 sends to rank 4: must be one of the 4 ranks" },
+		{ send_too_much, COLL_ALLGATHER, "rank 3 step 2 moves 18446744073709551615 elements from 4 to 4" },
 		{ depend_on_nothing_known, COLL_ALLGATHER, "depends on step 9 of rank 2, which does not exist" },
 		{ depend_on_another, COLL_ALLGATHER, "depends on step 1 of rank 0, which goes to rank 1" },
 	};
@@ -140,15 +142,14 @@ every_dependency_is_needed(void **state)
 		struct coll_schedule *schedule = make_schedule(i % 3, i / 3, 8, 20);
 
 		for (uint32_t rank = 0; rank < 8; rank++) {
-			for (uint32_t step = 2; step <= schedule->steps; step++) {
+			for (uint32_t step = 2; step <= coll_steps(schedule, rank); step++) {
 				struct coll_step *s = coll_step_at(schedule, rank, step);
-				uint32_t depends_rank = s->depends_rank;
 				struct err err = { 0 };
 
-				s->depends_rank = COLL_NONE;
+				s->ndeps = 1;
 				assert_int_equal(coll_schedule_check(schedule, &err), -EINVAL);
 				assert_non_null(strstr(err.text, "race at rank"));
-				s->depends_rank = depends_rank;
+				s->ndeps = 2;
 			}
 		}
 		coll_schedule_destroy(schedule);
@@ -159,41 +160,48 @@ every_dependency_is_needed(void **state)
 static void
 reuse_before_sent_is_found(void **state)
 {
-	struct coll_step at[4] = {
-		{ .peer = 1, .depends_rank = COLL_NONE, .offset_elems = 0, .count_elems = 1 },
-		{ .peer = 1, .depends_rank = COLL_NONE, .offset_elems = 0, .count_elems = 1 },
-		{ .peer = 0, .depends_rank = COLL_NONE, .offset_elems = 1, .count_elems = 1 },
-		{ .peer = 0, .depends_rank = COLL_NONE, .offset_elems = 1, .count_elems = 1 },
-	};
-	struct coll_schedule schedule = { 2, 2, COLL_ALLGATHER, COLL_RING, 2, at };
+	struct coll_builder *builder = coll_builder_create(2);
+	struct coll_chunk own[2] = { { 0, 0, 1, false }, { 1, 1, 1, false } };
+	struct coll_schedule *schedule;
+	struct coll_dep second;
 	struct err err = { 0 };
 
-	assert_int_equal(coll_schedule_check(&schedule, &err), 0); /* sending twice what one has harms nobody */
-	at[1].offset_elems = 1; /* rank 0 returns rank 1's own element, which rank 1 may still be sending */
-	at[1].depends_rank = 1;
-	at[1].depends_step = 1;
-	assert_int_equal(coll_schedule_check(&schedule, &err), -EINVAL);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		coll_builder_send(builder, rank, 1 - rank, 0, &own[rank]);
+		second = coll_builder_send(builder, rank, 1 - rank, 0, &own[rank]);
+		coll_builder_depend(builder, second, (struct coll_dep){ 1 - rank, 1 });
+	}
+	schedule = coll_builder_finish(builder, COLL_ALLGATHER, COLL_RING, 2, 2, &err);
+	assert_int_equal(coll_schedule_check(schedule, &err), 0); /* sending twice what one has harms nobody */
+	/* Rank 0 returns rank 1's own element, which rank 1 may still be sending. */
+	coll_step_at(schedule, 0, 2)->src_elems = coll_step_at(schedule, 0, 2)->dst_elems = 1;
+	assert_int_equal(coll_schedule_check(schedule, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "while rank"));
+	coll_schedule_destroy(schedule);
 }
 
 /* Rank 0's element reaches rank 2 directly and through rank 1, in either order. */
 static void
 two_overwrites_race(void **state)
 {
-	struct coll_step at[3 * 2] = {
-		{ .peer = 1, .depends_rank = COLL_NONE, .offset_elems = 0, .count_elems = 1 },
-		{ .peer = 2, .depends_rank = COLL_NONE, .offset_elems = 0, .count_elems = 1 },
-		{ .peer = 2, .depends_rank = 0, .depends_step = 1, .offset_elems = 0, .count_elems = 1 },
-		{ .peer = 2, .depends_rank = COLL_NONE, .offset_elems = 1, .count_elems = 1 },
-		{ .peer = 0, .depends_rank = COLL_NONE, .offset_elems = 2, .count_elems = 1 },
-		{ .peer = 1, .depends_rank = COLL_NONE, .offset_elems = 2, .count_elems = 1 },
-	};
-	struct coll_schedule schedule = { 3, 2, COLL_ALLGATHER, COLL_RING, 3, at };
+	static const struct {
+		uint32_t rank, peer, elem;
+	} sends[] = { { 0, 1, 0 }, { 0, 2, 0 }, { 1, 2, 0 }, { 1, 2, 1 }, { 2, 0, 2 }, { 2, 1, 2 } };
+	struct coll_builder *builder = coll_builder_create(3);
+	struct coll_schedule *schedule;
 	struct err err = { 0 };
 
-	assert_int_equal(coll_schedule_check(&schedule, &err), -EINVAL);
+	for (size_t i = 0; i < ARRAY_LEN(sends); i++) {
+		struct coll_chunk chunk = { sends[i].elem, sends[i].elem, 1, false };
+
+		coll_builder_send(builder, sends[i].rank, sends[i].peer, 0, &chunk);
+	}
+	coll_builder_depend(builder, (struct coll_dep){ 1, 1 }, (struct coll_dep){ 0, 1 });
+	schedule = coll_builder_finish(builder, COLL_ALLGATHER, COLL_RING, 3, 3, &err);
+	assert_int_equal(coll_schedule_check(schedule, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "race at rank 2: "));
 	assert_non_null(strstr(err.text, "overwrites elements 0..0 while"));
+	coll_schedule_destroy(schedule);
 }
 
 int

@@ -28,12 +28,12 @@ struct executor {
 static bool
 may_start(const struct executor *x, uint32_t rank)
 {
-	const struct coll_step *s;
+	struct coll_dep arrival;
 
-	if (x->started[rank] == x->schedule->steps || x->arrived[rank] < x->started[rank])
+	if (x->started[rank] == coll_steps(x->schedule, rank) || x->arrived[rank] < x->started[rank])
 		return false;
-	s = coll_step_at(x->schedule, rank, x->started[rank] + 1);
-	return s->depends_rank == COLL_NONE || x->arrived[s->depends_rank] >= s->depends_step;
+	arrival = coll_step_arrival(x->schedule, rank, x->started[rank] + 1);
+	return arrival.rank == COLL_NONE || x->arrived[arrival.rank] >= arrival.step;
 }
 
 /* The data moves when the send arrives: the latest that a network may read it. */
@@ -42,8 +42,8 @@ arrive(struct executor *x, uint32_t rank)
 {
 	const struct coll_step *s = coll_step_at(x->schedule, rank, ++x->arrived[rank]);
 	size_t elem = coll_elem_bytes(x->type);
-	uint8_t *dst = x->vectors[s->peer] + s->offset_elems * elem;
-	const uint8_t *src = x->vectors[rank] + s->offset_elems * elem;
+	uint8_t *dst = x->vectors[s->peer] + s->dst_elems * elem;
+	const uint8_t *src = x->vectors[rank] + s->src_elems * elem;
 
 	if (s->reduce)
 		coll_data_reduce(dst, src, x->type, s->count_elems);
@@ -58,7 +58,7 @@ run_to_the_end(struct executor *x, uint64_t seed)
 	struct prng prng;
 
 	prng_init(&prng, seed, 0);
-	for (uint64_t left = 2ULL * ranks * x->schedule->steps; left > 0; left--) {
+	for (uint64_t left = 2ULL * coll_all_steps(x->schedule); left > 0; left--) {
 		uint32_t first = (uint32_t)prng_below(&prng, ranks), i;
 
 		for (i = 0; i < ranks; i++) {
@@ -99,8 +99,7 @@ execute(const struct coll_schedule *schedule, enum coll_type type, uint64_t seed
 	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
 		x.vectors[rank] = malloc(schedule->count_elems * coll_elem_bytes(type));
 		coll_data_fill(x.vectors[rank], schedule, type, rank, ITERATION);
-		if (schedule->steps > 0)
-			assert_int_not_equal(coll_data_wrong(x.vectors[rank], schedule, type, rank, ITERATION), 0);
+		assert_int_not_equal(coll_data_wrong(x.vectors[rank], schedule, type, rank, ITERATION), 0);
 	}
 	run_to_the_end(&x, seed);
 	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
@@ -123,7 +122,8 @@ every_collective_is_complete(void **state)
 				struct coll_schedule *schedule;
 				struct err err = { 0 };
 
-				schedule = coll_schedule_create(op, algorithm, ranks, 7 * ranks + ranks / 2, &err);
+				schedule = coll_schedule_create(
+					&(struct coll_params){ op, algorithm, ranks, 7 * ranks + ranks / 2 }, &err);
 				if (schedule == NULL && errno == EINVAL && (ranks & (ranks - 1)) != 0)
 					continue; /* every algorithm serves powers of two */
 				assert_non_null(schedule);
@@ -147,8 +147,8 @@ steps_of_a_block_send_one_block(void **state)
 		struct coll_schedule *schedule = make_schedule(COLL_ALLGATHER, algorithm, 8, 800);
 		bool equal = true;
 
-		for (uint32_t i = 0; i < 8 * schedule->steps; i++)
-			equal &= schedule->at[i].count_elems == 100;
+		for (uint32_t i = 0; i < coll_all_steps(schedule); i++)
+			equal &= schedule->steps[i].count_elems == 100;
 		assert_int_equal(coll_block_steps(algorithm), equal);
 		coll_schedule_destroy(schedule);
 	}
@@ -172,7 +172,8 @@ bad_arguments_are_refused(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct err err = { 0 };
 
-		assert_null(coll_schedule_create(COLL_ALLREDUCE, cases[i].algorithm, cases[i].ranks, cases[i].count, &err));
+		assert_null(coll_schedule_create(
+			&(struct coll_params){ COLL_ALLREDUCE, cases[i].algorithm, cases[i].ranks, cases[i].count }, &err));
 		assert_int_equal(errno, EINVAL);
 		assert_non_null(strstr(err.text, cases[i].says));
 	}
@@ -186,15 +187,18 @@ halving_doubling_partners(void **state)
 	static const uint64_t offsets[] = { 8, 4, 2, 0, 0, 0 }, counts[] = { 8, 4, 2, 2, 4, 8 };
 	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_HALVING_DOUBLING, 8, 16);
 
-	assert_int_equal(schedule->steps, 6);
+	assert_int_equal(coll_max_steps(schedule), 6);
 	for (uint32_t step = 1; step <= 6; step++) {
 		const struct coll_step *s = coll_step_at(schedule, 0, step);
 
 		assert_int_equal(s->peer, peers[step - 1]);
-		assert_int_equal(s->offset_elems, offsets[step - 1]);
+		assert_int_equal(s->src_elems, offsets[step - 1]);
+		assert_int_equal(s->dst_elems, offsets[step - 1]);
 		assert_int_equal(s->count_elems, counts[step - 1]);
 		assert_int_equal(s->reduce, step <= 3);
-		assert_int_equal(s->depends_rank, step == 1 ? COLL_NONE : peers[step - 2]);
+		assert_int_equal(s->ndeps, step == 1 ? 0 : 2);
+		if (step > 1)
+			assert_int_equal(arrival_of(schedule, 0, step)->rank, peers[step - 2]);
 	}
 	coll_schedule_destroy(schedule);
 }
@@ -205,14 +209,19 @@ ring_waits_as_in_figure_4(void **state)
 {
 	struct coll_schedule *schedule = make_schedule(COLL_REDUCESCATTER, COLL_RING, 4, 8);
 
-	assert_int_equal(schedule->steps, 3);
+	assert_int_equal(coll_max_steps(schedule), 3);
 	for (uint32_t rank = 0; rank < 4; rank++)
 		for (uint32_t step = 1; step <= 3; step++) {
 			const struct coll_step *s = coll_step_at(schedule, rank, step);
 
 			assert_int_equal(s->peer, (rank + 1) % 4);
-			assert_int_equal(s->depends_rank, step == 1 ? COLL_NONE : (rank + 3) % 4);
-			assert_int_equal(s->depends_step, step - 1);
+			assert_int_equal(s->ndeps, step == 1 ? 0 : 2);
+			if (step == 1)
+				continue;
+			assert_int_equal(schedule->deps[s->first_dep].rank, rank);
+			assert_int_equal(schedule->deps[s->first_dep].step, step - 1);
+			assert_int_equal(arrival_of(schedule, rank, step)->rank, (rank + 3) % 4);
+			assert_int_equal(arrival_of(schedule, rank, step)->step, step - 1);
 		}
 	coll_schedule_destroy(schedule);
 }

@@ -36,7 +36,7 @@ steps_rig_init(struct steps_rig *rig, uint32_t hosts, enum rec_policy policy, co
 	for (uint32_t c = 0; c < rig->plan->ncollectives; c++) {
 		struct plan_collective *collective = &rig->plan->collectives[c];
 
-		for (uint32_t i = 0; i < collective->schedule->ranks * collective->schedule->steps; i++)
+		for (uint32_t i = 0; i < coll_all_steps(collective->schedule); i++)
 			collective->steps[i].expect_ps = 30 * PS_PER_MS;
 	}
 	for (uint32_t h = 0; h < hosts; h++) {

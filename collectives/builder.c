@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collectives/builder.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "collectives/check.h"
+
+#define FIRST_CAP 64
+
+struct edge {
+	struct coll_dep step, on;
+};
+
+struct coll_builder {
+	uint32_t ranks;
+	uint32_t *counts;        /* [ranks] steps that each has */
+	struct coll_step *steps; /* [nsteps] as they were added */
+	uint32_t *owners;        /* [nsteps] their ranks */
+	struct edge *edges;      /* [nedges] as they were added */
+	uint32_t nsteps, steps_cap, nedges, edges_cap;
+	int failed; /* what came first: -ENOMEM or -E2BIG; nothing is added then */
+};
+
+struct coll_builder *
+coll_builder_create(uint32_t ranks)
+{
+	struct coll_builder *builder = calloc(1, sizeof(*builder));
+
+	if (builder == NULL)
+		return NULL;
+	builder->ranks = ranks;
+	builder->counts = calloc((size_t)ranks + 1, sizeof(*builder->counts));
+	if (builder->counts == NULL)
+		builder->failed = -ENOMEM;
+	return builder;
+}
+
+void
+coll_builder_destroy(struct coll_builder *builder)
+{
+	if (builder == NULL)
+		return;
+	free(builder->counts);
+	free(builder->steps);
+	free(builder->owners);
+	free(builder->edges);
+	free(builder);
+}
+
+/* Doubles an array. @return false, with failed set */
+static bool
+enlarge(struct coll_builder *builder, void **array, uint32_t cap, size_t elem_bytes)
+{
+	void *larger = realloc(*array, (size_t)cap * elem_bytes);
+
+	if (larger == NULL) {
+		builder->failed = -ENOMEM;
+		return false;
+	}
+	*array = larger;
+	return true;
+}
+
+/* @return the capacity for one more, or 0 with failed set */
+static uint32_t
+next_cap(struct coll_builder *builder, uint32_t count, uint32_t cap)
+{
+	if (count == COLL_MAX_STEPS)
+		builder->failed = -E2BIG;
+	if (builder->failed != 0)
+		return 0;
+	return count < cap ? cap : cap == 0 ? FIRST_CAP : 2 * cap;
+}
+
+static struct coll_dep
+append(struct coll_builder *builder, uint32_t rank, const struct coll_step *step)
+{
+	struct coll_dep id = { .rank = rank, .step = 1 };
+	uint32_t cap;
+
+	if (builder == NULL)
+		return id;
+	assert(rank < builder->ranks);
+	cap = next_cap(builder, builder->nsteps, builder->steps_cap);
+	if (cap == 0)
+		return id;
+	if (cap != builder->steps_cap) {
+		if (!enlarge(builder, (void **)&builder->steps, cap, sizeof(*builder->steps)) ||
+		    !enlarge(builder, (void **)&builder->owners, cap, sizeof(*builder->owners)))
+			return id;
+		builder->steps_cap = cap;
+	}
+	builder->steps[builder->nsteps] = *step;
+	builder->owners[builder->nsteps++] = rank;
+	id.step = ++builder->counts[rank];
+	return id;
+}
+
+struct coll_dep
+coll_builder_send(struct coll_builder *builder, uint32_t rank, uint32_t peer, uint32_t channel,
+		  const struct coll_chunk *chunk)
+{
+	return append(builder, rank,
+		      &(struct coll_step){
+			      .peer = peer,
+			      .channel = channel,
+			      .reduce = chunk->reduce,
+			      .src_elems = chunk->src_elems,
+			      .dst_elems = chunk->dst_elems,
+			      .count_elems = chunk->count_elems,
+		      });
+}
+
+struct coll_dep
+coll_builder_local(struct coll_builder *builder, uint32_t rank, uint32_t channel, const struct coll_chunk *chunk,
+		   uint64_t compute_ps)
+{
+	return append(builder, rank,
+		      &(struct coll_step){
+			      .peer = rank,
+			      .channel = channel,
+			      .reduce = chunk->reduce,
+			      .src_elems = chunk->src_elems,
+			      .dst_elems = chunk->dst_elems,
+			      .count_elems = chunk->count_elems,
+			      .compute_ps = compute_ps,
+		      });
+}
+
+void
+coll_builder_depend(struct coll_builder *builder, struct coll_dep step, struct coll_dep on)
+{
+	uint32_t cap;
+
+	if (builder == NULL)
+		return;
+	cap = next_cap(builder, builder->nedges, builder->edges_cap);
+	if (cap == 0)
+		return;
+	assert(step.rank < builder->ranks && step.step >= 1 && step.step <= builder->counts[step.rank]);
+	if (cap != builder->edges_cap) {
+		if (!enlarge(builder, (void **)&builder->edges, cap, sizeof(*builder->edges)))
+			return;
+		builder->edges_cap = cap;
+	}
+	builder->edges[builder->nedges++] = (struct edge){ .step = step, .on = on };
+}
+
+/* Sorts the steps by rank. @return 0 or -ENOMEM */
+static int
+place_steps(const struct coll_builder *builder, struct coll_schedule *schedule)
+{
+	uint32_t *next;
+
+	schedule->first_step = calloc((size_t)builder->ranks + 1, sizeof(*schedule->first_step));
+	schedule->steps = calloc((size_t)builder->nsteps + 1, sizeof(*schedule->steps));
+	next = calloc((size_t)builder->ranks + 1, sizeof(*next));
+	if (schedule->first_step == NULL || schedule->steps == NULL || next == NULL) {
+		free(next);
+		return -ENOMEM;
+	}
+	for (uint32_t rank = 0; rank < builder->ranks; rank++) {
+		next[rank] = schedule->first_step[rank];
+		if (builder->counts[rank] > schedule->max_steps)
+			schedule->max_steps = builder->counts[rank];
+		schedule->first_step[rank + 1] = schedule->first_step[rank] + builder->counts[rank];
+	}
+	for (uint32_t i = 0; i < builder->nsteps; i++)
+		schedule->steps[next[builder->owners[i]]++] = builder->steps[i];
+	free(next);
+	return 0;
+}
+
+/* Sorts the dependencies by the steps that wait, and drops those that are there already. @return 0 or -ENOMEM */
+static int
+place_deps(const struct coll_builder *builder, struct coll_schedule *schedule)
+{
+	uint32_t *waiters = calloc((size_t)builder->nedges + 1, sizeof(*waiters));
+	uint32_t kept = 0, first = 0;
+
+	schedule->deps = calloc((size_t)builder->nedges + 1, sizeof(*schedule->deps));
+	if (waiters == NULL || schedule->deps == NULL) {
+		free(waiters);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < builder->nedges; i++) {
+		waiters[i] = (uint32_t)coll_step_index(schedule, builder->edges[i].step.rank, builder->edges[i].step.step);
+		schedule->steps[waiters[i]].ndeps++;
+	}
+	for (uint32_t i = 0; i < builder->nsteps; i++) {
+		schedule->steps[i].first_dep = first;
+		first += schedule->steps[i].ndeps;
+		schedule->steps[i].ndeps = 0;
+	}
+	for (uint32_t i = 0; i < builder->nedges; i++) {
+		struct coll_step *waiter = &schedule->steps[waiters[i]];
+
+		schedule->deps[waiter->first_dep + waiter->ndeps++] = builder->edges[i].on;
+	}
+	free(waiters);
+	for (uint32_t i = 0; i < builder->nsteps; i++) {
+		struct coll_step *step = &schedule->steps[i];
+		const struct coll_dep *from = &schedule->deps[step->first_dep];
+		uint32_t count = step->ndeps;
+
+		step->first_dep = kept;
+		step->ndeps = 0;
+		for (uint32_t d = 0; d < count; d++) {
+			uint32_t same = step->first_dep;
+
+			while (same < kept &&
+			       (schedule->deps[same].rank != from[d].rank || schedule->deps[same].step != from[d].step))
+				same++;
+			if (same == kept) {
+				schedule->deps[kept++] = from[d];
+				step->ndeps++;
+			}
+		}
+	}
+	return 0;
+}
+
+struct coll_schedule *
+coll_builder_finish(struct coll_builder *builder, enum coll_op op, enum coll_algorithm algorithm, uint64_t count_elems,
+		    uint64_t memory_elems, struct err *err)
+{
+	struct coll_schedule *schedule = calloc(1, sizeof(*schedule));
+	int rc = builder == NULL || schedule == NULL ? -ENOMEM : builder->failed;
+
+	if (rc == 0) {
+		schedule->ranks = builder->ranks;
+		schedule->op = op;
+		schedule->algorithm = algorithm;
+		schedule->count_elems = count_elems;
+		schedule->memory_elems = memory_elems;
+		rc = place_steps(builder, schedule);
+	}
+	if (rc == 0)
+		rc = place_deps(builder, schedule);
+	if (rc == 0)
+		rc = coll_schedule_check_form(schedule, err);
+	else if (rc == -E2BIG)
+		err_set(err, rc, "more than %u steps or dependencies", COLL_MAX_STEPS);
+	else
+		err_set(err, rc, "no memory for a schedule");
+	coll_builder_destroy(builder);
+	if (rc == 0)
+		return schedule;
+	coll_schedule_destroy(schedule);
+	errno = -rc;
+	return NULL;
+}
