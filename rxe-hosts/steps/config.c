@@ -36,7 +36,9 @@ static const struct cfg_field collective_fields[] = {
 	{ "op", CFG_ENUM, AT(op), "allgather", 0, 0, ops, "Operation." },
 	{ "algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, algorithms, "Algorithm." },
 	{ "ranks", CFG_STRINGS, AT(ranks), "", 0, 0, NULL,
-	  "Rank 0, 1, ... as host or host:nic, nic from 1; absent: every host of the topology at its first NIC." },
+	  "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: every host of the topology at "
+	  "its "
+	  "first NIC." },
 	{ "bytes", CFG_BYTES, AT(bytes), "0", 0, 0, NULL,
 	  "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes." },
 	{ "step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends." },

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rxe-hosts/jobs/endpoint.h"
 #include "rxe-hosts/steps/imm.h"
 
 #define VECTOR_ALIGN 64ull
@@ -85,31 +86,6 @@ plan_destroy(struct plan *plan)
 	free(plan);
 }
 
-/* "h3" or "h3:2" -> host node and NIC index. */
-static int
-find_endpoint(const struct builder *b, const char *name, const struct cfg_where *where, const char *key, uint32_t *node,
-	      uint16_t *nic)
-{
-	uint32_t port;
-
-	*node = topo_find(b->topo, name);
-	*nic = 0;
-	if (*node == TOPO_NONE) {
-		port = topo_find_port(b->topo, name);
-		if (port != TOPO_NONE) {
-			*node = b->topo->ports[port].node;
-			*nic = b->topo->ports[port].index;
-		}
-	}
-	if (*node == TOPO_NONE)
-		return cfg_fail(where, key, b->err, "\"%s\" is neither a host nor host:nic of this topology", name);
-	if (b->topo->nodes[*node].kind != TOPO_HOST)
-		return cfg_fail(where, key, b->err, "\"%s\" is a switch; only hosts send and receive", name);
-	if (b->topo->nodes[*node].nports == 0)
-		return cfg_fail(where, key, b->err, "host \"%s\" has no NIC", name);
-	return 0;
-}
-
 /* @return the new flow's index, or PLAN_NONE without memory */
 static uint32_t
 add_flow(struct builder *b, const struct flow *flow, const struct plan_flow *of)
@@ -141,33 +117,21 @@ add_flow(struct builder *b, const struct flow *flow, const struct plan_flow *of)
 	return index;
 }
 
-static int
-place_ranks(struct builder *b, const struct collective_config *config, struct plan_collective *c)
+/* @param at  [schedule->ranks] */
+static void
+place_ranks(struct builder *b, const struct endpoint *at, struct plan_collective *c)
 {
-	uint32_t count = c->schedule->ranks;
-
-	for (uint32_t r = 0; r < count; r++) {
+	for (uint32_t r = 0; r < c->schedule->ranks; r++) {
 		struct plan_rank *rank = &c->ranks[r];
 
-		if (config->ranks.count != 0) {
-			int rc = find_endpoint(b, config->ranks.items[r], &config->where, "ranks", &rank->node, &rank->nic);
-
-			if (rc != 0)
-				return rc;
-		} else {
-			rank->node = b->topo->hosts[r];
-		}
-		for (uint32_t other = 0; other < r; other++)
-			if (c->ranks[other].node == rank->node && c->ranks[other].nic == rank->nic)
-				return cfg_fail(&config->where, "ranks", b->err, "ranks %u and %u are both at %s NIC %u",
-						other, r, b->topo->nodes[rank->node].name, rank->nic + 1u);
+		rank->node = at[r].node;
+		rank->nic = at[r].nic;
 		rank->slot = b->slots[rank->node]++;
 		if (c->real) {
 			rank->region_offset = b->region_bytes[rank->node];
 			b->region_bytes[rank->node] += c->buffers * c->vector_bytes;
 		}
 	}
-	return 0;
 }
 
 /* Which step of the receiver waits for each step, and how many messages each rank gets. */
@@ -246,22 +210,21 @@ add_rank_flows(struct builder *b, uint32_t index, const struct collective_config
 }
 
 static int
-create_schedule(struct builder *b, const struct collective_config *config, struct plan_collective *c)
+create_schedule(struct builder *b, const struct collective_config *config, uint32_t ranks, struct plan_collective *c)
 {
 	uint32_t elem = coll_elem_bytes(c->type);
-	uint64_t ranks = config->ranks.count != 0 ? config->ranks.count : b->topo->nhosts;
 	uint64_t elems = config->bytes / elem;
 	struct err cause = { .text = "" };
 	uint32_t steps;
 
 	if (ranks < 2 || ranks > COLL_MAX_RANKS)
-		return cfg_fail(&config->where, "ranks", b->err, "%llu ranks; a collective has 2 to %d",
-				(unsigned long long)ranks, COLL_MAX_RANKS);
+		return cfg_fail(&config->where, "ranks", b->err, "%u ranks; a collective has 2 to %d", ranks,
+				COLL_MAX_RANKS);
 	if (config->step_bytes != 0)
 		elems = config->step_bytes / elem * ranks;
 	c->schedule = coll_schedule_create(&(struct coll_params){ .op = (enum coll_op)config->op,
 								  .algorithm = (enum coll_algorithm)config->algorithm,
-								  .ranks = (uint32_t)ranks,
+								  .ranks = ranks,
 								  .count_elems = elems },
 					   &cause);
 	if (c->schedule == NULL)
@@ -278,36 +241,23 @@ create_schedule(struct builder *b, const struct collective_config *config, struc
 	return 0;
 }
 
+/* Ranks, steps and flows of a collective whose schedule is made. */
 static int
-add_collective(struct builder *b, const struct collective_config *config)
+fill_collective(struct builder *b, uint32_t index, const struct collective_config *config, const struct endpoint *ranks)
 {
 	struct plan *plan = b->plan;
-	uint32_t index = plan->ncollectives++; /* from here on plan_destroy() sees it */
 	struct plan_collective *c = &plan->collectives[index];
-	int rc = collective_config_check(config, b->err);
+	int rc = 0;
 
-	*c = (struct plan_collective){
-		.type = (enum coll_type)config->type,
-		.real = config->payload == PAYLOAD_REAL,
-		.verify = config->verify && config->payload == PAYLOAD_REAL,
-		.qp_per_step = config->qp == QP_PER_STEP,
-		.iterations = (uint32_t)config->iterations,
-		.buffers = config->iterations > 1 ? 2 : 1,
-		.start_ps = config->start_ps,
-		.gap_ps = config->gap_ps,
-		.where = config->where,
-	};
-	if (rc == 0 && index != 0 && c->real != plan->real)
-		rc = cfg_fail(&config->where, "payload", b->err, "differs from the first collective's; a run has one kind");
-	if (rc != 0 || (rc = create_schedule(b, config, c)) != 0)
-		return rc;
 	plan->real = c->real;
 
 	size_t cells = coll_all_steps(c->schedule);
 	uint32_t *to_peer = calloc(c->schedule->ranks, sizeof(*to_peer));
 	c->ranks = calloc(c->schedule->ranks, sizeof(*c->ranks));
 	c->steps = calloc(cells, sizeof(*c->steps));
-	rc = to_peer == NULL || c->ranks == NULL || c->steps == NULL ? -ENOMEM : place_ranks(b, config, c);
+	rc = to_peer == NULL || c->ranks == NULL || c->steps == NULL ? -ENOMEM : 0;
+	if (rc == 0)
+		place_ranks(b, ranks, c);
 	for (size_t i = 0; i < cells && rc == 0; i++)
 		c->steps[i].notify_flow = PLAN_NONE;
 	if (rc == 0)
@@ -323,6 +273,39 @@ add_collective(struct builder *b, const struct collective_config *config)
 }
 
 static int
+add_collective(struct builder *b, const struct collective_config *config)
+{
+	struct plan *plan = b->plan;
+	uint32_t index = plan->ncollectives++; /* from here on plan_destroy() sees it */
+	struct plan_collective *c = &plan->collectives[index];
+	struct endpoint *ranks = NULL;
+	uint32_t nranks;
+	int rc = collective_config_check(config, b->err);
+
+	*c = (struct plan_collective){
+		.type = (enum coll_type)config->type,
+		.real = config->payload == PAYLOAD_REAL,
+		.verify = config->verify && config->payload == PAYLOAD_REAL,
+		.qp_per_step = config->qp == QP_PER_STEP,
+		.iterations = (uint32_t)config->iterations,
+		.buffers = config->iterations > 1 ? 2 : 1,
+		.start_ps = config->start_ps,
+		.gap_ps = config->gap_ps,
+		.where = config->where,
+	};
+	if (rc == 0 && index != 0 && c->real != plan->real)
+		rc = cfg_fail(&config->where, "payload", b->err, "differs from the first collective's; a run has one kind");
+	if (rc == 0)
+		rc = endpoint_list(b->topo, &config->ranks, &config->where, "ranks", &ranks, &nranks, b->err);
+	if (rc == 0)
+		rc = create_schedule(b, config, nranks, c);
+	if (rc == 0)
+		rc = fill_collective(b, index, config, ranks);
+	free(ranks);
+	return rc;
+}
+
+static int
 add_background(struct builder *b, const struct background_config *config)
 {
 	struct plan_background *bg = &b->plan->backgrounds[b->plan->nbackgrounds];
@@ -332,16 +315,21 @@ add_background(struct builder *b, const struct background_config *config)
 		.kind = FLOW_BACKGROUND,
 		.prio = config->prio < 0 ? b->options->data_prio : (uint8_t)config->prio,
 	};
+	struct endpoint src, dst;
 	int rc = background_config_check(config, b->err);
 
 	if (rc == 0)
-		rc = find_endpoint(b, config->src, &config->where, "src", &flow.src_node, &flow.src_nic);
+		rc = endpoint_find(b->topo, config->src, &config->where, "src", &src, b->err);
 	if (rc == 0)
-		rc = find_endpoint(b, config->dst, &config->where, "dst", &flow.dst_node, &flow.dst_nic);
-	if (rc == 0 && flow.src_node == flow.dst_node && flow.src_nic == flow.dst_nic)
+		rc = endpoint_find(b->topo, config->dst, &config->where, "dst", &dst, b->err);
+	if (rc == 0 && src.node == dst.node && src.nic == dst.nic)
 		rc = cfg_fail(&config->where, "dst", b->err, "\"%s\" is where the flow comes from", config->dst);
 	if (rc != 0)
 		return rc;
+	flow.src_node = src.node;
+	flow.src_nic = src.nic;
+	flow.dst_node = dst.node;
+	flow.dst_nic = dst.nic;
 	*bg = (struct plan_background){
 		.slot = b->flow_slots[flow.src_node]++,
 		.bytes = config->bytes,
