@@ -20,7 +20,7 @@ static const struct argp_option options[] = {
 	  "the scenario where wanted: vedrfolnir+detections=1+exporter.budget=1KB",
 	  0 },
 	{ "ablation", 'a', "NAME", 0, "The policies that an ablation compares", 0 },
-	{ "set", 's', "PATH=VALUE", 0, "Override a key of every case's scenario, e.g. --set host.dcqcn.enabled=false", 0 },
+	{ "set", 's', "PATH=VALUE", 0, "Override a key of every case's scenario, e.g. --set host.cc=none", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
 	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/eval); goes on with what is there", 0 },
 	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },

@@ -70,7 +70,7 @@ static const struct shape table[] = {
 	{ .name = "no-dcqcn",
 	  .doc = "senders do not react to ECN",
 	  .fabric = FAT_TREE("4", "100Gbps") BUFFER("1000KiB", HEADROOM),
-	  .host = " dcqcn = { enabled = false; };",
+	  .host = " cc = \"none\";",
 	  PAPERS },
 	{ .name = NULL },
 };

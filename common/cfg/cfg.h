@@ -54,6 +54,12 @@ struct cfg_field {
 	const char *doc;                  /* meaning, one sentence; units; paper or standard where one defines it */
 };
 
+/* A key that is written otherwise by now; a list of them ends with a name of NULL. */
+struct cfg_gone {
+	const char *name;
+	const char *instead; /* what to write */
+};
+
 /* One group ("switch.pfc", "" for the top) or, with list set, every group of a list ("flows"). */
 struct cfg_table {
 	const char *path;
@@ -62,6 +68,7 @@ struct cfg_table {
 	size_t size; /* sizeof the bound struct; its first member must be struct cfg_where where, see below */
 	const struct cfg_field *fields;
 	size_t nfields;
+	const struct cfg_gone *gone; /* NULL: none */
 	/*
 	 * Short form of a list element, or NULL: names of fields, separated by blanks. With "a b rate" the element
 	 * "12 0 100Gbps" means { a = "12"; b = "0"; rate = "100Gbps"; }; trailing words may be left out.

@@ -49,13 +49,30 @@ child_name(const char *table_path, const char *path, const char **name)
 	return strcspn(*name, ".");
 }
 
+/* @return what is written instead of a key that a table of this group had, NULL if none had it */
+static const char *
+written_now(const struct known_set *set, const char *name, const char *path, const char *kind)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct cfg_gone *gone = set->at[i].table->gone;
+
+		for (; applies(&set->at[i], path, kind) && gone != NULL && gone->name != NULL; gone++)
+			if (strcmp(gone->name, name) == 0)
+				return gone->instead;
+	}
+	return NULL;
+}
+
 static int
 unknown_key(const struct known_set *set, const struct cfg_node *key, const char *path, const char *kind, struct err *err)
 {
 	struct cfg_where where = { key->file, key->line, key };
 	struct nearest nearest = { .word = key->name };
 	const char *what = key->type == CFG_NODE_GROUP ? "group" : "key", *child;
+	const char *instead = written_now(set, key->name, path, kind);
 
+	if (instead != NULL)
+		return cfg_fail(&where, NULL, err, "is no key any more; write %s", instead);
 	for (size_t i = 0; i < set->count; i++) {
 		const struct cfg_table *table = set->at[i].table;
 		size_t length = child_name(table->path, path, &child);

@@ -26,11 +26,9 @@ bind_groups(struct scenario *sc, struct err *err)
 		const struct cfg_table *table;
 		void *out;
 	} groups[] = {
-		{ &scenario_root_cfg, &sc->root },    { &routing_cfg, &sc->rerouting },
-		{ &timing_cfg, &sc->timing },         { &limits_cfg, &sc->limits },
-		{ &telemetry_cfg, &sc->telemetry },   { &switch_cfg, &sc->sw },
-		{ &switch_pfc_cfg, &sc->pfc },        { &switch_ecn_cfg, &sc->ecn },
-		{ &roce_table, &sc->host },           { &dcqcn_table, &sc->dcqcn },
+		{ &scenario_root_cfg, &sc->root },    { &routing_cfg, &sc->rerouting },       { &timing_cfg, &sc->timing },
+		{ &limits_cfg, &sc->limits },         { &telemetry_cfg, &sc->telemetry },     { &switch_cfg, &sc->sw },
+		{ &switch_pfc_cfg, &sc->pfc },        { &switch_ecn_cfg, &sc->ecn },          { &roce_table, &sc->host },
 		{ &detection_table, &sc->detection }, { &exporter_cfg_table, &sc->exporter },
 	};
 
@@ -40,7 +38,7 @@ bind_groups(struct scenario *sc, struct err *err)
 		if (ret < 0)
 			return ret;
 	}
-	return 0;
+	return cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err);
 }
 
 static int
@@ -189,7 +187,7 @@ make_network(struct scenario *sc, struct err *err)
 	if (ret < 0)
 		return ret;
 	sc->routing = (struct routing){ sc->topo, sc->routes, sc->pins, (uint64_t)sc->root.seed };
-	ret = roce_params_init(&sc->roce, &sc->host, &sc->dcqcn, sc->timing.quantum_ps, err);
+	ret = roce_params_init(&sc->roce, &sc->host, &sc->cc, sc->timing.quantum_ps, err);
 	if (ret < 0)
 		return ret;
 	size_frames(sc);

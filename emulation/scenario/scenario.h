@@ -83,7 +83,7 @@ struct scenario {
 	struct switch_pfc_params pfc;
 	struct switch_ecn_params ecn;
 	struct roce_cfg host;
-	struct dcqcn_cfg dcqcn;
+	struct cc_params cc;
 	struct roce_params roce;
 	struct detection_config detection;
 	struct exporter_config exporter;

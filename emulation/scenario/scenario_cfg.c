@@ -175,15 +175,18 @@ size_t
 scenario_tables(struct cfg_known *known, size_t cap)
 {
 	const struct cfg_table *const singles[] = {
-		&timing_cfg,       &routing_cfg,     &host_cfg,      &limits_cfg,         &switch_cfg,
-		&switch_pfc_cfg,   &switch_ecn_cfg,  &roce_table,    &dcqcn_table,        &collective_table,
-		&background_table, &detection_table, &telemetry_cfg, &exporter_cfg_table,
+		&timing_cfg,      &routing_cfg,    &host_cfg,           &limits_cfg,       &switch_cfg,
+		&switch_pfc_cfg,  &switch_ecn_cfg, &roce_table,         &collective_table, &background_table,
+		&detection_table, &telemetry_cfg,  &exporter_cfg_table,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 
 	count += topo_tables(known + count, cap - count);
 	for (size_t i = 0; i < ARRAY_LEN(singles); i++)
 		count = add(known, cap, count, singles[i], NULL);
+	for (int kind = 0; kind < CC_KINDS; kind++)
+		if (cc_algorithms[kind]->table != NULL)
+			count = add(known, cap, count, cc_algorithms[kind]->table, NULL);
 	for (const struct fault_ops *const *fault = switch_faults; *fault != NULL; fault++)
 		count = add(known, cap, count, (*fault)->table, (*fault)->kind);
 	for (const struct fault_ops *const *fault = host_faults; *fault != NULL; fault++)

@@ -21,6 +21,8 @@ static const struct cfg_field fields[] = {
 	  "bytes a polling or notification packet occupies on the wire" },
 	{ "ack_every", CFG_INT, FIELD(ack_every), "1", 1, 1024, NULL,
 	  "one ACK for so many data packets, besides those that ask for one (last of a message, window full)" },
+	{ "cc", CFG_ENUM, FIELD(cc), "dcqcn", 0, 0, cc_choices,
+	  "congestion control of the senders: what they go by, and the group of its parameters" },
 	{ "window", CFG_STRING, FIELD(window), "bdp", 0, 0, NULL,
 	  "payload bytes a QP may have in flight: \"bdp\" (largest bandwidth-delay product of the topology), \"none\" "
 	  "or a size" },
@@ -52,7 +54,7 @@ static int check_mtu(const struct roce_cfg *cfg, struct err *err);
 static int parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err *err);
 
 int
-roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const struct dcqcn_cfg *dcqcn, uint64_t quantum_ps,
+roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const struct cc_params *cc, uint64_t quantum_ps,
 		 struct err *err)
 {
 	int rc = check_mtu(cfg, err);
@@ -77,10 +79,10 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 		.quantum_ps = quantum_ps,
 	};
 	params->middle_bytes = roce_data_bytes(params, params->mtu_bytes, false, false);
-	rc = parse_window(params, cfg, err);
-	if (rc != 0 || dcqcn == NULL)
-		return rc;
-	return dcqcn_params_init(&params->dcqcn, dcqcn, err);
+	params->cc = cc != NULL ? *cc : (struct cc_params){ .ops = &cc_none };
+	params->cc.payload_bytes = params->mtu_bytes;
+	params->cc.frame_bytes = params->middle_bytes;
+	return parse_window(params, cfg, err);
 }
 
 /* An opcode with these headers; sizes do not depend on anything else of it. */

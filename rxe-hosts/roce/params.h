@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/cfg/cfg.h"
-#include "rxe-hosts/roce/dcqcn.h"
+#include "rxe-hosts/roce/cc/cc.h"
 
 /* Group "host" as it stands in a scenario; bound by roce_table. */
 struct roce_cfg {
@@ -16,6 +16,7 @@ struct roce_cfg {
 	uint64_t ack_bytes;
 	uint64_t control_bytes;
 	int64_t ack_every;
+	int cc; /* enum cc_kind */
 	const char *window;
 	bool window_scales_with_rate;
 	int64_t data_prio;
@@ -51,16 +52,16 @@ struct roce_params {
 	uint64_t timeout_ps; /* 0: never */
 	uint64_t rnr_delay_ps;
 	uint64_t quantum_ps;
-	struct dcqcn_params dcqcn;
+	struct cc_params cc;
 };
 
 /*
- * Resolves both groups.
- * @param dcqcn       group "host.dcqcn"; NULL: disabled
+ * Resolves the group.
+ * @param cc          of host.cc, without what is known of the network; NULL: none
  * @param quantum_ps  floor of every serialization and pacing time, 0 for exact
  * @return 0, or -EINVAL with err naming file:line, the value and what would be right
  */
-int roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const struct dcqcn_cfg *dcqcn,
+int roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const struct cc_params *cc,
 		     uint64_t quantum_ps, struct err *err);
 
 /*

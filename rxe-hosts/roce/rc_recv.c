@@ -90,15 +90,11 @@ rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struc
 static uint32_t
 note_congestion(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps)
 {
-	if (!params->dcqcn.enabled)
-		return 0;
-	if (!params->dcqcn.echo_cnp) {
+	if (params->cc.echo == CC_ECHO_ACK)
 		r->ce = true;
+	if (params->cc.echo != CC_ECHO_CNP || now_ps < r->cnp_next_ps)
 		return 0;
-	}
-	if (now_ps < r->cnp_next_ps)
-		return 0;
-	r->cnp_next_ps = now_ps + params->dcqcn.cnp_interval_ps;
+	r->cnp_next_ps = now_ps + params->cc.cnp_interval_ps;
 	return RC_CNP;
 }
 

@@ -106,7 +106,7 @@ rc_send_post(struct rc_send *s, const struct roce_params *params, const struct r
 void
 rc_send_reset(struct rc_send *s, const struct roce_params *params)
 {
-	dcqcn_init(&s->cc, s->line_bps);
+	cc_reset(&s->cc, &params->cc, s->line_bps);
 	s->next_ps = 0;
 	s->last_rtt_ps = 0;
 	apply_rate(s, params);
@@ -115,14 +115,14 @@ rc_send_reset(struct rc_send *s, const struct roce_params *params)
 void
 rc_send_new_rate(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {
-	dcqcn_advance(&s->cc, &params->dcqcn, now_ps);
+	cc_advance(&s->cc, &params->cc, now_ps);
 	apply_rate(s, params);
 }
 
 void
 rc_send_congested(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {
-	dcqcn_notify(&s->cc, &params->dcqcn, now_ps);
+	cc_marked(&s->cc, &params->cc, now_ps);
 	apply_rate(s, params);
 }
 

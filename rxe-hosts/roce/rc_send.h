@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/pkt.h"
-#include "rxe-hosts/roce/dcqcn.h"
+#include "rxe-hosts/roce/cc/cc.h"
 #include "rxe-hosts/roce/params.h"
 #include "rxe-hosts/roce/psn.h"
 
@@ -59,7 +59,7 @@ struct rc_send {
 	uint8_t retries, rnr_retries;
 	bool error;
 	/* the rest */
-	struct dcqcn cc;
+	struct cc cc;
 	uint64_t last_rtt_ps;
 	uint64_t retransmits, timeouts, naks, rnr_naks; /* of the QP */
 	uint32_t head, cursor, tail; /* messages, counted: oldest unacknowledged, under nxt, next to post */

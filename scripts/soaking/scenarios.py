@@ -24,12 +24,13 @@ PARAMETERS = {
         'rate': ('1Mbps', '100Gbps', '10Tbps'),
     },
     'host': {
+        'cc': ('dcqcn', 'none'),
         'ack_every': (1, 2, 64, 1024), 'window': ('bdp', 'none', '1KB', '64KB'), 'window_scales_with_rate': (True, False),
         'timeout_doublings': (0, 3, 16), 'retry_count': (0, 1, 7, 255), 'rnr_retry': (0, 7), 'nak': (True, False),
         'control_bytes': (20, 90, 1500), 'data_prio': (3, 3, 3, 5),
     },
     'host.dcqcn': {
-        'enabled': (True, False), 'g': (1e-06, 0.00390625, 1.0), 'alpha_interval': ('1us', '55us'),
+        'g': (1e-06, 0.00390625, 1.0), 'alpha_interval': ('1us', '55us'),
         'decrease_interval': ('4us', '50us'), 'increase_timer': ('1us', '900us'), 'ai': ('5Mbps', '1Gbps'),
         'min_rate': ('10Mbps', '100Mbps'), 'fast_recovery': (0, 1, 5, 1000), 'clamp_target': (True, False),
         'echo': ('ack', 'cnp'), 'cnp_interval': ('0us', '50us'),
@@ -183,7 +184,7 @@ class Maker:
         """All at once to one host, which answers: queues fill, and nothing but PFC keeps them from overflowing."""
         first, *others = self.rng.sample(self.network.hosts, min(7, len(self.network.hosts)))
         self.groups['host']['window'] = 'none'
-        self.groups['host'].setdefault('dcqcn', {})['enabled'] = False
+        self.groups['host']['cc'] = 'none'
         switch = self.groups.setdefault('switch', {})
         switch.setdefault('ecn', {})['enabled'] = False
         if self.rng.random() < 0.5:

@@ -135,7 +135,7 @@ def without_pfc():
     flows = 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 4000000; }, { src = "a2"; dst = "b1"; sport = 2; ' \
             'bytes = 4000000; } );\n'
     run = rocelab(small(extra=flows, collective=""), *sets(switch__pfc__enabled="false", switch__lossy_queue="100KB",
-                                                           host__dcqcn__enabled="false", host__timeout="200us"))
+                                                           host__cc="none", host__timeout="200us"))
     check(run.run["end_reason"] == "complete", "without PFC flows still get through", run.run)
     check(run.run["drops"]["queue_full"] > 0, "without PFC queues drop, by name", run.run["drops"])
 

@@ -86,7 +86,7 @@ def cut_while_paused():
     """A host that its switch had paused when the cable was cut must go on when it is mended."""
     flows = """flows = ( { src = "a2"; dst = "b1"; sport = 20001; bytes = 4000000; },
   { src = "b2"; dst = "b1"; sport = 20002; bytes = 4000000; } );
-host = { dcqcn = { enabled = false; }; window = "1MB"; };
+host = { cc = "none"; window = "1MB"; };
 """
     cuts = [fault("link-down", port=port, start="100us", duration="50us") for port in ("A:3", "A:4", "B:4")]
     run = rocelab(small(*cuts, extra=flows), *sets(limits__stall="50ms"))

@@ -29,7 +29,7 @@ def incast(cables, size, model, classes):
   switches = [ "A", "B" ]; links = ( {links}, "A B 100Gbps 1us" ); }};
 flows = ( {", ".join(flows)} );
 host = {{ mtu = {mtu}; {overheads}ack_bytes = {ack}; control_bytes = {control}; window = "none";
-  dcqcn = {{ enabled = false; }}; }};
+  cc = "none"; }};
 switch = {{ control_queue = "1GB"; ecn = {{ enabled = false; }};
   pfc = {{ {MODELS[model]} priorities = [ {", ".join(f'"{c}"' for c in classes)} ]; }}; }};
 """)
@@ -58,7 +58,7 @@ collectives = ( { ranks = [ "h0", "h3", "h1", "h4" ]; step_bytes = 100000; } );
 flows = ( { src = "h2"; dst = "h3"; sport = 20001; bytes = 400000; },
   { src = "h5"; dst = "h0"; sport = 20002; bytes = 400000; } );
 host = { mtu = 64; data_overhead = 100; ack_bytes = 300; control_bytes = 1500; window = "none";
-  dcqcn = { enabled = false; }; };
+  cc = "none"; };
 switch = { control_queue = "1GB"; ecn = { enabled = false; }; pfc = { model = "static"; xoff = 20000; }; };
 detection = { policy = "vedrfolnir"; rtt_percent = 101; detections = 10; };
 """

@@ -8,7 +8,7 @@ SCENARIO = """
 topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3" ]; switches = [ "a", "b" ]; rate = "40Mbps";
   delay = "50us"; links = ( "h0 a", "h1 a", "h2 b", "h3 b", "a b" ); };
 hosts = ( { names = [ %s ]; kind = "guest"; } );
-host = { mtu = 1024; timeout = "1s"; window = "64KB"; dcqcn = { enabled = false; }; };
+host = { mtu = 1024; timeout = "1s"; window = "64KB"; cc = "none"; };
 detection = { policy = "off"; };
 collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "400KB"; payload = "real"; iterations = 2; } );
 limits = { virtual_time = "60s"; stall = "20s"; };

@@ -59,11 +59,13 @@ static const struct cfg_field pfc_fields[] = {
 	{ "classes", CFG_STRINGS, F(classes), "", 0, 0, NULL, "Lossless classes." },
 };
 #undef F
+static const struct cfg_gone pfc_gone[] = { { "on", "enabled" }, { 0 } };
 static const struct cfg_table pfc_table = { .path = "switch.pfc",
 					    .doc = "Flow control.",
 					    .size = sizeof(struct pfc),
 					    .fields = pfc_fields,
-					    .nfields = ARRAY_LEN(pfc_fields) };
+					    .nfields = ARRAY_LEN(pfc_fields),
+					    .gone = pfc_gone };
 
 struct flow_cfg {
 	struct cfg_where where;
@@ -286,6 +288,7 @@ test_unknown(void **state)
 	expect_error("switch = { pfc = {\n hedroom = 4096; }; };",
 		     "t.cfg:2: switch.pfc.hedroom: unknown key; did you mean \"headroom\"?");
 	expect_error("\nswitch = { pfg = { }; };", "t.cfg:2: switch.pfg: unknown group; did you mean \"pfc\"?");
+	expect_error("switch = { pfc = {\n on = true; }; };", "t.cfg:2: switch.pfc.on: is no key any more; write enabled");
 	expect_error("flow = ( );", "t.cfg:1: flow: unknown key; did you mean \"flows\"?");
 	expect_error("switch = { pfc = { wwwwwwwwwww = 1; }; };",
 		     "t.cfg:1: switch.pfc.wwwwwwwwwww: unknown key; the nearest known here is \"enabled\"");

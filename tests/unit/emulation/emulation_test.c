@@ -154,8 +154,7 @@ flapping_cable_overruns_no_headroom(void **state)
 {
 	struct outcome outcome = run(
 		"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ]; switches = [ \"S\", \"T\" ];"
-		" links = ( \"a S\", \"S T\", \"T b\" ); };\n" ONE_FLOW
-		"host = { window = \"none\"; dcqcn = { enabled = false; }; };\n"
+		" links = ( \"a S\", \"S T\", \"T b\" ); };\n" ONE_FLOW "host = { window = \"none\"; cc = \"none\"; };\n"
 		"switch = { pfc = { model = \"static\"; xoff = \"20KB\"; }; };\n"
 		"faults = ( { kind = \"pfc-storm\"; port = \"b:1\"; duration = \"300us\"; },"
 		" { kind = \"link-down\"; port = \"T:1\"; start = \"50us\"; duration = \"2us\"; period = \"10us\"; } );\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "rxe-hosts/roce/cc/dcqcn.h"
 #include "tests/unit/rxe-hosts/nic_rig.h"
 
 /* A PAUSE or RESUME from host 1's end of NIC 0, applied at host 0 at time_ps of the next window. */
@@ -171,8 +172,7 @@ mark_everything(struct rig *g, uint32_t from, struct pkt *p)
 static void
 with_dcqcn(bool cnp)
 {
-	struct dcqcn_cfg cfg = {
-		.enabled = true,
+	struct dcqcn_params own = {
 		.g = 1.0 / 256,
 		.alpha_interval_ps = PS_PER_US,
 		.decrease_interval_ps = 4 * PS_PER_US,
@@ -181,12 +181,14 @@ with_dcqcn(bool cnp)
 		.hai_bps = 100000000,
 		.min_rate_bps = 100000000,
 		.fast_recovery = 1,
-		.echo = cnp ? DCQCN_ECHO_CNP : DCQCN_ECHO_ACK,
+		.echo = cnp ? CC_ECHO_CNP : CC_ECHO_ACK,
 		.cnp_interval_ps = 5 * PS_PER_US,
 	};
 	struct err err = { "" };
 
-	assert_int_equal(dcqcn_params_init(&rig.params.dcqcn, &cfg, &err), 0);
+	rig.params.cc = (struct cc_params){ .ops = &cc_dcqcn };
+	memcpy(rig.params.cc.own, &own, sizeof(own));
+	assert_int_equal(cc_dcqcn.prepare(&rig.params.cc, &err), 0);
 	rig.filter = mark_everything;
 }
 

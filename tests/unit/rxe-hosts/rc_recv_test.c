@@ -128,7 +128,7 @@ static void
 test_ce_is_echoed_in_the_ack_or_by_spaced_cnps(void **state)
 {
 	start("none", 0);
-	params.dcqcn.enabled = true;
+	params.cc.echo = CC_ECHO_ACK;
 	params.ack_every = 2;
 	post(8 * 1024, MESSAGE_WRITE);
 	struct pkt p = next(0);
@@ -140,8 +140,8 @@ test_ce_is_echoed_in_the_ack_or_by_spaced_cnps(void **state)
 	assert_true(r.ce); /* remembered over the coalesced packet */
 	rc_recv_replied(&r);
 	assert_false(r.ce);
-	params.dcqcn.echo_cnp = true;
-	params.dcqcn.cnp_interval_ps = 50 * PS_PER_US;
+	params.cc.echo = CC_ECHO_CNP;
+	params.cc.cnp_interval_ps = 50 * PS_PER_US;
 	uint64_t times[] = { 1, 2, 50 * PS_PER_US, 50 * PS_PER_US + 1 };
 	uint32_t cnps[] = { RC_CNP, 0, 0, RC_CNP };
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * DCQCN's reaction point (Zhu et al., SIGCOMM 2015, section 3.1) in the timer-only form of the ns-3 model of HPCC and
+ * Vedrfolnir: alpha, decrease and increase each follow a period that starts with the first notification. No timer runs: the
+ * state is advanced when somebody looks, and the outcome does not depend on how often that happens. What is due at one
+ * instant happens in the order alpha, increase, decrease; a notification at that instant belongs to the following periods.
+ */
+#include "rxe-hosts/roce/cc/dcqcn.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "common/array.h"
+#include "common/minmax.h"
+
+#define FIELD(member) offsetof(struct dcqcn_params, member)
+
+static const struct cfg_choice echoes[] = {
+	{ .name = "ack", .value = CC_ECHO_ACK },
+	{ .name = "cnp", .value = CC_ECHO_CNP },
+	{ 0 },
+};
+
+static const struct cfg_field fields[] = {
+	{ "g", CFG_FLOAT, FIELD(g), "0.00390625", 1e-6, 1, NULL, "gain of alpha's moving average" },
+	{ "alpha_interval", CFG_TIME, FIELD(alpha_interval_ps), "1us", 0, 0, NULL, "period of alpha's updates" },
+	{ "decrease_interval", CFG_TIME, FIELD(decrease_interval_ps), "4us", 0, 0, NULL,
+	  "period of rate decreases while notifications come" },
+	{ "increase_timer", CFG_TIME, FIELD(increase_timer_ps), "900us", 0, 0, NULL,
+	  "period of rate increases since the last decrease" },
+	{ "ai", CFG_RATE, FIELD(ai_bps), "50Mbps", 0, 0, NULL, "additive increase of the target rate" },
+	{ "hai", CFG_RATE, FIELD(hai_bps), "100Mbps", 0, 0, NULL, "hyper increase of the target rate" },
+	{ "min_rate", CFG_RATE, FIELD(min_rate_bps), "100Mbps", 0, 0, NULL, "a QP's rate never falls below" },
+	{ "fast_recovery", CFG_INT, FIELD(fast_recovery), "1", 0, 1000, NULL,
+	  "increases that only move towards the target before the target itself rises" },
+	{ "clamp_target", CFG_BOOL, FIELD(clamp_target), "false", 0, 0, NULL,
+	  "every decrease sets the target to the rate, not only the first after an increase" },
+	{ "echo", CFG_ENUM, FIELD(echo), "ack", 0, 0, echoes,
+	  "how a receiver tells of marked packets: in their ACKs, or by CNPs" },
+	{ "cnp_interval", CFG_TIME, FIELD(cnp_interval_ps), "50us", 0, 0, NULL, "least time between two CNPs of one flow" },
+};
+
+static const struct cfg_gone gone[] = {
+	{ "enabled", "host.cc = \"none\" in place of false; true is what host.cc = \"dcqcn\" means" },
+	{ 0 },
+};
+
+static const struct cfg_table table = {
+	.path = "host.dcqcn",
+	.doc = "DCQCN (Zhu et al., SIGCOMM 2015), where host.cc is \"dcqcn\".",
+	.size = sizeof(struct dcqcn_params),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
+	.gone = gone,
+};
+
+static void update_alpha(struct dcqcn *s, const struct dcqcn_params *own, uint64_t now_ps);
+static void increase(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own);
+static void decrease(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own);
+
+static const struct dcqcn_params *
+own_of(const struct cc_params *params)
+{
+	return (const struct dcqcn_params *)params->own;
+}
+
+static int
+prepare(struct cc_params *params, struct err *err)
+{
+	struct dcqcn_params *own = (struct dcqcn_params *)params->own;
+
+	if (own->alpha_interval_ps == 0 || own->decrease_interval_ps == 0 || own->increase_timer_ps == 0)
+		return err_set(err, -EINVAL, "%s:%d: host.dcqcn: every interval must be longer than 0", own->where.file,
+			       own->where.line);
+	if (own->min_rate_bps == 0)
+		return err_set(err, -EINVAL, "%s:%d: host.dcqcn.min_rate must be above 0", own->where.file,
+			       own->where.line);
+	params->echo = (enum cc_echo)own->echo;
+	params->cnp_interval_ps = own->cnp_interval_ps;
+	own->decay[0] = 1 - own->g;
+	for (int i = 1; i < DCQCN_DECAY_POWERS; i++)
+		own->decay[i] = own->decay[i - 1] * own->decay[i - 1];
+	return 0;
+}
+
+static void
+reset(struct cc *cc, const struct cc_params *params)
+{
+	struct dcqcn *s = (struct dcqcn *)cc->state;
+
+	s->target_bps = cc->line_bps;
+	s->decrease_at_ps = s->increase_at_ps = TIME_NEVER;
+}
+
+static void
+advance(struct cc *cc, const struct cc_params *params, uint64_t now_ps)
+{
+	struct dcqcn *s = (struct dcqcn *)cc->state;
+
+	/* Ends: a decrease clears itself; increases stop at their fixed point, (line - min) / hai steps at the most. */
+	while (cc->due_ps <= now_ps) {
+		if (s->increase_at_ps <= s->decrease_at_ps)
+			increase(cc, s, own_of(params));
+		else
+			decrease(cc, s, own_of(params));
+		cc->due_ps = min_u64(s->increase_at_ps, s->decrease_at_ps);
+	}
+}
+
+static void
+marked(struct cc *cc, const struct cc_params *params, uint64_t now_ps)
+{
+	const struct dcqcn_params *own = own_of(params);
+	struct dcqcn *s = (struct dcqcn *)cc->state;
+
+	advance(cc, params, now_ps);
+	if (!s->started) {
+		s->started = true;
+		s->start_ps = now_ps;
+		s->alpha = 1;
+		s->alpha_next_ps = now_ps + own->alpha_interval_ps;
+		s->decrease_at_ps = now_ps + own->decrease_interval_ps;
+		s->target_bps = cc->rate_bps;
+	} else {
+		update_alpha(s, own, now_ps);
+		s->alpha_notified = true;
+		if (s->decrease_at_ps == TIME_NEVER)
+			s->decrease_at_ps = s->start_ps + ((now_ps - s->start_ps) / own->decrease_interval_ps + 1) *
+								  own->decrease_interval_ps;
+	}
+	cc->due_ps = min_u64(s->increase_at_ps, s->decrease_at_ps);
+}
+
+/* Eq. 1 and 2: all updates due up to now_ps. Only the first of them can have seen a notification. */
+static void
+update_alpha(struct dcqcn *s, const struct dcqcn_params *own, uint64_t now_ps)
+{
+	if (now_ps < s->alpha_next_ps)
+		return;
+	uint64_t quiet = (now_ps - s->alpha_next_ps) / own->alpha_interval_ps;
+
+	s->alpha_next_ps += (quiet + 1) * own->alpha_interval_ps;
+	s->alpha = own->decay[0] * s->alpha + (s->alpha_notified ? own->g : 0);
+	s->alpha_notified = false;
+	if (quiet >> DCQCN_DECAY_POWERS != 0)
+		s->alpha = 0;
+	for (int i = 0; i < DCQCN_DECAY_POWERS; i++)
+		if (quiet >> i & 1)
+			s->alpha *= own->decay[i];
+}
+
+/* Eq. 3 (fast recovery) and 4 (additive increase); hyper increase as in section 3.1, stage by stage. */
+static void
+increase(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own)
+{
+	uint32_t fast_recovery = (uint32_t)own->fast_recovery;
+
+	if (s->stage >= fast_recovery)
+		s->target_bps += s->stage == fast_recovery ? own->ai_bps : own->hai_bps;
+	s->target_bps = min_u64(s->target_bps, cc->line_bps);
+	uint64_t rate_bps = cc->rate_bps / 2 + s->target_bps / 2;
+
+	/* Past the fixed point every further increase is the same one. */
+	bool settled = rate_bps == cc->rate_bps && s->stage > fast_recovery &&
+		       (s->target_bps == cc->line_bps || own->hai_bps == 0);
+
+	cc->rate_bps = rate_bps;
+	s->increase_at_ps = settled ? TIME_NEVER : s->increase_at_ps + own->increase_timer_ps;
+	s->stage++;
+}
+
+/* Eq. 1. */
+static void
+decrease(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own)
+{
+	uint64_t now_ps = s->decrease_at_ps;
+
+	update_alpha(s, own, now_ps);
+	if (own->clamp_target || s->stage != 0)
+		s->target_bps = cc->rate_bps;
+	cc->rate_bps = (uint64_t)((double)cc->rate_bps * (1 - s->alpha / 2));
+	if (cc->rate_bps < own->min_rate_bps)
+		cc->rate_bps = min_u64(own->min_rate_bps, cc->line_bps);
+	s->stage = 0;
+	s->decrease_at_ps = TIME_NEVER;
+	s->increase_at_ps = now_ps + own->increase_timer_ps;
+}
+
+const struct cc_ops cc_dcqcn = {
+	.name = "dcqcn",
+	.table = &table,
+	.prepare = prepare,
+	.reset = reset,
+	.advance = advance,
+	.marked = marked,
+};
