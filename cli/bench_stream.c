@@ -156,29 +156,35 @@ static void
 put_steps(struct maker *m)
 {
 	const struct bench_shape *shape = m->shape;
-	struct rec_collective collective = {
-		.ranks = shape->ranks, .steps = shape->steps, .bytes = 1000000000, .expect_ps = shape->steps * EXPECT_PS
-	};
+	struct rec_collective collective = { .ranks = shape->ranks,
+					     .steps = shape->ranks * shape->steps,
+					     .rank_steps = shape->steps,
+					     .bytes = 1000000000,
+					     .expect_ps = shape->steps * EXPECT_PS };
 
 	PUT(m, collective, REC_COLLECTIVE, REC_NONE, 0);
 	for (uint32_t r = 0; r < shape->ranks; r++) {
 		uint64_t start_ps = 0;
 
 		for (uint32_t s = 1; s <= shape->steps; s++) {
-			uint32_t from = s > 1 ? host(m, r + shape->ranks - 1) : REC_NONE;
+			uint32_t from = s > 1 ? (r + shape->ranks - 1) % shape->ranks : REC_NONE;
 			uint64_t end_ps = start_ps + (is_slow(m, s) ? SLOW_PS : EXPECT_PS);
 			struct rec_schedule sched = { .step = s,
 						      .rank = r,
 						      .flow = flow_of(m, r),
 						      .bytes = 120000000,
-						      .depends_on = from,
+						      .peer = (r + 1) % shape->ranks,
+						      .own_step = s - 1,
+						      .depends_rank = from,
 						      .depends_step = s - 1,
 						      .ideal_ps = EXPECT_PS,
 						      .expect_ps = EXPECT_PS,
 						      .base_rtt_ps = 20 * PS_PER_US };
-			struct rec_step step = { .flow = flow_of(m, r),
-						 .step = s,
-						 .waited_for = from,
+			struct rec_step step = { .step = s,
+						 .rank = r,
+						 .waited_collective = s > 1 ? 0 : REC_NONE,
+						 .waited_rank = from,
+						 .waited_step = s - 1,
 						 .bytes = sched.bytes,
 						 .acked_bytes = sched.bytes,
 						 .start_ps = start_ps,

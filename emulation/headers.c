@@ -55,6 +55,22 @@ send_topology(const struct topo *topo, struct exporter *exporter)
 }
 
 static void
+send_step(const struct plan *plan, const struct rec_collective *of, uint32_t rank, uint32_t number,
+	  struct exporter *exporter)
+{
+	struct rec_schedule step;
+
+	plan_schedule_record(plan, of->id, of->iteration, rank, number, &step);
+	exporter_header(exporter, &step, REC_SCHEDULE, sizeof(step));
+	for (uint32_t i = 0; i < step.depends; i++) {
+		struct rec_depend depend;
+
+		plan_depend_record(plan, &step, i, &depend);
+		exporter_header(exporter, &depend, REC_DEPEND, sizeof(depend));
+	}
+}
+
+static void
 send_collectives(const struct plan *plan, struct exporter *exporter)
 {
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
@@ -66,12 +82,8 @@ send_collectives(const struct plan *plan, struct exporter *exporter)
 			plan_collective_record(plan, c, it, &rec);
 			exporter_header(exporter, &rec, REC_COLLECTIVE, sizeof(rec));
 			for (uint32_t r = 0; r < collective->schedule->ranks; r++) {
-				for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++) {
-					struct rec_schedule step;
-
-					plan_schedule_record(plan, c, it, r, s, &step);
-					exporter_header(exporter, &step, REC_SCHEDULE, sizeof(step));
-				}
+				for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++)
+					send_step(plan, &rec, r, s, exporter);
 			}
 		}
 	}

@@ -69,14 +69,15 @@ record_check_finish(const struct record_check *check, struct err *err)
 		return err_set(err, -EINVAL, "it has no RUN record: it broke off before the run began");
 	rc = check_topology(check, err);
 	for (uint32_t i = 0; rc == 0 && check->ended && i < check->collectives.count; i++) {
-		uint64_t steps = (uint64_t)collectives[i].ranks * collectives[i].steps;
+		const struct known_collective *c = &collectives[i];
 
-		if (collectives[i].scheduled != steps)
+		if (c->scheduled != c->steps)
+			rc = err_set(err, -EINVAL, "collective %u iteration %u has %u SCHEDULE records; it needs %u", c->id,
+				     c->iteration, c->scheduled, c->steps);
+		else if (c->depends != c->promised)
 			rc = err_set(err, -EINVAL,
-				     "collective %u iteration %u has %" PRIu64 " SCHEDULE records; %u ranks of "
-				     "%u steps need %" PRIu64,
-				     collectives[i].id, collectives[i].iteration, collectives[i].scheduled,
-				     collectives[i].ranks, collectives[i].steps, steps);
+				     "collective %u iteration %u has %" PRIu64 " DEPEND records; it needs %" PRIu64, c->id,
+				     c->iteration, c->depends, c->promised);
 	}
 	return rc;
 }

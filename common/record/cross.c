@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #define PORTS_A_WORD 64
 
@@ -64,9 +65,9 @@ record_check_step(struct record_check *check, const struct rec_hdr *rec, const s
 		record_wrong(rec, field->name, step, err, "1 to %u", UINT32_MAX);
 	else if (collective == NULL)
 		record_wrong(rec, "collective", id, err, "a collective of which iteration %u is described", iteration);
-	else if (step > collective->steps)
+	else if (step > collective->rank_steps)
 		record_wrong(rec, field->name, step, err, "at most %u: so many has a rank of collective %u",
-			     collective->steps, id);
+			     collective->rank_steps, id);
 	else
 		return collective;
 	return NULL;
@@ -82,25 +83,111 @@ has_address(const struct record_check *check, uint32_t node, uint32_t ip)
 }
 
 static int
+check_rank(const struct rec_hdr *rec, const struct known_collective *collective, const char *field, uint32_t rank,
+	   struct err *err)
+{
+	return rank < collective->ranks ? 0
+					: record_wrong(rec, field, rank, err, "below %u: so many has collective %u",
+						       collective->ranks, collective->id);
+}
+
+/* The same step cannot be named: what waits for itself never starts. */
+static int
+check_own(const struct rec_schedule *r, const struct known_collective *collective, struct err *err)
+{
+	if (r->own_step != r->step && r->own_step <= collective->rank_steps)
+		return 0;
+	return record_wrong(&r->hdr, "own_step", r->own_step, err, "another of its %u steps, or 0", collective->rank_steps);
+}
+
+static int
+check_arrival(const struct rec_schedule *r, const struct known_collective *collective, struct err *err)
+{
+	if (r->depends_rank == REC_NONE)
+		return r->depends_step == 0
+			       ? 0
+			       : record_wrong(&r->hdr, "depends_step", r->depends_step, err, "0: it depends on nobody");
+	if (r->depends_rank >= collective->ranks || r->depends_rank == r->rank)
+		return record_wrong(&r->hdr, "depends_rank", r->depends_rank, err, "another of %u ranks, or 4294967295",
+				    collective->ranks);
+	if (r->depends_step == 0 || r->depends_step > collective->rank_steps)
+		return record_wrong(&r->hdr, "depends_step", r->depends_step, err, "1 to %u", collective->rank_steps);
+	return 0;
+}
+
+static int
 check_schedule(struct record_check *check, const void *rec, struct err *err)
 {
 	const struct rec_schedule *r = rec;
 	const struct known_collective *collective = known_collective(check, r->collective, r->iteration);
+	static const struct rec_tuple none;
+	int rc = check_rank(&r->hdr, collective, "rank", r->rank, err);
 
-	if (r->rank >= collective->ranks)
-		return record_wrong(&r->hdr, "rank", r->rank, err, "below %u: so many has collective %u", collective->ranks,
-				    r->collective);
-	if (collective->scheduled >= (uint64_t)collective->ranks * collective->steps)
-		return record_wrong(&r->hdr, "rank", r->rank, err, "none: all %u ranks of %u steps are scheduled",
-				    collective->ranks, collective->steps);
-	if (!has_address(check, r->hdr.node, r->flow.src_ip))
-		return record_wrong(&r->hdr, "flow.src_ip", r->flow.src_ip, err, "the address of a NIC of the host");
-	/* What comes of earlier steps alone cannot wait for itself. */
-	if (r->depends_on == REC_NONE && r->depends_step != 0)
-		return record_wrong(&r->hdr, "depends_step", r->depends_step, err, "0: it depends on nobody");
-	if (r->depends_on != REC_NONE && (r->depends_step == 0 || r->depends_step >= r->step))
-		return record_wrong(&r->hdr, "depends_step", r->depends_step, err, "1 to %u", r->step - 1);
+	if (rc == 0)
+		rc = check_rank(&r->hdr, collective, "peer", r->peer, err);
+	if (rc == 0 && collective->scheduled == collective->steps)
+		rc = record_wrong(&r->hdr, "step", r->step, err, "none: all %u of collective %u are scheduled",
+				  collective->steps, r->collective);
+	if (rc == 0 && r->peer == r->rank && memcmp(&r->flow, &none, sizeof(none)) != 0)
+		rc = record_wrong(&r->hdr, "flow.src_ip", r->flow.src_ip, err, "0: a local step has no flow");
+	if (rc == 0 && r->peer != r->rank && !has_address(check, r->hdr.node, r->flow.src_ip))
+		rc = record_wrong(&r->hdr, "flow.src_ip", r->flow.src_ip, err, "the address of a NIC of the host");
+	if (rc == 0)
+		rc = check_own(r, collective, err);
+	return rc == 0 ? check_arrival(r, collective, err) : rc;
+}
+
+static int
+check_depend(struct record_check *check, const void *rec, struct err *err)
+{
+	const struct rec_depend *r = rec;
+	const struct known_collective *collective = known_collective(check, r->collective, r->iteration), *on;
+	int rc = check_rank(&r->hdr, collective, "rank", r->rank, err);
+
+	if (rc == 0 && collective->depends == collective->promised)
+		rc = record_wrong(&r->hdr, "step", r->step, err,
+				  "none: collective %u has all %" PRIu64 " that SCHEDULE records count", r->collective,
+				  collective->promised);
+	if (rc != 0)
+		return rc;
+	on = known_collective(check, r->on_collective, r->iteration);
+	if (on == NULL)
+		return record_wrong(&r->hdr, "on_collective", r->on_collective, err,
+				    "a collective of which iteration %u is described", r->iteration);
+	rc = check_rank(&r->hdr, on, "on_rank", r->on_rank, err);
+	if (rc == 0 && (r->on_step == 0 || r->on_step > on->rank_steps))
+		rc = record_wrong(&r->hdr, "on_step", r->on_step, err, "1 to %u", on->rank_steps);
+	if (rc == 0 && r->on_collective == r->collective && r->on_rank == r->rank && r->on_step == r->step)
+		rc = record_wrong(&r->hdr, "on_step", r->on_step, err, "another step: this is the one that waits");
+	return rc;
+}
+
+static int
+check_follow(struct record_check *check, const void *rec, struct err *err)
+{
+	const struct rec_follow *r = rec;
+
+	if (known_collective(check, r->collective, 0) == NULL)
+		return record_wrong(&r->hdr, "collective", r->collective, err, "one that is described");
+	if (known_collective(check, r->after, 0) == NULL || r->after == r->collective)
+		return record_wrong(&r->hdr, "after", r->after, err, "another one that is described");
 	return 0;
+}
+
+static int
+check_trigger(struct record_check *check, const void *rec, struct err *err)
+{
+	const struct rec_trigger *r = rec;
+
+	return check_rank(&r->hdr, known_collective(check, r->collective, r->iteration), "rank", r->rank, err);
+}
+
+static int
+check_notify(struct record_check *check, const void *rec, struct err *err)
+{
+	const struct rec_notify *r = rec;
+
+	return check_rank(&r->hdr, known_collective(check, r->collective, r->iteration), "rank", r->rank, err);
 }
 
 static bool
@@ -136,11 +223,36 @@ check_route(struct record_check *check, const void *rec, struct err *err)
 			    r->hdr.node, r->port);
 }
 
+/* What it says that it waited for: nothing, or a step that there may be. */
+static int
+check_waited(struct record_check *check, const struct rec_step *r, struct err *err)
+{
+	const struct known_collective *on;
+
+	if (r->waited_step == 0)
+		return r->waited_rank == REC_NONE && r->waited_collective == REC_NONE
+			       ? 0
+			       : record_wrong(&r->hdr, "waited_rank", r->waited_rank, err,
+					      "4294967295: it waited for no step");
+	on = known_collective(check, r->waited_collective, r->iteration);
+	if (on == NULL)
+		return record_wrong(&r->hdr, "waited_collective", r->waited_collective, err,
+				    "a collective of which iteration %u is described", r->iteration);
+	if (r->waited_step > on->rank_steps)
+		return record_wrong(&r->hdr, "waited_step", r->waited_step, err, "at most %u", on->rank_steps);
+	return check_rank(&r->hdr, on, "waited_rank", r->waited_rank, err);
+}
+
 static int
 check_step(struct record_check *check, const void *rec, struct err *err)
 {
 	const struct rec_step *r = rec;
+	int rc = check_rank(&r->hdr, known_collective(check, r->collective, r->iteration), "rank", r->rank, err);
 
+	if (rc == 0)
+		rc = check_waited(check, r, err);
+	if (rc != 0)
+		return rc;
 	if (!r->open && r->end_ps < r->start_ps)
 		return record_wrong(&r->hdr, "end_ps", r->end_ps, err, "%" PRIu64 " at least, when it began", r->start_ps);
 	if (r->open && r->end_ps != 0)
@@ -188,9 +300,11 @@ typedef int check_fn(struct record_check *check, const void *rec, struct err *er
 
 /* Of kinds of which more is to be said than of each field. */
 static check_fn *const checks[RECORD_KINDS] = {
-	[REC_NODE] = check_node,         [REC_PORT] = check_port,   [REC_COLLECTIVE] = check_collective,
-	[REC_SCHEDULE] = check_schedule, [REC_ROUTE] = check_route, [REC_ECMP] = check_set,
-	[REC_STEP] = check_step,         [REC_GAP] = check_gap,     [REC_END] = check_end,
+	[REC_NODE] = check_node,         [REC_PORT] = check_port,     [REC_COLLECTIVE] = check_collective,
+	[REC_SCHEDULE] = check_schedule, [REC_ROUTE] = check_route,   [REC_ECMP] = check_set,
+	[REC_STEP] = check_step,         [REC_GAP] = check_gap,       [REC_END] = check_end,
+	[REC_TRIGGER] = check_trigger,   [REC_NOTIFY] = check_notify, [REC_DEPEND] = check_depend,
+	[REC_FOLLOW] = check_follow,
 };
 
 int

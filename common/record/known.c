@@ -115,8 +115,21 @@ add_collective(struct record_check *check, const struct rec_collective *rec, str
 		return -ENOMEM;
 	check->last = check->collectives.count - 1;
 	*slot_of(check, rec->id, rec->iteration) = check->last;
-	*collective = (struct known_collective){ rec->id, rec->iteration, rec->ranks, rec->steps, 0 };
+	*collective = (struct known_collective){ .id = rec->id,
+						 .iteration = rec->iteration,
+						 .ranks = rec->ranks,
+						 .steps = rec->steps,
+						 .rank_steps = rec->rank_steps };
 	return 0;
+}
+
+static void
+add_schedule(struct record_check *check, const struct rec_schedule *rec)
+{
+	struct known_collective *collective = known_collective(check, rec->collective, rec->iteration);
+
+	collective->scheduled++;
+	collective->promised += rec->depends;
 }
 
 static int
@@ -160,9 +173,12 @@ known_add(struct record_check *check, const struct rec_hdr *rec, struct err *err
 	case REC_COLLECTIVE:
 		return add_collective(check, r, err);
 	case REC_SCHEDULE:
-		known_collective(check, ((const struct rec_schedule *)r)->collective,
-				 ((const struct rec_schedule *)r)->iteration)
-			->scheduled++;
+		add_schedule(check, r);
+		return 0;
+	case REC_DEPEND:
+		known_collective(check, ((const struct rec_depend *)r)->collective,
+				 ((const struct rec_depend *)r)->iteration)
+			->depends++;
 		return 0;
 	case REC_ECMP:
 		set = grow(&check->sets, sizeof(*set), 1, err);

@@ -24,8 +24,10 @@ struct known_port {
 
 struct known_collective {
 	uint32_t id, iteration;
-	uint32_t ranks, steps;
-	uint64_t scheduled; /* SCHEDULE records */
+	uint32_t ranks, steps, rank_steps;
+	uint32_t scheduled; /* SCHEDULE records */
+	uint64_t promised;  /* DEPEND records, by them */
+	uint64_t depends;   /* and how many there were */
 };
 
 /* Of one size, and grown by doubling. */

@@ -26,7 +26,7 @@
 #include "common/wire/layout.h"
 
 #define MANAGE_MAGIC 0x474d4352U /* "RCMG" */
-#define MANAGE_VERSION 2
+#define MANAGE_VERSION 3
 #define MANAGE_MAX_BODY 65536
 #define MANAGE_TEXT 240
 
@@ -147,8 +147,9 @@ WIRE_SIZE(manage_stop, 8)
 /* struct step_result (rxe-hosts/monitor/monitor.h). Collectives; a background flow has collective REC_NONE. */
 struct manage_step {
 	uint32_t collective, iteration, rank, step;
-	uint32_t flow; /* index into the run's flow table */
-	uint32_t waited_for, retransmits, open;
+	uint32_t flow;                                        /* index into the run's flow table */
+	uint32_t waited_collective, waited_rank, waited_step; /* as in struct rec_step */
+	uint32_t retransmits, open;
 	uint64_t bytes, acked_bytes, start_ps, end_ps;
 };
 
@@ -157,14 +158,16 @@ WIRE_AT(manage_step, 4, iteration)
 WIRE_AT(manage_step, 8, rank)
 WIRE_AT(manage_step, 12, step)
 WIRE_AT(manage_step, 16, flow)
-WIRE_AT(manage_step, 20, waited_for)
-WIRE_AT(manage_step, 24, retransmits)
-WIRE_AT(manage_step, 28, open)
-WIRE_AT(manage_step, 32, bytes)
-WIRE_AT(manage_step, 40, acked_bytes)
-WIRE_AT(manage_step, 48, start_ps)
-WIRE_AT(manage_step, 56, end_ps)
-WIRE_SIZE(manage_step, 64)
+WIRE_AT(manage_step, 20, waited_collective)
+WIRE_AT(manage_step, 24, waited_rank)
+WIRE_AT(manage_step, 28, waited_step)
+WIRE_AT(manage_step, 32, retransmits)
+WIRE_AT(manage_step, 36, open)
+WIRE_AT(manage_step, 40, bytes)
+WIRE_AT(manage_step, 48, acked_bytes)
+WIRE_AT(manage_step, 56, start_ps)
+WIRE_AT(manage_step, 64, end_ps)
+WIRE_SIZE(manage_step, 72)
 
 struct manage_iteration {
 	uint32_t collective, rank, iteration, started;

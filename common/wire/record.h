@@ -35,6 +35,8 @@ enum rec_class {
 	ROW(5, SCHEDULE, schedule, PLAN, OF_HOST, "schedule", 0)                                                           \
 	ROW(6, ROUTE, route, PLAN, OF_ANY, "route", 0)                                                                     \
 	ROW(7, ECMP, ecmp, PLAN, OF_ANY, "equal-cost set", 0)                                                              \
+	ROW(8, FOLLOW, follow, PLAN, OF_NONE, "order of collectives", 0)                                                   \
+	ROW(9, DEPEND, depend, PLAN, OF_HOST, "dependency", 0)                                                             \
 	ROW(16, STEP, step, HOST, OF_HOST, "step", 0)                                                                      \
 	ROW(17, TRIGGER, trigger, HOST, OF_HOST, "trigger", 1)                                                             \
 	ROW(18, NOTIFY, notify, HOST, OF_HOST, "notification", 4)                                                          \

@@ -4,16 +4,22 @@
 
 #include <stdint.h>
 
+#include "common/wire/ids.h"
 #include "common/wire/layout.h"
 #include "common/wire/record_hdr.h"
 
+/* One iteration of a collective. A job runs its collectives so many times; it and they have run-wide numbers, from 0. */
 struct rec_collective {
 	struct rec_hdr hdr;
-	uint32_t id, iteration; /* id: which collective of the scenario, from 0; iteration from 0 */
+	uint32_t id, iteration; /* from 0 */
 	uint32_t algorithm, op;
-	uint32_t ranks, steps;        /* steps: per rank */
+	uint32_t ranks;
+	uint32_t steps;      /* of all ranks: so many SCHEDULE records it has */
+	uint32_t rank_steps; /* of the rank that has most of them */
+	uint32_t job;
 	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it */
 	uint64_t ideal_ps, expect_ps; /* of the whole collective on idle links, without and with reverse ACKs */
+	char name[REC_NAME_LEN], job_name[REC_NAME_LEN];
 };
 
 #define REC_COLLECTIVE_FIELDS(F, T)                                                                                        \
@@ -23,25 +29,54 @@ struct rec_collective {
 	F(T, 36, op, ENUM(COLL_OPS))                                                                                       \
 	F(T, 40, ranks, RANGE(1, RECORD_MAX_NODES))                                                                        \
 	F(T, 44, steps, RANGE(1, UINT32_MAX))                                                                              \
-	F(T, 48, bytes, TOTAL)                                                                                             \
-	F(T, 56, ideal_ps, TIME)                                                                                           \
-	F(T, 64, expect_ps, TIME)
+	F(T, 48, rank_steps, RANGE(1, UINT32_MAX))                                                                         \
+	F(T, 52, job, ANY)                                                                                                 \
+	F(T, 56, bytes, TOTAL)                                                                                             \
+	F(T, 64, ideal_ps, TIME)                                                                                           \
+	F(T, 72, expect_ps, TIME)                                                                                          \
+	F(T, 80, name, TEXT)                                                                                               \
+	F(T, 112, job_name, TEXT)
 #define REC_COLLECTIVE_KEY(K, T) K(T, id) K(T, iteration)
 
 REC_COLLECTIVE_FIELDS(WIRE_AT, rec_collective)
-WIRE_SIZE(rec_collective, 72)
+WIRE_SIZE(rec_collective, 144)
 
-/* One step that a rank will send. hdr.node: the sending host. */
+/*
+ * In every iteration of its job a rank begins a collective when its part in another one is over: all that it sends
+ * there is acknowledged, and all that it receives has arrived.
+ */
+struct rec_follow {
+	struct rec_hdr hdr;
+	uint32_t collective, after; /* their ids */
+};
+
+#define REC_FOLLOW_FIELDS(F, T)                                                                                            \
+	F(T, 24, collective, ANY)                                                                                          \
+	F(T, 28, after, ANY)
+#define REC_FOLLOW_KEY(K, T) K(T, collective) K(T, after)
+
+REC_FOLLOW_FIELDS(WIRE_AT, rec_follow)
+WIRE_SIZE(rec_follow, 32)
+
+/*
+ * One step of a rank. hdr.node: its host. It starts when all it depends on is met: here are one own step and one
+ * arrival, what else there is are REC_DEPEND records; and when the step before it of the same peer and channel is complete.
+ */
 struct rec_schedule {
 	struct rec_hdr hdr;
 	uint32_t collective, iteration;
 	uint32_t step; /* from 1, per rank */
 	uint32_t rank;
-	struct rec_tuple flow;
+	struct rec_tuple flow; /* of a local step: zeros */
 	uint64_t bytes;
-	uint32_t depends_on;          /* host whose data this step sends on, REC_NONE for the first */
-	uint32_t depends_step;        /* which of its steps */
-	uint64_t ideal_ps, expect_ps; /* expect includes the reverse ACK traffic, ideal does not */
+	uint32_t peer; /* rank that receives; the step's own: a local step, computation and no message */
+	uint32_t channel;
+	uint32_t own_step;     /* of the rank itself, to be complete before; 0: none */
+	uint32_t depends_rank; /* whose message must have arrived before; REC_NONE: nobody's */
+	uint32_t depends_step; /* which of its steps; 0: none */
+	uint32_t depends;      /* how many REC_DEPEND records it has besides */
+	uint64_t ideal_ps;     /* of a local step: its computation, as configured */
+	uint64_t expect_ps;    /* includes the reverse ACK traffic, which ideal does not */
 	uint64_t base_rtt_ps;
 };
 
@@ -52,41 +87,75 @@ struct rec_schedule {
 	F(T, 36, rank, ANY)                                                                                                \
 	F(T, 40, flow, TUPLE)                                                                                              \
 	F(T, 56, bytes, TOTAL)                                                                                             \
-	F(T, 64, depends_on, HOST_OR_NONE)                                                                                 \
-	F(T, 68, depends_step, ANY)                                                                                        \
-	F(T, 72, ideal_ps, TIME)                                                                                           \
-	F(T, 80, expect_ps, TIME)                                                                                          \
-	F(T, 88, base_rtt_ps, TIME)
+	F(T, 64, peer, ANY)                                                                                                \
+	F(T, 68, channel, ANY)                                                                                             \
+	F(T, 72, own_step, ANY)                                                                                            \
+	F(T, 76, depends_rank, ANY)                                                                                        \
+	F(T, 80, depends_step, ANY)                                                                                        \
+	F(T, 84, depends, ANY)                                                                                             \
+	F(T, 88, ideal_ps, TIME)                                                                                           \
+	F(T, 96, expect_ps, TIME)                                                                                          \
+	F(T, 104, base_rtt_ps, TIME)
 #define REC_SCHEDULE_KEY(K, T) K(T, collective) K(T, iteration) K(T, rank) K(T, step)
 
 REC_SCHEDULE_FIELDS(WIRE_AT, rec_schedule)
-WIRE_SIZE(rec_schedule, 96)
+WIRE_SIZE(rec_schedule, 112)
 
-/* A finished step (III-C1), or one still open at the end of the run. hdr.node: the sending host. */
+/* One more that a step depends on: a step of the same iteration, perhaps of another collective of the job. */
+struct rec_depend {
+	struct rec_hdr hdr;
+	uint32_t collective, iteration, step, rank; /* who waits */
+	uint32_t on_collective, on_rank, on_step; /* for what: an own step to be complete, another rank's to have arrived */
+	uint32_t reserved;
+};
+
+#define REC_DEPEND_FIELDS(F, T)                                                                                            \
+	F(T, 24, collective, ANY)                                                                                          \
+	F(T, 28, iteration, ANY)                                                                                           \
+	F(T, 32, step, STEP)                                                                                               \
+	F(T, 36, rank, ANY)                                                                                                \
+	F(T, 40, on_collective, ANY)                                                                                       \
+	F(T, 44, on_rank, ANY)                                                                                             \
+	F(T, 48, on_step, ANY)                                                                                             \
+	F(T, 52, reserved, ZERO)
+#define REC_DEPEND_KEY(K, T)                                                                                               \
+	K(T, collective) K(T, iteration) K(T, rank) K(T, step) K(T, on_collective) K(T, on_rank) K(T, on_step)
+
+REC_DEPEND_FIELDS(WIRE_AT, rec_depend)
+WIRE_SIZE(rec_depend, 56)
+
+/* A finished step (III-C1), or one still open at the end of the run. hdr.node: its rank's host. */
 struct rec_step {
 	struct rec_hdr hdr;
-	struct rec_tuple flow;
-	uint32_t collective, iteration, step;
-	uint32_t waited_for; /* host whose step the start actually waited for; REC_NONE: its own previous step */
+	uint32_t collective, iteration, step, rank;
+	/*
+	 * What the start waited for: of all that it depends on the last to be met, in the same iteration. waited_step 0: it
+	 * waited for nothing of it, and the others are REC_NONE.
+	 */
+	uint32_t waited_collective, waited_rank, waited_step;
+	uint32_t retransmits; /* packets sent again in this step */
 	uint64_t bytes, acked_bytes;
-	uint64_t start_ps, end_ps; /* end_ps 0: open; start_ps 0 with end_ps 0: not started, waits for waited_for */
+	uint64_t start_ps, end_ps; /* end_ps 0: open; start_ps 0 with end_ps 0: not started, waits for what waited_* name */
 	uint32_t open;             /* 1: open at the end of the run */
-	uint32_t retransmits;      /* packets sent again in this step */
+	uint32_t reserved;
 };
 
 #define REC_STEP_FIELDS(F, T)                                                                                              \
-	F(T, 24, flow, TUPLE)                                                                                              \
-	F(T, 40, collective, ANY)                                                                                          \
-	F(T, 44, iteration, ANY)                                                                                           \
-	F(T, 48, step, STEP)                                                                                               \
-	F(T, 52, waited_for, HOST_OR_NONE)                                                                                 \
+	F(T, 24, collective, ANY)                                                                                          \
+	F(T, 28, iteration, ANY)                                                                                           \
+	F(T, 32, step, STEP)                                                                                               \
+	F(T, 36, rank, ANY)                                                                                                \
+	F(T, 40, waited_collective, ANY)                                                                                   \
+	F(T, 44, waited_rank, ANY)                                                                                         \
+	F(T, 48, waited_step, ANY)                                                                                         \
+	F(T, 52, retransmits, ANY)                                                                                         \
 	F(T, 56, bytes, TOTAL)                                                                                             \
 	F(T, 64, acked_bytes, TOTAL)                                                                                       \
 	F(T, 72, start_ps, PAST)                                                                                           \
 	F(T, 80, end_ps, PAST)                                                                                             \
 	F(T, 88, open, FLAG)                                                                                               \
-	F(T, 92, retransmits, ANY)
-#define REC_STEP_KEY(K, T) K(T, collective) K(T, iteration) K(T, hdr.node) K(T, step) K(T, flow)
+	F(T, 92, reserved, ZERO)
+#define REC_STEP_KEY(K, T) K(T, collective) K(T, iteration) K(T, hdr.node) K(T, rank) K(T, step)
 
 REC_STEP_FIELDS(WIRE_AT, rec_step)
 WIRE_SIZE(rec_step, 96)
@@ -99,7 +168,7 @@ struct rec_trigger {
 	uint32_t cause; /* sample above threshold, or age of the oldest unacknowledged packet above it */
 	uint64_t rtt_ps, threshold_ps;
 	uint32_t remaining; /* detections left to this step */
-	uint32_t reserved;
+	uint32_t rank;      /* of the step */
 };
 
 #define REC_TRIGGER_FIELDS(F, T)                                                                                           \
@@ -111,7 +180,7 @@ struct rec_trigger {
 	F(T, 56, rtt_ps, TIME)                                                                                             \
 	F(T, 64, threshold_ps, TIME)                                                                                       \
 	F(T, 72, remaining, ANY)                                                                                           \
-	F(T, 76, reserved, ZERO)
+	F(T, 76, rank, ANY)
 #define REC_TRIGGER_KEY(K, T)
 
 REC_TRIGGER_FIELDS(WIRE_AT, rec_trigger)
@@ -122,7 +191,7 @@ struct rec_notify {
 	struct rec_hdr hdr;
 	uint32_t to, collective, iteration, step;
 	uint32_t detections; /* handed over */
-	uint32_t reserved;
+	uint32_t rank;       /* of the step */
 };
 
 #define REC_NOTIFY_FIELDS(F, T)                                                                                            \
@@ -131,7 +200,7 @@ struct rec_notify {
 	F(T, 32, iteration, ANY)                                                                                           \
 	F(T, 36, step, STEP)                                                                                               \
 	F(T, 40, detections, ANY)                                                                                          \
-	F(T, 44, reserved, ZERO)
+	F(T, 44, rank, ANY)
 #define REC_NOTIFY_KEY(K, T)
 
 REC_NOTIFY_FIELDS(WIRE_AT, rec_notify)

@@ -95,11 +95,15 @@ static const struct {
 };
 #define NSOURCES ARRAY_LEN(tuple_sources)
 
-/* A link that was cut while nothing waited for it: there is no last packet. */
+/* Of no flow: a link that was cut while nothing waited for it has no last packet, a local step sends nothing. */
 static bool
-is_empty_drop(const void *rec)
+is_of_none(const void *rec)
 {
-	return ((const struct rec_hdr *)rec)->type == REC_DROP_ROW && ((const struct rec_drop_row *)rec)->packets == 0;
+	const struct rec_schedule *step = rec;
+
+	if (step->hdr.type == REC_SCHEDULE)
+		return step->peer == step->rank;
+	return step->hdr.type == REC_DROP_ROW && ((const struct rec_drop_row *)rec)->packets == 0;
 }
 
 /* Where a tuple is in the table, or the free slot where it belongs; a table is never more than half full. */
@@ -185,7 +189,7 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 		for (uint32_t i = 0; rc == 0 && i < vec->count; i++) {
 			const char *rec = ev_vec_at(vec, tuple_sources[s].size_bytes, i);
 
-			if (!is_empty_drop(rec))
+			if (!is_of_none(rec))
 				rc = add_flow(ev, (const void *)(rec + tuple_sources[s].tuple), err);
 		}
 	}
@@ -195,9 +199,10 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 		qsort(ev->flows, ev->nflows, sizeof(*ev->flows), cmp_flow);
 	fill_slots(ev);
 	for (uint32_t i = 0; i < ev->schedule.count; i++) {
-		uint32_t f = evidence_flow(ev, &EV_AT(ev->schedule, struct rec_schedule, i)->flow);
+		const struct rec_schedule *rec = EV_AT(ev->schedule, struct rec_schedule, i);
 
-		ev->flows[f].collective = true;
+		if (rec->peer != rec->rank)
+			ev->flows[evidence_flow(ev, &rec->flow)].collective = true;
 	}
 	return resolve_addresses(ev, err);
 }

@@ -26,7 +26,7 @@ collective_row(const struct verdict *v, const struct run_collective *c, FILE *to
 	char name[48];
 
 	snprintf(name, sizeof(name), "%s/%s", facts_op_key(c->op), facts_algorithm_name(c->algorithm));
-	fprintf(to, "%12" PRIu64 "  %-30s %5u %6u  %10.*f  %10.*f ", c->bytes, name, c->ranks, c->steps_per_rank,
+	fprintf(to, "%12" PRIu64 "  %-30s %5u %6u  %10.*f  %10.*f ", c->bytes, name, c->ranks, c->rank_steps,
 		took_us >= 10000 ? 0 : 1, took_us, expect_us >= 10000 ? 0 : 1, expect_us);
 	if (c->complete)
 		fprintf(to, " %6.*f %6.*f\n", coll_bw_decimals(algbw), algbw, coll_bw_decimals(busbw), busbw);

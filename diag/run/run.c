@@ -8,29 +8,34 @@
 #include "common/wire/ending.h"
 #include "diag/run/fill.h"
 
-/* A full table is rank major: of each rank only the step asked for is looked at. */
+/* Steps of a collective are sorted by rank and number. */
 static uint32_t
-step_in(const struct run *run, const struct run_collective *coll, const struct rec_trigger *rec, uint32_t flow)
+step_in(const struct run *run, const struct run_collective *coll, uint32_t rank, uint32_t number)
 {
-	bool full = coll->nsteps == (uint64_t)coll->ranks * coll->steps_per_rank;
-	uint32_t stride = full ? coll->steps_per_rank : 1;
-	uint32_t skip = full ? rec->step - 1 : 0;
+	uint32_t lo = coll->first_step, hi = coll->first_step + coll->nsteps;
 
-	for (uint64_t i = (uint64_t)coll->first_step + skip; i < coll->first_step + coll->nsteps; i += stride) {
-		if (run->steps[i].flow == flow && run->steps[i].step == rec->step)
-			return (uint32_t)i;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		const struct run_step *step = &run->steps[mid];
+
+		if (step->rank == rank && step->step == number)
+			return mid;
+		if (step->rank < rank || (step->rank == rank && step->step < number))
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
 	return RUN_NONE;
 }
 
 static uint32_t
-step_of(const struct run *run, const struct rec_trigger *rec, uint32_t flow)
+step_of(const struct run *run, const struct rec_trigger *rec)
 {
 	for (uint32_t c = 0; c < run->ncollectives; c++) {
 		const struct run_collective *coll = &run->collectives[c];
 
-		if (coll->id == rec->collective && coll->iteration == rec->iteration && coll->nsteps != 0)
-			return step_in(run, coll, rec, flow);
+		if (coll->id == rec->collective && coll->iteration == rec->iteration)
+			return step_in(run, coll, rec->rank, rec->step);
 	}
 	return RUN_NONE;
 }
@@ -40,7 +45,7 @@ fill_detections(struct run *run, const struct evidence *ev)
 {
 	for (uint32_t i = 0; i < ev->triggers.count; i++) {
 		const struct rec_trigger *rec = EV_AT(ev->triggers, struct rec_trigger, i);
-		uint32_t step = step_of(run, rec, evidence_flow(ev, &rec->flow));
+		uint32_t step = step_of(run, rec);
 
 		run->detections[i] = (struct run_detection){
 			.event = rec->hdr.event,

@@ -55,7 +55,8 @@ struct run_flow {
 struct run_collective {
 	uint32_t id, iteration;
 	uint32_t algorithm, op; /* enum coll_algorithm, coll_op */
-	uint32_t ranks, steps_per_rank;
+	uint32_t ranks;
+	uint32_t steps, rank_steps;   /* configured: of all ranks, and of the one that has most */
 	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it */
 	uint64_t step_bytes;          /* largest step */
 	uint64_t start_ps, end_ps;    /* end: of the last step; 0 if not complete */

@@ -74,7 +74,8 @@ fill_collective(struct run *run, const struct evidence *ev, uint32_t c)
 	out->algorithm = rec->algorithm;
 	out->op = rec->op;
 	out->ranks = rec->ranks;
-	out->steps_per_rank = rec->steps;
+	out->rank_steps = rec->rank_steps;
+	out->steps = rec->steps;
 	out->bytes = rec->bytes;
 	out->ideal_ps = rec->ideal_ps;
 	out->expect_ps = rec->expect_ps;
@@ -92,7 +93,7 @@ fill_collective(struct run *run, const struct evidence *ev, uint32_t c)
 			out->end_ps = step->end_ps;
 		any = true;
 	}
-	out->complete = complete && out->nsteps != 0 && out->nsteps == (uint64_t)out->ranks * out->steps_per_rank;
+	out->complete = complete && out->nsteps != 0 && out->nsteps == out->steps;
 	if (!out->complete)
 		out->end_ps = 0;
 }

@@ -15,16 +15,31 @@ node_name(const struct emulation *emulation, uint32_t node)
 	return node != REC_NONE ? emulation->scenario->topo->nodes[node].name : "-";
 }
 
+/* Whose a row is; of a background flow, nobody's. */
+static void
+write_name(const struct step_row *row, FILE *file)
+{
+	if (row->collective == REC_NONE)
+		fputs("-,-,-,-,0,-,", file);
+	else
+		fprintf(file, "%u,%u,%u,%u,%u,%u,", row->job, row->collective, row->iteration, row->rank, row->step,
+			row->channel);
+}
+
 static void
 write_row(const struct emulation *emulation, const struct step_row *row, FILE *file)
 {
 	const struct flow *flow = &emulation->scenario->plan->flows.flows[row->flow];
 	uint64_t end_ps = row->end_ps != 0 ? row->end_ps : emulation->fabric->window.end_ps;
 
-	fprintf(file, "%s,%s,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,%s\n",
-		node_name(emulation, row->src), node_name(emulation, row->dst), row->step, flow->sport, flow->dport,
-		row->bytes, row->start_ps / NS, (end_ps - row->start_ps) / NS, row->ideal_ps / NS, row->expect_ps / NS,
-		node_name(emulation, row->waited_for), node_name(emulation, row->depends_on));
+	write_name(row, file);
+	fprintf(file, "%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+		node_name(emulation, row->src), node_name(emulation, row->dst), flow->sport, flow->dport, row->bytes,
+		row->start_ps / NS, (end_ps - row->start_ps) / NS, row->ideal_ps / NS, row->expect_ps / NS);
+	if (row->waited_for.step == 0)
+		fputs(",-,-,-\n", file);
+	else
+		fprintf(file, ",%u,%u,%u\n", row->waited_for.collective, row->waited_for.rank, row->waited_for.step);
 }
 
 int
@@ -35,7 +50,10 @@ output_steps(const struct emulation *emulation, const char *dir, struct err *err
 
 	if (ret < 0)
 		return ret;
-	fputs("src,dst,step,sport,dport,bytes,start_ns,duration_ns,ideal_ns,expect_ns,waited_for,depends_on\n", out.file);
+	fputs("job,collective,iteration,rank,step,channel,src,dst,sport,dport,bytes,start_ns,duration_ns,ideal_ns,expect_"
+	      "ns,"
+	      "waited_collective,waited_rank,waited_step\n",
+	      out.file);
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		size_t rows = emulation->engines[i] != NULL ? step_engine_rows(emulation->engines[i]) : 0;
 

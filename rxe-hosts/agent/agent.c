@@ -203,6 +203,7 @@ agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_caus
 		.rtt_ps = rtt_ps,
 		.threshold_ps = slot->threshold_ps,
 		.remaining = slot->remaining,
+		.rank = step->rank,
 	};
 
 	if (agent->policy->floods && (now_ps < agent->named_ps || agent->events == AGENT_FIRST_FLOOD - 1)) {
@@ -243,6 +244,7 @@ agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detection
 		.iteration = step->iteration,
 		.step = step->step,
 		.detections = detections,
+		.rank = step->rank,
 	};
 
 	if (step->notify_flow == AGENT_NONE)

@@ -42,7 +42,7 @@ extern const struct cfg_table detection_table;
 struct agent_step {
 	uint32_t flow;
 	struct rec_tuple tuple;
-	uint32_t collective, iteration, step;
+	uint32_t collective, iteration, rank, step;
 	uint32_t serial; /* the step counted over all iterations: iteration * steps + step */
 	uint64_t bytes;
 	uint64_t base_rtt_ps;               /* of the path of this step */

@@ -136,14 +136,16 @@ monitor_next_iteration(struct monitor *monitor)
 }
 
 void
-monitor_report(struct recbuf *records, const struct step_result *result, const struct rec_tuple *flow, uint64_t now_ps)
+monitor_report(struct recbuf *records, const struct step_result *result, uint64_t now_ps)
 {
 	struct rec_step rec = {
-		.flow = *flow,
 		.collective = result->collective,
 		.iteration = result->iteration,
 		.step = result->step,
-		.waited_for = result->waited_for,
+		.rank = result->rank,
+		.waited_collective = result->waited_for.collective,
+		.waited_rank = result->waited_for.rank,
+		.waited_step = result->waited_for.step,
 		.bytes = result->bytes,
 		.acked_bytes = result->acked_bytes,
 		.start_ps = result->start_ps,

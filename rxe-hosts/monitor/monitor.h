@@ -75,11 +75,16 @@ uint32_t monitor_waits_for(const struct monitor *monitor);
 /* All steps of this iteration are done: what arrived early becomes current. */
 void monitor_next_iteration(struct monitor *monitor);
 
+/* A step of the iteration. */
+struct step_ref {
+	uint32_t collective, rank, step; /* step 0: none, the others REC_NONE */
+};
+
 /* What a host reports of a step (III-C1); see struct rec_step. */
 struct step_result {
 	uint32_t collective, iteration, rank, step;
 	uint32_t flow;
-	uint32_t waited_for; /* host; REC_NONE: the own previous step */
+	struct step_ref waited_for; /* what its start waited for: the last to be met of all that it depends on */
 	uint64_t bytes, acked_bytes;
 	uint64_t start_ps, end_ps;
 	uint32_t retransmits;
@@ -87,5 +92,4 @@ struct step_result {
 };
 
 /* Reports a finished (or, at the end of the run, an open) step to the analyzer. */
-void monitor_report(struct recbuf *records, const struct step_result *result, const struct rec_tuple *flow,
-		    uint64_t now_ps);
+void monitor_report(struct recbuf *records, const struct step_result *result, uint64_t now_ps);

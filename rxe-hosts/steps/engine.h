@@ -62,15 +62,15 @@ void step_engine_close(struct step_engine *engine, uint64_t now_ps);
 /* One line of steps.csv. */
 struct step_row {
 	uint32_t src, dst;        /* nodes */
-	uint32_t collective;      /* REC_NONE: background flow */
-	uint32_t iteration, step; /* step 0: background flow */
+	uint32_t job, collective; /* REC_NONE: background flow */
+	uint32_t iteration, rank, channel;
+	uint32_t step; /* 0: background flow */
 	uint32_t flow;
+	uint32_t retransmits;
 	uint64_t bytes, acked_bytes;
 	uint64_t start_ps, end_ps;    /* end_ps 0: open; both 0: not started */
 	uint64_t ideal_ps, expect_ps; /* the same for background flows; over all their messages */
-	uint32_t waited_for;          /* node, REC_NONE: its own previous step */
-	uint32_t depends_on;          /* node, REC_NONE: none */
-	uint32_t retransmits;
+	struct step_ref waited_for;
 	bool open;
 };
 

@@ -128,6 +128,8 @@ struct rec_tuple plan_tuple(const struct plan *plan, uint32_t flow);
 void plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t iteration, struct rec_collective *rec);
 void plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank, uint32_t step,
 			  struct rec_schedule *rec);
+/* One of a step's further dependencies. @param of  its record  @param index  below of->depends */
+void plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint32_t index, struct rec_depend *rec);
 
 /*
  * Tells whether two programs understood a scenario alike: flows with their endpoints and ports, steps with their sizes

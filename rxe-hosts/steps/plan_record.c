@@ -2,6 +2,9 @@
 /* The plan as header records: the analyzer learns from them what was configured. */
 #include "rxe-hosts/steps/plan.h"
 
+#include <stdio.h>
+#include <string.h>
+
 struct rec_tuple
 plan_tuple(const struct plan *plan, uint32_t flow)
 {
@@ -20,11 +23,34 @@ plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t it
 		.algorithm = c->schedule->algorithm,
 		.op = c->schedule->op,
 		.ranks = c->schedule->ranks,
-		.steps = coll_max_steps(c->schedule),
+		.steps = coll_all_steps(c->schedule),
+		.rank_steps = coll_max_steps(c->schedule),
+		.job = collective,
 		.bytes = coll_size_bytes(c->schedule, coll_elem_bytes(c->type)),
 		.ideal_ps = c->ideal_ps,
 		.expect_ps = c->expect_ps,
 	};
+	snprintf(rec->name, sizeof(rec->name), "%s-%u", coll_op_name(c->schedule->op), collective);
+	memcpy(rec->job_name, rec->name, sizeof(rec->job_name));
+}
+
+/* The dependencies that a SCHEDULE record itself has: the first own step and the first arrival; COLL_NONE: there is none. */
+struct first_deps {
+	uint32_t own, arrival; /* in schedule->deps */
+};
+
+static struct first_deps
+first_deps_of(const struct coll_schedule *schedule, uint32_t rank, const struct coll_step *at)
+{
+	struct first_deps first = { COLL_NONE, COLL_NONE };
+
+	for (uint32_t i = at->first_dep; i < at->first_dep + at->ndeps; i++) {
+		uint32_t *of = schedule->deps[i].rank == rank ? &first.own : &first.arrival;
+
+		if (*of == COLL_NONE)
+			*of = i;
+	}
+	return first;
 }
 
 void
@@ -32,8 +58,9 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		     struct rec_schedule *rec)
 {
 	const struct plan_collective *c = &plan->collectives[collective];
-	struct coll_dep arrival = coll_step_arrival(c->schedule, rank, step);
+	const struct coll_step *at = coll_step_at(c->schedule, rank, step);
 	const struct plan_step *known = &c->steps[plan_at(c, rank, step)];
+	struct first_deps first = first_deps_of(c->schedule, rank, at);
 
 	*rec = (struct rec_schedule){
 		.hdr.node = c->ranks[rank].node,
@@ -43,10 +70,44 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		.rank = rank,
 		.flow = plan_tuple(plan, known->flow),
 		.bytes = plan_step_bytes(c, rank, step),
-		.depends_on = arrival.rank == COLL_NONE ? REC_NONE : c->ranks[arrival.rank].node,
-		.depends_step = arrival.rank == COLL_NONE ? 0 : arrival.step,
+		.peer = at->peer,
+		.channel = at->channel,
+		.depends_rank = REC_NONE,
+		.depends = at->ndeps - (first.own != COLL_NONE) - (first.arrival != COLL_NONE),
 		.ideal_ps = known->ideal_ps,
 		.expect_ps = known->expect_ps,
 		.base_rtt_ps = plan->of[known->flow].base_rtt_ps,
+	};
+	if (first.own != COLL_NONE)
+		rec->own_step = c->schedule->deps[first.own].step;
+	if (first.arrival != COLL_NONE) {
+		rec->depends_rank = c->schedule->deps[first.arrival].rank;
+		rec->depends_step = c->schedule->deps[first.arrival].step;
+	}
+}
+
+void
+plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint32_t index, struct rec_depend *rec)
+{
+	const struct coll_schedule *schedule = plan->collectives[of->collective].schedule;
+	const struct coll_step *at = coll_step_at(schedule, of->rank, of->step);
+	struct first_deps first = first_deps_of(schedule, of->rank, at);
+	uint32_t dep = at->first_dep;
+
+	for (uint32_t skipped = 0;; dep++) {
+		if (dep == first.own || dep == first.arrival)
+			continue;
+		if (skipped++ == index)
+			break;
+	}
+	*rec = (struct rec_depend){
+		.hdr.node = of->hdr.node,
+		.collective = of->collective,
+		.iteration = of->iteration,
+		.step = of->step,
+		.rank = of->rank,
+		.on_collective = of->collective,
+		.on_rank = schedule->deps[dep].rank,
+		.on_step = schedule->deps[dep].step,
 	};
 }

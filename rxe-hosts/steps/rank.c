@@ -20,6 +20,17 @@ collective_of(const struct step_engine *engine, const struct step_rank *rank)
 	return &engine->plan->collectives[rank->collective];
 }
 
+/* @param source  the rank whose data it was, MONITOR_NONE: its own previous step, if there is one */
+static struct step_ref
+waited_for(const struct plan_collective *c, const struct step_rank *rank, uint32_t step, uint32_t source)
+{
+	if (source != MONITOR_NONE)
+		return (struct step_ref){ rank->collective, source, coll_step_arrival(c->schedule, rank->rank, step).step };
+	if (step > 1)
+		return (struct step_ref){ rank->collective, rank->rank, step - 1 };
+	return (struct step_ref){ REC_NONE, REC_NONE, 0 };
+}
+
 int
 step_rank_init(struct step_rank *rank, const struct plan *plan, uint32_t collective, uint32_t index)
 {
@@ -145,7 +156,6 @@ step_rank_close(struct step_engine *engine, struct step_rank *rank, uint64_t now
 		.collective = rank->collective,
 		.iteration = rank->iteration,
 		.rank = rank->rank,
-		.waited_for = REC_NONE,
 		.open = true,
 	};
 
@@ -158,13 +168,10 @@ step_rank_close(struct step_engine *engine, struct step_rank *rank, uint64_t now
 		result.acked_bytes = rank->failed_bytes;
 		result.retransmits = rank->failed_retransmits;
 	} else {
-		uint32_t source = monitor_waits_for(&rank->monitor);
-
 		result.step = monitor_next_step(&rank->monitor);
-		if (rank->state == RANK_DELAYED)
-			result.waited_for = rank->waited_for;
-		else if (source != MONITOR_NONE)
-			result.waited_for = c->ranks[source].node;
+		result.waited_for = rank->state == RANK_DELAYED
+					    ? rank->waited_for
+					    : waited_for(c, rank, result.step, monitor_waits_for(&rank->monitor));
 	}
 	result.flow = c->steps[plan_at(c, rank->rank, result.step)].flow;
 	result.bytes = plan_step_bytes(c, rank->rank, result.step);
@@ -193,12 +200,11 @@ try_start(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 {
 	const struct plan_collective *c = collective_of(engine, rank);
 	uint64_t delay_ps = 0;
-	uint32_t source;
 
 	if (!monitor_next_ready(&rank->monitor))
 		return;
-	source = monitor_waited_for(&rank->monitor, rank->own_ps);
-	rank->waited_for = source == MONITOR_NONE ? REC_NONE : c->ranks[source].node;
+	rank->waited_for =
+		waited_for(c, rank, monitor_next_step(&rank->monitor), monitor_waited_for(&rank->monitor, rank->own_ps));
 	if (engine->config.start_delay_ps != NULL)
 		delay_ps = engine->config.start_delay_ps(engine->config.start_ctx, engine->config.node, rank->collective,
 							 monitor_next_step(&rank->monitor));
@@ -231,6 +237,7 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 		.tuple = plan_tuple(engine->plan, known->flow),
 		.collective = rank->collective,
 		.iteration = rank->iteration,
+		.rank = rank->rank,
 		.step = step,
 		.serial = rank->iteration * coll_max_steps(c->schedule) + step,
 		.bytes = wr.bytes,
@@ -294,9 +301,7 @@ try_finish(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 static void
 report(struct step_engine *engine, const struct step_result *result, uint64_t now_ps)
 {
-	struct rec_tuple tuple = plan_tuple(engine->plan, result->flow);
-
 	assert(engine->nresults < engine->results_cap);
 	engine->results[engine->nresults++] = *result;
-	monitor_report(engine->device->ops->records(engine->device), result, &tuple, now_ps);
+	monitor_report(engine->device->ops->records(engine->device), result, now_ps);
 }

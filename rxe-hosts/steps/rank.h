@@ -36,7 +36,7 @@ struct step_rank {
 	uint32_t slot;
 	uint32_t iteration;
 	uint32_t received, received_early;   /* messages of this and of the next iteration */
-	uint32_t waited_for;                 /* host that the step in flight or delayed waited for */
+	struct step_ref waited_for;          /* what the step in flight or delayed waited for */
 	uint64_t own_ps;                     /* when the own previous step was complete, or the iteration began */
 	uint64_t start_ps;                   /* of the step in flight */
 	uint64_t failed_bytes;               /* RANK_FAILED: acknowledged of the step in flight */

@@ -59,15 +59,14 @@ rank_of(const struct step_engine *engine, uint32_t collective, uint32_t rank)
 	return NULL;
 }
 
-/* A host of the collective, or nobody. */
+/* A step of the plan, or none. */
 static bool
-is_rank(const struct plan_collective *collective, uint32_t node)
+is_step(const struct plan *plan, uint32_t collective, uint32_t rank, uint32_t step)
 {
-	uint32_t rank = 0;
-
-	while (node != REC_NONE && rank < collective->schedule->ranks && collective->ranks[rank].node != node)
-		rank++;
-	return rank < collective->schedule->ranks;
+	if (step == 0)
+		return collective == REC_NONE && rank == REC_NONE;
+	return collective < plan->ncollectives && rank < plan->collectives[collective].schedule->ranks &&
+	       step <= coll_steps(plan->collectives[collective].schedule, rank);
 }
 
 bool
@@ -83,7 +82,8 @@ step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 	if (step->iteration >= collective->iterations || step->step < 1 ||
 	    step->step > coll_steps(collective->schedule, step->rank) ||
 	    step->flow != collective->steps[plan_at(collective, step->rank, step->step)].flow ||
-	    !is_rank(collective, step->waited_for) || step->acked_bytes > step->bytes)
+	    !is_step(engine->plan, step->waited_collective, step->waited_rank, step->waited_step) ||
+	    step->acked_bytes > step->bytes)
 		return false;
 	engine->results[engine->nresults++] = (struct step_result){
 		.collective = step->collective,
@@ -91,7 +91,7 @@ step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 		.rank = step->rank,
 		.step = step->step,
 		.flow = step->flow,
-		.waited_for = step->waited_for,
+		.waited_for = { step->waited_collective, step->waited_rank, step->waited_step },
 		.bytes = step->bytes,
 		.acked_bytes = step->acked_bytes,
 		.start_ps = step->start_ps,
@@ -132,10 +132,12 @@ step_engine_get_step(const struct step_engine *engine, size_t index)
 	return (struct manage_step){
 		.collective = row.collective,
 		.iteration = row.iteration,
-		.rank = index < engine->nresults ? engine->results[index].rank : 0,
+		.rank = row.rank,
 		.step = row.step,
 		.flow = row.flow,
-		.waited_for = row.waited_for,
+		.waited_collective = row.waited_for.collective,
+		.waited_rank = row.waited_for.rank,
+		.waited_step = row.waited_for.step,
 		.retransmits = row.retransmits,
 		.open = row.open,
 		.bytes = row.bytes,

@@ -84,8 +84,7 @@ background_row(const struct step_engine *engine, const struct background *backgr
 		.end_ps = open ? 0 : background->end_ps,
 		.ideal_ps = messages * plan->ideal_ps,
 		.expect_ps = messages * plan->ideal_ps,
-		.waited_for = REC_NONE,
-		.depends_on = REC_NONE,
+		.waited_for = { REC_NONE, REC_NONE, 0 },
 		.retransmits = (uint32_t)background->retransmits,
 		.open = open,
 	};
@@ -101,15 +100,17 @@ step_engine_row(const struct step_engine *engine, size_t index)
 	const struct step_result *result = &engine->results[index];
 	const struct plan_collective *c = &engine->plan->collectives[result->collective];
 	const struct coll_step *at = coll_step_at(c->schedule, result->rank, result->step);
-	struct coll_dep arrival = coll_step_arrival(c->schedule, result->rank, result->step);
 	const struct plan_step *known = &c->steps[plan_at(c, result->rank, result->step)];
 
 	return (struct step_row){
 		.src = c->ranks[result->rank].node,
 		.dst = c->ranks[at->peer].node,
+		.job = result->collective,
 		.collective = result->collective,
 		.iteration = result->iteration,
+		.rank = result->rank,
 		.step = result->step,
+		.channel = at->channel,
 		.flow = result->flow,
 		.bytes = result->bytes,
 		.acked_bytes = result->acked_bytes,
@@ -118,7 +119,6 @@ step_engine_row(const struct step_engine *engine, size_t index)
 		.ideal_ps = known->ideal_ps,
 		.expect_ps = known->expect_ps,
 		.waited_for = result->waited_for,
-		.depends_on = arrival.rank == COLL_NONE ? REC_NONE : c->ranks[arrival.rank].node,
 		.retransmits = result->retransmits,
 		.open = result->open,
 	};

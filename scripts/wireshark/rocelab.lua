@@ -11,7 +11,7 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 1, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 2, 16, 24
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
 -- Of each record: name, size, fields behind the header. Types: u8 u16 u32 u64, s32 (a name of 32 bytes), ip, ps (a time),
@@ -21,17 +21,20 @@ local RECORDS = {
           "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u32 jitter_ps:ps" },
   [2] = { "node", 64, "name:s32 kind:u32 nports:u32" },
   [3] = { "port", 56, "port:u16 peer_port:u16 peer:u32 ip:ip reserved:u32 rate_bps:u64 delay_ps:ps" },
-  [4] = { "collective", 72, "id:u32 iteration:u32 algorithm:u32 op:u32 ranks:u32 steps:u32 bytes:u64 ideal_ps:ps " ..
-          "expect_ps:ps" },
-  [5] = { "schedule", 96, "collective:u32 iteration:u32 step:u32 rank:u32 flow:tuple bytes:u64 depends_on:u32 " ..
-          "depends_step:u32 ideal_ps:ps expect_ps:ps base_rtt_ps:ps" },
+  [4] = { "collective", 144, "id:u32 iteration:u32 algorithm:u32 op:u32 ranks:u32 steps:u32 rank_steps:u32 job:u32 " ..
+          "bytes:u64 ideal_ps:ps expect_ps:ps name:s32 job_name:s32" },
+  [5] = { "schedule", 112, "collective:u32 iteration:u32 step:u32 rank:u32 flow:tuple bytes:u64 peer:u32 channel:u32 " ..
+          "own_step:u32 depends_rank:u32 depends_step:u32 depends:u32 ideal_ps:ps expect_ps:ps base_rtt_ps:ps" },
   [6] = { "route", 48, "flow:tuple hop:u16 port:u16 reverse:u16 ecmp:u16" },
   [7] = { "ecmp", 48, "set:u32 reserved:u32 ports_0:u64 ports_1:u64" },
-  [16] = { "step", 96, "flow:tuple collective:u32 iteration:u32 step:u32 waited_for:u32 bytes:u64 acked_bytes:u64 " ..
-           "start_ps:ps end_ps:ps open:u32 retransmits:u32" },
+  [8] = { "follow", 32, "collective:u32 after:u32" },
+  [9] = { "depend", 56, "collective:u32 iteration:u32 step:u32 rank:u32 on_collective:u32 on_rank:u32 on_step:u32 " ..
+          "reserved:u32" },
+  [16] = { "step", 96, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
+           "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 reserved:u32" },
   [17] = { "trigger", 80, "flow:tuple collective:u32 iteration:u32 step:u32 cause:u32 rtt_ps:ps threshold_ps:ps " ..
-           "remaining:u32 reserved:u32" },
-  [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 reserved:u32" },
+           "remaining:u32 rank:u32" },
+  [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 rank:u32" },
   [32] = { "poll", 56, "victim:tuple in_port:u16 out_port:u16 flags:u16 out_paused:u8 repeated:u8 ttl:u32 " ..
            "reserved:u32" },
   [33] = { "port_row", 160, "port:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32 from_ps:ps " ..

@@ -64,7 +64,10 @@ put_headers(struct stream *s, const struct rec_tuple flows[2])
 			       .frame_bytes = 1348,
 			       .payload_bytes = 1024,
 			       .ack_bytes = 60 };
-	struct rec_collective collective = { .ranks = 2, .steps = 2, .bytes = 2048, .ideal_ps = 2000, .expect_ps = 2200 };
+	struct rec_collective collective = {
+		.ranks = 2, .steps = 4, .rank_steps = 2, .bytes = 2048, .ideal_ps = 2000, .expect_ps = 2200
+	};
+	struct rec_depend depend = { .step = 2, .rank = 1, .on_step = 2 };
 	struct rec_ecmp ecmp = { .set = 1, .ports = { 3 } };
 	struct rec_route nic = { .flow = flows[0] }, route = { .flow = flows[0], .hop = 1, .port = 1, .ecmp = 1 };
 
@@ -92,14 +95,18 @@ put_headers(struct stream *s, const struct rec_tuple flows[2])
 						 .rank = i / 2,
 						 .flow = flows[i / 2],
 						 .bytes = 1024,
-						 .depends_on = i % 2 == 0 ? REC_NONE : 1 - i / 2,
+						 .peer = 1 - i / 2,
+						 .own_step = i % 2,
+						 .depends_rank = i % 2 == 0 ? REC_NONE : 1 - i / 2,
 						 .depends_step = i % 2,
+						 .depends = i == 3,
 						 .ideal_ps = 1000,
 						 .expect_ps = 1100,
 						 .base_rtt_ps = 2000 };
 
 		append(s, &schedule, REC_SCHEDULE, sizeof(schedule), i / 2);
 	}
+	append(s, &depend, REC_DEPEND, sizeof(depend), 1);
 	append(s, &nic, REC_ROUTE, sizeof(nic), 0);
 	append(s, &ecmp, REC_ECMP, sizeof(ecmp), 2);
 	append(s, &route, REC_ROUTE, sizeof(route), 2);
@@ -152,9 +159,11 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	append(s, &drop_row, REC_DROP_ROW, sizeof(drop_row), 2);
 	append(s, &gap, REC_GAP, sizeof(gap), REC_NONE);
 	for (uint32_t i = 0; i < 4; i++) {
-		struct rec_step step = { .flow = flows[i / 2],
-					 .step = i % 2 + 1,
-					 .waited_for = i % 2 == 0 ? REC_NONE : 1 - i / 2,
+		struct rec_step step = { .step = i % 2 + 1,
+					 .rank = i / 2,
+					 .waited_collective = i % 2 == 0 ? REC_NONE : 0,
+					 .waited_rank = i % 2 == 0 ? REC_NONE : 1 - i / 2,
+					 .waited_step = i % 2,
 					 .bytes = 1024,
 					 .acked_bytes = 1024,
 					 .start_ps = i % 2 * 1000000,
@@ -299,9 +308,10 @@ manage_seeds(const char *folder)
 		[MANAGE_FAILED] = sizeof(struct manage_failed),
 		[MANAGE_QP_ERROR] = sizeof(struct manage_failed),
 	};
-	struct rec_step steps[2] = {
-		{ .hdr = { .type = REC_STEP, .size = sizeof(steps[0]) }, .step = 1, .waited_for = REC_NONE }
-	};
+	struct rec_step steps[2] = { { .hdr = { .type = REC_STEP, .size = sizeof(steps[0]) },
+				       .step = 1,
+				       .waited_collective = REC_NONE,
+				       .waited_rank = REC_NONE } };
 	uint8_t bytes[4096] = { 0 };
 	size_t used = 1;
 

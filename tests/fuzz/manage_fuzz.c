@@ -39,7 +39,7 @@ describe(void)
 	struct record_check *check = record_check_create();
 	struct rec_run run = { .epoch_ps = 1000000000 };
 	struct rec_node node = { .name = "h", .kind = 1 };
-	struct rec_collective collective = { .ranks = 1, .steps = 1 };
+	struct rec_collective collective = { .ranks = 1, .steps = 1, .rank_steps = 1 };
 
 	if (check == NULL)
 		abort();

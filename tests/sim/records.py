@@ -9,7 +9,7 @@ from collections import namedtuple
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
 from soaking import record_layout  # pylint: disable=wrong-import-position
 
-MAGIC, VERSION = b"ROCELAB1", 1
+MAGIC, VERSION = b"ROCELAB1", 2
 KINDS = record_layout.kinds()
 globals().update({kind.name: number for number, kind in KINDS.items()})
 FORMS = {1: "B", 2: "H", 4: "I", 8: "Q"}

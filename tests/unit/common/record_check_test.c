@@ -110,7 +110,7 @@ every_byte_has_a_rule(void **state)
 		}
 		assert_int_equal(at, kind->size);
 	}
-	assert_int_equal(kinds, 18);
+	assert_int_equal(kinds, 20);
 }
 
 static void
@@ -128,7 +128,7 @@ cables_have_two_ends(void **state)
 {
 	struct rec_port port = cable(0, 1, 0, 0), again = cable(0, 1, 0, 0), nic = cable(0, 0, 0, 10);
 	struct rec_port beyond = cable(1, 2, 1, 0), addressed = cable(1, 2, 0, 9), still = cable(1, 2, 0, 0);
-	struct rec_collective early = { .ranks = 1, .steps = 1 };
+	struct rec_collective early = { .ranks = 1, .steps = 1, .rank_steps = 1 };
 
 	good(&port, REC_PORT, 0);
 	bad(&again, REC_PORT, 0, "port = 0; right would be a port that is not described yet");
@@ -144,8 +144,9 @@ cables_have_two_ends(void **state)
 static void
 schedules_hold_what_collectives_promise(void **state)
 {
-	struct rec_collective collective = { .ranks = 2, .steps = 2 }, none = { .iteration = 1, .ranks = 1 };
-	struct rec_schedule step = { .step = 1, .flow = { 10, 11, 1, 1, 0 }, .depends_on = REC_NONE };
+	struct rec_collective collective = { .ranks = 2, .steps = 4, .rank_steps = 3 },
+			      none = { .iteration = 1, .ranks = 1 };
+	struct rec_schedule step = { .step = 1, .flow = { 10, 11, 1, 1, 0 }, .peer = 1, .depends_rank = REC_NONE };
 
 	connect_all();
 	bad(&step, REC_SCHEDULE, 1, "collective = 0; right would be a collective of which iteration 0 is described");
@@ -154,11 +155,19 @@ schedules_hold_what_collectives_promise(void **state)
 	bad(&collective, REC_COLLECTIVE, REC_NONE, "iteration = 0; right would be one");
 	bad(&step, REC_SCHEDULE, 0, "node = 0; right would be a host");
 	bad(&step, REC_SCHEDULE, 2, "flow.src_ip = 10");
-	step.depends_on = 2;
+	step.depends_rank = 1;
 	bad(&step, REC_SCHEDULE, 1, "depends_step = 0");
-	step.step = step.depends_step = 2; /* it would wait for itself, sooner or later */
-	bad(&step, REC_SCHEDULE, 1, "depends_step = 2; right would be 1 to 1");
+	step.depends_step = 4;
+	bad(&step, REC_SCHEDULE, 1, "depends_step = 4; right would be 1 to 3");
 	step.depends_step = 1;
+	step.own_step = 1; /* itself */
+	bad(&step, REC_SCHEDULE, 1, "own_step = 1; right would be another");
+	step.own_step = 0;
+	step.peer = 2;
+	bad(&step, REC_SCHEDULE, 1, "peer = 2; right would be below 2");
+	step.peer = 0; /* a local step */
+	bad(&step, REC_SCHEDULE, 1, "flow.src_ip = 10; right would be 0");
+	step.peer = 1;
 	step.rank = 2;
 	bad(&step, REC_SCHEDULE, 1, "rank = 2; right would be below 2");
 	step.rank = 0;
@@ -167,8 +176,51 @@ schedules_hold_what_collectives_promise(void **state)
 	step.flow.reserved = 0;
 	for (int i = 0; i < 4; i++)
 		good(&step, REC_SCHEDULE, 1);
-	bad(&step, REC_SCHEDULE, 1, "none: all 2 ranks of 2 steps are scheduled");
+	bad(&step, REC_SCHEDULE, 1, "none: all 4 of collective 0 are scheduled");
 	assert_int_equal(record_check_finish(check, &err), 0);
+}
+
+/* Two collectives of one job, the second after the first, and a step that waits for two more. */
+static void
+dependencies_name_what_there_is(void **state)
+{
+	struct rec_collective first = { .ranks = 2, .steps = 2, .rank_steps = 1 }, second = first;
+	struct rec_schedule step = { .step = 1, .flow = { 10, 11, 1, 1, 0 }, .peer = 1, .depends_rank = REC_NONE };
+	struct rec_depend depend = { .collective = 1, .step = 1, .on_rank = 1, .on_step = 1 };
+	struct rec_follow follow = { .collective = 1 };
+	struct rec_step report = { .collective = 1, .step = 1, .waited_step = 1 };
+	struct rec_end end = { .at_node = REC_NONE };
+
+	second.id = 1;
+	connect_all();
+	good(&first, REC_COLLECTIVE, REC_NONE);
+	bad(&follow, REC_FOLLOW, REC_NONE, "collective = 1; right would be one that is described");
+	good(&second, REC_COLLECTIVE, REC_NONE);
+	good(&follow, REC_FOLLOW, REC_NONE);
+	follow.after = 1;
+	bad(&follow, REC_FOLLOW, REC_NONE, "after = 1; right would be another");
+	for (int i = 0; i < 4; i++) {
+		step.collective = (uint32_t)i / 2;
+		step.depends = i == 2 ? 2 : 0;
+		good(&step, REC_SCHEDULE, 1);
+	}
+	good(&depend, REC_DEPEND, 1);
+	depend.on_collective = 2;
+	bad(&depend, REC_DEPEND, 1, "on_collective = 2; right would be a collective of which iteration 0 is described");
+	depend.on_collective = 1;
+	depend.on_rank = 0;
+	bad(&depend, REC_DEPEND, 1, "on_step = 1; right would be another step");
+	depend.on_rank = 1;
+	depend.on_step = 2;
+	bad(&depend, REC_DEPEND, 1, "on_step = 2; right would be 1 to 1");
+	good(&report, REC_STEP, 1);
+	report.waited_collective = 3;
+	bad(&report, REC_STEP, 1, "waited_collective = 3");
+	report.waited_step = 0;
+	bad(&report, REC_STEP, 1, "waited_rank = 0; right would be 4294967295");
+	good(&end, REC_END, REC_NONE);
+	assert_int_equal(record_check_finish(check, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "collective 1 iteration 0 has 1 DEPEND records; it needs 2"));
 }
 
 /* However many rows a stream has, what is added up of them fits. */
@@ -193,7 +245,9 @@ collectives_are_found_among_many(void **state)
 
 	connect_all();
 	for (uint32_t i = 0; i < 1000; i++) {
-		struct rec_collective collective = { .id = i % 7, .iteration = i / 7, .ranks = 1, .steps = i + 1 };
+		struct rec_collective collective = {
+			.id = i % 7, .iteration = i / 7, .ranks = 1, .steps = i + 1, .rank_steps = i + 1
+		};
 
 		good(&collective, REC_COLLECTIVE, REC_NONE);
 	}
@@ -215,9 +269,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(every_byte_has_a_rule), TEST(names_are_those_of_nodes),
-		TEST(cables_have_two_ends),  TEST(schedules_hold_what_collectives_promise),
-		TEST(sums_are_bounded),      TEST(collectives_are_found_among_many),
+		TEST(every_byte_has_a_rule),
+		TEST(names_are_those_of_nodes),
+		TEST(cables_have_two_ends),
+		TEST(schedules_hold_what_collectives_promise),
+		TEST(dependencies_name_what_there_is),
+		TEST(sums_are_bounded),
+		TEST(collectives_are_found_among_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,9 +33,9 @@ case_fabric(struct records *r)
 	records_link(r, SW3, 2, false, SW6, 1, false);
 	records_collective(r, 2, 2);
 	records_schedule(r, 0, 1, H17, H18, REC_NONE, EXPECT);
-	records_schedule(r, 0, 2, H17, H18, H15, EXPECT);
+	records_schedule(r, 0, 2, H17, H18, 1, EXPECT);
 	records_schedule(r, 1, 1, H15, H16, REC_NONE, EXPECT);
-	records_schedule(r, 1, 2, H15, H16, H17, EXPECT);
+	records_schedule(r, 1, 2, H15, H16, 0, EXPECT);
 	records_route(r, F17, way17, 4);
 }
 
@@ -159,10 +159,10 @@ void
 case_study(struct records *r)
 {
 	case_fabric(r);
-	records_step(r, 1, H15, H16, REC_NONE, 0, 38430 * PS_PER_US);
-	records_step(r, 1, H17, H18, REC_NONE, 0, 47 * MS);
-	records_step(r, 2, H15, H16, H17, 47 * MS, 47 * MS + EXPECT);
-	records_step(r, 2, H17, H18, REC_NONE, 47 * MS, 117 * MS);
+	records_step(r, 1, H15, REC_NONE, 0, 38430 * PS_PER_US);
+	records_step(r, 1, H17, REC_NONE, 0, 47 * MS);
+	records_step(r, 2, H15, H17, 47 * MS, 47 * MS + EXPECT);
+	records_step(r, 2, H17, REC_NONE, 47 * MS, 117 * MS);
 	/* 15->18 meets both in step 1: at its own NIC, where each packet waits for one of the other, and at 6:2. */
 	case_contention(r, H15, 0, 5, 19, 1, F15, 69000, BF1, 69000);
 	case_contention(r, SW6, 1, 5, 19, 60, F17, 70000, BF1, 69000);
@@ -188,7 +188,7 @@ case_stormy(struct records *r)
 				 .ttl = 60 };
 
 	case_fabric(r);
-	records_step(r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(r, 1, H17, REC_NONE, 0, 80 * MS);
 	row.paused = 1;
 	row.paused_since_ps = MS;
 	row.queue_packets = flow.queue_packets = 200;

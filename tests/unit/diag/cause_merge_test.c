@@ -15,10 +15,10 @@
 
 /* A finished step that sent packets again. */
 static void
-sent_again(struct records *r, uint32_t host, struct rec_tuple flow, uint32_t packets)
+sent_again(struct records *r, uint32_t host, uint32_t packets)
 {
 	struct rec_step step = {
-		.flow = flow, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = packets
+		.rank = r->rank_of[host], .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = packets
 	};
 
 	RECORDS_PUT(r, step, REC_STEP, host, 80 * MS);
@@ -32,8 +32,8 @@ test_order(void **state)
 	struct verdict *v;
 
 	case_fabric(&r);
-	records_step(&r, 1, H15, H16, REC_NONE, 0, 60 * MS);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H15, REC_NONE, 0, 60 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 	case_contention(&r, SW1, 2, 0, 59, 400, F15, 250000, BF2, 250000);
 	case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, BF2, 100000);
 	v = case_conclude(&r, REC_END_COMPLETE);
@@ -59,7 +59,7 @@ test_queue_gone(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 350000, 15000000, 120));
 		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 15000000);
 		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, met ? 2000 : 1999);
@@ -77,7 +77,7 @@ test_negligible_culprit(void **state)
 	struct verdict *v;
 
 	case_fabric(&r);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 	records_put_port(&r, SW6, records_port_row(1, 0, LAST, 370000, 22200000, 120));
 	case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 15000000);
 	case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, 6000000);
@@ -97,9 +97,9 @@ test_own_flows(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
-		records_step(&r, 1, H15, H16, REC_NONE, at_once ? 0 : 80 * MS, at_once ? EXPECT : 80 * MS + EXPECT);
-		records_step(&r, 2, H15, H16, H17, 120 * MS, 120 * MS + EXPECT);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H15, REC_NONE, at_once ? 0 : 80 * MS, at_once ? EXPECT : 80 * MS + EXPECT);
+		records_step(&r, 2, H15, H17, 120 * MS, 120 * MS + EXPECT);
 		case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, F15, 100000);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(case_find(v, FINDING_FLOW_CONTENTION, "6:2", NULL) != NULL, at_once);
@@ -144,8 +144,8 @@ test_incast_takes_pauses(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
-		records_step(&r, 1, H15, H16, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H15, REC_NONE, 0, 80 * MS);
 		put_incast(&r, met);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		/* Where no flow of the collective stands in that queue, it is PFC backpressure and nothing else. */
@@ -172,8 +172,8 @@ test_incast_leaves_pauses(void **state)
 	struct verdict *v;
 
 	case_fabric(&r);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
-	records_step(&r, 1, H15, H16, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H15, REC_NONE, 0, 80 * MS);
 	for (uint32_t first = 0; first < LAST; first += 40) {
 		struct rec_tuple third = first == 0 ? records_tuple(H16, H18, 90) : F17;
 
@@ -202,7 +202,7 @@ test_incast_needs_two(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		records_put_port(&r, SW3, records_port_row(0, 0, LAST, 300000, 30000000, 300));
 		case_flow(&r, SW3, 0, 2, F17, 0, LAST, 100000, 10000000);
 		case_flow(&r, SW3, 0, 2, records_tuple(H13, H18, 90), 0, LAST, 100000, 10000000);
@@ -225,7 +225,7 @@ test_timeouts(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		sent_again(&r, H17, F17, 40);
+		sent_again(&r, H17, 40);
 		case_halted(&r, SW3, 0, LAST, 250000, most ? 25 * MS : 24 * MS); /* of 49.25 ms lost */
 		case_flow(&r, SW3, 0, 2, F17, 0, LAST, 250000, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);
@@ -245,7 +245,7 @@ test_trace_is_no_loop(void **state)
 	struct verdict *v;
 
 	case_fabric(&r);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 	RECORDS_PUT(&r, victim, REC_POLL, SW6, 10 * MS);
 	RECORDS_PUT(&r, trace, REC_POLL, SW6, 10 * MS);
 	v = case_conclude(&r, REC_END_COMPLETE);
@@ -259,8 +259,8 @@ test_loop_explains_deadlock(void **state)
 {
 	struct rec_poll there = { .hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
 	struct rec_poll again = { .hdr.event = 9, .victim = F17, .in_port = 2, .out_port = 2, .flags = 1, .repeated = 1 };
-	struct rec_step open17 = { .flow = F17, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
-	struct rec_step open15 = { .flow = F15, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
+	struct rec_step open17 = { .step = 1, WAITED_NONE, .open = 1, .bytes = 360000000 };
+	struct rec_step open15 = { .rank = 1, .step = 1, WAITED_NONE, .open = 1, .bytes = 360000000 };
 	const struct finding *loop;
 	struct records r;
 	struct verdict *v;
@@ -313,7 +313,7 @@ test_passing_blackhole(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		sent_again(&r, H17, F17, 40);
+		sent_again(&r, H17, 40);
 		poll(&r, 1, 10 * MS, true);
 		poll(&r, 2, 20 * MS, false);
 		poll(&r, 3, 30 * MS, row == 1);
@@ -337,8 +337,8 @@ test_hole_on_the_way_back(void **state)
 		case_fabric(&r);
 		if (back)
 			RECORDS_PUT(&r, ack, REC_ROUTE, SW6, 0);
-		sent_again(&r, H17, F17, 40);
-		sent_again(&r, H15, F15, 40);
+		sent_again(&r, H17, 40);
+		sent_again(&r, H15, 40);
 		poll(&r, 2, 20 * MS, false);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_non_null(case_find(v, FINDING_BLACKHOLE, "2:3", NULL));
@@ -353,7 +353,7 @@ test_hole_on_the_way_back(void **state)
 static void
 test_retries_spent(void **state)
 {
-	struct rec_step open = { .flow = F17, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
+	struct rec_step open = { .step = 1, WAITED_NONE, .open = 1, .bytes = 360000000 };
 	struct records r;
 	struct verdict *v;
 

@@ -57,8 +57,8 @@ leaves(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd)
 		put_route(r, flow, 2, S, 1, REC_NO_ECMP);
 		put_route(r, flow, 3, R, (uint16_t)f, REC_NO_ECMP);
 	}
-	records_step(r, 1, A, C, REC_NONE, 0, 80 * MS);
-	records_step(r, 1, B, D, REC_NONE, 0, 80 * MS);
+	records_step(r, 1, A, REC_NONE, 0, 80 * MS);
+	records_step(r, 1, B, REC_NONE, 0, 80 * MS);
 }
 
 /* What L:4, of equal cost, says when it is asked in the middle of epoch 40: of that epoch alone. */
@@ -215,7 +215,7 @@ static void
 test_cut_without_drops(void **state)
 {
 	struct rec_drop_row cut = { .port = 2, .reason = REC_DROP_LINK_DOWN, .first_ps = 10 * MS, .last_ps = 30 * MS };
-	struct rec_step step = { .flow = AC, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = 40 };
+	struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40 };
 	const struct finding *finding;
 	struct records r;
 	struct verdict *v;

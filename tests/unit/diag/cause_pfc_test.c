@@ -27,7 +27,7 @@ static void
 fabric(struct records *r, uint64_t pause_ps)
 {
 	case_fabric(r);
-	records_step(r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(r, 1, H17, REC_NONE, 0, 80 * MS);
 	case_halted(r, SW2, 2, LAST, 250000, pause_ps);
 	case_flow(r, SW2, 2, 1, F17, 0, LAST, 250000, 7500000);
 	records_put_meter(r, SW6, records_meter_row(0, 1, 0, LAST, 250000 * 1348));
@@ -133,18 +133,18 @@ static void
 other_collective(struct records *r, uint64_t start_ps)
 {
 	struct rec_tuple flow = records_tuple(H13, H19, 10000);
-	struct rec_collective collective = { .id = 1, .ranks = 1, .steps = 1, .bytes = 1000000 };
+	struct rec_collective collective = { .id = 1, .ranks = 2, .steps = 1, .rank_steps = 1, .bytes = 1000000 };
 	struct rec_schedule schedule = { .collective = 1,
 					 .step = 1,
 					 .flow = flow,
 					 .bytes = 360000000,
-					 .depends_on = REC_NONE,
+					 .peer = 1,
+					 .depends_rank = REC_NONE,
 					 .ideal_ps = EXPECT,
 					 .expect_ps = EXPECT };
-	struct rec_step step = { .flow = flow,
-				 .collective = 1,
+	struct rec_step step = { .collective = 1,
 				 .step = 1,
-				 .waited_for = REC_NONE,
+				 WAITED_NONE,
 				 .bytes = 360000000,
 				 .acked_bytes = 360000000,
 				 .start_ps = start_ps,
@@ -166,8 +166,8 @@ test_root_needs_them_at_once(void **state)
 
 		fabric(&r, 40 * MS);
 		other_collective(&r, at_once ? 36 * MS : 37 * MS);
-		records_step(&r, 1, H15, H16, REC_NONE, 0, 39 * MS);
-		records_step(&r, 2, H15, H16, REC_NONE, 39 * MS, 40 * MS);
+		records_step(&r, 1, H15, REC_NONE, 0, 39 * MS);
+		records_step(&r, 2, H15, REC_NONE, 39 * MS, 40 * MS);
 		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 500000, 5000000, 90));
 		case_flow(&r, SW6, 1, 0, F15, 0, LAST, 250000, 2500000);
 		case_flow(&r, SW6, 1, 2, records_tuple(H13, H19, 10000), 0, LAST, 250000, 2500000);
@@ -200,7 +200,7 @@ test_pauses_before_the_step(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 40 * MS, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 40 * MS, 80 * MS);
 		port.pause_ps = 20 * MS;
 		port.paused_packets = tests[i].all;
 		flow.paused_packets = tests[i].own;
@@ -247,7 +247,7 @@ test_own_queue(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		case_halted(&r, H17, 0, LAST, 250000, 40 * MS);
 		case_flow(&r, H17, 0, REC_NO_PORT, F17, 0, LAST, 250000, 0);
 		records_put_meter(&r, SW2, records_meter_row(1, 2, 0, LAST, 250000 * 1348));
@@ -302,7 +302,7 @@ test_storm_at_unseen_nic(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		for (int i = 0; i < 2; i++) {
 			struct rec_port_row row =
 				records_port_row(1, (uint32_t)pausing_ms[i], (uint32_t)pausing_ms[i], 0, 0, 0);
@@ -455,10 +455,10 @@ test_slowed_by_acks(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, end_ps);
-		records_step(&r, 2, H15, H16, H17, end_ps, end_ps + EXPECT);
-		records_step(&r, 2, H17, H18, REC_NONE, end_ps, end_ps + EXPECT);
+		records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+		records_step(&r, 1, H17, REC_NONE, 0, end_ps);
+		records_step(&r, 2, H15, H17, end_ps, end_ps + EXPECT);
+		records_step(&r, 2, H17, REC_NONE, end_ps, end_ps + EXPECT);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 0);
 		assert_int_equal(verdict_claim(v)->innocent, !more);
@@ -477,7 +477,7 @@ deadlock(bool stands_in, bool storm)
 	struct records r;
 
 	case_fabric(&r);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 	case_halted(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, LAST, 100, 70 * MS);
 	case_flow(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, stands_in ? 1 : 0, F17, 0, LAST, 100, 0);
 	if (!stands_in) {
@@ -556,7 +556,7 @@ test_standing_circle(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		put_standing(&r, SW2, 2);
 		put_standing(&r, SW6, 1);
 		put_standing(&r, SW3, 2);
@@ -587,10 +587,10 @@ test_unwatched(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
-		records_step(&r, 2, H15, H16, H17, 80 * MS, 80 * MS + EXPECT);
-		records_step(&r, 2, H17, H18, REC_NONE, 80 * MS, 80 * MS + EXPECT);
+		records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+		records_step(&r, 2, H15, H17, 80 * MS, 80 * MS + EXPECT);
+		records_step(&r, 2, H17, REC_NONE, 80 * MS, 80 * MS + EXPECT);
 		records_put_port(&r, SW6, records_port_row(1, 0, watched ? 40 : 38, 250000, 0, 1));
 		case_flow(&r, SW6, 1, 0, F17, 0, watched ? 40 : 38, 250000, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);

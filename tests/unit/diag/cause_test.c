@@ -87,7 +87,7 @@ test_storm_of_host(void **state)
 	struct records r;
 
 	case_fabric(&r);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 	last.pause_ps = before.pause_ps = 19 * MS;
 	records_put_port(&r, SW3, last);
 	records_put_port(&r, SW6, before);
@@ -107,7 +107,7 @@ test_incast(void **state)
 	struct verdict *v;
 
 	case_fabric(&r);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, 120 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 120 * MS);
 	records_put_port(&r, SW3, records_port_row(0, 0, 119, 400000, 40000000, 300));
 	/* one with a fortieth of the packets is a culprit as the others are, one with next to none is not */
 	case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 91), 0, 119, 10000, 1000000);
@@ -136,10 +136,10 @@ test_slow_host(void **state)
 	struct verdict *v;
 
 	case_fabric(&r);
-	records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, EXPECT);
-	records_step(&r, 2, H15, H16, REC_NONE, EXPECT, 2 * EXPECT);
-	records_step(&r, 2, H17, H18, REC_NONE, EXPECT + 20 * MS, 2 * EXPECT + 20 * MS);
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+	records_step(&r, 1, H17, REC_NONE, 0, EXPECT);
+	records_step(&r, 2, H15, REC_NONE, EXPECT, 2 * EXPECT);
+	records_step(&r, 2, H17, REC_NONE, EXPECT + 20 * MS, 2 * EXPECT + 20 * MS);
 	records_end(&r, REC_END_COMPLETE, 2 * EXPECT + 20 * MS);
 	v = case_diagnose(&r);
 	slow = case_find(v, FINDING_SLOW_HOST, "17", NULL);
@@ -179,7 +179,7 @@ test_drops(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		RECORDS_PUT(&r, drop, REC_DROP_ROW, SW6, 13 * MS);
 		records_end(&r, REC_END_COMPLETE, 80 * MS);
 		v = case_diagnose(&r);
@@ -200,7 +200,7 @@ test_loop(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		first.hdr.event = again.hdr.event = 9;
 		again.repeated = 1;
 		RECORDS_PUT(&r, first, REC_POLL, SW6, 10 * MS);
@@ -232,7 +232,7 @@ test_loop_in_rows(void **state)
 
 	for (uint16_t in_port = 0; in_port < 2; in_port++) {
 		case_fabric(&r);
-		records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		records_put_port(&r, SW6, records_port_row(1, 0, 79, 1000, 0, 1));
 		case_flow(&r, SW6, 1, in_port, F17, 0, 79, 1000, 0);
 		RECORDS_PUT(&r, drop, REC_DROP_ROW, SW3, 13 * MS);
@@ -255,9 +255,7 @@ static void
 test_silent_blackhole(void **state)
 {
 	for (int seen = 0; seen < 2; seen++) {
-		struct rec_step step = {
-			.flow = F17, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = 40
-		};
+		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40 };
 		struct rec_poll first = { .hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
 		struct rec_poll next = { .hdr.event = 9, .victim = F17, .in_port = 0, .out_port = 1, .flags = 1 };
 		struct rec_poll last = { .hdr.event = 9, .victim = F17, .in_port = 2, .out_port = 0, .flags = 1 };
@@ -286,7 +284,7 @@ test_silent_blackhole(void **state)
 static void
 test_loss_nobody_counts(void **state)
 {
-	struct rec_step step = { .flow = F17, .step = 1, .waited_for = REC_NONE, .end_ps = 80 * MS, .retransmits = 40 };
+	struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40 };
 	struct records r;
 	struct verdict *v;
 

@@ -62,7 +62,7 @@ names_early(uint64_t start_ps, uint32_t queued, uint32_t more)
 	struct records r;
 
 	case_fabric(&r);
-	records_step(&r, 1, H17, H18, REC_NONE, start_ps, 80 * MS);
+	records_step(&r, 1, H17, REC_NONE, start_ps, 80 * MS);
 	put_port(&r, 34 * MS / 10, 3, 3, 34 * MS / 10, 5000);
 	put_flow(&r, 34 * MS / 10, 3, 3, F17, 500, 20);
 	put_flow(&r, 34 * MS / 10, 3, 3, BF2, 500, 20);
@@ -94,7 +94,7 @@ test_short_step(void **state)
 	struct records r;
 
 	case_fabric(&r);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 	put_port(&r, 400 * MS, 0, 399, 400 * MS, 90000);
 	put_flow(&r, 400 * MS, 0, 399, F17, 30000, 0);
 	put_flow(&r, 400 * MS, 0, 399, BF2, 30000, 0);
@@ -110,7 +110,7 @@ names_meanwhile(bool paused, uint64_t since_ps)
 	struct records r;
 
 	case_fabric(&r);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, 80 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 	halted.paused = paused;
 	halted.paused_since_ps = since_ps;
 	halted.queue_packets = 100;

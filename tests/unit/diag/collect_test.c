@@ -38,9 +38,9 @@ schedule(struct records *r)
 {
 	records_collective(r, 2, 2);
 	records_schedule(r, 0, 1, 1, 2, REC_NONE, 10 * PS_PER_MS);
-	records_schedule(r, 0, 2, 1, 2, 2, 10 * PS_PER_MS);
+	records_schedule(r, 0, 2, 1, 2, 1, 10 * PS_PER_MS);
 	records_schedule(r, 1, 1, 2, 1, REC_NONE, 10 * PS_PER_MS);
-	records_schedule(r, 1, 2, 2, 1, 1, 10 * PS_PER_MS);
+	records_schedule(r, 1, 2, 2, 1, 0, 10 * PS_PER_MS);
 }
 
 static void
@@ -89,7 +89,7 @@ test_any_portions(void **state)
 	struct records r;
 
 	two_hosts(&r);
-	records_step(&r, 1, 1, 2, REC_NONE, 0, 10 * PS_PER_MS);
+	records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
 	records_end(&r, REC_END_COMPLETE, 20 * PS_PER_MS);
 	for (size_t i = 0; i < ARRAY_LEN(portions); i++) {
 		struct evidence ev;
@@ -117,8 +117,8 @@ test_stream_header(void **state)
 	hdr->magic++;
 	refuse(&r, -EPROTO, "not a record stream");
 	hdr->magic--;
-	hdr->version = 2;
-	refuse(&r, -EPROTO, "version 2");
+	hdr->version = REC_VERSION - 1;
+	refuse(&r, -EPROTO, "version 1");
 	hdr->version = REC_VERSION;
 	hdr->size = 24;
 	refuse(&r, -EPROTO, "header of 24 B");
@@ -133,8 +133,8 @@ test_bad_records(void **state)
 
 	two_hosts(&r);
 	run = (struct rec_hdr *)(r.data + sizeof(struct rec_stream));
-	run->type = 8;
-	refuse(&r, -EPROTO, "byte 16: unknown record type 8");
+	run->type = 10;
+	refuse(&r, -EPROTO, "byte 16: unknown record type 10");
 	run->type = 60000;
 	refuse(&r, -EPROTO, "unknown record type 60000");
 	run->type = REC_RUN;
@@ -166,7 +166,7 @@ test_bad_headers(void **state)
 
 	two_hosts(&r);
 	records_end(&r, REC_END_COMPLETE, 1);
-	records_step(&r, 1, 1, 2, REC_NONE, 0, 1);
+	records_step(&r, 1, 1, REC_NONE, 0, 1);
 	refuse(&r, -EINVAL, "behind END");
 	records_fini(&r);
 
@@ -200,7 +200,7 @@ test_bad_headers(void **state)
 	fabric(&r, 1);
 	records_collective(&r, 2, 2);
 	records_end(&r, REC_END_COMPLETE, 1);
-	refuse(&r, -EINVAL, "0 SCHEDULE records; 2 ranks of 2 steps need 4");
+	refuse(&r, -EINVAL, "0 SCHEDULE records; it needs 4");
 	records_fini(&r);
 }
 
@@ -211,7 +211,7 @@ leave_out(struct records *r, const char *words)
 	struct evidence ev;
 	struct err err;
 
-	records_step(r, 1, 1, 2, REC_NONE, 0, PS_PER_MS); /* what follows is taken again */
+	records_step(r, 1, 1, REC_NONE, 0, PS_PER_MS); /* what follows is taken again */
 	assert_int_equal(decode(r, SIZE_MAX / 2, &ev, &err), 0);
 	assert_int_equal(ev.left_out, 1);
 	assert_int_equal(ev.step_recs.count, 1);
@@ -228,7 +228,8 @@ test_bad_reports(void **state)
 	struct rec_end end = { .reason = REC_END_REASONS, .at_node = REC_NONE };
 	struct rec_gap gap = { .kind = REC_STEP, .dropped = 2, .dropped_bytes = 96 };
 	struct rec_tuple tuple = records_tuple(1, 2, 10000);
-	struct rec_step open = { .flow = tuple, .step = 1, .waited_for = REC_NONE, .open = 1, .end_ps = 1 };
+	struct rec_step open = { .step = 1, WAITED_NONE, .open = 1, .end_ps = 1 };
+	struct rec_step waited = { .step = 1, .waited_rank = 2, .waited_step = 1 };
 	struct rec_port_row row = records_port_row(0, 0, 0, 1ULL << 60, 1, 1);
 	struct records r;
 
@@ -242,20 +243,20 @@ test_bad_reports(void **state)
 	records_put_flow(&r, 0, records_flow_row(0, tuple, 5, 4, 1, 1));
 	leave_out(&r, "epoch_last = 4; right would be at least 5");
 	two_hosts(&r);
-	records_step(&r, 1, 3, 2, REC_NONE, 0, 1);
+	records_step(&r, 1, 3, REC_NONE, 0, 1);
 	leave_out(&r, "node = 3; right would be a host");
 	two_hosts(&r);
-	records_step(&r, 3, 1, 2, REC_NONE, 0, 1);
+	records_step(&r, 3, 1, REC_NONE, 0, 1);
 	leave_out(&r, "step = 3; right would be at most 2");
 	two_hosts(&r);
-	records_step(&r, 1, 1, 2, REC_NONE, 9, 5);
+	records_step(&r, 1, 1, REC_NONE, 9, 5);
 	leave_out(&r, "STEP of node 1: end_ps = 5; right would be 9 at least");
 	two_hosts(&r);
 	RECORDS_PUT(&r, open, REC_STEP, 1, 5);
 	leave_out(&r, "end_ps = 1; right would be 0");
 	two_hosts(&r);
-	records_step(&r, 1, 1, 2, 0, 0, 1);
-	leave_out(&r, "waited_for = 0; right would be a described host");
+	RECORDS_PUT(&r, waited, REC_STEP, 1, 5);
+	leave_out(&r, "waited_rank = 2; right would be below 2");
 	two_hosts(&r);
 	RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 1);
 	leave_out(&r, "dropped_bytes = 96; right would be 192 of 2 records");
@@ -297,7 +298,7 @@ test_truncated(void **state)
 	struct err err;
 
 	two_hosts(&r);
-	records_step(&r, 1, 1, 2, REC_NONE, 0, 10 * PS_PER_MS);
+	records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
 	r.used_bytes -= 8; /* in the middle of the step record */
 	assert_int_equal(decode(&r, 1000, &ev, &err), 0);
 	assert_false(ev.ended);
@@ -394,17 +395,17 @@ test_states_stay(void **state)
 static void
 test_join(void **state)
 {
-	struct rec_step stray = { .flow = records_tuple(2, 1, 10000), .step = 1, .waited_for = REC_NONE };
+	struct rec_step stray = { .step = 1, WAITED_NONE };
 	struct evidence ev;
 	struct records r;
 	char name[96];
 
 	two_hosts(&r);
-	records_step(&r, 1, 1, 2, REC_NONE, 0, 10 * PS_PER_MS);
-	records_step(&r, 2, 1, 2, 2, 12 * PS_PER_MS, 20 * PS_PER_MS);
-	records_step(&r, 1, 2, 1, REC_NONE, 0, 12 * PS_PER_MS);
-	records_step(&r, 2, 2, 1, REC_NONE, 12 * PS_PER_MS, 20 * PS_PER_MS);
-	stray.flow.sport++; /* nobody scheduled it */
+	records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
+	records_step(&r, 2, 1, 2, 12 * PS_PER_MS, 20 * PS_PER_MS);
+	records_step(&r, 1, 2, REC_NONE, 0, 12 * PS_PER_MS);
+	records_step(&r, 2, 2, REC_NONE, 12 * PS_PER_MS, 20 * PS_PER_MS);
+	/* a step of the other host's rank */
 	RECORDS_PUT(&r, stray, REC_STEP, 2, 1);
 	records_put_flow(&r, 0, records_flow_row(1, records_tuple(7, 2, 99), 0, 0, 1, 1));
 	records_evidence(&r, &ev);

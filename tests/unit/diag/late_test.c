@@ -15,7 +15,9 @@ fabric(struct records *r)
 {
 	case_fabric(r);
 	for (uint32_t iteration = 0; iteration < 2; iteration++) {
-		struct rec_collective c = { .id = 5, .iteration = iteration, .ranks = 2, .steps = 1, .bytes = 1000 };
+		struct rec_collective c = {
+			.id = 5, .iteration = iteration, .ranks = 2, .steps = 2, .rank_steps = 1, .bytes = 1000
+		};
 
 		RECORDS_PUT(r, c, REC_COLLECTIVE, REC_NONE, 0);
 		for (uint32_t rank = 0; rank < 2; rank++) {
@@ -25,7 +27,8 @@ fabric(struct records *r)
 						  .rank = rank,
 						  .flow = rank ? records_tuple(H18, H17, 4) : records_tuple(H17, H18, 4),
 						  .bytes = 1000,
-						  .depends_on = REC_NONE,
+						  .peer = 1 - rank,
+						  .depends_rank = REC_NONE,
 						  .ideal_ps = EXPECT,
 						  .expect_ps = EXPECT,
 						  .base_rtt_ps = 10 * PS_PER_US };
@@ -41,8 +44,8 @@ step(struct records *r, uint32_t iteration, uint32_t rank, uint64_t start_ps, ui
 	struct rec_step rec = { .collective = 5,
 				.iteration = iteration,
 				.step = 1,
-				.waited_for = REC_NONE,
-				.flow = rank ? records_tuple(H18, H17, 4) : records_tuple(H17, H18, 4),
+				.rank = rank,
+				WAITED_NONE,
 				.bytes = 1000,
 				.acked_bytes = 1000,
 				.start_ps = start_ps,

@@ -125,7 +125,12 @@ records_route(struct records *r, struct rec_tuple flow, const uint32_t (*hops)[2
 void
 records_collective(struct records *r, uint32_t ranks, uint32_t steps)
 {
-	struct rec_collective rec = { .ranks = ranks, .steps = steps, .bytes = 1000000 };
+	struct rec_collective rec = { .ranks = ranks > 1 ? ranks : 2,
+				      .steps = ranks * steps,
+				      .rank_steps = steps,
+				      .bytes = 1000000,
+				      .name = "c0",
+				      .job_name = "job" };
 
 	RECORDS_PUT(r, rec, REC_COLLECTIVE, REC_NONE, 0);
 }
@@ -138,22 +143,27 @@ records_schedule(struct records *r, uint32_t rank, uint32_t step, uint32_t src, 
 				    .rank = rank,
 				    .flow = records_tuple(src, dst, 10000),
 				    .bytes = 360000000,
-				    .depends_on = depends,
+				    .peer = rank == 0,
+				    .own_step = step - 1,
+				    .depends_rank = depends,
 				    .depends_step = depends == REC_NONE ? 0 : step - 1,
 				    .ideal_ps = expect_ps,
 				    .expect_ps = expect_ps,
 				    .base_rtt_ps = 10 * PS_PER_US };
 
+	r->rank_of[src] = rank;
 	RECORDS_PUT(r, rec, REC_SCHEDULE, src, 0);
 }
 
 void
-records_step(struct records *r, uint32_t step, uint32_t src, uint32_t dst, uint32_t waited_for, uint64_t start_ps,
-	     uint64_t end_ps)
+records_step(struct records *r, uint32_t step, uint32_t src, uint32_t waited_for, uint64_t start_ps, uint64_t end_ps)
 {
-	struct rec_step rec = { .flow = records_tuple(src, dst, 10000),
-				.step = step,
-				.waited_for = waited_for,
+	bool own = waited_for == REC_NONE;
+	struct rec_step rec = { .step = step,
+				.rank = r->rank_of[src],
+				.waited_collective = step > 1 ? 0 : REC_NONE,
+				.waited_rank = step > 1 ? r->rank_of[own ? src : waited_for] : REC_NONE,
+				.waited_step = step - 1,
 				.bytes = 360000000,
 				.acked_bytes = 360000000,
 				.start_ps = start_ps,

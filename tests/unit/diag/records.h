@@ -10,12 +10,16 @@
 
 #define RECORDS_RATE_BPS 100000000000ULL
 #define RECORDS_EPOCH_PS PS_PER_MS
+#define RECORDS_NODES 64
+/* Of a struct rec_step: its start waited for no step. */
+#define WAITED_NONE .waited_collective = REC_NONE, .waited_rank = REC_NONE
 
 struct records {
 	uint8_t *data;
 	size_t used_bytes, cap_bytes;
 	uint32_t seq;
-	uint64_t reports, report_bytes; /* as the exporter counts them: without headers and its own */
+	uint32_t rank_of[RECORDS_NODES]; /* of hosts whose steps are scheduled */
+	uint64_t reports, report_bytes;  /* as the exporter counts them: without headers and its own */
 };
 
 /* A stream header and nothing else. */
@@ -35,12 +39,11 @@ struct rec_tuple records_tuple(uint32_t src, uint32_t dst, uint16_t sport);
 /* A data path: pairs of (node, port), the sender's NIC first. */
 void records_route(struct records *r, struct rec_tuple flow, const uint32_t (*hops)[2], uint32_t count);
 void records_collective(struct records *r, uint32_t ranks, uint32_t steps);
-/* depends: host whose previous step it sends on, REC_NONE for none. */
+/* depends: rank whose previous step it sends on, besides its own; REC_NONE for none. */
 void records_schedule(struct records *r, uint32_t rank, uint32_t step, uint32_t src, uint32_t dst, uint32_t depends,
 		      uint64_t expect_ps);
-/* A finished step of the flow src -> dst. */
-void records_step(struct records *r, uint32_t step, uint32_t src, uint32_t dst, uint32_t waited_for, uint64_t start_ps,
-		  uint64_t end_ps);
+/* A finished step of src's rank. waited_for: host whose previous step it was, REC_NONE: its own. */
+void records_step(struct records *r, uint32_t step, uint32_t src, uint32_t waited_for, uint64_t start_ps, uint64_t end_ps);
 /* Rows over [first, last]; the report's time is the end of last. Returned for a test to change before putting it. */
 struct rec_port_row records_port_row(uint16_t port, uint32_t first, uint32_t last, uint64_t packets, uint64_t depth_sum,
 				     uint32_t depth_max);

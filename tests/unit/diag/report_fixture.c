@@ -59,7 +59,7 @@ make_ring(bool disturbed)
 	v->run.collectives[0] = (struct run_collective){ .algorithm = COLL_RING,
 							 .op = COLL_ALLGATHER,
 							 .ranks = RANKS,
-							 .steps_per_rank = STEPS,
+							 .rank_steps = STEPS,
 							 .bytes = 2880000000,
 							 .step_bytes = 360000000,
 							 .ideal_ps = MS(209.159),

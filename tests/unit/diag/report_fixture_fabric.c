@@ -106,7 +106,7 @@ fixture_hops(struct verdict *v, uint32_t flow, const char *path)
 uint32_t
 fixture_step(const struct verdict *v, uint32_t rank, uint32_t step)
 {
-	return rank * v->run.collectives[0].steps_per_rank + step - 1;
+	return rank * v->run.collectives[0].rank_steps + step - 1;
 }
 
 void
@@ -115,9 +115,9 @@ fixture_steps(struct verdict *v, const uint32_t *flow_of_rank, const uint64_t *d
 {
 	struct run_collective *c = &v->run.collectives[0];
 
-	v->run.nsteps = c->nsteps = c->ranks * c->steps_per_rank;
+	v->run.nsteps = c->nsteps = c->ranks * c->rank_steps;
 	v->run.steps = fixture_alloc(v->run.nsteps, sizeof(*v->run.steps));
-	for (uint32_t s = 1; s <= c->steps_per_rank; s++) {
+	for (uint32_t s = 1; s <= c->rank_steps; s++) {
 		for (uint32_t r = 0; r < c->ranks; r++) {
 			uint32_t at = fixture_step(v, r, s);
 			uint32_t own = s > 1 ? at - 1 : RUN_NONE;

@@ -82,7 +82,7 @@ fixture_large(uint32_t ranks, uint32_t steps)
 	v->run.collectives[0] = (struct run_collective){ .algorithm = COLL_RING,
 							 .op = COLL_ALLREDUCE,
 							 .ranks = ranks,
-							 .steps_per_rank = steps,
+							 .rank_steps = steps,
 							 .bytes = 1ULL << 30,
 							 .step_bytes = (1ULL << 30) / ranks,
 							 .ideal_ps = steps * 690 * PS_PER_US,

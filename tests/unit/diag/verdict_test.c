@@ -114,10 +114,10 @@ test_clean(void **state)
 	struct verdict *v;
 
 	case_fabric(&r);
-	records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
-	records_step(&r, 1, H17, H18, REC_NONE, 0, EXPECT + EXPECT / 200); /* half a percent is nothing */
-	records_step(&r, 2, H15, H16, H17, EXPECT + EXPECT / 200, 2 * EXPECT + EXPECT / 200);
-	records_step(&r, 2, H17, H18, REC_NONE, EXPECT + EXPECT / 200, 2 * EXPECT);
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+	records_step(&r, 1, H17, REC_NONE, 0, EXPECT + EXPECT / 200); /* half a percent is nothing */
+	records_step(&r, 2, H15, H17, EXPECT + EXPECT / 200, 2 * EXPECT + EXPECT / 200);
+	records_step(&r, 2, H17, REC_NONE, EXPECT + EXPECT / 200, 2 * EXPECT);
 	/* A shared queue by itself is no finding: nobody was slow. */
 	case_contention(&r, SW6, 1, 5, 19, 60, F17, 70000, BF1, 69000);
 	records_end(&r, REC_END_COMPLETE, 2 * EXPECT + EXPECT / 200);
@@ -166,7 +166,7 @@ test_truncated(void **state)
 	struct verdict *v;
 
 	case_fabric(&r);
-	records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
 	v = case_diagnose(&r);
 	assert_true(v->run.truncated);
 	assert_false(v->run.collectives[0].complete);
@@ -182,8 +182,8 @@ test_truncated(void **state)
 static void
 test_open(void **state)
 {
-	struct rec_step open = { .flow = F17, .step = 1, .waited_for = REC_NONE, .open = 1, .bytes = 360000000 };
-	struct rec_step next = { .flow = F15, .step = 2, .waited_for = H17, .open = 1 };
+	struct rec_step open = { .step = 1, WAITED_NONE, .open = 1, .bytes = 360000000 };
+	struct rec_step next = { .rank = 1, .step = 2, .waited_step = 1, .open = 1 };
 	struct rec_port_row answer = records_port_row(0, 19, 19, 0, 0, 0);
 	struct records r;
 	struct verdict *v;
@@ -192,7 +192,7 @@ test_open(void **state)
 	answer.ingress_xoff_bytes = 90000;
 	answer.hdr.event = STORMY_EVENT;
 	records_put_port(&r, SW6, answer);
-	records_step(&r, 1, H15, H16, REC_NONE, 0, EXPECT);
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
 	/* The later report of the step replaces the one of case_stormy(). */
 	RECORDS_PUT(&r, open, REC_STEP, H17, 90 * MS);
 	RECORDS_PUT(&r, next, REC_STEP, H15, 90 * MS);

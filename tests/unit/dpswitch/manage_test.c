@@ -114,7 +114,7 @@ static void
 describe(void)
 {
 	struct rec_run run = { .epoch_ps = 1000000000 };
-	struct rec_collective collective = { .ranks = HOSTS, .steps = 1 };
+	struct rec_collective collective = { .ranks = HOSTS, .steps = HOSTS, .rank_steps = 1 };
 
 	describe_one(&run, REC_RUN, sizeof(run), REC_NONE);
 	for (uint32_t i = 0; i <= HOSTS; i++) {
@@ -235,7 +235,8 @@ good_step(uint64_t time_ps)
 {
 	return (struct rec_step){ .hdr = { .type = REC_STEP, .size = sizeof(struct rec_step), .time_ps = time_ps },
 				  .step = 1,
-				  .waited_for = REC_NONE };
+				  .waited_collective = REC_NONE,
+				  .waited_rank = REC_NONE };
 }
 
 static void

@@ -136,13 +136,12 @@ static void
 report_is_the_record(void **state)
 {
 	struct recbuf records;
-	struct rec_tuple tuple = { .src_ip = 1, .dst_ip = 2, .sport = 3, .dport = 4 };
 	struct step_result result = {
 		.collective = 5,
 		.iteration = 6,
 		.rank = 1,
 		.step = 7,
-		.waited_for = 8,
+		.waited_for = { 5, 8, 6 },
 		.bytes = 900,
 		.acked_bytes = 900,
 		.start_ps = 1000,
@@ -152,17 +151,19 @@ report_is_the_record(void **state)
 	const struct rec_step *rec;
 
 	recbuf_init(&records, 17);
-	monitor_report(&records, &result, &tuple, 3000);
+	monitor_report(&records, &result, 3000);
 	rec = (const void *)records.data;
 	assert_int_equal(records.used_bytes, 96);
 	assert_int_equal(rec->hdr.type, REC_STEP);
 	assert_int_equal(rec->hdr.node, 17);
 	assert_int_equal(rec->hdr.time_ps, 3000);
-	assert_int_equal(rec->flow.dport, 4);
+	assert_int_equal(rec->rank, 1);
 	assert_int_equal(rec->collective, 5);
 	assert_int_equal(rec->iteration, 6);
 	assert_int_equal(rec->step, 7);
-	assert_int_equal(rec->waited_for, 8);
+	assert_int_equal(rec->waited_collective, 5);
+	assert_int_equal(rec->waited_rank, 8);
+	assert_int_equal(rec->waited_step, 6);
 	assert_int_equal(rec->start_ps, 1000);
 	assert_int_equal(rec->end_ps, 3000);
 	assert_int_equal(rec->retransmits, 2);

@@ -232,20 +232,53 @@ estimates_follow_the_paths(void **state)
 	assert_int_equal(schedule.step, 2);
 	assert_int_equal(schedule.rank, 1);
 	assert_int_equal(schedule.bytes, 360000000);
-	assert_int_equal(schedule.depends_on, 0);
+	assert_int_equal(schedule.peer, 2);
+	assert_int_equal(schedule.own_step, 1);
+	assert_int_equal(schedule.depends_rank, 0);
 	assert_int_equal(schedule.depends_step, 1);
 	assert_int_equal(schedule.expect_ps, expect_ps);
 	assert_int_equal(schedule.base_rtt_ps, 8222 * PS_PER_NS);
 	plan_schedule_record(plan, 0, 0, 1, 1, &schedule);
-	assert_int_equal(schedule.depends_on, REC_NONE);
+	assert_int_equal(schedule.own_step, 0);
+	assert_int_equal(schedule.depends_rank, REC_NONE);
 	plan_collective_record(plan, 0, 5, &collective);
 	assert_int_equal(collective.iteration, 5);
 	assert_int_equal(collective.ranks, 4);
-	assert_int_equal(collective.steps, 3);
+	assert_int_equal(collective.rank_steps, 3);
+	assert_int_equal(collective.steps, 4 * 3);
+	assert_string_equal(collective.name, "allgather-0");
 	assert_int_equal(collective.bytes, 4ull * 360000000);
 	assert_int_equal(collective.algorithm, COLL_RING);
 	assert_int_equal(collective.op, COLL_ALLGATHER);
 	route_table_destroy(table);
+	plan_destroy(plan);
+}
+
+/* Step 3 of rank 1 is made to wait for what step 2 waits for, too. */
+static void
+further_dependencies_have_records(void **state)
+{
+	struct plan *plan = make("collectives = ( { step_bytes = \"360MB\"; } );");
+	struct coll_step *at = coll_step_at(plan->collectives[0].schedule, 1, 3);
+	struct rec_schedule schedule;
+	struct rec_depend depend;
+
+	assert_int_equal(at->ndeps, 2);
+	at->first_dep -= 2;
+	at->ndeps = 4;
+	plan_schedule_record(plan, 0, 1, 1, 3, &schedule);
+	assert_int_equal(schedule.own_step, 1);
+	assert_int_equal(schedule.depends_rank, 0);
+	assert_int_equal(schedule.depends_step, 1);
+	assert_int_equal(schedule.depends, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		plan_depend_record(plan, &schedule, i, &depend);
+		assert_int_equal(depend.iteration, 1);
+		assert_int_equal(depend.rank, 1);
+		assert_int_equal(depend.step, 3);
+		assert_int_equal(depend.on_rank, i == 0);
+		assert_int_equal(depend.on_step, 2);
+	}
 	plan_destroy(plan);
 }
 
@@ -359,6 +392,7 @@ main(void)
 		TEST(mistakes_are_named_with_their_place),
 		TEST(estimates_follow_the_paths),
 		TEST(immediates_keep_their_parts),
+		TEST(further_dependencies_have_records),
 		TEST(digest_tells_plans_apart),
 		TEST(slow_hosts_add_up),
 		TEST(slow_hosts_need_a_host_and_a_step),

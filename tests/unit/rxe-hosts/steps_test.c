@@ -84,14 +84,14 @@ waits_for_the_later_of_two(void **state)
 
 	for (uint32_t h = 1; h < 4; h++)
 		scripted_ack(&rig.dev[h], 1, 9 * MS);
-	assert_int_equal(step_record(1, 0)->waited_for, REC_NONE);
+	assert_int_equal(step_record(1, 0)->waited_step, 0);
 	assert_int_equal(step_record(1, 0)->start_ps, 2 * MS);
-	assert_int_equal(step_record(1, 1)->waited_for, 0);
+	assert_int_equal(step_record(1, 1)->waited_rank, 0);
 	assert_int_equal(step_record(1, 1)->start_ps, 7 * MS);
 	assert_int_equal(step_record(1, 1)->end_ps, 9 * MS);
-	assert_int_equal(step_record(2, 1)->waited_for, REC_NONE);
+	assert_int_equal(step_record(2, 1)->waited_rank, 2);
 	assert_int_equal(step_record(2, 1)->start_ps, 8 * MS);
-	assert_int_equal(step_record(3, 1)->waited_for, REC_NONE);
+	assert_int_equal(step_record(3, 1)->waited_rank, 3);
 	assert_int_equal(step_record(3, 1)->bytes, 1000);
 	assert_int_equal(step_record(3, 1)->open, 0);
 }
@@ -112,7 +112,7 @@ early_arrivals_are_remembered(void **state)
 	assert_int_equal(rig.dev[1].nposts, 2);
 	scripted_ack(&rig.dev[1], 1, 10 * MS);
 	assert_int_equal(rig.dev[1].nposts, 3); /* step 3 has its data too */
-	assert_int_equal(step_record(1, 1)->waited_for, REC_NONE);
+	assert_int_equal(step_record(1, 1)->waited_rank, 1);
 }
 
 static uint64_t
@@ -146,8 +146,7 @@ reduce_scatter_of_four_is_right(void **state)
 		assert_int_equal(step_engine_rows(rig.engine[h]), 3);
 	}
 	/* F2S2 waits for F1S1 by its schedule; with even times the own last ACK is the later. */
-	assert_int_equal(step_engine_row(rig.engine[2], 1).depends_on, 1);
-	assert_int_equal(step_engine_row(rig.engine[2], 1).waited_for, REC_NONE);
+	assert_int_equal(step_engine_row(rig.engine[2], 1).waited_for.rank, 2);
 	assert_int_equal(step_engine_row(rig.engine[2], 1).src, 2);
 	assert_int_equal(step_engine_row(rig.engine[2], 1).dst, 3);
 	assert_int_equal(step_engine_row(rig.engine[2], 1).start_ps, 104 * US);
@@ -212,7 +211,7 @@ gap_separates_iterations(void **state)
 	assert_int_equal(step_engines_result(rig.engine, 2, 0, 1).start_ps, 104 * US + 1 * MS);
 	assert_int_equal(step_engines_result(rig.engine, 2, 0, 1).end_ps, 208 * US + 1 * MS);
 	assert_int_equal(step_record(0, 2)->iteration, 2);
-	assert_int_equal(step_record(0, 2)->waited_for, REC_NONE);
+	assert_int_equal(step_record(0, 2)->waited_step, 0);
 }
 
 static void
@@ -244,10 +243,10 @@ slow_host_starts_late(void **state)
 	steps_rig_run(&rig, even);
 	assert_int_equal(step_engine_row(rig.engine[1], 0).start_ps, 0);
 	assert_int_equal(step_engine_row(rig.engine[1], 1).start_ps, 404 * US); /* not at 104 */
-	assert_int_equal(step_engine_row(rig.engine[1], 1).waited_for, REC_NONE);
+	assert_int_equal(step_engine_row(rig.engine[1], 1).waited_for.rank, 1);
 	/* Host 2's step 3 waits for it. */
 	assert_int_equal(step_engine_row(rig.engine[2], 2).start_ps, 504 * US);
-	assert_int_equal(step_engine_row(rig.engine[2], 2).waited_for, 1);
+	assert_int_equal(step_engine_row(rig.engine[2], 2).waited_for.rank, 1);
 	assert_int_equal(step_engine_row(rig.engine[0], 2).start_ps, 208 * US);
 	faults_fini(&list);
 	cfg_destroy(cfg);
@@ -282,7 +281,7 @@ open_steps_are_reported(void **state)
 	assert_int_equal(rec->end_ps, 0);
 	assert_int_equal(rec->acked_bytes, 640);
 	assert_int_equal(rec->retransmits, 7);
-	assert_int_equal(rec->waited_for, REC_NONE);
+	assert_int_equal(rec->waited_step, 0);
 	assert_int_equal(rec->hdr.time_ps, 20 * MS);
 	assert_int_equal(step_record(1, 0)->open, 0);
 	rec = step_record(1, 1); /* not started: waits for host 0 */
@@ -290,7 +289,7 @@ open_steps_are_reported(void **state)
 	assert_int_equal(rec->step, 2);
 	assert_int_equal(rec->start_ps, 0);
 	assert_int_equal(rec->end_ps, 0);
-	assert_int_equal(rec->waited_for, 0);
+	assert_int_equal(rec->waited_rank, 0);
 	assert_null(step_record(1, 2));
 	assert_int_equal(step_engine_rows(rig.engine[1]), 2);
 	assert_true(step_engine_row(rig.engine[1], 1).open);
