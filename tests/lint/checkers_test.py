@@ -11,6 +11,7 @@ import tempfile
 STYLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '.clang-format')
 C = '/* SPDX-License-Identifier: BSD-3-Clause */\n'
 H = C + '#pragma once\n'
+PY = '#!/usr/bin/env python3\n'
 
 # checker, what the tree shows, its files, what the checker must say ('' = nothing wrong)
 CASES = [
@@ -97,10 +98,18 @@ CASES = [
     ('unused', 'a row without use', {'topo/a.c': C, 'unused.txt': 'a: for tests\n'}, 'unused.txt: a() is used, or gone'),
     ('unused', 'a declaration of nothing', {'topo/a.h': H + 'struct x *a(int b,\n\t    int c);\n', 'unused.txt': ''},
      'topo/a.h:3: a() is declared, and defined nowhere'),
-    ('size', 'what fits', {'topo/a.c': C + 'int\na(void)\n{\n' + '\tb();\n' * 60 + '}\n', 'tests/unit/a_test.c': C + '\n' * 500}, ''),
+    ('size', 'what fits',
+     {'topo/a.c': C + 'int\na(void)\n{\n' + '\tb();\n' * 60 + '}\n', 'topo/a.h': H + 'int a;\n' * 398,
+      'scripts/a': PY + 'def a():\n' + '    b()\n' * 60, 'docs/a.md': '\n' * 500, 'scripts/b': '#!/bin/sh\n' * 500}, ''),
     ('size', 'a function too long', {'topo/a.c': C + 'int\na(void)\n{\n' + '\tb();\n' * 61 + '}\n'},
      'topo/a.c:4: a() has 61 lines; at most 60'),
     ('size', 'a file too long', {'topo/a.h': H + 'int a;\n' * 399}, 'topo/a.h:401: 401 lines; at most 400'),
+    ('size', 'a test too long', {'tests/unit/a_test.c': C + 'static void\na(void **state)\n{\n' + '\tb();\n' * 61 + '}\n'},
+     'tests/unit/a_test.c:4: a() has 61 lines; at most 60'),
+    ('size', 'tests too long', {'tests/unit/a_test.c': C + '\n' * 400 + 'int a;\n'}, 'tests/unit/a_test.c:401: 402 lines; at most 400'),
+    ('size', 'a function in Python too long', {'tests/sim/a_test.py': PY + 'class A:\n    def a(self):\n' + '        b()\n' * 61},
+     'tests/sim/a_test.py:3: a() has 61 lines; at most 60'),
+    ('size', 'a program in Python too long', {'scripts/a': PY + 'a()\n' * 400}, 'scripts/a:401: 401 lines; at most 400'),
     ('map', 'a map of the tree',
      {'docs/architecture.md': '`topo/`\n| `topo/a.c` | `a()` | x |\n', 'topo/a.c': C + 'int\na(void)\n{\n\treturn 1;\n}\n'}, ''),
     ('map', 'a file that is gone', {'docs/architecture.md': '\nSee `topo/b.c`.\n'}, 'docs/architecture.md:2: there is no topo/b.c'),

@@ -1,32 +1,81 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""size.py ROOT: outside of tests no function has more than 60 lines between its braces, and no file more than 400."""
+"""size.py ROOT: no file has more than 400 lines, and no function more than 60: between its braces in C, of its body in Python."""
+import ast
+import re
 import sys
 
 import source
 
 MOST_FUNCTION, MOST_FILE = 60, 400
+# To be divided: told with every run until they are.
+LONG = {
+    'tests/fuzz/corpus.c',
+    'tests/sim/interop_rig.c',
+    'tests/unit/common/cfg_test.c',
+    'tests/unit/diag/cause_pfc_test.c',
+    'tests/unit/diag/collect_test.c',
+    'tests/unit/diag/verdict_test.c',
+    'tests/unit/dpswitch/external_frames_test.c',
+    'tests/unit/dpswitch/external_peer_test.c',
+    'tests/unit/dpswitch/fabric_rig.c',
+    'tests/unit/dpswitch/fabric_test.c',
+    'tests/unit/dpswitch/frame_test.c',
+    'tests/unit/dpswitch/manage_test.c',
+    'tests/unit/dpswitch/poll_test.c',
+    'tests/unit/dpswitch/port_test.c',
+    'tests/unit/dpswitch/switch_test.c',
+    'tests/unit/rxe-hosts/plan_test.c',
+    'tests/unit/rxe-hosts/steps_test.c',
+}
+
+
+def c_functions(text):
+    """(line, name, lines) of each function. The layout of .clang-format: its braces stand alone at the beginning of a line."""
+    lines = text.split('\n')
+    opened = None
+    for number, line in enumerate(lines, 1):
+        if line == '{':
+            opened = number
+        elif line == '}' and opened is not None:
+            yield opened, lines[opened - 2].split('(')[0], number - opened - 1
+            opened = None
+
+
+def python_functions(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.name, node.end_lineno - node.body[0].lineno + 1
+
+
+def functions_of(path, text):
+    """@return the functions of a source, None of what is no source"""
+    if path.endswith(('.c', '.h')):
+        return c_functions(text)
+    if path.endswith('.py') or re.match(r'#!.*\bpython3\n', text):
+        return python_functions(text)
+    return None
 
 
 def main():
     root = sys.argv[1]
-    findings = []
-    paths = [path for path in source.files(root, '*.c', '*.h') if not path.startswith('tests/')]
-    for path in paths:
-        lines = source.read(root, path).rstrip('\n').split('\n')
-        if len(lines) > MOST_FILE:
-            findings.append(f'{path}:{MOST_FILE + 1}: {len(lines)} lines; at most {MOST_FILE}')
-        opened = None
-        for number, line in enumerate(lines, 1):
-            # The layout of .clang-format: a function's braces stand alone at the beginning of a line.
-            if line == '{':
-                opened = number
-            elif line == '}' and opened is not None:
-                if number - opened - 1 > MOST_FUNCTION:
-                    name = lines[opened - 2].split('(')[0]
-                    findings.append(f'{path}:{opened}: {name}() has {number - opened - 1} lines; at most {MOST_FUNCTION}')
-                opened = None
-    source.conclude('size', findings, len(paths))
+    findings, looked_at = [], 0
+    for path in source.files(root, '*'):
+        text = source.read(root, path)
+        functions = functions_of(path, text)
+        if functions is None:
+            continue
+        looked_at += 1
+        lines = text.rstrip('\n').count('\n') + 1
+        found = [f'{path}:{MOST_FILE + 1}: {lines} lines; at most {MOST_FILE}'] if lines > MOST_FILE else []
+        found += [f'{path}:{line}: {name}() has {length} lines; at most {MOST_FUNCTION}'
+                  for line, name, length in functions if length > MOST_FUNCTION]
+        if path in LONG:
+            for finding in found:
+                print(f'to be divided: {finding}')
+        else:
+            findings += found
+    source.conclude('size', findings, looked_at)
 
 
 main()
