@@ -18,13 +18,9 @@ LONG = {
     'tests/unit/diag/verdict_test.c',
     'tests/unit/dpswitch/external_frames_test.c',
     'tests/unit/dpswitch/external_peer_test.c',
-    'tests/unit/dpswitch/fabric_rig.c',
-    'tests/unit/dpswitch/fabric_test.c',
     'tests/unit/dpswitch/frame_test.c',
     'tests/unit/dpswitch/manage_test.c',
-    'tests/unit/dpswitch/poll_test.c',
     'tests/unit/dpswitch/port_test.c',
-    'tests/unit/dpswitch/switch_test.c',
     'tests/unit/rxe-hosts/plan_test.c',
     'tests/unit/rxe-hosts/steps_test.c',
 }

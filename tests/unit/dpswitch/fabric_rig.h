@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A fabric of real switches whose hosts are generators: each sends the frames it was told to, at line rate, obeys PAUSE,
- * and writes down all that reaches it.
- */
+/* A fabric of real switches whose hosts are generators (fabric_host.h). */
 #pragma once
 
 #include "common/cfg/cfg.h"
@@ -12,44 +9,12 @@
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/faults/fault.h"
 #include "dpswitch/pipeline/switch.h"
+#include "tests/unit/dpswitch/fabric_host.h"
 #include "topo/build.h"
 
 #define FRIG_MAX_FLOWS 32
 #define FRIG_PAUSE_BYTES 84
 #define FRIG_LIMIT_PS (10 * PS_PER_S)
-
-struct frig_frame {
-	uint64_t at_ps; /* earliest first bit */
-	struct pkt p;
-};
-
-struct frig_own_pause {
-	uint64_t at_ps; /* first bit */
-	uint8_t prio_mask;
-	bool xoff;
-};
-
-/* Frames to send, in this order. */
-struct frig_frames {
-	struct frig_frame *frames;
-	size_t count, next;
-};
-
-/* A host with one NIC. */
-struct frig_host {
-	struct node node;                 /* first */
-	struct frig_frames control, data; /* class 0, which goes first and is never paused; the others */
-	struct frig_own_pause *own;
-	size_t nown, next_own;
-	struct pkt *got; /* arrivals, as they came */
-	size_t ngot;
-	struct pkt *sent; /* departures; time_ps is their arrival at the other end */
-	size_t nsent;
-	struct pause_frame *pauses; /* PAUSE and RESUME that arrived */
-	size_t npauses;
-	uint64_t free_ps, floor_ps;
-	uint8_t paused, holding; /* classes that the peer holds back here; that this host holds back there */
-};
 
 struct frig {
 	struct cfg *cfg;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * One switch between generators. Frames of 1000 B take 80 ns at 100 Gbps and 800 ns at 10 Gbps; cables are 1 us long and
- * receivers take no time. Frame k of a burst from time 0 on is with the switch at (k + 1) x 80 ns + 1 us.
- */
+/* What a switch does to packets that pass: order, ECN marks, TTL, drops at the tail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,135 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/dpswitch/fabric_rig.h"
-
-#define NS PS_PER_NS
-#define FRAME_NS 80
-#define SLOW_NS 800
-#define DELAY_NS 1000
-#define FIRST_NS (FRAME_NS + DELAY_NS) /* the first frame is with the switch */
-#define PAUSE_PS 6720                  /* 84 B at 100 Gbps */
-
-#define NETWORK(links)                                                                                                     \
-	"topology = { kind = \"explicit\"; rate = \"100Gbps\"; delay = \"1us\"; switches = [ \"S\" ]; "                    \
-	"hosts = [ \"a\", \"b\", \"c\" ]; links = (" links "); };"
-
-/* a and c send, b receives through a tenth of their rate. */
-static const char narrow[] = NETWORK("\"a S\", \"b S 10Gbps\", \"c S\"");
-static const char wide[] = NETWORK("\"a S\", \"b S\", \"c S\"");
-
-enum { PORT_A, PORT_B, PORT_C };
-
-static void
-start(struct frig *rig)
-{
-	if (frig_start(rig) < 0)
-		fail_msg("%s", rig->err.text);
-}
-
-/* Static thresholds: 2000 B reserved, XOFF 10000 B above, XON 3000 B below that. */
-static void
-static_pfc(struct frig *rig)
-{
-	rig->pfc.model = PFC_STATIC;
-	rig->pfc.reserve_bytes = 2000;
-	rig->pfc.xoff_bytes = 10000;
-	rig->pfc.xon_offset_bytes = 3000;
-}
-
-/*
- * The first frame leaves at once and one more every 800 ns. Right behind the arrival of frame k, 800 to 1600 ns after
- * the first, k - 1 frames are held (arrivals come before departures): 12000 B = reserve + XOFF with frame 13, at 14 x 80
- * ns + 1 us. The PAUSE takes 6.72 ns on the wire and 1 us of cable; frame 39 has started by then, frame 40 has not.
- * Held bytes fall to 9000 = reserve + XOFF - XON when frame 30 starts to leave (31 of 40 gone).
- */
-static void
-pause_and_resume_leave_exactly_when_thresholds_say(void **state)
-{
-	const uint64_t xoff_ps = (14 * FRAME_NS + DELAY_NS) * NS + PAUSE_PS + DELAY_NS * NS;
-	const uint64_t xon_ps = (FIRST_NS + 30 * SLOW_NS) * NS + PAUSE_PS + DELAY_NS * NS;
-	struct frig_host *a;
-	struct frig rig;
-
-	(void)state;
-	frig_init(&rig, narrow);
-	static_pfc(&rig);
-	uint32_t flow = frig_flow(&rig, "a", "b", 3);
-	start(&rig);
-	frig_send(&rig, flow, 0, 1000, 60);
-	frig_run(&rig, 200 * PS_PER_US);
-	a = frig_host(&rig, "a");
-	assert_true(a->npauses >= 2);
-	assert_true(a->pauses[0].xoff);
-	assert_int_equal(a->pauses[0].prio_mask, 1 << 3);
-	assert_int_equal(a->pauses[0].time_ps, xoff_ps);
-	assert_false(a->pauses[1].xoff);
-	assert_int_equal(a->pauses[1].time_ps, xon_ps);
-	/* frame 40 goes the moment it may */
-	assert_int_equal(a->sent[39].time_ps, (40 * FRAME_NS + DELAY_NS) * NS);
-	assert_int_equal(a->sent[40].time_ps, xon_ps + (FRAME_NS + DELAY_NS) * NS);
-	assert_int_equal(frig_host(&rig, "b")->ngot, 60);
-	assert_int_equal(frig_switch(&rig, "S")->account.ingress[PORT_A].bytes, 0);
-	assert_int_equal(frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_bytes, 0);
-	assert_int_equal(frig_switch(&rig, "S")->account.pool.shared_bytes, 0);
-	assert_int_equal(frig_switch(&rig, "S")->node.count.pause_errors, 0);
-	assert_true(frig_conserves(&rig));
-	frig_stop(&rig);
-}
-
-static void
-one_byte_below_the_threshold_sends_no_pause(void **state)
-{
-	struct frig rig;
-
-	(void)state;
-	frig_init(&rig, narrow);
-	static_pfc(&rig);
-	uint32_t flow = frig_flow(&rig, "a", "b", 3);
-	start(&rig);
-	/* 13 frames wait at most: the last arrival, at 1120 ns behind the first, finds 12 others and makes 12 with it */
-	frig_send(&rig, flow, 0, 1000, 13);
-	frig_run(&rig, 100 * PS_PER_US);
-	assert_int_equal(frig_host(&rig, "a")->npauses, 0);
-	assert_int_equal(frig_host(&rig, "b")->ngot, 13);
-	frig_stop(&rig);
-}
-
-/* A dynamic threshold is alpha x free pool: the pool's other user brings it down. */
-static void
-dynamic_threshold_shrinks_with_the_pool(void **state)
-{
-	struct frig rig;
-
-	(void)state;
-	frig_init(&rig, narrow);
-	rig.pfc.model = PFC_DYNAMIC;
-	rig.pfc.alpha = 0.5;
-	rig.pfc.reserve_bytes = 0;
-	rig.pfc.headroom_bytes = 30000;
-	rig.params.buffer_bytes = 3 * 30000 + 20000;
-	uint32_t flow = frig_flow(&rig, "a", "b", 3);
-	start(&rig);
-	frig_send(&rig, flow, 0, 1000, 30);
-	frig_run(&rig, 100 * PS_PER_US);
-	/*
-	 * used >= (20000 - used) / 2 first holds with used = 7000 B, behind frame 7 (frame 0 is gone): a frame is charged
-	 * against the threshold before it, 7000 <= (20000 - 6000) / 2.
-	 */
-	assert_int_equal(frig_host(&rig, "a")->pauses[0].time_ps,
-			 (8 * FRAME_NS + DELAY_NS) * NS + PAUSE_PS + DELAY_NS * NS);
-	frig_stop(&rig);
-}
-
-/* @return order in which b received, one letter a frame by its priority digit */
-static void
-order_of(const struct frig_host *host, char *buf, size_t cap)
-{
-	size_t n = host->ngot < cap - 1 ? host->ngot : cap - 1;
-
-	for (size_t i = 0; i < n; i++)
-		buf[i] = (char)('0' + host->got[i].prio);
-	buf[n] = '\0';
-}
+#include "tests/unit/dpswitch/switch_rig.h"
 
 static void
 class_0_overtakes(void **state)
@@ -259,7 +128,8 @@ ecn_off_marks_nothing(void **state)
 	frig_send(&rig, flow, 0, 1000, 11);
 	frig_run(&rig, 100 * PS_PER_US);
 	b = frig_host(&rig, "b");
-	for (uint32_t j = 0; j < b->ngot; j++)
+	assert_int_equal(b->ngot, 11);
+	for (uint32_t j = 0; j < 11; j++)
 		assert_int_equal(b->got[j].flags & PKT_CE, 0);
 	frig_stop(&rig);
 }
@@ -315,201 +185,10 @@ lossy_classes_drop_at_the_tail(void **state)
 	frig_stop(&rig);
 }
 
-/* A lossless class that overruns its headroom ends the run with the port and the size needed. */
-static void
-overrun_headroom_names_what_was_needed(void **state)
-{
-	const struct node *node;
-	struct frig rig;
-
-	(void)state;
-	frig_init(&rig, narrow);
-	static_pfc(&rig);
-	uint32_t flow = frig_flow(&rig, "a", "b", 3);
-	start(&rig);
-	/* the sender is deaf: half of the needed headroom remains, as if the cable were longer than was said */
-	frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_limit_bytes = 5000;
-	frig_send(&rig, flow, 0, 1000, 60);
-	frig_run(&rig, 200 * PS_PER_US);
-	node = &frig_switch(&rig, "S")->node;
-	assert_int_equal(node->status, NODE_NO_BUFFER);
-	assert_int_equal(rig.fabric->end_reason, REC_END_INVARIANT);
-	assert_non_null(strstr(node->error, "S:1"));
-	assert_non_null(strstr(node->error, "5000 B by 1000 B: it needs at least 6000 B"));
-	frig_stop(&rig);
-}
-
-static void
-thresholds_that_cannot_work_are_refused(void **state)
-{
-	struct frig rig;
-
-	(void)state;
-	frig_init(&rig, narrow);
-	rig.pfc.model = PFC_STATIC;
-	rig.pfc.xoff_bytes = 1000;
-	frig_flow(&rig, "a", "b", 3);
-	assert_int_equal(frig_start(&rig), -1);
-	assert_non_null(strstr(rig.err.text, "does not exceed one frame of 1000 B"));
-	frig_stop(&rig);
-
-	frig_init(&rig, narrow);
-	/* 100 Gbps x 2 us + 3 x 1000 + 84 */
-	rig.pfc.headroom_bytes = 28083;
-	frig_flow(&rig, "a", "b", 3);
-	assert_int_equal(frig_start(&rig), -1);
-	assert_non_null(strstr(rig.err.text, "needs at least 28084"));
-	frig_stop(&rig);
-
-	frig_init(&rig, narrow);
-	rig.pfc.headroom_bytes = 28084;
-	frig_flow(&rig, "a", "b", 3);
-	assert_int_equal(frig_start(&rig), 0);
-	frig_stop(&rig);
-}
-
-/* The most headroom that a burst into a static threshold takes while the way back is full of frames. */
-static uint64_t
-most_headroom(uint64_t xoff_bytes, uint64_t phase_ps)
-{
-	uint64_t most = 0;
-	struct frig rig;
-
-	frig_init(&rig, narrow);
-	static_pfc(&rig);
-	rig.pfc.xoff_bytes = xoff_bytes;
-	uint32_t forward = frig_flow(&rig, "a", "b", 3), back = frig_flow(&rig, "c", "a", 3);
-
-	start(&rig);
-	/* an overrun is what is being measured */
-	frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_limit_bytes = UINT64_MAX;
-	frig_send(&rig, forward, 0, 1000, 60);
-	frig_send(&rig, back, phase_ps, 1000, 60);
-	/* b holds everything back, so that what went into the headroom stays there */
-	frig_pause(&rig, "b", 0, 1 << 3, true);
-	frig_run(&rig, 50 * PS_PER_US);
-	most = frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_bytes;
-	assert_int_equal(frig_host(&rig, "a")->npauses, 1);
-	frig_stop(&rig);
-	return most;
-}
-
-/*
- * Over thresholds in every position within a frame and a way back in every phase: what topo_headroom_bytes() says is
- * enough, and no frame too much. 100 Gbps x 2 us + 3 x 1000 + 84 = 28084.
- */
-static void
-sized_headroom_holds_the_worst_case(void **state)
-{
-	uint64_t most = 0;
-
-	(void)state;
-	for (uint64_t xoff_bytes = 10000; xoff_bytes < 11000; xoff_bytes += 90) {
-		for (uint64_t phase_ps = 0; phase_ps < 80000; phase_ps += 7000) {
-			uint64_t bytes = most_headroom(xoff_bytes, phase_ps);
-
-			most = bytes > most ? bytes : most;
-		}
-	}
-	assert_in_range(most, 28084 - 1000 + 1, 28084);
-}
-
-/* The last of 2000 frames from c to a, with or without a burst from a that makes the switch pause a. */
-static uint64_t
-last_arrival(bool burst, size_t *pauses)
-{
-	struct frig_host *a;
-	uint64_t last_ps;
-	struct frig rig;
-
-	frig_init(&rig, narrow);
-	static_pfc(&rig);
-	uint32_t forward = frig_flow(&rig, "a", "b", 3), back = frig_flow(&rig, "c", "a", 3);
-
-	start(&rig);
-	if (burst)
-		frig_send(&rig, forward, 0, 1000, 100);
-	frig_send(&rig, back, 0, 1000, 2000);
-	frig_run(&rig, PS_PER_MS);
-	a = frig_host(&rig, "a");
-	assert_int_equal(a->ngot, 2000);
-	last_ps = a->got[1999].time_ps;
-	*pauses = 0;
-	for (size_t i = 0; i < a->npauses; i++)
-		*pauses += a->pauses[i].time_ps < last_ps;
-	frig_stop(&rig);
-	return last_ps;
-}
-
-/* A saturated port loses exactly the wire time of the PAUSE and RESUME frames that it sends between its data. */
-static void
-pause_frames_take_their_wire_time(void **state)
-{
-	size_t none, some;
-	uint64_t without_ps = last_arrival(false, &none), with_ps = last_arrival(true, &some);
-
-	(void)state;
-	assert_int_equal(without_ps, (2001 * FRAME_NS + 2 * DELAY_NS) * NS);
-	assert_int_equal(none, 0);
-	assert_true(some >= 4);
-	assert_int_equal(with_ps - without_ps, some * PAUSE_PS);
-}
-
-/* No frame on a link overlaps another, and a PAUSE does not cut into the frame under way. */
-static void
-a_pause_waits_for_the_frame_under_way(void **state)
-{
-	const uint64_t wanted_ps = (14 * FRAME_NS + DELAY_NS) * NS;
-	struct frig_host *a;
-	struct frig rig;
-
-	(void)state;
-	frig_init(&rig, narrow);
-	static_pfc(&rig);
-	uint32_t forward = frig_flow(&rig, "a", "b", 3), back = frig_flow(&rig, "c", "a", 3);
-
-	start(&rig);
-	frig_send(&rig, forward, 0, 1000, 60);
-	/* its frames start from S to a 30 ns before and 50 ns after multiples of 80 ns + 1 us */
-	frig_send(&rig, back, 50 * NS, 1000, 60);
-	frig_run(&rig, 200 * PS_PER_US);
-	a = frig_host(&rig, "a");
-	assert_true(a->pauses[0].xoff);
-	assert_int_equal(a->pauses[0].time_ps, wanted_ps + 50 * NS + PAUSE_PS + DELAY_NS * NS);
-	frig_stop(&rig);
-}
-
-static void
-paused_class_stands_while_others_go(void **state)
-{
-	char order[16];
-	struct frig rig;
-
-	(void)state;
-	frig_init(&rig, "switch = { pfc = { priorities = [ \"3\", \"4\" ]; }; };" NETWORK("\"a S\", \"b S\", \"c S\""));
-	uint32_t three = frig_flow(&rig, "a", "b", 3), four = frig_flow(&rig, "c", "b", 4);
-
-	start(&rig);
-	/* b halts class 3 before anything comes */
-	frig_pause(&rig, "b", 0, 1 << 3, true);
-	frig_pause(&rig, "b", 20 * PS_PER_US, 1 << 3, false);
-	frig_send(&rig, three, PS_PER_US, 1000, 3);
-	frig_send(&rig, four, 2 * PS_PER_US, 1000, 3);
-	frig_run(&rig, 100 * PS_PER_US);
-	order_of(frig_host(&rig, "b"), order, sizeof(order));
-	assert_string_equal(order, "444333");
-	/* 20 us + 6.72 ns + 1 us of cable, then a frame and the cable back */
-	assert_int_equal(frig_host(&rig, "b")->got[3].time_ps, 20 * PS_PER_US + PAUSE_PS + (2 * DELAY_NS + FRAME_NS) * NS);
-	frig_stop(&rig);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pause_and_resume_leave_exactly_when_thresholds_say),
-		cmocka_unit_test(one_byte_below_the_threshold_sends_no_pause),
-		cmocka_unit_test(dynamic_threshold_shrinks_with_the_pool),
 		cmocka_unit_test(class_0_overtakes),
 		cmocka_unit_test(data_classes_share_by_weight),
 		cmocka_unit_test(ecn_marks_by_what_is_left_behind),
@@ -518,12 +197,6 @@ main(void)
 		cmocka_unit_test(ecn_off_marks_nothing),
 		cmocka_unit_test(every_hop_takes_from_ttl),
 		cmocka_unit_test(lossy_classes_drop_at_the_tail),
-		cmocka_unit_test(overrun_headroom_names_what_was_needed),
-		cmocka_unit_test(thresholds_that_cannot_work_are_refused),
-		cmocka_unit_test(sized_headroom_holds_the_worst_case),
-		cmocka_unit_test(pause_frames_take_their_wire_time),
-		cmocka_unit_test(a_pause_waits_for_the_frame_under_way),
-		cmocka_unit_test(paused_class_stands_while_others_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

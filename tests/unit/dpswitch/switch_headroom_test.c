@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The headroom of an ingress: what it must hold, and what happens where it does not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/dpswitch/switch_rig.h"
+
+/* A lossless class that overruns its headroom ends the run with the port and the size needed. */
+static void
+overrun_headroom_names_what_was_needed(void **state)
+{
+	const struct node *node;
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, narrow);
+	static_pfc(&rig);
+	uint32_t flow = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	/* the sender is deaf: half of the needed headroom remains, as if the cable were longer than was said */
+	frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_limit_bytes = 5000;
+	frig_send(&rig, flow, 0, 1000, 60);
+	frig_run(&rig, 200 * PS_PER_US);
+	node = &frig_switch(&rig, "S")->node;
+	assert_int_equal(node->status, NODE_NO_BUFFER);
+	assert_int_equal(rig.fabric->end_reason, REC_END_INVARIANT);
+	assert_non_null(strstr(node->error, "S:1"));
+	assert_non_null(strstr(node->error, "5000 B by 1000 B: it needs at least 6000 B"));
+	frig_stop(&rig);
+}
+
+static void
+thresholds_that_cannot_work_are_refused(void **state)
+{
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, narrow);
+	rig.pfc.model = PFC_STATIC;
+	rig.pfc.xoff_bytes = 1000;
+	frig_flow(&rig, "a", "b", 3);
+	assert_int_equal(frig_start(&rig), -1);
+	assert_non_null(strstr(rig.err.text, "does not exceed one frame of 1000 B"));
+	frig_stop(&rig);
+
+	frig_init(&rig, narrow);
+	/* 100 Gbps x 2 us + 3 x 1000 + 84 */
+	rig.pfc.headroom_bytes = 28083;
+	frig_flow(&rig, "a", "b", 3);
+	assert_int_equal(frig_start(&rig), -1);
+	assert_non_null(strstr(rig.err.text, "needs at least 28084"));
+	frig_stop(&rig);
+
+	frig_init(&rig, narrow);
+	rig.pfc.headroom_bytes = 28084;
+	frig_flow(&rig, "a", "b", 3);
+	assert_int_equal(frig_start(&rig), 0);
+	frig_stop(&rig);
+}
+
+/* The most headroom that a burst into a static threshold takes while the way back is full of frames. */
+static uint64_t
+most_headroom(uint64_t xoff_bytes, uint64_t phase_ps)
+{
+	uint64_t most = 0;
+	struct frig rig;
+
+	frig_init(&rig, narrow);
+	static_pfc(&rig);
+	rig.pfc.xoff_bytes = xoff_bytes;
+	uint32_t forward = frig_flow(&rig, "a", "b", 3), back = frig_flow(&rig, "c", "a", 3);
+
+	start(&rig);
+	/* an overrun is what is being measured */
+	frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_limit_bytes = UINT64_MAX;
+	frig_send(&rig, forward, 0, 1000, 60);
+	frig_send(&rig, back, phase_ps, 1000, 60);
+	/* b holds everything back, so that what went into the headroom stays there */
+	frig_pause(&rig, "b", 0, 1 << 3, true);
+	frig_run(&rig, 50 * PS_PER_US);
+	most = frig_switch(&rig, "S")->account.ingress[PORT_A].headroom_bytes;
+	assert_int_equal(frig_host(&rig, "a")->npauses, 1);
+	frig_stop(&rig);
+	return most;
+}
+
+/*
+ * Over thresholds in every position within a frame and a way back in every phase: what topo_headroom_bytes() says is
+ * enough, and no frame too much. 100 Gbps x 2 us + 3 x 1000 + 84 = 28084.
+ */
+static void
+sized_headroom_holds_the_worst_case(void **state)
+{
+	uint64_t most = 0;
+
+	(void)state;
+	for (uint64_t xoff_bytes = 10000; xoff_bytes < 11000; xoff_bytes += 90) {
+		for (uint64_t phase_ps = 0; phase_ps < 80000; phase_ps += 7000) {
+			uint64_t bytes = most_headroom(xoff_bytes, phase_ps);
+
+			most = bytes > most ? bytes : most;
+		}
+	}
+	assert_in_range(most, 28084 - 1000 + 1, 28084);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(overrun_headroom_names_what_was_needed),
+		cmocka_unit_test(thresholds_that_cannot_work_are_refused),
+		cmocka_unit_test(sized_headroom_holds_the_worst_case),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
