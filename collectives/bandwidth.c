@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "collectives/op/op.h"
 #include "common/units.h"
 
 double
@@ -42,7 +43,8 @@ coll_bandwidth_row(const struct coll_result *result, char *buf, size_t cap)
 {
 	double time_us = (double)result->time_ps / PS_PER_US;
 	int decimals = time_us >= 10000.0 ? 0 : time_us >= 100.0 ? 1 : 2;
-	uint64_t argument = result->op == COLL_ALLREDUCE ? result->count_elems : result->count_elems / result->ranks;
+	const struct coll_op_ops *op = coll_op_ops(result->op);
+	uint64_t argument = op->by_block ? result->count_elems / result->ranks : result->count_elems;
 	double algbw = coll_algbw_gbps(result), busbw = coll_busbw_gbps(result);
 	char wrong[24] = "N/A";
 
@@ -50,7 +52,8 @@ coll_bandwidth_row(const struct coll_result *result, char *buf, size_t cap)
 		snprintf(wrong, sizeof(wrong), "%" PRIu64, result->wrong);
 	snprintf(buf, cap, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d  %7.*f  %6.*f  %6.*f %6s\n",
 		 result->count_elems * coll_elem_bytes(result->type), argument,
-		 result->type == COLL_FLOAT32 ? "float" : "int32", result->op == COLL_ALLGATHER ? "none" : "sum", -1,
-		 decimals, time_us, coll_bw_decimals(algbw), algbw, coll_bw_decimals(busbw), busbw, wrong);
+		 result->type == COLL_FLOAT32 ? "float" : "int32", op->sums ? "sum" : "none",
+		 op->rooted ? (int)result->root : -1, decimals, time_us, coll_bw_decimals(algbw), algbw,
+		 coll_bw_decimals(busbw), busbw, wrong);
 	return buf;
 }

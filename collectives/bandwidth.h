@@ -12,7 +12,7 @@
 struct coll_result {
 	enum coll_op op;
 	enum coll_type type;
-	uint32_t ranks;
+	uint32_t ranks, root;
 	uint64_t count_elems; /* vector length a rank; the column "count" has a block's, but for AllReduce */
 	uint64_t time_ps;     /* of the whole collective */
 	uint64_t wrong;       /* elements over all ranks; COLL_WRONG_UNCHECKED with synthetic payload */

@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "collectives/check.h"
+#include "collectives/proof/proof.h"
 
 #define FIRST_CAP 64
 
@@ -223,21 +224,53 @@ place_deps(const struct coll_builder *builder, struct coll_schedule *schedule)
 	return 0;
 }
 
+/* @return a copy of an array, NULL of nothing or without memory */
+static void *
+copy_of(const void *array, size_t count, size_t elem_bytes)
+{
+	void *copy = array == NULL ? NULL : calloc(count + 1, elem_bytes);
+
+	if (copy != NULL)
+		memcpy(copy, array, count * elem_bytes);
+	return copy;
+}
+
+/* @return 0 or -ENOMEM */
+static int
+copy_params(const struct coll_params *params, const struct coll_layout *layout, struct coll_schedule *schedule)
+{
+	size_t ranks = params->ranks;
+
+	*schedule = (struct coll_schedule){
+		.ranks = params->ranks,
+		.op = params->op,
+		.algorithm = params->algorithm,
+		.root = params->root,
+		.count_elems = params->count_elems,
+		.counts = copy_of(params->counts, ranks * ranks, sizeof(*params->counts)),
+		.pairs = copy_of(params->pairs, params->npairs, sizeof(*params->pairs)),
+		.npairs = params->npairs,
+		.in_elems = layout->in_elems,
+		.out_elems = layout->out_elems,
+		.memory_elems = layout->memory_elems,
+	};
+	if ((params->counts != NULL && schedule->counts == NULL) || (params->pairs != NULL && schedule->pairs == NULL))
+		return -ENOMEM;
+	return 0;
+}
+
 struct coll_schedule *
-coll_builder_finish(struct coll_builder *builder, enum coll_op op, enum coll_algorithm algorithm, uint64_t count_elems,
-		    uint64_t memory_elems, struct err *err)
+coll_builder_finish(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout,
+		    struct err *err)
 {
 	struct coll_schedule *schedule = calloc(1, sizeof(*schedule));
 	int rc = builder == NULL || schedule == NULL ? -ENOMEM : builder->failed;
 
-	if (rc == 0) {
-		schedule->ranks = builder->ranks;
-		schedule->op = op;
-		schedule->algorithm = algorithm;
-		schedule->count_elems = count_elems;
-		schedule->memory_elems = memory_elems;
+	assert(builder == NULL || params->ranks == builder->ranks);
+	if (rc == 0)
+		rc = copy_params(params, layout, schedule);
+	if (rc == 0)
 		rc = place_steps(builder, schedule);
-	}
 	if (rc == 0)
 		rc = place_deps(builder, schedule);
 	if (rc == 0)

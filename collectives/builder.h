@@ -7,7 +7,7 @@
  *	struct coll_dep second = coll_builder_local(b, 1, 0, &(struct coll_chunk){ 0 }, 5000);
  *
  *	coll_builder_depend(b, second, first);
- *	schedule = coll_builder_finish(b, COLL_ALLGATHER, COLL_RING, 8, 8, err);
+ *	schedule = coll_builder_finish(b, &params, &(struct coll_layout){ .memory_elems = 8 }, err);
  *
  * Nothing fails before the end: what was wrong first is reported by coll_builder_finish().
  */
@@ -59,11 +59,12 @@ void coll_builder_depend(struct coll_builder *builder, struct coll_dep step, str
 /*
  * The schedule, with steps and dependencies in the order in which they were added. Cycles, races and what becomes of the
  * data are not looked at: coll_schedule_check() is for that. The builder is gone afterwards.
- * @param count_elems   vector length a rank
- * @param memory_elems  address space of a rank; every chunk lies in it
+ * @param params  what it is of: ranks as in coll_builder_create(), operation, algorithm, length, root, counts, pairs; the
+ *                arrays are copied
+ * @param layout  every chunk lies in its memory
  * @return NULL with err and errno set, naming rank and step: ENOMEM; E2BIG: more than COLL_MAX_STEPS; EINVAL: a peer
  *         that is no rank, a chunk outside the memory, a message of nothing, a dependency on a step that there is not
  *         or whose message goes elsewhere
  */
-struct coll_schedule *coll_builder_finish(struct coll_builder *builder, enum coll_op op, enum coll_algorithm algorithm,
-					  uint64_t count_elems, uint64_t memory_elems, struct err *err);
+struct coll_schedule *coll_builder_finish(struct coll_builder *builder, const struct coll_params *params,
+					  const struct coll_layout *layout, struct err *err);

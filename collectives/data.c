@@ -7,6 +7,8 @@
  */
 #include "collectives/data.h"
 
+#include "collectives/contents.h"
+
 #define FLOAT_NOTICED (-1.0f) /* no partial sum is negative */
 
 _Static_assert(31ULL * COLL_MAX_RANKS * (COLL_MAX_RANKS + 1) / 2 < 1ULL << 24, "sums must be exact in a float");
@@ -41,52 +43,49 @@ salt_of(uint32_t iteration)
 }
 
 static void
-fill_range(void *vector, enum coll_type type, uint64_t from, uint64_t to, uint32_t salt, uint32_t factor)
+fill_piece(void *memory, enum coll_type type, const struct coll_piece *piece, uint32_t salt)
 {
 	if (type == COLL_FLOAT32) {
-		float *v = vector;
+		float *v = (float *)memory + piece->at_elems;
 
-		for (uint64_t i = from; i < to; i++)
-			v[i] = float_at(i, salt, factor);
+		for (uint64_t i = 0; i < piece->count_elems; i++)
+			v[i] = float_at(piece->origin_elems + i, salt, piece->from + 1);
 	} else {
-		uint32_t *v = vector;
+		uint32_t *v = (uint32_t *)memory + piece->at_elems;
 
-		for (uint64_t i = from; i < to; i++)
-			v[i] = int_at(i, salt, factor);
+		for (uint64_t i = 0; i < piece->count_elems; i++)
+			v[i] = int_at(piece->origin_elems + i, salt, piece->from + 1);
 	}
 }
 
 /* What a rank has not contributed must not look like any rank's contribution. */
 static void
-fill_noticed(void *vector, enum coll_type type, uint64_t from, uint64_t to, uint32_t salt)
+fill_noticed(void *memory, enum coll_type type, uint64_t count, uint32_t salt)
 {
 	if (type == COLL_FLOAT32) {
-		float *v = vector;
+		float *v = memory;
 
-		for (uint64_t i = from; i < to; i++)
+		for (uint64_t i = 0; i < count; i++)
 			v[i] = FLOAT_NOTICED;
 	} else {
-		uint32_t *v = vector;
+		uint32_t *v = memory;
 
-		for (uint64_t i = from; i < to; i++)
+		for (uint64_t i = 0; i < count; i++)
 			v[i] = int_at(i, salt, 0x80000000U); /* an odd number times 2^31: no rank's factor gives it */
 	}
 }
 
 void
-coll_data_fill(void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank, uint32_t iteration)
+coll_data_fill(void *memory, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank, uint32_t iteration)
 {
-	uint32_t salt = salt_of(iteration);
-	uint64_t all = schedule->count_elems;
-	uint64_t from = 0, to = all;
+	uint32_t salt = salt_of(iteration), pieces = coll_contents_count(schedule, rank, COLL_IN);
 
-	if (schedule->op == COLL_ALLGATHER) {
-		from = coll_block_start(all, schedule->ranks, rank);
-		to = coll_block_start(all, schedule->ranks, rank + 1);
-		fill_noticed(vector, type, 0, from, salt);
-		fill_noticed(vector, type, to, all, salt);
+	fill_noticed(memory, type, schedule->memory_elems, salt);
+	for (uint32_t i = 0; i < pieces; i++) {
+		struct coll_piece piece = coll_contents(schedule, rank, COLL_IN, i);
+
+		fill_piece(memory, type, &piece, salt);
 	}
-	fill_range(vector, type, from, to, salt, rank + 1);
 }
 
 void
@@ -108,39 +107,37 @@ coll_data_reduce(void *dst, const void *src, enum coll_type type, size_t count_e
 }
 
 static uint64_t
-wrong_range(const void *vector, enum coll_type type, uint64_t from, uint64_t to, uint32_t salt, uint32_t factor)
+wrong_in_piece(const void *memory, enum coll_type type, const struct coll_piece *piece, uint32_t salt, uint32_t factor)
 {
 	uint64_t wrong = 0;
 
 	if (type == COLL_FLOAT32) {
-		const float *v = vector;
+		const float *v = (const float *)memory + piece->at_elems;
 
-		for (uint64_t i = from; i < to; i++)
-			wrong += !(v[i] == float_at(i, salt, factor));
+		for (uint64_t i = 0; i < piece->count_elems; i++)
+			wrong += !(v[i] == float_at(piece->origin_elems + i, salt, factor));
 	} else {
-		const uint32_t *v = vector;
+		const uint32_t *v = (const uint32_t *)memory + piece->at_elems;
 
-		for (uint64_t i = from; i < to; i++)
-			wrong += v[i] != int_at(i, salt, factor);
+		for (uint64_t i = 0; i < piece->count_elems; i++)
+			wrong += v[i] != int_at(piece->origin_elems + i, salt, factor);
 	}
 	return wrong;
 }
 
 uint64_t
-coll_data_wrong(const void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
+coll_data_wrong(const void *memory, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
 		uint32_t iteration)
 {
 	uint32_t ranks = schedule->ranks, salt = salt_of(iteration);
-	uint32_t sum_of_factors = ranks * (ranks + 1) / 2;
-	uint64_t all = schedule->count_elems, wrong = 0;
+	uint32_t pieces = coll_contents_count(schedule, rank, COLL_OUT);
+	uint64_t wrong = 0;
 
-	if (schedule->op == COLL_ALLREDUCE)
-		return wrong_range(vector, type, 0, all, salt, sum_of_factors);
-	if (schedule->op == COLL_REDUCESCATTER)
-		return wrong_range(vector, type, coll_block_start(all, ranks, rank), coll_block_start(all, ranks, rank + 1),
-				   salt, sum_of_factors);
-	for (uint32_t block = 0; block < ranks; block++)
-		wrong += wrong_range(vector, type, coll_block_start(all, ranks, block),
-				     coll_block_start(all, ranks, block + 1), salt, block + 1);
+	for (uint32_t i = 0; i < pieces; i++) {
+		struct coll_piece piece = coll_contents(schedule, rank, COLL_OUT, i);
+		uint32_t factor = piece.from == COLL_ALL ? ranks * (ranks + 1) / 2 : piece.from + 1;
+
+		wrong += wrong_in_piece(memory, type, &piece, salt, factor);
+	}
 	return wrong;
 }

@@ -15,8 +15,8 @@ coll_elem_bytes(enum coll_type type)
 	return type == COLL_FLOAT32 ? sizeof(float) : sizeof(int32_t);
 }
 
-/* Fills a rank's vector with its contribution; elements it does not contribute get a value that would be noticed. */
-void coll_data_fill(void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
+/* Fills a rank's memory with its contribution; elements it does not contribute get a value that would be noticed. */
+void coll_data_fill(void *memory, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
 		    uint32_t iteration);
 
 /* dst[i] += src[i] */
@@ -27,5 +27,5 @@ void coll_data_reduce(void *dst, const void *src, enum coll_type type, size_t co
  * exact in any order.
  * @return number of wrong elements
  */
-uint64_t coll_data_wrong(const void *vector, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
+uint64_t coll_data_wrong(const void *memory, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
 			 uint32_t iteration);

@@ -2,21 +2,11 @@
 /*
  * A collective as data: for each rank an ordered list of steps, each sending one chunk to one peer or working on the
  * rank's own memory, and what each step waits for: an acyclic graph.
- * The operation works on one vector of count elements a rank. AllGather: rank r contributes block r and ends with
- * all blocks. ReduceScatter: every rank contributes a full vector and rank r ends with block r of the sum.
- * AllReduce: every rank ends with the whole sum (ReduceScatter, then AllGather).
+ * What the operation promises is in collectives/op/, what algorithms make of it in collectives/algorithm/.
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "common/err.h"
-#include "common/wire/collective.h"
-
-#define COLL_MAX_RANKS 1024 /* the sum of 1024 float contributions is still exact, see data.c */
-#define COLL_NONE UINT32_MAX
+#include "collectives/params.h"
 
 /*
  * A step is (rank, number); numbers count from 1 (the paper's FiSj is rank i, step j). As a dependency of a step of rank
@@ -41,32 +31,38 @@ struct coll_step {
 	uint64_t compute_ps;       /* local step: how long it takes */
 };
 
+/* Where things are in a rank's memory: the same for all ranks. */
+struct coll_layout {
+	uint64_t in_elems, out_elems; /* where its input and its result begin; alike: in place */
+	uint64_t scratch_elems;       /* where neither is */
+	uint64_t memory_elems;        /* its length */
+};
+
 struct coll_schedule {
 	uint32_t ranks;
 	uint32_t max_steps; /* of the rank that has most */
 	enum coll_op op;
 	enum coll_algorithm algorithm;
+	uint32_t root;
 	uint64_t count_elems;    /* vector length a rank */
-	uint64_t memory_elems;   /* address space of a rank: vectors and scratch */
-	uint32_t *first_step;    /* [ranks + 1] index of each rank's first in steps */
-	struct coll_step *steps; /* [first_step[ranks]] rank major */
-	struct coll_dep *deps;   /* of step i from steps[i].first_dep */
-};
-
-/* What an algorithm makes a schedule of. */
-struct coll_params {
-	enum coll_op op;
-	enum coll_algorithm algorithm;
-	uint32_t ranks;
-	uint64_t count_elems; /* vector length a rank */
+	uint64_t *counts;        /* as in struct coll_params; NULL: none */
+	struct coll_pair *pairs; /* the same */
+	uint32_t npairs;
+	uint64_t in_elems, out_elems; /* as in struct coll_layout */
+	uint64_t memory_elems;        /* address space of a rank: vectors and scratch */
+	uint32_t *first_step;         /* [ranks + 1] index of each rank's first in steps */
+	struct coll_step *steps;      /* [first_step[ranks]] rank major */
+	struct coll_dep *deps;        /* of step i from steps[i].first_dep */
 };
 
 /* As scenario files spell them. */
 const char *coll_op_name(enum coll_op op);
 const char *coll_algorithm_name(enum coll_algorithm algorithm);
 
-/* Whether every step of the algorithm sends one block, so that a step's length tells the vector's. */
-bool coll_block_steps(enum coll_algorithm algorithm);
+/* Whether there is such a pair. */
+bool coll_algorithm_has(enum coll_algorithm algorithm, enum coll_op op);
+/* Whether every step of it sends one block, so that a step's length tells the vector's. */
+bool coll_block_steps(enum coll_algorithm algorithm, enum coll_op op);
 
 /* Steps of a rank; of the rank that has most of them; of all ranks. */
 static inline uint32_t
@@ -112,19 +108,11 @@ coll_step_arrival(const struct coll_schedule *schedule, uint32_t rank, uint32_t 
 	return (struct coll_dep){ .rank = COLL_NONE };
 }
 
-/* First element of a block; the first count_elems % ranks blocks are one element longer. Block "ranks" is the end. */
-static inline uint64_t
-coll_block_start(uint64_t count_elems, uint32_t ranks, uint32_t block)
-{
-	uint64_t longer = count_elems % ranks;
-
-	return count_elems / ranks * block + (block < longer ? block : longer);
-}
-
 /*
- * Builds a schedule.
- * @return NULL with err and errno set: too few ranks (< 2), too many, halving-doubling with ranks not a power of two,
- *         fewer elements than ranks
+ * Builds a schedule by one of the algorithms.
+ * @return NULL with err and errno set. EINVAL: ranks, root, chunks or channels out of range or of no use to the
+ *         algorithm, an algorithm that does not have the operation (err names those that have), ranks or lengths that it
+ *         cannot serve; E2BIG; ENOMEM
  */
 struct coll_schedule *coll_schedule_create(const struct coll_params *params, struct err *err);
 void coll_schedule_destroy(struct coll_schedule *schedule);

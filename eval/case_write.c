@@ -36,7 +36,7 @@ write_size(const struct eval_case *c, FILE *to)
 	const struct shape *shape = c->source->shape;
 	double step_bytes = CASE_STEP_BYTES * c->source->scale;
 
-	if (coll_block_steps(shape->algorithm))
+	if (coll_block_steps(shape->algorithm, shape->op))
 		fprintf(to, "step_bytes = \"%.0fB\"", step_bytes);
 	else
 		fprintf(to, "bytes = \"%.0fB\"", shape->ranks * step_bytes);

@@ -4,15 +4,15 @@
 
 #include "common/wire/enum.h"
 
-/* Value, name, title. */
+/* Value, name, title, the file's symbol (collectives/op/op.h). */
 #define COLL_OPS(ROW)                                                                                                      \
-	ROW(COLL_ALLGATHER, 0, "allgather", "AllGather")                                                                   \
-	ROW(COLL_REDUCESCATTER, 1, "reducescatter", "ReduceScatter")                                                       \
-	ROW(COLL_ALLREDUCE, 2, "allreduce", "AllReduce")
+	ROW(COLL_ALLGATHER, 0, "allgather", "AllGather", allgather)                                                        \
+	ROW(COLL_REDUCESCATTER, 1, "reducescatter", "ReduceScatter", reducescatter)                                        \
+	ROW(COLL_ALLREDUCE, 2, "allreduce", "AllReduce", allreduce)
 
 enum coll_op { COLL_OPS(ENUM_VALUE) };
 
-/* Value, name, the file's symbol (collectives/algorithm.h). */
+/* Value, name, the file's symbol (collectives/algorithm/algorithm.h). */
 #define COLL_ALGORITHMS(ROW)                                                                                               \
 	ROW(COLL_RING, 0, "ring", ring)                                                                                    \
 	ROW(COLL_HALVING_DOUBLING, 1, "halving-doubling", halving_doubling)

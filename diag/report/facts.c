@@ -80,7 +80,7 @@ facts_of(const struct verdict *v)
 const char *
 facts_op_name(uint32_t op)
 {
-#define TITLE(id, value, name, title) [id] = title,
+#define TITLE(id, value, name, title, ...) [id] = title,
 	static const char *const names[] = { COLL_OPS(TITLE) };
 
 	return NAME(names, op);

@@ -15,6 +15,7 @@ result_of(const struct emulation *emulation, uint32_t collective, uint32_t itera
 		.op = plan->schedule->op,
 		.type = plan->type,
 		.ranks = plan->schedule->ranks,
+		.root = plan->schedule->root,
 		.count_elems = plan->schedule->count_elems,
 		.time_ps = seen.complete ? seen.end_ps - seen.start_ps : 0,
 		.wrong = plan->real && plan->verify ? seen.wrong : COLL_WRONG_UNCHECKED,

@@ -122,7 +122,7 @@ refuse_step_bytes(const struct collective_config *config, struct err *err)
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < ENUM_COUNT(COLL_ALGORITHMS) && used < sizeof(fitting); i++)
-		if (coll_block_steps(i))
+		if (coll_block_steps(i, (enum coll_op)config->op))
 			used += (size_t)snprintf(fitting + used, sizeof(fitting) - used, "%s\"%s\"", used != 0 ? ", " : "",
 						 coll_algorithm_name(i));
 	return cfg_fail(&config->where, "step_bytes", err, "fits algorithm %s only, whose steps are equal; give bytes",
@@ -138,7 +138,7 @@ collective_config_check(const struct collective_config *config, struct err *err)
 	if ((config->bytes == 0) == (config->step_bytes == 0))
 		return cfg_fail(&config->where, NULL, err, "found %s; exactly one of bytes and step_bytes would be right",
 				config->bytes != 0 ? "both" : "neither");
-	if (config->step_bytes != 0 && !coll_block_steps((enum coll_algorithm)config->algorithm))
+	if (config->step_bytes != 0 && !coll_block_steps((enum coll_algorithm)config->algorithm, (enum coll_op)config->op))
 		return refuse_step_bytes(config, err);
 	if (bytes % elem != 0)
 		return cfg_fail(&config->where, config->bytes != 0 ? "bytes" : "step_bytes", err,

@@ -8,16 +8,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collectives/builder.h"
 #include "common/array.h"
+#include "tests/unit/collectives/schedule_rig.h"
 
 static const struct coll_chunk one = { .count_elems = 1 };
 
 static struct coll_schedule *
-finish(struct coll_builder *builder)
+finish(struct coll_builder *builder, uint32_t ranks)
 {
 	struct err err = { 0 };
-	struct coll_schedule *schedule = coll_builder_finish(builder, COLL_ALLGATHER, COLL_RING, 4, 6, &err);
+	struct coll_schedule *schedule = finish_allgather(builder, ranks, 4, 6, &err);
 
 	if (schedule == NULL)
 		fail_msg("%s", err.text);
@@ -33,7 +33,7 @@ steps_are_sorted_by_rank(void **state)
 	struct coll_dep a = coll_builder_send(builder, 2, 0, 7, &chunk);
 	struct coll_dep b = coll_builder_local(builder, 0, 1, &(struct coll_chunk){ 0 }, 5000);
 	struct coll_dep c = coll_builder_send(builder, 2, 0, 0, &one);
-	struct coll_schedule *schedule = finish(builder);
+	struct coll_schedule *schedule = finish(builder, 3);
 
 	assert_int_equal(a.step, 1);
 	assert_int_equal(c.step, 2);
@@ -71,7 +71,7 @@ dependencies_are_sorted_by_step(void **state)
 	coll_builder_depend(builder, second, (struct coll_dep){ 1, 1 });
 	coll_builder_send(builder, 1, 0, 0, &one);
 	coll_builder_send(builder, 1, 0, 0, &one);
-	schedule = finish(builder);
+	schedule = finish(builder, 2);
 	assert_int_equal(coll_step_at(schedule, 0, 1)->ndeps, 1);
 	assert_int_equal(schedule->deps[coll_step_at(schedule, 0, 1)->first_dep].rank, 1);
 	assert_int_equal(coll_step_at(schedule, 0, 2)->ndeps, ARRAY_LEN(expected));
@@ -113,7 +113,7 @@ bad_steps_are_refused(void **state)
 		coll_builder_send(builder, 1, 0, 0, &one);
 		coll_builder_send(builder, 2, 1, 0, &one);
 		coll_builder_depend(builder, step, cases[i].on);
-		assert_null(coll_builder_finish(builder, COLL_ALLGATHER, COLL_RING, 4, 6, &err));
+		assert_null(finish_allgather(builder, 3, 4, 6, &err));
 		assert_int_equal(errno, EINVAL);
 		if (strstr(err.text, cases[i].says) == NULL)
 			fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.text, cases[i].says);
@@ -126,10 +126,10 @@ nothing_is_no_schedule(void **state)
 	struct err err = { 0 }, alone = { 0 };
 	struct coll_builder *builder = coll_builder_create(1);
 
-	assert_null(coll_builder_finish(coll_builder_create(2), COLL_ALLGATHER, COLL_RING, 4, 6, &err));
+	assert_null(finish_allgather(coll_builder_create(2), 2, 4, 6, &err));
 	assert_non_null(strstr(err.text, "no rank has a step"));
 	coll_builder_local(builder, 0, 0, &one, 0);
-	assert_null(coll_builder_finish(builder, COLL_ALLGATHER, COLL_RING, 4, 6, &alone));
+	assert_null(finish_allgather(builder, 1, 4, 6, &alone));
 	assert_non_null(strstr(alone.text, "1 ranks; a collective has 2 to 1024"));
 	coll_builder_destroy(coll_builder_create(2));
 }
@@ -141,7 +141,7 @@ no_builder_is_no_memory(void **state)
 	struct err err = { 0 };
 
 	coll_builder_depend(NULL, coll_builder_send(NULL, 0, 1, 0, &one), coll_builder_local(NULL, 0, 0, &one, 0));
-	assert_null(coll_builder_finish(NULL, COLL_ALLGATHER, COLL_RING, 4, 6, &err));
+	assert_null(finish_allgather(NULL, 2, 4, 6, &err));
 	assert_int_equal(errno, ENOMEM);
 	assert_non_null(strstr(err.text, "no memory"));
 }

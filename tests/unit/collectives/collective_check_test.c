@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collectives/builder.h"
 #include "common/array.h"
 #include "tests/unit/collectives/schedule_rig.h"
 
@@ -171,7 +170,7 @@ reuse_before_sent_is_found(void **state)
 		second = coll_builder_send(builder, rank, 1 - rank, 0, &own[rank]);
 		coll_builder_depend(builder, second, (struct coll_dep){ 1 - rank, 1 });
 	}
-	schedule = coll_builder_finish(builder, COLL_ALLGATHER, COLL_RING, 2, 2, &err);
+	schedule = finish_allgather(builder, 2, 2, 2, &err);
 	assert_int_equal(coll_schedule_check(schedule, &err), 0); /* sending twice what one has harms nobody */
 	/* Rank 0 returns rank 1's own element, which rank 1 may still be sending. */
 	coll_step_at(schedule, 0, 2)->src_elems = coll_step_at(schedule, 0, 2)->dst_elems = 1;
@@ -197,7 +196,7 @@ two_overwrites_race(void **state)
 		coll_builder_send(builder, sends[i].rank, sends[i].peer, 0, &chunk);
 	}
 	coll_builder_depend(builder, (struct coll_dep){ 1, 1 }, (struct coll_dep){ 0, 1 });
-	schedule = coll_builder_finish(builder, COLL_ALLGATHER, COLL_RING, 3, 3, &err);
+	schedule = finish_allgather(builder, 3, 3, 3, &err);
 	assert_int_equal(coll_schedule_check(schedule, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "race at rank 2: "));
 	assert_non_null(strstr(err.text, "overwrites elements 0..0 while"));

@@ -17,7 +17,9 @@ setup(void **state)
 {
 	struct err err = { .text = "" };
 
-	schedule = coll_schedule_create(&(struct coll_params){ COLL_REDUCESCATTER, COLL_RING, 4, 16 }, &err);
+	schedule = coll_schedule_create(
+		&(struct coll_params){ .op = COLL_REDUCESCATTER, .algorithm = COLL_RING, .ranks = 4, .count_elems = 16 },
+		&err);
 	assert_non_null(schedule);
 	assert_int_equal(coll_max_steps(schedule), 3);
 	return monitor_init(&monitor, schedule, 1);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "collectives/check.h"
+#include "collectives/proof/proof.h"
 
 static int
 check_dep(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, const struct coll_dep *dep, struct err *err)

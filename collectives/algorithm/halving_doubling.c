@@ -9,12 +9,12 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "collectives/algorithm.h"
+#include "collectives/algorithm/algorithm.h"
 
 static int
-hd_check_ranks(uint32_t ranks, struct err *err)
+check(const struct coll_params *params, struct err *err)
 {
-	uint32_t below = 1;
+	uint32_t ranks = params->ranks, below = 1;
 
 	if ((ranks & (ranks - 1)) == 0)
 		return 0;
@@ -26,17 +26,16 @@ hd_check_ranks(uint32_t ranks, struct err *err)
 		       ranks, below, 2 * below);
 }
 
+/* Steps that reduce, then steps that gather. */
 static void
-hd_build(struct coll_builder *builder, const struct coll_params *params)
+exchange(struct coll_builder *builder, const struct coll_params *params, uint32_t reducing, uint32_t gathering)
 {
-	uint32_t n = params->ranks, log2 = (uint32_t)__builtin_ctz(n);
-	uint32_t reducing = params->op == COLL_ALLGATHER ? 0 : log2;
-	uint32_t steps = params->op == COLL_ALLREDUCE ? 2 * log2 : log2;
+	uint32_t n = params->ranks;
 
 	for (uint32_t rank = 0; rank < n; rank++) {
 		uint32_t before = COLL_NONE;
 
-		for (uint32_t step = 1; step <= steps; step++) {
+		for (uint32_t step = 1; step <= reducing + gathering; step++) {
 			bool reduce = step <= reducing;
 			uint32_t distance = reduce ? n >> step : 1u << (step - reducing - 1);
 			uint32_t peer = rank ^ distance;
@@ -61,7 +60,35 @@ hd_build(struct coll_builder *builder, const struct coll_params *params)
 	}
 }
 
+static uint32_t
+rounds(const struct coll_params *params)
+{
+	return (uint32_t)__builtin_ctz(params->ranks);
+}
+
+static void
+allgather(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
+{
+	exchange(builder, params, 0, rounds(params));
+}
+
+static void
+reducescatter(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
+{
+	exchange(builder, params, rounds(params), 0);
+}
+
+static void
+allreduce(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
+{
+	exchange(builder, params, rounds(params), rounds(params));
+}
+
 const struct coll_algorithm_ops coll_halving_doubling = {
-	.check_ranks = hd_check_ranks,
-	.build = hd_build,
+	.check = check,
+	.of = {
+		[COLL_ALLGATHER] = { .build = allgather, .split = true },
+		[COLL_REDUCESCATTER] = { .build = reducescatter, .split = true },
+		[COLL_ALLREDUCE] = { .build = allreduce, .split = true },
+	},
 };

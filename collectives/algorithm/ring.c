@@ -4,13 +4,7 @@
  * ReduceScatter: in step s rank r passes on block r-s, to which the ranks r-s+1..r have added; block r arrives whole.
  * AllGather: in step s rank r passes on block r-s+1, its own first.
  */
-#include "collectives/algorithm.h"
-
-static int
-ring_check_ranks(uint32_t ranks, struct err *err)
-{
-	return 0;
-}
+#include "collectives/algorithm/algorithm.h"
 
 /* One step: passes on a block that the step before received. */
 static struct coll_dep
@@ -27,15 +21,14 @@ pass_on(struct coll_builder *builder, const struct coll_params *params, uint32_t
 	return coll_builder_send(builder, rank, (rank + 1) % params->ranks, 0, &chunk);
 }
 
+/* Steps that reduce, then steps that gather. */
 static void
-ring_build(struct coll_builder *builder, const struct coll_params *params)
+go_round(struct coll_builder *builder, const struct coll_params *params, uint32_t reducing, uint32_t gathering)
 {
 	uint32_t n = params->ranks;
-	uint32_t reducing = params->op == COLL_ALLGATHER ? 0 : n - 1; /* steps that reduce come first */
-	uint32_t steps = params->op == COLL_ALLREDUCE ? 2 * (n - 1) : n - 1;
 
 	for (uint32_t rank = 0; rank < n; rank++) {
-		for (uint32_t step = 1; step <= steps; step++) {
+		for (uint32_t step = 1; step <= reducing + gathering; step++) {
 			bool reduce = step <= reducing;
 			uint32_t back = reduce ? step : step - reducing - 1;
 			struct coll_dep id = pass_on(builder, params, rank, (rank + n - back) % n, reduce);
@@ -48,8 +41,28 @@ ring_build(struct coll_builder *builder, const struct coll_params *params)
 	}
 }
 
+static void
+allgather(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
+{
+	go_round(builder, params, 0, params->ranks - 1);
+}
+
+static void
+reducescatter(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
+{
+	go_round(builder, params, params->ranks - 1, 0);
+}
+
+static void
+allreduce(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
+{
+	go_round(builder, params, params->ranks - 1, params->ranks - 1);
+}
+
 const struct coll_algorithm_ops coll_ring = {
-	.block_steps = true,
-	.check_ranks = ring_check_ranks,
-	.build = ring_build,
+	.of = {
+		[COLL_ALLGATHER] = { .build = allgather, .split = true, .block_steps = true },
+		[COLL_REDUCESCATTER] = { .build = reducescatter, .split = true, .block_steps = true },
+		[COLL_ALLREDUCE] = { .build = allreduce, .split = true, .block_steps = true },
+	},
 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/check.h"
+#include "collectives/proof/proof.h"
 
 struct sets {
 	const struct coll_schedule *schedule;

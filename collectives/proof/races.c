@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/check.h"
+#include "collectives/proof/proof.h"
 
 enum access_kind { ACCESS_SEND, ACCESS_ADD, ACCESS_WRITE };
 

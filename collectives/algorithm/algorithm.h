@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What an algorithm provides. A new one is a file here, its line in meson.build, and a row of COLL_ALGORITHMS
+ * (common/wire/collective.h); scenarios, reports and the tests over all algorithms have it then.
+ */
+#pragma once
+
+#include "collectives/builder.h"
+
+/* How it does one operation. */
+struct coll_method {
+	/* Adds all steps, for parameters that check accepted. NULL: it does not have the operation. */
+	void (*build)(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout);
+	bool split;       /* the vector is cut into one block a rank: it has an element for each */
+	bool block_steps; /* every step sends one such block: a scenario may say how long a step is */
+	uint32_t chunks;  /* a pipeline: how many chunks go through it if nobody says; 0: it is none */
+};
+
+struct coll_algorithm_ops {
+	/* @return 0, or -EINVAL with err set if it cannot serve that many ranks or elements. NULL: it serves all */
+	int (*check)(const struct coll_params *params, struct err *err);
+	/* Elements of memory that it needs beside the vectors. NULL: none */
+	uint64_t (*scratch)(const struct coll_params *params);
+	struct coll_method of[ENUM_COUNT(COLL_OPS)];
+};
+
+#define COLL_ALGORITHM_EXTERN(id, value, name, symbol) extern const struct coll_algorithm_ops coll_##symbol;
+COLL_ALGORITHMS(COLL_ALGORITHM_EXTERN)
