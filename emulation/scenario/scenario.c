@@ -61,24 +61,32 @@ bind_lists(struct scenario *sc, struct err *err)
 	return ret;
 }
 
-/* Rate x (2 x delays + one payload a hop), as the reference does; 0 if there is no way. */
-static uint64_t
-bdp_between(const struct scenario *sc, uint32_t a, uint32_t b)
+/*
+ * Of the way between two hosts, if there is one: the bandwidth-delay product, rate x (2 x delays + one payload a hop) as the
+ * reference has it, and the round trip of a full frame and its ACK.
+ */
+static void
+measure_way(struct scenario *sc, uint32_t a, uint32_t b)
 {
 	struct flow flow = { .src_node = a, .dst_node = b };
-	uint64_t rtt_ps = 0, rate_bps = UINT64_MAX;
+	uint64_t rtt_ps = 0, rate_bps = UINT64_MAX, base_ps = 0, bytes;
 	struct route_path path;
 
 	if (a == b || route_flow_path(&sc->routing, &flow, false, &path) < 0)
-		return 0;
+		return;
 	for (uint32_t h = 0; h < path.hops; h++) {
 		const struct topo_port *port = &sc->topo->ports[path.ports[h]];
 
 		rtt_ps += 2 * (port->delay_ps + sc->timing.pipeline_ps) +
 			  units_serialize_ps(sc->roce.mtu_bytes, port->rate_bps, 0);
+		base_ps += 2 * (port->delay_ps + sc->timing.pipeline_ps) +
+			   units_serialize_ps(sc->mtu_frame_bytes, port->rate_bps, sc->timing.quantum_ps) +
+			   units_serialize_ps(sc->roce.ack_bytes, port->rate_bps, sc->timing.quantum_ps);
 		rate_bps = port->rate_bps < rate_bps ? port->rate_bps : rate_bps;
 	}
-	return (uint64_t)((unsigned __int128)rate_bps * rtt_ps / 8 / PS_PER_S);
+	bytes = (uint64_t)((unsigned __int128)rate_bps * rtt_ps / 8 / PS_PER_S);
+	sc->bdp_bytes = bytes > sc->bdp_bytes ? bytes : sc->bdp_bytes;
+	sc->roce.cc.base_rtt_ps = base_ps > sc->roce.cc.base_rtt_ps ? base_ps : sc->roce.cc.base_rtt_ps;
 }
 
 /* Hosts to look at: all, or, of very many, one of those that a switch has by cables of one kind. @return how many */
@@ -102,22 +110,18 @@ unlike_hosts(const struct topo *topo, uint32_t *hosts, uint32_t *latest)
 	return count;
 }
 
-/* The largest window that a pair of hosts can fill. @return 0 or -ENOMEM */
+/* The largest window that a pair of hosts can fill, and the longest round trip. @return 0 or -ENOMEM */
 static int
-set_largest_bdp(struct scenario *sc)
+measure_ways(struct scenario *sc)
 {
 	uint32_t *hosts = calloc(sc->topo->nhosts + 1, sizeof(*hosts));
 	uint32_t *latest = calloc(sc->topo->nnodes + 1, sizeof(*latest)), count = 0;
 
 	if (hosts != NULL && latest != NULL)
 		count = unlike_hosts(sc->topo, hosts, latest);
-	for (uint32_t a = 0; a < count; a++) {
-		for (uint32_t b = 0; b < count; b++) {
-			uint64_t bytes = bdp_between(sc, hosts[a], hosts[b]);
-
-			sc->bdp_bytes = bytes > sc->bdp_bytes ? bytes : sc->bdp_bytes;
-		}
-	}
+	for (uint32_t a = 0; a < count; a++)
+		for (uint32_t b = 0; b < count; b++)
+			measure_way(sc, hosts[a], hosts[b]);
 	free(hosts);
 	free(latest);
 	return count != 0 ? 0 : -ENOMEM;
@@ -191,7 +195,7 @@ make_network(struct scenario *sc, struct err *err)
 	if (ret < 0)
 		return ret;
 	size_frames(sc);
-	if (set_largest_bdp(sc) < 0)
+	if (measure_ways(sc) < 0)
 		return err_set(err, -ENOMEM, "out of memory for %u hosts", sc->topo->nhosts);
 	ret = check_bdp(sc, err);
 	return ret < 0 ? ret : check_quantum(sc, err);

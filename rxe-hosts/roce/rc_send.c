@@ -127,6 +127,22 @@ rc_send_congested(struct rc_send *s, const struct roce_params *params, uint64_t 
 }
 
 void
+rc_send_heard(struct rc_send *s, const struct roce_params *params, const struct cc_ack *ack)
+{
+	params->cc.ops->acked(&s->cc, &params->cc, ack);
+	apply_rate(s, params);
+}
+
+static void
+note_loss(struct rc_send *s, const struct roce_params *params, enum cc_loss loss, uint64_t now_ps)
+{
+	if (params->cc.ops->lost == NULL)
+		return;
+	params->cc.ops->lost(&s->cc, &params->cc, loss, now_ps);
+	apply_rate(s, params);
+}
+
+void
 rc_send_edge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps, struct pkt *p)
 {
 	struct rc_post *post = post_at(s, s->cursor);
@@ -202,6 +218,7 @@ rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 	s->naks++;
 	advanced = rc_send_ack(s, params, psn - 1, now_ps, &rtt_ps);
 	go_back(s, now_ps);
+	note_loss(s, params, CC_LOSS_NAK, now_ps);
 	return advanced;
 }
 
@@ -239,6 +256,7 @@ rc_send_timeout(struct rc_send *s, const struct roce_params *params, uint64_t no
 	if (s->retries++ >= params->retry_count)
 		return false;
 	go_back(s, now_ps);
+	note_loss(s, params, CC_LOSS_TIMEOUT, now_ps);
 	return true;
 }
 
@@ -340,7 +358,7 @@ go_back(struct rc_send *s, uint64_t now_ps)
 	seek(s, s->una);
 }
 
-/* Gap and window at the present rate. In-flight bytes stay below window x rate / line rate. */
+/* Gap and window at the present rate. In-flight bytes stay below window x rate / line rate, and the control's own window. */
 static void
 apply_rate(struct rc_send *s, const struct roce_params *params)
 {
@@ -348,11 +366,10 @@ apply_rate(struct rc_send *s, const struct roce_params *params)
 
 	s->cc_due_ps = s->cc.due_ps;
 	s->gap_ps = units_serialize_ps(params->middle_bytes, s->cc.rate_bps, params->quantum_ps);
-	if (window == 0) {
-		s->window_bytes = UINT32_MAX / 2;
-		return;
-	}
-	if (params->window_scales_with_rate && s->cc.rate_bps != s->line_bps)
+	if (window == 0)
+		window = UINT32_MAX / 2;
+	else if (params->window_scales_with_rate && s->cc.rate_bps != s->line_bps)
 		window = (uint64_t)((unsigned __int128)window * s->cc.rate_bps / s->line_bps);
+	window = s->cc.window_bytes < window ? s->cc.window_bytes : window;
 	s->window_bytes = window != 0 ? (uint32_t)window : 1;
 }

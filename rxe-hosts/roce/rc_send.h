@@ -187,8 +187,9 @@ bool rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t p
  */
 bool rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps);
 
-/* The congestion state hears of a marked packet. */
+/* The congestion state hears of a marked packet; of an ACK, where params->cc.ops->acked is not NULL. */
 void rc_send_congested(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
+void rc_send_heard(struct rc_send *s, const struct roce_params *params, const struct cc_ack *ack);
 
 /* @return when rc_send_timeout() is due, TIME_NEVER if nothing is outstanding */
 uint64_t rc_send_deadline(const struct rc_send *s, const struct roce_params *params);

@@ -176,11 +176,28 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 	rc_recv_replied(rc);
 }
 
+/* What an ACK that acknowledged from una on says of the way. */
+static void
+hear(const struct host *host, struct send_qp *qp, const struct pkt *p, uint32_t una, uint64_t rtt_ps)
+{
+	struct cc_ack ack = {
+		.now_ps = host->now_ps,
+		.rtt_ps = rtt_ps,
+		.acked = qp->rc.una - una,
+		.una = qp->rc.una,
+		.nxt = qp->rc.nxt,
+		.switches = (uint32_t)(PKT_TTL_INIT - p->ttl),
+	};
+
+	rc_send_heard(&qp->rc, &host->params, &ack);
+}
+
 static void
 ack_in(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
 	bool retried = qp->rc.retries != 0;
+	uint32_t una = qp->rc.una;
 	uint64_t rtt_ps;
 
 	if (__builtin_expect(qp->rc.error, 0))
@@ -189,6 +206,8 @@ ack_in(struct host *host, struct nic *nic, const struct pkt *p)
 	if (rc_send_ack(&qp->rc, &host->params, p->psn, host->now_ps, &rtt_ps) && __builtin_expect(retried, 0) &&
 	    rc_send_outstanding(&qp->rc))
 		host_watch(host, qp);
+	if (host->params.cc.ops->acked != NULL)
+		hear(host, qp, p, una, rtt_ps);
 	if (__builtin_expect((p->flags & PKT_CE) != 0, 0))
 		rc_send_congested(&qp->rc, &host->params, host->now_ps);
 	if (rtt_ps != 0 && host->client.rtt != NULL)

@@ -15,6 +15,8 @@
 /* Value, name in scenarios, the file's symbol, what it goes by. */
 #define CC_ALGORITHMS(ROW)                                                                                                 \
 	ROW(CC_DCQCN, "dcqcn", dcqcn, "marks of switches (host.dcqcn)")                                                    \
+	ROW(CC_SWIFT, "swift", swift, "delay against a target (host.swift)")                                               \
+	ROW(CC_TIMELY, "timely", timely, "the gradient of the delay (host.timely)")                                        \
 	ROW(CC_NONE, "none", none, "nothing: line rate within host.window")
 
 #define CC_VALUE(id, name, symbol, doc) id,
@@ -108,11 +110,4 @@ cc_marked(struct cc *cc, const struct cc_params *params, uint64_t now_ps)
 {
 	if (params->ops->marked != NULL)
 		params->ops->marked(cc, params, now_ps);
-}
-
-static inline void
-cc_lost(struct cc *cc, const struct cc_params *params, enum cc_loss loss, uint64_t now_ps)
-{
-	if (params->ops->lost != NULL)
-		params->ops->lost(cc, params, loss, now_ps);
 }

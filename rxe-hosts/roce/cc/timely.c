@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * TIMELY (Mittal et al., SIGCOMM 2015): the gradient of the round-trip time steers the rate. A completion event is the ACK
+ * that brings a segment's worth of bytes to the sender; its RTT is that of the packet which the ACK is for.
+ */
+#include "rxe-hosts/roce/cc/timely.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "common/array.h"
+
+#define HAI_TIMES 5 /* N of the fast increase, section 4.3 */
+
+#define FIELD(member) offsetof(struct timely_params, member)
+
+static const struct cfg_field fields[] = {
+	{ "alpha", CFG_FLOAT, FIELD(alpha), "0.875", 1e-6, 1, NULL,
+	  "weight of the newest RTT difference in their average" },
+	{ "beta", CFG_FLOAT, FIELD(beta), "0.8", 1e-6, 1, NULL, "multiplicative decrease" },
+	{ "delta", CFG_RATE, FIELD(delta_bps), "10Mbps", 1, 1e13, NULL, "additive increase of the rate" },
+	{ "t_low", CFG_TIME, FIELD(t_low_ps), "50us", 0, 0, NULL,
+	  "below this RTT the rate increases, whatever the gradient" },
+	{ "t_high", CFG_TIME, FIELD(t_high_ps), "500us", 0, 0, NULL,
+	  "above this RTT the rate decreases, whatever the gradient" },
+	{ "min_rtt", CFG_TIME, FIELD(min_rtt_ps), "0ps", 0, 0, NULL,
+	  "what the gradient is normalized by; 0ps: the longest round trip of the network without queues" },
+	{ "hai", CFG_INT, FIELD(hai), "5", 1, 1000000, NULL,
+	  "completion events in a row without rising delay, from which on the increase is fivefold" },
+	{ "segment", CFG_BYTES, FIELD(segment_bytes), "16KB", 1, 1e9, NULL, "payload of one completion event" },
+	{ "min_rate", CFG_RATE, FIELD(min_rate_bps), "10Mbps", 1, 1e13, NULL, "a QP's rate never falls below" },
+};
+
+static const struct cfg_table table = {
+	.path = "host.timely",
+	.doc = "TIMELY (Mittal et al., SIGCOMM 2015), where host.cc is \"timely\".",
+	.size = sizeof(struct timely_params),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
+};
+
+static int
+prepare(struct cc_params *params, struct err *err)
+{
+	struct timely_params *own = (struct timely_params *)params->own;
+
+	if (own->t_low_ps >= own->t_high_ps)
+		return cfg_fail(&own->where, "t_low", err, "lies not below t_high: give a shorter one");
+	return 0;
+}
+
+static void
+reset(struct cc *cc, const struct cc_params *params)
+{
+	((struct timely *)cc->state)->rate_bps = (double)cc->line_bps;
+}
+
+/* Algorithm 1, from the gradient on. @return the rate that follows from a completion event */
+static double
+next_rate(struct timely *s, const struct timely_params *own, double gradient, uint64_t rtt_ps)
+{
+	s->not_rising = gradient <= 0 ? s->not_rising + 1 : 0;
+	if (rtt_ps < own->t_low_ps)
+		return s->rate_bps + (double)own->delta_bps;
+	if (rtt_ps > own->t_high_ps)
+		return s->rate_bps * (1 - own->beta * (1 - (double)own->t_high_ps / (double)rtt_ps));
+	if (gradient <= 0)
+		return s->rate_bps + (s->not_rising >= (uint64_t)own->hai ? HAI_TIMES : 1) * (double)own->delta_bps;
+	return s->rate_bps * (1 - own->beta * gradient);
+}
+
+static void
+acked(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
+{
+	const struct timely_params *own = (const struct timely_params *)params->own;
+	struct timely *s = (struct timely *)cc->state;
+	double min_rtt_ps = (double)(own->min_rtt_ps != 0 ? own->min_rtt_ps : params->base_rtt_ps), diff_ps;
+	double floor_bps = own->min_rate_bps < cc->line_bps ? (double)own->min_rate_bps : (double)cc->line_bps;
+
+	s->segment_bytes += (uint64_t)ack->acked * params->payload_bytes;
+	if (s->segment_bytes < own->segment_bytes || ack->rtt_ps == 0)
+		return;
+	s->segment_bytes = 0;
+	if (s->prev_rtt_ps == 0)
+		s->prev_rtt_ps = ack->rtt_ps;
+	diff_ps = (double)ack->rtt_ps - (double)s->prev_rtt_ps;
+	s->prev_rtt_ps = ack->rtt_ps;
+	s->rtt_diff_ps = (1 - own->alpha) * s->rtt_diff_ps + own->alpha * diff_ps;
+	s->rate_bps = next_rate(s, own, s->rtt_diff_ps / min_rtt_ps, ack->rtt_ps);
+	if (s->rate_bps > (double)cc->line_bps)
+		s->rate_bps = (double)cc->line_bps;
+	if (s->rate_bps < floor_bps)
+		s->rate_bps = floor_bps;
+	cc->rate_bps = (uint64_t)s->rate_bps;
+}
+
+const struct cc_ops cc_timely = {
+	.name = "timely",
+	.table = &table,
+	.prepare = prepare,
+	.reset = reset,
+	.acked = acked,
+};
