@@ -12,6 +12,27 @@
 #include "diag/collect/stream.h"
 #include "tests/unit/diag/case.h"
 
+/* Eq. 2 and 3 of the case study. */
+static void
+expect_contributors(const struct verdict *v)
+{
+	const struct contributor *contributors = vedrfolnir_of(v)->contributors;
+
+	assert_int_equal(vedrfolnir_of(v)->ncontributors, 2);
+	assert_string_equal(v->run.flows[contributors[0].flow].name, "13->19/78>78");
+	assert_string_equal(v->run.flows[contributors[1].flow].name, "15->18/77>77");
+	assert_true(contributors[0].score > 10 * contributors[1].score);
+	assert_int_equal(contributors[0].nshares, 2);
+	assert_int_equal(contributors[1].nshares, 1);
+	assert_int_equal(contributors[1].shares[0].step, 0);
+	/*
+	 * Eq. 2 for 15->18 in step 1: at 6:2 what 17->18 waited for, 2084892.1; at 2:3, wholly fed to 6:2, what 6:2
+	 * owes to it: 69000/139000 * 139000 * 60 = 4140000. Eq. 3: of the excess 16.25 and 39.25 ms are in step 1, 2.
+	 */
+	assert_float_equal((float)contributors[1].shares[0].score, 6224892.1f, 1.0f);
+	assert_float_equal((float)contributors[1].score, 6224892.1f * 16.25f / 55.5f, 10.0f);
+}
+
 static void
 test_case_study(void **state)
 {
@@ -60,20 +81,7 @@ test_case_study(void **state)
 	assert_string_equal(v->findings[0].root, "6:2");
 	assert_true(v->findings[0].critical_ps >= v->findings[1].critical_ps);
 	assert_ptr_equal(nic, &v->findings[3]); /* off the critical path: last */
-
-	assert_int_equal(vedrfolnir_of(v)->ncontributors, 2);
-	assert_string_equal(v->run.flows[vedrfolnir_of(v)->contributors[0].flow].name, "13->19/78>78");
-	assert_string_equal(v->run.flows[vedrfolnir_of(v)->contributors[1].flow].name, "15->18/77>77");
-	assert_true(vedrfolnir_of(v)->contributors[0].score > 10 * vedrfolnir_of(v)->contributors[1].score);
-	assert_int_equal(vedrfolnir_of(v)->contributors[0].nshares, 2);
-	assert_int_equal(vedrfolnir_of(v)->contributors[1].nshares, 1);
-	assert_int_equal(vedrfolnir_of(v)->contributors[1].shares[0].step, 0);
-	/*
-	 * Eq. 2 for 15->18 in step 1: at 6:2 what 17->18 waited for, 2084892.1; at 2:3, wholly fed to 6:2, what 6:2
-	 * owes to it: 69000/139000 * 139000 * 60 = 4140000. Eq. 3: of the excess 16.25 and 39.25 ms are in step 1, 2.
-	 */
-	assert_float_equal((float)vedrfolnir_of(v)->contributors[1].shares[0].score, 6224892.1f, 1.0f);
-	assert_float_equal((float)vedrfolnir_of(v)->contributors[1].score, 6224892.1f * 16.25f / 55.5f, 10.0f);
+	expect_contributors(v);
 	assert_string_equal(case_incomplete(v), "");
 	assert_false(v->run.truncated);
 	verdict_destroy(v);

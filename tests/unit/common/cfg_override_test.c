@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Assignments from the command line. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/cfg/cfg.h"
+#include "tests/unit/common/cfg_rig.h"
+
+static void
+override(struct cfg *cfg, const char *assignment)
+{
+	struct err err = { "" };
+
+	if (cfg_override(cfg, assignment, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+static void
+test_override(void **state)
+{
+	struct cfg *cfg = load("switch = { pfc = { headroom = 4096; }; };\nflows = ( { src = \"a\"; dst = \"b\"; } );");
+	struct err err = { "" };
+	struct flow_cfg *flows;
+	struct pfc pfc;
+	void *items;
+	size_t count;
+
+	override(cfg, "switch.pfc.headroom=30KB");
+	override(cfg, "switch.pfc.interval=3us");
+	override(cfg, "switch.pfc.enabled=false");
+	override(cfg, "switch.pfc.alpha=0.25");
+	override(cfg, "switch.pfc.classes=[\"3\", \"5\"]");
+	override(cfg, "switch.pfc.name=a=b");
+	override(cfg, "switch.pfc.ports=5000000000");
+	override(cfg, "flows.[0].bytes=5MB");
+	override(cfg, "flows.[1]={ src = \"x\"; dst = \"y\"; }");
+	override(cfg, "faults.[0].kind=loss");
+	override(cfg, "faults.[0].port=6:2");
+	assert_int_equal(cfg_check(cfg, known, NKNOWN, &err), 0);
+	assert_int_equal(cfg_bind(cfg, &pfc_table, &pfc, &err), 0);
+	assert_int_equal(pfc.headroom_bytes, 30000);
+	assert_int_equal(pfc.interval_ps, 3000000);
+	assert_false(pfc.enabled);
+	assert_true(pfc.alpha == 0.25);
+	assert_string_equal(pfc.classes.items[1], "5");
+	assert_string_equal(pfc.name, "a=b");
+	assert_int_equal(pfc.ports, 5000000000);
+	assert_int_equal(cfg_bind_list(cfg, &flow_table, NULL, &items, &count, &err), 0);
+	flows = items;
+	assert_int_equal(count, 2);
+	assert_int_equal(flows[0].size_bytes, 5000000);
+	assert_string_equal(flows[1].src, "x");
+	assert_string_equal(flows[1].where.file, "--set");
+	assert_int_equal(flows[1].where.line, 9);
+	free(items);
+	cfg_destroy(cfg);
+}
+
+static void
+expect_override_error(const char *assignment, const char *message)
+{
+	struct cfg *cfg = load("switch = { pfc = { headroom = 4096; }; };\nflows = ( { src = \"a\"; dst = \"b\"; } );");
+	struct err err = { "" };
+	struct pfc pfc;
+	int rc = cfg_override(cfg, assignment, &err);
+
+	if (rc == 0)
+		rc = cfg_check(cfg, known, NKNOWN, &err);
+	if (rc == 0)
+		rc = cfg_bind(cfg, &pfc_table, &pfc, &err);
+	assert_string_equal(err.text, message);
+	assert_int_equal(rc, -EINVAL);
+	cfg_destroy(cfg);
+}
+
+static void
+test_override_errors(void **state)
+{
+	expect_override_error("switch.pfc.hedroom=20KB",
+			      "--set:1: switch.pfc.hedroom: unknown key; did you mean \"headroom\"?");
+	expect_override_error("swich.pfc.headroom=20KB", "--set:1: swich: unknown group; did you mean \"switch\"?");
+	expect_override_error(
+		"switch.pfc.headroom=20XB",
+		"--set:1: switch.pfc.headroom: found \"20XB\"; whole bytes, as 4096, \"360MB\" or \"64KiB\" would "
+		"be right");
+	expect_override_error(
+		"flows.[5].bytes=1",
+		"--set flows.[5].bytes=1: \"[5]\" leads nowhere in a list: an index counts from 0, one past the "
+		"end appends");
+	expect_override_error("switch.pfc.headroom.x=1", "--set switch.pfc.headroom.x=1: \"x\" leads nowhere in 4096");
+	expect_override_error("switch..x=1", "--set switch..x=1: the path is made of names and [indices] joined by dots");
+	expect_override_error("nothing", "--set nothing: write path=value, as in switch.pfc.headroom=80KB");
+	expect_override_error("switch.pfc.classes=[1, \"x\"",
+			      "--set: \"[1, \"x\"\" is no value: write it as in a file, or as a bare word");
+	/* A second setting behind the value stays part of a string. */
+	expect_override_error("switch.pfc.alpha=1; seed = 4",
+			      "--set:1: switch.pfc.alpha: found \"1; seed = 4\"; a number would be right");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_override),
+		cmocka_unit_test(test_override_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pauses without reason: a NIC's or a port's storm, seen in passing, at a distance, by silence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/wire/detection.h"
+#include "common/wire/record.h"
+#include "tests/unit/diag/case.h"
+#include "tests/unit/diag/cause_pfc_rig.h"
+
+/* 6:1 was seen pausing 2:3 while it held nothing; the closed epoch that came later does not say so any more. */
+static void
+test_storm_seen_in_passing(void **state)
+{
+	for (int seen = 0; seen < 2; seen++) {
+		struct rec_port_row row = records_port_row(0, LAST, LAST, 0, 0, 0);
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		row.ingress_xoff_bytes = 90000;
+		row.pausing = seen;
+		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 79 * MS + MS / 2);
+		row.ingress_xoff_bytes = row.pausing = 0;
+		row.pauses_sent = 40;
+		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 81 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, seen);
+		if (seen)
+			assert_non_null(strstr(case_evidence(v, case_find(v, FINDING_PFC_STORM, "6:1", NULL)), "held 0 B"));
+		verdict_destroy(v);
+	}
+}
+
+/* What a halted queue behind it may have left there is no sign of a storm: 3000 of 90000 B are, 10000 are not. */
+static void
+test_storm_before_halted_port(void **state)
+{
+	for (int holds = 0; holds < 2; holds++) {
+		struct rec_port_row row = records_port_row(0, LAST, LAST, 0, 0, 0);
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		case_halted(&r, SW6, 1, LAST, 250000, 40 * MS);
+		row.ingress_xoff_bytes = 90000;
+		row.pausing = 1;
+		row.ingress_bytes = holds ? 10000 : 3000;
+		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 79 * MS + MS / 2);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL, !holds);
+		verdict_destroy(v);
+	}
+}
+
+/* Nobody reports of the NIC of 17, but 2:2 says that it has paused it since 10 ms, and holds nothing (or too much) of it. */
+static void
+test_storm_at_unseen_nic(void **state)
+{
+	for (int holds = 0; holds < 2; holds++) {
+		static const uint64_t pausing_ms[] = { 30, 40 };
+		const struct finding *storm;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+		for (int i = 0; i < 2; i++) {
+			struct rec_port_row row =
+				records_port_row(1, (uint32_t)pausing_ms[i], (uint32_t)pausing_ms[i], 0, 0, 0);
+
+			row.pausing = 1;
+			row.pausing_since_ps = 10 * MS;
+			row.ingress_xoff_bytes = 90000;
+			row.ingress_bytes = holds ? 10000 : 0;
+			RECORDS_PUT(&r, row, REC_PORT_ROW, SW2, pausing_ms[i] * MS);
+		}
+		v = case_conclude(&r, REC_END_COMPLETE);
+		storm = case_find(v, FINDING_PFC_STORM, "2:2", NULL);
+		assert_int_equal(storm != NULL, !holds);
+		if (!holds) {
+			assert_true(case_has_port(v, storm, "17:1"));
+			assert_true(near_ms(storm->explained_ps, 30));
+			assert_int_equal(v->nfindings, 1);
+		}
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * Nothing behind 6:1 is queued or halted. That is a storm if 6 was asked: by a polling packet, or because all are. 2:3
+ * was halted throughout, so that the answers have to tell of half of the 80 ms.
+ */
+static void
+test_storm_by_silence(void **state)
+{
+	static const struct {
+		uint64_t polled_ms[2];
+		uint32_t kept; /* epochs that an answer tells of */
+		bool all_polled, storm;
+		uint32_t halted_last; /* last epoch of the row that tells of the pause */
+	} cases[] = {
+		{ { 0 }, 80, false, false, LAST },
+		{ { 0 }, 80, true, true, LAST },
+		{ { 79 }, 80, false, true, LAST },
+		{ { 79 }, 42, false, true, LAST },
+		{ { 79 }, 2, false, false, LAST },
+		{ { 20 }, 80, false, false, LAST },
+		{ { 20, 79 }, 22, false, true, LAST },  /* two answers: 0 to 20 ms, 58 to 79 ms */
+		{ { 70, 79 }, 22, false, false, LAST }, /* the time that both tell of counts once */
+		{ { 79 }, 80, false, true, 140 },
+		{ { 79 }, 80, false, false, 180 }, /* most of that row's time is after the step */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_run *run;
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		case_halted(&r, SW2, 2, cases[i].halted_last, 250000, 40 * MS); /* replaces the other row */
+		run = (struct rec_run *)(r.data + sizeof(struct rec_stream));
+		run->epochs_kept = cases[i].kept;
+		if (cases[i].all_polled)
+			run->policy = REC_POLICY_FULL_POLLING;
+		for (uint32_t p = 0; p < 2 && cases[i].polled_ms[p] != 0; p++) {
+			uint32_t epoch = (uint32_t)cases[i].polled_ms[p];
+			struct rec_poll poll = {
+				.hdr.event = 9 + p,
+				.victim = F17,
+				.in_port = 1,
+				.out_port = 2,
+				.flags = 3,
+				.out_paused = 1,
+			};
+			struct rec_port_row answer = records_port_row(0, epoch, epoch, 0, 0, 0);
+
+			answer.hdr.event = poll.hdr.event;
+			answer.ingress_xoff_bytes = 90000;
+			RECORDS_PUT(&r, poll, REC_POLL, SW2, epoch * MS);
+			records_put_port(&r, SW6, answer);
+		}
+		v = case_conclude(&r, REC_END_COMPLETE);
+		if ((case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL) != cases[i].storm)
+			fail_msg("case %zu: %s", i, case_reason(v));
+		verdict_destroy(v);
+	}
+}
+
+/* 6 was asked and 2:3 fed little to the halted 6:3 behind it: what is held there makes 6:1 pause all the same. */
+static void
+test_little_fed_to_halted_port(void **state)
+{
+	for (int halted = 0; halted < 2; halted++) {
+		struct rec_poll poll = { .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1 };
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		RECORDS_PUT(&r, poll, REC_POLL, SW2, 79 * MS);
+		case_halted(&r, SW6, 2, LAST, 2500, halted ? 40 * MS : 0);
+		records_put_meter(&r, SW6, records_meter_row(0, 2, 0, LAST, 2500 * 1348));
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_null(case_find(v, FINDING_PFC_STORM, "6:1", NULL));
+		verdict_destroy(v);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_storm_seen_in_passing),     cmocka_unit_test(test_storm_before_halted_port),
+		cmocka_unit_test(test_storm_at_unseen_nic),       cmocka_unit_test(test_storm_by_silence),
+		cmocka_unit_test(test_little_fed_to_halted_port),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Time that nothing explains: when the network is called innocent, and when that is not known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/wire/record.h"
+#include "tests/unit/diag/case.h"
+
+/* Nothing explains the time; the network is innocent only where telemetry covers half of it. */
+static void
+test_unwatched(void **state)
+{
+	for (int watched = 0; watched < 2; watched++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+		records_step(&r, 2, H15, H17, 80 * MS, 80 * MS + EXPECT);
+		records_step(&r, 2, H17, REC_NONE, 80 * MS, 80 * MS + EXPECT);
+		records_put_port(&r, SW6, records_port_row(1, 0, watched ? 40 : 38, 250000, 0, 1));
+		case_flow(&r, SW6, 1, 0, F17, 0, watched ? 40 : 38, 250000, 0);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, 0);
+		assert_int_equal(verdict_claim(v)->innocent, watched);
+		assert_non_null(strstr(case_reason(v), watched ? "no port that they met" : "without telemetry"));
+		verdict_destroy(v);
+	}
+}
+
+/* Others' ACKs may have cost a step 2 * 60 / 1348 of its time: that needs no watching. */
+static void
+test_slowed_by_acks(void **state)
+{
+	for (int more = 0; more < 2; more++) {
+		uint64_t end_ps = EXPECT / 1000 * (more ? 1092 : 1088);
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+		records_step(&r, 1, H17, REC_NONE, 0, end_ps);
+		records_step(&r, 2, H15, H17, end_ps, end_ps + EXPECT);
+		records_step(&r, 2, H17, REC_NONE, end_ps, end_ps + EXPECT);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, 0);
+		assert_int_equal(verdict_claim(v)->innocent, !more);
+		assert_non_null(strstr(case_reason(v), more ? "without telemetry" : "ACKs of other flows"));
+		verdict_destroy(v);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unwatched),
+		cmocka_unit_test(test_slowed_by_acks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

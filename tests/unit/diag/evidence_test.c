@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Evidence joins what the decoder lets through: flows, ports, epochs, steps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "common/wire/ending.h"
+#include "common/wire/record.h"
+#include "tests/unit/diag/collect_rig.h"
+#include "tests/unit/diag/records.h"
+
+/* A host's flows are told apart by its NICs where it has several. */
+static void
+test_flow_names(void **state)
+{
+	struct records r;
+	struct evidence ev;
+	struct err err;
+	char name[96];
+
+	for (uint32_t nics = 1; nics <= 2; nics++) {
+		struct rec_poll poll = { .victim = records_tuple(9, 2, 10000), .in_port = 0, .out_port = 1 };
+
+		fabric(&r, nics);
+		schedule(&r);
+		RECORDS_PUT(&r, poll, REC_POLL, 0, 1);
+		assert_int_equal(decode(&r, SIZE_MAX / 2, &ev, &err), 0);
+		evidence_flow_name(&ev, evidence_flow(&ev, &EV_AT(ev.schedule, struct rec_schedule, 0)->flow), name);
+		assert_string_equal(name, nics == 2 ? "a:1->b/10000>10000" : "a->b/10000>10000");
+		evidence_flow_name(&ev, evidence_flow(&ev, &poll.victim), name);
+		assert_string_equal(name, nics == 2 ? "a:2->b/10000>10000" : "10.0.0.10->b/10000>10000");
+		evidence_fini(&ev);
+		records_fini(&r);
+	}
+}
+
+static void
+test_latest_row_wins(void **state)
+{
+	struct rec_port_row old = records_port_row(1, 3, 3, 10, 0, 0), young = records_port_row(1, 3, 4, 25, 0, 0);
+	struct rec_flow_row row = records_flow_row(1, records_tuple(1, 2, 10000), 3, 4, 25, 7);
+	struct evidence ev;
+	struct records r;
+
+	two_hosts(&r);
+	records_put_port(&r, 0, young); /* ends later, and arrives first */
+	records_put_port(&r, 0, old);
+	records_put_flow(&r, 0, row);
+	for (int i = 0; i < 1000; i++) /* more than the first array holds */
+		records_put_port(&r, 0, old);
+	records_put_port(&r, 0, records_port_row(1, 5, 5, 1, 0, 0));
+	records_evidence(&r, &ev);
+	assert_int_equal(ev.nepochs, 2);
+	assert_int_equal(ev.epochs[0].port, evidence_port(&ev, 0, 1));
+	assert_int_equal(ev.epochs[0].row->packets, 25);
+	assert_int_equal(ev.epochs[0].epoch_last, 4);
+	assert_int_equal(ev.epochs[0].nflows, 1);
+	assert_int_equal(ev.epochs[1].row->packets, 1);
+	assert_int_equal(ev.epochs[1].nflows, 0);
+	assert_int_equal(ev.kinds[REC_PORT_ROW].records, 1003);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
+/* A flow's row of an epoch that was open when it was reported, and no row of its port. */
+static void
+test_open_epoch(void **state)
+{
+	struct rec_flow_row row = records_flow_row(1, records_tuple(1, 2, 10000), 0, 4, 5, 1);
+	struct evidence ev;
+	struct records r;
+	struct err err;
+
+	(void)state;
+	two_hosts(&r);
+	row.in_port = 0;
+	RECORDS_PUT(&r, row, REC_FLOW_ROW, 0, 4 * RECORDS_EPOCH_PS + 7);
+	records_end(&r, REC_END_COMPLETE, 5 * RECORDS_EPOCH_PS);
+	assert_int_equal(decode(&r, SIZE_MAX, &ev, &err), 0);
+	assert_int_equal(ev.nepochs, 1);
+	assert_int_equal(ev.epochs[0].to_ps, 4 * RECORDS_EPOCH_PS + 7);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
+/* Later counters of an epoch replace earlier ones; what was so at that moment stays, once however often it came. */
+static void
+test_states_stay(void **state)
+{
+	struct rec_port_row open = records_port_row(1, 3, 3, 10, 0, 0), closed = records_port_row(1, 3, 4, 25, 0, 0);
+	struct rec_port_row alone = { .port = 1, .state_only = 1, .epoch_first = 3, .epoch_last = 3 };
+	const struct rec_port_row *states;
+	struct evidence ev;
+	struct records r;
+
+	two_hosts(&r);
+	open.pausing = 1;
+	open.ingress_xoff_bytes = 9000;
+	open.hdr.event = 7;
+	records_put_port(&r, 0, closed); /* says nothing of a moment */
+	records_put_port(&r, 0, open);
+	open.pausing = 0;
+	RECORDS_PUT(&r, open, REC_PORT_ROW, 0, 3 * PS_PER_MS);
+	r.seq--;
+	RECORDS_PUT(&r, open, REC_PORT_ROW, 0, 3 * PS_PER_MS);
+	RECORDS_PUT(&r, alone, REC_PORT_ROW, 0, 9 * PS_PER_MS); /* of a moment alone: no counters, and replaces none */
+	records_evidence(&r, &ev);
+	assert_int_equal(ev.nepochs, 1);
+	assert_int_equal(ev.epochs[0].row->packets, 25);
+	assert_int_equal(ev.states.count, 3);
+	assert_int_equal(ev.ports[evidence_port(&ev, 0, 1)].nstates, 3);
+	assert_int_equal(ev.ports[evidence_port(&ev, 0, 0)].nstates, 0);
+	states = EV_AT(ev.states, struct rec_port_row, ev.ports[evidence_port(&ev, 0, 1)].first_state);
+	assert_int_equal(states[0].hdr.time_ps, 3 * PS_PER_MS);
+	assert_int_equal(states[0].pausing, 0);
+	assert_int_equal(states[1].pausing, 1);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
+static void
+test_join(void **state)
+{
+	struct rec_step stray = { .step = 1, WAITED_NONE };
+	struct evidence ev;
+	struct records r;
+	char name[96];
+
+	two_hosts(&r);
+	records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
+	records_step(&r, 2, 1, 2, 12 * PS_PER_MS, 20 * PS_PER_MS);
+	records_step(&r, 1, 2, REC_NONE, 0, 12 * PS_PER_MS);
+	records_step(&r, 2, 2, REC_NONE, 12 * PS_PER_MS, 20 * PS_PER_MS);
+	/* a step of the other host's rank */
+	RECORDS_PUT(&r, stray, REC_STEP, 2, 1);
+	records_put_flow(&r, 0, records_flow_row(1, records_tuple(7, 2, 99), 0, 0, 1, 1));
+	records_evidence(&r, &ev);
+	/* rank major: a1 a2 b1 b2 */
+	assert_int_equal(ev.nsteps, 4);
+	assert_int_equal(ev.unscheduled_steps, 1);
+	assert_int_equal(ev.steps[1].previous, 0);
+	assert_int_equal(ev.steps[1].depends, 2);
+	assert_int_equal(ev.steps[1].waited_for, 2);
+	assert_int_equal(ev.steps[3].previous, 2);
+	assert_int_equal(ev.steps[3].depends, 0);
+	assert_int_equal(ev.steps[3].waited_for, 2);
+	assert_int_equal(ev.steps[0].waited_for, EV_NONE);
+	assert_string_equal(evidence_flow_name(&ev, ev.steps[0].flow, name), "a->b/10000>10000");
+	assert_true(ev.flows[ev.steps[0].flow].collective);
+	assert_int_equal(ev.nflows, 3); /* the stray one's is in no schedule and no telemetry */
+	assert_string_equal(evidence_flow_name(&ev, 2, name), "10.0.0.8->b/99>99");
+	assert_false(ev.flows[2].collective);
+	assert_string_equal(evidence_port_name(&ev, evidence_port(&ev, 0, 1), name), "s:2");
+	assert_int_equal(ev.ports[evidence_port(&ev, 0, 1)].peer, evidence_port(&ev, 2, 0));
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_flow_names), cmocka_unit_test(test_latest_row_wins),
+		cmocka_unit_test(test_open_epoch), cmocka_unit_test(test_states_stay),
+		cmocka_unit_test(test_join),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

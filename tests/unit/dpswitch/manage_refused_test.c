@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the fabric does not take from a host: records that are refused, messages that end the channel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/wire/record.h"
+#include "common/wire/record_rows.h"
+#include "common/wire/record_steps.h"
+#include "dpswitch/control/manage.h"
+#include "tests/unit/dpswitch/manage_rig.h"
+
+static void
+test_a_host_with_another_scenario_is_refused(void **state)
+{
+	hello(1, DIGEST + 1);
+	is_lost(1, "another scenario");
+}
+
+static void
+test_a_message_out_of_turn_is_a_breach(void **state)
+{
+	hello(0, DIGEST);
+	manage_connect(manage);
+	connected(0);
+	connected(0);
+	is_lost(0, "out of turn");
+}
+
+/* A connected host reports this between two good steps. @param why  in the reason given */
+static void
+is_refused(const void *rec, size_t size, const char *why)
+{
+	uint8_t message[2 * sizeof(struct rec_step) + 512];
+	struct rec_step good = good_step(100);
+	struct recbuf records;
+	uint32_t node;
+	bool lost;
+
+	recbuf_init(&records, 1);
+	memcpy(message, &good, sizeof(good));
+	memcpy(message + sizeof(good), rec, size);
+	memcpy(message + sizeof(good) + size, &good, sizeof(good));
+	say(1, MANAGE_RECORDS, message, 2 * sizeof(good) + size);
+	manage_records(manage, 1, &records, 0);
+	assert_int_equal(records.used_bytes, 2 * sizeof(good));
+	recbuf_fini(&records);
+	assert_null(manage_failure(manage, &node, &lost)); /* and goes on */
+	if (strstr(manage_refused(manage, 1), why) == NULL || strstr(manage_refused(manage, 1), "host 1") == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", manage_refused(manage, 1), why);
+}
+
+static void
+test_records_of_a_switch_are_refused(void **state)
+{
+	struct rec_port_row row = { .hdr = { .type = REC_PORT_ROW, .size = sizeof(row) } };
+
+	ready(1);
+	is_refused(&row, sizeof(row), "not a host's");
+	assert_int_equal(manage_traffic(manage, 1).refused_records, 1);
+}
+
+static void
+test_records_too_short_are_refused(void **state)
+{
+	struct rec_hdr bare = { .type = REC_STEP, .size = sizeof(bare) };
+
+	ready(1);
+	is_refused(&bare, sizeof(bare), "STEP of 24 B; right would be 96 B");
+}
+
+static void
+test_steps_that_cannot_be_are_refused(void **state)
+{
+	struct rec_step backwards = good_step(100), unknown = good_step(100);
+
+	ready(1);
+	backwards.start_ps = 90;
+	backwards.end_ps = 80;
+	unknown.collective = 7;
+	is_refused(&backwards, sizeof(backwards), "end_ps = 80");
+	is_refused(&unknown, sizeof(unknown), "end_ps = 80"); /* the first one's */
+	assert_int_equal(manage_traffic(manage, 1).refused_records, 2);
+}
+
+static void
+test_records_of_the_future_are_refused(void **state)
+{
+	struct rec_step future = good_step(1ULL << 61);
+
+	ready(1);
+	manage_start(manage, clock_now_ns());
+	is_refused(&future, sizeof(future), "no time to come");
+}
+
+/* Whatever else a host says wrongly, the host is lost, by name and field. */
+static void
+test_fields_out_of_range_are_a_breach(void **state)
+{
+	const struct manage_progress progress = { .working = 2 };
+
+	ready(0);
+	say(0, MANAGE_PROGRESS, &progress, sizeof(progress));
+	is_lost(0, "host 0: PROGRESS.working = 2; right would be at most 1");
+}
+
+static void
+test_results_out_of_range_are_a_breach(void **state)
+{
+	const struct manage_step step = { .step = 1, .start_ps = 5, .end_ps = 4 };
+
+	ready(0);
+	manage_stop(manage, 99);
+	say(0, MANAGE_STEP, &step, sizeof(step));
+	is_lost(0, "STEP.end_ps = 4");
+	assert_int_equal(steps_seen, 0);
+}
+
+/* What a host says is shown on terminals, and written into JSON. */
+static void
+test_words_of_a_host_are_plain(void **state)
+{
+	struct manage_hello said = { .version = MANAGE_VERSION, .node = 0, .digest = DIGEST, .device = "rx\033[31m\xff" };
+	struct manage_failed failed = { "no \033]0;device\007 \x9b \xc2\x9b" };
+	uint32_t node;
+	bool lost;
+
+	memset(said.device + 9, 'x', sizeof(said.device) - 9); /* not terminated */
+	say(0, MANAGE_HELLO, &said, sizeof(said));
+	assert_string_equal(manage_traffic(manage, 0).device, "rx?[31m?");
+	say(1, MANAGE_FAILED, &failed, sizeof(failed));
+	assert_string_equal(manage_failure(manage, &node, &lost), "host 1: no ?]0;device? ? ?");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_host_with_another_scenario_is_refused),
+		TEST(test_a_message_out_of_turn_is_a_breach),
+		TEST(test_records_of_a_switch_are_refused),
+		TEST(test_records_too_short_are_refused),
+		TEST(test_steps_that_cannot_be_are_refused),
+		TEST(test_records_of_the_future_are_refused),
+		TEST(test_fields_out_of_range_are_a_breach),
+		TEST(test_results_out_of_range_are_a_breach),
+		TEST(test_words_of_a_host_are_plain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
