@@ -85,6 +85,12 @@ struct route_path {
 int route_flow_path(const struct routing *routing, const struct flow *flow, bool reverse, struct route_path *path);
 
 /*
+ * Time from the first bit sent to the last bit of the packet received, on idle links: see route_rtt_ps().
+ */
+uint64_t route_one_way_ps(const struct topo *topo, const struct route_path *path, uint32_t frame_bytes,
+			  uint64_t pipeline_ps, uint64_t quantum_ps);
+
+/*
  * Time from the first bit sent to the last bit of the first packet received and its answer back, on idle links:
  * the sum over both paths of delay + receiver pipeline latency + serialization of frame_bytes (forward) and
  * reply_bytes (reverse). Store and forward at every hop.

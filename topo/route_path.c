@@ -100,9 +100,9 @@ route_flow_path(const struct routing *routing, const struct flow *flow, bool rev
 	return node == dst ? 0 : -ELOOP;
 }
 
-static uint64_t
-path_ps(const struct topo *topo, const struct route_path *path, uint32_t frame_bytes, uint64_t pipeline_ps,
-	uint64_t quantum_ps)
+uint64_t
+route_one_way_ps(const struct topo *topo, const struct route_path *path, uint32_t frame_bytes, uint64_t pipeline_ps,
+		 uint64_t quantum_ps)
 {
 	uint64_t sum_ps = 0;
 
@@ -118,6 +118,6 @@ uint64_t
 route_rtt_ps(const struct topo *topo, const struct route_path *forward, const struct route_path *reverse,
 	     uint32_t frame_bytes, uint32_t reply_bytes, uint64_t pipeline_ps, uint64_t quantum_ps)
 {
-	return path_ps(topo, forward, frame_bytes, pipeline_ps, quantum_ps) +
-	       path_ps(topo, reverse, reply_bytes, pipeline_ps, quantum_ps);
+	return route_one_way_ps(topo, forward, frame_bytes, pipeline_ps, quantum_ps) +
+	       route_one_way_ps(topo, reverse, reply_bytes, pipeline_ps, quantum_ps);
 }

@@ -14,7 +14,6 @@
 #include "emulation/scenario/scenario_load.h"
 #include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/faults/host_faults.h"
-#include "rxe-hosts/steps/imm.h"
 #include "topo/build.h"
 
 #define BDP_ALL_HOSTS 1024 /* beyond, pairs would take minutes */
@@ -204,12 +203,17 @@ make_network(struct scenario *sc, struct err *err)
 static int
 check_faults(const struct scenario *sc, struct err *err)
 {
-	uint32_t steps[IMM_MAX_COLLECTIVES];
+	uint32_t *steps = calloc(sc->plan->ncollectives + 1u, sizeof(*steps));
 	const struct fault_work work = { &sc->plan->flows, steps, sc->plan->ncollectives };
+	int ret;
 
+	if (steps == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %u collectives", sc->plan->ncollectives);
 	for (uint32_t c = 0; c < sc->plan->ncollectives; c++)
 		steps[c] = coll_max_steps(sc->plan->collectives[c].schedule);
-	return faults_check(&sc->faults, &work, err);
+	ret = faults_check(&sc->faults, &work, err);
+	free(steps);
+	return ret;
 }
 
 static int

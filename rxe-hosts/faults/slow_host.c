@@ -16,8 +16,8 @@ struct slow_host {
 #define S struct slow_host
 static const struct cfg_field fields[] = {
 	{ "host", CFG_STRING, offsetof(S, host), NULL, 0, 0, NULL, "The slow host." },
-	{ "collective", CFG_INT, offsetof(S, collective), "-1", -1, 63, NULL, "Which collective, from 0; -1: all." },
-	{ "step", CFG_INT, offsetof(S, step), "0", 0, 16383, NULL, "Which step, from 1; 0: every step." },
+	{ "collective", CFG_INT, offsetof(S, collective), "-1", -1, 16383, NULL, "Which collective, from 0; -1: all." },
+	{ "step", CFG_INT, offsetof(S, step), "0", 0, 4194303, NULL, "Which step, from 1; 0: every step." },
 	{ "delay", CFG_TIME, offsetof(S, common.duration_ps), NULL, 0, 0, NULL, "How much later the step starts." },
 };
 

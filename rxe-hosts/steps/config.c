@@ -51,7 +51,9 @@ static const struct cfg_field collective_fields[] = {
 	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first iteration starts." },
 	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
 	{ "sport", CFG_INT, AT(sport), "0", 0, 65535, NULL,
-	  "UDP source port of its flows; 0: 49152 plus the number of the collective." },
+	  "UDP source port of its flows by channel 0; by channel n it is n more. 0: the first from 49152 that no "
+	  "collective "
+	  "before it has." },
 	{ "dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL, "UDP destination port of its flows (RoCEv2: 4791)." },
 	{ "qp", CFG_ENUM, AT(qp), "persistent", 0, 0, qps,
 	  "Whether a queue pair keeps its congestion state over the steps or starts each at line rate." },

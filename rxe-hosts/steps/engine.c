@@ -150,7 +150,7 @@ notified(struct step_engine *engine, const struct datagram *datagram, uint64_t n
 	}
 	c = &engine->plan->collectives[of->owner];
 	steps = coll_max_steps(c->schedule);
-	step = c->steps[plan_at(c, of->rank, (serial - 1) % steps + 1)].needed_by;
+	step = plan_needed_by(c, of->rank, (serial - 1) % steps + 1);
 	agent_notified(&engine->agent, of->peer_slot, (serial - 1) / steps * steps + step, datagram->arg, now_ps);
 }
 

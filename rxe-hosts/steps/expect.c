@@ -2,6 +2,7 @@
 #include "rxe-hosts/steps/expect.h"
 
 #include <assert.h>
+#include <stdbool.h>
 
 #include "common/units.h"
 
@@ -33,31 +34,79 @@ expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, con
 	return units_serialize_ps(expect_wire_bytes(frames, bytes), rate_bps, 0) + base_rtt_ps;
 }
 
+static uint32_t
+first_port(const struct expect_flow *flow)
+{
+	return flow->forward->ports[0];
+}
+
+static uint32_t
+last_port(const struct expect_flow *flow)
+{
+	return flow->forward->ports[flow->forward->hops - 1];
+}
+
+static void
+occupy(const struct topo *topo, const struct expect_frames *frames, const struct expect_flow *flow,
+       struct expect_port *ports)
+{
+	for (uint32_t i = 0; i < flow->reverse->hops; i++) {
+		uint32_t port = flow->reverse->ports[i];
+
+		ports[port].acks_ps += acks_ps(frames, flow->bytes, topo->ports[port].rate_bps);
+	}
+	ports[first_port(flow)].senders++;
+	ports[last_port(flow)].receivers++;
+}
+
+static void
+release(const struct expect_flow *flow, struct expect_port *ports)
+{
+	for (uint32_t i = 0; i < flow->reverse->hops; i++)
+		ports[flow->reverse->ports[i]] = (struct expect_port){ 0 };
+	ports[first_port(flow)] = (struct expect_port){ 0 };
+	ports[last_port(flow)] = (struct expect_port){ 0 };
+}
+
+static void
+estimate(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flow,
+	 const struct expect_port *ports)
+{
+	const struct expect_port *tx = &ports[first_port(flow)], *rx = &ports[last_port(flow)];
+	bool alone = tx->senders == 1 && rx->receivers == 1;
+
+	flow->tx_ps = data_ps(frames, flow->bytes, topo->ports[first_port(flow)].rate_bps) + tx->acks_ps / tx->senders;
+	flow->rx_ps = data_ps(frames, flow->bytes, topo->ports[last_port(flow)].rate_bps) + rx->acks_ps / rx->receivers;
+	flow->wire_ps = flow->tx_ps > flow->rx_ps ? flow->tx_ps : flow->rx_ps;
+	for (uint32_t i = 0; i < flow->forward->hops; i++) {
+		uint32_t port = flow->forward->ports[i];
+		uint64_t ps = data_ps(frames, flow->bytes, topo->ports[port].rate_bps) + (alone ? ports[port].acks_ps : 0);
+
+		if (ps > flow->wire_ps)
+			flow->wire_ps = ps;
+	}
+}
+
 void
 expect_steps(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flows, uint32_t count,
-	     uint64_t *busy_ps)
+	     struct expect_port *ports)
 {
 	for (uint32_t f = 0; f < count; f++)
-		for (uint32_t i = 0; i < flows[f].reverse->hops; i++) {
-			uint32_t port = flows[f].reverse->ports[i];
-
-			busy_ps[port] += acks_ps(frames, flows[f].bytes, topo->ports[port].rate_bps);
-		}
-	for (uint32_t f = 0; f < count; f++) {
-		uint64_t longest_ps = 0;
-
-		for (uint32_t i = 0; i < flows[f].forward->hops; i++) {
-			uint32_t port = flows[f].forward->ports[i];
-			uint64_t ps = data_ps(frames, flows[f].bytes, topo->ports[port].rate_bps) + busy_ps[port];
-
-			if (ps > longest_ps)
-				longest_ps = ps;
-		}
-		flows[f].expect_ps = longest_ps + flows[f].base_rtt_ps;
-	}
+		occupy(topo, frames, &flows[f], ports);
 	for (uint32_t f = 0; f < count; f++)
-		for (uint32_t i = 0; i < flows[f].reverse->hops; i++)
-			busy_ps[flows[f].reverse->ports[i]] = 0;
+		estimate(topo, frames, &flows[f], ports);
+	for (uint32_t f = 0; f < count; f++)
+		release(&flows[f], ports);
+}
+
+void
+expect_ideal_step(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flow)
+{
+	uint64_t wire_bytes = expect_wire_bytes(frames, flow->bytes);
+
+	flow->wire_ps = expect_ideal_ps(topo, frames, flow->forward, flow->bytes, 0);
+	flow->tx_ps = units_serialize_ps(wire_bytes, topo->ports[first_port(flow)].rate_bps, 0);
+	flow->rx_ps = units_serialize_ps(wire_bytes, topo->ports[last_port(flow)].rate_bps, 0);
 }
 
 /*

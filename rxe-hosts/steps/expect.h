@@ -30,17 +30,27 @@ uint64_t expect_ideal_ps(const struct topo *topo, const struct expect_frames *fr
 /* One step of one rank, for expect_steps(). */
 struct expect_flow {
 	uint64_t bytes;
-	uint64_t base_rtt_ps;
 	const struct route_path *forward, *reverse;
-	uint64_t expect_ps; /* result */
+	/* Results: without the base RTT, and for how much of it the sender's and the receiver's NIC are occupied. */
+	uint64_t wire_ps, tx_ps, rx_ps;
+};
+
+/* Of a port: what the ACKs of the steps take, and how many send from it, and are received behind it. */
+struct expect_port {
+	uint64_t acks_ps;
+	uint32_t senders, receivers;
 };
 
 /*
- * The same with ACKs: the steps of all ranks with one step number run together, and on every link of a path the data
- * shares the wire with the ACKs of those steps whose reverse path takes that link in the same direction. The link
- * that is busy longest, plus the base RTT. Serialization is floored frame by frame where a quantum is set.
- * @param flows  [count] steps with one number; expect_ps is set
- * @param busy_ps  scratch, [topo->nports], zeroed by the caller and zero again on return
+ * The same with ACKs, of steps that run together. Where one has both its NICs for itself: on every link of its path its
+ * data shares the wire with the ACKs of those steps whose reverse path takes that link in the same direction; the link
+ * that is busy longest. Where it has not: on its NICs it bears an equal part of those ACKs; no others count. What the
+ * other data there makes of it, fluid_run() says. Serialization is floored frame by frame where a quantum is set.
+ * @param flows  [count] steps that run together; the results are set
+ * @param ports  scratch, [topo->nports], zeroed by the caller and zero again on return
  */
 void expect_steps(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flows, uint32_t count,
-		  uint64_t *busy_ps);
+		  struct expect_port *ports);
+
+/* The same on idle links without ACKs: expect_ideal_ps() but for the base RTT. */
+void expect_ideal_step(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flow);

@@ -83,7 +83,7 @@ payload_place(void *ctx, uint32_t flow, uint32_t imm_value)
 	if (of->kind != FLOW_COLLECTIVE)
 		return UINT64_MAX;
 	c = &engine->plan->collectives[of->owner];
-	if (imm.collective != of->owner || imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank))
+	if (imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank))
 		return UINT64_MAX;
 	return payload_offset(c, of->peer, imm.iteration, coll_step_at(c->schedule, of->rank, imm.step)->dst_elems);
 }
@@ -99,8 +99,8 @@ payload_accept(void *ctx, uint32_t flow, uint32_t imm_value, uint64_t remote_off
 	if (of->kind != FLOW_COLLECTIVE)
 		return;
 	c = &engine->plan->collectives[of->owner];
-	if (imm.collective != of->owner || imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank) ||
-	    remote_offset > engine->region_bytes || bytes > engine->region_bytes - remote_offset) {
+	if (imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank) || remote_offset > engine->region_bytes ||
+	    bytes > engine->region_bytes - remote_offset) {
 		engine->unexpected++;
 		return;
 	}

@@ -1,41 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rxe-hosts/steps/plan.h"
-
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "rxe-hosts/jobs/endpoint.h"
 #include "rxe-hosts/steps/imm.h"
+#include "rxe-hosts/steps/plan_build.h"
 
 #define VECTOR_ALIGN 64ull
-#define FIRST_QPN 16u
 
-/* While the plan is being built. */
-struct builder {
-	struct plan *plan;
-	const struct topo *topo;
-	const struct plan_options *options;
-	uint32_t cap;           /* flows allocated */
-	uint32_t *slots;        /* [nnodes] ranks placed on each host */
-	uint32_t *flow_slots;   /* [nnodes] background flows placed on each host */
-	uint64_t *region_bytes; /* [nnodes] */
-	struct err *err;
-};
-
-static int add_collective(struct builder *b, const struct collective_config *config);
-static int add_background(struct builder *b, const struct background_config *config);
-static int check_tuples(const struct builder *b);
+static int add_collective(struct plan_builder *b, const struct collective_config *config);
+static int add_background(struct plan_builder *b, const struct background_config *config);
 
 struct plan *
 plan_create(const struct topo *topo, const struct plan_options *options, const struct collective_config *collectives,
 	    size_t ncollectives, const struct background_config *backgrounds, size_t nbackgrounds, struct err *err)
 {
-	struct builder b = { .topo = topo, .options = options, .err = err };
+	struct plan_builder b = { .topo = topo, .options = options, .next_sport = PLAN_FIRST_SPORT, .err = err };
 	int rc = -ENOMEM;
 
-	if (ncollectives > IMM_MAX_COLLECTIVES) {
-		err_set(err, -EINVAL, "%zu collectives; %u can be told apart", ncollectives, IMM_MAX_COLLECTIVES);
+	if (ncollectives > PLAN_MAX_COLLECTIVES) {
+		err_set(err, -EINVAL, "%zu collectives; a run has at most %u", ncollectives, PLAN_MAX_COLLECTIVES);
 		errno = EINVAL;
 		return NULL;
 	}
@@ -55,7 +39,7 @@ plan_create(const struct topo *topo, const struct plan_options *options, const s
 	for (size_t i = 0; i < nbackgrounds && rc == 0; i++)
 		rc = add_background(&b, &backgrounds[i]);
 	if (rc == 0)
-		rc = check_tuples(&b);
+		rc = plan_check_tuples(&b);
 out:
 	free(b.slots);
 	free(b.flow_slots);
@@ -75,7 +59,9 @@ plan_destroy(struct plan *plan)
 	if (plan == NULL)
 		return;
 	for (uint32_t i = 0; i < plan->ncollectives; i++) {
+		chains_destroy(plan->collectives[i].chains);
 		coll_schedule_destroy(plan->collectives[i].schedule);
+		free(plan->collectives[i].after);
 		free(plan->collectives[i].ranks);
 		free(plan->collectives[i].steps);
 	}
@@ -86,40 +72,9 @@ plan_destroy(struct plan *plan)
 	free(plan);
 }
 
-/* @return the new flow's index, or PLAN_NONE without memory */
-static uint32_t
-add_flow(struct builder *b, const struct flow *flow, const struct plan_flow *of)
-{
-	struct plan *plan = b->plan;
-	uint32_t index = plan->flows.count;
-
-	if (index == b->cap) {
-		uint32_t cap = b->cap != 0 ? 2 * b->cap : 64;
-		struct flow *flows = realloc(plan->flows.flows, cap * sizeof(*flows));
-
-		if (flows != NULL)
-			plan->flows.flows = flows;
-		struct plan_flow *ofs = realloc(plan->of, cap * sizeof(*ofs));
-		if (ofs != NULL)
-			plan->of = ofs;
-		if (flows == NULL || ofs == NULL)
-			return PLAN_NONE;
-		b->cap = cap;
-	}
-	plan->flows.flows[index] = *flow;
-	plan->flows.flows[index].src_ip = topo_nic_ip(flow->src_node, flow->src_nic);
-	plan->flows.flows[index].dst_ip = topo_nic_ip(flow->dst_node, flow->dst_nic);
-	plan->flows.flows[index].src_qpn = FIRST_QPN + 2 * index;
-	plan->flows.flows[index].dst_qpn = FIRST_QPN + 2 * index + 1;
-	plan->of[index] = *of;
-	plan->of[index].kind = flow->kind;
-	plan->flows.count++;
-	return index;
-}
-
 /* @param at  [schedule->ranks] */
 static void
-place_ranks(struct builder *b, const struct endpoint *at, struct plan_collective *c)
+place_ranks(struct plan_builder *b, const struct endpoint *at, struct plan_collective *c)
 {
 	for (uint32_t r = 0; r < c->schedule->ranks; r++) {
 		struct plan_rank *rank = &c->ranks[r];
@@ -134,83 +89,8 @@ place_ranks(struct builder *b, const struct endpoint *at, struct plan_collective
 	}
 }
 
-/* Which step of the receiver waits for each step, and how many messages each rank gets. */
 static int
-link_steps(struct builder *b, struct plan_collective *c)
-{
-	const struct coll_schedule *s = c->schedule;
-
-	for (uint32_t r = 0; r < s->ranks; r++)
-		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
-			struct coll_dep arrival = coll_step_arrival(s, r, step);
-			uint64_t bytes = plan_step_bytes(c, r, step);
-
-			if (bytes == 0 || bytes > PLAN_MAX_MESSAGE_BYTES)
-				return cfg_fail(&c->where, NULL, b->err,
-						"step %u of rank %u sends %llu B; a message has"
-						" 1 B to 2 GiB",
-						step, r, (unsigned long long)bytes);
-			c->ranks[coll_step_at(s, r, step)->peer].receives++;
-			if (arrival.rank == COLL_NONE)
-				continue;
-			struct plan_step *source = &c->steps[plan_at(c, arrival.rank, arrival.step)];
-			if (source->needed_by == 0)
-				source->needed_by = step;
-		}
-	return 0;
-}
-
-/* One data flow, and with notifications one control flow, from each rank to each of its peers. */
-static int
-add_rank_flows(struct builder *b, uint32_t index, const struct collective_config *config, bool control, uint32_t *to_peer)
-{
-	struct plan_collective *c = &b->plan->collectives[index];
-	const struct coll_schedule *s = c->schedule;
-	uint16_t sport = (uint16_t)(config->sport != 0 ? config->sport : PLAN_FIRST_SPORT + index);
-
-	for (uint32_t r = 0; r < s->ranks; r++) {
-		memset(to_peer, 0xff, s->ranks * sizeof(*to_peer));
-		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
-			struct plan_step *known = &c->steps[plan_at(c, r, step)];
-			uint32_t peer = coll_step_at(s, r, step)->peer;
-
-			if (control && known->needed_by == 0)
-				continue;
-			if (to_peer[peer] == PLAN_NONE) {
-				struct flow flow = {
-					.src_node = c->ranks[r].node,
-					.src_nic = c->ranks[r].nic,
-					.dst_node = c->ranks[peer].node,
-					.dst_nic = c->ranks[peer].nic,
-					.sport = sport,
-					.dport = (uint16_t)config->dport,
-					.prio = b->options->data_prio,
-					.kind = FLOW_COLLECTIVE,
-				};
-
-				if (control) {
-					flow.sport = (uint16_t)(PLAN_FIRST_NOTIFY_SPORT + index);
-					flow.dport = ROCEV2_UDP_PORT;
-					flow.prio = b->options->control_prio;
-					flow.kind = FLOW_CONTROL;
-				}
-				to_peer[peer] = add_flow(b, &flow,
-							 &(struct plan_flow){ .owner = index,
-									      .rank = r,
-									      .peer = peer,
-									      .slot = c->ranks[r].slot,
-									      .peer_slot = c->ranks[peer].slot });
-				if (to_peer[peer] == PLAN_NONE)
-					return -ENOMEM;
-			}
-			*(control ? &known->notify_flow : &known->flow) = to_peer[peer];
-		}
-	}
-	return 0;
-}
-
-static int
-create_schedule(struct builder *b, const struct collective_config *config, uint32_t ranks, struct plan_collective *c)
+create_schedule(struct plan_builder *b, const struct collective_config *config, uint32_t ranks, struct plan_collective *c)
 {
 	uint32_t elem = coll_elem_bytes(c->type);
 	uint64_t elems = config->bytes / elem;
@@ -243,37 +123,24 @@ create_schedule(struct builder *b, const struct collective_config *config, uint3
 
 /* Ranks, steps and flows of a collective whose schedule is made. */
 static int
-fill_collective(struct builder *b, uint32_t index, const struct collective_config *config, const struct endpoint *ranks)
+fill_collective(struct plan_builder *b, uint32_t index, const struct collective_config *config,
+		const struct endpoint *ranks)
 {
-	struct plan *plan = b->plan;
-	struct plan_collective *c = &plan->collectives[index];
-	int rc = 0;
+	struct plan_collective *c = &b->plan->collectives[index];
+	size_t steps = coll_all_steps(c->schedule);
 
-	plan->real = c->real;
-
-	size_t cells = coll_all_steps(c->schedule);
-	uint32_t *to_peer = calloc(c->schedule->ranks, sizeof(*to_peer));
+	b->plan->real = c->real;
+	c->chains = chains_create(c->schedule);
 	c->ranks = calloc(c->schedule->ranks, sizeof(*c->ranks));
-	c->steps = calloc(cells, sizeof(*c->steps));
-	rc = to_peer == NULL || c->ranks == NULL || c->steps == NULL ? -ENOMEM : 0;
-	if (rc == 0)
-		place_ranks(b, ranks, c);
-	for (size_t i = 0; i < cells && rc == 0; i++)
-		c->steps[i].notify_flow = PLAN_NONE;
-	if (rc == 0)
-		rc = link_steps(b, c);
-	c->first_flow = plan->flows.count;
-	if (rc == 0)
-		rc = add_rank_flows(b, index, config, false, to_peer);
-	c->nflows = plan->flows.count - c->first_flow;
-	if (rc == 0 && b->options->notify)
-		rc = add_rank_flows(b, index, config, true, to_peer);
-	free(to_peer);
-	return rc;
+	c->steps = calloc(steps + 1, sizeof(*c->steps));
+	if (c->chains == NULL || c->ranks == NULL || c->steps == NULL)
+		return -ENOMEM;
+	place_ranks(b, ranks, c);
+	return plan_make_flows(b, index, config);
 }
 
 static int
-add_collective(struct builder *b, const struct collective_config *config)
+add_collective(struct plan_builder *b, const struct collective_config *config)
 {
 	struct plan *plan = b->plan;
 	uint32_t index = plan->ncollectives++; /* from here on plan_destroy() sees it */
@@ -283,6 +150,7 @@ add_collective(struct builder *b, const struct collective_config *config)
 	int rc = collective_config_check(config, b->err);
 
 	*c = (struct plan_collective){
+		.job = index,
 		.type = (enum coll_type)config->type,
 		.real = config->payload == PAYLOAD_REAL,
 		.verify = config->verify && config->payload == PAYLOAD_REAL,
@@ -306,7 +174,7 @@ add_collective(struct builder *b, const struct collective_config *config)
 }
 
 static int
-add_background(struct builder *b, const struct background_config *config)
+add_background(struct plan_builder *b, const struct background_config *config)
 {
 	struct plan_background *bg = &b->plan->backgrounds[b->plan->nbackgrounds];
 	struct flow flow = {
@@ -338,50 +206,7 @@ add_background(struct builder *b, const struct background_config *config)
 		.until_ps = config->until_ps,
 		.where = config->where,
 	};
-	bg->flow = add_flow(b, &flow, &(struct plan_flow){ .owner = b->plan->nbackgrounds, .slot = bg->slot });
+	bg->flow = plan_add_flow(b, &flow, &(struct plan_flow){ .owner = b->plan->nbackgrounds, .slot = bg->slot });
 	b->plan->nbackgrounds++;
 	return bg->flow == PLAN_NONE ? -ENOMEM : 0;
-}
-
-static int
-compare_tuples(const void *a, const void *b, void *flows_arg)
-{
-	const struct flow *flows = flows_arg;
-	const struct flow *x = &flows[*(const uint32_t *)a], *y = &flows[*(const uint32_t *)b];
-
-	if (x->src_ip != y->src_ip)
-		return x->src_ip < y->src_ip ? -1 : 1;
-	if (x->dst_ip != y->dst_ip)
-		return x->dst_ip < y->dst_ip ? -1 : 1;
-	if (x->sport != y->sport)
-		return x->sport < y->sport ? -1 : 1;
-	return x->dport < y->dport ? -1 : x->dport > y->dport;
-}
-
-/* Records and switches know flows by their 5-tuples only. */
-static int
-check_tuples(const struct builder *b)
-{
-	const struct plan *plan = b->plan;
-	uint32_t *order = malloc((plan->flows.count + 1) * sizeof(*order));
-	int rc = 0;
-
-	if (order == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < plan->flows.count; i++)
-		order[i] = i;
-	qsort_r(order, plan->flows.count, sizeof(*order), compare_tuples, plan->flows.flows);
-	for (uint32_t i = 1; i < plan->flows.count && rc == 0; i++) {
-		uint32_t last = order[i] > order[i - 1] ? order[i] : order[i - 1];
-		const struct flow *f = &plan->flows.flows[last];
-		struct cfg_where where = f->kind == FLOW_BACKGROUND ? plan->backgrounds[plan->of[last].owner].where
-								    : plan->collectives[plan->of[last].owner].where;
-
-		if (compare_tuples(&order[i], &order[i - 1], plan->flows.flows) == 0)
-			rc = cfg_fail(&where, "sport", b->err, "flow %s->%s/%u>%u exists already; give it another port",
-				      b->topo->nodes[f->src_node].name, b->topo->nodes[f->dst_node].name, f->sport,
-				      f->dport);
-	}
-	free(order);
-	return rc;
 }

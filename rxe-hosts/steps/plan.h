@@ -9,6 +9,7 @@
 #include "collectives/schedule.h"
 #include "common/flow.h"
 #include "common/wire/record_steps.h"
+#include "rxe-hosts/monitor/chains.h"
 #include "rxe-hosts/steps/config.h"
 #include "rxe-hosts/steps/expect.h"
 #include "topo/route.h"
@@ -17,14 +18,14 @@
 #define PLAN_NONE UINT32_MAX
 #define PLAN_MAX_MESSAGE_BYTES (1ull << 31) /* IBTA 9.7.7: the longest RC message */
 #define PLAN_MAX_SERIAL ((1u << 24) - 1)    /* steps over all iterations: a notification packet carries 24 bits */
-#define PLAN_FIRST_SPORT 49152              /* of collective 0, when a scenario gives none */
-#define PLAN_FIRST_NOTIFY_SPORT 32768
+#define PLAN_FIRST_SPORT 49152              /* of collective 0, channel 0, when a scenario gives none */
+#define PLAN_FIRST_NOTIFY_SPORT 32768       /* of collective 0 */
+#define PLAN_MAX_COLLECTIVES (PLAN_FIRST_SPORT - PLAN_FIRST_NOTIFY_SPORT)
 
 /* What is known of one step beyond the schedule. */
 struct plan_step {
-	uint32_t flow;                /* that carries it */
-	uint32_t notify_flow;         /* to the rank that waits for it; PLAN_NONE */
-	uint32_t needed_by;           /* first step of the peer that waits for it; 0: none */
+	uint32_t flow;                /* that carries it; PLAN_NONE: a local step */
+	uint32_t notify_flow;         /* to the receiver, if some step there waits for it; PLAN_NONE */
 	uint64_t ideal_ps, expect_ps; /* expect includes the reverse ACK traffic, ideal does not */
 };
 
@@ -33,6 +34,7 @@ struct plan_rank {
 	uint16_t nic;
 	uint32_t slot;          /* index among all ranks of its host */
 	uint32_t receives;      /* messages that come to it in one iteration */
+	uint32_t nout, nin;     /* data flows from it, and to it */
 	uint64_t region_offset; /* of its first vector in its host's region */
 };
 
@@ -40,13 +42,25 @@ struct plan_collective {
 	struct coll_schedule *schedule; /* owned */
 	struct plan_rank *ranks;        /* [schedule->ranks] */
 	struct plan_step *steps;        /* [coll_all_steps()], as schedule->steps */
+	struct chains *chains;          /* owned */
+	uint32_t job;                   /* its collectives have the same ranks and as many iterations */
+	/*
+	 * [nafter] owned: collectives of its job. In each iteration a rank begins this one when its own part of all those is
+	 * complete: sent and received. The next iteration of what is after nothing begins at a rank when its part of
+	 * this one is complete in all collectives of the job, gap_ps later.
+	 */
+	uint32_t *after;
+	uint32_t nafter;
+	/* How long a local step really takes in an iteration. NULL: as planned. */
+	uint64_t (*actual_ps)(const void *ctx, uint32_t rank, uint32_t iteration, uint64_t planned_ps);
+	const void *actual_ctx;
 	enum coll_type type;
 	bool real, verify, qp_per_step;
 	uint32_t iterations;
 	uint32_t buffers;      /* vectors a rank: 2 when there is a next iteration, see rank.h */
 	uint64_t vector_bytes; /* distance between a rank's vectors */
 	uint64_t start_ps, gap_ps;
-	uint64_t ideal_ps, expect_ps;       /* of one iteration: the sum over its steps of the longest */
+	uint64_t ideal_ps, expect_ps;       /* of one iteration, the critical path of the undisturbed run */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of its data flows */
 	uint32_t first_flow, nflows;        /* its data flows */
 	struct cfg_where where;
@@ -69,6 +83,8 @@ struct plan_flow {
 	uint32_t rank, peer; /* of a collective: sender and receiver */
 	uint32_t slot;       /* sender's: of its rank, or of the background flow, on its host */
 	uint32_t peer_slot;  /* receiver's; a collective's flow */
+	uint32_t out, in;    /* data flow of a collective: which of the sender's, and of the receiver's, it is */
+	uint32_t first_step; /* the first of the sender's that it carries; the others follow by chains.before */
 	uint64_t base_rtt_ps;
 };
 
@@ -119,6 +135,18 @@ static inline uint64_t
 plan_step_bytes(const struct plan_collective *collective, uint32_t rank, uint32_t step)
 {
 	return coll_step_at(collective->schedule, rank, step)->count_elems * coll_elem_bytes(collective->type);
+}
+
+/* @return the first step of the receiver that waits for a step's message, 0: none */
+static inline uint32_t
+plan_needed_by(const struct plan_collective *c, uint32_t rank, uint32_t step)
+{
+	size_t at = plan_at(c, rank, step);
+
+	for (uint32_t i = c->chains->first_waiter[at]; i < c->chains->first_waiter[at + 1]; i++)
+		if (c->chains->waiters[i].rank != rank)
+			return c->chains->waiters[i].step;
+	return 0;
 }
 
 /* A flow's 5-tuple as records show it. */

@@ -27,6 +27,9 @@ collective(uint64_t digest, const struct plan_collective *c)
 	digest = digest_u64(digest, c->vector_bytes);
 	digest = digest_u64(digest, c->start_ps);
 	digest = digest_u64(digest, c->gap_ps);
+	digest = digest_u64(digest, c->job);
+	for (uint32_t i = 0; i < c->nafter; i++)
+		digest = digest_u64(digest, c->after[i]);
 	for (uint32_t r = 0; r < s->ranks; r++) {
 		digest = digest_u64(digest, c->ranks[r].region_offset);
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
@@ -34,11 +37,17 @@ collective(uint64_t digest, const struct plan_collective *c)
 			const struct plan_step *known = &c->steps[plan_at(c, r, step)];
 
 			digest = digest_u64(digest, (uint64_t)known->flow << 32 | known->notify_flow);
-			digest = digest_u64(digest, (uint64_t)at->reduce << 32 | known->needed_by);
+			digest = digest_u64(digest, (uint64_t)at->peer << 32 | (uint64_t)at->ndeps << 1 | at->reduce);
 			digest = digest_u64(digest, at->src_elems);
 			digest = digest_u64(digest, at->dst_elems);
 			digest = digest_u64(digest, at->count_elems);
+			digest = digest_u64(digest, at->compute_ps);
 			digest = digest_u64(digest, known->expect_ps);
+			for (uint32_t i = 0; i < at->ndeps; i++) {
+				struct coll_dep dep = s->deps[at->first_dep + i];
+
+				digest = digest_u64(digest, (uint64_t)dep.rank << 32 | dep.step);
+			}
 		}
 	}
 	return digest;

@@ -50,7 +50,7 @@ step_rank_init(struct step_rank *rank, const struct plan *plan, uint32_t collect
 	for (uint32_t step = 1; step <= coll_steps(c->schedule, index); step++) {
 		struct coll_dep arrival = coll_step_arrival(c->schedule, index, step);
 
-		if (arrival.rank != COLL_NONE && c->steps[plan_at(c, arrival.rank, arrival.step)].needed_by != step)
+		if (arrival.rank != COLL_NONE && plan_needed_by(c, arrival.rank, arrival.step) != step)
 			monitor_exempt(&rank->monitor, step);
 	}
 	return 0;
@@ -123,18 +123,17 @@ step_rank_received(struct step_engine *engine, struct step_rank *rank, const str
 	const struct plan_collective *c = collective_of(engine, rank);
 	const struct plan_flow *of = &engine->plan->of[wc->flow];
 	struct imm imm = imm_decode(wc->imm);
-	bool next = imm_encode(imm.collective, rank->iteration, imm.step) != wc->imm;
+	bool next = imm_encode(rank->iteration, imm.step) != wc->imm;
 	uint32_t *received = next ? &rank->received_early : &rank->received;
 	uint32_t step;
 
-	if (imm.collective != rank->collective || imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank) ||
+	if (imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank) ||
 	    coll_step_at(c->schedule, of->rank, imm.step)->peer != rank->rank ||
 	    wc->bytes != plan_step_bytes(c, of->rank, imm.step))
 		return false;
-	if (next &&
-	    (imm_encode(imm.collective, rank->iteration + 1, imm.step) != wc->imm || rank->iteration + 1 >= c->iterations))
+	if (next && (imm_encode(rank->iteration + 1, imm.step) != wc->imm || rank->iteration + 1 >= c->iterations))
 		return false;
-	step = c->steps[plan_at(c, of->rank, imm.step)].needed_by;
+	step = plan_needed_by(c, of->rank, imm.step);
 	if (*received == c->ranks[rank->rank].receives ||
 	    (step != 0 && !monitor_arrived(&rank->monitor, step, next, wc->time_ps)))
 		return false;
@@ -230,7 +229,7 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 		.bytes = plan_step_bytes(c, rank->rank, step),
 		.local_offset = payload_offset(c, rank->rank, rank->iteration, at->src_elems),
 		.remote_offset = payload_offset(c, at->peer, rank->iteration, at->dst_elems),
-		.imm = imm_encode(rank->collective, rank->iteration, step),
+		.imm = imm_encode(rank->iteration, step),
 	};
 	struct agent_step watched = {
 		.flow = known->flow,
@@ -247,7 +246,7 @@ begin_step(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 		.expect_ps = known->expect_ps,
 		.start_ps = now_ps,
 		.notify_flow = known->notify_flow,
-		.waiter = known->needed_by != 0 ? c->ranks[at->peer].node : REC_NONE,
+		.waiter = known->notify_flow != PLAN_NONE ? c->ranks[at->peer].node : REC_NONE,
 	};
 
 	if (device->ops->path_rtt != NULL && device->ops->path_rtt(device, known->flow, &measured)) {

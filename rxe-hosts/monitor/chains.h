@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where a schedule is any acyclic graph, a rank has several steps in flight at once, and the paper's one Send Step Queue
+ * and one Receive Step Queue a rank (III-C1) become one of each a chain. A rank's steps are cut into chains greedily, in
+ * the order of its list: a step joins the chain whose last step is one of its own dependencies, the latest of them; else
+ * the chain whose last step is the one before it of the same peer and channel; else it begins a chain. So the steps of a
+ * chain follow each other in every run, whatever their times: none starts before the one in front of it is complete.
+ * What a step waits for besides is from outside its chain: other ranks' messages, and own steps of other chains.
+ * A ring is one chain a rank, two channels are two, a linear AllToAll of n ranks n - 1 of one step.
+ */
+#pragma once
+
+#include "collectives/schedule.h"
+
+struct chains {
+	const struct coll_schedule *schedule;
+	uint32_t *first_chain; /* [ranks + 1] index of each rank's first chain in first_entry */
+	uint32_t *first_entry; /* [chains + 1] index of each chain's first step in entries */
+	uint32_t *entries;     /* [steps] the steps of each chain, in order, counted per rank from 1 */
+	/* By the index of a step in schedule->steps: */
+	uint32_t *chain_of;     /* its chain, among its rank's */
+	uint32_t *entry_of;     /* its place in the chain, from 1 */
+	uint32_t *before;       /* step before it of the same peer and channel; 0: none */
+	uint32_t *first_await;  /* [steps + 1] in awaits */
+	uint32_t *first_waiter; /* [steps + 1] in waiters */
+	/* What each step waits for from outside its chain, as dependencies are: own steps, and others' messages. */
+	struct coll_dep *awaits;
+	/* The other way round: own steps that wait for its completion, and the receiver's that wait for its message. */
+	struct coll_dep *waiters;
+};
+
+/*
+ * O(s log s + d) for s steps and d dependencies.
+ * @param schedule  must outlive the chains
+ * @return NULL without memory
+ */
+struct chains *chains_create(const struct coll_schedule *schedule);
+void chains_destroy(struct chains *chains);
+
+static inline uint32_t
+chains_count(const struct chains *chains, uint32_t rank)
+{
+	return chains->first_chain[rank + 1] - chains->first_chain[rank];
+}
+
+/* Steps of one of a rank's chains. */
+static inline uint32_t
+chains_length(const struct chains *chains, uint32_t rank, uint32_t chain)
+{
+	uint32_t at = chains->first_chain[rank] + chain;
+
+	return chains->first_entry[at + 1] - chains->first_entry[at];
+}
+
+/* @param entry  1 to the chain's length. @return the step, as the rank counts them */
+static inline uint32_t
+chains_step(const struct chains *chains, uint32_t rank, uint32_t chain, uint32_t entry)
+{
+	return chains->entries[chains->first_entry[chains->first_chain[rank] + chain] + entry - 1];
+}
+
+/* @return the step behind one in its chain, 0: it is the last */
+static inline uint32_t
+chains_next(const struct chains *chains, uint32_t rank, uint32_t step)
+{
+	size_t at = coll_step_index(chains->schedule, rank, step);
+	uint32_t chain = chains->chain_of[at], entry = chains->entry_of[at];
+
+	return entry < chains_length(chains, rank, chain) ? chains_step(chains, rank, chain, entry + 1) : 0;
+}
+
+/*
+ * How deep each step lies in the graph: 1 where it waits for nothing, else one more than the deepest that it waits for.
+ * Steps of one depth are those that would run together if all took equally long: step s of a ring has depth s.
+ * @return [steps], the caller's to free; NULL with errno ENOMEM, or EINVAL: some steps wait for each other
+ */
+uint32_t *chains_depths(const struct chains *chains);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* While a plan is being built: what plan.c and plan_flows.c share. */
+#pragma once
+
+#include "rxe-hosts/steps/plan.h"
+
+struct plan_builder {
+	struct plan *plan;
+	const struct topo *topo;
+	const struct plan_options *options;
+	uint32_t cap;           /* flows allocated */
+	uint32_t next_sport;    /* first source port that no collective before has */
+	uint32_t *slots;        /* [nnodes] ranks placed on each host */
+	uint32_t *flow_slots;   /* [nnodes] background flows placed on each host */
+	uint64_t *region_bytes; /* [nnodes] */
+	struct err *err;
+};
+
+/*
+ * The flows of a collective whose ranks and chains are known: a data flow from each rank to each of its peers by each
+ * channel, and with notifications a control flow from each rank to each peer that waits for some message of it.
+ * @return 0; -ENOMEM; -EINVAL with err set: too long or empty messages, ports
+ */
+int plan_make_flows(struct plan_builder *b, uint32_t index, const struct collective_config *config);
+
+/* @return the new flow's index, or PLAN_NONE without memory */
+uint32_t plan_add_flow(struct plan_builder *b, const struct flow *flow, const struct plan_flow *of);
+
+/* Records and switches know flows by their 5-tuples only. @return 0; -ENOMEM; -EINVAL with err set: two have the same */
+int plan_check_tuples(const struct plan_builder *b);
