@@ -37,7 +37,7 @@ log_open(void)
 	return -EINVAL;
 }
 
-static void
+__attribute__((format(printf, 1, 0))) static void
 say(const char *fmt, va_list ap)
 {
 	char text[LOG_BYTES];

@@ -195,23 +195,15 @@ accept_stream(const char *address, struct err *err)
 	return fd;
 }
 
-int
-main(int argc, char **argv)
+/* @return an exit code */
+static int
+analyze(const struct options *options)
 {
-	struct options options;
 	struct err err = { 0 };
 	struct evidence ev;
-	int fd, rc, status = EXIT_DONE;
+	int fd = options->read != NULL ? source_open_file(options->read, &err) : accept_stream(options->listen, &err);
+	int status = EXIT_DONE, rc;
 
-	stdio_guard();
-	argp_err_exit_status = EXIT_BAD_INPUT;
-	if (log_open() < 0)
-		return EXIT_BAD_INPUT;
-	if (read_options(&options, argc, argv, &err) != 0) {
-		log_error("%s", err.text);
-		return EXIT_FAILED;
-	}
-	fd = options.read != NULL ? source_open_file(options.read, &err) : accept_stream(options.listen, &err);
 	if (fd < 0) {
 		log_error("%s", err.text);
 		return EXIT_BAD_INPUT;
@@ -220,14 +212,31 @@ main(int argc, char **argv)
 	rc = stream_read_fd(fd, &ev, &err);
 	close(fd);
 	log_debug("the stream ended: %d; %s its end record", rc, ev.ended ? "with" : "without");
-	if (rc != 0) {
+	if (rc != 0)
 		status = EXIT_BAD_INPUT;
-	} else if (diagnose(&options, &ev, &err) != 0) {
+	else if (diagnose(options, &ev, &err) != 0)
 		status = EXIT_FAILED;
-	}
 	if (status != EXIT_DONE)
 		log_error("%s", err.text);
 	evidence_fini(&ev);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options options;
+	struct err err = { 0 };
+	int status = EXIT_FAILED;
+
+	stdio_guard();
+	argp_err_exit_status = EXIT_BAD_INPUT;
+	if (log_open() < 0)
+		return EXIT_BAD_INPUT;
+	if (read_options(&options, argc, argv, &err) == 0)
+		status = analyze(&options);
+	else
+		log_error("%s", err.text);
 	options_fini(&options);
 	return status;
 }

@@ -37,7 +37,7 @@ tell(const struct output_stats *stats, const char *dir)
 const struct output_ops output_recording = {
 	.name = "recording",
 	.what = "the recording",
-	.cap_bytes = 8u << 20,
+	.cap_bytes = 32u << 20,       /* a disk that is late by seconds, or real time that a machine catches up with */
 	.give_up_ns = 60000000000ULL, /* a disk hangs */
 	.on_full = { OUTPUT_WAIT, OUTPUT_DROP },
 	.kept = true,
