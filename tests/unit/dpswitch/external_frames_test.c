@@ -123,10 +123,11 @@ answers_belong_to_the_flow_that_runs_the_other_way(void **state)
 	xrig_stop(&x);
 }
 
+/* a asks for the MAC of an address. */
 static void
-arp_is_answered_and_noise_is_dropped_by_name(void **state)
+send_arp(struct xrig *x, uint32_t target_ip)
 {
-	uint8_t bytes[XRIG_FRAME_BYTES] = { 0 }, mac[6];
+	uint8_t bytes[ETH_MIN_BYTES] = { 0 };
 	struct wire_eth eth = { .dst = { 255, 255, 255, 255, 255, 255 }, .type = htobe16(ETH_TYPE_ARP) };
 	struct wire_arp arp = {
 		.hardware = htobe16(ARP_HARDWARE_ETHERNET),
@@ -134,40 +135,54 @@ arp_is_answered_and_noise_is_dropped_by_name(void **state)
 		.hardware_bytes = ETH_ADDR_BYTES,
 		.protocol_bytes = 4,
 		.operation = htobe16(ARP_REQUEST),
+		.sender_ip = htobe32(pair_ip(x, "a")),
+		.target_ip = htobe32(target_ip),
 	};
+
+	topo_nic_mac(topo_find(x->f.topo, "a"), 0, eth.src);
+	memcpy(arp.sender_mac, eth.src, sizeof(arp.sender_mac));
+	memcpy(bytes, &eth, sizeof(eth));
+	memcpy(bytes + sizeof(eth), &arp, sizeof(arp));
+	port_rig_send(x->ports[PAIR_A], bytes, sizeof(bytes));
+}
+
+/* One of each that the fabric does not take from a; two are malformed. */
+static void
+send_noise(struct xrig *x)
+{
+	uint8_t bytes[XRIG_FRAME_BYTES];
+	size_t size = pair_ipv4(x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
+
+	bytes[0] = 0x33; /* IPv6 multicast's MAC */
+	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size);
+	size = pair_ipv4(x, PAIR_B, PAIR_A, 17, 1, 2, 100, bytes);
+	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size); /* b's address */
+	size = pair_ipv4(x, PAIR_A, PAIR_A, 17, 1, 2, 100, bytes);
+	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size);
+	size = pair_ipv4(x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
+	bytes[sizeof(struct wire_eth) + 9] ^= 1; /* checksum */
+	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size);
+	size = pair_ipv4(x, PAIR_A, PAIR_B, 17, 1, POLL_UDP_PORT, 100, bytes);
+	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size);
+	memset(bytes, 0, sizeof(bytes));
+	port_rig_send(x->ports[PAIR_A], bytes, XRIG_FRAME_BYTES);
+	port_rig_send(x->ports[PAIR_A], bytes, 10);
+}
+
+static void
+arp_is_answered_and_noise_is_dropped_by_name(void **state)
+{
 	struct xrig x = { 0 };
-	size_t size;
+	struct wire_eth eth;
+	struct wire_arp arp;
+	uint8_t mac[6];
 
 	(void)state;
 	pair_start(&x, "", 2);
-	topo_nic_mac(topo_find(x.f.topo, "a"), 0, eth.src);
-	memcpy(arp.sender_mac, eth.src, sizeof(arp.sender_mac));
-	arp.sender_ip = htobe32(pair_ip(&x, "a"));
-	arp.target_ip = htobe32(pair_ip(&x, "c"));
-	memcpy(bytes, &eth, sizeof(eth));
-	memcpy(bytes + sizeof(eth), &arp, sizeof(arp));
-	port_rig_send(x.ports[PAIR_A], bytes, ETH_MIN_BYTES);
-	arp.target_ip = htobe32(0x0a000063);
-	memcpy(bytes + sizeof(eth), &arp, sizeof(arp));
-	port_rig_send(x.ports[PAIR_A], bytes, ETH_MIN_BYTES); /* nobody */
-	arp.target_ip = arp.sender_ip;
-	memcpy(bytes + sizeof(eth), &arp, sizeof(arp));
-	port_rig_send(x.ports[PAIR_A], bytes, ETH_MIN_BYTES); /* itself */
-	size = pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
-	bytes[0] = 0x33; /* IPv6 multicast's MAC */
-	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
-	size = pair_ipv4(&x, PAIR_B, PAIR_A, 17, 1, 2, 100, bytes);
-	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size); /* b's address */
-	size = pair_ipv4(&x, PAIR_A, PAIR_A, 17, 1, 2, 100, bytes);
-	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
-	size = pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
-	bytes[sizeof(eth) + 9] ^= 1; /* checksum */
-	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
-	size = pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1, POLL_UDP_PORT, 100, bytes);
-	port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
-	memset(bytes, 0, sizeof(bytes));
-	port_rig_send(x.ports[PAIR_A], bytes, XRIG_FRAME_BYTES);
-	port_rig_send(x.ports[PAIR_A], bytes, 10);
+	send_arp(&x, pair_ip(&x, "c"));
+	send_arp(&x, 0x0a000063);       /* nobody */
+	send_arp(&x, pair_ip(&x, "a")); /* itself */
+	send_noise(&x);
 	xrig_run(&x, 2 * PS_PER_MS);
 	assert_int_equal(x.ports[PAIR_A]->nout, 1);
 	assert_int_equal(x.ports[PAIR_B]->nout, 0);

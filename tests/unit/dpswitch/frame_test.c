@@ -73,103 +73,100 @@ through_bytes(const struct pkt *p, const struct pkt_message *message, bool tagge
 	return g;
 }
 
+static const struct {
+	struct pkt pkt;
+	struct pkt_message message;
+} descriptors[] = {
+	{ .pkt = { .type = PKT_DATA, .opcode = ROCE_RC_WRITE_FIRST, .psn = 1, .payload_bytes = 1024, .wire_bytes = 1122 },
+	  .message = { .va = 0x1234 } },
+	{ .pkt = { .type = PKT_DATA,
+		   .opcode = ROCE_RC_WRITE_MIDDLE,
+		   .psn = 2,
+		   .payload_bytes = 1024,
+		   .wire_bytes = 1106,
+		   .flags = PKT_CE } },
+	{ .pkt = { .type = PKT_DATA,
+		   .opcode = ROCE_RC_WRITE_LAST_IMM,
+		   .psn = 3,
+		   .arg = 77,
+		   .payload_bytes = 7,
+		   .wire_bytes = 94,
+		   .flags = PKT_LAST | PKT_ACKREQ } },
+	{ .pkt = { .type = PKT_DATA,
+		   .opcode = ROCE_RC_WRITE_ONLY,
+		   .psn = 4,
+		   .payload_bytes = 8,
+		   .wire_bytes = 106,
+		   .flags = PKT_LAST } },
+	{ .pkt = { .type = PKT_DATA,
+		   .opcode = ROCE_RC_SEND_FIRST,
+		   .psn = 0xffffff,
+		   .payload_bytes = 256,
+		   .wire_bytes = 338 } },
+	{ .pkt = { .type = PKT_DATA,
+		   .opcode = ROCE_RC_SEND_ONLY_IMM,
+		   .psn = 5,
+		   .arg = 5,
+		   .payload_bytes = 9,
+		   .wire_bytes = 98,
+		   .flags = PKT_LAST } },
+	{ .pkt = { .type = PKT_DATA,
+		   .opcode = ROCE_RC_SEND_LAST,
+		   .psn = 6,
+		   .payload_bytes = 9,
+		   .wire_bytes = 94,
+		   .flags = PKT_LAST | PKT_CORRUPT } },
+	{ .pkt = { .type = PKT_ACK,
+		   .opcode = ROCE_RC_ACK,
+		   .syndrome = AETH_ACK,
+		   .psn = 7,
+		   .arg = 9,
+		   .wire_bytes = 86,
+		   .flags = PKT_REVERSE } },
+	{ .pkt = { .type = PKT_ACK,
+		   .opcode = ROCE_RC_ACK,
+		   .syndrome = AETH_ACK,
+		   .psn = 7,
+		   .arg = 0xffffff,
+		   .wire_bytes = 86,
+		   .flags = PKT_REVERSE | PKT_CE } },
+	{ .pkt = { .type = PKT_NAK,
+		   .opcode = ROCE_RC_ACK,
+		   .syndrome = AETH_NAK_SEQUENCE,
+		   .psn = 8,
+		   .arg = 9,
+		   .wire_bytes = 86,
+		   .flags = PKT_REVERSE } },
+	{ .pkt = { .type = PKT_CNP, .opcode = ROCE_CNP, .wire_bytes = 98, .flags = PKT_REVERSE } },
+	{ .pkt = { .type = PKT_UD,
+		   .opcode = ROCE_UD_SEND_ONLY_IMM,
+		   .psn = 9,
+		   .arg = 3,
+		   .payload_bytes = 12,
+		   .wire_bytes = 106,
+		   .flags = PKT_LAST },
+	  .message = { .qkey = 0x11111111 } },
+	{ .pkt = { .type = PKT_POLL, .psn = 0xdeadbeef, .arg = POLL_BOTH, .wire_bytes = 90 } },
+	{ .pkt = { .type = PKT_NOTIFY, .psn = 3, .arg = 2, .wire_bytes = 84 } },
+	{ .pkt = { .type = PKT_POLL, .psn = 2, .arg = POLL_VICTIM | POLL_QUIET, .wire_bytes = 90 } },
+	{ .pkt = { .type = PKT_POLL, .psn = 1, .arg = POLL_PFC, .wire_bytes = 90, .flags = PKT_CORRUPT } },
+};
+
 static void
 descriptors_come_back(void **state)
 {
-	static const struct {
-		struct pkt pkt;
-		struct pkt_message message;
-	} cases[] = {
-		{ .pkt = { .type = PKT_DATA,
-			   .opcode = ROCE_RC_WRITE_FIRST,
-			   .psn = 1,
-			   .payload_bytes = 1024,
-			   .wire_bytes = 1122 },
-		  .message = { .va = 0x1234 } },
-		{ .pkt = { .type = PKT_DATA,
-			   .opcode = ROCE_RC_WRITE_MIDDLE,
-			   .psn = 2,
-			   .payload_bytes = 1024,
-			   .wire_bytes = 1106,
-			   .flags = PKT_CE } },
-		{ .pkt = { .type = PKT_DATA,
-			   .opcode = ROCE_RC_WRITE_LAST_IMM,
-			   .psn = 3,
-			   .arg = 77,
-			   .payload_bytes = 7,
-			   .wire_bytes = 94,
-			   .flags = PKT_LAST | PKT_ACKREQ } },
-		{ .pkt = { .type = PKT_DATA,
-			   .opcode = ROCE_RC_WRITE_ONLY,
-			   .psn = 4,
-			   .payload_bytes = 8,
-			   .wire_bytes = 106,
-			   .flags = PKT_LAST } },
-		{ .pkt = { .type = PKT_DATA,
-			   .opcode = ROCE_RC_SEND_FIRST,
-			   .psn = 0xffffff,
-			   .payload_bytes = 256,
-			   .wire_bytes = 338 } },
-		{ .pkt = { .type = PKT_DATA,
-			   .opcode = ROCE_RC_SEND_ONLY_IMM,
-			   .psn = 5,
-			   .arg = 5,
-			   .payload_bytes = 9,
-			   .wire_bytes = 98,
-			   .flags = PKT_LAST } },
-		{ .pkt = { .type = PKT_DATA,
-			   .opcode = ROCE_RC_SEND_LAST,
-			   .psn = 6,
-			   .payload_bytes = 9,
-			   .wire_bytes = 94,
-			   .flags = PKT_LAST | PKT_CORRUPT } },
-		{ .pkt = { .type = PKT_ACK,
-			   .opcode = ROCE_RC_ACK,
-			   .syndrome = AETH_ACK,
-			   .psn = 7,
-			   .arg = 9,
-			   .wire_bytes = 86,
-			   .flags = PKT_REVERSE } },
-		{ .pkt = { .type = PKT_ACK,
-			   .opcode = ROCE_RC_ACK,
-			   .syndrome = AETH_ACK,
-			   .psn = 7,
-			   .arg = 0xffffff,
-			   .wire_bytes = 86,
-			   .flags = PKT_REVERSE | PKT_CE } },
-		{ .pkt = { .type = PKT_NAK,
-			   .opcode = ROCE_RC_ACK,
-			   .syndrome = AETH_NAK_SEQUENCE,
-			   .psn = 8,
-			   .arg = 9,
-			   .wire_bytes = 86,
-			   .flags = PKT_REVERSE } },
-		{ .pkt = { .type = PKT_CNP, .opcode = ROCE_CNP, .wire_bytes = 98, .flags = PKT_REVERSE } },
-		{ .pkt = { .type = PKT_UD,
-			   .opcode = ROCE_UD_SEND_ONLY_IMM,
-			   .psn = 9,
-			   .arg = 3,
-			   .payload_bytes = 12,
-			   .wire_bytes = 106,
-			   .flags = PKT_LAST },
-		  .message = { .qkey = 0x11111111 } },
-		{ .pkt = { .type = PKT_POLL, .psn = 0xdeadbeef, .arg = POLL_BOTH, .wire_bytes = 90 } },
-		{ .pkt = { .type = PKT_NOTIFY, .psn = 3, .arg = 2, .wire_bytes = 84 } },
-		{ .pkt = { .type = PKT_POLL, .psn = 2, .arg = POLL_VICTIM | POLL_QUIET, .wire_bytes = 90 } },
-		{ .pkt = { .type = PKT_POLL, .psn = 1, .arg = POLL_PFC, .wire_bytes = 90, .flags = PKT_CORRUPT } },
-	};
 	uint8_t buf[FRAME_MAX_BYTES];
 	size_t size;
 
-	for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
-		struct pkt p = cases[i / 2].pkt;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(descriptors); i++) {
+		struct pkt p = descriptors[i / 2].pkt;
 		struct frame f;
 
 		p.prio = (uint8_t)(i % 8);
 		p.ttl = 61;
-		f = through_bytes(&p, &cases[i / 2].message, i % 2, buf, &size);
-		assert_int_equal(f.va, cases[i / 2].message.va);
-		assert_int_equal(f.qkey, cases[i / 2].message.qkey);
+		f = through_bytes(&p, &descriptors[i / 2].message, i % 2, buf, &size);
+		assert_int_equal(f.va, descriptors[i / 2].message.va);
+		assert_int_equal(f.qkey, descriptors[i / 2].message.qkey);
 		assert_int_equal(f.src_ip, p.flags & PKT_REVERSE ? 0x0a000002 : 0x0a000001);
 	}
 }
@@ -216,67 +213,67 @@ victims_and_connections_are_named(void **state)
 }
 
 /* Offsets and values changed in sound frames, with the IP checksum put right where asked. */
+static const struct {
+	enum pkt_type type;
+	size_t at;
+	uint8_t value;
+	bool fix;
+	enum frame_error error;
+} malformed[] = {
+	{ PKT_UD, 12, 0x86, false, FRAME_NOT_IPV4 },
+	{ PKT_UD, AT_IP, 0x46, true, FRAME_IP_HEADER },
+	{ PKT_UD, AT_IP, 0x65, true, FRAME_IP_HEADER },
+	{ PKT_UD, AT_IP + 10, 0xff, false, FRAME_IP_CHECKSUM },
+	{ PKT_UD, AT_IP + 3, 0xff, true, FRAME_SHORT },
+	{ PKT_UD, AT_IP + 3, 19, true, FRAME_SHORT },
+	{ PKT_UD, AT_IP + 3, 60, true, FRAME_LONG },
+	{ PKT_UD, AT_IP + 6, 0x60, true, FRAME_FRAGMENT }, /* more fragments */
+	{ PKT_UD, AT_IP + 7, 0x01, true, FRAME_FRAGMENT }, /* offset */
+	{ PKT_UD, AT_IP + 9, 6, true, FRAME_NOT_UDP },
+	{ PKT_UD, AT_UDP + 5, 8, false, FRAME_UDP_LENGTH },
+	{ PKT_UD, AT_UDP + 3, 0, false, FRAME_UDP_PORT },
+	{ PKT_UD, AT_BTH + 1, 0x01, false, FRAME_BTH_VERSION },
+	{ PKT_UD, AT_BTH, 0x0c, false, FRAME_OPCODE }, /* READ request */
+	{ PKT_UD, AT_BTH, 0x24, false, FRAME_OPCODE }, /* UC SEND ONLY */
+	{ PKT_UD, AT_BTH, ROCE_RC_WRITE_MIDDLE, false, FRAME_ROCE_LENGTH },
+	{ PKT_UD, AT_BTH, ROCE_RC_ACK, false, FRAME_ROCE_LENGTH },
+	{ PKT_UD, AT_BTH, ROCE_CNP, false, FRAME_ROCE_LENGTH },
+	{ PKT_ACK, AT_BTH + 1, 0x10, false, FRAME_ROCE_LENGTH }, /* a pad byte of nothing */
+	{ PKT_ACK, AT_BTH, ROCE_RC_WRITE_FIRST, false, FRAME_SHORT },
+	{ PKT_CNP, AT_BTH + 1, 0x20, false, FRAME_ROCE_LENGTH },
+	{ PKT_POLL, AT_BTH, 0, false, FRAME_CONTROL_FORMAT },     /* magic */
+	{ PKT_POLL, AT_BTH + 4, 2, false, FRAME_CONTROL_FORMAT }, /* version */
+	{ PKT_POLL, AT_BTH + 5, 0, false, FRAME_CONTROL_FORMAT }, /* flags */
+	{ PKT_POLL, AT_BTH + 5, 4, false, FRAME_CONTROL_FORMAT },
+	{ PKT_POLL, AT_BTH + 5, 8, false, FRAME_CONTROL_FORMAT },
+	{ PKT_POLL, AT_BTH + 6, 6, false, FRAME_CONTROL_FORMAT }, /* protocol */
+	{ PKT_POLL, AT_BTH + 7, 1, false, FRAME_CONTROL_FORMAT },
+	{ PKT_POLL, AT_UDP + 3, (uint8_t)NOTIFY_UDP_PORT, false, FRAME_CONTROL_FORMAT },
+	{ PKT_NOTIFY, AT_BTH + 3, 0, false, FRAME_CONTROL_FORMAT },
+	{ PKT_NOTIFY, AT_BTH + 4, 0, false, FRAME_CONTROL_FORMAT },
+	{ PKT_NOTIFY, AT_BTH + 6, 1, false, FRAME_CONTROL_FORMAT },
+};
+
 static void
 malformed_frames_are_named(void **state)
 {
-	static const struct {
-		enum pkt_type type;
-		size_t at;
-		uint8_t value;
-		bool fix;
-		enum frame_error error;
-	} cases[] = {
-		{ PKT_UD, 12, 0x86, false, FRAME_NOT_IPV4 },
-		{ PKT_UD, AT_IP, 0x46, true, FRAME_IP_HEADER },
-		{ PKT_UD, AT_IP, 0x65, true, FRAME_IP_HEADER },
-		{ PKT_UD, AT_IP + 10, 0xff, false, FRAME_IP_CHECKSUM },
-		{ PKT_UD, AT_IP + 3, 0xff, true, FRAME_SHORT },
-		{ PKT_UD, AT_IP + 3, 19, true, FRAME_SHORT },
-		{ PKT_UD, AT_IP + 3, 60, true, FRAME_LONG },
-		{ PKT_UD, AT_IP + 6, 0x60, true, FRAME_FRAGMENT }, /* more fragments */
-		{ PKT_UD, AT_IP + 7, 0x01, true, FRAME_FRAGMENT }, /* offset */
-		{ PKT_UD, AT_IP + 9, 6, true, FRAME_NOT_UDP },
-		{ PKT_UD, AT_UDP + 5, 8, false, FRAME_UDP_LENGTH },
-		{ PKT_UD, AT_UDP + 3, 0, false, FRAME_UDP_PORT },
-		{ PKT_UD, AT_BTH + 1, 0x01, false, FRAME_BTH_VERSION },
-		{ PKT_UD, AT_BTH, 0x0c, false, FRAME_OPCODE }, /* READ request */
-		{ PKT_UD, AT_BTH, 0x24, false, FRAME_OPCODE }, /* UC SEND ONLY */
-		{ PKT_UD, AT_BTH, ROCE_RC_WRITE_MIDDLE, false, FRAME_ROCE_LENGTH },
-		{ PKT_UD, AT_BTH, ROCE_RC_ACK, false, FRAME_ROCE_LENGTH },
-		{ PKT_UD, AT_BTH, ROCE_CNP, false, FRAME_ROCE_LENGTH },
-		{ PKT_ACK, AT_BTH + 1, 0x10, false, FRAME_ROCE_LENGTH }, /* a pad byte of nothing */
-		{ PKT_ACK, AT_BTH, ROCE_RC_WRITE_FIRST, false, FRAME_SHORT },
-		{ PKT_CNP, AT_BTH + 1, 0x20, false, FRAME_ROCE_LENGTH },
-		{ PKT_POLL, AT_BTH, 0, false, FRAME_CONTROL_FORMAT },     /* magic */
-		{ PKT_POLL, AT_BTH + 4, 2, false, FRAME_CONTROL_FORMAT }, /* version */
-		{ PKT_POLL, AT_BTH + 5, 0, false, FRAME_CONTROL_FORMAT }, /* flags */
-		{ PKT_POLL, AT_BTH + 5, 4, false, FRAME_CONTROL_FORMAT },
-		{ PKT_POLL, AT_BTH + 5, 8, false, FRAME_CONTROL_FORMAT },
-		{ PKT_POLL, AT_BTH + 6, 6, false, FRAME_CONTROL_FORMAT }, /* protocol */
-		{ PKT_POLL, AT_BTH + 7, 1, false, FRAME_CONTROL_FORMAT },
-		{ PKT_POLL, AT_UDP + 3, (uint8_t)NOTIFY_UDP_PORT, false, FRAME_CONTROL_FORMAT },
-		{ PKT_NOTIFY, AT_BTH + 3, 0, false, FRAME_CONTROL_FORMAT },
-		{ PKT_NOTIFY, AT_BTH + 4, 0, false, FRAME_CONTROL_FORMAT },
-		{ PKT_NOTIFY, AT_BTH + 6, 1, false, FRAME_CONTROL_FORMAT },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(malformed); i++) {
 		static const uint8_t opcodes[PKT_TYPES] = {
 			[PKT_ACK] = ROCE_RC_ACK, [PKT_CNP] = ROCE_CNP, [PKT_UD] = ROCE_UD_SEND_ONLY
 		};
-		struct pkt p = { .type = cases[i].type, .opcode = opcodes[cases[i].type], .arg = POLL_VICTIM };
+		struct pkt p = { .type = malformed[i].type, .opcode = opcodes[malformed[i].type], .arg = POLL_VICTIM };
 		uint8_t buf[FRAME_MAX_BYTES];
 		struct bytes frame;
 		struct frame f;
 
-		p.payload_bytes = cases[i].type == PKT_UD ? 12 : 0;
+		p.payload_bytes = malformed[i].type == PKT_UD ? 12 : 0;
 		frame_from_pkt(&f, &p, &test_flow, &(struct pkt_message){ 0 }, false);
 		frame = copy_of(buf, frame_build(&f, buf, sizeof(buf)));
 		assert_int_equal(frame_parse(frame.data, frame.size, &f), FRAME_OK);
-		frame.data[cases[i].at] = cases[i].value;
-		if (cases[i].fix)
+		frame.data[malformed[i].at] = malformed[i].value;
+		if (malformed[i].fix)
 			fix_ip_checksum(frame.data);
-		if (frame_parse(frame.data, frame.size, &f) != cases[i].error)
+		if (frame_parse(frame.data, frame.size, &f) != malformed[i].error)
 			fail_msg("case %zu: error %d", i, frame_parse(frame.data, frame.size, &f));
 		free(frame.data);
 	}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The seeds of fuzz targets: a file each, written into a folder. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One seed. @return false, told on stderr, where it cannot be written */
+bool write_seed(const char *folder, const char *name, const void *data, size_t size_bytes);
+
+/* All seeds of a target. @return false where one cannot be written */
+bool cfg_seeds(const char *folder);
+bool guest_seeds(const char *folder);
+bool manage_seeds(const char *folder);
+bool record_seeds(const char *folder);
+bool roce_seeds(const char *folder);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A small run as a record stream. */
+#include "tests/fuzz/corpus.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "common/wire/detection.h"
+#include "common/wire/drop.h"
+#include "common/wire/ending.h"
+#include "common/wire/record.h"
+
+/* Appends to a stream under construction. */
+struct stream {
+	uint8_t bytes[8192];
+	size_t used_bytes;
+};
+
+static void
+append(struct stream *s, void *rec, uint16_t type, size_t size_bytes, uint32_t node)
+{
+	struct rec_hdr *hdr = rec;
+
+	hdr->type = type;
+	hdr->size = (uint16_t)size_bytes;
+	hdr->node = node;
+	hdr->time_ps = type < REC_STEP ? 0 : 1000 * s->used_bytes;
+	hdr->seq = (uint32_t)s->used_bytes;
+	memcpy(s->bytes + s->used_bytes, rec, size_bytes);
+	s->used_bytes += size_bytes;
+}
+
+/* Two hosts at one switch, two steps each, the flow of the first by both ports that lead to the second. */
+static void
+put_headers(struct stream *s, const struct rec_tuple flows[2])
+{
+	struct rec_stream head = { REC_MAGIC, REC_VERSION, sizeof(head) };
+	struct rec_run run = { .name = "seed",
+			       .policy = REC_POLICY_VEDRFOLNIR,
+			       .detections = 3,
+			       .rtt_percent = 120,
+			       .epochs_kept = 2,
+			       .epoch_ps = 1000000,
+			       .frame_bytes = 1348,
+			       .payload_bytes = 1024,
+			       .ack_bytes = 60 };
+	struct rec_collective collective = {
+		.ranks = 2, .steps = 4, .rank_steps = 2, .bytes = 2048, .ideal_ps = 2000, .expect_ps = 2200
+	};
+	struct rec_depend depend = { .step = 2, .rank = 1, .on_step = 2 };
+	struct rec_ecmp ecmp = { .set = 1, .ports = { 3 } };
+	struct rec_route nic = { .flow = flows[0] }, route = { .flow = flows[0], .hop = 1, .port = 1, .ecmp = 1 };
+
+	memcpy(s->bytes, &head, sizeof(head));
+	s->used_bytes = sizeof(head);
+	append(s, &run, REC_RUN, sizeof(run), REC_NONE);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct rec_node node = { .name = { (char)('a' + i) }, .kind = i < 2, .nports = i < 2 ? 1 : 2 };
+
+		append(s, &node, REC_NODE, sizeof(node), i);
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		struct rec_port port = { .port = i == 3,
+					 .peer_port = i == 1,
+					 .peer = i < 2 ? 2 : i - 2,
+					 .ip = i < 2 ? flows[i].src_ip : 0,
+					 .rate_bps = 100000000000,
+					 .delay_ps = 1000000 };
+
+		append(s, &port, REC_PORT, sizeof(port), i < 2 ? i : 2);
+	}
+	append(s, &collective, REC_COLLECTIVE, sizeof(collective), REC_NONE);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct rec_schedule schedule = { .step = i % 2 + 1,
+						 .rank = i / 2,
+						 .flow = flows[i / 2],
+						 .bytes = 1024,
+						 .peer = 1 - i / 2,
+						 .own_step = i % 2,
+						 .depends_rank = i % 2 == 0 ? REC_NONE : 1 - i / 2,
+						 .depends_step = i % 2,
+						 .depends = i == 3,
+						 .ideal_ps = 1000,
+						 .expect_ps = 1100,
+						 .base_rtt_ps = 2000 };
+
+		append(s, &schedule, REC_SCHEDULE, sizeof(schedule), i / 2);
+	}
+	append(s, &depend, REC_DEPEND, sizeof(depend), 1);
+	append(s, &nic, REC_ROUTE, sizeof(nic), 0);
+	append(s, &ecmp, REC_ECMP, sizeof(ecmp), 2);
+	append(s, &route, REC_ROUTE, sizeof(route), 2);
+}
+
+/* What hosts and the switch report, in epochs of 1 us: slow steps, a queue, a pause, and all else once. */
+static void
+put_reports(struct stream *s, const struct rec_tuple flows[2])
+{
+	struct rec_tuple other = { flows[0].src_ip, flows[0].dst_ip, 7, 7, 0 };
+	struct rec_trigger trigger = { .flow = flows[0], .step = 1, .rtt_ps = 4000, .threshold_ps = 2400 };
+	struct rec_notify notify = { .to = 1, .step = 1, .detections = 2 };
+	struct rec_poll poll = {
+		.hdr.event = 1, .victim = flows[0], .in_port = 0, .out_port = 1, .flags = 3, .out_paused = 1, .ttl = 63
+	};
+	struct rec_port_row port_row = {
+		.port = 1, .packets = 6, .bytes = 8088, .depth_sum = 12, .depth_max = 4, .to_ps = 1000000, .pause_ps = 1000
+	};
+	struct rec_port_row state = { .hdr.event = 1,
+				      .port = 1,
+				      .epoch_first = 1,
+				      .epoch_last = 1,
+				      .from_ps = 1000000,
+				      .to_ps = 1000000,
+				      .paused = 1,
+				      .paused_since_ps = 2000,
+				      .queue_packets = 3,
+				      .queue_bytes = 4044,
+				      .ingress_xoff_bytes = 9000 };
+	struct rec_meter_row meter_row = { .port = 1, .bytes = 4044 };
+	struct rec_matrix_row matrix_row = { .flow = flows[0], .other = other, .port = 1, .ahead = 2 };
+	struct rec_drop_row drop_row = { .last = flows[0], .port = 1, .reason = REC_DROP_TTL, .packets = 1 };
+	struct rec_gap gap = { .kind = REC_FLOW_ROW, .dropped = 1, .dropped_bytes = sizeof(struct rec_flow_row) };
+	struct rec_end end = { .reason = REC_END_COMPLETE, .at_node = REC_NONE, .end_ps = 3000000 };
+
+	append(s, &trigger, REC_TRIGGER, sizeof(trigger), 0);
+	append(s, &notify, REC_NOTIFY, sizeof(notify), 0);
+	append(s, &poll, REC_POLL, sizeof(poll), 2);
+	append(s, &port_row, REC_PORT_ROW, sizeof(port_row), 2);
+	append(s, &state, REC_PORT_ROW, sizeof(state), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct rec_flow_row flow_row = {
+			.flow = i == 0 ? flows[0] : other, .port = 1, .packets = 3, .bytes = 4044, .depth_sum = 6
+		};
+
+		append(s, &flow_row, REC_FLOW_ROW, sizeof(flow_row), 2);
+	}
+	append(s, &meter_row, REC_METER_ROW, sizeof(meter_row), 2);
+	append(s, &matrix_row, REC_MATRIX_ROW, sizeof(matrix_row), 2);
+	append(s, &drop_row, REC_DROP_ROW, sizeof(drop_row), 2);
+	append(s, &gap, REC_GAP, sizeof(gap), REC_NONE);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct rec_step step = { .step = i % 2 + 1,
+					 .rank = i / 2,
+					 .waited_collective = i % 2 == 0 ? REC_NONE : 0,
+					 .waited_rank = i % 2 == 0 ? REC_NONE : 1 - i / 2,
+					 .waited_step = i % 2,
+					 .bytes = 1024,
+					 .acked_bytes = 1024,
+					 .start_ps = i % 2 * 1000000,
+					 .end_ps = (i % 2 + 1) * 1000000 };
+
+		append(s, &step, REC_STEP, sizeof(step), i / 2);
+	}
+	append(s, &end, REC_END, sizeof(end), REC_NONE);
+}
+
+bool
+record_seeds(const char *folder)
+{
+	static const struct rec_tuple flows[2] = { { 0x0a000001, 0x0a000002, 100, 200, 0 },
+						   { 0x0a000002, 0x0a000001, 100, 200, 0 } };
+	struct stream s;
+
+	put_headers(&s, flows);
+	if (!write_seed(folder, "headers", s.bytes, s.used_bytes))
+		return false;
+	put_reports(&s, flows);
+	return write_seed(folder, "whole", s.bytes, s.used_bytes);
+}
