@@ -119,13 +119,15 @@ void coll_schedule_destroy(struct coll_schedule *schedule);
 
 /*
  * Proves symbolically that the schedule completes, without data. Any two accesses to the same elements of a rank, one
- * of them a change, are shown to be ordered by the dependencies (sums commute, so they need no order); hence every
- * order of delivery gives one result, and executing one order over sets of contributions (whose element is in which
- * chunk) decides for all. An access lasts from a send's start to its arrival. Sends of one rank follow each other.
- * Time O(steps * ranks^2), memory O(ranks^3 / 8) bytes and a few machine words a step and chunk.
- * @return 0; -ENOMEM; -EINVAL with err naming rank, step and chunk: a malformed step, a step that waits for itself,
- *         two accesses that race, data sent before it is complete, a contribution added twice, a rank that ends
- *         incomplete
+ * of them a change, are shown to be ordered by what steps wait for (sums commute, so they need no order); hence every
+ * order of delivery gives one result, and executing one order over values decides for all: a value is which element of
+ * the ranks' vectors it comes from, and the set of the ranks whose contributions are in it. An access of a message lasts
+ * from its start to its arrival, at both ends; of a local step, while it takes. For s steps that touch a cells of memory
+ * in all and make c chains in one connected part of the graph: time O(s c + a ranks), memory O(cells ranks) bits and c
+ * words for each step that is waited for; where c is large, only as many as there are steps before.
+ * @return 0; -ENOMEM; -E2BIG; -EINVAL with err naming rank, step and elements: a malformed step, a step that waits for
+ *         itself, two accesses that race, data sent before it is there, elements added to others, a contribution added
+ *         twice, a rank that ends incomplete or with another's data
  */
 int coll_schedule_check(const struct coll_schedule *schedule, struct err *err);
 

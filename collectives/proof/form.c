@@ -54,6 +54,11 @@ check_step(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, s
 			       "rank %" PRIu32 " step %" PRIu32 " moves %" PRIu64 " elements from %" PRIu64 " to %" PRIu64
 			       ": a rank's memory has %" PRIu64,
 			       rank, step, s->count_elems, s->src_elems, s->dst_elems, schedule->memory_elems);
+	if (s->peer == rank && s->src_elems < s->dst_elems + s->count_elems && s->dst_elems < s->src_elems + s->count_elems)
+		return err_set(err, -EINVAL,
+			       "rank %" PRIu32 " step %" PRIu32 " moves %" PRIu64 " elements from %" PRIu64 " to %" PRIu64
+			       " of its own memory: they must not overlap",
+			       rank, step, s->count_elems, s->src_elems, s->dst_elems);
 	for (uint32_t i = 0; i < s->ndeps && rc == 0; i++)
 		rc = check_dep(schedule, rank, step, &schedule->deps[s->first_dep + i], err);
 	return rc;

@@ -1,72 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What must have happened before what. clock(r, s)[q] is the last step of rank q whose send has surely arrived when
- * rank r starts step s: r's own previous step, the step that it depends on, and all that those two knew.
- * Sends come here in an order that the dependencies allow, so none happens before one that came earlier: two accesses
- * are ordered if and only if the later one's clock holds the earlier one.
+ * Accesses of two steps to one cell must be ordered if one of them changes it, other than by sums alone. Steps come here
+ * in an order that the graph allows, so none happens before one that came earlier: two are ordered if and only if the
+ * later one's clock holds the earlier one.
  */
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/proof/clocks.h"
 #include "collectives/proof/proof.h"
 
-enum access_kind { ACCESS_SEND, ACCESS_ADD, ACCESS_WRITE };
+enum access_kind { ACCESS_READ, ACCESS_ADD, ACCESS_WRITE };
 
 struct access {
-	uint32_t next;       /* of the same segment of the same rank; COLL_NONE ends */
-	uint32_t rank, step; /* the send */
+	uint32_t next; /* of the same cell; COLL_NONE ends */
+	uint32_t step;
 	enum access_kind kind;
 };
 
 struct races {
-	const struct coll_schedule *schedule;
-	const struct segments *segments;
-	uint32_t *clock;     /* [ranks][ranks] at the start of each rank's latest step */
-	uint32_t **snapshot; /* [ranks * steps] the same for a step that others still depend on */
-	uint32_t *waiting;   /* [ranks * steps] how many */
-	uint32_t *head;      /* [ranks][segments] latest access */
+	const struct graph *graph;
+	const struct cells *cells;
+	struct clocks *clocks;
+	uint32_t *head; /* [cells] latest access */
 	struct access *accesses;
-	size_t naccesses;
+	uint32_t naccesses, cap;
+	uint32_t unused; /* accesses behind a later one that all others are after */
 };
 
 struct races *
-races_create(const struct coll_schedule *schedule, const struct segments *segments)
+races_create(const struct graph *graph, const struct cells *cells)
 {
-	size_t all = coll_all_steps(schedule), touched = 0;
-	size_t cells = (size_t)schedule->ranks * segments->count;
+	uint32_t count = cells->first[graph->schedule->ranks];
 	struct races *races = calloc(1, sizeof(*races));
 
 	if (races == NULL)
 		return NULL;
-	for (size_t i = 0; i < all; i++) {
-		struct segment_range range = segments_of(segments, &schedule->steps[i]);
-
-		touched += range.end - range.first;
-	}
-	races->schedule = schedule;
-	races->segments = segments;
-	races->clock = calloc((size_t)schedule->ranks * schedule->ranks, sizeof(*races->clock));
-	races->snapshot = calloc(all, sizeof(*races->snapshot));
-	races->waiting = calloc(all, sizeof(*races->waiting));
-	races->head = malloc(cells * sizeof(*races->head));
-	races->accesses = touched < COLL_NONE / 2 ? malloc(2 * touched * sizeof(*races->accesses)) : NULL;
-	if (races->clock == NULL || races->snapshot == NULL || races->waiting == NULL || races->head == NULL ||
-	    races->accesses == NULL) {
+	races->graph = graph;
+	races->cells = cells;
+	races->unused = COLL_NONE;
+	races->clocks = clocks_create(graph);
+	races->head = malloc((size_t)count * sizeof(*races->head));
+	if (races->clocks == NULL || races->head == NULL) {
 		races_destroy(races);
 		return NULL;
 	}
-	memset(races->head, 0xff, cells * sizeof(*races->head)); /* COLL_NONE */
-	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
-		for (uint32_t step = 1; step <= coll_steps(schedule, rank); step++) {
-			struct coll_dep dep = coll_step_arrival(schedule, rank, step);
-
-			if (dep.rank != COLL_NONE)
-				races->waiting[coll_step_index(schedule, dep.rank, dep.step)]++;
-		}
-	}
+	memset(races->head, 0xff, (size_t)count * sizeof(*races->head)); /* COLL_NONE */
 	return races;
 }
 
@@ -75,103 +56,113 @@ races_destroy(struct races *races)
 {
 	if (races == NULL)
 		return;
-	for (size_t i = 0; races->snapshot != NULL && i < coll_all_steps(races->schedule); i++)
-		free(races->snapshot[i]);
-	free(races->snapshot);
-	free(races->waiting);
-	free(races->clock);
+	clocks_destroy(races->clocks);
 	free(races->head);
 	free(races->accesses);
 	free(races);
 }
 
-/* Brings the rank's clock to the start of the step. @return it, or NULL without memory */
-static const uint32_t *
-advance_clock(struct races *races, uint32_t rank, uint32_t step)
+static const char *
+does(const struct races *races, uint32_t step, enum access_kind kind)
 {
-	struct coll_dep arrival = coll_step_arrival(races->schedule, rank, step);
-	uint32_t ranks = races->schedule->ranks;
-	uint32_t *clock = races->clock + (size_t)rank * ranks;
-	size_t self = coll_step_index(races->schedule, rank, step);
+	bool local = races->graph->schedule->steps[step].peer == races->graph->rank_of[step];
 
-	clock[rank] = step - 1;
-	if (arrival.rank != COLL_NONE) {
-		size_t dep = coll_step_index(races->schedule, arrival.rank, arrival.step);
-		const uint32_t *known = races->snapshot[dep];
-
-		assert(known != NULL); /* came earlier, and this step was counted in waiting[] */
-		for (uint32_t i = 0; i < ranks; i++)
-			clock[i] = clock[i] > known[i] ? clock[i] : known[i];
-		if (clock[arrival.rank] < arrival.step)
-			clock[arrival.rank] = arrival.step;
-		if (--races->waiting[dep] == 0) {
-			free(races->snapshot[dep]);
-			races->snapshot[dep] = NULL;
-		}
-	}
-	if (races->waiting[self] != 0) {
-		races->snapshot[self] = malloc(ranks * sizeof(*clock));
-		if (races->snapshot[self] == NULL)
-			return NULL;
-		memcpy(races->snapshot[self], clock, ranks * sizeof(*clock));
-	}
-	return clock;
+	return kind == ACCESS_ADD ? "adds to" : kind == ACCESS_WRITE ? "overwrites" : local ? "reads" : "sends";
 }
 
-static void
-describe_race(const struct access *a, const struct access *b, uint32_t at, uint64_t from, uint64_t to, struct err *err)
+static int
+describe_race(const struct races *races, const struct access *a, const struct access *b, uint32_t rank, uint32_t cell,
+	      struct err *err)
 {
-	static const char *const does[] = { "sends", "adds to", "overwrites" };
+	const struct graph *graph = races->graph;
 
-	err_set(err, -EINVAL,
-		"race at rank %" PRIu32 ": rank %" PRIu32 " step %" PRIu32 " %s elements %" PRIu64 "..%" PRIu64
-		" while rank %" PRIu32 " step %" PRIu32 " %s them: nothing makes one wait for the other",
-		at, b->rank, b->step, does[b->kind], from, to - 1, a->rank, a->step, does[a->kind]);
+	return err_set(err, -EINVAL,
+		       "race at rank %" PRIu32 ": rank %" PRIu32 " step %" PRIu32 " %s elements %" PRIu64 "..%" PRIu64
+		       " while rank %" PRIu32 " step %" PRIu32 " %s them: nothing makes one wait for the other",
+		       rank, graph->rank_of[b->step], graph_number(graph, b->step), does(races, b->step, b->kind),
+		       cell_from(races->cells, rank, cell), cell_last(races->cells, rank, cell), graph->rank_of[a->step],
+		       graph_number(graph, a->step), does(races, a->step, a->kind));
 }
 
 static bool
 conflict(enum access_kind a, enum access_kind b)
 {
-	return a != b || a == ACCESS_WRITE; /* two sends, or two sums, disturb each other in no order */
+	return a != b || a == ACCESS_WRITE; /* two reads, or two sums, disturb each other in no order */
 }
 
-/* Adds one access to one segment of rank at. @return 0 or -EINVAL */
-static int
-add_access(struct races *races, const uint32_t *clock, uint32_t at, uint32_t segment, struct access access, struct err *err)
+/* @return an access to fill in, COLL_NONE without memory */
+static uint32_t
+new_access(struct races *races)
 {
-	uint32_t *head = &races->head[(size_t)at * races->segments->count + segment];
+	uint32_t index = races->unused;
 
-	for (uint32_t i = *head; i != COLL_NONE; i = races->accesses[i].next) {
+	if (index != COLL_NONE) {
+		races->unused = races->accesses[index].next;
+		return index;
+	}
+	if (races->naccesses == races->cap) {
+		uint32_t cap = races->cap == 0 ? 1024 : 2 * races->cap;
+		struct access *larger = cap > races->cap ? realloc(races->accesses, (size_t)cap * sizeof(*larger)) : NULL;
+
+		if (larger == NULL)
+			return COLL_NONE;
+		races->accesses = larger;
+		races->cap = cap;
+	}
+	return races->naccesses++;
+}
+
+/* Whatever comes after an overwriting step in any order comes after all that it was shown to come after. */
+static void
+forget(struct races *races, uint32_t cell)
+{
+	while (races->head[cell] != COLL_NONE) {
+		uint32_t index = races->head[cell];
+
+		races->head[cell] = races->accesses[index].next;
+		races->accesses[index].next = races->unused;
+		races->unused = index;
+	}
+}
+
+/* Adds one access to one cell of a rank. @return 0, -ENOMEM or -EINVAL */
+static int
+add_access(struct races *races, uint32_t rank, uint32_t cell, struct access access, struct err *err)
+{
+	uint32_t index;
+
+	for (uint32_t i = races->head[cell]; i != COLL_NONE; i = races->accesses[i].next) {
 		const struct access *earlier = &races->accesses[i];
 
-		if (!conflict(earlier->kind, access.kind) || clock[earlier->rank] >= earlier->step)
-			continue;
-		describe_race(earlier, &access, at, races->segments->bounds[segment], races->segments->bounds[segment + 1],
-			      err);
-		return -EINVAL;
+		if (conflict(earlier->kind, access.kind) && !clocks_over(races->clocks, earlier->step))
+			return describe_race(races, earlier, &access, rank, cell, err);
 	}
-	access.next = *head;
-	*head = (uint32_t)races->naccesses;
-	races->accesses[races->naccesses++] = access;
+	if (access.kind == ACCESS_WRITE)
+		forget(races, cell);
+	index = new_access(races);
+	if (index == COLL_NONE)
+		return -ENOMEM;
+	access.next = races->head[cell];
+	races->accesses[index] = access;
+	races->head[cell] = index;
 	return 0;
 }
 
 int
-races_send(struct races *races, uint32_t rank, uint32_t step, struct err *err)
+races_step(struct races *races, uint32_t step, struct err *err)
 {
-	const struct coll_step *s = coll_step_at(races->schedule, rank, step);
-	struct segment_range range = segments_of(races->segments, s);
-	const uint32_t *clock = advance_clock(races, rank, step);
-	struct access send = { .rank = rank, .step = step, .kind = ACCESS_SEND };
-	struct access receive = { .rank = rank, .step = step, .kind = s->reduce ? ACCESS_ADD : ACCESS_WRITE };
-	int rc = 0;
+	const struct coll_step *s = &races->graph->schedule->steps[step];
+	uint32_t rank = races->graph->rank_of[step];
+	struct cell_range src = cells_of(races->cells, rank, s->src_elems, s->count_elems);
+	struct cell_range dst = cells_of(races->cells, s->peer, s->dst_elems, s->count_elems);
+	struct access read = { .step = step, .kind = ACCESS_READ };
+	struct access change = { .step = step, .kind = s->reduce ? ACCESS_ADD : ACCESS_WRITE };
+	int rc = clocks_start(races->clocks, step);
 
-	if (clock == NULL)
-		return -ENOMEM;
-	for (uint32_t segment = range.first; segment < range.end && rc == 0; segment++) {
-		rc = add_access(races, clock, rank, segment, send, err);
+	for (uint32_t i = 0; i < src.end - src.first && rc == 0; i++) {
+		rc = add_access(races, rank, src.first + i, read, err);
 		if (rc == 0)
-			rc = add_access(races, clock, s->peer, segment, receive, err);
+			rc = add_access(races, s->peer, dst.first + i, change, err);
 	}
 	return rc;
 }

@@ -114,7 +114,7 @@ damage_is_found(void **state)
 		  "rank 2 ends incomplete: the contribution of rank 0 to elements 5..5 is missing" },
 		{ reduce_instead, COLL_ALLGATHER, "rank 3 step 3 adds to elements 2..3, of which rank 0 has none" },
 		{ overwrite_instead, COLL_REDUCESCATTER,
-		  "rank 3 step 2 sends elements 2..3 before they are complete: the contribution of rank 0 is missing" },
+		  "rank 1 ends incomplete: the contribution of rank 0 to elements 2..3 is missing" },
 		{ send_to_nobody, COLL_ALLGATHER, "rank 3 step 3 sends to rank 4: must be one of the 4 ranks" },
 		{ send_too_much, COLL_ALLGATHER, "rank 3 step 2 moves 18446744073709551615 elements from 4 to 4" },
 		{ depend_on_nothing_known, COLL_ALLGATHER, "depends on step 9 of rank 2, which does not exist" },

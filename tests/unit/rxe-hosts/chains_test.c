@@ -159,7 +159,7 @@ latest_own_dependency_is_joined(void **state)
 
 	builder = coll_builder_create(3);
 	one = coll_builder_send(builder, 0, 1, 0, &word);
-	two = coll_builder_local(builder, 0, 0, &word, 500);
+	two = coll_builder_local(builder, 0, 0, &(struct coll_chunk){ 0 }, 500);
 	three = coll_builder_send(builder, 0, 1, 0, &word);
 	four = coll_builder_send(builder, 0, 2, 0, &word);
 	arrival = coll_builder_send(builder, 2, 0, 0, &word);
