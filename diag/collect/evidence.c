@@ -18,6 +18,8 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_SCHEDULE] = offsetof(struct evidence, schedule),
 	[REC_ROUTE] = offsetof(struct evidence, routes),
 	[REC_ECMP] = offsetof(struct evidence, ecmps),
+	[REC_FOLLOW] = offsetof(struct evidence, follows),
+	[REC_DEPEND] = offsetof(struct evidence, depends),
 	[REC_STEP] = offsetof(struct evidence, step_recs),
 	[REC_TRIGGER] = offsetof(struct evidence, triggers),
 	[REC_NOTIFY] = offsetof(struct evidence, notifies),
@@ -66,7 +68,9 @@ evidence_fini(struct evidence *ev)
 	free(ev->feed_rows);
 	free(ev->poll_by_port);
 	free(ev->poll_by_flow);
+	free(ev->places);
 	free(ev->steps);
+	free(ev->deps);
 	memset(ev, 0, sizeof(*ev));
 }
 

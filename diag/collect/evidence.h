@@ -93,11 +93,16 @@ struct ev_feed {
 /* One step of one rank: what was scheduled, what its host reported, and what it depended on. */
 struct ev_step {
 	uint32_t collective; /* index into collectives */
-	uint32_t flow, host;
+	uint32_t flow, host; /* flow EV_NONE: a local step */
 	const struct rec_schedule *sched;
 	const struct rec_step *report; /* NULL: none came */
-	uint32_t previous, depends;    /* indices into steps, EV_NONE */
-	uint32_t waited_for;           /* the one of the two that it waited for, EV_NONE: neither or unknown */
+	uint32_t first_dep, ndeps;     /* in deps[]: all that it waits for, the step before it on its channel too */
+	uint32_t waited_for;           /* what it did wait for: index into steps, EV_NONE: nothing, or unknown */
+};
+
+/* Where a collective's record is. */
+struct ev_place {
+	uint32_t id, iteration, index;
 };
 
 struct evidence {
@@ -114,7 +119,8 @@ struct evidence {
 	struct ev_vec sent; /* struct ev_sent, sorted by time at the end */
 
 	/* as received; after evidence_finish() sorted, and rows deduplicated */
-	struct ev_vec node_recs, port_recs, collectives, schedule, routes, ecmps, step_recs;
+	struct ev_vec node_recs, port_recs, schedule, depends, follows, routes, ecmps, step_recs;
+	struct ev_vec collectives; /* at last by (job, iteration, id) */
 	struct ev_vec triggers, notifies, polls, drops, gaps;
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows;
 	/*
@@ -144,8 +150,11 @@ struct evidence {
 	struct ev_feed *feeds;     /* grouped by ingress port */
 	struct ev_feed_row *feed_rows;
 	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */
+	struct ev_place *places;               /* [collectives.count] by (id, iteration) */
 	struct ev_step *steps;                 /* by (collective, rank, step) */
 	uint32_t nsteps;
+	uint32_t *deps; /* [ndeps] indices into steps, grouped by step */
+	uint32_t ndeps;
 	uint32_t unscheduled_steps; /* step records that match no schedule: left out */
 };
 
@@ -174,6 +183,8 @@ int evidence_finish(struct evidence *ev, struct err *err);
 
 /* @return global port id, EV_NONE if there is no such port */
 uint32_t evidence_port(const struct evidence *ev, uint32_t node, uint16_t index);
+/* @return index into collectives, EV_NONE if no record describes it */
+uint32_t evidence_collective(const struct evidence *ev, uint32_t id, uint32_t iteration);
 /* @return flow id, EV_NONE if no record names it */
 uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple);
 /*

@@ -22,6 +22,11 @@ int evidence_join_flows(struct evidence *ev, struct err *err);
 int evidence_join_routes(struct evidence *ev, struct err *err);
 int evidence_join_rows(struct evidence *ev, struct err *err);
 int evidence_join_steps(struct evidence *ev, struct err *err);
+/* The last part of evidence_join_steps(). */
+int evidence_join_deps(struct evidence *ev, struct err *err);
+
+/* @return index into steps, EV_NONE: there is none. @param collective  index, or EV_NONE */
+uint32_t evidence_step(const struct evidence *ev, uint32_t collective, uint32_t rank, uint32_t number);
 
 /* calloc() of at least one element, with the error told. */
 void *evidence_alloc(size_t count, size_t size_bytes, struct err *err);

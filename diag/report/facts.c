@@ -151,6 +151,15 @@ facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap)
 }
 
 char *
+facts_doer(const struct verdict *v, const struct run_step *step, char *buf, size_t cap)
+{
+	if (!run_is_local(step))
+		return facts_flow(v, step->flow, buf, cap);
+	snprintf(buf, cap, "%s computes,", v->run.nodes[step->host].name);
+	return buf;
+}
+
+char *
 facts_ranges(const uint32_t *sorted, uint32_t count, char *buf, size_t cap)
 {
 	buf[0] = '\0';

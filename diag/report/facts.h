@@ -43,6 +43,8 @@ const char *facts_op_key(uint32_t op);                 /* "allgather", of the ta
 char *facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap);
 /* "1-3, 7" */
 char *facts_ranges(const uint32_t *sorted, uint32_t count, char *buf, size_t cap);
+/* Whose a step is: its flow, as facts_flow() has it; of a local step its host. @return buf */
+char *facts_doer(const struct verdict *v, const struct run_step *step, char *buf, size_t cap);
 /* Step numbers of a finding, sorted, once each. @param out  [finding->nsteps]  @return how many */
 uint32_t facts_step_numbers(const struct verdict *v, const struct finding *finding, uint32_t *out);
 

@@ -51,13 +51,19 @@ host_of(const struct verdict *v, uint32_t i)
 	return page_index(v->run.steps[i].host);
 }
 
-/* Within the collective. */
+/* Within the collective: the first that another rank has to send. */
 static json_int_t
 depends_of(const struct verdict *v, uint32_t i)
 {
-	uint32_t on = v->run.steps[i].depends;
+	const struct run_step *step = &v->run.steps[i];
 
-	return on == RUN_NONE ? -1 : (json_int_t)on - collective_of(v, i)->first_step;
+	for (uint32_t d = step->first_dep; d < step->first_dep + step->ndeps; d++) {
+		const struct run_step *on = &v->run.steps[v->run.depends[d]];
+
+		if (on->collective == step->collective && on->rank != step->rank)
+			return (json_int_t)v->run.depends[d] - collective_of(v, i)->first_step;
+	}
+	return -1;
 }
 
 static json_int_t
@@ -93,7 +99,7 @@ state_of(const struct verdict *v, uint32_t i)
 {
 	const struct run_step *s = &v->run.steps[i];
 	const struct vedrfolnir *own = vedrfolnir_of(v);
-	uint32_t end = WGRAPH_END(i - collective_of(v, i)->first_step);
+	uint32_t in = collective_of(v, i)->in, end = WGRAPH_END(i - v->run.iterations[in].first_step);
 	json_int_t state = 0;
 
 	state |= s->reported ? STEP_REPORTED : 0;
@@ -102,10 +108,10 @@ state_of(const struct verdict *v, uint32_t i)
 	state |= s->slow ? STEP_SLOW : 0;
 	if (own != NULL) {
 		state |= own->steps[i].critical ? STEP_CRITICAL : 0;
-		state |= own->waiting[s->collective].vertices[end].pruned ? STEP_PRUNED : 0;
+		state |= own->waiting[in].vertices[end].pruned ? STEP_PRUNED : 0;
 	}
 	if (s->waited_for != RUN_NONE)
-		state |= s->waited_for == s->previous ? STEP_WAITED_OWN : STEP_WAITED_DATA;
+		state |= run_same_rank(s, &v->run.steps[s->waited_for]) ? STEP_WAITED_OWN : STEP_WAITED_DATA;
 	return state;
 }
 
@@ -184,7 +190,7 @@ add_steps(const struct verdict *v, uint32_t collective, uint32_t schedule, json_
 	const struct run_collective *c = &v->run.collectives[collective];
 	const struct vedrfolnir *own = vedrfolnir_of(v);
 	static const struct waiting_graph none;
-	const struct waiting_graph *w = own != NULL ? &own->waiting[collective] : &none;
+	const struct waiting_graph *w = own != NULL ? &own->waiting[c->in] : &none;
 	json_t *steps = page_columns(v, time_columns, ARRAY_LEN(time_columns), c->first_step, c->nsteps);
 
 	if (json_object_set_new(steps, "schedule", json_integer(schedule)) != 0 ||

@@ -179,7 +179,7 @@ say_late_start(const struct facts *facts, char *buf, size_t cap)
 	const struct verdict *v = facts->v;
 	const struct run_collective *collective = &v->run.collectives[facts->worst];
 	const struct vedrfolnir *own = vedrfolnir_of(v);
-	const struct waiting_graph *w = own != NULL ? &own->waiting[facts->worst] : NULL;
+	const struct waiting_graph *w = own != NULL ? &own->waiting[collective->in] : NULL;
 	uint64_t late_ps = w != NULL && w->npath > 0 && v->run.steps[w->path[0]].start_ps > collective->start_ps
 				   ? v->run.steps[w->path[0]].start_ps - collective->start_ps
 				   : 0;

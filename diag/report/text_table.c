@@ -151,23 +151,23 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 
 	snprintf(number.text, sizeof(number.text), "%u", step->step);
 	facts_step_causes(v, index, causes, sizeof(causes));
-	if (step->open)
+	if (step->open && !run_is_local(step))
 		snprintf(causes, sizeof(causes), "STILL OPEN, %s of %s acknowledged",
 			 fmt_bytes((double)step->acked_bytes).text, fmt_bytes((double)step->bytes).text);
 	else if (causes[0] == '\0' && step->slow)
 		snprintf(causes, sizeof(causes), "not explained");
-	facts_flow(v, step->flow, flow, sizeof(flow));
+	facts_doer(v, step, flow, sizeof(flow));
 	return table_row(table, number.text, flow, fmt_time_bare(facts->unit, step->start_ps).text,
 			 fmt_time_bare(facts->unit, exec_ps).text, fmt_time_bare(facts->unit, step->expect_ps).text,
 			 longer ? change.text : "", plain_text(causes, plain, sizeof(plain)), NULL);
 }
 
 int
-text_path(const struct facts *facts, uint32_t collective, FILE *to)
+text_path(const struct facts *facts, uint32_t iteration, FILE *to)
 {
 	static const char *const columns[] = { "STEP", "FLOW", "START", "TOOK", "EXPECTED", "CHANGE", "CAUSE" };
 	static const bool right[] = { true, false, true, true, true, true, false };
-	const struct waiting_graph *w = &vedrfolnir_of(facts->v)->waiting[collective];
+	const struct waiting_graph *w = &vedrfolnir_of(facts->v)->waiting[iteration];
 	struct libscols_table *table = table_create(columns, right, ARRAY_LEN(right));
 	uint64_t threshold_ps = path_threshold_ps(facts->v, w);
 	uint32_t shown = 0, slow = 0;

@@ -13,6 +13,6 @@
 /* Columns as nccl-tests prints them (src/common.cu), with what was expected beside. */
 void text_collectives(const struct facts *facts, FILE *to);
 /* Steps of the critical path of one collective; of a long one, those that lost most time. @return 0 or -ENOMEM */
-int text_path(const struct facts *facts, uint32_t collective, FILE *to);
+int text_path(const struct facts *facts, uint32_t iteration, FILE *to);
 /* Eq. 3. @return 0 or -ENOMEM */
 int text_contributors(const struct facts *facts, FILE *to);

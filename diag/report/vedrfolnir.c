@@ -22,9 +22,9 @@ const struct diagnoser_file vedrfolnir_files[VEDRFOLNIR_FILES] = {
 static json_t *
 waited_for(const struct verdict *v, const struct run_step *step)
 {
-	if (step->waited_for == RUN_NONE || step->waited_for != step->depends)
+	if (step->waited_for == RUN_NONE || run_same_rank(step, &v->run.steps[step->waited_for]))
 		return json_string("-");
-	return value_text(v->run.nodes[v->run.steps[step->depends].host].name);
+	return value_text(v->run.nodes[v->run.steps[step->waited_for].host].name);
 }
 
 static json_t *
@@ -32,13 +32,13 @@ critical_path(const struct verdict *v, const struct vedrfolnir *own)
 {
 	json_t *array = json_array();
 
-	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
-		for (uint32_t i = 0; i < own->waiting[c].npath; i++) {
-			const struct run_step *step = &v->run.steps[own->waiting[c].path[i]];
+	for (uint32_t g = 0; g < own->nwaiting; g++) {
+		for (uint32_t i = 0; i < own->waiting[g].npath; i++) {
+			const struct run_step *step = &v->run.steps[own->waiting[g].path[i]];
 
 			array = value_add(array,
 					  json_pack("{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:o}", "collective",
-						    (json_int_t)c, "flow", value_flow(v, step->flow), "step",
+						    (json_int_t)step->collective, "flow", value_flow(v, step->flow), "step",
 						    (json_int_t)step->step, "start_ns", value_ns(step->start_ps), "end_ns",
 						    value_ns(step->end_ps), "expect_ns", value_ns(step->expect_ps),
 						    "waited_for", waited_for(v, step), "open", step->open, "completeness",
@@ -93,11 +93,11 @@ write_path(const struct text *text, const struct vedrfolnir *own)
 	uint32_t worst = text->facts.worst;
 	char title[128];
 
-	if (worst == RUN_NONE || own->waiting[worst].npath == 0)
+	if (worst == RUN_NONE || own->waiting[text->facts.v->run.collectives[worst].in].npath == 0)
 		return 0;
 	snprintf(title, sizeof(title), "Critical path (%s): each step waited for the one above", text->facts.unit.name);
 	text_title(text, title);
-	return text_path(&text->facts, worst, text->to);
+	return text_path(&text->facts, text->facts.v->run.collectives[worst].in, text->to);
 }
 
 static int

@@ -7,8 +7,12 @@
 
 /* Configuration, nodes, ports with activity, flows, hops. */
 int run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err);
-/* Collectives and steps. */
+/* Jobs, collectives and steps. */
 int run_fill_steps(struct run *run, const struct evidence *ev, struct err *err);
+/* Its parts: collectives by job and iteration, without what steps tell; that of iterations; ranks. */
+int run_fill_jobs(struct run *run, const struct evidence *ev, struct err *err);
+void run_sum_up_iterations(struct run *run);
+int run_fill_ranks(struct run *run, struct err *err);
 /* Overhead and completeness. */
 int run_account(struct run *run, const struct evidence *ev, struct err *err);
 

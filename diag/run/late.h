@@ -5,11 +5,11 @@
 #include "diag/run/run.h"
 
 /*
- * Sets late_ps of the steps of one collective, whose steps, and those of the iterations before it, are filled in.
- * A step can start when its own previous step and the one whose data it sends on have ended. The first step of a rank:
- * in the first iteration when the first of all ranks does; in later ones when all that the rank sends and receives in
- * the iteration before has ended, plus a pause between iterations that all ranks make (the shortest counts).
- * @param collective  index into run->collectives
+ * Sets late_ps of all steps; all else of the run's collectives, ranks and steps is filled in.
+ * A step can start when all that it depends on has ended. One that depends on nothing, a rank's first: when all that
+ * the rank sends and receives in the collectives that this one follows has ended, or if it follows none in those of the
+ * job's iteration before, plus a pause that all ranks make (the shortest counts); in the first iteration when the first
+ * of all ranks does.
  * @return 0 or -ENOMEM with err
  */
-int late_fill(struct run *run, uint32_t collective, struct err *err);
+int late_fill(struct run *run, struct err *err);

@@ -8,11 +8,10 @@
 #include "common/wire/ending.h"
 #include "diag/run/fill.h"
 
-/* Steps of a collective are sorted by rank and number. */
-static uint32_t
-step_in(const struct run *run, const struct run_collective *coll, uint32_t rank, uint32_t number)
+uint32_t
+run_find_step(const struct run *run, const struct run_collective *collective, uint32_t rank, uint32_t number)
 {
-	uint32_t lo = coll->first_step, hi = coll->first_step + coll->nsteps;
+	uint32_t lo = collective->first_step, hi = collective->first_step + collective->nsteps;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
@@ -29,15 +28,11 @@ step_in(const struct run *run, const struct run_collective *coll, uint32_t rank,
 }
 
 static uint32_t
-step_of(const struct run *run, const struct rec_trigger *rec)
+step_of(const struct run *run, const struct evidence *ev, const struct rec_trigger *rec)
 {
-	for (uint32_t c = 0; c < run->ncollectives; c++) {
-		const struct run_collective *coll = &run->collectives[c];
+	uint32_t collective = evidence_collective(ev, rec->collective, rec->iteration);
 
-		if (coll->id == rec->collective && coll->iteration == rec->iteration)
-			return step_in(run, coll, rec->rank, rec->step);
-	}
-	return RUN_NONE;
+	return collective != EV_NONE ? run_find_step(run, &run->collectives[collective], rec->rank, rec->step) : RUN_NONE;
 }
 
 static void
@@ -45,7 +40,7 @@ fill_detections(struct run *run, const struct evidence *ev)
 {
 	for (uint32_t i = 0; i < ev->triggers.count; i++) {
 		const struct rec_trigger *rec = EV_AT(ev->triggers, struct rec_trigger, i);
-		uint32_t step = step_of(run, rec);
+		uint32_t step = step_of(run, ev, rec);
 
 		run->detections[i] = (struct run_detection){
 			.event = rec->hdr.event,
@@ -128,8 +123,13 @@ run_fini(struct run *run)
 	free(run->ports);
 	free(run->flows);
 	free(run->hops);
+	free(run->jobs);
+	free(run->iterations);
 	free(run->collectives);
+	free(run->ranks);
+	free(run->after);
 	free(run->steps);
+	free(run->depends);
 	free(run->detections);
 	free(run->polls);
 	free(run->notifications);

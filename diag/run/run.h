@@ -15,6 +15,7 @@
 #include "common/wire/record_run.h"
 
 #define RUN_NONE UINT32_MAX
+#define RUN_UNKNOWN UINT64_MAX /* a time that nobody knows */
 #define RUN_SLOW_PERCENT 1
 
 /* ---- what is configured (header records) ---- */
@@ -52,8 +53,26 @@ struct run_flow {
 	bool collective;   /* in the schedule; else seen by switches only */
 };
 
+struct run_job {
+	uint32_t id;
+	char name[REC_NAME_LEN + 1];
+	uint32_t first_iteration, niterations; /* in run.iterations, consecutive */
+};
+
+/* One pass of a job over its collectives. */
+struct run_iteration {
+	uint32_t job, iteration;                 /* job: index into run.jobs */
+	uint32_t first_collective, ncollectives; /* in run.collectives, consecutive */
+	uint32_t first_step, nsteps;             /* in run.steps, consecutive */
+	uint64_t start_ps, end_ps;               /* end: of the last step; 0 if not complete */
+	bool complete;
+};
+
+/* One iteration of a collective. Sorted by (job, iteration, id). */
 struct run_collective {
 	uint32_t id, iteration;
+	uint32_t in; /* index into run.iterations */
+	char name[REC_NAME_LEN + 1];
 	uint32_t algorithm, op; /* enum coll_algorithm, coll_op */
 	uint32_t ranks;
 	uint32_t steps, rank_steps;   /* configured: of all ranks, and of the one that has most */
@@ -62,7 +81,16 @@ struct run_collective {
 	uint64_t start_ps, end_ps;    /* end: of the last step; 0 if not complete */
 	uint64_t ideal_ps, expect_ps; /* durations */
 	bool complete;
-	uint32_t first_step, nsteps; /* its steps in run.steps, consecutive, rank major */
+	uint32_t first_step, nsteps;  /* its steps in run.steps, consecutive, rank major */
+	uint32_t first_rank, nranks;  /* in run.ranks: of rank 0, 1, ...; of a cut stream perhaps not all */
+	uint32_t first_after, nafter; /* in run.after: collectives of the same iteration that its ranks do before */
+};
+
+/* A rank of a collective's iteration. */
+struct run_rank {
+	uint32_t host, ip;           /* RUN_NONE, 0: not known, it has no step; ip 0 too of one that only computes */
+	uint32_t first_step, nsteps; /* in run.steps, consecutive */
+	uint64_t done_ps;            /* all sent and received; RUN_UNKNOWN: something is open, or was not reported */
 };
 
 /* A hop of a configured path. Sorted by (flow, reverse, hop). */
@@ -75,20 +103,21 @@ struct run_hop {
 /* ---- steps ---- */
 
 struct run_step {
-	uint32_t collective, flow;
-	uint32_t rank, step; /* step from 1 */
-	uint32_t host;       /* sender */
+	uint32_t collective, flow; /* flow RUN_NONE: a local step, which computes */
+	uint32_t rank, step;       /* step from 1 */
+	uint32_t peer, channel;    /* rank that receives */
+	uint32_t host;             /* sender */
 	uint64_t bytes, acked_bytes;
 	bool reported; /* its host sent a record; else only the schedule is known */
 	bool started;
 	bool open; /* not finished when the run (or the stream) ended */
-	bool slow; /* exec above expect by more than RUN_SLOW_PERCENT and the jitter, or stuck when the run failed */
+	bool slow; /* of one that sends: exec above expect by more than RUN_SLOW_PERCENT and the jitter, or stuck when the run failed */
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
-	uint64_t late_ps;    /* start later than everything it depends on: the host's own delay */
-	uint32_t previous;   /* its own previous step, or RUN_NONE */
-	uint32_t depends;    /* the step whose data it sends on, or RUN_NONE */
-	uint32_t waited_for; /* the one of the two that it actually waited for, or RUN_NONE: neither */
+	uint64_t late_ps;          /* start later than everything it depends on: the host's own delay */
+	uint64_t long_ps;          /* a local step: computed for longer than configured, by so much: the host's own too */
+	uint32_t first_dep, ndeps; /* what it depends on: in run.depends */
+	uint32_t waited_for;       /* the one of these that it actually waited for, or RUN_NONE: none */
 	uint32_t retransmits;
 	uint32_t detections; /* polls it triggered */
 	double completeness; /* share of the telemetry bytes of its time that was sent */
@@ -175,10 +204,20 @@ struct run {
 	uint32_t nflows;
 	struct run_hop *hops;
 	uint32_t nhops;
+	struct run_job *jobs;
+	uint32_t njobs;
+	struct run_iteration *iterations; /* by (job, iteration) */
+	uint32_t niterations;
 	struct run_collective *collectives;
 	uint32_t ncollectives;
+	struct run_rank *ranks;
+	uint32_t nranks;
+	uint32_t *after; /* [nafter] indices into collectives */
+	uint32_t nafter;
 	struct run_step *steps;
 	uint32_t nsteps;
+	uint32_t *depends; /* [ndepends] indices into steps */
+	uint32_t ndepends;
 	struct run_detection *detections;
 	uint32_t ndetections;
 	struct run_poll *polls;
@@ -188,6 +227,30 @@ struct run {
 	struct run_overhead overhead;
 	struct run_missing missing;
 };
+
+/* A step of computation, without a message. */
+static inline bool
+run_is_local(const struct run_step *step)
+{
+	return step->flow == RUN_NONE;
+}
+
+/* Are two steps of one rank? Over collectives, whose ranks are numbered each for itself: of one host. */
+static inline bool
+run_same_rank(const struct run_step *a, const struct run_step *b)
+{
+	return a->collective == b->collective ? a->rank == b->rank : a->host == b->host;
+}
+
+/* The job of a collective. */
+static inline const struct run_job *
+run_job_of(const struct run *run, uint32_t collective)
+{
+	return &run->jobs[run->iterations[run->collectives[collective].in].job];
+}
+
+/* @return index into run.steps of a collective's step, RUN_NONE: there is none */
+uint32_t run_find_step(const struct run *run, const struct run_collective *collective, uint32_t rank, uint32_t number);
 
 struct evidence;
 

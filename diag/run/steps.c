@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The run's collectives and steps. */
+/* The run's steps. */
 #include <errno.h>
+#include <string.h>
 
 #include "common/wire/ending.h"
 #include "diag/run/fill.h"
@@ -14,17 +15,23 @@ run_failed(const struct run *run)
 				   run->end_reason == REC_END_HOST_LOST);
 }
 
-static void
-take_report(struct run *run, struct run_step *step, const struct ev_step *from)
+/* Zero start and end mean "not started", which a step cannot be that waits for nothing at all. */
+static bool
+waits_for_nothing(const struct run *run, const struct run_step *step)
 {
-	const struct rec_step *rec = from->report;
-	bool first = from->previous == EV_NONE && from->depends == EV_NONE;
-	uint64_t limit_ps = step->expect_ps + step->expect_ps / 100 * RUN_SLOW_PERCENT + run->config.jitter_ps;
+	const struct run_collective *collective = &run->collectives[step->collective];
+
+	return step->ndeps == 0 && collective->iteration == 0 && collective->nafter == 0;
+}
+
+static void
+take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
+{
+	uint64_t limit_ps = step->expect_ps + step->expect_ps / 100 * RUN_SLOW_PERCENT + run->config.jitter_ps, exec_ps;
 
 	step->reported = true;
 	step->open = rec->open != 0;
-	/* Zero start and end mean "not started", which a step that depends on nothing cannot be. */
-	step->started = !step->open || rec->start_ps != 0 || first;
+	step->started = !step->open || rec->start_ps != 0 || waits_for_nothing(run, step);
 	step->acked_bytes = rec->acked_bytes;
 	step->retransmits = rec->retransmits;
 	step->start_ps = rec->start_ps;
@@ -33,8 +40,13 @@ take_report(struct run *run, struct run_step *step, const struct ev_step *from)
 		step->end_ps = 0;
 	else if (step->end_ps < step->start_ps)
 		step->end_ps = step->start_ps;
-	step->slow = step->started && step->expect_ps != 0 &&
-		     (step->end_ps - step->start_ps > limit_ps || (step->open && run_failed(run)));
+	if (!step->started)
+		return;
+	exec_ps = step->end_ps - step->start_ps;
+	if (!run_is_local(step))
+		step->slow = step->expect_ps != 0 && (exec_ps > limit_ps || (step->open && run_failed(run)));
+	else if (exec_ps > limit_ps)
+		step->long_ps = exec_ps - step->expect_ps;
 }
 
 static void
@@ -48,37 +60,28 @@ fill_step(struct run *run, const struct evidence *ev, uint32_t i)
 		.flow = from->flow,
 		.rank = from->sched->rank,
 		.step = from->sched->step,
+		.peer = from->sched->peer,
+		.channel = from->sched->channel,
 		.host = from->host,
 		.bytes = from->sched->bytes,
 		.ideal_ps = from->sched->ideal_ps,
 		.expect_ps = from->sched->expect_ps != 0 ? from->sched->expect_ps : from->sched->ideal_ps,
 		.base_rtt_ps = from->sched->base_rtt_ps,
-		.previous = from->previous,
-		.depends = from->depends,
+		.first_dep = from->first_dep,
+		.ndeps = from->ndeps,
 		.waited_for = from->waited_for,
 		.completeness = 1,
 	};
 	if (from->report != NULL)
-		take_report(run, step, from);
+		take_report(run, step, from->report);
 }
 
+/* How a collective fared, from its steps. */
 static void
-fill_collective(struct run *run, const struct evidence *ev, uint32_t c)
+sum_up(struct run *run, struct run_collective *out)
 {
-	const struct rec_collective *rec = EV_AT(ev->collectives, struct rec_collective, c);
-	struct run_collective *out = &run->collectives[c];
 	bool complete = true, any = false;
 
-	out->id = rec->id;
-	out->iteration = rec->iteration;
-	out->algorithm = rec->algorithm;
-	out->op = rec->op;
-	out->ranks = rec->ranks;
-	out->rank_steps = rec->rank_steps;
-	out->steps = rec->steps;
-	out->bytes = rec->bytes;
-	out->ideal_ps = rec->ideal_ps;
-	out->expect_ps = rec->expect_ps;
 	for (uint32_t i = out->first_step; i < out->first_step + out->nsteps; i++) {
 		const struct run_step *step = &run->steps[i];
 
@@ -101,12 +104,17 @@ fill_collective(struct run *run, const struct evidence *ev, uint32_t c)
 int
 run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 {
-	run->collectives = run_alloc(ev->collectives.count, sizeof(*run->collectives), err);
+	int rc = run_fill_jobs(run, ev, err);
+
+	if (rc != 0)
+		return rc;
 	run->steps = run_alloc(ev->nsteps, sizeof(*run->steps), err);
-	if (run->collectives == NULL || run->steps == NULL)
+	run->depends = run_alloc(ev->ndeps, sizeof(*run->depends), err);
+	if (run->steps == NULL || run->depends == NULL)
 		return -ENOMEM;
-	run->ncollectives = ev->collectives.count;
 	run->nsteps = ev->nsteps;
+	run->ndepends = ev->ndeps;
+	memcpy(run->depends, ev->deps, ev->ndeps * sizeof(*run->depends));
 	for (uint32_t i = 0; i < ev->nsteps; i++) {
 		struct run_collective *coll = &run->collectives[ev->steps[i].collective];
 
@@ -114,13 +122,9 @@ run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 		if (coll->nsteps++ == 0)
 			coll->first_step = i;
 	}
-	for (uint32_t c = 0; c < run->ncollectives; c++) {
-		int rc;
-
-		fill_collective(run, ev, c);
-		rc = late_fill(run, c, err);
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
+	for (uint32_t c = 0; c < run->ncollectives; c++)
+		sum_up(run, &run->collectives[c]);
+	run_sum_up_iterations(run);
+	rc = run_fill_ranks(run, err);
+	return rc == 0 ? late_fill(run, err) : rc;
 }

@@ -12,11 +12,11 @@
 
 /* ---- waiting graphs (III-B, III-D1) ---- */
 
-enum waiting_vertex_kind { WAITING_START, WAITING_END, WAITING_COLLECTIVE_END };
+enum waiting_vertex_kind { WAITING_START, WAITING_END, WAITING_ITERATION_END };
 
 struct waiting_vertex {
 	uint32_t kind; /* enum waiting_vertex_kind */
-	uint32_t step; /* index into run.steps; RUN_NONE for the collective's end */
+	uint32_t step; /* index into run.steps; RUN_NONE for the end of the iteration */
 	uint64_t time_ps;
 	bool pruned; /* nobody waited for it */
 	bool critical;
@@ -24,9 +24,9 @@ struct waiting_vertex {
 
 enum waiting_edge_kind {
 	WAITING_EXEC, /* dark: end -> start of one step; weight: execution time */
-	WAITING_OWN,  /* light: start -> end of its own previous step; weight 0 */
-	WAITING_DATA, /* light: start -> end of the step whose data it needs; weight 0 */
-	WAITING_LAST, /* collective end -> end of a rank's last step; weight 0 */
+	WAITING_OWN,  /* light: start -> end of a step of its own rank; weight 0 */
+	WAITING_DATA, /* light: start -> end of the step whose message it needs; weight 0 */
+	WAITING_LAST, /* end of the iteration -> end of a rank's last step; weight 0 */
 };
 
 /* from waits for to. */
@@ -37,11 +37,11 @@ struct waiting_edge {
 	bool pruned, critical;
 };
 
-/* Numbers in waiting_graph.vertices of the i-th step of the collective; the collective's end is the last vertex. */
+/* Numbers in waiting_graph.vertices of the i-th step of the iteration, whose end is the last vertex. */
 #define WGRAPH_START(i) (2 * (i))
 #define WGRAPH_END(i) (2 * (i) + 1)
 
-/* One per collective (same index as run.collectives). */
+/* One per iteration of a job (same index as run.iterations). */
 struct waiting_graph {
 	struct waiting_vertex *vertices;
 	uint32_t nvertices;
@@ -125,7 +125,7 @@ struct vedrfolnir_step {
 
 struct vedrfolnir {
 	struct vedrfolnir_step *steps; /* [run.nsteps] */
-	struct waiting_graph *waiting; /* [run.ncollectives] */
+	struct waiting_graph *waiting; /* [run.niterations] */
 	uint32_t nwaiting;
 	struct provenance *graphs;
 	uint32_t ngraphs;

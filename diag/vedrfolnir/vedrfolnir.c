@@ -67,21 +67,21 @@ build_waiting(struct diagnosing *d, struct err *err)
 	const struct run *run = d->run;
 	struct vedrfolnir *own = d->own;
 
-	own->waiting = run_alloc(run->ncollectives, sizeof(*own->waiting), err);
+	own->waiting = run_alloc(run->niterations, sizeof(*own->waiting), err);
 	if (own->waiting == NULL)
 		return -ENOMEM;
-	own->nwaiting = run->ncollectives;
+	own->nwaiting = run->niterations;
 	for (uint32_t i = 0; i < run->nsteps; i++)
 		own->steps[i].graph = RUN_NONE;
-	for (uint32_t c = 0; c < run->ncollectives; c++) {
-		const struct run_collective *coll = &run->collectives[c];
-		struct waiting_graph *w = &own->waiting[c];
-		int rc = wgraph_build(run->steps, coll->first_step, coll->nsteps, w, err);
+	for (uint32_t i = 0; i < run->niterations; i++) {
+		const struct run_iteration *iteration = &run->iterations[i];
+		struct waiting_graph *w = &own->waiting[i];
+		int rc = wgraph_build(run->steps, iteration->first_step, iteration->nsteps, w, err);
 
 		if (rc != 0)
 			return rc;
-		for (uint32_t i = 0; i < w->npath; i++)
-			own->steps[w->path[i]].critical = true;
+		for (uint32_t p = 0; p < w->npath; p++)
+			own->steps[w->path[p]].critical = true;
 	}
 	return 0;
 }
@@ -142,7 +142,8 @@ excess_sum_ps(const struct run *run, const struct waiting_graph *w)
 	for (uint32_t i = 0; i < w->npath; i++) {
 		const struct run_step *step = &run->steps[w->path[i]];
 
-		sum_ps += rating_excess_ps(step->end_ps - step->start_ps, step->expect_ps);
+		if (!run_is_local(step)) /* the equation is about flows */
+			sum_ps += rating_excess_ps(step->end_ps - step->start_ps, step->expect_ps);
 	}
 	return sum_ps;
 }
@@ -176,7 +177,7 @@ fill_shares(const struct run *run, const struct vedrfolnir *own, struct contribu
 	contributor->shares = run_alloc(count, sizeof(*contributor->shares), err);
 	if (contributor->shares == NULL)
 		return -ENOMEM;
-	for (uint32_t c = 0; c < run->ncollectives; c++) {
+	for (uint32_t c = 0; c < own->nwaiting; c++) {
 		for (uint32_t i = 0; i < own->waiting[c].npath; i++) {
 			uint32_t step = own->waiting[c].path[i];
 			uint32_t graph = own->steps[step].graph;
@@ -236,7 +237,7 @@ rate_collectives(const struct run *run, struct vedrfolnir *own, struct err *err)
 	int rc = -ENOMEM;
 
 	if (tally.score != NULL && tally.nshares != NULL) {
-		for (uint32_t c = 0; c < run->ncollectives; c++)
+		for (uint32_t c = 0; c < own->nwaiting; c++)
 			tally_path(run, own, &own->waiting[c], &tally);
 		rc = list_contributors(run, own, &tally, err);
 	}

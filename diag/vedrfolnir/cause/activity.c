@@ -26,6 +26,8 @@ collect(struct activity *activity, const struct evidence *ev, const struct run_s
 	for (uint32_t f = 0; f < ev->nflows; f++)
 		activity->unknown[f] = !ev->flows[f].collective;
 	for (uint32_t s = 0; s < nsteps; s++) {
+		if (run_is_local(&steps[s]))
+			continue;
 		activity->unknown[steps[s].flow] |= !steps[s].reported;
 		if (steps[s].reported && steps[s].started)
 			activity->runs[count++] = (struct activity_run){ .flow = steps[s].flow,

@@ -29,7 +29,7 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 	for (uint32_t b = 0; b < CAUSE_BUCKETS && all.buckets != NULL; b++)
 		all.buckets[b] = EV_NONE;
 	for (uint32_t s = 0; s < in->nsteps && !all.no_memory; s++) {
-		if (in->steps[s].slow || in->steps[s].late_ps != 0)
+		if (in->steps[s].slow || cause_host_ps(in, s) != 0)
 			look_at_step(&all, s);
 	}
 	merge_roots(&all);
@@ -53,14 +53,23 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 	return rc;
 }
 
+/* Does a cause look at such a step? Of one that only computes the network says nothing. */
+static bool
+is_about(const struct cause *cause, const struct run_step *step)
+{
+	return !run_is_local(step) || (cause->type.traits & FINDING_OF_HOST) != 0;
+}
+
 /* Every signature for itself, then what they have in common: what is too little goes, the rest joins the others. */
 static void
 look_at_step(struct cause_set *all, uint32_t step)
 {
 	struct cause_set set = { .in = all->in, .activity = all->activity };
 
-	for (set.looking = 0; set.looking < all->in->ncauses; set.looking++)
-		all->in->causes[set.looking]->look(&set, step);
+	for (set.looking = 0; set.looking < all->in->ncauses; set.looking++) {
+		if (is_about(all->in->causes[set.looking], &all->in->steps[step]))
+			all->in->causes[set.looking]->look(&set, step);
+	}
 	merge_settle(&set, step);
 	for (uint32_t i = 0; i < set.count; i++)
 		merge_into(all, &set.findings[i], step);
@@ -202,7 +211,9 @@ cause_add(struct cause_set *set, uint32_t root_port, const char *root, uint32_t 
 	finding = merge_find(set, &want, key);
 	if (finding == NULL)
 		finding = merge_make(set, &want, key, set->looking);
-	if (finding == NULL || merge_put(set, &finding->out.steps, &finding->out.nsteps, step) == EV_NONE ||
+	if (finding == NULL || merge_put(set, &finding->out.steps, &finding->out.nsteps, step) == EV_NONE)
+		return NULL;
+	if (!run_is_local(&set->in->steps[step]) &&
 	    merge_put(set, &finding->out.victims, &finding->out.nvictims, set->in->steps[step].flow) == EV_NONE)
 		return NULL;
 	return finding;

@@ -137,6 +137,8 @@ bool cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step);
 /* May two flows have been in each other's way during the victim's step? The same rule, for the time that both ran. */
 bool cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, uint32_t step);
 
+/* By how much a step's host itself delayed it: it started late, and if it computes, it took too long. */
+uint64_t cause_host_ps(const struct cause_input *in, uint32_t step);
 /* Time that a slow step lost: its execution beyond what its acknowledged bytes should have taken. */
 double cause_excess_ps(const struct cause_input *in, uint32_t step);
 /*

@@ -21,6 +21,12 @@ cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, u
 	       CAUSE_MIN_SHARE * (double)(victim->end_ps - victim->start_ps);
 }
 
+uint64_t
+cause_host_ps(const struct cause_input *in, uint32_t step)
+{
+	return in->steps[step].late_ps + in->steps[step].long_ps;
+}
+
 double
 cause_excess_ps(const struct cause_input *in, uint32_t step)
 {

@@ -90,12 +90,11 @@ is_too_little(const struct cause_input *in, uint32_t step, double explained_ps)
 void
 merge_settle(struct cause_set *set, uint32_t step)
 {
-	const struct run_step *s = &set->in->steps[step];
 	double excess_ps = cause_excess_ps(set->in, step), paused_ps = 0;
 
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct finding *out = &set->findings[i].out;
-		double lost_ps = merge_is(out, FINDING_OF_HOST) ? (double)s->late_ps : excess_ps;
+		double lost_ps = merge_is(out, FINDING_OF_HOST) ? (double)cause_host_ps(set->in, step) : excess_ps;
 
 		if (out->explained_ps > lost_ps)
 			out->explained_ps = lost_ps;

@@ -1,30 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slow host: a step started late although its own previous step and the data that it needs were there. */
+/* Slow host: a step started late although all that it depends on was there, or computed for longer than configured. */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
+
+enum clause { STARTED_LATE, COMPUTED_LATE, COMPUTED_LONG };
 
 static void
 look(struct cause_set *set, uint32_t step)
 {
 	const struct run_step *s = &set->in->steps[step];
+	uint64_t host_ps = cause_host_ps(set->in, step);
 	struct cause_finding *finding;
 
-	if (s->late_ps == 0)
+	if (host_ps == 0)
 		return;
 	finding = cause_add(set, EV_NONE, set->in->ev->nodes[s->host].name, s->host, step);
 	if (finding == NULL)
 		return;
-	cause_time(finding, s->start_ps - s->late_ps, s->start_ps);
-	cause_explains(finding, EV_NONE, (double)s->late_ps);
-	if (cause_score(finding, cause_lost_frames(set->in, step, (double)s->late_ps)))
-		finding->out.evidence =
-			(struct finding_evidence){ .nclauses = 1, .step = step, .flow = s->flow, .ps = (double)s->late_ps };
+	cause_time(finding, s->start_ps - s->late_ps, s->long_ps != 0 ? s->end_ps : s->start_ps);
+	cause_explains(finding, EV_NONE, (double)host_ps);
+	if (!cause_score(finding, cause_lost_frames(set->in, step, (double)host_ps)))
+		return;
+	finding->out.evidence = (struct finding_evidence){
+		.nclauses = 1, .step = step, .node = s->host, .flow = s->flow, .ps = (double)s->late_ps
+	};
+	if (run_is_local(s))
+		finding->out.evidence.clauses[0] = s->long_ps > s->late_ps ? COMPUTED_LONG : COMPUTED_LATE;
+	if (finding->out.evidence.clauses[0] == COMPUTED_LONG)
+		finding->out.evidence.ps = (double)s->long_ps;
 }
 
 static const char *const clauses[] = {
-	"{flow} step {number} started {ms} ms after everything it depends on was there ({expected} ms expected for the "
-	"whole "
-	"step)",
+	[STARTED_LATE] = "{flow} step {number} started {ms} ms after everything it depends on was there ({expected} ms "
+			 "expected for the whole step)",
+	[COMPUTED_LATE] = "step {number} at {node} began to compute {ms} ms after everything it depends on was there "
+			  "({expected} ms configured)",
+	[COMPUTED_LONG] = "step {number} at {node} computed for {ms} ms longer than the {expected} ms configured",
 };
 
 const struct cause cause_slow_host = {

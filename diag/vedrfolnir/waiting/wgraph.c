@@ -6,14 +6,16 @@
 #include <string.h>
 
 struct build {
-	const struct run_step *steps; /* of this collective */
+	const struct run_step *steps; /* of this graph */
 	uint32_t first, count;
 	struct waiting_graph *w;
 	uint32_t *edge_of; /* [2 * count] the one edge that leaves a vertex, RUN_NONE: none */
+	uint32_t *stuck;   /* [count] see find_stuck() */
 };
 
 static void add_vertices(struct build *b);
 static void add_step_edges(struct build *b, uint32_t i);
+static void find_stuck(struct build *b, uint32_t *mark);
 static void add_last_edges(struct build *b);
 static void prune(struct build *b, uint32_t *indegree, uint32_t *work);
 static void walk_path(struct build *b);
@@ -28,11 +30,12 @@ wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struc
 
 	memset(waiting, 0, sizeof(*waiting));
 	b.edge_of = malloc(nvertices * sizeof(*b.edge_of));
+	b.stuck = malloc(nvertices * sizeof(*b.stuck));
 	waiting->vertices = calloc(nvertices, sizeof(*waiting->vertices));
 	waiting->edges = calloc((size_t)3 * count + 1, sizeof(*waiting->edges));
 	waiting->path = calloc((size_t)count + 1, sizeof(*waiting->path));
-	if (work == NULL || indegree == NULL || b.edge_of == NULL || waiting->vertices == NULL || waiting->edges == NULL ||
-	    waiting->path == NULL) {
+	if (work == NULL || indegree == NULL || b.edge_of == NULL || b.stuck == NULL || waiting->vertices == NULL ||
+	    waiting->edges == NULL || waiting->path == NULL) {
 		free(waiting->vertices);
 		free(waiting->edges);
 		free(waiting->path);
@@ -40,22 +43,26 @@ wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struc
 		free(work);
 		free(indegree);
 		free(b.edge_of);
+		free(b.stuck);
 		return err_set(err, -ENOMEM, "out of memory for a waiting graph of %u steps", count);
 	}
 	add_vertices(&b);
 	for (uint32_t i = 0; i < count; i++)
 		add_step_edges(&b, i);
+	find_stuck(&b, work);
 	add_last_edges(&b);
+	memset(work, 0, nvertices * sizeof(*work));
 	prune(&b, indegree, work);
 	walk_path(&b);
 	free(work);
 	free(indegree);
 	free(b.edge_of);
+	free(b.stuck);
 	return 0;
 }
 
 static uint32_t
-collective_end(const struct build *b)
+end_of(const struct build *b)
 {
 	return 2 * b->count;
 }
@@ -76,7 +83,7 @@ add_vertices(struct build *b)
 		if (step->end_ps > last_ps)
 			last_ps = step->end_ps;
 	}
-	w->vertices[collective_end(b)] = (struct waiting_vertex){ WAITING_COLLECTIVE_END, RUN_NONE, last_ps, false, false };
+	w->vertices[end_of(b)] = (struct waiting_vertex){ WAITING_ITERATION_END, RUN_NONE, last_ps, false, false };
 	w->nvertices = 2 * b->count + 1;
 	for (uint32_t v = 0; v < w->nvertices; v++)
 		b->edge_of[v] = RUN_NONE;
@@ -87,12 +94,12 @@ add_edge(struct build *b, uint32_t kind, uint32_t from, uint32_t to, uint64_t we
 {
 	struct waiting_graph *w = b->w;
 
-	if (from != collective_end(b))
+	if (from != end_of(b))
 		b->edge_of[from] = w->nedges;
 	w->edges[w->nedges++] = (struct waiting_edge){ kind, from, to, weight_ps, false, false };
 }
 
-/* Index within the collective of what step i waited for, RUN_NONE: of nothing in it. */
+/* Index within the graph of what step i waited for, RUN_NONE: of nothing in it. */
 static uint32_t
 awaited(const struct build *b, uint32_t i)
 {
@@ -111,23 +118,75 @@ add_step_edges(struct build *b, uint32_t i)
 
 	add_edge(b, WAITING_EXEC, WGRAPH_END(i), WGRAPH_START(i), step->started ? step->end_ps - step->start_ps : 0);
 	if (on != RUN_NONE)
-		add_edge(b, step->waited_for == step->previous ? WAITING_OWN : WAITING_DATA, WGRAPH_START(i),
+		add_edge(b, run_same_rank(step, &b->steps[on]) ? WAITING_OWN : WAITING_DATA, WGRAPH_START(i),
 			 WGRAPH_END(on), 0);
 }
 
-/* The collective's end waits for every rank: for the last of its steps that is known. */
+/* Does step i wait for another to start? */
+static bool
+is_held(const struct build *b, uint32_t i)
+{
+	return b->steps[i].open && !b->steps[i].started && awaited(b, i) != RUN_NONE;
+}
+
+/*
+ * Of each step the one that it hangs on: where a chain of steps not yet started begins; the step itself if it has started.
+ * Each chain is followed once; one that leads into itself, since data may be wrong, ends anywhere in its circle.
+ * @param mark  [count] zeroed
+ */
+static void
+find_stuck(struct build *b, uint32_t *mark)
+{
+	for (uint32_t i = 0; i < b->count; i++)
+		b->stuck[i] = RUN_NONE;
+	for (uint32_t i = 0; i < b->count; i++) {
+		uint32_t at = i, end;
+
+		while (b->stuck[at] == RUN_NONE && mark[at] != i + 1 && is_held(b, at)) {
+			mark[at] = i + 1;
+			at = awaited(b, at);
+		}
+		end = b->stuck[at] != RUN_NONE ? b->stuck[at] : at;
+		for (at = i; b->stuck[at] == RUN_NONE; at = awaited(b, at)) {
+			b->stuck[at] = end;
+			if (at == end || !is_held(b, at))
+				break;
+		}
+	}
+}
+
+/* Does the end wait longer for a than for c? Open steps are worst, the one stuck first worst of all. */
+static bool
+later(const struct build *b, uint32_t a, uint32_t c)
+{
+	const struct run_step *x = &b->steps[a], *y = &b->steps[c];
+
+	if (x->open != y->open)
+		return x->open;
+	if (!x->open)
+		return x->end_ps > y->end_ps;
+	x = &b->steps[b->stuck[a]];
+	y = &b->steps[b->stuck[c]];
+	if (x->started != y->started)
+		return x->started;
+	return x->start_ps < y->start_ps;
+}
+
+/* The end waits for every rank of every collective: for the last of its known steps to end, of equals the last listed. */
 static void
 add_last_edges(struct build *b)
 {
 	uint32_t last = RUN_NONE;
 
 	for (uint32_t i = 0; i < b->count; i++) {
-		if (b->steps[i].reported)
+		const struct run_step *step = &b->steps[i], *next = step + 1;
+
+		if (step->reported && (last == RUN_NONE || !later(b, last, i)))
 			last = i;
-		if (i + 1 < b->count && b->steps[i + 1].rank == b->steps[i].rank)
+		if (i + 1 < b->count && next->rank == step->rank && next->collective == step->collective)
 			continue;
 		if (last != RUN_NONE)
-			add_edge(b, WAITING_LAST, collective_end(b), WGRAPH_END(last), 0);
+			add_edge(b, WAITING_LAST, end_of(b), WGRAPH_END(last), 0);
 		last = RUN_NONE;
 	}
 }
@@ -154,43 +213,12 @@ prune(struct build *b, uint32_t *indegree, uint32_t *work)
 
 	for (uint32_t e = 0; e < b->w->nedges; e++)
 		indegree[b->w->edges[e].to]++;
-	for (uint32_t v = 0; v < collective_end(b); v++) {
+	for (uint32_t v = 0; v < end_of(b); v++) {
 		if (indegree[v] == 0)
 			work[nwork++] = v;
 	}
 	for (uint32_t i = 0; i < nwork; i++)
 		drop_vertex(b, work[i], indegree, work, &nwork);
-}
-
-/* The step that a chain of steps not yet started waits for; at most count links, since data may be wrong. */
-static uint32_t
-blocking(const struct build *b, uint32_t i)
-{
-	for (uint32_t n = 0; n < b->count && b->steps[i].open && !b->steps[i].started; n++) {
-		uint32_t on = awaited(b, i);
-
-		if (on == RUN_NONE)
-			break;
-		i = on;
-	}
-	return i;
-}
-
-/* Does the collective's end wait longer for a than for b? Open steps are worst, the one stuck first worst of all. */
-static bool
-later(const struct build *b, uint32_t a, uint32_t c)
-{
-	const struct run_step *x = &b->steps[a], *y = &b->steps[c];
-
-	if (x->open != y->open)
-		return x->open;
-	if (!x->open)
-		return x->end_ps > y->end_ps;
-	x = &b->steps[blocking(b, a)];
-	y = &b->steps[blocking(b, c)];
-	if (x->started != y->started)
-		return x->started;
-	return x->start_ps < y->start_ps;
 }
 
 static void
@@ -218,7 +246,7 @@ walk_path(struct build *b)
 		last = step;
 		last_edge = e;
 	}
-	w->vertices[collective_end(b)].critical = true;
+	w->vertices[end_of(b)].critical = true;
 	if (last == RUN_NONE)
 		return;
 	w->edges[last_edge].critical = true;

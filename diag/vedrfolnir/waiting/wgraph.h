@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting graph of one collective (III-B, III-D1): who waited for whom, pruned to what anybody waited for, and the
+ * Waiting graph of one iteration of a job (III-B, III-D1), over all of its collectives: who waited for whom, pruned to what anybody waited for, and the
  * critical path through it.
  */
 #pragma once
@@ -15,7 +15,9 @@
  * finish ends at its end_ps, which the caller sets to the end of the run; the path may end in such a step, and then
  * in the one that holds up the others. Steps nobody reported have vertices but no part in the path.
  * @param steps    all steps of the verdict: waited_for indexes into it
- * @param first    of the collective's steps, which are consecutive and rank major
+ * Any acyclic schedule will do: of all that a step depends on it waited for one, and only that one delayed it. Its own
+ * time on the path may be a message's or, of a local step, computation.
+ * @param first    of the iteration's steps, which are consecutive, those of one rank of a collective too
  * @param count    how many there are
  * @param waiting  filled on success; its arrays are the caller's to free
  * @return 0 or -ENOMEM with err

@@ -140,11 +140,14 @@ test_join(void **state)
 	/* rank major: a1 a2 b1 b2 */
 	assert_int_equal(ev.nsteps, 4);
 	assert_int_equal(ev.unscheduled_steps, 1);
-	assert_int_equal(ev.steps[1].previous, 0);
-	assert_int_equal(ev.steps[1].depends, 2);
+	assert_int_equal(ev.steps[1].ndeps, 2); /* its own, which is the one before on the channel, too; the message */
+	assert_int_equal(ev.deps[ev.steps[1].first_dep], 0);
+	assert_int_equal(ev.deps[ev.steps[1].first_dep + 1], 2);
 	assert_int_equal(ev.steps[1].waited_for, 2);
-	assert_int_equal(ev.steps[3].previous, 2);
-	assert_int_equal(ev.steps[3].depends, 0);
+	assert_int_equal(ev.steps[3].ndeps, 2);
+	assert_int_equal(ev.deps[ev.steps[3].first_dep], 2);
+	assert_int_equal(ev.deps[ev.steps[3].first_dep + 1], 0);
+	assert_int_equal(ev.steps[2].ndeps, 0);
 	assert_int_equal(ev.steps[3].waited_for, 2);
 	assert_int_equal(ev.steps[0].waited_for, EV_NONE);
 	assert_string_equal(evidence_flow_name(&ev, ev.steps[0].flow, name), "a->b/10000>10000");

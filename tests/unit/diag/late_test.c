@@ -16,7 +16,7 @@ fabric(struct records *r)
 	case_fabric(r);
 	for (uint32_t iteration = 0; iteration < 2; iteration++) {
 		struct rec_collective c = {
-			.id = 5, .iteration = iteration, .ranks = 2, .steps = 2, .rank_steps = 1, .bytes = 1000
+			.id = 5, .job = 1, .iteration = iteration, .ranks = 2, .steps = 2, .rank_steps = 1, .bytes = 1000
 		};
 
 		RECORDS_PUT(r, c, REC_COLLECTIVE, REC_NONE, 0);

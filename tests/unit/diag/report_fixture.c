@@ -56,7 +56,8 @@ make_ring(bool disturbed)
 	fixture_hops(v, F19_12, "19:1 3:4 7:3 10:1 5:1 0:1");
 	v->run.ncollectives = 1;
 	v->run.collectives = fixture_alloc(1, sizeof(*v->run.collectives));
-	v->run.collectives[0] = (struct run_collective){ .algorithm = COLL_RING,
+	v->run.collectives[0] = (struct run_collective){ .name = "grads",
+							 .algorithm = COLL_RING,
 							 .op = COLL_ALLGATHER,
 							 .ranks = RANKS,
 							 .rank_steps = STEPS,

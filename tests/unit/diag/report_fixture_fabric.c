@@ -117,6 +117,7 @@ fixture_steps(struct verdict *v, const uint32_t *flow_of_rank, const uint64_t *d
 
 	v->run.nsteps = c->nsteps = c->ranks * c->rank_steps;
 	v->run.steps = fixture_alloc(v->run.nsteps, sizeof(*v->run.steps));
+	v->run.depends = fixture_alloc(2 * (size_t)v->run.nsteps, sizeof(*v->run.depends));
 	for (uint32_t s = 1; s <= c->rank_steps; s++) {
 		for (uint32_t r = 0; r < c->ranks; r++) {
 			uint32_t at = fixture_step(v, r, s);
@@ -136,11 +137,14 @@ fixture_steps(struct verdict *v, const uint32_t *flow_of_rank, const uint64_t *d
 						   .ideal_ps = expect_ps - expect_ps / 35,
 						   .expect_ps = expect_ps,
 						   .base_rtt_ps = 25 * PS_PER_US,
-						   .previous = own,
-						   .depends = data,
+						   .peer = (r + 1) % c->ranks,
+						   .first_dep = v->run.ndepends,
 						   .waited_for = own,
 						   .completeness = 1 };
 			if (s > 1) {
+				step->ndeps = 2;
+				v->run.depends[v->run.ndepends++] = own;
+				v->run.depends[v->run.ndepends++] = data;
 				if (v->run.steps[data].end_ps > v->run.steps[own].end_ps)
 					step->waited_for = data;
 				step->start_ps = v->run.steps[step->waited_for].end_ps;
@@ -153,6 +157,25 @@ fixture_steps(struct verdict *v, const uint32_t *flow_of_rank, const uint64_t *d
 	c->start_ps = start_ps;
 	c->complete = true;
 	v->run.end_ps = c->end_ps;
+	fixture_job(v);
+}
+
+void
+fixture_job(struct verdict *v)
+{
+	const struct run_collective *c = &v->run.collectives[0];
+
+	free(v->run.jobs);
+	free(v->run.iterations);
+	v->run.njobs = v->run.niterations = 1;
+	v->run.jobs = fixture_alloc(1, sizeof(*v->run.jobs));
+	v->run.iterations = fixture_alloc(1, sizeof(*v->run.iterations));
+	v->run.jobs[0] = (struct run_job){ .name = "train", .niterations = 1 };
+	v->run.iterations[0] = (struct run_iteration){ .ncollectives = 1,
+						       .nsteps = c->nsteps,
+						       .start_ps = c->start_ps,
+						       .end_ps = c->end_ps,
+						       .complete = c->complete };
 }
 
 void
@@ -166,7 +189,7 @@ fixture_wait(struct verdict *v)
 	own->steps = fixture_alloc(v->run.nsteps, sizeof(*own->steps));
 	for (uint32_t i = 0; i < v->run.nsteps; i++)
 		own->steps[i].graph = RUN_NONE;
-	own->nwaiting = v->run.ncollectives;
+	own->nwaiting = v->run.niterations;
 	own->waiting = fixture_alloc(own->nwaiting, sizeof(*own->waiting));
 	if (wgraph_build(v->run.steps, 0, v->run.nsteps, &own->waiting[0], &err) != 0)
 		abort();

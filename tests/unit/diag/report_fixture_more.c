@@ -27,11 +27,12 @@ fixture_stalled(void)
 	stuck[1].waited_for = fixture_step(v, 5, 6);
 	c->complete = false;
 	c->end_ps = 0;
-	for (uint32_t g = 0; g < v->run.ncollectives; g++) {
+	for (uint32_t g = 0; g < v->run.niterations; g++) {
 		free(vedrfolnir_of(v)->waiting[g].vertices);
 		free(vedrfolnir_of(v)->waiting[g].edges);
 		free(vedrfolnir_of(v)->waiting[g].path);
 	}
+	fixture_job(v);
 	fixture_wait(v);
 	v->sections[0].claim = (struct claim){ .kind = CLAIM_INCOMPLETE, .slow = 1 };
 	v->run.overhead.completeness = 0.615;
@@ -79,7 +80,8 @@ fixture_large(uint32_t ranks, uint32_t steps)
 	}
 	v->run.ncollectives = 1;
 	v->run.collectives = fixture_alloc(1, sizeof(*v->run.collectives));
-	v->run.collectives[0] = (struct run_collective){ .algorithm = COLL_RING,
+	v->run.collectives[0] = (struct run_collective){ .name = "grads",
+							 .algorithm = COLL_RING,
 							 .op = COLL_ALLREDUCE,
 							 .ranks = ranks,
 							 .rank_steps = steps,

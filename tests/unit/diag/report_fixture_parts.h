@@ -14,6 +14,8 @@ void fixture_fabric(struct verdict *v, uint32_t nnodes, uint32_t nswitches, cons
 void fixture_flow(struct verdict *v, uint32_t flow, uint32_t src, uint32_t dst, uint16_t udp_port, bool collective);
 /* @param path  "12:1 0:2" */
 void fixture_hops(struct verdict *v, uint32_t flow, const char *path);
+/* Makes one iteration of one job of the collective as it is now. */
+void fixture_job(struct verdict *v);
 /* Steps of a ring from their durations [rank][step], each starting when its own previous and its data are there. */
 void fixture_steps(struct verdict *v, const uint32_t *flow_of_rank, const uint64_t *duration_ps, uint64_t start_ps,
 		   uint64_t expect_ps);

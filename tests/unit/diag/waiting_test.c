@@ -41,7 +41,6 @@ ring(struct run_step *steps)
 			.started = true,
 			.start_ps = times[i].start,
 			.end_ps = times[i].end,
-			.previous = i % STEPS != 0 ? i - 1 : RUN_NONE,
 			.waited_for = times[i].waited_for,
 		};
 }
@@ -75,7 +74,7 @@ test_edges(void **state)
 	ring(steps);
 	assert_int_equal(wgraph_build(steps, 0, RANKS * STEPS, &w, NULL), 0);
 	assert_int_equal(w.nvertices, 2 * 12 + 1);
-	/* 12 dark, 8 light (each start but the first four), 4 from the collective's end */
+	/* 12 dark, 8 light (each start but the first four), 4 from the end */
 	assert_int_equal(w.nedges, 12 + 8 + 4);
 	for (uint32_t e = 0; e < w.nedges; e++) {
 		light += w.edges[e].kind != WAITING_EXEC;
@@ -129,7 +128,6 @@ test_critical_path(void **state)
 	ring(steps + 1);
 	steps[0] = (struct run_step){ .reported = true, .started = true, .end_ps = 1000 };
 	for (uint32_t i = 1; i <= RANKS * STEPS; i++) {
-		steps[i].previous += steps[i].previous != RUN_NONE;
 		steps[i].waited_for += steps[i].waited_for != RUN_NONE;
 	}
 	assert_int_equal(wgraph_build(steps, 1, RANKS * STEPS, &w, NULL), 0);

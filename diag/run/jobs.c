@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The run's jobs, their iterations, the collectives of these and who takes part in them. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "diag/run/fill.h"
+
+static void
+name(char *to, const char *from)
+{
+	snprintf(to, REC_NAME_LEN + 1, "%.*s", REC_NAME_LEN, from);
+}
+
+static void
+fill_collective(struct run_collective *out, const struct rec_collective *rec)
+{
+	out->id = rec->id;
+	out->iteration = rec->iteration;
+	name(out->name, rec->name);
+	out->algorithm = rec->algorithm;
+	out->op = rec->op;
+	out->ranks = rec->ranks;
+	out->rank_steps = rec->rank_steps;
+	out->steps = rec->steps;
+	out->bytes = rec->bytes;
+	out->ideal_ps = rec->ideal_ps;
+	out->expect_ps = rec->expect_ps;
+}
+
+/* Collectives are sorted by (job, iteration): a new job or iteration begins where one differs from the one before. */
+static void
+group(struct run *run, const struct rec_collective *rec, uint32_t index)
+{
+	bool new_job = run->njobs == 0 || run->jobs[run->njobs - 1].id != rec->job;
+
+	if (new_job) {
+		struct run_job *job = &run->jobs[run->njobs++];
+
+		job->id = rec->job;
+		name(job->name, rec->job_name);
+		job->first_iteration = run->niterations;
+	}
+	if (new_job || run->iterations[run->niterations - 1].iteration != rec->iteration) {
+		run->iterations[run->niterations++] = (struct run_iteration){ .job = run->njobs - 1,
+									      .iteration = rec->iteration,
+									      .first_collective = index };
+		run->jobs[run->njobs - 1].niterations++;
+	}
+	run->iterations[run->niterations - 1].ncollectives++;
+	run->collectives[index].in = run->niterations - 1;
+}
+
+/* FOLLOW records are sorted by (collective, after). */
+static void
+list_after(struct run *run, const struct evidence *ev, struct run_collective *out)
+{
+	uint32_t lo = 0, hi = ev->follows.count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (EV_AT(ev->follows, struct rec_follow, mid)->collective < out->id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	out->first_after = run->nafter;
+	for (; lo < ev->follows.count && EV_AT(ev->follows, struct rec_follow, lo)->collective == out->id; lo++) {
+		uint32_t after = evidence_collective(ev, EV_AT(ev->follows, struct rec_follow, lo)->after, out->iteration);
+
+		if (after != EV_NONE)
+			run->after[run->nafter++] = after;
+	}
+	out->nafter = run->nafter - out->first_after;
+}
+
+/* How many FOLLOW records apply, over all iterations. */
+static size_t
+count_after(const struct evidence *ev)
+{
+	size_t count = 0;
+
+	for (uint32_t p = 0, f = 0; p < ev->collectives.count; p++) { /* both by the collective's id */
+		while (f < ev->follows.count && EV_AT(ev->follows, struct rec_follow, f)->collective < ev->places[p].id)
+			f++;
+		for (uint32_t i = f;
+		     i < ev->follows.count && EV_AT(ev->follows, struct rec_follow, i)->collective == ev->places[p].id; i++)
+			count++;
+	}
+	return count;
+}
+
+int
+run_fill_jobs(struct run *run, const struct evidence *ev, struct err *err)
+{
+	run->ncollectives = ev->collectives.count;
+	run->collectives = run_alloc(run->ncollectives, sizeof(*run->collectives), err);
+	run->jobs = run_alloc(run->ncollectives, sizeof(*run->jobs), err);
+	run->iterations = run_alloc(run->ncollectives, sizeof(*run->iterations), err);
+	run->after = run_alloc(count_after(ev), sizeof(*run->after), err);
+	if (run->collectives == NULL || run->jobs == NULL || run->iterations == NULL || run->after == NULL)
+		return -ENOMEM;
+	for (uint32_t c = 0; c < run->ncollectives; c++) {
+		const struct rec_collective *rec = EV_AT(ev->collectives, struct rec_collective, c);
+
+		fill_collective(&run->collectives[c], rec);
+		group(run, rec, c);
+		list_after(run, ev, &run->collectives[c]);
+	}
+	return 0;
+}
+
+void
+run_sum_up_iterations(struct run *run)
+{
+	for (uint32_t i = 0; i < run->niterations; i++) {
+		struct run_iteration *it = &run->iterations[i];
+		bool any = false;
+
+		it->complete = true;
+		it->first_step = run->collectives[it->first_collective].first_step;
+		for (uint32_t c = it->first_collective; c < it->first_collective + it->ncollectives; c++) {
+			const struct run_collective *coll = &run->collectives[c];
+
+			it->complete &= coll->complete;
+			if (coll->nsteps == 0)
+				continue;
+			if (it->nsteps == 0)
+				it->first_step = coll->first_step;
+			it->nsteps += coll->nsteps;
+			it->start_ps = !any || coll->start_ps < it->start_ps ? coll->start_ps : it->start_ps;
+			it->end_ps = coll->end_ps > it->end_ps ? coll->end_ps : it->end_ps;
+			any = true;
+		}
+		if (!it->complete)
+			it->end_ps = 0;
+	}
+}
+
+/* Notes that a rank takes part in a step, by its NIC of this address. */
+static void
+take_part(struct run_rank *rank, uint32_t ip, const struct run_step *step)
+{
+	if (rank->ip == 0)
+		rank->ip = ip;
+	if (!step->reported || step->open)
+		rank->done_ps = RUN_UNKNOWN;
+	else if (step->end_ps > rank->done_ps)
+		rank->done_ps = step->end_ps;
+}
+
+static void
+fill_ranks(struct run *run, const struct run_collective *c)
+{
+	struct run_rank *ranks = &run->ranks[c->first_rank];
+
+	for (uint32_t r = 0; r < c->nranks; r++)
+		ranks[r] = (struct run_rank){ .host = RUN_NONE };
+	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+		const struct run_flow *flow = run_is_local(step) ? NULL : &run->flows[step->flow];
+
+		if (step->rank < c->nranks) {
+			struct run_rank *rank = &ranks[step->rank];
+
+			if (rank->nsteps++ == 0)
+				rank->first_step = i;
+			rank->host = step->host;
+			take_part(rank, flow != NULL ? flow->tuple.src_ip : 0, step);
+		}
+		if (flow == NULL || step->peer >= c->nranks)
+			continue;
+		if (ranks[step->peer].host == RUN_NONE)
+			ranks[step->peer].host = flow->dst;
+		take_part(&ranks[step->peer], flow->tuple.dst_ip, step);
+	}
+}
+
+int
+run_fill_ranks(struct run *run, struct err *err)
+{
+	size_t count = 0;
+
+	/* Each rank sends, receives or computes: of a whole stream this is all of them, and no stream can ask for more. */
+	for (uint32_t c = 0; c < run->ncollectives; c++) {
+		struct run_collective *coll = &run->collectives[c];
+
+		coll->first_rank = (uint32_t)count;
+		coll->nranks = coll->ranks < 2ULL * coll->nsteps ? coll->ranks : 2 * coll->nsteps;
+		count += coll->nranks;
+	}
+	run->ranks = run_alloc(count, sizeof(*run->ranks), err);
+	if (run->ranks == NULL)
+		return -ENOMEM;
+	run->nranks = (uint32_t)count;
+	for (uint32_t c = 0; c < run->ncollectives; c++)
+		fill_ranks(run, &run->collectives[c]);
+	return 0;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A job whose schedules are no chains. Its collective "forward" (1): both ranks compute for 10 ms; then rank 0, at 17,
+ * sends to rank 1, at 15, on two channels at once, and rank 1 computes again when it has both and its own. Its
+ * collective "grads" (2) follows: each rank sends to the other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/wire/record.h"
+#include "tests/unit/diag/case.h"
+
+#define FORWARD 1
+#define GRADS 2
+#define CASE_STEPS 4 /* the case's own come first */
+enum { F0_COMPUTE = CASE_STEPS, F0_SEND, F0_SEND_TOO, F1_COMPUTE, F1_AFTER, G0, G1 };
+
+static const struct scheduled {
+	uint32_t collective, rank, step, peer, channel, own, from_rank, from_step, depends;
+} schedule[] = {
+	{ FORWARD, 0, 1, 0, 0, 0, REC_NONE, 0, 0 }, { FORWARD, 0, 2, 1, 0, 1, REC_NONE, 0, 0 },
+	{ FORWARD, 0, 3, 1, 1, 1, REC_NONE, 0, 0 }, { FORWARD, 1, 1, 1, 0, 0, REC_NONE, 0, 0 },
+	{ FORWARD, 1, 2, 1, 0, 0, 0, 2, 1 },        { GRADS, 0, 1, 1, 0, 0, REC_NONE, 0, 0 },
+	{ GRADS, 1, 1, 0, 0, 0, REC_NONE, 0, 0 },
+};
+#define STEPS (sizeof(schedule) / sizeof(schedule[0]))
+
+static uint32_t
+host_of(uint32_t rank)
+{
+	return rank == 0 ? H17 : H15;
+}
+
+static void
+describe(struct records *r)
+{
+	struct rec_collective forward = { .id = FORWARD,
+					  .job = 1,
+					  .ranks = 2,
+					  .steps = 5,
+					  .rank_steps = 3,
+					  .bytes = 1000,
+					  .expect_ps = 25 * MS,
+					  .name = "forward",
+					  .job_name = "train" };
+	struct rec_collective grads = forward;
+	struct rec_follow follow = { .collective = GRADS, .after = FORWARD };
+	struct rec_depend depend = { .collective = FORWARD, .step = 2, .rank = 1, .on_collective = FORWARD, .on_step = 3 };
+
+	grads.id = GRADS;
+	grads.steps = 2;
+	grads.rank_steps = 1;
+	memcpy(grads.name, "grads\0\0", 8);
+	case_fabric(r);
+	RECORDS_PUT(r, forward, REC_COLLECTIVE, REC_NONE, 0);
+	RECORDS_PUT(r, grads, REC_COLLECTIVE, REC_NONE, 0);
+	RECORDS_PUT(r, follow, REC_FOLLOW, REC_NONE, 0);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		const struct scheduled *s = &schedule[i];
+		uint16_t port = (uint16_t)(20000 + 10 * s->collective + s->channel);
+		struct rec_schedule rec = { .collective = s->collective,
+					    .rank = s->rank,
+					    .step = s->step,
+					    .peer = s->peer,
+					    .channel = s->channel,
+					    .own_step = s->own,
+					    .depends_rank = s->from_rank,
+					    .depends_step = s->from_step,
+					    .depends = s->depends,
+					    .ideal_ps = 10 * MS,
+					    .expect_ps = 10 * MS,
+					    .base_rtt_ps = 10 * PS_PER_US };
+
+		if (s->peer != s->rank)
+			rec.flow = records_tuple(host_of(s->rank), host_of(s->peer), port);
+		RECORDS_PUT(r, rec, REC_SCHEDULE, host_of(s->rank), 0);
+		if (s->depends != 0)
+			RECORDS_PUT(r, depend, REC_DEPEND, host_of(s->rank), 0);
+	}
+}
+
+/* A finished step, numbered as in the run. @param waited  the step that it waited for, 0: none */
+static void
+report(struct records *r, uint32_t index, uint32_t waited, uint64_t start_ps, uint64_t end_ps)
+{
+	const struct scheduled *s = &schedule[index - CASE_STEPS];
+	const struct scheduled *on = waited != 0 ? &schedule[waited - CASE_STEPS] : NULL;
+	struct rec_step rec = { .collective = s->collective,
+				.rank = s->rank,
+				.step = s->step,
+				.waited_collective = on != NULL ? on->collective : REC_NONE,
+				.waited_rank = on != NULL ? on->rank : REC_NONE,
+				.waited_step = on != NULL ? on->step : 0,
+				.start_ps = start_ps,
+				.end_ps = end_ps };
+
+	RECORDS_PUT(r, rec, REC_STEP, host_of(s->rank), end_ps);
+}
+
+/* All in time, but for rank 1: it computes until then, and begins to compute again then. */
+static struct verdict *
+diagnose(uint64_t computed_ps, uint64_t again_ps)
+{
+	struct records r;
+
+	describe(&r);
+	report(&r, F0_COMPUTE, 0, 0, 10 * MS);
+	report(&r, F0_SEND, F0_COMPUTE, 10 * MS, 20 * MS);
+	report(&r, F0_SEND_TOO, F0_COMPUTE, 10 * MS, 20 * MS);
+	report(&r, F1_COMPUTE, 0, 0, computed_ps);
+	report(&r, F1_AFTER, computed_ps > 20 * MS ? F1_COMPUTE : F0_SEND_TOO, again_ps, again_ps + 10 * MS);
+	report(&r, G0, F0_SEND_TOO, 20 * MS, 30 * MS);
+	report(&r, G1, F1_AFTER, again_ps + 10 * MS, again_ps + 20 * MS);
+	return case_conclude(&r, REC_END_COMPLETE);
+}
+
+static void
+dependencies_are_joined(void **state)
+{
+	struct verdict *v = diagnose(10 * MS, 20 * MS);
+	const struct run_step *after = &v->run.steps[F1_AFTER];
+
+	/* the message, the other message, and the computation before on its channel; nothing else orders the two sends */
+	assert_int_equal(after->ndeps, 3);
+	assert_int_equal(v->run.depends[after->first_dep], F0_SEND);
+	assert_int_equal(v->run.depends[after->first_dep + 1], F0_SEND_TOO);
+	assert_int_equal(v->run.depends[after->first_dep + 2], F1_COMPUTE);
+	assert_int_equal(after->waited_for, F0_SEND_TOO);
+	assert_int_equal(v->run.steps[F0_SEND_TOO].ndeps, 1);
+	assert_true(run_is_local(after) && !run_is_local(&v->run.steps[F0_SEND]));
+	assert_int_equal(v->run.steps[F0_SEND_TOO].channel, 1);
+	for (uint32_t i = CASE_STEPS; i < v->run.nsteps; i++) {
+		assert_int_equal(v->run.steps[i].late_ps, 0);
+		assert_int_equal(v->run.steps[i].long_ps, 0);
+	}
+	verdict_destroy(v);
+}
+
+static void
+one_graph_for_an_iteration(void **state)
+{
+	struct verdict *v = diagnose(10 * MS, 20 * MS);
+	const struct run_iteration *it = &v->run.iterations[1];
+	const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[1];
+
+	assert_int_equal(v->run.njobs, 2);
+	assert_string_equal(v->run.jobs[1].name, "train");
+	assert_int_equal(it->ncollectives, 2);
+	assert_int_equal(it->first_step, CASE_STEPS);
+	assert_int_equal(it->nsteps, STEPS);
+	assert_true(it->complete);
+	assert_int_equal(it->end_ps, 40 * MS);
+	/* through both collectives, and through computation */
+	assert_int_equal(w->npath, 4);
+	assert_int_equal(w->path[0], F0_COMPUTE);
+	assert_int_equal(w->path[1], F0_SEND_TOO);
+	assert_int_equal(w->path[2], F1_AFTER);
+	assert_int_equal(w->path[3], G1);
+	assert_int_equal(w->exec_ps, 40 * MS);
+	/* nobody waited for the other message, nor for the computation of rank 1 */
+	assert_true(w->vertices[WGRAPH_END(F0_SEND - CASE_STEPS)].pruned);
+	assert_true(w->vertices[WGRAPH_START(F1_COMPUTE - CASE_STEPS)].pruned);
+	assert_false(w->vertices[WGRAPH_END(F1_AFTER - CASE_STEPS)].pruned);
+	verdict_destroy(v);
+}
+
+/* 20 ms more than configured are the host's, and so the network's are none of them. */
+static void
+long_computation_is_a_slow_host(void **state)
+{
+	struct verdict *v = diagnose(30 * MS, 30 * MS);
+	const struct finding *slow = case_find(v, FINDING_SLOW_HOST, "15", NULL);
+
+	assert_int_equal(v->run.steps[F1_COMPUTE].long_ps, 20 * MS);
+	assert_int_equal(v->nfindings, 1);
+	assert_non_null(slow);
+	assert_true(slow->explained_ps == (double)(20 * MS) && slow->critical_ps == slow->explained_ps);
+	assert_int_equal(slow->nvictims, 0);
+	assert_string_equal(case_evidence(v, slow),
+			    "step 1 at 15 computed for 20.000 ms longer than the 10.000 ms configured");
+	assert_int_equal(slow->start_ps, 0);
+	assert_int_equal(slow->end_ps, 30 * MS);
+	assert_false(v->run.steps[F1_COMPUTE].slow);
+	verdict_destroy(v);
+}
+
+/* All it needs is there at 20 ms. */
+static void
+late_start_is_later_than_all_dependencies(void **state)
+{
+	struct verdict *v = diagnose(10 * MS, 33 * MS);
+
+	assert_int_equal(v->run.steps[F1_AFTER].late_ps, 13 * MS);
+	assert_string_equal(case_evidence(v, case_find(v, FINDING_SLOW_HOST, "15", NULL)),
+			    "step 2 at 15 began to compute 13.000 ms after everything it depends on was there (10.000 ms "
+			    "configured)");
+	/* what follows is not late: rank 1's part of "forward" was not over before */
+	assert_int_equal(v->run.steps[G1].late_ps, 0);
+	verdict_destroy(v);
+}
+
+/* A collective that follows another is late against its rank's own part of that one. */
+static void
+followers_are_late_against_their_own_part(void **state)
+{
+	struct records r;
+	struct verdict *v;
+
+	describe(&r);
+	report(&r, F0_COMPUTE, 0, 0, 10 * MS);
+	report(&r, F0_SEND, F0_COMPUTE, 10 * MS, 20 * MS);
+	report(&r, F0_SEND_TOO, F0_COMPUTE, 10 * MS, 20 * MS);
+	report(&r, F1_COMPUTE, 0, 0, 10 * MS);
+	report(&r, F1_AFTER, F0_SEND_TOO, 20 * MS, 30 * MS);
+	report(&r, G0, F0_SEND_TOO, 27 * MS, 37 * MS);
+	report(&r, G1, F1_AFTER, 32 * MS, 42 * MS);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	/* both pause for 2 ms at least */
+	assert_int_equal(v->run.steps[G0].late_ps, 5 * MS);
+	assert_int_equal(v->run.steps[G1].late_ps, 0);
+	verdict_destroy(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dependencies_are_joined),
+		cmocka_unit_test(one_graph_for_an_iteration),
+		cmocka_unit_test(long_computation_is_a_slow_host),
+		cmocka_unit_test(late_start_is_later_than_all_dependencies),
+		cmocka_unit_test(followers_are_late_against_their_own_part),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
