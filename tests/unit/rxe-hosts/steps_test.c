@@ -3,39 +3,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
 #include <cmocka.h>
 
 #include "common/array.h"
 #include "common/units.h"
 #include "rxe-hosts/faults/host_faults.h"
 #include "rxe-hosts/steps/imm.h"
-#include "rxe-hosts/steps/remote.h"
+#include "tests/unit/rxe-hosts/engine_rig.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
-
-#define US PS_PER_US
-#define MS PS_PER_MS
-#define RING4 "collectives = ( { step_bytes = 1000; start = \"2ms\"; } );"
-
-static struct steps_rig rig;
-
-static void
-init(uint32_t hosts, const char *scenario)
-{
-	steps_rig_init(&rig, hosts, REC_POLICY_OFF, scenario, NULL, NULL);
-}
-
-static int
-teardown(void **state)
-{
-	steps_rig_fini(&rig);
-	return 0;
-}
-
-static const struct rec_step *
-step_record(uint32_t host, uint32_t n)
-{
-	return scripted_record(&rig.dev[host], REC_STEP, n);
-}
 
 static void
 starts_at_its_time(void **state)
@@ -119,12 +95,6 @@ static uint64_t
 uneven(uint32_t host, uint32_t flow, uint32_t imm, uint64_t bytes)
 {
 	return (100 + (host * 7 + imm_decode(imm).step * 3 + imm_decode(imm).iteration * 5) % 11 * 10) * US;
-}
-
-static uint64_t
-even(uint32_t host, uint32_t flow, uint32_t imm, uint64_t bytes)
-{
-	return 100 * US;
 }
 
 /* The paper's Fig. 4 with real data: every element of every rank's block of the sum. */
@@ -336,139 +306,6 @@ strange_messages_are_counted(void **state)
 	assert_int_equal(step_engine_unexpected(rig.engine[1]), 4);
 }
 
-static void
-background_flow_runs_once(void **state)
-{
-	struct step_row row;
-
-	init(4, "flows = ( { src = \"2\"; dst = \"0\"; sport = 9; bytes = 5000; start = \"7us\"; } );");
-	assert_int_equal(rig.dev[2].timer_ps, 7 * US);
-	assert_true(step_engine_background_open(rig.engine[2]));
-	assert_false(step_engine_background_open(rig.engine[0]));
-	assert_int_equal(step_engine_state(rig.engine[2]), STEP_ENGINE_DONE);
-	steps_rig_run(&rig, even);
-	assert_false(step_engine_background_open(rig.engine[2]));
-	assert_int_equal(step_engine_rows(rig.engine[2]), 0);
-	step_engine_close(rig.engine[2], 1 * MS);
-	assert_int_equal(step_engine_rows(rig.engine[2]), 1);
-	row = step_engine_row(rig.engine[2], 0);
-	assert_int_equal(row.step, 0);
-	assert_int_equal(row.src, 2);
-	assert_int_equal(row.dst, 0);
-	assert_int_equal(row.bytes, 5000);
-	assert_int_equal(row.start_ps, 7 * US);
-	assert_int_equal(row.end_ps, 111 * US);
-	assert_false(row.open);
-	assert_null(step_record(2, 0)); /* the analyzer knows nothing of it */
-}
-
-static void
-background_flow_repeats_until(void **state)
-{
-	struct step_row row;
-
-	init(2,
-	     "flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; mode = \"repeat\"; until = \"300us\"; } );");
-	assert_int_equal(steps_rig_run(&rig, even), 3 * 104 * US); /* starts at 0, 104 and 208, not at 312 */
-	step_engine_close(rig.engine[1], 1 * MS);
-	row = step_engine_row(rig.engine[1], 0);
-	assert_int_equal(row.bytes, 15000);
-	assert_int_equal(row.start_ps, 0);
-	assert_int_equal(row.end_ps, 312 * US);
-}
-
-static void
-background_flow_open_at_the_end(void **state)
-{
-	struct step_row row;
-
-	init(2, "flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; } );");
-	steps_rig_timers(&rig, 0);
-	rig.dev[1].qp[rig.dev[1].posts[0].flow].acked_bytes = 4000;
-	step_engine_close(rig.engine[1], 1 * MS);
-	row = step_engine_row(rig.engine[1], 0);
-	assert_true(row.open);
-	assert_int_equal(row.end_ps, 0);
-	assert_int_equal(row.bytes, 5000);
-	assert_int_equal(row.acked_bytes, 4000);
-}
-
-/* Real payload: a background message larger than all vectors has bytes to read and disturbs none. */
-static void
-background_flow_among_real_data(void **state)
-{
-	init(2, "collectives = ( { bytes = 400; payload = \"real\"; op = \"allreduce\"; } );"
-		"flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; } );");
-	steps_rig_run(&rig, even);
-	assert_int_equal(step_engines_result(rig.engine, 2, 0, 0).wrong, 0);
-	assert_true(step_engines_result(rig.engine, 2, 0, 0).complete);
-	assert_int_equal(rig.dev[1].region_bytes, 5000);
-}
-
-/* What a host reports over the management channel, put together elsewhere, reads as if it had run there. */
-static void
-remote_results_read_the_same(void **state)
-{
-	struct step_engine *remote[3];
-	struct collective_result here, there;
-	struct manage_step stranger = { .collective = 7, .step = 1 };
-	struct manage_iteration late = { .iteration = 99 };
-	struct err err = { 0 };
-
-	init(3,
-	     "collectives = ( { bytes = 1200; iterations = 2; } );"
-	     "flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; mode = \"repeat\"; until = \"300us\"; } );");
-	steps_rig_run(&rig, even);
-	for (uint32_t h = 0; h < 3; h++) {
-		step_engine_close(rig.engine[h], 1 * MS);
-		remote[h] = step_engine_create_remote(rig.plan, h, &err);
-		assert_non_null(remote[h]);
-		for (size_t i = 0; i < step_engine_rows(rig.engine[h]); i++) {
-			struct manage_step step = step_engine_get_step(rig.engine[h], i);
-
-			assert_true(step_engine_put_step(remote[h], &step));
-		}
-		for (size_t i = 0; i < step_engine_iterations(rig.engine[h]); i++) {
-			struct manage_iteration iteration = step_engine_get_iteration(rig.engine[h], i);
-
-			assert_true(step_engine_put_iteration(remote[h], &iteration));
-		}
-		assert_int_equal(step_engine_rows(remote[h]), step_engine_rows(rig.engine[h]));
-		for (size_t i = 0; i < step_engine_rows(remote[h]); i++) {
-			struct step_row a = step_engine_row(rig.engine[h], i), b = step_engine_row(remote[h], i);
-
-			assert_memory_equal(&a, &b, offsetof(struct step_row, open)); /* no padding before */
-			assert_int_equal(a.open, b.open);
-		}
-		assert_false(step_engine_put_step(remote[h], &stranger));
-		assert_false(step_engine_put_iteration(remote[h], &late));
-	}
-	for (uint32_t it = 0; it < 2; it++) {
-		here = step_engines_result(rig.engine, 3, 0, it);
-		there = step_engines_result(remote, 3, 0, it);
-		assert_true(here.complete);
-		assert_memory_equal(&here, &there, offsetof(struct collective_result, complete));
-	}
-	for (uint32_t h = 0; h < 3; h++)
-		step_engine_destroy(remote[h]);
-}
-
-/* A device that sends them from memory of its own needs no room for them. */
-static void
-background_flow_of_a_device_with_memory(void **state)
-{
-	init(2, "collectives = ( { bytes = 400; payload = \"real\"; op = \"allreduce\"; } );"
-		"flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; } );");
-	rig.dev[1].device.own_background = true;
-	step_engine_destroy(rig.engine[1]);
-	rig.engine[1] = step_engine_create(
-		&(struct step_engine_config){
-			.plan = rig.plan, .node = 1, .device = &rig.dev[1].device, .detection = &rig.detection },
-		NULL);
-	step_engine_start(rig.engine[1]);
-	assert_true(rig.dev[1].region_bytes < 5000);
-}
-
 /* What a device has measured of a path goes before what is configured. */
 static void
 measured_paths_make_thresholds(void **state)
@@ -482,8 +319,6 @@ measured_paths_make_thresholds(void **state)
 				 step_engine_agent(rig.engine[0])->slots[0].step.most_rtt_ps,
 			 390 * US);
 }
-
-#define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
 int
 main(void)
@@ -502,12 +337,6 @@ main(void)
 		TEST(open_steps_are_reported),
 		TEST(a_failed_qp_leaves_its_step_open),
 		TEST(strange_messages_are_counted),
-		TEST(background_flow_runs_once),
-		TEST(background_flow_repeats_until),
-		TEST(background_flow_open_at_the_end),
-		TEST(background_flow_among_real_data),
-		TEST(remote_results_read_the_same),
-		TEST(background_flow_of_a_device_with_memory),
 		TEST(measured_paths_make_thresholds),
 	};
 
