@@ -29,7 +29,8 @@ write_name(const struct step_row *row, FILE *file)
 static void
 write_row(const struct emulation *emulation, const struct step_row *row, FILE *file)
 {
-	const struct flow *flow = &emulation->scenario->plan->flows.flows[row->flow];
+	static const struct flow none; /* a local step's */
+	const struct flow *flow = row->flow != PLAN_NONE ? &emulation->scenario->plan->flows.flows[row->flow] : &none;
 	uint64_t end_ps = row->end_ps != 0 ? row->end_ps : emulation->fabric->window.end_ps;
 
 	write_name(row, file);

@@ -61,6 +61,8 @@ const struct detection_policy *const agent_policies[AGENT_POLICIES] = { REC_POLI
 /* A step that got less than this share of what it should have by now has fallen behind. */
 #define AGENT_BEHIND_PERCENT 99
 
+static void set_running(struct agent *agent, uint32_t slot, bool running);
+static uint32_t next_running(const struct agent *agent, uint32_t slot);
 static void check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
 static void check_nic(struct agent *agent, struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
 
@@ -76,8 +78,11 @@ agent_init(struct agent *agent, struct device *device, const struct detection_co
 		.node = node,
 	};
 	agent->slots = calloc(nslots + 1u, sizeof(*agent->slots));
-	if (agent->slots == NULL)
+	agent->running = calloc(nslots / 64 + 1, sizeof(*agent->running));
+	if (agent->slots == NULL || agent->running == NULL) {
+		agent_fini(agent);
 		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < nslots; i++)
 		agent->slots[i].arm_ps = UINT64_MAX;
 	return 0;
@@ -87,7 +92,9 @@ void
 agent_fini(struct agent *agent)
 {
 	free(agent->slots);
+	free(agent->running);
 	agent->slots = NULL;
+	agent->running = NULL;
 }
 
 uint64_t
@@ -109,7 +116,7 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 
 	assert(slot_index < agent->nslots && !slot->running);
 	slot->step = *step;
-	slot->running = true;
+	set_running(agent, slot_index, true);
 	slot->arm_ps = UINT64_MAX;
 	slot->threshold_ps = agent_threshold_ps(agent, step, step->base_rtt_ps);
 	slot->spacing_ps = config->spacing_ps != 0 ? config->spacing_ps : step->expect_ps / (uint64_t)config->detections;
@@ -131,7 +138,7 @@ agent_step_completed(struct agent *agent, uint32_t slot_index, uint64_t now_ps)
 
 	assert(slot->running);
 	slot->arm_ps = UINT64_MAX;
-	slot->running = false;
+	set_running(agent, slot_index, false);
 	if (agent->policy->watches_nic)
 		check_nic(agent, slot, slot->step.bytes, now_ps);
 	if (agent->policy->completed != NULL)
@@ -142,7 +149,7 @@ void
 agent_step_failed(struct agent *agent, uint32_t slot_index)
 {
 	agent->slots[slot_index].arm_ps = UINT64_MAX;
-	agent->slots[slot_index].running = false;
+	set_running(agent, slot_index, false);
 }
 
 void
@@ -156,11 +163,9 @@ agent_notified(struct agent *agent, uint32_t slot_index, uint32_t serial, uint32
 void
 agent_tick(struct agent *agent, uint64_t now_ps)
 {
-	for (uint32_t i = 0; i < agent->nslots; i++) {
+	for (uint32_t i = next_running(agent, 0); i < agent->nslots; i = next_running(agent, i + 1)) {
 		struct agent_slot *slot = &agent->slots[i];
 
-		if (!slot->running)
-			continue;
 		if (agent->policy->tick != NULL)
 			agent->policy->tick(agent, slot, now_ps);
 		if (agent->policy->ages)
@@ -292,4 +297,27 @@ check_nic(struct agent *agent, struct agent_slot *slot, uint64_t acked_bytes, ui
 
 	if (is < should_be && agent->device->ops->report_nic != NULL)
 		agent->device->ops->report_nic(agent->device, step->flow);
+}
+
+static void
+set_running(struct agent *agent, uint32_t slot, bool running)
+{
+	uint64_t bit = 1ull << slot % 64;
+
+	agent->slots[slot].running = running;
+	agent->running[slot / 64] = (agent->running[slot / 64] & ~bit) | (running ? bit : 0);
+}
+
+/* @return the first slot from one on that has a step in flight; nslots or more: none */
+static uint32_t
+next_running(const struct agent *agent, uint32_t slot)
+{
+	uint64_t word;
+
+	for (; slot < agent->nslots; slot = (slot / 64 + 1) * 64) {
+		word = agent->running[slot / 64] >> slot % 64;
+		if (word != 0)
+			return slot + (uint32_t)__builtin_ctzll(word);
+	}
+	return slot;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The detection agent of one host (paper III-C2, Fig. 8): watches the RTT of the step that each rank has in flight,
+ * The detection agent of one host (paper III-C2, Fig. 8): watches the RTT of the steps that each rank has in flight,
  * spends detections by sending polling packets, and hands on what a step has not used. What to do is a policy's
  * (agent/policy.h); the agent keeps the state, talks to the device and reports.
  * The RTT of a flow is the larger of its last sample and the age of its oldest unacknowledged packet.
@@ -38,7 +38,7 @@ struct detection_config {
 
 extern const struct cfg_table detection_table;
 
-/* The step that a rank has in flight. */
+/* The step that a chain has in flight. */
 struct agent_step {
 	uint32_t flow;
 	struct rec_tuple tuple;
@@ -54,7 +54,7 @@ struct agent_step {
 	uint32_t waiter;      /* that host */
 };
 
-/* One rank of this host. */
+/* One chain of steps of a rank of this host (rxe-hosts/monitor/chains.h). */
 struct agent_slot {
 	/* Samples above it are the policy's business: the one compare of an ACK. UINT64_MAX: none are. */
 	uint64_t arm_ps;
@@ -81,6 +81,7 @@ struct agent {
 	const struct detection_config *config;
 	const struct detection_policy *policy;
 	struct agent_slot *slots; /* [nslots] */
+	uint64_t *running;        /* bit by slot: a step is in flight */
 	uint32_t nslots;
 	uint32_t node;
 	uint32_t events;   /* polling events so far that are told */
@@ -90,22 +91,22 @@ struct agent {
 };
 
 /*
- * @param nslots  ranks of this host
+ * @param nslots  chains of all ranks of this host
  * @return 0 or -ENOMEM
  */
 int agent_init(struct agent *agent, struct device *device, const struct detection_config *config, uint32_t node,
 	       uint32_t nslots);
 void agent_fini(struct agent *agent);
 
-/* A rank's step starts; step->start_ps is now. */
+/* A chain's step starts; step->start_ps is now. */
 void agent_step_started(struct agent *agent, uint32_t slot, const struct agent_step *step);
 /* Its last ACK is in. */
 void agent_step_completed(struct agent *agent, uint32_t slot, uint64_t now_ps);
 /* The step will never complete: its QP is in error. */
 void agent_step_failed(struct agent *agent, uint32_t slot);
 /*
- * A notification packet came in for a rank.
- * @param serial  the first step of this rank that waits for the finished one, counted over all iterations
+ * A notification packet came in for a chain.
+ * @param serial  the first step of it that waits for the finished one, counted over all iterations
  */
 void agent_notified(struct agent *agent, uint32_t slot, uint32_t serial, uint32_t detections, uint64_t now_ps);
 /* Once a window while bytes are open: looks at the ages. */

@@ -12,7 +12,7 @@ struct cut {
 	uint32_t *last;  /* [chains of the rank so far] step at the end of each */
 };
 
-static void find_before(const struct cut *cut);
+static void find_lanes(const struct cut *cut);
 static void cut_rank(const struct cut *cut);
 static int collect_awaits(struct chains *chains);
 static int collect_waiters(struct chains *chains);
@@ -34,13 +34,15 @@ chains_create(const struct coll_schedule *schedule)
 	chains->chain_of = calloc(all + 1, sizeof(*chains->chain_of));
 	chains->entry_of = calloc(all + 1, sizeof(*chains->entry_of));
 	chains->before = calloc(all + 1, sizeof(*chains->before));
+	chains->behind = calloc(all + 1, sizeof(*chains->behind));
 	if (order == NULL || last == NULL || chains->first_chain == NULL || chains->first_entry == NULL ||
-	    chains->entries == NULL || chains->chain_of == NULL || chains->entry_of == NULL || chains->before == NULL)
+	    chains->entries == NULL || chains->chain_of == NULL || chains->entry_of == NULL || chains->before == NULL ||
+	    chains->behind == NULL)
 		goto out;
 	for (uint32_t r = 0; r < schedule->ranks; r++) {
 		struct cut cut = { chains, r, coll_steps(schedule, r), order, last };
 
-		find_before(&cut);
+		find_lanes(&cut);
 		cut_rank(&cut);
 	}
 	rc = collect_awaits(chains);
@@ -67,6 +69,7 @@ chains_destroy(struct chains *chains)
 	free(chains->chain_of);
 	free(chains->entry_of);
 	free(chains->before);
+	free(chains->behind);
 	free(chains->first_await);
 	free(chains->first_waiter);
 	free(chains->awaits);
@@ -90,10 +93,11 @@ compare_lanes(const void *a, const void *b, void *cut_arg)
 }
 
 static void
-find_before(const struct cut *cut)
+find_lanes(const struct cut *cut)
 {
 	const struct coll_schedule *schedule = cut->chains->schedule;
 	uint32_t *before = cut->chains->before + schedule->first_step[cut->rank];
+	uint32_t *behind = cut->chains->behind + schedule->first_step[cut->rank];
 
 	for (uint32_t i = 0; i < cut->steps; i++)
 		cut->order[i] = i + 1;
@@ -102,8 +106,10 @@ find_before(const struct cut *cut)
 		const struct coll_step *x = coll_step_at(schedule, cut->rank, cut->order[i - 1]);
 		const struct coll_step *y = coll_step_at(schedule, cut->rank, cut->order[i]);
 
-		if (x->peer == y->peer && x->channel == y->channel)
-			before[cut->order[i] - 1] = cut->order[i - 1];
+		if (x->peer != y->peer || x->channel != y->channel)
+			continue;
+		before[cut->order[i] - 1] = cut->order[i - 1];
+		behind[cut->order[i - 1] - 1] = cut->order[i];
 	}
 }
 

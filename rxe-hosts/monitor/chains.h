@@ -21,6 +21,7 @@ struct chains {
 	uint32_t *chain_of;     /* its chain, among its rank's */
 	uint32_t *entry_of;     /* its place in the chain, from 1 */
 	uint32_t *before;       /* step before it of the same peer and channel; 0: none */
+	uint32_t *behind;       /* step behind it of the same peer and channel; 0: none */
 	uint32_t *first_await;  /* [steps + 1] in awaits */
 	uint32_t *first_waiter; /* [steps + 1] in waiters */
 	/* What each step waits for from outside its chain, as dependencies are: own steps, and others' messages. */

@@ -4,135 +4,181 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "common/units.h"
 #include "common/wire/record.h"
 
-static uint32_t steps_of(const struct monitor *monitor);
-static void advance_rsq(struct monitor *monitor);
+static const struct coll_dep none = { COLL_NONE, 0 };
+
+static uint32_t first_await(const struct monitor *monitor, uint32_t step);
+static void reset(const struct monitor *monitor, struct monitor_entry *entries, bool *here);
+static void advance_rsq(struct monitor *monitor, uint32_t chain);
 
 int
-monitor_init(struct monitor *monitor, const struct coll_schedule *schedule, uint32_t rank)
+monitor_init(struct monitor *monitor, const struct chains *chains, uint32_t rank)
 {
-	uint32_t steps = coll_steps(schedule, rank);
+	uint32_t steps = coll_steps(chains->schedule, rank), count = chains_count(chains, rank), awaits;
 
-	*monitor = (struct monitor){ .schedule = schedule, .rank = rank };
-	monitor->arrived_ps = calloc(steps, sizeof(*monitor->arrived_ps));
-	monitor->next_arrived_ps = calloc(steps, sizeof(*monitor->next_arrived_ps));
-	if (monitor->arrived_ps == NULL || monitor->next_arrived_ps == NULL) {
+	*monitor = (struct monitor){ .chains = chains, .rank = rank };
+	awaits = first_await(monitor, steps + 1) - first_await(monitor, 1);
+	monitor->queues = calloc(count + 1u, sizeof(*monitor->queues));
+	monitor->entries = calloc(steps + 1u, sizeof(*monitor->entries));
+	monitor->next = calloc(steps + 1u, sizeof(*monitor->next));
+	monitor->here = calloc(awaits + 1u, sizeof(*monitor->here));
+	monitor->next_here = calloc(awaits + 1u, sizeof(*monitor->next_here));
+	if (monitor->queues == NULL || monitor->entries == NULL || monitor->next == NULL || monitor->here == NULL ||
+	    monitor->next_here == NULL) {
 		monitor_fini(monitor);
 		return -ENOMEM;
 	}
-	for (uint32_t step = 1; step <= steps; step++)
-		if (coll_step_arrival(schedule, rank, step).rank != COLL_NONE) {
-			monitor->arrived_ps[step - 1] = TIME_NEVER;
-			monitor->next_arrived_ps[step - 1] = TIME_NEVER;
-		}
-	advance_rsq(monitor);
+	reset(monitor, monitor->entries, monitor->here);
+	reset(monitor, monitor->next, monitor->next_here);
+	for (uint32_t c = 0; c < count; c++)
+		advance_rsq(monitor, c);
 	return 0;
 }
 
 void
 monitor_fini(struct monitor *monitor)
 {
-	free(monitor->arrived_ps);
-	free(monitor->next_arrived_ps);
-	monitor->arrived_ps = NULL;
-	monitor->next_arrived_ps = NULL;
+	free(monitor->queues);
+	free(monitor->entries);
+	free(monitor->next);
+	free(monitor->here);
+	free(monitor->next_here);
+	*monitor = (struct monitor){ 0 };
+}
+
+static uint32_t
+length_of(const struct monitor *monitor, uint32_t chain)
+{
+	return chains_length(monitor->chains, monitor->rank, chain);
+}
+
+static uint32_t
+step_of(const struct monitor *monitor, uint32_t chain, uint32_t entry)
+{
+	return chains_step(monitor->chains, monitor->rank, chain, entry);
+}
+
+/* Index of what a step waits for in chains->awaits; of the step behind the last: the end. */
+static uint32_t
+first_await(const struct monitor *monitor, uint32_t step)
+{
+	return monitor->chains->first_await[coll_step_index(monitor->chains->schedule, monitor->rank, step)];
+}
+
+uint32_t
+monitor_ssq_target(const struct monitor *monitor, uint32_t chain, uint32_t entry)
+{
+	assert(entry >= 1 && entry <= length_of(monitor, chain));
+	return coll_step_at(monitor->chains->schedule, monitor->rank, step_of(monitor, chain, entry))->peer;
+}
+
+uint32_t
+monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, const struct coll_dep **set)
+{
+	uint32_t step;
+
+	*set = NULL;
+	if (entry >= length_of(monitor, chain))
+		return 0;
+	step = step_of(monitor, chain, entry + 1);
+	*set = &monitor->chains->awaits[first_await(monitor, step)];
+	return first_await(monitor, step + 1) - first_await(monitor, step);
 }
 
 void
-monitor_exempt(struct monitor *monitor, uint32_t step)
+monitor_met(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps)
 {
-	monitor->arrived_ps[step - 1] = 0;
-	monitor->next_arrived_ps[step - 1] = 0;
-	advance_rsq(monitor);
-}
+	struct monitor_entry *entry = &(next ? monitor->next : monitor->entries)[step - 1];
+	bool *here = next ? monitor->next_here : monitor->here;
+	uint32_t at = first_await(monitor, step), end = first_await(monitor, step + 1);
+	uint32_t base = first_await(monitor, 1);
 
-uint32_t
-monitor_ssq_target(const struct monitor *monitor, uint32_t entry)
-{
-	assert(entry >= 1 && entry <= steps_of(monitor));
-	return coll_step_at(monitor->schedule, monitor->rank, entry)->peer;
-}
-
-uint32_t
-monitor_rsq_source(const struct monitor *monitor, uint32_t entry)
-{
-	if (entry >= steps_of(monitor) || monitor->arrived_ps[entry] == 0)
-		return MONITOR_NONE;
-	return coll_step_arrival(monitor->schedule, monitor->rank, entry + 1).rank;
-}
-
-bool
-monitor_arrived(struct monitor *monitor, uint32_t step, bool next, uint64_t now_ps)
-{
-	uint64_t *at = &(next ? monitor->next_arrived_ps : monitor->arrived_ps)[step - 1];
-
-	assert(step >= 1 && step <= steps_of(monitor) && now_ps > 0);
-	if (*at != TIME_NEVER)
-		return false;
-	*at = now_ps;
+	while (at < end && (monitor->chains->awaits[at].rank != on.rank || monitor->chains->awaits[at].step != on.step))
+		at++;
+	assert(at < end && !here[at - base] && entry->missing > 0);
+	here[at - base] = true;
+	entry->missing--;
+	entry->met_ps = now_ps;
+	entry->met = on;
 	if (!next)
-		advance_rsq(monitor);
-	return true;
+		advance_rsq(monitor,
+			    monitor->chains->chain_of[coll_step_index(monitor->chains->schedule, monitor->rank, step)]);
 }
 
 uint32_t
-monitor_next_step(const struct monitor *monitor)
+monitor_next_step(const struct monitor *monitor, uint32_t chain)
 {
-	return monitor->ssq < steps_of(monitor) ? monitor->ssq + 1 : 0;
+	uint32_t ssq = monitor->queues[chain].ssq;
+
+	return ssq < length_of(monitor, chain) ? step_of(monitor, chain, ssq + 1) : 0;
 }
 
 bool
-monitor_next_ready(const struct monitor *monitor)
+monitor_next_ready(const struct monitor *monitor, uint32_t chain)
 {
-	return monitor->ssq < steps_of(monitor) && monitor_state(monitor) == MONITOR_NON_WAITING;
+	return monitor_next_step(monitor, chain) != 0 && monitor_state(monitor, chain) == MONITOR_NON_WAITING;
 }
 
 void
-monitor_started(struct monitor *monitor)
+monitor_started(struct monitor *monitor, uint32_t chain)
 {
-	assert(monitor_next_ready(monitor));
-	monitor->ssq++;
+	assert(monitor_next_ready(monitor, chain));
+	monitor->queues[chain].ssq++;
 }
 
-uint32_t
-monitor_waited_for(const struct monitor *monitor, uint64_t own_ps)
+struct coll_dep
+monitor_waited_for(const struct monitor *monitor, uint32_t chain, uint64_t own_ps)
 {
-	uint64_t arrived_ps;
+	const struct monitor_entry *entry;
+	uint32_t ssq = monitor->queues[chain].ssq;
+	const struct coll_dep *set;
 
-	assert(monitor_next_ready(monitor));
-	arrived_ps = monitor->arrived_ps[monitor->ssq];
-	return arrived_ps > own_ps ? monitor_rsq_source(monitor, monitor->ssq) : MONITOR_NONE;
+	assert(monitor_next_ready(monitor, chain));
+	entry = &monitor->entries[monitor_next_step(monitor, chain) - 1];
+	if (monitor_rsq_set(monitor, chain, ssq, &set) != 0 && entry->met_ps > own_ps)
+		return entry->met;
+	return ssq != 0 ? (struct coll_dep){ monitor->rank, step_of(monitor, chain, ssq) } : none;
 }
 
 enum monitor_state
-monitor_state(const struct monitor *monitor)
+monitor_state(const struct monitor *monitor, uint32_t chain)
 {
-	return monitor->ssq == monitor->rsq ? MONITOR_WAITING : MONITOR_NON_WAITING;
+	return monitor->queues[chain].ssq == monitor->queues[chain].rsq ? MONITOR_WAITING : MONITOR_NON_WAITING;
 }
 
-uint32_t
-monitor_waits_for(const struct monitor *monitor)
+struct coll_dep
+monitor_waits_for(const struct monitor *monitor, uint32_t chain)
 {
-	return monitor_state(monitor) == MONITOR_WAITING ? monitor_rsq_source(monitor, monitor->rsq) : MONITOR_NONE;
+	const struct coll_dep *set;
+	uint32_t count = monitor_rsq_set(monitor, chain, monitor->queues[chain].rsq, &set);
+
+	if (monitor_state(monitor, chain) == MONITOR_NON_WAITING)
+		return none;
+	for (uint32_t i = 0; i < count; i++)
+		if (!monitor->here[&set[i] - &monitor->chains->awaits[first_await(monitor, 1)]])
+			return set[i];
+	return none;
 }
 
 void
 monitor_next_iteration(struct monitor *monitor)
 {
-	uint64_t *done_ps = monitor->arrived_ps;
+	struct monitor_entry *done = monitor->entries;
+	bool *done_here = monitor->here;
 
-	assert(monitor->ssq == steps_of(monitor));
-	monitor->arrived_ps = monitor->next_arrived_ps;
-	monitor->next_arrived_ps = done_ps;
-	for (uint32_t i = 0; i < steps_of(monitor); i++)
-		if (done_ps[i] != 0)
-			done_ps[i] = TIME_NEVER;
-	monitor->ssq = 0;
-	monitor->rsq = 0;
-	advance_rsq(monitor);
+	monitor->entries = monitor->next;
+	monitor->here = monitor->next_here;
+	monitor->next = done;
+	monitor->next_here = done_here;
+	reset(monitor, done, done_here);
+	for (uint32_t c = 0; c < chains_count(monitor->chains, monitor->rank); c++) {
+		assert(monitor_next_step(monitor, c) == 0);
+		monitor->queues[c] = (struct monitor_chain){ 0 };
+		advance_rsq(monitor, c);
+	}
 }
 
 void
@@ -157,18 +203,27 @@ monitor_report(struct recbuf *records, const struct step_result *result, uint64_
 	recbuf_put(records, &rec, REC_STEP, sizeof(rec), now_ps);
 }
 
-static uint32_t
-steps_of(const struct monitor *monitor)
+/* Nothing has come yet. */
+static void
+reset(const struct monitor *monitor, struct monitor_entry *entries, bool *here)
 {
-	return coll_steps(monitor->schedule, monitor->rank);
+	uint32_t steps = coll_steps(monitor->chains->schedule, monitor->rank);
+
+	for (uint32_t step = 1; step <= steps; step++)
+		entries[step - 1] = (struct monitor_entry){
+			.missing = first_await(monitor, step + 1) - first_await(monitor, step),
+		};
+	memset(here, 0, (first_await(monitor, steps + 1) - first_await(monitor, 1)) * sizeof(*here));
 }
 
-/* Passes over entries whose data is here, and empty ones; the entry behind the last step is always empty. */
+/* Passes over entries of which all is here; the entry behind the last step is always empty. */
 static void
-advance_rsq(struct monitor *monitor)
+advance_rsq(struct monitor *monitor, uint32_t chain)
 {
-	uint32_t steps = steps_of(monitor);
+	struct monitor_chain *queue = &monitor->queues[chain];
+	uint32_t length = length_of(monitor, chain);
 
-	while (monitor->rsq <= steps && (monitor->rsq == steps || monitor->arrived_ps[monitor->rsq] != TIME_NEVER))
-		monitor->rsq++;
+	while (queue->rsq <= length &&
+	       (queue->rsq == length || monitor->entries[step_of(monitor, chain, queue->rsq + 1) - 1].missing == 0))
+		queue->rsq++;
 }

@@ -1,78 +1,82 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor of one rank (paper III-C1): its Send Step Queue and Receive Step Queue with the index of the active
- * entry in each, and the waiting state that the two indices tell (Table I).
- * SSQ entry s is the target of step s. RSQ entry s is the source of the data that step s + 1 waits for. Where that
- * step waits for nobody, or there is no such step, the entry is empty and is passed over.
+ * The monitor of one rank (paper III-C1): of each of its chains (chains.h) a Send Step Queue and a Receive Step Queue with
+ * the index of the active entry in each, and the waiting state that the two indices tell (Table I).
+ * SSQ entry s is the target of the chain's step s. RSQ entry s is the set of what step s + 1 waits for from outside the
+ * chain: messages of other ranks, and own steps of other chains. An empty set is passed over, and so is the one behind
+ * the last step.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/schedule.h"
 #include "common/record/buffer.h"
 #include "common/wire/ids.h"
-
-#define MONITOR_NONE UINT32_MAX
+#include "rxe-hosts/monitor/chains.h"
 
 enum monitor_state {
 	MONITOR_NON_WAITING, /* send steps < receive steps: the next step starts when the current one is finished */
 	MONITOR_WAITING,     /* send steps == receive steps: the next step waits for the current receive to complete */
 };
 
-struct monitor {
-	const struct coll_schedule *schedule;
-	uint32_t rank;
+struct monitor_chain {
 	uint32_t ssq; /* active entry: the step that was started last; 0 before the first */
-	uint32_t
-		rsq; /* active entry: the first whose data has not arrived; steps + 1 once all that is waited for is here */
-	/*
-	 * When the data that step s waits for arrived: [s - 1], of this iteration and of the next. TIME_NEVER: not yet;
-	 * 0: the step waits for nobody.
-	 */
-	uint64_t *arrived_ps, *next_arrived_ps;
+	uint32_t rsq; /* active entry: the first of which something is missing; the chain's length + 1: nothing is */
+};
+
+/* Of one step in one iteration. */
+struct monitor_entry {
+	uint32_t missing;    /* of what it waits for from outside its chain */
+	uint64_t met_ps;     /* when the last of it came that is here */
+	struct coll_dep met; /* and what that was */
+};
+
+struct monitor {
+	const struct chains *chains;
+	uint32_t rank;
+	struct monitor_chain *queues;         /* [chains of the rank] */
+	struct monitor_entry *entries, *next; /* [steps of the rank] of this iteration and of the next */
+	bool *here, *next_here;               /* [what its steps wait for] which of it is here */
 };
 
 /* @return 0 or -ENOMEM */
-int monitor_init(struct monitor *monitor, const struct coll_schedule *schedule, uint32_t rank);
+int monitor_init(struct monitor *monitor, const struct chains *chains, uint32_t rank);
 void monitor_fini(struct monitor *monitor);
-/* An earlier step waits for the same data, so this one need not. Before anything has arrived. */
-void monitor_exempt(struct monitor *monitor, uint32_t step);
 
-/* Target rank of a step, and source rank of the data that the step behind it waits for (MONITOR_NONE: none). */
-uint32_t monitor_ssq_target(const struct monitor *monitor, uint32_t entry);
-uint32_t monitor_rsq_source(const struct monitor *monitor, uint32_t entry);
+/* Target rank of a chain's step. */
+uint32_t monitor_ssq_target(const struct monitor *monitor, uint32_t chain, uint32_t entry);
+/* What the step behind an entry waits for. @param set  out. @return how many; 0: nothing, or there is no such step */
+uint32_t monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, const struct coll_dep **set);
 
 /*
- * The data that a step waits for has arrived, perhaps long before that step's turn.
+ * Something that a step waits for from outside its chain is here, perhaps long before that step's turn.
  * @param step  the waiting step
- * @param next  it belongs to the next iteration
- * @param now_ps  > 0
- * @return false if it is not waited for, or had arrived before: a protocol error of the sender
+ * @param on    what it was: it does wait for that, once an iteration
+ * @param next  of the next iteration
  */
-bool monitor_arrived(struct monitor *monitor, uint32_t step, bool next, uint64_t now_ps);
+void monitor_met(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps);
 
-/* The step that would start next. @return 1..steps, or 0 when all have been started */
-uint32_t monitor_next_step(const struct monitor *monitor);
-/* Whether the data that the next step waits for is here; false when there is no next step. */
-bool monitor_next_ready(const struct monitor *monitor);
+/* The chain's step that would start next. @return as the rank counts, or 0 when all have been started */
+uint32_t monitor_next_step(const struct monitor *monitor, uint32_t chain);
+/* Whether all is here that the next step waits for from outside; false when there is no next step. */
+bool monitor_next_ready(const struct monitor *monitor, uint32_t chain);
 /* The next step starts. */
-void monitor_started(struct monitor *monitor);
+void monitor_started(struct monitor *monitor, uint32_t chain);
 
 /*
- * Whom the next step's start waited for.
- * @param own_ps  when the rank's own previous step was complete
- * @return rank, or MONITOR_NONE when the own previous step was the later of the two, or equal
+ * What the next step's start waited for: the last to come of all it depends on.
+ * @param own_ps  when the step in front of it in the chain was complete, or the iteration began
+ * @return that step when it was later than all from outside, or at the same time; rank COLL_NONE: nothing
  */
-uint32_t monitor_waited_for(const struct monitor *monitor, uint64_t own_ps);
+struct coll_dep monitor_waited_for(const struct monitor *monitor, uint32_t chain, uint64_t own_ps);
 
 /* Table I. */
-enum monitor_state monitor_state(const struct monitor *monitor);
-/* Rank that the next step waits for now, MONITOR_NONE when not waiting. */
-uint32_t monitor_waits_for(const struct monitor *monitor);
+enum monitor_state monitor_state(const struct monitor *monitor, uint32_t chain);
+/* What the next step waits for now: the first that is missing; rank COLL_NONE when not waiting. */
+struct coll_dep monitor_waits_for(const struct monitor *monitor, uint32_t chain);
 
-/* All steps of this iteration are done: what arrived early becomes current. */
+/* All steps of this iteration are done: what came early becomes current. */
 void monitor_next_iteration(struct monitor *monitor);
 
 /* A step of the iteration. */
@@ -83,7 +87,7 @@ struct step_ref {
 /* What a host reports of a step (III-C1); see struct rec_step. */
 struct step_result {
 	uint32_t collective, iteration, rank, step;
-	uint32_t flow;
+	uint32_t flow;              /* UINT32_MAX: a local step */
 	struct step_ref waited_for; /* what its start waited for: the last to be met of all that it depends on */
 	uint64_t bytes, acked_bytes;
 	uint64_t start_ps, end_ps;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rxe-hosts/steps/engine.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,8 +26,13 @@ step_engine_create(const struct step_engine_config *config, struct err *err)
 	engine->plan = config->plan;
 	engine->device = config->device;
 	engine->timer_ps = TIME_NEVER;
-	if (step_engine_place(engine) != 0 || payload_init(engine) != 0 ||
-	    agent_init(&engine->agent, config->device, config->detection, config->node, engine->nranks) != 0)
+	if (step_engine_place(engine) != 0)
+		goto fail;
+	engine->ready_cap = engine->nslots + engine->nranks;
+	engine->ready = calloc(engine->ready_cap + 1u, sizeof(*engine->ready));
+	if (engine->ready == NULL || wakes_init(&engine->wakes, engine->ready_cap) != 0 || turns_init(engine) != 0 ||
+	    payload_init(engine) != 0 ||
+	    agent_init(&engine->agent, config->device, config->detection, config->node, engine->nslots) != 0)
 		goto fail;
 	engine->client = (struct device_client){
 		.ctx = engine,
@@ -54,6 +60,9 @@ step_engine_destroy(struct step_engine *engine)
 	for (uint32_t i = 0; i < engine->nranks && engine->ranks != NULL; i++)
 		step_rank_fini(&engine->ranks[i]);
 	free(engine->ranks);
+	free(engine->turns);
+	free(engine->ready);
+	wakes_fini(&engine->wakes);
 	free(engine->backgrounds);
 	free(engine->results);
 	free(engine->region);
@@ -93,8 +102,13 @@ step_engine_place(struct step_engine *engine)
 				continue;
 			if (step_rank_init(&engine->ranks[at->slot], plan, c, r) != 0)
 				return -ENOMEM;
-			engine->results_cap += (size_t)collective->iterations * coll_max_steps(collective->schedule);
+			engine->results_cap += (size_t)collective->iterations * coll_steps(collective->schedule, r);
 		}
+	for (uint32_t i = 0; i < engine->nranks; i++) {
+		engine->ranks[i].first_slot = engine->nslots;
+		engine->nslots += rank_chains(&engine->ranks[i]);
+	}
+	engine->undone = engine->nranks;
 	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
 		if (plan->flows.flows[plan->backgrounds[i].flow].src_node == node)
 			background_init(&engine->backgrounds[plan->backgrounds[i].slot], &plan->backgrounds[i]);
@@ -123,6 +137,7 @@ completed(void *ctx, const struct wc *wc)
 	} else {
 		background_failed(&engine->backgrounds[of->slot], wc);
 	}
+	step_engine_settle(engine, wc->time_ps);
 	set_timer(engine);
 }
 
@@ -132,26 +147,50 @@ rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 	struct step_engine *engine = ctx;
 	const struct plan_flow *of = &engine->plan->of[flow];
 
-	if (of->kind == FLOW_COLLECTIVE)
-		agent_rtt(&engine->agent, of->slot, rtt_ps, now_ps);
+	const struct step_rank *rank;
+
+	if (of->kind != FLOW_COLLECTIVE)
+		return;
+	rank = &engine->ranks[of->slot];
+	agent_rtt(&engine->agent, rank->first_slot + rank->flying[of->out], rtt_ps, now_ps);
 }
 
-/* The packet names the sender's finished step; the agent wants to know which of the receiver's steps waits for it. */
+/*
+ * The packet names the sender's finished step; the agent wants to know which of the receiver's steps wait for it. The
+ * first of them gets what is handed over.
+ */
 static void
 notified(struct step_engine *engine, const struct datagram *datagram, uint64_t now_ps)
 {
 	const struct plan_flow *of = &engine->plan->of[datagram->flow];
-	uint32_t steps, step, serial = datagram->id;
 	const struct plan_collective *c;
+	uint32_t steps, step, detections = datagram->arg;
+	size_t at;
 
-	if (of->kind != FLOW_CONTROL || serial == 0) {
+	if (of->kind != FLOW_CONTROL || datagram->id == 0) {
 		engine->unexpected++;
 		return;
 	}
 	c = &engine->plan->collectives[of->owner];
 	steps = coll_max_steps(c->schedule);
-	step = plan_needed_by(c, of->rank, (serial - 1) % steps + 1);
-	agent_notified(&engine->agent, of->peer_slot, (serial - 1) / steps * steps + step, datagram->arg, now_ps);
+	step = (datagram->id - 1) % steps + 1;
+	if (step > coll_steps(c->schedule, of->rank)) {
+		engine->unexpected++;
+		return;
+	}
+	at = plan_at(c, of->rank, step);
+	for (uint32_t i = c->chains->first_waiter[at]; i < c->chains->first_waiter[at + 1]; i++) {
+		struct coll_dep waiter = c->chains->waiters[i];
+		uint32_t serial = (datagram->id - 1) / steps * steps + waiter.step;
+
+		if (waiter.rank != of->peer)
+			continue;
+		agent_notified(&engine->agent,
+			       engine->ranks[of->peer_slot].first_slot +
+				       c->chains->chain_of[plan_at(c, waiter.rank, waiter.step)],
+			       serial, detections, now_ps);
+		detections = 0;
+	}
 }
 
 /* What a host's program does with datagrams, by type. */
@@ -176,9 +215,12 @@ timer(void *ctx, uint64_t now_ps)
 	struct step_engine *engine = ctx;
 
 	engine->timer_ps = TIME_NEVER;
-	for (uint32_t i = 0; i < engine->nranks; i++)
-		if (engine->ranks[i].wake_ps <= now_ps)
-			step_rank_wake(engine, &engine->ranks[i], now_ps);
+	while (wakes_next_ps(&engine->wakes) <= now_ps) {
+		struct wake wake = wakes_take(&engine->wakes);
+
+		step_rank_wake(engine, &engine->ranks[wake.slot], wake.chain, now_ps);
+		step_engine_settle(engine, now_ps);
+	}
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
 		if (engine->backgrounds[i].wake_ps <= now_ps)
 			background_wake(&engine->backgrounds[i], engine->device, now_ps);
@@ -196,11 +238,8 @@ tick(void *ctx, uint64_t now_ps)
 uint64_t
 step_engine_next_ps(const struct step_engine *engine)
 {
-	uint64_t when_ps = TIME_NEVER;
+	uint64_t when_ps = wakes_next_ps(&engine->wakes);
 
-	for (uint32_t i = 0; i < engine->nranks; i++)
-		if (engine->ranks[i].wake_ps < when_ps)
-			when_ps = engine->ranks[i].wake_ps;
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
 		if (engine->backgrounds[i].wake_ps < when_ps)
 			when_ps = engine->backgrounds[i].wake_ps;
@@ -210,9 +249,8 @@ step_engine_next_ps(const struct step_engine *engine)
 bool
 step_engine_sending(const struct step_engine *engine)
 {
-	for (uint32_t i = 0; i < engine->nranks; i++)
-		if (engine->ranks[i].state == RANK_SENDING)
-			return true;
+	if (engine->sending != 0)
+		return true;
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
 		if (engine->backgrounds[i].sending)
 			return true;
@@ -228,5 +266,37 @@ set_timer(struct step_engine *engine)
 	if (when_ps != engine->timer_ps) {
 		engine->timer_ps = when_ps;
 		engine->device->ops->set_timer(engine->device, when_ps);
+	}
+}
+
+void
+step_engine_ready(struct step_engine *engine, struct step_rank *rank, uint32_t chain)
+{
+	bool *queued = chain == RANK_BEGINS ? &rank->queued : &rank->chains[chain].queued;
+
+	if (*queued)
+		return;
+	*queued = true;
+	assert(engine->ready_len < engine->ready_cap);
+	engine->ready[(engine->ready_head + engine->ready_len++) % engine->ready_cap] =
+		(struct step_ready){ rank->slot, chain };
+}
+
+void
+step_engine_settle(struct step_engine *engine, uint64_t now_ps)
+{
+	while (engine->ready_len != 0) {
+		struct step_ready ready = engine->ready[engine->ready_head];
+		struct step_rank *rank = &engine->ranks[ready.slot];
+
+		engine->ready_head = (engine->ready_head + 1) % engine->ready_cap;
+		engine->ready_len--;
+		if (ready.chain == RANK_BEGINS) {
+			rank->queued = false;
+			step_rank_begin(engine, rank, now_ps);
+		} else {
+			rank->chains[ready.chain].queued = false;
+			step_rank_try(engine, rank, ready.chain, now_ps);
+		}
 	}
 }

@@ -64,12 +64,36 @@ payload_wrong(const struct step_engine *engine, const struct step_rank *rank)
 	return coll_data_wrong(vector_of(engine, rank, rank->iteration), c->schedule, c->type, rank->rank, rank->iteration);
 }
 
+void
+payload_local(struct step_engine *engine, const struct step_rank *rank, uint32_t step)
+{
+	const struct plan_collective *c = &engine->plan->collectives[rank->collective];
+	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, step);
+	uint32_t elem = coll_elem_bytes(c->type);
+	uint8_t *memory;
+
+	if (!c->real || at->count_elems == 0)
+		return;
+	memory = vector_of(engine, rank, rank->iteration);
+	if (at->reduce)
+		coll_data_reduce(memory + at->dst_elems * elem, memory + at->src_elems * elem, c->type, at->count_elems);
+	else
+		memmove(memory + at->dst_elems * elem, memory + at->src_elems * elem, at->count_elems * elem);
+}
+
 uint64_t
 payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, uint64_t elem)
 {
 	if (!c->real)
 		return 0;
 	return c->ranks[rank].region_offset + iteration % c->buffers * c->vector_bytes + elem * coll_elem_bytes(c->type);
+}
+
+/* Whether a flow carries a step of its sender. */
+static bool
+carries(const struct plan_collective *c, const struct plan_flow *of, uint32_t flow, uint32_t step)
+{
+	return step >= 1 && step <= coll_steps(c->schedule, of->rank) && c->steps[plan_at(c, of->rank, step)].flow == flow;
 }
 
 uint64_t
@@ -83,7 +107,7 @@ payload_place(void *ctx, uint32_t flow, uint32_t imm_value)
 	if (of->kind != FLOW_COLLECTIVE)
 		return UINT64_MAX;
 	c = &engine->plan->collectives[of->owner];
-	if (imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank))
+	if (!carries(c, of, flow, imm.step))
 		return UINT64_MAX;
 	return payload_offset(c, of->peer, imm.iteration, coll_step_at(c->schedule, of->rank, imm.step)->dst_elems);
 }
@@ -99,7 +123,7 @@ payload_accept(void *ctx, uint32_t flow, uint32_t imm_value, uint64_t remote_off
 	if (of->kind != FLOW_COLLECTIVE)
 		return;
 	c = &engine->plan->collectives[of->owner];
-	if (imm.step < 1 || imm.step > coll_steps(c->schedule, of->rank) || remote_offset > engine->region_bytes ||
+	if (!carries(c, of, flow, imm.step) || remote_offset > engine->region_bytes ||
 	    bytes > engine->region_bytes - remote_offset) {
 		engine->unexpected++;
 		return;

@@ -25,7 +25,7 @@ plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t it
 		.ranks = c->schedule->ranks,
 		.steps = coll_all_steps(c->schedule),
 		.rank_steps = coll_max_steps(c->schedule),
-		.job = collective,
+		.job = c->job,
 		.bytes = coll_size_bytes(c->schedule, coll_elem_bytes(c->type)),
 		.ideal_ps = c->ideal_ps,
 		.expect_ps = c->expect_ps,
@@ -68,7 +68,6 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		.iteration = iteration,
 		.step = step,
 		.rank = rank,
-		.flow = plan_tuple(plan, known->flow),
 		.bytes = plan_step_bytes(c, rank, step),
 		.peer = at->peer,
 		.channel = at->channel,
@@ -76,8 +75,11 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		.depends = at->ndeps - (first.own != COLL_NONE) - (first.arrival != COLL_NONE),
 		.ideal_ps = known->ideal_ps,
 		.expect_ps = known->expect_ps,
-		.base_rtt_ps = plan->of[known->flow].base_rtt_ps,
 	};
+	if (known->flow != PLAN_NONE) {
+		rec->flow = plan_tuple(plan, known->flow);
+		rec->base_rtt_ps = plan->of[known->flow].base_rtt_ps;
+	}
 	if (first.own != COLL_NONE)
 		rec->own_step = c->schedule->deps[first.own].step;
 	if (first.arrival != COLL_NONE) {

@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state machine of one rank, inside the step engine.
- * A step starts when the rank's own previous step is complete at the sender (its last ACK is in) and the data that it
- * sends on has arrived here. An iteration is complete when all steps are sent and all messages received; the next
- * one starts a gap later, without a barrier. That is safe with two vectors a rank, used in turn: in each of the three
- * operations every rank's result depends on a contribution of every other rank, so a peer that has completed
- * iteration i + 1 proves that this rank has started it, hence that it had completed iteration i, checked that vector
- * and filled it for i + 2 before. Messages are at most one iteration early, for the same reason.
+ * The state machine of one rank of one collective, inside the step engine.
+ * Of each of its chains one step is in flight, or none: a chain's next step starts when the one in front of it is
+ * complete (its last ACK is in, or it has been computed) and all is here that it waits for from outside the chain. An
+ * iteration is complete when all steps are and all messages received; the next one starts when the rank has completed
+ * its part of all collectives of the job, a gap later, without a barrier. That is safe with two vectors a rank, used in
+ * turn, because every rank's end of an iteration depends on every other rank's start of it (what schedule is iterated for
+ * which that is not so has a closing barrier among its steps): a peer that has completed iteration i + 1 proves that this
+ * rank has started it, hence that it had completed iteration i, checked that vector and filled it for i + 2 before.
+ * Messages are at most one iteration early, for the same reason.
  */
 #pragma once
 
 #include "rxe-hosts/steps/background.h"
 #include "rxe-hosts/steps/engine.h"
+#include "rxe-hosts/steps/wakes.h"
+
+#define RANK_BEGINS UINT32_MAX /* in place of a chain: the iteration is to begin */
 
 enum rank_state {
-	RANK_IDLE,    /* waits for the time to start an iteration */
-	RANK_WAITING, /* between two steps */
-	RANK_DELAYED, /* could start a step, but a fault holds it back */
-	RANK_SENDING,
-	RANK_RECEIVING, /* all is sent, not all received */
+	RANK_IDLE, /* waits for its turn to begin an iteration */
+	RANK_RUNNING,
 	RANK_DONE,
-	RANK_FAILED,
+};
+
+enum chain_state {
+	CHAIN_WAITING,   /* between two steps, before the first or behind the last */
+	CHAIN_DELAYED,   /* could start a step, but a fault holds it back */
+	CHAIN_COMPUTING, /* a local step */
+	CHAIN_SENDING,
+	CHAIN_FAILED,
 };
 
 struct iteration_result {
@@ -29,20 +38,49 @@ struct iteration_result {
 	bool started;
 };
 
+struct step_chain {
+	enum chain_state state;
+	bool queued;                 /* is to be looked at */
+	struct step_ref waited_for;  /* what the step in flight or delayed waited for */
+	uint64_t own_ps;             /* when the step in front was complete, or the iteration began */
+	uint64_t start_ps;           /* of the step in flight */
+	uint64_t failed_bytes;       /* CHAIN_FAILED: acknowledged of it */
+	uint32_t failed_retransmits; /* CHAIN_FAILED: packets of it that were sent again */
+};
+
+/* What comes next by a data flow to a rank: its messages come in order. */
+struct step_inflow {
+	uint32_t iteration, step;
+};
+
 struct step_rank {
 	struct monitor monitor;
 	enum rank_state state;
+	bool queued; /* is to begin */
 	uint32_t collective, rank;
-	uint32_t slot;
+	uint32_t slot;       /* among the ranks of its host */
+	uint32_t first_slot; /* the agent's, of its first chain */
+	uint32_t turn;       /* in engine->turns */
+	uint32_t before;     /* collectives of its job that it has to complete yet before it begins this iteration */
+	struct step_ref begun_by;
 	uint32_t iteration;
+	uint32_t complete;                   /* steps of this iteration */
 	uint32_t received, received_early;   /* messages of this and of the next iteration */
-	struct step_ref waited_for;          /* what the step in flight or delayed waited for */
-	uint64_t own_ps;                     /* when the own previous step was complete, or the iteration began */
-	uint64_t start_ps;                   /* of the step in flight */
-	uint64_t failed_bytes;               /* RANK_FAILED: acknowledged of the step in flight */
-	uint32_t failed_retransmits;         /* RANK_FAILED: packets of it that were sent again */
-	uint64_t wake_ps;                    /* RANK_IDLE, RANK_DELAYED: when to go on */
+	struct step_chain *chains;           /* [of the rank] */
+	uint32_t *flying;                    /* [nout] the chain whose step each data flow carries */
+	struct step_inflow *in;              /* [nin] */
 	struct iteration_result *iterations; /* [of the collective] */
+};
+
+/* The order of a job's collectives at one of its ranks. */
+struct step_turn {
+	uint32_t job, rank;
+	uint32_t members, open; /* collectives, and those that are not complete in this iteration */
+};
+
+/* A chain of a rank that may start a step, or (RANK_BEGINS) a rank that may begin. */
+struct step_ready {
+	uint32_t slot, chain;
 };
 
 struct step_engine {
@@ -52,8 +90,15 @@ struct step_engine {
 	struct step_engine_config config;
 	struct agent agent;
 	struct step_rank *ranks;        /* [nranks] by slot */
+	struct step_turn *turns;        /* [nturns] */
 	struct background *backgrounds; /* [nbackgrounds] by slot */
-	uint32_t nranks, nbackgrounds;
+	uint32_t nranks, nturns, nbackgrounds;
+	uint32_t nslots;          /* chains of all ranks */
+	uint32_t sending;         /* steps in flight on the network */
+	uint32_t failed, undone;  /* chains; ranks */
+	struct step_ready *ready; /* [ready_cap] a ring: what step_engine_settle() looks at */
+	uint32_t ready_head, ready_len, ready_cap;
+	struct wakes wakes;
 	uint8_t *region; /* NULL: synthetic payload */
 	uint64_t region_bytes;
 	struct step_result *results; /* [results_cap], enough for every step of the run */
@@ -63,22 +108,60 @@ struct step_engine {
 	bool closed;
 };
 
+static inline const struct plan_collective *
+rank_collective(const struct step_engine *engine, const struct step_rank *rank)
+{
+	return &engine->plan->collectives[rank->collective];
+}
+
+static inline uint32_t
+rank_chains(const struct step_rank *rank)
+{
+	return chains_count(rank->monitor.chains, rank->rank);
+}
+
+/* The step that a chain has started last. */
+static inline uint32_t
+rank_current(const struct step_rank *rank, uint32_t chain)
+{
+	return chains_step(rank->monitor.chains, rank->rank, chain, rank->monitor.queues[chain].ssq);
+}
+
 /* Finds the ranks and background flows of this host; their slots are the plan's. @return 0 or -ENOMEM */
 int step_engine_place(struct step_engine *engine);
+/* Does all that can be done now: until nothing is ready. Every event ends with it. */
+void step_engine_settle(struct step_engine *engine, uint64_t now_ps);
+/* Something may be ready: step_engine_settle() looks at it. @param chain  RANK_BEGINS: the rank may begin */
+void step_engine_ready(struct step_engine *engine, struct step_rank *rank, uint32_t chain);
 
 /* @return 0 or -ENOMEM */
 int step_rank_init(struct step_rank *rank, const struct plan *plan, uint32_t collective, uint32_t index);
 void step_rank_fini(struct step_rank *rank);
 
-/* wake_ps has come. */
-void step_rank_wake(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps);
-/* The step in flight is complete, or will never be. */
+/* The iteration begins. */
+void step_rank_begin(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps);
+/* A chain starts its next step if it can. */
+void step_rank_try(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
+/* What a chain has been waiting for time to pass for: a delayed step starts, a local one is complete. */
+void step_rank_wake(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
+/* A step in flight is complete, or will never be. */
 void step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct wc *wc);
 void step_rank_failed(struct step_engine *engine, struct step_rank *rank, const struct wc *wc);
 /* A message of a peer is complete and in place. @return false if this rank cannot expect it */
 bool step_rank_received(struct step_engine *engine, struct step_rank *rank, const struct wc *wc);
-/* The end of the run: reports the step that is open, if any. */
+
+/* Starts a chain's next step, for which all is here: posts it, or begins to compute (step_start.c). */
+void step_start(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
+/* A local step is over, at once or after its time. */
+void step_computed(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
+/* The end of the run: reports the steps that are open, if any: in flight, and next ones that wait (step_open.c). */
 void step_rank_close(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps);
+void step_report(struct step_engine *engine, const struct step_result *result, uint64_t now_ps);
+
+/* The turns of all ranks, and those that begin by themselves (turn.c). @return 0 or -ENOMEM */
+int turns_init(struct step_engine *engine);
+/* A rank has completed an iteration of its collective. @param last  what it was waiting for last */
+void turns_completed(struct step_engine *engine, struct step_rank *rank, struct step_ref last, uint64_t now_ps);
 
 /* Real payload (payload.c): all do nothing when it is synthetic. */
 int payload_init(struct step_engine *engine);
@@ -86,6 +169,8 @@ int payload_init(struct step_engine *engine);
 void payload_fill(struct step_engine *engine, const struct step_rank *rank, uint32_t iteration);
 /* @return wrong elements of the iteration just completed; 0 when not verified */
 uint64_t payload_wrong(const struct step_engine *engine, const struct step_rank *rank);
+/* Does what a local step does within its rank's memory. */
+void payload_local(struct step_engine *engine, const struct step_rank *rank, uint32_t step);
 /* Offset of an element of a rank's memory in the region of the host where it lives. */
 uint64_t payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, uint64_t elem);
 /* struct device_client.place and .accept */

@@ -7,15 +7,9 @@
 enum step_engine_state
 step_engine_state(const struct step_engine *engine)
 {
-	enum step_engine_state state = STEP_ENGINE_DONE;
-
-	for (uint32_t i = 0; i < engine->nranks; i++) {
-		if (engine->ranks[i].state == RANK_FAILED)
-			return STEP_ENGINE_FAILED;
-		if (engine->ranks[i].state != RANK_DONE)
-			state = STEP_ENGINE_WORKING;
-	}
-	return state;
+	if (engine->failed != 0)
+		return STEP_ENGINE_FAILED;
+	return engine->undone != 0 ? STEP_ENGINE_WORKING : STEP_ENGINE_DONE;
 }
 
 bool
@@ -105,7 +99,7 @@ step_engine_row(const struct step_engine *engine, size_t index)
 	return (struct step_row){
 		.src = c->ranks[result->rank].node,
 		.dst = c->ranks[at->peer].node,
-		.job = result->collective,
+		.job = c->job,
 		.collective = result->collective,
 		.iteration = result->iteration,
 		.rank = result->rank,

@@ -5,12 +5,15 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "collectives/builder.h"
 #include "common/units.h"
 #include "common/wire/record.h"
 #include "rxe-hosts/monitor/monitor.h"
+#include "tests/unit/collectives/schedule_rig.h"
 
 static struct monitor monitor;
 static struct coll_schedule *schedule;
+static struct chains *chains;
 
 static int
 setup(void **state)
@@ -22,116 +25,172 @@ setup(void **state)
 		&err);
 	assert_non_null(schedule);
 	assert_int_equal(coll_max_steps(schedule), 3);
-	return monitor_init(&monitor, schedule, 1);
+	chains = chains_create(schedule);
+	assert_non_null(chains);
+	assert_int_equal(chains_count(chains, 1), 1);
+	return monitor_init(&monitor, chains, 1);
 }
 
 static int
 teardown(void **state)
 {
 	monitor_fini(&monitor);
+	chains_destroy(chains);
 	coll_schedule_destroy(schedule);
 	return 0;
+}
+
+/* The message that a step of rank 1 waits for is here. */
+static void
+arrived(uint32_t step, bool next, uint64_t now_ps)
+{
+	monitor_met(&monitor, step, (struct coll_dep){ 0, step - 1 }, next, now_ps);
 }
 
 static void
 queues_name_targets_and_sources(void **state)
 {
+	const struct coll_dep *set;
+
 	for (uint32_t entry = 1; entry <= 3; entry++)
-		assert_int_equal(monitor_ssq_target(&monitor, entry), 2);
-	assert_int_equal(monitor_rsq_source(&monitor, 0), MONITOR_NONE); /* step 1 waits for nobody */
-	assert_int_equal(monitor_rsq_source(&monitor, 1), 0);
-	assert_int_equal(monitor_rsq_source(&monitor, 2), 0);
-	assert_int_equal(monitor_rsq_source(&monitor, 3), MONITOR_NONE); /* no step 4 */
+		assert_int_equal(monitor_ssq_target(&monitor, 0, entry), 2);
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 0, &set), 0); /* step 1 waits for nobody */
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 1, &set), 1);
+	assert_int_equal(set->rank, 0);
+	assert_int_equal(set->step, 1);
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 2, &set), 1);
+	assert_int_equal(set->rank, 0);
+	assert_int_equal(set->step, 2);
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 3, &set), 0); /* no step 4 */
 }
 
 /* Table I: equal indices wait, a larger receive index does not. */
 static void
 send_first_waits(void **state)
 {
-	assert_int_equal(monitor_state(&monitor), MONITOR_NON_WAITING);
-	assert_int_equal(monitor_next_step(&monitor), 1);
-	monitor_started(&monitor);
-	assert_int_equal(monitor.ssq, 1);
-	assert_int_equal(monitor.rsq, 1);
-	assert_int_equal(monitor_state(&monitor), MONITOR_WAITING);
-	assert_int_equal(monitor_waits_for(&monitor), 0);
-	assert_false(monitor_next_ready(&monitor));
+	assert_int_equal(monitor_state(&monitor, 0), MONITOR_NON_WAITING);
+	assert_int_equal(monitor_next_step(&monitor, 0), 1);
+	monitor_started(&monitor, 0);
+	assert_int_equal(monitor.queues[0].ssq, 1);
+	assert_int_equal(monitor.queues[0].rsq, 1);
+	assert_int_equal(monitor_state(&monitor, 0), MONITOR_WAITING);
+	assert_int_equal(monitor_waits_for(&monitor, 0).rank, 0);
+	assert_false(monitor_next_ready(&monitor, 0));
 
-	assert_true(monitor_arrived(&monitor, 2, false, 500));
-	assert_int_equal(monitor.rsq, 2);
-	assert_int_equal(monitor_state(&monitor), MONITOR_NON_WAITING);
-	assert_int_equal(monitor_waits_for(&monitor), MONITOR_NONE);
-	assert_true(monitor_next_ready(&monitor));
+	arrived(2, false, 500);
+	assert_int_equal(monitor.queues[0].rsq, 2);
+	assert_int_equal(monitor_state(&monitor, 0), MONITOR_NON_WAITING);
+	assert_int_equal(monitor_waits_for(&monitor, 0).rank, COLL_NONE);
+	assert_true(monitor_next_ready(&monitor, 0));
 }
 
 static void
 waited_for_is_the_later(void **state)
 {
-	monitor_started(&monitor);
-	monitor_arrived(&monitor, 2, false, 500);
-	assert_int_equal(monitor_waited_for(&monitor, 499), 0);
-	assert_int_equal(monitor_waited_for(&monitor, 500), MONITOR_NONE);
-	assert_int_equal(monitor_waited_for(&monitor, 501), MONITOR_NONE);
+	monitor_started(&monitor, 0);
+	arrived(2, false, 500);
+	assert_int_equal(monitor_waited_for(&monitor, 0, 499).rank, 0);
+	assert_int_equal(monitor_waited_for(&monitor, 0, 500).rank, 1);
+	assert_int_equal(monitor_waited_for(&monitor, 0, 501).rank, 1);
 }
 
 static void
 last_step_does_not_wait(void **state)
 {
-	monitor_started(&monitor);
-	monitor_arrived(&monitor, 2, false, 1);
-	monitor_started(&monitor);
-	assert_int_equal(monitor_state(&monitor), MONITOR_WAITING);
-	monitor_arrived(&monitor, 3, false, 2);
-	assert_int_equal(monitor_state(&monitor), MONITOR_NON_WAITING);
-	monitor_started(&monitor);
-	assert_int_equal(monitor.ssq, 3);
-	assert_int_equal(monitor.rsq, 4);
-	assert_int_equal(monitor_state(&monitor), MONITOR_NON_WAITING);
-	assert_int_equal(monitor_next_step(&monitor), 0);
-	assert_false(monitor_next_ready(&monitor));
+	monitor_started(&monitor, 0);
+	arrived(2, false, 1);
+	monitor_started(&monitor, 0);
+	assert_int_equal(monitor_state(&monitor, 0), MONITOR_WAITING);
+	arrived(3, false, 2);
+	assert_int_equal(monitor_state(&monitor, 0), MONITOR_NON_WAITING);
+	monitor_started(&monitor, 0);
+	assert_int_equal(monitor.queues[0].ssq, 3);
+	assert_int_equal(monitor.queues[0].rsq, 4);
+	assert_int_equal(monitor_state(&monitor, 0), MONITOR_NON_WAITING);
+	assert_int_equal(monitor_next_step(&monitor, 0), 0);
+	assert_false(monitor_next_ready(&monitor, 0));
 }
 
 static void
 early_data_is_remembered(void **state)
 {
 	/* Step 3's data overtakes step 2's: the receive index stays at the gap. */
-	assert_true(monitor_arrived(&monitor, 3, false, 10));
-	assert_int_equal(monitor.rsq, 1);
-	assert_true(monitor_arrived(&monitor, 2, false, 20));
-	assert_int_equal(monitor.rsq, 4);
-	assert_false(monitor_arrived(&monitor, 2, false, 21)); /* twice */
-	assert_false(monitor_arrived(&monitor, 1, false, 22)); /* step 1 waits for nobody */
+	arrived(3, false, 10);
+	assert_int_equal(monitor.queues[0].rsq, 1);
+	arrived(2, false, 20);
+	assert_int_equal(monitor.queues[0].rsq, 4);
 }
 
 static void
 next_iteration_takes_what_came_early(void **state)
 {
-	monitor_arrived(&monitor, 2, false, 10);
-	monitor_arrived(&monitor, 3, false, 11);
+	arrived(2, false, 10);
+	arrived(3, false, 11);
 	for (int i = 0; i < 3; i++)
-		monitor_started(&monitor);
-	assert_true(monitor_arrived(&monitor, 2, true, 12));
-	assert_int_equal(monitor.ssq, 3);
+		monitor_started(&monitor, 0);
+	arrived(2, true, 12);
+	assert_int_equal(monitor.queues[0].ssq, 3);
 	monitor_next_iteration(&monitor);
-	assert_int_equal(monitor.ssq, 0);
-	assert_int_equal(monitor.rsq, 2);
-	monitor_started(&monitor);
-	assert_true(monitor_next_ready(&monitor));
-	assert_int_equal(monitor_waited_for(&monitor, 11), 0);
-	monitor_started(&monitor);
-	assert_false(monitor_next_ready(&monitor)); /* step 3's data of the first iteration is forgotten */
-	assert_true(monitor_arrived(&monitor, 3, false, 13));
-	assert_true(monitor_next_ready(&monitor));
+	assert_int_equal(monitor.queues[0].ssq, 0);
+	assert_int_equal(monitor.queues[0].rsq, 2);
+	monitor_started(&monitor, 0);
+	assert_true(monitor_next_ready(&monitor, 0));
+	assert_int_equal(monitor_waited_for(&monitor, 0, 11).rank, 0);
+	monitor_started(&monitor, 0);
+	assert_false(monitor_next_ready(&monitor, 0)); /* step 3's data of the first iteration is forgotten */
+	arrived(3, false, 13);
+	assert_true(monitor_next_ready(&monitor, 0));
 }
 
+/* Rank 1 of three: step 1 waits for messages of 0 and 2, step 2 by another channel for that of 2 and for step 1. */
 static void
-exempt_step_does_not_wait(void **state)
+a_set_is_complete_with_its_last(void **state)
 {
-	monitor_exempt(&monitor, 2);
-	assert_int_equal(monitor.rsq, 2);
-	monitor_started(&monitor);
-	assert_int_equal(monitor_rsq_source(&monitor, 1), MONITOR_NONE);
-	assert_int_equal(monitor_waited_for(&monitor, 0), MONITOR_NONE);
+	struct coll_builder *builder = coll_builder_create(3);
+	const struct coll_chunk word = { .count_elems = 1 };
+	struct coll_dep from0 = coll_builder_send(builder, 0, 1, 0, &word);
+	struct coll_dep from2 = coll_builder_send(builder, 2, 1, 0, &word);
+	struct coll_dep one = coll_builder_send(builder, 1, 0, 0, &word);
+	struct coll_dep aside = coll_builder_send(builder, 1, 2, 1, &word);
+	struct coll_dep two = coll_builder_send(builder, 1, 2, 0, &word);
+	struct err err = { .text = "" };
+	const struct coll_dep *set;
+
+	coll_builder_depend(builder, one, from0);
+	coll_builder_depend(builder, one, from2);
+	coll_builder_depend(builder, two, one);
+	coll_builder_depend(builder, two, aside);
+	coll_builder_depend(builder, two, from2);
+	teardown(NULL);
+	schedule = finish_allgather(builder, 3, 8, 8, &err);
+	assert_non_null(schedule);
+	chains = chains_create(schedule);
+	assert_int_equal(monitor_init(&monitor, chains, 1), 0);
+
+	/* Step 3 follows the later of its own: chains are 1, and 2 3. */
+	assert_int_equal(chains_count(chains, 1), 2);
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 0, &set), 2);
+	assert_int_equal(monitor_rsq_set(&monitor, 1, 0, &set), 0);
+	assert_int_equal(monitor_rsq_set(&monitor, 1, 1, &set), 2);
+	assert_int_equal(monitor_state(&monitor, 0), MONITOR_WAITING);
+	assert_int_equal(monitor_state(&monitor, 1), MONITOR_NON_WAITING);
+	monitor_met(&monitor, 1, from2, false, 100);
+	assert_int_equal(monitor_state(&monitor, 0), MONITOR_WAITING);
+	assert_int_equal(monitor_waits_for(&monitor, 0).rank, 0);
+	monitor_met(&monitor, 3, from2, false, 100);
+	monitor_met(&monitor, 1, from0, false, 200);
+	assert_true(monitor_next_ready(&monitor, 0));
+	assert_int_equal(monitor_waited_for(&monitor, 0, 0).rank, 0);
+	monitor_started(&monitor, 0);
+	monitor_started(&monitor, 1);
+	/* Its own step of the other chain is what step 3 waits for. */
+	assert_int_equal(monitor_state(&monitor, 1), MONITOR_WAITING);
+	assert_int_equal(monitor_waits_for(&monitor, 1).rank, 1);
+	assert_int_equal(monitor_waits_for(&monitor, 1).step, 1);
+	monitor_met(&monitor, 3, one, false, 300);
+	assert_int_equal(monitor_state(&monitor, 1), MONITOR_NON_WAITING);
+	assert_int_equal(monitor_waited_for(&monitor, 1, 250).step, 1);
+	assert_int_equal(monitor_waited_for(&monitor, 1, 350).step, 2);
 }
 
 static void
@@ -182,7 +241,7 @@ main(void)
 		TEST(queues_name_targets_and_sources), TEST(send_first_waits),
 		TEST(waited_for_is_the_later),         TEST(last_step_does_not_wait),
 		TEST(early_data_is_remembered),        TEST(next_iteration_takes_what_came_early),
-		TEST(exempt_step_does_not_wait),       TEST(report_is_the_record),
+		TEST(a_set_is_complete_with_its_last), TEST(report_is_the_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,9 +104,9 @@ fig7(void **state)
 	assert_int_equal(slot(3)->step.step, 2);
 	assert_int_equal(slot(1)->remaining, 0);
 	assert_false(slot(1)->running);
-	assert_int_equal(step_engine_monitor(rig.engine[1], 0, 3)->ssq, 1);
-	assert_int_equal(monitor_state(step_engine_monitor(rig.engine[1], 0, 3)), MONITOR_WAITING);
-	assert_int_equal(monitor_waits_for(step_engine_monitor(rig.engine[1], 0, 3)), 2); /* rank 2 is host 2 */
+	assert_int_equal(step_engine_monitor(rig.engine[1], 0, 3)->queues[0].ssq, 1);
+	assert_int_equal(monitor_state(step_engine_monitor(rig.engine[1], 0, 3), 0), MONITOR_WAITING);
+	assert_int_equal(monitor_waits_for(step_engine_monitor(rig.engine[1], 0, 3), 0).rank, 2); /* rank 2 is host 2 */
 
 	/* Host 2 can use all nine, 10 ms apart: more than the three of one step. */
 	for (uint64_t t = 30; t <= 200; t += 5)
