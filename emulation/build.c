@@ -26,6 +26,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
 		.lcores = lcores,
+		.inband = sc->roce.cc.rates != NULL,
 	};
 
 	for (uint32_t i = 0; i < emulation->ndrivers; i++) {
@@ -75,6 +76,7 @@ configure_switches(struct emulation *emulation)
 		.mtu_bytes = sc->largest_frame_bytes,
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
+		.inband = sc->roce.cc.rates,
 		.telemetry_off = emulation->phase == EMULATION_PREPARE || !sc->telemetry.enabled,
 	};
 }

@@ -27,6 +27,7 @@ fabric_make_links(struct fabric *fabric, struct err *err)
 			.seed = config->seed,
 			.id = i,
 			.rx_port = port->peer_port,
+			.inband = config->inband,
 			.bodies = config->bodies,
 		};
 

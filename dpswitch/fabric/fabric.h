@@ -53,6 +53,7 @@ struct fabric_config {
 	uint32_t min_frame_bytes; /* smallest frame of the run on the wire */
 	uint32_t pause_bytes;     /* a PAUSE frame on the wire */
 	uint32_t lcores;
+	bool inband;           /* packets may have PKT_INT */
 	struct bodies *bodies; /* of packets from outside; NULL: there are none */
 };
 

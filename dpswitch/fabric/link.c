@@ -33,6 +33,8 @@ link_compact(struct link *link)
 
 	if (link->ready_head != 0 && (left <= 16 || link->ready_tail + link->lane_cap > link->ready_cap)) {
 		memmove(link->ready, link->ready + link->ready_head, left * sizeof(*link->ready));
+		if (link->ready_ints != NULL)
+			memmove(link->ready_ints, link->ready_ints + link->ready_head, left * sizeof(*link->ready_ints));
 		link->ready_head = 0;
 		link->ready_tail = left;
 	}
@@ -64,13 +66,16 @@ widened(void *array, uint32_t *cap, uint32_t need, size_t elem_bytes)
 static void
 link_reserve(struct link *link, const struct link_lane *lane)
 {
-	uint32_t held, need;
+	uint32_t held, need, cap = link->ready_cap;
 
 	link_compact(link);
 	/* Twice what it holds, so that compaction is rare. */
 	held = 2 * (link->ready_tail - link->ready_head + lane->npkts);
 	need = link->ready_tail + lane->npkts;
-	link->ready = widened(link->ready, &link->ready_cap, held > need ? held : need, sizeof(*link->ready));
+	need = held > need ? held : need;
+	link->ready = widened(link->ready, &link->ready_cap, need, sizeof(*link->ready));
+	if (link->ready_ints != NULL)
+		link->ready_ints = widened(link->ready_ints, &cap, need, sizeof(*link->ready_ints));
 	link->ready_pauses = widened(link->ready_pauses, &link->pauses_cap, link->pauses_tail + lane->npauses,
 				     sizeof(*link->ready_pauses));
 }
@@ -113,7 +118,7 @@ link_stretch_pause(struct link *link, struct pause_frame *pause)
 }
 
 static void
-link_receive_faulty(struct link *link, const struct link_lane *lane)
+link_receive_faulty(struct link *link, const struct link_lane *lane, const struct int_header *ints)
 {
 	link->faulty_packets += lane->npkts;
 	for (uint32_t i = 0; i < lane->npkts; i++) {
@@ -126,6 +131,8 @@ link_receive_faulty(struct link *link, const struct link_lane *lane)
 			continue;
 		}
 		*p = lane->pkts[i];
+		if (ints != NULL)
+			link->ready_ints[link->ready_tail] = ints[i];
 		if (link->stretched)
 			link_stretch_frame(link, p);
 		if (link->corruption > 0 && prng_unit(&link->prng) < link->corruption) {
@@ -140,6 +147,7 @@ void
 link_receive(struct link *link, uint32_t parity)
 {
 	struct link_lane *lane = &link->lane[parity ^ 1];
+	const struct int_header *ints = link->lane_ints[parity ^ 1];
 
 	if (lane->npkts == 0 && lane->npauses == 0)
 		return;
@@ -148,9 +156,11 @@ link_receive(struct link *link, uint32_t parity)
 	    link->pauses_head == link->pauses_tail)
 		link->stretched = false;
 	if (__builtin_expect(link->loss > 0 || link->corruption > 0 || link->stretched, 0)) {
-		link_receive_faulty(link, lane);
+		link_receive_faulty(link, lane, ints);
 	} else {
 		memcpy(link->ready + link->ready_tail, lane->pkts, lane->npkts * sizeof(*lane->pkts));
+		if (ints != NULL)
+			memcpy(link->ready_ints + link->ready_tail, ints, lane->npkts * sizeof(*ints));
 		link->ready_tail += lane->npkts;
 	}
 	for (uint32_t i = 0; i < lane->npauses; i++) {
@@ -279,13 +289,18 @@ link_init(struct link *link, const struct link_config *config)
 	link->pauses_cap = 4 * link->pause_cap;
 	link->ready = malloc(link->ready_cap * sizeof(*link->ready));
 	link->ready_pauses = malloc(link->pauses_cap * sizeof(*link->ready_pauses));
+	if (config->inband)
+		link->ready_ints = malloc(link->ready_cap * sizeof(*link->ready_ints));
 	for (uint32_t lane = 0; lane < 2; lane++) {
 		link->lane[lane].pkts = malloc(link->lane_cap * sizeof(struct pkt));
 		link->lane[lane].pauses = malloc(link->pause_cap * sizeof(struct pause_frame));
-		if (link->lane[lane].pkts == NULL || link->lane[lane].pauses == NULL)
+		if (config->inband)
+			link->lane_ints[lane] = malloc(link->lane_cap * sizeof(struct int_header));
+		if (link->lane[lane].pkts == NULL || link->lane[lane].pauses == NULL ||
+		    (config->inband && link->lane_ints[lane] == NULL))
 			goto fail;
 	}
-	if (link->ready == NULL || link->ready_pauses == NULL)
+	if (link->ready == NULL || link->ready_pauses == NULL || (config->inband && link->ready_ints == NULL))
 		goto fail;
 	prng_init(&link->prng, config->seed, 0x6c696e6bULL << 32 | config->id);
 	return 0;
@@ -300,8 +315,10 @@ link_fini(struct link *link)
 	for (uint32_t lane = 0; lane < 2; lane++) {
 		free(link->lane[lane].pkts);
 		free(link->lane[lane].pauses);
+		free(link->lane_ints[lane]);
 	}
 	free(link->ready);
+	free(link->ready_ints);
 	free(link->ready_pauses);
 	memset(link, 0, sizeof(*link));
 }

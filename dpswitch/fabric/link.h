@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/int_header.h"
 #include "common/pkt.h"
 #include "common/prng.h"
 #include "dpswitch/fabric/body.h"
@@ -49,6 +50,7 @@ struct link {
 	bool down;                    /* faults: nothing crosses; set with link_set_down() */
 	/* receiver */
 	struct pkt *ready;
+	struct int_header *ready_ints; /* [ready_cap] beside ready; NULL: no packet has any */
 	struct pause_frame *ready_pauses;
 	uint32_t ready_cap, pauses_cap;
 	struct prng prng;
@@ -56,6 +58,7 @@ struct link {
 	uint64_t corrupted_packets;
 	uint64_t faulty_packets; /* crossed while a fault was on */
 	/* sender */
+	struct int_header *lane_ints[2];   /* [lane_cap] beside the lanes' packets; NULL as ready_ints */
 	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
 };
 
@@ -76,6 +79,24 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 	slot = &lane->pkts[lane->npkts++];
 	*slot = *p;
 	slot->time_ps = done_ps + link->delay_ps;
+}
+
+/* The same for a frame with PKT_INT. @param header  copied */
+static inline void
+link_send_int(struct link *link, uint32_t parity, const struct pkt *p, const struct int_header *header, uint64_t done_ps)
+{
+	uint32_t at = link->lane[parity].npkts;
+
+	link_send(link, parity, p, done_ps);
+	if (link->lane[parity].npkts != at)
+		link->lane_ints[parity][at] = *header;
+}
+
+/* The header beside an arrival with PKT_INT, as link_arrivals() gave it. */
+static inline struct int_header *
+link_int(const struct link *link, const struct pkt *p)
+{
+	return &link->ready_ints[p - link->ready];
 }
 
 /* Sends a PAUSE or RESUME whose last bit leaves at done_ps. Calls for one link come in order of done_ps. */
@@ -123,6 +144,7 @@ struct link_config {
 	uint64_t seed;
 	uint32_t id; /* tells the faults' random streams apart */
 	uint32_t rx_port;
+	bool inband;           /* packets may have PKT_INT */
 	struct bodies *bodies; /* may be NULL */
 };
 

@@ -53,6 +53,10 @@ egress_init(struct egress *egress, const struct switch_config *config, uint32_t 
 			       "every packet above them is marked",
 			       config->ecn->where.file, config->ecn->where.line,
 			       (unsigned long long)config->ecn->kmin_bytes, (unsigned long long)config->ecn->kmax_bytes);
+	for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
+		egress->q[c].inband = config->inband != NULL;
+	if (config->inband != NULL)
+		egress->int_rate = (uint32_t)int_rate_index(config->inband, cable->rate_bps);
 	prng_init(&egress->prng, config->seed, 0x65636eULL << 32 | (cable - config->topo->ports));
 	return setup_weights(config, &egress->dwrr, err);
 }

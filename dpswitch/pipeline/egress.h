@@ -23,6 +23,8 @@ struct egress {
 	struct dwrr dwrr;
 	struct ecn_params ecn;
 	struct prng prng;
+	uint64_t sent_bytes; /* in all windows before */
+	uint32_t int_rate;   /* the link's, as hops name it */
 };
 
 /* @param port  of a topology node. @return 0 or a negative errno with err set */

@@ -8,6 +8,7 @@
 #include "common/cfg/cfg.h"
 #include "common/err.h"
 #include "common/flow.h"
+#include "common/int_header.h"
 #include "common/sertable.h"
 #include "telemetry/collector.h"
 #include "topo/pins.h"
@@ -70,5 +71,6 @@ struct switch_config {
 	uint32_t mtu_bytes;       /* largest frame on the wire */
 	uint32_t min_frame_bytes; /* smallest */
 	uint32_t pause_bytes;
-	bool telemetry_off; /* keep no rows: what they cost */
+	const struct int_rates *inband; /* the rates of all links; NULL: no packet has PKT_INT */
+	bool telemetry_off;             /* keep no rows: what they cost */
 };

@@ -24,9 +24,30 @@ struct egress_walk {
 	uint64_t sent_packets, sent_bytes;
 };
 
-/* Puts a frame on the wire at start_ps. */
+/* The header beside a packet that came in now, or that its queue has. */
+static struct int_header *
+header_of(const struct egress_walk *walk, const struct pkt *p, bool queued)
+{
+	return queued ? fifo_int(&walk->port->egress.q[p->prio], p) : link_int(walk->sw->node.rx[p->in_port], p);
+}
+
+/* A packet with telemetry leaves: data hears what this egress is like without it, ACKs bring back what data heard. */
+static __attribute__((noinline)) void
+egress_send_int(const struct egress_walk *walk, const struct pkt *p, uint64_t start_ps, bool queued)
+{
+	const struct egress *egress = &walk->port->egress;
+	struct int_header header = *header_of(walk, p, queued);
+
+	if (p->type == PKT_DATA)
+		int_push(&header, walk->sw->node.id,
+			 int_pack(egress->int_rate, start_ps / PS_PER_NS, egress->sent_bytes + walk->sent_bytes,
+				  egress->q[p->prio].bytes));
+	link_send_int(egress->tx, walk->parity, p, &header, egress->free_ps);
+}
+
+/* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it came in now */
 static inline void
-egress_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps)
+egress_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool queued)
 {
 	struct switch_port *port = walk->port;
 	struct egress *egress = &port->egress;
@@ -37,9 +58,12 @@ egress_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps)
 		account_depart(&walk->sw->account, p, start_ps - walk->start_ps);
 	}
 	egress->free_ps = start_ps + egress->ser_ps[p->wire_bytes];
+	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
+		egress_send_int(walk, p, start_ps, queued);
+	else
+		link_send(egress->tx, walk->parity, p, egress->free_ps);
 	walk->sent_packets++;
 	walk->sent_bytes += p->wire_bytes;
-	link_send(egress->tx, walk->parity, p, egress->free_ps);
 }
 
 /* Takes the next frame out of its queue and sends it. Out of line: that there is none is asked for every arrival. */
@@ -53,7 +77,7 @@ egress_serve(struct egress_walk *walk)
 
 	if (walk->counted >> prio & 1)
 		port->flows.queued[port_flows_slot(&port->flows, p->flow)]--;
-	egress_send(walk, p, egress->free_ps > walk->now_ps ? egress->free_ps : walk->now_ps);
+	egress_send(walk, p, egress->free_ps > walk->now_ps ? egress->free_ps : walk->now_ps, true);
 }
 
 /* Sends what starts before limit_ps. */
@@ -108,12 +132,14 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 		uint64_t start_ps = egress->free_ps > p->time_ps ? egress->free_ps : p->time_ps;
 
 		if (start_ps < next_ps) {
-			egress_send(walk, p, start_ps);
+			egress_send(walk, p, start_ps, false);
 			return;
 		}
 	}
 	if (!egress_push(egress, p))
 		out_of_memory(walk);
+	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
+		*fifo_int(&egress->q[p->prio], fifo_last(&egress->q[p->prio])) = *header_of(walk, p, false);
 	if (counted)
 		port->flows.queued[slot]++;
 }
@@ -180,6 +206,7 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 	egress_drain(&walk, window->end_ps);
 	port->arrivals.count = port->arrivals.nruns = 0;
 	account_end_run(&sw->account);
+	port->egress.sent_bytes += walk.sent_bytes;
 	sw->node.count.tx_packets += walk.sent_packets;
 	sw->node.count.tx_bytes += walk.sent_bytes;
 	if (port->truth.contended || (port->egress.backlog & walk.counted) != 0)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/int_header.h"
 #include "common/pkt.h"
 
 struct fifo {
@@ -12,6 +13,8 @@ struct fifo {
 	uint32_t head, tail; /* free running */
 	uint32_t cap;        /* a power of two; 0 before the first packet */
 	uint64_t bytes;
+	bool inband;             /* packets may have PKT_INT: set before the first */
+	struct int_header *ints; /* beside ring */
 };
 
 static inline uint32_t
@@ -45,6 +48,19 @@ static inline struct pkt *
 fifo_peek(const struct fifo *fifo)
 {
 	return &fifo->ring[fifo->head & (fifo->cap - 1)];
+}
+
+/* The header beside a packet with PKT_INT, in the ring: the last one pushed, or one peeked or popped. */
+static inline struct int_header *
+fifo_int(const struct fifo *fifo, const struct pkt *p)
+{
+	return &fifo->ints[p - fifo->ring];
+}
+
+static inline struct pkt *
+fifo_last(const struct fifo *fifo)
+{
+	return &fifo->ring[(fifo->tail - 1) & (fifo->cap - 1)];
 }
 
 static inline struct pkt *

@@ -252,9 +252,10 @@ make_plan(struct scenario *sc, struct err *err)
 	ret = check_faults(sc, err);
 	if (ret == 0)
 		ret = scenario_check_hosts(sc, err);
-	if (ret < 0)
-		return ret;
-	ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
+	if (ret == 0)
+		ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
+	if (ret == 0)
+		ret = scenario_prepare_inband(sc, err);
 	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;
 }
 

@@ -84,6 +84,7 @@ struct scenario {
 	struct switch_ecn_params ecn;
 	struct roce_cfg host;
 	struct cc_params cc;
+	struct int_rates int_rates; /* of all links, where packets carry telemetry of their path */
 	struct roce_params roce;
 	struct detection_config detection;
 	struct exporter_config exporter;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The scenario's own groups; used by scenario.c, scenario_cfg.c, scenario_hosts.c and scenario_memory.c. */
+/* The scenario's own groups; used by scenario.c, scenario_cfg.c, scenario_hosts.c, scenario_inband.c and scenario_memory.c. */
 #pragma once
 
 #include "common/cfg/cfg.h"
@@ -11,5 +11,7 @@ extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits
 int scenario_resolve_hosts(struct scenario *sc, struct err *err);
 /* Does the run stay within limits.memory? Last of all. @return 0 or -EINVAL */
 int scenario_check_memory(const struct scenario *sc, struct err *err);
+/* Can packets carry telemetry of their path, where host.cc needs it? Once the plan is known. @return 0 or -EINVAL */
+int scenario_prepare_inband(struct scenario *sc, struct err *err);
 /* What external hosts cannot do, once the plan is known. @return 0 or -EINVAL */
 int scenario_check_hosts(const struct scenario *sc, struct err *err);

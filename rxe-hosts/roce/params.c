@@ -58,15 +58,20 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 		 struct err *err)
 {
 	int rc = check_mtu(cfg, err);
+	uint16_t int_bytes = 0;
 
 	if (rc != 0)
 		return rc;
+	if (cc != NULL && cc->ops->inband)
+		int_bytes = INT_WIRE_BYTES;
 	*params = (struct roce_params){
 		.mtu_bytes = (uint32_t)cfg->mtu_bytes,
 		.data_overhead_bytes = (uint32_t)cfg->data_overhead_bytes,
-		.ack_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : roce_wire_bytes(ROCE_RC_ACK, 0)),
+		.ack_bytes =
+			(uint16_t)((cfg->ack_bytes != 0 ? cfg->ack_bytes : roce_wire_bytes(ROCE_RC_ACK, 0)) + int_bytes),
 		.cnp_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : roce_wire_bytes(ROCE_CNP, 0)),
 		.control_bytes = (uint16_t)cfg->control_bytes,
+		.int_bytes = int_bytes,
 		.ack_every = (uint32_t)cfg->ack_every,
 		.window_scales_with_rate = cfg->window_scales_with_rate,
 		.nak = cfg->nak,
@@ -98,8 +103,8 @@ uint16_t
 roce_data_bytes(const struct roce_params *params, uint32_t payload_bytes, bool reth, bool imm)
 {
 	if (params->data_overhead_bytes != 0)
-		return (uint16_t)(payload_bytes + params->data_overhead_bytes);
-	return (uint16_t)roce_wire_bytes(data_opcode(reth, imm), payload_bytes);
+		return (uint16_t)(payload_bytes + params->data_overhead_bytes + params->int_bytes);
+	return (uint16_t)(roce_wire_bytes(data_opcode(reth, imm), payload_bytes) + params->int_bytes);
 }
 
 uint16_t

@@ -41,6 +41,7 @@ struct roce_params {
 	uint32_t data_overhead_bytes; /* 0: that of real RoCEv2, by opcode */
 	uint16_t ack_bytes, cnp_bytes, control_bytes;
 	uint16_t middle_bytes; /* a full segment that is neither first nor last */
+	uint16_t int_bytes;    /* telemetry of the path in data, ACKs and NAKs; 0: none */
 	uint32_t ack_every;
 	uint64_t window_bytes; /* 0: none */
 	bool window_is_bdp;    /* window_bytes is still to be filled in, from the topology */
@@ -67,7 +68,8 @@ int roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, con
 /*
  * Bytes that one data segment occupies on the wire, preamble and inter-frame gap included (IBTA annex A17; IEEE
  * 802.3 clause 4): 8 + 14 Ethernet + 20 IPv4 + 8 UDP + 12 BTH [+ 16 RETH] [+ 4 ImmDt] + payload + pad + 4 ICRC +
- * 4 FCS + 12; or exactly payload + data_overhead_bytes where that is set.
+ * 4 FCS + 12; or exactly payload + data_overhead_bytes where that is set. Where the congestion control needs it, 42 B of
+ * path telemetry are added to either.
  * @param reth  first or only segment of an RDMA WRITE
  * @param imm   last or only segment of a message with immediate data
  */

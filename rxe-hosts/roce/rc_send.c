@@ -44,6 +44,7 @@ rc_send_init(struct rc_send *s, const struct roce_params *params, const struct r
 			.payload_bytes = (uint16_t)params->mtu_bytes,
 			.type = PKT_DATA,
 			.prio = config->prio,
+			.flags = params->int_bytes != 0 ? PKT_INT : 0,
 			.ttl = PKT_TTL_INIT,
 		},
 		.sent_mask = slots - 1,

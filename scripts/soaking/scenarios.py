@@ -24,7 +24,7 @@ PARAMETERS = {
         'rate': ('1Mbps', '100Gbps', '10Tbps'),
     },
     'host': {
-        'cc': ('dcqcn', 'swift', 'timely', 'none'),
+        'cc': ('dcqcn', 'hpcc', 'swift', 'timely', 'none'),
         'ack_every': (1, 2, 64, 1024), 'window': ('bdp', 'none', '1KB', '64KB'), 'window_scales_with_rate': (True, False),
         'timeout_doublings': (0, 3, 16), 'retry_count': (0, 1, 7, 255), 'rnr_retry': (0, 7), 'nak': (True, False),
         'control_bytes': (20, 90, 1500), 'data_prio': (3, 3, 3, 5),

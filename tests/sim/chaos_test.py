@@ -47,7 +47,7 @@ def random_scenario(seed):
     extra = f"""flows = ( {{ src = "a2"; dst = "b1"; sport = 20001; bytes = 4000000; }},
   {{ src = "b2"; dst = "b1"; sport = 20002; bytes = 4000000; start = "100us"; }} );
 host = {{ timeout = "{rng.choice((300, 1000, 4000))}us"; retry_count = {rng.choice((2, 7))};
-  cc = "{rng.choice(("dcqcn", "swift", "timely", "none"))}"; }};
+  cc = "{rng.choice(("dcqcn", "hpcc", "swift", "timely", "none"))}"; }};
 limits = {{ stall = "20ms"; virtual_time = "200ms"; }};
 """
     if rng.random() < 0.3:

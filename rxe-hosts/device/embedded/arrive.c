@@ -171,6 +171,9 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 		out->type = PKT_NAK;
 		out->psn = rc->expected;
 		out->syndrome = what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK;
+	} else if (__builtin_expect((p->flags & PKT_INT) != 0, 0)) {
+		out->flags |= PKT_INT;
+		nic->control.ints[nic->control.tail] = *link_int(host->node.rx[nic->index], p);
 	}
 	nic_control_send(host, nic);
 	rc_recv_replied(rc);
@@ -178,7 +181,7 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 
 /* What an ACK that acknowledged from una on says of the way. */
 static void
-hear(const struct host *host, struct send_qp *qp, const struct pkt *p, uint32_t una, uint64_t rtt_ps)
+hear(const struct host *host, const struct nic *nic, struct send_qp *qp, const struct pkt *p, uint32_t una, uint64_t rtt_ps)
 {
 	struct cc_ack ack = {
 		.now_ps = host->now_ps,
@@ -187,6 +190,7 @@ hear(const struct host *host, struct send_qp *qp, const struct pkt *p, uint32_t 
 		.una = qp->rc.una,
 		.nxt = qp->rc.nxt,
 		.switches = (uint32_t)(PKT_TTL_INIT - p->ttl),
+		.telemetry = p->flags & PKT_INT ? link_int(host->node.rx[nic->index], p) : NULL,
 	};
 
 	rc_send_heard(&qp->rc, &host->params, &ack);
@@ -207,7 +211,7 @@ ack_in(struct host *host, struct nic *nic, const struct pkt *p)
 	    rc_send_outstanding(&qp->rc))
 		host_watch(host, qp);
 	if (host->params.cc.ops->acked != NULL)
-		hear(host, qp, p, una, rtt_ps);
+		hear(host, nic, qp, p, una, rtt_ps);
 	if (__builtin_expect((p->flags & PKT_CE) != 0, 0))
 		rc_send_congested(&qp->rc, &host->params, host->now_ps);
 	if (rtt_ps != 0 && host->client.rtt != NULL)

@@ -124,6 +124,7 @@ embedded_destroy(struct node *node)
 		struct nic *nic = &host->nics[i];
 
 		free(nic->control.pkts);
+		free(nic->control.ints);
 		free(nic->datagrams.pkts);
 		free(nic->ready);
 		free(nic->sent);
@@ -206,12 +207,14 @@ setup_nics(struct host *host, struct err *err)
 		nic->control.cap = NIC_CONTROL_SLOTS;
 		nic->datagrams.cap = NIC_DATAGRAM_SLOTS;
 		nic->control.pkts = malloc(NIC_CONTROL_SLOTS * sizeof(struct pkt));
+		if (host->params.int_bytes != 0)
+			nic->control.ints = malloc(NIC_CONTROL_SLOTS * sizeof(*nic->control.ints));
 		nic->datagrams.pkts = malloc(NIC_DATAGRAM_SLOTS * sizeof(struct pkt));
 		nic->ready = calloc(words, sizeof(*nic->ready));
 		nic->sent = calloc(words, sizeof(*nic->sent));
 		nic->qps = calloc(host->nsend + 1, sizeof(*nic->qps));
 		if (nic->control.pkts == NULL || nic->datagrams.pkts == NULL || nic->ready == NULL || nic->sent == NULL ||
-		    nic->qps == NULL)
+		    nic->qps == NULL || (host->params.int_bytes != 0 && nic->control.ints == NULL))
 			return -ENOMEM;
 		port_truth_init(&nic->truth, &nic->flows);
 		if (port_flows_init(&nic->flows, host->config.flows) < 0 ||

@@ -51,7 +51,8 @@ struct recv_qp {
 
 /* Packets in order, emptied often: positions start over whenever it is empty, so that the cache stays warm. */
 struct pkt_queue {
-	struct pkt *pkts; /* [cap] */
+	struct pkt *pkts;        /* [cap] */
+	struct int_header *ints; /* [cap] beside those with PKT_INT; NULL: none has */
 	uint32_t head, tail, cap;
 };
 

@@ -32,12 +32,16 @@ queue_pop(struct pkt_queue *q)
 	return p;
 }
 
+/* @param header  of a packet with PKT_INT */
 static inline void
-put_on_wire(struct host *host, struct nic *nic, const struct pkt *p)
+put_on_wire(struct host *host, struct nic *nic, const struct pkt *p, const struct int_header *header)
 {
 	uint64_t done_ps = host->now_ps + nic->ser_ps[p->wire_bytes];
 
-	link_send(nic->tx, host->window.parity, p, done_ps);
+	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
+		link_send_int(nic->tx, host->window.parity, p, header, done_ps);
+	else
+		link_send(nic->tx, host->window.parity, p, done_ps);
 	nic->free_ps = done_ps;
 	host->node.count.tx_packets++;
 	host->node.count.tx_bytes += p->wire_bytes;
@@ -80,7 +84,9 @@ nic_transmit(struct host *host, struct nic *nic)
 	struct send_qp *qp;
 
 	if (!queue_empty(&nic->control)) {
-		put_on_wire(host, nic, queue_pop(&nic->control));
+		const struct pkt *p = queue_pop(&nic->control);
+
+		put_on_wire(host, nic, p, p->flags & PKT_INT ? &nic->control.ints[p - nic->control.pkts] : NULL);
 	} else if (!queue_empty(&nic->datagrams) && !held_by_pause(nic, nic->datagrams.pkts[nic->datagrams.head].prio)) {
 		send_datagram(host, nic);
 	} else {
@@ -97,6 +103,8 @@ queue_compact(struct pkt_queue *q)
 	if (q->head == 0)
 		return false;
 	memmove(q->pkts, q->pkts + q->head, (q->tail - q->head) * sizeof(*q->pkts));
+	if (q->ints != NULL)
+		memmove(q->ints, q->ints + q->head, (q->tail - q->head) * sizeof(*q->ints));
 	q->tail -= q->head;
 	q->head = 0;
 	return true;
@@ -235,11 +243,12 @@ count_sent(struct nic *nic, struct send_qp *qp, uint32_t wire_bytes)
 static inline void
 send_data(struct host *host, struct nic *nic, struct send_qp *qp)
 {
+	static const struct int_header none_yet;
 	bool fresh = !rc_send_outstanding(&qp->rc);
 	struct pkt p;
 
 	rc_send_next(&qp->rc, &host->params, host->now_ps, &p);
-	put_on_wire(host, nic, &p);
+	put_on_wire(host, nic, &p, &none_yet);
 	nic->last = qp->bit;
 	host->node.count.born_packets++;
 	host->node.count.born_bytes += p.wire_bytes;
@@ -262,7 +271,7 @@ send_datagram(struct host *host, struct nic *nic)
 	struct pkt *p = queue_pop(&nic->datagrams);
 	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
 
-	put_on_wire(host, nic, p);
+	put_on_wire(host, nic, p, NULL);
 	if (host->has_telemetry) {
 		count_waiting(host, nic, qp);
 		count_sent(nic, qp, p->wire_bytes);

@@ -10,11 +10,13 @@
 #include <stdint.h>
 
 #include "common/cfg/cfg.h"
+#include "common/int_header.h"
 #include "common/units.h"
 
 /* Value, name in scenarios, the file's symbol, what it goes by. */
 #define CC_ALGORITHMS(ROW)                                                                                                 \
 	ROW(CC_DCQCN, "dcqcn", dcqcn, "marks of switches (host.dcqcn)")                                                    \
+	ROW(CC_HPCC, "hpcc", hpcc, "what switches write into packets: inband telemetry (host.hpcc)")                       \
 	ROW(CC_SWIFT, "swift", swift, "delay against a target (host.swift)")                                               \
 	ROW(CC_TIMELY, "timely", timely, "the gradient of the delay (host.timely)")                                        \
 	ROW(CC_NONE, "none", none, "nothing: line rate within host.window")
@@ -41,6 +43,7 @@ struct cc_params {
 	uint64_t base_rtt_ps;          /* the longest round trip of the network without queues */
 	uint32_t payload_bytes;        /* of a full packet */
 	uint32_t frame_bytes;          /* it occupies on the wire */
+	const struct int_rates *rates; /* that hops name; set where ops->inband is */
 	uint64_t own[CC_PARAMS_WORDS]; /* the algorithm's: what its table binds, and what it makes of that */
 };
 
@@ -56,10 +59,11 @@ struct cc {
 /* An ACK came in. Packets count as 32-bit sequence numbers modulo 2^32. */
 struct cc_ack {
 	uint64_t now_ps;
-	uint64_t rtt_ps;   /* of the packet it is for; 0: no sample (Karn) */
-	uint32_t acked;    /* packets that it acknowledges for the first time */
-	uint32_t una, nxt; /* then: the oldest unacknowledged; the next to send */
-	uint32_t switches; /* that it came through */
+	uint64_t rtt_ps;                    /* of the packet it is for; 0: no sample (Karn) */
+	uint32_t acked;                     /* packets that it acknowledges for the first time */
+	uint32_t una, nxt;                  /* then: the oldest unacknowledged; the next to send */
+	uint32_t switches;                  /* that it came through */
+	const struct int_header *telemetry; /* of the path of the packet it is for; NULL: none */
 };
 
 enum cc_loss {
@@ -70,6 +74,7 @@ enum cc_loss {
 /* Whatever it has no use for is NULL. Times never go back. */
 struct cc_ops {
 	const char *name;
+	bool inband;                   /* data packets and ACKs carry telemetry of the path (common/int_header.h) */
 	const struct cfg_table *table; /* "host.NAME"; bound into the parameters' own; NULL: none */
 	/* Checks and completes what was bound. @return 0, or -EINVAL with err set */
 	int (*prepare)(struct cc_params *params, struct err *err);

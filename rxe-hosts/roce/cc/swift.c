@@ -6,7 +6,6 @@
  */
 #include "rxe-hosts/roce/cc/swift.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
  */
 #include "rxe-hosts/roce/cc/timely.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stddef.h>
 
 #include "common/array.h"
@@ -15,10 +15,12 @@
 #define FIELD(member) offsetof(struct timely_params, member)
 
 static const struct cfg_field fields[] = {
-	{ "alpha", CFG_FLOAT, FIELD(alpha), "0.875", 1e-6, 1, NULL,
-	  "weight of the newest RTT difference in their average" },
+	{ "alpha", CFG_FLOAT, FIELD(alpha), "0.02", 1e-6, 1, NULL, "weight of the newest RTT difference in their average" },
 	{ "beta", CFG_FLOAT, FIELD(beta), "0.8", 1e-6, 1, NULL, "multiplicative decrease" },
-	{ "delta", CFG_RATE, FIELD(delta_bps), "10Mbps", 1, 1e13, NULL, "additive increase of the rate" },
+	{ "max_decrease", CFG_FLOAT, FIELD(max_decrease), "0.5", 1e-6, 1, NULL,
+	  "share of the rate that one decrease takes at most" },
+	{ "delta", CFG_RATE, FIELD(delta_bps), "0bps", 0, 1e13, NULL,
+	  "additive increase of the rate; 0bps: a thousandth of the line's, 10 Mbps at 10 Gbps" },
 	{ "t_low", CFG_TIME, FIELD(t_low_ps), "50us", 0, 0, NULL,
 	  "below this RTT the rate increases, whatever the gradient" },
 	{ "t_high", CFG_TIME, FIELD(t_high_ps), "500us", 0, 0, NULL,
@@ -28,7 +30,7 @@ static const struct cfg_field fields[] = {
 	{ "hai", CFG_INT, FIELD(hai), "5", 1, 1000000, NULL,
 	  "completion events in a row without rising delay, from which on the increase is fivefold" },
 	{ "segment", CFG_BYTES, FIELD(segment_bytes), "16KB", 1, 1e9, NULL, "payload of one completion event" },
-	{ "min_rate", CFG_RATE, FIELD(min_rate_bps), "10Mbps", 1, 1e13, NULL, "a QP's rate never falls below" },
+	{ "min_rate", CFG_RATE, FIELD(min_rate_bps), "100Mbps", 1, 1e13, NULL, "a QP's rate never falls below" },
 };
 
 static const struct cfg_table table = {
@@ -55,17 +57,17 @@ reset(struct cc *cc, const struct cc_params *params)
 	((struct timely *)cc->state)->rate_bps = (double)cc->line_bps;
 }
 
-/* Algorithm 1, from the gradient on. @return the rate that follows from a completion event */
+/* Algorithm 1, from the gradient on. @return the rate that follows from a completion event, without limits */
 static double
-next_rate(struct timely *s, const struct timely_params *own, double gradient, uint64_t rtt_ps)
+next_rate(struct timely *s, const struct timely_params *own, double delta_bps, double gradient, uint64_t rtt_ps)
 {
 	s->not_rising = gradient <= 0 ? s->not_rising + 1 : 0;
 	if (rtt_ps < own->t_low_ps)
-		return s->rate_bps + (double)own->delta_bps;
+		return s->rate_bps + delta_bps;
 	if (rtt_ps > own->t_high_ps)
 		return s->rate_bps * (1 - own->beta * (1 - (double)own->t_high_ps / (double)rtt_ps));
 	if (gradient <= 0)
-		return s->rate_bps + (s->not_rising >= (uint64_t)own->hai ? HAI_TIMES : 1) * (double)own->delta_bps;
+		return s->rate_bps + (s->not_rising >= (uint64_t)own->hai ? HAI_TIMES : 1) * delta_bps;
 	return s->rate_bps * (1 - own->beta * gradient);
 }
 
@@ -74,8 +76,9 @@ acked(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
 {
 	const struct timely_params *own = (const struct timely_params *)params->own;
 	struct timely *s = (struct timely *)cc->state;
-	double min_rtt_ps = (double)(own->min_rtt_ps != 0 ? own->min_rtt_ps : params->base_rtt_ps), diff_ps;
-	double floor_bps = own->min_rate_bps < cc->line_bps ? (double)own->min_rate_bps : (double)cc->line_bps;
+	double min_rtt_ps = (double)(own->min_rtt_ps != 0 ? own->min_rtt_ps : params->base_rtt_ps), diff_ps, rate_bps;
+	double line_bps = (double)cc->line_bps;
+	double delta_bps = own->delta_bps != 0 ? (double)own->delta_bps : line_bps / 1000;
 
 	s->segment_bytes += (uint64_t)ack->acked * params->payload_bytes;
 	if (s->segment_bytes < own->segment_bytes || ack->rtt_ps == 0)
@@ -86,11 +89,9 @@ acked(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
 	diff_ps = (double)ack->rtt_ps - (double)s->prev_rtt_ps;
 	s->prev_rtt_ps = ack->rtt_ps;
 	s->rtt_diff_ps = (1 - own->alpha) * s->rtt_diff_ps + own->alpha * diff_ps;
-	s->rate_bps = next_rate(s, own, s->rtt_diff_ps / min_rtt_ps, ack->rtt_ps);
-	if (s->rate_bps > (double)cc->line_bps)
-		s->rate_bps = (double)cc->line_bps;
-	if (s->rate_bps < floor_bps)
-		s->rate_bps = floor_bps;
+	rate_bps = next_rate(s, own, delta_bps, s->rtt_diff_ps / min_rtt_ps, ack->rtt_ps);
+	rate_bps = fmax(rate_bps, s->rate_bps * (1 - own->max_decrease));
+	s->rate_bps = fmin(fmax(rate_bps, (double)own->min_rate_bps), line_bps);
 	cc->rate_bps = (uint64_t)s->rate_bps;
 }
 

@@ -7,8 +7,9 @@
 /* Group "host.timely". */
 struct timely_params {
 	struct cfg_where where;
-	double alpha, beta;
-	uint64_t delta_bps, min_rate_bps;
+	double alpha, beta, max_decrease;
+	uint64_t delta_bps; /* 0: a thousandth of the line's rate */
+	uint64_t min_rate_bps;
 	uint64_t t_low_ps, t_high_ps;
 	uint64_t min_rtt_ps; /* 0: the network's base RTT */
 	int64_t hai;         /* completion events in a row without rising delay, before the increase is fivefold */

@@ -59,7 +59,10 @@ send_frame(struct frig_host *host, struct frig_frames *list, uint64_t start_ps, 
 	struct pkt p = list->frames[list->next++].p;
 
 	host->free_ps = start_ps + serialize_ps(host, p.wire_bytes);
-	link_send(host->node.tx[0], window->parity, &p, host->free_ps);
+	if (p.flags & PKT_INT)
+		link_send_int(host->node.tx[0], window->parity, &p, &(struct int_header){ .count = 0 }, host->free_ps);
+	else
+		link_send(host->node.tx[0], window->parity, &p, host->free_ps);
 	p.time_ps = host->free_ps + host->node.tx[0]->delay_ps;
 	GROW(host->sent, host->nsent);
 	host->sent[host->nsent++] = p;
@@ -77,6 +80,9 @@ take_arrivals(struct frig_host *host, uint64_t end_ps)
 	uint32_t count = link_arrivals(rx, end_ps, &pkts);
 
 	for (uint32_t i = 0; i < count; i++) {
+		GROW(host->ints, host->ngot);
+		if (pkts[i].flags & PKT_INT)
+			host->ints[host->ngot] = *link_int(rx, &pkts[i]);
 		GROW(host->got, host->ngot);
 		host->got[host->ngot++] = pkts[i];
 		host->node.count.rx_packets++;
@@ -194,6 +200,7 @@ frig_host_destroy(struct frig_host *host)
 	free(host->data.frames);
 	free(host->own);
 	free(host->got);
+	free(host->ints);
 	free(host->sent);
 	free(host->pauses);
 	free(host);

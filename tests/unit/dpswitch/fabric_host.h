@@ -34,7 +34,8 @@ struct frig_host {
 	struct frig_frames control, data; /* class 0, which goes first and is never paused; the others */
 	struct frig_own_pause *own;
 	size_t nown, next_own;
-	struct pkt *got; /* arrivals, as they came */
+	struct pkt *got;         /* arrivals, as they came */
+	struct int_header *ints; /* beside those with PKT_INT */
 	size_t ngot;
 	struct pkt *sent; /* departures; time_ps is their arrival at the other end */
 	size_t nsent;

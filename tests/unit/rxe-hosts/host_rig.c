@@ -139,17 +139,9 @@ make_topology(struct rig *rig)
 	}
 }
 
-void
-rig_start(struct rig *rig)
+static void
+make_links(struct rig *rig)
 {
-	struct err err = { "" };
-	int rc;
-
-	make_topology(rig);
-	rig->table.flows = rig->flows;
-	rig->sertables.quantum_ps = rig->params.quantum_ps;
-	rig->shared = embedded_shared_create(&rig->topo, &rig->table, &err);
-	assert(rig->shared != NULL);
 	for (uint32_t i = 0; i < 2 * rig->nnics; i++) {
 		struct link_config config = {
 			.rate_bps = rig->rate_bps,
@@ -158,12 +150,26 @@ rig_start(struct rig *rig)
 			.quantum_ps = rig->params.quantum_ps,
 			.min_frame_bytes = 60,
 			.pause_bytes = 84,
+			.inband = rig->params.int_bytes != 0,
 			.id = i,
 		};
+		int rc = link_init(&rig->links[i], &config);
 
-		rc = link_init(&rig->links[i], &config);
 		assert(rc == 0);
 	}
+}
+
+void
+rig_start(struct rig *rig)
+{
+	struct err err = { "" };
+
+	make_topology(rig);
+	rig->table.flows = rig->flows;
+	rig->sertables.quantum_ps = rig->params.quantum_ps;
+	rig->shared = embedded_shared_create(&rig->topo, &rig->table, &err);
+	assert(rig->shared != NULL);
+	make_links(rig);
 	for (uint32_t h = 0; h < 2; h++) {
 		struct embedded_config config = {
 			.node = h,
@@ -221,6 +227,7 @@ pass(struct rig *rig)
 {
 	for (uint32_t i = 0; i < 2 * rig->nnics; i++) {
 		struct link_lane *lane = &rig->links[i].lane[rig->window.parity];
+		struct int_header *ints = rig->links[i].lane_ints[rig->window.parity];
 		uint32_t kept = 0;
 
 		for (uint32_t k = 0; k < lane->npkts; k++) {
@@ -231,6 +238,11 @@ pass(struct rig *rig)
 				rig->lost_packets++;
 			else
 				lane->pkts[kept++] = p;
+			if (!(p.flags & PKT_INT))
+				continue;
+			if (rig->stamp != NULL)
+				rig->stamp(rig, &p, &ints[k]);
+			ints[kept - (kept != 0)] = ints[k];
 		}
 		lane->npkts = kept;
 	}

@@ -48,6 +48,8 @@ struct rig {
 	struct window window;
 	/* Sees every frame between the windows; may change it. Returns false to lose it. NULL: all pass. */
 	bool (*filter)(struct rig *rig, uint32_t from, struct pkt *p);
+	/* What a switch would write into a frame with PKT_INT on its way. NULL: nothing. */
+	void (*stamp)(struct rig *rig, const struct pkt *p, struct int_header *header);
 	uint32_t state; /* the filter's own */
 	uint64_t lost_packets;
 	uint32_t sent[2][PKT_TYPES]; /* frames that left, by host and type */

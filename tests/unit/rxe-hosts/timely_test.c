@@ -28,6 +28,7 @@ setup(void **unused)
 	const struct timely_params given = {
 		.alpha = 0.5,
 		.beta = 0.8,
+		.max_decrease = 1,
 		.delta_bps = 10000000,
 		.min_rate_bps = 100000000,
 		.t_low_ps = 50 * US,
@@ -150,6 +151,27 @@ test_the_rate_has_a_floor(void **unused)
 	assert_int_equal(cc.rate_bps, 50000000);
 }
 
+/* As in the authors' own model: at most half of it. */
+static void
+test_one_decrease_is_limited(void **unused)
+{
+	own()->max_decrease = 0.5;
+	sample(100);
+	sample(490);
+	assert_int_equal(cc.rate_bps, LINE / 2);
+}
+
+/* A thousandth of 10 Gbps. */
+static void
+test_the_increase_follows_the_line_where_none_is_given(void **unused)
+{
+	own()->delta_bps = 0;
+	sample(100);
+	sample(110);
+	sample(90); /* smoothed 2.5 - 10: +10 Mbps */
+	near(8.01e9);
+}
+
 static void
 test_base_rtt_normalizes_where_min_rtt_is_not_given(void **unused)
 {
@@ -181,6 +203,8 @@ main(void)
 		cmocka_unit_test_setup(test_a_segment_is_one_event, setup),
 		cmocka_unit_test_setup(test_no_sample_no_event, setup),
 		cmocka_unit_test_setup(test_the_rate_has_a_floor, setup),
+		cmocka_unit_test_setup(test_one_decrease_is_limited, setup),
+		cmocka_unit_test_setup(test_the_increase_follows_the_line_where_none_is_given, setup),
 		cmocka_unit_test_setup(test_base_rtt_normalizes_where_min_rtt_is_not_given, setup),
 		cmocka_unit_test_setup(test_thresholds_in_the_wrong_order_are_an_error, setup),
 	};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a host tells its congestion control: ACKs, losses, and telemetry that comes back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "rxe-hosts/roce/cc/hpcc.h"
+#include "tests/unit/rxe-hosts/nic_rig.h"
+
+static struct {
+	struct cc_ack acks[64];
+	uint16_t hops[64]; /* of their telemetry */
+	uint64_t hop[64];
+	uint32_t nacks, naks, timeouts, resets;
+} heard;
+
+static void
+hear_reset(struct cc *cc, const struct cc_params *params)
+{
+	heard.resets++;
+	cc->window_bytes = 4 * 1300;
+	cc->rate_bps = cc->line_bps / 2;
+}
+
+static void
+hear_ack(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
+{
+	uint32_t at = heard.nacks < 64 ? heard.nacks++ : 63;
+
+	heard.acks[at] = *ack;
+	if (ack->telemetry == NULL)
+		return;
+	heard.hops[at] = ack->telemetry->count;
+	heard.hop[at] = ack->telemetry->hops[0];
+}
+
+static void
+hear_loss(struct cc *cc, const struct cc_params *params, enum cc_loss loss, uint64_t now_ps)
+{
+	heard.naks += loss == CC_LOSS_NAK;
+	heard.timeouts += loss == CC_LOSS_TIMEOUT;
+}
+
+static const struct cc_ops ears = { .name = "ears", .reset = hear_reset, .acked = hear_ack, .lost = hear_loss };
+
+static int
+setup_ears(void **state)
+{
+	memset(&heard, 0, sizeof(heard));
+	setup(state);
+	rig.params.cc.ops = &ears;
+	return 0;
+}
+
+/* Half of the line's rate: 1348 B each 214 ns (quantum 1 ns: 215.68 floored); no more than 4 packets in flight. */
+static void
+test_rate_and_window_are_obeyed(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	rig_start(&rig);
+	rig_send(&rig, flow, 20 * 1300, 1);
+	rig_run(&rig, 1000 * NS);
+	assert_int_equal(rig.sent[0][PKT_DATA], 4); /* and then the window is full */
+	rig_run(&rig, 100 * PS_PER_US);
+	assert_int_equal(heard.nacks, 20);
+	assert_int_equal(heard.resets, 1);
+	assert_int_equal(heard.acks[1].now_ps - heard.acks[0].now_ps, 215 * NS);
+}
+
+static void
+test_an_ack_says_what_it_acknowledges(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	rig.params.ack_every = 2;
+	rig_start(&rig);
+	rig_send(&rig, flow, 6 * 1300, 1);
+	rig_run(&rig, 100 * PS_PER_US);
+	assert_int_equal(heard.nacks, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(heard.acks[i].acked, 2);
+		assert_int_equal(heard.acks[i].una, rig.first_psn + 2 * (i + 1));
+		assert_true(heard.acks[i].nxt >= heard.acks[i].una);
+		assert_int_equal(heard.acks[i].rtt_ps, (107 + 1000 + 4 + 1000) * NS);
+		assert_int_equal(heard.acks[i].switches, 0);
+		assert_null(heard.acks[i].telemetry);
+	}
+}
+
+static bool
+lose_third_once(struct rig *g, uint32_t from, struct pkt *p)
+{
+	return p->type != PKT_DATA || p->psn != g->first_psn + 2 || g->state++ != 0;
+}
+
+static bool
+lose_all_acks(struct rig *g, uint32_t from, struct pkt *p)
+{
+	return p->type == PKT_DATA;
+}
+
+static void
+test_losses_are_told_by_kind(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	rig.filter = lose_third_once;
+	rig_start(&rig);
+	rig_send(&rig, flow, 6 * 1300, 1);
+	rig_run(&rig, 100 * PS_PER_US);
+	assert_non_null(rig_wc(&rig, 0, WC_SENT, 0));
+	assert_int_equal(heard.naks, 1);
+	assert_int_equal(heard.timeouts, 0);
+	rig.filter = lose_all_acks;
+	rig_send(&rig, flow, 1300, 2);
+	rig_run(&rig, 9 * PS_PER_MS);
+	assert_int_equal(heard.timeouts, 1);
+}
+
+static void
+stamp(struct rig *g, const struct pkt *p, struct int_header *header)
+{
+	if (p->type == PKT_DATA)
+		int_push(header, 9, p->psn);
+}
+
+/* A packet's ACK brings its own telemetry back; 42 B more on the wire, there and back. */
+static void
+test_telemetry_comes_back(void **state)
+{
+	static struct cc_ops inband;
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	inband = ears;
+	inband.inband = true;
+	rig.params.cc.ops = &inband;
+	rig.params.int_bytes = INT_WIRE_BYTES;
+	rig.stamp = stamp;
+	rig_start(&rig);
+	rig_send(&rig, flow, 10 * 1300, 1);
+	rig_run(&rig, 100 * PS_PER_US);
+	assert_int_equal(heard.nacks, 10);
+	for (uint32_t i = 0; i < 10; i++) {
+		assert_int_equal(heard.hops[i], 1);
+		assert_int_equal(heard.hop[i], rig.first_psn + i);
+	}
+}
+
+static void
+test_telemetry_counts_on_the_wire(void **state)
+{
+	const struct roce_cfg cfg = { .mtu_bytes = 1024, .window = "none" };
+	struct cc_params cc = { .ops = &cc_hpcc };
+	struct roce_params params;
+	struct err err = { "" };
+
+	assert_int_equal(roce_params_init(&params, &cfg, &cc, 0, &err), 0);
+	assert_int_equal(roce_data_bytes(&params, 1024, false, false), 1106 + 42);
+	assert_int_equal(params.middle_bytes, 1106 + 42);
+	assert_int_equal(params.ack_bytes, 86 + 42);
+	assert_int_equal(params.cnp_bytes, 98);
+	assert_int_equal(roce_ud_bytes(&params, 64), 82 + 8 + 4 + 64);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_rate_and_window_are_obeyed, setup_ears, teardown),
+		cmocka_unit_test_setup_teardown(test_an_ack_says_what_it_acknowledges, setup_ears, teardown),
+		cmocka_unit_test_setup_teardown(test_losses_are_told_by_kind, setup_ears, teardown),
+		cmocka_unit_test_setup_teardown(test_telemetry_comes_back, setup_ears, teardown),
+		cmocka_unit_test(test_telemetry_counts_on_the_wire),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
