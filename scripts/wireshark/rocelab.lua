@@ -62,8 +62,8 @@ end
 local VALUES = {
   ["run.policy"] = { [0] = "off", "vedrfolnir", "vedrfolnir-poster", "hawkeye-minr", "hawkeye-maxr", "full-polling" },
   ["node.kind"] = { [0] = "switch", "host" },
-  ["collective.algorithm"] = { [0] = "ring", "halving-doubling" },
-  ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce" },
+  ["collective.algorithm"] = { [0] = "ring", "halving-doubling", "file" },
+  ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "custom" },
   ["trigger.cause"] = { [0] = "rtt", "stall" },
   ["poll.flags"] = POLL_FLAGS,
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },

@@ -122,6 +122,8 @@ every_collective_is_complete(void **state)
 				struct coll_schedule *schedule;
 				struct err err = { 0 };
 
+				if (!coll_algorithm_has(algorithm, op))
+					continue;
 				schedule =
 					coll_schedule_create(&(struct coll_params){ .op = op,
 										    .algorithm = algorithm,
@@ -148,9 +150,12 @@ static void
 steps_of_a_block_send_one_block(void **state)
 {
 	for (int algorithm = 0; algorithm < ENUM_COUNT(COLL_ALGORITHMS); algorithm++) {
-		struct coll_schedule *schedule = make_schedule(COLL_ALLGATHER, algorithm, 8, 800);
+		struct coll_schedule *schedule;
 		bool equal = true;
 
+		if (!coll_algorithm_has(algorithm, COLL_ALLGATHER))
+			continue;
+		schedule = make_schedule(COLL_ALLGATHER, algorithm, 8, 800);
 		for (uint32_t i = 0; i < coll_all_steps(schedule); i++)
 			equal &= schedule->steps[i].count_elems == 100;
 		assert_int_equal(coll_block_steps(algorithm, COLL_ALLGATHER), equal);

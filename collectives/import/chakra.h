@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A Chakra execution trace on its way to a program: files, nodes, process groups and collectives are a file each. */
+#pragma once
+
+#include "collectives/import/import.h"
+#include "collectives/import/program.h"
+
+#define CHAKRA_MAX_GROUPS 65536
+#define CHAKRA_MAX_NAME 64 /* bytes of a group's */
+
+/* Value in the schema, name, name of the operation that does it; NULL: none. */
+#define CHAKRA_COLLECTIVES(ROW)                                                                                            \
+	ROW(0, "ALL_REDUCE", "allreduce")                                                                                  \
+	ROW(1, "REDUCE", "reduce")                                                                                         \
+	ROW(2, "ALL_GATHER", "allgather")                                                                                  \
+	ROW(3, "GATHER", NULL)                                                                                             \
+	ROW(4, "SCATTER", NULL)                                                                                            \
+	ROW(5, "BROADCAST", "broadcast")                                                                                   \
+	ROW(6, "ALL_TO_ALL", "alltoall")                                                                                   \
+	ROW(7, "REDUCE_SCATTER", "reducescatter")                                                                          \
+	ROW(8, "REDUCE_SCATTER_BLOCK", "reducescatter")                                                                    \
+	ROW(9, "BARRIER", "allreduce")
+
+enum chakra_type {
+	CHAKRA_METADATA = 1,
+	CHAKRA_MEM_LOAD = 2,
+	CHAKRA_MEM_STORE = 3,
+	CHAKRA_COMP = 4,
+	CHAKRA_SEND = 5,
+	CHAKRA_RECV = 6,
+	CHAKRA_COLL = 7,
+};
+
+/* One node. Attributes that it does not have: ABSENT, or an empty name. */
+struct chakra_node {
+	uint64_t id, offset; /* of its message in the file */
+	uint32_t type;
+	bool cpu;
+	uint64_t duration_ps;
+	uint64_t comm_type, comm_size, comm_src, comm_dst, comm_tag, num_ops, root;
+	char group[CHAKRA_MAX_NAME];
+	size_t first_dep, ndeps;    /* ids, in the trace's deps */
+	uint32_t first_op, last_op; /* operations of it */
+};
+
+#define CHAKRA_ABSENT UINT64_MAX
+#define CHAKRA_BARRIER 9
+
+/* The trace of one rank. */
+struct chakra_trace {
+	struct chakra_node *nodes; /* in the order of the file */
+	size_t nnodes, node_room;
+	uint64_t *deps;
+	size_t ndeps, dep_room;
+};
+
+struct chakra_group {
+	char name[CHAKRA_MAX_NAME]; /* empty: all ranks */
+	uint32_t *ranks;
+	uint32_t nranks;
+};
+
+struct chakra {
+	const struct import_options *options;
+	struct program program;
+	char **paths; /* [ranks] */
+	uint32_t ranks;
+	struct chakra_trace *traces; /* [ranks] */
+	struct chakra_group *groups; /* [0]: all ranks */
+	size_t ngroups, group_room;
+	uint64_t largest_bytes; /* message */
+	uint64_t nmessages;     /* of collectives: each has a tag of its own */
+	struct err *err;
+};
+
+/*
+ * Finds the files: of a folder, or PREFIX.RANK.et. Fills paths and ranks.
+ * @return 0; -EINVAL, -ENOMEM or that of the folder with err set
+ */
+int chakra_find_files(struct chakra *chakra);
+
+/* Reads all nodes of one rank; process groups that it tells of are added. @return 0; -EINVAL or -ENOMEM with err set */
+int chakra_read_trace(struct chakra *chakra, uint32_t rank);
+
+/* Groups of the file that the options name. @return 0; -EINVAL or -ENOMEM with err set */
+int chakra_read_groups(struct chakra *chakra);
+
+/* Those that a metadata node of PyTorch tells of in its inputs; what is no such list tells of none. @return as above */
+int chakra_groups_of_inputs(struct chakra *chakra, const char *values, const char *place);
+
+/* @return NULL: there is none of the name */
+const struct chakra_group *chakra_find_group(const struct chakra *chakra, const char *name);
+
+/* Adds messages and computations of all collectives; their nodes have operations. @return 0; -EINVAL, -E2BIG, -ENOMEM */
+int chakra_expand_collectives(struct chakra *chakra);
+
+/* err: "file: node ID at byte OFFSET ...". @return -EINVAL */
+int chakra_fail(const struct chakra *chakra, uint32_t rank, const struct chakra_node *node, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a file of any format says, before it is a schedule: operations of each rank, and which of them wait for which of
+ * the same rank. Sends and receives find each other later (match.c), by source, destination and tag, the k-th send and
+ * the k-th receive in the order of the file. Readers fill it in; program_schedule() makes steps of it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectives/schedule.h"
+
+#define PROGRAM_MAX_OPS (1u << 22)     /* of all ranks */
+#define PROGRAM_MAX_WAITS (1u << 26)   /* dependencies of operations, or of steps */
+#define PROGRAM_MAX_COUNT (1ull << 40) /* elements of one operation */
+#define PROGRAM_MAX_PS (1ull << 60)    /* one computation */
+#define PROGRAM_NONE UINT32_MAX
+#define PROGRAM_PLACE 256 /* bytes of a described place */
+
+enum program_kind {
+	PROGRAM_SEND,
+	PROGRAM_RECV,  /* over when its message has arrived and all that it waits for is over */
+	PROGRAM_LOCAL, /* moves, adds or computes: a step */
+	PROGRAM_JOIN,  /* over when all that it waits for is over: no step */
+};
+
+/* Where an operation stands in the file, as the format counts: its reader describes it. */
+struct program_place {
+	uint32_t file; /* of struct program's */
+	uint64_t at;   /* line or byte */
+	uint64_t name; /* node, or thread block and step */
+};
+
+struct program_op {
+	enum program_kind kind;
+	bool reduce;   /* a receive or local operation adds to what is there; else it overwrites */
+	uint32_t rank; /* whose it is */
+	uint32_t peer; /* of a message: the other rank */
+	uint64_t tag;  /* of a message */
+	uint64_t lane; /* sends to one peer, or local operations of a rank: those of one lane go one after another */
+	uint64_t src_elems, dst_elems; /* a send reads at src, a receive puts at dst, a local operation does both */
+	uint64_t count_elems;
+	uint64_t compute_ps;
+	struct program_place place;
+};
+
+/* One waits for another of its rank. */
+struct program_wait {
+	uint32_t op, on;
+	bool start; /* op may start when on may start; else, when it is over */
+};
+
+struct program {
+	uint32_t ranks;
+	uint32_t max_channels; /* of a pair of ranks: further lanes share them; 0: every lane has its own */
+	struct program_op *ops;
+	size_t nops, op_room;
+	struct program_wait *waits;
+	size_t nwaits, wait_room;
+	const char *const *files; /* names that places refer to */
+	/* "file:line: what stands there", of PROGRAM_PLACE bytes at most. @return buf */
+	char *(*describe)(const struct program *program, const struct program_place *place, char *buf);
+};
+
+void program_init(struct program *program, uint32_t ranks, const char *const *files,
+		  char *(*describe)(const struct program *, const struct program_place *, char *));
+void program_fini(struct program *program);
+
+/* Adds an operation. @return its index; PROGRAM_NONE: more than PROGRAM_MAX_OPS, or no memory, with err set */
+uint32_t program_add(struct program *program, const struct program_op *op, struct err *err);
+
+/*
+ * @param op, on  two operations of one rank
+ * @param start   op may start when on may, not when it is over
+ * @return 0; -E2BIG or -ENOMEM with err set
+ */
+int program_wait(struct program *program, uint32_t op, uint32_t on, bool start, struct err *err);
+
+/* err: "PLACE: ...". @return -EINVAL */
+int program_fail(const struct program *program, uint32_t op, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/*
+ * The schedule. A step starts as soon as all that its operation waits for is over. Steps of a rank are numbered in the
+ * order in which a network without contention would start them, so that the order of one channel is one that is met.
+ * @return NULL with err and errno set, naming operations by their places: EINVAL: a send that nobody receives, a
+ *         receive that never comes, unequal lengths, operations that wait for each other; E2BIG; ENOMEM
+ */
+struct coll_schedule *program_schedule(const struct program *program, const struct coll_params *params,
+				       const struct coll_layout *layout, struct err *err);

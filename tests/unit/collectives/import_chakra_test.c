@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Chakra's execution traces: what they mean. */
+#include "tests/unit/collectives/chakra_rig.h"
+
+/* A send, its receive, a computation, and a message back; sizes in every type that the schema has. */
+static void
+nodes_wait_for_nodes(void **state)
+{
+	static const unsigned fields[] = { 7, 9, 11, 13, 15, 17, 19, 21, 23, 25 };
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		struct coll_schedule *s;
+
+		begin(2);
+		send_or_receive(0, 0, SEND, 1, 70000, fields[i], NULL, 0);
+		send_or_receive(0, 5, RECV, 1, 300, 9, DEPS(0));
+		send_or_receive(1, 0, RECV, 0, 70000, 9, NULL, 0);
+		compute(1, 1, 7, DEPS(0));
+		send_or_receive(1, 2, SEND, 0, 300, 9, DEPS(0, 1));
+		s = must(NULL);
+		assert_int_equal(coll_steps(s, 0), 1);
+		assert_int_equal(coll_step_at(s, 0, 1)->count_elems, 70000);
+		assert_int_equal(coll_steps(s, 1), 2);
+		assert_int_equal(coll_step_at(s, 1, 1)->compute_ps, 7 * PS_PER_US);
+		assert_true(waits_for(s, 1, 1, 0, 1));
+		assert_int_equal(coll_step_at(s, 1, 2)->ndeps, 1);
+		assert_true(waits_for(s, 1, 2, 1, 1));
+		coll_schedule_destroy(s);
+	}
+}
+
+/* What MSCCL's converter makes of a ring: the steps of the XML where adding takes as long as the trace says. */
+static void
+a_trace_and_its_xml_are_alike(void **state)
+{
+	static const char one[] = "<algo name=\"r\" proto=\"LL128\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"2\" "
+				  "coll=\"allreduce\" inplace=\"1\">\n"
+				  "<gpu id=\"0\" i_chunks=\"2\" o_chunks=\"0\" s_chunks=\"0\"><tb id=\"0\" send=\"1\" "
+				  "recv=\"1\" chan=\"0\">\n"
+				  "<step s=\"0\" type=\"s\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"0\" cnt=\"1\" "
+				  "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+				  "<step s=\"1\" type=\"rrc\" srcbuf=\"i\" srcoff=\"1\" dstbuf=\"i\" dstoff=\"1\" "
+				  "cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+				  "<step s=\"2\" type=\"s\" srcbuf=\"i\" srcoff=\"1\" dstbuf=\"i\" dstoff=\"1\" cnt=\"1\" "
+				  "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+				  "<step s=\"3\" type=\"r\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"0\" cnt=\"1\" "
+				  "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+				  "</tb></gpu>\n"
+				  "<gpu id=\"1\" i_chunks=\"2\" o_chunks=\"0\" s_chunks=\"0\"><tb id=\"0\" send=\"0\" "
+				  "recv=\"0\" chan=\"0\">\n"
+				  "<step s=\"0\" type=\"s\" srcbuf=\"i\" srcoff=\"1\" dstbuf=\"i\" dstoff=\"1\" cnt=\"1\" "
+				  "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+				  "<step s=\"1\" type=\"rrc\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"0\" "
+				  "cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+				  "<step s=\"2\" type=\"s\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"0\" cnt=\"1\" "
+				  "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+				  "<step s=\"3\" type=\"r\" srcbuf=\"i\" srcoff=\"1\" dstbuf=\"i\" dstoff=\"1\" cnt=\"1\" "
+				  "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+				  "</tb></gpu></algo>\n";
+	struct coll_schedule *xml = must_import(IMPORT_MSCCL, one, 20000, 40000 * 8 / 4 * 1000000ull), *trace;
+
+	begin(2);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		send_or_receive(rank, 0, SEND, 1 - rank, 40000, 9, NULL, 0);
+		send_or_receive(rank, 1, RECV, 1 - rank, 40000, 9, DEPS(0));
+		compute(rank, 2, 4, DEPS(1));
+		send_or_receive(rank, 3, SEND, 1 - rank, 40000, 9, DEPS(2));
+		send_or_receive(rank, 4, RECV, 1 - rank, 40000, 9, DEPS(3));
+	}
+	trace = must(NULL);
+	must_be_alike(xml, trace, false);
+	coll_schedule_destroy(xml);
+	coll_schedule_destroy(trace);
+}
+
+/* A collective is the algorithm's, behind what its node waits for. */
+static void
+a_collective_is_spelled_out(void **state)
+{
+	struct err err = { 0 };
+	struct coll_schedule *ring = coll_schedule_create(
+		&(struct coll_params){ .op = COLL_ALLREDUCE, .algorithm = COLL_RING, .ranks = 4, .count_elems = 4000 },
+		&err);
+	struct coll_schedule *s;
+
+	begin(4);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		collective(rank, rank, 0, 4000, NULL, NULL, 0);
+	s = must(NULL);
+	must_be_alike(s, ring, false);
+	coll_schedule_destroy(s);
+
+	begin(4);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		compute(rank, 0, 5, NULL, 0);
+		collective(rank, 1, 0, 4000, "0", DEPS(0));
+		compute(rank, 2, 6, DEPS(1));
+	}
+	s = must(NULL);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_int_equal(coll_steps(s, rank), 8);
+		assert_true(waits_for(s, rank, 2, rank, 1));
+		assert_int_equal(coll_step_at(s, rank, 8)->compute_ps, 6 * PS_PER_US);
+		assert_true(waits_for(s, rank, 8, rank, 7));
+		assert_true(waits_for(s, rank, 8, (rank + 3) % 4, 7)); /* the last message to it */
+	}
+	coll_schedule_destroy(s);
+	coll_schedule_destroy(ring);
+}
+
+/* The size of an AllGather is what one rank contributes. */
+static void
+an_allgather_gathers_what_each_has(void **state)
+{
+	struct coll_schedule *s;
+
+	begin(4);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		collective(rank, 0, 2, 1000, NULL, NULL, 0);
+	s = must(NULL);
+	assert_int_equal(coll_steps(s, 0), 3);
+	assert_int_equal(coll_step_at(s, 0, 1)->count_elems, 1000);
+	coll_schedule_destroy(s);
+}
+
+/* Groups by a file, and by a metadata node; the k-th of a group is one collective, whatever is between. */
+static void
+groups_have_their_own_collectives(void **state)
+{
+	static const char json[] = "{ \"1\": [0, 2], \"2\": [1, 3] }";
+	static const char inputs[] =
+		"['[{\"pg_name\": \"1\", \"ranks\": [0, 2]}, {\"pg_name\": \"2\", \"ranks\": [1, 3]}]']";
+
+	for (int from_nodes = 0; from_nodes < 2; from_nodes++) {
+		const char *path = write_file("groups", json, sizeof(json) - 1);
+		struct coll_schedule *s;
+
+		begin(4);
+		for (uint32_t rank = 0; rank < 4; rank++) {
+			struct bytes meta = node(9, METADATA, NULL, 0), in_out = { .used = 0 };
+
+			put_block(&in_out, 1, inputs, sizeof(inputs) - 1);
+			put_block(&meta, 8, in_out.at, in_out.used);
+			if (from_nodes)
+				end_node(rank, &meta);
+			collective(rank, 1, 0, 800, rank % 2 == 0 ? "1" : "2", NULL, 0);
+			collective(rank, 2, 0, 1600, rank % 2 == 0 ? "1" : "2", DEPS(1));
+		}
+		s = must(from_nodes ? NULL : path);
+		for (uint32_t rank = 0; rank < 4; rank++) {
+			assert_int_equal(coll_steps(s, rank), 4);
+			for (uint32_t step = 1; step <= 4; step++) {
+				assert_int_equal(coll_step_at(s, rank, step)->peer, (rank + 2) % 4);
+				assert_int_equal(coll_step_at(s, rank, step)->count_elems, step <= 2 ? 400 : 800);
+			}
+		}
+		coll_schedule_destroy(s);
+		unlink(path);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nodes_wait_for_nodes),
+		cmocka_unit_test(a_trace_and_its_xml_are_alike),
+		cmocka_unit_test(a_collective_is_spelled_out),
+		cmocka_unit_test(an_allgather_gathers_what_each_has),
+		cmocka_unit_test(groups_have_their_own_collectives),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

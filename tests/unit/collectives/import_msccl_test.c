@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MSCCL's XML: what its steps become, and what is refused, with its line. */
+#include "tests/unit/collectives/import_rig.h"
+
+#include "common/array.h"
+#include "common/units.h"
+
+/* A text that grows. */
+struct text {
+	char bytes[1 << 16];
+	size_t used;
+};
+
+static void add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+add(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	t->used += (size_t)vsnprintf(t->bytes + t->used, sizeof(t->bytes) - t->used, fmt, ap);
+	va_end(ap);
+	assert_true(t->used < sizeof(t->bytes));
+}
+
+static void
+step(struct text *t, int s, const char *type, const char *src, int srcoff, const char *dst, int dstoff)
+{
+	add(t,
+	    "<step s=\"%d\" type=\"%s\" srcbuf=\"%s\" srcoff=\"%d\" dstbuf=\"%s\" dstoff=\"%d\" cnt=\"1\" depid=\"-1\" "
+	    "deps=\"-1\" hasdep=\"0\"/>\n",
+	    s, type, src, srcoff, dst, dstoff);
+}
+
+static void
+algo(struct text *t, const char *coll, int gpus, int chunks, bool in_place)
+{
+	t->used = 0;
+	add(t,
+	    "<algo name=\"a\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"%d\" ngpus=\"%d\" coll=\"%s\" "
+	    "inplace=\"%d\" outofplace=\"%d\" minBytes=\"0\" maxBytes=\"0\">\n",
+	    chunks, gpus, coll, in_place, !in_place);
+}
+
+/* AllReduce by a ring: first hop s, n-2 hops with fused, then one that finishes, n-2 that copy and send, a last receive. */
+static void
+ring_allreduce(struct text *t, int n, bool in_place, const char *fused)
+{
+	const char *in = "i", *out = in_place ? "i" : "o";
+
+	algo(t, "allreduce", n, n, in_place);
+	for (int g = 0; g < n; g++) {
+		int s = 0;
+
+		add(t, "<gpu id=\"%d\" i_chunks=\"%d\" o_chunks=\"%d\" s_chunks=\"0\">\n", g, n, in_place ? 0 : n);
+		add(t, "<tb id=\"0\" send=\"%d\" recv=\"%d\" chan=\"0\">\n", (g + 1) % n, (g + n - 1) % n);
+		step(t, s++, "s", in, (g + n - 1) % n, in, (g + n - 1) % n);
+		for (int hop = 2; hop < n; hop++)
+			step(t, s++, fused, in, (g + n - hop) % n, in, (g + n - hop) % n);
+		step(t, s++, "rrcs", in, g, out, g);
+		for (int hop = 1; hop < n - 1; hop++)
+			step(t, s++, "rcs", in, (g + n - hop) % n, out, (g + n - hop) % n);
+		step(t, s++, "r", in, (g + 1) % n, out, (g + 1) % n);
+		add(t, "</tb>\n</gpu>\n");
+	}
+	add(t, "</algo>\n");
+}
+
+static struct coll_schedule *
+built_in(enum coll_op op, uint32_t ranks, uint64_t count)
+{
+	struct err err = { 0 };
+	struct coll_schedule *s = coll_schedule_create(
+		&(struct coll_params){ .op = op, .algorithm = COLL_RING, .ranks = ranks, .count_elems = count }, &err);
+
+	assert_non_null(s);
+	return s;
+}
+
+/* In place it is the ring that is built in, by "rrs" as well as by "rrcs". */
+static void
+a_ring_is_the_ring(void **state)
+{
+	static const char *const fused[] = { "rrs", "rrcs" };
+	struct coll_schedule *ours = built_in(COLL_ALLREDUCE, 5, 100);
+	struct text t;
+
+	for (size_t i = 0; i < ARRAY_LEN(fused); i++) {
+		struct coll_schedule *s;
+
+		ring_allreduce(&t, 5, true, fused[i]);
+		s = must_import(IMPORT_MSCCL, t.bytes, 100, 0);
+		assert_int_equal(s->op, COLL_ALLREDUCE);
+		assert_int_equal(s->algorithm, COLL_FILE);
+		must_be_alike(s, ours, true);
+		coll_schedule_destroy(s);
+	}
+	coll_schedule_destroy(ours);
+}
+
+/* Adding takes its time: a step between the arrival and what is sent on. */
+static void
+adding_takes_time(void **state)
+{
+	struct coll_schedule *s;
+	struct text t;
+
+	ring_allreduce(&t, 4, true, "rrs");
+	s = must_import(IMPORT_MSCCL, t.bytes, 400, 32000000000);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_int_equal(coll_steps(s, rank), 6 + 3);
+		assert_int_equal(coll_step_at(s, rank, 2)->peer, rank);
+		assert_int_equal(coll_step_at(s, rank, 2)->compute_ps, 100 * PS_PER_NS); /* 400 B at 4 GB/s */
+		assert_int_equal(coll_step_at(s, rank, 2)->count_elems, 0);
+		assert_true(waits_for(s, rank, 2, (rank + 3) % 4, 1));
+		assert_true(waits_for(s, rank, 3, rank, 2));
+	}
+	coll_schedule_destroy(s);
+}
+
+/* The block of the input is where the output has it: an AllGather by "r" and "rcs". */
+static void
+an_allgather_is_in_its_own_block(void **state)
+{
+	struct coll_schedule *ours = built_in(COLL_ALLGATHER, 4, 80), *s;
+	struct text t;
+
+	algo(&t, "allgather", 4, 4, true);
+	for (int g = 0; g < 4; g++) {
+		add(&t, "<gpu id=\"%d\" i_chunks=\"1\" o_chunks=\"4\" s_chunks=\"0\">\n", g);
+		add(&t, "<tb id=\"0\" send=\"%d\" recv=\"%d\" chan=\"0\">\n", (g + 1) % 4, (g + 3) % 4);
+		step(&t, 0, "s", "i", 0, "o", g);
+		step(&t, 1, "rcs", "i", 0, "o", (g + 3) % 4);
+		step(&t, 2, "rcs", "i", 0, "o", (g + 2) % 4);
+		step(&t, 3, "r", "i", 0, "o", (g + 1) % 4);
+		add(&t, "</tb>\n</gpu>\n");
+	}
+	add(&t, "</algo>\n");
+	s = must_import(IMPORT_MSCCL, t.bytes, 80, 0);
+	must_be_alike(s, ours, true);
+	coll_schedule_destroy(s);
+	coll_schedule_destroy(ours);
+}
+
+/* Two gpus that exchange; gpu 0's part is given. */
+#define HEAD                                                                                                               \
+	"<algo name=\"x\" proto=\"LL\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"custom\" inplace=\"0\">\n"
+#define GPU0 "<gpu id=\"0\" i_chunks=\"2\" o_chunks=\"2\" s_chunks=\"1\">\n"
+#define GPU1                                                                                                               \
+	"<gpu id=\"1\" i_chunks=\"2\" o_chunks=\"2\" s_chunks=\"0\"><tb id=\"0\" send=\"0\" recv=\"0\" chan=\"0\">\n"      \
+	"<step s=\"0\" type=\"s\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\" " \
+	"hasdep=\"0\"/>\n"                                                                                                 \
+	"<step s=\"1\" type=\"r\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\" " \
+	"hasdep=\"0\"/>\n</tb></gpu>\n</algo>\n"
+#define STEP(s, type, src, dst, rest)                                                                                      \
+	"<step s=\"" s "\" type=\"" type "\" srcbuf=\"" src "\" srcoff=\"0\" dstbuf=\"" dst "\" dstoff=\"0\" " rest "/>\n"
+#define ALONE "cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\""
+#define SIGNALS "cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"1\""
+#define BLOCK(id, send, recv) "<tb id=\"" id "\" send=\"" send "\" recv=\"" recv "\" chan=\"0\">\n"
+
+/* Thread block 1 copies to scratch; 0 waits for it through a nop and a step of its own, and then receives. */
+static void
+dependencies_go_across_thread_blocks(void **state)
+{
+	struct coll_schedule *s = must_import(
+		IMPORT_MSCCL,
+		HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "nop", "i", "o", "cnt=\"0\" depid=\"1\" deps=\"0\" hasdep=\"0\"")
+			STEP("1", "s", "s", "o", "cnt=\"1\" depid=\"2\" deps=\"0\" hasdep=\"0\"")
+				STEP("2", "r", "i", "o", ALONE) "</tb>\n" BLOCK("1", "-1", "-1")
+					STEP("0", "cpy", "i", "s", SIGNALS) "</tb>\n" BLOCK("2", "-1", "-1")
+						STEP("0", "re", "i", "s", SIGNALS) "</tb></gpu>\n" GPU1,
+		20, 0);
+
+	assert_int_equal(s->op, COLL_CUSTOM);
+	assert_int_equal(coll_steps(s, 0), 3);
+	for (uint32_t step = 1; step <= 2; step++) {
+		const struct coll_step *at = coll_step_at(s, 0, step);
+
+		assert_int_equal(at->peer, 0);
+		assert_int_equal(at->src_elems, 0);
+		assert_int_equal(at->dst_elems, 40); /* scratch is behind input and output */
+		assert_int_equal(at->count_elems, 10);
+		assert_int_equal(at->reduce, step == 2);
+		assert_true(waits_for(s, 0, 3, 0, step));
+	}
+	assert_int_equal(coll_step_at(s, 0, 3)->src_elems, 40);
+	assert_int_equal(coll_step_at(s, 0, 3)->dst_elems, 20); /* the output of gpu 1 */
+	coll_schedule_destroy(s);
+}
+
+static void
+refuse(const char *text, int line, const char *why)
+{
+	must_refuse(IMPORT_MSCCL, text, 20, line, why);
+}
+
+static void
+what_is_no_algorithm_is_refused(void **state)
+{
+	refuse("", 1, "no XML");
+	refuse("<algo", 1, "no XML");
+	refuse("<graph/>", 1, "found <graph>; <algo> would be right");
+	refuse("<algo/>", 1, "algo has no attribute \"name\"");
+	refuse(HEAD "</algo>", 1, "0 <gpu>, but ngpus=\"2\"");
+	refuse(HEAD GPU0, 3, "no XML");
+	refuse(HEAD GPU0 "</gpu>" GPU0 "</gpu></algo>", 3, "gpu 0 stands in line 2 already");
+	refuse(HEAD "<tb/></algo>", 2, "found <tb>; <gpu> would be right");
+	refuse(HEAD "<gpu id=\"7\" i_chunks=\"1\" o_chunks=\"0\" s_chunks=\"0\"></gpu>\n" GPU1, 2, "ids go to 1");
+	refuse(HEAD "<gpu id=\"0\" i_chunks=\"3\" o_chunks=\"0\" s_chunks=\"0\"></gpu>\n" GPU1, 2, "3 chunks in a buffer");
+	refuse(HEAD "<gpu id=\"0\" i_chunks=\"-1\" o_chunks=\"0\" s_chunks=\"0\"></gpu>\n" GPU1, 2,
+	       "gpu.i_chunks: found \"-1\"");
+	refuse(HEAD "<gpu id=\"0\" i_chunks=\"1\" o_chunks=\"0\" s_chunks=\"0\" colour=\"2\"></gpu>\n" GPU1, 2,
+	       "\"colour\" that is unknown here");
+	refuse("<algo name=\"x\" nchunksperloop=\"2\" ngpus=\"2000\" coll=\"custom\" inplace=\"0\"/>", 1,
+	       "found \"2000\"; a number from 2 to 1024");
+	refuse("<algo name=\"x\" nchunksperloop=\"3\" ngpus=\"2\" coll=\"custom\" inplace=\"0\">"
+	       "<gpu id=\"0\" i_chunks=\"1\" o_chunks=\"0\" s_chunks=\"0\"/><gpu id=\"1\" i_chunks=\"1\" o_chunks=\"0\" "
+	       "s_chunks=\"0\"/></algo>",
+	       1, "84 B would be");
+}
+
+static void
+what_steps_cannot_be_is_refused(void **state)
+{
+	refuse(HEAD GPU0 BLOCK("0", "0", "1") "</tb></gpu>" GPU1, 3, "has its own gpu for a peer");
+	refuse(HEAD GPU0 BLOCK("0", "5", "1") "</tb></gpu>" GPU1, 3, "there are 2 gpus");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") "</tb>" BLOCK("0", "-1", "-1") "</tb></gpu>" GPU1, 4,
+	       "stands in line 3 already");
+	refuse(HEAD GPU0 BLOCK("0", "1", "-1") "</tb>" BLOCK("1", "1", "-1") "</tb></gpu>" GPU1, 4,
+	       "as tb 0 in line 3 does");
+	refuse(HEAD GPU0 BLOCK("0", "-1", "1") "</tb>" BLOCK("1", "-1", "1") "</tb></gpu>" GPU1, 4,
+	       "which message is whose cannot be told");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("1", "s", "i", "o", ALONE) "</tb></gpu>" GPU1, 4, "0 is next");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "put", "i", "o", ALONE) "</tb></gpu>" GPU1, 4,
+	       "found \"put\"; one of s, r, rcs");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "q", "o", ALONE) "</tb></gpu>" GPU1, 4,
+	       "found \"q\"; one of i, o, s");
+	refuse(HEAD GPU0 BLOCK("0", "-1", "1") STEP("0", "s", "i", "o", ALONE) "</tb></gpu>" GPU1, 4,
+	       "has no peer to send to");
+	refuse(HEAD GPU0 BLOCK("0", "1", "-1") STEP("0", "r", "i", "o", ALONE) "</tb></gpu>" GPU1, 4,
+	       "has no peer to receive from");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1")
+		       STEP("0", "s", "s", "o", "cnt=\"2\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"") "</tb></gpu>" GPU1,
+	       4, "2 chunks from 0 of a buffer that has 1");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1")
+		       STEP("0", "s", "i", "o",
+			    "cnt=\"99999999999999999999\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"") "</tb></gpu>" GPU1,
+	       4, "step.cnt: found");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1")
+		       STEP("0", "s", "i", "o", "cnt=\"1\" depid=\"3\" deps=\"0\" hasdep=\"0\"") "</tb></gpu>" GPU1,
+	       4, "waits for tb 3, which gpu 0 has not");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1")
+		       STEP("0", "s", "i", "o", "cnt=\"1\" depid=\"0\" deps=\"4\" hasdep=\"0\"") "</tb></gpu>" GPU1,
+	       4, "which has 1 steps");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1")
+		       STEP("0", "s", "i", "o", "cnt=\"1\" depid=\"0\" deps=\"-1\" hasdep=\"0\"") "</tb></gpu>" GPU1,
+	       4, "one of them says that there is none");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP(
+		       "0", "s", "i", "o", "cnt=\"1\" depid=\"1\" deps=\"0\" hasdep=\"0\"") "</tb>" BLOCK("1", "-1", "-1")
+		       STEP("0", "cpy", "i", "s", ALONE) "</tb></gpu>" GPU1,
+	       4, "nothing waits for it");
+}
+
+static void
+what_would_hang_is_refused(void **state)
+{
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", ALONE) "</tb></gpu>" GPU1, 6,
+	       "has no receive of it");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", ALONE) STEP("1", "r", "i", "o", ALONE)
+		       STEP("2", "r", "i", "o", ALONE) "</tb></gpu>" GPU1,
+	       6, "is a receive that never comes");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", "cnt=\"2\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"")
+		       STEP("1", "r", "i", "o", ALONE) "</tb></gpu>" GPU1,
+	       4, "sends 20 elements to one that wants 10");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", "cnt=\"1\" depid=\"1\" deps=\"0\" hasdep=\"1\"")
+		       STEP("1", "r", "i", "o", ALONE) "</tb>" BLOCK("1", "-1", "-1") STEP(
+			       "0", "cpy", "i", "s", "cnt=\"1\" depid=\"0\" deps=\"0\" hasdep=\"1\"") "</tb></gpu>" GPU1,
+	       0, "waits for itself, through");
+}
+
+/* Chunks that do not come round: the proof says which. */
+static void
+what_does_not_do_its_work_is_refused(void **state)
+{
+	struct text t;
+	char *last;
+
+	ring_allreduce(&t, 4, true, "rrs");
+	last = strstr(t.bytes, "\"rrcs\"");
+	assert_non_null(last);
+	memcpy(last, "\"rcs\" ", 6);
+	must_refuse(IMPORT_MSCCL, t.bytes, 40, 0, "does no allreduce");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_ring_is_the_ring),
+		cmocka_unit_test(adding_takes_time),
+		cmocka_unit_test(an_allgather_is_in_its_own_block),
+		cmocka_unit_test(dependencies_go_across_thread_blocks),
+		cmocka_unit_test(what_is_no_algorithm_is_refused),
+		cmocka_unit_test(what_steps_cannot_be_is_refused),
+		cmocka_unit_test(what_would_hang_is_refused),
+		cmocka_unit_test(what_does_not_do_its_work_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
