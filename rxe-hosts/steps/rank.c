@@ -248,6 +248,7 @@ try_finish(struct step_engine *engine, struct step_rank *rank, struct step_ref l
 	    rank->received < c->ranks[rank->rank].receives)
 		return;
 	result->end_ps = now_ps;
+	result->complete = true;
 	result->wrong = payload_wrong(engine, rank);
 	if (rank->iteration + 1 == c->iterations) {
 		rank->state = RANK_DONE;

@@ -33,9 +33,9 @@ enum chain_state {
 };
 
 struct iteration_result {
-	uint64_t start_ps, end_ps; /* end_ps 0: not complete */
+	uint64_t start_ps, end_ps;
 	uint64_t wrong;
-	bool started;
+	bool started, complete;
 };
 
 struct step_chain {

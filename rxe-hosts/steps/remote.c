@@ -114,6 +114,7 @@ step_engine_put_iteration(struct step_engine *engine, const struct manage_iterat
 		.end_ps = iteration->end_ps,
 		.wrong = iteration->wrong,
 		.started = iteration->started != 0,
+		.complete = iteration->end_ps != 0,
 	};
 	return true;
 }

@@ -118,6 +118,15 @@ step_engine_row(const struct step_engine *engine, size_t index)
 	};
 }
 
+/* Ranks without begin and end when they are told to. */
+static bool
+has_part(const struct step_engine *engine, const struct step_rank *rank)
+{
+	const struct plan_collective *c = rank_collective(engine, rank);
+
+	return coll_steps(c->schedule, rank->rank) != 0 || c->ranks[rank->rank].receives != 0;
+}
+
 struct collective_result
 step_engines_result(struct step_engine *const *engines, size_t count, uint32_t collective, uint32_t iteration)
 {
@@ -129,12 +138,12 @@ step_engines_result(struct step_engine *const *engines, size_t count, uint32_t c
 			const struct step_rank *rank = &engines[e]->ranks[i];
 			const struct iteration_result *result;
 
-			if (rank->collective != collective)
+			if (rank->collective != collective || !has_part(engines[e], rank))
 				continue;
 			result = &rank->iterations[iteration];
 			ranks++;
 			total.wrong += result->wrong;
-			total.complete = total.complete && result->end_ps != 0;
+			total.complete = total.complete && result->complete;
 			if (result->started && result->start_ps < total.start_ps)
 				total.start_ps = result->start_ps;
 			if (result->end_ps > total.end_ps)
