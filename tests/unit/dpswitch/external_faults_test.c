@@ -116,9 +116,9 @@ random_traffic(struct xrig *x)
 	}
 }
 
-/* @param over  long after the last frame was sent */
+/* @param over  long after the last frame was sent. @param lost  what cables lost is added */
 static void
-expect_all_found(const struct xrig *x, uint64_t seed, bool over)
+expect_all_found(const struct xrig *x, uint64_t seed, bool over, uint64_t *lost)
 {
 	uint64_t packets = 0, held_bytes = 0;
 	struct fabric_totals totals;
@@ -126,6 +126,7 @@ expect_all_found(const struct xrig *x, uint64_t seed, bool over)
 
 	edge_sum(x->edge, &sum);
 	fabric_sum(x->f.fabric, &totals);
+	*lost += totals.lost_packets;
 	if (!frig_conserves(&x->f))
 		fail_msg("seed %u: packets are missing", (unsigned int)seed);
 	if (!over)
@@ -146,6 +147,8 @@ expect_all_found(const struct xrig *x, uint64_t seed, bool over)
 static void
 random_faults_leak_nothing(void **state)
 {
+	uint64_t lost = 0, delivered = 0;
+
 	(void)state;
 	for (uint64_t seed = 1; seed <= 30; seed++) {
 		struct xrig x = { .hold_bytes = 10000, .mbufs = 511, .max_bodies = 600, .idle_ps = 100 * PS_PER_US };
@@ -159,9 +162,11 @@ random_faults_leak_nothing(void **state)
 		x.prng = prng;
 		random_traffic(&x);
 		xrig_run(&x, over ? 40 * PS_PER_MS : 2 * PS_PER_MS + prng_below(&x.prng, PS_PER_MS));
-		expect_all_found(&x, seed, over);
+		expect_all_found(&x, seed, over, &lost);
+		delivered += x.ports[PAIR_A]->nout + x.ports[PAIR_B]->nout;
 		xrig_stop(&x);
 	}
+	assert_true(lost > 1000 && delivered > 1000);
 }
 
 int

@@ -121,6 +121,43 @@ test_results_out_of_range_are_a_breach(void **state)
 	assert_int_equal(steps_seen, 0);
 }
 
+static void
+test_what_is_not_in_the_plan_is_a_breach(void **state)
+{
+	const struct manage_step step = { .step = 7 };
+	const struct manage_iteration iteration = { .rank = 0 };
+
+	ready(0);
+	ready(1);
+	manage_stop(manage, 99);
+	say(0, MANAGE_STEP, &step, sizeof(step));
+	is_lost(0, "a step that is not in the plan");
+	say(1, MANAGE_ITERATION, &iteration, sizeof(iteration));
+	assert_int_equal(manage_state(manage, 1), MANAGE_LOST);
+}
+
+static void
+test_queue_pairs_not_in_the_plan_are_a_breach(void **state)
+{
+	const struct manage_qp qp = { .flow = 3 };
+
+	hello(1, DIGEST);
+	manage_connect(manage);
+	say(1, MANAGE_QP, &qp, sizeof(qp));
+	is_lost(1, "a queue pair that is not in the plan");
+}
+
+static void
+test_queue_pairs_out_of_turn_are_a_breach(void **state)
+{
+	const struct manage_qp qp = { .flow = 0 };
+
+	ready(1);
+	say(1, MANAGE_QP, &qp, sizeof(qp));
+	is_lost(1, "out of turn");
+	assert_int_equal(qps_seen, 0);
+}
+
 /* What a host says is shown on terminals, and written into JSON. */
 static void
 test_words_of_a_host_are_plain(void **state)
@@ -141,15 +178,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_host_with_another_scenario_is_refused),
-		TEST(test_a_message_out_of_turn_is_a_breach),
-		TEST(test_records_of_a_switch_are_refused),
-		TEST(test_records_too_short_are_refused),
-		TEST(test_steps_that_cannot_be_are_refused),
-		TEST(test_records_of_the_future_are_refused),
-		TEST(test_fields_out_of_range_are_a_breach),
-		TEST(test_results_out_of_range_are_a_breach),
-		TEST(test_words_of_a_host_are_plain),
+		TEST(test_a_host_with_another_scenario_is_refused), TEST(test_a_message_out_of_turn_is_a_breach),
+		TEST(test_records_of_a_switch_are_refused),         TEST(test_records_too_short_are_refused),
+		TEST(test_steps_that_cannot_be_are_refused),        TEST(test_records_of_the_future_are_refused),
+		TEST(test_fields_out_of_range_are_a_breach),        TEST(test_results_out_of_range_are_a_breach),
+		TEST(test_what_is_not_in_the_plan_is_a_breach),     TEST(test_queue_pairs_not_in_the_plan_are_a_breach),
+		TEST(test_queue_pairs_out_of_turn_are_a_breach),    TEST(test_words_of_a_host_are_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static struct star star;
 static char dir[] = "/tmp/manage-test-XXXXXX";
 static struct manage *manage;
 static struct manage_stream host[HOSTS];
-static uint32_t steps_seen;
+static uint32_t steps_seen, qps_seen;
 static struct err err;
 
 static inline bool
@@ -44,12 +44,13 @@ put_step(void *ctx, uint32_t node, const struct manage_step *step)
 static inline bool
 put_iteration(void *ctx, uint32_t node, const struct manage_iteration *iteration)
 {
-	return true;
+	return iteration->rank == node;
 }
 
 static inline bool
 put_qp(void *ctx, uint32_t node, const struct manage_qp *qp)
 {
+	qps_seen++;
 	return qp->flow == 0;
 }
 
@@ -157,7 +158,7 @@ setup(void **state)
 	star_init(&star, HOSTS);
 	strcpy(dir + strlen(dir) - 6, "XXXXXX");
 	assert_non_null(mkdtemp(dir));
-	steps_seen = 0;
+	steps_seen = qps_seen = 0;
 	memset(host, 0, sizeof(host));
 	manage = manage_create(&config, &err);
 	assert_non_null(manage);

@@ -59,6 +59,21 @@ test_a_run_from_hello_to_result(void **state)
 	assert_true(manage_traffic(manage, 0).bytes > sizeof(struct manage_hello));
 }
 
+/* The number and key that a host's kernel chose for a flow of the plan. */
+static void
+test_queue_pairs_come_while_connecting(void **state)
+{
+	const struct manage_qp qp = { .flow = 0, .qpn = 17 };
+
+	hello(0, DIGEST);
+	manage_connect(manage);
+	say(0, MANAGE_QP, &qp, sizeof(qp));
+	assert_int_equal(qps_seen, 1);
+	assert_int_equal(manage_state(manage, 0), MANAGE_UP);
+	connected(0);
+	assert_int_equal(manage_state(manage, 0), MANAGE_READY);
+}
+
 static void
 test_the_clock_is_answered_at_once(void **state)
 {
@@ -156,6 +171,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_run_from_hello_to_result),
+		TEST(test_queue_pairs_come_while_connecting),
 		TEST(test_the_clock_is_answered_at_once),
 		TEST(test_records_pass_and_are_never_older_than_what_was_passed_on),
 		TEST(test_a_host_that_dies_is_lost),

@@ -320,6 +320,20 @@ measured_paths_make_thresholds(void **state)
 			 390 * US);
 }
 
+/* Nothing comes back for the first step: its age is seen at the end of a window. */
+static void
+window_ends_reach_the_agent(void **state)
+{
+	steps_rig_init(&rig, 4, REC_POLICY_VEDRFOLNIR, RING4, NULL, NULL);
+	steps_rig_timers(&rig, 2 * MS);
+	scripted_tick(&rig.dev[0], 2 * MS + 12 * US); /* the threshold */
+	assert_int_equal(rig.dev[0].npolls, 0);
+	scripted_tick(&rig.dev[0], 3 * MS);
+	assert_int_equal(rig.dev[0].npolls, 1);
+	assert_int_equal(rig.dev[0].polls[0].flow, rig.dev[0].posts[0].flow);
+	assert_int_equal(rig.dev[1].npolls, 0);
+}
+
 int
 main(void)
 {
@@ -338,6 +352,7 @@ main(void)
 		TEST(a_failed_qp_leaves_its_step_open),
 		TEST(strange_messages_are_counted),
 		TEST(measured_paths_make_thresholds),
+		TEST(window_ends_reach_the_agent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
