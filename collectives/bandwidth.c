@@ -25,10 +25,10 @@ char *
 coll_bandwidth_header(char *buf, size_t cap)
 {
 	snprintf(buf, cap,
-		 "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s\n"
-		 "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s\n",
-		 "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "(B)", "(elements)", "", "",
-		 "", "(us)", "(GB/s)", "(GB/s)", "");
+		 "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s  %-12s  %-14s  %s\n"
+		 "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s\n",
+		 "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "job", "collective",
+		 "iteration", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)");
 	return buf;
 }
 
@@ -50,10 +50,10 @@ coll_bandwidth_row(const struct coll_result *result, char *buf, size_t cap)
 
 	if (result->wrong != COLL_WRONG_UNCHECKED)
 		snprintf(wrong, sizeof(wrong), "%" PRIu64, result->wrong);
-	snprintf(buf, cap, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d  %7.*f  %6.*f  %6.*f %6s\n",
+	snprintf(buf, cap, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d  %7.*f  %6.*f  %6.*f %6s  %-12.32s  %-14.32s  %u\n",
 		 result->count_elems * coll_elem_bytes(result->type), argument,
 		 result->type == COLL_FLOAT32 ? "float" : "int32", op->sums ? "sum" : "none",
 		 op->rooted ? (int)result->root : -1, decimals, time_us, coll_bw_decimals(algbw), algbw,
-		 coll_bw_decimals(busbw), busbw, wrong);
+		 coll_bw_decimals(busbw), busbw, wrong, result->job, result->collective, result->iteration);
 	return buf;
 }

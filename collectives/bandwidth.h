@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results in the columns of nccl-tests (src/common.cu, doc/PERFORMANCE.md), out of place only. */
+/* Results in the columns of nccl-tests (src/common.cu, doc/PERFORMANCE.md), out of place only; behind them whose they are. */
 #pragma once
 
 #include <stddef.h>
@@ -10,6 +10,8 @@
 #define COLL_WRONG_UNCHECKED UINT64_MAX
 
 struct coll_result {
+	const char *job, *collective; /* names, of 32 characters at most */
+	uint32_t iteration;
 	enum coll_op op;
 	enum coll_type type;
 	uint32_t ranks, root;

@@ -230,7 +230,7 @@ static bool
 slow_host_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
 {
 	json_int_t step = json_integer_value(json_object_get(anomaly, "step"));
-	const json_t *finding, *number;
+	const json_t *finding, *named;
 	size_t i, k;
 
 	json_array_foreach(findings, i, finding)
@@ -238,7 +238,7 @@ slow_host_found(const struct truth *truth, const json_t *anomaly, const json_t *
 		if (!slow_host_confirms(anomaly, finding))
 			continue;
 		json_array_foreach(json_object_get(finding, "steps"), k,
-				   number) if (json_integer_value(number) == step) return true;
+				   named) if (json_integer_value(json_object_get(named, "step")) == step) return true;
 	}
 	err_set(why, 0, "slow host %s in step %d is not found", truth_text(anomaly, "host"), (int)step);
 	return false;

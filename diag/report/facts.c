@@ -155,7 +155,7 @@ facts_doer(const struct verdict *v, const struct run_step *step, char *buf, size
 {
 	if (!run_is_local(step))
 		return facts_flow(v, step->flow, buf, cap);
-	snprintf(buf, cap, "%s computes,", v->run.nodes[step->host].name);
+	snprintf(buf, cap, "%s (computation)", v->run.nodes[step->host].name);
 	return buf;
 }
 

@@ -2,7 +2,6 @@
 #include "diag/report/json.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "diag/report/facts.h"
 #include "diag/report/value.h"
@@ -20,9 +19,10 @@ static json_t *evidence(const struct verdict *v);
 json_t *
 json_document(const struct verdict *v)
 {
-	json_t *root = json_pack("{s:i, s:o, s:o, s:[], s:o, s:[], s:o, s:o}", "schema_version", VERDICT_SCHEMA_VERSION,
-				 "collectives", collectives(v), "network", network(v), "critical_path", "findings",
-				 findings(v), "contributors", "overhead", overhead(v), "evidence", evidence(v));
+	json_t *root =
+		json_pack("{s:i, s:[], s:o, s:o, s:[], s:o, s:[], s:o, s:o}", "schema_version", VERDICT_SCHEMA_VERSION,
+			  "jobs", "collectives", collectives(v), "network", network(v), "critical_path", "findings",
+			  findings(v), "contributors", "overhead", overhead(v), "evidence", evidence(v));
 	int rc = root != NULL ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < v->nsections && rc == 0; i++) {
@@ -81,38 +81,47 @@ port_names(const struct verdict *v, const uint32_t *ports, uint32_t count)
 }
 
 static json_t *
+collective(const struct verdict *v, uint32_t index)
+{
+	const struct run_collective *c = &v->run.collectives[index];
+	json_t *value = value_collective(v, index);
+	json_t *more =
+		json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "name", value_text(c->name),
+			  "algorithm", facts_algorithm_name(c->algorithm), "op", facts_op_key(c->op), "ranks",
+			  (json_int_t)c->ranks, "bytes", (json_int_t)c->bytes, "step_bytes", (json_int_t)c->step_bytes,
+			  "start_ns", value_ns(c->start_ps), "end_ns", c->complete ? value_ns(c->end_ps) : json_null(),
+			  "ideal_ns", value_ns(c->ideal_ps), "expect_ns", value_ns(c->expect_ps), "complete", c->complete);
+
+	if (value == NULL || more == NULL || json_object_update(value, more) != 0) {
+		json_decref(value);
+		value = NULL;
+	}
+	json_decref(more);
+	return value;
+}
+
+static json_t *
 collectives(const struct verdict *v)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < v->run.ncollectives; i++) {
-		const struct run_collective *c = &v->run.collectives[i];
-
-		array = value_add(array, json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "id",
-						   (json_int_t)c->id, "iteration", (json_int_t)c->iteration, "algorithm",
-						   facts_algorithm_name(c->algorithm), "op", facts_op_key(c->op), "ranks",
-						   (json_int_t)c->ranks, "bytes", (json_int_t)c->bytes, "step_bytes",
-						   (json_int_t)c->step_bytes, "start_ns", value_ns(c->start_ps), "end_ns",
-						   c->complete ? value_ns(c->end_ps) : json_null(), "ideal_ns",
-						   value_ns(c->ideal_ps), "expect_ns", value_ns(c->expect_ps), "complete",
-						   c->complete));
-	}
+	for (uint32_t i = 0; i < v->run.ncollectives; i++)
+		array = value_add(array, collective(v, i));
 	return array;
 }
 
+/* Of the finding's collective, which is said beside them: their names' rest. */
 static json_t *
-step_numbers(const struct verdict *v, const struct finding *finding)
+steps(const struct verdict *v, const struct finding *finding)
 {
-	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count;
-	json_t *array;
+	json_t *array = json_array();
 
-	if (numbers == NULL)
-		return NULL;
-	count = facts_step_numbers(v, finding, numbers);
-	array = json_array();
-	for (uint32_t i = 0; i < count; i++)
-		array = value_add(array, json_integer(numbers[i]));
-	free(numbers);
+	for (uint32_t i = 0; i < finding->nsteps; i++) {
+		const struct run_step *step = &v->run.steps[finding->steps[i]];
+
+		array = value_add(array,
+				  json_pack("{s:I, s:I}", "rank", (json_int_t)step->rank, "step", (json_int_t)step->step));
+	}
 	return array;
 }
 
@@ -135,16 +144,20 @@ findings(const struct verdict *v)
 	for (uint32_t i = 0; i < v->nfindings; i++) {
 		const struct finding *f = &v->findings[i];
 
+		json_t *of = value_collective(v, f->collective);
 		json_t *finding =
-			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "type", f->type->key,
-				  "root", value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
+			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type", f->type->key, "root",
+				  value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
 				  flow_names(v, f->flows, f->nflows), "victims", flow_names(v, f->victims, f->nvictims),
-				  "steps", step_numbers(v, f), "collective", (json_int_t)f->collective, "iteration",
-				  (json_int_t)v->run.collectives[f->collective].iteration, "start_ns",
-				  value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score", value_real(f->score),
-				  "evidence", value_text(facts_evidence(v, f, evidence)));
+				  "steps", steps(v, f), "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps),
+				  "score", value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
 
-		if ((f->type->traits & FINDING_OF_CIRCLE) != 0)
+		if (finding != NULL && (of == NULL || json_object_update(finding, of) != 0)) {
+			json_decref(finding);
+			finding = NULL;
+		}
+		json_decref(of);
+		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);
 		array = value_add(array, finding);
 	}

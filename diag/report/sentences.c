@@ -66,7 +66,7 @@ append_steps(const struct verdict *v, const struct finding *finding, char *buf, 
 		fmt_append(buf, cap, " in step%s %s", count > 1 ? "s" : "",
 			   facts_ranges(numbers, count, ranges, sizeof(ranges)));
 	if (count > 0 && v->run.ncollectives > 1)
-		fmt_append(buf, cap, " of collective %u, iteration %u", v->run.collectives[finding->collective].id,
+		fmt_append(buf, cap, " of %s, iteration %u", v->run.collectives[finding->collective].name,
 			   v->run.collectives[finding->collective].iteration);
 	free(numbers);
 }
@@ -209,8 +209,8 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 	snprintf(buf, cap, "%c%s %s over %u ranks", toupper((unsigned char)algorithm[0]), algorithm + 1,
 		 facts_op_name(collective->op), collective->ranks);
 	if (v->run.ncollectives > 1)
-		fmt_append(buf, cap, " (collective %u, iteration %u: the slowest of %u)", collective->id,
-			   collective->iteration, v->run.ncollectives);
+		fmt_append(buf, cap, " (%s, iteration %u: the slowest of %u)", collective->name, collective->iteration,
+			   v->run.ncollectives);
 	if (!collective->complete)
 		say_unfinished(v, collective, facts->unit, buf, cap);
 	else if (100 * excess > RUN_SLOW_PERCENT)

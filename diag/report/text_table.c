@@ -4,16 +4,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <libsmartcols/libsmartcols.h>
 
 #include "collectives/schedule.h"
 #include "common/array.h"
 #include "common/plain.h"
 #include "common/units.h"
+#include "diag/report/table.h"
 
 /* One spelling of numbers for every collective, whatever the report's unit: as in nccl-tests. */
 static void
@@ -23,15 +21,18 @@ collective_row(const struct verdict *v, const struct run_collective *c, FILE *to
 	double took_us = (double)took_ps / PS_PER_US, expect_us = (double)c->expect_ps / PS_PER_US;
 	double algbw = took_ps > 0 ? (double)c->bytes / ((double)took_ps / PS_PER_NS) : 0;
 	double busbw = algbw * coll_busbw_factor((enum coll_op)c->op, c->ranks);
-	char name[48];
+	char name[48], plain[64];
 
 	snprintf(name, sizeof(name), "%s/%s", facts_op_key(c->op), facts_algorithm_name(c->algorithm));
 	fprintf(to, "%12" PRIu64 "  %-30s %5u %6u  %10.*f  %10.*f ", c->bytes, name, c->ranks, c->rank_steps,
 		took_us >= 10000 ? 0 : 1, took_us, expect_us >= 10000 ? 0 : 1, expect_us);
 	if (c->complete)
-		fprintf(to, " %6.*f %6.*f\n", coll_bw_decimals(algbw), algbw, coll_bw_decimals(busbw), busbw);
+		fprintf(to, " %6.*f %6.*f", coll_bw_decimals(algbw), algbw, coll_bw_decimals(busbw), busbw);
 	else
-		fprintf(to, " %13s\n", "unfinished");
+		fprintf(to, " %13s", "unfinished");
+	if (v->run.ncollectives > 1)
+		fprintf(to, "  %9u  %s", c->iteration, plain_text(c->name, plain, sizeof(plain)));
+	fputc('\n', to);
 }
 
 void
@@ -40,8 +41,10 @@ text_collectives(const struct facts *facts, FILE *to)
 	const struct verdict *v = facts->v;
 	uint32_t shown = 0;
 
-	fprintf(to, "# %10s  %-30s %5s %6s  %10s  %10s  %6s %6s\n", "size", "collective", "ranks", "steps", "time",
-		"expected", "algbw", "busbw");
+	bool several = v->run.ncollectives > 1;
+
+	fprintf(to, "# %10s  %-30s %5s %6s  %10s  %10s  %6s %6s%s\n", "size", "collective", "ranks", "steps", "time",
+		"expected", "algbw", "busbw", several ? "  iteration  name" : "");
 	fprintf(to, "# %10s  %-30s %5s %6s  %10s  %10s  %6s %6s\n", "(B)", "", "", "", "(us)", "(us)", "(GB/s)", "(GB/s)");
 	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
 		/* The worst one is told of above the table: it must be in it. */
@@ -52,61 +55,6 @@ text_collectives(const struct facts *facts, FILE *to)
 	}
 	if (shown < v->run.ncollectives)
 		fprintf(to, "# ... and %u more, in verdict.json\n", v->run.ncollectives - shown);
-}
-
-/* A table that is printed to a stream, never cut to a terminal's width: a name cut short names nothing. */
-static struct libscols_table *
-table_create(const char *const *columns, const bool *right, size_t count)
-{
-	struct libscols_table *table = scols_new_table();
-
-	if (table == NULL)
-		return NULL;
-	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
-	scols_table_set_termwidth(table, 4096);
-	scols_table_set_column_separator(table, "  ");
-	for (size_t i = 0; i < count; i++) {
-		if (scols_table_new_column(table, columns[i], 0, right[i] ? SCOLS_FL_RIGHT : 0) == NULL) {
-			scols_unref_table(table);
-			return NULL;
-		}
-	}
-	return table;
-}
-
-/* Cells in the columns' order, NULL-terminated. @return 0 or -ENOMEM */
-static int __attribute__((sentinel)) table_row(struct libscols_table *table, ...)
-{
-	struct libscols_line *line = scols_table_new_line(table, NULL);
-	const char *cell;
-	size_t column = 0;
-	va_list ap;
-	int rc = line == NULL ? -ENOMEM : 0;
-
-	va_start(ap, table);
-	while (rc == 0 && (cell = va_arg(ap, const char *)) != NULL)
-		rc = scols_line_set_data(line, column++, cell);
-	va_end(ap);
-	return rc;
-}
-
-/* Prints with a margin and without blanks at line ends. @return 0 or -ENOMEM */
-static int
-table_print(struct libscols_table *table, FILE *to)
-{
-	char *text = NULL, *save = NULL;
-
-	if (scols_print_table_to_string(table, &text) != 0)
-		return -ENOMEM;
-	for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
-		size_t len = strlen(line);
-
-		while (len > 0 && line[len - 1] == ' ')
-			len--;
-		fprintf(to, "  %.*s\n", (int)len, line);
-	}
-	free(text);
-	return 0;
 }
 
 static uint64_t
@@ -139,6 +87,13 @@ path_threshold_ps(const struct verdict *v, const struct waiting_graph *w)
 	return low + 1;
 }
 
+/* Does it send, or compute, for too long? */
+static bool
+is_slow(const struct run_step *step)
+{
+	return step->slow || step->long_ps != 0;
+}
+
 static int
 path_row(struct libscols_table *table, const struct facts *facts, uint32_t index)
 {
@@ -146,18 +101,23 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 	const struct run_step *step = &v->run.steps[index];
 	uint64_t exec_ps = facts_exec_ps(step);
 	struct fmt number, change = fmt_change(facts_excess(exec_ps, step->expect_ps));
-	bool longer = step->slow && exec_ps > step->expect_ps; /* one that is stuck may not be yet */
-	char flow[96], causes[FACTS_TEXT], plain[FACTS_TEXT];
+	bool longer = is_slow(step) && exec_ps > step->expect_ps; /* one that is stuck may not be yet */
+	char doer[160], flow[96], name[64], causes[FACTS_TEXT], plain[FACTS_TEXT];
 
 	snprintf(number.text, sizeof(number.text), "%u", step->step);
 	facts_step_causes(v, index, causes, sizeof(causes));
 	if (step->open && !run_is_local(step))
 		snprintf(causes, sizeof(causes), "STILL OPEN, %s of %s acknowledged",
 			 fmt_bytes((double)step->acked_bytes).text, fmt_bytes((double)step->bytes).text);
-	else if (causes[0] == '\0' && step->slow)
+	else if (causes[0] == '\0' && is_slow(step))
 		snprintf(causes, sizeof(causes), "not explained");
-	facts_doer(v, step, flow, sizeof(flow));
-	return table_row(table, number.text, flow, fmt_time_bare(facts->unit, step->start_ps).text,
+	if (v->run.iterations[v->run.collectives[step->collective].in].ncollectives > 1)
+		snprintf(doer, sizeof(doer), "%s: %s",
+			 plain_text(v->run.collectives[step->collective].name, name, sizeof(name)),
+			 facts_doer(v, step, flow, sizeof(flow)));
+	else
+		facts_doer(v, step, doer, sizeof(doer));
+	return table_row(table, number.text, doer, fmt_time_bare(facts->unit, step->start_ps).text,
 			 fmt_time_bare(facts->unit, exec_ps).text, fmt_time_bare(facts->unit, step->expect_ps).text,
 			 longer ? change.text : "", plain_text(causes, plain, sizeof(plain)), NULL);
 }
@@ -176,8 +136,8 @@ text_path(const struct facts *facts, uint32_t iteration, FILE *to)
 	for (uint32_t i = 0; rc == 0 && i < w->npath; i++) {
 		const struct run_step *step = &facts->v->run.steps[w->path[i]];
 
-		if (w->npath > TEXT_MAX_PATH && (!step->slow || lost_ps(step) < threshold_ps)) {
-			slow += step->slow;
+		if (w->npath > TEXT_MAX_PATH && (!is_slow(step) || lost_ps(step) < threshold_ps)) {
+			slow += is_slow(step);
 			continue;
 		}
 		rc = path_row(table, facts, w->path[i]);
@@ -190,7 +150,7 @@ text_path(const struct facts *facts, uint32_t iteration, FILE *to)
 	if (shown + slow < w->npath)
 		fprintf(to, "  %u %ssteps on it took at most %d %% longer than expected.\n", w->npath - shown - slow,
 			shown > 0 ? "more " : "", RUN_SLOW_PERCENT);
-	scols_unref_table(table);
+	table_destroy(table);
 	return rc;
 }
 
@@ -234,6 +194,6 @@ text_contributors(const struct facts *facts, FILE *to)
 	if (vedrfolnir_of(v)->ncontributors > TEXT_MAX_CONTRIBUTORS)
 		fprintf(to, "  ... and %u more, in verdict.json\n",
 			vedrfolnir_of(v)->ncontributors - TEXT_MAX_CONTRIBUTORS);
-	scols_unref_table(table);
+	table_destroy(table);
 	return rc;
 }

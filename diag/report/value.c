@@ -40,3 +40,28 @@ value_flow(const struct verdict *v, uint32_t flow)
 {
 	return flow < v->run.nflows ? value_text(v->run.flows[flow].name) : json_null();
 }
+
+json_t *
+value_collective(const struct verdict *v, uint32_t collective)
+{
+	const struct run_collective *c = &v->run.collectives[collective];
+
+	return json_pack("{s:I, s:I, s:I}", "job", (json_int_t)run_job_of(&v->run, collective)->id, "collective",
+			 (json_int_t)c->id, "iteration", (json_int_t)c->iteration);
+}
+
+json_t *
+value_step(const struct verdict *v, const struct run_step *step, json_t *more)
+{
+	json_t *value = value_collective(v, step->collective);
+	json_t *name = json_pack("{s:I, s:I}", "rank", (json_int_t)step->rank, "step", (json_int_t)step->step);
+
+	if (value == NULL || name == NULL || more == NULL || json_object_update(value, name) != 0 ||
+	    json_object_update(value, more) != 0) {
+		json_decref(value);
+		value = NULL;
+	}
+	json_decref(name);
+	json_decref(more);
+	return value;
+}

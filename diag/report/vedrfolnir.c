@@ -7,6 +7,7 @@
 
 #include "common/run_files.h"
 #include "diag/report/dot.h"
+#include "diag/report/jobs.h"
 #include "diag/report/text.h"
 #include "diag/report/text_table.h"
 #include "diag/report/value.h"
@@ -19,12 +20,29 @@ const struct diagnoser_file vedrfolnir_files[VEDRFOLNIR_FILES] = {
 
 /* ---- verdict.json ---- */
 
+/* A step of the same iteration, null: none. */
 static json_t *
 waited_for(const struct verdict *v, const struct run_step *step)
 {
-	if (step->waited_for == RUN_NONE || run_same_rank(step, &v->run.steps[step->waited_for]))
-		return json_string("-");
-	return value_text(v->run.nodes[v->run.steps[step->waited_for].host].name);
+	const struct run_step *on;
+
+	if (step->waited_for == RUN_NONE)
+		return json_null();
+	on = &v->run.steps[step->waited_for];
+	return json_pack("{s:I, s:I, s:I}", "collective", (json_int_t)v->run.collectives[on->collective].id, "rank",
+			 (json_int_t)on->rank, "step", (json_int_t)on->step);
+}
+
+static json_t *
+path_step(const struct verdict *v, const struct run_step *step)
+{
+	json_t *more =
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "host", value_text(v->run.nodes[step->host].name),
+			  "flow", value_flow(v, step->flow), "start_ns", value_ns(step->start_ps), "end_ns",
+			  value_ns(step->end_ps), "expect_ns", value_ns(step->expect_ps), "waited_for", waited_for(v, step),
+			  "open", step->open, "completeness", value_real(step->completeness));
+
+	return value_step(v, step, more);
 }
 
 static json_t *
@@ -33,17 +51,8 @@ critical_path(const struct verdict *v, const struct vedrfolnir *own)
 	json_t *array = json_array();
 
 	for (uint32_t g = 0; g < own->nwaiting; g++) {
-		for (uint32_t i = 0; i < own->waiting[g].npath; i++) {
-			const struct run_step *step = &v->run.steps[own->waiting[g].path[i]];
-
-			array = value_add(array,
-					  json_pack("{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:o}", "collective",
-						    (json_int_t)step->collective, "flow", value_flow(v, step->flow), "step",
-						    (json_int_t)step->step, "start_ns", value_ns(step->start_ps), "end_ns",
-						    value_ns(step->end_ps), "expect_ns", value_ns(step->expect_ps),
-						    "waited_for", waited_for(v, step), "open", step->open, "completeness",
-						    value_real(step->completeness)));
-		}
+		for (uint32_t i = 0; i < own->waiting[g].npath; i++)
+			array = value_add(array, path_step(v, &v->run.steps[own->waiting[g].path[i]]));
 	}
 	return array;
 }
@@ -56,9 +65,9 @@ shares(const struct verdict *v, const struct contributor *contributor)
 	for (uint32_t i = 0; i < contributor->nshares; i++) {
 		const struct run_step *step = &v->run.steps[contributor->shares[i].step];
 
-		array = value_add(array, json_pack("{s:I, s:o, s:I, s:o}", "collective", (json_int_t)step->collective,
-						   "flow", value_flow(v, step->flow), "step", (json_int_t)step->step,
-						   "score", value_real(contributor->shares[i].score)));
+		array = value_add(array, value_step(v, step,
+						    json_pack("{s:o, s:o}", "flow", value_flow(v, step->flow), "score",
+							      value_real(contributor->shares[i].score))));
 	}
 	return array;
 }
@@ -78,8 +87,10 @@ contributors(const struct verdict *v, const struct vedrfolnir *own)
 int
 vedrfolnir_json(const struct verdict *v, const struct section *section, json_t *root)
 {
-	int rc = json_object_set_new(root, "critical_path", critical_path(v, section->own));
+	int rc = json_object_set_new(root, "jobs", jobs_json(v));
 
+	if (rc == 0)
+		rc = json_object_set_new(root, "critical_path", critical_path(v, section->own));
 	if (rc == 0)
 		rc = json_object_set_new(root, "contributors", contributors(v, section->own));
 	return rc == 0 ? 0 : -ENOMEM;
@@ -112,7 +123,9 @@ write_contributors(const struct text *text, const struct vedrfolnir *own)
 int
 vedrfolnir_text(const struct text *text, const struct section *section)
 {
-	int rc = write_path(text, section->own);
+	int rc = jobs_text(text);
 
+	if (rc == 0)
+		rc = write_path(text, section->own);
 	return rc == 0 ? write_contributors(text, section->own) : rc;
 }

@@ -136,6 +136,30 @@ largest_buffer(const struct emulation *emulation)
 	return largest;
 }
 
+/* The names of what steps.csv and verdict.json number. */
+static json_t *
+jobs_json(const struct plan *plan)
+{
+	json_t *jobs = json_array();
+
+	for (uint32_t c = 0; c < plan->ncollectives; c++) {
+		json_t *job = json_array_get(jobs, json_array_size(jobs) - 1);
+		struct rec_collective rec;
+
+		plan_collective_record(plan, c, 0, &rec);
+		if (c == 0 || json_integer_value(json_object_get(job, "job")) != (json_int_t)rec.job) {
+			job = json_pack("{s:I, s:s%, s:I, s:[]}", "job", (json_int_t)rec.job, "name", rec.job_name,
+					strnlen(rec.job_name, sizeof(rec.job_name)), "iterations",
+					(json_int_t)plan->collectives[c].iterations, "collectives");
+			json_array_append_new(jobs, job);
+		}
+		json_array_append_new(json_object_get(job, "collectives"),
+				      json_pack("{s:I, s:s%, s:I}", "collective", (json_int_t)rec.id, "name", rec.name,
+						strnlen(rec.name, sizeof(rec.name)), "steps", (json_int_t)rec.steps));
+	}
+	return jobs;
+}
+
 static json_t *
 run_json(const struct emulation *emulation)
 {
@@ -159,6 +183,7 @@ run_json(const struct emulation *emulation)
 			 digest);
 	if (emulation->error_text != NULL)
 		json_object_set_new(root, "error", json_string(emulation->error_text));
+	json_object_set_new(root, "jobs", jobs_json(emulation->scenario->plan));
 	json_object_set_new(root, "invariants", invariants_json(emulation));
 	json_object_set_new(root, "drops", drops_json(emulation));
 	json_object_set_new(root, "idle_faults", idle_faults_json(emulation));

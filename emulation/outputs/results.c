@@ -4,14 +4,19 @@
 #include "collectives/bandwidth.h"
 
 static struct coll_result
-result_of(const struct emulation *emulation, uint32_t collective, uint32_t iteration, bool *complete)
+result_of(const struct emulation *emulation, uint32_t collective, uint32_t iteration, struct rec_collective *names,
+	  bool *complete)
 {
 	const struct plan_collective *plan = &emulation->scenario->plan->collectives[collective];
 	struct collective_result seen =
 		step_engines_result(emulation->engines, emulation->scenario->topo->nnodes, collective, iteration);
 
 	*complete = seen.complete;
+	plan_collective_record(emulation->scenario->plan, collective, iteration, names);
 	return (struct coll_result){
+		.job = names->job_name,
+		.collective = names->name,
+		.iteration = iteration,
 		.op = plan->schedule->op,
 		.type = plan->type,
 		.ranks = plan->schedule->ranks,
@@ -33,13 +38,14 @@ results_print(const struct emulation *emulation, FILE *to)
 	fputs(coll_bandwidth_header(text, sizeof(text)), to);
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
 		for (uint32_t it = 0; it < plan->collectives[c].iterations; it++) {
+			struct rec_collective names;
 			bool complete;
-			struct coll_result result = result_of(emulation, c, it, &complete);
+			struct coll_result result = result_of(emulation, c, it, &names, &complete);
 
 			if (complete)
 				fputs(coll_bandwidth_row(&result, text, sizeof(text)), to);
 			else
-				fprintf(to, "# collective %u, iteration %u did not complete\n", c, it);
+				fprintf(to, "# %s, iteration %u did not complete\n", result.collective, it);
 		}
 	}
 	fputc('\n', to);
@@ -54,8 +60,9 @@ results_wrong(const struct emulation *emulation)
 
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
 		for (uint32_t it = 0; it < plan->collectives[c].iterations; it++) {
+			struct rec_collective names;
 			bool complete;
-			struct coll_result result = result_of(emulation, c, it, &complete);
+			struct coll_result result = result_of(emulation, c, it, &names, &complete);
 
 			wrong += complete && result.wrong != COLL_WRONG_UNCHECKED ? result.wrong : 0;
 		}

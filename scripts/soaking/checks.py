@@ -121,14 +121,15 @@ def finding(found, verdict, names):
     require(found['score'] >= 0, 'a negative score', found)
     require(found['evidence'].strip(), 'a finding without a reason', found)
     collective = position(verdict, found)
-    require(found['iteration'] == collective['iteration'], 'a finding in another iteration', (found, collective))
-    require(all(step >= 1 for step in found['steps']), 'a step before the first', found)
+    require(all(step['step'] >= 1 and step['rank'] < collective['ranks'] for step in found['steps']), 'steps that there are not',
+            found)
 
 
 def position(verdict, item):
-    """The collective that an item is of."""
-    require(0 <= item['collective'] < len(verdict['collectives']), 'of no collective', item)
-    return verdict['collectives'][item['collective']]
+    """The collective's iteration that an item is of."""
+    found = [c for c in verdict['collectives'] if all(c[key] == item[key] for key in ('job', 'collective', 'iteration'))]
+    require(len(found) == 1, 'of no collective, or of several', item)
+    return found[0]
 
 
 def critical_path(verdict):

@@ -130,9 +130,9 @@ class Run:
     def wrong(self):
         """The table's column #wrong, one entry a collective's iteration; "N/A" without real data."""
         lines = self.stdout.splitlines()
-        at = max(i for i, line in enumerate(lines) if line.rstrip().endswith("#wrong"))
+        at = max(i for i, line in enumerate(lines) if "#wrong" in line)
         rows = [line.split() for line in lines[at + 2:]]
-        return [row[-1] for row in rows[:next(i for i, row in enumerate(rows + [[]]) if not row)]]
+        return [row[8] for row in rows[:next(i for i, row in enumerate(rows + [[]]) if not row)]]
 
 
 def page_data(run):

@@ -26,14 +26,14 @@ def shape(run, name):
     """verdict.json is what others rely on."""
     verdict = run.verdict
     check(all((run.dir / report).stat().st_size > 0 for report in REPORTS), f"{name}: every report is there", run.dir)
-    keys(verdict, "schema_version collectives network critical_path findings contributors overhead", f"{name}: verdict.json")
+    keys(verdict, "schema_version jobs collectives network critical_path findings contributors overhead", f"{name}: verdict.json")
     for c in verdict["collectives"]:
-        keys(c, "id iteration algorithm ranks step_bytes start_ns end_ns ideal_ns expect_ns complete", f"{name}: a collective")
+        keys(c, "job collective iteration name algorithm ranks step_bytes start_ns end_ns ideal_ns expect_ns complete", f"{name}: a collective")
         check(c["complete"] and c["ideal_ns"] <= c["expect_ns"] <= (c["end_ns"] - c["start_ns"]) * 1.01,
               f"{name}: ideal <= expected <= taken", c)
     path = verdict["critical_path"]
     for step, after in zip(path, path[1:] + [None]):
-        keys(step, "collective flow step start_ns end_ns waited_for open", f"{name}: a step of the critical path")
+        keys(step, "job collective iteration rank step host flow start_ns end_ns waited_for open", f"{name}: a step of the critical path")
         check(step["start_ns"] < step["end_ns"] and FLOW.match(step["flow"]), f"{name}: step {step['step']}", step)
         # an ACK may come back after the data that the next step waited for
         overlap = step["end_ns"] - after["start_ns"] if after else 0
@@ -42,7 +42,7 @@ def shape(run, name):
     check(path and max(s["end_ns"] for s in path) <= max(c["end_ns"] for c in last.values()) + 1000,
           f"{name}: the path ends when the collective does", path[-1:])
     for f in verdict["findings"]:
-        keys(f, "type root ports flows victims steps collective start_ns end_ns score evidence", f"{name}: a finding")
+        keys(f, "type root ports flows victims steps job collective iteration start_ns end_ns score evidence", f"{name}: a finding")
         check(f["type"] in TYPES, f"{name}: {f['type']} at {f['root']}", f)
         check(all(PORT.match(p) for p in f["ports"]), f"{name}: ports are node:port", f["ports"])
         check(all(FLOW.match(x) for x in f["flows"] + f["victims"]), f"{name}: flows are src->dst/sport>dport", f)

@@ -13,7 +13,7 @@ const colorOf = (c) => `x${level({open: !c.complete, excess: excess(c)})}`;
 
 function title(model, index) {
   const c = model.collectives[index];
-  return `${c.algorithm_title} ${c.op_title}, collective ${c.id}, iteration ${c.iteration}: ${model.time.of(c.took_ns)} ` +
+  return `${c.algorithm_title} ${c.op_title}, ${c.name}, iteration ${c.iteration}: ${model.time.of(c.took_ns)} ` +
       `(${c.complete ? change(excess(c)) : "unfinished"})`;
 }
 

@@ -39,7 +39,7 @@ export function collectiveOf(model, index) {
                     .map((d) => ({...d, rank: model.step(d.step).rank})),
     notifications: model.notifications.filter((n) => mine(n.time) && rankOfHost.has(n.from))
                        .map((n) => ({...n, rank: rankOfHost.get(n.from)})),
-    findings: model.findings.filter((f) => f.collective === index),
+    findings: model.findings.filter((f) => f.collective_at === index),
   };
 }
 

@@ -55,7 +55,10 @@ float_sums_are_exact(void **state)
 static void
 report_has_nccl_columns(void **state)
 {
-	struct coll_result result = { .op = COLL_ALLREDUCE,
+	struct coll_result result = { .job = "train",
+				      .collective = "grads",
+				      .iteration = 3,
+				      .op = COLL_ALLREDUCE,
 				      .type = COLL_FLOAT32,
 				      .ranks = 8,
 				      .count_elems = 8388608,
@@ -64,16 +67,19 @@ report_has_nccl_columns(void **state)
 	char buf[512];
 
 	assert_string_equal(coll_bandwidth_row(&result, buf, sizeof(buf)),
-			    "    33554432       8388608     float     sum      -1   1000.0   33.55   58.72      0\n");
+			    "    33554432       8388608     float     sum      -1   1000.0   33.55   58.72      0  train   "
+			    "      grads           3\n");
 	result.op = COLL_ALLGATHER;
 	result.type = COLL_INT32;
 	result.wrong = COLL_WRONG_UNCHECKED;
 	result.time_ps = 20000000000;
 	assert_string_equal(coll_bandwidth_row(&result, buf, sizeof(buf)),
-			    "    33554432       1048576     int32    none      -1    20000    1.68    1.47    N/A\n");
+			    "    33554432       1048576     int32    none      -1    20000    1.68    1.47    N/A  train   "
+			    "      grads           3\n");
 	assert_string_equal(coll_bandwidth_header(buf, sizeof(buf)),
-			    "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
-			    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)       \n");
+			    "#       size         count      type   redop    root     time   algbw   busbw #wrong  job     "
+			    "      collective      iteration\n"
+			    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n");
 }
 
 static void

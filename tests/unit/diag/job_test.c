@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "common/wire/record.h"
+#include "diag/report/jobs.h"
+#include "diag/report/json.h"
 #include "tests/unit/diag/case.h"
 
 #define FORWARD 1
@@ -226,6 +228,67 @@ followers_are_late_against_their_own_part(void **state)
 	verdict_destroy(v);
 }
 
+/* What a job's report says: of 40 ms on the critical path 20 are computation, and none is lost. */
+static void
+a_job_is_told_of(void **state)
+{
+	struct verdict *v = diagnose(10 * MS, 20 * MS);
+	struct job_facts facts;
+
+	assert_int_equal(job_facts(v, 1, &facts), 0);
+	assert_int_equal(facts.iterations, 1);
+	assert_int_equal(facts.unfinished, 0);
+	assert_int_equal(facts.end_ps, 40 * MS);
+	assert_int_equal(facts.path_ps, 40 * MS);
+	assert_int_equal(facts.compute_ps, 20 * MS);
+	assert_int_equal(facts.lost_ps, 0);
+	assert_int_equal(facts.nparts, 2);
+	assert_int_equal(v->run.collectives[facts.parts[0].collective].id, FORWARD);
+	assert_int_equal(facts.parts[0].path_ps, 10 * MS);
+	assert_int_equal(facts.parts[1].path_ps, 10 * MS);
+	job_facts_fini(&facts);
+	verdict_destroy(v);
+
+	/* computed 20 ms too long, which is on the path, and began 3 ms late */
+	v = diagnose(30 * MS, 33 * MS);
+	assert_int_equal(job_facts(v, 1, &facts), 0);
+	assert_int_equal(facts.lost_ps, 23 * MS);
+	assert_int_equal(facts.compute_ps, 40 * MS);
+	job_facts_fini(&facts);
+	verdict_destroy(v);
+}
+
+/* Every name in verdict.json is one that collectives[] has, with the same meaning. */
+static void
+names_in_the_verdict_join(void **state)
+{
+	struct verdict *v = diagnose(30 * MS, 33 * MS);
+	json_t *root = json_document(v), *jobs = json_object_get(root, "jobs"), *step;
+	json_t *grads = json_array_get(json_object_get(root, "collectives"), 2);
+	json_t *finding = json_array_get(json_object_get(root, "findings"), 0),
+	       *path = json_object_get(root, "critical_path");
+	size_t i;
+
+	assert_int_equal(json_array_size(jobs), 2);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(jobs, 1), "name")), "train");
+	assert_int_equal(json_integer_value(json_object_get(grads, "job")), 1);
+	assert_int_equal(json_integer_value(json_object_get(grads, "collective")), GRADS);
+	assert_string_equal(json_string_value(json_object_get(grads, "name")), "grads");
+	assert_int_equal(json_integer_value(json_object_get(finding, "job")), 1);
+	assert_int_equal(json_integer_value(json_object_get(finding, "collective")), FORWARD);
+	step = json_array_get(json_object_get(finding, "steps"), 0);
+	assert_int_equal(json_integer_value(json_object_get(step, "rank")), 1);
+	assert_int_equal(json_array_size(path), 3);
+	json_array_foreach(path, i, step)
+		assert_int_equal(json_integer_value(json_object_get(step, "collective")), i < 2 ? FORWARD : GRADS);
+	step = json_array_get(path, 2);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(step, "waited_for"), "collective")), FORWARD);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(step, "waited_for"), "step")), 2);
+	assert_true(json_is_null(json_object_get(json_array_get(path, 0), "flow")));
+	json_decref(root);
+	verdict_destroy(v);
+}
+
 int
 main(void)
 {
@@ -235,6 +298,8 @@ main(void)
 		cmocka_unit_test(long_computation_is_a_slow_host),
 		cmocka_unit_test(late_start_is_later_than_all_dependencies),
 		cmocka_unit_test(followers_are_late_against_their_own_part),
+		cmocka_unit_test(a_job_is_told_of),
+		cmocka_unit_test(names_in_the_verdict_join),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

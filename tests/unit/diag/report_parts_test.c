@@ -156,12 +156,11 @@ worst_collective_comes_first(void **state)
 	c[2].complete = false; /* unfinished is worse than any time */
 	assert_int_equal(facts_of(v).worst, 2);
 	/* and findings say which one they are about */
-	c[1].id = 4;
 	c[1].iteration = 7;
 	v->findings[1].collective = 1;
 	v->findings[1].type = FINDING_INCAST;
 	assert_string_equal(facts_finding(v, &v->findings[1], buf, sizeof(buf)),
-			    "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2 of collective 4, iteration 7");
+			    "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2 of grads, iteration 7");
 	v->run.ncollectives = 1;
 	verdict_destroy(v);
 }

@@ -23,11 +23,12 @@
 #define HOLDING(port, flow, ns) HOLDING_BY(port, "s", flow, ns, 0)
 #define HALTED(port, ns, at_end) HALTED_BY(port, "s", ns, at_end)
 #define FABRIC(meetings, pauses) "{ 'meetings': [" meetings "], 'pauses': [" pauses "] }"
+#define STEP(number) "{ 'rank': 0, 'step': " number " }"
 #define FINDING(type, root, ports, flows, victims, steps)                                                                  \
 	"{ 'type': '" type "', 'root': '" root "', 'ports': [" ports "], 'flows': [" flows "], 'victims': [" victims       \
 	"], 'steps': [" steps "] }"
-#define QUEUE(type, root, flows) FINDING(type, root, "'" root "'", flows, "'a->b'", "1")
-#define PLAIN(type, root) FINDING(type, root, "'" root "'", "", "'a->b'", "1")
+#define QUEUE(type, root, flows) FINDING(type, root, "'" root "'", flows, "'a->b'", STEP("1"))
+#define PLAIN(type, root) FINDING(type, root, "'" root "'", "", "'a->b'", STEP("1"))
 
 static json_t *
 parse(const char *text)
@@ -128,9 +129,9 @@ what_the_truth_does_not_bear_out_is_false(void **state)
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," QUEUE("flow-contention", "s:1", "'b->c'"),
 				 "false"),
 			 OUTCOME_FP);
-	assert_int_equal(
-		outcome(CONTENTION, ONE_MET, FINDING("flow-contention", "s:1", "'s:1'", "'x->b'", "'b->c'", "1"), "false"),
-		OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, ONE_MET,
+				 FINDING("flow-contention", "s:1", "'s:1'", "'x->b'", "'b->c'", STEP("1")), "false"),
+			 OUTCOME_FP);
 	/* nobody at all */
 	assert_int_equal(outcome(CONTENTION, ONE_MET,
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," PLAIN("flow-contention", "s:9"), "false"),
@@ -171,7 +172,7 @@ storm_is_traced_to_its_port(void **state)
 	assert_int_equal(outcome(STORM, STORM_FABRIC, PLAIN("pfc-storm", "s:1"), "false"), OUTCOME_TP);
 	assert_int_equal(outcome(STORM, STORM_FABRIC, PLAIN("pfc-storm", "t:1"), "false"), OUTCOME_FP);
 	assert_int_equal(
-		outcome(STORM, STORM_FABRIC, FINDING("pfc-backpressure", "t:1", "'r:2'", "", "'a->b'", "1"), "false"),
+		outcome(STORM, STORM_FABRIC, FINDING("pfc-backpressure", "t:1", "'r:2'", "", "'a->b'", STEP("1")), "false"),
 		OUTCOME_FP);
 	assert_int_equal(outcome(STORM, STORM_FABRIC, "", "false"), OUTCOME_FN);
 }
@@ -183,8 +184,8 @@ storm_is_traced_to_its_port(void **state)
 static void
 backpressure_is_traced_to_its_root(void **state)
 {
-	const char *right = FINDING("pfc-backpressure", "s:1", "'r:3', 's:1'", "'x->b', 'y->b'", "'a->b'", "1");
-	const char *wrong = FINDING("pfc-backpressure", "s:2", "'r:3', 's:2'", "", "'a->b'", "1");
+	const char *right = FINDING("pfc-backpressure", "s:1", "'r:3', 's:1'", "'x->b', 'y->b'", "'a->b'", STEP("1"));
+	const char *wrong = FINDING("pfc-backpressure", "s:2", "'r:3', 's:2'", "", "'a->b'", STEP("1"));
 
 	(void)state;
 	assert_int_equal(outcome(BACKPRESSURE, BACKPRESSURE_FABRIC, right, "false"), OUTCOME_TP);
@@ -241,15 +242,16 @@ mixed_needs_both(void **state)
 {
 	const char *meaning = MEANING("{ 'kind': 'pfc-storm', 'root': 's:1', 'halts': 'r:2' },"
 				      "{ 'kind': 'slow-host', 'host': 'b', 'step': 2 }");
-	const char *late = FINDING("slow-host", "b", "", "", "'b->c'", "1, 2");
+	const char *late = FINDING("slow-host", "b", "", "", "'b->c'", STEP("1") ", " STEP("2"));
 
 	(void)state;
 	assert_int_equal(outcome(meaning, STORM_FABRIC, PLAIN("pfc-storm", "s:1"), "false"), OUTCOME_FP);
 	assert_int_equal(outcome(meaning, STORM_FABRIC, late, "true"), OUTCOME_FP);
-	assert_int_equal(outcome(meaning, STORM_FABRIC,
-				 PLAIN("pfc-storm", "s:1") "," FINDING("slow-host", "b", "", "", "'b->c'", "1, 2"),
-				 "false"),
-			 OUTCOME_TP);
+	assert_int_equal(
+		outcome(meaning, STORM_FABRIC,
+			PLAIN("pfc-storm", "s:1") "," FINDING("slow-host", "b", "", "", "'b->c'", STEP("1") ", " STEP("2")),
+			"false"),
+		OUTCOME_TP);
 }
 
 #define SLOW MEANING("{ 'kind': 'slow-host', 'host': 'b', 'step': 2 }")
@@ -258,9 +260,9 @@ mixed_needs_both(void **state)
 static void
 slow_host_leaves_the_network_innocent(void **state)
 {
-	const char *late = FINDING("slow-host", "b", "", "", "'b->c'", "2"),
-		   *other = FINDING("slow-host", "a", "", "", "", "2");
-	const char *step = FINDING("slow-host", "b", "", "", "'b->c'", "3");
+	const char *late = FINDING("slow-host", "b", "", "", "'b->c'", STEP("2")),
+		   *other = FINDING("slow-host", "a", "", "", "", STEP("2"));
+	const char *step = FINDING("slow-host", "b", "", "", "'b->c'", STEP("3"));
 
 	(void)state;
 	assert_int_equal(outcome(SLOW, NOTHING, late, "true"), OUTCOME_TP);

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""(job, collective, iteration, rank, step) names a step, and means the same in records.bin, steps.csv, verdict.json and
+run.json, in the table of results and on the page."""
+import records
+from harness import SCENARIOS, check, dpswitch, page_data, rocelab, scenario_file
+
+FABRIC = (SCENARIOS / "include" / "two-pods.inc").read_text()
+
+SCENARIO = scenario_file(FABRIC + """
+detection = { detections = 3; };
+collectives = (
+  { op = "allgather"; algorithm = "ring"; ranks = [ "12", "14", "16", "18" ]; step_bytes = "2MB"; iterations = 3; },
+  { op = "allreduce"; algorithm = "halving-doubling"; ranks = [ "13", "15", "17", "19" ]; bytes = "4MB"; iterations = 2; }
+);
+flows = ( { src = "13"; dst = "14"; sport = 7; bytes = "6MB"; } );
+faults = ( { kind = "slow-host"; host = "16"; delay = "300us"; step = 2; } );
+""")
+run = rocelab(SCENARIO)
+stream = records.read(run.dir / "records.bin")
+verdict, rows = run.verdict, run.steps()
+
+
+def key(item, *more):
+    return tuple(int(item[name]) for name in ("job", "collective", "iteration", *more))
+
+
+described = {(c.job, c.id, c.iteration): c for _, c in records.of(stream, records.COLLECTIVE)}
+scheduled = {(s.collective, s.iteration, s.rank, s.step): s for _, s in records.of(stream, records.SCHEDULE)}
+check(len(described) == 5, "five iterations are described", described.keys())
+
+check({key(c) for c in verdict["collectives"]} == set(described), "verdict.json has them", verdict["collectives"])
+numbered = {(job["job"], c["collective"], i): c for job in run.run["jobs"] for c in job["collectives"]
+            for i in range(job["iterations"])}
+check(set(numbered) == set(described), "run.json has them", run.run["jobs"])
+check(all(numbered[key(c)]["name"] == c["name"] for c in verdict["collectives"]), "and gives them the same names")
+check(all(numbered[name]["steps"] == c.steps for name, c in described.items()), "and as many steps")
+
+mine = [row for row in rows if row["job"] != "-"]
+names = [key(row, "rank", "step") for row in mine]
+check(len(set(names)) == len(names) == len(scheduled), "steps.csv has each step once", (len(names), len(scheduled)))
+check({name[1:] for name in names} == set(scheduled), "and those that are scheduled")
+check(all(name[:3] in described for name in names), "of collectives that are described")
+check(all(int(row["bytes"]) == scheduled[key(row, "rank", "step")[1:]].bytes and
+          int(row["channel"]) == scheduled[key(row, "rank", "step")[1:]].channel for row in mine), "with their sizes and channels")
+check([row["step"] for row in rows if row["job"] == "-"] == ["0"], "a background flow is nobody's step", rows)
+
+reported = {(s.collective, s.iteration, s.rank, s.step): s for _, s in records.of(stream, records.STEP)}
+waits = {key(row, "rank", "step")[1:]: tuple(row[f"waited_{name}"] for name in ("collective", "rank", "step")) for row in mine}
+check(all(waits[name] == (("-",) * 3 if s.waited_step == 0 else
+                          tuple(map(str, (s.waited_collective, s.waited_rank, s.waited_step))))
+          for name, s in reported.items()), "STEP and steps.csv say alike what steps waited for")
+check(any(w[1] not in ("-", str(name[2])) for name, w in waits.items()), "some waited for another rank")
+
+times = {key(row, "rank", "step"): (int(row["start_ns"]), row) for row in mine}
+path = verdict["critical_path"]
+check(path and all(key(step, "rank", "step") in times for step in path), "the critical path is of such steps", path)
+check(all(times[key(step, "rank", "step")][0] == step["start_ns"] for step in path), "which began when steps.csv says")
+check(all((step["waited_for"] is None) == (times[key(step, "rank", "step")][1]["waited_step"] == "-") for step in path),
+      "and waited for what it says")
+check(verdict["findings"] and all(key(f) in described for f in verdict["findings"]), "findings are of such collectives",
+      verdict["findings"])
+check(all((*key(f), s["rank"], s["step"]) in times for f in verdict["findings"] for s in f["steps"]), "and of their steps")
+late = run.findings("slow-host")
+check({(f["root"], s["rank"]) for f in late for s in f["steps"]} == {("16", 2)}, "the slow host's rank is named", late)
+check(all(key(p, "rank", "step") in times for c in verdict["contributors"] for p in c["per_critical_flow"]),
+      "contributors' steps as well")
+
+jobs = {job["job"]: job for job in verdict["jobs"]}
+check({job["job"]: [c["collective"] for c in job["collectives"]] for job in run.run["jobs"]} ==
+      {n: [c["collective"] for c in job["collectives"]] for n, job in jobs.items()}, "jobs have the same collectives", jobs)
+for number, job in jobs.items():
+    own = [c for c in verdict["collectives"] if c["job"] == number]
+    check(job["iterations"] == len(own) and job["end_ns"] == max(c["end_ns"] for c in own) and
+          job["start_ns"] == min(c["start_ns"] for c in own), f"{job['name']}: from its first start to its last end", job)
+    check(abs(job["compute_share"] + sum(c["share"] for c in job["collectives"]) - 1) < 1e-6, f"{job['name']}: shares are of one",
+          job)
+    check(job["name"] in run.report, f"{job['name']}: the report has it")
+
+named = [(c["name"], c["iteration"]) for c in sorted(verdict["collectives"], key=key)]
+rows = [line.split() for line in run.report.splitlines()]
+check([(row[9], int(row[8])) for row in rows if len(row) == 10 and row[1] in ("allgather/ring", "allreduce/halving-doubling")] ==
+      named, "the report's table names them", run.report)
+rows = [line.split() for line in dpswitch(SCENARIO).stdout.splitlines()]
+check([(row[10], int(row[11])) for row in rows if len(row) == 12 and row[0].isdigit()] == named, "and so do the results", rows)
+
+page = page_data(run)
+check([key(c) for c in page["collectives"]] == [key(c) for c in verdict["collectives"]], "the page has them in the same order")
+check(all(key(page["collectives"][f["collective_at"]]) == key(f) for f in page["findings"]), "and its findings point at them")
