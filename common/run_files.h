@@ -8,6 +8,7 @@
 #define RUN_CAPTURE "capture.pcapng"
 #define RUN_CONFIG "effective.cfg"
 #define RUN_STEPS "steps.csv"
+#define RUN_FLOWS "flows.csv"
 #define RUN_TRUTH "truth.json"
 #define RUN_SUMMARY "run.json"
 #define RUN_VERDICT "verdict.json"

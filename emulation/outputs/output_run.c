@@ -12,6 +12,7 @@
 #include "common/units.h"
 #include "emulation/capturing.h"
 #include "emulation/idle_faults.h"
+#include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "rxe-hosts/agent/policy.h"
 
@@ -251,9 +252,12 @@ int
 output_run(const struct emulation *emulation, json_t *hosts, const char *dir, struct err *err)
 {
 	json_t *root = run_json(emulation);
+	struct flow_summary flows;
 
 	if (emulation->scenario->timing.clock == CLOCK_REAL)
 		json_object_set_new(root, "realtime", realtime_json(emulation));
+	if (flow_summary(emulation, &flows) == 0 && flows.flows != 0)
+		json_object_set_new(root, "flows", flow_summary_json(&flows));
 	if (hosts != NULL)
 		json_object_set_new(root, "hosts", hosts);
 	return output_json(root, dir, RUN_SUMMARY, err);

@@ -20,6 +20,9 @@ int output_truth(const struct emulation *emulation, const char *dir, struct err 
 /* DIR/steps.csv: every step of every flow, background flows with step 0. */
 int output_steps(const struct emulation *emulation, const char *dir, struct err *err);
 
+/* DIR/flows.csv: every background flow and every generated one that came; none where the scenario has no such flows. */
+int output_flows(const struct emulation *emulation, const char *dir, struct err *err);
+
 /* DIR/effective.cfg: the scenario with every default filled in; runs again as it is. */
 int output_config(const struct scenario *scenario, const char *dir, struct err *err);
 

@@ -21,6 +21,7 @@
 #include "emulation/external/attach.h"
 #include "emulation/headers.h"
 #include "emulation/idle_faults.h"
+#include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "emulation/outputs/results.h"
 
@@ -32,9 +33,10 @@ static int
 write_outputs(const struct emulation *emulation, const struct attach *attach, const char *dir, struct err *err)
 {
 	int run = output_run(emulation, attach_json(attach, emulation->scenario->topo), dir, err);
-	int steps = output_steps(emulation, dir, err), truth = output_truth(emulation, dir, err);
+	int steps = output_steps(emulation, dir, err), flows = output_flows(emulation, dir, err);
+	int truth = output_truth(emulation, dir, err);
 
-	return run == 0 && steps == 0 && truth == 0 ? 0 : -EIO;
+	return run == 0 && steps == 0 && flows == 0 && truth == 0 ? 0 : -EIO;
 }
 
 static void
@@ -240,6 +242,16 @@ warn_late(const struct emulation *emulation)
 			    units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
 }
 
+static void
+print_flows(const struct emulation *emulation)
+{
+	struct flow_summary flows;
+
+	if (flow_summary(emulation, &flows) == 0)
+		flow_summary_print(&flows, stdout);
+	fflush(stdout);
+}
+
 /* The run itself, everything being in place. @return exit code */
 static int
 run(const struct run_options *options, struct emulation *emulation, struct attach *attach, struct exporter *exporter,
@@ -265,6 +277,8 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 		warn_late(emulation);
 	if (!options->quiet && (!options->brief || scenario->plan->real))
 		results_print(emulation, stdout);
+	if (!options->quiet && (!options->brief || scenario->plan->nmessages != 0))
+		print_flows(emulation);
 	if (socket >= 0)
 		close(socket); /* the analyzer sees the end of the stream and starts to think */
 	return ret < 0 ? EXIT_FAILED : conclude(options, emulation, attach);

@@ -51,12 +51,17 @@ bind_lists(struct scenario *sc, struct err *err)
 		ret = cfg_bind_list(sc->cfg, &collective_table, NULL, (void **)&sc->collectives, &sc->ncollectives, err);
 	if (ret == 0)
 		ret = cfg_bind_list(sc->cfg, &background_table, NULL, (void **)&sc->backgrounds, &sc->nbackgrounds, err);
+	if (ret == 0) {
+		sc->traffic = traffic_load(sc->cfg, sc->topo, (uint64_t)sc->root.seed, err);
+		ret = sc->traffic != NULL ? 0 : -errno;
+	}
 	if (ret == 0)
 		ret = faults_load(&sc->faults, switch_faults, sc->cfg, sc->topo, err);
 	if (ret == 0)
 		ret = faults_load(&sc->faults, host_faults, sc->cfg, sc->topo, err);
-	if (ret == 0 && sc->ncollectives + sc->nbackgrounds == 0 && sc->limits.hold_ps == 0)
-		ret = err_set(err, -EINVAL, "%s: nothing to send: give \"collectives\" or \"flows\"", cfg_file(sc->cfg));
+	if (ret == 0 && sc->ncollectives + sc->nbackgrounds + sc->traffic->nflows == 0 && sc->limits.hold_ps == 0)
+		ret = err_set(err, -EINVAL, "%s: nothing to send: give \"collectives\", \"flows\" or \"generators\"",
+			      cfg_file(sc->cfg));
 	return ret;
 }
 
@@ -223,6 +228,7 @@ make_plan(struct scenario *sc, struct err *err)
 		.data_prio = sc->roce.data_prio,
 		.control_prio = 0,
 		.notify = agent_policies[sc->detection.policy]->notified != NULL,
+		.traffic = sc->traffic,
 	};
 	struct plan_network network = {
 		.routing = &sc->routing,
@@ -357,6 +363,7 @@ scenario_destroy(struct scenario *sc)
 	if (sc == NULL)
 		return;
 	plan_destroy(sc->plan);
+	traffic_destroy(sc->traffic);
 	route_pins_destroy(sc->pins);
 	route_table_destroy(sc->routes);
 	faults_fini(&sc->faults);

@@ -14,6 +14,7 @@
 #include "rxe-hosts/agent/agent.h"
 #include "rxe-hosts/roce/params.h"
 #include "rxe-hosts/steps/plan.h"
+#include "rxe-hosts/traffic/traffic.h"
 #include "topo/pins.h"
 #include "topo/route.h"
 
@@ -95,6 +96,7 @@ struct scenario {
 	size_t nhost_configs;
 	const struct host_config **hosts; /* [topo->nnodes] NULL: a switch, or an embedded host */
 	uint32_t nexternal;               /* hosts that are not embedded */
+	struct traffic *traffic;          /* what generators send */
 	struct fault_list faults;
 	struct topo *topo;
 	struct route_table *routes;

@@ -187,6 +187,7 @@ scenario_tables(struct cfg_known *known, size_t cap)
 	for (int kind = 0; kind < CC_KINDS; kind++)
 		if (cc_algorithms[kind]->table != NULL)
 			count = add(known, cap, count, cc_algorithms[kind]->table, NULL);
+	count += traffic_tables(known + count, cap - count);
 	for (const struct fault_ops *const *fault = switch_faults; *fault != NULL; fault++)
 		count = add(known, cap, count, (*fault)->table, (*fault)->kind);
 	for (const struct fault_ops *const *fault = host_faults; *fault != NULL; fault++)

@@ -8,6 +8,7 @@
 #include "dpswitch/fabric/pacer.h"
 #include "emulation/scenario/external_host.h"
 #include "emulation/scenario/scenario_load.h"
+#include "rxe-hosts/traffic/generator.h"
 
 /*
  * Room beside the payload in a network device's MTU: headers of RoCEv2 (80 B at most in Linux' rxe, which takes the
@@ -196,6 +197,14 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 	}
 	for (uint32_t b = 0; sc->nexternal != 0 && ret == 0 && b < plan->nbackgrounds; b++)
 		ret = check_mixed(sc, plan->backgrounds[b].flow, false, &plan->backgrounds[b].where, err);
+	for (uint32_t f = 0; sc->nexternal != 0 && ret == 0 && f < plan->flows.count; f++)
+		if (plan->of[f].kind == FLOW_TRAFFIC && touches_external(sc, f))
+			ret = cfg_fail(
+				&sc->traffic->generators[plan->messages[plan->of[f].owner].generator]->where, NULL, err,
+				"%s->%s: one of them has its own kernel; embedded hosts alone have generated flows: name "
+				"those as hosts",
+				sc->topo->nodes[plan->flows.flows[f].src_node].name,
+				sc->topo->nodes[plan->flows.flows[f].dst_node].name);
 	for (uint32_t i = 0; sc->nexternal != 0 && ret == 0 && i < sc->topo->nnodes; i++)
 		if (sc->hosts[i] != NULL)
 			ret = external_host_check(sc, i, err);

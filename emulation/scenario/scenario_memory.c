@@ -9,6 +9,9 @@
 /* As measured: plan and results, records with the analyzer, and the verdict, of a step and of an iteration beside its steps. */
 #define STEP_BYTES 1000
 #define ITERATION_BYTES 1000
+/* The plan, state and line of a generated flow; a queue pair's two ends and its places at ports. */
+#define MESSAGE_BYTES 200
+#define CONNECTION_BYTES 8000
 /* A port that does nothing, measured with 82000 of them. */
 #define PORT_BYTES 36000
 /* A port's epoch without rows; a set of the routes; a frame in a cable's lanes and among a switch's arrivals. */
@@ -139,6 +142,20 @@ count_ports(const struct scenario *sc, struct part *epochs, struct part *cables)
 		topo->nports, (double)window_ps / 1e6, sc->mtu_frame_bytes);
 }
 
+/* Generated flows, and the connections that they share. */
+static void
+count_messages(const struct scenario *sc, struct part *part)
+{
+	uint64_t connections = 0;
+
+	for (uint32_t i = 0; i < sc->plan->flows.count; i++)
+		connections += sc->plan->of[i].kind == FLOW_TRAFFIC;
+	part->what = "generated flows";
+	part->bytes = add(times(sc->plan->nmessages, MESSAGE_BYTES), times(connections, CONNECTION_BYTES));
+	err_set(&part->how, 0, "%u flows on %llu connections: lower the generators' until, load or connections",
+		sc->plan->nmessages, (unsigned long long)connections);
+}
+
 static void
 count_routes(const struct scenario *sc, struct part *part)
 {
@@ -161,7 +178,7 @@ count_routes(const struct scenario *sc, struct part *part)
 int
 scenario_check_memory(const struct scenario *sc, struct err *err)
 {
-	struct part parts[5] = { 0 };
+	struct part parts[6] = { 0 };
 	const struct part *largest = parts;
 	char sum_text[32], limit[32], part[32];
 	uint64_t sum = 0;
@@ -170,6 +187,7 @@ scenario_check_memory(const struct scenario *sc, struct err *err)
 	count_payload(sc, &parts[1]);
 	count_ports(sc, &parts[2], &parts[3]);
 	count_routes(sc, &parts[4]);
+	count_messages(sc, &parts[5]);
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		sum = add(sum, parts[i].bytes);
 		largest = parts[i].bytes > largest->bytes ? &parts[i] : largest;

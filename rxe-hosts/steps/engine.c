@@ -64,6 +64,7 @@ step_engine_destroy(struct step_engine *engine)
 	free(engine->ready);
 	wakes_fini(&engine->wakes);
 	free(engine->backgrounds);
+	messages_fini(&engine->messages);
 	free(engine->results);
 	free(engine->region);
 	agent_fini(&engine->agent);
@@ -113,7 +114,7 @@ step_engine_place(struct step_engine *engine)
 		if (plan->flows.flows[plan->backgrounds[i].flow].src_node == node)
 			background_init(&engine->backgrounds[plan->backgrounds[i].slot], &plan->backgrounds[i]);
 	engine->results = calloc(engine->results_cap + 1, sizeof(*engine->results));
-	return engine->results == NULL ? -ENOMEM : 0;
+	return engine->results == NULL ? -ENOMEM : messages_init(&engine->messages, plan, node);
 }
 
 static void
@@ -132,6 +133,11 @@ completed(void *ctx, const struct wc *wc)
 			step_rank_sent(engine, &engine->ranks[of->slot], wc);
 		else
 			step_rank_failed(engine, &engine->ranks[of->slot], wc);
+	} else if (of->kind == FLOW_TRAFFIC) {
+		if (wc->opcode == WC_SENT)
+			messages_sent(&engine->messages, engine->device, wc);
+		else
+			messages_failed(&engine->messages, wc);
 	} else if (wc->opcode == WC_SENT) {
 		background_sent(&engine->backgrounds[of->slot], engine->device, wc);
 	} else {
@@ -224,6 +230,7 @@ timer(void *ctx, uint64_t now_ps)
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
 		if (engine->backgrounds[i].wake_ps <= now_ps)
 			background_wake(&engine->backgrounds[i], engine->device, now_ps);
+	messages_wake(&engine->messages, engine->device, now_ps);
 	set_timer(engine);
 }
 
@@ -239,6 +246,8 @@ uint64_t
 step_engine_next_ps(const struct step_engine *engine)
 {
 	uint64_t when_ps = wakes_next_ps(&engine->wakes);
+	if (messages_next_ps(&engine->messages) < when_ps)
+		when_ps = messages_next_ps(&engine->messages);
 
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
 		if (engine->backgrounds[i].wake_ps < when_ps)
@@ -254,7 +263,7 @@ step_engine_sending(const struct step_engine *engine)
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
 		if (engine->backgrounds[i].sending)
 			return true;
-	return false;
+	return engine->messages.sending != 0;
 }
 
 /* The device has one timer: the earliest of all who want to be woken. A host has few ranks and flows. */

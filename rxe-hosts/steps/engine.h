@@ -39,7 +39,7 @@ enum step_engine_state {
 };
 
 enum step_engine_state step_engine_state(const struct step_engine *engine);
-/* Whether a background flow of mode "once" is not complete yet, or one of mode "repeat" will post again. */
+/* Whether a background flow of mode "once" or a generator's message is not complete yet, or one of mode "repeat" will post again. */
 bool step_engine_background_open(const struct step_engine *engine);
 
 /* Whether a step or a background message is on its way, and so should move. */
@@ -77,6 +77,23 @@ struct step_row {
 /* Rows in the order of completion; background flows, by their order in the scenario, behind them after the close. */
 size_t step_engine_rows(const struct step_engine *engine);
 struct step_row step_engine_row(const struct step_engine *engine, size_t index);
+
+/* One line of flows.csv. */
+struct flow_row {
+	uint32_t flow;
+	uint32_t generator; /* REC_NONE: a background flow, over all its messages */
+	uint64_t bytes;
+	uint64_t start_ps; /* when it came */
+	uint64_t begin_ps; /* when its connection was free for it; valid if begun */
+	uint64_t end_ps;   /* its last ACK; 0: open */
+	uint64_t ideal_ps; /* from begin to end on an idle fabric */
+	uint32_t retransmits;
+	bool begun;
+};
+
+/* Background flows, then generated messages by the time at which they come. */
+size_t step_engine_flows(const struct step_engine *engine);
+struct flow_row step_engine_flow(const struct step_engine *engine, size_t index);
 
 /* One iteration of a collective, as nccl-tests shows it. */
 struct collective_result {

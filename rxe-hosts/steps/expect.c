@@ -21,9 +21,8 @@ expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes)
 	return bytes + expect_data_frames(frames, bytes) * (frames->frame_bytes - frames->payload_bytes);
 }
 
-uint64_t
-expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path, uint64_t bytes,
-		uint64_t base_rtt_ps)
+static uint64_t
+slowest_bps(const struct topo *topo, const struct route_path *path)
 {
 	uint64_t rate_bps = UINT64_MAX;
 
@@ -31,7 +30,25 @@ expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, con
 	for (uint32_t i = 0; i < path->hops; i++)
 		if (topo->ports[path->ports[i]].rate_bps < rate_bps)
 			rate_bps = topo->ports[path->ports[i]].rate_bps;
-	return units_serialize_ps(expect_wire_bytes(frames, bytes), rate_bps, 0) + base_rtt_ps;
+	return rate_bps;
+}
+
+uint64_t
+expect_fct_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *forward,
+	      const struct route_path *reverse, uint64_t bytes, uint64_t pipeline_ps)
+{
+	uint64_t rest = bytes > frames->payload_bytes ? bytes - frames->payload_bytes : 0;
+	uint32_t first = (uint32_t)(bytes - rest) + frames->frame_bytes - frames->payload_bytes;
+	uint64_t rtt_ps = route_rtt_ps(topo, forward, reverse, first, frames->ack_bytes, pipeline_ps, frames->quantum_ps);
+
+	return rest == 0 ? rtt_ps : rtt_ps + data_ps(frames, rest, slowest_bps(topo, forward));
+}
+
+uint64_t
+expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path, uint64_t bytes,
+		uint64_t base_rtt_ps)
+{
+	return units_serialize_ps(expect_wire_bytes(frames, bytes), slowest_bps(topo, path), 0) + base_rtt_ps;
 }
 
 static uint32_t

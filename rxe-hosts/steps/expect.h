@@ -27,6 +27,14 @@ uint64_t expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes);
 uint64_t expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path,
 			 uint64_t bytes, uint64_t base_rtt_ps);
 
+/*
+ * The time of a whole message on idle links, from its post to its last ACK: what slowdowns are measured by. Its frames
+ * follow each other through the slowest link, and the last one goes on alone, store and forward; one shorter than the
+ * MTU has its own length. At most what the fabric takes: overheads of first and last frames do not count.
+ */
+uint64_t expect_fct_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *forward,
+		       const struct route_path *reverse, uint64_t bytes, uint64_t pipeline_ps);
+
 /* One step of one rank, for expect_steps(). */
 struct expect_flow {
 	uint64_t bytes;

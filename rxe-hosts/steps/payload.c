@@ -34,6 +34,9 @@ payload_init(struct step_engine *engine)
 	for (uint32_t i = 0; i < engine->nbackgrounds && !engine->device->own_background; i++)
 		if (engine->backgrounds[i].plan->bytes > engine->region_bytes)
 			engine->region_bytes = engine->backgrounds[i].plan->bytes;
+	for (uint32_t i = 0; i < engine->messages.count && !engine->device->own_background; i++)
+		if (engine->plan->messages[engine->messages.first + i].bytes > engine->region_bytes)
+			engine->region_bytes = engine->plan->messages[engine->messages.first + i].bytes;
 	if (engine->region_bytes == 0)
 		return 0;
 	engine->region = calloc(1, engine->region_bytes);

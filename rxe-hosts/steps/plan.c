@@ -38,6 +38,8 @@ plan_create(const struct topo *topo, const struct plan_options *options, const s
 		rc = add_collective(&b, &collectives[i]);
 	for (size_t i = 0; i < nbackgrounds && rc == 0; i++)
 		rc = add_background(&b, &backgrounds[i]);
+	if (rc == 0 && options->traffic != NULL)
+		rc = plan_add_traffic(&b);
 	if (rc == 0)
 		rc = plan_check_tuples(&b);
 out:
@@ -67,6 +69,8 @@ plan_destroy(struct plan *plan)
 	}
 	free(plan->collectives);
 	free(plan->backgrounds);
+	free(plan->messages);
+	free(plan->first_message);
 	free(plan->flows.flows);
 	free(plan->of);
 	free(plan);

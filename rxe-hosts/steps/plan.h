@@ -12,6 +12,7 @@
 #include "rxe-hosts/monitor/chains.h"
 #include "rxe-hosts/steps/config.h"
 #include "rxe-hosts/steps/expect.h"
+#include "rxe-hosts/traffic/traffic.h"
 #include "topo/route.h"
 #include "topo/topo.h"
 
@@ -21,6 +22,7 @@
 #define PLAN_FIRST_SPORT 49152              /* of collective 0, channel 0, when a scenario gives none */
 #define PLAN_FIRST_NOTIFY_SPORT 32768       /* of collective 0 */
 #define PLAN_MAX_COLLECTIVES (PLAN_FIRST_SPORT - PLAN_FIRST_NOTIFY_SPORT)
+#define PLAN_FIRST_TRAFFIC_SPORT 20000 /* of each pair's first connection */
 
 /* What is known of one step beyond the schedule. */
 struct plan_step {
@@ -76,12 +78,22 @@ struct plan_background {
 	struct cfg_where where;
 };
 
+/* What a generator sends at one time: a flow of the workload, on a connection that others use before and after it. */
+struct plan_message {
+	uint64_t start_ps; /* when it comes; it begins later where its connection is busy */
+	uint64_t bytes;
+	uint64_t ideal_ps; /* from when it begins to its last ACK, on an idle fabric */
+	uint32_t flow;     /* its connection */
+	uint32_t generator;
+	uint32_t next; /* on its connection, behind it; PLAN_NONE */
+};
+
 /* Whose a flow is: struct flow says kind and endpoints. */
 struct plan_flow {
 	uint32_t kind;       /* enum flow_kind */
-	uint32_t owner;      /* collective or background flow */
+	uint32_t owner;      /* collective, background flow, or first message of a connection */
 	uint32_t rank, peer; /* of a collective: sender and receiver */
-	uint32_t slot;       /* sender's: of its rank, or of the background flow, on its host */
+	uint32_t slot;       /* sender's: of its rank, the background flow or the connection, on its host */
 	uint32_t peer_slot;  /* receiver's; a collective's flow */
 	uint32_t out, in;    /* data flow of a collective: which of the sender's, and of the receiver's, it is */
 	uint32_t first_step; /* the first of the sender's that it carries; the others follow by chains.before */
@@ -93,17 +105,21 @@ struct plan {
 	struct plan_flow *of; /* [flows.count] */
 	struct plan_collective *collectives;
 	struct plan_background *backgrounds;
+	struct plan_message *messages; /* [nmessages] by sending host, in order of time */
+	uint32_t *first_message;       /* [nnodes + 1] of each sending host */
+	uint32_t nmessages;
 	uint32_t ncollectives, nbackgrounds;
 	bool real; /* messages carry data */
 };
 
 struct plan_options {
 	uint8_t data_prio, control_prio;
-	bool notify; /* make flows for notification packets */
+	bool notify;                   /* make flows for notification packets */
+	const struct traffic *traffic; /* what generators send; NULL: there are none */
 };
 
 /*
- * Builds schedules and flows.
+ * Builds schedules, flows and messages.
  * @return NULL with err set (file:line, the value, what would be right): unknown or repeated ranks, sizes, two flows
  *         with one 5-tuple, memory
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* While a plan is being built: what plan.c and plan_flows.c share. */
+/* While a plan is being built: what its files share. */
 #pragma once
 
 #include "rxe-hosts/steps/plan.h"
@@ -25,6 +25,13 @@ int plan_make_flows(struct plan_builder *b, uint32_t index, const struct collect
 
 /* @return the new flow's index, or PLAN_NONE without memory */
 uint32_t plan_add_flow(struct plan_builder *b, const struct flow *flow, const struct plan_flow *of);
+
+/*
+ * Gives the messages of generators their connections. As many as the generator says, fewer where fewer messages are:
+ * they take turns on a pair's connections, and pass over one that is likely to be busy still.
+ * @return 0, -ENOMEM, or -EINVAL with err set: more flows than a run can have
+ */
+int plan_add_traffic(struct plan_builder *b);
 
 /* Records and switches know flows by their 5-tuples only. @return 0; -ENOMEM; -EINVAL with err set: two have the same */
 int plan_check_tuples(const struct plan_builder *b);

@@ -68,5 +68,10 @@ plan_digest(const struct plan *plan)
 		digest = digest_u64(digest, background->start_ps);
 		digest = digest_u64(digest, background->until_ps);
 	}
+	for (uint32_t i = 0; i < plan->nmessages; i++) {
+		digest = digest_u64(digest, plan->messages[i].flow);
+		digest = digest_u64(digest, plan->messages[i].bytes);
+		digest = digest_u64(digest, plan->messages[i].start_ps);
+	}
 	return digest;
 }

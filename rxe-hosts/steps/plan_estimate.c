@@ -25,6 +25,7 @@ struct estimate {
 
 static int find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow, struct paths *paths,
 		      struct err *err);
+static int estimate_connection(struct plan *plan, const struct plan_network *network, uint32_t flow, struct err *err);
 static int estimate_collective(struct plan *plan, const struct plan_network *network, struct plan_collective *c,
 			       struct expect_port *ports, struct err *err);
 
@@ -46,7 +47,22 @@ plan_estimate(struct plan *plan, const struct plan_network *network, struct err 
 			bg->ideal_ps = expect_ideal_ps(topo, &network->frames, &paths.forward, bg->bytes,
 						       plan->of[bg->flow].base_rtt_ps);
 	}
+	for (uint32_t flow = 0; flow < plan->flows.count && rc == 0; flow++)
+		if (plan->of[flow].kind == FLOW_TRAFFIC)
+			rc = estimate_connection(plan, network, flow, err);
 	free(ports);
+	return rc;
+}
+
+static int
+estimate_connection(struct plan *plan, const struct plan_network *network, uint32_t flow, struct err *err)
+{
+	struct paths paths;
+	int rc = find_paths(plan, network, flow, &paths, err);
+
+	for (uint32_t i = plan->of[flow].owner; i != PLAN_NONE && rc == 0; i = plan->messages[i].next)
+		plan->messages[i].ideal_ps = expect_fct_ps(network->routing->topo, &network->frames, &paths.forward,
+							   &paths.reverse, plan->messages[i].bytes, network->pipeline_ps);
 	return rc;
 }
 

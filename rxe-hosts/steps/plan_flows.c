@@ -81,6 +81,24 @@ compare_tuples(const void *a, const void *b, void *flows_arg)
 	return x->dport < y->dport ? -1 : x->dport > y->dport;
 }
 
+/* Two flows with one 5-tuple: the later one is at fault, unless nobody wrote its port. */
+static int
+refuse_pair(const struct plan_builder *b, uint32_t one, uint32_t other)
+{
+	const struct plan *plan = b->plan;
+	uint32_t last = one > other ? one : other;
+
+	if (plan->of[last].kind == FLOW_TRAFFIC)
+		last = one + other - last;
+
+	const struct flow *f = &plan->flows.flows[last];
+	struct cfg_where where = f->kind == FLOW_BACKGROUND ? plan->backgrounds[plan->of[last].owner].where
+							    : plan->collectives[plan->of[last].owner].where;
+
+	return cfg_fail(&where, "sport", b->err, "flow %s->%s/%u>%u exists already; give it another port",
+			b->topo->nodes[f->src_node].name, b->topo->nodes[f->dst_node].name, f->sport, f->dport);
+}
+
 int
 plan_check_tuples(const struct plan_builder *b)
 {
@@ -93,17 +111,9 @@ plan_check_tuples(const struct plan_builder *b)
 	for (uint32_t i = 0; i < plan->flows.count; i++)
 		order[i] = i;
 	qsort_r(order, plan->flows.count, sizeof(*order), compare_tuples, plan->flows.flows);
-	for (uint32_t i = 1; i < plan->flows.count && rc == 0; i++) {
-		uint32_t last = order[i] > order[i - 1] ? order[i] : order[i - 1];
-		const struct flow *f = &plan->flows.flows[last];
-		struct cfg_where where = f->kind == FLOW_BACKGROUND ? plan->backgrounds[plan->of[last].owner].where
-								    : plan->collectives[plan->of[last].owner].where;
-
+	for (uint32_t i = 1; i < plan->flows.count && rc == 0; i++)
 		if (compare_tuples(&order[i], &order[i - 1], plan->flows.flows) == 0)
-			rc = cfg_fail(&where, "sport", b->err, "flow %s->%s/%u>%u exists already; give it another port",
-				      b->topo->nodes[f->src_node].name, b->topo->nodes[f->dst_node].name, f->sport,
-				      f->dport);
-	}
+			rc = refuse_pair(b, order[i], order[i - 1]);
 	free(order);
 	return rc;
 }

@@ -14,6 +14,7 @@
 
 #include "rxe-hosts/steps/background.h"
 #include "rxe-hosts/steps/engine.h"
+#include "rxe-hosts/steps/messages.h"
 #include "rxe-hosts/steps/wakes.h"
 
 #define RANK_BEGINS UINT32_MAX /* in place of a chain: the iteration is to begin */
@@ -99,6 +100,7 @@ struct step_engine {
 	struct step_ready *ready; /* [ready_cap] a ring: what step_engine_settle() looks at */
 	uint32_t ready_head, ready_len, ready_cap;
 	struct wakes wakes;
+	struct messages messages;
 	uint8_t *region; /* NULL: synthetic payload */
 	uint64_t region_bytes;
 	struct step_result *results; /* [results_cap], enough for every step of the run */

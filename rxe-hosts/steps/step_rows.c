@@ -18,7 +18,7 @@ step_engine_background_open(const struct step_engine *engine)
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
 		if (background_open(&engine->backgrounds[i]))
 			return true;
-	return false;
+	return engine->messages.left != 0;
 }
 
 uint64_t
@@ -115,6 +115,50 @@ step_engine_row(const struct step_engine *engine, size_t index)
 		.waited_for = result->waited_for,
 		.retransmits = result->retransmits,
 		.open = result->open,
+	};
+}
+
+size_t
+step_engine_flows(const struct step_engine *engine)
+{
+	return engine->nbackgrounds + engine->messages.count;
+}
+
+struct flow_row
+step_engine_flow(const struct step_engine *engine, size_t index)
+{
+	assert(index < step_engine_flows(engine));
+	if (index < engine->nbackgrounds) {
+		const struct background *background = &engine->backgrounds[index];
+		struct step_row row = background_row(engine, background);
+
+		return (struct flow_row){
+			.flow = row.flow,
+			.generator = REC_NONE,
+			.bytes = row.bytes,
+			.start_ps = background->plan->start_ps,
+			.begin_ps = row.start_ps,
+			.end_ps = row.end_ps,
+			.ideal_ps = row.ideal_ps,
+			.retransmits = row.retransmits,
+			.begun = background->started,
+		};
+	}
+	index -= engine->nbackgrounds;
+
+	const struct plan_message *plan = &engine->plan->messages[engine->messages.first + index];
+	const struct message *message = &engine->messages.states[index];
+
+	return (struct flow_row){
+		.flow = plan->flow,
+		.generator = plan->generator,
+		.bytes = plan->bytes,
+		.start_ps = plan->start_ps,
+		.begin_ps = message->begin_ps,
+		.end_ps = message->end_ps,
+		.ideal_ps = plan->ideal_ps,
+		.retransmits = message->retransmits,
+		.begun = message->begun,
 	};
 }
 

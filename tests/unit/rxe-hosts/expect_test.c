@@ -70,6 +70,23 @@ ideal_takes_the_slowest_link(void **state)
 }
 
 /*
+ * A message from post to last ACK, by hand. 100 B are a frame of 148 B: 11 ns on each of two links, 2 us of delay behind
+ * each, an ACK of 4 ns on each of the two back: 8030 ns. 2600 B are a frame of 107 ns behind another.
+ */
+static void
+fct_of_a_message(void **state)
+{
+	struct route_path p = path(0, 1), back = path(1, 0);
+
+	assert_int_equal(expect_fct_ps(&star.topo, &frames, &p, &back, 100, 0), 8030 * PS_PER_NS);
+	assert_int_equal(expect_fct_ps(&star.topo, &frames, &p, &back, 2600, 0), (8222 + 107) * PS_PER_NS);
+	assert_int_equal(expect_fct_ps(&star.topo, &frames, &p, &back, 2600, 600 * PS_PER_NS),
+			 (8222 + 107 + 2400) * PS_PER_NS);
+	star.ports[HOSTS + 1].rate_bps = 25000000000ull; /* 431 ns a frame, 324 ns more; ACKs pass elsewhere */
+	assert_int_equal(expect_fct_ps(&star.topo, &frames, &p, &back, 2600, 0), (8222 + 324 + 431) * PS_PER_NS);
+}
+
+/*
  * A ring: every link carries one step's data and the ACKs of the neighbour's, so a frame costs 107 + 4 ns; the last
  * of 276,924 frames has 100 B + 48: 11 ns. (276,923 x 107 + 11 + 276,924 x 4) ns = 30.738468 ms.
  */
@@ -174,13 +191,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(frames_and_bytes),
-		TEST(ideal_is_exact),
-		TEST(ideal_takes_the_slowest_link),
-		TEST(ring_shares_with_acks),
-		TEST(acks_count_in_their_direction_only),
-		TEST(busiest_link_decides),
-		TEST(steps_that_share_a_nic_share_its_acks),
+		TEST(frames_and_bytes),      TEST(ideal_is_exact),
+		TEST(fct_of_a_message),      TEST(ideal_takes_the_slowest_link),
+		TEST(ring_shares_with_acks), TEST(acks_count_in_their_direction_only),
+		TEST(busiest_link_decides),  TEST(steps_that_share_a_nic_share_its_acks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/steps/messages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/units.h"
+
+int
+messages_init(struct messages *m, const struct plan *plan, uint32_t node)
+{
+	uint32_t connections = 0;
+
+	*m = (struct messages){ .plan = plan };
+	if (plan->nmessages == 0)
+		return 0;
+	m->first = plan->first_message[node];
+	m->count = m->left = plan->first_message[node + 1] - m->first;
+	for (uint32_t i = 0; i < m->count; i++) {
+		uint32_t slot = plan->of[plan->messages[m->first + i].flow].slot;
+
+		connections = slot + 1 > connections ? slot + 1 : connections;
+	}
+	m->states = calloc(m->count + 1u, sizeof(*m->states));
+	m->connections = calloc(connections + 1u, sizeof(*m->connections));
+	if (m->states == NULL || m->connections == NULL)
+		return -ENOMEM;
+	for (uint32_t i = m->count; i-- > 0;)
+		m->connections[plan->of[plan->messages[m->first + i].flow].slot].at = m->first + i;
+	return 0;
+}
+
+void
+messages_fini(struct messages *m)
+{
+	free(m->states);
+	free(m->connections);
+}
+
+uint64_t
+messages_next_ps(const struct messages *m)
+{
+	return m->due < m->count ? m->plan->messages[m->first + m->due].start_ps : TIME_NEVER;
+}
+
+static struct connection *
+connection_of(const struct messages *m, uint32_t flow)
+{
+	return &m->connections[m->plan->of[flow].slot];
+}
+
+/* Those of a connection that will not be complete. */
+static void
+give_up(struct messages *m, struct connection *connection)
+{
+	connection->failed = true;
+	for (uint32_t i = connection->at; i != PLAN_NONE; i = m->plan->messages[i].next)
+		m->left--;
+}
+
+static void
+post(struct messages *m, struct connection *connection, struct device *device, uint64_t now_ps)
+{
+	const struct plan_message *message = &m->plan->messages[connection->at];
+	struct send_wr wr = { .bytes = message->bytes };
+
+	device->ops->reset_qp(device, message->flow);
+	if (device->ops->post_send(device, message->flow, &wr) != 0) {
+		give_up(m, connection);
+		return;
+	}
+	connection->sending = true;
+	m->sending++;
+	m->states[connection->at - m->first] = (struct message){ .begin_ps = now_ps, .begun = true };
+}
+
+void
+messages_wake(struct messages *m, struct device *device, uint64_t now_ps)
+{
+	for (; messages_next_ps(m) <= now_ps; m->due++) {
+		struct connection *connection = connection_of(m, m->plan->messages[m->first + m->due].flow);
+
+		if (!connection->sending && !connection->failed)
+			post(m, connection, device, now_ps);
+	}
+}
+
+void
+messages_sent(struct messages *m, struct device *device, const struct wc *wc)
+{
+	struct connection *connection = connection_of(m, wc->flow);
+	struct message *state = &m->states[connection->at - m->first];
+
+	state->end_ps = wc->time_ps;
+	state->retransmits = wc->retransmits;
+	connection->sending = false;
+	m->sending--;
+	m->left--;
+	connection->at = m->plan->messages[connection->at].next;
+	if (connection->at != PLAN_NONE && connection->at < m->first + m->due)
+		post(m, connection, device, wc->time_ps);
+}
+
+void
+messages_failed(struct messages *m, const struct wc *wc)
+{
+	struct connection *connection = connection_of(m, wc->flow);
+
+	connection->sending = false;
+	m->sending--;
+	give_up(m, connection);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Flows that no collective sends: what the scenario's generators make of their distributions. Open loop: when a flow
+ * comes does not depend on how those before it fare. Every (generator, sending host) has random numbers of its own, told
+ * by their names: taking one away changes no other's times and sizes.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/cfg/cfg.h"
+#include "topo/topo.h"
+
+#define TRAFFIC_MAX_FLOWS 1000000u
+#define TRAFFIC_MAX_GENERATORS 32
+
+struct generator;
+struct generator_ops;
+
+/* One message from one host to another, once. */
+struct traffic_flow {
+	uint64_t start_ps, bytes;
+	uint32_t src_node, dst_node;
+	uint16_t src_nic, dst_nic;
+	uint32_t generator; /* index into traffic.generators */
+};
+
+struct traffic {
+	const struct topo *topo;
+	const struct generator_ops *ops[TRAFFIC_MAX_GENERATORS];
+	struct generator *generators[TRAFFIC_MAX_GENERATORS];
+	uint32_t ngenerators;
+	struct traffic_flow *flows; /* generator by generator, and sender by sender in order of time */
+	size_t nflows, cap;
+	uint64_t seed; /* the run's */
+	void **blocks; /* what cfg_bind_list() returned, by kind */
+};
+
+/*
+ * Reads the list "generators", and makes its flows.
+ * @param seed  the run's
+ * @return traffic, perhaps without any; NULL with err (file:line, value, what would be right) and errno
+ */
+struct traffic *traffic_load(const struct cfg *cfg, const struct topo *topo, uint64_t seed, struct err *err);
+void traffic_destroy(struct traffic *traffic);
+
+/* A table each kind of generator, for the reference. @return count */
+size_t traffic_tables(struct cfg_known *known, size_t cap);
