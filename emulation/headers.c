@@ -89,6 +89,21 @@ send_collectives(const struct plan *plan, struct exporter *exporter)
 	}
 }
 
+/* In which order jobs run their collectives. */
+static void
+send_order(const struct plan *plan, struct exporter *exporter)
+{
+	for (uint32_t c = 0; c < plan->ncollectives; c++) {
+		for (uint32_t i = 0; i < plan->collectives[c].nafter; i++) {
+			struct rec_follow rec = { .hdr.node = REC_NONE,
+						  .collective = c,
+						  .after = plan->collectives[c].after[i] };
+
+			exporter_header(exporter, &rec, REC_FOLLOW, sizeof(rec));
+		}
+	}
+}
+
 /* Sets of equal cost that were sent already: the members are the routing table's, equal sets of a switch share them. */
 struct ecmp_sets {
 	const uint8_t **members;
@@ -169,5 +184,6 @@ headers_send(const struct scenario *scenario, struct exporter *exporter)
 	send_run(scenario, exporter);
 	send_topology(scenario->topo, exporter);
 	send_collectives(scenario->plan, exporter);
+	send_order(scenario->plan, exporter);
 	send_routes(scenario, exporter);
 }

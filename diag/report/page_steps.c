@@ -16,9 +16,9 @@ enum step_state {
 	STEP_OPEN = 4,
 	STEP_CRITICAL = 8,
 	STEP_SLOW = 16,
-	STEP_PRUNED = 32, /* nobody waited for it */
-	STEP_WAITED_OWN = 64,
-	STEP_WAITED_DATA = 128,
+	STEP_PRUNED = 32,       /* nobody waited for it */
+	STEP_WAITED_OWN = 64,   /* for the first of its own that it depends on, */
+	STEP_WAITED_DATA = 128, /* for the first of another rank; what else it waited for is in "rare" */
 };
 
 static const struct run_collective *
@@ -51,19 +51,37 @@ host_of(const struct verdict *v, uint32_t i)
 	return page_index(v->run.steps[i].host);
 }
 
-/* Within the collective: the first that another rank has to send. */
-static json_int_t
-depends_of(const struct verdict *v, uint32_t i)
+/* The first dependency on a step of the collective, of its own rank or of another one; RUN_NONE: there is none. */
+static uint32_t
+first_dep(const struct verdict *v, uint32_t i, bool own)
 {
 	const struct run_step *step = &v->run.steps[i];
 
 	for (uint32_t d = step->first_dep; d < step->first_dep + step->ndeps; d++) {
 		const struct run_step *on = &v->run.steps[v->run.depends[d]];
 
-		if (on->collective == step->collective && on->rank != step->rank)
-			return (json_int_t)v->run.depends[d] - collective_of(v, i)->first_step;
+		if (on->collective == step->collective && (on->rank == step->rank) == own)
+			return v->run.depends[d];
 	}
-	return -1;
+	return RUN_NONE;
+}
+
+/* So many steps before; 0: there is none. */
+static json_int_t
+own_of(const struct verdict *v, uint32_t i)
+{
+	uint32_t on = first_dep(v, i, true);
+
+	return on == RUN_NONE ? 0 : (json_int_t)i - on;
+}
+
+/* Within the collective. */
+static json_int_t
+depends_of(const struct verdict *v, uint32_t i)
+{
+	uint32_t on = first_dep(v, i, false);
+
+	return on == RUN_NONE ? -1 : (json_int_t)on - collective_of(v, i)->first_step;
 }
 
 static json_int_t
@@ -77,6 +95,7 @@ static const struct page_column schedule_columns[] = {
 	{ .key = "step", .of = number_of, .rising = true },
 	{ .key = "flow", .of = flow_of },
 	{ .key = "host", .of = host_of },
+	{ .key = "own", .of = own_of },
 	{ .key = "depends", .of = depends_of, .rising = true },
 	{ .key = "expect_ns", .of = expect_of },
 };
@@ -110,8 +129,10 @@ state_of(const struct verdict *v, uint32_t i)
 		state |= own->steps[i].critical ? STEP_CRITICAL : 0;
 		state |= own->waiting[in].vertices[end].pruned ? STEP_PRUNED : 0;
 	}
-	if (s->waited_for != RUN_NONE)
-		state |= run_same_rank(s, &v->run.steps[s->waited_for]) ? STEP_WAITED_OWN : STEP_WAITED_DATA;
+	if (s->waited_for != RUN_NONE) {
+		state |= s->waited_for == first_dep(v, i, true) ? STEP_WAITED_OWN : 0;
+		state |= s->waited_for == first_dep(v, i, false) ? STEP_WAITED_DATA : 0;
+	}
 	return state;
 }
 
@@ -121,7 +142,16 @@ static const struct page_column time_columns[] = {
 	{ .key = "state", .of = state_of },
 };
 
-/* What few steps have: late_ns, sent again, telemetry that did not arrive. */
+/* What it waited for, where its state does not say so: index into run.steps, -1. */
+static json_int_t
+waited_of(const struct verdict *v, uint32_t i)
+{
+	uint32_t on = v->run.steps[i].waited_for;
+
+	return on == first_dep(v, i, true) || on == first_dep(v, i, false) ? -1 : page_index(on);
+}
+
+/* What few steps have: host's delays, sent again, telemetry that did not arrive, another wait than most. */
 static json_t *
 rare(const struct verdict *v, const struct run_collective *c)
 {
@@ -129,14 +159,49 @@ rare(const struct verdict *v, const struct run_collective *c)
 
 	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
 		const struct run_step *s = &v->run.steps[i];
+		json_int_t waited = waited_of(v, i);
 
-		if (s->late_ps != 0 || s->retransmits != 0 || s->completeness < 1)
-			array = value_add(array, json_pack("{s:I, s:o, s:I, s:o}", "step", (json_int_t)(i - c->first_step),
-							   "late_ns", value_ns(s->late_ps), "retransmits",
+		if (s->late_ps != 0 || s->long_ps != 0 || s->retransmits != 0 || s->completeness < 1 || waited >= 0)
+			array = value_add(array, json_pack("{s:I, s:o, s:o, s:I, s:o, s:I}", "step",
+							   (json_int_t)(i - c->first_step), "late_ns", value_ns(s->late_ps),
+							   "long_ns", value_ns(s->long_ps), "retransmits",
 							   (json_int_t)s->retransmits, "completeness",
-							   value_real(s->completeness)));
+							   value_real(s->completeness), "waited", waited));
 	}
 	return array;
+}
+
+/* Dependencies that the columns do not say: [step, what it depends on], within the collective. */
+static json_t *
+further_deps(const struct verdict *v, const struct run_collective *c)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
+		const struct run_step *step = &v->run.steps[i];
+		uint32_t own = first_dep(v, i, true), data = first_dep(v, i, false);
+
+		for (uint32_t d = step->first_dep; d < step->first_dep + step->ndeps; d++) {
+			uint32_t on = v->run.depends[d];
+
+			if (on != own && on != data)
+				array = value_add(array, json_pack("[I, I]", (json_int_t)(i - c->first_step),
+								   (json_int_t)on - c->first_step));
+		}
+	}
+	return array;
+}
+
+static bool
+same_deps(const struct verdict *v, const struct run_collective *a, const struct run_collective *b, uint32_t i)
+{
+	const struct run_step *x = &v->run.steps[a->first_step + i], *y = &v->run.steps[b->first_step + i];
+
+	for (uint32_t d = 0; x->ndeps == y->ndeps && d < x->ndeps; d++) {
+		if (v->run.depends[x->first_dep + d] - a->first_step != v->run.depends[y->first_dep + d] - b->first_step)
+			return false;
+	}
+	return x->ndeps == y->ndeps;
 }
 
 static bool
@@ -145,6 +210,8 @@ same_schedule(const struct verdict *v, const struct run_collective *a, const str
 	if (a->nsteps != b->nsteps)
 		return false;
 	for (uint32_t i = 0; i < a->nsteps; i++) {
+		if (!same_deps(v, a, b, i))
+			return false;
 		for (size_t k = 0; k < ARRAY_LEN(schedule_columns); k++) {
 			if (schedule_columns[k].of(v, a->first_step + i) != schedule_columns[k].of(v, b->first_step + i))
 				return false;
@@ -184,22 +251,47 @@ has_room(const struct verdict *v, uint32_t collective, uint32_t worst, uint64_t 
 	return *used <= PAGE_MAX_STEPS;
 }
 
+/* The part of the critical path that is in the collective. */
+static json_t *
+path(const struct verdict *v, const struct run_collective *c)
+{
+	const struct vedrfolnir *own = vedrfolnir_of(v);
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; own != NULL && i < own->waiting[c->in].npath; i++) {
+		uint32_t step = own->waiting[c->in].path[i];
+
+		if (step >= c->first_step && step < c->first_step + c->nsteps)
+			array = value_add(array, json_integer(page_index(step)));
+	}
+	return array;
+}
+
 static int
 add_steps(const struct verdict *v, uint32_t collective, uint32_t schedule, json_t *item)
 {
 	const struct run_collective *c = &v->run.collectives[collective];
-	const struct vedrfolnir *own = vedrfolnir_of(v);
-	static const struct waiting_graph none;
-	const struct waiting_graph *w = own != NULL ? &own->waiting[c->in] : &none;
 	json_t *steps = page_columns(v, time_columns, ARRAY_LEN(time_columns), c->first_step, c->nsteps);
 
 	if (json_object_set_new(steps, "schedule", json_integer(schedule)) != 0 ||
-	    json_object_set_new(steps, "rare", rare(v, c)) != 0 ||
-	    json_object_set_new(steps, "path", page_indices(w->path, w->npath)) != 0) {
+	    json_object_set_new(steps, "rare", rare(v, c)) != 0 || json_object_set_new(steps, "path", path(v, c)) != 0) {
 		json_decref(steps);
 		return -1;
 	}
 	return json_object_set_new(item, "steps", steps);
+}
+
+/* A collective's schedule, to which iterations alike refer. */
+static json_t *
+schedule(const struct verdict *v, const struct run_collective *c)
+{
+	json_t *columns = page_columns(v, schedule_columns, ARRAY_LEN(schedule_columns), c->first_step, c->nsteps);
+
+	if (columns != NULL && json_object_set_new(columns, "further", further_deps(v, c)) != 0) {
+		json_decref(columns);
+		return NULL;
+	}
+	return columns;
 }
 
 static int
@@ -233,8 +325,7 @@ page_add_steps(const struct verdict *v, json_t *root)
 		if (rc == 0 && has_room(v, (uint32_t)i, worst, &used))
 			rc = add_steps(v, (uint32_t)i, schedule_number(&schedules, v, (uint32_t)i, &new), item);
 		if (new)
-			written = value_add(written, page_columns(v, schedule_columns, ARRAY_LEN(schedule_columns),
-								  c->first_step, c->nsteps));
+			written = value_add(written, schedule(v, c));
 		if (rc != 0) {
 			json_decref(written);
 			return -1;

@@ -6,6 +6,7 @@ import {bytes, change, count, cut, duration, score, timeIn} from "../../web/src/
 import {belonging, column, level, modelOf, rows, stepIsLit, stepName, victimFlow} from "../../web/src/model.js";
 import {planesOf, ROWS} from "../../web/src/planes.js";
 import {tiersOf} from "../../web/src/tiers.js";
+import {lanesOf} from "../../web/src/timeline_data.js";
 
 /* Two hosts below each of two leaves, one spine; flow 0 from h0 to h2, flow 1 from h1 to h2 in its way at the last hop. */
 function data() {
@@ -28,7 +29,9 @@ function data() {
       step: {steps: [1, 1, -1]},
       flow: [0, 0, 1],
       host: [3, 3, 4],
+      own: [0, 1, 0],
       depends: {steps: [-1, [0, 2]]},
+      further: [[2, 0]],
       expect_ns: [[1000, 3]]
     }],
     collectives: [0, 1].map((i) => ({
@@ -45,7 +48,7 @@ function data() {
                                 start: {steps: [0, 2000, -2000]},
                                 took: [2000, 1000, 1000],
                                 state: [1 + 2 + 8 + 16, 1 + 2 + 8 + 64, 3 + 32],
-                                rare: [{step: 0, late_ns: 7}],
+                                rare: [{step: 0, late_ns: 7, waited: -1}, {step: 2, late_ns: 0, waited: 3 * i + 1}],
                                 path: [3 * i, 3 * i + 1]
                               },
                             })),
@@ -57,7 +60,7 @@ function data() {
       flows_at: [1],
       victims_at: [0],
       steps_at: [0],
-      collective: 0
+      collective_at: 0
     }],
     contributors: [],
     overhead: {},
@@ -106,6 +109,17 @@ const tests = {
     assert.equal(victimFlow(model, 0), 0);
     assert.deepEqual([0, 0.05, 0.3, 2].map((excess) => level({excess})), [0, 1, 2, 3]);
     assert.equal(level({open: true, excess: 0}), 4);
+    assert.deepEqual([model.step(1).needs, model.step(5).needs, model.step(5).waitedFor], [[0], [3], 4]);
+    assert.equal(stepName(model, {flow: -1, local: true, host: 3, number: 4}), "h0 computes, step 4");
+  },
+
+  steps_at_once_have_lanes() {
+    const bar = (number, start, end) => ({number, start, end, started: end > start});
+    const numbers = (steps) => lanesOf(steps).map((lane) => lane.map((s) => s.number));
+    assert.deepEqual(numbers([bar(1, 0, 5), bar(2, 5, 9), bar(3, 9, 12)]), [[1, 2, 3]]);
+    assert.deepEqual(
+        numbers([bar(1, 0, 5), bar(2, 0, 9), bar(3, 5, 7), bar(4, 6, 8), bar(5, 0, 0)]), [[1, 3, 5], [2], [4]]);
+    assert.deepEqual(numbers([]), [[]]);
   },
 
   what_belongs_together() {

@@ -55,17 +55,19 @@ function stepsOf(data, index) {
   const at = (columns, key) => column(columns, key);
   const rank = at(schedule, "rank"), number = at(schedule, "step"), flow = at(schedule, "flow"),
         host = at(schedule, "host");
-  const depends = at(schedule, "depends"), expect = at(schedule, "expect_ns");
+  const own = at(schedule, "own"), depends = at(schedule, "depends"), expect = at(schedule, "expect_ns");
   const start = at(c.steps, "start"), took = at(c.steps, "took"), state = at(c.steps, "state");
   const steps = Array.from({length: c.nsteps}, (_, i) => {
     const bits = state(i), expected = expect(i), from = c.start_ns + start(i);
-    const on = bits & WAITED_OWN ? i - 1 : bits & WAITED_DATA ? depends(i) : -1;
+    const on = bits & WAITED_OWN ? i - own(i) : bits & WAITED_DATA ? depends(i) : -1;
+    const needs = [own(i) ? i - own(i) : -1, depends(i)].filter((d) => d >= 0);
     return {
       index: c.first_step + i,
       collective: index,
       rank: rank(i),
       number: number(i),
       flow: flow(i),
+      local: flow(i) < 0, /* computes, and sends nothing */
       host: host(i),
       start: from,
       took: took(i),
@@ -78,12 +80,17 @@ function stepsOf(data, index) {
       critical: !!(bits & CRITICAL),
       slow: !!(bits & SLOW),
       pruned: !!(bits & PRUNED),
-      waitedOwn: !!(bits & WAITED_OWN),
       waitedFor: on < 0 ? -1 : c.first_step + on,
+      needs: needs.map((d) => c.first_step + d), /* all that it depends on */
     };
   });
-  for (const {step, ...more} of c.steps.rare)
+  for (const [i, on] of schedule.further)
+    steps[i].needs.push(c.first_step + on);
+  for (const {step, waited, ...more} of c.steps.rare) {
     Object.assign(steps[step], more);
+    if (waited >= 0)
+      steps[step].waitedFor = waited;
+  }
   return steps;
 }
 
@@ -101,6 +108,7 @@ const leftOut = (collective, index) => ({
   expect: 0,
   excess: 0,
   waitedFor: -1,
+  needs: [],
 });
 
 /* key -> [values], in the order of calls */
@@ -199,9 +207,14 @@ export function modelOf(data) {
   return model;
 }
 
+function doerOf(model, step) {
+  if (step.local)
+    return `${model.nodes[step.host].name} computes,`;
+  return step.flow < 0 ? `rank ${step.rank}` : model.flows[step.flow].short;
+}
+
 /* "17->18 step 2" */
-export const stepName = (model, step) =>
-    `${step.flow < 0 ? `rank ${step.rank}` : model.flows[step.flow].short} step ${step.number}`;
+export const stepName = (model, step) => `${doerOf(model, step)} step ${step.number}`;
 
 /* The finding that the network answers for, first in the list. */
 export const rootFinding = (model) => model.findings[model.run.root];

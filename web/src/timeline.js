@@ -20,10 +20,10 @@ const MOST_HEIGHT = 640, MOST_PRINTED = 16000,
 
 function legend(now) {
   return [
-    ...excessKeys(), key("critical", "critical path"),
-    now.detections.length > 0 && key("detection", "detection: a poll left"),
+    ...excessKeys(), now.byRank.some((list) => list.some((s) => s.local)) && key("local", "computation"),
+    key("critical", "critical path"), now.detections.length > 0 && key("detection", "detection: a poll left"),
     now.notifications.length > 0 && key("notification", "detections handed on, where there is room"),
-    el("span", null, "Numbers in bars are steps."),
+    el("span", null, "Numbers in bars are steps; lines lead to a chosen one from all that it depends on."),
     el("span", null, "Ctrl and wheel zoom, a drag moves; with the keyboard: arrows, Enter, +, \u2212 and 0.")
   ].filter(Boolean);
 }
@@ -72,8 +72,19 @@ function fit(canvas, width, height, ratio) {
   return g;
 }
 
+/* [what it depends on, step] of the step under the cursor, or chosen; within the collective. */
+function needsOf({store, model, now, cursor}) {
+  const index = cursor >= 0 ? cursor : store.chosen && store.chosen.kind === "step" ? store.chosen.index : -1;
+  const step = index >= 0 ? model.step(index) : null;
+  if (!step || step.collective !== now.index)
+    return [];
+  return step.needs.map((i) => model.step(i))
+      .filter((on) => on.collective === now.index && on.started)
+      .map((on) => [on, step]);
+}
+
 function drawRows(t) {
-  const {rows, now, store, model} = t, width = t.scroll.clientWidth, total = rows.top + now.c.ranks * rows.row + 6;
+  const {rows, now, store, model} = t, width = t.scroll.clientWidth, total = rows.top + now.lanes.length * rows.row + 6;
   const height = Math.min(total, onPaper() ? MOST_PRINTED : MOST_HEIGHT), top = onPaper() ? 0 : t.scroll.scrollTop;
   t.scroll.style.height = `${height}px`;
   t.spacer.style.height = `${onPaper() ? 0 : total - height}px`;
@@ -86,10 +97,11 @@ function drawRows(t) {
     colors: colorsNow(),
     unit: model.run.unit,
     unitNs: model.run.unit_ns,
-    y: (rank) => rows.top + rank * rows.row - top,
+    y: (row) => rows.top + row * rows.row - top,
     first: Math.max(0, Math.floor(top / rows.row) - 1),
-    last: Math.min(now.c.ranks - 1, Math.ceil((top + height) / rows.row)),
+    last: Math.min(now.lanes.length - 1, Math.ceil((top + height) / rows.row)),
     lit: store.lit,
+    needs: needsOf(t),
     cursor: t.cursor,
     chosen: store.chosen && store.chosen.kind === "step" ? store.chosen.index : -1,
   });
@@ -104,7 +116,7 @@ function draw(t) {
 function show(t) {
   t.now = collectiveOf(t.model, t.store.collective);
   t.view = viewOf(t.now.from, t.now.to);
-  t.rows = rowsFor(t.now.c.ranks, t.scroll.clientWidth);
+  t.rows = rowsFor(t.now.lanes.length, t.scroll.clientWidth);
   t.cursor = -1;
   t.keys.replaceChildren(...legend(t.now));
   t.note.textContent = t.now.c.steps ? `${t.now.c.ranks} ranks, ${many(t.now.c.nsteps, "step")}` : LEFT_OUT;
@@ -112,7 +124,7 @@ function show(t) {
 }
 
 function intoView(t, step) {
-  const {scroll, rows, view} = t, y = rows.top + step.rank * rows.row, half = (view.to - view.from) / 2;
+  const {scroll, rows, view} = t, y = rows.top + t.now.rowOf(step) * rows.row, half = (view.to - view.from) / 2;
   if (y < scroll.scrollTop + rows.top || y + rows.row > scroll.scrollTop + scroll.clientHeight)
     scroll.scrollTop = y - scroll.clientHeight / 2;
   if (!view.isWhole() && (step.end < view.from || step.start > view.to))
@@ -124,7 +136,7 @@ function litIntoView(t) {
   const {store, scroll, rows, view} = t,
                               lit = t.model.stepsOf(store.collective).filter((step) => stepIsLit(store.lit, step));
   const isSeen = (step) => {
-    const y = rows.top + step.rank * rows.row - scroll.scrollTop;
+    const y = rows.top + t.now.rowOf(step) * rows.row - scroll.scrollTop;
     return y >= rows.top && y + rows.bar <= scroll.clientHeight && step.end >= view.from && step.start <= view.to;
   };
   if (lit.length > 0 && !lit.some(isSeen))
@@ -179,7 +191,7 @@ function listenForPointer(t) {
   t.scroll.addEventListener("scroll", t.redrawRows);
   t.scroll.addEventListener("click", (event) => {
     const [now, , rows, top, x, y] = at(event), step = stepAt(...at(event)),
-                                name = now.names[Math.floor((y + top - rows.top) / rows.row)];
+                                lane = now.lanes[Math.floor((y + top - rows.top) / rows.row)], name = lane && lane.name;
     if (step)
       t.store.choose("step", step.index);
     else if (x < rows.label && y > rows.top && name && name.flow !== undefined)
@@ -215,7 +227,7 @@ export function drawTimelineSection(root, store) {
   whenSized(t.scroll, (width) => {
     if (!t.now)
       return show(t);
-    t.rows = rowsFor(t.now.c.ranks, width);
+    t.rows = rowsFor(t.now.lanes.length, width);
     return t.redraw();
   });
   whenColorsChange(() => draw(t));

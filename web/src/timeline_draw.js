@@ -6,8 +6,8 @@ import {level, stepIsLit} from "./model.js";
 const DIM = 0.16, NOTIFICATION_PX = 16, DETECTION_PX = 1;
 
 /* Where rows stand. */
-export function rowsFor(ranks, width) {
-  const many = ranks > 24;
+export function rowsFor(count, width) {
+  const many = count > 24;
   return {top: 22, row: many ? 16 : 26, bar: many ? 10 : 15, label: width < 600 ? 66 : 148, right: 10};
 }
 
@@ -25,6 +25,14 @@ function axis(g, d) {
   }
 }
 
+/* Computation is no load on the network: an outline with a line in it. */
+function drawComputation(g, {rows, colors}, x0, x1, y) {
+  g.strokeStyle = colors.x0;
+  g.lineWidth = 1;
+  g.strokeRect(x0 + 0.5, y + 0.5, Math.max(0, x1 - x0 - 1), rows.bar - 1);
+  g.fillRect(x0, y + rows.bar / 2 - 1, x1 - x0, 2);
+}
+
 /* Bars narrower than a pixel share it: the worst is seen. */
 function drawBar(g, d, step, y) {
   const {scale, rows, colors} = d, [left, right] = scale.range();
@@ -34,7 +42,9 @@ function drawBar(g, d, step, y) {
   const plain = Math.min(scale(Math.min(step.start + step.expect, step.end)), x1), worst = level(step);
   g.globalAlpha = d.lit && !stepIsLit(d.lit, step) ? DIM : 1;
   g.fillStyle = colors.x0;
-  if (plain > x0)
+  if (plain > x0 && step.local)
+    drawComputation(g, d, x0, plain, y);
+  else if (plain > x0)
     g.fillRect(x0, y, plain - x0, rows.bar);
   if (worst > 0 && x1 > plain) {
     g.fillStyle = colors[`x${worst}`];
@@ -57,34 +67,43 @@ function drawBar(g, d, step, y) {
   g.globalAlpha = 1;
 }
 
-/* Where the critical path passes from rank to rank. */
+/* From the end of one step to the start of another, in other rows. */
+function between(g, {scale, rows, y, rowOf}, a, b) {
+  const from = rowOf(a), to = rowOf(b), down = from < to;
+  if (from === to)
+    return;
+  g.moveTo(scale(a.end), y(from) + (down ? rows.bar : 0));
+  g.lineTo(scale(b.start), y(to) + (down ? 0 : rows.bar));
+}
+
+/* Where the critical path passes from row to row; and from all that the chosen step depends on to it. */
 function drawPath(g, d) {
-  const {scale, rows, colors, y, path} = d;
+  const {colors, path} = d;
   g.strokeStyle = colors.ink;
   g.lineWidth = 1.6;
   g.globalAlpha = d.lit ? 0.35 : 1;
   g.beginPath();
-  for (let i = 0; i + 1 < path.length; i++) {
-    const a = path[i], b = path[i + 1], down = a.rank < b.rank;
-    if (a.rank === b.rank)
-      continue;
-    g.moveTo(scale(a.end), y(a.rank) + (down ? rows.bar : 0));
-    g.lineTo(scale(b.start), y(b.rank) + (down ? 0 : rows.bar));
-  }
+  for (let i = 0; i + 1 < path.length; i++)
+    between(g, d, path[i], path[i + 1]);
   g.stroke();
   g.globalAlpha = 1;
+  g.strokeStyle = colors.own;
+  g.beginPath();
+  for (const [on, step] of d.needs)
+    between(g, d, on, step);
+  g.stroke();
 }
 
 /* Marks in view, with their places; none on a row where they would stand closer than least px in the mean. */
 function* roomy(d, marks, least) {
   const {scale} = d, [left, right] = scale.range(), counts = new Map();
   const seen = marks.filter(
-      (mark) => mark.rank >= d.first && mark.rank <= d.last && scale(mark.time) > left - 1 && scale(mark.time) < right + 1);
+      (mark) => mark.row >= d.first && mark.row <= d.last && scale(mark.time) > left - 1 && scale(mark.time) < right + 1);
   for (const mark of seen)
-    counts.set(mark.rank, (counts.get(mark.rank) || 0) + 1);
+    counts.set(mark.row, (counts.get(mark.row) || 0) + 1);
   for (const mark of seen) {
-    if (counts.get(mark.rank) * least <= right - left)
-      yield [scale(mark.time), d.y(mark.rank) + d.rows.bar];
+    if (counts.get(mark.row) * least <= right - left)
+      yield [scale(mark.time), d.y(mark.row) + d.rows.bar];
   }
 }
 
@@ -99,18 +118,19 @@ function drawMarks(g, d) {
 
 function drawLabels(g, d) {
   g.textAlign = "right";
-  for (let rank = d.first; rank <= d.last; rank++) {
-    const own = d.names[rank] || {text: ""};
+  for (let row = d.first; row <= d.last; row++) {
+    const own = d.lanes[row].name;
     g.globalAlpha = d.lit && own.flow !== undefined && !d.lit.flows.has(own.flow) ? 0.45 : 1;
     g.fillStyle = d.colors.ink;
-    g.fillText(cut(own.text, d.rows.label < 100 ? 9 : 20), d.rows.label - 8, d.y(rank) + d.rows.bar / 2 + 4);
+    g.fillText(cut(own.text, d.rows.label < 100 ? 9 : 20), d.rows.label - 8, d.y(row) + d.rows.bar / 2 + 4);
   }
   g.globalAlpha = 1;
 }
 
 /*
- * @param d  {width, height, rows, scale: ns -> px, colors, unit, unitNs, y: rank -> px, first, last: ranks in view, byRank,
- *           path: steps, notifications, detections: with their rank, names, lit, cursor, chosen}
+ * @param d  {width, height, rows, scale: ns -> px, colors, unit, unitNs, y: row -> px, first, last: rows in view, lanes:
+ *           what is in rows, rowOf: step -> row, path: steps, needs: [step, who depends on it], notifications, detections:
+ *           with their row, lit, cursor, chosen}
  */
 export function drawTimeline(g, d) {
   g.clearRect(0, 0, d.width, d.height);
@@ -121,10 +141,10 @@ export function drawTimeline(g, d) {
   g.rect(0, d.rows.top - 2, d.width, d.height);
   g.clip();
   drawLabels(g, d);
-  for (let rank = d.first; rank <= d.last; rank++) {
-    for (const step of d.byRank[rank] || []) {
+  for (let row = d.first; row <= d.last; row++) {
+    for (const step of d.lanes[row].steps) {
       if (step.started)
-        drawBar(g, d, step, d.y(rank));
+        drawBar(g, d, step, d.y(row));
     }
   }
   g.beginPath();

@@ -20,7 +20,9 @@ export function gridOf(model, index, width) {
     (byRank[step.rank] ||= [])[step.number - 1] = step;
   const columns = largest(byRank, (list) => list.length, 1);
   const column = Math.max(LEAST_COLUMN, Math.min(MOST_COLUMN, (width - LABEL - 60) / columns)), box = column * 0.64;
-  const last = byRank.map((list) => (list ? [...list].reverse().find((s) => s && s.reported) : null)).filter(Boolean);
+  const latest = (a, b) => (!a || (b.open ? !a.open || b.number > a.number : !a.open && b.end >= a.end) ? b : a);
+  const last =
+      Array.from(byRank, (list) => (list || []).filter((s) => s && s.reported).reduce(latest, null)).filter(Boolean);
   const path = c.steps ? c.steps.path : [];
   return {
     model,
@@ -46,7 +48,7 @@ function arrow(g, from, to, name) {
 
 function waits(g, step) {
   const on = step.waitedFor >= 0 ? g.model.step(step.waitedFor) : null;
-  if (!on)
+  if (!on || on.collective !== step.collective) /* a step of the collective before: the tip says which */
     return null;
   return arrow(
       g, [g.x(step), g.y(step) + BOX / 2], [g.x(on) + g.box, g.y(on) + BOX / 2],
@@ -58,7 +60,7 @@ function waits(g, step) {
 function boxOf(g, step) {
   const {model} = g, state = step.pruned ? "pruned" : step.started ? `x${level(step)}` : "unstarted";
   const shape =
-      svg("g", {class: `box ${state}${step.critical ? " critical" : ""}`},
+      svg("g", {class: `box ${state}${step.local ? " local" : ""}${step.critical ? " critical" : ""}`},
           svg("rect", {x: g.x(step), y: g.y(step), width: g.box, height: BOX, rx: 3}),
           svg("text", {x: g.x(step) + g.box / 2, y: g.y(step) + 15}, step.started ? model.time.bare(step.took) : "-"));
   return tip(stands(shape, "step", step.index, `${stepName(model, step)}`, step.flow), () => stepTip(model, step));

@@ -19,6 +19,8 @@ export function stepLines(model, step) {
     lines.push(`waited for ${stepName(model, model.step(step.waitedFor))}`);
   if (step.late_ns > 0)
     lines.push(`started ${t.of(step.late_ns)} later than all it depends on`);
+  if (step.long_ns > 0)
+    lines.push(`computed ${t.of(step.long_ns)} longer than configured`);
   const detections = model.detectionsOfStep.get(step.index).length;
   if (detections > 0 || step.retransmits > 0)
     lines.push(`${many(detections, "detection")}, ${many(step.retransmits || 0, "packet")} sent again`);
