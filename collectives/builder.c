@@ -243,6 +243,7 @@ copy_params(const struct coll_params *params, const struct coll_layout *layout, 
 
 	*schedule = (struct coll_schedule){
 		.ranks = params->ranks,
+		.group_ranks = params->ranks,
 		.op = params->op,
 		.algorithm = params->algorithm,
 		.root = params->root,

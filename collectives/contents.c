@@ -7,7 +7,7 @@ coll_schedule_params(const struct coll_schedule *schedule)
 	return (struct coll_params){
 		.op = schedule->op,
 		.algorithm = schedule->algorithm,
-		.ranks = schedule->ranks,
+		.ranks = schedule->group_ranks,
 		.count_elems = schedule->count_elems,
 		.root = schedule->root,
 		.counts = schedule->counts,
@@ -20,8 +20,9 @@ uint32_t
 coll_contents_count(const struct coll_schedule *schedule, uint32_t rank, enum coll_side side)
 {
 	struct coll_params params = coll_schedule_params(schedule);
+	uint32_t member = coll_member(schedule, rank);
 
-	return coll_op_ops(schedule->op)->pieces(&params, rank, side);
+	return member != COLL_NONE ? coll_op_ops(schedule->op)->pieces(&params, member, side) : 0;
 }
 
 struct coll_piece
@@ -29,7 +30,8 @@ coll_contents(const struct coll_schedule *schedule, uint32_t rank, enum coll_sid
 {
 	struct coll_params params = coll_schedule_params(schedule);
 	bool apart = schedule->in_elems != schedule->out_elems;
-	struct coll_piece piece = coll_op_ops(schedule->op)->piece(&params, rank, side, apart, index);
+	struct coll_piece piece =
+		coll_op_ops(schedule->op)->piece(&params, coll_member(schedule, rank), side, apart, index);
 
 	piece.at_elems += side == COLL_IN ? schedule->in_elems : schedule->out_elems;
 	return piece;

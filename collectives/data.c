@@ -129,7 +129,7 @@ uint64_t
 coll_data_wrong(const void *memory, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
 		uint32_t iteration)
 {
-	uint32_t ranks = schedule->ranks, salt = salt_of(iteration);
+	uint32_t ranks = schedule->group_ranks, salt = salt_of(iteration);
 	uint32_t pieces = coll_contents_count(schedule, rank, COLL_OUT);
 	uint64_t wrong = 0;
 

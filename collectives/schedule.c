@@ -148,6 +148,7 @@ coll_schedule_destroy(struct coll_schedule *schedule)
 		return;
 	free(schedule->counts);
 	free(schedule->pairs);
+	free(schedule->member);
 	free(schedule->first_step);
 	free(schedule->steps);
 	free(schedule->deps);

@@ -40,7 +40,9 @@ struct coll_layout {
 
 struct coll_schedule {
 	uint32_t ranks;
-	uint32_t max_steps; /* of the rank that has most */
+	uint32_t group_ranks; /* of them in each group that runs the operation for itself: all, but for spread.h */
+	uint32_t *member;     /* [ranks] place in its group, COLL_NONE: no part; NULL: one group, place and rank are one */
+	uint32_t max_steps;   /* of the rank that has most */
 	enum coll_op op;
 	enum coll_algorithm algorithm;
 	uint32_t root;
@@ -63,6 +65,13 @@ const char *coll_algorithm_name(enum coll_algorithm algorithm);
 bool coll_algorithm_has(enum coll_algorithm algorithm, enum coll_op op);
 /* Whether every step of it sends one block, so that a step's length tells the vector's. */
 bool coll_block_steps(enum coll_algorithm algorithm, enum coll_op op);
+
+/* A rank's place in its group; COLL_NONE: it has no part. */
+static inline uint32_t
+coll_member(const struct coll_schedule *schedule, uint32_t rank)
+{
+	return schedule->member != NULL ? schedule->member[rank] : rank;
+}
 
 /* Steps of a rank; of the rank that has most of them; of all ranks. */
 static inline uint32_t

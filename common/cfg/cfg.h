@@ -124,6 +124,16 @@ int cfg_bind_list(const struct cfg *cfg, const struct cfg_table *table, const ch
 		  struct err *err);
 
 /*
+ * The same for a group or list within a group that is bound already, of a table whose path goes on from it
+ * ("jobs.placement" within an element of "jobs").
+ * @param group  where of the bound group
+ */
+int cfg_bind_in(const struct cfg *cfg, const struct cfg_where *group, const struct cfg_table *table, void *out,
+		struct err *err);
+int cfg_bind_list_in(const struct cfg *cfg, const struct cfg_where *group, const struct cfg_table *table, void **out,
+		     size_t *count, struct err *err);
+
+/*
  * A table that the program knows. Groups and list elements with tables of several kinds carry "kind = NAME", which
  * says whose keys they may have (besides those of tables with the same path and kind NULL).
  */
@@ -134,6 +144,9 @@ struct cfg_known {
 
 /* Fails on the first group or key that no table knows, naming the nearest known spelling. @return 0 or -EINVAL */
 int cfg_check(const struct cfg *cfg, const struct cfg_known *known, size_t count, struct err *err);
+
+/* Whether a bound group has a key, default or not. */
+bool cfg_has(const struct cfg_where *group, const char *key);
 
 /* Place of a key by path ("switch.pfc.headroom", "flows.[0].src"), or of the nearest group above it that exists. */
 struct cfg_where cfg_where_key(const struct cfg *cfg, const char *path);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cfg/cfg_tree.h"
+#include "common/number.h"
 
 int
 cfg_fail(const struct cfg_where *where, const char *key, struct err *err, const char *fmt, ...)
@@ -85,19 +86,46 @@ bind_group(const struct cfg *cfg, const struct cfg_node *group, const struct cfg
 	return 0;
 }
 
+/* @param node  what stands where the group should; NULL: nothing */
+static int
+bind_node(const struct cfg *cfg, const struct cfg_node *node, const struct cfg_table *table, void *out, struct err *err)
+{
+	char found[CFG_MAX_PATH];
+
+	if (node != NULL && node->type != CFG_NODE_GROUP) {
+		struct cfg_where where = { node->file, node->line, node };
+
+		return cfg_fail(&where, NULL, err, "found %s; a group { ... } would be right",
+				cfg_node_describe(node, found));
+	}
+	return bind_group(cfg, node, table, out, err);
+}
+
 int
 cfg_bind(const struct cfg *cfg, const struct cfg_table *table, void *out, struct err *err)
 {
-	const struct cfg_node *group = cfg_node_find(cfg, table->path);
-	char found[CFG_MAX_PATH];
+	return bind_node(cfg, cfg_node_find(cfg, table->path), table, out, err);
+}
 
-	if (group != NULL && group->type != CFG_NODE_GROUP) {
-		struct cfg_where where = { group->file, group->line, group };
+/* What a group has of a table, whose path ends with the key's name. */
+static struct cfg_node *
+find_in(const struct cfg_where *group, const struct cfg_table *table)
+{
+	const char *dot = strrchr(table->path, '.');
 
-		return cfg_fail(&where, NULL, err, "found %s; a group { ... } would be right",
-				cfg_node_describe(group, found));
-	}
-	return bind_group(cfg, group, table, out, err);
+	return group->node != NULL ? cfg_node_kid(group->node, dot != NULL ? dot + 1 : table->path) : NULL;
+}
+
+int
+cfg_bind_in(const struct cfg *cfg, const struct cfg_where *group, const struct cfg_table *table, void *out, struct err *err)
+{
+	return bind_node(cfg, find_in(group, table), table, out, err);
+}
+
+bool
+cfg_has(const struct cfg_where *group, const char *key)
+{
+	return group->node != NULL && cfg_node_kid(group->node, key) != NULL;
 }
 
 static bool
@@ -108,11 +136,10 @@ is_kind(const struct cfg_node *element, const char *kind)
 	return kind == NULL || (kid != NULL && kid->type == CFG_NODE_STRING && strcmp(kid->text, kind) == 0);
 }
 
-int
-cfg_bind_list(const struct cfg *cfg, const struct cfg_table *table, const char *kind, void **out, size_t *count,
-	      struct err *err)
+static int
+bind_list(const struct cfg *cfg, const struct cfg_node *list, const struct cfg_table *table, const char *kind, void **out,
+	  size_t *count, struct err *err)
 {
-	const struct cfg_node *list = cfg_node_find(cfg, table->path);
 	char *items;
 
 	*out = NULL;
@@ -149,6 +176,34 @@ cfg_bind_list(const struct cfg *cfg, const struct cfg_table *table, const char *
 }
 
 int
+cfg_bind_list(const struct cfg *cfg, const struct cfg_table *table, const char *kind, void **out, size_t *count,
+	      struct err *err)
+{
+	return bind_list(cfg, cfg_node_find(cfg, table->path), table, kind, out, count, err);
+}
+
+int
+cfg_bind_list_in(const struct cfg *cfg, const struct cfg_where *group, const struct cfg_table *table, void **out,
+		 size_t *count, struct err *err)
+{
+	return bind_list(cfg, find_in(group, table), table, NULL, out, count, err);
+}
+
+/* A word for a field of integers is one, if it looks so; else the field will refuse the string. */
+static void
+make_integer(struct cfg_node *word, const struct cfg_table *table)
+{
+	uint64_t value;
+
+	for (size_t i = 0; i < table->nfields; i++)
+		if (table->fields[i].type == CFG_INT && strcmp(table->fields[i].name, word->name) == 0 &&
+		    number_parse(word->text, 0, INT64_MAX, &value)) {
+			word->type = CFG_NODE_INT;
+			word->integer = (int64_t)value;
+		}
+}
+
+int
 cfg_node_expand(struct cfg_node *node, const struct cfg_table *table, struct err *err)
 {
 	struct cfg_where where = { node->file, node->line, node };
@@ -175,6 +230,7 @@ cfg_node_expand(struct cfg_node *node, const struct cfg_table *table, struct err
 		kid = cfg_node_create(CFG_NODE_STRING, name, node->file, node->line);
 		if (kid == NULL || (kid->text = strndup(texts, length)) == NULL || cfg_node_add(node, kid) != 0)
 			return err_set(err, -ENOMEM, "out of memory for %s", table->path);
+		make_integer(kid, table);
 		texts += length;
 	}
 	node->type = CFG_NODE_GROUP;

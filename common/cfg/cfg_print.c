@@ -138,29 +138,6 @@ add_defaults(struct cfg_node *group, const struct cfg_table *table, const char *
 	return 0;
 }
 
-/* The group of path, made where it is missing; what else stands there instead is left alone. NULL: out of memory */
-static struct cfg_node *
-make_group(struct cfg_node *node, const char *path)
-{
-	struct cfg_step step;
-	bool ok;
-
-	for (const char *rest = path[0] != '\0' ? path : NULL; rest != NULL && node->type == CFG_NODE_GROUP;) {
-		struct cfg_node *kid;
-
-		rest = cfg_path_step(rest, &step, &ok);
-		assert(ok && "a table's path");
-		kid = cfg_node_kid(node, step.name);
-		if (kid == NULL) {
-			kid = cfg_node_create(CFG_NODE_GROUP, step.name, "default", 0);
-			if (kid == NULL || cfg_node_add(node, kid) != 0)
-				return NULL;
-		}
-		node = kid;
-	}
-	return node;
-}
-
 static bool
 has_kind(const struct cfg_node *group, const char *kind)
 {
@@ -170,35 +147,47 @@ has_kind(const struct cfg_node *group, const char *kind)
 }
 
 static int
-complete(const struct cfg *copy, struct cfg_node *group, const struct cfg_table *table)
+complete(const struct cfg *copy, struct cfg_node *group, const struct cfg_known *known)
 {
 	int rc;
 
-	if (group->type != CFG_NODE_GROUP)
+	if (group->type != CFG_NODE_GROUP || !has_kind(group, known->kind))
 		return 0;
-	rc = make_paths_absolute(copy, group, table);
-	return rc == 0 ? add_defaults(group, table, "default") : rc;
+	rc = make_paths_absolute(copy, group, known->table);
+	return rc == 0 ? add_defaults(group, known->table, "default") : rc;
 }
 
+/*
+ * Completes what stands at a table's path: every element of the lists on the way. Groups outside of lists are made where
+ * they are missing; what else stands there is left alone.
+ * @param rest  the path from node on; NULL at its end
+ */
 static int
-fill(struct cfg *copy, const struct cfg_known *known)
+fill(struct cfg *copy, struct cfg_node *node, const char *rest, bool in_list, const struct cfg_known *known)
 {
-	const struct cfg_table *table = known->table;
-	struct cfg_node *node = cfg_node_find(copy, table->path);
+	struct cfg_step step;
+	struct cfg_node *kid;
 	int rc = 0;
+	bool ok;
 
-	if (!table->list) {
-		if (!has_kind(node, known->kind))
-			return 0;
-		node = make_group(copy->root, table->path);
-		if (node == NULL)
-			return -ENOMEM;
-		return complete(copy, node, table);
+	if (node->type == CFG_NODE_LIST) {
+		for (size_t i = 0; i < node->nkids && rc == 0; i++)
+			rc = fill(copy, node->kids[i], rest, true, known);
+		return rc;
 	}
-	for (size_t i = 0; node != NULL && i < node->nkids && rc == 0; i++)
-		if (has_kind(node->kids[i], known->kind))
-			rc = complete(copy, node->kids[i], table);
-	return rc;
+	if (rest == NULL || node->type != CFG_NODE_GROUP)
+		return complete(copy, node, known);
+	rest = cfg_path_step(rest, &step, &ok);
+	assert(ok && "a table's path");
+	kid = cfg_node_kid(node, step.name);
+	if (kid == NULL && (in_list || known->table->list || known->kind != NULL))
+		return 0;
+	if (kid == NULL) {
+		kid = cfg_node_create(CFG_NODE_GROUP, step.name, "default", 0);
+		if (kid == NULL || cfg_node_add(node, kid) != 0)
+			return -ENOMEM;
+	}
+	return fill(copy, kid, rest, in_list, known);
 }
 
 int
@@ -211,7 +200,8 @@ cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FI
 	if (copy.root == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = fill(&copy, &known[i]);
+		rc = fill(&copy, copy.root, known[i].table->path[0] != '\0' ? known[i].table->path : NULL, false,
+			  &known[i]);
 	if (rc == 0)
 		print_kids(copy.root, 0, to);
 	cfg_node_destroy(copy.root);

@@ -47,8 +47,10 @@ bind_lists(struct scenario *sc, struct err *err)
 
 	if (ret == 0)
 		ret = scenario_resolve_hosts(sc, err);
-	if (ret == 0)
-		ret = cfg_bind_list(sc->cfg, &collective_table, NULL, (void **)&sc->collectives, &sc->ncollectives, err);
+	if (ret == 0) {
+		sc->workload = workload_create(sc->cfg, sc->topo, (uint64_t)sc->root.seed, err);
+		ret = sc->workload != NULL ? 0 : -errno;
+	}
 	if (ret == 0)
 		ret = cfg_bind_list(sc->cfg, &background_table, NULL, (void **)&sc->backgrounds, &sc->nbackgrounds, err);
 	if (ret == 0) {
@@ -59,7 +61,7 @@ bind_lists(struct scenario *sc, struct err *err)
 		ret = faults_load(&sc->faults, switch_faults, sc->cfg, sc->topo, err);
 	if (ret == 0)
 		ret = faults_load(&sc->faults, host_faults, sc->cfg, sc->topo, err);
-	if (ret == 0 && sc->ncollectives + sc->nbackgrounds + sc->traffic->nflows == 0 && sc->limits.hold_ps == 0)
+	if (ret == 0 && sc->workload->nworks + sc->nbackgrounds + sc->traffic->nflows == 0 && sc->limits.hold_ps == 0)
 		ret = err_set(err, -EINVAL, "%s: nothing to send: give \"collectives\", \"flows\" or \"generators\"",
 			      cfg_file(sc->cfg));
 	return ret;
@@ -244,8 +246,7 @@ make_plan(struct scenario *sc, struct err *err)
 
 	int ret;
 
-	sc->plan =
-		plan_create(sc->topo, &options, sc->collectives, sc->ncollectives, sc->backgrounds, sc->nbackgrounds, err);
+	sc->plan = plan_create(sc->topo, &options, sc->workload, sc->backgrounds, sc->nbackgrounds, err);
 	if (sc->plan == NULL)
 		return -EINVAL;
 	if (sc->plan->flows.count >= UINT16_MAX)
@@ -369,7 +370,7 @@ scenario_destroy(struct scenario *sc)
 	faults_fini(&sc->faults);
 	free(sc->host_configs);
 	free(sc->hosts);
-	free(sc->collectives);
+	workload_destroy(sc->workload);
 	free(sc->backgrounds);
 	topo_destroy(sc->topo);
 	cfg_destroy(sc->cfg);

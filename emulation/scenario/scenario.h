@@ -89,9 +89,9 @@ struct scenario {
 	struct roce_params roce;
 	struct detection_config detection;
 	struct exporter_config exporter;
-	struct collective_config *collectives;
+	struct workload *workload;
 	struct background_config *backgrounds;
-	size_t ncollectives, nbackgrounds;
+	size_t nbackgrounds;
 	struct host_config *host_configs;
 	size_t nhost_configs;
 	const struct host_config **hosts; /* [topo->nnodes] NULL: a switch, or an embedded host */

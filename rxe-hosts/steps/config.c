@@ -32,40 +32,99 @@ static const struct cfg_choice qps[] = {
 	{ 0 },
 };
 
+static const struct cfg_choice phases[] = {
+	{ "none", PHASE_NONE, "once in an iteration, after those of other phases" },
+	{ "forward", PHASE_FORWARD, "for every micro-batch in every stage" },
+	{ "backward", PHASE_BACKWARD, "the same, on the way back" },
+	{ 0 },
+};
+
+/* What every collective has. */
+#define OPERATION_FIELDS                                                                                                      \
+	{                                                                                                                     \
+		"name",                                                                                                       \
+		CFG_STRING,                                                                                                   \
+		AT(name),                                                                                                     \
+		"",                                                                                                           \
+		0,                                                                                                            \
+		0,                                                                                                            \
+		NULL,                                                                                                         \
+		"What reports call it: letters, digits, '_', '.' and '-', at most 31; default: operation and number."         \
+	},                                                                                                                    \
+		{ "op", CFG_ENUM, AT(op), "allgather", 0, 0, ops, "Operation." },                                             \
+		{ "algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, algorithms, "Algorithm." },                             \
+		{ "bytes",   CFG_BYTES,                                                                                       \
+		  AT(bytes), "0",                                                                                             \
+		  0,         0,                                                                                               \
+		  NULL,      "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes." },          \
+		{ "step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends." },         \
+		{ "type", CFG_ENUM, AT(type), "int32", 0, 0, types, "Element type." },                                        \
+		{ "payload",   CFG_ENUM,                                                                                      \
+		  AT(payload), "synthetic",                                                                                   \
+		  0,           0,                                                                                             \
+		  payloads,    "Whether messages carry data or only their sizes; the same for all collectives of a run." },   \
+		{ "verify",   CFG_BOOL,                                                                                       \
+		  AT(verify), "true",                                                                                         \
+		  0,          0,                                                                                              \
+		  NULL,       "Compare every element of the result with the expected one (real payload only)." },             \
+		{ "sport",                                                                                                    \
+		  CFG_INT,                                                                                                    \
+		  AT(sport),                                                                                                  \
+		  "0",                                                                                                        \
+		  0,                                                                                                          \
+		  65535,                                                                                                      \
+		  NULL,                                                                                                       \
+		  "UDP source port of its flows by channel 0; by channel n it is n more. 0: the first from 49152 that no "    \
+		  "collective "                                                                                               \
+		  "before it has." },                                                                                         \
+		{ "dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL, "UDP destination port of its flows (RoCEv2: 4791)." }, \
+	{                                                                                                                     \
+		"qp", CFG_ENUM, AT(qp), "persistent", 0, 0, qps,                                                              \
+			"Whether a queue pair keeps its congestion state over the steps or starts each at line rate."         \
+	}
+
 static const struct cfg_field collective_fields[] = {
-	{ "op", CFG_ENUM, AT(op), "allgather", 0, 0, ops, "Operation." },
-	{ "algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, algorithms, "Algorithm." },
+	OPERATION_FIELDS,
 	{ "ranks", CFG_STRINGS, AT(ranks), "", 0, 0, NULL,
 	  "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: every host of the topology at "
 	  "its "
 	  "first NIC." },
-	{ "bytes", CFG_BYTES, AT(bytes), "0", 0, 0, NULL,
-	  "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes." },
-	{ "step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends." },
-	{ "type", CFG_ENUM, AT(type), "int32", 0, 0, types, "Element type." },
-	{ "payload", CFG_ENUM, AT(payload), "synthetic", 0, 0, payloads,
-	  "Whether messages carry data or only their sizes; the same for all collectives of a run." },
-	{ "verify", CFG_BOOL, AT(verify), "true", 0, 0, NULL,
-	  "Compare every element of the result with the expected one (real payload only)." },
 	{ "iterations", CFG_INT, AT(iterations), "1", 1, 1000000, NULL, "How many times the operation runs." },
 	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first iteration starts." },
 	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
-	{ "sport", CFG_INT, AT(sport), "0", 0, 65535, NULL,
-	  "UDP source port of its flows by channel 0; by channel n it is n more. 0: the first from 49152 that no "
-	  "collective "
-	  "before it has." },
-	{ "dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL, "UDP destination port of its flows (RoCEv2: 4791)." },
-	{ "qp", CFG_ENUM, AT(qp), "persistent", 0, 0, qps,
-	  "Whether a queue pair keeps its congestion state over the steps or starts each at line rate." },
 };
 
 const struct cfg_table collective_table = {
 	.path = "collectives",
-	.doc = "Collective operations that the hosts run.",
+	.doc = "Collective operations that the hosts run, each a job of its own.",
 	.list = true,
 	.size = sizeof(struct collective_config),
 	.fields = collective_fields,
 	.nfields = ARRAY_LEN(collective_fields),
+};
+
+static const struct cfg_field job_collective_fields[] = {
+	OPERATION_FIELDS,
+	{ "group", CFG_STRING, AT(group), "", 0, 0, NULL,
+	  "Dims of the job, as \"tensor\" or \"tensor+data\": every group of ranks along them runs it for itself, all at "
+	  "the "
+	  "same time; absent: all ranks, and in a phase those of a stage." },
+	{ "after", CFG_STRINGS, AT(after), "", 0, 0, NULL,
+	  "Names of collectives before it in the list: a rank begins it when its part in these is over; absent: the one "
+	  "before "
+	  "it; []: at once." },
+	{ "compute", CFG_TIME, AT(compute_ps), "0ns", 0, 0, NULL,
+	  "How long every rank that has part computes before it; varied by jitter and delays." },
+	{ "phase", CFG_ENUM, AT(phase), "none", 0, 0, phases, "Its part in the job's pipeline." },
+};
+
+const struct cfg_table job_collective_table = {
+	.path = "jobs.collectives",
+	.doc = "What a job runs in an iteration.",
+	.list = true,
+	.size = sizeof(struct collective_config),
+	.fields = job_collective_fields,
+	.nfields = ARRAY_LEN(job_collective_fields),
 };
 
 #undef AT

@@ -6,11 +6,13 @@
 
 enum collective_payload { PAYLOAD_SYNTHETIC, PAYLOAD_REAL };
 enum collective_qp { QP_PERSISTENT, QP_PER_STEP };
+enum collective_phase { PHASE_NONE, PHASE_FORWARD, PHASE_BACKWARD };
 enum background_mode { BACKGROUND_ONCE, BACKGROUND_REPEAT };
 
-/* One group of "collectives". */
+/* One group of "collectives", or of the "collectives" of a job, which lacks some and has others. */
 struct collective_config {
 	struct cfg_where where;
+	const char *name;
 	int op, algorithm, type;    /* enum coll_op, coll_algorithm, coll_type */
 	struct cfg_strings ranks;   /* empty: every host, at its first NIC */
 	uint64_t bytes, step_bytes; /* one of them is 0 */
@@ -19,6 +21,12 @@ struct collective_config {
 	uint64_t start_ps, gap_ps;
 	int64_t sport, dport; /* sport 0: chosen */
 	bool verify;
+	/* Of a job's: */
+	const char *group;        /* dims of the job, "tensor" or "tensor+data"; NULL: all its ranks */
+	struct cfg_strings after; /* names of those it comes after */
+	bool has_after;           /* they were given; else it is the one before */
+	int phase;                /* enum collective_phase */
+	uint64_t compute_ps;
 };
 
 /* One group of "flows". */
@@ -33,7 +41,7 @@ struct background_config {
 	uint64_t until_ps;
 };
 
-extern const struct cfg_table collective_table, background_table;
+extern const struct cfg_table collective_table, job_collective_table, background_table;
 
 /* Checks what one group can tell by itself. @return 0 or -EINVAL with err naming file:line, value and remedy */
 int collective_config_check(const struct collective_config *config, struct err *err);

@@ -3,23 +3,22 @@
 #include <stdlib.h>
 
 #include "rxe-hosts/jobs/endpoint.h"
-#include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/plan_build.h"
 
-#define VECTOR_ALIGN 64ull
-
-static int add_collective(struct plan_builder *b, const struct collective_config *config);
+static int add_collective(struct plan_builder *b, uint32_t index);
 static int add_background(struct plan_builder *b, const struct background_config *config);
 
 struct plan *
-plan_create(const struct topo *topo, const struct plan_options *options, const struct collective_config *collectives,
-	    size_t ncollectives, const struct background_config *backgrounds, size_t nbackgrounds, struct err *err)
+plan_create(const struct topo *topo, const struct plan_options *options, const struct workload *workload,
+	    const struct background_config *backgrounds, size_t nbackgrounds, struct err *err)
 {
-	struct plan_builder b = { .topo = topo, .options = options, .next_sport = PLAN_FIRST_SPORT, .err = err };
+	struct plan_builder b = {
+		.topo = topo, .options = options, .workload = workload, .next_sport = PLAN_FIRST_SPORT, .err = err
+	};
 	int rc = -ENOMEM;
 
-	if (ncollectives > PLAN_MAX_COLLECTIVES) {
-		err_set(err, -EINVAL, "%zu collectives; a run has at most %u", ncollectives, PLAN_MAX_COLLECTIVES);
+	if (workload->nworks > PLAN_MAX_COLLECTIVES) {
+		err_set(err, -EINVAL, "%u collectives; a run has at most %u", workload->nworks, PLAN_MAX_COLLECTIVES);
 		errno = EINVAL;
 		return NULL;
 	}
@@ -29,13 +28,14 @@ plan_create(const struct topo *topo, const struct plan_options *options, const s
 	b.region_bytes = calloc(topo->nnodes, sizeof(*b.region_bytes));
 	if (b.plan == NULL || b.slots == NULL || b.flow_slots == NULL || b.region_bytes == NULL)
 		goto out;
-	b.plan->collectives = calloc(ncollectives + 1, sizeof(*b.plan->collectives));
+	b.plan->workload = workload;
+	b.plan->collectives = calloc(workload->nworks + 1u, sizeof(*b.plan->collectives));
 	b.plan->backgrounds = calloc(nbackgrounds + 1, sizeof(*b.plan->backgrounds));
 	if (b.plan->collectives == NULL || b.plan->backgrounds == NULL)
 		goto out;
 	rc = 0;
-	for (size_t i = 0; i < ncollectives && rc == 0; i++)
-		rc = add_collective(&b, &collectives[i]);
+	for (uint32_t i = 0; i < workload->nworks && rc == 0; i++)
+		rc = add_collective(&b, i);
 	for (size_t i = 0; i < nbackgrounds && rc == 0; i++)
 		rc = add_background(&b, &backgrounds[i]);
 	if (rc == 0 && options->traffic != NULL)
@@ -93,68 +93,23 @@ place_ranks(struct plan_builder *b, const struct endpoint *at, struct plan_colle
 	}
 }
 
-static int
-create_schedule(struct plan_builder *b, const struct collective_config *config, uint32_t ranks, struct plan_collective *c)
+static uint64_t
+actual_ps(const void *ctx, uint32_t rank, uint32_t iteration, uint64_t planned_ps)
 {
-	uint32_t elem = coll_elem_bytes(c->type);
-	uint64_t elems = config->bytes / elem;
-	struct err cause = { .text = "" };
-	uint32_t steps;
-
-	if (ranks < 2 || ranks > COLL_MAX_RANKS)
-		return cfg_fail(&config->where, "ranks", b->err, "%u ranks; a collective has 2 to %d", ranks,
-				COLL_MAX_RANKS);
-	if (config->step_bytes != 0)
-		elems = config->step_bytes / elem * ranks;
-	c->schedule = coll_schedule_create(&(struct coll_params){ .op = (enum coll_op)config->op,
-								  .algorithm = (enum coll_algorithm)config->algorithm,
-								  .ranks = ranks,
-								  .count_elems = elems },
-					   &cause);
-	if (c->schedule == NULL)
-		return cfg_fail(&config->where, NULL, b->err, "%s", cause.text);
-	steps = coll_max_steps(c->schedule);
-	if (steps > IMM_MAX_STEP)
-		return cfg_fail(&config->where, "ranks", b->err, "%u steps a rank; an immediate counts to %u", steps,
-				IMM_MAX_STEP);
-	if ((uint64_t)steps * (uint64_t)config->iterations > PLAN_MAX_SERIAL)
-		return cfg_fail(&config->where, "iterations", b->err,
-				"%lld times %u steps; notification packets count to %u", (long long)config->iterations,
-				steps, PLAN_MAX_SERIAL);
-	c->vector_bytes = (c->schedule->memory_elems * elem + VECTOR_ALIGN - 1) & ~(VECTOR_ALIGN - 1);
-	return 0;
+	return compute_actual_ps(ctx, rank, iteration, planned_ps);
 }
 
-/* Ranks, steps and flows of a collective whose schedule is made. */
+/* What its job says of a collective, and where it stands in it. */
 static int
-fill_collective(struct plan_builder *b, uint32_t index, const struct collective_config *config,
-		const struct endpoint *ranks)
+set_collective(const struct workload *workload, uint32_t index, struct plan_collective *c)
 {
-	struct plan_collective *c = &b->plan->collectives[index];
-	size_t steps = coll_all_steps(c->schedule);
-
-	b->plan->real = c->real;
-	c->chains = chains_create(c->schedule);
-	c->ranks = calloc(c->schedule->ranks, sizeof(*c->ranks));
-	c->steps = calloc(steps + 1, sizeof(*c->steps));
-	if (c->chains == NULL || c->ranks == NULL || c->steps == NULL)
-		return -ENOMEM;
-	place_ranks(b, ranks, c);
-	return plan_make_flows(b, index, config);
-}
-
-static int
-add_collective(struct plan_builder *b, const struct collective_config *config)
-{
-	struct plan *plan = b->plan;
-	uint32_t index = plan->ncollectives++; /* from here on plan_destroy() sees it */
-	struct plan_collective *c = &plan->collectives[index];
-	struct endpoint *ranks = NULL;
-	uint32_t nranks;
-	int rc = collective_config_check(config, b->err);
+	const struct work_item *work = &workload->works[index];
+	const struct collective_config *config = &work->config;
 
 	*c = (struct plan_collective){
-		.job = index,
+		.job = work->job,
+		.compute = workload_compute(workload, index),
+		.actual_ps = actual_ps,
 		.type = (enum coll_type)config->type,
 		.real = config->payload == PAYLOAD_REAL,
 		.verify = config->verify && config->payload == PAYLOAD_REAL,
@@ -165,16 +120,40 @@ add_collective(struct plan_builder *b, const struct collective_config *config)
 		.gap_ps = config->gap_ps,
 		.where = config->where,
 	};
-	if (rc == 0 && index != 0 && c->real != plan->real)
-		rc = cfg_fail(&config->where, "payload", b->err, "differs from the first collective's; a run has one kind");
+	c->actual_ctx = &c->compute;
+	c->after = calloc(work->nafter + 1u, sizeof(*c->after));
+	if (c->after == NULL)
+		return -ENOMEM;
+	for (; c->nafter < work->nafter; c->nafter++)
+		c->after[c->nafter] = workload->after[work->first_after + c->nafter];
+	return 0;
+}
+
+static int
+add_collective(struct plan_builder *b, uint32_t index)
+{
+	const struct work_item *work = &b->workload->works[index];
+	struct plan_collective *c = &b->plan->collectives[index];
+	int rc = set_collective(b->workload, index, c);
+
+	b->plan->ncollectives++; /* from here on plan_destroy() sees it */
 	if (rc == 0)
-		rc = endpoint_list(b->topo, &config->ranks, &config->where, "ranks", &ranks, &nranks, b->err);
+		rc = collective_config_check(&work->config, b->err);
+	if (rc == 0 && index != 0 && c->real != b->plan->real)
+		rc = cfg_fail(&work->config.where, "payload", b->err,
+			      "differs from the first collective's; a run has one kind");
+	b->plan->real = c->real;
 	if (rc == 0)
-		rc = create_schedule(b, config, nranks, c);
-	if (rc == 0)
-		rc = fill_collective(b, index, config, ranks);
-	free(ranks);
-	return rc;
+		rc = plan_make_schedule(b, index);
+	if (rc != 0)
+		return rc;
+	c->chains = chains_create(c->schedule);
+	c->ranks = calloc(c->schedule->ranks, sizeof(*c->ranks));
+	c->steps = calloc(coll_all_steps(c->schedule) + 1u, sizeof(*c->steps));
+	if (c->chains == NULL || c->ranks == NULL || c->steps == NULL)
+		return -ENOMEM;
+	place_ranks(b, b->workload->jobs[work->job].ranks, c);
+	return plan_make_flows(b, index, &work->config);
 }
 
 static int

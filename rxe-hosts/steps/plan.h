@@ -12,6 +12,7 @@
 #include "rxe-hosts/monitor/chains.h"
 #include "rxe-hosts/steps/config.h"
 #include "rxe-hosts/steps/expect.h"
+#include "rxe-hosts/steps/workload.h"
 #include "rxe-hosts/traffic/traffic.h"
 #include "topo/route.h"
 #include "topo/topo.h"
@@ -53,6 +54,7 @@ struct plan_collective {
 	 */
 	uint32_t *after;
 	uint32_t nafter;
+	struct compute compute;
 	/* How long a local step really takes in an iteration. NULL: as planned. */
 	uint64_t (*actual_ps)(const void *ctx, uint32_t rank, uint32_t iteration, uint64_t planned_ps);
 	const void *actual_ctx;
@@ -101,6 +103,7 @@ struct plan_flow {
 };
 
 struct plan {
+	const struct workload *workload; /* jobs: names, groups */
 	struct flow_table flows;
 	struct plan_flow *of; /* [flows.count] */
 	struct plan_collective *collectives;
@@ -120,11 +123,11 @@ struct plan_options {
 
 /*
  * Builds schedules, flows and messages.
- * @return NULL with err set (file:line, the value, what would be right): unknown or repeated ranks, sizes, two flows
- *         with one 5-tuple, memory
+ * @param workload  lives as long as the plan
+ * @return NULL with err set (file:line, the value, what would be right): too few or too many ranks, sizes, two flows with
+ *         one 5-tuple, memory
  */
-struct plan *plan_create(const struct topo *topo, const struct plan_options *options,
-			 const struct collective_config *collectives, size_t ncollectives,
+struct plan *plan_create(const struct topo *topo, const struct plan_options *options, const struct workload *workload,
 			 const struct background_config *backgrounds, size_t nbackgrounds, struct err *err);
 void plan_destroy(struct plan *plan);
 

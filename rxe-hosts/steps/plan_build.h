@@ -8,6 +8,7 @@ struct plan_builder {
 	struct plan *plan;
 	const struct topo *topo;
 	const struct plan_options *options;
+	const struct workload *workload;
 	uint32_t cap;           /* flows allocated */
 	uint32_t next_sport;    /* first source port that no collective before has */
 	uint32_t *slots;        /* [nnodes] ranks placed on each host */
@@ -15,6 +16,12 @@ struct plan_builder {
 	uint64_t *region_bytes; /* [nnodes] */
 	struct err *err;
 };
+
+/*
+ * The schedule of a collective, over all ranks of its job.
+ * @return 0; -ENOMEM; -EINVAL with err set: what its algorithm cannot serve, too many steps
+ */
+int plan_make_schedule(struct plan_builder *b, uint32_t index);
 
 /*
  * The flows of a collective whose ranks and chains are known: a data flow from each rank to each of its peers by each

@@ -2,7 +2,6 @@
 /* The plan as header records: the analyzer learns from them what was configured. */
 #include "rxe-hosts/steps/plan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct rec_tuple
@@ -30,8 +29,8 @@ plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t it
 		.ideal_ps = c->ideal_ps,
 		.expect_ps = c->expect_ps,
 	};
-	snprintf(rec->name, sizeof(rec->name), "%s-%u", coll_op_name(c->schedule->op), collective);
-	memcpy(rec->job_name, rec->name, sizeof(rec->job_name));
+	memcpy(rec->name, plan->workload->works[collective].name, sizeof(rec->name));
+	memcpy(rec->job_name, plan->workload->jobs[c->job].name, sizeof(rec->job_name));
 }
 
 /* The dependencies that a SCHEDULE record itself has: the first own step and the first arrival; COLL_NONE: there is none. */

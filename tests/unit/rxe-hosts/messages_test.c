@@ -37,6 +37,7 @@ static struct plan *
 make(uint32_t connections, const char *background)
 {
 	struct plan_options options = { .data_prio = 3, .traffic = &traffic };
+	static const struct workload none;
 	struct cfg *cfg = cfg_load_string(background, "s.cfg", &err);
 	size_t count;
 	void *list;
@@ -51,7 +52,7 @@ make(uint32_t connections, const char *background)
 	star_init(&star, 3);
 	err.text[0] = '\0';
 	assert_int_equal(cfg_bind_list(cfg, &background_table, NULL, &list, &count, &err), 0);
-	plan = plan_create(&star.topo, &options, NULL, 0, list, count, &err);
+	plan = plan_create(&star.topo, &options, &none, list, count, &err);
 	free(list);
 	cfg_destroy(cfg);
 	return plan;

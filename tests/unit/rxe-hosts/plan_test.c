@@ -19,6 +19,8 @@
 static struct star star;
 static const struct plan_options options = { .data_prio = 3, .control_prio = 0, .notify = true };
 static struct err err;
+static struct cfg *scenario;
+static struct workload *workload;
 
 static int
 setup(void **state)
@@ -28,22 +30,32 @@ setup(void **state)
 	return 0;
 }
 
+/* What the latest plan is made of. */
+static int
+drop(void **state)
+{
+	workload_destroy(workload);
+	cfg_destroy(scenario);
+	workload = NULL;
+	scenario = NULL;
+	return 0;
+}
+
 /* Binds a scenario's lists and makes the plan. */
 static struct plan *
 make(const char *text)
 {
-	struct cfg *cfg = cfg_load_string(text, "s.cfg", &err);
-	void *collectives, *flows;
-	size_t ncollectives, nflows;
+	void *flows;
+	size_t nflows;
 	struct plan *plan;
 
-	assert_non_null(cfg);
-	assert_int_equal(cfg_bind_list(cfg, &collective_table, NULL, &collectives, &ncollectives, &err), 0);
-	assert_int_equal(cfg_bind_list(cfg, &background_table, NULL, &flows, &nflows, &err), 0);
-	plan = plan_create(&star.topo, &options, collectives, ncollectives, flows, nflows, &err);
-	free(collectives);
+	drop(NULL);
+	scenario = cfg_load_string(text, "s.cfg", &err);
+	assert_non_null(scenario);
+	assert_int_equal(cfg_bind_list(scenario, &background_table, NULL, &flows, &nflows, &err), 0);
+	workload = workload_create(scenario, &star.topo, 1, &err);
+	plan = workload != NULL ? plan_create(&star.topo, &options, workload, flows, nflows, &err) : NULL;
 	free(flows);
-	cfg_destroy(cfg);
 	return plan;
 }
 
@@ -320,7 +332,7 @@ digest_tells_plans_apart(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, setup)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, drop)
 
 int
 main(void)

@@ -15,22 +15,20 @@ steps_rig_init(struct steps_rig *rig, uint32_t hosts, enum rec_policy policy, co
 {
 	struct plan_options options = { .data_prio = 3, .notify = policy != REC_POLICY_OFF };
 	struct err err = { .text = "" };
-	struct cfg *cfg = cfg_load_string(scenario, "rig.cfg", &err);
-	void *collectives, *flows;
-	size_t ncollectives, nflows;
+	void *flows;
+	size_t nflows;
 
-	assert(cfg != NULL && hosts <= STAR_MAX_HOSTS);
-	*rig = (struct steps_rig){ .hosts = hosts };
+	*rig = (struct steps_rig){ .hosts = hosts, .cfg = cfg_load_string(scenario, "rig.cfg", &err) };
+	assert(rig->cfg != NULL && hosts <= STAR_MAX_HOSTS);
 	rig->detection =
 		(struct detection_config){ .policy = (int)policy, .detections = 3, .rtt_percent = 120, .transfer = true };
 	star_init(&rig->star, hosts);
-	assert(cfg_bind_list(cfg, &collective_table, NULL, &collectives, &ncollectives, &err) == 0);
-	assert(cfg_bind_list(cfg, &background_table, NULL, &flows, &nflows, &err) == 0);
-	rig->plan = plan_create(&rig->star.topo, &options, collectives, ncollectives, flows, nflows, &err);
+	rig->workload = workload_create(rig->cfg, &rig->star.topo, 1, &err);
+	assert(rig->workload != NULL);
+	assert(cfg_bind_list(rig->cfg, &background_table, NULL, &flows, &nflows, &err) == 0);
+	rig->plan = plan_create(&rig->star.topo, &options, rig->workload, flows, nflows, &err);
 	assert(rig->plan != NULL && rig->plan->flows.count <= SCRIPTED_FLOWS);
-	free(collectives);
 	free(flows);
-	cfg_destroy(cfg);
 	for (uint32_t f = 0; f < rig->plan->flows.count; f++)
 		rig->plan->of[f].base_rtt_ps = 10 * PS_PER_US;
 	for (uint32_t c = 0; c < rig->plan->ncollectives; c++) {
@@ -64,6 +62,8 @@ steps_rig_fini(struct steps_rig *rig)
 		scripted_fini(&rig->dev[h]);
 	}
 	plan_destroy(rig->plan);
+	workload_destroy(rig->workload);
+	cfg_destroy(rig->cfg);
 }
 
 void

@@ -9,6 +9,8 @@
 
 struct steps_rig {
 	struct star star;
+	struct cfg *cfg;
+	struct workload *workload;
 	struct plan *plan;
 	struct detection_config detection;
 	struct scripted_device dev[STAR_MAX_HOSTS];
