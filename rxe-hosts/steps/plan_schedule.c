@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "collectives/builder.h"
+#include "collectives/closing.h"
 #include "collectives/spread.h"
 #include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/plan_build.h"
@@ -103,6 +104,8 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 	if (workload_groups(b->workload, index, &groups) != 0)
 		return -ENOMEM;
 	one = create_one(config, groups.ranks, elem, &cause);
+	if (one != NULL && c->iterations > 1)
+		one = coll_schedule_close(one, &cause);
 	if (one != NULL)
 		c->schedule = spread(b, index, &groups, one, &cause);
 	free(groups.rank_of);
