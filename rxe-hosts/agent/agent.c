@@ -260,7 +260,8 @@ agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detection
 
 /*
  * The larger of last sample and age. A flow that is halted in its own NIC has nothing in flight: its oldest
- * unacknowledged packet is one that could not be sent, as old as the flow's last progress.
+ * unacknowledged packet is one that could not be sent, as old as the flow's last progress. Where the congestion control
+ * keeps queues empty neither grows, and being held back by it while the step is late counts instead.
  */
 static void
 check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
@@ -281,6 +282,8 @@ check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 	if (rtt_ps > slot->arm_ps)
 		agent->policy->exceeded(agent, slot, age_ps > qp.last_rtt_ps ? REC_TRIGGER_STALL : REC_TRIGGER_RTT, rtt_ps,
 					now_ps);
+	else if (qp.throttled && agent_lags(agent, slot, qp.acked_bytes, now_ps))
+		agent->policy->exceeded(agent, slot, REC_TRIGGER_THROTTLE, rtt_ps, now_ps);
 }
 
 /*

@@ -60,9 +60,9 @@ struct agent_slot {
 	uint64_t arm_ps;
 	uint64_t threshold_ps;
 	uint64_t spacing_ps;
-	uint64_t next_ps;   /* no detection before */
-	uint64_t wait_ps;   /* from the last detection to the next while nothing more is acknowledged than then */
-	uint64_t missed_ps; /* largest RTT above the threshold that no detection was spent on since the last, 0: none */
+	uint64_t next_ps;             /* no detection before */
+	uint64_t wait_ps;             /* from the last detection to the next while nothing more is acknowledged than then */
+	uint64_t missed_ps;           /* largest RTT of what no detection was spent on since the last, 0: nothing */
 	uint64_t seen_ps, seen_bytes; /* the last detection: when, and what was acknowledged */
 	uint32_t remaining;           /* detections of the step in flight */
 	uint32_t pending;             /* received while no step was in flight: the next step's */

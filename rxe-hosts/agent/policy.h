@@ -19,7 +19,7 @@ struct detection_policy {
 	 */
 	bool floods;
 	void (*started)(struct agent *agent, struct agent_slot *slot);
-	/* rtt_ps is above arm_ps: a sample, or with ages set an age. */
+	/* rtt_ps is above arm_ps: a sample, or with ages set an age; or, with ages set, the sender is held back and late. */
 	void (*exceeded)(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
 			 uint64_t now_ps);
 	void (*completed)(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);

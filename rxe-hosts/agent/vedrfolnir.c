@@ -45,6 +45,13 @@ miss(struct agent_slot *slot, uint64_t rtt_ps)
 	slot->missed_ps = rtt_ps > slot->missed_ps ? rtt_ps : slot->missed_ps;
 }
 
+/* No RTT was above the threshold: the sender was held back. */
+static enum rec_trigger_cause
+missed_cause(const struct agent_slot *slot)
+{
+	return slot->missed_ps > slot->threshold_ps ? REC_TRIGGER_RTT : REC_TRIGGER_THROTTLE;
+}
+
 /* The first look waits for the spacing too: what ports keep then reaches from the step's start, and on to its end. */
 static bool
 is_first_due(const struct agent_slot *slot, uint64_t now_ps)
@@ -99,7 +106,7 @@ tick(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 		return;
 	slot->seen_ps = now_ps;
 	slot->seen_bytes = qp.acked_bytes;
-	spend(agent, slot, REC_TRIGGER_RTT, slot->missed_ps, now_ps);
+	spend(agent, slot, missed_cause(slot), slot->missed_ps, now_ps);
 	arm(slot);
 }
 
@@ -110,7 +117,7 @@ completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 	uint32_t unused;
 
 	if (slot->missed_ps != 0 && slot->remaining != 0 && lags(agent, slot, slot->step.bytes, now_ps))
-		spend(agent, slot, REC_TRIGGER_RTT, slot->missed_ps, now_ps);
+		spend(agent, slot, missed_cause(slot), slot->missed_ps, now_ps);
 	unused = slot->remaining;
 	slot->remaining = 0;
 	if (unused != 0 && agent->config->transfer)

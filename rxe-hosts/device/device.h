@@ -63,6 +63,7 @@ struct qp_state {
 	uint64_t oldest_unacked_ps; /* when the oldest unacknowledged packet was (last) sent; valid if outstanding */
 	uint64_t last_rtt_ps;       /* 0: no sample in this message yet */
 	uint32_t retransmits;       /* of the current message */
+	bool throttled; /* below the line's rate by a congestion control under which no round trip tells of contention */
 };
 
 /* What a device measured of a flow's path while nothing else was on it. */

@@ -85,6 +85,13 @@ release(const struct expect_flow *flow, struct expect_port *ports)
 	ports[last_port(flow)] = (struct expect_port){ 0 };
 }
 
+/* @return how long a link takes of which a share stays free */
+static uint64_t
+stretched(const struct expect_frames *frames, uint64_t ps)
+{
+	return frames->spare > 0 ? (uint64_t)((double)ps / (1 - frames->spare)) : ps;
+}
+
 static void
 estimate(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flow,
 	 const struct expect_port *ports)
@@ -102,6 +109,9 @@ estimate(const struct topo *topo, const struct expect_frames *frames, struct exp
 		if (ps > flow->wire_ps)
 			flow->wire_ps = ps;
 	}
+	flow->tx_ps = stretched(frames, flow->tx_ps);
+	flow->rx_ps = stretched(frames, flow->rx_ps);
+	flow->wire_ps = stretched(frames, flow->wire_ps);
 }
 
 void

@@ -13,6 +13,7 @@ struct expect_frames {
 	uint32_t ack_bytes;      /* of an ACK on the wire */
 	uint32_t frames_per_ack; /* ACK coalescing; 1: every frame is acknowledged */
 	uint64_t quantum_ps;     /* serialization times are floored to it; 0: exact */
+	double spare;            /* share of every link that the senders' congestion control leaves free */
 };
 
 /* @return frames of a message */
@@ -53,7 +54,8 @@ struct expect_port {
  * The same with ACKs, of steps that run together. Where one has both its NICs for itself: on every link of its path its
  * data shares the wire with the ACKs of those steps whose reverse path takes that link in the same direction; the link
  * that is busy longest. Where it has not: on its NICs it bears an equal part of those ACKs; no others count. What the
- * other data there makes of it, fluid_run() says. Serialization is floored frame by frame where a quantum is set.
+ * other data there makes of it, fluid_run() says. Serialization is floored frame by frame where a quantum is set. Links are
+ * slower by what senders leave free of them.
  * @param flows  [count] steps that run together; the results are set
  * @param ports  scratch, [topo->nports], zeroed by the caller and zero again on return
  */

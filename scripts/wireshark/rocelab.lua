@@ -64,7 +64,7 @@ local VALUES = {
   ["node.kind"] = { [0] = "switch", "host" },
   ["collective.algorithm"] = { [0] = "ring", "halving-doubling", "file" },
   ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "custom" },
-  ["trigger.cause"] = { [0] = "rtt", "stall" },
+  ["trigger.cause"] = { [0] = "rtt", "stall", "throttle" },
   ["poll.flags"] = POLL_FLAGS,
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },
   ["end.reason"] = { [0] = "complete", "qp_error", "stall", "limit", "invariant", "interrupt", "host_lost" },

@@ -89,6 +89,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 		.acked_bytes = rc_send_acked_bytes(rc, &host->params),
 		.oldest_unacked_ps = rc->sent_ps[rc->una & rc->sent_mask],
 		.last_rtt_ps = rc->last_rtt_ps,
+		.throttled = host->params.cc.ops->quiet && rc->cc.rate_bps < rc->line_bps,
 		.retransmits = rc->head != rc->tail ? rc->posts[rc->head % MSG_SLOTS].retransmits : 0,
 	};
 }

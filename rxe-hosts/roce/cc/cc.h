@@ -76,6 +76,9 @@ struct cc_ops {
 	const char *name;
 	bool inband;                   /* data packets and ACKs carry telemetry of the path (common/int_header.h) */
 	const struct cfg_table *table; /* "host.NAME"; bound into the parameters' own; NULL: none */
+	bool quiet; /* leaves next to no queues: no round trip tells of contention, but a rate below the line's does */
+	/* @return the share of every link that it leaves free */
+	double (*spare)(const struct cc_params *params);
 	/* Checks and completes what was bound. @return 0, or -EINVAL with err set */
 	int (*prepare)(struct cc_params *params, struct err *err);
 	/* A fresh QP. cc is at line rate, without window and with all state 0. */

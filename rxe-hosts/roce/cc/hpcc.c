@@ -38,6 +38,12 @@ own_of(const struct cc_params *params)
 }
 
 static double
+spare(const struct cc_params *params)
+{
+	return 1 - own_of(params)->eta;
+}
+
+static double
 base_rtt_ps(const struct cc_params *params)
 {
 	return (double)(own_of(params)->base_rtt_ps != 0 ? own_of(params)->base_rtt_ps : params->base_rtt_ps);
@@ -166,7 +172,9 @@ acked(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
 const struct cc_ops cc_hpcc = {
 	.name = "hpcc",
 	.inband = true,
+	.quiet = true,
 	.table = &table,
+	.spare = spare,
 	.reset = reset,
 	.acked = acked,
 };

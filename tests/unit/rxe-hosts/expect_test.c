@@ -139,6 +139,25 @@ acks_count_in_their_direction_only(void **state)
 	assert_int_equal(flows[1].wire_ps, (1 * 107 + 10 * 4) * PS_PER_NS);
 }
 
+/* Senders that leave a fifth of every link free: all takes a quarter longer. */
+static void
+links_are_slower_by_what_is_left_free(void **state)
+{
+	struct route_path there = path(0, 1), back = path(1, 0);
+	struct expect_flow flows[2] = {
+		{ .bytes = 13000, .forward = &there, .reverse = &back },
+		{ .bytes = 1300, .forward = &back, .reverse = &there },
+	};
+
+	frames.spare = 0.2;
+	expect_steps(&star.topo, &frames, flows, 2, ports);
+	assert_int_equal(flows[0].wire_ps, (10 * 107 + 1 * 4) * PS_PER_NS * 5 / 4);
+	assert_int_equal(flows[1].wire_ps, (1 * 107 + 10 * 4) * PS_PER_NS * 5 / 4);
+	expect_ideal_step(&star.topo, &frames, &flows[0]);
+	assert_int_equal(flows[0].wire_ps, 10 * 1348 * 80);
+	frames.spare = 0;
+}
+
 /* The link that is busy longest decides, which need not be the first. */
 static void
 busiest_link_decides(void **state)
@@ -191,10 +210,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(frames_and_bytes),      TEST(ideal_is_exact),
-		TEST(fct_of_a_message),      TEST(ideal_takes_the_slowest_link),
-		TEST(ring_shares_with_acks), TEST(acks_count_in_their_direction_only),
-		TEST(busiest_link_decides),  TEST(steps_that_share_a_nic_share_its_acks),
+		TEST(frames_and_bytes),
+		TEST(ideal_is_exact),
+		TEST(fct_of_a_message),
+		TEST(ideal_takes_the_slowest_link),
+		TEST(ring_shares_with_acks),
+		TEST(acks_count_in_their_direction_only),
+		TEST(links_are_slower_by_what_is_left_free),
+		TEST(busiest_link_decides),
+		TEST(steps_that_share_a_nic_share_its_acks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

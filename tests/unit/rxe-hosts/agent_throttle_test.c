@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A sender whose congestion control keeps queues empty: being held back by it, and late, is what detections go to. */
+#include "tests/unit/rxe-hosts/agent_rig.h"
+
+/* A step of 1000 B in 30 ms from 1 ms on, with RTTs that say nothing. */
+static void
+begin(bool throttled)
+{
+	config.lag_percent = 1;
+	agent_step_started(&agent, 0, &step);
+	dev.qp[FLOW] = (struct qp_state){ .last_rtt_ps = 10 * US, .throttled = throttled };
+}
+
+static void
+progress(uint64_t acked_bytes, uint64_t now_ps)
+{
+	dev.qp[FLOW].acked_bytes = acked_bytes;
+	tick(now_ps - 5 * US, now_ps);
+}
+
+/* 333 B are due after 10 ms, the first spacing; a detection more each 10 ms while the step is late. */
+static void
+held_back_and_late(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	begin(true);
+	progress(400, 11 * MS);
+	assert_int_equal(dev.npolls, 0); /* not late */
+	progress(400, 14 * MS);
+	assert_int_equal(dev.npolls, 1); /* 433 were due */
+	progress(410, 20 * MS);
+	assert_int_equal(dev.npolls, 1); /* too soon */
+	progress(420, 24 * MS);
+	assert_int_equal(dev.npolls, 2);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->cause, REC_TRIGGER_THROTTLE);
+	assert_int_equal(trigger->rtt_ps, 10 * US);
+	assert_int_equal(trigger->threshold_ps, 12 * US);
+	assert_int_equal(trigger->remaining, 2);
+}
+
+static void
+late_for_another_reason(void **state)
+{
+	begin(false);
+	progress(100, 14 * MS);
+	progress(110, 24 * MS);
+	dev.now_ps = 50 * MS;
+	agent_step_completed(&agent, 0, 50 * MS);
+	assert_int_equal(dev.npolls, 0);
+}
+
+/* Late before the first spacing is over: looked at when it is. */
+static void
+too_soon_is_remembered(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	begin(true);
+	progress(10, 9 * MS);
+	assert_int_equal(dev.npolls, 0);
+	dev.qp[FLOW].throttled = false;
+	progress(20, 11 * MS);
+	assert_int_equal(dev.npolls, 1);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->cause, REC_TRIGGER_THROTTLE);
+}
+
+/* A round trip above the threshold is told as that. */
+static void
+a_long_round_trip_is_one(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	begin(true);
+	progress(10, 9 * MS);
+	sample(20 * US, 9 * MS + 1);
+	progress(20, 11 * MS);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->cause, REC_TRIGGER_RTT);
+	assert_int_equal(trigger->rtt_ps, 20 * US);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AGENT_TEST(held_back_and_late, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(late_for_another_reason, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(too_soon_is_remembered, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(a_long_round_trip_is_one, REC_POLICY_VEDRFOLNIR),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
