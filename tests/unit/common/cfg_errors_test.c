@@ -64,6 +64,8 @@ test_wrong_values(void **state)
 	expect_error("switch = { pfc = { classes = ( { a = 1; } ); }; };",
 		     "t.cfg:1: switch.pfc.classes: found a list; a list of strings, as [ \"a\", \"b\" ] would be right");
 	expect_error("switch = { pfc = 5; };", "t.cfg:1: switch.pfc: found 5; a group { ... } would be right");
+	expect_error("flows = 5;", "t.cfg:1: flows: found 5; a list ( { ... }, ... ) would be right");
+	expect_error("flows = [ 5 ];", "t.cfg:1: flows: found an array; a list ( { ... }, ... ) would be right");
 	expect_error("flows = { };", "t.cfg:1: flows: found a group; a list ( { ... }, ... ) would be right");
 	expect_error("flows = (\n { src = \"a\"; } );", "t.cfg:2: flows.[0]: dst is missing: Receiver.");
 	expect_error("flows = ( \"a b 3KB x\" );",

@@ -92,6 +92,12 @@ test_override_errors(void **state)
 		"flows.[5].bytes=1",
 		"--set flows.[5].bytes=1: \"[5]\" leads nowhere in a list: an index counts from 0, one past the "
 		"end appends");
+	expect_override_error("flows.[-1].bytes=1",
+			      "--set flows.[-1].bytes=1: the path is made of names and [indices] joined by dots");
+	expect_override_error("flows.[].bytes=1",
+			      "--set flows.[].bytes=1: the path is made of names and [indices] joined by dots");
+	expect_override_error("flows.[0x.bytes=1",
+			      "--set flows.[0x.bytes=1: the path is made of names and [indices] joined by dots");
 	expect_override_error("switch.pfc.headroom.x=1", "--set switch.pfc.headroom.x=1: \"x\" leads nowhere in 4096");
 	expect_override_error("switch..x=1", "--set switch..x=1: the path is made of names and [indices] joined by dots");
 	expect_override_error("nothing", "--set nothing: write path=value, as in switch.pfc.headroom=80KB");

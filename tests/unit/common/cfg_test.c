@@ -108,6 +108,24 @@ test_lists(void **state)
 	cfg_destroy(cfg);
 }
 
+/* What stands in strings and comments is no value, no include and no end of anything. */
+static void
+test_words_of_the_grammar_in_strings(void **state)
+{
+	struct cfg *cfg =
+		load("switch = { pfc = { name = \"@include; 99999999999999999999 } /* # \\\" //\"; // 5000000000 \"\n"
+		     " /* @include \"x\" 1e999 */ ports = 7; # }\n }; };\n"
+		     "flows = [ ];");
+	struct err err = { "" };
+	struct pfc pfc;
+
+	assert_int_equal(cfg_check(cfg, known, NKNOWN, &err), 0);
+	assert_int_equal(cfg_bind(cfg, &pfc_table, &pfc, &err), 0);
+	assert_string_equal(pfc.name, "@include; 99999999999999999999 } /* # \" //");
+	assert_int_equal(pfc.ports, 7);
+	cfg_destroy(cfg);
+}
+
 static char *
 print(const struct cfg *cfg)
 {
@@ -254,9 +272,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bind),         cmocka_unit_test(test_defaults),  cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_print),        cmocka_unit_test(test_reference), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_random_texts),
+		cmocka_unit_test(test_bind),  cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_lists), cmocka_unit_test(test_words_of_the_grammar_in_strings),
+		cmocka_unit_test(test_print), cmocka_unit_test(test_reference),
+		cmocka_unit_test(test_files), cmocka_unit_test(test_random_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

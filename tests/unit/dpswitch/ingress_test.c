@@ -127,6 +127,43 @@ quiet_windows_are_proved_conservatively(void **state)
 	assert_false(pfc_cannot_cross(&reference, &pool, &in, 0, 0));
 }
 
+/* 2000 B reserved, XOFF 10000 B above: a byte more goes to headroom, and the last that fits pauses already. */
+static void
+the_threshold_itself_is_shared_and_pauses(void **state)
+{
+	const struct pfc_params params = { .model = PFC_STATIC, .xoff_bytes = 10000, .reserve_bytes = 2000 };
+	struct pfc_ingress in = { .bytes = 2000, .headroom_limit_bytes = 75000 }, more = in;
+	struct pfc_pool pool = { 0 }, other = { 0 };
+
+	(void)state;
+	assert_true(pfc_cannot_cross(&params, &pool, &in, 9999, 9999));
+	assert_false(pfc_cannot_cross(&params, &pool, &in, 10000, 10000));
+	pfc_charge(&params, &pool, &in, 9999);
+	assert_false(pfc_should_pause(&params, &pool, &in));
+	pfc_charge(&params, &pool, &in, 1);
+	assert_int_equal(in.bytes, 12000);
+	assert_int_equal(in.headroom_bytes, 0);
+	assert_true(pfc_should_pause(&params, &pool, &in));
+	pfc_charge(&params, &other, &more, 10001);
+	assert_int_equal(more.bytes, 2000);
+	assert_int_equal(more.headroom_bytes, 10001);
+}
+
+/* Whoever needs no more than its reserve is not paused for a pool that others have filled. */
+static void
+a_full_pool_stops_nobody_within_his_reserve(void **state)
+{
+	const struct pfc_ingress in = { .bytes = 4096 };
+	const struct pfc_pool pool = { .shared_bytes = 707616 };
+
+	(void)state;
+	assert_int_equal(pfc_threshold(&reference, pool.shared_bytes), 0);
+	assert_false(pfc_should_pause(&reference, &pool, &in));
+	assert_true(pfc_should_resume(&reference, &pool, &in));
+	assert_true(pfc_cannot_cross(&reference, &pool, &in, 0, 0));
+	assert_false(pfc_cannot_cross(&reference, &pool, &in, 1, 1));
+}
+
 /* Charges and releases conserve bytes whatever their order. */
 static void
 accounting_returns_to_zero(void **state)
@@ -157,6 +194,8 @@ main(void)
 		cmocka_unit_test(resumes_below_the_offset),
 		cmocka_unit_test(headroom_overrun_is_told_with_its_size),
 		cmocka_unit_test(quiet_windows_are_proved_conservatively),
+		cmocka_unit_test(the_threshold_itself_is_shared_and_pauses),
+		cmocka_unit_test(a_full_pool_stops_nobody_within_his_reserve),
 		cmocka_unit_test(accounting_returns_to_zero),
 	};
 

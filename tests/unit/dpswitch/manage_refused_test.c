@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
+#include "common/record/limits.h"
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
 #include "common/wire/record_steps.h"
@@ -98,6 +99,25 @@ test_records_of_the_future_are_refused(void **state)
 	is_refused(&future, sizeof(future), "no time to come");
 }
 
+/* The run's time is told by the fabric's clock: a second has passed, and a record may be ahead of it by another. */
+static void
+test_records_may_be_a_little_ahead(void **state)
+{
+	struct rec_step ahead = good_step(3 * RECORD_AHEAD_PS);
+	const struct rec_step passed = good_step(19 * RECORD_AHEAD_PS / 10);
+	struct recbuf records;
+
+	ready(1);
+	manage_start(manage, clock_now_ns() - 1000000000);
+	recbuf_init(&records, 1);
+	say(1, MANAGE_RECORDS, &passed, sizeof(passed));
+	manage_records(manage, 1, &records, 0);
+	assert_int_equal(records.used_bytes, sizeof(passed));
+	recbuf_fini(&records);
+	ahead.hdr.time_ps += 60 * RECORD_AHEAD_PS;
+	is_refused(&ahead, sizeof(ahead), "no time to come");
+}
+
 /* Whatever else a host says wrongly, the host is lost, by name and field. */
 static void
 test_fields_out_of_range_are_a_breach(void **state)
@@ -178,12 +198,19 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_host_with_another_scenario_is_refused), TEST(test_a_message_out_of_turn_is_a_breach),
-		TEST(test_records_of_a_switch_are_refused),         TEST(test_records_too_short_are_refused),
-		TEST(test_steps_that_cannot_be_are_refused),        TEST(test_records_of_the_future_are_refused),
-		TEST(test_fields_out_of_range_are_a_breach),        TEST(test_results_out_of_range_are_a_breach),
-		TEST(test_what_is_not_in_the_plan_is_a_breach),     TEST(test_queue_pairs_not_in_the_plan_are_a_breach),
-		TEST(test_queue_pairs_out_of_turn_are_a_breach),    TEST(test_words_of_a_host_are_plain),
+		TEST(test_a_host_with_another_scenario_is_refused),
+		TEST(test_a_message_out_of_turn_is_a_breach),
+		TEST(test_records_of_a_switch_are_refused),
+		TEST(test_records_too_short_are_refused),
+		TEST(test_steps_that_cannot_be_are_refused),
+		TEST(test_records_of_the_future_are_refused),
+		TEST(test_records_may_be_a_little_ahead),
+		TEST(test_fields_out_of_range_are_a_breach),
+		TEST(test_results_out_of_range_are_a_breach),
+		TEST(test_what_is_not_in_the_plan_is_a_breach),
+		TEST(test_queue_pairs_not_in_the_plan_are_a_breach),
+		TEST(test_queue_pairs_out_of_turn_are_a_breach),
+		TEST(test_words_of_a_host_are_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,7 @@ test_records_pass_and_are_never_older_than_what_was_passed_on(void **state)
 
 	for (int i = 0; i < 2; i++)
 		steps[i] = good_step(100 + 100u * (unsigned)i);
+	steps[0].hdr.node = 99; /* whatever it says: it is this host's */
 	recbuf_init(&records, 1);
 	hello(1, DIGEST);
 	manage_connect(manage);
@@ -125,6 +126,26 @@ test_a_host_that_dies_is_lost(void **state)
 	manage_service(manage, &sink);
 	is_lost(0, "closed");
 	assert_false(manage_over(manage));
+}
+
+static void
+test_a_host_that_has_finished_may_leave(void **state)
+{
+	const struct manage_result result = { .cpu_ns = 5 };
+	uint32_t node;
+	bool lost;
+
+	hello(0, DIGEST);
+	manage_connect(manage);
+	connected(0);
+	manage_stop(manage, 99);
+	say(0, MANAGE_RESULT, &result, sizeof(result));
+	close(host[0].fd);
+	manage_stream_fini(&host[0]);
+	host[0].in = NULL;
+	manage_service(manage, &sink);
+	assert_int_equal(manage_state(manage, 0), MANAGE_FINISHED);
+	assert_null(manage_failure(manage, &node, &lost));
 }
 
 static void
@@ -164,6 +185,10 @@ test_who_is_missing_is_named(void **state)
 	hello(1, DIGEST);
 	assert_string_equal(manage_missing(manage, MANAGE_UP, names, sizeof(names)), "0");
 	assert_string_equal(manage_missing(manage, MANAGE_READY, names, sizeof(names)), "0, 1");
+	assert_int_equal(manage_first_missing(manage, MANAGE_UP), 0);
+	hello(0, DIGEST);
+	assert_string_equal(manage_missing(manage, MANAGE_UP, names, sizeof(names)), "");
+	assert_int_equal(manage_first_missing(manage, MANAGE_UP), REC_NONE);
 }
 
 int
@@ -175,6 +200,7 @@ main(void)
 		TEST(test_the_clock_is_answered_at_once),
 		TEST(test_records_pass_and_are_never_older_than_what_was_passed_on),
 		TEST(test_a_host_that_dies_is_lost),
+		TEST(test_a_host_that_has_finished_may_leave),
 		TEST(test_a_host_that_failed_goes_on),
 		TEST(test_a_host_that_gives_up_is_lost),
 		TEST(test_who_is_missing_is_named),

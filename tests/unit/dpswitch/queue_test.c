@@ -73,6 +73,18 @@ dwrr_counts_bytes(void **state)
 }
 
 static void
+dwrr_goes_round_upwards(void **state)
+{
+	struct dwrr dwrr = { .quantum_bytes = { 1500, 1500, 1500, 1500, 1500, 1500, 1500, 1500 } };
+	uint32_t heads[DWRR_CLASSES] = { [2] = 1500, [3] = 1500, [7] = 1500 };
+	static const uint8_t order[] = { 2, 3, 7, 2, 3, 7, 2 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(order); i++)
+		assert_int_equal(dwrr_next(&dwrr, 1u << 2 | 1u << 3 | 1u << 7, heads), order[i]);
+}
+
+static void
 dwrr_idle_class_saves_no_credit(void **state)
 {
 	struct dwrr dwrr = { .quantum_bytes = { 1500, 1500, 1500, 1500, 1500, 1500, 1500, 1500 } };
@@ -118,6 +130,7 @@ main(void)
 		cmocka_unit_test(ecn_with_equal_thresholds_is_a_step),
 		cmocka_unit_test(dwrr_shares_by_weight),
 		cmocka_unit_test(dwrr_counts_bytes),
+		cmocka_unit_test(dwrr_goes_round_upwards),
 		cmocka_unit_test(dwrr_idle_class_saves_no_credit),
 		cmocka_unit_test(fifo_keeps_order_while_it_grows),
 	};

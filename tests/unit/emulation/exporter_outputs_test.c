@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
+#include "common/spool.h"
 #include "common/units.h"
 #include "emulation/recorder/exporter.h"
 #include "tests/unit/emulation/exporter_rig.h"
@@ -119,10 +120,25 @@ what_was_sent_soon_outlives_the_exporter(void **state)
 	bench_report(&b, 0, REC_NOTIFY, 5);
 	bench_offer(&b, 6);
 	assert_true(grows_to(&b, sizeof(struct rec_stream) + sizeof(struct rec_notify)));
-	bench_report(&b, 0, REC_NOTIFY, 7);
-	bench_offer(&b, 8);
-	exporter_flush(b.exporter);
-	assert_true(grows_to(&b, sizeof(struct rec_stream) + 2 * sizeof(struct rec_notify)));
+	bench_close(&b);
+}
+
+/* Without it each of the records would wait for SPOOL_GATHER_NS. */
+static void
+what_is_flushed_does_not_wait(void **state)
+{
+	uint64_t start_ns = clock_now_ns();
+	struct bench b;
+
+	(void)state;
+	bench_open(&b, 0, 0, 0, -1);
+	for (uint32_t i = 1; i <= 8; i++) {
+		bench_report(&b, 0, REC_NOTIFY, 2 * i);
+		bench_offer(&b, 2 * i + 1);
+		exporter_flush(b.exporter);
+		assert_true(grows_to(&b, (off_t)(sizeof(struct rec_stream) + i * sizeof(struct rec_notify))));
+	}
+	assert_true(clock_now_ns() - start_ns < 4 * SPOOL_GATHER_NS);
 	bench_close(&b);
 }
 
@@ -144,6 +160,8 @@ a_full_disk_is_remembered(void **state)
 	exporter_finish(b.exporter, &end);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(exporter_output(b.exporter, &output_recording).error, EFBIG);
+	assert_string_equal(output_why(EFBIG), "File too large");
+	assert_string_equal(output_why(ETIMEDOUT), "it took nothing for long: stopped, or stuck");
 	assert_int_equal(end.recording_errno, EFBIG); /* for who gets the stream by the socket */
 	bench_close(&b);
 }
@@ -155,6 +173,7 @@ main(void)
 		cmocka_unit_test(analyzer_gets_what_is_recorded),
 		cmocka_unit_test(a_dead_analyzer_leaves_the_recording_whole),
 		cmocka_unit_test(what_was_sent_soon_outlives_the_exporter),
+		cmocka_unit_test(what_is_flushed_does_not_wait),
 		cmocka_unit_test(a_full_disk_is_remembered),
 	};
 

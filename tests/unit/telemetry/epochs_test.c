@@ -22,7 +22,9 @@ open_epoch_is_reported_with_present_state(void **state)
 	const struct rec_flow_row *flow;
 	const struct rec_meter_row *meter;
 	uint64_t held[4] = { [2] = 777 };
-	struct telem_present present = { .queue_packets = 5, .queue_bytes = 6740, .held_bytes = held };
+	struct telem_present present = {
+		.queue_packets = 5, .queue_bytes = 6740, .held_bytes = held, .pausing = true, .pausing_since_ps = 88
+	};
 
 	(void)state;
 	init(&t, &config, 1);
@@ -35,12 +37,16 @@ open_epoch_is_reported_with_present_state(void **state)
 	assert_non_null(port);
 	assert_int_equal(port->hdr.node, 9);
 	assert_int_equal(port->hdr.event, 42);
+	assert_int_equal(port->port, 1);
 	assert_int_equal(port->packets, 3);
 	assert_int_equal(port->bytes, 2500);
 	assert_int_equal(port->depth_sum, 3);
 	assert_int_equal(port->depth_max, 2);
 	assert_int_equal(port->paused_packets, 1);
 	assert_int_equal(port->queue_packets, 5);
+	assert_int_equal(port->queue_bytes, 6740);
+	assert_int_equal(port->pausing, 1);
+	assert_int_equal(port->pausing_since_ps, 88);
 	assert_int_equal(port->to_ps, PS_PER_MS / 2);
 	assert_null(nth(&buf, REC_PORT_ROW, 1));
 	flow = nth(&buf, REC_FLOW_ROW, 0);
@@ -156,8 +162,10 @@ pause_time_is_split_between_epochs(void **state)
 	epochs_pause(&t, TELEM_RESUMED, PS_PER_MS + 500);
 	assert_int_equal(t.open->pause_ps, 500);
 	assert_true(epochs_was_paused(&t));
-	for (uint64_t e = 2; e <= 4; e++)
+	for (uint64_t e = 2; e <= 4; e++) {
+		assert_true(epochs_was_paused(&t)); /* epoch 1 is one of the last three */
 		assert_true(epochs_roll(&t, e * PS_PER_MS, &digest));
+	}
 	assert_false(epochs_was_paused(&t));
 	recbuf_fini(&buf);
 	fini(&t);

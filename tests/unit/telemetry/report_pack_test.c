@@ -147,7 +147,8 @@ what_flows_tell_is_told_once(void **state)
 				       .depth_max = 12,
 				       .packets = 300,
 				       .bytes = 300 * 1106,
-				       .depth_sum = 1000 };
+				       .depth_sum = 1000,
+				       .paused_packets = 7 };
 	struct rec_port_row open = { .port = 3,
 				     .epoch_first = 204,
 				     .epoch_last = 204,
@@ -156,8 +157,12 @@ what_flows_tell_is_told_once(void **state)
 				     .packets = 10,
 				     .bytes = 10 * 1106 - 1000,
 				     .ingress_xoff_bytes = UINT64_MAX };
-	struct rec_flow_row one = { .flow = tuple, .in_port = 2, .packets = 100, .bytes = 100 * 1106, .depth_sum = 900 };
-	struct rec_flow_row other = { .flow = odd, .in_port = 0, .packets = 200, .bytes = 200 * 1106, .depth_sum = 100 };
+	struct rec_flow_row one = {
+		.flow = tuple, .in_port = 2, .packets = 100, .bytes = 100 * 1106, .depth_sum = 900, .paused_packets = 3
+	};
+	struct rec_flow_row other = {
+		.flow = odd, .in_port = 0, .packets = 200, .bytes = 200 * 1106, .depth_sum = 100, .paused_packets = 4
+	};
 	struct rec_flow_row last = { .flow = odd, .in_port = 0, .packets = 10, .bytes = 10 * 1106 - 1000 };
 	struct recbuf buf;
 	size_t both;
@@ -174,13 +179,38 @@ what_flows_tell_is_told_once(void **state)
 	put_meter(&buf, &open, (struct rec_meter_row){ .in_port = 0, .bytes = 10 * 1106 - 1000 });
 	/* port rows of 7 and 5 bytes; a flow row of a known tuple takes 7 */
 	both = same_again(&buf);
-	assert_int_equal(both, 7 + (1 + 12 + 1 + 1 + 3 + 2) + (1 + 15 + 1 + 2 + 2 + 1) + 5 + 7);
+	assert_int_equal(both, 7 + (1 + 12 + 1 + 1 + 3 + 2 + 1) + (1 + 15 + 1 + 2 + 2 + 1 + 1) + 5 + 7);
 
 	/* One meter row more, or less, than the flows make: all are told. */
 	put_meter(&buf, &open, (struct rec_meter_row){ .in_port = 5, .bytes = 9 });
 	assert_int_equal(same_again(&buf), both + 2 + 3);
 	buf.used_bytes -= 2 * sizeof(struct rec_meter_row);
 	assert_int_equal(same_again(&buf), both);
+	recbuf_fini(&buf);
+}
+
+/* Tuples that differ from another in one thing alone. */
+static void
+tuples_alike_are_told_apart(void **state)
+{
+	struct rec_port_row port = {
+		.port = 1, .epoch_first = 1, .epoch_last = 1, .from_ps = EPOCH_PS, .to_ps = 2 * EPOCH_PS
+	};
+	struct recbuf buf;
+
+	(void)state;
+	recbuf_init(&buf, 0);
+	recbuf_put(&buf, &port, REC_PORT_ROW, sizeof(port), NOW_PS);
+	for (uint32_t i = 0; i < 5; i++) {
+		struct rec_flow_row row = { .flow = tuple, .in_port = REC_NO_PORT, .queue_packets = 1 + i };
+
+		row.flow.src_ip += i == 1;
+		row.flow.dst_ip -= i == 2;
+		row.flow.sport += i == 3;
+		row.flow.dport += i == 4;
+		put_flow(&buf, &port, row);
+	}
+	same_again(&buf);
 	recbuf_fini(&buf);
 }
 
@@ -204,6 +234,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_pack_without_loss),
 		cmocka_unit_test(what_flows_tell_is_told_once),
+		cmocka_unit_test(tuples_alike_are_told_apart),
 		cmocka_unit_test(a_state_is_short),
 	};
 
