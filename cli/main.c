@@ -18,6 +18,7 @@ static const struct command commands[] = {
 	{ "bench", "fabric|analyzer|realtime", "measure the programs on this machine", command_bench },
 	{ "doctor", "[KIND...]", "which kinds of hosts this machine can run, and what is missing", command_doctor },
 	{ "shell", "HOST [-- COMMAND...]", "run a command in a host that has its own kernel", command_shell },
+	{ "import", "msccl|chakra|goal|hpcc FILE...", "make a scenario of what other tools wrote", command_import },
 	{ "reference", "", "print the scenario reference (Markdown)", command_reference },
 };
 

@@ -52,8 +52,10 @@ coll_bandwidth_row(const struct coll_result *result, char *buf, size_t cap)
 		snprintf(wrong, sizeof(wrong), "%" PRIu64, result->wrong);
 	snprintf(buf, cap, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d  %7.*f  %6.*f  %6.*f %6s  %-12.32s  %-14.32s  %u\n",
 		 result->count_elems * coll_elem_bytes(result->type), argument,
-		 result->type == COLL_FLOAT32 ? "float" : "int32", op->sums ? "sum" : "none",
-		 op->rooted ? (int)result->root : -1, decimals, time_us, coll_bw_decimals(algbw), algbw,
-		 coll_bw_decimals(busbw), busbw, wrong, result->job, result->collective, result->iteration);
+		 result->type == COLL_BYTES     ? "uint8"
+		 : result->type == COLL_FLOAT32 ? "float"
+						: "int32",
+		 op->sums ? "sum" : "none", op->rooted ? (int)result->root : -1, decimals, time_us, coll_bw_decimals(algbw),
+		 algbw, coll_bw_decimals(busbw), busbw, wrong, result->job, result->collective, result->iteration);
 	return buf;
 }

@@ -7,12 +7,13 @@
 
 #include "collectives/schedule.h"
 
-enum coll_type { COLL_INT32, COLL_FLOAT32 };
+/* COLL_BYTES is of files that give lengths in bytes: only of synthetic payload. */
+enum coll_type { COLL_INT32, COLL_FLOAT32, COLL_BYTES };
 
 static inline uint32_t
 coll_elem_bytes(enum coll_type type)
 {
-	return type == COLL_FLOAT32 ? sizeof(float) : sizeof(int32_t);
+	return type == COLL_BYTES ? 1 : type == COLL_FLOAT32 ? sizeof(float) : sizeof(int32_t);
 }
 
 /* Fills a rank's memory with its contribution; elements it does not contribute get a value that would be noticed. */

@@ -284,6 +284,9 @@ make_schedule(const struct chakra *chakra, const struct chakra_group *group, con
 		err_set(err, -EINVAL, "there is no operation \"%s\"", collectives[node->comm_type].op);
 		return NULL;
 	}
+	/* One that has not the operation is not meant: the first that has it. */
+	for (size_t a = 0; a < ENUM_COUNT(COLL_ALGORITHMS) && !coll_algorithm_has(params.algorithm, params.op); a++)
+		params.algorithm = (enum coll_algorithm)a;
 	/* The size of an AllGather is what a rank contributes (astra-sim's Ring.cc); ours is the whole vector. */
 	if (params.op == COLL_ALLGATHER)
 		params.count_elems *= group->nranks;

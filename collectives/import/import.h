@@ -11,6 +11,9 @@
 #include "collectives/schedule.h"
 
 #define IMPORT_MAX_BYTES (1u << 30) /* of one file */
+#define IMPORT_CHANNELS 16          /* of a pair of ranks, if nobody says */
+#define IMPORT_MAX_CHANNELS 64
+#define IMPORT_ELEM_BYTES 4 /* of formats that are sized */
 
 /* Value, name, the file's symbol. */
 #define IMPORT_KINDS(ROW)                                                                                                  \

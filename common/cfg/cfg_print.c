@@ -90,6 +90,23 @@ print_node(const struct cfg_node *node, int indent, FILE *to)
 	}
 }
 
+/* The path from the root; of a name that is the beginning of several files', by its folder. @return malloc'd, or NULL */
+static char *
+absolute_path(char *path)
+{
+	char *absolute = realpath(path, NULL), *slash = strrchr(path, '/'), *folder, *joined;
+
+	if (absolute != NULL || slash == NULL || slash == path)
+		return absolute;
+	*slash = '\0';
+	folder = realpath(path, NULL);
+	*slash = '/';
+	if (folder == NULL || asprintf(&joined, "%s%s", folder, slash) < 0)
+		joined = NULL;
+	free(folder);
+	return joined;
+}
+
 /* What is read in another folder means the same file. */
 static int
 make_absolute(const struct cfg *cfg, struct cfg_node *node)
@@ -98,7 +115,7 @@ make_absolute(const struct cfg *cfg, struct cfg_node *node)
 
 	if (path == NULL)
 		return node->text != NULL ? -ENOMEM : 0;
-	absolute = realpath(path, NULL);
+	absolute = absolute_path(path);
 	free(path);
 	if (absolute != NULL) {
 		free(node->text);

@@ -227,6 +227,7 @@ static int
 make_plan(struct scenario *sc, struct err *err)
 {
 	const struct plan_options options = {
+		.cfg = sc->cfg,
 		.data_prio = sc->roce.data_prio,
 		.control_prio = 0,
 		.notify = agent_policies[sc->detection.policy]->notified != NULL,

@@ -19,7 +19,7 @@
 #include "topo/route.h"
 
 #define SCENARIO_MAX_SETS 64
-#define SCENARIO_MAX_TABLES 64
+#define SCENARIO_MAX_TABLES 128
 
 struct scenario_root {
 	struct cfg_where where;

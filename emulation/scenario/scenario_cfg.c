@@ -6,6 +6,7 @@
 #include "emulation/scenario/scenario.h"
 #include "emulation/scenario/scenario_load.h"
 #include "rxe-hosts/faults/host_faults.h"
+#include "rxe-hosts/steps/plan_file.h"
 #include "topo/build.h"
 
 #define S struct scenario_root
@@ -175,10 +176,9 @@ size_t
 scenario_tables(struct cfg_known *known, size_t cap)
 {
 	const struct cfg_table *const singles[] = {
-		&timing_cfg,       &routing_cfg,     &host_cfg,      &limits_cfg,         &switch_cfg,
-		&switch_pfc_cfg,   &switch_ecn_cfg,  &roce_table,    &collective_table,
-
-		&background_table, &detection_table, &telemetry_cfg, &exporter_cfg_table,
+		&timing_cfg,      &routing_cfg,    &host_cfg,           &limits_cfg,       &switch_cfg,
+		&switch_pfc_cfg,  &switch_ecn_cfg, &roce_table,         &collective_table, &background_table,
+		&detection_table, &telemetry_cfg,  &exporter_cfg_table,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 
@@ -188,6 +188,7 @@ scenario_tables(struct cfg_known *known, size_t cap)
 	for (int kind = 0; kind < CC_KINDS; kind++)
 		if (cc_algorithms[kind]->table != NULL)
 			count = add(known, cap, count, cc_algorithms[kind]->table, NULL);
+	count += plan_file_tables(known + count, cap - count);
 	count += traffic_tables(known + count, cap - count);
 	for (const struct fault_ops *const *fault = switch_faults; *fault != NULL; fault++)
 		count = add(known, cap, count, (*fault)->table, (*fault)->kind);

@@ -10,6 +10,7 @@
 #include "common/units.h"
 #include "common/wire/notify.h"
 #include "common/wire/poll.h"
+#include "rxe-hosts/steps/plan_file.h"
 
 #define AT(field) offsetof(struct collective_config, field)
 
@@ -196,9 +197,15 @@ collective_config_check(const struct collective_config *config, struct err *err)
 	unsigned long long elem = coll_elem_bytes((enum coll_type)config->type);
 	unsigned long long bytes = config->bytes != 0 ? config->bytes : config->step_bytes;
 
-	if ((config->bytes == 0) == (config->step_bytes == 0))
+	if (plan_has_file(config)) {
+		int rc = plan_file_check(config, err);
+
+		if (rc != 0)
+			return rc;
+	} else if ((config->bytes == 0) == (config->step_bytes == 0)) {
 		return cfg_fail(&config->where, NULL, err, "found %s; exactly one of bytes and step_bytes would be right",
 				config->bytes != 0 ? "both" : "neither");
+	}
 	if (config->step_bytes != 0 && !coll_block_steps((enum coll_algorithm)config->algorithm, (enum coll_op)config->op))
 		return refuse_step_bytes(config, err);
 	if (bytes % elem != 0)

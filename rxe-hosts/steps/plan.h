@@ -116,6 +116,7 @@ struct plan {
 };
 
 struct plan_options {
+	const struct cfg *cfg; /* that collectives are of; read where a schedule is in a file */
 	uint8_t data_prio, control_prio;
 	bool notify;                   /* make flows for notification packets */
 	const struct traffic *traffic; /* what generators send; NULL: there are none */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "collectives/builder.h"
-#include "collectives/closing.h"
 #include "collectives/spread.h"
 #include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/plan_build.h"
+#include "rxe-hosts/steps/plan_file.h"
 
 #define VECTOR_ALIGN 64ull
 
@@ -93,7 +93,7 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 	struct plan_collective *c = &b->plan->collectives[index];
 	const struct work_item *work = &b->workload->works[index];
 	const struct collective_config *config = &work->config;
-	uint32_t elem = coll_elem_bytes(c->type), ranks = b->workload->jobs[work->job].grid.ranks;
+	uint32_t ranks = b->workload->jobs[work->job].grid.ranks;
 	struct err cause = { .text = "" };
 	struct coll_schedule *one;
 	struct work_groups groups;
@@ -103,14 +103,15 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 				ranks, COLL_MAX_RANKS);
 	if (workload_groups(b->workload, index, &groups) != 0)
 		return -ENOMEM;
-	one = create_one(config, groups.ranks, elem, &cause);
-	if (one != NULL && c->iterations > 1)
-		one = coll_schedule_close(one, &cause);
+	if (plan_has_file(config))
+		one = plan_file_read(b->options->cfg, config, groups.ranks, &c->type, b->err);
+	else
+		one = create_one(config, groups.ranks, coll_elem_bytes(c->type), &cause);
 	if (one != NULL)
 		c->schedule = spread(b, index, &groups, one, &cause);
 	free(groups.rank_of);
 	if (c->schedule == NULL)
 		return cfg_fail(&config->where, NULL, b->err, "%s", cause.text);
-	c->vector_bytes = (c->schedule->memory_elems * elem + VECTOR_ALIGN - 1) & ~(VECTOR_ALIGN - 1);
+	c->vector_bytes = (c->schedule->memory_elems * coll_elem_bytes(c->type) + VECTOR_ALIGN - 1) & ~(VECTOR_ALIGN - 1);
 	return check_counts(b, config, c->schedule);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rxe-hosts/steps/plan_file.h"
 #include "rxe-hosts/steps/workload_state.h"
 
 int
@@ -49,7 +50,9 @@ workload_add(struct reading *r, uint32_t job, const struct collective_config *co
 	if (config->name != NULL)
 		snprintf(name, sizeof(name), "%.200s%s", config->name, suffix);
 	else
-		snprintf(name, sizeof(name), "%s-%u%s", coll_op_name((enum coll_op)config->op), workload->nworks, suffix);
+		snprintf(name, sizeof(name), "%s-%u%s",
+			 plan_has_file(config) ? "schedule" : coll_op_name((enum coll_op)config->op), workload->nworks,
+			 suffix);
 	if (workload_check_name(&config->where, name, r->err) != 0)
 		return NULL;
 	for (uint32_t w = 0; w < workload->nworks; w++)

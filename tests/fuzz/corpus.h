@@ -14,3 +14,7 @@ bool guest_seeds(const char *folder);
 bool manage_seeds(const char *folder);
 bool record_seeds(const char *folder);
 bool roce_seeds(const char *folder);
+bool msccl_seeds(const char *folder);
+bool goal_seeds(const char *folder);
+bool chakra_seeds(const char *folder);
+bool hpcc_seeds(const char *folder);

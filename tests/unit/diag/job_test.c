@@ -184,7 +184,7 @@ long_computation_is_a_slow_host(void **state)
 	assert_true(slow->explained_ps == (double)(20 * MS) && slow->critical_ps == slow->explained_ps);
 	assert_int_equal(slow->nvictims, 0);
 	assert_string_equal(case_evidence(v, slow),
-			    "15 computed, in step 1, for 20.000 ms longer than the 10.000 ms configured");
+			    "step 1 at 15 computed for 20.000 ms longer than the 10.000 ms configured");
 	assert_int_equal(slow->start_ps, 0);
 	assert_int_equal(slow->end_ps, 30 * MS);
 	assert_false(v->run.steps[F1_COMPUTE].slow);
@@ -199,7 +199,7 @@ late_start_is_later_than_all_dependencies(void **state)
 
 	assert_int_equal(v->run.steps[F1_AFTER].late_ps, 13 * MS);
 	assert_string_equal(case_evidence(v, case_find(v, FINDING_SLOW_HOST, "15", NULL)),
-			    "15 began to compute, in step 2, 13.000 ms after everything it depends on was there (10.000 ms "
+			    "step 2 at 15 began to compute 13.000 ms after everything it depends on was there (10.000 ms "
 			    "configured)");
 	/* what follows is not late: rank 1's part of "forward" was not over before */
 	assert_int_equal(v->run.steps[G1].late_ps, 0);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any text as config.txt, and as flow.txt, of HPCC's simulator: a scenario that loads, or a message. */
+#include "collectives/import/hpcc.h"
+#include "common/cfg/cfg.h"
+#include "tests/fuzz/import_input.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+import(const char *config, const char *topology, const char *flow)
+{
+	const struct hpcc_files files = { .config = config, .topology = topology, .flow = flow };
+	char *text = NULL;
+	size_t length = 0;
+	FILE *to = open_memstream(&text, &length);
+	struct err err = { 0 };
+	struct cfg *cfg;
+
+	assert(to != NULL);
+	if (hpcc_import(&files, to, &err) != 0) {
+		assert(err.text[0] != '\0' && fclose(to) == 0);
+	} else {
+		assert(fclose(to) == 0);
+		cfg = cfg_load_string(text, "imported", &err);
+		if (cfg == NULL)
+			fprintf(stderr, "%s\n%s\n", err.text, text);
+		assert(cfg != NULL);
+		cfg_destroy(cfg);
+	}
+	free(text);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char topology[] = "4 1 3\n0\n0 1 100Gbps 1us 0\n0 2 100Gbps 1us 0\n0 3 25Gbps 1us 0\n";
+	static const char flow[] = "2\n1 2 3 100 5000 2\n3 2 4 100 7000 2.5\n";
+	char any[64], names[64], flows[64];
+
+	input_file("any", data, size, any);
+	input_file("topology", (const uint8_t *)topology, sizeof(topology) - 1, names);
+	input_file("flow", (const uint8_t *)flow, sizeof(flow) - 1, flows);
+	import(any, names, flows);
+	import(NULL, names, any);
+	return 0;
+}
