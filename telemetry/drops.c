@@ -13,17 +13,20 @@ init(void *state, const struct telem_config *config, const struct port_flows *fl
 	return 0;
 }
 
+/* Within a window those of one class may come behind those of another that were later. */
 static void
 on_drop(void *state, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
 {
 	struct drop_count *count = &((struct port_drops *)state)->of[reason];
 
-	if (count->packets == 0)
+	if (count->packets == 0 || now_ps < count->first_ps)
 		count->first_ps = now_ps;
+	if (count->packets == 0 || now_ps >= count->last_ps) {
+		count->last_ps = now_ps;
+		count->last_flow = p->flow;
+	}
 	count->packets++;
 	count->bytes += p->wire_bytes;
-	count->last_ps = now_ps;
-	count->last_flow = p->flow;
 }
 
 void

@@ -134,6 +134,7 @@ drops_are_told_by_reason_but_for_a_blackhole(void **state)
 	telem_drop(&port, &first, REC_DROP_BLACKHOLE, 500);
 	telem_drop(&port, &first, REC_DROP_TTL, 1000);
 	telem_drop(&port, &last, REC_DROP_TTL, 3000);
+	telem_drop(&port, &first, REC_DROP_TTL, 900); /* another class's, of the same window */
 	assert_true(port_drops_any(port.drops));
 	assert_true(telem_reply(&port, &reporter, TELEM_DROPS, NULL, 77, 4000, &packed_bytes));
 	row = nth(0);
@@ -141,9 +142,9 @@ drops_are_told_by_reason_but_for_a_blackhole(void **state)
 	assert_int_equal(row->hdr.event, 77);
 	assert_int_equal(row->reason, REC_DROP_TTL);
 	assert_int_equal(row->port, 2);
-	assert_int_equal(row->packets, 2);
-	assert_int_equal(row->bytes, 150);
-	assert_int_equal(row->first_ps, 1000);
+	assert_int_equal(row->packets, 3);
+	assert_int_equal(row->bytes, 250);
+	assert_int_equal(row->first_ps, 900);
 	assert_int_equal(row->last_ps, 3000);
 	assert_int_equal(row->last.src_ip, 5);
 	assert_null(nth(1));
