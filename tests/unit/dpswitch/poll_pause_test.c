@@ -50,6 +50,7 @@ a_pause_is_followed_to_its_root(void **state)
 	row = row_of(s2, 5, S2_D);
 	assert_true(row->paused);
 	assert_int_equal(row->paused_since_ps, 1006720);
+	assert_int_equal(row->pauses_received, 1);
 	assert_true(row->queue_packets >= 20);
 	/* b got the victim's poll, d the one that followed the pause */
 	assert_int_equal(polls_at(frig_host(&rig, "b")), 1);
@@ -81,6 +82,7 @@ a_pause_is_followed_past_a_dead_end(void **state)
 	s2 = frig_switch(&rig, "S2");
 	expect_poll(s2, 0, S2_S1, S2_B, POLL_BOTH, false, false);
 	expect_poll(s2, 1, S2_S1, S2_D, POLL_BOTH, true, false);
+	assert_non_null(row_of(s2, 5, S2_B)); /* the dead end tells of itself */
 	assert_int_equal(polls_at(frig_host(&rig, "d")), 1);
 	assert_true(frig_conserves(&rig));
 	frig_stop(&rig);

@@ -63,6 +63,23 @@ thresholds_that_cannot_work_are_refused(void **state)
 	frig_stop(&rig);
 }
 
+static void
+a_buffer_without_a_pool_is_refused(void **state)
+{
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, narrow);
+	rig.pfc.headroom_bytes = 28084;
+	rig.pfc.reserve_bytes = 2000;
+	rig.params.buffer_bytes = 3 * (28084 + 2000);
+	frig_flow(&rig, "a", "b", 3);
+	assert_int_equal(frig_start(&rig), -1);
+	assert_non_null(strstr(rig.err.text,
+			       "leaves no pool for S: headroom takes 84252 and reserves 6000; needs more than 90252"));
+	frig_stop(&rig);
+}
+
 /* The most headroom that a burst into a static threshold takes while the way back is full of frames. */
 static uint64_t
 most_headroom(uint64_t xoff_bytes, uint64_t phase_ps)
@@ -115,6 +132,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(overrun_headroom_names_what_was_needed),
 		cmocka_unit_test(thresholds_that_cannot_work_are_refused),
+		cmocka_unit_test(a_buffer_without_a_pool_is_refused),
 		cmocka_unit_test(sized_headroom_holds_the_worst_case),
 	};
 

@@ -27,6 +27,8 @@ class_0_overtakes(void **state)
 	frig_run(&rig, 100 * PS_PER_US);
 	order_of(frig_host(&rig, "b"), order, sizeof(order));
 	assert_string_equal(order, "33003333");
+	assert_int_equal(frig_switch(&rig, "S")->node.count.tx_packets, 8);
+	assert_int_equal(frig_switch(&rig, "S")->node.count.tx_bytes, 8000);
 	frig_stop(&rig);
 }
 
