@@ -55,6 +55,7 @@ struct ev_port {
 struct ev_flow {
 	struct rec_tuple tuple;
 	bool collective;
+	uint32_t of;                 /* the collective's id, EV_NONE: of none */
 	uint32_t src, dst;           /* nodes, EV_NONE: unknown address */
 	uint32_t src_port, dst_port; /* their NICs, as global port ids */
 	uint32_t first_seen, nseen;  /* in seen[]: ports with rows of this flow */

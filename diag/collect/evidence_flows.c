@@ -164,7 +164,7 @@ add_flow(struct evidence *ev, const struct rec_tuple *tuple, struct err *err)
 		return 0;
 	*slot = ev->nflows;
 	ev->flows[ev->nflows++] =
-		(struct ev_flow){ .tuple = { tuple->src_ip, tuple->dst_ip, tuple->sport, tuple->dport, 0 } };
+		(struct ev_flow){ .tuple = { tuple->src_ip, tuple->dst_ip, tuple->sport, tuple->dport, 0 }, .of = EV_NONE };
 	if (ev->nflows < ev->nslots / 2)
 		return 0;
 	if (ev->nslots > UINT32_MAX / 2)
@@ -201,8 +201,12 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 	for (uint32_t i = 0; i < ev->schedule.count; i++) {
 		const struct rec_schedule *rec = EV_AT(ev->schedule, struct rec_schedule, i);
 
-		if (rec->peer != rec->rank)
-			ev->flows[evidence_flow(ev, &rec->flow)].collective = true;
+		if (rec->peer != rec->rank) {
+			struct ev_flow *flow = &ev->flows[evidence_flow(ev, &rec->flow)];
+
+			flow->collective = true;
+			flow->of = rec->collective;
+		}
 	}
 	return resolve_addresses(ev, err);
 }

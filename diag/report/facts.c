@@ -53,6 +53,43 @@ facts_change(const struct run_step *step)
 	return step->open && excess <= 0 ? (struct fmt){ "open" } : change;
 }
 
+bool
+facts_alone(const struct verdict *v, const struct run_collective *collective)
+{
+	return v->run.iterations[collective->in].ncollectives == 1;
+}
+
+uint64_t
+facts_lost_ps(const struct run_step *step)
+{
+	uint64_t exec_ps = facts_exec_ps(step);
+
+	return step->late_ps + (exec_ps > step->expect_ps ? exec_ps - step->expect_ps : 0);
+}
+
+/*
+ * How bad a complete collective is. Where a job runs several, their ranks begin when others let them: not how long one took
+ * says that it was slow, but what part of the critical path's time it lost.
+ */
+static double
+badness(const struct verdict *v, uint32_t index)
+{
+	const struct run_collective *collective = &v->run.collectives[index];
+	const struct vedrfolnir *own = vedrfolnir_of(v);
+	const struct waiting_graph *w;
+	uint64_t lost_ps = 0;
+
+	if (facts_alone(v, collective) || own == NULL)
+		return facts_excess(facts_took_ps(v, collective), collective->expect_ps);
+	w = &own->waiting[collective->in];
+	for (uint32_t i = 0; i < w->npath; i++) {
+		const struct run_step *step = &v->run.steps[w->path[i]];
+
+		lost_ps += step->collective == index ? facts_lost_ps(step) : 0;
+	}
+	return w->exec_ps != 0 ? (double)lost_ps / (double)w->exec_ps : 0;
+}
+
 struct facts
 facts_of(const struct verdict *v)
 {
@@ -63,7 +100,7 @@ facts_of(const struct verdict *v)
 	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
 		const struct run_collective *collective = &v->run.collectives[c];
 		uint64_t took_ps = facts_took_ps(v, collective);
-		double excess = collective->complete ? facts_excess(took_ps, collective->expect_ps) : 1e9;
+		double excess = collective->complete ? badness(v, c) : 1e9;
 
 		if (facts.worst == RUN_NONE || excess > most) {
 			facts.worst = c;

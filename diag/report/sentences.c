@@ -189,6 +189,28 @@ say_late_start(const struct facts *facts, char *buf, size_t cap)
 			   fmt_time(facts->unit, late_ps).text);
 }
 
+/* "Iteration 0 of job train, 4 collectives over 16 ranks, took 85.497 ms; its critical path lost 10.224 ms, most in sum." */
+static char *
+job_headline(const struct facts *facts, char *buf, size_t cap)
+{
+	const struct verdict *v = facts->v;
+	const struct run_collective *worst = &v->run.collectives[facts->worst];
+	const struct run_iteration *iteration = &v->run.iterations[worst->in];
+	const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[worst->in];
+	uint64_t lost_ps = 0;
+
+	for (uint32_t i = 0; i < w->npath; i++)
+		lost_ps += facts_lost_ps(&v->run.steps[w->path[i]]);
+	snprintf(buf, cap, "Iteration %u of job %s, %u collectives over %u ranks, took %s", iteration->iteration,
+		 v->run.jobs[iteration->job].name, iteration->ncollectives, worst->ranks,
+		 fmt_time(facts->unit, iteration->end_ps - iteration->start_ps).text);
+	if (lost_ps != 0)
+		fmt_append(buf, cap, "; its critical path lost %s, most in %s", fmt_time(facts->unit, lost_ps).text,
+			   worst->name);
+	fmt_append(buf, cap, ".");
+	return buf;
+}
+
 char *
 facts_headline(const struct facts *facts, char *buf, size_t cap)
 {
@@ -203,6 +225,8 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 		return buf;
 	}
 	collective = &v->run.collectives[facts->worst];
+	if (v->run.iterations[collective->in].complete && !facts_alone(v, collective) && vedrfolnir_of(v) != NULL)
+		return job_headline(facts, buf, cap);
 	algorithm = facts_algorithm_name(collective->algorithm);
 	took_ps = facts_took_ps(v, collective);
 	excess = facts_excess(took_ps, collective->expect_ps);

@@ -137,63 +137,40 @@ run_sum_up_iterations(struct run *run)
 	}
 }
 
-/* Notes that a rank takes part in a step, by its NIC of this address. */
 static void
-take_part(struct run_rank *rank, uint32_t ip, const struct run_step *step)
+take_part(struct run_rank *rank, const struct run_step *step)
 {
-	if (rank->ip == 0)
-		rank->ip = ip;
+	rank->part = true;
 	if (!step->reported || step->open)
 		rank->done_ps = RUN_UNKNOWN;
 	else if (step->end_ps > rank->done_ps)
 		rank->done_ps = step->end_ps;
 }
 
-static void
-fill_ranks(struct run *run, const struct run_collective *c)
-{
-	struct run_rank *ranks = &run->ranks[c->first_rank];
-
-	for (uint32_t r = 0; r < c->nranks; r++)
-		ranks[r] = (struct run_rank){ .host = RUN_NONE };
-	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
-		const struct run_step *step = &run->steps[i];
-		const struct run_flow *flow = run_is_local(step) ? NULL : &run->flows[step->flow];
-
-		if (step->rank < c->nranks) {
-			struct run_rank *rank = &ranks[step->rank];
-
-			if (rank->nsteps++ == 0)
-				rank->first_step = i;
-			rank->host = step->host;
-			take_part(rank, flow != NULL ? flow->tuple.src_ip : 0, step);
-		}
-		if (flow == NULL || step->peer >= c->nranks)
-			continue;
-		if (ranks[step->peer].host == RUN_NONE)
-			ranks[step->peer].host = flow->dst;
-		take_part(&ranks[step->peer], flow->tuple.dst_ip, step);
-	}
-}
-
 int
 run_fill_ranks(struct run *run, struct err *err)
 {
-	size_t count = 0;
+	uint64_t count = 0;
 
-	/* Each rank sends, receives or computes: of a whole stream this is all of them, and no stream can ask for more. */
 	for (uint32_t c = 0; c < run->ncollectives; c++) {
 		struct run_collective *coll = &run->collectives[c];
 
 		coll->first_rank = (uint32_t)count;
-		coll->nranks = coll->ranks < 2ULL * coll->nsteps ? coll->ranks : 2 * coll->nsteps;
+		coll->nranks = count + coll->ranks <= RUN_MAX_RANKS ? coll->ranks : 0;
 		count += coll->nranks;
 	}
 	run->ranks = run_alloc(count, sizeof(*run->ranks), err);
 	if (run->ranks == NULL)
 		return -ENOMEM;
 	run->nranks = (uint32_t)count;
-	for (uint32_t c = 0; c < run->ncollectives; c++)
-		fill_ranks(run, &run->collectives[c]);
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+		const struct run_collective *coll = &run->collectives[step->collective];
+
+		if (coll->nranks == 0)
+			continue;
+		take_part(&run->ranks[coll->first_rank + step->rank], step);
+		take_part(&run->ranks[coll->first_rank + step->peer], step);
+	}
 	return 0;
 }

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/run/late.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-/* What a rank has done before it can begin a collective: since when it has sent and received everything there. */
-struct place {
-	uint64_t key; /* its NIC, or its host */
-	uint64_t done_ps;
-};
-
-static void fill_collective(struct run *run, const struct run_collective *c, struct place *places);
+static void fill_collective(struct run *run, uint32_t index);
 
 static void
 note_late(const struct run *run, struct run_step *step, uint64_t ready_ps)
@@ -61,93 +52,32 @@ before_at(const struct run *run, const struct befores *befores, uint32_t i)
 	return &run->collectives[befores->list != NULL ? befores->list[i] : befores->first + i];
 }
 
-int
-late_fill(struct run *run, struct err *err)
+void
+late_fill(struct run *run)
 {
-	size_t most = 0;
-	struct place *places;
-
-	for (uint32_t c = 0; c < run->ncollectives; c++) {
-		struct befores befores = befores_of(run, &run->collectives[c]);
-		size_t count = 0;
-
-		for (uint32_t i = 0; i < befores.count; i++)
-			count += before_at(run, &befores, i)->nranks;
-		most = count > most ? count : most;
-	}
-	places = calloc(most + 1, sizeof(*places));
-	if (places == NULL)
-		return err_set(err, -ENOMEM, "out of memory for the ranks of an iteration");
-	for (uint32_t c = 0; c < run->ncollectives; c++) {
-		fill_collective(run, &run->collectives[c], places);
-	}
-	free(places);
-	return 0;
+	for (uint32_t c = 0; c < run->ncollectives; c++)
+		fill_collective(run, c);
 }
 
-/* Over collectives, whose ranks are numbered each for itself. */
+/* When a rank could begin the collective; a pause that all ranks make left aside. */
 static uint64_t
-key_of(const struct run_rank *rank)
+begin_ps(const struct run *run, const struct befores *befores, uint32_t index, uint32_t rank)
 {
-	return rank->ip != 0 ? rank->ip : 1ULL << 32 | rank->host;
-}
-
-static int
-cmp_place(const void *pa, const void *pb)
-{
-	const struct place *a = pa, *b = pb;
-
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return a->done_ps < b->done_ps ? -1 : a->done_ps > b->done_ps;
-}
-
-/* Fills in the ranks of collectives, by place; of one place the last to be done counts. @return how many there are */
-static uint32_t
-gather_places(const struct run *run, const struct befores *befores, struct place *places)
-{
-	uint32_t count = 0, kept = 0;
+	uint64_t ready_ps = 0;
 
 	for (uint32_t i = 0; i < befores->count; i++) {
-		const struct run_collective *c = before_at(run, befores, i);
+		const struct run_collective *before = before_at(run, befores, i);
+		uint64_t done_ps;
 
-		for (uint32_t r = c->first_rank; r < c->first_rank + c->nranks; r++) {
-			if (run->ranks[r].host != RUN_NONE)
-				places[count++] = (struct place){ key_of(&run->ranks[r]), run->ranks[r].done_ps };
-		}
+		/* of a job with as many ranks, and looked at before */
+		if (before - run->collectives >= index || rank >= before->nranks)
+			return RUN_UNKNOWN;
+		done_ps = run->ranks[before->first_rank + rank].done_ps;
+		if (done_ps == RUN_UNKNOWN)
+			return RUN_UNKNOWN;
+		ready_ps = done_ps > ready_ps ? done_ps : ready_ps;
 	}
-	if (count > 1)
-		qsort(places, count, sizeof(*places), cmp_place);
-	for (uint32_t i = 0; i < count; i++) {
-		if (i + 1 == count || places[i + 1].key != places[i].key)
-			places[kept++] = places[i];
-	}
-	return kept;
-}
-
-/* When this step's rank could begin; a pause that all ranks make left aside. */
-static uint64_t
-begin_ps(const struct run *run, const struct run_step *step, const struct place *places, uint32_t count)
-{
-	const struct run_collective *c = &run->collectives[step->collective];
-	struct place want;
-	const struct place *place;
-
-	if (step->rank >= c->nranks)
-		return RUN_UNKNOWN;
-	want.key = key_of(&run->ranks[c->first_rank + step->rank]);
-	for (uint32_t lo = 0, hi = count; lo < hi;) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		place = &places[mid];
-		if (place->key == want.key)
-			return place->done_ps;
-		if (place->key < want.key)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return RUN_UNKNOWN;
+	return ready_ps;
 }
 
 static bool
@@ -169,30 +99,46 @@ follows_own(const struct run *run, const struct run_step *step)
 	return false;
 }
 
-/* The shortest pause that a rank made before its first step. */
+/* The shortest pause that a rank made before its first step; 0: it is not known of any. */
 static uint64_t
-gap_of(const struct run *run, const struct run_collective *c, const struct place *places, uint32_t count)
+gap_of(const struct run *run, const struct befores *befores, uint32_t index)
 {
+	const struct run_collective *c = &run->collectives[index];
 	uint64_t gap_ps = UINT64_MAX;
 
-	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
+	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps && befores->count != 0; i++) {
 		const struct run_step *step = &run->steps[i];
-		uint64_t ready_ps = is_first(step) ? begin_ps(run, step, places, count) : RUN_UNKNOWN;
+		uint64_t ready_ps = is_first(step) ? begin_ps(run, befores, index, step->rank) : RUN_UNKNOWN;
 
 		if (ready_ps == RUN_UNKNOWN)
 			continue;
 		ready_ps = step->start_ps > ready_ps ? step->start_ps - ready_ps : 0;
 		gap_ps = ready_ps < gap_ps ? ready_ps : gap_ps;
 	}
-	return gap_ps;
+	return gap_ps != UINT64_MAX ? gap_ps : 0;
+}
+
+/* A rank without a part in the collective is done with it where it could begin. */
+static void
+pass_over(struct run *run, const struct befores *befores, uint32_t index, uint64_t gap_ps)
+{
+	const struct run_collective *c = &run->collectives[index];
+
+	for (uint32_t r = 0; r < c->nranks; r++) {
+		struct run_rank *rank = &run->ranks[c->first_rank + r];
+		uint64_t ready_ps = rank->part ? 0 : begin_ps(run, befores, index, r);
+
+		if (!rank->part)
+			rank->done_ps = ready_ps != RUN_UNKNOWN ? ready_ps + gap_ps : RUN_UNKNOWN;
+	}
 }
 
 static void
-fill_collective(struct run *run, const struct run_collective *c, struct place *places)
+fill_collective(struct run *run, uint32_t index)
 {
+	const struct run_collective *c = &run->collectives[index];
 	struct befores befores = befores_of(run, c);
-	uint32_t count = gather_places(run, &befores, places);
-	uint64_t gap_ps = befores.count != 0 ? gap_of(run, c, places, count) : 0;
+	uint64_t gap_ps = gap_of(run, &befores, index);
 
 	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
 		struct run_step *step = &run->steps[i];
@@ -202,11 +148,12 @@ fill_collective(struct run *run, const struct run_collective *c, struct place *p
 			continue;
 		ready_ps = met_ps(run, step);
 		if (befores.count != 0 && !follows_own(run, step) && ready_ps != RUN_UNKNOWN) {
-			rank_ps = begin_ps(run, step, places, count);
+			rank_ps = begin_ps(run, &befores, index, step->rank);
 			if (rank_ps != RUN_UNKNOWN)
 				rank_ps += gap_ps;
 			ready_ps = is_first(step) || rank_ps > ready_ps ? rank_ps : ready_ps;
 		}
 		note_late(run, step, ready_ps);
 	}
+	pass_over(run, &befores, index, gap_ps);
 }

@@ -7,9 +7,8 @@
 /*
  * Sets late_ps of all steps; all else of the run's collectives, ranks and steps is filled in.
  * A step can start when all that it depends on has ended. One that depends on nothing, a rank's first: when all that
- * the rank sends and receives in the collectives that this one follows has ended, or if it follows none in those of the
+ * the rank sends and receives in the collectives that this one follows has ended (a rank without a part in one passes over it), or if it follows none in those of the
  * job's iteration before, plus a pause that all ranks make (the shortest counts); in the first iteration when the first
  * of all ranks does.
- * @return 0 or -ENOMEM with err
  */
-int late_fill(struct run *run, struct err *err);
+void late_fill(struct run *run);

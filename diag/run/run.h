@@ -15,7 +15,8 @@
 #include "common/wire/record_run.h"
 
 #define RUN_NONE UINT32_MAX
-#define RUN_UNKNOWN UINT64_MAX /* a time that nobody knows */
+#define RUN_MAX_RANKS (1u << 26) /* of all collectives; of those beyond it is not known what their ranks did */
+#define RUN_UNKNOWN UINT64_MAX   /* a time that nobody knows */
 #define RUN_SLOW_PERCENT 1
 
 /* ---- what is configured (header records) ---- */
@@ -82,15 +83,14 @@ struct run_collective {
 	uint64_t ideal_ps, expect_ps; /* durations */
 	bool complete;
 	uint32_t first_step, nsteps;  /* its steps in run.steps, consecutive, rank major */
-	uint32_t first_rank, nranks;  /* in run.ranks: of rank 0, 1, ...; of a cut stream perhaps not all */
+	uint32_t first_rank, nranks;  /* in run.ranks: of rank 0, 1, ... */
 	uint32_t first_after, nafter; /* in run.after: collectives of the same iteration that its ranks do before */
 };
 
-/* A rank of a collective's iteration. */
+/* A rank in a collective's iteration; all collectives of a job have the same ranks. */
 struct run_rank {
-	uint32_t host, ip;           /* RUN_NONE, 0: not known, it has no step; ip 0 too of one that only computes */
-	uint32_t first_step, nsteps; /* in run.steps, consecutive */
-	uint64_t done_ps;            /* all sent and received; RUN_UNKNOWN: something is open, or was not reported */
+	bool part;        /* it sends, receives or computes */
+	uint64_t done_ps; /* all sent and received, without a part: could begin; RUN_UNKNOWN: open, or not reported */
 };
 
 /* A hop of a configured path. Sorted by (flow, reverse, hop). */
@@ -233,13 +233,6 @@ static inline bool
 run_is_local(const struct run_step *step)
 {
 	return step->flow == RUN_NONE;
-}
-
-/* Are two steps of one rank? Over collectives, whose ranks are numbered each for itself: of one host. */
-static inline bool
-run_same_rank(const struct run_step *a, const struct run_step *b)
-{
-	return a->collective == b->collective ? a->rank == b->rank : a->host == b->host;
 }
 
 /* The job of a collective. */

@@ -126,5 +126,7 @@ run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 		sum_up(run, &run->collectives[c]);
 	run_sum_up_iterations(run);
 	rc = run_fill_ranks(run, err);
-	return rc == 0 ? late_fill(run, err) : rc;
+	if (rc == 0)
+		late_fill(run);
+	return rc;
 }

@@ -33,9 +33,9 @@ look(struct cause_set *set, uint32_t step)
 static const char *const clauses[] = {
 	[STARTED_LATE] = "{flow} step {number} started {ms} ms after everything it depends on was there ({expected} ms "
 			 "expected for the whole step)",
-	[COMPUTED_LATE] = "step {number} at {node} began to compute {ms} ms after everything it depends on was there "
+	[COMPUTED_LATE] = "{node} began to compute, in step {number}, {ms} ms after everything it depends on was there "
 			  "({expected} ms configured)",
-	[COMPUTED_LONG] = "step {number} at {node} computed for {ms} ms longer than the {expected} ms configured",
+	[COMPUTED_LONG] = "{node} computed, in step {number}, for {ms} ms longer than the {expected} ms configured",
 };
 
 const struct cause cause_slow_host = {

@@ -118,8 +118,8 @@ add_step_edges(struct build *b, uint32_t i)
 
 	add_edge(b, WAITING_EXEC, WGRAPH_END(i), WGRAPH_START(i), step->started ? step->end_ps - step->start_ps : 0);
 	if (on != RUN_NONE)
-		add_edge(b, run_same_rank(step, &b->steps[on]) ? WAITING_OWN : WAITING_DATA, WGRAPH_START(i),
-			 WGRAPH_END(on), 0);
+		add_edge(b, step->rank == b->steps[on].rank ? WAITING_OWN : WAITING_DATA, WGRAPH_START(i), WGRAPH_END(on),
+			 0);
 }
 
 /* Does step i wait for another to start? */

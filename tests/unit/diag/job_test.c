@@ -184,7 +184,7 @@ long_computation_is_a_slow_host(void **state)
 	assert_true(slow->explained_ps == (double)(20 * MS) && slow->critical_ps == slow->explained_ps);
 	assert_int_equal(slow->nvictims, 0);
 	assert_string_equal(case_evidence(v, slow),
-			    "step 1 at 15 computed for 20.000 ms longer than the 10.000 ms configured");
+			    "15 computed, in step 1, for 20.000 ms longer than the 10.000 ms configured");
 	assert_int_equal(slow->start_ps, 0);
 	assert_int_equal(slow->end_ps, 30 * MS);
 	assert_false(v->run.steps[F1_COMPUTE].slow);
@@ -199,7 +199,7 @@ late_start_is_later_than_all_dependencies(void **state)
 
 	assert_int_equal(v->run.steps[F1_AFTER].late_ps, 13 * MS);
 	assert_string_equal(case_evidence(v, case_find(v, FINDING_SLOW_HOST, "15", NULL)),
-			    "step 2 at 15 began to compute 13.000 ms after everything it depends on was there (10.000 ms "
+			    "15 began to compute, in step 2, 13.000 ms after everything it depends on was there (10.000 ms "
 			    "configured)");
 	/* what follows is not late: rank 1's part of "forward" was not over before */
 	assert_int_equal(v->run.steps[G1].late_ps, 0);
@@ -225,6 +225,66 @@ followers_are_late_against_their_own_part(void **state)
 	/* both pause for 2 ms at least */
 	assert_int_equal(v->run.steps[G0].late_ps, 5 * MS);
 	assert_int_equal(v->run.steps[G1].late_ps, 0);
+	verdict_destroy(v);
+}
+
+/* Two sends at once share their NIC as planned; a flow that the schedule does not have is a culprit there. */
+static void
+planned_sharing_is_no_contention(void **state)
+{
+	for (int planned = 0; planned < 2; planned++) {
+		struct rec_tuple other = planned ? records_tuple(H17, H15, 20011) : records_tuple(H17, H19, 99);
+		struct records r;
+		struct verdict *v;
+
+		describe(&r);
+		report(&r, F0_COMPUTE, 0, 0, 10 * MS);
+		report(&r, F0_SEND, F0_COMPUTE, 10 * MS, 50 * MS);
+		report(&r, F0_SEND_TOO, F0_COMPUTE, 10 * MS, 50 * MS);
+		case_contention(&r, H17, 0, 10, 49, 60, records_tuple(H17, H15, 20010), 250000, other, 250000);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_true(v->run.steps[F0_SEND].slow);
+		assert_int_equal(case_find(v, FINDING_FLOW_CONTENTION, "17:1", NULL) == NULL, planned);
+		verdict_destroy(v);
+	}
+}
+
+/* Rank 1 has no part in the collective between: it passes over it, and is late against the one before that. */
+static void
+ranks_pass_over_what_is_not_theirs(void **state)
+{
+	struct rec_collective alone = { .id = 3, .job = 1, .ranks = 2, .steps = 1, .rank_steps = 1, .name = "alone" };
+	struct rec_collective last = { .id = 4, .job = 1, .ranks = 2, .steps = 2, .rank_steps = 1, .name = "last" };
+	struct rec_follow follow = { .collective = 3, .after = GRADS }, next = { .collective = 4, .after = 3 };
+	struct rec_schedule step = { .collective = 3, .step = 1, .depends_rank = REC_NONE, .expect_ps = 10 * MS };
+	struct rec_step done = { .collective = 3, .step = 1, WAITED_NONE, .start_ps = 40 * MS, .end_ps = 50 * MS };
+	struct records r;
+	struct verdict *v;
+
+	describe(&r);
+	RECORDS_PUT(&r, alone, REC_COLLECTIVE, REC_NONE, 0);
+	RECORDS_PUT(&r, last, REC_COLLECTIVE, REC_NONE, 0);
+	RECORDS_PUT(&r, follow, REC_FOLLOW, REC_NONE, 0);
+	RECORDS_PUT(&r, next, REC_FOLLOW, REC_NONE, 0);
+	RECORDS_PUT(&r, step, REC_SCHEDULE, H17, 0);
+	for (step.collective = 4, step.rank = 0; step.rank < 2; step.rank++) {
+		step.peer = step.rank;
+		RECORDS_PUT(&r, step, REC_SCHEDULE, host_of(step.rank), 0);
+	}
+	report(&r, G0, 0, 20 * MS, 30 * MS);
+	report(&r, G1, 0, 20 * MS, 40 * MS);
+	RECORDS_PUT(&r, done, REC_STEP, H17, 50 * MS);
+	done.collective = 4;
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		done.rank = rank;
+		done.start_ps = rank == 0 ? 50 * MS : 47 * MS;
+		done.end_ps = done.start_ps + 10 * MS;
+		RECORDS_PUT(&r, done, REC_STEP, host_of(rank), done.end_ps);
+	}
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_int_equal(v->run.steps[G1 + 1].late_ps, 0);
+	assert_int_equal(v->run.steps[G1 + 2].late_ps, 0);
+	assert_int_equal(v->run.steps[G1 + 3].late_ps, 7 * MS); /* both are done with "grads" at 40 ms */
 	verdict_destroy(v);
 }
 
@@ -298,6 +358,8 @@ main(void)
 		cmocka_unit_test(long_computation_is_a_slow_host),
 		cmocka_unit_test(late_start_is_later_than_all_dependencies),
 		cmocka_unit_test(followers_are_late_against_their_own_part),
+		cmocka_unit_test(planned_sharing_is_no_contention),
+		cmocka_unit_test(ranks_pass_over_what_is_not_theirs),
 		cmocka_unit_test(a_job_is_told_of),
 		cmocka_unit_test(names_in_the_verdict_join),
 	};
