@@ -104,6 +104,27 @@ send_order(const struct plan *plan, struct exporter *exporter)
 	}
 }
 
+static void
+send_generators(const struct scenario *scenario, struct exporter *exporter)
+{
+	const struct plan *plan = scenario->plan;
+
+	for (uint32_t g = 0; plan->judged && g < scenario->traffic->ngenerators; g++) {
+		struct rec_collective rec;
+
+		plan_generator_record(plan, scenario->traffic, g, &rec);
+		exporter_header(exporter, &rec, REC_COLLECTIVE, sizeof(rec));
+		for (uint32_t i = 0; i < plan->nmessages; i++) {
+			struct rec_schedule step;
+
+			if (plan->messages[i].generator != g)
+				continue;
+			plan_message_record(plan, i, &step);
+			exporter_header(exporter, &step, REC_SCHEDULE, sizeof(step));
+		}
+	}
+}
+
 /* Sets of equal cost that were sent already: the members are the routing table's, equal sets of a switch share them. */
 struct ecmp_sets {
 	const uint8_t **members;
@@ -164,7 +185,7 @@ send_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct e
 	}
 }
 
-/* The paths that the operator's ECMP and pins give the collective's flows; misroutes are not configured. */
+/* The paths that the operator's ECMP and pins give the flows that are diagnosed; misroutes are not configured. */
 static void
 send_routes(const struct scenario *scenario, struct exporter *exporter)
 {
@@ -172,7 +193,10 @@ send_routes(const struct scenario *scenario, struct exporter *exporter)
 	struct ecmp_sets sets = { 0 };
 
 	for (uint32_t f = 0; f < flows->count; f++) {
-		for (int reverse = 0; reverse < 2 && flows->flows[f].kind == FLOW_COLLECTIVE; reverse++)
+		bool known = flows->flows[f].kind == FLOW_COLLECTIVE ||
+			     (flows->flows[f].kind == FLOW_TRAFFIC && scenario->plan->judged);
+
+		for (int reverse = 0; reverse < 2 && known; reverse++)
 			send_path(scenario, f, reverse, &sets, exporter);
 	}
 	free(sets.members);
@@ -185,5 +209,6 @@ headers_send(const struct scenario *scenario, struct exporter *exporter)
 	send_topology(scenario->topo, exporter);
 	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);
+	send_generators(scenario, exporter);
 	send_routes(scenario, exporter);
 }

@@ -9,7 +9,8 @@
 	ROW(COLL_ALLGATHER, 0, "allgather", "AllGather", allgather)                                                        \
 	ROW(COLL_REDUCESCATTER, 1, "reducescatter", "ReduceScatter", reducescatter)                                        \
 	ROW(COLL_ALLREDUCE, 2, "allreduce", "AllReduce", allreduce)                                                        \
-	ROW(COLL_CUSTOM, 3, "custom", "Custom", custom)
+	ROW(COLL_CUSTOM, 3, "custom", "Custom", custom)                                                                    \
+	ROW(COLL_FLOWS, 4, "flows", "Flows", flows)
 
 enum coll_op { COLL_OPS(ENUM_VALUE) };
 

@@ -3,6 +3,13 @@
 #include <string.h>
 
 #include "diag/report/facts.h"
+#include "diag/report/flows.h"
+
+static const char *
+things(const struct verdict *v)
+{
+	return flows_alone(v) ? "flows" : "steps";
+}
 
 static void
 say_fault(const struct verdict *v, const struct claim *claim, char *buf)
@@ -10,9 +17,9 @@ say_fault(const struct verdict *v, const struct claim *claim, char *buf)
 	const struct finding *network = facts_root(v);
 	char evidence[FACTS_EVIDENCE];
 
-	fmt_append(buf, FACTS_REASON, "%u of %u steps were slow; the %s is %s at %s%s%s. %s.", claim->slow, v->run.nsteps,
-		   network == v->findings ? "strongest cause" : "strongest cause in the network", network->type->key,
-		   network->root, network->nflows != 0 ? " by " : "",
+	fmt_append(buf, FACTS_REASON, "%u of %u %s were slow; the %s is %s at %s%s%s. %s.", claim->slow, v->run.nsteps,
+		   things(v), network == v->findings ? "strongest cause" : "strongest cause in the network",
+		   network->type->key, network->root, network->nflows != 0 ? " by " : "",
 		   network->nflows != 0 ? v->run.flows[network->flows[0]].name : "", facts_evidence(v, network, evidence));
 }
 
@@ -37,7 +44,7 @@ say_slow(const struct verdict *v, const struct claim *claim, char *buf)
 	const struct finding *host = facts_host(v);
 	const char *late = host != NULL ? "; late was host " : "", *name = host != NULL ? host->root : "";
 
-	fmt_append(buf, FACTS_REASON, "%u of %u steps were slow", claim->slow, v->run.nsteps);
+	fmt_append(buf, FACTS_REASON, "%u of %u %s were slow", claim->slow, v->run.nsteps, things(v));
 	if (claim->kind == CLAIM_UNWATCHED)
 		fmt_append(buf, FACTS_REASON,
 			   " and nothing that was reported explains it, but %u of them went without telemetry for half of "
@@ -70,8 +77,9 @@ facts_reason(const struct verdict *v, char *buf)
 	else if (claim->kind == CLAIM_NOTHING_DONE)
 		fmt_append(buf, FACTS_REASON, "No step was reported as finished: nothing can be said.");
 	else if (claim->kind == CLAIM_IN_TIME)
-		fmt_append(buf, FACTS_REASON, "Every step reported%s took at most %d %% longer than expected.",
-			   run_finished(&v->run) ? "" : " before the run ended", RUN_SLOW_PERCENT);
+		fmt_append(buf, FACTS_REASON, "Every %s reported%s took at most %d %% longer than expected.",
+			   flows_alone(v) ? "flow" : "step", run_finished(&v->run) ? "" : " before the run ended",
+			   flows_alone(v) ? RUN_SLOW_FLOW_PERCENT : RUN_SLOW_PERCENT);
 	else
 		say_slow(v, claim, buf);
 	return buf;

@@ -64,7 +64,8 @@ dot_write_provenance(const struct verdict *v, FILE *to)
 		    "  node [fontname=\"sans-serif\", fontsize=10];\n"
 		    "  edge [fontname=\"sans-serif\", fontsize=9];\n");
 	for (uint32_t g = 0; g < vedrfolnir_of(v)->ngraphs; g++)
-		write_graph(&facts, g, to);
+		if (vedrfolnir_of(v)->graphs[g].nvertices != 0)
+			write_graph(&facts, g, to);
 	fprintf(to, "}\n");
 	return ferror(to) ? -EIO : 0;
 }

@@ -158,6 +158,8 @@ jobs_json(const struct verdict *v)
 static bool
 is_plain(const struct run *run)
 {
+	if (run->njobs == 1 && run_is_flows(&run->collectives[0]))
+		return true;
 	if (run->njobs != 1 || run->iterations[0].ncollectives != 1)
 		return run->njobs == 0;
 	for (uint32_t i = 0; i < run->nsteps; i++) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "diag/report/facts.h"
+#include "diag/report/flows.h"
 #include "diag/report/value.h"
 
 static json_t *network(const struct verdict *v);
@@ -25,6 +26,8 @@ json_document(const struct verdict *v)
 			  findings(v), "contributors", "overhead", overhead(v), "evidence", evidence(v));
 	int rc = root != NULL ? 0 : -ENOMEM;
 
+	if (rc == 0 && flows_alone(v))
+		rc = json_object_set_new(root, "flows", flows_json(v)) == 0 ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < v->nsections && rc == 0; i++) {
 		const struct section *section = &v->sections[i];
 

@@ -113,6 +113,8 @@ page_graphs(const struct verdict *v)
 	for (uint32_t i = 0; order != NULL && i < own->ngraphs; i++) {
 		const struct provenance *g = &own->graphs[order[i].graph];
 
+		if (g->nvertices == 0)
+			continue;
 		used += g->nedges;
 		if (used > PAGE_MAX_GRAPH_EDGES && i > 0)
 			break;

@@ -8,6 +8,7 @@
 
 #include "common/wire/ending.h"
 #include "diag/report/facts.h"
+#include "diag/report/flows.h"
 
 #define NAMES_SHOWN 3
 
@@ -59,8 +60,12 @@ append_steps(const struct verdict *v, const struct finding *finding, char *buf, 
 	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count;
 	char ranges[96];
 
-	if (numbers == NULL)
-		return; /* the sentence is right without them */
+	if (numbers == NULL || run_is_flows(&v->run.collectives[finding->collective])) {
+		free(numbers); /* the sentence is right without them: flows have names */
+		if (v->run.ncollectives > 1)
+			fmt_append(buf, cap, " of %s", v->run.collectives[finding->collective].name);
+		return;
+	}
 	count = facts_step_numbers(v, finding, numbers);
 	if (count > 0)
 		fmt_append(buf, cap, " in step%s %s", count > 1 ? "s" : "",
@@ -224,6 +229,8 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 		snprintf(buf, cap, "No collective was recorded.");
 		return buf;
 	}
+	if (flows_alone(v))
+		return flows_headline(v, buf, cap);
 	collective = &v->run.collectives[facts->worst];
 	if (v->run.iterations[collective->in].complete && !facts_alone(v, collective) && vedrfolnir_of(v) != NULL)
 		return job_headline(facts, buf, cap);
@@ -267,7 +274,10 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 	}
 	if (own != NULL && own->ncontributors > 0)
 		fmt_append(buf, cap,
-			   " Of what flows outside the collective did to its critical path, %.0f %% is due to %s.",
+			   flows_alone(v)
+				   ? " Of what flows did to each other, %.0f %% is due to %s."
+				   : " Of what flows outside the collective did to its critical path, %.0f %% is due "
+				     "to %s.",
 			   100 * facts_share(v, &own->contributors[0]),
 			   facts_flow(v, own->contributors[0].flow, name, sizeof(name)));
 	return buf;

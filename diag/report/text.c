@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/plain.h"
+#include "diag/report/flows.h"
 #include "diag/report/text_table.h"
 
 #define TEXT_WIDTH 96
@@ -61,7 +62,7 @@ text_title(const struct text *text, const char *title)
 	fputc('\n', text->to);
 }
 
-static void
+static int
 write_head(const struct text *text)
 {
 	const struct verdict *v = text->facts.v;
@@ -84,7 +85,10 @@ write_head(const struct text *text)
 		set_style(text, STYLE_NONE);
 	}
 	fputc('\n', text->to);
+	if (flows_alone(v))
+		return flows_text(text);
 	text_collectives(&text->facts, text->to);
+	return 0;
 }
 
 static void
@@ -149,9 +153,8 @@ int
 text_write(const struct verdict *v, const char *dir, FILE *to)
 {
 	struct text text = { .facts = facts_of(v), .to = to, .color = isatty(fileno(to)) && getenv("NO_COLOR") == NULL };
-	int rc = 0;
+	int rc = write_head(&text);
 
-	write_head(&text);
 	write_findings(&text);
 	for (uint32_t i = 0; i < v->nsections && rc == 0; i++) {
 		const struct section *section = &v->sections[i];

@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "common/plain.h"
 #include "common/units.h"
+#include "diag/report/flows.h"
 #include "diag/report/table.h"
 
 /* One spelling of numbers for every collective, whatever the report's unit: as in nccl-tests. */
@@ -173,7 +174,8 @@ share_text(const struct verdict *v, const struct contributor *contributor, char 
 int
 text_contributors(const struct facts *facts, FILE *to)
 {
-	static const char *const columns[] = { "FLOW", "SCORE", "SHARE", "ON THE CRITICAL PATH" };
+	const char *const columns[] = { "FLOW", "SCORE", "SHARE",
+					flows_alone(facts->v) ? "OF SLOW FLOWS" : "ON THE CRITICAL PATH" };
 	static const bool right[] = { false, true, true, false };
 	const struct verdict *v = facts->v;
 	struct libscols_table *table = table_create(columns, right, ARRAY_LEN(right));

@@ -7,6 +7,7 @@
 
 #include "common/run_files.h"
 #include "diag/report/dot.h"
+#include "diag/report/flows.h"
 #include "diag/report/jobs.h"
 #include "diag/report/text.h"
 #include "diag/report/text_table.h"
@@ -106,7 +107,10 @@ write_path(const struct text *text, const struct vedrfolnir *own)
 
 	if (worst == RUN_NONE || own->waiting[text->facts.v->run.collectives[worst].in].npath == 0)
 		return 0;
-	snprintf(title, sizeof(title), "Critical path (%s): each step waited for the one above", text->facts.unit.name);
+	snprintf(title, sizeof(title),
+		 flows_alone(text->facts.v) ? "Slow flows (%s): those that lost most time"
+					    : "Critical path (%s): each step waited for the one above",
+		 text->facts.unit.name);
 	text_title(text, title);
 	return text_path(&text->facts, text->facts.v->run.collectives[worst].in, text->to);
 }
@@ -116,7 +120,9 @@ write_contributors(const struct text *text, const struct vedrfolnir *own)
 {
 	if (own->ncontributors == 0)
 		return 0;
-	text_title(text, "Contributors outside the collective (packet-waits caused, weighted by time lost)");
+	text_title(text, flows_alone(text->facts.v)
+				 ? "Contributors (packet-waits caused in those flows, weighted by time lost)"
+				 : "Contributors outside the collective (packet-waits caused, weighted by time lost)");
 	return text_contributors(&text->facts, text->to);
 }
 

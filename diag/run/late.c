@@ -56,7 +56,8 @@ void
 late_fill(struct run *run)
 {
 	for (uint32_t c = 0; c < run->ncollectives; c++)
-		fill_collective(run, c);
+		if (!run_is_flows(&run->collectives[c])) /* they begin when they come */
+			fill_collective(run, c);
 }
 
 /* When a rank could begin the collective; a pause that all ranks make left aside. */

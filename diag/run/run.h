@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/wire/collective.h"
 #include "common/wire/ids.h"
 #include "common/wire/record_run.h"
 
@@ -18,6 +19,7 @@
 #define RUN_MAX_RANKS (1u << 26) /* of all collectives; of those beyond it is not known what their ranks did */
 #define RUN_UNKNOWN UINT64_MAX   /* a time that nobody knows */
 #define RUN_SLOW_PERCENT 1
+#define RUN_SLOW_FLOW_PERCENT 100 /* of a generator's flow: slower than on an idle fabric by more than so much */
 
 /* ---- what is configured (header records) ---- */
 
@@ -227,6 +229,13 @@ struct run {
 	struct run_overhead overhead;
 	struct run_missing missing;
 };
+
+/* Are the steps of a collective flows of a generator, each for itself? */
+static inline bool
+run_is_flows(const struct run_collective *collective)
+{
+	return collective->op == COLL_FLOWS;
+}
 
 /* A step of computation, without a message. */
 static inline bool

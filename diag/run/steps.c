@@ -21,13 +21,16 @@ waits_for_nothing(const struct run *run, const struct run_step *step)
 {
 	const struct run_collective *collective = &run->collectives[step->collective];
 
-	return step->ndeps == 0 && collective->iteration == 0 && collective->nafter == 0;
+	return step->ndeps == 0 && collective->iteration == 0 && collective->nafter == 0 && !run_is_flows(collective);
 }
 
 static void
 take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 {
-	uint64_t limit_ps = step->expect_ps + step->expect_ps / 100 * RUN_SLOW_PERCENT + run->config.jitter_ps, exec_ps;
+	bool flows = run_is_flows(&run->collectives[step->collective]);
+	uint64_t limit_ps = step->expect_ps + step->expect_ps / 100 * (flows ? RUN_SLOW_FLOW_PERCENT : RUN_SLOW_PERCENT) +
+			    run->config.jitter_ps;
+	uint64_t exec_ps;
 
 	step->reported = true;
 	step->open = rec->open != 0;

@@ -116,3 +116,15 @@ graphs_fill(struct provenance *out, const struct run *run, const struct prov_gra
 	fill_edges(out, graph);
 	return fill_scores(out, graph, err);
 }
+
+void
+graphs_empty(struct provenance *graph)
+{
+	free(graph->vertices);
+	free(graph->edges);
+	free(graph->scores);
+	graph->vertices = NULL;
+	graph->edges = NULL;
+	graph->scores = NULL;
+	graph->nvertices = graph->nedges = graph->nscores = 0;
+}

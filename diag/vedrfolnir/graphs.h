@@ -11,3 +11,6 @@
  */
 int graphs_fill(struct provenance *out, const struct run *run, const struct prov_graph *graph, uint32_t step,
 		struct err *err);
+
+/* Leaves of a graph its step, times and flags alone. */
+void graphs_empty(struct provenance *graph);

@@ -117,7 +117,8 @@ struct contributor {
 
 /* What it knows of one step. */
 struct vedrfolnir_step {
-	bool critical;  /* on the critical path */
+	bool critical;  /* on the critical path; a generator's flow: slow */
+	bool shown;     /* its graph is kept whole: of flows, of those that lost most alone */
 	uint32_t graph; /* its provenance graph, or RUN_NONE */
 };
 

@@ -12,6 +12,7 @@
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/rating/rating.h"
 #include "diag/vedrfolnir/section.h"
+#include "diag/vedrfolnir/waiting/slow_flows.h"
 #include "diag/vedrfolnir/waiting/wgraph.h"
 
 /* What is being made of a run. */
@@ -61,6 +62,19 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 	return rc;
 }
 
+static void
+mark(const struct run *run, struct vedrfolnir *own, const struct run_iteration *iteration, const struct waiting_graph *w)
+{
+	bool flows = run_is_flows(&run->collectives[iteration->first_collective]);
+
+	for (uint32_t i = iteration->first_step; i < iteration->first_step + iteration->nsteps; i++) {
+		own->steps[i].critical = flows && run->steps[i].slow;
+		own->steps[i].shown = !flows;
+	}
+	for (uint32_t p = 0; p < w->npath; p++)
+		own->steps[w->path[p]].critical = own->steps[w->path[p]].shown = true;
+}
+
 static int
 build_waiting(struct diagnosing *d, struct err *err)
 {
@@ -80,8 +94,9 @@ build_waiting(struct diagnosing *d, struct err *err)
 
 		if (rc != 0)
 			return rc;
-		for (uint32_t p = 0; p < w->npath; p++)
-			own->steps[w->path[p]].critical = true;
+		if (run_is_flows(&run->collectives[iteration->first_collective]))
+			slow_flows_list(run->steps, iteration->first_step, iteration->nsteps, w);
+		mark(run, own, iteration, w);
 	}
 	return 0;
 }
@@ -96,7 +111,10 @@ build_graph(struct diagnosing *d, uint32_t i, enum prov_share share, struct prov
 	if (rc != 0 || d->graphs[i]->nports == 0)
 		return rc;
 	own->steps[i].graph = own->ngraphs++;
-	return graphs_fill(&own->graphs[own->steps[i].graph], d->run, d->graphs[i], i, err);
+	rc = graphs_fill(&own->graphs[own->steps[i].graph], d->run, d->graphs[i], i, err);
+	if (rc == 0 && !own->steps[i].shown)
+		graphs_empty(&own->graphs[own->steps[i].graph]);
+	return rc;
 }
 
 /* The critical path's steps come first, so that the limit never leaves one of them out. */
@@ -148,7 +166,7 @@ excess_sum_ps(const struct run *run, const struct waiting_graph *w)
 	return sum_ps;
 }
 
-/* Eq. 3 over one critical path. Only flows outside of the collectives are rated. */
+/* Eq. 3 over one critical path. Flows of collectives are not rated: they are what others hurt. */
 static void
 tally_path(const struct run *run, const struct vedrfolnir *own, const struct waiting_graph *w, struct tally *tally)
 {
@@ -162,7 +180,7 @@ tally_path(const struct run *run, const struct vedrfolnir *own, const struct wai
 		for (uint32_t s = 0; graph != RUN_NONE && s < own->graphs[graph].nscores; s++) {
 			const struct provenance_score *score = &own->graphs[graph].scores[s];
 
-			if (run->flows[score->flow].collective)
+			if (run->flows[score->flow].collective && !run_is_flows(&run->collectives[step->collective]))
 				continue;
 			tally->score[score->flow] += score->score * weight;
 			tally->nshares[score->flow]++;
@@ -246,14 +264,6 @@ rate_collectives(const struct run *run, struct vedrfolnir *own, struct err *err)
 	return rc;
 }
 
-static void
-free_graph(struct provenance *graph)
-{
-	free(graph->vertices);
-	free(graph->edges);
-	free(graph->scores);
-}
-
 void
 vedrfolnir_destroy(void *section_own)
 {
@@ -265,7 +275,7 @@ vedrfolnir_destroy(void *section_own)
 		free(own->waiting[i].path);
 	}
 	for (uint32_t i = 0; i < own->ngraphs; i++)
-		free_graph(&own->graphs[i]);
+		graphs_empty(&own->graphs[i]);
 	for (uint32_t i = 0; i < own->ncontributors; i++)
 		free(own->contributors[i].shares);
 	free(own->waiting);

@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "common/slowdown.h"
 #include "emulation/emulation.h"
-#include "rxe-hosts/traffic/slowdown.h"
 
 struct flow_summary {
 	size_t flows, open, waiting; /* that came; not complete; that never began */

@@ -277,7 +277,7 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 		warn_late(emulation);
 	if (!options->quiet && (!options->brief || scenario->plan->real))
 		results_print(emulation, stdout);
-	if (!options->quiet && (!options->brief || scenario->plan->nmessages != 0))
+	if (!options->quiet && !options->brief)
 		print_flows(emulation);
 	if (socket >= 0)
 		close(socket); /* the analyzer sees the end of the stream and starts to think */

@@ -287,6 +287,11 @@ epochs_to_keep(const struct scenario *sc)
 				longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
 		}
 	}
+	for (uint32_t i = 0; sc->plan->judged && sc->detection.spacing_ps == 0 && i < sc->plan->nmessages; i++) {
+		uint64_t spacing_ps = sc->plan->messages[i].ideal_ps / (uint64_t)sc->detection.detections;
+
+		longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
+	}
 	longest_ps = (longest_ps + sc->telemetry.epoch_ps - 1) / sc->telemetry.epoch_ps + 1;
 	return longest_ps < 2 ? 2 : longest_ps > 1024 ? 1024 : (uint32_t)longest_ps;
 }

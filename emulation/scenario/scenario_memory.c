@@ -151,7 +151,8 @@ count_messages(const struct scenario *sc, struct part *part)
 	for (uint32_t i = 0; i < sc->plan->flows.count; i++)
 		connections += sc->plan->of[i].kind == FLOW_TRAFFIC;
 	part->what = "generated flows";
-	part->bytes = add(times(sc->plan->nmessages, MESSAGE_BYTES), times(connections, CONNECTION_BYTES));
+	part->bytes = add(times(sc->plan->nmessages, MESSAGE_BYTES + (sc->plan->judged ? STEP_BYTES : 0)),
+			  times(connections, CONNECTION_BYTES));
 	err_set(&part->how, 0, "%u flows on %llu connections: lower the generators' until, load or connections",
 		sc->plan->nmessages, (unsigned long long)connections);
 }

@@ -32,8 +32,11 @@ step_engine_create(const struct step_engine_config *config, struct err *err)
 	engine->ready = calloc(engine->ready_cap + 1u, sizeof(*engine->ready));
 	if (engine->ready == NULL || wakes_init(&engine->wakes, engine->ready_cap) != 0 || turns_init(engine) != 0 ||
 	    payload_init(engine) != 0 ||
-	    agent_init(&engine->agent, config->device, config->detection, config->node, engine->nslots) != 0)
+	    agent_init(&engine->agent, config->device, config->detection, config->node,
+		       engine->nslots + engine->messages.nconnections) != 0)
 		goto fail;
+	if (engine->plan->judged)
+		messages_watch(&engine->messages, &engine->agent, engine->nslots);
 	engine->client = (struct device_client){
 		.ctx = engine,
 		.completed = completed,
@@ -155,6 +158,8 @@ rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 
 	const struct step_rank *rank;
 
+	if (of->kind == FLOW_TRAFFIC)
+		messages_rtt(&engine->messages, flow, rtt_ps, now_ps);
 	if (of->kind != FLOW_COLLECTIVE)
 		return;
 	rank = &engine->ranks[of->slot];

@@ -9,20 +9,19 @@
 int
 messages_init(struct messages *m, const struct plan *plan, uint32_t node)
 {
-	uint32_t connections = 0;
-
 	*m = (struct messages){ .plan = plan };
 	if (plan->nmessages == 0)
 		return 0;
 	m->first = plan->first_message[node];
+	m->rank = plan->rank_of[node];
 	m->count = m->left = plan->first_message[node + 1] - m->first;
 	for (uint32_t i = 0; i < m->count; i++) {
 		uint32_t slot = plan->of[plan->messages[m->first + i].flow].slot;
 
-		connections = slot + 1 > connections ? slot + 1 : connections;
+		m->nconnections = slot + 1 > m->nconnections ? slot + 1 : m->nconnections;
 	}
 	m->states = calloc(m->count + 1u, sizeof(*m->states));
-	m->connections = calloc(connections + 1u, sizeof(*m->connections));
+	m->connections = calloc(m->nconnections + 1u, sizeof(*m->connections));
 	if (m->states == NULL || m->connections == NULL)
 		return -ENOMEM;
 	for (uint32_t i = m->count; i-- > 0;)
@@ -43,6 +42,13 @@ messages_next_ps(const struct messages *m)
 	return m->due < m->count ? m->plan->messages[m->first + m->due].start_ps : TIME_NEVER;
 }
 
+void
+messages_watch(struct messages *m, struct agent *agent, uint32_t first_slot)
+{
+	m->agent = agent;
+	m->first_slot = first_slot;
+}
+
 static struct connection *
 connection_of(const struct messages *m, uint32_t flow)
 {
@@ -56,6 +62,60 @@ give_up(struct messages *m, struct connection *connection)
 	connection->failed = true;
 	for (uint32_t i = connection->at; i != PLAN_NONE; i = m->plan->messages[i].next)
 		m->left--;
+}
+
+/* What the agent has to know of a message. */
+static struct agent_step
+watched(const struct messages *m, uint32_t index, uint64_t now_ps)
+{
+	const struct plan_message *message = &m->plan->messages[index];
+
+	return (struct agent_step){
+		.flow = message->flow,
+		.tuple = plan_tuple(m->plan, message->flow),
+		.collective = message->generator,
+		.rank = m->rank,
+		.step = message->step,
+		.serial = message->step,
+		.bytes = message->bytes,
+		.base_rtt_ps = m->plan->of[message->flow].base_rtt_ps,
+		.least_rtt_ps = m->plan->least_rtt_ps,
+		.most_rtt_ps = m->plan->most_rtt_ps,
+		.expect_ps = message->ideal_ps,
+		.start_ps = now_ps,
+		.notify_flow = AGENT_NONE,
+		.waiter = REC_NONE,
+	};
+}
+
+/* @param wc  NULL: it is open, as its queue pair says */
+static void
+report(const struct messages *m, struct device *device, uint32_t index, const struct wc *wc, const struct qp_state *qp,
+       uint64_t now_ps)
+{
+	const struct plan_message *message = &m->plan->messages[index];
+	const struct message *state = &m->states[index - m->first];
+	const struct step_result result = {
+		.collective = message->generator,
+		.rank = m->rank,
+		.step = message->step,
+		.flow = message->flow,
+		.waited_for = { .collective = REC_NONE, .rank = REC_NONE },
+		.bytes = message->bytes,
+		.acked_bytes = wc != NULL ? message->bytes : qp->acked_bytes,
+		.start_ps = state->begin_ps,
+		.end_ps = state->end_ps,
+		.retransmits = wc != NULL ? wc->retransmits : qp->retransmits,
+		.open = wc == NULL,
+	};
+
+	monitor_report(device->ops->records(device), &result, now_ps);
+}
+
+static uint32_t
+slot_of(const struct messages *m, uint32_t flow)
+{
+	return m->first_slot + m->plan->of[flow].slot;
 }
 
 static void
@@ -72,6 +132,11 @@ post(struct messages *m, struct connection *connection, struct device *device, u
 	connection->sending = true;
 	m->sending++;
 	m->states[connection->at - m->first] = (struct message){ .begin_ps = now_ps, .begun = true };
+	if (m->agent != NULL) {
+		struct agent_step step = watched(m, connection->at, now_ps);
+
+		agent_step_started(m->agent, slot_of(m, message->flow), &step);
+	}
 }
 
 void
@@ -93,6 +158,10 @@ messages_sent(struct messages *m, struct device *device, const struct wc *wc)
 
 	state->end_ps = wc->time_ps;
 	state->retransmits = wc->retransmits;
+	if (m->agent != NULL) {
+		agent_step_completed(m->agent, slot_of(m, wc->flow), wc->time_ps);
+		report(m, device, connection->at, wc, NULL, wc->time_ps);
+	}
 	connection->sending = false;
 	m->sending--;
 	m->left--;
@@ -108,5 +177,29 @@ messages_failed(struct messages *m, const struct wc *wc)
 
 	connection->sending = false;
 	m->sending--;
+	if (m->agent != NULL)
+		agent_step_failed(m->agent, slot_of(m, wc->flow));
 	give_up(m, connection);
+}
+
+void
+messages_rtt(struct messages *m, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
+{
+	if (m->agent != NULL)
+		agent_rtt(m->agent, slot_of(m, flow), rtt_ps, now_ps);
+}
+
+void
+messages_close(struct messages *m, struct device *device, uint64_t now_ps)
+{
+	for (uint32_t i = 0; m->agent != NULL && i < m->due; i++) {
+		const struct plan_message *message = &m->plan->messages[m->first + i];
+		struct qp_state qp = { 0 };
+
+		if (m->states[i].end_ps != 0)
+			continue;
+		if (connection_of(m, message->flow)->at == m->first + i)
+			device->ops->query_qp(device, message->flow, &qp);
+		report(m, device, m->first + i, NULL, &qp, now_ps);
+	}
 }

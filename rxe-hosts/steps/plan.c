@@ -71,6 +71,7 @@ plan_destroy(struct plan *plan)
 	free(plan->backgrounds);
 	free(plan->messages);
 	free(plan->first_message);
+	free(plan->rank_of);
 	free(plan->flows.flows);
 	free(plan->of);
 	free(plan);

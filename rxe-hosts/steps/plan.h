@@ -87,6 +87,7 @@ struct plan_message {
 	uint64_t ideal_ps; /* from when it begins to its last ACK, on an idle fabric */
 	uint32_t flow;     /* its connection */
 	uint32_t generator;
+	uint32_t step; /* from 1, among those of its generator and host */
 	uint32_t next; /* on its connection, behind it; PLAN_NONE */
 };
 
@@ -110,7 +111,10 @@ struct plan {
 	struct plan_background *backgrounds;
 	struct plan_message *messages; /* [nmessages] by sending host, in order of time */
 	uint32_t *first_message;       /* [nnodes + 1] of each sending host */
+	uint32_t *rank_of;             /* [nnodes] of a host: ranks of generators are the topology's hosts */
 	uint32_t nmessages;
+	bool judged; /* messages are steps of a job, "flows", that hosts watch and report: where there are no collectives */
+	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of messages' connections */
 	uint32_t ncollectives, nbackgrounds;
 	bool real; /* messages carry data */
 };
@@ -168,6 +172,14 @@ plan_needed_by(const struct plan_collective *c, uint32_t rank, uint32_t step)
 			return c->chains->waiters[i].step;
 	return 0;
 }
+
+/*
+ * The header records of judged messages, a generator a collective: its ranks are the topology's hosts, a message is a step of
+ * its sender, which depends on nothing. Of steps hdr.node is the sender.
+ */
+void plan_generator_record(const struct plan *plan, const struct traffic *traffic, uint32_t generator,
+			   struct rec_collective *rec);
+void plan_message_record(const struct plan *plan, uint32_t message, struct rec_schedule *rec);
 
 /* A flow's 5-tuple as records show it. */
 struct rec_tuple plan_tuple(const struct plan *plan, uint32_t flow);

@@ -59,7 +59,12 @@ estimate_connection(struct plan *plan, const struct plan_network *network, uint3
 {
 	struct paths paths;
 	int rc = find_paths(plan, network, flow, &paths, err);
+	uint64_t rtt_ps = plan->of[flow].base_rtt_ps;
 
+	if (plan->least_rtt_ps == 0 || rtt_ps < plan->least_rtt_ps)
+		plan->least_rtt_ps = rtt_ps;
+	if (rtt_ps > plan->most_rtt_ps)
+		plan->most_rtt_ps = rtt_ps;
 	for (uint32_t i = plan->of[flow].owner; i != PLAN_NONE && rc == 0; i = plan->messages[i].next)
 		plan->messages[i].ideal_ps = expect_fct_ps(network->routing->topo, &network->frames, &paths.forward,
 							   &paths.reverse, plan->messages[i].bytes, network->pipeline_ps);

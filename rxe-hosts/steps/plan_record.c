@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "rxe-hosts/traffic/generator.h"
+
 struct rec_tuple
 plan_tuple(const struct plan *plan, uint32_t flow)
 {
@@ -110,5 +112,51 @@ plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint3
 		.on_collective = of->collective,
 		.on_rank = schedule->deps[dep].rank,
 		.on_step = schedule->deps[dep].step,
+	};
+}
+
+void
+plan_generator_record(const struct plan *plan, const struct traffic *traffic, uint32_t generator,
+		      struct rec_collective *rec)
+{
+	*rec = (struct rec_collective){
+		.hdr.node = REC_NONE,
+		.id = generator,
+		.algorithm = COLL_FILE,
+		.op = COLL_FLOWS,
+		.ranks = traffic->topo->nhosts,
+		.job_name = "flows",
+	};
+	for (uint32_t i = 0; i < plan->nmessages; i++) {
+		const struct plan_message *message = &plan->messages[i];
+
+		if (message->generator != generator)
+			continue;
+		rec->steps++;
+		rec->bytes += message->bytes;
+		rec->rank_steps = message->step > rec->rank_steps ? message->step : rec->rank_steps;
+	}
+	snprintf(rec->name, sizeof(rec->name), "%s", traffic->generators[generator]->name);
+}
+
+void
+plan_message_record(const struct plan *plan, uint32_t index, struct rec_schedule *rec)
+{
+	const struct plan_message *message = &plan->messages[index];
+	const struct flow *flow = &plan->flows.flows[message->flow];
+
+	*rec = (struct rec_schedule){
+		.hdr.node = flow->src_node,
+		.collective = message->generator,
+		.step = message->step,
+		.rank = plan->rank_of[flow->src_node],
+		.flow = plan_tuple(plan, message->flow),
+		.bytes = message->bytes,
+		.peer = plan->rank_of[flow->dst_node],
+		.channel = plan->of[message->flow].slot,
+		.depends_rank = REC_NONE,
+		.ideal_ps = message->ideal_ps,
+		.expect_ps = message->ideal_ps,
+		.base_rtt_ps = plan->of[message->flow].base_rtt_ps,
 	};
 }

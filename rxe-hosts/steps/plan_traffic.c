@@ -235,6 +235,18 @@ connect_all(struct work *w)
 	return rc;
 }
 
+/* Those of one generator and host count from 1. */
+static void
+number_steps(struct plan *plan, uint32_t nnodes)
+{
+	for (uint32_t node = 0; node < nnodes; node++) {
+		uint32_t steps[TRAFFIC_MAX_GENERATORS] = { 0 };
+
+		for (uint32_t i = plan->first_message[node]; i < plan->first_message[node + 1]; i++)
+			plan->messages[i].step = ++steps[plan->messages[i].generator];
+	}
+}
+
 /* In the order in which hosts send them; a connection's messages follow each other. */
 static int
 add_messages(struct work *w)
@@ -243,9 +255,13 @@ add_messages(struct work *w)
 
 	plan->messages = calloc(w->nflows + 1u, sizeof(*plan->messages));
 	plan->first_message = calloc(w->b->topo->nnodes + 1u, sizeof(*plan->first_message));
-	if (plan->messages == NULL || plan->first_message == NULL)
+	plan->rank_of = calloc(w->b->topo->nnodes, sizeof(*plan->rank_of));
+	if (plan->messages == NULL || plan->first_message == NULL || plan->rank_of == NULL)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < w->b->topo->nhosts; i++)
+		plan->rank_of[w->b->topo->hosts[i]] = i;
 	plan->nmessages = w->nflows;
+	plan->judged = plan->ncollectives == 0;
 	qsort_r(w->order, w->nflows, sizeof(*w->order), by_sender, (void *)(uintptr_t)w->flows);
 	for (uint32_t i = 0; i < w->nflows; i++)
 		plan->first_message[w->flows[w->order[i]].src_node + 1]++;
@@ -264,5 +280,6 @@ add_messages(struct work *w)
 		};
 		of->owner = i;
 	}
+	number_steps(plan, w->b->topo->nnodes);
 	return 0;
 }

@@ -63,7 +63,7 @@ local VALUES = {
   ["run.policy"] = { [0] = "off", "vedrfolnir", "vedrfolnir-poster", "hawkeye-minr", "hawkeye-maxr", "full-polling" },
   ["node.kind"] = { [0] = "switch", "host" },
   ["collective.algorithm"] = { [0] = "ring", "halving-doubling", "file" },
-  ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "custom" },
+  ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "custom", "flows" },
   ["trigger.cause"] = { [0] = "rtt", "stall", "throttle" },
   ["poll.flags"] = POLL_FLAGS,
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #include "common/units.h"
+#include "common/wire/detection.h"
+#include "common/wire/record.h"
 #include "rxe-hosts/steps/messages.h"
 #include "rxe-hosts/traffic/generator.h"
 #include "tests/unit/rxe-hosts/scripted_device.h"
@@ -154,6 +156,66 @@ a_message_waits_for_its_connection(void **state)
 	scripted_fini(&dev);
 }
 
+/* Where no collective is, each is a step to its host's agent, and reported. */
+static void
+judged_messages_are_steps(void **state)
+{
+	struct detection_config detection = { .policy = REC_POLICY_VEDRFOLNIR, .detections = 2, .rtt_percent = 120 };
+	struct rec_collective header;
+	struct rec_schedule schedule;
+	const struct rec_step *step;
+	struct agent agent;
+
+	begin(2);
+	assert_true(plan->judged);
+	for (uint32_t f = 0; f < plan->flows.count; f++)
+		plan->of[f].base_rtt_ps = 8 * US;
+	for (uint32_t i = 0; i < plan->nmessages; i++)
+		plan->messages[i].ideal_ps = 20 * US;
+	assert_int_equal(agent_init(&agent, &dev.device, &detection, 1, 1 + messages.nconnections), 0);
+	messages_watch(&messages, &agent, 1);
+	traffic.topo = &star.topo;
+	plan_generator_record(plan, &traffic, 0, &header);
+	assert_int_equal(header.op, COLL_FLOWS);
+	assert_int_equal(header.ranks, 3);
+	assert_int_equal(header.steps, 5);
+	assert_int_equal(header.rank_steps, 5);
+	assert_int_equal(header.bytes, 625000);
+	assert_string_equal(header.name, "g");
+	assert_string_equal(header.job_name, "flows");
+	plan_message_record(plan, 3, &schedule);
+	assert_int_equal(schedule.step, 4);
+	assert_int_equal(schedule.rank, 1);
+	assert_int_equal(schedule.peer, 0);
+	assert_int_equal(schedule.expect_ps, 20 * US);
+	assert_int_equal(schedule.flow.sport, PLAN_FIRST_TRAFFIC_SPORT);
+	messages_wake(&messages, &dev.device, 3 * US);
+	messages_rtt(&messages, 1, 200 * US, 60 * US); /* far above the threshold, and late */
+	assert_int_equal(dev.npolls, 1);
+	assert_int_equal(dev.polls[0].flow, 1);
+	scripted_ack(&dev, 1, 90 * US);
+	step = scripted_record(&dev, REC_STEP, 0);
+	assert_non_null(step);
+	assert_int_equal(step->rank, 1);
+	assert_int_equal(step->step, 2);
+	assert_int_equal(step->start_ps, 3 * US);
+	assert_int_equal(step->end_ps, 90 * US);
+	assert_int_equal(step->waited_step, 0);
+	assert_int_equal(step->open, 0);
+	messages_close(&messages, &dev.device, 100 * US);
+	step = scripted_record(&dev, REC_STEP, 1);
+	assert_non_null(step);
+	assert_int_equal(step->step, 1);
+	assert_int_equal(step->open, 1);
+	step = scripted_record(&dev, REC_STEP, 3); /* came, and waits for the one before */
+	assert_non_null(step);
+	assert_int_equal(step->step, 4);
+	assert_int_equal(step->start_ps, 0);
+	assert_null(scripted_record(&dev, REC_STEP, 4)); /* that of 90 us has not come */
+	agent_fini(&agent);
+	scripted_fini(&dev);
+}
+
 static void
 a_failed_connection_takes_its_messages_along(void **state)
 {
@@ -186,6 +248,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(connections_are_shared_in_turn, teardown),
 		cmocka_unit_test_teardown(a_message_waits_for_its_connection, teardown),
+		cmocka_unit_test_teardown(judged_messages_are_steps, teardown),
 		cmocka_unit_test_teardown(a_failed_connection_takes_its_messages_along, teardown),
 		cmocka_unit_test_teardown(ports_written_elsewhere_are_refused, teardown),
 	};

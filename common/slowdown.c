@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rxe-hosts/traffic/slowdown.h"
+#include "common/slowdown.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "rxe-hosts/traffic/slowdown.h"
+#include "common/slowdown.h"
 
 #define FLOWS 200
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/report/flows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/slowdown.h"
+#include "diag/report/value.h"
+
+/* How flows fared: of one generator, or of all. */
+struct fared {
+	uint32_t flows, slow, open;
+	struct slowdown_bucket buckets[SLOWDOWN_BUCKETS];
+};
+
+bool
+flows_alone(const struct verdict *v)
+{
+	for (uint32_t c = 0; c < v->run.ncollectives; c++)
+		if (!run_is_flows(&v->run.collectives[c]))
+			return false;
+	return v->run.ncollectives != 0;
+}
+
+/* @return 0 or -ENOMEM */
+static int
+sum_up(const struct run *run, uint32_t first, uint32_t count, struct fared *fared)
+{
+	struct slowdown_flow *complete = calloc((size_t)count + 1, sizeof(*complete));
+	double *scratch = calloc((size_t)count + 1, sizeof(*scratch));
+	size_t ncomplete = 0;
+
+	*fared = (struct fared){ .flows = count };
+	for (uint32_t i = first; complete != NULL && i < first + count; i++) {
+		const struct run_step *step = &run->steps[i];
+
+		fared->slow += step->slow;
+		fared->open += !step->reported || step->open;
+		if (step->reported && !step->open && step->ideal_ps != 0)
+			complete[ncomplete++] =
+				(struct slowdown_flow){ step->bytes, step->end_ps - step->start_ps, step->ideal_ps };
+	}
+	if (complete != NULL && scratch != NULL)
+		slowdown_summary(complete, ncomplete, scratch, fared->buckets);
+	free(complete);
+	free(scratch);
+	return complete != NULL && scratch != NULL ? 0 : -ENOMEM;
+}
+
+char *
+flows_headline(const struct verdict *v, char *buf, size_t cap)
+{
+	const struct slowdown_bucket *all;
+	struct fared fared;
+
+	buf[0] = '\0';
+	if (sum_up(&v->run, 0, v->run.nsteps, &fared) != 0)
+		return buf;
+	all = &fared.buckets[SLOWDOWN_BUCKETS - 1];
+	fmt_append(buf, cap, "%u of %u flows took more than %g times as long as on an idle fabric", fared.slow, fared.flows,
+		   1 + RUN_SLOW_FLOW_PERCENT / 100.0);
+	if (all->flows != 0)
+		fmt_append(buf, cap, "; slowdown %.2f at the median, %.2f at the 99th percentile, %.2f at most", all->p50,
+			   all->p99, all->max);
+	if (fared.open != 0)
+		fmt_append(buf, cap, "; %u were not complete at the end", fared.open);
+	fmt_append(buf, cap, ".");
+	return buf;
+}
+
+int
+flows_text(const struct text *text)
+{
+	struct fared fared;
+	int rc = sum_up(&text->facts.v->run, 0, text->facts.v->run.nsteps, &fared);
+
+	if (rc != 0)
+		return rc;
+	fprintf(text->to, "# slowdown: time of a flow by that on an idle fabric\n");
+	fprintf(text->to, "# %-14s %10s %10s %10s %10s\n", "size", "flows", "p50", "p99", "max");
+	for (int b = 0; b < SLOWDOWN_BUCKETS; b++) {
+		const struct slowdown_bucket *bucket = &fared.buckets[b];
+
+		if (bucket->flows != 0)
+			fprintf(text->to, "  %-14s %10zu %10.2f %10.2f %10.2f\n", bucket->name, bucket->flows, bucket->p50,
+				bucket->p99, bucket->max);
+	}
+	return 0;
+}
+
+static json_t *
+generator_json(const struct verdict *v, const struct run_collective *c)
+{
+	json_t *buckets = json_array();
+	struct fared fared;
+
+	if (sum_up(&v->run, c->first_step, c->nsteps, &fared) != 0) {
+		json_decref(buckets);
+		return NULL;
+	}
+	for (int b = 0; b < SLOWDOWN_BUCKETS; b++) {
+		const struct slowdown_bucket *bucket = &fared.buckets[b];
+
+		buckets = value_add(buckets, json_pack("{s:s, s:I, s:o, s:o, s:o}", "size", bucket->name, "flows",
+						       (json_int_t)bucket->flows, "p50", value_real(bucket->p50), "p99",
+						       value_real(bucket->p99), "max", value_real(bucket->max)));
+	}
+	return json_pack("{s:I, s:o, s:I, s:I, s:I, s:o}", "collective", (json_int_t)c->id, "name", value_text(c->name),
+			 "flows", (json_int_t)fared.flows, "slow", (json_int_t)fared.slow, "open", (json_int_t)fared.open,
+			 "slowdown", buckets);
+}
+
+json_t *
+flows_json(const struct verdict *v)
+{
+	json_t *array = json_array();
+
+	for (uint32_t c = 0; c < v->run.ncollectives; c++)
+		if (run_is_flows(&v->run.collectives[c]))
+			array = value_add(array, generator_json(v, &v->run.collectives[c]));
+	return array;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stands for the critical path of generated flows: the slow ones, those that lost most first, so many at most. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "common/array.h"
+#include "diag/vedrfolnir/waiting/slow_flows.h"
+
+static void
+those_that_lost_most_come_first(void **state)
+{
+	const struct run_step steps[] = {
+		{ .start_ps = 0, .end_ps = 900, .expect_ps = 100, .slow = true }, /* of another iteration */
+		{ .start_ps = 10, .end_ps = 310, .expect_ps = 100, .slow = true },
+		{ .start_ps = 20, .end_ps = 1000, .expect_ps = 900 },
+		{ .start_ps = 30, .end_ps = 830, .expect_ps = 100, .slow = true },
+		{ .start_ps = 40, .end_ps = 340, .expect_ps = 100, .slow = true },
+		{ .start_ps = 50, .end_ps = 60, .expect_ps = 100, .slow = true, .open = true }, /* stuck */
+	};
+	uint32_t path[ARRAY_LEN(steps)] = { 2, 4 };
+	struct waiting_graph waiting = { .path = path, .npath = 2, .exec_ps = 7 };
+
+	slow_flows_list(steps, 1, 5, &waiting);
+	assert_int_equal(waiting.npath, 4);
+	assert_int_equal(path[0], 3);
+	assert_int_equal(path[1], 1); /* as much as the one after it: in their order */
+	assert_int_equal(path[2], 4);
+	assert_int_equal(path[3], 5);
+	assert_int_equal(waiting.exec_ps, 800 + 300 + 300 + 10);
+}
+
+static void
+they_are_bounded(void **state)
+{
+	enum { COUNT = 3 * SLOW_FLOWS_LISTED };
+	struct run_step steps[COUNT];
+	uint32_t path[COUNT];
+	struct waiting_graph waiting = { .path = path };
+
+	for (uint32_t i = 0; i < COUNT; i++)
+		steps[i] = (struct run_step){ .end_ps = 1000 + i, .expect_ps = 100, .slow = true };
+	slow_flows_list(steps, 0, COUNT, &waiting);
+	assert_int_equal(waiting.npath, SLOW_FLOWS_LISTED);
+	assert_int_equal(path[0], COUNT - 1);
+	assert_int_equal(path[SLOW_FLOWS_LISTED - 1], COUNT - SLOW_FLOWS_LISTED);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(those_that_lost_most_come_first),
+		cmocka_unit_test(they_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
