@@ -4,6 +4,7 @@
 every width and both colour schemes, by pointer and by keys, without a network, and names can do it no harm."""
 import re
 
+import streams
 from browser import Browser, Keys
 from harness import ANALYZER, SCENARIOS, check, command, rocelab, scenario_file, scratch, skip
 
@@ -188,6 +189,35 @@ def all_is_reachable(browser):
     browser.quiet("40 ranks")
 
 
+def any_schedule_is_drawn(browser):
+    """Of a job that computes, sends to all at once and computes again: see tests/sim/streams.py. The slowest is shown."""
+    out = scratch()
+    (out / "records.bin").write_bytes(streams.job())
+    command(ANALYZER, "--read", out / "records.bin", "--out", out)
+    browser.open(out / "report.html", "a job")
+    check("forward, iteration 1" in browser.text("#iterations"), "the slowest collective is named", browser.text("#iterations"))
+    check(len(browser.all("#waiting .box")) == 20 and len(browser.all("#waiting .box.local")) == 8,
+          "computation is drawn apart from sends", len(browser.all("#waiting .box.local")))
+    check("computation" in browser.text("#timeline .legend"), "and the legend says so", browser.text("#timeline .legend"))
+    # three at once from each rank; of the late one its second computation began before
+    rows = browser.script("const n = document.querySelector('#timeline .rows'); return n.clientHeight")
+    check(rows >= 4 * 3 * 16, "what a rank does at once stands in lanes", rows)
+    browser.press("#timeline .rows", Keys.ARROW_RIGHT)
+    check("computes, step 1" in browser.text("#timeline [aria-live]"), "keys begin where the critical path does",
+          browser.text("#timeline [aria-live]"))
+    browser.click("#waiting .box.x3")
+    check("computed 20.000 ms longer than configured" in browser.text("#inspector"), "a computation says what it lost",
+          browser.text("#inspector"))
+    browser.script("const input = document.querySelector('#iterations input'); input.value = 4;"
+                   "input.dispatchEvent(new Event('change'))")
+    browser.settle()
+    check(len(browser.all("#waiting .box")) == 4, "the next collective of the iteration is drawn", browser.text("#iterations"))
+    browser.click("#waiting .box.critical")
+    check("waited for h0 computes, step 5" in browser.text("#inspector"), "and says what of the first it waited for",
+          browser.text("#inspector"))
+    browser.quiet("a job")
+
+
 def names_do_no_harm(browser, run):
     """A recording whose names try to be markup: they are shown, and nothing more."""
     records = (run.dir / "records.bin").read_bytes()
@@ -223,6 +253,7 @@ def main():
         pointer_reaches_it(browser, run)
         fits(browser, run)
         names_do_no_harm(browser, run)
+        any_schedule_is_drawn(browser)
         all_is_reachable(browser)
 
 
