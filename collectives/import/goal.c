@@ -62,6 +62,8 @@ find_label(const struct goal *goal, const char *name)
 {
 	const struct label key = { .name = name };
 
+	if (goal->nlabels == 0)
+		return NULL;
 	return bsearch(&key, goal->labels, goal->nlabels, sizeof(key), compare_labels);
 }
 

@@ -191,11 +191,12 @@ static int
 bind_attribute(const struct reader *reader, const char *element, const struct attribute *attribute, const char *value,
 	       void *out)
 {
-	void *field = (char *)out + attribute->offset;
+	void *field;
 	bool good;
 
 	if (attribute->offset == IGNORED)
 		return 0;
+	field = (char *)out + attribute->offset;
 	if (attribute->text) {
 		good = strlen(value) < MSCCL_NAME;
 		if (good)

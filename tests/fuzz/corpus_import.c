@@ -35,17 +35,17 @@ bool
 chakra_seeds(const char *folder)
 {
 	static const unsigned char bytes[] = {
-		128,
+		141,
 		/* Rank 0: a send of 1000 B to rank 1, then a computation of 7 us. */
 		7, 0x0a, 5, '0', '.', '0', '.', '4',                                              /**/
-		38, 0x18, 5,                                                                      /* COMM_SEND_NODE */
+		36, 0x18, 5,                                                                      /* COMM_SEND_NODE */
 		0x52, 14, 0x0a, 9, 'c', 'o', 'm', 'm', '_', 's', 'i', 'z', 'e', 0x48, 0xe8, 0x07, /**/
 		0x52, 12, 0x0a, 8, 'c', 'o', 'm', 'm', '_', 'd', 's', 't', 0x38, 1,               /**/
 		0x22, 0, 0x2a, 0,                                                                 /**/
 		9, 0x08, 1, 0x18, 4, 0x2a, 1, 0, 0x38, 7,                                         /**/
 		/* Rank 1: its receive. */
 		7, 0x0a, 5, '0', '.', '0', '.', '4',                                              /**/
-		38, 0x18, 6,                                                                      /* COMM_RECV_NODE */
+		36, 0x18, 6,                                                                      /* COMM_RECV_NODE */
 		0x52, 14, 0x0a, 9, 'c', 'o', 'm', 'm', '_', 's', 'i', 'z', 'e', 0x48, 0xe8, 0x07, /**/
 		0x52, 12, 0x0a, 8, 'c', 'o', 'm', 'm', '_', 's', 'r', 'c', 0x38, 0,               /**/
 		0x22, 0, 0x2a, 0,                                                                 /**/

@@ -6,28 +6,47 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-/* A folder of this process, made at the first call. */
+static char input_paths[8][64], input_made[] = "/tmp/rocelab-fuzz-XXXXXX";
+static size_t input_count;
+
+static inline void
+input_remove(void)
+{
+	for (size_t i = 0; i < input_count; i++)
+		unlink(input_paths[i]);
+	rmdir(input_made);
+}
+
+/* A folder of this process, which goes with it. */
 static inline const char *
 input_folder(void)
 {
-	static char folder[] = "/tmp/rocelab-fuzz-XXXXXX";
-	static const char *made;
+	static const char *folder;
 
-	if (made == NULL)
-		made = mkdtemp(folder);
-	assert(made != NULL);
-	return made;
+	if (folder == NULL) {
+		folder = mkdtemp(input_made);
+		assert(folder != NULL && atexit(input_remove) == 0);
+	}
+	return folder;
 }
 
-/* Writes a file of the folder. @return its path, in buf of 64 bytes */
+/* Writes a file of the folder, one of eight. @return its path, in buf of 64 bytes */
 static inline char *
 input_file(const char *name, const uint8_t *data, size_t size, char buf[64])
 {
+	size_t known = 0;
 	FILE *file;
 
 	snprintf(buf, 64, "%s/%s", input_folder(), name);
+	while (known < input_count && strcmp(input_paths[known], buf) != 0)
+		known++;
+	if (known == input_count) {
+		assert(input_count < 8);
+		strcpy(input_paths[input_count++], buf);
+	}
 	file = fopen(buf, "wb");
 	assert(file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0);
 	return buf;

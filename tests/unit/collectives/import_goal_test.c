@@ -169,6 +169,7 @@ what_cannot_be_is_refused(void **state)
 		{ TWO "a: calc 1\na: calc 2\n}\n", 4, "\"a\" is a label of line 3 already" },
 		{ TWO "a: calc 1\na requires b\n}\n", 4, "has no \"b\"" },
 		{ TWO "a: calc 1\na requires a\n}\n", 4, "requires itself" },
+		{ TWO "a requires b\n}\n", 3, "has no \"a\"" },
 		{ TWO "a requires\n}\n", 3, "LABEL requires LABEL" },
 		{ TWO "1a: calc 1\n}\n", 3, "LABEL: OPERATION" },
 		{ TWO "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n}\n", 3, "more than 16 words" },

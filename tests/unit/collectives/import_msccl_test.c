@@ -189,6 +189,43 @@ dependencies_go_across_thread_blocks(void **state)
 	coll_schedule_destroy(s);
 }
 
+/*
+ * Both chunks come through one chunk of scratch: the second would overwrite the first if it came early, as it may. So
+ * messages have places of their own, from where they are copied when it is their turn.
+ */
+static void
+early_messages_wait_in_places_of_their_own(void **state)
+{
+	struct coll_schedule *s;
+	struct text t;
+
+	algo(&t, "allreduce", 2, 2, true);
+	for (int g = 0; g < 2; g++) {
+		add(&t, "<gpu id=\"%d\" i_chunks=\"2\" o_chunks=\"0\" s_chunks=\"1\">\n", g);
+		add(&t, "<tb id=\"0\" send=\"%d\" recv=\"-1\" chan=\"0\">\n", 1 - g);
+		for (int chunk = 0; chunk < 2; chunk++)
+			add(&t,
+			    "<step s=\"%d\" type=\"s\" srcbuf=\"i\" srcoff=\"%d\" dstbuf=\"s\" dstoff=\"0\" cnt=\"1\" "
+			    "depid=\"-1\" deps=\"-1\" hasdep=\"1\"/>\n",
+			    chunk, chunk);
+		add(&t, "</tb><tb id=\"1\" send=\"-1\" recv=\"%d\" chan=\"0\">\n", 1 - g);
+		for (int chunk = 0; chunk < 2; chunk++) {
+			step(&t, 2 * chunk, "r", "i", chunk, "s", 0);
+			add(&t,
+			    "<step s=\"%d\" type=\"re\" srcbuf=\"s\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"%d\" cnt=\"1\" "
+			    "depid=\"0\" deps=\"%d\" hasdep=\"0\"/>\n",
+			    2 * chunk + 1, chunk, chunk);
+		}
+		add(&t, "</tb></gpu>\n");
+	}
+	add(&t, "</algo>\n");
+	s = must_import(IMPORT_MSCCL, t.bytes, 20, 0);
+	assert_int_equal(s->op, COLL_ALLREDUCE);
+	assert_int_equal(coll_steps(s, 0), 2 + 2 + 2); /* sends, copies to scratch, sums */
+	assert_int_equal(s->memory_elems, 20 + 10 + 2 * 10);
+	coll_schedule_destroy(s);
+}
+
 static void
 refuse(const char *text, int line, const char *why)
 {
@@ -301,6 +338,7 @@ main(void)
 		cmocka_unit_test(adding_takes_time),
 		cmocka_unit_test(an_allgather_is_in_its_own_block),
 		cmocka_unit_test(dependencies_go_across_thread_blocks),
+		cmocka_unit_test(early_messages_wait_in_places_of_their_own),
 		cmocka_unit_test(what_is_no_algorithm_is_refused),
 		cmocka_unit_test(what_steps_cannot_be_is_refused),
 		cmocka_unit_test(what_would_hang_is_refused),
