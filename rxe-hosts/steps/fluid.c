@@ -304,7 +304,7 @@ set_speeds(struct run *run)
 		at->left_ps = fmax(at->left_ps - (double)(run->now_ps - at->since_ps) * at->speed, 0);
 		at->since_ps = run->now_ps;
 		at->speed = speed;
-		at->next_ps = run->now_ps + (uint64_t)ceil(at->left_ps / speed);
+		at->next_ps = run->now_ps + (uint64_t)llround(at->left_ps / speed);
 		heap_sift(run, index);
 	}
 }

@@ -45,12 +45,10 @@ add(struct plan_builder *b, uint32_t ranks, const struct graph *graph, uint32_t 
 	}
 	b->plan->ncollectives++;
 	assert(plan_make_flows(b, index, &config) == 0);
-	for (uint32_t i = 0; i < coll_all_steps(c->schedule); i++)
-		c->steps[i].expect_ps = 30 * PS_PER_MS;
 }
 
-static struct plan *
-make_plan(const struct topo *topo, uint32_t ranks, bool notify, const struct graph *graphs, uint32_t count)
+struct plan *
+graph_rig_plan(const struct topo *topo, uint32_t ranks, bool notify, const struct graph *graphs, uint32_t count)
 {
 	const struct plan_options options = { .data_prio = 3, .notify = notify };
 	uint32_t slots[STAR_MAX_HOSTS] = { 0 };
@@ -68,8 +66,6 @@ make_plan(const struct topo *topo, uint32_t ranks, bool notify, const struct gra
 	b.plan->real = true;
 	for (uint32_t i = 0; i < count; i++)
 		add(&b, ranks, &graphs[i], i);
-	for (uint32_t f = 0; f < b.plan->flows.count; f++)
-		b.plan->of[f].base_rtt_ps = 10 * PS_PER_US;
 	assert(plan_check_tuples(&b) == 0 && b.plan->flows.count <= SCRIPTED_FLOWS);
 	return b.plan;
 }
@@ -85,7 +81,12 @@ graph_rig_init(struct steps_rig *rig, uint32_t ranks, enum rec_policy policy, co
 		.detection = { .policy = (int)policy, .detections = 3, .rtt_percent = 120, .transfer = true },
 	};
 	star_init(&rig->star, ranks);
-	rig->plan = make_plan(&rig->star.topo, ranks, policy != REC_POLICY_OFF, graphs, count);
+	rig->plan = graph_rig_plan(&rig->star.topo, ranks, policy != REC_POLICY_OFF, graphs, count);
+	for (uint32_t f = 0; f < rig->plan->flows.count; f++)
+		rig->plan->of[f].base_rtt_ps = 10 * PS_PER_US;
+	for (uint32_t c = 0; c < count; c++)
+		for (uint32_t i = 0; i < coll_all_steps(rig->plan->collectives[c].schedule); i++)
+			rig->plan->collectives[c].steps[i].expect_ps = 30 * PS_PER_MS;
 	for (uint32_t h = 0; h < ranks; h++) {
 		struct step_engine_config config = {
 			.plan = rig->plan,

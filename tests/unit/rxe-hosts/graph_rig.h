@@ -21,12 +21,17 @@ struct graph {
 };
 
 /*
- * Payload is real, elements are int32. Every flow has a base RTT of 10 us, every step an expected time of 30 ms.
+ * Payload is real, elements are int32. graph_rig_init() gives every flow a base RTT of 10 us, every step an expected time
+ * of 30 ms.
  * @param delay_ps  start hook, NULL: none
  */
 void graph_rig_init(struct steps_rig *rig, uint32_t ranks, enum rec_policy policy, const struct graph *graphs,
 		    uint32_t count,
 		    uint64_t (*delay_ps)(const void *ctx, uint32_t node, uint32_t collective, uint32_t step));
+
+/* The plan alone, without times. @param ranks  at most the topology's hosts. The caller destroys it */
+struct plan *graph_rig_plan(const struct topo *topo, uint32_t ranks, bool notify, const struct graph *graphs,
+			    uint32_t count);
 
 /* The memory of a collective's rank in an iteration. */
 int32_t *graph_rig_memory(const struct steps_rig *rig, uint32_t collective, uint32_t rank, uint32_t iteration);
