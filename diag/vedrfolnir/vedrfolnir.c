@@ -117,7 +117,17 @@ build_graph(struct diagnosing *d, uint32_t i, enum prov_share share, struct prov
 	return rc;
 }
 
-/* The critical path's steps come first, so that the limit never leaves one of them out. */
+#define TURNS 3
+
+/* When a slow step has its graph built: the limit never leaves out what is on the path, nor what is shown. */
+static int
+turn_of(const struct vedrfolnir_step *step)
+{
+	if (step->critical)
+		return step->shown ? 0 : 1;
+	return 2;
+}
+
 static int
 build_graphs(struct diagnosing *d, enum prov_share share, struct err *err)
 {
@@ -132,9 +142,9 @@ build_graphs(struct diagnosing *d, enum prov_share share, struct err *err)
 	own->graphs = run_alloc(slow < VEDRFOLNIR_MAX_GRAPHS ? slow : VEDRFOLNIR_MAX_GRAPHS, sizeof(*own->graphs), err);
 	if (own->graphs == NULL)
 		rc = -ENOMEM;
-	for (int critical = 1; critical >= 0; critical--) {
+	for (int turn = 0; turn < TURNS; turn++) {
 		for (uint32_t i = 0; rc == 0 && i < d->run->nsteps; i++) {
-			if (!d->run->steps[i].slow || own->steps[i].critical != (critical == 1))
+			if (!d->run->steps[i].slow || turn_of(&own->steps[i]) != turn)
 				continue;
 			if (own->ngraphs == VEDRFOLNIR_MAX_GRAPHS)
 				d->section->skipped++;

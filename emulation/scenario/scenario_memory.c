@@ -11,6 +11,8 @@
 #define ITERATION_BYTES 1000
 /* The plan, state and line of a generated flow; a queue pair's two ends and its places at ports. */
 #define MESSAGE_BYTES 200
+/* What is reported of one that is judged, with the analyzer: at load 0.5, where half of them are slow. */
+#define JUDGED_BYTES 24000
 #define CONNECTION_BYTES 8000
 /* A port that does nothing, measured with 82000 of them. */
 #define PORT_BYTES 36000
@@ -151,7 +153,7 @@ count_messages(const struct scenario *sc, struct part *part)
 	for (uint32_t i = 0; i < sc->plan->flows.count; i++)
 		connections += sc->plan->of[i].kind == FLOW_TRAFFIC;
 	part->what = "generated flows";
-	part->bytes = add(times(sc->plan->nmessages, MESSAGE_BYTES + (sc->plan->judged ? STEP_BYTES : 0)),
+	part->bytes = add(times(sc->plan->nmessages, MESSAGE_BYTES + (sc->plan->judged ? JUDGED_BYTES : 0)),
 			  times(connections, CONNECTION_BYTES));
 	err_set(&part->how, 0, "%u flows on %llu connections: lower the generators' until, load or connections",
 		sc->plan->nmessages, (unsigned long long)connections);
