@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "collectives/builder.h"
+#include "collectives/closing.h"
 #include "collectives/spread.h"
 #include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/plan_build.h"
@@ -107,6 +108,8 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 		one = plan_file_read(b->options->cfg, config, groups.ranks, &c->type, b->err);
 	else
 		one = create_one(config, groups.ranks, coll_elem_bytes(c->type), &cause);
+	if (one != NULL && c->iterations > 1)
+		one = coll_schedule_close(one, &cause);
 	if (one != NULL)
 		c->schedule = spread(b, index, &groups, one, &cause);
 	free(groups.rank_of);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collectives/closing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/builder.h"
+#include "collectives/proof/graph.h"
+
+/* Sets of ranks: whose start something depends on. */
+struct starts {
+	uint32_t words;    /* of a set */
+	uint64_t *of_step; /* [steps] a step's end */
+	uint64_t *of_end;  /* [ranks] the end of a rank's part */
+};
+
+static int find_starts(struct starts *starts, const struct graph *graph);
+static bool holds(const struct starts *starts, const struct graph *graph);
+static struct coll_schedule *add_barrier(const struct graph *graph, struct err *err);
+
+struct coll_schedule *
+coll_schedule_close(struct coll_schedule *schedule, struct err *err)
+{
+	struct coll_schedule *closed = NULL;
+	struct starts starts = { 0 };
+	struct graph graph;
+	int rc = graph_init(&graph, schedule, err);
+
+	if (rc != 0) {
+		coll_schedule_destroy(schedule);
+		errno = -rc;
+		return NULL;
+	}
+	rc = find_starts(&starts, &graph);
+	if (rc != 0)
+		err_set(err, rc, "no memory to see whether a schedule of %u steps may be iterated",
+			coll_all_steps(schedule));
+	else if (holds(&starts, &graph))
+		closed = schedule;
+	else
+		closed = add_barrier(&graph, err);
+	rc = closed == NULL && rc == 0 ? -errno : rc;
+	free(starts.of_step);
+	free(starts.of_end);
+	graph_fini(&graph);
+	if (closed != schedule)
+		coll_schedule_destroy(schedule);
+	if (closed == NULL)
+		errno = -rc;
+	return closed;
+}
+
+static void
+unite(const struct starts *starts, uint64_t *into, const uint64_t *from)
+{
+	for (uint32_t i = 0; i < starts->words; i++)
+		into[i] |= from[i];
+}
+
+static int
+find_starts(struct starts *starts, const struct graph *graph)
+{
+	const struct coll_schedule *schedule = graph->schedule;
+	uint32_t all = coll_all_steps(schedule);
+
+	starts->words = (schedule->ranks + 63) / 64;
+	starts->of_step = calloc((size_t)all + 1, starts->words * sizeof(*starts->of_step));
+	starts->of_end = calloc(schedule->ranks, starts->words * sizeof(*starts->of_end));
+	if (starts->of_step == NULL || starts->of_end == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < all; i++) {
+		uint32_t step = graph->order[i], rank = graph->rank_of[step], peer = schedule->steps[step].peer;
+		uint64_t *set = starts->of_step + (size_t)step * starts->words;
+
+		set[rank / 64] |= 1ull << rank % 64;
+		for (uint32_t p = graph->first_prev[step]; p < graph->first_prev[step + 1]; p++)
+			unite(starts, set, starts->of_step + (size_t)graph->prev[p] * starts->words);
+		unite(starts, starts->of_end + (size_t)rank * starts->words, set);
+		unite(starts, starts->of_end + (size_t)peer * starts->words, set);
+	}
+	return 0;
+}
+
+/* Whether every sender's end depends on the start of whom it sends to. */
+static bool
+holds(const struct starts *starts, const struct graph *graph)
+{
+	for (uint32_t i = 0; i < coll_all_steps(graph->schedule); i++) {
+		uint32_t peer = graph->schedule->steps[i].peer;
+		const uint64_t *end = starts->of_end + (size_t)graph->rank_of[i] * starts->words;
+
+		if (peer != graph->rank_of[i] && (end[peer / 64] >> peer % 64 & 1) == 0)
+			return false;
+	}
+	return true;
+}
+
+/* A barrier while it is being added. */
+struct barrier {
+	struct coll_builder *builder;
+	const struct graph *graph;
+	uint32_t *members;     /* [count] ranks that send or receive */
+	uint32_t *place;       /* [ranks] where among those, COLL_NONE */
+	uint64_t *elems;       /* [ranks] something that each of them has in the end */
+	struct coll_dep *sent; /* [count] the messages of the last round */
+	struct coll_dep *now;  /* [count] and of this one */
+	uint32_t count;
+};
+
+static void
+copy_steps(const struct barrier *barrier)
+{
+	const struct coll_schedule *s = barrier->graph->schedule;
+
+	for (uint32_t r = 0; r < s->ranks; r++)
+		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
+			const struct coll_step *at = coll_step_at(s, r, step);
+			struct coll_chunk chunk = { at->src_elems, at->dst_elems, at->count_elems, at->reduce };
+
+			if (at->peer == r)
+				coll_builder_local(barrier->builder, r, at->channel, &chunk, at->compute_ps);
+			else
+				coll_builder_send(barrier->builder, r, at->peer, at->channel, &chunk);
+			for (uint32_t i = 0; i < at->ndeps; i++)
+				coll_builder_depend(barrier->builder, (struct coll_dep){ r, step },
+						    s->deps[at->first_dep + i]);
+		}
+}
+
+/* Who takes part, and what each has to send: what it has sent or received before. */
+static void
+find_members(struct barrier *barrier)
+{
+	const struct coll_schedule *s = barrier->graph->schedule;
+
+	for (uint32_t r = 0; r < s->ranks; r++)
+		barrier->elems[r] = UINT64_MAX;
+	for (uint32_t i = 0; i < coll_all_steps(s); i++) {
+		const struct coll_step *at = &s->steps[i];
+		uint32_t rank = barrier->graph->rank_of[i];
+
+		if (at->peer == rank)
+			continue;
+		barrier->elems[rank] = at->src_elems;
+		if (barrier->elems[at->peer] == UINT64_MAX)
+			barrier->elems[at->peer] = at->dst_elems;
+	}
+	for (uint32_t r = 0; r < s->ranks; r++) {
+		barrier->place[r] = COLL_NONE;
+		if (barrier->elems[r] == UINT64_MAX)
+			continue;
+		barrier->place[r] = barrier->count;
+		barrier->members[barrier->count++] = r;
+	}
+}
+
+/* Whether some step of a rank waits for another step. */
+static bool
+is_waited_for(const struct graph *graph, uint32_t step, uint32_t rank)
+{
+	for (uint32_t i = graph->first_next[step]; i < graph->first_next[step + 1]; i++)
+		if (graph->rank_of[graph->next[i]] == rank)
+			return true;
+	return false;
+}
+
+/* All that ends a rank's part comes before its first message. */
+static void
+depend_on_ends(const struct barrier *barrier)
+{
+	const struct graph *graph = barrier->graph;
+
+	for (uint32_t i = 0; i < coll_all_steps(graph->schedule); i++) {
+		uint32_t rank = graph->rank_of[i], peer = graph->schedule->steps[i].peer;
+		struct coll_dep end = { rank, graph_number(graph, i) };
+
+		if (barrier->place[rank] != COLL_NONE && !is_waited_for(graph, i, rank))
+			coll_builder_depend(barrier->builder, barrier->sent[barrier->place[rank]], end);
+		if (peer != rank && !is_waited_for(graph, i, peer))
+			coll_builder_depend(barrier->builder, barrier->sent[barrier->place[peer]], end);
+	}
+}
+
+/* In a round each member sends to the one so far behind it, when it has heard from the one half as far before it. */
+static void
+add_round(const struct barrier *barrier, uint32_t distance, uint64_t elem)
+{
+	for (uint32_t m = 0; m < barrier->count; m++) {
+		uint32_t rank = barrier->members[m], to = barrier->members[(m + distance) % barrier->count];
+		struct coll_chunk chunk = { .src_elems = barrier->elems[rank], .dst_elems = elem, .count_elems = 1 };
+
+		barrier->now[m] = coll_builder_send(barrier->builder, rank, to, 0, &chunk);
+		if (distance == 1)
+			continue;
+		coll_builder_depend(barrier->builder, barrier->now[m], barrier->sent[m]);
+		coll_builder_depend(barrier->builder, barrier->now[m],
+				    barrier->sent[(m + barrier->count - distance / 2) % barrier->count]);
+	}
+	memcpy(barrier->sent, barrier->now, barrier->count * sizeof(*barrier->sent));
+	if (distance == 1)
+		depend_on_ends(barrier);
+}
+
+static struct coll_schedule *
+finish(const struct barrier *barrier, uint64_t memory_elems, struct err *err)
+{
+	const struct coll_schedule *s = barrier->graph->schedule;
+	struct coll_params params = {
+		.op = s->op,
+		.algorithm = s->algorithm,
+		.ranks = s->ranks,
+		.count_elems = s->count_elems,
+		.root = s->root,
+		.counts = s->counts,
+		.pairs = s->pairs,
+		.npairs = s->npairs,
+	};
+	struct coll_layout layout = { .in_elems = s->in_elems, .out_elems = s->out_elems, .memory_elems = memory_elems };
+
+	return coll_builder_finish(barrier->builder, &params, &layout, err);
+}
+
+static struct coll_schedule *
+add_barrier(const struct graph *graph, struct err *err)
+{
+	uint32_t ranks = graph->schedule->ranks;
+	uint64_t elem = graph->schedule->memory_elems;
+	struct barrier barrier = {
+		.graph = graph,
+		.members = calloc(ranks, sizeof(*barrier.members)),
+		.place = calloc(ranks, sizeof(*barrier.place)),
+		.elems = calloc(ranks, sizeof(*barrier.elems)),
+		.sent = calloc(ranks, sizeof(*barrier.sent)),
+		.now = calloc(ranks, sizeof(*barrier.now)),
+	};
+	struct coll_schedule *closed = NULL;
+
+	if (barrier.members == NULL || barrier.place == NULL || barrier.elems == NULL || barrier.sent == NULL ||
+	    barrier.now == NULL) {
+		err_set(err, -ENOMEM, "no memory for a barrier of %u ranks", ranks);
+		errno = ENOMEM;
+	} else {
+		barrier.builder = coll_builder_create(ranks);
+		find_members(&barrier);
+		copy_steps(&barrier);
+		for (uint32_t distance = 1; distance < barrier.count; distance *= 2)
+			add_round(&barrier, distance, elem++);
+		closed = finish(&barrier, elem, err);
+	}
+	free(barrier.members);
+	free(barrier.place);
+	free(barrier.elems);
+	free(barrier.sent);
+	free(barrier.now);
+	return closed;
+}
