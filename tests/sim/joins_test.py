@@ -7,15 +7,33 @@ from harness import SCENARIOS, check, dpswitch, page_data, rocelab, scenario_fil
 
 FABRIC = (SCENARIOS / "include" / "two-pods.inc").read_text()
 
+GOAL = """num_ranks 2
+rank 0 {
+l1: calc 50000
+l2: send 400000b to 1 tag 1
+l3: send 200000b to 1 tag 2
+l2 requires l1
+l3 requires l1
+}
+rank 1 {
+r1: recv 400000b from 0 tag 1
+r2: recv 200000b from 0 tag 2
+l1: calc 20000
+l1 requires r1
+l1 requires r2
+}
+"""
 SCENARIO = scenario_file(FABRIC + """
 detection = { detections = 3; };
 collectives = (
   { op = "allgather"; algorithm = "ring"; ranks = [ "12", "14", "16", "18" ]; step_bytes = "2MB"; iterations = 3; },
-  { op = "allreduce"; algorithm = "halving-doubling"; ranks = [ "13", "15", "17", "19" ]; bytes = "4MB"; iterations = 2; }
+  { op = "allreduce"; algorithm = "halving-doubling"; ranks = [ "13", "15", "17", "19" ]; bytes = "4MB"; iterations = 2; },
+  { ranks = [ "12", "16" ]; schedule = { kind = "goal"; file = "pair.goal"; }; start = "1us"; }
 );
 flows = ( { src = "13"; dst = "14"; sport = 7; bytes = "6MB"; } );
 faults = ( { kind = "slow-host"; host = "16"; delay = "300us"; step = 2; } );
 """)
+(SCENARIO.parent / "pair.goal").write_text(GOAL)
 run = rocelab(SCENARIO)
 stream = records.read(run.dir / "records.bin")
 verdict, rows = run.verdict, run.steps()
@@ -27,7 +45,7 @@ def key(item, *more):
 
 described = {(c.job, c.id, c.iteration): c for _, c in records.of(stream, records.COLLECTIVE)}
 scheduled = {(s.collective, s.iteration, s.rank, s.step): s for _, s in records.of(stream, records.SCHEDULE)}
-check(len(described) == 5, "five iterations are described", described.keys())
+check(len(described) == 6, "six iterations are described", described.keys())
 
 check({key(c) for c in verdict["collectives"]} == set(described), "verdict.json has them", verdict["collectives"])
 numbered = {(job["job"], c["collective"], i): c for job in run.run["jobs"] for c in job["collectives"]
@@ -43,6 +61,8 @@ check({name[1:] for name in names} == set(scheduled), "and those that are schedu
 check(all(name[:3] in described for name in names), "of collectives that are described")
 check(all(int(row["bytes"]) == scheduled[key(row, "rank", "step")[1:]].bytes and
           int(row["channel"]) == scheduled[key(row, "rank", "step")[1:]].channel for row in mine), "with their sizes and channels")
+check([row["bytes"] for row in mine if row["src"] == row["dst"]] == ["0", "0"], "computation is there as well",
+      [row for row in mine if row["src"] == row["dst"]])
 check([row["step"] for row in rows if row["job"] == "-"] == ["0"], "a background flow is nobody's step", rows)
 
 reported = {(s.collective, s.iteration, s.rank, s.step): s for _, s in records.of(stream, records.STEP)}
@@ -79,7 +99,7 @@ for number, job in jobs.items():
 
 named = [(c["name"], c["iteration"]) for c in sorted(verdict["collectives"], key=key)]
 rows = [line.split() for line in run.report.splitlines()]
-check([(row[9], int(row[8])) for row in rows if len(row) == 10 and row[1] in ("allgather/ring", "allreduce/halving-doubling")] ==
+check([(row[9], int(row[8])) for row in rows if len(row) == 10 and row[0].isdigit() and "/" in row[1]] ==
       named, "the report's table names them", run.report)
 rows = [line.split() for line in dpswitch(SCENARIO).stdout.splitlines()]
 check([(row[10], int(row[11])) for row in rows if len(row) == 12 and row[0].isdigit()] == named, "and so do the results", rows)

@@ -175,6 +175,13 @@ bool cause_poll_follows(const struct evidence *ev, uint32_t i);
 bool cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
 	       const struct prov_at *other);
 /*
+ * Does the victim share its NIC with this flow by the schedule? What one rank of a collective sends at once: the expected
+ * time has that in it, and behind the NIC they are in nobody's way that is not slower. Flows without a collective are no
+ * plan: what is expected of each is its time alone.
+ */
+bool cause_is_planned(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
+		      const struct prov_port *port, const struct prov_at *other);
+/*
  * A port of equal cost that stood idle while flows of the collective met at this one, which a hash chose for the
  * victim (load_imbalance.c). @return EV_NONE: there is none, nobody reported it, or no other flow of the collective
  * was sent there by a hash

@@ -44,18 +44,6 @@ add_culprit(struct cause_set *set, uint32_t step, const struct prov_graph *graph
 								   .waits = other->cf_wait };
 }
 
-/* What a rank sends at once shares its NIC by the schedule: the expected time has that in it. */
-static bool
-is_planned(const struct cause_set *set, const struct prov_graph *graph, const struct prov_port *port,
-	   const struct prov_at *other)
-{
-	const struct evidence *ev = set->in->ev;
-	const struct ev_flow *victim = &ev->flows[graph->flows[graph->victim]],
-			     *flow = &ev->flows[graph->flows[other->flow]];
-
-	return ev->nodes[ev->ports[port->port].node].host && flow->of != EV_NONE && flow->of == victim->of;
-}
-
 static void
 look(struct cause_set *set, uint32_t step)
 {
@@ -75,7 +63,7 @@ look(struct cause_set *set, uint32_t step)
 		for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
 			const struct prov_at *other = &graph->ats[a];
 
-			if (cause_met(set, step, graph, cf, other) && !is_planned(set, graph, port, other) &&
+			if (cause_met(set, step, graph, cf, other) && !cause_is_planned(set, step, graph, port, other) &&
 			    !(incast && cause_same_end(set, graph->flows[other->flow], step)) &&
 			    !(imbalance && set->in->ev->flows[graph->flows[other->flow]].collective))
 				add_culprit(set, step, graph, port, cf, other);

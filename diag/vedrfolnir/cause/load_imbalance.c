@@ -85,8 +85,8 @@ is_own_by_hash(const struct cause_set *set, uint32_t step, const struct prov_gra
 {
 	uint32_t flow = graph->flows[other->flow];
 
-	return set->in->ev->flows[flow].collective && cause_met(set, step, graph, cf, other) &&
-	       evidence_choice(set->in->ev, flow, port->port) != NULL;
+	return set->in->ev->flows[flow].collective && !cause_is_planned(set, step, graph, port, other) &&
+	       cause_met(set, step, graph, cf, other) && evidence_choice(set->in->ev, flow, port->port) != NULL;
 }
 
 /* When the victim met such flows; nothing if it did not. */
@@ -146,7 +146,8 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
 		const struct prov_at *other = &graph->ats[a];
 
-		if (!ev->flows[graph->flows[other->flow]].collective || !cause_met(set, step, graph, cf, other))
+		if (!ev->flows[graph->flows[other->flow]].collective || cause_is_planned(set, step, graph, port, other) ||
+		    !cause_met(set, step, graph, cf, other))
 			continue;
 		cause_flow(set, finding, graph->flows[other->flow], other->cf_wait);
 		cause_time(finding, other->from_ps > cf->from_ps ? other->from_ps : cf->from_ps,

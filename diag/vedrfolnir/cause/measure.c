@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What signatures ask of steps and ports. */
 #include "common/pkt.h"
+#include "common/wire/collective.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
 bool
@@ -85,6 +86,20 @@ cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *g
 	return other->flow != graph->victim && other->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
 	       other->depth_sum >= CAUSE_MIN_WAIT * other->packets && other->together &&
 	       cause_at_once(set, graph->flows[other->flow], step);
+}
+
+bool
+cause_is_planned(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+		 const struct prov_at *other)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct rec_collective *of = EV_AT(ev->collectives, struct rec_collective, set->in->steps[step].collective);
+	const struct ev_flow *victim = &ev->flows[graph->flows[graph->victim]],
+			     *flow = &ev->flows[graph->flows[other->flow]];
+
+	return of->op != COLL_FLOWS && flow->of != EV_NONE && flow->of == victim->of &&
+	       flow->src_port == victim->src_port && flow->src_port != EV_NONE &&
+	       ev->ports[port->port].rate_bps >= ev->ports[flow->src_port].rate_bps;
 }
 
 bool

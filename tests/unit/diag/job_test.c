@@ -228,11 +228,12 @@ followers_are_late_against_their_own_part(void **state)
 	verdict_destroy(v);
 }
 
-/* Two sends at once share their NIC as planned; a flow that the schedule does not have is a culprit there. */
+/* Two sends at once share their NIC as planned, and so what comes behind; a flow that is not scheduled is a culprit. */
 static void
 planned_sharing_is_no_contention(void **state)
 {
-	for (int planned = 0; planned < 2; planned++) {
+	for (int i = 0; i < 4; i++) {
+		int planned = i % 2, behind = i / 2;
 		struct rec_tuple other = planned ? records_tuple(H17, H15, 20011) : records_tuple(H17, H19, 99);
 		struct records r;
 		struct verdict *v;
@@ -241,10 +242,11 @@ planned_sharing_is_no_contention(void **state)
 		report(&r, F0_COMPUTE, 0, 0, 10 * MS);
 		report(&r, F0_SEND, F0_COMPUTE, 10 * MS, 50 * MS);
 		report(&r, F0_SEND_TOO, F0_COMPUTE, 10 * MS, 50 * MS);
-		case_contention(&r, H17, 0, 10, 49, 60, records_tuple(H17, H15, 20010), 250000, other, 250000);
+		case_contention(&r, behind ? SW2 : H17, behind ? 2 : 0, 10, 49, 60, records_tuple(H17, H15, 20010), 250000,
+				other, 250000);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_true(v->run.steps[F0_SEND].slow);
-		assert_int_equal(case_find(v, FINDING_FLOW_CONTENTION, "17:1", NULL) == NULL, planned);
+		assert_int_equal(case_find(v, FINDING_FLOW_CONTENTION, behind ? "2:3" : "17:1", NULL) == NULL, planned);
 		verdict_destroy(v);
 	}
 }
