@@ -305,7 +305,7 @@ find_latest(struct work *work, const uint32_t *order)
 
 struct coll_schedule *
 expand(const struct program *program, const struct links *links, const uint32_t *order, const struct coll_params *params,
-       const struct coll_layout *layout, struct err *err)
+       const struct coll_layout *layout, struct origins *origins, struct err *err)
 {
 	size_t n = program->nops + 1;
 	struct work work = {
@@ -336,35 +336,14 @@ expand(const struct program *program, const struct links *links, const uint32_t 
 		coll_builder_destroy(work.builder);
 		errno = -rc;
 	}
+	*origins = (struct origins){ work.first_step, work.by_step };
 	free(work.of);
 	free(work.step);
-	free(work.by_step);
-	free(work.first_step);
 	free(work.nsteps);
 	free(work.latest);
 	free(work.bundles);
 	free(work.sets);
 	free(work.gather);
 	free(work.implied);
-	return schedule;
-}
-
-struct coll_schedule *
-program_schedule(const struct program *program, const struct coll_params *params, const struct coll_layout *layout,
-		 struct err *err)
-{
-	uint32_t *order = malloc((program->nops + 1) * sizeof(*order));
-	struct coll_schedule *schedule = NULL;
-	struct links links = { 0 };
-	int rc = order != NULL ? links_init(&links, program, err) : err_set(err, -ENOMEM, "out of memory for operations");
-
-	if (rc == 0)
-		rc = order_operations(program, &links, order, err);
-	if (rc == 0)
-		schedule = expand(program, &links, order, params, layout, err);
-	else
-		errno = -rc;
-	links_fini(&links);
-	free(order);
 	return schedule;
 }

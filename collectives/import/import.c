@@ -51,41 +51,19 @@ import_read(const char *path, size_t *length, struct err *err)
 	return NULL;
 }
 
-/* Reads and proves. @param proved  cleared where the schedule is one, but does not do what it is for */
-static struct coll_schedule *
-attempt(const struct import_options *options, bool staged, bool *proved, struct err *err)
-{
-	struct coll_schedule *schedule = import_format(options->kind)->read(options, staged, err);
-	struct err cause = { 0 };
-	int rc;
-
-	*proved = true;
-	if (schedule == NULL || schedule->op == COLL_CUSTOM)
-		return schedule;
-	rc = coll_schedule_check(schedule, &cause);
-	if (rc == 0)
-		return schedule;
-	*proved = rc != -EINVAL;
-	err_set(err, rc, "%s does no %s: %s", options->path, coll_op_name(schedule->op), cause.text);
-	coll_schedule_destroy(schedule);
-	errno = -rc;
-	return NULL;
-}
-
 struct coll_schedule *
 import_schedule(const struct import_options *options, struct err *err)
 {
+	const struct import_format *format = import_format(options->kind);
 	struct err first = { 0 };
-	bool proved;
-	struct coll_schedule *schedule = attempt(options, false, &proved, &first);
+	struct coll_schedule *schedule = format->read(options, false, &first);
+	int rc = errno;
 
-	if (schedule == NULL && !proved && import_format(options->kind)->stages)
-		return attempt(options, true, &proved, err);
-	if (schedule == NULL) {
-		int rc = errno;
-
-		err_set(err, -rc, "%s", first.text);
-		errno = rc;
-	}
-	return schedule;
+	if (schedule != NULL)
+		return schedule;
+	if (rc == EPROTO && format->stages)
+		return format->read(options, true, err);
+	err_set(err, -rc, "%s", first.text);
+	errno = rc;
+	return NULL;
 }

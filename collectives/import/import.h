@@ -56,7 +56,8 @@ const struct import_format *import_format(enum import_kind kind);
 /*
  * The schedule of a file. Where the file names an operation that is known here, it is proved to do it
  * (coll_schedule_check()).
- * @return NULL with err (the file's place, what was found, what would be right) and errno set: EINVAL, E2BIG, ENOMEM
+ * @return NULL with err (the file's place, what was found, what would be right) and errno set: EINVAL, E2BIG, ENOMEM,
+ *         EPROTO: it does not do that
  */
 struct coll_schedule *import_schedule(const struct import_options *options, struct err *err);
 

@@ -86,7 +86,8 @@ int program_fail(const struct program *program, uint32_t op, struct err *err, co
  * The schedule. A step starts as soon as all that its operation waits for is over. Steps of a rank are numbered in the
  * order in which a network without contention would start them, so that the order of one channel is one that is met.
  * @return NULL with err and errno set, naming operations by their places: EINVAL: a send that nobody receives, a
- *         receive that never comes, unequal lengths, operations that wait for each other; E2BIG; ENOMEM
+ *         receive that never comes, unequal lengths, operations that wait for each other; EPROTO: it does not do what
+ *         params->op promises (coll_schedule_check()); E2BIG; ENOMEM
  */
 struct coll_schedule *program_schedule(const struct program *program, const struct coll_params *params,
 				       const struct coll_layout *layout, struct err *err);

@@ -28,6 +28,21 @@ void links_fini(struct links *links);
  */
 int order_operations(const struct program *program, const struct links *links, uint32_t *order, struct err *err);
 
-/* The schedule of operations in their order. @return NULL with err and errno set */
+/* Which operations a schedule's steps are. */
+struct origins {
+	uint32_t *first; /* [ranks] into ops */
+	uint32_t *ops;   /* of each rank's steps; PROGRAM_NONE: of none */
+};
+
+/* The schedule of operations in their order. @param origins  filled; both the caller's to free
+ * @return NULL with err and errno set */
 struct coll_schedule *expand(const struct program *program, const struct links *links, const uint32_t *order,
-			     const struct coll_params *params, const struct coll_layout *layout, struct err *err);
+			     const struct coll_params *params, const struct coll_layout *layout, struct origins *origins,
+			     struct err *err);
+
+/*
+ * Proves that the schedule does what its operation promises. @return 0; -EPROTO: it does not, -ENOMEM; with err set, the
+ * steps that it names by their places too
+ */
+int prove(const struct program *program, const struct coll_schedule *schedule, const struct origins *origins,
+	  struct err *err);

@@ -327,7 +327,13 @@ what_does_not_do_its_work_is_refused(void **state)
 	last = strstr(t.bytes, "\"rrcs\"");
 	assert_non_null(last);
 	memcpy(last, "\"rcs\" ", 6);
-	must_refuse(IMPORT_MSCCL, t.bytes, 40, 0, "does no allreduce");
+	must_refuse(IMPORT_MSCCL, t.bytes, 40, 0, "does no allreduce: rank 0 ends incomplete");
+	ring_allreduce(&t, 4, true, "rrs");
+	last = strstr(t.bytes, "srcoff=\"3\"");
+	assert_non_null(last);
+	last[8] = '2';
+	must_refuse(IMPORT_MSCCL, t.bytes, 40, 0, "rank 1 step 2 adds elements 30");
+	must_refuse(IMPORT_MSCCL, t.bytes, 40, 16, "gpu 1 tb 0 step 1"); /* where it is noticed */
 }
 
 int
