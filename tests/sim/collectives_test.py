@@ -33,8 +33,8 @@ def right(done, name):
     check(done.code == 0 and done.wrong() == ["0"] * 3, f"{name}: no element is wrong", done.stdout + done.stderr)
 
 
-# A schedule from a file has neither.
-ops, algorithms = set(names("COLL_OPS")) - {"custom"}, set(names("COLL_ALGORITHMS")) - {"file"}
+# A schedule from a file has neither, and generated flows have none.
+ops, algorithms = set(names("COLL_OPS")) - {"custom", "flows"}, set(names("COLL_ALGORITHMS")) - {"file"}
 served = set()
 for op, algorithm in itertools.product(sorted(ops), sorted(algorithms)):
     name = f"{op} by {algorithm}"
@@ -54,3 +54,15 @@ for op, algorithm in itertools.product(sorted(ops), sorted(algorithms)):
     right(done, f"{name}: 40 kB of float32")
 check({op for op, _ in served} == ops, "every operation has an algorithm", served)
 check({algorithm for _, algorithm in served} == algorithms, "every algorithm has an operation", served)
+
+# The first of a chain of four would run away from the last, were there no barrier between iterations.
+goal = scenario_file("num_ranks 4\n" + "".join(
+    f"rank {r} {{\n" + (f"l1: recv 9000b from {r - 1} tag 0\n" if r > 0 else "") +
+    (f"l2: send 9000b to {r + 1} tag 0\n" if r < 3 else "") + ("l2 requires l1\n" if 0 < r < 3 else "") + "}\n"
+    for r in range(4)), "chain.goal")
+out = scratch()
+done = Run(out, command(ROCELAB, "run", scenario_file(f"""topology = {{ kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 2; }};
+collectives = ( {{ schedule = {{ kind = "goal"; file = "{goal}"; }}; iterations = 9; }} );
+"""), "--out", out, expect=None))
+check(done.code == 0 and done.run["end_reason"] == "complete", "a chain from a file is iterated", done.stdout + done.stderr)
+check(len(done.steps()) == 9 * (3 + 4 * 2), "with a barrier of two rounds", len(done.steps()))
