@@ -150,6 +150,13 @@ coll_builder_depend(struct coll_builder *builder, struct coll_dep step, struct c
 	builder->edges[builder->nedges++] = (struct edge){ .step = step, .on = on };
 }
 
+void
+coll_builder_fail(struct coll_builder *builder, int rc)
+{
+	if (builder != NULL && builder->failed == 0)
+		builder->failed = rc;
+}
+
 /* Sorts the steps by rank. @return 0 or -ENOMEM */
 static int
 place_steps(const struct coll_builder *builder, struct coll_schedule *schedule)

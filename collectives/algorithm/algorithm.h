@@ -7,13 +7,21 @@
 
 #include "collectives/builder.h"
 
+#define COLL_DEFAULT_CHUNKS 8
+
 /* How it does one operation. */
 struct coll_method {
 	/* Adds all steps, for parameters that check accepted. NULL: it does not have the operation. */
 	void (*build)(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout);
 	bool split;       /* the vector is cut into one block a rank: it has an element for each */
 	bool block_steps; /* every step sends one such block: a scenario may say how long a step is */
-	uint32_t chunks;  /* a pipeline: how many chunks go through it if nobody says; 0: it is none */
+	/*
+	 * SendRecv: the algorithm says who sends to whom, not the user. NULL: the user does
+	 * @param pairs  [ranks]
+	 * @return how many
+	 */
+	uint32_t (*pairs)(const struct coll_params *params, struct coll_pair *pairs);
+	uint32_t chunks; /* a pipeline: how many chunks go through it if nobody says; 0: it is none */
 };
 
 struct coll_algorithm_ops {
@@ -26,3 +34,6 @@ struct coll_algorithm_ops {
 
 #define COLL_ALGORITHM_EXTERN(id, value, name, symbol) extern const struct coll_algorithm_ops coll_##symbol;
 COLL_ALGORITHMS(COLL_ALGORITHM_EXTERN)
+
+/* Of a row of COLL_ALGORITHMS. */
+const struct coll_algorithm_ops *coll_algorithm_ops(enum coll_algorithm algorithm);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Halving and doubling (Thakur, Rabenseifner, Gropp: "Optimization of Collective Communication Operations in MPICH",
- * IJHPCA 19(1), 2005, sections 4.1, 4.4, 4.5; the paper's Fig. 1b).
+ * IJHPCA 19(1), 2005, sections 4.1 to 4.5; the paper's Fig. 1b).
  * ReduceScatter, recursive vector halving and distance halving: partners at distance n/2, n/4 .. 1 exchange the half
  * of the remaining blocks in which the other one is. AllGather, recursive doubling: partners at distance 1, 2 .. n/2
  * exchange all they have.
+ * Broadcast: the root's blocks are scattered, then gathered by all. Reduce: as ReduceScatter, then the root gathers.
+ * Ranks and blocks are counted from the root there, by exclusive or.
  */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "collectives/algorithm/algorithm.h"
+#include "collectives/algorithm/rounds.h"
 
 static int
 check(const struct coll_params *params, struct err *err)
@@ -26,62 +29,95 @@ check(const struct coll_params *params, struct err *err)
 		       ranks, below, 2 * below);
 }
 
-/* Steps that reduce, then steps that gather. */
+/* Blocks come in aligned groups of distance: the peer's to reduce, the own to gather. */
 static void
-exchange(struct coll_builder *builder, const struct coll_params *params, uint32_t reducing, uint32_t gathering)
+exchange(struct rounds *rounds, const struct coll_params *params, uint32_t distance, bool reduce)
 {
-	uint32_t n = params->ranks;
+	for (uint32_t rank = 0; rank < params->ranks; rank++) {
+		uint32_t at = rank ^ params->root;
+		uint32_t first = (reduce ? at ^ distance : at) & ~(distance - 1);
+		struct coll_chunk chunk = rounds_blocks(params, first, first + distance, reduce);
 
-	for (uint32_t rank = 0; rank < n; rank++) {
-		uint32_t before = COLL_NONE;
-
-		for (uint32_t step = 1; step <= reducing + gathering; step++) {
-			bool reduce = step <= reducing;
-			uint32_t distance = reduce ? n >> step : 1u << (step - reducing - 1);
-			uint32_t peer = rank ^ distance;
-			/* Blocks come in aligned groups of distance: the peer's to reduce, the own to gather. */
-			uint32_t first = (reduce ? peer : rank) & ~(distance - 1);
-			uint64_t start = coll_block_start(params->count_elems, n, first);
-			struct coll_dep id = coll_builder_send(
-				builder, rank, peer, 0,
-				&(struct coll_chunk){
-					.src_elems = start,
-					.dst_elems = start,
-					.count_elems = coll_block_start(params->count_elems, n, first + distance) - start,
-					.reduce = reduce,
-				});
-
-			if (step > 1) {
-				coll_builder_depend(builder, id, (struct coll_dep){ rank, step - 1 });
-				coll_builder_depend(builder, id, (struct coll_dep){ before, step - 1 });
-			}
-			before = peer;
-		}
+		rounds_send(rounds, rank, rank ^ distance, &chunk);
 	}
+	rounds_next(rounds);
 }
 
-static uint32_t
-rounds(const struct coll_params *params)
+static void
+halve(struct rounds *rounds, const struct coll_params *params)
 {
-	return (uint32_t)__builtin_ctz(params->ranks);
+	for (uint32_t distance = params->ranks / 2; distance > 0; distance /= 2)
+		exchange(rounds, params, distance, true);
+}
+
+static void
+twice(struct rounds *rounds, const struct coll_params *params)
+{
+	for (uint32_t distance = 1; distance < params->ranks; distance *= 2)
+		exchange(rounds, params, distance, false);
+}
+
+/* Half of the ranks in groups of twice the distance send their blocks to, or get them from, the other half. */
+static void
+move_half(struct rounds *rounds, const struct coll_params *params, uint32_t distance, bool to_root)
+{
+	for (uint32_t at = distance; at < params->ranks; at += 2 * distance) {
+		struct coll_chunk chunk = rounds_blocks(params, at, at + distance, false);
+		uint32_t far = at ^ params->root, near = far ^ distance;
+
+		rounds_send(rounds, to_root ? far : near, to_root ? near : far, &chunk);
+	}
+	rounds_next(rounds);
 }
 
 static void
 allgather(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
 {
-	exchange(builder, params, 0, rounds(params));
+	struct rounds *rounds = rounds_create(builder, params->ranks);
+
+	twice(rounds, params);
+	rounds_end(rounds);
 }
 
 static void
 reducescatter(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
 {
-	exchange(builder, params, rounds(params), 0);
+	struct rounds *rounds = rounds_create(builder, params->ranks);
+
+	halve(rounds, params);
+	rounds_end(rounds);
 }
 
 static void
 allreduce(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
 {
-	exchange(builder, params, rounds(params), rounds(params));
+	struct rounds *rounds = rounds_create(builder, params->ranks);
+
+	halve(rounds, params);
+	twice(rounds, params);
+	rounds_end(rounds);
+}
+
+static void
+broadcast(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
+{
+	struct rounds *rounds = rounds_create(builder, params->ranks);
+
+	for (uint32_t distance = params->ranks / 2; distance > 0; distance /= 2)
+		move_half(rounds, params, distance, false);
+	twice(rounds, params);
+	rounds_end(rounds);
+}
+
+static void
+reduce(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)
+{
+	struct rounds *rounds = rounds_create(builder, params->ranks);
+
+	halve(rounds, params);
+	for (uint32_t distance = 1; distance < params->ranks; distance *= 2)
+		move_half(rounds, params, distance, true);
+	rounds_end(rounds);
 }
 
 const struct coll_algorithm_ops coll_halving_doubling = {
@@ -90,5 +126,7 @@ const struct coll_algorithm_ops coll_halving_doubling = {
 		[COLL_ALLGATHER] = { .build = allgather, .split = true },
 		[COLL_REDUCESCATTER] = { .build = reducescatter, .split = true },
 		[COLL_ALLREDUCE] = { .build = allreduce, .split = true },
+		[COLL_BROADCAST] = { .build = broadcast, .split = true },
+		[COLL_REDUCE] = { .build = reduce, .split = true },
 	},
 };

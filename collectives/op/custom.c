@@ -2,12 +2,6 @@
 /* What a file tells ranks to do without saying what for: nobody contributes, and nothing is promised. */
 #include "collectives/op/op.h"
 
-static double
-factor(uint32_t ranks)
-{
-	return 1;
-}
-
 static uint32_t
 pieces(const struct coll_params *params, uint32_t rank, enum coll_side side)
 {
@@ -16,7 +10,7 @@ pieces(const struct coll_params *params, uint32_t rank, enum coll_side side)
 
 const struct coll_op_ops coll_custom = {
 	.grid = COLL_IN,
-	.busbw_factor = factor,
+	.busbw_factor = coll_factor_one,
 	.length = coll_length_vector,
 	.pieces = pieces,
 };

@@ -21,6 +21,12 @@ coll_factor_moved(uint32_t ranks)
 	return (double)(ranks - 1) / ranks;
 }
 
+double
+coll_factor_one(uint32_t ranks)
+{
+	return 1;
+}
+
 uint64_t
 coll_length_vector(const struct coll_params *params, enum coll_side side)
 {

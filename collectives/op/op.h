@@ -50,8 +50,9 @@ COLL_OPS(COLL_OP_EXTERN)
 /* Of a row of COLL_OPS. */
 const struct coll_op_ops *coll_op_ops(enum coll_op op);
 
-/* For rows: (n - 1) / n, one vector of count_elems, one piece. */
+/* For rows: (n - 1) / n, 1, one vector of count_elems, one piece. */
 double coll_factor_moved(uint32_t ranks);
+double coll_factor_one(uint32_t ranks);
 uint64_t coll_length_vector(const struct coll_params *params, enum coll_side side);
 uint32_t coll_pieces_one(const struct coll_params *params, uint32_t rank, enum coll_side side);
 

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs a schedule with real data, in an order that chance chooses among those that it allows. */
+#pragma once
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/data.h"
+#include "common/prng.h"
+#include "tests/unit/collectives/schedule_rig.h"
+
+#define EXECUTE_ITERATION 3
+#define EXECUTE_STUCK UINT64_MAX
+
+struct execution {
+	const struct coll_schedule *schedule;
+	enum coll_type type;
+	struct prng prng;
+	uint8_t **memory;          /* [ranks] */
+	uint32_t *rank_of;         /* [steps] */
+	uint32_t *flow_before;     /* [steps] step before it of the same rank, peer and channel; COLL_NONE */
+	bool *started, *over;      /* [steps] */
+	uint8_t **taken;           /* [steps] what was read when it started; NULL: it is read at the end */
+	uint32_t *flying, nflying; /* started, not over */
+};
+
+static inline bool
+execute_may_start(const struct execution *x, uint32_t i)
+{
+	const struct coll_step *step = &x->schedule->steps[i];
+
+	if (x->started[i] || (x->flow_before[i] != COLL_NONE && !x->over[x->flow_before[i]]))
+		return false;
+	for (uint32_t d = step->first_dep; d < step->first_dep + step->ndeps; d++)
+		if (!x->over[coll_step_index(x->schedule, x->schedule->deps[d].rank, x->schedule->deps[d].step)])
+			return false;
+	return true;
+}
+
+/* A network may read what is sent at any time from the start to the arrival: half of the steps do each. */
+static inline void
+execute_start(struct execution *x, uint32_t i)
+{
+	const struct coll_step *step = &x->schedule->steps[i];
+	size_t elem = coll_elem_bytes(x->type);
+
+	x->started[i] = true;
+	x->flying[x->nflying++] = i;
+	if (prng_below(&x->prng, 2) == 0) {
+		x->taken[i] = malloc(step->count_elems * elem + 1);
+		memcpy(x->taken[i], x->memory[x->rank_of[i]] + step->src_elems * elem, step->count_elems * elem);
+	}
+}
+
+static inline void
+execute_end(struct execution *x, uint32_t at)
+{
+	uint32_t i = x->flying[at];
+	const struct coll_step *step = &x->schedule->steps[i];
+	size_t elem = coll_elem_bytes(x->type);
+	uint8_t *dst = x->memory[step->peer] + step->dst_elems * elem;
+	const uint8_t *src = x->taken[i] != NULL ? x->taken[i] : x->memory[x->rank_of[i]] + step->src_elems * elem;
+
+	if (step->reduce)
+		coll_data_reduce(dst, src, x->type, step->count_elems);
+	else
+		memmove(dst, src, step->count_elems * elem);
+	x->over[i] = true;
+	x->flying[at] = x->flying[--x->nflying];
+}
+
+/* @return false when nothing can go on although steps are left */
+static inline bool
+execute_all(struct execution *x)
+{
+	uint32_t steps = coll_all_steps(x->schedule), left = steps;
+
+	while (left > 0) {
+		uint32_t first = (uint32_t)prng_below(&x->prng, steps), i = 0;
+
+		if (x->nflying == 0 || prng_below(&x->prng, 2) == 0)
+			while (i < steps && !execute_may_start(x, (first + i) % steps))
+				i++;
+		else
+			i = steps;
+		if (i < steps) {
+			execute_start(x, (first + i) % steps);
+		} else if (x->nflying > 0) {
+			execute_end(x, (uint32_t)prng_below(&x->prng, x->nflying));
+			left--;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+static inline void
+execute_fini(struct execution *x)
+{
+	for (uint32_t rank = 0; rank < x->schedule->ranks; rank++)
+		free(x->memory[rank]);
+	for (uint32_t i = 0; i < coll_all_steps(x->schedule); i++)
+		free(x->taken[i]);
+	free(x->memory);
+	free(x->rank_of);
+	free(x->flow_before);
+	free(x->started);
+	free(x->over);
+	free(x->taken);
+	free(x->flying);
+}
+
+/* @return wrong elements over all ranks, EXECUTE_STUCK if steps wait for each other */
+static inline uint64_t
+execute(const struct coll_schedule *schedule, enum coll_type type, uint64_t seed)
+{
+	uint32_t steps = coll_all_steps(schedule);
+	struct execution x = {
+		.schedule = schedule,
+		.type = type,
+		.memory = calloc(schedule->ranks, sizeof(*x.memory)),
+		.rank_of = calloc(steps, sizeof(*x.rank_of)),
+		.flow_before = calloc(steps, sizeof(*x.flow_before)),
+		.started = calloc(steps, sizeof(*x.started)),
+		.over = calloc(steps, sizeof(*x.over)),
+		.taken = calloc(steps, sizeof(*x.taken)),
+		.flying = calloc(steps, sizeof(*x.flying)),
+	};
+	uint64_t wrong = 0;
+
+	prng_init(&x.prng, seed, 0);
+	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
+		x.memory[rank] = malloc(schedule->memory_elems * coll_elem_bytes(type));
+		coll_data_fill(x.memory[rank], schedule, type, rank, EXECUTE_ITERATION);
+		wrong += coll_data_wrong(x.memory[rank], schedule, type, rank, EXECUTE_ITERATION);
+		for (uint32_t i = schedule->first_step[rank]; i < schedule->first_step[rank + 1]; i++) {
+			const struct coll_step *step = &schedule->steps[i];
+			uint32_t k = i;
+
+			x.rank_of[i] = rank;
+			while (k > schedule->first_step[rank] && (schedule->steps[k - 1].peer != step->peer ||
+								  schedule->steps[k - 1].channel != step->channel))
+				k--;
+			x.flow_before[i] = k == schedule->first_step[rank] ? COLL_NONE : k - 1;
+		}
+	}
+	assert_int_not_equal(wrong, 0); /* nobody has the result already */
+	wrong = 0;
+	if (!execute_all(&x))
+		wrong = EXECUTE_STUCK;
+	for (uint32_t rank = 0; rank < schedule->ranks && wrong != EXECUTE_STUCK; rank++)
+		wrong += coll_data_wrong(x.memory[rank], schedule, type, rank, EXECUTE_ITERATION);
+	execute_fini(&x);
+	return wrong;
+}
