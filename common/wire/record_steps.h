@@ -20,6 +20,8 @@ struct rec_collective {
 	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it */
 	uint64_t ideal_ps, expect_ps; /* of the whole collective on idle links, without and with reverse ACKs */
 	char name[REC_NAME_LEN], job_name[REC_NAME_LEN];
+	uint32_t group_ranks; /* of the ranks in each group that runs it for itself; 0: they are one group */
+	uint32_t reserved;
 };
 
 #define REC_COLLECTIVE_FIELDS(F, T)                                                                                        \
@@ -35,11 +37,13 @@ struct rec_collective {
 	F(T, 64, ideal_ps, TIME)                                                                                           \
 	F(T, 72, expect_ps, TIME)                                                                                          \
 	F(T, 80, name, TEXT)                                                                                               \
-	F(T, 112, job_name, TEXT)
+	F(T, 112, job_name, TEXT)                                                                                          \
+	F(T, 144, group_ranks, ANY)                                                                                        \
+	F(T, 148, reserved, ZERO)
 #define REC_COLLECTIVE_KEY(K, T) K(T, id) K(T, iteration)
 
 REC_COLLECTIVE_FIELDS(WIRE_AT, rec_collective)
-WIRE_SIZE(rec_collective, 144)
+WIRE_SIZE(rec_collective, 152)
 
 /*
  * In every iteration of its job a rank begins a collective when its part in another one is over: all that it sends

@@ -237,8 +237,9 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 	algorithm = facts_algorithm_name(collective->algorithm);
 	took_ps = facts_took_ps(v, collective);
 	excess = facts_excess(took_ps, collective->expect_ps);
-	snprintf(buf, cap, "%c%s %s over %u ranks", toupper((unsigned char)algorithm[0]), algorithm + 1,
-		 facts_op_name(collective->op), collective->ranks);
+	snprintf(buf, cap, "%c%s %s %s %u ranks", toupper((unsigned char)algorithm[0]), algorithm + 1,
+		 facts_op_name(collective->op), collective->group_ranks < collective->ranks ? "in groups of" : "over",
+		 collective->group_ranks);
 	if (v->run.ncollectives > 1)
 		fmt_append(buf, cap, " (%s, iteration %u: the slowest of %u)", collective->name, collective->iteration,
 			   v->run.ncollectives);

@@ -20,6 +20,7 @@ fill_collective(struct run_collective *out, const struct rec_collective *rec)
 	out->algorithm = rec->algorithm;
 	out->op = rec->op;
 	out->ranks = rec->ranks;
+	out->group_ranks = rec->group_ranks != 0 ? rec->group_ranks : rec->ranks;
 	out->rank_steps = rec->rank_steps;
 	out->steps = rec->steps;
 	out->bytes = rec->bytes;

@@ -78,6 +78,7 @@ struct run_collective {
 	char name[REC_NAME_LEN + 1];
 	uint32_t algorithm, op; /* enum coll_algorithm, coll_op */
 	uint32_t ranks;
+	uint32_t group_ranks;         /* of each group that runs it for itself */
 	uint32_t steps, rank_steps;   /* configured: of all ranks, and of the one that has most */
 	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it */
 	uint64_t step_bytes;          /* largest step */

@@ -19,7 +19,7 @@ result_of(const struct emulation *emulation, uint32_t collective, uint32_t itera
 		.iteration = iteration,
 		.op = plan->schedule->op,
 		.type = plan->type,
-		.ranks = plan->schedule->ranks,
+		.ranks = plan->schedule->group_ranks,
 		.root = plan->schedule->root,
 		.count_elems = plan->schedule->count_elems,
 		.time_ps = seen.complete ? seen.end_ps - seen.start_ps : 0,

@@ -62,7 +62,8 @@ bind_lists(struct scenario *sc, struct err *err)
 	if (ret == 0)
 		ret = faults_load(&sc->faults, host_faults, sc->cfg, sc->topo, err);
 	if (ret == 0 && sc->workload->nworks + sc->nbackgrounds + sc->traffic->nflows == 0 && sc->limits.hold_ps == 0)
-		ret = err_set(err, -EINVAL, "%s: nothing to send: give \"collectives\", \"flows\" or \"generators\"",
+		ret = err_set(err, -EINVAL,
+			      "%s: nothing to send: give \"collectives\", \"jobs\", \"flows\" or \"generators\"",
 			      cfg_file(sc->cfg));
 	return ret;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* What a number is drawn for. */
-enum chance_of { CHANCE_PLACEMENT, CHANCE_COMPUTE };
+enum chance_of { CHANCE_PLACEMENT, CHANCE_COMPUTE, CHANCE_SKEW };
 
 /*
  * @param seed              the run's

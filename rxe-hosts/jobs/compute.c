@@ -51,7 +51,7 @@ const struct cfg_table straggler_table = {
 	.words = "rank delay collective iteration",
 };
 
-/* @return ps, of either sign */
+/* Of a planned computation. @return ps, of either sign */
 static int64_t
 jitter_ps(const struct compute *compute, uint32_t rank, uint32_t iteration)
 {
@@ -78,7 +78,7 @@ concerns(const struct straggler *straggler, const struct compute *compute, uint3
 uint64_t
 compute_actual_ps(const struct compute *compute, uint32_t rank, uint32_t iteration, uint64_t planned_ps)
 {
-	int64_t actual_ps = (int64_t)planned_ps + jitter_ps(compute, rank, iteration);
+	int64_t actual_ps = planned_ps != 0 ? (int64_t)planned_ps + jitter_ps(compute, rank, iteration) : 0;
 	uint64_t late_ps = 0;
 
 	for (size_t i = 0; i < compute->nstragglers; i++) {
@@ -94,7 +94,7 @@ compute_actual_ps(const struct compute *compute, uint32_t rank, uint32_t iterati
 bool
 compute_any(const struct compute *compute, uint32_t rank, uint64_t planned_ps)
 {
-	bool any = planned_ps != 0 || (compute->jitter.kind != JITTER_NONE && compute->jitter.spread_ps != 0);
+	bool any = planned_ps != 0;
 
 	for (size_t i = 0; i < compute->nstragglers && !any; i++)
 		any = concerns(&compute->stragglers[i], compute, rank) && compute->stragglers[i].delay_ps != 0;

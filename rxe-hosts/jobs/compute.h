@@ -34,7 +34,7 @@ struct compute {
 };
 
 /*
- * The time that a rank really computes: the planned one, jitter, and what stragglers are late.
+ * The time that a rank really computes: the planned one with its jitter, and what stragglers are late.
  * uniform adds what is drawn from [0, spread); normal adds a draw of mean 0 and standard deviation spread, the sum of
  * twelve uniform ones (Irwin-Hall, within 6 deviations), and never goes below 0.
  * @return ps

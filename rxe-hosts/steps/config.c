@@ -41,55 +41,49 @@ static const struct cfg_choice phases[] = {
 };
 
 /* What every collective has. */
-#define OPERATION_FIELDS                                                                                                      \
-	{                                                                                                                     \
-		"name",                                                                                                       \
-		CFG_STRING,                                                                                                   \
-		AT(name),                                                                                                     \
-		"",                                                                                                           \
-		0,                                                                                                            \
-		0,                                                                                                            \
-		NULL,                                                                                                         \
-		"What reports call it: letters, digits, '_', '.' and '-', at most 31; default: operation and number."         \
-	},                                                                                                                    \
-		{ "op", CFG_ENUM, AT(op), "allgather", 0, 0, ops, "Operation." },                                             \
-		{ "algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, algorithms, "Algorithm." },                             \
-		{ "bytes",   CFG_BYTES,                                                                                       \
-		  AT(bytes), "0",                                                                                             \
-		  0,         0,                                                                                               \
-		  NULL,      "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes." },          \
-		{ "step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends." },         \
-		{ "type", CFG_ENUM, AT(type), "int32", 0, 0, types, "Element type." },                                        \
-		{ "payload",   CFG_ENUM,                                                                                      \
-		  AT(payload), "synthetic",                                                                                   \
-		  0,           0,                                                                                             \
-		  payloads,    "Whether messages carry data or only their sizes; the same for all collectives of a run." },   \
-		{ "verify",   CFG_BOOL,                                                                                       \
-		  AT(verify), "true",                                                                                         \
-		  0,          0,                                                                                              \
-		  NULL,       "Compare every element of the result with the expected one (real payload only)." },             \
-		{ "sport",                                                                                                    \
-		  CFG_INT,                                                                                                    \
-		  AT(sport),                                                                                                  \
-		  "0",                                                                                                        \
-		  0,                                                                                                          \
-		  65535,                                                                                                      \
-		  NULL,                                                                                                       \
-		  "UDP source port of its flows by channel 0; by channel n it is n more. 0: the first from 49152 that no "    \
-		  "collective "                                                                                               \
-		  "before it has." },                                                                                         \
-		{ "dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL, "UDP destination port of its flows (RoCEv2: 4791)." }, \
-	{                                                                                                                     \
-		"qp", CFG_ENUM, AT(qp), "persistent", 0, 0, qps,                                                              \
-			"Whether a queue pair keeps its congestion state over the steps or starts each at line rate."         \
+#define KEY(...)                                                                                                           \
+	{                                                                                                                  \
+		__VA_ARGS__                                                                                                \
 	}
+#define OPERATION_KEYS                                                                                                     \
+	KEY("name", CFG_STRING, AT(name), "", 0, 0, NULL,                                                                  \
+	    "What reports call it: letters, digits, '_', '.' and '-', at most 31; default: operation and number."),        \
+		KEY("op", CFG_ENUM, AT(op), "allgather", 0, 0, ops, "Operation."),                                         \
+		KEY("algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, algorithms, "Algorithm."),                         \
+		KEY("bytes", CFG_BYTES, AT(bytes), "0", 0, 0, NULL,                                                        \
+		    "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes."),                 \
+		KEY("step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends."),     \
+		KEY("root", CFG_INT, AT(root), "0", 0, 1023, NULL,                                                         \
+		    "Rank of its group that a broadcast comes from, or a reduce ends at."),                                \
+		KEY("channels", CFG_INT, AT(channels), "1", 1, 64, NULL,                                                   \
+		    "Parts of the vector, each with queue pairs of its own, at the same time."),                           \
+		KEY("chunks", CFG_INT, AT(chunks), "0", 0, 4096, NULL,                                                     \
+		    "Pieces that go through a pipeline or tree one after another; 0: the algorithm's number."),            \
+		KEY("skew", CFG_FLOAT, AT(skew), "1.0", 1, 1e6, NULL,                                                      \
+		    "alltoallv: how many times as much the rank in greatest demand gets as the one in least, the others "  \
+		    "in even steps between; which is which is drawn for the job."),                                        \
+		KEY("back", CFG_BOOL, AT(back), "false", 0, 0, NULL,                                                       \
+		    "alltoallv: the way back of one that is alike but for this."),                                         \
+		KEY("pairs", CFG_STRINGS, AT(pairs), "", 0, 0, NULL,                                                       \
+		    "sendrecv, algorithm linear: who sends to whom in each group, as [ \"0 1\", \"1 2\" ]."),              \
+		KEY("type", CFG_ENUM, AT(type), "int32", 0, 0, types, "Element type."),                                    \
+		KEY("payload", CFG_ENUM, AT(payload), "synthetic", 0, 0, payloads,                                         \
+		    "Whether messages carry data or only their sizes; the same for all collectives of a run."),            \
+		KEY("verify", CFG_BOOL, AT(verify), "true", 0, 0, NULL,                                                    \
+		    "Compare every element of the result with the expected one (real payload only)."),                     \
+		KEY("sport", CFG_INT, AT(sport), "0", 0, 65535, NULL,                                                      \
+		    "UDP source port of its flows by channel 0; by channel n it is n more. 0: "                            \
+		    "the first from 49152 that no collective before it has."),                                             \
+		KEY("dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL,                                                   \
+		    "UDP destination port of its flows (RoCEv2: 4791)."),                                                  \
+		KEY("qp", CFG_ENUM, AT(qp), "persistent", 0, 0, qps,                                                       \
+		    "Whether a queue pair keeps its congestion state over the steps or starts each at line rate.")
 
 static const struct cfg_field collective_fields[] = {
-	OPERATION_FIELDS,
+	OPERATION_KEYS,
 	{ "ranks", CFG_STRINGS, AT(ranks), "", 0, 0, NULL,
-	  "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: every host of the topology at "
-	  "its "
-	  "first NIC." },
+	  "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; "
+	  "absent: every host of the topology at its first NIC." },
 	{ "iterations", CFG_INT, AT(iterations), "1", 1, 1000000, NULL, "How many times the operation runs." },
 	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first iteration starts." },
 	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
@@ -105,7 +99,7 @@ const struct cfg_table collective_table = {
 };
 
 static const struct cfg_field job_collective_fields[] = {
-	OPERATION_FIELDS,
+	OPERATION_KEYS,
 	{ "group", CFG_STRING, AT(group), "", 0, 0, NULL,
 	  "Dims of the job, as \"tensor\" or \"tensor+data\": every group of ranks along them runs it for itself, all at "
 	  "the "

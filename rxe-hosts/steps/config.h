@@ -17,6 +17,10 @@ struct collective_config {
 	struct cfg_strings ranks;   /* empty: every host, at its first NIC */
 	uint64_t bytes, step_bytes; /* one of them is 0 */
 	int payload, qp;
+	int64_t root, chunks, channels; /* chunks, channels: 0: the algorithm's number, 1 */
+	double skew;                    /* AllToAllv: greatest demand over least */
+	bool back;                      /* AllToAllv: the way back */
+	struct cfg_strings pairs;       /* SendRecv: "0 1" */
 	int64_t iterations;
 	uint64_t start_ps, gap_ps;
 	int64_t sport, dport; /* sport 0: chosen */

@@ -27,6 +27,7 @@ plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t it
 		.steps = coll_all_steps(c->schedule),
 		.rank_steps = coll_max_steps(c->schedule),
 		.job = c->job,
+		.group_ranks = c->schedule->group_ranks != c->schedule->ranks ? c->schedule->group_ranks : 0,
 		.bytes = coll_size_bytes(c->schedule, coll_elem_bytes(c->type)),
 		.ideal_ps = c->ideal_ps,
 		.expect_ps = c->expect_ps,

@@ -2,31 +2,108 @@
 /* From what a job says of a collective to the schedule of all its ranks. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collectives/builder.h"
 #include "collectives/closing.h"
 #include "collectives/spread.h"
+#include "common/number.h"
+#include "rxe-hosts/jobs/skew.h"
 #include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/plan_build.h"
 #include "rxe-hosts/steps/plan_file.h"
 
 #define VECTOR_ALIGN 64ull
 
+/* The parameters of one group's schedule. Arrays are the caller's to free. */
+struct group_params {
+	struct coll_params params;
+	uint64_t *counts;
+	struct coll_pair *pairs;
+};
+
+static int
+set_counts(const struct plan_builder *b, const struct work_item *work, struct group_params *of)
+{
+	struct skew skew = {
+		.ranks = of->params.ranks,
+		.elems = of->params.count_elems,
+		.factor = work->config.skew,
+		.back = work->config.back,
+		.seed = b->workload->seed,
+		.job = b->workload->jobs[work->job].name,
+	};
+
+	of->counts = calloc((size_t)skew.ranks * skew.ranks, sizeof(*of->counts));
+	of->params.counts = of->counts;
+	of->params.count_elems = of->counts != NULL ? skew_counts(&skew, of->counts) : 0;
+	return of->params.count_elems != 0 ? 0 : err_set(b->err, -ENOMEM, "no memory for %u ranks", skew.ranks);
+}
+
+/* "0 1". @return whether it is two numbers */
+static bool
+parse_pair(const char *text, struct coll_pair *pair)
+{
+	uint64_t from, to;
+	const char *rest = number_scan(text, &from);
+
+	if (rest == NULL || *rest != ' ' || !number_parse(rest + strspn(rest, " "), 0, UINT32_MAX - 1, &to) ||
+	    from >= UINT32_MAX)
+		return false;
+	*pair = (struct coll_pair){ (uint32_t)from, (uint32_t)to };
+	return true;
+}
+
+static int
+set_pairs(const struct plan_builder *b, const struct work_item *work, struct group_params *of)
+{
+	const struct collective_config *config = &work->config;
+	bool transfers = work->to_stage != WORK_NO_STAGE;
+	size_t count = transfers ? 1 : config->pairs.count;
+
+	of->pairs = calloc(count + 1, sizeof(*of->pairs));
+	if (of->pairs == NULL)
+		return err_set(b->err, -ENOMEM, "no memory for %zu pairs", count);
+	of->pairs[0].to = 1;
+	for (size_t i = 0; i < count && !transfers; i++)
+		if (!parse_pair(config->pairs.items[i], &of->pairs[i]))
+			return cfg_fail(&config->where, "pairs", b->err,
+					"\"%s\": two ranks of the group, as \"0 1\", would be right",
+					config->pairs.items[i]);
+	of->params.pairs = of->pairs;
+	of->params.npairs = (uint32_t)count;
+	return 0;
+}
+
 /* The schedule of one group; of a group of one rank, which has nothing to send, an empty one. */
 static struct coll_schedule *
-create_one(const struct collective_config *config, uint32_t ranks, uint32_t elem_bytes, struct err *err)
+create_one(const struct plan_builder *b, const struct work_item *work, uint32_t ranks, uint32_t elem_bytes, struct err *err)
 {
+	const struct collective_config *config = &work->config;
 	uint64_t elems = config->step_bytes != 0 ? config->step_bytes / elem_bytes * ranks : config->bytes / elem_bytes;
-	struct coll_params params = {
-		.op = (enum coll_op)config->op,
-		.algorithm = (enum coll_algorithm)config->algorithm,
-		.ranks = ranks,
-		.count_elems = elems,
-	};
+	struct group_params of = { .params = {
+					   .op = (enum coll_op)config->op,
+					   .algorithm = (enum coll_algorithm)config->algorithm,
+					   .ranks = ranks,
+					   .count_elems = elems,
+					   .root = (uint32_t)config->root,
+					   .chunks = (uint32_t)config->chunks,
+					   .channels = (uint32_t)config->channels,
+				   } };
 	struct coll_layout layout = { .memory_elems = elems };
+	struct coll_schedule *one = NULL;
+	int rc = 0;
 
-	return ranks > 1 ? coll_schedule_create(&params, err)
-			 : coll_builder_finish(coll_builder_create(ranks), &params, &layout, err);
+	if (ranks > 1 && config->op == COLL_ALLTOALLV)
+		rc = set_counts(b, work, &of);
+	if (ranks > 1 && (config->pairs.count != 0 || work->to_stage != WORK_NO_STAGE))
+		rc = set_pairs(b, work, &of);
+	if (rc == 0)
+		one = ranks > 1 ? coll_schedule_create(&of.params, err)
+				: coll_builder_finish(coll_builder_create(ranks), &of.params, &layout, err);
+	free(of.counts);
+	free(of.pairs);
+	return one;
 }
 
 /* @return whether some rank computes first; computes: [ranks of the job] */
@@ -36,7 +113,9 @@ find_computing(const struct plan_builder *b, uint32_t index, const struct work_g
 	struct compute compute = workload_compute(b->workload, index);
 	bool any = false;
 
-	for (uint32_t i = 0; i < groups->groups * groups->ranks; i++) {
+	/* A transfer is the end of a turn, whose collectives are what its ranks computed before. */
+	for (uint32_t i = 0; b->workload->works[index].to_stage == WORK_NO_STAGE && i < groups->groups * groups->ranks;
+	     i++) {
 		uint32_t rank = groups->rank_of[i];
 
 		computes[rank] = compute_any(&compute, rank, b->workload->works[index].compute_ps);
@@ -53,11 +132,12 @@ spread(const struct plan_builder *b, uint32_t index, const struct work_groups *g
 	const struct work_item *work = &b->workload->works[index];
 	uint32_t ranks = b->workload->jobs[work->job].grid.ranks;
 	bool *computes = calloc(ranks + 1u, sizeof(*computes));
+	bool transfers = work->to_stage != WORK_NO_STAGE;
 	struct coll_schedule *all = NULL;
 
 	if (computes == NULL) {
 		err_set(err, -ENOMEM, "no memory for %u ranks", ranks);
-	} else if (!find_computing(b, index, groups, computes) && groups->ranks == ranks) {
+	} else if (!find_computing(b, index, groups, computes) && groups->ranks == ranks && !transfers) {
 		free(computes);
 		return one;
 	} else {
@@ -107,8 +187,9 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 	if (plan_has_file(config))
 		one = plan_file_read(b->options->cfg, config, groups.ranks, &c->type, b->err);
 	else
-		one = create_one(config, groups.ranks, coll_elem_bytes(c->type), &cause);
-	if (one != NULL && c->iterations > 1)
+		one = create_one(b, work, groups.ranks, coll_elem_bytes(c->type), &cause);
+	/* Stages hold each other together: what goes forward comes back. */
+	if (one != NULL && c->iterations > 1 && work->to_stage == WORK_NO_STAGE)
 		one = coll_schedule_close(one, &cause);
 	if (one != NULL)
 		c->schedule = spread(b, index, &groups, one, &cause);

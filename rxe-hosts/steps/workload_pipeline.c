@@ -45,6 +45,11 @@ add_transfer(struct writing *w, uint32_t stage, struct pipeline_turn turn)
 
 	config.name = turn.backward ? "gradients" : "activations";
 	config.where = w->config->where;
+	config.op = COLL_SENDRECV;
+	config.algorithm = COLL_LINEAR;
+	config.root = 0;
+	config.chunks = 0;
+	config.pairs.count = 0;
 	config.bytes = w->config->bytes;
 	config.step_bytes = 0;
 	config.sport = 0;

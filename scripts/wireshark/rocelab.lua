@@ -21,8 +21,8 @@ local RECORDS = {
           "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u32 jitter_ps:ps" },
   [2] = { "node", 64, "name:s32 kind:u32 nports:u32" },
   [3] = { "port", 56, "port:u16 peer_port:u16 peer:u32 ip:ip reserved:u32 rate_bps:u64 delay_ps:ps" },
-  [4] = { "collective", 144, "id:u32 iteration:u32 algorithm:u32 op:u32 ranks:u32 steps:u32 rank_steps:u32 job:u32 " ..
-          "bytes:u64 ideal_ps:ps expect_ps:ps name:s32 job_name:s32" },
+  [4] = { "collective", 152, "id:u32 iteration:u32 algorithm:u32 op:u32 ranks:u32 steps:u32 rank_steps:u32 job:u32 " ..
+          "bytes:u64 ideal_ps:ps expect_ps:ps name:s32 job_name:s32 group_ranks:u32 reserved:u32" },
   [5] = { "schedule", 112, "collective:u32 iteration:u32 step:u32 rank:u32 flow:tuple bytes:u64 peer:u32 channel:u32 " ..
           "own_step:u32 depends_rank:u32 depends_step:u32 depends:u32 ideal_ps:ps expect_ps:ps base_rtt_ps:ps" },
   [6] = { "route", 48, "flow:tuple hop:u16 port:u16 reverse:u16 ecmp:u16" },
@@ -62,8 +62,8 @@ end
 local VALUES = {
   ["run.policy"] = { [0] = "off", "vedrfolnir", "vedrfolnir-poster", "hawkeye-minr", "hawkeye-maxr", "full-polling" },
   ["node.kind"] = { [0] = "switch", "host" },
-  ["collective.algorithm"] = { [0] = "ring", "halving-doubling", "file" },
-  ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "custom", "flows" },
+  ["collective.algorithm"] = { [0] = "ring", "halving-doubling", "linear", "pairwise", "bruck", "binomial-tree", "double-binary-tree", "pipeline", "file" },
+  ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "alltoall", "alltoallv", "broadcast", "reduce", "sendrecv", "custom", "flows" },
   ["trigger.cause"] = { [0] = "rtt", "stall", "throttle" },
   ["poll.flags"] = POLL_FLAGS,
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },

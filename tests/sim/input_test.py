@@ -103,6 +103,25 @@ def traffic():
                                        'op = "allreduce";'), "3")
 
 
+def jobs():
+    def job(text, collectives="{ bytes = 1000; }"):
+        return TOPOLOGY + f'jobs = ( {{ name = "j";\n {text}\n collectives = ( {collectives} ); }} );\n'
+    bad("a job without hosts", job("placement = { count = 900; }; // here"), "900 hosts", "are free")
+    bad("a job of one rank", job('ranks = [ "a1" ]; // here'), "1 ranks", "2 to")
+    bad("dims that do not fit", job('dims = ( "tensor 7" ); // here'), "multiply to 7")
+    bad("a descending range", job('ranks = [ "a[2-1]" ]; // here'), "a[2-1]", "descends")
+    bad("a wrong key in a job", job("itrations = 3; // here"), "iterations")
+    bad("a wrong key of its collectives", job("", "{ bite = 5; // here\n }"), "bytes")
+    bad("after itself", job("", '{ name = "x"; bytes = 1000; after = [ "x" ]; // here\n }'), "\"x\"", "before it")
+    bad("an idle group", job('ranks = [ "a1", "b1" ]; dims = ( "tensor 1", "data 2" );',
+                             '{ bytes = 1000; group = "tensor"; // here\n }'), "nothing to do")
+    bad("a phase without pipeline", job("", '{ bytes = 1000; phase = "forward"; // here\n }'), "pipeline")
+    bad("a straggler that is not there", job('delays = ( "77 1us" ); // here'), "77", "ranks 0 to")
+    bad("jitter without spread", job('jitter = { kind = "normal"; }; // here'), "spread")
+    bad("a job without collectives", TOPOLOGY + 'jobs = ( { name = "j"; } ); // here\n', "no collectives")
+    bad("a job without name", TOPOLOGY + "jobs = ( { // here\n } );\n", "name")
+
+
 def extremes():
     """What no key's own limits forbid, and no run can do."""
     bad("a fabric that advances by picoseconds", """topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 1; delay = "1ps"; };
@@ -266,6 +285,7 @@ check(SCENARIOS.is_dir(), "scenarios are there")
 keys_and_values()
 networks()
 traffic()
+jobs()
 extremes()
 files_that_are_none()
 memory()

@@ -60,6 +60,7 @@ make_ring(bool disturbed)
 							 .algorithm = COLL_RING,
 							 .op = COLL_ALLGATHER,
 							 .ranks = RANKS,
+							 .group_ranks = RANKS,
 							 .rank_steps = STEPS,
 							 .bytes = 2880000000,
 							 .step_bytes = 360000000,

@@ -84,6 +84,7 @@ fixture_large(uint32_t ranks, uint32_t steps)
 							 .algorithm = COLL_RING,
 							 .op = COLL_ALLREDUCE,
 							 .ranks = ranks,
+							 .group_ranks = ranks,
 							 .rank_steps = steps,
 							 .bytes = 1ULL << 30,
 							 .step_bytes = (1ULL << 30) / ranks,

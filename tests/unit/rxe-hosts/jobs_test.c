@@ -17,6 +17,7 @@
 #include "rxe-hosts/jobs/compute.h"
 #include "rxe-hosts/jobs/groups.h"
 #include "rxe-hosts/jobs/pipeline.h"
+#include "rxe-hosts/jobs/skew.h"
 
 static const struct cfg_where nowhere = { .file = "s.cfg", .line = 9 };
 static const struct grid_dim dims[] = { { nowhere, "tensor", 4 }, { nowhere, "data", 3 }, { nowhere, "pipeline", 2 } };
@@ -165,7 +166,8 @@ computing_varies_as_it_is_told(void **state)
 	assert_true(fabs(sum / draws) < 30e3);
 	assert_true(fabs(sqrt(squares / draws) / 1e6 - 1) < 0.02);
 	for (uint32_t i = 0; i < 1000; i++) /* never below nothing */
-		assert_true(compute_actual_ps(&normal, 0, i, 0) < 6 * PS_PER_US);
+		assert_true(compute_actual_ps(&normal, 0, i, 1) <= 6 * PS_PER_US);
+	assert_int_equal(compute_actual_ps(&normal, 0, 0, 0), 0); /* who does not compute does not vary */
 }
 
 /* Another job, collective, rank or iteration has another draw, and each the same again whatever else there is. */
@@ -174,13 +176,13 @@ draws_belong_to_their_things(void **state)
 {
 	const struct compute c = compute_of("a", "b", JITTER_UNIFORM), d = compute_of("a", "c", JITTER_UNIFORM);
 	const struct compute e = compute_of("ab", "", JITTER_UNIFORM);
-	uint64_t first_ps = compute_actual_ps(&c, 0, 0, 0);
+	uint64_t first_ps = compute_actual_ps(&c, 0, 0, 1);
 
-	assert_int_equal(compute_actual_ps(&c, 0, 0, 0), first_ps);
-	assert_int_not_equal(compute_actual_ps(&c, 1, 0, 0), first_ps);
-	assert_int_not_equal(compute_actual_ps(&c, 0, 1, 0), first_ps);
-	assert_int_not_equal(compute_actual_ps(&d, 0, 0, 0), first_ps);
-	assert_int_not_equal(compute_actual_ps(&e, 0, 0, 0), first_ps);
+	assert_int_equal(compute_actual_ps(&c, 0, 0, 1), first_ps);
+	assert_int_not_equal(compute_actual_ps(&c, 1, 0, 1), first_ps);
+	assert_int_not_equal(compute_actual_ps(&c, 0, 1, 1), first_ps);
+	assert_int_not_equal(compute_actual_ps(&d, 0, 0, 1), first_ps);
+	assert_int_not_equal(compute_actual_ps(&e, 0, 0, 1), first_ps);
 	assert_int_not_equal(chance(1, CHANCE_COMPUTE, "a", "b", 0, 1), chance(1, CHANCE_COMPUTE, "a", "b", 1, 0));
 	assert_int_not_equal(chance(1, CHANCE_COMPUTE, "a", "b", 0, 0), chance(2, CHANCE_COMPUTE, "a", "b", 0, 0));
 	assert_int_not_equal(chance(1, CHANCE_COMPUTE, "a", "b", 0, 0), chance(1, CHANCE_PLACEMENT, "a", "b", 0, 0));
@@ -204,8 +206,38 @@ stragglers_are_late(void **state)
 	assert_true(compute_any(&compute, 2, 0));
 	assert_false(compute_any(&compute, 3, 0));
 	assert_true(compute_any(&compute, 3, 5));
-	compute.jitter.kind = JITTER_UNIFORM;
-	assert_true(compute_any(&compute, 3, 0));
+}
+
+/* In greatest demand thrice as much as in least; each rank sends the same; the way back is the transpose. */
+static void
+skew_divides_in_even_steps(void **state)
+{
+	struct skew skew = { .ranks = 5, .elems = 10003, .factor = 3, .seed = 1, .job = "j" };
+	uint64_t there[25], back[25], least = UINT64_MAX, most = 0;
+
+	assert_int_equal(skew_counts(&skew, there), 10003);
+	for (uint32_t from = 0; from < 5; from++) {
+		uint64_t sum = 0;
+
+		for (uint32_t to = 0; to < 5; to++) {
+			assert_int_equal(there[from * 5 + to], there[to]);
+			sum += there[from * 5 + to];
+		}
+		assert_int_equal(sum, 10003);
+		least = there[from] < least ? there[from] : least;
+		most = there[from] > most ? there[from] : most;
+	}
+	assert_int_equal(least, 1000);
+	assert_in_range(most, 3000, 3005);
+	skew.back = true;
+	assert_int_equal(skew_counts(&skew, back), 5 * most);
+	for (uint32_t i = 0; i < 25; i++)
+		assert_int_equal(back[i], there[i % 5 * 5 + i / 5]);
+	skew.factor = 1;
+	skew.back = false;
+	assert_int_equal(skew_counts(&skew, there), 10003);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_in_range(there[i], 2000, 2003);
 }
 
 int
@@ -219,6 +251,7 @@ main(void)
 		cmocka_unit_test(computing_varies_as_it_is_told),
 		cmocka_unit_test(draws_belong_to_their_things),
 		cmocka_unit_test(stragglers_are_late),
+		cmocka_unit_test(skew_divides_in_even_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
