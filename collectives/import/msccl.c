@@ -112,7 +112,7 @@ find_op(const char *coll)
 
 /*
  * Where buffers are in a rank's memory. In place, input and output are one vector, of which an AllGather's input and a
- * ReduceScatter's output are the rank's block; else there are two.
+ * ReduceScatter's output are the rank's block; else, and where the operation is not known, there are two.
  */
 static int
 lay_out(struct msccl *m)
@@ -130,11 +130,12 @@ lay_out(struct msccl *m)
 				  (elems * m->options->elem_bytes / unit + 1) * unit);
 	m->chunk_elems = elems / chunks;
 	m->vector_elems = elems;
-	m->base_elems[MSCCL_OUTPUT] = algo->inplace ? 0 : elems;
-	m->base_elems[MSCCL_SCRATCH] = algo->inplace ? elems : 2 * elems;
-	if (algo->inplace && op == COLL_ALLGATHER)
+	m->in_place = algo->inplace && op != COLL_CUSTOM;
+	m->base_elems[MSCCL_OUTPUT] = m->in_place ? 0 : elems;
+	m->base_elems[MSCCL_SCRATCH] = m->in_place ? elems : 2 * elems;
+	if (m->in_place && op == COLL_ALLGATHER)
 		m->shift_elems[MSCCL_INPUT] = block;
-	else if (algo->inplace && op == COLL_REDUCESCATTER)
+	else if (m->in_place && op == COLL_REDUCESCATTER)
 		m->shift_elems[MSCCL_OUTPUT] = block;
 	for (size_t g = 0; g < algo->ngpus_read; g++) {
 		for (size_t b = MSCCL_INPUT; b <= MSCCL_OUTPUT; b++)
@@ -262,6 +263,7 @@ make(struct msccl *m)
 	m->first_op = calloc(algo->nsteps + 1, sizeof(*m->first_op));
 	m->last_op = calloc(algo->nsteps + 1, sizeof(*m->last_op));
 	program_init(&m->program, (uint32_t)algo->ngpus, m->files, describe);
+	m->program.memory = true;
 	if (m->slot_elems != NULL && m->first_op != NULL && m->last_op != NULL)
 		rc = fill(m);
 	for (size_t g = 0; g < algo->ngpus_read && rc == 0; g++)

@@ -13,6 +13,7 @@ struct msccl {
 	uint64_t chunk_elems, vector_elems;
 	uint64_t base_elems[MSCCL_BUFFERS];  /* of rank 0 */
 	uint64_t shift_elems[MSCCL_BUFFERS]; /* further for each rank */
+	bool in_place;                       /* input and output are one vector */
 	bool staged;
 	uint64_t *slot_elems;         /* [ngpus] the next place of its own */
 	uint32_t *first_op, *last_op; /* [nsteps] */

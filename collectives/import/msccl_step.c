@@ -13,7 +13,7 @@ find_chunk(const struct msccl *m, const struct msccl_gpu *gpu, const struct mscc
 	int64_t room = gpu->chunks[buffer];
 
 	/* What is one vector has the chunks of both names. */
-	if (m->algo->inplace && buffer != MSCCL_SCRATCH && m->shift_elems[MSCCL_INPUT] == m->shift_elems[MSCCL_OUTPUT])
+	if (m->in_place && buffer != MSCCL_SCRATCH && m->shift_elems[MSCCL_INPUT] == m->shift_elems[MSCCL_OUTPUT])
 		room = gpu->chunks[MSCCL_INPUT] > gpu->chunks[MSCCL_OUTPUT] ? gpu->chunks[MSCCL_INPUT]
 									    : gpu->chunks[MSCCL_OUTPUT];
 	if (off < 0 || step->cnt < 1 || off + step->cnt > room)

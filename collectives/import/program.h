@@ -54,6 +54,7 @@ struct program_wait {
 
 struct program {
 	uint32_t ranks;
+	bool memory;           /* places in memory are the file's: accesses to them have to be ordered */
 	uint32_t max_channels; /* of a pair of ranks: further lanes share them; 0: every lane has its own */
 	struct program_op *ops;
 	size_t nops, op_room;

@@ -43,6 +43,8 @@ prove(const struct program *program, const struct coll_schedule *schedule, const
 						 program->describe(program, &program->ops[op].place, place));
 	}
 	rc = rc == -EINVAL ? -EPROTO : rc;
+	if (schedule->op == COLL_CUSTOM)
+		return err_set(err, rc, "%s: %s%s", program->files[0], cause.text, places);
 	return err_set(err, rc, "%s does no %s: %s%s", program->files[0], coll_op_name(schedule->op), cause.text, places);
 }
 
@@ -62,7 +64,7 @@ program_schedule(const struct program *program, const struct coll_params *params
 		schedule = expand(program, &links, order, params, layout, &origins, err);
 	else
 		errno = -rc;
-	if (schedule != NULL && schedule->op != COLL_CUSTOM && (rc = prove(program, schedule, &origins, err)) != 0) {
+	if (schedule != NULL && program->memory && (rc = prove(program, schedule, &origins, err)) != 0) {
 		coll_schedule_destroy(schedule);
 		schedule = NULL;
 		errno = -rc;

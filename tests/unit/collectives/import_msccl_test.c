@@ -169,7 +169,8 @@ dependencies_go_across_thread_blocks(void **state)
 			STEP("1", "s", "s", "o", "cnt=\"1\" depid=\"2\" deps=\"0\" hasdep=\"0\"")
 				STEP("2", "r", "i", "o", ALONE) "</tb>\n" BLOCK("1", "-1", "-1")
 					STEP("0", "cpy", "i", "s", SIGNALS) "</tb>\n" BLOCK("2", "-1", "-1")
-						STEP("0", "re", "i", "s", SIGNALS) "</tb></gpu>\n" GPU1,
+						STEP("0", "re", "i", "s",
+						     "cnt=\"1\" depid=\"1\" deps=\"0\" hasdep=\"1\"") "</tb></gpu>\n" GPU1,
 		20, 0);
 
 	assert_int_equal(s->op, COLL_CUSTOM);
@@ -182,8 +183,9 @@ dependencies_go_across_thread_blocks(void **state)
 		assert_int_equal(at->dst_elems, 40); /* scratch is behind input and output */
 		assert_int_equal(at->count_elems, 10);
 		assert_int_equal(at->reduce, step == 2);
-		assert_true(waits_for(s, 0, 3, 0, step));
+		assert_true(waits_for(s, 0, step + 1, 0, step));
 	}
+	assert_int_equal(coll_step_at(s, 0, 3)->ndeps, 1); /* the second has waited for the first */
 	assert_int_equal(coll_step_at(s, 0, 3)->src_elems, 40);
 	assert_int_equal(coll_step_at(s, 0, 3)->dst_elems, 20); /* the output of gpu 1 */
 	coll_schedule_destroy(s);
@@ -316,6 +318,18 @@ what_would_hang_is_refused(void **state)
 	       0, "waits for itself, through");
 }
 
+/* Two copies to one chunk in no order, of an operation that nobody knows. */
+static void
+two_writers_of_one_chunk_are_refused(void **state)
+{
+	must_refuse(IMPORT_MSCCL,
+		    HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", ALONE)
+			    STEP("1", "r", "i", "o", ALONE) "</tb>\n" BLOCK("1", "-1", "-1")
+				    STEP("0", "cpy", "i", "s", ALONE) "</tb>\n" BLOCK("2", "-1", "-1")
+					    STEP("0", "cpy", "o", "s", ALONE) "</tb></gpu>\n" GPU1,
+		    20, 0, "race at rank 0");
+}
+
 /* Chunks that do not come round: the proof says which. */
 static void
 what_does_not_do_its_work_is_refused(void **state)
@@ -348,6 +362,7 @@ main(void)
 		cmocka_unit_test(what_is_no_algorithm_is_refused),
 		cmocka_unit_test(what_steps_cannot_be_is_refused),
 		cmocka_unit_test(what_would_hang_is_refused),
+		cmocka_unit_test(two_writers_of_one_chunk_are_refused),
 		cmocka_unit_test(what_does_not_do_its_work_is_refused),
 	};
 
