@@ -43,7 +43,7 @@ def fabric(s):
         s.put(records.PORT, SWITCH, port=i, peer=i, rate_bps=10 ** 11, delay_ps=1000)
 
 
-def forward(iteration):
+def forward():
     """{(rank, step): (peer, channel, what it depends on, ps)}: compute, send to all at once, compute with what came."""
     steps = {}
     for r in range(RANKS):
@@ -55,11 +55,11 @@ def forward(iteration):
     return steps
 
 
-def ring(iteration):
+def ring():
     return {(r, 1): ((r + 1) % RANKS, 0, [], RING) for r in range(RANKS)}
 
 
-COLLECTIVES = (("forward", forward), ("grads", ring))
+SCHEDULES = (forward, ring)
 
 
 def took(collective, iteration, rank, step, ps):
@@ -82,14 +82,14 @@ def describe(s, collective, iteration, name, steps):
                   on_collective=collective, on_rank=on_rank, on_step=on_step)
 
 
-def job(iterations=2):
+def job(iterations=2, names=("forward", "grads")):
     """A job that computes, exchanges, computes and adds up, as a stream of records."""
     s, reports, begin = Stream(), [], {r: (0, (NONE, NONE, 0)) for r in range(RANKS)}
     fabric(s)
     for iteration in range(iterations):
-        for collective, (name, make) in enumerate(COLLECTIVES):
-            steps, ends = make(iteration), {}
-            describe(s, collective, iteration, name, steps)
+        for collective, make in enumerate(SCHEDULES):
+            steps, ends = make(), {}
+            describe(s, collective, iteration, names[collective], steps)
             for key, (_, _, deps, ps) in sorted(steps.items(), key=lambda item: (item[0][1], item[0][0])):
                 on = max(deps, key=lambda d: ends[d], default=None)
                 start = max([ends[d] for d in deps] or [begin[key[0]][0]])

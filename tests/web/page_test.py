@@ -240,6 +240,14 @@ def names_do_no_harm(browser, run):
         check(image[:6] in browser.text(part), f"so is a flow's in {part}", browser.text(part)[:200])
     check(not browser.all("img"), "and is no element")
     browser.quiet("hostile names")
+    (out / "records.bin").write_bytes(streams.job(names=(image, '"];}</script>')))
+    command(ANALYZER, "--read", out / "records.bin", "--out", out)
+    browser.open(out / "report.html", "hostile collectives")
+    browser.click(".finding")
+    check(image in browser.text("#iterations") and image in browser.text("#findings"), "a collective's name is shown as it is",
+          browser.text("#iterations"))
+    check(not browser.all("img") and browser.script("return typeof boom") == "undefined", "and does nothing")
+    browser.quiet("hostile collectives")
 
 
 def main():
