@@ -105,24 +105,34 @@ send_order(const struct plan *plan, struct exporter *exporter)
 }
 
 static void
-send_generators(const struct scenario *scenario, struct exporter *exporter)
+send_judged(const struct plan *plan, struct plan_judged judged, struct exporter *exporter)
+{
+	struct rec_schedule step;
+
+	plan_judged_record(plan, &judged, &step);
+	exporter_header(exporter, &step, REC_SCHEDULE, sizeof(step));
+}
+
+/* Flows that are judged: of generators, and of the list. */
+static void
+send_flows(const struct scenario *scenario, struct exporter *exporter)
 {
 	const struct plan *plan = scenario->plan;
+	struct rec_collective rec;
 
-	for (uint32_t g = 0; plan->judged && g < scenario->traffic->ngenerators; g++) {
-		struct rec_collective rec;
-
+	for (uint32_t g = 0; g < scenario->traffic->ngenerators; g++) {
 		plan_generator_record(plan, scenario->traffic, g, &rec);
 		exporter_header(exporter, &rec, REC_COLLECTIVE, sizeof(rec));
-		for (uint32_t i = 0; i < plan->nmessages; i++) {
-			struct rec_schedule step;
-
-			if (plan->messages[i].generator != g)
-				continue;
-			plan_message_record(plan, i, &step);
-			exporter_header(exporter, &step, REC_SCHEDULE, sizeof(step));
-		}
+		for (uint32_t i = 0; i < plan->nmessages; i++)
+			if (plan->messages[i].generator == g)
+				send_judged(plan, plan_judged_message(plan, i), exporter);
 	}
+	if (!plan_backgrounds_record(plan, scenario->topo, &rec))
+		return;
+	exporter_header(exporter, &rec, REC_COLLECTIVE, sizeof(rec));
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
+		if (plan->backgrounds[i].step != 0)
+			send_judged(plan, plan_judged_background(plan, &plan->backgrounds[i]), exporter);
 }
 
 /* Sets of equal cost that were sent already: the members are the routing table's, equal sets of a switch share them. */
@@ -185,6 +195,15 @@ send_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct e
 	}
 }
 
+static bool
+is_judged(const struct plan *plan, uint32_t flow)
+{
+	const struct plan_flow *of = &plan->of[flow];
+
+	return plan->judged &&
+	       (of->kind == FLOW_TRAFFIC || (of->kind == FLOW_BACKGROUND && plan->backgrounds[of->owner].step != 0));
+}
+
 /* The paths that the operator's ECMP and pins give the flows that are diagnosed; misroutes are not configured. */
 static void
 send_routes(const struct scenario *scenario, struct exporter *exporter)
@@ -193,8 +212,7 @@ send_routes(const struct scenario *scenario, struct exporter *exporter)
 	struct ecmp_sets sets = { 0 };
 
 	for (uint32_t f = 0; f < flows->count; f++) {
-		bool known = flows->flows[f].kind == FLOW_COLLECTIVE ||
-			     (flows->flows[f].kind == FLOW_TRAFFIC && scenario->plan->judged);
+		bool known = flows->flows[f].kind == FLOW_COLLECTIVE || is_judged(scenario->plan, f);
 
 		for (int reverse = 0; reverse < 2 && known; reverse++)
 			send_path(scenario, f, reverse, &sets, exporter);
@@ -209,6 +227,7 @@ headers_send(const struct scenario *scenario, struct exporter *exporter)
 	send_topology(scenario->topo, exporter);
 	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);
-	send_generators(scenario, exporter);
+	if (scenario->plan->judged)
+		send_flows(scenario, exporter);
 	send_routes(scenario, exporter);
 }

@@ -232,6 +232,7 @@ make_plan(struct scenario *sc, struct err *err)
 		.data_prio = sc->roce.data_prio,
 		.control_prio = 0,
 		.notify = agent_policies[sc->detection.policy]->notified != NULL,
+		.judge = sc->nexternal == 0,
 		.traffic = sc->traffic,
 	};
 	struct plan_network network = {
@@ -287,6 +288,11 @@ epochs_to_keep(const struct scenario *sc)
 			if (collective->steps[s].flow != PLAN_NONE) /* nobody looks at computation */
 				longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
 		}
+	}
+	for (uint32_t i = 0; sc->plan->judged && sc->detection.spacing_ps == 0 && i < sc->plan->nbackgrounds; i++) {
+		uint64_t spacing_ps = sc->plan->backgrounds[i].ideal_ps / (uint64_t)sc->detection.detections;
+
+		longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
 	}
 	for (uint32_t i = 0; sc->plan->judged && sc->detection.spacing_ps == 0 && i < sc->plan->nmessages; i++) {
 		uint64_t spacing_ps = sc->plan->messages[i].ideal_ps / (uint64_t)sc->detection.detections;

@@ -145,7 +145,8 @@ static const struct cfg_field background_fields[] = {
 
 const struct cfg_table background_table = {
 	.path = "flows",
-	.doc = "Background flows: traffic that the diagnosis knows nothing of beforehand.",
+	.doc = "Background flows: traffic that the diagnosis knows nothing of beforehand. Where there are no collectives, "
+	       "what is diagnosed.",
 	.list = true,
 	.size = sizeof(struct background_config),
 	.fields = background_fields,

@@ -15,6 +15,18 @@ static void timer(void *ctx, uint64_t now_ps);
 static void tick(void *ctx, uint64_t now_ps);
 static void set_timer(struct step_engine *engine);
 
+/* The agent's slots are those of chains, of connections, and of background flows. */
+static void
+watch_flows(struct step_engine *engine)
+{
+	uint32_t slot = engine->nslots + engine->messages.nconnections;
+
+	messages_watch(&engine->messages, &engine->agent, engine->nslots);
+	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
+		if (engine->backgrounds[i].plan->step != 0)
+			engine->backgrounds[i].judge = (struct judge){ engine->plan, &engine->agent, slot + i };
+}
+
 struct step_engine *
 step_engine_create(const struct step_engine_config *config, struct err *err)
 {
@@ -33,10 +45,10 @@ step_engine_create(const struct step_engine_config *config, struct err *err)
 	if (engine->ready == NULL || wakes_init(&engine->wakes, engine->ready_cap) != 0 || turns_init(engine) != 0 ||
 	    payload_init(engine) != 0 ||
 	    agent_init(&engine->agent, config->device, config->detection, config->node,
-		       engine->nslots + engine->messages.nconnections) != 0)
+		       engine->nslots + engine->messages.nconnections + engine->nbackgrounds) != 0)
 		goto fail;
 	if (engine->plan->judged)
-		messages_watch(&engine->messages, &engine->agent, engine->nslots);
+		watch_flows(engine);
 	engine->client = (struct device_client){
 		.ctx = engine,
 		.completed = completed,
@@ -158,6 +170,8 @@ rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 
 	const struct step_rank *rank;
 
+	if (of->kind == FLOW_BACKGROUND)
+		judged_rtt(&engine->backgrounds[of->slot].judge, rtt_ps, now_ps);
 	if (of->kind == FLOW_TRAFFIC)
 		messages_rtt(&engine->messages, flow, rtt_ps, now_ps);
 	if (of->kind != FLOW_COLLECTIVE)

@@ -13,7 +13,6 @@ messages_init(struct messages *m, const struct plan *plan, uint32_t node)
 	if (plan->nmessages == 0)
 		return 0;
 	m->first = plan->first_message[node];
-	m->rank = plan->rank_of[node];
 	m->count = m->left = plan->first_message[node + 1] - m->first;
 	for (uint32_t i = 0; i < m->count; i++) {
 		uint32_t slot = plan->of[plan->messages[m->first + i].flow].slot;
@@ -64,58 +63,10 @@ give_up(struct messages *m, struct connection *connection)
 		m->left--;
 }
 
-/* What the agent has to know of a message. */
-static struct agent_step
-watched(const struct messages *m, uint32_t index, uint64_t now_ps)
+static struct judge
+judge_of(const struct messages *m, uint32_t flow)
 {
-	const struct plan_message *message = &m->plan->messages[index];
-
-	return (struct agent_step){
-		.flow = message->flow,
-		.tuple = plan_tuple(m->plan, message->flow),
-		.collective = message->generator,
-		.rank = m->rank,
-		.step = message->step,
-		.serial = message->step,
-		.bytes = message->bytes,
-		.base_rtt_ps = m->plan->of[message->flow].base_rtt_ps,
-		.least_rtt_ps = m->plan->least_rtt_ps,
-		.most_rtt_ps = m->plan->most_rtt_ps,
-		.expect_ps = message->ideal_ps,
-		.start_ps = now_ps,
-		.notify_flow = AGENT_NONE,
-		.waiter = REC_NONE,
-	};
-}
-
-/* @param wc  NULL: it is open, as its queue pair says */
-static void
-report(const struct messages *m, struct device *device, uint32_t index, const struct wc *wc, const struct qp_state *qp,
-       uint64_t now_ps)
-{
-	const struct plan_message *message = &m->plan->messages[index];
-	const struct message *state = &m->states[index - m->first];
-	const struct step_result result = {
-		.collective = message->generator,
-		.rank = m->rank,
-		.step = message->step,
-		.flow = message->flow,
-		.waited_for = { .collective = REC_NONE, .rank = REC_NONE },
-		.bytes = message->bytes,
-		.acked_bytes = wc != NULL ? message->bytes : qp->acked_bytes,
-		.start_ps = state->begin_ps,
-		.end_ps = state->end_ps,
-		.retransmits = wc != NULL ? wc->retransmits : qp->retransmits,
-		.open = wc == NULL,
-	};
-
-	monitor_report(device->ops->records(device), &result, now_ps);
-}
-
-static uint32_t
-slot_of(const struct messages *m, uint32_t flow)
-{
-	return m->first_slot + m->plan->of[flow].slot;
+	return (struct judge){ m->plan, m->agent, m->first_slot + m->plan->of[flow].slot };
 }
 
 static void
@@ -123,6 +74,8 @@ post(struct messages *m, struct connection *connection, struct device *device, u
 {
 	const struct plan_message *message = &m->plan->messages[connection->at];
 	struct send_wr wr = { .bytes = message->bytes };
+	struct plan_judged judged;
+	struct judge judge;
 
 	device->ops->reset_qp(device, message->flow);
 	if (device->ops->post_send(device, message->flow, &wr) != 0) {
@@ -132,11 +85,9 @@ post(struct messages *m, struct connection *connection, struct device *device, u
 	connection->sending = true;
 	m->sending++;
 	m->states[connection->at - m->first] = (struct message){ .begin_ps = now_ps, .begun = true };
-	if (m->agent != NULL) {
-		struct agent_step step = watched(m, connection->at, now_ps);
-
-		agent_step_started(m->agent, slot_of(m, message->flow), &step);
-	}
+	judged = plan_judged_message(m->plan, connection->at);
+	judge = judge_of(m, message->flow);
+	judged_started(&judge, &judged, now_ps);
 }
 
 void
@@ -155,13 +106,12 @@ messages_sent(struct messages *m, struct device *device, const struct wc *wc)
 {
 	struct connection *connection = connection_of(m, wc->flow);
 	struct message *state = &m->states[connection->at - m->first];
+	const struct plan_judged judged = plan_judged_message(m->plan, connection->at);
+	const struct judge judge = judge_of(m, wc->flow);
 
 	state->end_ps = wc->time_ps;
 	state->retransmits = wc->retransmits;
-	if (m->agent != NULL) {
-		agent_step_completed(m->agent, slot_of(m, wc->flow), wc->time_ps);
-		report(m, device, connection->at, wc, NULL, wc->time_ps);
-	}
+	judged_complete(&judge, &judged, device, state->begin_ps, wc->retransmits, wc->time_ps);
 	connection->sending = false;
 	m->sending--;
 	m->left--;
@@ -174,19 +124,20 @@ void
 messages_failed(struct messages *m, const struct wc *wc)
 {
 	struct connection *connection = connection_of(m, wc->flow);
+	const struct judge judge = judge_of(m, wc->flow);
 
 	connection->sending = false;
 	m->sending--;
-	if (m->agent != NULL)
-		agent_step_failed(m->agent, slot_of(m, wc->flow));
+	judged_failed(&judge);
 	give_up(m, connection);
 }
 
 void
 messages_rtt(struct messages *m, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 {
-	if (m->agent != NULL)
-		agent_rtt(m->agent, slot_of(m, flow), rtt_ps, now_ps);
+	const struct judge judge = judge_of(m, flow);
+
+	judged_rtt(&judge, rtt_ps, now_ps);
 }
 
 void
@@ -194,12 +145,14 @@ messages_close(struct messages *m, struct device *device, uint64_t now_ps)
 {
 	for (uint32_t i = 0; m->agent != NULL && i < m->due; i++) {
 		const struct plan_message *message = &m->plan->messages[m->first + i];
+		const struct plan_judged judged = plan_judged_message(m->plan, m->first + i);
+		const struct judge judge = judge_of(m, message->flow);
 		struct qp_state qp = { 0 };
 
 		if (m->states[i].end_ps != 0)
 			continue;
 		if (connection_of(m, message->flow)->at == m->first + i)
 			device->ops->query_qp(device, message->flow, &qp);
-		report(m, device, m->first + i, NULL, &qp, now_ps);
+		judged_open(&judge, &judged, device, m->states[i].begin_ps, &qp, now_ps);
 	}
 }

@@ -6,10 +6,7 @@
  */
 #pragma once
 
-#include "rxe-hosts/agent/agent.h"
-#include "rxe-hosts/device/device.h"
-#include "rxe-hosts/monitor/monitor.h"
-#include "rxe-hosts/steps/plan.h"
+#include "rxe-hosts/steps/judged.h"
 
 struct message {
 	uint64_t begin_ps; /* when it was posted; valid if begun */
@@ -26,7 +23,6 @@ struct connection {
 struct messages {
 	const struct plan *plan;
 	struct agent *agent;            /* NULL: nobody watches */
-	uint32_t rank;                  /* that this host is */
 	uint32_t first_slot;            /* the agent's, of the first connection */
 	uint32_t first, count;          /* of the plan's, those of this host */
 	uint32_t due;                   /* how many of them have come */

@@ -7,6 +7,7 @@
 
 static int add_collective(struct plan_builder *b, uint32_t index);
 static int add_background(struct plan_builder *b, const struct background_config *config);
+static int judge_flows(struct plan_builder *b);
 
 struct plan *
 plan_create(const struct topo *topo, const struct plan_options *options, const struct workload *workload,
@@ -38,6 +39,8 @@ plan_create(const struct topo *topo, const struct plan_options *options, const s
 		rc = add_collective(&b, i);
 	for (size_t i = 0; i < nbackgrounds && rc == 0; i++)
 		rc = add_background(&b, &backgrounds[i]);
+	if (rc == 0)
+		rc = judge_flows(&b);
 	if (rc == 0 && options->traffic != NULL)
 		rc = plan_add_traffic(&b);
 	if (rc == 0)
@@ -53,6 +56,28 @@ out:
 		return NULL;
 	}
 	return b.plan;
+}
+
+/* Where no collective is, flows are judged: hosts are ranks, and those that one host sends count from 1. */
+static int
+judge_flows(struct plan_builder *b)
+{
+	struct plan *plan = b->plan;
+	uint32_t *sent = calloc(b->topo->nnodes + 1u, sizeof(*sent));
+
+	plan->rank_of = calloc(b->topo->nnodes + 1u, sizeof(*plan->rank_of));
+	plan->judged = b->options->judge && plan->ncollectives == 0;
+	plan->background_id = b->options->traffic != NULL ? b->options->traffic->ngenerators : 0;
+	for (uint32_t i = 0; i < b->topo->nhosts && plan->rank_of != NULL; i++)
+		plan->rank_of[b->topo->hosts[i]] = i;
+	for (uint32_t i = 0; i < plan->nbackgrounds && sent != NULL && plan->judged; i++) {
+		struct plan_background *background = &plan->backgrounds[i];
+
+		if (!background->repeat)
+			background->step = ++sent[plan->flows.flows[background->flow].src_node];
+	}
+	free(sent);
+	return sent != NULL && plan->rank_of != NULL ? 0 : -ENOMEM;
 }
 
 void

@@ -70,6 +70,14 @@ struct plan_collective {
 	struct cfg_where where;
 };
 
+/* A flow that may be judged, as a step of what stands for a collective. */
+struct plan_judged {
+	uint32_t collective; /* generators in their order, then the list of background flows */
+	uint32_t step;       /* from 1, among those of it and of one host; 0: it is not judged */
+	uint32_t flow;
+	uint64_t bytes, ideal_ps;
+};
+
 struct plan_background {
 	uint32_t flow;
 	uint32_t slot; /* index among the background flows of its source host */
@@ -77,6 +85,7 @@ struct plan_background {
 	bool repeat;
 	uint64_t until_ps;
 	uint64_t ideal_ps; /* of one message */
+	uint32_t step;     /* among those of its host that are judged, from 1; 0: it is not */
 	struct cfg_where where;
 };
 
@@ -113,8 +122,9 @@ struct plan {
 	uint32_t *first_message;       /* [nnodes + 1] of each sending host */
 	uint32_t *rank_of;             /* [nnodes] of a host: ranks of generators are the topology's hosts */
 	uint32_t nmessages;
-	bool judged; /* messages are steps of a job, "flows", that hosts watch and report: where there are no collectives */
-	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of messages' connections */
+	bool judged; /* messages, and background flows of mode once, are steps of a job, "flows", that hosts watch and report */
+	uint32_t background_id;             /* of what stands for a collective then: the list of background flows */
+	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of judged flows */
 	uint32_t ncollectives, nbackgrounds;
 	bool real; /* messages carry data */
 };
@@ -123,6 +133,7 @@ struct plan_options {
 	const struct cfg *cfg; /* that collectives are of; read where a schedule is in a file */
 	uint8_t data_prio, control_prio;
 	bool notify;                   /* make flows for notification packets */
+	bool judge;                    /* flows, where no collective is */
 	const struct traffic *traffic; /* what generators send; NULL: there are none */
 };
 
@@ -179,7 +190,12 @@ plan_needed_by(const struct plan_collective *c, uint32_t rank, uint32_t step)
  */
 void plan_generator_record(const struct plan *plan, const struct traffic *traffic, uint32_t generator,
 			   struct rec_collective *rec);
-void plan_message_record(const struct plan *plan, uint32_t message, struct rec_schedule *rec);
+/* The same of background flows of mode once. @return whether there are some */
+bool plan_backgrounds_record(const struct plan *plan, const struct topo *topo, struct rec_collective *rec);
+void plan_judged_record(const struct plan *plan, const struct plan_judged *flow, struct rec_schedule *rec);
+
+struct plan_judged plan_judged_message(const struct plan *plan, uint32_t message);
+struct plan_judged plan_judged_background(const struct plan *plan, const struct plan_background *background);
 
 /* A flow's 5-tuple as records show it. */
 struct rec_tuple plan_tuple(const struct plan *plan, uint32_t flow);

@@ -25,6 +25,7 @@ struct estimate {
 
 static int find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow, struct paths *paths,
 		      struct err *err);
+static void judge_rtt(struct plan *plan, uint64_t rtt_ps);
 static int estimate_connection(struct plan *plan, const struct plan_network *network, uint32_t flow, struct err *err);
 static int estimate_collective(struct plan *plan, const struct plan_network *network, struct plan_collective *c,
 			       struct expect_port *ports, struct err *err);
@@ -46,6 +47,8 @@ plan_estimate(struct plan *plan, const struct plan_network *network, struct err 
 		if (rc == 0)
 			bg->ideal_ps = expect_ideal_ps(topo, &network->frames, &paths.forward, bg->bytes,
 						       plan->of[bg->flow].base_rtt_ps);
+		if (rc == 0)
+			judge_rtt(plan, plan->of[bg->flow].base_rtt_ps);
 	}
 	for (uint32_t flow = 0; flow < plan->flows.count && rc == 0; flow++)
 		if (plan->of[flow].kind == FLOW_TRAFFIC)
@@ -54,17 +57,23 @@ plan_estimate(struct plan *plan, const struct plan_network *network, struct err 
 	return rc;
 }
 
+static void
+judge_rtt(struct plan *plan, uint64_t rtt_ps)
+{
+	if (plan->least_rtt_ps == 0 || rtt_ps < plan->least_rtt_ps)
+		plan->least_rtt_ps = rtt_ps;
+	if (rtt_ps > plan->most_rtt_ps)
+		plan->most_rtt_ps = rtt_ps;
+}
+
 static int
 estimate_connection(struct plan *plan, const struct plan_network *network, uint32_t flow, struct err *err)
 {
 	struct paths paths;
 	int rc = find_paths(plan, network, flow, &paths, err);
-	uint64_t rtt_ps = plan->of[flow].base_rtt_ps;
 
-	if (plan->least_rtt_ps == 0 || rtt_ps < plan->least_rtt_ps)
-		plan->least_rtt_ps = rtt_ps;
-	if (rtt_ps > plan->most_rtt_ps)
-		plan->most_rtt_ps = rtt_ps;
+	if (rc == 0)
+		judge_rtt(plan, plan->of[flow].base_rtt_ps);
 	for (uint32_t i = plan->of[flow].owner; i != PLAN_NONE && rc == 0; i = plan->messages[i].next)
 		plan->messages[i].ideal_ps = expect_fct_ps(network->routing->topo, &network->frames, &paths.forward,
 							   &paths.reverse, plan->messages[i].bytes, network->pipeline_ps);

@@ -140,24 +140,62 @@ plan_generator_record(const struct plan *plan, const struct traffic *traffic, ui
 	snprintf(rec->name, sizeof(rec->name), "%s", traffic->generators[generator]->name);
 }
 
-void
-plan_message_record(const struct plan *plan, uint32_t index, struct rec_schedule *rec)
+bool
+plan_backgrounds_record(const struct plan *plan, const struct topo *topo, struct rec_collective *rec)
+{
+	*rec = (struct rec_collective){
+		.hdr.node = REC_NONE,
+		.id = plan->background_id,
+		.algorithm = COLL_FILE,
+		.op = COLL_FLOWS,
+		.ranks = topo->nhosts,
+		.name = "flows",
+		.job_name = "flows",
+	};
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++) {
+		const struct plan_background *background = &plan->backgrounds[i];
+
+		if (background->step == 0)
+			continue;
+		rec->steps++;
+		rec->bytes += background->bytes;
+		rec->rank_steps = background->step > rec->rank_steps ? background->step : rec->rank_steps;
+	}
+	return rec->steps != 0;
+}
+
+struct plan_judged
+plan_judged_message(const struct plan *plan, uint32_t index)
 {
 	const struct plan_message *message = &plan->messages[index];
-	const struct flow *flow = &plan->flows.flows[message->flow];
+
+	return (struct plan_judged){ message->generator, message->step, message->flow, message->bytes, message->ideal_ps };
+}
+
+struct plan_judged
+plan_judged_background(const struct plan *plan, const struct plan_background *background)
+{
+	return (struct plan_judged){ plan->background_id, background->step, background->flow, background->bytes,
+				     background->ideal_ps };
+}
+
+void
+plan_judged_record(const struct plan *plan, const struct plan_judged *judged, struct rec_schedule *rec)
+{
+	const struct flow *flow = &plan->flows.flows[judged->flow];
 
 	*rec = (struct rec_schedule){
 		.hdr.node = flow->src_node,
-		.collective = message->generator,
-		.step = message->step,
+		.collective = judged->collective,
+		.step = judged->step,
 		.rank = plan->rank_of[flow->src_node],
-		.flow = plan_tuple(plan, message->flow),
-		.bytes = message->bytes,
+		.flow = plan_tuple(plan, judged->flow),
+		.bytes = judged->bytes,
 		.peer = plan->rank_of[flow->dst_node],
-		.channel = plan->of[message->flow].slot,
+		.channel = plan->of[judged->flow].slot,
 		.depends_rank = REC_NONE,
-		.ideal_ps = message->ideal_ps,
-		.expect_ps = message->ideal_ps,
-		.base_rtt_ps = plan->of[message->flow].base_rtt_ps,
+		.ideal_ps = judged->ideal_ps,
+		.expect_ps = judged->ideal_ps,
+		.base_rtt_ps = plan->of[judged->flow].base_rtt_ps,
 	};
 }

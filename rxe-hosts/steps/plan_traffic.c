@@ -255,13 +255,9 @@ add_messages(struct work *w)
 
 	plan->messages = calloc(w->nflows + 1u, sizeof(*plan->messages));
 	plan->first_message = calloc(w->b->topo->nnodes + 1u, sizeof(*plan->first_message));
-	plan->rank_of = calloc(w->b->topo->nnodes, sizeof(*plan->rank_of));
-	if (plan->messages == NULL || plan->first_message == NULL || plan->rank_of == NULL)
+	if (plan->messages == NULL || plan->first_message == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < w->b->topo->nhosts; i++)
-		plan->rank_of[w->b->topo->hosts[i]] = i;
 	plan->nmessages = w->nflows;
-	plan->judged = plan->ncollectives == 0;
 	qsort_r(w->order, w->nflows, sizeof(*w->order), by_sender, (void *)(uintptr_t)w->flows);
 	for (uint32_t i = 0; i < w->nflows; i++)
 		plan->first_message[w->flows[w->order[i]].src_node + 1]++;

@@ -49,7 +49,7 @@ step_engine_close(struct step_engine *engine, uint64_t now_ps)
 	for (uint32_t i = 0; i < engine->nranks; i++)
 		step_rank_close(engine, &engine->ranks[i], now_ps);
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
-		background_close(&engine->backgrounds[i], engine->device);
+		background_close(&engine->backgrounds[i], engine->device, now_ps);
 	messages_close(&engine->messages, engine->device, now_ps);
 	engine->closed = true;
 }

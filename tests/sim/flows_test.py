@@ -96,6 +96,18 @@ def incast():
     check(min(last) > 6 and all(row["dst"] == "h0" for row in rows), "incast: twelve share a cable", last)
 
 
+def listed():
+    """Flows by name, without collectives: judged too, but for one that repeats."""
+    done = rocelab(scenario_file(TOPOLOGY + """flows = ( { src = "a1"; dst = "b1"; sport = 20001; bytes = "4MB"; },
+        { src = "a2"; dst = "b1"; sport = 20002; bytes = "4MB"; }, { src = "b2"; dst = "b1"; sport = 20003; bytes = "4MB"; },
+        { src = "b1"; dst = "a1"; sport = 20004; bytes = "1MB"; mode = "repeat"; until = "300us"; } );"""))
+    check_run(done, "listed flows")
+    (said,) = done.verdict["flows"]
+    check(said["name"] == "flows" and said["flows"] == said["slow"] == 3, "listed flows: three of them are slow", said)
+    first = done.findings()[0]
+    check(first["root"] == "B:3" and len(first["victims"]) == 3, "listed flows: each by the others, at the cable to b1", first)
+
+
 def beside_a_collective():
     done = rocelab(small(collective=ring(), extra="""generators = ( { kind = "permutation"; load = 0.3; bytes = 100000;
         until = "300us"; } );"""))
@@ -118,5 +130,6 @@ idle_fabric()
 websearch()
 offered_load()
 incast()
+listed()
 beside_a_collective()
 bad_input()

@@ -38,7 +38,7 @@ static struct traffic_flow flows[] = {
 static struct plan *
 make(uint32_t connections, const char *background)
 {
-	struct plan_options options = { .data_prio = 3, .traffic = &traffic };
+	struct plan_options options = { .data_prio = 3, .judge = true, .traffic = &traffic };
 	static const struct workload none;
 	struct cfg *cfg = cfg_load_string(background, "s.cfg", &err);
 	size_t count;
@@ -163,6 +163,7 @@ judged_messages_are_steps(void **state)
 	struct detection_config detection = { .policy = REC_POLICY_VEDRFOLNIR, .detections = 2, .rtt_percent = 120 };
 	struct rec_collective header;
 	struct rec_schedule schedule;
+	struct plan_judged judged;
 	const struct rec_step *step;
 	struct agent agent;
 
@@ -183,7 +184,8 @@ judged_messages_are_steps(void **state)
 	assert_int_equal(header.bytes, 625000);
 	assert_string_equal(header.name, "g");
 	assert_string_equal(header.job_name, "flows");
-	plan_message_record(plan, 3, &schedule);
+	judged = plan_judged_message(plan, 3);
+	plan_judged_record(plan, &judged, &schedule);
 	assert_int_equal(schedule.step, 4);
 	assert_int_equal(schedule.rank, 1);
 	assert_int_equal(schedule.peer, 0);
@@ -234,6 +236,36 @@ a_failed_connection_takes_its_messages_along(void **state)
 	scripted_fini(&dev);
 }
 
+/* Background flows of mode once are judged too, each as a step of the list; one that repeats is not. */
+static void
+listed_flows_are_judged(void **state)
+{
+	struct plan_judged judged;
+	struct rec_collective header;
+	struct rec_schedule schedule;
+
+	assert_non_null(make(2, "flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 7; },"
+				" { src = \"1\"; dst = \"2\"; sport = 9; bytes = 5; mode = \"repeat\"; until = \"1us\"; },"
+				" { src = \"2\"; dst = \"0\"; sport = 9; bytes = 8; },"
+				" { src = \"1\"; dst = \"2\"; sport = 8; bytes = 9; } );"));
+	assert_int_equal(plan->backgrounds[0].step, 1);
+	assert_int_equal(plan->backgrounds[1].step, 0);
+	assert_int_equal(plan->backgrounds[2].step, 1);
+	assert_int_equal(plan->backgrounds[3].step, 2);
+	assert_true(plan_backgrounds_record(plan, &star.topo, &header));
+	assert_int_equal(header.id, 1); /* behind the generator's */
+	assert_int_equal(header.steps, 3);
+	assert_int_equal(header.rank_steps, 2);
+	assert_int_equal(header.bytes, 24);
+	judged = plan_judged_background(plan, &plan->backgrounds[3]);
+	plan_judged_record(plan, &judged, &schedule);
+	assert_int_equal(schedule.collective, 1);
+	assert_int_equal(schedule.step, 2);
+	assert_int_equal(schedule.peer, 2);
+	assert_int_equal(schedule.bytes, 9);
+	assert_int_equal(schedule.flow.sport, 8);
+}
+
 static void
 ports_written_elsewhere_are_refused(void **state)
 {
@@ -250,6 +282,7 @@ main(void)
 		cmocka_unit_test_teardown(a_message_waits_for_its_connection, teardown),
 		cmocka_unit_test_teardown(judged_messages_are_steps, teardown),
 		cmocka_unit_test_teardown(a_failed_connection_takes_its_messages_along, teardown),
+		cmocka_unit_test_teardown(listed_flows_are_judged, teardown),
 		cmocka_unit_test_teardown(ports_written_elsewhere_are_refused, teardown),
 	};
 
