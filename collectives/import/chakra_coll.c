@@ -284,6 +284,8 @@ make_schedule(const struct chakra *chakra, const struct chakra_group *group, con
 		err_set(err, -EINVAL, "there is no operation \"%s\"", collectives[node->comm_type].op);
 		return NULL;
 	}
+	if (params.op != COLL_BROADCAST && params.op != COLL_REDUCE)
+		params.root = 0;
 	/* One that has not the operation is not meant: the first that has it. */
 	for (size_t a = 0; a < ENUM_COUNT(COLL_ALGORITHMS) && !coll_algorithm_has(params.algorithm, params.op); a++)
 		params.algorithm = (enum coll_algorithm)a;

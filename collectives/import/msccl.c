@@ -96,18 +96,49 @@ check_block(const struct msccl *m, const struct msccl_gpu *gpu, const struct msc
 	return 0;
 }
 
-/* The operation by its name; what has none here is only carried out. */
+/* The operation by its name; what has none here, or wants to be told more than the file says, is only carried out. */
 static enum coll_op
 find_op(const char *coll)
 {
-	static const char *const names[] = { COLL_OPS(ENUM_NAME) };
+	static const struct {
+		const char *name;
+		enum coll_op op;
+	} ops[] = {
+		{ "allgather", COLL_ALLGATHER }, { "reducescatter", COLL_REDUCESCATTER },
+		{ "allreduce", COLL_ALLREDUCE }, { "reduce_scatter", COLL_REDUCESCATTER },
+		{ "alltoall", COLL_ALLTOALL },   { "broadcast", COLL_BROADCAST },
+		{ "reduce", COLL_REDUCE },
+	};
 
-	if (strcmp(coll, "reduce_scatter") == 0)
-		return COLL_REDUCESCATTER;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(names[i], coll) == 0)
-			return (enum coll_op)i;
+	for (size_t i = 0; i < ARRAY_LEN(ops); i++)
+		if (strcmp(ops[i].name, coll) == 0)
+			return ops[i].op;
 	return COLL_CUSTOM;
+}
+
+/* The file does not say who the root is: of a Broadcast who receives nothing, of a Reduce who sends nothing. */
+static uint32_t
+find_root(const struct msccl *m, enum coll_op op)
+{
+	const struct msccl_algo *algo = m->algo;
+
+	for (size_t g = 0; g < algo->ngpus_read && (op == COLL_BROADCAST || op == COLL_REDUCE); g++) {
+		const struct msccl_gpu *gpu = &algo->gpus[g];
+		bool none = true;
+
+		for (size_t b = 0; b < gpu->nblocks; b++) {
+			const struct msccl_block *block = &algo->blocks[gpu->first_block + b];
+
+			for (size_t s = 0; s < block->nsteps; s++) {
+				const struct msccl_type_row *type = &msccl_types[algo->steps[block->first_step + s].type];
+
+				none &= op == COLL_BROADCAST ? !type->receives : !type->sends;
+			}
+		}
+		if (none)
+			return (uint32_t)gpu->id;
+	}
+	return 0;
 }
 
 /*
@@ -254,6 +285,7 @@ make(struct msccl *m)
 		.algorithm = COLL_FILE,
 		.ranks = (uint32_t)algo->ngpus,
 		.count_elems = m->options->count_elems,
+		.root = find_root(m, find_op(algo->coll)),
 	};
 	struct coll_layout layout = { 0 };
 	struct coll_schedule *schedule = NULL;

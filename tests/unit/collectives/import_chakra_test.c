@@ -123,11 +123,43 @@ an_allgather_gathers_what_each_has(void **state)
 	coll_schedule_destroy(s);
 }
 
+/* An operation that the algorithm has not is done by the first that has it; a Broadcast's root is a rank of the trace. */
+static void
+other_operations_have_their_algorithms(void **state)
+{
+	struct coll_schedule *s;
+
+	begin(4);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		collective(rank, 0, 6, 4000, NULL, NULL, 0);
+	s = must(NULL);
+	assert_int_equal(coll_steps(s, 0), 3 + 1); /* a block to each, the own one too */
+	for (uint32_t step = 1; step <= 4; step++)
+		assert_int_equal(coll_step_at(s, 0, step)->count_elems, 1000);
+	coll_schedule_destroy(s);
+
+	begin(4);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		struct bytes message = node(1, COLL, NULL, 0);
+
+		put_attribute(&message, "comm_type", 9, 5);
+		put_attribute(&message, "comm_size", 9, 4096);
+		put_attribute(&message, "root_rank", 9, 2);
+		end_node(rank, &message);
+	}
+	s = must(NULL);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		for (uint32_t step = 1; step <= coll_steps(s, rank); step++)
+			assert_int_not_equal(coll_step_at(s, rank, step)->peer, 2);
+	assert_int_not_equal(coll_steps(s, 2), 0);
+	coll_schedule_destroy(s);
+}
+
 /* Groups by a file, and by a metadata node; the k-th of a group is one collective, whatever is between. */
 static void
 groups_have_their_own_collectives(void **state)
 {
-	static const char json[] = "{ \"1\": [0, 2], \"2\": [1, 3] }";
+	static const char json[] = "{ \"1\": [2, 0], \"2\": [1, 3] }";
 	static const char inputs[] =
 		"['[{\"pg_name\": \"1\", \"ranks\": [0, 2]}, {\"pg_name\": \"2\", \"ranks\": [1, 3]}]']";
 
@@ -167,6 +199,7 @@ main(void)
 		cmocka_unit_test(a_trace_and_its_xml_are_alike),
 		cmocka_unit_test(a_collective_is_spelled_out),
 		cmocka_unit_test(an_allgather_gathers_what_each_has),
+		cmocka_unit_test(other_operations_have_their_algorithms),
 		cmocka_unit_test(groups_have_their_own_collectives),
 	};
 
