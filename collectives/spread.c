@@ -76,6 +76,31 @@ keep_groups(struct coll_schedule *all, const struct coll_schedule *one, const st
 }
 
 struct coll_schedule *
+coll_schedule_compute(const struct coll_params *params, const bool *computes, uint64_t compute_ps, struct err *err)
+{
+	struct coll_builder *builder = coll_builder_create(params->ranks);
+	struct coll_layout layout = { .memory_elems = params->count_elems };
+	struct coll_schedule *all;
+
+	for (uint32_t rank = 0; rank < params->ranks; rank++)
+		if (computes[rank])
+			coll_builder_local(builder, rank, 0, &(struct coll_chunk){ 0 }, compute_ps);
+	all = coll_builder_finish(builder, params, &layout, err);
+	if (all == NULL)
+		return NULL;
+	all->group_ranks = 1;
+	all->member = malloc(all->ranks * sizeof(*all->member) + 1);
+	if (all->member == NULL) {
+		coll_schedule_destroy(all);
+		errno = -err_set(err, -ENOMEM, "no memory for a schedule of %u ranks", params->ranks);
+		return NULL;
+	}
+	for (uint32_t rank = 0; rank < all->ranks; rank++)
+		all->member[rank] = COLL_NONE; /* nothing is promised of their memory */
+	return all;
+}
+
+struct coll_schedule *
 coll_schedule_spread(const struct coll_schedule *one, const struct coll_spread *spread, struct err *err)
 {
 	struct coll_builder *builder = coll_builder_create(spread->ranks);

@@ -16,6 +16,15 @@ struct coll_spread {
 };
 
 /*
+ * The schedule of ranks that only compute, as those of groups of one do.
+ * @param params   what it is called; ranks is of the job
+ * @param computes  [params->ranks]; some of them
+ * @return NULL with err and errno set: ENOMEM
+ */
+struct coll_schedule *coll_schedule_compute(const struct coll_params *params, const bool *computes, uint64_t compute_ps,
+					    struct err *err);
+
+/*
  * Copies a schedule for every group. Ranks are numbered as in the job; those of no group have no steps. A rank that
  * computes does so in its first step, for which all its steps wait that wait for no own one; arrivals do not.
  * Copies share no rank, so that what coll_schedule_check() proved of one holds for all.

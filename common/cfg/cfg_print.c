@@ -174,14 +174,37 @@ complete(const struct cfg *copy, struct cfg_node *group, const struct cfg_known 
 	return rc == 0 ? add_defaults(group, known->table, "default") : rc;
 }
 
+/* Tables that are printed, and the one at hand. */
+struct filling {
+	struct cfg *copy;
+	const struct cfg_known *all;
+	size_t count;
+	const struct cfg_known *known;
+};
+
+/* Whether the path up to rest is a list's: its elements have what the table says, and without the list nothing has. */
+static bool
+is_list(const struct filling *filling, const char *rest)
+{
+	const char *path = filling->known->table->path;
+	size_t length = rest != NULL ? (size_t)(rest - path) - 1 : strlen(path);
+
+	for (size_t i = 0; i < filling->count; i++)
+		if (filling->all[i].table->list && strlen(filling->all[i].table->path) == length &&
+		    strncmp(filling->all[i].table->path, path, length) == 0)
+			return true;
+	return false;
+}
+
 /*
  * Completes what stands at a table's path: every element of the lists on the way. Groups outside of lists are made where
  * they are missing; what else stands there is left alone.
  * @param rest  the path from node on; NULL at its end
  */
 static int
-fill(struct cfg *copy, struct cfg_node *node, const char *rest, bool in_list, const struct cfg_known *known)
+fill(const struct filling *filling, struct cfg_node *node, const char *rest, bool in_list)
 {
+	const struct cfg_known *known = filling->known;
 	struct cfg_step step;
 	struct cfg_node *kid;
 	int rc = 0;
@@ -189,22 +212,22 @@ fill(struct cfg *copy, struct cfg_node *node, const char *rest, bool in_list, co
 
 	if (node->type == CFG_NODE_LIST) {
 		for (size_t i = 0; i < node->nkids && rc == 0; i++)
-			rc = fill(copy, node->kids[i], rest, true, known);
+			rc = fill(filling, node->kids[i], rest, true);
 		return rc;
 	}
 	if (rest == NULL || node->type != CFG_NODE_GROUP)
-		return complete(copy, node, known);
+		return complete(filling->copy, node, known);
 	rest = cfg_path_step(rest, &step, &ok);
 	assert(ok && "a table's path");
 	kid = cfg_node_kid(node, step.name);
-	if (kid == NULL && (in_list || known->table->list || known->kind != NULL))
+	if (kid == NULL && (in_list || known->kind != NULL || is_list(filling, rest)))
 		return 0;
 	if (kid == NULL) {
 		kid = cfg_node_create(CFG_NODE_GROUP, step.name, "default", 0);
 		if (kid == NULL || cfg_node_add(node, kid) != 0)
 			return -ENOMEM;
 	}
-	return fill(copy, kid, rest, in_list, known);
+	return fill(filling, kid, rest, in_list);
 }
 
 int
@@ -216,9 +239,11 @@ cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FI
 	copy.root = cfg_node_copy(cfg->root);
 	if (copy.root == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = fill(&copy, copy.root, known[i].table->path[0] != '\0' ? known[i].table->path : NULL, false,
-			  &known[i]);
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		struct filling filling = { &copy, known, count, &known[i] };
+
+		rc = fill(&filling, copy.root, known[i].table->path[0] != '\0' ? known[i].table->path : NULL, false);
+	}
 	if (rc == 0)
 		print_kids(copy.root, 0, to);
 	cfg_node_destroy(copy.root);

@@ -75,7 +75,7 @@ set_pairs(const struct plan_builder *b, const struct work_item *work, struct gro
 	return 0;
 }
 
-/* The schedule of one group; of a group of one rank, which has nothing to send, an empty one. */
+/* The schedule of one group. */
 static struct coll_schedule *
 create_one(const struct plan_builder *b, const struct work_item *work, uint32_t ranks, uint32_t elem_bytes, struct err *err)
 {
@@ -90,17 +90,15 @@ create_one(const struct plan_builder *b, const struct work_item *work, uint32_t 
 					   .chunks = (uint32_t)config->chunks,
 					   .channels = (uint32_t)config->channels,
 				   } };
-	struct coll_layout layout = { .memory_elems = elems };
 	struct coll_schedule *one = NULL;
 	int rc = 0;
 
-	if (ranks > 1 && config->op == COLL_ALLTOALLV)
+	if (config->op == COLL_ALLTOALLV)
 		rc = set_counts(b, work, &of);
-	if (ranks > 1 && (config->pairs.count != 0 || work->to_stage != WORK_NO_STAGE))
+	if (config->pairs.count != 0 || work->to_stage != WORK_NO_STAGE)
 		rc = set_pairs(b, work, &of);
 	if (rc == 0)
-		one = ranks > 1 ? coll_schedule_create(&of.params, err)
-				: coll_builder_finish(coll_builder_create(ranks), &of.params, &layout, err);
+		one = coll_schedule_create(&of.params, err);
 	free(of.counts);
 	free(of.pairs);
 	return one;
@@ -122,6 +120,31 @@ find_computing(const struct plan_builder *b, uint32_t index, const struct work_g
 		any |= computes[rank];
 	}
 	return any;
+}
+
+/* Groups of one rank have nothing to send: their ranks compute. */
+static struct coll_schedule *
+compute_alone(const struct plan_builder *b, uint32_t index, const struct work_groups *groups, uint32_t elem_bytes,
+	      struct err *err)
+{
+	const struct work_item *work = &b->workload->works[index];
+	struct coll_params params = {
+		.op = (enum coll_op)work->config.op,
+		.algorithm = (enum coll_algorithm)work->config.algorithm,
+		.ranks = b->workload->jobs[work->job].grid.ranks,
+		.count_elems = work->config.bytes / elem_bytes,
+	};
+	bool *computes = calloc(params.ranks + 1u, sizeof(*computes));
+	struct coll_schedule *all = NULL;
+
+	if (computes == NULL)
+		err_set(err, -ENOMEM, "no memory for %u ranks", params.ranks);
+	else if (!find_computing(b, index, groups, computes))
+		err_set(err, -EINVAL, "groups of one rank, which send nothing, and no compute: there is nothing to do");
+	else
+		all = coll_schedule_compute(&params, computes, work->compute_ps, err);
+	free(computes);
+	return all;
 }
 
 /* @param one  the group's; destroyed, or returned */
@@ -150,14 +173,28 @@ spread(const struct plan_builder *b, uint32_t index, const struct work_groups *g
 	return all;
 }
 
+static struct coll_schedule *
+make_groups(const struct plan_builder *b, uint32_t index, const struct work_groups *groups, struct err *cause)
+{
+	struct plan_collective *c = &b->plan->collectives[index];
+	const struct work_item *work = &b->workload->works[index];
+	struct coll_schedule *one;
+
+	if (plan_has_file(&work->config))
+		one = plan_file_read(b->options->cfg, &work->config, groups->ranks, &c->type, b->err);
+	else
+		one = create_one(b, work, groups->ranks, coll_elem_bytes(c->type), cause);
+	/* Stages hold each other together: what goes forward comes back. */
+	if (one != NULL && c->iterations > 1 && work->to_stage == WORK_NO_STAGE)
+		one = coll_schedule_close(one, cause);
+	return one != NULL ? spread(b, index, groups, one, cause) : NULL;
+}
+
 static int
 check_counts(const struct plan_builder *b, const struct collective_config *config, const struct coll_schedule *schedule)
 {
 	uint32_t steps = coll_max_steps(schedule);
 
-	if (steps == 0)
-		return cfg_fail(&config->where, NULL, b->err,
-				"groups of one rank, which send nothing, and no compute: there is nothing to do");
 	if (steps > IMM_MAX_STEP)
 		return cfg_fail(&config->where, "ranks", b->err, "%u steps a rank; an immediate counts to %u", steps,
 				IMM_MAX_STEP);
@@ -176,7 +213,6 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 	const struct collective_config *config = &work->config;
 	uint32_t ranks = b->workload->jobs[work->job].grid.ranks;
 	struct err cause = { .text = "" };
-	struct coll_schedule *one;
 	struct work_groups groups;
 
 	if (ranks > COLL_MAX_RANKS || (ranks < 2 && config->group == NULL))
@@ -184,15 +220,10 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 				ranks, COLL_MAX_RANKS);
 	if (workload_groups(b->workload, index, &groups) != 0)
 		return -ENOMEM;
-	if (plan_has_file(config))
-		one = plan_file_read(b->options->cfg, config, groups.ranks, &c->type, b->err);
+	if (groups.ranks == 1)
+		c->schedule = compute_alone(b, index, &groups, coll_elem_bytes(c->type), &cause);
 	else
-		one = create_one(b, work, groups.ranks, coll_elem_bytes(c->type), &cause);
-	/* Stages hold each other together: what goes forward comes back. */
-	if (one != NULL && c->iterations > 1 && work->to_stage == WORK_NO_STAGE)
-		one = coll_schedule_close(one, &cause);
-	if (one != NULL)
-		c->schedule = spread(b, index, &groups, one, &cause);
+		c->schedule = make_groups(b, index, &groups, &cause);
 	free(groups.rank_of);
 	if (c->schedule == NULL)
 		return cfg_fail(&config->where, NULL, b->err, "%s", cause.text);

@@ -14,7 +14,7 @@ collectives = ( {{ op = "{op}"; algorithm = "{algorithm}"; bytes = {bytes}; type
   iterations = 3;{more} }} );
 """
 # What an operation has to be told beside its length.
-MORE = {}
+MORE = {("sendrecv", "linear"): 'pairs = [ "0 1", "3 2", "1 3" ];'}
 
 
 def names(table):
@@ -24,7 +24,7 @@ def names(table):
 
 
 def run(op, algorithm, size, kind, *args):
-    text = TEXT.format(op=op, algorithm=algorithm, bytes=size, type=kind, more=MORE.get(op, ""))
+    text = TEXT.format(op=op, algorithm=algorithm, bytes=size, type=kind, more=MORE.get((op, algorithm), ""))
     out = scratch()
     return Run(out, command(ROCELAB, "run", scenario_file(text), "--out", out, *args, expect=None))
 

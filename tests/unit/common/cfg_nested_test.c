@@ -158,6 +158,23 @@ defaults_are_printed_within_them(void **state)
 	free(printed);
 }
 
+/* Without the list there is nothing to complete: no group in its place. */
+static void
+a_list_that_is_absent_stays_so(void **state)
+{
+	struct err err = { "" };
+	struct cfg *cfg = load("", &err);
+	char *printed = NULL;
+	size_t size;
+	FILE *to = open_memstream(&printed, &size);
+
+	assert_int_equal(cfg_print(cfg, known, ARRAY_LEN(known), to), 0);
+	fclose(to);
+	assert_string_equal(printed, "");
+	free(printed);
+	cfg_destroy(cfg);
+}
+
 int
 main(void)
 {
@@ -165,6 +182,7 @@ main(void)
 		cmocka_unit_test(elements_have_groups_and_lists_of_their_own),
 		cmocka_unit_test(mistakes_within_them_are_found),
 		cmocka_unit_test(defaults_are_printed_within_them),
+		cmocka_unit_test(a_list_that_is_absent_stays_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

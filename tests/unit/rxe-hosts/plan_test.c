@@ -332,12 +332,59 @@ digest_tells_plans_apart(void **state)
 	}
 }
 
+/* A dimension of size 1: nothing is sent, and every rank computes. */
+static void
+groups_of_one_rank_compute(void **state)
+{
+	struct plan *plan = make("jobs = ( { name = \"j\"; dims = ( \"tensor 1\", \"data 4\" );"
+				 " collectives = ( { bytes = 400; group = \"tensor\"; compute = \"5us\"; } ); } );");
+	const struct plan_collective *c;
+
+	assert_non_null(plan);
+	c = &plan->collectives[0];
+	assert_int_equal(plan->flows.count, 0);
+	assert_int_equal(coll_all_steps(c->schedule), 4);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		assert_int_equal(coll_step_at(c->schedule, rank, 1)->compute_ps, 5 * PS_PER_US);
+	assert_int_equal(c->schedule->group_ranks, 1);
+	plan_destroy(plan);
+	refused("jobs = ( { name = \"j\"; dims = ( \"tensor 1\", \"data 4\" );"
+		" collectives = (\n { bytes = 400; group = \"tensor\"; } ); } );",
+		"s.cfg:2", "nothing to do");
+}
+
+/* A pipeline's transfers go their way; gradients go back. */
+static void
+transfers_go_from_stage_to_stage(void **state)
+{
+	struct plan *plan =
+		make("jobs = ( { name = \"j\"; ranks = [ \"0\", \"1\" ]; dims = ( \"pipeline 2\", \"tensor 1\" );"
+		     " pipeline = { micro_batches = 1; bytes = 4000; }; collectives = ("
+		     " { name = \"f\"; phase = \"forward\"; group = \"tensor\"; bytes = 4; compute = \"5us\"; },"
+		     " { name = \"b\"; phase = \"backward\"; group = \"tensor\"; bytes = 4; compute = \"5us\"; } ); } );");
+	const struct flow *flow;
+
+	assert_non_null(plan);
+	assert_int_equal(plan->ncollectives, 6); /* f, activations, f, b, gradients, b */
+	flow = &plan->flows.flows[plan->collectives[1].first_flow];
+	assert_int_equal(plan->collectives[1].nflows, 1);
+	assert_int_equal(flow->src_node, 0);
+	assert_int_equal(flow->dst_node, 1);
+	flow = &plan->flows.flows[plan->collectives[4].first_flow];
+	assert_int_equal(plan->collectives[4].nflows, 1);
+	assert_int_equal(flow->src_node, 1);
+	assert_int_equal(flow->dst_node, 0);
+	plan_destroy(plan);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, drop)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(groups_of_one_rank_compute),
+		TEST(transfers_go_from_stage_to_stage),
 		TEST(ring_has_a_flow_and_a_notification_flow_a_rank),
 		TEST(halving_doubling_changes_peers),
 		TEST(ranks_and_background_flows_by_name),
