@@ -53,7 +53,8 @@ slowdown_summary(struct slowdown_flow *flows, size_t count, double *scratch,
 {
 	size_t first = 0;
 
-	qsort(flows, count, sizeof(*flows), by_bytes);
+	if (count > 1)
+		qsort(flows, count, sizeof(*flows), by_bytes);
 	for (int b = 0; b < SLOWDOWN_BUCKETS; b++) {
 		size_t end = first;
 

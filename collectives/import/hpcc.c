@@ -29,6 +29,15 @@ struct hpcc {
 	struct err *err;
 };
 
+/* @param found  set to the file's path  @return whether it can be read */
+static bool
+is_there(char *found, int folder_len, const char *folder, const char *below, const char *name)
+{
+	int len = snprintf(found, HPCC_PATH * 2, "%.*s%s/%s", folder_len, folder, below, name);
+
+	return len > 0 && len < HPCC_PATH * 2 && access(found, R_OK) == 0;
+}
+
 /*
  * The simulator is started in the folder above config.txt's ("mix/topology.txt"): a file is looked for there, then beside
  * config.txt, then by its name alone beside it.
@@ -46,14 +55,8 @@ find_file(const struct hpcc *h, const char *named, const char *key, char found[H
 	if (*named == '/')
 		return 0;
 	base = base != NULL ? base + 1 : named;
-	snprintf(found, HPCC_PATH * 2, "%.*s/../%s", folder, at, named);
-	if (access(found, R_OK) == 0)
-		return 0;
-	snprintf(found, HPCC_PATH * 2, "%.*s/%s", folder, at, named);
-	if (access(found, R_OK) == 0)
-		return 0;
-	snprintf(found, HPCC_PATH * 2, "%.*s/%s", folder, at, base);
-	if (access(found, R_OK) == 0)
+	if (is_there(found, folder, at, "/..", named) || is_there(found, folder, at, "", named) ||
+	    is_there(found, folder, at, "", base))
 		return 0;
 	return err_set(h->err, -EINVAL, "%s: %s \"%s\" is neither beside it nor in the folder above", path, key, named);
 }

@@ -68,6 +68,7 @@ find_before(const struct evidence *ev, uint32_t *before, struct err *err)
 		last[flow] = i;
 	}
 	find_local(ev, before, last);
+	free(last);
 	return 0;
 }
 

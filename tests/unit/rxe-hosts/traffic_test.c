@@ -231,6 +231,7 @@ exponential_times_are_exponential(void **state)
 	print_message("exponential: D sqrt(n) = %.3f, mean %.4f\n", d, sum / SAMPLES / mean);
 	assert_true(d < KS_1_PERCENT);
 	assert_true(fabs(sum / SAMPLES / mean - 1) < 3 / sqrt(SAMPLES));
+	free(samples);
 }
 
 /* Of fixed sizes, so that the number of flows alone is chance: 16 hosts x 50 Gbit/s x 0.1 s / 10 kB are 1e6 flows. */
