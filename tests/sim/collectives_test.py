@@ -13,8 +13,12 @@ TEXT = """topology = {{ kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_l
 collectives = ( {{ op = "{op}"; algorithm = "{algorithm}"; bytes = {bytes}; type = "{type}"; payload = "real";
   iterations = 3;{more} }} );
 """
-# What an operation has to be told beside its length.
-MORE = {("sendrecv", "linear"): 'pairs = [ "0 1", "3 2", "1 3" ];'}
+# What a pair has to be told beside its length.
+MORE = {
+    ("sendrecv", "linear"): ' pairs = [ "0 1", "1 0", "2 7", "6 2" ];',
+    ("alltoallv", "linear"): " skew = 5.0;",
+    ("alltoallv", "pairwise"): " skew = 5.0; back = true;",
+}
 
 
 def names(table):
@@ -23,8 +27,9 @@ def names(table):
     return re.findall(r'ROW\(\w+, \d+, "([^"]+)"', rows)
 
 
-def run(op, algorithm, size, kind, *args):
-    text = TEXT.format(op=op, algorithm=algorithm, bytes=size, type=kind, more=MORE.get((op, algorithm), ""))
+def run(op, algorithm, size, kind, *args, channels=1):
+    more = f" channels = {channels};" + MORE.get((op, algorithm), "")
+    text = TEXT.format(op=op, algorithm=algorithm, bytes=size, type=kind, more=more)
     out = scratch()
     return Run(out, command(ROCELAB, "run", scenario_file(text), "--out", out, *args, expect=None))
 
@@ -52,6 +57,7 @@ for op, algorithm in itertools.product(sorted(ops), sorted(algorithms)):
     if "no multiple of" in done.stderr:
         done = run(op, algorithm, 40032, "float32")
     right(done, f"{name}: 40 kB of float32")
+    right(run(op, algorithm, 65536, "int32", channels=3), f"{name}: by three channels")
 check({op for op, _ in served} == ops, "every operation has an algorithm", served)
 check({algorithm for _, algorithm in served} == algorithms, "every algorithm has an operation", served)
 
