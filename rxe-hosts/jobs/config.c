@@ -43,7 +43,7 @@ static const struct cfg_choice schedules[] = {
 static const struct cfg_field pipeline_fields[] = {
 	{ "dim", CFG_STRING, AT(dim), "pipeline", 0, 0, NULL, "Which of the job's dims has the stages as its places." },
 	{ "micro_batches", CFG_INT, AT(micro_batches), NULL, 1, 1024, NULL, "Micro-batches of an iteration." },
-	{ "schedule", CFG_ENUM, AT(schedule), "1f1b", 0, 0, schedules, "In which order a stage works." },
+	{ "order", CFG_ENUM, AT(order), "1f1b", 0, 0, schedules, "In which order a stage works." },
 	{ "bytes", CFG_BYTES, AT(bytes), NULL, 4, 2147483648.0, NULL,
 	  "Of the activations that a rank sends to the next stage, and of the gradients to the last, for a micro-batch." },
 };

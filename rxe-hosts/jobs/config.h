@@ -20,7 +20,7 @@ struct pipeline_config {
 	struct cfg_where where;
 	const char *dim; /* of the job's dims: its places are the stages */
 	int64_t micro_batches;
-	int schedule;   /* enum pipeline_schedule */
+	int order;      /* enum pipeline_schedule */
 	uint64_t bytes; /* of activations, and of gradients, of a micro-batch between two ranks */
 };
 

@@ -101,8 +101,8 @@ add_turns(struct writing *w)
 
 			if (w->turns[stage] == 2 * w->micro_batches)
 				continue;
-			turn = pipeline_turn((enum pipeline_schedule)w->config->schedule, w->stages, stage,
-					     w->micro_batches, w->turns[stage]);
+			turn = pipeline_turn((enum pipeline_schedule)w->config->order, w->stages, stage, w->micro_batches,
+					     w->turns[stage]);
 			if (!is_due(w, stage, turn, &input))
 				continue;
 			rc = add_turn(w, stage, turn, input);

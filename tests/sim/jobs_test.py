@@ -72,6 +72,41 @@ def pipeline():
         check((run.dir / file).read_bytes() == (again.dir / file).read_bytes(), f"pipeline: the same {file} on 2 lcores")
 
 
+def experts():
+    run = rocelab(SCENARIOS / "moe-alltoall.cfg")
+    whole(run, "moe-alltoall")
+    gets, gives = [0] * 16, [0] * 16
+    names = {c["collective"]: c["name"] for c in run.verdict["collectives"]}
+    for row in run.steps():
+        if row["src"] == row["dst"] or row["iteration"] != "0":
+            continue
+        if names[int(row["collective"])] == "dispatch":
+            gets[int(row["dst"][1:])] += int(row["bytes"])
+        else:
+            gives[int(row["src"][1:])] += int(row["bytes"])
+    hot = gets.index(max(gets))
+    check(2.5 < max(gets) / min(gets) < 3.5, "moe-alltoall: one expert is in three times as much demand as another", gets)
+    check(gives.index(max(gives)) == hot and sum(gives) == sum(gets), "moe-alltoall: what was sent comes back", (gets, gives))
+    first = run.findings()
+    check(any(f"h{hot}" in str(f["victims"] + f["flows"]) for f in first), f"moe-alltoall: the verdict is about h{hot}", first[:1])
+
+
+def model():
+    """gpt-3d with a tenth of its bytes and two micro-batches."""
+    job = "jobs.[0]."
+    less = [f"{job}pipeline.micro_batches=2", f"{job}pipeline.bytes=262144", f"{job}collectives.[4].bytes=7864320"]
+    less += [f"{job}collectives.[{i}].bytes=2097152" for i in range(4)]
+    run = rocelab(SCENARIOS / "gpt-3d.cfg", *(arg for value in less for arg in ("--set", value)))
+    whole(run, "gpt-3d")
+    verdict = run.verdict
+    names = {c["name"]: c for c in verdict["collectives"]}
+    check(len(names) == 2 * 4 * 4 + 2 * 3 * 2 + 1, "gpt-3d: its turns, transfers and the sum", sorted(names))
+    check({c["group_ranks"] for c in verdict["collectives"]} == {8, 4, 2}, "gpt-3d: groups of 8 tensor and 4 data ranks", names)
+    ends = [names[f"b-att.m1.s{stage}"]["end_ns"] for stage in range(4)]
+    check(ends == sorted(ends, reverse=True), "gpt-3d: backward ends at the first stage", ends)
+    check(verdict["jobs"][0]["compute_share"] > 0.5, "gpt-3d: its critical path is computation for the most", verdict["jobs"])
+
+
 def one_less():
     """A job less shifts no other's chance: placement, and the time that ranks compute."""
     def job(name, count):
@@ -88,4 +123,6 @@ def one_less():
 
 disturbed()
 pipeline()
+experts()
+model()
 one_less()
