@@ -128,3 +128,54 @@ graphs_empty(struct provenance *graph)
 	graph->scores = NULL;
 	graph->nvertices = graph->nedges = graph->nscores = 0;
 }
+
+/* What the order of steps rests on. */
+struct ranking {
+	const struct run_step *steps;
+	const struct vedrfolnir_step *own;
+};
+
+static int
+turn_of(const struct vedrfolnir_step *step)
+{
+	if (step->critical)
+		return step->shown ? 0 : 1;
+	return 2;
+}
+
+/* Of an open one too: what it lost up to the run's end. */
+static uint64_t
+lost_ps(const struct run_step *step)
+{
+	uint64_t exec_ps = step->end_ps - step->start_ps;
+
+	return exec_ps > step->expect_ps ? exec_ps - step->expect_ps : 0;
+}
+
+static int
+cmp_turn(const void *pa, const void *pb, void *arg)
+{
+	const struct ranking *ranking = arg;
+	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+	int turn_a = turn_of(&ranking->own[a]), turn_b = turn_of(&ranking->own[b]);
+	uint64_t lost_a = lost_ps(&ranking->steps[a]), lost_b = lost_ps(&ranking->steps[b]);
+
+	if (turn_a != turn_b)
+		return turn_a - turn_b;
+	if (lost_a != lost_b)
+		return lost_a > lost_b ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+uint32_t
+graphs_order(const struct run_step *steps, const struct vedrfolnir_step *own, uint32_t nsteps, uint32_t *order)
+{
+	struct ranking ranking = { steps, own };
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < nsteps; i++)
+		if (steps[i].slow)
+			order[count++] = i;
+	qsort_r(order, count, sizeof(*order), cmp_turn, &ranking);
+	return count;
+}

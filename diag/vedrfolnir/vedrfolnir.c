@@ -117,42 +117,27 @@ build_graph(struct diagnosing *d, uint32_t i, enum prov_share share, struct prov
 	return rc;
 }
 
-#define TURNS 3
-
-/* When a slow step has its graph built: the limit never leaves out what is on the path, nor what is shown. */
-static int
-turn_of(const struct vedrfolnir_step *step)
-{
-	if (step->critical)
-		return step->shown ? 0 : 1;
-	return 2;
-}
-
 static int
 build_graphs(struct diagnosing *d, enum prov_share share, struct err *err)
 {
 	struct vedrfolnir *own = d->own;
 	struct prov_scratch scratch;
-	uint32_t slow = 0;
+	uint32_t *order = run_alloc(d->run->nsteps, sizeof(*order), err);
+	uint32_t slow = order != NULL ? graphs_order(d->run->steps, own->steps, d->run->nsteps, order) : 0;
 	int rc = prov_scratch_init(&scratch, d->ev, err);
 
-	for (uint32_t i = 0; i < d->run->nsteps; i++)
-		slow += d->run->steps[i].slow;
 	d->section->limit = VEDRFOLNIR_MAX_GRAPHS;
 	own->graphs = run_alloc(slow < VEDRFOLNIR_MAX_GRAPHS ? slow : VEDRFOLNIR_MAX_GRAPHS, sizeof(*own->graphs), err);
-	if (own->graphs == NULL)
+	if (own->graphs == NULL || order == NULL)
 		rc = -ENOMEM;
-	for (int turn = 0; turn < TURNS; turn++) {
-		for (uint32_t i = 0; rc == 0 && i < d->run->nsteps; i++) {
-			if (!d->run->steps[i].slow || turn_of(&own->steps[i]) != turn)
-				continue;
-			if (own->ngraphs == VEDRFOLNIR_MAX_GRAPHS)
-				d->section->skipped++;
-			else
-				rc = build_graph(d, i, share, &scratch, err);
-		}
+	for (uint32_t i = 0; rc == 0 && i < slow; i++) {
+		if (own->ngraphs == VEDRFOLNIR_MAX_GRAPHS)
+			d->section->skipped++;
+		else
+			rc = build_graph(d, order[i], share, &scratch, err);
 	}
 	prov_scratch_fini(&scratch);
+	free(order);
 	return rc;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stands for the critical path of generated flows: the slow ones, those that lost most first, so many at most. */
+/*
+ * What stands for the critical path of generated flows: the slow ones, those that lost most first, so many at most. And
+ * which slow steps are looked at first.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +11,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "diag/vedrfolnir/graphs.h"
 #include "diag/vedrfolnir/waiting/slow_flows.h"
 
 static void
@@ -49,12 +53,40 @@ they_are_bounded(void **state)
 	assert_int_equal(path[SLOW_FLOWS_LISTED - 1], COUNT - SLOW_FLOWS_LISTED);
 }
 
+/* The path first, what is shown of it before the rest; then who lost most, wherever it stands. */
+static void
+graphs_are_built_of_what_lost_most(void **state)
+{
+	const struct run_step steps[] = {
+		{ .end_ps = 200, .expect_ps = 100, .slow = true },
+		{ .end_ps = 900, .expect_ps = 800 },
+		{ .end_ps = 900, .expect_ps = 100, .slow = true },
+		{ .end_ps = 150, .expect_ps = 100, .slow = true },
+		{ .end_ps = 160, .expect_ps = 100, .slow = true },
+		{ .end_ps = 170, .expect_ps = 100, .slow = true },
+		{ .end_ps = 900, .expect_ps = 100, .slow = true },
+		{ .end_ps = 50, .expect_ps = 100, .slow = true, .open = true },
+	};
+	const struct vedrfolnir_step own[ARRAY_LEN(steps)] = {
+		[3] = { .critical = true },
+		[4] = { .critical = true, .shown = true },
+		[5] = { .critical = true, .shown = true },
+		[6] = { .shown = true },
+	};
+	const uint32_t expected[] = { 5, 4, 3, 2, 6, 0, 7 };
+	uint32_t order[ARRAY_LEN(steps)];
+
+	assert_int_equal(graphs_order(steps, own, ARRAY_LEN(steps), order), ARRAY_LEN(expected));
+	assert_memory_equal(order, expected, sizeof(expected));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(those_that_lost_most_come_first),
 		cmocka_unit_test(they_are_bounded),
+		cmocka_unit_test(graphs_are_built_of_what_lost_most),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
