@@ -82,17 +82,34 @@ find_starts(struct starts *starts, const struct graph *graph)
 	return 0;
 }
 
-/* Whether every sender's end depends on the start of whom it sends to. */
+static bool
+has(const uint64_t *set, uint32_t rank)
+{
+	return (set[rank / 64] >> rank % 64 & 1) != 0;
+}
+
+/*
+ * Whether a message of the next iteration can come only when its receiver has started this one: it waits for somebody's start
+ * there, hence for his end here, and that for the receiver's start. Mostly it is the sender's own.
+ */
+static bool
+waits_for_receiver(const struct starts *starts, const struct graph *graph, uint32_t step)
+{
+	const uint64_t *set = starts->of_step + (size_t)step * starts->words;
+	uint32_t rank = graph->rank_of[step], peer = graph->schedule->steps[step].peer;
+	bool waits = has(starts->of_end + (size_t)rank * starts->words, peer);
+
+	for (uint32_t q = 0; q < graph->schedule->ranks && !waits; q++)
+		waits = has(set, q) && has(starts->of_end + (size_t)q * starts->words, peer);
+	return waits;
+}
+
 static bool
 holds(const struct starts *starts, const struct graph *graph)
 {
-	for (uint32_t i = 0; i < coll_all_steps(graph->schedule); i++) {
-		uint32_t peer = graph->schedule->steps[i].peer;
-		const uint64_t *end = starts->of_end + (size_t)graph->rank_of[i] * starts->words;
-
-		if (peer != graph->rank_of[i] && (end[peer / 64] >> peer % 64 & 1) == 0)
+	for (uint32_t i = 0; i < coll_all_steps(graph->schedule); i++)
+		if (graph->schedule->steps[i].peer != graph->rank_of[i] && !waits_for_receiver(starts, graph, i))
 			return false;
-	}
 	return true;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Iterations of a schedule follow each other without a barrier: a rank that has done its part of one begins the next. So
- * that no message comes more than one iteration early, whoever sends to a rank must have heard from it: the sender's end
- * of an iteration has to depend on the receiver's start of it. A ring holds its ranks together by itself; a Broadcast does
- * not, its root would run away.
+ * that no message comes more than one iteration early, it must not be sent before its receiver has started the iteration before:
+ * the message has to wait for somebody's start, whose end of an iteration depends on the receiver's start of it. Mostly that
+ * is the sender himself. A ring holds its ranks together so; a Broadcast does not, its root would run away.
  */
 #pragma once
 

@@ -5,9 +5,9 @@
  * complete (its last ACK is in, or it has been computed) and all is here that it waits for from outside the chain. An
  * iteration is complete when all steps are and all messages received; the next one starts when the rank has completed
  * its part of all collectives of the job, a gap later, without a barrier. That is safe with two vectors a rank, used in
- * turn, because a sender's end of an iteration depends on the receiver's start of it (collectives/closing.h): a peer that
- * has completed iteration i + 1 proves that this rank has started it, hence that it had completed iteration i, checked that
- * vector and filled it for i + 2 before. Messages are at most one iteration early, for the same reason.
+ * turn, because of whom a message of iteration i + 2 waits for, one's end of iteration i + 1 depends on the receiver's start
+ * of it (collectives/closing.h): the receiver had then completed iteration i, checked that vector and filled it for i + 2
+ * before. Messages are at most one iteration early, for the same reason.
  */
 #pragma once
 
