@@ -76,7 +76,7 @@ send_collectives(const struct plan *plan, struct exporter *exporter)
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
 		const struct plan_collective *collective = &plan->collectives[c];
 
-		for (uint32_t it = 0; it < collective->iterations; it++) {
+		for (uint32_t it = 0; collective->enabled && it < collective->iterations; it++) {
 			struct rec_collective rec;
 
 			plan_collective_record(plan, c, it, &rec);
@@ -94,7 +94,7 @@ static void
 send_order(const struct plan *plan, struct exporter *exporter)
 {
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
-		for (uint32_t i = 0; i < plan->collectives[c].nafter; i++) {
+		for (uint32_t i = 0; plan->collectives[c].enabled && i < plan->collectives[c].nafter; i++) {
 			struct rec_follow rec = { .hdr.node = REC_NONE,
 						  .collective = c,
 						  .after = plan->collectives[c].after[i] };
@@ -122,6 +122,8 @@ send_flows(const struct scenario *scenario, struct exporter *exporter)
 
 	for (uint32_t g = 0; g < scenario->traffic->ngenerators; g++) {
 		plan_generator_record(plan, scenario->traffic, g, &rec);
+		if (rec.steps == 0) /* it is not enabled */
+			continue;
 		exporter_header(exporter, &rec, REC_COLLECTIVE, sizeof(rec));
 		for (uint32_t i = 0; i < plan->nmessages; i++)
 			if (plan->messages[i].generator == g)

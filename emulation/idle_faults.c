@@ -66,8 +66,9 @@ idle_faults_json(const struct emulation *emulation)
 
 	for (uint32_t i = 0; i < scenario->faults.count; i++) {
 		const struct fault *fault = &scenario->faults.faults[i];
-		const struct cfg_where *where = &((const struct fault_common *)fault->params)->where;
-		const char *why = fault_idle(fault);
+		const struct fault_common *common = fault->params;
+		const struct cfg_where *where = &common->where;
+		const char *why = common->enabled ? fault_idle(fault) : NULL;
 		char target[64], file[PATH_MAX];
 
 		if (why == NULL)

@@ -20,13 +20,15 @@ share_done(const struct emulation *emulation)
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
 		const struct plan_collective *collective = &plan->collectives[c];
 
-		for (uint32_t r = 0; r < collective->schedule->ranks; r++)
+		for (uint32_t r = 0; collective->enabled && r < collective->schedule->ranks; r++)
 			for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++)
 				if (coll_step_at(collective->schedule, r, s)->peer != r)
 					total += (double)plan_step_bytes(collective, r, s) * collective->iterations;
 	}
 	for (uint32_t b = 0; b < plan->nbackgrounds; b++)
-		total += plan->backgrounds[b].repeat ? 0 : (double)plan->backgrounds[b].bytes;
+		total += plan->backgrounds[b].repeat || plan->backgrounds[b].start_ps == TIME_NEVER
+				 ? 0
+				 : (double)plan->backgrounds[b].bytes;
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
 		done += (double)emulation->fabric->nodes[i]->count.progress;
 	return total > 0 ? done / total : 0;

@@ -24,6 +24,16 @@ check_times(const struct fault *fault, struct err *err)
 	return 0;
 }
 
+/* One that is not enabled never begins. */
+static void
+disable(struct fault_common *common)
+{
+	if (common->enabled)
+		return;
+	common->start_ps = TIME_NEVER;
+	common->duration_ps = common->period_ps = 0;
+}
+
 static int
 load_kind(struct fault_list *list, const struct fault_ops *ops, const struct cfg *cfg, const struct topo *topo,
 	  struct err *err)
@@ -49,6 +59,7 @@ load_kind(struct fault_list *list, const struct fault_ops *ops, const struct cfg
 		ret = check_times(fault, err);
 		if (ret == 0)
 			ret = ops->resolve(fault->params, topo, err);
+		disable(fault->params);
 		if (ret < 0)
 			return ret;
 	}

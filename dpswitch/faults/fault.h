@@ -38,7 +38,8 @@ struct fault_work {
 /* The first members of every fault's struct. */
 struct fault_common {
 	struct cfg_where where;
-	uint64_t start_ps;
+	bool enabled;         /* else it never begins */
+	uint64_t start_ps;    /* TIME_NEVER: it is not enabled */
 	uint64_t duration_ps; /* 0: to the end of the run */
 	uint64_t period_ps;   /* 0: once; else again every period */
 };
@@ -55,8 +56,15 @@ struct fault_at_port {
 		"port", CFG_STRING, offsetof(struct fault_at_port, port), NULL, 0, 0, NULL, meaning                        \
 	}
 
+#define FAULT_ENABLED_FIELD                                                                                                \
+	{                                                                                                                  \
+		"enabled", CFG_BOOL, offsetof(struct fault_common, enabled), "true", 0, 0, NULL,                           \
+			"false: it never begins; headroom is planned as with it"                                           \
+	}
+
 #define FAULT_COMMON_FIELDS                                                                                                \
-	{ "start", CFG_TIME, offsetof(struct fault_common, start_ps), "0us", 0, 1e17, NULL, "When it begins" },            \
+	FAULT_ENABLED_FIELD,                                                                                               \
+		{ "start", CFG_TIME, offsetof(struct fault_common, start_ps), "0us", 0, 1e17, NULL, "When it begins" },    \
 		{ "duration", CFG_TIME, offsetof(struct fault_common, duration_ps),   "0us", 0,                            \
 		  1e17,       NULL,     "How long it lasts; 0: to the end of the run" },                                   \
 	{                                                                                                                  \

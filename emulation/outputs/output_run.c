@@ -137,21 +137,50 @@ largest_buffer(const struct emulation *emulation)
 	return largest;
 }
 
-/* The names of what steps.csv and verdict.json number. */
-static json_t *
-jobs_json(const struct plan *plan)
+/* When the first rank of a job began, and its last one was done; "end_ns" is null where one was not. */
+static void
+add_times(const struct emulation *emulation, uint32_t job, json_t *to)
 {
+	const struct plan *plan = emulation->scenario->plan;
+	uint64_t start_ps = TIME_NEVER, end_ps = 0;
+	bool complete = true;
+
+	for (uint32_t c = 0; c < plan->ncollectives; c++) {
+		for (uint32_t it = 0; plan->collectives[c].job == job && it < plan->collectives[c].iterations; it++) {
+			struct collective_result seen =
+				step_engines_result(emulation->engines, emulation->scenario->topo->nnodes, c, it);
+
+			complete &= seen.complete;
+			if (seen.complete && seen.start_ps < start_ps)
+				start_ps = seen.start_ps;
+			if (seen.complete && seen.end_ps > end_ps)
+				end_ps = seen.end_ps;
+		}
+	}
+	json_object_set_new(to, "start_ns",
+			    start_ps != TIME_NEVER ? json_integer((json_int_t)(start_ps / PS_PER_NS)) : json_null());
+	json_object_set_new(to, "end_ns", complete ? json_integer((json_int_t)(end_ps / PS_PER_NS)) : json_null());
+}
+
+/* The names of what steps.csv and verdict.json number, and when jobs began and ended. */
+static json_t *
+jobs_json(const struct emulation *emulation)
+{
+	const struct plan *plan = emulation->scenario->plan;
 	json_t *jobs = json_array();
 
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
 		json_t *job = json_array_get(jobs, json_array_size(jobs) - 1);
 		struct rec_collective rec;
 
+		if (!plan->collectives[c].enabled)
+			continue;
 		plan_collective_record(plan, c, 0, &rec);
-		if (c == 0 || json_integer_value(json_object_get(job, "job")) != (json_int_t)rec.job) {
+		if (job == NULL || json_integer_value(json_object_get(job, "job")) != (json_int_t)rec.job) {
 			job = json_pack("{s:I, s:s%, s:I, s:[]}", "job", (json_int_t)rec.job, "name", rec.job_name,
 					strnlen(rec.job_name, sizeof(rec.job_name)), "iterations",
 					(json_int_t)plan->collectives[c].iterations, "collectives");
+			add_times(emulation, rec.job, job);
 			json_array_append_new(jobs, job);
 		}
 		json_array_append_new(json_object_get(job, "collectives"),
@@ -184,7 +213,7 @@ run_json(const struct emulation *emulation)
 			 digest);
 	if (emulation->error_text != NULL)
 		json_object_set_new(root, "error", json_string(emulation->error_text));
-	json_object_set_new(root, "jobs", jobs_json(emulation->scenario->plan));
+	json_object_set_new(root, "jobs", jobs_json(emulation));
 	json_object_set_new(root, "invariants", invariants_json(emulation));
 	json_object_set_new(root, "drops", drops_json(emulation));
 	json_object_set_new(root, "idle_faults", idle_faults_json(emulation));

@@ -43,6 +43,13 @@ write_row(const struct emulation *emulation, const struct step_row *row, FILE *f
 		fprintf(file, ",%u,%u,%u\n", row->waited_for.collective, row->waited_for.rank, row->waited_for.step);
 }
 
+/* Of a background flow that is not enabled? */
+static bool
+is_off(const struct plan *plan, const struct step_row *row)
+{
+	return row->collective == REC_NONE && plan->backgrounds[plan->of[row->flow].owner].start_ps == TIME_NEVER;
+}
+
 int
 output_steps(const struct emulation *emulation, const char *dir, struct err *err)
 {
@@ -61,6 +68,8 @@ output_steps(const struct emulation *emulation, const char *dir, struct err *err
 		for (size_t r = 0; r < rows; r++) {
 			struct step_row row = step_engine_row(emulation->engines[i], r);
 
+			if (is_off(emulation->scenario->plan, &row))
+				continue;
 			write_row(emulation, &row, out.file);
 		}
 	}

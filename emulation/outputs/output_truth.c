@@ -60,6 +60,8 @@ faults_json(const struct emulation *emulation)
 		char target[64];
 		json_t *entry;
 
+		if (!common->enabled)
+			continue;
 		fault->ops->target(fault->params, scenario->topo, target);
 		entry = json_pack("{s:s, s:s, s:I, s:I, s:I, s:b}", "kind", fault->ops->kind, "target", target, "start_ns",
 				  (json_int_t)(common->start_ps / PS_PER_NS), "duration_ns",
@@ -81,6 +83,8 @@ background_json(const struct emulation *emulation)
 		const struct plan_background *flow = &plan->backgrounds[i];
 		char name[OUTPUT_FLOW_NAME];
 
+		if (flow->start_ps == TIME_NEVER)
+			continue;
 		output_flow_name(emulation, flow->flow, name, sizeof(name));
 		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:b}", "flow", name, "bytes",
 						      (json_int_t)flow->bytes, "start_ns",

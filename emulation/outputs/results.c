@@ -37,7 +37,7 @@ results_print(const struct emulation *emulation, FILE *to)
 		return;
 	fputs(coll_bandwidth_header(text, sizeof(text)), to);
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
-		for (uint32_t it = 0; it < plan->collectives[c].iterations; it++) {
+		for (uint32_t it = 0; plan->collectives[c].enabled && it < plan->collectives[c].iterations; it++) {
 			struct rec_collective names;
 			bool complete;
 			struct coll_result result = result_of(emulation, c, it, &names, &complete);
@@ -59,7 +59,7 @@ results_wrong(const struct emulation *emulation)
 	uint64_t wrong = 0;
 
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
-		for (uint32_t it = 0; it < plan->collectives[c].iterations; it++) {
+		for (uint32_t it = 0; plan->collectives[c].enabled && it < plan->collectives[c].iterations; it++) {
 			struct rec_collective names;
 			bool complete;
 			struct coll_result result = result_of(emulation, c, it, &names, &complete);

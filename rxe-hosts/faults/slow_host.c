@@ -15,6 +15,7 @@ struct slow_host {
 
 #define S struct slow_host
 static const struct cfg_field fields[] = {
+	FAULT_ENABLED_FIELD,
 	{ "host", CFG_STRING, offsetof(S, host), NULL, 0, 0, NULL, "The slow host." },
 	{ "collective", CFG_INT, offsetof(S, collective), "-1", -1, 16383, NULL, "Which collective, from 0; -1: all." },
 	{ "step", CFG_INT, offsetof(S, step), "0", 0, 4194303, NULL, "Which step, from 1; 0: every step." },

@@ -17,6 +17,8 @@ static const struct cfg_field job_fields[] = {
 	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
 	{ "compute", CFG_TIME, AT(compute_ps), "0ns", 0, 0, NULL,
 	  "How long every rank computes at the beginning of an iteration, before its collectives." },
+	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL,
+	  "false: it keeps its number, hosts and ports, but never begins; the rest runs as without it." },
 };
 #undef AT
 

@@ -11,6 +11,7 @@ struct work_job_config {
 	struct cfg_strings ranks; /* empty: a placement's, or every host at its first NIC */
 	uint64_t start_ps, gap_ps, compute_ps;
 	int64_t iterations;
+	bool enabled;
 };
 
 enum pipeline_schedule { PIPELINE_1F1B, PIPELINE_GPIPE };

@@ -87,6 +87,8 @@ static const struct cfg_field collective_fields[] = {
 	{ "iterations", CFG_INT, AT(iterations), "1", 1, 1000000, NULL, "How many times the operation runs." },
 	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first iteration starts." },
 	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
+	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL,
+	  "false: it keeps its number, ports and hosts, but never begins; the rest runs as without it." },
 };
 
 const struct cfg_table collective_table = {
@@ -141,6 +143,7 @@ static const struct cfg_field background_fields[] = {
 	{ "prio", CFG_INT, AT(prio), "-1", -1, 7, NULL, "Priority; -1: that of the collectives' data." },
 	{ "mode", CFG_ENUM, AT(mode), "once", 0, 0, modes, "One message, or one after another." },
 	{ "until", CFG_TIME, AT(until_ps), "0ns", 0, 0, NULL, "mode repeat: no message starts at or after this time." },
+	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL, "false: it keeps its number, but sends nothing." },
 };
 
 const struct cfg_table background_table = {

@@ -23,6 +23,7 @@ struct collective_config {
 	struct cfg_strings pairs;       /* SendRecv: "0 1" */
 	int64_t iterations;
 	uint64_t start_ps, gap_ps;
+	bool enabled;         /* its job */
 	int64_t sport, dport; /* sport 0: chosen */
 	bool verify;
 	/* Of a job's: */
@@ -36,6 +37,7 @@ struct collective_config {
 /* One group of "flows". */
 struct background_config {
 	struct cfg_where where;
+	bool enabled;
 	const char *src, *dst; /* host or host:nic */
 	int64_t sport, dport;
 	uint64_t bytes; /* of one message */

@@ -102,7 +102,7 @@ step_engine_place(struct step_engine *engine)
 
 	for (uint32_t c = 0; c < plan->ncollectives; c++)
 		for (uint32_t r = 0; r < plan->collectives[c].schedule->ranks; r++)
-			engine->nranks += plan->collectives[c].ranks[r].node == node;
+			engine->nranks += plan_takes_part(plan, c, r, node);
 	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
 		engine->nbackgrounds += plan->flows.flows[plan->backgrounds[i].flow].src_node == node;
 	engine->ranks = calloc(engine->nranks + 1u, sizeof(*engine->ranks));
@@ -114,7 +114,7 @@ step_engine_place(struct step_engine *engine)
 			const struct plan_collective *collective = &plan->collectives[c];
 			const struct plan_rank *at = &collective->ranks[r];
 
-			if (at->node != node)
+			if (!plan_takes_part(plan, c, r, node))
 				continue;
 			if (step_rank_init(&engine->ranks[at->slot], plan, c, r) != 0)
 				return -ENOMEM;

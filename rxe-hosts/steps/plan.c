@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/units.h"
 #include "rxe-hosts/jobs/endpoint.h"
 #include "rxe-hosts/steps/plan_build.h"
 
@@ -73,7 +74,7 @@ judge_flows(struct plan_builder *b)
 	for (uint32_t i = 0; i < plan->nbackgrounds && sent != NULL && plan->judged; i++) {
 		struct plan_background *background = &plan->backgrounds[i];
 
-		if (!background->repeat)
+		if (!background->repeat && background->start_ps != TIME_NEVER)
 			background->step = ++sent[plan->flows.flows[background->flow].src_node];
 	}
 	free(sent);
@@ -111,8 +112,8 @@ place_ranks(struct plan_builder *b, const struct endpoint *at, struct plan_colle
 
 		rank->node = at[r].node;
 		rank->nic = at[r].nic;
-		rank->slot = b->slots[rank->node]++;
-		if (c->real) {
+		rank->slot = c->enabled ? b->slots[rank->node]++ : PLAN_NONE;
+		if (c->real && c->enabled) {
 			rank->region_offset = b->region_bytes[rank->node];
 			b->region_bytes[rank->node] += c->buffers * c->vector_bytes;
 		}
@@ -134,6 +135,7 @@ set_collective(const struct workload *workload, uint32_t index, struct plan_coll
 
 	*c = (struct plan_collective){
 		.job = work->job,
+		.enabled = workload->jobs[work->job].enabled,
 		.compute = workload_compute(workload, index),
 		.actual_ps = actual_ps,
 		.type = (enum coll_type)config->type,
@@ -210,7 +212,7 @@ add_background(struct plan_builder *b, const struct background_config *config)
 	*bg = (struct plan_background){
 		.slot = b->flow_slots[flow.src_node]++,
 		.bytes = config->bytes,
-		.start_ps = config->start_ps,
+		.start_ps = config->enabled ? config->start_ps : TIME_NEVER,
 		.repeat = config->mode == BACKGROUND_REPEAT,
 		.until_ps = config->until_ps,
 		.where = config->where,

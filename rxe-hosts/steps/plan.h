@@ -59,6 +59,7 @@ struct plan_collective {
 	uint64_t (*actual_ps)(const void *ctx, uint32_t rank, uint32_t iteration, uint64_t planned_ps);
 	const void *actual_ctx;
 	enum coll_type type;
+	bool enabled; /* its ranks take part; else it is only planned */
 	bool real, verify, qp_per_step;
 	uint32_t iterations;
 	uint32_t buffers;      /* vectors a rank: 2 when there is a next iteration, see rank.h */
@@ -81,7 +82,8 @@ struct plan_judged {
 struct plan_background {
 	uint32_t flow;
 	uint32_t slot; /* index among the background flows of its source host */
-	uint64_t bytes, start_ps;
+	uint64_t bytes;
+	uint64_t start_ps; /* TIME_NEVER: it is not enabled */
 	bool repeat;
 	uint64_t until_ps;
 	uint64_t ideal_ps; /* of one message */
@@ -159,6 +161,15 @@ struct plan_network {
  * @return 0; -EHOSTUNREACH, -ELOOP or -ENOMEM with err set
  */
 int plan_estimate(struct plan *plan, const struct plan_network *network, struct err *err);
+
+/* Does a rank of a collective run at this node? */
+static inline bool
+plan_takes_part(const struct plan *plan, uint32_t collective, uint32_t rank, uint32_t node)
+{
+	const struct plan_collective *c = &plan->collectives[collective];
+
+	return c->enabled && c->ranks[rank].node == node;
+}
 
 static inline size_t
 plan_at(const struct plan_collective *collective, uint32_t rank, uint32_t step)

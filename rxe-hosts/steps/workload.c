@@ -89,6 +89,7 @@ read_single(struct reading *r, const struct collective_config *config)
 	job->start_ps = config->start_ps;
 	job->gap_ps = config->gap_ps;
 	job->iterations = (uint32_t)config->iterations;
+	job->enabled = config->enabled;
 	rc = endpoint_list(r->topo, &config->ranks, &config->where, "ranks", &job->ranks, &job->grid.ranks, r->err);
 	if (rc != 0)
 		return rc;

@@ -67,6 +67,7 @@ workload_read_job(struct reading *r, const struct work_job_config *config, struc
 	job->gap_ps = config->gap_ps;
 	job->compute_ps = config->compute_ps;
 	job->iterations = (uint32_t)config->iterations;
+	job->enabled = config->enabled;
 	rc = read_ranks(r, config, job);
 	if (rc == 0)
 		rc = read_grid(r, config, job);

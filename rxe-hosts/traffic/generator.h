@@ -22,6 +22,7 @@ struct endpoints {
 /* The first members of every generator's struct. */
 struct generator {
 	struct cfg_where where;
+	bool enabled;
 	const char *name;
 	struct cfg_strings hosts, src, dst;
 	int sizes; /* of traffic_sizes */
@@ -66,6 +67,8 @@ struct generator {
 		{ "seed", CFG_INT, G(seed), "0", 0, 9e18, NULL, "Other random numbers, with the run's seed as it is." },       \
 		{ "prio", CFG_INT, G(prio), "-1", -1, 7, NULL, "Priority; -1: that of the collectives' data." },               \
 		{ "dport", CFG_INT, G(dport), "4791", 1, 65535, NULL, "UDP destination port (RoCEv2: 4791)." },                \
+		{ "enabled", CFG_BOOL, G(enabled), "true",                                                                     \
+		  0,         0,        NULL,       "false: it sends nothing; what others send stays as it is." },              \
 	{                                                                                                                      \
 		"connections", CFG_INT, G(connections), "16", 1, 4096, NULL,                                                   \
 			"Queue pairs from one host to another, each with a source port and so a path of its own; flows "       \

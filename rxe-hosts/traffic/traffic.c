@@ -55,6 +55,8 @@ generate(struct traffic *traffic, struct err *err)
 		const struct generator *g = traffic->generators[i];
 		size_t before = traffic->nflows;
 
+		if (!g->enabled)
+			continue;
 		ret = traffic->ops[i]->generate(g, traffic, err);
 		if (ret == 0 && traffic->nflows == before)
 			ret = cfg_fail(&g->where, NULL, err,

@@ -20,6 +20,7 @@ add(struct plan_builder *b, uint32_t ranks, const struct graph *graph, uint32_t 
 	memcpy(after, graph->after, sizeof(graph->after));
 	*c = (struct plan_collective){
 		.job = graph->job,
+		.enabled = true,
 		.after = after,
 		.nafter = graph->nafter,
 		.actual_ps = graph->actual_ps,
