@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "collectives/import/room.h"
+#include "common/log.h"
 
 /* By id, to find what dependencies name. */
 struct known {
@@ -104,30 +105,68 @@ compare_known(const void *a, const void *b)
 	return x->id != y->id ? (x->id < y->id ? -1 : 1) : (x->index > y->index) - (x->index < y->index);
 }
 
+/* @return the node of that id; NULL: the file has none */
+static const struct chakra_node *
+find_node(const struct chakra_trace *trace, const struct known *known, uint64_t id)
+{
+	size_t low = 0, high = trace->nnodes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (known[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < trace->nnodes && known[low].id == id ? &trace->nodes[known[low].index] : NULL;
+}
+
+/*
+ * Traces of PyTorch name as control the operator that called another: one that the file has not, or the node itself, whose
+ * id it took over. Who calls is not waited for, and would be waiting itself: of such a file no control is.
+ */
+static bool
+is_control_waited_for(struct chakra *chakra, uint32_t rank, const struct known *known)
+{
+	const struct chakra_trace *trace = &chakra->traces[rank];
+
+	for (size_t n = 0; n < trace->nnodes; n++) {
+		const struct chakra_node *node = &trace->nodes[n];
+
+		for (size_t i = 0; i < node->ncontrol; i++) {
+			uint64_t id = trace->deps[node->first_dep + i];
+
+			if (find_node(trace, known, id) != NULL && id != node->id)
+				continue;
+			if (!chakra->has_callers)
+				log_warning("%s: node %" PRIu64 " at byte %" PRIu64 " is controlled by node %" PRIu64
+					    ", which %s: what such a file says of control is who called whom, and is "
+					    "not waited for",
+					    chakra->paths[rank], node->id, node->offset, id,
+					    id == node->id ? "is itself" : "the file has not");
+			chakra->has_callers = true;
+			return false;
+		}
+	}
+	return true;
+}
+
 static int
-link_node(struct chakra *chakra, uint32_t rank, const struct chakra_node *node, const struct known *known)
+link_node(struct chakra *chakra, uint32_t rank, const struct chakra_node *node, const struct known *known, bool control)
 {
 	const struct chakra_trace *trace = &chakra->traces[rank];
 	int rc = 0;
 
-	for (size_t i = 0; i < node->ndeps && rc == 0; i++) {
+	for (size_t i = control ? 0 : node->ncontrol; i < node->ndeps && rc == 0; i++) {
 		uint64_t id = trace->deps[node->first_dep + i];
-		size_t low = 0, high = trace->nnodes;
+		const struct chakra_node *on = find_node(trace, known, id);
 
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (known[middle].id < id)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low == trace->nnodes || known[low].id != id)
+		if (on == NULL)
 			return chakra_fail(chakra, rank, node, "waits for node %" PRIu64 ", which the file has not", id);
-		if (id == node->id)
+		if (on == node)
 			return chakra_fail(chakra, rank, node, "waits for itself");
-		rc = program_wait(&chakra->program, node->first_op, trace->nodes[known[low].index].last_op, false,
-				  chakra->err);
+		rc = program_wait(&chakra->program, node->first_op, on->last_op, false, chakra->err);
 	}
 	return rc;
 }
@@ -138,6 +177,7 @@ link_trace(struct chakra *chakra, uint32_t rank)
 	const struct chakra_trace *trace = &chakra->traces[rank];
 	struct known *known = malloc((trace->nnodes + 1) * sizeof(*known));
 	int rc = known != NULL ? 0 : -ENOMEM;
+	bool control;
 
 	for (size_t i = 0; i < trace->nnodes && rc == 0; i++)
 		known[i] = (struct known){ trace->nodes[i].id, i };
@@ -148,8 +188,9 @@ link_trace(struct chakra *chakra, uint32_t rank)
 			rc = chakra_fail(chakra, rank, &trace->nodes[known[i].index],
 					 "has the id of the node at byte %" PRIu64,
 					 trace->nodes[known[i - 1].index].offset);
+	control = rc == 0 && is_control_waited_for(chakra, rank, known);
 	for (size_t i = 0; i < trace->nnodes && rc == 0; i++)
-		rc = link_node(chakra, rank, &trace->nodes[i], known);
+		rc = link_node(chakra, rank, &trace->nodes[i], known, control);
 	free(known);
 	return rc;
 }

@@ -40,6 +40,7 @@ struct chakra_node {
 	uint64_t comm_type, comm_size, comm_src, comm_dst, comm_tag, num_ops, root;
 	char group[CHAKRA_MAX_NAME];
 	size_t first_dep, ndeps;    /* ids, in the trace's deps */
+	size_t ncontrol;            /* the first of them are of control, the others of data */
 	uint32_t first_op, last_op; /* operations of it */
 };
 
@@ -68,6 +69,7 @@ struct chakra {
 	struct chakra_trace *traces; /* [ranks] */
 	struct chakra_group *groups; /* [0]: all ranks */
 	size_t ngroups, group_room;
+	bool has_callers;       /* control, in a trace at least, is who called whom: it has been warned of */
 	uint64_t largest_bytes; /* message */
 	uint64_t nmessages;     /* of collectives: each has a tag of its own */
 	struct err *err;

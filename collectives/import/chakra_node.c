@@ -147,6 +147,7 @@ add_node(struct chakra *chakra, uint32_t rank, const Chakra__Node *from, uint64_
 		.comm_src = CHAKRA_ABSENT,
 		.comm_dst = CHAKRA_ABSENT,
 		.first_dep = trace->ndeps,
+		.ncontrol = from->n_ctrl_deps,
 	};
 	char place[PROGRAM_PLACE];
 	int rc = 0;

@@ -73,6 +73,45 @@ a_trace_and_its_xml_are_alike(void **state)
 	coll_schedule_destroy(trace);
 }
 
+/* A computation that another node controls, behind one of data. */
+static void
+controlled(uint32_t rank, uint64_t id, uint64_t micros, uint64_t control, uint64_t data)
+{
+	struct bytes message = node(id, COMP, DEPS(data));
+
+	put_number(&message, 4, control);
+	put_number(&message, 7, micros);
+	put_attribute(&message, "is_cpu_op", 27, id % 2);
+	end_node(rank, &message);
+}
+
+/*
+ * Control is waited for, as data is; but where it is who called whom. Node 2 is behind 1 by control alone; the rank's two
+ * processors would compute at once.
+ */
+static void
+control_is_waited_for_but_not_callers(void **state)
+{
+	/* whom another node of the file names: a node of it; one that it has not; itself */
+	static const uint64_t other[] = { 0, 99, 3 };
+
+	for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++) {
+		struct coll_schedule *s;
+
+		begin(2);
+		send_or_receive(0, 0, SEND, 1, 100, 9, NULL, 0);
+		controlled(0, 1, 5, 0, 0);
+		controlled(0, 2, 5, 1, 0);
+		controlled(0, 3, 5, other[i], 2);
+		send_or_receive(1, 0, RECV, 0, 100, 9, NULL, 0);
+		s = must(NULL);
+		assert_int_equal(coll_steps(s, 0), 4);
+		assert_int_equal(waits_for(s, 0, 3, 0, 2), i == 0);
+		assert_int_equal(waits_for(s, 0, 3, 0, 1), i != 0);
+		coll_schedule_destroy(s);
+	}
+}
+
 /* A collective is the algorithm's, behind what its node waits for. */
 static void
 a_collective_is_spelled_out(void **state)
@@ -197,6 +236,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nodes_wait_for_nodes),
 		cmocka_unit_test(a_trace_and_its_xml_are_alike),
+		cmocka_unit_test(control_is_waited_for_but_not_callers),
 		cmocka_unit_test(a_collective_is_spelled_out),
 		cmocka_unit_test(an_allgather_gathers_what_each_has),
 		cmocka_unit_test(other_operations_have_their_algorithms),
