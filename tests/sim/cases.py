@@ -15,6 +15,12 @@ TOPOLOGY = """topology = {
 """
 CLEAN_NS = 600_000  # a run without fault is over by then
 
+# topo/scenarios/gpt-3d.cfg with a tenth of its bytes and two micro-batches
+LITTLE_MODEL = [arg for key, value in (("pipeline.micro_batches", 2), ("pipeline.bytes", 262_144),
+                                       *((f"collectives.[{i}].bytes", 2_097_152) for i in range(4)),
+                                       ("collectives.[4].bytes", 7_864_320))
+                for arg in ("--set", f"jobs.[0].{key}={value}")]
+
 
 def ring(step_bytes=2_000_000, payload="real", sport=10003, **more):
     keys = "".join(f" {key} = {literal(value)};" for key, value in more.items())

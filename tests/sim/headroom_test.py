@@ -15,7 +15,8 @@ MODELS = {"dynamic": "", "static": 'model = "static"; xoff = 20000;',
 
 
 def incast(cables, size, model, classes):
-    """Every host sends to the first one, and that one to every other."""
+    """Every host sends to the first one, and that one to every other. Nobody polls: behind so many ACKs a polling packet may
+    find no room at its NIC."""
     mtu, overhead, ack, control = size
     names = [f"h{i}" for i in range(len(cables))]
     flows = []
@@ -32,6 +33,7 @@ host = {{ mtu = {mtu}; {overheads}ack_bytes = {ack}; control_bytes = {control}; 
   cc = "none"; }};
 switch = {{ control_queue = "1GB"; ecn = {{ enabled = false; }};
   pfc = {{ {MODELS[model]} priorities = [ {", ".join(f'"{c}"' for c in classes)} ]; }}; }};
+detection = {{ policy = "off"; }};
 """)
 
 

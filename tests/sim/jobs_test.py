@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs: who disturbs whom, groups, pipelines, computation; the same bytes on any number of lcores."""
+from cases import LITTLE_MODEL
 from harness import SCENARIOS, check, rocelab, scenario_file
 
 FABRIC = """topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 8; rate = "100Gbps"; delay = "1us"; };
@@ -92,11 +93,7 @@ def experts():
 
 
 def model():
-    """gpt-3d with a tenth of its bytes and two micro-batches."""
-    job = "jobs.[0]."
-    less = [f"{job}pipeline.micro_batches=2", f"{job}pipeline.bytes=262144", f"{job}collectives.[4].bytes=7864320"]
-    less += [f"{job}collectives.[{i}].bytes=2097152" for i in range(4)]
-    run = rocelab(SCENARIOS / "gpt-3d.cfg", *(arg for value in less for arg in ("--set", value)))
+    run = rocelab(SCENARIOS / "gpt-3d.cfg", *LITTLE_MODEL)
     whole(run, "gpt-3d")
     verdict = run.verdict
     names = {c["name"]: c for c in verdict["collectives"]}
