@@ -40,7 +40,8 @@ fill(struct slowdown_bucket *bucket, const struct slowdown_flow *flows, size_t c
 {
 	for (size_t i = 0; i < count; i++)
 		scratch[i] = slowdown_of(&flows[i]);
-	qsort(scratch, count, sizeof(*scratch), by_value);
+	if (count > 1)
+		qsort(scratch, count, sizeof(*scratch), by_value);
 	bucket->flows = count;
 	bucket->p50 = percentile(scratch, count, 50);
 	bucket->p99 = percentile(scratch, count, 99);

@@ -63,7 +63,7 @@ flows_headline(const struct verdict *v, char *buf, size_t cap)
 		fmt_append(buf, cap, "; slowdown %.2f at the median, %.2f at the 99th percentile, %.2f at most", all->p50,
 			   all->p99, all->max);
 	if (fared.open != 0)
-		fmt_append(buf, cap, "; %u were not complete at the end", fared.open);
+		fmt_append(buf, cap, "; %u did not finish", fared.open);
 	fmt_append(buf, cap, ".");
 	return buf;
 }
