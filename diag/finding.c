@@ -8,6 +8,7 @@ finding_fini(struct finding *finding)
 {
 	free(finding->ports);
 	free(finding->flows);
+	free(finding->flow_ps);
 	free(finding->victims);
 	free(finding->steps);
 }

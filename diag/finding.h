@@ -61,6 +61,7 @@ struct finding {
 	uint32_t *ports;     /* ports involved: from the first victim's to the root, then those of further victims */
 	uint32_t nports;
 	uint32_t *flows; /* culprits, worst first */
+	double *flow_ps; /* [nflows] what each explains on the critical path */
 	uint32_t nflows;
 	uint32_t *victims; /* flows of the collective */
 	uint32_t nvictims;
@@ -68,8 +69,12 @@ struct finding {
 	uint32_t nsteps;
 	uint32_t collective; /* index into run.collectives */
 	uint64_t start_ps, end_ps;
-	double score;        /* packet-waits caused to the victims */
-	double explained_ps; /* of the time that these steps lost, an estimate; of several findings it may be the same time */
+	double score; /* packet-waits caused to the victims */
+	/*
+	 * Of the time that these steps lost, an estimate. What several findings explain is disjoint: of each step at most what
+	 * it lost.
+	 */
+	double explained_ps;
 	double critical_ps; /* of it, on the critical path; sorts the list, largest first, then the score does */
 	struct finding_evidence evidence;
 };

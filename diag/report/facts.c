@@ -59,14 +59,6 @@ facts_alone(const struct verdict *v, const struct run_collective *collective)
 	return v->run.iterations[collective->in].ncollectives == 1;
 }
 
-uint64_t
-facts_lost_ps(const struct run_step *step)
-{
-	uint64_t exec_ps = facts_exec_ps(step);
-
-	return step->late_ps + (exec_ps > step->expect_ps ? exec_ps - step->expect_ps : 0);
-}
-
 /*
  * How bad a complete collective is. Where a job runs several, their ranks begin when others let them: not how long one took
  * says that it was slow, but what part of the critical path's time it lost.
@@ -85,7 +77,7 @@ badness(const struct verdict *v, uint32_t index)
 	for (uint32_t i = 0; i < w->npath; i++) {
 		const struct run_step *step = &v->run.steps[w->path[i]];
 
-		lost_ps += step->collective == index ? facts_lost_ps(step) : 0;
+		lost_ps += step->collective == index ? (uint64_t)run_lost_ps(step) : 0;
 	}
 	return w->exec_ps != 0 ? (double)lost_ps / (double)w->exec_ps : 0;
 }

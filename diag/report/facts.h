@@ -26,8 +26,6 @@ struct facts facts_of(const struct verdict *v);
 uint64_t facts_took_ps(const struct verdict *v, const struct run_collective *collective);
 /* Is it the only one of its job? */
 bool facts_alone(const struct verdict *v, const struct run_collective *collective);
-/* Beyond what was expected, and how much later its host began than it could. */
-uint64_t facts_lost_ps(const struct run_step *step);
 /* How many of its steps were reported as finished. */
 uint32_t facts_done(const struct verdict *v, const struct run_collective *collective);
 /* 0.258: a quarter longer than expected. 0 without an expectation. */

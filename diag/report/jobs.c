@@ -69,7 +69,7 @@ add_path(const struct run *run, const struct waiting_graph *w, struct job_facts 
 		uint64_t exec_ps = facts_exec_ps(step);
 
 		facts->path_ps += exec_ps;
-		facts->lost_ps += facts_lost_ps(step);
+		facts->lost_ps += (uint64_t)run_lost_ps(step);
 		if (run_is_local(step))
 			facts->compute_ps += exec_ps;
 		else

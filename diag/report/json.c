@@ -73,6 +73,17 @@ flow_names(const struct verdict *v, const uint32_t *flows, uint32_t count)
 	return array;
 }
 
+/* Of the lost time on the critical path, in the order of the finding's flows. */
+static json_t *
+flow_times(const struct finding *finding)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < finding->nflows; i++)
+		array = value_add(array, value_ns((uint64_t)finding->flow_ps[i]));
+	return array;
+}
+
 static json_t *
 port_names(const struct verdict *v, const uint32_t *ports, uint32_t count)
 {
@@ -149,9 +160,10 @@ findings(const struct verdict *v)
 
 		json_t *of = value_collective(v, f->collective);
 		json_t *finding =
-			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type", f->type->key, "root",
-				  value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
-				  flow_names(v, f->flows, f->nflows), "victims", flow_names(v, f->victims, f->nvictims),
+			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type", f->type->key,
+				  "root", value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
+				  flow_names(v, f->flows, f->nflows), "flows_explained_ns", flow_times(f), "explained_ns",
+				  value_ns((uint64_t)f->critical_ps), "victims", flow_names(v, f->victims, f->nvictims),
 				  "steps", steps(v, f), "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps),
 				  "score", value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
 

@@ -205,7 +205,7 @@ job_headline(const struct facts *facts, char *buf, size_t cap)
 	uint64_t lost_ps = 0;
 
 	for (uint32_t i = 0; i < w->npath; i++)
-		lost_ps += facts_lost_ps(&v->run.steps[w->path[i]]);
+		lost_ps += (uint64_t)run_lost_ps(&v->run.steps[w->path[i]]);
 	snprintf(buf, cap, "Iteration %u of job %s, %u collectives over %u ranks, took %s", iteration->iteration,
 		 v->run.jobs[iteration->job].name, iteration->ncollectives, worst->ranks,
 		 fmt_time(facts->unit, iteration->end_ps - iteration->start_ps).text);

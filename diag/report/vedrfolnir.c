@@ -2,6 +2,7 @@
 #include "diag/report/vedrfolnir.h"
 
 #include <errno.h>
+#include <math.h>
 
 #include <jansson.h>
 
@@ -85,11 +86,34 @@ contributors(const struct verdict *v, const struct vedrfolnir *own)
 	return array;
 }
 
+/* Into the collectives, which are there already. */
+static int
+add_budgets(const struct vedrfolnir *own, json_t *collectives)
+{
+	json_t *collective;
+	size_t i;
+
+	json_array_foreach(collectives, i, collective)
+	{
+		const struct time_budget *budget = &own->budgets[i];
+		json_t *more = json_pack("{s:o, s:o}", "lost_ns", value_ns((uint64_t)budget->lost_ps), "unexplained_ns",
+					 value_ns((uint64_t)fmax(0, budget->lost_ps - budget->explained_ps)));
+		int rc = json_object_update(collective, more);
+
+		json_decref(more);
+		if (rc != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int
 vedrfolnir_json(const struct verdict *v, const struct section *section, json_t *root)
 {
 	int rc = json_object_set_new(root, "jobs", jobs_json(v));
 
+	if (rc == 0)
+		rc = add_budgets(section->own, json_object_get(root, "collectives"));
 	if (rc == 0)
 		rc = json_object_set_new(root, "critical_path", critical_path(v, section->own));
 	if (rc == 0)

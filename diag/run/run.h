@@ -245,6 +245,23 @@ run_is_local(const struct run_step *step)
 	return step->flow == RUN_NONE;
 }
 
+/* Beyond what was expected, of an open step what its acknowledged bytes should have taken. */
+static inline double
+run_excess_ps(const struct run_step *step)
+{
+	double done = step->open && step->bytes != 0 ? (double)step->acked_bytes / (double)step->bytes : 1;
+	double excess_ps = (double)(step->end_ps - step->start_ps) - done * (double)step->expect_ps;
+
+	return step->started && excess_ps > 0 ? excess_ps : 0;
+}
+
+/* Time that a step lost: that, and how much later it started than it could. */
+static inline double
+run_lost_ps(const struct run_step *step)
+{
+	return (double)step->late_ps + run_excess_ps(step);
+}
+
 /* The job of a collective. */
 static inline const struct run_job *
 run_job_of(const struct run *run, uint32_t collective)

@@ -122,6 +122,11 @@ struct vedrfolnir_step {
 	uint32_t graph; /* its provenance graph, or RUN_NONE */
 };
 
+/* Of a collective's steps on the critical path (of flows: all slow ones): what they lost, and what findings explain of it. */
+struct time_budget {
+	double lost_ps, explained_ps;
+};
+
 #define VEDRFOLNIR_NAME "vedrfolnir"
 
 struct vedrfolnir {
@@ -132,6 +137,7 @@ struct vedrfolnir {
 	uint32_t ngraphs;
 	struct contributor *contributors;
 	uint32_t ncontributors;
+	struct time_budget *budgets; /* [run.ncollectives] */
 };
 
 /* Its part of a verdict; NULL: it was not asked. */

@@ -2,10 +2,12 @@
 #include "diag/vedrfolnir/vedrfolnir.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/run/fill.h"
+#include "diag/vedrfolnir/budgets.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/conclude.h"
 #include "diag/vedrfolnir/graphs.h"
@@ -28,6 +30,22 @@ static int build_waiting(struct diagnosing *d, struct err *err);
 static int build_graphs(struct diagnosing *d, enum prov_share share, struct err *err);
 static int rate_collectives(const struct run *run, struct vedrfolnir *own, struct err *err);
 
+/* What a link carries in the longest round trip that a step has: so much a flow has under way that uses it. */
+static double
+window_packets(const struct evidence *ev, const struct run *run)
+{
+	double bits = 0;
+
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+		const struct run_node *host = &run->nodes[step->host];
+		double rate_bps = host->nports != 0 ? (double)run->ports[host->first_port].rate_bps : 0;
+
+		bits = fmax(bits, (double)step->base_rtt_ps / 1e12 * rate_bps);
+	}
+	return fmax(1, ev->run.frame_bytes != 0 ? bits / 8 / ev->run.frame_bytes : 1);
+}
+
 int
 vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, const void *options, struct section *section,
 		    struct err *err)
@@ -44,6 +62,7 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 
 	if (own == NULL)
 		return -ENOMEM;
+	in.window = window_packets(evidence, run);
 	own->steps = run_alloc(run->nsteps, sizeof(*own->steps), err);
 	in.own = own->steps;
 	in.graphs = d.graphs = run_alloc(run->nsteps, sizeof(*d.graphs), err);
@@ -54,6 +73,8 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 		rc = cause_find(&in, &section->findings, &section->nfindings, err);
 	if (rc == 0)
 		rc = rate_collectives(run, own, err);
+	if (rc == 0)
+		rc = budgets_sum_up(run, section, err);
 	if (rc == 0)
 		section->claim = conclude(run, section);
 	for (uint32_t i = 0; d.graphs != NULL && i < run->nsteps; i++)
@@ -277,6 +298,7 @@ vedrfolnir_destroy(void *section_own)
 	free(own->steps);
 	free(own->graphs);
 	free(own->contributors);
+	free(own->budgets);
 	free(own);
 }
 

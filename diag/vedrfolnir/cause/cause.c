@@ -225,6 +225,19 @@ cause_port(struct cause_set *set, struct cause_finding *finding, uint32_t port)
 	merge_put(set, &finding->out.ports, &finding->out.nports, port);
 }
 
+/* Room for one culprit more. */
+static bool
+grow_by_flow(double **by_flow, uint32_t count)
+{
+	double *grown = realloc(*by_flow, ((size_t)count + 1) * sizeof(*grown));
+
+	if (grown == NULL)
+		return false;
+	*by_flow = grown;
+	grown[count] = 0;
+	return true;
+}
+
 void
 cause_flow(struct cause_set *set, struct cause_finding *finding, uint32_t flow, double score)
 {
@@ -233,16 +246,11 @@ cause_flow(struct cause_set *set, struct cause_finding *finding, uint32_t flow, 
 
 	if (at == EV_NONE)
 		return;
-	if (finding->out.nflows > before) {
-		double *grown = realloc(finding->flow_score, finding->out.nflows * sizeof(*grown));
-
-		if (grown == NULL) {
-			set->no_memory = true;
-			finding->out.nflows = before;
-			return;
-		}
-		finding->flow_score = grown;
-		grown[at] = 0;
+	if (finding->out.nflows > before &&
+	    (!grow_by_flow(&finding->flow_score, at) || !grow_by_flow(&finding->out.flow_ps, at))) {
+		set->no_memory = true;
+		finding->out.nflows = before;
+		return;
 	}
 	finding->flow_score[at] += score;
 }
@@ -275,8 +283,8 @@ cause_explains(struct cause_finding *finding, uint32_t part, double ps)
 		finding->part_ps = 0;
 	}
 	finding->part_ps += ps;
-	if (finding->part_ps > finding->out.explained_ps)
-		finding->out.explained_ps = finding->part_ps;
+	if (finding->part_ps > finding->claimed_ps)
+		finding->claimed_ps = finding->part_ps;
 }
 
 void

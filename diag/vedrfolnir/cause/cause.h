@@ -43,6 +43,7 @@ struct cause_input {
 	uint32_t nsteps;
 	const struct vedrfolnir_step *own; /* the same steps */
 	struct prov_graph *const *graphs;  /* [nsteps] NULL: the step was not slow, or nothing was reported */
+	double window;                     /* packets that a flow may have under way */
 };
 
 /* A finding being made. */
@@ -52,7 +53,8 @@ struct cause_finding {
 	uint32_t order;     /* of its cause, among those that look */
 	double best;        /* score of the sample that the evidence is about */
 	double *flow_score; /* [out.nflows] */
-	uint32_t part;      /* of what explained_ps sums up now; see cause_explains() */
+	double claimed_ps;  /* of the step's time: what cause_explains() made of it */
+	uint32_t part;      /* of what claimed_ps sums up now */
 	double part_ps;
 	uint32_t best_step; /* after merging: the step that the evidence is about */
 	uint32_t next;      /* in its bucket, EV_NONE: none */
@@ -122,7 +124,8 @@ void cause_time(struct cause_finding *finding, uint64_t start_ps, uint64_t end_p
 /* Adds to the score. @return true if the evidence should be about this sample: the strongest so far */
 bool cause_score(struct cause_finding *finding, double score);
 /*
- * How much of the step's time the finding explains. Amounts of one part (a halted port, say) add up; of several parts,
+ * How much of the step's time the finding claims; of its culprits in a queue the step's budget counts itself (settle.h).
+ * Amounts of one part (a halted port, say) add up; of several parts,
  * which may tell of the same time, the largest counts.
  */
 void cause_explains(struct cause_finding *finding, uint32_t part, double ps);

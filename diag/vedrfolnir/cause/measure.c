@@ -31,11 +31,7 @@ cause_host_ps(const struct cause_input *in, uint32_t step)
 double
 cause_excess_ps(const struct cause_input *in, uint32_t step)
 {
-	const struct run_step *s = &in->steps[step];
-	double done = s->open && s->bytes != 0 ? (double)s->acked_bytes / (double)s->bytes : 1;
-	double excess_ps = (double)(s->end_ps - s->start_ps) - done * (double)s->expect_ps;
-
-	return excess_ps > 0 ? excess_ps : 0;
+	return run_excess_ps(&in->steps[step]);
 }
 
 double

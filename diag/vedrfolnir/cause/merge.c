@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "diag/vedrfolnir/cause/drops.h"
+#include "diag/vedrfolnir/cause/settle.h"
 
 static struct cause_finding *queue_of(struct cause_set *set, const struct cause_finding *finding);
 
@@ -12,6 +13,7 @@ free_finding(struct cause_finding *finding)
 {
 	free(finding->out.ports);
 	free(finding->out.flows);
+	free(finding->out.flow_ps);
 	free(finding->out.victims);
 	free(finding->out.steps);
 	free(finding->flow_score);
@@ -56,11 +58,25 @@ merge_free(struct cause_set *set)
 	set->count = set->cap = 0;
 }
 
-/* The pauses of a queue are part of it: their ports join it. */
+/* What its culprits explain, where another finding has them too. */
+static void
+take_flow_ps(struct finding *into, const struct finding *from)
+{
+	for (uint32_t f = 0; f < from->nflows; f++) {
+		for (uint32_t i = 0; i < into->nflows; i++)
+			into->flow_ps[i] += into->flows[i] == from->flows[f] ? from->flow_ps[f] : 0;
+	}
+}
+
+/* The pauses of a queue are part of it: their ports join it, and their time. */
 static void
 fold_pauses(struct cause_set *set, struct cause_finding *queue, struct cause_finding *pauses)
 {
 	uint32_t *ports = queue->out.ports, nports = queue->out.nports;
+
+	queue->out.explained_ps += pauses->out.explained_ps;
+	queue->out.critical_ps += pauses->out.critical_ps;
+	take_flow_ps(&queue->out, &pauses->out);
 
 	for (uint32_t i = 0; i < nports; i++)
 		cause_port(set, pauses, ports[i]);
@@ -72,7 +88,7 @@ fold_pauses(struct cause_set *set, struct cause_finding *queue, struct cause_fin
 
 /*
  * Retransmissions that no port counted a loss for, of a flow that stood still most of the lost time: timeouts.
- * @param paused_ps  the most that a finding about pauses explains
+ * @param paused_ps  the most that a finding about pauses claims
  */
 static bool
 is_timeout(const struct finding *out, double paused_ps, double excess_ps)
@@ -87,21 +103,35 @@ is_too_little(const struct cause_input *in, uint32_t step, double explained_ps)
 	       (in->steps[step].open || explained_ps < CAUSE_SLOWS_ALONE * (double)in->steps[step].expect_ps);
 }
 
+/* The most that a finding about pauses claims. */
+static double
+most_paused_ps(const struct cause_set *set)
+{
+	double paused_ps = 0;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		if (merge_is(&set->findings[i].out, FINDING_OF_PAUSES) && set->findings[i].claimed_ps > paused_ps)
+			paused_ps = set->findings[i].claimed_ps;
+	}
+	return paused_ps;
+}
+
+/* What counts on the critical path alone. */
+static void
+note_critical(struct finding *out, bool critical)
+{
+	out->critical_ps = critical ? out->explained_ps : 0;
+	for (uint32_t f = 0; f < out->nflows && !critical; f++)
+		out->flow_ps[f] = 0;
+}
+
 void
 merge_settle(struct cause_set *set, uint32_t step)
 {
-	double excess_ps = cause_excess_ps(set->in, step), paused_ps = 0;
+	double excess_ps = cause_excess_ps(set->in, step), paused_ps = most_paused_ps(set);
+	uint32_t before = set->count;
 
-	for (uint32_t i = 0; i < set->count; i++) {
-		struct finding *out = &set->findings[i].out;
-		double lost_ps = merge_is(out, FINDING_OF_HOST) ? (double)cause_host_ps(set->in, step) : excess_ps;
-
-		if (out->explained_ps > lost_ps)
-			out->explained_ps = lost_ps;
-		out->critical_ps = set->in->own[step].critical ? out->explained_ps : 0;
-		if (merge_is(out, FINDING_OF_PAUSES) && out->explained_ps > paused_ps)
-			paused_ps = out->explained_ps;
-	}
+	settle_step(set, step);
 	for (uint32_t i = set->count; i-- > 0;) {
 		const struct finding *out = &set->findings[i].out;
 
@@ -109,6 +139,10 @@ merge_settle(struct cause_set *set, uint32_t step)
 		    is_timeout(out, paused_ps, excess_ps))
 			remove_at(set, i);
 	}
+	if (set->count < before) /* those that stay have more */
+		settle_step(set, step);
+	for (uint32_t i = 0; i < set->count; i++)
+		note_critical(&set->findings[i].out, set->in->own[step].critical);
 	for (uint32_t i = set->count; i-- > 0;) {
 		struct cause_finding *queue = queue_of(set, &set->findings[i]);
 
@@ -201,6 +235,7 @@ take(struct cause_set *all, struct cause_finding *into, const struct cause_findi
 		cause_port(all, into, from->out.ports[i]);
 	for (uint32_t i = 0; i < from->out.nflows; i++)
 		cause_flow(all, into, from->out.flows[i], from->flow_score[i]);
+	take_flow_ps(&into->out, &from->out);
 	if (into->out.origin_port == EV_NONE)
 		into->out.origin_port = from->out.origin_port;
 	cause_time(into, from->out.start_ps, from->out.end_ps);
@@ -232,7 +267,7 @@ merge_sort_flows(struct cause_finding *finding)
 	/* Insertion sort: few flows. */
 	for (uint32_t i = 1; i < finding->out.nflows; i++) {
 		uint32_t flow = finding->out.flows[i];
-		double score = finding->flow_score[i];
+		double score = finding->flow_score[i], ps = finding->out.flow_ps[i];
 		uint32_t j = i;
 
 		for (; j > 0 && (finding->flow_score[j - 1] < score ||
@@ -240,9 +275,11 @@ merge_sort_flows(struct cause_finding *finding)
 		     j--) {
 			finding->out.flows[j] = finding->out.flows[j - 1];
 			finding->flow_score[j] = finding->flow_score[j - 1];
+			finding->out.flow_ps[j] = finding->out.flow_ps[j - 1];
 		}
 		finding->out.flows[j] = flow;
 		finding->flow_score[j] = score;
+		finding->out.flow_ps[j] = ps;
 	}
 }
 
@@ -266,9 +303,9 @@ share_port(const struct finding *a, const struct finding *b)
 	return false;
 }
 
-/* Both findings stay; the loop has the deadlock's victims and weight, and comes first. */
+/* Both findings stay; the loop has the deadlock's victims, weight and time, and comes first. */
 static void
-credit_loop(struct cause_set *all, struct finding *loop, const struct finding *circle)
+credit_loop(struct cause_set *all, struct finding *loop, struct finding *circle)
 {
 	if (!merge_is(circle, FINDING_OF_CIRCLE) || circle->collective != loop->collective || !share_port(loop, circle))
 		return;
@@ -276,10 +313,9 @@ credit_loop(struct cause_set *all, struct finding *loop, const struct finding *c
 		merge_put(all, &loop->steps, &loop->nsteps, circle->steps[s]);
 	for (uint32_t v = 0; v < circle->nvictims; v++)
 		merge_put(all, &loop->victims, &loop->nvictims, circle->victims[v]);
-	if (circle->critical_ps > loop->critical_ps)
-		loop->critical_ps = circle->critical_ps;
-	if (circle->explained_ps > loop->explained_ps)
-		loop->explained_ps = circle->explained_ps;
+	loop->critical_ps += circle->critical_ps;
+	loop->explained_ps += circle->explained_ps;
+	circle->critical_ps = circle->explained_ps = 0;
 	if (circle->score > loop->score)
 		loop->score = circle->score;
 }

@@ -11,9 +11,10 @@ struct prov_builder {
 	struct window window;
 	uint32_t flow; /* the victim's flow id */
 	enum prov_share share;
-	uint32_t *port_slot; /* [ev->nports] index + 1 into graph.ports, 0: not in it */
-	uint32_t *flow_slot; /* [ev->nflows] index + 1 into graph.ats, of the port being measured */
-	uint64_t *counted;   /* [ev->nflows] packets of the epoch being read, up to the report before */
+	uint32_t *port_slot;        /* [ev->nports] index + 1 into graph.ports, 0: not in it */
+	uint32_t *flow_slot;        /* [ev->nflows] index + 1 into graph.ats, of the port being measured */
+	struct prov_count *counted; /* [ev->nflows] of the epoch being read, up to the report before */
+	struct prov_count *more;    /* [ev->nflows] of the slice being read */
 	uint32_t ports_cap, ats_cap, links_cap;
 };
 
@@ -28,6 +29,23 @@ int prov_port_flows(struct prov_builder *b, struct prov_port *port);
  * within the step's time.
  */
 void prov_port_together(struct prov_builder *b, const struct prov_port *port);
+
+/* What passed a port between two of its reports in one epoch, or from an epoch's start to the first, or after the last. */
+struct prov_slice {
+	const struct rec_flow_row *rows; /* [count] of the report at its end */
+	const uint32_t *flows; /* [count] whose rows they are; b->more[] has what each sent since the report before */
+	uint32_t count;
+	uint64_t from_ps, to_ps;
+	bool nic;
+};
+
+typedef void prov_slice_fn(struct prov_builder *b, const struct prov_slice *slice, void *ctx);
+
+/* Calls fn for every slice of the port's epochs that touch the step's time. */
+void prov_each_slice(struct prov_builder *b, uint32_t port, prov_slice_fn *fn, void *ctx);
+
+/* Says of the port being measured what others' packets took of the victim's time there. */
+void prov_port_taken(struct prov_builder *b, struct prov_port *port);
 
 /* @return index of the port in the graph, added if need be; EV_NONE when out of memory */
 uint32_t prov_add_port(struct prov_builder *b, uint32_t port);

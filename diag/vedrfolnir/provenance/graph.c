@@ -15,7 +15,8 @@ prov_scratch_init(struct prov_scratch *scratch, const struct evidence *ev, struc
 	scratch->port_slot = calloc((size_t)ev->nports + 1, sizeof(*scratch->port_slot));
 	scratch->flow_slot = calloc((size_t)ev->nflows + 1, sizeof(*scratch->flow_slot));
 	scratch->counted = calloc((size_t)ev->nflows + 1, sizeof(*scratch->counted));
-	if (scratch->port_slot != NULL && scratch->flow_slot != NULL && scratch->counted != NULL)
+	scratch->more = calloc((size_t)ev->nflows + 1, sizeof(*scratch->more));
+	if (scratch->port_slot != NULL && scratch->flow_slot != NULL && scratch->counted != NULL && scratch->more != NULL)
 		return 0;
 	prov_scratch_fini(scratch);
 	return err_set(err, -ENOMEM, "out of memory for the provenance of %u ports and %u flows", ev->nports, ev->nflows);
@@ -27,6 +28,7 @@ prov_scratch_fini(struct prov_scratch *scratch)
 	free(scratch->port_slot);
 	free(scratch->flow_slot);
 	free(scratch->counted);
+	free(scratch->more);
 	*scratch = (struct prov_scratch){ 0 };
 }
 
@@ -40,7 +42,8 @@ prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flo
 				  .share = share,
 				  .port_slot = scratch->port_slot,
 				  .flow_slot = scratch->flow_slot,
-				  .counted = scratch->counted };
+				  .counted = scratch->counted,
+				  .more = scratch->more };
 	int rc;
 
 	b.graph = calloc(1, sizeof(*b.graph));

@@ -277,8 +277,11 @@ prov_port_flows(struct prov_builder *b, struct prov_port *port)
 		if (share > 0)
 			rc = add_epoch(b, port, epoch, share);
 	}
-	if (rc == 0 && !port->present && b->flow_slot[b->flow] != 0)
-		prov_port_together(b, port);
+	if (rc == 0 && b->flow_slot[b->flow] != 0) {
+		if (!port->present)
+			prov_port_together(b, port);
+		prov_port_taken(b, port);
+	}
 	for (uint32_t a = port->first_at; a < g->nats; a++) {
 		g->ats[a].edge = g->ats[a].wait > 0 || port->halted;
 		b->flow_slot[g->ats[a].flow] = 0;

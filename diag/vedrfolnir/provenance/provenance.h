@@ -31,9 +31,14 @@ struct prov_at {
 	bool together;    /* it was there while the victim was: between two reports, or at one */
 	double packets;   /* in the window; those queued, where only the present state is known */
 	double depth_sum, paused_packets;
-	double wait;             /* w(f,p) = sum over j != i of w(f_i,f_j) */
-	double contrib;          /* w(p,f) */
-	double cf_wait;          /* w(cf,f): packets of f ahead of the victim's, summed over the victim's packets */
+	double wait;    /* w(f,p) = sum over j != i of w(f_i,f_j) */
+	double contrib; /* w(p,f) */
+	double cf_wait; /* w(cf,f): packets of f ahead of the victim's, summed over the victim's packets */
+	/*
+	 * The same slice by slice, from report to report: those of f ahead of the victim's, summed over these; packets of f that
+	 * passed while they were, each once; and all that passed.
+	 */
+	double ahead, taken, passed;
 	uint64_t from_ps, to_ps; /* epochs that have packets of it */
 };
 
@@ -50,6 +55,7 @@ struct prov_port {
 	bool standing; /* one pause, still on at a report, is most of it: what is held tells what it waits for */
 	bool present;  /* the epochs are empty: weights come from the queue as it stood at the last report */
 	double packets, depth_sum, pause_ps, covered_ps;
+	double cf_packets, cf_depth; /* of the victim, slice by slice: its packets, and what all of them found queued */
 	uint32_t depth_max;
 	uint64_t halted_from_ps, halted_to_ps;
 	uint32_t first_at, nats;           /* in prov_graph.ats, sorted by flow */
@@ -74,11 +80,16 @@ struct prov_graph {
 	bool cyclic;     /* a component of more than one port: ports wait for each other in a circle */
 };
 
+/* What a flow sent by a port in some time. */
+struct prov_count {
+	uint64_t packets, depth_sum;
+};
+
 /* What one graph after another is built with: room for all ports and flows, all 0 between two graphs. */
 struct prov_scratch {
-	uint32_t *port_slot; /* [nports] */
-	uint32_t *flow_slot; /* [nflows] */
-	uint64_t *counted;   /* [nflows] */
+	uint32_t *port_slot;               /* [nports] */
+	uint32_t *flow_slot;               /* [nflows] */
+	struct prov_count *counted, *more; /* [nflows] */
 };
 /* @return 0, or -ENOMEM with err */
 int prov_scratch_init(struct prov_scratch *scratch, const struct evidence *ev, struct err *err);

@@ -72,80 +72,31 @@ is_enough(const struct port_times *times, uint64_t from_ps, uint64_t to_ps)
 	return (double)inside_ps >= TOGETHER_SHARE * (double)(all_ps < step_ps ? all_ps : step_ps);
 }
 
-/* Flow rows of one report. */
-struct rows {
-	const struct rec_flow_row *rows;
-	const uint32_t *flows;
-	uint32_t count;
-};
-
-/* Takes over what a report counts. @return packets of the flow since the report before */
-static uint64_t
-count(struct prov_builder *b, const struct rec_flow_row *row, uint32_t flow)
-{
-	uint64_t more = row->packets > b->counted[flow] ? row->packets - b->counted[flow] : 0;
-
-	b->counted[flow] += more;
-	return more;
-}
-
 static void
-read_report(struct prov_builder *b, const struct rows *rows, const struct port_times *times, uint64_t from_ps,
-	    uint64_t to_ps)
+read_slice(struct prov_builder *b, const struct prov_slice *slice, void *arg)
 {
-	bool enough = is_enough(times, from_ps, to_ps), came = false, queued = false;
+	const struct port_times *times = arg;
+	bool enough = is_enough(times, slice->from_ps, slice->to_ps), came = false, queued = false;
 
-	for (uint32_t i = 0; i < rows->count; i++) {
-		if (rows->flows[i] != b->flow)
+	for (uint32_t i = 0; i < slice->count; i++) {
+		if (slice->flows[i] != b->flow)
 			continue;
-		came = enough && count(b, &rows->rows[i], b->flow) != 0;
-		queued = rows->rows[i].queue_packets != 0 && window_has(times->step, rows->rows[i].hdr.time_ps);
+		came = enough && b->more[b->flow].packets != 0;
+		queued = slice->rows[i].queue_packets != 0 && window_has(times->step, slice->rows[i].hdr.time_ps);
 	}
-	for (uint32_t i = 0; i < rows->count; i++) {
-		uint32_t slot = b->flow_slot[rows->flows[i]];
-		bool more = count(b, &rows->rows[i], rows->flows[i]) != 0;
+	for (uint32_t i = 0; i < slice->count; i++) {
+		uint32_t slot = b->flow_slot[slice->flows[i]];
+		bool more = b->more[slice->flows[i]].packets != 0;
 
-		if (slot != 0 && ((came && more) || (queued && rows->rows[i].queue_packets != 0)))
+		if (slot != 0 && ((came && more) || (queued && slice->rows[i].queue_packets != 0)))
 			b->graph->ats[slot - 1].together = true;
 	}
-}
-
-static void
-read_epoch(struct prov_builder *b, const struct ev_epoch *epoch, const struct port_times *times)
-{
-	const struct rec_flow_row *states = b->ev->flow_states.data;
-	struct rows last = { EV_AT(b->ev->flow_rows, struct rec_flow_row, epoch->first_flow),
-			     &b->ev->flow_of_row[epoch->first_flow], epoch->nflows };
-	uint32_t end = epoch->first_state + epoch->nstates, next;
-	uint64_t from_ps = epoch->from_ps;
-
-	for (uint32_t i = 0; i < last.count; i++)
-		b->counted[last.flows[i]] = 0;
-	for (uint32_t i = epoch->first_state; i < end; i++)
-		b->counted[b->ev->flow_of_state[i]] = 0;
-	for (uint32_t i = epoch->first_state; i < end; i = next) {
-		struct rows rows = { &states[i], &b->ev->flow_of_state[i], 0 };
-		uint64_t to_ps = states[i].hdr.time_ps < epoch->to_ps ? states[i].hdr.time_ps : epoch->to_ps;
-
-		for (next = i; next < end && states[next].hdr.time_ps == states[i].hdr.time_ps; next++)
-			rows.count++;
-		read_report(b, &rows, times, from_ps, to_ps);
-		from_ps = to_ps;
-	}
-	if (from_ps < epoch->to_ps || epoch->nstates == 0)
-		read_report(b, &last, times, from_ps, epoch->to_ps);
 }
 
 void
 prov_port_together(struct prov_builder *b, const struct prov_port *port)
 {
-	const struct ev_port *p = &b->ev->ports[port->port];
 	struct port_times times = { b->window, find_held(b, port) };
 
-	for (uint32_t i = p->first_epoch; i < p->first_epoch + p->nepochs; i++) {
-		const struct ev_epoch *epoch = &b->ev->epochs[i];
-
-		if (window_share(b->window, epoch->from_ps, epoch->to_ps) > 0)
-			read_epoch(b, epoch, &times);
-	}
+	prov_each_slice(b, port->port, read_slice, &times);
 }

@@ -251,6 +251,7 @@ add_finding(struct verdict *v, const struct finding_type *type, const char *root
 	f->root_port = ports[1];
 	f->ports = halted != NULL ? list(&f->nports, 2, ports) : list(&f->nports, 1, &ports[1]);
 	f->flows = list(&f->nflows, 1, &culprit);
+	f->flow_ps = fixture_alloc(1, sizeof(*f->flow_ps));
 	f->victims = list(&f->nvictims, 1, &v->run.steps[first].flow);
 	f->steps = list(&f->nsteps, nsteps, steps);
 	f->start_ps = culprit == F15_18 ? MS(2005) : MS(2030);
@@ -270,6 +271,8 @@ add_finding(struct verdict *v, const struct finding_type *type, const char *root
 static void
 add_findings(struct verdict *v)
 {
+	static const double cost_ms[] = { 34.5, 12.25, 4, 0.75 };
+
 	v->findings = fixture_alloc(6, sizeof(*v->findings));
 	add_finding(v, FINDING_FLOW_CONTENTION, "6:2", NULL, F13_19, 5, 1, 2, 7.41e7,
 		    WAITED(.step = 1, .packets = 83411, .waits = 51034112));
@@ -283,6 +286,10 @@ add_findings(struct verdict *v)
 		    WAITED(.packets = 58873, .waits = 210566));
 	add_finding(v, FINDING_FLOW_CONTENTION, "15:1", NULL, F15_18, 3, 1, 1, 4.4e4,
 		    WAITED(.packets = 30166, .waits = 44011));
+	for (uint32_t i = 0; i < ARRAY_LEN(cost_ms); i++) {
+		v->findings[i].explained_ps = v->findings[i].critical_ps = v->findings[i].flow_ps[0] = cost_ms[i] * 1e9;
+	}
+	fixture_budget(v);
 }
 
 static void

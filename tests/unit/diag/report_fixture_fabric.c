@@ -7,6 +7,7 @@
 
 #include "common/units.h"
 #include "diag/registry.h"
+#include "diag/vedrfolnir/budgets.h"
 
 void *
 fixture_alloc(size_t count, size_t size_bytes)
@@ -195,4 +196,18 @@ fixture_wait(struct verdict *v)
 		abort();
 	for (uint32_t i = 0; i < own->waiting[0].npath; i++)
 		own->steps[own->waiting[0].path[i]].critical = true;
+	fixture_budget(v);
+}
+
+void
+fixture_budget(struct verdict *v)
+{
+	struct section section = v->sections[0];
+	struct err err = { 0 };
+
+	free(vedrfolnir_of(v)->budgets);
+	section.findings = v->findings;
+	section.nfindings = v->nfindings;
+	if (budgets_sum_up(&v->run, &section, &err) != 0)
+		abort();
 }

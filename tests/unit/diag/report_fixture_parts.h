@@ -21,3 +21,5 @@ void fixture_steps(struct verdict *v, const uint32_t *flow_of_rank, const uint64
 		   uint64_t expect_ps);
 /* The waiting graph of the one collective. */
 void fixture_wait(struct verdict *v);
+/* What the critical path lost, and what the findings explain of it. */
+void fixture_budget(struct verdict *v);
