@@ -35,24 +35,28 @@ struct link {
 	/* receiver */
 	uint32_t ready_head, ready_tail;
 	uint32_t pauses_head, pauses_tail;
-	/* configuration, written between windows only */
-	uint64_t rate_bps;
-	uint64_t quantum_ps; /* of serialization times */
-	uint64_t delay_ps;   /* cable delay + receiver pipeline latency */
-	uint64_t pause_ps;   /* serialization time of a PAUSE frame */
-	uint32_t rx_port;    /* global port id at the receiver */
-	uint32_t lane_cap, pause_cap;
-	struct bodies *bodies;        /* of packets that are lost here; NULL: none has bytes */
-	double loss;                  /* faults: probability that a frame is lost */
-	double corruption;            /* faults: probability that a frame's ICRC breaks */
-	uint64_t extra_ps, jitter_ps; /* faults: added to the delay, always and at most */
-	bool stretched;               /* frames may be on their way that were delayed by a fault: none overtakes them */
-	bool down;                    /* faults: nothing crosses; set with link_set_down() */
+	/* A second while it is not. Written between windows only: */
+	uint64_t delay_ps; /* cable delay + receiver pipeline latency */
+	uint32_t lane_cap;
+	bool down;      /* faults: nothing crosses; set with link_set_down() */
+	bool stretched; /* frames may be on their way that were delayed by a fault: none overtakes them */
 	/* receiver */
+	uint32_t ready_cap, pauses_cap;
 	struct pkt *ready;
 	struct int_header *ready_ints; /* [ready_cap] beside ready; NULL: no packet has any */
 	struct pause_frame *ready_pauses;
-	uint32_t ready_cap, pauses_cap;
+	/* faults, written between windows only */
+	double loss;                  /* probability that a frame is lost */
+	double corruption;            /* probability that a frame's ICRC breaks */
+	uint64_t extra_ps, jitter_ps; /* added to the delay, always and at most */
+	/* configuration */
+	uint64_t rate_bps;
+	uint64_t quantum_ps; /* of serialization times */
+	uint64_t pause_ps;   /* serialization time of a PAUSE frame */
+	uint32_t rx_port;    /* global port id at the receiver */
+	uint32_t pause_cap;
+	struct bodies *bodies; /* of packets that are lost here; NULL: none has bytes */
+	/* receiver */
 	struct prng prng;
 	uint64_t injected_packets, injected_bytes; /* lost by fault */
 	uint64_t corrupted_packets;

@@ -10,28 +10,21 @@
 int
 fifo_grow(struct fifo *fifo)
 {
-	uint32_t count = fifo_count(fifo);
-	uint32_t cap = fifo->cap != 0 ? fifo->cap * 2 : FIFO_FIRST_CAP;
-	struct pkt *ring = malloc(cap * sizeof(*ring));
-	struct int_header *ints = fifo->inband ? malloc(cap * sizeof(*ints)) : NULL;
+	struct fifo wide = *fifo;
 
-	if (ring == NULL || (fifo->inband && ints == NULL)) {
-		free(ring);
-		free(ints);
+	wide.cap = fifo->cap != 0 ? fifo->cap * 2 : FIFO_FIRST_CAP;
+	wide.head = 0;
+	wide.tail = fifo_count(fifo);
+	wide.ring = malloc(wide.cap * (sizeof(*wide.ring) + (fifo->inband ? sizeof(struct int_header) : 0)));
+	if (wide.ring == NULL)
 		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		ring[i] = *fifo_at(fifo, i);
-		if (ints != NULL)
-			ints[i] = *fifo_int(fifo, fifo_at(fifo, i));
+	for (uint32_t i = 0; i < wide.tail; i++) {
+		wide.ring[i] = *fifo_at(fifo, i);
+		if (fifo->inband)
+			*fifo_int(&wide, &wide.ring[i]) = *fifo_int(fifo, fifo_at(fifo, i));
 	}
 	free(fifo->ring);
-	free(fifo->ints);
-	fifo->ring = ring;
-	fifo->ints = ints;
-	fifo->cap = cap;
-	fifo->head = 0;
-	fifo->tail = count;
+	*fifo = wide;
 	return 0;
 }
 
@@ -39,6 +32,5 @@ void
 fifo_fini(struct fifo *fifo)
 {
 	free(fifo->ring);
-	free(fifo->ints);
 	memset(fifo, 0, sizeof(*fifo));
 }

@@ -9,13 +9,14 @@
 #include "common/pkt.h"
 
 struct fifo {
-	struct pkt *ring;
+	struct pkt *ring;    /* [cap]; with inband so many headers behind them */
 	uint32_t head, tail; /* free running */
 	uint32_t cap;        /* a power of two; 0 before the first packet */
+	bool inband;         /* packets may have PKT_INT: set before the first */
 	uint64_t bytes;
-	bool inband;             /* packets may have PKT_INT: set before the first */
-	struct int_header *ints; /* beside ring */
 };
+
+_Static_assert(sizeof(struct fifo) == 32, "two queues a cache line");
 
 static inline uint32_t
 fifo_count(const struct fifo *fifo)
@@ -54,7 +55,7 @@ fifo_peek(const struct fifo *fifo)
 static inline struct int_header *
 fifo_int(const struct fifo *fifo, const struct pkt *p)
 {
-	return &fifo->ints[p - fifo->ring];
+	return (struct int_header *)(fifo->ring + fifo->cap) + (p - fifo->ring);
 }
 
 static inline struct pkt *
