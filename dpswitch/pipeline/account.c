@@ -22,10 +22,14 @@ account_init(struct account *account, const struct switch_config *config, uint16
 
 	if (ret < 0)
 		return ret;
+	account->nports = nports;
 	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++)
 		if (account_is_lossless(account, prio))
-			account->class_index[prio] = (uint8_t)account->nclasses++;
-	classes = (size_t)nports * (account->nclasses != 0 ? account->nclasses : 1);
+			account->first[prio] = nports * account->nclasses++;
+	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++)
+		if (!account_is_lossless(account, prio))
+			account->first[prio] = nports * account->nclasses;
+	classes = (size_t)nports * (account->nclasses + 1);
 	account->keys_cap = 2 * frames;
 	account->ingress = calloc(classes, sizeof(*account->ingress));
 	account->arrived_bytes = calloc(classes, sizeof(*account->arrived_bytes));
@@ -50,13 +54,13 @@ account_fini(struct account *account)
 	free(account->key_runs);
 }
 
-/* The class with an index among the lossless ones. */
+/* The class of an ingress. */
 static uint8_t
-class_at(const struct account *account, uint32_t index)
+class_of(const struct account *account, uint32_t index)
 {
 	uint8_t prio = 0;
 
-	while (!account_is_lossless(account, prio) || account->class_index[prio] != index)
+	while (account->first[prio] != index - index % account->nports)
 		prio++;
 	return prio;
 }
@@ -68,15 +72,14 @@ decide(struct sw *sw, uint32_t index, bool xoff, uint64_t now_ps, const struct w
 	struct account *account = &sw->account;
 
 	account->ingress[index].pausing = xoff;
-	switch_own_pause(sw, (uint16_t)(index / account->nclasses), class_at(account, index % account->nclasses), xoff,
-			 now_ps, window);
+	switch_own_pause(sw, (uint16_t)(index % account->nports), class_of(account, index), xoff, now_ps, window);
 }
 
 static void
 overrun(struct sw *sw, uint32_t index, uint64_t excess_bytes)
 {
 	const struct pfc_ingress *in = &sw->account.ingress[index];
-	uint16_t in_port = (uint16_t)(index / sw->account.nclasses);
+	uint16_t in_port = (uint16_t)(index % sw->account.nports);
 
 	if (sw->node.status == NODE_NO_BUFFER)
 		return;
@@ -207,31 +210,33 @@ add_up(struct account *account, uint32_t count)
 
 /* What changed between windows: a storm is over, or a cut cable gave buffer back. */
 static void
-recheck(struct sw *sw, uint32_t count, const struct window *window)
+recheck(struct sw *sw, const struct window *window)
 {
 	struct account *account = &sw->account;
 
 	account->recheck = false;
 	switch_storms_ended(sw, window);
-	for (uint32_t i = 0; i < count; i++)
-		if (account->ingress[i].pausing && pfc_should_resume(&account->pfc, &account->pool, &account->ingress[i]))
-			decide(sw, i, false, window->start_ps, window);
+	for (uint32_t port = 0; port < account->nports; port++)
+		for (uint32_t i = port; i < account->nports * account->nclasses; i += account->nports)
+			if (account->ingress[i].pausing &&
+			    pfc_should_resume(&account->pfc, &account->pool, &account->ingress[i]))
+				decide(sw, i, false, window->start_ps, window);
 }
 
 void
-account_open(struct account *account, uint16_t nports)
+account_open(struct account *account)
 {
-	account->quiet = is_quiet(account, nports * account->nclasses, true);
+	account->quiet = is_quiet(account, account->nports * account->nclasses, true);
 }
 
 void
 switch_account(struct sw *sw, const struct window *window)
 {
 	struct account *account = &sw->account;
-	uint32_t count = sw->node.nports * account->nclasses;
+	uint32_t count = account->nports * account->nclasses;
 
 	if (__builtin_expect(account->recheck, 0))
-		recheck(sw, count, window);
+		recheck(sw, window);
 	sw->node.count.windows++;
 	if (account->quiet || is_quiet(account, count, false)) {
 		sw->node.count.fast_windows++;
@@ -257,8 +262,8 @@ account_state_of(const struct account *account, uint16_t port)
 {
 	struct account_state state = { .xoff_bytes = UINT64_MAX };
 
-	for (uint32_t c = 0; c < account->nclasses; c++) {
-		const struct pfc_ingress *in = &account->ingress[port * account->nclasses + c];
+	for (uint32_t i = port; i < account->nports * account->nclasses; i += account->nports) {
+		const struct pfc_ingress *in = &account->ingress[i];
 		uint64_t threshold = account->pfc.reserve_bytes + pfc_threshold(&account->pfc, account->pool.shared_bytes);
 
 		state.bytes += in->bytes + in->headroom_bytes;

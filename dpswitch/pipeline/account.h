@@ -23,10 +23,10 @@ struct sw;
 
 struct account {
 	/* touched per packet */
-	uint8_t lossless; /* bit p: class p is lossless */
-	uint8_t class_index[SWITCH_CLASSES];
-	uint32_t nclasses;                    /* lossless classes */
-	uint64_t *arrived_bytes, *left_bytes; /* [ports * nclasses] within the window */
+	uint8_t lossless;                     /* bit p: class p is lossless */
+	uint32_t first[SWITCH_CLASSES];       /* of a class: index of its first ingress; all that are lossy come last */
+	uint64_t *arrived_bytes, *left_bytes; /* [(nclasses + 1) * nports] within the window; those of lossy classes are
+						 added up like others, and nobody asks for them */
 	bool quiet;                           /* sums are enough for this window, whatever leaves: no keys */
 	uint64_t *keys;                       /* [keys_cap] runs, each in order: departures as they are handed over */
 	uint32_t nkeys, nruns;
@@ -34,10 +34,12 @@ struct account {
 	uint32_t *key_runs; /* [2 * ports] where each run of keys ends */
 	uint64_t *keys_spare;
 	uint32_t keys_cap;
+	uint32_t nclasses; /* lossless classes */
+	uint32_t nports;
 	bool recheck; /* something changed between windows: look for RESUMEs */
 	struct pfc_params pfc;
 	struct pfc_pool pool;
-	struct pfc_ingress *ingress; /* [ports * nclasses] */
+	struct pfc_ingress *ingress; /* [nclasses * nports] */
 	uint64_t buffer_bytes;
 };
 
@@ -57,7 +59,7 @@ account_is_lossless(const struct account *account, uint8_t prio)
 static inline uint32_t
 account_index(const struct account *account, uint16_t in_port, uint8_t prio)
 {
-	return in_port * account->nclasses + account->class_index[prio];
+	return account->first[prio] + in_port;
 }
 
 static inline uint64_t
@@ -71,16 +73,15 @@ account_key(uint64_t offset_ps, bool departure, uint8_t in_port, uint8_t prio, u
 static inline void
 account_arrive(struct account *account, const struct pkt *p)
 {
-	if (account_is_lossless(account, p->prio))
-		account->arrived_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
+	account->arrived_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
 }
 
-/* A frame of a lossless class starts to leave, so long after the window's start. One egress after another, in order. */
+/* A frame starts to leave, so long after the window's start. One egress after another, in order. */
 static inline void
 account_depart(struct account *account, const struct pkt *p, uint64_t offset_ps)
 {
 	account->left_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
-	if (__builtin_expect(!account->quiet, 0))
+	if (__builtin_expect(!account->quiet, 0) && account_is_lossless(account, p->prio))
 		account->keys[account->nkeys++] = account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes);
 }
 
@@ -96,7 +97,7 @@ account_end_run(struct account *account)
 void account_lose(struct account *account, const struct pkt *p);
 
 /* All arrivals of the window are known: decides what departures have to tell. */
-void account_open(struct account *account, uint16_t nports);
+void account_open(struct account *account);
 /* Stage 3. */
 void switch_account(struct sw *sw, const struct window *window);
 

@@ -50,8 +50,8 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 	*headroom_bytes = usual > needed ? usual : needed;
 	if (config->pfc->headroom_bytes != 0)
 		*headroom_bytes = config->pfc->headroom_bytes;
-	for (uint32_t c = 0; c < a->nclasses; c++)
-		a->ingress[index * a->nclasses + c].headroom_limit_bytes = *headroom_bytes;
+	for (uint32_t i = index; i < a->nports * a->nclasses; i += a->nports)
+		a->ingress[i].headroom_limit_bytes = *headroom_bytes;
 	if (a->nclasses == 0)
 		return 0;
 	return topo_check_headroom(config->topo, (uint32_t)(cable - config->topo->ports), *headroom_bytes, needed,

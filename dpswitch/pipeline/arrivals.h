@@ -8,10 +8,11 @@
 
 #include "common/pkt.h"
 
+#define ARRIVALS_NO_PORT UINT16_MAX
+
 struct arrivals_run {
 	uint64_t time_ps;  /* of the first */
 	uint32_t from, to; /* in pkts */
-	uint16_t in_port;
 };
 
 /* Written by routing, emptied by transmission. */
@@ -19,6 +20,7 @@ struct arrivals {
 	struct pkt **pkts;
 	uint32_t count, nruns;
 	struct arrivals_run *runs; /* [ports of the switch] those not exhausted, in order */
+	uint16_t in_port;          /* of the last run, which has no end yet; ARRIVALS_NO_PORT: every run has one */
 };
 
 /* @param most  packets in one window. @return 0 or -ENOMEM */
@@ -27,6 +29,7 @@ arrivals_init(struct arrivals *arrivals, uint32_t most, uint16_t nports)
 {
 	arrivals->pkts = malloc(most * sizeof(*arrivals->pkts));
 	arrivals->runs = malloc(nports * sizeof(*arrivals->runs));
+	arrivals->in_port = ARRIVALS_NO_PORT;
 	return arrivals->pkts != NULL && arrivals->runs != NULL ? 0 : -ENOMEM;
 }
 
@@ -37,18 +40,37 @@ arrivals_fini(struct arrivals *arrivals)
 	free(arrivals->runs);
 }
 
+/* The last run, if there is one, is complete. */
+static inline void
+arrivals_end_run(struct arrivals *arrivals)
+{
+	if (arrivals->in_port != ARRIVALS_NO_PORT)
+		arrivals->runs[arrivals->nruns - 1].to = arrivals->count;
+	arrivals->in_port = ARRIVALS_NO_PORT;
+}
+
 /* Calls for one egress come ingress by ingress, in order of time. The packet stays where it is. */
 static inline void
 arrivals_add(struct arrivals *arrivals, uint16_t in_port, struct pkt *p)
 {
-	if (arrivals->nruns == 0 || arrivals->runs[arrivals->nruns - 1].in_port != in_port)
-		arrivals->runs[arrivals->nruns++] = (struct arrivals_run){
-			.time_ps = p->time_ps,
-			.from = arrivals->count,
-			.in_port = in_port,
-		};
+	if (arrivals->in_port != in_port) {
+		arrivals_end_run(arrivals);
+		arrivals->runs[arrivals->nruns++] = (struct arrivals_run){ .time_ps = p->time_ps, .from = arrivals->count };
+		arrivals->in_port = in_port;
+	}
 	arrivals->pkts[arrivals->count++] = p;
-	arrivals->runs[arrivals->nruns - 1].to = arrivals->count;
+}
+
+/* Takes all that was added. @return it, in the same arrays: to be gone through before more is added */
+static inline struct arrivals
+arrivals_take_all(struct arrivals *arrivals)
+{
+	struct arrivals all;
+
+	arrivals_end_run(arrivals);
+	all = *arrivals;
+	arrivals->count = arrivals->nruns = 0;
+	return all;
 }
 
 /* @return run with the earliest arrival, the lowest ingress among equals; there must be one */
@@ -64,7 +86,7 @@ arrivals_first(const struct arrivals *arrivals)
 	return best;
 }
 
-/* Takes the first packet of a run; the last of all empties the whole. */
+/* Takes the first packet of a run. */
 static inline struct pkt *
 arrivals_take(struct arrivals *arrivals, uint32_t run)
 {
@@ -78,7 +100,5 @@ arrivals_take(struct arrivals *arrivals, uint32_t run)
 	arrivals->nruns--;
 	for (uint32_t i = run; i < arrivals->nruns; i++)
 		arrivals->runs[i] = arrivals->runs[i + 1];
-	if (arrivals->nruns == 0)
-		arrivals->count = 0;
 	return p;
 }

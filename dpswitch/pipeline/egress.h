@@ -20,6 +20,7 @@ struct egress {
 	uint32_t data_packets; /* queued in all data classes: what a data packet finds ahead of it */
 	uint8_t paused;        /* bit p: the peer paused class p */
 	struct fifo q[SWITCH_CLASSES];
+	uint64_t limit_bytes[SWITCH_CLASSES]; /* a class without PFC loses what comes in beyond; else UINT64_MAX */
 	struct dwrr dwrr;
 	struct ecn_params ecn;
 	struct prng prng;
@@ -27,8 +28,13 @@ struct egress {
 	uint32_t int_rate;   /* the link's, as hops name it */
 };
 
-/* @param port  of a topology node. @return 0 or a negative errno with err set */
-int egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, struct err *err);
+/*
+ * @param port      of a topology node
+ * @param lossless  bit p: class p has PFC
+ * @return 0 or a negative errno with err set
+ */
+int egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, uint8_t lossless,
+		struct err *err);
 void egress_fini(struct egress *egress);
 /* Frames and bytes that wait, of all classes. */
 void egress_held(const struct egress *egress, uint64_t *packets, uint64_t *bytes);
@@ -76,12 +82,16 @@ egress_select(struct egress *egress, uint32_t ready)
 	return dwrr_next(&egress->dwrr, ready, heads);
 }
 
-/* Is a frame that leaves a class now marked, by what it leaves behind? */
+/* Does a frame that leaves a class now leave so much behind that it may be marked? */
+static inline bool
+egress_is_deep(const struct egress *egress, uint8_t prio)
+{
+	return egress->q[prio].bytes > egress->ecn.kmin_bytes;
+}
+
+/* Is it marked? Where egress_is_deep(). */
 static inline bool
 egress_marks(struct egress *egress, uint8_t prio)
 {
-	uint64_t queued_bytes = egress->q[prio].bytes;
-
-	return queued_bytes > egress->ecn.kmin_bytes && egress->ecn.enabled &&
-	       ecn_marks(&egress->ecn, queued_bytes, prng_unit(&egress->prng));
+	return egress->ecn.enabled && ecn_marks(&egress->ecn, egress->q[prio].bytes, prng_unit(&egress->prng));
 }

@@ -67,7 +67,7 @@ switch_run(struct node *node, const struct window *window)
 		if (npkts[i] != 0)
 			switch_route(sw, i, pkts[i], npkts[i]);
 	}
-	account_open(&sw->account, node->nports);
+	account_open(&sw->account);
 	for (uint16_t i = 0; i < node->nports; i++)
 		if (sw->ports[i].arrivals.nruns != 0 || sw->ports[i].egress.backlog != 0 || npauses[i] != 0)
 			switch_transmit(sw, i, pauses[i], npauses[i], window);
@@ -186,7 +186,7 @@ static int
 init_port(struct sw *sw, uint16_t index, uint32_t frames, struct err *err)
 {
 	struct switch_port *port = &sw->ports[index];
-	int ret = egress_init(&port->egress, sw->config, sw->node.id, index, err);
+	int ret = egress_init(&port->egress, sw->config, sw->node.id, index, sw->account.lossless, err);
 
 	if (ret < 0)
 		return ret;

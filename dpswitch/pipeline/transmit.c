@@ -10,6 +10,7 @@
 
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/units.h"
 
 /* What the stage carries along while it walks through one egress's window. */
@@ -52,11 +53,10 @@ egress_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool que
 	struct switch_port *port = walk->port;
 	struct egress *egress = &port->egress;
 
-	if (account_is_lossless(&walk->sw->account, p->prio)) {
-		if (egress_marks(egress, p->prio))
-			p->flags |= PKT_CE;
-		account_depart(&walk->sw->account, p, start_ps - walk->start_ps);
-	}
+	if (egress_is_deep(egress, p->prio) && account_is_lossless(&walk->sw->account, p->prio) &&
+	    egress_marks(egress, p->prio))
+		p->flags |= PKT_CE;
+	account_depart(&walk->sw->account, p, start_ps - walk->start_ps);
 	egress->free_ps = start_ps + egress->ser_ps[p->wire_bytes];
 	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
 		egress_send_int(walk, p, start_ps, queued);
@@ -66,8 +66,8 @@ egress_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool que
 	walk->sent_bytes += p->wire_bytes;
 }
 
-/* Takes the next frame out of its queue and sends it. Out of line: that there is none is asked for every arrival. */
-static __attribute__((noinline)) void
+/* Takes the next frame out of its queue and sends it. */
+static void
 egress_serve(struct egress_walk *walk)
 {
 	struct switch_port *port = walk->port;
@@ -81,7 +81,7 @@ egress_serve(struct egress_walk *walk)
 }
 
 /* Sends what starts before limit_ps. */
-static inline __attribute__((always_inline)) void
+static inline void
 egress_drain(struct egress_walk *walk, uint64_t limit_ps)
 {
 	const struct egress *egress = &walk->port->egress;
@@ -96,19 +96,6 @@ out_of_memory(const struct egress_walk *walk)
 	log_fatal("out of memory for a queue of %s", walk->sw->node.topo->nodes[walk->sw->node.id].name);
 }
 
-/* Classes without PFC have a limit and lose what exceeds it. */
-static bool
-lossy_admit(struct egress_walk *walk, const struct pkt *p)
-{
-	const struct switch_params *params = walk->sw->config->params;
-	uint64_t limit = p->prio == 0 ? params->control_queue_bytes : params->lossy_queue_bytes;
-
-	if (walk->port->egress.q[p->prio].bytes + p->wire_bytes <= limit)
-		return true;
-	switch_drop(walk->sw, (uint16_t)(walk->port - walk->sw->ports), p, REC_DROP_QUEUE_FULL, p->time_ps);
-	return false;
-}
-
 /* @param next_ps  when the next arrival or pause comes: until then nothing can overtake p */
 static inline void
 egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
@@ -119,8 +106,10 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 	bool counted = walk->counted >> p->prio & 1;
 	uint32_t slot = 0;
 
-	if (!account_is_lossless(&walk->sw->account, p->prio) && !lossy_admit(walk, p))
+	if (__builtin_expect(egress->q[p->prio].bytes + p->wire_bytes > egress->limit_bytes[p->prio], 0)) {
+		switch_drop(walk->sw, (uint16_t)(port - walk->sw->ports), p, REC_DROP_QUEUE_FULL, p->time_ps);
 		return;
+	}
 	if (counted) {
 		uint32_t depth = egress->data_packets;
 
@@ -162,13 +151,25 @@ egress_pause(struct egress_walk *walk, const struct pause_frame *frame)
 	switch_halt(walk->sw, port, frame->time_ps);
 }
 
+/* @param run  set to the one with the next arrival. @return its time; TIME_NEVER: none is left */
+static inline uint64_t
+next_arrival_ps(const struct arrivals *arrivals, uint32_t *run)
+{
+	if (arrivals->nruns == 0)
+		return TIME_NEVER;
+	*run = arrivals_first(arrivals);
+	return arrivals->runs[*run].time_ps;
+}
+
 void
 switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pauses, uint32_t npauses,
 		const struct window *window)
 {
 	struct switch_port *port = &sw->ports[port_index];
-	struct arrivals arrivals = port->arrivals; /* a copy: it stays in registers */
-	uint32_t run = arrivals.nruns != 0 ? arrivals_first(&arrivals) : 0;
+	struct arrivals arrivals = arrivals_take_all(&port->arrivals);
+	uint32_t run = 0;
+	uint64_t arrival_ps = next_arrival_ps(&arrivals, &run); /* of the next, TIME_NEVER: none is left */
+	uint64_t pause_ps = npauses != 0 ? pauses->time_ps : TIME_NEVER;
 	struct egress_walk walk = {
 		.sw = sw,
 		.port = port,
@@ -179,32 +180,23 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 		.counted = sw->config->telemetry_off ? 0 : SWITCH_DATA_CLASSES,
 	};
 
-	while (arrivals.nruns != 0 || npauses != 0) {
-		uint64_t pause_ps = npauses != 0 ? pauses->time_ps : TIME_NEVER;
-		uint64_t arrival_ps = arrivals.nruns != 0 ? arrivals.runs[run].time_ps : TIME_NEVER;
-		uint64_t next_ps;
+	while (min_u64(arrival_ps, pause_ps) != TIME_NEVER) {
 		struct pkt *p;
 
 		if (pause_ps <= arrival_ps) {
 			egress_drain(&walk, pause_ps);
 			walk.now_ps = pause_ps;
-			egress_pause(&walk, pauses);
-			pauses++;
-			npauses--;
+			egress_pause(&walk, pauses++);
+			pause_ps = --npauses != 0 ? pauses->time_ps : TIME_NEVER;
 			continue;
 		}
 		egress_drain(&walk, arrival_ps);
 		walk.now_ps = arrival_ps;
 		p = arrivals_take(&arrivals, run);
-		next_ps = pause_ps < window->end_ps ? pause_ps : window->end_ps;
-		if (arrivals.nruns != 0) {
-			run = arrivals_first(&arrivals);
-			next_ps = arrivals.runs[run].time_ps < next_ps ? arrivals.runs[run].time_ps : next_ps;
-		}
-		egress_enqueue(&walk, p, next_ps);
+		arrival_ps = next_arrival_ps(&arrivals, &run);
+		egress_enqueue(&walk, p, min_u64(arrival_ps, min_u64(pause_ps, window->end_ps)));
 	}
 	egress_drain(&walk, window->end_ps);
-	port->arrivals.count = port->arrivals.nruns = 0;
 	account_end_run(&sw->account);
 	port->egress.sent_bytes += walk.sent_bytes;
 	sw->node.count.tx_packets += walk.sent_packets;

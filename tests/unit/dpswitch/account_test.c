@@ -191,6 +191,12 @@ struct tally {
 	uint64_t pauses, windows, fast, held_bytes;
 };
 
+static const struct pfc_ingress *
+ingress_of(const struct sw *sw, uint32_t port, uint32_t c)
+{
+	return &sw->account.ingress[account_index(&sw->account, (uint16_t)port, (uint8_t)(3 + c))];
+}
+
 static void
 compare(const struct frig *rig, const struct model *model, uint64_t seed)
 {
@@ -215,8 +221,10 @@ compare(const struct frig *rig, const struct model *model, uint64_t seed)
 					 (unsigned long long)should->time_ps);
 		}
 		for (uint32_t c = 0; c < CLASSES; c++) {
-			assert_int_equal(sw->account.ingress[port * CLASSES + c].bytes, model->used[port][c]);
-			assert_int_equal(sw->account.ingress[port * CLASSES + c].headroom_bytes, model->headroom[port][c]);
+			const struct pfc_ingress *in = ingress_of(sw, port, c);
+
+			assert_int_equal(in->bytes, model->used[port][c]);
+			assert_int_equal(in->headroom_bytes, model->headroom[port][c]);
 		}
 	}
 }
@@ -229,7 +237,8 @@ add_up(const struct frig *rig, const struct model *model, struct tally *tally)
 	for (uint32_t port = 0; port < SENDERS; port++)
 		tally->pauses += model->nframes[port];
 	for (uint32_t i = 0; i < SENDERS * CLASSES; i++)
-		tally->held_bytes += sw->account.ingress[i].bytes + sw->account.ingress[i].headroom_bytes;
+		tally->held_bytes += ingress_of(sw, i / CLASSES, i % CLASSES)->bytes +
+				     ingress_of(sw, i / CLASSES, i % CLASSES)->headroom_bytes;
 	tally->windows += sw->node.count.windows;
 	tally->fast += sw->node.count.fast_windows;
 }

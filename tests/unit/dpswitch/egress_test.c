@@ -19,7 +19,7 @@ packet(uint64_t time_ps, uint8_t prio, uint16_t bytes)
 static void
 arrivals_merge_by_time_then_ingress(void **state)
 {
-	struct arrivals arrivals = { 0 };
+	struct arrivals arrivals = { 0 }, all;
 	struct pkt pkts[5] = { packet(10, 3, 1), packet(30, 3, 2), packet(10, 3, 3), packet(20, 3, 4), packet(30, 3, 5) };
 	static const uint16_t order[] = { 1, 3, 4, 2, 5 };
 
@@ -28,11 +28,18 @@ arrivals_merge_by_time_then_ingress(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		arrivals_add(&arrivals, i < 2 ? 1 : 3, &pkts[i]);
 	assert_int_equal(arrivals.nruns, 2);
-	for (uint32_t i = 0; i < 5; i++) {
-		assert_int_not_equal(arrivals.nruns, 0);
-		assert_int_equal(arrivals_take(&arrivals, arrivals_first(&arrivals))->wire_bytes, order[i]);
-	}
+	all = arrivals_take_all(&arrivals);
 	assert_int_equal(arrivals.nruns + arrivals.count, 0); /* ready for the next window */
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_not_equal(all.nruns, 0);
+		assert_int_equal(arrivals_take(&all, arrivals_first(&all))->wire_bytes, order[i]);
+	}
+	assert_int_equal(all.nruns, 0);
+	arrivals_add(&arrivals, 3, &pkts[4]); /* the ingress whose run was the last */
+	assert_int_equal(arrivals.nruns, 1);
+	all = arrivals_take_all(&arrivals);
+	assert_int_equal(arrivals_take(&all, 0)->wire_bytes, 5);
+	assert_int_equal(all.nruns, 0);
 	arrivals_fini(&arrivals);
 }
 
@@ -69,10 +76,12 @@ an_egress_knows_what_may_go(void **state)
 static void
 accounting_is_handed_runs(void **state)
 {
-	uint64_t left[4] = { 0 }, arrived[4] = { 0 }, keys[4];
+	uint64_t left[8] = { 0 }, arrived[8] = { 0 }, keys[4];
 	uint32_t runs[4];
 	struct account account = { .lossless = 1 << 3,
+				   .first = { 4, 4, 4, 0, 4, 4, 4, 4 },
 				   .nclasses = 1,
+				   .nports = 4,
 				   .arrived_bytes = arrived,
 				   .left_bytes = left,
 				   .keys = keys,
@@ -91,6 +100,7 @@ accounting_is_handed_runs(void **state)
 	assert_int_equal(account.nruns, 0);
 	account_depart(&account, &p, 100);
 	account_depart(&account, &p, 200);
+	account_depart(&account, &control, 300); /* nobody pauses its class */
 	account_end_run(&account);
 	account_end_run(&account);
 	assert_int_equal(account.nruns, 1);
