@@ -54,6 +54,7 @@ step_engine_create(const struct step_engine_config *config, struct err *err)
 		.completed = completed,
 		.accept = engine->plan->real ? payload_accept : NULL,
 		.place = payload_place,
+		.extent = payload_extent,
 		.rtt = rtt,
 		.received = received,
 		.timer = timer,

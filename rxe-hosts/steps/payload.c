@@ -116,6 +116,28 @@ payload_place(void *ctx, uint32_t flow, uint32_t imm_value)
 }
 
 void
+payload_extent(void *ctx, uint32_t flow, uint64_t *from, uint64_t *end)
+{
+	const struct step_engine *engine = ctx;
+	const struct plan_flow *of = &engine->plan->of[flow];
+	const struct plan_collective *c = of->kind == FLOW_COLLECTIVE ? &engine->plan->collectives[of->owner] : NULL;
+
+	*from = UINT64_MAX;
+	*end = 0;
+	for (uint32_t step = 1; c != NULL && step <= coll_steps(c->schedule, of->rank); step++) {
+		uint64_t first, last;
+
+		if (!carries(c, of, flow, step))
+			continue;
+		first = payload_offset(c, of->peer, 0, coll_step_at(c->schedule, of->rank, step)->dst_elems);
+		last = first + (c->buffers - 1) * c->vector_bytes + plan_step_bytes(c, of->rank, step);
+		*from = first < *from ? first : *from;
+		*end = last > *end ? last : *end;
+	}
+	*from = *from < *end ? *from : *end;
+}
+
+void
 payload_accept(void *ctx, uint32_t flow, uint32_t imm_value, uint64_t remote_offset, const void *src, uint32_t bytes)
 {
 	struct step_engine *engine = ctx;

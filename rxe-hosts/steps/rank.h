@@ -174,6 +174,7 @@ uint64_t payload_wrong(const struct step_engine *engine, const struct step_rank 
 void payload_local(struct step_engine *engine, const struct step_rank *rank, uint32_t step);
 /* Offset of an element of a rank's memory in the region of the host where it lives. */
 uint64_t payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, uint64_t elem);
-/* struct device_client.place and .accept */
+/* struct device_client.place, .extent and .accept */
 uint64_t payload_place(void *ctx, uint32_t flow, uint32_t imm);
+void payload_extent(void *ctx, uint32_t flow, uint64_t *from, uint64_t *end);
 void payload_accept(void *ctx, uint32_t flow, uint32_t imm, uint64_t remote_offset, const void *src, uint32_t bytes);

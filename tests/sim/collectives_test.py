@@ -3,33 +3,18 @@
 """Every operation by every algorithm that has it, with real data, over three iterations: no element is wrong, and one lcore
 and two come to the same digest."""
 import itertools
-import re
 
-from harness import ROCELAB, SANITIZED, SOURCE, Run, check, command, cpus, scenario_file, scratch
+from harness import ROCELAB, SANITIZED, Run, check, command, cpus, scenario_file, scratch
+from pairs import PAIRS, more, names
 
-TABLES = (SOURCE / "common" / "wire" / "collective.h").read_text()
 # Eight hosts below four leaves, two spines.
 TEXT = """topology = {{ kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 2; rate = "100Gbps"; delay = "1us"; }};
 collectives = ( {{ op = "{op}"; algorithm = "{algorithm}"; bytes = {bytes}; type = "{type}"; payload = "real";
   iterations = 3;{more} }} );
 """
-# What a pair has to be told beside its length.
-MORE = {
-    ("sendrecv", "linear"): ' pairs = [ "0 1", "1 0", "2 7", "6 2" ];',
-    ("alltoallv", "linear"): " skew = 5.0;",
-    ("alltoallv", "pairwise"): " skew = 5.0; back = true;",
-}
-
-
-def names(table):
-    """The names in the rows of an enumeration."""
-    rows = re.search(rf"#define {table}\(ROW\)((?:.*\\\n)*.*)", TABLES).group(1)
-    return re.findall(r'ROW\(\w+, \d+, "([^"]+)"', rows)
-
 
 def run(op, algorithm, size, kind, *args, channels=1):
-    more = f" channels = {channels};" + MORE.get((op, algorithm), "")
-    text = TEXT.format(op=op, algorithm=algorithm, bytes=size, type=kind, more=more)
+    text = TEXT.format(op=op, algorithm=algorithm, bytes=size, type=kind, more=f" channels = {channels};" + more(op, algorithm))
     out = scratch()
     return Run(out, command(ROCELAB, "run", scenario_file(text), "--out", out, *args, expect=None))
 
@@ -58,6 +43,7 @@ for op, algorithm in itertools.product(sorted(ops), sorted(algorithms)):
         done = run(op, algorithm, 40032, "float32")
     right(done, f"{name}: 40 kB of float32")
     right(run(op, algorithm, 65536, "int32", channels=3), f"{name}: by three channels")
+check(served == {(op, algorithm) for op, by in PAIRS.items() for algorithm in by}, "pairs.py has them all", served)
 check({op for op, _ in served} == ops, "every operation has an algorithm", served)
 check({algorithm for _, algorithm in served} == algorithms, "every algorithm has an operation", served)
 

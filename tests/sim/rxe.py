@@ -45,9 +45,9 @@ def ring(op="allreduce", size="1MB", **more):
     return f'{{ op = "{op}"; algorithm = "ring"; bytes = "{size}"; payload = "real";{keys} }}'
 
 
-def scenario(*collectives, flows=(), faults=(), extra="", limits=PATIENT, name="rxe.cfg", topology=TOPOLOGY):
+def scenario(*collectives, jobs=(), flows=(), faults=(), extra="", limits=PATIENT, name="rxe.cfg", topology=TOPOLOGY):
     text = topology + limits + extra
-    for group, members in (("collectives", collectives), ("flows", flows), ("faults", faults)):
+    for group, members in (("collectives", collectives), ("jobs", jobs), ("flows", flows), ("faults", faults)):
         if members:
             text += f"{group} = (\n  {(',' + chr(10) + '  ').join(members)}\n);\n"
     return scenario_file(text, name)

@@ -9,6 +9,7 @@ import shutil
 import sys
 
 from harness import SCENARIOS, check, command
+from pairs import PAIRS, more
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
 from rxe import HOSTS, Live, invariants, need_guests, no_drop, of_host, ring, scenario, settled, whole
 
@@ -75,6 +76,23 @@ def both_ends(run, at_rest):
         check(not any(lost.values()), f"loop: {name} misses nothing", lost)
 
 
+def every_algorithm():
+    """A job of every operation by every algorithm, one after another, twice: many queue pairs, little memory."""
+    pairs = [(op, algorithm) for op, by in PAIRS.items() for algorithm in by]
+    collectives = ", ".join(f'{{ op = "{op}"; algorithm = "{algorithm}"; bytes = 40032; payload = "real"; '
+                            f'type = "{("int32", "float32")[i % 2]}";{more(op, algorithm)} }}'
+                            for i, (op, algorithm) in enumerate(pairs))
+    live = Live(scenario(jobs=[f'{{ name = "all"; iterations = 2; collectives = ( {collectives} ); }}']))
+    live.begun()
+    run = live.end(timeout=END_S)
+    check(run.run["end_reason"] == "complete", "algorithms: complete", run.run["end_reason"])
+    whole(run, "algorithms", 2 * len(pairs))
+    no_drop(run, "algorithms")
+    invariants(run, "algorithms")
+    for host in run.run["hosts"]:
+        check(host["program"]["unexpected"] == 0 and host["program"]["qp_error"] == 0, f"algorithms: {host['host']}", host)
+
+
 def captured():
     """The trunk and a storm's port in a capture: real RoCEv2 frames of the kernel, PFC, every ICRC right."""
     storm = '{ kind = "pfc-storm"; port = "b:1"; start = "200ms"; duration = "200ms"; }'
@@ -108,5 +126,6 @@ def tshark(path, roce, pfc):
 if __name__ == "__main__":
     need_guests()
     ready_made()
+    every_algorithm()
     captured()
     loop()

@@ -20,7 +20,7 @@ struct connect_data {
 	uint16_t role;
 	uint16_t mirrored;
 	uint32_t rkey;
-	uint64_t header_addr, landing_addr, landing_bytes;
+	uint64_t header_addr, landing_addr, landing_end;
 };
 
 _Static_assert(sizeof(struct connect_data) <= 56, "what a request has room for");
@@ -123,7 +123,7 @@ answered(struct verbs_conn *conn, const struct connect_data *data)
 	conn->rkey = be32toh(data->rkey);
 	conn->header_addr = be64toh(data->header_addr);
 	conn->landing_addr = be64toh(data->landing_addr);
-	conn->landing_bytes = be64toh(data->landing_bytes);
+	conn->landing_end = be64toh(data->landing_end);
 	conn->mirrored = data->mirrored != 0;
 	rc = verbs_qp_connect(conn);
 	if (rc == 0 && rdma_establish(conn->id) != 0)
@@ -163,8 +163,8 @@ accept_request(struct verbs_host *host, struct verbs_conn *conn)
 		.mirrored = in->mirrored ? 0xffff : 0,
 		.rkey = htobe32(host->landing_mr->rkey),
 		.header_addr = htobe64((uintptr_t)in->headers),
-		.landing_addr = htobe64((uintptr_t)in->landing),
-		.landing_bytes = htobe64(in->landing_bytes),
+		.landing_addr = htobe64((uintptr_t)in->landing - in->landing_from),
+		.landing_end = htobe64(in->landing_end),
 	};
 	struct rdma_conn_param param;
 	int rc = verbs_qp_create(conn);

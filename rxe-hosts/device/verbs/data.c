@@ -103,7 +103,7 @@ verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 	    (wr->local_offset > host->region_bytes || wr->bytes > host->region_bytes - wr->local_offset))
 		return -EINVAL;
 	if (out->data.mirrored &&
-	    (wr->remote_offset > out->data.landing_bytes || wr->bytes > out->data.landing_bytes - wr->remote_offset))
+	    (wr->remote_offset > out->data.landing_end || wr->bytes > out->data.landing_end - wr->remote_offset))
 		return -EINVAL;
 	rc = verbs_outbox_post(&out->outbox, wr, verbs_now_ps(host));
 	if (rc != 0)
@@ -182,14 +182,15 @@ received(struct verbs_host *host, struct verbs_in *in, uint32_t imm, uint32_t wr
 	struct wc wc = { .flow = in->data.flow, .imm = imm, .bytes = bytes, .opcode = WC_RECEIVED };
 	char flow[64];
 
-	if (in->mirrored && (offset > in->landing_bytes || bytes > in->landing_bytes - offset)) {
-		verbs_fail(host, true, "%s: a message of %llu bytes at %llu lies outside of the region",
+	if (in->mirrored && (offset < in->landing_from || offset > in->landing_end || bytes > in->landing_end - offset)) {
+		verbs_fail(host, true, "%s: a message of %llu bytes at %llu lies outside of the flow's part of the region",
 			   verbs_flow_text(host, in->data.flow, flow), (unsigned long long)bytes,
 			   (unsigned long long)offset);
 		return;
 	}
 	if (in->mirrored && host->client.accept != NULL)
-		host->client.accept(host->client.ctx, in->data.flow, imm, offset, in->landing + offset, (uint32_t)bytes);
+		host->client.accept(host->client.ctx, in->data.flow, imm, offset, in->landing + (offset - in->landing_from),
+				    (uint32_t)bytes);
 	verbs_look(host);
 	if (verbs_qp_post_receive(&in->data) != 0 && in->data.state == CONN_UP)
 		verbs_fail(host, true, "%s: cannot post a receive", verbs_flow_text(host, in->data.flow, flow));

@@ -41,7 +41,7 @@ struct verbs_conn {
 	bool active; /* this end connects: it is the flow's source */
 	uint32_t attempts;
 	/* active end: where the peer wants messages */
-	uint64_t header_addr, landing_addr, landing_bytes;
+	uint64_t header_addr, landing_addr, landing_end; /* landing_addr: where the region's first byte would be */
 	uint32_t rkey;
 	bool mirrored; /* the landing mirrors the peer's region */
 };
@@ -69,8 +69,8 @@ struct verbs_in {
 	struct verbs_conn data, probe;
 	const struct verbs_header *headers; /* [DEVICE_MAX_POSTED] */
 	const uint8_t *landing;
-	uint64_t landing_bytes;
-	uint64_t messages; /* received */
+	uint64_t landing_from, landing_end; /* the part of the region that it mirrors */
+	uint64_t messages;                  /* received */
 	bool mirrored;
 };
 

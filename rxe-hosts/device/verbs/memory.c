@@ -24,7 +24,23 @@ get_memory(uint64_t bytes)
 	return memory != MAP_FAILED ? memory : NULL;
 }
 
-/* Without real payload everybody's pieces land on each other. */
+/* Without real payload everybody's pieces land on each other; else each flow has room for what it sends. */
+static void
+measure(struct verbs_host *host)
+{
+	host->landings_bytes = VERBS_MAX_PIECE_BYTES;
+	for (uint32_t i = 0; i < host->nins; i++) {
+		struct verbs_in *in = &host->ins[i];
+
+		in->landing_from = 0;
+		in->landing_end = VERBS_MAX_PIECE_BYTES;
+		if (in->mirrored)
+			host->client.extent(host->client.ctx, in->data.flow, &in->landing_from, &in->landing_end);
+		host->landings_bytes +=
+			aligned(SLOTS_BYTES) + (in->mirrored ? aligned(in->landing_end - in->landing_from) : 0);
+	}
+}
+
 static void
 lay_out(struct verbs_host *host)
 {
@@ -36,8 +52,7 @@ lay_out(struct verbs_host *host)
 		in->headers = (const struct verbs_header *)(host->landings + at);
 		at += aligned(SLOTS_BYTES);
 		in->landing = in->mirrored ? host->landings + at : host->landings;
-		in->landing_bytes = in->mirrored ? host->region_bytes : VERBS_MAX_PIECE_BYTES;
-		at += in->mirrored ? aligned(host->region_bytes) : 0;
+		at += in->mirrored ? aligned(in->landing_end - in->landing_from) : 0;
 	}
 }
 
@@ -57,9 +72,7 @@ give(struct verbs_host *host, void *base, uint64_t bytes, int access, struct err
 int
 verbs_memory_init(struct verbs_host *host, struct err *err)
 {
-	host->landings_bytes = VERBS_MAX_PIECE_BYTES;
-	for (uint32_t i = 0; i < host->nins; i++)
-		host->landings_bytes += aligned(SLOTS_BYTES) + (host->ins[i].mirrored ? aligned(host->region_bytes) : 0);
+	measure(host);
 	host->landings = get_memory(host->landings_bytes);
 	host->scratch = get_memory(VERBS_MAX_PIECE_BYTES);
 	errno = ENOMEM;

@@ -5,12 +5,13 @@
  * is ever in flight. Behind its pieces follows its header, one WRITE WITH IMMEDIATE into a slot of the receiver's: the
  * receiver learns where the message lies and how long it is, and, as a connection keeps order, that it is in place.
  *
- *   receiver's memory of one flow:   header slots [DEVICE_MAX_POSTED]   landing [as long as its region]
+ *   receiver's memory of one flow:   header slots [DEVICE_MAX_POSTED]   landing [as long as what it sends]
  *
  * The receiver has one receive posted for each slot and posts it again once it has used the slot; without it the
  * connection holds the sender back (receiver not ready), so no slot is overwritten before it is read. The landing
- * mirrors the receiver's region. A place in it is written again only when the client of the sender sends to that place
- * again, which it may only do once it knows the first message consumed: the rule of every RDMA WRITE.
+ * mirrors the part of the receiver's region where the flow's messages belong. A place in it is written again only when
+ * the client of the sender sends to that place again, which it may only do once it knows the first message consumed: the
+ * rule of every RDMA WRITE.
  * Messages without contents all go to one shared landing, piece over piece.
  */
 #pragma once

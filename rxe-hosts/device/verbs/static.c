@@ -121,8 +121,8 @@ verbs_host_static(const struct verbs_host *host, uint32_t flow, struct manage_qp
 
 		conn = &in->data;
 		qp->rkey = host->landing_mr->rkey;
-		qp->addr = (uintptr_t)in->landing;
-		qp->bytes = in->landing_bytes;
+		qp->addr = (uintptr_t)in->landing - in->landing_from;
+		qp->bytes = in->landing_end;
 	}
 	qp->qpn = conn->qp != NULL ? conn->qp->qp_num : 0;
 	return conn->qp != NULL;

@@ -344,6 +344,39 @@ a_notification_is_for_all_that_wait(void **state)
 	assert_int_equal(step_engine_unexpected(rig.engine[1]), 1);
 }
 
+/* A device has room for what a flow sends, not for all of its host's memory. */
+static void
+a_flow_has_its_part_of_the_region(void **state)
+{
+	struct coll_builder *chain = coll_builder_create(3);
+	const struct coll_chunk chunks[] = { { 2, 5, 1, false }, { 0, 3, 2, false } };
+	struct graph graphs[] = { { .builder = linear(3), .memory_elems = 3 },
+				  { .builder = chain, .memory_elems = 20, .iterations = 2 } };
+	uint64_t from, end;
+	uint32_t flow;
+
+	coll_builder_send(chain, 0, 1, 0, &chunks[0]);
+	coll_builder_send(chain, 0, 1, 0, &chunks[1]);
+	coll_builder_send(chain, 0, 2, 0, &chunks[0]);
+	graph_rig_init(&rig, 3, REC_POLICY_OFF, graphs, 2, NULL);
+	flow = rig.plan->collectives[1].steps[plan_at(&rig.plan->collectives[1], 0, 1)].flow;
+	rig.engine[1]->client.extent(rig.engine[1], flow, &from, &end);
+	/* Elements 3 to 5 of either memory, behind that of the other collective. */
+	assert_int_equal(from, payload_offset(&rig.plan->collectives[1], 1, 0, 3));
+	assert_int_equal(end, payload_offset(&rig.plan->collectives[1], 1, 1, 6));
+	assert_true(from >= payload_offset(&rig.plan->collectives[0], 1, 0, 3));
+	for (uint32_t iteration = 0; iteration < 2; iteration++)
+		for (uint32_t step = 1; step <= 2; step++) {
+			uint64_t at = payload_place(rig.engine[1], flow, imm_encode(iteration, step));
+
+			assert_true(at >= from && at + 4 * chunks[step - 1].count_elems <= end);
+		}
+	flow = rig.plan->collectives[0].steps[plan_at(&rig.plan->collectives[0], 2, 2)].flow;
+	rig.engine[1]->client.extent(rig.engine[1], flow, &from, &end);
+	assert_int_equal(from, payload_offset(&rig.plan->collectives[0], 1, 0, 2));
+	assert_int_equal(end - from, 4);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
 int
@@ -360,6 +393,7 @@ main(void)
 		TEST(all_open_steps_are_reported),
 		TEST(remote_rows_read_the_same),
 		TEST(a_notification_is_for_all_that_wait),
+		TEST(a_flow_has_its_part_of_the_region),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
