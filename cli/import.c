@@ -20,12 +20,14 @@
 
 #define MAX_FILES 1100 /* COLL_MAX_RANKS traces, and some */
 #define LEAF_HOSTS 8
+#define MADE_BY "// Made by rocelab import" /* how a scenario begins that this command may write over */
 
 struct import_command {
 	const char *kind, *out, *groups, *local_rate;
 	const char *files[MAX_FILES];
 	size_t nfiles;
 	uint64_t bytes;
+	bool has_algorithm, has_channels;
 	struct import_options options;
 };
 
@@ -57,10 +59,33 @@ set_algorithm(struct import_command *given, const char *name, const struct argp_
 	for (size_t i = 0; i < ENUM_COUNT(COLL_ALGORITHMS); i++) {
 		if (strcmp(coll_algorithm_name((enum coll_algorithm)i), name) == 0) {
 			given->options.algorithm = (enum coll_algorithm)i;
+			given->has_algorithm = true;
 			return;
 		}
 	}
 	argp_error(state, "no algorithm \"%s\"", name);
+}
+
+/* @return the first option given that says nothing of this kind; NULL: none */
+static const char *
+strange_option(const struct import_command *given)
+{
+	const struct {
+		const char *name;
+		bool given, taken;
+	} kept[] = {
+		{ "--bytes", given->bytes != 0, strcmp(given->kind, "msccl") == 0 },
+		{ "--local-rate", given->local_rate != NULL, strcmp(given->kind, "msccl") == 0 },
+		{ "--algorithm", given->has_algorithm, strcmp(given->kind, "chakra") == 0 },
+		{ "--groups", given->groups != NULL, strcmp(given->kind, "chakra") == 0 },
+		{ "--channels", given->has_channels,
+		  strcmp(given->kind, "chakra") == 0 || strcmp(given->kind, "goal") == 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+		if (kept[i].given && !kept[i].taken)
+			return kept[i].name;
+	return NULL;
 }
 
 static error_t
@@ -92,6 +117,7 @@ parse(int key, char *arg, struct argp_state *state)
 		if (!number_parse(arg, 1, IMPORT_MAX_CHANNELS, &number))
 			argp_error(state, "--channels %s: 1 to %d would be right", arg, IMPORT_MAX_CHANNELS);
 		given->options.max_channels = (uint32_t)number;
+		given->has_channels = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (given->kind == NULL)
@@ -106,6 +132,8 @@ parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "give a kind and its files");
 		if (strcmp(given->kind, "hpcc") != 0 && !find_kind(given->kind, &given->options.kind))
 			argp_error(state, "\"%s\": there are msccl, chakra, goal and hpcc", given->kind);
+		if (strange_option(given) != NULL)
+			argp_error(state, "%s says nothing of %s: leave it out", strange_option(given), given->kind);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -198,8 +226,8 @@ write_scenario(const struct import_command *given, const struct coll_schedule *s
 		rc = scenario_path(given->out, given->groups, groups, err);
 	if (rc != 0)
 		return rc;
-	fprintf(to, "// Made by rocelab import %s: %" PRIu32 " ranks, %" PRIu32 " steps.\n\n", format->kind,
-		schedule->ranks, coll_all_steps(schedule));
+	fprintf(to, MADE_BY " %s: %" PRIu32 " ranks, %" PRIu32 " steps.\n\n", format->kind, schedule->ranks,
+		coll_all_steps(schedule));
 	write_network(schedule->ranks, to);
 	fprintf(to, "collectives = (\n  {\n    ranks = [ \"h[0-%" PRIu32 "]\" ];\n", schedule->ranks - 1);
 	if (format->sized)
@@ -260,6 +288,26 @@ import_network(const struct import_command *given, FILE *to, struct err *err)
 	return hpcc_import(&files, to, err);
 }
 
+/* What this command has not written, an input of it among them, is not written over. */
+static int
+check_out(const char *path, struct err *err)
+{
+	char begin[sizeof(MADE_BY)] = "";
+	FILE *file = fopen(path, "re");
+	struct stat st;
+
+	if (file == NULL)
+		return 0; /* there is none, or opening it for writing says why not */
+	if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode) &&
+	    (fgets(begin, sizeof(begin), file) == NULL || strcmp(begin, MADE_BY) != 0) && st.st_size != 0)
+		err_set(err, -EEXIST,
+			"%s is there, and no scenario that rocelab import made: it is not replaced; another --out, or "
+			"removing it, would be right",
+			path);
+	fclose(file);
+	return err->text[0] != '\0' ? -EEXIST : 0;
+}
+
 static int
 write_out(const char *path, const char *text, size_t length, struct err *err)
 {
@@ -271,7 +319,9 @@ write_out(const char *path, const char *text, size_t length, struct err *err)
 			return err_set(err, -EIO, "standard output: %s", strerror(errno));
 		return 0;
 	}
-	rc = outfile_open_path(&out, path, err);
+	rc = check_out(path, err);
+	if (rc == 0)
+		rc = outfile_open_path(&out, path, err);
 	if (rc != 0)
 		return rc;
 	fwrite(text, 1, length, out.file); /* outfile_close() looks at the file's errors */

@@ -9,7 +9,8 @@
 #include "common/err.h"
 #include "common/wire/collective.h"
 
-#define COLL_MAX_RANKS 1024 /* the sum of 1024 float contributions is still exact, see data.c */
+#define COLL_MAX_RANKS 1024                 /* the sum of 1024 float contributions is still exact, see data.c */
+#define COLL_MAX_MESSAGE_BYTES (1ull << 31) /* IBTA 9.7.7: the longest RC message */
 #define COLL_MAX_CHANNELS 64
 #define COLL_MAX_CHUNKS 4096
 #define COLL_NONE UINT32_MAX

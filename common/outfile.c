@@ -47,12 +47,15 @@ int
 outfile_open(struct outfile *out, const char *dir, const char *name, struct err *err)
 {
 	const cookie_io_functions_t functions = { .write = write_all };
+	struct stat there;
 	int ret;
 
 	*out = (struct outfile){ .fd = -1 };
 	ret = make_paths(out, dir, name, err);
 	if (ret < 0)
 		return ret;
+	if (stat(out->path, &there) == 0 && !S_ISREG(there.st_mode))
+		return err_set(err, -EINVAL, "%s is there, and no regular file: it is not replaced", out->path);
 	out->fd = outfile_stream(out->aside, err);
 	if (out->fd < 0)
 		return out->fd;

@@ -2,7 +2,8 @@
 /*
  * The files that a program leaves. Each is written aside, as DIR/.NAME.new, and moved to its name when it is whole: whoever
  * reads DIR/NAME reads all of it, an older one stays until then, and a symbolic link of that name is replaced, not
- * followed. What fills over a whole run (a recording, a capture, a log) is made anew under its name: outfile_stream().
+ * followed. A device or a folder, or a link to one, is never replaced. What fills over a whole run (a recording, a capture,
+ * a log) is made anew under its name: outfile_stream().
  *
  * The names of one folder are written by one program at a time; runs hold the folder's lock (cli/launch.h).
  */
@@ -22,7 +23,7 @@ struct outfile {
 	bool whole; /* closed, and not moved yet */
 };
 
-/* @param dir  exists. @return 0 with file open, or negative errno with err set */
+/* @param dir  exists. @return 0 with file open, or negative errno with err set; -EINVAL: the name is no regular file's */
 int outfile_open(struct outfile *out, const char *dir, const char *name, struct err *err);
 /* The same by its path. */
 int outfile_open_path(struct outfile *out, const char *path, struct err *err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/plain.h"
 
+#include <string.h>
+
 #include "common/array.h"
 
 /* Length of the well-formed UTF-8 character at text (RFC 3629), 0 if there is none. */
@@ -61,4 +63,12 @@ plain_text(const char *text, char *buf, size_t cap)
 	}
 	buf[at] = '\0';
 	return buf;
+}
+
+const char *
+plain_begin(const char *text)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	return strncmp(text, mark, sizeof(mark) - 1) == 0 ? text + sizeof(mark) - 1 : text;
 }

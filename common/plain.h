@@ -14,3 +14,6 @@
  * @return buf
  */
 char *plain_text(const char *text, char *buf, size_t cap);
+
+/* What editors of Windows put before a text in UTF-8 says nothing. @return text, behind its byte-order mark if it has one */
+const char *plain_begin(const char *text);

@@ -7,6 +7,7 @@
 
 #include "common/array.h"
 #include "common/number.h"
+#include "common/plain.h"
 #include "common/units.h"
 #include "topo/build.h"
 #include "topo/builder.h"
@@ -142,7 +143,7 @@ read_switches(struct reader *reader, uint32_t nodes, uint32_t switches, struct b
 static int
 read_topology(const char *text, const char *file, struct builder *builder)
 {
-	struct reader reader = { .at = text, .where.file = file, .line = 1, .err = builder->err };
+	struct reader reader = { .at = plain_begin(text), .where.file = file, .line = 1, .err = builder->err };
 	uint32_t nodes, switches, links;
 	int rc = read_number(&reader, "the number of nodes", TOPO_MAX_NODES, &nodes);
 

@@ -64,22 +64,30 @@ find_stem(struct chakra *chakra, DIR *folder)
 static int
 list_files(struct chakra *chakra, const char *folder, const char *stem)
 {
+	uint64_t rank;
+	size_t length;
+
 	chakra->paths = calloc(COLL_MAX_RANKS + 1, sizeof(*chakra->paths));
 	if (chakra->paths == NULL)
 		return -ENOMEM;
-	for (uint32_t rank = 0; rank <= COLL_MAX_RANKS; rank++) {
+	for (uint32_t r = 0; r <= COLL_MAX_RANKS; r++) {
 		struct stat st;
 		char *path;
 
-		if (asprintf(&path, "%s%s%s.%" PRIu32 ENDING, folder, *folder != '\0' ? "/" : "", stem, rank) < 0)
+		if (asprintf(&path, "%s%s%s.%" PRIu32 ENDING, folder, *folder != '\0' ? "/" : "", stem, r) < 0)
 			return -ENOMEM;
 		if (stat(path, &st) != 0) {
 			free(path);
 			break;
 		}
-		chakra->paths[rank] = path;
-		chakra->ranks = rank + 1;
+		chakra->paths[r] = path;
+		chakra->ranks = r + 1;
 	}
+	if (chakra->ranks == 0 && split_name(stem, &length, &rank))
+		return err_set(chakra->err, -EINVAL,
+			       "%s is the trace of one rank; PATH/NAME, without .RANK" ENDING
+			       ", or its folder, would be right",
+			       chakra->options->path);
 	if (chakra->ranks < 2)
 		return err_set(chakra->err, -EINVAL, "%s%s%s.%" PRIu32 ENDING " is missing: a trace is of 2 ranks at least",
 			       folder, *folder != '\0' ? "/" : "", stem, chakra->ranks);

@@ -112,7 +112,7 @@ chakra_read_groups(struct chakra *chakra)
 
 	if (path == NULL)
 		return 0;
-	text = import_read(path, &length, chakra->err);
+	text = import_read_text(path, &length, chakra->err);
 	if (text == NULL)
 		return -errno;
 	root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);

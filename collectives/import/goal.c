@@ -302,12 +302,12 @@ read_goal(const struct import_options *options, bool staged, struct err *err)
 	};
 	struct coll_schedule *schedule = NULL;
 	size_t length;
-	char *text = import_read(options->path, &length, err);
+	char *text = import_read_text(options->path, &length, err);
 	int rc;
 
 	if (text == NULL)
 		return NULL;
-	program_init(&goal.program, 0, goal.files, describe);
+	program_init(&goal.program, 0, options->elem_bytes, goal.files, describe);
 	goal.program.max_channels = options->max_channels;
 	rc = goal_text(&goal, text, length);
 	if (rc == 0)

@@ -284,7 +284,7 @@ hpcc_read_config(const char *path, struct hpcc_config *config, struct err *err)
 	};
 	if (path == NULL)
 		return 0;
-	text = import_read(path, &length, err);
+	text = import_read_text(path, &length, err);
 	if (text == NULL)
 		return -errno;
 	for (lines.next = text; rc == 0 && hpcc_next_line(&lines);)

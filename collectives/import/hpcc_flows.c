@@ -21,8 +21,8 @@ static const struct {
 	const char *name;
 	uint64_t min, max;
 } columns[] = {
-	{ "source", 0, UINT32_MAX },      { "destination", 0, UINT32_MAX }, { "priority group", 1, 7 },
-	{ "destination port", 1, 65535 }, { "bytes", 1, 1ull << 31 },
+	{ "source", 0, UINT32_MAX },      { "destination", 0, UINT32_MAX },       { "priority group", 1, 7 },
+	{ "destination port", 1, 65535 }, { "bytes", 1, COLL_MAX_MESSAGE_BYTES },
 };
 
 static int
@@ -103,7 +103,8 @@ read_lines(struct hpcc_lines *lines, uint32_t nodes, struct hpcc_flows *flows, s
 	int rc = 0;
 
 	if (!hpcc_next_line(lines) || !number_parse(lines->words[0], 1, HPCC_MAX_FLOWS, &count))
-		return err_set(err, -EINVAL, "%s:%d: no number of flows, 1 to %d", lines->path, lines->line,
+		return err_set(err, -EINVAL, "%s:%d: found \"%.32s\"; the number of flows, 1 to %d, would be right",
+			       lines->path, lines->count != 0 ? lines->line : 1, lines->count != 0 ? lines->words[0] : "",
 			       HPCC_MAX_FLOWS);
 	flows->at = calloc(count, sizeof(*flows->at));
 	if (flows->at == NULL)
@@ -126,7 +127,7 @@ hpcc_read_flows(const char *path, uint32_t nodes, struct hpcc_flows *flows, stru
 	struct hpcc_lines lines = { .path = path };
 	size_t length;
 	int rc;
-	char *text = import_read(path, &length, err);
+	char *text = import_read_text(path, &length, err);
 
 	*flows = (struct hpcc_flows){ .first_ps = UINT64_MAX };
 	if (text == NULL)

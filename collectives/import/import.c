@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "common/cfg/cfg.h"
+#include "common/plain.h"
 
 #define FORMAT(id, value, name, symbol) [id] = &import_##symbol,
 static const struct import_format *const formats[] = { IMPORT_KINDS(FORMAT) };
@@ -49,6 +50,20 @@ import_read(const char *path, size_t *length, struct err *err)
 	free(text);
 	errno = -rc;
 	return NULL;
+}
+
+char *
+import_read_text(const char *path, size_t *length, struct err *err)
+{
+	char *text = import_read(path, length, err);
+
+	if (text != NULL) {
+		const char *begin = plain_begin(text);
+
+		*length -= (size_t)(begin - text);
+		memmove(text, begin, *length + 1);
+	}
+	return text;
 }
 
 struct coll_schedule *

@@ -63,3 +63,6 @@ struct coll_schedule *import_schedule(const struct import_options *options, stru
 
 /* The whole of a file, NUL-terminated, the caller's to free. @return NULL with err and errno set */
 char *import_read(const char *path, size_t *length, struct err *err);
+
+/* A text file as import_read() gives it, without a byte-order mark before it. */
+char *import_read_text(const char *path, size_t *length, struct err *err);

@@ -77,10 +77,14 @@ check_lengths(const struct program *program, uint32_t send, uint32_t receive, st
 	uint64_t sent = program->ops[send].count_elems, wanted = program->ops[receive].count_elems;
 	char place[PROGRAM_PLACE];
 
+	if (sent * program->elem_bytes > COLL_MAX_MESSAGE_BYTES)
+		return program_fail(program, send, err, "sends %" PRIu64 " B; a message has 2 GiB at most",
+				    sent * program->elem_bytes);
 	if (sent == wanted)
 		return 0;
-	return program_fail(program, send, err, "sends %" PRIu64 " elements to one that wants %" PRIu64 ": %s", sent,
-			    wanted, program->describe(program, &program->ops[receive].place, place));
+	return program_fail(program, send, err, "sends %" PRIu64 " B to one that wants %" PRIu64 ": %s",
+			    sent * program->elem_bytes, wanted * program->elem_bytes,
+			    program->describe(program, &program->ops[receive].place, place));
 }
 
 static int

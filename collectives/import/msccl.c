@@ -153,6 +153,9 @@ lay_out(struct msccl *m)
 	uint64_t unit = chunks * m->options->elem_bytes, block = elems / (uint64_t)algo->ngpus;
 	enum coll_op op = find_op(algo->coll);
 
+	if (elems > PROGRAM_MAX_COUNT)
+		return msccl_fail(m, algo->line, "a vector of %" PRIu64 " elements; %llu at most would be right", elems,
+				  PROGRAM_MAX_COUNT);
 	if (elems == 0 || elems % chunks != 0)
 		return msccl_fail(m, algo->line,
 				  "%" PRIu64 " B are no whole number of elements in each of nchunksperloop=\"%" PRId64
@@ -294,7 +297,7 @@ make(struct msccl *m)
 	m->slot_elems = calloc(algo->ngpus_read + 1, sizeof(*m->slot_elems));
 	m->first_op = calloc(algo->nsteps + 1, sizeof(*m->first_op));
 	m->last_op = calloc(algo->nsteps + 1, sizeof(*m->last_op));
-	program_init(&m->program, (uint32_t)algo->ngpus, m->files, describe);
+	program_init(&m->program, (uint32_t)algo->ngpus, m->options->elem_bytes, m->files, describe);
 	m->program.memory = true;
 	if (m->slot_elems != NULL && m->first_op != NULL && m->last_op != NULL)
 		rc = fill(m);

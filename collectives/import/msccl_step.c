@@ -16,7 +16,7 @@ find_chunk(const struct msccl *m, const struct msccl_gpu *gpu, const struct mscc
 	if (m->in_place && buffer != MSCCL_SCRATCH && m->shift_elems[MSCCL_INPUT] == m->shift_elems[MSCCL_OUTPUT])
 		room = gpu->chunks[MSCCL_INPUT] > gpu->chunks[MSCCL_OUTPUT] ? gpu->chunks[MSCCL_INPUT]
 									    : gpu->chunks[MSCCL_OUTPUT];
-	if (off < 0 || step->cnt < 1 || off + step->cnt > room)
+	if (off < 0 || off + step->cnt > room)
 		return msccl_fail(m, step->line, "%s: %" PRId64 " chunks from %" PRId64 " of a buffer that has %" PRId64,
 				  source ? "srcoff" : "dstoff", step->cnt, off, room);
 	*elems = m->base_elems[buffer] + m->shift_elems[buffer] * (uint64_t)gpu->id + (uint64_t)off * m->chunk_elems;
@@ -119,6 +119,26 @@ append_receive(struct sequence *seq, const struct msccl_step *step, uint64_t src
 	return slot_elems;
 }
 
+/* What a step moves, as far as somebody can carry it out. */
+static int
+check_size(const struct msccl *m, const struct msccl_step *step)
+{
+	unsigned __int128 bytes = (unsigned __int128)step->cnt * m->chunk_elems * m->options->elem_bytes;
+	uint64_t local_bps = m->options->local_bps;
+
+	if (step->cnt < 1)
+		return msccl_fail(m, step->line, "cnt: found \"%" PRId64 "\"; 1 at least would be right", step->cnt);
+	if (bytes > COLL_MAX_MESSAGE_BYTES)
+		return msccl_fail(m, step->line, "%" PRId64 " chunks have %" PRIu64 " B; 2 GiB at most would be right",
+				  step->cnt, (uint64_t)bytes);
+	if (local_bps != 0 && bytes * 8 * PS_PER_S / local_bps >= PROGRAM_MAX_PS)
+		return msccl_fail(m, step->line,
+				  "%" PRIu64 " B take too long at a local rate of %" PRIu64
+				  " bit/s: a higher one would be right",
+				  (uint64_t)bytes, local_bps);
+	return 0;
+}
+
 static int
 check_step(const struct msccl *m, const struct msccl_block *block, const struct msccl_step *step, size_t index)
 {
@@ -135,7 +155,7 @@ check_step(const struct msccl *m, const struct msccl_block *block, const struct 
 				  type->name, block->id);
 	if ((step->depid < 0) != (step->deps < 0))
 		return msccl_fail(m, step->line, "depid and deps: one of them says that there is none");
-	return 0;
+	return step->type != MSCCL_NOP ? check_size(m, step) : 0;
 }
 
 int
@@ -158,7 +178,7 @@ msccl_add_step(struct msccl *m, const struct msccl_gpu *gpu, const struct msccl_
 		.rank = (uint32_t)gpu->id,
 		.tag = (uint64_t)block->chan,
 		.lane = (uint64_t)block->id,
-		.count_elems = (uint64_t)step->cnt * m->chunk_elems,
+		.count_elems = step->type != MSCCL_NOP ? (uint64_t)step->cnt * m->chunk_elems : 0,
 		.place = { 0, (uint64_t)step->line,
 			   (uint64_t)gpu->id << 48 | (uint64_t)block->id << 32 | (uint64_t)step->s },
 	};

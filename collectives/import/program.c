@@ -10,10 +10,10 @@
 #include "collectives/import/room.h"
 
 void
-program_init(struct program *program, uint32_t ranks, const char *const *files,
+program_init(struct program *program, uint32_t ranks, uint32_t elem_bytes, const char *const *files,
 	     char *(*describe)(const struct program *, const struct program_place *, char *))
 {
-	*program = (struct program){ .ranks = ranks, .files = files, .describe = describe };
+	*program = (struct program){ .ranks = ranks, .elem_bytes = elem_bytes, .files = files, .describe = describe };
 }
 
 void

@@ -54,6 +54,7 @@ struct program_wait {
 
 struct program {
 	uint32_t ranks;
+	uint32_t elem_bytes;
 	bool memory;           /* places in memory are the file's: accesses to them have to be ordered */
 	uint32_t max_channels; /* of a pair of ranks: further lanes share them; 0: every lane has its own */
 	struct program_op *ops;
@@ -65,7 +66,7 @@ struct program {
 	char *(*describe)(const struct program *program, const struct program_place *place, char *buf);
 };
 
-void program_init(struct program *program, uint32_t ranks, const char *const *files,
+void program_init(struct program *program, uint32_t ranks, uint32_t elem_bytes, const char *const *files,
 		  char *(*describe)(const struct program *, const struct program_place *, char *));
 void program_fini(struct program *program);
 

@@ -18,10 +18,9 @@
 #include "topo/topo.h"
 
 #define PLAN_NONE UINT32_MAX
-#define PLAN_MAX_MESSAGE_BYTES (1ull << 31) /* IBTA 9.7.7: the longest RC message */
-#define PLAN_MAX_SERIAL ((1u << 24) - 1)    /* steps over all iterations: a notification packet carries 24 bits */
-#define PLAN_FIRST_SPORT 49152              /* of collective 0, channel 0, when a scenario gives none */
-#define PLAN_FIRST_NOTIFY_SPORT 32768       /* of collective 0 */
+#define PLAN_MAX_SERIAL ((1u << 24) - 1) /* steps over all iterations: a notification packet carries 24 bits */
+#define PLAN_FIRST_SPORT 49152           /* of collective 0, channel 0, when a scenario gives none */
+#define PLAN_FIRST_NOTIFY_SPORT 32768    /* of collective 0 */
 #define PLAN_MAX_COLLECTIVES (PLAN_FIRST_SPORT - PLAN_FIRST_NOTIFY_SPORT)
 #define PLAN_FIRST_TRAFFIC_SPORT 20000 /* of each pair's first connection */
 

@@ -130,7 +130,7 @@ check_messages(const struct plan_builder *b, struct plan_collective *c)
 
 			if (peer == r)
 				continue;
-			if (bytes == 0 || bytes > PLAN_MAX_MESSAGE_BYTES)
+			if (bytes == 0 || bytes > COLL_MAX_MESSAGE_BYTES)
 				return cfg_fail(&c->where, NULL, b->err,
 						"step %u of rank %u sends %llu B; a message has 1 B to 2 GiB", step, r,
 						(unsigned long long)bytes);

@@ -152,6 +152,15 @@ def bad():
     (FOLDER / "bad.xml").write_text(text)
     refused("an AllReduce that is none", "does no allreduce", "msccl", FOLDER / "bad.xml", "--bytes", str(4 * CHUNK))
     refused("a length that chunks do not divide", "bad.xml:1: ", "msccl", FOLDER / "bad.xml", "--bytes", "1000")
+    done = command(ROCELAB, "import", "goal", FOLDER / "tree.goal", "--out", FOLDER / "tree.goal", expect=2)
+    check("tree.goal is there, and no scenario that rocelab import made" in done.stderr and
+          (FOLDER / "tree.goal").read_text().startswith("num_ranks"), "an input is not written over", done.stderr)
+    (FOLDER / "marked.goal").write_bytes(b"\xef\xbb\xbf" + (FOLDER / "tree.goal").read_bytes().replace(b"\n", b"\r\n").rstrip())
+    first = imported("marked", "goal", FOLDER / "marked.goal").read_text()
+    check(imported("marked", "goal", FOLDER / "marked.goal").read_text() == first,
+          "a text of Windows is read, and its scenario may be made again")
+    done = command(ROCELAB, "import", "goal", FOLDER / "tree.goal", "--bytes", "1MB", expect=2)
+    check("--bytes says nothing of goal" in done.stderr, "another kind's option", done.stderr)
     (FOLDER / "cycle.goal").write_text("num_ranks 2\nrank 0 {\na: recv 1b from 1\nb: send 1b to 1\nb requires a\n}\n"
                                        "rank 1 {\na: recv 1b from 0\nb: send 1b to 0\nb requires a\n}\n")
     refused("what waits for itself", "waits for itself, through", "goal", FOLDER / "cycle.goal")

@@ -18,7 +18,7 @@ what_messages_cannot_be_is_refused(void **state)
 	pair(UINT64_MAX);
 	refused("comm_size that is negative or more than");
 	pair(11);
-	refused("sends 11 elements to one that wants 10");
+	refused("sends 11 B to one that wants 10");
 	pair(10);
 	files[1].used = files[0].used = 8; /* nothing but the metadata */
 	refused("a trace without messages");

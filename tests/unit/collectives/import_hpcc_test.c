@@ -124,7 +124,7 @@ what_cannot_be_is_refused(void **state)
 		  "config:1: KMIN_MAP: values that do not go with the rates" },
 		{ "LINK_DOWN 5 1 2\n", NULL, NULL, "config:1: LINK_DOWN: there is no link between 1 and 2" },
 		{ NULL, "4 1\n", NULL, "topology:2: the file ends where" },
-		{ NULL, NULL, "", "flow:0: no number of flows" },
+		{ NULL, NULL, "", "flow:1: found \"\"; the number of flows" },
 		{ NULL, NULL, "2\n1 2 3 100 5000 2\n", "flow:2: the file ends behind 1 flows of 2" },
 		{ NULL, NULL, "1\n1 2 3 100 5000\n", "flow:2: 5 words" },
 		{ NULL, NULL, "1\n0 2 3 100 5000 2\n", "node 0 is a switch" },
@@ -134,7 +134,7 @@ what_cannot_be_is_refused(void **state)
 		{ NULL, NULL, "1\n1 2 3 100 99999999999 2\n", "bytes: found" },
 		{ NULL, NULL, "1\n1 2 3 100 5000 -2\n", "start: found \"-2\"" },
 		{ NULL, NULL, "1\n1 2 3 100 5000 1e99\n", "start: found" },
-		{ NULL, NULL, "99999999\n", "no number of flows" },
+		{ NULL, NULL, "99999999\n", "the number of flows" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

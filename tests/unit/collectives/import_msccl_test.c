@@ -311,11 +311,32 @@ what_would_hang_is_refused(void **state)
 	       6, "is a receive that never comes");
 	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", "cnt=\"2\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"")
 		       STEP("1", "r", "i", "o", ALONE) "</tb></gpu>" GPU1,
-	       4, "sends 20 elements to one that wants 10");
+	       4, "sends 80 B to one that wants 40");
 	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", "cnt=\"1\" depid=\"1\" deps=\"0\" hasdep=\"1\"")
 		       STEP("1", "r", "i", "o", ALONE) "</tb>" BLOCK("1", "-1", "-1") STEP(
 			       "0", "cpy", "i", "s", "cnt=\"1\" depid=\"0\" deps=\"0\" hasdep=\"1\"") "</tb></gpu>" GPU1,
 	       0, "waits for itself, through");
+}
+
+/* Sizes and rates that no run could have are errors, not assertions: 2 chunks of the vector a message. */
+static void
+sizes_have_limits(void **state)
+{
+	static const char text[] = HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", ALONE)
+		STEP("1", "r", "i", "o", ALONE) "</tb></gpu>" GPU1;
+	static const char none[] = HEAD GPU0 BLOCK("0", "1", "1")
+		STEP("0", "s", "i", "o", "cnt=\"0\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"") "</tb></gpu>" GPU1;
+	struct import_options options = { .kind = IMPORT_MSCCL, .elem_bytes = 4, .count_elems = 2000, .local_bps = 1 };
+	struct err err = { 0 };
+
+	must_refuse(IMPORT_MSCCL, text, 1ull << 32, 4, "chunks have 8589934592 B; 2 GiB at most");
+	must_refuse(IMPORT_MSCCL, text, 1ull << 50, 1, "a vector of 1125899906842624 elements; 1099511627776 at most");
+	must_refuse(IMPORT_MSCCL, none, 20, 4, "cnt: found \"0\"; 1 at least");
+	options.path = write_file("slow", text, strlen(text));
+	options.count_elems = 1 << 20;
+	assert_null(import_schedule(&options, &err));
+	assert_non_null(strstr(err.text, "slow:4: 2097152 B take too long at a local rate of 1 bit/s"));
+	unlink(options.path);
 }
 
 /* Two copies to one chunk in no order, of an operation that nobody knows. */
@@ -362,6 +383,7 @@ main(void)
 		cmocka_unit_test(what_is_no_algorithm_is_refused),
 		cmocka_unit_test(what_steps_cannot_be_is_refused),
 		cmocka_unit_test(what_would_hang_is_refused),
+		cmocka_unit_test(sizes_have_limits),
 		cmocka_unit_test(two_writers_of_one_chunk_are_refused),
 		cmocka_unit_test(what_does_not_do_its_work_is_refused),
 	};

@@ -180,8 +180,13 @@ what_is_no_file_stays(void **state)
 	assert_int_equal(mkdir(path_of("records.bin"), 0700), 0);
 	assert_int_equal(outfile_stream(path_of("records.bin"), &err), -EEXIST);
 	assert_non_null(strstr(err.text, "records.bin"));
-	assert_int_equal(outfile_open(&out, dir, "records.bin", &err), 0);
-	assert_true(outfile_close(&out, 0, &err) < 0);
+	err = (struct err){ 0 };
+	assert_int_equal(outfile_open(&out, dir, "records.bin", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "records.bin is there, and no regular file"));
+	assert_int_equal(symlink("/dev/null", path_of("sink")), 0);
+	assert_int_equal(outfile_open(&out, dir, "sink", &err), -EINVAL);
+	assert_true(there("sink") && !there(".sink.new"));
+	assert_int_equal(unlink(path_of("sink")), 0);
 	assert_false(there(".records.bin.new"));
 	assert_int_equal(run_files_remove(dir, NULL), -EEXIST);
 	assert_int_equal(rmdir(path_of("records.bin")), 0);
