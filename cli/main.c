@@ -14,6 +14,7 @@ static const struct command commands[] = {
 	{ "diagnose", "DIR", "diagnose the recorded stream of an earlier run again", command_diagnose },
 	{ "topo", "check|show|import FILE", "look at a topology without running it", command_topo },
 	{ "explain", "SCENARIO --flow SRC,DST,SPORT,DPORT", "every switch's decision for one packet", command_explain },
+	{ "blame", "SCENARIO|DIR", "run it again without each suspect: what each really cost", command_blame },
 	{ "eval", "FAMILY...|all", "make cases with known causes, diagnose them, score the verdicts", command_eval },
 	{ "bench", "fabric|analyzer|realtime", "measure the programs on this machine", command_bench },
 	{ "doctor", "[KIND...]", "which kinds of hosts this machine can run, and what is missing", command_doctor },

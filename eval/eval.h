@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "eval/family.h"
+#include "eval/pool.h"
 #include "eval/store.h"
 #include "eval/variant.h"
 
 #define EVAL_MAX_FAMILIES 16
-#define EVAL_MAX_JOBS 256
+#define EVAL_MAX_JOBS POOL_MAX_JOBS
 #define EVAL_MAX_EXCLUDED 0.05 /* of the cases made */
 
 struct eval {

@@ -3,25 +3,21 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/clock.h"
-#include "common/interrupt.h"
 #include "common/log.h"
 #include "eval/case_result.h"
 #include "eval/eval_progress.h"
 #include "eval/items.h"
 #include "eval/job.h"
+#include "eval/pool.h"
 
 #define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
 
 struct slot {
-	pid_t pid; /* 0: free */
 	struct item *item;
 	const char *policy; /* NULL: the run for the truth */
 	uint64_t start_ns;
@@ -33,31 +29,10 @@ struct runner {
 	struct scenario *network;
 	struct items items;
 	struct slot slots[EVAL_MAX_JOBS];
-	int cpus[EVAL_MAX_JOBS];
-	uint32_t ncpus;
 	uint32_t broken; /* runs */
 	struct eval_progress progress;
 	struct err *err;
 };
-
-/* The jobs under way, for stop_jobs(); 0: none. */
-static volatile sig_atomic_t job_pids[EVAL_MAX_JOBS];
-
-/* In a signal's handler, too. What they leave behind is no result. */
-static void
-stop_jobs(void)
-{
-	for (uint32_t i = 0; i < EVAL_MAX_JOBS; i++)
-		if (job_pids[i] != 0)
-			interrupt_pass_on((pid_t)job_pids[i]);
-}
-
-static void
-set_pid(struct runner *runner, struct slot *slot, pid_t pid)
-{
-	slot->pid = pid;
-	job_pids[slot - runner->slots] = pid;
-}
 
 /* What a job runs: the fabric for the truth; else for a policy, unless that is what the truth is from, and the diagnosis. */
 static void
@@ -70,17 +45,19 @@ choose(const struct item *item, const struct eval *eval, const char *policy, str
 		config->policy = strcmp(policy, EVAL_OUT_OF_BAND) != 0 ? policy : NULL;
 }
 
-static int
-start(struct runner *runner, struct slot *slot, struct item *item)
+static pid_t
+start_item(struct runner *runner, struct slot *slot, struct item *item, int cpu)
 {
 	const struct eval *eval = runner->eval;
-	uint32_t number = (uint32_t)(slot - runner->slots);
 	char dir[PATH_MAX], scenario[PATH_MAX], fabric[PATH_MAX], out[PATH_MAX];
-	struct job_config config = {
-		.scenario = scenario, .fabric = fabric, .out = out, .sets = eval->source.sets, .nsets = eval->source.nsets
-	};
+	struct job_config config = { .scenario = scenario,
+				     .fabric = fabric,
+				     .out = out,
+				     .sets = eval->source.sets,
+				     .nsets = eval->source.nsets,
+				     .cpu = cpu };
 	const char *folder;
-	int ret = 0;
+	pid_t ret = 0;
 
 	slot->item = item;
 	slot->policy = item->state == ITEM_RIGHT ? eval->policies[item->next] : NULL;
@@ -93,20 +70,28 @@ start(struct runner *runner, struct slot *slot, struct item *item)
 		return ret;
 	choose(item, eval, slot->policy, &config);
 	folder = slot->policy != NULL ? slot->policy : EVAL_TRUTH;
-	config.cpu = runner->ncpus != 0 ? runner->cpus[number % runner->ncpus] : -1;
 	eval_case_dir(eval, item->family, item->index, "case.cfg", scenario, sizeof(scenario));
 	eval_case_dir(eval, item->family, item->index, folder, out, sizeof(out));
 	eval_case_dir(eval, item->family, item->index, eval_fabric_folder(folder), fabric, sizeof(fabric));
 	slot->start_ns = clock_now_ns();
-	ret = (int)job_start(&config, runner->err);
+	ret = job_start(&config, runner->err);
 	if (ret < 0)
 		return ret;
-	set_pid(runner, slot, ret);
 	if (slot->policy == NULL)
 		item->state = ITEM_BUSY;
 	else
 		item_started(item, eval);
-	return 0;
+	return ret;
+}
+
+static pid_t
+start(void *ctx, uint32_t number, int cpu, struct err *err)
+{
+	struct runner *runner = ctx;
+	struct item *item = items_next(&runner->items);
+
+	(void)err; /* the runner's own */
+	return item != NULL ? start_item(runner, &runner->slots[number], item, cpu) : 0;
 }
 
 /* Tells of a run that is no result. @param lost  runs that are not to be expected any more @return 0, or -EIO: no more */
@@ -168,75 +153,22 @@ policy_ended(struct runner *runner, const struct slot *slot, int status)
 	return store_add_run(eval->store, &run, runner->err);
 }
 
-static struct slot *
-slot_of(struct runner *runner, pid_t pid)
-{
-	for (uint32_t i = 0; i < runner->eval->jobs; i++)
-		if (runner->slots[i].pid == pid)
-			return &runner->slots[i];
-	return NULL;
-}
-
-/* Waits until one ends. What one that was stopped leaves behind is no result. */
 static int
-wait_for_one(struct runner *runner)
+ended(void *ctx, uint32_t number, int status, struct err *err)
 {
-	struct slot *slot;
-	int status, ret;
-	pid_t pid = waitpid(-1, &status, 0);
+	struct runner *runner = ctx;
+	const struct slot *slot = &runner->slots[number];
+	int ret = slot->policy == NULL ? truth_ended(runner, slot->item, status) : policy_ended(runner, slot, status);
 
-	if (pid < 0)
-		return errno == EINTR ? 0 : err_set(runner->err, -errno, "waiting for a run: %s", strerror(errno));
-	slot = slot_of(runner, pid);
-	if (slot == NULL)
-		return 0;
-	set_pid(runner, slot, 0);
-	if (interrupt_asked() || runner->err->text[0] != '\0') /* stopped by stop_jobs() */
-		return 0;
-	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	ret = slot->policy == NULL ? truth_ended(runner, slot->item, status) : policy_ended(runner, slot, status);
+	(void)err;
 	eval_progress_show(&runner->progress);
 	return ret;
-}
-
-static bool
-busy(const struct runner *runner)
-{
-	for (uint32_t i = 0; i < runner->eval->jobs; i++)
-		if (runner->slots[i].pid != 0)
-			return true;
-	return false;
-}
-
-static int
-run_items(struct runner *runner)
-{
-	bool stopped = false;
-	int ret = 0;
-
-	for (;;) {
-		for (uint32_t i = 0; ret == 0 && !interrupt_asked() && i < runner->eval->jobs; i++) {
-			struct item *item = runner->slots[i].pid == 0 ? items_next(&runner->items) : NULL;
-
-			if (item != NULL)
-				ret = start(runner, &runner->slots[i], item);
-		}
-		if (!busy(runner))
-			break;
-		if ((ret < 0 || interrupt_asked()) && !stopped) {
-			stop_jobs();
-			stopped = true;
-		}
-		if (wait_for_one(runner) < 0)
-			ret = -EIO; /* err has it; the others are waited for */
-	}
-	return ret == 0 && interrupt_asked() ? -EINTR : ret;
 }
 
 int
 runner_run(const struct eval *eval, struct err *err)
 {
-	const struct interrupt_actions actions = { .ask = stop_jobs };
+	const struct pool_ops ops = { start, ended };
 	struct runner *runner = calloc(1, sizeof(*runner));
 	char path[PATH_MAX];
 	int ret;
@@ -245,8 +177,6 @@ runner_run(const struct eval *eval, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	runner->eval = eval;
 	runner->err = err;
-	runner->ncpus = job_cpus(runner->cpus, EVAL_MAX_JOBS);
-	interrupt_catch(&actions);
 	snprintf(path, sizeof(path), "%s/fabric.cfg", eval->dir);
 	runner->network = case_network(path, &eval->source, err);
 	runner->source = eval->source;
@@ -255,7 +185,7 @@ runner_run(const struct eval *eval, struct err *err)
 	eval_progress_begin(&runner->progress, items_left(&runner->items));
 	eval_progress_show(&runner->progress);
 	if (ret == 0)
-		ret = run_items(runner);
+		ret = pool_run(eval->jobs, &ops, runner, err);
 	eval_progress_end(&runner->progress);
 	if (ret == 0)
 		ret = (int)runner->broken;

@@ -23,7 +23,9 @@ static const char schema[] =
 	" PRIMARY KEY (family, idx, attempt));"
 	"CREATE TABLE IF NOT EXISTS runs (family TEXT, idx INTEGER, policy TEXT, outcome TEXT, why TEXT,"
 	" telemetry_bytes INTEGER, collected_bytes INTEGER, bandwidth_bytes INTEGER, polls INTEGER, hops INTEGER,"
-	" cpu_s REAL, wall_s REAL, PRIMARY KEY (family, idx, policy));";
+	" cpu_s REAL, wall_s REAL, PRIMARY KEY (family, idx, policy));"
+	"CREATE TABLE IF NOT EXISTS reruns (family TEXT, idx INTEGER, without INTEGER, job INTEGER, time_ns INTEGER,"
+	" complete INTEGER, PRIMARY KEY (family, idx, without, job));";
 
 #define RUN_COLUMNS                                                                                                        \
 	"family, idx, policy, outcome, why, telemetry_bytes, collected_bytes, bandwidth_bytes, polls, hops, cpu_s, wall_s"
@@ -71,7 +73,8 @@ check(struct store *store, struct err *err)
 {
 	static const char *const tables[] = { "SELECT attempt FROM cases WHERE family = '' AND idx = 0",
 					      "SELECT why FROM excluded WHERE family = '' AND idx = 0 AND attempt = 0",
-					      "SELECT " RUN_COLUMNS " FROM runs" };
+					      "SELECT " RUN_COLUMNS " FROM runs",
+					      "SELECT family, idx, without, job, time_ns, complete FROM reruns" };
 	sqlite3_stmt *stmt = prepare(store, "PRAGMA quick_check(1)");
 	bool sound = stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW &&
 		     strcmp((const char *)sqlite3_column_text(stmt, 0), "ok") == 0;
@@ -107,10 +110,9 @@ belong(struct store *store, uint64_t seed, double scale, const char *sets, struc
 		ret = failed(store, err);
 	else if (sqlite3_column_int64(stmt, 0) != (int64_t)seed || sqlite3_column_double(stmt, 1) != scale ||
 		 strcmp((const char *)sqlite3_column_text(stmt, 2), sets) != 0)
-		ret = err_set(err, -EEXIST,
-			      "eval.sqlite holds seed %lld at scale %g%s%s; ask for the same, or give another --out",
-			      (long long)sqlite3_column_int64(stmt, 0), sqlite3_column_double(stmt, 1),
-			      sqlite3_column_bytes(stmt, 2) != 0 ? " with" : "",
+		ret = err_set(err, -EEXIST, "%s holds seed %lld at scale %g%s%s; ask for the same, or give another --out",
+			      sqlite3_db_filename(store->db, "main"), (long long)sqlite3_column_int64(stmt, 0),
+			      sqlite3_column_double(stmt, 1), sqlite3_column_bytes(stmt, 2) != 0 ? " with" : "",
 			      (const char *)sqlite3_column_text(stmt, 2));
 	sqlite3_finalize(stmt);
 	return ret;
@@ -190,6 +192,36 @@ store_add_run(struct store *store, const struct store_run *run, struct err *err)
 	sqlite3_bind_double(stmt, 11, run->cpu_s);
 	sqlite3_bind_double(stmt, 12, run->wall_s);
 	return finish(store, stmt, err);
+}
+
+int
+store_add_rerun(struct store *store, const struct store_rerun *rerun, struct err *err)
+{
+	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO reruns VALUES (?, ?, ?, ?, ?, ?)");
+
+	bind_case(stmt, rerun->family, rerun->index);
+	sqlite3_bind_int64(stmt, 3, (int64_t)rerun->without);
+	sqlite3_bind_int64(stmt, 4, rerun->job);
+	sqlite3_bind_int64(stmt, 5, (int64_t)rerun->time_ns);
+	sqlite3_bind_int64(stmt, 6, rerun->complete);
+	return finish(store, stmt, err);
+}
+
+bool
+store_find_rerun(struct store *store, struct store_rerun *rerun)
+{
+	sqlite3_stmt *stmt = prepare(
+		store, "SELECT time_ns, complete FROM reruns WHERE family = ? AND idx = ? AND without = ? AND job = ?");
+	bool found;
+
+	bind_case(stmt, rerun->family, rerun->index);
+	sqlite3_bind_int64(stmt, 3, (int64_t)rerun->without);
+	sqlite3_bind_int64(stmt, 4, rerun->job);
+	found = stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW;
+	rerun->time_ns = found ? (uint64_t)sqlite3_column_int64(stmt, 0) : 0;
+	rerun->complete = found && sqlite3_column_int64(stmt, 1) != 0;
+	sqlite3_finalize(stmt);
+	return found;
 }
 
 int64_t

@@ -148,6 +148,13 @@ int cfg_check(const struct cfg *cfg, const struct cfg_known *known, size_t count
 /* Whether a bound group has a key, default or not. */
 bool cfg_has(const struct cfg_where *group, const char *key);
 
+/*
+ * The path of a group as --set takes it: "flows.[2]".
+ * @param buf  of CFG_WHERE_PATH  @return buf; "" of one that is absent, or the top
+ */
+#define CFG_WHERE_PATH 256
+char *cfg_where_path(const struct cfg_where *where, char *buf);
+
 /* Place of a key by path ("switch.pfc.headroom", "flows.[0].src"), or of the nearest group above it that exists. */
 struct cfg_where cfg_where_key(const struct cfg *cfg, const char *path);
 

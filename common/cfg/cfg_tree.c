@@ -237,3 +237,11 @@ cfg_intern(struct cfg *cfg, const char *name)
 	files[cfg->nfiles] = strdup(name);
 	return files[cfg->nfiles] == NULL ? NULL : files[cfg->nfiles++];
 }
+
+char *
+cfg_where_path(const struct cfg_where *where, char *buf)
+{
+	_Static_assert(CFG_WHERE_PATH == CFG_MAX_PATH, "one length of paths");
+	buf[0] = '\0';
+	return where->node != NULL ? cfg_node_path(where->node, buf) : buf;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eval/suspect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/nearest.h"
+#include "common/units.h"
+#include "rxe-hosts/traffic/generator.h"
+
+#define FLOW_NAME 160
+
+/* The next one. @return NULL: no memory */
+static struct suspect *
+add(struct suspects *suspects, const char *kind)
+{
+	struct suspect *suspect;
+
+	if (suspects->count == suspects->cap) {
+		size_t cap = suspects->cap != 0 ? 2 * suspects->cap : 16;
+
+		suspect = realloc(suspects->at, cap * sizeof(*suspect));
+		if (suspect == NULL)
+			return NULL;
+		suspects->at = suspect;
+		suspects->cap = cap;
+	}
+	suspect = &suspects->at[suspects->count++];
+	*suspect = (struct suspect){ .kind = kind, .flows = json_array(), .ports = json_array(), .nodes = json_array() };
+	return suspect;
+}
+
+/* Names the latest, with a number where others are called so, and says what leaves it out. */
+static void __attribute__((format(printf, 4, 5)))
+name_latest(struct suspects *suspects, const struct cfg_where *where, const char *change, const char *fmt, ...)
+{
+	struct suspect *suspect = &suspects->at[suspects->count - 1];
+	char name[SUSPECT_NAME - 16], path[CFG_WHERE_PATH];
+	uint32_t alike = 1;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(name, sizeof(name), fmt, args);
+	va_end(args);
+	for (size_t i = 0; i + 1 < suspects->count; i++)
+		alike += strncmp(suspects->at[i].name, name, strlen(name)) == 0 &&
+			 strchr("#", suspects->at[i].name[strlen(name)]) != NULL;
+	if (alike > 1)
+		snprintf(suspect->name, sizeof(suspect->name), "%s#%u", name, alike);
+	else
+		snprintf(suspect->name, sizeof(suspect->name), "%s", name);
+	snprintf(suspect->set, sizeof(suspect->set), "%s.%s", cfg_where_path(where, path), change);
+}
+
+static const char *
+flow_name(const struct scenario *scenario, uint32_t index, char *buf)
+{
+	const struct flow *flow = &scenario->plan->flows.flows[index];
+
+	snprintf(buf, FLOW_NAME, "%s->%s/%u>%u", scenario->topo->nodes[flow->src_node].name,
+		 scenario->topo->nodes[flow->dst_node].name, flow->sport, flow->dport);
+	return buf;
+}
+
+static int
+list_flows(const struct scenario *scenario, uint32_t job, struct suspects *suspects)
+{
+	char name[FLOW_NAME];
+
+	(void)job;
+	for (uint32_t i = 0; i < scenario->plan->nbackgrounds; i++) {
+		const struct plan_background *flow = &scenario->plan->backgrounds[i];
+		struct suspect *suspect;
+
+		if (flow->start_ps == TIME_NEVER)
+			continue;
+		suspect = add(suspects, "flow");
+		if (suspect == NULL)
+			return -ENOMEM;
+		json_array_append_new(suspect->flows, json_string(flow_name(scenario, flow->flow, name)));
+		name_latest(suspects, &flow->where, "enabled=false", "%s", name);
+	}
+	return 0;
+}
+
+/* The connections that a generator's messages go by. */
+static void
+add_connections(const struct scenario *scenario, uint32_t generator, struct suspect *suspect)
+{
+	const struct plan *plan = scenario->plan;
+	char name[FLOW_NAME];
+
+	for (uint32_t i = 0; i < plan->nmessages; i++) {
+		uint32_t flow = plan->messages[i].flow;
+
+		/* A connection has messages of one generator; the first is its owner. */
+		if (plan->messages[i].generator == generator && plan->of[flow].owner == i)
+			json_array_append_new(suspect->flows, json_string(flow_name(scenario, flow, name)));
+	}
+}
+
+static int
+list_generators(const struct scenario *scenario, uint32_t job, struct suspects *suspects)
+{
+	const struct traffic *traffic = scenario->traffic;
+
+	(void)job;
+	for (uint32_t i = 0; i < traffic->ngenerators; i++) {
+		const struct generator *generator = traffic->generators[i];
+		struct suspect *suspect;
+
+		if (!generator->enabled)
+			continue;
+		suspect = add(suspects, "generator");
+		if (suspect == NULL)
+			return -ENOMEM;
+		add_connections(scenario, i, suspect);
+		name_latest(suspects, &generator->where, "enabled=false", "generator@%s", generator->name);
+	}
+	return 0;
+}
+
+static int
+list_jobs(const struct scenario *scenario, uint32_t job, struct suspects *suspects)
+{
+	const struct plan *plan = scenario->plan;
+	char name[FLOW_NAME];
+
+	for (uint32_t j = 0; j < scenario->workload->njobs; j++) {
+		const struct work_job *other = &scenario->workload->jobs[j];
+		struct suspect *suspect;
+
+		if (j == job || !other->enabled)
+			continue;
+		suspect = add(suspects, "job");
+		if (suspect == NULL)
+			return -ENOMEM;
+		for (uint32_t c = 0; c < plan->ncollectives; c++)
+			for (uint32_t f = 0; plan->collectives[c].job == j && f < plan->collectives[c].nflows; f++)
+				json_array_append_new(
+					suspect->flows,
+					json_string(flow_name(scenario, plan->collectives[c].first_flow + f, name)));
+		name_latest(suspects, &other->where, "enabled=false", "job@%s", other->name);
+	}
+	return 0;
+}
+
+/* Where a fault sits: a node, or a port, whose link has another end. */
+static void
+add_place(const struct scenario *scenario, const char *target, struct suspect *suspect)
+{
+	const struct topo *topo = scenario->topo;
+	char name[64];
+
+	for (uint32_t i = 0; i < topo->nports; i++) {
+		if (strcmp(topo_port_name(topo, i, name), target) != 0)
+			continue;
+		json_array_append_new(suspect->ports, json_string(target));
+		json_array_append_new(suspect->ports, json_string(topo_port_name(topo, topo->ports[i].peer_port, name)));
+		return;
+	}
+	json_array_append_new(suspect->nodes, json_string(target));
+}
+
+static int
+list_faults(const struct scenario *scenario, uint32_t job, struct suspects *suspects)
+{
+	(void)job;
+	for (uint32_t i = 0; i < scenario->faults.count; i++) {
+		const struct fault *fault = &scenario->faults.faults[i];
+		const struct fault_common *common = fault->params;
+		struct suspect *suspect;
+		char target[64];
+
+		if (!common->enabled)
+			continue;
+		suspect = add(suspects, "fault");
+		if (suspect == NULL)
+			return -ENOMEM;
+		fault->ops->target(fault->params, scenario->topo, target);
+		add_place(scenario, target, suspect);
+		name_latest(suspects, &common->where, "enabled=false", "%s@%s", fault->ops->kind, target);
+	}
+	return 0;
+}
+
+static int
+list_stragglers(const struct scenario *scenario, uint32_t job, struct suspects *suspects)
+{
+	(void)job;
+	for (uint32_t j = 0; j < scenario->workload->njobs; j++) {
+		const struct work_job *of = &scenario->workload->jobs[j];
+
+		for (size_t i = 0; of->enabled && i < of->nstragglers; i++) {
+			const struct straggler *straggler = &of->stragglers[i];
+			struct suspect *suspect;
+
+			if (straggler->delay_ps == 0)
+				continue;
+			suspect = add(suspects, "straggler");
+			if (suspect == NULL)
+				return -ENOMEM;
+			json_array_append_new(suspect->nodes,
+					      json_string(scenario->topo->nodes[of->ranks[straggler->rank].node].name));
+			name_latest(suspects, &straggler->where, "delay=0ps", "straggler@%s/%lld", of->name,
+				    (long long)straggler->rank);
+		}
+	}
+	return 0;
+}
+
+const struct suspect_kind suspect_kinds[] = {
+	{ "flow", "a background flow, SRC->DST/SPORT>DPORT", list_flows },
+	{ "generator", "all that a generator sends, generator@NAME", list_generators },
+	{ "job", "another job, job@NAME; a collective of the top level is one", list_jobs },
+	{ "fault", "a fault, KIND@PORT or KIND@NODE", list_faults },
+	{ "straggler", "a rank that computes longer, straggler@JOB/RANK", list_stragglers },
+	{ NULL, NULL, NULL },
+};
+
+int
+suspects_list(const struct scenario *scenario, uint32_t job, struct suspects *suspects, struct err *err)
+{
+	for (const struct suspect_kind *kind = suspect_kinds; kind->name != NULL; kind++)
+		if (kind->list(scenario, job, suspects) < 0)
+			return err_set(err, -ENOMEM, "out of memory for suspects");
+	return 0;
+}
+
+static void
+suspect_fini(struct suspect *suspect)
+{
+	json_decref(suspect->flows);
+	json_decref(suspect->ports);
+	json_decref(suspect->nodes);
+}
+
+void
+suspects_fini(struct suspects *suspects)
+{
+	for (size_t i = 0; i < suspects->count; i++)
+		suspect_fini(&suspects->at[i]);
+	free(suspects->at);
+	*suspects = (struct suspects){ 0 };
+}
+
+int
+suspects_add_remedy(struct suspects *suspects, const char *set, struct err *err)
+{
+	const char *equals = strchr(set, '=');
+	struct suspect *suspect;
+
+	if (equals == NULL || equals == set || equals[1] == '\0' || strlen(set) >= SUSPECT_NAME)
+		return err_set(err, -EINVAL, "\"%s\" is no remedy: write PATH=VALUE as --set does, at most %d characters",
+			       set, SUSPECT_NAME - 1);
+	suspect = add(suspects, "remedy");
+	if (suspect == NULL)
+		return err_set(err, -ENOMEM, "out of memory for suspects");
+	snprintf(suspect->name, sizeof(suspect->name), "%s", set);
+	snprintf(suspect->set, sizeof(suspect->set), "%s", set);
+	return 0;
+}
+
+/* The one that a name means. @return its index, or -EINVAL with err set */
+static int
+find(const struct suspects *suspects, const char *name, struct err *err)
+{
+	struct nearest near = { .word = name };
+	size_t length = strlen(name);
+	int found = -1;
+
+	for (size_t i = 0; i < suspects->count; i++) {
+		const char *has = suspects->at[i].name;
+
+		nearest_offer(&near, has, NEAREST_MAX_WORD);
+		if (strcmp(has, name) == 0)
+			return (int)i;
+		if (strcmp(suspects->at[i].kind, "flow") != 0 || strncmp(has, name, length) != 0 || has[length] != '/')
+			continue;
+		if (found >= 0)
+			return err_set(err, -EINVAL, "\"%s\" may be %s or %s: write the whole name", name,
+				       suspects->at[found].name, has);
+		found = (int)i;
+	}
+	if (found >= 0)
+		return found;
+	if (nearest_is_near(&near))
+		return err_set(err, -EINVAL, "no suspect \"%s\" in this scenario; did you mean \"%s\"?", name, near.best);
+	return err_set(err, -EINVAL, "no suspect \"%s\" in this scenario; without --without all of them are listed", name);
+}
+
+int
+suspects_keep(struct suspects *suspects, const char *const *names, size_t count, struct err *err)
+{
+	struct suspects kept = { 0 };
+	int ret = 0;
+
+	kept.at = calloc(count + 1, sizeof(*kept.at));
+	if (kept.at == NULL)
+		return err_set(err, -ENOMEM, "out of memory for suspects");
+	kept.cap = count + 1;
+	for (size_t n = 0; n < count && ret == 0; n++) {
+		int index = find(suspects, names[n], err);
+
+		ret = index < 0 ? index : 0;
+		for (size_t k = 0; ret == 0 && k < kept.count; k++)
+			if (strcmp(kept.at[k].name, suspects->at[index].name) == 0)
+				ret = err_set(err, -EINVAL, "\"%s\" is named twice", names[n]);
+		if (ret < 0)
+			break;
+		kept.at[kept.count] = suspects->at[index];
+		json_incref(kept.at[kept.count].flows);
+		json_incref(kept.at[kept.count].ports);
+		json_incref(kept.at[kept.count].nodes);
+		kept.count++;
+	}
+	if (ret < 0) {
+		suspects_fini(&kept);
+		return ret;
+	}
+	suspects_fini(suspects);
+	*suspects = kept;
+	return 0;
+}

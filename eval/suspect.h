@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What may have slowed a run: parts of its scenario that it could have gone without. A kind of them is a row of the table in
+ * suspect.c: how to list them, by what names a verdict knows them, and what leaves one out.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "common/err.h"
+#include "emulation/scenario/scenario.h"
+
+#define SUSPECT_NAME 160
+#define SUSPECT_SET 320
+#define SUSPECT_MAX 48 /* of one run: sets of them are masks, and leaving out is a --set each */
+
+struct suspect {
+	const char *kind;        /* of the table, or "remedy" */
+	char name[SUSPECT_NAME]; /* for people, and for who asks for one: unique in its run */
+	char set[SUSPECT_SET];   /* leaves it out, or is the remedy: as --set takes it with the effective configuration */
+	json_t *flows;           /* arrays of names that findings may have: "13->19/10001>4791", */
+	json_t *ports;           /* "6:2", both ends of a link, */
+	json_t *nodes;           /* hosts and switches */
+};
+
+struct suspects {
+	struct suspect *at; /* [count] */
+	size_t count, cap;
+};
+
+struct suspect_kind {
+	const char *name, *doc;
+	/* Adds those of the scenario. @param job  whose time counts: it is none itself @return 0 or -ENOMEM */
+	int (*list)(const struct scenario *scenario, uint32_t job, struct suspects *suspects);
+};
+
+extern const struct suspect_kind suspect_kinds[]; /* a NULL name ends it */
+
+/*
+ * All that a scenario has and that is enabled.
+ * @param suspects  zeroed; suspects_fini() frees what it holds
+ * @return 0, or -ENOMEM with err
+ */
+int suspects_list(const struct scenario *scenario, uint32_t job, struct suspects *suspects, struct err *err);
+void suspects_fini(struct suspects *suspects);
+
+/* Adds a remedy: "routing.convergence=1ms". @return 0, or -EINVAL or -ENOMEM with err */
+int suspects_add_remedy(struct suspects *suspects, const char *set, struct err *err);
+
+/*
+ * Keeps those of these names, in this order; of a flow "13->19" will do where one flow alone begins so.
+ * @param names  [count]  @return 0, or -EINVAL with err set: one does not exist, or is named twice
+ */
+int suspects_keep(struct suspects *suspects, const char *const *names, size_t count, struct err *err);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Suspects of a scenario, what a verdict claims of them, and what reruns say they cost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "eval/claim.h"
+#include "eval/rerun.h"
+
+static const char text[] =
+	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 1; hosts_per_leaf = 4; };\n"
+	"jobs = ( { name = \"train\"; ranks = [ \"h0\", \"h4\" ]; delays = ( { rank = 1; delay = \"50us\"; } );\n"
+	"           collectives = ( { bytes = \"1MB\"; sport = 100; } ); },\n"
+	"         { name = \"other\"; ranks = [ \"h1\", \"h5\" ]; start = \"1ms\";\n"
+	"           collectives = ( { bytes = \"1MB\"; sport = 200; } ); } );\n"
+	"flows = ( { src = \"h2\"; dst = \"h4\"; sport = 1; bytes = \"1MB\"; },\n"
+	"          { src = \"h3\"; dst = \"h4\"; sport = 2; bytes = \"1MB\"; enabled = false; },\n"
+	"          { src = \"h2\"; dst = \"h4\"; sport = 3; bytes = \"1MB\"; } );\n"
+	"generators = ( { kind = \"incast\"; src = [ \"h[1-3]\" ]; dst = [ \"h7\" ]; degree = 2; bytes = \"9KB\"; } );\n"
+	"faults = ( { kind = \"slow-host\"; host = \"h4\"; delay = \"1us\"; },\n"
+	"           { kind = \"loss\"; port = \"l0:5\"; rate = 0.1; }, { kind = \"loss\"; port = \"l0:5\"; rate = 0.2; } "
+	");\n";
+
+static char path[] = "/tmp/rocelab-rerun-XXXXXX", store_path[sizeof(path) + 8];
+static struct scenario *scenario;
+static struct rerun_case c;
+
+static int
+load(void **state)
+{
+	struct err err = { 0 };
+	int fd = mkstemp(path);
+
+	(void)state;
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		return -1;
+	close(fd);
+	snprintf(store_path, sizeof(store_path), "%s.sqlite", path);
+	scenario = scenario_load(&(struct scenario_options){ .path = path }, &err);
+	if (scenario == NULL)
+		printf("%s\n", err.text);
+	return scenario != NULL ? 0 : -1;
+}
+
+static int
+unload(void **state)
+{
+	(void)state;
+	scenario_destroy(scenario);
+	unlink(store_path);
+	return unlink(path);
+}
+
+static int
+begin(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	c = (struct rerun_case){ .family = "f", .index = 3, .scenario = path, .dir = "/nowhere", .loaded = scenario };
+	return suspects_list(scenario, 0, &c.suspects, &err);
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	rerun_case_fini(&c);
+	return 0;
+}
+
+static void
+all_that_is_enabled_is_suspect(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "flow", "h2->h4/1>4791", "flows.[0].enabled=false" },
+		{ "flow", "h2->h4/3>4791", "flows.[2].enabled=false" },
+		{ "generator", "generator@incast", "generators.[0].enabled=false" },
+		{ "job", "job@other", "jobs.[1].enabled=false" },
+		{ "fault", "loss@l0:5", "faults.[1].enabled=false" },
+		{ "fault", "loss@l0:5#2", "faults.[2].enabled=false" },
+		{ "fault", "slow-host@h4", "faults.[0].enabled=false" },
+		{ "straggler", "straggler@train/1", "jobs.[0].delays.[0].delay=0ps" },
+	};
+
+	(void)state;
+	assert_int_equal(c.suspects.count, sizeof(rows) / sizeof(*rows));
+	for (size_t i = 0; i < c.suspects.count; i++) {
+		assert_string_equal(c.suspects.at[i].kind, rows[i][0]);
+		assert_string_equal(c.suspects.at[i].name, rows[i][1]);
+		assert_string_equal(c.suspects.at[i].set, rows[i][2]);
+	}
+	assert_int_equal(json_array_size(c.suspects.at[2].flows), 2);
+	assert_int_equal(json_array_size(c.suspects.at[3].flows), 2);
+	assert_string_equal(json_string_value(json_array_get(c.suspects.at[4].ports, 1)), "s0:1");
+	assert_string_equal(json_string_value(json_array_get(c.suspects.at[6].nodes, 0)), "h4");
+}
+
+/* What leaves a suspect out is a key that the scenario takes, and afterwards it is none any more. */
+static void
+each_can_be_left_out(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < c.suspects.count; i++) {
+		struct scenario_options options = { .path = path, .sets = { c.suspects.at[i].set }, .nsets = 1 };
+		struct suspects left = { 0 };
+		struct err err = { 0 };
+		struct scenario *without = scenario_load(&options, &err);
+
+		if (without == NULL)
+			fail_msg("%s: %s", c.suspects.at[i].set, err.text);
+		assert_int_equal(without->plan->flows.count, scenario->plan->flows.count - (i == 2 ? 2 : 0));
+		assert_int_equal(suspects_list(without, 0, &left, &err), 0);
+		assert_int_equal(left.count, c.suspects.count - 1);
+		suspects_fini(&left);
+		scenario_destroy(without);
+	}
+}
+
+static void
+refused(const char *const *names, size_t count, const char *word)
+{
+	struct err err = { 0 };
+
+	assert_int_equal(suspects_keep(&c.suspects, names, count, &err), -22);
+	if (strstr(err.text, word) == NULL)
+		fail_msg("%s lacks %s", err.text, word);
+}
+
+static void
+some_can_be_named(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	refused((const char *const[]){ "h2->h4" }, 1, "h2->h4/3>4791");
+	refused((const char *const[]){ "job@othr" }, 1, "job@other");
+	refused((const char *const[]){ "loss@l0:5", "loss@l0:5" }, 2, "twice");
+	assert_int_equal(suspects_keep(&c.suspects, (const char *const[]){ "slow-host@h4", "h2->h4/3>4791" }, 2, &err), 0);
+	assert_int_equal(c.suspects.count, 2);
+	assert_string_equal(c.suspects.at[0].set, "faults.[0].enabled=false");
+	assert_int_equal(suspects_add_remedy(&c.suspects, "switch.pfc.alpha", &err), -22);
+	assert_int_equal(suspects_add_remedy(&c.suspects, "switch.pfc.alpha=1", &err), 0);
+	assert_string_equal(c.suspects.at[2].kind, "remedy");
+}
+
+/* Two flows 3 to 1 by what the contributors say; a loss where two faults are; a slow host; another job's; a stranger's. */
+static const char verdict_text[] =
+	"{ \"contributors\": [ { \"flow\": \"h2->h4/1>4791\", \"score\": 30 }, { \"flow\": \"h2->h4/3>4791\", \"score\": "
+	"10 } ],"
+	" \"findings\": ["
+	" { \"job\": 0, \"root\": \"l1:1\", \"flows\": [ \"h2->h4/1>4791\", \"h2->h4/3>4791\" ], \"explained_ns\": 400 },"
+	" { \"job\": 0, \"root\": \"s0:1\", \"flows\": [], \"explained_ns\": 100 },"
+	" { \"job\": 0, \"root\": \"h4\", \"flows\": [], \"explained_ns\": 50 },"
+	" { \"job\": 0, \"root\": \"l0:1\", \"flows\": [ \"h1->h5/200>4791\" ], \"explained_ns\": 40 },"
+	" { \"job\": 0, \"root\": \"l1:2\", \"flows\": [ \"x->y/1>2\" ], \"explained_ns\": 10 },"
+	" { \"job\": 1, \"root\": \"h4\", \"flows\": [], \"explained_ns\": 7000 } ] }";
+
+static void
+findings_are_mapped_to_suspects(void **state)
+{
+	static const double amounts[] = { 300, 100, 0, 40, 50, 50, 25, 25 };
+	json_t *verdict = json_loads(verdict_text, 0, NULL);
+	struct claims claims;
+
+	(void)state;
+	assert_non_null(verdict);
+	claims_read(verdict, &c.suspects, 0, &claims);
+	json_decref(verdict);
+	assert_true(claims.in_ns);
+	for (size_t i = 0; i < c.suspects.count; i++) {
+		assert_float_equal(claims.amount[i], amounts[i], 1e-9);
+		assert_int_equal(claims.named[i], amounts[i] > 0);
+	}
+	assert_float_equal(claims.others, 10, 1e-9);
+	assert_float_equal(claims_share(&claims, &c.suspects, 0), 300.0 / 590, 1e-9);
+}
+
+static void
+put(struct store *store, uint64_t without, uint64_t time_ns, bool complete)
+{
+	struct err err = { 0 };
+	const struct store_rerun rerun = { "f", 3, without, 0, time_ns, complete };
+
+	assert_int_equal(store_add_rerun(store, &rerun, &err), 0);
+}
+
+static void
+the_store_says_what_each_cost(void **state)
+{
+	struct err err = { 0 };
+	struct store *store = store_open(store_path, 1, 1, "", &err);
+	struct rerun_truth truth;
+
+	(void)state;
+	assert_non_null(store);
+	assert_int_equal(suspects_keep(&c.suspects, (const char *const[]){ "slow-host@h4", "loss@l0:5" }, 2, &err), 0);
+	assert_int_equal(rerun_case_init(&c, &err), 0);
+	assert_int_equal(c.starts_ns[1], 1000000);
+	assert_string_equal(c.policy, "vedrfolnir");
+	assert_true(c.rtt_ns > 5000 && c.rtt_ns < 20000);
+	assert_int_equal(rerun_sets(&c), 4);
+	put(store, 0, 10000000, true);
+	put(store, 1, 9990000 + c.rtt_ns / 2, true);
+	put(store, 2, 6000000, true);
+	assert_int_equal(rerun_truth(store, &c, &truth, &err), -61); /* one is missing */
+	put(store, 3, 5000000, false);
+	assert_int_equal(rerun_truth(store, &c, &truth, &err), 0);
+	store_close(store);
+	assert_true(truth.base_complete && !truth.all_complete && truth.has_shapley);
+	assert_float_equal(truth.costs[1].regained_ns, 4e6, 1e-3);
+	assert_true(truth.costs[1].has_effect);
+	assert_false(truth.costs[0].has_effect); /* less than a base RTT, and than 0.5 % */
+	assert_float_equal(truth.costs[0].shapley_ns + truth.costs[1].shapley_ns, 5e6, 1e-3);
+	assert_float_equal(truth.costs[0].shapley_ns, (truth.costs[0].regained_ns + 1e6) / 2, 1e-3);
+}
+
+/* Beyond those that Shapley takes: none, each alone, all. */
+static void
+many_are_left_out_one_by_one(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(rerun_case_init(&c, &err), 0);
+	assert_int_equal(rerun_sets(&c), 10);
+	assert_int_equal(rerun_set(&c, 0), 0);
+	assert_int_equal(rerun_set(&c, 1), 1);
+	assert_int_equal(rerun_set(&c, 8), 128);
+	assert_int_equal(rerun_set(&c, 9), 255);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(all_that_is_enabled_is_suspect),
+		TEST(each_can_be_left_out),
+		TEST(some_can_be_named),
+		TEST(findings_are_mapped_to_suspects),
+		TEST(the_store_says_what_each_cost),
+		TEST(many_are_left_out_one_by_one),
+	};
+
+	return cmocka_run_group_tests(tests, load, unload);
+}
