@@ -17,6 +17,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 	bool preparing = emulation->phase == EMULATION_PREPARE;
 	struct fabric_config config = {
 		.topo = sc->topo,
+		.flows = &sc->plan->flows,
 		.pipeline_ps = sc->timing.pipeline_ps,
 		.quantum_ps = sc->timing.quantum_ps,
 		.epoch_ps = sc->telemetry.epoch_ps,

@@ -26,6 +26,7 @@ fabric_make_links(struct fabric *fabric, struct err *err)
 			.pause_bytes = config->pause_bytes,
 			.seed = config->seed,
 			.id = i,
+			.flows = config->flows,
 			.rx_port = port->peer_port,
 			.inband = config->inband,
 			.bodies = config->bodies,

@@ -80,14 +80,11 @@ link_reserve(struct link *link, const struct link_lane *lane)
 				     sizeof(*link->ready_pauses));
 }
 
-/* @return when something arrives that a whole cable would bring at time_ps */
+/* @param unit  its chance @return when something arrives that a whole cable would bring at time_ps */
 static uint64_t
-link_stretch(struct link *link, uint64_t time_ps)
+link_stretch(const struct link *link, uint64_t time_ps, double unit)
 {
-	time_ps += link->extra_ps;
-	if (link->jitter_ps != 0)
-		time_ps += (uint64_t)(prng_unit(&link->prng) * (double)link->jitter_ps);
-	return time_ps;
+	return time_ps + link->extra_ps + (uint64_t)(unit * (double)link->jitter_ps);
 }
 
 /*
@@ -102,7 +99,7 @@ link_stretch_frame(struct link *link, struct pkt *p)
 
 	if (link->ready_tail != link->ready_head)
 		free_ps = p[-1].time_ps + units_serialize_ps(p->wire_bytes, link->rate_bps, link->quantum_ps);
-	p->time_ps = link_stretch(link, p->time_ps);
+	p->time_ps = link_stretch(link, p->time_ps, pkt_chance(link->delay_stream, link->flows, p));
 	if (p->time_ps < free_ps)
 		p->time_ps = free_ps;
 }
@@ -112,7 +109,7 @@ link_stretch_pause(struct link *link, struct pause_frame *pause)
 {
 	uint64_t before_ps = link->pauses_tail != link->pauses_head ? pause[-1].time_ps : 0;
 
-	pause->time_ps = link_stretch(link, pause->time_ps);
+	pause->time_ps = link_stretch(link, pause->time_ps, pkt_chance_unit(prng_mix(link->delay_stream ^ pause->time_ps)));
 	if (pause->time_ps < before_ps)
 		pause->time_ps = before_ps;
 }
@@ -124,7 +121,7 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 	for (uint32_t i = 0; i < lane->npkts; i++) {
 		struct pkt *p = &link->ready[link->ready_tail];
 
-		if (link->loss > 0 && prng_unit(&link->prng) < link->loss) {
+		if (link->loss > 0 && pkt_chance(link->loss_stream, link->flows, &lane->pkts[i]) < link->loss) {
 			link->injected_packets++;
 			link->injected_bytes += lane->pkts[i].wire_bytes;
 			body_release(link->bodies, &lane->pkts[i]);
@@ -135,7 +132,8 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 			link->ready_ints[link->ready_tail] = ints[i];
 		if (link->stretched)
 			link_stretch_frame(link, p);
-		if (link->corruption > 0 && prng_unit(&link->prng) < link->corruption) {
+		if (link->corruption > 0 &&
+		    pkt_chance(link->corruption_stream, link->flows, &lane->pkts[i]) < link->corruption) {
 			p->flags |= PKT_CORRUPT;
 			link->corrupted_packets++;
 		}
@@ -302,7 +300,10 @@ link_init(struct link *link, const struct link_config *config)
 	}
 	if (link->ready == NULL || link->ready_pauses == NULL || (config->inband && link->ready_ints == NULL))
 		goto fail;
-	prng_init(&link->prng, config->seed, 0x6c696e6bULL << 32 | config->id);
+	link->flows = config->flows;
+	link->loss_stream = pkt_chance_stream(config->seed, PKT_CHANCE_LOSS, config->id);
+	link->corruption_stream = pkt_chance_stream(config->seed, PKT_CHANCE_CORRUPTION, config->id);
+	link->delay_stream = pkt_chance_stream(config->seed, PKT_CHANCE_DELAY, config->id);
 	return 0;
 fail:
 	link_fini(link);

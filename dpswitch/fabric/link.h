@@ -8,7 +8,7 @@
 
 #include "common/int_header.h"
 #include "common/pkt.h"
-#include "common/prng.h"
+#include "common/pkt_chance.h"
 #include "dpswitch/fabric/body.h"
 
 /* An 802.1Qbb frame in flight: XOFF or XON for a set of priorities, applied by the receiver at time_ps. */
@@ -57,7 +57,8 @@ struct link {
 	uint32_t pause_cap;
 	struct bodies *bodies; /* of packets that are lost here; NULL: none has bytes */
 	/* receiver */
-	struct prng prng;
+	const struct flow_table *flows; /* for chance; may be NULL */
+	uint64_t loss_stream, corruption_stream, delay_stream;
 	uint64_t injected_packets, injected_bytes; /* lost by fault */
 	uint64_t corrupted_packets;
 	uint64_t faulty_packets; /* crossed while a fault was on */
@@ -146,7 +147,8 @@ struct link_config {
 	uint32_t min_frame_bytes; /* the smallest frame that will ever cross: bounds the lanes */
 	uint32_t pause_bytes;     /* a PAUSE frame on the wire */
 	uint64_t seed;
-	uint32_t id; /* tells the faults' random streams apart */
+	uint32_t id;                    /* whose chance it is */
+	const struct flow_table *flows; /* for chance: packets' names; NULL: their numbers */
 	uint32_t rx_port;
 	bool inband;           /* packets may have PKT_INT */
 	struct bodies *bodies; /* may be NULL */

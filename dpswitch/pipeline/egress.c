@@ -70,7 +70,7 @@ egress_init(struct egress *egress, const struct switch_config *config, uint32_t 
 	setup_queues(config, egress, lossless);
 	if (config->inband != NULL)
 		egress->int_rate = (uint32_t)int_rate_index(config->inband, cable->rate_bps);
-	prng_init(&egress->prng, config->seed, 0x65636eULL << 32 | (cable - config->topo->ports));
+	egress->ecn_stream = pkt_chance_stream(config->seed, PKT_CHANCE_ECN, (uint32_t)(cable - config->topo->ports));
 	return setup_weights(config, &egress->dwrr, err);
 }
 

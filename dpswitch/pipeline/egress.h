@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "common/prng.h"
+#include "common/pkt_chance.h"
 #include "dpswitch/fabric/link.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "dpswitch/queue/dwrr.h"
@@ -23,7 +23,7 @@ struct egress {
 	uint64_t limit_bytes[SWITCH_CLASSES]; /* a class without PFC loses what comes in beyond; else UINT64_MAX */
 	struct dwrr dwrr;
 	struct ecn_params ecn;
-	struct prng prng;
+	uint64_t ecn_stream; /* of chance */
 	uint64_t sent_bytes; /* in all windows before */
 	uint32_t int_rate;   /* the link's, as hops name it */
 };
@@ -91,7 +91,8 @@ egress_is_deep(const struct egress *egress, uint8_t prio)
 
 /* Is it marked? Where egress_is_deep(). */
 static inline bool
-egress_marks(struct egress *egress, uint8_t prio)
+egress_marks(const struct egress *egress, const struct flow_table *flows, const struct pkt *p)
 {
-	return egress->ecn.enabled && ecn_marks(&egress->ecn, egress->q[prio].bytes, prng_unit(&egress->prng));
+	return egress->ecn.enabled &&
+	       ecn_marks(&egress->ecn, egress->q[p->prio].bytes, pkt_chance(egress->ecn_stream, flows, p));
 }

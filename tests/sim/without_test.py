@@ -71,7 +71,30 @@ def generator():
     check(cut[0] == cut[1] != [], "generator: the other's flows have the same ports, sizes and starts")
 
 
+def inert():
+    """A flow that is over before the others begin takes nothing of their chance: which of their packets are lost, damaged,
+    delayed or marked. The file has it, or not at all."""
+    later = RING.replace("step_bytes", 'start = "500us"; sport = 700; step_bytes')
+    # h2 joins in everywhere, so that queues are marked.
+    late = '{ src = "h2"; dst = "h4"; sport = 9; bytes = "4MB"; start = "520us"; }'
+    faults = """faults = ( { kind = "loss"; port = "l0:5"; rate = 0.002; }, { kind = "corruption"; port = "l0:5"; rate = 0.002; },
+  { kind = "delay"; port = "l0:6"; extra = "2us"; jitter = "3us"; }, { kind = "loss"; port = "l0:6"; rate = 0.002; } );
+switch = { ecn = { kmin = "20KB"; kmax = "200KB"; }; };
+"""
+    early = ", ".join(f'{{ src = "h3"; dst = "h7"; sport = {port}; bytes = "500KB"; }}' for port in range(1, 5))
+    runs = [rocelab(scenario_file(FABRIC + later + faults + f"flows = ( {flows} );"))
+            for flows in (f"{early}, {late}", late)]
+    check(rows(runs[0], "0") == rows(runs[1], "0"), "inert: steps are those of the scenario without it")
+    other = [[row for row in run.steps() if row["src"] == "h2" and row["job"] == "-"] for run in runs]
+    check(other[0] == other[1] != [], "inert: and so is the other flow")
+    lost = [run.run["drops"]["injected"] for run in runs]
+    check(lost[1] > 0 and lost[0] > lost[1] and runs[1].run["drops"]["corrupt"] > 0, "inert: there was chance", lost)
+    verdicts = [[(f["type"], f["root"], f["flows"], f["steps"]) for f in run.verdict["findings"]] for run in runs]
+    check(verdicts[0] == verdicts[1], "inert: findings are the same", verdicts)
+
+
 flow()
 fault()
 job()
 generator()
+inert()
