@@ -7,7 +7,8 @@
 
 #define NS_PER_MS 1e6
 
-static const char *const columns[] = { "SUSPECT", "KIND", "ALONE ms", "%", "SHAPLEY ms", "SHARE", "CLAIMED", "EFFECT" };
+static const char *const columns[] = { "SUSPECT", "KIND",       "ALONE ms", "%",     "SHAPLEY ms",
+				       "SHARE",   "CLAIMED ms", "SHARE",    "EFFECT" };
 #define NCOLUMNS ARRAY_LEN(columns)
 #define TEXT_COLUMNS 2
 
@@ -42,6 +43,7 @@ add_line(const struct blame_report *report, size_t i, struct libscols_table *tab
 		snprintf(cells[n++], width, "-");
 		snprintf(cells[n++], width, "-");
 	}
+	snprintf(cells[n++], width, "%.3f", report->claims->ns[i] / NS_PER_MS);
 	snprintf(cells[n++], width, "%.1f %%", 100 * claims_share(report->claims, &report->c->suspects, i));
 	snprintf(cells[n++], width, "%s", cost->has_effect ? "yes" : "none");
 	for (size_t k = 0; k < n; k++)
@@ -75,9 +77,8 @@ blame_print(const struct blame_report *report, FILE *to)
 	fprintf(to,
 		"\nALONE: time regained by leaving it out alone, and that in %% of the time taken. SHAPLEY: its share of "
 		"what "
-		"all cost\ntogether%s. CLAIMED: its share of what the verdict says of these suspects, by %s.\n",
-		truth->has_shapley ? "" : " (not of more than 6 suspects; name them by --without)",
-		report->claims->in_ns ? "the time that it explains" : "its findings' scores");
+		"all cost\ntogether%s. CLAIMED: what the verdict says that it cost; its share of what all are said to.\n",
+		truth->has_shapley ? "" : " (not of more than 6 suspects; name them by --without)");
 }
 
 static json_t *
@@ -94,8 +95,7 @@ suspect_json(const struct blame_report *report, size_t i)
 
 	json_object_set_new(root, "shapley_ns", truth->has_shapley ? json_real(cost->shapley_ns) : json_null());
 	json_object_set_new(root, "shapley_share", truth->has_shapley ? json_real(shapley_share(truth, i)) : json_null());
-	json_object_set_new(root, report->claims->in_ns ? "claimed_ns" : "claimed_score",
-			    json_real(report->claims->amount[i]));
+	json_object_set_new(root, "claimed_ns", json_real(report->claims->ns[i]));
 	json_object_set_new(root, "claimed_share", json_real(claims_share(report->claims, &report->c->suspects, i)));
 	json_object_set_new(root, "named", json_boolean(report->claims->named[i]));
 	return root;
@@ -112,6 +112,6 @@ blame_json(const struct blame_report *report)
 	return json_pack("{s:i, s:s, s:I, s:f, s:b, s:f, s:b, s:I, s:I, s:f, s:o}", "schema_version", 1, "job", report->job,
 			 "number", (json_int_t)report->c->job, "took_ns", truth->base_ns, "complete", truth->base_complete,
 			 "without_any_ns", truth->all_ns, "without_any_complete", truth->all_complete, "rtt_ns",
-			 (json_int_t)report->c->rtt_ns, "runs", (json_int_t)rerun_sets(report->c), "claimed_of_others",
-			 report->claims->others, "suspects", suspects);
+			 (json_int_t)report->c->rtt_ns, "runs", (json_int_t)rerun_sets(report->c), "claimed_of_others_ns",
+			 report->claims->others_ns, "suspects", suspects);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a verdict says that suspects cost, for comparison with what they did cost. A finding that names flows as culprits is
- * about them, in proportion to what it says of each of them; one that names none is about whatever sits at its root: the
+ * about them, each with its part of what the finding explains; one that names none is about whatever sits at its root: the
  * link that a port is an end of, or the node. What fits several suspects is shared among them evenly, what fits none is
  * other's.
  */
@@ -12,10 +12,9 @@
 #include "eval/suspect.h"
 
 struct claims {
-	bool in_ns;                 /* the verdict has times (explained_ns); else the amounts are scores */
-	double amount[SUSPECT_MAX]; /* by suspect */
-	bool named[SUSPECT_MAX];    /* as a root cause that cost something */
-	double others;              /* of findings that fit no suspect */
+	double ns[SUSPECT_MAX];  /* by suspect */
+	bool named[SUSPECT_MAX]; /* as a root cause that cost something */
+	double others_ns;        /* of findings that fit no suspect */
 };
 
 /*
