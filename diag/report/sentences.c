@@ -120,6 +120,33 @@ facts_finding(const struct verdict *v, const struct finding *finding, char *buf,
 	return buf;
 }
 
+/*
+ * Of a finding's culprits, the first that can have been in this step's way: those of other steps of it need not have run
+ * then, and the step's own flow met others.
+ * @return RUN_NONE: none
+ */
+static uint32_t
+culprit_of_step(const struct verdict *v, const struct finding *finding, uint32_t step)
+{
+	const struct run_step *victim = &v->run.steps[step];
+
+	for (uint32_t i = 0; i < finding->nflows; i++) {
+		bool scheduled = false, ran = false;
+
+		for (uint32_t s = 0; s < v->run.nsteps && !ran; s++) {
+			const struct run_step *other = &v->run.steps[s];
+
+			if (other->flow != finding->flows[i])
+				continue;
+			scheduled = true;
+			ran = other->start_ps < victim->end_ps && other->end_ps > victim->start_ps;
+		}
+		if (finding->flows[i] != victim->flow && (ran || !scheduled))
+			return finding->flows[i];
+	}
+	return RUN_NONE;
+}
+
 char *
 facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap)
 {
@@ -130,13 +157,16 @@ facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap)
 	for (uint32_t i = 0; i < v->nfindings && named < 2; i++) {
 		const struct finding *finding = &v->findings[i];
 		const struct finding_type *type = finding->type;
+		uint32_t culprit = RUN_NONE;
 
 		if (!facts_finding_has_step(finding, step))
 			continue;
 		fmt_append(buf, cap, "%s%s %s", named++ > 0 ? ", " : "",
 			   type->short_title != NULL ? type->short_title : type->title, finding->root);
-		if ((type->traits & FINDING_BY_FLOW) != 0 && finding->nflows > 0)
-			fmt_append(buf, cap, " by %s", facts_flow(v, finding->flows[0], flow, sizeof(flow)));
+		if ((type->traits & FINDING_BY_FLOW) != 0)
+			culprit = culprit_of_step(v, finding, step);
+		if (culprit != RUN_NONE)
+			fmt_append(buf, cap, " by %s", facts_flow(v, culprit, flow, sizeof(flow)));
 	}
 	return buf;
 }

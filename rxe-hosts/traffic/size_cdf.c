@@ -9,6 +9,7 @@
 #include "common/cfg/cfg.h"
 #include "common/grow.h"
 #include "common/number.h"
+#include "common/plain.h"
 
 #define MAX_POINTS 100000
 #define MAX_LINE 256
@@ -43,7 +44,7 @@ size_cdf_read(struct size_cdf *cdf, const char *path, const char *name, struct e
 				      "%s:%d: a line of more than %d characters; \"BYTES PERCENT\" would be right", name,
 				      reader.line, MAX_LINE - 2);
 		else
-			ret = read_line(cdf, &reader, text);
+			ret = read_line(cdf, &reader, reader.line == 1 ? text + (plain_begin(text) - text) : text);
 	}
 	if (ret == 0 && ferror(file))
 		ret = err_set(err, -EIO, "%s: it cannot be read", name);

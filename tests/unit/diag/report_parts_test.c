@@ -138,6 +138,39 @@ finding_sentences(void **state)
 	verdict_destroy(v);
 }
 
+/* A step's cause is no culprit of another step's: neither its own flow, nor one that had not begun or was over. */
+static void
+a_step_blames_who_was_there(void **state)
+{
+	struct verdict *v = fixture_case();
+	uint32_t step = fixture_step(v, 6, 2), other = v->run.steps[fixture_step(v, 0, 1)].flow, at = 0;
+	const struct run_step *victim = &v->run.steps[step];
+	char buf[FACTS_TEXT], name[96], said[128];
+	struct finding *finding;
+
+	while (!facts_finding_has_step(&v->findings[at], step))
+		at++;
+	finding = &v->findings[at];
+	assert_int_equal(finding->nflows, 1);
+	finding->flows = realloc(finding->flows, 3 * sizeof(*finding->flows));
+	finding->flow_ps = realloc(finding->flow_ps, 3 * sizeof(*finding->flow_ps));
+	assert_true(finding->flows != NULL && finding->flow_ps != NULL);
+	finding->flows[2] = finding->flows[0];
+	finding->flows[1] = other;
+	finding->flows[0] = victim->flow;
+	finding->flow_ps[1] = finding->flow_ps[2] = 0;
+	finding->nflows = 3;
+	for (uint32_t s = 0; s < v->run.nsteps; s++)
+		if (v->run.steps[s].flow == other)
+			v->run.steps[s].start_ps = v->run.steps[s].end_ps = victim->end_ps;
+	assert_string_equal(facts_step_causes(v, step, buf, sizeof(buf)), "contention 3:2 by 13->19");
+	v->run.steps[fixture_step(v, 0, 1)].start_ps = victim->end_ps - 1;
+	v->run.steps[fixture_step(v, 0, 1)].end_ps = victim->end_ps + 1;
+	snprintf(said, sizeof(said), "contention 3:2 by %s", facts_flow(v, other, name, sizeof(name)));
+	assert_string_equal(facts_step_causes(v, step, buf, sizeof(buf)), said);
+	verdict_destroy(v);
+}
+
 static void
 worst_collective_comes_first(void **state)
 {
@@ -175,6 +208,7 @@ main(void)
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(flow_names),
 		cmocka_unit_test(finding_sentences),
+		cmocka_unit_test(a_step_blames_who_was_there),
 		cmocka_unit_test(worst_collective_comes_first),
 	};
 

@@ -167,6 +167,12 @@ cdf_files_are_read(void **state)
 	/* 22.93 % of 500 B and 77.07 % of 2500 B on average */
 	assert_int_equal(size_cdf_mean(&cdf), (uint64_t)(2041.4 * CDF_MEAN_ONE));
 	size_cdf_fini(&cdf);
+	assert_int_equal(read_cdf("\xef\xbb\xbf"
+				  "0 0\r\n1000 100",
+				  &cdf),
+			 0); /* as Windows has it */
+	assert_int_equal(cdf.count, 2);
+	size_cdf_fini(&cdf);
 }
 
 static void
