@@ -19,6 +19,7 @@ int command_bench(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_shell(int argc, char **argv);
 int command_eval(int argc, char **argv);
+int command_eval_counterfactual(int argc, char **argv);
 int command_blame(int argc, char **argv);
 int command_import(int argc, char **argv);
 int command_reference(int argc, char **argv);

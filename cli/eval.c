@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/eval_options.h"
+#include "common/array.h"
 #include "common/log.h"
 #include "common/run_dir.h"
 #include "eval/runner.h"
@@ -96,6 +97,12 @@ tell(const struct eval *eval, bool json, int broken)
 	return EXIT_FAILED;
 }
 
+/* Evaluations that are none of families. */
+static const struct command studies[] = {
+	{ "counterfactual", "", "what verdicts blame against what running without each cause regains",
+	  command_eval_counterfactual },
+};
+
 int
 command_eval(int argc, char **argv)
 {
@@ -104,6 +111,9 @@ command_eval(int argc, char **argv)
 	struct run_dir dir;
 	int ret;
 
+	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(studies); i++)
+		if (strcmp(argv[1], studies[i].name) == 0)
+			return studies[i].run(argc - 1, argv + 1);
 	argv[0] = "rocelab eval";
 	if (eval_options_parse(&opts, argc, argv) != 0)
 		return EXIT_USAGE;

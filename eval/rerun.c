@@ -298,6 +298,12 @@ share_out(struct store *store, const struct rerun_case *c, struct rerun_truth *t
 	return 0;
 }
 
+bool
+rerun_is_effect(const struct rerun_case *c, double base_ns, double time_ns)
+{
+	return time_ns >= RERUN_MIN_SHARE * base_ns || time_ns >= (double)c->rtt_ns;
+}
+
 int
 rerun_truth(struct store *store, const struct rerun_case *c, struct rerun_truth *truth, struct err *err)
 {
@@ -313,8 +319,7 @@ rerun_truth(struct store *store, const struct rerun_case *c, struct rerun_truth 
 		if (time_without(store, c, 1ull << i, &cost->without_ns, &cost->complete, err) < 0)
 			return -ENODATA;
 		cost->regained_ns = truth->base_ns - cost->without_ns;
-		cost->has_effect =
-			cost->regained_ns >= RERUN_MIN_SHARE * truth->base_ns || cost->regained_ns >= (double)c->rtt_ns;
+		cost->has_effect = rerun_is_effect(c, truth->base_ns, cost->regained_ns);
 	}
 	return c->suspects.count <= SHAPLEY_MAX ? share_out(store, c, truth, err) : 0;
 }

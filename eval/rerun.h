@@ -80,5 +80,8 @@ struct rerun_truth {
 	struct rerun_cost costs[SUSPECT_MAX]; /* by suspect */
 };
 
+/* Is so much time an effect, in a run that took base_ns? */
+bool rerun_is_effect(const struct rerun_case *c, double base_ns, double time_ns);
+
 /* @return 0, or -ENODATA with err set: the store does not have all of its runs */
 int rerun_truth(struct store *store, const struct rerun_case *c, struct rerun_truth *truth, struct err *err);

@@ -17,3 +17,9 @@
  * @param shares  [count] filled in, in the unit of worth
  */
 void shapley(const double *worth, uint32_t count, double *shares);
+/*
+ * Do two ratings order causes alike? Kendall's tau-b (The Treatment of Ties in Ranking Problems, 1945): 1 the same order,
+ * -1 the reverse, 0 no relation, or one of them has no order at all.
+ * @param a, b  [count]
+ */
+double kendall_tau(const double *a, const double *b, uint32_t count);

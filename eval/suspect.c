@@ -8,9 +8,8 @@
 
 #include "common/nearest.h"
 #include "common/units.h"
+#include "emulation/outputs/outputs.h"
 #include "rxe-hosts/traffic/generator.h"
-
-#define FLOW_NAME 160
 
 /* The next one. @return NULL: no memory */
 static struct suspect *
@@ -54,20 +53,19 @@ name_latest(struct suspects *suspects, const struct cfg_where *where, const char
 	snprintf(suspect->set, sizeof(suspect->set), "%s.%s", cfg_where_path(where, path), change);
 }
 
-static const char *
-flow_name(const struct scenario *scenario, uint32_t index, char *buf)
+static json_t *
+flow_json(const struct scenario *scenario, uint32_t flow)
 {
-	const struct flow *flow = &scenario->plan->flows.flows[index];
+	char name[OUTPUT_FLOW_NAME];
 
-	snprintf(buf, FLOW_NAME, "%s->%s/%u>%u", scenario->topo->nodes[flow->src_node].name,
-		 scenario->topo->nodes[flow->dst_node].name, flow->sport, flow->dport);
-	return buf;
+	output_flow_name(scenario, flow, name, sizeof(name));
+	return json_string(name);
 }
 
 static int
 list_flows(const struct scenario *scenario, uint32_t job, struct suspects *suspects)
 {
-	char name[FLOW_NAME];
+	char name[OUTPUT_FLOW_NAME];
 
 	(void)job;
 	for (uint32_t i = 0; i < scenario->plan->nbackgrounds; i++) {
@@ -79,7 +77,8 @@ list_flows(const struct scenario *scenario, uint32_t job, struct suspects *suspe
 		suspect = add(suspects, "flow");
 		if (suspect == NULL)
 			return -ENOMEM;
-		json_array_append_new(suspect->flows, json_string(flow_name(scenario, flow->flow, name)));
+		json_array_append_new(suspect->flows, flow_json(scenario, flow->flow));
+		output_flow_name(scenario, flow->flow, name, sizeof(name));
 		name_latest(suspects, &flow->where, "enabled=false", "%s", name);
 	}
 	return 0;
@@ -90,14 +89,13 @@ static void
 add_connections(const struct scenario *scenario, uint32_t generator, struct suspect *suspect)
 {
 	const struct plan *plan = scenario->plan;
-	char name[FLOW_NAME];
 
 	for (uint32_t i = 0; i < plan->nmessages; i++) {
 		uint32_t flow = plan->messages[i].flow;
 
 		/* A connection has messages of one generator; the first is its owner. */
 		if (plan->messages[i].generator == generator && plan->of[flow].owner == i)
-			json_array_append_new(suspect->flows, json_string(flow_name(scenario, flow, name)));
+			json_array_append_new(suspect->flows, flow_json(scenario, flow));
 	}
 }
 
@@ -126,7 +124,6 @@ static int
 list_jobs(const struct scenario *scenario, uint32_t job, struct suspects *suspects)
 {
 	const struct plan *plan = scenario->plan;
-	char name[FLOW_NAME];
 
 	for (uint32_t j = 0; j < scenario->workload->njobs; j++) {
 		const struct work_job *other = &scenario->workload->jobs[j];
@@ -139,9 +136,8 @@ list_jobs(const struct scenario *scenario, uint32_t job, struct suspects *suspec
 			return -ENOMEM;
 		for (uint32_t c = 0; c < plan->ncollectives; c++)
 			for (uint32_t f = 0; plan->collectives[c].job == j && f < plan->collectives[c].nflows; f++)
-				json_array_append_new(
-					suspect->flows,
-					json_string(flow_name(scenario, plan->collectives[c].first_flow + f, name)));
+				json_array_append_new(suspect->flows,
+						      flow_json(scenario, plan->collectives[c].first_flow + f));
 		name_latest(suspects, &other->where, "enabled=false", "job@%s", other->name);
 	}
 	return 0;

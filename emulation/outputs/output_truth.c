@@ -24,13 +24,13 @@ endpoint_name(const struct topo *topo, uint32_t node, uint16_t nic, char name[64
 }
 
 void
-output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap)
+output_flow_name(const struct scenario *scenario, uint32_t flow, char *buf, size_t cap)
 {
-	const struct flow *f = &emulation->scenario->plan->flows.flows[flow];
+	const struct flow *f = &scenario->plan->flows.flows[flow];
 	char src[64], dst[64];
 
-	endpoint_name(emulation->scenario->topo, f->src_node, f->src_nic, src);
-	endpoint_name(emulation->scenario->topo, f->dst_node, f->dst_nic, dst);
+	endpoint_name(scenario->topo, f->src_node, f->src_nic, src);
+	endpoint_name(scenario->topo, f->dst_node, f->dst_nic, dst);
 	snprintf(buf, cap, "%s->%s/%u>%u", src, dst, f->sport, f->dport);
 }
 
@@ -85,7 +85,7 @@ background_json(const struct emulation *emulation)
 
 		if (flow->start_ps == TIME_NEVER)
 			continue;
-		output_flow_name(emulation, flow->flow, name, sizeof(name));
+		output_flow_name(emulation->scenario, flow->flow, name, sizeof(name));
 		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:b}", "flow", name, "bytes",
 						      (json_int_t)flow->bytes, "start_ns",
 						      (json_int_t)(flow->start_ps / PS_PER_NS), "repeat", flow->repeat));
@@ -106,8 +106,8 @@ add_meetings(const struct emulation *emulation, json_t *list, const struct port_
 			if (pair.together_ps < MEETING_MIN_PS)
 				continue;
 			topo_port_name(emulation->scenario->topo, port, port_name);
-			output_flow_name(emulation, flows->flow[a], names[0], sizeof(names[0]));
-			output_flow_name(emulation, flows->flow[b], names[1], sizeof(names[1]));
+			output_flow_name(emulation->scenario, flows->flow[a], names[0], sizeof(names[0]));
+			output_flow_name(emulation->scenario, flows->flow[b], names[1], sizeof(names[1]));
 			json_array_append_new(list, json_pack("{s:s, s:[s,s], s:I, s:I, s:I, s:f, s:I}", "port", port_name,
 							      "flows", names[0], names[1], "together_ns",
 							      (json_int_t)(pair.together_ps / PS_PER_NS), "first_ns",
@@ -152,7 +152,7 @@ held_json(const struct emulation *emulation, const struct port_truth *truth)
 
 		if (held.together_ps < MEETING_MIN_PS)
 			continue;
-		output_flow_name(emulation, truth->flows->flow[slot], name, sizeof(name));
+		output_flow_name(emulation->scenario, truth->flows->flow[slot], name, sizeof(name));
 		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "flow", name, "held_ns",
 						      (json_int_t)(held.together_ps / PS_PER_NS), "first_ns",
 						      (json_int_t)(held.first_ps / PS_PER_NS), "last_ns",

@@ -31,4 +31,4 @@ int output_json(json_t *root, const char *dir, const char *name, struct err *err
 
 #define OUTPUT_FLOW_NAME 160 /* two names of ports and two numbers */
 /* "17->18/10000>10000" */
-void output_flow_name(const struct emulation *emulation, uint32_t flow, char *buf, size_t cap);
+void output_flow_name(const struct scenario *scenario, uint32_t flow, char *buf, size_t cap);

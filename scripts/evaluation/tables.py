@@ -4,6 +4,7 @@ import shlex
 
 import ablations
 import analyzer
+import counterfactual
 from results import BEYOND, FAMILIES, OURS, PAPER, POLICIES, Missing, families_of, policies_of
 from style import amount
 
@@ -169,6 +170,14 @@ def by_variant(results, families, ablation, name, variants):
     return command(results, families, among, f' --ablation {ablation}') + table(head, rows)
 
 
+def blame(directory):
+    try:
+        found = counterfactual.measured(directory)
+    except Missing:
+        return None
+    return counterfactual.command(found) + table(counterfactual.HEAD, counterfactual.rows(found))
+
+
 def write(measured):
     """{name: text, None where it was not measured}"""
     ablated = measured.ablations
@@ -189,7 +198,8 @@ def write(measured):
     written = {'accuracy': accuracy(measured), 'overhead': overhead(measured), 'savings': savings(measured.paper),
                'excluded': excluded(measured), 'failed': failed(measured), 'speed': speed(measured.paper),
                'others': others([measured.paper, *measured.also]) if measured.also else None,
-               'shapes': shapes(measured.shapes), 'analyzer': analyzer_cost(measured.directory)}
+               'shapes': shapes(measured.shapes), 'analyzer': analyzer_cost(measured.directory),
+               'counterfactual': blame(measured.directory)}
     for name, (families, head, variants) in parts.items():
         written[name] = by_variant(ablated, families, name, head, variants)
     return written

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shapley's shares against hand-computed ones. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,6 +76,20 @@ six_causes_sum_up(void **state)
 	assert_float_equal(sum, worth[(1 << SHAPLEY_MAX) - 1], NEAR);
 }
 
+static void
+orders_are_compared_with_ties(void **state)
+{
+	const double a[] = { 4, 3, 1, 1 }, b[] = { 3, 5, 2, 0 }, up[] = { 1, 2, 3, 4 }, down[] = { 9, 7, 5, 0 },
+		     flat[] = { 1, 1, 1, 1 };
+
+	(void)state;
+	/* a: five pairs in order, b: six; of a's five, 4 > 3 goes against 3 < 5, four alike. */
+	assert_float_equal(kendall_tau(a, b, 4), 3 / sqrt(5.0 * 6), NEAR);
+	assert_float_equal(kendall_tau(up, down, 4), -1, NEAR);
+	assert_float_equal(kendall_tau(up, up, 4), 1, NEAR);
+	assert_float_equal(kendall_tau(up, flat, 4), 0, NEAR);
+}
+
 int
 main(void)
 {
@@ -83,6 +98,7 @@ main(void)
 		cmocka_unit_test(what_only_both_regain_is_shared_evenly),
 		cmocka_unit_test(three_causes_by_hand),
 		cmocka_unit_test(six_causes_sum_up),
+		cmocka_unit_test(orders_are_compared_with_ties),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

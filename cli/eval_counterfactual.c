@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab eval counterfactual: is what verdicts blame what really costs time? */
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "common/args.h"
+#include "common/log.h"
+#include "common/run_dir.h"
+#include "eval/counterfactual.h"
+#include "eval/job.h"
+#include "eval/pool.h"
+
+#define EXIT_INTERRUPTED 130
+#define MAX_SEEDS 1000
+
+struct options {
+	struct counterfactual study;
+	bool json;
+};
+
+static const struct argp_option options[] = {
+	{ "seeds", 'S', "N[-M]", 0, "Seeds of the cases (default 1-3)", 0 },
+	{ "cases", 'n', "N", 0, "Cases of each seed (default 100)", 0 },
+	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/counterfactual); goes on with what is there",
+	  0 },
+	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
+	{ 0 },
+};
+
+static void
+set_seeds(struct counterfactual *study, const char *arg, struct argp_state *state)
+{
+	const char *dash = strchr(arg, '-');
+	char first[32];
+
+	snprintf(first, sizeof(first), "%.*s", dash != NULL ? (int)(dash - arg) : (int)strlen(arg), arg);
+	study->first_seed = args_number(state, "--seeds", first, 0, INT32_MAX);
+	study->last_seed = dash != NULL ? args_number(state, "--seeds", dash + 1, 0, INT32_MAX) : study->first_seed;
+	if (study->last_seed < study->first_seed || study->last_seed - study->first_seed >= MAX_SEEDS)
+		argp_error(state, "--seeds %s: from the least to the greatest, as in 1-3, at most %d", arg, MAX_SEEDS);
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case 'S':
+		set_seeds(&opts->study, arg, state);
+		return 0;
+	case 'n':
+		opts->study.cases = (uint32_t)args_number(state, "--cases", arg, 1, 10000);
+		return 0;
+	case 'j':
+		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
+		return 0;
+	case 'o':
+		opts->study.dir = arg;
+		return 0;
+	case 'J':
+		opts->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "it takes no \"%s\"", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Makes random cases of three or four causes each, on a fat-tree, a leaf-spine and a rail fabric in turn; "
+	       "runs each "
+	       "without every set of them, which tells what each cost; and compares with what the verdict blames.\v"
+	       "DIR then holds SEED/NNN/case.cfg, for `rocelab blame`, SEED/NNN/run-0 with the verdict, and eval.sqlite "
+	       "with the "
+	       "times of all runs. What was interrupted goes on where it was.",
+};
+
+/* @return how many runs broke, or negative errno with err set */
+static int
+run(struct options *opts, struct err *err)
+{
+	struct counterfactual *study = &opts->study;
+	char path[PATH_MAX];
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/eval.sqlite", study->dir);
+	study->store = store_open(path, 0, 1, " counterfactual cases", err);
+	ret = study->store != NULL ? counterfactual_make(study, err) : -EINVAL;
+	if (ret == 0)
+		ret = reruns_run(&(struct reruns){ study->store, study->reruns, study->nmade, study->jobs }, err);
+	if (ret == 0)
+		ret = opts->json ? counterfactual_print_json(study, stdout, err) : counterfactual_print(study, stdout, err);
+	counterfactual_fini(study);
+	store_close(study->store);
+	return ret;
+}
+
+int
+command_eval_counterfactual(int argc, char **argv)
+{
+	int cpus[POOL_MAX_JOBS];
+	struct options opts = { .study = { .first_seed = 1,
+					   .last_seed = 3,
+					   .cases = 100,
+					   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
+					   .dir = "out/counterfactual" } };
+	struct err err = { 0 };
+	struct run_dir dir;
+	int ret;
+
+	argv[0] = "rocelab eval counterfactual";
+	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+		return EXIT_USAGE;
+	if (run_dir_open(&dir, opts.study.dir, &err) < 0) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
+	ret = run(&opts, &err);
+	run_dir_close(&dir);
+	if (ret == -EINTR)
+		log_info("interrupted; the same command goes on with it");
+	else if (ret > 0)
+		log_error("%d runs failed; the same command makes them again", ret);
+	else if (ret < 0)
+		log_error("%s", err.text);
+	return ret == 0 ? EXIT_DONE : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}

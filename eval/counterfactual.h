@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Do verdicts blame what really costs time? Random cases of several causes each (disturb.h); the truth is what running without
+ * each regains (rerun.h), the claim what the verdict says (claim.h).
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "eval/claim.h"
+#include "eval/rerun.h"
+
+struct counterfactual {
+	uint64_t first_seed, last_seed;
+	uint32_t cases; /* of each seed */
+	uint32_t jobs;
+	const char *dir; /* DIR/SEED/NNN */
+	/* Of counterfactual_make(): */
+	struct store *store;
+	struct counterfactual_case *made; /* [nmade] by seed and index */
+	struct rerun_case *reruns;        /* [nmade] */
+	size_t nmade;
+};
+
+struct counterfactual_case {
+	uint64_t seed;
+	uint32_t index;
+	const char *fabric;
+	char family[32], dir[512], scenario[528];
+};
+
+/*
+ * Writes the cases, those that are there too: they are the same.
+ * @return 0, or negative errno with err set; counterfactual_fini() either way
+ */
+int counterfactual_make(struct counterfactual *study, struct err *err);
+void counterfactual_fini(struct counterfactual *study);
+
+/*
+ * One case: how well its claims fit its truth. Shapley shares and times regained alone that are no effect count as 0, in all but
+ * innocents.
+ */
+struct counterfactual_score {
+	bool has_cost;           /* some suspect has effect alone; else only innocents are meant */
+	bool first, first_alone; /* what is claimed to cost most does, by Shapley and alone, or as good as */
+	double tau, tau_alone;   /* Kendall's, of claims and what suspects cost */
+	double error;            /* mean over suspects of |claimed share - Shapley share| */
+	uint32_t suspects;
+	uint32_t innocents, named_innocents; /* without effect alone; and yet among root causes */
+};
+
+void counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth, const struct claims *claims,
+			  struct counterfactual_score *score);
+
+/*
+ * What all that is done came to, by fabric: a table with the cases whose first blame is wrong and how to look at them, or JSON.
+ * @return 0 or negative errno with err set: a verdict or a run is missing
+ */
+int counterfactual_print(const struct counterfactual *study, FILE *to, struct err *err);
+int counterfactual_print_json(const struct counterfactual *study, FILE *to, struct err *err);

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A slice of the counterfactual evaluation: every set of causes is run, the same cases come again, and what is done is kept."""
+import json
+import sqlite3
+
+from harness import ROCELAB, check, command, scratch, told
+
+CASES = 4
+
+
+def evaluate(out, *args, expect=0):
+    return command(ROCELAB, "eval", "counterfactual", "--out", out, *args, expect=expect, timeout=900)
+
+
+out = scratch() / "cf"
+done = evaluate(out, "--seeds", "5", "--cases", CASES, "--json")
+result = json.loads(done.stdout)
+check(len(result["cases"]) == CASES, "all cases are there", result)
+check([row["fabric"] for row in result["fabrics"]] == ["fat-tree", "leaf-spine", "rail", "all"], "of every fabric")
+with sqlite3.connect(out / "eval.sqlite") as db:
+    runs = dict(db.execute("SELECT idx, count(*) FROM reruns WHERE job = 0 GROUP BY idx"))
+    times = dict(((idx, without), ns) for idx, without, ns in
+                 db.execute("SELECT idx, without, time_ns FROM reruns WHERE job = 0"))
+check(all(runs[i] == 2 ** case["suspects"] for i, case in enumerate(result["cases"])), "every set of causes was left out", runs)
+for i, case in enumerate(result["cases"]):
+    blame = json.loads(command(ROCELAB, "blame", case["scenario"], "--out", scratch() / "blame", "--json").stdout)
+    check(blame["took_ns"] == times[i, 0] and
+          all(row["without_ns"] == times[i, 1 << s] for s, row in enumerate(blame["suspects"])),
+          f"case {i}: rocelab blame says the same", blame)
+    check(case["innocents"] == sum(not row["has_effect"] for row in blame["suspects"]), f"case {i}: of innocents too")
+check(all(0 <= case["share_error"] <= 1 and -1 <= case["tau"] <= 1 for case in result["cases"]), "measures are measures")
+before = (out / "5" / "000" / "run-0" / "verdict.json").stat().st_mtime_ns
+with sqlite3.connect(out / "eval.sqlite") as db:
+    db.execute("DELETE FROM reruns WHERE idx = 1 AND without = 2")
+again = evaluate(out, "--seeds", "5", "--cases", CASES, "--json")
+check(json.loads(again.stdout) == result, "what is missing is run again, and comes out the same")
+check((out / "5" / "000" / "run-0" / "verdict.json").stat().st_mtime_ns == before, "what is done is not")
+table = evaluate(out, "--seeds", "5", "--cases", CASES).stdout
+check("SHARE ERROR" in table and "leaf-spine" in table, "a table says it to people", table)
+(out / "5" / "002" / "case.cfg").write_text("collectives = ();\n")
+other = evaluate(out, "--seeds", "5", "--cases", CASES, expect=2)
+check("another version" in told(other) and "--out" in told(other), "a case of another version is refused", told(other))
+for args, word in (("--seeds", "3-1"), "3-1"), (("--cases", "0"), "--cases"), (("paper",), "paper"):
+    check(word in told(evaluate(scratch() / "cf", *args, expect=2)), f"bad input: {' '.join(args)}")

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Random cases for the counterfactual evaluation, and how claims are held against costs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "eval/counterfactual.h"
+#include "eval/disturb.h"
+
+#define CASES 60
+
+static char dir[] = "/tmp/rocelab-disturb-XXXXXX", path[sizeof(dir) + 16];
+
+static int
+make_dir(void **state)
+{
+	(void)state;
+	if (mkdtemp(dir) == NULL)
+		return -1;
+	snprintf(path, sizeof(path), "%s/case.cfg", dir);
+	return 0;
+}
+
+static int
+remove_dir(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(dir);
+}
+
+static char *
+text_of(uint64_t seed, uint32_t index)
+{
+	struct err err = { 0 };
+	char *text = calloc(1, 8192);
+	FILE *file;
+
+	if (disturb_write(seed, index, dir, &err) != 0)
+		fail_msg("%s", err.text);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_true(fread(text, 1, 8191, file) < 8191);
+	fclose(file);
+	return text;
+}
+
+/* Every case loads, has three or four causes, is its seed's alone; all kinds of causes and all fabrics come. */
+static void
+cases_are_of_several_causes(void **state)
+{
+	static const char *const kinds[] = { "flows = ",  "jobs = ",  "pfc-storm",  "\"loss\"", "\"delay\"",
+					     "slow-host", "fat-tree", "leaf-spine", "rail",     "halving-doubling" };
+	bool seen[sizeof(kinds) / sizeof(*kinds)] = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	for (uint32_t index = 0; index < CASES; index++) {
+		char *text = text_of(7, index), *again = text_of(7, index), *other = text_of(8, index);
+		struct suspects suspects = { 0 };
+		struct scenario *scenario;
+
+		assert_string_equal(text, again);
+		assert_string_not_equal(text, other);
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+			seen[k] |= strstr(text, kinds[k]) != NULL;
+		free(text_of(7, index));
+		scenario = scenario_load(&(struct scenario_options){ .path = path }, &err);
+		if (scenario == NULL)
+			fail_msg("%s", err.text);
+		assert_int_equal(suspects_list(scenario, 0, &suspects, &err), 0);
+		assert_in_range(suspects.count, DISTURB_MIN, DISTURB_MAX);
+		assert_string_equal(scenario->workload->jobs[0].name, "main");
+		suspects_fini(&suspects);
+		scenario_destroy(scenario);
+		free(text);
+		free(again);
+		free(other);
+	}
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+		if (!seen[k])
+			fail_msg("no case has %s", kinds[k]);
+}
+
+static struct counterfactual_score
+score(const double *shapley_ns, const double *claimed_ns, size_t count)
+{
+	const struct rerun_case c = { .suspects.count = count, .rtt_ns = 10000 };
+	struct rerun_truth truth = { .base_ns = 10e6, .has_shapley = true };
+	struct claims claims = { .others_ns = 0 };
+	struct counterfactual_score result;
+
+	for (size_t i = 0; i < count; i++) {
+		truth.costs[i].shapley_ns = truth.costs[i].regained_ns = shapley_ns[i];
+		truth.costs[i].has_effect = rerun_is_effect(&c, truth.base_ns, shapley_ns[i]);
+		claims.ns[i] = claimed_ns[i];
+		claims.named[i] = claimed_ns[i] > 0;
+	}
+	counterfactual_score(&c, &truth, &claims, &result);
+	return result;
+}
+
+static void
+claims_are_held_against_costs(void **state)
+{
+	struct counterfactual_score s;
+
+	(void)state;
+	/* Of 800 us, 75 % and 25 %; claimed 50 % and 50 %, so the first is one of them; 5 us and -1 ms are no effect. */
+	s = score((const double[]){ 600e3, 200e3, 5e3, -1e6 }, (const double[]){ 300e3, 300e3, 0, 0 }, 4);
+	assert_true(s.has_cost && s.first && s.first_alone);
+	assert_float_equal(s.error, (0.25 + 0.25) / 4, 1e-9);
+	assert_int_equal(s.innocents, 2);
+	assert_int_equal(s.named_innocents, 0);
+	/* Nearly as much is as good; much less is not. */
+	assert_true(score((const double[]){ 600e3, 592e3 }, (const double[]){ 1, 2 }, 2).first);
+	assert_false(score((const double[]){ 600e3, 500e3 }, (const double[]){ 1, 2 }, 2).first);
+	/* Nothing claimed where something costs; something claimed where nothing does. */
+	assert_false(score((const double[]){ 600e3, 0 }, (const double[]){ 0, 0 }, 2).first);
+	s = score((const double[]){ 5e3, 0 }, (const double[]){ 9e3, 0 }, 2);
+	assert_false(s.has_cost);
+	assert_int_equal(s.named_innocents, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cases_are_of_several_causes),
+		cmocka_unit_test(claims_are_held_against_costs),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
