@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/wire/detection.h"
 #include "common/wire/ending.h"
 #include "diag/run/fill.h"
 
@@ -52,8 +53,10 @@ fill_detections(struct run *run, const struct evidence *ev)
 			.threshold_ps = rec->threshold_ps,
 			.remaining = rec->remaining,
 		};
-		if (step != RUN_NONE)
-			run->steps[step].detections++;
+		if (step == RUN_NONE)
+			continue;
+		run->steps[step].detections++;
+		run->steps[step].held_back |= rec->cause == REC_TRIGGER_THROTTLE;
 	}
 }
 

@@ -123,6 +123,7 @@ struct run_step {
 	uint32_t waited_for;       /* the one of these that it actually waited for, or RUN_NONE: none */
 	uint32_t retransmits;
 	uint32_t detections; /* polls it triggered */
+	bool held_back;      /* one of them because its sender was, by a congestion control that leaves no queue to see */
 	double completeness; /* share of the telemetry bytes of its time that was sent */
 };
 

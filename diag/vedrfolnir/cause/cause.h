@@ -32,6 +32,7 @@
 #define CAUSE_LOSS_LEFT 0.5         /* of a step's lost time: where pauses explain more, it sent again on timeouts */
 #define CAUSE_RETAIN_PS (50 * 1000000ULL) /* of the reports of a port in this time (50 us) one may be kept */
 #define CAUSE_IDLE_LOAD 0.1               /* of its rate: a port that carries less stands idle */
+#define CAUSE_FULL_LOAD 0.75              /* of its rate: a port that sends so much keeps senders back without a queue */
 #define CAUSE_MAX_FINDINGS 65536
 #define CAUSE_BUCKETS 4096
 
@@ -184,6 +185,12 @@ bool cause_met(const struct cause_set *set, uint32_t step, const struct prov_gra
  */
 bool cause_is_planned(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 		      const struct prov_port *port, const struct prov_at *other);
+/*
+ * Is this the switch's port for which the step's sender was held back? A congestion control that leaves no queue goes by the
+ * fullest link of the path: of those that the step met, the one that used most of its rate, and CAUSE_FULL_LOAD at least.
+ */
+bool cause_is_full(const struct cause_input *in, uint32_t step, const struct prov_graph *graph,
+		   const struct prov_port *port);
 /*
  * A port of equal cost that stood idle while flows of the collective met at this one, which a hash chose for the
  * victim (load_imbalance.c). @return EV_NONE: there is none, nobody reported it, or no other flow of the collective

@@ -109,3 +109,31 @@ cause_poll_follows(const struct evidence *ev, uint32_t i)
 	       (before == NULL || before->hdr.event != poll->hdr.event || before->hdr.node != poll->hdr.node ||
 		before->hdr.time_ps != poll->hdr.time_ps || before->hdr.seq == poll->hdr.seq);
 }
+
+/* Share of a switch's port's rate that was used while the step was there; of a NIC's: 0. */
+static double
+load(const struct cause_input *in, const struct prov_port *port)
+{
+	const struct ev_port *of = &in->ev->ports[port->port];
+	double could = (double)of->rate_bps * (double)port->covered_ps / 1e12;
+
+	if (in->ev->nodes[of->node].host || could <= 0)
+		return 0;
+	return port->packets * in->ev->run.frame_bytes * 8 / could;
+}
+
+bool
+cause_is_full(const struct cause_input *in, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
+{
+	double most = load(in, port);
+
+	if (!in->steps[step].held_back || most < CAUSE_FULL_LOAD)
+		return false;
+	for (uint32_t p = 0; p < graph->nmet; p++) {
+		const struct prov_at *cf = prov_at_find(graph, &graph->ports[p], graph->victim);
+
+		if (cf != NULL && cf->packets > 0 && load(in, &graph->ports[p]) > most)
+			return false;
+	}
+	return true;
+}

@@ -4,7 +4,8 @@
  * the step's; pauses the time halted, by culprit where they have some. They are weighed by how long the step waited for
  * each. A step keeps a window of packets under way, so what one packet waits holds up the others: the waits of all, summed
  * and divided by the window, are the step's (Little's law). Where its packets wait for the NIC they are not under way, and
- * the NIC serves flows in turn: of the window, what is not in the network waits there.
+ * the NIC serves flows in turn: of the window, what is not in the network waits there. On the link for which a sender was
+ * held back nobody need wait: what passed it beside the step's packets is what these would have had of it.
  */
 #include "diag/vedrfolnir/cause/settle.h"
 
@@ -118,7 +119,9 @@ claim_queue(struct settling *s, uint32_t owner, const struct finding *out, const
 			continue;
 		claim.most_ps = at->taken * ps;
 		claim.waited_ps = at->ahead * ps;
-		if (is_nic(in, port->port)) {
+		if (cause_is_full(in, s->step, s->graph, port))
+			claim.most_ps = claim.waited_ps = at->passed * ps;
+		else if (is_nic(in, port->port)) {
 			claim.most_ps = fmin(claim.most_ps, s->nic_ps);
 			claim.waited_ps = fmin(claim.waited_ps, s->nic_ps);
 		} else {
