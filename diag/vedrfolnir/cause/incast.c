@@ -7,14 +7,32 @@
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
-/* A flow that counts: it ends where the victim's does, the victim waited for it, and it is a real part of the traffic. */
+/* Packets of the victim, and of those that can have been there with it: epochs may be longer than many steps. */
+static double
+packets_at_once(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
+{
+	double packets = 0;
+
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		const struct prov_at *at = &graph->ats[a];
+
+		if (at->flow == graph->victim || cause_at_once(set, graph->flows[at->flow], step))
+			packets += at->packets;
+	}
+	return packets;
+}
+
+/*
+ * A flow that counts: it ends where the victim's does, the victim waited for it, and it is a real part of the traffic.
+ * @param packets  that the victim may have met
+ */
 static bool
 is_part(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
-	const struct prov_at *at)
+	double packets, const struct prov_at *at)
 {
 	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 
-	return cause_same_end(set, graph->flows[at->flow], step) && at->packets >= CAUSE_MIN_SHARE * port->packets &&
+	return cause_same_end(set, graph->flows[at->flow], step) && at->packets >= CAUSE_MIN_SHARE * packets &&
 	       (at == cf || (cf != NULL && cause_met(set, step, graph, cf, at)));
 }
 
@@ -32,17 +50,18 @@ count_sources(const struct cause_set *set, uint32_t step, const struct prov_grap
 	      bool collective)
 {
 	const struct evidence *ev = set->in->ev;
+	double packets = packets_at_once(set, step, graph, port);
 	uint32_t sources = 0;
 
 	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
 		const struct ev_flow *flow = &ev->flows[graph->flows[graph->ats[a].flow]];
-		bool counted = flow->collective != collective || !is_part(set, step, graph, port, &graph->ats[a]);
+		bool counted = flow->collective != collective || !is_part(set, step, graph, port, packets, &graph->ats[a]);
 
 		for (uint32_t b = port->first_at; b < a && !counted; b++) {
 			const struct ev_flow *other = &ev->flows[graph->flows[graph->ats[b].flow]];
 
 			counted = other->collective == collective && other->src == flow->src &&
-				  is_part(set, step, graph, port, &graph->ats[b]);
+				  is_part(set, step, graph, port, packets, &graph->ats[b]);
 		}
 		sources += !counted;
 	}

@@ -128,6 +128,31 @@ test_incast(void **state)
 	records_fini(&r);
 }
 
+/* A flow of the collective that was over before sent most of the port's packets, in the same rows: it takes nobody's part. */
+static void
+test_incast_is_of_those_at_once(void **state)
+{
+	static const uint32_t sources[] = { H13, H19, H16 };
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_step(&r, 1, H15, REC_NONE, 0, MS);
+	records_step(&r, 2, H15, REC_NONE, MS, 2 * MS);
+	records_step(&r, 1, H17, REC_NONE, 0, 160 * MS);
+	records_put_port(&r, SW3, records_port_row(0, 0, 159, 3400000, 340000000, 300));
+	case_flow(&r, SW3, 0, 2, F15, 0, 159, 3000000, 300000000);
+	case_flow(&r, SW3, 0, 2, F17, 0, 159, 100000, 10000000);
+	for (uint32_t i = 0; i < 3; i++)
+		case_flow(&r, SW3, 0, 2, records_tuple(sources[i], H18, 90), 0, 159, 100000, 10000000);
+	records_end(&r, REC_END_COMPLETE, 160 * MS);
+	v = case_diagnose(&r);
+	assert_non_null(case_find(v, FINDING_INCAST, "3:1", NULL));
+	assert_int_equal(v->nfindings, 1);
+	verdict_destroy(v);
+	records_fini(&r);
+}
+
 static void
 test_slow_host(void **state)
 {
@@ -305,6 +330,7 @@ main(void)
 		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_storm_of_host),
 		cmocka_unit_test(test_incast),
+		cmocka_unit_test(test_incast_is_of_those_at_once),
 		cmocka_unit_test(test_slow_host),
 		cmocka_unit_test(test_drops),
 		cmocka_unit_test(test_loop),
