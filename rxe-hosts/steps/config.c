@@ -201,9 +201,13 @@ collective_config_check(const struct collective_config *config, struct err *err)
 		if (rc != 0)
 			return rc;
 	} else if ((config->bytes == 0) == (config->step_bytes == 0)) {
-		return cfg_fail(&config->where, NULL, err, "found %s; exactly one of bytes and step_bytes would be right",
+		return cfg_fail(&config->where, NULL, err,
+				"found %s; exactly one of bytes and step_bytes, above 0, would be right",
 				config->bytes != 0 ? "both" : "neither");
 	}
+	if ((config->skew != 1 || config->back) && config->op != COLL_ALLTOALLV)
+		return cfg_fail(&config->where, config->skew != 1 ? "skew" : "back", err,
+				"is of \"alltoallv\"; the operation is \"%s\"", coll_op_name((enum coll_op)config->op));
 	if (config->step_bytes != 0 && !coll_block_steps((enum coll_algorithm)config->algorithm, (enum coll_op)config->op))
 		return refuse_step_bytes(config, err);
 	if (bytes % elem != 0)

@@ -19,6 +19,7 @@
 
 #define PLAN_NONE UINT32_MAX
 #define PLAN_MAX_SERIAL ((1u << 24) - 1) /* steps over all iterations: a notification packet carries 24 bits */
+#define PLAN_MAX_FLOWS (UINT16_MAX - 1u) /* a port numbers those that it sees: common/port_flows.h */
 #define PLAN_FIRST_SPORT 49152           /* of collective 0, channel 0, when a scenario gives none */
 #define PLAN_FIRST_NOTIFY_SPORT 32768    /* of collective 0 */
 #define PLAN_MAX_COLLECTIVES (PLAN_FIRST_SPORT - PLAN_FIRST_NOTIFY_SPORT)

@@ -32,6 +32,13 @@ plan_make_flows(struct plan_builder *b, uint32_t index, const struct collective_
 	c->nflows = b->plan->flows.count - c->first_flow;
 	if (rc == 0 && b->options->notify)
 		rc = make_control_flows(b, index, to_peer);
+	if (rc == 0 && b->plan->flows.count > PLAN_MAX_FLOWS)
+		rc = cfg_fail(&c->where, "algorithm", b->err,
+			      "%u flows, one from each rank to each of its peers by each channel, with those of "
+			      "collectives before it and "
+			      "of control packets; a run can have %u: name fewer ranks or channels, or an algorithm of "
+			      "fewer peers",
+			      b->plan->flows.count, PLAN_MAX_FLOWS);
 	free(to_peer);
 	return rc;
 }

@@ -210,12 +210,12 @@ check_count(const struct work *w)
 		length = run_length(w, i);
 		total += connections_of(w, i, length);
 	}
-	if (total < UINT16_MAX)
+	if (total <= PLAN_MAX_FLOWS)
 		return 0;
 	return err_set(w->b->err, -EINVAL,
 		       "generators: %llu connections with all other flows; a run can have %u: lower their connections, or "
 		       "name fewer hosts",
-		       (unsigned long long)total, UINT16_MAX - 1);
+		       (unsigned long long)total, PLAN_MAX_FLOWS);
 }
 
 static int

@@ -48,6 +48,32 @@ def keys_and_values():
     bad("unfinished", base + "host = {\n  mtu = 1024;", "bad.cfg:")
 
 
+def collectives():
+    def of(text, *says, name=None, leaves=4, hosts=2):
+        topology = f'topology = {{ kind = "leaf-spine"; leaves = {leaves}; spines = 2; hosts_per_leaf = {hosts}; }};\n'
+        bad(name or text, f"{topology}collectives = (\n  {{ {text} }} // here\n);\n", *says)
+
+    of('op = "allreduce"; bytes = 28;', "7 elements for 8 ranks")
+    of('op = "allreduce"; bytes = 0;', "found neither", "above 0")
+    of('op = "allreduce"; bytes = 401;', "401 B", "404 B would be")
+    of('op = "allreduce"; bytes = 40; channels = 16;', "10 elements for 16 channels of 8 ranks: at least 128")
+    of('op = "allreduce"; bytes = 4000; ranks = [ "h0" ];', "1 ranks", "2 to 1024")
+    of('op = "allreduce"; bytes = 4000; ranks = [ "h[0-2]", "h1" ];', "ranks 1 and 3 are both at h1")
+    of('op = "allreduce"; bytes = 4000; iterations = 0;', "found 0", "1 to 1000000")
+    of('op = "allreduce"; bytes = 4000; iterations = 1000000;', "1000000 times 14 steps; notification packets count to")
+    of('op = "allreduce"; algorithm = "halving-doubling"; bytes = 4000; ranks = [ "h[0-6]" ];', "not 7: use 4 or 8")
+    of('op = "broadcast"; algorithm = "ring"; bytes = 400; root = 8;', "root 8: there are ranks 0 to 7")
+    of('op = "broadcast"; algorithm = "ring"; bytes = 400; chunks = 5000;', "found 5000; 0 to 4096")
+    of('op = "broadcast"; algorithm = "binomial-tree"; bytes = 400; chunks = 4;', "is no pipeline")
+    of('op = "alltoall"; algorithm = "linear"; bytes = 4000; skew = 2.0;', 'skew: is of "alltoallv"')
+    of('op = "allreduce"; bytes = 4000; back = true;', 'back: is of "alltoallv"')
+    of('op = "sendrecv"; algorithm = "linear"; bytes = 400; pairs = [ "0 9" ];', "0 to 9: there are ranks 0 to 7")
+    of('op = "sendrecv"; algorithm = "linear"; bytes = 400; pairs = [ "3 3" ];', "rank 3 sends to itself")
+    of('op = "sendrecv"; algorithm = "linear"; bytes = 400;', "needs pairs of ranks")
+    of('op = "alltoall"; algorithm = "linear"; bytes = "120KB";', "algorithm: 89700 flows", "a run can have 65534",
+       name="a linear AllToAll of 300 ranks", leaves=20, hosts=15)
+
+
 def networks():
     def links(text, hosts='"a", "b"'):
         return f"""topology = {{
