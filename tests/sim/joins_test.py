@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """(job, collective, iteration, rank, step) names a step, and means the same in records.bin, steps.csv, verdict.json and
 run.json, in the table of results and on the page."""
+import collections
+
 import records
 from harness import SCENARIOS, check, dpswitch, page_data, rocelab, scenario_file
 
@@ -30,6 +32,13 @@ collectives = (
   { op = "allreduce"; algorithm = "halving-doubling"; ranks = [ "13", "15", "17", "19" ]; bytes = "4MB"; iterations = 2; },
   { ranks = [ "12", "16" ]; schedule = { kind = "goal"; file = "pair.goal"; }; start = "1us"; }
 );
+jobs = (
+  { name = "train"; ranks = [ "12", "15", "18" ]; iterations = 2; compute = "30us"; collectives = (
+    { name = "grads"; op = "allreduce"; bytes = "600KB"; },
+    { name = "weights"; op = "broadcast"; algorithm = "ring"; bytes = "200KB"; } ); },
+  { name = "serve"; ranks = [ "13", "16" ]; iterations = 2; start = "50us"; collectives = (
+    { name = "shuffle"; op = "alltoall"; algorithm = "linear"; bytes = "400KB"; } ); }
+);
 flows = ( { src = "13"; dst = "14"; sport = 7; bytes = "6MB"; } );
 faults = ( { kind = "slow-host"; host = "16"; delay = "300us"; step = 2; } );
 """)
@@ -45,7 +54,8 @@ def key(item, *more):
 
 described = {(c.job, c.id, c.iteration): c for _, c in records.of(stream, records.COLLECTIVE)}
 scheduled = {(s.collective, s.iteration, s.rank, s.step): s for _, s in records.of(stream, records.SCHEDULE)}
-check(len(described) == 6, "six iterations are described", described.keys())
+check(len(described) == 12 and {key[:2] for key in described} == {(0, 0), (1, 1), (2, 2), (3, 3), (3, 4), (4, 5)},
+      "12 iterations of six collectives of five jobs are described", described.keys())
 
 check({key(c) for c in verdict["collectives"]} == set(described), "verdict.json has them", verdict["collectives"])
 numbered = {(job["job"], c["collective"], i): c for job in run.run["jobs"] for c in job["collectives"]
@@ -61,8 +71,8 @@ check({name[1:] for name in names} == set(scheduled), "and those that are schedu
 check(all(name[:3] in described for name in names), "of collectives that are described")
 check(all(int(row["bytes"]) == scheduled[key(row, "rank", "step")[1:]].bytes and
           int(row["channel"]) == scheduled[key(row, "rank", "step")[1:]].channel for row in mine), "with their sizes and channels")
-check([row["bytes"] for row in mine if row["src"] == row["dst"]] == ["0", "0"], "computation is there as well",
-      [row for row in mine if row["src"] == row["dst"]])
+local = collections.Counter((*key(row)[:2], row["bytes"]) for row in mine if row["src"] == row["dst"])
+check(local == {(2, 2, "0"): 2, (3, 3, "0"): 6, (4, 5, "200000"): 4}, "computation and copies are there as well", local)
 check([row["step"] for row in rows if row["job"] == "-"] == ["0"], "a background flow is nobody's step", rows)
 
 reported = {(s.collective, s.iteration, s.rank, s.step): s for _, s in records.of(stream, records.STEP)}
@@ -71,6 +81,12 @@ check(all(waits[name] == (("-",) * 3 if s.waited_step == 0 else
                           tuple(map(str, (s.waited_collective, s.waited_rank, s.waited_step))))
           for name, s in reported.items()), "STEP and steps.csv say alike what steps waited for")
 check(any(w[1] not in ("-", str(name[2])) for name, w in waits.items()), "some waited for another rank")
+check({(name[0], w[0]) for name, w in waits.items() if w[0] not in ("-", str(name[0]))} == {(4, "3")},
+      "and some for the collective before theirs in the job")
+check([(f.collective, f.after) for _, f in records.of(stream, records.FOLLOW)] == [(4, 3)], "which they follow")
+for kind in ("TRIGGER", "NOTIFY", "DEPEND"):
+    named = {(r.collective, r.iteration, r.rank, r.step) for _, r in records.of(stream, getattr(records, kind))}
+    check(named and named <= set(scheduled), f"{kind} names such steps", named - set(scheduled))
 
 times = {key(row, "rank", "step"): (int(row["start_ns"]), row) for row in mine}
 path = verdict["critical_path"]
@@ -82,7 +98,8 @@ check(verdict["findings"] and all(key(f) in described for f in verdict["findings
       verdict["findings"])
 check(all((*key(f), s["rank"], s["step"]) in times for f in verdict["findings"] for s in f["steps"]), "and of their steps")
 late = run.findings("slow-host")
-check({(f["root"], s["rank"]) for f in late for s in f["steps"]} == {("16", 2)}, "the slow host's rank is named", late)
+check({(f["root"], *key(f)[:2], s["rank"]) for f in late for s in f["steps"]} == {("16", 0, 0, 2), ("16", 4, 5, 1)},
+      "the slow host is named as the rank that it is in each job", late)
 check(all(key(p, "rank", "step") in times for c in verdict["contributors"] for p in c["per_critical_flow"]),
       "contributors' steps as well")
 
@@ -91,18 +108,19 @@ check({job["job"]: [c["collective"] for c in job["collectives"]] for job in run.
       {n: [c["collective"] for c in job["collectives"]] for n, job in jobs.items()}, "jobs have the same collectives", jobs)
 for number, job in jobs.items():
     own = [c for c in verdict["collectives"] if c["job"] == number]
-    check(job["iterations"] == len(own) and job["end_ns"] == max(c["end_ns"] for c in own) and
+    check(job["iterations"] == len({c["iteration"] for c in own}) and job["end_ns"] == max(c["end_ns"] for c in own) and
           job["start_ns"] == min(c["start_ns"] for c in own), f"{job['name']}: from its first start to its last end", job)
     check(abs(job["compute_share"] + sum(c["share"] for c in job["collectives"]) - 1) < 1e-6, f"{job['name']}: shares are of one",
           job)
     check(job["name"] in run.report, f"{job['name']}: the report has it")
 
-named = [(c["name"], c["iteration"]) for c in sorted(verdict["collectives"], key=key)]
+named = [(c["name"], c["iteration"]) for c in verdict["collectives"]]
 rows = [line.split() for line in run.report.splitlines()]
 check([(row[9], int(row[8])) for row in rows if len(row) == 10 and row[0].isdigit() and "/" in row[1]] ==
       named, "the report's table names them", run.report)
 rows = [line.split() for line in dpswitch(SCENARIO).stdout.splitlines()]
-check([(row[10], int(row[11])) for row in rows if len(row) == 12 and row[0].isdigit()] == named, "and so do the results", rows)
+check([(row[10], int(row[11])) for row in rows if len(row) == 12 and row[0].isdigit()] ==
+      [(c["name"], c["iteration"]) for c in sorted(verdict["collectives"], key=key)], "and so do the results", rows)
 
 page = page_data(run)
 check([key(c) for c in page["collectives"]] == [key(c) for c in verdict["collectives"]], "the page has them in the same order")
