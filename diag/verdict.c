@@ -41,7 +41,7 @@ static bool
 has_kinds(const struct evidence *evidence, uint64_t reads)
 {
 	for (uint32_t kind = 0; kind < RECORD_KINDS; kind++) {
-		if ((reads & DIAGNOSER_READS(kind)) != 0 && evidence->kinds[kind].records != 0)
+		if ((reads & DIAGNOSER_READS(kind)) != 0 && evidence->kinds[kind] != 0)
 			return true;
 	}
 	return false;

@@ -80,10 +80,8 @@ finish_stream(struct emulation *emulation)
 		end.notification_packets += node->count.control[PKT_NOTIFY].packets;
 		end.notification_bytes += node->count.control[PKT_NOTIFY].bytes;
 		end.detections += node->count.detections;
-		end.kept_reports += node->count.reports.kept_reports;
-		end.kept_bytes += node->count.reports.kept_bytes;
-		end.collected_reports += node->count.reports.reports;
-		end.collected_bytes += node->count.reports.bytes;
+		end.collected_reports += node->count.reports.unkept_reports;
+		end.collected_bytes += node->count.reports.unkept_bytes;
 		if (node->status != NODE_RUNNING && node->status != NODE_PASSIVE)
 			emulation->error_text = node->error;
 	}

@@ -3,16 +3,10 @@
 
 #define ASKED 1 /* the one flag that a host's port remembers of an event */
 
-/* One report of one port, and a passage where a polling packet asked for it. */
 static void
 reply(const struct telem_poll *at, enum telem_extent extent, uint32_t event)
 {
-	struct report_sum made = { report_head_bytes(at->to->node, event, at->now_ps), 1 };
-	uint64_t packed_bytes;
-	bool kept = telem_reply(at->port, at->to, extent, at->present, event, at->now_ps, &packed_bytes);
-
-	made.packed_bytes += packed_bytes + (event != 0 ? REPORT_PASSAGE_BYTES : 0);
-	report_count_add(at->to->count, made, kept ? made : (struct report_sum){ 0 });
+	telem_reply(at->port, at->to, extent, at->present, event, at->now_ps, 1);
 }
 
 uint32_t

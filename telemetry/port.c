@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/record/frame.h"
 
 /* In the order in which their rows follow each other in a reply. The first is also called in telem_enqueue(). */
 static const struct collector *const collectors[] = {
@@ -142,7 +143,7 @@ keep(struct telem_port *t, enum telem_extent extent, uint64_t now_ps)
 
 bool
 telem_reply(struct telem_port *t, struct telem_reporter *to, enum telem_extent extent, const struct telem_present *present,
-	    uint32_t event, uint64_t now_ps, uint64_t *packed_bytes)
+	    uint32_t event, uint64_t now_ps, uint32_t asked)
 {
 	const struct telem_query query = {
 		.extent = extent,
@@ -153,11 +154,15 @@ telem_reply(struct telem_port *t, struct telem_reporter *to, enum telem_extent e
 	};
 	struct recbuf *records = query.kept ? to->records : &to->spare;
 	size_t from = records->used_bytes;
+	uint32_t unkept = query.kept ? asked - 1 : asked;
 
 	for (uint32_t i = 0; i < ARRAY_LEN(collectors); i++)
 		if (t->state[i] != NULL)
 			collectors[i]->report(t->state[i], &query, records);
-	*packed_bytes = report_pack(records->data + from, records->used_bytes - from, NULL);
+	if (unkept != 0) {
+		to->count->unkept_reports += unkept;
+		to->count->unkept_bytes += unkept * recframe_bytes_of(records->data + from, records->used_bytes - from);
+	}
 	to->spare.used_bytes = 0;
 	return query.kept;
 }

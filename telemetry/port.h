@@ -70,9 +70,9 @@ void telem_reporter_init(struct telem_reporter *to, uint32_t node, const struct 
 void telem_reporter_fini(struct telem_reporter *to);
 
 /*
- * Puts what a port replies to a polling packet, or tells unasked, among the node's records: the rows of all its collectors.
- * @param packed_bytes  set to what they take, packed for the wire
- * @return whether they were kept
+ * Puts what a port replies to polling packets, or tells unasked, among the node's records: the rows of all its collectors.
+ * @param asked  replies due: the first is kept, if any is; others are made, counted and thrown away
+ * @return whether one was kept
  */
 bool telem_reply(struct telem_port *t, struct telem_reporter *to, enum telem_extent extent,
-		 const struct telem_present *present, uint32_t event, uint64_t now_ps, uint64_t *packed_bytes);
+		 const struct telem_present *present, uint32_t event, uint64_t now_ps, uint32_t asked);

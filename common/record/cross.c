@@ -285,9 +285,6 @@ check_end(struct record_check *check, const void *rec, struct err *err)
 	if (r->end_ps + RECORD_AHEAD_PS < check->latest_ps)
 		return record_wrong(&r->hdr, "end_ps", r->end_ps, err, "%" PRIu64 " at least, less 1 s for late reports",
 				    check->latest_ps);
-	if (r->sent_bytes > r->offered_bytes)
-		return record_wrong(&r->hdr, "sent_bytes", r->sent_bytes, err, "at most %" PRIu64 ", what was offered",
-				    r->offered_bytes);
 	if (r->offered_records != r->sent_records + r->dropped_records)
 		return record_wrong(&r->hdr, "offered_records", r->offered_records, err, "%" PRIu64 ", sent and dropped",
 				    r->sent_records + r->dropped_records);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the stream of records, and every record, begin with. */
+/* What the stream of records, and every record and frame of records, begin with. */
 #pragma once
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "common/wire/layout.h"
 
 #define REC_MAGIC 0x3142414c45434f52ULL /* "ROCELAB1" */
-#define REC_VERSION 2
+#define REC_VERSION 3
 
 struct rec_stream {
 	uint64_t magic;
@@ -37,3 +37,10 @@ WIRE_AT(rec_hdr, 8, time_ps)
 WIRE_AT(rec_hdr, 16, seq)
 WIRE_AT(rec_hdr, 20, event)
 WIRE_SIZE(rec_hdr, 24)
+
+/*
+ * In the place of a record: reports of one node, packed (common/record/frame.h). Its header's time_ps is when it was sent,
+ * seq and event are those of its first record.
+ */
+#define REC_FRAME 64             /* beside the numbers of enum rec_type */
+#define REC_FRAME_MAX_BYTES 1472 /* with IPv4's and UDP's headers an Ethernet MTU of 1500 */

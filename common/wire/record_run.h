@@ -49,7 +49,7 @@ struct rec_gap {
 	struct rec_hdr hdr;
 	uint32_t kind; /* enum rec_type */
 	uint32_t dropped;
-	uint64_t dropped_bytes;
+	uint64_t dropped_bytes; /* of the records as they stand by themselves, not packed */
 	uint64_t from_ps, to_ps;
 };
 
@@ -70,12 +70,13 @@ struct rec_end {
 	uint16_t recording_errno; /* why the recording, unlike this stream, broke off (Linux's errno); 0: it is whole */
 	uint32_t at_node;         /* QP error, host lost: host. Else one that no longer answered at the end, or REC_NONE */
 	uint64_t end_ps;
-	uint64_t offered_bytes, sent_bytes; /* by the exporter, this record not included */
+	uint64_t offered_bytes; /* that frames of all that was reported take when they leave at once */
+	uint64_t sent_bytes;    /* frames and REC_GAP, as they were sent */
 	uint64_t offered_records, sent_records, deferred_records, dropped_records;
 	uint64_t polling_packets, polling_bytes; /* on every link they crossed */
 	uint64_t notification_packets, notification_bytes;
 	uint64_t detections; /* polling packets that hosts asked for */
-	/* Reports of telemetry on the wire, headers included (telemetry/report.h): those kept, offered here; and all made. */
+	/* Frames of switches and NICs, and their bytes: of what they reported; and with what was made but not kept. */
 	uint64_t kept_reports, kept_bytes, collected_reports, collected_bytes;
 };
 

@@ -79,9 +79,7 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 {
 	int rc;
 
-	ev->kinds[rec->type].records++;
-	ev->kinds[rec->type].bytes += rec->size;
-	ev->bytes += rec->size;
+	ev->kinds[rec->type]++;
 	if (rec->time_ps > ev->last_ps)
 		ev->last_ps = rec->time_ps;
 	if (rec->type == REC_RUN) {

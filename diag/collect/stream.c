@@ -13,7 +13,7 @@
 #define READ_BYTES (256u << 10)
 
 static int take_header(struct stream *stream, struct err *err);
-static int take_record(struct stream *stream, struct err *err);
+static int take_held(struct stream *stream, struct err *err);
 static int wanted_bytes(const struct stream *stream, uint32_t *want_bytes, struct err *err);
 
 void
@@ -56,7 +56,7 @@ stream_feed(struct stream *stream, const void *data, size_t size_bytes, struct e
 			return rc;
 		if (stream->held_bytes < want)
 			continue;
-		rc = stream->opened ? take_record(stream, err) : take_header(stream, err);
+		rc = take_held(stream, err);
 		if (rc != 0)
 			return rc;
 	}
@@ -127,6 +127,13 @@ wanted_bytes(const struct stream *stream, uint32_t *want_bytes, struct err *err)
 		return 0;
 	}
 	memcpy(&hdr, stream->held, sizeof(hdr));
+	if (hdr.type == REC_FRAME && hdr.size > sizeof(hdr) && hdr.size <= REC_FRAME_MAX_BYTES) {
+		*want_bytes = hdr.size;
+		return 0;
+	}
+	if (hdr.type == REC_FRAME)
+		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": a frame of %u B; right would be %zu to %u",
+			       stream->offset_bytes, hdr.size, sizeof(hdr) + 1, REC_FRAME_MAX_BYTES);
 	size = record_size(hdr.type);
 	if (size == 0)
 		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": unknown record type %u",
@@ -179,19 +186,51 @@ refuse(struct stream *stream, const struct rec_hdr *rec, struct err *err)
 }
 
 static int
-take_record(struct stream *stream, struct err *err)
+take_record(struct stream *stream, const struct rec_hdr *rec, struct err *err)
 {
-	const struct rec_hdr *rec = (const struct rec_hdr *)stream->held;
 	int rc = record_check(stream->check, rec, &stream->why);
 
 	if (rc == -EINVAL)
-		rc = refuse(stream, rec, err);
-	else if (rc != 0)
-		err_set(err, rc, "%s", stream->why.text);
-	else
-		rc = evidence_add(stream->ev, rec, err);
+		return refuse(stream, rec, err);
+	if (rc != 0)
+		return err_set(err, rc, "%s", stream->why.text);
+	return evidence_add(stream->ev, rec, err);
+}
+
+static int
+take_frame(struct stream *stream, struct err *err)
+{
+	const struct rec_hdr *rec;
+	int rc, more;
+
+	recframe_open(&stream->frame, (const struct rec_hdr *)stream->held);
+	while ((more = recframe_next(&stream->frame, &rec, &stream->why)) > 0) {
+		rc = take_record(stream, rec, err);
+		if (rc != 0)
+			return rc;
+	}
+	if (more < 0)
+		return err_set(err, more, "record stream, byte %" PRIu64 ": %.600s", stream->offset_bytes,
+			       stream->why.text);
+	return 0;
+}
+
+static int
+take_held(struct stream *stream, struct err *err)
+{
+	const struct rec_hdr *hdr = (const struct rec_hdr *)stream->held;
+	uint16_t type = hdr->type;
+	int rc;
+
+	if (!stream->opened)
+		return take_header(stream, err);
+	rc = type == REC_FRAME ? take_frame(stream, err) : take_record(stream, hdr, err);
 	if (rc != 0)
 		return rc;
+	if (type == REC_FRAME)
+		type = stream->frame.last.type;
+	stream->ev->bytes += stream->held_bytes;
+	stream->ev->telemetry_bytes += record_is(type, REC_TELEMETRY) ? stream->held_bytes : 0;
 	stream->offset_bytes += stream->held_bytes;
 	stream->held_bytes = 0;
 	return 0;

@@ -8,18 +8,20 @@
 
 #include "common/err.h"
 #include "common/record/check.h"
+#include "common/record/frame.h"
 #include "diag/collect/evidence.h"
 
-#define STREAM_MAX_RECORD 256 /* bytes; no record type is larger */
+#define STREAM_MAX_RECORD 256 /* bytes; no record type is larger, a frame of some is */
 
 struct stream {
 	struct evidence *ev;
-	struct record_check *check; /* from the stream header on */
-	uint64_t offset_bytes;      /* of the next record, for messages */
-	bool opened;                /* the stream header was accepted */
-	uint32_t held_bytes;        /* of an incomplete header or record */
-	struct err why;             /* of the record at hand */
-	uint8_t held[STREAM_MAX_RECORD] __attribute__((aligned(8)));
+	struct record_check *check;   /* from the stream header on */
+	uint64_t offset_bytes;        /* of the next record, for messages */
+	bool opened;                  /* the stream header was accepted */
+	uint32_t held_bytes;          /* of an incomplete header, record or frame */
+	struct err why;               /* of the record at hand */
+	struct recframe_reader frame; /* at hand */
+	uint8_t held[REC_FRAME_MAX_BYTES] __attribute__((aligned(8)));
 };
 
 void stream_init(struct stream *stream, struct evidence *ev);
@@ -28,7 +30,7 @@ void stream_fini(struct stream *stream);
 /*
  * Decodes what is complete and keeps the rest for the next call. Here records enter the program: every field of each is
  * checked (common/record/check.h). Without a header record nothing can be understood, so a bad one refuses the stream,
- * as do wrong magics, sizes, types and anything behind the end record. A bad report is left out, counted, and the first
+ * as do wrong magics, sizes, types, frames that cannot be unpacked and anything behind the end record. A bad report is left out, counted, and the first
  * one's error kept, in the evidence.
  * @return 0; -EPROTO or -EINVAL with err naming the byte offset, the value and what would be right; or evidence_add()'s
  *         error

@@ -186,10 +186,8 @@ kinds(const struct run_overhead *o)
 
 	for (uint32_t i = 0; i < o->nkinds; i++)
 		array = value_add(array,
-				  json_pack("{s:s, s:I, s:I, s:I, s:I}", "kind", facts_record_name(o->kinds[i].kind),
-					    "records", (json_int_t)o->kinds[i].records, "bytes",
-					    (json_int_t)o->kinds[i].bytes, "dropped", (json_int_t)o->kinds[i].dropped,
-					    "dropped_bytes", (json_int_t)o->kinds[i].dropped_bytes));
+				  json_pack("{s:s, s:I, s:I}", "kind", facts_record_name(o->kinds[i].kind), "records",
+					    (json_int_t)o->kinds[i].records, "dropped", (json_int_t)o->kinds[i].dropped));
 	return array;
 }
 

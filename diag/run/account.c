@@ -16,19 +16,14 @@ fill_kinds(struct run_overhead *over, const struct evidence *ev, struct err *err
 	if (over->kinds == NULL)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < RECORD_KINDS; k++) {
-		struct run_kind kind = { k, ev->kinds[k].records, ev->kinds[k].bytes, 0, 0 };
+		struct run_kind kind = { k, ev->kinds[k], 0 };
 
 		for (uint32_t g = 0; g < ev->gaps.count; g++) {
 			const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, g);
 
-			if (gap->kind != k)
-				continue;
-			kind.dropped += gap->dropped;
-			kind.dropped_bytes += gap->dropped_bytes;
+			kind.dropped += gap->kind == k ? gap->dropped : 0;
 		}
 		over->records += kind.records;
-		if (record_is(k, REC_TELEMETRY))
-			over->row_bytes += kind.bytes;
 		if (kind.records != 0 || kind.dropped != 0)
 			over->kinds[over->nkinds++] = kind;
 	}
@@ -36,13 +31,13 @@ fill_kinds(struct run_overhead *over, const struct evidence *ev, struct err *err
 }
 
 /*
- * The share of the reports' bytes that arrived, times that of the steps of which anything did: STEP records that the
+ * The share of the reports that arrived, times that of the steps of which anything did: STEP records that the
  * budget kept back are in the first already. Of a stream that broke off nobody knows.
  */
 static double
 completeness(const struct run *run, const struct evidence *ev)
 {
-	uint64_t arrived_bytes = 0, dropped_bytes = 0, dropped_steps = 0, missing = run->missing.steps;
+	uint64_t arrived = 0, dropped = 0, dropped_steps = 0, missing = run->missing.steps;
 	double share = 1;
 
 	if (!ev->ended)
@@ -50,14 +45,14 @@ completeness(const struct run *run, const struct evidence *ev)
 	for (uint32_t k = 0; k < run->overhead.nkinds; k++) {
 		const struct run_kind *kind = &run->overhead.kinds[k];
 
-		arrived_bytes += record_is_report(kind->kind) ? kind->bytes : 0;
-		dropped_bytes += kind->dropped_bytes;
+		arrived += record_is_report(kind->kind) ? kind->records : 0;
+		dropped += kind->dropped;
 		dropped_steps += kind->kind == REC_STEP ? kind->dropped : 0;
 	}
-	if (ev->end.offered_bytes > arrived_bytes)
-		share = (double)arrived_bytes / (double)ev->end.offered_bytes;
-	else if (dropped_bytes != 0) /* of a stream in which something came twice */
-		share = (double)arrived_bytes / (double)(arrived_bytes + dropped_bytes);
+	if (ev->end.offered_records > arrived)
+		share = (double)arrived / (double)ev->end.offered_records;
+	else if (dropped != 0) /* of a stream in which something came twice */
+		share = (double)arrived / (double)(arrived + dropped);
 	return missing > dropped_steps ? share * (1 - (double)(missing - dropped_steps) / run->nsteps) : share;
 }
 
@@ -71,6 +66,7 @@ fill_overhead(struct run_overhead *over, const struct evidence *ev)
 		arrived += record_is_report(over->kinds[k].kind) ? over->kinds[k].records : 0;
 	}
 	over->left_out = ev->left_out;
+	over->row_bytes = ev->telemetry_bytes;
 	if (ev->ended && ev->end.sent_records > arrived + ev->left_out)
 		over->astray = ev->end.sent_records - arrived - ev->left_out;
 	over->report_bytes = ev->ended ? ev->end.sent_bytes : ev->bytes;

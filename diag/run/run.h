@@ -155,16 +155,16 @@ struct run_notification {
 
 /* What came of one kind of record. */
 struct run_kind {
-	uint32_t kind;                   /* enum rec_type */
-	uint64_t records, bytes;         /* received */
-	uint64_t dropped, dropped_bytes; /* kept back by the budget */
+	uint32_t kind;    /* enum rec_type */
+	uint64_t records; /* received */
+	uint64_t dropped; /* kept back by the budget */
 };
 
 struct run_overhead {
-	uint64_t row_bytes; /* received from switches and NICs: polls and rows, as records of the stream */
-	/* Of the network (telemetry/report.h), before the exporter's budget; not known of a truncated stream. */
+	uint64_t row_bytes; /* received from switches and NICs: their frames, as they came */
+	/* Of the network, before the exporter's budget; not known of a truncated stream. */
 	uint64_t triggers;                                     /* detections that hosts spent */
-	uint64_t reports, telemetry_bytes;                     /* kept: with all headers, the paper's processing overhead */
+	uint64_t reports, telemetry_bytes;                     /* kept, as frames: the paper's processing overhead */
 	uint64_t reports_collected, telemetry_bytes_collected; /* all that were made; more of policy hawkeye only */
 	uint64_t bandwidth_bytes;                /* reports kept, polling packets and notification packets (IV-B) */
 	uint64_t records;                        /* received, all kinds */
@@ -175,7 +175,7 @@ struct run_overhead {
 	uint64_t left_out;          /* records that were not as they have to be */
 	uint64_t astray;            /* records that the end record counts, and that did not arrive */
 	/*
-	 * Share of what was to be reported that arrived: of the reports' bytes, and of the steps. 1 with nothing lost; 0 of
+	 * Share of what was to be reported that arrived: of the reports, and of the steps. 1 with nothing lost; 0 of
 	 * a truncated stream: not known.
 	 */
 	double completeness;

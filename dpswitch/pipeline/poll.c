@@ -35,25 +35,7 @@ polling_fini(struct polling *polling)
 static void
 poll_record(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t out_port, bool paused, bool repeated)
 {
-	sw->polling.made.packed_bytes += REPORT_PASSAGE_BYTES;
-	if (!(poll->arg & POLL_QUIET))
-		sw->polling.told.packed_bytes += REPORT_PASSAGE_BYTES;
 	polled_record(poll, sw->config->flows, in_port, out_port, paused, repeated, &sw->node.records, poll->time_ps);
-}
-
-/* The switch answers a packet: by one report, if only to say that its ports have answered before. */
-static void
-poll_report(struct sw *sw, const struct pkt *poll)
-{
-	size_t head_bytes = report_head_bytes(sw->node.id, poll->psn, poll->time_ps);
-
-	sw->polling.made.reports++;
-	sw->polling.made.packed_bytes += head_bytes;
-	if (!(poll->arg & POLL_QUIET)) {
-		sw->polling.told.reports++;
-		sw->polling.told.packed_bytes += head_bytes;
-	}
-	sw->polling.due = true;
 }
 
 /* The port answers at the window's end. @param whole  by its rows; else by its present state alone */
@@ -62,7 +44,6 @@ poll_mark(struct switch_port *port, const struct pkt *poll, bool whole)
 {
 	port->polls.asked++;
 	port->polls.event = poll->psn;
-	port->polls.quiet = poll->arg & POLL_QUIET;
 	port->polls.whole |= whole;
 }
 
@@ -161,8 +142,7 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 	uint8_t fresh = polled_fresh(&port->telem.polled, poll->psn, (uint8_t)poll->arg & POLL_BOTH);
 
 	poll_record(sw, poll, in_port, (uint8_t)port_index, epochs_was_paused(&port->telem.epochs), fresh == 0);
-	if (!(poll->arg & POLL_PFC)) /* else switch_poll() follows */
-		poll_report(sw, poll);
+	sw->polling.due = true;
 	if (fresh != 0)
 		poll_mark(port, poll, true);
 }
@@ -198,7 +178,7 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_eg
 	/* The packet itself ends here; what goes on are copies. */
 	sw->node.count.consumed_packets++;
 	sw->node.count.consumed_bytes += poll->wire_bytes;
-	poll_report(sw, poll);
+	sw->polling.due = true;
 	if ((poll->arg & POLL_VICTIM) && victim_egress != SWITCH_EGRESS_DROP)
 		poll_egress(sw, poll, in_port, victim_egress, (uint8_t)poll->arg & POLL_BOTH);
 	if (!(poll->arg & POLL_PFC))

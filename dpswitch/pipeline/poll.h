@@ -15,7 +15,6 @@ struct sw;
 struct port_polls {
 	uint32_t asked; /* reports due at the window's end */
 	uint32_t event;
-	bool quiet; /* that event's polling packet was */
 	bool whole; /* some event asks for more than the present state */
 	/* looked up once a window: telemetry and queues stand still while packets are routed */
 	bool knows_shared, knows_carried, knows_held;
@@ -27,9 +26,8 @@ struct port_polls {
 struct polling {
 	struct pkt *born; /* [SWITCH_MAX_BORN] polling packets made in this window */
 	uint32_t nborn;
-	bool due;                     /* reports, at the window's end */
-	struct report_sum made, told; /* heads and passages of this window, of all packets and of those not quiet */
-	uint64_t *held_bytes;         /* [ports] of one report */
+	bool due;             /* reports, at the window's end */
+	uint64_t *held_bytes; /* [ports] of one report */
 	struct telem_reporter reporter;
 };
 

@@ -19,9 +19,9 @@ sum_held(const struct sw *sw, uint16_t port, uint64_t *held)
 	}
 }
 
-/* @return whether the rows were kept. @param packed_bytes  set to what they take */
-static bool
-report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t now_ps, uint64_t *packed_bytes)
+/* @param asked  by so many polling packets */
+static void
+report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t now_ps, uint32_t asked)
 {
 	struct switch_port *port = &sw->ports[index];
 	struct account_state ingress = account_state_of(&sw->account, index);
@@ -40,52 +40,28 @@ report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t 
 		present.queue_packets += fifo_count(&port->egress.q[prio]);
 		present.queue_bytes += port->egress.q[prio].bytes;
 	}
-	return telem_reply(&port->telem, &sw->polling.reporter, whole ? TELEM_ROWS : TELEM_STATE, &present, event, now_ps,
-			   packed_bytes);
+	telem_reply(&port->telem, &sw->polling.reporter, whole ? TELEM_ROWS : TELEM_STATE, &present, event, now_ps, asked);
 }
 
-/* One report answers one polling packet, whatever ports it concerns; of quiet ones, those whose rows are kept count. */
 void
 switch_report(struct sw *sw, const struct window *window)
 {
-	struct report_sum made = sw->polling.made, kept = sw->polling.told;
-	uint32_t quiet_event = 0;
-
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		struct switch_port *port = &sw->ports[i];
-		uint64_t packed_bytes;
 
 		port->polls.knows_shared = port->polls.knows_carried = port->polls.knows_held = false;
 		if (port->polls.asked == 0)
 			continue;
-		if (report_port(sw, i, port->polls.whole, port->polls.event, window->end_ps, &packed_bytes)) {
-			kept.packed_bytes += packed_bytes;
-			if (port->polls.quiet && port->polls.event != quiet_event) {
-				quiet_event = port->polls.event;
-				kept.packed_bytes += report_head_bytes(sw->node.id, quiet_event, window->end_ps);
-				kept.reports++;
-			}
-		}
-		made.packed_bytes += packed_bytes * port->polls.asked;
+		report_port(sw, i, port->polls.whole, port->polls.event, window->end_ps, port->polls.asked);
 		port->polls.asked = 0;
 		port->polls.whole = false;
 	}
-	report_count_add(&sw->node.count.reports, made, kept);
 	sw->polling.due = false;
-	sw->polling.made = sw->polling.told = (struct report_sum){ 0 };
 }
 
 void
 switch_report_all(struct sw *sw, uint64_t now_ps)
 {
-	struct report_sum made = { report_head_bytes(sw->node.id, 0, now_ps), 1 }, kept = made;
-
-	for (uint16_t i = 0; i < sw->node.nports; i++) {
-		uint64_t packed_bytes;
-
-		if (report_port(sw, i, true, 0, now_ps, &packed_bytes))
-			kept.packed_bytes += packed_bytes;
-		made.packed_bytes += packed_bytes;
-	}
-	report_count_add(&sw->node.count.reports, made, kept);
+	for (uint16_t i = 0; i < sw->node.nports; i++)
+		report_port(sw, i, true, 0, now_ps, 1);
 }

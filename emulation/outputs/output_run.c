@@ -62,11 +62,13 @@ static json_t *
 export_json(const struct emulation *emulation)
 {
 	const struct exporter_stats *stats = &emulation->export;
-	json_t *json = json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes", (json_int_t)stats->all.offered_bytes, "sent_bytes",
-		(json_int_t)stats->all.sent_bytes, "deferred_records", (json_int_t)stats->all.deferred_records,
-		"dropped_records", (json_int_t)stats->all.dropped_records, "peak_bytes_per_s",
-		(json_int_t)exporter_peak(emulation->exporter), "stream_bytes", (json_int_t)stats->stream_bytes);
+	json_t *json =
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes", (json_int_t)stats->offered_bytes,
+			  "sent_bytes", (json_int_t)(stats->frame_bytes + stats->gap_bytes), "offered_records",
+			  (json_int_t)stats->all.offered_records, "sent_records", (json_int_t)stats->all.sent_records,
+			  "deferred_records", (json_int_t)stats->all.deferred_records, "dropped_records",
+			  (json_int_t)stats->all.dropped_records, "peak_bytes_per_s",
+			  (json_int_t)exporter_peak(emulation->exporter), "stream_bytes", (json_int_t)stats->stream_bytes);
 
 	for (const struct output_ops *const *ops = output_registry; *ops != NULL; ops++) {
 		struct output_stats output = exporter_output(emulation->exporter, *ops);

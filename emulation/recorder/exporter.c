@@ -9,10 +9,16 @@
 #include "common/array.h"
 #include "common/record/kinds.h"
 #include "emulation/recorder/bucket.h"
+#include "emulation/recorder/framing.h"
 #include "emulation/recorder/gaps.h"
 #include "emulation/recorder/recmerge.h"
 #include "emulation/recorder/recqueue.h"
 #include "emulation/recorder/sink.h"
+
+/* Of the bucket, for what is told at the end. */
+#define RESERVE_BYTES (REC_REPORT_KINDS * sizeof(struct rec_gap))
+
+_Static_assert(EXPORTER_BURST_MIN >= REC_FRAME_MAX_BYTES + 2 * RESERVE_BYTES, "any frame leaves in the end");
 
 struct exporter {
 	struct recmerge merge;
@@ -23,8 +29,12 @@ struct exporter {
 	uint64_t queue_bytes;
 	struct gaps gaps;
 	struct exporter_count counts[RECORD_KINDS]; /* by enum rec_type */
-	uint64_t sent_bytes, header_bytes;
+	struct framing framing;                     /* of a group, or of what waits */
+	uint64_t ready_ps;      /* when the first frame of what waits may leave, if it is known: else 0 */
+	uint32_t ready_records; /* in it */
+	uint64_t offered_bytes, reports, report_bytes, frames, frame_bytes, header_bytes;
 	uint64_t peak_interval, interval_bytes, peak_bytes;
+	uint64_t paced_ps;          /* up to then everything was flushed */
 	uint32_t seq;               /* of records that the exporter itself makes */
 	struct record_check *check; /* NULL: nobody wants to know what is described */
 };
@@ -32,11 +42,12 @@ struct exporter {
 static void offer_until(struct exporter *e, uint64_t before_ps);
 static size_t same_time(const struct exporter *e, size_t first, size_t end);
 static void offer_group(struct exporter *e, size_t first, size_t end);
-static void count_offered(struct exporter *e, const struct rec_hdr *hdr);
-static void enqueue(struct exporter *e, const struct rec_hdr *hdr);
-static void shrink(struct exporter *e, uint32_t for_class, uint64_t limit_bytes);
+static void count_offered(struct exporter *e, uint64_t time_ps);
+static void shrink(struct exporter *e, uint64_t limit_bytes);
 static void drain(struct exporter *e, uint64_t until_ps);
-static void send_record(struct exporter *e, const struct rec_hdr *hdr, uint64_t now_ps);
+static uint32_t frame_waiting(struct exporter *e, uint32_t most, uint64_t sent_ps);
+static void send_frames(struct exporter *e, uint64_t now_ps);
+static void count_sent(struct exporter *e, const struct rec_hdr *hdr, uint64_t now_ps);
 static void drop(struct exporter *e, const struct rec_hdr *hdr);
 static void send_gaps(struct exporter *e, uint64_t now_ps);
 static void put_own(struct exporter *e, void *rec, uint16_t type, size_t size_bytes, uint64_t time_ps);
@@ -71,6 +82,7 @@ exporter_destroy(struct exporter *e)
 	if (e == NULL)
 		return;
 	sink_fini(&e->sink);
+	framing_fini(&e->framing);
 	recqueue_fini(&e->queue);
 	recmerge_fini(&e->merge);
 	free(e);
@@ -112,6 +124,10 @@ exporter_advance(struct exporter *e, uint64_t now_ps)
 {
 	offer_until(e, now_ps);
 	drain(e, now_ps);
+	if (now_ps - e->paced_ps >= EXPORTER_PACE_PS) {
+		e->paced_ps = now_ps;
+		sink_flush(&e->sink);
+	}
 }
 
 void
@@ -133,12 +149,17 @@ exporter_finish(struct exporter *e, struct rec_end *end)
 		drop(e, hdr);
 		recqueue_pop(&e->queue, class);
 	}
+	if (e->limited)
+		bucket_take(&e->bucket, e->gaps.due_bytes);
 	send_gaps(e, end->end_ps);
 	exporter_stats(e, &stats);
-	assert(stats.all.offered_bytes == stats.all.sent_bytes + stats.all.dropped_bytes);
 	assert(stats.all.offered_records == stats.all.sent_records + stats.all.dropped_records);
-	end->offered_bytes = stats.all.offered_bytes;
-	end->sent_bytes = stats.all.sent_bytes;
+	end->offered_bytes = stats.offered_bytes;
+	end->sent_bytes = stats.frame_bytes + stats.gap_bytes;
+	end->kept_reports = stats.reports;
+	end->kept_bytes = stats.report_bytes;
+	end->collected_reports += stats.reports;
+	end->collected_bytes += stats.report_bytes;
 	end->offered_records = stats.all.offered_records;
 	end->sent_records = stats.all.sent_records;
 	end->deferred_records = stats.all.deferred_records;
@@ -178,121 +199,139 @@ same_time(const struct exporter *e, size_t first, size_t end)
 static void
 offer_group(struct exporter *e, size_t first, size_t end)
 {
-	uint64_t time_ps = e->merge.refs[first].time_ps, bytes = 0;
+	uint64_t time_ps = e->merge.refs[first].time_ps;
 
 	drain(e, time_ps);
+	framing_begin(&e->framing, time_ps);
 	for (size_t i = first; i < end; i++) {
 		const struct rec_hdr *hdr = recmerge_at(&e->merge, i);
 
-		count_offered(e, hdr);
-		bytes += hdr->size;
+		assert(record_is_report(hdr->type));
+		e->counts[hdr->type].offered_records++;
+		framing_add(&e->framing, hdr);
 	}
-	if (!e->limited || (e->queue.records == 0 && bytes + e->gaps.due_bytes <= bucket_bytes(&e->bucket))) {
+	framing_end(&e->framing);
+	count_offered(e, time_ps);
+	if (!e->limited ||
+	    (e->queue.records == 0 && e->framing.bytes + e->gaps.due_bytes + RESERVE_BYTES <= bucket_bytes(&e->bucket))) {
+		send_frames(e, time_ps);
 		for (size_t i = first; i < end; i++)
-			send_record(e, recmerge_at(&e->merge, i), time_ps);
+			count_sent(e, recmerge_at(&e->merge, i), time_ps);
 		return;
 	}
-	for (size_t i = first; i < end; i++)
-		enqueue(e, recmerge_at(&e->merge, i));
+	for (size_t i = first; i < end; i++) {
+		const struct rec_hdr *hdr = recmerge_at(&e->merge, i);
+
+		recqueue_put(&e->queue, record_kinds[hdr->type].relevance, hdr);
+	}
+	e->ready_ps = 0;
 	drain(e, time_ps);
-	shrink(e, 0, e->queue_bytes);
+	shrink(e, e->queue_bytes);
 }
 
+/* What was offered last is framed. */
 static void
-count_offered(struct exporter *e, const struct rec_hdr *hdr)
+count_offered(struct exporter *e, uint64_t time_ps)
 {
-	uint64_t interval = hdr->time_ps / EXPORTER_PEAK_PS;
+	uint64_t interval = time_ps / EXPORTER_PEAK_PS;
 
-	assert(record_is_report(hdr->type));
-	e->counts[hdr->type].offered_records++;
-	e->counts[hdr->type].offered_bytes += hdr->size;
+	e->offered_bytes += e->framing.bytes;
+	e->reports += e->framing.telemetry_frames;
+	e->report_bytes += e->framing.telemetry_bytes;
 	if (interval != e->peak_interval) {
 		e->peak_interval = interval;
 		e->interval_bytes = 0;
 	}
-	e->interval_bytes += hdr->size;
+	e->interval_bytes += e->framing.bytes;
 	if (e->interval_bytes > e->peak_bytes)
 		e->peak_bytes = e->interval_bytes;
 }
 
-/* May exceed the queue's limit by what the bucket can take at once; drain() and shrink() follow. */
+/* Gives up what is least relevant, the oldest first. */
 static void
-enqueue(struct exporter *e, const struct rec_hdr *hdr)
-{
-	uint32_t class = record_kinds[hdr->type].relevance;
-	uint64_t limit_bytes = e->queue_bytes + bucket_bytes(&e->bucket);
-
-	if (hdr->size > limit_bytes || hdr->size + REC_REPORT_KINDS * sizeof(struct rec_gap) > e->bucket.burst_bytes) {
-		drop(e, hdr);
-		return;
-	}
-	shrink(e, class, limit_bytes - hdr->size);
-	if (e->queue.bytes + hdr->size <= limit_bytes)
-		recqueue_put(&e->queue, class, hdr);
-	else
-		drop(e, hdr);
-}
-
-/* Gives up what is least relevant, but nothing that is more relevant than for_class. */
-static void
-shrink(struct exporter *e, uint32_t for_class, uint64_t limit_bytes)
+shrink(struct exporter *e, uint64_t limit_bytes)
 {
 	while (e->queue.bytes > limit_bytes) {
 		uint32_t class;
-		const struct rec_hdr *victim = recqueue_victim(&e->queue, for_class, &class);
+		const struct rec_hdr *victim = recqueue_victim(&e->queue, &class);
 
-		if (victim == NULL)
-			return;
 		drop(e, victim);
 		recqueue_pop(&e->queue, class);
+		e->ready_ps = 0;
 	}
 }
 
-/* Sends what waits, each record at the time at which the budget allows it. */
+/* Sends what waits, each frame of it at the time at which the budget allows it. */
 static void
 drain(struct exporter *e, uint64_t until_ps)
 {
-	const struct rec_hdr *hdr;
-	uint32_t class;
-
 	if (!e->limited)
 		return;
-	while ((hdr = recqueue_head(&e->queue, &class)) != NULL) {
-		uint64_t ready_ps = bucket_ready_ps(&e->bucket, hdr->size + gaps_toll(&e->gaps, e->sent_bytes));
-
-		if (ready_ps > until_ps)
+	while (e->queue.records != 0) {
+		if (e->ready_ps == 0) { /* what time it is adds little to a frame: as if it were the latest there is */
+			e->ready_records = frame_waiting(e, UINT32_MAX, RECORD_MAX_PS);
+			e->ready_ps = bucket_ready_ps(&e->bucket, e->framing.bytes + RESERVE_BYTES +
+									  gaps_toll(&e->gaps, e->frame_bytes));
+		}
+		if (e->ready_ps > until_ps)
 			break;
-		bucket_fill(&e->bucket, ready_ps);
-		send_record(e, hdr, ready_ps);
-		recqueue_pop(&e->queue, class);
+		bucket_fill(&e->bucket, e->ready_ps);
+		frame_waiting(e, e->ready_records, e->ready_ps);
+		send_frames(e, e->ready_ps);
+		for (uint32_t i = 0; i < e->ready_records; i++) {
+			uint32_t class;
+
+			count_sent(e, recqueue_head(&e->queue, &class), e->ready_ps);
+			recqueue_pop(&e->queue, class);
+		}
+		e->ready_ps = 0;
 	}
 	bucket_fill(&e->bucket, until_ps);
 }
 
-static void
-send_record(struct exporter *e, const struct rec_hdr *hdr, uint64_t now_ps)
+/* Frames what waits, in order of relevance, as far as one frame goes. @return how many records are in it */
+static uint32_t
+frame_waiting(struct exporter *e, uint32_t most, uint64_t sent_ps)
 {
-	struct exporter_count *count = &e->counts[hdr->type];
-	uint64_t toll_bytes = gaps_toll(&e->gaps, e->sent_bytes);
+	struct recqueue_walk walk = { 0 };
+	const struct rec_hdr *hdr;
+	uint32_t count = 0;
+
+	framing_begin(&e->framing, sent_ps);
+	while (count < most && (hdr = recqueue_next(&e->queue, &walk)) != NULL && recframe_put(&e->framing.open, hdr))
+		count++;
+	framing_end(&e->framing);
+	return count;
+}
+
+/* What is framed, behind what is to be told of losses. */
+static void
+send_frames(struct exporter *e, uint64_t now_ps)
+{
+	uint64_t toll_bytes = gaps_toll(&e->gaps, e->frame_bytes);
+	const struct rec_hdr *frame;
 
 	if (toll_bytes > 0)
 		send_gaps(e, now_ps);
 	if (e->limited)
-		bucket_take(&e->bucket, hdr->size + toll_bytes);
-	sink_put(&e->sink, hdr);
-	count->sent_records++;
-	count->sent_bytes += hdr->size;
-	count->deferred_records += now_ps > hdr->time_ps;
-	e->sent_bytes += hdr->size;
+		bucket_take(&e->bucket, e->framing.bytes + toll_bytes);
+	for (size_t at = 0; (frame = framing_next(&e->framing, &at)) != NULL;)
+		sink_put(&e->sink, frame);
+	e->frames += e->framing.frames;
+	e->frame_bytes += e->framing.bytes;
+}
+
+static void
+count_sent(struct exporter *e, const struct rec_hdr *hdr, uint64_t now_ps)
+{
+	e->counts[hdr->type].sent_records++;
+	e->counts[hdr->type].deferred_records += now_ps > hdr->time_ps;
 }
 
 static void
 drop(struct exporter *e, const struct rec_hdr *hdr)
 {
-	struct exporter_count *count = &e->counts[hdr->type];
-
-	count->dropped_records++;
-	count->dropped_bytes += hdr->size;
+	e->counts[hdr->type].dropped_records++;
 	gaps_note(&e->gaps, hdr);
 }
 
@@ -327,21 +366,23 @@ exporter_stats(const struct exporter *e, struct exporter_stats *stats)
 	*stats = (struct exporter_stats){
 		.waiting_records = e->queue.records,
 		.waiting_bytes = e->queue.bytes,
-		.header_bytes = e->header_bytes,
+		.offered_bytes = e->offered_bytes,
+		.reports = e->reports,
+		.report_bytes = e->report_bytes,
+		.frames = e->frames,
+		.frame_bytes = e->frame_bytes,
 		.gap_records = e->gaps.told_records,
 		.gap_bytes = e->gaps.told_bytes,
-		.stream_bytes = e->sent_bytes + e->header_bytes + e->gaps.told_bytes,
+		.header_bytes = e->header_bytes,
+		.stream_bytes = e->frame_bytes + e->header_bytes + e->gaps.told_bytes,
 	};
 	for (uint32_t i = 0; i < RECORD_KINDS; i++) {
 		const struct exporter_count *count = &e->counts[i];
 
 		stats->kinds[i] = *count;
 		stats->all.offered_records += count->offered_records;
-		stats->all.offered_bytes += count->offered_bytes;
 		stats->all.sent_records += count->sent_records;
-		stats->all.sent_bytes += count->sent_bytes;
 		stats->all.dropped_records += count->dropped_records;
-		stats->all.dropped_bytes += count->dropped_bytes;
 		stats->all.deferred_records += count->deferred_records;
 	}
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The exporter: takes what nodes report, puts it into one order and sends it under a fixed budget to its outputs, such as
- * the analyzer and the recording.
+ * The exporter: takes what nodes report, puts it into one order and sends it, packed into frames (common/record/frame.h),
+ * under a fixed budget to its outputs, such as the analyzer and the recording.
  *
  * Order. Records are offered by (time, node, sequence). While the budget suffices they leave in that order, each at
  * its own time. Under pressure they leave by relevance (common/wire/record.h), oldest first within a class: a record may
  * then appear on the stream later than its time, behind younger ones, and a reader must go by the times in it.
  *
- * Budget. A token bucket in the run's own time; how often exporter_advance() is called changes nothing. What cannot
- * leave waits in a bounded queue; when that is full the oldest of the least relevant goes. What is lost is counted by
- * kind and told in the stream (REC_GAP) before the next record that is sent, as long as such records take no more than
- * an eighth of the bytes, else later; all of it is told before REC_END. REC_GAP records are paid for from the budget.
- * What is configured (REC_RUN .. REC_ECMP), REC_END and the gaps told at the end are not.
+ * Budget. A token bucket in the run's own time, of bytes as they are sent: frames with their headers, and REC_GAP. The
+ * time in a frame's header is when the bucket let it go: by these times no span of the run has more bytes than the burst
+ * and what the budget gives in it; how often exporter_advance() is called changes nothing. What cannot leave waits in a
+ * bounded queue; when that is full the oldest of the least relevant goes. What is lost is counted by kind and told in the
+ * stream (REC_GAP) before the next frame, as long as such records take no more than an eighth of the bytes, else later;
+ * all of it is told before REC_END, for which so much of the bucket is never used else. What is configured (REC_RUN ..
+ * REC_ECMP), sent before the run, and REC_END, after it, are not paid for.
  *
- * After each call: offered = sent + dropped + waiting, in records and in bytes.
+ * After each call: offered = sent + dropped + waiting, in records.
  */
 #pragma once
 
@@ -30,7 +32,10 @@
 #include "emulation/recorder/gaps.h"
 #include "emulation/recorder/output.h"
 
-#define EXPORTER_BURST_MIN 1024
+/* A frame, what is told of losses before it, and as much again at the end. */
+#define EXPORTER_BURST_MIN 4096
+/* An output gets what is sent when so much of the run's time is over, if not sooner. */
+#define EXPORTER_PACE_PS 1000000000ULL
 /* exporter_peak() is the largest sum over intervals of this length. */
 #define EXPORTER_PEAK_PS 1000000000ULL
 
@@ -39,25 +44,26 @@ struct exporter_config {
 	struct cfg_where where;
 	uint64_t budget;      /* bytes a second; 0: unlimited */
 	uint64_t burst_bytes; /* 0: what the budget gives in EXPORTER_PEAK_PS, at least EXPORTER_BURST_MIN */
-	uint64_t queue_bytes; /* most that may wait */
+	uint64_t queue_bytes; /* most that may wait, not packed */
 };
 
 extern const struct cfg_table exporter_cfg_table;
 
 struct exporter_count {
-	uint64_t offered_records, offered_bytes;
-	uint64_t sent_records, sent_bytes;
-	uint64_t dropped_records, dropped_bytes;
+	uint64_t offered_records, sent_records, dropped_records;
 	uint64_t deferred_records; /* sent, but later than their own time */
 };
 
 struct exporter_stats {
 	struct exporter_count all;
 	struct exporter_count kinds[RECORD_KINDS]; /* by enum rec_type, of kinds that the budget rules */
-	uint64_t waiting_records, waiting_bytes;
-	uint64_t header_bytes;           /* stream header, configuration and REC_END: outside the budget */
-	uint64_t gap_records, gap_bytes; /* REC_GAP sent */
-	uint64_t stream_bytes;           /* the whole stream: sent + header + gap bytes */
+	uint64_t waiting_records, waiting_bytes;   /* bytes as they wait, not packed */
+	uint64_t offered_bytes;                    /* that frames of all that was offered take when they leave at once */
+	uint64_t reports, report_bytes;            /* frames of switches and NICs among those */
+	uint64_t frames, frame_bytes;              /* sent */
+	uint64_t gap_records, gap_bytes;           /* REC_GAP sent */
+	uint64_t header_bytes;                     /* stream header, configuration and REC_END: outside the budget */
+	uint64_t stream_bytes;                     /* the whole stream: frames, gaps and header bytes */
 };
 
 struct exporter;
@@ -115,7 +121,7 @@ void exporter_flush(struct exporter *exporter);
 /*
  * Ends the stream: sends what the budget allows until end_ps, gives up what still waits, tells all gaps, then sends
  * end with the exporter's own counts filled in, and closes the outputs. Once, after the last collection.
- * @param end  REC_END: reason, at_node, end_ps and the packet counts filled by the caller
+ * @param end  REC_END: reason, at_node, end_ps, the packet counts and the reports collected but not kept filled by the caller
  */
 void exporter_finish(struct exporter *exporter, struct rec_end *end);
 

@@ -9,7 +9,7 @@ static const struct cfg_field exporter_fields[] = {
 	{ "budget", CFG_BYTES, offsetof(struct exporter_config, budget), "0", 0, 0, NULL,
 	  "Bytes a second, in the run's own time, that telemetry may take on its way to the analyzer. 0: unlimited." },
 	{ "burst", CFG_BYTES, offsetof(struct exporter_config, burst_bytes), "0", 0, 1 << 30, NULL,
-	  "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least 1024." },
+	  "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least 4096." },
 	{ "queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), "1MB", 0, 1 << 30, NULL,
 	  "Bytes that may wait for the budget; what exceeds it is dropped, the least relevant first, and counted." },
 };
@@ -27,7 +27,7 @@ exporter_check(const struct exporter_config *config, struct err *err)
 {
 	if (config->burst_bytes == 0 || config->burst_bytes >= EXPORTER_BURST_MIN)
 		return 0;
-	return err_set(err, -EINVAL, "%s:%d: exporter.burst = %llu B holds no record: at least %d, or 0 for a default",
+	return err_set(err, -EINVAL, "%s:%d: exporter.burst = %llu B holds no frame: at least %d, or 0 for a default",
 		       config->where.file != NULL ? config->where.file : "exporter", config->where.line,
 		       (unsigned long long)config->burst_bytes, EXPORTER_BURST_MIN);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emulation/recorder/output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "common/record/kinds.h"
+#include "common/record/frame.h"
+#include "common/wire/record.h"
 
 /* Of its own REC_GAP: the exporter numbers its from 0. */
 #define FIRST_GAP_SEQ 0x80000000u
@@ -63,12 +65,20 @@ output_close(struct output *output, bool (*hurried)(void))
 static void
 drop(struct output *output, const struct rec_hdr *hdr)
 {
+	struct recframe_reader reader;
+	const struct rec_hdr *rec;
+	struct err err = { "" };
+
 	if (hdr->type == REC_GAP) {
 		gaps_note_gap(&output->gaps, (const struct rec_gap *)(const void *)hdr);
 		return;
 	}
-	gaps_note(&output->gaps, hdr);
-	output->dropped_records++;
+	assert(hdr->type == REC_FRAME);
+	recframe_open(&reader, hdr);
+	while (recframe_next(&reader, &rec, &err) > 0) {
+		gaps_note(&output->gaps, rec);
+		output->dropped_records++;
+	}
 	output->dropped_bytes += hdr->size;
 }
 
@@ -101,7 +111,7 @@ end_of(const struct output *output, const struct rec_hdr *hdr)
 static bool
 may_drop(const struct output *output, const struct rec_hdr *hdr, bool real_time)
 {
-	return output->ops->on_full[real_time] == OUTPUT_DROP && (hdr->type == REC_GAP || record_is_report(hdr->type));
+	return output->ops->on_full[real_time] == OUTPUT_DROP && (hdr->type == REC_GAP || hdr->type == REC_FRAME);
 }
 
 void

@@ -60,7 +60,7 @@ struct output {
 	uint64_t give_up_ns;
 	struct gaps gaps; /* what it lacks and has not been told of */
 	uint32_t gap_seq;
-	uint64_t dropped_records, dropped_bytes;
+	uint64_t dropped_records, dropped_bytes; /* bytes of frames */
 };
 
 /* Zeroed: an output that there is not. */

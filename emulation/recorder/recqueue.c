@@ -50,9 +50,25 @@ recqueue_head(const struct recqueue *queue, uint32_t *class)
 }
 
 const struct rec_hdr *
-recqueue_victim(const struct recqueue *queue, uint32_t for_class, uint32_t *class)
+recqueue_next(const struct recqueue *queue, struct recqueue_walk *walk)
 {
-	for (uint32_t i = RECQUEUE_CLASSES; i-- > for_class;) {
+	for (; walk->class < RECQUEUE_CLASSES; walk->class ++, walk->bytes = 0) {
+		const struct recqueue_class *c = &queue->classes[walk->class];
+		const struct rec_hdr *hdr;
+
+		if (c->head_bytes + walk->bytes == c->tail_bytes)
+			continue;
+		hdr = (const struct rec_hdr *)(const void *)(c->data + c->head_bytes + walk->bytes);
+		walk->bytes += hdr->size;
+		return hdr;
+	}
+	return NULL;
+}
+
+const struct rec_hdr *
+recqueue_victim(const struct recqueue *queue, uint32_t *class)
+{
+	for (uint32_t i = RECQUEUE_CLASSES; i-- > 0;) {
 		const struct rec_hdr *hdr = oldest(&queue->classes[i]);
 
 		if (hdr != NULL) {

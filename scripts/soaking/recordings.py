@@ -4,7 +4,7 @@ import checks
 import record_layout
 import scenarios
 from case import Failure, Refused
-from record_layout import HEADER, HEADER_BYTES, STREAM, STREAM_BYTES, records, type_of
+from record_layout import HEADER, HEADER_BYTES, STREAM, STREAM_BYTES, pieces, records, type_of
 
 KINDS = record_layout.kinds()
 BASES = 24          # recordings that are changed
@@ -130,10 +130,10 @@ class Recording:
 
 
 def cut(rng, data):
-    """Cut where a disk was full or a program was killed: between records, within one, within the header."""
+    """Cut where a disk was full or a program was killed: between records and frames, within one, within the header."""
     whole, at = [STREAM_BYTES], STREAM_BYTES
-    for record in records(data):
-        at += len(record)
+    for piece in pieces(data):
+        at += len(piece)
         whole.append(at)
     place = rng.choice((rng.choice(whole), rng.choice(whole) + rng.randrange(1, HEADER_BYTES), rng.randrange(len(data) + 1),
                         rng.randrange(STREAM_BYTES + 1), 0))

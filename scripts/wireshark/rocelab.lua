@@ -11,11 +11,13 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 2, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 3, 16, 24
+local FRAME, FRAME_TUPLES, ROCE_PORT = 64, 64, 4791
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
 -- Of each record: name, size, fields behind the header. Types: u8 u16 u32 u64, s32 (a name of 32 bytes), ip, ps (a time),
--- tuple (a flow). A field "reserved" is skipped.
+-- tuple (a flow). A field "reserved" is skipped. In frames those with + are counts, those with - end what the field before
+-- begins.
 local RECORDS = {
   [1] = { "run", 112, "name:s32 policy:u32 detections:u32 rtt_percent:u32 epochs_kept:u32 epoch_ps:ps budget_bps:u64 " ..
           "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u32 jitter_ps:ps" },
@@ -37,18 +39,19 @@ local RECORDS = {
   [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 rank:u32" },
   [32] = { "poll", 56, "victim:tuple in_port:u16 out_port:u16 flags:u16 out_paused:u8 repeated:u8 ttl:u32 " ..
            "reserved:u32" },
-  [33] = { "port_row", 160, "port:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32 from_ps:ps " ..
-           "to_ps:ps packets:u64 bytes:u64 depth_sum:u64 paused_packets:u64 pause_ps:ps paused_since_ps:ps " ..
-           "queue_packets:u64 queue_bytes:u64 ingress_bytes:u64 ingress_xoff_bytes:u64 pausing_since_ps:ps " ..
+  [33] = { "port_row", 160, "port:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32- from_ps:ps " ..
+           "to_ps:ps- packets:u64+ bytes:u64+ depth_sum:u64+ paused_packets:u64+ pause_ps:ps paused_since_ps:ps " ..
+           "queue_packets:u64+ queue_bytes:u64+ ingress_bytes:u64+ ingress_xoff_bytes:u64 pausing_since_ps:ps " ..
            "pausing:u32 pauses_received:u32 pauses_sent:u32 state_only:u32" },
-  [34] = { "flow_row", 88, "flow:tuple port:u16 in_port:u16 epoch_first:u32 epoch_last:u32 queue_packets:u32 " ..
-           "packets:u64 bytes:u64 depth_sum:u64 paused_packets:u64" },
-  [35] = { "meter_row", 56, "in_port:u16 port:u16 epoch_first:u32 epoch_last:u32 reserved:u32 bytes:u64 " ..
-           "held_bytes:u64" },
-  [36] = { "matrix_row", 80, "flow:tuple other:tuple port:u16 reserved16:u16 epoch_first:u32 epoch_last:u32 " ..
-           "reserved:u32 ahead:u64" },
-  [37] = { "drop_row", 80, "last:tuple port:u16 reason:u16 reserved:u32 packets:u64 bytes:u64 first_ps:ps last_ps:ps" },
-  [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64 from_ps:ps to_ps:ps" },
+  [34] = { "flow_row", 88, "flow:tuple port:u16 in_port:u16 epoch_first:u32 epoch_last:u32- queue_packets:u32 " ..
+           "packets:u64+ bytes:u64+ depth_sum:u64+ paused_packets:u64+" },
+  [35] = { "meter_row", 56, "in_port:u16 port:u16 epoch_first:u32 epoch_last:u32- reserved:u32 bytes:u64+ " ..
+           "held_bytes:u64+" },
+  [36] = { "matrix_row", 80, "flow:tuple other:tuple port:u16 reserved16:u16 epoch_first:u32 epoch_last:u32- " ..
+           "reserved:u32 ahead:u64+" },
+  [37] = { "drop_row", 80, "last:tuple port:u16 reason:u16 reserved:u32 packets:u64+ bytes:u64+ first_ps:ps " ..
+           "last_ps:ps-" },
+  [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64+ from_ps:ps to_ps:ps" },
   [49] = { "end", 160, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 " ..
            "offered_records:u64 sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 " ..
            "polling_bytes:u64 notification_packets:u64 notification_bytes:u64 detections:u64 kept_reports:u64 " ..
@@ -151,6 +154,9 @@ stream.fields.node = ProtoField.uint32("rocelab.node", "Node")
 stream.fields.time = ProtoField.uint64("rocelab.time_ps", "Time", base.UNIT_STRING, { " ps" })
 stream.fields.seq = ProtoField.uint32("rocelab.seq", "Sequence number of the node")
 stream.fields.event = ProtoField.uint32("rocelab.event", "Polling event", base.HEX)
+stream.fields.frame = ProtoField.uint16("rocelab.frame.size", "Frame", base.UNIT_STRING, { " B of packed records" })
+stream.fields.sent = ProtoField.uint64("rocelab.frame.sent_ps", "Sent", base.UNIT_STRING, { " ps" })
+stream.fields.frame_node = ProtoField.uint32("rocelab.frame.node", "Node")
 stream.experts.bad = ProtoExpert.new("rocelab.bad", "No record of this version", expert.group.MALFORMED,
                                      expert.severity.ERROR)
 
@@ -168,12 +174,14 @@ local function make_field(record, name, kind)
   return ProtoField["uint" .. kind:sub(2)](filter, label, base.DEC, VALUES[record .. "." .. name])
 end
 
-local layouts = {}
+local layouts, packs = {}, {}
 for number, record in pairs(RECORDS) do
-  local layout, at = {}, HEADER_BYTES
+  local layout, packed, at = {}, {}, HEADER_BYTES
 
-  for name, kind in record[3]:gmatch("(%S+):(%S+)") do
+  for name, kind, mark in record[3]:gmatch("(%S+):(%w+)(%p?)") do
     local key = record[1] .. "_" .. name
+
+    packed[#packed + 1] = { at = at, bytes = WIDTHS[kind], tuple = kind == "tuple", mark = mark }
 
     if not name:match("^reserved") then
       if kind == "tuple" then
@@ -196,7 +204,7 @@ for number, record in pairs(RECORDS) do
     at = at + WIDTHS[kind]
   end
   assert(at == record[2], record[1] .. ": fields and size disagree")
-  layouts[number] = layout
+  layouts[number], packs[number] = layout, packed
 end
 
 local function tuple_text(range)
@@ -252,6 +260,110 @@ local function dissect_record(tvb, tree)
   return text
 end
 
+-- A frame of packed records (common/record/frame.h). Numbers are UInt64.
+
+local function number(frame)
+  local value, shift, byte = UInt64(0), 0, nil
+
+  repeat
+    byte = frame.tvb(frame.at, 1):uint()
+    frame.at = frame.at + 1
+    value = value:bor(UInt64(byte % 128):lshift(shift))
+    shift = shift + 7
+  until byte < 128
+  return value
+end
+
+local function change(frame)
+  local told = number(frame)
+  local half = told:rshift(1)
+
+  return told:band(1) == UInt64(0) and half or half:bnot()
+end
+
+local function to_bytes(value, width)
+  return Struct.pack("<E", value):sub(1, width)
+end
+
+local function from_bytes(bytes)
+  return (Struct.unpack("<E", bytes .. string.rep("\0", 8 - #bytes)))
+end
+
+local function tuple(frame)
+  local index = number(frame):tonumber()
+
+  if index > 0 then
+    return frame.tuples[index]
+  end
+  frame.src = frame.src:bxor(number(frame))
+  local dst, sport, dport = number(frame):bxor(frame.src), number(frame), number(frame):bxor(UInt64(ROCE_PORT))
+  local told = to_bytes(frame.src, 4) .. to_bytes(dst, 4) .. to_bytes(sport, 2) .. to_bytes(dport, 2) ..
+               to_bytes(number(frame), 4)
+
+  if #frame.tuples < FRAME_TUPLES then
+    frame.tuples[#frame.tuples + 1] = told
+  end
+  return told
+end
+
+local function one_of_frame(frame)
+  local type = frame.tvb(frame.at, 1):uint()
+  frame.at, frame.seq = frame.at + 1, frame.seq + 1
+  if type >= 128 then
+    type = type - 128
+    frame.time, frame.seq, frame.event = frame.time + change(frame), frame.seq + change(frame), frame.event + change(frame)
+  end
+  local size, parts, before = RECORDS[type][2], {}, frame.latest[type]
+  local map = number(frame):tonumber()
+  local last, last_before = UInt64(0), UInt64(0)
+
+  for i, field in ipairs(packs[type]) do
+    local told, old = math.floor(map / 2 ^ (i - 1)) % 2 == 1, before and before[i] or string.rep("\0", field.bytes)
+
+    if field.tuple then
+      parts[i] = told and tuple(frame) or old
+    else
+      local value = field.mark == "+" and UInt64(0) or from_bytes(old)
+
+      if field.mark == "-" then
+        value = value + last - last_before
+      end
+      if told then
+        value = value + (field.mark == "+" and number(frame) or change(frame))
+      end
+      parts[i] = to_bytes(value, field.bytes)
+      last, last_before = from_bytes(parts[i]), from_bytes(old)
+    end
+  end
+  frame.latest[type] = parts
+  return Struct.pack("<I2I2I4E", type, size, frame.node, frame.time) .. to_bytes(frame.seq, 4) .. to_bytes(frame.event, 4) ..
+         table.concat(parts)
+end
+
+local function dissect_frame(tvb, tree)
+  local t, count = tree:add(stream, tvb()), 0
+  local frame = { tvb = tvb, at = HEADER_BYTES, node = tvb(4, 4):le_uint(), time = tvb(8, 8):le_uint64(),
+                  seq = UInt64(tvb(16, 4):le_uint()) - 1, event = UInt64(tvb(20, 4):le_uint()), src = UInt64(0),
+                  latest = {}, tuples = {} }
+
+  t:add_le(stream.fields.frame, tvb(2, 2))
+  t:add_le(stream.fields.frame_node, tvb(4, 4))
+  t:add_le(stream.fields.sent, tvb(8, 8))
+  while frame.at < tvb:len() do
+    local fits, record = pcall(one_of_frame, frame)
+
+    if not fits then
+      t:add_proto_expert_info(stream.experts.bad)
+      break
+    end
+    dissect_record(ByteArray.new(record, true):tvb("Record"), t)
+    count = count + 1
+  end
+  local text = string.format("%d of node %d", count, frame.node)
+  t:append_text(": " .. text)
+  return text
+end
+
 local function is_stream_header(range)
   return range(0, 8):string() == MAGIC
 end
@@ -267,9 +379,10 @@ local function dissect_stream_header(tvb, tree)
   return "stream of version " .. tvb(8, 4):le_uint()
 end
 
--- One record, or the header of the stream, from a segment or a file.
+-- One record, a frame of some, or the header of the stream, from a segment or a file.
 local function dissect_piece(tvb, pinfo, tree)
-  local text = is_stream_header(tvb) and dissect_stream_header(tvb, tree) or dissect_record(tvb, tree)
+  local text = is_stream_header(tvb) and dissect_stream_header(tvb, tree) or
+               tvb(0, 2):le_uint() == FRAME and dissect_frame(tvb, tree) or dissect_record(tvb, tree)
 
   pinfo.cols.protocol = "rocelab"
   pinfo.cols.info:append((tostring(pinfo.cols.info) ~= "" and "; " or "") .. text)
@@ -282,7 +395,7 @@ local function piece_bytes(tvb, pinfo, offset)
   end
   local size = tvb:range(offset + 2, 2):le_uint()
   -- what cannot be a record ends the walk through this segment
-  return size >= HEADER_BYTES and size % 8 == 0 and size or tvb:len() - offset
+  return size >= HEADER_BYTES and size < 2048 and size or tvb:len() - offset
 end
 
 local function dissect_segment(tvb, pinfo, tree)
@@ -307,7 +420,7 @@ stream:register_heuristic("tcp", function(tvb, pinfo, tree)
 end)
 DissectorTable.get("tcp.port"):add_for_decode_as(stream)
 
--- records.bin as a file: one packet a record, at the time it was reported.
+-- records.bin as a file: one packet a record or frame, at the time it was sent.
 
 local reader = FileHandler.new("rocelab records", "rocelab", "Telemetry that rocelab recorded", "rms")
 

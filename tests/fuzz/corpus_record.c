@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/record/frame.h"
+#include "common/record/kinds.h"
 #include "common/wire/detection.h"
 #include "common/wire/drop.h"
 #include "common/wire/ending.h"
@@ -12,7 +14,7 @@
 
 /* Appends to a stream under construction. */
 struct stream {
-	uint8_t bytes[8192];
+	uint8_t bytes[8192] __attribute__((aligned(8)));
 	size_t used_bytes;
 };
 
@@ -154,16 +156,46 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	append(s, &end, REC_END, sizeof(end), REC_NONE);
 }
 
+/* The same with reports in frames. */
+static void
+pack(struct stream *to, const struct stream *from)
+{
+	static struct recframe frame;
+
+	memcpy(to->bytes, from->bytes, sizeof(struct rec_stream));
+	to->used_bytes = sizeof(struct rec_stream);
+	recframe_begin(&frame, 1ULL << 40);
+	for (size_t at = sizeof(struct rec_stream); at < from->used_bytes;) {
+		const struct rec_hdr *rec = (const void *)(from->bytes + at);
+		bool packed = record_is_report(rec->type) && recframe_put(&frame, rec);
+
+		if (!packed && frame.records != 0) {
+			memcpy(to->bytes + to->used_bytes, recframe_end(&frame), frame.used_bytes);
+			to->used_bytes += frame.used_bytes;
+			recframe_begin(&frame, 1ULL << 40);
+			continue;
+		}
+		if (!packed) {
+			memcpy(to->bytes + to->used_bytes, rec, rec->size);
+			to->used_bytes += rec->size;
+		}
+		at += rec->size;
+	}
+}
+
 bool
 record_seeds(const char *folder)
 {
 	static const struct rec_tuple flows[2] = { { 0x0a000001, 0x0a000002, 100, 200, 0 },
 						   { 0x0a000002, 0x0a000001, 100, 200, 0 } };
-	struct stream s;
+	struct stream s, packed;
 
 	put_headers(&s, flows);
 	if (!write_seed(folder, "headers", s.bytes, s.used_bytes))
 		return false;
 	put_reports(&s, flows);
-	return write_seed(folder, "whole", s.bytes, s.used_bytes);
+	if (!write_seed(folder, "whole", s.bytes, s.used_bytes))
+		return false;
+	pack(&packed, &s);
+	return write_seed(folder, "packed", packed.bytes, packed.used_bytes);
 }

@@ -124,7 +124,10 @@ find_records(const uint8_t *data, size_t size, size_t at[MAX_RECORDS + 1])
 		struct rec_hdr hdr;
 
 		memcpy(&hdr, data + at[count], sizeof(hdr));
-		if (record_size(hdr.type) == 0 || hdr.size != record_size(hdr.type) || at[count] + hdr.size > size)
+		if (hdr.type == REC_FRAME ? hdr.size <= sizeof(hdr) || hdr.size > REC_FRAME_MAX_BYTES
+					  : record_size(hdr.type) == 0 || hdr.size != record_size(hdr.type))
+			break;
+		if (at[count] + hdr.size > size)
 			break;
 		at[count + 1] = at[count] + hdr.size;
 		count++;
@@ -176,13 +179,22 @@ change_field(uint8_t *rec, const uint8_t *other, struct prng *prng)
 	memcpy(rec + field.at, &value, field.size);
 }
 
+/* A byte of a frame. */
+static void
+change_frame(uint8_t *frame, size_t bytes, struct prng *prng)
+{
+	uint8_t *byte = &frame[sizeof(uint32_t) + prng_below(prng, bytes - sizeof(uint32_t))]; /* its type and size stay */
+
+	*byte = (uint8_t)(prng_below(prng, 2) == 0 ? *byte ^ 1u << prng_below(prng, 8) : odd_value(prng, *byte));
+}
+
 /* Twice, gone, or elsewhere. @return the new size */
 static size_t
 move_record(uint8_t *data, size_t size, size_t max_size, const size_t *at, uint32_t count, struct prng *prng)
 {
 	uint32_t from = (uint32_t)prng_below(prng, count), to = (uint32_t)prng_below(prng, count + 1ULL);
 	size_t bytes = at[from + 1] - at[from];
-	uint8_t rec[STREAM_MAX_RECORD];
+	uint8_t rec[REC_FRAME_MAX_BYTES];
 
 	memcpy(rec, data + at[from], bytes);
 	if (prng_below(prng, 3) == 0) {
@@ -225,9 +237,13 @@ LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned in
 		return LLVMFuzzerMutate(data, size, max_size);
 	for (uint64_t change = prng_below(&prng, MAX_CHANGES) + 1; change > 0 && count > 0; change--) {
 		uint32_t n = (uint32_t)prng_below(&prng, count);
+		uint16_t type;
 
+		memcpy(&type, data + at[n], sizeof(type));
 		if (prng_below(&prng, 4) == 0)
 			size = move_record(data, size, max_size, at, count, &prng);
+		else if (type == REC_FRAME)
+			change_frame(data + at[n], at[n + 1] - at[n], &prng);
 		else
 			change_field(data + at[n], data + at[another(data, at, count, n, &prng)], &prng);
 		count = find_records(data, size, at);

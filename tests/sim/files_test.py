@@ -64,7 +64,7 @@ def refused_run():
     for name, args in (("a bad scenario", (small(fault("meteor")),)), ("a bad key", (small(), "--set", "host.mtu=7")),
                        ("no such port to capture", (small(), "--capture", "zz:9")),
                        ("no such file", ("/nowhere.cfg",)), ("too many lcores", (small(), "--lcores", "64")),
-                       ("no budget", (small(), *sets(exporter__budget=1000, exporter__burst=1023)))):
+                       ("no budget", (small(), *sets(exporter__budget=1000, exporter__burst=4095)))):
         command(ROCELAB, "run", *args, "--out", run.dir, expect=2)
         check(contents(run.dir) == before, f"refused, {name}: nothing is touched", sorted(contents(run.dir)))
 

@@ -4,14 +4,13 @@
 import os
 import pty
 import signal
-import struct
 import subprocess
 import termios
 import time
 
 from cases import ring, small
 from harness import DPSWITCH, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, descendants, fail, scratch, sets
-from records import STEP
+from records import STEP, record_layout
 
 GONE_S = 180 if SANITIZED else 60  # 10 s of patience twice, and a machine that has other things to do
 SOON_S = 90 if SANITIZED else 30  # after Ctrl-C
@@ -220,14 +219,11 @@ def a_reader_that_takes_its_time():
 
 def steps_of(data):
     """Steps in a recording, which must be whole records; at most the last is cut."""
-    at, count = 16, 0
-    while at + 24 <= len(data):
-        kind, size = struct.unpack_from("<HH", data, at)
-        if size < 24 or size % 8 != 0:
-            fail(f"a killed fabric: no record at byte {at} of {len(data)}: {size} B")
-        at += size
-        count += kind == STEP and at <= len(data)
-    return count
+    pieces = record_layout.pieces(data)
+    left = len(data) - 16 - sum(map(len, pieces))
+    if left >= record_layout.MAX_BYTES:
+        fail(f"a killed fabric: no record in the last {left} of {len(data)} B")
+    return sum(record_layout.type_of(record) == STEP for record in record_layout.records(data))
 
 
 def a_terminal_that_is_held():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recordings that are not as they should be: cut anywhere, or with any field overwritten. They are refused or diagnosed, in
 bounded time, and a verdict says what it lacks."""
+import json
 import random
 import re
 import struct
@@ -110,7 +111,29 @@ def any_field(data):
     check(min(codes.values()) > 20, "overwritten fields: some streams are refused, most diagnosed", codes)
 
 
-recording = a_recording()
+def any_byte_of_a_frame(data):
+    """What no frame can hold refuses the stream, with where; what it can is diagnosed."""
+    rng = random.Random(4)
+    frames = records.frames(data)
+    codes = {0: 0, 2: 0}
+    for _ in range(80):
+        at, size = rng.choice(frames)
+        where = at + rng.randrange(2, size)
+        done, _ = diagnose(put(data, where, "<B", rng.choice((0, 1, 0x7f, 0x80, 0xff, data[where] ^ 1 << rng.randrange(8)))))
+        codes[done.returncode] += 1
+        if done.returncode == 2:
+            check("record stream, byte" in done.stderr or "described" in done.stderr or "SCHEDULE" in done.stderr,
+                  "a frame that is none is refused with its place", done.stderr)
+    check(min(codes.values()) > 5, "bytes of frames: some streams are refused, most diagnosed", codes)
+
+
+sent = a_recording()
+recording = records.standing_alone(sent)
+packed, alone = (json.loads((diagnose(data, expect=0)[1] / "verdict.json").read_text()) for data in (sent, recording))
+check(packed["findings"] == alone["findings"] != [], "packed or not, it is the same verdict", packed["findings"])
+check(0 < packed["overhead"].pop("row_bytes") < alone["overhead"].pop("row_bytes") / 3, "in a third of the bytes")
+check(packed["overhead"] == alone["overhead"], "from the same records", packed["overhead"])
+any_byte_of_a_frame(sent)
 steps_of_nothing(recording)
 one_bad_report(recording)
 cut_anywhere(recording)

@@ -9,7 +9,7 @@ from collections import namedtuple
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
 from soaking import record_layout  # pylint: disable=wrong-import-position
 
-MAGIC, VERSION = b"ROCELAB1", 2
+MAGIC, VERSION = b"ROCELAB1", 3
 KINDS = record_layout.kinds()
 globals().update({kind.name: number for number, kind in KINDS.items()})
 FORMS = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -24,13 +24,48 @@ def read(path):
 def read_bytes(data):
     magic, version, size = struct.unpack_from("<8sII", data)
     assert (magic, version, size) == (MAGIC, VERSION, 16), (magic, version, size)
-    found, at = [], size
-    while at < len(data):
-        kind, length, node, time_ps, seq, event = struct.unpack_from("<HHIQII", data, at)
-        assert length >= 24 and at + length <= len(data), (at, length)
-        found.append(Record(kind, node, time_ps, seq, event, data[at + 24:at + length]))
-        at += length
+    found, used = [], size
+    for piece in record_layout.pieces(data):
+        used += len(piece)
+        for record in record_layout.unpacked(piece):
+            kind, _, node, time_ps, seq, event = struct.unpack_from("<HHIQII", record)
+            found.append(Record(kind, node, time_ps, seq, event, record[24:]))
+    assert used == len(data), (used, len(data))
     return found
+
+
+def standing_alone(data):
+    """The same stream without frames: every record by itself."""
+    return data[:record_layout.STREAM_BYTES] + b"".join(record_layout.records(data))
+
+
+def frames(data):
+    """(byte offset, size) of every frame."""
+    found, at = [], record_layout.STREAM_BYTES
+    for piece in record_layout.pieces(data):
+        if record_layout.type_of(piece) == record_layout.FRAME:
+            found.append((at, len(piece)))
+        at += len(piece)
+    return found
+
+
+Sent = namedtuple("Sent", "time_ps bytes")
+
+
+def sent(path):
+    """When how many bytes left for the outputs during the run: frames and gaps, by their own times."""
+    found = []
+    for piece in record_layout.pieces(path.read_bytes()):
+        kind, size, _, time_ps = struct.unpack_from("<HHIQ", piece)
+        if kind in (record_layout.FRAME, GAP):
+            found.append(Sent(time_ps, size))
+    return found
+
+
+def telemetry_bytes(path):
+    """Of the frames of switches and NICs."""
+    frames = [p for p in record_layout.pieces(path.read_bytes()) if record_layout.type_of(p) == record_layout.FRAME]
+    return sum(len(p) for p in frames if POLL <= p[24] & 0x7f < GAP)
 
 
 def reader(number):

@@ -3,11 +3,10 @@
 """How runs on external hosts end when something dies, or somebody has enough: a clear message, a record, and nothing left."""
 import os
 import signal
-import struct
 import time
 
 from harness import ROCELAB, check, command, descendants, scenario_file, scratch
-from records import STEP
+from records import STEP, record_layout
 from rxe import TOPOLOGY, Live, counters, invariants, need_guests, ring, scenario
 
 SOON_S = 60  # on a machine that has other things to do
@@ -16,12 +15,8 @@ STEPS_OF_ITERATION = 4 * 6
 
 def steps_recorded(live):
     """In the recording as far as it is written."""
-    data, at, count = (live.out / "records.bin").read_bytes(), 16, 0
-    while at + 24 <= len(data):
-        kind, length = struct.unpack_from("<HH", data, at)
-        count += kind == STEP and at + length <= len(data)
-        at += length
-    return count
+    data = (live.out / "records.bin").read_bytes()
+    return sum(record_layout.type_of(record) == STEP for record in record_layout.records(data))
 
 
 def begun(*args):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the compiler knows of the record stream, a line each, for record_tables.py:
- *   kind NUMBER NAME BYTES TITLE        field OFFSET NAME TYPE        value KIND.FIELD NUMBER NAME
+ *   kind NUMBER NAME BYTES TITLE        field OFFSET NAME TYPE [count|end]        value KIND.FIELD NUMBER NAME
  */
 #include <stdio.h>
 
@@ -19,7 +19,10 @@ print_type(const struct record_field *field)
 	else if (field->rule == RECORD_NAME || field->rule == RECORD_TEXT)
 		printf("char[%u]\n", field->size);
 	else
-		printf("u%u\n", 8 * field->size);
+		printf("u%u%s\n", 8 * field->size,
+		       field->rule == RECORD_COUNT                                       ? " count"
+		       : field->rule == RECORD_UNTIL || field->rule == RECORD_LAST_EPOCH ? " end"
+											 : "");
 }
 
 static void

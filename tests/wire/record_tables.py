@@ -25,7 +25,7 @@ def listed():
             fields = []
             kinds[int(words[0])] = (words[1], int(words[2]), words[3], fields)
         elif what == "field":
-            fields.append((int(words[0]), words[1], words[2]))
+            fields.append((int(words[0]), words[1], " ".join(words[2:])))
         else:
             names = values.setdefault(words[0], [])
             assert int(words[1]) == len(names), f"{words[0]}: {words[2]} is not number {len(names)}"
@@ -67,7 +67,8 @@ def page_with(page, kinds, values):
 def lua_type(name, form):
     if form.startswith("char"):
         return "s" + re.search(r"\d+", form)[0]
-    return "ps" if name.endswith("_ps") else "ip" if name == "ip" else form
+    form, *mark = form.split()
+    return ("ps" if name.endswith("_ps") else "ip" if name == "ip" else form) + {"count": "+", "end": "-"}.get("".join(mark), "")
 
 
 def lua_kind(number, name, size, fields):

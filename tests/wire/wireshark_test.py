@@ -31,6 +31,11 @@ def fields(path, condition, *names, **kwargs):
     return [tuple(row.split(",")) for row in rows]
 
 
+def each(path, condition, *names):
+    """fields() of packets that hold several records: a row for each of these."""
+    return [one for row in fields(path, condition, *names) for one in zip(*(cell.split(";") for cell in row))]
+
+
 def storm():
     run = dpswitch(SCENARIOS / "pfc-storm.cfg", "--quiet", "--capture", "5:1,0:4",
                    *sets(**SMALLER, **{"faults.[0].start": "50us", "faults.[0].duration": "300us"}))
@@ -89,15 +94,16 @@ def case_study():
 
 def stream_as_file(path, found):
     check(fields(path, "rocelab.bad", "frame.number") == [], "records.bin: every record is known")
-    rows = fields(path, "rocelab", "rocelab.type", "rocelab.node", "rocelab.time_ps", "rocelab.seq", "rocelab.event",
-                  "frame.time_epoch")
-    wanted = [(str(r.type), str(r.node), str(r.time_ps), str(r.seq), f"0x{r.event:08x}",
-               f"{r.time_ps // 10**12}.{r.time_ps % 10**12 // 1000:09d}") for r in found]
+    rows = each(path, "rocelab", "rocelab.type", "rocelab.node", "rocelab.time_ps", "rocelab.seq", "rocelab.event")
+    wanted = [(str(r.type), str(r.node), str(r.time_ps), str(r.seq), f"0x{r.event:08x}") for r in found]
     check(rows == wanted, f"records.bin: {len(rows)} records with their headers",
           [pair for pair in zip(rows, wanted) if pair[0] != pair[1]][:2])
     names = [name for name, _, _ in records.KINDS[records.PORT_ROW].fields]
-    rows = fields(path, "rocelab.type == 33", *(f"rocelab.port_row.{name}" for name in names))
+    rows = each(path, "rocelab.type == 33", *(f"rocelab.port_row.{name}" for name in names))
     check(rows == [tuple(map(str, row)) for _, row in records.port_rows(found)], f"records.bin: {len(rows)} port rows", rows[:2])
+    sent = [f"{s.time_ps // 10**12}.{s.time_ps % 10**12 // 1000:09d}" for s in records.sent(path)]
+    check([row[0] for row in fields(path, "rocelab.frame.size", "frame.time_epoch")] == sent,
+          f"records.bin: {len(sent)} frames, when they were sent")
     rows = fields(path, "rocelab.type == 2", "rocelab.node", "rocelab.node.name")
     check({int(node): name for node, name in rows} == records.node_names(found), "records.bin: the nodes' names", rows)
 

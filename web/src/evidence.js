@@ -19,8 +19,8 @@ function table(head, body) {
 
 const overhead = (o) => table(["overhead", "", ""], [
   ["records received", count(o.records), "of all kinds"],
-  ["telemetry", bytes(o.row_bytes), "polls and rows from switches and NICs"],
-  ["on the wire", bytes(o.telemetry_bytes), "reports, headers included"],
+  ["telemetry", bytes(o.row_bytes), "received from switches and NICs, as sent"],
+  ["reported", bytes(o.telemetry_bytes), "by switches and NICs, before the budget"],
   ["collected", bytes(o.telemetry_bytes_collected), "reports not kept included"],
   ["sent by the exporter", bytes(o.report_bytes), ""],
   ["polling packets", count(o.polling_packets), bytes(o.polling_bytes)],
@@ -39,7 +39,5 @@ export function drawEvidence(root, store) {
       root, "evidence", "Evidence", el("p", null, ...phrases(network.reason)), el("p", null, `${arrived} ${contention}`),
       el("div", {class: "columns"}, overhead(o),
          o.kinds.length > 0 &&
-             table(
-                 ["record", "received", "bytes", "dropped"],
-                 o.kinds.map((k) => [k.kind, count(k.records), bytes(k.bytes), count(k.dropped)]))));
+             table(["record", "received", "dropped"], o.kinds.map((k) => [k.kind, count(k.records), count(k.dropped)]))));
 }

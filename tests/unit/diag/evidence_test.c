@@ -59,7 +59,7 @@ test_latest_row_wins(void **state)
 	assert_int_equal(ev.epochs[0].nflows, 1);
 	assert_int_equal(ev.epochs[1].row->packets, 1);
 	assert_int_equal(ev.epochs[1].nflows, 0);
-	assert_int_equal(ev.kinds[REC_PORT_ROW].records, 1003);
+	assert_int_equal(ev.kinds[REC_PORT_ROW], 1003);
 	evidence_fini(&ev);
 	records_fini(&r);
 }

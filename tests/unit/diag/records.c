@@ -13,8 +13,8 @@
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
 
-static void
-append(struct records *r, const void *data, size_t size_bytes)
+void
+records_append(struct records *r, const void *data, size_t size_bytes)
 {
 	if (r->used_bytes + size_bytes > r->cap_bytes) {
 		r->cap_bytes = 2 * (r->used_bytes + size_bytes);
@@ -31,7 +31,7 @@ records_init(struct records *r)
 	const struct rec_stream hdr = { REC_MAGIC, REC_VERSION, sizeof(hdr) };
 
 	memset(r, 0, sizeof(*r));
-	append(r, &hdr, sizeof(hdr));
+	records_append(r, &hdr, sizeof(hdr));
 }
 
 void
@@ -53,7 +53,7 @@ records_put(struct records *r, void *rec, uint16_t type, size_t size_bytes, uint
 	hdr->seq = r->seq++;
 	r->reports += record_is_report(type);
 	r->report_bytes += record_is_report(type) ? size_bytes : 0;
-	append(r, rec, size_bytes);
+	records_append(r, rec, size_bytes);
 }
 
 void

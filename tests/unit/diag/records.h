@@ -25,6 +25,8 @@ struct records {
 /* A stream header and nothing else. */
 void records_init(struct records *r);
 void records_fini(struct records *r);
+/* Any bytes. */
+void records_append(struct records *r, const void *data, size_t size_bytes);
 /* Fills in type, size, node, time and the next sequence number. */
 void records_put(struct records *r, void *rec, uint16_t type, size_t size_bytes, uint32_t node, uint64_t time_ps);
 #define RECORDS_PUT(r, rec, type, node, time_ps) records_put((r), &(rec), (type), sizeof(rec), (node), (time_ps))

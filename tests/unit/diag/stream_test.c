@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/record/frame.h"
+#include "common/record/kinds.h"
 #include "common/wire/ending.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/collect_rig.h"
@@ -44,9 +46,91 @@ test_any_portions(void **state)
 		assert_int_equal(ev.nnodes, 3);
 		assert_int_equal(ev.nports, 4);
 		assert_int_equal(ev.nsteps, 4);
-		assert_int_equal(ev.kinds[REC_PORT].records, 4);
+		assert_int_equal(ev.kinds[REC_PORT], 4);
 		evidence_fini(&ev);
 	}
+	records_fini(&r);
+}
+
+/* The same stream with its reports in frames. */
+static void
+pack(const struct records *r, struct records *packed)
+{
+	static struct recframe frame;
+	static struct rec_hdr none;
+	size_t used = sizeof(struct rec_stream);
+
+	records_init(packed);
+	recframe_begin(&frame, PS_PER_S);
+	while (used <= r->used_bytes) {
+		const struct rec_hdr *rec = used < r->used_bytes ? (const void *)(r->data + used) : &none;
+
+		if (used < r->used_bytes && record_is_report(rec->type) && recframe_put(&frame, rec)) {
+			used += rec->size;
+			continue;
+		}
+		if (frame.records != 0)
+			records_append(packed, recframe_end(&frame), frame.used_bytes);
+		recframe_begin(&frame, PS_PER_S);
+		if (used < r->used_bytes && record_is_report(rec->type))
+			continue;
+		if (used < r->used_bytes)
+			records_append(packed, rec, rec->size);
+		used += used < r->used_bytes ? rec->size : 1;
+	}
+}
+
+/* What is packed is what is not; but for its bytes. */
+static void
+test_frames(void **state)
+{
+	struct records r, packed;
+
+	two_hosts(&r);
+	records_put_port(&r, 0, records_port_row(0, 0, 0, 10, 1, 1));
+	records_put_port(&r, 0, records_port_row(1, 0, 0, 20, 1, 1));
+	records_put_flow(&r, 0, records_flow_row(0, records_tuple(1, 2, 10000), 0, 0, 10, 1));
+	records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
+	records_end(&r, REC_END_COMPLETE, 20 * PS_PER_MS);
+	pack(&r, &packed);
+	assert_true(packed.used_bytes < r.used_bytes);
+	for (size_t portion = 1; portion < 2000; portion += 333) {
+		struct evidence plain, ev;
+		struct err err;
+
+		assert_int_equal(decode(&r, portion, &plain, &err), 0);
+		assert_int_equal(decode(&packed, portion, &ev, &err), 0);
+		assert_true(ev.ended);
+		assert_int_equal(ev.left_out, 0);
+		assert_memory_equal(ev.kinds, plain.kinds, sizeof(ev.kinds));
+		assert_int_equal(ev.port_rows.count, 2);
+		assert_memory_equal(ev.port_rows.data, plain.port_rows.data, 2 * sizeof(struct rec_port_row));
+		assert_memory_equal(ev.flow_rows.data, plain.flow_rows.data, sizeof(struct rec_flow_row));
+		assert_int_equal(plain.telemetry_bytes, 2 * sizeof(struct rec_port_row) + sizeof(struct rec_flow_row));
+		assert_true(ev.telemetry_bytes < plain.telemetry_bytes);
+		assert_int_equal(ev.bytes, packed.used_bytes - sizeof(struct rec_stream));
+		evidence_fini(&plain);
+		evidence_fini(&ev);
+	}
+	records_fini(&r);
+	records_fini(&packed);
+}
+
+static void
+test_bad_frames(void **state)
+{
+	struct rec_hdr frame = { .type = REC_FRAME, .size = sizeof(frame) };
+	uint8_t row[] = { REC_RUN, 0, 0, 0, 0, 0, 0, 0 };
+	struct records r;
+
+	two_hosts(&r);
+	records_append(&r, &frame, sizeof(frame));
+	refuse(&r, -EPROTO, "a frame of 24 B; right would be 25 to 1472");
+	((struct rec_hdr *)(r.data + r.used_bytes - sizeof(frame)))->size = REC_FRAME_MAX_BYTES + 1;
+	refuse(&r, -EPROTO, "a frame of 1473 B");
+	((struct rec_hdr *)(r.data + r.used_bytes - sizeof(frame)))->size = sizeof(frame) + sizeof(row);
+	records_append(&r, row, sizeof(row));
+	refuse(&r, -EPROTO, "a frame holds a record of type 1, which is no report");
 	records_fini(&r);
 }
 
@@ -62,7 +146,7 @@ test_stream_header(void **state)
 	refuse(&r, -EPROTO, "not a record stream");
 	hdr->magic--;
 	hdr->version = REC_VERSION - 1;
-	refuse(&r, -EPROTO, "version 1");
+	refuse(&r, -EPROTO, "version 2");
 	hdr->version = REC_VERSION;
 	hdr->size = 24;
 	refuse(&r, -EPROTO, "header of 24 B");
@@ -232,6 +316,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_portions), cmocka_unit_test(test_stream_header),
+		cmocka_unit_test(test_frames),       cmocka_unit_test(test_bad_frames),
 		cmocka_unit_test(test_bad_records),  cmocka_unit_test(test_bad_headers),
 		cmocka_unit_test(test_bad_reports),  cmocka_unit_test(test_truncated),
 	};

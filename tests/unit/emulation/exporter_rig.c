@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "common/prng.h"
+#include "common/record/frame.h"
 #include "common/record/kinds.h"
 #include "common/units.h"
 #include "common/wire/ending.h"
@@ -96,6 +97,46 @@ bench_recording(const struct bench *b, size_t *size_bytes)
 	return data;
 }
 
+static void
+append(uint8_t *data, size_t *used_bytes, const void *rec, size_t size_bytes)
+{
+	memcpy(data + *used_bytes, rec, size_bytes);
+	*used_bytes += size_bytes;
+}
+
+uint8_t *
+bench_records(const struct bench *b, size_t *size_bytes)
+{
+	static struct recframe_reader reader;
+	size_t recorded_bytes, used = 0;
+	uint8_t *recording = bench_recording(b, &recorded_bytes), *data = malloc(100 * recorded_bytes);
+
+	assert_non_null(data);
+	append(data, &used, recording, sizeof(struct rec_stream));
+	for (size_t at = sizeof(struct rec_stream); at < recorded_bytes;) {
+		uint8_t held[REC_FRAME_MAX_BYTES] __attribute__((aligned(8)));
+		struct rec_hdr *hdr = (void *)held;
+		const struct rec_hdr *rec;
+		struct err err = { "" };
+
+		memcpy(held, recording + at, sizeof(*hdr));
+		assert_true(hdr->size <= sizeof(held) && hdr->size <= recorded_bytes - at);
+		memcpy(held, recording + at, hdr->size);
+		at += hdr->size;
+		if (hdr->type != REC_FRAME) {
+			append(data, &used, held, hdr->size);
+			continue;
+		}
+		recframe_open(&reader, hdr);
+		while (recframe_next(&reader, &rec, &err) > 0)
+			append(data, &used, rec, rec->size);
+		assert_string_equal(err.text, "");
+	}
+	free(recording);
+	*size_bytes = used;
+	return data;
+}
+
 const struct rec_hdr *
 bench_next(const uint8_t *data, size_t size_bytes, size_t *offset)
 {
@@ -109,22 +150,56 @@ bench_next(const uint8_t *data, size_t size_bytes, size_t *offset)
 	return hdr;
 }
 
-void
-bench_expect(const struct bench *b, const char *expected)
+/* "type@time/node" words. */
+static void
+list(const struct bench *b, char *text, size_t text_bytes)
 {
-	char text[4096] = "";
 	size_t size_bytes, offset = sizeof(struct rec_stream), used = 0;
-	uint8_t *data = bench_recording(b, &size_bytes);
+	uint8_t *data = bench_records(b, &size_bytes);
 	const struct rec_hdr *hdr;
 
-	while ((hdr = bench_next(data, size_bytes, &offset)) != NULL && used < sizeof(text)) {
+	text[0] = '\0';
+	while ((hdr = bench_next(data, size_bytes, &offset)) != NULL && used < text_bytes) {
 		int node = hdr->node == REC_NONE ? -1 : (int)hdr->node;
 
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u@%llu/%d", used > 0 ? " " : "", hdr->type,
+		used += (size_t)snprintf(text + used, text_bytes - used, "%s%u@%llu/%d", used > 0 ? " " : "", hdr->type,
 					 (unsigned long long)(hdr->time_ps / PS_PER_NS), node);
 	}
 	free(data);
+}
+
+void
+bench_expect(const struct bench *b, const char *expected)
+{
+	char text[8192];
+
+	list(b, text, sizeof(text));
 	assert_string_equal(text, expected);
+}
+
+void
+bench_expect_end(const struct bench *b, const char *expected)
+{
+	char text[8192];
+	size_t length;
+
+	list(b, text, sizeof(text));
+	length = strlen(text);
+	assert_true(length >= strlen(expected));
+	assert_string_equal(text + length - strlen(expected), expected);
+}
+
+void
+bench_spend(struct bench *b)
+{
+	struct exporter_stats stats = { 0 };
+
+	for (uint64_t at_ps = 0; stats.waiting_records == 0; at_ps++) {
+		assert_true(at_ps < 1000);
+		bench_report(b, 0, REC_FLOW_ROW, at_ps);
+		bench_offer(b, at_ps + 1);
+		exporter_stats(b->exporter, &stats);
+	}
 }
 
 void

@@ -30,11 +30,17 @@ void bench_report(struct bench *b, uint32_t node, uint16_t type, uint64_t time_p
 void bench_offer(struct bench *b, uint64_t now_ps);
 /* The same, and the stream ends. @return its last record */
 struct rec_end bench_finish(struct bench *b, uint64_t end_ps);
-/* The recording so far. @return malloc'd */
+/* The recording so far, as it was sent. @return malloc'd */
 uint8_t *bench_recording(const struct bench *b, size_t *size_bytes);
-/* Walks over a recording's records. @return the next one, NULL after the last */
+/* The same with the records of frames in their place. @return malloc'd */
+uint8_t *bench_records(const struct bench *b, size_t *size_bytes);
+/* Walks over what bench_records() gave. @return the next one, NULL after the last */
 const struct rec_hdr *bench_next(const uint8_t *data, size_t size_bytes, size_t *offset);
 /* The whole recording as "type@time/node" words, times in ns. */
 void bench_expect(const struct bench *b, const char *expected);
+/* Its end alone. */
+void bench_expect_end(const struct bench *b, const char *expected);
+/* Flow rows of node 0, a picosecond apart, until the budget lets one wait. */
+void bench_spend(struct bench *b);
 /* Reports of random size at random times, far beyond the budget. */
 void bench_overload(struct bench *b, uint64_t seed, uint64_t grain_ps);

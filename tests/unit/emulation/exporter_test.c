@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/record/frame.h"
 #include "common/units.h"
 #include "emulation/recorder/exporter.h"
 #include "tests/unit/emulation/exporter_rig.h"
@@ -42,27 +43,38 @@ without_a_budget_everything_passes_unchanged(void **state)
 	static const uint16_t types[] = { REC_STEP, REC_FLOW_ROW, REC_PORT_ROW, REC_MATRIX_ROW, REC_DROP_ROW };
 	struct bench b;
 	struct rec_run run = { .hdr.node = REC_NONE, .name = "run" };
+	struct exporter_stats stats;
 	uint8_t expected[8192];
-	size_t used = 0, size_bytes;
+	size_t used = 0, size_bytes, sent_bytes;
 	uint8_t *data;
 	struct rec_end end;
 
 	bench_open(&b, 0, 0, 0, -1);
 	exporter_header(b.exporter, &run, REC_RUN, sizeof(run));
 	for (uint32_t i = 0; i < 50; i++)
-		bench_report(&b, 0, types[i % 5], i * 1000);
+		bench_report(&b, 0, types[i % 5], i / 5 * 1000);
 	memcpy(expected, b.bufs[0].data, b.bufs[0].used_bytes);
 	used = b.bufs[0].used_bytes;
 	end = bench_finish(&b, PS_PER_US);
-	data = bench_recording(&b, &size_bytes);
+	exporter_stats(b.exporter, &stats);
+	data = bench_recording(&b, &sent_bytes);
+	assert_int_equal(sent_bytes, 16 + sizeof(run) + stats.frame_bytes + sizeof(end));
+	assert_int_equal(sent_bytes, stats.stream_bytes);
+	assert_int_equal(stats.frames, 20); /* ten times steps, and rows */
+	assert_int_equal(stats.reports, 10);
+	free(data);
+	data = bench_records(&b, &size_bytes);
 	/* 16 + 112 + 10 * (96 + 88 + 160 + 80 + 80) + 160 */
 	assert_int_equal(used, 5040);
 	assert_int_equal(size_bytes, 5328);
 	assert_memory_equal(data + 16, &run, sizeof(run));
 	assert_memory_equal(data + 128, expected, used);
 	assert_memory_equal(data + 5168, &end, sizeof(end));
-	assert_int_equal(end.offered_bytes, 5040);
-	assert_int_equal(end.sent_bytes, 5040);
+	assert_int_equal(end.offered_bytes, stats.frame_bytes);
+	assert_int_equal(end.sent_bytes, stats.frame_bytes);
+	assert_int_equal(end.kept_bytes, stats.report_bytes);
+	assert_int_equal(end.collected_bytes, stats.report_bytes);
+	assert_true(stats.report_bytes < stats.frame_bytes);
 	assert_int_equal(end.sent_records, 50);
 	assert_int_equal(end.deferred_records, 0);
 	assert_int_equal(end.dropped_records, 0);
@@ -82,7 +94,7 @@ stream_does_not_depend_on_the_grain_of_calls(void **state)
 		size_t size_bytes;
 		uint8_t *data;
 
-		bench_open(&b, MB_A_SECOND, 2048, 10000, -1);
+		bench_open(&b, MB_A_SECOND, 5000, 10000, -1);
 		bench_overload(&b, 11, grains_ps[i]);
 		data = bench_recording(&b, &size_bytes);
 		bench_close(&b);
@@ -101,32 +113,36 @@ stream_does_not_depend_on_the_grain_of_calls(void **state)
 static void
 peak_is_the_fullest_millisecond(void **state)
 {
+	uint64_t fullest_bytes;
 	struct bench b;
 
-	bench_open(&b, MB_A_SECOND, 1024, 0, -1);
+	bench_open(&b, MB_A_SECOND, 4096, 0, -1);
 	assert_int_equal(exporter_peak(b.exporter), 0);
 	bench_report(&b, 0, REC_POLL, 0);
 	bench_report(&b, 0, REC_POLL, PS_PER_MS - 1);
 	bench_report(&b, 0, REC_PORT_ROW, PS_PER_MS);
 	bench_report(&b, 0, REC_METER_ROW, 2 * PS_PER_MS - 1);
+	fullest_bytes = recframe_bytes_of(b.bufs[0].data + 2 * sizeof(struct rec_poll), sizeof(struct rec_port_row)) +
+			recframe_bytes_of(b.bufs[0].data + 2 * sizeof(struct rec_poll) + sizeof(struct rec_port_row),
+					  sizeof(struct rec_meter_row));
 	bench_report(&b, 0, REC_FLOW_ROW, 2 * PS_PER_MS);
 	bench_finish(&b, 3 * PS_PER_MS);
-	assert_int_equal(exporter_peak(b.exporter), (160 + 56) * 1000);
+	assert_int_equal(exporter_peak(b.exporter), fullest_bytes * 1000);
 	bench_close(&b);
 }
 
 static void
 bad_configuration_is_refused(void **state)
 {
-	struct exporter_config config = { .where = { .file = "a.cfg", .line = 7 }, .budget = 1000, .burst_bytes = 1023 };
+	struct exporter_config config = { .where = { .file = "a.cfg", .line = 7 }, .budget = 1000, .burst_bytes = 4095 };
 	const struct output_target nowhere = { .ops = &output_recording, .path = "/nonexistent/stream.rec" };
 	struct err err = { "" };
 
 	assert_null(exporter_create(&config, NULL, 0, &err));
 	assert_int_equal(errno, EINVAL);
-	assert_string_equal(err.text, "a.cfg:7: exporter.burst = 1023 B holds no record: "
-				      "at least 1024, or 0 for a default");
-	config.burst_bytes = 1024;
+	assert_string_equal(err.text, "a.cfg:7: exporter.burst = 4095 B holds no frame: "
+				      "at least 4096, or 0 for a default");
+	config.burst_bytes = 4096;
 	err.text[0] = '\0';
 	assert_null(exporter_create(&config, &nowhere, 1, &err));
 	assert_int_equal(errno, ENOENT);

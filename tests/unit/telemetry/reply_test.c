@@ -25,10 +25,11 @@ static struct telem_port port;
 static bool
 ask_for(bool whole, uint64_t now_ps)
 {
-	uint64_t packed_bytes;
-	bool kept = telem_reply(&port, &reporter, whole ? TELEM_ROWS : TELEM_STATE, &present, 1, now_ps, &packed_bytes);
+	const struct report_count before = count;
+	bool kept = telem_reply(&port, &reporter, whole ? TELEM_ROWS : TELEM_STATE, &present, 1, now_ps, 1);
 
-	assert_true(packed_bytes > 0);
+	assert_int_equal(count.unkept_reports, before.unkept_reports + !kept);
+	assert_true(kept ? count.unkept_bytes == before.unkept_bytes : count.unkept_bytes > before.unkept_bytes);
 	assert_int_equal(reporter.spare.used_bytes, 0);
 	return kept;
 }
