@@ -6,8 +6,9 @@
 #include "emulation/recorder/exporter.h"
 
 static const struct cfg_field exporter_fields[] = {
-	{ "budget", CFG_BYTES, offsetof(struct exporter_config, budget), "0", 0, 0, NULL,
-	  "Bytes a second, in the run's own time, that telemetry may take on its way to the analyzer. 0: unlimited." },
+	{ "budget", CFG_BYTES, offsetof(struct exporter_config, budget), "1250MB", 0, 0, NULL,
+	  "Bytes a second, in the run's own time, that telemetry may take on its way to the analyzer: the default is what "
+	  "a port of 10 Gbps of the analyzer's takes. 0: unlimited." },
 	{ "burst", CFG_BYTES, offsetof(struct exporter_config, burst_bytes), "0", 0, 1 << 30, NULL,
 	  "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least 4096." },
 	{ "queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), "1MB", 0, 1 << 30, NULL,
