@@ -2,6 +2,7 @@
 /* The vocabulary of findings, one for all diagnosers. Things are named by index into the tables of the run. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What a type of finding means to those who merge, order and tell findings; bits of finding_type.traits. */
@@ -76,6 +77,7 @@ struct finding {
 	 */
 	double explained_ps;
 	double critical_ps; /* of it, on the critical path; sorts the list, largest first, then the score does */
+	bool costless;      /* that is too little to tell: no root cause, though it was there */
 	struct finding_evidence evidence;
 };
 

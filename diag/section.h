@@ -13,6 +13,7 @@ enum claim_kind {
 	CLAIM_HOSTS_LATE,   /* no step was slow; late were hosts */
 	CLAIM_NOTHING_DONE, /* no step was reported as finished */
 	CLAIM_IN_TIME,      /* no step was slow */
+	CLAIM_IN_SUM,       /* no step was slow by itself, and yet they lost time that nobody explains */
 	CLAIM_UNWATCHED,    /* slow steps that nothing explains, some of them without telemetry of their time */
 	CLAIM_ACKS,         /* slow steps, none slower than others' ACKs on its way can make it */
 	CLAIM_NO_SIGN,      /* slow steps, and all that they met is known to have been well */
@@ -20,9 +21,10 @@ enum claim_kind {
 };
 
 struct claim {
-	uint32_t kind; /* enum claim_kind */
-	bool innocent; /* nothing in the network explains the time */
-	uint32_t slow; /* steps */
+	uint32_t kind;                  /* enum claim_kind */
+	bool innocent;                  /* it is known that nothing in the network cost time */
+	double lost_ps, unexplained_ps; /* on the critical paths of all collectives, and what of it nobody explains */
+	uint32_t slow;                  /* steps */
 	uint32_t unwatched;
 	double ack_share; /* CLAIM_ACKS: of a step's time, what ACKs may add */
 };

@@ -73,6 +73,8 @@ ask(struct verdict *v, const struct evidence *evidence, const struct diagnosis *
 static bool
 weighs_more(const struct finding *a, const struct finding *b)
 {
+	if (a->costless != b->costless)
+		return b->costless;
 	return a->critical_ps != b->critical_ps ? a->critical_ps > b->critical_ps : a->score > b->score;
 }
 

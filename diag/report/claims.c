@@ -76,6 +76,9 @@ facts_reason(const struct verdict *v, char *buf)
 		say_hosts(v, buf);
 	else if (claim->kind == CLAIM_NOTHING_DONE)
 		fmt_append(buf, FACTS_REASON, "No step was reported as finished: nothing can be said.");
+	else if (claim->kind == CLAIM_IN_SUM)
+		fmt_append(buf, FACTS_REASON, "No %s was slow by itself, but in sum they lost time that nothing explains.",
+			   flows_alone(v) ? "flow" : "step");
 	else if (claim->kind == CLAIM_IN_TIME)
 		fmt_append(buf, FACTS_REASON, "Every %s reported%s took at most %d %% longer than expected.",
 			   flows_alone(v) ? "flow" : "step", run_finished(&v->run) ? "" : " before the run ended",

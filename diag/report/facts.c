@@ -233,6 +233,45 @@ facts_finding_has_step(const struct finding *finding, uint32_t step)
 	return false;
 }
 
+const char *
+facts_word(const struct verdict *v)
+{
+	const struct claim *claim = verdict_claim(v);
+
+	if (claim == NULL || (claim->kind != CLAIM_FAULT && !claim->innocent))
+		return "unknown";
+	return claim->innocent ? "innocent" : "guilty";
+}
+
+uint32_t
+facts_costly(const struct verdict *v)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		count += !v->findings[i].costless;
+	return count;
+}
+
+const struct time_budget *
+facts_budget(const struct verdict *v, uint32_t collective)
+{
+	const struct vedrfolnir *own = vedrfolnir_of(v);
+
+	return own != NULL && collective < v->run.ncollectives ? &own->budgets[collective] : NULL;
+}
+
+char *
+facts_cost(const struct facts *facts, const struct finding *finding, char *buf, size_t cap)
+{
+	const struct time_budget *budget = facts_budget(facts->v, finding->collective);
+
+	snprintf(buf, cap, "%s", fmt_time(facts->unit, (uint64_t)finding->critical_ps).text);
+	if (budget != NULL && budget->lost_ps > 0)
+		fmt_append(buf, cap, ", %.1f %% of what was lost", 100 * finding->critical_ps / budget->lost_ps);
+	return buf;
+}
+
 bool
 facts_innocent(const struct verdict *v)
 {

@@ -67,8 +67,16 @@ char *facts_evidence(const struct verdict *v, const struct finding *finding, cha
 /* Causes of one step, strongest first: "contention at 6:2 (13->19), backpressure of 6:2"; "" if there is none. */
 char *facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap);
 
+/* "guilty", "innocent", or "unknown". */
+const char *facts_word(const struct verdict *v);
 /* Is the network innocent? */
 bool facts_innocent(const struct verdict *v);
+/* How many of the findings cost time: those that come first. */
+uint32_t facts_costly(const struct verdict *v);
+/* "1.913 ms, 92.0 % of what was lost". @return buf */
+char *facts_cost(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
+/* What a collective lost, and what nobody explains of it; NULL: nobody was asked. */
+const struct time_budget *facts_budget(const struct verdict *v, uint32_t collective);
 /* The strongest finding about the network; NULL: none. */
 const struct finding *facts_root(const struct verdict *v);
 /* The strongest finding about a host; NULL: none. */

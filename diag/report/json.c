@@ -59,7 +59,9 @@ network(const struct verdict *v)
 	const struct claim *claim = verdict_claim(v);
 	char reason[FACTS_REASON];
 
-	return json_pack("{s:b, s:o}", "innocent", claim != NULL && claim->innocent, "reason",
+	return json_pack("{s:b, s:s, s:o, s:o, s:o}", "innocent", claim != NULL && claim->innocent, "word", facts_word(v),
+			 "lost_ns", value_ns(claim != NULL ? (uint64_t)claim->lost_ps : 0), "unexplained_ns",
+			 value_ns(claim != NULL ? (uint64_t)claim->unexplained_ps : 0), "reason",
 			 value_text(facts_reason(v, reason)));
 }
 
@@ -160,12 +162,13 @@ findings(const struct verdict *v)
 
 		json_t *of = value_collective(v, f->collective);
 		json_t *finding =
-			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type", f->type->key,
+			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "type", f->type->key,
 				  "root", value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
 				  flow_names(v, f->flows, f->nflows), "flows_explained_ns", flow_times(f), "explained_ns",
-				  value_ns((uint64_t)f->critical_ps), "victims", flow_names(v, f->victims, f->nvictims),
-				  "steps", steps(v, f), "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps),
-				  "score", value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
+				  value_ns((uint64_t)f->critical_ps), "without_effect", f->costless, "victims",
+				  flow_names(v, f->victims, f->nvictims), "steps", steps(v, f), "start_ns",
+				  value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score", value_real(f->score),
+				  "evidence", value_text(facts_evidence(v, f, evidence)));
 
 		if (finding != NULL && (of == NULL || json_object_update(finding, of) != 0)) {
 			json_decref(finding);

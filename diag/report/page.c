@@ -138,21 +138,22 @@ flows(const struct verdict *v)
 static int
 add_references(const struct verdict *v, json_t *findings)
 {
+	struct facts facts = facts_of(v);
 	json_t *item;
 	size_t i;
 
 	json_array_foreach(findings, i, item)
 	{
 		const struct finding *f = &v->findings[i];
-		char sentence[FACTS_TEXT];
+		char sentence[FACTS_TEXT], cost[64];
 		json_t *more = json_pack(
 			"{s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "title", f->type->title, "family",
 			f->type->badge, "sentence", value_text(facts_finding(v, f, sentence, sizeof(sentence))),
 			"collective_at", page_index(f->collective), "root_at", page_index(f->root_port), "ports_at",
 			page_indices(f->ports, f->nports), "flows_at", page_indices(f->flows, f->nflows), "victims_at",
 			page_indices(f->victims, f->nvictims), "steps_at", page_indices(f->steps, f->nsteps),
-			"explained_ns", value_real(f->explained_ps / PS_PER_NS), "critical_ns",
-			value_real(f->critical_ps / PS_PER_NS));
+			"everywhere_ns", value_real(f->explained_ps / PS_PER_NS), "cost",
+			value_text(facts_cost(&facts, f, cost, sizeof(cost))));
 		int rc = json_object_update(item, more);
 
 		json_decref(more);

@@ -285,32 +285,42 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 	return buf;
 }
 
+static void
+append_unexplained(const struct facts *facts, char *buf, size_t cap)
+{
+	const struct claim *claim = verdict_claim(facts->v);
+	double lost_ps = claim != NULL ? claim->lost_ps : 0;
+
+	if (lost_ps > 0 && !claim->innocent)
+		fmt_append(buf, cap, " Of the %s lost, %s (%.1f %%) is unexplained.",
+			   fmt_time(facts->unit, (uint64_t)lost_ps).text,
+			   fmt_time(facts->unit, (uint64_t)claim->unexplained_ps).text,
+			   100 * claim->unexplained_ps / lost_ps);
+}
+
 char *
 facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct verdict *v = facts->v;
-	const struct vedrfolnir *own = vedrfolnir_of(v);
-	char name[96], reason[FACTS_REASON];
+	char reason[FACTS_REASON];
 
 	if (facts_root(v) == NULL) {
-		snprintf(buf, cap, "%s%s", facts_innocent(v) ? "The network is innocent. " : "", facts_reason(v, reason));
+		snprintf(buf, cap, "%s%s",
+			 facts_innocent(v) ? "The network is innocent. " : "Whether the network is innocent is unknown. ",
+			 facts_reason(v, reason));
+		append_unexplained(facts, buf, cap);
 		return buf;
 	}
 	facts_finding(v, &v->findings[0], buf, cap);
-	fmt_append(buf, cap, ".");
+	fmt_append(buf, cap, facts_costly(v) != 0 ? ": %s." : ", without effect on the time.",
+		   facts_cost(facts, &v->findings[0], reason, sizeof(reason)));
 	if (facts_root(v) != &v->findings[0]) { /* a slow host cost the critical path more */
 		char network[512];
 
-		fmt_append(buf, cap, " In the network: %s.", facts_finding(v, facts_root(v), network, sizeof(network)));
+		fmt_append(buf, cap, " In the network: %s: %s.", facts_finding(v, facts_root(v), network, sizeof(network)),
+			   facts_cost(facts, facts_root(v), reason, sizeof(reason)));
 	}
-	if (own != NULL && own->ncontributors > 0)
-		fmt_append(buf, cap,
-			   flows_alone(v)
-				   ? " Of what flows did to each other, %.0f %% is due to %s."
-				   : " Of what flows outside the collective did to its critical path, %.0f %% is due "
-				     "to %s.",
-			   100 * facts_share(v, &own->contributors[0]),
-			   facts_flow(v, own->contributors[0].flow, name, sizeof(name)));
+	append_unexplained(facts, buf, cap);
 	return buf;
 }
 

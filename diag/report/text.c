@@ -92,31 +92,52 @@ write_head(const struct text *text)
 }
 
 static void
-write_findings(const struct text *text)
+write_finding(const struct text *text, uint32_t i)
 {
 	const struct verdict *v = text->facts.v;
-	char sentence[FACTS_TEXT], evidence[FACTS_EVIDENCE];
+	const struct finding *finding = &v->findings[i];
+	char sentence[FACTS_TEXT], evidence[FACTS_EVIDENCE], cost[64];
 
-	if (v->nfindings == 0)
-		return;
-	text_title(text, "Root causes, most important first");
-	for (uint32_t i = 0; i < v->nfindings && i < TEXT_MAX_FINDINGS; i++) {
-		const struct finding *finding = &v->findings[i];
+	fprintf(text->to, "  %u. ", i + 1);
+	set_style(text, STYLE_BOLD);
+	wrap(text, facts_finding(v, finding, sentence, sizeof(sentence)), 5);
+	set_style(text, STYLE_NONE);
+	fprintf(text->to, "     ");
+	wrap(text, facts_evidence(v, finding, evidence), 5);
+	set_style(text, STYLE_DIM);
+	fprintf(text->to, "     cost %s; seen %s to %s\n", facts_cost(&text->facts, finding, cost, sizeof(cost)),
+		fmt_time(text->facts.unit, finding->start_ps).text, fmt_time(text->facts.unit, finding->end_ps).text);
+	set_style(text, STYLE_NONE);
+}
 
+static void
+write_costless(const struct text *text, uint32_t costly)
+{
+	const struct verdict *v = text->facts.v;
+	char sentence[FACTS_TEXT];
+
+	text_title(text, "Seen as well, without effect on the time");
+	for (uint32_t i = costly; i < v->nfindings && i < costly + TEXT_MAX_FINDINGS; i++) {
 		fprintf(text->to, "  %u. ", i + 1);
-		set_style(text, STYLE_BOLD);
-		wrap(text, facts_finding(v, finding, sentence, sizeof(sentence)), 5);
-		set_style(text, STYLE_NONE);
-		fprintf(text->to, "     ");
-		wrap(text, facts_evidence(v, finding, evidence), 5);
-		set_style(text, STYLE_DIM);
-		fprintf(text->to, "     seen %s to %s, score %s packet-waits\n",
-			fmt_time(text->facts.unit, finding->start_ps).text,
-			fmt_time(text->facts.unit, finding->end_ps).text, fmt_score(finding->score).text);
-		set_style(text, STYLE_NONE);
+		wrap(text, facts_finding(v, &v->findings[i], sentence, sizeof(sentence)), 5);
 	}
-	if (v->nfindings > TEXT_MAX_FINDINGS)
-		fprintf(text->to, "  ... and %u more, in report.html\n", v->nfindings - TEXT_MAX_FINDINGS);
+	if (v->nfindings > costly + TEXT_MAX_FINDINGS)
+		fprintf(text->to, "  ... and %u more, in report.html\n", v->nfindings - costly - TEXT_MAX_FINDINGS);
+}
+
+static void
+write_findings(const struct text *text)
+{
+	uint32_t costly = facts_costly(text->facts.v);
+
+	if (costly != 0)
+		text_title(text, "Root causes, by the time that they cost on the critical path");
+	for (uint32_t i = 0; i < costly && i < TEXT_MAX_FINDINGS; i++)
+		write_finding(text, i);
+	if (costly > TEXT_MAX_FINDINGS)
+		fprintf(text->to, "  ... and %u more, in report.html\n", costly - TEXT_MAX_FINDINGS);
+	if (text->facts.v->nfindings > costly)
+		write_costless(text, costly);
 }
 
 static void

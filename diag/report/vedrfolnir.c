@@ -2,7 +2,6 @@
 #include "diag/report/vedrfolnir.h"
 
 #include <errno.h>
-#include <math.h>
 
 #include <jansson.h>
 
@@ -97,7 +96,7 @@ add_budgets(const struct vedrfolnir *own, json_t *collectives)
 	{
 		const struct time_budget *budget = &own->budgets[i];
 		json_t *more = json_pack("{s:o, s:o}", "lost_ns", value_ns((uint64_t)budget->lost_ps), "unexplained_ns",
-					 value_ns((uint64_t)fmax(0, budget->lost_ps - budget->explained_ps)));
+					 value_ns((uint64_t)time_budget_unexplained_ps(budget)));
 		int rc = json_object_update(collective, more);
 
 		json_decref(more);
@@ -145,8 +144,9 @@ write_contributors(const struct text *text, const struct vedrfolnir *own)
 	if (own->ncontributors == 0)
 		return 0;
 	text_title(text, flows_alone(text->facts.v)
-				 ? "Contributors (packet-waits caused in those flows, weighted by time lost)"
-				 : "Contributors outside the collective (packet-waits caused, weighted by time lost)");
+				 ? "The paper's rating (Eq. 3: packet-waits caused in those flows, weighted by time lost)"
+				 : "The paper's rating of flows outside the collective (Eq. 3: packet-waits, weighted by "
+				   "time lost)");
 	return text_contributors(&text->facts, text->to);
 }
 

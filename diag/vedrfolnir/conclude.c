@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/vedrfolnir/conclude.h"
 
+#include <math.h>
+
 #include "diag/vedrfolnir/section.h"
 
 /* Is there a finding about the network, or about a host? */
@@ -44,10 +46,45 @@ needs_reason(const struct run *run, const struct run_step *step)
 	return step->open || (double)(step->end_ps - step->start_ps) > (1 + ack_share(run)) * (double)step->expect_ps;
 }
 
+/*
+ * So much a collective's path may lose without a slow step, nor a host that is late: each a little less than makes it so.
+ */
+static double
+tolerance_ps(const struct run *run, const struct vedrfolnir *own, const struct run_collective *collective)
+{
+	double tolerance_ps = 0, base_rtt_ps = 0;
+
+	for (uint32_t i = collective->first_step; i < collective->first_step + collective->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+
+		if (own->steps[i].critical)
+			tolerance_ps +=
+				(double)step->expect_ps * RUN_SLOW_PERCENT / 100 + 2 * (double)run->config.jitter_ps;
+		base_rtt_ps = fmax(base_rtt_ps, (double)step->base_rtt_ps);
+	}
+	return tolerance_ps + base_rtt_ps;
+}
+
+/* What all collectives lost, and what of it nobody explains. @return whether that is more than may be */
+static bool
+sum_up(const struct run *run, const struct vedrfolnir *own, struct claim *claim)
+{
+	bool too_much = false;
+
+	for (uint32_t i = 0; i < run->ncollectives; i++) {
+		double unexplained_ps = time_budget_unexplained_ps(&own->budgets[i]);
+
+		claim->lost_ps += own->budgets[i].lost_ps;
+		claim->unexplained_ps += unexplained_ps;
+		too_much |= unexplained_ps > tolerance_ps(run, own, &run->collectives[i]);
+	}
+	return too_much;
+}
+
 struct claim
 conclude(const struct run *run, const struct section *section)
 {
-	bool network = has_finding(section, false), complete = run_complete(run) && section->skipped == 0;
+	bool network = has_finding(section, false), complete = run_complete(run) && section->skipped == 0, too_much;
 	struct claim claim = { .ack_share = ack_share(run) };
 	uint32_t done = 0, unexplained = 0;
 
@@ -61,11 +98,16 @@ conclude(const struct run *run, const struct section *section)
 		unexplained++;
 		claim.unwatched += !was_watched(run, section->own, i);
 	}
-	claim.innocent = !network && (claim.slow == 0 ? done != 0 && run_finished(run) : complete && claim.unwatched == 0);
+	too_much = sum_up(run, section->own, &claim);
+	claim.innocent = !network && claim.slow == 0 && done != 0 && complete && run_finished(run) && !too_much;
 	if (network)
 		claim.kind = CLAIM_FAULT;
+	else if (done == 0)
+		claim.kind = CLAIM_NOTHING_DONE;
+	else if (claim.slow == 0 && too_much)
+		claim.kind = CLAIM_IN_SUM;
 	else if (claim.slow == 0)
-		claim.kind = has_finding(section, true) ? CLAIM_HOSTS_LATE : done == 0 ? CLAIM_NOTHING_DONE : CLAIM_IN_TIME;
+		claim.kind = has_finding(section, true) ? CLAIM_HOSTS_LATE : CLAIM_IN_TIME;
 	else if (!complete)
 		claim.kind = CLAIM_INCOMPLETE;
 	else if (claim.unwatched != 0)

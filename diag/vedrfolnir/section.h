@@ -125,7 +125,15 @@ struct vedrfolnir_step {
 /* Of a collective's steps on the critical path (of flows: all slow ones): what they lost, and what findings explain of it. */
 struct time_budget {
 	double lost_ps, explained_ps;
+	double least_ps; /* what explains less than that is without effect */
 };
+
+/* What nobody explains. */
+static inline double
+time_budget_unexplained_ps(const struct time_budget *budget)
+{
+	return budget->lost_ps > budget->explained_ps ? budget->lost_ps - budget->explained_ps : 0;
+}
 
 #define VEDRFOLNIR_NAME "vedrfolnir"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Root causes: what each explains, where and when it was seen. */
 import {el, phrases, section} from "./dom.js";
-import {score} from "./format.js";
+import {percent, score} from "./format.js";
 import {stands} from "./store.js";
 
 /* When: the run from left to right, the time seen in it. */
@@ -20,20 +20,30 @@ function finding(model, f) {
          el("span", {class: "said"}, ...phrases(f.sentence)), el("span", {class: "evidence"}, ...phrases(f.evidence)),
          el("span", {class: "numbers"}, when(model, f), el("span", null, `${t.bare(f.start_ns)} to ${t.of(f.end_ns)}`),
             el("span", null,
-               f.critical_ns > 0 ? `explains ${t.of(f.critical_ns)} of the critical path` :
-                   f.explained_ns > 0 ? `explains ${t.of(f.explained_ns)}, none of it on the critical path` :
-                                        "explains no time"),
+               !f.without_effect ? `cost ${f.cost}` :
+                   f.everywhere_ns > 0 ? `without effect on the time; ${t.of(f.everywhere_ns)} beside the critical path` :
+                                         "without effect on the time"),
             el("span", null, `score ${score(f.score)}`)));
   return el("li", null, stands(button, "finding", f.index));
 }
 
+/* What nobody explains of the time that the critical paths lost. */
+function unexplained(model) {
+  const {lost_ns: lost, unexplained_ns: left} = model.network, t = model.time;
+  return lost > 0 ? `Of the ${t.of(lost)} lost, ${t.of(left)} (${percent(left / lost, 1)}) is unexplained. ` : "";
+}
+
 export function drawFindings(root, store) {
-  const {model} = store;
+  const {model} = store, costly = model.findings.filter((f) => !f.without_effect);
+  const others = model.findings.filter((f) => f.without_effect);
+  const list = (title, of) => of.length > 0 &&
+      [el("h3", null, title), el("ol", {class: "findings", start: of[0].index + 1}, ...of.map((f) => finding(model, f)))];
   if (model.findings.length === 0)
     return;
   section(
-      root, "findings", "Root causes", el("ol", {class: "findings"}, ...model.findings.map((f) => finding(model, f))),
-      el("p", {class: "legend"},
-         "Ordered by the time that they explain on the critical path; several may explain the same time. ",
+      root, "findings", "Root causes", ...(list("By the time that they cost on the critical path", costly) || []),
+      ...(list("Seen as well, without effect on the time", others) || []),
+      el("p", {class: "legend"}, unexplained(model),
+         "No time is counted twice: costs and what is unexplained add up to what was lost. ",
          "Score: packet-waits caused to the collective\u2019s flows. Choose one, and what belongs to it lights up below."));
 }

@@ -41,13 +41,16 @@ function causes(model) {
     facts.push(fact("Root cause at", root.root, root.title, "bad", {kind: "finding", index: 0}));
   else
     facts.push(fact(
-        "Root cause", "none", model.network.innocent ? "the network is innocent" : "not found",
+        "Root cause", "none", model.network.innocent ? "the network is innocent" : "unknown",
         model.network.innocent && "good"));
   if (top)
     facts.push(fact(
         "Top contributor", model.flows[top.flow_at].short,
-        `${percent(all > 0 ? top.score / all : 0, 1)} of the score of flows outside the collective`, "bad",
-        {kind: "flow", index: top.flow_at}));
+        `${
+            percent(
+                all > 0 ? top.score / all : 0,
+                1)} of the score of flows outside the collective, by the paper\u2019s rating`,
+        "bad", {kind: "flow", index: top.flow_at}));
   facts.push(fact(
       "Evidence complete", o.completeness === null ? "not known" : percent(o.completeness, 1),
       `${many(o.records, "record")}, ${bytes(o.row_bytes)} of telemetry`, model.evidence.missing && "bad"));

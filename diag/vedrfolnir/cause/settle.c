@@ -113,7 +113,7 @@ claim_queue(struct settling *s, uint32_t owner, const struct finding *out, const
 
 	for (uint32_t f = 0; f < out->nflows; f++) {
 		const struct prov_at *at = at_of(s->graph, port, out->flows[f]);
-		struct budget_claim claim = { .flow = out->flows[f], .owner = owner };
+		struct budget_claim claim = { .flow = out->flows[f], .owner = owner, .part = f };
 
 		if (at == NULL)
 			continue;
@@ -148,11 +148,20 @@ claim_own_pauses(struct settling *s, uint32_t owner, const struct cause_finding 
 		if (at != NULL && sum > 0)
 			put(s, &(struct budget_claim){ .flow = finding->out.flows[f],
 						       .owner = owner,
+						       .part = f,
 						       .most_ps = fmin(finding->claimed_ps, at->passed * ps),
 						       .waited_ps = finding->claimed_ps * at->passed / sum });
 	}
 }
 
+static void
+claim_time(struct settling *s, uint32_t owner, uint32_t part, double ps)
+{
+	put(s,
+	    &(struct budget_claim){ .flow = BUDGET_NO_FLOW, .owner = owner, .part = part, .most_ps = ps, .waited_ps = ps });
+}
+
+/* Pauses of a queue elsewhere: what a culprit's packets took of a queue that the step's met as well was at other times. */
 static void
 claim_pauses(struct settling *s, uint32_t owner, const struct cause_finding *finding)
 {
@@ -160,13 +169,10 @@ claim_pauses(struct settling *s, uint32_t owner, const struct cause_finding *fin
 
 	for (uint32_t f = 0; f < finding->out.nflows; f++)
 		sum += finding->flow_score[f];
-	for (uint32_t f = 0; f < finding->out.nflows && sum > 0; f++) {
-		double ps = finding->claimed_ps * finding->flow_score[f] / sum;
-
-		put(s, &(struct budget_claim){ finding->out.flows[f], owner, false, ps, ps, 0 });
-	}
+	for (uint32_t f = 0; f < finding->out.nflows && sum > 0; f++)
+		claim_time(s, owner, f, finding->claimed_ps * finding->flow_score[f] / sum);
 	if (sum <= 0)
-		put(s, &(struct budget_claim){ BUDGET_NO_FLOW, owner, false, finding->claimed_ps, finding->claimed_ps, 0 });
+		claim_time(s, owner, EV_NONE, finding->claimed_ps);
 }
 
 static void
@@ -184,21 +190,19 @@ claim(struct settling *s, uint32_t owner, double lost_ps)
 		claim_own_pauses(s, owner, finding, port);
 	else if (merge_is(&finding->out, FINDING_FILLED))
 		claim_pauses(s, owner, finding);
+	else if ((finding->out.type->traits & (uint32_t)(FINDING_OF_LOSS | FINDING_OF_HOLE)) == 0)
+		claim_time(s, owner, EV_NONE, ps);
 	else
-		put(s,
-		    &(struct budget_claim){
-			    BUDGET_NO_FLOW, owner,
-			    (finding->out.type->traits & (uint32_t)(FINDING_OF_LOSS | FINDING_OF_HOLE)) != 0, ps, ps, 0 });
+		put(s, &(struct budget_claim){
+			       .flow = BUDGET_NO_FLOW, .owner = owner, .part = EV_NONE, .rest = true, .most_ps = ps });
 }
 
 static void
 give(struct cause_finding *finding, const struct budget_claim *claim)
 {
 	finding->out.explained_ps += claim->share_ps;
-	for (uint32_t f = 0; f < finding->out.nflows; f++) {
-		if (finding->out.flows[f] == claim->flow)
-			finding->out.flow_ps[f] += claim->share_ps;
-	}
+	if (claim->part != EV_NONE)
+		finding->out.flow_ps[claim->part] += claim->share_ps;
 }
 
 void

@@ -16,7 +16,9 @@ cmp_claim(const void *pa, const void *pb)
 		return a->rest ? 1 : -1;
 	if (a->flow != b->flow)
 		return a->flow < b->flow ? -1 : 1;
-	return a->owner < b->owner ? -1 : a->owner > b->owner;
+	if (a->owner != b->owner)
+		return a->owner < b->owner ? -1 : 1;
+	return a->part < b->part ? -1 : a->part > b->part;
 }
 
 /* Claims that are one. */

@@ -12,12 +12,12 @@
 
 /* Who says that he cost the step time. */
 struct budget_claim {
-	uint32_t flow;    /* its claims at several ports are about the same packets; BUDGET_NO_FLOW: about no flow */
-	uint32_t owner;   /* the caller's, tells claims apart */
-	bool rest;        /* cannot be measured: gets of what the others leave */
-	double most_ps;   /* it cannot have cost more */
-	double waited_ps; /* how long the step waited for it: by this claims are weighed that exceed what was lost */
-	double share_ps;  /* result */
+	uint32_t flow;        /* its claims at several ports are about the same packets; BUDGET_NO_FLOW: about no flow */
+	uint32_t owner, part; /* the caller's, tell claims apart */
+	bool rest;            /* cannot be measured: gets of what the others leave */
+	double most_ps;       /* it cannot have cost more */
+	double waited_ps;     /* how long the step waited for it: by this claims are weighed that exceed what was lost */
+	double share_ps;      /* result */
 };
 
 /*

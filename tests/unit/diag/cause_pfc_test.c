@@ -40,17 +40,17 @@ test_root_halted_in_part(void **state)
 
 	assert_true(near != NULL && far != NULL);
 	/*
-	 * Met at both, and in 6:2's queue, 13->19 cost what its 250000 packets take there (seen are 250000 of the step's 276923
-	 * packets); the other flow of 3:2 cost its part, 150000 of 400000 packets, of the 16 ms that 6:2 was halted.
+	 * In 6:2's queue 13->19 cost what its 250000 packets take there (seen are 250000 of the step's 276923 packets). For
+	 * 16 ms 6:2 was halted itself, by 3:2, where it has 250000 of 400000 packets, and the other flow the rest.
 	 */
 	queue = case_find(v, FINDING_FLOW_CONTENTION, "6:2", NULL);
 	assert_non_null(queue);
 	assert_string_equal(v->run.flows[far->flows[0]].name, "13->19/78>78");
-	assert_true(near_ms(near->flow_ps[0] + far->flow_ps[0] + queue->flow_ps[0], 250000 * 1348 * 8e-8 * 1.107692));
-	assert_true(near_ms(far->flow_ps[1], 6));
+	assert_true(near_ms(near->flow_ps[0] + queue->flow_ps[0], 250000 * 1348 * 8e-8 * 1.107692));
+	assert_true(near_ms(far->flow_ps[0], 10) && near_ms(far->flow_ps[1], 6));
 	assert_true(near->explained_ps == near->flow_ps[0] && far->explained_ps == far->flow_ps[0] + far->flow_ps[1]);
 	assert_true(near->critical_ps == near->explained_ps && far->critical_ps == far->explained_ps);
-	assert_true(near->explained_ps > far->explained_ps && far->explained_ps > queue->explained_ps);
+	assert_true(near->explained_ps > far->explained_ps);
 	assert_true(case_has_port(v, near, "2:3") && case_has_port(v, near, "6:2"));
 	assert_true(case_has_port(v, far, "2:3") && case_has_port(v, far, "6:2") && case_has_port(v, far, "3:2"));
 	assert_string_equal(v->run.flows[near->flows[0]].name, "13->19/78>78");

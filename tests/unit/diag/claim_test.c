@@ -10,7 +10,7 @@
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 
-/* Nothing explains the time; the network is innocent only where telemetry covers half of it. */
+/* Nothing explains the time: the network is not called innocent, whether telemetry covers half of it or not. */
 static void
 test_unwatched(void **state)
 {
@@ -27,13 +27,15 @@ test_unwatched(void **state)
 		case_flow(&r, SW6, 1, 0, F17, 0, watched ? 40 : 38, 250000, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 0);
-		assert_int_equal(verdict_claim(v)->innocent, watched);
+		assert_false(verdict_claim(v)->innocent);
+		assert_true(verdict_claim(v)->lost_ps == (double)(80 * MS - EXPECT));
+		assert_true(verdict_claim(v)->unexplained_ps == verdict_claim(v)->lost_ps);
 		assert_non_null(strstr(case_reason(v), watched ? "no port that they met" : "without telemetry"));
 		verdict_destroy(v);
 	}
 }
 
-/* Others' ACKs may have cost a step 2 * 60 / 1348 of its time: that needs no watching. */
+/* Others' ACKs may have cost a step 2 * 60 / 1348 of its time: that needs no watching, and is not known either. */
 static void
 test_slowed_by_acks(void **state)
 {
@@ -49,8 +51,29 @@ test_slowed_by_acks(void **state)
 		records_step(&r, 2, H17, REC_NONE, end_ps, end_ps + EXPECT);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_int_equal(v->nfindings, 0);
-		assert_int_equal(verdict_claim(v)->innocent, !more);
+		assert_false(verdict_claim(v)->innocent);
 		assert_non_null(strstr(case_reason(v), more ? "without telemetry" : "ACKs of other flows"));
+		verdict_destroy(v);
+	}
+}
+
+/* All was in time; it is innocent only if all steps were reported, and the run came to its end. */
+static void
+test_starved(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+		records_step(&r, 1, H17, REC_NONE, 0, EXPECT);
+		records_step(&r, 2, H15, H17, EXPECT, 2 * EXPECT);
+		if (i != 1)
+			records_step(&r, 2, H17, REC_NONE, EXPECT, 2 * EXPECT);
+		v = case_conclude(&r, i == 2 ? REC_END_LIMIT : REC_END_COMPLETE);
+		assert_int_equal(verdict_claim(v)->kind, CLAIM_IN_TIME);
+		assert_int_equal(verdict_claim(v)->innocent, i == 0);
 		verdict_destroy(v);
 	}
 }
@@ -61,6 +84,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unwatched),
 		cmocka_unit_test(test_slowed_by_acks),
+		cmocka_unit_test(test_starved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

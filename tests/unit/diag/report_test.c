@@ -104,19 +104,19 @@ json_tells_the_case(void **state)
 static void
 json_has_all_keys(void **state)
 {
-	static const char *const keys[][16] = {
+	static const char *const keys[][20] = {
 		{ "jobs", "job", "name", "iterations", "unfinished", "start_ns", "end_ns", "lost_ns", "path_ns",
 		  "compute_share", "collectives" },
 		{ "collectives", "job", "collective", "name", "iteration", "algorithm", "ranks", "step_bytes", "start_ns",
-		  "end_ns", "ideal_ns", "expect_ns", "complete" },
+		  "end_ns", "ideal_ns", "expect_ns", "complete", "lost_ns", "unexplained_ns" },
 		{ "critical_path", "job", "collective", "iteration", "rank", "host", "flow", "step", "start_ns", "end_ns",
 		  "waited_for", "open" },
 		{ "findings", "type", "root", "ports", "flows", "victims", "steps", "job", "collective", "iteration",
-		  "start_ns", "end_ns", "score", "evidence" },
+		  "start_ns", "end_ns", "score", "evidence", "explained_ns", "flows_explained_ns", "without_effect" },
 		{ "contributors", "flow", "score", "per_critical_flow" },
 		{ "overhead", "telemetry_bytes", "records", "polling_packets", "polling_bytes", "notification_packets",
 		  "notification_bytes", "report_bytes", "deferred", "dropped", "completeness" },
-		{ "network", "innocent", "reason" },
+		{ "network", "innocent", "word", "lost_ns", "unexplained_ns", "reason" },
 	};
 	struct files files = report_files_write(fixture_case());
 	json_t *root = read_json(&files);
@@ -126,7 +126,7 @@ json_has_all_keys(void **state)
 
 		if (json_is_array(object))
 			object = json_array_get(object, 0);
-		for (size_t k = 1; k < 16 && keys[i][k] != NULL; k++) {
+		for (size_t k = 1; k < ARRAY_LEN(keys[i]) && keys[i][k] != NULL; k++) {
 			if (json_object_get(object, keys[i][k]) == NULL)
 				fail_msg("%s: no key %s", keys[i][0], keys[i][k]);
 		}
