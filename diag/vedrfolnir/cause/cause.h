@@ -91,6 +91,7 @@ struct cause {
 	CAUSE(pfc_deadlock)                                                                                                \
 	CAUSE(forwarding_loop)                                                                                             \
 	CAUSE(load_imbalance)                                                                                              \
+	CAUSE(path_delay)                                                                                                  \
 	CAUSE(packet_loss)                                                                                                 \
 	CAUSE(link_down)                                                                                                   \
 	CAUSE(blackhole)                                                                                                   \

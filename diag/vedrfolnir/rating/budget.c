@@ -96,7 +96,7 @@ share_out(struct budget_claim *claims, uint32_t count, double lost_ps)
 		double share_ps = group.waited_ps > 0 ? fmin(group.most_ps, price * group.waited_ps) : 0;
 
 		for (uint32_t g = i; g < i + group.count; g++)
-			claims[g].share_ps = share_ps > 0 ? share_ps * claims[g].waited_ps / group.waited_ps : 0;
+			claims[g].share_ps = share_ps > 0 ? share_ps * (claims[g].waited_ps / group.waited_ps) : 0;
 		given_ps += share_ps;
 		i += group.count;
 	}

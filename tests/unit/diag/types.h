@@ -11,6 +11,7 @@
 #define FINDING_PFC_DEADLOCK (&cause_pfc_deadlock.type)
 #define FINDING_FORWARDING_LOOP (&cause_forwarding_loop.type)
 #define FINDING_LOAD_IMBALANCE (&cause_load_imbalance.type)
+#define FINDING_PATH_DELAY (&cause_path_delay.type)
 #define FINDING_PACKET_LOSS (&cause_packet_loss.type)
 #define FINDING_LINK_DOWN (&cause_link_down.type)
 #define FINDING_BLACKHOLE (&cause_blackhole.type)
