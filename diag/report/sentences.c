@@ -306,7 +306,7 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 
 	if (facts_root(v) == NULL) {
 		snprintf(buf, cap, "%s%s",
-			 facts_innocent(v) ? "The network is innocent. " : "Whether the network is innocent is unknown. ",
+			 facts_innocent(v) ? "The network is innocent. " : "Whether the network is to blame is unknown. ",
 			 facts_reason(v, reason));
 		append_unexplained(facts, buf, cap);
 		return buf;
