@@ -163,6 +163,8 @@ agent_notified(struct agent *agent, uint32_t slot_index, uint32_t serial, uint32
 void
 agent_tick(struct agent *agent, uint64_t now_ps)
 {
+	if (agent->policy->tick == NULL && !agent->policy->ages && !agent->policy->watches_nic)
+		return;
 	for (uint32_t i = next_running(agent, 0); i < agent->nslots; i = next_running(agent, i + 1)) {
 		struct agent_slot *slot = &agent->slots[i];
 
@@ -178,6 +180,12 @@ agent_tick(struct agent *agent, uint64_t now_ps)
 			slot->nic_next_ps = now_ps + slot->spacing_ps;
 		}
 	}
+}
+
+bool
+agent_listens(const struct agent *agent)
+{
+	return agent->policy->exceeded != NULL;
 }
 
 void

@@ -114,6 +114,9 @@ void agent_tick(struct agent *agent, uint64_t now_ps);
 /* The rest of agent_rtt(). */
 void agent_sample(struct agent *agent, uint32_t slot, uint64_t rtt_ps, uint64_t now_ps);
 
+/* Does its policy do anything with samples? */
+bool agent_listens(const struct agent *agent);
+
 /* An ACK of the step in flight gave a sample. */
 static inline void
 agent_rtt(struct agent *agent, uint32_t slot, uint64_t rtt_ps, uint64_t now_ps)

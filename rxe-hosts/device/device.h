@@ -91,7 +91,7 @@ struct device_client {
 	uint64_t (*place)(void *ctx, uint32_t flow, uint32_t imm);
 	/* The part of the receiver's region where a flow's messages belong, from its first byte to behind its last. As place. */
 	void (*extent)(void *ctx, uint32_t flow, uint64_t *from, uint64_t *end);
-	/* An ACK gave an RTT sample. */
+	/* An ACK gave an RTT sample. NULL: nobody listens. */
 	void (*rtt)(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
 	/* A datagram came in, its last bit at now_ps. Polling packets end in the device. NULL: nobody wants them. */
 	void (*received)(void *ctx, const struct datagram *datagram, uint64_t now_ps);

@@ -55,7 +55,7 @@ step_engine_create(const struct step_engine_config *config, struct err *err)
 		.accept = engine->plan->real ? payload_accept : NULL,
 		.place = payload_place,
 		.extent = payload_extent,
-		.rtt = rtt,
+		.rtt = agent_listens(&engine->agent) ? rtt : NULL,
 		.received = received,
 		.timer = timer,
 		.tick = tick,
@@ -169,16 +169,12 @@ rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 	struct step_engine *engine = ctx;
 	const struct plan_flow *of = &engine->plan->of[flow];
 
-	const struct step_rank *rank;
-
-	if (of->kind == FLOW_BACKGROUND)
+	if (__builtin_expect(of->kind == FLOW_COLLECTIVE, 1))
+		agent_rtt(&engine->agent, engine->ranks[of->slot].flying[of->out], rtt_ps, now_ps);
+	else if (of->kind == FLOW_BACKGROUND)
 		judged_rtt(&engine->backgrounds[of->slot].judge, rtt_ps, now_ps);
-	if (of->kind == FLOW_TRAFFIC)
+	else if (of->kind == FLOW_TRAFFIC)
 		messages_rtt(&engine->messages, flow, rtt_ps, now_ps);
-	if (of->kind != FLOW_COLLECTIVE)
-		return;
-	rank = &engine->ranks[of->slot];
-	agent_rtt(&engine->agent, rank->first_slot + rank->flying[of->out], rtt_ps, now_ps);
 }
 
 /*

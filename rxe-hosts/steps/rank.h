@@ -67,7 +67,7 @@ struct step_rank {
 	uint32_t complete;                   /* steps of this iteration */
 	uint32_t received, received_early;   /* messages of this and of the next iteration */
 	struct step_chain *chains;           /* [of the rank] */
-	uint32_t *flying;                    /* [nout] the chain whose step each data flow carries */
+	uint32_t *flying;                    /* [nout] the agent's slot of the chain whose step each data flow carries */
 	struct step_inflow *in;              /* [nin] */
 	struct iteration_result *iterations; /* [of the collective] */
 };

@@ -75,7 +75,7 @@ post(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint32_
 		return;
 	}
 	rank->chains[chain].state = CHAIN_SENDING;
-	rank->flying[engine->plan->of[flow].out] = chain;
+	rank->flying[engine->plan->of[flow].out] = rank->first_slot + chain;
 	engine->sending++;
 	agent_step_started(&engine->agent, rank->first_slot + chain, &watched);
 }

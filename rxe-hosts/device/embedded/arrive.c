@@ -87,7 +87,7 @@ data_in(struct host *host, struct nic *nic, const struct pkt *p)
 }
 
 /* A data packet with contents: its message's first packet tells where they come from and go to. @return rc_recv_data()'s */
-static uint32_t
+static __attribute__((noinline)) uint32_t
 payload_in(struct host *host, struct recv_qp *qp, const struct pkt *p)
 {
 	bool begins = roce_is_first(p->opcode) && p->psn == qp->rc.expected;
@@ -180,7 +180,7 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 }
 
 /* What an ACK that acknowledged from una on says of the way. */
-static void
+static __attribute__((noinline)) void
 hear(const struct host *host, const struct nic *nic, struct send_qp *qp, const struct pkt *p, uint32_t una, uint64_t rtt_ps)
 {
 	struct cc_ack ack = {

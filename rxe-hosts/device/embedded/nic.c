@@ -32,14 +32,23 @@ queue_pop(struct pkt_queue *q)
 	return p;
 }
 
-/* @param header  of a packet with PKT_INT */
+/* A packet with PKT_INT: an ACK brings back what its queue keeps beside it, data has seen nothing yet. */
+static __attribute__((noinline)) void
+put_on_wire_int(const struct host *host, const struct nic *nic, const struct pkt *p, uint64_t done_ps)
+{
+	static const struct int_header none_yet;
+
+	link_send_int(nic->tx, host->window.parity, p,
+		      p->type == PKT_DATA ? &none_yet : &nic->control.ints[p - nic->control.pkts], done_ps);
+}
+
 static inline void
-put_on_wire(struct host *host, struct nic *nic, const struct pkt *p, const struct int_header *header)
+put_on_wire(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	uint64_t done_ps = host->now_ps + nic->ser_ps[p->wire_bytes];
 
 	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
-		link_send_int(nic->tx, host->window.parity, p, header, done_ps);
+		put_on_wire_int(host, nic, p, done_ps);
 	else
 		link_send(nic->tx, host->window.parity, p, done_ps);
 	nic->free_ps = done_ps;
@@ -84,9 +93,7 @@ nic_transmit(struct host *host, struct nic *nic)
 	struct send_qp *qp;
 
 	if (!queue_empty(&nic->control)) {
-		const struct pkt *p = queue_pop(&nic->control);
-
-		put_on_wire(host, nic, p, p->flags & PKT_INT ? &nic->control.ints[p - nic->control.pkts] : NULL);
+		put_on_wire(host, nic, queue_pop(&nic->control));
 	} else if (!queue_empty(&nic->datagrams) && !held_by_pause(nic, nic->datagrams.pkts[nic->datagrams.head].prio)) {
 		send_datagram(host, nic);
 	} else {
@@ -243,12 +250,11 @@ count_sent(struct nic *nic, struct send_qp *qp, uint32_t wire_bytes)
 static inline void
 send_data(struct host *host, struct nic *nic, struct send_qp *qp)
 {
-	static const struct int_header none_yet;
 	bool fresh = !rc_send_outstanding(&qp->rc);
 	struct pkt p;
 
 	rc_send_next(&qp->rc, &host->params, host->now_ps, &p);
-	put_on_wire(host, nic, &p, &none_yet);
+	put_on_wire(host, nic, &p);
 	nic->last = qp->bit;
 	host->node.count.born_packets++;
 	host->node.count.born_bytes += p.wire_bytes;
@@ -271,7 +277,7 @@ send_datagram(struct host *host, struct nic *nic)
 	struct pkt *p = queue_pop(&nic->datagrams);
 	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
 
-	put_on_wire(host, nic, p, NULL);
+	put_on_wire(host, nic, p);
 	if (host->has_telemetry) {
 		count_waiting(host, nic, qp);
 		count_sent(nic, qp, p->wire_bytes);

@@ -100,7 +100,7 @@ verbs_probe_replied(struct verbs_host *host, struct verbs_out *out)
 		measured(host, out);
 		return;
 	}
-	if (rtt_ps != 0 && verbs_outbox_open(&out->outbox))
+	if (rtt_ps != 0 && host->client.rtt != NULL && verbs_outbox_open(&out->outbox))
 		host->client.rtt(host->client.ctx, out->data.flow, rtt_ps, verbs_now_ps(host));
 }
 

@@ -152,11 +152,13 @@ off_does_nothing(void **state)
 	assert_int_equal(dev.nnotices, 0);
 	assert_int_equal(dev.nnic_reports, 0);
 	assert_int_equal(dev.records.used_bytes, 0);
+	assert_false(agent_listens(&agent));
 }
 
 static void
 event_ids_run_out_counted(void **state)
 {
+	assert_true(agent_listens(&agent));
 	agent.events = AGENT_MAX_EVENTS - 1;
 	config.spacing_ps = 1;
 	agent_step_started(&agent, 0, &step);
