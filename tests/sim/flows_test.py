@@ -6,7 +6,7 @@ import csv
 import math
 
 from cases import TOPOLOGY, ring, small
-from harness import ROCELAB, SCENARIOS, check, command, rocelab, scenario_file
+from harness import ROCELAB, SANITIZED, SCENARIOS, check, command, dpswitch, rocelab, scenario_file
 
 WEB = SCENARIOS / "poisson-websearch.cfg"
 INCAST = SCENARIOS / "incast-flows.cfg"
@@ -64,12 +64,13 @@ def websearch():
 
 
 def offered_load():
-    """Of 24,000 flows, the bytes are within four standard deviations of the load asked for."""
-    done = rocelab(WEB, *change(sizes="alistorage", until="10ms"))
+    """Of thousands of flows, the bytes are within four standard deviations of the load asked for. Nobody is to judge them."""
+    ms = 2 if SANITIZED else 10
+    done = dpswitch(WEB, *change(sizes="alistorage", until=f"{ms}ms"), "--set", "detection.policy=off")
     rows = flows(done)
     total = sum(row["bytes"] for row in rows)
     deviation = math.sqrt(sum(row["bytes"] ** 2 for row in rows))
-    asked = 0.5 * 16 * 100e9 / 8 * 0.010
+    asked = 0.5 * 16 * 100e9 / 8 * ms / 1000
     check(abs(total - asked) < 4 * deviation, "offered load: as asked for", (total, asked, deviation))
     check_run(done, "offered load")
 
