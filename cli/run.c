@@ -45,7 +45,8 @@ static const struct argp_option options[] = {
 	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text", 0 },
 	{ "fail-on-finding", 'f', NULL, 0, "Exit with 1 when the verdict has a finding", 0 },
-	{ "allow-unfinished", 'u', NULL, 0, "Exit with 0, and not 1, when a collective did not finish", 0 },
+	{ "allow-unfinished", 'u', NULL, 0,
+	  "Exit with 0, and not 1, when a collective, or a flow without one, did not finish", 0 },
 	{ 0 },
 };
 
