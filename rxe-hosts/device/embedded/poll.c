@@ -45,7 +45,7 @@ poll_at(struct host *host, struct nic *nic, const struct telem_present *present)
 void
 host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p)
 {
-	struct telem_present present;
+	struct telem_present present = { 0 };
 	const struct telem_poll at = poll_at(host, nic, &present);
 	uint32_t waiting;
 
@@ -62,7 +62,7 @@ host_report_nic(struct device *dev, uint32_t flow)
 {
 	struct host *host = host_of_device(dev);
 	struct nic *nic = &host->nics[host->config.flows->flows[flow].src_nic];
-	struct telem_present present;
+	struct telem_present present = { 0 };
 	const struct telem_poll at = poll_at(host, nic, &present);
 	uint32_t waiting;
 
@@ -80,7 +80,7 @@ host_report_nic(struct device *dev, uint32_t flow)
 void
 host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 {
-	struct telem_present present;
+	struct telem_present present = { 0 };
 	const struct telem_poll at = poll_at(host, nic, &present);
 	enum telem_extent extent;
 	uint32_t waiting;
