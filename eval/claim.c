@@ -49,7 +49,8 @@ claim_place(struct claims *claims, const struct suspects *suspects, const json_t
 	bool fits[SUSPECT_MAX];
 
 	for (size_t s = 0; s < suspects->count; s++)
-		fits[s] = truth_lists(suspects->at[s].ports, root) || truth_lists(suspects->at[s].nodes, root);
+		fits[s] = truth_lists(suspects->at[s].ports, root) || truth_lists(suspects->at[s].nodes, root) ||
+			  truth_lists(suspects->at[s].losing, root);
 	if (!share(claims, suspects, fits, explained_ns))
 		claims->others_ns += explained_ns;
 }

@@ -9,6 +9,7 @@
 #include "common/nearest.h"
 #include "common/units.h"
 #include "emulation/outputs/outputs.h"
+#include "eval/truth.h"
 #include "rxe-hosts/traffic/generator.h"
 
 /* The next one. @return NULL: no memory */
@@ -27,7 +28,9 @@ add(struct suspects *suspects, const char *kind)
 		suspects->cap = cap;
 	}
 	suspect = &suspects->at[suspects->count++];
-	*suspect = (struct suspect){ .kind = kind, .flows = json_array(), .ports = json_array(), .nodes = json_array() };
+	*suspect = (struct suspect){
+		.kind = kind, .flows = json_array(), .ports = json_array(), .nodes = json_array(), .losing = json_array()
+	};
 	return suspect;
 }
 
@@ -160,10 +163,43 @@ add_place(const struct scenario *scenario, const char *target, struct suspect *s
 	json_array_append_new(suspect->nodes, json_string(target));
 }
 
+/* Does a flow, or what answers it, pass a place? */
+static bool
+passes(const struct scenario *scenario, uint32_t flow, const struct suspect *suspect)
+{
+	const struct topo *topo = scenario->topo;
+	struct route_path path;
+	char name[64];
+
+	for (int reverse = 0; reverse < 2; reverse++) {
+		if (scenario_path(scenario, flow, reverse, &path) < 0)
+			continue;
+		for (uint32_t hop = 0; hop < path.hops; hop++)
+			if (truth_lists(suspect->ports, topo_port_name(topo, path.ports[hop], name)) ||
+			    truth_lists(suspect->nodes, topo->nodes[topo->ports[path.ports[hop]].node].name))
+				return true;
+	}
+	return false;
+}
+
+/* Flows of the job that pass it. */
+static void
+add_losing(const struct scenario *scenario, uint32_t job, struct suspect *suspect)
+{
+	const struct plan *plan = scenario->plan;
+
+	for (uint32_t c = 0; c < plan->ncollectives; c++) {
+		uint32_t first = plan->collectives[c].first_flow;
+
+		for (uint32_t f = first; plan->collectives[c].job == job && f < first + plan->collectives[c].nflows; f++)
+			if (passes(scenario, f, suspect))
+				json_array_append_new(suspect->losing, flow_json(scenario, f));
+	}
+}
+
 static int
 list_faults(const struct scenario *scenario, uint32_t job, struct suspects *suspects)
 {
-	(void)job;
 	for (uint32_t i = 0; i < scenario->faults.count; i++) {
 		const struct fault *fault = &scenario->faults.faults[i];
 		const struct fault_common *common = fault->params;
@@ -177,6 +213,8 @@ list_faults(const struct scenario *scenario, uint32_t job, struct suspects *susp
 			return -ENOMEM;
 		fault->ops->target(fault->params, scenario->topo, target);
 		add_place(scenario, target, suspect);
+		if (fault->ops->loses_packets)
+			add_losing(scenario, job, suspect);
 		name_latest(suspects, &common->where, "enabled=false", "%s@%s", fault->ops->kind, target);
 	}
 	return 0;
@@ -231,6 +269,7 @@ suspect_fini(struct suspect *suspect)
 	json_decref(suspect->flows);
 	json_decref(suspect->ports);
 	json_decref(suspect->nodes);
+	json_decref(suspect->losing);
 }
 
 void
@@ -310,6 +349,7 @@ suspects_keep(struct suspects *suspects, const char *const *names, size_t count,
 		json_incref(kept.at[kept.count].flows);
 		json_incref(kept.at[kept.count].ports);
 		json_incref(kept.at[kept.count].nodes);
+		json_incref(kept.at[kept.count].losing);
 		kept.count++;
 	}
 	if (ret < 0) {

@@ -22,7 +22,8 @@ struct suspect {
 	char set[SUSPECT_SET];   /* leaves it out, or is the remedy: as --set takes it with the effective configuration */
 	json_t *flows;           /* arrays of names that findings may have: "13->19/10001>4791", */
 	json_t *ports;           /* "6:2", both ends of a link, */
-	json_t *nodes;           /* hosts and switches */
+	json_t *nodes;           /* hosts and switches; */
+	json_t *losing;          /* the job's flows that lose packets where it sits */
 };
 
 struct suspects {

@@ -65,6 +65,7 @@ met(const void *params, const struct fault_env *env)
 
 const struct fault_ops fault_blackhole = {
 	.kind = "blackhole",
+	.loses_packets = true,
 	.table = &table,
 	.resolve = resolve,
 	.set = set,

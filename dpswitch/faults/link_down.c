@@ -57,6 +57,7 @@ met(const void *params, const struct fault_env *env)
 
 const struct fault_ops fault_link_down = {
 	.kind = "link-down",
+	.loses_packets = true,
 	.table = &table,
 	.resolve = fault_at_port_resolve,
 	.set = set,

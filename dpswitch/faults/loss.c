@@ -43,6 +43,7 @@ met(const void *params, const struct fault_env *env)
 
 const struct fault_ops fault_loss = {
 	.kind = "loss",
+	.loses_packets = true,
 	.table = &table,
 	.resolve = fault_at_port_resolve,
 	.set = set,
