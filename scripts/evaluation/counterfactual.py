@@ -5,7 +5,7 @@ import json
 
 from results import Missing
 
-HEAD = ['fabric', 'cases', 'first, by Shapley', 'first, alone', "Kendall's tau, by Shapley", 'alone', 'share error, mean',
+HEAD = ['fabric', 'cases with an effect', 'first, by Shapley', 'first, alone', "Kendall's tau, by Shapley", 'alone', 'share error, mean',
         'without effect', 'of them named']
 
 
