@@ -46,11 +46,12 @@ claim_place(struct claims *claims, const struct suspects *suspects, const json_t
 {
 	double explained_ns = json_number_value(json_object_get(finding, "explained_ns"));
 	const char *root = truth_text(finding, "root");
+	bool delayed = strcmp(truth_text(finding, "type"), "path-delay") == 0;
 	bool fits[SUSPECT_MAX];
 
 	for (size_t s = 0; s < suspects->count; s++)
 		fits[s] = truth_lists(suspects->at[s].ports, root) || truth_lists(suspects->at[s].nodes, root) ||
-			  truth_lists(suspects->at[s].losing, root);
+			  truth_lists(delayed ? suspects->at[s].late : suspects->at[s].losing, root);
 	if (!share(claims, suspects, fits, explained_ns))
 		claims->others_ns += explained_ns;
 }

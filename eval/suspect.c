@@ -184,7 +184,7 @@ passes(const struct scenario *scenario, uint32_t flow, const struct suspect *sus
 
 /* Flows of the job that pass it. */
 static void
-add_losing(const struct scenario *scenario, uint32_t job, struct suspect *suspect)
+add_passing(const struct scenario *scenario, uint32_t job, const struct suspect *suspect, json_t *flows)
 {
 	const struct plan *plan = scenario->plan;
 
@@ -193,7 +193,7 @@ add_losing(const struct scenario *scenario, uint32_t job, struct suspect *suspec
 
 		for (uint32_t f = first; plan->collectives[c].job == job && f < first + plan->collectives[c].nflows; f++)
 			if (passes(scenario, f, suspect))
-				json_array_append_new(suspect->losing, flow_json(scenario, f));
+				json_array_append_new(flows, flow_json(scenario, f));
 	}
 }
 
@@ -214,7 +214,9 @@ list_faults(const struct scenario *scenario, uint32_t job, struct suspects *susp
 		fault->ops->target(fault->params, scenario->topo, target);
 		add_place(scenario, target, suspect);
 		if (fault->ops->loses_packets)
-			add_losing(scenario, job, suspect);
+			add_passing(scenario, job, suspect, suspect->losing);
+		if (fault->ops->extra_delay_ps != NULL)
+			add_passing(scenario, job, suspect, suspect->late);
 		name_latest(suspects, &common->where, "enabled=false", "%s@%s", fault->ops->kind, target);
 	}
 	return 0;
@@ -270,6 +272,7 @@ suspect_fini(struct suspect *suspect)
 	json_decref(suspect->ports);
 	json_decref(suspect->nodes);
 	json_decref(suspect->losing);
+	json_decref(suspect->late);
 }
 
 void
@@ -350,6 +353,7 @@ suspects_keep(struct suspects *suspects, const char *const *names, size_t count,
 		json_incref(kept.at[kept.count].ports);
 		json_incref(kept.at[kept.count].nodes);
 		json_incref(kept.at[kept.count].losing);
+		json_incref(kept.at[kept.count].late);
 		kept.count++;
 	}
 	if (ret < 0) {
