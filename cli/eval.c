@@ -57,6 +57,9 @@ evaluate(struct eval *eval, struct err *err)
 	snprintf(path, sizeof(path), "%s/eval.sqlite", eval->dir);
 	if (eval->source.shape != shapes)
 		used = (size_t)snprintf(with, sizeof(with), " --shape %s", eval->source.shape->name);
+	if (eval->source.picks != CASE_PICKS_ALL)
+		used += (size_t)snprintf(with + used, sizeof(with) - used, " --pick %s",
+					 (const char *const[]){ "none", "routes", "roots" }[eval->source.picks]);
 	for (size_t i = 0; i < eval->source.nsets && used < sizeof(with); i++)
 		used += (size_t)snprintf(with + used, sizeof(with) - used, " --set %s", eval->source.sets[i]);
 	if (used >= sizeof(with))
@@ -87,7 +90,9 @@ tell(const struct eval *eval, bool json, int broken)
 	}
 	if (broken > 0)
 		log_warning("%d runs failed and are not counted; the same command makes them again", broken);
-	if (summary_excluded(eval, &excluded, &made) <= EVAL_MAX_EXCLUDED) {
+	/* The limit is that of the families on what they were made for. */
+	if (summary_excluded(eval, &excluded, &made) <= EVAL_MAX_EXCLUDED || eval->source.nsets != 0 ||
+	    eval->source.picks != CASE_PICKS_ALL) {
 		if (json && excluded > 0) /* the table says so itself */
 			log_warning("%u of %u cases were wrong by construction and replaced", excluded, made);
 		return broken > 0 ? EXIT_FAILED : EXIT_DONE;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/args.h"
+#include "common/array.h"
 #include "common/nearest.h"
 #include "eval/job.h"
 
@@ -15,6 +16,11 @@ static const struct argp_option options[] = {
 	{ "seed", 'S', "N", 0, "Seed of the cases (default 1)", 0 },
 	{ "shape", 'f', "NAME", 0, "Fabric and collective (default paper)", 0 },
 	{ "scale", 'x', "X", 0, "Multiplies bytes, starts, durations and the epoch's length (default 1)", 0 },
+	{ "pick", 'k', "WHAT,...", 0,
+	  "What cases are chosen for, where chance would do: routes (ranks in order, the collective does not collide with "
+	  "itself), roots "
+	  "(backpressure begins at one port), none (default routes,roots)",
+	  0 },
 	{ "policy", 'p', "P,...", 0,
 	  "Detection policies (default vedrfolnir,hawkeye-maxr,hawkeye-minr,full-polling), with keys of "
 	  "the scenario where wanted: vedrfolnir+detections=1+exporter.budget=1KB",
@@ -122,6 +128,27 @@ set_ablation(struct eval_options *opts, const char *name, struct argp_state *sta
 		opts->eval.policies[i] = opts->names[i];
 }
 
+static void
+set_picks(struct eval_options *opts, const char *text, struct argp_state *state)
+{
+	static const struct {
+		const char *name;
+		unsigned picks;
+	} words[] = { { "none", 0 }, { "routes", CASE_PICKS_ROUTES }, { "roots", CASE_PICKS_ROOTS } };
+
+	opts->eval.source.picks = 0;
+	for (const char *name = text; *name != '\0';) {
+		size_t len = strcspn(name, ","), i = 0;
+
+		while (i < ARRAY_LEN(words) && (strlen(words[i].name) != len || strncmp(words[i].name, name, len) != 0))
+			i++;
+		if (i == ARRAY_LEN(words))
+			argp_error(state, "--pick %s: give routes, roots, both or none", text);
+		opts->eval.source.picks |= words[i].picks;
+		name += len + (name[len] == ',');
+	}
+}
+
 static double
 scale(const char *text, struct argp_state *state)
 {
@@ -150,6 +177,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'x':
 		opts->eval.source.scale = scale(arg, state);
+		return 0;
+	case 'k':
+		set_picks(opts, arg, state);
 		return 0;
 	case 'p':
 	case 'a':
@@ -227,11 +257,12 @@ eval_options_parse(struct eval_options *opts, int argc, char **argv)
 {
 	int cpus[EVAL_MAX_JOBS];
 
-	*opts = (struct eval_options){ .eval = { .policies = { "vedrfolnir", "hawkeye-maxr", "hawkeye-minr",
-							       EVAL_OUT_OF_BAND },
-						 .npolicies = 4,
-						 .source = { .seed = 1, .scale = 1, .shape = shapes },
-						 .jobs = job_cpus(cpus, EVAL_MAX_JOBS),
-						 .dir = "out/eval" } };
+	*opts = (struct eval_options){
+		.eval = { .policies = { "vedrfolnir", "hawkeye-maxr", "hawkeye-minr", EVAL_OUT_OF_BAND },
+			  .npolicies = 4,
+			  .source = { .seed = 1, .scale = 1, .shape = shapes, .picks = CASE_PICKS_ALL },
+			  .jobs = job_cpus(cpus, EVAL_MAX_JOBS),
+			  .dir = "out/eval" }
+	};
 	return argp_parse(&argp, argc, argv, 0, NULL, opts);
 }

@@ -83,21 +83,69 @@ storm_confirms(const json_t *anomaly, const json_t *finding)
 	       strcmp(truth_text(finding, "root"), truth_text(anomaly, "root")) == 0;
 }
 
-/* ---- backpressure: the port whose queue begins it ---- */
+/* ---- backpressure: the port whose queue begins it; one of those, where flows meet at several ---- */
 
 static bool
 backpressure_affects(const struct truth *truth, const json_t *anomaly)
 {
-	return truth_pauses_lead(truth, truth_text(anomaly, "root"), json_object_get(anomaly, "halts"));
+	const json_t *root;
+	size_t i;
+
+	json_array_foreach(
+		json_object_get(anomaly, "roots"), i,
+		root) if (truth_pauses_lead(truth, json_string_value(root), json_object_get(anomaly, "halts"))) return true;
+	return false;
 }
 
 static bool
 backpressure_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
 {
-	if (has_finding(findings, "pfc-backpressure", truth_text(anomaly, "root")))
-		return true;
-	err_set(why, 0, "backpressure from %s is not found", truth_text(anomaly, "root"));
+	const json_t *roots = json_object_get(anomaly, "roots"), *root;
+	size_t i;
+
+	json_array_foreach(roots, i, root)
+	{
+		const char *name = json_string_value(root);
+
+		if (has_finding(findings, "pfc-backpressure", name) &&
+		    truth_pauses_lead(truth, name, json_object_get(anomaly, "halts")))
+			return true;
+	}
+	err_set(why, 0, "backpressure from %s%s is not found", json_string_value(json_array_get(roots, 0)),
+		json_array_size(roots) > 1 ? " or another port" : "");
 	return false;
+}
+
+/* ---- ring: what collides with itself by chance; who was slowed by whom is told for every flow that was ---- */
+
+static bool
+ring_affects(const struct truth *truth, const json_t *anomaly)
+{
+	(void)truth;
+	(void)anomaly;
+	return true;
+}
+
+static bool
+ring_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
+{
+	const json_t *flow, *finding;
+	size_t i, k;
+
+	(void)anomaly;
+	json_array_foreach(truth->collective_flows, i, flow)
+	{
+		const char *name = json_string_value(flow);
+		bool named = !truth_collided(truth, name);
+
+		json_array_foreach(findings, k, finding) named |= truth_lists(json_object_get(finding, "flows"), name) ||
+								  truth_lists(json_object_get(finding, "victims"), name);
+		if (!named) {
+			err_set(why, 0, "%s, which collided with its own collective, is not named", name);
+			return false;
+		}
+	}
+	return true;
 }
 
 /* ---- deadlock: a circle of halted ports, and the port beyond it that began it, if one did ---- */
@@ -249,6 +297,7 @@ static const struct anomaly_kind kinds[] = {
 	{ "incast", false, queues_touch, queues_found, NULL },
 	{ "pfc-storm", false, storm_affects, storm_found, storm_confirms },
 	{ "backpressure", false, backpressure_affects, backpressure_found, NULL },
+	{ "ring", false, ring_affects, ring_found, NULL },
 	{ "deadlock", false, deadlock_affects, deadlock_found, deadlock_confirms },
 	{ "loop", false, loop_affects, loop_found, loop_confirms },
 	{ "imbalance", false, imbalance_affects, imbalance_found, imbalance_confirms },

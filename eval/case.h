@@ -29,6 +29,13 @@
 #define CASE_NAME 96
 #define CASE_MAX_SETS 16
 
+/*
+ * What generators choose where chance would do. Without, cases are as they come, and what chance did is part of them.
+ */
+#define CASE_PICKS_ROUTES 1u /* an order of ranks and seeds of the run with which the collective does not meet itself */
+#define CASE_PICKS_ROOTS 2u  /* incasts whose pauses begin at one port: uplinks in balance, no two flows that meet before */
+#define CASE_PICKS_ALL (CASE_PICKS_ROUTES | CASE_PICKS_ROOTS)
+
 #define CASE_MB 1e6
 #define CASE_MS 1e6 /* in ns */
 
@@ -43,7 +50,8 @@ struct family;
 /* What all cases of an evaluation have in common. */
 struct case_source {
 	uint64_t seed;
-	double scale; /* multiplies bytes, starts and durations */
+	double scale;   /* multiplies bytes, starts and durations */
+	unsigned picks; /* CASE_PICKS_... */
 	const struct shape *shape;
 	const char *sets[CASE_MAX_SETS]; /* "switch.pfc.alpha=0.5": what every run is given besides */
 	size_t nsets;

@@ -99,10 +99,11 @@ static int
 write_meaning(const struct eval_case *c, const struct scenario *sc, const char *dir, struct err *err)
 {
 	json_t *root =
-		json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:O}", "schema_version", 1, "family",
+		json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:f, s:I, s:I, s:o, s:o, s:O}", "schema_version", 1, "family",
 			  c->family->name, "shape", c->source->shape->name, "index", (json_int_t)c->index, "attempt",
 			  (json_int_t)c->attempt, "seed", (json_int_t)c->source->seed, "scale", c->source->scale, "step_ns",
-			  (json_int_t)(sc->plan->collectives[0].steps[0].ideal_ps / PS_PER_NS), "collective_flows",
+			  (json_int_t)(sc->plan->collectives[0].steps[0].ideal_ps / PS_PER_NS), "base_rtt_ns",
+			  (json_int_t)(sc->plan->collectives[0].most_rtt_ps / PS_PER_NS), "collective_flows",
 			  collective_flows(sc), "imbalanced", place_imbalanced(c), "anomalies", c->anomalies);
 
 	return output_json(root, dir, "case.json", err);

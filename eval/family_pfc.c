@@ -102,6 +102,22 @@ shared_ports(const struct topo *topo, const struct usage *usage)
 }
 
 /*
+ * Ports where pauses of flows towards the target may begin: two of them meet there. The last hop is one; others are where
+ * chance brought flows together before.
+ */
+static json_t *
+meeting_ports(const struct topo *topo, const struct usage *usage)
+{
+	json_t *list = json_array();
+	char name[64];
+
+	for (uint32_t port = 0; port < topo->nports; port++)
+		if (usage->others[port] > 1)
+			json_array_append_new(list, json_string(topo_port_name(topo, port, name)));
+	return list;
+}
+
+/*
  * Do the pauses begin at the root? As many flows come to it by each uplink of its switch, so that it is overrun to the
  * end; and on the collective's ways no two of the flows meet before.
  */
@@ -159,6 +175,7 @@ make_backpressure(struct eval_case *c)
 		uint32_t target, root;
 		json_t *shared;
 		char name[64];
+		bool picked;
 
 		do
 			target = place_any_host(c);
@@ -166,10 +183,15 @@ make_backpressure(struct eval_case *c)
 		root = peer_of(topo, topo->nodes[target].first_port);
 		send_to(c, target, flows, bytes, start_ns);
 		use(c, &usage);
-		shared = begins_at_root(topo, &usage, root) ? shared_ports(topo, &usage) : NULL;
+		picked = (c->source->picks & CASE_PICKS_ROOTS) == 0 || begins_at_root(topo, &usage, root);
+		shared = picked ? shared_ports(topo, &usage) : NULL;
 		if (json_array_size(shared) > 0) {
-			case_add_anomaly(c, json_pack("{s:s, s:s, s:o}", "kind", "backpressure", "root",
-						      topo_port_name(topo, root, name), "halts", shared));
+			json_t *roots = (c->source->picks & CASE_PICKS_ROOTS) == 0
+						? meeting_ports(topo, &usage)
+						: json_pack("[s]", topo_port_name(topo, root, name));
+
+			case_add_anomaly(
+				c, json_pack("{s:s, s:o, s:o}", "kind", "backpressure", "roots", roots, "halts", shared));
 			return 0;
 		}
 		json_decref(shared);

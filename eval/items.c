@@ -11,6 +11,7 @@
 #include "eval/case_result.h"
 #include "eval/job.h"
 #include "eval/judge.h"
+#include "eval/place.h"
 
 #define MAX_ATTEMPTS 50 /* a family that is wrong by construction so often in a row is broken */
 
@@ -118,6 +119,8 @@ item_make(struct item *item, const struct eval *eval, const struct case_source *
 		ret = case_init(&c, item->family, item->index, item->attempt, source);
 		if (ret == 0)
 			ret = item->family->make(&c);
+		if (ret == 0 && (source->picks & CASE_PICKS_ROUTES) == 0 && place_collides(&c))
+			case_add_anomaly(&c, json_pack("{s:s}", "kind", "ring"));
 		if (ret == 0)
 			ret = case_write(&c, dir, err);
 		case_fini(&c);

@@ -46,9 +46,8 @@ edge_of(const struct topo *topo, uint32_t index)
 	return node;
 }
 
-/* Do flows of the collective that go at once share a port? */
-static bool
-is_colliding(const struct eval_case *c)
+bool
+place_collides(const struct eval_case *c)
 {
 	struct route_path paths[SHAPE_MAX_SENDS];
 
@@ -65,9 +64,21 @@ is_colliding(const struct eval_case *c)
 static void
 settle_routes(struct eval_case *c)
 {
-	for (uint32_t i = 0; i < PLACE_TRIES && is_colliding(c); i++) {
+	for (uint32_t i = 0; i < PLACE_TRIES && place_collides(c); i++) {
 		c->run_seed = prng_below(&c->prng, 1000000);
 		c->routing.seed = c->run_seed;
+	}
+}
+
+/* In the order of edge switches a ring has one flow by each uplink, if that; in another it meets itself. */
+static void
+shuffle(struct eval_case *c)
+{
+	for (uint32_t i = c->source->shape->ranks; i > 1; i--) {
+		uint32_t other = (uint32_t)prng_below(&c->prng, i), rank = c->ranks[i - 1];
+
+		c->ranks[i - 1] = c->ranks[other];
+		c->ranks[other] = rank;
 	}
 }
 
@@ -83,7 +94,10 @@ place(struct eval_case *c, uint32_t group, uint32_t of)
 		c->ranks[i] = host_of(topo, edge_of(topo, i / group * of / groups), i % group);
 		assert(c->ranks[i] != TOPO_NONE);
 	}
-	settle_routes(c);
+	if ((c->source->picks & CASE_PICKS_ROUTES) != 0)
+		settle_routes(c);
+	else
+		shuffle(c);
 }
 
 void

@@ -9,7 +9,8 @@
 
 /*
  * Which hosts are ranks. Edge switches are those that have hosts; where not all are needed, those that are lie evenly among
- * them. Where the collective would collide with itself, a seed of the run is looked for with which it does not.
+ * them. Ranks are in the order of switches, and where the collective would collide with itself, a seed of the run is looked
+ * for with which it does not; if routes are not to be picked (CASE_PICKS_ROUTES) the order is random, and the seed the first.
  */
 /* One under an edge switch, and hosts of nobody beside each. */
 void place_apart(struct eval_case *c);
@@ -32,6 +33,9 @@ bool place_shares(const struct route_path *a, const struct route_path *b);
 /* Does a flow of the collective send by this port? */
 bool place_is_used(const struct eval_case *c, uint32_t port);
 bool place_is_rank(const struct eval_case *c, uint32_t host);
+
+/* Do flows of the collective that go at once share a port? */
+bool place_collides(const struct eval_case *c);
 
 /* Names of the ports that hashes chose for flows of the collective while one of equal cost has none. The caller's. */
 json_t *place_imbalanced(const struct eval_case *c);

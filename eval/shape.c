@@ -14,62 +14,62 @@
 	"             rate = \"100Gbps\"; delay = \"2us\"; };\n"
 /*
  * As the paper's public simulator has it: beside the headroom and reserve of every port a pool of 0.7 MB, in proportion to
- * rate. What one ingress may use of it before it pauses must be less than a flow's window, or no pause spreads.
+ * rate. What one ingress may use of it before it pauses must be less than a flow's window, or no pause spreads. Headroom
+ * is what a switch takes by itself, by rate, delay and frame: 75 kB here.
  */
-#define BUFFER(size, pfc) "switch = { buffer = \"" size "\"; pfc = { " pfc " }; };\n"
-#define HEADROOM "headroom = 75000;"
+#define BUFFER(size) "switch = { buffer = \"" size "\"; };\n"
 #define RING .op = COLL_ALLGATHER, .algorithm = COLL_RING
 #define PAPERS RING, .ranks = 8, .is_papers = true
 
 static const struct shape table[] = {
 	{ .name = "paper",
 	  .doc = "the paper's: fat-tree K=4, 16 hosts, 100 Gbps, Ring AllGather of 8 ranks",
-	  .fabric = FAT_TREE("4", "100Gbps") BUFFER("1000KiB", HEADROOM),
+	  .fabric = FAT_TREE("4", "100Gbps") BUFFER("1000KiB"),
 	  .host = "",
 	  PAPERS },
 	{ .name = "halving-doubling",
 	  .doc = "the paper's fabric, halving-doubling AllReduce of 8 ranks",
-	  .fabric = FAT_TREE("4", "100Gbps") BUFFER("1000KiB", HEADROOM),
+	  .fabric = FAT_TREE("4", "100Gbps") BUFFER("1000KiB"),
 	  .host = "",
 	  .op = COLL_ALLREDUCE,
 	  .algorithm = COLL_HALVING_DOUBLING,
 	  .ranks = 8 },
 	{ .name = "k6",
 	  .doc = "fat-tree K=6, 54 hosts",
-	  .fabric = FAT_TREE("6", "100Gbps") BUFFER("1155KiB", HEADROOM),
+	  .fabric = FAT_TREE("6", "100Gbps") BUFFER("1155KiB"),
 	  .host = "",
 	  RING,
 	  .ranks = 8 },
 	{ .name = "ranks16",
 	  .doc = "16 ranks, on fat-tree K=6: with K=4 no host would be left for others",
-	  .fabric = FAT_TREE("6", "100Gbps") BUFFER("1155KiB", HEADROOM),
+	  .fabric = FAT_TREE("6", "100Gbps") BUFFER("1155KiB"),
 	  .host = "",
 	  RING,
 	  .ranks = 16 },
 	{ .name = "leaf-spine",
 	  .doc = "8 leaves of 8 hosts, 2 spines, 4:1 oversubscribed",
-	  .fabric = LEAF_SPINE BUFFER("1465KiB", HEADROOM),
+	  .fabric = LEAF_SPINE BUFFER("1465KiB"),
 	  .host = "",
 	  RING,
 	  .ranks = 8 },
 	{ .name = "25g",
 	  .doc = "links of 25 Gbps, a quarter of the buffers",
-	  .fabric = FAT_TREE("4", "25Gbps") BUFFER("250KiB", ""),
+	  .fabric = FAT_TREE("4", "25Gbps") BUFFER("250KiB"),
 	  .host = "",
 	  PAPERS },
 	{ .name = "400g",
 	  .doc = "links of 400 Gbps, four times the buffers",
-	  .fabric = FAT_TREE("4", "400Gbps") BUFFER("4000KiB", "headroom = 300000;"),
+	  .fabric = FAT_TREE("4", "400Gbps") BUFFER("4000KiB"),
 	  .host = "",
 	  PAPERS },
 	{ .name = "dynamic-alpha",
 	  .doc = "an ingress may use a quarter of the free pool before it pauses, not an eighth",
-	  .fabric = FAT_TREE("4", "100Gbps") BUFFER("1000KiB", HEADROOM " model = \"dynamic\"; alpha = 0.25;"),
+	  .fabric = FAT_TREE("4", "100Gbps") "switch = { buffer = \"1000KiB\"; pfc = { alpha = 0.25; }; };\n",
 	  .host = "",
 	  PAPERS },
 	{ .name = "no-dcqcn",
 	  .doc = "senders do not react to ECN",
-	  .fabric = FAT_TREE("4", "100Gbps") BUFFER("1000KiB", HEADROOM),
+	  .fabric = FAT_TREE("4", "100Gbps") BUFFER("1000KiB"),
 	  .host = " cc = \"none\";",
 	  PAPERS },
 	{ .name = NULL },

@@ -15,7 +15,8 @@ truth_init(struct truth *truth, json_t *meaning, json_t *fabric, struct err *err
 		.fabric = json_incref(fabric),
 		.anomalies = json_object_get(meaning, "anomalies"),
 		.collective_flows = json_object_get(meaning, "collective_flows"),
-		.earnest_ns = TRUTH_MIN_SHARE * json_number_value(json_object_get(meaning, "step_ns")),
+		.earnest_ns = fmax(TRUTH_MIN_SHARE * json_number_value(json_object_get(meaning, "step_ns")),
+				   json_number_value(json_object_get(meaning, "base_rtt_ns"))),
 	};
 	if (json_is_array(truth->anomalies) && json_is_array(truth->collective_flows) && truth->earnest_ns > 0 &&
 	    json_is_array(json_object_get(fabric, "meetings")) && json_is_array(json_object_get(fabric, "pauses")))
@@ -131,7 +132,7 @@ truth_collided(const struct truth *truth, const char *flow)
 		const char *with = partner(meeting, flow);
 
 		if (with != NULL && truth_is_collective(truth, with) &&
-		    number(meeting, "together_ns") >= truth->earnest_ns && number(meeting, "depth_mean") >= TRUTH_MIN_DEPTH)
+		    number(meeting, "together_ns") >= truth->earnest_ns && number(meeting, "depth_mean") > TRUTH_MIN_DEPTH)
 			return true;
 	}
 	return false;

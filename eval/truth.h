@@ -13,18 +13,22 @@
 #include "common/err.h"
 
 /*
- * Two flows share a queue in earnest, and a port is halted in earnest, from this part of a step's time on. What is below
- * may be told of, but need not be found.
+ * Two flows share a queue in earnest, and a port is halted in earnest, from this part of a step's time on, and for a base
+ * RTT at least: what takes less time cannot have cost more, and a cause that costs less than either is without effect. What
+ * is below may be told of, but need not be found. The diagnosis has thresholds of its own, for reasons of its own.
  */
-#define TRUTH_MIN_SHARE 0.01
-/* And the queue is one: packets in it on average. Behind a bottleneck flows meet in queues of a packet or two. */
-#define TRUTH_MIN_DEPTH 4.0
+#define TRUTH_MIN_SHARE 0.005
+/*
+ * And the queue is one: packets in it on average. Flows that come no faster than the port sends meet there too, but each
+ * has no more than the packet that it came with: two of them, two packets. What is deeper stands because more comes.
+ */
+#define TRUTH_MIN_DEPTH 2.0
 
 struct truth {
 	json_t *meaning, *fabric;
 	json_t *anomalies;        /* of meaning */
 	json_t *collective_flows; /* of meaning: names */
-	double earnest_ns;        /* TRUTH_MIN_SHARE of a step */
+	double earnest_ns;        /* TRUTH_MIN_SHARE of a step, or a base RTT */
 };
 
 /* Takes references to both. @return 0 or -EINVAL with err set: something is missing */
@@ -43,7 +47,7 @@ bool truth_is_collective(const struct truth *truth, const char *flow);
 bool truth_met(const struct truth *truth, const char *port, const char *flow, const char *other);
 /* Did a flow and one of the collective share a queue in earnest? Of a flow of the collective: with another of it. */
 bool truth_collided(const struct truth *truth, const char *flow);
-/* Did any two data flows share a queue for longer than TRUTH_MIN_SHARE of a step's time? */
+/* Did any two data flows share a queue in earnest? */
 bool truth_any_shared(const struct truth *truth);
 
 /* Does the fabric know all meetings? At a port that more flows send by than it has room for it does not. */

@@ -95,6 +95,16 @@ def other_shapes():
         check(f"--shape {name}" in told(done), f"{name}: another shape needs another directory", told(done))
 
 
+def as_they_come():
+    """Nothing picked, frames of another size: cases run, and a store holds one way of making them."""
+    directory = scratch() / "unpicked"
+    args = ("clean", "backpressure", "--cases", 1, "--scale", SCALE, "--policy", "vedrfolnir", "--set", "host.mtu=4096")
+    evaluate(directory, *args, "--pick", "none")
+    check(len(rows(directory)) == 2 and not wrong(directory), "both are run and right", rows(directory))
+    done = evaluate(directory, *args, expect=2)
+    check("--pick none" in told(done), "other picks need another directory", told(done))
+
+
 def fabrics(pid):
     """CPUs that each dpswitch below a process may use."""
     sets = {}
@@ -147,6 +157,7 @@ def refused():
                         (("pfc-storm", "--policy", "guess"), "guess"), ((), "which family"),
                         (("pfc-storm", "pfc-storm"), "twice"), (("pfc-storm", "--shape", "round"), "no shape \"round\""),
                         (("deadlock", "--shape", "k6"), "needs the paper's fabric"), (("all", "all"), "twice"), (("pfc-storm", "all"), "twice"),
+                        (("clean", "--pick", "seeds"), "--pick seeds"),
                         (("pfc-storm", "--policy", "vedrfolnir,hawkeye-minr,vedrfolnir"), "twice"),
                         (("pfc-storm", "--policy", "hawkeye-minr", "--ablation", "fixed"), "--ablation")]:
         done = evaluate(directory, *args, expect=2)
@@ -159,5 +170,6 @@ def refused():
 every_family()
 policies_share_cases()
 other_shapes()
+as_they_come()
 interrupted(cpus() >= 2)
 refused()

@@ -17,7 +17,7 @@
 #define CASES 12 /* of each family */
 
 static char dir[] = "/tmp/rocelab-eval-XXXXXX";
-static struct case_source source = { .seed = 1, .scale = 1 };
+static struct case_source source = { .seed = 1, .scale = 1, .picks = CASE_PICKS_ALL };
 static struct scenario *network;
 
 static int
@@ -80,7 +80,9 @@ take(const char *name)
 static char *
 written(const struct family *family, uint32_t index, uint64_t seed)
 {
-	const struct case_source from = { .seed = seed, .scale = 0.05, .shape = source.shape, .network = network };
+	const struct case_source from = {
+		.seed = seed, .scale = 0.05, .picks = CASE_PICKS_ALL, .shape = source.shape, .network = network
+	};
 	struct err err = { 0 };
 	struct eval_case c;
 	char *text, *meaning;
@@ -243,7 +245,7 @@ backpressure_begins_off_the_collective(void **state)
 		uint32_t root;
 
 		make(&c, &family_backpressure, i, &source);
-		root = port(&c, json_object_get(anomaly(&c, 0, "backpressure"), "root"));
+		root = port(&c, json_array_get(json_object_get(anomaly(&c, 0, "backpressure"), "roots"), 0));
 		assert_false(place_is_used(&c, root));
 		assert_true(json_array_size(json_object_get(anomaly(&c, 0, "backpressure"), "halts")) > 0);
 		for (uint32_t f = 0; f < c.nflows; f++) {
@@ -255,6 +257,27 @@ backpressure_begins_off_the_collective(void **state)
 		}
 		case_fini(&c);
 	}
+}
+
+/* Without picks, what comes is a case: routes as the first seed has them, and every port where two of its flows meet. */
+static void
+nothing_is_picked_where_nothing_is_to_be(void **state)
+{
+	const struct case_source as_they_come = { .seed = 1, .scale = 1, .shape = source.shape, .network = network };
+	uint32_t colliding = 0, several = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < CASES; i++) {
+		struct eval_case c;
+
+		assert_int_equal(case_init(&c, &family_clean, i, 0, &as_they_come), 0);
+		colliding += place_collides(&c);
+		case_fini(&c);
+		make(&c, &family_backpressure, i, &as_they_come);
+		several += json_array_size(json_object_get(anomaly(&c, 0, "backpressure"), "roots")) > 1;
+		case_fini(&c);
+	}
+	assert_true(colliding > 0 && several > 0);
 }
 
 /* The ports of a list follow each other: each leads to the next one's node. */
@@ -366,6 +389,7 @@ main(void)
 		cmocka_unit_test(incast_goes_to_one_rank_at_once),
 		cmocka_unit_test(storm_pauses_a_port_of_the_collective),
 		cmocka_unit_test(backpressure_begins_off_the_collective),
+		cmocka_unit_test(nothing_is_picked_where_nothing_is_to_be),
 		cmocka_unit_test(loops_and_deadlocks_are_circles),
 		cmocka_unit_test(imbalance_leaves_an_equal_port_idle),
 		cmocka_unit_test(clean_shares_nothing),

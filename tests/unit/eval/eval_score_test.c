@@ -12,7 +12,7 @@
 #include "eval/judge.h"
 #include "eval/score.h"
 
-/* A step of 1 ms, so that 10 us are in earnest; "a->b" and "b->c" are the collective's, "x->b" and "y->b" others'. */
+/* A step of 1 ms, so that 5 us are in earnest; "a->b" and "b->c" are the collective's, "x->b" and "y->b" others'. */
 #define MEANING(anomalies) "{ 'step_ns': 1000000, 'collective_flows': ['a->b', 'b->c'], 'anomalies': [" anomalies "] }"
 #define MET(port, one, other, ns, depth)                                                                                   \
 	"{ 'port': '" port "', 'flows': ['" one "', '" other "'], 'together_ns': " #ns ", 'depth_mean': " #depth " }"
@@ -92,9 +92,13 @@ is_right(const char *meaning, const char *fabric)
 	return right;
 }
 
+/* A base RTT of 20 us, so that 20 us are in earnest. */
+#define FAR                                                                                                                \
+	"{ 'step_ns': 1000000, 'base_rtt_ns': 20000, 'collective_flows': ['a->b'],"                                        \
+	" 'anomalies': [{ 'kind': 'contention', 'flows': ['x->b'] }] }"
 #define CONTENTION MEANING("{ 'kind': 'contention', 'flows': ['x->b', 'y->b'] }")
 #define BOTH_MET FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "a->b", 50000, 20), "")
-#define ONE_MET FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "a->b", 9000, 20), "")
+#define ONE_MET FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "a->b", 4000, 20), "")
 
 static void
 contention_is_found_whole(void **state)
@@ -177,7 +181,7 @@ storm_is_traced_to_its_port(void **state)
 	assert_int_equal(outcome(STORM, STORM_FABRIC, "", "false"), OUTCOME_FN);
 }
 
-#define BACKPRESSURE MEANING("{ 'kind': 'backpressure', 'root': 's:1', 'halts': ['r:2', 'r:3'] }")
+#define BACKPRESSURE MEANING("{ 'kind': 'backpressure', 'roots': ['s:1'], 'halts': ['r:2', 'r:3'] }")
 #define MET_AT_ROOT MET("s:1", "x->b", "y->b", 50000, 20)
 #define BACKPRESSURE_FABRIC FABRIC(MET_AT_ROOT, HOLDING("r:3", "a->b", 50000))
 
@@ -285,11 +289,11 @@ cases_that_hold_nothing_are_wrong(void **state)
 {
 	(void)state;
 	assert_true(is_right(CONTENTION, ONE_MET));
-	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "a->b", "x->b", 9000, 20), "")));
+	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "a->b", "x->b", 4000, 20), "")));
 	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "a->b", "x->b", 50000, 2), "")));  /* no queue to speak of */
 	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "y->b", "x->b", 50000, 20), ""))); /* not with the collective */
 	assert_true(is_right(STORM, STORM_FABRIC));
-	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "a->b", 9000))));
+	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "a->b", 4000))));
 	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "x->b", 50000))));
 	assert_false(is_right(STORM, FABRIC("", HALTED("r:2", 50000, "false"))));
 	assert_true(is_right(BACKPRESSURE, BACKPRESSURE_FABRIC));
@@ -301,7 +305,7 @@ cases_that_hold_nothing_are_wrong(void **state)
 	assert_true(is_right(BACKPRESSURE,
 			     FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 50000, 0) "," HALTED("t:9", 5, "false"))));
 	assert_false(is_right(BACKPRESSURE,
-			      FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 9000, 0) "," HALTED("t:9", 5, "false"))));
+			      FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 4000, 0) "," HALTED("t:9", 5, "false"))));
 	assert_true(is_right(IN_LOOP, STUCK));
 	assert_false(is_right(IN_LOOP, FABRIC("", HALTED("p:1", 50000, "true") "," HALTED("q:1", 50000, "false"))));
 	assert_true(is_right(IMBALANCE, OWN_MET));
@@ -309,8 +313,38 @@ cases_that_hold_nothing_are_wrong(void **state)
 	assert_true(is_right(SLOW, NOTHING));
 	assert_false(is_right(SLOW, "{ 'meetings': [], 'meetings_left_out': 1, 'pauses': [] }"));
 	assert_false(is_right(SLOW, BOTH_MET));
-	assert_true(is_right(MEANING(""), FABRIC(MET("s:1", "a->b", "x->b", 10000, 20), "")));
-	assert_false(is_right(MEANING(""), FABRIC(MET("s:1", "y->b", "x->b", 10001, 1), "")));
+	assert_true(is_right(MEANING(""), FABRIC(MET("s:1", "a->b", "x->b", 5000, 20), "")));
+	assert_false(is_right(MEANING(""), FABRIC(MET("s:1", "y->b", "x->b", 5001, 1), "")));
+	assert_false(is_right(FAR, FABRIC(MET("s:1", "a->b", "x->b", 19999, 20), "")));
+}
+
+static void
+where_chance_makes_roots_one_that_leads_is_named(void **state)
+{
+	const char *meaning = MEANING("{ 'kind': 'backpressure', 'roots': ['s:1', 'u:2'], 'halts': ['r:3'] }");
+	const char *at = FINDING("pfc-backpressure", "s:1", "'r:3'", "'x->b'", "'a->b'", STEP("1"));
+	const char *other = FINDING("pfc-backpressure", "u:2", "'r:3'", "", "'a->b'", STEP("1"));
+
+	(void)state;
+	assert_true(is_right(meaning, BACKPRESSURE_FABRIC));
+	assert_int_equal(outcome(meaning, BACKPRESSURE_FABRIC, at, "false"), OUTCOME_TP);
+	assert_int_equal(outcome(meaning, BACKPRESSURE_FABRIC, other, "false"), OUTCOME_FP); /* no pause came from there */
+}
+
+#define RING MEANING("{ 'kind': 'ring' }")
+
+static void
+a_ring_that_collides_is_named(void **state)
+{
+	const char *met = FABRIC(MET("s:3", "a->b", "b->c", 50000, 20), "");
+
+	(void)state;
+	assert_true(is_right(RING, met));
+	assert_int_equal(outcome(RING, met, QUEUE("flow-contention", "s:3", "'b->c'"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(RING, met, FINDING("flow-contention", "s:3", "", "'a->b'", "'a->b'", STEP("1")), "false"),
+			 OUTCOME_FP);
+	assert_int_equal(outcome(RING, met, "", "true"), OUTCOME_FN);
+	assert_int_equal(outcome(RING, FABRIC("", ""), "", "true"), OUTCOME_TP);
 }
 
 static void
@@ -356,6 +390,8 @@ main(void)
 		cmocka_unit_test(slow_host_leaves_the_network_innocent),
 		cmocka_unit_test(clean_has_no_finding),
 		cmocka_unit_test(cases_that_hold_nothing_are_wrong),
+		cmocka_unit_test(where_chance_makes_roots_one_that_leads_is_named),
+		cmocka_unit_test(a_ring_that_collides_is_named),
 		cmocka_unit_test(precision_and_recall),
 		cmocka_unit_test(missing_truth_is_refused),
 	};

@@ -51,7 +51,7 @@ load(const struct shape *shape, struct case_source *source)
 	struct err err = { 0 };
 	char path[96];
 
-	*source = (struct case_source){ .seed = 3, .scale = SCALE, .shape = shape };
+	*source = (struct case_source){ .seed = 3, .scale = SCALE, .picks = CASE_PICKS_ALL, .shape = shape };
 	snprintf(path, sizeof(path), "%s/fabric.cfg", dir);
 	network = case_network(path, source, &err);
 	unlink(path);
@@ -186,7 +186,7 @@ static void
 assert_backpressure(const struct eval_case *c)
 {
 	const json_t *anomaly = json_array_get(c->anomalies, 0), *halts = json_object_get(anomaly, "halts");
-	const char *root = json_string_value(json_object_get(anomaly, "root"));
+	const char *root = json_string_value(json_array_get(json_object_get(anomaly, "roots"), 0));
 
 	assert_false(place_is_used(c, topo_find_port(c->routing.topo, root)));
 	assert_true(json_array_size(halts) > 0);
