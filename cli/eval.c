@@ -106,6 +106,7 @@ tell(const struct eval *eval, bool json, int broken)
 static const struct command studies[] = {
 	{ "counterfactual", "", "what verdicts blame against what running without each cause regains",
 	  command_eval_counterfactual },
+	{ "odd", "", "what the families leave out, graded by what is regained", command_eval_odd },
 };
 
 int

@@ -248,7 +248,9 @@ static const struct argp argp = {
 	.doc = "Makes cases with known causes from a seed, runs each under each policy, and scores the verdicts.\v"
 	       "DIR then holds FAMILY/NNN/case.cfg, which `rocelab run` replays, case.json with what it is meant to be, "
 	       "POLICY/score.json with the truth beside the verdict; runs.csv, runs.json and eval.sqlite with a row a run. "
-	       "An evaluation that was interrupted goes on where it was.",
+	       "An evaluation that was interrupted goes on where it was. `rocelab eval odd` is another, with options of "
+	       "its own: "
+	       "what the families leave out.",
 	.help_filter = help_filter,
 };
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a verdict is worth whose suspects' cost is known (eval/rerun.h). It names root causes: findings, of which those that
+ * explain next to nothing do not count. Each is of a suspect if it fits in kind and in place; a row of the table in grade.c
+ * says what fits.
+ *
+ *   a suspect has to be named    if its absence regains at least RERUN_MIN_SHARE of the time and a base RTT
+ *   it may be named              if its absence, or its Shapley share, is worth one of both
+ *   one of all has to be         where none alone is worth so much, but all together are
+ *   what the job does to itself  may be named, if it is slower than it should be without any suspect, or beside what had to
+ *                                be named: flows that a cause puts out of step meet, and cannot be left out
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "eval/rerun.h"
+
+enum odd_grade {
+	ODD_RIGHT,   /* named is what has to be, and nothing that may not be */
+	ODD_PARTLY,  /* something that has to be; something else is missing, is too much, or is of another kind there */
+	ODD_WRONG,   /* nothing that has to be, and it does not say that it does not know */
+	ODD_UNKNOWN, /* it names nothing, and says that it does not know; or is right, and less sure than half */
+	ODD_GRADES,
+};
+
+struct odd_marks {
+	enum odd_grade grade;
+	double confidence; /* that it states, 0 to 1; -1: none */
+	char why[320];     /* what is not right about it */
+};
+
+/* "right", ... */
+const char *odd_grade_name(enum odd_grade grade);
+
+struct odd_facts {
+	const struct suspects *suspects;
+	const struct rerun_truth *truth;
+	uint32_t job;       /* whose findings count */
+	double rtt_ns;      /* base RTT */
+	double expected_ns; /* that the job takes where nothing is wrong */
+};
+
+void odd_grade(const json_t *verdict, const struct odd_facts *facts, struct odd_marks *marks);

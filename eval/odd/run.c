@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eval/odd/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/run_dir.h"
+#include "common/run_files.h"
+#include "common/units.h"
+
+/* A case, and where it is. */
+struct place {
+	const struct odd_group *group;
+	char dir[PATH_MAX], scenario[PATH_MAX + 16];
+	double expected_ns;
+};
+
+struct batch {
+	const struct odd_options *options;
+	uint64_t seed;
+	struct place *places;     /* [count] */
+	struct rerun_case *cases; /* [count] those begun */
+	size_t count, begun;
+};
+
+static int
+make_dir(char *dir, struct err *err)
+{
+	int ret = run_dir_make(dir, err);
+
+	return ret < 0 ? ret : 0;
+}
+
+/* @param c  of the batch: made, and its suspects known */
+static int
+begin_case(struct batch *batch, const struct odd_group *group, uint32_t index, struct err *err)
+{
+	struct place *place = &batch->places[batch->begun];
+	struct rerun_case *c = &batch->cases[batch->begun];
+	struct scenario_options from = { .path = place->scenario };
+	struct odd_case *made = calloc(1, sizeof(*made));
+	struct scenario *scenario = NULL;
+	int ret;
+
+	if (made == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	place->group = group;
+	snprintf(place->dir, sizeof(place->dir), "%s/%" PRIu64 "/%s/%03u", batch->options->dir, batch->seed, group->name,
+		 index);
+	snprintf(place->scenario, sizeof(place->scenario), "%s/case.cfg", place->dir);
+	ret = make_dir(place->dir, err);
+	if (ret == 0)
+		ret = odd_make(made, group, batch->seed, index, batch->options->scale, place->scenario, err);
+	place->expected_ns = (double)made->span_ns;
+	free(made);
+	if (ret < 0)
+		return ret;
+	scenario = scenario_load(&from, err);
+	if (scenario == NULL)
+		return -EINVAL;
+	*c = (struct rerun_case){ .family = group->name,
+				  .index = index,
+				  .scenario = place->scenario,
+				  .dir = place->dir,
+				  .loaded = scenario,
+				  .diagnose = true };
+	for (uint32_t i = 0; i < scenario->workload->njobs && i < 1; i++)
+		place->expected_ns +=
+			(double)scenario->workload->jobs[i].compute_ps / PS_PER_NS * scenario->workload->jobs[i].iterations;
+	batch->begun++;
+	ret = suspects_list(scenario, 0, &c->suspects, err);
+	if (ret == 0)
+		ret = rerun_case_init(c, err);
+	scenario_destroy(scenario);
+	return ret;
+}
+
+static int
+begin(struct batch *batch, struct err *err)
+{
+	const struct odd_options *options = batch->options;
+	int ret = 0;
+
+	batch->count = (size_t)options->ngroups * options->cases;
+	batch->places = calloc(batch->count, sizeof(*batch->places));
+	batch->cases = calloc(batch->count, sizeof(*batch->cases));
+	if (batch->places == NULL || batch->cases == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %zu cases", batch->count);
+	for (uint32_t index = 0; index < options->cases; index++)
+		for (uint32_t g = 0; ret == 0 && g < options->ngroups; g++)
+			ret = begin_case(batch, options->groups[g], index, err);
+	return ret;
+}
+
+static void
+end(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->begun; i++)
+		rerun_case_fini(&batch->cases[i]);
+	free(batch->cases);
+	free(batch->places);
+}
+
+static json_t *
+costs_json(const struct rerun_case *c, const struct rerun_truth *truth)
+{
+	json_t *list = json_array();
+
+	for (size_t s = 0; s < c->suspects.count; s++)
+		json_array_append_new(list,
+				      json_pack("{s:s, s:f, s:o}", "name", c->suspects.at[s].name, "regained_ns",
+						truth->costs[s].regained_ns, "shapley_ns",
+						truth->has_shapley ? json_real(truth->costs[s].shapley_ns) : json_null()));
+	return list;
+}
+
+/* One case whose runs are all there. @return 0, or -ENODATA with err: a run broke */
+static int
+grade_case(const struct batch *batch, size_t i, struct store *store, struct odd_row *row, struct err *err)
+{
+	const struct rerun_case *c = &batch->cases[i];
+	struct rerun_truth truth;
+	char path[PATH_MAX + 32];
+	json_t *verdict;
+	int ret = rerun_truth(store, c, &truth, err);
+
+	if (ret < 0)
+		return ret;
+	snprintf(path, sizeof(path), "%s/" RERUN_BASE "/" RUN_VERDICT, c->dir);
+	verdict = json_load_file(path, 0, NULL);
+	if (verdict == NULL)
+		return err_set(err, -ENODATA, "%s cannot be read", path);
+	*row = (struct odd_row){ .group = batch->places[i].group,
+				 .seed = batch->seed,
+				 .index = c->index,
+				 .base_ns = truth.base_ns,
+				 .all_ns = truth.all_ns,
+				 .costs = costs_json(c, &truth) };
+	odd_grade(verdict,
+		  &(struct odd_facts){ .suspects = &c->suspects,
+				       .truth = &truth,
+				       .job = c->job,
+				       .rtt_ns = (double)c->rtt_ns,
+				       .expected_ns = batch->places[i].expected_ns },
+		  &row->marks);
+	json_decref(verdict);
+	return 0;
+}
+
+static void
+grade_all(const struct batch *batch, struct store *store, struct odd_results *results)
+{
+	for (size_t i = 0; i < batch->begun; i++) {
+		struct err err = { 0 };
+
+		if (grade_case(batch, i, store, &results->rows[results->count], &err) == 0)
+			results->count++;
+		else
+			results->broken++;
+	}
+}
+
+static int
+run_seed(const struct odd_options *options, uint64_t seed, struct odd_results *results, struct err *err)
+{
+	struct batch batch = { .options = options, .seed = seed };
+	struct store *store = NULL;
+	char path[PATH_MAX];
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/%" PRIu64, options->dir, seed);
+	ret = make_dir(path, err);
+	if (ret < 0)
+		return ret;
+	snprintf(path, sizeof(path), "%s/%" PRIu64 "/eval.sqlite", options->dir, seed);
+	store = store_open(path, seed, options->scale, " odd", err);
+	if (store == NULL)
+		return -EINVAL;
+	ret = begin(&batch, err);
+	if (ret == 0)
+		ret = reruns_run(&(struct reruns){ store, batch.cases, batch.begun, options->jobs }, err);
+	if (ret >= 0)
+		grade_all(&batch, store, results);
+	end(&batch);
+	store_close(store);
+	return ret < 0 ? ret : 0;
+}
+
+int
+odd_run(const struct odd_options *options, struct odd_results *results, struct err *err)
+{
+	int ret = 0;
+
+	*results = (struct odd_results){ .rows = calloc((size_t)options->ngroups * options->cases * options->nseeds + 1,
+							sizeof(struct odd_row)) };
+	if (results->rows == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (uint32_t s = 0; ret == 0 && s < options->nseeds; s++)
+		ret = run_seed(options, options->seeds[s], results, err);
+	return ret;
+}
+
+void
+odd_results_fini(struct odd_results *results)
+{
+	for (uint32_t i = 0; i < results->count; i++)
+		json_decref(results->rows[i].costs);
+	free(results->rows);
+	*results = (struct odd_results){ 0 };
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Verdicts made by hand, and times regained: what each is worth. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "eval/odd/grade.h"
+
+#define MS 1e6
+#define NONE "'network': { 'innocent': false, 'reason': 'no row says why' }, 'findings': []"
+#define INNOCENT "'network': { 'innocent': true }, 'findings': []"
+#define FINDINGS(list) "'network': { 'innocent': false }, 'findings': [" list "]"
+#define QUEUE(flow) "{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['" flow "'], 'job': 0, 'explained_ns': 2000000 }"
+#define AT(type, root) "{ 'type': '" type "', 'root': '" root "', 'flows': [], 'job': 0, 'explained_ns': 2000000 }"
+
+static struct suspect at[] = {
+	{ .kind = "flow", .name = "x->y/1>4791" },
+	{ .kind = "fault", .name = "loss@l0:5" },
+	{ .kind = "fault", .name = "blackhole@s1" },
+	{ .kind = "fault", .name = "slow-host@h4" },
+};
+static struct suspects suspects = { .at = at, .count = 4 };
+static struct rerun_truth truth;
+
+static int
+make(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < suspects.count; i++) {
+		at[i].flows = json_array();
+		at[i].ports = json_array();
+		at[i].nodes = json_array();
+	}
+	json_array_append_new(at[0].flows, json_string("x->y/1>4791"));
+	json_array_append_new(at[1].ports, json_string("l0:5"));
+	json_array_append_new(at[1].ports, json_string("s0:1"));
+	json_array_append_new(at[2].nodes, json_string("s1"));
+	json_array_append_new(at[3].nodes, json_string("h4"));
+	return 0;
+}
+
+static int
+forget(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < suspects.count; i++) {
+		json_decref(at[i].flows);
+		json_decref(at[i].ports);
+		json_decref(at[i].nodes);
+	}
+	return 0;
+}
+
+/* 20 ms; a part of 0.5 % is 100 us, and the base RTT 20 us. @param regained_ms  by each */
+static void
+regain(const double regained_ms[4], double all_ms)
+{
+	truth = (struct rerun_truth){ .base_ns = 20 * MS, .all_ns = 20 * MS - all_ms * MS };
+	for (size_t i = 0; i < 4; i++)
+		truth.costs[i].regained_ns = regained_ms[i] * MS;
+}
+
+static struct odd_marks
+marks(const char *text)
+{
+	const struct odd_facts facts = {
+		.suspects = &suspects, .truth = &truth, .rtt_ns = 20000, .expected_ns = truth.all_ns
+	};
+	char quoted[2048];
+	struct odd_marks marks;
+	json_t *verdict;
+	size_t n = 0;
+
+	quoted[n++] = '{';
+	for (const char *p = text; *p != '\0'; p++) {
+		assert_true(n + 3 < sizeof(quoted));
+		quoted[n++] = *p == '\'' ? '"' : *p;
+	}
+	quoted[n++] = '}';
+	quoted[n] = '\0';
+	verdict = json_loads(quoted, 0, NULL);
+	assert_non_null(verdict);
+	odd_grade(verdict, &facts, &marks);
+	json_decref(verdict);
+	assert_int_equal(marks.why[0] == '\0',
+			 marks.grade == ODD_RIGHT || (marks.grade == ODD_UNKNOWN && marks.confidence >= 0));
+	return marks;
+}
+
+#define assert_grade(text, expected) assert_int_equal(marks(text).grade, expected)
+
+static void
+what_cost_time_is_named(void **state)
+{
+	(void)state;
+	regain((const double[]){ 5, 0, 0, 0 }, 5);
+	assert_grade(FINDINGS(QUEUE("x->y/1>4791")), ODD_RIGHT);
+	assert_grade(FINDINGS(QUEUE("a->b/9>4791")), ODD_WRONG); /* the job's own, which does not lose a thing */
+	assert_grade(FINDINGS(QUEUE("x->y/1>4791") "," QUEUE("a->b/9>4791")), ODD_RIGHT); /* put out of step */
+	assert_grade(INNOCENT, ODD_WRONG);
+	assert_grade(NONE, ODD_UNKNOWN);
+	assert_string_equal(marks(INNOCENT).why, "not named: x->y/1>4791");
+}
+
+static void
+what_cost_nothing_is_not(void **state)
+{
+	(void)state;
+	regain((const double[]){ 5, 0.01, 0, 0 }, 5);
+	assert_grade(FINDINGS(QUEUE("x->y/1>4791") "," AT("packet-loss", "l0:5")), ODD_PARTLY);
+	assert_grade(FINDINGS(AT("packet-loss", "l0:5")), ODD_WRONG);
+	/* between both limits it may be named, and need not be */
+	regain((const double[]){ 5, 0.05, 0, 0 }, 5);
+	assert_grade(FINDINGS(QUEUE("x->y/1>4791") "," AT("packet-loss", "l0:5")), ODD_RIGHT);
+	assert_grade(FINDINGS(QUEUE("x->y/1>4791")), ODD_RIGHT);
+	/* nothing at all */
+	regain((const double[]){ 0, 0, 0, 0 }, 0);
+	assert_grade(INNOCENT, ODD_RIGHT);
+	assert_grade(FINDINGS(QUEUE("x->y/1>4791")), ODD_WRONG);
+	/* a finding that says it explains nothing is no root cause */
+	assert_grade(FINDINGS("{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['x->y/1>4791'], 'job': 0, "
+			      "'explained_ns': 9 }"),
+		     ODD_RIGHT);
+	/* nor is one of another job */
+	assert_grade(FINDINGS("{ 'type': 'packet-loss', 'root': 'l0:5', 'flows': [], 'job': 1, 'explained_ns': 2000000 }"),
+		     ODD_RIGHT);
+}
+
+static void
+place_and_kind_count(void **state)
+{
+	(void)state;
+	regain((const double[]){ 0, 5, 0, 0 }, 5);
+	assert_grade(FINDINGS(AT("packet-loss", "l0:5")), ODD_RIGHT);
+	assert_grade(FINDINGS(AT("packet-loss", "s0:1")), ODD_RIGHT); /* the other end of the link */
+	assert_grade(FINDINGS(AT("packet-loss", "l0:6")), ODD_WRONG);
+	assert_grade(FINDINGS(AT("blackhole", "l0:5")), ODD_PARTLY);
+	assert_grade(FINDINGS(AT("pfc-storm", "l0:5")), ODD_WRONG);
+	regain((const double[]){ 0, 0, 5, 5 }, 10);
+	assert_grade(FINDINGS(AT("blackhole", "s1:3") "," AT("slow-host", "h4")), ODD_RIGHT);
+	assert_grade(FINDINGS(AT("blackhole", "s1")), ODD_PARTLY);
+	assert_grade(FINDINGS(AT("blackhole", "s12:3") "," AT("slow-host", "h4")), ODD_PARTLY); /* s12 is not s1 */
+	assert_grade(FINDINGS(AT("nonsense", "s1:3")), ODD_WRONG);
+}
+
+static void
+of_causes_that_hide_each_other_one_is_named(void **state)
+{
+	(void)state;
+	regain((const double[]){ 0, 0, 0, 0 }, 5);
+	assert_grade(FINDINGS(AT("slow-host", "h4")), ODD_RIGHT);
+	assert_grade(INNOCENT, ODD_WRONG);
+	assert_grade(FINDINGS(AT("slow-host", "h5")), ODD_WRONG);
+}
+
+static void
+half_sure_is_not_sure(void **state)
+{
+	struct odd_marks stated;
+
+	(void)state;
+	regain((const double[]){ 5, 0, 0, 0 }, 5);
+	stated = marks("'network': { 'innocent': false, 'confidence': 0.4 }, 'findings': [" QUEUE("x->y/1>4791") "]");
+	assert_int_equal(stated.grade, ODD_UNKNOWN);
+	assert_true(stated.confidence == 0.4);
+	stated = marks("'network': { 'innocent': false, 'confidence': 0.6 }, 'findings': [" QUEUE("x->y/1>4791") "]");
+	assert_int_equal(stated.grade, ODD_RIGHT);
+	assert_true(marks(INNOCENT).confidence == -1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_cost_time_is_named), cmocka_unit_test(what_cost_nothing_is_not),
+		cmocka_unit_test(place_and_kind_count),    cmocka_unit_test(of_causes_that_hide_each_other_one_is_named),
+		cmocka_unit_test(half_sure_is_not_sure),
+	};
+
+	return cmocka_run_group_tests(tests, make, forget);
+}
