@@ -87,6 +87,13 @@ fit_of(const json_t *finding)
 	return NULL;
 }
 
+/* A finding without a place, but a flow that it is about: right in kind alone. */
+static bool
+is_nowhere(const json_t *finding)
+{
+	return strstr(truth_text(finding, "root"), "->") != NULL;
+}
+
 /* Flows of the job itself are of no suspect. */
 static bool
 is_own(const json_t *finding, const struct suspects *suspects)
@@ -111,7 +118,8 @@ add_finding(const json_t *finding, const struct suspects *suspects, struct named
 		const struct suspect *suspect = &suspects->at[s];
 		bool is = fit->flows ? has_flow_of(finding, suspect)
 				     : is_kind(suspect, fit->kinds) && is_at(suspect, truth_text(finding, "root"));
-		bool near = !fit->flows && is_kind(suspect, fit->near) && is_at(suspect, truth_text(finding, "root"));
+		bool near = !fit->flows && ((is_kind(suspect, fit->near) && is_at(suspect, truth_text(finding, "root"))) ||
+					    (is_kind(suspect, fit->kinds) && is_nowhere(finding)));
 
 		named->it[s] |= is;
 		named->near[s] |= near;

@@ -20,7 +20,8 @@
 
 enum odd_grade {
 	ODD_RIGHT,   /* named is what has to be, and nothing that may not be */
-	ODD_PARTLY,  /* something that has to be; something else is missing, is too much, or is of another kind there */
+	ODD_PARTLY,  /* something that has to be; something else is missing, is too much, or is of another kind there,
+			or without a place */
 	ODD_WRONG,   /* nothing that has to be, and it does not say that it does not know */
 	ODD_UNKNOWN, /* it names nothing, and says that it does not know; or is right, and less sure than half */
 	ODD_GRADES,

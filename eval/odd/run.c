@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
+#include "common/hash.h"
 #include "common/run_dir.h"
 #include "common/run_files.h"
 #include "common/units.h"
@@ -34,6 +34,37 @@ make_dir(char *dir, struct err *err)
 	return ret < 0 ? ret : 0;
 }
 
+/* @return of the file's bytes, 0: there is none */
+static uint64_t
+digest_file(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	uint64_t digest = DIGEST_INIT;
+	int byte;
+
+	if (file == NULL)
+		return 0;
+	while ((byte = getc(file)) != EOF)
+		digest = digest_u64(digest, (uint64_t)byte);
+	fclose(file);
+	return digest;
+}
+
+/* Writes a case. What the store has is of the case that is there: it must be the same. @return 0 or negative errno with err */
+static int
+write_case(struct odd_case *made, const struct batch *batch, const struct place *place, uint32_t index, struct err *err)
+{
+	uint64_t before = digest_file(place->scenario);
+	int ret = odd_make(made, place->group, batch->seed, index, batch->options->scale, place->scenario, err);
+
+	if (ret < 0 || before == 0 || before == digest_file(place->scenario))
+		return ret;
+	return err_set(err, -EINVAL,
+		       "%s was another case, made by another version; remove its folder %s/%" PRIu64
+		       ", or give another --out",
+		       place->scenario, batch->options->dir, batch->seed);
+}
+
 /* @param c  of the batch: made, and its suspects known */
 static int
 begin_case(struct batch *batch, const struct odd_group *group, uint32_t index, struct err *err)
@@ -53,7 +84,7 @@ begin_case(struct batch *batch, const struct odd_group *group, uint32_t index, s
 	snprintf(place->scenario, sizeof(place->scenario), "%s/case.cfg", place->dir);
 	ret = make_dir(place->dir, err);
 	if (ret == 0)
-		ret = odd_make(made, group, batch->seed, index, batch->options->scale, place->scenario, err);
+		ret = write_case(made, batch, place, index, err);
 	place->expected_ns = (double)made->span_ns;
 	free(made);
 	if (ret < 0)

@@ -139,6 +139,7 @@ place_and_kind_count(void **state)
 	assert_grade(FINDINGS(AT("packet-loss", "l0:5")), ODD_RIGHT);
 	assert_grade(FINDINGS(AT("packet-loss", "s0:1")), ODD_RIGHT); /* the other end of the link */
 	assert_grade(FINDINGS(AT("packet-loss", "l0:6")), ODD_WRONG);
+	assert_grade(FINDINGS(AT("packet-loss", "a->b/9>4791")), ODD_PARTLY); /* nowhere */
 	assert_grade(FINDINGS(AT("blackhole", "l0:5")), ODD_PARTLY);
 	assert_grade(FINDINGS(AT("pfc-storm", "l0:5")), ODD_WRONG);
 	regain((const double[]){ 0, 0, 5, 5 }, 10);
