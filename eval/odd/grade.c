@@ -201,13 +201,11 @@ hold(const struct odd_facts *facts, const struct named *named, struct held *held
 
 /* What the verdict says of itself. */
 static bool
-does_not_know(const json_t *verdict, bool names)
+does_not_know(const json_t *verdict)
 {
 	const json_t *network = json_object_get(verdict, "network");
 
-	return json_is_true(json_object_get(network, "unknown")) ||
-	       strcmp(truth_text(network, "verdict"), "unknown") == 0 ||
-	       (!names && json_is_false(json_object_get(network, "innocent")));
+	return strcmp(truth_text(network, "word"), "unknown") == 0;
 }
 
 static double
@@ -257,7 +255,7 @@ odd_grade(const json_t *verdict, const struct odd_facts *facts, struct odd_marks
 		marks->grade = marks->confidence >= 0 && marks->confidence < 0.5 ? ODD_UNKNOWN : ODD_RIGHT;
 	else if (held.right + held.near > 0)
 		marks->grade = ODD_PARTLY;
-	else if (!names && does_not_know(verdict, names))
+	else if (!names && does_not_know(verdict))
 		marks->grade = ODD_UNKNOWN;
 	if (held.missing[0] == '\0' && held.extra[0] == '\0')
 		return;

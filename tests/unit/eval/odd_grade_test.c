@@ -12,8 +12,8 @@
 #include "eval/odd/grade.h"
 
 #define MS 1e6
-#define NONE "'network': { 'innocent': false, 'reason': 'no row says why' }, 'findings': []"
-#define INNOCENT "'network': { 'innocent': true }, 'findings': []"
+#define NONE "'network': { 'innocent': false, 'word': 'unknown' }, 'findings': []"
+#define INNOCENT "'network': { 'innocent': true, 'word': 'innocent' }, 'findings': []"
 #define FINDINGS(list) "'network': { 'innocent': false }, 'findings': [" list "]"
 #define QUEUE(flow) "{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['" flow "'], 'job': 0, 'explained_ns': 2000000 }"
 #define AT(type, root) "{ 'type': '" type "', 'root': '" root "', 'flows': [], 'job': 0, 'explained_ns': 2000000 }"
