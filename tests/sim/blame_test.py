@@ -70,7 +70,7 @@ def kinds():
 jobs = ( { name = "late"; ranks = [ "h2", "h6" ]; start = "5s"; collectives = ( { bytes = "8MB"; } ); } );
 flows = ( { src = "h2"; dst = "h4"; sport = 1; bytes = "9MB"; }, { src = "h3"; dst = "h5"; sport = 2; bytes = "4KB"; } );
 generators = ( { kind = "incast"; src = [ "h2", "h3" ]; dst = [ "h7" ]; degree = 2; bytes = "200KB"; } );
-faults = ( { kind = "loss"; port = "l0:5"; rate = 0.001; }, { kind = "slow-host"; host = "h1"; delay = "300us"; },
+faults = ( { kind = "loss"; port = "l0:4"; rate = 0.1; }, { kind = "slow-host"; host = "h1"; delay = "300us"; },
            { kind = "pfc-storm"; port = "l1:1"; start = "100us"; duration = "400us"; } );
 """
     done, result = blame(scenario_file(text), "--with", "host.cc=none")
@@ -79,7 +79,7 @@ faults = ( { kind = "loss"; port = "l0:5"; rate = 0.001; }, { kind = "slow-host"
     check("-" in done.stdout and result["suspects"][0]["shapley_ns"] is None, "kinds: no Shapley of so many", result)
     check(rows["slow-host@h1"]["regained_ns"] > 250_000, "kinds: the slow host cost what it is late", rows["slow-host@h1"])
     check(rows["pfc-storm@l1:1"]["has_effect"], "kinds: the storm cost something", rows["pfc-storm@l1:1"])
-    for name in ("job@late", "h3->h5/2>4791"):
+    for name in ("job@late", "h3->h5/2>4791", "loss@l0:4"):
         check(not rows[name]["has_effect"], f"kinds: {name} is without effect", rows[name])
     check(rows["job@late"]["regained_ns"] == 0, "kinds: a job that comes later costs nothing at all", rows["job@late"])
     _, few = blame(scenario_file(text), "--without", "slow-host@h1", "--without", "pfc-storm@l1:1")
