@@ -71,7 +71,7 @@ jobs = ( { name = "late"; ranks = [ "h2", "h6" ]; start = "5s"; collectives = ( 
 flows = ( { src = "h2"; dst = "h4"; sport = 1; bytes = "9MB"; }, { src = "h3"; dst = "h5"; sport = 2; bytes = "4KB"; } );
 generators = ( { kind = "incast"; src = [ "h2", "h3" ]; dst = [ "h7" ]; degree = 2; bytes = "200KB"; } );
 faults = ( { kind = "loss"; port = "l0:4"; rate = 0.1; }, { kind = "slow-host"; host = "h1"; delay = "300us"; },
-           { kind = "pfc-storm"; port = "l1:1"; start = "100us"; duration = "400us"; } );
+           { kind = "pfc-storm"; port = "l1:1"; start = "100us"; duration = "4ms"; } );
 """
     done, result = blame(scenario_file(text), "--with", "host.cc=none")
     rows = suspects(result)
