@@ -19,6 +19,8 @@ enum finding_trait {
 	FINDING_OF_LOSS = 1 << 9,         /* without a port for its root, known of retransmissions alone */
 	FINDING_OF_HOLE = 1 << 10,        /* where packets vanish: explains a loss that nobody counted */
 	FINDING_OF_NODE_BEHIND = 1 << 11, /* means the node behind its root, too */
+	FINDING_BY_DEFAULT =
+		1 << 12, /* inferred where nothing else is known: not beside pauses, loops or holes on its way */
 };
 
 /* A type of finding: a row that stands in the file of who finds it, and all that others know of it. */

@@ -114,7 +114,7 @@ def file_limits():
         if limit > sizes["effective.cfg"] and limit < sizes["records.bin"]:
             cut_recording(name, out, done, "File too large")
     out = scratch()
-    done = command(ROCELAB, "run", SCENARIOS / "case-study.cfg", "--out", out, *sets(detection__policy="full-polling"),
+    done = command(ROCELAB, "run", SCENARIOS / "case-study.cfg", "--out", out, *sets(detection__policy="full-polling", telemetry__epoch="100us"),
                    expect=None, preexec_fn=file_limit(200_000))
     full("a long recording", out, done, "File too large")
     cut_recording("a long recording", out, done, "File too large")

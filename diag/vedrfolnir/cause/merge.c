@@ -3,10 +3,7 @@
 
 #include <stdlib.h>
 
-#include "diag/vedrfolnir/cause/drops.h"
 #include "diag/vedrfolnir/cause/settle.h"
-
-static struct cause_finding *queue_of(struct cause_set *set, const struct cause_finding *finding);
 
 static void
 free_finding(struct cause_finding *finding)
@@ -30,9 +27,8 @@ link_to(struct cause_set *set, uint32_t i)
 	return link;
 }
 
-/* The last one takes its place. */
-static void
-remove_at(struct cause_set *set, uint32_t i)
+void
+merge_remove(struct cause_set *set, uint32_t i)
 {
 	uint32_t last = set->count - 1;
 
@@ -137,19 +133,19 @@ merge_settle(struct cause_set *set, uint32_t step)
 
 		if ((merge_is(out, FINDING_OF_QUEUES) && is_too_little(set->in, step, out->explained_ps)) ||
 		    is_timeout(out, paused_ps, excess_ps))
-			remove_at(set, i);
+			merge_remove(set, i);
 	}
 	if (set->count < before) /* those that stay have more */
 		settle_step(set, step);
 	for (uint32_t i = 0; i < set->count; i++)
 		note_critical(&set->findings[i].out, set->in->own[step].critical);
 	for (uint32_t i = set->count; i-- > 0;) {
-		struct cause_finding *queue = queue_of(set, &set->findings[i]);
+		struct cause_finding *queue = merge_queue_of(set, &set->findings[i]);
 
 		if (queue == NULL)
 			continue;
 		fold_pauses(set, queue, &set->findings[i]);
-		remove_at(set, i);
+		merge_remove(set, i);
 	}
 }
 
@@ -193,12 +189,8 @@ find_queue(struct cause_set *set, const struct cause_finding *pauses, enum findi
 	return queue;
 }
 
-/*
- * The incast whose queue causes these pauses, or the load imbalance, if flows of the collective alone fill it.
- * @return NULL: there is none, it has not all the culprits of the pauses, or the finding is not of pauses
- */
-static struct cause_finding *
-queue_of(struct cause_set *set, const struct cause_finding *finding)
+struct cause_finding *
+merge_queue_of(struct cause_set *set, const struct cause_finding *finding)
 {
 	struct cause_finding *queue;
 
@@ -223,9 +215,8 @@ tells_more(const struct cause_set *all, const struct cause_finding *into, const 
 	return from->best > into->best;
 }
 
-/* Adds steps, ports, culprits and amounts of one finding to another; the evidence stays. */
-static void
-take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from)
+void
+merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from)
 {
 	for (uint32_t i = 0; i < from->out.nsteps; i++)
 		merge_put(all, &into->out.steps, &into->out.nsteps, from->out.steps[i]);
@@ -253,7 +244,7 @@ merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t 
 		into = merge_make(all, &finding->out, finding->key, finding->order);
 	if (into == NULL)
 		return;
-	take(all, into, finding);
+	merge_take(all, into, finding);
 	if (!tells_more(all, into, finding, step))
 		return;
 	into->best = finding->best;
@@ -280,113 +271,5 @@ merge_sort_flows(struct cause_finding *finding)
 		finding->out.flows[j] = flow;
 		finding->flow_score[j] = score;
 		finding->out.flow_ps[j] = ps;
-	}
-}
-
-/* ---- over all steps ---- */
-
-/*
- * One root, one finding. An incast that a flow of the collective stands in is what halts others from there, too, and so
- * is load imbalance. Loss that only retransmissions tell of is the work of a hole on the way of the data or of the ACKs,
- * if one was found. A loop of packets explains the deadlock in it, and the packets that die of old age behind it.
- */
-
-static bool
-share_port(const struct finding *a, const struct finding *b)
-{
-	for (uint32_t i = 0; i < a->nports; i++) {
-		for (uint32_t j = 0; j < b->nports; j++) {
-			if (a->ports[i] == b->ports[j])
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Both findings stay; the loop has the deadlock's victims, weight and time, and comes first. */
-static void
-credit_loop(struct cause_set *all, struct finding *loop, struct finding *circle)
-{
-	if (!merge_is(circle, FINDING_OF_CIRCLE) || circle->collective != loop->collective || !share_port(loop, circle))
-		return;
-	for (uint32_t s = 0; s < circle->nsteps; s++)
-		merge_put(all, &loop->steps, &loop->nsteps, circle->steps[s]);
-	for (uint32_t v = 0; v < circle->nvictims; v++)
-		merge_put(all, &loop->victims, &loop->nvictims, circle->victims[v]);
-	loop->critical_ps += circle->critical_ps;
-	loop->explained_ps += circle->explained_ps;
-	circle->critical_ps = circle->explained_ps = 0;
-	if (circle->score > loop->score)
-		loop->score = circle->score;
-}
-
-/* Is a finding's root, or for a blackhole the node behind it, on the configured way of a flow or of its ACKs? */
-static bool
-is_on_way(const struct evidence *ev, const struct finding *hole, uint32_t flow)
-{
-	const struct ev_flow *f = &ev->flows[flow];
-	const struct ev_port *root = &ev->ports[hole->root_port];
-
-	for (uint32_t h = 0; h < f->nhops + f->nback; h++) {
-		uint32_t port = ev->hops[f->first_hop + h];
-
-		if (port == hole->root_port || port == root->peer ||
-		    (merge_is(hole, FINDING_OF_NODE_BEHIND) && ev->ports[port].node == root->peer_node))
-			return true;
-	}
-	return false;
-}
-
-/* The hole that explains a loss nobody counted. @return NULL: there is none */
-static struct cause_finding *
-find_hole(struct cause_set *all, const struct finding *loss)
-{
-	for (uint32_t i = 0; i < all->count && merge_is(loss, FINDING_OF_LOSS) && loss->root_port == EV_NONE; i++) {
-		const struct finding *hole = &all->findings[i].out;
-
-		if (merge_is(hole, FINDING_OF_HOLE) && hole->collective == loss->collective &&
-		    hole->start_ps <= loss->end_ps && loss->start_ps <= hole->end_ps &&
-		    is_on_way(all->in->ev, hole, loss->victims[0]))
-			return &all->findings[i];
-	}
-	return NULL;
-}
-
-/* The loop, seen itself, that packets came from which died of old age anywhere. @return NULL: there is none */
-static struct cause_finding *
-find_loop(struct cause_set *all, const struct cause_finding *drops)
-{
-	for (uint32_t i = 0; i < all->count && merge_is(&drops->out, FINDING_OF_LOOP) && drops->key == DROPS_OF_OLD_AGE;
-	     i++) {
-		const struct cause_finding *loop = &all->findings[i];
-
-		if (merge_is(&loop->out, FINDING_OF_LOOP) && loop->key != DROPS_OF_OLD_AGE &&
-		    loop->out.collective == drops->out.collective && loop->out.start_ps <= drops->out.end_ps)
-			return &all->findings[i];
-	}
-	return NULL;
-}
-
-void
-merge_roots(struct cause_set *all)
-{
-	for (uint32_t i = all->count; i-- > 0;) {
-		struct cause_finding *root = queue_of(all, &all->findings[i]);
-
-		if (root == NULL)
-			root = find_hole(all, &all->findings[i].out);
-		if (root == NULL)
-			root = find_loop(all, &all->findings[i]);
-		if (root == NULL)
-			continue;
-		/* The ports of a loss are its whole path: they say nothing of the hole. Nor do deaths say of the loop. */
-		if (!merge_is(&all->findings[i].out, FINDING_FILLED))
-			all->findings[i].out.nports = 0;
-		take(all, root, &all->findings[i]);
-		remove_at(all, i);
-	}
-	for (uint32_t i = 0; i < all->count; i++) {
-		for (uint32_t j = 0; j < all->count && merge_is(&all->findings[i].out, FINDING_OF_LOOP); j++)
-			credit_loop(all, &all->findings[i].out, &all->findings[j].out);
 	}
 }

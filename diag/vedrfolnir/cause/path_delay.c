@@ -55,11 +55,28 @@ frame_ps(const struct evidence *ev, uint32_t port)
 	return ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
 }
 
+/* Whether the step's packets were seen at a port that its configured way has not: nobody knows what an idle path takes then. */
+static bool
+has_left_its_way(const struct evidence *ev, const struct prov_graph *graph, const struct ev_flow *flow)
+{
+	for (uint32_t p = 0; p < graph->nmet; p++) {
+		const struct prov_at *at = prov_at_find(graph, &graph->ports[p], graph->victim);
+		uint32_t hop = 0;
+
+		while (hop < flow->nhops && ev->hops[flow->first_hop + hop] != graph->ports[p].port)
+			hop++;
+		if (at != NULL && at->packets > 0 && hop == flow->nhops)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The most that a packet and its ACK can have waited on their way: the deepest queues, a frame that is being sent at each
  * port. Of the sender's NIC its pauses alone count: round trips begin behind its queue.
  * @param depth  set to the deepest queue
- * @return INFINITY: nobody knows: a port was halted, however shortly, or told of less than half of the step
+ * @return INFINITY: nobody knows: a port was halted, however shortly, or told of less than half of the step, or packets took
+ *         another way
  */
 static double
 most_waited_ps(const struct cause_set *set, uint32_t step, uint32_t *depth)
@@ -71,6 +88,8 @@ most_waited_ps(const struct cause_set *set, uint32_t step, uint32_t *depth)
 	double sum_ps = 0;
 
 	*depth = 0;
+	if (has_left_its_way(ev, graph, flow))
+		return INFINITY;
 	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++) {
 		uint32_t hop = ev->hops[flow->first_hop + h];
 		const struct prov_port *port = h < flow->nhops ? met_port(graph, hop) : NULL;
@@ -143,6 +162,7 @@ const struct cause cause_path_delay = {
 		  .title = "path delay",
 		  .preposition = "on the path of ",
 		  .badge = "lost",
+		  .traits = FINDING_BY_DEFAULT,
 		  .clauses = clauses,
 		  .nclauses = ARRAY_LEN(clauses) },
 	.look = look,

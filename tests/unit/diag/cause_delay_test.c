@@ -18,8 +18,9 @@ struct seen {
 	uint64_t rtt_us; /* of two detections the shorter one */
 	uint32_t depth, ports;
 	uint32_t cause;
-	bool sent_again;
+	bool sent_again, elsewhere; /* packets seen at a port that is not on the way */
 	uint64_t nic_paused_ps;
+	bool turned; /* packets left 6 by the port that they came in by: a loop */
 };
 
 static void
@@ -47,7 +48,10 @@ conclude(const struct seen *seen)
 	records_put_port(&r, H17, row);
 	records_put_flow(&r, H17, records_flow_row(0, F17, 0, LAST, 250000, 0));
 	for (uint32_t i = 0; i < seen->ports; i++)
-		port(&r, way[i].node, way[i].port, way[i].in_port, seen->depth);
+		port(&r, way[i].node, way[i].port, seen->turned && way[i].node == SW6 ? way[i].port : way[i].in_port,
+		     seen->depth);
+	if (seen->elsewhere)
+		port(&r, SW3, 1, 2, seen->depth);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct rec_trigger trigger = { .hdr.event = 7 + i,
 					       .flow = F17,
@@ -84,7 +88,8 @@ test_delay(void **state)
 
 /*
  * No delay: where queues may have been as deep as that (62 packets at each of three ports, of 108 ns, are more than 20 us); where a port of the way is unknown; where there was no sample; where packets
- * were sent again; where the NIC was halted for a moment.
+ * were sent again, or left their way; where the NIC was halted for a moment;
+ * where packets went round.
  */
 static void
 test_no_delay(void **state)
@@ -94,8 +99,10 @@ test_no_delay(void **state)
 		{ .rtt_us = 30, .depth = 7, .ports = 2 },
 		{ .rtt_us = 30, .depth = 7, .ports = 3, .cause = REC_TRIGGER_STALL },
 		{ .rtt_us = 30, .depth = 7, .ports = 3, .sent_again = true },
+		{ .rtt_us = 30, .depth = 7, .ports = 3, .elsewhere = true },
 		{ .rtt_us = 11, .depth = 7, .ports = 3 },
 		{ .rtt_us = 30, .depth = 7, .ports = 3, .nic_paused_ps = PS_PER_US },
+		{ .rtt_us = 30, .depth = 7, .ports = 3, .turned = true },
 	};
 
 	for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
