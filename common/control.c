@@ -42,7 +42,7 @@ read_poll(const uint8_t *contents, struct control *control)
 		.dport = be16toh(poll.dport),
 	};
 	return be32toh(poll.magic) == POLL_MAGIC && poll.version == POLL_VERSION && poll.protocol == IPV4_PROTOCOL_UDP &&
-	       (poll.flags & POLL_BOTH) != 0 && poll.flags <= (POLL_BOTH | POLL_QUIET) && poll.reserved == 0;
+	       (poll.flags & POLL_BOTH) != 0 && poll.flags <= POLL_FLAGS && poll.reserved == 0;
 }
 
 static void

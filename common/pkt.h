@@ -39,6 +39,9 @@ enum poll_flag {
 	POLL_PFC = 2,
 	POLL_BOTH = 3,
 	POLL_QUIET = 4, /* besides: one of a flood of packets, whose way nobody records */
+	POLL_ACKS = 8,  /* besides: the host where the victim's path ends sends one back, on the way of the ACKs */
+	POLL_BACK = 16, /* besides: this is the one that was sent back */
+	POLL_FLAGS = 31,
 };
 
 #define PKT_TTL_INIT 64

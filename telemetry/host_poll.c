@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "telemetry/host_poll.h"
 
-#define ASKED 1 /* the one flag that a host's port remembers of an event */
+/* What a host's port remembers of an event. */
+#define ASKED 1
+#define SENT_BACK 2
 
 static void
 reply(const struct telem_poll *at, enum telem_extent extent, uint32_t event)
@@ -12,12 +14,26 @@ reply(const struct telem_poll *at, enum telem_extent extent, uint32_t event)
 uint32_t
 telem_poll_leaves(const struct telem_poll *at, const struct pkt *poll, bool paused)
 {
-	bool repeated = polled_fresh(&at->port->polled, poll->psn, ASKED) == 0;
+	bool back = poll->arg & POLL_BACK; /* its event has asked here when it came */
+	bool repeated = !back && polled_fresh(&at->port->polled, poll->psn, ASKED) == 0;
 
 	paused |= telem_has_epochs(at->port) && epochs_was_paused(&at->port->epochs);
 	polled_record(poll, at->to->flows, REC_NO_PORT, at->index, paused, repeated, at->to->records, at->now_ps);
 	reply(at, TELEM_ROWS, poll->psn);
-	return paused ? poll->arg | POLL_PFC : poll->arg;
+	return paused && !back ? poll->arg | POLL_PFC : poll->arg; /* nobody halts ACKs */
+}
+
+bool
+telem_poll_turns(struct telem_port *port, const struct pkt *poll, struct pkt *back)
+{
+	if ((poll->arg & (POLL_VICTIM | POLL_ACKS)) != (POLL_VICTIM | POLL_ACKS) || (poll->flags & PKT_REVERSE) != 0 ||
+	    polled_fresh(&port->polled, poll->psn, SENT_BACK) == 0)
+		return false;
+	*back = *poll;
+	back->arg = POLL_VICTIM | POLL_BACK | (poll->arg & POLL_QUIET);
+	back->flags = PKT_REVERSE;
+	back->ttl = PKT_TTL_INIT;
+	return true;
 }
 
 bool

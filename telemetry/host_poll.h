@@ -27,6 +27,12 @@ uint32_t telem_poll_leaves(const struct telem_poll *at, const struct pkt *poll, 
 
 /* A polling packet has come in. @return what the port is asked for by it, and is to reply; false: nothing */
 bool telem_poll_asks(struct telem_port *port, const struct pkt *poll, enum telem_extent *extent);
+/*
+ * Is a polling packet that has come in to be sent back, on the way of the ACKs? Its victim's path ends at this host, and its
+ * event was not sent back before.
+ * @param back  set to what is to leave
+ */
+bool telem_poll_turns(struct telem_port *port, const struct pkt *poll, struct pkt *back);
 /* Replies. at->present may be NULL for TELEM_DROPS. */
 void telem_poll_reply(const struct telem_poll *at, const struct pkt *poll, enum telem_extent extent);
 

@@ -19,11 +19,12 @@ enum rec_policy { REC_POLICIES(ENUM_VALUE) };
 
 /*
  * A sample above the threshold; the age of the oldest unacknowledged packet; a sender that its congestion control holds back
- * without any round trip above the threshold, in a step that is late.
+ * without any round trip above the threshold, in a step that is late; packets that were sent again, in such a step.
  */
 #define REC_TRIGGER_CAUSES(ROW)                                                                                            \
 	ROW(REC_TRIGGER_RTT, 0, "rtt")                                                                                     \
 	ROW(REC_TRIGGER_STALL, 1, "stall")                                                                                 \
-	ROW(REC_TRIGGER_THROTTLE, 2, "throttle")
+	ROW(REC_TRIGGER_THROTTLE, 2, "throttle")                                                                           \
+	ROW(REC_TRIGGER_RESENT, 3, "resent")
 
 enum rec_trigger_cause { REC_TRIGGER_CAUSES(ENUM_VALUE) };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Polling packet (paper III-C3, after Hawkeye): a UDP datagram from the victim's source to its destination. A switch
- * routes it by the victim tuple inside, so that it takes the victim's path.
+ * routes it by the victim tuple inside, so that it takes the victim's path; one that is sent back takes that of its ACKs.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 struct wire_poll {
 	wire_be32 magic;
 	uint8_t version;
-	uint8_t flags;    /* enum poll_flag: 1 victim path, 2 PFC spreading path, 3 both; 4 besides: quiet */
+	uint8_t flags;    /* enum poll_flag: 1 victim path, 2 PFC spreading path, 3 both; 4, 8, 16 besides */
 	uint8_t protocol; /* of the victim: UDP */
 	uint8_t reserved; /* zero */
 	wire_be32 event;  /* id of the detection; a port answers it once */

@@ -24,7 +24,7 @@ struct rec_poll {
 	F(T, 24, victim, TUPLE)                                                                                            \
 	F(T, 40, in_port, PORT_OR_NONE)                                                                                    \
 	F(T, 42, out_port, PORT_OR_NONE)                                                                                   \
-	F(T, 44, flags, RANGE(0, 7))                                                                                       \
+	F(T, 44, flags, RANGE(0, 31))                                                                                      \
 	F(T, 46, out_paused, FLAG)                                                                                         \
 	F(T, 47, repeated, FLAG)                                                                                           \
 	F(T, 48, ttl, RANGE(0, UINT8_MAX))                                                                                 \

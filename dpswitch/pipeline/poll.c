@@ -2,7 +2,9 @@
 /*
  * Polling packets (Hawkeye; VEDRFOLNIR III-C3). A switch reports the victim's egress port and forwards the packet as
  * it would the victim; where that port is or was paused within the kept epochs, the packet goes on as a PFC poll too.
+ * One that was sent back takes the way of the victim's ACKs, and traces no pauses.
  * A PFC poll makes the switch report every egress that its ingress feeds, and follow those that are paused.
+ * Of what had to be sent again the way that the victim had before routes changed is asked as well.
  * Where flows share the victim's egress, ports of equal cost that stand idle answer beside it; so do all ports to other
  * switches whose link was cut: the victim may have come another way because of it, at either end.
  * Decisions use the state at the window's start; the reports show the window's end.
@@ -86,7 +88,8 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 	const struct flow *flow = &sw->config->flows->flows[poll->flow];
 	const uint8_t *hops;
 	uint32_t count = route_next_hops(sw->config->healthy_routes, sw->node.id, flow->dst_node, flow->dst_nic, &hops);
-	bool shared = count > 1 && route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0 &&
+	bool shared = !(poll->flags & PKT_REVERSE) && count > 1 &&
+		      route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0 &&
 		      was_shared(&sw->ports[egress]);
 	uint64_t bytes = shared ? carried_bytes(&sw->ports[egress]) : 0;
 
@@ -102,6 +105,57 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
 }
 
 /*
+ * With what a polling packet goes on. Pauses are traced from ports that are or were halted, but not from the way of the
+ * ACKs: nobody halts them.
+ */
+static uint8_t
+onward_flags(const struct pkt *poll, uint8_t fresh, bool paused)
+{
+	uint8_t onward = fresh & POLL_VICTIM;
+
+	if (onward != 0)
+		onward |= poll->arg & (POLL_ACKS | POLL_BACK);
+	if (fresh != 0 && paused && !(poll->flags & PKT_REVERSE))
+		onward |= POLL_PFC;
+	return onward;
+}
+
+/* A copy of a polling packet leaves by a port, which is not down. */
+static void
+send_on(struct sw *sw, uint16_t in_port, uint8_t egress, const struct pkt *poll, uint8_t flags)
+{
+	struct pkt *copy;
+
+	sw->node.count.born_packets++;
+	sw->node.count.born_bytes += poll->wire_bytes;
+	if (sw->polling.nborn == SWITCH_MAX_BORN) { /* the copy is lost; the packet that came ends here */
+		switch_drop(sw, egress, poll, REC_DROP_QUEUE_FULL, poll->time_ps);
+		return;
+	}
+	copy = &sw->polling.born[sw->polling.nborn++];
+	*copy = *poll;
+	copy->arg = flags;
+	node_count_control(&sw->node.count, copy);
+	switch_hand_over(sw, in_port, egress, copy);
+}
+
+/*
+ * What was sent again may have been lost on the way that the victim had before routes changed: switches there are asked as
+ * well, by a quiet packet, for its way is not the victim's any more.
+ */
+static void
+poll_former_way(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress)
+{
+	int former = switch_healthy_egress(sw, poll->flow, poll->flags & PKT_REVERSE);
+
+	if (!(poll->arg & (POLL_ACKS | POLL_BACK)) || former < 0 || former == egress || sw->ports[former].egress.tx->down ||
+	    polled_fresh(&sw->ports[former].telem.polled, poll->psn, POLL_VICTIM) == 0)
+		return;
+	poll_mark(&sw->ports[former], poll, true);
+	send_on(sw, in_port, (uint8_t)former, poll, (uint8_t)(POLL_VICTIM | POLL_QUIET | (poll->arg & POLL_BACK)));
+}
+
+/*
  * One egress that the poll concerns.
  * @param wanted  POLL_VICTIM: forward as the victim; POLL_PFC: reached by tracing pauses
  */
@@ -111,28 +165,18 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 	struct switch_port *port = &sw->ports[egress];
 	bool paused = epochs_was_paused(&port->telem.epochs);
 	uint8_t fresh = polled_fresh(&port->telem.polled, poll->psn, wanted);
-	uint8_t onward = (uint8_t)((fresh & POLL_VICTIM) | (fresh != 0 && paused ? POLL_PFC : 0));
-	struct pkt *copy;
+	uint8_t onward = onward_flags(poll, fresh, paused);
 
 	poll_record(sw, poll, in_port, egress, paused, fresh == 0);
 	if (fresh == 0)
 		return;
 	poll_mark(port, poll, true);
-	if (fresh & POLL_VICTIM)
+	if (fresh & POLL_VICTIM) {
 		poll_alternatives(sw, poll, egress);
-	if (onward == 0 || port->egress.tx->down)
-		return;
-	sw->node.count.born_packets++;
-	sw->node.count.born_bytes += poll->wire_bytes;
-	if (sw->polling.nborn == SWITCH_MAX_BORN) { /* the copy is lost; the packet that came ends here */
-		switch_drop(sw, egress, poll, REC_DROP_QUEUE_FULL, poll->time_ps);
-		return;
+		poll_former_way(sw, poll, in_port, egress);
 	}
-	copy = &sw->polling.born[sw->polling.nborn++];
-	*copy = *poll;
-	copy->arg = onward | (poll->arg & POLL_QUIET);
-	node_count_control(&sw->node.count, copy);
-	switch_hand_over(sw, in_port, egress, copy);
+	if (onward != 0 && !port->egress.tx->down)
+		send_on(sw, in_port, egress, poll, onward | (poll->arg & POLL_QUIET));
 }
 
 void

@@ -87,6 +87,31 @@ lost_route(const struct sw *sw, uint32_t dst, uint16_t dst_nic, uint16_t *port)
 	return REC_DROP_NO_ROUTE;
 }
 
+/* Which of so many ports of equal cost a hash chooses. */
+static uint32_t
+choose(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t count)
+{
+	if (reverse)
+		return route_select(sw->config->seed, sw->node.id, flow->dst_ip, flow->src_ip, flow->dport, flow->sport,
+				    count);
+	return route_select(sw->config->seed, sw->node.id, flow->src_ip, flow->dst_ip, flow->sport, flow->dport, count);
+}
+
+int
+switch_healthy_egress(const struct sw *sw, uint32_t flow_id, bool reverse)
+{
+	const struct flow *flow = &sw->config->flows->flows[flow_id];
+	int pinned = route_pinned_egress(sw->config->pins, sw->node.id, flow_id, reverse);
+	const uint8_t *hops;
+	uint32_t count;
+
+	if (pinned >= 0)
+		return pinned;
+	count = route_next_hops(sw->config->healthy_routes, sw->node.id, reverse ? flow->src_node : flow->dst_node,
+				reverse ? flow->src_nic : flow->dst_nic, &hops);
+	return count != 0 ? hops[choose(sw, flow, reverse, count)] : -1;
+}
+
 uint8_t
 switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port)
 {
@@ -126,13 +151,7 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 		*port = pinned >= 0 ? (uint16_t)pinned : hops[0];
 		return SWITCH_EGRESS_DROP;
 	}
-	if (reverse)
-		count = route_select(config->seed, sw->node.id, flow->dst_ip, flow->src_ip, flow->dport, flow->sport,
-				     count);
-	else
-		count = route_select(config->seed, sw->node.id, flow->src_ip, flow->dst_ip, flow->sport, flow->dport,
-				     count);
-	return *cached = usable[count];
+	return *cached = usable[choose(sw, flow, reverse, count)];
 }
 
 /* Everything that the route cache alone cannot answer. @param cached  what it says */

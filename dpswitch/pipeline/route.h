@@ -29,6 +29,8 @@ void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t co
  * @return port, or SWITCH_EGRESS_DROP with *reason and *port
  */
 uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
+/* @return the egress that a flow, or its ACKs, have here as long as nothing is cut or misrouted; negative: none */
+int switch_healthy_egress(const struct sw *sw, uint32_t flow, bool reverse);
 
 /* The faults' handles; between windows only. */
 void switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress);

@@ -126,18 +126,20 @@ agent_step_started(struct agent *agent, uint32_t slot_index, const struct agent_
 	slot->seen_bytes = UINT64_MAX;
 	slot->moved_ps = step->start_ps;
 	slot->acked_bytes = 0;
+	slot->resent = 0;
 	slot->nic_next_ps = step->start_ps + slot->spacing_ps;
 	if (agent->policy->started != NULL)
 		agent->policy->started(agent, slot);
 }
 
 void
-agent_step_completed(struct agent *agent, uint32_t slot_index, uint64_t now_ps)
+agent_step_completed(struct agent *agent, uint32_t slot_index, uint32_t retransmits, uint64_t now_ps)
 {
 	struct agent_slot *slot = &agent->slots[slot_index];
 
 	assert(slot->running);
 	slot->arm_ps = UINT64_MAX;
+	slot->retransmits = retransmits;
 	set_running(agent, slot_index, false);
 	if (agent->policy->watches_nic)
 		check_nic(agent, slot, slot->step.bytes, now_ps);
@@ -203,6 +205,26 @@ post_control(struct agent *agent, uint8_t type, uint32_t flow, uint32_t id, uint
 	agent->device->ops->post_datagram(agent->device, &datagram);
 }
 
+/* Packets of the slot's step that were sent again. */
+static uint32_t
+retransmits_of(const struct agent *agent, const struct agent_slot *slot)
+{
+	struct qp_state qp;
+
+	if (!slot->running)
+		return slot->retransmits;
+	agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
+	return qp.retransmits;
+}
+
+/* Of a step that had to send packets again, ACKs may have been lost as well: their way is asked too. */
+static uint32_t
+poll_flags(struct agent *agent, struct agent_slot *slot)
+{
+	slot->resent = agent->policy->asks_acks ? retransmits_of(agent, slot) : 0;
+	return slot->resent != 0 ? POLL_VICTIM | POLL_ACKS : POLL_VICTIM;
+}
+
 bool
 agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
 {
@@ -232,7 +254,7 @@ agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_caus
 	agent->named_ps = now_ps + agent->config->retain_ps;
 	rec.hdr.event = agent_event(agent->node, ++agent->events);
 	recbuf_put(agent->device->ops->records(agent->device), &rec, REC_TRIGGER, sizeof(rec), now_ps);
-	post_control(agent, PKT_POLL, step->flow, rec.hdr.event, POLL_VICTIM);
+	post_control(agent, PKT_POLL, step->flow, rec.hdr.event, poll_flags(agent, slot));
 	return true;
 }
 
@@ -269,7 +291,8 @@ agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detection
 /*
  * The larger of last sample and age. A flow that is halted in its own NIC has nothing in flight: its oldest
  * unacknowledged packet is one that could not be sent, as old as the flow's last progress. Where the congestion control
- * keeps queues empty neither grows, and being held back by it while the step is late counts instead.
+ * keeps queues empty neither grows, and being held back by it while the step is late counts instead; so do packets that
+ * had to be sent again, which may have cost little time each.
  */
 static void
 check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
@@ -292,6 +315,9 @@ check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 					now_ps);
 	else if (qp.throttled && agent_lags(agent, slot, qp.acked_bytes, now_ps))
 		agent->policy->exceeded(agent, slot, REC_TRIGGER_THROTTLE, rtt_ps, now_ps);
+	else if (agent->policy->asks_acks && qp.retransmits > slot->resent &&
+		 agent_lags(agent, slot, qp.acked_bytes, now_ps))
+		agent->policy->exceeded(agent, slot, REC_TRIGGER_RESENT, rtt_ps, now_ps);
 }
 
 /*

@@ -70,6 +70,8 @@ struct agent_slot {
 	bool running;
 	uint64_t moved_ps; /* when acked_bytes was last seen to grow */
 	uint64_t acked_bytes;
+	uint32_t retransmits;   /* of a completed step */
+	uint32_t resent;        /* of the step, those that a detection was spent on */
 	uint64_t nic_next_ps;   /* when the host's own NIC is looked at next */
 	struct agent_step step; /* in flight, or the last one */
 };
@@ -100,8 +102,8 @@ void agent_fini(struct agent *agent);
 
 /* A chain's step starts; step->start_ps is now. */
 void agent_step_started(struct agent *agent, uint32_t slot, const struct agent_step *step);
-/* Its last ACK is in. */
-void agent_step_completed(struct agent *agent, uint32_t slot, uint64_t now_ps);
+/* Its last ACK is in. @param retransmits  packets of it that were sent again */
+void agent_step_completed(struct agent *agent, uint32_t slot, uint32_t retransmits, uint64_t now_ps);
 /* The step will never complete: its QP is in error. */
 void agent_step_failed(struct agent *agent, uint32_t slot);
 /*

@@ -18,8 +18,12 @@ struct detection_policy {
 	 * as ports keep one report; the others are quiet.
 	 */
 	bool floods;
+	bool asks_acks; /* packets sent again in a late step are reason to detect, and then the ACKs' way is polled too */
 	void (*started)(struct agent *agent, struct agent_slot *slot);
-	/* rtt_ps is above arm_ps: a sample, or with ages set an age; or, with ages set, the sender is held back and late. */
+	/*
+	 * rtt_ps is above arm_ps: a sample, or with ages set an age; or, with ages set, the sender is held back and late, or,
+	 * with asks_acks, had to send again and is late.
+	 */
 	void (*exceeded)(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
 			 uint64_t now_ps);
 	void (*completed)(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);

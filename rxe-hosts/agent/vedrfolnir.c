@@ -45,11 +45,13 @@ miss(struct agent_slot *slot, uint64_t rtt_ps)
 	slot->missed_ps = rtt_ps > slot->missed_ps ? rtt_ps : slot->missed_ps;
 }
 
-/* No RTT was above the threshold: the sender was held back. */
+/* Where no RTT was above the threshold, packets were sent again, or the sender was held back. */
 static enum rec_trigger_cause
-missed_cause(const struct agent_slot *slot)
+missed_cause(const struct agent_slot *slot, uint32_t retransmits)
 {
-	return slot->missed_ps > slot->threshold_ps ? REC_TRIGGER_RTT : REC_TRIGGER_THROTTLE;
+	if (slot->missed_ps > slot->threshold_ps)
+		return REC_TRIGGER_RTT;
+	return retransmits > slot->resent ? REC_TRIGGER_RESENT : REC_TRIGGER_THROTTLE;
 }
 
 /* The first look waits for the spacing too: what ports keep then reaches from the step's start, and on to its end. */
@@ -106,7 +108,7 @@ tick(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 		return;
 	slot->seen_ps = now_ps;
 	slot->seen_bytes = qp.acked_bytes;
-	spend(agent, slot, missed_cause(slot), slot->missed_ps, now_ps);
+	spend(agent, slot, missed_cause(slot, qp.retransmits), slot->missed_ps, now_ps);
 	arm(slot);
 }
 
@@ -116,8 +118,9 @@ completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 {
 	uint32_t unused;
 
-	if (slot->missed_ps != 0 && slot->remaining != 0 && lags(agent, slot, slot->step.bytes, now_ps))
-		spend(agent, slot, missed_cause(slot), slot->missed_ps, now_ps);
+	if ((slot->missed_ps != 0 || slot->retransmits > slot->resent) && slot->remaining != 0 &&
+	    lags(agent, slot, slot->step.bytes, now_ps))
+		spend(agent, slot, missed_cause(slot, slot->retransmits), slot->missed_ps, now_ps);
 	unused = slot->remaining;
 	slot->remaining = 0;
 	if (unused != 0 && agent->config->transfer)
@@ -139,6 +142,7 @@ notified(struct agent *agent, struct agent_slot *slot, uint32_t serial, uint32_t
 const struct detection_policy policy_vedrfolnir = {
 	.ages = true,
 	.watches_nic = true,
+	.asks_acks = true,
 	.started = started,
 	.exceeded = exceeded,
 	.tick = tick,

@@ -50,7 +50,7 @@ judged_complete(const struct judge *judge, const struct plan_judged *flow, struc
 
 	if (judge->agent == NULL)
 		return;
-	agent_step_completed(judge->agent, judge->slot, now_ps);
+	agent_step_completed(judge->agent, judge->slot, retransmits, now_ps);
 	result.acked_bytes = flow->bytes;
 	result.end_ps = now_ps;
 	result.retransmits = retransmits;

@@ -169,7 +169,7 @@ step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct 
 	result.acked_bytes = result.bytes;
 	engine->sending--;
 	step_report(engine, &result, wc->time_ps);
-	agent_step_completed(&engine->agent, rank->first_slot + chain, wc->time_ps);
+	agent_step_completed(&engine->agent, rank->first_slot + chain, wc->retransmits, wc->time_ps);
 	complete(engine, rank, chain, wc->time_ps);
 }
 

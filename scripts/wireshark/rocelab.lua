@@ -59,15 +59,18 @@ local RECORDS = {
 }
 
 local POLL_FLAGS = { [1] = "victim path", [2] = "PFC spreading path", [3] = "victim and PFC spreading path" }
-for flags = 1, 3 do
-  POLL_FLAGS[flags + 4] = POLL_FLAGS[flags] .. ", quiet"
+for bit, what in ipairs({ ", quiet", ", to be sent back", ", sent back" }) do
+  local flag = 2 ^ (bit + 1)
+  for flags = flag, 2 * flag - 1 do
+    POLL_FLAGS[flags] = POLL_FLAGS[flags - flag] and POLL_FLAGS[flags - flag] .. what
+  end
 end
 local VALUES = {
   ["run.policy"] = { [0] = "off", "vedrfolnir", "vedrfolnir-poster", "hawkeye-minr", "hawkeye-maxr", "full-polling" },
   ["node.kind"] = { [0] = "switch", "host" },
   ["collective.algorithm"] = { [0] = "ring", "halving-doubling", "linear", "pairwise", "bruck", "binomial-tree", "double-binary-tree", "pipeline", "file" },
   ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "alltoall", "alltoallv", "broadcast", "reduce", "sendrecv", "custom", "flows" },
-  ["trigger.cause"] = { [0] = "rtt", "stall", "throttle" },
+  ["trigger.cause"] = { [0] = "rtt", "stall", "throttle", "resent" },
   ["poll.flags"] = POLL_FLAGS,
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },
   ["end.reason"] = { [0] = "complete", "qp_error", "stall", "limit", "invariant", "interrupt", "host_lost" },

@@ -168,8 +168,8 @@ bool cause_same_end(const struct cause_set *set, uint32_t flow, uint32_t step);
 bool cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 		     const struct prov_port *port);
 /*
- * Is this record (an index into ev->polls) of a polling packet on its victim's way, not of one that traces pauses from
- * there? A packet that does both says so at each port that it names.
+ * Is this record (an index into ev->polls) of a polling packet on its victim's way, not on that of the ACKs, nor of one that
+ * traces pauses from there? A packet that does both says so at each port that it names.
  */
 bool cause_poll_follows(const struct evidence *ev, uint32_t i);
 /*

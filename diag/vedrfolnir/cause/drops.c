@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/vedrfolnir/cause/drops.h"
 
+#include "common/pkt.h"
 #include "common/record/kinds.h"
 #include "common/wire/ending.h"
 #include "common/wire/record.h"
@@ -113,24 +114,24 @@ telemetry_lost(const struct evidence *ev, const struct run_step *s)
 	return false;
 }
 
-/* Does this polling packet, about the step's flow, follow its way, early enough in the step to arrive within it? */
+/* Is this record of a polling packet about the step's flow, early enough in the step to arrive within it, on that way? */
 static bool
-follows(const struct evidence *ev, const struct run_step *s, uint32_t i)
+follows(const struct evidence *ev, const struct run_step *s, uint32_t i, bool back)
 {
 	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 
-	return cause_poll_follows(ev, i) && poll->hdr.time_ps >= s->start_ps &&
+	return (back ? (poll->flags & POLL_BACK) != 0 : cause_poll_follows(ev, i)) && poll->hdr.time_ps >= s->start_ps &&
 	       poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps;
 }
 
-/* Was the polling packet, which asks about a flow, seen by this node? */
+/* Was the polling packet, which asks about a flow, seen by this node, on that way? */
 static bool
-seen_at(const struct evidence *ev, uint32_t flow, uint32_t event, uint32_t node)
+seen_at(const struct evidence *ev, uint32_t flow, uint32_t event, uint32_t node, bool back)
 {
 	for (uint32_t i = ev->flows[flow].first_poll; i < ev->flows[flow].first_poll + ev->flows[flow].npolls; i++) {
 		const struct rec_poll *other = EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i]);
 
-		if (other->hdr.event == event && other->hdr.node == node)
+		if (other->hdr.event == event && other->hdr.node == node && ((other->flags & POLL_BACK) != 0) == back)
 			return true;
 	}
 	return false;
@@ -152,12 +153,12 @@ drops_sent_again(const struct cause_input *in, uint32_t step)
  * @return the port that one left by and vanished behind; EV_NONE: it arrived, looped, or is not of this step
  */
 static uint32_t
-vanished_behind(const struct evidence *ev, const struct run_step *s, uint32_t i, bool *arrived)
+vanished_behind(const struct evidence *ev, const struct run_step *s, uint32_t i, bool back, bool *arrived)
 {
 	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
 	uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
 
-	if (!follows(ev, s, i))
+	if (!follows(ev, s, i, back))
 		return EV_NONE;
 	/* A host swallows none, and need not tell that one came. */
 	if (port == EV_NONE || poll->repeated ||
@@ -165,24 +166,22 @@ vanished_behind(const struct evidence *ev, const struct run_step *s, uint32_t i,
 		*arrived = true;
 		return EV_NONE;
 	}
-	if (ev->ports[port].peer_node == EV_NONE || seen_at(ev, s->flow, poll->hdr.event, ev->ports[port].peer_node))
+	if (ev->ports[port].peer_node == EV_NONE || seen_at(ev, s->flow, poll->hdr.event, ev->ports[port].peer_node, back))
 		return EV_NONE;
 	return port;
 }
 
-uint32_t
-drops_silent_end(const struct cause_input *in, uint32_t step)
+/* On one of the two ways. */
+static uint32_t
+silent_end(const struct evidence *ev, const struct run_step *s, bool back)
 {
-	const struct evidence *ev = in->ev;
-	const struct run_step *s = &in->steps[step];
 	uint32_t end = EV_NONE, run = 0, longest = 0;
 	bool ever = false;
 
-	if (!s->slow || (!s->open && s->retransmits == 0) || telemetry_lost(ev, s) || drops_explain(ev, s))
-		return EV_NONE;
 	for (uint32_t i = 0; i < ev->flows[s->flow].npolls; i++) {
 		bool arrived = false;
-		uint32_t port = vanished_behind(ev, s, ev->poll_by_flow[ev->flows[s->flow].first_poll + i], &arrived);
+		uint32_t poll = ev->poll_by_flow[ev->flows[s->flow].first_poll + i];
+		uint32_t port = vanished_behind(ev, s, poll, back, &arrived);
 
 		ever |= arrived;
 		if (arrived)
@@ -195,4 +194,17 @@ drops_silent_end(const struct cause_input *in, uint32_t step)
 		longest = ++run > longest ? run : longest;
 	}
 	return ever && longest < DROPS_VANISHED ? EV_NONE : end;
+}
+
+uint32_t
+drops_silent_end(const struct cause_input *in, uint32_t step)
+{
+	const struct evidence *ev = in->ev;
+	const struct run_step *s = &in->steps[step];
+	uint32_t end;
+
+	if (!s->slow || (!s->open && s->retransmits == 0) || telemetry_lost(ev, s) || drops_explain(ev, s))
+		return EV_NONE;
+	end = silent_end(ev, s, false);
+	return end != EV_NONE ? end : silent_end(ev, s, true);
 }

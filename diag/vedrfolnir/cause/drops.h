@@ -30,7 +30,8 @@ bool drops_sent_again(const struct cause_input *in, uint32_t step);
 #define DROPS_VANISHED 2   /* polling packets in a row: one alone may be lost as any packet is */
 
 /*
- * Where the polling packets that follow a step's flow vanish: they left by this port and the node behind it saw none.
+ * Where the polling packets that follow a step's flow, or its ACKs, vanish: they left by this port and the node behind it saw
+ * none.
  * Either none arrived, or DROPS_VANISHED in a row did not; no port counted a drop, and no telemetry was lost.
  * @return global port id, EV_NONE: they do not vanish, or not at one place
  */

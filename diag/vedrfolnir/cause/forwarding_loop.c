@@ -71,7 +71,10 @@ look_at_polls(struct cause_set *set, uint32_t step)
 	return found;
 }
 
-/* Packets that leave a switch by the port that they came in by: its row says so, no polling packet is needed. */
+/*
+ * Packets that leave a switch by the port that they came in by: its row says so, no polling packet is needed. Where a link on
+ * the way was cut they are sent back to go round it.
+ */
 static bool
 look_at_rows(struct cause_set *set, uint32_t step)
 {
@@ -79,7 +82,9 @@ look_at_rows(struct cause_set *set, uint32_t step)
 	const struct prov_graph *graph = set->in->graphs[step];
 	bool found = false;
 
-	for (uint32_t p = 0; graph != NULL && p < graph->nmet && !found; p++) {
+	if (graph == NULL || drops_any(set->in, step, REC_DROP_LINK_DOWN))
+		return false;
+	for (uint32_t p = 0; p < graph->nmet && !found; p++) {
 		const struct ev_port *port = &ev->ports[graph->ports[p].port];
 		const struct prov_at *cf = prov_at_find(graph, &graph->ports[p], graph->victim);
 		struct cause_finding *finding;

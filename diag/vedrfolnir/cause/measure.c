@@ -105,7 +105,7 @@ cause_poll_follows(const struct evidence *ev, uint32_t i)
 	const struct rec_poll *before = i > 0 ? EV_AT(ev->polls, struct rec_poll, i - 1) : NULL;
 
 	/* A switch records one arrival in a row: the victim's egress first, then those that it traces pauses to. */
-	return (poll->flags & POLL_VICTIM) &&
+	return (poll->flags & POLL_VICTIM) && !(poll->flags & POLL_BACK) &&
 	       (before == NULL || before->hdr.event != poll->hdr.event || before->hdr.node != poll->hdr.node ||
 		before->hdr.time_ps != poll->hdr.time_ps || before->hdr.seq == poll->hdr.seq);
 }

@@ -84,6 +84,8 @@ external_of(struct node *node)
 
 /* external_out.c: toward the host */
 /* A frame has arrived over the link. */
+/* A frame of the host's is to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
+void external_stage(struct external *host, struct external_nic *nic, struct pkt *p);
 void external_arrived(struct external *host, struct external_nic *nic, const struct pkt *p);
 /* Offers the host what is held for it; then PAUSE or RESUME for the switch. */
 void external_offer(struct external *host, struct external_nic *nic, uint64_t now_ps);

@@ -30,9 +30,8 @@ send(struct external *host, struct external_nic *nic, const struct pkt *p, uint6
 	link_send(nic->tx, host->window.parity, p, nic->free_ps);
 }
 
-/* A frame to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
-static void
-stage(struct external *host, struct external_nic *nic, struct pkt *p)
+void
+external_stage(struct external *host, struct external_nic *nic, struct pkt *p)
 {
 	uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
 
@@ -120,7 +119,7 @@ admit_packet(struct external *host, struct external_nic *nic, struct rte_mbuf *m
 	lookup_touch(&host->edge->lookup, p->flow, now_ps);
 	p->flags |= PKT_BYTES;
 	p->arg = body_put(&host->edge->bodies, mbuf, p->flow, c->ip_at);
-	stage(host, nic, p);
+	external_stage(host, nic, p);
 }
 
 /* The flow that a control packet concerns, as the edge looks it up. */
@@ -168,7 +167,7 @@ admit_control(struct external *host, struct external_nic *nic, struct rte_mbuf *
 	if (external_control[p.type].leaves != NULL)
 		external_control[p.type].leaves(host, nic, &p, nic->free_ps);
 	node_count_control(&host->node.count, &p);
-	stage(host, nic, &p);
+	external_stage(host, nic, &p);
 }
 
 static void

@@ -79,12 +79,18 @@ poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *
 	const struct telem_present present = present_of(nic);
 	const struct telem_poll at = { &nic->telem, &host->reporter, &present, p->time_ps, nic->index };
 	enum telem_extent extent;
+	struct pkt back;
 
-	if (!telem_poll_asks(&nic->telem, p, &extent))
+	if (telem_poll_asks(&nic->telem, p, &extent)) {
+		count_queued(nic, 1);
+		telem_poll_reply(&at, p, extent);
+		count_queued(nic, UINT32_MAX);
+	}
+	if (host->node.flows->flows[p->flow].dst_node != host->node.id || !telem_poll_turns(&nic->telem, p, &back))
 		return;
-	count_queued(nic, 1);
-	telem_poll_reply(&at, p, extent);
-	count_queued(nic, UINT32_MAX);
+	poll_leaves(host, nic, &back, p->time_ps);
+	node_count_control(&host->node.count, &back);
+	external_stage(host, nic, &back);
 }
 
 const struct external_control external_control[PKT_TYPES] = {

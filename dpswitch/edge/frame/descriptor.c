@@ -144,6 +144,8 @@ frame_to_pkt(const struct frame *f, struct pkt *p)
 		p->type = f->control->type;
 		p->psn = f->said.id;
 		p->arg = f->said.arg;
+		if (p->type == PKT_POLL && (p->arg & POLL_BACK))
+			p->flags |= PKT_REVERSE;
 		return 0;
 	}
 	return -ENOTSUP;

@@ -42,8 +42,9 @@ poll_at(struct host *host, struct nic *nic, const struct telem_present *present)
 	return (struct telem_poll){ &nic->telem, &host->reporter, present, host->now_ps, nic->index };
 }
 
-void
-host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p)
+/* Reports what stands before the port, as the packet is about to leave by it. */
+static void
+leave(struct host *host, struct nic *nic, struct pkt *p)
 {
 	struct telem_present present = { 0 };
 	const struct telem_poll at = poll_at(host, nic, &present);
@@ -54,7 +55,21 @@ host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p)
 	count_queued(host, nic, waiting, 1);
 	p->arg = telem_poll_leaves(&at, p, nic->paused >> host->config.flows->flows[p->flow].prio & 1);
 	count_queued(host, nic, waiting, UINT32_MAX);
+}
+
+void
+host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p)
+{
+	leave(host, nic, p);
 	host->node.count.detections++;
+}
+
+static void
+send_back(struct host *host, struct nic *nic, struct pkt *p)
+{
+	leave(host, nic, p);
+	if (nic_control(host, nic, p))
+		node_count_control(&host->node.count, p);
 }
 
 void
@@ -84,12 +99,15 @@ host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 	const struct telem_poll at = poll_at(host, nic, &present);
 	enum telem_extent extent;
 	uint32_t waiting;
+	struct pkt back;
 
-	if (!telem_poll_asks(&nic->telem, p, &extent))
-		return;
-	nic_flush(host, nic);
-	waiting = find_waiting(host, nic, &present);
-	count_queued(host, nic, waiting, 1);
-	telem_poll_reply(&at, p, extent);
-	count_queued(host, nic, waiting, UINT32_MAX);
+	if (telem_poll_asks(&nic->telem, p, &extent)) {
+		nic_flush(host, nic);
+		waiting = find_waiting(host, nic, &present);
+		count_queued(host, nic, waiting, 1);
+		telem_poll_reply(&at, p, extent);
+		count_queued(host, nic, waiting, UINT32_MAX);
+	}
+	if (host_slot(host, p->flow)->dst_node == host->node.id && telem_poll_turns(&nic->telem, p, &back))
+		send_back(host, nic, &back);
 }

@@ -53,6 +53,44 @@ the_victims_path_answers_hop_by_hop(void **state)
 	frig_stop(&rig);
 }
 
+/* One that was sent back takes the way of the ACKs, and traces no pauses from there: nobody halts them. */
+static void
+the_acks_way_answers_too(void **state)
+{
+	struct sw *s1, *s2;
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, chain);
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	const struct pkt back = {
+		.flow = victim,
+		.psn = 77,
+		.arg = POLL_VICTIM | POLL_BACK,
+		.wire_bytes = 84,
+		.type = PKT_POLL,
+		.flags = PKT_REVERSE,
+		.ttl = PKT_TTL_INIT,
+	};
+	start(&rig);
+	frig_send(&rig, victim, 0, 1000, 10);
+	send_poll(&rig, victim, 20 * US, 77, POLL_VICTIM | POLL_ACKS);
+	frig_host_send(frig_host(&rig, "b"), 30 * US, &back);
+	frig_pause(&rig, "a", 10 * US, CLASS_3, true);
+	frig_run(&rig, 100 * US);
+	s1 = frig_switch(&rig, "S1");
+	s2 = frig_switch(&rig, "S2");
+	expect_poll(s1, 0, S1_A, S1_S2, POLL_VICTIM | POLL_ACKS, false, false);
+	expect_poll(s2, 0, S2_S1, S2_B, POLL_VICTIM | POLL_ACKS, false, false);
+	expect_poll(s2, 1, S2_B, S2_S1, POLL_VICTIM | POLL_BACK, false, false);
+	expect_poll(s1, 1, S1_S2, S1_A, POLL_VICTIM | POLL_BACK, true, false);
+	assert_int_equal(frig_host(&rig, "b")->got[10].arg, POLL_VICTIM | POLL_ACKS);
+	assert_int_equal(polls_at(frig_host(&rig, "a")), 1);
+	assert_int_equal(frig_host(&rig, "a")->got[0].arg, POLL_VICTIM | POLL_BACK);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
 /* A quiet packet goes the same way and is answered; nobody records its way, and of all answers one in 50 us is kept. */
 static void
 a_flood_is_answered_and_one_answer_kept(void **state)
@@ -277,6 +315,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_victims_path_answers_hop_by_hop),
+		cmocka_unit_test(the_acks_way_answers_too),
 		cmocka_unit_test(a_flood_is_answered_and_one_answer_kept),
 		cmocka_unit_test(a_window_has_room_for_so_many),
 		cmocka_unit_test(all_ports_report_every_epoch),

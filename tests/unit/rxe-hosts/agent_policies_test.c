@@ -27,7 +27,7 @@ poster_detects_once_when_waited_for(void **state)
 	tick(1 * MS, 70 * MS);
 	assert_int_equal(dev.npolls, 1); /* once a step */
 
-	agent_step_completed(&agent, 0, 80 * MS); /* the marking goes on */
+	agent_step_completed(&agent, 0, 0, 80 * MS); /* the marking goes on */
 	assert_int_equal(dev.nnotices, 1);
 	assert_int_equal(dev.notices[0].detections, 0);
 	step.serial = 19;
@@ -97,7 +97,7 @@ hawkeye_has_no_budget(void **state)
 	}
 	assert_non_null(scripted_record(&dev, REC_TRIGGER, 3));
 	assert_null(scripted_record(&dev, REC_TRIGGER, 4));
-	agent_step_completed(&agent, 0, 40 * MS);
+	agent_step_completed(&agent, 0, 0, 40 * MS);
 	assert_int_equal(dev.nnotices, 0);
 	assert_int_equal(dev.nnic_reports, 0);
 }
@@ -134,7 +134,7 @@ full_polling_triggers_nothing(void **state)
 	sample(50 * MS, 2 * MS);
 	dev.qp[FLOW].acked_bytes = 1000;
 	tick(1 * MS, 3 * MS);
-	agent_step_completed(&agent, 0, 30 * MS);
+	agent_step_completed(&agent, 0, 0, 30 * MS);
 	assert_int_equal(dev.npolls, 0);
 	assert_int_equal(dev.nnotices, 0);
 	assert_int_equal(dev.records.used_bytes, 0);
@@ -147,7 +147,7 @@ off_does_nothing(void **state)
 	sample(50 * MS, 2 * MS);
 	tick(1 * MS, 50 * MS);
 	agent_notified(&agent, 0, 19, 3, 51 * MS);
-	agent_step_completed(&agent, 0, 52 * MS);
+	agent_step_completed(&agent, 0, 0, 52 * MS);
 	assert_int_equal(dev.npolls, 0);
 	assert_int_equal(dev.nnotices, 0);
 	assert_int_equal(dev.nnic_reports, 0);

@@ -39,7 +39,7 @@ one_step(void **state)
 	sample(8 * US, 41 * MS);  /* over: back to normal */
 
 	dev.now_ps = 42 * MS;
-	agent_step_completed(&agent, 0, 42 * MS); /* 2 unused go to the host that waits */
+	agent_step_completed(&agent, 0, 0, 42 * MS); /* 2 unused go to the host that waits */
 	assert_int_equal(dev.npolls, 3);
 	assert_int_equal(dev.nnotices, 1);
 	assert_int_equal(dev.notices[0].flow, NOTIFY_FLOW);
@@ -95,7 +95,7 @@ what_was_missed_is_looked_at(void **state)
 	sample(50 * US, 25 * MS); /* third */
 	sample(40 * US, 26 * MS);
 	dev.now_ps = 27 * MS;
-	agent_step_completed(&agent, 0, 27 * MS);
+	agent_step_completed(&agent, 0, 0, 27 * MS);
 	assert_int_equal(dev.npolls, 4);
 	assert_int_equal(dev.nnotices, 0);
 }
@@ -111,13 +111,13 @@ the_first_look_waits(void **state)
 	tick(11 * MS, 11 * MS);
 	assert_int_equal(dev.npolls, 1);
 	assert_int_equal(((const struct rec_trigger *)scripted_record(&dev, REC_TRIGGER, 0))->rtt_ps, 48 * US - 1);
-	agent_step_completed(&agent, 0, 12 * MS);
+	agent_step_completed(&agent, 0, 0, 12 * MS);
 	assert_int_equal(dev.npolls, 1);
 
 	step.start_ps = 12 * MS;
 	agent_step_started(&agent, 0, &step);
 	sample(30 * US, 13 * MS);
-	agent_step_completed(&agent, 0, 14 * MS);
+	agent_step_completed(&agent, 0, 0, 14 * MS);
 	assert_int_equal(dev.npolls, 2);
 
 	step.start_ps = 14 * MS;
@@ -131,7 +131,7 @@ static void
 threshold_follows_the_path(void **state)
 {
 	agent_step_started(&agent, 0, &step);
-	agent_step_completed(&agent, 0, 2 * MS);
+	agent_step_completed(&agent, 0, 0, 2 * MS);
 	step.base_rtt_ps = 20 * US;
 	step.start_ps = 3 * MS;
 	agent_step_started(&agent, 0, &step);
@@ -158,7 +158,7 @@ unused_detections_can_stay(void **state)
 {
 	config.transfer = false;
 	agent_step_started(&agent, 0, &step);
-	agent_step_completed(&agent, 0, 32 * MS);
+	agent_step_completed(&agent, 0, 0, 32 * MS);
 	assert_int_equal(dev.nnotices, 0);
 }
 
@@ -168,7 +168,7 @@ threshold_lies_above_the_noise(void **state)
 	step.noise_ps = 5 * US;
 	agent_step_started(&agent, 0, &step);
 	assert_int_equal(agent.slots[0].threshold_ps, 15 * US);
-	agent_step_completed(&agent, 0, 2 * MS);
+	agent_step_completed(&agent, 0, 0, 2 * MS);
 	step.noise_ps = 1 * US;
 	step.start_ps = 3 * MS;
 	agent_step_started(&agent, 0, &step);
@@ -188,7 +188,7 @@ at_most_n_without_help(void **state)
 	assert_int_equal(dev.polls[2].time_ps, 3 * MS);
 
 	/* All spent: nothing to hand over. */
-	agent_step_completed(&agent, 0, 41 * MS);
+	agent_step_completed(&agent, 0, 0, 41 * MS);
 	assert_int_equal(dev.nnotices, 0);
 }
 
@@ -214,7 +214,7 @@ help_between_steps_is_kept(void **state)
 	agent_notified(&agent, 0, 18, 4, 0);
 	agent_step_started(&agent, 0, &step);
 	assert_int_equal(agent.slots[0].remaining, 9);
-	agent_step_completed(&agent, 0, 2 * MS);
+	agent_step_completed(&agent, 0, 0, 2 * MS);
 	assert_int_equal(dev.notices[0].detections, 9);
 	agent_step_started(&agent, 0, &step);
 	assert_int_equal(agent.slots[0].remaining, 3);
@@ -226,7 +226,7 @@ nobody_waits_for_the_last_step(void **state)
 	step.notify_flow = AGENT_NONE;
 	step.waiter = REC_NONE;
 	agent_step_started(&agent, 0, &step);
-	agent_step_completed(&agent, 0, 2 * MS);
+	agent_step_completed(&agent, 0, 0, 2 * MS);
 	assert_int_equal(dev.nnotices, 0);
 	assert_null(scripted_record(&dev, REC_NOTIFY, 0));
 }
@@ -303,11 +303,11 @@ a_step_behind_looks_at_its_nic(void **state)
 	assert_int_equal(dev.nnic_reports, 1);
 	agent_tick(&agent, 22 * MS);
 	assert_int_equal(dev.nnic_reports, 1);
-	agent_step_completed(&agent, 0, 1 * MS + 30 * MS + 300 * US); /* 1 % late: as expected */
+	agent_step_completed(&agent, 0, 0, 1 * MS + 30 * MS + 300 * US); /* 1 % late: as expected */
 	assert_int_equal(dev.nnic_reports, 1);
 
 	agent_step_started(&agent, 0, &step);
-	agent_step_completed(&agent, 0, 1 * MS + 30 * MS + 310 * US);
+	agent_step_completed(&agent, 0, 0, 1 * MS + 30 * MS + 310 * US);
 	assert_int_equal(dev.nnic_reports, 2);
 }
 

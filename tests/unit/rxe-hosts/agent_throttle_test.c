@@ -47,7 +47,7 @@ late_for_another_reason(void **state)
 	progress(100, 14 * MS);
 	progress(110, 24 * MS);
 	dev.now_ps = 50 * MS;
-	agent_step_completed(&agent, 0, 50 * MS);
+	agent_step_completed(&agent, 0, 0, 50 * MS);
 	assert_int_equal(dev.npolls, 0);
 }
 
@@ -82,6 +82,42 @@ a_long_round_trip_is_one(void **state)
 	assert_int_equal(trigger->rtt_ps, 20 * US);
 }
 
+/* Who sent packets again asks for the way of the ACKs too: while the step runs, and at its end. */
+static void
+what_was_sent_again_asks_for_the_acks_way(void **state)
+{
+	agent_step_started(&agent, 0, &step);
+	sample(50 * US, 11 * MS);
+	assert_int_equal(dev.polls[0].flags, POLL_VICTIM);
+	dev.qp[FLOW].retransmits = 1;
+	sample(50 * US, 21 * MS);
+	assert_int_equal(dev.polls[1].flags, POLL_VICTIM | POLL_ACKS);
+	sample(50 * US, 30 * MS); /* too soon: spent at the end, when the QP knows of no message any more */
+	dev.qp[FLOW].retransmits = 0;
+	agent_step_completed(&agent, 0, 1, 42 * MS);
+	assert_int_equal(dev.npolls, 3);
+	assert_int_equal(dev.polls[2].flags, POLL_VICTIM | POLL_ACKS);
+}
+
+/* However short the round trips are. */
+static void
+sent_again_and_late(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	begin(false);
+	dev.qp[FLOW].retransmits = 3;
+	progress(10, 9 * MS);
+	assert_int_equal(dev.npolls, 0); /* the first look waits */
+	progress(20, 11 * MS);
+	assert_int_equal(dev.npolls, 1);
+	assert_int_equal(dev.polls[0].flags, POLL_VICTIM | POLL_ACKS);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->cause, REC_TRIGGER_RESENT);
+	progress(30, 22 * MS); /* no more of them since */
+	assert_int_equal(dev.npolls, 1);
+}
+
 int
 main(void)
 {
@@ -90,6 +126,8 @@ main(void)
 		AGENT_TEST(late_for_another_reason, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(too_soon_is_remembered, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(a_long_round_trip_is_one, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(sent_again_and_late, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(what_was_sent_again_asks_for_the_acks_way, REC_POLICY_VEDRFOLNIR),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

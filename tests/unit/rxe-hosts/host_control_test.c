@@ -157,6 +157,29 @@ test_poll_is_answered_where_packets_were_dropped(void **state)
 	assert_int_equal(node->records.used_bytes, sizeof(struct rec_poll) + sizeof(struct rec_drop_row));
 }
 
+/* Asked for the way of the ACKs, the host where the path ends sends a packet back, once an event, and tells of its NIC. */
+static void
+test_poll_is_sent_back(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+	const struct node *node;
+	struct datagram datagram = { .flow = flow, .id = 31, .arg = POLL_VICTIM | POLL_ACKS, .type = PKT_POLL };
+
+	rig_start(&rig);
+	node = rig.hosts[1].node;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rig.hosts[0].dev->ops->post_datagram(rig.hosts[0].dev, &datagram), 0);
+	rig_run(&rig, 10 * PS_PER_US);
+	assert_int_equal(last_poll(node)->hdr.event, 31);
+	assert_int_equal(last_poll(node)->flags, POLL_VICTIM | POLL_BACK);
+	assert_int_equal(last_poll(node)->in_port, REC_NO_PORT);
+	assert_int_equal(last_poll(node)->out_port, 0);
+	assert_int_equal(node->count.control[PKT_POLL].packets, 1);
+	assert_int_equal(node->count.detections, 0);
+	assert_int_equal(rig.hosts[0].node->count.control[PKT_POLL].packets, 2);
+	assert_true(rig_conserves(&rig));
+}
+
 /* Of the second host. */
 static void
 storm(uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
@@ -272,6 +295,7 @@ main(void)
 		T(pings_tell_all_four_times),
 		T(other_packets_are_no_datagrams),
 		T(poll_reports_the_victims_own_port_first),
+		T(poll_is_sent_back),
 		T(poll_is_answered_where_packets_were_dropped),
 		T(poll_from_a_paused_port_traces_pauses),
 		T(storm_pauses_until_its_one_resume),

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The right place: what hits data or ACKs of one flow alone, on ways that have no cable in common, is found where it is."""
+from cases import fault
+from harness import SCENARIOS, check, rocelab, scenario_file
+
+PODS = (SCENARIOS / "include" / "two-pods.inc").read_text()
+WAYS = (SCENARIOS / "include" / "two-pods-ring.inc").read_text()
+# Both names of cables of two-pods.inc that the tests use.
+CABLES = ({"4:3", "8:1"}, {"8:2", "6:3"}, {"5:2", "1:4"}, {"10:1", "5:4"})
+
+
+def pods(*faults, step_bytes="2MB", extra=""):
+    return scenario_file(f"""{PODS}paths = ({WAYS});
+collectives = ( {{ op = "allgather"; algorithm = "ring"; sport = 10000; step_bytes = "{step_bytes}";
+  ranks = [ "12", "13", "14", "15", "16", "17", "18", "19" ]; }} );
+faults = ( {", ".join(faults)} );
+host = {{ timeout = "200us"; }};
+telemetry = {{ epoch = "50us"; }};
+{extra}""")
+
+
+def ends(port):
+    return next((cable for cable in CABLES if port in cable), {port})
+
+
+def cut_links():
+    """15->16 sends by 4:3 and 8:2; its ACKs come by 10:1 and 5:2. Both have another way, and switches of the old one tell."""
+    for port, step_bytes in (("4:3", "4MB"), ("8:2", "2MB"), ("10:1", "2MB"), ("5:2", "4MB")):
+        run = rocelab(pods(fault("link-down", port=port, start="100us", duration="300us"), step_bytes=step_bytes))
+        found = {f["root"] for f in run.findings()}
+        check(found and found <= ends(port) and len(run.findings("link-down")) == len(run.findings()),
+              f"{port} is cut: the verdict names the link, and it alone", run.findings())
+
+
+def hole_on_the_way_of_acks():
+    run = rocelab(pods(fault("blackhole", switch="10", dst="15", start="100us", duration="2ms")))
+    found = run.findings("blackhole")
+    check([f["root"] for f in found] == ["7:3"], "a blackhole for ACKs: what vanishes behind 7:3 is named", run.findings())
+
+
+cut_links()
+hole_on_the_way_of_acks()
