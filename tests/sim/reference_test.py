@@ -3,6 +3,7 @@
 """The reference case: step times against an independent simulator's (tests/data/ns3-allgather-100g.csv), what the verdict
 must say of it, and what it may cost."""
 import csv
+import hashlib
 import resource
 
 from harness import SANITIZED, SCENARIOS, SOURCE, check, rocelab, skip
@@ -39,6 +40,20 @@ def times(run):
     collective = run.verdict["collectives"][0]
     our_end = collective["end_ns"] - collective["start_ns"]
     check(abs(our_end / end - 1) <= 0.03, f"the collective takes {our_end / 1e6:.3f} ms, there {end / 1e6:.3f} ms", "3 %")
+
+
+def page(run):
+    """The page's table of this run is the one that scripts/reference-table would print."""
+    text = (SOURCE / "docs/reference-case.md").read_text(encoding="utf-8")
+    told = {row[1].strip(): row[3].strip() for row in (line.split("|") for line in text.splitlines()) if len(row) == 8}
+    rows = run.steps()
+    for r in rows:
+        name = f"{r['src']}->{r['dst']}, " + (r["step"] if r["step"] != "0" else "background")
+        check(told.get(name) == f"{int(r['duration_ns']) / 1e6:.3f}", f"docs/reference-case.md: {name}", (told.get(name), r))
+    times = [" ".join(r[key] for key in ("src", "dst", "step", "start_ns", "duration_ns")) for r in rows]
+    digest = hashlib.sha256("\n".join(sorted(times)).encode()).hexdigest()[:16]
+    check(f"1 ns rounding: seed {run.run['seed']}, step times {digest};" in text, f"docs/reference-case.md: digest {digest}",
+          "scripts/reference-table prints it anew")
 
 
 def finding(run, kind, root, flow):
@@ -87,5 +102,6 @@ def cost(run):
 
 reference = rocelab(SCENARIOS / "ns3-allgather-100g.cfg")
 times(reference)
+page(reference)
 verdict(reference)
 cost(reference)
