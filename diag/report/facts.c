@@ -268,7 +268,8 @@ facts_cost(const struct facts *facts, const struct finding *finding, char *buf, 
 
 	snprintf(buf, cap, "%s", fmt_time(facts->unit, (uint64_t)finding->critical_ps).text);
 	if (budget != NULL && budget->lost_ps > 0)
-		fmt_append(buf, cap, ", %.1f %% of what was lost", 100 * finding->critical_ps / budget->lost_ps);
+		fmt_append(buf, cap, ", %.1f %% of what %s lost", 100 * finding->critical_ps / budget->lost_ps,
+			   facts->v->run.ncollectives > 1 ? "its collective" : "was");
 	return buf;
 }
 

@@ -292,8 +292,8 @@ append_unexplained(const struct facts *facts, char *buf, size_t cap)
 	double lost_ps = claim != NULL ? claim->lost_ps : 0;
 
 	if (lost_ps > 0 && !claim->innocent)
-		fmt_append(buf, cap, " Of the %s lost, %s (%.1f %%) is unexplained.",
-			   fmt_time(facts->unit, (uint64_t)lost_ps).text,
+		fmt_append(buf, cap, " Of the %s lost%s, %s (%.1f %%) is unexplained.",
+			   fmt_time(facts->unit, (uint64_t)lost_ps).text, facts->v->run.ncollectives > 1 ? " in all" : "",
 			   fmt_time(facts->unit, (uint64_t)claim->unexplained_ps).text,
 			   100 * claim->unexplained_ps / lost_ps);
 }
