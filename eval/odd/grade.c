@@ -14,19 +14,20 @@ static const struct fit {
 	bool flows;           /* those of a suspect are its culprits; else its root is the suspect's place */
 	const char *kinds[3]; /* of faults and stragglers: what is of this kind */
 	const char *near[3];  /* and what it is taken for in the right place: a part of the truth */
+	bool path;            /* its root is a flow: the path of that flow is place enough */
 } fits[] = {
-	{ "flow-contention", true, { NULL }, { NULL } },
-	{ "incast", true, { NULL }, { NULL } },
-	{ "pfc-backpressure", true, { NULL }, { NULL } },
-	{ "load-imbalance", true, { NULL }, { NULL } },
-	{ "pfc-storm", false, { "pfc-storm" }, { NULL } },
-	{ "pfc-deadlock", false, { "pfc-storm" }, { NULL } },
-	{ "packet-loss", false, { "loss", "corruption" }, { "blackhole", "link-down" } },
-	{ "corruption", false, { "corruption" }, { "loss" } },
-	{ "link-down", false, { "link-down" }, { "blackhole", "loss" } },
-	{ "blackhole", false, { "blackhole" }, { "loss", "link-down" } },
-	{ "path-delay", false, { "delay" }, { NULL } },
-	{ "slow-host", false, { "slow-host", "straggler" }, { NULL } },
+	{ "flow-contention", true, { NULL }, { NULL }, false },
+	{ "incast", true, { NULL }, { NULL }, false },
+	{ "pfc-backpressure", true, { NULL }, { NULL }, false },
+	{ "load-imbalance", true, { NULL }, { NULL }, false },
+	{ "pfc-storm", false, { "pfc-storm" }, { NULL }, false },
+	{ "pfc-deadlock", false, { "pfc-storm" }, { NULL }, false },
+	{ "packet-loss", false, { "loss", "corruption" }, { "blackhole", "link-down" }, false },
+	{ "corruption", false, { "corruption" }, { "loss" }, false },
+	{ "link-down", false, { "link-down" }, { "blackhole", "loss" }, false },
+	{ "blackhole", false, { "blackhole" }, { "loss", "link-down" }, false },
+	{ "path-delay", false, { "delay" }, { NULL }, true },
+	{ "slow-host", false, { "slow-host", "straggler" }, { NULL }, false },
 };
 
 /* What a verdict names, by suspect. */
@@ -89,9 +90,16 @@ fit_of(const json_t *finding)
 
 /* A finding without a place, but a flow that it is about: right in kind alone. */
 static bool
-is_nowhere(const json_t *finding)
+is_nowhere(const struct fit *fit, const json_t *finding)
 {
-	return strstr(truth_text(finding, "root"), "->") != NULL;
+	return !fit->path && strstr(truth_text(finding, "root"), "->") != NULL;
+}
+
+/* Is the root of a finding where a suspect is? */
+static bool
+is_placed(const struct fit *fit, const struct suspect *suspect, const char *root)
+{
+	return is_at(suspect, root) || (fit->path && truth_lists(suspect->late, root));
 }
 
 /* Flows of the job itself are of no suspect. */
@@ -117,9 +125,9 @@ add_finding(const json_t *finding, const struct suspects *suspects, struct named
 	for (size_t s = 0; fit != NULL && s < suspects->count; s++) {
 		const struct suspect *suspect = &suspects->at[s];
 		bool is = fit->flows ? has_flow_of(finding, suspect)
-				     : is_kind(suspect, fit->kinds) && is_at(suspect, truth_text(finding, "root"));
+				     : is_kind(suspect, fit->kinds) && is_placed(fit, suspect, truth_text(finding, "root"));
 		bool near = !fit->flows && ((is_kind(suspect, fit->near) && is_at(suspect, truth_text(finding, "root"))) ||
-					    (is_kind(suspect, fit->kinds) && is_nowhere(finding)));
+					    (is_kind(suspect, fit->kinds) && is_nowhere(fit, finding)));
 
 		named->it[s] |= is;
 		named->near[s] |= near;

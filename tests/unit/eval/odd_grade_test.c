@@ -19,12 +19,11 @@
 #define AT(type, root) "{ 'type': '" type "', 'root': '" root "', 'flows': [], 'job': 0, 'explained_ns': 2000000 }"
 
 static struct suspect at[] = {
-	{ .kind = "flow", .name = "x->y/1>4791" },
-	{ .kind = "fault", .name = "loss@l0:5" },
-	{ .kind = "fault", .name = "blackhole@s1" },
-	{ .kind = "fault", .name = "slow-host@h4" },
+	{ .kind = "flow", .name = "x->y/1>4791" },   { .kind = "fault", .name = "loss@l0:5" },
+	{ .kind = "fault", .name = "blackhole@s1" }, { .kind = "fault", .name = "slow-host@h4" },
+	{ .kind = "fault", .name = "delay@l1:2" },
 };
-static struct suspects suspects = { .at = at, .count = 4 };
+static struct suspects suspects = { .at = at, .count = 5 };
 static struct rerun_truth truth;
 
 static int
@@ -41,6 +40,8 @@ make(void **state)
 	json_array_append_new(at[1].ports, json_string("s0:1"));
 	json_array_append_new(at[2].nodes, json_string("s1"));
 	json_array_append_new(at[3].nodes, json_string("h4"));
+	json_array_append_new(at[4].ports, json_string("l1:2"));
+	at[4].late = json_pack("[s]", "a->b/9>4791");
 	return 0;
 }
 
@@ -52,6 +53,7 @@ forget(void **state)
 		json_decref(at[i].flows);
 		json_decref(at[i].ports);
 		json_decref(at[i].nodes);
+		json_decref(at[i].late);
 	}
 	return 0;
 }
@@ -147,6 +149,12 @@ place_and_kind_count(void **state)
 	assert_grade(FINDINGS(AT("blackhole", "s1")), ODD_PARTLY);
 	assert_grade(FINDINGS(AT("blackhole", "s12:3") "," AT("slow-host", "h4")), ODD_PARTLY); /* s12 is not s1 */
 	assert_grade(FINDINGS(AT("nonsense", "s1:3")), ODD_WRONG);
+	/* delay is that of a link, or of a path over it */
+	regain((const double[]){ 0, 0, 0, 0 }, 5);
+	truth.costs[4].regained_ns = 5 * MS;
+	assert_grade(FINDINGS(AT("path-delay", "l1:2")), ODD_RIGHT);
+	assert_grade(FINDINGS(AT("path-delay", "a->b/9>4791")), ODD_RIGHT);
+	assert_grade(FINDINGS(AT("path-delay", "c->d/9>4791")), ODD_WRONG);
 }
 
 static void
