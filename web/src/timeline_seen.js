@@ -32,7 +32,7 @@ function seenLabel(model, f, narrow) {
 
 export function drawSeen(box, store, now, scale, rows, width) {
   const {model} = store, kids = [], narrow = rows.label < 100;
-  const label = (text, y) => svg("text", {class: "label", x: rows.label - 8, y: y + 13}, cut(text, narrow ? 8 : 21));
+  const label = (text, y) => svg("text", {class: "label", x: rows.label - 8, y: y + 13}, cut(text, narrow ? 8 : 19));
   let y = 4;
   if (now.polls.length > 0) {
     kids.push(label(narrow ? "polls" : "polls at switches", y), ...pollMarks(now.polls, scale).map((mark) => {
