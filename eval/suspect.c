@@ -28,9 +28,12 @@ add(struct suspects *suspects, const char *kind)
 		suspects->cap = cap;
 	}
 	suspect = &suspects->at[suspects->count++];
-	*suspect = (struct suspect){
-		.kind = kind, .flows = json_array(), .ports = json_array(), .nodes = json_array(), .losing = json_array()
-	};
+	*suspect = (struct suspect){ .kind = kind,
+				     .flows = json_array(),
+				     .ports = json_array(),
+				     .nodes = json_array(),
+				     .losing = json_array(),
+				     .late = json_array() };
 	return suspect;
 }
 
