@@ -137,7 +137,7 @@ get_header(struct recframe_reader *reader, struct rec_hdr *hdr, struct err *err)
 int
 recframe_next(struct recframe_reader *reader, const struct rec_hdr **rec, struct err *err)
 {
-	uint8_t row[RECFRAME_RECORD_BYTES] __attribute__((aligned(8)));
+	uint8_t row[RECFRAME_RECORD_BYTES] __attribute__((aligned(8))) = { 0 };
 	struct rec_hdr *hdr = (void *)row;
 	const void *before = none;
 	int rc;

@@ -171,7 +171,7 @@ static void
 note(char *first, const char *name)
 {
 	if (first[0] == '\0')
-		snprintf(first, 128, "%s", name);
+		snprintf(first, 128, "%.127s", name);
 }
 
 static void

@@ -153,11 +153,11 @@ odd_value(struct prng *prng, uint64_t value)
 	}
 }
 
-/* One field, the node or the time of a record; from another of its kind, or odd. */
+/* One field, the node or the time of a record; from another of its kind, or odd. Behind a frame nothing is aligned. */
 static void
-change_field(uint8_t *rec, const uint8_t *other, struct prng *prng)
+change_field(uint16_t type, uint8_t *rec, const uint8_t *other, struct prng *prng)
 {
-	const struct record_kind *kind = &record_kinds[((struct rec_hdr *)(void *)rec)->type];
+	const struct record_kind *kind = &record_kinds[type];
 	uint32_t which = (uint32_t)prng_below(prng, kind->nfields + 2ULL);
 	struct record_field field = { .at = offsetof(struct rec_hdr, node), .size = sizeof(uint32_t) };
 	uint64_t value = 0;
@@ -245,7 +245,7 @@ LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned in
 		else if (type == REC_FRAME)
 			change_frame(data + at[n], at[n + 1] - at[n], &prng);
 		else
-			change_field(data + at[n], data + at[another(data, at, count, n, &prng)], &prng);
+			change_field(type, data + at[n], data + at[another(data, at, count, n, &prng)], &prng);
 		count = find_records(data, size, at);
 	}
 	return prng_below(&prng, 64) == 0 ? prng_below(&prng, size) + 1 : size;

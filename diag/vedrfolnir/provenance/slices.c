@@ -29,14 +29,16 @@ static void
 read_epoch(struct prov_builder *b, const struct ev_epoch *epoch, prov_slice_fn *fn, void *ctx)
 {
 	const struct rec_flow_row *states = b->ev->flow_states.data;
-	struct prov_slice last = { .rows = EV_AT(b->ev->flow_rows, struct rec_flow_row, epoch->first_flow),
-				   .flows = &b->ev->flow_of_row[epoch->first_flow],
-				   .count = epoch->nflows,
+	struct prov_slice last = { .count = epoch->nflows,
 				   .from_ps = epoch->from_ps,
 				   .to_ps = epoch->to_ps,
 				   .nic = b->ev->nodes[b->ev->ports[epoch->port].node].host };
 	uint32_t end = epoch->first_state + epoch->nstates, next;
 
+	if (epoch->nflows != 0) { /* else there may be no row at all */
+		last.rows = EV_AT(b->ev->flow_rows, struct rec_flow_row, epoch->first_flow);
+		last.flows = &b->ev->flow_of_row[epoch->first_flow];
+	}
 	for (uint32_t i = 0; i < last.count; i++)
 		b->counted[last.flows[i]] = (struct prov_count){ 0 };
 	for (uint32_t i = epoch->first_state; i < end; i++)

@@ -42,7 +42,7 @@ static inline void
 chance_tree(struct chance *c, uint64_t from, uint64_t count)
 {
 	struct chance_tree *tree = &c->trees[c->ntrees++];
-	uint32_t order[CHANCE_RANKS];
+	uint32_t order[CHANCE_RANKS] = { 0 };
 
 	*tree = (struct chance_tree){ .from = from, .count = count };
 	for (uint32_t i = 0; i < c->params.ranks; i++) {

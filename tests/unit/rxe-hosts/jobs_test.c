@@ -19,8 +19,12 @@
 #include "rxe-hosts/jobs/pipeline.h"
 #include "rxe-hosts/jobs/skew.h"
 
-static const struct cfg_where nowhere = { .file = "s.cfg", .line = 9 };
-static const struct grid_dim dims[] = { { nowhere, "tensor", 4 }, { nowhere, "data", 3 }, { nowhere, "pipeline", 2 } };
+#define NOWHERE                                                                                                            \
+	{                                                                                                                  \
+		.file = "s.cfg", .line = 9                                                                                 \
+	}
+static const struct cfg_where nowhere = NOWHERE;
+static const struct grid_dim dims[] = { { NOWHERE, "tensor", 4 }, { NOWHERE, "data", 3 }, { NOWHERE, "pipeline", 2 } };
 static const struct grid grid = { dims, 3, 24 };
 static struct err err;
 
