@@ -9,6 +9,7 @@
 
 #include "cli/blame_report.h"
 #include "cli/command.h"
+#include "cli/eval_args.h"
 #include "common/args.h"
 #include "common/array.h"
 #include "common/hash.h"
@@ -21,7 +22,6 @@
 #include "eval/pool.h"
 #include "eval/truth.h"
 
-#define EXIT_INTERRUPTED 130
 #define STORE_FILE "blame.sqlite"
 
 struct blame {
@@ -83,23 +83,19 @@ parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static char *
-help_filter(int key, const char *text, void *input)
+static void
+list_suspects(FILE *to)
 {
-	char *list = NULL;
-	size_t size;
-	FILE *to;
-
-	(void)input;
-	if (key != ARGP_KEY_HELP_POST_DOC)
-		return (char *)text;
-	to = open_memstream(&list, &size);
 	fputs("Suspects:\n", to);
 	for (const struct suspect_kind *kind = suspect_kinds; kind->name != NULL; kind++)
 		fprintf(to, "  %-10s %s\n", kind->name, kind->doc);
-	fputs(text, to);
-	fclose(to);
-	return list;
+}
+
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	(void)input;
+	return eval_args_help(key, text, list_suspects);
 }
 
 static const struct argp argp = {
@@ -351,11 +347,5 @@ command_blame(int argc, char **argv)
 	snprintf(blame.config, sizeof(blame.config), "%s/" RUN_CONFIG, dir.path);
 	ret = blame_in(dir.path, &blame, &err);
 	run_dir_close(&dir);
-	if (ret == -EINTR)
-		log_info("interrupted; the same command goes on with it");
-	else if (ret > 0)
-		log_error("%d runs failed; the same command makes them again", ret);
-	else if (ret < 0)
-		log_error("%s", err.text);
-	return ret == 0 ? EXIT_DONE : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	return eval_args_exit(ret, &err);
 }

@@ -6,14 +6,13 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/eval_args.h"
 #include "cli/eval_options.h"
 #include "common/array.h"
 #include "common/log.h"
 #include "common/run_dir.h"
 #include "eval/runner.h"
 #include "eval/summary.h"
-
-#define EXIT_INTERRUPTED 130
 
 char *
 eval_case_dir(const struct eval *eval, const struct family *family, uint32_t index, const char *folder, char *buf,
@@ -129,13 +128,8 @@ command_eval(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	ret = evaluate(&opts.eval, &err);
-	if (ret >= 0)
-		ret = tell(&opts.eval, opts.json, ret);
-	else if (ret == -EINTR)
-		log_info("interrupted; the same command goes on with it");
-	else
-		log_error("%s", err.text);
+	ret = ret >= 0 ? tell(&opts.eval, opts.json, ret) : eval_args_exit(ret, &err);
 	store_close(opts.eval.store);
 	run_dir_close(&dir);
-	return ret >= 0 ? ret : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	return ret;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/eval_args.h"
 #include "common/args.h"
 #include "common/log.h"
 #include "common/run_dir.h"
@@ -15,16 +16,13 @@
 #include "eval/job.h"
 #include "eval/pool.h"
 
-#define EXIT_INTERRUPTED 130
-#define MAX_SEEDS 1000
-
 struct options {
 	struct counterfactual study;
 	bool json;
 };
 
 static const struct argp_option options[] = {
-	{ "seeds", 'S', "N[-M]", 0, "Seeds of the cases (default 1-3)", 0 },
+	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1-3)", 0 },
 	{ "cases", 'n', "N", 0, "Cases of each seed (default 100)", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
 	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/counterfactual); goes on with what is there",
@@ -33,19 +31,6 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static void
-set_seeds(struct counterfactual *study, const char *arg, struct argp_state *state)
-{
-	const char *dash = strchr(arg, '-');
-	char first[32];
-
-	snprintf(first, sizeof(first), "%.*s", dash != NULL ? (int)(dash - arg) : (int)strlen(arg), arg);
-	study->first_seed = args_number(state, "--seeds", first, 0, INT32_MAX);
-	study->last_seed = dash != NULL ? args_number(state, "--seeds", dash + 1, 0, INT32_MAX) : study->first_seed;
-	if (study->last_seed < study->first_seed || study->last_seed - study->first_seed >= MAX_SEEDS)
-		argp_error(state, "--seeds %s: from the least to the greatest, as in 1-3, at most %d", arg, MAX_SEEDS);
-}
-
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
@@ -53,7 +38,7 @@ parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'S':
-		set_seeds(&opts->study, arg, state);
+		opts->study.nseeds = eval_args_seeds(state, arg, opts->study.seeds, COUNTERFACTUAL_MAX_SEEDS);
 		return 0;
 	case 'n':
 		opts->study.cases = (uint32_t)args_number(state, "--cases", arg, 1, 10000);
@@ -110,8 +95,8 @@ int
 command_eval_counterfactual(int argc, char **argv)
 {
 	int cpus[POOL_MAX_JOBS];
-	struct options opts = { .study = { .first_seed = 1,
-					   .last_seed = 3,
+	struct options opts = { .study = { .seeds = { 1, 2, 3 },
+					   .nseeds = 3,
 					   .cases = 100,
 					   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
 					   .dir = "out/counterfactual" } };
@@ -128,11 +113,5 @@ command_eval_counterfactual(int argc, char **argv)
 	}
 	ret = run(&opts, &err);
 	run_dir_close(&dir);
-	if (ret == -EINTR)
-		log_info("interrupted; the same command goes on with it");
-	else if (ret > 0)
-		log_error("%d runs failed; the same command makes them again", ret);
-	else if (ret < 0)
-		log_error("%s", err.text);
-	return ret == 0 ? EXIT_DONE : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	return eval_args_exit(ret, &err);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/eval_args.h"
 #include "common/args.h"
 #include "common/log.h"
 #include "common/run_dir.h"
@@ -13,8 +14,8 @@
 #include "eval/odd/run.h"
 #include "eval/pool.h"
 
-#define EXIT_INTERRUPTED 130
 #define MIN_SCALE 0.05
+#define MAX_SCALE 20
 #define MAX_CASES 1000
 
 static const struct argp_option options[] = {
@@ -47,44 +48,6 @@ set_groups(struct odd_options *odd, char *text, struct argp_state *state)
 		argp_error(state, "--groups: name one");
 }
 
-static void
-set_seeds(struct odd_options *odd, char *text, struct argp_state *state)
-{
-	char *save = NULL;
-
-	odd->nseeds = 0;
-	for (char *word = strtok_r(text, ",", &save); word != NULL; word = strtok_r(NULL, ",", &save)) {
-		char *dash = strchr(word, '-');
-		uint64_t first, last;
-
-		if (dash != NULL)
-			*dash = '\0';
-		first = args_number(state, "--seeds", word, 0, INT64_MAX);
-		last = dash != NULL ? args_number(state, "--seeds", dash + 1, first, INT64_MAX) : first;
-		for (uint64_t seed = first; seed <= last; seed++) {
-			if (odd->nseeds == ODD_MAX_SEEDS)
-				argp_error(state, "--seeds: more than %d", ODD_MAX_SEEDS);
-			for (uint32_t i = 0; i < odd->nseeds; i++)
-				if (odd->seeds[i] == seed)
-					argp_error(state, "--seeds: %llu is given twice", (unsigned long long)seed);
-			odd->seeds[odd->nseeds++] = seed;
-		}
-	}
-	if (odd->nseeds == 0)
-		argp_error(state, "--seeds: name one");
-}
-
-static double
-scale(const char *text, struct argp_state *state)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	if (*text == '\0' || *end != '\0' || !(value >= MIN_SCALE && value <= 20))
-		argp_error(state, "--scale %s: give %g to 20", text, MIN_SCALE);
-	return value;
-}
-
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
@@ -95,13 +58,13 @@ parse(int key, char *arg, struct argp_state *state)
 		set_groups(odd, arg, state);
 		return 0;
 	case 'S':
-		set_seeds(odd, arg, state);
+		odd->nseeds = eval_args_seeds(state, arg, odd->seeds, ODD_MAX_SEEDS);
 		return 0;
 	case 'n':
 		odd->cases = (uint32_t)args_number(state, "--cases", arg, 1, MAX_CASES);
 		return 0;
 	case 'x':
-		odd->scale = scale(arg, state);
+		odd->scale = eval_args_scale(state, arg, MIN_SCALE, MAX_SCALE);
 		return 0;
 	case 'j':
 		odd->jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
@@ -114,34 +77,28 @@ parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static char *
-help_filter(int key, const char *text, void *input)
+static void
+list_groups(FILE *to)
 {
-	char *list = NULL;
-	size_t size;
-	FILE *to;
-
-	(void)input;
-	if (key != ARGP_KEY_HELP_POST_DOC)
-		return (char *)text;
-	to = open_memstream(&list, &size);
 	fputs("Groups:\n", to);
 	for (const struct odd_group *group = odd_groups; group->name != NULL; group++)
 		fprintf(to, "  %-11s %s\n", group->name, group->doc);
-	fputs(text, to);
-	fclose(to);
-	return list;
+}
+
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	(void)input;
+	return eval_args_help(key, text, list_groups);
 }
 
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.doc = "Makes random cases of what the families leave out, runs each with its verdict and again without each of "
-	       "its "
-	       "causes, and grades the verdict by the time that is regained.\v"
+	       "its causes, and grades the verdict by the time that is regained.\v"
 	       "DIR/SEED/GROUP/NNN/case.cfg is a case, run-0 beside it has the verdict; `rocelab blame` says what each "
-	       "cause cost. "
-	       "DIR/odd.json has a row a case. What was interrupted goes on where it was.",
+	       "cause cost. DIR/odd.json has a row a case. What was interrupted goes on where it was.",
 	.help_filter = help_filter,
 };
 
@@ -176,15 +133,9 @@ command_eval_odd(int argc, char **argv)
 		ret = odd_write(&odd, &results, &err);
 	if (ret == 0)
 		odd_print(&odd, &results, stdout);
-	else if (ret == -EINTR)
-		log_info("interrupted; the same command goes on with it");
-	else
-		log_error("%s", err.text);
-	if (ret == 0 && results.broken != 0)
-		ret = -EIO;
+	if (ret == 0)
+		ret = (int)results.broken;
 	odd_results_fini(&results);
 	run_dir_close(&dir);
-	if (ret == 0)
-		return EXIT_DONE;
-	return ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	return eval_args_exit(ret, &err);
 }

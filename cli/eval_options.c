@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/eval_options.h"
+#include "cli/eval_args.h"
 
 #include <argp.h>
 #include <stdio.h>
@@ -149,17 +150,6 @@ set_picks(struct eval_options *opts, const char *text, struct argp_state *state)
 	}
 }
 
-static double
-scale(const char *text, struct argp_state *state)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	if (*text == '\0' || *end != '\0' || !(value >= CASE_MIN_SCALE && value <= 1))
-		argp_error(state, "--scale %s: give %g to 1", text, CASE_MIN_SCALE);
-	return value;
-}
-
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
@@ -176,7 +166,7 @@ parse(int key, char *arg, struct argp_state *state)
 		set_shape(opts, arg, state);
 		return 0;
 	case 'x':
-		opts->eval.source.scale = scale(arg, state);
+		opts->eval.source.scale = eval_args_scale(state, arg, CASE_MIN_SCALE, 1);
 		return 0;
 	case 'k':
 		set_picks(opts, arg, state);
@@ -215,18 +205,9 @@ parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Families, shapes and ablations, at the end of --help. */
-static char *
-help_filter(int key, const char *text, void *input)
+static void
+list_all(FILE *to)
 {
-	char *list = NULL;
-	size_t size;
-	FILE *to;
-
-	(void)input;
-	if (key != ARGP_KEY_HELP_POST_DOC)
-		return (char *)text;
-	to = open_memstream(&list, &size);
 	fputs("Families:\n", to);
 	for (size_t i = 0; families[i] != NULL; i++)
 		fprintf(to, "  %-13s %2u cases: %s\n", families[i]->name, families[i]->cases, families[i]->doc);
@@ -236,9 +217,13 @@ help_filter(int key, const char *text, void *input)
 	fputs("Ablations:\n", to);
 	for (const struct ablation *ablation = ablations; ablation->name != NULL; ablation++)
 		fprintf(to, "  %-13s %s\n", ablation->name, ablation->doc);
-	fputs(text, to);
-	fclose(to);
-	return list;
+}
+
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	(void)input;
+	return eval_args_help(key, text, list_all);
 }
 
 static const struct argp argp = {

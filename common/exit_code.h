@@ -9,4 +9,5 @@ enum exit_code {
 	EXIT_NOT_BEGUN =
 		3, /* of dpswitch: no run began, though the input is good: hosts or the analyzer are missing, no file could be made */
 	EXIT_SKIPPED = 77,
+	EXIT_INTERRUPTED = 130, /* by a signal, in good order: what is done is kept */
 };

@@ -7,38 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
 #include "common/run_dir.h"
+#include "eval/case_file.h"
 #include "eval/disturb.h"
-
-/* @return of the file's bytes; 0: it cannot be read */
-static uint64_t
-digest_of(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	uint64_t digest = DIGEST_INIT;
-	int byte;
-
-	if (file == NULL)
-		return 0;
-	while ((byte = getc(file)) != EOF)
-		digest = digest_u64(digest, (uint64_t)byte);
-	fclose(file);
-	return digest;
-}
-
-/* What is there has to be the same case, or its results are another's. */
-static int
-write_same(const struct counterfactual_case *made, struct err *err)
-{
-	uint64_t before = digest_of(made->scenario);
-	int ret = disturb_write(made->seed, made->index, made->dir, err);
-
-	if (ret == 0 && before != 0 && before != digest_of(made->scenario))
-		ret = err_set(err, -EINVAL, "%s was of another version; remove its results, or give another --out",
-			      made->scenario);
-	return ret;
-}
 
 static int
 make_case(struct counterfactual *study, uint64_t seed, uint32_t index, struct err *err)
@@ -46,6 +17,7 @@ make_case(struct counterfactual *study, uint64_t seed, uint32_t index, struct er
 	struct counterfactual_case *made = &study->made[study->nmade];
 	struct rerun_case *c = &study->reruns[study->nmade];
 	struct scenario *scenario;
+	uint64_t before;
 	int ret;
 
 	made->seed = seed;
@@ -57,8 +29,11 @@ make_case(struct counterfactual *study, uint64_t seed, uint32_t index, struct er
 		return err_set(err, -ENAMETOOLONG, "%s: too long a name", study->dir);
 	snprintf(made->scenario, sizeof(made->scenario), "%s/case.cfg", made->dir);
 	ret = run_dir_make(made->dir, err);
+	before = case_file_digest(made->scenario);
 	if (ret >= 0)
-		ret = write_same(made, err);
+		ret = disturb_write(made->seed, made->index, made->dir, err);
+	if (ret >= 0)
+		ret = case_file_check(made->scenario, before, err);
 	if (ret < 0)
 		return ret;
 	scenario = scenario_load(&(struct scenario_options){ .path = made->scenario }, err);
@@ -81,16 +56,16 @@ make_case(struct counterfactual *study, uint64_t seed, uint32_t index, struct er
 int
 counterfactual_make(struct counterfactual *study, struct err *err)
 {
-	size_t count = (size_t)(study->last_seed - study->first_seed + 1) * study->cases;
+	size_t count = (size_t)study->nseeds * study->cases;
 	int ret = 0;
 
 	study->made = calloc(count, sizeof(*study->made));
 	study->reruns = calloc(count, sizeof(*study->reruns));
 	if (study->made == NULL || study->reruns == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %zu cases", count);
-	for (uint64_t seed = study->first_seed; ret == 0 && seed <= study->last_seed; seed++)
+	for (uint32_t s = 0; ret == 0 && s < study->nseeds; s++)
 		for (uint32_t index = 0; ret == 0 && index < study->cases; index++)
-			ret = make_case(study, seed, index, err);
+			ret = make_case(study, study->seeds[s], index, err);
 	return ret;
 }
 

@@ -10,8 +10,11 @@
 #include "eval/claim.h"
 #include "eval/rerun.h"
 
+#define COUNTERFACTUAL_MAX_SEEDS 1000
+
 struct counterfactual {
-	uint64_t first_seed, last_seed;
+	uint64_t seeds[COUNTERFACTUAL_MAX_SEEDS];
+	uint32_t nseeds;
 	uint32_t cases; /* of each seed */
 	uint32_t jobs;
 	const char *dir; /* DIR/SEED/NNN */

@@ -167,7 +167,7 @@ sums_json(const char *name, const struct sums *sums)
 int
 counterfactual_print_json(const struct counterfactual *study, FILE *to, struct err *err)
 {
-	json_t *fabrics = json_array(), *cases = json_array(), *root;
+	json_t *fabrics = json_array(), *cases = json_array(), *seeds = json_array(), *root;
 	struct sums sums;
 	int ret = 0;
 
@@ -193,9 +193,10 @@ counterfactual_print_json(const struct counterfactual *study, FILE *to, struct e
 		ret = sum_up(study, NULL, &sums, err);
 	if (ret == 0)
 		json_array_append_new(fabrics, sums_json("all", &sums));
-	root = json_pack("{s:i, s:[I,I], s:i, s:o, s:o}", "schema_version", 1, "seeds", (json_int_t)study->first_seed,
-			 (json_int_t)study->last_seed, "cases_of_each", (int)study->cases, "fabrics", fabrics, "cases",
-			 cases);
+	for (uint32_t i = 0; i < study->nseeds; i++)
+		json_array_append_new(seeds, json_integer((json_int_t)study->seeds[i]));
+	root = json_pack("{s:i, s:o, s:i, s:o, s:o}", "schema_version", 1, "seeds", seeds, "cases_of_each",
+			 (int)study->cases, "fabrics", fabrics, "cases", cases);
 	if (ret == 0)
 		json_dumpf(root, to, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	json_decref(root);

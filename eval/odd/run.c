@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
 #include "common/run_dir.h"
 #include "common/run_files.h"
 #include "common/units.h"
+#include "eval/case_file.h"
 
 /* A case, and where it is. */
 struct place {
@@ -34,35 +34,14 @@ make_dir(char *dir, struct err *err)
 	return ret < 0 ? ret : 0;
 }
 
-/* @return of the file's bytes, 0: there is none */
-static uint64_t
-digest_file(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	uint64_t digest = DIGEST_INIT;
-	int byte;
-
-	if (file == NULL)
-		return 0;
-	while ((byte = getc(file)) != EOF)
-		digest = digest_u64(digest, (uint64_t)byte);
-	fclose(file);
-	return digest;
-}
-
 /* Writes a case. What the store has is of the case that is there: it must be the same. @return 0 or negative errno with err */
 static int
 write_case(struct odd_case *made, const struct batch *batch, const struct place *place, uint32_t index, struct err *err)
 {
-	uint64_t before = digest_file(place->scenario);
+	uint64_t before = case_file_digest(place->scenario);
 	int ret = odd_make(made, place->group, batch->seed, index, batch->options->scale, place->scenario, err);
 
-	if (ret < 0 || before == 0 || before == digest_file(place->scenario))
-		return ret;
-	return err_set(err, -EINVAL,
-		       "%s was another case, made by another version; remove its folder %s/%" PRIu64
-		       ", or give another --out",
-		       place->scenario, batch->options->dir, batch->seed);
+	return ret < 0 ? ret : case_file_check(place->scenario, before, err);
 }
 
 /* @param c  of the batch: made, and its suspects known */

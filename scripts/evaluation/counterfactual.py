@@ -18,8 +18,8 @@ def measured(directory):
 
 
 def command(found):
-    first, last = found['seeds']
-    return (f'    rocelab eval counterfactual --seeds {first}-{last} --cases {found["cases_of_each"]} --json '
+    seeds = ','.join(map(str, found['seeds']))
+    return (f'    rocelab eval counterfactual --seeds {seeds} --cases {found["cases_of_each"]} --json '
             '--out out/eval/counterfactual\n\n')
 
 

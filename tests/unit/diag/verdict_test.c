@@ -33,12 +33,30 @@ expect_contributors(const struct verdict *v)
 	assert_float_equal((float)contributors[1].score, 6224892.1f * 16.25f / 55.5f, 10.0f);
 }
 
+/*
+ * Lost are 16.25 and 39.25 ms. Step 1: 15->18 passed 69000 packets and 13->19 so many that both took more than that.
+ */
+static void
+expect_budget(const struct verdict *v, const struct finding *bf1, const struct finding *bf2, const struct finding *pfc)
+{
+	const struct time_budget *budget = &vedrfolnir_of(v)->budgets[0];
+	double sum_ps = 0;
+
+	assert_float_equal((float)(budget->lost_ps / 1e9), 16.25f + 39.25f, 1e-3f);
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		sum_ps += v->findings[i].critical_ps;
+	assert_float_equal((float)(budget->explained_ps / 1e9), (float)(sum_ps / 1e9), 1e-3f);
+	assert_true(sum_ps <= budget->lost_ps);
+	assert_true(pfc->critical_ps > bf2->critical_ps && bf2->critical_ps > bf1->critical_ps);
+	assert_true(pfc->critical_ps == pfc->explained_ps && bf1->critical_ps <= 69000 * 1348 * 8e1 * 10);
+	assert_string_equal(v->findings[0].root, "6:2");
+	assert_true(v->findings[0].critical_ps >= v->findings[1].critical_ps);
+}
+
 static void
 test_case_study(void **state)
 {
 	const struct finding *bf1, *bf2, *nic, *pfc;
-	const struct time_budget *budget;
-	double sum_ps = 0;
 	struct records r;
 	struct verdict *v;
 
@@ -77,19 +95,8 @@ test_case_study(void **state)
 	assert_true(case_has_port(v, pfc, "6:2"));
 	assert_string_equal(v->run.flows[pfc->victims[0]].name, "17->18/10000>10000");
 	assert_string_equal(v->run.flows[pfc->flows[0]].name, "13->19/78>78");
-	/*
-	 * Lost are 16.25 and 39.25 ms. Step 1: 15->18 passed 69000 packets and 13->19 so many that both took more than that.
-	 */
-	budget = &vedrfolnir_of(v)->budgets[0];
-	assert_float_equal((float)(budget->lost_ps / 1e9), 16.25f + 39.25f, 1e-3f);
-	for (uint32_t i = 0; i < v->nfindings; i++)
-		sum_ps += v->findings[i].critical_ps;
-	assert_float_equal((float)(budget->explained_ps / 1e9), (float)(sum_ps / 1e9), 1e-3f);
-	assert_true(sum_ps <= budget->lost_ps);
-	assert_true(pfc->critical_ps > bf2->critical_ps && bf2->critical_ps > bf1->critical_ps && nic->critical_ps == 0);
-	assert_true(pfc->critical_ps == pfc->explained_ps && bf1->critical_ps <= 69000 * 1348 * 8e1 * 10);
-	assert_string_equal(v->findings[0].root, "6:2");
-	assert_true(v->findings[0].critical_ps >= v->findings[1].critical_ps);
+	expect_budget(v, bf1, bf2, pfc);
+	assert_true(nic->critical_ps == 0);
 	assert_ptr_equal(nic, &v->findings[3]); /* off the critical path: last */
 	expect_contributors(v);
 	assert_string_equal(case_incomplete(v), "");

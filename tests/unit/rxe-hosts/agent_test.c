@@ -20,7 +20,7 @@ one_step(void **state)
 
 	sample(12 * US + 1, 11 * MS - 1); /* the first spacing is not over */
 	assert_int_equal(dev.npolls, 0);
-	sample(12 * US + 1, 11 * MS); /* first detection */
+	sample(12 * US + 1, 11 * MS);
 	assert_int_equal(dev.npolls, 1);
 	assert_int_equal(dev.polls[0].flow, FLOW);
 	assert_int_equal(dev.polls[0].flags, POLL_VICTIM);

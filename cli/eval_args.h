@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the commands that run cases share: options, the lists in their help, how they end. */
+#pragma once
+
+#include <argp.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+
+/*
+ * --seeds N,A-B,...; one that is refused ends the program and says why.
+ * @param text  is cut up
+ * @param seeds  [most] set to them, none twice
+ * @return how many, at least 1
+ */
+uint32_t eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most);
+
+/* --scale X, from min to max. */
+double eval_args_scale(const struct argp_state *state, const char *text, double min, double max);
+
+/* For a help_filter of argp(3): what list() writes, before the text that ends the help. @return the text, by malloc(3) if another */
+char *eval_args_help(int key, const char *text, void (*list)(FILE *to));
+
+/*
+ * Says how runs ended.
+ * @param ret  0, how many of them failed, or negative errno with err set
+ * @return the exit code
+ */
+int eval_args_exit(int ret, const struct err *err);
