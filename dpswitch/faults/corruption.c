@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A cable that flips bits: the ICRC no longer matches and the receiving host drops the frame. */
+/* A cable that flips bits: the next node finds the FCS wrong, or the ICRC, and drops the frame. */
 #include "dpswitch/faults/fault.h"
 
 #include "common/array.h"
@@ -18,8 +18,8 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"corruption\": frames that leave a port are damaged at random; the receiving host finds the ICRC "
-	       "wrong and drops them.",
+	.doc = "kind = \"corruption\": frames that leave a port are damaged at random; the node at the other end drops "
+	       "them: a switch for a wrong FCS, a host for a wrong ICRC.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,

@@ -191,6 +191,16 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 		poll_mark(port, poll, true);
 }
 
+/* What came in damaged where the victim's packets come in: nobody else knows. */
+static void
+poll_damage(struct sw *sw, uint16_t in_port, const struct pkt *poll)
+{
+	struct switch_port *port = &sw->ports[in_port];
+
+	if ((poll->arg & POLL_VICTIM) && port->telem.drops->of[REC_DROP_CORRUPT].packets != 0)
+		poll_mark(port, poll, false);
+}
+
 static void
 look_for_held(const struct sw *sw, struct switch_port *port)
 {
@@ -223,6 +233,7 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_eg
 	sw->node.count.consumed_packets++;
 	sw->node.count.consumed_bytes += poll->wire_bytes;
 	sw->polling.due = true;
+	poll_damage(sw, in_port, poll);
 	if ((poll->arg & POLL_VICTIM) && victim_egress != SWITCH_EGRESS_DROP)
 		poll_egress(sw, poll, in_port, victim_egress, (uint8_t)poll->arg & POLL_BOTH);
 	if (!(poll->arg & POLL_PFC))

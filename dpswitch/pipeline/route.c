@@ -222,3 +222,21 @@ switch_fault_uses(const struct sw *sw, uint32_t dst)
 {
 	return sw->routes.fault_uses[dst];
 }
+
+void
+switch_route_damaged(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
+{
+	uint32_t from = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!(pkts[i].flags & PKT_CORRUPT))
+			continue;
+		switch_route(sw, in_port, &pkts[from], i - from);
+		from = i + 1;
+		sw->node.count.rx_packets++;
+		sw->node.count.rx_bytes += pkts[i].wire_bytes;
+		pkts[i].in_port = UINT8_MAX; /* never charged to an ingress */
+		switch_drop(sw, in_port, &pkts[i], REC_DROP_CORRUPT, pkts[i].time_ps);
+	}
+	switch_route(sw, in_port, &pkts[from], count - from);
+}

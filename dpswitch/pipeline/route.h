@@ -24,6 +24,11 @@ void switch_routes_fini(struct switch_routes *routes);
 
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 /*
+ * The same of what came by a cable that damages frames: those are dropped, and counted where they came in, as a MAC does that
+ * finds the FCS wrong (IEEE 802.3, 4.2.4.1.2).
+ */
+void switch_route_damaged(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
+/*
  * Decides the egress of a packet and remembers it.
  * @param port    where a drop counts: as it was given, or the egress whose link is down or to which the way was lost
  * @return port, or SWITCH_EGRESS_DROP with *reason and *port

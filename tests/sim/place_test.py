@@ -39,5 +39,15 @@ def hole_on_the_way_of_acks():
     check([f["root"] for f in found] == ["7:3"], "a blackhole for ACKs: what vanishes behind 7:3 is named", run.findings())
 
 
+def damaging_links():
+    """The first switch that takes a damaged frame in drops it, not the host where its way ends."""
+    for port, other in (("17:1", "2:2"), ("2:3", "6:1"), ("3:1", "18:1")):
+        run = rocelab(pods(fault("corruption", port=port, rate=0.02)))
+        found = run.findings()
+        check([(f["type"], f["root"]) for f in found] == [("packet-loss", other)] and port in found[0]["ports"],
+              f"{port} damages frames: {other}, at the other end, is named, and it", found)
+
+
 cut_links()
+damaging_links()
 hole_on_the_way_of_acks()

@@ -74,6 +74,8 @@ drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t s
 		if (finding == NULL)
 			continue;
 		cause_port(set, finding, port);
+		if (reason == REC_DROP_CORRUPT && ev->ports[port].peer != EV_NONE) /* it happened on the cable */
+			cause_port(set, finding, ev->ports[port].peer);
 		cause_time(finding, row->first_ps, row->last_ps);
 		cause_explains(finding, port, excess_ps);
 		if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
@@ -82,6 +84,7 @@ drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t s
 							   .nclauses = 1,
 							   .step = step,
 							   .port = port,
+							   .other_port = ev->ports[port].peer,
 							   .count = row->packets };
 	}
 	return added;

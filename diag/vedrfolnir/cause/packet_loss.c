@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packet loss: a slow step sent packets again. Where its destination counted frames with a wrong ICRC, that port is
- * named; a link that loses frames shows nowhere else than in the retransmissions, and then the flow's own path is all
- * that can be said. Drops with a known reason have signatures of their own.
+ * Packet loss: a slow step sent packets again. Where frames came in damaged, a switch's port counts them by their FCS, the
+ * destination's by their ICRC: that end of the cable is named, and the other. A link that loses frames shows nowhere else than
+ * in the retransmissions, and then the flow's own path is all that can be said. Drops with a known reason have signatures of
+ * their own.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
 
-enum { SAYS_CORRUPT, SAYS_SENT_AGAIN = DROPS_CLAUSES };
+enum { SAYS_CORRUPT, SAYS_SENT_AGAIN };
 static const char *const clauses[] = {
-	DROPS_SAY("frames with a wrong ICRC"),
+	"{step}: {port}, the end of its link from {other}, counts {count} frames that came in damaged; {again}",
 	[SAYS_SENT_AGAIN] = "{step}: {again}, and no port that reported counted a drop of them",
 };
 

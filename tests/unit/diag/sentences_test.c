@@ -156,7 +156,7 @@ evidence_of_findings(void **state)
 	v->run.end_node = v->run.steps[step].host;
 	{
 		const struct finding lost = { .type = FINDING_PACKET_LOSS,
-					      .evidence = { .clauses = { 2 }, .nclauses = 1, .step = step } };
+					      .evidence = { .clauses = { 1 }, .nclauses = 1, .step = step } };
 
 		assert_string_equal(
 			facts_evidence(v, &lost, buf),

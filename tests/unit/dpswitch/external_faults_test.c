@@ -35,7 +35,7 @@ a_cut_cable_loses_and_counts(void **state)
 static void
 a_corrupt_frame_leaves_with_a_wrong_icrc(void **state)
 {
-	static const char fault[] = "faults = ( { kind = \"corruption\"; port = \"S1:1\"; rate = 0.5; } );";
+	static const char fault[] = "faults = ( { kind = \"corruption\"; port = \"S2:2\"; rate = 0.5; } );";
 	uint32_t corrupt = 0;
 	struct xrig x = { 0 };
 	struct frame f;
@@ -52,7 +52,27 @@ a_corrupt_frame_leaves_with_a_wrong_icrc(void **state)
 			pair_expect_frame(&x, PAIR_A, i);
 	}
 	assert_in_range(corrupt, 150, 250);
-	assert_int_equal(corrupt, frig_link(&x.f, "S1:1")->corrupted_packets);
+	assert_int_equal(corrupt, frig_link(&x.f, "S2:2")->corrupted_packets);
+	xrig_stop(&x);
+}
+
+/* Between switches, the one that takes it in drops it. */
+static void
+a_corrupt_frame_goes_no_further(void **state)
+{
+	static const char fault[] = "faults = ( { kind = \"corruption\"; port = \"S1:1\"; rate = 0.5; } );";
+	struct xrig x = { 0 };
+	struct edge_counters sum;
+
+	(void)state;
+	pair_start(&x, fault, 2);
+	pair_send(&x, PAIR_A, 400, 0);
+	xrig_run(&x, 10 * PS_PER_MS);
+	edge_sum(x.edge, &sum);
+	assert_in_range(x.ports[PAIR_B]->nout, 150, 250);
+	assert_int_equal(x.ports[PAIR_B]->nout + frig_link(&x.f, "S1:1")->corrupted_packets, 400);
+	assert_int_equal(sum.bodies, 0);
+	assert_true(frig_conserves(&x.f));
 	xrig_stop(&x);
 }
 
@@ -175,6 +195,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cut_cable_loses_and_counts),
 		cmocka_unit_test(a_corrupt_frame_leaves_with_a_wrong_icrc),
+		cmocka_unit_test(a_corrupt_frame_goes_no_further),
 		cmocka_unit_test(frames_for_a_host_that_is_gone_are_dropped),
 		cmocka_unit_test(random_faults_leak_nothing),
 	};

@@ -91,6 +91,38 @@ the_acks_way_answers_too(void **state)
 	frig_stop(&rig);
 }
 
+/* What comes in damaged goes no further, and the port where it came in tells who asks there. */
+static void
+damage_is_told_where_it_came_in(void **state)
+{
+	const struct rec_drop_row *row;
+	struct link *cable;
+	struct frig rig;
+	struct sw *s1;
+
+	(void)state;
+	frig_init(&rig, chain);
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	cable = frig_link(&rig, "a:1");
+	cable->corruption = 0.1;
+	frig_send(&rig, victim, 0, 1000, 100);
+	send_poll(&rig, victim, 20 * US, 77, POLL_VICTIM);
+	frig_run(&rig, 100 * US);
+	assert_in_range(cable->corrupted_packets, 5, 20);
+	s1 = frig_switch(&rig, "S1");
+	row = frig_record(&s1->node, REC_DROP_ROW, 0);
+	assert_non_null(row);
+	assert_int_equal(row->port, S1_A);
+	assert_int_equal(row->reason, REC_DROP_CORRUPT);
+	assert_int_equal(row->packets, cable->corrupted_packets);
+	assert_null(frig_record(&s1->node, REC_DROP_ROW, 1));
+	assert_null(frig_record(&frig_switch(&rig, "S2")->node, REC_DROP_ROW, 0));
+	assert_int_equal(frig_host(&rig, "b")->ngot, 101 - cable->corrupted_packets); /* with the polling packet */
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
 /* A quiet packet goes the same way and is answered; nobody records its way, and of all answers one in 50 us is kept. */
 static void
 a_flood_is_answered_and_one_answer_kept(void **state)
@@ -316,6 +348,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_victims_path_answers_hop_by_hop),
 		cmocka_unit_test(the_acks_way_answers_too),
+		cmocka_unit_test(damage_is_told_where_it_came_in),
 		cmocka_unit_test(a_flood_is_answered_and_one_answer_kept),
 		cmocka_unit_test(a_window_has_room_for_so_many),
 		cmocka_unit_test(all_ports_report_every_epoch),
