@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "common/minmax.h"
 #include "diag/run/fill.h"
 
 static void
@@ -138,14 +139,19 @@ run_sum_up_iterations(struct run *run)
 	}
 }
 
+/* @param sends  else it receives: its sender knows of that when the ACK is back */
 static void
-take_part(struct run_rank *rank, const struct run_step *step)
+take_part(struct run_rank *rank, const struct run_step *step, bool sends)
 {
+	uint64_t earliest_ps = !sends && step->end_ps > step->base_rtt_ps ? step->end_ps - step->base_rtt_ps : step->end_ps;
+
 	rank->part = true;
-	if (!step->reported || step->open)
-		rank->done_ps = RUN_UNKNOWN;
-	else if (step->end_ps > rank->done_ps)
-		rank->done_ps = step->end_ps;
+	if (!step->reported || step->open) {
+		rank->done_ps = rank->earliest_ps = RUN_UNKNOWN;
+		return;
+	}
+	rank->done_ps = max_u64(rank->done_ps, step->end_ps);
+	rank->earliest_ps = max_u64(rank->earliest_ps, earliest_ps);
 }
 
 int
@@ -170,8 +176,8 @@ run_fill_ranks(struct run *run, struct err *err)
 
 		if (coll->nranks == 0)
 			continue;
-		take_part(&run->ranks[coll->first_rank + step->rank], step);
-		take_part(&run->ranks[coll->first_rank + step->peer], step);
+		take_part(&run->ranks[coll->first_rank + step->rank], step, true);
+		take_part(&run->ranks[coll->first_rank + step->peer], step, false);
 	}
 	return 0;
 }

@@ -1,15 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/run/late.h"
 
+#include "common/minmax.h"
+
 static void fill_collective(struct run *run, uint32_t index);
 
-static void
-note_late(const struct run *run, struct run_step *step, uint64_t ready_ps)
-{
-	uint64_t tolerance_ps = step->expect_ps / 100 * RUN_SLOW_PERCENT + step->base_rtt_ps + run->config.jitter_ps;
+/*
+ * Since when a step could start: as hosts tell it, and at the latest. A message is there before its sender knows, who tells
+ * when it ended.
+ */
+struct ready {
+	uint64_t told_ps, latest_ps;
+};
 
-	if (ready_ps != RUN_UNKNOWN && step->start_ps > ready_ps + tolerance_ps)
-		step->late_ps = step->start_ps - ready_ps;
+/* The same of a rank and a collective, its pause left aside; and the earliest, of which the pause is the longest. */
+struct begin {
+	uint64_t told_ps, earliest_ps;
+};
+
+static const struct begin unknown_begin = { RUN_UNKNOWN, RUN_UNKNOWN };
+
+/* A pause that all ranks make: as it is told, and at most. */
+struct gap {
+	uint64_t told_ps, most_ps;
+};
+
+/* What is beyond doubt counts, however little: over many steps it sums up. */
+static void
+note_late(struct run_step *step, uint64_t jitter_ps, struct ready ready)
+{
+	uint64_t tolerance_ps = step->expect_ps / 100 * RUN_SLOW_PERCENT + step->base_rtt_ps + jitter_ps;
+
+	if (ready.told_ps == RUN_UNKNOWN)
+		return;
+	if (step->start_ps > ready.told_ps + tolerance_ps) {
+		step->late_ps = step->start_ps - ready.told_ps;
+	} else if (step->start_ps > ready.latest_ps + jitter_ps) {
+		step->late_ps = step->start_ps - ready.latest_ps;
+		step->late_little = true;
+	}
+}
+
+/* When the last of what a step depends on was met, as its host says; RUN_UNKNOWN: it does not. */
+static uint64_t
+awaited_ps(const struct run *run, const struct run_step *step)
+{
+	const struct run_step *on = step->waited_for != RUN_NONE ? &run->steps[step->waited_for] : NULL;
+
+	return on != NULL && on->reported && !on->open ? on->end_ps : RUN_UNKNOWN;
 }
 
 /* Since when all that a step depends on is met. */
@@ -61,24 +99,25 @@ late_fill(struct run *run)
 }
 
 /* When a rank could begin the collective; a pause that all ranks make left aside. */
-static uint64_t
-begin_ps(const struct run *run, const struct befores *befores, uint32_t index, uint32_t rank)
+static struct begin
+begin_of(const struct run *run, const struct befores *befores, uint32_t index, uint32_t rank)
 {
-	uint64_t ready_ps = 0;
+	struct begin begin = { 0, 0 };
 
 	for (uint32_t i = 0; i < befores->count; i++) {
 		const struct run_collective *before = before_at(run, befores, i);
-		uint64_t done_ps;
+		const struct run_rank *at;
 
 		/* of a job with as many ranks, and looked at before */
 		if (before - run->collectives >= index || rank >= before->nranks)
-			return RUN_UNKNOWN;
-		done_ps = run->ranks[before->first_rank + rank].done_ps;
-		if (done_ps == RUN_UNKNOWN)
-			return RUN_UNKNOWN;
-		ready_ps = done_ps > ready_ps ? done_ps : ready_ps;
+			return unknown_begin;
+		at = &run->ranks[before->first_rank + rank];
+		if (at->done_ps == RUN_UNKNOWN)
+			return unknown_begin;
+		begin.told_ps = at->done_ps > begin.told_ps ? at->done_ps : begin.told_ps;
+		begin.earliest_ps = at->earliest_ps > begin.earliest_ps ? at->earliest_ps : begin.earliest_ps;
 	}
-	return ready_ps;
+	return begin;
 }
 
 static bool
@@ -100,38 +139,61 @@ follows_own(const struct run *run, const struct run_step *step)
 	return false;
 }
 
-/* The shortest pause that a rank made before its first step; 0: it is not known of any. */
 static uint64_t
+since_ps(uint64_t from_ps, uint64_t to_ps)
+{
+	return to_ps > from_ps ? to_ps - from_ps : 0;
+}
+
+/* The shortest pause that a rank made before its first step: as it is told, and at most; 0: it is not known of any. */
+static struct gap
 gap_of(const struct run *run, const struct befores *befores, uint32_t index)
 {
 	const struct run_collective *c = &run->collectives[index];
-	uint64_t gap_ps = UINT64_MAX;
+	struct gap gap = { UINT64_MAX, UINT64_MAX };
 
 	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps && befores->count != 0; i++) {
 		const struct run_step *step = &run->steps[i];
-		uint64_t ready_ps = is_first(step) ? begin_ps(run, befores, index, step->rank) : RUN_UNKNOWN;
+		struct begin begin = is_first(step) ? begin_of(run, befores, index, step->rank) : unknown_begin;
 
-		if (ready_ps == RUN_UNKNOWN)
+		if (begin.told_ps == RUN_UNKNOWN)
 			continue;
-		ready_ps = step->start_ps > ready_ps ? step->start_ps - ready_ps : 0;
-		gap_ps = ready_ps < gap_ps ? ready_ps : gap_ps;
+		gap.told_ps = min_u64(gap.told_ps, since_ps(begin.told_ps, step->start_ps));
+		gap.most_ps = min_u64(gap.most_ps, since_ps(begin.earliest_ps, step->start_ps));
 	}
-	return gap_ps != UINT64_MAX ? gap_ps : 0;
+	return gap.told_ps != UINT64_MAX ? gap : (struct gap){ 0, 0 };
 }
 
 /* A rank without a part in the collective is done with it where it could begin. */
 static void
-pass_over(struct run *run, const struct befores *befores, uint32_t index, uint64_t gap_ps)
+pass_over(struct run *run, const struct befores *befores, uint32_t index, const struct gap *gap)
 {
 	const struct run_collective *c = &run->collectives[index];
 
 	for (uint32_t r = 0; r < c->nranks; r++) {
 		struct run_rank *rank = &run->ranks[c->first_rank + r];
-		uint64_t ready_ps = rank->part ? 0 : begin_ps(run, befores, index, r);
+		struct begin begin = rank->part ? unknown_begin : begin_of(run, befores, index, r);
 
-		if (!rank->part)
-			rank->done_ps = ready_ps != RUN_UNKNOWN ? ready_ps + gap_ps : RUN_UNKNOWN;
+		if (rank->part)
+			continue;
+		rank->done_ps = begin.told_ps != RUN_UNKNOWN ? begin.told_ps + gap->told_ps : RUN_UNKNOWN;
+		rank->earliest_ps = begin.earliest_ps != RUN_UNKNOWN ? begin.earliest_ps + gap->told_ps : RUN_UNKNOWN;
 	}
+}
+
+/* Since when a step could start that its rank's part in the collectives before holds up, too. */
+static struct ready
+begins(const struct run *run, const struct befores *befores, uint32_t index, const struct run_step *step,
+       const struct gap *gap, struct ready met)
+{
+	struct begin begin = begin_of(run, befores, index, step->rank);
+	struct ready ready = { begin.told_ps + gap->told_ps, begin.told_ps + gap->most_ps };
+
+	if (begin.told_ps == RUN_UNKNOWN)
+		return (struct ready){ RUN_UNKNOWN, RUN_UNKNOWN };
+	if (is_first(step))
+		return ready;
+	return (struct ready){ max_u64(ready.told_ps, met.told_ps), max_u64(ready.latest_ps, met.told_ps) };
 }
 
 static void
@@ -139,22 +201,19 @@ fill_collective(struct run *run, uint32_t index)
 {
 	const struct run_collective *c = &run->collectives[index];
 	struct befores befores = befores_of(run, c);
-	uint64_t gap_ps = gap_of(run, &befores, index);
+	struct gap gap = gap_of(run, &befores, index);
 
 	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
 		struct run_step *step = &run->steps[i];
-		uint64_t ready_ps, rank_ps;
+		struct ready ready;
 
 		if (!step->started)
 			continue;
-		ready_ps = met_ps(run, step);
-		if (befores.count != 0 && !follows_own(run, step) && ready_ps != RUN_UNKNOWN) {
-			rank_ps = begin_ps(run, &befores, index, step->rank);
-			if (rank_ps != RUN_UNKNOWN)
-				rank_ps += gap_ps;
-			ready_ps = is_first(step) || rank_ps > ready_ps ? rank_ps : ready_ps;
-		}
-		note_late(run, step, ready_ps);
+		ready.told_ps = met_ps(run, step);
+		ready.latest_ps = min_u64(ready.told_ps, awaited_ps(run, step));
+		if (befores.count != 0 && !follows_own(run, step) && ready.told_ps != RUN_UNKNOWN)
+			ready = begins(run, &befores, index, step, &gap, ready);
+		note_late(step, run->config.jitter_ps, ready);
 	}
-	pass_over(run, &befores, index, gap_ps);
+	pass_over(run, &befores, index, &gap);
 }

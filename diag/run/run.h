@@ -94,6 +94,8 @@ struct run_collective {
 struct run_rank {
 	bool part;        /* it sends, receives or computes */
 	uint64_t done_ps; /* all sent and received, without a part: could begin; RUN_UNKNOWN: open, or not reported */
+	/* The same, if what it received was there a base RTT before its sender knew. */
+	uint64_t earliest_ps;
 };
 
 /* A hop of a configured path. Sorted by (flow, reverse, hop). */
@@ -118,6 +120,7 @@ struct run_step {
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
 	uint64_t late_ps;          /* start later than everything it depends on: the host's own delay */
+	bool late_little;          /* so little that it counts in sum alone: less than RUN_SLOW_PERCENT and a base RTT */
 	uint64_t long_ps;          /* a local step: computed for longer than configured, by so much: the host's own too */
 	uint32_t first_dep, ndeps; /* what it depends on: in run.depends */
 	uint32_t waited_for;       /* the one of these that it actually waited for, or RUN_NONE: none */

@@ -18,6 +18,16 @@ least_ps(const struct run *run, const struct run_collective *collective, double 
 	return fmin(BUDGETS_LEAST_SHARE * took_ps, base_rtt_ps);
 }
 
+/*
+ * Hosts that are late wait for each other: one step after the other its chain may wait for any of them, and none would be
+ * missed. What they cost together decides.
+ */
+static bool
+is_host(const struct finding *finding)
+{
+	return (finding->type->traits & FINDING_OF_HOST) != 0;
+}
+
 /* Those without effect go behind the others; each keep their order. @return 0 or -ENOMEM */
 static int
 put_costless_last(struct section *section, struct err *err)
@@ -56,11 +66,19 @@ budgets_sum_up(const struct run *run, struct section *section, struct err *err)
 	for (uint32_t i = 0; i < run->ncollectives; i++)
 		own->budgets[i].least_ps = least_ps(run, &run->collectives[i], own->budgets[i].least_ps);
 	for (uint32_t i = 0; i < section->nfindings; i++) {
-		struct finding *finding = &section->findings[i];
+		const struct finding *finding = &section->findings[i];
 		struct time_budget *budget = &own->budgets[finding->collective];
 
 		budget->explained_ps += finding->critical_ps;
-		finding->costless = finding->critical_ps <= 0 || finding->critical_ps < budget->least_ps;
+		if (is_host(finding))
+			budget->hosts_ps += finding->critical_ps;
+	}
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		struct finding *finding = &section->findings[i];
+		const struct time_budget *budget = &own->budgets[finding->collective];
+		double ps = is_host(finding) ? budget->hosts_ps : finding->critical_ps;
+
+		finding->costless = finding->critical_ps <= 0 || ps < budget->least_ps;
 	}
 	return section->nfindings != 0 ? put_costless_last(section, err) : 0;
 }

@@ -125,6 +125,7 @@ struct vedrfolnir_step {
 /* Of a collective's steps on the critical path (of flows: all slow ones): what they lost, and what findings explain of it. */
 struct time_budget {
 	double lost_ps, explained_ps;
+	double hosts_ps; /* of it, by late hosts */
 	double least_ps; /* what explains less than that is without effect */
 };
 

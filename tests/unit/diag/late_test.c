@@ -119,13 +119,113 @@ test_first_iteration(void **state)
 	records_fini(&r);
 }
 
+#define RTT (10 * PS_PER_US)
+
+static struct rec_schedule
+chained(uint32_t rank, uint32_t number)
+{
+	return (struct rec_schedule){ .collective = 6,
+				      .step = number,
+				      .rank = rank,
+				      .flow = rank ? records_tuple(H18, H17, 5) : records_tuple(H17, H18, 5),
+				      .bytes = 1000,
+				      .peer = 1 - rank,
+				      .depends_rank = number > 1 ? 1 - rank : REC_NONE,
+				      .depends_step = number - 1,
+				      .ideal_ps = EXPECT,
+				      .expect_ps = EXPECT,
+				      .base_rtt_ps = RTT };
+}
+
+/*
+ * A ring of two ranks, two steps each: the second waits for the first, and for the other's first. 17's first ends at 31 ms,
+ * 18's when told; 17's second starts when told.
+ * @param waited  rank whose first step 17's second waited for, as its host says
+ * @return how late 17's second is
+ */
+static uint64_t
+second_of_chain(uint64_t end18_ps, uint32_t waited, uint64_t start_ps, uint64_t jitter_ps)
+{
+	struct rec_collective c = { .id = 6, .job = 2, .ranks = 2, .steps = 4, .rank_steps = 2, .bytes = 1000 };
+	struct evidence ev;
+	struct run run = { 0 };
+	struct err err = { 0 };
+	struct records r;
+	uint64_t late_ps;
+
+	case_fabric(&r);
+	RECORDS_PUT(&r, c, REC_COLLECTIVE, REC_NONE, 0);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		for (uint32_t number = 1; number <= 2; number++) {
+			struct rec_schedule s = chained(rank, number);
+			struct rec_step rec = { .collective = 6,
+						.step = number,
+						.rank = rank,
+						WAITED_NONE,
+						.bytes = 1000,
+						.acked_bytes = 1000,
+						.end_ps = rank ? end18_ps : 31 * MS };
+
+			if (number > 1) {
+				rec.waited_collective = 6;
+				rec.waited_rank = rank ? 1 : waited;
+				rec.waited_step = 1;
+				rec.start_ps = rank ? end18_ps : start_ps;
+				rec.end_ps = rec.start_ps + EXPECT;
+			}
+			RECORDS_PUT(&r, s, REC_SCHEDULE, rank ? H18 : H17, 0);
+			RECORDS_PUT(&r, rec, REC_STEP, rank ? H18 : H17, rec.end_ps);
+		}
+	}
+	records_end(&r, REC_END_COMPLETE, 200 * MS);
+	records_evidence(&r, &ev);
+	ev.run.jitter_ps = jitter_ps;
+	assert_int_equal(run_build(&run, &ev, &err), 0);
+	late_ps = run.steps[5].late_ps;
+	assert_int_equal(run.steps[5].late_little, late_ps != 0);
+	run_fini(&run);
+	evidence_fini(&ev);
+	records_fini(&r);
+	return late_ps;
+}
+
+/* Less than 1 % of the step and a base RTT: what is certain of it counts all the same. */
+static void
+test_little(void **state)
+{
+	const uint64_t ack_ps = 2 * PS_PER_US; /* 18 knows so much after 17 has its message */
+
+	assert_int_equal(second_of_chain(20 * MS, 0, 31 * MS, 0), 0);
+	assert_int_equal(second_of_chain(20 * MS, 0, 31 * MS + 4, 0), 4);
+	/* It waited for its own step: that 18 had its ACK later does not matter. */
+	assert_int_equal(second_of_chain(31 * MS + ack_ps, 0, 31 * MS + ack_ps, 0), ack_ps);
+	/* It waited for 18's message, and that was there before 18 knew: only from then on it is late for certain. */
+	assert_int_equal(second_of_chain(33 * MS, 1, 33 * MS - ack_ps, 0), 0);
+	assert_int_equal(second_of_chain(33 * MS, 1, 33 * MS, 0), 0);
+	assert_int_equal(second_of_chain(33 * MS, 1, 33 * MS + ack_ps, 0), ack_ps);
+	/* The hosts' own scheduling is no delay. */
+	assert_int_equal(second_of_chain(20 * MS, 0, 31 * MS + 4, 4), 0);
+	assert_int_equal(second_of_chain(20 * MS, 0, 31 * MS + 5, 4), 5);
+}
+
+/* A pause between iterations is known as well as its ends: what a rank received was there before its sender knew. */
+static void
+test_little_pause(void **state)
+{
+	/* 17 receives until 50 ms, or a base RTT before; so its pause of 0 may be one of 10 us, as long as that of 18. */
+	second_starts(50 * MS, 50 * MS + RTT, 0, 0);
+	second_starts(50 * MS, 50 * MS + RTT + 3, 0, 3);
+	/* 18 waits for its own step: its pause is as it is told. */
+	second_starts(50 * MS + 3, 50 * MS, 3, 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_next_iteration),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_first_iteration),
+		cmocka_unit_test(test_next_iteration),  cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_first_iteration), cmocka_unit_test(test_little),
+		cmocka_unit_test(test_little_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
