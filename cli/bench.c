@@ -14,6 +14,7 @@
 
 #include "cli/bench_analyzer.h"
 #include "cli/bench_realtime.h"
+#include "cli/bench_telemetry.h"
 #include "cli/command.h"
 #include "common/args.h"
 #include "common/array.h"
@@ -82,7 +83,7 @@ struct bench_result {
 
 struct bench {
 	int repeats;
-	bool json, analyzer, realtime;
+	bool json, analyzer, realtime, telemetry;
 	const char *dir; /* goes in the end */
 	char dpswitch[PATH_MAX];
 	double yardstick_ns;
@@ -112,8 +113,12 @@ parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		bench->analyzer = strcmp(arg, "analyzer") == 0;
 		bench->realtime = strcmp(arg, "realtime") == 0;
-		if (!bench->analyzer && !bench->realtime && strcmp(arg, "fabric") != 0)
-			argp_error(state, "no benchmark \"%s\": there are \"fabric\", \"analyzer\" and \"realtime\"", arg);
+		bench->telemetry = strcmp(arg, "telemetry") == 0;
+		if (!bench->analyzer && !bench->realtime && !bench->telemetry && strcmp(arg, "fabric") != 0)
+			argp_error(
+				state,
+				"no benchmark \"%s\": there are \"fabric\", \"telemetry\", \"analyzer\" and \"realtime\"",
+				arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -123,8 +128,12 @@ parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.args_doc = "fabric|analyzer|realtime",
+	.args_doc = "fabric|telemetry|analyzer|realtime",
 	.doc = "fabric: packet hops per second per core, hosts included: a hop is a packet that arrives at a node.\n"
+	       "telemetry: from a switch's epoch to the analyzer's evidence, by budget: records and bytes, how many are "
+	       "held back "
+	       "or dropped, what each costs, and how long after an epoch's end its rows are known, in virtual and in real "
+	       "time.\n"
 	       "analyzer: records taken in per second, and the time from the last record to the verdict, up to 1,024 ranks "
 	       "and "
 	       "1,280 switches: processor time, of streams made up for it, the best of N runs, and of up to 20 where they "
@@ -316,6 +325,8 @@ command_bench(int argc, char **argv)
 		ret = bench_analyzer(bench.repeats, bench.json, &bench.err);
 	else if (bench.realtime)
 		ret = bench_realtime(bench.dir, bench.repeats, bench.json, &bench.err);
+	else if (bench.telemetry)
+		ret = bench_telemetry(bench.dir, bench.repeats, bench.json, &bench.err);
 	else
 		ret = run_all(&bench);
 	private_dir_remove(&dir);
@@ -323,7 +334,7 @@ command_bench(int argc, char **argv)
 		log_error("%s", bench.err.text);
 		return EXIT_FAILED;
 	}
-	if (bench.analyzer || bench.realtime)
+	if (bench.analyzer || bench.realtime || bench.telemetry)
 		return EXIT_DONE;
 	if (bench.json)
 		print_json(&bench);

@@ -5,14 +5,12 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/interrupt.h"
+#include "common/unix_socket.h"
 
 int
 source_open_file(const char *path, struct err *err)
@@ -30,46 +28,6 @@ fail(int fd, const char *address, const char *what, struct err *err)
 
 	close(fd);
 	return err_set(err, -code, "%s: %s: %s", address, what, strerror(code));
-}
-
-/* A socket that an earlier run left behind; never anything else. */
-static void
-remove_socket(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
-		unlink(path);
-}
-
-/* The name appears once somebody listens: whoever waits for it may connect at once. */
-static int
-listen_unix(const char *path, struct err *err)
-{
-	static const char suffix[] = ".new";
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (strlen(path) + sizeof(suffix) > sizeof(addr.sun_path))
-		return err_set(err, -ENAMETOOLONG, "%s: a socket's path has at most %zu characters", path,
-			       sizeof(addr.sun_path) - sizeof(suffix));
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s%s", path, suffix);
-	remove_socket(path);
-	remove_socket(addr.sun_path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return err_set(err, -errno, "%s: socket: %s", path, strerror(errno));
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
-		return fail(fd, path, "bind", err);
-	if (listen(fd, 1) != 0)
-		return fail(fd, path, "listen", err);
-	if (link(addr.sun_path, path) != 0) {
-		fd = fail(fd, path, "link", err);
-		unlink(addr.sun_path);
-		return fd;
-	}
-	unlink(addr.sun_path);
-	return fd;
 }
 
 static int
@@ -116,7 +74,7 @@ int
 source_accept(const char *address, sigset_t *before, struct err *err)
 {
 	const char *colon = strchr(address, '/') == NULL ? strrchr(address, ':') : NULL;
-	int listener = colon != NULL ? listen_tcp(address, colon, err) : listen_unix(address, err);
+	int listener = colon != NULL ? listen_tcp(address, colon, err) : unix_listen(address, err);
 	int fd;
 
 	interrupt_hold(before);

@@ -47,6 +47,38 @@ a_listener_is_reached_until_it_is_gone(void **state)
 	rmdir(dir);
 }
 
+/* What an earlier run left is replaced; what is no socket stays. */
+static void
+a_path_is_listened_at(void **state)
+{
+	char dir[] = "/tmp/unix-socket-XXXXXX", path[64];
+	struct err err = { 0 };
+	int listener, again, ours;
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/s", dir);
+	listener = unix_listen(path, &err);
+	assert_true(listener >= 0);
+	assert_int_equal(fcntl(listener, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	again = unix_listen(path, &err);
+	assert_true(again >= 0);
+	close(listener);
+	ours = unix_connect(path, "fabric", &err);
+	assert_true(ours >= 0);
+	close(ours);
+	close(again);
+	assert_int_equal(unlink(path), 0);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+	assert_int_equal(unix_listen(path, &err), -EEXIST);
+	assert_non_null(strstr(err.text, "/s: link: "));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 static void
 a_path_that_does_not_fit_is_refused(void **state)
 {
@@ -58,6 +90,9 @@ a_path_that_does_not_fit_is_refused(void **state)
 	path[sizeof(path) - 1] = '\0';
 	assert_int_equal(unix_connect(path, "fabric", &err), -ENAMETOOLONG);
 	assert_non_null(strstr(err.text, "at most 107 characters"));
+	err = (struct err){ 0 };
+	assert_int_equal(unix_listen(path, &err), -ENAMETOOLONG);
+	assert_non_null(strstr(err.text, "at most 103 characters"));
 }
 
 int
@@ -65,6 +100,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_listener_is_reached_until_it_is_gone),
+		cmocka_unit_test(a_path_is_listened_at),
 		cmocka_unit_test(a_path_that_does_not_fit_is_refused),
 	};
 
