@@ -21,6 +21,7 @@ send_run(const struct scenario *scenario, struct exporter *exporter)
 		.payload_bytes = scenario->roce.mtu_bytes,
 		.ack_bytes = scenario->roce.ack_bytes,
 		.jitter_ps = scenario_jitter_ps(scenario),
+		.window_bytes = scenario_window_bytes(scenario),
 		.exact_contention = scenario->telemetry.contention == CONTENTION_EXACT,
 	};
 

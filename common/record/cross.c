@@ -257,6 +257,9 @@ check_step(struct record_check *check, const void *rec, struct err *err)
 		return record_wrong(&r->hdr, "end_ps", r->end_ps, err, "%" PRIu64 " at least, when it began", r->start_ps);
 	if (r->open && r->end_ps != 0)
 		return record_wrong(&r->hdr, "end_ps", r->end_ps, err, "0: the step is open");
+	if (r->rtt_min_ps > r->rtt_mean_ps)
+		return record_wrong(&r->hdr, "rtt_min_ps", r->rtt_min_ps, err, "at most %" PRIu64 ", the mean",
+				    r->rtt_mean_ps);
 	if (r->acked_bytes > r->bytes)
 		return record_wrong(&r->hdr, "acked_bytes", r->acked_bytes, err, "at most %" PRIu64 ", which it sends",
 				    r->bytes);

@@ -21,6 +21,7 @@ struct rec_run {
 	uint32_t ack_bytes;
 	uint32_t exact_contention; /* 1: REC_MATRIX_ROW records follow reports */
 	uint64_t jitter_ps;        /* by so much a host may be late without being slow: its own scheduling */
+	uint64_t window_bytes;     /* payload that a QP may have under way at most; 0: not known, or without bound */
 };
 
 #define REC_RUN_FIELDS(F, T)                                                                                               \
@@ -35,11 +36,12 @@ struct rec_run {
 	F(T, 92, payload_bytes, ANY)                                                                                       \
 	F(T, 96, ack_bytes, ANY)                                                                                           \
 	F(T, 100, exact_contention, FLAG)                                                                                  \
-	F(T, 104, jitter_ps, TIME)
+	F(T, 104, jitter_ps, TIME)                                                                                         \
+	F(T, 112, window_bytes, TOTAL)
 #define REC_RUN_KEY(K, T)
 
 REC_RUN_FIELDS(WIRE_AT, rec_run)
-WIRE_SIZE(rec_run, 112)
+WIRE_SIZE(rec_run, 120)
 
 /*
  * What the budget kept back, one record per kind lost: precedes the next record that is sent, unless gaps already take

@@ -142,6 +142,8 @@ struct rec_step {
 	uint64_t start_ps, end_ps; /* end_ps 0: open; start_ps 0 with end_ps 0: not started, waits for what waited_* name */
 	uint32_t open;             /* 1: open at the end of the run */
 	uint32_t reserved;
+	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets' round trips; 0: no sample */
+	uint64_t paced_ps; /* that congestion control's rate kept its packets apart, beyond what the line does */
 };
 
 #define REC_STEP_FIELDS(F, T)                                                                                              \
@@ -158,11 +160,14 @@ struct rec_step {
 	F(T, 72, start_ps, PAST)                                                                                           \
 	F(T, 80, end_ps, PAST)                                                                                             \
 	F(T, 88, open, FLAG)                                                                                               \
-	F(T, 92, reserved, ZERO)
+	F(T, 92, reserved, ZERO)                                                                                           \
+	F(T, 96, rtt_min_ps, TIME)                                                                                         \
+	F(T, 104, rtt_mean_ps, TIME)                                                                                       \
+	F(T, 112, paced_ps, TIME)
 #define REC_STEP_KEY(K, T) K(T, collective) K(T, iteration) K(T, hdr.node) K(T, rank) K(T, step)
 
 REC_STEP_FIELDS(WIRE_AT, rec_step)
-WIRE_SIZE(rec_step, 96)
+WIRE_SIZE(rec_step, 120)
 
 /* A detection was spent: hdr.event is the id its polling packet carries. */
 struct rec_trigger {

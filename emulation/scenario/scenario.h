@@ -132,6 +132,8 @@ void scenario_destroy(struct scenario *scenario);
 
 /* By how much a host may be late without being slow: as configured, or what the kinds of hosts ask for. */
 uint64_t scenario_jitter_ps(const struct scenario *scenario);
+/* @return payload that a QP of an embedded host may have under way at most; 0: without bound, or hosts have windows of their own */
+uint64_t scenario_window_bytes(const struct scenario *scenario);
 
 /* Treats all hosts as embedded: for what needs a fabric, but no host. The clock stays as it is. */
 void scenario_embed_hosts(struct scenario *scenario);

@@ -226,3 +226,11 @@ scenario_jitter_ps(const struct scenario *sc)
 		return sc->detection.jitter_ps;
 	return GUEST_JITTER_PS;
 }
+
+uint64_t
+scenario_window_bytes(const struct scenario *sc)
+{
+	if (sc->nexternal != 0)
+		return 0;
+	return sc->roce.window_is_bdp ? sc->bdp_bytes : sc->roce.window_bytes;
+}

@@ -14,6 +14,7 @@ static void seek(struct rc_send *s, uint32_t seq);
 static uint64_t byte_at(const struct rc_send *s, const struct roce_params *params, uint32_t seq);
 static void go_back(struct rc_send *s, uint64_t now_ps);
 static void apply_rate(struct rc_send *s, const struct roce_params *params);
+static void forget_message(struct rc_send *s);
 
 static inline struct rc_post *
 post_at(struct rc_send *s, uint32_t count)
@@ -49,6 +50,7 @@ rc_send_init(struct rc_send *s, const struct roce_params *params, const struct r
 		},
 		.sent_mask = slots - 1,
 		.line_bps = config->line_bps,
+		.paced = { units_serialize_ps(params->middle_bytes, config->line_bps, params->quantum_ps), 0, config->first_psn },
 		.window_line_bytes = config->window_bytes,
 	};
 	s->sent_ps = calloc(slots, sizeof(*s->sent_ps));
@@ -96,7 +98,7 @@ rc_send_post(struct rc_send *s, const struct roce_params *params, const struct r
 	};
 	if (s->tail == s->head) {
 		s->ack_end = first + (uint32_t)packets;
-		s->last_rtt_ps = 0;
+		forget_message(s);
 	}
 	s->tail++;
 	if (s->nxt == s->msg_end)
@@ -186,10 +188,20 @@ rc_send_ack_far(struct rc_send *s, const struct roce_params *params, uint32_t un
 	s->una = una;
 	if ((int32_t)(una - s->nxt) > 0) {
 		/* What was about to be sent again has arrived after all. */
+		paced_sum_up(&s->paced, s->nxt, s->gap_ps, una);
 		s->nxt = una;
 		s->nxt_byte = s->una_byte;
 		seek(s, una);
 	}
+}
+
+static void
+take_oldest(struct rc_send *s, struct rc_post *post)
+{
+	*post = *post_at(s, s->head++);
+	post->rtt = s->rtt;
+	post->paced_ps = rc_send_paced_ps(s);
+	forget_message(s);
 }
 
 bool
@@ -197,9 +209,7 @@ rc_send_pop(struct rc_send *s, struct rc_post *post)
 {
 	if (s->head == s->tail || (int32_t)(s->una - s->ack_end) < 0)
 		return false;
-	*post = *post_at(s, s->head);
-	s->head++;
-	s->last_rtt_ps = 0;
+	take_oldest(s, post);
 	if ((int32_t)(s->una - s->sample_from) > 0)
 		s->sample_from = s->una; /* never falls 2^31 behind */
 	if (s->head != s->tail)
@@ -274,7 +284,7 @@ rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_pos
 	if (s->head == s->tail)
 		return false;
 	*acked_bytes = rc_send_acked_bytes(s, params);
-	*post = *post_at(s, s->head++);
+	take_oldest(s, post);
 	return true;
 }
 
@@ -352,6 +362,7 @@ byte_at(const struct rc_send *s, const struct roce_params *params, uint32_t seq)
 static void
 go_back(struct rc_send *s, uint64_t now_ps)
 {
+	paced_sum_up(&s->paced, s->nxt, s->gap_ps, s->una);
 	s->nxt = s->una;
 	s->nxt_byte = s->una_byte;
 	s->sample_from = s->max;
@@ -365,6 +376,7 @@ apply_rate(struct rc_send *s, const struct roce_params *params)
 {
 	uint64_t window = s->window_line_bytes;
 
+	paced_sum_up(&s->paced, s->nxt, s->gap_ps, s->nxt);
 	s->cc_due_ps = s->cc.due_ps;
 	s->gap_ps = units_serialize_ps(params->middle_bytes, s->cc.rate_bps, params->quantum_ps);
 	if (window == 0)
@@ -373,4 +385,14 @@ apply_rate(struct rc_send *s, const struct roce_params *params)
 		window = (uint64_t)((unsigned __int128)window * s->cc.rate_bps / s->line_bps);
 	window = s->cc.window_bytes < window ? s->cc.window_bytes : window;
 	s->window_bytes = window != 0 ? (uint32_t)window : 1;
+}
+
+/* Another message becomes the oldest. */
+static void
+forget_message(struct rc_send *s)
+{
+	s->last_rtt_ps = 0;
+	s->rtt = (struct rtt_sum){ 0 };
+	s->paced.sum_ps = 0;
+	s->paced.next = s->nxt;
 }

@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 #include "common/pkt.h"
+#include "common/rtt_sum.h"
 #include "rxe-hosts/roce/cc/cc.h"
+#include "rxe-hosts/roce/paced.h"
 #include "rxe-hosts/roce/params.h"
 #include "rxe-hosts/roce/psn.h"
 
@@ -37,6 +39,9 @@ struct rc_post {
 	uint32_t imm;
 	bool write;
 	uint16_t first_frame_bytes, last_frame_bytes; /* on the wire */
+	/* Of one that rc_send_pop() or rc_send_flush() gave: its round trips, and what pacing kept its packets apart for. */
+	struct rtt_sum rtt;
+	uint64_t paced_ps;
 };
 
 struct rc_send {
@@ -58,6 +63,7 @@ struct rc_send {
 	uint32_t sample_from; /* packets before were sent twice: no RTT samples (Karn) */
 	uint8_t retries, rnr_retries;
 	bool error;
+	struct rtt_sum rtt; /* of the oldest open message */
 	/* the rest */
 	struct cc cc;
 	uint64_t last_rtt_ps;
@@ -65,6 +71,7 @@ struct rc_send {
 	uint32_t head, cursor, tail; /* messages, counted: oldest unacknowledged, under nxt, next to post */
 	const uint8_t *region;
 	uint64_t line_bps;
+	struct paced paced;         /* since the oldest message is it */
 	uint64_t window_line_bytes; /* at line rate; 0: none */
 	struct rc_post posts[MSG_SLOTS];
 };
@@ -162,7 +169,7 @@ rc_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 	if (acked <= 0 || (uint32_t)acked > s->max - s->una)
 		return false;
 	if (__builtin_expect((int32_t)(una - 1 - s->sample_from) >= 0, 1))
-		*rtt_ps = s->last_rtt_ps = now_ps - s->sent_ps[(una - 1) & s->sent_mask];
+		rtt_sum_add(&s->rtt, *rtt_ps = s->last_rtt_ps = now_ps - s->sent_ps[(una - 1) & s->sent_mask]);
 	s->rto_base_ps = now_ps;
 	s->retries = 0;
 	s->rnr_retries = 0;
@@ -213,5 +220,11 @@ const struct rc_post *rc_send_message(const struct rc_send *s, const struct pkt 
 
 /* Acknowledged bytes of the oldest open message. */
 uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params);
+/* How long pacing kept packets apart, beyond what the line does, that were sent since the oldest open message is it. */
+static inline uint64_t
+rc_send_paced_ps(const struct rc_send *s)
+{
+	return paced_ps(&s->paced, s->nxt, s->gap_ps);
+}
 /* Payload bytes sent at least once and not acknowledged. */
 uint64_t rc_send_outstanding_bytes(const struct rc_send *s, const struct roce_params *params);

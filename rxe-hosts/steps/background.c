@@ -40,7 +40,7 @@ background_sent(struct background *background, struct device *device, const stru
 	if (background->judge.agent != NULL) {
 		struct plan_judged judged = plan_judged_background(background->judge.plan, background->plan);
 
-		judged_complete(&background->judge, &judged, device, background->start_ps, wc->retransmits, wc->time_ps);
+		judged_complete(&background->judge, &judged, device, background->start_ps, wc);
 	}
 	if (background->plan->repeat && wc->time_ps < background->plan->until_ps)
 		background_wake(background, device, wc->time_ps);

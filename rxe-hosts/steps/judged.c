@@ -44,17 +44,19 @@ result_of(const struct judge *judge, const struct plan_judged *flow, uint64_t st
 
 void
 judged_complete(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
-		uint32_t retransmits, uint64_t now_ps)
+		const struct wc *wc)
 {
 	struct step_result result = result_of(judge, flow, start_ps);
 
 	if (judge->agent == NULL)
 		return;
-	agent_step_completed(judge->agent, judge->slot, retransmits, now_ps);
+	agent_step_completed(judge->agent, judge->slot, wc->retransmits, wc->time_ps);
 	result.acked_bytes = flow->bytes;
-	result.end_ps = now_ps;
-	result.retransmits = retransmits;
-	monitor_report(device->ops->records(device), &result, now_ps);
+	result.end_ps = wc->time_ps;
+	result.retransmits = wc->retransmits;
+	result.rtt = wc->rtt;
+	result.paced_ps = wc->paced_ps;
+	monitor_report(device->ops->records(device), &result, wc->time_ps);
 }
 
 void
@@ -74,6 +76,8 @@ judged_open(const struct judge *judge, const struct plan_judged *flow, struct de
 		return;
 	result.acked_bytes = state->acked_bytes;
 	result.retransmits = state->retransmits;
+	result.rtt = state->rtt;
+	result.paced_ps = state->paced_ps;
 	result.open = true;
 	monitor_report(device->ops->records(device), &result, now_ps);
 }

@@ -18,9 +18,9 @@ struct judge {
 
 /* It is posted. */
 void judged_started(const struct judge *judge, const struct plan_judged *flow, uint64_t now_ps);
-/* It is complete: its last ACK came at now_ps. */
+/* It is complete, as its completion says. */
 void judged_complete(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
-		     uint32_t retransmits, uint64_t now_ps);
+		     const struct wc *wc);
 /* Its queue pair is in error. */
 void judged_failed(const struct judge *judge);
 static inline void

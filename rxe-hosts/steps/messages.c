@@ -111,7 +111,7 @@ messages_sent(struct messages *m, struct device *device, const struct wc *wc)
 
 	state->end_ps = wc->time_ps;
 	state->retransmits = wc->retransmits;
-	judged_complete(&judge, &judged, device, state->begin_ps, wc->retransmits, wc->time_ps);
+	judged_complete(&judge, &judged, device, state->begin_ps, wc);
 	connection->sending = false;
 	m->sending--;
 	m->left--;

@@ -163,6 +163,8 @@ step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct 
 		.start_ps = at->start_ps,
 		.end_ps = wc->time_ps,
 		.retransmits = wc->retransmits,
+		.rtt = wc->rtt,
+		.paced_ps = wc->paced_ps,
 	};
 
 	assert(at->state == CHAIN_SENDING && wc->wr_id == step);
@@ -208,8 +210,7 @@ step_rank_failed(struct step_engine *engine, struct step_rank *rank, const struc
 	engine->sending--;
 	at->state = CHAIN_FAILED;
 	engine->failed++;
-	at->failed_bytes = wc->bytes;
-	at->failed_retransmits = wc->retransmits;
+	at->failure = *wc;
 	agent_step_failed(&engine->agent, rank->first_slot + chain);
 }
 

@@ -40,12 +40,11 @@ struct iteration_result {
 
 struct step_chain {
 	enum chain_state state;
-	bool queued;                 /* is to be looked at */
-	struct step_ref waited_for;  /* what the step in flight or delayed waited for */
-	uint64_t own_ps;             /* when the step in front was complete, or the iteration began */
-	uint64_t start_ps;           /* of the step in flight */
-	uint64_t failed_bytes;       /* CHAIN_FAILED: acknowledged of it */
-	uint32_t failed_retransmits; /* CHAIN_FAILED: packets of it that were sent again */
+	bool queued;                /* is to be looked at */
+	struct step_ref waited_for; /* what the step in flight or delayed waited for */
+	uint64_t own_ps;            /* when the step in front was complete, or the iteration began */
+	uint64_t start_ps;          /* of the step in flight */
+	struct wc failure;          /* CHAIN_FAILED: how its message ended; zero: it was not even posted */
 };
 
 /* What comes next by a data flow to a rank: its messages come in order. */

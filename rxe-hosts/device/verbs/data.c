@@ -82,6 +82,7 @@ message_begins(struct verbs_out *out, struct verbs_resent resent, uint64_t now_n
 	out->resent = resent;
 	out->acked_ns = now_ns;
 	out->silent_ns = 0;
+	out->rtt.confirmed = (struct rtt_sum){ 0 };
 }
 
 int
@@ -137,6 +138,7 @@ verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why
 			.flow = out->data.flow,
 			.retransmits = verbs_retransmits(host, out, resent),
 			.opcode = WC_ERROR,
+			.rtt = out->rtt.confirmed,
 		};
 
 		host->open--;
@@ -164,6 +166,7 @@ piece_acked(struct verbs_host *host, struct verbs_out *out)
 			.flow = out->data.flow,
 			.retransmits = verbs_retransmits(host, out, resent),
 			.opcode = WC_SENT,
+			.rtt = out->rtt.confirmed,
 		};
 		message_begins(out, resent, host->now_ns);
 		host->open--;

@@ -44,6 +44,8 @@ rtt_sample(struct rtt_filter *filter, uint64_t now_ns)
 	filter->in_flight = false;
 	filter->previous_ps = filter->last_ps;
 	filter->last_ps = (now_ns > filter->sent_ns ? now_ns - filter->sent_ns : 1) * PS_PER_NS;
+	if (filter->previous_ps != 0)
+		rtt_sum_add(&filter->confirmed, rtt_confirmed_ps(filter));
 	return rtt_confirmed_ps(filter);
 }
 

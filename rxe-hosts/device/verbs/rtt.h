@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/rtt_sum.h"
+
 #define RTT_MAX_PROBES 256 /* on the idle path */
 #define RTT_NOISE_PERCENTILE 95
 
@@ -27,6 +29,7 @@ struct rtt_filter {
 	uint64_t sent_ns;              /* of the probe in flight; valid if in_flight */
 	uint64_t next_ns;              /* no probe before */
 	uint64_t last_ps, previous_ps; /* samples; 0: none */
+	struct rtt_sum confirmed;      /* what two in a row said since its owner set it to zero */
 	bool in_flight;
 };
 

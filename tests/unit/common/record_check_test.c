@@ -214,6 +214,10 @@ dependencies_name_what_there_is(void **state)
 	depend.on_step = 2;
 	bad(&depend, REC_DEPEND, 1, "on_step = 2; right would be 1 to 1");
 	good(&report, REC_STEP, 1);
+	report.rtt_min_ps = 9;
+	bad(&report, REC_STEP, 1, "rtt_min_ps = 9; right would be at most 0, the mean");
+	report.rtt_mean_ps = 9;
+	good(&report, REC_STEP, 1);
 	report.waited_collective = 3;
 	bad(&report, REC_STEP, 1, "waited_collective = 3");
 	report.waited_step = 0;

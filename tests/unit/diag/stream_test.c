@@ -146,7 +146,7 @@ test_stream_header(void **state)
 	refuse(&r, -EPROTO, "not a record stream");
 	hdr->magic--;
 	hdr->version = REC_VERSION - 1;
-	refuse(&r, -EPROTO, "version 2");
+	refuse(&r, -EPROTO, "version 3");
 	hdr->version = REC_VERSION;
 	hdr->size = 24;
 	refuse(&r, -EPROTO, "header of 24 B");
@@ -167,7 +167,7 @@ test_bad_records(void **state)
 	refuse(&r, -EPROTO, "unknown record type 60000");
 	run->type = REC_RUN;
 	run->size = 104;
-	refuse(&r, -EPROTO, "says 104 B, not 112 B");
+	refuse(&r, -EPROTO, "says 104 B, not 120 B");
 	run->size = 0;
 	refuse(&r, -EPROTO, "says 0 B");
 	run->size = sizeof(struct rec_run);
@@ -287,7 +287,7 @@ test_bad_reports(void **state)
 	leave_out(&r, "waited_rank = 2; right would be below 2");
 	two_hosts(&r);
 	RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 1);
-	leave_out(&r, "dropped_bytes = 96; right would be 192 of 2 records");
+	leave_out(&r, "dropped_bytes = 96; right would be 240 of 2 records");
 	two_hosts(&r);
 	RECORDS_PUT(&r, end, REC_END, REC_NONE, 1);
 	leave_out(&r, "END: reason = 7; right would be 0 to 6");

@@ -245,17 +245,86 @@ test_slots_run_out_and_come_back(void **state)
 	assert_int_not_equal(rc_send_post(&s, &params, &work), 0);
 }
 
+/* Least and mean of the samples of each message by itself; a packet that was sent twice gives none. */
+static void
+test_round_trips_of_a_message(void **state)
+{
+	struct rc_post done;
+	uint64_t rtt_ps;
+
+	start("none", 0);
+	post(3072, MESSAGE_WRITE);
+	post(1024, MESSAGE_WRITE);
+	for (uint64_t i = 0; i < 4; i++)
+		next(1000 * i);
+	rc_send_ack(&s, &params, 0, 9000, &rtt_ps);
+	rc_send_ack(&s, &params, 1, 8000, &rtt_ps);
+	assert_int_equal(s.rtt.min_ps, 7000);
+	assert_int_equal(rtt_sum_mean_ps(&s.rtt), 8000);
+	rc_send_ack(&s, &params, 2, 13000, &rtt_ps);
+	assert_true(rc_send_pop(&s, &done));
+	assert_int_equal(done.rtt.min_ps, 7000);
+	assert_int_equal(done.rtt.count, 3);
+	assert_int_equal(rtt_sum_mean_ps(&done.rtt), 9000);
+	assert_int_equal(s.rtt.count, 0);
+	assert_true(rc_send_timeout(&s, &params, 20000));
+	next(20000);
+	rc_send_ack(&s, &params, 3, 30000, &rtt_ps);
+	assert_int_equal(rtt_ps, 0);
+	assert_true(rc_send_pop(&s, &done));
+	assert_int_equal(done.rtt.count, 0);
+	assert_int_equal(rtt_sum_mean_ps(&done.rtt), 0);
+}
+
+/* At half the line's rate each packet waits for one more of its length; what is sent again waits again. */
+static void
+test_pacing_is_summed_up(void **state)
+{
+	struct rc_post done;
+	uint64_t rtt_ps, line_ps;
+
+	start("none", 0);
+	line_ps = s.gap_ps;
+	post(4096, MESSAGE_WRITE);
+	post(1024, MESSAGE_WRITE);
+	next(0);
+	assert_int_equal(rc_send_paced_ps(&s), 0);
+	s.cc.rate_bps /= 2;
+	rc_send_congested(&s, &params, 0);
+	next(1000000);
+	next(2000000);
+	assert_int_equal(rc_send_paced_ps(&s), 2 * line_ps);
+	assert_true(rc_send_timeout(&s, &params, 3000000));
+	assert_int_equal(rc_send_paced_ps(&s), 2 * line_ps);
+	for (uint64_t i = 0; i < 4; i++)
+		next(3000000 + i * 1000000);
+	assert_int_equal(rc_send_paced_ps(&s), 6 * line_ps);
+	rc_send_ack(&s, &params, 3, 9000000, &rtt_ps);
+	assert_true(rc_send_pop(&s, &done));
+	assert_int_equal(done.paced_ps, 6 * line_ps);
+	assert_int_equal(rc_send_paced_ps(&s), 0);
+	next(9000000);
+	assert_int_equal(rc_send_paced_ps(&s), line_ps);
+}
+
 int
 main(void)
 {
 #define T(name) cmocka_unit_test_teardown(test_##name, teardown)
 	const struct CMUnitTest tests[] = {
-		T(frame_sizes_are_those_of_real_rocev2), cmocka_unit_test(test_frame_sizes_as_labels),
-		T(segments_number_and_size_a_message),   T(receiver_accepts_across_the_wrap_and_sender_completes),
-		T(numbers_run_on_past_2_to_the_24),      T(window_counts_payload_in_flight),
-		T(going_back_opens_the_window),          T(nak_goes_back_and_repairs),
-		T(ack_past_the_cursor_after_going_back), T(timeouts_double_and_then_give_up),
+		T(frame_sizes_are_those_of_real_rocev2),
+		cmocka_unit_test(test_frame_sizes_as_labels),
+		T(segments_number_and_size_a_message),
+		T(receiver_accepts_across_the_wrap_and_sender_completes),
+		T(numbers_run_on_past_2_to_the_24),
+		T(window_counts_payload_in_flight),
+		T(going_back_opens_the_window),
+		T(nak_goes_back_and_repairs),
+		T(ack_past_the_cursor_after_going_back),
+		T(timeouts_double_and_then_give_up),
 		T(slots_run_out_and_come_back),
+		T(round_trips_of_a_message),
+		T(pacing_is_summed_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

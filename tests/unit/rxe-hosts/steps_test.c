@@ -241,6 +241,8 @@ open_steps_are_reported(void **state)
 	steps_rig_ack(&rig, 1, 5 * MS);
 	rig.dev[0].qp[rig.dev[0].posts[0].flow].acked_bytes = 640;
 	rig.dev[0].qp[rig.dev[0].posts[0].flow].retransmits = 7;
+	rig.dev[0].qp[rig.dev[0].posts[0].flow].rtt = (struct rtt_sum){ .min_ps = 9, .sum_ps = 30, .count = 2 };
+	rig.dev[0].qp[rig.dev[0].posts[0].flow].paced_ps = 3;
 	for (uint32_t h = 0; h < 4; h++)
 		step_engine_close(rig.engine[h], 20 * MS);
 
@@ -251,6 +253,9 @@ open_steps_are_reported(void **state)
 	assert_int_equal(rec->end_ps, 0);
 	assert_int_equal(rec->acked_bytes, 640);
 	assert_int_equal(rec->retransmits, 7);
+	assert_int_equal(rec->rtt_min_ps, 9);
+	assert_int_equal(rec->rtt_mean_ps, 15);
+	assert_int_equal(rec->paced_ps, 3);
 	assert_int_equal(rec->waited_step, 0);
 	assert_int_equal(rec->hdr.time_ps, 20 * MS);
 	assert_int_equal(step_record(1, 0)->open, 0);
