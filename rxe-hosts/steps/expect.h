@@ -13,6 +13,7 @@ struct expect_frames {
 	uint32_t ack_bytes;      /* of an ACK on the wire */
 	uint32_t frames_per_ack; /* ACK coalescing; 1: every frame is acknowledged */
 	uint64_t quantum_ps;     /* serialization times are floored to it; 0: exact */
+	uint64_t window_bytes;   /* payload that a sender may have under way; 0: without bound */
 	double spare;            /* share of every link that the senders' congestion control leaves free */
 };
 
@@ -22,8 +23,18 @@ uint64_t expect_data_frames(const struct expect_frames *frames, uint64_t bytes);
 uint64_t expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes);
 
 /*
- * A step on idle links without ACK traffic: wire bytes / slowest link of the path + base RTT. Exact rates, whatever
- * the quantum.
+ * What a message takes on the wire at least because of its sender's window, the last round trip not included: a window's
+ * packets leave in each round trip, at the pace of its ACKs, and a window that is closed opens when the first packets of
+ * it are acknowledged.
+ * @param frame_ps  of a full frame on the slowest link of the path
+ * @param rtt_ps    of a packet that waits nowhere
+ * @return 0: the window holds all of it, or there is none
+ */
+uint64_t expect_windows_ps(const struct expect_frames *frames, uint64_t bytes, uint64_t frame_ps, uint64_t rtt_ps);
+
+/*
+ * A step on idle links without ACK traffic: wire bytes / slowest link of the path, or what the window makes of it, + base
+ * RTT. Exact rates, whatever the quantum.
  */
 uint64_t expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path,
 			 uint64_t bytes, uint64_t base_rtt_ps);
@@ -40,13 +51,14 @@ uint64_t expect_fct_ps(const struct topo *topo, const struct expect_frames *fram
 struct expect_flow {
 	uint64_t bytes;
 	const struct route_path *forward, *reverse;
+	uint64_t base_rtt_ps;
 	/* Results: without the base RTT, and for how much of it the sender's and the receiver's NIC are occupied. */
 	uint64_t wire_ps, tx_ps, rx_ps;
 };
 
-/* Of a port: what the ACKs of the steps take, and how many send from it, and are received behind it. */
+/* Of a port: what the ACKs of the steps take, and their data; how many send from it, and are received behind it. */
 struct expect_port {
-	uint64_t acks_ps;
+	uint64_t acks_ps, data_ps;
 	uint32_t senders, receivers;
 };
 

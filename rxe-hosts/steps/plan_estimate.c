@@ -153,6 +153,7 @@ flow_of(const struct estimate *e, uint32_t index)
 		.bytes = c->schedule->steps[index].count_elems * coll_elem_bytes(c->type),
 		.forward = &paths->forward,
 		.reverse = &paths->reverse,
+		.base_rtt_ps = e->plan->of[c->steps[index].flow].base_rtt_ps,
 	};
 }
 

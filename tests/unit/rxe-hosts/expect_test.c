@@ -30,6 +30,7 @@ setup(void **state)
 	star_init(&star, HOSTS);
 	frames.quantum_ps = PS_PER_NS;
 	frames.frames_per_ack = 1;
+	frames.window_bytes = 0;
 	return 0;
 }
 
@@ -84,6 +85,65 @@ fct_of_a_message(void **state)
 			 (8222 + 107 + 2400) * PS_PER_NS);
 	star.ports[HOSTS + 1].rate_bps = 25000000000ull; /* 431 ns a frame, 324 ns more; ACKs pass elsewhere */
 	assert_int_equal(expect_fct_ps(&star.topo, &frames, &p, &back, 2600, 0), (8222 + 324 + 431) * PS_PER_NS);
+}
+
+/*
+ * 10 packets in a window of 4, 8222 ns a round trip: two whole windows, then two frames. One packet more, and it is three
+ * frames of the third; a window that holds all of them, or packets that take longer than a round trip, is no bound.
+ */
+static void
+windows_are_round_trips(void **state)
+{
+	const uint64_t frame_ps = 107 * PS_PER_NS, rtt_ps = 8222 * PS_PER_NS;
+
+	assert_int_equal(expect_windows_ps(&frames, 13000, frame_ps, rtt_ps), 0);
+	frames.window_bytes = 3 * 1300 + 1;
+	assert_int_equal(expect_windows_ps(&frames, 13000, frame_ps, rtt_ps), 2 * rtt_ps + 2 * frame_ps);
+	assert_int_equal(expect_windows_ps(&frames, 13001, frame_ps, rtt_ps), 2 * rtt_ps + 3 * frame_ps);
+	assert_int_equal(expect_windows_ps(&frames, 4 * 1300, frame_ps, rtt_ps), 0);
+	/* One ACK for three packets: the window opens two frames later. One for more than it holds: when the last is there. */
+	frames.frames_per_ack = 3;
+	assert_int_equal(expect_windows_ps(&frames, 13000, frame_ps, rtt_ps), 2 * (rtt_ps + 2 * frame_ps) + 2 * frame_ps);
+	frames.frames_per_ack = 16;
+	assert_int_equal(expect_windows_ps(&frames, 13000, frame_ps, rtt_ps), 2 * (rtt_ps + 3 * frame_ps) + 2 * frame_ps);
+}
+
+/* The same as a step, as an ideal one, and as a message of a flow. An ACK that meets nobody's data waits for nothing. */
+static void
+small_windows_take_longer(void **state)
+{
+	struct route_path there = path(0, 1), back = path(1, 0);
+	struct expect_flow flow = { .bytes = 13000, .forward = &there, .reverse = &back, .base_rtt_ps = 8222 * PS_PER_NS };
+	const uint64_t ps = (2 * 8222 + 2 * 107) * PS_PER_NS;
+
+	frames.window_bytes = 4 * 1300;
+	expect_steps(&star.topo, &frames, &flow, 1, ports);
+	assert_int_equal(flow.wire_ps, ps);
+	assert_int_equal(flow.tx_ps, 10 * 107 * PS_PER_NS);
+	assert_int_equal(expect_fct_ps(&star.topo, &frames, &there, &back, 13000, 0), ps + (8222 - 107) * PS_PER_NS);
+	frames.quantum_ps = 0;
+	expect_ideal_step(&star.topo, &frames, &flow);
+	assert_int_equal(flow.wire_ps, 2 * 8222 * PS_PER_NS + 2 * 107840);
+	frames.window_bytes = 80 * 1300; /* more than the path holds */
+	expect_ideal_step(&star.topo, &frames, &flow);
+	assert_int_equal(flow.wire_ps, 10 * 107840);
+}
+
+/* Both ways at once: where an ACK leaves, data are sent for so much of the time, and it waits for half a frame of them. */
+static void
+acks_wait_for_a_frame(void **state)
+{
+	struct route_path there = path(0, 1), back = path(1, 0);
+	struct expect_flow flows[2] = {
+		{ .bytes = 13000, .forward = &there, .reverse = &back, .base_rtt_ps = 8222 * PS_PER_NS },
+		{ .bytes = 13000, .forward = &back, .reverse = &there, .base_rtt_ps = 8222 * PS_PER_NS },
+	};
+	const double ps = (2 * 8222 + 2 * 107) * PS_PER_NS, waits_ps = 107 * PS_PER_NS * (10 * 107 * PS_PER_NS / ps);
+
+	frames.window_bytes = 4 * 1300;
+	expect_steps(&star.topo, &frames, flows, 2, ports);
+	assert_int_equal(flows[0].wire_ps, (uint64_t)ps + 2 * (uint64_t)waits_ps);
+	assert_int_equal(ports[0].data_ps, 0);
 }
 
 /*
@@ -214,6 +274,9 @@ main(void)
 		TEST(ideal_is_exact),
 		TEST(fct_of_a_message),
 		TEST(ideal_takes_the_slowest_link),
+		TEST(windows_are_round_trips),
+		TEST(small_windows_take_longer),
+		TEST(acks_wait_for_a_frame),
 		TEST(ring_shares_with_acks),
 		TEST(acks_count_in_their_direction_only),
 		TEST(links_are_slower_by_what_is_left_free),
