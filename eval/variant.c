@@ -103,12 +103,24 @@ list_budget(char names[VARIANT_MAX][VARIANT_NAME])
 	return list_values(names, "exporter.budget", values, ARRAY_LEN(values));
 }
 
+/* What the paper and its poster say, without what was added here. */
+static uint32_t
+list_rules(char names[VARIANT_MAX][VARIANT_NAME])
+{
+	static const char *const rules[] = { OURS, "vedrfolnir-paper+detections=3", "vedrfolnir-poster" };
+
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+		snprintf(names[i], VARIANT_NAME, "%s", rules[i]);
+	return ARRAY_LEN(rules);
+}
+
 const struct ablation ablations[] = {
 	{ "threshold", "RTT threshold 120 to 240 % x detections 1 to 5 (Fig. 12)", list_threshold },
 	{ "fixed", "each step's threshold against one for all (Fig. 13a)", list_fixed },
 	{ "allocation", "number of detections, with and without handing over (Fig. 13b)", list_allocation },
 	{ "contention", "the paper's replay estimate against the exact matrix", list_contention },
 	{ "budget", "telemetry's budget from 1 KB a second up", list_budget },
+	{ "rules", "our rule against the paper's, three detections a step, and its poster's", list_rules },
 	{ NULL, NULL, NULL },
 };
 

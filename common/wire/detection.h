@@ -13,7 +13,10 @@
 	ROW(REC_POLICY_HAWKEYE_MINR, 3, "hawkeye-minr", hawkeye_minr,                                                      \
 	    "on every ACK above one threshold for all flows, from the smallest base RTT (Hawkeye)")                        \
 	ROW(REC_POLICY_HAWKEYE_MAXR, 4, "hawkeye-maxr", hawkeye_maxr, "the same, from the largest base RTT")               \
-	ROW(REC_POLICY_FULL_POLLING, 5, "full-polling", full_polling, "never, but all switches report every epoch")
+	ROW(REC_POLICY_FULL_POLLING, 5, "full-polling", full_polling, "never, but all switches report every epoch")        \
+	ROW(REC_POLICY_PAPER, 6, "vedrfolnir-paper", paper,                                                                \
+	    "as vedrfolnir, by the paper's rule alone: any sample above the threshold, late or not (detections = 3 "       \
+	    "there)")
 
 enum rec_policy { REC_POLICIES(ENUM_VALUE) };
 

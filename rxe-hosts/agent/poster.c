@@ -2,7 +2,8 @@
 /*
  * The variant of the poster: a finished step marks the host that needs its data as waited for. A marked host that is
  * still at an earlier step, so that it cannot deliver the marking on, detects once in that step, when its RTT is
- * above the threshold. A host that was itself waiting for the finished step has nothing to answer for.
+ * above the threshold. A host that was itself waiting for the finished step has nothing to answer for. Samples only, and switches
+ * only, as the poster says no more.
  */
 #include "rxe-hosts/agent/policy.h"
 
@@ -45,8 +46,6 @@ notified(struct agent *agent, struct agent_slot *slot, uint32_t serial, uint32_t
 }
 
 const struct detection_policy policy_poster = {
-	.ages = true,
-	.watches_nic = true,
 	.started = started,
 	.exceeded = exceeded,
 	.completed = completed,

@@ -4,30 +4,22 @@
  * expected time. What a finished step has not used goes to the host that waits for it, whose step in flight is the
  * slower one.
  */
+#include "rxe-hosts/agent/allowance.h"
 #include "rxe-hosts/agent/policy.h"
 
 /* An RTT of so many thresholds is that of a halt, or of a very deep queue. */
 #define HALT_THRESHOLDS 4
 
 static void
-arm(struct agent_slot *slot)
-{
-	slot->arm_ps = slot->remaining != 0 ? slot->threshold_ps : UINT64_MAX;
-}
-
-static void
 started(struct agent *agent, struct agent_slot *slot)
 {
-	slot->remaining = (uint32_t)agent->config->detections + slot->pending;
-	slot->pending = 0;
-	arm(slot);
+	allowance_begin(agent, slot);
 }
 
 static void
 spend(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
 {
-	slot->remaining--;
-	slot->next_ps = now_ps + slot->spacing_ps;
+	slot->next_ps = allowance_spend(slot, now_ps);
 	slot->missed_ps = 0;
 	agent_detect(agent, slot, cause, rtt_ps, now_ps);
 }
@@ -92,7 +84,7 @@ exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause ca
 	slot->seen_ps = now_ps;
 	slot->seen_bytes = qp.acked_bytes;
 	spend(agent, slot, cause, rtt_ps, now_ps);
-	arm(slot);
+	allowance_arm(slot);
 }
 
 /* What came and went between two detections is looked at all the same, once the spacing allows it. */
@@ -109,34 +101,17 @@ tick(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 	slot->seen_ps = now_ps;
 	slot->seen_bytes = qp.acked_bytes;
 	spend(agent, slot, missed_cause(slot, qp.retransmits), slot->missed_ps, now_ps);
-	arm(slot);
+	allowance_arm(slot);
 }
 
 /* Also at the step's end, however soon that is. */
 static void
 completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 {
-	uint32_t unused;
-
 	if ((slot->missed_ps != 0 || slot->retransmits > slot->resent) && slot->remaining != 0 &&
 	    lags(agent, slot, slot->step.bytes, now_ps))
 		spend(agent, slot, missed_cause(slot, slot->retransmits), slot->missed_ps, now_ps);
-	unused = slot->remaining;
-	slot->remaining = 0;
-	if (unused != 0 && agent->config->transfer)
-		agent_hand_over(agent, slot, unused, now_ps);
-}
-
-/* Detections are handed over, never made: their number in a run is bounded by N times the number of steps. */
-static void
-notified(struct agent *agent, struct agent_slot *slot, uint32_t serial, uint32_t detections, uint64_t now_ps)
-{
-	if (!slot->running) {
-		slot->pending += detections;
-		return;
-	}
-	slot->remaining += detections;
-	arm(slot);
+	allowance_pass_on(agent, slot, now_ps);
 }
 
 const struct detection_policy policy_vedrfolnir = {
@@ -147,5 +122,5 @@ const struct detection_policy policy_vedrfolnir = {
 	.exceeded = exceeded,
 	.tick = tick,
 	.completed = completed,
-	.notified = notified,
+	.notified = allowance_add,
 };

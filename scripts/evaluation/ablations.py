@@ -25,6 +25,13 @@ def threshold(results):
     return found if results.comparable(PAPER, found.values()) else {}
 
 
+def rules(results, family):
+    """[(whose rule, variant)] of a family: ours, the paper's, the poster's; those that were run."""
+    named = [('ours', OURS), ('paper', 'vedrfolnir-paper+detections=3'), ('poster', 'vedrfolnir-poster')]
+    found = [(name, variant) for name, variant in named if variant in results.variants([family])]
+    return found if len(found) == len(named) and results.comparable([family], [variant for _, variant in found]) else []
+
+
 def microseconds(text):
     """"20us" -> 20.0"""
     number, unit = re.fullmatch(r'([\d.]+)(ns|us|ms)', text).groups()

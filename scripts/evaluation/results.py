@@ -144,6 +144,7 @@ class Everything:
         self.paper = Results(self.directory)
         self.beyond = self._part('beyond')
         self.ablations = self._part('ablations')
+        self.rules = self._part('rules')
         self.also = [part for part in (self.beyond, *self._parts('also-*')) if part is not self.paper]
         self.shapes = self._parts('shape-*')
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What was measured as tables of Markdown, each below the command that measures it again. None: it was not measured."""
+import collections
+import re
 import shlex
 
 import ablations
@@ -170,6 +172,38 @@ def by_variant(results, families, ablation, name, variants):
     return command(results, families, among, f' --ablation {ablation}') + table(head, rows)
 
 
+def unnamed(why):
+    """What is wrong, whoever it is about: "the storm of e2:1 is not found" -> "the storm of a port is not found"."""
+    why = re.sub(r'\S+->\S+/\d+>\d+', 'a flow', why)
+    return re.sub(r'\b\w+:\d+\b', 'a port', re.sub(r'\bhost \w+', 'a host', why)).replace('|', '\\|')
+
+
+def misses(results, family, variant, among):
+    """What is wrong how often, the most frequent first: "3 x a flow is not found (004, ...)"."""
+    cases = collections.defaultdict(list)
+    for index in sorted(results.shared(family, among)):
+        run = results.runs[family, variant][index]
+        if run['outcome'] != 'tp':
+            cases[unnamed(run['why'])].append(index)
+    return '; '.join(f'{len(where)} x {why} ({where[0]:03}{", ..." if len(where) > 1 else ""})'
+                     for why, where in sorted(cases.items(), key=lambda item: (-len(item[1]), item[1])))
+
+
+def rules(results):
+    """The paper's rule and its poster's beside ours, and what each misses."""
+    rows, families = [], [family for family in FAMILIES if ablations.rules(results, family)]
+    for family in families:
+        found = ablations.rules(results, family)
+        among = [variant for _, variant in found]
+        for name, variant in found:
+            s = results.summary([family], variant, among)
+            rows.append([FAMILIES[family], name, misses(results, family, variant, among) or '-', s.cases, percent(s.precision),
+                         percent(s.recall), amount(s.mean('telemetry_bytes')), amount(s.mean('bandwidth_bytes')),
+                         f'{s.mean("polls"):.0f}'])
+    head = ['family', 'rule', 'what is wrong', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean', 'polls, mean']
+    return command(results, families, [OURS], ' --ablation rules') + table(head, rows, 3) if rows else None
+
+
 def blame(directory):
     try:
         found = counterfactual.measured(directory)
@@ -199,7 +233,7 @@ def write(measured):
                'excluded': excluded(measured), 'failed': failed(measured), 'speed': speed(measured.paper),
                'others': others([measured.paper, *measured.also]) if measured.also else None,
                'shapes': shapes(measured.shapes), 'analyzer': analyzer_cost(measured.directory),
-               'counterfactual': blame(measured.directory)}
+               'counterfactual': blame(measured.directory), 'rules': rules(measured.rules)}
     for name, (families, head, variants) in parts.items():
         written[name] = by_variant(ablated, families, name, head, variants)
     return written

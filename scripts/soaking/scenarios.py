@@ -6,7 +6,7 @@ import topologies
 
 PACKETS = 12_000       # of data that a collective may send, so that a case takes a second
 WINDOWS = 2e5          # that a run may last
-POLICIES = ('off', 'vedrfolnir', 'vedrfolnir', 'vedrfolnir-poster', 'hawkeye-minr', 'hawkeye-maxr', 'full-polling')
+POLICIES = ('off', 'vedrfolnir', 'vedrfolnir', 'vedrfolnir-paper', 'vedrfolnir-poster', 'hawkeye-minr', 'hawkeye-maxr', 'full-polling')
 MTUS = (256, 512, 1024, 1024, 2048, 4096)
 ODD_MTUS = (1, 2, 8, 40, 64, 1000, 1300, 9000)  # with an overhead of their own only
 

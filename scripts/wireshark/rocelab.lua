@@ -67,7 +67,7 @@ for bit, what in ipairs({ ", quiet", ", to be sent back", ", sent back" }) do
   end
 end
 local VALUES = {
-  ["run.policy"] = { [0] = "off", "vedrfolnir", "vedrfolnir-poster", "hawkeye-minr", "hawkeye-maxr", "full-polling" },
+  ["run.policy"] = { [0] = "off", "vedrfolnir", "vedrfolnir-poster", "hawkeye-minr", "hawkeye-maxr", "full-polling", "vedrfolnir-paper" },
   ["node.kind"] = { [0] = "switch", "host" },
   ["collective.algorithm"] = { [0] = "ring", "halving-doubling", "linear", "pairwise", "bruck", "binomial-tree", "double-binary-tree", "pipeline", "file" },
   ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "alltoall", "alltoallv", "broadcast", "reduce", "sendrecv", "custom", "flows" },

@@ -15,7 +15,7 @@ from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, skip, t
 FIGURES = SOURCE / "scripts/eval-figures"
 PAPER = ("contention", "incast", "pfc-storm", "backpressure")
 SCALE = "0.01"
-PAGE = "# Page\n\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nprose\n<!-- budget -->\n<!-- /budget -->\n<!-- others -->\n<!-- /others -->\n<!-- shapes -->\n<!-- /shapes -->\n"
+PAGE = "# Page\n\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nprose\n<!-- budget -->\n<!-- /budget -->\n<!-- rules -->\n<!-- /rules -->\n<!-- others -->\n<!-- /others -->\n<!-- shapes -->\n<!-- /shapes -->\n"
 
 if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:
     skip("matplotlib is missing: scripts/setup figures")
@@ -51,6 +51,7 @@ def figures_of_a_slice():
     page.write_text(PAGE)
     evaluate(directory, *PAPER, "--policy", "vedrfolnir,full-polling")
     evaluate(directory, "contention", "--policy", "vedrfolnir,vedrfolnir+rtt_fixed=20us")
+    evaluate(directory / "rules", "pfc-storm", "--ablation", "rules")
     evaluate(directory / "also-again", "incast", "--policy", "vedrfolnir")
     evaluate(directory / "beyond", "pfc-storm", "loop", "--policy", "vedrfolnir")
     evaluate(directory / "shape-k6", "pfc-storm", "--policy", "vedrfolnir", "--shape", "k6")
@@ -72,6 +73,10 @@ def figures_of_a_slice():
     check(row and (int(row[1]), int(row[2])) == (len(runs), right), "the page's table has the stored scores", page.read_text())
     check("old" not in page.read_text() and "prose" in page.read_text(), "marks are filled, prose stays", page.read_text())
     check("<!-- budget -->\nNot measured.\n" in page.read_text(), "what is missing is missing on the page", page.read_text())
+    ruled = dict(re.findall(r"^\| PFC storm \| (ours|paper|poster) \| (.*?) \| 1 \|", page.read_text(), re.MULTILINE))
+    wrong = {run["policy"]: run["outcome"] != "tp" for run in json.loads((directory / "rules/runs.json").read_text())}
+    check([(text != "-") for text in ruled.values()] == list(wrong.values()) and len(ruled) == 3,
+          "a row for each rule says what is wrong, if anything", (ruled, wrong))
     rows = re.findall(rf"^\| Incast \| - \| {SCALE} \| 1 \| 1 \|", page.read_text(), re.MULTILINE)
     check(len(rows) == 2, "other evaluations stand beside the first, with scale, seed and cases", page.read_text())
     check(re.search(r"^\| Forwarding loop \| VEDRFOLNIR \| 1 ", page.read_text(), re.MULTILINE), "so do the families beyond the paper's",

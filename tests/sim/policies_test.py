@@ -8,7 +8,7 @@ from harness import SCENARIOS, check, rocelab, sets
 
 SCENARIO = SCENARIOS / "case-study.cfg"
 KEYS = "telemetry_bytes telemetry_bytes_collected bandwidth_bytes polls reports reports_collected triggers".split()
-OURS = ("vedrfolnir", "vedrfolnir-poster")
+OURS = ("vedrfolnir", "vedrfolnir-paper", "vedrfolnir-poster")
 HAWKEYE = ("hawkeye-minr", "hawkeye-maxr")
 POLICIES = (*OURS, *HAWKEYE, "full-polling")
 

@@ -2,14 +2,17 @@
 """Reads a recorded stream as docs/wire-formats.md describes it, with no code in common with the programs. STEP, TRIGGER, ...
 are the numbers of kinds."""
 import pathlib
+import re
 import struct
 import sys
 from collections import namedtuple
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
 from soaking import record_layout  # pylint: disable=wrong-import-position
 
-MAGIC, VERSION = b"ROCELAB1", 3
+MAGIC = b"ROCELAB1"
+VERSION = int(re.search(r"`version` u32 (\d+)", (ROOT / "docs/wire-formats.md").read_text())[1])
 KINDS = record_layout.kinds()
 globals().update({kind.name: number for number, kind in KINDS.items()})
 FORMS = {1: "B", 2: "H", 4: "I", 8: "Q"}

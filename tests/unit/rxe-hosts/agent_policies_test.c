@@ -51,8 +51,71 @@ poster_marks_a_step_not_started(void **state)
 {
 	agent_notified(&agent, 0, 19, 0, 0);
 	agent_step_started(&agent, 0, &step);
-	tick(1 * MS, 1 * MS + 13 * US);
+	sample(13 * US, 1 * MS + 13 * US);
 	assert_int_equal(dev.npolls, 1);
+}
+
+/* Neither rule has anything but samples to go by: no ACK, no detection; and no NIC is looked at, however late the step. */
+static void
+published_rules_see_samples_only(void **state)
+{
+	agent_notified(&agent, 0, 19, 0, 0);
+	agent_step_started(&agent, 0, &step);
+	for (uint64_t t = 2; t < 60; t++)
+		tick(1 * MS, t * MS);
+	agent_step_completed(&agent, 0, 7, 61 * MS);
+	assert_int_equal(dev.npolls, 0);
+	assert_int_equal(dev.nnic_reports, 0);
+}
+
+/* Fig. 8: the first sample above the threshold is worth a detection, however early and whether the step is late or not. */
+static void
+paper_detects_thrice_a_step_spaced(void **state)
+{
+	agent_step_started(&agent, 0, &step); /* 30 ms, so 10 ms between two */
+	dev.qp[FLOW].acked_bytes = 900;       /* far ahead of its time */
+	sample(12 * US, 1 * MS + 12 * US);
+	assert_int_equal(dev.npolls, 0);
+	sample(13 * US, 1 * MS + 13 * US);
+	assert_int_equal(dev.npolls, 1);
+	assert_int_equal(dev.polls[0].flags, POLL_VICTIM);
+	sample(50 * US, 11 * MS + 12 * US);
+	assert_int_equal(dev.npolls, 1);
+	sample(50 * US, 11 * MS + 13 * US);
+	sample(50 * US, 22 * MS);
+	assert_int_equal(dev.npolls, 3);
+	sample(50 * US, 60 * MS);
+	assert_int_equal(dev.npolls, 3);
+	agent_step_completed(&agent, 0, 0, 61 * MS);
+	assert_int_equal(dev.npolls, 3);
+	assert_int_equal(dev.nnotices, 0); /* nothing is left to hand over */
+}
+
+/* Fig. 6, 7: what is left goes to the host that waits, in its step under way or the next. */
+static void
+paper_hands_over_what_is_left(void **state)
+{
+	agent_notified(&agent, 0, 18, 2, 0);
+	agent_step_started(&agent, 0, &step);
+	sample(50 * US, 2 * MS);
+	agent_notified(&agent, 0, 19, 1, 3 * MS);
+	agent_step_completed(&agent, 0, 0, 31 * MS);
+	assert_int_equal(dev.npolls, 1);
+	assert_int_equal(dev.nnotices, 1);
+	assert_int_equal(dev.notices[0].detections, 3 + 2 + 1 - 1);
+	step.start_ps = 31 * MS;
+	agent_step_started(&agent, 0, &step);
+	agent_step_completed(&agent, 0, 0, 61 * MS);
+	assert_int_equal(dev.notices[1].detections, 3);
+}
+
+static void
+paper_keeps_what_is_left_without_transfer(void **state)
+{
+	config.transfer = false;
+	agent_step_started(&agent, 0, &step);
+	agent_step_completed(&agent, 0, 0, 31 * MS);
+	assert_int_equal(dev.nnotices, 0);
 }
 
 /* One threshold for all flows, whatever their own path: 120 % of the smallest base RTT, or of the largest. */
@@ -174,8 +237,8 @@ event_ids_run_out_counted(void **state)
 static void
 every_policy_is_a_word_of_scenarios(void **state)
 {
-	static const char *const words[] = { "off",          "vedrfolnir",   "vedrfolnir-poster",
-					     "hawkeye-minr", "hawkeye-maxr", "full-polling" };
+	static const char *const words[] = { "off",          "vedrfolnir",   "vedrfolnir-poster", "hawkeye-minr",
+					     "hawkeye-maxr", "full-polling", "vedrfolnir-paper" };
 	const struct cfg_choice *choices = detection_table.fields[0].choices;
 
 	for (int i = 0; i < AGENT_POLICIES; i++) {
@@ -197,6 +260,11 @@ main(void)
 		AGENT_TEST(poster_detects_once_when_waited_for, REC_POLICY_POSTER),
 		AGENT_TEST(poster_ignores_who_was_waiting_itself, REC_POLICY_POSTER),
 		AGENT_TEST(poster_marks_a_step_not_started, REC_POLICY_POSTER),
+		AGENT_TEST(published_rules_see_samples_only, REC_POLICY_POSTER),
+		AGENT_TEST(published_rules_see_samples_only, REC_POLICY_PAPER),
+		AGENT_TEST(paper_detects_thrice_a_step_spaced, REC_POLICY_PAPER),
+		AGENT_TEST(paper_hands_over_what_is_left, REC_POLICY_PAPER),
+		AGENT_TEST(paper_keeps_what_is_left_without_transfer, REC_POLICY_PAPER),
 		AGENT_TEST(hawkeye_minr_goes_by_the_smallest_rtt, REC_POLICY_HAWKEYE_MINR),
 		AGENT_TEST(hawkeye_maxr_goes_by_the_largest_rtt, REC_POLICY_HAWKEYE_MAXR),
 		AGENT_TEST(hawkeye_has_no_budget, REC_POLICY_HAWKEYE_MINR),
