@@ -21,6 +21,8 @@ enum finding_trait {
 	FINDING_OF_NODE_BEHIND = 1 << 11, /* means the node behind its root, too */
 	FINDING_BY_DEFAULT =
 		1 << 12, /* inferred where nothing else is known: not beside pauses, loops or holes on its way */
+	FINDING_OF_LINK =
+		1 << 13, /* its culprit took a link's time: that is what it claims; without one, nobody is guilty */
 };
 
 /* A type of finding: a row that stands in the file of who finds it, and all that others know of it. */

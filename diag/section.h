@@ -15,6 +15,7 @@ enum claim_kind {
 	CLAIM_IN_TIME,      /* no step was slow */
 	CLAIM_IN_SUM,       /* no step was slow by itself, and yet they lost time that nobody explains */
 	CLAIM_UNWATCHED,    /* slow steps that nothing explains, some of them without telemetry of their time */
+	CLAIM_UNNAMED,      /* slow steps, and class 0 took time from them: whose frames these were was not told */
 	CLAIM_ACKS,         /* slow steps, none slower than others' ACKs on its way can make it */
 	CLAIM_NO_SIGN,      /* slow steps, and all that they met is known to have been well */
 	CLAIM_INCOMPLETE,   /* slow steps that nothing explains, but the evidence is incomplete */

@@ -69,6 +69,7 @@ epochs_fini(struct epochs *e)
 		free(e->ring[i].rows);
 		free(e->ring[i].meter);
 		free(e->ring[i].matrix);
+		free(e->ring[i].overtakes);
 	}
 	free(e->ring);
 	free(e->last_fed);
@@ -84,6 +85,14 @@ epochs_reserve(struct epochs *e, uint32_t slots)
 		cap *= 2;
 	if (cap != e->slots_cap && epochs_grow(e, cap) < 0)
 		log_fatal("out of memory for telemetry of %u flows at a port", slots);
+}
+
+void
+epochs_reserve_overtakes(struct epochs *e)
+{
+	e->open->overtakes = calloc(1, sizeof(*e->open->overtakes));
+	if (e->open->overtakes == NULL)
+		log_fatal("out of memory for telemetry of class 0 at a port");
 }
 
 void
@@ -207,6 +216,8 @@ epochs_roll(struct epochs *e, uint64_t now_ps, uint64_t *digest)
 	open->depth_max = open->pauses_received = open->pauses_sent = 0;
 	memset(open->rows, 0, epochs_slots(e) * sizeof(*open->rows));
 	memset(open->meter, 0, e->config->nports * sizeof(*open->meter));
+	if (open->overtakes != NULL && open->overtakes->any)
+		memset(open->overtakes, 0, sizeof(*open->overtakes));
 	if (open->matrix != NULL)
 		memset(open->matrix, 0, epochs_slots(e) * sizeof(*open->matrix));
 	e->open = open;

@@ -2,11 +2,13 @@
 /*
  * Telemetry of one egress port, per epoch, as Hawkeye keeps it: flow rows, port counters, port-to-port meter.
  * Counters are cumulative within an epoch. Closed epochs are reported once, summed per flow; the open one at every
- * report, so that the latest row of (port, first epoch) is the one that counts. Data classes: all but class 0.
+ * report, so that the latest row of (port, first epoch) is the one that counts. Data classes: all but class 0, of which
+ * those frames are counted that took the link from data.
  */
 #pragma once
 
 #include "telemetry/collector.h"
+#include "telemetry/overtakes.h"
 
 /* Columns of the exact contention matrix; flows beyond share the last. */
 #define EPOCHS_MATRIX 16
@@ -24,6 +26,7 @@ struct epoch {
 	struct epoch_row *rows;            /* [slots_cap] */
 	uint64_t *meter;                   /* [nports] bytes that came in there and left here */
 	uint32_t (*matrix)[EPOCHS_MATRIX]; /* [slots_cap], exact contention only */
+	struct overtakes *overtakes;       /* NULL: none yet */
 };
 
 struct epochs {
@@ -49,6 +52,9 @@ void epochs_fini(struct epochs *e);
 
 /* Makes room for rows of so many slots. Ends the program when out of memory. */
 void epochs_reserve(struct epochs *e, uint32_t slots);
+
+/* Makes room for who overtakes in the open epoch, likewise. */
+void epochs_reserve_overtakes(struct epochs *e);
 
 /* Slots that have rows: those counted so far, or more. */
 static inline uint32_t
@@ -82,6 +88,15 @@ epochs_enqueue(struct epochs *e, uint32_t slot, uint16_t in_port, uint32_t bytes
 	open->meter[in_port] += bytes;
 	if (__builtin_expect(open->matrix != NULL, 0))
 		epochs_count_matrix(e, slot);
+}
+
+/* A frame of class 0 goes ahead of data that waits and could go. @param acks  it travels back to the flow's sender */
+static inline void
+epochs_overtake(struct epochs *e, uint32_t flow, bool acks, uint32_t bytes)
+{
+	if (__builtin_expect(e->open->overtakes == NULL, 0))
+		epochs_reserve_overtakes(e);
+	overtakes_add(e->open->overtakes, overtakes_key(flow, acks), 1, bytes);
 }
 
 /* Packets of one flow have left by a NIC. */

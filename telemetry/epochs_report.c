@@ -4,7 +4,9 @@
 #include "common/wire/record_rows.h"
 #include "telemetry/epochs.h"
 
-#define MANY_EPOCHS 8 /* beside so many the open one is little */
+#define MANY_EPOCHS 8      /* beside so many the open one is little */
+#define OVERTAKES_TELL 128 /* of the data's bytes: what class 0 took is told from so small a part on, */
+#define OVERTAKES_NAME 16  /* and a flow named from so small a part of that */
 
 /* An event's report over one span of epochs. */
 struct epochs_span {
@@ -94,6 +96,53 @@ report_matrix(const struct epochs *e, const struct epochs_span *span, struct rec
 		if (row.ahead != 0)
 			recbuf_put(records, &row, REC_MATRIX_ROW, sizeof(row), span->now_ps);
 	}
+}
+
+static void
+put_overtaker(const struct epochs *e, const struct epochs_span *span, const struct overtaker *by, struct recbuf *records)
+{
+	struct rec_overtake_row row = {
+		.hdr.event = span->event,
+		.port = e->port,
+		.epoch_first = (uint32_t)span->first,
+		.epoch_last = (uint32_t)span->last,
+		.packets = by->packets,
+		.bytes = by->bytes,
+	};
+
+	if (by->packets == 0)
+		return;
+	if (by->key != 0) {
+		row.flow = flow_tuple(&e->flows->table->flows[overtakes_flow(by->key)]);
+		row.acks = overtakes_acks(by->key);
+	}
+	recbuf_put(records, &row, REC_OVERTAKE_ROW, sizeof(row), span->now_ps);
+}
+
+/* Of a switch's port whose queue stayed below quiet_depth nothing was taken that counts. */
+static void
+report_overtakes(const struct epochs *e, const struct epochs_span *span, struct recbuf *records)
+{
+	struct overtakes sum = { .any = false };
+	uint64_t data_bytes = 0;
+	uint32_t depth = 0;
+
+	for (uint64_t i = span->first; i <= span->last; i++) {
+		const struct epoch *epoch = epoch_at(e, i);
+
+		if (epoch == NULL)
+			continue;
+		if (epoch->overtakes != NULL)
+			overtakes_sum(&sum, epoch->overtakes);
+		data_bytes += epoch->bytes;
+		depth = epoch->depth_max > depth ? epoch->depth_max : depth;
+	}
+	if (!sum.any || (!e->config->host && depth < e->config->quiet_depth) ||
+	    overtakes_fold(&sum, OVERTAKES_NAME) * OVERTAKES_TELL < data_bytes)
+		return;
+	for (uint32_t i = 0; i < OVERTAKES_SLOTS; i++)
+		put_overtaker(e, span, &sum.by[i], records);
+	put_overtaker(e, span, &sum.others, records);
 }
 
 /* @return false when the span is empty and closed: nothing to say */
@@ -211,6 +260,7 @@ report_span(const struct epochs *e, const struct epochs_span *span, const struct
 	if (!report_port_row(e, span, present, records))
 		return false;
 	report_flow_rows(e, span, records);
+	report_overtakes(e, span, records);
 	report_meter(e, span, present, records);
 	if (e->config->exact)
 		report_matrix(e, span, records);

@@ -49,6 +49,13 @@ telem_enqueue(struct telem_port *t, uint32_t slot, uint16_t in_port, uint32_t by
 		telem_more_enqueue(t, &(struct telem_batch){ slot, in_port, 1, paused, depth, bytes, depth });
 }
 
+/* A frame of class 0 goes ahead of data that waits and could go. */
+static inline void
+telem_overtake(struct telem_port *t, const struct pkt *p)
+{
+	epochs_overtake(&t->epochs, p->flow, (p->flags & PKT_REVERSE) != 0, p->wire_bytes);
+}
+
 /* Packets of one flow have left by a NIC. */
 void telem_add(struct telem_port *t, const struct telem_batch *batch);
 void telem_pause(struct telem_port *t, enum telem_pause what, uint64_t now_ps);

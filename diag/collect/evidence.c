@@ -29,6 +29,7 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_METER_ROW] = offsetof(struct evidence, meter_rows),
 	[REC_MATRIX_ROW] = offsetof(struct evidence, matrix_rows),
 	[REC_DROP_ROW] = offsetof(struct evidence, drops),
+	[REC_OVERTAKE_ROW] = offsetof(struct evidence, overtakes),
 	[REC_GAP] = offsetof(struct evidence, gaps),
 };
 _Static_assert(offsetof(struct evidence, node_recs) != 0, "0 stands for no array");
@@ -62,6 +63,7 @@ evidence_fini(struct evidence *ev)
 	free(ev->paused_since_ps);
 	free(ev->flow_of_row);
 	free(ev->flow_of_state);
+	free(ev->flow_of_overtake);
 	free(ev->seen);
 	free(ev->hops);
 	free(ev->feeds);

@@ -42,10 +42,11 @@ struct ev_port {
 	uint32_t peer;      /* global port id at the other end, EV_NONE: none */
 	uint32_t ip;
 	uint64_t rate_bps, delay_ps;
-	uint32_t first_epoch, nepochs; /* in epochs[] */
-	uint32_t first_feed, nfeeds;   /* in feeds[]: the egresses of what came in here */
-	uint32_t first_state, nstates; /* in states: reports of the moment */
-	uint32_t first_poll, npolls;   /* in poll_by_port[]: polling packets that left here */
+	uint32_t first_epoch, nepochs;       /* in epochs[] */
+	uint32_t first_feed, nfeeds;         /* in feeds[]: the egresses of what came in here */
+	uint32_t first_state, nstates;       /* in states: reports of the moment */
+	uint32_t first_poll, npolls;         /* in poll_by_port[]: polling packets that left here */
+	uint32_t first_overtake, novertakes; /* in overtakes: who took the link from data */
 };
 
 struct ev_flow {
@@ -119,7 +120,7 @@ struct evidence {
 	struct ev_vec node_recs, port_recs, schedule, depends, follows, routes, ecmps, step_recs;
 	struct ev_vec collectives; /* at last by (job, iteration, id) */
 	struct ev_vec triggers, notifies, polls, drops, gaps;
-	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows;
+	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows, overtakes;
 	/*
 	 * struct rec_port_row by (node, port, time): every report of what a port was doing at that moment. The counters
 	 * of an epoch are replaced by later ones, and the last of them, of the closed epoch, says nothing of moments.
@@ -139,12 +140,13 @@ struct evidence {
 	uint32_t nslots;         /* a power of two */
 	struct ev_epoch *epochs; /* by (port, epoch_first) */
 	uint32_t nepochs;
-	uint64_t *paused_since_ps; /* [states.count] earliest of the state and those after it at the port, if paused */
-	uint32_t *flow_of_row;     /* [flow_rows.count] */
-	uint32_t *flow_of_state;   /* [flow_states.count] */
-	uint32_t *seen;            /* ports, grouped by flow, with room between the groups */
-	uint32_t *hops;            /* ports, grouped by flow */
-	struct ev_feed *feeds;     /* grouped by ingress port */
+	uint64_t *paused_since_ps;  /* [states.count] earliest of the state and those after it at the port, if paused */
+	uint32_t *flow_of_row;      /* [flow_rows.count] */
+	uint32_t *flow_of_state;    /* [flow_states.count] */
+	uint32_t *seen;             /* ports, grouped by flow, with room between the groups */
+	uint32_t *hops;             /* ports, grouped by flow */
+	uint32_t *flow_of_overtake; /* [overtakes.count] EV_NONE: nobody knows whose */
+	struct ev_feed *feeds;      /* grouped by ingress port */
 	struct ev_feed_row *feed_rows;
 	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */
 	struct ev_place *places;               /* [collectives.count] by (id, iteration) */
@@ -206,6 +208,13 @@ struct ev_range evidence_states(const struct evidence *ev, uint32_t port, uint64
 struct ev_range evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps);
 /* @return those of a feed's rows outside of which none is of a time or report in [from, to], in ev->feed_rows */
 struct ev_range evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps, uint64_t to_ps);
+/*
+ * @return those of a port's rows of who took its link from data outside of which none is of a time in [from, to], in
+ *         ev->overtakes
+ */
+struct ev_range evidence_overtakes(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
+/* The end of the time that such a row tells of: of an open epoch, when it was reported. Its start is that of its epochs. */
+uint64_t evidence_overtake_end_ps(const struct evidence *ev, const struct rec_overtake_row *row);
 /* "6:2". @param buf  of at least 48 bytes  @return buf */
 char *evidence_port_name(const struct evidence *ev, uint32_t port, char *buf);
 /* "17->18/10000>10000", with "host:nic" for hosts of several NICs. @param buf  of at least 96 bytes  @return buf */

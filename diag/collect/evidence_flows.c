@@ -92,10 +92,22 @@ static const struct {
 	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row), offsetof(struct rec_matrix_row, flow) },
 	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row), offsetof(struct rec_matrix_row, other) },
 	{ offsetof(struct evidence, drops), sizeof(struct rec_drop_row), offsetof(struct rec_drop_row, last) },
+	{ offsetof(struct evidence, overtakes), sizeof(struct rec_overtake_row), offsetof(struct rec_overtake_row, flow) },
 };
 #define NSOURCES ARRAY_LEN(tuple_sources)
 
-/* Of no flow: a link that was cut while nothing waited for it has no last packet, a local step sends nothing. */
+bool
+evidence_is_nobody(const struct rec_tuple *tuple)
+{
+	static const struct rec_tuple none;
+
+	return evidence_tuple_cmp(tuple, &none) == 0;
+}
+
+/*
+ * Of no flow: a link that was cut while nothing waited for it has no last packet, a local step sends nothing, who overtook
+ * is not told apart.
+ */
 static bool
 is_of_none(const void *rec)
 {
@@ -103,6 +115,8 @@ is_of_none(const void *rec)
 
 	if (step->hdr.type == REC_SCHEDULE)
 		return step->peer == step->rank;
+	if (step->hdr.type == REC_OVERTAKE_ROW)
+		return evidence_is_nobody(&((const struct rec_overtake_row *)rec)->flow);
 	return step->hdr.type == REC_DROP_ROW && ((const struct rec_drop_row *)rec)->packets == 0;
 }
 

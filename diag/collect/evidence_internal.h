@@ -28,5 +28,8 @@ int evidence_join_deps(struct evidence *ev, struct err *err);
 /* @return index into steps, EV_NONE: there is none. @param collective  index, or EV_NONE */
 uint32_t evidence_step(const struct evidence *ev, uint32_t collective, uint32_t rank, uint32_t number);
 
+/* Is this the tuple of no flow, all of it 0? */
+bool evidence_is_nobody(const struct rec_tuple *tuple);
+
 /* calloc() of at least one element, with the error told. */
 void *evidence_alloc(size_t count, size_t size_bytes, struct err *err);

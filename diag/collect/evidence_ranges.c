@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a port or a flow has of a time, found by bisection: what was reported before and after costs nothing. */
+#include "common/minmax.h"
 #include "diag/collect/evidence.h"
 
 /* The earliest, or latest, time that an element and those after, or before, it tell of. */
@@ -86,6 +87,34 @@ evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint6
 
 	return within(ev, (struct ev_range){ f->first_poll, f->first_poll + f->npolls }, poll_time, poll_time, from_ps,
 		      to_ps);
+}
+
+uint64_t
+evidence_overtake_end_ps(const struct evidence *ev, const struct rec_overtake_row *row)
+{
+	return min_u64(row->hdr.time_ps, (row->epoch_last + 1ULL) * ev->run.epoch_ps);
+}
+
+static uint64_t
+overtake_begin(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->overtakes, struct rec_overtake_row, i)->epoch_first * ev->run.epoch_ps;
+}
+
+/* A port reports an epoch with those before it, or alone: a row ends no earlier than those of earlier epochs. */
+static uint64_t
+overtake_end(const struct evidence *ev, uint32_t i)
+{
+	return (EV_AT(ev->overtakes, struct rec_overtake_row, i)->epoch_last + 1ULL) * ev->run.epoch_ps;
+}
+
+struct ev_range
+evidence_overtakes(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+{
+	const struct ev_port *p = &ev->ports[port];
+
+	return within(ev, (struct ev_range){ p->first_overtake, p->first_overtake + p->novertakes }, overtake_begin,
+		      overtake_end, from_ps, to_ps);
 }
 
 static uint64_t

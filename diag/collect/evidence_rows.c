@@ -330,6 +330,24 @@ index_polls(struct evidence *ev, struct err *err)
 	return 0;
 }
 
+/* Who took a port's link from data. */
+static int
+index_overtakes(struct evidence *ev, struct err *err)
+{
+	ev->flow_of_overtake = evidence_alloc(ev->overtakes.count, sizeof(*ev->flow_of_overtake), err);
+	if (ev->flow_of_overtake == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ev->overtakes.count; i++) {
+		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
+		struct ev_port *port = &ev->ports[evidence_port(ev, row->hdr.node, row->port)];
+
+		if (port->novertakes++ == 0)
+			port->first_overtake = i;
+		ev->flow_of_overtake[i] = evidence_is_nobody(&row->flow) ? EV_NONE : evidence_flow(ev, &row->flow);
+	}
+	return 0;
+}
+
 int
 evidence_join_rows(struct evidence *ev, struct err *err)
 {
@@ -341,6 +359,8 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 		rc = index_seen(ev, err);
 	if (rc == 0)
 		rc = index_feeds(ev, err);
+	if (rc == 0)
+		rc = index_overtakes(ev, err);
 	if (rc == 0)
 		rc = index_polls(ev, err);
 	if (rc == 0)

@@ -50,6 +50,10 @@ say_slow(const struct verdict *v, const struct claim *claim, char *buf)
 			   " and nothing that was reported explains it, but %u of them went without telemetry for half of "
 			   "their time or more.",
 			   claim->unwatched);
+	else if (claim->kind == CLAIM_UNNAMED)
+		fmt_append(
+			buf, FACTS_REASON,
+			"; class 0 took time from them on links that they met, and whose frames these were was not told.");
 	else if (claim->kind == CLAIM_ACKS)
 		fmt_append(buf, FACTS_REASON,
 			   ", by at most the %.1f %% that ACKs of other flows on their way can cost%s%s.",

@@ -5,12 +5,30 @@
 
 #include "diag/vedrfolnir/section.h"
 
+/* A link's time was taken, and nobody knows by whom. */
+static bool
+is_unnamed(const struct finding *finding)
+{
+	return (finding->type->traits & FINDING_OF_LINK) != 0 && finding->nflows == 0;
+}
+
 /* Is there a finding about the network, or about a host? */
 static bool
 has_finding(const struct section *section, bool host)
 {
 	for (uint32_t i = 0; i < section->nfindings; i++) {
-		if (((section->findings[i].type->traits & FINDING_OF_HOST) != 0) == host)
+		if (((section->findings[i].type->traits & FINDING_OF_HOST) != 0) == host &&
+		    !is_unnamed(&section->findings[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_unnamed(const struct section *section)
+{
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		if (is_unnamed(&section->findings[i]))
 			return true;
 	}
 	return false;
@@ -108,6 +126,8 @@ conclude(const struct run *run, const struct section *section)
 		claim.kind = CLAIM_IN_SUM;
 	else if (claim.slow == 0)
 		claim.kind = has_finding(section, true) ? CLAIM_HOSTS_LATE : CLAIM_IN_TIME;
+	else if (has_unnamed(section))
+		claim.kind = CLAIM_UNNAMED;
 	else if (!complete)
 		claim.kind = CLAIM_INCOMPLETE;
 	else if (claim.unwatched != 0)

@@ -96,6 +96,14 @@ out_of_memory(const struct egress_walk *walk)
 	log_fatal("out of memory for a queue of %s", walk->sw->node.topo->nodes[walk->sw->node.id].name);
 }
 
+/* A frame of class 0 is queued: data that waits, and might go, waits longer. */
+static __attribute__((noinline)) void
+note_overtaker(const struct egress_walk *walk, const struct pkt *p)
+{
+	if ((egress_ready(&walk->port->egress) & walk->counted) != 0)
+		telem_overtake(&walk->port->telem, p);
+}
+
 /* @param next_ps  when the next arrival or pause comes: until then nothing can overtake p */
 static inline void
 egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
@@ -131,6 +139,8 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 		*fifo_int(&egress->q[p->prio], fifo_last(&egress->q[p->prio])) = *header_of(walk, p, false);
 	if (counted)
 		port->flows.queued[slot]++;
+	else if (egress->data_packets != 0)
+		note_overtaker(walk, p);
 }
 
 /* The peer told this port to stop or to go on. Our own frames alternate; a storm's may repeat. */

@@ -17,6 +17,7 @@ static const struct fit {
 	bool path;            /* its root is a flow: the path of that flow is place enough */
 } fits[] = {
 	{ "flow-contention", true, { NULL }, { NULL }, false },
+	{ "strict-priority", true, { NULL }, { NULL }, false },
 	{ "incast", true, { NULL }, { NULL }, false },
 	{ "pfc-backpressure", true, { NULL }, { NULL }, false },
 	{ "load-imbalance", true, { NULL }, { NULL }, false },

@@ -52,6 +52,8 @@ local RECORDS = {
            "reserved:u32 ahead:u64+" },
   [37] = { "drop_row", 80, "last:tuple port:u16 reason:u16 reserved:u32 packets:u64+ bytes:u64+ first_ps:ps " ..
            "last_ps:ps-" },
+  [38] = { "overtake_row", 72, "flow:tuple port:u16 acks:u16 epoch_first:u32 epoch_last:u32- reserved:u32 " ..
+           "packets:u64+ bytes:u64+" },
   [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64+ from_ps:ps to_ps:ps" },
   [49] = { "end", 160, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 " ..
            "offered_records:u64 sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 " ..

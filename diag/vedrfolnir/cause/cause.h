@@ -85,6 +85,7 @@ struct cause {
 /* All signatures, in the order in which they look, and in which findings of the same weight come. */
 #define CAUSES(CAUSE)                                                                                                      \
 	CAUSE(flow_contention)                                                                                             \
+	CAUSE(strict_priority)                                                                                             \
 	CAUSE(incast)                                                                                                      \
 	CAUSE(pfc_backpressure)                                                                                            \
 	CAUSE(pfc_storm)                                                                                                   \

@@ -175,6 +175,19 @@ claim_pauses(struct settling *s, uint32_t owner, const struct cause_finding *fin
 		claim_time(s, owner, EV_NONE, finding->claimed_ps);
 }
 
+/* What was served first took the link's time from all that waited; at several ports the same packets did. */
+static void
+claim_link(struct settling *s, uint32_t owner, const struct cause_finding *finding)
+{
+	bool named = finding->out.nflows != 0;
+
+	put(s, &(struct budget_claim){ .flow = named ? finding->out.flows[0] : BUDGET_NO_FLOW,
+				       .owner = owner,
+				       .part = named ? 0 : EV_NONE,
+				       .most_ps = finding->claimed_ps,
+				       .waited_ps = finding->claimed_ps });
+}
+
 static void
 claim(struct settling *s, uint32_t owner, double lost_ps)
 {
@@ -183,7 +196,9 @@ claim(struct settling *s, uint32_t owner, double lost_ps)
 	bool queue = merge_is(&finding->out, FINDING_OF_QUEUES) && !merge_is(&finding->out, FINDING_OF_PAUSES);
 	double ps = fmin(finding->claimed_ps, lost_ps);
 
-	if (queue && port != NULL && finding->out.nflows != 0)
+	if (merge_is(&finding->out, FINDING_OF_LINK))
+		claim_link(s, owner, finding);
+	else if (queue && port != NULL && finding->out.nflows != 0)
 		claim_queue(s, owner, &finding->out, port);
 	else if (merge_is(&finding->out, FINDING_FILLED) && port != NULL && port->cf_packets > 0 &&
 		 finding->out.nflows != 0)

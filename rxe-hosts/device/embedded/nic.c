@@ -11,6 +11,7 @@
 #include "rxe-hosts/device/embedded/host.h"
 
 static struct send_qp *pick(const struct host *host, struct nic *nic);
+static void send_control(struct host *host, struct nic *nic);
 static void count_waiting(struct host *host, struct nic *nic, const struct send_qp *sender);
 static void send_data(struct host *host, struct nic *nic, struct send_qp *qp);
 static void send_datagram(struct host *host, struct nic *nic);
@@ -93,7 +94,7 @@ nic_transmit(struct host *host, struct nic *nic)
 	struct send_qp *qp;
 
 	if (!queue_empty(&nic->control)) {
-		put_on_wire(host, nic, queue_pop(&nic->control));
+		send_control(host, nic);
 	} else if (!queue_empty(&nic->datagrams) && !held_by_pause(nic, nic->datagrams.pkts[nic->datagrams.head].prio)) {
 		send_datagram(host, nic);
 	} else {
@@ -209,6 +210,31 @@ pick(const struct host *host, struct nic *nic)
 		}
 	}
 	return NULL;
+}
+
+/* Could a QP send now? */
+static bool
+data_waits(const struct host *host, const struct nic *nic)
+{
+	for (uint32_t base = 0; base < nic->nqps; base += 64) {
+		for (uint64_t bits = nic->ready[base / 64]; bits != 0; bits &= bits - 1) {
+			const struct rc_send *rc = &nic->qps[base + (uint32_t)__builtin_ctzll(bits)]->rc;
+
+			if (rc->next_ps <= host->now_ps && !held_by_pause(nic, rc->frame.prio))
+				return true;
+		}
+	}
+	return false;
+}
+
+static inline void
+send_control(struct host *host, struct nic *nic)
+{
+	const struct pkt *p = queue_pop(&nic->control);
+
+	if (nic->nready != 0 && host->has_telemetry && data_waits(host, nic))
+		telem_overtake(&nic->telem, p);
+	put_on_wire(host, nic, p);
 }
 
 /* Whoever could have sent now waits behind the sender. */

@@ -5,6 +5,7 @@
 #include "diag/vedrfolnir/cause/cause.h"
 
 #define FINDING_FLOW_CONTENTION (&cause_flow_contention.type)
+#define FINDING_STRICT_PRIORITY (&cause_strict_priority.type)
 #define FINDING_INCAST (&cause_incast.type)
 #define FINDING_PFC_BACKPRESSURE (&cause_pfc_backpressure.type)
 #define FINDING_PFC_STORM (&cause_pfc_storm.type)

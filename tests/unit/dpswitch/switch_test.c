@@ -32,6 +32,43 @@ class_0_overtakes(void **state)
 	frig_stop(&rig);
 }
 
+/* Frames of class 0 at a port since the run began. */
+static uint64_t
+overtakers(const struct frig *rig, uint16_t port, uint32_t flow, bool acks)
+{
+	const struct overtakes *overtakes = frig_switch(rig, "S")->ports[port].telem.epochs.open->overtakes;
+	uint32_t key = overtakes_key(flow, acks);
+
+	return overtakes != NULL && overtakes->by[key].key == key ? overtakes->by[key].packets : 0;
+}
+
+/* Whose frames went ahead of data that waited is counted; where data is paused, nothing is taken from it. */
+static void
+who_overtakes_data_is_counted(void **state)
+{
+	struct pkt ack = { .wire_bytes = 84, .type = PKT_ACK, .flags = PKT_REVERSE };
+	struct frig rig;
+
+	(void)state;
+	for (uint32_t paused = 0; paused < 2; paused++) {
+		frig_init(&rig, narrow);
+		uint32_t data = frig_flow(&rig, "a", "b", 3), control = frig_flow(&rig, "c", "b", 0);
+
+		ack.flow = frig_flow(&rig, "b", "c", 3);
+		start(&rig);
+		if (paused)
+			frig_pause(&rig, "b", 0, 1 << 3, true);
+		frig_send(&rig, data, 0, 1000, 6);
+		frig_send(&rig, control, 820 * NS, 1000, 2);
+		frig_send_pkt(&rig, 990 * NS, &ack);
+		frig_send(&rig, control, 20000 * NS, 1000, 1); /* nobody waits any more */
+		frig_run(&rig, 100 * PS_PER_US);
+		assert_int_equal(overtakers(&rig, PORT_B, control, false), paused ? 0 : 2);
+		assert_int_equal(overtakers(&rig, PORT_B, ack.flow, true), paused ? 0 : 1);
+		frig_stop(&rig);
+	}
+}
+
 static void
 data_classes_share_by_weight(void **state)
 {
@@ -226,6 +263,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(class_0_overtakes),
+		cmocka_unit_test(who_overtakes_data_is_counted),
 		cmocka_unit_test(data_classes_share_by_weight),
 		cmocka_unit_test(ecn_marks_by_what_is_left_behind),
 		cmocka_unit_test(ecn_marks_a_step_where_thresholds_are_equal),

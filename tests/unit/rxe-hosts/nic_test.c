@@ -62,6 +62,32 @@ test_pause_of_another_class_is_no_matter_and_class_0_never_pauses(void **state)
 	assert_non_null(rig_wc(&rig, 1, WC_SENT, 0)); /* host 0's ACKs left */
 }
 
+/* ACKs that a NIC sends while its QPs could are counted by whose they are; while these are paused, or have nothing, not. */
+static void
+test_acks_ahead_of_data_are_counted(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0), back = rig_flow(&rig, 1, 0), key = overtakes_key(back, true);
+	const struct epochs *epochs;
+
+	rig_start(&rig);
+	epochs = &rig_nic(0, 0)->telem.epochs;
+	rig_send(&rig, back, 10 * 1300, 2);
+	rig_run(&rig, 5 * PS_PER_US);
+	assert_null(epoch_at(epochs, 0)->overtakes);
+	rig_send(&rig, flow, 100 * 1300, 1);
+	rig_send(&rig, back, 10 * 1300, 3);
+	rig_run(&rig, 9 * PS_PER_US);
+	assert_non_null(epoch_at(epochs, 0)->overtakes);
+	assert_int_equal(epoch_at(epochs, 0)->overtakes->by[key].key, key);
+	assert_int_equal(epoch_at(epochs, 0)->overtakes->by[key].packets, 10);
+	rig_run(&rig, 10 * PS_PER_US);
+	send_pause(true, 1 << 3, 10100 * NS);
+	rig_run(&rig, 12 * PS_PER_US);
+	rig_send(&rig, back, 10 * 1300, 4);
+	rig_run(&rig, 16 * PS_PER_US);
+	assert_null(epoch_at(epochs, 1)->overtakes);
+}
+
 static void
 test_a_pause_holds_up_whoever_could_send(void **state)
 {
@@ -281,6 +307,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(pause_halts_data_after_the_frame_under_way),
 		T(pause_of_another_class_is_no_matter_and_class_0_never_pauses),
+		T(acks_ahead_of_data_are_counted),
 		T(a_pause_holds_up_whoever_could_send),
 		T(a_paused_port_spends_no_retries),
 		T(two_qps_take_turns_and_wait_for_each_other),
