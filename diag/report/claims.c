@@ -125,8 +125,10 @@ facts_incomplete(const struct verdict *v, char *buf)
 	say_lost(run, buf);
 	if (run->overhead.dropped != 0)
 		fmt_append(buf, FACTS_INCOMPLETE,
-			   "The exporter's budget kept back %llu records: %.1f %% of the bytes offered arrived. ",
-			   (unsigned long long)run->overhead.dropped, 100 * run->overhead.completeness);
+			   "The exporter's budget dropped %llu records and held %llu back: %.1f %% of what was reported "
+			   "arrived. ",
+			   (unsigned long long)run->overhead.dropped, (unsigned long long)run->overhead.deferred,
+			   100 * run->overhead.completeness);
 	if (run->missing.steps != 0)
 		fmt_append(buf, FACTS_INCOMPLETE, "%u of %u steps were never reported%s. ", run->missing.steps, run->nsteps,
 			   run_finished(run) ? "" : ": the run did not get to them, or their reports are lost");

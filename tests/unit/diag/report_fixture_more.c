@@ -37,6 +37,7 @@ fixture_stalled(void)
 	v->sections[0].claim = (struct claim){ .kind = CLAIM_INCOMPLETE, .slow = 1 };
 	v->run.overhead.completeness = 0.615;
 	v->run.overhead.dropped = 412;
+	v->run.overhead.deferred = 37;
 	return v;
 }
 
