@@ -11,4 +11,7 @@ finding_fini(struct finding *finding)
 	free(finding->flow_ps);
 	free(finding->victims);
 	free(finding->steps);
+	for (uint32_t i = 0; i < finding->nparts; i++)
+		free(finding->parts[i].flow_ps);
+	free(finding->parts);
 }

@@ -57,8 +57,16 @@ struct finding_evidence {
 	double ps, of_ps, percent;
 };
 
+/* What a finding costs in one iteration of a collective. */
+struct finding_part {
+	uint32_t collective; /* index into run.collectives */
+	double critical_ps;
+	double *flow_ps; /* [nflows] of the finding */
+};
+
 struct finding {
 	const struct finding_type *type;
+	uint32_t key;       /* of one type and root: what else tells causes apart */
 	char root[64];      /* port "6:2", or a host's name for slow_host */
 	uint32_t root_port; /* index into run.ports, RUN_NONE: root is not a port */
 	uint32_t
@@ -72,7 +80,10 @@ struct finding {
 	uint32_t nvictims;
 	uint32_t *steps; /* slow steps it explains: into run.steps (JSON prints step numbers, once each) */
 	uint32_t nsteps;
-	uint32_t collective; /* index into run.collectives */
+	uint32_t collective; /* index into run.collectives: where it costs most */
+	/* By iteration, in the order of run.collectives; a diagnoser makes one finding of each, and the verdict one of them all. */
+	struct finding_part *parts;
+	uint32_t nparts;
 	uint64_t start_ps, end_ps;
 	double score; /* packet-waits caused to the victims */
 	/*

@@ -35,8 +35,9 @@ struct diagnoser;
 struct section {
 	const struct diagnoser *by;
 	struct claim claim;
-	uint32_t skipped, limit;  /* slow steps beyond so many that it looks at: not explained */
-	struct finding *findings; /* first what explains most of the critical path, then by score; then the verdict's */
+	uint32_t skipped, limit; /* slow steps beyond so many that it looks at: not explained */
+	struct finding
+		*findings; /* first what explains most of the critical path, then by score; then the verdict's, joined */
 	uint32_t nfindings;
 	void *own; /* what it alone knows how to read; destroyed by it, NULL: nothing */
 };

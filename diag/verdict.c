@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diag/collect/evidence.h"
+#include "diag/join.h"
 #include "diag/run/fill.h"
 
 static int ask(struct verdict *v, const struct evidence *evidence, const struct diagnosis *diagnosis, struct err *err);
@@ -69,48 +70,27 @@ ask(struct verdict *v, const struct evidence *evidence, const struct diagnosis *
 	return rc;
 }
 
-/* The order of findings that sections keep. */
-static bool
-weighs_more(const struct finding *a, const struct finding *b)
-{
-	if (a->costless != b->costless)
-		return b->costless;
-	return a->critical_ps != b->critical_ps ? a->critical_ps > b->critical_ps : a->score > b->score;
-}
-
-/* Merges the sections' findings, each of which is in order; of equals, those of the section asked first come first. */
+/* Of all sections: those of one cause at one place are one. */
 static int
 gather_findings(struct verdict *v, struct err *err)
 {
-	uint32_t *next = run_alloc(v->nsections, sizeof(*next), err), count = 0;
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < v->nsections; i++)
 		count += v->sections[i].nfindings;
 	v->findings = run_alloc(count, sizeof(*v->findings), err);
-	if (next == NULL || v->findings == NULL) {
-		free(next);
+	if (v->findings == NULL)
 		return -ENOMEM;
-	}
-	while (v->nfindings < count) {
-		uint32_t best = v->nsections;
-
-		for (uint32_t i = 0; i < v->nsections; i++) {
-			const struct section *section = &v->sections[i];
-
-			if (next[i] < section->nfindings &&
-			    (best == v->nsections ||
-			     weighs_more(&section->findings[next[i]], &v->sections[best].findings[next[best]])))
-				best = i;
-		}
-		v->findings[v->nfindings++] = v->sections[best].findings[next[best]++];
-	}
 	for (uint32_t i = 0; i < v->nsections; i++) {
-		free(v->sections[i].findings);
-		v->sections[i].findings = NULL;
-		v->sections[i].nfindings = 0;
+		struct section *section = &v->sections[i];
+
+		for (uint32_t f = 0; f < section->nfindings; f++)
+			v->findings[v->nfindings++] = section->findings[f];
+		free(section->findings);
+		section->findings = NULL;
+		section->nfindings = 0;
 	}
-	free(next);
-	return 0;
+	return findings_join(&v->run, v->findings, &v->nfindings, err);
 }
 
 static void

@@ -6,12 +6,12 @@
 #include "diag/finding.h"
 #include "diag/run/run.h"
 
-#define VERDICT_SCHEMA_VERSION 2
+#define VERDICT_SCHEMA_VERSION 3
 
 struct verdict {
 	struct run run;
 
-	struct finding *findings; /* of all sections, in the same order as each */
+	struct finding *findings; /* of all sections, as join.h has them */
 	uint32_t nfindings;
 	struct section *sections;
 	uint32_t nsections;

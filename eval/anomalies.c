@@ -274,20 +274,30 @@ slow_host_confirms(const json_t *anomaly, const json_t *finding)
 	       strcmp(truth_text(finding, "root"), truth_text(anomaly, "host")) == 0;
 }
 
+/* Is it about steps of this number, in any iteration? */
+static bool
+has_step(const json_t *finding, json_int_t step)
+{
+	const json_t *iteration, *named;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(finding, "iterations"), i, iteration)
+	{
+		json_array_foreach(json_object_get(iteration, "steps"), k,
+				   named) if (json_integer_value(json_object_get(named, "step")) == step) return true;
+	}
+	return false;
+}
+
 static bool
 slow_host_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
 {
 	json_int_t step = json_integer_value(json_object_get(anomaly, "step"));
-	const json_t *finding, *named;
-	size_t i, k;
+	const json_t *finding;
+	size_t i;
 
-	json_array_foreach(findings, i, finding)
-	{
-		if (!slow_host_confirms(anomaly, finding))
-			continue;
-		json_array_foreach(json_object_get(finding, "steps"), k,
-				   named) if (json_integer_value(json_object_get(named, "step")) == step) return true;
-	}
+	json_array_foreach(findings, i,
+			   finding) if (slow_host_confirms(anomaly, finding) && has_step(finding, step)) return true;
 	err_set(why, 0, "slow host %s in step %d is not found", truth_text(anomaly, "host"), (int)step);
 	return false;
 }

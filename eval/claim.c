@@ -22,11 +22,11 @@ share(struct claims *claims, const struct suspects *suspects, const bool *fits, 
 	return count != 0;
 }
 
-/* A finding that names flows: each has its part. */
+/* A finding that names flows: each has its part. @param iteration  of the job */
 static void
-claim_flows(struct claims *claims, const struct suspects *suspects, const json_t *finding)
+claim_flows(struct claims *claims, const struct suspects *suspects, const json_t *finding, const json_t *iteration)
 {
-	const json_t *parts = json_object_get(finding, "flows_explained_ns"), *flow;
+	const json_t *parts = json_object_get(iteration, "flows_explained_ns"), *flow;
 	size_t i;
 
 	json_array_foreach(json_object_get(finding, "flows"), i, flow)
@@ -42,9 +42,9 @@ claim_flows(struct claims *claims, const struct suspects *suspects, const json_t
 }
 
 static void
-claim_place(struct claims *claims, const struct suspects *suspects, const json_t *finding)
+claim_place(struct claims *claims, const struct suspects *suspects, const json_t *finding, const json_t *iteration)
 {
-	double explained_ns = json_number_value(json_object_get(finding, "explained_ns"));
+	double explained_ns = json_number_value(json_object_get(iteration, "explained_ns"));
 	const char *root = truth_text(finding, "root");
 	bool delayed = strcmp(truth_text(finding, "type"), "path-delay") == 0;
 	bool fits[SUSPECT_MAX];
@@ -56,6 +56,23 @@ claim_place(struct claims *claims, const struct suspects *suspects, const json_t
 		claims->others_ns += explained_ns;
 }
 
+static void
+claim(struct claims *claims, const struct suspects *suspects, const json_t *finding, uint32_t job)
+{
+	const json_t *iteration;
+	size_t i;
+
+	json_array_foreach(json_object_get(finding, "iterations"), i, iteration)
+	{
+		if (json_integer_value(json_object_get(iteration, "job")) != (json_int_t)job)
+			continue;
+		if (json_array_size(json_object_get(finding, "flows")) != 0)
+			claim_flows(claims, suspects, finding, iteration);
+		else
+			claim_place(claims, suspects, finding, iteration);
+	}
+}
+
 void
 claims_read(const json_t *verdict, const struct suspects *suspects, uint32_t job, struct claims *claims)
 {
@@ -63,15 +80,7 @@ claims_read(const json_t *verdict, const struct suspects *suspects, uint32_t job
 	size_t i;
 
 	*claims = (struct claims){ 0 };
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
-	{
-		if (json_integer_value(json_object_get(finding, "job")) != (json_int_t)job)
-			continue;
-		if (json_array_size(json_object_get(finding, "flows")) != 0)
-			claim_flows(claims, suspects, finding);
-		else
-			claim_place(claims, suspects, finding);
-	}
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding) claim(claims, suspects, finding, job);
 }
 
 double

@@ -264,12 +264,64 @@ facts_budget(const struct verdict *v, uint32_t collective)
 char *
 facts_cost(const struct facts *facts, const struct finding *finding, char *buf, size_t cap)
 {
-	const struct time_budget *budget = facts_budget(facts->v, finding->collective);
+	double lost_ps = 0;
 
+	for (uint32_t i = 0; i < finding->nparts; i++) {
+		const struct time_budget *budget = facts_budget(facts->v, finding->parts[i].collective);
+
+		lost_ps += budget != NULL ? budget->lost_ps : 0;
+	}
 	snprintf(buf, cap, "%s", fmt_time(facts->unit, (uint64_t)finding->critical_ps).text);
-	if (budget != NULL && budget->lost_ps > 0)
-		fmt_append(buf, cap, ", %.1f %% of what %s lost", 100 * finding->critical_ps / budget->lost_ps,
-			   facts->v->run.ncollectives > 1 ? "its collective" : "was");
+	if (lost_ps > 0)
+		fmt_append(buf, cap, ", %.1f %% of what %s lost", 100 * finding->critical_ps / lost_ps,
+			   facts->v->run.ncollectives <= 1 ? "was"
+			   : finding->nparts == 1          ? "its collective"
+							   : "its collectives");
+	return buf;
+}
+
+#define PARTS_SHOWN 8 /* the page's data has all */
+
+static int
+cmp_part(const void *pa, const void *pb, void *arg)
+{
+	const struct finding *finding = arg;
+	const uint32_t *a = pa, *b = pb;
+	double x = finding->parts[*a].critical_ps, y = finding->parts[*b].critical_ps;
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return *a < *b ? -1 : 1;
+}
+
+char *
+facts_parts(const struct facts *facts, const struct finding *finding, char *buf, size_t cap)
+{
+	const struct run *run = &facts->v->run;
+	uint32_t *order = calloc((size_t)finding->nparts + 1, sizeof(*order)), named = RUN_NONE;
+
+	buf[0] = '\0';
+	for (uint32_t i = 0; i < finding->nparts && order != NULL; i++)
+		order[i] = i;
+	if (finding->nparts > 1 && order != NULL)
+		qsort_r(order, finding->nparts, sizeof(*order), cmp_part, (void *)finding);
+	for (uint32_t i = 0; i < finding->nparts && finding->nparts > 1 && order != NULL; i++) {
+		const struct finding_part *part = &finding->parts[order[i]];
+		const struct run_collective *c = &run->collectives[part->collective];
+
+		if (part->critical_ps <= 0)
+			break;
+		if (i == PARTS_SHOWN) {
+			fmt_append(buf, cap, " and more");
+			break;
+		}
+		fmt_append(buf, cap, "%s%s", i != 0 ? ", " : "", fmt_time(facts->unit, (uint64_t)part->critical_ps).text);
+		if (c->id != named)
+			fmt_append(buf, cap, " in %s", c->name);
+		fmt_append(buf, cap, run_is_flows(c) ? "" : " iteration %u", c->iteration);
+		named = c->id;
+	}
+	free(order);
 	return buf;
 }
 

@@ -77,12 +77,12 @@ flow_names(const struct verdict *v, const uint32_t *flows, uint32_t count)
 
 /* Of the lost time on the critical path, in the order of the finding's flows. */
 static json_t *
-flow_times(const struct finding *finding)
+flow_times(const double *flow_ps, uint32_t nflows)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < finding->nflows; i++)
-		array = value_add(array, value_ns((uint64_t)finding->flow_ps[i]));
+	for (uint32_t i = 0; i < nflows; i++)
+		array = value_add(array, value_ns((uint64_t)flow_ps[i]));
 	return array;
 }
 
@@ -126,17 +126,42 @@ collectives(const struct verdict *v)
 	return array;
 }
 
-/* Of the finding's collective, which is said beside them: their names' rest. */
+/* Of one collective, which is said beside them: their names' rest. */
 static json_t *
-steps(const struct verdict *v, const struct finding *finding)
+steps(const struct verdict *v, const struct finding *finding, uint32_t collective)
 {
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < finding->nsteps; i++) {
 		const struct run_step *step = &v->run.steps[finding->steps[i]];
 
+		if (step->collective != collective)
+			continue;
 		array = value_add(array,
 				  json_pack("{s:I, s:I}", "rank", (json_int_t)step->rank, "step", (json_int_t)step->step));
+	}
+	return array;
+}
+
+/* What it costs in each iteration of a collective that it hits. */
+static json_t *
+iterations(const struct verdict *v, const struct finding *finding)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < finding->nparts; i++) {
+		const struct finding_part *part = &finding->parts[i];
+		json_t *value = value_collective(v, part->collective);
+		json_t *more = json_pack("{s:o, s:o, s:o}", "explained_ns", value_ns((uint64_t)part->critical_ps),
+					 "flows_explained_ns", flow_times(part->flow_ps, finding->nflows), "steps",
+					 steps(v, finding, part->collective));
+
+		if (value == NULL || more == NULL || json_object_update(value, more) != 0) {
+			json_decref(value);
+			value = NULL;
+		}
+		json_decref(more);
+		array = value_add(array, value);
 	}
 	return array;
 }
@@ -160,21 +185,15 @@ findings(const struct verdict *v)
 	for (uint32_t i = 0; i < v->nfindings; i++) {
 		const struct finding *f = &v->findings[i];
 
-		json_t *of = value_collective(v, f->collective);
-		json_t *finding =
-			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "type", f->type->key,
-				  "root", value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
-				  flow_names(v, f->flows, f->nflows), "flows_explained_ns", flow_times(f), "explained_ns",
-				  value_ns((uint64_t)f->critical_ps), "without_effect", f->costless, "victims",
-				  flow_names(v, f->victims, f->nvictims), "steps", steps(v, f), "start_ns",
-				  value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score", value_real(f->score),
-				  "evidence", value_text(facts_evidence(v, f, evidence)));
+		json_t *finding = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "type",
+					    f->type->key, "root", value_text(f->root), "ports",
+					    port_names(v, f->ports, f->nports), "flows", flow_names(v, f->flows, f->nflows),
+					    "flows_explained_ns", flow_times(f->flow_ps, f->nflows), "explained_ns",
+					    value_ns((uint64_t)f->critical_ps), "without_effect", f->costless, "victims",
+					    flow_names(v, f->victims, f->nvictims), "iterations", iterations(v, f),
+					    "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score",
+					    value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
 
-		if (finding != NULL && (of == NULL || json_object_update(finding, of) != 0)) {
-			json_decref(finding);
-			finding = NULL;
-		}
-		json_decref(of);
 		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);
 		array = value_add(array, finding);

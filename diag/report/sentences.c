@@ -54,25 +54,42 @@ append_origin(const struct verdict *v, const struct finding *finding, char *buf,
 		fmt_append(buf, cap, "; began out of the loop at %s", v->run.ports[finding->origin_port].name);
 }
 
+/* Which collectives a finding is about, and which iterations; those of several names are told with their times. */
+static void
+append_collectives(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
+{
+	const struct run_collective *first = &v->run.collectives[finding->collective];
+	uint32_t *iterations = calloc((size_t)finding->nparts + 1, sizeof(*iterations)), names = 1;
+	char ranges[96];
+
+	for (uint32_t i = 0; i < finding->nparts && iterations != NULL; i++) {
+		const struct run_collective *c = &v->run.collectives[finding->parts[i].collective];
+
+		iterations[i] = c->iteration;
+		names += c->id != first->id && (i == 0 || c->id != v->run.collectives[finding->parts[i - 1].collective].id);
+	}
+	fmt_append(buf, cap, " of %s", first->name);
+	if (names > 1)
+		fmt_append(buf, cap, " and others");
+	else if (!run_is_flows(first) && iterations != NULL)
+		fmt_append(buf, cap, ", iteration%s %s", finding->nparts > 1 ? "s" : "",
+			   facts_ranges(iterations, finding->nparts, ranges, sizeof(ranges)));
+	free(iterations);
+}
+
 static void
 append_steps(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
-	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count;
+	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count = 0;
 	char ranges[96];
 
-	if (numbers == NULL || run_is_flows(&v->run.collectives[finding->collective])) {
-		free(numbers); /* the sentence is right without them: flows have names */
-		if (v->run.ncollectives > 1)
-			fmt_append(buf, cap, " of %s", v->run.collectives[finding->collective].name);
-		return;
-	}
-	count = facts_step_numbers(v, finding, numbers);
+	if (numbers != NULL && !run_is_flows(&v->run.collectives[finding->collective])) /* flows have names */
+		count = facts_step_numbers(v, finding, numbers);
 	if (count > 0)
 		fmt_append(buf, cap, " in step%s %s", count > 1 ? "s" : "",
 			   facts_ranges(numbers, count, ranges, sizeof(ranges)));
-	if (count > 0 && v->run.ncollectives > 1)
-		fmt_append(buf, cap, " of %s, iteration %u", v->run.collectives[finding->collective].name,
-			   v->run.collectives[finding->collective].iteration);
+	if (v->run.ncollectives > 1 && finding->nsteps != 0)
+		append_collectives(v, finding, buf, cap);
 	free(numbers);
 }
 

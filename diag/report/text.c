@@ -107,6 +107,10 @@ write_finding(const struct text *text, uint32_t i)
 	set_style(text, STYLE_DIM);
 	fprintf(text->to, "     cost %s; seen %s to %s\n", facts_cost(&text->facts, finding, cost, sizeof(cost)),
 		fmt_time(text->facts.unit, finding->start_ps).text, fmt_time(text->facts.unit, finding->end_ps).text);
+	if (finding->nparts > 1) {
+		fprintf(text->to, "     ");
+		wrap(text, facts_parts(&text->facts, finding, sentence, sizeof(sentence)), 5);
+	}
 	set_style(text, STYLE_NONE);
 }
 

@@ -139,15 +139,23 @@ add_finding(const json_t *finding, const struct suspects *suspects, struct named
 			 truth_text(finding, "root"));
 }
 
-/* Root causes are findings that explain something, or do not say how much. */
+/* Root causes are findings that explain something of what the job lost. */
 static bool
 counts(const json_t *finding, const struct odd_facts *facts)
 {
-	const json_t *explained = json_object_get(finding, "explained_ns");
-	double ns = json_number_value(explained);
+	const json_t *iteration;
+	bool hits = false;
+	double ns = 0;
+	size_t i;
 
-	return json_integer_value(json_object_get(finding, "job")) == (json_int_t)facts->job &&
-	       (!json_is_number(explained) || ns >= RERUN_MIN_SHARE * facts->truth->base_ns || ns >= facts->rtt_ns);
+	json_array_foreach(json_object_get(finding, "iterations"), i, iteration)
+	{
+		if (json_integer_value(json_object_get(iteration, "job")) != (json_int_t)facts->job)
+			continue;
+		hits = true;
+		ns += json_number_value(json_object_get(iteration, "explained_ns"));
+	}
+	return hits && (ns >= RERUN_MIN_SHARE * facts->truth->base_ns || ns >= facts->rtt_ns);
 }
 
 static bool
@@ -179,15 +187,19 @@ static void
 hold(const struct odd_facts *facts, const struct named *named, struct held *held)
 {
 	const struct rerun_truth *truth = facts->truth;
-	bool together = worth_all(facts, truth->base_ns - truth->all_ns), any = false;
+	bool together = worth_all(facts, truth->base_ns - truth->all_ns), any = false, more;
+	double alone_ns = 0;
 
 	*held = (struct held){ 0 };
-	for (size_t s = 0; s < facts->suspects->count; s++)
+	for (size_t s = 0; s < facts->suspects->count; s++) {
 		together &= !worth_all(facts, truth->costs[s].regained_ns);
+		alone_ns += fmax(0, truth->costs[s].regained_ns);
+	}
+	more = worth_all(facts, truth->base_ns - truth->all_ns - alone_ns);
 	for (size_t s = 0; s < facts->suspects->count; s++) {
 		const struct rerun_cost *cost = &truth->costs[s];
 		bool must = worth_all(facts, cost->regained_ns), is = named->it[s], near = named->near[s];
-		bool may = must || together ||
+		bool may = must || together || more ||
 			   worth_any(facts, fmax(cost->regained_ns, truth->has_shapley ? cost->shapley_ns : 0));
 
 		held->needed += must;

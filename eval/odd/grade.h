@@ -5,7 +5,8 @@
  * says what fits.
  *
  *   a suspect has to be named    if its absence regains at least RERUN_MIN_SHARE of the time and a base RTT
- *   it may be named              if its absence, or its Shapley share, is worth one of both
+ *   it may be named              if its absence, or its Shapley share, is worth one of both; or if all together regain more,
+ *                                by so much as has to be named, than each of them alone
  *   one of all has to be         where none alone is worth so much, but all together are
  *   what the job does to itself  may be named, if it is slower than it should be without any suspect, or beside what had to
  *                                be named: flows that a cause puts out of step meet, and cannot be left out

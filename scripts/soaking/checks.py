@@ -120,9 +120,10 @@ def finding(found, verdict, names):
         names.flow(flow)
     require(found['score'] >= 0, 'a negative score', found)
     require(found['evidence'].strip(), 'a finding without a reason', found)
-    collective = position(verdict, found)
-    require(all(step['step'] >= 1 and step['rank'] < collective['ranks'] for step in found['steps']), 'steps that there are not',
-            found)
+    for part in found['iterations']:
+        collective = position(verdict, part)
+        require(all(step['step'] >= 1 and step['rank'] < collective['ranks'] for step in part['steps']),
+                'steps that there are not', found)
 
 
 def position(verdict, item):

@@ -21,7 +21,7 @@ check(path[1][1][1] == 2 and path[1][2][1] != 2, "goes on with what that rank se
 check([s["flow"] for s in verdict["critical_path"]][:1] == [None] and
       verdict["critical_path"][1]["flow"].startswith("h"), "computation has no flow")
 finding = run.findings()
-check([(f["type"], f["root"], f["collective"], f["iteration"], f["steps"]) for f in finding] ==
+check([(f["type"], f["root"], i["collective"], i["iteration"], i["steps"]) for f in finding for i in f["iterations"]] ==
       [("slow-host", "h2", 0, 1, [{"rank": 2, "step": 1}])], "the host is found, and nobody else", finding)
 check("20.000 ms longer than the 10.000 ms configured" in finding[0]["evidence"], "with its milliseconds", finding[0])
 check(verdict["network"]["innocent"], "the network is innocent", verdict["network"])

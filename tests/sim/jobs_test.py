@@ -33,14 +33,14 @@ def disturbed():
     check(set(jobs) == {"train", "shuffle"}, "two-jobs: both have a report", jobs)
     check(jobs["train"]["lost_ns"] > 1_000_000, "two-jobs: train loses time", jobs["train"])
     shuffles = {f"{row['src']}->{row['dst']}/{row['sport']}>{row['dport']}" for row in run.steps() if row["job"] == "1"}
-    mine = [f for f in run.findings("flow-contention") if f["job"] == 0]
+    mine = [f for f in run.findings("flow-contention") if f["iterations"][0]["job"] == 0]
     check(mine and all(set(f["flows"]) <= shuffles for f in mine), "two-jobs: train's findings name shuffle's flows alone", mine)
     check({f["root"] for f in mine} == {"l0:5", "l1:5"}, "two-jobs: at both uplinks", mine)
     check("shuffle" in run.report and "train" in run.report, "two-jobs: the report names the jobs")
     said = " ".join(run.report.split())
-    check("of what its collective lost" in said and "lost in all" in said, "two-jobs: shares say of what they are", said[:600])
+    check("of what its collectives lost" in said and "lost in all" in said, "two-jobs: shares say of what they are", said[:600])
     alone = rocelab(SCENARIOS / "two-jobs.cfg", "--set", "jobs.[1].start=1s")
-    first = [f for f in alone.findings() if f["job"] == 0 and f["type"] != "slow-host"]
+    first = [f for f in alone.findings() if f["iterations"][0]["job"] == 0 and f["type"] != "slow-host"]
     check(not first, "two-jobs: alone, nothing disturbs train", first)
 
 

@@ -89,7 +89,7 @@ switch = { ecn = { kmin = "20KB"; kmax = "200KB"; }; };
     check(other[0] == other[1] != [], "inert: and so is the other flow")
     lost = [run.run["drops"]["injected"] for run in runs]
     check(lost[1] > 0 and lost[0] > lost[1] and runs[1].run["drops"]["corrupt"] > 0, "inert: there was chance", lost)
-    verdicts = [[(f["type"], f["root"], f["flows"], f["steps"]) for f in run.verdict["findings"]] for run in runs]
+    verdicts = [[(f["type"], f["root"], f["flows"], f["iterations"]) for f in run.verdict["findings"]] for run in runs]
     check(verdicts[0] == verdicts[1], "inert: findings are the same", verdicts)
 
 

@@ -23,7 +23,8 @@ function finding(model, f) {
                !f.without_effect ? `cost ${f.cost}` :
                    f.everywhere_ns > 0 ? `without effect on the time; ${t.of(f.everywhere_ns)} beside the critical path` :
                                          "without effect on the time"),
-            el("span", null, `score ${score(f.score)}`)));
+            el("span", null, `score ${score(f.score)}`)),
+         f.parts !== "" && el("span", {class: "parts"}, ...phrases(f.parts)));
   return el("li", null, stands(button, "finding", f.index));
 }
 

@@ -66,7 +66,7 @@ export function collectiveOf(model, index) {
                     .map((d) => ({...d, row: rowOfStep.get(d.step) ?? 0})),
     notifications: model.notifications.filter((n) => mine(n.time) && rankOfHost.has(n.from))
                        .map((n) => ({...n, row: rowOfRank[rankOfHost.get(n.from)]})),
-    findings: model.findings.filter((f) => f.collective_at === index),
+    findings: model.findings.filter((f) => f.collectives_at.includes(index)),
   };
 }
 

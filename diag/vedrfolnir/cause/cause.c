@@ -130,7 +130,7 @@ merge_put(struct cause_set *set, uint32_t **items, uint32_t *count, uint32_t ite
 static bool
 is_same(const struct cause_finding *finding, const struct finding *want, uint32_t key)
 {
-	return finding->out.type == want->type && finding->key == key && finding->out.root_port == want->root_port &&
+	return finding->out.type == want->type && finding->out.key == key && finding->out.root_port == want->root_port &&
 	       finding->out.collective == want->collective && strcmp(finding->out.root, want->root) == 0;
 }
 
@@ -181,7 +181,7 @@ merge_make(struct cause_set *set, const struct finding *want, uint32_t key, uint
 		set->cap = cap;
 	}
 	finding = &set->findings[set->count++];
-	*finding = (struct cause_finding){ .key = key, .order = order, .part = EV_NONE, .best_step = EV_NONE };
+	*finding = (struct cause_finding){ .out.key = key, .order = order, .part = EV_NONE, .best_step = EV_NONE };
 	finding->out.type = want->type;
 	finding->out.root_port = want->root_port;
 	finding->out.origin_port = EV_NONE;

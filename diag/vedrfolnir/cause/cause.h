@@ -50,7 +50,6 @@ struct cause_input {
 /* A finding being made. */
 struct cause_finding {
 	struct finding out;
-	uint32_t key;       /* tells findings of one type and root apart */
 	uint32_t order;     /* of its cause, among those that look */
 	double best;        /* score of the sample that the evidence is about */
 	double *flow_score; /* [out.nflows] */

@@ -20,7 +20,7 @@ free_finding(struct cause_finding *finding)
 static uint32_t *
 link_to(struct cause_set *set, uint32_t i)
 {
-	uint32_t *link = merge_bucket(set, &set->findings[i].out, set->findings[i].key);
+	uint32_t *link = merge_bucket(set, &set->findings[i].out, set->findings[i].out.key);
 
 	while (*link != i)
 		link = &set->findings[*link].next;
@@ -184,7 +184,7 @@ find_queue(struct cause_set *set, const struct cause_finding *pauses, enum findi
 	for (uint32_t c = 0; c < set->in->ncauses && queue == NULL; c++) {
 		want.type = &set->in->causes[c]->type;
 		if (merge_is(&want, trait))
-			queue = merge_find(set, &want, pauses->key);
+			queue = merge_find(set, &want, pauses->out.key);
 	}
 	return queue;
 }
@@ -238,10 +238,10 @@ merge_take(struct cause_set *all, struct cause_finding *into, const struct cause
 void
 merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t step)
 {
-	struct cause_finding *into = merge_find(all, &finding->out, finding->key);
+	struct cause_finding *into = merge_find(all, &finding->out, finding->out.key);
 
 	if (into == NULL)
-		into = merge_make(all, &finding->out, finding->key, finding->order);
+		into = merge_make(all, &finding->out, finding->out.key, finding->order);
 	if (into == NULL)
 		return;
 	merge_take(all, into, finding);

@@ -85,11 +85,11 @@ find_hole(struct cause_set *all, const struct finding *loss)
 static struct cause_finding *
 find_loop(struct cause_set *all, const struct cause_finding *drops)
 {
-	for (uint32_t i = 0; i < all->count && merge_is(&drops->out, FINDING_OF_LOOP) && drops->key == DROPS_OF_OLD_AGE;
+	for (uint32_t i = 0; i < all->count && merge_is(&drops->out, FINDING_OF_LOOP) && drops->out.key == DROPS_OF_OLD_AGE;
 	     i++) {
 		const struct cause_finding *loop = &all->findings[i];
 
-		if (merge_is(&loop->out, FINDING_OF_LOOP) && loop->key != DROPS_OF_OLD_AGE &&
+		if (merge_is(&loop->out, FINDING_OF_LOOP) && loop->out.key != DROPS_OF_OLD_AGE &&
 		    loop->out.collective == drops->out.collective && loop->out.start_ps <= drops->out.end_ps)
 			return &all->findings[i];
 	}

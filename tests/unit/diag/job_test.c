@@ -336,6 +336,7 @@ names_in_the_verdict_join(void **state)
 	assert_int_equal(json_integer_value(json_object_get(grads, "job")), 1);
 	assert_int_equal(json_integer_value(json_object_get(grads, "collective")), GRADS);
 	assert_string_equal(json_string_value(json_object_get(grads, "name")), "grads");
+	finding = json_array_get(json_object_get(finding, "iterations"), 0);
 	assert_int_equal(json_integer_value(json_object_get(finding, "job")), 1);
 	assert_int_equal(json_integer_value(json_object_get(finding, "collective")), FORWARD);
 	step = json_array_get(json_object_get(finding, "steps"), 0);

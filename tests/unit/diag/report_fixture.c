@@ -252,6 +252,9 @@ add_finding(struct verdict *v, const struct finding_type *type, const char *root
 	f->ports = halted != NULL ? list(&f->nports, 2, ports) : list(&f->nports, 1, &ports[1]);
 	f->flows = list(&f->nflows, 1, &culprit);
 	f->flow_ps = fixture_alloc(1, sizeof(*f->flow_ps));
+	f->parts = fixture_alloc(1, sizeof(*f->parts));
+	f->parts[0].flow_ps = fixture_alloc(1, sizeof(*f->flow_ps));
+	f->nparts = 1;
 	f->victims = list(&f->nvictims, 1, &v->run.steps[first].flow);
 	f->steps = list(&f->nsteps, nsteps, steps);
 	f->start_ps = culprit == F15_18 ? MS(2005) : MS(2030);
@@ -287,7 +290,10 @@ add_findings(struct verdict *v)
 	add_finding(v, FINDING_FLOW_CONTENTION, "15:1", NULL, F15_18, 3, 1, 1, 4.4e4,
 		    WAITED(.packets = 30166, .waits = 44011));
 	for (uint32_t i = 0; i < ARRAY_LEN(cost_ms); i++) {
-		v->findings[i].explained_ps = v->findings[i].critical_ps = v->findings[i].flow_ps[0] = cost_ms[i] * 1e9;
+		struct finding *f = &v->findings[i];
+
+		f->explained_ps = f->critical_ps = f->flow_ps[0] = cost_ms[i] * 1e9;
+		f->parts[0].critical_ps = f->parts[0].flow_ps[0] = f->critical_ps;
 	}
 	fixture_budget(v);
 }

@@ -159,6 +159,7 @@ a_step_blames_who_was_there(void **state)
 	finding->flows[1] = other;
 	finding->flows[0] = victim->flow;
 	finding->flow_ps[1] = finding->flow_ps[2] = 0;
+	finding->nparts = (free(finding->parts[0].flow_ps), 0);
 	finding->nflows = 3;
 	for (uint32_t s = 0; s < v->run.nsteps; s++)
 		if (v->run.steps[s].flow == other)
@@ -190,7 +191,7 @@ worst_collective_comes_first(void **state)
 	assert_int_equal(facts_of(v).worst, 2);
 	/* and findings say which one they are about */
 	c[1].iteration = 7;
-	v->findings[1].collective = 1;
+	v->findings[1].collective = v->findings[1].parts[0].collective = 1;
 	v->findings[1].type = FINDING_INCAST;
 	assert_string_equal(facts_finding(v, &v->findings[1], buf, sizeof(buf)),
 			    "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2 of grads, iteration 7");

@@ -56,7 +56,7 @@ json_tells_the_case(void **state)
 	struct files files = report_files_write(fixture_case());
 	json_t *root = read_json(&files), *item, *path, *finding;
 
-	assert_int_equal(int_at(root, "schema_version"), 2);
+	assert_int_equal(int_at(root, "schema_version"), 3);
 	item = json_array_get(json_object_get(root, "collectives"), 0);
 	assert_string_equal(string_at(item, "algorithm"), "ring");
 	assert_int_equal(int_at(item, "ranks"), 8);
@@ -86,8 +86,10 @@ json_tells_the_case(void **state)
 	assert_string_equal(json_string_value(json_array_get(json_object_get(finding, "ports"), 1)), "6:2");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(finding, "victims"), 0)),
 			    "17->18/10000>10000");
-	assert_int_equal(json_array_size(json_object_get(finding, "steps")), 2);
-	assert_int_equal(int_at(json_array_get(json_object_get(finding, "steps"), 1), "step"), 2);
+	item = json_array_get(json_object_get(finding, "iterations"), 0);
+	assert_int_equal(int_at(item, "explained_ns"), int_at(finding, "explained_ns"));
+	assert_int_equal(json_array_size(json_object_get(item, "steps")), 2);
+	assert_int_equal(int_at(json_array_get(json_object_get(item, "steps"), 1), "step"), 2);
 
 	item = json_array_get(json_object_get(root, "contributors"), 0);
 	assert_string_equal(string_at(item, "flow"), "13->19/10001>10001");
@@ -111,8 +113,8 @@ json_has_all_keys(void **state)
 		  "end_ns", "ideal_ns", "expect_ns", "complete", "lost_ns", "unexplained_ns" },
 		{ "critical_path", "job", "collective", "iteration", "rank", "host", "flow", "step", "start_ns", "end_ns",
 		  "waited_for", "open" },
-		{ "findings", "type", "root", "ports", "flows", "victims", "steps", "job", "collective", "iteration",
-		  "start_ns", "end_ns", "score", "evidence", "explained_ns", "flows_explained_ns", "without_effect" },
+		{ "findings", "type", "root", "ports", "flows", "victims", "iterations", "start_ns", "end_ns", "score",
+		  "evidence", "explained_ns", "flows_explained_ns", "without_effect" },
 		{ "contributors", "flow", "score", "per_critical_flow" },
 		{ "overhead", "telemetry_bytes", "records", "polling_packets", "polling_bytes", "notification_packets",
 		  "notification_bytes", "report_bytes", "deferred", "dropped", "completeness" },

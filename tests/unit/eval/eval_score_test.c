@@ -26,7 +26,7 @@
 #define STEP(number) "{ 'rank': 0, 'step': " number " }"
 #define FINDING(type, root, ports, flows, victims, steps)                                                                  \
 	"{ 'type': '" type "', 'root': '" root "', 'ports': [" ports "], 'flows': [" flows "], 'victims': [" victims       \
-	"], 'steps': [" steps "] }"
+	"], 'iterations': [{ 'steps': [" steps "] }] }"
 #define QUEUE(type, root, flows) FINDING(type, root, "'" root "'", flows, "'a->b'", STEP("1"))
 #define PLAIN(type, root) FINDING(type, root, "'" root "'", "", "'a->b'", STEP("1"))
 

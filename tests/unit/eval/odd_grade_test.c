@@ -15,8 +15,9 @@
 #define NONE "'network': { 'innocent': false, 'word': 'unknown' }, 'findings': []"
 #define INNOCENT "'network': { 'innocent': true, 'word': 'innocent' }, 'findings': []"
 #define FINDINGS(list) "'network': { 'innocent': false }, 'findings': [" list "]"
-#define QUEUE(flow) "{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['" flow "'], 'job': 0, 'explained_ns': 2000000 }"
-#define AT(type, root) "{ 'type': '" type "', 'root': '" root "', 'flows': [], 'job': 0, 'explained_ns': 2000000 }"
+#define COSTS(job, ns) "'iterations': [{ 'job': " job ", 'explained_ns': " ns " }]"
+#define QUEUE(flow) "{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['" flow "'], " COSTS("0", "2000000") " }"
+#define AT(type, root) "{ 'type': '" type "', 'root': '" root "', 'flows': [], " COSTS("0", "2000000") " }"
 
 static struct suspect at[] = {
 	{ .kind = "flow", .name = "x->y/1>4791" },   { .kind = "fault", .name = "loss@l0:5" },
@@ -120,17 +121,27 @@ what_cost_nothing_is_not(void **state)
 	regain((const double[]){ 5, 0.05, 0, 0 }, 5);
 	assert_grade(FINDINGS(QUEUE("x->y/1>4791") "," AT("packet-loss", "l0:5")), ODD_RIGHT);
 	assert_grade(FINDINGS(QUEUE("x->y/1>4791")), ODD_RIGHT);
+	/* one alone regains some; the others hide behind it, and all together regain much more */
+	regain((const double[]){ 0, 0, 0, 1 }, 5);
+	assert_grade(FINDINGS(AT("slow-host", "h4") "," AT("packet-loss", "l0:5")), ODD_RIGHT);
+	assert_grade(FINDINGS(AT("packet-loss", "l0:5")), ODD_WRONG);
+	regain((const double[]){ 0, 0, 0, 5 }, 5);
+	assert_grade(FINDINGS(AT("slow-host", "h4") "," AT("packet-loss", "l0:5")), ODD_PARTLY);
 	/* nothing at all */
 	regain((const double[]){ 0, 0, 0, 0 }, 0);
 	assert_grade(INNOCENT, ODD_RIGHT);
 	assert_grade(FINDINGS(QUEUE("x->y/1>4791")), ODD_WRONG);
 	/* a finding that says it explains nothing is no root cause */
-	assert_grade(FINDINGS("{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['x->y/1>4791'], 'job': 0, "
-			      "'explained_ns': 9 }"),
-		     ODD_RIGHT);
+	assert_grade(
+		FINDINGS("{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['x->y/1>4791'], " COSTS("0", "9") " }"),
+		ODD_RIGHT);
 	/* nor is one of another job */
-	assert_grade(FINDINGS("{ 'type': 'packet-loss', 'root': 'l0:5', 'flows': [], 'job': 1, 'explained_ns': 2000000 }"),
+	assert_grade(FINDINGS("{ 'type': 'packet-loss', 'root': 'l0:5', 'flows': [], " COSTS("1", "2000000") " }"),
 		     ODD_RIGHT);
+	/* little in each iteration, and enough in all */
+	assert_grade(FINDINGS("{ 'type': 'packet-loss', 'root': 'l0:5', 'flows': [], 'iterations': ["
+			      "{ 'job': 0, 'explained_ns': 60000 }, { 'job': 0, 'explained_ns': 60000 }] }"),
+		     ODD_WRONG);
 }
 
 static void

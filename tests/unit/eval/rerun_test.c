@@ -153,19 +153,38 @@ some_can_be_named(void **state)
 }
 
 /* Two flows 3 to 1; a loss where two faults are, and one on a flow's way; a slow host; another job's flow; a stranger's; what another job lost. */
-static const char verdict_text[] =
-	"{ \"findings\": ["
-	" { \"job\": 0, \"root\": \"l1:1\", \"flows\": [ \"h2->h4/1>4791\", \"h2->h4/3>4791\" ],"
-	"   \"flows_explained_ns\": [ 300, 100 ], \"explained_ns\": 400 },"
-	" { \"job\": 0, \"root\": \"s0:1\", \"flows\": [], \"explained_ns\": 100 },"
-	" { \"job\": 0, \"root\": \"h4\", \"flows\": [], \"explained_ns\": 50 },"
-	" { \"job\": 0, \"root\": \"h0->h4/100>4791\", \"flows\": [], \"explained_ns\": 20 },"
-	" { \"job\": 0, \"type\": \"path-delay\", \"root\": \"h0->h4/100>4791\", \"flows\": [], \"explained_ns\": 5 },"
-	" { \"job\": 0, \"root\": \"l0:1\", \"flows\": [ \"h1->h5/200>4791\" ], \"flows_explained_ns\": [ 40 ],"
-	"   \"explained_ns\": 40 },"
-	" { \"job\": 0, \"root\": \"l1:2\", \"flows\": [ \"x->y/1>2\" ], \"flows_explained_ns\": [ 10 ], \"explained_ns\": "
-	"10 },"
-	" { \"job\": 1, \"root\": \"h4\", \"flows\": [], \"explained_ns\": 7000 } ] }";
+#define ITERATION(job, ns, flows) "{ \"job\": " job ", \"explained_ns\": " ns ", \"flows_explained_ns\": [" flows "] }"
+#define ROOT(root, flows, iterations)                                                                                      \
+	" { \"root\": \"" root "\", \"flows\": [" flows "], \"iterations\": [" iterations "] }"
+static const char verdict_text[] = "{ \"findings\": [" ROOT(
+	"l1:1", "\"h2->h4/1>4791\", \"h2->h4/3>4791\"",
+	ITERATION("0", "250", "200, 50") "," ITERATION("0", "150", "100, 50") "," ITERATION(
+		"1", "9",
+		"5, 4")) "," ROOT("s0:1", "",
+				  ITERATION("0", "100",
+					    "")) "," ROOT("h4", "",
+							  ITERATION("0", "20", "") "," ITERATION("0", "30", "") "," ITERATION(
+								  "1", "7000",
+								  "")) "," ROOT("h0->h4/100>4791", "",
+										ITERATION("0", "20",
+											  "")) ","
+											       " { \"type\": "
+											       "\"path-delay\", \"root\": "
+											       "\"h0->h4/100>4791\", "
+											       "\"flows\": [], "
+											       "\"iterations\": "
+											       "[" ITERATION("0", "5", "") "] }," ROOT(
+												       "l0:1",
+												       "\"h1->h5/"
+												       "200>4791\"",
+												       ITERATION(
+													       "0", "40",
+													       "40")) "," ROOT("l1:2",
+															       "\"x->y/1>2\"",
+															       ITERATION(
+																       "0",
+																       "10",
+																       "10")) " ] }";
 
 static void
 findings_are_mapped_to_suspects(void **state)
