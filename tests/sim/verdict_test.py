@@ -9,7 +9,7 @@ from cases import ring, small
 from harness import SCENARIOS, check, rocelab, scenario_file, scratch
 
 TYPES = {"flow-contention", "incast", "pfc-backpressure", "pfc-storm", "pfc-deadlock", "forwarding-loop", "load-imbalance",
-         "packet-loss", "link-down", "blackhole", "slow-host"}
+         "packet-loss", "link-down", "blackhole", "slow-host", "strict-priority"}
 FLOW = re.compile(r"^[\w-]+->[\w-]+/\d+>\d+$")
 PORT = re.compile(r"^[\w-]+:\d+$")
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "steps.csv", "run.json",
@@ -195,6 +195,17 @@ flows = ( { src = "h1"; dst = "h4"; sport = 20000; bytes = "4MB"; prio = 4; star
     check(met, "other class: the truth knows that they met", run.truth["meetings"])
 
 
+def class_0():
+    """What is served strictly first takes the link's time from all that waits."""
+    run = rocelab(scenario_file("""
+topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 4; };
+collectives = ( { step_bytes = "8MB"; ranks = [ "h0", "h4" ]; } );
+flows = ( { src = "h1"; dst = "h5"; sport = 20000; bytes = "4MB"; prio = 0; start = "50us"; } );
+"""))
+    found = expect(run, "class 0", "strict-priority", "l0:5", ["h1->h5/20000>4791"], ["l0:5"], ["h0->h4/49152>4791"])
+    check("in class 0 went ahead" in found["evidence"], "class 0: the evidence says that it is class 0", found)
+
+
 def corruption():
     """A polling packet has who takes frames in tell of those that came damaged: loss and damage look apart."""
     run = rocelab(scenario_file("""
@@ -210,6 +221,7 @@ faults = ( { kind = "corruption"; port = "e0:3"; rate = 0.02; }, { kind = "corru
 
 clean_ring()
 other_class()
+class_0()
 corruption()
 pfc_storm()
 pfc_backpressure()
