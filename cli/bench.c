@@ -1,124 +1,69 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab bench fabric: hops per second per core, beside the cost of a plain mac-swap hop in the same run. */
+/* rocelab bench: a benchmark is a file and a row. */
 #include <argp.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <jansson.h>
-#include <libsmartcols/libsmartcols.h>
-
+#include "cli/bench.h"
 #include "cli/bench_analyzer.h"
+#include "cli/bench_fabric.h"
+#include "cli/bench_monitor.h"
 #include "cli/bench_realtime.h"
 #include "cli/bench_telemetry.h"
 #include "cli/command.h"
 #include "common/args.h"
 #include "common/array.h"
-#include "common/child.h"
 #include "common/log.h"
-#include "common/outfile.h"
 #include "common/private_dir.h"
 
-#define MAX_REPEATS 20
-
-struct bench_case {
+struct benchmark {
 	const char *name;
-	void (*write)(FILE *to); /* its scenario */
-	bool telemetry;
-	const char *lcores;
+	/* @param dir  for scratch files. @return 0, or negative errno with err set */
+	int (*run)(const char *dir, int repeats, bool json, struct err *err);
 };
 
-#define HEAD(k)                                                                                                            \
-	"topology = { kind = \"fat-tree\"; k = " k "; rate = \"100Gbps\"; delay = \"2us\"; };\n"                           \
-	"timing = { pipeline = \"0ns\"; };\ndetection = { policy = \"off\"; };\n"
-#define RING(bytes) "collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"" bytes "\"; } );\n"
-
-#define INCAST_SENDERS 15
-
-static void
-write_k4_ring(FILE *to)
-{
-	fputs(HEAD("4") RING("6MB"), to);
-}
-
-static void
-write_k4_incast(FILE *to)
-{
-	fputs(HEAD("4") "flows = (\n", to);
-	for (int i = 1; i <= INCAST_SENDERS; i++)
-		fprintf(to, "  { src = \"h%d\"; dst = \"h0\"; sport = %d; bytes = \"40MB\"; }%s\n", i, 20000 + i,
-			i < INCAST_SENDERS ? "," : "");
-	fputs(");\n", to);
-}
-
-static void
-write_k8_ring(FILE *to)
-{
-	fputs(HEAD("8") RING("100KB"), to);
-}
-
-static const struct bench_case cases[] = {
-	{ "K=4 ring", write_k4_ring, true, "1" },
-	{ "K=4 ring", write_k4_ring, false, "1" },
-	{ "K=4 ring", write_k4_ring, true, "2" },
-	{ "K=4 incast 15->1", write_k4_incast, true, "1" },
-	{ "K=4 incast 15->1", write_k4_incast, false, "1" },
-	{ "K=4 incast 15->1", write_k4_incast, true, "2" },
-	{ "K=8 ring", write_k8_ring, true, "1" },
-	{ "K=8 ring", write_k8_ring, false, "1" },
-	{ "K=8 ring", write_k8_ring, true, "2" },
+static const struct benchmark benchmarks[] = {
+	{ "fabric", bench_fabric },     { "telemetry", bench_telemetry }, { "analyzer", bench_analyzer },
+	{ "realtime", bench_realtime }, { "monitor", bench_monitor },
 };
 
-#define NCASES ARRAY_LEN(cases)
-
-struct bench_result {
-	double mhops[MAX_REPEATS]; /* per core, sorted ascending in the end */
-	double hops, fast_share, cpus;
-	double buffer_kib;
-};
-
-struct bench {
+struct options {
+	const struct benchmark *benchmark;
 	int repeats;
-	bool json, analyzer, realtime, telemetry;
-	const char *dir; /* goes in the end */
-	char dpswitch[PATH_MAX];
-	double yardstick_ns;
-	struct bench_result results[NCASES];
-	struct err err;
+	bool json;
 };
 
-static const struct argp_option options[] = {
-	{ "repeats", 'n', "N", 0, "Runs of every case (default 5): median and best are printed, of the analyzer the best",
-	  0 },
+static const struct argp_option option_table[] = {
+	{ "repeats", 'n', "N", 0,
+	  "Runs of every case (default 5): of the fabric median and best are printed, of others the best", 0 },
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
 	{ 0 },
 };
 
+static const struct benchmark *
+find(const char *name, const struct argp_state *state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
+		if (strcmp(benchmarks[i].name, name) == 0)
+			return &benchmarks[i];
+	argp_error(state, "no benchmark \"%s\": there are fabric, telemetry, analyzer, realtime and monitor", name);
+	return NULL;
+}
+
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
-	struct bench *bench = state->input;
+	struct options *options = state->input;
 
 	switch (key) {
 	case 'n':
-		bench->repeats = (int)args_number(state, "--repeats", arg, 1, MAX_REPEATS);
+		options->repeats = (int)args_number(state, "--repeats", arg, 1, BENCH_MAX_REPEATS);
 		return 0;
 	case 'j':
-		bench->json = true;
+		options->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		bench->analyzer = strcmp(arg, "analyzer") == 0;
-		bench->realtime = strcmp(arg, "realtime") == 0;
-		bench->telemetry = strcmp(arg, "telemetry") == 0;
-		if (!bench->analyzer && !bench->realtime && !bench->telemetry && strcmp(arg, "fabric") != 0)
-			argp_error(
-				state,
-				"no benchmark \"%s\": there are \"fabric\", \"telemetry\", \"analyzer\" and \"realtime\"",
-				arg);
+		options->benchmark = find(arg, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -126,9 +71,9 @@ parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	.options = options,
+	.options = option_table,
 	.parser = parse,
-	.args_doc = "fabric|telemetry|analyzer|realtime",
+	.args_doc = "fabric|telemetry|analyzer|realtime|monitor",
 	.doc = "fabric: packet hops per second per core, hosts included: a hop is a packet that arrives at a node.\n"
 	       "telemetry: from a switch's epoch to the analyzer's evidence, by budget: records and bytes, how many are "
 	       "held back "
@@ -140,205 +85,33 @@ static const struct argp argp = {
 	       "are short. Where it is proportional, ns a step stays the same along \"ranks x steps\", and ns a report "
 	       "along \"more switches\" and \"more reports\": but for what no cache holds any more.\n"
 	       "realtime: frames per second per core between two external ports with 1 and 20 switches in the path, beside "
-	       "DPDK's testpmd; and how long they take in real time.\v"
-	       "The cost of a plain net_ring mac-swap hop, measured in the same run, is the yardstick: shared machines are "
-	       "noisy, and ratios hold better than figures.",
+	       "DPDK's testpmd; and how long they take in real time.\n"
+	       "monitor: what a host pays for its monitor and detection agent: processor time of a step, an ACK, a look "
+	       "and a "
+	       "detection, and memory.\v"
+	       "The cost of a plain net_ring mac-swap hop, measured in the same run, is the fabric's yardstick: shared "
+	       "machines "
+	       "are noisy, and ratios hold better than figures.",
 };
-
-static int
-run_once(struct bench *bench, const struct bench_case *c, const char *scenario, json_t **run)
-{
-	struct child_args args = { .argv = { "dpswitch", scenario, "--out", bench->dir, "--lcores", c->lcores, "--quiet" },
-				   .count = 7 };
-	char path[128];
-	json_error_t error;
-	pid_t pid;
-
-	if (!c->telemetry) {
-		child_add(&args, "--set", &bench->err);
-		child_add(&args, "telemetry.enabled=false", &bench->err);
-	}
-	pid = child_start(bench->dpswitch, &args, false, &bench->err);
-	if (pid < 0)
-		return pid;
-	if (child_wait(pid) != 0)
-		return err_set(&bench->err, -EIO, "%s: dpswitch failed", c->name);
-	snprintf(path, sizeof(path), "%s/run.json", bench->dir);
-	*run = json_load_file(path, 0, &error);
-	return *run != NULL ? 0 : err_set(&bench->err, -EINVAL, "%s: %s", path, error.text);
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double
-number(const json_t *object, const char *key)
-{
-	return json_number_value(json_object_get(object, key));
-}
-
-static int
-run_case(struct bench *bench, const struct bench_case *c, struct bench_result *result)
-{
-	char path[128];
-	struct outfile out;
-
-	snprintf(path, sizeof(path), "%s/bench.cfg", bench->dir);
-	if (outfile_open_path(&out, path, &bench->err) < 0)
-		return -EIO;
-	c->write(out.file);
-	if (outfile_close(&out, 0, &bench->err) < 0)
-		return -EIO;
-	for (int i = 0; i < bench->repeats; i++) {
-		json_t *run = NULL;
-		int ret = run_once(bench, c, path, &run);
-
-		if (ret < 0)
-			return ret;
-		result->mhops[i] = number(run, "hops_per_cpu_s") / 1e6;
-		result->hops = number(run, "packet_hops");
-		result->fast_share = number(run, "fast_path_share");
-		result->buffer_kib = number(run, "switch_buffer_bytes") / 1024;
-		json_decref(run);
-	}
-	qsort(result->mhops, (size_t)bench->repeats, sizeof(double), compare);
-	return 0;
-}
-
-static int
-measure_yardstick(struct bench *bench)
-{
-	struct child_args args = { .argv = { "dpswitch", "--yardstick", bench->dir }, .count = 3 };
-	pid_t pid = child_start(bench->dpswitch, &args, false, &bench->err);
-	char path[128];
-	json_error_t error;
-	json_t *root;
-
-	if (pid < 0)
-		return pid;
-	if (child_wait(pid) != 0)
-		return err_set(&bench->err, -EIO, "the yardstick failed");
-	snprintf(path, sizeof(path), "%s/yardstick.json", bench->dir);
-	root = json_load_file(path, 0, &error);
-	if (root == NULL)
-		return err_set(&bench->err, -EINVAL, "%s: %s", path, error.text);
-	bench->yardstick_ns = number(root, "macswap_ns");
-	json_decref(root);
-	return 0;
-}
-
-static void
-print_table(const struct bench *bench)
-{
-	struct libscols_table *table = scols_new_table();
-	static const char *const columns[] = { "CASE", "LCORES", "TELEMETRY", "HOPS",      "MHOPS/S/CORE",
-					       "BEST", "NS/HOP", "x MACSWAP", "FAST PATH", "BUFFER" };
-
-	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-		scols_table_new_column(table, columns[i], 0, i == 0 ? 0 : SCOLS_FL_RIGHT);
-	for (size_t i = 0; i < NCASES; i++) {
-		const struct bench_result *r = &bench->results[i];
-		double median = r->mhops[bench->repeats / 2], best = r->mhops[bench->repeats - 1];
-		struct libscols_line *line = scols_table_new_line(table, NULL);
-		char cell[10][48];
-
-		snprintf(cell[0], sizeof(cell[0]), "%s", cases[i].name);
-		snprintf(cell[1], sizeof(cell[1]), "%s", cases[i].lcores);
-		snprintf(cell[2], sizeof(cell[2]), "%s", cases[i].telemetry ? "on" : "off");
-		snprintf(cell[3], sizeof(cell[3]), "%.1f M", r->hops / 1e6);
-		snprintf(cell[4], sizeof(cell[4]), "%.1f", median);
-		snprintf(cell[5], sizeof(cell[5]), "%.1f", best);
-		snprintf(cell[6], sizeof(cell[6]), "%.1f", 1e3 / median);
-		snprintf(cell[7], sizeof(cell[7]), "%.1f", 1e3 / median / bench->yardstick_ns);
-		snprintf(cell[8], sizeof(cell[8]), "%.0f %%", r->fast_share * 100);
-		snprintf(cell[9], sizeof(cell[9]), "%.0f KiB", r->buffer_kib);
-		for (size_t c = 0; c < 10; c++)
-			scols_line_set_data(line, c, cell[c]);
-	}
-	scols_print_table(table);
-	scols_unref_table(table);
-	printf("\nmac-swap hop through a DPDK net_ring port in the same run: %.1f ns (%.1f Mhops/s)\n", bench->yardstick_ns,
-	       1e3 / bench->yardstick_ns);
-	printf("Median and best of %d runs; CPU time of all lcores, barriers and start-up of the run included.\n",
-	       bench->repeats);
-}
-
-static void
-print_json(const struct bench *bench)
-{
-	json_t *rows = json_array(), *root;
-
-	for (size_t i = 0; i < NCASES; i++) {
-		const struct bench_result *r = &bench->results[i];
-
-		json_array_append_new(rows,
-				      json_pack("{s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f}", "case", cases[i].name, "lcores",
-						atoi(cases[i].lcores), "telemetry", cases[i].telemetry, "hops", r->hops,
-						"mhops_per_core_median", r->mhops[bench->repeats / 2],
-						"mhops_per_core_best", r->mhops[bench->repeats - 1], "fast_path_share",
-						r->fast_share, "switch_buffer_kib", r->buffer_kib));
-	}
-	root = json_pack("{s:f, s:i, s:o}", "macswap_ns", bench->yardstick_ns, "repeats", bench->repeats, "cases", rows);
-	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	putchar('\n');
-	json_decref(root);
-}
-
-static int
-run_all(struct bench *bench)
-{
-	int ret = child_find("dpswitch", "dpswitch", bench->dpswitch, sizeof(bench->dpswitch), &bench->err);
-
-	if (ret == 0)
-		ret = measure_yardstick(bench);
-	for (size_t i = 0; ret == 0 && i < NCASES; i++) {
-		if (isatty(STDERR_FILENO))
-			fprintf(stderr, "\r%zu of %zu: %-20s", i + 1, NCASES, cases[i].name);
-		ret = run_case(bench, &cases[i], &bench->results[i]);
-	}
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r%-40s\r", "");
-	return ret;
-}
 
 int
 command_bench(int argc, char **argv)
 {
-	struct bench bench = { .repeats = 5 };
+	struct options options = { .benchmark = &benchmarks[0], .repeats = 5 };
 	struct private_dir dir;
+	struct err err = { 0 };
 	int ret;
 
 	argv[0] = "rocelab bench";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &bench) != 0)
+	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
-	if (private_dir_create(&dir, &bench.err) < 0) {
-		log_error("%s", bench.err.text);
-		return EXIT_FAILED;
+	ret = private_dir_create(&dir, &err);
+	if (ret == 0) {
+		ret = options.benchmark->run(dir.path, options.repeats, options.json, &err);
+		private_dir_remove(&dir);
 	}
-	bench.dir = dir.path;
-	if (bench.analyzer)
-		ret = bench_analyzer(bench.repeats, bench.json, &bench.err);
-	else if (bench.realtime)
-		ret = bench_realtime(bench.dir, bench.repeats, bench.json, &bench.err);
-	else if (bench.telemetry)
-		ret = bench_telemetry(bench.dir, bench.repeats, bench.json, &bench.err);
-	else
-		ret = run_all(&bench);
-	private_dir_remove(&dir);
-	if (ret < 0) {
-		log_error("%s", bench.err.text);
-		return EXIT_FAILED;
-	}
-	if (bench.analyzer || bench.realtime || bench.telemetry)
+	if (ret == 0)
 		return EXIT_DONE;
-	if (bench.json)
-		print_json(&bench);
-	else
-		print_table(&bench);
-	return EXIT_DONE;
+	log_error("%s", err.text);
+	return EXIT_FAILED;
 }

@@ -8,13 +8,14 @@
 #include <jansson.h>
 #include <libsmartcols/libsmartcols.h>
 
+#include "cli/bench.h"
 #include "cli/bench_stream.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "diag/collect/stream.h"
 #include "diag/registry.h"
 
-#define MAX_RUNS 20
+#define MAX_RUNS BENCH_MAX_REPEATS
 #define SHORT_MS 200.0      /* runs that together take less are repeated, up to MAX_RUNS */
 #define PORTION_BYTES 65536 /* what one read() of a socket brings */
 
@@ -192,11 +193,12 @@ print_json(const struct bench_result *results)
 }
 
 int
-bench_analyzer(int repeats, bool json, struct err *err)
+bench_analyzer(const char *dir, int repeats, bool json, struct err *err)
 {
 	struct bench_result results[NCASES];
 	int ret = 0;
 
+	(void)dir;
 	for (size_t i = 0; ret == 0 && i < NCASES; i++) {
 		if (isatty(STDERR_FILENO))
 			fprintf(stderr, "\r%zu of %zu: %-20s", i + 1, NCASES, cases[i].name);

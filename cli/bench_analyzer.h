@@ -8,6 +8,7 @@
 
 /*
  * Measures every case so many times, short ones more often, and prints the best of each.
+ * @param dir  not used
  * @return 0 or a negative errno with err
  */
-int bench_analyzer(int repeats, bool json, struct err *err);
+int bench_analyzer(const char *dir, int repeats, bool json, struct err *err);

@@ -14,12 +14,13 @@
 #include <jansson.h>
 #include <libsmartcols/libsmartcols.h>
 
+#include "cli/bench.h"
 #include "cli/testpmd.h"
 #include "common/array.h"
 #include "common/child.h"
 #include "common/outfile.h"
 
-#define MAX_REPEATS 20
+#define MAX_REPEATS BENCH_MAX_REPEATS
 #define FCS_BYTES 4
 #define CABLE_US 20.6 /* 20 us and the receiver's 600 ns */
 
