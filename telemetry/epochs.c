@@ -15,7 +15,12 @@ static int
 epochs_grow(struct epochs *e, uint32_t cap)
 {
 	uint32_t old = e->slots_cap;
+	uint64_t *before = realloc(e->before, cap * sizeof(*before));
 
+	if (before == NULL)
+		return -ENOMEM;
+	memset(before + old, 0, (cap - old) * sizeof(*before));
+	e->before = before;
 	for (uint32_t i = 0; i < e->config->kept; i++) {
 		struct epoch *epoch = &e->ring[i];
 		struct epoch_row *rows = realloc(epoch->rows, cap * sizeof(*rows));
@@ -72,6 +77,7 @@ epochs_fini(struct epochs *e)
 		free(e->ring[i].overtakes);
 	}
 	free(e->ring);
+	free(e->before);
 	free(e->last_fed);
 	memset(e, 0, sizeof(*e));
 }
@@ -210,6 +216,8 @@ epochs_roll(struct epochs *e, uint64_t now_ps, uint64_t *digest)
 	*digest = epoch_digest(e, closed, *digest);
 	for (uint16_t i = 0; i < e->config->nports; i++)
 		e->last_fed[i] = closed->meter[i] != 0 ? closed->index + 1 : e->last_fed[i];
+	for (uint32_t i = 0; i < epochs_slots(e); i++)
+		e->before[i] += closed->rows[i].packets;
 	open = &e->ring[index % e->config->kept];
 	open->index = index;
 	open->packets = open->bytes = open->depth_sum = open->paused_packets = open->pause_ps = 0;
@@ -222,6 +230,14 @@ epochs_roll(struct epochs *e, uint64_t now_ps, uint64_t *digest)
 		memset(open->matrix, 0, epochs_slots(e) * sizeof(*open->matrix));
 	e->open = open;
 	return sums;
+}
+
+uint64_t
+epochs_packets_of(const struct epochs *e, uint32_t flow)
+{
+	uint32_t slot = e->flows->slot_of_flow[flow];
+
+	return slot < epochs_slots(e) ? e->before[slot] + e->open->rows[slot].packets : 0;
 }
 
 uint64_t

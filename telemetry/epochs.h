@@ -41,6 +41,7 @@ struct epochs {
 	uint64_t pause_mark_ps; /* paused time is counted up to here */
 	uint64_t paused_since_ps;
 	uint64_t last_paused; /* the latest epoch with a pause + 1, 0: none */
+	uint64_t *before;     /* [slots_cap] packets of the slot's flow in all epochs before the open one */
 	uint64_t *last_fed;   /* [nports] the latest closed epoch that it fed + 1, 0: none */
 	uint64_t unreported;  /* first epoch not yet reported closed */
 	uint16_t port;
@@ -150,6 +151,9 @@ epochs_was_fed(const struct epochs *e, uint16_t in_port)
 {
 	return e->open->meter[in_port] != 0 || e->last_fed[in_port] > epochs_oldest_kept(e);
 }
+
+/* Packets of a flow since the run began, kept epochs or not. */
+uint64_t epochs_packets_of(const struct epochs *e, uint32_t flow);
 
 /* Bytes that left within the kept epochs. */
 uint64_t epochs_carried_bytes(const struct epochs *e);

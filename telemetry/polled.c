@@ -62,3 +62,12 @@ polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t i
 	};
 	recbuf_put(records, &rec, REC_POLL, sizeof(rec), now_ps);
 }
+
+void
+polled_passage(const struct pkt *poll, const struct flow_table *flows, struct rec_passage *rec, struct recbuf *records,
+	       uint64_t now_ps)
+{
+	rec->hdr.event = poll->psn;
+	rec->flow = flow_tuple(&flows->flows[poll->flow]);
+	recbuf_put(records, rec, REC_PASSAGE, sizeof(*rec), now_ps);
+}

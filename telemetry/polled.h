@@ -8,6 +8,7 @@
 #include "common/flow.h"
 #include "common/pkt.h"
 #include "common/record/buffer.h"
+#include "common/wire/record_rows.h"
 
 /*
  * Events that a switch's port remembers having answered: so many sets, chosen by a hash of the event, of so many each. On a
@@ -43,3 +44,14 @@ uint8_t polled_fresh(struct polled *polled, uint32_t event, uint8_t flags);
  */
 void polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t in_port, uint16_t out_port, bool paused,
 		   bool repeated, struct recbuf *records, uint64_t now_ps);
+
+/* Does who a polling packet passes tell of what has passed? Where packets were sent again, on both ways, of no flood. */
+static inline bool
+polled_asks_passage(const struct pkt *poll)
+{
+	return (poll->arg & POLL_VICTIM) && (poll->arg & (POLL_ACKS | POLL_BACK)) && !(poll->arg & POLL_QUIET);
+}
+
+/* Puts the record of that. @param rec  with what was counted; flow and event are set here */
+void polled_passage(const struct pkt *poll, const struct flow_table *flows, struct rec_passage *rec, struct recbuf *records,
+		    uint64_t now_ps);

@@ -47,6 +47,7 @@ enum rec_class {
 	ROW(36, MATRIX_ROW, matrix_row, TELEMETRY, OF_ANY, "matrix row", 4)                                                \
 	ROW(37, DROP_ROW, drop_row, TELEMETRY, OF_ANY, "drop row", 1)                                                      \
 	ROW(38, OVERTAKE_ROW, overtake_row, TELEMETRY, OF_ANY, "overtake row", 2)                                          \
+	ROW(39, PASSAGE, passage, TELEMETRY, OF_ANY, "passage", 1)                                                         \
 	ROW(48, GAP, gap, EXPORTER, OF_NONE, "gap", 0)                                                                     \
 	ROW(49, END, end, EXPORTER, OF_NONE, "end", 0)
 

@@ -223,3 +223,46 @@ struct rec_drop_row {
 
 REC_DROP_ROW_FIELDS(WIRE_AT, rec_drop_row)
 WIRE_SIZE(rec_drop_row, 80)
+
+/*
+ * What had passed where a polling packet of a flow that sent packets again came by, on its way or that of its ACKs: by a
+ * switch, by the flow's source when it let the packet go and when it came back, and by its destination when it came in. Frames are
+ * all that MACs count, and counts begin with the run: what one end of a link sent and the other did not take in was lost on it.
+ */
+struct rec_passage {
+	struct rec_hdr hdr;
+	struct rec_tuple flow;
+	uint16_t in_port;      /* the polling packet came in there; REC_NO_PORT: it begins here */
+	uint16_t out_port;     /* it goes on by it; REC_NO_PORT: it ends here */
+	uint32_t waiting;      /* packets of the flow: in that port's queue; at its source, not yet acknowledged */
+	uint64_t in_frames;    /* came in at in_port before it, whole or damaged */
+	uint64_t sent_frames;  /* the other end of in_port's link had sent before it: a count that it brings along */
+	uint64_t flow_packets; /* of the flow, counted at out_port */
+	/* of the flow's QP, at its source */
+	uint32_t resent;   /* packets sent again */
+	uint32_t timeouts; /* after which that was */
+	/* and at its destination */
+	uint32_t duplicates;      /* packets that had come before */
+	uint32_t out_of_sequence; /* packets behind one that is missing */
+	uint32_t most_missing;    /* in a row, when the first behind them came */
+	uint32_t naks;            /* at either: of the PSN sequence, sent or received */
+};
+
+#define REC_PASSAGE_FIELDS(F, T)                                                                                           \
+	F(T, 24, flow, TUPLE)                                                                                              \
+	F(T, 40, in_port, PORT_OR_NONE)                                                                                    \
+	F(T, 42, out_port, PORT_OR_NONE)                                                                                   \
+	F(T, 44, waiting, ANY)                                                                                             \
+	F(T, 48, in_frames, COUNT)                                                                                         \
+	F(T, 56, sent_frames, COUNT)                                                                                       \
+	F(T, 64, flow_packets, COUNT)                                                                                      \
+	F(T, 72, resent, ANY)                                                                                              \
+	F(T, 76, timeouts, ANY)                                                                                            \
+	F(T, 80, duplicates, ANY)                                                                                          \
+	F(T, 84, out_of_sequence, ANY)                                                                                     \
+	F(T, 88, most_missing, ANY)                                                                                        \
+	F(T, 92, naks, ANY)
+#define REC_PASSAGE_KEY(K, T)
+
+REC_PASSAGE_FIELDS(WIRE_AT, rec_passage)
+WIRE_SIZE(rec_passage, 96)

@@ -30,6 +30,7 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_MATRIX_ROW] = offsetof(struct evidence, matrix_rows),
 	[REC_DROP_ROW] = offsetof(struct evidence, drops),
 	[REC_OVERTAKE_ROW] = offsetof(struct evidence, overtakes),
+	[REC_PASSAGE] = offsetof(struct evidence, passages),
 	[REC_GAP] = offsetof(struct evidence, gaps),
 };
 _Static_assert(offsetof(struct evidence, node_recs) != 0, "0 stands for no array");

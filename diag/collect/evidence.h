@@ -119,7 +119,7 @@ struct evidence {
 	/* as received; after evidence_finish() sorted, and rows deduplicated */
 	struct ev_vec node_recs, port_recs, schedule, depends, follows, routes, ecmps, step_recs;
 	struct ev_vec collectives; /* at last by (job, iteration, id) */
-	struct ev_vec triggers, notifies, polls, drops, gaps;
+	struct ev_vec triggers, notifies, polls, drops, passages, gaps;
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows, overtakes;
 	/*
 	 * struct rec_port_row by (node, port, time): every report of what a port was doing at that moment. The counters

@@ -146,10 +146,12 @@ link_receive(struct link *link, uint32_t parity)
 {
 	struct link_lane *lane = &link->lane[parity ^ 1];
 	const struct int_header *ints = link->lane_ints[parity ^ 1];
+	uint32_t came;
 
 	if (lane->npkts == 0 && lane->npauses == 0)
 		return;
 	link_reserve(link, lane);
+	came = link->ready_tail;
 	if (link->stretched && link->extra_ps == 0 && link->jitter_ps == 0 && link->ready_head == link->ready_tail &&
 	    link->pauses_head == link->pauses_tail)
 		link->stretched = false;
@@ -169,8 +171,20 @@ link_receive(struct link *link, uint32_t parity)
 			link_stretch_pause(link, pause);
 		link->pauses_tail++;
 	}
+	link->sent_frames += lane->npkts;
+	link->came_frames += link->ready_tail - came;
+	link->ready_filled = link->ready_tail;
 	lane->npkts = 0;
 	lane->npauses = 0;
+}
+
+struct link_passed
+link_passed(const struct link *link, const struct pkt *p)
+{
+	uint64_t behind = link->ready_filled - (uint64_t)(p - link->ready);
+
+	assert(p >= link->ready && p < link->ready + link->ready_filled);
+	return (struct link_passed){ link->sent_frames - behind, link->came_frames - behind };
 }
 
 uint32_t
@@ -239,10 +253,13 @@ link_set_down(struct link *link, bool down)
 		return;
 	link_in_flight(link, &link->down_packets, &link->down_bytes);
 	release_all(link);
-	link->ready_head = link->ready_tail = 0;
+	link->came_frames -= link->ready_tail - link->ready_head;
+	link->ready_head = link->ready_tail = link->ready_filled = 0;
 	link->pauses_head = link->pauses_tail = 0;
-	for (uint32_t lane = 0; lane < 2; lane++)
+	for (uint32_t lane = 0; lane < 2; lane++) {
+		link->sent_frames += link->lane[lane].npkts;
 		link->lane[lane].npkts = link->lane[lane].npauses = 0;
+	}
 }
 
 uint64_t

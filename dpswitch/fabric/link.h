@@ -62,6 +62,9 @@ struct link {
 	uint64_t injected_packets, injected_bytes; /* lost by fault */
 	uint64_t corrupted_packets;
 	uint64_t faulty_packets; /* crossed while a fault was on */
+	/* Counters of the MACs at both ends, as of the last window taken in; and how many frames stood in ready[] then. */
+	uint64_t sent_frames, came_frames;
+	uint32_t ready_filled;
 	/* sender */
 	struct int_header *lane_ints[2];   /* [lane_cap] beside the lanes' packets; NULL as ready_ints */
 	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
@@ -128,6 +131,17 @@ uint32_t link_arrivals(struct link *link, uint64_t end_ps, struct pkt **pkts);
 uint32_t link_pauses(const struct link *link, uint64_t end_ps, const struct pause_frame **pauses);
 /* Drops the first npkts and npauses from the ready queues; pointers to them die at the next link_receive(). */
 void link_consume(struct link *link, uint32_t npkts, uint32_t npauses);
+
+/* Frames that had left one end of a cable, and come in at the other, before a certain one. */
+struct link_passed {
+	uint64_t sent_frames, came_frames;
+};
+
+/*
+ * What a frame knows of those before it, of a cable that loses some: ITU-T Y.1731, 8.1. Receiver only.
+ * @param p  an arrival of this window
+ */
+struct link_passed link_passed(const struct link *link, const struct pkt *p);
 
 /* Cuts or mends the cable, between windows. What is in flight when it is cut is lost and counted. */
 void link_set_down(struct link *link, bool down);

@@ -191,6 +191,24 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 		poll_mark(port, poll, true);
 }
 
+/* Decisions use the state at the window's start, and so do counts: of what came before the polling packet, all is in them. */
+static void
+poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t egress)
+{
+	const struct switch_port *port = &sw->ports[egress];
+	const struct link_passed link = link_passed(sw->node.rx[in_port], poll);
+	struct rec_passage rec = {
+		.in_port = in_port, .out_port = egress, .in_frames = link.came_frames, .sent_frames = link.sent_frames
+	};
+	uint32_t slot = port->flows.slot_of_flow[poll->flow];
+
+	if (!(poll->flags & PKT_REVERSE) && slot != PORT_FLOWS_NONE) {
+		rec.waiting = port->flows.queued[slot];
+		rec.flow_packets = epochs_packets_of(&port->telem.epochs, poll->flow);
+	}
+	polled_passage(poll, sw->config->flows, &rec, &sw->node.records, poll->time_ps);
+}
+
 /* What came in damaged where the victim's packets come in: nobody else knows. */
 static void
 poll_damage(struct sw *sw, uint16_t in_port, const struct pkt *poll)
@@ -234,6 +252,8 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_eg
 	sw->node.count.consumed_bytes += poll->wire_bytes;
 	sw->polling.due = true;
 	poll_damage(sw, in_port, poll);
+	if (polled_asks_passage(poll) && victim_egress != SWITCH_EGRESS_DROP)
+		poll_passage(sw, in_port, poll, victim_egress);
 	if ((poll->arg & POLL_VICTIM) && victim_egress != SWITCH_EGRESS_DROP)
 		poll_egress(sw, poll, in_port, victim_egress, (uint8_t)poll->arg & POLL_BOTH);
 	if (!(poll->arg & POLL_PFC))

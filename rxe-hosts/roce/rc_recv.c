@@ -9,7 +9,7 @@
 static uint32_t note_congestion(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps);
 static uint32_t note_order(struct rc_recv *r, const struct pkt *p);
 static uint32_t duplicate(struct rc_recv *r, const struct roce_params *params, const struct pkt *p);
-static uint32_t out_of_sequence(struct rc_recv *r, const struct roce_params *params);
+static uint32_t out_of_sequence(struct rc_recv *r, const struct roce_params *params, uint32_t missing);
 static void withhold_naks(struct rc_recv *r);
 static uint32_t begin(struct rc_recv *r, const struct pkt *p, const struct rc_reth *reth);
 
@@ -30,7 +30,7 @@ in_order(struct rc_recv *r, const struct roce_params *params, const struct pkt *
 	if (ahead != 0 || r->repairing)
 		*reply |= note_order(r, p);
 	if (ahead != 0)
-		*reply |= ahead < 0 ? duplicate(r, params, p) : out_of_sequence(r, params);
+		*reply |= ahead < 0 ? duplicate(r, params, p) : out_of_sequence(r, params, (uint32_t)ahead);
 	return ahead == 0;
 }
 
@@ -122,13 +122,14 @@ duplicate(struct rc_recv *r, const struct roce_params *params, const struct pkt 
 
 /* IBTA 9.7.5.2.8: one NAK, then silence until the expected packet is here. */
 static uint32_t
-out_of_sequence(struct rc_recv *r, const struct roce_params *params)
+out_of_sequence(struct rc_recv *r, const struct roce_params *params, uint32_t missing)
 {
 	r->out_of_sequence++;
 	r->repairing = true;
 	if (r->gap)
 		return 0;
 	r->gap = true;
+	r->most_missing = missing > r->most_missing ? missing : r->most_missing;
 	if (!params->nak)
 		return 0;
 	r->naks++;

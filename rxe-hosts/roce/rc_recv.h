@@ -41,6 +41,7 @@ struct rc_recv {
 	uint32_t imm;
 	/* the rest */
 	uint64_t duplicates, out_of_sequence, stale, naks; /* packets; NAKs sent */
+	uint32_t most_missing;                             /* packets in a row, when the first behind them came */
 	struct recv_ring receives;
 };
 

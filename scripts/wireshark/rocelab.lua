@@ -54,6 +54,8 @@ local RECORDS = {
            "last_ps:ps-" },
   [38] = { "overtake_row", 72, "flow:tuple port:u16 acks:u16 epoch_first:u32 epoch_last:u32- reserved:u32 " ..
            "packets:u64+ bytes:u64+" },
+  [39] = { "passage", 96, "flow:tuple in_port:u16 out_port:u16 waiting:u32 in_frames:u64+ sent_frames:u64+ " ..
+           "flow_packets:u64+ resent:u32 timeouts:u32 duplicates:u32 out_of_sequence:u32 most_missing:u32 naks:u32" },
   [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64+ from_ps:ps to_ps:ps" },
   [49] = { "end", 160, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 " ..
            "offered_records:u64 sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 " ..

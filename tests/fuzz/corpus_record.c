@@ -122,6 +122,7 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	struct rec_matrix_row matrix_row = { .flow = flows[0], .other = other, .port = 1, .ahead = 2 };
 	struct rec_overtake_row overtake_row = { .flow = flows[0], .port = 1, .acks = 1, .packets = 2, .bytes = 168 };
 	struct rec_drop_row drop_row = { .last = flows[0], .port = 1, .reason = REC_DROP_TTL, .packets = 1 };
+	struct rec_passage passage = { .hdr.event = 1, .flow = flows[0], .out_port = 1, .in_frames = 7, .sent_frames = 9 };
 	struct rec_gap gap = { .kind = REC_FLOW_ROW, .dropped = 1, .dropped_bytes = sizeof(struct rec_flow_row) };
 	struct rec_end end = { .reason = REC_END_COMPLETE, .at_node = REC_NONE, .end_ps = 3000000 };
 
@@ -141,6 +142,7 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	append(s, &matrix_row, REC_MATRIX_ROW, sizeof(matrix_row), 2);
 	append(s, &drop_row, REC_DROP_ROW, sizeof(drop_row), 2);
 	append(s, &overtake_row, REC_OVERTAKE_ROW, sizeof(overtake_row), 2);
+	append(s, &passage, REC_PASSAGE, sizeof(passage), 2);
 	append(s, &gap, REC_GAP, sizeof(gap), REC_NONE);
 	for (uint32_t i = 0; i < 4; i++) {
 		struct rec_step step = { .step = i % 2 + 1,

@@ -42,6 +42,39 @@ poll_at(struct host *host, struct nic *nic, const struct telem_present *present)
 	return (struct telem_poll){ &nic->telem, &host->reporter, present, host->now_ps, nic->index };
 }
 
+/* What has passed of the flow, and on the cable that the packet came by. */
+static void
+tell_passage(struct host *host, const struct nic *nic, const struct pkt *poll, bool came)
+{
+	const struct flow_slot *slot = host_slot(host, poll->flow);
+	struct rec_passage rec = { .in_port = came ? nic->index : REC_NO_PORT,
+				   .out_port = came ? REC_NO_PORT : nic->index };
+
+	if (came) {
+		const struct link_passed link = link_passed(host->node.rx[nic->index], poll);
+
+		rec.in_frames = link.came_frames;
+		rec.sent_frames = link.sent_frames;
+	}
+	if (slot->src_node == host->node.id) {
+		const struct rc_send *rc = &host->send[slot->send].rc;
+
+		rec.waiting = rc->max - rc->una;
+		rec.flow_packets = host->has_telemetry ? epochs_packets_of(&nic->telem.epochs, poll->flow) : 0;
+		rec.resent = (uint32_t)rc->retransmits;
+		rec.timeouts = (uint32_t)rc->timeouts;
+		rec.naks = (uint32_t)rc->naks;
+	} else {
+		const struct rc_recv *rc = &host->recv[slot->recv].rc;
+
+		rec.duplicates = (uint32_t)rc->duplicates;
+		rec.out_of_sequence = (uint32_t)rc->out_of_sequence;
+		rec.most_missing = rc->most_missing;
+		rec.naks = (uint32_t)rc->naks;
+	}
+	polled_passage(poll, host->config.flows, &rec, &host->node.records, host->now_ps);
+}
+
 /* Reports what stands before the port, as the packet is about to leave by it. */
 static void
 leave(struct host *host, struct nic *nic, struct pkt *p)
@@ -61,6 +94,8 @@ void
 host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p)
 {
 	leave(host, nic, p);
+	if (polled_asks_passage(p))
+		tell_passage(host, nic, p, false);
 	host->node.count.detections++;
 }
 
@@ -101,6 +136,10 @@ host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 	uint32_t waiting;
 	struct pkt back;
 
+	if (polled_asks_passage(p)) {
+		nic_flush(host, nic);
+		tell_passage(host, nic, p, true);
+	}
 	if (telem_poll_asks(&nic->telem, p, &extent)) {
 		nic_flush(host, nic);
 		waiting = find_waiting(host, nic, &present);

@@ -180,6 +180,42 @@ test_poll_is_sent_back(void **state)
 	assert_true(rig_conserves(&rig));
 }
 
+/* Both ends of a flow that lost a packet tell of it: one sent it again, the other missed it. */
+static void
+test_both_ends_tell_of_what_was_lost(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+	struct datagram datagram = { .flow = flow, .id = 31, .arg = POLL_VICTIM | POLL_ACKS, .type = PKT_POLL };
+	const struct rec_passage *row;
+
+	rig.filter = rig_corrupts_second;
+	rig_start(&rig);
+	rig_send(&rig, flow, 10 * 1300, 1);
+	rig_run(&rig, 20 * PS_PER_US);
+	assert_int_equal(rig.hosts[0].dev->ops->post_datagram(rig.hosts[0].dev, &datagram), 0);
+	row = last_record(rig.hosts[0].node, REC_PASSAGE);
+	assert_non_null(row);
+	assert_int_equal(row->in_port, REC_NO_PORT);
+	assert_int_equal(row->waiting, 0);
+	assert_int_equal(row->resent, 9);
+	assert_int_equal(row->flow_packets, 10 + 9);
+	assert_int_equal(row->naks, 1);
+	assert_int_equal(row->timeouts, 0);
+	rig_run(&rig, 40 * PS_PER_US);
+	row = last_record(rig.hosts[1].node, REC_PASSAGE);
+	assert_non_null(row);
+	assert_int_equal(row->out_port, REC_NO_PORT);
+	assert_int_equal(row->in_frames, 10 + 9); /* damaged ones too */
+	assert_int_equal(row->sent_frames, row->in_frames);
+	assert_int_equal(row->out_of_sequence, 8);
+	assert_int_equal(row->most_missing, 1);
+	assert_int_equal(row->naks, 1);
+	assert_int_equal(row->duplicates, 0);
+	row = last_record(rig.hosts[0].node, REC_PASSAGE); /* it came back */
+	assert_int_equal(row->out_port, REC_NO_PORT);
+	assert_int_equal(row->sent_frames, row->in_frames);
+}
+
 /* Of the second host. */
 static void
 storm(uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
@@ -297,6 +333,7 @@ main(void)
 		T(poll_reports_the_victims_own_port_first),
 		T(poll_is_sent_back),
 		T(poll_is_answered_where_packets_were_dropped),
+		T(both_ends_tell_of_what_was_lost),
 		T(poll_from_a_paused_port_traces_pauses),
 		T(storm_pauses_until_its_one_resume),
 		T(queues_say_when_they_are_full),

@@ -19,6 +19,7 @@ test_a_second_gap_gets_a_second_nak(void **state)
 	assert_true(deliver(&p[2], 0) & RC_ACCEPTED);
 	assert_int_equal(deliver(&p[4], 0), RC_NAK);
 	assert_int_equal(r.naks, 2);
+	assert_int_equal(r.most_missing, 1);
 }
 
 static void

@@ -130,6 +130,9 @@ only_kept_epochs_are_remembered(void **state)
 	assert_int_equal(row->epoch_first, 3);
 	assert_int_equal(row->epoch_last, 4);
 	assert_int_equal(row->bytes, (1 << 4) + (1 << 5));
+	enqueue(&t, 0, 1, 1, 0, false);
+	assert_int_equal(epochs_packets_of(&t, 0), 6); /* how many there were is not forgotten, but when */
+	assert_int_equal(epochs_packets_of(&t, 1), 0);
 	for (uint64_t e = 6; e <= 8; e++)
 		assert_true(epochs_roll(&t, e * PS_PER_MS, &digest));
 	assert_false(epochs_was_fed(&t, 1));
