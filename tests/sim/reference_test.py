@@ -54,12 +54,24 @@ def page(run):
     digest = hashlib.sha256("\n".join(sorted(times)).encode()).hexdigest()[:16]
     check(f"1 ns rounding: seed {run.run['seed']}, step times {digest};" in text, f"docs/reference-case.md: digest {digest}",
           "scripts/reference-table prints it anew")
+    short, long = (next(c for c in run.verdict["contributors"] if c["flow"] == flow) for flow in (SHORT, LONG))
+    scores = {"BF1, of the collective": short["score"], "BF2, of the collective": long["score"],
+              "BF2 of F18": finding(run, "flow-contention", "3:2", LONG)["score"]}
+    scores |= {f"BF2 of F17, step {c['step']}": c["score"] for c in long["per_critical_flow"] if c["flow"].startswith("17->18")}
+    told = {row[1].strip(): row[4].strip() for row in (line.split("|") for line in text.splitlines()) if len(row) == 7}
+    check(len(scores) == 5, "F17 is rated in two steps", scores)
+    for name, score in scores.items():
+        check(told.get(name) == f"{score:.0f}", f"docs/reference-case.md: {name}", (told.get(name), score))
 
 
 def finding(run, kind, root, flow):
     matches = [f for f in run.findings(kind) if f["root"] == root and flow in f["flows"]]
     check(matches, f"{kind} at {root} by {flow}", [(f["type"], f["root"], f["flows"]) for f in run.findings()])
     return max(matches, key=lambda f: f["score"])
+
+
+def steps_of(found):
+    return [s["step"] for part in found["iterations"] for s in part["steps"]]
 
 
 def verdict(run):
@@ -75,13 +87,13 @@ def verdict(run):
     check(run.verdict["findings"][0]["root"] == "6:2", "6:2 comes first", run.verdict["findings"][0])
 
     weak = finding(run, "flow-contention", "6:2", SHORT)
-    check({s["step"] for s in weak["steps"]} == {1}, "15->18 at 6:2 in step 1 alone", weak)
+    check(set(steps_of(weak)) == {1}, "15->18 at 6:2 in step 1 alone", weak)
     check(weak["score"] < worst["score"] / 3, "its score is far below that of 13->19", (weak["score"], worst["score"]))
 
     nic = finding(run, "flow-contention", "15:1", SHORT)
-    check(1 in [s["step"] for s in nic["steps"]] and "15->16/10000>10000" in nic["victims"], "15->16 shares its NIC in step 1", nic)
+    check(1 in steps_of(nic) and "15->16/10000>10000" in nic["victims"], "15->16 shares its NIC in step 1", nic)
     nic = finding(run, "flow-contention", "13:1", LONG)
-    check(2 in [s["step"] for s in nic["steps"]] and "13->14/10000>10000" in nic["victims"], "13->14 shares its NIC in step 2", nic)
+    check(2 in steps_of(nic) and "13->14/10000>10000" in nic["victims"], "13->14 shares its NIC in step 2", nic)
 
     scores = {c["flow"]: c["score"] for c in run.verdict["contributors"]}
     check(max(scores, key=scores.get) == LONG, "13->19 is the top contributor", scores)
