@@ -14,4 +14,5 @@ finding_fini(struct finding *finding)
 	for (uint32_t i = 0; i < finding->nparts; i++)
 		free(finding->parts[i].flow_ps);
 	free(finding->parts);
+	free(finding->claims);
 }

@@ -64,6 +64,13 @@ struct finding_part {
 	double *flow_ps; /* [nflows] of the finding */
 };
 
+/* Of a step's lost time, what a finding explains: by one of its culprits, or as a whole. What several explain is disjoint. */
+struct finding_claim {
+	uint32_t step; /* index into run.steps */
+	uint32_t flow; /* index into run.flows, RUN_NONE: of no culprit */
+	double ps;
+};
+
 struct finding {
 	const struct finding_type *type;
 	uint32_t key;       /* of one type and root: what else tells causes apart */
@@ -74,7 +81,7 @@ struct finding {
 	uint32_t *ports;     /* ports involved: from the first victim's to the root, then those of further victims */
 	uint32_t nports;
 	uint32_t *flows; /* culprits, worst first */
-	double *flow_ps; /* [nflows] what each explains on the critical path */
+	double *flow_ps; /* [nflows] what of critical_ps is each one's */
 	uint32_t nflows;
 	uint32_t *victims; /* flows of the collective */
 	uint32_t nvictims;
@@ -86,13 +93,12 @@ struct finding {
 	uint32_t nparts;
 	uint64_t start_ps, end_ps;
 	double score; /* packet-waits caused to the victims */
-	/*
-	 * Of the time that these steps lost, an estimate. What several findings explain is disjoint: of each step at most what
-	 * it lost.
-	 */
-	double explained_ps;
-	double critical_ps; /* of it, on the critical path; sorts the list, largest first, then the score does */
-	bool costless;      /* that is too little to tell: no root cause, though it was there */
+	struct finding_claim *claims;
+	uint32_t nclaims;
+	double explained_ps; /* of the time that these steps lost, an estimate: the sum of its claims */
+	double critical_ps;  /* of its job's time: sorts the list, largest first, then the score does */
+	double regained_ps;  /* so much less the job would take without it alone, or without its culprits, one by one */
+	bool costless;       /* that is too little to tell: no root cause, though it was there */
 	struct finding_evidence evidence;
 };
 

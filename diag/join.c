@@ -124,6 +124,7 @@ take(struct finding *into, const struct finding *from)
 	into->score += from->score;
 	into->explained_ps += from->explained_ps;
 	into->critical_ps += from->critical_ps;
+	into->regained_ps += from->regained_ps;
 	into->costless &= from->costless;
 	return 0;
 }
@@ -190,7 +191,7 @@ join_group(const struct joining *j, const uint32_t *group, uint32_t count)
 	}
 	if (count > 1)
 		sort_flows(&all);
-	all.costless &= all.critical_ps <= 0 || all.critical_ps < (double)rtt_ps || count == 1;
+	all.costless &= all.regained_ps <= 0 || all.regained_ps < (double)rtt_ps || count == 1;
 	for (uint32_t i = 0; i < count && rc == 0; i++)
 		rc = fill_part(&parts[i], &all, &j->findings[group[i]]);
 	all.type = into->type;

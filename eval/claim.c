@@ -7,7 +7,7 @@
 
 /* Adds to the suspects that fit, evenly. @return whether any does */
 static bool
-share(struct claims *claims, const struct suspects *suspects, const bool *fits, double ns)
+share(struct claims *claims, const struct suspects *suspects, const bool *fits, bool costly, double ns)
 {
 	size_t count = 0;
 
@@ -17,9 +17,15 @@ share(struct claims *claims, const struct suspects *suspects, const bool *fits, 
 		if (!fits[s])
 			continue;
 		claims->ns[s] += ns / (double)count;
-		claims->named[s] |= ns > 0;
+		claims->named[s] |= costly && ns > 0;
 	}
 	return count != 0;
+}
+
+static bool
+is_costly(const json_t *finding)
+{
+	return !json_is_true(json_object_get(finding, "without_effect"));
 }
 
 /* A finding that names flows: each has its part. @param iteration  of the job */
@@ -27,6 +33,7 @@ static void
 claim_flows(struct claims *claims, const struct suspects *suspects, const json_t *finding, const json_t *iteration)
 {
 	const json_t *parts = json_object_get(iteration, "flows_explained_ns"), *flow;
+	bool costly = is_costly(finding);
 	size_t i;
 
 	json_array_foreach(json_object_get(finding, "flows"), i, flow)
@@ -36,7 +43,7 @@ claim_flows(struct claims *claims, const struct suspects *suspects, const json_t
 
 		for (size_t s = 0; s < suspects->count; s++)
 			fits[s] = truth_lists(suspects->at[s].flows, json_string_value(flow));
-		if (!share(claims, suspects, fits, part_ns))
+		if (!share(claims, suspects, fits, costly, part_ns))
 			claims->others_ns += part_ns;
 	}
 }
@@ -52,7 +59,7 @@ claim_place(struct claims *claims, const struct suspects *suspects, const json_t
 	for (size_t s = 0; s < suspects->count; s++)
 		fits[s] = truth_lists(suspects->at[s].ports, root) || truth_lists(suspects->at[s].nodes, root) ||
 			  truth_lists(delayed ? suspects->at[s].late : suspects->at[s].losing, root);
-	if (!share(claims, suspects, fits, explained_ns))
+	if (!share(claims, suspects, fits, is_costly(finding), explained_ns))
 		claims->others_ns += explained_ns;
 }
 

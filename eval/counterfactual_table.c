@@ -39,15 +39,19 @@ add(struct sums *sums, const struct counterfactual_score *score)
 }
 
 /* Of one case: what its reruns and its verdict say. */
-static int
-score_case(const struct counterfactual *study, size_t at, struct counterfactual_score *score, struct err *err)
-{
-	const struct rerun_case *c = &study->reruns[at];
+struct told {
 	struct rerun_truth truth;
 	struct claims claims;
+	struct counterfactual_score score;
+};
+
+static int
+read_case(const struct counterfactual *study, size_t at, struct told *told, struct err *err)
+{
+	const struct rerun_case *c = &study->reruns[at];
 	char path[PATH_MAX];
 	json_t *verdict;
-	int ret = rerun_truth(study->store, c, &truth, err);
+	int ret = rerun_truth(study->store, c, &told->truth, err);
 
 	if (ret < 0)
 		return ret;
@@ -55,9 +59,9 @@ score_case(const struct counterfactual *study, size_t at, struct counterfactual_
 	verdict = json_load_file(path, 0, NULL);
 	if (verdict == NULL)
 		return err_set(err, -ENODATA, "%s cannot be read; the same command makes it", path);
-	claims_read(verdict, &c->suspects, c->job, &claims);
+	claims_read(verdict, &c->suspects, c->job, &told->claims);
 	json_decref(verdict);
-	counterfactual_score(c, &truth, &claims, score);
+	counterfactual_score(c, &told->truth, &told->claims, &told->score);
 	return 0;
 }
 
@@ -69,13 +73,13 @@ sum_up(const struct counterfactual *study, const char *fabric, struct sums *sums
 
 	*sums = (struct sums){ 0 };
 	for (size_t i = 0; ret == 0 && i < study->nmade; i++) {
-		struct counterfactual_score score;
+		struct told told;
 
 		if (fabric != NULL && strcmp(study->made[i].fabric, fabric) != 0)
 			continue;
-		ret = score_case(study, i, &score, err);
+		ret = read_case(study, i, &told, err);
 		if (ret == 0)
-			add(sums, &score);
+			add(sums, &told.score);
 	}
 	return ret;
 }
@@ -114,14 +118,16 @@ print_wrong(const struct counterfactual *study, FILE *to, struct err *err)
 	int ret = 0;
 
 	for (size_t i = 0; ret == 0 && i < study->nmade; i++) {
-		struct counterfactual_score score;
+		const struct counterfactual_score *score;
+		struct told told;
 
-		ret = score_case(study, i, &score, err);
-		if (ret == 0 && ((score.has_cost && !score.first) || score.named_innocents != 0))
+		ret = read_case(study, i, &told, err);
+		score = &told.score;
+		if (ret == 0 && ((score->has_cost && !score->first) || score->named_innocents != 0))
 			fprintf(to, "%s: rocelab blame %s\n",
-				!score.has_cost || score.first ? "an innocent is named"
-				: score.named_innocents != 0   ? "first blame is wrong, an innocent is named"
-							       : "first blame is wrong",
+				!score->has_cost || score->first ? "an innocent is named"
+				: score->named_innocents != 0    ? "first blame is wrong, an innocent is named"
+								 : "first blame is wrong",
 				study->made[i].scenario);
 	}
 	return ret;
@@ -164,6 +170,36 @@ sums_json(const char *name, const struct sums *sums)
 			 (int)sums->innocents, "named_innocents", (int)sums->named_innocents);
 }
 
+/* What each suspect of a case cost, and what was claimed for it; times in ns. */
+static json_t *
+suspects_json(const struct suspects *suspects, const struct told *told)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < suspects->count; i++) {
+		const struct rerun_cost *cost = &told->truth.costs[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f, s:b, s:b}", "name", suspects->at[i].name,
+						      "claimed_ns", told->claims.ns[i], "shapley_ns", cost->shapley_ns,
+						      "regained_ns", cost->regained_ns, "has_effect", cost->has_effect,
+						      "named", told->claims.named[i]));
+	}
+	return list;
+}
+
+static json_t *
+case_json(const struct counterfactual *study, size_t at, const struct told *told)
+{
+	const struct counterfactual_score *score = &told->score;
+
+	return json_pack("{s:s, s:f, s:f, s:b, s:b, s:b, s:f, s:f, s:f, s:i, s:i, s:o}", "scenario",
+			 study->made[at].scenario, "time_ns", told->truth.base_ns, "without_all_ns", told->truth.all_ns,
+			 "has_cost", score->has_cost, "first", score->first, "first_alone", score->first_alone, "tau",
+			 score->tau, "tau_alone", score->tau_alone, "share_error", score->error, "innocents",
+			 (int)score->innocents, "named_innocents", (int)score->named_innocents, "suspects",
+			 suspects_json(&study->reruns[at].suspects, told));
+}
+
 int
 counterfactual_print_json(const struct counterfactual *study, FILE *to, struct err *err)
 {
@@ -177,17 +213,11 @@ counterfactual_print_json(const struct counterfactual *study, FILE *to, struct e
 			json_array_append_new(fabrics, sums_json(fabric->name, &sums));
 	}
 	for (size_t i = 0; ret == 0 && i < study->nmade; i++) {
-		struct counterfactual_score score;
+		struct told told;
 
-		ret = score_case(study, i, &score, err);
+		ret = read_case(study, i, &told, err);
 		if (ret == 0)
-			json_array_append_new(cases,
-					      json_pack("{s:s, s:b, s:b, s:b, s:f, s:f, s:f, s:i, s:i, s:i}", "scenario",
-							study->made[i].scenario, "has_cost", score.has_cost, "first",
-							score.first, "first_alone", score.first_alone, "tau", score.tau,
-							"tau_alone", score.tau_alone, "share_error", score.error,
-							"suspects", (int)score.suspects, "innocents", (int)score.innocents,
-							"named_innocents", (int)score.named_innocents));
+			json_array_append_new(cases, case_json(study, i, &told));
 	}
 	if (ret == 0)
 		ret = sum_up(study, NULL, &sums, err);

@@ -120,7 +120,7 @@ write_costless(const struct text *text, uint32_t costly)
 	const struct verdict *v = text->facts.v;
 	char sentence[FACTS_TEXT];
 
-	text_title(text, "Seen as well, without effect on the time");
+	text_title(text, "Seen as well; leaving any one of these out alone would regain nothing");
 	for (uint32_t i = costly; i < v->nfindings && i < costly + TEXT_MAX_FINDINGS; i++) {
 		fprintf(text->to, "  %u. ", i + 1);
 		wrap(text, facts_finding(v, &v->findings[i], sentence, sizeof(sentence)), 5);
@@ -135,7 +135,7 @@ write_findings(const struct text *text)
 	uint32_t costly = facts_costly(text->facts.v);
 
 	if (costly != 0)
-		text_title(text, "Root causes, by the time that they cost on the critical path");
+		text_title(text, "Root causes, by the time that they cost");
 	for (uint32_t i = 0; i < costly && i < TEXT_MAX_FINDINGS; i++)
 		write_finding(text, i);
 	if (costly > TEXT_MAX_FINDINGS)

@@ -2,6 +2,7 @@
 #include "diag/run/late.h"
 
 #include "common/minmax.h"
+#include "diag/run/before.h"
 
 static void fill_collective(struct run *run, uint32_t index);
 
@@ -66,28 +67,10 @@ met_ps(const struct run *run, const struct run_step *step)
 	return ready_ps;
 }
 
-/* The collectives that the ranks of this one do before: those that it follows, else the job's iteration before. */
-struct befores {
-	const uint32_t *list; /* NULL: consecutive, from first */
-	uint32_t first, count;
-};
-
-static struct befores
-befores_of(const struct run *run, const struct run_collective *c)
-{
-	const struct run_iteration *in = &run->iterations[c->in], *before = in - 1;
-
-	if (c->nafter != 0)
-		return (struct befores){ .list = &run->after[c->first_after], .count = c->nafter };
-	if (c->in == 0 || before->job != in->job || before->iteration + 1 != in->iteration)
-		return (struct befores){ .count = 0 };
-	return (struct befores){ .first = before->first_collective, .count = before->ncollectives };
-}
-
 static const struct run_collective *
 before_at(const struct run *run, const struct befores *befores, uint32_t i)
 {
-	return &run->collectives[befores->list != NULL ? befores->list[i] : befores->first + i];
+	return &run->collectives[run_before(befores, i)];
 }
 
 void
@@ -124,19 +107,6 @@ static bool
 is_first(const struct run_step *step)
 {
 	return step->started && step->ndeps == 0;
-}
-
-/* Does a step wait for one of its own rank in the collective, which has begun then? */
-static bool
-follows_own(const struct run *run, const struct run_step *step)
-{
-	for (uint32_t d = step->first_dep; d < step->first_dep + step->ndeps; d++) {
-		const struct run_step *on = &run->steps[run->depends[d]];
-
-		if (on->collective == step->collective && on->rank == step->rank)
-			return true;
-	}
-	return false;
 }
 
 static uint64_t
@@ -200,7 +170,7 @@ static void
 fill_collective(struct run *run, uint32_t index)
 {
 	const struct run_collective *c = &run->collectives[index];
-	struct befores befores = befores_of(run, c);
+	struct befores befores = run_befores(run, c);
 	struct gap gap = gap_of(run, &befores, index);
 
 	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
@@ -211,7 +181,7 @@ fill_collective(struct run *run, uint32_t index)
 			continue;
 		ready.told_ps = met_ps(run, step);
 		ready.latest_ps = min_u64(ready.told_ps, awaited_ps(run, step));
-		if (befores.count != 0 && !follows_own(run, step) && ready.told_ps != RUN_UNKNOWN)
+		if (befores.count != 0 && !run_follows_own(run, step) && ready.told_ps != RUN_UNKNOWN)
 			ready = begins(run, &befores, index, step, &gap, ready);
 		note_late(step, run->config.jitter_ps, ready);
 	}

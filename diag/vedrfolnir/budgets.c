@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who is one cause: a flow that none of the job's own is, wherever it was in the way; a finding's type and root, over all
+ * collectives and iterations; and all that nobody explains.
+ */
 #include "diag/vedrfolnir/budgets.h"
 
 #include <errno.h>
@@ -7,6 +11,187 @@
 #include <string.h>
 
 #include "diag/run/fill.h"
+#include "diag/vedrfolnir/rating/replay.h"
+
+struct sharing {
+	const struct run *run;
+	struct section *section;
+	uint32_t *alike;  /* [nfindings] the first finding of the same type and root */
+	uint32_t *job_of; /* [nflows] whose flow it is, RUN_NONE: no job's */
+	double *left_ps;  /* [nsteps] lost, and not explained */
+	struct replay_claim *claims;
+	uint32_t nclaims;
+};
+
+static bool
+is_host(const struct finding *finding)
+{
+	return (finding->type->traits & FINDING_OF_HOST) != 0;
+}
+
+static uint32_t
+job_of(const struct run *run, uint32_t collective)
+{
+	return run->iterations[run->collectives[collective].in].job;
+}
+
+/* ---- claims ---- */
+
+static int
+cmp_cause(const struct finding *a, const struct finding *b)
+{
+	int by_type = strcmp(a->type->key, b->type->key), by_root = strcmp(a->root, b->root);
+
+	return by_type != 0 ? by_type : by_root != 0 ? by_root : a->key < b->key ? -1 : a->key > b->key;
+}
+
+static int
+cmp_root(const void *pa, const void *pb, void *of)
+{
+	const struct finding *findings = of;
+	uint32_t i = *(const uint32_t *)pa, j = *(const uint32_t *)pb;
+	const struct finding *a = &findings[i], *b = &findings[j];
+	int by = cmp_cause(a, b);
+
+	return by != 0 ? by : i < j ? -1 : i > j;
+}
+
+static int
+find_alike(struct sharing *s, struct err *err)
+{
+	const struct finding *findings = s->section->findings;
+	uint32_t *order = run_alloc(s->section->nfindings, sizeof(*order), err), first = 0;
+
+	if (order == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->section->nfindings; i++)
+		order[i] = i;
+	if (s->section->nfindings > 1)
+		qsort_r(order, s->section->nfindings, sizeof(*order), cmp_root, s->section->findings);
+	for (uint32_t i = 0; i < s->section->nfindings; i++) {
+		const struct finding *a = &findings[order[first]], *b = &findings[order[i]];
+
+		if (cmp_cause(a, b) != 0)
+			first = i;
+		s->alike[order[i]] = order[first];
+	}
+	free(order);
+	return 0;
+}
+
+static void
+put_finding(struct sharing *s, uint32_t index)
+{
+	const struct finding *finding = &s->section->findings[index];
+
+	for (uint32_t i = 0; i < finding->nclaims; i++) {
+		const struct finding_claim *claim = &finding->claims[i];
+		bool other = claim->flow != RUN_NONE && s->job_of[claim->flow] != job_of(s->run, finding->collective);
+		double ps = fmin(claim->ps, s->left_ps[claim->step]);
+
+		s->left_ps[claim->step] -= ps;
+		s->claims[s->nclaims++] =
+			(struct replay_claim){ .step = claim->step,
+					       .player = other ? claim->flow : s->run->nflows + s->alike[index],
+					       .ps = ps,
+					       .owner = index,
+					       .part = claim->flow,
+					       .host = is_host(finding) };
+	}
+}
+
+static void
+put_unexplained(struct sharing *s)
+{
+	for (uint32_t i = 0; i < s->run->nsteps; i++)
+		if (s->left_ps[i] > 0)
+			s->claims[s->nclaims++] = (struct replay_claim){ .step = i,
+									 .player = s->run->nflows + s->section->nfindings,
+									 .ps = s->left_ps[i],
+									 .owner = RUN_NONE };
+}
+
+static int
+make_claims(struct sharing *s, struct err *err)
+{
+	size_t count = s->run->nsteps;
+
+	for (uint32_t i = 0; i < s->section->nfindings; i++)
+		count += s->section->findings[i].nclaims;
+	s->claims = run_alloc(count, sizeof(*s->claims), err);
+	s->alike = run_alloc(s->section->nfindings, sizeof(*s->alike), err);
+	s->job_of = run_alloc(s->run->nflows, sizeof(*s->job_of), err);
+	s->left_ps = run_alloc(s->run->nsteps, sizeof(*s->left_ps), err);
+	if (s->claims == NULL || s->alike == NULL || s->job_of == NULL || s->left_ps == NULL || find_alike(s, err) != 0)
+		return -ENOMEM;
+	for (uint32_t f = 0; f < s->run->nflows; f++)
+		s->job_of[f] = RUN_NONE;
+	for (uint32_t i = 0; i < s->run->nsteps; i++) {
+		if (s->run->steps[i].flow != RUN_NONE)
+			s->job_of[s->run->steps[i].flow] = job_of(s->run, s->run->steps[i].collective);
+		s->left_ps[i] = run_lost_ps(&s->run->steps[i]);
+	}
+	for (uint32_t i = 0; i < s->section->nfindings; i++)
+		put_finding(s, i);
+	put_unexplained(s);
+	return 0;
+}
+
+/* ---- their shares of jobs' times ---- */
+
+/* Steps are sorted by job. */
+static int
+cmp_step(const void *pa, const void *pb)
+{
+	const struct replay_claim *a = pa, *b = pb;
+
+	return a->step < b->step ? -1 : a->step > b->step;
+}
+
+static int
+share(struct sharing *s, struct err *err)
+{
+	struct vedrfolnir *own = s->section->own;
+	double hosts_ps = 0;
+	int ret = 0;
+
+	if (s->nclaims > 1)
+		qsort(s->claims, s->nclaims, sizeof(*s->claims), cmp_step);
+	for (uint32_t i = 0, end = 0; i < s->nclaims && ret == 0; i = end) {
+		uint32_t job = job_of(s->run, s->run->steps[s->claims[i].step].collective);
+
+		while (end < s->nclaims && job_of(s->run, s->run->steps[s->claims[end].step].collective) == job)
+			end++;
+		ret = replay_share(s->run, job, s->claims + i, end - i, s->run->nflows + s->section->nfindings + 1,
+				   &hosts_ps, err);
+		for (uint32_t c = i; c < end; c++)
+			own->budgets[s->run->steps[s->claims[c].step].collective].hosts_ps = hosts_ps;
+	}
+	return ret;
+}
+
+/* What a claim comes to, to its finding and its collective. */
+static void
+take(const struct sharing *s, const struct replay_claim *claim)
+{
+	struct vedrfolnir *own = s->section->own;
+	struct time_budget *budget = &own->budgets[s->run->steps[claim->step].collective];
+	struct finding *finding = claim->owner != RUN_NONE ? &s->section->findings[claim->owner] : NULL;
+
+	budget->lost_ps += claim->share_ps;
+	if (finding == NULL) {
+		budget->hidden_ps += claim->regained_ps;
+		return;
+	}
+	budget->explained_ps += claim->share_ps;
+	finding->critical_ps += claim->share_ps;
+	finding->regained_ps += claim->regained_ps;
+	for (uint32_t f = 0; f < finding->nflows && claim->part != RUN_NONE; f++)
+		if (finding->flows[f] == claim->part)
+			finding->flow_ps[f] += claim->share_ps;
+}
+
+/* ---- what has an effect ---- */
 
 /* @param base_rtt_ps  the longest of the collective's steps */
 static double
@@ -18,67 +203,76 @@ least_ps(const struct run *run, const struct run_collective *collective, double 
 	return fmin(BUDGETS_LEAST_SHARE * took_ps, base_rtt_ps);
 }
 
+/* What some findings of a collective's came to, and so what decides about each of them. */
+struct judged {
+	bool any_alone, host_alone; /* one regains something alone; a host does */
+};
+
 /*
- * Hosts that are late wait for each other: one step after the other its chain may wait for any of them, and none would be
- * missed. What they cost together decides.
+ * Where none regains anything alone, since each hides what another costs, it is all of them that do; unless it is what
+ * nobody explains. So it is with hosts that are late: one step after the other a chain may wait for any of them.
  */
-static bool
-is_host(const struct finding *finding)
+static double
+effect_ps(const struct finding *finding, const struct time_budget *budget, const struct judged *judged)
 {
-	return (finding->type->traits & FINDING_OF_HOST) != 0;
+	if (is_host(finding) && !judged->host_alone && budget->hosts_ps >= budget->least_ps)
+		return finding->critical_ps > 0 ? budget->hosts_ps : 0;
+	return judged->any_alone ? finding->regained_ps : finding->critical_ps;
 }
 
-/* Those without effect go behind the others; each keep their order. @return 0 or -ENOMEM */
-static int
-put_costless_last(struct section *section, struct err *err)
+/* @param judged  [ncollectives] zeroed */
+static void
+judge(const struct run *run, struct section *section, struct judged *judged)
 {
-	struct finding *costless = run_alloc(section->nfindings, sizeof(*costless), err);
-	uint32_t kept = 0, last = 0;
+	struct vedrfolnir *own = section->own;
 
-	if (costless == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < section->nfindings; i++) {
-		if (section->findings[i].costless)
-			costless[last++] = section->findings[i];
-		else
-			section->findings[kept++] = section->findings[i];
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		struct time_budget *budget = &own->budgets[run->steps[i].collective];
+
+		budget->least_ps = fmax(budget->least_ps, (double)run->steps[i].base_rtt_ps);
 	}
-	memcpy(section->findings + kept, costless, last * sizeof(*costless));
-	free(costless);
-	return 0;
+	for (uint32_t i = 0; i < run->ncollectives; i++) {
+		own->budgets[i].least_ps = least_ps(run, &run->collectives[i], own->budgets[i].least_ps);
+		judged[i].any_alone = own->budgets[i].hidden_ps > own->budgets[i].least_ps;
+	}
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		const struct finding *finding = &section->findings[i];
+		double least_ps = own->budgets[finding->collective].least_ps;
+		bool alone = finding->regained_ps > 0 && finding->regained_ps >= least_ps;
+
+		judged[finding->collective].any_alone |= alone;
+		judged[finding->collective].host_alone |= alone && is_host(finding);
+	}
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		struct finding *finding = &section->findings[i];
+		const struct time_budget *budget = &own->budgets[finding->collective];
+		double ps = effect_ps(finding, budget, &judged[finding->collective]);
+
+		finding->costless = ps <= 0 || ps < budget->least_ps;
+	}
 }
 
 int
 budgets_sum_up(const struct run *run, struct section *section, struct err *err)
 {
 	struct vedrfolnir *own = section->own;
+	struct sharing s = { .run = run, .section = section };
+	struct judged *judged = run_alloc(run->ncollectives, sizeof(*judged), err);
+	int ret = -ENOMEM;
 
 	own->budgets = run_alloc(run->ncollectives, sizeof(*own->budgets), err);
-	if (own->budgets == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < run->nsteps; i++) {
-		struct time_budget *budget = &own->budgets[run->steps[i].collective];
-
-		budget->least_ps = fmax(budget->least_ps, (double)run->steps[i].base_rtt_ps);
-		if (own->steps[i].critical)
-			budget->lost_ps += run_lost_ps(&run->steps[i]);
-	}
-	for (uint32_t i = 0; i < run->ncollectives; i++)
-		own->budgets[i].least_ps = least_ps(run, &run->collectives[i], own->budgets[i].least_ps);
-	for (uint32_t i = 0; i < section->nfindings; i++) {
-		const struct finding *finding = &section->findings[i];
-		struct time_budget *budget = &own->budgets[finding->collective];
-
-		budget->explained_ps += finding->critical_ps;
-		if (is_host(finding))
-			budget->hosts_ps += finding->critical_ps;
-	}
-	for (uint32_t i = 0; i < section->nfindings; i++) {
-		struct finding *finding = &section->findings[i];
-		const struct time_budget *budget = &own->budgets[finding->collective];
-		double ps = is_host(finding) ? budget->hosts_ps : finding->critical_ps;
-
-		finding->costless = finding->critical_ps <= 0 || ps < budget->least_ps;
-	}
-	return section->nfindings != 0 ? put_costless_last(section, err) : 0;
+	if (own->budgets != NULL && judged != NULL)
+		ret = make_claims(&s, err);
+	if (ret == 0)
+		ret = share(&s, err);
+	for (uint32_t i = 0; ret == 0 && i < s.nclaims; i++)
+		take(&s, &s.claims[i]);
+	free(s.claims);
+	free(s.alike);
+	free(s.job_of);
+	free(s.left_ps);
+	if (ret == 0)
+		judge(run, section, judged);
+	free(judged);
+	return ret;
 }

@@ -122,11 +122,12 @@ struct vedrfolnir_step {
 	uint32_t graph; /* its provenance graph, or RUN_NONE */
 };
 
-/* Of a collective's steps on the critical path (of flows: all slow ones): what they lost, and what findings explain of it. */
+/* What a collective lost of its job's time (of flows: what all lost), and what findings explain of it. */
 struct time_budget {
 	double lost_ps, explained_ps;
-	double hosts_ps; /* of it, by late hosts */
-	double least_ps; /* what explains less than that is without effect */
+	double hidden_ps; /* without what nobody explains alone it would have lost so much less */
+	double hosts_ps;  /* without the lateness of all hosts the job would take so much less */
+	double least_ps;  /* what explains less than that is without effect */
 };
 
 /* What nobody explains. */

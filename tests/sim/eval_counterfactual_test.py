@@ -22,12 +22,14 @@ with sqlite3.connect(out / "eval.sqlite") as db:
     runs = dict(db.execute("SELECT idx, count(*) FROM reruns WHERE job = 0 GROUP BY idx"))
     times = dict(((idx, without), ns) for idx, without, ns in
                  db.execute("SELECT idx, without, time_ns FROM reruns WHERE job = 0"))
-check(all(runs[i] == 2 ** case["suspects"] for i, case in enumerate(result["cases"])), "every set of causes was left out", runs)
+check(all(runs[i] == 2 ** len(case["suspects"]) for i, case in enumerate(result["cases"])), "every set of causes was left out", runs)
 for i, case in enumerate(result["cases"]):
     blame = json.loads(command(ROCELAB, "blame", case["scenario"], "--out", scratch() / "blame", "--json").stdout)
     check(blame["took_ns"] == times[i, 0] and
           all(row["without_ns"] == times[i, 1 << s] for s, row in enumerate(blame["suspects"])),
           f"case {i}: rocelab blame says the same", blame)
+    check(all((row["name"], row["regained_ns"], row["has_effect"]) == (of["name"], of["regained_ns"], of["has_effect"])
+              for row, of in zip(case["suspects"], blame["suspects"])), f"case {i}: of each suspect too")
     check(case["innocents"] == sum(not row["has_effect"] for row in blame["suspects"]), f"case {i}: of innocents too")
 check(all(0 <= case["share_error"] <= 1 and -1 <= case["tau"] <= 1 for case in result["cases"]), "measures are measures")
 before = (out / "5" / "000" / "run-0" / "verdict.json").stat().st_mtime_ns

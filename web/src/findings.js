@@ -21,8 +21,8 @@ function finding(model, f) {
          el("span", {class: "numbers"}, when(model, f), el("span", null, `${t.bare(f.start_ns)} to ${t.of(f.end_ns)}`),
             el("span", null,
                !f.without_effect ? `cost ${f.cost}` :
-                   f.everywhere_ns > 0 ? `without effect on the time; ${t.of(f.everywhere_ns)} beside the critical path` :
-                                         "without effect on the time"),
+                   f.everywhere_ns > 0 ? `alone it would regain nothing; ${t.of(f.everywhere_ns)} of its steps' time` :
+                                         "alone it would regain nothing"),
             el("span", null, `score ${score(f.score)}`)),
          f.parts !== "" && el("span", {class: "parts"}, ...phrases(f.parts)));
   return el("li", null, stands(button, "finding", f.index));
@@ -42,8 +42,8 @@ export function drawFindings(root, store) {
   if (model.findings.length === 0)
     return;
   section(
-      root, "findings", "Root causes", ...(list("By the time that they cost on the critical path", costly) || []),
-      ...(list("Seen as well, without effect on the time", others) || []),
+      root, "findings", "Root causes", ...(list("By the time that they cost", costly) || []),
+      ...(list("Seen as well; leaving any one of these out alone would regain nothing", others) || []),
       el("p", {class: "legend"}, unexplained(model),
          "No time is counted twice: costs and what is unexplained add up to what was lost. ",
          "Score: packet-waits caused to the collective\u2019s flows. Choose one, and what belongs to it lights up below."));

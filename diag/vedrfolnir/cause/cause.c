@@ -91,8 +91,6 @@ cmp_finding(const void *pa, const void *pb)
 	const struct cause_finding *one = pa, *other = pb;
 	const struct finding *a = &one->out, *b = &other->out;
 
-	if (a->critical_ps != b->critical_ps)
-		return a->critical_ps > b->critical_ps ? -1 : 1;
 	if (a->score != b->score)
 		return a->score > b->score ? -1 : 1;
 	if (a->type != b->type)

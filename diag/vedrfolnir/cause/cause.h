@@ -104,8 +104,8 @@ extern const uint32_t ncauses;
 
 /*
  * Runs every signature over every step.
- * @param findings  set to the findings: first what explains most of the time lost on the critical path, then by score;
- *                  with their arrays the caller's to free
+ * @param findings  set to the findings, by score; with their arrays the caller's to free. What they explain of a job's
+ *                  time is not known yet
  * @return 0, -E2BIG past CAUSE_MAX_FINDINGS, or -ENOMEM with err
  */
 int cause_find(const struct cause_input *in, struct finding **findings, uint32_t *count, struct err *err);

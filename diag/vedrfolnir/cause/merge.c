@@ -2,6 +2,7 @@
 #include "diag/vedrfolnir/cause/merge.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "diag/vedrfolnir/cause/settle.h"
 
@@ -13,6 +14,7 @@ free_finding(struct cause_finding *finding)
 	free(finding->out.flow_ps);
 	free(finding->out.victims);
 	free(finding->out.steps);
+	free(finding->out.claims);
 	free(finding->flow_score);
 }
 
@@ -54,14 +56,29 @@ merge_free(struct cause_set *set)
 	set->count = set->cap = 0;
 }
 
-/* What its culprits explain, where another finding has them too. */
+/* Adds claims to those of a finding. */
 static void
-take_flow_ps(struct finding *into, const struct finding *from)
+put_claims(struct cause_set *set, struct finding *to, const struct finding_claim *claims, uint32_t count)
 {
-	for (uint32_t f = 0; f < from->nflows; f++) {
-		for (uint32_t i = 0; i < into->nflows; i++)
-			into->flow_ps[i] += into->flows[i] == from->flows[f] ? from->flow_ps[f] : 0;
+	struct finding_claim *grown;
+
+	if (count == 0)
+		return;
+	grown = realloc(to->claims, ((size_t)to->nclaims + count) * sizeof(*grown));
+	if (grown == NULL) {
+		set->no_memory = true;
+		return;
 	}
+	memcpy(grown + to->nclaims, claims, count * sizeof(*claims));
+	to->claims = grown;
+	to->nclaims += count;
+}
+
+void
+merge_take_claims(struct cause_set *set, struct finding *to, const struct finding *from)
+{
+	put_claims(set, to, from->claims, from->nclaims);
+	to->explained_ps += from->explained_ps;
 }
 
 /* The pauses of a queue are part of it: their ports join it, and their time. */
@@ -70,10 +87,7 @@ fold_pauses(struct cause_set *set, struct cause_finding *queue, struct cause_fin
 {
 	uint32_t *ports = queue->out.ports, nports = queue->out.nports;
 
-	queue->out.explained_ps += pauses->out.explained_ps;
-	queue->out.critical_ps += pauses->out.critical_ps;
-	take_flow_ps(&queue->out, &pauses->out);
-
+	merge_take_claims(set, &queue->out, &pauses->out);
 	for (uint32_t i = 0; i < nports; i++)
 		cause_port(set, pauses, ports[i]);
 	queue->out.ports = pauses->out.ports;
@@ -112,13 +126,20 @@ most_paused_ps(const struct cause_set *set)
 	return paused_ps;
 }
 
-/* What counts on the critical path alone. */
+/* What has been settled of one step. */
 static void
-note_critical(struct finding *out, bool critical)
+note_claims(struct cause_set *set, struct finding *out, uint32_t step)
 {
-	out->critical_ps = critical ? out->explained_ps : 0;
-	for (uint32_t f = 0; f < out->nflows && !critical; f++)
+	double rest_ps = out->explained_ps;
+
+	for (uint32_t f = 0; f < out->nflows; f++) {
+		if (out->flow_ps[f] > 0)
+			put_claims(set, out, &(struct finding_claim){ step, out->flows[f], out->flow_ps[f] }, 1);
+		rest_ps -= out->flow_ps[f];
 		out->flow_ps[f] = 0;
+	}
+	if (rest_ps > 1) /* not for want of digits */
+		put_claims(set, out, &(struct finding_claim){ step, RUN_NONE, rest_ps }, 1);
 }
 
 void
@@ -138,7 +159,7 @@ merge_settle(struct cause_set *set, uint32_t step)
 	if (set->count < before) /* those that stay have more */
 		settle_step(set, step);
 	for (uint32_t i = 0; i < set->count; i++)
-		note_critical(&set->findings[i].out, set->in->own[step].critical);
+		note_claims(set, &set->findings[i].out, step);
 	for (uint32_t i = set->count; i-- > 0;) {
 		struct cause_finding *queue = merge_queue_of(set, &set->findings[i]);
 
@@ -226,13 +247,11 @@ merge_take(struct cause_set *all, struct cause_finding *into, const struct cause
 		cause_port(all, into, from->out.ports[i]);
 	for (uint32_t i = 0; i < from->out.nflows; i++)
 		cause_flow(all, into, from->out.flows[i], from->flow_score[i]);
-	take_flow_ps(&into->out, &from->out);
+	merge_take_claims(all, &into->out, &from->out);
 	if (into->out.origin_port == EV_NONE)
 		into->out.origin_port = from->out.origin_port;
 	cause_time(into, from->out.start_ps, from->out.end_ps);
 	into->out.score += from->out.score;
-	into->out.explained_ps += from->out.explained_ps;
-	into->out.critical_ps += from->out.critical_ps;
 }
 
 void
@@ -258,7 +277,7 @@ merge_sort_flows(struct cause_finding *finding)
 	/* Insertion sort: few flows. */
 	for (uint32_t i = 1; i < finding->out.nflows; i++) {
 		uint32_t flow = finding->out.flows[i];
-		double score = finding->flow_score[i], ps = finding->out.flow_ps[i];
+		double score = finding->flow_score[i];
 		uint32_t j = i;
 
 		for (; j > 0 && (finding->flow_score[j - 1] < score ||
@@ -266,10 +285,8 @@ merge_sort_flows(struct cause_finding *finding)
 		     j--) {
 			finding->out.flows[j] = finding->out.flows[j - 1];
 			finding->flow_score[j] = finding->flow_score[j - 1];
-			finding->out.flow_ps[j] = finding->out.flow_ps[j - 1];
 		}
 		finding->out.flows[j] = flow;
 		finding->flow_score[j] = score;
-		finding->out.flow_ps[j] = ps;
 	}
 }

@@ -22,6 +22,8 @@ void merge_settle(struct cause_set *set, uint32_t step);
 /* Adds a finding of one step to those of its kind. */
 void merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t step);
 
+/* Adds what one finding explains to another. */
+void merge_take_claims(struct cause_set *set, struct finding *to, const struct finding *from);
 /* Adds steps, ports, culprits and amounts of one finding to another; the evidence stays. */
 void merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from);
 /* The last one takes its place. */

@@ -42,9 +42,9 @@ credit_loop(struct cause_set *all, struct finding *loop, struct finding *circle)
 		merge_put(all, &loop->steps, &loop->nsteps, circle->steps[s]);
 	for (uint32_t v = 0; v < circle->nvictims; v++)
 		merge_put(all, &loop->victims, &loop->nvictims, circle->victims[v]);
-	loop->critical_ps += circle->critical_ps;
-	loop->explained_ps += circle->explained_ps;
-	circle->critical_ps = circle->explained_ps = 0;
+	merge_take_claims(all, loop, circle);
+	circle->explained_ps = 0;
+	circle->nclaims = 0;
 	if (circle->score > loop->score)
 		loop->score = circle->score;
 }

@@ -63,6 +63,7 @@ make(const struct finding_type *type, uint32_t root, uint32_t collective, uint32
 			     .end_ps = (collective * 100 + 50) * US,
 			     .explained_ps = 2 * us * US,
 			     .critical_ps = us * US,
+			     .regained_ps = us * US,
 			     .costless = us < 5,
 			     .score = 1 };
 
