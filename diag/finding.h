@@ -19,8 +19,7 @@ enum finding_trait {
 	FINDING_OF_LOSS = 1 << 9,         /* without a port for its root, known of retransmissions alone */
 	FINDING_OF_HOLE = 1 << 10,        /* where packets vanish: explains a loss that nobody counted */
 	FINDING_OF_NODE_BEHIND = 1 << 11, /* means the node behind its root, too */
-	FINDING_BY_DEFAULT =
-		1 << 12, /* inferred where nothing else is known: not beside pauses, loops or holes on its way */
+	FINDING_BY_DEFAULT = 1 << 12,     /* inferred where nothing else is known: not beside loops or holes on its way */
 	FINDING_OF_LINK =
 		1 << 13, /* its culprit took a link's time: that is what it claims; without one, nobody is guilty */
 };

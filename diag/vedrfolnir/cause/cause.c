@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "diag/vedrfolnir/cause/delays.h"
 #include "diag/vedrfolnir/cause/merge.h"
 
 #define CAUSE_POINT(name) &cause_##name,
@@ -20,12 +21,14 @@ int
 cause_find(const struct cause_input *in, struct finding **findings, uint32_t *count, struct err *err)
 {
 	struct activity activity = { 0 };
-	struct cause_set all = { .in = in, .activity = &activity };
+	struct delays delays = { 0 };
+	struct cause_set all = { .in = in, .activity = &activity, .delays = &delays };
 	struct finding *out = NULL;
 	int rc = 0;
 
 	all.buckets = malloc(CAUSE_BUCKETS * sizeof(*all.buckets));
-	all.no_memory = activity_init(&activity, in->ev, in->steps, in->nsteps) != 0 || all.buckets == NULL;
+	all.no_memory = activity_init(&activity, in->ev, in->steps, in->nsteps) != 0 || delays_init(&delays, in) != 0 ||
+			all.buckets == NULL;
 	for (uint32_t b = 0; b < CAUSE_BUCKETS && all.buckets != NULL; b++)
 		all.buckets[b] = EV_NONE;
 	for (uint32_t s = 0; s < in->nsteps && !all.no_memory; s++) {
@@ -49,6 +52,7 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 		rc = err_set(err, -E2BIG, "more than %d findings", CAUSE_MAX_FINDINGS);
 	merge_free(&all);
 	activity_fini(&activity);
+	delays_fini(&delays);
 	*findings = out;
 	return rc;
 }
@@ -64,7 +68,7 @@ is_about(const struct cause *cause, const struct run_step *step)
 static void
 look_at_step(struct cause_set *all, uint32_t step)
 {
-	struct cause_set set = { .in = all->in, .activity = all->activity };
+	struct cause_set set = { .in = all->in, .activity = all->activity, .delays = all->delays };
 
 	for (set.looking = 0; set.looking < all->in->ncauses; set.looking++) {
 		if (is_about(all->in->causes[set.looking], &all->in->steps[step]))

@@ -47,6 +47,8 @@ struct cause_input {
 	double window;                     /* packets that a flow may have under way */
 };
 
+struct delays;
+
 /* A finding being made. */
 struct cause_finding {
 	struct finding out;
@@ -64,6 +66,7 @@ struct cause_finding {
 struct cause_set {
 	const struct cause_input *in;
 	const struct activity *activity;
+	const struct delays *delays;
 	uint32_t looking; /* the cause that looks now: index into in->causes */
 	struct cause_finding *findings;
 	uint32_t count, cap;

@@ -108,7 +108,7 @@ is_explained(const struct cause_set *all, const struct finding *inferred)
 
 		if (other->start_ps > inferred->end_ps || inferred->start_ps > other->end_ps)
 			continue;
-		if ((merge_is(other, FINDING_OF_PAUSES | FINDING_OF_HOLE) && share_port(other, inferred)) ||
+		if ((merge_is(other, FINDING_OF_HOLE) && share_port(other, inferred)) ||
 		    (merge_is(other, FINDING_OF_LOOP) && share_node(all->in->ev, other, inferred)))
 			return true;
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link that takes longer than it is configured to: 17->18 takes 80 ms instead of 30.75 ms. */
+/*
+ * A link that takes longer than it is configured to. 17->18 takes 80 ms instead of 30.75 ms, by 2:3, 6:2 and 3:1; its ACKs
+ * come by 3:3, 6:1 and 2:2. 15->16 goes by 1:3, 6:1, 2:1; its ACKs by 2:3, 6:3, 1:2.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,69 +10,109 @@
 
 #include <cmocka.h>
 
-#include "common/wire/detection.h"
+#include "common/array.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 
 #define LAST 79 /* epoch */
+#define PACKETS 250000
 
-/* What is seen of the step: round trips, and of its NIC and the three ports behind it. */
+/* What is known of a step that runs from 0 to 80 ms, and of the ports behind its NIC. */
 struct seen {
-	uint64_t rtt_us; /* of two detections the shorter one */
-	uint32_t depth, ports;
-	uint32_t cause;
-	bool sent_again, elsewhere; /* packets seen at a port that is not on the way */
-	uint64_t nic_paused_ps;
-	bool turned; /* packets left 6 by the port that they came in by: a loop */
+	uint64_t min_us, mean_us; /* round trips */
+	uint64_t depth;           /* that each packet met at each of the ports that tell */
+	uint32_t ports, epochs;   /* that tell; in so many epochs, 0: one row for all of them */
+	bool sent_again, elsewhere,
+		turned;                    /* packets at a port that is not on the way; that left 6 by where they came in */
+	uint64_t nic_paused_ps, paused_ps; /* of 2:3 */
+	uint64_t late_depth;               /* the last epoch's */
 };
 
+typedef uint32_t hop_at[2];
+static const hop_at back17[] = { { H18, 0 }, { SW3, 2 }, { SW6, 0 }, { SW2, 1 } };
+static const hop_at way15[] = { { H15, 0 }, { SW1, 2 }, { SW6, 0 }, { SW2, 0 } };
+static const hop_at back15[] = { { H16, 0 }, { SW2, 2 }, { SW6, 2 }, { SW1, 1 } };
+
 static void
-port(struct records *r, uint32_t node, uint16_t port, uint16_t in_port, uint32_t depth)
+route_back(struct records *r, struct rec_tuple flow, const hop_at *hops)
 {
-	records_put_port(r, node, records_port_row(port, 0, LAST, 250000, 0, depth));
-	case_flow(r, node, port, in_port, F17, 0, LAST, 250000, 0);
+	for (uint32_t h = 0; h < 4; h++) {
+		struct rec_route rec = { .flow = flow, .hop = (uint16_t)h, .port = (uint16_t)hops[h][1], .reverse = 1 };
+
+		RECORDS_PUT(r, rec, REC_ROUTE, hops[h][0], 0);
+	}
 }
 
-static struct verdict *
-conclude(const struct seen *seen)
+static void
+put_step(struct records *r, uint32_t host, uint64_t start_ps, uint64_t end_ps, const struct seen *seen)
+{
+	struct rec_step step = { .step = 1,
+				 WAITED_NONE,
+				 .rank = host == H15,
+				 .bytes = 360000000,
+				 .acked_bytes = 360000000,
+				 .start_ps = start_ps,
+				 .end_ps = end_ps,
+				 .retransmits = seen->sent_again,
+				 .rtt_min_ps = seen->min_us * PS_PER_US,
+				 .rtt_mean_ps = seen->mean_us * PS_PER_US };
+
+	RECORDS_PUT(r, step, REC_STEP, host, end_ps);
+}
+
+static void
+put_port(struct records *r, struct rec_tuple flow, uint32_t node, uint16_t port, uint16_t in_port, const struct seen *seen)
+{
+	uint32_t rows = seen->epochs != 0 ? seen->epochs : 1, span = (LAST + 1) / rows;
+
+	for (uint32_t i = 0; i < rows; i++) {
+		uint64_t n = PACKETS / rows,
+			 depth = i + 1 == rows && seen->late_depth != 0 ? seen->late_depth : seen->depth;
+		struct rec_port_row row =
+			records_port_row(port, i * span, (i + 1) * span - 1, n, n * depth, (uint32_t)depth);
+
+		row.pause_ps = node == SW2 ? seen->paused_ps : 0;
+		records_put_port(r, node, row);
+		case_flow(r, node, port, in_port, flow, i * span, (i + 1) * span - 1, n, n * depth);
+	}
+}
+
+/* The ports of 17->18, of which it is reported as much as was seen. */
+static void
+put_way17(struct records *r, const struct seen *seen)
 {
 	static const struct {
 		uint32_t node;
 		uint16_t port, in_port;
 	} way[] = { { SW2, 2, 1 }, { SW6, 1, 0 }, { SW3, 0, 2 } };
-	struct rec_step step = { .step = 1, WAITED_NONE, .bytes = 360000000, .acked_bytes = 360000000, .end_ps = 80 * MS };
-	struct rec_port_row row = records_port_row(0, 0, LAST, 250000, 0, 0);
+	struct rec_port_row nic = records_port_row(0, 0, LAST, PACKETS, 0, 0);
+
+	nic.pause_ps = seen->nic_paused_ps;
+	records_put_port(r, H17, nic);
+	records_put_flow(r, H17, records_flow_row(0, F17, 0, LAST, PACKETS, 0));
+	for (uint32_t i = 0; i < seen->ports; i++)
+		put_port(r, F17, way[i].node, way[i].port,
+			 seen->turned && way[i].node == SW6 ? way[i].port : way[i].in_port, seen);
+	if (seen->elsewhere)
+		put_port(r, F17, SW3, 1, 2, seen);
+}
+
+static struct verdict *
+conclude(const struct seen *seen)
+{
 	struct records r;
 
 	case_fabric(&r);
-	step.retransmits = seen->sent_again;
-	RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
-	row.pause_ps = seen->nic_paused_ps;
-	records_put_port(&r, H17, row);
-	records_put_flow(&r, H17, records_flow_row(0, F17, 0, LAST, 250000, 0));
-	for (uint32_t i = 0; i < seen->ports; i++)
-		port(&r, way[i].node, way[i].port, seen->turned && way[i].node == SW6 ? way[i].port : way[i].in_port,
-		     seen->depth);
-	if (seen->elsewhere)
-		port(&r, SW3, 1, 2, seen->depth);
-	for (uint32_t i = 0; i < 2; i++) {
-		struct rec_trigger trigger = { .hdr.event = 7 + i,
-					       .flow = F17,
-					       .step = 1,
-					       .cause = seen->cause,
-					       .rtt_ps = (seen->rtt_us + 5 * i) * PS_PER_US,
-					       .threshold_ps = 12 * PS_PER_US };
-
-		RECORDS_PUT(&r, trigger, REC_TRIGGER, H17, (20 + 20 * i) * MS);
-	}
+	put_step(&r, H17, 0, 80 * MS, seen);
+	put_way17(&r, seen);
 	return case_conclude(&r, REC_END_COMPLETE);
 }
 
-/* 30 us where an idle path takes 10: the path is named, and has what such round trips cost. */
+/* 30 us where an idle path takes 10: the path is named, as nothing tells its links apart, and has what that costs. */
 static void
 test_delay(void **state)
 {
-	struct verdict *v = conclude(&(struct seen){ .rtt_us = 30, .depth = 7, .ports = 3 });
+	struct verdict *v = conclude(&(struct seen){ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 });
 	const struct finding *delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
 
 	assert_non_null(delay);
@@ -81,34 +124,137 @@ test_delay(void **state)
 	assert_false(delay->costless);
 	assert_false(verdict_claim(v)->innocent);
 	assert_non_null(strstr(case_evidence(v, delay),
-			       "took 0.030 ms and more where an idle path takes 0.010, and no queue "
-			       "on the way was deeper than 7 packets"));
+			       "took 0.031 ms on average where an idle path takes 0.010, and the queues that "
+			       "its packets met do not account for it; one of 4 links is longer than configured"));
 	verdict_destroy(v);
 }
 
 /*
- * No delay: where queues may have been as deep as that (62 packets at each of three ports, of 108 ns, are more than 20 us); where a port of the way is unknown; where there was no sample; where packets
- * were sent again, or left their way; where the NIC was halted for a moment;
- * where packets went round.
+ * What is not needed: packets sent only once, a NIC that was never halted (round trips begin behind it), queues that were
+ * always short, switches that stood still for no moment, a delay that was there all the time.
+ */
+static void
+test_delay_beside_others(void **state)
+{
+	static const struct seen seen[] = {
+		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .sent_again = true },
+		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .nic_paused_ps = PS_PER_US },
+		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .paused_ps = 20 * MS },
+		{ .min_us = 30, .mean_us = 90, .depth = 900, .ports = 3, .epochs = 80, .late_depth = 7 },
+		{ .min_us = 10, .mean_us = 31, .depth = 7, .ports = 3 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
+		struct verdict *v = conclude(&seen[i]);
+
+		assert_non_null(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL));
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * No delay: where queues were as deep as that (62 packets at each of three ports, of 108 ns, are 20 us); where a port of the
+ * way is unknown; where no round trip was measured; where packets left their way; where it is too little; where packets
+ * went round; where a switch was halted so long that each window met it.
  */
 static void
 test_no_delay(void **state)
 {
 	static const struct seen seen[] = {
-		{ .rtt_us = 30, .depth = 62, .ports = 3 },
-		{ .rtt_us = 30, .depth = 7, .ports = 2 },
-		{ .rtt_us = 30, .depth = 7, .ports = 3, .cause = REC_TRIGGER_STALL },
-		{ .rtt_us = 30, .depth = 7, .ports = 3, .sent_again = true },
-		{ .rtt_us = 30, .depth = 7, .ports = 3, .elsewhere = true },
-		{ .rtt_us = 11, .depth = 7, .ports = 3 },
-		{ .rtt_us = 30, .depth = 7, .ports = 3, .nic_paused_ps = PS_PER_US },
-		{ .rtt_us = 30, .depth = 7, .ports = 3, .turned = true },
+		{ .min_us = 30, .mean_us = 30, .depth = 62, .ports = 3 },
+		{ .min_us = 30, .mean_us = 30, .depth = 7, .ports = 2 },
+		{ .depth = 7, .ports = 3 },
+		{ .min_us = 30, .mean_us = 30, .depth = 7, .ports = 3, .elsewhere = true },
+		{ .min_us = 11, .mean_us = 11, .depth = 7, .ports = 3 },
+		{ .min_us = 30, .mean_us = 30, .depth = 7, .ports = 3, .turned = true },
+		{ .min_us = 30, .mean_us = 30, .depth = 7, .ports = 3, .paused_ps = 60 * MS },
 	};
 
-	for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
 		struct verdict *v = conclude(&seen[i]);
 
-		assert_null(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL));
+		if (case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) != NULL)
+			fail_msg("case %zu", i);
+		verdict_destroy(v);
+	}
+}
+
+/* 17->18, delayed from 0 to 80 ms, beside 15->16 with its round trips. */
+static struct verdict *
+conclude_both(const struct seen *other, uint64_t start_ps, uint64_t end_ps)
+{
+	static const struct seen delayed = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
+	struct records r;
+
+	case_fabric(&r);
+	route_back(&r, F17, back17);
+	records_route(&r, F15, way15, 4);
+	route_back(&r, F15, back15);
+	put_step(&r, H17, 0, 80 * MS, &delayed);
+	put_step(&r, H15, start_ps, end_ps, other);
+	put_way17(&r, &delayed);
+	for (uint32_t h = 1; h < 4; h++)
+		put_port(&r, F15, way15[h][0], (uint16_t)way15[h][1], h == 1 ? 1 : 2, &delayed);
+	return case_conclude(&r, REC_END_COMPLETE);
+}
+
+/* Both are delayed: they have the cable between 2 and 6 in common, one's data and the other's ACKs in each direction. */
+static void
+test_what_all_have_in_common(void **state)
+{
+	struct verdict *v = conclude_both(&(struct seen){ .min_us = 32, .mean_us = 33 }, 0, 80 * MS);
+	const struct finding *delay = case_find(v, FINDING_PATH_DELAY, "2:3", NULL);
+
+	assert_non_null(delay);
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(delay->nvictims, 2);
+	assert_int_equal(delay->nports, 2);
+	assert_true(case_has_port(v, delay, "2:3") && case_has_port(v, delay, "6:1"));
+	assert_non_null(strstr(case_evidence(v, delay), "2:3 is the one that nobody crossed in time"));
+	verdict_destroy(v);
+}
+
+/* The other one is in time: what it crossed meanwhile is not at fault; what it crossed before and after may be. */
+static void
+test_who_was_in_time_clears_links(void **state)
+{
+	static const struct seen in_time = { .min_us = 10, .mean_us = 11 };
+	struct verdict *v = conclude_both(&in_time, 10 * MS, 45 * MS);
+	const struct finding *delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
+
+	assert_non_null(delay);
+	assert_int_equal(delay->nports, 6);
+	assert_false(case_has_port(v, delay, "2:3") || case_has_port(v, delay, "6:1"));
+	verdict_destroy(v);
+	v = conclude_both(&in_time, 80 * MS, 80 * MS);
+	delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
+	assert_non_null(delay);
+	assert_int_equal(delay->nports, 8);
+	verdict_destroy(v);
+}
+
+/* When the next rank began, the message was there: the last ACK came back in time (then the way there is longer), or did not. */
+static void
+test_the_last_ack_tells_directions(void **state)
+{
+	static const struct seen delayed = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
+
+	for (uint64_t back_us = 5; back_us <= 25; back_us += 20) {
+		struct records r;
+		struct verdict *v;
+		const struct finding *delay;
+
+		case_fabric(&r);
+		route_back(&r, F17, back17);
+		put_step(&r, H17, 0, 80 * MS, &delayed);
+		records_step(&r, 2, H15, H17, 80 * MS - back_us * PS_PER_US, 80 * MS);
+		put_way17(&r, &delayed);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
+		assert_non_null(delay);
+		assert_int_equal(delay->nports, 4);
+		assert_true(case_has_port(v, delay, "6:2") == (back_us == 5));
+		assert_true(case_has_port(v, delay, "3:3") == (back_us == 25));
 		verdict_destroy(v);
 	}
 }
@@ -118,7 +264,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_delay_beside_others),
 		cmocka_unit_test(test_no_delay),
+		cmocka_unit_test(test_what_all_have_in_common),
+		cmocka_unit_test(test_who_was_in_time_clears_links),
+		cmocka_unit_test(test_the_last_ack_tells_directions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

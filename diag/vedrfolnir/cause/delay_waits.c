@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/vedrfolnir/cause/delay_waits.h"
+
+#include <math.h>
+
+#include "diag/vedrfolnir/provenance/window.h"
+
+#define WHOLE 0.99 /* of a time: rows that cover so much of it tell of it */
+/* Of the packets that passed before: fewer went another way, or their rows are lost. In an epoch some have not come so far. */
+#define MOST 0.9
+#define SOME 0.5
+
+static double
+frame_ps(const struct evidence *ev, uint32_t port)
+{
+	return ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
+}
+
+/* The flow's row in an epoch. @return NULL: there is none */
+static const struct rec_flow_row *
+row_of(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
+{
+	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++)
+		if (ev->flow_of_row[i] == flow)
+			return EV_AT(ev->flow_rows, struct rec_flow_row, i);
+	return NULL;
+}
+
+/* A halted port holds up what is under way, once a halt. @return what that is for each of so many packets */
+static double
+held_ps(const struct cause_input *in, double pause_ps, double packets)
+{
+	return pause_ps > 0 ? pause_ps * fmin(1, in->window / packets) : 0;
+}
+
+/* Frames of class 0 that went ahead of data that waited: time that they took on the link. */
+struct overtaken {
+	double acks_ps, data_ps;
+};
+
+static struct overtaken
+overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
+{
+	struct ev_range rows = evidence_overtakes(ev, port, during.from_ps, during.to_ps);
+	struct overtaken sum = { 0, 0 };
+
+	for (uint32_t i = rows.first; i < rows.end; i++) {
+		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
+		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps;
+
+		if (window_overlap_ps(during, from_ps, evidence_overtake_end_ps(ev, row)) != 0)
+			*(row->acks ? &sum.acks_ps : &sum.data_ps) +=
+				(double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps;
+	}
+	return sum;
+}
+
+/*
+ * What packets waited at a switch on average: for those that they found there, for ACKs that went ahead, as evenly as data,
+ * and for what else did, as for a halt.
+ * @param during   when they passed there, the way from switch to switch being short beside it
+ * @param packets  so many of the step
+ * @param least    the share of them that has to be seen
+ */
+static double
+hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct window during, double packets, double least)
+{
+	const struct evidence *ev = in->ev;
+	struct ev_range epochs = evidence_epochs(ev, port, during.from_ps, during.to_ps);
+	struct overtaken overtaken = overtaken_at(ev, port, during);
+	double covered_ps = 0, seen = 0, depth = 0, pause_ps = 0, sent = 0;
+
+	for (uint32_t e = epochs.first; e < epochs.end; e++) {
+		const struct ev_epoch *epoch = &ev->epochs[e];
+		uint64_t overlap_ps = window_overlap_ps(during, epoch->from_ps, epoch->to_ps);
+		const struct rec_flow_row *row = row_of(ev, epoch, flow);
+
+		if (overlap_ps == 0)
+			continue;
+		if (epoch->row == NULL)
+			return INFINITY;
+		covered_ps += (double)overlap_ps;
+		pause_ps += (double)epoch->row->pause_ps;
+		sent += (double)epoch->row->packets;
+		seen += row != NULL ? (double)row->packets : 0;
+		depth += row != NULL ? (double)row->depth_sum : 0;
+	}
+	if (covered_ps < WHOLE * (double)(during.to_ps - during.from_ps) || seen < least * packets)
+		return INFINITY;
+	packets = fmin(packets, seen);
+	return depth / packets * (frame_ps(ev, port) + overtaken.acks_ps / fmax(1, sent)) +
+	       held_ps(in, pause_ps + overtaken.data_ps, packets);
+}
+
+/*
+ * ACKs are of class 0: behind others' data in it they wait where nobody tells. Did such data take a part of any link, anywhere,
+ * in the time of a step? Polling packets take next to nothing.
+ */
+static bool
+acks_may_wait(const struct evidence *ev, const struct run_step *s)
+{
+	for (uint32_t i = 0; i < ev->overtakes.count; i++) {
+		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
+		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps, to_ps = evidence_overtake_end_ps(ev, row);
+		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
+
+		if (!row->acks && from_ps < s->end_ps && to_ps > s->start_ps &&
+		    (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps >=
+			    CAUSE_MIN_SHARE * (double)(to_ps - from_ps))
+			return true;
+	}
+	return false;
+}
+
+/* Whether packets of the flow were seen at a port that its configured way has not: nobody knows what an idle path takes then. */
+static bool
+has_left_its_way(const struct evidence *ev, const struct prov_graph *graph, const struct ev_flow *flow)
+{
+	for (uint32_t p = 0; p < graph->nmet; p++) {
+		const struct prov_at *at = prov_at_find(graph, &graph->ports[p], graph->victim);
+		uint32_t hop = 0;
+
+		while (hop < flow->nhops && ev->hops[flow->first_hop + hop] != graph->ports[p].port)
+			hop++;
+		if (at != NULL && at->packets > 0 && hop == flow->nhops)
+			return true;
+	}
+	return false;
+}
+
+/* A frame that is being sent at each port of both ways, and the hosts' jitter. */
+static double
+frames_ps(const struct evidence *ev, const struct ev_flow *flow)
+{
+	double sum_ps = (double)ev->run.jitter_ps;
+
+	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++)
+		sum_ps += frame_ps(ev, ev->hops[flow->first_hop + h]);
+	return sum_ps;
+}
+
+/* What those packets of a step waited that the first switch of their way tells of in one epoch. */
+static double
+epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch)
+{
+	const struct ev_flow *flow = &in->ev->flows[s->flow];
+	const struct rec_flow_row *row = row_of(in->ev, epoch, s->flow);
+	struct window during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
+				 epoch->to_ps < s->end_ps ? epoch->to_ps : s->end_ps };
+	double packets, sum_ps = 0;
+
+	if (row == NULL || during.from_ps >= during.to_ps || epoch->from_ps >= epoch->to_ps)
+		return INFINITY;
+	packets = window_share(during, epoch->from_ps, epoch->to_ps) * (double)row->packets;
+	if (packets < 1)
+		return INFINITY;
+	for (uint32_t h = 1; h < flow->nhops && isfinite(sum_ps); h++)
+		sum_ps += hop_wait_ps(in, s->flow, in->ev->hops[flow->first_hop + h], during, packets, SOME);
+	return sum_ps;
+}
+
+double
+delay_least_wait_ps(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct ev_flow *flow = &in->ev->flows[s->flow];
+	double least_ps = INFINITY;
+	struct ev_range epochs;
+
+	if (in->graphs[step] == NULL || flow->nhops < 2 || has_left_its_way(in->ev, in->graphs[step], flow) ||
+	    acks_may_wait(in->ev, s))
+		return INFINITY;
+	epochs = evidence_epochs(in->ev, in->ev->hops[flow->first_hop + 1], s->start_ps, s->end_ps);
+	for (uint32_t e = epochs.first; e < epochs.end; e++)
+		least_ps = fmin(least_ps, epoch_wait_ps(in, s, &in->ev->epochs[e]));
+	return least_ps + frames_ps(in->ev, flow);
+}
+
+double
+delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct ev_flow *flow = &in->ev->flows[s->flow];
+	double bytes = (double)(s->open ? s->acked_bytes : s->bytes), sum_ps = frames_ps(in->ev, flow), packets;
+
+	packets = ceil(bytes / fmax(1, in->ev->run.payload_bytes));
+	if (in->graphs[step] == NULL || packets < 1 || has_left_its_way(in->ev, in->graphs[step], flow) ||
+	    acks_may_wait(in->ev, s))
+		return INFINITY;
+	for (uint32_t h = 1; h < flow->nhops && isfinite(sum_ps); h++)
+		sum_ps += hop_wait_ps(in, s->flow, in->ev->hops[flow->first_hop + h],
+				      (struct window){ s->start_ps, s->end_ps }, packets, MOST);
+	return flow->nhops < 2 ? INFINITY : sum_ps;
+}
+
+double
+delay_likely_wait_ps(const struct cause_input *in, uint32_t step)
+{
+	const struct ev_flow *flow = &in->ev->flows[in->steps[step].flow];
+	const struct prov_graph *graph = in->graphs[step];
+	double sum_ps = frames_ps(in->ev, flow);
+
+	for (uint32_t h = 1; h < flow->nhops; h++) {
+		uint32_t hop = in->ev->hops[flow->first_hop + h], p = 0;
+		const struct prov_port *port;
+
+		while (p < graph->nmet && graph->ports[p].port != hop)
+			p++;
+		port = p < graph->nmet ? &graph->ports[p] : NULL;
+		if (port == NULL || port->cf_packets < 1)
+			return INFINITY;
+		sum_ps += port->cf_depth / port->cf_packets * frame_ps(in->ev, hop) +
+			  held_ps(in, port->pause_ps, port->cf_packets);
+	}
+	return sum_ps;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which steps had round trips that no queue explains, and which links they have in common. The least round trip of a step is
+ * the evidence: where it is above that of the idle path by more than queues made the luckiest packet wait, all of its
+ * packets took longer. Of the links of both ways of such a step, those are not at fault that another step
+ * crossed at that time in less than half as much more; where the next rank began as soon as its message was there, the trip of
+ * the last ACK tells whether the way there is longer or the way back. The links that most of the time lost has in common
+ * are at fault.
+ */
+#pragma once
+
+#include "diag/vedrfolnir/cause/cause.h"
+
+/* Steps that one link may have made longer, as far as they tell. */
+struct delay_place {
+	uint32_t first, count; /* in delays.ports: links that cannot be told apart; 0: none is left */
+	uint32_t root_port;    /* of them, if all are one cable; else EV_NONE */
+	uint32_t flow;         /* whose steps lost most */
+	uint64_t from_ps, to_ps;
+};
+
+struct delays {
+	double *extra_ps; /* [nsteps] by how much round trips were longer than queues account for; 0: not known to be */
+	uint32_t *place;  /* [nsteps] in places; EV_NONE: of no such step */
+	struct delay_place *places;
+	uint32_t nplaces;
+	uint32_t *ports;
+};
+
+/* What a step's longer round trips cost it: once at least, else in each window that it sent. */
+double delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps);
+
+/* @return 0 or -ENOMEM */
+int delays_init(struct delays *delays, const struct cause_input *in);
+void delays_fini(struct delays *delays);
