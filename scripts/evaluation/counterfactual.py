@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What verdicts blame against what leaving it out regains: `rocelab eval counterfactual --json`, stored as
 counterfactual.json."""
+import hashlib
 import json
 
 from results import Missing
@@ -20,7 +21,13 @@ def measured(directory):
 def command(found):
     seeds = ','.join(map(str, found['seeds']))
     return (f'    rocelab eval counterfactual --seeds {seeds} --cases {found["cases_of_each"]} --json '
-            '--out out/eval/counterfactual\n\n')
+            '--out out/eval/counterfactual\n\n'
+            f'Seeds {seeds}, results {digest(found)}.\n\n')
+
+
+def digest(found):
+    """Of all that the command prints."""
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def rows(found):

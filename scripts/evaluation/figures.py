@@ -32,9 +32,10 @@ ANALYZER = {
 }
 
 
-def draw(measured, out):
+def draw(measured, out, only=None):
     """
     Draws OUT/NAME.svg; what was not measured is told of and removed from there.
+    @param only  None, or names: no other is touched
     @return {name: its file, None: not measured}
     """
     drawn = {}
@@ -42,6 +43,8 @@ def draw(measured, out):
     for source, figures in ((measured.paper, ACCURACY), (measured.beyond, BEYOND), (measured.ablations, ABLATIONS),
                             (measured.directory / 'case-study', CASE_STUDY), (measured.directory, ANALYZER)):
         for name, figure in figures.items():
+            if only is not None and name not in only:
+                continue
             path = out / f'{name}.svg'
             try:
                 measured = figure(source, path)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What was measured as tables of Markdown, each below the command that measures it again. None: it was not measured."""
 import collections
+import hashlib
 import re
 import shlex
 
 import ablations
 import analyzer
 import counterfactual
-from results import BEYOND, FAMILIES, OURS, PAPER, POLICIES, Missing, families_of, policies_of
+from results import BEYOND, COSTS, FAMILIES, OURS, PAPER, POLICIES, Missing, families_of, policies_of
 from style import amount
 
 
@@ -21,12 +22,28 @@ def percent(value):
     return f'{100 * value:.1f} %'
 
 
-def command(results, families, variants, what=''):
-    """How these runs are made again, as a paragraph of its own."""
+def digest(results, families, variants):
+    """Of what these runs came to, but for their times."""
+    runs = [f'{family} {index} {variant} {run["outcome"]} {" ".join(str(run[cost]) for cost in COSTS)}'
+            for family in families for variant in variants for index, run in sorted(results.runs.get((family, variant), {}).items())]
+    return hashlib.sha256('\n'.join(runs).encode()).hexdigest()[:16]
+
+
+def command_line(results, families, variants, what=''):
+    """How these runs are made again."""
     counts = {len(results.shared(family, variants)) for family in families}
     cases = f' --cases {counts.pop()}' if len(counts) == 1 else ''
     return (f'    build/cli/rocelab eval {" ".join(families)}{what} --seed {results.seed} --scale {results.scale:g}'
-            f'{results.sets}{cases} --out {shlex.quote(str(results.directory))}\n\n')
+            f'{results.sets}{cases} --out {shlex.quote(str(results.directory))}\n')
+
+
+def command(results, families, variants, what='', told=None):
+    """
+    The same as a paragraph of its own, and what the runs came to.
+    @param told  the variants that the table below tells of, if not these
+    """
+    return (command_line(results, families, variants, what) +
+            f'\nSeed {results.seed}, runs {digest(results, families, told or variants)}.\n\n')
 
 
 def saving(ours, other, cost):
@@ -47,7 +64,8 @@ def rows_by_policy(results, families, head, cells):
         policies = policies_of(results, [family])
         rows += [[FAMILIES[family], POLICIES[policy], *cells(results.summary([family], policy, policies))]
                  for policy in policies]
-    return command(results, families, [OURS]) + table(head, rows, 2) if rows else None
+    policies = sorted({policy for family in families for policy in policies_of(results, [family])})
+    return command(results, families, [OURS], told=policies) + table(head, rows, 2) if rows else None
 
 
 def accuracy(measured):
@@ -112,9 +130,9 @@ def others(results):
         for family in families_of(each, FAMILIES):
             ours = each.summary([family], OURS, [])
             rows.append([FAMILIES[family], each.sets.replace(' --set ', ' ').strip() or '-', f'{each.scale:g}', each.seed,
-                         ours.cases, percent(ours.precision), percent(ours.recall), amount(ours.mean('telemetry_bytes')), amount(ours.mean('bandwidth_bytes'))])
+                         ours.cases, percent(ours.precision), percent(ours.recall), amount(ours.mean('telemetry_bytes')), amount(ours.mean('bandwidth_bytes')), digest(each, [family], [OURS])])
     rows.sort(key=lambda row: list(FAMILIES.values()).index(row[0]))
-    head = ['family', 'with', 'scale', 'seed', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean']
+    head = ['family', 'with', 'scale', 'seed', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean', 'runs']
     return table(head, rows, 2) if rows else None
 
 
@@ -127,9 +145,9 @@ def shapes(every):
         for family in families:
             ours = each.summary([family], OURS, [])
             rows.append([shape, FAMILIES[family], seed, ours.cases, percent(ours.precision), percent(ours.recall),
-                         amount(ours.mean('telemetry_bytes')), each.excluded.get(family, 0)])
-        commands.append(command(each, families, [OURS], f' --policy {OURS}').rstrip('\n'))
-    head = ['shape', 'family', 'seed', 'cases', 'precision', 'recall', 'reports kept, mean', 'excluded']
+                         amount(ours.mean('telemetry_bytes')), each.excluded.get(family, 0), digest(each, [family], [OURS])])
+        commands.append(command_line(each, families, [OURS], f' --policy {OURS}').rstrip('\n'))
+    head = ['shape', 'family', 'seed', 'cases', 'precision', 'recall', 'reports kept, mean', 'excluded', 'runs']
     return '\n'.join(commands) + '\n\n' + table(head, rows, 2) if rows else None
 
 
@@ -201,7 +219,8 @@ def rules(results):
                          percent(s.recall), amount(s.mean('telemetry_bytes')), amount(s.mean('bandwidth_bytes')),
                          f'{s.mean("polls"):.0f}'])
     head = ['family', 'rule', 'what is wrong', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean', 'polls, mean']
-    return command(results, families, [OURS], ' --ablation rules') + table(head, rows, 3) if rows else None
+    told = sorted({variant for family in families for _, variant in ablations.rules(results, family)})
+    return command(results, families, [OURS], ' --ablation rules', told) + table(head, rows, 3) if rows else None
 
 
 def blame(directory):

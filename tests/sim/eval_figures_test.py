@@ -82,9 +82,16 @@ def figures_of_a_slice():
     check(re.search(r"^\| Forwarding loop \| VEDRFOLNIR \| 1 ", page.read_text(), re.MULTILINE), "so do the families beyond the paper's",
           page.read_text())
     check("--shape k6 --cases 1 --out " in page.read_text(), "the command of another shape says which", page.read_text())
-    check(re.search(r"^\| k6 \| PFC storm \| 1 \| 1 \| .*\| [0-9]+ \|$", page.read_text(), re.MULTILINE),
+    check(re.search(r"^\| k6 \| PFC storm \| 1 \| 1 \| .*\| [0-9]+ \| [0-9a-f]{16} \|$", page.read_text(), re.MULTILINE),
           "another shape has its row", page.read_text())
+    check(re.search(r"^Seed 1, runs [0-9a-f]{16}\.$", page.read_text(), re.MULTILINE), "a table says what its runs came to",
+          page.read_text())
     written = page.read_text()
+    page.write_text(written.replace("| Flow contention |", "| stale |").replace("| Incast |", "| stale |"))
+    draw(directory, scratch(), "--page", page, "--only", "accuracy")
+    part = page.read_text().split("<!-- /accuracy -->")
+    check("| stale |" not in part[0] and "| stale |" in part[1], "--only writes what it names and keeps the rest", page.read_text())
+    draw(directory, scratch(), "--page", page, "--only", "accurate", expect=2)
     draw(directory, again, "--page", page)
     same(out, again)
     check(page.read_text() == written, "the page is the same again", page.read_text())
