@@ -103,6 +103,13 @@ put_flows(struct finding *into, const struct finding *from)
 	return 0;
 }
 
+/* In the confidence of all: by cost; that of one without any is next to nothing. */
+static double
+weight(const struct finding *finding)
+{
+	return finding->critical_ps + 1;
+}
+
 /* @return 0 or -ENOMEM */
 static int
 take(struct finding *into, const struct finding *from)
@@ -122,6 +129,8 @@ take(struct finding *into, const struct finding *from)
 	into->start_ps = min_u64(into->start_ps, from->start_ps);
 	into->end_ps = max_u64(into->end_ps, from->end_ps);
 	into->score += from->score;
+	into->confidence += from->confidence * weight(from);
+	into->borne_out += from->borne_out * weight(from);
 	into->explained_ps += from->explained_ps;
 	into->critical_ps += from->critical_ps;
 	into->regained_ps += from->regained_ps;
@@ -194,6 +203,8 @@ join_group(const struct joining *j, const uint32_t *group, uint32_t count)
 	all.costless &= all.regained_ps <= 0 || all.regained_ps < (double)rtt_ps || count == 1;
 	for (uint32_t i = 0; i < count && rc == 0; i++)
 		rc = fill_part(&parts[i], &all, &j->findings[group[i]]);
+	all.confidence /= all.critical_ps + count;
+	all.borne_out /= all.critical_ps + count;
 	all.type = into->type;
 	memcpy(all.root, into->root, sizeof(all.root));
 	all.root_port = into->root_port;

@@ -18,6 +18,7 @@ enum claim_kind {
 	CLAIM_UNNAMED,      /* slow steps, and class 0 took time from them: whose frames these were was not told */
 	CLAIM_ACKS,         /* slow steps, none slower than others' ACKs on its way can make it */
 	CLAIM_NO_SIGN,      /* slow steps, and all that they met is known to have been well */
+	CLAIM_DOUBTED,      /* findings about the network, none that is more likely than not */
 	CLAIM_INCOMPLETE,   /* slow steps that nothing explains, but the evidence is incomplete */
 };
 
@@ -25,7 +26,8 @@ struct claim {
 	uint32_t kind;                  /* enum claim_kind */
 	bool innocent;                  /* it is known that nothing in the network cost time */
 	double lost_ps, unexplained_ps; /* on the critical paths of all collectives, and what of it nobody explains */
-	uint32_t slow;                  /* steps */
+	double confidence; /* 0 to 1: of the time lost, how much findings explain that can be trusted, of all steps */
+	uint32_t slow;     /* steps */
 	uint32_t unwatched;
 	double ack_share; /* CLAIM_ACKS: of a step's time, what ACKs may add */
 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sentences of facts.h on what the verdict says of the network, and of the evidence. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "diag/report/facts.h"
 #include "diag/report/flows.h"
 
@@ -21,6 +23,20 @@ say_fault(const struct verdict *v, const struct claim *claim, char *buf)
 		   things(v), network == v->findings ? "strongest cause" : "strongest cause in the network",
 		   network->type->key, network->root, network->nflows != 0 ? " by " : "",
 		   network->nflows != 0 ? v->run.flows[network->flows[0]].name : "", facts_evidence(v, network, evidence));
+}
+
+/* Findings there are, but more is missing than they can bear. */
+static void
+say_doubt(const struct verdict *v, const struct claim *claim, char *buf)
+{
+	const struct finding *network = facts_root(v);
+	char evidence[FACTS_EVIDENCE];
+
+	fmt_append(buf, FACTS_REASON,
+		   "%u of %u %s were slow; what was measured points to %s at %s, and is too little to say so (confidence "
+		   "%.2f). %s.",
+		   claim->slow, v->run.nsteps, things(v), network->type->key, network->root, network->confidence,
+		   facts_evidence(v, network, evidence));
 }
 
 static void
@@ -76,6 +92,8 @@ facts_reason(const struct verdict *v, char *buf)
 		fmt_append(buf, FACTS_REASON, "Nobody was asked.");
 	else if (claim->kind == CLAIM_FAULT)
 		say_fault(v, claim, buf);
+	else if (claim->kind == CLAIM_DOUBTED)
+		say_doubt(v, claim, buf);
 	else if (claim->kind == CLAIM_HOSTS_LATE)
 		say_hosts(v, buf);
 	else if (claim->kind == CLAIM_NOTHING_DONE)
@@ -115,6 +133,84 @@ say_lost(const struct run *run, char *buf)
 			   (unsigned long long)run->overhead.astray);
 }
 
+/* Did any port of this node tell of itself? */
+static bool
+is_heard(const struct run *run, uint32_t node)
+{
+	bool heard = run->nodes[node].host;
+
+	for (uint32_t p = 0; p < run->nodes[node].nports && !heard; p++)
+		heard = run->ports[run->nodes[node].first_port + p].reported;
+	return heard;
+}
+
+uint32_t
+facts_unheard(const struct verdict *v, uint32_t *nodes)
+{
+	const struct run *run = &v->run;
+	bool *asked = calloc((size_t)run->nflows + 1, sizeof(*asked)),
+	     *on_way = calloc((size_t)run->nnodes + 1, sizeof(*on_way));
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < run->nsteps && asked != NULL; i++) {
+		const struct run_step *step = &run->steps[i];
+
+		if (!run_is_local(step) && (step->slow || !step->reported))
+			asked[step->flow] = true;
+	}
+	for (uint32_t h = 0; h < run->nhops && asked != NULL && on_way != NULL; h++) {
+		if (asked[run->hops[h].flow] && !run->hops[h].reverse)
+			on_way[run->ports[run->hops[h].port].node] = true;
+	}
+	for (uint32_t n = 0; n < run->nnodes && on_way != NULL; n++) {
+		if (on_way[n] && !is_heard(run, n))
+			nodes[count++] = n;
+	}
+	free(asked);
+	free(on_way);
+	return count;
+}
+
+#define UNHEARD_SHOWN 6
+
+/* Where reports were lost: whose. */
+static void
+say_unheard(const struct verdict *v, char *buf)
+{
+	uint32_t *nodes = calloc((size_t)v->run.nnodes + 1, sizeof(*nodes)), count = 0;
+
+	if (nodes != NULL)
+		count = facts_unheard(v, nodes);
+	for (uint32_t i = 0; i < count && i < UNHEARD_SHOWN; i++)
+		fmt_append(buf, FACTS_INCOMPLETE, "%s%s", i == 0 ? "Nothing came from " : ", ",
+			   v->run.nodes[nodes[i]].name);
+	if (count > UNHEARD_SHOWN)
+		fmt_append(buf, FACTS_INCOMPLETE, " and %u more", count - UNHEARD_SHOWN);
+	if (count != 0)
+		fmt_append(buf, FACTS_INCOMPLETE, ", on the way of steps that were slow or not reported. ");
+	free(nodes);
+}
+
+/* What steps lost that were not reported is bounded by the run's time alone. */
+static void
+say_unreported(const struct run *run, char *buf)
+{
+	uint64_t most_ps = 0;
+
+	for (uint32_t i = 0; i < run->ncollectives; i++) {
+		const struct run_collective *c = &run->collectives[i];
+
+		if (!c->complete && run->end_ps > c->start_ps + c->expect_ps)
+			most_ps = max_u64(most_ps, run->end_ps - c->start_ps - c->expect_ps);
+	}
+	fmt_append(buf, FACTS_INCOMPLETE, "%u of %u steps were never reported", run->missing.steps, run->nsteps);
+	if (run_finished(run))
+		fmt_append(buf, FACTS_INCOMPLETE, ": up to %.3f ms that they lost are not explained. ",
+			   (double)most_ps / 1e9);
+	else
+		fmt_append(buf, FACTS_INCOMPLETE, ": the run did not get to them, or their reports are lost. ");
+}
+
 char *
 facts_incomplete(const struct verdict *v, char *buf)
 {
@@ -129,9 +225,10 @@ facts_incomplete(const struct verdict *v, char *buf)
 			   "arrived. ",
 			   (unsigned long long)run->overhead.dropped, (unsigned long long)run->overhead.deferred,
 			   100 * run->overhead.completeness);
+	if (run->overhead.dropped != 0 || run->overhead.astray != 0)
+		say_unheard(v, buf);
 	if (run->missing.steps != 0)
-		fmt_append(buf, FACTS_INCOMPLETE, "%u of %u steps were never reported%s. ", run->missing.steps, run->nsteps,
-			   run_finished(run) ? "" : ": the run did not get to them, or their reports are lost");
+		say_unreported(run, buf);
 	if (run->missing.unscheduled != 0)
 		fmt_append(buf, FACTS_INCOMPLETE, "%u step records match no scheduled step. ", run->missing.unscheduled);
 	for (uint32_t i = 0; i < v->nsections; i++) {

@@ -238,9 +238,17 @@ facts_word(const struct verdict *v)
 {
 	const struct claim *claim = verdict_claim(v);
 
-	if (claim == NULL || (claim->kind != CLAIM_FAULT && !claim->innocent))
+	if (claim == NULL || (!facts_is_guilty(v) && !claim->innocent))
 		return "unknown";
 	return claim->innocent ? "innocent" : "guilty";
+}
+
+bool
+facts_is_guilty(const struct verdict *v)
+{
+	const struct claim *claim = verdict_claim(v);
+
+	return claim != NULL && claim->kind == CLAIM_FAULT;
 }
 
 uint32_t

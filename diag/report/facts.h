@@ -56,6 +56,11 @@ char *facts_headline(const struct facts *facts, char *buf, size_t cap);
 char *facts_conclusion(const struct facts *facts, char *buf, size_t cap);
 /* What the verdict says about the network, and on what grounds. @param buf  of FACTS_REASON bytes  @return buf */
 char *facts_reason(const struct verdict *v, char *buf);
+/*
+ * Switches on the way of steps that were slow or not reported of which no port told of itself.
+ * @param nodes  [run.nnodes] set to them  @return how many
+ */
+uint32_t facts_unheard(const struct verdict *v, uint32_t *nodes);
 /* What evidence is missing; "" if none is. @param buf  of FACTS_INCOMPLETE bytes  @return buf */
 char *facts_incomplete(const struct verdict *v, char *buf);
 /* That the recording knows less than this verdict does. @return NULL where it does not */
@@ -69,6 +74,8 @@ char *facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_
 
 /* "guilty", "innocent", or "unknown". */
 const char *facts_word(const struct verdict *v);
+/* Is it known that the network is at fault? */
+bool facts_is_guilty(const struct verdict *v);
 /* Is the network innocent? */
 bool facts_innocent(const struct verdict *v);
 /* How many of the findings cost time: those that come first. */

@@ -2,6 +2,7 @@
 #include "diag/report/json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "diag/report/facts.h"
 #include "diag/report/flows.h"
@@ -59,8 +60,9 @@ network(const struct verdict *v)
 	const struct claim *claim = verdict_claim(v);
 	char reason[FACTS_REASON];
 
-	return json_pack("{s:b, s:s, s:o, s:o, s:o}", "innocent", claim != NULL && claim->innocent, "word", facts_word(v),
-			 "lost_ns", value_ns(claim != NULL ? (uint64_t)claim->lost_ps : 0), "unexplained_ns",
+	return json_pack("{s:b, s:s, s:o, s:o, s:o, s:o}", "innocent", claim != NULL && claim->innocent, "word",
+			 facts_word(v), "confidence", value_real(claim != NULL ? claim->confidence : 0), "lost_ns",
+			 value_ns(claim != NULL ? (uint64_t)claim->lost_ps : 0), "unexplained_ns",
 			 value_ns(claim != NULL ? (uint64_t)claim->unexplained_ps : 0), "reason",
 			 value_text(facts_reason(v, reason)));
 }
@@ -185,15 +187,15 @@ findings(const struct verdict *v)
 	for (uint32_t i = 0; i < v->nfindings; i++) {
 		const struct finding *f = &v->findings[i];
 
-		json_t *finding =
-			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "type",
-				  f->type->key, "root", value_text(f->root), "ports", port_names(v, f->ports, f->nports),
-				  "flows", flow_names(v, f->flows, f->nflows), "flows_explained_ns",
-				  flow_times(f->flow_ps, f->nflows), "explained_ns", value_ns((uint64_t)f->critical_ps),
-				  "regained_ns", value_ns((uint64_t)f->regained_ps), "without_effect", f->costless,
-				  "victims", flow_names(v, f->victims, f->nvictims), "iterations", iterations(v, f),
-				  "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score",
-				  value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
+		json_t *finding = json_pack(
+			"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type", f->type->key,
+			"root", value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
+			flow_names(v, f->flows, f->nflows), "flows_explained_ns", flow_times(f->flow_ps, f->nflows),
+			"explained_ns", value_ns((uint64_t)f->critical_ps), "regained_ns",
+			value_ns((uint64_t)f->regained_ps), "without_effect", f->costless, "confidence",
+			value_real(f->confidence), "victims", flow_names(v, f->victims, f->nvictims), "iterations",
+			iterations(v, f), "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score",
+			value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
 
 		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);
@@ -232,13 +234,30 @@ overhead(const struct verdict *v)
 			 "completeness", v->run.truncated ? json_null() : value_real(o->completeness), "kinds", kinds(o));
 }
 
+/* Names of switches that told nothing; NULL: out of memory. */
+static json_t *
+unheard(const struct verdict *v)
+{
+	uint32_t *nodes = calloc((size_t)v->run.nnodes + 1, sizeof(*nodes)), count = 0;
+	json_t *array = nodes != NULL ? json_array() : NULL;
+
+	if (nodes != NULL)
+		count = facts_unheard(v, nodes);
+	for (uint32_t i = 0; i < count; i++)
+		array = value_add(array, value_text(v->run.nodes[nodes[i]].name));
+	free(nodes);
+	return array;
+}
+
 static json_t *
 evidence(const struct verdict *v)
 {
 	char missing[FACTS_INCOMPLETE];
 
-	return json_pack("{s:s, s:o, s:o, s:b, s:s, s:i, s:s}", "policy", facts_policy_name(v->run.config.policy),
-			 "missing", value_text(facts_incomplete(v, missing)), "end_ns", value_ns(v->run.end_ps),
-			 "truncated", v->run.truncated, "ending", facts_ending_key(v), "recording_lost",
-			 (int)v->run.recording_errno, "contention", v->run.config.exact_contention ? "exact" : "replay");
+	return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:b, s:s, s:i, s:s}", "policy",
+			 facts_policy_name(v->run.config.policy), "unheard", unheard(v), "steps", (json_int_t)v->run.nsteps,
+			 "steps_reported", (json_int_t)(v->run.nsteps - v->run.missing.steps), "missing",
+			 value_text(facts_incomplete(v, missing)), "end_ns", value_ns(v->run.end_ps), "truncated",
+			 v->run.truncated, "ending", facts_ending_key(v), "recording_lost", (int)v->run.recording_errno,
+			 "contention", v->run.config.exact_contention ? "exact" : "replay");
 }

@@ -303,7 +303,7 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 }
 
 static void
-append_unexplained(const struct facts *facts, char *buf, size_t cap)
+append_trust(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct claim *claim = verdict_claim(facts->v);
 	double lost_ps = claim != NULL ? claim->lost_ps : 0;
@@ -313,6 +313,8 @@ append_unexplained(const struct facts *facts, char *buf, size_t cap)
 			   fmt_time(facts->unit, (uint64_t)lost_ps).text, facts->v->run.ncollectives > 1 ? " in all" : "",
 			   fmt_time(facts->unit, (uint64_t)claim->unexplained_ps).text,
 			   100 * claim->unexplained_ps / lost_ps);
+	if (claim != NULL)
+		fmt_append(buf, cap, " Confidence: %.2f.", claim->confidence);
 }
 
 char *
@@ -321,11 +323,11 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 	const struct verdict *v = facts->v;
 	char reason[FACTS_REASON];
 
-	if (facts_root(v) == NULL) {
+	if (facts_root(v) == NULL || !facts_is_guilty(v)) {
 		snprintf(buf, cap, "%s%s",
 			 facts_innocent(v) ? "The network is innocent. " : "Whether the network is to blame is unknown. ",
 			 facts_reason(v, reason));
-		append_unexplained(facts, buf, cap);
+		append_trust(facts, buf, cap);
 		return buf;
 	}
 	facts_finding(v, &v->findings[0], buf, cap);
@@ -337,7 +339,7 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 		fmt_append(buf, cap, " In the network: %s: %s.", facts_finding(v, facts_root(v), network, sizeof(network)),
 			   facts_cost(facts, facts_root(v), reason, sizeof(reason)));
 	}
-	append_unexplained(facts, buf, cap);
+	append_trust(facts, buf, cap);
 	return buf;
 }
 

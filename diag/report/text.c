@@ -105,7 +105,8 @@ write_finding(const struct text *text, uint32_t i)
 	fprintf(text->to, "     ");
 	wrap(text, facts_evidence(v, finding, evidence), 5);
 	set_style(text, STYLE_DIM);
-	fprintf(text->to, "     cost %s; seen %s to %s\n", facts_cost(&text->facts, finding, cost, sizeof(cost)),
+	fprintf(text->to, "     cost %s; confidence %.2f; seen %s to %s\n",
+		facts_cost(&text->facts, finding, cost, sizeof(cost)), finding->confidence,
 		fmt_time(text->facts.unit, finding->start_ps).text, fmt_time(text->facts.unit, finding->end_ps).text);
 	if (finding->nparts > 1) {
 		fprintf(text->to, "     ");

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "common/minmax.h"
 #include "diag/vedrfolnir/section.h"
 
 /* A link's time was taken, and nobody knows by whom. */
@@ -64,45 +65,116 @@ needs_reason(const struct run *run, const struct run_step *step)
 	return step->open || (double)(step->end_ps - step->start_ps) > (1 + ack_share(run)) * (double)step->expect_ps;
 }
 
-/*
- * So much a collective's path may lose without a slow step, nor a host that is late: each a little less than makes it so.
- */
+/* So much a collective's path may lose without a slow step: each a little less than makes it so. */
 static double
 tolerance_ps(const struct run *run, const struct vedrfolnir *own, const struct run_collective *collective)
 {
-	double tolerance_ps = 0, base_rtt_ps = 0;
+	double tolerance_ps = 0;
 
 	for (uint32_t i = collective->first_step; i < collective->first_step + collective->nsteps; i++) {
-		const struct run_step *step = &run->steps[i];
-
 		if (own->steps[i].critical)
-			tolerance_ps +=
-				(double)step->expect_ps * RUN_SLOW_PERCENT / 100 + 2 * (double)run->config.jitter_ps;
-		base_rtt_ps = fmax(base_rtt_ps, (double)step->base_rtt_ps);
+			tolerance_ps += (double)run->steps[i].expect_ps * RUN_SLOW_PERCENT / 100 +
+					2 * (double)run->config.jitter_ps;
 	}
-	return tolerance_ps + base_rtt_ps;
+	return tolerance_ps;
 }
 
-/* What all collectives lost, and what of it nobody explains. @return whether that is more than may be */
-static bool
-sum_up(const struct run *run, const struct vedrfolnir *own, struct claim *claim)
+static double
+base_rtt_ps(const struct run *run)
 {
+	uint64_t rtt_ps = 0;
+
+	for (uint32_t i = 0; i < run->nsteps; i++)
+		rtt_ps = max_u64(rtt_ps, run->steps[i].base_rtt_ps);
+	return (double)rtt_ps;
+}
+
+/*
+ * What all collectives lost, and what of it nobody explains. A job may lose what its steps may in each iteration, and once a
+ * base RTT: what is less is without effect.
+ * @return whether any job has more
+ */
+static bool
+sum_up(const struct run *run, const struct vedrfolnir *own, struct claim *claim, double rtt_ps)
+{
+	double unexplained_ps = 0, most_ps = rtt_ps;
 	bool too_much = false;
 
 	for (uint32_t i = 0; i < run->ncollectives; i++) {
-		double unexplained_ps = time_budget_unexplained_ps(&own->budgets[i]);
-
 		claim->lost_ps += own->budgets[i].lost_ps;
+		unexplained_ps += time_budget_unexplained_ps(&own->budgets[i]);
+		most_ps += tolerance_ps(run, own, &run->collectives[i]);
+		if (i + 1 < run->ncollectives && run_job_of(run, i) == run_job_of(run, i + 1))
+			continue;
 		claim->unexplained_ps += unexplained_ps;
-		too_much |= unexplained_ps > tolerance_ps(run, own, &run->collectives[i]);
+		too_much |= unexplained_ps > most_ps;
+		unexplained_ps = 0;
+		most_ps = rtt_ps;
 	}
 	return too_much;
+}
+
+/* Of the steps of a collective, or of all. */
+static double
+reported_share(const struct run *run, uint32_t first, uint32_t count)
+{
+	uint32_t reported = 0;
+
+	for (uint32_t i = first; i < first + count; i++)
+		reported += run->steps[i].reported;
+	return count != 0 ? (double)reported / count : 1;
+}
+
+void
+conclude_findings(const struct run *run, struct section *section)
+{
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		const struct run_collective *c = &run->collectives[section->findings[i].collective];
+		double share = reported_share(run, c->first_step, c->nsteps);
+
+		section->findings[i].confidence *= share;
+		section->findings[i].borne_out *= share;
+	}
+}
+
+/*
+ * Of the time lost, what findings explain, as far as they are borne out, whichever of them has it; all of it where nothing
+ * of weight was lost. What was not reported may have been anything.
+ */
+static double
+confidence(const struct run *run, const struct section *section, const struct claim *claim, double rtt_ps)
+{
+	double borne_ps = 0;
+
+	for (uint32_t i = 0; i < section->nfindings; i++)
+		borne_ps += section->findings[i].critical_ps * section->findings[i].borne_out;
+	if (claim->innocent || claim->lost_ps <= rtt_ps)
+		return reported_share(run, 0, run->nsteps);
+	return fmin(1, borne_ps / claim->lost_ps) * reported_share(run, 0, run->nsteps);
+}
+
+/* Does a finding say more likely than not that the network is at fault? Where some have an effect, one of these. */
+static bool
+is_trusted(const struct section *section)
+{
+	bool effect = false, trusted[2] = { false, false };
+
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		const struct finding *finding = &section->findings[i];
+
+		if ((finding->type->traits & FINDING_OF_HOST) != 0)
+			continue;
+		effect |= !finding->costless;
+		trusted[!finding->costless] |= finding->borne_out > CONCLUDE_LIKELY;
+	}
+	return trusted[effect];
 }
 
 struct claim
 conclude(const struct run *run, const struct section *section)
 {
 	bool network = has_finding(section, false), complete = run_complete(run) && section->skipped == 0, too_much;
+	double rtt_ps = base_rtt_ps(run);
 	struct claim claim = { .ack_share = ack_share(run) };
 	uint32_t done = 0, unexplained = 0;
 
@@ -116,10 +188,11 @@ conclude(const struct run *run, const struct section *section)
 		unexplained++;
 		claim.unwatched += !was_watched(run, section->own, i);
 	}
-	too_much = sum_up(run, section->own, &claim);
+	too_much = sum_up(run, section->own, &claim, rtt_ps);
 	claim.innocent = !network && claim.slow == 0 && done != 0 && complete && run_finished(run) && !too_much;
+	claim.confidence = confidence(run, section, &claim, rtt_ps);
 	if (network)
-		claim.kind = CLAIM_FAULT;
+		claim.kind = is_trusted(section) ? CLAIM_FAULT : CLAIM_DOUBTED;
 	else if (done == 0)
 		claim.kind = CLAIM_NOTHING_DONE;
 	else if (claim.slow == 0 && too_much)

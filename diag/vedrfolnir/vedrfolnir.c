@@ -75,8 +75,10 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 		rc = rate_collectives(run, own, err);
 	if (rc == 0)
 		rc = budgets_sum_up(run, section, err);
-	if (rc == 0)
+	if (rc == 0) {
+		conclude_findings(run, section);
 		section->claim = conclude(run, section);
+	}
 	for (uint32_t i = 0; d.graphs != NULL && i < run->nsteps; i++)
 		prov_destroy(d.graphs[i]);
 	free(d.graphs);

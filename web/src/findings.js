@@ -23,7 +23,7 @@ function finding(model, f) {
                !f.without_effect ? `cost ${f.cost}` :
                    f.everywhere_ns > 0 ? `alone it would regain nothing; ${t.of(f.everywhere_ns)} of its steps' time` :
                                          "alone it would regain nothing"),
-            el("span", null, `score ${score(f.score)}`)),
+            el("span", null, `confidence ${f.confidence.toFixed(2)}`), el("span", null, `score ${score(f.score)}`)),
          f.parts !== "" && el("span", {class: "parts"}, ...phrases(f.parts)));
   return el("li", null, stands(button, "finding", f.index));
 }

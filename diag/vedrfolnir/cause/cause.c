@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "diag/vedrfolnir/cause/confidence.h"
 #include "diag/vedrfolnir/cause/delays.h"
 #include "diag/vedrfolnir/cause/merge.h"
 
@@ -43,6 +44,7 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 	out = calloc((size_t)all.count + 1, sizeof(*out));
 	*count = out != NULL ? all.count : 0;
 	for (uint32_t i = 0; i < *count; i++) {
+		confidence_conclude(&all.findings[i]);
 		out[i] = all.findings[i].out;
 		memset(&all.findings[i].out, 0, sizeof(all.findings[i].out));
 	}

@@ -49,14 +49,20 @@ struct cause_input {
 
 struct delays;
 
+/* Time that a finding claims of steps, and as much of it as can be trusted (confidence.h). */
+struct cause_trust {
+	double of_ps, borne_ps, sure_ps; /* borne out by what was measured; and not claimed by others */
+};
+
 /* A finding being made. */
 struct cause_finding {
 	struct finding out;
-	uint32_t order;     /* of its cause, among those that look */
-	double best;        /* score of the sample that the evidence is about */
-	double *flow_score; /* [out.nflows] */
-	double claimed_ps;  /* of the step's time: what cause_explains() made of it */
-	uint32_t part;      /* of what claimed_ps sums up now */
+	struct cause_trust trust[2]; /* by steps beside the critical path, and on it */
+	uint32_t order;              /* of its cause, among those that look */
+	double best;                 /* score of the sample that the evidence is about */
+	double *flow_score;          /* [out.nflows] */
+	double claimed_ps;           /* of the step's time: what cause_explains() made of it */
+	uint32_t part;               /* of what claimed_ps sums up now */
 	double part_ps;
 	uint32_t best_step; /* after merging: the step that the evidence is about */
 	uint32_t next;      /* in its bucket, EV_NONE: none */

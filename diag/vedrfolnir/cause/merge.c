@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/vedrfolnir/cause/confidence.h"
 #include "diag/vedrfolnir/cause/settle.h"
 
 static void
@@ -81,6 +82,16 @@ merge_take_claims(struct cause_set *set, struct finding *to, const struct findin
 	to->explained_ps += from->explained_ps;
 }
 
+static void
+take_trust(struct cause_finding *into, const struct cause_finding *from)
+{
+	for (int critical = 0; critical < 2; critical++) {
+		into->trust[critical].of_ps += from->trust[critical].of_ps;
+		into->trust[critical].borne_ps += from->trust[critical].borne_ps;
+		into->trust[critical].sure_ps += from->trust[critical].sure_ps;
+	}
+}
+
 /* The pauses of a queue are part of it: their ports join it, and their time. */
 static void
 fold_pauses(struct cause_set *set, struct cause_finding *queue, struct cause_finding *pauses)
@@ -88,6 +99,8 @@ fold_pauses(struct cause_set *set, struct cause_finding *queue, struct cause_fin
 	uint32_t *ports = queue->out.ports, nports = queue->out.nports;
 
 	merge_take_claims(set, &queue->out, &pauses->out);
+	take_trust(queue, pauses);
+
 	for (uint32_t i = 0; i < nports; i++)
 		cause_port(set, pauses, ports[i]);
 	queue->out.ports = pauses->out.ports;
@@ -160,6 +173,7 @@ merge_settle(struct cause_set *set, uint32_t step)
 		settle_step(set, step);
 	for (uint32_t i = 0; i < set->count; i++)
 		note_claims(set, &set->findings[i].out, step);
+	confidence_step(set, step);
 	for (uint32_t i = set->count; i-- > 0;) {
 		struct cause_finding *queue = merge_queue_of(set, &set->findings[i]);
 
@@ -248,6 +262,7 @@ merge_take(struct cause_set *all, struct cause_finding *into, const struct cause
 	for (uint32_t i = 0; i < from->out.nflows; i++)
 		cause_flow(all, into, from->out.flows[i], from->flow_score[i]);
 	merge_take_claims(all, &into->out, &from->out);
+	take_trust(into, from);
 	if (into->out.origin_port == EV_NONE)
 		into->out.origin_port = from->out.origin_port;
 	cause_time(into, from->out.start_ps, from->out.end_ps);

@@ -34,6 +34,8 @@ test_order(void **state)
 	case_fabric(&r);
 	records_step(&r, 1, H15, REC_NONE, 0, 60 * MS);
 	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+	records_step(&r, 2, H15, H17, 80 * MS, 80 * MS + EXPECT);
+	records_step(&r, 2, H17, REC_NONE, 80 * MS, 80 * MS + EXPECT);
 	case_contention(&r, SW1, 2, 0, 59, 400, F15, 250000, BF2, 250000);
 	case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, BF2, 100000);
 	v = case_conclude(&r, REC_END_COMPLETE);

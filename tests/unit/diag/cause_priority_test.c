@@ -23,7 +23,10 @@ overtaken(struct rec_tuple flow, bool acks, uint64_t bytes)
 	struct records r;
 
 	case_fabric(&r);
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
 	records_step(&r, 1, H17, REC_NONE, 0, 60 * MS);
+	records_step(&r, 2, H15, H17, 60 * MS, 60 * MS + EXPECT);
+	records_step(&r, 2, H17, REC_NONE, 60 * MS, 60 * MS + EXPECT);
 	records_put_port(&r, SW6, records_port_row(1, 0, 59, 270000, 5400000, 40));
 	case_flow(&r, SW6, 1, 2, F17, 0, 59, 270000, 5400000);
 	RECORDS_PUT(&r, row, REC_OVERTAKE_ROW, SW6, 60 * MS);

@@ -114,11 +114,11 @@ json_has_all_keys(void **state)
 		{ "critical_path", "job", "collective", "iteration", "rank", "host", "flow", "step", "start_ns", "end_ns",
 		  "waited_for", "open" },
 		{ "findings", "type", "root", "ports", "flows", "victims", "iterations", "start_ns", "end_ns", "score",
-		  "evidence", "explained_ns", "flows_explained_ns", "regained_ns", "without_effect" },
+		  "evidence", "explained_ns", "flows_explained_ns", "regained_ns", "without_effect", "confidence" },
 		{ "contributors", "flow", "score", "per_critical_flow" },
 		{ "overhead", "telemetry_bytes", "records", "polling_packets", "polling_bytes", "notification_packets",
 		  "notification_bytes", "report_bytes", "deferred", "dropped", "completeness" },
-		{ "network", "innocent", "word", "lost_ns", "unexplained_ns", "reason" },
+		{ "network", "innocent", "word", "confidence", "lost_ns", "unexplained_ns", "reason" },
 	};
 	struct files files = report_files_write(fixture_case());
 	json_t *root = read_json(&files);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/vedrfolnir/cause/confidence.h"
+
+#include <math.h>
+
+#include "diag/vedrfolnir/cause/drops.h"
+#include "diag/vedrfolnir/cause/merge.h"
+
+double
+confidence_seen(uint64_t times)
+{
+	return ((double)times + 1) / ((double)times + 2);
+}
+
+double
+confidence_half(double measured)
+{
+	return measured + (1 - measured) / 2;
+}
+
+double
+confidence_undisputed(double claim_ps, double others_ps, double lost_ps)
+{
+	double disputed_ps = fmin(fmax(0, claim_ps + others_ps - lost_ps), fmin(claim_ps, others_ps));
+
+	if (claim_ps <= 0 || disputed_ps <= 0)
+		return 1;
+	return (claim_ps - disputed_ps + disputed_ps * claim_ps / (claim_ps + others_ps)) / claim_ps;
+}
+
+static double
+exec_ps(const struct run_step *step)
+{
+	return step->end_ps > step->start_ps ? (double)(step->end_ps - step->start_ps) : 1;
+}
+
+static const struct prov_port *
+find_port(const struct prov_graph *graph, uint32_t port)
+{
+	for (uint32_t p = 0; graph != NULL && p < graph->nports; p++) {
+		if (graph->ports[p].port == port)
+			return &graph->ports[p];
+	}
+	return NULL;
+}
+
+/* Of the step's packets, those that the port of the queue told of. */
+static double
+packets_seen(const struct cause_set *set, uint32_t step, const struct prov_port *port)
+{
+	const struct run_step *s = &set->in->steps[step];
+	double payload = set->in->ev->run.payload_bytes != 0 ? set->in->ev->run.payload_bytes : 1;
+	double packets = ceil((double)(s->open ? s->acked_bytes : s->bytes) / payload);
+
+	return port != NULL && packets > 0 ? fmin(1, port->cf_packets / packets) : 0;
+}
+
+/* Of the step's time, what a port told of. */
+static double
+time_seen(const struct cause_set *set, uint32_t step, const struct prov_port *port)
+{
+	return port != NULL ? fmin(1, port->covered_ps / exec_ps(&set->in->steps[step])) : 0;
+}
+
+/*
+ * Pauses are measured where a port was halted, and their reason where they lead to: what was told least of decides. One that
+ * its own end alone tells of, the time since when it pauses, is measured as far as it is claimed.
+ */
+static double
+pauses_seen(const struct cause_set *set, uint32_t step, const struct finding *out)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+	const struct prov_port *root = find_port(graph, out->root_port);
+	double seen = 0;
+	bool told = false;
+
+	for (uint32_t i = 0; i < out->nports; i++) {
+		const struct prov_port *port = find_port(graph, out->ports[i]);
+
+		if (port == NULL || !port->halted)
+			continue;
+		told = true;
+		seen = fmax(seen, time_seen(set, step, port));
+	}
+	if (!told)
+		return 1;
+	return merge_is(out, FINDING_FILLED) && root != NULL ? fmin(seen, time_seen(set, step, root)) : seen;
+}
+
+/* How far what is measured bears what a finding says of the step. */
+static double
+borne_out(const struct cause_set *set, uint32_t step, const struct finding *out)
+{
+	const struct run_step *s = &set->in->steps[step];
+	uint64_t times = out->evidence.count;
+
+	if (merge_is(out, FINDING_OF_HOST))
+		return 1;
+	if (merge_is(out, FINDING_OF_PAUSES | FINDING_OF_CIRCLE))
+		return confidence_half(pauses_seen(set, step, out));
+	if (merge_is(out, FINDING_OF_QUEUES))
+		return confidence_half(packets_seen(set, step, find_port(set->in->graphs[step], out->root_port)));
+	if (merge_is(out, FINDING_BY_DEFAULT))
+		times = s->detections;
+	else if (times == 0)
+		times = s->retransmits;
+	return confidence_seen(times != 0 ? times : 1);
+}
+
+static bool
+share_culprit(const struct finding *a, const struct finding *b)
+{
+	for (uint32_t i = 0; i < a->nflows; i++) {
+		for (uint32_t k = 0; k < b->nflows; k++) {
+			if (a->flows[i] == b->flows[k])
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Does the other tell of something else? Not of the same place or culprit, nor of what only gets what others leave. */
+static bool
+is_rival(const struct finding *out, const struct finding *other)
+{
+	return other != out && !merge_is(other, FINDING_OF_HOST | FINDING_OF_LOSS | FINDING_OF_HOLE) &&
+	       (other->root_port == EV_NONE || other->root_port != out->root_port) && !share_culprit(out, other);
+}
+
+/* Packets that were sent again were lost: where no finding says of what, something else may have cost all of the time. */
+static double
+unfound_ps(const struct cause_set *set, uint32_t step, double lost_ps)
+{
+	bool found = !drops_sent_again(set->in, step);
+
+	for (uint32_t i = 0; i < set->count && !found; i++)
+		found = merge_is(&set->findings[i].out, FINDING_OF_LOSS | FINDING_OF_HOLE | FINDING_OF_LOOP);
+	return found ? 0 : lost_ps;
+}
+
+/* What other findings claim of the step. */
+static double
+rivals_ps(const struct cause_set *set, const struct finding *out, double lost_ps)
+{
+	double rivals_ps = 0;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		const struct cause_finding *other = &set->findings[i];
+
+		if (is_rival(out, &other->out))
+			rivals_ps += fmin(other->claimed_ps, lost_ps);
+	}
+	return rivals_ps;
+}
+
+void
+confidence_step(struct cause_set *set, uint32_t step)
+{
+	double lost_ps = cause_excess_ps(set->in, step), unfound = unfound_ps(set, step, lost_ps);
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		struct cause_finding *finding = &set->findings[i];
+		struct cause_trust *trust = &finding->trust[set->in->own[step].critical];
+		bool host = merge_is(&finding->out, FINDING_OF_HOST);
+		double claim_ps = fmax(1, host ? finding->claimed_ps : fmin(finding->claimed_ps, lost_ps));
+		double borne_ps = claim_ps * borne_out(set, step, &finding->out),
+		       rivals = rivals_ps(set, &finding->out, lost_ps);
+
+		trust->of_ps += claim_ps;
+		if (!host)
+			borne_ps *= set->in->steps[step].completeness;
+		trust->borne_ps += borne_ps * (host ? 1 : confidence_undisputed(claim_ps, unfound, lost_ps));
+		trust->sure_ps += borne_ps * (host ? 1 : confidence_undisputed(claim_ps, unfound + rivals, lost_ps));
+	}
+}
+
+void
+confidence_conclude(struct cause_finding *finding)
+{
+	const struct cause_trust *trust = &finding->trust[finding->trust[1].of_ps > 0];
+
+	finding->out.confidence = trust->of_ps > 0 ? fmin(1, trust->sure_ps / trust->of_ps) : 0;
+	finding->out.borne_out = trust->of_ps > 0 ? fmin(1, trust->borne_ps / trust->of_ps) : 0;
+}

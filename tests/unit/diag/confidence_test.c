@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How far findings and the word on the network are to be trusted: by what was measured, what arrived, who else claims it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/wire/record.h"
+#include "diag/report/facts.h"
+#include "diag/vedrfolnir/cause/confidence.h"
+#include "tests/unit/diag/case.h"
+
+#define CLOSE 1e-9
+
+static void
+test_rules(void **state)
+{
+	(void)state;
+	/* nothing but inferred: as likely as not; half measured: half of the rest */
+	assert_float_equal(confidence_half(0), 0.5, CLOSE);
+	assert_float_equal(confidence_half(0.5), 0.75, CLOSE);
+	assert_float_equal(confidence_half(1), 1, CLOSE);
+	assert_float_equal(confidence_seen(0), 0.5, CLOSE);
+	assert_float_equal(confidence_seen(1), 2.0 / 3, CLOSE);
+	assert_float_equal(confidence_seen(98), 0.99, CLOSE);
+	/* room for both; both want all of it; one wants all and the other a half: of that half it has two thirds */
+	assert_float_equal(confidence_undisputed(40, 60, 100), 1, CLOSE);
+	assert_float_equal(confidence_undisputed(100, 100, 100), 0.5, CLOSE);
+	assert_float_equal(confidence_undisputed(100, 50, 100), (50 + 50 * 2.0 / 3) / 100, CLOSE);
+	assert_float_equal(confidence_undisputed(50, 100, 100), 1.0 / 3, CLOSE);
+	assert_float_equal(confidence_undisputed(0, 100, 100), 1, CLOSE);
+}
+
+/* 17->18 takes 80 ms in its first step, behind 13->19 for so many packets; the others take what is expected. */
+static struct verdict *
+contended(uint64_t packets, uint32_t reported, uint32_t resent)
+{
+	struct rec_step slow = { .step = 1,
+				 WAITED_NONE,
+				 .retransmits = resent,
+				 .bytes = 360000000,
+				 .acked_bytes = 360000000,
+				 .end_ps = 80 * MS };
+	struct records r;
+
+	case_fabric(&r);
+	RECORDS_PUT(&r, slow, REC_STEP, H17, 80 * MS);
+	if (reported > 1)
+		records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+	if (reported > 2)
+		records_step(&r, 2, H15, H17, 80 * MS, 80 * MS + EXPECT);
+	if (reported > 3)
+		records_step(&r, 2, H17, REC_NONE, 80 * MS, 80 * MS + EXPECT);
+	case_contention(&r, SW6, 1, 0, 79, 60, F17, packets, BF2, packets);
+	return case_conclude(&r, REC_END_COMPLETE);
+}
+
+#define PACKETS 276924 /* of 360 MB */
+
+static double
+confidence_of(struct verdict *v, double *all, const char *word)
+{
+	const struct finding *finding = case_find(v, FINDING_FLOW_CONTENTION, "6:2", "13->19/78>78");
+	double confidence;
+
+	assert_non_null(finding);
+	assert_string_equal(facts_word(v), word);
+	confidence = finding->confidence;
+	*all = verdict_claim(v)->confidence;
+	verdict_destroy(v);
+	return confidence;
+}
+
+static void
+test_measured(void **state)
+{
+	double all;
+
+	(void)state;
+	/* every packet was told of at the port where it waited */
+	assert_float_equal(confidence_of(contended(PACKETS, 4, 0), &all, "guilty"), 1, 0.001);
+	assert_true(all > 0.5 && all <= 1);
+	/* half of them: the others are inferred */
+	assert_float_equal(confidence_of(contended(PACKETS / 2, 4, 0), &all, "guilty"), 0.75, 0.001);
+}
+
+/* Of four steps one was reported: what the others did nobody knows. */
+static void
+test_reported(void **state)
+{
+	double all;
+
+	(void)state;
+	assert_float_equal(confidence_of(contended(PACKETS, 1, 0), &all, "unknown"), 0.25, 0.001);
+	assert_true(all <= 0.25);
+	assert_float_equal(confidence_of(contended(PACKETS, 3, 0), &all, "guilty"), 0.75, 0.001);
+}
+
+static void
+test_doubt_is_said(void **state)
+{
+	struct verdict *v = contended(PACKETS, 1, 0);
+
+	(void)state;
+	assert_int_equal(verdict_claim(v)->kind, CLAIM_DOUBTED);
+	assert_non_null(
+		strstr(case_reason(v), "points to flow-contention at 6:2, and is too little to say so (confidence 0.25)"));
+	assert_non_null(strstr(case_incomplete(v), "3 of 4 steps were never reported"));
+	verdict_destroy(v);
+}
+
+/* Sent again, and the loss found: the queue's claim and the loss's are beside each other. Innocence is known or not said. */
+static void
+test_innocent(void **state)
+{
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	case_fabric(&r);
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+	records_step(&r, 1, H17, REC_NONE, 0, EXPECT);
+	records_step(&r, 2, H15, H17, EXPECT, 2 * EXPECT);
+	records_step(&r, 2, H17, REC_NONE, EXPECT, 2 * EXPECT);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_string_equal(facts_word(v), "innocent");
+	assert_float_equal(verdict_claim(v)->confidence, 1, CLOSE);
+	verdict_destroy(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rules),         cmocka_unit_test(test_measured), cmocka_unit_test(test_reported),
+		cmocka_unit_test(test_doubt_is_said), cmocka_unit_test(test_innocent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
