@@ -13,13 +13,13 @@ enum finding_trait {
 	FINDING_BY_FLOW = 1 << 3,    /* in a table's cell its first culprit is named */
 	FINDING_FILLED = 1 << 4,     /* pauses of a queue, told with the flows in it; part of a finding about that queue */
 	FINDING_HAS_PAUSES = 1 << 5, /* about a queue that may halt others: takes the findings about its pauses, */
-	FINDING_HAS_OWN_PAUSES = 1 << 6,  /* or takes them where flows of the collective alone fill it */
-	FINDING_OF_CIRCLE = 1 << 7,       /* ports that wait for each other in a circle: has an origin */
-	FINDING_OF_LOOP = 1 << 8,         /* packets that go round: comes before the circle of ports that they make */
-	FINDING_OF_LOSS = 1 << 9,         /* without a port for its root, known of retransmissions alone */
-	FINDING_OF_HOLE = 1 << 10,        /* where packets vanish: explains a loss that nobody counted */
-	FINDING_OF_NODE_BEHIND = 1 << 11, /* means the node behind its root, too */
-	FINDING_BY_DEFAULT = 1 << 12,     /* inferred where nothing else is known: not beside loops or holes on its way */
+	FINDING_HAS_OWN_PAUSES = 1 << 6, /* or takes them where flows of the collective alone fill it */
+	FINDING_OF_CIRCLE = 1 << 7,      /* ports that wait for each other in a circle: has an origin */
+	FINDING_OF_LOOP = 1 << 8,        /* packets that go round: comes before the circle of ports that they make */
+	FINDING_OF_LOSS = 1 << 9,        /* without a port for its root, known of retransmissions alone */
+	FINDING_OF_HOLE = 1 << 10,       /* where packets vanish: explains a loss that nobody counted */
+	FINDING_OF_NODE = 1 << 11,       /* means the whole node of its root */
+	FINDING_BY_DEFAULT = 1 << 12,    /* inferred where nothing else is known: not beside loops or holes on its way */
 	FINDING_OF_LINK =
 		1 << 13, /* its culprit took a link's time: that is what it claims; without one, nobody is guilty */
 };

@@ -71,6 +71,7 @@ evidence_fini(struct evidence *ev)
 	free(ev->feed_rows);
 	free(ev->poll_by_port);
 	free(ev->poll_by_flow);
+	free(ev->passed);
 	free(ev->places);
 	free(ev->steps);
 	free(ev->deps);
@@ -218,6 +219,8 @@ evidence_finish(struct evidence *ev, struct err *err)
 		rc = evidence_join_routes(ev, err);
 	if (rc == 0)
 		rc = evidence_join_rows(ev, err);
+	if (rc == 0)
+		rc = evidence_join_passages(ev, err);
 	if (rc == 0)
 		rc = evidence_join_steps(ev, err);
 	return rc;

@@ -46,6 +46,7 @@ struct ev_port {
 	uint32_t first_feed, nfeeds;         /* in feeds[]: the egresses of what came in here */
 	uint32_t first_state, nstates;       /* in states: reports of the moment */
 	uint32_t first_poll, npolls;         /* in poll_by_port[]: polling packets that left here */
+	uint32_t last_passed;                /* in passed[]: the last of those that came in here, EV_NONE: none */
 	uint32_t first_overtake, novertakes; /* in overtakes: who took the link from data */
 };
 
@@ -103,6 +104,15 @@ struct ev_place {
 	uint32_t id, iteration, index;
 };
 
+/* A PASSAGE record, and others that it is compared with: their indices, EV_NONE: there is none. */
+struct ev_passed {
+	uint32_t flow;              /* EV_NONE: no other record names it */
+	uint32_t in_port, out_port; /* global ids */
+	uint32_t earlier;           /* the one before of the same in_port, of any flow */
+	uint32_t hop;               /* of the same polling packet, at the other end of in_port's link */
+	bool back;                  /* on the way of the ACKs */
+};
+
 struct evidence {
 	struct rec_run run;
 	struct rec_end end;
@@ -149,6 +159,7 @@ struct evidence {
 	struct ev_feed *feeds;      /* grouped by ingress port */
 	struct ev_feed_row *feed_rows;
 	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */
+	struct ev_passed *passed;              /* [passages.count], as they are: in order of time */
 	struct ev_place *places;               /* [collectives.count] by (id, iteration) */
 	struct ev_step *steps;                 /* by (collective, rank, step) */
 	uint32_t nsteps;

@@ -36,7 +36,24 @@ def cut_links():
 def hole_on_the_way_of_acks():
     run = rocelab(pods(fault("blackhole", switch="10", dst="15", start="100us", duration="2ms")))
     found = run.findings("blackhole")
-    check([f["root"] for f in found] == ["7:3"], "a blackhole for ACKs: what vanishes behind 7:3 is named", run.findings())
+    check([f["root"] for f in found] == ["10:2"], "a blackhole for ACKs: what vanishes behind 7:3 is named where it comes in", run.findings())
+
+
+def lossy_links():
+    """Nobody counts what a cable loses: its ends together do, and half of the frames is not all of them."""
+    for port, other, rate in (("17:1", "2:2", 0.02), ("2:3", "6:1", 0.3), ("6:2", "3:3", 0.5), ("3:1", "18:1", 0.005)):
+        run = rocelab(pods(fault("loss", port=port, rate=rate, start="100us", duration="200us")))
+        found = run.findings()
+        check([(f["type"], f["root"], f["ports"]) for f in found] == [("packet-loss", port, [port, other])],
+              f"{port} loses {rate:.1%}: packet loss, with both ends of the link", found)
+
+
+def short_blackholes():
+    """Switch 8 is behind 4:3, on the way of 15->16 alone."""
+    for duration in ("30us", "200us", "1ms"):
+        run = rocelab(pods(fault("blackhole", switch="8", dst="16", start="100us", duration=duration)))
+        check([(f["type"], f["root"]) for f in run.findings()] == [("blackhole", "8:1")],
+              f"a blackhole of {duration}: the switch is named", run.findings())
 
 
 def damaging_links():
@@ -50,4 +67,6 @@ def damaging_links():
 
 cut_links()
 damaging_links()
+lossy_links()
+short_blackholes()
 hole_on_the_way_of_acks()

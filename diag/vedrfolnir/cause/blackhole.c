@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blackhole: a switch on the slow step's way swallows its packets. One that knows of it counts them, or has no route;
- * one that does not swallows the polling packets too, and is what lies behind the last port that saw them.
+ * Blackhole: a switch on the slow step's way swallows its packets. One that knows of it counts them, or has no route.
+ * One that does not swallows the polling packets too, and is what lies behind the last port that saw them; or it is the one
+ * that passed nothing on for a while of what came in, by counts of the flow's packets. Its root is where they come in.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
+#include "diag/vedrfolnir/cause/passage.h"
 
-enum { SAYS_SWALLOWED, SAYS_NO_ROUTE = DROPS_CLAUSES, SAYS_SILENT = 2 * DROPS_CLAUSES };
+enum { SAYS_SWALLOWED, SAYS_NO_ROUTE = DROPS_CLAUSES, SAYS_SILENT = 2 * DROPS_CLAUSES, SAYS_NOTHING };
 static const char *const clauses[] = {
 	DROPS_SAY("packets swallowed"),
 	DROPS_SAY("packets dropped for want of a route"),
-	[SAYS_SILENT] = "{step}: polling packets on its path left by {port}, and {node} did not see them; {again}",
+	[SAYS_SILENT] = "{step}: polling packets on its path left by {other}, and {node} did not see them; {again}",
+	[SAYS_NOTHING] = ("{step}: {count} of its packets left by {other}, came to {node}, and never left it, "
+			  "in a row and uncounted; {again}"),
 };
 
+/* @param port  where the switch takes in what it swallows */
 static void
-add_silent(struct cause_set *set, uint32_t step, uint32_t port)
+add_hole(struct cause_set *set, uint32_t step, uint32_t port, uint32_t says, const struct passage_place *counted)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
@@ -23,29 +28,39 @@ add_silent(struct cause_set *set, uint32_t step, uint32_t port)
 
 	if (finding == NULL)
 		return;
+	cause_port(set, finding, ev->ports[port].peer);
 	cause_port(set, finding, port);
 	cause_time(finding, s->start_ps, s->end_ps);
 	cause_explains(finding, port, excess_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-		finding->out.evidence = (struct finding_evidence){ .clauses = { SAYS_SILENT },
+		finding->out.evidence = (struct finding_evidence){ .clauses = { says },
 								   .nclauses = 1,
 								   .step = step,
 								   .port = port,
-								   .node = ev->ports[port].peer_node };
+								   .other_port = ev->ports[port].peer,
+								   .node = ev->ports[port].node,
+								   .count = counted != NULL ? counted->packets : 0 };
 }
 
 static void
 look(struct cause_set *set, uint32_t step)
 {
-	uint32_t port;
+	const struct evidence *ev = set->in->ev;
+	struct drops_silence silence;
+	struct passage passage;
 
 	drops_add(set, step, REC_DROP_BLACKHOLE, SAYS_SWALLOWED);
 	/* A way that is lost because links are down is theirs to explain. */
 	if (!drops_any(set->in, step, REC_DROP_LINK_DOWN))
 		drops_add(set, step, REC_DROP_NO_ROUTE, SAYS_NO_ROUTE);
-	port = drops_silent_end(set->in, step);
-	if (port != EV_NONE)
-		add_silent(set, step, port);
+	if (!set->in->steps[step].slow || !drops_sent_again(set->in, step) || drops_explain(ev, &set->in->steps[step]))
+		return;
+	silence = drops_silence(set->in, step);
+	passage = passage_find(set->in, step);
+	if (passage_swallows(&passage) && !drops_any(set->in, step, REC_DROP_CORRUPT))
+		add_hole(set, step, passage.node.in_port, SAYS_NOTHING, &passage.node);
+	else if (silence.port != EV_NONE && silence.swallows)
+		add_hole(set, step, ev->ports[silence.port].peer, SAYS_SILENT, NULL);
 }
 
 const struct cause cause_blackhole = {
@@ -53,7 +68,7 @@ const struct cause cause_blackhole = {
 		  .title = "blackhole",
 		  .preposition = "at ",
 		  .badge = "lost",
-		  .traits = FINDING_OF_HOLE | FINDING_OF_NODE_BEHIND,
+		  .traits = FINDING_OF_HOLE | FINDING_OF_NODE,
 		  .clauses = clauses,
 		  .nclauses = ARRAY_LEN(clauses) },
 	.look = look,

@@ -5,6 +5,7 @@
 #include "common/record/kinds.h"
 #include "common/wire/ending.h"
 #include "common/wire/record.h"
+#include "diag/vedrfolnir/cause/passage.h"
 
 static bool
 hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_drop_row *row)
@@ -174,40 +175,68 @@ vanished_behind(const struct evidence *ev, const struct run_step *s, uint32_t i,
 	return port;
 }
 
-/* On one of the two ways. */
-static uint32_t
-silent_end(const struct evidence *ev, const struct run_step *s, bool back)
+/* Where polling packets vanish on one of the two ways. */
+struct vanished {
+	uint32_t port; /* the last that they left by; EV_NONE: none vanish, or not at one place */
+	uint64_t first_ps;
+	uint32_t longest; /* so many in a row */
+	bool arrived;     /* any did */
+};
+
+static struct vanished
+look_for_vanished(const struct evidence *ev, const struct run_step *s, bool back)
 {
-	uint32_t end = EV_NONE, run = 0, longest = 0;
-	bool ever = false;
+	struct vanished found = { .port = EV_NONE };
+	uint32_t run = 0;
 
 	for (uint32_t i = 0; i < ev->flows[s->flow].npolls; i++) {
 		bool arrived = false;
 		uint32_t poll = ev->poll_by_flow[ev->flows[s->flow].first_poll + i];
 		uint32_t port = vanished_behind(ev, s, poll, back, &arrived);
 
-		ever |= arrived;
+		found.arrived |= arrived;
 		if (arrived)
 			run = 0;
 		if (port == EV_NONE)
 			continue;
-		if (end != EV_NONE && end != port)
-			return EV_NONE;
-		end = port;
-		longest = ++run > longest ? run : longest;
+		if (found.port != EV_NONE && found.port != port)
+			return (struct vanished){ .port = EV_NONE };
+		if (found.port == EV_NONE)
+			found.first_ps = EV_AT(ev->polls, struct rec_poll, poll)->hdr.time_ps;
+		found.port = port;
+		found.longest = ++run > found.longest ? run : found.longest;
 	}
-	return ever && longest < DROPS_VANISHED ? EV_NONE : end;
+	return found;
 }
 
-uint32_t
-drops_silent_end(const struct cause_input *in, uint32_t step)
+/* A link that lost frames is to blame, one that lost none is not; else it is who passes nothing in a row. */
+static struct drops_silence
+judge(const struct cause_input *in, uint32_t step, const struct vanished *found)
+{
+	const struct ev_port *port = &in->ev->ports[found->port];
+	struct drops_silence silence = { .port = found->port };
+	struct passage_link link = passage_of_link(in, step, port->peer, found->first_ps);
+
+	silence.lost_frames = link.lost_frames;
+	silence.swallows = link.known ? link.lost_frames == 0
+				      : found->longest >= DROPS_VANISHED || (in->steps[step].open && !found->arrived);
+	return silence;
+}
+
+struct drops_silence
+drops_silence(const struct cause_input *in, uint32_t step)
 {
 	const struct evidence *ev = in->ev;
 	const struct run_step *s = &in->steps[step];
-	uint32_t end;
+	const struct drops_silence none = { .port = EV_NONE };
 
 	if (!s->slow || (!s->open && s->retransmits == 0) || telemetry_lost(ev, s) || drops_explain(ev, s))
-		return EV_NONE;
-	end = silent_end(ev, s, false);
-	return end != EV_NONE ? end : silent_end(ev, s, true);
+		return none;
+	for (int back = 0; back < 2; back++) {
+		struct vanished found = look_for_vanished(ev, s, back == 1);
+
+		if (found.port != EV_NONE)
+			return judge(in, step, &found);
+	}
+	return none;
 }

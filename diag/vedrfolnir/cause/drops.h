@@ -29,10 +29,17 @@ bool drops_sent_again(const struct cause_input *in, uint32_t step);
 #define DROPS_OF_OLD_AGE 1 /* key of findings that rest on TTL drops: a loop that is seen itself takes them over */
 #define DROPS_VANISHED 2   /* polling packets in a row: one alone may be lost as any packet is */
 
-/*
- * Where the polling packets that follow a step's flow, or its ACKs, vanish: they left by this port and the node behind it saw
- * none.
- * Either none arrived, or DROPS_VANISHED in a row did not; no port counted a drop, and no telemetry was lost.
- * @return global port id, EV_NONE: they do not vanish, or not at one place
- */
-uint32_t drops_silent_end(const struct cause_input *in, uint32_t step);
+/* Where the polling packets that follow a step's flow, or its ACKs, vanish. */
+struct drops_silence {
+	uint32_t
+		port; /* they left by it and the node behind it saw none; EV_NONE: they do not vanish, or not at one place */
+	/*
+	 * That node is to blame: what left came to it, by the link's counts; where these are not known, DROPS_VANISHED in a
+	 * row did not arrive, or none at all of a step that never ended. Else it is chance, and the link.
+	 */
+	bool swallows;
+	uint64_t lost_frames; /* by the link, as far as it is known */
+};
+
+/* No port counted a drop, and no telemetry was lost: else nothing is said. */
+struct drops_silence drops_silence(const struct cause_input *in, uint32_t step);

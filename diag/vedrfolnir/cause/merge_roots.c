@@ -49,7 +49,7 @@ credit_loop(struct cause_set *all, struct finding *loop, struct finding *circle)
 		loop->score = circle->score;
 }
 
-/* Is a finding's root, or for a blackhole the node behind it, on the configured way of a flow or of its ACKs? */
+/* Is a finding's root, or for a blackhole its node, on the configured way of a flow or of its ACKs? */
 static bool
 is_on_way(const struct evidence *ev, const struct finding *hole, uint32_t flow)
 {
@@ -60,7 +60,7 @@ is_on_way(const struct evidence *ev, const struct finding *hole, uint32_t flow)
 		uint32_t port = ev->hops[f->first_hop + h];
 
 		if (port == hole->root_port || port == root->peer ||
-		    (merge_is(hole, FINDING_OF_NODE_BEHIND) && ev->ports[port].node == root->peer_node))
+		    (merge_is(hole, FINDING_OF_NODE) && ev->ports[port].node == root->node))
 			return true;
 	}
 	return false;

@@ -1,18 +1,77 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packet loss: a slow step sent packets again. Where frames came in damaged, a switch's port counts them by their FCS, the
- * destination's by their ICRC: that end of the cable is named, and the other. A link that loses frames shows nowhere else than
- * in the retransmissions, and then the flow's own path is all that can be said. Drops with a known reason have signatures of
- * their own.
+ * destination's by their ICRC: that end of the cable is named, and the other. A link that loses frames has sent more by one end
+ * than came in by the other; a switch that loses some has let fewer packets of the flow go than came; or a polling packet
+ * was lost there. Else the flow's own path is all that can be said. Drops with a known reason have signatures of their own.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
+#include "diag/vedrfolnir/cause/passage.h"
 
-enum { SAYS_CORRUPT, SAYS_SENT_AGAIN };
+enum { SAYS_CORRUPT, SAYS_SENT_AGAIN, SAYS_LINK, SAYS_BACK, SAYS_NODE, SAYS_POLL };
 static const char *const clauses[] = {
 	"{step}: {port}, the end of its link from {other}, counts {count} frames that came in damaged; {again}",
 	[SAYS_SENT_AGAIN] = "{step}: {again}, and no port that reported counted a drop of them",
+	[SAYS_LINK] = "{step}: {port} sent {count} frames that never came to {other}, the other end of its link; {again}",
+	[SAYS_BACK] =
+		("{step}: on the way of its ACKs {port} sent {count} frames that never came to {other}, the other end of "
+		 "its link; {again}"),
+	[SAYS_NODE] = "{step}: {count} of its packets left by {port}, came to {node} and never left it; {again}",
+	[SAYS_POLL] =
+		"{step}: a polling packet left by {port} and never came to {other}, the other end of its link; {again}",
 };
+
+/* @param port  the last that they left by: lost on its link, or where that ends */
+static void
+add_behind(struct cause_set *set, uint32_t step, uint32_t port, uint32_t says, uint64_t packets)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	uint32_t end = ev->ports[port].peer, root = says == SAYS_NODE ? end : port;
+	double excess_ps = cause_excess_ps(set->in, step);
+	struct cause_finding *finding = cause_add(set, root, NULL, 0, step);
+
+	if (finding == NULL)
+		return;
+	cause_port(set, finding, port);
+	cause_port(set, finding, end);
+	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, EV_NONE, excess_ps);
+	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
+		finding->out.evidence = (struct finding_evidence){ .clauses = { says },
+								   .nclauses = 1,
+								   .step = step,
+								   .port = port,
+								   .other_port = end,
+								   .node = ev->ports[port].peer_node,
+								   .count = packets };
+}
+
+/* Where counts or polling packets tell of a loss. @return whether they do */
+static bool
+add_places(struct cause_set *set, uint32_t step)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct passage passage = passage_find(set->in, step);
+	const struct drops_silence silence = drops_silence(set->in, step);
+	bool swallows = passage_swallows(&passage) || silence.swallows;
+	bool forth = passage.link.packets != 0 || passage.node.packets != 0;
+
+	if (passage.link.packets != 0 && passage.link.packets >= passage.node.packets)
+		add_behind(set, step, ev->ports[passage.link.in_port].peer, SAYS_LINK, passage.link.packets);
+	else if (passage.node.packets != 0 && !swallows)
+		add_behind(set, step, ev->ports[passage.node.in_port].peer, SAYS_NODE, passage.node.packets);
+	/* Lost ACKs cost time where data came twice for want of them. */
+	if (passage.back.packets != 0 && (!forth || passage.duplicates != 0))
+		add_behind(set, step, ev->ports[passage.back.in_port].peer, SAYS_BACK, passage.back.packets);
+	if (forth || passage.back.packets != 0 || swallows)
+		return true;
+	if (silence.port == EV_NONE)
+		return false;
+	add_behind(set, step, silence.port, silence.lost_frames != 0 ? SAYS_LINK : SAYS_POLL, silence.lost_frames);
+	return true;
+}
 
 static void
 look(struct cause_set *set, uint32_t step)
@@ -24,7 +83,7 @@ look(struct cause_set *set, uint32_t step)
 	char flow[96];
 
 	if (!s->slow || drops_add(set, step, REC_DROP_CORRUPT, SAYS_CORRUPT) || !drops_sent_again(set->in, step) ||
-	    drops_explain(ev, s) || drops_silent_end(set->in, step) != EV_NONE)
+	    drops_explain(ev, s) || add_places(set, step))
 		return;
 	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
 	if (finding == NULL)

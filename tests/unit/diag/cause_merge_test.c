@@ -344,11 +344,12 @@ test_hole_on_the_way_back(void **state)
 		sent_again(&r, H17, 40);
 		sent_again(&r, H15, 40);
 		poll(&r, 2, 20 * MS, false);
+		poll(&r, 3, 30 * MS, false);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_non_null(case_find(v, FINDING_BLACKHOLE, "2:3", NULL));
+		assert_non_null(case_find(v, FINDING_BLACKHOLE, "6:1", NULL));
 		assert_int_equal(v->nfindings, back ? 1 : 2);
-		assert_int_equal(case_find(v, FINDING_BLACKHOLE, "2:3", NULL)->nvictims, back ? 2 : 1);
-		assert_int_equal(case_find(v, FINDING_BLACKHOLE, "2:3", NULL)->nports, 1);
+		assert_int_equal(case_find(v, FINDING_BLACKHOLE, "6:1", NULL)->nvictims, back ? 2 : 1);
+		assert_int_equal(case_find(v, FINDING_BLACKHOLE, "6:1", NULL)->nports, 2); /* and where they left */
 		verdict_destroy(v);
 	}
 }

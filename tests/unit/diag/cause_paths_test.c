@@ -257,38 +257,6 @@ test_turned_back_at_a_cut_link(void **state)
 	verdict_destroy(v);
 }
 
-/* Polls reach the host, which sends them back on the way of the ACKs: they leave 6:1, and switch 2 sees none. */
-static void
-test_silent_blackhole_on_the_acks_way(void **state)
-{
-	for (int seen = 0; seen < 2; seen++) {
-		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40 };
-		struct rec_poll last = { .hdr.event = 9, .victim = F17, .in_port = 2, .out_port = 0, .flags = 9 };
-		struct rec_poll first = { .hdr.event = 9, .victim = F17, .in_port = REC_NO_PORT, .flags = 17 };
-		struct rec_poll second = { .hdr.event = 9, .victim = F17, .in_port = 0, .out_port = 2, .flags = 17 };
-		struct rec_poll third = { .hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 0, .flags = 17 };
-		struct rec_poll fourth = { .hdr.event = 9, .victim = F17, .in_port = 2, .out_port = 1, .flags = 17 };
-		struct records r;
-		struct verdict *v;
-
-		case_fabric(&r);
-		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
-		RECORDS_PUT(&r, last, REC_POLL, SW3, 10 * MS);
-		RECORDS_PUT(&r, first, REC_POLL, H18, 10 * MS);
-		RECORDS_PUT(&r, second, REC_POLL, SW3, 10 * MS);
-		RECORDS_PUT(&r, third, REC_POLL, SW6, 10 * MS);
-		if (seen)
-			RECORDS_PUT(&r, fourth, REC_POLL, SW2, 10 * MS);
-		records_end(&r, REC_END_COMPLETE, 80 * MS);
-		v = case_diagnose(&r);
-		assert_int_equal(v->nfindings, 1);
-		assert_non_null(seen ? case_find(v, FINDING_PACKET_LOSS, "17->18/10000>10000", NULL)
-				     : case_find(v, FINDING_BLACKHOLE, "6:1", NULL));
-		verdict_destroy(v);
-		records_fini(&r);
-	}
-}
-
 int
 main(void)
 {
@@ -299,7 +267,6 @@ main(void)
 		cmocka_unit_test(test_incast_before_the_last_hop),
 		cmocka_unit_test(test_cut_without_drops),
 		cmocka_unit_test(test_turned_back_at_a_cut_link),
-		cmocka_unit_test(test_silent_blackhole_on_the_acks_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,37 +275,6 @@ test_loop_in_rows(void **state)
 	}
 }
 
-/* Polls leave 2:3 and switch 6 never sees one, or does and the next sends it to the host: then it is mere loss. */
-static void
-test_silent_blackhole(void **state)
-{
-	for (int seen = 0; seen < 2; seen++) {
-		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40 };
-		struct rec_poll first = { .hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
-		struct rec_poll next = { .hdr.event = 9, .victim = F17, .in_port = 0, .out_port = 1, .flags = 1 };
-		struct rec_poll last = { .hdr.event = 9, .victim = F17, .in_port = 2, .out_port = 0, .flags = 1 };
-		struct records r;
-		struct verdict *v;
-
-		case_fabric(&r);
-		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
-		RECORDS_PUT(&r, first, REC_POLL, SW2, 10 * MS);
-		if (seen) {
-			RECORDS_PUT(&r, next, REC_POLL, SW6, 10 * MS);
-			RECORDS_PUT(&r, last, REC_POLL, SW3, 10 * MS);
-		}
-		records_end(&r, REC_END_COMPLETE, 80 * MS);
-		v = case_diagnose(&r);
-		assert_int_equal(v->nfindings, 1);
-		if (seen)
-			assert_non_null(case_find(v, FINDING_PACKET_LOSS, "17->18/10000>10000", NULL));
-		else
-			assert_non_null(case_find(v, FINDING_BLACKHOLE, "2:3", NULL));
-		verdict_destroy(v);
-		records_fini(&r);
-	}
-}
-
 static void
 test_loss_nobody_counts(void **state)
 {
@@ -335,7 +304,6 @@ main(void)
 		cmocka_unit_test(test_drops),
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_loop_in_rows),
-		cmocka_unit_test(test_silent_blackhole),
 		cmocka_unit_test(test_loss_nobody_counts),
 	};
 

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/vedrfolnir/cause/passage.h"
+
+#include <math.h>
+
+#define ROW_PACKETS 10    /* lost and nothing between them: by chance one in 1,024 where a half is lost */
+#define BY_CHANCE 1e-6    /* less likely than that is no chance */
+#define HOPS_OF_A_WAY 128 /* a packet has no more before its TTL ends */
+
+static const struct rec_passage *
+rec_at(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->passages, struct rec_passage, i);
+}
+
+/* @return the first record of this time or later */
+static uint32_t
+first_from(const struct evidence *ev, uint64_t from_ps)
+{
+	uint32_t lo = 0, hi = ev->passages.count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (rec_at(ev, mid)->hdr.time_ps < from_ps)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The last reading of the same link up to a moment, of one flow or any (EV_NONE). @return EV_NONE: there was none */
+static uint32_t
+earlier(const struct evidence *ev, uint32_t i, uint64_t until_ps, uint32_t flow)
+{
+	do
+		i = ev->passed[i].earlier;
+	while (i != EV_NONE && (rec_at(ev, i)->hdr.time_ps > until_ps || (flow != EV_NONE && ev->passed[i].flow != flow)));
+	return i;
+}
+
+/* Frames that the link has lost by then; 0 of none. */
+static uint64_t
+lost_by(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_passage *rec = i != EV_NONE ? rec_at(ev, i) : NULL;
+
+	return rec != NULL && rec->sent_frames > rec->in_frames ? rec->sent_frames - rec->in_frames : 0;
+}
+
+static uint64_t
+more(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/*
+ * Packets of the flow that one switch or its source had let go and the next one's egress had not counted, on the link and
+ * in that next one.
+ */
+static uint64_t
+missing_by(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_passage *hop;
+	uint64_t gone;
+
+	if (i == EV_NONE || ev->passed[i].hop == EV_NONE)
+		return 0;
+	hop = rec_at(ev, ev->passed[i].hop);
+	gone = ev->passed[ev->passed[i].hop].in_port != EV_NONE ? more(hop->flow_packets, hop->waiting) : hop->flow_packets;
+	return more(gone, rec_at(ev, i)->flow_packets);
+}
+
+/* Did the source have nothing under way when it sent this polling packet? Then no count is behind another. */
+static bool
+is_idle(const struct evidence *ev, uint32_t i)
+{
+	for (uint32_t n = 0; i != EV_NONE && n < HOPS_OF_A_WAY; n++, i = ev->passed[i].hop)
+		if (ev->passed[i].in_port == EV_NONE)
+			return rec_at(ev, i)->waiting == 0;
+	return false;
+}
+
+/*
+ * Packets that may stand between two switches' counts: those on the cable, and those of the window in which the polling packet
+ * came, which is no longer than a cable: counts are as of its start.
+ */
+static uint64_t
+under_way(const struct evidence *ev, uint32_t port)
+{
+	double frame_ps = ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
+
+	return frame_ps > 0 ? (uint64_t)(2 * (double)ev->ports[port].delay_ps / frame_ps) + 2 : UINT64_MAX;
+}
+
+static void
+take(struct passage_place *place, const struct evidence *ev, uint32_t i, uint64_t packets, uint64_t from_ps)
+{
+	if (packets > place->packets)
+		*place = (struct passage_place){ ev->passed[i].in_port, packets, from_ps, rec_at(ev, i)->hdr.time_ps };
+}
+
+/* What the switch behind a link lost itself, and whether the link lost any of the flow's packets: it may have been others'. */
+static void
+take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i, uint64_t lost)
+{
+	const struct ev_passed *passed = &ev->passed[i];
+	uint32_t before = earlier(ev, i, s->start_ps, passed->flow);
+	uint64_t missing = more(missing_by(ev, i), missing_by(ev, before));
+	bool idle = is_idle(ev, i);
+	uint64_t allowed = lost + (idle ? 0 : under_way(ev, passed->in_port));
+
+	if (!idle || missing != 0)
+		take(&p->link, ev, i, lost, s->start_ps);
+	take(&p->node, ev, i, more(missing, allowed), s->start_ps);
+}
+
+/* What the destination counted, since the step began. */
+static void
+take_end(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i)
+{
+	static const struct rec_passage none;
+	uint32_t before = earlier(ev, i, s->start_ps, ev->passed[i].flow);
+	const struct rec_passage *now = rec_at(ev, i), *then = before != EV_NONE ? rec_at(ev, before) : &none;
+
+	p->ended = true;
+	p->duplicates = now->duplicates - then->duplicates;
+	p->out_of_sequence = now->out_of_sequence - then->out_of_sequence;
+	p->most_missing = now->most_missing > then->most_missing ? now->most_missing : 0;
+}
+
+struct passage
+passage_find(const struct cause_input *in, uint32_t step)
+{
+	const struct evidence *ev = in->ev;
+	const struct run_step *s = &in->steps[step];
+	const struct passage_place nowhere = { EV_NONE, 0, 0, 0 };
+	struct passage p = { nowhere, nowhere, nowhere, false, 0, 0, 0 };
+	uint64_t until_ps = s->end_ps + 2 * s->base_rtt_ps; /* the packet that a step sends at its end is still under way */
+
+	for (uint32_t i = first_from(ev, s->start_ps); i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps;
+	     i++) {
+		const struct ev_passed *passed = &ev->passed[i];
+		uint64_t lost;
+
+		if (passed->flow != s->flow || passed->in_port == EV_NONE || ev->ports[passed->in_port].peer == EV_NONE)
+			continue;
+		lost = more(lost_by(ev, i), lost_by(ev, earlier(ev, i, s->start_ps, EV_NONE)));
+		if (passed->back)
+			take(&p.back, ev, i, lost, s->start_ps);
+		else if (passed->out_port != EV_NONE && passed->hop != EV_NONE)
+			take_hop(&p, ev, s, i, lost);
+		else
+			take(&p.link, ev, i, lost, s->start_ps);
+		if (!passed->back && passed->out_port == EV_NONE)
+			take_end(&p, ev, s, i);
+	}
+	return p;
+}
+
+bool
+passage_swallows(const struct passage *passage)
+{
+	double lost = (double)passage->node.packets, came = passage->out_of_sequence;
+
+	if (lost < ROW_PACKETS)
+		return false;
+	if (!passage->ended || came == 0)
+		return true;
+	return passage->most_missing >= ROW_PACKETS &&
+	       pow(lost / (lost + came), passage->most_missing) * (lost + came) < BY_CHANCE;
+}
+
+struct passage_link
+passage_of_link(const struct cause_input *in, uint32_t step, uint32_t in_port, uint64_t since_ps)
+{
+	const struct evidence *ev = in->ev;
+	uint32_t after = EV_NONE, before;
+
+	for (uint32_t i = ev->ports[in_port].last_passed; i != EV_NONE && rec_at(ev, i)->hdr.time_ps >= since_ps;
+	     i = ev->passed[i].earlier)
+		after = i;
+	if (after == EV_NONE)
+		return (struct passage_link){ false, 0, 0 };
+	before = earlier(ev, after, in->steps[step].start_ps, EV_NONE);
+	return (struct passage_link){ true, more(lost_by(ev, after), lost_by(ev, before)),
+				      more(rec_at(ev, after)->in_frames,
+					   before != EV_NONE ? rec_at(ev, before)->in_frames : 0) };
+}

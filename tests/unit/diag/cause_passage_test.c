@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where packets were lost, by what had passed when polling packets came by, and by where these vanish. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/wire/record.h"
+#include "tests/unit/diag/case.h"
+
+#define FLOW "17->18/10000>10000"
+
+/* Counts of 17->18 as its polling packet passes hosts and switches: from the run's beginning. */
+struct counts {
+	uint64_t sent, sw2, sw6, sw3; /* packets of the flow */
+	uint64_t lost_2_6, lost_3_6;  /* frames: from switch 2 to 6, and of ACKs from 3 to 6 */
+	uint32_t duplicates, out_of_sequence, most_missing;
+	uint32_t waiting; /* at the source */
+};
+
+static void
+put(struct records *r, uint32_t event, uint64_t at_ps, uint32_t node, struct rec_passage rec)
+{
+	rec.hdr.event = event;
+	rec.flow = F17;
+	RECORDS_PUT(r, rec, REC_PASSAGE, node, at_ps);
+}
+
+/* The packet goes 17, 2, 6, 3, 18 and comes back the same way. */
+static void
+pass(struct records *r, uint32_t event, uint64_t at_ps, const struct counts *c)
+{
+	const uint64_t frames = 10000, us = PS_PER_US;
+
+	put(r, event, at_ps, H17,
+	    (struct rec_passage){ .in_port = REC_NO_PORT, .out_port = 0, .waiting = c->waiting, .flow_packets = c->sent });
+	put(r, event, at_ps + us, SW2,
+	    (struct rec_passage){
+		    .in_port = 1, .out_port = 2, .in_frames = frames, .sent_frames = frames, .flow_packets = c->sw2 });
+	put(r, event, at_ps + 2 * us, SW6,
+	    (struct rec_passage){ .in_port = 0,
+				  .out_port = 1,
+				  .in_frames = frames,
+				  .sent_frames = frames + c->lost_2_6,
+				  .flow_packets = c->sw6 });
+	put(r, event, at_ps + 3 * us, SW3,
+	    (struct rec_passage){
+		    .in_port = 2, .out_port = 0, .in_frames = frames, .sent_frames = frames, .flow_packets = c->sw3 });
+	put(r, event, at_ps + 4 * us, H18,
+	    (struct rec_passage){ .in_port = 0,
+				  .out_port = REC_NO_PORT,
+				  .in_frames = frames,
+				  .sent_frames = frames,
+				  .duplicates = c->duplicates,
+				  .out_of_sequence = c->out_of_sequence,
+				  .most_missing = c->most_missing });
+	put(r, event, at_ps + 5 * us, SW3,
+	    (struct rec_passage){ .in_port = 0, .out_port = 2, .in_frames = 9, .sent_frames = 9 });
+	put(r, event, at_ps + 6 * us, SW6,
+	    (struct rec_passage){ .in_port = 1, .out_port = 0, .in_frames = 9, .sent_frames = 9 + c->lost_3_6 });
+}
+
+/* Step 1 of 17->18 from 40 to 80 ms, which sent packets again, with these counts at 60 ms. */
+static struct verdict *
+diagnose(struct records *r, const struct counts *c)
+{
+	struct rec_step step = { .step = 1, WAITED_NONE, .start_ps = 40 * MS, .end_ps = 80 * MS, .retransmits = 40 };
+
+	RECORDS_PUT(r, step, REC_STEP, H17, 80 * MS);
+	if (c != NULL)
+		pass(r, 9, 60 * MS, c);
+	return case_conclude(r, REC_END_COMPLETE);
+}
+
+/* One finding, or none of a place (NULL), but of the flow. */
+static void
+expect(struct verdict *v, const struct finding_type *type, const char *root, const char *other_end)
+{
+	assert_int_equal(v->nfindings, 1);
+	assert_non_null(case_find(v, type, root, NULL));
+	if (other_end != NULL) {
+		assert_int_equal(v->findings[0].nports, 2);
+		assert_true(case_has_port(v, &v->findings[0], other_end));
+	}
+	verdict_destroy(v);
+}
+
+static void
+expect_places(const struct counts *c, const struct finding_type *type, const char *root, const char *other_end)
+{
+	struct records r;
+
+	case_fabric(&r);
+	expect(diagnose(&r, c), type, root, other_end);
+}
+
+static void
+test_a_link_that_loses_has_sent_more_than_came(void **state)
+{
+	const struct counts lossy = {
+		.sent = 500, .sw2 = 500, .sw6 = 495, .sw3 = 495, .lost_2_6 = 5, .out_of_sequence = 70
+	};
+	struct records r;
+	struct verdict *v;
+
+	expect_places(&lossy, FINDING_PACKET_LOSS, "2:3", "6:1");
+	case_fabric(&r);
+	v = diagnose(&r, &lossy);
+	assert_non_null(
+		strstr(case_evidence(v, &v->findings[0]),
+		       "2:3 sent 5 frames that never came to 6:1, the other end of its link; it sent 40 packets again"));
+	verdict_destroy(v);
+}
+
+/* What was lost before the step is taken off; what others lost too, where the flow's own counts are complete. */
+static void
+test_what_others_lost_is_not_the_steps(void **state)
+{
+	const struct counts before = { .sent = 100, .sw2 = 100, .sw6 = 95, .sw3 = 95, .lost_2_6 = 5 };
+	const struct counts after = { .sent = 500, .sw2 = 500, .sw6 = 495, .sw3 = 495, .lost_2_6 = 5 };
+	const struct counts others = { .sent = 500, .sw2 = 500, .sw6 = 500, .sw3 = 500, .lost_2_6 = 5 };
+	struct records r;
+
+	case_fabric(&r);
+	pass(&r, 8, 30 * MS, &before);
+	expect(diagnose(&r, &after), FINDING_PACKET_LOSS, FLOW, NULL);
+	expect_places(&others, FINDING_PACKET_LOSS, FLOW, NULL);
+}
+
+/* What came in by a whole link and was not let go is lost in the switch: in a row, or some of it. */
+static void
+test_a_switch_that_lets_less_go_than_came(void **state)
+{
+	const struct counts hole = {
+		.sent = 500, .sw2 = 500, .sw6 = 360, .sw3 = 360, .out_of_sequence = 70, .most_missing = 140
+	};
+	const struct counts all = { .sent = 500, .sw2 = 500, .sw6 = 460, .sw3 = 460 };
+	const struct counts some = {
+		.sent = 500, .sw2 = 500, .sw6 = 430, .sw3 = 430, .out_of_sequence = 70, .most_missing = 9
+	};
+	const struct counts few = { .sent = 500, .sw2 = 500, .sw6 = 495, .sw3 = 495 };
+
+	expect_places(&hole, FINDING_BLACKHOLE, "6:1", "2:3");
+	expect_places(&all, FINDING_BLACKHOLE, "6:1", "2:3");
+	expect_places(&some, FINDING_PACKET_LOSS, "6:1", "2:3");
+	expect_places(&few, FINDING_PACKET_LOSS, "6:1", "2:3");
+}
+
+/* 2 us and a window of a link of 100 Gbps hold 37 frames of 1348 B, and two at its ends: less is no loss. */
+static void
+test_what_is_under_way_is_not_lost(void **state)
+{
+	struct counts c = { .sent = 500, .sw2 = 500, .sw6 = 461, .sw3 = 461, .waiting = 60 };
+
+	expect_places(&c, FINDING_PACKET_LOSS, FLOW, NULL);
+	c.sw6 = c.sw3 = 460;
+	expect_places(&c, FINDING_PACKET_LOSS, "6:1", "2:3");
+}
+
+/* The way of the ACKs is to blame where the data's lost nothing, or where data came twice. */
+static void
+test_acks_are_lost_on_their_way(void **state)
+{
+	const struct counts acks = { .sent = 500, .sw2 = 500, .sw6 = 500, .sw3 = 500, .lost_3_6 = 2, .duplicates = 40 };
+	struct counts both = {
+		.sent = 500, .sw2 = 500, .sw6 = 495, .sw3 = 495, .lost_2_6 = 5, .lost_3_6 = 2, .duplicates = 40
+	};
+	struct records r;
+	struct verdict *v;
+
+	expect_places(&acks, FINDING_PACKET_LOSS, "3:3", "6:2");
+	for (int twice = 1; twice >= 0; twice--) {
+		both.duplicates = twice ? 40 : 0;
+		case_fabric(&r);
+		v = diagnose(&r, &both);
+		assert_non_null(case_find(v, FINDING_PACKET_LOSS, "2:3", NULL));
+		assert_true((case_find(v, FINDING_PACKET_LOSS, "3:3", NULL) != NULL) == twice);
+		verdict_destroy(v);
+	}
+}
+
+/* A polling packet leaves 2:3, and switch 6 may not see it. */
+static void
+poll(struct records *r, uint32_t event, uint64_t at_ps, bool arrives)
+{
+	struct rec_poll first = { .hdr.event = event, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
+	struct rec_poll next = { .hdr.event = event, .victim = F17, .in_port = 0, .out_port = 1, .flags = 1 };
+	struct rec_poll last = { .hdr.event = event, .victim = F17, .in_port = 2, .out_port = 0, .flags = 1 };
+
+	RECORDS_PUT(r, first, REC_POLL, SW2, at_ps);
+	if (!arrives)
+		return;
+	RECORDS_PUT(r, next, REC_POLL, SW6, at_ps + PS_PER_US);
+	RECORDS_PUT(r, last, REC_POLL, SW3, at_ps + 2 * PS_PER_US);
+}
+
+/* One polling packet may be lost as any is; two in a row, or all of a step that never ends, are swallowed. */
+static void
+test_polling_packets_vanish(void **state)
+{
+	struct records r;
+	struct rec_step open = { .step = 1, WAITED_NONE, .start_ps = 40 * MS, .open = 1, .retransmits = 40 };
+
+	for (uint32_t vanish = 0; vanish <= 2; vanish++) {
+		case_fabric(&r);
+		for (uint32_t n = 0; n < vanish; n++)
+			poll(&r, 1 + n, (45 + n) * MS, false);
+		if (vanish == 0)
+			poll(&r, 1, 45 * MS, true);
+		expect(diagnose(&r, NULL), vanish == 2 ? FINDING_BLACKHOLE : FINDING_PACKET_LOSS,
+		       vanish == 2   ? "6:1"
+		       : vanish == 1 ? "2:3"
+				     : FLOW,
+		       vanish == 0   ? NULL
+		       : vanish == 1 ? "6:1"
+				     : "2:3");
+	}
+	case_fabric(&r);
+	poll(&r, 1, 45 * MS, false);
+	RECORDS_PUT(&r, open, REC_STEP, H17, 80 * MS);
+	expect(case_conclude(&r, REC_END_STALL), FINDING_BLACKHOLE, "6:1", "2:3");
+}
+
+/* Where the link's counts are known, they decide: a link that lost frames loses polling packets too, a whole one loses none. */
+static void
+test_what_the_link_lost_tells_who_swallows(void **state)
+{
+	const struct counts clean = { .sent = 500, .sw2 = 500, .sw6 = 500, .sw3 = 500 };
+	const struct counts lossy = {
+		.sent = 500, .sw2 = 500, .sw6 = 300, .sw3 = 300, .lost_2_6 = 200, .out_of_sequence = 200
+	};
+	struct records r;
+
+	case_fabric(&r);
+	poll(&r, 1, 45 * MS, false);
+	expect(diagnose(&r, &clean), FINDING_BLACKHOLE, "6:1", "2:3");
+	case_fabric(&r);
+	for (uint32_t n = 0; n < 3; n++)
+		poll(&r, 1 + n, (45 + n) * MS, false);
+	expect(diagnose(&r, &lossy), FINDING_PACKET_LOSS, "2:3", "6:1");
+}
+
+/* Polls reach the host, which sends them back on the way of the ACKs: they leave 6:1, and switch 2 sees none. */
+static void
+test_silent_blackhole_on_the_acks_way(void **state)
+{
+	for (int seen = 0; seen < 2; seen++) {
+		struct records r;
+
+		case_fabric(&r);
+		for (uint32_t event = 1; event <= 2; event++) {
+			struct rec_poll last = {
+				.hdr.event = event, .victim = F17, .in_port = 2, .out_port = 0, .flags = 9
+			};
+			struct rec_poll first = { .hdr.event = event, .victim = F17, .in_port = REC_NO_PORT, .flags = 17 };
+			struct rec_poll second = {
+				.hdr.event = event, .victim = F17, .in_port = 0, .out_port = 2, .flags = 17
+			};
+			struct rec_poll third = {
+				.hdr.event = event, .victim = F17, .in_port = 1, .out_port = 0, .flags = 17
+			};
+			struct rec_poll fourth = {
+				.hdr.event = event, .victim = F17, .in_port = 2, .out_port = 1, .flags = 17
+			};
+			uint64_t at_ps = (44 + event) * MS;
+
+			RECORDS_PUT(&r, last, REC_POLL, SW3, at_ps);
+			RECORDS_PUT(&r, first, REC_POLL, H18, at_ps);
+			RECORDS_PUT(&r, second, REC_POLL, SW3, at_ps);
+			RECORDS_PUT(&r, third, REC_POLL, SW6, at_ps);
+			if (seen)
+				RECORDS_PUT(&r, fourth, REC_POLL, SW2, at_ps);
+		}
+		expect(diagnose(&r, NULL), seen ? FINDING_PACKET_LOSS : FINDING_BLACKHOLE, seen ? FLOW : "2:3", NULL);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_link_that_loses_has_sent_more_than_came),
+		cmocka_unit_test(test_what_others_lost_is_not_the_steps),
+		cmocka_unit_test(test_a_switch_that_lets_less_go_than_came),
+		cmocka_unit_test(test_what_is_under_way_is_not_lost),
+		cmocka_unit_test(test_acks_are_lost_on_their_way),
+		cmocka_unit_test(test_polling_packets_vanish),
+		cmocka_unit_test(test_what_the_link_lost_tells_who_swallows),
+		cmocka_unit_test(test_silent_blackhole_on_the_acks_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
