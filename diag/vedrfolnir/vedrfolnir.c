@@ -30,12 +30,17 @@ static int build_waiting(struct diagnosing *d, struct err *err);
 static int build_graphs(struct diagnosing *d, enum prov_share share, struct err *err);
 static int rate_collectives(const struct run *run, struct vedrfolnir *own, struct err *err);
 
-/* What a link carries in the longest round trip that a step has: so much a flow has under way that uses it. */
+/*
+ * So much a flow has under way that uses its link: its window, or, where that is not told, what a link carries in the longest
+ * round trip that a step has.
+ */
 static double
 window_packets(const struct evidence *ev, const struct run *run)
 {
 	double bits = 0;
 
+	if (ev->run.window_bytes != 0 && ev->run.payload_bytes != 0)
+		return ceil((double)ev->run.window_bytes / ev->run.payload_bytes);
 	for (uint32_t i = 0; i < run->nsteps; i++) {
 		const struct run_step *step = &run->steps[i];
 		const struct run_node *host = &run->nodes[step->host];

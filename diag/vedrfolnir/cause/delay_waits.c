@@ -5,7 +5,6 @@
 
 #include "diag/vedrfolnir/provenance/window.h"
 
-#define WHOLE 0.99 /* of a time: rows that cover so much of it tell of it */
 /* Of the packets that passed before: fewer went another way, or their rows are lost. In an epoch some have not come so far. */
 #define MOST 0.9
 #define SOME 0.5
@@ -55,41 +54,60 @@ overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
 	return sum;
 }
 
+/* Packets of a step on their way. */
+struct passing {
+	struct window during; /* when they passed, the way from switch to switch being short beside it */
+	double packets;       /* so many of the step */
+	double least;         /* the share of them that has to be seen */
+	double missing_ps;    /* out: the longest time that a switch does not tell of */
+};
+
 /*
- * What packets waited at a switch on average: for those that they found there, for ACKs that went ahead, as evenly as data,
- * and for what else did, as for a halt.
- * @param during   when they passed there, the way from switch to switch being short beside it
- * @param packets  so many of the step
- * @param least    the share of them that has to be seen
+ * What they waited at a switch on average: for those that they found there, for ACKs that went ahead, as evenly as data, and
+ * for what else did, as for a halt.
  */
 static double
-hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct window during, double packets, double least)
+hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct passing *p)
 {
 	const struct evidence *ev = in->ev;
-	struct ev_range epochs = evidence_epochs(ev, port, during.from_ps, during.to_ps);
-	struct overtaken overtaken = overtaken_at(ev, port, during);
-	double covered_ps = 0, seen = 0, depth = 0, pause_ps = 0, sent = 0;
+	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
+	double seen = 0, depth = 0, pause_ps = 0, sent = 0;
+	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
+	struct overtaken overtaken = overtaken_at(ev, port, p->during);
 
 	for (uint32_t e = epochs.first; e < epochs.end; e++) {
 		const struct ev_epoch *epoch = &ev->epochs[e];
-		uint64_t overlap_ps = window_overlap_ps(during, epoch->from_ps, epoch->to_ps);
+		uint64_t overlap_ps = window_overlap_ps(p->during, epoch->from_ps, epoch->to_ps);
 		const struct rec_flow_row *row = row_of(ev, epoch, flow);
 
-		if (overlap_ps == 0)
+		if (overlap_ps == 0 || epoch->row == NULL)
 			continue;
-		if (epoch->row == NULL)
-			return INFINITY;
 		covered_ps += (double)overlap_ps;
 		pause_ps += (double)epoch->row->pause_ps;
 		sent += (double)epoch->row->packets;
 		seen += row != NULL ? (double)row->packets : 0;
 		depth += row != NULL ? (double)row->depth_sum : 0;
 	}
-	if (covered_ps < WHOLE * (double)(during.to_ps - during.from_ps) || seen < least * packets)
+	missing_ps = fmax(0, took_ps - covered_ps);
+	p->missing_ps = fmax(p->missing_ps, missing_ps);
+	if (seen < 1 || seen < p->least * p->packets * (1 - missing_ps / took_ps))
 		return INFINITY;
-	packets = fmin(packets, seen);
-	return depth / packets * (frame_ps(ev, port) + overtaken.acks_ps / fmax(1, sent)) +
-	       held_ps(in, pause_ps + overtaken.data_ps, packets);
+	return depth / fmin(p->packets, seen) * (frame_ps(ev, port) + overtaken.acks_ps / fmax(1, sent)) +
+	       held_ps(in, pause_ps + overtaken.data_ps, p->packets);
+}
+
+/* What they waited at all switches. What nobody tells of may have held up what was under way then. */
+static double
+way_wait_ps(const struct cause_input *in, const struct ev_flow *flow, struct passing *p)
+{
+	uint32_t id = (uint32_t)(flow - in->ev->flows);
+	double sum_ps = 0;
+
+	if (p->during.from_ps >= p->during.to_ps || p->packets < 1)
+		return INFINITY;
+	for (uint32_t h = 1; h < flow->nhops && isfinite(sum_ps); h++)
+		sum_ps += hop_wait_ps(in, id, in->ev->hops[flow->first_hop + h], p);
+	return sum_ps + held_ps(in, p->missing_ps, p->packets);
 }
 
 /*
@@ -139,24 +157,29 @@ frames_ps(const struct evidence *ev, const struct ev_flow *flow)
 	return sum_ps;
 }
 
+/* Whether something is known of the waits of a step's packets. */
+static bool
+is_told_of(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct ev_flow *flow = &in->ev->flows[s->flow];
+
+	return in->graphs[step] != NULL && flow->nhops >= 2 && !has_left_its_way(in->ev, in->graphs[step], flow) &&
+	       !acks_may_wait(in->ev, s);
+}
+
 /* What those packets of a step waited that the first switch of their way tells of in one epoch. */
 static double
 epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch)
 {
-	const struct ev_flow *flow = &in->ev->flows[s->flow];
 	const struct rec_flow_row *row = row_of(in->ev, epoch, s->flow);
-	struct window during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
-				 epoch->to_ps < s->end_ps ? epoch->to_ps : s->end_ps };
-	double packets, sum_ps = 0;
+	struct passing p = { .during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
+					 epoch->to_ps < s->end_ps ? epoch->to_ps : s->end_ps },
+			     .least = SOME };
 
-	if (row == NULL || during.from_ps >= during.to_ps || epoch->from_ps >= epoch->to_ps)
-		return INFINITY;
-	packets = window_share(during, epoch->from_ps, epoch->to_ps) * (double)row->packets;
-	if (packets < 1)
-		return INFINITY;
-	for (uint32_t h = 1; h < flow->nhops && isfinite(sum_ps); h++)
-		sum_ps += hop_wait_ps(in, s->flow, in->ev->hops[flow->first_hop + h], during, packets, SOME);
-	return sum_ps;
+	if (row != NULL && epoch->from_ps < epoch->to_ps)
+		p.packets = window_share(p.during, epoch->from_ps, epoch->to_ps) * (double)row->packets;
+	return way_wait_ps(in, &in->ev->flows[s->flow], &p);
 }
 
 double
@@ -167,8 +190,7 @@ delay_least_wait_ps(const struct cause_input *in, uint32_t step)
 	double least_ps = INFINITY;
 	struct ev_range epochs;
 
-	if (in->graphs[step] == NULL || flow->nhops < 2 || has_left_its_way(in->ev, in->graphs[step], flow) ||
-	    acks_may_wait(in->ev, s))
+	if (!is_told_of(in, step))
 		return INFINITY;
 	epochs = evidence_epochs(in->ev, in->ev->hops[flow->first_hop + 1], s->start_ps, s->end_ps);
 	for (uint32_t e = epochs.first; e < epochs.end; e++)
@@ -181,16 +203,12 @@ delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
 	const struct ev_flow *flow = &in->ev->flows[s->flow];
-	double bytes = (double)(s->open ? s->acked_bytes : s->bytes), sum_ps = frames_ps(in->ev, flow), packets;
+	double bytes = (double)(s->open ? s->acked_bytes : s->bytes);
+	struct passing p = { .during = { s->start_ps, s->end_ps },
+			     .packets = ceil(bytes / fmax(1, in->ev->run.payload_bytes)),
+			     .least = MOST };
 
-	packets = ceil(bytes / fmax(1, in->ev->run.payload_bytes));
-	if (in->graphs[step] == NULL || packets < 1 || has_left_its_way(in->ev, in->graphs[step], flow) ||
-	    acks_may_wait(in->ev, s))
-		return INFINITY;
-	for (uint32_t h = 1; h < flow->nhops && isfinite(sum_ps); h++)
-		sum_ps += hop_wait_ps(in, s->flow, in->ev->hops[flow->first_hop + h],
-				      (struct window){ s->start_ps, s->end_ps }, packets, MOST);
-	return flow->nhops < 2 ? INFINITY : sum_ps;
+	return is_told_of(in, step) ? way_wait_ps(in, flow, &p) + frames_ps(in->ev, flow) : INFINITY;
 }
 
 double

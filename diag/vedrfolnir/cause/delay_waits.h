@@ -15,7 +15,7 @@ double delay_least_wait_ps(const struct cause_input *in, uint32_t step);
 
 /*
  * The most that its packets can have waited on average, there and back, in the same way.
- * @return INFINITY: nobody knows: a switch on its way does not tell of all of its time, or packets were seen off their way
+ * @return INFINITY: nobody knows: a switch on its way does not tell of it, or packets were seen off their way
  */
 double delay_mean_wait_ps(const struct cause_input *in, uint32_t step);
 
