@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/evaluation.md's deterministic tables, by a sample: rows of theirs are those of runs made here. And what no sample reaches says
-by which command and of which seed it is, and what it came to."""
+"""The docs' deterministic tables, by a sample: rows of theirs are those of runs made here."""
 import importlib.machinery
 import importlib.util
 import re
@@ -11,17 +10,19 @@ from harness import ROCELAB, SANITIZED, SOURCE, check, skip
 if SANITIZED:
     skip("100 million packet hops take minutes under sanitizers; the plain build runs this test")
 
-PAGE = SOURCE / "docs/evaluation.md"
 loader = importlib.machinery.SourceFileLoader("sample_tables", str(SOURCE / "scripts/sample-tables"))
 tables = importlib.util.module_from_spec(importlib.util.spec_from_loader("sample_tables", loader))
 loader.exec_module(tables)
 
-text = PAGE.read_text(encoding="utf-8")
+engine = tables.ENGINE.read_text(encoding="utf-8")
+text = tables.PAGE.read_text(encoding="utf-8")
 anew = "scripts/sample-tables prints it anew"
 for row in tables.sample_rows(ROCELAB):
     check(row + "\n" in text, f"docs/evaluation.md: {row}", anew)
 for policy in tables.POLICIES[:tables.CHEAP]:
     row = tables.policy_row(ROCELAB, *policy)
     check(row + "\n" in text, f"docs/evaluation.md: {row}", anew)
+for row in tables.telemetry_rows(ROCELAB):
+    check(row + "\n" in engine, f"docs/engine.md: {row}", anew)
 told = re.findall(r"^\| (.+?) \| `detection\.policy=", text, re.MULTILINE)
 check(told == [name for name, *_ in tables.POLICIES], "and every policy has its row", told)
