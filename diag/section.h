@@ -18,6 +18,7 @@ enum claim_kind {
 	CLAIM_UNNAMED,      /* slow steps, and class 0 took time from them: whose frames these were was not told */
 	CLAIM_ACKS,         /* slow steps, none slower than others' ACKs on its way can make it */
 	CLAIM_NO_SIGN,      /* slow steps, and all that they met is known to have been well */
+	CLAIM_NO_EFFECT,    /* findings about the network that cost nothing, and time that nobody explains */
 	CLAIM_DOUBTED,      /* findings about the network, none that is more likely than not */
 	CLAIM_INCOMPLETE,   /* slow steps that nothing explains, but the evidence is incomplete */
 };

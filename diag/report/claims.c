@@ -92,6 +92,11 @@ facts_reason(const struct verdict *v, char *buf)
 		fmt_append(buf, FACTS_REASON, "Nobody was asked.");
 	else if (claim->kind == CLAIM_FAULT)
 		say_fault(v, claim, buf);
+	else if (claim->kind == CLAIM_NO_EFFECT)
+		fmt_append(buf, FACTS_REASON,
+			   "%u of %u %s were slow; what was found had no effect on the time, and nothing "
+			   "explains what was lost.",
+			   claim->slow, v->run.nsteps, things(v));
 	else if (claim->kind == CLAIM_DOUBTED)
 		say_doubt(v, claim, buf);
 	else if (claim->kind == CLAIM_HOSTS_LATE)

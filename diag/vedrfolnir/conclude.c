@@ -125,9 +125,29 @@ reported_share(const struct run *run, uint32_t first, uint32_t count)
 	return count != 0 ? (double)reported / count : 1;
 }
 
+/* Is it about hosts that were late by little alone, which sums up to nothing? */
+static bool
+is_nothing(const struct run *run, const struct finding *finding)
+{
+	bool little = finding->costless && (finding->type->traits & FINDING_OF_HOST) != 0;
+
+	for (uint32_t i = 0; i < finding->nsteps && little; i++)
+		little = run->steps[finding->steps[i]].late_little && run->steps[finding->steps[i]].long_ps == 0;
+	return little;
+}
+
 void
 conclude_findings(const struct run *run, struct section *section)
 {
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		if (is_nothing(run, &section->findings[i]))
+			finding_fini(&section->findings[i]);
+		else
+			section->findings[kept++] = section->findings[i];
+	}
+	section->nfindings = kept;
 	for (uint32_t i = 0; i < section->nfindings; i++) {
 		const struct run_collective *c = &run->collectives[section->findings[i].collective];
 		double share = reported_share(run, c->first_step, c->nsteps);
@@ -153,9 +173,12 @@ confidence(const struct run *run, const struct section *section, const struct cl
 	return fmin(1, borne_ps / claim->lost_ps) * reported_share(run, 0, run->nsteps);
 }
 
-/* Does a finding say more likely than not that the network is at fault? Where some have an effect, one of these. */
-static bool
-is_trusted(const struct section *section)
+/*
+ * Does a finding say more likely than not that the network is at fault? Where some have an effect, one of these; where none
+ * has, they do not if time is left that they do not explain.
+ */
+static enum claim_kind
+blame(const struct section *section, bool left)
 {
 	bool effect = false, trusted[2] = { false, false };
 
@@ -167,7 +190,9 @@ is_trusted(const struct section *section)
 		effect |= !finding->costless;
 		trusted[!finding->costless] |= finding->borne_out > CONCLUDE_LIKELY;
 	}
-	return trusted[effect];
+	if (!effect && left)
+		return CLAIM_NO_EFFECT;
+	return trusted[effect] ? CLAIM_FAULT : CLAIM_DOUBTED;
 }
 
 struct claim
@@ -192,7 +217,7 @@ conclude(const struct run *run, const struct section *section)
 	claim.innocent = !network && claim.slow == 0 && done != 0 && complete && run_finished(run) && !too_much;
 	claim.confidence = confidence(run, section, &claim, rtt_ps);
 	if (network)
-		claim.kind = is_trusted(section) ? CLAIM_FAULT : CLAIM_DOUBTED;
+		claim.kind = blame(section, claim.unexplained_ps > rtt_ps);
 	else if (done == 0)
 		claim.kind = CLAIM_NOTHING_DONE;
 	else if (claim.slow == 0 && too_much)

@@ -6,7 +6,10 @@
 
 #define CONCLUDE_LIKELY 0.5 /* a finding that blames the network is borne out by more: else it is as likely wrong */
 
-/* Takes from the confidence of findings what the steps say that nobody reported. @param section  VEDRFOLNIR's */
+/*
+ * Takes from the confidence of findings what the steps say that nobody reported, and drops those about hosts that sum up to
+ * nothing. @param section  VEDRFOLNIR's
+ */
 void conclude_findings(const struct run *run, struct section *section);
 
 /* What findings, telemetry and evidence together say about the network. @param section  VEDRFOLNIR's, but for its claim */

@@ -155,7 +155,8 @@ counts(const json_t *finding, const struct odd_facts *facts)
 		hits = true;
 		ns += json_number_value(json_object_get(iteration, "explained_ns"));
 	}
-	return hits && (ns >= RERUN_MIN_SHARE * facts->truth->base_ns || ns >= facts->rtt_ns);
+	return hits && !json_is_true(json_object_get(finding, "without_effect")) &&
+	       (ns >= RERUN_MIN_SHARE * facts->truth->base_ns || ns >= facts->rtt_ns);
 }
 
 static bool

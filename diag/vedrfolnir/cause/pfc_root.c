@@ -2,6 +2,7 @@
 #include "diag/vedrfolnir/cause/pfc_root.h"
 
 #include "diag/vedrfolnir/cause/pfc_silence.h"
+#include "diag/vedrfolnir/cause/pfc_split.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
 struct walk {
@@ -189,22 +190,25 @@ pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint
 }
 
 /*
- * Does the other end of this halted port pause it without a reason? A host's NIC always: hosts take what comes. An
- * ingress that was seen pausing while it held little (next to nothing, where what it feeds is halted: what it holds may
- * have stood there since the threshold was lower), or whose switch has no queue to show for it.
+ * How much of its pauses does this halted port owe to the other end alone, which has no reason for them? A host's NIC
+ * all: hosts take what comes. So an ingress whose switch has no queue to show for it; one that was seen pausing while it held
+ * little (next to nothing, where what it feeds is halted: what it holds may have stood there since the threshold was lower)
+ * those of the epochs in which it had no reason.
  */
-static bool
-is_storm(const struct walk *walk, const struct prov_port *port, struct downstream down)
+static double
+storm_share(const struct walk *walk, const struct prov_port *port, struct downstream down)
 {
 	const struct evidence *ev = walk->in->ev;
+	double fill = down.halted ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL;
 	uint32_t peer = ev->ports[port->port].peer;
 
 	if (peer == EV_NONE)
-		return false;
-	if (ev->nodes[ev->ports[peer].node].host ||
-	    pfc_root_pausing(ev, walk->graph, peer, down.halted ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL) != NULL)
-		return true;
-	return !down.halted && !down.congested && pfc_silence_means(ev, walk->graph, port);
+		return 0;
+	if (ev->nodes[ev->ports[peer].node].host)
+		return 1;
+	if (pfc_root_pausing(ev, walk->graph, peer, fill) != NULL)
+		return pfc_split_storm(ev, walk->graph, port, fill);
+	return !down.halted && !down.congested && pfc_silence_means(ev, walk->graph, port) ? 1 : 0;
 }
 
 static void
@@ -232,7 +236,7 @@ static void
 follow(struct walk *walk, uint32_t index, double weight)
 {
 	const struct prov_port *port = &walk->graph->ports[index];
-	struct downstream down;
+	double storm;
 
 	if (weight < CAUSE_MIN_FOLLOWED || walk->root.npath == PFC_ROOT_MAX_PATH || walk->steps == PFC_ROOT_MAX_STEPS ||
 	    is_on_path(walk, index))
@@ -240,20 +244,18 @@ follow(struct walk *walk, uint32_t index, double weight)
 	walk->steps++;
 	walk->on_path[walk->root.npath] = index;
 	walk->root.path[walk->root.npath++] = port->port;
-	down = look_downstream(walk, port);
-	if (is_storm(walk, port, down)) {
-		found(walk, PFC_ROOT_STORM, walk->in->ev->ports[port->port].peer, index, weight);
-	} else {
-		for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++) {
-			const struct prov_link *link = &walk->graph->links[l];
-			const struct prov_port *to = &walk->graph->ports[link->to];
-			double share = root_share(walk, to), part = weight * link->weight;
+	storm = storm_share(walk, port, look_downstream(walk, port));
+	if (weight * storm >= CAUSE_MIN_FOLLOWED)
+		found(walk, PFC_ROOT_STORM, walk->in->ev->ports[port->port].peer, index, weight * storm);
+	for (uint32_t l = port->first_link; l < port->first_link + port->nlinks && storm < 1; l++) {
+		const struct prov_link *link = &walk->graph->links[l];
+		const struct prov_port *to = &walk->graph->ports[link->to];
+		double share = root_share(walk, to), part = weight * (1 - storm) * link->weight;
 
-			if (part * share >= CAUSE_MIN_FOLLOWED)
-				found(walk, PFC_ROOT_CONGESTED, to->port, link->to, part * share);
-			if (to->halted)
-				follow(walk, link->to, part * (1 - share));
-		}
+		if (part * share >= CAUSE_MIN_FOLLOWED)
+			found(walk, PFC_ROOT_CONGESTED, to->port, link->to, part * share);
+		if (to->halted)
+			follow(walk, link->to, part * (1 - share));
 	}
 	walk->root.npath--;
 }

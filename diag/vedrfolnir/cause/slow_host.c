@@ -12,8 +12,8 @@ look(struct cause_set *set, uint32_t step)
 	uint64_t host_ps = cause_host_ps(set->in, step);
 	struct cause_finding *finding;
 
-	if (host_ps == 0 || (s->late_little && s->long_ps == 0 && !set->in->own[step].critical))
-		return; /* what is so little is of interest in sum, where others wait for it */
+	if (host_ps == 0)
+		return;
 	finding = cause_add(set, EV_NONE, set->in->ev->nodes[s->host].name, s->host, step);
 	if (finding == NULL)
 		return;

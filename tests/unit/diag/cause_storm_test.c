@@ -171,13 +171,65 @@ test_little_fed_to_halted_port(void **state)
 	}
 }
 
+/* A row of epochs [first, last] of 2:3, halted for so long, which only 17->18 goes through. */
+static void
+halted_part(struct records *r, uint32_t first, uint32_t last, uint64_t pause_ps)
+{
+	struct rec_port_row row = records_port_row(2, first, last, 130000, 130000 * 30, 60);
+
+	row.pause_ps = pause_ps;
+	row.pauses_received = 100;
+	records_put_port(r, SW2, row);
+	case_flow(r, SW2, 2, 1, F17, first, last, 130000, 130000 * 30);
+	records_put_meter(r, SW6, records_meter_row(0, 1, first, last, 130000 * 1348));
+}
+
+/*
+ * 2:3 is halted for 10 ms while 13->19 fills 6:2, and for 30 ms after that, when 6:1 was seen pausing it with nothing held:
+ * each has its own part. If the queue is there in both, the storm was seen in the second only; if 6 told of no queue before
+ * the storm, that has all.
+ */
+static void
+test_storm_and_queue_share_by_time(void **state)
+{
+	enum { APART, BOTH, UNTOLD };
+
+	for (int queue = APART; queue <= UNTOLD; queue++) {
+		struct rec_port_row seen = records_port_row(0, 60, 60, 0, 0, 0);
+		const struct finding *storm;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+		halted_part(&r, 0, 39, 10 * MS);
+		halted_part(&r, 40, 79, 30 * MS);
+		if (queue != UNTOLD)
+			case_contention(&r, SW6, 1, 0, 39, 60, F17, 130000, BF2, 30000);
+		if (queue == BOTH)
+			case_contention(&r, SW6, 1, 40, 79, 60, F17, 130000, BF2, 30000);
+		else
+			records_put_port(&r, SW6, records_port_row(1, 40, 79, 130000, 0, 1));
+		seen.pausing = 1;
+		seen.pausing_since_ps = 45 * MS;
+		seen.ingress_xoff_bytes = 90000;
+		RECORDS_PUT(&r, seen, REC_PORT_ROW, SW6, 60 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		storm = case_find(v, FINDING_PFC_STORM, "6:1", NULL);
+		assert_non_null(storm);
+		assert_true(near_ms(storm->explained_ps, queue == UNTOLD ? 40 : 30));
+		assert_int_equal(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", "13->19/78>78") != NULL, queue != UNTOLD);
+		verdict_destroy(v);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_storm_seen_in_passing),     cmocka_unit_test(test_storm_before_halted_port),
 		cmocka_unit_test(test_storm_at_unseen_nic),       cmocka_unit_test(test_storm_by_silence),
-		cmocka_unit_test(test_little_fed_to_halted_port),
+		cmocka_unit_test(test_little_fed_to_halted_port), cmocka_unit_test(test_storm_and_queue_share_by_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

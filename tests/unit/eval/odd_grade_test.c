@@ -135,6 +135,9 @@ what_cost_nothing_is_not(void **state)
 	assert_grade(
 		FINDINGS("{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['x->y/1>4791'], " COSTS("0", "9") " }"),
 		ODD_RIGHT);
+	assert_grade(FINDINGS("{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['x->y/1>4791'], 'without_effect': "
+			      "true, " COSTS("0", "2000000") " }"),
+		     ODD_RIGHT);
 	/* nor is one of another job */
 	assert_grade(FINDINGS("{ 'type': 'packet-loss', 'root': 'l0:5', 'flows': [], " COSTS("1", "2000000") " }"),
 		     ODD_RIGHT);
