@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/array.h"
 #include "eval/truth.h"
 
 /* Adds to the suspects that fit, evenly. @return whether any does */
@@ -48,17 +49,49 @@ claim_flows(struct claims *claims, const struct suspects *suspects, const json_t
 	}
 }
 
+/* Which fault a type of finding speaks of, where it sits with others at one place. */
+static const struct {
+	const char *type, *fault;
+} speaks_of[] = {
+	{ "pfc-storm", "pfc-storm@" },    { "path-delay", "delay@" },    { "packet-loss", "loss@" },
+	{ "packet-loss", "corruption@" }, { "blackhole", "blackhole@" }, { "blackhole", "loss@" },
+	{ "link-down", "link-down@" },    { "slow-host", "slow-host@" }, { "slow-host", "straggler@" },
+};
+
+static bool
+is_meant(const char *type, const struct suspect *suspect)
+{
+	for (size_t i = 0; i < ARRAY_LEN(speaks_of); i++)
+		if (strcmp(speaks_of[i].type, type) == 0 &&
+		    strncmp(suspect->name, speaks_of[i].fault, strlen(speaks_of[i].fault)) == 0)
+			return true;
+	return false;
+}
+
+/* Of several that fit a place, those that the finding speaks of, if there are any. */
+static void
+keep_meant(const struct suspects *suspects, const char *type, bool *fits)
+{
+	bool any = false;
+
+	for (size_t s = 0; s < suspects->count; s++)
+		any |= fits[s] && is_meant(type, &suspects->at[s]);
+	for (size_t s = 0; s < suspects->count; s++)
+		fits[s] &= !any || is_meant(type, &suspects->at[s]);
+}
+
 static void
 claim_place(struct claims *claims, const struct suspects *suspects, const json_t *finding, const json_t *iteration)
 {
 	double explained_ns = json_number_value(json_object_get(iteration, "explained_ns"));
-	const char *root = truth_text(finding, "root");
-	bool delayed = strcmp(truth_text(finding, "type"), "path-delay") == 0;
+	const char *root = truth_text(finding, "root"), *type = truth_text(finding, "type");
+	bool delayed = strcmp(type, "path-delay") == 0;
 	bool fits[SUSPECT_MAX];
 
 	for (size_t s = 0; s < suspects->count; s++)
 		fits[s] = truth_lists(suspects->at[s].ports, root) || truth_lists(suspects->at[s].nodes, root) ||
 			  truth_lists(delayed ? suspects->at[s].late : suspects->at[s].losing, root);
+	keep_meant(suspects, type, fits);
 	if (!share(claims, suspects, fits, is_costly(finding), explained_ns))
 		claims->others_ns += explained_ns;
 }

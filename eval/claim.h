@@ -2,8 +2,9 @@
 /*
  * What a verdict says that suspects cost, for comparison with what they did cost. A finding that names flows as culprits is
  * about them, each with its part of what the finding explains; one that names none is about whatever sits at its root: the
- * link that a port is an end of, or the node; where that is a flow, about what loses packets, or delays them, on its way. What fits several suspects is shared among them evenly, what fits none is
- * other's.
+ * link that a port is an end of, or the node; where that is a flow, about what loses packets, or delays them, on its way. Of
+ * several that sit there it is about those that it speaks of, a storm or a loss. What then fits several suspects is shared
+ * among them evenly, what fits none is other's.
  */
 #pragma once
 

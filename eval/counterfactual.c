@@ -122,6 +122,13 @@ normalize(double *of, size_t count)
 		of[i] /= sum;
 }
 
+/* Neither alone nor together with others does it cost anything. */
+static bool
+is_blameless(const struct rerun_case *c, const struct rerun_truth *truth, size_t suspect)
+{
+	return !truth->costs[suspect].has_effect && !rerun_is_effect(c, truth->base_ns, truth->costs[suspect].shapley_ns);
+}
+
 void
 counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth, const struct claims *claims,
 		     struct counterfactual_score *score)
@@ -137,6 +144,8 @@ counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth
 		score->has_cost |= truth->costs[i].has_effect;
 		score->innocents += !truth->costs[i].has_effect;
 		score->named_innocents += !truth->costs[i].has_effect && claims->named[i];
+		score->blameless += is_blameless(c, truth, i);
+		score->named_blameless += is_blameless(c, truth, i) && claims->named[i];
 	}
 	cut_off(c, truth->base_ns, shapley_ns);
 	cut_off(c, truth->base_ns, alone_ns);

@@ -50,6 +50,7 @@ struct counterfactual_score {
 	double error;            /* mean over suspects of |claimed share - Shapley share| */
 	uint32_t suspects;
 	uint32_t innocents, named_innocents; /* without effect alone; and yet among root causes */
+	uint32_t blameless, named_blameless; /* of these: without a Shapley share that would be an effect, either */
 };
 
 void counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth, const struct claims *claims,

@@ -12,13 +12,14 @@
 #include "eval/counterfactual.h"
 #include "eval/disturb.h"
 
-static const char *const columns[] = { "FABRIC", "CASES",     "WITH COST",   "FIRST",    "FIRST ALONE",
-				       "TAU",    "TAU ALONE", "SHARE ERROR", "INNOCENT", "OF THEM NAMED" };
+static const char *const columns[] = { "FABRIC",      "CASES",         "WITH COST", "FIRST",
+				       "FIRST ALONE", "TAU",           "TAU ALONE", "SHARE ERROR",
+				       "INNOCENT",    "OF THEM NAMED", "BLAMELESS", "OF THEM NAMED" };
 #define NCOLUMNS ARRAY_LEN(columns)
 
 /* Sums over cases; of tau and shares over those in which something costs time. */
 struct sums {
-	uint32_t cases, costly, first, first_alone, innocents, named_innocents;
+	uint32_t cases, costly, first, first_alone, innocents, named_innocents, blameless, named_blameless;
 	double tau, tau_alone, error;
 };
 
@@ -28,6 +29,8 @@ add(struct sums *sums, const struct counterfactual_score *score)
 	sums->cases++;
 	sums->innocents += score->innocents;
 	sums->named_innocents += score->named_innocents;
+	sums->blameless += score->blameless;
+	sums->named_blameless += score->named_blameless;
 	if (!score->has_cost)
 		return;
 	sums->costly++;
@@ -107,6 +110,8 @@ add_line(struct libscols_table *table, const char *name, const struct sums *sums
 	snprintf(cells[n++], width, "%.1f %%", 100 * mean(sums->error, sums->costly));
 	snprintf(cells[n++], width, "%u", sums->innocents);
 	snprintf(cells[n++], width, "%u", sums->named_innocents);
+	snprintf(cells[n++], width, "%u", sums->blameless);
+	snprintf(cells[n++], width, "%u", sums->named_blameless);
 	for (size_t c = 0; c < n; c++)
 		scols_line_set_data(line, c, cells[c]);
 }
@@ -163,11 +168,12 @@ counterfactual_print(const struct counterfactual *study, FILE *to, struct err *e
 static json_t *
 sums_json(const char *name, const struct sums *sums)
 {
-	return json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "fabric", name, "cases", (int)sums->cases,
-			 "with_cost", (int)sums->costly, "first", mean(sums->first, sums->costly), "first_alone",
-			 mean(sums->first_alone, sums->costly), "tau", mean(sums->tau, sums->costly), "tau_alone",
-			 mean(sums->tau_alone, sums->costly), "share_error", mean(sums->error, sums->costly), "innocents",
-			 (int)sums->innocents, "named_innocents", (int)sums->named_innocents);
+	return json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i}", "fabric", name, "cases",
+			 (int)sums->cases, "with_cost", (int)sums->costly, "first", mean(sums->first, sums->costly),
+			 "first_alone", mean(sums->first_alone, sums->costly), "tau", mean(sums->tau, sums->costly),
+			 "tau_alone", mean(sums->tau_alone, sums->costly), "share_error", mean(sums->error, sums->costly),
+			 "innocents", (int)sums->innocents, "named_innocents", (int)sums->named_innocents, "blameless",
+			 (int)sums->blameless, "named_blameless", (int)sums->named_blameless);
 }
 
 /* What each suspect of a case cost, and what was claimed for it; times in ns. */

@@ -143,7 +143,8 @@ struct rec_step {
 	uint32_t open;             /* 1: open at the end of the run */
 	uint32_t reserved;
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets' round trips; 0: no sample */
-	uint64_t paced_ps; /* that congestion control's rate kept its packets apart, beyond what the line does */
+	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
+	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts; and told to wait by a receiver not ready */
 };
 
 #define REC_STEP_FIELDS(F, T)                                                                                              \
@@ -163,11 +164,12 @@ struct rec_step {
 	F(T, 92, reserved, ZERO)                                                                                           \
 	F(T, 96, rtt_min_ps, TIME)                                                                                         \
 	F(T, 104, rtt_mean_ps, TIME)                                                                                       \
-	F(T, 112, paced_ps, TIME)
+	F(T, 112, paced_ps, TIME)                                                                                          \
+	F(T, 120, stalled_ps, TIME)
 #define REC_STEP_KEY(K, T) K(T, collective) K(T, iteration) K(T, hdr.node) K(T, rank) K(T, step)
 
 REC_STEP_FIELDS(WIRE_AT, rec_step)
-WIRE_SIZE(rec_step, 120)
+WIRE_SIZE(rec_step, 128)
 
 /* A detection was spent: hdr.event is the id its polling packet carries. */
 struct rec_trigger {

@@ -12,7 +12,7 @@
 
 #include "common/pkt.h"
 #include "common/record/buffer.h"
-#include "common/rtt_sum.h"
+#include "common/send_times.h"
 
 enum wc_opcode {
 	WC_SENT,     /* the last ACK of a posted message came in; the buffer is the caller's again */
@@ -29,9 +29,7 @@ struct wc {
 	uint32_t imm;         /* WC_RECEIVED */
 	uint32_t retransmits; /* WC_SENT, WC_ERROR: packets sent again for this message */
 	enum wc_opcode opcode;
-	/* WC_SENT, WC_ERROR: of this message */
-	struct rtt_sum rtt;
-	uint64_t paced_ps; /* that the congestion control's rate kept its packets apart beyond the line's */
+	struct send_times times; /* WC_SENT, WC_ERROR: of this message */
 };
 
 /* What to send. The payload is read from the registered region, or is synthetic (bytes without contents). */
@@ -67,8 +65,7 @@ struct qp_state {
 	uint64_t oldest_unacked_ps; /* when the oldest unacknowledged packet was (last) sent; valid if outstanding */
 	uint64_t last_rtt_ps;       /* 0: no sample in this message yet */
 	uint32_t retransmits;       /* of the current message */
-	struct rtt_sum rtt;         /* of the current message, and its paced_ps as in struct wc */
-	uint64_t paced_ps;
+	struct send_times times;    /* of the current message */
 	bool throttled; /* below the line's rate by a congestion control under which no round trip tells of contention */
 };
 

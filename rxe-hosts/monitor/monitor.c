@@ -198,9 +198,10 @@ monitor_report(struct recbuf *records, const struct step_result *result, uint64_
 		.end_ps = result->end_ps,
 		.open = result->open,
 		.retransmits = result->retransmits,
-		.rtt_min_ps = result->rtt.min_ps,
-		.rtt_mean_ps = rtt_sum_mean_ps(&result->rtt),
-		.paced_ps = result->paced_ps,
+		.rtt_min_ps = result->times.rtt.min_ps,
+		.rtt_mean_ps = rtt_sum_mean_ps(&result->times.rtt),
+		.paced_ps = result->times.paced_ps,
+		.stalled_ps = result->times.stalled_ps,
 	};
 
 	recbuf_put(records, &rec, REC_STEP, sizeof(rec), now_ps);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "common/record/buffer.h"
-#include "common/rtt_sum.h"
+#include "common/send_times.h"
 #include "common/wire/ids.h"
 #include "rxe-hosts/monitor/chains.h"
 
@@ -94,8 +94,7 @@ struct step_result {
 	uint64_t start_ps, end_ps;
 	uint32_t retransmits;
 	bool open;
-	struct rtt_sum rtt;
-	uint64_t paced_ps;
+	struct send_times times;
 };
 
 /* Reports a finished (or, at the end of the run, an open) step to the analyzer. */

@@ -199,8 +199,7 @@ static void
 take_oldest(struct rc_send *s, struct rc_post *post)
 {
 	*post = *post_at(s, s->head++);
-	post->rtt = s->rtt;
-	post->paced_ps = rc_send_paced_ps(s);
+	post->times = rc_send_times(s);
 	forget_message(s);
 }
 
@@ -245,6 +244,7 @@ rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 	rc_send_ack(s, params, psn - 1, now_ps, &rtt_ps);
 	if (params->rnr_retry != ROCE_RNR_UNLIMITED && s->rnr_retries++ >= params->rnr_retry)
 		return false;
+	s->stalled_ps += params->rnr_delay_ps;
 	go_back(s, now_ps + params->rnr_delay_ps);
 	s->next_ps = now_ps + params->rnr_delay_ps;
 	return true;
@@ -264,6 +264,7 @@ bool
 rc_send_timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {
 	s->timeouts++;
+	s->stalled_ps += now_ps - s->rto_base_ps;
 	if (s->retries++ >= params->retry_count)
 		return false;
 	go_back(s, now_ps);
@@ -395,4 +396,5 @@ forget_message(struct rc_send *s)
 	s->rtt = (struct rtt_sum){ 0 };
 	s->paced.sum_ps = 0;
 	s->paced.next = s->nxt;
+	s->stalled_ps = 0;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/pkt.h"
-#include "common/rtt_sum.h"
+#include "common/send_times.h"
 #include "rxe-hosts/roce/cc/cc.h"
 #include "rxe-hosts/roce/paced.h"
 #include "rxe-hosts/roce/params.h"
@@ -39,9 +39,7 @@ struct rc_post {
 	uint32_t imm;
 	bool write;
 	uint16_t first_frame_bytes, last_frame_bytes; /* on the wire */
-	/* Of one that rc_send_pop() or rc_send_flush() gave: its round trips, and what pacing kept its packets apart for. */
-	struct rtt_sum rtt;
-	uint64_t paced_ps;
+	struct send_times times;                      /* of one that rc_send_pop() or rc_send_flush() gave */
 };
 
 struct rc_send {
@@ -71,7 +69,8 @@ struct rc_send {
 	uint32_t head, cursor, tail; /* messages, counted: oldest unacknowledged, under nxt, next to post */
 	const uint8_t *region;
 	uint64_t line_bps;
-	struct paced paced;         /* since the oldest message is it */
+	struct paced paced; /* since the oldest message is it, as stalled_ps */
+	uint64_t stalled_ps;
 	uint64_t window_line_bytes; /* at line rate; 0: none */
 	struct rc_post posts[MSG_SLOTS];
 };
@@ -220,11 +219,11 @@ const struct rc_post *rc_send_message(const struct rc_send *s, const struct pkt 
 
 /* Acknowledged bytes of the oldest open message. */
 uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params);
-/* How long pacing kept packets apart, beyond what the line does, that were sent since the oldest open message is it. */
-static inline uint64_t
-rc_send_paced_ps(const struct rc_send *s)
+/* Of what was sent since the oldest open message is it. */
+static inline struct send_times
+rc_send_times(const struct rc_send *s)
 {
-	return paced_ps(&s->paced, s->nxt, s->gap_ps);
+	return (struct send_times){ s->rtt, paced_ps(&s->paced, s->nxt, s->gap_ps), s->stalled_ps };
 }
 /* Payload bytes sent at least once and not acknowledged. */
 uint64_t rc_send_outstanding_bytes(const struct rc_send *s, const struct roce_params *params);

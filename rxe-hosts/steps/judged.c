@@ -54,8 +54,7 @@ judged_complete(const struct judge *judge, const struct plan_judged *flow, struc
 	result.acked_bytes = flow->bytes;
 	result.end_ps = wc->time_ps;
 	result.retransmits = wc->retransmits;
-	result.rtt = wc->rtt;
-	result.paced_ps = wc->paced_ps;
+	result.times = wc->times;
 	monitor_report(device->ops->records(device), &result, wc->time_ps);
 }
 
@@ -76,8 +75,7 @@ judged_open(const struct judge *judge, const struct plan_judged *flow, struct de
 		return;
 	result.acked_bytes = state->acked_bytes;
 	result.retransmits = state->retransmits;
-	result.rtt = state->rtt;
-	result.paced_ps = state->paced_ps;
+	result.times = state->times;
 	result.open = true;
 	monitor_report(device->ops->records(device), &result, now_ps);
 }

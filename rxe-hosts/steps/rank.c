@@ -163,8 +163,7 @@ step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct 
 		.start_ps = at->start_ps,
 		.end_ps = wc->time_ps,
 		.retransmits = wc->retransmits,
-		.rtt = wc->rtt,
-		.paced_ps = wc->paced_ps,
+		.times = wc->times,
 	};
 
 	assert(at->state == CHAIN_SENDING && wc->wr_id == step);

@@ -42,16 +42,14 @@ open_step(const struct step_engine *engine, const struct step_rank *rank, uint32
 	if (at->state == CHAIN_FAILED) {
 		result->acked_bytes = at->failure.bytes;
 		result->retransmits = at->failure.retransmits;
-		result->rtt = at->failure.rtt;
-		result->paced_ps = at->failure.paced_ps;
+		result->times = at->failure.times;
 	} else if (at->state == CHAIN_SENDING) {
 		struct qp_state qp;
 
 		engine->device->ops->query_qp(engine->device, result->flow, &qp);
 		result->acked_bytes = qp.acked_bytes;
 		result->retransmits = qp.retransmits;
-		result->rtt = qp.rtt;
-		result->paced_ps = qp.paced_ps;
+		result->times = qp.times;
 	}
 	return true;
 }

@@ -7,7 +7,8 @@ import json
 from results import Missing
 
 HEAD = ['fabric', 'cases with an effect', 'first, by Shapley', 'first, alone', "Kendall's tau, by Shapley", 'alone', 'share error, mean',
-        'without effect', 'of them named']
+        'without effect alone', 'of them named',
+        'without a share, too', 'of them named']
 
 
 def measured(directory):
@@ -34,4 +35,4 @@ def rows(found):
     """A row a fabric, and one of all. Ranks and shares are over the cases in which some cause has an effect."""
     return [[row['fabric'], row['with_cost'], f'{100 * row["first"]:.1f} %', f'{100 * row["first_alone"]:.1f} %',
              f'{row["tau"]:.2f}', f'{row["tau_alone"]:.2f}', f'{100 * row["share_error"]:.1f} %', row['innocents'],
-             row['named_innocents']] for row in found['fabrics']]
+             row['named_innocents'], row['blameless'], row['named_blameless']] for row in found['fabrics']]

@@ -188,6 +188,36 @@ claim_link(struct settling *s, uint32_t owner, const struct cause_finding *findi
 				       .waited_ps = finding->claimed_ps });
 }
 
+static bool
+is_loss(const struct finding *finding)
+{
+	return merge_is(finding, FINDING_OF_LOSS | FINDING_OF_HOLE);
+}
+
+/*
+ * What vanished cost the time until its sender noticed, and that of sending it again, and all behind it. Of several that may
+ * have taken it, each has as much; where the sender does not know when it noticed, they get of what others leave.
+ */
+static void
+claim_loss(struct settling *s, uint32_t owner, double ps)
+{
+	const struct cause_input *in = s->set->in;
+	const struct run_step *step = &in->steps[s->step];
+	double repeated_ps = step->retransmits * frame_ps(in, in->ev->flows[step->flow].src_port);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < s->set->count; i++)
+		count += is_loss(&s->set->findings[i].out);
+	if (step->stalled_ps != 0 || step->retransmits != 0)
+		ps = fmin(ps, ((double)step->stalled_ps + repeated_ps) / count);
+	put(s, &(struct budget_claim){ .flow = BUDGET_NO_FLOW,
+				       .owner = owner,
+				       .part = EV_NONE,
+				       .rest = step->stalled_ps == 0 && step->retransmits == 0,
+				       .most_ps = ps,
+				       .waited_ps = ps });
+}
+
 static void
 claim(struct settling *s, uint32_t owner, double lost_ps)
 {
@@ -205,11 +235,10 @@ claim(struct settling *s, uint32_t owner, double lost_ps)
 		claim_own_pauses(s, owner, finding, port);
 	else if (merge_is(&finding->out, FINDING_FILLED))
 		claim_pauses(s, owner, finding);
-	else if ((finding->out.type->traits & (uint32_t)(FINDING_OF_LOSS | FINDING_OF_HOLE)) == 0)
-		claim_time(s, owner, EV_NONE, ps);
+	else if (is_loss(&finding->out))
+		claim_loss(s, owner, ps);
 	else
-		put(s, &(struct budget_claim){
-			       .flow = BUDGET_NO_FLOW, .owner = owner, .part = EV_NONE, .rest = true, .most_ps = ps });
+		claim_time(s, owner, EV_NONE, ps);
 }
 
 static void

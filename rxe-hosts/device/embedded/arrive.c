@@ -235,8 +235,7 @@ complete(struct host *host, struct send_qp *qp, uint32_t flow)
 			.flow = flow,
 			.retransmits = post.retransmits,
 			.opcode = WC_SENT,
-			.rtt = post.rtt,
-			.paced_ps = post.paced_ps,
+			.times = post.times,
 		};
 
 		host->open--;

@@ -91,8 +91,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 		.last_rtt_ps = rc->last_rtt_ps,
 		.throttled = host->params.cc.ops->quiet && rc->cc.rate_bps < rc->line_bps,
 		.retransmits = rc->head != rc->tail ? rc->posts[rc->head % MSG_SLOTS].retransmits : 0,
-		.rtt = rc->rtt,
-		.paced_ps = rc_send_paced_ps(rc),
+		.times = rc_send_times(rc),
 	};
 }
 

@@ -67,8 +67,7 @@ host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 			.flow = qp->flow,
 			.retransmits = post.retransmits,
 			.opcode = WC_ERROR,
-			.rtt = post.rtt,
-			.paced_ps = post.paced_ps,
+			.times = post.times,
 		};
 
 		host->open--;

@@ -138,7 +138,7 @@ verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why
 			.flow = out->data.flow,
 			.retransmits = verbs_retransmits(host, out, resent),
 			.opcode = WC_ERROR,
-			.rtt = out->rtt.confirmed,
+			.times.rtt = out->rtt.confirmed,
 		};
 
 		host->open--;
@@ -166,7 +166,7 @@ piece_acked(struct verbs_host *host, struct verbs_out *out)
 			.flow = out->data.flow,
 			.retransmits = verbs_retransmits(host, out, resent),
 			.opcode = WC_SENT,
-			.rtt = out->rtt.confirmed,
+			.times.rtt = out->rtt.confirmed,
 		};
 		message_begins(out, resent, host->now_ns);
 		host->open--;

@@ -39,7 +39,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	*state = (struct qp_state){
 		.acked_bytes = out->outbox.acked_bytes,
 		.last_rtt_ps = rtt_confirmed_ps(&out->rtt),
-		.rtt = out->rtt.confirmed,
+		.times.rtt = out->rtt.confirmed,
 	};
 	if (!verbs_outbox_open(&out->outbox))
 		return;

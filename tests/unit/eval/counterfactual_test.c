@@ -127,6 +127,8 @@ claims_are_held_against_costs(void **state)
 	s = score((const double[]){ 5e3, 0 }, (const double[]){ 9e3, 0 }, 2);
 	assert_false(s.has_cost);
 	assert_int_equal(s.named_innocents, 1);
+	assert_int_equal(s.blameless, 2);
+	assert_int_equal(s.named_blameless, 1);
 }
 
 int

@@ -208,15 +208,16 @@ report_is_the_record(void **state)
 		.start_ps = 1000,
 		.end_ps = 3000,
 		.retransmits = 2,
-		.rtt = { .min_ps = 70, .sum_ps = 240, .count = 3 },
-		.paced_ps = 11,
+		.times.rtt = { .min_ps = 70, .sum_ps = 240, .count = 3 },
+		.times.paced_ps = 11,
+		.times.stalled_ps = 12,
 	};
 	const struct rec_step *rec;
 
 	recbuf_init(&records, 17);
 	monitor_report(&records, &result, 3000);
 	rec = (const void *)records.data;
-	assert_int_equal(records.used_bytes, 120);
+	assert_int_equal(records.used_bytes, 128);
 	assert_int_equal(rec->hdr.type, REC_STEP);
 	assert_int_equal(rec->hdr.node, 17);
 	assert_int_equal(rec->hdr.time_ps, 3000);
@@ -233,6 +234,7 @@ report_is_the_record(void **state)
 	assert_int_equal(rec->rtt_min_ps, 70);
 	assert_int_equal(rec->rtt_mean_ps, 80);
 	assert_int_equal(rec->paced_ps, 11);
+	assert_int_equal(rec->stalled_ps, 12);
 	assert_int_equal(rec->open, 0);
 	recbuf_fini(&records);
 }

@@ -263,17 +263,17 @@ test_round_trips_of_a_message(void **state)
 	assert_int_equal(rtt_sum_mean_ps(&s.rtt), 8000);
 	rc_send_ack(&s, &params, 2, 13000, &rtt_ps);
 	assert_true(rc_send_pop(&s, &done));
-	assert_int_equal(done.rtt.min_ps, 7000);
-	assert_int_equal(done.rtt.count, 3);
-	assert_int_equal(rtt_sum_mean_ps(&done.rtt), 9000);
+	assert_int_equal(done.times.rtt.min_ps, 7000);
+	assert_int_equal(done.times.rtt.count, 3);
+	assert_int_equal(rtt_sum_mean_ps(&done.times.rtt), 9000);
 	assert_int_equal(s.rtt.count, 0);
 	assert_true(rc_send_timeout(&s, &params, 20000));
 	next(20000);
 	rc_send_ack(&s, &params, 3, 30000, &rtt_ps);
 	assert_int_equal(rtt_ps, 0);
 	assert_true(rc_send_pop(&s, &done));
-	assert_int_equal(done.rtt.count, 0);
-	assert_int_equal(rtt_sum_mean_ps(&done.rtt), 0);
+	assert_int_equal(done.times.rtt.count, 0);
+	assert_int_equal(rtt_sum_mean_ps(&done.times.rtt), 0);
 }
 
 /* At half the line's rate each packet waits for one more of its length; what is sent again waits again. */
@@ -288,23 +288,23 @@ test_pacing_is_summed_up(void **state)
 	post(4096, MESSAGE_WRITE);
 	post(1024, MESSAGE_WRITE);
 	next(0);
-	assert_int_equal(rc_send_paced_ps(&s), 0);
+	assert_int_equal(rc_send_times(&s).paced_ps, 0);
 	s.cc.rate_bps /= 2;
 	rc_send_congested(&s, &params, 0);
 	next(1000000);
 	next(2000000);
-	assert_int_equal(rc_send_paced_ps(&s), 2 * line_ps);
+	assert_int_equal(rc_send_times(&s).paced_ps, 2 * line_ps);
 	assert_true(rc_send_timeout(&s, &params, 3000000));
-	assert_int_equal(rc_send_paced_ps(&s), 2 * line_ps);
+	assert_int_equal(rc_send_times(&s).paced_ps, 2 * line_ps);
 	for (uint64_t i = 0; i < 4; i++)
 		next(3000000 + i * 1000000);
-	assert_int_equal(rc_send_paced_ps(&s), 6 * line_ps);
+	assert_int_equal(rc_send_times(&s).paced_ps, 6 * line_ps);
 	rc_send_ack(&s, &params, 3, 9000000, &rtt_ps);
 	assert_true(rc_send_pop(&s, &done));
-	assert_int_equal(done.paced_ps, 6 * line_ps);
-	assert_int_equal(rc_send_paced_ps(&s), 0);
+	assert_int_equal(done.times.paced_ps, 6 * line_ps);
+	assert_int_equal(rc_send_times(&s).paced_ps, 0);
 	next(9000000);
-	assert_int_equal(rc_send_paced_ps(&s), line_ps);
+	assert_int_equal(rc_send_times(&s).paced_ps, line_ps);
 }
 
 int
