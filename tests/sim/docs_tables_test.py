@@ -24,5 +24,7 @@ for policy in tables.POLICIES[:tables.CHEAP]:
     check(row + "\n" in text, f"docs/evaluation.md: {row}", anew)
 for row in tables.telemetry_rows(ROCELAB):
     check(row + "\n" in engine, f"docs/engine.md: {row}", anew)
+check(tables.congestion(ROCELAB) in tables.CONGESTION.read_text(encoding="utf-8"), "docs/congestion-control.md: what each makes of eight senders",
+      anew)
 told = re.findall(r"^\| (.+?) \| `detection\.policy=", text, re.MULTILINE)
 check(told == [name for name, *_ in tables.POLICIES], "and every policy has its row", told)
