@@ -45,9 +45,9 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 	return 0;
 }
 
-/* Of all switches, and what NICs keep like them. */
-static void
-configure_switches(struct emulation *emulation)
+/* Of all switches, and what NICs keep like them. @return 0, or -EINVAL with err set */
+static int
+configure_switches(struct emulation *emulation, struct err *err)
 {
 	const struct scenario *sc = emulation->scenario;
 	const struct detection_policy *policy = agent_policies[sc->detection.policy];
@@ -80,6 +80,7 @@ configure_switches(struct emulation *emulation)
 		.inband = sc->roce.cc.rates,
 		.telemetry_off = emulation->phase == EMULATION_PREPARE || !sc->telemetry.enabled,
 	};
+	return switch_lossless_classes(&sc->pfc, &emulation->switch_config.telemetry.lossless, err);
 }
 
 static int
@@ -165,8 +166,9 @@ emulation_build(struct emulation *emulation, const struct emulation_options *opt
 		ret = make_fabric(emulation, options->lcores, err);
 	if (ret < 0)
 		return ret;
-	configure_switches(emulation);
-	ret = rerouting_init(emulation, err);
+	ret = configure_switches(emulation, err);
+	if (ret == 0)
+		ret = rerouting_init(emulation, err);
 	if (ret == 0)
 		ret = make_nodes(emulation, err);
 	if (ret == 0)

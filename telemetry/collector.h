@@ -19,6 +19,7 @@ struct telem_config {
 	uint64_t epoch_ps;
 	uint32_t kept; /* epochs kept, the open one included; at least 1 */
 	uint16_t nports;
+	uint8_t lossless;   /* bit p: class p has PFC */
 	bool drops_only;    /* what the port dropped is all that is kept */
 	bool exact;         /* contention matrix */
 	bool host;          /* a NIC */
@@ -27,6 +28,26 @@ struct telem_config {
 	uint32_t
 		quiet_depth; /* packets: a switch port whose queue stays below has little to tell; 0: every port tells all */
 };
+
+/*
+ * What a port keeps by class: each lossless one for itself, in order, and behind them the other data classes together.
+ */
+#define TELEM_MAX_CLASSES 8
+
+static inline uint32_t
+telem_classes(const struct telem_config *config)
+{
+	return 1 + (uint32_t)__builtin_popcount(config->lossless);
+}
+
+/* @return which of them a class belongs to */
+static inline uint32_t
+telem_class(const struct telem_config *config, uint8_t prio)
+{
+	uint32_t below = config->lossless & ((1u << prio) - 1);
+
+	return (uint32_t)__builtin_popcount(config->lossless >> prio & 1 ? below : config->lossless);
+}
 
 /* Packets of one flow that were enqueued. */
 struct telem_batch {
@@ -37,13 +58,13 @@ struct telem_batch {
 };
 
 enum telem_pause {
-	TELEM_HALTED,        /* the peer halts the port, from now on */
+	TELEM_HALTED,        /* the peer halts the port in these classes, from now on */
 	TELEM_RESUMED,       /* no more */
-	TELEM_XOFF_RECEIVED, /* the peer told this port to stop, whether it had before or not */
+	TELEM_XOFF_RECEIVED, /* the peer told the port to stop, whether it had before or not */
 	TELEM_XOFF_SENT,     /* this connector's ingress told its peer to stop */
 };
 
-/* What a report adds about the moment it is made. */
+/* What a report adds about the moment it is made, by class. */
 struct telem_present {
 	uint64_t queue_packets, queue_bytes;
 	uint64_t ingress_bytes, ingress_xoff_bytes, pausing_since_ps;
@@ -62,7 +83,7 @@ struct telem_query {
 	enum telem_extent extent;
 	uint32_t event; /* 0: nobody asked */
 	uint64_t now_ps;
-	const struct telem_present *present; /* NULL: of its drops alone */
+	const struct telem_present *present; /* [telem_classes()] NULL: of its drops alone */
 	bool kept;                           /* the rows reach somebody; else they are made for their size alone */
 };
 
@@ -75,7 +96,8 @@ struct collector {
 	int (*init)(void *state, const struct telem_config *config, const struct port_flows *flows, uint16_t port);
 	void (*fini)(void *state); /* also after a failed init */
 	void (*on_enqueue)(void *state, const struct telem_batch *batch);
-	void (*on_pause)(void *state, enum telem_pause what, uint64_t now_ps);
+	/* @param classes  bit p: of class p */
+	void (*on_pause)(void *state, uint8_t classes, enum telem_pause what, uint64_t now_ps);
 	void (*on_drop)(void *state, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
 	/* Another epoch begins. @param digest  updated. @return false if what was kept of the last does not add up */
 	bool (*on_epoch)(void *state, uint64_t now_ps, uint64_t *digest);

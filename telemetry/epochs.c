@@ -40,26 +40,48 @@ epochs_grow(struct epochs *e, uint32_t cap)
 	return 0;
 }
 
+static int
+init_epoch(const struct epochs *e, struct epoch *epoch)
+{
+	epoch->index = UINT64_MAX;
+	epoch->classes = calloc(e->nclasses, sizeof(*epoch->classes));
+	for (uint32_t c = 0; epoch->classes != NULL && c < e->nclasses; c++) {
+		epoch->classes[c].meter = calloc(e->config->nports, sizeof(uint64_t));
+		if (epoch->classes[c].meter == NULL)
+			return -ENOMEM;
+	}
+	return epoch->classes != NULL ? 0 : -ENOMEM;
+}
+
+static void
+open_epoch(struct epochs *e, struct epoch *epoch)
+{
+	e->open = epoch;
+	for (uint8_t prio = 0; prio < 8; prio++)
+		e->meter_of[prio] = epoch->classes[e->class_of[prio]].meter;
+}
+
 int
 epochs_init(struct epochs *e, const struct telem_config *config, const struct port_flows *flows, uint16_t port)
 {
 	memset(e, 0, sizeof(*e));
+	e->nclasses = telem_classes(config);
+	for (uint8_t prio = 0; prio < 8; prio++)
+		e->class_of[prio] = (uint8_t)telem_class(config, prio);
 	e->config = config;
 	e->flows = flows;
 	e->port = port;
 	e->ring = calloc(config->kept, sizeof(*e->ring));
-	e->last_fed = calloc(config->nports, sizeof(*e->last_fed));
+	e->last_fed = calloc((size_t)e->nclasses * config->nports, sizeof(*e->last_fed));
 	if (e->ring == NULL || e->last_fed == NULL)
 		goto fail;
 	for (uint32_t i = 0; i < config->kept; i++) {
-		e->ring[i].index = UINT64_MAX;
-		e->ring[i].meter = calloc(config->nports, sizeof(uint64_t));
-		if (e->ring[i].meter == NULL)
+		if (init_epoch(e, &e->ring[i]) < 0)
 			goto fail;
 	}
 	if (epochs_grow(e, EPOCHS_FIRST_SLOTS) < 0)
 		goto fail;
-	e->open = &e->ring[0];
+	open_epoch(e, &e->ring[0]);
 	e->open->index = 0;
 	return 0;
 fail:
@@ -72,7 +94,9 @@ epochs_fini(struct epochs *e)
 {
 	for (uint32_t i = 0; e->ring != NULL && i < e->config->kept; i++) {
 		free(e->ring[i].rows);
-		free(e->ring[i].meter);
+		for (uint32_t c = 0; e->ring[i].classes != NULL && c < e->nclasses; c++)
+			free(e->ring[i].classes[c].meter);
+		free(e->ring[i].classes);
 		free(e->ring[i].matrix);
 		free(e->ring[i].overtakes);
 	}
@@ -123,13 +147,11 @@ epochs_add(struct epochs *e, const struct telem_batch *batch)
 	row->depth_sum += batch->depth_sum;
 	row->paused_packets += batch->paused_packets;
 	row->in_port = batch->in_port;
+	row->depth_max = batch->depth_max > row->depth_max ? batch->depth_max : row->depth_max;
 	open->packets += batch->packets;
 	open->bytes += batch->bytes;
-	open->depth_sum += batch->depth_sum;
-	open->paused_packets += batch->paused_packets;
-	open->depth_max = batch->depth_max > open->depth_max ? batch->depth_max : open->depth_max;
 	if (batch->in_port != REC_NO_PORT)
-		open->meter[batch->in_port] += batch->bytes;
+		e->meter_of[port_flows_at(e->flows, batch->slot)->prio][batch->in_port] += batch->bytes;
 }
 
 void
@@ -142,145 +164,154 @@ epochs_ahead(struct epochs *e, uint32_t waiting, uint32_t left)
 void
 epochs_count_pause(struct epochs *e, uint64_t now_ps)
 {
-	if (e->paused && now_ps > e->pause_mark_ps) {
-		e->open->pause_ps += now_ps - e->pause_mark_ps;
-		e->last_paused = e->open->index + 1;
-		e->pause_mark_ps = now_ps;
+	for (uint32_t c = 0; c < e->nclasses; c++) {
+		struct epochs_halt *halt = &e->halts[c];
+
+		if (halt->held != 0 && now_ps > halt->mark_ps) {
+			e->open->classes[c].pause_ps += now_ps - halt->mark_ps;
+			halt->last_paused = e->open->index + 1;
+			halt->mark_ps = now_ps;
+		}
+	}
+}
+
+/* @param classes  of those that are counted together */
+static void
+pause_class(struct epochs *e, uint32_t c, uint8_t classes, enum telem_pause what, uint64_t now_ps)
+{
+	struct epoch_class *class = &e->open->classes[c];
+	struct epochs_halt *halt = &e->halts[c];
+
+	switch (what) {
+	case TELEM_HALTED:
+		if (halt->held == 0)
+			halt->since_ps = halt->mark_ps = now_ps;
+		halt->held |= classes;
+		break;
+	case TELEM_RESUMED:
+		halt->held &= (uint8_t)~classes;
+		break;
+	case TELEM_XOFF_RECEIVED:
+		class->pauses_received++;
+		halt->last_paused = e->open->index + 1;
+		break;
+	case TELEM_XOFF_SENT:
+		class->pauses_sent++;
+		break;
 	}
 }
 
 void
-epochs_pause(struct epochs *e, enum telem_pause what, uint64_t now_ps)
+epochs_pause(struct epochs *e, uint8_t classes, enum telem_pause what, uint64_t now_ps)
 {
-	switch (what) {
-	case TELEM_HALTED:
+	uint8_t of[TELEM_MAX_CLASSES] = { 0 };
+
+	for (uint8_t prio = 0; prio < 8; prio++)
+		of[e->class_of[prio]] |= (uint8_t)(classes & 1u << prio);
+	if (what == TELEM_HALTED || what == TELEM_RESUMED)
 		epochs_count_pause(e, now_ps);
-		if (!e->paused)
-			e->paused_since_ps = e->pause_mark_ps = now_ps;
-		e->paused = true;
-		break;
-	case TELEM_RESUMED:
-		epochs_count_pause(e, now_ps);
-		e->paused = false;
-		break;
-	case TELEM_XOFF_RECEIVED:
-		e->open->pauses_received++;
-		e->last_paused = e->open->index + 1;
-		break;
-	case TELEM_XOFF_SENT:
-		e->open->pauses_sent++;
-		break;
+	for (uint32_t c = 0; c < e->nclasses; c++)
+		if (of[c] != 0)
+			pause_class(e, c, of[c], what, now_ps);
+}
+
+void
+epochs_sum(const struct epochs *e, const struct epoch *epoch, struct epoch_sums *sums)
+{
+	for (uint32_t i = 0; i < epochs_slots(e); i++) {
+		const struct epoch_row *row = &epoch->rows[i];
+		struct epoch_sums *sum;
+
+		if (row->packets == 0)
+			continue;
+		sum = &sums[e->class_of[port_flows_at(e->flows, i)->prio]];
+		sum->packets += row->packets;
+		sum->bytes += row->bytes;
+		sum->depth_sum += row->depth_sum;
+		sum->paused_packets += row->paused_packets;
+		sum->depth_max = row->depth_max > sum->depth_max ? row->depth_max : sum->depth_max;
+	}
+	for (uint32_t c = 0; c < e->nclasses; c++) {
+		sums[c].pause_ps += epoch->classes[c].pause_ps;
+		sums[c].pauses_received += epoch->classes[c].pauses_received;
+		sums[c].pauses_sent += epoch->classes[c].pauses_sent;
 	}
 }
 
 static bool
-rows_sum_up(const struct epochs *e, const struct epoch *epoch)
+rows_sum_up(const struct epochs *e, const struct epoch *epoch, const struct epoch_sums *sums)
 {
-	uint64_t packets = 0, bytes = 0, depth_sum = 0, paused_packets = 0;
+	uint64_t packets = 0, bytes = 0;
 
-	for (uint32_t i = 0; i < epochs_slots(e); i++) {
-		packets += epoch->rows[i].packets;
-		bytes += epoch->rows[i].bytes;
-		depth_sum += epoch->rows[i].depth_sum;
-		paused_packets += epoch->rows[i].paused_packets;
+	for (uint32_t c = 0; c < e->nclasses; c++) {
+		packets += sums[c].packets;
+		bytes += sums[c].bytes;
 	}
-	return packets == epoch->packets && bytes == epoch->bytes && depth_sum == epoch->depth_sum &&
-	       paused_packets == epoch->paused_packets;
+	return packets == epoch->packets && bytes == epoch->bytes;
 }
 
 static uint64_t
-epoch_digest(const struct epochs *e, const struct epoch *epoch, uint64_t digest)
+epoch_digest(const struct epochs *e, const struct epoch *epoch, const struct epoch_sums *sums, uint64_t digest)
 {
-	if (epoch->packets == 0 && epoch->pause_ps == 0 && epoch->pauses_sent == 0)
-		return digest;
-	digest = digest_u64(digest, epoch->index << 16 | e->port);
-	digest = digest_u64(digest, epoch->packets);
-	digest = digest_u64(digest, epoch->bytes);
-	digest = digest_u64(digest, epoch->depth_sum);
-	digest = digest_u64(digest, epoch->paused_packets);
-	digest = digest_u64(digest, epoch->pause_ps);
-	return digest_u64(digest, (uint64_t)epoch->pauses_received << 32 | epoch->pauses_sent);
+	for (uint32_t c = 0; c < e->nclasses; c++) {
+		const struct epoch_sums *sum = &sums[c];
+
+		if (sum->packets == 0 && sum->pause_ps == 0 && sum->pauses_sent == 0)
+			continue;
+		digest = digest_u64(digest, epoch->index << 16 | c << 12 | e->port);
+		digest = digest_u64(digest, sum->packets);
+		digest = digest_u64(digest, sum->bytes);
+		digest = digest_u64(digest, sum->depth_sum);
+		digest = digest_u64(digest, sum->paused_packets);
+		digest = digest_u64(digest, sum->pause_ps);
+		digest = digest_u64(digest, (uint64_t)sum->pauses_received << 32 | sum->pauses_sent);
+	}
+	return digest;
+}
+
+/* An epoch begins with nothing counted. */
+static void
+clear_epoch(const struct epochs *e, struct epoch *epoch)
+{
+	for (uint32_t c = 0; c < e->nclasses; c++) {
+		uint64_t *meter = epoch->classes[c].meter;
+
+		memset(meter, 0, e->config->nports * sizeof(*meter));
+		epoch->classes[c] = (struct epoch_class){ .meter = meter };
+	}
+	epoch->packets = epoch->bytes = 0;
+	memset(epoch->rows, 0, epochs_slots(e) * sizeof(*epoch->rows));
+	if (epoch->overtakes != NULL && epoch->overtakes->any)
+		memset(epoch->overtakes, 0, sizeof(*epoch->overtakes));
+	if (epoch->matrix != NULL)
+		memset(epoch->matrix, 0, epochs_slots(e) * sizeof(*epoch->matrix));
 }
 
 bool
 epochs_roll(struct epochs *e, uint64_t now_ps, uint64_t *digest)
 {
 	uint64_t index = now_ps / e->config->epoch_ps;
+	struct epoch_sums sums[TELEM_MAX_CLASSES] = { 0 };
 	struct epoch *closed = e->open, *open;
-	bool sums;
+	bool good;
 
 	if (index == closed->index)
 		return true;
 	epochs_count_pause(e, index * e->config->epoch_ps);
-	sums = rows_sum_up(e, closed);
-	*digest = epoch_digest(e, closed, *digest);
-	for (uint16_t i = 0; i < e->config->nports; i++)
-		e->last_fed[i] = closed->meter[i] != 0 ? closed->index + 1 : e->last_fed[i];
+	epochs_sum(e, closed, sums);
+	good = rows_sum_up(e, closed, sums);
+	*digest = epoch_digest(e, closed, sums, *digest);
+	for (uint32_t c = 0; c < e->nclasses; c++)
+		for (uint16_t i = 0; i < e->config->nports; i++)
+			if (closed->classes[c].meter[i] != 0)
+				e->last_fed[c * e->config->nports + i] = closed->index + 1;
 	for (uint32_t i = 0; i < epochs_slots(e); i++)
 		e->before[i] += closed->rows[i].packets;
 	open = &e->ring[index % e->config->kept];
 	open->index = index;
-	open->packets = open->bytes = open->depth_sum = open->paused_packets = open->pause_ps = 0;
-	open->depth_max = open->pauses_received = open->pauses_sent = 0;
-	memset(open->rows, 0, epochs_slots(e) * sizeof(*open->rows));
-	memset(open->meter, 0, e->config->nports * sizeof(*open->meter));
-	if (open->overtakes != NULL && open->overtakes->any)
-		memset(open->overtakes, 0, sizeof(*open->overtakes));
-	if (open->matrix != NULL)
-		memset(open->matrix, 0, epochs_slots(e) * sizeof(*open->matrix));
-	e->open = open;
-	return sums;
-}
-
-uint64_t
-epochs_packets_of(const struct epochs *e, uint32_t flow)
-{
-	uint32_t slot = e->flows->slot_of_flow[flow];
-
-	return slot < epochs_slots(e) ? e->before[slot] + e->open->rows[slot].packets : 0;
-}
-
-uint64_t
-epochs_carried_bytes(const struct epochs *e)
-{
-	uint64_t bytes = 0;
-
-	for (uint64_t i = epochs_oldest_kept(e); i <= e->open->index; i++) {
-		const struct epoch *epoch = epoch_at(e, i);
-
-		bytes += epoch != NULL ? epoch->bytes : 0;
-	}
-	return bytes;
-}
-
-/* Did the slot's flow use the port since that epoch? */
-static bool
-was_used(const struct epochs *e, uint32_t slot, uint64_t first)
-{
-	for (uint64_t i = first; i <= e->open->index; i++) {
-		const struct epoch *epoch = epoch_at(e, i);
-
-		if (epoch != NULL && epoch->rows[slot].packets != 0)
-			return true;
-	}
-	return false;
-}
-
-bool
-epochs_was_shared(const struct epochs *e)
-{
-	uint64_t first = e->unreported > epochs_oldest_kept(e) ? e->unreported : epochs_oldest_kept(e);
-	bool waited = false;
-	uint32_t flows = 0;
-
-	for (uint64_t i = first; i <= e->open->index; i++) {
-		const struct epoch *epoch = epoch_at(e, i);
-
-		waited |= epoch != NULL && epoch->depth_sum != 0;
-	}
-	for (uint32_t slot = 0; waited && flows < 2 && slot < epochs_slots(e); slot++)
-		flows += was_used(e, slot, first);
-	return flows > 1;
+	clear_epoch(e, open);
+	open_epoch(e, open);
+	return good;
 }
 
 static bool
@@ -308,9 +339,9 @@ on_enqueue(void *state, const struct telem_batch *batch)
 }
 
 static void
-on_pause(void *state, enum telem_pause what, uint64_t now_ps)
+on_pause(void *state, uint8_t classes, enum telem_pause what, uint64_t now_ps)
 {
-	epochs_pause(state, what, now_ps);
+	epochs_pause(state, classes, what, now_ps);
 }
 
 static bool

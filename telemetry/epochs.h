@@ -16,34 +16,53 @@
 struct epoch_row {
 	uint64_t bytes, depth_sum;
 	uint32_t packets, paused_packets;
-	uint32_t in_port, reserved;
+	uint32_t in_port, depth_max;
+};
+
+/* What is counted by class: see telem_class(). What rows have is summed up where it is told: epochs_sum(). */
+struct epoch_class {
+	uint64_t pause_ps;
+	uint32_t pauses_received, pauses_sent;
+	uint64_t *meter; /* [nports] bytes that came in there and left here */
+};
+
+struct epoch_sums {
+	uint64_t packets, bytes, depth_sum, paused_packets, pause_ps;
+	uint32_t depth_max, pauses_received, pauses_sent;
 };
 
 struct epoch {
-	uint64_t index; /* epoch number: start time / epoch_ps */
-	uint64_t packets, bytes, depth_sum, paused_packets, pause_ps;
-	uint32_t depth_max, pauses_received, pauses_sent, reserved;
+	uint64_t index;                    /* epoch number: start time / epoch_ps */
+	uint64_t packets, bytes;           /* of all rows */
+	struct epoch_class *classes;       /* [telem_classes()] */
 	struct epoch_row *rows;            /* [slots_cap] */
-	uint64_t *meter;                   /* [nports] bytes that came in there and left here */
 	uint32_t (*matrix)[EPOCHS_MATRIX]; /* [slots_cap], exact contention only */
 	struct overtakes *overtakes;       /* NULL: none yet */
+};
+
+/* The pauses of a class. */
+struct epochs_halt {
+	uint8_t held;         /* bit p: the peer halts class p; of a lossless class: its own bit alone */
+	uint64_t mark_ps;     /* paused time is counted up to here */
+	uint64_t since_ps;    /* if held */
+	uint64_t last_paused; /* the latest epoch with a pause + 1, 0: none */
 };
 
 struct epochs {
 	/* touched per packet */
 	struct epoch *open;
 	uint32_t slots_cap;
-	bool paused;
+	uint64_t *meter_of[8]; /* the open epoch's, by prio */
+	uint8_t class_of[8];   /* telem_class() */
 	/* the rest */
 	const struct port_flows *flows; /* of the port, which counts what waits */
 	struct epoch *ring;             /* [kept], by index % kept */
 	const struct telem_config *config;
-	uint64_t pause_mark_ps; /* paused time is counted up to here */
-	uint64_t paused_since_ps;
-	uint64_t last_paused; /* the latest epoch with a pause + 1, 0: none */
-	uint64_t *before;     /* [slots_cap] packets of the slot's flow in all epochs before the open one */
-	uint64_t *last_fed;   /* [nports] the latest closed epoch that it fed + 1, 0: none */
-	uint64_t unreported;  /* first epoch not yet reported closed */
+	struct epochs_halt halts[TELEM_MAX_CLASSES];
+	uint64_t *before;    /* [slots_cap] packets of the slot's flow in all epochs before the open one */
+	uint64_t *last_fed;  /* [telem_classes() * nports] the latest closed epoch that it fed + 1, 0: none */
+	uint64_t unreported; /* first epoch not yet reported closed */
+	uint32_t nclasses;
 	uint16_t port;
 };
 
@@ -66,9 +85,9 @@ epochs_slots(const struct epochs *e)
 
 void epochs_count_matrix(struct epochs *e, uint32_t slot);
 
-/* A packet is enqueued behind depth packets. @param paused  the port is paused for its class */
+/* A packet of a class is enqueued behind depth packets. @param paused  the port is paused for its class */
 static inline void
-epochs_enqueue(struct epochs *e, uint32_t slot, uint16_t in_port, uint32_t bytes, uint32_t depth, bool paused)
+epochs_enqueue(struct epochs *e, uint32_t slot, uint8_t prio, uint16_t in_port, uint32_t bytes, uint32_t depth, bool paused)
 {
 	struct epoch *open = e->open;
 	struct epoch_row *row;
@@ -81,12 +100,10 @@ epochs_enqueue(struct epochs *e, uint32_t slot, uint16_t in_port, uint32_t bytes
 	row->depth_sum += depth;
 	row->paused_packets += paused;
 	row->in_port = in_port;
+	row->depth_max = depth > row->depth_max ? depth : row->depth_max;
 	open->packets++;
 	open->bytes += bytes;
-	open->depth_sum += depth;
-	open->paused_packets += paused;
-	open->depth_max = depth > open->depth_max ? depth : open->depth_max;
-	open->meter[in_port] += bytes;
+	e->meter_of[prio][in_port] += bytes;
 	if (__builtin_expect(open->matrix != NULL, 0))
 		epochs_count_matrix(e, slot);
 }
@@ -106,7 +123,8 @@ void epochs_add(struct epochs *e, const struct telem_batch *batch);
 /* A packet of one slot's flow left a NIC ahead of one of another's that waits: the exact contention matrix. */
 void epochs_ahead(struct epochs *e, uint32_t waiting, uint32_t left);
 
-void epochs_pause(struct epochs *e, enum telem_pause what, uint64_t now_ps);
+/* @param classes  bit p: of class p */
+void epochs_pause(struct epochs *e, uint8_t classes, enum telem_pause what, uint64_t now_ps);
 
 /*
  * Opens the epoch that now_ps lies in, if it is another one.
@@ -135,21 +153,29 @@ epoch_at(const struct epochs *e, uint64_t index)
 	return epoch->index == index ? epoch : NULL;
 }
 
+/* Adds what an epoch has of each class. @param sums  [telem_classes()] */
+void epochs_sum(const struct epochs *e, const struct epoch *epoch, struct epoch_sums *sums);
+
 /* Counts paused time up to now. */
 void epochs_count_pause(struct epochs *e, uint64_t now_ps);
 
-/* Was the port paused at any time within the kept epochs, or is it now? */
+/* Was the port paused for a class at any time within the kept epochs, or is it now? */
 static inline bool
-epochs_was_paused(const struct epochs *e)
+epochs_was_paused(const struct epochs *e, uint8_t prio)
 {
-	return e->paused || e->last_paused > epochs_oldest_kept(e);
+	const struct epochs_halt *halt = &e->halts[e->class_of[prio]];
+
+	return halt->held != 0 || halt->last_paused > epochs_oldest_kept(e);
 }
 
-/* Did anything that came in at in_port leave here within the kept epochs? */
+/* Did anything of a class that came in at in_port leave here within the kept epochs? */
 static inline bool
-epochs_was_fed(const struct epochs *e, uint16_t in_port)
+epochs_was_fed(const struct epochs *e, uint8_t prio, uint16_t in_port)
 {
-	return e->open->meter[in_port] != 0 || e->last_fed[in_port] > epochs_oldest_kept(e);
+	uint32_t class = e->class_of[prio];
+
+	return e->open->classes[class].meter[in_port] != 0 ||
+	       e->last_fed[class * e->config->nports + in_port] > epochs_oldest_kept(e);
 }
 
 /* Packets of a flow since the run began, kept epochs or not. */

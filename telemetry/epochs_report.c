@@ -48,8 +48,18 @@ report_flow_rows(const struct epochs *e, const struct epochs_span *span, struct 
 	}
 }
 
+/* The class that rows name; 0: data classes without PFC. */
+static uint16_t
+prio_of(const struct epochs *e, uint32_t class)
+{
+	for (uint16_t prio = 1; prio < 8; prio++)
+		if (e->config->lossless >> prio & 1 && e->class_of[prio] == class)
+			return prio;
+	return 0;
+}
+
 static void
-report_meter(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
+report_meter(const struct epochs *e, const struct epochs_span *span, uint32_t class, const struct telem_present *present,
 	     struct recbuf *records)
 {
 	for (uint16_t in = 0; in < e->config->nports; in++) {
@@ -59,13 +69,14 @@ report_meter(const struct epochs *e, const struct epochs_span *span, const struc
 			.port = e->port,
 			.epoch_first = (uint32_t)span->first,
 			.epoch_last = (uint32_t)span->last,
+			.prio = prio_of(e, class),
 			.held_bytes = span->open && present->held_bytes != NULL ? present->held_bytes[in] : 0,
 		};
 
 		for (uint64_t i = span->first; i <= span->last; i++) {
 			const struct epoch *epoch = epoch_at(e, i);
 
-			row.bytes += epoch != NULL ? epoch->meter[in] : 0;
+			row.bytes += epoch != NULL ? epoch->classes[class].meter[in] : 0;
 		}
 		if (row.bytes != 0 || row.held_bytes != 0)
 			recbuf_put(records, &row, REC_METER_ROW, sizeof(row), span->now_ps);
@@ -119,13 +130,15 @@ put_overtaker(const struct epochs *e, const struct epochs_span *span, const stru
 	recbuf_put(records, &row, REC_OVERTAKE_ROW, sizeof(row), span->now_ps);
 }
 
-/* Of a switch's port whose queue stayed below quiet_depth nothing was taken that counts. */
+/*
+ * Of a switch's port whose queue stayed below quiet_depth nothing was taken that counts.
+ * @param depth  of the deepest queue in the span
+ */
 static void
-report_overtakes(const struct epochs *e, const struct epochs_span *span, struct recbuf *records)
+report_overtakes(const struct epochs *e, const struct epochs_span *span, uint32_t depth, struct recbuf *records)
 {
 	struct overtakes sum = { .any = false };
 	uint64_t data_bytes = 0;
-	uint32_t depth = 0;
 
 	for (uint64_t i = span->first; i <= span->last; i++) {
 		const struct epoch *epoch = epoch_at(e, i);
@@ -135,7 +148,6 @@ report_overtakes(const struct epochs *e, const struct epochs_span *span, struct 
 		if (epoch->overtakes != NULL)
 			overtakes_sum(&sum, epoch->overtakes);
 		data_bytes += epoch->bytes;
-		depth = epoch->depth_max > depth ? epoch->depth_max : depth;
 	}
 	if (!sum.any || (!e->config->host && depth < e->config->quiet_depth) ||
 	    overtakes_fold(&sum, OVERTAKES_NAME) * OVERTAKES_TELL < data_bytes)
@@ -145,51 +157,79 @@ report_overtakes(const struct epochs *e, const struct epochs_span *span, struct 
 	put_overtaker(e, span, &sum.others, records);
 }
 
-/* @return false when the span is empty and closed: nothing to say */
+/* What the class is doing now. */
+static void
+add_present(const struct epochs *e, uint32_t class, const struct telem_present *present, struct rec_port_row *row)
+{
+	const struct epochs_halt *halt = &e->halts[class];
+
+	row->paused = halt->held != 0;
+	row->paused_since_ps = halt->held != 0 ? halt->since_ps : 0;
+	row->queue_packets = present->queue_packets;
+	row->queue_bytes = present->queue_bytes;
+	/* What its buffer holds is asked of an ingress that pauses: whether it had reason to. */
+	row->ingress_bytes = present->pausing ? present->ingress_bytes : 0;
+	row->ingress_xoff_bytes = present->pausing ? present->ingress_xoff_bytes : REC_NO_XOFF;
+	row->pausing = present->pausing;
+	row->pausing_since_ps = present->pausing ? present->pausing_since_ps : 0;
+}
+
+/* @param always  also where there is nothing to say. @return whether the row was put */
 static bool
-report_port_row(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
-		struct recbuf *records)
+report_port_row(const struct epochs *e, const struct epochs_span *span, uint32_t class, const struct epoch_sums *sum,
+		const struct telem_present *present, bool always, struct recbuf *records)
 {
 	struct rec_port_row row = {
 		.hdr.event = span->event,
 		.port = e->port,
+		.prio = prio_of(e, class),
 		.host = e->config->host,
 		.epoch_first = (uint32_t)span->first,
 		.epoch_last = (uint32_t)span->last,
 		.from_ps = span->first * e->config->epoch_ps,
 		.to_ps = span->open ? span->now_ps : (span->last + 1) * e->config->epoch_ps,
+		.packets = sum->packets,
+		.bytes = sum->bytes,
+		.depth_sum = sum->depth_sum,
+		.depth_max = sum->depth_max,
+		.paused_packets = sum->paused_packets,
+		.pause_ps = sum->pause_ps,
+		.pauses_received = sum->pauses_received,
+		.pauses_sent = sum->pauses_sent,
 		.state_only = span->state_only,
 	};
 
-	for (uint64_t i = span->first; i <= span->last && !span->state_only; i++) {
-		const struct epoch *epoch = epoch_at(e, i);
-
-		if (epoch == NULL)
-			continue;
-		row.packets += epoch->packets;
-		row.bytes += epoch->bytes;
-		row.depth_sum += epoch->depth_sum;
-		row.paused_packets += epoch->paused_packets;
-		row.pause_ps += epoch->pause_ps;
-		row.pauses_received += epoch->pauses_received;
-		row.pauses_sent += epoch->pauses_sent;
-		row.depth_max = epoch->depth_max > row.depth_max ? epoch->depth_max : row.depth_max;
-	}
-	if (span->open) {
-		row.paused = e->paused;
-		row.paused_since_ps = e->paused ? e->paused_since_ps : 0;
-		row.queue_packets = present->queue_packets;
-		row.queue_bytes = present->queue_bytes;
-		/* What its buffer holds is asked of an ingress that pauses: whether it had reason to. */
-		row.ingress_bytes = present->pausing ? present->ingress_bytes : 0;
-		row.ingress_xoff_bytes = present->pausing ? present->ingress_xoff_bytes : REC_NO_XOFF;
-		row.pausing = present->pausing;
-		row.pausing_since_ps = present->pausing ? present->pausing_since_ps : 0;
-	} else if (row.packets == 0 && row.pause_ps == 0 && row.pauses_sent == 0) {
+	if (span->open)
+		add_present(e, class, present, &row);
+	if (!always && row.packets == 0 && row.pause_ps == 0 && row.pauses_sent == 0 && !row.paused && !row.pausing &&
+	    row.queue_packets == 0 && (!span->open || row.pauses_received == 0))
 		return false;
-	}
 	recbuf_put(records, &row, REC_PORT_ROW, sizeof(row), span->now_ps);
 	return true;
+}
+
+/*
+ * Rows of the classes of which there is something to say; of an open span one at least.
+ * @param depth  set to that of the deepest queue in the span. @return whether there is any
+ */
+static bool
+report_port_rows(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
+		 uint32_t *depth, struct recbuf *records)
+{
+	struct epoch_sums sums[TELEM_MAX_CLASSES] = { 0 };
+	bool told = false;
+
+	for (uint64_t i = span->first; i <= span->last && !span->state_only; i++)
+		if (epoch_at(e, i) != NULL)
+			epochs_sum(e, epoch_at(e, i), sums);
+	*depth = 0;
+	for (uint32_t c = 0; c < e->nclasses; c++) {
+		told |= report_port_row(e, span, c, &sums[c], &present[c], false, records);
+		*depth = sums[c].depth_max > *depth ? sums[c].depth_max : *depth;
+	}
+	if (!told && span->open)
+		told = report_port_row(e, span, 0, &sums[0], &present[0], true, records);
+	return told;
 }
 
 /* Did a flow come in the open epoch that the closed ones from first on do not have? */
@@ -216,15 +256,34 @@ struct notice {
 	bool deep;   /* a queue */
 	bool halted; /* a pause came, or lasted */
 	bool halts;  /* a pause went out */
+	bool lasts;  /* one of them, since before the open epoch */
 };
 
 static void
-take_note(const struct epoch *epoch, uint32_t quiet_depth, struct notice *notice)
+take_note(const struct epochs *e, const struct epoch *epoch, struct notice *notice)
 {
-	notice->packets += epoch->packets;
-	notice->deep |= epoch->depth_max >= quiet_depth;
-	notice->halted |= epoch->pause_ps != 0 || epoch->pauses_received != 0;
-	notice->halts |= epoch->pauses_sent != 0;
+	struct epoch_sums sums[TELEM_MAX_CLASSES] = { 0 };
+
+	epochs_sum(e, epoch, sums);
+	for (uint32_t c = 0; c < e->nclasses; c++) {
+		notice->packets += sums[c].packets;
+		notice->deep |= sums[c].depth_max >= e->config->quiet_depth;
+		notice->halted |= sums[c].pause_ps != 0 || sums[c].pauses_received != 0;
+		notice->halts |= sums[c].pauses_sent != 0;
+	}
+}
+
+static void
+take_note_of_now(const struct epochs *e, const struct telem_present *present, struct notice *notice)
+{
+	uint64_t open_ps = e->open->index * e->config->epoch_ps;
+
+	for (uint32_t c = 0; c < e->nclasses; c++) {
+		notice->halted |= e->halts[c].held != 0;
+		notice->halts |= present[c].pausing;
+		notice->lasts |= (e->halts[c].held != 0 && e->halts[c].since_ps < open_ps) ||
+				 (present[c].pausing && present[c].pausing_since_ps < open_ps);
+	}
 }
 
 /*
@@ -235,21 +294,20 @@ take_note(const struct epoch *epoch, uint32_t quiet_depth, struct notice *notice
 static bool
 open_adds(const struct epochs *e, uint64_t first, const struct telem_present *present)
 {
-	uint64_t open_ps = e->open->index * e->config->epoch_ps;
-	struct notice closed = { 0 }, open = { .halted = e->paused, .halts = present->pausing };
+	struct notice closed = { 0 }, open = { 0 };
 
 	if (e->config->quiet_depth == 0)
 		return true;
-	take_note(e->open, e->config->quiet_depth, &open);
+	take_note_of_now(e, present, &open);
+	take_note(e, e->open, &open);
 	for (uint64_t i = first; i < e->open->index; i++)
 		if (epoch_at(e, i) != NULL)
-			take_note(epoch_at(e, i), e->config->quiet_depth, &closed);
+			take_note(e, epoch_at(e, i), &closed);
 	if ((open.deep && !closed.deep) || (open.halted && !closed.halted) || (open.halts && !closed.halts))
 		return true;
 	if (!e->config->host && !closed.deep && !closed.halted && !closed.halts)
 		return false;
-	return e->open->index - first < MANY_EPOCHS || closed.packets == 0 || has_new_flow(e, first) ||
-	       (e->paused && e->paused_since_ps < open_ps) || (present->pausing && present->pausing_since_ps < open_ps);
+	return e->open->index - first < MANY_EPOCHS || closed.packets == 0 || has_new_flow(e, first) || open.lasts;
 }
 
 /* @return whether there was something to tell */
@@ -257,11 +315,14 @@ static bool
 report_span(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
 	    struct recbuf *records)
 {
-	if (!report_port_row(e, span, present, records))
+	uint32_t depth;
+
+	if (!report_port_rows(e, span, present, &depth, records))
 		return false;
 	report_flow_rows(e, span, records);
-	report_overtakes(e, span, records);
-	report_meter(e, span, present, records);
+	report_overtakes(e, span, depth, records);
+	for (uint32_t c = 0; c < e->nclasses; c++)
+		report_meter(e, span, c, &present[c], records);
 	if (e->config->exact)
 		report_matrix(e, span, records);
 	return true;
@@ -280,7 +341,9 @@ report_state(const struct epochs *e, const struct telem_query *query, struct rec
 		.now_ps = query->now_ps,
 	};
 
-	report_port_row(e, &span, query->present, records);
+	uint32_t depth;
+
+	report_port_rows(e, &span, query->present, &depth, records);
 }
 
 void

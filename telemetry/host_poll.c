@@ -17,7 +17,7 @@ telem_poll_leaves(const struct telem_poll *at, const struct pkt *poll, bool paus
 	bool back = poll->arg & POLL_BACK; /* its event has asked here when it came */
 	bool repeated = !back && polled_fresh(&at->port->polled, poll->psn, ASKED) == 0;
 
-	paused |= telem_has_epochs(at->port) && epochs_was_paused(&at->port->epochs);
+	paused |= telem_has_epochs(at->port) && epochs_was_paused(&at->port->epochs, at->to->flows->flows[poll->flow].prio);
 	polled_record(poll, at->to->flows, REC_NO_PORT, at->index, paused, repeated, at->to->records, at->now_ps);
 	reply(at, TELEM_ROWS, poll->psn);
 	return paused && !back ? poll->arg | POLL_PFC : poll->arg; /* nobody halts ACKs */

@@ -84,11 +84,11 @@ telem_add(struct telem_port *t, const struct telem_batch *batch)
 }
 
 void
-telem_pause(struct telem_port *t, enum telem_pause what, uint64_t now_ps)
+telem_pause(struct telem_port *t, uint8_t classes, enum telem_pause what, uint64_t now_ps)
 {
 	for (uint32_t i = 0; i < ARRAY_LEN(collectors); i++)
 		if (t->state[i] != NULL && collectors[i]->on_pause != NULL)
-			collectors[i]->on_pause(t->state[i], what, now_ps);
+			collectors[i]->on_pause(t->state[i], classes, what, now_ps);
 }
 
 void

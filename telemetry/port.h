@@ -40,11 +40,12 @@ telem_has_epochs(const struct telem_port *t)
 
 void telem_more_enqueue(const struct telem_port *t, const struct telem_batch *batch);
 
-/* A packet is enqueued behind depth packets. @param paused  the port is paused for its class */
+/* A packet of a class is enqueued behind depth packets. @param paused  the port is paused for its class */
 static inline void
-telem_enqueue(struct telem_port *t, uint32_t slot, uint16_t in_port, uint32_t bytes, uint32_t depth, bool paused)
+telem_enqueue(struct telem_port *t, uint32_t slot, uint8_t prio, uint16_t in_port, uint32_t bytes, uint32_t depth,
+	      bool paused)
 {
-	epochs_enqueue(&t->epochs, slot, in_port, bytes, depth, paused);
+	epochs_enqueue(&t->epochs, slot, prio, in_port, bytes, depth, paused);
 	if (__builtin_expect(t->more_enqueue != 0, 0))
 		telem_more_enqueue(t, &(struct telem_batch){ slot, in_port, 1, paused, depth, bytes, depth });
 }
@@ -58,7 +59,8 @@ telem_overtake(struct telem_port *t, const struct pkt *p)
 
 /* Packets of one flow have left by a NIC. */
 void telem_add(struct telem_port *t, const struct telem_batch *batch);
-void telem_pause(struct telem_port *t, enum telem_pause what, uint64_t now_ps);
+/* @param classes  bit p: of class p */
+void telem_pause(struct telem_port *t, uint8_t classes, enum telem_pause what, uint64_t now_ps);
 void telem_drop(struct telem_port *t, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
 /* A window begins, perhaps in another epoch. @return false if a collector's rows of the last do not add up */
 bool telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest);
@@ -78,6 +80,7 @@ void telem_reporter_fini(struct telem_reporter *to);
 
 /*
  * Puts what a port replies to polling packets, or tells unasked, among the node's records: the rows of all its collectors.
+ * @param present  [telem_classes()] NULL: of what it dropped alone
  * @param asked  replies due: the first is kept, if any is; others are made, counted and thrown away
  * @return whether one was kept
  */

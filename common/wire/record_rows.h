@@ -35,9 +35,10 @@ REC_POLL_FIELDS(WIRE_AT, rec_poll)
 WIRE_SIZE(rec_poll, 56)
 
 /*
- * Counters of an egress port over epochs [epoch_first, epoch_last], its present state, and the state of the ingress
- * at the same connector. Data classes: all but class 0; ingress state: lossless classes. A later row of the same port with
- * the same epoch_first replaces an earlier one; closed epochs are reported once.
+ * Counters of one lossless class at an egress port over epochs [epoch_first, epoch_last], its present state, and the state of
+ * the ingress of that class at the same connector; or of the data classes without PFC, together. Depths are of all data
+ * classes: all but class 0. A port has rows of the classes of which there is something to tell, of one at least. A later row
+ * of the same port and class with the same epoch_first replaces an earlier one; closed epochs are reported once.
  */
 struct rec_port_row {
 	struct rec_hdr hdr;
@@ -53,17 +54,19 @@ struct rec_port_row {
 	uint64_t pause_ps;                   /* time paused within the epochs */
 	uint64_t paused_since_ps;            /* valid if paused */
 	uint64_t queue_packets, queue_bytes; /* now */
-	uint64_t ingress_bytes;              /* valid if pausing: bytes held now that came in here, lossless classes */
+	uint64_t ingress_bytes;              /* valid if pausing: bytes held now that came in here */
 	uint64_t ingress_xoff_bytes; /* if pausing, the threshold for that now; else REC_NO_XOFF. Closed epochs: 0 */
 	uint64_t pausing_since_ps;   /* valid if pausing: this ingress has told its peer to stop */
 	uint32_t pausing;
 	uint32_t pauses_received; /* within the epochs */
 	uint32_t pauses_sent;     /* within the epochs */
-	uint32_t state_only;      /* 1: tells of now alone; without counters, and replaces no row */
+	uint16_t prio;            /* the lossless class; 0: data classes without PFC */
+	uint16_t state_only;      /* 1: tells of now alone; without counters, and replaces no row */
 };
 
 #define REC_PORT_ROW_FIELDS(F, T)                                                                                          \
 	F(T, 24, port, PORT)                                                                                               \
+	F(T, 156, prio, RANGE(0, 7))                                                                                       \
 	F(T, 26, host, FLAG)                                                                                               \
 	F(T, 27, paused, FLAG)                                                                                             \
 	F(T, 28, depth_max, ANY)                                                                                           \
@@ -85,8 +88,8 @@ struct rec_port_row {
 	F(T, 144, pausing, FLAG)                                                                                           \
 	F(T, 148, pauses_received, ANY)                                                                                    \
 	F(T, 152, pauses_sent, ANY)                                                                                        \
-	F(T, 156, state_only, FLAG)
-#define REC_PORT_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, epoch_first)
+	F(T, 158, state_only, FLAG)
+#define REC_PORT_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, epoch_first) K(T, prio)
 
 REC_PORT_ROW_FIELDS(WIRE_AT, rec_port_row)
 WIRE_SIZE(rec_port_row, 160)
@@ -122,12 +125,13 @@ struct rec_flow_row {
 REC_FLOW_ROW_FIELDS(WIRE_AT, rec_flow_row)
 WIRE_SIZE(rec_flow_row, 88)
 
-/* Port-to-port meter: what came in at in_port and left by port. */
+/* Port-to-port meter of a lossless class, or of data classes without PFC: what came in at in_port and left by port. */
 struct rec_meter_row {
 	struct rec_hdr hdr;
 	uint16_t in_port, port;
 	uint32_t epoch_first, epoch_last;
-	uint32_t reserved;
+	uint16_t prio; /* as of the port row */
+	uint16_t reserved;
 	uint64_t bytes;
 	uint64_t held_bytes; /* now */
 };
@@ -135,12 +139,13 @@ struct rec_meter_row {
 #define REC_METER_ROW_FIELDS(F, T)                                                                                         \
 	F(T, 24, in_port, PORT)                                                                                            \
 	F(T, 26, port, PORT)                                                                                               \
+	F(T, 36, prio, RANGE(0, 7))                                                                                        \
 	F(T, 28, epoch_first, ANY)                                                                                         \
 	F(T, 32, epoch_last, LAST_EPOCH)                                                                                   \
-	F(T, 36, reserved, ZERO)                                                                                           \
+	F(T, 38, reserved, ZERO)                                                                                           \
 	F(T, 40, bytes, COUNT)                                                                                             \
 	F(T, 48, held_bytes, COUNT)
-#define REC_METER_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, epoch_first) K(T, in_port)
+#define REC_METER_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, epoch_first) K(T, in_port) K(T, prio)
 
 REC_METER_ROW_FIELDS(WIRE_AT, rec_meter_row)
 WIRE_SIZE(rec_meter_row, 56)

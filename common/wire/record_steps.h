@@ -82,6 +82,8 @@ struct rec_schedule {
 	uint64_t ideal_ps;     /* of a local step: its computation, as configured */
 	uint64_t expect_ps;    /* includes the reverse ACK traffic, which ideal does not */
 	uint64_t base_rtt_ps;
+	uint32_t prio; /* class of its packets */
+	uint32_t reserved;
 };
 
 #define REC_SCHEDULE_FIELDS(F, T)                                                                                          \
@@ -99,11 +101,13 @@ struct rec_schedule {
 	F(T, 84, depends, ANY)                                                                                             \
 	F(T, 88, ideal_ps, TIME)                                                                                           \
 	F(T, 96, expect_ps, TIME)                                                                                          \
-	F(T, 104, base_rtt_ps, TIME)
+	F(T, 104, base_rtt_ps, TIME)                                                                                       \
+	F(T, 112, prio, RANGE(0, 7))                                                                                       \
+	F(T, 116, reserved, ZERO)
 #define REC_SCHEDULE_KEY(K, T) K(T, collective) K(T, iteration) K(T, rank) K(T, step)
 
 REC_SCHEDULE_FIELDS(WIRE_AT, rec_schedule)
-WIRE_SIZE(rec_schedule, 112)
+WIRE_SIZE(rec_schedule, 120)
 
 /* One more that a step depends on: a step of the same iteration, perhaps of another collective of the job. */
 struct rec_depend {

@@ -54,6 +54,7 @@ struct ev_flow {
 	struct rec_tuple tuple;
 	bool collective;
 	uint32_t of;                 /* the collective's id, EV_NONE: of none */
+	uint8_t prio;                /* as rows name its class; of a scheduled flow */
 	uint32_t src, dst;           /* nodes, EV_NONE: unknown address */
 	uint32_t src_port, dst_port; /* their NICs, as global port ids */
 	uint32_t first_seen, nseen;  /* in seen[]: ports with rows of this flow */
@@ -69,10 +70,11 @@ struct ev_epoch {
 	uint64_t from_ps, to_ps;
 	uint64_t begin_ps,
 		reach_ps; /* first from_ps of it and those after it at the port, last to_ps of it and those before */
-	const struct rec_port_row *row; /* NULL: the port row was lost */
-	uint32_t first_flow, nflows;    /* in flow_rows, and flow ids in flow_of_row */
-	uint32_t first_matrix, nmatrix; /* in matrix_rows */
-	uint32_t first_state, nstates;  /* in flow_states, and flow ids in flow_of_state */
+	uint32_t first_row, nrows;          /* in port_rows, a class each; nrows 0: they were lost */
+	uint64_t packets, bytes, depth_sum; /* of all of them */
+	uint32_t first_flow, nflows;        /* in flow_rows, and flow ids in flow_of_row */
+	uint32_t first_matrix, nmatrix;     /* in matrix_rows */
+	uint32_t first_state, nstates;      /* in flow_states, and flow ids in flow_of_state */
 };
 
 /* A meter row, and the time of its port's epoch. */
@@ -86,7 +88,7 @@ struct ev_feed_row {
 struct ev_feed {
 	uint32_t egress;           /* global port id */
 	uint32_t first_row, nrows; /* in feed_rows[] */
-	uint32_t first_moved;      /* the first row that moved bytes, EV_NONE: none */
+	uint32_t first_moved[8];   /* by class, as rows name it: the first row that moved bytes, EV_NONE: none */
 };
 
 /* One step of one rank: what was scheduled, what its host reported, and what it depended on. */
@@ -204,6 +206,8 @@ uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple)
 const struct rec_ecmp *evidence_choice(const struct evidence *ev, uint32_t flow, uint32_t port);
 /* Is this port index of the set's switch a member? */
 bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
+/* @param prio  as rows name the class. @return a port row of an epoch, NULL: there is none of this class */
+const struct rec_port_row *evidence_port_row(const struct evidence *ev, const struct ev_epoch *epoch, uint8_t prio);
 /* Some of an array. */
 struct ev_range {
 	uint32_t first, end;

@@ -220,6 +220,7 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 
 			flow->collective = true;
 			flow->of = rec->collective;
+			flow->prio = (uint8_t)rec->prio;
 		}
 	}
 	return resolve_addresses(ev, err);

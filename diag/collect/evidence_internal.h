@@ -23,6 +23,8 @@ int evidence_join_routes(struct evidence *ev, struct err *err);
 int evidence_join_rows(struct evidence *ev, struct err *err);
 int evidence_join_passages(struct evidence *ev, struct err *err);
 int evidence_join_steps(struct evidence *ev, struct err *err);
+/* A part of evidence_join_rows(), once there are epochs. */
+int evidence_join_feeds(struct evidence *ev, struct err *err);
 /* The last part of evidence_join_steps(). */
 int evidence_join_deps(struct evidence *ev, struct err *err);
 

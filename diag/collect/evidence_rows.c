@@ -1,100 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The index over telemetry rows: by port and epoch, by flow, by ingress; meter rows by ingress, then egress, then epoch. */
+/* The index over telemetry rows: by port and epoch, by flow. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/minmax.h"
 #include "diag/collect/evidence_internal.h"
-
-/* Groups rows by ingress: a counting sort, stable in (egress, epoch). Their times are those of their ports' epochs. */
-static void
-group_rows(struct evidence *ev, uint32_t *next)
-{
-	uint32_t e = 0;
-
-	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
-		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
-		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
-		struct ev_feed_row *to = &ev->feed_rows[next[evidence_port(ev, row->hdr.node, row->in_port)]++];
-
-		/* Both are sorted by port and epoch. */
-		while (e < ev->nepochs && (ev->epochs[e].port < port ||
-					   (ev->epochs[e].port == port && ev->epochs[e].epoch_first < row->epoch_first)))
-			e++;
-		to->row = row;
-		if (e < ev->nepochs && ev->epochs[e].port == port && ev->epochs[e].epoch_first == row->epoch_first) {
-			to->from_ps = ev->epochs[e].from_ps;
-			to->to_ps = ev->epochs[e].to_ps;
-		} else {
-			to->from_ps = row->epoch_first * ev->run.epoch_ps;
-			to->to_ps = (row->epoch_last + 1ULL) * ev->run.epoch_ps;
-		}
-	}
-}
-
-static void
-fill_bounds(struct ev_feed_row *rows, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		rows[i].begin_ps = min_u64(rows[i].from_ps, rows[i].row->hdr.time_ps);
-		rows[i].reach_ps = max_u64(rows[i].to_ps, rows[i].row->hdr.time_ps);
-		if (i > 0)
-			rows[i].reach_ps = max_u64(rows[i].reach_ps, rows[i - 1].reach_ps);
-	}
-	for (uint32_t i = count; i > 1; i--)
-		rows[i - 2].begin_ps = min_u64(rows[i - 2].begin_ps, rows[i - 1].begin_ps);
-}
-
-/* The feeds of the rows [first, end), all of one ingress. @return how many */
-static uint32_t
-split_feeds(const struct evidence *ev, struct ev_feed *feeds, uint32_t first, uint32_t end)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = first; i < end; i++) {
-		const struct rec_meter_row *row = ev->feed_rows[i].row;
-		uint32_t egress = evidence_port(ev, row->hdr.node, row->port);
-
-		if (count == 0 || feeds[count - 1].egress != egress)
-			feeds[count++] = (struct ev_feed){ egress, i, 0, EV_NONE };
-		feeds[count - 1].nrows++;
-		if (row->bytes != 0 && feeds[count - 1].first_moved == EV_NONE)
-			feeds[count - 1].first_moved = i;
-	}
-	for (uint32_t f = 0; f < count; f++)
-		fill_bounds(&ev->feed_rows[feeds[f].first_row], feeds[f].nrows);
-	return count;
-}
-
-static int
-index_feeds(struct evidence *ev, struct err *err)
-{
-	uint32_t *next = evidence_alloc((size_t)ev->nports + 1, sizeof(*next), err);
-	uint32_t nfeeds = 0;
-
-	ev->feeds = evidence_alloc(ev->meter_rows.count, sizeof(*ev->feeds), err);
-	ev->feed_rows = evidence_alloc(ev->meter_rows.count, sizeof(*ev->feed_rows), err);
-	if (next == NULL || ev->feeds == NULL || ev->feed_rows == NULL) {
-		free(next);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
-		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
-
-		next[evidence_port(ev, row->hdr.node, row->in_port) + 1]++;
-	}
-	for (uint32_t p = 0; p < ev->nports; p++)
-		next[p + 1] += next[p];
-	group_rows(ev, next);
-	/* Now next[p] is where the rows of p end. */
-	for (uint32_t p = 0; p < ev->nports; p++) {
-		ev->ports[p].first_feed = nfeeds;
-		ev->ports[p].nfeeds = split_feeds(ev, &ev->feeds[nfeeds], p > 0 ? next[p - 1] : 0, next[p]);
-		nfeeds += ev->ports[p].nfeeds;
-	}
-	free(next);
-	return 0;
-}
 
 /* Where a row stands in the order (port, epoch). Ports are consecutive by node, so it is the rows' own order. */
 static uint64_t
@@ -142,6 +52,36 @@ epoch_start_ps(const struct evidence *ev, uint64_t epoch)
 	return epoch > UINT64_MAX / ev->run.epoch_ps ? UINT64_MAX : epoch * ev->run.epoch_ps;
 }
 
+/* The rows of all classes of one port and first epoch. @return the place behind them */
+static uint32_t
+take_port_rows(const struct evidence *ev, uint32_t p, uint64_t at, struct ev_epoch *epoch)
+{
+	epoch->first_row = p;
+	epoch->from_ps = UINT64_MAX;
+	for (; place_port_row(ev, p) == at; p++) {
+		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, p);
+
+		epoch->epoch_last = row->epoch_last > epoch->epoch_last ? row->epoch_last : epoch->epoch_last;
+		epoch->from_ps = min_u64(epoch->from_ps, row->from_ps);
+		epoch->to_ps = max_u64(epoch->to_ps, row->to_ps);
+		epoch->packets += row->packets;
+		epoch->bytes += row->bytes;
+		epoch->depth_sum += row->depth_sum;
+	}
+	epoch->nrows = p - epoch->first_row;
+	return p;
+}
+
+/* Without rows of the port nobody says how far an epoch had come that was still open, but the flows' rows. */
+static void
+guess_time(const struct evidence *ev, uint64_t reported_ps, struct ev_epoch *epoch)
+{
+	epoch->from_ps = epoch_start_ps(ev, epoch->epoch_first);
+	epoch->to_ps = epoch_start_ps(ev, epoch->epoch_last + 1ULL);
+	if (epoch->nflows != 0 && reported_ps < epoch->to_ps)
+		epoch->to_ps = reported_ps;
+}
+
 /* Merges the three sorted arrays; fills epochs when not NULL. @return how many epochs there are */
 static uint32_t
 merge_epochs(const struct evidence *ev, struct ev_epoch *epochs)
@@ -161,25 +101,20 @@ merge_epochs(const struct evidence *ev, struct ev_epoch *epochs)
 			return count;
 		epoch.port = (uint32_t)(at >> 32);
 		epoch.epoch_first = epoch.epoch_last = (uint32_t)at;
-		if (place_port_row(ev, p) == at)
-			epoch.row = EV_AT(ev->port_rows, struct rec_port_row, p++);
+		p = take_port_rows(ev, p, at, &epoch);
 		for (; place_flow_row(ev, f) == at; f++) {
 			const struct rec_flow_row *row = EV_AT(ev->flow_rows, struct rec_flow_row, f);
 
-			epoch.epoch_last = row->epoch_last > epoch.epoch_last ? row->epoch_last : epoch.epoch_last;
+			if (epoch.nrows == 0 && row->epoch_last > epoch.epoch_last)
+				epoch.epoch_last = row->epoch_last;
 			reported_ps = row->hdr.time_ps > reported_ps ? row->hdr.time_ps : reported_ps;
 		}
 		while (place_matrix_row(ev, m) == at)
 			m++;
 		epoch.nflows = f - epoch.first_flow;
 		epoch.nmatrix = m - epoch.first_matrix;
-		if (epoch.row != NULL)
-			epoch.epoch_last = epoch.row->epoch_last;
-		epoch.from_ps = epoch.row != NULL ? epoch.row->from_ps : epoch_start_ps(ev, epoch.epoch_first);
-		epoch.to_ps = epoch.row != NULL ? epoch.row->to_ps : epoch_start_ps(ev, epoch.epoch_last + 1ULL);
-		/* Without its port's row nobody says how far an epoch had come that was still open. */
-		if (epoch.row == NULL && epoch.nflows != 0 && reported_ps < epoch.to_ps)
-			epoch.to_ps = reported_ps;
+		if (epoch.nrows == 0)
+			guess_time(ev, reported_ps, &epoch);
 		if (epochs != NULL)
 			epochs[count] = epoch;
 		count++;
@@ -330,6 +265,33 @@ index_polls(struct evidence *ev, struct err *err)
 	return 0;
 }
 
+/* Rows name lossless classes, and 0 for all others: which is a scheduled flow's? */
+static void
+resolve_classes(struct evidence *ev)
+{
+	uint32_t named = 0;
+
+	for (uint32_t i = 0; i < ev->port_rows.count; i++)
+		named |= 1u << EV_AT(ev->port_rows, struct rec_port_row, i)->prio;
+	for (uint32_t i = 0; i < ev->states.count; i++)
+		named |= 1u << EV_AT(ev->states, struct rec_port_row, i)->prio;
+	for (uint32_t f = 0; f < ev->nflows; f++)
+		if (!(named >> ev->flows[f].prio & 1))
+			ev->flows[f].prio = 0;
+}
+
+const struct rec_port_row *
+evidence_port_row(const struct evidence *ev, const struct ev_epoch *epoch, uint8_t prio)
+{
+	for (uint32_t i = epoch->first_row; i < epoch->first_row + epoch->nrows; i++) {
+		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
+
+		if (row->prio == prio)
+			return row;
+	}
+	return NULL;
+}
+
 /* Who took a port's link from data. */
 static int
 index_overtakes(struct evidence *ev, struct err *err)
@@ -353,12 +315,13 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 {
 	int rc = index_epochs(ev, err);
 
+	resolve_classes(ev);
 	if (rc == 0)
 		rc = index_flow_states(ev, err);
 	if (rc == 0)
 		rc = index_seen(ev, err);
 	if (rc == 0)
-		rc = index_feeds(ev, err);
+		rc = evidence_join_feeds(ev, err);
 	if (rc == 0)
 		rc = index_overtakes(ev, err);
 	if (rc == 0)

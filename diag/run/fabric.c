@@ -34,32 +34,39 @@ fill_config(struct run *run, const struct evidence *ev)
 	run->end_ps = end_of(ev);
 }
 
+/* The classes of an epoch side by side. @param latest_ps  of the reports read so far */
 static void
-add_activity(struct run_port *port, const struct evidence *ev, const struct ev_port *from)
+add_epoch(struct run_port *port, const struct evidence *ev, const struct ev_epoch *epoch, uint64_t *latest_ps)
 {
-	const struct rec_port_row *latest = NULL;
+	uint64_t pause_ps = 0;
 
-	for (uint32_t e = from->first_epoch; e < from->first_epoch + from->nepochs; e++) {
-		const struct rec_port_row *row = ev->epochs[e].row;
+	for (uint32_t i = epoch->first_row; i < epoch->first_row + epoch->nrows; i++) {
+		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
 
-		if (row == NULL)
-			continue;
 		port->reported = true;
 		port->packets += row->packets;
 		port->bytes += row->bytes;
 		port->depth_sum += row->depth_sum;
-		port->pause_ps += row->pause_ps;
 		port->pauses_received += row->pauses_received;
 		port->pauses_sent += row->pauses_sent;
-		if (row->depth_max > port->depth_max)
-			port->depth_max = row->depth_max;
-		if (latest == NULL || row->hdr.time_ps >= latest->hdr.time_ps)
-			latest = row;
+		port->depth_max = row->depth_max > port->depth_max ? row->depth_max : port->depth_max;
+		pause_ps = row->pause_ps > pause_ps ? row->pause_ps : pause_ps;
+		if (row->hdr.time_ps < *latest_ps)
+			continue;
+		port->paused = row->paused || (row->hdr.time_ps == *latest_ps && port->paused);
+		port->pausing = row->pausing || (row->hdr.time_ps == *latest_ps && port->pausing);
+		*latest_ps = row->hdr.time_ps;
 	}
-	if (latest == NULL)
-		return;
-	port->paused = latest->paused != 0;
-	port->pausing = latest->pausing != 0;
+	port->pause_ps += pause_ps;
+}
+
+static void
+add_activity(struct run_port *port, const struct evidence *ev, const struct ev_port *from)
+{
+	uint64_t latest_ps = 0;
+
+	for (uint32_t e = from->first_epoch; e < from->first_epoch + from->nepochs; e++)
+		add_epoch(port, ev, &ev->epochs[e], &latest_ps);
 }
 
 static void

@@ -258,18 +258,13 @@ account_lose(struct account *account, const struct pkt *p)
 }
 
 struct account_state
-account_state_of(const struct account *account, uint16_t port)
+account_state_of(const struct account *account, uint16_t port, uint8_t prio)
 {
-	struct account_state state = { .xoff_bytes = UINT64_MAX };
+	const struct pfc_ingress *in = &account->ingress[account_index(account, port, prio)];
 
-	for (uint32_t i = port; i < account->nports * account->nclasses; i += account->nports) {
-		const struct pfc_ingress *in = &account->ingress[i];
-		uint64_t threshold = account->pfc.reserve_bytes + pfc_threshold(&account->pfc, account->pool.shared_bytes);
-
-		state.bytes += in->bytes + in->headroom_bytes;
-		state.pausing |= in->pausing;
-		if (threshold < state.xoff_bytes)
-			state.xoff_bytes = threshold;
-	}
-	return state;
+	return (struct account_state){
+		.bytes = in->bytes + in->headroom_bytes,
+		.xoff_bytes = account->pfc.reserve_bytes + pfc_threshold(&account->pfc, account->pool.shared_bytes),
+		.pausing = in->pausing,
+	};
 }

@@ -101,9 +101,9 @@ void account_open(struct account *account);
 /* Stage 3. */
 void switch_account(struct sw *sw, const struct window *window);
 
-/* What a port's ingress holds, over its lossless classes; of an ingress that holds more than XOFF bytes, its peer is told. */
+/* What a port's ingress holds of a lossless class; of an ingress that holds more than XOFF bytes, its peer is told. */
 struct account_state {
-	uint64_t bytes, xoff_bytes; /* the lowest threshold; UINT64_MAX: no lossless class */
+	uint64_t bytes, xoff_bytes;
 	bool pausing;
 };
-struct account_state account_state_of(const struct account *account, uint16_t port);
+struct account_state account_state_of(const struct account *account, uint16_t port, uint8_t prio);

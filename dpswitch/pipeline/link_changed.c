@@ -32,6 +32,5 @@ switch_link_changed(struct sw *sw, uint16_t index, uint8_t held, uint64_t now_ps
 	if (down)
 		flush_port(sw, index, now_ps);
 	port_drops_cut(port->telem.drops, now_ps);
-	port->egress.paused = down ? 0 : held;
-	switch_halt(sw, port, now_ps);
+	switch_halt(sw, port, down ? 0 : held, now_ps);
 }

@@ -46,7 +46,7 @@ switch_send_pause(struct sw *sw, uint16_t port_index, uint8_t prio_mask, bool xo
 	egress->free_ps = egress->free_ps > start_ps ? egress->free_ps + egress->tx->pause_ps : done_ps;
 	link_send_pause(egress->tx, window->parity, prio_mask, xoff, done_ps);
 	if (xoff)
-		telem_pause(&port->telem, TELEM_XOFF_SENT, now_ps);
+		telem_pause(&port->telem, prio_mask, TELEM_XOFF_SENT, now_ps);
 	sw->node.digest = digest_u64(sw->node.digest, done_ps << 1 | xoff);
 }
 
@@ -56,8 +56,8 @@ switch_own_pause(struct sw *sw, uint16_t port_index, uint8_t prio, bool xoff, ui
 	struct switch_port *port = &sw->ports[port_index];
 	struct pause_sender *pause = &port->pause;
 
-	if (xoff && switch_pausing(sw, port_index) == 0)
-		pause->since_ps = now_ps;
+	if (xoff && !(switch_pausing(sw, port_index) >> prio & 1))
+		pause->since_ps[prio] = now_ps;
 	if (((pause->own_xoff >> prio & 1) != 0) == xoff)
 		sw->node.count.pause_errors++;
 	pause->own_xoff = (uint8_t)((pause->own_xoff & ~(1u << prio)) | (unsigned)xoff << prio);

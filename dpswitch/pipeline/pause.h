@@ -9,7 +9,7 @@ struct sw;
 struct pause_sender {
 	uint64_t window_free_ps; /* when the window opened, the transmitter's last frame had left or would leave */
 	uint64_t done_ps;        /* last PAUSE frame's last bit */
-	uint64_t since_ps;       /* the port has been pausing its peer */
+	uint64_t since_ps[8];    /* the port has been telling its peer to hold class p */
 	uint8_t own_xoff;        /* bit p: the last frame of our own accounting for class p was XOFF */
 };
 

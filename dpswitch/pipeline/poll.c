@@ -22,7 +22,7 @@ polling_init(struct polling *polling, struct node *node)
 {
 	telem_reporter_init(&polling->reporter, node->id, node->flows, &node->records, &node->count.reports);
 	polling->born = malloc(SWITCH_MAX_BORN * sizeof(*polling->born));
-	polling->held_bytes = calloc(node->nports, sizeof(*polling->held_bytes));
+	polling->held_bytes = calloc((size_t)TELEM_MAX_CLASSES * node->nports, sizeof(*polling->held_bytes));
 	return polling->born != NULL && polling->held_bytes != NULL ? 0 : -ENOMEM;
 }
 
@@ -47,6 +47,13 @@ poll_mark(struct switch_port *port, const struct pkt *poll, bool whole)
 	port->polls.asked++;
 	port->polls.event = poll->psn;
 	port->polls.whole |= whole;
+}
+
+/* Pauses are traced in the class of the victim: those of another do not halt it (IEEE 802.1Qbb). */
+static uint8_t
+victim_class(const struct sw *sw, const struct pkt *poll)
+{
+	return sw->config->flows->flows[poll->flow].prio;
 }
 
 /* Did flows share the port? Its telemetry stands still while packets are routed: looked up once a window. */
@@ -163,7 +170,7 @@ static void
 poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress, uint8_t wanted)
 {
 	struct switch_port *port = &sw->ports[egress];
-	bool paused = epochs_was_paused(&port->telem.epochs);
+	bool paused = epochs_was_paused(&port->telem.epochs, victim_class(sw, poll));
 	uint8_t fresh = polled_fresh(&port->telem.polled, poll->psn, wanted);
 	uint8_t onward = onward_flags(poll, fresh, paused);
 
@@ -185,7 +192,8 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 	struct switch_port *port = &sw->ports[port_index];
 	uint8_t fresh = polled_fresh(&port->telem.polled, poll->psn, (uint8_t)poll->arg & POLL_BOTH);
 
-	poll_record(sw, poll, in_port, (uint8_t)port_index, epochs_was_paused(&port->telem.epochs), fresh == 0);
+	poll_record(sw, poll, in_port, (uint8_t)port_index, epochs_was_paused(&port->telem.epochs, victim_class(sw, poll)),
+		    fresh == 0);
 	sw->polling.due = true;
 	if (fresh != 0)
 		poll_mark(port, poll, true);
@@ -220,26 +228,25 @@ poll_damage(struct sw *sw, uint16_t in_port, const struct pkt *poll)
 }
 
 static void
-look_for_held(const struct sw *sw, struct switch_port *port)
+look_for_held(struct switch_port *port, uint8_t prio)
 {
-	memset(port->polls.held, 0, sizeof(port->polls.held));
-	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
-		const struct fifo *q = &port->egress.q[prio];
+	const struct fifo *q = &port->egress.q[prio];
 
-		if (!account_is_lossless(&sw->account, prio))
-			continue;
-		for (uint32_t i = 0, count = fifo_count(q); i < count; i++)
-			port->polls.held[fifo_at(q, i)->in_port] = true;
-	}
+	memset(port->polls.held, 0, sizeof(port->polls.held));
+	for (uint32_t i = 0, count = fifo_count(q); i < count; i++)
+		port->polls.held[fifo_at(q, i)->in_port] = true;
 }
 
-/* Does anything that came in there wait here? */
+/* Does anything of a lossless class that came in there wait here? */
 static bool
-holds_any(const struct sw *sw, struct switch_port *port, uint16_t in_port)
+holds_any(const struct sw *sw, struct switch_port *port, uint8_t prio, uint16_t in_port)
 {
-	if (!port->polls.knows_held) {
+	if (!account_is_lossless(&sw->account, prio))
+		return false;
+	if (!port->polls.knows_held || port->polls.held_prio != prio) {
 		port->polls.knows_held = true;
-		look_for_held(sw, port);
+		port->polls.held_prio = prio;
+		look_for_held(port, prio);
 	}
 	return port->polls.held[in_port];
 }
@@ -247,6 +254,8 @@ holds_any(const struct sw *sw, struct switch_port *port, uint16_t in_port)
 void
 switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_egress)
 {
+	uint8_t prio = victim_class(sw, poll);
+
 	/* The packet itself ends here; what goes on are copies. */
 	sw->node.count.consumed_packets++;
 	sw->node.count.consumed_bytes += poll->wire_bytes;
@@ -263,7 +272,8 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_eg
 	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
 		if ((poll->arg & POLL_VICTIM) && egress == victim_egress)
 			continue;
-		if (epochs_was_fed(&sw->ports[egress].telem.epochs, in_port) || holds_any(sw, &sw->ports[egress], in_port))
+		if (epochs_was_fed(&sw->ports[egress].telem.epochs, prio, in_port) ||
+		    holds_any(sw, &sw->ports[egress], prio, in_port))
 			poll_egress(sw, poll, in_port, (uint8_t)egress, POLL_PFC);
 	}
 }

@@ -20,6 +20,7 @@ struct port_polls {
 	bool knows_shared, knows_carried, knows_held;
 	bool shared;
 	uint64_t carried_bytes;
+	uint8_t held_prio;         /* of this class */
 	bool held[TOPO_MAX_PORTS]; /* by ingress */
 };
 
@@ -27,7 +28,7 @@ struct polling {
 	struct pkt *born; /* [SWITCH_MAX_BORN] polling packets made in this window */
 	uint32_t nborn;
 	bool due;             /* reports, at the window's end */
-	uint64_t *held_bytes; /* [ports] of one report */
+	uint64_t *held_bytes; /* [TELEM_MAX_CLASSES * ports] of one report */
 	struct telem_reporter reporter;
 };
 

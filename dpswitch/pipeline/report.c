@@ -4,19 +4,28 @@
 
 #include "dpswitch/pipeline/stages.h"
 
-/* Bytes held in an egress's lossless queues, by ingress. @param held [nports], cleared first */
+/* Bytes of a lossless class held in an egress's queue, by ingress. @param held [nports], cleared first */
 static void
-sum_held(const struct sw *sw, uint16_t port, uint64_t *held)
+sum_held(const struct sw *sw, uint16_t port, uint8_t prio, uint64_t *held)
 {
-	memset(held, 0, sw->node.nports * sizeof(*held));
-	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
-		const struct fifo *q = &sw->ports[port].egress.q[prio];
+	const struct fifo *q = &sw->ports[port].egress.q[prio];
 
-		if (!account_is_lossless(&sw->account, prio))
-			continue;
-		for (uint32_t i = 0, count = fifo_count(q); i < count; i++)
-			held[fifo_at(q, i)->in_port] += fifo_at(q, i)->wire_bytes;
-	}
+	memset(held, 0, sw->node.nports * sizeof(*held));
+	for (uint32_t i = 0, count = fifo_count(q); i < count; i++)
+		held[fifo_at(q, i)->in_port] += fifo_at(q, i)->wire_bytes;
+}
+
+/* The present state of a lossless class: what waits for it, and what its ingress tells the peer. */
+static void
+add_lossless(const struct sw *sw, uint16_t index, uint8_t prio, struct telem_present *present)
+{
+	const struct switch_port *port = &sw->ports[index];
+	struct account_state ingress = account_state_of(&sw->account, index, prio);
+
+	present->ingress_bytes = ingress.bytes;
+	present->ingress_xoff_bytes = ingress.xoff_bytes;
+	present->pausing = ingress.pausing || (port->storm.classes >> prio & 1);
+	present->pausing_since_ps = port->pause.since_ps[prio];
 }
 
 /* @param asked  by so many polling packets */
@@ -24,23 +33,23 @@ static void
 report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t now_ps, uint32_t asked)
 {
 	struct switch_port *port = &sw->ports[index];
-	struct account_state ingress = account_state_of(&sw->account, index);
-	struct telem_present present = {
-		.ingress_bytes = ingress.bytes,
-		.ingress_xoff_bytes = ingress.xoff_bytes,
-		.pausing = ingress.pausing || port->storm.classes != 0,
-		.pausing_since_ps = port->pause.since_ps,
-	};
+	struct telem_present present[TELEM_MAX_CLASSES] = { 0 };
 
-	if (whole) { /* the present state alone does not tell it */
-		sum_held(sw, index, sw->polling.held_bytes);
-		present.held_bytes = sw->polling.held_bytes;
-	}
 	for (uint8_t prio = 1; prio < SWITCH_CLASSES; prio++) {
-		present.queue_packets += fifo_count(&port->egress.q[prio]);
-		present.queue_bytes += port->egress.q[prio].bytes;
+		uint32_t class = telem_class(&sw->telemetry, prio);
+		uint64_t *held = &sw->polling.held_bytes[(size_t) class * sw->node.nports];
+
+		present[class].queue_packets += fifo_count(&port->egress.q[prio]);
+		present[class].queue_bytes += port->egress.q[prio].bytes;
+		if (!account_is_lossless(&sw->account, prio))
+			continue;
+		add_lossless(sw, index, prio, &present[class]);
+		if (!whole) /* the present state alone does not tell what is held */
+			continue;
+		sum_held(sw, index, prio, held);
+		present[class].held_bytes = held;
 	}
-	telem_reply(&port->telem, &sw->polling.reporter, whole ? TELEM_ROWS : TELEM_STATE, &present, event, now_ps, asked);
+	telem_reply(&port->telem, &sw->polling.reporter, whole ? TELEM_ROWS : TELEM_STATE, present, event, now_ps, asked);
 }
 
 void

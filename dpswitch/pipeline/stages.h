@@ -15,8 +15,8 @@ switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 
 /* A packet ends here. @param port  where it counts */
 void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
-/* What the peer holds has changed: telemetry and truth hear whether it halts a lossless class. */
-void switch_halt(const struct sw *sw, struct switch_port *port, uint64_t now_ps);
+/* The peer holds other classes now: telemetry and truth hear which lossless ones. */
+void switch_halt(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps);
 /* Moves one egress through the window. */
 void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
 		     const struct window *window);

@@ -39,8 +39,8 @@ switch_set_storm(struct sw *sw, uint16_t port_index, uint8_t prio, bool on, uint
 
 	if (((storm->classes & bit) != 0) == on)
 		return;
-	if (on && switch_pausing(sw, port_index) == 0)
-		port->pause.since_ps = now_ps;
+	if (on && !(switch_pausing(sw, port_index) & bit))
+		port->pause.since_ps[prio] = now_ps;
 	sw->storms -= storm->classes != 0;
 	if (on) {
 		if (storm->classes == 0 || interval_ps < storm->interval_ps)

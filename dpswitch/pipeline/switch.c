@@ -18,12 +18,14 @@ switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop rea
 }
 
 void
-switch_halt(const struct sw *sw, struct switch_port *port, uint64_t now_ps)
+switch_halt(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps)
 {
-	bool halted = (port->egress.paused & sw->account.lossless) != 0;
+	uint8_t was = port->egress.paused & sw->account.lossless, is = paused & sw->account.lossless;
 
-	telem_pause(&port->telem, halted ? TELEM_HALTED : TELEM_RESUMED, now_ps);
-	port_truth_halt(&port->truth, halted, now_ps);
+	port->egress.paused = paused;
+	telem_pause(&port->telem, is & (uint8_t)~was, TELEM_HALTED, now_ps);
+	telem_pause(&port->telem, was & (uint8_t)~is, TELEM_RESUMED, now_ps);
+	port_truth_halt(&port->truth, is != 0, now_ps);
 }
 
 static void
@@ -209,6 +211,7 @@ init_stages(struct sw *sw, struct err *err)
 	uint32_t frames = frames_per_window(sw);
 	int ret = account_init(&sw->account, sw->config, sw->node.nports, frames, err);
 
+	sw->telemetry.lossless = sw->account.lossless;
 	if (ret == 0)
 		ret = switch_routes_init(&sw->routes, sw->config);
 	if (ret == 0)

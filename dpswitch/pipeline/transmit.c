@@ -122,7 +122,7 @@ egress_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 		uint32_t depth = egress->data_packets;
 
 		slot = port_flows_slot(&port->flows, p->flow);
-		telem_enqueue(&port->telem, slot, p->in_port, p->wire_bytes, depth, paused);
+		telem_enqueue(&port->telem, slot, p->prio, p->in_port, p->wire_bytes, depth, paused);
 		port_truth_enqueue(&port->truth, slot, walk->window, depth != 0);
 	}
 	if (egress->backlog == 0 && !paused) {
@@ -153,12 +153,11 @@ egress_pause(struct egress_walk *walk, const struct pause_frame *frame)
 	struct node *node = &walk->sw->node;
 
 	node->digest = digest_u64(node->digest, frame->time_ps ^ (uint64_t)frame->prio_mask << 56 ^ frame->xoff);
-	if (frame->xoff && (frame->prio_mask & walk->sw->account.lossless) != 0)
-		telem_pause(&port->telem, TELEM_XOFF_RECEIVED, frame->time_ps);
-	if (paused == port->egress.paused)
-		return;
-	port->egress.paused = paused;
-	switch_halt(walk->sw, port, frame->time_ps);
+	if (frame->xoff)
+		telem_pause(&port->telem, frame->prio_mask & walk->sw->account.lossless, TELEM_XOFF_RECEIVED,
+			    frame->time_ps);
+	if (paused != port->egress.paused)
+		switch_halt(walk->sw, port, paused, frame->time_ps);
 }
 
 /* @param run  set to the one with the next arrival. @return its time; TIME_NEVER: none is left */

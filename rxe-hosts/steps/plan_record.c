@@ -81,6 +81,7 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 	if (known->flow != PLAN_NONE) {
 		rec->flow = plan_tuple(plan, known->flow);
 		rec->base_rtt_ps = plan->of[known->flow].base_rtt_ps;
+		rec->prio = plan->flows.flows[known->flow].prio;
 	}
 	if (first.own != COLL_NONE)
 		rec->own_step = c->schedule->deps[first.own].step;
@@ -197,5 +198,6 @@ plan_judged_record(const struct plan *plan, const struct plan_judged *judged, st
 		.ideal_ps = judged->ideal_ps,
 		.expect_ps = judged->ideal_ps,
 		.base_rtt_ps = plan->of[judged->flow].base_rtt_ps,
+		.prio = flow->prio,
 	};
 }

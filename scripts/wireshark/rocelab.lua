@@ -25,8 +25,9 @@ local RECORDS = {
   [3] = { "port", 56, "port:u16 peer_port:u16 peer:u32 ip:ip reserved:u32 rate_bps:u64 delay_ps:ps" },
   [4] = { "collective", 152, "id:u32 iteration:u32 algorithm:u32 op:u32 ranks:u32 steps:u32 rank_steps:u32 job:u32 " ..
           "bytes:u64 ideal_ps:ps expect_ps:ps name:s32 job_name:s32 group_ranks:u32 reserved:u32" },
-  [5] = { "schedule", 112, "collective:u32 iteration:u32 step:u32 rank:u32 flow:tuple bytes:u64 peer:u32 channel:u32 " ..
-          "own_step:u32 depends_rank:u32 depends_step:u32 depends:u32 ideal_ps:ps expect_ps:ps base_rtt_ps:ps" },
+  [5] = { "schedule", 120, "collective:u32 iteration:u32 step:u32 rank:u32 flow:tuple bytes:u64 peer:u32 channel:u32 " ..
+          "own_step:u32 depends_rank:u32 depends_step:u32 depends:u32 ideal_ps:ps expect_ps:ps base_rtt_ps:ps " ..
+          "prio:u32 reserved:u32" },
   [6] = { "route", 48, "flow:tuple hop:u16 port:u16 reverse:u16 ecmp:u16" },
   [7] = { "ecmp", 48, "set:u32 reserved:u32 ports_0:u64 ports_1:u64" },
   [8] = { "follow", 32, "collective:u32 after:u32" },
@@ -40,13 +41,13 @@ local RECORDS = {
   [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 rank:u32" },
   [32] = { "poll", 56, "victim:tuple in_port:u16 out_port:u16 flags:u16 out_paused:u8 repeated:u8 ttl:u32 " ..
            "reserved:u32" },
-  [33] = { "port_row", 160, "port:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32- from_ps:ps " ..
-           "to_ps:ps- packets:u64+ bytes:u64+ depth_sum:u64+ paused_packets:u64+ pause_ps:ps paused_since_ps:ps " ..
-           "queue_packets:u64+ queue_bytes:u64+ ingress_bytes:u64+ ingress_xoff_bytes:u64 pausing_since_ps:ps " ..
-           "pausing:u32 pauses_received:u32 pauses_sent:u32 state_only:u32" },
+  [33] = { "port_row", 160, "port:u16 prio:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32- " ..
+           "from_ps:ps to_ps:ps- packets:u64+ bytes:u64+ depth_sum:u64+ paused_packets:u64+ pause_ps:ps " ..
+           "paused_since_ps:ps queue_packets:u64+ queue_bytes:u64+ ingress_bytes:u64+ ingress_xoff_bytes:u64 " ..
+           "pausing_since_ps:ps pausing:u32 pauses_received:u32 pauses_sent:u32 state_only:u16" },
   [34] = { "flow_row", 88, "flow:tuple port:u16 in_port:u16 epoch_first:u32 epoch_last:u32- queue_packets:u32 " ..
            "packets:u64+ bytes:u64+ depth_sum:u64+ paused_packets:u64+" },
-  [35] = { "meter_row", 56, "in_port:u16 port:u16 epoch_first:u32 epoch_last:u32- reserved:u32 bytes:u64+ " ..
+  [35] = { "meter_row", 56, "in_port:u16 port:u16 prio:u16 epoch_first:u32 epoch_last:u32- reserved:u16 bytes:u64+ " ..
            "held_bytes:u64+" },
   [36] = { "matrix_row", 80, "flow:tuple other:tuple port:u16 reserved16:u16 epoch_first:u32 epoch_last:u32- " ..
            "reserved:u32 ahead:u64+" },

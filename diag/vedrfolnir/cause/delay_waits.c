@@ -78,13 +78,14 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	for (uint32_t e = epochs.first; e < epochs.end; e++) {
 		const struct ev_epoch *epoch = &ev->epochs[e];
 		uint64_t overlap_ps = window_overlap_ps(p->during, epoch->from_ps, epoch->to_ps);
+		const struct rec_port_row *own = evidence_port_row(ev, epoch, ev->flows[flow].prio);
 		const struct rec_flow_row *row = row_of(ev, epoch, flow);
 
-		if (overlap_ps == 0 || epoch->row == NULL)
+		if (overlap_ps == 0 || epoch->nrows == 0)
 			continue;
 		covered_ps += (double)overlap_ps;
-		pause_ps += (double)epoch->row->pause_ps;
-		sent += (double)epoch->row->packets;
+		pause_ps += own != NULL ? (double)own->pause_ps : 0;
+		sent += (double)epoch->packets;
 		seen += row != NULL ? (double)row->packets : 0;
 		depth += row != NULL ? (double)row->depth_sum : 0;
 	}

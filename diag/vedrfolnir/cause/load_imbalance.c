@@ -39,9 +39,9 @@ measure(const struct evidence *ev, uint32_t port, struct window window)
 	for (uint32_t i = p->first_epoch; i < p->first_epoch + p->nepochs; i++) {
 		const struct ev_epoch *epoch = &ev->epochs[i];
 
-		if (epoch->row == NULL)
+		if (epoch->nrows == 0)
 			continue;
-		load.bytes += window_share(window, epoch->from_ps, epoch->to_ps) * (double)epoch->row->bytes;
+		load.bytes += window_share(window, epoch->from_ps, epoch->to_ps) * (double)epoch->bytes;
 		load.covered_ps += (double)window_overlap_ps(window, speaks_from_ps(ev, epoch, reported_ps), epoch->to_ps);
 		reported_ps = epoch->to_ps;
 	}

@@ -182,7 +182,7 @@ pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 
-		if (row->pausing && window_has(window, row->hdr.time_ps) &&
+		if (row->pausing && row->prio == graph->prio && window_has(window, row->hdr.time_ps) &&
 		    (double)row->ingress_bytes < fill * (double)row->ingress_xoff_bytes)
 			return row;
 	}

@@ -44,7 +44,7 @@ has_replied(const struct evidence *ev, struct window step, uint32_t ingress, con
  * that the switch keeps; of a pause that lasts then, from its start: what it is for still stands there.
  */
 static uint64_t
-tells_from_ps(const struct evidence *ev, const struct ev_port *halted, const struct rec_poll *poll)
+tells_from_ps(const struct evidence *ev, const struct ev_port *halted, uint8_t prio, const struct rec_poll *poll)
 {
 	uint64_t time_ps = poll->hdr.time_ps, open = time_ps / ev->run.epoch_ps;
 	uint64_t from_ps = open >= ev->run.epochs_kept ? (open + 1 - ev->run.epochs_kept) * ev->run.epoch_ps : 0;
@@ -52,7 +52,7 @@ tells_from_ps(const struct evidence *ev, const struct ev_port *halted, const str
 	for (uint32_t i = halted->first_state; i < halted->first_state + halted->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 
-		if (row->paused && row->paused_since_ps < from_ps && row->hdr.time_ps >= time_ps)
+		if (row->paused && row->prio == prio && row->paused_since_ps < from_ps && row->hdr.time_ps >= time_ps)
 			from_ps = row->paused_since_ps;
 	}
 	return from_ps;
@@ -63,20 +63,23 @@ tells_from_ps(const struct evidence *ev, const struct ev_port *halted, const str
  * the time that a row tells of is not the step's, the pause may not have been either.
  */
 static double
-halted_ps(const struct evidence *ev, const struct ev_port *port, struct window step, struct window part)
+halted_ps(const struct evidence *ev, const struct ev_port *port, uint8_t prio, struct window step, struct window part)
 {
 	double counted_ps = 0, lasting_ps = 0;
 
 	for (uint32_t i = port->first_epoch; i < port->first_epoch + port->nepochs; i++) {
 		const struct ev_epoch *epoch = &ev->epochs[i];
 
-		if (epoch->row != NULL && window_share(step, epoch->from_ps, epoch->to_ps) >= CAUSE_REPORTED_OF_PAUSE)
-			counted_ps += window_share(part, epoch->from_ps, epoch->to_ps) * (double)epoch->row->pause_ps;
+		const struct rec_port_row *row = evidence_port_row(ev, epoch, prio);
+
+		if (row != NULL && window_share(step, epoch->from_ps, epoch->to_ps) >= CAUSE_REPORTED_OF_PAUSE)
+			counted_ps += window_share(part, epoch->from_ps, epoch->to_ps) * (double)row->pause_ps;
 	}
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
-		double inside_ps =
-			row->paused ? (double)window_overlap_ps(part, row->paused_since_ps, row->hdr.time_ps) : 0;
+		double inside_ps = row->paused && row->prio == prio
+					   ? (double)window_overlap_ps(part, row->paused_since_ps, row->hdr.time_ps)
+					   : 0;
 
 		lasting_ps = inside_ps > lasting_ps ? inside_ps : lasting_ps;
 	}
@@ -105,10 +108,10 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 
 		if (!poll->out_paused || !window_has(step, poll->hdr.time_ps) || !has_replied(ev, step, port->peer, poll))
 			continue;
-		from_ps = tells_from_ps(ev, port, poll);
+		from_ps = tells_from_ps(ev, port, graph->prio, poll);
 		told.from_ps = from_ps > told.to_ps ? from_ps : told.to_ps; /* what was told before counts once */
 		told.to_ps = poll->hdr.time_ps;
-		reported_ps += halted_ps(ev, port, step, told);
+		reported_ps += halted_ps(ev, port, graph->prio, step, told);
 	}
 	return reported_ps > 0 && reported_ps >= CAUSE_REPORTED_OF_PAUSE * halted->pause_ps;
 }

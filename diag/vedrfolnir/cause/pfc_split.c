@@ -13,7 +13,7 @@ struct sighting {
 
 /* Was this ingress seen pausing in some time, from then until a report of it, with less held than a reason for that? */
 static struct sighting
-seen_without_reason(const struct evidence *ev, uint32_t ingress, struct window window, double fill)
+seen_without_reason(const struct evidence *ev, uint32_t ingress, uint8_t prio, struct window window, double fill)
 {
 	const struct ev_port *port = &ev->ports[ingress];
 	struct sighting seen = { false, 0 };
@@ -22,7 +22,8 @@ seen_without_reason(const struct evidence *ev, uint32_t ingress, struct window w
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 		uint64_t inside_ps = window_overlap_ps(window, row->pausing_since_ps, row->hdr.time_ps);
 
-		if (!row->pausing || (double)row->ingress_bytes >= fill * (double)row->ingress_xoff_bytes ||
+		if (!row->pausing || row->prio != prio ||
+		    (double)row->ingress_bytes >= fill * (double)row->ingress_xoff_bytes ||
 		    (inside_ps == 0 && !window_has(window, row->hdr.time_ps)))
 			continue;
 		seen.any = true;
@@ -46,10 +47,11 @@ reason_of(const struct evidence *ev, const struct prov_graph *graph, const struc
 
 		for (uint32_t i = epochs.first; i < epochs.end; i++) {
 			const struct ev_epoch *there = &ev->epochs[i];
+			const struct rec_port_row *row = evidence_port_row(ev, there, graph->prio);
 
-			if (there->row == NULL || there->from_ps >= epoch->to_ps || there->to_ps <= epoch->from_ps)
+			if (there->nrows == 0 || there->from_ps >= epoch->to_ps || there->to_ps <= epoch->from_ps)
 				continue;
-			if (there->row->depth_max >= CAUSE_MIN_DEPTH || there->row->pause_ps != 0)
+			if (row != NULL && (row->depth_max >= CAUSE_MIN_DEPTH || row->pause_ps != 0))
 				return REASON_QUEUE;
 			reason = REASON_NONE;
 		}
@@ -67,13 +69,13 @@ pfc_split_storm(const struct evidence *ev, const struct prov_graph *graph, const
 
 	for (uint32_t i = epochs.first; i < epochs.end && peer != EV_NONE; i++) {
 		const struct ev_epoch *epoch = &ev->epochs[i];
-		double pause_ps = epoch->row != NULL ? (double)epoch->row->pause_ps *
-							       window_share(window, epoch->from_ps, epoch->to_ps)
-						     : 0;
+		const struct rec_port_row *row = evidence_port_row(ev, epoch, graph->prio);
+		double pause_ps =
+			row != NULL ? (double)row->pause_ps * window_share(window, epoch->from_ps, epoch->to_ps) : 0;
 
 		if (pause_ps <= 0)
 			continue;
-		if (seen_without_reason(ev, peer, (struct window){ epoch->from_ps, epoch->to_ps }, fill).any) {
+		if (seen_without_reason(ev, peer, graph->prio, (struct window){ epoch->from_ps, epoch->to_ps }, fill).any) {
 			storm_ps += pause_ps;
 			continue;
 		}
@@ -89,6 +91,6 @@ pfc_split_storm(const struct evidence *ev, const struct prov_graph *graph, const
 		}
 	}
 	if (peer != EV_NONE) /* the epoch itself need not have been told */
-		storm_ps = fmax(storm_ps, (double)seen_without_reason(ev, peer, window, fill).longest_ps);
+		storm_ps = fmax(storm_ps, (double)seen_without_reason(ev, peer, graph->prio, window, fill).longest_ps);
 	return storm_ps + queue_ps > 0 ? storm_ps / (storm_ps + queue_ps) : 1;
 }

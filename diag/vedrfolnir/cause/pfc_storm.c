@@ -71,7 +71,9 @@ longest_empty_pause(const struct evidence *ev, const struct prov_graph *graph, u
 	*pause_ps = 0;
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
-		uint64_t inside_ps = row->pausing ? window_overlap_ps(window, row->pausing_since_ps, row->hdr.time_ps) : 0;
+		uint64_t inside_ps = row->pausing && row->prio == graph->prio
+					     ? window_overlap_ps(window, row->pausing_since_ps, row->hdr.time_ps)
+					     : 0;
 
 		if (inside_ps > *pause_ps &&
 		    (double)row->ingress_bytes < CAUSE_STORM_EMPTY * (double)row->ingress_xoff_bytes) {

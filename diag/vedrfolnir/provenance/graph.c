@@ -52,6 +52,7 @@ prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flo
 	b.graph->from_ps = from_ps;
 	b.graph->to_ps = to_ps;
 	b.graph->victim = EV_NONE;
+	b.graph->prio = ev->flows[flow].prio;
 	rc = add_met_ports(&b);
 	/* Breadth first; a port enters once, so this ends. */
 	for (uint32_t i = 0; rc == 0 && i < b.graph->nports; i++)

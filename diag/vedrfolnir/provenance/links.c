@@ -19,12 +19,15 @@ read_feed(const struct prov_builder *b, const struct ev_feed *from)
 {
 	struct ev_range rows = evidence_feed_rows(b->ev, from, b->window.from_ps, b->window.to_ps);
 	struct feed feed = { .egress = from->egress };
+	uint32_t first = from->first_moved[b->graph->prio];
 
-	if (from->first_moved != EV_NONE)
-		feed.fed = b->ev->feed_rows[from->first_moved].row->epoch_first * b->ev->run.epoch_ps < b->window.to_ps;
+	if (first != EV_NONE)
+		feed.fed = b->ev->feed_rows[first].row->epoch_first * b->ev->run.epoch_ps < b->window.to_ps;
 	for (uint32_t i = rows.first; i < rows.end; i++) {
 		const struct ev_feed_row *at = &b->ev->feed_rows[i];
 
+		if (at->row->prio != b->graph->prio)
+			continue;
 		feed.moved_bytes += window_share(b->window, at->from_ps, at->to_ps) * (double)at->row->bytes;
 		if (window_has(b->window, at->row->hdr.time_ps) && at->row->hdr.time_ps >= feed.held_at_ps) {
 			feed.held_at_ps = at->row->hdr.time_ps;

@@ -26,6 +26,8 @@ read_states(const struct prov_builder *b, struct prov_port *state)
 		const struct rec_port_row *row = EV_AT(b->ev->states, struct rec_port_row, i);
 		uint64_t inside_ps;
 
+		if (row->prio != b->graph->prio)
+			continue;
 		if (window_has(b->window, row->hdr.time_ps) && !row->state_only) /* that has no flow rows beside it */
 			state->latest = row;
 		if (!row->paused || row->paused_since_ps > row->hdr.time_ps)
@@ -45,18 +47,34 @@ read_states(const struct prov_builder *b, struct prov_port *state)
  * Only where both rows are of one report: a port row may have been lost, and an older one be there.
  */
 static double
-pause_share(const struct prov_builder *b, const struct ev_epoch *epoch, double share)
+pause_share(const struct prov_builder *b, const struct ev_epoch *epoch, const struct rec_port_row *port, double share)
 {
 	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows && share < 1; i++) {
 		const struct rec_flow_row *row = EV_AT(b->ev->flow_rows, struct rec_flow_row, i);
 
 		if (b->ev->flow_of_row[i] == b->flow && row->packets != 0 && row->paused_packets == 0 &&
-		    row->packets <= epoch->row->packets &&
-		    (double)row->packets * (double)epoch->row->paused_packets >=
-			    PROV_MISSED_PAUSES * (double)epoch->row->packets)
+		    row->packets <= port->packets &&
+		    (double)row->packets * (double)port->paused_packets >= PROV_MISSED_PAUSES * (double)port->packets)
 			return 0;
 	}
 	return share;
+}
+
+/* What the rows of the victim's class say: its pauses, and how deep its packets stood. */
+static void
+add_class(const struct prov_builder *b, const struct ev_epoch *epoch, double share, struct prov_port *state)
+{
+	const struct rec_port_row *row = evidence_port_row(b->ev, epoch, b->graph->prio);
+	double paused;
+
+	if (row == NULL)
+		return;
+	paused = pause_share(b, epoch, row, share);
+	state->pause_ps += paused * (double)row->pause_ps;
+	if (row->depth_max > state->depth_max)
+		state->depth_max = row->depth_max;
+	if (row->pause_ps != 0 && paused > 0)
+		note_halted(state, epoch->from_ps, epoch->to_ps);
 }
 
 struct prov_port
@@ -68,20 +86,14 @@ prov_port_state(const struct prov_builder *b, uint32_t port)
 
 	for (uint32_t i = epochs.first; i < epochs.end; i++) {
 		const struct ev_epoch *epoch = &b->ev->epochs[i];
-		const struct rec_port_row *row = epoch->row;
-		double share = window_share(b->window, epoch->from_ps, epoch->to_ps), paused;
+		double share = window_share(b->window, epoch->from_ps, epoch->to_ps);
 
-		if (row == NULL || share <= 0)
+		if (epoch->nrows == 0 || share <= 0)
 			continue;
-		paused = pause_share(b, epoch, share);
-		state.packets += share * (double)row->packets;
-		state.depth_sum += share * (double)row->depth_sum;
-		state.pause_ps += paused * (double)row->pause_ps;
+		state.packets += share * (double)epoch->packets;
+		state.depth_sum += share * (double)epoch->depth_sum;
 		state.covered_ps += (double)window_overlap_ps(b->window, epoch->from_ps, epoch->to_ps);
-		if (row->depth_max > state.depth_max)
-			state.depth_max = row->depth_max;
-		if (row->pause_ps != 0 && paused > 0)
-			note_halted(&state, epoch->from_ps, epoch->to_ps);
+		add_class(b, epoch, share, &state);
 	}
 	state.reported = state.latest != NULL || state.covered_ps > 0;
 	state.halted = (state.pause_ps > 0 && state.pause_ps >= PROV_HALTED_SHARE * state.covered_ps) ||
@@ -135,9 +147,9 @@ sum_epoch(const struct prov_builder *b, const struct ev_epoch *epoch)
 			sums.cf_packets = (double)row->packets;
 		}
 	}
-	sums.packets = epoch->row != NULL ? (double)epoch->row->packets : 0;
-	sums.depth = epoch->row != NULL ? (double)epoch->row->depth_sum : depth;
-	if (sums.packets < sums.flows) /* the port row was lost, or is older */
+	sums.packets = (double)epoch->packets;
+	sums.depth = epoch->nrows != 0 ? (double)epoch->depth_sum : depth;
+	if (sums.packets < sums.flows) /* the port rows were lost, or are older */
 		sums.packets = sums.flows;
 	return sums;
 }

@@ -54,7 +54,7 @@ struct prov_port {
 	bool halted;   /* paused by its peer */
 	bool standing; /* one pause, still on at a report, is most of it: what is held tells what it waits for */
 	bool present;  /* the epochs are empty: weights come from the queue as it stood at the last report */
-	double packets, depth_sum, pause_ps, covered_ps;
+	double packets, depth_sum, pause_ps, covered_ps; /* pauses of the flow's class, the rest of all data */
 	double cf_packets, cf_depth; /* of the victim, slice by slice: its packets, and what all of them found queued */
 	uint32_t depth_max;
 	uint64_t halted_from_ps, halted_to_ps;
@@ -66,6 +66,7 @@ struct prov_port {
 
 struct prov_graph {
 	uint64_t from_ps, to_ps;
+	uint8_t prio;    /* class of the flow, as rows name it: pauses of others do not halt it */
 	uint32_t victim; /* index into flows, EV_NONE: the flow was seen nowhere */
 	uint32_t *flows; /* flow ids, sorted */
 	uint32_t nflows;

@@ -48,7 +48,8 @@ find_held(const struct prov_builder *b, const struct prov_port *port)
 			const struct rec_port_row *row = EV_AT(b->ev->states, struct rec_port_row, i);
 			double from_ps = (double)row->paused_since_ps + late_ps, to_ps = (double)row->hdr.time_ps;
 
-			if (row->paused && to_ps - from_ps > (double)(held.to_ps - held.from_ps))
+			if (row->paused && row->prio == b->graph->prio &&
+			    to_ps - from_ps > (double)(held.to_ps - held.from_ps))
 				held = (struct window){ (uint64_t)from_ps, row->hdr.time_ps };
 		}
 	}

@@ -42,7 +42,7 @@ external_pause(struct external *host, struct external_nic *nic, const struct pau
 	host->node.digest = digest_u64(host->node.digest, frame->time_ps ^ (uint64_t)mask << 56 ^ frame->xoff);
 	nic->count.pauses_received += frame->xoff;
 	if (frame->xoff)
-		telem_pause(&nic->telem, TELEM_XOFF_RECEIVED, frame->time_ps);
+		telem_pause(&nic->telem, mask & 0xfe, TELEM_XOFF_RECEIVED, frame->time_ps);
 	external_hold(host, nic, frame->xoff ? nic->paused | mask : nic->paused & (uint8_t)~mask, frame->time_ps);
 }
 
@@ -58,7 +58,8 @@ external_hold(struct external *host, struct external_nic *nic, uint8_t held, uin
 		nic->paused_since_ps = now_ps;
 	else if (nic->paused == 0)
 		nic->count.paused_ps += now_ps - nic->paused_since_ps;
-	telem_pause(&nic->telem, nic->paused != 0 ? TELEM_HALTED : TELEM_RESUMED, now_ps);
+	telem_pause(&nic->telem, nic->paused & (uint8_t)~was, TELEM_HALTED, now_ps);
+	telem_pause(&nic->telem, was & (uint8_t)~nic->paused, TELEM_RESUMED, now_ps);
 	if (nic->pfc)
 		send_pfc(host, nic, was | nic->paused, now_ps);
 }
@@ -81,7 +82,7 @@ external_send_pause(struct external *host, struct external_nic *nic, uint8_t pri
 	else if (!xoff && external_pauses(host, nic) == 0)
 		nic->pausing_since_ps = TIME_NEVER;
 	if (xoff)
-		telem_pause(&nic->telem, TELEM_XOFF_SENT, now_ps);
+		telem_pause(&nic->telem, prio_mask, TELEM_XOFF_SENT, now_ps);
 	host->node.digest = digest_u64(host->node.digest, done_ps << 1 | xoff);
 }
 

@@ -3,6 +3,8 @@
  * Telemetry of the NIC of an external host, fed as a switch feeds that of an egress port. The depth that a packet met is
  * what was staged ahead of it; what waits in the host's own ring nobody can see.
  */
+#include <string.h>
+
 #include "common/wire/record_rows.h"
 #include "dpswitch/edge/external/external_host.h"
 
@@ -44,30 +46,33 @@ count_queued(struct external_nic *nic, uint32_t step)
 		}
 }
 
-static struct telem_present
-present_of(const struct external_nic *nic)
+/* @param present  [TELEM_MAX_CLASSES] filled */
+static void
+fill_present(const struct external *host, const struct external_nic *nic, struct telem_present *present)
 {
-	struct telem_present present = {
-		.ingress_bytes = nic->hold.bytes,
-		.ingress_xoff_bytes = nic->xoff_bytes,
-		.pausing = nic->pausing_since_ps != TIME_NEVER,
-		.pausing_since_ps = nic->pausing_since_ps,
-	};
-
+	memset(present, 0, TELEM_MAX_CLASSES * sizeof(*present));
 	for (uint8_t c = 1; c < EXTERNAL_CLASSES; c++) {
-		present.queue_packets += fifo_count(&nic->stage[c]);
-		present.queue_bytes += nic->stage[c].bytes;
+		struct telem_present *class = &present[telem_class(&host->telemetry, c)];
+
+		class->queue_packets += fifo_count(&nic->stage[c]);
+		class->queue_bytes += nic->stage[c].bytes;
+		if (!(external_pauses(host, nic) >> c & 1) || nic->pausing_since_ps == TIME_NEVER)
+			continue;
+		class->ingress_bytes = nic->hold.bytes;
+		class->ingress_xoff_bytes = nic->xoff_bytes;
+		class->pausing = true;
+		class->pausing_since_ps = nic->pausing_since_ps;
 	}
-	return present;
 }
 
 /* A polling packet leaves this host for its victim's path: the NIC reports itself first. */
 static void
 poll_leaves(struct external *host, struct external_nic *nic, struct pkt *p, uint64_t now_ps)
 {
-	const struct telem_present present = present_of(nic);
-	const struct telem_poll at = { &nic->telem, &host->reporter, &present, now_ps, nic->index };
+	struct telem_present present[TELEM_MAX_CLASSES];
+	const struct telem_poll at = { &nic->telem, &host->reporter, present, now_ps, nic->index };
 
+	fill_present(host, nic, present);
 	count_queued(nic, 1);
 	p->arg = telem_poll_leaves(&at, p, nic->paused >> host->node.flows->flows[p->flow].prio & 1);
 	count_queued(nic, UINT32_MAX);
@@ -76,12 +81,13 @@ poll_leaves(struct external *host, struct external_nic *nic, struct pkt *p, uint
 static void
 poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
-	const struct telem_present present = present_of(nic);
-	const struct telem_poll at = { &nic->telem, &host->reporter, &present, p->time_ps, nic->index };
+	struct telem_present present[TELEM_MAX_CLASSES];
+	const struct telem_poll at = { &nic->telem, &host->reporter, present, p->time_ps, nic->index };
 	enum telem_extent extent;
 	struct pkt back;
 
 	if (telem_poll_asks(&nic->telem, p, &extent)) {
+		fill_present(host, nic, present);
 		count_queued(nic, 1);
 		telem_poll_reply(&at, p, extent);
 		count_queued(nic, UINT32_MAX);

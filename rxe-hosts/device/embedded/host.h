@@ -77,9 +77,9 @@ struct nic {
 	struct datagram posted[NIC_DATAGRAM_SLOTS]; /* as those in the queue were, in order */
 	uint32_t nposted, nleft;                    /* counted */
 	uint64_t storm_ps, storm_interval_ps;       /* next PAUSE of a storm */
-	uint64_t pausing_since_ps;
-	uint64_t paused_since_ps[8];     /* of class p, while bit p of paused is set */
-	uint8_t storm_mask, storm_ended; /* classes stormed; to RESUME */
+	uint64_t pausing_since_ps[8];               /* of class p, while bit p of storm_mask is set */
+	uint64_t paused_since_ps[8];                /* of class p, while bit p of paused is set */
+	uint8_t storm_mask, storm_ended;            /* classes stormed; to RESUME */
 	struct port_flows flows;
 	struct telem_port telem;
 	struct port_truth truth;
@@ -221,8 +221,8 @@ void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
 void nic_flush(struct host *host, struct nic *nic);
 /* A packet of a flow has left while one of another could have: the exact contention matrix. */
 void nic_observe_ahead(struct nic *nic, uint32_t waiting, uint32_t left);
-/* From now on the peer halts the port in some class, or in none. */
-void nic_observe_halt(struct host *host, struct nic *nic, bool halted);
+/* From now on the peer halts the port in nic->paused. @param was  in these classes before */
+void nic_observe_halt(struct host *host, struct nic *nic, uint8_t was);
 /* A window begins that lies in another epoch than the one before. */
 void nic_observe_epoch(struct host *host, uint64_t now_ps);
 const struct port_truth *embedded_truth(const struct node *node, uint16_t nic);

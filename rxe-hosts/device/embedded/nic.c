@@ -163,8 +163,8 @@ nic_hold(struct host *host, struct nic *nic, uint8_t held)
 		qp->met_pause = true;
 		qp->held_ps += host->now_ps - max_u64(qp->ready_ps, nic->paused_since_ps[qp->rc.frame.prio]);
 	}
-	if ((was != 0) != (nic->paused != 0))
-		nic_observe_halt(host, nic, nic->paused != 0);
+	if (was != nic->paused)
+		nic_observe_halt(host, nic, was);
 	nic_schedule(host, nic);
 }
 

@@ -59,15 +59,18 @@ nic_observe_ahead(struct nic *nic, uint32_t waiting, uint32_t left)
 }
 
 void
-nic_observe_halt(struct host *host, struct nic *nic, bool halted)
+nic_observe_halt(struct host *host, struct nic *nic, uint8_t was)
 {
+	uint8_t halted = nic->paused & (uint8_t)~was, resumed = was & (uint8_t)~nic->paused;
+
 	if (!host->has_telemetry)
 		return;
 	nic_flush(host, nic);
-	if (halted)
-		telem_pause(&nic->telem, TELEM_XOFF_RECEIVED, host->now_ps);
-	telem_pause(&nic->telem, halted ? TELEM_HALTED : TELEM_RESUMED, host->now_ps);
-	port_truth_halt(&nic->truth, halted, host->now_ps);
+	telem_pause(&nic->telem, halted, TELEM_XOFF_RECEIVED, host->now_ps);
+	telem_pause(&nic->telem, halted, TELEM_HALTED, host->now_ps);
+	telem_pause(&nic->telem, resumed, TELEM_RESUMED, host->now_ps);
+	if ((was != 0) != (nic->paused != 0))
+		port_truth_halt(&nic->truth, nic->paused != 0, host->now_ps);
 }
 
 void

@@ -159,12 +159,9 @@ embedded_storm(struct node *node, uint16_t nic_index, uint8_t prio, bool on, uin
 	if (((nic->storm_mask & bit) != 0) == on)
 		return;
 	if (on) {
-		if (nic->storm_mask == 0) {
-			nic->pausing_since_ps = now_ps;
+		if (nic->storm_mask == 0 || interval_ps < nic->storm_interval_ps)
 			nic->storm_interval_ps = interval_ps;
-		}
-		if (interval_ps < nic->storm_interval_ps)
-			nic->storm_interval_ps = interval_ps;
+		nic->pausing_since_ps[prio] = now_ps;
 		nic->storm_mask |= bit;
 		nic->storm_ended &= (uint8_t)~bit;
 	} else {

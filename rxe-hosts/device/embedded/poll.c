@@ -1,28 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Polling packets at an embedded host: what stands before its NIC ports, and the packets' comings and goings. */
+#include <string.h>
+
 #include "common/wire/record_rows.h"
 #include "rxe-hosts/device/embedded/host.h"
 
-/* The packets that stand before a NIC port: one for each QP that could send now. @return how many */
+/*
+ * The packets that stand before a NIC port: one for each QP that could send now.
+ * @param present  [TELEM_MAX_CLASSES] filled. @return how many
+ */
 static uint32_t
 find_waiting(struct host *host, const struct nic *nic, struct telem_present *present)
 {
 	uint32_t waiting = 0;
 
-	*present = (struct telem_present){
-		.ingress_xoff_bytes = REC_NO_XOFF, /* a host never fills up: it has no reason to pause its peer */
-		.pausing = nic->storm_mask != 0,
-		.pausing_since_ps = nic->pausing_since_ps,
-	};
+	memset(present, 0, TELEM_MAX_CLASSES * sizeof(*present));
+	for (uint8_t prio = 1; prio < 8; prio++) {
+		struct telem_present *class = &present[telem_class(&host->telemetry, prio)];
+
+		if (!(nic->storm_mask >> prio & 1))
+			continue;
+		class->ingress_xoff_bytes = REC_NO_XOFF; /* a host never fills up: it has no reason to pause its peer */
+		class->pausing = true;
+		class->pausing_since_ps = nic->pausing_since_ps[prio];
+	}
 	for (uint32_t i = 0; i < nic->nqps; i++) {
 		const struct send_qp *qp = nic->qps[i];
+		struct telem_present *class = &present[telem_class(&host->telemetry, qp->rc.frame.prio)];
 
 		if (!rc_send_ready(&qp->rc) || qp->rc.next_ps > host->now_ps)
 			continue;
 		host->waiting[waiting++] = qp->flow;
-		present->queue_bytes += qp->rc.frame.wire_bytes;
+		class->queue_bytes += qp->rc.frame.wire_bytes;
+		class->queue_packets++;
 	}
-	present->queue_packets = waiting;
 	return waiting;
 }
 
@@ -79,12 +90,12 @@ tell_passage(struct host *host, const struct nic *nic, const struct pkt *poll, b
 static void
 leave(struct host *host, struct nic *nic, struct pkt *p)
 {
-	struct telem_present present = { 0 };
-	const struct telem_poll at = poll_at(host, nic, &present);
+	struct telem_present present[TELEM_MAX_CLASSES];
+	const struct telem_poll at = poll_at(host, nic, present);
 	uint32_t waiting;
 
 	nic_flush(host, nic);
-	waiting = find_waiting(host, nic, &present);
+	waiting = find_waiting(host, nic, present);
 	count_queued(host, nic, waiting, 1);
 	p->arg = telem_poll_leaves(&at, p, nic->paused >> host->config.flows->flows[p->flow].prio & 1);
 	count_queued(host, nic, waiting, UINT32_MAX);
@@ -112,8 +123,8 @@ host_report_nic(struct device *dev, uint32_t flow)
 {
 	struct host *host = host_of_device(dev);
 	struct nic *nic = &host->nics[host->config.flows->flows[flow].src_nic];
-	struct telem_present present = { 0 };
-	const struct telem_poll at = poll_at(host, nic, &present);
+	struct telem_present present[TELEM_MAX_CLASSES];
+	const struct telem_poll at = poll_at(host, nic, present);
 	uint32_t waiting;
 
 	if (!host->has_telemetry)
@@ -121,7 +132,7 @@ host_report_nic(struct device *dev, uint32_t flow)
 	nic_flush(host, nic);
 	if (!epochs_was_shared(&nic->telem.epochs))
 		return;
-	waiting = find_waiting(host, nic, &present);
+	waiting = find_waiting(host, nic, present);
 	count_queued(host, nic, waiting, 1);
 	telem_poll_unasked(&at);
 	count_queued(host, nic, waiting, UINT32_MAX);
@@ -130,8 +141,8 @@ host_report_nic(struct device *dev, uint32_t flow)
 void
 host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 {
-	struct telem_present present = { 0 };
-	const struct telem_poll at = poll_at(host, nic, &present);
+	struct telem_present present[TELEM_MAX_CLASSES];
+	const struct telem_poll at = poll_at(host, nic, present);
 	enum telem_extent extent;
 	uint32_t waiting;
 	struct pkt back;
@@ -142,7 +153,7 @@ host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 	}
 	if (telem_poll_asks(&nic->telem, p, &extent)) {
 		nic_flush(host, nic);
-		waiting = find_waiting(host, nic, &present);
+		waiting = find_waiting(host, nic, present);
 		count_queued(host, nic, waiting, 1);
 		telem_poll_reply(&at, p, extent);
 		count_queued(host, nic, waiting, UINT32_MAX);

@@ -223,6 +223,41 @@ test_storm_and_queue_share_by_time(void **state)
 	}
 }
 
+/* Pauses of another class do not halt the step's, whether these are a port's time, a meter's or an ingress's (802.1Qbb). */
+static void
+test_pauses_of_another_class(void **state)
+{
+	for (uint16_t prio = 3; prio < 5; prio++) {
+		struct rec_port_row row = records_port_row(2, 0, LAST, 250000, 7500000, 60);
+		struct rec_meter_row meter = records_meter_row(0, 1, 0, LAST, 250000 * 1348);
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_class(&r, 3);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+		row.prio = meter.prio = prio;
+		row.pause_ps = 40 * MS;
+		records_put_port(&r, SW2, row);
+		if (prio != 3) { /* its own rows know of no pause */
+			row.prio = 3;
+			row.pause_ps = 0;
+			records_put_port(&r, SW2, row);
+		}
+		case_flow(&r, SW2, 2, 1, F17, 0, LAST, 250000, 7500000);
+		records_put_meter(&r, SW6, meter);
+		row = records_port_row(0, LAST, LAST, 0, 0, 0);
+		row.ingress_xoff_bytes = 90000;
+		row.pausing = 1;
+		row.prio = prio;
+		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 79 * MS + MS / 2);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL, prio == 3);
+		assert_int_equal(v->nfindings, prio == 3);
+		verdict_destroy(v);
+	}
+}
+
 int
 main(void)
 {
@@ -230,6 +265,7 @@ main(void)
 		cmocka_unit_test(test_storm_seen_in_passing),     cmocka_unit_test(test_storm_before_halted_port),
 		cmocka_unit_test(test_storm_at_unseen_nic),       cmocka_unit_test(test_storm_by_silence),
 		cmocka_unit_test(test_little_fed_to_halted_port), cmocka_unit_test(test_storm_and_queue_share_by_time),
+		cmocka_unit_test(test_pauses_of_another_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,10 +54,10 @@ test_latest_row_wins(void **state)
 	records_evidence(&r, &ev);
 	assert_int_equal(ev.nepochs, 2);
 	assert_int_equal(ev.epochs[0].port, evidence_port(&ev, 0, 1));
-	assert_int_equal(ev.epochs[0].row->packets, 25);
+	assert_int_equal(ev.epochs[0].packets, 25);
 	assert_int_equal(ev.epochs[0].epoch_last, 4);
 	assert_int_equal(ev.epochs[0].nflows, 1);
-	assert_int_equal(ev.epochs[1].row->packets, 1);
+	assert_int_equal(ev.epochs[1].packets, 1);
 	assert_int_equal(ev.epochs[1].nflows, 0);
 	assert_int_equal(ev.kinds[REC_PORT_ROW], 1003);
 	evidence_fini(&ev);
@@ -108,7 +108,7 @@ test_states_stay(void **state)
 	RECORDS_PUT(&r, alone, REC_PORT_ROW, 0, 9 * PS_PER_MS); /* of a moment alone: no counters, and replaces none */
 	records_evidence(&r, &ev);
 	assert_int_equal(ev.nepochs, 1);
-	assert_int_equal(ev.epochs[0].row->packets, 25);
+	assert_int_equal(ev.epochs[0].packets, 25);
 	assert_int_equal(ev.states.count, 3);
 	assert_int_equal(ev.ports[evidence_port(&ev, 0, 1)].nstates, 3);
 	assert_int_equal(ev.ports[evidence_port(&ev, 0, 0)].nstates, 0);

@@ -156,6 +156,18 @@ records_schedule(struct records *r, uint32_t rank, uint32_t step, uint32_t src, 
 }
 
 void
+records_class(struct records *r, uint32_t prio)
+{
+	for (size_t at = sizeof(struct rec_stream); at < r->used_bytes;) {
+		struct rec_schedule *sched = (void *)(r->data + at);
+
+		if (sched->hdr.type == REC_SCHEDULE)
+			sched->prio = prio;
+		at += sched->hdr.size;
+	}
+}
+
+void
 records_step(struct records *r, uint32_t step, uint32_t src, uint32_t waited_for, uint64_t start_ps, uint64_t end_ps)
 {
 	bool own = waited_for == REC_NONE;

@@ -44,6 +44,8 @@ void records_collective(struct records *r, uint32_t ranks, uint32_t steps);
 /* depends: rank whose previous step it sends on, besides its own; REC_NONE for none. */
 void records_schedule(struct records *r, uint32_t rank, uint32_t step, uint32_t src, uint32_t dst, uint32_t depends,
 		      uint64_t expect_ps);
+/* All steps scheduled so far send in this class. */
+void records_class(struct records *r, uint32_t prio);
 /* A finished step of src's rank. waited_for: host whose previous step it was, REC_NONE: its own. */
 void records_step(struct records *r, uint32_t step, uint32_t src, uint32_t waited_for, uint64_t start_ps, uint64_t end_ps);
 /* Rows over [first, last]; the report's time is the end of last. Returned for a test to change before putting it. */

@@ -196,6 +196,42 @@ many_events_end_on_a_cycle_of_pauses(void **state)
 	frig_stop(&rig);
 }
 
+/* The same pauses in class 4, whose flow shares the ports with the victim of class 3: nobody follows them. */
+static void
+pauses_of_another_class_are_not_followed(void **state)
+{
+	char text[sizeof(chain) + 64];
+	struct sw *s1, *s2;
+	struct frig rig;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%sswitch = { pfc = { priorities = [ \"3\", \"4\" ]; }; };", chain);
+	frig_init(&rig, text);
+	rig.pfc.model = PFC_STATIC;
+	rig.pfc.xoff_bytes = 20000;
+	uint32_t victim = frig_flow(&rig, "a", "b", 3), other = frig_flow(&rig, "c", "d", 4);
+	start(&rig);
+	frig_pause(&rig, "d", 0, 1 << 4, true);
+	frig_send(&rig, other, 2 * US, 1000, 1000);
+	frig_send(&rig, victim, 30 * US, 1000, 10);
+	send_poll(&rig, victim, 50 * US, 5, POLL_VICTIM);
+	send_poll(&rig, other, 60 * US, 6, POLL_VICTIM);
+	frig_run(&rig, 100 * US);
+	s1 = frig_switch(&rig, "S1");
+	s2 = frig_switch(&rig, "S2");
+	expect_poll(s1, 0, S1_A, S1_S2, POLL_VICTIM, false, false);
+	expect_poll(s2, 0, S2_S1, S2_B, POLL_VICTIM, false, false);
+	assert_null(row_of(s2, 5, S2_D));
+	/* Both classes tell of themselves at the port that they share. */
+	assert_int_equal(row_of(s1, 5, S1_S2)->prio, 4);
+	assert_true(row_of(s1, 5, S1_S2)->paused);
+	/* Who asks for the halted flow is led to d. */
+	assert_non_null(row_of(s2, 6, S2_D));
+	assert_int_equal(row_of(s2, 6, S2_S1)->prio, 4);
+	assert_true(row_of(s2, 6, S2_S1)->pausing);
+	frig_stop(&rig);
+}
+
 int
 main(void)
 {
@@ -203,6 +239,7 @@ main(void)
 		cmocka_unit_test(a_pause_is_followed_to_its_root),
 		cmocka_unit_test(a_pause_is_followed_past_a_dead_end),
 		cmocka_unit_test(a_pause_of_the_kept_epochs_is_followed_and_then_forgotten),
+		cmocka_unit_test(pauses_of_another_class_are_not_followed),
 		cmocka_unit_test(a_cycle_of_pauses_ends_the_poll),
 		cmocka_unit_test(many_events_end_on_a_cycle_of_pauses),
 	};

@@ -38,11 +38,10 @@ see_epoch(const struct nic *nic, const struct epoch *epoch)
 		seen.bytes[flow] += row->bytes;
 		seen.depth[flow] += row->depth_sum;
 		seen.paused_packets[flow] += row->paused_packets;
+		seen.depth_max = row->depth_max > seen.depth_max ? row->depth_max : seen.depth_max;
 		for (uint32_t other = 0; other < nic->flows.count; other++)
 			seen.ahead[flow][nic->flows.flow[other]] += epoch->matrix[slot][other];
 	}
-	if (epoch != NULL && epoch->depth_max > seen.depth_max)
-		seen.depth_max = epoch->depth_max;
 }
 
 static inline void

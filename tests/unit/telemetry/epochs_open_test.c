@@ -112,15 +112,15 @@ the_open_epoch_is_told_for_pauses(void **state)
 		for (uint32_t epoch = 1; epoch <= MANY; epoch++) {
 			enqueue(&t, 0, 0, 100, 0, false);
 			if (epoch == MANY && closed != NONE && sent)
-				epochs_pause(&t, TELEM_XOFF_SENT, 0);
+				epochs_pause(&t, 1 << 3, TELEM_XOFF_SENT, 0);
 			if (epoch == MANY && closed != NONE && !sent)
-				epochs_pause(&t, TELEM_HALTED, before_ps);
+				epochs_pause(&t, 1 << 3, TELEM_HALTED, before_ps);
 			if (epoch == MANY && closed == BEFORE && !sent)
-				epochs_pause(&t, TELEM_RESUMED, before_ps + 2);
+				epochs_pause(&t, 1 << 3, TELEM_RESUMED, before_ps + 2);
 			assert_true(epochs_roll(&t, epoch * PS_PER_MS, &digest));
 		}
 		if (now == COMES && !sent)
-			epochs_pause(&t, TELEM_HALTED, open_ps);
+			epochs_pause(&t, 1 << 3, TELEM_HALTED, open_ps);
 		report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
 		assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 1))->state_only, !cases[i / 2].told);
 		recbuf_fini(&buf);
@@ -140,8 +140,8 @@ a_queue_that_stands_is_told(void **state)
 
 	(void)state;
 	setup_quiet(&t, &buf, false);
-	epochs_pause(&t, TELEM_HALTED, 100);
-	epochs_pause(&t, TELEM_RESUMED, MANY * PS_PER_MS - 5);
+	epochs_pause(&t, 1 << 3, TELEM_HALTED, 100);
+	epochs_pause(&t, 1 << 3, TELEM_RESUMED, MANY * PS_PER_MS - 5);
 	assert_true(epochs_roll(&t, MANY * PS_PER_MS, &digest));
 	report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
 	row = nth(&buf, REC_PORT_ROW, 1);

@@ -123,8 +123,8 @@ only_kept_epochs_are_remembered(void **state)
 		enqueue(&t, 0, 1, 1u << e, 0, false);
 		assert_true(epochs_roll(&t, e * PS_PER_MS, &digest));
 	}
-	assert_true(epochs_was_fed(&t, 1));
-	assert_false(epochs_was_fed(&t, 2));
+	assert_true(epochs_was_fed(&t, 3, 1));
+	assert_false(epochs_was_fed(&t, 3, 2));
 	report(&t, &nothing, &buf, 1, 5 * PS_PER_MS + 1);
 	row = nth(&buf, REC_PORT_ROW, 0);
 	assert_int_equal(row->epoch_first, 3);
@@ -135,7 +135,7 @@ only_kept_epochs_are_remembered(void **state)
 	assert_int_equal(epochs_packets_of(&t, 1), 0);
 	for (uint64_t e = 6; e <= 8; e++)
 		assert_true(epochs_roll(&t, e * PS_PER_MS, &digest));
-	assert_false(epochs_was_fed(&t, 1));
+	assert_false(epochs_was_fed(&t, 3, 1));
 	recbuf_fini(&buf);
 	fini(&t);
 }
@@ -151,8 +151,8 @@ pause_time_is_split_between_epochs(void **state)
 	(void)state;
 	init(&t, &config, 0);
 	recbuf_init(&buf, 0);
-	epochs_pause(&t, TELEM_XOFF_RECEIVED, 0);
-	epochs_pause(&t, TELEM_HALTED, PS_PER_MS - 300);
+	epochs_pause(&t, 1 << 3, TELEM_XOFF_RECEIVED, 0);
+	epochs_pause(&t, 1 << 3, TELEM_HALTED, PS_PER_MS - 300);
 	assert_true(epochs_roll(&t, PS_PER_MS, &digest));
 	report(&t, &nothing, &buf, 1, PS_PER_MS + 200);
 	row = nth(&buf, REC_PORT_ROW, 0);
@@ -162,14 +162,14 @@ pause_time_is_split_between_epochs(void **state)
 	assert_int_equal(row->pause_ps, 200);
 	assert_int_equal(row->paused, 1);
 	assert_int_equal(row->paused_since_ps, PS_PER_MS - 300);
-	epochs_pause(&t, TELEM_RESUMED, PS_PER_MS + 500);
-	assert_int_equal(t.open->pause_ps, 500);
-	assert_true(epochs_was_paused(&t));
+	epochs_pause(&t, 1 << 3, TELEM_RESUMED, PS_PER_MS + 500);
+	assert_int_equal(t.open->classes[0].pause_ps, 500);
+	assert_true(epochs_was_paused(&t, 3));
 	for (uint64_t e = 2; e <= 4; e++) {
-		assert_true(epochs_was_paused(&t)); /* epoch 1 is one of the last three */
+		assert_true(epochs_was_paused(&t, 3)); /* epoch 1 is one of the last three */
 		assert_true(epochs_roll(&t, e * PS_PER_MS, &digest));
 	}
-	assert_false(epochs_was_paused(&t));
+	assert_false(epochs_was_paused(&t, 3));
 	recbuf_fini(&buf);
 	fini(&t);
 }
@@ -183,7 +183,7 @@ rows_that_do_not_sum_up_are_noticed(void **state)
 	(void)state;
 	init(&t, &config, 0);
 	enqueue(&t, 0, 0, 100, 3, false);
-	t.open->rows[0].depth_sum--;
+	t.open->rows[0].bytes--;
 	assert_false(epochs_roll(&t, PS_PER_MS, &digest));
 	fini(&t);
 }
@@ -201,10 +201,10 @@ exact_matrix_counts_packets_ahead(void **state)
 	a = port_flows_slot(&port_flows, 0);
 	b = port_flows_slot(&port_flows, 1);
 	port_flows.queued[a] = 3;
-	epochs_enqueue(&t, b, 0, 100, 3, false);
+	epochs_enqueue(&t, b, 3, 0, 100, 3, false);
 	port_flows.queued[b] = 1;
-	epochs_enqueue(&t, b, 0, 100, 4, false);
-	epochs_enqueue(&t, a, 0, 100, 4, false);
+	epochs_enqueue(&t, b, 3, 0, 100, 4, false);
+	epochs_enqueue(&t, a, 3, 0, 100, 4, false);
 	assert_int_equal(t.open->matrix[b][a], 6);
 	assert_int_equal(t.open->matrix[b][b], 1);
 	assert_int_equal(t.open->matrix[a][b], 1);

@@ -47,7 +47,7 @@ begin(const struct telem_config *config)
 	telem_reporter_init(&reporter, 1, &table, &records, &count);
 	assert_int_equal(port_flows_init(&port_flows, &table), 0);
 	assert_int_equal(telem_init(&port, config, &port_flows, 0), 0);
-	telem_enqueue(&port, port_flows_slot(&port_flows, 0), 0, 1000, 0, false);
+	telem_enqueue(&port, port_flows_slot(&port_flows, 0), 3, 0, 1000, 0, false);
 }
 
 static void
