@@ -159,17 +159,27 @@ passage_find(const struct cause_input *in, uint32_t step)
 	return p;
 }
 
+/*
+ * Of n packets k were lost, each as likely as another: how likely is it that any m in a row were? At most so much, for there are
+ * n - m + 1 rows, and of each all are lost with k / n * (k - 1) / (n - 1) * ...
+ */
+static double
+row_by_chance(double m, double k, double n)
+{
+	return (n - m + 1) * exp(lgamma(k + 1) - lgamma(k - m + 1) + lgamma(n - m + 1) - lgamma(n + 1));
+}
+
 bool
 passage_swallows(const struct passage *passage)
 {
-	double lost = (double)passage->node.packets, came = passage->out_of_sequence;
+	double lost = (double)passage->node.packets, came = passage->out_of_sequence, row;
 
 	if (lost < ROW_PACKETS)
 		return false;
 	if (!passage->ended || came == 0)
 		return true;
-	return passage->most_missing >= ROW_PACKETS &&
-	       pow(lost / (lost + came), passage->most_missing) * (lost + came) < BY_CHANCE;
+	row = fmin(passage->most_missing, lost);
+	return row >= ROW_PACKETS && row_by_chance(row, lost, lost + came) < BY_CHANCE;
 }
 
 struct passage_link

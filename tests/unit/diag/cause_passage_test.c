@@ -140,10 +140,20 @@ test_a_switch_that_lets_less_go_than_came(void **state)
 	const struct counts some = {
 		.sent = 500, .sw2 = 500, .sw6 = 430, .sw3 = 430, .out_of_sequence = 70, .most_missing = 9
 	};
+	/* all that is missing, in a row: of 258 packets with 16 among them */
+	const struct counts row = {
+		.sent = 500, .sw2 = 500, .sw6 = 258, .sw3 = 258, .out_of_sequence = 16, .most_missing = 242
+	};
+	/* a half of 1,000, and 15 in a row once: that comes to be in one of 40 cases */
+	const struct counts half = {
+		.sent = 900, .sw2 = 900, .sw6 = 400, .sw3 = 400, .out_of_sequence = 500, .most_missing = 15
+	};
 	const struct counts few = { .sent = 500, .sw2 = 500, .sw6 = 495, .sw3 = 495 };
 
 	expect_places(&hole, FINDING_BLACKHOLE, "6:1", "2:3");
 	expect_places(&all, FINDING_BLACKHOLE, "6:1", "2:3");
+	expect_places(&row, FINDING_BLACKHOLE, "6:1", "2:3");
+	expect_places(&half, FINDING_PACKET_LOSS, "6:1", "2:3");
 	expect_places(&some, FINDING_PACKET_LOSS, "6:1", "2:3");
 	expect_places(&few, FINDING_PACKET_LOSS, "6:1", "2:3");
 }
