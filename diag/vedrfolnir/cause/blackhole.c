@@ -17,9 +17,9 @@ static const char *const clauses[] = {
 			  "in a row and uncounted; {again}"),
 };
 
-/* @param port  where the switch takes in what it swallows */
+/* @param port  where the switch takes in what it swallows  @param packets  so many, or polling packets, in a row */
 static void
-add_hole(struct cause_set *set, uint32_t step, uint32_t port, uint32_t says, const struct passage_place *counted)
+add_hole(struct cause_set *set, uint32_t step, uint32_t port, uint32_t says, uint64_t packets)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
@@ -39,7 +39,7 @@ add_hole(struct cause_set *set, uint32_t step, uint32_t port, uint32_t says, con
 								   .port = port,
 								   .other_port = ev->ports[port].peer,
 								   .node = ev->ports[port].node,
-								   .count = counted != NULL ? counted->packets : 0 };
+								   .count = packets };
 }
 
 static void
@@ -58,9 +58,9 @@ look(struct cause_set *set, uint32_t step)
 	silence = drops_silence(set->in, step);
 	passage = passage_find(set->in, step);
 	if (passage_swallows(&passage) && !drops_any(set->in, step, REC_DROP_CORRUPT))
-		add_hole(set, step, passage.node.in_port, SAYS_NOTHING, &passage.node);
+		add_hole(set, step, passage.node.in_port, SAYS_NOTHING, passage.node.packets);
 	else if (silence.port != EV_NONE && silence.swallows)
-		add_hole(set, step, ev->ports[silence.port].peer, SAYS_SILENT, NULL);
+		add_hole(set, step, ev->ports[silence.port].peer, SAYS_SILENT, silence.polls);
 }
 
 const struct cause cause_blackhole = {

@@ -214,7 +214,7 @@ static struct drops_silence
 judge(const struct cause_input *in, uint32_t step, const struct vanished *found)
 {
 	const struct ev_port *port = &in->ev->ports[found->port];
-	struct drops_silence silence = { .port = found->port };
+	struct drops_silence silence = { .port = found->port, .polls = found->longest };
 	struct passage_link link = passage_of_link(in, step, port->peer, found->first_ps);
 
 	silence.lost_frames = link.lost_frames;

@@ -38,6 +38,7 @@ struct drops_silence {
 	 * row did not arrive, or none at all of a step that never ended. Else it is chance, and the link.
 	 */
 	bool swallows;
+	uint32_t polls;       /* so many in a row */
 	uint64_t lost_frames; /* by the link, as far as it is known */
 };
 

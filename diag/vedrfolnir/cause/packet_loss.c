@@ -9,7 +9,7 @@
 #include "diag/vedrfolnir/cause/drops.h"
 #include "diag/vedrfolnir/cause/passage.h"
 
-enum { SAYS_CORRUPT, SAYS_SENT_AGAIN, SAYS_LINK, SAYS_BACK, SAYS_NODE, SAYS_POLL };
+enum { SAYS_CORRUPT, SAYS_SENT_AGAIN, SAYS_LINK, SAYS_BACK, SAYS_NODE, SAYS_POLL, SAYS_ACKS };
 static const char *const clauses[] = {
 	"{step}: {port}, the end of its link from {other}, counts {count} frames that came in damaged; {again}",
 	[SAYS_SENT_AGAIN] = "{step}: {again}, and no port that reported counted a drop of them",
@@ -20,6 +20,9 @@ static const char *const clauses[] = {
 	[SAYS_NODE] = "{step}: {count} of its packets left by {port}, came to {node} and never left it; {again}",
 	[SAYS_POLL] =
 		"{step}: a polling packet left by {port} and never came to {other}, the other end of its link; {again}",
+	[SAYS_ACKS] =
+		("{step}: {count} of its packets came twice and none was missing: ACKs were lost, by no link of their way "
+		 "that tells; {again}"),
 };
 
 /* @param port  the last that they left by: lost on its link, or where that ends */
@@ -69,32 +72,49 @@ add_places(struct cause_set *set, uint32_t step)
 		return true;
 	if (silence.port == EV_NONE)
 		return false;
-	add_behind(set, step, silence.port, silence.lost_frames != 0 ? SAYS_LINK : SAYS_POLL, silence.lost_frames);
+	if (silence.lost_frames != 0)
+		add_behind(set, step, silence.port, SAYS_LINK, silence.lost_frames);
+	else
+		add_behind(set, step, silence.port, SAYS_POLL, silence.polls);
 	return true;
+}
+
+/* Somewhere: of what the destination had twice and in order, the ACKs were lost, else it is on the way of the data. */
+static void
+add_way(struct cause_set *set, uint32_t step)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	const struct ev_flow *of = &ev->flows[s->flow];
+	const struct passage passage = passage_find(set->in, step);
+	bool acks = passage.duplicates != 0 && passage.out_of_sequence == 0;
+	uint32_t first = of->first_hop + (acks ? of->nhops : 0), count = acks ? of->nback : of->nhops;
+	double excess_ps = cause_excess_ps(set->in, step);
+	struct cause_finding *finding;
+	char flow[96];
+
+	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
+	if (finding == NULL)
+		return;
+	for (uint32_t h = first; h < first + count; h++)
+		cause_port(set, finding, ev->hops[h]);
+	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, EV_NONE, excess_ps);
+	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
+		finding->out.evidence = (struct finding_evidence){ .clauses = { acks ? SAYS_ACKS : SAYS_SENT_AGAIN },
+								   .nclauses = 1,
+								   .step = step,
+								   .count = acks ? passage.duplicates : 0 };
 }
 
 static void
 look(struct cause_set *set, uint32_t step)
 {
-	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
-	double excess_ps = cause_excess_ps(set->in, step);
-	struct cause_finding *finding;
-	char flow[96];
 
-	if (!s->slow || drops_add(set, step, REC_DROP_CORRUPT, SAYS_CORRUPT) || !drops_sent_again(set->in, step) ||
-	    drops_explain(ev, s) || add_places(set, step))
-		return;
-	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
-	if (finding == NULL)
-		return;
-	for (uint32_t h = 0; h < ev->flows[s->flow].nhops; h++)
-		cause_port(set, finding, ev->hops[ev->flows[s->flow].first_hop + h]);
-	cause_time(finding, s->start_ps, s->end_ps);
-	cause_explains(finding, EV_NONE, excess_ps);
-	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-		finding->out.evidence =
-			(struct finding_evidence){ .clauses = { SAYS_SENT_AGAIN }, .nclauses = 1, .step = step };
+	if (s->slow && !drops_add(set, step, REC_DROP_CORRUPT, SAYS_CORRUPT) && drops_sent_again(set->in, step) &&
+	    !drops_explain(set->in->ev, s) && !add_places(set, step))
+		add_way(set, step);
 }
 
 const struct cause cause_packet_loss = {

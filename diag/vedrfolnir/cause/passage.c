@@ -94,6 +94,8 @@ under_way(const struct evidence *ev, uint32_t port)
 	return frame_ps > 0 ? (uint64_t)(2 * (double)ev->ports[port].delay_ps / frame_ps) + 2 : UINT64_MAX;
 }
 
+static const struct passage_place nowhere = { EV_NONE, 0, 0, 0 };
+
 static void
 take(struct passage_place *place, const struct evidence *ev, uint32_t i, uint64_t packets, uint64_t from_ps)
 {
@@ -101,7 +103,17 @@ take(struct passage_place *place, const struct evidence *ev, uint32_t i, uint64_
 		*place = (struct passage_place){ ev->passed[i].in_port, packets, from_ps, rec_at(ev, i)->hdr.time_ps };
 }
 
-/* What the switch behind a link lost itself, and whether the link lost any of the flow's packets: it may have been others'. */
+static void
+clear(struct passage_place *place, uint32_t in_port)
+{
+	if (place->in_port == in_port)
+		*place = nowhere;
+}
+
+/*
+ * What a link lost, and the switch behind it itself. Where the flow's own counts are complete in the end, others' frames were
+ * lost, or none.
+ */
 static void
 take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i, uint64_t lost)
 {
@@ -111,8 +123,12 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	bool idle = is_idle(ev, i);
 	uint64_t allowed = lost + (idle ? 0 : under_way(ev, passed->in_port));
 
-	if (!idle || missing != 0)
-		take(&p->link, ev, i, lost, s->start_ps);
+	if (idle && missing == 0) {
+		clear(&p->link, passed->in_port);
+		clear(&p->node, passed->in_port);
+		return;
+	}
+	take(&p->link, ev, i, lost, s->start_ps);
 	take(&p->node, ev, i, more(missing, allowed), s->start_ps);
 }
 
@@ -135,7 +151,6 @@ passage_find(const struct cause_input *in, uint32_t step)
 {
 	const struct evidence *ev = in->ev;
 	const struct run_step *s = &in->steps[step];
-	const struct passage_place nowhere = { EV_NONE, 0, 0, 0 };
 	struct passage p = { nowhere, nowhere, nowhere, false, 0, 0, 0 };
 	uint64_t until_ps = s->end_ps + 2 * s->base_rtt_ps; /* the packet that a step sends at its end is still under way */
 

@@ -121,12 +121,17 @@ test_what_others_lost_is_not_the_steps(void **state)
 	const struct counts before = { .sent = 100, .sw2 = 100, .sw6 = 95, .sw3 = 95, .lost_2_6 = 5 };
 	const struct counts after = { .sent = 500, .sw2 = 500, .sw6 = 495, .sw3 = 495, .lost_2_6 = 5 };
 	const struct counts others = { .sent = 500, .sw2 = 500, .sw6 = 500, .sw3 = 500, .lost_2_6 = 5 };
+	const struct counts under_way = { .sent = 300, .sw2 = 300, .sw6 = 200, .sw3 = 200, .lost_2_6 = 5, .waiting = 100 };
 	struct records r;
 
 	case_fabric(&r);
 	pass(&r, 8, 30 * MS, &before);
 	expect(diagnose(&r, &after), FINDING_PACKET_LOSS, FLOW, NULL);
 	expect_places(&others, FINDING_PACKET_LOSS, FLOW, NULL);
+	/* in the middle of the step nobody can tell, at its end all can */
+	case_fabric(&r);
+	pass(&r, 8, 50 * MS, &under_way);
+	expect(diagnose(&r, &others), FINDING_PACKET_LOSS, FLOW, NULL);
 }
 
 /* What came in by a whole link and was not let go is lost in the switch: in a row, or some of it. */
@@ -187,6 +192,31 @@ test_acks_are_lost_on_their_way(void **state)
 		v = diagnose(&r, &both);
 		assert_non_null(case_find(v, FINDING_PACKET_LOSS, "2:3", NULL));
 		assert_true((case_find(v, FINDING_PACKET_LOSS, "3:3", NULL) != NULL) == twice);
+		verdict_destroy(v);
+	}
+}
+
+/* Data that came twice in order tells that ACKs were lost, also where no link of their way tells: in some switch there. */
+static void
+test_acks_are_lost_somewhere(void **state)
+{
+	const struct counts twice = { .sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .duplicates = 40 };
+	const struct counts missed = {
+		.sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .duplicates = 40, .out_of_sequence = 3
+	};
+	struct rec_route ack = { .flow = F17, .hop = 0, .port = 2, .reverse = 1 };
+	struct records r;
+	struct verdict *v;
+
+	for (int told = 0; told < 2; told++) {
+		case_fabric(&r);
+		RECORDS_PUT(&r, ack, REC_ROUTE, SW3, 0);
+		v = diagnose(&r, told ? &twice : &missed);
+		assert_int_equal(v->nfindings, 1);
+		assert_non_null(case_find(v, FINDING_PACKET_LOSS, FLOW, NULL));
+		assert_int_equal(v->findings[0].nports, told ? 1 : 4);
+		assert_true(case_has_port(v, &v->findings[0], "3:3") == told);
+		assert_true((strstr(case_evidence(v, &v->findings[0]), "40 of its packets came twice") != NULL) == told);
 		verdict_destroy(v);
 	}
 }
@@ -296,6 +326,7 @@ main(void)
 		cmocka_unit_test(test_a_switch_that_lets_less_go_than_came),
 		cmocka_unit_test(test_what_is_under_way_is_not_lost),
 		cmocka_unit_test(test_acks_are_lost_on_their_way),
+		cmocka_unit_test(test_acks_are_lost_somewhere),
 		cmocka_unit_test(test_polling_packets_vanish),
 		cmocka_unit_test(test_what_the_link_lost_tells_who_swallows),
 		cmocka_unit_test(test_silent_blackhole_on_the_acks_way),
