@@ -104,13 +104,20 @@ tick(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 	allowance_arm(slot);
 }
 
-/* Also at the step's end, however soon that is. */
+/*
+ * Also at the step's end, however soon that is; and of one that sent packets again since the last look, however many were
+ * spent. Before a timeout nobody knows that packets were lost, and looks at what is halted ask less; now nothing is under
+ * way, and what has passed everywhere tells exactly where they were.
+ */
 static void
 completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 {
-	if ((slot->missed_ps != 0 || slot->retransmits > slot->resent) && slot->remaining != 0 &&
-	    lags(agent, slot, slot->step.bytes, now_ps))
+	bool resent = slot->retransmits > slot->resent;
+
+	if ((resent || (slot->missed_ps != 0 && slot->remaining != 0)) && lags(agent, slot, slot->step.bytes, now_ps)) {
+		slot->remaining += slot->remaining == 0;
 		spend(agent, slot, missed_cause(slot, slot->retransmits), slot->missed_ps, now_ps);
+	}
 	allowance_pass_on(agent, slot, now_ps);
 }
 

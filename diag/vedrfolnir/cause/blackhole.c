@@ -53,11 +53,13 @@ look(struct cause_set *set, uint32_t step)
 	/* A way that is lost because links are down is theirs to explain. */
 	if (!drops_any(set->in, step, REC_DROP_LINK_DOWN))
 		drops_add(set, step, REC_DROP_NO_ROUTE, SAYS_NO_ROUTE);
-	if (!set->in->steps[step].slow || !drops_sent_again(set->in, step) || drops_explain(ev, &set->in->steps[step]))
+	/* Nor does a switch swallow what came in damaged, polling packets too: it counts that. */
+	if (!set->in->steps[step].slow || !drops_sent_again(set->in, step) || drops_explain(ev, &set->in->steps[step]) ||
+	    drops_any(set->in, step, REC_DROP_CORRUPT))
 		return;
 	silence = drops_silence(set->in, step);
 	passage = passage_find(set->in, step);
-	if (passage_swallows(&passage) && !drops_any(set->in, step, REC_DROP_CORRUPT))
+	if (passage_swallows(&passage))
 		add_hole(set, step, passage.node.in_port, SAYS_NOTHING, passage.node.packets);
 	else if (silence.port != EV_NONE && silence.swallows)
 		add_hole(set, step, ev->ports[silence.port].peer, SAYS_SILENT, silence.polls);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/wire/drop.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 
@@ -263,6 +264,24 @@ test_polling_packets_vanish(void **state)
 	expect(case_conclude(&r, REC_END_STALL), FINDING_BLACKHOLE, "6:1", "2:3");
 }
 
+/* What comes in damaged is dropped and counted, polling packets too: nobody swallowed them. */
+static void
+test_damage_takes_polling_packets_too(void **state)
+{
+	const struct rec_drop_row damage = {
+		.last = F15, .port = 0, .reason = REC_DROP_CORRUPT, .packets = 9, .first_ps = 41 * MS, .last_ps = 49 * MS
+	};
+	const struct counts missing = { .sent = 500, .sw2 = 500, .sw6 = 460, .sw3 = 460 };
+	struct rec_drop_row row = damage;
+	struct records r;
+
+	case_fabric(&r);
+	RECORDS_PUT(&r, row, REC_DROP_ROW, SW6, 50 * MS);
+	for (uint32_t n = 0; n < 2; n++)
+		poll(&r, 1 + n, (45 + n) * MS, false);
+	expect(diagnose(&r, &missing), FINDING_PACKET_LOSS, "6:1", "2:3");
+}
+
 /* Where the link's counts are known, they decide: a link that lost frames loses polling packets too, a whole one loses none. */
 static void
 test_what_the_link_lost_tells_who_swallows(void **state)
@@ -328,6 +347,7 @@ main(void)
 		cmocka_unit_test(test_acks_are_lost_on_their_way),
 		cmocka_unit_test(test_acks_are_lost_somewhere),
 		cmocka_unit_test(test_polling_packets_vanish),
+		cmocka_unit_test(test_damage_takes_polling_packets_too),
 		cmocka_unit_test(test_what_the_link_lost_tells_who_swallows),
 		cmocka_unit_test(test_silent_blackhole_on_the_acks_way),
 	};

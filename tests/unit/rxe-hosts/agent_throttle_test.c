@@ -99,6 +99,22 @@ what_was_sent_again_asks_for_the_acks_way(void **state)
 	assert_int_equal(dev.polls[2].flags, POLL_VICTIM | POLL_ACKS);
 }
 
+/* What a step sent again after its last detection is looked at when it ends: one more, and none is handed on. */
+static void
+sent_again_with_nothing_left(void **state)
+{
+	for (uint32_t resent = 0; resent < 2; resent++) {
+		begin(false);
+		for (int i = 0; i < 3; i++)
+			sample(50 * US, (11 + 10 * i) * MS);
+		assert_int_equal(dev.npolls, 3 * (resent + 1));
+		agent_step_completed(&agent, 0, resent, 42 * MS);
+		assert_int_equal(dev.npolls, 3 * (resent + 1) + resent);
+		assert_int_equal(dev.nnotices, 0);
+	}
+	assert_int_equal(dev.polls[6].flags, POLL_VICTIM | POLL_ACKS);
+}
+
 /* However short the round trips are. */
 static void
 sent_again_and_late(void **state)
@@ -128,6 +144,7 @@ main(void)
 		AGENT_TEST(a_long_round_trip_is_one, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(sent_again_and_late, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(what_was_sent_again_asks_for_the_acks_way, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(sent_again_with_nothing_left, REC_POLICY_VEDRFOLNIR),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
