@@ -42,7 +42,10 @@ def shape(run, name):
     check(path and max(s["end_ns"] for s in path) <= max(c["end_ns"] for c in last.values()) + 1000,
           f"{name}: the path ends when the collective does", path[-1:])
     for f in verdict["findings"]:
-        keys(f, "type root ports flows victims steps job collective iteration start_ns end_ns score evidence", f"{name}: a finding")
+        keys(f, "type root ports flows victims iterations start_ns end_ns score evidence confidence", f"{name}: a finding")
+        for part in f["iterations"]:
+            keys(part, "job collective iteration explained_ns steps", f"{name}: a finding's part")
+        check(0 <= f["confidence"] <= 1, f"{name}: a confidence is a part of one", f)
         check(f["type"] in TYPES, f"{name}: {f['type']} at {f['root']}", f)
         check(all(PORT.match(p) for p in f["ports"]), f"{name}: ports are node:port", f["ports"])
         check(all(FLOW.match(x) for x in f["flows"] + f["victims"]), f"{name}: flows are src->dst/sport>dport", f)
