@@ -22,6 +22,7 @@ struct settling {
 	const struct prov_graph *graph;
 	double window;  /* packets that a flow may have under way */
 	double packets; /* of the step, as far as it came */
+	bool lossy;     /* some of them were lost */
 	double nic_ps;  /* how long its packets waited for the NIC at most */
 	struct budget_claim *claims;
 	uint32_t count, cap;
@@ -39,11 +40,29 @@ is_nic(const struct cause_input *in, uint32_t port)
 	return in->ev->nodes[in->ev->ports[port].node].host;
 }
 
-/* Rows may show a part of the step's packets alone: what these met stands for what the others did. */
+/*
+ * Rows may show a part of the step's packets alone: what these met stands for what the others did. Of a step that lost
+ * packets, those that a port did not tell of need not have come by it, or not at the same pace: what it told of stands for
+ * the time that it did not tell of, and no more.
+ */
 static double
 stretch(const struct settling *s, const struct prov_port *port)
 {
-	return port->cf_packets > 0 && s->packets > port->cf_packets ? s->packets / port->cf_packets : 1;
+	const struct run_step *step = &s->set->in->steps[s->step];
+	double by_packets = port->cf_packets > 0 && s->packets > port->cf_packets ? s->packets / port->cf_packets : 1;
+	double by_time = port->covered_ps > 0 ? (double)(step->end_ps - step->start_ps) / port->covered_ps : by_packets;
+
+	return s->lossy ? fmax(1, fmin(by_packets, by_time)) : by_packets;
+}
+
+static bool
+has_loss(const struct cause_set *set)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < set->count && !found; i++)
+		found = merge_is(&set->findings[i].out, FINDING_OF_LOSS | FINDING_OF_HOLE | FINDING_OF_LOOP);
+	return found;
 }
 
 /* Time that the step's window waited for its NIC, by what its packets met in the network. */
@@ -259,6 +278,7 @@ settle_step(struct cause_set *set, uint32_t step)
 
 	s.packets = ceil((double)(of->open ? of->acked_bytes : of->bytes) / frame);
 	s.window = in->window;
+	s.lossy = has_loss(set);
 	s.nic_ps = s.graph != NULL ? nic_wait_ps(&s) : 0;
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct cause_finding *finding = &set->findings[i];

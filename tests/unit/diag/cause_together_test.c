@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/wire/drop.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 
@@ -133,6 +134,45 @@ test_held_up(void **state)
 	assert_true(names_meanwhile(false, 0));
 }
 
+/*
+ * 6:2 told of a tenth of the step's time and of a hundredth of its packets, with 1000 frames of 13->19 ahead of them. Of a
+ * step without loss the others met the same; of one that a cut link took packets from, they need not have come by.
+ */
+static void
+test_told_part_of_a_step_with_loss(void **state)
+{
+	for (int cut = 0; cut < 2; cut++) {
+		struct rec_step step = { .step = 1,
+					 WAITED_NONE,
+					 .retransmits = cut ? 50 : 0,
+					 .bytes = 360000000,
+					 .acked_bytes = 360000000,
+					 .end_ps = 80 * MS };
+		struct rec_drop_row drop = { .last = F17,
+					     .port = 2,
+					     .reason = REC_DROP_LINK_DOWN,
+					     .packets = 50,
+					     .first_ps = 10 * MS,
+					     .last_ps = 30 * MS };
+		const struct finding *queue;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
+		case_contention(&r, SW6, 1, 0, 7, 600, F17, 2769, BF2, 1000);
+		if (cut)
+			RECORDS_PUT(&r, drop, REC_DROP_ROW, SW2, 30 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		queue = case_find(v, FINDING_FLOW_CONTENTION, "6:2", "13->19/78>78");
+		assert_non_null(queue);
+		/* 1000 frames of 1348 B at 100 Gbps, ten times, or 276924 / 2769 times */
+		assert_float_equal((float)(queue->explained_ps / 1e9), 0.10784f * (cut ? 10 : 100.0087f), 1e-3f);
+		assert_int_equal(case_find(v, FINDING_LINK_DOWN, "2:3", NULL) != NULL, cut);
+		verdict_destroy(v);
+	}
+}
+
 int
 main(void)
 {
@@ -140,6 +180,7 @@ main(void)
 		cmocka_unit_test(test_gone_before),
 		cmocka_unit_test(test_short_step),
 		cmocka_unit_test(test_held_up),
+		cmocka_unit_test(test_told_part_of_a_step_with_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
