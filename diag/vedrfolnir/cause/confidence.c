@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "diag/vedrfolnir/cause/delays.h"
 #include "diag/vedrfolnir/cause/drops.h"
 #include "diag/vedrfolnir/cause/merge.h"
 
@@ -87,17 +88,6 @@ pauses_seen(const struct cause_set *set, uint32_t step, const struct finding *ou
 	return merge_is(out, FINDING_FILLED) && root != NULL ? fmin(seen, time_seen(set, step, root)) : seen;
 }
 
-/* What round trips are longer by is measured; what else there is on their ways, as far as their ports told of the time. */
-static double
-ways_seen(const struct cause_set *set, uint32_t step, const struct finding *out)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < out->nports; i++)
-		sum += time_seen(set, step, find_port(set->in->graphs[step], out->ports[i]));
-	return out->nports != 0 ? sum / out->nports : 0;
-}
-
 /* How far what is measured bears what a finding says of the step. */
 static double
 borne_out(const struct cause_set *set, uint32_t step, const struct finding *out)
@@ -112,7 +102,7 @@ borne_out(const struct cause_set *set, uint32_t step, const struct finding *out)
 	if (merge_is(out, FINDING_OF_QUEUES))
 		return confidence_half(packets_seen(set, step, find_port(set->in->graphs[step], out->root_port)));
 	if (merge_is(out, FINDING_BY_DEFAULT))
-		return confidence_half(ways_seen(set, step, out));
+		return confidence_half(delays_known(set->delays, step));
 	if (times == 0)
 		times = s->retransmits;
 	return confidence_seen(times != 0 ? times : 1);

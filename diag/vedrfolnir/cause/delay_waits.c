@@ -217,7 +217,7 @@ delay_likely_wait_ps(const struct cause_input *in, uint32_t step)
 {
 	const struct ev_flow *flow = &in->ev->flows[in->steps[step].flow];
 	const struct prov_graph *graph = in->graphs[step];
-	double sum_ps = frames_ps(in->ev, flow);
+	double sum_ps = 0;
 
 	for (uint32_t h = 1; h < flow->nhops; h++) {
 		uint32_t hop = in->ev->hops[flow->first_hop + h], p = 0;

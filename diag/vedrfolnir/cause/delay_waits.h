@@ -20,7 +20,8 @@ double delay_least_wait_ps(const struct cause_input *in, uint32_t step);
 double delay_mean_wait_ps(const struct cause_input *in, uint32_t step);
 
 /*
- * What its packets waited on average, as those did of which switches tell: evidence beside that of other steps only.
+ * What its packets waited on average in queues, as those did of which switches tell: evidence beside that of other steps only,
+ * and an estimate, not a bound.
  * @return INFINITY: a switch of the way does not tell of any
  */
 double delay_likely_wait_ps(const struct cause_input *in, uint32_t step);

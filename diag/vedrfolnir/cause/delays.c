@@ -26,15 +26,35 @@ struct placing {
 	double *cost_ps; /* [nports] */
 };
 
+/* Of a full frame on the slowest link of a flow's way. */
+static double
+frame_ps(const struct evidence *ev, const struct ev_flow *flow)
+{
+	double most_ps = 0;
+
+	for (uint32_t h = 0; h < flow->nhops; h++)
+		most_ps = fmax(most_ps,
+			       ev->run.frame_bytes * 8e12 / (double)ev->ports[ev->hops[flow->first_hop + h]].rate_bps);
+	return most_ps;
+}
+
 double
 delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps)
 {
 	const struct run_step *s = &in->steps[step];
-	double payload = in->ev->run.payload_bytes != 0 ? in->ev->run.payload_bytes : 1;
 	double bytes = (double)(s->open ? s->acked_bytes : s->bytes), done = s->bytes != 0 ? bytes / (double)s->bytes : 1;
-	double windows = bytes / payload / in->window;
+	double packets = fmax(1, ceil(bytes / fmax(1, in->ev->run.payload_bytes)));
+	double rtt_ps = (double)s->base_rtt_ps + extra_ps, rounds = floor((packets - 1) / in->window);
+	double takes_ps =
+		(rounds + 1) * rtt_ps + (packets - rounds * in->window) * frame_ps(in->ev, &in->ev->flows[s->flow]);
 
-	return fmax(extra_ps, windows * ((double)s->base_rtt_ps + extra_ps) - done * (double)s->expect_ps);
+	return fmax(extra_ps, takes_ps - done * (double)s->expect_ps);
+}
+
+double
+delays_known(const struct delays *delays, uint32_t step)
+{
+	return delays->extra_ps[step] > 0 ? fmin(1, delays->certain_ps[step] / delays->extra_ps[step]) : 0;
 }
 
 static bool
@@ -103,7 +123,7 @@ find_delayed(struct placing *p)
 
 		if (may_be_delayed(in, i))
 			extra_ps = fmax(least_extra_ps(in, i), mean_extra_ps(in, i));
-		p->out->extra_ps[i] = extra_ps;
+		p->out->certain_ps[i] = p->out->extra_ps[i] = extra_ps;
 		p->ndelayed += extra_ps > 0;
 		nlinks += extra_ps > 0 ? hops_of(in, i) : 0;
 	}
@@ -275,9 +295,10 @@ delays_init(struct delays *delays, const struct cause_input *in)
 	int rc;
 
 	*delays = (struct delays){ 0 };
+	delays->certain_ps = calloc((size_t)in->nsteps + 1, sizeof(*delays->certain_ps));
 	delays->extra_ps = calloc((size_t)in->nsteps + 1, sizeof(*delays->extra_ps));
 	delays->place = calloc((size_t)in->nsteps + 1, sizeof(*delays->place));
-	if (delays->extra_ps == NULL || delays->place == NULL)
+	if (delays->certain_ps == NULL || delays->extra_ps == NULL || delays->place == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < in->nsteps; i++)
 		delays->place[i] = EV_NONE;
@@ -295,6 +316,7 @@ delays_init(struct delays *delays, const struct cause_input *in)
 void
 delays_fini(struct delays *delays)
 {
+	free(delays->certain_ps);
 	free(delays->extra_ps);
 	free(delays->place);
 	free(delays->places);

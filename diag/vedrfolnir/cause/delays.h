@@ -20,15 +20,19 @@ struct delay_place {
 };
 
 struct delays {
-	double *extra_ps; /* [nsteps] by how much round trips were longer than queues account for; 0: not known to be */
+	double *certain_ps; /* [nsteps] by how much at least round trips were longer than queues account for; 0: not known to be */
+	double *extra_ps; /* [nsteps] by how much they are likely to have been, beside other such steps too */
 	uint32_t *place;  /* [nsteps] in places; EV_NONE: of no such step */
 	struct delay_place *places;
 	uint32_t nplaces;
 	uint32_t *ports;
 };
 
-/* What a step's longer round trips cost it: once at least, else in each window that it sent. */
+/* What a step's longer round trips cost it: once at least, else in each window that it sent, as it is expected to (docs/steps.md). */
 double delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps);
+
+/* @return of what a step's round trips are taken to have been longer by, the part that nothing else can account for */
+double delays_known(const struct delays *delays, uint32_t step);
 
 /* @return 0 or -ENOMEM */
 int delays_init(struct delays *delays, const struct cause_input *in);

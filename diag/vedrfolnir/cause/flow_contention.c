@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Flow contention (III-D2): the slow step's flow and another met in the queue of one port in the same epochs, and the
- * step's packets waited for the other's. One finding for each culprit; the collective's own flows share one a port.
+ * step's packets waited for the other's. One finding for each culprit; the collective's own flows share one a port, and so do
+ * others of which each was over within a round trip, if they are several: a crowd, of which none is to blame alone.
  * Where those need not have met there, it is load imbalance.
  * A congestion control that leaves no queue has nobody wait: of a sender that it held back, the flows with which it shared
  * the fullest link are the culprits, for the packets that they sent in the step's time.
@@ -9,9 +10,12 @@
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
-enum { CLAUSE_WAITED, CLAUSE_SHARED };
+enum { CLAUSE_WAITED, CLAUSE_SHARED, CLAUSE_CROWD };
 
-#define OWN_FLOWS EV_NONE /* key of the finding about flows of the collective */
+/* Keys of findings about several flows: those of the collective, and those that are over in no time. */
+#define OWN_FLOWS EV_NONE
+#define CROWD (EV_NONE - 1)
+#define CROWD_LEAST 2
 
 /*
  * The other flow cost at most the time in which the port sent its packets, and at most that of the packets that stood
@@ -32,31 +36,112 @@ shares(const struct cause_set *set, uint32_t step, const struct prov_graph *grap
 	       cause_at_once(set, graph->flows[other->flow], step);
 }
 
-static void
-add_culprit(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
-	    const struct prov_at *cf, const struct prov_at *other, bool full)
+/* A port at which a step's flow met others. */
+struct meeting {
+	uint32_t step;
+	const struct prov_graph *graph;
+	const struct prov_port *port;
+	const struct prov_at *cf;
+	bool full;      /* the step's sender was held back for it: nobody waits */
+	bool incast;    /* those that end where the step's flow does are another cause's */
+	bool imbalance; /* those of the collective are */
+};
+
+/* Is a flow at a port, of which the step's packets were in the way, this cause's to tell of? */
+static bool
+is_ours(const struct cause_set *set, const struct meeting *m, const struct prov_at *other)
+{
+	uint32_t flow = m->graph->flows[other->flow];
+
+	return !cause_is_planned(set, m->step, m->graph, m->port, other) &&
+	       !(m->incast && cause_same_end(set, flow, m->step)) && !(m->imbalance && set->in->ev->flows[flow].collective);
+}
+
+static bool
+is_culprit(const struct cause_set *set, const struct meeting *m, const struct prov_at *other)
+{
+	return (m->full ? shares(set, m->step, m->graph, m->port, other)
+			: cause_met(set, m->step, m->graph, m->cf, other)) &&
+	       is_ours(set, m, other);
+}
+
+/*
+ * A flow of others that sent no more there than takes a packet's round trip on an idle path: it need not have stood before
+ * many of the step's packets, as long as all like it did.
+ */
+static bool
+is_in_crowd(const struct cause_set *set, const struct meeting *m, const struct prov_at *other)
 {
 	const struct evidence *ev = set->in->ev;
-	uint32_t flow = graph->flows[other->flow];
-	uint32_t key = ev->flows[flow].collective ? OWN_FLOWS : flow;
-	double waits = full ? other->packets : other->cf_wait;
-	struct cause_finding *finding = cause_add(set, port->port, NULL, key, step);
+	double ps = other->packets * ev->run.frame_bytes * 8e12 / (double)ev->ports[m->port->port].rate_bps;
+
+	return !m->full && !ev->flows[m->graph->flows[other->flow]].collective && other->cf_wait > 0 && other->together &&
+	       other->depth_sum >= CAUSE_MIN_WAIT * other->packets && ps < (double)set->in->steps[m->step].base_rtt_ps &&
+	       is_ours(set, m, other);
+}
+
+/* Are they several, and in the way of the step's packets? */
+static bool
+is_crowded(const struct cause_set *set, const struct meeting *m)
+{
+	uint32_t count = 0;
+	double waits = 0;
+
+	for (uint32_t a = m->port->first_at; a < m->port->first_at + m->port->nats; a++) {
+		if (!is_in_crowd(set, m, &m->graph->ats[a]))
+			continue;
+		count++;
+		waits += m->graph->ats[a].cf_wait;
+	}
+	return count >= CROWD_LEAST && waits >= CAUSE_MIN_WAIT * m->cf->packets;
+}
+
+static void
+add_culprit(struct cause_set *set, const struct meeting *m, const struct prov_at *other, bool crowded)
+{
+	const struct evidence *ev = set->in->ev;
+	uint32_t flow = m->graph->flows[other->flow];
+	uint32_t key = ev->flows[flow].collective ? OWN_FLOWS : crowded ? CROWD : flow;
+	double waits = m->full ? other->packets : other->cf_wait;
+	struct cause_finding *finding = cause_add(set, m->port->port, NULL, key, m->step);
 
 	if (finding == NULL)
 		return;
-	cause_port(set, finding, port->port);
+	cause_port(set, finding, m->port->port);
 	cause_flow(set, finding, flow, waits);
-	cause_time(finding, other->from_ps > cf->from_ps ? other->from_ps : cf->from_ps,
-		   other->to_ps < cf->to_ps ? other->to_ps : cf->to_ps);
-	cause_explains(finding, port->port, cause_frames_ps(set->in, step, port, full ? waits : lost_frames(other)));
-	if (cause_score(finding, waits))
-		finding->out.evidence = (struct finding_evidence){ .clauses = { full ? CLAUSE_SHARED : CLAUSE_WAITED },
-								   .nclauses = 1,
-								   .step = step,
-								   .port = port->port,
-								   .flow = flow,
-								   .packets = cf->packets,
-								   .waits = waits };
+	cause_time(finding, other->from_ps > m->cf->from_ps ? other->from_ps : m->cf->from_ps,
+		   other->to_ps < m->cf->to_ps ? other->to_ps : m->cf->to_ps);
+	cause_explains(finding, m->port->port,
+		       cause_frames_ps(set->in, m->step, m->port, m->full ? waits : lost_frames(other)));
+	if (!cause_score(finding, waits) && !crowded)
+		return;
+	if (crowded)
+		waits += finding->out.evidence.waits;
+	finding->out.evidence = (struct finding_evidence){ .clauses = { crowded   ? CLAUSE_CROWD
+									: m->full ? CLAUSE_SHARED
+										  : CLAUSE_WAITED },
+							   .nclauses = 1,
+							   .step = m->step,
+							   .port = m->port->port,
+							   .packets = m->cf->packets,
+							   .waits = waits,
+							   .flow = flow };
+	if (crowded)
+		cause_name_flows(finding, &finding->out.evidence);
+}
+
+static void
+look_at_port(struct cause_set *set, const struct meeting *m)
+{
+	bool crowded = is_crowded(set, m);
+
+	for (uint32_t a = m->port->first_at; a < m->port->first_at + m->port->nats; a++) {
+		const struct prov_at *other = &m->graph->ats[a];
+		bool in_crowd = crowded && is_in_crowd(set, m, other);
+
+		if (in_crowd || is_culprit(set, m, other))
+			add_culprit(set, m, other, in_crowd);
+	}
 }
 
 static void
@@ -68,22 +153,17 @@ look(struct cause_set *set, uint32_t step)
 		return;
 	for (uint32_t p = 0; p < graph->nmet; p++) {
 		const struct prov_port *port = &graph->ports[p];
-		const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
-		bool imbalance, incast, full = cause_is_full(set->in, step, graph, port);
+		struct meeting m = { .step = step,
+				     .graph = graph,
+				     .port = port,
+				     .cf = prov_at_find(graph, port, graph->victim),
+				     .full = cause_is_full(set->in, step, graph, port) };
 
-		if (cf == NULL || cf->packets <= 0 || (!full && !cause_has_queue(set->in, port)))
+		if (m.cf == NULL || m.cf->packets <= 0 || (!m.full && !cause_has_queue(set->in, port)))
 			continue;
-		incast = cause_is_incast(set, step, graph, port);
-		imbalance = cause_idle_choice(set, step, graph, port) != EV_NONE;
-		for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
-			const struct prov_at *other = &graph->ats[a];
-
-			if ((full ? shares(set, step, graph, port, other) : cause_met(set, step, graph, cf, other)) &&
-			    !cause_is_planned(set, step, graph, port, other) &&
-			    !(incast && cause_same_end(set, graph->flows[other->flow], step)) &&
-			    !(imbalance && set->in->ev->flows[graph->flows[other->flow]].collective))
-				add_culprit(set, step, graph, port, cf, other, full);
-		}
+		m.incast = cause_is_incast(set, step, graph, port);
+		m.imbalance = cause_idle_choice(set, step, graph, port) != EV_NONE;
+		look_at_port(set, &m);
 	}
 }
 
@@ -92,6 +172,9 @@ static const char *const clauses[] = {
 			  "beside its {packets} reported",
 	[CLAUSE_WAITED] =
 		"{step}: its {packets} packets reported at {port} had {waits} packets of {flow} ahead of them, {each} each",
+	[CLAUSE_CROWD] = "{step}: its {packets} packets reported at {port} had {waits} packets ahead of them, {each} each, "
+			 "of {flows}, "
+			 "none of which was there for longer than a round trip",
 };
 
 const struct cause cause_flow_contention = {
