@@ -108,13 +108,21 @@ epochs_enqueue(struct epochs *e, uint32_t slot, uint8_t prio, uint16_t in_port, 
 		epochs_count_matrix(e, slot);
 }
 
-/* A frame of class 0 goes ahead of data that waits and could go. @param acks  it travels back to the flow's sender */
+/*
+ * A frame of class 0 goes ahead of data that waits and could go.
+ * @param acks   it travels back to the flow's sender
+ * @param depth  packets of data that wait
+ */
 static inline void
-epochs_overtake(struct epochs *e, uint32_t flow, bool acks, uint32_t bytes)
+epochs_overtake(struct epochs *e, uint32_t flow, bool acks, uint32_t bytes, uint32_t depth)
 {
+	struct overtakes *overtakes;
+
 	if (__builtin_expect(e->open->overtakes == NULL, 0))
 		epochs_reserve_overtakes(e);
-	overtakes_add(e->open->overtakes, overtakes_key(flow, acks), 1, bytes);
+	overtakes = e->open->overtakes;
+	overtakes_add(overtakes, overtakes_key(flow, acks), 1, bytes);
+	overtakes->depth_max = depth > overtakes->depth_max ? depth : overtakes->depth_max;
 }
 
 /* Packets of one flow have left by a NIC. */

@@ -6,7 +6,7 @@
 
 #define MANY_EPOCHS 8      /* beside so many the open one is little */
 #define OVERTAKES_TELL 128 /* of the data's bytes: what class 0 took is told from so small a part on, */
-#define OVERTAKES_NAME 16  /* and a flow named from so small a part of that */
+#define OVERTAKES_NAME 64  /* and a flow named from so small a part of that */
 
 /* An event's report over one span of epochs. */
 struct epochs_span {
@@ -131,30 +131,26 @@ put_overtaker(const struct epochs *e, const struct epochs_span *span, const stru
 }
 
 /*
- * Of a switch's port whose queue stayed below quiet_depth nothing was taken that counts.
- * @param depth  of the deepest queue in the span
+ * What class 0 took in a span. Of a switch's port where less than quiet_depth packets waited for it nothing was taken that
+ * counts. @return whether there is something to tell
  */
-static void
-report_overtakes(const struct epochs *e, const struct epochs_span *span, uint32_t depth, struct recbuf *records)
+static bool
+sum_overtakes(const struct epochs *e, const struct epochs_span *span, struct overtakes *sum)
 {
-	struct overtakes sum = { .any = false };
 	uint64_t data_bytes = 0;
 
-	for (uint64_t i = span->first; i <= span->last; i++) {
+	*sum = (struct overtakes){ .any = false };
+	for (uint64_t i = span->first; i <= span->last && !span->state_only; i++) {
 		const struct epoch *epoch = epoch_at(e, i);
 
 		if (epoch == NULL)
 			continue;
 		if (epoch->overtakes != NULL)
-			overtakes_sum(&sum, epoch->overtakes);
+			overtakes_sum(sum, epoch->overtakes);
 		data_bytes += epoch->bytes;
 	}
-	if (!sum.any || (!e->config->host && depth < e->config->quiet_depth) ||
-	    overtakes_fold(&sum, OVERTAKES_NAME) * OVERTAKES_TELL < data_bytes)
-		return;
-	for (uint32_t i = 0; i < OVERTAKES_SLOTS; i++)
-		put_overtaker(e, span, &sum.by[i], records);
-	put_overtaker(e, span, &sum.others, records);
+	return sum->any && (e->config->host || sum->depth_max >= e->config->quiet_depth) &&
+	       overtakes_fold(sum, OVERTAKES_NAME) * OVERTAKES_TELL >= data_bytes;
 }
 
 /* What the class is doing now. */
@@ -208,13 +204,10 @@ report_port_row(const struct epochs *e, const struct epochs_span *span, uint32_t
 	return true;
 }
 
-/*
- * Rows of the classes of which there is something to say; of an open span one at least.
- * @param depth  set to that of the deepest queue in the span. @return whether there is any
- */
+/* Rows of the classes of which there is something to say. @param always  one at least. @return whether there is any */
 static bool
-report_port_rows(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
-		 uint32_t *depth, struct recbuf *records)
+report_port_rows(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present, bool always,
+		 struct recbuf *records)
 {
 	struct epoch_sums sums[TELEM_MAX_CLASSES] = { 0 };
 	bool told = false;
@@ -222,12 +215,9 @@ report_port_rows(const struct epochs *e, const struct epochs_span *span, const s
 	for (uint64_t i = span->first; i <= span->last && !span->state_only; i++)
 		if (epoch_at(e, i) != NULL)
 			epochs_sum(e, epoch_at(e, i), sums);
-	*depth = 0;
-	for (uint32_t c = 0; c < e->nclasses; c++) {
+	for (uint32_t c = 0; c < e->nclasses; c++)
 		told |= report_port_row(e, span, c, &sums[c], &present[c], false, records);
-		*depth = sums[c].depth_max > *depth ? sums[c].depth_max : *depth;
-	}
-	if (!told && span->open)
+	if (!told && always)
 		told = report_port_row(e, span, 0, &sums[0], &present[0], true, records);
 	return told;
 }
@@ -265,6 +255,8 @@ take_note(const struct epochs *e, const struct epoch *epoch, struct notice *noti
 	struct epoch_sums sums[TELEM_MAX_CLASSES] = { 0 };
 
 	epochs_sum(e, epoch, sums);
+	notice->deep |=
+		epoch->overtakes != NULL && epoch->overtakes->any && epoch->overtakes->depth_max >= e->config->quiet_depth;
 	for (uint32_t c = 0; c < e->nclasses; c++) {
 		notice->packets += sums[c].packets;
 		notice->deep |= sums[c].depth_max >= e->config->quiet_depth;
@@ -315,12 +307,17 @@ static bool
 report_span(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
 	    struct recbuf *records)
 {
-	uint32_t depth;
+	struct overtakes overtakes;
+	bool taken = sum_overtakes(e, span, &overtakes);
 
-	if (!report_port_rows(e, span, present, &depth, records))
+	/* While class 0 has the link nothing else need move: the time is told all the same. */
+	if (!report_port_rows(e, span, present, span->open || taken, records))
 		return false;
 	report_flow_rows(e, span, records);
-	report_overtakes(e, span, depth, records);
+	for (uint32_t i = 0; taken && i < OVERTAKES_SLOTS; i++)
+		put_overtaker(e, span, &overtakes.by[i], records);
+	if (taken)
+		put_overtaker(e, span, &overtakes.others, records);
 	for (uint32_t c = 0; c < e->nclasses; c++)
 		report_meter(e, span, c, &present[c], records);
 	if (e->config->exact)
@@ -341,9 +338,7 @@ report_state(const struct epochs *e, const struct telem_query *query, struct rec
 		.now_ps = query->now_ps,
 	};
 
-	uint32_t depth;
-
-	report_port_rows(e, &span, query->present, &depth, records);
+	report_port_rows(e, &span, query->present, true, records);
 }
 
 void

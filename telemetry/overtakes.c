@@ -25,6 +25,7 @@ overtakes_sum(struct overtakes *sum, const struct overtakes *of)
 		if (of->by[i].packets != 0)
 			overtakes_add(sum, of->by[i].key, of->by[i].packets, of->by[i].bytes);
 	sum->any = true;
+	sum->depth_max = of->depth_max > sum->depth_max ? of->depth_max : sum->depth_max;
 	sum->others.packets += of->others.packets;
 	sum->others.bytes += of->others.bytes;
 }

@@ -20,6 +20,7 @@ struct overtaker {
 struct overtakes {
 	struct overtaker by[OVERTAKES_SLOTS];
 	struct overtaker others; /* key 0 */
+	uint32_t depth_max;      /* packets of data that waited, at most */
 	bool any;
 };
 

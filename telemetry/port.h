@@ -50,11 +50,11 @@ telem_enqueue(struct telem_port *t, uint32_t slot, uint8_t prio, uint16_t in_por
 		telem_more_enqueue(t, &(struct telem_batch){ slot, in_port, 1, paused, depth, bytes, depth });
 }
 
-/* A frame of class 0 goes ahead of data that waits and could go. */
+/* A frame of class 0 goes ahead of so many packets of data that wait and could go. */
 static inline void
-telem_overtake(struct telem_port *t, const struct pkt *p)
+telem_overtake(struct telem_port *t, const struct pkt *p, uint32_t depth)
 {
-	epochs_overtake(&t->epochs, p->flow, (p->flags & PKT_REVERSE) != 0, p->wire_bytes);
+	epochs_overtake(&t->epochs, p->flow, (p->flags & PKT_REVERSE) != 0, p->wire_bytes, depth);
 }
 
 /* Packets of one flow have left by a NIC. */

@@ -101,7 +101,7 @@ static __attribute__((noinline)) void
 note_overtaker(const struct egress_walk *walk, const struct pkt *p)
 {
 	if ((egress_ready(&walk->port->egress) & walk->counted) != 0)
-		telem_overtake(&walk->port->telem, p);
+		telem_overtake(&walk->port->telem, p, walk->port->egress.data_packets);
 }
 
 /* @param next_ps  when the next arrival or pause comes: until then nothing can overtake p */

@@ -233,7 +233,7 @@ send_control(struct host *host, struct nic *nic)
 	const struct pkt *p = queue_pop(&nic->control);
 
 	if (nic->nready != 0 && host->has_telemetry && data_waits(host, nic))
-		telem_overtake(&nic->telem, p);
+		telem_overtake(&nic->telem, p, nic->nready);
 	put_on_wire(host, nic, p);
 }
 

@@ -59,9 +59,9 @@ rows_name_flows_and_their_acks(void **state)
 	init(&t, &config, 1);
 	recbuf_init(&buf, 9);
 	enqueue(&t, 0, 2, 1000, 0, false);
-	epochs_overtake(&t, 1, false, 300);
-	epochs_overtake(&t, 1, false, 300);
-	epochs_overtake(&t, 2, true, 84);
+	epochs_overtake(&t, 1, false, 300, 1);
+	epochs_overtake(&t, 1, false, 300, 1);
+	epochs_overtake(&t, 2, true, 84, 1);
 	report(&t, &nothing, &buf, 42, PS_PER_MS / 2);
 	row = nth(&buf, REC_OVERTAKE_ROW, 0);
 	assert_non_null(row);
@@ -77,7 +77,7 @@ rows_name_flows_and_their_acks(void **state)
 	assert_int_equal(row->packets, 1);
 	/* The epoch closed, and the next one: one sum, told once. */
 	assert_true(epochs_roll(&t, PS_PER_MS, &digest));
-	epochs_overtake(&t, 1, false, 300);
+	epochs_overtake(&t, 1, false, 300, 1);
 	assert_true(epochs_roll(&t, 2 * PS_PER_MS, &digest));
 	buf.used_bytes = 0;
 	report(&t, &nothing, &buf, 43, 2 * PS_PER_MS + 5);
@@ -113,8 +113,8 @@ what_does_not_count_is_not_told(void **state)
 
 		init(&t, &with, 1);
 		recbuf_init(&buf, 9);
-		enqueue(&t, 0, 2, (uint32_t)cases[i].data_bytes, cases[i].depth, false);
-		epochs_overtake(&t, 1, false, 300);
+		enqueue(&t, 0, 2, (uint32_t)cases[i].data_bytes, 0, false);
+		epochs_overtake(&t, 1, false, 300, cases[i].depth);
 		report(&t, &nothing, &buf, 42, PS_PER_MS / 2);
 		assert_int_equal(nth(&buf, REC_OVERTAKE_ROW, 0) != NULL, cases[i].told);
 		recbuf_fini(&buf);
@@ -122,14 +122,36 @@ what_does_not_count_is_not_told(void **state)
 	}
 }
 
+/* Where class 0 has the whole link no data moves: the epoch is told with what stood there. */
+static void
+an_epoch_without_data_is_told(void **state)
+{
+	const struct rec_port_row *row;
+	struct epochs t;
+	struct recbuf buf;
+	uint64_t digest = 1;
+
+	(void)state;
+	init(&t, &config, 1);
+	recbuf_init(&buf, 9);
+	epochs_overtake(&t, 1, false, 300, 9);
+	assert_true(epochs_roll(&t, PS_PER_MS, &digest));
+	report(&t, &nothing, &buf, 42, PS_PER_MS + 5);
+	row = nth(&buf, REC_PORT_ROW, 0);
+	assert_int_equal(row->epoch_last, 0);
+	assert_int_equal(row->to_ps, PS_PER_MS);
+	assert_non_null(nth(&buf, REC_OVERTAKE_ROW, 0));
+	recbuf_fini(&buf);
+	fini(&t);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_table_has_so_many_places),
-		cmocka_unit_test(small_parts_join_the_others),
-		cmocka_unit_test(rows_name_flows_and_their_acks),
-		cmocka_unit_test(what_does_not_count_is_not_told),
+		cmocka_unit_test(a_table_has_so_many_places),     cmocka_unit_test(small_parts_join_the_others),
+		cmocka_unit_test(rows_name_flows_and_their_acks), cmocka_unit_test(what_does_not_count_is_not_told),
+		cmocka_unit_test(an_epoch_without_data_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
