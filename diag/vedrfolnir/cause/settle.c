@@ -214,27 +214,33 @@ is_loss(const struct finding *finding)
 }
 
 /*
- * What vanished cost the time until its sender noticed, and that of sending it again, and all behind it. Of several that may
- * have taken it, each has as much; where the sender does not know when it noticed, they get of what others leave.
+ * What vanished cost the time until its sender noticed, and that of sending it again, and all behind it: on an idle path at
+ * the line's rate, among others at the rate that the step had, and between these as one cause of several. Of several losses,
+ * each has as much; where the sender does not know when it noticed, they get of what other causes leave.
  */
 static void
 claim_loss(struct settling *s, uint32_t owner, double ps)
 {
 	const struct cause_input *in = s->set->in;
 	const struct run_step *step = &in->steps[s->step];
-	double repeated_ps = step->retransmits * frame_ps(in, in->ev->flows[step->flow].src_port);
+	double again = step->retransmits, busy_ps = (double)(step->end_ps - step->start_ps - step->stalled_ps);
+	double alone_ps = again * frame_ps(in, in->ev->flows[step->flow].src_port);
+	double among_ps = again > 0 ? busy_ps * again / (again + s->packets) : 0;
+	double waited_ps = ps;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < s->set->count; i++)
 		count += is_loss(&s->set->findings[i].out);
-	if (step->stalled_ps != 0 || step->retransmits != 0)
-		ps = fmin(ps, ((double)step->stalled_ps + repeated_ps) / count);
+	if (step->stalled_ps != 0 || step->retransmits != 0) {
+		waited_ps = ((double)step->stalled_ps + (alone_ps + fmax(alone_ps, among_ps)) / 2) / count;
+		ps = fmin(ps, ((double)step->stalled_ps + fmax(alone_ps, among_ps)) / count);
+	}
 	put(s, &(struct budget_claim){ .flow = BUDGET_NO_FLOW,
 				       .owner = owner,
 				       .part = EV_NONE,
 				       .rest = step->stalled_ps == 0 && step->retransmits == 0,
 				       .most_ps = ps,
-				       .waited_ps = ps });
+				       .waited_ps = fmin(ps, waited_ps) });
 }
 
 static void
