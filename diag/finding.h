@@ -40,6 +40,9 @@ struct finding_type {
 	uint32_t nclauses;
 };
 
+/* A cause that costs less than this share of the time of what it hits, and less than a base RTT, is without effect. */
+#define FINDING_LEAST_SHARE 0.005
+
 #define FINDING_CLAUSES 3
 
 /* What was seen in the step that shows a finding best. Each type says which facts it has. */

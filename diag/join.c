@@ -2,15 +2,20 @@
 #include "diag/join.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/minmax.h"
 #include "diag/run/fill.h"
 
+struct joining;
+typedef int cmp_fn(const struct joining *j, const struct finding *a, const struct finding *b);
+
 struct joining {
 	const struct run *run;
 	struct finding *findings;
+	cmp_fn *cmp;      /* what is 0 of two is one */
 	uint64_t *rtt_ps; /* [run->ncollectives] longest base RTT */
 };
 
@@ -31,14 +36,23 @@ cmp_u32(uint32_t a, uint32_t b)
 	return a < b ? -1 : a > b;
 }
 
+/* 0: of the same type, at the same place */
+static int
+cmp_place(const struct joining *j, const struct finding *a, const struct finding *b)
+{
+	int by = strcmp(a->type->key, b->type->key);
+
+	(void)j;
+	by = by != 0 ? by : cmp_u32(a->root_port, b->root_port);
+	return by != 0 ? by : strcmp(a->root, b->root);
+}
+
 /* 0: the same cause at the same place */
 static int
 cmp_cause(const struct joining *j, const struct finding *a, const struct finding *b)
 {
-	int by = strcmp(a->type->key, b->type->key);
+	int by = cmp_place(j, a, b);
 
-	by = by != 0 ? by : cmp_u32(a->root_port, b->root_port);
-	by = by != 0 ? by : strcmp(a->root, b->root);
 	by = by != 0 ? by : cmp_u32(a->key, b->key);
 	return by != 0 ? by : cmp_u32(job_of(j->run, a), job_of(j->run, b));
 }
@@ -48,7 +62,7 @@ cmp_order(const void *pa, const void *pb, void *arg)
 {
 	const struct joining *j = arg;
 	const uint32_t *a = pa, *b = pb;
-	int by = cmp_cause(j, &j->findings[*a], &j->findings[*b]);
+	int by = j->cmp(j, &j->findings[*a], &j->findings[*b]);
 
 	by = by != 0 ? by : cmp_u32(j->findings[*a].collective, j->findings[*b].collective);
 	return by != 0 ? by : cmp_u32(*a, *b);
@@ -164,65 +178,148 @@ weighs_more(const struct finding *a, const struct finding *b)
 	return a->critical_ps != b->critical_ps ? a->critical_ps > b->critical_ps : a->score > b->score;
 }
 
-/* Its part in the finding that it joins, whose flows are all known. @return 0 or -ENOMEM */
+/* Adds to the part of a collective what a finding, or its part of it, costs there; its flows are all known. @return 0 or -ENOMEM */
 static int
-fill_part(struct finding_part *part, const struct finding *into, const struct finding *from)
+put_part(struct finding *into, const struct finding *from, const struct finding_part *cost)
 {
-	*part = (struct finding_part){ .collective = from->collective,
-				       .critical_ps = from->critical_ps,
-				       .flow_ps = calloc((size_t)into->nflows + 1, sizeof(*part->flow_ps)) };
-	if (part->flow_ps == NULL)
-		return -ENOMEM;
-	for (uint32_t f = 0; f < into->nflows; f++)
-		part->flow_ps[f] = flow_ps(from, into->flows[f]);
+	struct finding_part *part = NULL, *grown;
+
+	for (uint32_t i = 0; i < into->nparts && part == NULL; i++)
+		part = into->parts[i].collective == cost->collective ? &into->parts[i] : NULL;
+	if (part == NULL) {
+		uint32_t at = into->nparts;
+
+		grown = realloc(into->parts, ((size_t)at + 1) * sizeof(*grown));
+		if (grown == NULL)
+			return -ENOMEM;
+		into->parts = grown;
+		for (; at > 0 && grown[at - 1].collective > cost->collective; at--)
+			grown[at] = grown[at - 1];
+		into->nparts++;
+		part = &grown[at];
+		*part = (struct finding_part){ .collective = cost->collective,
+					       .flow_ps = calloc((size_t)into->nflows + 1, sizeof(*part->flow_ps)) };
+		if (part->flow_ps == NULL)
+			return -ENOMEM;
+	}
+	part->critical_ps += cost->critical_ps;
+	for (uint32_t f = 0; f < into->nflows; f++) {
+		for (uint32_t k = 0; k < from->nflows; k++)
+			part->flow_ps[f] += from->flows[k] == into->flows[f] ? cost->flow_ps[k] : 0;
+	}
 	return 0;
+}
+
+/* @return 0 or -ENOMEM */
+static int
+put_parts(struct finding *into, const struct finding *from)
+{
+	const struct finding_part whole = { from->collective, from->critical_ps, from->flow_ps };
+	int rc = from->nparts == 0 ? put_part(into, from, &whole) : 0;
+
+	for (uint32_t i = 0; i < from->nparts && rc == 0; i++)
+		rc = put_part(into, from, &from->parts[i]);
+	return rc;
+}
+
+/* What a finding has to cost to have an effect: a part of the time of what it hits, or the longest base RTT of that. */
+static double
+least_ps(const struct joining *j, const struct finding *finding)
+{
+	uint64_t rtt_ps = 0, took_ps = 0;
+
+	for (uint32_t i = 0; i < finding->nparts; i++) {
+		const struct run_collective *c = &j->run->collectives[finding->parts[i].collective];
+		uint64_t end_ps = c->complete ? c->end_ps : j->run->end_ps;
+
+		rtt_ps = max_u64(rtt_ps, j->rtt_ps[finding->parts[i].collective]);
+		took_ps += end_ps > c->start_ps ? end_ps - c->start_ps : 0;
+	}
+	return fmin((double)rtt_ps, FINDING_LEAST_SHARE * (double)took_ps);
+}
+
+/* Adds all of a group, the one that weighs most first. @return 0 or -ENOMEM */
+static int
+take_group(const struct joining *j, const uint32_t *group, uint32_t count, uint32_t most, struct finding *all)
+{
+	int rc = take(all, &j->findings[most]);
+
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		if (group[i] != most)
+			rc = take(all, &j->findings[group[i]]);
+	}
+	if (count > 1)
+		sort_flows(all);
+	for (uint32_t i = 0; i < count && rc == 0; i++)
+		rc = put_parts(all, &j->findings[group[i]]);
+	all->costless &= count == 1 || all->regained_ps <= 0 || all->regained_ps < least_ps(j, all);
+	all->confidence /= all->critical_ps + count;
+	all->borne_out /= all->critical_ps + count;
+	return rc;
 }
 
 /* Makes one finding of a group, in the place of the one that weighs most. @return 0 or -ENOMEM */
 static int
 join_group(const struct joining *j, const uint32_t *group, uint32_t count)
 {
+	struct finding *into, all = { .origin_port = RUN_NONE, .start_ps = UINT64_MAX, .costless = true };
 	uint32_t most = group[0];
-	struct finding *into, all;
-	struct finding_part *parts = calloc(count, sizeof(*parts));
-	uint64_t rtt_ps = 0;
-	int rc = parts != NULL ? 0 : -ENOMEM;
+	int rc;
 
 	for (uint32_t i = 1; i < count; i++)
 		most = weighs_more(&j->findings[group[i]], &j->findings[most]) ? group[i] : most;
 	into = &j->findings[most];
-	all = (struct finding){ .origin_port = RUN_NONE, .start_ps = UINT64_MAX, .costless = true };
-	rc = rc == 0 ? take(&all, into) : rc;
-	for (uint32_t i = 0; i < count; i++) {
-		rtt_ps = max_u64(rtt_ps, j->rtt_ps[j->findings[group[i]].collective]);
-		if (rc == 0 && group[i] != most)
-			rc = take(&all, &j->findings[group[i]]);
+	rc = take_group(j, group, count, most, &all);
+	if (rc != 0) {
+		finding_fini(&all);
+		return rc;
 	}
-	if (count > 1)
-		sort_flows(&all);
-	all.costless &= all.regained_ps <= 0 || all.regained_ps < (double)rtt_ps || count == 1;
-	for (uint32_t i = 0; i < count && rc == 0; i++)
-		rc = fill_part(&parts[i], &all, &j->findings[group[i]]);
-	all.confidence /= all.critical_ps + count;
-	all.borne_out /= all.critical_ps + count;
 	all.type = into->type;
 	memcpy(all.root, into->root, sizeof(all.root));
 	all.root_port = into->root_port;
 	all.key = into->key;
 	all.collective = into->collective;
 	all.evidence = into->evidence;
-	all.parts = parts;
-	all.nparts = parts != NULL ? count : 0;
-	if (rc != 0) {
-		finding_fini(&all);
-		return rc;
-	}
 	for (uint32_t i = 0; i < count; i++) {
 		finding_fini(&j->findings[group[i]]);
 		j->findings[group[i]] = (struct finding){ .type = NULL };
 	}
 	*into = all;
 	return 0;
+}
+
+/* Joins those that come to the same, of what is in the order of that. @return 0 or -ENOMEM */
+static int
+join_alike(struct joining *j, uint32_t *order, uint32_t count, cmp_fn *cmp)
+{
+	int rc = 0;
+
+	j->cmp = cmp;
+	qsort_r(order, count, sizeof(*order), cmp_order, j);
+	for (uint32_t first = 0, end; first < count && rc == 0; first = end) {
+		for (end = first + 1; end < count && cmp(j, &j->findings[order[first]], &j->findings[order[end]]) == 0;
+		     end++)
+			;
+		rc = end > first + 1 || j->findings[order[first]].nparts == 0 ? join_group(j, &order[first], end - first)
+									      : 0;
+	}
+	return rc;
+}
+
+/* What is left that is without effect, and the work of strangers. @return how many */
+static uint32_t
+list_little(const struct joining *j, uint32_t count, uint32_t *order)
+{
+	uint32_t little = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct finding *finding = &j->findings[i];
+
+		if (finding->type != NULL && finding->costless && finding->nflows != 0 &&
+		    job_of(j->run, finding) == RUN_NONE)
+			order[little++] = i;
+	}
+	return little;
 }
 
 static int
@@ -274,13 +371,9 @@ findings_join(const struct run *run, struct finding *findings, uint32_t *count, 
 	for (uint32_t i = 0; i < *count && rc == 0; i++)
 		order[i] = i;
 	if (rc == 0)
-		qsort_r(order, *count, sizeof(*order), cmp_order, &j);
-	for (uint32_t first = 0, end; first < *count && rc == 0; first = end) {
-		for (end = first + 1; end < *count && cmp_cause(&j, &findings[order[first]], &findings[order[end]]) == 0;
-		     end++)
-			;
-		rc = join_group(&j, &order[first], end - first);
-	}
+		rc = join_alike(&j, order, *count, cmp_cause);
+	if (rc == 0)
+		rc = join_alike(&j, order, list_little(&j, *count, order), cmp_place);
 	if (rc == 0)
 		rc = put_in_order(&j, order, count);
 	free(order);

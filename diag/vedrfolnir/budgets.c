@@ -200,7 +200,7 @@ least_ps(const struct run *run, const struct run_collective *collective, double 
 	uint64_t end_ps = collective->complete ? collective->end_ps : run->end_ps;
 	double took_ps = end_ps > collective->start_ps ? (double)(end_ps - collective->start_ps) : 0;
 
-	return fmin(BUDGETS_LEAST_SHARE * took_ps, base_rtt_ps);
+	return fmin(FINDING_LEAST_SHARE * took_ps, base_rtt_ps);
 }
 
 /* What some findings of a collective's came to, and so what decides about each of them. */

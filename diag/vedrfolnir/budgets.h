@@ -6,9 +6,6 @@
 #include "diag/section.h"
 #include "diag/vedrfolnir/section.h"
 
-/* A cause that explains less than this share of a collective's time, and less than a base RTT, is without effect. */
-#define BUDGETS_LEAST_SHARE 0.005
-
 /*
  * Sums up what each collective's steps on the critical path lost, and what the section's findings explain of it; says which
  * of these are without effect, and puts them last.

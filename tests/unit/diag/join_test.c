@@ -20,12 +20,17 @@ static struct run_step steps[] = {
 	{ .collective = 1, .base_rtt_ps = RTT },
 	{ .collective = 2, .base_rtt_ps = RTT },
 };
-static struct run_collective collectives[] = { { .in = 0 }, { .in = 1, .iteration = 1 }, { .in = 2, .id = 1 } };
+#define TAKES .complete = true, .end_ps = 1000 * US
+static struct run_collective collectives[] = { { .in = 0, TAKES },
+					       { .in = 1, .iteration = 1, TAKES },
+					       { .in = 2, .id = 1, TAKES } };
 static struct run_iteration iterations[] = { { .job = 0 }, { .job = 0, .iteration = 1 }, { .job = 1 } };
-/* A stranger, and a flow of each job. */
+/* A stranger, a flow of each job, and another two strangers. */
 static struct run_flow flows[] = { { .name = "stranger" },
 				   { .name = "first", .collective = true },
-				   { .name = "second", .collective = true } };
+				   { .name = "second", .collective = true },
+				   { .name = "other" },
+				   { .name = "another" } };
 static const struct run run = { .steps = steps,
 				.nsteps = 3,
 				.collectives = collectives,
@@ -33,7 +38,7 @@ static const struct run run = { .steps = steps,
 				.iterations = iterations,
 				.niterations = 3,
 				.flows = flows,
-				.nflows = 3 };
+				.nflows = 5 };
 static const struct finding_type storm = { .key = "pfc-storm" }, contention = { .key = "flow-contention" };
 
 static uint32_t *
@@ -183,6 +188,39 @@ test_effect(void **state)
 	assert_int_equal(join(NULL, 0), 0);
 }
 
+/* Three strangers, each too little to have an effect, at one port; the jobs' own flows are none of them. */
+static void
+test_crowd(void **state)
+{
+	static const uint32_t strangers[] = { 0, 3, 4 };
+	struct finding all[5];
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		all[i] = make(&contention, 7, i == 2, strangers[i], i + 1);
+		all[i].key = strangers[i];
+	}
+	all[3] = make(&contention, 7, 0, 1, 1);
+	all[4] = make(&contention, 8, 0, 0, 1);
+	assert_int_equal(join(all, 5), 3);
+	/* 6 us of 2 ms are little, and so are they together */
+	assert_true(all[0].costless && all[0].nflows == 3 && all[0].nparts == 2);
+	assert_int_equal(all[0].flows[0], 4);
+	assert_int_equal(all[0].parts[0].critical_ps, 3 * US);
+	assert_int_equal(all[0].parts[1].critical_ps, 3 * US);
+	assert_int_equal(all[0].parts[1].flow_ps[0], 3 * US);
+	drop(all, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		all[i] = make(&contention, 7, 0, strangers[i], 2);
+		all[i].key = strangers[i];
+	}
+	/* 6 us of 1 ms are more than 0.5 % */
+	assert_int_equal(join(all, 3), 1);
+	assert_true(!all[0].costless && all[0].nparts == 1);
+	assert_int_equal(all[0].critical_ps, 6 * US);
+	drop(all, 1);
+}
+
 int
 main(void)
 {
@@ -191,6 +229,7 @@ main(void)
 		cmocka_unit_test(test_culprits),
 		cmocka_unit_test(test_worst_first),
 		cmocka_unit_test(test_effect),
+		cmocka_unit_test(test_crowd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
