@@ -71,6 +71,29 @@ pauses_borne_out(const struct truth *truth, const json_t *finding, struct err *w
 	return halted && culprits_met(truth, finding, NULL, why);
 }
 
+/* Every culprit, or where none is named somebody, sent frames ahead of data at the root. */
+static bool
+overtaking_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
+{
+	const json_t *flows = json_object_get(finding, "flows"), *flow;
+	const char *root = truth_text(finding, "root");
+	bool borne_out = json_array_size(flows) != 0 || truth_overtook(truth, root, NULL);
+	size_t i;
+
+	json_array_foreach(flows, i, flow) borne_out &= truth_overtook(truth, root, json_string_value(flow));
+	if (!borne_out)
+		err_set(why, 0, "%s at %s: nothing of theirs went ahead of data there", truth_text(finding, "type"), root);
+	return borne_out;
+}
+
+bool
+judge_overtaken(const struct truth *truth, const json_t *finding)
+{
+	struct err why = { 0 };
+
+	return strcmp(truth_text(finding, "type"), "strict-priority") == 0 && overtaking_borne_out(truth, finding, &why);
+}
+
 static bool
 due_to_anomaly(const struct truth *truth, const json_t *finding, struct err *why)
 {
@@ -100,6 +123,8 @@ judge_confirms(const struct truth *truth, const json_t *finding, struct err *why
 		return incast_borne_out(truth, finding, why);
 	if (strcmp(type, "pfc-backpressure") == 0)
 		return pauses_borne_out(truth, finding, why);
+	if (strcmp(type, "strict-priority") == 0)
+		return overtaking_borne_out(truth, finding, why);
 	if (strcmp(type, "load-imbalance") == 0 &&
 	    truth_lists(json_object_get(truth->meaning, "imbalanced"), truth_text(finding, "root")))
 		return queue_borne_out(truth, finding, why);

@@ -24,10 +24,17 @@ const struct anomaly_kind *judge_kind(const json_t *anomaly);
 /*
  * Did the fabric see what a finding says? Queues: every culprit stood in the root's queue with a victim (incast: or
  * with another culprit; pauses: with anybody) and, for pauses, a port named was halted. Load imbalance: as a queue, where
- * hashes leave a port of equal cost to none of the collective's flows. All else: an anomaly of the case confirms it.
+ * hashes leave a port of equal cost to none of the collective's flows. Strict priority: see judge_overtaken(). All else: an
+ * anomaly of the case confirms it.
  * @param why  set to what is not so
  */
 bool judge_confirms(const struct truth *truth, const json_t *finding, struct err *why);
+
+/*
+ * Is a finding one of strict priority that the fabric saw: did each culprit, or where none is named anybody, send frames of
+ * class 0 ahead of data at the root? No family is made for that, and ACKs do so in any: it may be named, and need not be.
+ */
+bool judge_overtaken(const struct truth *truth, const json_t *finding);
 
 /*
  * A case is right by construction if everything it is to hold touched the collective; one that is to hold nothing, if no

@@ -19,7 +19,8 @@ truth_init(struct truth *truth, json_t *meaning, json_t *fabric, struct err *err
 				   json_number_value(json_object_get(meaning, "base_rtt_ns"))),
 	};
 	if (json_is_array(truth->anomalies) && json_is_array(truth->collective_flows) && truth->earnest_ns > 0 &&
-	    json_is_array(json_object_get(fabric, "meetings")) && json_is_array(json_object_get(fabric, "pauses")))
+	    json_is_array(json_object_get(fabric, "meetings")) && json_is_array(json_object_get(fabric, "pauses")) &&
+	    json_is_array(json_object_get(fabric, "overtakings")))
 		return 0;
 	truth_fini(truth);
 	return err_set(err, -EINVAL, "case.json or truth.json lacks something: delete its directory to make it anew");
@@ -146,6 +147,23 @@ truth_any_shared(const struct truth *truth)
 
 	json_array_foreach(json_object_get(truth->fabric, "meetings"), i,
 			   meeting) if (number(meeting, "together_ns") > truth->earnest_ns) return true;
+	return false;
+}
+
+bool
+truth_overtook(const struct truth *truth, const char *port, const char *flow)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(json_object_get(truth->fabric, "overtakings"), i, entry)
+	{
+		const char *by = truth_text(entry, "flow");
+
+		if (strcmp(truth_text(entry, "port"), port) == 0 &&
+		    (flow != NULL ? strcmp(by, flow) == 0 : !truth_is_collective(truth, by)))
+			return true;
+	}
 	return false;
 }
 

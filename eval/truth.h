@@ -50,6 +50,12 @@ bool truth_collided(const struct truth *truth, const char *flow);
 /* Did any two data flows share a queue in earnest? */
 bool truth_any_shared(const struct truth *truth);
 
+/*
+ * Did frames of class 0 of a flow's, its data or its ACKs, go ahead of data that waited at a port?
+ * @param flow  NULL: any that is not the collective's
+ */
+bool truth_overtook(const struct truth *truth, const char *port, const char *flow);
+
 /* Does the fabric know all meetings? At a port that more flows send by than it has room for it does not. */
 bool truth_is_whole(const struct truth *truth);
 

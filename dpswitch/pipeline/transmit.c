@@ -100,8 +100,10 @@ out_of_memory(const struct egress_walk *walk)
 static __attribute__((noinline)) void
 note_overtaker(const struct egress_walk *walk, const struct pkt *p)
 {
-	if ((egress_ready(&walk->port->egress) & walk->counted) != 0)
-		telem_overtake(&walk->port->telem, p, walk->port->egress.data_packets);
+	if ((egress_ready(&walk->port->egress) & walk->counted) == 0)
+		return;
+	telem_overtake(&walk->port->telem, p, walk->port->egress.data_packets);
+	overtakings_add(&walk->port->truth.overtakings, p->flow, (p->flags & PKT_REVERSE) != 0, p->wire_bytes, p->time_ps);
 }
 
 /* @param next_ps  when the next arrival or pause comes: until then nothing can overtake p */

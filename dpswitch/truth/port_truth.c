@@ -41,6 +41,7 @@ resize(struct port_truth *truth, uint32_t cap, uint32_t rows_cap)
 	}
 	for (uint32_t r = 0; r < old.rows; r++)
 		memcpy(truth->pairs + (size_t)r * cap, old.pairs + (size_t)r * old.cap, old.cap * sizeof(*truth->pairs));
+	old.overtakings = (struct overtakings){ 0 }; /* stays */
 	port_truth_fini(&old);
 }
 
@@ -69,6 +70,7 @@ port_truth_fini(struct port_truth *truth)
 	free(truth->row);
 	free(truth->held);
 	free(truth->pairs);
+	overtakings_fini(&truth->overtakings);
 	*truth = (struct port_truth){ 0 };
 }
 

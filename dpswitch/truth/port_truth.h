@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The fabric's own truth of a port: which flows stood in its queue together, when, for how long and how deep the queue
- * was; how long its peer halted it, and which flows that held up. It goes to truth.json for whoever scores a diagnosis;
+ * was; how long its peer halted it, and which flows that held up; and what overtook data that waited. It goes to truth.json for whoever scores a diagnosis;
  * no record carries it, and telemetry knows nothing of it: both observe the same events.
  *
  * Pairs are many where flows are: those of a collective's flows with any other are always kept, those of two other
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/port_flows.h"
+#include "dpswitch/truth/overtakings.h"
 
 #define TRUTH_OTHERS 32
 #define TRUTH_BATCH 64
@@ -53,6 +54,7 @@ struct port_truth {
 	uint32_t nslots; /* slots whose row is decided */
 	struct truth_batch batch;
 	uint64_t halted_since_ps, halted_ps; /* of the whole run, before the halt under way */
+	struct overtakings overtakings;
 };
 
 /* @param flows  of the port, which counts what waits. Nothing is allocated before the first packet. */

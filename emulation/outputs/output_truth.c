@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -140,6 +141,58 @@ meetings_json(const struct emulation *emulation, uint64_t *left_out)
 	return list;
 }
 
+static int
+compare_overtakings(const void *a, const void *b)
+{
+	const struct overtaking *x = a, *y = b;
+
+	return x->flow != y->flow ? (x->flow > y->flow) - (x->flow < y->flow) : x->acks - y->acks;
+}
+
+static void
+add_overtakings(const struct emulation *emulation, json_t *list, const struct overtakings *all, uint32_t port)
+{
+	struct overtaking *sorted = calloc(all->count + 1u, sizeof(*sorted));
+	double byte_ns = 8e9 / (double)emulation->scenario->topo->ports[port].rate_bps;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; sorted != NULL && i < all->cap; i++)
+		if ((double)all->at[i].wire_bytes * byte_ns >= (double)(MEETING_MIN_PS / PS_PER_NS))
+			sorted[count++] = all->at[i];
+	qsort(sorted, count, sizeof(*sorted), compare_overtakings);
+	for (uint32_t i = 0; i < count; i++) {
+		char port_name[64], flow[OUTPUT_FLOW_NAME];
+
+		topo_port_name(emulation->scenario->topo, port, port_name);
+		output_flow_name(emulation->scenario, sorted[i].flow, flow, sizeof(flow));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I}", "port", port_name, "flow", flow,
+						"acks", sorted[i].acks, "packets", (json_int_t)sorted[i].packets, "link_ns",
+						(json_int_t)((double)sorted[i].wire_bytes * byte_ns), "first_ns",
+						(json_int_t)(sorted[i].first_ps / PS_PER_NS), "last_ns",
+						(json_int_t)(sorted[i].last_ps / PS_PER_NS)));
+	}
+	free(sorted);
+}
+
+/* Whose frames of class 0 went ahead of data that waited. */
+static json_t *
+overtakings_json(const struct emulation *emulation)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
+			const struct port_truth *truth = emulation_truth_of(emulation, i, p);
+
+			if (truth != NULL)
+				add_overtakings(emulation, list, &truth->overtakings, topo->nodes[i].first_port + p);
+		}
+	}
+	return list;
+}
+
 /* Flows that stood at a halted port. */
 static json_t *
 held_json(const struct emulation *emulation, const struct port_truth *truth)
@@ -193,9 +246,10 @@ output_truth(const struct emulation *emulation, const char *dir, struct err *err
 {
 	uint64_t left_out;
 	json_t *meetings = meetings_json(emulation, &left_out);
-	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:I, s:o}", "schema_version", 1, "faults", faults_json(emulation),
-				 "background_flows", background_json(emulation), "meetings", meetings, "meetings_left_out",
-				 (json_int_t)left_out, "pauses", pauses_json(emulation));
+	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:I, s:o, s:o}", "schema_version", 1, "faults",
+				 faults_json(emulation), "background_flows", background_json(emulation), "meetings",
+				 meetings, "meetings_left_out", (json_int_t)left_out, "pauses", pauses_json(emulation),
+				 "overtakings", overtakings_json(emulation));
 
 	return output_json(root, dir, RUN_TRUTH, err);
 }

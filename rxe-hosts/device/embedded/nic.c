@@ -232,8 +232,11 @@ send_control(struct host *host, struct nic *nic)
 {
 	const struct pkt *p = queue_pop(&nic->control);
 
-	if (nic->nready != 0 && host->has_telemetry && data_waits(host, nic))
+	if (nic->nready != 0 && host->has_telemetry && data_waits(host, nic)) {
 		telem_overtake(&nic->telem, p, nic->nready);
+		overtakings_add(&nic->truth.overtakings, p->flow, (p->flags & PKT_REVERSE) != 0, p->wire_bytes,
+				host->now_ps);
+	}
 	put_on_wire(host, nic, p);
 }
 
