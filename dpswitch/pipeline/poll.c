@@ -199,7 +199,19 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 		poll_mark(port, poll, true);
 }
 
-/* Decisions use the state at the window's start, and so do counts: of what came before the polling packet, all is in them. */
+/* Packets of a polling packet's victim that came before it in this window, to the egress that they have in common. */
+static uint32_t
+came_before(const struct switch_port *port, const struct pkt *poll)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < port->arrivals.count; i++)
+		count += port->arrivals.pkts[i]->flow == poll->flow && port->arrivals.pkts[i]->type == PKT_DATA &&
+			 !(port->arrivals.pkts[i]->flags & PKT_REVERSE);
+	return count;
+}
+
+/* Counters are as of the window's start: with what came in it before the polling packet, which may stand there or be gone. */
 static void
 poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t egress)
 {
@@ -208,11 +220,11 @@ poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t eg
 	struct rec_passage rec = {
 		.in_port = in_port, .out_port = egress, .in_frames = link.came_frames, .sent_frames = link.sent_frames
 	};
-	uint32_t slot = port->flows.slot_of_flow[poll->flow];
+	uint32_t slot = port->flows.slot_of_flow[poll->flow], now = came_before(port, poll);
 
-	if (!(poll->flags & PKT_REVERSE) && slot != PORT_FLOWS_NONE) {
-		rec.waiting = port->flows.queued[slot];
-		rec.flow_packets = epochs_packets_of(&port->telem.epochs, poll->flow);
+	if (!(poll->flags & PKT_REVERSE)) {
+		rec.waiting = (slot != PORT_FLOWS_NONE ? port->flows.queued[slot] : 0) + now;
+		rec.flow_packets = epochs_packets_of(&port->telem.epochs, poll->flow) + now;
 	}
 	polled_passage(poll, sw->config->flows, &rec, &sw->node.records, poll->time_ps);
 }

@@ -3,9 +3,13 @@
 
 #include <math.h>
 
-#define ROW_PACKETS 10    /* lost and nothing between them: by chance one in 1,024 where a half is lost */
-#define BY_CHANCE 1e-6    /* less likely than that is no chance */
-#define HOPS_OF_A_WAY 128 /* a packet has no more before its TTL ends */
+#define ROW_PACKETS 10 /* lost and nothing between them: by chance one in 1,024 where a half is lost */
+#define BY_CHANCE 1e-6 /* less likely than that is no chance */
+
+/* Of what is known as far as this. */
+struct span {
+	uint64_t least, most;
+};
 
 static const struct rec_passage *
 rec_at(const struct evidence *ev, uint32_t i)
@@ -56,42 +60,20 @@ more(uint64_t now, uint64_t before)
 }
 
 /*
- * Packets of the flow that one switch or its source had let go and the next one's egress had not counted, on the link and
- * in that next one.
+ * Packets of the flow that one switch or its source had counted before a polling packet, and the next switch not: lost on the
+ * link or in that next one, or left behind in the first one's queue. What had left came before the polling packet.
  */
-static uint64_t
+static struct span
 missing_by(const struct evidence *ev, uint32_t i)
 {
 	const struct rec_passage *hop;
-	uint64_t gone;
+	uint64_t most;
 
 	if (i == EV_NONE || ev->passed[i].hop == EV_NONE)
-		return 0;
+		return (struct span){ 0, 0 };
 	hop = rec_at(ev, ev->passed[i].hop);
-	gone = ev->passed[ev->passed[i].hop].in_port != EV_NONE ? more(hop->flow_packets, hop->waiting) : hop->flow_packets;
-	return more(gone, rec_at(ev, i)->flow_packets);
-}
-
-/* Did the source have nothing under way when it sent this polling packet? Then no count is behind another. */
-static bool
-is_idle(const struct evidence *ev, uint32_t i)
-{
-	for (uint32_t n = 0; i != EV_NONE && n < HOPS_OF_A_WAY; n++, i = ev->passed[i].hop)
-		if (ev->passed[i].in_port == EV_NONE)
-			return rec_at(ev, i)->waiting == 0;
-	return false;
-}
-
-/*
- * Packets that may stand between two switches' counts: those on the cable, and those of the window in which the polling packet
- * came, which is no longer than a cable: counts are as of its start.
- */
-static uint64_t
-under_way(const struct evidence *ev, uint32_t port)
-{
-	double frame_ps = ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
-
-	return frame_ps > 0 ? (uint64_t)(2 * (double)ev->ports[port].delay_ps / frame_ps) + 2 : UINT64_MAX;
+	most = more(hop->flow_packets, rec_at(ev, i)->flow_packets);
+	return (struct span){ ev->passed[ev->passed[i].hop].in_port != EV_NONE ? more(most, hop->waiting) : most, most };
 }
 
 static const struct passage_place nowhere = { EV_NONE, 0, 0, 0 };
@@ -111,25 +93,22 @@ clear(struct passage_place *place, uint32_t in_port)
 }
 
 /*
- * What a link lost, and the switch behind it itself. Where the flow's own counts are complete in the end, others' frames were
+ * What a link lost, and the switch behind it itself. Where none of the flow's own packets can be missing, others' frames were
  * lost, or none.
  */
 static void
 take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i, uint64_t lost)
 {
 	const struct ev_passed *passed = &ev->passed[i];
-	uint32_t before = earlier(ev, i, s->start_ps, passed->flow);
-	uint64_t missing = more(missing_by(ev, i), missing_by(ev, before));
-	bool idle = is_idle(ev, i);
-	uint64_t allowed = lost + (idle ? 0 : under_way(ev, passed->in_port));
+	struct span now = missing_by(ev, i), before = missing_by(ev, earlier(ev, i, s->start_ps, passed->flow));
 
-	if (idle && missing == 0) {
+	if (now.most <= before.least) {
 		clear(&p->link, passed->in_port);
 		clear(&p->node, passed->in_port);
 		return;
 	}
 	take(&p->link, ev, i, lost, s->start_ps);
-	take(&p->node, ev, i, more(missing, allowed), s->start_ps);
+	take(&p->node, ev, i, more(more(now.least, before.most), lost), s->start_ps);
 }
 
 /* What the destination counted, since the step began. */

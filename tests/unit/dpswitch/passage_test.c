@@ -116,6 +116,31 @@ both_ways_tell_what_has_passed(void **state)
 	frig_stop(&rig);
 }
 
+/* A polling packet right behind the flow's own has them all before it, wherever these are by then. */
+static void
+what_came_just_before_is_counted(void **state)
+{
+	const struct rec_passage *row;
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, chain);
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	frig_send(&rig, victim, 0, 1000, 10);
+	send_poll(&rig, victim, 800000, 77, POLL_VICTIM | POLL_ACKS);
+	frig_send(&rig, victim, 900000, 1000, 10);
+	frig_run(&rig, 100 * US);
+	for (int hop = 0; hop < 2; hop++) {
+		row = frig_record(&frig_switch(&rig, hop == 0 ? "S1" : "S2")->node, REC_PASSAGE, 0);
+		assert_non_null(row);
+		assert_int_equal(row->in_frames, 10);
+		assert_int_equal(row->flow_packets, 10);
+		assert_in_range(row->waiting, 1, 10);
+	}
+	frig_stop(&rig);
+}
+
 /* Frames that a cable loses are missing behind it: the switch there tells of both counts. */
 static void
 what_a_cable_lost_is_told_behind_it(void **state)
@@ -179,9 +204,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_know_what_the_cable_lost),
-		cmocka_unit_test(both_ways_tell_what_has_passed),
-		cmocka_unit_test(what_a_cable_lost_is_told_behind_it),
+		cmocka_unit_test(frames_know_what_the_cable_lost),  cmocka_unit_test(both_ways_tell_what_has_passed),
+		cmocka_unit_test(what_came_just_before_is_counted), cmocka_unit_test(what_a_cable_lost_is_told_behind_it),
 		cmocka_unit_test(damage_is_told_where_it_came_in),
 	};
 
