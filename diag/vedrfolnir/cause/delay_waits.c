@@ -54,6 +54,17 @@ overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
 	return sum;
 }
 
+/* Classes of data that sent in an epoch. */
+static double
+classes_in(const struct evidence *ev, const struct ev_epoch *epoch)
+{
+	double classes = 0;
+
+	for (uint32_t i = epoch->first_row; i < epoch->first_row + epoch->nrows; i++)
+		classes += EV_AT(ev->port_rows, struct rec_port_row, i)->packets != 0;
+	return classes;
+}
+
 /* Packets of a step on their way. */
 struct passing {
 	struct window during; /* when they passed, the way from switch to switch being short beside it */
@@ -63,15 +74,15 @@ struct passing {
 };
 
 /*
- * What they waited at a switch on average: for those that they found there, for ACKs that went ahead, as evenly as data, and
- * for what else did, as for a halt.
+ * What they waited at a switch on average: for those that they found there, for as many of each other class, as classes are
+ * served in turn, for ACKs that went ahead, as evenly as data, and for what else did, as for a halt.
  */
 static double
 hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct passing *p)
 {
 	const struct evidence *ev = in->ev;
 	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
-	double seen = 0, depth = 0, pause_ps = 0, sent = 0;
+	double seen = 0, depth = 0, pause_ps = 0, sent = 0, classes = 1;
 	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
 	struct overtaken overtaken = overtaken_at(ev, port, p->during);
 
@@ -86,6 +97,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 		covered_ps += (double)overlap_ps;
 		pause_ps += own != NULL ? (double)own->pause_ps : 0;
 		sent += (double)epoch->packets;
+		classes = fmax(classes, classes_in(ev, epoch));
 		seen += row != NULL ? (double)row->packets : 0;
 		depth += row != NULL ? (double)row->depth_sum : 0;
 	}
@@ -93,7 +105,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	p->missing_ps = fmax(p->missing_ps, missing_ps);
 	if (seen < 1 || seen < p->least * p->packets * (1 - missing_ps / took_ps))
 		return INFINITY;
-	return depth / fmin(p->packets, seen) * (frame_ps(ev, port) + overtaken.acks_ps / fmax(1, sent)) +
+	return depth / fmin(p->packets, seen) * classes * (frame_ps(ev, port) + overtaken.acks_ps / fmax(1, sent)) +
 	       held_ps(in, pause_ps + overtaken.data_ps, p->packets);
 }
 

@@ -26,6 +26,7 @@ struct seen {
 		turned;                    /* packets at a port that is not on the way; that left 6 by where they came in */
 	uint64_t nic_paused_ps, paused_ps; /* of 2:3 */
 	uint64_t late_depth;               /* the last epoch's */
+	uint32_t classes;                  /* others that sent there too */
 };
 
 typedef uint32_t hop_at[2];
@@ -73,6 +74,13 @@ put_port(struct records *r, struct rec_tuple flow, uint32_t node, uint16_t port,
 
 		row.pause_ps = node == SW2 ? seen->paused_ps : 0;
 		records_put_port(r, node, row);
+		for (uint32_t c = 0; c < seen->classes; c++) {
+			struct rec_port_row other =
+				records_port_row(port, i * span, (i + 1) * span - 1, 1000, 1000 * depth, 1);
+
+			other.prio = (uint16_t)(row.prio + 1 + c);
+			records_put_port(r, node, other);
+		}
 		case_flow(r, node, port, in_port, flow, i * span, (i + 1) * span - 1, n, n * depth);
 	}
 }
@@ -142,6 +150,8 @@ test_delay_beside_others(void **state)
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .paused_ps = 20 * MS },
 		{ .min_us = 30, .mean_us = 90, .depth = 900, .ports = 3, .epochs = 80, .late_depth = 7 },
 		{ .min_us = 10, .mean_us = 31, .depth = 7, .ports = 3 },
+		{ .min_us = 30, .mean_us = 31, .depth = 32, .ports = 3 },
+		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .classes = 1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
@@ -155,7 +165,7 @@ test_delay_beside_others(void **state)
 /*
  * No delay: where queues were as deep as that (62 packets at each of three ports, of 108 ns, are 20 us); where a port of the
  * way is unknown; where no round trip was measured; where packets left their way; where it is too little; where packets
- * went round; where a switch was halted so long that each window met it.
+ * went round; where a switch was halted so long that each window met it; where another class was served in turn.
  */
 static void
 test_no_delay(void **state)
@@ -168,6 +178,7 @@ test_no_delay(void **state)
 		{ .min_us = 11, .mean_us = 11, .depth = 7, .ports = 3 },
 		{ .min_us = 30, .mean_us = 30, .depth = 7, .ports = 3, .turned = true },
 		{ .min_us = 30, .mean_us = 30, .depth = 7, .ports = 3, .paused_ps = 60 * MS },
+		{ .min_us = 30, .mean_us = 31, .depth = 32, .ports = 3, .classes = 1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
