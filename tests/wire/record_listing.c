@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the compiler knows of the record stream, a line each, for record_tables.py:
- *   kind NUMBER NAME BYTES TITLE        field OFFSET NAME TYPE [count|end]        value KIND.FIELD NUMBER NAME
+ *   version VERSION        kind NUMBER NAME BYTES TITLE
+ *   field OFFSET NAME TYPE [count|end]        value KIND.FIELD NUMBER NAME
  */
 #include <stdio.h>
 
@@ -46,6 +47,7 @@ print_kind(uint16_t number, const struct record_kind *kind)
 int
 main(void)
 {
+	printf("version %d\n", REC_VERSION);
 	for (uint16_t i = 0; i < RECORD_KINDS; i++)
 		if (record_kinds[i].name != NULL)
 			print_kind(i, &record_kinds[i]);

@@ -17,11 +17,13 @@ LUA_COLUMNS = 122
 
 
 def listed():
-    """({number: (name, bytes, title, [(offset, name, type)])}, {"KIND.field": [name of 0, of 1, ...]})"""
-    kinds, values = {}, {}
+    """(version, {number: (name, bytes, title, [(offset, name, type)])}, {"KIND.field": [name of 0, of 1, ...]})"""
+    version, kinds, values = 0, {}, {}
     for line in subprocess.run([sys.argv[1]], capture_output=True, text=True, check=True).stdout.splitlines():
         what, *words = line.split(maxsplit=4)
-        if what == "kind":
+        if what == "version":
+            version = words[0]
+        elif what == "kind":
             fields = []
             kinds[int(words[0])] = (words[1], int(words[2]), words[3], fields)
         elif what == "field":
@@ -30,7 +32,7 @@ def listed():
             names = values.setdefault(words[0], [])
             assert int(words[1]) == len(names), f"{words[0]}: {words[2]} is not number {len(names)}"
             names.append(words[2])
-    return kinds, values
+    return version, kinds, values
 
 
 def page_fields(fields):
@@ -45,7 +47,7 @@ def page_fields(fields):
     return ", ".join(parts)
 
 
-def page_with(page, kinds, values):
+def page_with(page, version, kinds, values):
     """The page as it should be; what it says in words of a record stays."""
     rows = {int(row[2]): row for row in (record_layout.ROW.match(line) for line in page.splitlines()) if row}
     table = []
@@ -61,7 +63,7 @@ def page_with(page, kinds, values):
     for field, names in values.items():
         text = ", ".join(f"{number} {name}" for number, name in enumerate(names))
         page = re.sub(rf"^\| {re.escape(field)} \| .* \|$", f"| {field} | {text} |", page, flags=re.M)
-    return page
+    return re.sub(r"(`magic` u64 \"ROCELAB1\", 8 `version` u32) \d+", rf"\1 {version}", page)
 
 
 def lua_type(name, form):
@@ -83,7 +85,7 @@ def lua_kind(number, name, size, fields):
     return "\n".join(lines + [line])
 
 
-def lua_with(lua, kinds, values):
+def lua_with(lua, version, kinds, values):
     start = lua.index("local RECORDS = {\n") + len("local RECORDS = {\n")
     end = lua.index("}\n\n", start)
     table = [lua_kind(number, name, size, fields) for number, (name, size, _, fields) in sorted(kinds.items())]
@@ -91,15 +93,15 @@ def lua_with(lua, kinds, values):
     for field, names in values.items():
         text = ", ".join(f'"{name}"' for name in names)
         lua = re.sub(rf'^  \["{re.escape(field.lower())}"\] = .*$', f'  ["{field.lower()}"] = {{ [0] = {text} }},', lua, flags=re.M)
-    return lua
+    return re.sub(r'(local MAGIC, VERSION, .* = "ROCELAB1",) \d+', rf"\1 {version}", lua)
 
 
 def main():
-    kinds, values = listed()
+    version, kinds, values = listed()
     failed = 0
     for path, renewed in ((PAGE, page_with), (LUA, lua_with)):
         is_text = path.read_text(encoding="utf-8")
-        right = renewed(is_text, kinds, values)
+        right = renewed(is_text, version, kinds, values)
         if is_text == right:
             print(f"ok {path.relative_to(ROOT)}: {len(kinds)} kinds of records, {len(values)} enumerations")
         elif "--renew" in sys.argv:
