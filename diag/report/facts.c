@@ -326,7 +326,8 @@ facts_parts(const struct facts *facts, const struct finding *finding, char *buf,
 		fmt_append(buf, cap, "%s%s", i != 0 ? ", " : "", fmt_time(facts->unit, (uint64_t)part->critical_ps).text);
 		if (c->id != named)
 			fmt_append(buf, cap, " in %s", c->name);
-		fmt_append(buf, cap, run_is_flows(c) ? "" : " iteration %u", c->iteration);
+		if (!run_is_flows(c))
+			fmt_append(buf, cap, " iteration %u", c->iteration);
 		named = c->id;
 	}
 	free(order);
