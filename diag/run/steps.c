@@ -39,6 +39,7 @@ take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 	step->retransmits = rec->retransmits;
 	step->rtt_min_ps = rec->rtt_min_ps;
 	step->rtt_mean_ps = rec->rtt_mean_ps;
+	step->paced_ps = rec->paced_ps;
 	step->stalled_ps = rec->stalled_ps;
 	step->start_ps = rec->start_ps;
 	step->end_ps = step->open ? run->end_ps : rec->end_ps;

@@ -65,7 +65,10 @@ has_loss(const struct cause_set *set)
 	return found;
 }
 
-/* Time that the step's window waited for its NIC, by what its packets met in the network. */
+/*
+ * Time that the step's window waited for its NIC, by what its packets met in the network. What congestion control kept them
+ * apart for, and round trips that were longer for whatever reason, are the network's.
+ */
 static double
 nic_wait_ps(const struct settling *s)
 {
@@ -81,7 +84,9 @@ nic_wait_ps(const struct settling *s)
 		else if (port->cf_packets > 0)
 			rtt_ps += port->cf_depth / port->cf_packets * frame_ps(in, port->port);
 	}
-	wait_ps = (double)(step->end_ps - step->start_ps) - paused_ps - s->packets * rtt_ps / s->window;
+	rtt_ps = step->rtt_mean_ps != 0 ? (double)step->rtt_mean_ps : rtt_ps;
+	wait_ps = (double)(step->end_ps - step->start_ps) - paused_ps - (double)step->paced_ps -
+		  s->packets * rtt_ps / s->window;
 	return fmax(0, wait_ps);
 }
 
