@@ -179,7 +179,7 @@ def memory():
     def one(**more):
         return TOPOLOGY + ring(**{"step_bytes": 1000, "payload": "synthetic", **more})
     bad("iterations without end", one(iterations=1_000_000), "limits.memory", "4.0 gb", "12000000 schedule records",
-        "1.3 gb on disk", "lower iterations")
+        "1.4 gb on disk", "lower iterations")
     bad("more payload than memory", one(payload="real", step_bytes=2_000_000_000), "limits.memory", "32.0 gb",
         "4 ranks x 1 vectors of 8.0 gb", "synthetic")
     bad("a limit of one's own", one(iterations=1000) + 'limits = {\n  memory = "1MB"; // here\n};\n', "memory", "1.0 mb")

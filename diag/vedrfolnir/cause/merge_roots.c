@@ -2,7 +2,8 @@
 /*
  * One root, one finding. An incast that a flow of the collective stands in is what halts others from there, too, and so
  * is load imbalance. Loss that only retransmissions tell of is the work of a hole on the way of the data or of the ACKs,
- * if one was found. A loop of packets explains the deadlock in it, and the packets that die of old age behind it. What was
+ * if one was found. A loop of packets explains the deadlock in it, the packets that die of old age behind it, and
+ * those that are missing at its switches. What was
  * inferred because nothing else was known goes where packets stood still, went round or vanished on the way.
  */
 #include "diag/vedrfolnir/cause/drops.h"
@@ -81,16 +82,36 @@ find_hole(struct cause_set *all, const struct finding *loss)
 	return NULL;
 }
 
-/* The loop, seen itself, that packets came from which died of old age anywhere. @return NULL: there is none */
+/* Is a hole's switch one that the loop goes through? What came to it goes round, or stands, and has not vanished. */
+static bool
+is_in_loop(const struct evidence *ev, const struct finding *loop, const struct finding *hole)
+{
+	uint32_t node = hole->root_port != EV_NONE ? ev->ports[hole->root_port].node : EV_NONE;
+
+	for (uint32_t i = 0; i < loop->nports && merge_is(hole, FINDING_OF_HOLE); i++) {
+		const struct ev_port *port = &ev->ports[loop->ports[i]];
+
+		if (port->node == node || port->peer_node == node)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The loop, seen itself, that packets came from which died of old age anywhere, or which has them that are missing.
+ * @return NULL: there is none
+ */
 static struct cause_finding *
 find_loop(struct cause_set *all, const struct cause_finding *drops)
 {
-	for (uint32_t i = 0; i < all->count && merge_is(&drops->out, FINDING_OF_LOOP) && drops->out.key == DROPS_OF_OLD_AGE;
-	     i++) {
+	bool old_age = merge_is(&drops->out, FINDING_OF_LOOP) && drops->out.key == DROPS_OF_OLD_AGE;
+
+	for (uint32_t i = 0; i < all->count; i++) {
 		const struct cause_finding *loop = &all->findings[i];
 
 		if (merge_is(&loop->out, FINDING_OF_LOOP) && loop->out.key != DROPS_OF_OLD_AGE &&
-		    loop->out.collective == drops->out.collective && loop->out.start_ps <= drops->out.end_ps)
+		    loop->out.collective == drops->out.collective && loop->out.start_ps <= drops->out.end_ps &&
+		    (old_age || is_in_loop(all->in->ev, &loop->out, &drops->out)))
 			return &all->findings[i];
 	}
 	return NULL;

@@ -168,6 +168,23 @@ test_a_switch_that_lets_less_go_than_came(void **state)
 	expect_places(&few, FINDING_PACKET_LOSS, "6:1", "2:3");
 }
 
+/* Packets that come to a switch of a loop and never leave it by their way go round, or stand: they have not vanished. */
+static void
+test_what_goes_round_is_not_swallowed(void **state)
+{
+	const struct counts hole = {
+		.sent = 500, .sw2 = 500, .sw6 = 360, .sw3 = 360, .out_of_sequence = 70, .most_missing = 140
+	};
+	struct rec_poll there = { .hdr.event = 3, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
+	struct rec_poll again = { .hdr.event = 3, .victim = F17, .in_port = 2, .out_port = 2, .flags = 1, .repeated = 1 };
+	struct records r;
+
+	case_fabric(&r);
+	RECORDS_PUT(&r, there, REC_POLL, SW2, 50 * MS);
+	RECORDS_PUT(&r, again, REC_POLL, SW2, 51 * MS);
+	expect(diagnose(&r, &hole), FINDING_FORWARDING_LOOP, "2:3", NULL);
+}
+
 /* What may stand in the queue before need not be lost; of what came before the step, that much more may be. */
 static void
 test_what_may_wait_is_not_lost(void **state)
@@ -355,6 +372,7 @@ main(void)
 		cmocka_unit_test(test_a_link_that_loses_has_sent_more_than_came),
 		cmocka_unit_test(test_what_others_lost_is_not_the_steps),
 		cmocka_unit_test(test_a_switch_that_lets_less_go_than_came),
+		cmocka_unit_test(test_what_goes_round_is_not_swallowed),
 		cmocka_unit_test(test_what_may_wait_is_not_lost),
 		cmocka_unit_test(test_acks_are_lost_on_their_way),
 		cmocka_unit_test(test_acks_are_lost_somewhere),
