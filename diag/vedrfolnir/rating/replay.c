@@ -6,15 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/prng.h"
 #include "diag/run/fill.h"
 #include "diag/vedrfolnir/rating/replay_graph.h"
 
-#define EXACT_PLAYERS 8     /* of so many, every set is replayed */
-#define MAX_PLAYERS 64      /* of more, those that claim least are one */
-#define REPLAYS 1024.       /* that are sampled, about; */
-#define MIN_ORDERS 4        /* fewer, where together they went through more than */
-#define MAX_WORK 100000000. /* nodes and what these wait for */
+#define EXACT_PLAYERS 8    /* of so many, every set is replayed */
+#define MAX_PLAYERS 64     /* of more, those that claim least are one */
+#define MIN_PLAYERS 8      /* though they be; */
+#define MIN_ORDERS 2u      /* that are sampled: one and its reverse; */
+#define REPLAYS 1024.      /* at most of all orders together, and fewer where these went through more than */
+#define MAX_WORK 50000000. /* nodes and what these wait for */
 
 struct replay {
 	const struct run *run;
@@ -24,8 +26,8 @@ struct replay {
 	uint32_t *slot_of;               /* [nplayers] players that claim least share one */
 	uint32_t first[MAX_PLAYERS + 1]; /* claims of each slot, in by_slot */
 	uint32_t *by_slot;               /* [count] */
-	uint32_t nslots;
-	bool *on_way; /* [nnodes] false but while a slot's share is given out */
+	uint32_t nslots, replays;        /* replays: how many there may be, about */
+	bool *on_way;                    /* [nnodes] false but while a slot's share is given out */
 };
 
 struct total {
@@ -57,48 +59,58 @@ cmp_total(const void *pa, const void *pb)
 	return a->player < b->player ? -1 : a->player > b->player;
 }
 
+/* Of a generator's flow. */
 static bool
 is_alone(const struct replay *r, const struct replay_claim *claim)
 {
 	return run_is_flows(&r->run->collectives[r->run->steps[claim->step].collective]);
 }
 
+static bool
+is_replayed(const struct replay *r, const struct replay_claim *claim)
+{
+	return !is_alone(r, claim) && r->graph.at[claim->step - r->graph.first_step] != RUN_NONE;
+}
+
 /* Players with claims get slots, the largest their own. @param totals  [nplayers] zeroed */
 static void
 give_slots(struct replay *r, struct total *totals, uint32_t nplayers)
 {
+	uint32_t most = max_u32(MIN_PLAYERS, min_u32(MAX_PLAYERS, r->replays / MIN_ORDERS));
+
 	for (uint32_t p = 0; p < nplayers; p++)
 		totals[p].player = p;
 	for (uint32_t i = 0; i < r->count; i++)
-		totals[r->claims[i].player].ps += is_alone(r, &r->claims[i]) ? 0 : r->claims[i].ps;
+		totals[r->claims[i].player].ps += is_replayed(r, &r->claims[i]) ? r->claims[i].ps : 0;
 	if (nplayers > 1)
 		qsort(totals, nplayers, sizeof(*totals), cmp_total);
 	for (uint32_t i = 0; i < nplayers; i++) {
-		r->slot_of[totals[i].player] = i < MAX_PLAYERS ? i : MAX_PLAYERS - 1;
+		r->slot_of[totals[i].player] = min_u32(i, most - 1);
 		if (totals[i].ps > 0)
 			r->nslots = r->slot_of[totals[i].player] + 1;
 	}
 }
 
-/* Claims by slot, those of nobody's waiting left out. */
+/* Claims by slot, those that nobody waits for left out. */
 static void
 sort_by_slot(struct replay *r)
 {
-	uint32_t at = 0;
+	uint32_t next[MAX_PLAYERS + 1] = { 0 };
 
-	for (uint32_t slot = 0; slot < r->nslots; slot++) {
-		r->first[slot] = at;
-		for (uint32_t i = 0; i < r->count; i++)
-			if (r->slot_of[r->claims[i].player] == slot && !is_alone(r, &r->claims[i]))
-				r->by_slot[at++] = i;
-	}
-	r->first[r->nslots] = at;
+	for (uint32_t i = 0; i < r->count; i++)
+		next[r->slot_of[r->claims[i].player] + 1] += is_replayed(r, &r->claims[i]);
+	for (uint32_t slot = 0; slot < MAX_PLAYERS; slot++)
+		next[slot + 1] += next[slot];
+	memcpy(r->first, next, sizeof(r->first));
+	for (uint32_t i = 0; i < r->count; i++)
+		if (is_replayed(r, &r->claims[i]))
+			r->by_slot[next[r->slot_of[r->claims[i].player]]++] = i;
 }
 
-static struct replay_node *
+static uint32_t
 node_of(const struct replay *r, const struct replay_claim *claim)
 {
-	return &r->graph.nodes[claim->step - r->graph.first_step];
+	return r->graph.at[claim->step - r->graph.first_step];
 }
 
 /* A slot's claims come back into the replay (sign -1), or leave it (1). */
@@ -108,7 +120,7 @@ move(struct replay *r, uint32_t slot, double sign)
 	for (uint32_t i = r->first[slot]; i < r->first[slot + 1]; i++) {
 		const struct replay_claim *claim = &r->claims[r->by_slot[i]];
 
-		node_of(r, claim)->less_ps += sign * claim->ps;
+		r->graph.nodes[node_of(r, claim)].less_ps += sign * claim->ps;
 	}
 }
 
@@ -123,12 +135,12 @@ give(struct replay *r, uint32_t slot, uint32_t last, double share_ps, double reg
 	for (uint32_t i = r->first[slot]; i < r->first[slot + 1]; i++) {
 		const struct replay_claim *claim = &r->claims[r->by_slot[i]];
 
-		sum_ps += r->on_way[claim->step - r->graph.first_step] ? claim->ps : 0;
+		sum_ps += r->on_way[node_of(r, claim)] ? claim->ps : 0;
 	}
 	for (uint32_t i = r->first[slot]; sum_ps > 0 && i < r->first[slot + 1]; i++) {
 		struct replay_claim *claim = &r->claims[r->by_slot[i]];
 
-		if (!r->on_way[claim->step - r->graph.first_step])
+		if (!r->on_way[node_of(r, claim)])
 			continue;
 		claim->share_ps += share_ps * claim->ps / sum_ps;
 		claim->regained_ps += regained_ps * claim->ps / sum_ps;
@@ -180,9 +192,8 @@ shuffle(struct prng *prng, uint32_t *order, uint32_t count)
 static void
 share_by_orders(struct replay *r)
 {
-	double size = (double)r->graph.norder + r->graph.non, ps, without_ps;
-	uint32_t orders = (uint32_t)fmax(MIN_ORDERS, fmin(REPLAYS, MAX_WORK / size) / r->nslots), last;
-	uint32_t order[MAX_PLAYERS];
+	uint32_t orders = max_u32(MIN_ORDERS, r->replays / r->nslots), order[MAX_PLAYERS], last;
+	double ps, without_ps;
 	struct prng prng;
 
 	prng_init(&prng, 0, 0);
@@ -213,7 +224,7 @@ move_hosts(struct replay *r, double sign)
 	for (uint32_t i = 0; i < r->first[r->nslots]; i++) {
 		const struct replay_claim *claim = &r->claims[r->by_slot[i]];
 
-		node_of(r, claim)->less_ps += claim->host ? sign * claim->ps : 0;
+		r->graph.nodes[node_of(r, claim)].less_ps += claim->host ? sign * claim->ps : 0;
 	}
 }
 
@@ -249,11 +260,12 @@ share(struct replay *r, uint32_t nplayers, double *hosts_ps, struct err *err)
 	r->by_slot = run_alloc(r->count, sizeof(*r->by_slot), err);
 	r->on_way = run_alloc(r->graph.nnodes, sizeof(*r->on_way), err);
 	if (totals != NULL && end_ps != NULL && r->slot_of != NULL && r->by_slot != NULL && r->on_way != NULL) {
+		r->replays = (uint32_t)fmin(REPLAYS, MAX_WORK / ((double)r->graph.nnodes + r->graph.non + 1));
 		give_slots(r, totals, nplayers);
 		sort_by_slot(r);
 		for (uint32_t slot = 0; slot < r->nslots; slot++)
 			move(r, slot, 1);
-		if (r->nslots <= EXACT_PLAYERS)
+		if (r->nslots <= EXACT_PLAYERS && 1u << r->nslots <= max_u32(r->replays, MIN_ORDERS * r->nslots))
 			share_exactly(r, end_ps);
 		else
 			share_by_orders(r);

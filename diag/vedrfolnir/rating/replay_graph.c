@@ -13,9 +13,13 @@ struct edge {
 	uint32_t node, on;
 };
 
+/* Numbers of nodes are, until they are in order, the job's steps from the first and ranks behind them. */
 struct build {
 	const struct run *run;
 	struct replay_graph *graph;
+	uint32_t count;  /* of these numbers */
+	uint32_t *order; /* [norder] those that take part, each after all that it waits for */
+	uint32_t norder;
 	uint32_t first_collective, end_collective; /* the job's, in run.collectives */
 	uint32_t nsteps, first_rank;               /* of the job; first_rank: in run.ranks */
 	struct edge *edges;
@@ -45,7 +49,7 @@ add_edge(struct build *b, uint32_t node, uint32_t on)
 static uint32_t
 rank_node(const struct build *b, const struct run_collective *collective, uint32_t rank)
 {
-	if (b->graph->nnodes == b->nsteps || rank >= collective->nranks)
+	if (b->count == b->nsteps || rank >= collective->nranks)
 		return RUN_NONE;
 	return b->nsteps + collective->first_rank + rank - b->first_rank;
 }
@@ -89,7 +93,7 @@ add_edges(struct build *b)
 {
 	for (uint32_t i = 0; i < b->nsteps; i++)
 		add_step(b, i);
-	for (uint32_t c = b->first_collective; c < b->end_collective && b->graph->nnodes != b->nsteps; c++) {
+	for (uint32_t c = b->first_collective; c < b->end_collective && b->count != b->nsteps; c++) {
 		const struct run_collective *collective = &b->run->collectives[c];
 
 		for (uint32_t r = 0; r < collective->nranks; r++)
@@ -98,74 +102,79 @@ add_edges(struct build *b)
 	}
 }
 
-/* From edges to lists by node. @return 0 or -ENOMEM */
-static int
-sort_edges(struct build *b)
-{
-	struct replay_graph *g = b->graph;
-	uint32_t at = 0;
-
-	g->on = malloc(((size_t)b->nedges + 1) * sizeof(*g->on));
-	if (g->on == NULL)
-		return -ENOMEM;
-	for (uint32_t e = 0; e < b->nedges; e++)
-		g->nodes[b->edges[e].node].non++;
-	for (uint32_t n = 0; n < g->nnodes; n++) {
-		g->nodes[n].first_on = at;
-		at += g->nodes[n].non;
-		g->nodes[n].non = 0;
-	}
-	for (uint32_t e = 0; e < b->nedges; e++) {
-		struct replay_node *node = &g->nodes[b->edges[e].node];
-
-		g->on[node->first_on + node->non++] = b->edges[e].on;
-	}
-	return 0;
-}
-
 /* The successors of each node, by counting: first[n] to first[n + 1]. */
 static void
 turn(const struct build *b, uint32_t *first, uint32_t *next)
 {
 	for (uint32_t e = 0; e < b->nedges; e++)
 		first[b->edges[e].on + 1]++;
-	for (uint32_t n = 0; n < b->graph->nnodes; n++)
+	for (uint32_t n = 0; n < b->count; n++)
 		first[n + 1] += first[n];
 	for (uint32_t e = b->nedges; e-- > 0;)
 		next[--first[b->edges[e].on + 1]] = b->edges[e].node;
-	for (uint32_t n = 0; n < b->graph->nnodes; n++)
+	for (uint32_t n = 0; n < b->count; n++)
 		first[n] = first[n + 1];
-	first[b->graph->nnodes] = b->nedges;
+	first[b->count] = b->nedges;
 }
 
 /* Kahn's: what waits for itself in a circle, since data may be wrong, is left out, and what waits for that. */
 static int
 sort_nodes(struct build *b)
 {
-	struct replay_graph *g = b->graph;
-	uint32_t *first = calloc((size_t)g->nnodes + 1, sizeof(*first));
+	uint32_t *first = calloc((size_t)b->count + 1, sizeof(*first));
 	uint32_t *next = malloc(((size_t)b->nedges + 1) * sizeof(*next));
-	uint32_t *missing = malloc(((size_t)g->nnodes + 1) * sizeof(*missing));
+	uint32_t *missing = calloc((size_t)b->count + 1, sizeof(*missing));
 	int ret = -ENOMEM;
 
-	g->order = malloc(((size_t)g->nnodes + 1) * sizeof(*g->order));
-	if (first != NULL && next != NULL && missing != NULL && g->order != NULL) {
+	if (first != NULL && next != NULL && missing != NULL) {
 		turn(b, first, next);
-		for (uint32_t n = 0; n < g->nnodes; n++) {
-			missing[n] = g->nodes[n].non;
-			if (missing[n] == 0 && (n >= b->nsteps || b->run->steps[g->first_step + n].started))
-				g->order[g->norder++] = n;
-		}
-		for (uint32_t i = 0; i < g->norder; i++)
-			for (uint32_t s = first[g->order[i]]; s < first[g->order[i] + 1]; s++)
+		for (uint32_t e = 0; e < b->nedges; e++)
+			missing[b->edges[e].node]++;
+		for (uint32_t n = 0; n < b->count; n++)
+			if (missing[n] == 0 && (n >= b->nsteps || b->run->steps[b->graph->first_step + n].started))
+				b->order[b->norder++] = n;
+		for (uint32_t i = 0; i < b->norder; i++)
+			for (uint32_t s = first[b->order[i]]; s < first[b->order[i] + 1]; s++)
 				if (--missing[next[s]] == 0)
-					g->order[g->norder++] = next[s];
+					b->order[b->norder++] = next[s];
 		ret = 0;
 	}
 	free(first);
 	free(next);
 	free(missing);
 	return ret;
+}
+
+/* Nodes and what they wait for, in order. @return 0 or -ENOMEM */
+static int
+lay_out(struct build *b)
+{
+	struct replay_graph *g = b->graph;
+	uint32_t at = 0;
+
+	g->nodes = calloc((size_t)b->norder + 1, sizeof(*g->nodes));
+	g->on = malloc(((size_t)b->nedges + 1) * sizeof(*g->on));
+	if (g->nodes == NULL || g->on == NULL)
+		return -ENOMEM;
+	g->nnodes = b->norder;
+	for (uint32_t i = 0; i < b->norder; i++)
+		g->at[b->order[i]] = i;
+	for (uint32_t e = 0; e < b->nedges; e++)
+		if (g->at[b->edges[e].node] != RUN_NONE)
+			g->nodes[g->at[b->edges[e].node]].non++;
+	for (uint32_t i = 0; i < g->nnodes; i++) {
+		g->nodes[i].first_on = at;
+		at += g->nodes[i].non;
+		g->nodes[i].non = 0;
+	}
+	g->non = at;
+	for (uint32_t e = 0; e < b->nedges; e++) {
+		uint32_t to = g->at[b->edges[e].node];
+
+		if (to != RUN_NONE)
+			g->on[g->nodes[to].first_on + g->nodes[to].non++] = g->at[b->edges[e].on];
+	}
+	return 0;
 }
 
 static double
@@ -184,9 +193,9 @@ time_nodes(const struct build *b)
 {
 	struct replay_graph *g = b->graph;
 
-	for (uint32_t i = 0; i < g->norder; i++) {
-		uint32_t n = g->order[i];
-		struct replay_node *node = &g->nodes[n];
+	for (uint32_t i = 0; i < g->nnodes; i++) {
+		uint32_t n = b->order[i];
+		struct replay_node *node = &g->nodes[i];
 		double ready_ps = latest_ps(g, node);
 		const struct run_rank *rank = n >= b->nsteps ? &b->run->ranks[b->first_rank + n - b->nsteps] : NULL;
 
@@ -213,13 +222,15 @@ replay_graph_init(struct replay_graph *graph, const struct run *run, uint32_t jo
 	*graph = (struct replay_graph){ .first_step = first->first_step };
 	b.nsteps = last->first_step + last->nsteps - first->first_step;
 	b.first_rank = run->collectives[b.first_collective].first_rank;
-	graph->nnodes = b.nsteps;
+	b.count = b.nsteps;
 	if (b.end_collective - b.first_collective > 1) /* else nothing comes before */
-		graph->nnodes += end->first_rank + end->nranks - b.first_rank;
-	graph->nodes = calloc((size_t)graph->nnodes + 1, sizeof(*graph->nodes));
-	if (graph->nodes != NULL) {
+		b.count += end->first_rank + end->nranks - b.first_rank;
+	b.order = malloc(((size_t)b.count + 1) * sizeof(*b.order));
+	graph->at = malloc(((size_t)b.count + 1) * sizeof(*graph->at));
+	if (b.order != NULL && graph->at != NULL) {
+		memset(graph->at, 0xff, ((size_t)b.count + 1) * sizeof(*graph->at)); /* RUN_NONE */
 		add_edges(&b);
-		if (!b.no_memory && sort_edges(&b) == 0 && sort_nodes(&b) == 0)
+		if (!b.no_memory && sort_nodes(&b) == 0 && lay_out(&b) == 0)
 			ret = 0;
 	}
 	if (ret == 0)
@@ -227,6 +238,7 @@ replay_graph_init(struct replay_graph *graph, const struct run *run, uint32_t jo
 	else
 		err_set(err, ret, "out of memory for the waiting graph of %u steps", b.nsteps);
 	free(b.edges);
+	free(b.order);
 	return ret;
 }
 
@@ -235,7 +247,7 @@ replay_graph_fini(struct replay_graph *graph)
 {
 	free(graph->nodes);
 	free(graph->on);
-	free(graph->order);
+	free(graph->at);
 }
 
 double
@@ -244,8 +256,8 @@ replay_graph_end_ps(struct replay_graph *graph, uint32_t *last)
 	double end_ps = 0;
 
 	*last = RUN_NONE;
-	for (uint32_t i = 0; i < graph->norder; i++) {
-		struct replay_node *node = &graph->nodes[graph->order[i]];
+	for (uint32_t i = 0; i < graph->nnodes; i++) {
+		struct replay_node *node = &graph->nodes[i];
 		double ready_ps = 0;
 
 		node->last = RUN_NONE;
@@ -261,7 +273,7 @@ replay_graph_end_ps(struct replay_graph *graph, uint32_t *last)
 		if (*last != RUN_NONE && node->replayed_ps <= end_ps)
 			continue;
 		end_ps = node->replayed_ps;
-		*last = graph->order[i];
+		*last = i;
 	}
 	return end_ps;
 }

@@ -20,13 +20,13 @@ struct replay_node {
 	double less_ps; /* set by the caller: it takes so much less */
 };
 
-/* Nodes are the job's steps, from first_step, and behind them ranks; those not in order take no part. */
+/* Nodes are in an order in which each comes after all that it waits for: a replay goes through memory as it lies. */
 struct replay_graph {
 	struct replay_node *nodes; /* [nnodes] */
 	uint32_t nnodes, first_step;
-	uint32_t *on;    /* [non] node by node: what they wait for */
-	uint32_t *order; /* [norder] nodes, each after all that it waits for */
-	uint32_t non, norder;
+	uint32_t *on; /* [non] node by node: what they wait for */
+	uint32_t non;
+	uint32_t *at; /* nodes of the job's steps, from first_step: RUN_NONE for one that takes no part */
 };
 
 /*
