@@ -157,7 +157,7 @@ add_overtakings(const struct emulation *emulation, json_t *list, const struct ov
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; sorted != NULL && i < all->cap; i++)
-		if ((double)all->at[i].wire_bytes * byte_ns >= (double)(MEETING_MIN_PS / PS_PER_NS))
+		if (all->at[i].packets != 0)
 			sorted[count++] = all->at[i];
 	qsort(sorted, count, sizeof(*sorted), compare_overtakings);
 	for (uint32_t i = 0; i < count; i++) {

@@ -82,13 +82,16 @@ find_hole(struct cause_set *all, const struct finding *loss)
 	return NULL;
 }
 
-/* Is a hole's switch one that the loop goes through? What came to it goes round, or stands, and has not vanished. */
+/*
+ * Is the switch, where packets are missing, one that the loop goes through? What came to it goes round, or stands, or died of
+ * that, and has not vanished.
+ */
 static bool
 is_in_loop(const struct evidence *ev, const struct finding *loop, const struct finding *hole)
 {
 	uint32_t node = hole->root_port != EV_NONE ? ev->ports[hole->root_port].node : EV_NONE;
 
-	for (uint32_t i = 0; i < loop->nports && merge_is(hole, FINDING_OF_HOLE); i++) {
+	for (uint32_t i = 0; i < loop->nports && merge_is(hole, FINDING_OF_HOLE | FINDING_OF_LOSS); i++) {
 		const struct ev_port *port = &ev->ports[loop->ports[i]];
 
 		if (port->node == node || port->peer_node == node)
