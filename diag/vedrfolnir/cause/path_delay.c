@@ -55,8 +55,8 @@ look(struct cause_set *set, uint32_t step)
 
 static const char *const clauses[] = {
 	[SAYS_LONGER] =
-		"{step}: its round trips took {ms} ms on average where an idle path takes {of ms}, and the queues that "
-		"its packets met do not account for it",
+		("{step}: its round trips took {ms} ms on average where an idle path takes {of ms}, and the queues that "
+		 "its packets met do not account for it"),
 	[SAYS_LINK] = "; of the links of its ways, there and back, {port} is the one that nobody crossed in time meanwhile",
 	[SAYS_PATH] = "; one of {count} links is longer than configured, and nothing tells which",
 };
