@@ -61,10 +61,11 @@ struct rc_send {
 	uint32_t sample_from; /* packets before were sent twice: no RTT samples (Karn) */
 	uint8_t retries, rnr_retries;
 	bool error;
+	uint64_t last_rtt_ps;
+	/* touched by every ACK: a third */
 	struct rtt_sum rtt; /* of the oldest open message */
 	/* the rest */
 	struct cc cc;
-	uint64_t last_rtt_ps;
 	uint64_t retransmits, timeouts, naks, rnr_naks; /* of the QP */
 	uint32_t head, cursor, tail; /* messages, counted: oldest unacknowledged, under nxt, next to post */
 	const uint8_t *region;
