@@ -162,8 +162,7 @@ share(struct sharing *s, struct err *err)
 
 		while (end < s->nclaims && job_of(s->run, s->run->steps[s->claims[end].step].collective) == job)
 			end++;
-		ret = replay_share(s->run, job, s->claims + i, end - i, s->run->nflows + s->section->nfindings + 1,
-				   &hosts_ps, err);
+		ret = replay_share(s->run, job, s->claims + i, end - i, &hosts_ps, err);
 		for (uint32_t c = i; c < end; c++)
 			own->budgets[s->run->steps[s->claims[c].step].collective].hosts_ps = hosts_ps;
 	}

@@ -94,6 +94,25 @@ put_headers(struct stream *s, const struct rec_tuple flows[2])
 	append(s, &route, REC_ROUTE, sizeof(route), 2);
 }
 
+/* Two steps of each rank, one after the other. */
+static void
+put_steps(struct stream *s)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		struct rec_step step = { .step = i % 2 + 1,
+					 .rank = i / 2,
+					 .waited_collective = i % 2 == 0 ? REC_NONE : 0,
+					 .waited_rank = i % 2 == 0 ? REC_NONE : 1 - i / 2,
+					 .waited_step = i % 2,
+					 .bytes = 1024,
+					 .acked_bytes = 1024,
+					 .start_ps = i % 2 * 1000000,
+					 .end_ps = (i % 2 + 1) * 1000000 };
+
+		append(s, &step, REC_STEP, sizeof(step), i / 2);
+	}
+}
+
 /* What hosts and the switch report, in epochs of 1 us: slow steps, a queue, a pause, and all else once. */
 static void
 put_reports(struct stream *s, const struct rec_tuple flows[2])
@@ -144,19 +163,7 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	append(s, &overtake_row, REC_OVERTAKE_ROW, sizeof(overtake_row), 2);
 	append(s, &passage, REC_PASSAGE, sizeof(passage), 2);
 	append(s, &gap, REC_GAP, sizeof(gap), REC_NONE);
-	for (uint32_t i = 0; i < 4; i++) {
-		struct rec_step step = { .step = i % 2 + 1,
-					 .rank = i / 2,
-					 .waited_collective = i % 2 == 0 ? REC_NONE : 0,
-					 .waited_rank = i % 2 == 0 ? REC_NONE : 1 - i / 2,
-					 .waited_step = i % 2,
-					 .bytes = 1024,
-					 .acked_bytes = 1024,
-					 .start_ps = i % 2 * 1000000,
-					 .end_ps = (i % 2 + 1) * 1000000 };
-
-		append(s, &step, REC_STEP, sizeof(step), i / 2);
-	}
+	put_steps(s);
 	append(s, &end, REC_END, sizeof(end), REC_NONE);
 }
 

@@ -228,17 +228,18 @@ claim_loss(struct settling *s, uint32_t owner, double ps)
 {
 	const struct cause_input *in = s->set->in;
 	const struct run_step *step = &in->steps[s->step];
-	double again = step->retransmits, busy_ps = (double)(step->end_ps - step->start_ps - step->stalled_ps);
+	double took_ps = (double)(step->end_ps - step->start_ps), stalled_ps = fmin((double)step->stalled_ps, took_ps);
+	double again = step->retransmits;
 	double alone_ps = again * frame_ps(in, in->ev->flows[step->flow].src_port);
-	double among_ps = again > 0 ? busy_ps * again / (again + s->packets) : 0;
+	double among_ps = again > 0 ? (took_ps - stalled_ps) * again / (again + s->packets) : 0;
 	double waited_ps = ps;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < s->set->count; i++)
 		count += is_loss(&s->set->findings[i].out);
 	if (step->stalled_ps != 0 || step->retransmits != 0) {
-		waited_ps = ((double)step->stalled_ps + (alone_ps + fmax(alone_ps, among_ps)) / 2) / count;
-		ps = fmin(ps, ((double)step->stalled_ps + fmax(alone_ps, among_ps)) / count);
+		waited_ps = (stalled_ps + (alone_ps + fmax(alone_ps, among_ps)) / 2) / count;
+		ps = fmin(ps, (stalled_ps + fmax(alone_ps, among_ps)) / count);
 	}
 	put(s, &(struct budget_claim){ .flow = BUDGET_NO_FLOW,
 				       .owner = owner,

@@ -276,15 +276,33 @@ share(struct replay *r, uint32_t nplayers, double *hosts_ps, struct err *err)
 	return r->on_way != NULL ? 0 : -ENOMEM;
 }
 
-int
-replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, uint32_t count, uint32_t nplayers,
-	     double *hosts_ps, struct err *err)
+/* Players from 0 without gaps, in their order. @param claims  sorted @return how many they are */
+static uint32_t
+number_players(struct replay_claim *claims, uint32_t count)
 {
+	uint32_t nplayers = 0, before = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t player = claims[i].player;
+
+		nplayers += i == 0 || player != before;
+		before = player;
+		claims[i].player = nplayers - 1;
+	}
+	return nplayers;
+}
+
+int
+replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, uint32_t count, double *hosts_ps,
+	     struct err *err)
+{
+	uint32_t nplayers;
 	struct replay r = { .run = run, .claims = claims, .count = count };
 	int ret = replay_graph_init(&r.graph, run, job, err);
 
 	if (count > 1)
 		qsort(claims, count, sizeof(*claims), cmp_claim);
+	nplayers = number_players(claims, count);
 	for (uint32_t i = 0; i < count; i++)
 		claims[i].share_ps = claims[i].regained_ps = is_alone(&r, &claims[i]) ? claims[i].ps : 0;
 	if (ret == 0)

@@ -14,7 +14,7 @@
 /* A cause and what it made of one step's time. */
 struct replay_claim {
 	uint32_t step;        /* index into run.steps */
-	uint32_t player;      /* which cause: from 0 */
+	uint32_t player;      /* which cause: any number that is its own; the call numbers them anew */
 	uint32_t owner, part; /* the caller's */
 	bool host;            /* a host's lateness: hosts wait for each other, and may cost only together */
 	double ps;            /* of its lost time (run_lost_ps()); of all causes together at most that */
@@ -28,9 +28,8 @@ struct replay_claim {
  * @param job       index into run.jobs: every claim is of one of its steps
  * @param claims    [count] sorted by the call; results are set. The sum of share_ps is the job's time as it was less the
  *                  time without all of them
- * @param nplayers  players are below it
  * @param hosts_ps  set: without the lateness of all hosts together the job would take so much less
  * @return 0, or -ENOMEM with err
  */
-int replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, uint32_t count, uint32_t nplayers,
-		 double *hosts_ps, struct err *err);
+int replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, uint32_t count, double *hosts_ps,
+		 struct err *err);

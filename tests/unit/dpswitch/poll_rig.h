@@ -48,6 +48,23 @@ send_poll(struct frig *rig, uint32_t victim, uint64_t at_ps, uint32_t event, uin
 	frig_send_pkt(rig, at_ps, &poll);
 }
 
+/* The victim's destination sends polling packet psn back, on the way of the ACKs. */
+static inline void
+send_back(struct frig *rig, uint32_t victim, uint64_t at_ps, uint32_t psn)
+{
+	const struct pkt back = {
+		.flow = victim,
+		.psn = psn,
+		.arg = POLL_VICTIM | POLL_BACK,
+		.wire_bytes = 84,
+		.type = PKT_POLL,
+		.flags = PKT_REVERSE,
+		.ttl = PKT_TTL_INIT,
+	};
+
+	frig_host_send(frig_host(rig, "b"), at_ps, &back);
+}
+
 /* Polls that arrived at a host. */
 static inline uint32_t
 polls_at(const struct frig_host *host)

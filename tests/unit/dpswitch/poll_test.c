@@ -64,19 +64,10 @@ the_acks_way_answers_too(void **state)
 	(void)state;
 	frig_init(&rig, chain);
 	uint32_t victim = frig_flow(&rig, "a", "b", 3);
-	const struct pkt back = {
-		.flow = victim,
-		.psn = 77,
-		.arg = POLL_VICTIM | POLL_BACK,
-		.wire_bytes = 84,
-		.type = PKT_POLL,
-		.flags = PKT_REVERSE,
-		.ttl = PKT_TTL_INIT,
-	};
 	start(&rig);
 	frig_send(&rig, victim, 0, 1000, 10);
 	send_poll(&rig, victim, 20 * US, 77, POLL_VICTIM | POLL_ACKS);
-	frig_host_send(frig_host(&rig, "b"), 30 * US, &back);
+	send_back(&rig, victim, 30 * US, 77);
 	frig_pause(&rig, "a", 10 * US, CLASS_3, true);
 	frig_run(&rig, 100 * US);
 	s1 = frig_switch(&rig, "S1");

@@ -3,13 +3,37 @@
 #include "common/pkt.h"
 #include "tests/unit/rxe-hosts/agent_rig.h"
 
-/* Fig. 8: what happens in one step, in order. */
+/* What the agent recorded of one_step(). */
 static void
-one_step(void **state)
+expect_records(void)
 {
 	const struct rec_trigger *trigger;
 	const struct rec_notify *notify;
 
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->hdr.event, 13 << 16 | 1);
+	assert_int_equal(trigger->hdr.time_ps, 11 * MS);
+	assert_int_equal(trigger->flow.sport, 10000);
+	assert_int_equal(trigger->collective, 1);
+	assert_int_equal(trigger->iteration, 2);
+	assert_int_equal(trigger->step, 4);
+	assert_int_equal(trigger->cause, REC_TRIGGER_RTT);
+	assert_int_equal(trigger->rtt_ps, 12 * US + 1);
+	assert_int_equal(trigger->threshold_ps, 12 * US);
+	assert_int_equal(trigger->remaining, 2);
+	trigger = scripted_record(&dev, REC_TRIGGER, 2);
+	assert_int_equal(trigger->remaining, 2);
+	notify = scripted_record(&dev, REC_NOTIFY, 0);
+	assert_int_equal(notify->to, 14);
+	assert_int_equal(notify->step, 4);
+	assert_int_equal(notify->detections, 2);
+	assert_int_equal(notify->hdr.time_ps, 42 * MS);
+}
+
+/* Fig. 8: what happens in one step, in order. */
+static void
+one_step(void **state)
+{
 	agent_step_started(&agent, 0, &step);
 	assert_int_equal(agent.slots[0].threshold_ps, 12 * US);
 	assert_int_equal(agent.slots[0].spacing_ps, 10 * MS);
@@ -48,25 +72,7 @@ one_step(void **state)
 
 	sample(99 * US, 43 * MS); /* a late ACK of no step */
 	assert_int_equal(dev.npolls, 3);
-
-	trigger = scripted_record(&dev, REC_TRIGGER, 0);
-	assert_int_equal(trigger->hdr.event, 13 << 16 | 1);
-	assert_int_equal(trigger->hdr.time_ps, 11 * MS);
-	assert_int_equal(trigger->flow.sport, 10000);
-	assert_int_equal(trigger->collective, 1);
-	assert_int_equal(trigger->iteration, 2);
-	assert_int_equal(trigger->step, 4);
-	assert_int_equal(trigger->cause, REC_TRIGGER_RTT);
-	assert_int_equal(trigger->rtt_ps, 12 * US + 1);
-	assert_int_equal(trigger->threshold_ps, 12 * US);
-	assert_int_equal(trigger->remaining, 2);
-	trigger = scripted_record(&dev, REC_TRIGGER, 2);
-	assert_int_equal(trigger->remaining, 2);
-	notify = scripted_record(&dev, REC_NOTIFY, 0);
-	assert_int_equal(notify->to, 14);
-	assert_int_equal(notify->step, 4);
-	assert_int_equal(notify->detections, 2);
-	assert_int_equal(notify->hdr.time_ps, 42 * MS);
+	expect_records();
 }
 
 /* What passes between two detections is looked at when the spacing is over, or the step is; once. */
