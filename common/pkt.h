@@ -17,8 +17,8 @@ enum pkt_type {
 	PKT_NAK,     /* RC NAK or RNR NAK by its syndrome, psn = expected PSN */
 	PKT_CNP,     /* congestion notification packet, RoCEv2 Annex A17.9.3 */
 	PKT_UD,      /* UD SEND ONLY */
-	PKT_POLL,    /* control packet (common/control.h), polling: flow = victim, psn = event id, arg = enum poll_flag */
-	PKT_NOTIFY,  /* control packet, notification: psn = step, arg = detections handed over */
+	PKT_POLL,    /* control packet (common/control.h), polling: flow = victim, id = event, arg = enum poll_flag */
+	PKT_NOTIFY,  /* control packet, notification: id = step, arg = detections handed over */
 	PKT_FOREIGN, /* came in from outside and is nothing of the above: bytes alone */
 	PKT_TYPES
 };
@@ -48,9 +48,15 @@ enum poll_flag {
 #define PKT_TTL_INIT 64
 
 struct pkt {
-	uint64_t time_ps;    /* when the last bit arrives at the receiver of the link it is on */
-	uint32_t flow;       /* index into struct flow_table */
-	uint32_t psn;        /* 24 bits; see enum pkt_type for control packets */
+	uint64_t time_ps; /* when the last bit arrives at the receiver of the link it is on */
+	uint32_t flow;    /* index into struct flow_table */
+	union {
+		struct {
+			uint32_t psn : 24;
+			uint32_t tag : 8; /* data: common/tag.h; else 0 */
+		};
+		uint32_t id; /* control packets, in place of both: see enum pkt_type */
+	};
 	uint32_t arg;        /* data, UD: immediate, in every segment of its message; ACK, NAK: MSN of the AETH;
 	                        PKT_BYTES: handle of its bytes; control packets: see enum pkt_type */
 	uint16_t wire_bytes; /* bytes the frame occupies on the wire */

@@ -35,7 +35,7 @@ pkt_chance_unit(uint64_t draw)
 static inline double
 pkt_chance(uint64_t stream, const struct flow_table *flows, const struct pkt *p)
 {
-	uint64_t draw = stream;
+	uint64_t draw = stream, name;
 
 	if (flows != NULL) {
 		const struct flow *flow = &flows->flows[p->flow];
@@ -45,7 +45,8 @@ pkt_chance(uint64_t stream, const struct flow_table *flows, const struct pkt *p)
 	} else {
 		draw += p->flow;
 	}
-	draw = prng_mix(draw ^ (uint64_t)p->type << 56 ^ (uint64_t)p->ttl << 48 ^ (uint64_t)p->psn << 16 ^ p->message);
+	name = p->type == PKT_POLL || p->type == PKT_NOTIFY ? p->id : p->psn; /* a tag changes nothing */
+	draw = prng_mix(draw ^ (uint64_t)p->type << 56 ^ (uint64_t)p->ttl << 48 ^ name << 16 ^ p->message);
 	if (p->type != PKT_DATA || (p->flags & (PKT_RETRANSMIT | PKT_BYTES)) != 0)
 		draw = prng_mix(draw ^ p->time_ps * 0x9e3779b97f4a7c15ULL);
 	return pkt_chance_unit(draw);

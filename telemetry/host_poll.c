@@ -15,11 +15,11 @@ uint32_t
 telem_poll_leaves(const struct telem_poll *at, const struct pkt *poll, bool paused)
 {
 	bool back = poll->arg & POLL_BACK; /* its event has asked here when it came */
-	bool repeated = !back && polled_fresh(&at->port->polled, poll->psn, ASKED) == 0;
+	bool repeated = !back && polled_fresh(&at->port->polled, poll->id, ASKED) == 0;
 
 	paused |= telem_has_epochs(at->port) && epochs_was_paused(&at->port->epochs, at->to->flows->flows[poll->flow].prio);
 	polled_record(poll, at->to->flows, REC_NO_PORT, at->index, paused, repeated, at->to->records, at->now_ps);
-	reply(at, TELEM_ROWS, poll->psn);
+	reply(at, TELEM_ROWS, poll->id);
 	return paused && !back ? poll->arg | POLL_PFC : poll->arg; /* nobody halts ACKs */
 }
 
@@ -27,7 +27,7 @@ bool
 telem_poll_turns(struct telem_port *port, const struct pkt *poll, struct pkt *back)
 {
 	if ((poll->arg & (POLL_VICTIM | POLL_ACKS)) != (POLL_VICTIM | POLL_ACKS) || (poll->flags & PKT_REVERSE) != 0 ||
-	    polled_fresh(&port->polled, poll->psn, SENT_BACK) == 0)
+	    polled_fresh(&port->polled, poll->id, SENT_BACK) == 0)
 		return false;
 	*back = *poll;
 	back->arg = POLL_VICTIM | POLL_BACK | (poll->arg & POLL_QUIET);
@@ -40,7 +40,7 @@ bool
 telem_poll_asks(struct telem_port *port, const struct pkt *poll, enum telem_extent *extent)
 {
 	*extent = poll->arg & POLL_PFC ? TELEM_ROWS : TELEM_DROPS; /* what the victim's packets met here: a wrong ICRC */
-	if (polled_fresh(&port->polled, poll->psn, ASKED) == 0)
+	if (polled_fresh(&port->polled, poll->id, ASKED) == 0)
 		return false;
 	return *extent == TELEM_ROWS || (!(poll->arg & POLL_QUIET) && port_drops_any(port->drops));
 }
@@ -49,7 +49,7 @@ void
 telem_poll_reply(const struct telem_poll *at, const struct pkt *poll, enum telem_extent extent)
 {
 	polled_record(poll, at->to->flows, at->index, REC_NO_PORT, false, false, at->to->records, at->now_ps);
-	reply(at, extent, poll->psn);
+	reply(at, extent, poll->id);
 }
 
 void

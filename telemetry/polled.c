@@ -51,7 +51,7 @@ polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t i
 	if (poll->arg & POLL_QUIET)
 		return;
 	rec = (struct rec_poll){
-		.hdr.event = poll->psn,
+		.hdr.event = poll->id,
 		.victim = flow_tuple(&flows->flows[poll->flow]),
 		.in_port = in_port,
 		.out_port = out_port,
@@ -67,7 +67,7 @@ void
 polled_passage(const struct pkt *poll, const struct flow_table *flows, struct rec_passage *rec, struct recbuf *records,
 	       uint64_t now_ps)
 {
-	rec->hdr.event = poll->psn;
+	rec->hdr.event = poll->id;
 	rec->flow = flow_tuple(&flows->flows[poll->flow]);
 	recbuf_put(records, rec, REC_PASSAGE, sizeof(*rec), now_ps);
 }

@@ -161,6 +161,13 @@ roce_data_opcode(bool write, bool first, bool last, bool with_imm)
 	return (uint8_t)(base + (first ? 4 : 2) + (with_imm ? 1 : 0));
 }
 
+/* SEND or RDMA WRITE of a reliable connection. */
+static inline bool
+roce_is_rc_data(uint8_t opcode)
+{
+	return opcode <= ROCE_RC_WRITE_ONLY_IMM;
+}
+
 /* Of an RC data segment: RDMA WRITE, else SEND. */
 static inline bool
 roce_is_write(uint8_t opcode)

@@ -45,7 +45,7 @@ static void
 poll_mark(struct switch_port *port, const struct pkt *poll, bool whole)
 {
 	port->polls.asked++;
-	port->polls.event = poll->psn;
+	port->polls.event = poll->id;
 	port->polls.whole |= whole;
 }
 
@@ -156,7 +156,7 @@ poll_former_way(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t
 	int former = switch_healthy_egress(sw, poll->flow, poll->flags & PKT_REVERSE);
 
 	if (!(poll->arg & (POLL_ACKS | POLL_BACK)) || former < 0 || former == egress || sw->ports[former].egress.tx->down ||
-	    polled_fresh(&sw->ports[former].telem.polled, poll->psn, POLL_VICTIM) == 0)
+	    polled_fresh(&sw->ports[former].telem.polled, poll->id, POLL_VICTIM) == 0)
 		return;
 	poll_mark(&sw->ports[former], poll, true);
 	send_on(sw, in_port, (uint8_t)former, poll, (uint8_t)(POLL_VICTIM | POLL_QUIET | (poll->arg & POLL_BACK)));
@@ -171,7 +171,7 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 {
 	struct switch_port *port = &sw->ports[egress];
 	bool paused = epochs_was_paused(&port->telem.epochs, victim_class(sw, poll));
-	uint8_t fresh = polled_fresh(&port->telem.polled, poll->psn, wanted);
+	uint8_t fresh = polled_fresh(&port->telem.polled, poll->id, wanted);
 	uint8_t onward = onward_flags(poll, fresh, paused);
 
 	poll_record(sw, poll, in_port, egress, paused, fresh == 0);
@@ -190,7 +190,7 @@ void
 switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port_index)
 {
 	struct switch_port *port = &sw->ports[port_index];
-	uint8_t fresh = polled_fresh(&port->telem.polled, poll->psn, (uint8_t)poll->arg & POLL_BOTH);
+	uint8_t fresh = polled_fresh(&port->telem.polled, poll->id, (uint8_t)poll->arg & POLL_BOTH);
 
 	poll_record(sw, poll, in_port, (uint8_t)port_index, epochs_was_paused(&port->telem.epochs, victim_class(sw, poll)),
 		    fresh == 0);

@@ -58,8 +58,8 @@ static const struct {
 	{ { .type = PKT_CNP, .opcode = ROCE_CNP, .flags = PKT_REVERSE }, &none },
 	{ DATAGRAM(SEND_ONLY, 14, 0), &datagram },
 	{ DATAGRAM(SEND_ONLY_IMM, 15, 6), &datagram },
-	{ { .type = PKT_POLL, .psn = 0xdeadbeef, .arg = POLL_BOTH }, NULL },
-	{ { .type = PKT_NOTIFY, .psn = 3, .arg = 2 }, NULL },
+	{ { .type = PKT_POLL, .id = 0xdeadbeef, .arg = POLL_BOTH }, NULL },
+	{ { .type = PKT_NOTIFY, .id = 3, .arg = 2 }, NULL },
 };
 
 /* A byte that makes it something else: the low one of the destination port, or of the MAC Control opcode. */

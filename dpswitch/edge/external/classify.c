@@ -6,6 +6,7 @@
 
 #include "common/control.h"
 #include "common/flow.h"
+#include "common/tag.h"
 #include "common/wire/roce.h"
 #include "dpswitch/edge/frame/checksum.h"
 
@@ -46,7 +47,7 @@ get32(const uint8_t *at)
 
 /* BTH and the sizes around it. A packet that is not spoken here travels all the same. */
 static void
-classify_roce(const uint8_t *bth, size_t left_bytes, uint8_t ecn, struct classified *c)
+classify_roce(const uint8_t *bth, size_t left_bytes, uint8_t tos, struct classified *c)
 {
 	struct pkt *p = &c->p;
 	uint8_t opcode = bth[0];
@@ -63,7 +64,9 @@ classify_roce(const uint8_t *bth, size_t left_bytes, uint8_t ecn, struct classif
 		return;
 	p->psn = get32(bth + 8) & ROCE_24BIT_MASK;
 	p->payload_bytes = (uint16_t)(left_bytes - around_bytes);
-	p->flags |= (bth[8] & BTH_ACKREQ ? PKT_ACKREQ : 0) | (ecn == ECN_CE ? PKT_CE : 0);
+	p->flags |= (bth[8] & BTH_ACKREQ ? PKT_ACKREQ : 0) | ((tos & 3) == ECN_CE ? PKT_CE : 0);
+	p->tag = roce_is_rc_data(opcode) ? tag_of_dscp(tos >> 2) : 0;
+	c->mark = tag_is(p->tag) ? 0 : c->mark;
 	switch (opcode) {
 	case ROCE_RC_ACK:
 		p->type = (bth[sizeof(struct wire_bth)] & AETH_KIND_MASK) == 0 ? PKT_ACK : PKT_NAK;
@@ -93,7 +96,7 @@ classify_roce(const uint8_t *bth, size_t left_bytes, uint8_t ecn, struct classif
 
 /* @param left_bytes  from the UDP header to the end of the IP packet */
 static enum frame_class
-classify_udp(const uint8_t *udp, size_t left_bytes, uint8_t ecn, struct classified *c)
+classify_udp(const uint8_t *udp, size_t left_bytes, uint8_t tos, struct classified *c)
 {
 	const size_t least = sizeof(struct wire_udp) + sizeof(struct wire_bth) + ICRC_BYTES;
 
@@ -101,7 +104,7 @@ classify_udp(const uint8_t *udp, size_t left_bytes, uint8_t ecn, struct classifi
 		return control_of_port(c->tuple.dport) != NULL ? CLASS_CONTROL : CLASS_FOREIGN;
 	if (left_bytes < least)
 		return CLASS_FOREIGN;
-	classify_roce(udp + sizeof(struct wire_udp), left_bytes - sizeof(struct wire_udp), ecn, c);
+	classify_roce(udp + sizeof(struct wire_udp), left_bytes - sizeof(struct wire_udp), tos, c);
 	return CLASS_ROCE;
 }
 
@@ -109,7 +112,7 @@ static enum frame_class
 classify_ipv4(const uint8_t *ip, size_t left_bytes, struct classified *c)
 {
 	size_t header_bytes, total_bytes;
-	uint8_t ecn;
+	uint8_t tos;
 
 	if (left_bytes < sizeof(struct wire_ipv4) || ip[0] >> 4 != 4)
 		return CLASS_MALFORMED;
@@ -118,8 +121,8 @@ classify_ipv4(const uint8_t *ip, size_t left_bytes, struct classified *c)
 	if (header_bytes < sizeof(struct wire_ipv4) || total_bytes < header_bytes || total_bytes > left_bytes ||
 	    !header_is_right(ip, header_bytes))
 		return CLASS_MALFORMED;
-	c->mark = ip[offsetof(struct wire_ipv4, tos)] >> 5;
-	ecn = ip[offsetof(struct wire_ipv4, tos)] & 3;
+	tos = ip[offsetof(struct wire_ipv4, tos)];
+	c->mark = tos >> 5;
 	c->p.ttl = ip[offsetof(struct wire_ipv4, ttl)];
 	c->p.type = PKT_FOREIGN;
 	c->tuple = (struct tuple){
@@ -137,7 +140,7 @@ classify_ipv4(const uint8_t *ip, size_t left_bytes, struct classified *c)
 	c->tuple.dport = get16(ip + header_bytes + 2);
 	if (c->tuple.protocol != IPV4_PROTOCOL_UDP || total_bytes - header_bytes < sizeof(struct wire_udp))
 		return CLASS_FOREIGN;
-	return classify_udp(ip + header_bytes, total_bytes - header_bytes, ecn, c);
+	return classify_udp(ip + header_bytes, total_bytes - header_bytes, tos, c);
 }
 
 enum frame_class

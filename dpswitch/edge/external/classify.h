@@ -30,7 +30,7 @@ enum frame_class {
 struct classified {
 	struct tuple tuple;
 	struct pkt p;
-	uint8_t mark;   /* PCP if tagged, else the upper three bits of the DSCP */
+	uint8_t mark; /* PCP if tagged, else the upper three bits of the DSCP, 0 if that is measured data's (common/tag.h) */
 	uint16_t ip_at; /* where the IP header starts */
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/tag.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "topo/topo.h"
 
@@ -22,7 +23,7 @@ addresses(struct frame *f, const struct pkt *p, const struct flow *flow, bool ta
 	topo_mac_of_ip(f->dst_mac, f->dst_ip);
 	f->tagged = tagged;
 	f->tci = tagged ? (uint16_t)(p->prio << VLAN_PCP_SHIFT) : 0;
-	f->dscp = (uint8_t)(p->prio << DSCP_CLASS_SHIFT);
+	f->dscp = p->type == PKT_DATA && tag_is(p->tag) ? tag_dscp(p->tag) : (uint8_t)(p->prio << DSCP_CLASS_SHIFT);
 	f->ttl = p->ttl;
 	f->ip_id = (uint16_t)p->psn;
 	f->dont_fragment = true;
@@ -75,7 +76,7 @@ frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, co
 		f->kind = FRAME_CONTROL;
 		f->control = control_of_type(p->type);
 		f->said = (struct control){
-			.id = p->psn,
+			.id = p->id,
 			.arg = p->arg,
 			.src_ip = flow->src_ip,
 			.dst_ip = flow->dst_ip,
@@ -131,18 +132,22 @@ roce_to_pkt(const struct frame *f, struct pkt *p)
 int
 frame_to_pkt(const struct frame *f, struct pkt *p)
 {
+	uint8_t tag = f->kind == FRAME_ROCE && roce_is_rc_data(f->opcode) ? tag_of_dscp(f->dscp) : 0;
+	uint8_t mark = tag != 0 ? 0 : f->dscp >> DSCP_CLASS_SHIFT;
+
 	*p = (struct pkt){
-		.prio = f->tagged ? (uint8_t)(f->tci >> VLAN_PCP_SHIFT) : f->dscp >> DSCP_CLASS_SHIFT,
+		.prio = f->tagged ? (uint8_t)(f->tci >> VLAN_PCP_SHIFT) : mark,
 		.flags = f->corrupt ? PKT_CORRUPT : 0,
 		.ttl = f->ttl,
 		.wire_bytes = (uint16_t)frame_wire_bytes(f),
+		.tag = tag,
 	};
 	switch (f->kind) {
 	case FRAME_ROCE:
 		return roce_to_pkt(f, p);
 	case FRAME_CONTROL:
 		p->type = f->control->type;
-		p->psn = f->said.id;
+		p->id = f->said.id;
 		p->arg = f->said.arg;
 		if (p->type == PKT_POLL && (p->arg & POLL_BACK))
 			p->flags |= PKT_REVERSE;

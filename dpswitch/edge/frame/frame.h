@@ -95,8 +95,8 @@ frame_pattern(uint32_t psn, uint32_t i)
 }
 
 /*
- * Says in header fields what a descriptor means. DSCP and the tag's PCP carry the priority (DSCP = 8 * prio: class
- * selectors), ECN the CE flag, BECN the echo of an ACK; MAC addresses are made of the IPs, the IP id of the PSN.
+ * Says in header fields what a descriptor means. DSCP and the 802.1Q tag's PCP carry the priority (DSCP = 8 * prio: class
+ * selectors); the DSCP of measured data is its tag instead (common/tag.h). ECN the CE flag, BECN the echo of an ACK; MAC addresses are made of the IPs, the IP id of the PSN.
  * @param flow    the descriptor's own; of a polling packet, the victim
  * @param tagged  with an 802.1Q tag (VID 0: priority tag)
  */
@@ -105,7 +105,7 @@ void frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flo
 
 /*
  * The inverse: everything but flow, message, time_ps and the switch's own members, which
- * are set to 0. The flow is the caller's to find by addresses, source port and, for RoCE, QPN.
+ * are set to 0; so is the priority of measured data, unless an 802.1Q tag has it. The flow is the caller's to find by addresses, source port and, for RoCE, QPN.
  * @return 0; -ENOTSUP for an AETH that is neither ACK nor NAK
  */
 int frame_to_pkt(const struct frame *f, struct pkt *p);

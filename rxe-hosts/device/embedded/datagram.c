@@ -40,7 +40,7 @@ host_post_datagram(struct device *dev, const struct datagram *datagram)
 	struct nic *nic = &host->nics[host->config.flows->flows[datagram->flow].src_nic];
 	struct pkt p = {
 		.flow = datagram->flow,
-		.psn = datagram->id,
+		.id = datagram->id,
 		.arg = datagram->arg,
 		.wire_bytes = host->params.control_bytes,
 		.type = datagram->type,
@@ -76,7 +76,7 @@ host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	const struct datagram datagram = {
 		.flow = p->flow,
-		.id = p->psn,
+		.id = p->type == PKT_UD ? p->psn : p->id,
 		.arg = p->arg,
 		.bytes = p->payload_bytes,
 		.type = p->type,

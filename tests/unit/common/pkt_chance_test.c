@@ -69,6 +69,8 @@ a_flow_is_known_by_its_names(void **state)
 	first = draw(PKT_CHANCE_LOSS, 1, &ack);
 	ack.time_ps = 2;
 	assert_true(draw(PKT_CHANCE_LOSS, 1, &ack) != first);
+	again.tag = 0x83;
+	assert_true(draw(PKT_CHANCE_LOSS, 1, &here) == draw(PKT_CHANCE_LOSS, 1, &again));
 	again.flags = PKT_RETRANSMIT;
 	first = draw(PKT_CHANCE_LOSS, 1, &again);
 	assert_true(first != draw(PKT_CHANCE_LOSS, 1, &here));

@@ -209,9 +209,9 @@ arp_is_answered_and_noise_is_dropped_by_name(void **state)
 }
 
 static void
-send_control(struct xrig *x, uint32_t flow, uint8_t type, uint32_t psn, uint32_t arg)
+send_control(struct xrig *x, uint32_t flow, uint8_t type, uint32_t id, uint32_t arg)
 {
-	const struct pkt p = { .type = type, .psn = psn, .arg = arg, .ttl = PKT_TTL_INIT };
+	const struct pkt p = { .type = type, .id = id, .arg = arg, .ttl = PKT_TTL_INIT };
 	const struct pkt_message message = { 0 };
 	uint8_t bytes[XRIG_FRAME_BYTES];
 	struct frame f;

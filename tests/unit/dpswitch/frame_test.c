@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/tag.h"
 #include "common/wire/notify.h"
 #include "common/wire/poll.h"
+#include "dpswitch/edge/external/classify.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
 
 /* Bytes on the link, by hand: 8 + 14 + 20 + 8 + 12 + headers + payload + pad + 4 + 4 + 12 */
@@ -58,7 +60,7 @@ through_bytes(const struct pkt *p, const struct pkt_message *message, bool tagge
 	assert_int_equal(frame_parse(buf, *size, &g), FRAME_OK);
 	assert_int_equal(frame_to_pkt(&g, &back), 0);
 	assert_int_equal(back.type, p->type);
-	assert_int_equal(back.psn, p->psn);
+	assert_int_equal(back.id, p->id); /* PSN and tag, or a control packet's */
 	assert_int_equal(back.prio, p->prio);
 	assert_int_equal(back.flags, p->flags);
 	assert_int_equal(back.ttl, p->ttl);
@@ -146,10 +148,10 @@ static const struct {
 		   .wire_bytes = 106,
 		   .flags = PKT_LAST },
 	  .message = { .qkey = 0x11111111 } },
-	{ .pkt = { .type = PKT_POLL, .psn = 0xdeadbeef, .arg = POLL_BOTH, .wire_bytes = 90 } },
-	{ .pkt = { .type = PKT_NOTIFY, .psn = 3, .arg = 2, .wire_bytes = 84 } },
-	{ .pkt = { .type = PKT_POLL, .psn = 2, .arg = POLL_VICTIM | POLL_QUIET, .wire_bytes = 90 } },
-	{ .pkt = { .type = PKT_POLL, .psn = 1, .arg = POLL_PFC, .wire_bytes = 90, .flags = PKT_CORRUPT } },
+	{ .pkt = { .type = PKT_POLL, .id = 0xdeadbeef, .arg = POLL_BOTH, .wire_bytes = 90 } },
+	{ .pkt = { .type = PKT_NOTIFY, .id = 3, .arg = 2, .wire_bytes = 84 } },
+	{ .pkt = { .type = PKT_POLL, .id = 2, .arg = POLL_VICTIM | POLL_QUIET, .wire_bytes = 90 } },
+	{ .pkt = { .type = PKT_POLL, .id = 1, .arg = POLL_PFC, .wire_bytes = 90, .flags = PKT_CORRUPT } },
 };
 
 static void
@@ -171,6 +173,38 @@ descriptors_come_back(void **state)
 	}
 }
 
+/* The DSCP has no room for both: an 802.1Q tag tells the class, or the receiver knows that of measured data. */
+static void
+a_tag_takes_the_place_of_the_class(void **state)
+{
+	uint8_t buf[FRAME_MAX_BYTES];
+	struct pkt p = descriptors[0].pkt;
+	struct classified c;
+	struct frame f;
+	size_t size;
+
+	for (uint32_t iteration = 0; iteration < 2 * TAG_ITERATIONS; iteration++) {
+		bool vlan = iteration % 2;
+
+		p.tag = tag_make(iteration);
+		p.prio = vlan ? 5 : 0;
+		f = through_bytes(&p, &descriptors[0].message, vlan, buf, &size);
+		assert_int_equal(f.dscp, iteration % 16 * 4 + 3);
+		assert_int_equal(f.ecn, ECN_ECT0);
+		assert_int_equal(classify(buf, size, &c), CLASS_ROCE);
+		assert_int_equal(c.p.tag, p.tag);
+		assert_int_equal(c.p.psn, p.psn);
+		assert_int_equal(c.mark, p.prio);
+	}
+	p = (struct pkt){
+		.type = PKT_ACK, .opcode = ROCE_RC_ACK, .psn = 7, .wire_bytes = 86, .flags = PKT_REVERSE, .prio = 1
+	};
+	through_bytes(&p, &(struct pkt_message){ 0 }, false, buf, &size);
+	assert_int_equal(classify(buf, size, &c), CLASS_ROCE);
+	assert_int_equal(c.p.tag, 0);
+	assert_int_equal(c.mark, 1);
+}
+
 static void
 victims_and_connections_are_named(void **state)
 {
@@ -178,7 +212,7 @@ victims_and_connections_are_named(void **state)
 	struct pkt ack = {
 		.type = PKT_ACK, .opcode = ROCE_RC_ACK, .psn = 7, .arg = 0xfffffe, .wire_bytes = 86, .flags = PKT_REVERSE
 	};
-	struct pkt poll = { .type = PKT_POLL, .psn = 1, .arg = POLL_VICTIM, .wire_bytes = 90 };
+	struct pkt poll = { .type = PKT_POLL, .id = 1, .arg = POLL_VICTIM, .wire_bytes = 90 };
 	struct pkt data = { .type = PKT_DATA,
 			    .opcode = ROCE_RC_WRITE_ONLY,
 			    .psn = 300,
@@ -301,7 +335,7 @@ odd_lengths_are_refused(void **state)
 static void
 ethernet_padding_is_no_payload(void **state)
 {
-	struct pkt p = { .type = PKT_NOTIFY, .psn = 3, .arg = 2 };
+	struct pkt p = { .type = PKT_NOTIFY, .id = 3, .arg = 2 };
 	uint8_t buf[FRAME_MAX_BYTES] = { 0 };
 	struct frame f;
 
@@ -338,6 +372,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_on_the_link),
 		cmocka_unit_test(descriptors_come_back),
+		cmocka_unit_test(a_tag_takes_the_place_of_the_class),
 		cmocka_unit_test(victims_and_connections_are_named),
 		cmocka_unit_test(malformed_frames_are_named),
 		cmocka_unit_test(odd_lengths_are_refused),

@@ -38,7 +38,7 @@ send_poll(struct frig *rig, uint32_t victim, uint64_t at_ps, uint32_t event, uin
 {
 	const struct pkt poll = {
 		.flow = victim,
-		.psn = event,
+		.id = event,
 		.arg = flags,
 		.wire_bytes = 84,
 		.type = PKT_POLL,
@@ -48,13 +48,13 @@ send_poll(struct frig *rig, uint32_t victim, uint64_t at_ps, uint32_t event, uin
 	frig_send_pkt(rig, at_ps, &poll);
 }
 
-/* The victim's destination sends polling packet psn back, on the way of the ACKs. */
+/* The victim's destination sends polling packet id back, on the way of the ACKs. */
 static inline void
-send_back(struct frig *rig, uint32_t victim, uint64_t at_ps, uint32_t psn)
+send_back(struct frig *rig, uint32_t victim, uint64_t at_ps, uint32_t id)
 {
 	const struct pkt back = {
 		.flow = victim,
-		.psn = psn,
+		.id = id,
 		.arg = POLL_VICTIM | POLL_BACK,
 		.wire_bytes = 84,
 		.type = PKT_POLL,

@@ -94,7 +94,7 @@ a_switch_answers_each_way_of_being_asked_once(void **state)
 static void
 a_poll_is_recorded_unless_it_is_one_of_a_flood(void **state)
 {
-	struct pkt poll = { .type = PKT_POLL, .flow = 1, .psn = 77, .arg = POLL_VICTIM, .ttl = 62 };
+	struct pkt poll = { .type = PKT_POLL, .flow = 1, .id = 77, .arg = POLL_VICTIM, .ttl = 62 };
 	const struct rec_poll *rec;
 
 	(void)state;
@@ -238,7 +238,7 @@ static void
 a_host_replies_before_its_poll_leaves(void **state)
 {
 	const struct telem_present present = { .ingress_xoff_bytes = REC_NO_XOFF };
-	const struct pkt poll = { .type = PKT_POLL, .flow = 1, .psn = 77, .arg = POLL_VICTIM };
+	const struct pkt poll = { .type = PKT_POLL, .flow = 1, .id = 77, .arg = POLL_VICTIM };
 	const struct telem_poll at = { &port, &reporter, &present, 1000, 2 };
 
 	(void)state;
@@ -263,7 +263,7 @@ static void
 a_host_where_a_poll_ends_has_little_to_say(void **state)
 {
 	const struct pkt lost = { .flow = 1, .wire_bytes = 50 };
-	struct pkt poll = { .type = PKT_POLL, .flow = 1, .psn = 77, .arg = POLL_VICTIM };
+	struct pkt poll = { .type = PKT_POLL, .flow = 1, .id = 77, .arg = POLL_VICTIM };
 	const struct telem_poll at = { &port, &reporter, NULL, 1000, 2 };
 	enum telem_extent extent;
 
