@@ -33,7 +33,7 @@ link_compact(struct link *link)
 
 	if (link->ready_head != 0 && (left <= 16 || link->ready_tail + link->lane_cap > link->ready_cap)) {
 		memmove(link->ready, link->ready + link->ready_head, left * sizeof(*link->ready));
-		if (link->ready_ints != NULL)
+		if (link->inband)
 			memmove(link->ready_ints, link->ready_ints + link->ready_head, left * sizeof(*link->ready_ints));
 		link->ready_head = 0;
 		link->ready_tail = left;
@@ -74,10 +74,11 @@ link_reserve(struct link *link, const struct link_lane *lane)
 	need = link->ready_tail + lane->npkts;
 	need = held > need ? held : need;
 	link->ready = widened(link->ready, &link->ready_cap, need, sizeof(*link->ready));
-	if (link->ready_ints != NULL)
+	if (link->inband)
 		link->ready_ints = widened(link->ready_ints, &cap, need, sizeof(*link->ready_ints));
-	link->ready_pauses = widened(link->ready_pauses, &link->pauses_cap, link->pauses_tail + lane->npauses,
-				     sizeof(*link->ready_pauses));
+	if (lane->npauses != 0)
+		link->ready_pauses = widened(link->ready_pauses, &link->pauses_cap, link->pauses_tail + lane->npauses,
+					     sizeof(*link->ready_pauses));
 }
 
 /* @param unit  its chance @return when something arrives that a whole cable would bring at time_ps */
@@ -136,6 +137,7 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 		    pkt_chance(link->corruption_stream, link->flows, &lane->pkts[i]) < link->corruption) {
 			p->flags |= PKT_CORRUPT;
 			link->corrupted_packets++;
+			link->damaged = true;
 		}
 		link->ready_tail++;
 	}
@@ -145,7 +147,7 @@ void
 link_receive(struct link *link, uint32_t parity)
 {
 	struct link_lane *lane = &link->lane[parity ^ 1];
-	const struct int_header *ints = link->lane_ints[parity ^ 1];
+	const struct int_header *ints = link->inband ? link->lane_ints[parity ^ 1] : NULL;
 	uint32_t came;
 
 	if (lane->npkts == 0 && lane->npauses == 0)
@@ -292,6 +294,7 @@ link_init(struct link *link, const struct link_config *config)
 	link->quantum_ps = config->quantum_ps;
 	link->delay_ps = config->delay_ps;
 	link->rx_port = config->rx_port;
+	link->inband = config->inband;
 	link->bodies = config->bodies;
 	link->pause_ps = pause_ps != 0 ? pause_ps : 1;
 	frame_ps = frame_ps != 0 ? frame_ps : 1;

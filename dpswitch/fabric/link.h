@@ -35,19 +35,23 @@ struct link {
 	/* receiver */
 	uint32_t ready_head, ready_tail;
 	uint32_t pauses_head, pauses_tail;
-	/* A second while it is not. Written between windows only: */
+	/* A second while it is not, which nobody writes to within a window, but for a longer ready queue. */
 	uint64_t delay_ps; /* cable delay + receiver pipeline latency */
 	uint32_t lane_cap;
 	bool down;      /* faults: nothing crosses; set with link_set_down() */
 	bool stretched; /* frames may be on their way that were delayed by a fault: none overtakes them */
-	/* receiver */
+	bool damaged;   /* frames have been corrupted */
+	bool inband;    /* packets may have PKT_INT */
 	uint32_t ready_cap, pauses_cap;
 	struct pkt *ready;
-	struct int_header *ready_ints; /* [ready_cap] beside ready; NULL: no packet has any */
+	struct int_header *ready_ints; /* [ready_cap] beside ready, if inband */
 	struct pause_frame *ready_pauses;
-	/* faults, written between windows only */
-	double loss;                  /* probability that a frame is lost */
-	double corruption;            /* probability that a frame's ICRC breaks */
+	double loss;       /* faults, written between windows only: probability that a frame is lost */
+	double corruption; /* that a frame's ICRC breaks */
+	/* A third of the receiver's. Counters of the MACs at both ends, as of the last window taken in: */
+	uint64_t sent_frames, came_frames;
+	uint32_t ready_filled; /* frames that stood in ready[] then */
+	/* the rest: faults, written between windows only */
 	uint64_t extra_ps, jitter_ps; /* added to the delay, always and at most */
 	/* configuration */
 	uint64_t rate_bps;
@@ -62,11 +66,8 @@ struct link {
 	uint64_t injected_packets, injected_bytes; /* lost by fault */
 	uint64_t corrupted_packets;
 	uint64_t faulty_packets; /* crossed while a fault was on */
-	/* Counters of the MACs at both ends, as of the last window taken in; and how many frames stood in ready[] then. */
-	uint64_t sent_frames, came_frames;
-	uint32_t ready_filled;
 	/* sender */
-	struct int_header *lane_ints[2];   /* [lane_cap] beside the lanes' packets; NULL as ready_ints */
+	struct int_header *lane_ints[2];   /* [lane_cap] beside the lanes' packets, if inband */
 	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
 };
 

@@ -68,7 +68,7 @@ switch_run(struct node *node, const struct window *window)
 		sw->ports[i].pause.window_free_ps = sw->ports[i].egress.free_ps;
 		if (npkts[i] == 0)
 			continue;
-		if (__builtin_expect(node->rx[i]->corrupted_packets != 0, 0))
+		if (__builtin_expect(node->rx[i]->damaged, 0))
 			switch_route_damaged(sw, i, pkts[i], npkts[i]);
 		else
 			switch_route(sw, i, pkts[i], npkts[i]);

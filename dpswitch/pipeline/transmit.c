@@ -47,7 +47,7 @@ egress_send_int(const struct egress_walk *walk, const struct pkt *p, uint64_t st
 }
 
 /* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it came in now */
-static inline void
+static inline __attribute__((always_inline)) void
 egress_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool queued)
 {
 	struct switch_port *port = walk->port;
@@ -67,7 +67,7 @@ egress_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool que
 }
 
 /* Takes the next frame out of its queue and sends it. */
-static void
+static inline __attribute__((always_inline)) void
 egress_serve(struct egress_walk *walk)
 {
 	struct switch_port *port = walk->port;
@@ -80,14 +80,22 @@ egress_serve(struct egress_walk *walk)
 	egress_send(walk, p, egress->free_ps > walk->now_ps ? egress->free_ps : walk->now_ps, true);
 }
 
-/* Sends what starts before limit_ps. */
-static inline void
-egress_drain(struct egress_walk *walk, uint64_t limit_ps)
+/* The same where something waits that may go. */
+static void
+egress_drain_queues(struct egress_walk *walk, uint64_t limit_ps)
 {
 	const struct egress *egress = &walk->port->egress;
 
 	while (egress_ready(egress) != 0 && egress->free_ps < limit_ps && walk->now_ps < limit_ps)
 		egress_serve(walk);
+}
+
+/* Sends what starts before limit_ps. */
+static inline void
+egress_drain(struct egress_walk *walk, uint64_t limit_ps)
+{
+	if (egress_ready(&walk->port->egress) != 0)
+		egress_drain_queues(walk, limit_ps);
 }
 
 static void
