@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "telemetry/volumes/judge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int
+judge_init(struct judge *j, const struct judge_config *config)
+{
+	const struct volumes_config *volumes = &config->volumes;
+	struct predict_config predict = config->predict;
+
+	memset(j, 0, sizeof(*j));
+	j->config = *config;
+	predict.threshold_ppm = config->threshold_ppm;
+	j->flaws = calloc(volumes->senders, sizeof(*j->flaws));
+	j->is_sound = calloc(volumes->senders, sizeof(*j->is_sound));
+	j->is_alarmed = calloc(volumes->ports, sizeof(*j->is_alarmed));
+	j->alarms = calloc((size_t)volumes->ports * volumes->senders, sizeof(*j->alarms));
+	if (j->flaws == NULL || j->is_sound == NULL || j->is_alarmed == NULL || j->alarms == NULL)
+		return -ENOMEM;
+	if (volumes_init(&j->volumes, volumes) < 0 || predict_init(&j->predict, &predict, volumes) < 0)
+		return -ENOMEM;
+	return locate_init(&j->locate, volumes->ports, volumes->senders);
+}
+
+void
+judge_fini(struct judge *j)
+{
+	volumes_fini(&j->volumes);
+	predict_fini(&j->predict);
+	locate_fini(&j->locate);
+	free(j->flaws);
+	free(j->is_sound);
+	free(j->is_alarmed);
+	free(j->alarms);
+	memset(j, 0, sizeof(*j));
+}
+
+static struct volume_sample
+sample_at(const struct judge *j, const struct volumes_slot *slot, uint16_t port, uint16_t sender)
+{
+	uint32_t cell = volumes_cell(&j->volumes, port, sender);
+
+	return (struct volume_sample){ j->predict.bytes[cell], slot->counts[cell].bytes };
+}
+
+struct volume_sample
+judge_port(const struct judge *j, const struct volumes_slot *slot, uint16_t port)
+{
+	struct volume_sample sum = { 0, 0 };
+
+	for (uint16_t s = 0; s < j->volumes.nsenders; s++) {
+		struct volume_sample one = sample_at(j, slot, port, s);
+
+		if (!j->is_sound[s])
+			continue;
+		sum.predicted += one.predicted;
+		sum.seen += one.seen;
+	}
+	return sum;
+}
+
+/* Which senders' volumes can be compared: those that sent what was to come, by whatever ports. */
+static void
+check_senders(struct judge *j, const struct volumes_slot *slot)
+{
+	for (uint16_t s = 0; s < j->volumes.nsenders; s++) {
+		struct volume_sample sum = { 0, 0 };
+
+		for (uint16_t port = 0; port < j->volumes.config.ports; port++) {
+			struct volume_sample one = sample_at(j, slot, port, s);
+
+			sum.predicted += one.predicted;
+			sum.seen += one.seen;
+		}
+		j->flaws[s] = 0;
+		if (j->predict.ready && sum.predicted == 0 && sum.seen != 0)
+			j->flaws[s] = VOLUMES_UNKNOWN;
+		else if (j->predict.ready && detect_differs(&sum, j->config.tolerance_ppm))
+			j->flaws[s] = VOLUMES_DEMAND;
+		j->is_sound[s] = j->flaws[s] == 0;
+	}
+}
+
+static bool
+lacks(const struct judge *j, const struct volumes_slot *slot, uint16_t port)
+{
+	struct volume_sample sample = judge_port(j, slot, port);
+	bool any = detect_threshold(&sample, j->config.threshold_ppm);
+
+	for (uint16_t s = 0; s < j->volumes.nsenders && !any && !j->config.ports_alone; s++) {
+		sample = sample_at(j, slot, port, s);
+		any = j->is_sound[s] && detect_threshold(&sample, j->config.threshold_ppm);
+	}
+	return any;
+}
+
+static void
+compare(struct judge *j, const struct volumes_slot *slot)
+{
+	const struct locate_grid grid = { &j->volumes, slot, j->predict.bytes, j->is_sound, j->is_alarmed };
+
+	for (uint16_t port = 0; port < j->volumes.config.ports; port++)
+		j->is_alarmed[port] = lacks(j, slot, port);
+	for (uint16_t port = 0; port < j->volumes.config.ports; port++) {
+		uint32_t places = j->is_alarmed[port] ? locate_port(&j->locate, &grid, port) : 0;
+
+		for (uint32_t i = 0; i < places; i++)
+			j->alarms[j->nalarms++] = (struct judge_alarm){
+				.port = port,
+				.sample = judge_port(j, slot, port),
+				.place = j->locate.places[i],
+			};
+	}
+}
+
+enum judge_outcome
+judge_iteration(struct judge *j, const struct volumes_slot *slot)
+{
+	j->nalarms = 0;
+	if (slot->new_task)
+		predict_forget(&j->predict, &j->volumes);
+	memset(j->is_alarmed, 0, j->volumes.config.ports * sizeof(*j->is_alarmed));
+	check_senders(j, slot);
+	if (slot->flaws != 0) {
+		j->outcome = JUDGE_FLAWED;
+	} else if (!j->predict.ready) {
+		predict_learn(&j->predict, &j->volumes, slot);
+		j->outcome = JUDGE_LEARNED;
+	} else if (predict_relearn(&j->predict, &j->volumes, slot, j->is_sound)) {
+		j->outcome = JUDGE_RELEARNED;
+	} else {
+		compare(j, slot);
+		j->outcome = JUDGE_COMPARED;
+	}
+	return j->outcome;
+}

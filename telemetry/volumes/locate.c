@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "telemetry/volumes/locate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A sender at a port: in packets of its own mean size. */
+struct locate_part {
+	uint16_t sender;
+	double expected, got;
+	double lacks; /* share of expected; negative: it has more */
+};
+
+int
+locate_init(struct locate *l, uint16_t ports, uint16_t senders)
+{
+	memset(l, 0, sizeof(*l));
+	l->refers = calloc(ports, sizeof(*l->refers));
+	l->scale = calloc(senders, sizeof(*l->scale));
+	l->parts = calloc(senders, sizeof(*l->parts));
+	l->places = calloc(senders, sizeof(*l->places));
+	return l->refers != NULL && l->scale != NULL && l->parts != NULL && l->places != NULL ? 0 : -ENOMEM;
+}
+
+void
+locate_fini(struct locate *l)
+{
+	free(l->refers);
+	free(l->scale);
+	free(l->parts);
+	free(l->places);
+	memset(l, 0, sizeof(*l));
+}
+
+static double
+bytes_a_packet(const struct locate_grid *grid, uint16_t sender)
+{
+	uint64_t bytes = 0, packets = 0;
+
+	for (uint16_t port = 0; port < grid->v->config.ports; port++) {
+		const struct volume_count *count = &grid->slot->counts[volumes_cell(grid->v, port, sender)];
+
+		bytes += count->bytes;
+		packets += count->packets;
+	}
+	return packets != 0 ? (double)bytes / (double)packets : 1;
+}
+
+/* ---- the reference ---- */
+
+/* What a port lacks of the prediction, of all senders that can be compared. */
+static double
+port_lacks(const struct locate_grid *grid, uint16_t port)
+{
+	double predicted = 0, seen = 0;
+
+	for (uint16_t s = 0; s < grid->v->nsenders; s++) {
+		uint32_t cell = volumes_cell(grid->v, port, s);
+
+		if (!grid->is_sound[s])
+			continue;
+		predicted += (double)grid->predicted[cell];
+		seen += (double)grid->slot->counts[cell].bytes;
+	}
+	return predicted > 0 ? 1 - seen / predicted : 0;
+}
+
+/*
+ * Ports that may be faulty themselves are no reference. One with an alarm is one where it lacks half as much, at least, as the
+ * port that it would be compared with: alarms of less are noise beside that, and leaving them out makes the others too many.
+ */
+static void
+choose_ports(struct locate *l, const struct locate_grid *grid, uint16_t port)
+{
+	double lacks = port_lacks(grid, port);
+
+	for (uint16_t i = 0; i < grid->v->config.ports; i++)
+		l->refers[i] = i != port && !(grid->is_alarmed[i] && port_lacks(grid, i) >= lacks / 2);
+}
+
+/* @return whether there is a port to refer to that something of the sender was to come by */
+static bool
+find_scale(struct locate *l, const struct locate_grid *grid, uint16_t sender)
+{
+	double predicted = 0, seen = 0;
+
+	for (uint16_t port = 0; port < grid->v->config.ports; port++) {
+		uint32_t cell = volumes_cell(grid->v, port, sender);
+
+		if (!l->refers[port] || grid->predicted[cell] == 0)
+			continue;
+		predicted += (double)grid->predicted[cell];
+		seen += (double)grid->slot->counts[cell].bytes;
+	}
+	l->scale[sender] = predicted > 0 && seen > 0 ? seen / predicted : 1;
+	return predicted > 0 && seen > 0;
+}
+
+/* Takes what other ports say for a reference. */
+static void
+refer(struct locate *l, const struct locate_grid *grid, uint16_t port)
+{
+	/* One sample of random spraying beside what is measured: a few ports alone could seem to have no noise at all. */
+	double sum = 1, freedom = 1;
+
+	choose_ports(l, grid, port);
+	l->packets = 0;
+	for (uint16_t s = 0; s < grid->v->nsenders; s++) {
+		double size = bytes_a_packet(grid, s);
+		uint32_t samples = 0;
+
+		if (!grid->is_sound[s] || !find_scale(l, grid, s))
+			continue;
+		for (uint16_t i = 0; i < grid->v->config.ports; i++) {
+			uint32_t cell = volumes_cell(grid->v, i, s);
+			double expected = l->scale[s] * (double)grid->predicted[cell] / size;
+			double got = (double)grid->slot->counts[cell].bytes / size;
+
+			if (!l->refers[i] || grid->predicted[cell] == 0)
+				continue;
+			sum += (got - expected) * (got - expected) / expected;
+			l->packets += got;
+			samples++;
+		}
+		freedom += samples - 1;
+	}
+	l->dispersion = sum / freedom;
+}
+
+/* ---- hypotheses ---- */
+
+static int
+by_lack(const void *a, const void *b)
+{
+	const struct locate_part *x = a, *y = b;
+
+	if (x->lacks != y->lacks)
+		return x->lacks > y->lacks ? -1 : 1;
+	return (int)x->sender - (int)y->sender;
+}
+
+/* Variance over mean of a count of packets that are lost with this chance: of spraying, thinned, and of the losses. */
+static double
+thinned(double dispersion, double drop)
+{
+	drop = drop < 0 ? 0 : drop;
+	return (1 - drop) * (1 - drop) * dispersion + drop * (1 - drop);
+}
+
+/* A normal distribution's surprise, -2 ln of its density but for constants, at a share that lacks so much. */
+static double
+surprise(const struct locate_part *part, double assumed, double dispersion)
+{
+	double variance = thinned(dispersion, assumed) / part->expected;
+
+	variance += 1 / (part->expected * part->expected); /* what a packet more or less makes */
+	return (part->lacks - assumed) * (part->lacks - assumed) / variance + log(variance);
+}
+
+static double
+local_surprise(const struct locate_part *parts, uint32_t count, double dispersion)
+{
+	double expected = 0, got = 0, sum = 2 * log(LOCATE_ODDS);
+
+	for (uint32_t i = 0; i < count; i++) {
+		expected += parts[i].expected;
+		got += parts[i].got;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		sum += surprise(&parts[i], 1 - got / expected, dispersion);
+	return sum;
+}
+
+static double
+remote_surprise(const struct locate_part *parts, uint32_t count, uint32_t faulty, double dispersion)
+{
+	double sum = 2 * log(LOCATE_ODDS) * faulty;
+
+	for (uint32_t i = 0; i < count; i++)
+		sum += surprise(&parts[i], i < faulty && parts[i].lacks > 0 ? parts[i].lacks : 0, dispersion);
+	return sum;
+}
+
+/* ---- places ---- */
+
+/* What these senders lost by one link. */
+static struct locate_place
+make_place(enum locate_where where, const struct locate_part *parts, uint32_t count, const struct locate *l)
+{
+	struct locate_place place = { .where = where, .sender = where == LOCATE_LOCAL ? VOLUMES_NO_SENDER : parts->sender };
+	double deviation, share;
+
+	for (uint32_t i = 0; i < count; i++) {
+		place.expected_packets += parts[i].expected;
+		place.got_packets += parts[i].got;
+	}
+	share = place.got_packets / place.expected_packets;
+	place.drop = share < 1 ? 1 - share : 0;
+	deviation = thinned(l->dispersion, place.drop) / place.expected_packets;
+	if (l->packets > 0)
+		deviation += share * share * l->dispersion / l->packets;
+	deviation = sqrt(deviation);
+	place.drop_low = fmax(0, place.drop - LOCATE_Z95 * deviation);
+	place.drop_high = fmin(1, place.drop + LOCATE_Z95 * deviation);
+	return place;
+}
+
+static uint32_t
+collect(struct locate *l, const struct locate_grid *grid, uint16_t port)
+{
+	uint32_t count = 0;
+
+	for (uint16_t s = 0; s < grid->v->nsenders; s++) {
+		uint32_t cell = volumes_cell(grid->v, port, s);
+		double size = bytes_a_packet(grid, s);
+		struct locate_part *part = &l->parts[count];
+
+		if (!grid->is_sound[s] || grid->predicted[cell] == 0)
+			continue;
+		part->sender = s;
+		part->expected = l->scale[s] * (double)grid->predicted[cell] / size;
+		part->got = (double)grid->slot->counts[cell].bytes / size;
+		part->lacks = 1 - part->got / part->expected;
+		count++;
+	}
+	qsort(l->parts, count, sizeof(*l->parts), by_lack);
+	return count;
+}
+
+uint32_t
+locate_port(struct locate *l, const struct locate_grid *grid, uint16_t port)
+{
+	uint32_t count, faulty = 1;
+	double local, remote = INFINITY;
+	bool unsure;
+
+	refer(l, grid, port);
+	count = collect(l, grid, port);
+	if (count == 0 || l->parts[0].lacks <= 0)
+		return 0;
+	local = local_surprise(l->parts, count, l->dispersion);
+	for (uint32_t k = 1; k <= count && l->parts[k - 1].lacks > 0; k++) {
+		double k_remote = remote_surprise(l->parts, count, k, l->dispersion);
+
+		if (k_remote < remote)
+			faulty = k;
+		remote = fmin(remote, k_remote);
+	}
+	unsure = faulty == 1 && fabs(local - remote) < 2 * log(LOCATE_DOUBT);
+	if (local < remote && !unsure) {
+		l->places[0] = make_place(LOCATE_LOCAL, l->parts, count, l);
+		return 1;
+	}
+	for (uint32_t i = 0; i < faulty; i++)
+		l->places[i] = make_place(unsure ? LOCATE_PAIR : LOCATE_REMOTE, &l->parts[i], 1, l);
+	return faulty;
+}

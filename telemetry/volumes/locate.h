@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which link lost packets: senders at one port compared (5.3, Fig. 4). If all of them lack the same share, it is the link that
+ * ends at this port; if one does, the link from its leaf to that spine. With one sender the two cannot be told apart.
+ *
+ * A sender's volume is compared with what its volumes at other ports make of the prediction, so that neither repeated
+ * packets nor a demand that is somewhat off count. What spraying alone makes volumes differ is measured at those ports too:
+ * dispersion is the variance of a count over its mean, 1 for random spraying, less for adaptive. Then the hypotheses are
+ * compared by their likelihood, each further faulty link being LOCATE_ODDS times less likely than none:
+ *
+ *   local     all senders lack one share
+ *   remote k  the k senders that lack most each lack a share of their own, the others nothing
+ */
+#pragma once
+
+#include "telemetry/volumes/predict.h"
+
+#define LOCATE_ODDS 10000.0 /* of a link that is well to one that is not */
+#define LOCATE_DOUBT 100.0  /* the better hypothesis is named alone if it is so many times as likely as the other */
+#define LOCATE_Z95 1.959964 /* of the normal distribution: 95 % of it is within so many standard deviations */
+
+struct locate_part;
+
+/* One iteration at a switch. */
+struct locate_grid {
+	const struct volumes *v;
+	const struct volumes_slot *slot;
+	const uint64_t *predicted; /* [ports * senders] */
+	const bool *is_sound;      /* [senders] whose volumes can be compared */
+	const bool *is_alarmed;    /* [ports] */
+};
+
+enum locate_where {
+	LOCATE_LOCAL,  /* the link that ends at the port */
+	LOCATE_REMOTE, /* the link from the sender's switch to the port's peer */
+	LOCATE_PAIR,   /* one of the two */
+};
+
+/* One link, or pair of links, and what it lost. */
+struct locate_place {
+	enum locate_where where;
+	uint16_t sender;                      /* VOLUMES_NO_SENDER: local */
+	double expected_packets, got_packets; /* of the senders that are concerned */
+	double drop, drop_low, drop_high;     /* share of packets lost, and its interval at 95 % */
+};
+
+/* Of a switch: what other ports than one with an alarm say of an iteration, and room to compare senders. */
+struct locate {
+	bool *refers;  /* [ports] those that the others are compared with */
+	double *scale; /* [senders] seen over predicted */
+	double dispersion;
+	double packets;              /* counted there */
+	struct locate_part *parts;   /* [senders] */
+	struct locate_place *places; /* [senders] */
+};
+
+/* @return 0 or -ENOMEM */
+int locate_init(struct locate *l, uint16_t ports, uint16_t senders);
+/* Also of one that is zero. */
+void locate_fini(struct locate *l);
+
+/* @return how many links of those that a port depends on lost packets: set in places; 0: no sender lacks anything */
+uint32_t locate_port(struct locate *l, const struct locate_grid *grid, uint16_t port);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is an alarm (5.3), and what is none because an assumption does not hold. */
+#include "tests/unit/telemetry/volumes_rig.h"
+
+static void
+declare_all(struct rig *rig, uint64_t packets)
+{
+	rig_shares(rig);
+	for (uint16_t s = 0; s < rig->judge.volumes.nsenders; s++)
+		rig_declare(rig, s, packets);
+}
+
+/* The paper's figures: 1.5 % and more of adaptive spraying is always found, and nothing where nothing is lost. */
+static void
+what_the_paper_finds_is_found(void **state)
+{
+	const struct judge_config config = rig_config(PREDICT_DECLARED);
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct rig rig;
+
+		rig_init(&rig, &config, 1, seed);
+		declare_all(&rig, 80000);
+		assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
+		assert_int_equal(rig.judge.nalarms, 0);
+		rig.local_loss[seed % RIG_PORTS] = 0.02;
+		assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
+		assert_int_equal(rig.judge.nalarms, 1);
+		assert_int_equal(rig.judge.alarms[0].port, seed % RIG_PORTS);
+		assert_int_equal(rig.judge.alarms[0].sample.predicted, 10000 * PACKET_BYTES);
+		assert_true(rig.judge.alarms[0].sample.seen < 9900 * PACKET_BYTES);
+		judge_fini(&rig.judge);
+	}
+}
+
+/* Half of what a port brings lacks 1.5 %: of the port that is 0.75 %. */
+static void
+a_sender_may_lack_what_its_port_does_not(void **state)
+{
+	struct judge_config config = rig_config(PREDICT_DECLARED);
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct rig rig;
+
+		config.ports_alone = i;
+		rig_init(&rig, &config, 2, 9);
+		declare_all(&rig, 80000);
+		rig.loss[4][1] = 0.018;
+		assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
+		assert_int_equal(rig.judge.nalarms, i == 0);
+		judge_fini(&rig.judge);
+	}
+}
+
+static void
+another_demand_is_no_fault(void **state)
+{
+	const struct judge_config config = rig_config(PREDICT_DECLARED);
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, &config, 2, 10);
+	declare_all(&rig, 80000);
+	rig_declare(&rig, 1, 90000); /* more than comes */
+	rig.loss[4][0] = 0.1;
+	rig.loss[5][1] = 0.1;
+	assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
+	assert_int_equal(rig.judge.flaws[0], 0);
+	assert_int_equal(rig.judge.flaws[1], VOLUMES_DEMAND);
+	assert_int_equal(rig.judge.nalarms, 1); /* of the sender whose demand is known */
+	assert_int_equal(rig.judge.alarms[0].port, 4);
+	assert_int_equal(rig.judge.alarms[0].sample.predicted, 10000 * PACKET_BYTES);
+	rig_declare(&rig, 1, 0);
+	assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
+	assert_int_equal(rig.judge.flaws[1], VOLUMES_UNKNOWN);
+	volumes_add(&rig.judge.volumes, 0, VOLUMES_NO_SENDER, rig.number, 100, rig.now_ps);
+	assert_int_equal(rig_iterate(&rig, 80000), JUDGE_FLAWED);
+	assert_int_equal(rig.judge.nalarms, 0);
+	judge_fini(&rig.judge);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_paper_finds_is_found),
+		cmocka_unit_test(a_sender_may_lack_what_its_port_does_not),
+		cmocka_unit_test(another_demand_is_no_fault),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
