@@ -11,7 +11,7 @@
 #include "common/prng.h"
 
 /* What happens at a place, for pkt_chance_stream(). */
-enum pkt_chance_of { PKT_CHANCE_LOSS, PKT_CHANCE_CORRUPTION, PKT_CHANCE_DELAY, PKT_CHANCE_ECN };
+enum pkt_chance_of { PKT_CHANCE_LOSS, PKT_CHANCE_CORRUPTION, PKT_CHANCE_DELAY, PKT_CHANCE_ECN, PKT_CHANCE_PATH };
 
 /* @param place  id of a link or port */
 static inline uint64_t
@@ -30,10 +30,10 @@ pkt_chance_unit(uint64_t draw)
  * A message's packet is drawn for once at a place: again, and ACKs and all others that may come twice with the same names,
  * by their time as well, so that nothing is lost for ever.
  * @param flows  NULL: its number is all that is known of a flow
- * @return uniform in [0, 1)
+ * @return uniform in [0, 2^64)
  */
-static inline double
-pkt_chance(uint64_t stream, const struct flow_table *flows, const struct pkt *p)
+static inline uint64_t
+pkt_draw(uint64_t stream, const struct flow_table *flows, const struct pkt *p)
 {
 	uint64_t draw = stream, name;
 
@@ -49,5 +49,12 @@ pkt_chance(uint64_t stream, const struct flow_table *flows, const struct pkt *p)
 	draw = prng_mix(draw ^ (uint64_t)p->type << 56 ^ (uint64_t)p->ttl << 48 ^ name << 16 ^ p->message);
 	if (p->type != PKT_DATA || (p->flags & (PKT_RETRANSMIT | PKT_BYTES)) != 0)
 		draw = prng_mix(draw ^ p->time_ps * 0x9e3779b97f4a7c15ULL);
-	return pkt_chance_unit(draw);
+	return draw;
+}
+
+/* @return the same, uniform in [0, 1) */
+static inline double
+pkt_chance(uint64_t stream, const struct flow_table *flows, const struct pkt *p)
+{
+	return pkt_chance_unit(pkt_draw(stream, flows, p));
 }

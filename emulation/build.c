@@ -62,6 +62,7 @@ configure_switches(struct emulation *emulation, struct err *err)
 		.params = &sc->sw,
 		.pfc = &sc->pfc,
 		.ecn = &sc->ecn,
+		.balance = sc->balance,
 		.telemetry = {
 			.epoch_ps = sc->telemetry.epoch_ps,
 			.kept = sc->epochs_kept,

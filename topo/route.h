@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/flow.h"
+#include "topo/hash.h"
 #include "topo/topo.h"
 
 #define ROUTE_MAX_HOPS 64
@@ -33,24 +34,13 @@ int route_table_update(struct route_table *table, const bool *withdrawn);
 uint32_t route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, uint16_t dst_nic,
 			 const uint8_t **ports);
 
-/*
- * CRC-32C over a 5-tuple as it stands in the headers (addresses, protocol UDP, ports; network byte order), then mixed
- * with the switch's own seed: CRC alone is linear, and switches in a row would choose alike.
- * @param src_ip, dst_ip, sport, dport  host byte order
- */
-uint32_t route_hash(uint32_t src_ip, uint32_t dst_ip, uint16_t sport, uint16_t dport, uint32_t switch_seed);
-/* The seed of one switch, from the run's. */
-uint32_t route_switch_seed(uint64_t seed, uint32_t node);
-/* The ECMP choice of one switch: index into the next-hop set. seed is the run's; every switch hashes differently. */
-uint32_t route_select(uint64_t seed, uint32_t node, uint32_t src_ip, uint32_t dst_ip, uint16_t sport, uint16_t dport,
-		      uint32_t members);
-
 /* All that decides where a packet goes, faults aside. */
 struct routing {
 	const struct topo *topo;
 	const struct route_table *table;
 	const struct route_pins *pins; /* NULL: none */
 	uint64_t seed;                 /* the run's */
+	struct route_hashing hashing;
 };
 
 /* One node's decision about a flow, for those who want to know why. */

@@ -1,54 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The way of one flow: hash, choice, path, delay. */
+/* The way of one flow: choice, path, delay. */
 #include <errno.h>
 
-#include "common/crc32c.h"
-#include "common/prng.h"
 #include "common/units.h"
 #include "topo/pins.h"
 #include "topo/route.h"
-
-#define PROTOCOL_UDP 17
-
-uint32_t
-route_hash(uint32_t src_ip, uint32_t dst_ip, uint16_t sport, uint16_t dport, uint32_t switch_seed)
-{
-	const uint8_t tuple[13] = {
-		(uint8_t)(src_ip >> 24), (uint8_t)(src_ip >> 16), (uint8_t)(src_ip >> 8),
-		(uint8_t)src_ip,         (uint8_t)(dst_ip >> 24), (uint8_t)(dst_ip >> 16),
-		(uint8_t)(dst_ip >> 8),  (uint8_t)dst_ip,         PROTOCOL_UDP,
-		(uint8_t)(sport >> 8),   (uint8_t)sport,          (uint8_t)(dport >> 8),
-		(uint8_t)dport,
-	};
-
-	return (uint32_t)prng_mix((uint64_t)switch_seed << 32 | crc32c(tuple, sizeof(tuple)));
-}
-
-uint32_t
-route_switch_seed(uint64_t seed, uint32_t node)
-{
-	return (uint32_t)prng_mix(seed + 0x9e3779b97f4a7c15ULL * (node + 1ULL));
-}
-
-/* Hash to index without division: the hash as a fraction of 2^32. */
-static uint32_t
-scale(uint32_t hash, uint32_t members)
-{
-	return (uint32_t)((uint64_t)hash * members >> 32);
-}
-
-uint32_t
-route_select(uint64_t seed, uint32_t node, uint32_t src_ip, uint32_t dst_ip, uint16_t sport, uint16_t dport,
-	     uint32_t members)
-{
-	return scale(route_hash(src_ip, dst_ip, sport, dport, route_switch_seed(seed, node)), members);
-}
 
 int
 route_choose(const struct routing *routing, uint32_t node, const struct flow *flow, bool reverse,
 	     struct route_choice *choice)
 {
-	uint32_t switch_seed = route_switch_seed(routing->seed, node);
+	uint32_t switch_seed = route_switch_seed(&routing->hashing, routing->seed, node);
+	const struct route_tuple tuple = route_tuple_of(flow, reverse);
 	const struct route_pin *pin;
 	int pinned;
 
@@ -59,8 +22,7 @@ route_choose(const struct routing *routing, uint32_t node, const struct flow *fl
 	}
 	choice->nmembers = route_next_hops(routing->table, node, reverse ? flow->src_node : flow->dst_node,
 					   reverse ? flow->src_nic : flow->dst_nic, &choice->members);
-	choice->hash = reverse ? route_hash(flow->dst_ip, flow->src_ip, flow->dport, flow->sport, switch_seed)
-			       : route_hash(flow->src_ip, flow->dst_ip, flow->sport, flow->dport, switch_seed);
+	choice->hash = route_hash(&routing->hashing, &tuple, switch_seed);
 	pin = route_pins_find(routing->pins, flow);
 	pinned = route_pin_egress(pin, routing->topo, node, reverse);
 	if (pinned >= 0) {
@@ -71,7 +33,7 @@ route_choose(const struct routing *routing, uint32_t node, const struct flow *fl
 	}
 	if (choice->nmembers == 0)
 		return -EHOSTUNREACH;
-	choice->port = choice->members[scale(choice->hash, choice->nmembers)];
+	choice->port = choice->members[route_hash_index(choice->hash, choice->nmembers)];
 	return 0;
 }
 

@@ -91,10 +91,9 @@ lost_route(const struct sw *sw, uint32_t dst, uint16_t dst_nic, uint16_t *port)
 static uint32_t
 choose(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t count)
 {
-	if (reverse)
-		return route_select(sw->config->seed, sw->node.id, flow->dst_ip, flow->src_ip, flow->dport, flow->sport,
-				    count);
-	return route_select(sw->config->seed, sw->node.id, flow->src_ip, flow->dst_ip, flow->sport, flow->dport, count);
+	const struct route_tuple tuple = route_tuple_of(flow, reverse);
+
+	return route_select(&sw->config->balance.hashing, sw->config->seed, sw->node.id, &tuple, count);
 }
 
 int
@@ -151,12 +150,15 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 		*port = pinned >= 0 ? (uint16_t)pinned : hops[0];
 		return SWITCH_EGRESS_DROP;
 	}
+	if (__builtin_expect(spray_is_on(&sw->spray), 0) && count > 1 && pinned < 0) {
+		spray_remember(&sw->spray, p->flow, reverse, usable, count);
+		return *cached = SWITCH_EGRESS_SPRAY;
+	}
 	return *cached = usable[choose(sw, flow, reverse, count)];
 }
 
-/* Everything that the route cache alone cannot answer. @param cached  what it says */
-static void
-route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached)
+void
+switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached)
 {
 	enum rec_drop reason = REC_DROP_TTL;
 	uint8_t egress = p->ttl > 0 ? cached : SWITCH_EGRESS_DROP;
@@ -164,6 +166,8 @@ route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached)
 
 	if (p->ttl > 0 && cached >= SWITCH_EGRESS_DROP)
 		egress = switch_resolve(sw, p, &reason, &drop_port);
+	if (egress == SWITCH_EGRESS_SPRAY)
+		egress = spray_choose(&sw->spray, p);
 	if (p->type == PKT_POLL && egress == SWITCH_EGRESS_DROP && drop_port != in_port)
 		switch_poll_dead_end(sw, in_port, p, drop_port);
 	if (p->type == PKT_POLL && p->ttl > 0 && (egress != SWITCH_EGRESS_DROP || (p->arg & POLL_PFC))) {
@@ -181,6 +185,10 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 {
 	uint64_t bytes = 0;
 
+	if (__builtin_expect(spray_is_on(&sw->spray), 0)) {
+		switch_spray(sw, in_port, pkts, count);
+		return;
+	}
 	for (uint32_t i = 0; i < count; i++) {
 		struct pkt *p = &pkts[i];
 		uint8_t egress = sw->routes.route[p->flow * 2 + ((p->flags & PKT_REVERSE) != 0)];
@@ -188,7 +196,7 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 		bytes += p->wire_bytes;
 		p->ttl--;
 		if (__builtin_expect(egress >= SWITCH_EGRESS_DROP || p->ttl == 0 || p->type == PKT_POLL, 0))
-			route_rare(sw, in_port, p, egress);
+			switch_route_rare(sw, in_port, p, egress);
 		else
 			switch_hand_over(sw, in_port, egress, p);
 	}
@@ -199,6 +207,7 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 void
 switch_forget_routes(struct sw *sw)
 {
+	spray_forget(&sw->spray);
 	memset(sw->routes.route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
 	sw->node.count.route_changes++;
 }

@@ -6,8 +6,9 @@
 #include "dpswitch/fabric/node.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 
-#define SWITCH_EGRESS_NONE 0xff /* not decided yet */
-#define SWITCH_EGRESS_DROP 0xfe /* no way, see switch_resolve() */
+#define SWITCH_EGRESS_SPRAY 0xfd /* every packet has its own: see spray.h */
+#define SWITCH_EGRESS_NONE 0xff  /* not decided yet */
+#define SWITCH_EGRESS_DROP 0xfe  /* no way, see switch_resolve() */
 
 struct sw;
 
@@ -22,6 +23,8 @@ struct switch_routes {
 int switch_routes_init(struct switch_routes *routes, const struct switch_config *config);
 void switch_routes_fini(struct switch_routes *routes);
 
+/* One packet of which the route cache alone does not tell the way. @param cached  what it says */
+void switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached);
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 /*
  * The same of what came by a cable that damages frames: those are dropped, and counted where they came in, as a MAC does that
@@ -31,7 +34,7 @@ void switch_route_damaged(struct sw *sw, uint16_t in_port, struct pkt *pkts, uin
 /*
  * Decides the egress of a packet and remembers it.
  * @param port    where a drop counts: as it was given, or the egress whose link is down or to which the way was lost
- * @return port, or SWITCH_EGRESS_DROP with *reason and *port
+ * @return port; SWITCH_EGRESS_SPRAY; SWITCH_EGRESS_DROP with *reason and *port
  */
 uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
 /* @return the egress that a flow, or its ACKs, have here as long as nothing is cut or misrouted; negative: none */

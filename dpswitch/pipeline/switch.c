@@ -215,6 +215,8 @@ init_stages(struct sw *sw, struct err *err)
 	if (ret == 0)
 		ret = switch_routes_init(&sw->routes, sw->config);
 	if (ret == 0)
+		ret = spray_init(&sw->spray, sw->config, sw->node.id);
+	if (ret == 0)
 		ret = polling_init(&sw->polling, &sw->node);
 	sw->ports = calloc(sw->node.nports, sizeof(*sw->ports));
 	if (sw->ports == NULL)
@@ -270,6 +272,7 @@ switch_destroy(struct node *node)
 	}
 	account_fini(&sw->account);
 	switch_routes_fini(&sw->routes);
+	spray_fini(&sw->spray);
 	polling_fini(&sw->polling);
 	recbuf_fini(&sw->node.records);
 	free(sw->ports);

@@ -3,7 +3,7 @@
  * A shared-buffer switch as a node of the fabric. One window goes through these stages, a header and a file each. What a stage
  * keeps is a struct of its header, touched by its own file; others call its functions:
  *
- *   route    every arrival gets its egress, or a named drop             (route.c; polling packets: poll.c)
+ *   route    every arrival gets its egress, or a named drop             (route.c, spray.c; polling packets: poll.c)
  *   transmit every egress alone: merge its arrivals, queue, send        (transmit.c on arrivals.h and egress.h)
  *   account  charge and release the ingresses, decide on PAUSE, RESUME  (account.c; they leave by pause.c)
  *   storm    PAUSE whatever the buffer holds                            (storm.c)
@@ -21,6 +21,7 @@
 #include "dpswitch/pipeline/pause.h"
 #include "dpswitch/pipeline/poll.h"
 #include "dpswitch/pipeline/route.h"
+#include "dpswitch/pipeline/spray.h"
 #include "dpswitch/pipeline/storm.h"
 #include "dpswitch/truth/port_truth.h"
 
@@ -43,6 +44,7 @@ struct sw {
 	struct switch_port *ports;
 	struct account account;
 	struct switch_routes routes;
+	struct spray spray;
 	struct polling polling;
 	struct telem_config telemetry; /* config->telemetry for this many ports */
 	uint64_t epoch_end_ps;

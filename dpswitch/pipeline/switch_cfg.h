@@ -10,6 +10,7 @@
 #include "common/flow.h"
 #include "common/int_header.h"
 #include "common/sertable.h"
+#include "dpswitch/balance/balance.h"
 #include "telemetry/collector.h"
 #include "topo/pins.h"
 #include "topo/route.h"
@@ -63,6 +64,7 @@ struct switch_config {
 	const struct switch_params *params;
 	const struct switch_pfc_params *pfc;
 	const struct switch_ecn_params *ecn;
+	struct balance_params balance;
 	struct telem_config telemetry; /* nports is set by each switch */
 	uint64_t seed;
 	uint64_t window_ps;

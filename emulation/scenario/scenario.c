@@ -30,14 +30,11 @@ bind_groups(struct scenario *sc, struct err *err)
 		{ &switch_pfc_cfg, &sc->pfc },        { &switch_ecn_cfg, &sc->ecn },          { &roce_table, &sc->host },
 		{ &detection_table, &sc->detection }, { &exporter_cfg_table, &sc->exporter },
 	};
+	int ret = balance_bind(&sc->balance, sc->cfg, err);
 
-	for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
-		int ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
-
-		if (ret < 0)
-			return ret;
-	}
-	return cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err);
+	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(groups); i++)
+		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
+	return ret == 0 ? cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err) : ret;
 }
 
 static int
@@ -197,7 +194,7 @@ make_network(struct scenario *sc, struct err *err)
 	ret = route_pins_create(sc->cfg, sc->topo, &sc->pins, err);
 	if (ret < 0)
 		return ret;
-	sc->routing = (struct routing){ sc->topo, sc->routes, sc->pins, (uint64_t)sc->root.seed };
+	sc->routing = (struct routing){ sc->topo, sc->routes, sc->pins, (uint64_t)sc->root.seed, sc->balance.hashing };
 	ret = roce_params_init(&sc->roce, &sc->host, &sc->cc, sc->timing.quantum_ps, err);
 	if (ret < 0)
 		return ret;

@@ -83,6 +83,7 @@ struct scenario {
 	struct switch_params sw;
 	struct switch_pfc_params pfc;
 	struct switch_ecn_params ecn;
+	struct balance_params balance;
 	struct roce_cfg host;
 	struct cc_params cc;
 	struct int_rates int_rates; /* of all links, where packets carry telemetry of their path */
@@ -101,7 +102,7 @@ struct scenario {
 	struct topo *topo;
 	struct route_table *routes;
 	struct route_pins *pins;
-	struct routing routing; /* the three above and the seed */
+	struct routing routing; /* the three above, the seed, and what ecmp hashes */
 	struct plan *plan;
 	char name[64];                /* root.name, or the file's */
 	uint32_t mtu_frame_bytes;     /* a full data frame on the wire */

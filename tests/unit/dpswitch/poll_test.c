@@ -231,9 +231,9 @@ static const char parallel[] =
 static uint32_t
 hash_of(const struct frig *rig, const struct sw *sw, uint32_t index)
 {
-	const struct flow *flow = &rig->flows[index];
+	const struct route_tuple tuple = route_tuple_of(&rig->flows[index], false);
 
-	return route_select(rig->config.seed, sw->node.id, flow->src_ip, flow->dst_ip, flow->sport, flow->dport, 2);
+	return route_select(&rig->config.balance.hashing, rig->config.seed, sw->node.id, &tuple, 2);
 }
 
 /* Flows from a and c of which a hash sends both by the same of two cables: the other one is idle, and says so. */

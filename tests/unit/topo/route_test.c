@@ -104,7 +104,7 @@ test_nics(void **state)
 	struct cfg *cfg;
 	struct topo *topo = make_topo("topology = { kind = \"rail\"; hosts = 4; nics = 2; hosts_per_group = 2; };", &cfg);
 	struct route_table *table = route_table_create(topo);
-	struct routing routing = { topo, table, NULL, 1 };
+	struct routing routing = { .topo = topo, .table = table, .seed = 1 };
 	struct flow flow = flow_between(topo, "h0", 1, "h3", 1, 7);
 
 	assert_hops(topo, table, "g0r0", "h1", 0, "2");
@@ -141,7 +141,7 @@ test_back_to_back(void **state)
 	struct topo *topo =
 		make_topo("topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ];\n links = ( \"a b\" ); };", &cfg);
 	struct route_table *table = route_table_create(topo);
-	struct routing routing = { topo, table, NULL, 1 };
+	struct routing routing = { .topo = topo, .table = table, .seed = 1 };
 	struct flow flow = flow_between(topo, "a", 0, "b", 0, 7);
 
 	assert_hops(topo, table, "a", "b", 0, "1");
@@ -159,16 +159,19 @@ test_back_to_back(void **state)
 static void
 test_ecmp_spread(void **state)
 {
+	const struct route_hashing usual = { 0 };
+	const struct route_tuple there = { 1, 2, 3, 4 }, back = { 2, 1, 4, 3 };
 	uint32_t count[4] = { 0 }, pair[4][4] = { { 0 } }, moved = 0;
 
 	for (uint16_t sport = 0; sport < 4096; sport++) {
-		uint32_t first = route_select(42, 3, 0x0a000001, 0x0a000002, sport, 4791, 4);
-		uint32_t second = route_select(42, 4, 0x0a000001, 0x0a000002, sport, 4791, 4);
+		const struct route_tuple tuple = { 0x0a000001, 0x0a000002, sport, 4791 };
+		uint32_t first = route_select(&usual, 42, 3, &tuple, 4);
+		uint32_t second = route_select(&usual, 42, 4, &tuple, 4);
 
 		assert_true(first < 4 && second < 4);
 		count[first]++;
 		pair[first][second]++;
-		moved += first != route_select(43, 3, 0x0a000001, 0x0a000002, sport, 4791, 4);
+		moved += first != route_select(&usual, 43, 3, &tuple, 4);
 	}
 	for (int i = 0; i < 4; i++) {
 		assert_in_range(count[i], 1024 - 140, 1024 + 140);
@@ -176,8 +179,8 @@ test_ecmp_spread(void **state)
 			assert_in_range(pair[i][j], 256 - 80, 256 + 80);
 	}
 	assert_in_range(moved, 3072 - 140, 3072 + 140); /* another seed: 3 of 4 choose anew */
-	assert_int_equal(route_select(42, 3, 1, 2, 3, 4, 1), 0);
-	assert_int_not_equal(route_hash(1, 2, 3, 4, 5), route_hash(2, 1, 4, 3, 5));
+	assert_int_equal(route_select(&usual, 42, 3, &there, 1), 0);
+	assert_int_not_equal(route_hash(&usual, &there, 5), route_hash(&usual, &back, 5));
 }
 
 /* Every path of every pair in a K=4 fat-tree is a shortest one and ends where it should; ACKs have paths of their own. */
@@ -187,7 +190,7 @@ test_paths(void **state)
 	struct cfg *cfg;
 	struct topo *topo = make_topo("topology = { kind = \"fat-tree\"; k = 4; };", &cfg);
 	struct route_table *table = route_table_create(topo);
-	struct routing routing = { topo, table, NULL, 7 };
+	struct routing routing = { .topo = topo, .table = table, .seed = 7 };
 	uint32_t differ = 0;
 
 	for (uint32_t a = 0; a < topo->nhosts; a++)
@@ -237,7 +240,7 @@ test_pins(void **state)
 				      &cfg);
 	struct route_table *table = route_table_create(topo);
 	struct route_pins *pins = make_pins(cfg, topo);
-	struct routing routing = { topo, table, pins, 1 };
+	struct routing routing = { .topo = topo, .table = table, .pins = pins, .seed = 1 };
 	struct flow flows[] = { flow_between(topo, "13", 0, "19", 0, 10001), flow_between(topo, "13", 0, "19", 0, 5),
 				flow_between(topo, "12", 0, "19", 0, 10001) };
 	struct flow_table all = { flows, 3, 0 }, few = { flows, 1, 0 };
@@ -266,11 +269,10 @@ test_pins(void **state)
 	assert_int_equal(choice.pin.line, 6);
 	assert_int_equal(route_choose(&routing, topo_find(topo, "4"), &flows[2], false, &choice), 0);
 	assert_false(choice.is_pinned);
-	assert_int_equal(choice.hash, route_hash(flows[2].src_ip, flows[2].dst_ip, 10001, 4791,
-						 route_switch_seed(1, topo_find(topo, "4"))));
-	assert_int_equal(
-		choice.port,
-		choice.members[route_select(1, topo_find(topo, "4"), flows[2].src_ip, flows[2].dst_ip, 10001, 4791, 2)]);
+	assert_int_equal(choice.hash, route_hash(&routing.hashing,
+						 &(struct route_tuple){ flows[2].src_ip, flows[2].dst_ip, 10001, 4791 },
+						 route_switch_seed(&routing.hashing, 1, topo_find(topo, "4"))));
+	assert_int_equal(choice.port, choice.members[route_hash_index(choice.hash, 2)]);
 	route_pins_destroy(pins);
 	route_table_destroy(table);
 	topo_destroy(topo);
@@ -334,7 +336,7 @@ test_rtt(void **state)
 	struct cfg *cfg;
 	struct topo *topo = make_topo(TWO_PODS, &cfg);
 	struct route_table *table = route_table_create(topo);
-	struct routing routing = { topo, table, NULL, 1 };
+	struct routing routing = { .topo = topo, .table = table, .seed = 1 };
 	struct flow flow = flow_between(topo, "12", 0, "13", 0, 1);
 	struct route_path there, back;
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/balance/balance.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/pkt_chance.h"
+
+#define BALANCE_ROW(id, name, symbol, doc) [id] = &balance_##symbol,
+const struct balance_ops *const balance_kinds[BALANCE_COUNT] = { BALANCE_KINDS(BALANCE_ROW) };
+
+/* Keys of the group. */
+struct balance_group {
+	struct cfg_where where;
+	int kind, hash, seeds;
+	struct cfg_strings fields;
+};
+
+enum seeds { SEEDS_OWN, SEEDS_SHARED };
+
+#define KIND_CHOICE(id, word, symbol, meaning) { .name = word, .value = id, .doc = meaning },
+static const struct cfg_choice kinds[] = { BALANCE_KINDS(KIND_CHOICE){ 0 } };
+#define HASH_CHOICE(id, word, meaning) { .name = word, .value = id, .doc = meaning },
+static const struct cfg_choice hashes[] = { ROUTE_HASHES(HASH_CHOICE){ 0 } };
+static const struct cfg_choice seeds[] = {
+	{ .name = "own", .value = SEEDS_OWN, .doc = "every switch has one of its own" },
+	{ .name = "shared",
+	  .value = SEEDS_SHARED,
+	  .doc = "all have the same: those in a row choose alike, so that a part of their ports is never used "
+		 "(polarisation)" },
+	{ 0 },
+};
+
+#define S struct balance_group
+static const struct cfg_field fields[] = {
+	{ "kind", CFG_ENUM, offsetof(S, kind), "ecmp", 0, 0, kinds,
+	  "What has a port of its own, and how it is chosen. Only where several are of equal cost; pinned flows keep their "
+	  "path" },
+	{ "hash", CFG_ENUM, offsetof(S, hash), "crc32c", 0, 0, hashes, "Function of ecmp" },
+	{ "fields", CFG_STRINGS, offsetof(S, fields), "", 0, 0, NULL,
+	  "What it hashes: \"src\", \"dst\" (addresses), \"sport\", \"dport\" (UDP); default: all. The source port is what "
+	  "tells flows of one pair of hosts apart" },
+	{ "seeds", CFG_ENUM, offsetof(S, seeds), "own", 0, 0, seeds, "Its seeds, made from the run's" },
+};
+#undef S
+
+const struct cfg_table balance_table = {
+	.path = "load_balancing",
+	.doc = "Which of several ports of equal cost a switch sends by.",
+	.size = sizeof(struct balance_group),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
+};
+
+#define FIELD_ROW(id, bit, word) { word, id },
+static const struct {
+	const char *name;
+	uint8_t bit;
+} hashed[] = { ROUTE_FIELDS(FIELD_ROW) };
+
+/* @return 0 or -EINVAL with err set */
+static int
+hash_field(const struct balance_group *group, const char *name, uint8_t *left_out, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(hashed); i++) {
+		if (strcmp(hashed[i].name, name) != 0)
+			continue;
+		*left_out &= (uint8_t)~hashed[i].bit;
+		return 0;
+	}
+	return cfg_fail(&group->where, "fields", err,
+			"\"%s\" is nothing that is hashed: \"src\", \"dst\", \"sport\", \"dport\" are", name);
+}
+
+int
+balance_bind(struct balance_params *params, const struct cfg *cfg, struct err *err)
+{
+	struct balance_group group;
+	int ret = cfg_bind(cfg, &balance_table, &group, err);
+
+	if (ret < 0)
+		return ret;
+	*params = (struct balance_params){
+		.ops = balance_kinds[group.kind],
+		.hashing = { .function = (uint8_t)group.hash, .alike = group.seeds == SEEDS_SHARED },
+	};
+	for (size_t i = 0; group.fields.count != 0 && i < ARRAY_LEN(hashed); i++)
+		params->hashing.left_out |= hashed[i].bit;
+	for (size_t i = 0; ret == 0 && i < group.fields.count; i++)
+		ret = hash_field(&group, group.fields.items[i], &params->hashing.left_out, err);
+	return ret;
+}
+
+uint32_t
+balance_draw(const struct balance *balance, const struct pkt *p, uint32_t count)
+{
+	return (uint32_t)((unsigned __int128)pkt_draw(balance->stream, balance->flows, p) * count >> 64);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Load balancing over the ports of equal cost that a switch has towards a destination. A kind is a file here, its line in
+ * meson.build and a row of BALANCE_KINDS; scenarios (load_balancing.kind) and the tests over all kinds have it then. Pure:
+ * who asks says what stands in the queues and what time it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cfg/cfg.h"
+#include "common/flow.h"
+#include "common/pkt.h"
+#include "topo/hash.h"
+#include "topo/topo.h"
+
+/* Value, name in scenarios, the file's symbol, what it does. */
+#define BALANCE_KINDS(ROW)                                                                                                 \
+	ROW(BALANCE_ECMP, "ecmp", ecmp, "a flow's packets go by one port, which a hash chooses")                           \
+	ROW(BALANCE_RANDOM, "random", random, "every packet by a port of its own, drawn at random")
+
+#define BALANCE_VALUE(id, name, symbol, doc) id,
+enum balance_kind { BALANCE_KINDS(BALANCE_VALUE) BALANCE_COUNT };
+
+#define BALANCE_PARAMS_WORDS 4
+
+/* A kind with its parameters, for all switches of a run. Immutable once a switch uses it; all zero: ecmp. */
+struct balance_params {
+	const struct balance_ops *ops; /* NULL: ecmp */
+	struct route_hashing hashing;  /* of ecmp, and of what is not balanced */
+	uint64_t own[BALANCE_PARAMS_WORDS];
+};
+
+/* What one switch balances with. */
+struct balance {
+	const struct balance_params *params;
+	const struct flow_table *flows;
+	uint64_t stream; /* of chance: the switch's */
+};
+
+/* Ports of equal cost at one switch; destinations with the same ports share it. */
+struct balance_set {
+	uint8_t members[TOPO_MAX_PORTS]; /* ascending */
+	uint32_t count;                  /* 2 and more */
+};
+
+struct balance_ops {
+	const char *name;
+	bool reorders; /* packets of a flow may overtake each other */
+	/*
+	 * Which member a packet takes. NULL: one for a flow, by its hash.
+	 * @param p  as it came in, time_ps included
+	 * @return index in set->members
+	 */
+	uint32_t (*choose)(const struct balance *balance, struct balance_set *set, const struct pkt *p);
+};
+
+#define BALANCE_EXTERN(id, name, symbol, doc) extern const struct balance_ops balance_##symbol;
+BALANCE_KINDS(BALANCE_EXTERN)
+
+extern const struct balance_ops *const balance_kinds[BALANCE_COUNT]; /* by enum balance_kind */
+
+/* The group of the scenario, for the reference. */
+extern const struct cfg_table balance_table;
+
+/* Reads and checks the group "load_balancing". @return 0 or -EINVAL with err set */
+int balance_bind(struct balance_params *params, const struct cfg *cfg, struct err *err);
+
+/* Do packets, rather than flows, have a port each? */
+static inline bool
+balance_is_on(const struct balance_params *params)
+{
+	return params->ops != NULL && params->ops->choose != NULL;
+}
+
+/* A member by chance, for a packet: again for every time that it is sent. @return index */
+uint32_t balance_draw(const struct balance *balance, const struct pkt *p, uint32_t count);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What hashes choose: known answers, fields that are left out, and what switches in a row have of each other's choices. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/crc32c.h"
+#include "common/prng.h"
+#include "topo/hash.h"
+
+#define SWITCHES 3
+
+static struct route_tuple
+tuple_of(uint32_t i)
+{
+	return (struct route_tuple){ 0x0a000001 + i / 64, 0x0a000101, (uint16_t)(10000 + i % 64), 4791 };
+}
+
+/* The 13 bytes of 10.0.0.1 > 10.0.1.1, UDP 10000 > 4791, by hand; the check of CRC-16-CCITT from 0xffff is public. */
+static void
+test_known_answers(void **state)
+{
+	static const uint8_t bytes[13] = { 10, 0, 0, 1, 10, 0, 1, 1, 17, 10000 >> 8, 10000 & 0xff, 4791 >> 8, 4791 & 0xff };
+	const struct route_tuple tuple = tuple_of(0);
+	struct route_hashing hashing = { .function = ROUTE_HASH_CRC32C };
+	uint16_t crc = 7, fold = 7 ^ 17 ^ 0x0a00 ^ 0x0001 ^ 0x0a00 ^ 0x0101 ^ 10000 ^ 4791, mirrored = 0;
+
+	assert_int_equal(route_hash(&hashing, &tuple, 7), (uint32_t)prng_mix(7ULL << 32 | crc32c(bytes, 13)));
+	for (int i = 0; i < 13 * 8; i++) { /* bit by bit, long division */
+		int top = crc >> 15 ^ (bytes[i / 8] >> (7 - i % 8) & 1);
+
+		crc = (uint16_t)(crc << 1 ^ (top ? 0x1021 : 0));
+	}
+	hashing.function = ROUTE_HASH_CRC16;
+	assert_int_equal(route_hash(&hashing, &tuple, 7), (uint32_t)crc << 16);
+	for (int i = 0; i < 16; i++)
+		mirrored = (uint16_t)(mirrored << 1 | (fold >> i & 1));
+	hashing.function = ROUTE_HASH_XOR;
+	assert_int_equal(route_hash(&hashing, &tuple, 7), (uint32_t)mirrored << 16);
+}
+
+/* Each field changes the choice, unless it is left out. */
+static void
+test_fields(void **state)
+{
+	const struct route_tuple tuple = tuple_of(0);
+	struct route_tuple others[] = { tuple, tuple, tuple, tuple };
+
+	others[0].src_ip ^= 1;
+	others[1].dst_ip ^= 1;
+	others[2].sport ^= 1;
+	others[3].dport ^= 1;
+	for (uint8_t f = 0; f < ROUTE_HASH_FUNCTIONS; f++)
+		for (uint8_t out = 0; out < 16; out++)
+			for (int field = 0; field < 4; field++) {
+				const struct route_hashing hashing = { .function = f, .left_out = out };
+				bool same = route_hash(&hashing, &tuple, 5) == route_hash(&hashing, &others[field], 5);
+
+				assert_int_equal(same, out >> field & 1);
+			}
+}
+
+/* @param used  of all ports of the last switch: those that some flow takes which came by port 0 of every one before */
+static uint32_t
+used_behind(const struct route_hashing *hashing)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < 4096; i++) {
+		const struct route_tuple tuple = tuple_of(i);
+		uint32_t s = 0, port = 0;
+
+		for (; s < SWITCHES && port == 0; s++)
+			port = route_select(hashing, 1, s, &tuple, 4);
+		if (s == SWITCHES)
+			used |= 1u << port;
+	}
+	return used;
+}
+
+/* With one seed for all, whatever a switch sent by its first port leaves the next by its first port again: polarisation. */
+static void
+test_polarisation(void **state)
+{
+	for (uint8_t f = 0; f < ROUTE_HASH_FUNCTIONS; f++) {
+		const struct route_hashing alike = { .function = f, .alike = true };
+
+		assert_int_equal(used_behind(&alike), 1);
+	}
+	assert_int_equal(used_behind(&(struct route_hashing){ 0 }), 0xf);
+}
+
+/* Every function uses every port for flows that differ in their source port alone. */
+static void
+test_spread(void **state)
+{
+	for (uint8_t f = 0; f < ROUTE_HASH_FUNCTIONS; f++) {
+		const struct route_hashing hashing = { .function = f };
+		uint32_t count[8] = { 0 };
+
+		for (uint32_t sport = 0; sport < 4096; sport++) {
+			const struct route_tuple tuple = { 1, 2, (uint16_t)(10000 + sport), 4791 };
+
+			count[route_select(&hashing, 1, 0, &tuple, 8)]++;
+		}
+		for (int i = 0; i < 8; i++)
+			assert_in_range(count[i], 512 - 100, 512 + 100); /* 512 +- 21 by chance */
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known_answers),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_polarisation),
+		cmocka_unit_test(test_spread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

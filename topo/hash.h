@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which of its ports of equal cost a switch chooses for a flow: a hash of header fields. The UDP source port is what tells
+ * flows of one pair of addresses apart. A function is a row of ROUTE_HASHES and a function in hash.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/flow.h"
+
+/* Value, name in scenarios, what it is. */
+#define ROUTE_HASHES(ROW)                                                                                                  \
+	ROW(ROUTE_HASH_CRC32C, "crc32c",                                                                                   \
+	    "CRC-32C, then mixed with the switch's seed: choices of switches are independent")                             \
+	ROW(ROUTE_HASH_CRC16, "crc16",                                                                                     \
+	    "CRC-16-CCITT that starts from the seed, as switches have it: linear, so that switches in a row depend on "    \
+	    "each "                                                                                                        \
+	    "other even with seeds of their own")                                                                          \
+	ROW(ROUTE_HASH_XOR, "xor", "XOR of the seed and the fields' 16-bit words, lowest bits first")
+
+#define ROUTE_HASH_VALUE(id, name, doc) id,
+enum route_hash_function { ROUTE_HASHES(ROUTE_HASH_VALUE) ROUTE_HASH_FUNCTIONS };
+
+/* Fields of the 5-tuple, whose protocol is always hashed. Value, name in scenarios. */
+#define ROUTE_FIELDS(ROW)                                                                                                  \
+	ROW(ROUTE_SRC, 0, "src") ROW(ROUTE_DST, 1, "dst") ROW(ROUTE_SPORT, 2, "sport") ROW(ROUTE_DPORT, 3, "dport")
+
+#define ROUTE_FIELD_VALUE(id, bit, name) id = 1 << bit,
+enum route_field { ROUTE_FIELDS(ROUTE_FIELD_VALUE) };
+
+/* How all switches of a network hash; all zero is the default. */
+struct route_hashing {
+	uint8_t function; /* enum route_hash_function */
+	uint8_t left_out; /* enum route_field bits: not hashed */
+	bool alike;       /* all switches have the same seed: those in a row choose alike, and use a part of their ports */
+};
+
+/* As the headers of one direction have them; host byte order. */
+struct route_tuple {
+	uint32_t src_ip, dst_ip;
+	uint16_t sport, dport;
+};
+
+static inline struct route_tuple
+route_tuple_of(const struct flow *flow, bool reverse)
+{
+	if (reverse)
+		return (struct route_tuple){ flow->dst_ip, flow->src_ip, flow->dport, flow->sport };
+	return (struct route_tuple){ flow->src_ip, flow->dst_ip, flow->sport, flow->dport };
+}
+
+/* Over a 5-tuple as it stands in the headers (addresses, protocol UDP, ports; network byte order). */
+uint32_t route_hash(const struct route_hashing *hashing, const struct route_tuple *tuple, uint32_t switch_seed);
+/* The seed of one switch, from the run's. */
+uint32_t route_switch_seed(const struct route_hashing *hashing, uint64_t seed, uint32_t node);
+/* Hash to index without division: the hash as a fraction of 2^32. */
+static inline uint32_t
+route_hash_index(uint32_t hash, uint32_t members)
+{
+	return (uint32_t)((uint64_t)hash * members >> 32);
+}
+/* The ECMP choice of one switch: index into the next-hop set. @param seed  the run's */
+uint32_t route_select(const struct route_hashing *hashing, uint64_t seed, uint32_t node, const struct route_tuple *tuple,
+		      uint32_t members);
