@@ -72,6 +72,7 @@ fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, str
 		.idle_ps = (sc->epochs_kept + 1) * sc->telemetry.epoch_ps,
 		.source = { attach, describe },
 		.data_prio = sc->roce.data_prio,
+		.measured_prio = sc->roce.measured_prio,
 	};
 
 	if (switch_lossless_classes(&sc->pfc, &lossless, err) < 0)

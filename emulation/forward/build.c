@@ -96,6 +96,7 @@ forward_build(struct forward *f, struct err *err)
 		.switches = f->switches,
 		.idle_ps = 2 * sc->epochs_kept * sc->telemetry.epoch_ps,
 		.data_prio = sc->roce.data_prio,
+		.measured_prio = sc->roce.measured_prio,
 		.lossy_prio = 1,
 		.lossless = (uint8_t)(1u << sc->roce.data_prio),
 	};

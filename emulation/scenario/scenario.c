@@ -228,6 +228,7 @@ make_plan(struct scenario *sc, struct err *err)
 		.cfg = sc->cfg,
 		.data_prio = sc->roce.data_prio,
 		.control_prio = 0,
+		.measured_prio = sc->roce.measured_prio,
 		.notify = agent_policies[sc->detection.policy]->notified != NULL,
 		.judge = sc->nexternal == 0,
 		.traffic = sc->traffic,
@@ -245,7 +246,6 @@ make_plan(struct scenario *sc, struct err *err)
 			.spare = sc->roce.cc.ops->spare != NULL ? sc->roce.cc.ops->spare(&sc->roce.cc) : 0,
 		},
 	};
-
 	int ret;
 
 	sc->plan = plan_create(sc->topo, &options, sc->workload, sc->backgrounds, sc->nbackgrounds, err);

@@ -181,7 +181,7 @@ int
 scenario_check_hosts(const struct scenario *sc, struct err *err)
 {
 	const struct plan *plan = sc->plan;
-	int ret = 0;
+	int ret = scenario_check_measured(sc, err);
 
 	for (uint32_t c = 0; sc->nexternal != 0 && ret == 0 && c < plan->ncollectives; c++) {
 		const struct plan_collective *collective = &plan->collectives[c];

@@ -13,5 +13,7 @@ int scenario_resolve_hosts(struct scenario *sc, struct err *err);
 int scenario_check_memory(const struct scenario *sc, struct err *err);
 /* Can packets carry telemetry of their path, where host.cc needs it? Once the plan is known. @return 0 or -EINVAL */
 int scenario_prepare_inband(struct scenario *sc, struct err *err);
+/* Whether hosts and switches can do what measured collectives want, once the plan is known. @return 0 or -EINVAL */
+int scenario_check_measured(const struct scenario *sc, struct err *err);
 /* What external hosts cannot do, once the plan is known. @return 0 or -EINVAL */
 int scenario_check_hosts(const struct scenario *sc, struct err *err);

@@ -39,7 +39,8 @@ struct send_wr {
 	uint64_t local_offset;  /* in the sender's region */
 	uint64_t remote_offset; /* in the receiver's region (WRITE) */
 	uint32_t imm;
-	bool send; /* SEND WITH IMM into the oldest posted receive instead of WRITE WITH IMM */
+	uint8_t tag; /* of its packets, whenever they are sent (common/tag.h); 0: none */
+	bool send;   /* SEND WITH IMM into the oldest posted receive instead of WRITE WITH IMM */
 };
 
 /*
@@ -119,7 +120,7 @@ struct device_ops {
 	 * A place in the receiver's region is written to again only by who knows that its client has consumed what was
 	 * there: RDMA WRITE does not ask the receiver.
 	 * @return 0; -EBUSY while the flow's QP is in error; -ENOSPC past DEVICE_MAX_POSTED messages on one QP; -EINVAL
-	 *         outside of either region; -ENOTSUP: the device has no SEND
+	 *         outside of either region; -ENOTSUP: the device has no SEND, or no tags
 	 */
 	int (*post_send)(struct device *dev, uint32_t flow, const struct send_wr *wr);
 	/* Posts room for SENDs and UD SENDs that will arrive on flow (receiver side). -ENOTSUP: the device has its own. */

@@ -19,6 +19,8 @@ static const struct cfg_field job_fields[] = {
 	  "How long every rank computes at the beginning of an iteration, before its collectives." },
 	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL,
 	  "false: it keeps its number, hosts and ports, but never begins; the rest runs as without it." },
+	{ "measured", CFG_BOOL, AT(measured), "false", 0, 0, NULL,
+	  "As of all its collectives, and of what its pipeline sends." },
 };
 #undef AT
 

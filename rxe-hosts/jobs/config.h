@@ -12,6 +12,7 @@ struct work_job_config {
 	uint64_t start_ps, gap_ps, compute_ps;
 	int64_t iterations;
 	bool enabled;
+	bool measured; /* all its collectives are */
 };
 
 enum pipeline_schedule { PIPELINE_1F1B, PIPELINE_GPIPE };

@@ -19,7 +19,7 @@ struct roce_cfg {
 	int cc; /* enum cc_kind */
 	const char *window;
 	bool window_scales_with_rate;
-	int64_t data_prio;
+	int64_t data_prio, measured_prio;
 	uint64_t timeout_ps;
 	int64_t timeout_doublings;
 	int64_t retry_count;
@@ -48,7 +48,7 @@ struct roce_params {
 	bool window_scales_with_rate;
 	bool nak;
 	bool real_payload; /* packets carry the contents of the hosts' buffers; set by who knows the run */
-	uint8_t data_prio;
+	uint8_t data_prio, measured_prio;
 	uint8_t timeout_doublings, retry_count, rnr_retry;
 	uint64_t timeout_ps; /* 0: never */
 	uint64_t rnr_delay_ps;

@@ -89,6 +89,7 @@ rc_send_post(struct rc_send *s, const struct roce_params *params, const struct r
 		.payload = s->region != NULL ? s->region + work->local_offset : NULL,
 		.remote_offset = work->remote_offset,
 		.imm = work->imm,
+		.tag = work->tag,
 		.write = !work->send,
 		.first = first,
 		.end = first + (uint32_t)packets,
@@ -168,12 +169,10 @@ rc_send_edge(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 	if (seq == s->max) {
 		s->max = seq + 1;
 	} else {
-		p->flags |= PKT_RETRANSMIT;
+		/* The first of a repetition asks for an answer: it may be all that the receiver lacks. */
+		p->flags |= PKT_RETRANSMIT | (seq == s->una ? PKT_ACKREQ : 0);
 		post->retransmits++;
 		s->retransmits++;
-		/* The first of a repetition asks for an answer: it may be all that the receiver lacks. */
-		if (seq == s->una)
-			p->flags |= PKT_ACKREQ;
 	}
 	if (seq + 1 == s->msg_end && s->cursor + 1 != s->tail) {
 		s->cursor++;
@@ -328,6 +327,7 @@ load_cursor(struct rc_send *s)
 	s->msg_first = post->first;
 	s->msg_end = post->end;
 	s->frame.arg = post->imm;
+	s->frame.tag = post->tag;
 	s->frame.opcode = roce_data_opcode(post->write, false, false, true);
 	s->frame.message = (uint8_t)s->cursor;
 }

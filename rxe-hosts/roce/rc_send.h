@@ -24,7 +24,8 @@ struct rc_work {
 	uint64_t bytes; /* > 0 */
 	uint64_t local_offset, remote_offset;
 	uint32_t imm;
-	bool send; /* SEND WITH IMMEDIATE, else WRITE WITH IMMEDIATE */
+	uint8_t tag; /* of its packets */
+	bool send;   /* SEND WITH IMMEDIATE, else WRITE WITH IMMEDIATE */
 };
 
 /* A message until its last ACK, and until its slot is another's. */
@@ -37,6 +38,7 @@ struct rc_post {
 	uint32_t last_payload_bytes;
 	uint32_t retransmits;
 	uint32_t imm;
+	uint8_t tag;
 	bool write;
 	uint16_t first_frame_bytes, last_frame_bytes; /* on the wire */
 	struct send_times times;                      /* of one that rc_send_pop() or rc_send_flush() gave */

@@ -66,6 +66,15 @@ static const struct cfg_choice phases[] = {
 		    "alltoallv: the way back of one that is alike but for this."),                                         \
 		KEY("pairs", CFG_STRINGS, AT(pairs), "", 0, 0, NULL,                                                       \
 		    "sendrecv, algorithm linear: who sends to whom in each group, as [ \"0 1\", \"1 2\" ]."),              \
+		KEY("stride", CFG_INT, AT(stride), "1", 1, 1023, NULL,                                                     \
+		    "Place i of a group is its rank i * stride, modulo its ranks, with which it has no divisor in "        \
+		    "common: "                                                                                             \
+		    "another order of a ring."),                                                                           \
+		KEY("measured", CFG_BOOL, AT(measured), "false", 0, 0, NULL,                                               \
+		    "Its data has tags: switches know iterations by them. A job's iterations count for all its "           \
+		    "collectives, and no leaf may receive those of two jobs."),                                            \
+		KEY("measured_pairs", CFG_STRINGS, AT(measured_pairs), "", 0, 0, NULL,                                     \
+		    "measured: only what these ranks of the job send each other, as [ \"0 1\", \"1 2\" ]; absent: all."),  \
 		KEY("type", CFG_ENUM, AT(type), "int32", 0, 0, types, "Element type."),                                    \
 		KEY("payload", CFG_ENUM, AT(payload), "synthetic", 0, 0, payloads,                                         \
 		    "Whether messages carry data or only their sizes; the same for all collectives of a run."),            \

@@ -17,10 +17,13 @@ struct collective_config {
 	struct cfg_strings ranks;   /* empty: every host, at its first NIC */
 	uint64_t bytes, step_bytes; /* one of them is 0 */
 	int payload, qp;
-	int64_t root, chunks, channels; /* chunks, channels: 0: the algorithm's number, 1 */
-	double skew;                    /* AllToAllv: greatest demand over least */
-	bool back;                      /* AllToAllv: the way back */
-	struct cfg_strings pairs;       /* SendRecv: "0 1" */
+	int64_t root, chunks, channels;    /* chunks, channels: 0: the algorithm's number, 1 */
+	double skew;                       /* AllToAllv: greatest demand over least */
+	bool back;                         /* AllToAllv: the way back */
+	int64_t stride;                    /* of the places of a group among its ranks */
+	struct cfg_strings pairs;          /* SendRecv: "0 1" */
+	bool measured;                     /* its data has tags (common/tag.h) */
+	struct cfg_strings measured_pairs; /* of these ranks of the job alone: "0 1"; empty: all of it */
 	int64_t iterations;
 	uint64_t start_ps, gap_ps;
 	bool enabled;         /* its job */

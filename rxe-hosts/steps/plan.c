@@ -41,6 +41,8 @@ plan_create(const struct topo *topo, const struct plan_options *options, const s
 	for (size_t i = 0; i < nbackgrounds && rc == 0; i++)
 		rc = add_background(&b, &backgrounds[i]);
 	if (rc == 0)
+		rc = plan_check_measured(&b);
+	if (rc == 0)
 		rc = judge_flows(&b);
 	if (rc == 0 && options->traffic != NULL)
 		rc = plan_add_traffic(&b);
@@ -136,6 +138,7 @@ set_collective(const struct workload *workload, uint32_t index, struct plan_coll
 	*c = (struct plan_collective){
 		.job = work->job,
 		.enabled = workload->jobs[work->job].enabled,
+		.measured = config->measured || workload->jobs[work->job].measured,
 		.compute = workload_compute(workload, index),
 		.actual_ps = actual_ps,
 		.type = (enum coll_type)config->type,

@@ -61,6 +61,7 @@ struct plan_collective {
 	enum coll_type type;
 	bool enabled; /* its ranks take part; else it is only planned */
 	bool real, verify, qp_per_step;
+	bool measured; /* data flows of it are */
 	uint32_t iterations;
 	uint32_t buffers;      /* vectors a rank: 2 when there is a next iteration, see rank.h */
 	uint64_t vector_bytes; /* distance between a rank's vectors */
@@ -112,6 +113,7 @@ struct plan_flow {
 	uint32_t out, in;    /* data flow of a collective: which of the sender's, and of the receiver's, it is */
 	uint32_t first_step; /* the first of the sender's that it carries; the others follow by chains.before */
 	uint64_t base_rtt_ps;
+	bool measured; /* its packets have tags */
 };
 
 struct plan {
@@ -133,7 +135,7 @@ struct plan {
 
 struct plan_options {
 	const struct cfg *cfg; /* that collectives are of; read where a schedule is in a file */
-	uint8_t data_prio, control_prio;
+	uint8_t data_prio, control_prio, measured_prio;
 	bool notify;                   /* make flows for notification packets */
 	bool judge;                    /* flows, where no collective is */
 	const struct traffic *traffic; /* what generators send; NULL: there are none */

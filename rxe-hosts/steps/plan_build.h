@@ -2,6 +2,7 @@
 /* While a plan is being built: what its files share. */
 #pragma once
 
+#include "collectives/params.h"
 #include "rxe-hosts/steps/plan.h"
 
 struct plan_builder {
@@ -39,6 +40,16 @@ uint32_t plan_add_flow(struct plan_builder *b, const struct flow *flow, const st
  * @return 0, -ENOMEM, or -EINVAL with err set: more flows than a run can have
  */
 int plan_add_traffic(struct plan_builder *b);
+
+/*
+ * Marks the data flows of a collective that are measured, and gives them their class.
+ * @return 0 or -EINVAL with err set: pairs that are no ranks, or send each other nothing
+ */
+int plan_measure(struct plan_builder *b, uint32_t index, const struct collective_config *config);
+/* Tags tell iterations apart, not jobs. @return 0; -ENOMEM; -EINVAL with err set: a leaf receives those of two */
+int plan_check_measured(const struct plan_builder *b);
+/* Reads "0 1". @return whether it is two numbers */
+bool plan_parse_pair(const char *text, struct coll_pair *pair);
 
 /* Records and switches know flows by their 5-tuples only. @return 0; -ENOMEM; -EINVAL with err set: two have the same */
 int plan_check_tuples(const struct plan_builder *b);

@@ -11,7 +11,7 @@ flows(uint64_t digest, const struct plan *plan)
 		digest = digest_u64(digest, (uint64_t)flow->src_ip << 32 | flow->dst_ip);
 		digest = digest_u64(digest, (uint64_t)flow->sport << 32 | (uint64_t)flow->dport << 16 |
 						    (uint64_t)flow->prio << 8 | flow->kind);
-		digest = digest_u64(digest, plan->of[i].base_rtt_ps);
+		digest = digest_u64(digest, plan->of[i].base_rtt_ps << 1 | plan->of[i].measured);
 	}
 	return digest;
 }

@@ -29,6 +29,8 @@ plan_make_flows(struct plan_builder *b, uint32_t index, const struct collective_
 	c->first_flow = b->plan->flows.count;
 	if (rc == 0)
 		rc = make_data_flows(b, index, sport, (uint16_t)config->dport);
+	if (rc == 0)
+		rc = plan_measure(b, index, config);
 	c->nflows = b->plan->flows.count - c->first_flow;
 	if (rc == 0 && b->options->notify)
 		rc = make_control_flows(b, index, to_peer);

@@ -40,9 +40,8 @@ set_counts(const struct plan_builder *b, const struct work_item *work, struct gr
 	return of->params.count_elems != 0 ? 0 : err_set(b->err, -ENOMEM, "no memory for %u ranks", skew.ranks);
 }
 
-/* "0 1". @return whether it is two numbers */
-static bool
-parse_pair(const char *text, struct coll_pair *pair)
+bool
+plan_parse_pair(const char *text, struct coll_pair *pair)
 {
 	uint64_t from, to;
 	const char *rest = number_scan(text, &from);
@@ -66,7 +65,7 @@ set_pairs(const struct plan_builder *b, const struct work_item *work, struct gro
 		return err_set(b->err, -ENOMEM, "no memory for %zu pairs", count);
 	of->pairs[0].to = 1;
 	for (size_t i = 0; i < count && !transfers; i++)
-		if (!parse_pair(config->pairs.items[i], &of->pairs[i]))
+		if (!plan_parse_pair(config->pairs.items[i], &of->pairs[i]))
 			return cfg_fail(&config->where, "pairs", b->err,
 					"\"%s\": two ranks of the group, as \"0 1\", would be right",
 					config->pairs.items[i]);
@@ -160,7 +159,8 @@ spread(const struct plan_builder *b, uint32_t index, const struct work_groups *g
 
 	if (computes == NULL) {
 		err_set(err, -ENOMEM, "no memory for %u ranks", ranks);
-	} else if (!find_computing(b, index, groups, computes) && groups->ranks == ranks && !transfers) {
+	} else if (!find_computing(b, index, groups, computes) && groups->ranks == ranks && !transfers &&
+		   work->config.stride == 1) {
 		free(computes);
 		return one;
 	} else {
@@ -205,6 +205,18 @@ check_counts(const struct plan_builder *b, const struct collective_config *confi
 	return 0;
 }
 
+static uint32_t
+gcd(uint32_t a, uint32_t b)
+{
+	while (b != 0) {
+		uint32_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 int
 plan_make_schedule(struct plan_builder *b, uint32_t index)
 {
@@ -220,6 +232,13 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 				ranks, COLL_MAX_RANKS);
 	if (workload_groups(b->workload, index, &groups) != 0)
 		return -ENOMEM;
+	if (gcd(groups.ranks, (uint32_t)config->stride) != 1) {
+		free(groups.rank_of);
+		return cfg_fail(&config->where, "stride", b->err,
+				"%lld and %u ranks of a group have a divisor in common, so that it would not come to all; "
+				"1 would be right",
+				(long long)config->stride, groups.ranks);
+	}
 	if (groups.ranks == 1)
 		c->schedule = compute_alone(b, index, &groups, coll_elem_bytes(c->type), &cause);
 	else

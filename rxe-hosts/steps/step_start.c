@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The start of a step: a message is posted and watched, a local step computes. */
+#include "common/tag.h"
 #include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/rank.h"
 
@@ -65,6 +66,7 @@ post(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint32_
 		.local_offset = payload_offset(c, rank->rank, rank->iteration, at->src_elems),
 		.remote_offset = payload_offset(c, at->peer, rank->iteration, at->dst_elems),
 		.imm = imm_encode(rank->iteration, step),
+		.tag = engine->plan->of[flow].measured ? tag_make(rank->iteration) : 0,
 	};
 
 	if (c->qp_per_step)

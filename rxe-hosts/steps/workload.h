@@ -25,7 +25,8 @@ struct work_job {
 	uint64_t start_ps, gap_ps;
 	uint64_t compute_ps; /* at the beginning of an iteration */
 	uint32_t iterations;
-	bool enabled; /* else its collectives keep their numbers, ports and ranks, and never begin */
+	bool enabled;  /* else its collectives keep their numbers, ports and ranks, and never begin */
+	bool measured; /* all of them */
 	struct jitter jitter;
 	struct straggler *stragglers; /* [nstragglers] owned */
 	size_t nstragglers;

@@ -68,6 +68,7 @@ workload_read_job(struct reading *r, const struct work_job_config *config, struc
 	job->compute_ps = config->compute_ps;
 	job->iterations = (uint32_t)config->iterations;
 	job->enabled = config->enabled;
+	job->measured = config->measured;
 	rc = read_ranks(r, config, job);
 	if (rc == 0)
 		rc = read_grid(r, config, job);

@@ -50,6 +50,9 @@ add_transfer(struct writing *w, uint32_t stage, struct pipeline_turn turn)
 	config.root = 0;
 	config.chunks = 0;
 	config.pairs.count = 0;
+	config.stride = 1;
+	config.measured = false;
+	config.measured_pairs.count = 0;
 	config.bytes = w->config->bytes;
 	config.step_bytes = 0;
 	config.sport = 0;

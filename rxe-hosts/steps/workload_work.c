@@ -195,7 +195,8 @@ workload_groups(const struct workload *workload, uint32_t index, struct work_gro
 		} else if (work->stage == WORK_NO_STAGE ||
 			   grid_member(grid, job->pipeline, grid_rank(grid, dims, g, 0)) == work->stage) {
 			for (uint32_t member = 0; member < groups->ranks; member++)
-				rank_of[member] = grid_rank(grid, dims, g, member);
+				rank_of[member] =
+					grid_rank(grid, dims, g, (uint32_t)(member * work->config.stride % groups->ranks));
 		} else {
 			continue;
 		}

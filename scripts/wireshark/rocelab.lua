@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-3-Clause
 -- Wireshark dissector of what rocelab speaks beside RoCEv2 and PFC: polling packets (UDP 47910), notification packets
--- (UDP 47911) and the telemetry record stream, over TCP (known by its magic, or by Decode As) and as a file: records.bin
+-- (UDP 47911), tags of measured data (DSCP xxxx11) and the telemetry record stream, over TCP (known by its magic, or by Decode As) and as a file: records.bin
 -- opens like a capture.
 --
 --   wireshark -X lua_script:scripts/wireshark/rocelab.lua out/case-study/capture.pcapng
@@ -145,6 +145,21 @@ function notify.dissector(tvb, pinfo, tree)
   return 16
 end
 
+-- The tag of measured data, beside what Wireshark says of the frame: a DSCP whose low two bits are 11, of RC data.
+
+local tag = Proto("rocelab_tag", "rocelab tag of measured data")
+tag.fields.iteration = ProtoField.uint8("rocelab_tag.iteration", "Iteration, modulo 16")
+local tag_dscp, tag_opcode = Field.new("ip.dsfield.dscp"), Field.new("infiniband.bth.opcode")
+
+function tag.dissector(tvb, pinfo, tree)
+  local dscp, opcode = tag_dscp(), tag_opcode()
+
+  if dscp and opcode and dscp.value % 4 == 3 and opcode.value <= 0x0b then
+    tree:add(tag):add(tag.fields.iteration, math.floor(dscp.value / 4)):set_generated()
+  end
+end
+
+register_postdissector(tag)
 DissectorTable.get("udp.port"):add(POLL_PORT, poll)
 DissectorTable.get("udp.port"):add(NOTIFY_PORT, notify)
 

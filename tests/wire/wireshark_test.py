@@ -9,6 +9,7 @@ import shutil
 import struct
 
 import records
+from cases import ring, small
 from harness import SCENARIOS, SOURCE, check, command, dpswitch, scratch, sets, skip
 from pcapng import Capture, is_udp
 
@@ -155,8 +156,22 @@ def damaged():
     check(fields(path, "rocelab_poll.event", "frame.number") == [("2",)], "and not read")
 
 
+def tags():
+    """Wireshark alone sees the DSCP, with the script the iteration."""
+    run = dpswitch(small(collective=ring(step_bytes=3000, iterations=17, measured=True)), "--quiet", "--capture", "a1:1",
+                   *sets(detection__policy="off"))
+    path = run.dir / "capture.pcapng"
+    rows = fields(path, "rocelab_tag", "rocelab_tag.iteration", "ip.dsfield.dscp")
+    found = collections.Counter(int(iteration) for iteration, _ in rows)
+    check(found == {i: 18 * (2 if i == 0 else 1) for i in range(16)}, "tags: 3 packets a step out and in, of 17 iterations", found)
+    check(all(int(dscp) == 4 * int(iteration) + 3 for iteration, dscp in rows), "tags: in the DSCP")
+    alone = fields(path, "ip.dsfield.dscp & 3 == 3", "frame.number", lua=False)
+    check(len(alone) == len(rows), "tags: a filter without the script", (len(alone), len(rows)))
+
+
 if shutil.which("tshark") is None:
     skip("tshark is not installed (apt-get install tshark)")
 storm()
 case_study()
 damaged()
+tags()

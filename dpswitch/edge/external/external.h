@@ -37,6 +37,7 @@ struct edge_config {
 	uint32_t max_bodies;          /* frames with bytes under way at once, all ports together; 0: 65536 */
 	uint64_t idle_ps;             /* a spare slot idle for so long may be given away: more than the kept epochs */
 	uint8_t data_prio;            /* RoCEv2 without a mark */
+	uint8_t measured_prio;        /* measured data without an 802.1Q tag */
 	uint8_t lossy_prio;           /* everything else, unless marked with another lossy class */
 	uint8_t lossless;             /* bit p: class p is lossless */
 };

@@ -3,6 +3,7 @@
 #include <rte_mbuf.h>
 
 #include "common/minmax.h"
+#include "common/tag.h"
 #include "dpswitch/edge/external/arp.h"
 #include "dpswitch/edge/external/external_host.h"
 #include "dpswitch/edge/frame/frame.h"
@@ -99,7 +100,7 @@ class_of(const struct edge_config *config, const struct classified *c, bool roce
 	if (roce && is_reply(&c->p))
 		return 0; /* as an embedded host sends them; an RDMA device marks them like the data that they answer */
 	if (roce)
-		return c->mark != 0 ? c->mark : config->data_prio;
+		return c->mark != 0 ? c->mark : tag_is(c->p.tag) ? config->measured_prio : config->data_prio;
 	return c->mark == 0 || (config->lossless >> c->mark & 1) ? config->lossy_prio : c->mark;
 }
 

@@ -43,6 +43,7 @@ post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 		.local_offset = wr->local_offset,
 		.remote_offset = wr->remote_offset,
 		.imm = wr->imm,
+		.tag = wr->tag,
 		.send = wr->send,
 	};
 	int rc;

@@ -195,6 +195,30 @@ test_ack_past_the_cursor_after_going_back(void **state)
 	assert_int_equal(rc_send_outstanding_bytes(&s, &params), 2 * 1024);
 }
 
+/* What is sent again has the tag of its own message, whatever has been sent since. */
+static void
+test_packets_have_the_tags_of_their_messages(void **state)
+{
+	const uint8_t tags[] = { 0x83, 0x83, 0x87, 0, 0x83, 0x83, 0x87, 0 };
+	struct rc_work work = { .bytes = 2048, .tag = 0x83 };
+
+	start("none", 0);
+	assert_int_equal(rc_send_post(&s, &params, &work), 0);
+	work = (struct rc_work){ .bytes = 1024, .tag = 0x87 };
+	assert_int_equal(rc_send_post(&s, &params, &work), 0);
+	work = (struct rc_work){ .bytes = 1024 };
+	assert_int_equal(rc_send_post(&s, &params, &work), 0);
+	for (size_t i = 0; i < sizeof(tags); i++) {
+		struct pkt p;
+
+		if (i == 4)
+			assert_true(rc_send_timeout(&s, &params, s.next_ps));
+		p = next(s.next_ps);
+		assert_int_equal(p.psn, i % 4);
+		assert_int_equal(p.tag, tags[i]);
+	}
+}
+
 static void
 test_timeouts_double_and_then_give_up(void **state)
 {
@@ -321,6 +345,7 @@ main(void)
 		T(going_back_opens_the_window),
 		T(nak_goes_back_and_repairs),
 		T(ack_past_the_cursor_after_going_back),
+		T(packets_have_the_tags_of_their_messages),
 		T(timeouts_double_and_then_give_up),
 		T(slots_run_out_and_come_back),
 		T(round_trips_of_a_message),

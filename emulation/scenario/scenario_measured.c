@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether hosts and switches can do what measured collectives want. */
+#include "dpswitch/pipeline/switch_cfg.h"
+#include "emulation/scenario/scenario_load.h"
+
+/* A class of its own is to be as lossless as that of other data. */
+static int
+check_class(const struct scenario *sc, struct err *err)
+{
+	uint8_t lossless;
+	int ret = switch_lossless_classes(&sc->pfc, &lossless, err);
+
+	if (ret == 0 && (lossless >> sc->roce.data_prio & 1) != 0 && (lossless >> sc->roce.measured_prio & 1) == 0)
+		ret = cfg_fail(
+			&sc->host.where, "measured_prio", err,
+			"class %u has no PFC and would lose packets; add it: switch.pfc.priorities = [ \"%u\", \"%u\" ]",
+			sc->roce.measured_prio, sc->roce.data_prio, sc->roce.measured_prio);
+	return ret;
+}
+
+int
+scenario_check_measured(const struct scenario *sc, struct err *err)
+{
+	const struct plan *plan = sc->plan;
+	bool any = false;
+
+	for (uint32_t i = 0; i < plan->flows.count; i++) {
+		uint32_t node = plan->flows.flows[i].src_node;
+
+		if (!plan->of[i].measured)
+			continue;
+		any = true;
+		if (sc->nexternal != 0 && sc->hosts[node] != NULL)
+			return cfg_fail(&plan->collectives[plan->of[i].owner].where, "measured", err,
+					"host %s has its own kernel; embedded hosts alone send tags",
+					sc->topo->nodes[node].name);
+	}
+	return any ? check_class(sc, err) : 0;
+}
