@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The smallest drop rate of a link that any test of a leaf's counts could find, at a rate of false alarms and with a power, by
+ * Neyman and Pearson's lemma. docs/flowpulse.md, "Limits and statistics", derives what is calculated here.
+ *
+ * Packets that are dropped are repeated and choose among all paths again: of N that arrive over s paths, the port behind the
+ * fault sees N (1 - p) / (s - p), every other N / (s - p).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a test sees of a sender: one iteration, or several with the sums of packets and variance. */
+struct limit_fabric {
+	uint32_t paths; /* that packets are sprayed over, >= 2 */
+	double packets; /* predicted of each port */
+	bool is_random; /* counts are multinomial */
+	double variance; /* else: of a port's count without a fault, packets^2, as measured in the fabric; 0: it never varies */
+};
+
+/* @param drop  rate, 0 to 1 @return which part of its packets the port behind the fault misses on average */
+double limit_missing(const struct limit_fabric *fabric, double drop);
+
+/* The inverse. @param missing  part, up to 1 @return the drop rate, 0 for less than nothing */
+double limit_drop_of_missing(uint32_t paths, double missing);
+
+/*
+ * The power of the best test of a port that is told which port to look at: one that rejects where the port's count is small.
+ * @param rate  of false alarms of this port, 0 to 1: kept exactly, at random where a count lies on the limit
+ * @param drop  rate, 0 to 1
+ */
+double limit_power(const struct limit_fabric *fabric, double rate, double drop);
+
+/* @return the smallest drop rate with which limit_power() is power; 1: none has it */
+double limit_drop(const struct limit_fabric *fabric, double rate, double power);
+
+/*
+ * The power of the best test of all ports of which each is as likely to be the faulty one: of the mean of their likelihood
+ * ratios. Drawn from the faulty distribution, weighted by its inverse for the rate, so that rates as small as wanted take no
+ * more samples. The same arguments give the same result.
+ * @param fabric   with variance, unless it is random
+ * @param rate     of false alarms of each port: all together are allowed paths times as many
+ * @param samples  counts of all ports each
+ */
+double limit_power_any(const struct limit_fabric *fabric, double rate, double drop, uint32_t samples);
