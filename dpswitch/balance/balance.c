@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dpswitch/balance/balance.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -74,6 +75,27 @@ hash_field(const struct balance_group *group, const char *name, uint8_t *left_ou
 			"\"%s\" is nothing that is hashed: \"src\", \"dst\", \"sport\", \"dport\" are", name);
 }
 
+/* The parameters of all kinds are checked, those of one are kept. */
+static int
+bind_kinds(struct balance_params *params, const struct cfg *cfg, struct err *err)
+{
+	for (int k = 0; k < BALANCE_COUNT; k++) {
+		const struct cfg_table *table = balance_kinds[k]->table;
+		uint64_t own[BALANCE_PARAMS_WORDS] = { 0 };
+		int ret;
+
+		if (table == NULL)
+			continue;
+		assert(table->size <= sizeof(own));
+		ret = cfg_bind(cfg, table, own, err);
+		if (ret < 0)
+			return ret;
+		if (balance_kinds[k] == params->ops)
+			memcpy(params->own, own, sizeof(own));
+	}
+	return 0;
+}
+
 int
 balance_bind(struct balance_params *params, const struct cfg *cfg, struct err *err)
 {
@@ -90,7 +112,7 @@ balance_bind(struct balance_params *params, const struct cfg *cfg, struct err *e
 		params->hashing.left_out |= hashed[i].bit;
 	for (size_t i = 0; ret == 0 && i < group.fields.count; i++)
 		ret = hash_field(&group, group.fields.items[i], &params->hashing.left_out, err);
-	return ret;
+	return ret == 0 ? bind_kinds(params, cfg, err) : ret;
 }
 
 uint32_t

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/cfg/cfg.h"
@@ -18,12 +19,18 @@
 /* Value, name in scenarios, the file's symbol, what it does. */
 #define BALANCE_KINDS(ROW)                                                                                                 \
 	ROW(BALANCE_ECMP, "ecmp", ecmp, "a flow's packets go by one port, which a hash chooses")                           \
-	ROW(BALANCE_RANDOM, "random", random, "every packet by a port of its own, drawn at random")
+	ROW(BALANCE_RANDOM, "random", random, "every packet by a port of its own, drawn at random")                        \
+	ROW(BALANCE_ROUND_ROBIN, "round-robin", round_robin, "every packet by the next port in turn")                      \
+	ROW(BALANCE_ADAPTIVE, "adaptive", adaptive,                                                                        \
+	    "every packet by the port that is least loaded when it comes (load_balancing.adaptive)")                       \
+	ROW(BALANCE_FLOWLET, "flowlet", flowlet,                                                                           \
+	    "a flow's packets by one port, drawn anew after a gap between two of them (load_balancing.flowlet)")
 
 #define BALANCE_VALUE(id, name, symbol, doc) id,
 enum balance_kind { BALANCE_KINDS(BALANCE_VALUE) BALANCE_COUNT };
 
-#define BALANCE_PARAMS_WORDS 4
+#define BALANCE_PARAMS_WORDS 8
+#define BALANCE_CLASSES 8
 
 /* A kind with its parameters, for all switches of a run. Immutable once a switch uses it; all zero: ecmp. */
 struct balance_params {
@@ -37,23 +44,35 @@ struct balance {
 	const struct balance_params *params;
 	const struct flow_table *flows;
 	uint64_t stream; /* of chance: the switch's */
+	uint64_t *
+		flow_word; /* [flows * 2] by flow and direction, 0 at first and when routes have changed: where ops->per_flow */
 };
 
 /* Ports of equal cost at one switch; destinations with the same ports share it. */
 struct balance_set {
-	uint8_t members[TOPO_MAX_PORTS]; /* ascending */
-	uint32_t count;                  /* 2 and more */
+	uint8_t members[TOPO_MAX_PORTS];              /* ascending */
+	uint32_t count;                               /* 2 and more */
+	uint32_t byte_ps[TOPO_MAX_PORTS], fastest_ps; /* a byte takes at each, and at the fastest */
+	uint64_t *words;                              /* [ops->set_words(count)] 0 at first */
+};
+
+/* A packet wants a port. */
+struct balance_ask {
+	const struct pkt *p;      /* as it came in, time_ps included */
+	const uint64_t *waits_ps; /* [set->count] until it would begin to leave by each; where ops->sees_waits */
 };
 
 struct balance_ops {
 	const char *name;
 	bool reorders; /* packets of a flow may overtake each other */
-	/*
-	 * Which member a packet takes. NULL: one for a flow, by its hash.
-	 * @param p  as it came in, time_ps included
-	 * @return index in set->members
-	 */
-	uint32_t (*choose)(const struct balance *balance, struct balance_set *set, const struct pkt *p);
+	bool in_order; /* a choice depends on those before it: packets ask in the order in which they come, by whichever port */
+	bool sees_waits;
+	bool per_flow;
+	const struct cfg_table *table; /* its parameters, bound into balance_params.own; NULL: none */
+	/* What it keeps of a set, in words. NULL: nothing. */
+	size_t (*set_words)(uint32_t count);
+	/* Which member a packet takes. NULL: one for a flow, by its hash. @return index in set->members */
+	uint32_t (*choose)(const struct balance *balance, struct balance_set *set, const struct balance_ask *ask);
 };
 
 #define BALANCE_EXTERN(id, name, symbol, doc) extern const struct balance_ops balance_##symbol;
@@ -61,7 +80,7 @@ BALANCE_KINDS(BALANCE_EXTERN)
 
 extern const struct balance_ops *const balance_kinds[BALANCE_COUNT]; /* by enum balance_kind */
 
-/* The group of the scenario, for the reference. */
+/* The group of the scenario, for the reference; and those of kinds are in their rows. */
 extern const struct cfg_table balance_table;
 
 /* Reads and checks the group "load_balancing". @return 0 or -EINVAL with err set */

@@ -3,9 +3,9 @@
 #include "dpswitch/balance/balance.h"
 
 static uint32_t
-choose(const struct balance *balance, struct balance_set *set, const struct pkt *p)
+choose(const struct balance *balance, struct balance_set *set, const struct balance_ask *ask)
 {
-	return balance_draw(balance, p, set->count);
+	return balance_draw(balance, ask->p, set->count);
 }
 
 const struct balance_ops balance_random = {

@@ -224,6 +224,23 @@ recheck(struct sw *sw, const struct window *window)
 }
 
 void
+account_end_mixed_run(struct account *account)
+{
+	uint32_t from = account->nruns != 0 ? account->key_runs[account->nruns - 1] : 0;
+
+	/* By insertion: an egress is ahead of another by a frame or two. */
+	for (uint32_t i = from + 1; i < account->nkeys; i++) {
+		uint64_t key = account->keys[i];
+		uint32_t at = i;
+
+		for (; at > from && account->keys[at - 1] > key; at--)
+			account->keys[at] = account->keys[at - 1];
+		account->keys[at] = key;
+	}
+	account_end_run(account);
+}
+
+void
 account_open(struct account *account)
 {
 	account->quiet = is_quiet(account, account->nports * account->nclasses, true);

@@ -93,6 +93,9 @@ account_end_run(struct account *account)
 		account->key_runs[account->nruns++] = account->nkeys;
 }
 
+/* The same for several egresses that went through the window together: their departures are put in order. */
+void account_end_mixed_run(struct account *account);
+
 /* Between windows: a packet that was queued is lost. */
 void account_lose(struct account *account, const struct pkt *p);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/pkt.h"
+#include "common/units.h"
 
 #define ARRIVALS_NO_PORT UINT16_MAX
 
@@ -84,6 +85,16 @@ arrivals_first(const struct arrivals *arrivals)
 		if (runs[r].time_ps < runs[best].time_ps)
 			best = r;
 	return best;
+}
+
+/* @param run  set to the one with the next arrival. @return its time; TIME_NEVER: none is left */
+static inline uint64_t
+arrivals_next_ps(const struct arrivals *arrivals, uint32_t *run)
+{
+	if (arrivals->nruns == 0)
+		return TIME_NEVER;
+	*run = arrivals_first(arrivals);
+	return arrivals->runs[*run].time_ps;
 }
 
 /* Takes the first packet of a run. */

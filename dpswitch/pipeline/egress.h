@@ -82,6 +82,13 @@ egress_select(struct egress *egress, uint32_t ready)
 	return dwrr_next(&egress->dwrr, ready, heads);
 }
 
+/* Classes that are served before a class, or in turn with it: what a packet of it finds ahead. */
+static inline uint32_t
+egress_ahead(uint8_t prio)
+{
+	return prio == 0 ? 1 : SWITCH_DATA_CLASSES | 1;
+}
+
 /* Does a frame that leaves a class now leave so much behind that it may be marked? */
 static inline bool
 egress_is_deep(const struct egress *egress, uint8_t prio)

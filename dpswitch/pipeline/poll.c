@@ -143,7 +143,7 @@ send_on(struct sw *sw, uint16_t in_port, uint8_t egress, const struct pkt *poll,
 	*copy = *poll;
 	copy->arg = flags;
 	node_count_control(&sw->node.count, copy);
-	switch_hand_over(sw, in_port, egress, copy);
+	switch_forward(sw, in_port, egress, copy);
 }
 
 /*

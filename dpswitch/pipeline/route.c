@@ -166,8 +166,8 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 
 	if (p->ttl > 0 && cached >= SWITCH_EGRESS_DROP)
 		egress = switch_resolve(sw, p, &reason, &drop_port);
-	if (egress == SWITCH_EGRESS_SPRAY)
-		egress = spray_choose(&sw->spray, p);
+	if (egress == SWITCH_EGRESS_SPRAY && p->type == PKT_POLL)
+		egress = spray_draw(&sw->spray, p);
 	if (p->type == PKT_POLL && egress == SWITCH_EGRESS_DROP && drop_port != in_port)
 		switch_poll_dead_end(sw, in_port, p, drop_port);
 	if (p->type == PKT_POLL && p->ttl > 0 && (egress != SWITCH_EGRESS_DROP || (p->arg & POLL_PFC))) {
@@ -176,7 +176,7 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 		p->in_port = UINT8_MAX; /* never charged to an ingress */
 		switch_drop(sw, drop_port, p, reason, p->time_ps);
 	} else {
-		switch_hand_over(sw, in_port, egress, p);
+		switch_forward(sw, in_port, egress, p);
 	}
 }
 
@@ -207,7 +207,8 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 void
 switch_forget_routes(struct sw *sw)
 {
-	spray_forget(&sw->spray);
+	if (__builtin_expect(spray_is_on(&sw->spray), 0))
+		switch_forget_sets(sw);
 	memset(sw->routes.route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
 	sw->node.count.route_changes++;
 }

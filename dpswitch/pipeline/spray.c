@@ -8,6 +8,7 @@
 
 #include "common/grow.h"
 #include "common/pkt_chance.h"
+#include "common/units.h"
 #include "dpswitch/pipeline/stages.h"
 
 _Static_assert(TOPO_MAX_PORTS <= SWITCH_EGRESS_SPRAY, "no port is called like a set of them");
@@ -15,41 +16,72 @@ _Static_assert(TOPO_MAX_PORTS <= SWITCH_EGRESS_SPRAY, "no port is called like a 
 int
 spray_init(struct spray *spray, const struct switch_config *config, uint32_t node)
 {
+	size_t ways = (size_t)flow_table_slots(config->flows) * 2 + 1;
+
 	if (!balance_is_on(&config->balance))
 		return 0;
+	spray->topo = config->topo;
+	spray->node = node;
 	spray->balance = (struct balance){
 		.params = &config->balance,
 		.flows = config->flows,
 		.stream = pkt_chance_stream(config->seed, PKT_CHANCE_PATH, node),
 	};
-	spray->set_of = calloc((size_t)flow_table_slots(config->flows) * 2 + 1, sizeof(*spray->set_of));
-	return spray->set_of != NULL ? 0 : -ENOMEM;
+	spray->set_of = calloc(ways, sizeof(*spray->set_of));
+	if (config->balance.ops->per_flow)
+		spray->balance.flow_word = calloc(ways, sizeof(*spray->balance.flow_word));
+	return spray->set_of != NULL && (spray->balance.flow_word != NULL) == config->balance.ops->per_flow ? 0 : -ENOMEM;
+}
+
+static void
+forget(struct spray *spray)
+{
+	while (spray->nsets != 0) {
+		free(spray->sets[--spray->nsets]->words);
+		free(spray->sets[spray->nsets]);
+	}
 }
 
 void
 spray_fini(struct spray *spray)
 {
-	spray_forget(spray);
+	forget(spray);
 	free(spray->sets);
 	free(spray->set_of);
+	free(spray->balance.flow_word);
 }
 
 void
-spray_forget(struct spray *spray)
+switch_forget_sets(struct sw *sw)
 {
-	while (spray->nsets != 0)
-		free(spray->sets[--spray->nsets]);
+	struct spray *spray = &sw->spray;
+
+	forget(spray);
+	if (spray->balance.flow_word != NULL)
+		memset(spray->balance.flow_word, 0,
+		       (size_t)flow_table_slots(spray->balance.flows) * 2 * sizeof(*spray->balance.flow_word));
+	if (spray->balance.params->ops->in_order)
+		group_find(&sw->group, sw->config, sw->node.id);
 }
 
 static void
 add_set(struct spray *spray, const uint8_t *ports, uint32_t count)
 {
+	const struct balance_ops *ops = spray->balance.params->ops;
 	struct balance_set *set = calloc(1, sizeof(*set));
+	size_t words = ops->set_words != NULL ? ops->set_words(count) : 0;
 
-	if (set == NULL)
+	if (set == NULL || (words != 0 && (set->words = calloc(words, sizeof(*set->words))) == NULL))
 		log_fatal("out of memory for ports of equal cost");
 	set->count = count;
+	set->fastest_ps = UINT32_MAX;
 	memcpy(set->members, ports, count);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t byte_ps = 8 * PS_PER_S / topo_port_of(spray->topo, spray->node, ports[i])->rate_bps;
+
+		set->byte_ps[i] = byte_ps != 0 ? (uint32_t)byte_ps : 1;
+		set->fastest_ps = set->byte_ps[i] < set->fastest_ps ? set->byte_ps[i] : set->fastest_ps;
+	}
 	spray->sets = grow(spray->sets, &spray->cap, spray->nsets + 1, sizeof(struct balance_set *), "ports of equal cost");
 	spray->sets[spray->nsets++] = set;
 }
@@ -68,11 +100,35 @@ spray_remember(struct spray *spray, uint32_t flow, bool reverse, const uint8_t *
 }
 
 uint8_t
-spray_choose(struct spray *spray, const struct pkt *p)
+spray_draw(const struct spray *spray, const struct pkt *p)
 {
-	struct balance_set *set = spray->sets[spray->set_of[p->flow * 2 + ((p->flags & PKT_REVERSE) != 0)]];
+	const struct balance_set *set = spray_set(spray, p->flow, p->flags & PKT_REVERSE);
 
-	return set->members[spray->balance.params->ops->choose(&spray->balance, set, p)];
+	return set->members[balance_draw(&spray->balance, p, set->count)];
+}
+
+static inline void
+hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
+{
+	struct spray *spray = &sw->spray;
+
+	if (sw->group.count != 0 && (egress == SWITCH_EGRESS_SPRAY || group_has(&sw->group, egress))) {
+		p->in_port = (uint8_t)in_port;
+		p->out_port = egress;
+		arrivals_add(&sw->group.arrivals, in_port, p);
+		account_arrive(&sw->account, p);
+		return;
+	}
+	if (egress == SWITCH_EGRESS_SPRAY)
+		egress = spray_choose(spray, spray_set(spray, p->flow, p->flags & PKT_REVERSE),
+				      &(struct balance_ask){ .p = p });
+	switch_hand_over(sw, in_port, egress, p);
+}
+
+void
+switch_hand_over_sprayed(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
+{
+	hand_over(sw, in_port, egress, p);
 }
 
 void
@@ -89,8 +145,7 @@ switch_spray(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 		if (__builtin_expect(egress >= SWITCH_EGRESS_DROP || p->ttl == 0 || p->type == PKT_POLL, 0))
 			switch_route_rare(sw, in_port, p, egress);
 		else
-			switch_hand_over(sw, in_port, egress != SWITCH_EGRESS_SPRAY ? egress : spray_choose(&sw->spray, p),
-					 p);
+			hand_over(sw, in_port, egress, p);
 	}
 	sw->node.count.rx_packets += count;
 	sw->node.count.rx_bytes += bytes;

@@ -17,6 +17,8 @@ struct spray {
 	uint16_t *set_of; /* [flows * 2] index in sets, where the route cache says SWITCH_EGRESS_SPRAY */
 	struct balance_set **sets;
 	size_t nsets, cap;
+	const struct topo *topo;
+	uint32_t node;
 };
 
 /* @return 0 or -ENOMEM */
@@ -31,9 +33,23 @@ spray_is_on(const struct spray *spray)
 
 /* The ports of a flow are these, more than one, ascending. */
 void spray_remember(struct spray *spray, uint32_t flow, bool reverse, const uint8_t *ports, uint32_t count);
-/* No flow has any. */
-void spray_forget(struct spray *spray);
-/* @return the egress of a packet whose flow has such ports */
-uint8_t spray_choose(struct spray *spray, const struct pkt *p);
+/* @return the ports of a flow that has several */
+static inline struct balance_set *
+spray_set(const struct spray *spray, uint32_t flow, bool reverse)
+{
+	return spray->sets[spray->set_of[flow * 2 + reverse]];
+}
+/* @return the egress of a packet whose flow has these ports */
+static inline uint8_t
+spray_choose(const struct spray *spray, struct balance_set *set, const struct balance_ask *ask)
+{
+	return set->members[spray->balance.params->ops->choose(&spray->balance, set, ask)];
+}
+/* @return one of them by chance, whatever the kind: for what is no traffic */
+uint8_t spray_draw(const struct spray *spray, const struct pkt *p);
+/* The routes have changed; between windows. No flow has any ports, the group may have others. */
+void switch_forget_sets(struct sw *sw);
+/* What stages.h says of switch_forward(). */
+void switch_hand_over_sprayed(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p);
 /* switch_route() where spray_is_on(). */
 void switch_spray(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);

@@ -13,6 +13,16 @@ switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 	account_arrive(&sw->account, p);
 }
 
+/* The same where the egress may be SWITCH_EGRESS_SPRAY, or one of a group. */
+static inline void
+switch_forward(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
+{
+	if (__builtin_expect(spray_is_on(&sw->spray), 0))
+		switch_hand_over_sprayed(sw, in_port, egress, p);
+	else
+		switch_hand_over(sw, in_port, egress, p);
+}
+
 /* A packet ends here. @param port  where it counts */
 void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
 /* The peer holds other classes now: telemetry and truth hear which lossless ones. */

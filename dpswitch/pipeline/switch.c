@@ -75,8 +75,11 @@ switch_run(struct node *node, const struct window *window)
 	}
 	account_open(&sw->account);
 	for (uint16_t i = 0; i < node->nports; i++)
-		if (sw->ports[i].arrivals.nruns != 0 || sw->ports[i].egress.backlog != 0 || npauses[i] != 0)
+		if ((sw->ports[i].arrivals.nruns != 0 || sw->ports[i].egress.backlog != 0 || npauses[i] != 0) &&
+		    !group_has(&sw->group, i))
 			switch_transmit(sw, i, pauses[i], npauses[i], window);
+	if (__builtin_expect(sw->group.count != 0, 0))
+		switch_transmit_group(sw, pauses, npauses, window);
 	switch_account(sw, window);
 	if (__builtin_expect(sw->storms != 0, 0))
 		switch_storm(sw, window);
@@ -216,6 +219,8 @@ init_stages(struct sw *sw, struct err *err)
 		ret = switch_routes_init(&sw->routes, sw->config);
 	if (ret == 0)
 		ret = spray_init(&sw->spray, sw->config, sw->node.id);
+	if (ret == 0 && spray_is_on(&sw->spray) && sw->spray.balance.params->ops->in_order)
+		ret = group_init(&sw->group, sw, frames + SWITCH_MAX_BORN);
 	if (ret == 0)
 		ret = polling_init(&sw->polling, &sw->node);
 	sw->ports = calloc(sw->node.nports, sizeof(*sw->ports));
@@ -273,6 +278,7 @@ switch_destroy(struct node *node)
 	account_fini(&sw->account);
 	switch_routes_fini(&sw->routes);
 	spray_fini(&sw->spray);
+	group_fini(&sw->group);
 	polling_fini(&sw->polling);
 	recbuf_fini(&sw->node.records);
 	free(sw->ports);

@@ -4,7 +4,8 @@
  * keeps is a struct of its header, touched by its own file; others call its functions:
  *
  *   route    every arrival gets its egress, or a named drop             (route.c, spray.c; polling packets: poll.c)
- *   transmit every egress alone: merge its arrivals, queue, send        (transmit.c on arrivals.h and egress.h)
+ *   transmit every egress alone: merge its arrivals, queue, send        (transmit.c on arrivals.h, walk.h and egress.h)
+ *            but for those that are balanced in the order of arrival    (group.c on the same)
  *   account  charge and release the ingresses, decide on PAUSE, RESUME  (account.c; they leave by pause.c)
  *   storm    PAUSE whatever the buffer holds                            (storm.c)
  *   report   telemetry that polling packets asked for, or an epoch's end (report.c)
@@ -18,6 +19,7 @@
 #include "dpswitch/pipeline/account.h"
 #include "dpswitch/pipeline/arrivals.h"
 #include "dpswitch/pipeline/egress.h"
+#include "dpswitch/pipeline/group.h"
 #include "dpswitch/pipeline/pause.h"
 #include "dpswitch/pipeline/poll.h"
 #include "dpswitch/pipeline/route.h"
@@ -45,6 +47,7 @@ struct sw {
 	struct account account;
 	struct switch_routes routes;
 	struct spray spray;
+	struct group group;
 	struct polling polling;
 	struct telem_config telemetry; /* config->telemetry for this many ports */
 	uint64_t epoch_end_ps;

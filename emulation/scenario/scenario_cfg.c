@@ -190,6 +190,9 @@ scenario_tables(struct cfg_known *known, size_t cap)
 	for (int kind = 0; kind < CC_KINDS; kind++)
 		if (cc_algorithms[kind]->table != NULL)
 			count = add(known, cap, count, cc_algorithms[kind]->table, NULL);
+	for (int kind = 0; kind < BALANCE_COUNT; kind++)
+		if (balance_kinds[kind]->table != NULL)
+			count = add(known, cap, count, balance_kinds[kind]->table, NULL);
 	count += plan_file_tables(known + count, cap - count);
 	count += traffic_tables(known + count, cap - count);
 	for (const struct fault_ops *const *fault = switch_faults; *fault != NULL; fault++)

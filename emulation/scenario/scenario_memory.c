@@ -19,6 +19,8 @@
 /* A port's epoch without rows; a set of the routes; a frame in a cable's lanes and among a switch's arrivals. */
 #define EPOCH_BYTES 96
 #define ROUTE_BYTES 8
+/* Of a direction of a flow, at a switch where its packets are balanced. */
+#define SPRAY_BYTES 10
 #define FRAME_BYTES 256
 
 struct part {
@@ -163,8 +165,10 @@ static void
 count_routes(const struct scenario *sc, struct part *part)
 {
 	const struct topo *topo = sc->topo;
-	uint64_t edges = 0;
+	uint64_t edges = 0, sprayed = 0;
 
+	if (balance_is_on(&sc->balance))
+		sprayed = times(2 * SPRAY_BYTES, times(sc->plan->flows.count, topo->nnodes - topo->nhosts));
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		bool is_edge = false;
 
@@ -173,7 +177,7 @@ count_routes(const struct scenario *sc, struct part *part)
 		edges += is_edge;
 	}
 	part->what = "routes";
-	part->bytes = 2 * ROUTE_BYTES * edges * topo->nnodes; /* with those that faults change */
+	part->bytes = add(2 * ROUTE_BYTES * edges * topo->nnodes, sprayed); /* with those that faults change */
 	err_set(&part->how, 0, "%u nodes x %llu switches with hosts: make the topology smaller", topo->nnodes,
 		(unsigned long long)edges);
 }

@@ -73,6 +73,19 @@ expect_refusal(const char *group, const char *message)
 	assert_string_equal(err.text, message);
 }
 
+/* Parameters of kinds that are not used are checked as well, and no others are kept. */
+static void
+kinds_have_groups_of_their_own(void **state)
+{
+	struct balance_params params;
+	struct err err = { "" };
+
+	assert_int_equal(bind("load_balancing = { kind = \"random\"; flowlet = { gap = \"1us\"; }; };", &params, &err), 0);
+	assert_memory_equal(params.own, (uint64_t[BALANCE_PARAMS_WORDS]){ 0 }, sizeof(params.own));
+	assert_int_equal(bind("load_balancing = { kind = \"flowlet\"; flowlet = { gap = \"1us\"; }; };", &params, &err), 0);
+	assert_memory_not_equal(params.own, (uint64_t[BALANCE_PARAMS_WORDS]){ 0 }, sizeof(params.own));
+}
+
 static void
 errors_say_what_would_be_right(void **state)
 {
@@ -80,6 +93,12 @@ errors_say_what_would_be_right(void **state)
 		       "t.cfg:2: load_balancing.fields: \"vlan\" is nothing that is hashed: \"src\", \"dst\", \"sport\", "
 		       "\"dport\" "
 		       "are");
+	expect_refusal(
+		"load_balancing = {\n kind = \"spray\";\n};",
+		"t.cfg:2: load_balancing.kind: found \"spray\"; one of ecmp|random|round-robin|adaptive|flowlet would be "
+		"right");
+	expect_refusal("load_balancing = {\n adaptive = { memory = \"2TB\"; }; };",
+		       "t.cfg:2: load_balancing.adaptive.memory: found \"2TB\"; 0B to 1GB would be right");
 }
 
 int
@@ -89,6 +108,7 @@ main(void)
 		cmocka_unit_test(every_kind_has_its_word),
 		cmocka_unit_test(nothing_said_is_ecmp_over_all_fields),
 		cmocka_unit_test(hashing_is_said),
+		cmocka_unit_test(kinds_have_groups_of_their_own),
 		cmocka_unit_test(errors_say_what_would_be_right),
 	};
 

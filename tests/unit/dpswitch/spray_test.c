@@ -21,11 +21,20 @@
 static const char clos[] = "topology = { kind = \"leaf-spine\"; leaves = 4; spines = 4; hosts_per_leaf = 2; rate = "
 			   "\"100Gbps\"; delay = \"1us\"; };";
 
+/* With parameters as they are by default, but that every packet is a flowlet. */
 static void
 init(struct frig *rig, const char *scenario, enum balance_kind kind)
 {
+	struct cfg *cfg;
+	char text[128];
+
 	frig_init(rig, scenario);
-	rig->config.balance.ops = balance_kinds[kind];
+	snprintf(text, sizeof(text), "load_balancing = { kind = \"%s\"; flowlet = { gap = \"0us\"; }; };",
+		 balance_kinds[kind]->name);
+	cfg = cfg_load_string(text, "test.cfg", &rig->err);
+	if (cfg == NULL || balance_bind(&rig->config.balance, cfg, &rig->err) < 0)
+		fail_msg("%s", rig->err.text);
+	cfg_destroy(cfg);
 	rig->params.lossy_queue_bytes = 10000000;
 	rig->pfc.headroom_bytes = 100000;
 }
@@ -90,6 +99,8 @@ in_order(const struct frig *rig)
 static void
 packets_spread_over_the_uplinks_alone(void **state)
 {
+	int overtaken = 0;
+
 	for (int kind = 0; kind < BALANCE_COUNT; kind++) {
 		struct frig rig;
 		char port[16];
@@ -106,9 +117,11 @@ packets_spread_over_the_uplinks_alone(void **state)
 				assert_in_range(sent_by(&rig, port), 500 - 100, 500 + 100);
 			}
 		expect_delivery(&rig, PACKETS);
-		assert_int_equal(in_order(&rig), !balance_kinds[kind]->reorders);
+		assert_true(balance_kinds[kind]->reorders || in_order(&rig));
+		overtaken += !in_order(&rig);
 		frig_stop(&rig);
 	}
+	assert_true(overtaken > 0);
 }
 
 static uint64_t
@@ -197,6 +210,47 @@ parallel_cables_are_members(void **state)
 	}
 }
 
+/*
+ * Two senders of a leaf, frames of two lengths and answers of class 0 the other way, all kinds that look at what went before:
+ * shares of a class differ by a frame or two, for as long as one likes.
+ */
+static void
+an_idle_fabric_is_shared_to_a_packet(void **state)
+{
+	static const enum balance_kind even[] = { BALANCE_ROUND_ROBIN, BALANCE_ADAPTIVE };
+
+	for (size_t k = 0; k < 2; k++) {
+		uint64_t sum = 0, least = UINT64_MAX, most = 0;
+		struct frig rig;
+		uint32_t flows[3];
+
+		init(&rig, clos, even[k]);
+		flows[0] = frig_flow(&rig, "h0", "h2", 3);
+		flows[1] = frig_flow(&rig, "h1", "h3", 3);
+		flows[2] = frig_flow(&rig, "h0", "h4", 0);
+		start(&rig);
+		for (uint32_t i = 0; i < PACKETS; i++) { /* 60 and 50 % of the leaf's uplinks each at most, at odd times */
+			frig_send(&rig, flows[0], i * 131000, 1000, 1);
+			frig_send(&rig, flows[1], i * 97000, even[k] == BALANCE_ADAPTIVE && i % 3 == 0 ? 700 : 1000, 1);
+			frig_send(&rig, flows[2], i * 210000, 84, 1);
+		}
+		frig_run(&rig, 1000 * US);
+		for (int spine = 0; spine < SPINES; spine++) {
+			uint64_t bytes;
+			char name[8];
+
+			snprintf(name, sizeof(name), "s%d", spine);
+			bytes = frig_switch(&rig, name)->ports[1].egress.sent_bytes; /* to l1: answers go to l2 */
+			sum += bytes;
+			least = bytes < least ? bytes : least;
+			most = bytes > most ? bytes : most;
+		}
+		assert_int_equal(sum, 2 * PACKETS * 1000 - (even[k] == BALANCE_ADAPTIVE ? (PACKETS + 2) / 3 * 300 : 0));
+		assert_in_range(most - least, 0, 2000);
+		frig_stop(&rig);
+	}
+}
+
 /* A packet that is sent again is drawn for anew; the same packet at the same place never. */
 static void
 a_packet_is_drawn_for_by_its_name(void **state)
@@ -226,6 +280,7 @@ main(void)
 		cmocka_unit_test(lcores_change_nothing),
 		cmocka_unit_test(a_cut_cable_is_left_out),
 		cmocka_unit_test(parallel_cables_are_members),
+		cmocka_unit_test(an_idle_fabric_is_shared_to_a_packet),
 		cmocka_unit_test(a_packet_is_drawn_for_by_its_name),
 	};
 

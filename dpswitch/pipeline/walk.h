@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One egress port's way through a window: what comes in is queued, what is queued leaves. Stage 2 alone (transmit.c, and
+ * group.c for egresses that are balanced by what waits in each).
+ */
+#pragma once
+
+#include "common/minmax.h"
+#include "common/units.h"
+#include "dpswitch/pipeline/stages.h"
+
+/* What stage 2 carries along while it walks through one egress's window. */
+struct egress_walk {
+	struct sw *sw;
+	struct switch_port *port;
+	uint64_t start_ps; /* of the window */
+	uint64_t now_ps;   /* time of the last arrival or pause */
+	uint64_t window;
+	uint32_t parity;
+	uint8_t counted; /* bit p: class p has rows */
+	uint64_t sent_packets, sent_bytes;
+};
+
+static inline struct egress_walk
+walk_open(struct sw *sw, struct switch_port *port, const struct window *window)
+{
+	return (struct egress_walk){
+		.sw = sw,
+		.port = port,
+		.start_ps = window->start_ps,
+		.now_ps = window->start_ps,
+		.window = window->index,
+		.parity = window->parity,
+		.counted = sw->config->telemetry_off ? 0 : SWITCH_DATA_CLASSES,
+	};
+}
+
+/* The window is over for this port. */
+static inline void
+walk_close(const struct egress_walk *walk, const struct window *window)
+{
+	struct switch_port *port = walk->port;
+
+	port->egress.sent_bytes += walk->sent_bytes;
+	walk->sw->node.count.tx_packets += walk->sent_packets;
+	walk->sw->node.count.tx_bytes += walk->sent_bytes;
+	if (port->truth.contended || (port->egress.backlog & walk->counted) != 0)
+		port_truth_count(&port->truth,
+				 &(struct truth_window){ window->index, window->start_ps, window->end_ps - window->start_ps,
+							 port->egress.data_packets });
+}
+
+/* The header beside a packet that came in now, or that its queue has. */
+static inline struct int_header *
+header_of(const struct egress_walk *walk, const struct pkt *p, bool queued)
+{
+	return queued ? fifo_int(&walk->port->egress.q[p->prio], p) : link_int(walk->sw->node.rx[p->in_port], p);
+}
+
+/* A packet with telemetry leaves: data hears what this egress is like without it, ACKs bring back what data heard. */
+void walk_send_int(const struct egress_walk *walk, const struct pkt *p, uint64_t start_ps, bool queued);
+/* A frame of class 0 is queued: data that waits, and might go, waits longer. */
+void walk_note_overtaker(const struct egress_walk *walk, const struct pkt *p);
+/* The peer told this port to stop or to go on. Our own frames alternate; a storm's may repeat. */
+void walk_pause(struct egress_walk *walk, const struct pause_frame *frame);
+_Noreturn void walk_out_of_memory(const struct egress_walk *walk);
+
+/* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it came in now */
+static inline __attribute__((always_inline)) void
+walk_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool queued)
+{
+	struct switch_port *port = walk->port;
+	struct egress *egress = &port->egress;
+
+	if (egress_is_deep(egress, p->prio) && account_is_lossless(&walk->sw->account, p->prio) &&
+	    egress_marks(egress, walk->sw->config->flows, p))
+		p->flags |= PKT_CE;
+	account_depart(&walk->sw->account, p, start_ps - walk->start_ps);
+	egress->free_ps = start_ps + egress->ser_ps[p->wire_bytes];
+	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
+		walk_send_int(walk, p, start_ps, queued);
+	else
+		link_send(egress->tx, walk->parity, p, egress->free_ps);
+	walk->sent_packets++;
+	walk->sent_bytes += p->wire_bytes;
+}
+
+/* Takes the next frame out of its queue and sends it. */
+static inline __attribute__((always_inline)) void
+walk_serve(struct egress_walk *walk)
+{
+	struct switch_port *port = walk->port;
+	struct egress *egress = &port->egress;
+	uint8_t prio = egress_select(egress, egress_ready(egress));
+	struct pkt *p = egress_pop(egress, prio);
+
+	if (walk->counted >> prio & 1)
+		port->flows.queued[port_flows_slot(&port->flows, p->flow)]--;
+	walk_send(walk, p, egress->free_ps > walk->now_ps ? egress->free_ps : walk->now_ps, true);
+}
+
+/* The same where something waits that may go. */
+static inline void
+walk_drain_queues(struct egress_walk *walk, uint64_t limit_ps)
+{
+	const struct egress *egress = &walk->port->egress;
+
+	while (egress_ready(egress) != 0 && egress->free_ps < limit_ps && walk->now_ps < limit_ps)
+		walk_serve(walk);
+}
+
+/* Sends what starts before limit_ps. */
+static inline void
+walk_drain(struct egress_walk *walk, uint64_t limit_ps)
+{
+	if (egress_ready(&walk->port->egress) != 0)
+		walk_drain_queues(walk, limit_ps);
+}
+
+/* @param next_ps  when the next arrival or pause comes: until then nothing can overtake p */
+static inline void
+walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
+{
+	struct switch_port *port = walk->port;
+	struct egress *egress = &port->egress;
+	bool paused = egress->paused >> p->prio & 1;
+	bool counted = walk->counted >> p->prio & 1;
+	uint32_t slot = 0;
+
+	if (__builtin_expect(egress->q[p->prio].bytes + p->wire_bytes > egress->limit_bytes[p->prio], 0)) {
+		switch_drop(walk->sw, (uint16_t)(port - walk->sw->ports), p, REC_DROP_QUEUE_FULL, p->time_ps);
+		return;
+	}
+	if (counted) {
+		uint32_t depth = egress->data_packets;
+
+		slot = port_flows_slot(&port->flows, p->flow);
+		telem_enqueue(&port->telem, slot, p->prio, p->in_port, p->wire_bytes, depth, paused);
+		port_truth_enqueue(&port->truth, slot, walk->window, depth != 0);
+	}
+	if (egress->backlog == 0 && !paused) {
+		uint64_t start_ps = egress->free_ps > p->time_ps ? egress->free_ps : p->time_ps;
+
+		if (start_ps < next_ps) {
+			walk_send(walk, p, start_ps, false);
+			return;
+		}
+	}
+	if (!egress_push(egress, p))
+		walk_out_of_memory(walk);
+	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
+		*fifo_int(&egress->q[p->prio], fifo_last(&egress->q[p->prio])) = *header_of(walk, p, false);
+	if (counted)
+		port->flows.queued[slot]++;
+	else if (egress->data_packets != 0)
+		walk_note_overtaker(walk, p);
+}
