@@ -12,12 +12,12 @@
  * (dpswitch/fabric/link.h) because they concern the MAC of the receiving port and nothing behind it.
  */
 enum pkt_type {
-	PKT_DATA,    /* RC data segment of a message */
-	PKT_ACK,     /* RC acknowledge, psn = last PSN received in order */
-	PKT_NAK,     /* RC NAK or RNR NAK by its syndrome, psn = expected PSN */
-	PKT_CNP,     /* congestion notification packet, RoCEv2 Annex A17.9.3 */
-	PKT_UD,      /* UD SEND ONLY */
-	PKT_POLL,    /* control packet (common/control.h), polling: flow = victim, id = event, arg = enum poll_flag */
+	PKT_DATA, /* RC data segment of a message */
+	PKT_ACK,  /* RC acknowledge, psn = last PSN received in order, or, by AETH_ACK_SELECTIVE, of the packet it is for */
+	PKT_NAK,  /* RC NAK or RNR NAK by its syndrome, psn = expected PSN */
+	PKT_CNP,  /* congestion notification packet, RoCEv2 Annex A17.9.3 */
+	PKT_UD,   /* UD SEND ONLY */
+	PKT_POLL, /* control packet (common/control.h), polling: flow = victim, id = event, arg = enum poll_flag */
 	PKT_NOTIFY,  /* control packet, notification: id = step, arg = detections handed over */
 	PKT_FOREIGN, /* came in from outside and is nothing of the above: bytes alone */
 	PKT_TYPES

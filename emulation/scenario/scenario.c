@@ -34,6 +34,8 @@ bind_groups(struct scenario *sc, struct err *err)
 
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(groups); i++)
 		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
+	if (ret == 0)
+		ret = cfg_bind(sc->cfg, &sel_table, &sc->host.selective, err);
 	return ret == 0 ? cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err) : ret;
 }
 

@@ -176,11 +176,11 @@ size_t
 scenario_tables(struct cfg_known *known, size_t cap)
 {
 	const struct cfg_table *const singles[] = {
-		&timing_cfg,         &routing_cfg,          &balance_table,    &host_cfg,        &limits_cfg,
-		&switch_cfg,         &switch_pfc_cfg,       &switch_ecn_cfg,   &roce_table,      &collective_table,
-		&job_table,          &placement_table,      &dims_table,       &pipeline_table,  &jitter_table,
-		&straggler_table,    &job_collective_table, &background_table, &detection_table, &telemetry_cfg,
-		&exporter_cfg_table,
+		&timing_cfg,       &routing_cfg,        &balance_table,        &host_cfg,         &limits_cfg,
+		&switch_cfg,       &switch_pfc_cfg,     &switch_ecn_cfg,       &roce_table,       &sel_table,
+		&collective_table, &job_table,          &placement_table,      &dims_table,       &pipeline_table,
+		&jitter_table,     &straggler_table,    &job_collective_table, &background_table, &detection_table,
+		&telemetry_cfg,    &exporter_cfg_table,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 

@@ -148,6 +148,11 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 	if (sc->timing.clock == CLOCK_VIRTUAL && sc->nexternal != 0)
 		return cfg_fail(&sc->timing.where, "clock", err,
 				"hosts with their own kernel live in real time: give \"real\" or leave it out");
+	if (sc->nexternal != 0 && !sc->roce.transport->kernels)
+		return cfg_fail(&sc->host.where, "transport", err,
+				"\"%s\" is for embedded hosts alone: the RDMA device of a kernel (soft-RoCE) repeats by "
+				"go-back-N, and takes no packets out of order; leave it out, or let all hosts be embedded",
+				sc->roce.transport->name);
 	if (sc->nexternal != 0)
 		ret = size_frames(sc, err);
 	return ret == 0 && sc->timing.clock == CLOCK_REAL ? check_windows(sc, err) : ret;

@@ -21,6 +21,7 @@ static const struct cfg_field fields[] = {
 	  "bytes a polling or notification packet occupies on the wire" },
 	{ "ack_every", CFG_INT, FIELD(ack_every), "1", 1, 1024, NULL,
 	  "one ACK for so many data packets, besides those that ask for one (last of a message, window full)" },
+	{ "transport", CFG_ENUM, FIELD(transport), "go-back-n", 0, 0, transport_choices, "how losses are repaired" },
 	{ "cc", CFG_ENUM, FIELD(cc), "dcqcn", 0, 0, cc_choices,
 	  "congestion control of the senders: what they go by, and the group of its parameters" },
 	{ "window", CFG_STRING, FIELD(window), "bdp", 0, 0, NULL,
@@ -52,7 +53,34 @@ const struct cfg_table roce_table = {
 	.nfields = ARRAY_LEN(fields),
 };
 
+#define SEL_FIELD(member) offsetof(struct sel_cfg, member)
+
+static const struct cfg_choice sel_timers[] = {
+	{ "adaptive", SEL_ADAPTIVE,
+	  "when a packet sent repeat_after later is acknowledged; without any, after the timeout since the last ACK" },
+	{ "fixed", SEL_FIXED, "the timeout after it was sent, however long queues are" },
+	{ 0 },
+};
+
+static const struct cfg_field sel_fields[] = {
+	{ "repeat_after", CFG_TIME, SEL_FIELD(repeat_after_ps), "5us", 1, 0, NULL,
+	  "the timeout, if the longest round trip without queues is no more than half of it; else it is this above that" },
+	{ "timer", CFG_ENUM, SEL_FIELD(timer), "adaptive", 0, 0, sel_timers, "when a packet is taken for lost" },
+	{ "windows", CFG_INT, SEL_FIELD(windows), "4", 1, 64, NULL,
+	  "how many times host.window lies between the oldest missing packet and the newest at most (16384 packets at "
+	  "most)" },
+};
+
+const struct cfg_table sel_table = {
+	.path = "host.selective",
+	.doc = "Of host.transport = \"selective\".",
+	.size = sizeof(struct sel_cfg),
+	.fields = sel_fields,
+	.nfields = ARRAY_LEN(sel_fields),
+};
+
 static int check_mtu(const struct roce_cfg *cfg, struct err *err);
+static int check_transport(const struct roce_cfg *cfg, struct err *err);
 static int parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err *err);
 
 int
@@ -62,6 +90,8 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 	int rc = check_mtu(cfg, err);
 	uint16_t int_bytes = 0;
 
+	if (rc == 0)
+		rc = check_transport(cfg, err);
 	if (rc != 0)
 		return rc;
 	if (cc != NULL && cc->ops->inband)
@@ -77,6 +107,9 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 		.ack_every = (uint32_t)cfg->ack_every,
 		.window_scales_with_rate = cfg->window_scales_with_rate,
 		.nak = cfg->nak,
+		.any_order = transports[cfg->transport]->any_order,
+		.transport = transports[cfg->transport],
+		.selective = cfg->selective,
 		.data_prio = (uint8_t)cfg->data_prio,
 		.measured_prio = (uint8_t)(cfg->measured_prio == 0 ? cfg->data_prio : cfg->measured_prio),
 		.timeout_doublings = (uint8_t)cfg->timeout_doublings,
@@ -107,7 +140,7 @@ roce_data_bytes(const struct roce_params *params, uint32_t payload_bytes, bool r
 {
 	if (params->data_overhead_bytes != 0)
 		return (uint16_t)(payload_bytes + params->data_overhead_bytes + params->int_bytes);
-	return (uint16_t)(roce_wire_bytes(data_opcode(reth, imm), payload_bytes) + params->int_bytes);
+	return (uint16_t)(roce_wire_bytes(data_opcode(reth || params->any_order, imm), payload_bytes) + params->int_bytes);
 }
 
 uint16_t
@@ -132,6 +165,18 @@ check_mtu(const struct roce_cfg *cfg, struct err *err)
 		       "%s:%d: host.mtu = %llu is no path MTU: use 256, 512, 1024, 2048 or 4096, or set "
 		       "host.data_overhead to choose frame sizes freely",
 		       cfg->where.file, cfg->where.line, (unsigned long long)mtu);
+}
+
+static int
+check_transport(const struct roce_cfg *cfg, struct err *err)
+{
+	if (!transports[cfg->transport]->any_order || cfg->ack_every == 1)
+		return 0;
+	return err_set(
+		err, -EINVAL,
+		"%s:%d: host.ack_every = %lld: with transport = \"%s\" every packet is acknowledged for itself: leave "
+		"it out",
+		cfg->where.file, cfg->where.line, (long long)cfg->ack_every, transports[cfg->transport]->name);
 }
 
 static int

@@ -7,6 +7,23 @@
 
 #include "common/cfg/cfg.h"
 #include "rxe-hosts/roce/cc/cc.h"
+#include "rxe-hosts/roce/transport.h"
+
+/* When a selective sender takes a packet for lost. */
+enum sel_timer {
+	SEL_ADAPTIVE, /* packets sent repeat_after later are acknowledged; of the last, nothing came for the timeout */
+	SEL_FIXED,    /* the timeout after it was sent */
+};
+
+/* Group "host.selective". */
+struct sel_cfg {
+	struct cfg_where where;
+	uint64_t repeat_after_ps;
+	int timer; /* enum sel_timer */
+	int64_t windows;
+};
+
+extern const struct cfg_table sel_table;
 
 /* Group "host" as it stands in a scenario; bound by roce_table. */
 struct roce_cfg {
@@ -16,7 +33,8 @@ struct roce_cfg {
 	uint64_t ack_bytes;
 	uint64_t control_bytes;
 	int64_t ack_every;
-	int cc; /* enum cc_kind */
+	int transport; /* enum transport_kind */
+	int cc;        /* enum cc_kind */
 	const char *window;
 	bool window_scales_with_rate;
 	int64_t data_prio, measured_prio;
@@ -26,6 +44,7 @@ struct roce_cfg {
 	uint64_t rnr_delay_ps;
 	int64_t rnr_retry;
 	bool nak;
+	struct sel_cfg selective; /* bound by sel_table */
 };
 
 extern const struct cfg_table roce_table;
@@ -47,12 +66,15 @@ struct roce_params {
 	bool window_is_bdp;    /* window_bytes is still to be filled in, from the topology */
 	bool window_scales_with_rate;
 	bool nak;
+	bool any_order;    /* of the transport */
 	bool real_payload; /* packets carry the contents of the hosts' buffers; set by who knows the run */
 	uint8_t data_prio, measured_prio;
 	uint8_t timeout_doublings, retry_count, rnr_retry;
 	uint64_t timeout_ps; /* 0: never */
 	uint64_t rnr_delay_ps;
 	uint64_t quantum_ps;
+	const struct transport_ops *transport;
+	struct sel_cfg selective;
 	struct cc_params cc;
 };
 
@@ -69,7 +91,7 @@ int roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, con
  * Bytes that one data segment occupies on the wire, preamble and inter-frame gap included (IBTA annex A17; IEEE
  * 802.3 clause 4): 8 + 14 Ethernet + 20 IPv4 + 8 UDP + 12 BTH [+ 16 RETH] [+ 4 ImmDt] + payload + pad + 4 ICRC +
  * 4 FCS + 12; or exactly payload + data_overhead_bytes where that is set. Where the congestion control needs it, 42 B of
- * path telemetry are added to either.
+ * path telemetry are added to either. Where packets may come in any order each has a RETH.
  * @param reth  first or only segment of an RDMA WRITE
  * @param imm   last or only segment of a message with immediate data
  */

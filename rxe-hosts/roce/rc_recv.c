@@ -6,7 +6,6 @@
 /* A segment that does not fit its message, or a message that does not fit its place. */
 #define RC_STALE (1u << 31)
 
-static uint32_t note_congestion(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps);
 static uint32_t note_order(struct rc_recv *r, const struct pkt *p);
 static uint32_t duplicate(struct rc_recv *r, const struct roce_params *params, const struct pkt *p);
 static uint32_t out_of_sequence(struct rc_recv *r, const struct roce_params *params, uint32_t missing);
@@ -26,7 +25,7 @@ in_order(struct rc_recv *r, const struct roce_params *params, const struct pkt *
 	int32_t ahead = psn_diff(p->psn, r->expected);
 
 	if (p->flags & PKT_CE)
-		*reply |= note_congestion(r, params, now_ps);
+		*reply |= rc_recv_marked(r, params, now_ps);
 	if (ahead != 0 || r->repairing)
 		*reply |= note_order(r, p);
 	if (ahead != 0)
@@ -86,9 +85,8 @@ rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struc
 	return roce_is_write(p->opcode) && !with_imm ? reply & ~(uint32_t)RC_COMPLETE : reply;
 }
 
-/* Echo in the next ACK, or a CNP unless one went out lately (RoCEv2 annex A17.9.3). */
-static uint32_t
-note_congestion(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps)
+uint32_t
+rc_recv_marked(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps)
 {
 	if (params->cc.echo == CC_ECHO_ACK)
 		r->ce = true;

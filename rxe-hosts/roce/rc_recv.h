@@ -52,6 +52,9 @@ struct rc_reth {
 	uint64_t place, room_bytes;
 };
 
+/* A packet came marked: echoed in the next ACK, or by a CNP unless one went out lately (RoCEv2 annex A17.9.3). @return RC_CNP or 0 */
+uint32_t rc_recv_marked(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps);
+
 /* Everything but the next packet of a message under way. */
 uint32_t rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
 		      uint64_t now_ps);

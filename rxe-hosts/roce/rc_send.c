@@ -1,36 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rxe-hosts/roce/rc_send.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/units.h"
 #include "common/wire/roce.h"
+#include "rxe-hosts/roce/rc_messages.h"
+#include "rxe-hosts/roce/sel_send.h"
 
-static void load_cursor(struct rc_send *s);
-static void seek(struct rc_send *s, uint32_t seq);
-static uint64_t byte_at(const struct rc_send *s, const struct roce_params *params, uint32_t seq);
 static void go_back(struct rc_send *s, uint64_t now_ps);
 static void apply_rate(struct rc_send *s, const struct roce_params *params);
-static void forget_message(struct rc_send *s);
 
-static inline struct rc_post *
-post_at(struct rc_send *s, uint32_t count)
+uint32_t
+rc_send_slots(const struct roce_params *params, uint64_t window_bytes)
 {
-	return &s->posts[count % MSG_SLOTS];
+	uint32_t inflight = ROCE_MAX_INFLIGHT, slots = params->any_order ? SEL_WORD_PACKETS : 16;
+
+	if (window_bytes != 0 && window_bytes / params->mtu_bytes + 2 < inflight)
+		inflight = params->transport->span(params, (uint32_t)(window_bytes / params->mtu_bytes) + 2);
+	while (slots < inflight && slots < ROCE_MAX_INFLIGHT)
+		slots *= 2;
+	return slots;
 }
 
 int
 rc_send_init(struct rc_send *s, const struct roce_params *params, const struct rc_send_config *config)
 {
-	uint32_t inflight = ROCE_MAX_INFLIGHT, slots = 16;
+	uint32_t slots = rc_send_slots(params, config->window_bytes);
 
-	if (config->window_bytes != 0 && config->window_bytes / params->mtu_bytes + 2 < inflight)
-		inflight = (uint32_t)(config->window_bytes / params->mtu_bytes) + 2;
-	while (slots < inflight)
-		slots *= 2;
 	*s = (struct rc_send){
 		.una = config->first_psn,
 		.nxt = config->first_psn,
@@ -57,54 +55,16 @@ rc_send_init(struct rc_send *s, const struct roce_params *params, const struct r
 	if (s->sent_ps == NULL)
 		return -ENOMEM;
 	rc_send_reset(s, params);
-	return 0;
+	return params->transport->init != NULL ? params->transport->init(s, params) : 0;
 }
 
 void
 rc_send_fini(struct rc_send *s)
 {
+	if (s->sel != NULL)
+		sel_send_fini(s);
 	free(s->sent_ps);
 	s->sent_ps = NULL;
-}
-
-int
-rc_send_post(struct rc_send *s, const struct roce_params *params, const struct rc_work *work)
-{
-	uint32_t mtu = params->mtu_bytes, slot = s->tail % MSG_SLOTS;
-	uint64_t packets = (work->bytes + mtu - 1) / mtu;
-
-	if (s->error)
-		return -EBUSY;
-	if (s->tail - s->head == MSG_SLOTS)
-		return -ENOSPC;
-	if (work->bytes == 0 || packets >= 1u << 31)
-		return -EINVAL;
-
-	uint32_t first = s->tail == s->head ? s->una : post_at(s, s->tail - 1)->end;
-	uint32_t last_bytes = (uint32_t)(work->bytes - (packets - 1) * mtu);
-
-	s->posts[slot] = (struct rc_post){
-		.wr_id = work->wr_id,
-		.bytes = work->bytes,
-		.payload = s->region != NULL ? s->region + work->local_offset : NULL,
-		.remote_offset = work->remote_offset,
-		.imm = work->imm,
-		.tag = work->tag,
-		.write = !work->send,
-		.first = first,
-		.end = first + (uint32_t)packets,
-		.last_payload_bytes = last_bytes,
-		.first_frame_bytes = roce_data_bytes(params, packets == 1 ? last_bytes : mtu, !work->send, packets == 1),
-		.last_frame_bytes = roce_data_bytes(params, last_bytes, packets == 1 && !work->send, true),
-	};
-	if (s->tail == s->head) {
-		s->ack_end = first + (uint32_t)packets;
-		forget_message(s);
-	}
-	s->tail++;
-	if (s->nxt == s->msg_end)
-		load_cursor(s);
-	return 0;
 }
 
 void
@@ -137,8 +97,8 @@ rc_send_heard(struct rc_send *s, const struct roce_params *params, const struct 
 	apply_rate(s, params);
 }
 
-static void
-note_loss(struct rc_send *s, const struct roce_params *params, enum cc_loss loss, uint64_t now_ps)
+void
+rc_send_lost(struct rc_send *s, const struct roce_params *params, enum cc_loss loss, uint64_t now_ps)
 {
 	if (params->cc.ops->lost == NULL)
 		return;
@@ -149,11 +109,11 @@ note_loss(struct rc_send *s, const struct roce_params *params, enum cc_loss loss
 void
 rc_send_edge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps, struct pkt *p)
 {
-	struct rc_post *post = post_at(s, s->cursor);
+	struct rc_post *post = rc_messages_at(s, s->cursor);
 	uint32_t seq = s->nxt;
 	uint64_t gap_ps = s->gap_ps;
 
-	p->opcode = roce_data_opcode(post->write, seq == s->msg_first, seq + 1 == s->msg_end, true);
+	p->opcode = rc_messages_opcode(s, post, seq == s->msg_first, seq + 1 == s->msg_end);
 	if (seq == s->msg_first)
 		p->wire_bytes = post->first_frame_bytes;
 	if (seq + 1 == s->msg_end) {
@@ -176,43 +136,24 @@ rc_send_edge(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 	}
 	if (seq + 1 == s->msg_end && s->cursor + 1 != s->tail) {
 		s->cursor++;
-		load_cursor(s);
+		rc_messages_load(s);
 	}
+	if (s->sel != NULL && (p->flags & PKT_RETRANSMIT))
+		sel_send_repeated(s, params, seq, p);
 }
 
 void
 rc_send_ack_far(struct rc_send *s, const struct roce_params *params, uint32_t una)
 {
-	s->una_byte += (uint32_t)(byte_at(s, params, una) - byte_at(s, params, s->una));
+	s->una_byte += (uint32_t)(rc_messages_byte(s, params, una) - rc_messages_byte(s, params, s->una));
 	s->una = una;
 	if ((int32_t)(una - s->nxt) > 0) {
 		/* What was about to be sent again has arrived after all. */
 		paced_sum_up(&s->paced, s->nxt, s->gap_ps, una);
 		s->nxt = una;
 		s->nxt_byte = s->una_byte;
-		seek(s, una);
+		rc_messages_seek(s);
 	}
-}
-
-static void
-take_oldest(struct rc_send *s, struct rc_post *post)
-{
-	*post = *post_at(s, s->head++);
-	post->times = rc_send_times(s);
-	forget_message(s);
-}
-
-bool
-rc_send_pop(struct rc_send *s, struct rc_post *post)
-{
-	if (s->head == s->tail || (int32_t)(s->una - s->ack_end) < 0)
-		return false;
-	take_oldest(s, post);
-	if ((int32_t)(s->una - s->sample_from) > 0)
-		s->sample_from = s->una; /* never falls 2^31 behind */
-	if (s->head != s->tail)
-		s->ack_end = post_at(s, s->head)->end;
-	return true;
 }
 
 bool
@@ -227,7 +168,7 @@ rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 	s->naks++;
 	advanced = rc_send_ack(s, params, psn - 1, now_ps, &rtt_ps);
 	go_back(s, now_ps);
-	note_loss(s, params, CC_LOSS_NAK, now_ps);
+	rc_send_lost(s, params, CC_LOSS_NAK, now_ps);
 	return advanced;
 }
 
@@ -252,23 +193,21 @@ rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 uint64_t
 rc_send_deadline(const struct rc_send *s, const struct roce_params *params)
 {
-	uint32_t doublings = s->retries < params->timeout_doublings ? s->retries : params->timeout_doublings;
-
-	if (params->timeout_ps == 0 || s->error || !rc_send_outstanding(s))
-		return TIME_NEVER;
-	return s->rto_base_ps + (params->timeout_ps << doublings);
+	return s->error || !rc_send_outstanding(s) ? TIME_NEVER : params->transport->deadline(s, params);
 }
 
 bool
 rc_send_timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {
-	s->timeouts++;
-	s->stalled_ps += now_ps - s->rto_base_ps;
-	if (s->retries++ >= params->retry_count)
-		return false;
-	go_back(s, now_ps);
-	note_loss(s, params, CC_LOSS_TIMEOUT, now_ps);
-	return true;
+	return params->transport->timeout(s, params, now_ps);
+}
+
+void
+rc_send_hold(struct rc_send *s, uint64_t now_ps)
+{
+	s->rto_base_ps = now_ps;
+	if (s->sel != NULL)
+		s->sel->held_ps = now_ps;
 }
 
 void
@@ -276,87 +215,6 @@ rc_send_fail(struct rc_send *s)
 {
 	s->error = true;
 	s->msg_end = s->nxt;
-}
-
-bool
-rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_post *post, uint64_t *acked_bytes)
-{
-	if (s->head == s->tail)
-		return false;
-	*acked_bytes = rc_send_acked_bytes(s, params);
-	take_oldest(s, post);
-	return true;
-}
-
-const struct rc_post *
-rc_send_message(const struct rc_send *s, const struct pkt *p)
-{
-	const struct rc_post *post = &s->posts[p->message % MSG_SLOTS];
-	uint32_t ahead = (p->psn - post->first) & PSN_MASK;
-
-	return ahead < post->end - post->first ? post : NULL; /* nothing was posted: both are 0 */
-}
-
-uint64_t
-rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params)
-{
-	const struct rc_post *post = &s->posts[s->head % MSG_SLOTS];
-
-	if (s->head == s->tail || (int32_t)(s->una - post->first) <= 0)
-		return 0;
-	if ((int32_t)(s->una - post->end) >= 0)
-		return post->bytes;
-	return (uint64_t)(s->una - post->first) * params->mtu_bytes;
-}
-
-uint64_t
-rc_send_outstanding_bytes(const struct rc_send *s, const struct roce_params *params)
-{
-	return byte_at(s, params, s->max) - byte_at(s, params, s->una);
-}
-
-/* The message that holds nxt becomes the one that is sent; without any, the cursor stays on the last one sent. */
-static void
-load_cursor(struct rc_send *s)
-{
-	const struct rc_post *post;
-
-	while (s->cursor + 1 != s->tail && (int32_t)(s->nxt - post_at(s, s->cursor)->end) >= 0)
-		s->cursor++;
-	post = post_at(s, s->cursor);
-	s->msg_first = post->first;
-	s->msg_end = post->end;
-	s->frame.arg = post->imm;
-	s->frame.tag = post->tag;
-	s->frame.opcode = roce_data_opcode(post->write, false, false, true);
-	s->frame.message = (uint8_t)s->cursor;
-}
-
-/* Sets the cursor to the message that holds seq, from the oldest open one on. */
-static void
-seek(struct rc_send *s, uint32_t seq)
-{
-	assert(seq == s->nxt);
-	if (s->head == s->tail)
-		return;
-	s->cursor = s->head;
-	load_cursor(s);
-}
-
-/* Payload bytes from the start of the oldest open message to seq. */
-static uint64_t
-byte_at(const struct rc_send *s, const struct roce_params *params, uint32_t seq)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = s->head; i != s->tail; i++) {
-		const struct rc_post *post = &s->posts[i % MSG_SLOTS];
-
-		if ((int32_t)(seq - post->end) < 0)
-			return bytes + (uint64_t)(seq - post->first) * params->mtu_bytes;
-		bytes += post->bytes;
-	}
-	return bytes;
 }
 
 /* Everything unacknowledged is to be sent again (IBTA 9.7.5.1.1: requests are retried in order). */
@@ -368,7 +226,7 @@ go_back(struct rc_send *s, uint64_t now_ps)
 	s->nxt_byte = s->una_byte;
 	s->sample_from = s->max;
 	s->rto_base_ps = now_ps;
-	seek(s, s->una);
+	rc_messages_seek(s);
 }
 
 /* Gap and window at the present rate. In-flight bytes stay below window x rate / line rate, and the control's own window. */
@@ -388,13 +246,37 @@ apply_rate(struct rc_send *s, const struct roce_params *params)
 	s->window_bytes = window != 0 ? (uint32_t)window : 1;
 }
 
-/* Another message becomes the oldest. */
-static void
-forget_message(struct rc_send *s)
+static uint32_t
+span(const struct roce_params *params, uint32_t window_packets)
 {
-	s->last_rtt_ps = 0;
-	s->rtt = (struct rtt_sum){ 0 };
-	s->paced.sum_ps = 0;
-	s->paced.next = s->nxt;
-	s->stalled_ps = 0;
+	(void)params;
+	return window_packets;
 }
+
+static uint64_t
+deadline(const struct rc_send *s, const struct roce_params *params)
+{
+	uint32_t doublings = s->retries < params->timeout_doublings ? s->retries : params->timeout_doublings;
+
+	return params->timeout_ps == 0 ? TIME_NEVER : s->rto_base_ps + (params->timeout_ps << doublings);
+}
+
+static bool
+timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
+{
+	s->timeouts++;
+	s->stalled_ps += now_ps - s->rto_base_ps;
+	if (s->retries++ >= params->retry_count)
+		return false;
+	go_back(s, now_ps);
+	rc_send_lost(s, params, CC_LOSS_TIMEOUT, now_ps);
+	return true;
+}
+
+const struct transport_ops transport_go_back_n = {
+	.name = "go-back-n",
+	.kernels = true,
+	.span = span,
+	.deadline = deadline,
+	.timeout = timeout,
+};

@@ -61,11 +61,13 @@ struct rc_send {
 	uint32_t sent_mask;
 	uint32_t max;         /* behind the highest sequence number ever sent */
 	uint32_t sample_from; /* packets before were sent twice: no RTT samples (Karn) */
-	uint8_t retries, rnr_retries;
+	uint16_t retries;
+	uint8_t rnr_retries;
 	bool error;
 	uint64_t last_rtt_ps;
 	/* touched by every ACK: a third */
-	struct rtt_sum rtt; /* of the oldest open message */
+	struct rtt_sum rtt;   /* of the oldest open message */
+	struct sel_send *sel; /* transport "selective"; NULL: go-back-N */
 	/* the rest */
 	struct cc cc;
 	uint64_t retransmits, timeouts, naks, rnr_naks; /* of the QP */
@@ -86,13 +88,17 @@ struct rc_send_config {
 	uint64_t window_bytes; /* at line rate; 0: none */
 };
 
-/* @return 0 or -ENOMEM */
+/* @return 0 or -ENOMEM; rc_send_fini() either way */
 int rc_send_init(struct rc_send *s, const struct roce_params *params, const struct rc_send_config *config);
 void rc_send_fini(struct rc_send *s);
 
+/* @return packets, a power of two, that a QP with this window has between the oldest unacknowledged and the newest at most */
+uint32_t rc_send_slots(const struct roce_params *params, uint64_t window_bytes);
+
 /*
  * Queues a message behind those posted.
- * @return 0; -EBUSY in error; -ENOSPC with MSG_SLOTS messages open; -EINVAL without bytes or past 2^31 packets
+ * @return 0; -EBUSY in error; -ENOSPC with MSG_SLOTS messages open; -EINVAL without bytes or past 2^31 packets;
+ *         -ENOTSUP: a SEND, by a transport without
  */
 int rc_send_post(struct rc_send *s, const struct roce_params *params, const struct rc_work *work);
 
@@ -199,12 +205,17 @@ bool rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t p
 /* The congestion state hears of a marked packet; of an ACK, where params->cc.ops->acked is not NULL. */
 void rc_send_congested(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
 void rc_send_heard(struct rc_send *s, const struct roce_params *params, const struct cc_ack *ack);
+/* The congestion state hears of a loss. */
+void rc_send_lost(struct rc_send *s, const struct roce_params *params, enum cc_loss loss, uint64_t now_ps);
 
 /* @return when rc_send_timeout() is due, TIME_NEVER if nothing is outstanding */
 uint64_t rc_send_deadline(const struct rc_send *s, const struct roce_params *params);
 
-/* The deadline has passed: goes back to the oldest packet. @return false if retries are spent: rc_send_fail() */
+/* The deadline has passed: what is missing is to be sent again. @return false if retries are spent: rc_send_fail() */
 bool rc_send_timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
+
+/* The port is told to wait, so that nothing could be repeated: timeouts run from now on. */
+void rc_send_hold(struct rc_send *s, uint64_t now_ps);
 
 /* The QP is in error: accepts and sends nothing more. Its messages stay listed for rc_send_flush(). */
 void rc_send_fail(struct rc_send *s);

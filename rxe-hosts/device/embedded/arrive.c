@@ -77,6 +77,10 @@ data_in(struct host *host, struct nic *nic, const struct pkt *p)
 	struct recv_qp *qp = &host->recv[slot->recv];
 	uint32_t what;
 
+	if (__builtin_expect(host->params.any_order, 0)) {
+		host_arrive_any_order(host, nic, p);
+		return;
+	}
 	if (__builtin_expect(host->params.real_payload, 0))
 		what = payload_in(host, qp, p);
 	else
@@ -117,17 +121,38 @@ host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const stru
 		host->node.count.order_errors++;
 	if (what & (RC_ACK | RC_NAK | RC_RNR | RC_CNP))
 		reply(host, nic, rc, p, what);
-	if (what & RC_COMPLETE && host->client.completed != NULL) {
-		struct wc wc = {
-			.time_ps = host->now_ps,
-			.bytes = rc->done_bytes,
-			.flow = p->flow,
-			.imm = rc->imm,
-			.opcode = WC_RECEIVED,
-		};
+	if (what & RC_COMPLETE)
+		host_completed(host, rc, p);
+}
 
+void
+host_completed(struct host *host, const struct rc_recv *rc, const struct pkt *p)
+{
+	struct wc wc = {
+		.time_ps = host->now_ps,
+		.bytes = rc->done_bytes,
+		.flow = p->flow,
+		.imm = rc->imm,
+		.opcode = WC_RECEIVED,
+	};
+
+	if (host->client.completed != NULL)
 		host->client.completed(host->client.ctx, &wc);
-	}
+}
+
+void
+host_send_cnp(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	struct pkt cnp = {
+		.flow = p->flow,
+		.wire_bytes = host->params.cnp_bytes,
+		.opcode = ROCE_CNP,
+		.type = PKT_CNP,
+		.flags = PKT_REVERSE,
+		.ttl = PKT_TTL_INIT,
+	};
+
+	host->cnps_sent += nic_control(host, nic, &cnp);
 }
 
 /* Answers leave by the port where the data came in. */
@@ -136,18 +161,8 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 {
 	struct pkt *out;
 
-	if (__builtin_expect(what & RC_CNP, 0)) {
-		struct pkt cnp = {
-			.flow = p->flow,
-			.wire_bytes = host->params.cnp_bytes,
-			.opcode = ROCE_CNP,
-			.type = PKT_CNP,
-			.flags = PKT_REVERSE,
-			.ttl = PKT_TTL_INIT,
-		};
-
-		host->cnps_sent += nic_control(host, nic, &cnp);
-	}
+	if (__builtin_expect(what & RC_CNP, 0))
+		host_send_cnp(host, nic, p);
 	if (!(what & (RC_ACK | RC_NAK | RC_RNR)))
 		return;
 	out = queue_slot(&nic->control);
@@ -179,14 +194,15 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 	rc_recv_replied(rc);
 }
 
-/* What an ACK that acknowledged from una on says of the way. */
+/* What an ACK that acknowledged so many packets says of the way. */
 static __attribute__((noinline)) void
-hear(const struct host *host, const struct nic *nic, struct send_qp *qp, const struct pkt *p, uint32_t una, uint64_t rtt_ps)
+hear(const struct host *host, const struct nic *nic, struct send_qp *qp, const struct pkt *p, uint32_t acked,
+     uint64_t rtt_ps)
 {
 	struct cc_ack ack = {
 		.now_ps = host->now_ps,
 		.rtt_ps = rtt_ps,
-		.acked = qp->rc.una - una,
+		.acked = acked,
 		.una = qp->rc.una,
 		.nxt = qp->rc.nxt,
 		.switches = (uint32_t)(PKT_TTL_INIT - p->ttl),
@@ -196,22 +212,34 @@ hear(const struct host *host, const struct nic *nic, struct send_qp *qp, const s
 	rc_send_heard(&qp->rc, &host->params, &ack);
 }
 
+/* @return packets acknowledged for the first time */
+static inline uint32_t
+acknowledge(const struct host *host, struct rc_send *rc, const struct pkt *p, uint64_t *rtt_ps)
+{
+	uint32_t una = rc->una;
+
+	if (__builtin_expect(host->params.any_order, 0))
+		return sel_send_ack(rc, &host->params, p->psn, p->arg, host->now_ps, rtt_ps);
+	rc_send_ack(rc, &host->params, p->psn, host->now_ps, rtt_ps);
+	return rc->una - una;
+}
+
 static void
 ack_in(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
 	bool retried = qp->rc.retries != 0;
-	uint32_t una = qp->rc.una;
+	uint32_t acked;
 	uint64_t rtt_ps;
 
 	if (__builtin_expect(qp->rc.error, 0))
 		return;
 	rc_send_advance(&qp->rc, &host->params, host->now_ps);
-	if (rc_send_ack(&qp->rc, &host->params, p->psn, host->now_ps, &rtt_ps) && __builtin_expect(retried, 0) &&
-	    rc_send_outstanding(&qp->rc))
+	acked = acknowledge(host, &qp->rc, p, &rtt_ps);
+	if (__builtin_expect(retried, 0) && acked != 0 && rc_send_outstanding(&qp->rc))
 		host_watch(host, qp);
 	if (host->params.cc.ops->acked != NULL)
-		hear(host, nic, qp, p, una, rtt_ps);
+		hear(host, nic, qp, p, acked, rtt_ps);
 	if (__builtin_expect((p->flags & PKT_CE) != 0, 0))
 		rc_send_congested(&qp->rc, &host->params, host->now_ps);
 	if (rtt_ps != 0 && host->client.rtt != NULL)

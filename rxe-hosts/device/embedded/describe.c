@@ -16,11 +16,18 @@ embedded_describe(const struct embedded_shared *shared, const struct roce_params
 {
 	const struct rc_post *post = p->type == PKT_DATA ? host_message_of(shared, p) : NULL;
 
+	uint64_t offset;
+
 	*m = (struct pkt_message){ 0 };
 	if (post == NULL)
 		return;
 	m->va = post->remote_offset;
 	m->dma_bytes = post->bytes < UINT32_MAX ? (uint32_t)post->bytes : UINT32_MAX;
+	offset = (uint64_t)((p->psn - post->first) & PSN_MASK) * params->mtu_bytes;
+	if (params->any_order) {
+		m->va += offset;
+		m->dma_bytes = p->payload_bytes;
+	}
 	if (post->payload != NULL)
-		m->payload = post->payload + (uint64_t)((p->psn - post->first) & PSN_MASK) * params->mtu_bytes;
+		m->payload = post->payload + offset;
 }

@@ -135,8 +135,10 @@ embedded_destroy(struct node *node)
 	}
 	for (uint32_t i = 0; host->send != NULL && i < host->nsend; i++)
 		rc_send_fini(&host->send[i].rc);
-	for (uint32_t i = 0; host->recv != NULL && i < host->nrecv; i++)
+	for (uint32_t i = 0; host->recv != NULL && i < host->nrecv; i++) {
+		sel_recv_destroy(host->recv[i].sel);
 		free(host->recv[i].gathered);
+	}
 	recbuf_fini(&node->records);
 	telem_reporter_fini(&host->reporter);
 	free(host->nics);
@@ -224,18 +226,40 @@ setup_nics(struct host *host, struct err *err)
 	return 0;
 }
 
+/* Payload that a flow's QP may have under way; 0: any. Notifications pass beside the QP. */
+static uint64_t
+window_of(const struct host *host, const struct flow *flow)
+{
+	const struct roce_params *params = &host->params;
+	uint64_t bytes = params->window_is_bdp ? host->config.bdp_bytes : params->window_bytes;
+
+	if (flow->kind == FLOW_CONTROL)
+		return params->mtu_bytes;
+	assert(!params->window_is_bdp || (bytes != 0 && bytes <= ROCE_MAX_WINDOW_BYTES));
+	return bytes;
+}
+
+static int
+setup_receiver(struct host *host, const struct flow *flow, struct recv_qp *qp)
+{
+	rc_recv_init(&qp->rc, host->config.first_psn);
+	if (!host->params.any_order)
+		return 0;
+	qp->sel = sel_recv_create(rc_send_slots(&host->params, window_of(host, flow)));
+	return qp->sel != NULL ? 0 : -ENOMEM;
+}
+
 static int
 setup_qps(struct host *host, struct err *err)
 {
 	const struct flow_table *flows = host->config.flows;
-	const struct roce_params *params = &host->params;
 
 	for (uint32_t i = 0; i < flows->count; i++) {
 		const struct flow *flow = &flows->flows[i];
 		const struct flow_slot *slot = host_slot(host, i);
 
-		if (flow->dst_node == host->node.id)
-			rc_recv_init(&host->recv[slot->recv].rc, host->config.first_psn);
+		if (flow->dst_node == host->node.id && setup_receiver(host, flow, &host->recv[slot->recv]) != 0)
+			return -ENOMEM;
 		if (flow->src_node != host->node.id)
 			continue;
 
@@ -246,21 +270,15 @@ setup_qps(struct host *host, struct err *err)
 			.prio = flow->prio,
 			.line_bps = topo_port_of(host->config.topo, host->node.id, flow->src_nic)->rate_bps,
 			.first_psn = host->config.first_psn,
-			.window_bytes = params->window_is_bdp ? host->config.bdp_bytes : params->window_bytes,
+			.window_bytes = window_of(host, flow),
 		};
 
-		/* Notifications pass beside the QP. */
-		if (flow->kind == FLOW_CONTROL)
-			config.window_bytes = params->mtu_bytes;
-		else
-			assert(!params->window_is_bdp ||
-			       (config.window_bytes != 0 && config.window_bytes <= ROCE_MAX_WINDOW_BYTES));
 		host->config.shared->senders[i] = &qp->rc;
 		qp->nic = flow->src_nic;
 		qp->bit = (uint16_t)nic->nqps;
 		qp->flow = i;
 		nic->qps[nic->nqps++] = qp;
-		if (rc_send_init(&qp->rc, params, &config) != 0)
+		if (rc_send_init(&qp->rc, &host->params, &config) != 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -8,6 +8,8 @@
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/roce/rc_recv.h"
 #include "rxe-hosts/roce/rc_send.h"
+#include "rxe-hosts/roce/sel_recv.h"
+#include "rxe-hosts/roce/sel_send.h"
 #include "rxe-hosts/roce/ud.h"
 #include "telemetry/host_poll.h"
 
@@ -43,6 +45,7 @@ struct send_qp {
 
 struct recv_qp {
 	struct rc_recv rc;
+	struct sel_recv *sel; /* where packets may come in any order; else NULL */
 	struct ud_recv ud;
 	const uint8_t *payload; /* of the message under way, at its sender; NULL: synthetic */
 	uint8_t *gathered; /* of a message from outside: nobody knows what it is before its last segment; NULL: never one */
@@ -190,7 +193,14 @@ void host_arrive(struct host *host, struct nic *nic, const struct pkt *p);
 void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
 /* What follows once a data packet has been judged: answers, completions. @param what  enum rc_reply bits */
 void host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
+/* Tells the sender of a marked data packet. */
+void host_send_cnp(struct host *host, struct nic *nic, const struct pkt *p);
+/* Tells the client of a message that is complete. */
+void host_completed(struct host *host, const struct rc_recv *rc, const struct pkt *p);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
+
+/* any_order.c: a data packet, where they may come in any order */
+void host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p);
 
 /* datagram.c */
 int host_post_datagram(struct device *dev, const struct datagram *datagram);

@@ -70,7 +70,7 @@ tell_passage(struct host *host, const struct nic *nic, const struct pkt *poll, b
 	if (slot->src_node == host->node.id) {
 		const struct rc_send *rc = &host->send[slot->send].rc;
 
-		rec.waiting = rc->max - rc->una;
+		rec.waiting = rc->sel != NULL ? sel_send_waiting(rc) : rc->max - rc->una;
 		rec.flow_packets = host->has_telemetry ? epochs_packets_of(&nic->telem.epochs, poll->flow) : 0;
 		rec.resent = (uint32_t)rc->retransmits;
 		rec.timeouts = (uint32_t)rc->timeouts;

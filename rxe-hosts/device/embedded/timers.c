@@ -87,7 +87,7 @@ check_timeouts(struct host *host)
 		if (rc_send_deadline(&qp->rc, &host->params) <= host->now_ps) {
 			/* While our own port is told to wait, nothing could be repeated: the wait is no retry. */
 			if (nic->paused >> qp->rc.frame.prio & 1)
-				qp->rc.rto_base_ps = host->now_ps;
+				rc_send_hold(&qp->rc, host->now_ps);
 			else if (!rc_send_timeout(&qp->rc, &host->params, host->now_ps))
 				host_fail_qp(host, qp, "no acknowledgement");
 			qp_look(host, qp, true);

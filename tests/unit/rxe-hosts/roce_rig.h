@@ -15,7 +15,7 @@
 
 enum message_kind { MESSAGE_WRITE, MESSAGE_SEND };
 
-static struct roce_cfg
+static inline struct roce_cfg
 plain_cfg(void)
 {
 	return (struct roce_cfg){
@@ -38,7 +38,7 @@ static struct roce_params params;
 static struct rc_send s;
 static struct rc_recv r;
 
-static void
+static inline void
 start(const char *window, uint32_t first_psn)
 {
 	struct roce_cfg cfg = plain_cfg();
@@ -58,14 +58,14 @@ start(const char *window, uint32_t first_psn)
 	rc_recv_init(&r, first_psn);
 }
 
-static int
+static inline int
 teardown(void **state)
 {
 	rc_send_fini(&s);
 	return 0;
 }
 
-static void
+static inline void
 post(uint64_t bytes, enum message_kind kind)
 {
 	struct rc_work work = {
@@ -75,7 +75,7 @@ post(uint64_t bytes, enum message_kind kind)
 	assert_int_equal(rc_send_post(&s, &params, &work), 0);
 }
 
-static struct pkt
+static inline struct pkt
 next(uint64_t now_ps)
 {
 	struct pkt p;
@@ -86,7 +86,7 @@ next(uint64_t now_ps)
 	return p;
 }
 
-static uint32_t
+static inline uint32_t
 deliver(const struct pkt *p, uint64_t now_ps)
 {
 	const struct rc_reth reth = { .place = PLACE, .room_bytes = UINT64_MAX };

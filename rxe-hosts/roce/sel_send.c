@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/roce/sel_send.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/minmax.h"
+#include "common/units.h"
+#include "rxe-hosts/roce/rc_messages.h"
+#include "rxe-hosts/roce/sel_bits.h"
+
+#define MAX_DOUBLINGS 16
+
+static inline uint32_t
+payload_of(const struct rc_send *s, const struct roce_params *params, uint32_t seq)
+{
+	if (__builtin_expect((int32_t)(seq + 1 - s->ack_end) < 0, 1))
+		return params->mtu_bytes;
+	return rc_messages_payload(s, params, seq);
+}
+
+/* nxt becomes the first packet to be sent again, or the first that was never sent. */
+static void
+aim(struct rc_send *s)
+{
+	uint32_t seq = s->una;
+
+	while (s->sel->nlost != 0 && seq != s->max) {
+		uint64_t lost = word_of(s, seq)->lost & bits_from(seq, s->max);
+
+		if (lost != 0) {
+			seq = seq_of(seq, lost);
+			break;
+		}
+		seq = next_word(seq, s->max);
+	}
+	if (s->sel->nlost == 0)
+		seq = s->max;
+	if (seq == s->nxt)
+		return;
+	paced_sum_up(&s->paced, s->nxt, s->gap_ps, seq);
+	s->nxt = seq;
+	rc_messages_seek(s);
+}
+
+/* A packet is there, acknowledged or to be sent again: it is no longer taken for lost. */
+static inline void
+forget_loss(struct rc_send *s, uint32_t bytes)
+{
+	s->sel->nlost--;
+	s->sel->lost_bytes -= bytes;
+}
+
+/* A packet that was not acknowledged is. */
+static inline void
+leave_flight(struct rc_send *s, const struct roce_params *params, uint32_t seq, const struct sel_word *word)
+{
+	uint32_t bytes = payload_of(s, params, seq);
+
+	if (__builtin_expect((word->lost & bit_of(seq)) != 0, 0))
+		forget_loss(s, bytes);
+	else
+		s->una_byte += bytes;
+}
+
+/* All before una is acknowledged. @return of it, how much was not before */
+static uint32_t
+advance(struct rc_send *s, const struct roce_params *params, uint32_t una)
+{
+	uint32_t count = 0;
+
+	while (s->una != una) {
+		struct sel_word *word = word_of(s, s->una);
+		uint64_t range = bits_from(s->una, una), here = range & word->acked;
+
+		for (uint64_t bits = range & ~word->acked; bits != 0; bits &= bits - 1, count++)
+			leave_flight(s, params, seq_of(s->una, bits), word);
+		s->sel->nacked -= (uint32_t)__builtin_popcountll(here);
+		word->acked &= ~range;
+		word->lost &= ~range;
+		s->una = next_word(s->una, una);
+	}
+	if ((int32_t)(una - s->sel->fresh) > 0)
+		s->sel->fresh = una;
+	return count;
+}
+
+/* Packet seq, behind una, is acknowledged by itself. */
+static void
+take(struct rc_send *s, const struct roce_params *params, uint32_t seq)
+{
+	struct sel_word *word = word_of(s, seq);
+
+	leave_flight(s, params, seq, word);
+	word->lost &= ~bit_of(seq);
+	word->acked |= bit_of(seq);
+	s->sel->nacked++;
+}
+
+/*
+ * What the ACK of a packet says of time, before it is taken. Of one that was sent again nobody knows which time is
+ * acknowledged (Karn), but for an answer sooner than any can be.
+ */
+static inline void
+sample(struct rc_send *s, const struct roce_params *params, uint32_t seq, uint64_t now_ps, uint64_t *rtt_ps)
+{
+	uint64_t sent_ps = s->sent_ps[seq & s->sent_mask];
+
+	if ((int32_t)(seq - s->sel->fresh) >= 0) {
+		*rtt_ps = s->last_rtt_ps = now_ps - sent_ps;
+		if ((int32_t)(seq - s->ack_end) < 0)
+			rtt_sum_add(&s->rtt, *rtt_ps);
+	} else if (now_ps - sent_ps < params->cc.base_rtt_ps) {
+		return;
+	}
+	s->sel->newest_ps = max_u64(s->sel->newest_ps, sent_ps);
+}
+
+/* A packet in flight is taken for lost. */
+static void
+lose(struct rc_send *s, const struct roce_params *params, uint32_t seq)
+{
+	uint32_t bytes = payload_of(s, params, seq);
+
+	word_of(s, seq)->lost |= bit_of(seq);
+	s->sel->nlost++;
+	s->sel->lost_bytes += bytes;
+	s->una_byte += bytes;
+}
+
+/* Of the packets in flight from seq on but before end, those sent at horizon_ps or before. @param oldest_ps  of the others */
+static void
+lose_repeated(struct rc_send *s, const struct roce_params *params, uint64_t horizon_ps, uint64_t *oldest_ps)
+{
+	for (uint32_t seq = s->una; seq != s->sel->fresh; seq = next_word(seq, s->sel->fresh)) {
+		const struct sel_word *word = word_of(s, seq);
+
+		for (uint64_t bits = bits_from(seq, s->sel->fresh) & ~(word->acked | word->lost); bits != 0;
+		     bits &= bits - 1) {
+			uint32_t at = seq_of(seq, bits);
+			uint64_t sent_ps = s->sent_ps[at & s->sent_mask];
+
+			if (sent_ps <= horizon_ps)
+				lose(s, params, at);
+			else
+				*oldest_ps = min_u64(*oldest_ps, sent_ps);
+		}
+	}
+}
+
+/* Moves fresh on to the next packet in flight. @return false: there is none */
+static bool
+find_fresh(struct rc_send *s)
+{
+	while (s->sel->fresh != s->max) {
+		uint64_t open = bits_from(s->sel->fresh, s->max) & ~word_of(s, s->sel->fresh)->acked;
+
+		if (open != 0) {
+			s->sel->fresh = seq_of(s->sel->fresh, open);
+			return true;
+		}
+		s->sel->fresh = next_word(s->sel->fresh, s->max);
+	}
+	return false;
+}
+
+/*
+ * Takes the packets in flight that were sent at horizon_ps or before for lost. Packets that were sent once went out in the
+ * order of their numbers.
+ * @return when the oldest of the others was sent; TIME_NEVER: there are none
+ */
+static uint64_t
+lose_until(struct rc_send *s, const struct roce_params *params, uint64_t horizon_ps)
+{
+	uint64_t oldest_ps = TIME_NEVER;
+
+	lose_repeated(s, params, horizon_ps, &oldest_ps);
+	while (find_fresh(s)) {
+		uint64_t sent_ps = s->sent_ps[s->sel->fresh & s->sent_mask];
+
+		if (sent_ps > horizon_ps)
+			return min_u64(oldest_ps, sent_ps);
+		lose(s, params, s->sel->fresh++);
+	}
+	return oldest_ps;
+}
+
+/* adaptive: packets sent so much later than others are acknowledged. */
+static void
+judge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
+{
+	uint64_t after_ps = params->selective.repeat_after_ps, oldest_ps;
+	uint32_t nlost = s->sel->nlost;
+
+	oldest_ps = lose_until(s, params, s->sel->newest_ps - after_ps);
+	s->sel->judge_ps = min_u64(oldest_ps, now_ps) + after_ps;
+	if (s->sel->nlost != nlost)
+		rc_send_lost(s, params, CC_LOSS_NAK, now_ps);
+}
+
+uint32_t
+sel_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint32_t expected, uint64_t now_ps,
+	     uint64_t *rtt_ps)
+{
+	uint32_t ahead = (uint32_t)psn_diff(psn, s->una), seq = s->una + ahead, sent = s->max - s->una;
+	uint32_t advanced = (uint32_t)psn_diff(expected, s->una), count = 0;
+	bool open = ahead < sent && !(word_of(s, seq)->acked & bit_of(seq));
+
+	*rtt_ps = 0;
+	if (open)
+		sample(s, params, seq, now_ps, rtt_ps);
+	if (advanced - 1 < sent)
+		count = advance(s, params, s->una + advanced);
+	if (open && (int32_t)(seq - s->una) >= 0) {
+		take(s, params, seq);
+		count++;
+	}
+	if (count == 0)
+		return 0;
+	s->rto_base_ps = now_ps;
+	s->retries = 0;
+	if (__builtin_expect(params->selective.timer == SEL_ADAPTIVE && s->sel->newest_ps >= s->sel->judge_ps, 0))
+		judge(s, params, now_ps);
+	if (__builtin_expect(s->nxt != s->max || s->sel->nlost != 0, 0))
+		aim(s);
+	return count;
+}
+
+void
+sel_send_repeated(struct rc_send *s, const struct roce_params *params, uint32_t seq, struct pkt *p)
+{
+	struct sel_word *word = word_of(s, seq);
+
+	word->lost &= ~bit_of(seq);
+	forget_loss(s, payload_of(s, params, seq));
+	s->sel->repeated_ps = s->sent_ps[seq & s->sent_mask];
+	p->flags |= PKT_ACKREQ;
+	aim(s);
+}
+
+uint32_t
+sel_send_waiting(const struct rc_send *s)
+{
+	return s->max - s->una - s->sel->nacked;
+}
+
+static uint32_t
+span(const struct roce_params *params, uint32_t window_packets)
+{
+	uint64_t packets = (uint64_t)window_packets * (uint64_t)params->selective.windows;
+
+	return packets < ROCE_MAX_INFLIGHT ? (uint32_t)packets : ROCE_MAX_INFLIGHT;
+}
+
+static int
+init(struct rc_send *s, const struct roce_params *params)
+{
+	uint64_t after_ps = params->selective.repeat_after_ps, base_ps = params->cc.base_rtt_ps;
+	struct sel_send *sel = calloc(1, sizeof(*sel));
+
+	s->sel = sel;
+	if (sel == NULL)
+		return -ENOMEM;
+	sel->fresh = s->una;
+	sel->judge_ps = after_ps;
+	sel->timeout_ps = base_ps <= after_ps / 2 ? after_ps : base_ps + after_ps;
+	while (sel->doublings < MAX_DOUBLINGS &&
+	       (params->timeout_ps == 0 || sel->timeout_ps << sel->doublings < params->timeout_ps))
+		sel->doublings++;
+	sel->words = calloc((s->sent_mask + 1) / SEL_WORD_PACKETS, sizeof(*sel->words));
+	return sel->words != NULL ? 0 : -ENOMEM;
+}
+
+void
+sel_send_fini(struct rc_send *s)
+{
+	free(s->sel->words);
+	free(s->sel);
+	s->sel = NULL;
+}
+
+/* How long nothing may come: doubled each time up to host.timeout; from there on as in go-back-N. */
+static uint64_t
+wait_ps(const struct rc_send *s, const struct roce_params *params)
+{
+	const struct sel_send *sel = s->sel;
+	uint32_t more;
+
+	if (s->retries < sel->doublings || params->timeout_ps == 0)
+		return sel->timeout_ps << (s->retries < sel->doublings ? s->retries : sel->doublings);
+	more = s->retries - sel->doublings;
+	return max_u64(params->timeout_ps, sel->timeout_ps)
+	       << (more < params->timeout_doublings ? more : params->timeout_doublings);
+}
+
+/* When the oldest packet in flight was sent. @return TIME_NEVER: there is none */
+static uint64_t
+oldest_sent_ps(const struct rc_send *s)
+{
+	uint64_t oldest_ps = TIME_NEVER;
+
+	for (uint32_t seq = s->una; seq != s->max; seq = next_word(seq, s->max)) {
+		const struct sel_word *word = word_of(s, seq);
+
+		for (uint64_t bits = bits_from(seq, s->max) & ~(word->acked | word->lost); bits != 0; bits &= bits - 1) {
+			uint32_t at = seq_of(seq, bits);
+
+			oldest_ps = min_u64(oldest_ps, s->sent_ps[at & s->sent_mask]);
+			if ((int32_t)(at - s->sel->fresh) >= 0)
+				return oldest_ps;
+		}
+	}
+	return oldest_ps;
+}
+
+static uint64_t
+deadline(const struct rc_send *s, const struct roce_params *params)
+{
+	uint64_t from_ps = s->rto_base_ps;
+
+	if (s->nxt_byte == s->una_byte)
+		return from_ps + wait_ps(s, params); /* nothing is in flight: timeout() sees to it */
+	if (params->selective.timer == SEL_FIXED)
+		from_ps = max_u64(oldest_sent_ps(s), s->sel->held_ps);
+	else
+		from_ps = max_u64(from_ps, max_u64(s->sent_ps[(s->max - 1) & s->sent_mask], s->sel->repeated_ps));
+	return from_ps + wait_ps(s, params);
+}
+
+/* adaptive: the oldest packet is to be sent again; so many behind it are taken for lost as keep it from it by the window. */
+static void
+probe(struct rc_send *s, const struct roce_params *params)
+{
+	for (uint32_t seq = s->una; seq != s->max; seq++) {
+		const struct sel_word *word = word_of(s, seq);
+
+		if (seq != s->una && s->nxt_byte - s->una_byte < s->window_bytes)
+			return;
+		if ((word->acked | word->lost) & bit_of(seq))
+			continue;
+		lose(s, params, seq);
+		if ((int32_t)(seq - s->sel->fresh) >= 0)
+			s->sel->fresh = seq + 1;
+	}
+}
+
+static bool
+timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
+{
+	uint64_t horizon_ps = now_ps - wait_ps(s, params), stalled_ps = now_ps - s->rto_base_ps;
+
+	s->rto_base_ps = now_ps;
+	if (s->nxt_byte == s->una_byte)
+		return true; /* what is lost still waits for the port: nothing could come */
+	s->timeouts++;
+	if (stalled_ps >= params->selective.repeat_after_ps)
+		s->stalled_ps += stalled_ps;
+	if (params->timeout_ps != 0 && s->retries >= s->sel->doublings + params->retry_count)
+		return false;
+	s->retries += s->retries != UINT16_MAX;
+	if (params->selective.timer == SEL_FIXED)
+		lose_until(s, params, horizon_ps);
+	else
+		probe(s, params);
+	aim(s);
+	rc_send_lost(s, params, CC_LOSS_TIMEOUT, now_ps);
+	return true;
+}
+
+const struct transport_ops transport_selective = {
+	.name = "selective",
+	.any_order = true,
+	.span = span,
+	.init = init,
+	.deadline = deadline,
+	.timeout = timeout,
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Selective repeat, the sender's part: beside struct rc_send what is known of each packet between the oldest that is not
+ * acknowledged and the newest. An ACK names the packet that it is for and the one that the receiver expects, so that the
+ * next one makes up for a lost one. Nothing tells of a loss but time:
+ *   adaptive: a packet sent repeat_after later is acknowledged (RACK, RFC 8985 section 6, with that for a reordering window);
+ *             of what nothing follows, nothing came for the timeout: the oldest is sent again as a probe
+ *   fixed:    the timeout after it was sent
+ * nxt of rc_send is the next packet to send: the first of those to be sent again, or behind the newest. Its nxt_byte -
+ * una_byte is what is in flight: sent, neither acknowledged nor taken for lost.
+ */
+#pragma once
+
+#include "rxe-hosts/roce/rc_send.h"
+
+#define SEL_WORD_PACKETS 64
+
+/* Bits by sequence number, of packets from una to max. */
+struct sel_word {
+	uint64_t acked;
+	uint64_t lost; /* taken for lost, and not sent again yet */
+};
+
+struct sel_send {
+	struct sel_word *words; /* [(sent_mask + 1) / SEL_WORD_PACKETS] */
+	uint32_t fresh;         /* packets before: acknowledged, or taken for lost at least once */
+	uint32_t nacked, nlost; /* bits that are set */
+	uint32_t lost_bytes;    /* payload of packets taken for lost */
+	uint64_t newest_ps;     /* when the newest of the acknowledged packets was sent */
+	uint64_t judge_ps;      /* adaptive: once newest_ps is here, a packet may be lost */
+	uint64_t timeout_ps;    /* of a first time */
+	uint64_t repeated_ps;   /* when a packet was last sent again */
+	uint64_t held_ps;       /* fixed: timeouts run from here at the earliest */
+	uint32_t doublings;     /* of timeout_ps, until host.timeout is reached */
+};
+
+/* Of a sender that has it. */
+void sel_send_fini(struct rc_send *s);
+
+/*
+ * An ACK came in.
+ * @param psn       the packet it is for
+ * @param expected  the receiver has all before
+ * @param rtt_ps    set to the sample, 0 for none
+ * @return packets newly acknowledged; rc_send_pop() gives the messages that they complete
+ */
+uint32_t sel_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint32_t expected, uint64_t now_ps,
+		      uint64_t *rtt_ps);
+
+/* Packet seq leaves again: called by rc_send_edge() when it is made. */
+void sel_send_repeated(struct rc_send *s, const struct roce_params *params, uint32_t seq, struct pkt *p);
+
+/* @return packets sent and not acknowledged */
+uint32_t sel_send_waiting(const struct rc_send *s);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Selective repeat under a network that loses, delays, reorders and doubles packets and ACKs, against what a plain list of
+ * all packets says of them.
+ */
+#include <string.h>
+
+#include "common/array.h"
+#include "common/minmax.h"
+#include "common/prng.h"
+#include "tests/unit/rxe-hosts/selective_rig.h"
+
+#define MAX_PACKETS 20000
+#define MAX_FLYING 8192
+#define MESSAGES 150
+#define OPEN_MESSAGES 8
+
+struct flying {
+	uint64_t time_ps, order;
+	struct pkt p;
+};
+
+/* What the network does to a frame. */
+struct chances {
+	double loss, twice;
+	uint64_t jitter_ps; /* on top of half a base RTT each way */
+};
+
+/* What a plain list says of every packet, by its place among all. */
+static struct {
+	struct prng prng;
+	struct chances chances;
+	struct flying flying[MAX_FLYING];
+	size_t nflying;
+	uint64_t order, now_ps;
+	uint32_t first, una, expected, max; /* max: behind the newest that was sent */
+	uint32_t posted, done, received;    /* messages */
+	uint64_t bytes[MESSAGES];
+	bool came[MAX_PACKETS], known[MAX_PACKETS];
+	uint16_t payload[MAX_PACKETS];
+	uint64_t sent_ps[MAX_PACKETS];
+} net;
+
+static void
+fly(const struct pkt *p)
+{
+	for (int copies = prng_unit(&net.prng) < net.chances.twice ? 2 : 1; copies > 0; copies--) {
+		uint64_t jitter_ps = net.chances.jitter_ps != 0 ? prng_below(&net.prng, net.chances.jitter_ps) : 0;
+
+		if (prng_unit(&net.prng) < net.chances.loss)
+			continue;
+		assert_true(net.nflying < MAX_FLYING);
+		net.flying[net.nflying++] = (struct flying){ net.now_ps + BASE_RTT_PS / 2 + jitter_ps, net.order++, *p };
+	}
+}
+
+static void
+check_sender(void)
+{
+	uint32_t waiting = 0;
+	uint64_t bytes = 0;
+
+	while (net.una != net.max && net.known[net.una])
+		net.una++;
+	for (uint32_t i = net.una; i != net.max; i++) {
+		waiting += !net.known[i];
+		bytes += net.known[i] ? 0 : net.payload[i];
+	}
+	assert_int_equal(s.una, net.first + net.una);
+	assert_int_equal(s.max, net.first + net.max);
+	assert_int_equal(sel_send_waiting(&s), waiting);
+	assert_int_equal(rc_send_outstanding_bytes(&s, &params), bytes);
+	assert_true(s.max - s.una <= s.sent_mask + 1);
+	assert_true(s.nxt_byte - s.una_byte <= bytes);
+	assert_true((s.nxt != s.max) == (s.sel->nlost != 0));
+}
+
+static void
+send_one(void)
+{
+	uint32_t at = s.nxt - net.first;
+	struct pkt p;
+
+	rc_send_advance(&s, &params, net.now_ps);
+	rc_send_next(&s, &params, net.now_ps, &p);
+	assert_int_equal(p.psn, (net.first + at) & PSN_MASK);
+	assert_true(at < MAX_PACKETS);
+	if (p.flags & PKT_RETRANSMIT) {
+		assert_true(at < net.max);
+		assert_false(net.known[at]);
+		assert_int_equal(p.payload_bytes, net.payload[at]);
+		assert_true(net.now_ps - net.sent_ps[at] >= 5 * US);
+	} else {
+		assert_int_equal(at, net.max);
+		net.max++;
+		net.payload[at] = p.payload_bytes;
+	}
+	net.sent_ps[at] = net.now_ps;
+	fly(&p);
+}
+
+static void
+data_arrives(const struct pkt *p)
+{
+	uint32_t at = net.expected + (uint32_t)psn_diff(p->psn, (net.first + net.expected) & PSN_MASK);
+	uint32_t reply = sel_recv_data(&r, sel, &params, p, net.now_ps);
+	struct pkt answer = { .type = PKT_ACK, .psn = p->psn };
+
+	assert_true(reply & RC_ACK);
+	assert_int_equal((reply & RC_ACCEPTED) != 0, !net.came[at]);
+	net.came[at] = true;
+	while (net.came[net.expected])
+		net.expected++;
+	assert_int_equal(r.expected, (net.first + net.expected) & PSN_MASK);
+	for (; sel_recv_pop(&r, sel, &params); net.received++) {
+		assert_int_equal(r.imm, net.received);
+		assert_int_equal(r.done_bytes, net.bytes[net.received]);
+	}
+	answer.arg = r.expected;
+	fly(&answer);
+}
+
+static void
+ack_arrives(const struct pkt *p)
+{
+	uint32_t at = net.una + (uint32_t)psn_diff(p->psn, s.una), fresh = 0;
+	uint32_t end = net.una + (uint32_t)psn_diff(p->arg, s.una);
+	struct rc_post post;
+
+	if ((int32_t)at >= 0 && !net.known[at]) {
+		net.known[at] = true;
+		fresh++;
+	}
+	for (uint32_t i = net.una; (int32_t)(end - i) > 0; i++) {
+		fresh += !net.known[i];
+		net.known[i] = true;
+	}
+	assert_int_equal(ack(p->psn, p->arg, net.now_ps), fresh);
+	for (; rc_send_pop(&s, &post); net.done++) {
+		assert_int_equal(post.wr_id, net.done);
+		assert_int_equal(post.bytes, net.bytes[net.done]);
+	}
+}
+
+/* The next thing that happens. @return false: nothing will */
+static bool
+step(void)
+{
+	uint64_t send_ps = rc_send_ready(&s) ? max_u64(s.next_ps, net.now_ps) : TIME_NEVER;
+	uint64_t due_ps = rc_send_deadline(&s, &params);
+	size_t first = 0;
+	struct flying next;
+
+	for (size_t i = 1; i < net.nflying; i++)
+		if (net.flying[i].time_ps < net.flying[first].time_ps ||
+		    (net.flying[i].time_ps == net.flying[first].time_ps && net.flying[i].order < net.flying[first].order))
+			first = i;
+	if (net.nflying != 0 && net.flying[first].time_ps <= send_ps && net.flying[first].time_ps <= due_ps) {
+		next = net.flying[first];
+		net.flying[first] = net.flying[--net.nflying];
+		net.now_ps = next.time_ps;
+		if (next.p.type == PKT_ACK)
+			ack_arrives(&next.p);
+		else
+			data_arrives(&next.p);
+	} else if (due_ps <= send_ps && due_ps != TIME_NEVER) {
+		net.now_ps = due_ps;
+		assert_true(rc_send_timeout(&s, &params, due_ps));
+	} else if (send_ps != TIME_NEVER) {
+		net.now_ps = send_ps;
+		send_one();
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void
+run(uint64_t seed, const struct chances *chances, const char *window, int timer)
+{
+	memset(&net, 0, sizeof(net));
+	prng_init(&net.prng, seed, 1);
+	net.chances = *chances;
+	net.first = (uint32_t)(seed % 3 == 0 ? 0xffffff - prng_below(&net.prng, 3000) : prng_below(&net.prng, 1 << 24));
+	begin(window, timer, net.first);
+	params.retry_count = 255; /* chance alone may lose a packet often */
+	do {
+		while (net.posted < MESSAGES && net.posted - net.done < OPEN_MESSAGES) {
+			net.bytes[net.posted] = 1 + prng_below(&net.prng, seed % 2 ? 200000 : 3000);
+			post_numbered(net.bytes[net.posted], net.posted);
+			net.posted++;
+		}
+		check_sender();
+	} while (step());
+	assert_int_equal(net.done, MESSAGES);
+	assert_int_equal(net.received, MESSAGES);
+	assert_int_equal(net.expected, net.max);
+	assert_int_equal(sel->ahead + r.stale + s.sel->nacked + s.sel->nlost + s.sel->lost_bytes, 0);
+	assert_int_equal(s.nxt_byte, s.una_byte);
+	assert_true(r.duplicates <= s.retransmits || chances->twice > 0);
+}
+
+/* However packets and ACKs are lost, doubled and reordered, every one is accepted once and every message is complete. */
+static void
+whatever_the_network_does(void **state)
+{
+	static const struct chances all[] = {
+		{ 0, 0, 3 * US },       { 0.02, 0, 0 },      { 0.02, 0, 4 * US },  { 0.3, 0, 2 * US },
+		{ 0.05, 0.1, 30 * US }, { 0, 0.5, 60 * US }, { 0.6, 0.2, 9 * US },
+	};
+	static const char *const windows[] = { "100KB", "3000", "none" };
+
+	for (uint64_t seed = 0; seed < 6 * ARRAY_LEN(all); seed++) {
+		run(seed, &all[seed % ARRAY_LEN(all)], windows[seed / 2 % 3], seed / 7 % 2 ? SEL_FIXED : SEL_ADAPTIVE);
+		end(state);
+	}
+}
+
+/* Packets that overtake each other by less than 5 us are not taken for lost. */
+static void
+order_alone_repeats_nothing(void **state)
+{
+	static const struct chances reordered = { 0, 0, 2 * US };
+	static const int timers[] = { SEL_ADAPTIVE, SEL_FIXED };
+
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		run(seed, &reordered, "100KB", timers[seed % 2]);
+		assert_int_equal(s.retransmits + s.timeouts + r.duplicates, 0);
+		assert_true(sel->early > 0);
+		end(state);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whatever_the_network_does),
+		cmocka_unit_test(order_alone_repeats_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
