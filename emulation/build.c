@@ -168,6 +168,10 @@ emulation_build(struct emulation *emulation, const struct emulation_options *opt
 	if (ret < 0)
 		return ret;
 	ret = configure_switches(emulation, err);
+	if (ret == 0 && emulation->phase == EMULATION_RUN && emulation->scenario->volumes.enabled) {
+		ret = volumes_setup(&emulation->volumes, emulation->scenario, err);
+		emulation->switch_config.volumes = &emulation->volumes.setup;
+	}
 	if (ret == 0)
 		ret = rerouting_init(emulation, err);
 	if (ret == 0)
@@ -195,6 +199,7 @@ emulation_unbuild(struct emulation *emulation)
 			node_destroy(emulation->fabric->nodes[i]);
 	}
 	rerouting_fini(emulation);
+	volumes_unset(&emulation->volumes);
 	fabric_destroy(emulation->fabric);
 	for (uint32_t i = 0; i < emulation->nbegun; i++)
 		emulation->drivers[i].ops->fabric_end(emulation->drivers[i].ctx);

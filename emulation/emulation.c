@@ -107,6 +107,9 @@ emulation_end(struct emulation *emulation)
 	if (emulation->capture != NULL)
 		emulation->capture_errno = -capture_close(emulation->capture, emulation->fabric->window.end_ps);
 	faults_close(emulation->faults, &emulation->fault_env);
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
+		if (emulation->switches[i] != NULL && emulation->switches[i]->volumes != NULL)
+			switch_volumes_end(emulation->switches[i], emulation->fabric->window.end_ps);
 	finish_stream(emulation);
 }
 

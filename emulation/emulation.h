@@ -10,6 +10,7 @@
 #include "emulation/hosts.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/scenario.h"
+#include "emulation/volumes.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/steps/engine.h"
 #include "topo/convergence.h"
@@ -37,6 +38,7 @@ struct emulation {
 	struct embedded_shared *shared;
 	struct fault_list *faults;
 	struct fault_env fault_env;
+	struct volumes_owned volumes;    /* what switches' monitors are told */
 	struct convergence *convergence; /* NULL: no fault cuts a cable */
 	uint64_t reroutes;               /* times that it changed the routes */
 	struct exporter *exporter;

@@ -30,6 +30,25 @@ send_run(const struct scenario *scenario, struct exporter *exporter)
 }
 
 static void
+send_monitor(const struct scenario *scenario, struct exporter *exporter)
+{
+	const struct volumes_params *params = &scenario->volumes;
+	struct judge_config judge = volumes_judge_config(params, 1);
+	struct rec_monitor rec = {
+		.hdr.node = REC_NONE,
+		.prediction = (uint32_t)params->prediction,
+		.threshold_ppm = judge.threshold_ppm,
+		.tolerance_ppm = judge.tolerance_ppm,
+		.learn = judge.predict.learn,
+		.counts = params->export == VOLUMES_EXPORT_COUNTS,
+		.ports_alone = judge.ports_alone,
+	};
+
+	if (params->enabled)
+		exporter_header(exporter, &rec, REC_MONITOR, sizeof(rec));
+}
+
+static void
 send_topology(const struct topo *topo, struct exporter *exporter)
 {
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
@@ -228,6 +247,7 @@ headers_send(const struct scenario *scenario, struct exporter *exporter)
 {
 	send_run(scenario, exporter);
 	send_topology(scenario->topo, exporter);
+	send_monitor(scenario, exporter);
 	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);
 	if (scenario->plan->judged)

@@ -209,11 +209,16 @@ check_node(const struct record_check *check, const struct rec_hdr *rec, const st
 	   struct err *err)
 {
 	const struct known_node *node = known_node(check, (uint32_t)value);
-	bool host = field->rule == RECORD_HOST_OR_NONE;
+	bool host = field->rule == RECORD_HOST_OR_NONE, any = field->rule == RECORD_NODE_OR_NONE;
+	bool needed = field->rule == RECORD_SWITCH;
 
-	if ((node != NULL && (node->host || !host)) || value == REC_NONE)
+	if (node != NULL ? any || node->host == host : value == REC_NONE && !needed)
 		return 0;
-	return record_wrong(rec, field->name, value, err, "a described %s; or 4294967295, none", host ? "host" : "node");
+	return record_wrong(rec, field->name, value, err, "a described %s%s",
+			    any    ? "node"
+			    : host ? "host"
+				   : "switch",
+			    needed ? "" : "; or 4294967295, none");
 }
 
 /* A span of time, which began where the field before it says. */
@@ -260,6 +265,8 @@ check_field(struct record_check *check, const struct rec_hdr *rec, uint32_t inde
 		return record_wrong(rec, field->name, value, err, "%" PRIu64 " to %" PRIu64, field->min, field->max);
 	case RECORD_HOST_OR_NONE:
 	case RECORD_NODE_OR_NONE:
+	case RECORD_SWITCH:
+	case RECORD_SWITCH_OR_NONE:
 		return check_node(check, rec, field, value, err);
 	case RECORD_PORT:
 	case RECORD_PORT_OR_NONE:

@@ -6,6 +6,7 @@
 #include "common/wire/detection.h"
 #include "common/wire/drop.h"
 #include "common/wire/ending.h"
+#include "common/wire/volume.h"
 
 /* The words of the lists of fields. */
 #define RULE_ANY .rule = RECORD_ANY
@@ -20,6 +21,8 @@
 #define RULE_UNTIL .rule = RECORD_UNTIL
 #define RULE_LAST_EPOCH .rule = RECORD_LAST_EPOCH
 #define RULE_HOST_OR_NONE .rule = RECORD_HOST_OR_NONE
+#define RULE_SWITCH .rule = RECORD_SWITCH
+#define RULE_SWITCH_OR_NONE .rule = RECORD_SWITCH_OR_NONE
 #define RULE_NODE_OR_NONE .rule = RECORD_NODE_OR_NONE
 #define RULE_PORT .rule = RECORD_PORT
 #define RULE_PORT_OR_NONE .rule = RECORD_PORT_OR_NONE

@@ -14,6 +14,8 @@ enum record_rule {
 	RECORD_RANGE,        /* min to max */
 	RECORD_HOST_OR_NONE, /* described, a host; or REC_NONE */
 	RECORD_NODE_OR_NONE,
+	RECORD_SWITCH, /* described */
+	RECORD_SWITCH_OR_NONE,
 	RECORD_PORT,         /* of hdr.node */
 	RECORD_PORT_OR_NONE, /* or REC_NO_PORT */
 	RECORD_TIME,         /* at most RECORD_MAX_PS */

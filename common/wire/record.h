@@ -10,6 +10,7 @@
 #include "common/wire/record_rows.h"
 #include "common/wire/record_run.h"
 #include "common/wire/record_steps.h"
+#include "common/wire/record_volumes.h"
 
 /* Who says it. */
 enum rec_class {
@@ -37,6 +38,7 @@ enum rec_class {
 	ROW(7, ECMP, ecmp, PLAN, OF_ANY, "equal-cost set", 0)                                                              \
 	ROW(8, FOLLOW, follow, PLAN, OF_NONE, "order of collectives", 0)                                                   \
 	ROW(9, DEPEND, depend, PLAN, OF_HOST, "dependency", 0)                                                             \
+	ROW(10, MONITOR, monitor, PLAN, OF_NONE, "monitors of volumes", 0)                                                 \
 	ROW(16, STEP, step, HOST, OF_HOST, "step", 0)                                                                      \
 	ROW(17, TRIGGER, trigger, HOST, OF_HOST, "trigger", 1)                                                             \
 	ROW(18, NOTIFY, notify, HOST, OF_HOST, "notification", 4)                                                          \
@@ -48,6 +50,10 @@ enum rec_class {
 	ROW(37, DROP_ROW, drop_row, TELEMETRY, OF_ANY, "drop row", 1)                                                      \
 	ROW(38, OVERTAKE_ROW, overtake_row, TELEMETRY, OF_ANY, "overtake row", 2)                                          \
 	ROW(39, PASSAGE, passage, TELEMETRY, OF_ANY, "passage", 1)                                                         \
+	ROW(40, VOLUME, volume, TELEMETRY, OF_ANY, "volume", 3)                                                            \
+	ROW(41, VOLUME_ALARM, volume_alarm, TELEMETRY, OF_ANY, "volume alarm", 0)                                          \
+	ROW(42, VOLUME_FLAW, volume_flaw, TELEMETRY, OF_ANY, "volume flaw", 1)                                             \
+	ROW(43, MONITORED, monitored, TELEMETRY, OF_ANY, "monitored", 0)                                                   \
 	ROW(48, GAP, gap, EXPORTER, OF_NONE, "gap", 0)                                                                     \
 	ROW(49, END, end, EXPORTER, OF_NONE, "end", 0)
 

@@ -31,6 +31,11 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_DROP_ROW] = offsetof(struct evidence, drops),
 	[REC_OVERTAKE_ROW] = offsetof(struct evidence, overtakes),
 	[REC_PASSAGE] = offsetof(struct evidence, passages),
+	[REC_VOLUME] = offsetof(struct evidence, volumes),
+	[REC_VOLUME_ALARM] = offsetof(struct evidence, volume_alarms),
+	[REC_VOLUME_FLAW] = offsetof(struct evidence, volume_flaws),
+	[REC_MONITORED] = offsetof(struct evidence, monitored),
+	[REC_MONITOR] = offsetof(struct evidence, monitors),
 	[REC_GAP] = offsetof(struct evidence, gaps),
 };
 _Static_assert(offsetof(struct evidence, node_recs) != 0, "0 stands for no array");

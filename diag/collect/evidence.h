@@ -12,6 +12,7 @@
 #include "common/wire/record_rows.h"
 #include "common/wire/record_run.h"
 #include "common/wire/record_steps.h"
+#include "common/wire/record_volumes.h"
 
 #define EV_NONE UINT32_MAX
 #define EV_MAX_BYTES (8ULL << 30) /* of records kept; beyond it the stream is refused */
@@ -132,6 +133,8 @@ struct evidence {
 	struct ev_vec node_recs, port_recs, schedule, depends, follows, routes, ecmps, step_recs;
 	struct ev_vec collectives; /* at last by (job, iteration, id) */
 	struct ev_vec triggers, notifies, polls, drops, passages, gaps;
+	struct ev_vec monitors; /* one at most */
+	struct ev_vec volumes, volume_alarms, volume_flaws, monitored;
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows, overtakes;
 	/*
 	 * struct rec_port_row by (node, port, time): every report of what a port was doing at that moment. The counters

@@ -62,12 +62,17 @@ switch_run(struct node *node, const struct window *window)
 		npauses[i] = link_pauses(node->rx[i], window->end_ps, &pauses[i]);
 		work |= npkts[i] != 0 || npauses[i] != 0;
 	}
-	if (!work)
+	if (!work) {
+		if (__builtin_expect(sw->volumes != NULL, 0))
+			switch_volumes_window(sw, window->end_ps);
 		return;
+	}
 	for (uint16_t i = 0; i < node->nports; i++) {
 		sw->ports[i].pause.window_free_ps = sw->ports[i].egress.free_ps;
 		if (npkts[i] == 0)
 			continue;
+		if (__builtin_expect(sw->volumes != NULL, 0))
+			switch_volumes_count(sw, i, pkts[i], npkts[i]);
 		if (__builtin_expect(node->rx[i]->damaged, 0))
 			switch_route_damaged(sw, i, pkts[i], npkts[i]);
 		else
@@ -83,6 +88,8 @@ switch_run(struct node *node, const struct window *window)
 	switch_account(sw, window);
 	if (__builtin_expect(sw->storms != 0, 0))
 		switch_storm(sw, window);
+	if (__builtin_expect(sw->volumes != NULL, 0))
+		switch_volumes_window(sw, window->end_ps);
 	if (__builtin_expect(sw->polling.due, 0))
 		switch_report(sw, window);
 	sw->polling.nborn = 0;
@@ -94,7 +101,7 @@ static uint64_t
 switch_next_ps(const struct node *node)
 {
 	const struct sw *sw = (const struct sw *)node;
-	uint64_t next_ps = sw->account.recheck ? 0 : TIME_NEVER;
+	uint64_t next_ps = sw->account.recheck ? 0 : sw->volumes != NULL ? switch_volumes_next_ps(sw->volumes) : TIME_NEVER;
 
 	for (uint16_t i = 0; i < node->nports; i++) {
 		const struct switch_port *port = &sw->ports[i];
@@ -151,6 +158,8 @@ static void
 routes_changed(struct node *node)
 {
 	switch_forget_routes(switch_of(node));
+	if (switch_of(node)->volumes != NULL)
+		switch_volumes_rerouted(switch_of(node));
 }
 
 static void switch_destroy(struct node *node);
@@ -253,6 +262,8 @@ switch_create(const struct switch_config *config, uint32_t id, struct err *err)
 	sw->telemetry.nports = sw->node.nports;
 	ret = init_stages(sw, err);
 	if (ret == 0)
+		ret = switch_volumes_create(config, &sw->node, &sw->volumes, err);
+	if (ret == 0)
 		return sw;
 fail:
 	err_set(err, ret, "out of memory for switch %s", config->topo->nodes[id].name);
@@ -279,6 +290,7 @@ switch_destroy(struct node *node)
 	switch_routes_fini(&sw->routes);
 	spray_fini(&sw->spray);
 	group_fini(&sw->group);
+	switch_volumes_destroy(sw->volumes);
 	polling_fini(&sw->polling);
 	recbuf_fini(&sw->node.records);
 	free(sw->ports);

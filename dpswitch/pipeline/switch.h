@@ -8,6 +8,7 @@
  *            but for those that are balanced in the order of arrival    (group.c on the same)
  *   account  charge and release the ingresses, decide on PAUSE, RESUME  (account.c; they leave by pause.c)
  *   storm    PAUSE whatever the buffer holds                            (storm.c)
+ *   volumes  what comes down of measured collectives, before it is routed (volumes.c)
  *   report   telemetry that polling packets asked for, or an epoch's end (report.c)
  *
  * An egress needs nothing of another within a window, because the only thing that crosses from ingress accounting
@@ -25,6 +26,7 @@
 #include "dpswitch/pipeline/route.h"
 #include "dpswitch/pipeline/spray.h"
 #include "dpswitch/pipeline/storm.h"
+#include "dpswitch/pipeline/volumes.h"
 #include "dpswitch/truth/port_truth.h"
 
 struct switch_port {
@@ -48,6 +50,7 @@ struct sw {
 	struct switch_routes routes;
 	struct spray spray;
 	struct group group;
+	struct switch_volumes *volumes; /* NULL: nothing is monitored */
 	struct polling polling;
 	struct telem_config telemetry; /* config->telemetry for this many ports */
 	uint64_t epoch_end_ps;

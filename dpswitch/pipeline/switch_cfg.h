@@ -11,6 +11,7 @@
 #include "common/int_header.h"
 #include "common/sertable.h"
 #include "dpswitch/balance/balance.h"
+#include "dpswitch/pipeline/volumes_cfg.h"
 #include "telemetry/collector.h"
 #include "topo/pins.h"
 #include "topo/route.h"
@@ -65,7 +66,8 @@ struct switch_config {
 	const struct switch_pfc_params *pfc;
 	const struct switch_ecn_params *ecn;
 	struct balance_params balance;
-	struct telem_config telemetry; /* nports is set by each switch */
+	const struct volumes_setup *volumes; /* NULL: no switch monitors volumes */
+	struct telem_config telemetry;       /* nports is set by each switch */
 	uint64_t seed;
 	uint64_t window_ps;
 	uint64_t pipeline_ps;

@@ -32,6 +32,7 @@ bind_groups(struct scenario *sc, struct err *err)
 	};
 	int ret = balance_bind(&sc->balance, sc->cfg, err);
 
+	ret = ret == 0 ? cfg_bind(sc->cfg, &volumes_cfg, &sc->volumes, err) : ret;
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(groups); i++)
 		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
 	if (ret == 0)

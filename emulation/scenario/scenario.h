@@ -83,6 +83,7 @@ struct scenario {
 	struct switch_params sw;
 	struct switch_pfc_params pfc;
 	struct switch_ecn_params ecn;
+	struct volumes_params volumes;
 	struct balance_params balance;
 	struct roce_cfg host;
 	struct cc_params cc;

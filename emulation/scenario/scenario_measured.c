@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether hosts and switches can do what measured collectives want. */
+#include <errno.h>
+
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "emulation/scenario/scenario_load.h"
 
@@ -16,6 +18,28 @@ check_class(const struct scenario *sc, struct err *err)
 			"class %u has no PFC and would lose packets; add it: switch.pfc.priorities = [ \"%u\", \"%u\" ]",
 			sc->roce.measured_prio, sc->roce.data_prio, sc->roce.measured_prio);
 	return ret;
+}
+
+/* What monitors of volumes rest on. @param any  there is something to measure */
+static int
+check_volumes(const struct scenario *sc, bool any, struct err *err)
+{
+	const struct volumes_params *params = &sc->volumes;
+	bool spread = params->prediction == REC_PREDICTION_ANALYTICAL || params->prediction == REC_PREDICTION_MEASURED;
+
+	if (!params->enabled)
+		return 0;
+	if (!any)
+		return cfg_fail(&params->where, "enabled", err,
+				"no collective is measured: one has to say measured = true");
+	if (spread && !balance_is_on(&sc->balance))
+		return cfg_fail(
+			&params->where, "prediction", err,
+			"this one holds where packets are spread evenly (load_balancing.kind); for ecmp loads can be "
+			"\"learned\"");
+	if (params->prediction == REC_PREDICTION_SIMULATED && params->file[0] == '\0')
+		return cfg_fail(&params->where, "file", err, "what is \"simulated\" is in a file: name it");
+	return 0;
 }
 
 int
@@ -35,5 +59,7 @@ scenario_check_measured(const struct scenario *sc, struct err *err)
 					"host %s has its own kernel; embedded hosts alone send tags",
 					sc->topo->nodes[node].name);
 	}
-	return any ? check_class(sc, err) : 0;
+	if (any && check_class(sc, err) < 0)
+		return -EINVAL;
+	return check_volumes(sc, any, err);
 }

@@ -11,7 +11,7 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 7, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 8, 16, 24
 local FRAME, FRAME_TUPLES, ROCE_PORT = 64, 64, 4791
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
@@ -33,6 +33,8 @@ local RECORDS = {
   [8] = { "follow", 32, "collective:u32 after:u32" },
   [9] = { "depend", 56, "collective:u32 iteration:u32 step:u32 rank:u32 on_collective:u32 on_rank:u32 on_step:u32 " ..
           "reserved:u32" },
+  [10] = { "monitor", 56, "prediction:u32 detector:u32 threshold_ppm:u32 tolerance_ppm:u32 learn:u32 counts:u32 " ..
+           "ports_alone:u32 rate_ppb:u32" },
   [16] = { "step", 128, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
            "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 reserved:u32 " ..
            "rtt_min_ps:ps rtt_mean_ps:ps paced_ps:ps stalled_ps:ps" },
@@ -57,6 +59,13 @@ local RECORDS = {
            "packets:u64+ bytes:u64+" },
   [39] = { "passage", 96, "flow:tuple in_port:u16 out_port:u16 waiting:u32 in_frames:u64+ sent_frames:u64+ " ..
            "flow_packets:u64+ resent:u32 timeouts:u32 duplicates:u32 out_of_sequence:u32 most_missing:u32 naks:u32" },
+  [40] = { "volume", 64, "port:u16 flaws:u16 sender:u32 iteration:u32 learned:u32 predicted:u64+ seen:u64+ " ..
+           "packets:u64+" },
+  [41] = { "volume_alarm", 96, "port:u16 place:u16 sender:u32 iteration:u32 pooled:u32 predicted:u64+ seen:u64+ " ..
+           "expected:u64+ got:u64+ packets:u64+ drop_ppm:u32 low_ppm:u32 high_ppm:u32 dispersion_ppm:u32" },
+  [42] = { "volume_flaw", 56, "sender:u32 iteration:u32 flaw:u32 reserved:u32 predicted:u64+ seen:u64+" },
+  [43] = { "monitored", 72, "ports:u32 senders:u32 compared:u32 learned:u32 relearned:u32 flawed:u32 alarms:u32 " ..
+           "bytes:u32 late_packets:u64+ lost_packets:u64+" },
   [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64+ from_ps:ps to_ps:ps" },
   [49] = { "end", 160, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 " ..
            "offered_records:u64 sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 " ..

@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t
+judge_bytes(const struct judge_config *config)
+{
+	size_t ports = config->volumes.ports, senders = config->volumes.senders, cells = ports * senders;
+	size_t a_cell = VOLUMES_SLOTS * sizeof(struct volume_count) + 3 * sizeof(uint64_t) + sizeof(struct judge_alarm);
+	size_t a_sender = (VOLUMES_SLOTS + 1) * sizeof(uint64_t) + 2 * sizeof(uint32_t) + locate_bytes() + sizeof(bool);
+
+	return sizeof(struct judge) + cells * a_cell + senders * a_sender + ports * 2 * sizeof(bool);
+}
+
 int
 judge_init(struct judge *j, const struct judge_config *config)
 {
@@ -77,9 +87,9 @@ check_senders(struct judge *j, const struct volumes_slot *slot)
 		}
 		j->flaws[s] = 0;
 		if (j->predict.ready && sum.predicted == 0 && sum.seen != 0)
-			j->flaws[s] = VOLUMES_UNKNOWN;
+			j->flaws[s] = VOLUMES_FLAW(REC_FLAW_UNKNOWN);
 		else if (j->predict.ready && detect_differs(&sum, j->config.tolerance_ppm))
-			j->flaws[s] = VOLUMES_DEMAND;
+			j->flaws[s] = VOLUMES_FLAW(REC_FLAW_DEMAND);
 		j->is_sound[s] = j->flaws[s] == 0;
 	}
 }
@@ -111,6 +121,7 @@ compare(struct judge *j, const struct volumes_slot *slot)
 			j->alarms[j->nalarms++] = (struct judge_alarm){
 				.port = port,
 				.sample = judge_port(j, slot, port),
+				.pooled = 1,
 				.place = j->locate.places[i],
 			};
 	}

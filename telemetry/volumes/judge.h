@@ -17,6 +17,7 @@ struct judge_alarm {
 	uint16_t port;
 	struct volume_sample sample; /* of the whole port, of senders that can be compared */
 	struct locate_place place;
+	uint32_t pooled; /* found in so many of the latest iterations together, this one included */
 };
 
 enum judge_outcome {
@@ -33,13 +34,15 @@ struct judge {
 	struct locate locate;
 	/* of the last iteration judged */
 	enum judge_outcome outcome;
-	uint32_t *flaws;            /* [senders] bits of enum volumes_flaw, of the sender alone */
+	uint32_t *flaws;            /* [senders] VOLUMES_FLAW() of them, of the sender alone */
 	bool *is_sound;             /* [senders] */
 	bool *is_alarmed;           /* [ports] */
 	struct judge_alarm *alarms; /* [nalarms], by port */
 	uint32_t nalarms;
 };
 
+/* @return bytes that a monitor holds, whatever happens */
+size_t judge_bytes(const struct judge_config *config);
 /* @return 0 or -ENOMEM */
 int judge_init(struct judge *j, const struct judge_config *config);
 /* Also of one that is zero. */

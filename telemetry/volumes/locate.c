@@ -10,8 +10,15 @@
 struct locate_part {
 	uint16_t sender;
 	double expected, got;
+	double size;  /* bytes a packet */
 	double lacks; /* share of expected; negative: it has more */
 };
+
+size_t
+locate_bytes(void)
+{
+	return sizeof(double) + sizeof(struct locate_part) + sizeof(struct locate_place);
+}
 
 int
 locate_init(struct locate *l, uint16_t ports, uint16_t senders)
@@ -187,15 +194,19 @@ remote_surprise(const struct locate_part *parts, uint32_t count, uint32_t faulty
 
 /* What these senders lost by one link. */
 static struct locate_place
-make_place(enum locate_where where, const struct locate_part *parts, uint32_t count, const struct locate *l)
+make_place(enum rec_loss_place where, const struct locate_part *parts, uint32_t count, const struct locate *l)
 {
-	struct locate_place place = { .where = where, .sender = where == LOCATE_LOCAL ? VOLUMES_NO_SENDER : parts->sender };
+	struct locate_place place = { .where = where,
+				      .sender = where == REC_LOSS_LOCAL ? VOLUMES_NO_SENDER : parts->sender };
 	double deviation, share;
 
 	for (uint32_t i = 0; i < count; i++) {
 		place.expected_packets += parts[i].expected;
 		place.got_packets += parts[i].got;
+		place.expected_bytes += parts[i].expected * parts[i].size;
+		place.got_bytes += parts[i].got * parts[i].size;
 	}
+	place.dispersion = l->dispersion;
 	share = place.got_packets / place.expected_packets;
 	place.drop = share < 1 ? 1 - share : 0;
 	deviation = thinned(l->dispersion, place.drop) / place.expected_packets;
@@ -220,6 +231,7 @@ collect(struct locate *l, const struct locate_grid *grid, uint16_t port)
 		if (!grid->is_sound[s] || grid->predicted[cell] == 0)
 			continue;
 		part->sender = s;
+		part->size = size;
 		part->expected = l->scale[s] * (double)grid->predicted[cell] / size;
 		part->got = (double)grid->slot->counts[cell].bytes / size;
 		part->lacks = 1 - part->got / part->expected;
@@ -250,10 +262,10 @@ locate_port(struct locate *l, const struct locate_grid *grid, uint16_t port)
 	}
 	unsure = faulty == 1 && fabs(local - remote) < 2 * log(LOCATE_DOUBT);
 	if (local < remote && !unsure) {
-		l->places[0] = make_place(LOCATE_LOCAL, l->parts, count, l);
+		l->places[0] = make_place(REC_LOSS_LOCAL, l->parts, count, l);
 		return 1;
 	}
 	for (uint32_t i = 0; i < faulty; i++)
-		l->places[i] = make_place(unsure ? LOCATE_PAIR : LOCATE_REMOTE, &l->parts[i], 1, l);
+		l->places[i] = make_place(unsure ? REC_LOSS_PAIR : REC_LOSS_REMOTE, &l->parts[i], 1, l);
 	return faulty;
 }

@@ -13,6 +13,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "telemetry/volumes/predict.h"
 
 #define LOCATE_ODDS 10000.0 /* of a link that is well to one that is not */
@@ -30,18 +32,15 @@ struct locate_grid {
 	const bool *is_alarmed;    /* [ports] */
 };
 
-enum locate_where {
-	LOCATE_LOCAL,  /* the link that ends at the port */
-	LOCATE_REMOTE, /* the link from the sender's switch to the port's peer */
-	LOCATE_PAIR,   /* one of the two */
-};
-
 /* One link, or pair of links, and what it lost. */
 struct locate_place {
-	enum locate_where where;
-	uint16_t sender;                      /* VOLUMES_NO_SENDER: local */
-	double expected_packets, got_packets; /* of the senders that are concerned */
-	double drop, drop_low, drop_high;     /* share of packets lost, and its interval at 95 % */
+	enum rec_loss_place where;
+	uint16_t sender; /* VOLUMES_NO_SENDER: local */
+	/* Of the senders concerned, expected by what other ports saw of them. */
+	double expected_packets, got_packets;
+	double expected_bytes, got_bytes;
+	double dispersion;                /* of counts, as other ports have it */
+	double drop, drop_low, drop_high; /* share of packets lost, and its interval at 95 % */
 };
 
 /* Of a switch: what other ports than one with an alarm say of an iteration, and room to compare senders. */
@@ -54,6 +53,8 @@ struct locate {
 	struct locate_place *places; /* [senders] */
 };
 
+/* @return bytes of a sender */
+size_t locate_bytes(void);
 /* @return 0 or -ENOMEM */
 int locate_init(struct locate *l, uint16_t ports, uint16_t senders);
 /* Also of one that is zero. */

@@ -28,23 +28,31 @@ predict_fini(struct predict *p)
 	memset(p, 0, sizeof(*p));
 }
 
+/* Splits what one sender sends by all ports together. */
+static void
+split(struct predict *p, const struct volumes *v, uint16_t sender)
+{
+	uint64_t demand_bytes = 0;
+
+	for (uint16_t port = 0; port < v->config.ports; port++)
+		demand_bytes += p->bytes[volumes_cell(v, port, sender)];
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+
+		p->bytes[cell] = predict_of_demand(demand_bytes, p->share[cell]);
+	}
+}
+
 /* What was summed up is what an iteration has, or what its demand is. */
 static void
 conclude(struct predict *p, const struct volumes *v)
 {
-	for (uint16_t s = 0; s < v->nsenders; s++) {
-		uint64_t demand_bytes = 0;
+	uint32_t cells = (uint32_t)v->config.ports * v->config.senders;
 
-		for (uint16_t port = 0; port < v->config.ports; port++)
-			demand_bytes += p->sum[volumes_cell(v, port, s)];
-		for (uint16_t port = 0; port < v->config.ports; port++) {
-			uint32_t cell = volumes_cell(v, port, s);
-			bool measured = p->config.source == PREDICT_MEASURED;
-
-			p->bytes[cell] =
-				(measured ? predict_of_demand(demand_bytes, p->share[cell]) : p->sum[cell]) / p->learned;
-		}
-	}
+	for (uint32_t i = 0; i < cells; i++)
+		p->bytes[i] = p->sum[i] / p->learned;
+	for (uint16_t s = 0; s < v->nsenders && p->config.source == PREDICT_MEASURED; s++)
+		split(p, v, s);
 	p->ready = true;
 }
 
@@ -60,16 +68,29 @@ predict_learn(struct predict *p, const struct volumes *v, const struct volumes_s
 }
 
 void
+predict_clear(struct predict *p, const struct volumes *v)
+{
+	memset(p->bytes, 0, (size_t)v->config.ports * v->config.senders * sizeof(*p->bytes));
+}
+
+void
 predict_forget(struct predict *p, const struct volumes *v)
 {
-	size_t cells = (size_t)v->config.ports * v->config.senders;
-
 	if (p->config.source == PREDICT_DECLARED)
 		return;
-	memset(p->sum, 0, cells * sizeof(*p->sum));
-	memset(p->bytes, 0, cells * sizeof(*p->bytes));
+	memset(p->sum, 0, (size_t)v->config.ports * v->config.senders * sizeof(*p->sum));
+	predict_clear(p, v);
 	p->learned = 0;
 	p->ready = false;
+}
+
+void
+predict_split(struct predict *p, const struct volumes *v)
+{
+	if (p->config.source == PREDICT_LEARNED || !p->ready)
+		predict_forget(p, v);
+	for (uint16_t s = 0; s < v->nsenders && p->config.source == PREDICT_MEASURED && p->ready; s++)
+		split(p, v, s);
 }
 
 /* How far a load is from its part of an even split, in squares of it over that part: what is summed is a chi square. */

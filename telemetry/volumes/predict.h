@@ -49,6 +49,10 @@ predict_of_demand(uint64_t demand_bytes, uint64_t share)
 void predict_learn(struct predict *p, const struct volumes *v, const struct volumes_slot *slot);
 /* Another task begins: what was learned is forgotten, what was declared stays. */
 void predict_forget(struct predict *p, const struct volumes *v);
+/* Nothing is predicted, until somebody declares it again. */
+void predict_clear(struct predict *p, const struct volumes *v);
+/* Shares are other ones than they were, as routes are: what was measured is split again, what was learned forgotten. */
+void predict_split(struct predict *p, const struct volumes *v);
 /*
  * Fig. 3: a fault that was there when the loads were learned is gone. At ports where a load differs from what was learned,
  * loads are more even now than they were, measured against an even split: then the iteration is what is predicted from now on.

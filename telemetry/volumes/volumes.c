@@ -6,6 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void
+clear(const struct volumes *v, struct volumes_slot *slot)
+{
+	memset(slot->counts, 0, (size_t)v->config.ports * v->config.senders * sizeof(*slot->counts));
+	memset(slot->first_ps, 0xff, v->config.senders * sizeof(*slot->first_ps)); /* TIME_NEVER */
+	slot->used = slot->new_task = false;
+	slot->flaws = 0;
+	slot->last_ps = 0;
+	slot->judge_ps = TIME_NEVER;
+}
+
 int
 volumes_init(struct volumes *v, const struct volumes_config *config)
 {
@@ -15,19 +26,30 @@ volumes_init(struct volumes *v, const struct volumes_config *config)
 	memset(v, 0, sizeof(*v));
 	v->config = *config;
 	v->until_ps = v->first_ps = v->ended_ps = TIME_NEVER;
-	v->slots[0].number = v->slots[1].number = VOLUMES_NUMBERS; /* no tag has it */
 	v->keys = calloc(config->senders, sizeof(*v->keys));
-	v->slots[0].counts = calloc(cells, sizeof(*v->slots[0].counts));
-	v->slots[1].counts = calloc(cells, sizeof(*v->slots[1].counts));
-	return v->keys != NULL && v->slots[0].counts != NULL && v->slots[1].counts != NULL ? 0 : -ENOMEM;
+	if (v->keys == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < VOLUMES_SLOTS; i++) {
+		struct volumes_slot *slot = &v->slots[i];
+
+		slot->number = VOLUMES_NUMBERS; /* no tag has it */
+		slot->counts = calloc(cells, sizeof(*slot->counts));
+		slot->first_ps = calloc(config->senders, sizeof(*slot->first_ps));
+		if (slot->counts == NULL || slot->first_ps == NULL)
+			return -ENOMEM;
+		clear(v, slot);
+	}
+	return 0;
 }
 
 void
 volumes_fini(struct volumes *v)
 {
 	free(v->keys);
-	free(v->slots[0].counts);
-	free(v->slots[1].counts);
+	for (uint32_t i = 0; i < VOLUMES_SLOTS; i++) {
+		free(v->slots[i].counts);
+		free(v->slots[i].first_ps);
+	}
 	memset(v, 0, sizeof(*v));
 }
 
@@ -45,75 +67,70 @@ volumes_sender(struct volumes *v, uint32_t key)
 
 /* ---- iterations ---- */
 
+/* The slot of so many iterations before the one that began last. */
+static struct volumes_slot *
+slot_before(struct volumes *v, uint32_t iterations)
+{
+	return &v->slots[(v->current + VOLUMES_SLOTS - iterations) % VOLUMES_SLOTS];
+}
+
 static void
-begin(struct volumes *v, uint8_t number, uint32_t iteration, uint32_t flaws)
+begin(struct volumes *v, uint8_t number, uint32_t iteration, bool new_task)
 {
 	struct volumes_slot *slot;
+	bool full;
 
-	v->current ^= 1;
+	v->current = (v->current + 1) % VOLUMES_SLOTS;
 	slot = &v->slots[v->current];
+	full = slot->used; /* its grace is not over, and there is no room for another: nothing of it can be told */
+	clear(v, slot);
 	slot->used = true;
+	slot->new_task = new_task;
 	slot->number = number;
 	slot->iteration = iteration;
-	slot->flaws = flaws;
-	slot->new_task = false;
-	slot->begin_ps = TIME_NEVER; /* the window's end tells */
-	slot->last_ps = 0;
-	v->judge_ps = TIME_NEVER;
-	v->before_ps = 0;
-	v->first_ps = v->until_ps = v->ended_ps = TIME_NEVER;
+	slot->flaws = full ? VOLUMES_FLAW(REC_FLAW_OVERLAP) : 0;
+	v->ended_ps = v->until_ps;
+	v->until_ps = TIME_NEVER;
+	v->before_ps = 0; /* quiet before it began is not its own */
 	v->task_over = false;
 }
 
-/* The first packet of another number. @param follows  it is of the same task */
 static void
-turn(struct volumes *v, uint8_t number, uint8_t ahead, bool follows)
-{
-	struct volumes_slot *ran = &v->slots[v->current], *other = &v->slots[v->current ^ 1];
-	uint64_t until_ps = v->until_ps;
-	uint32_t flaws = 0;
-
-	if (other->used) { /* its grace is not over, and there is no room for a third: nothing of it can be told */
-		flaws = VOLUMES_OVERLAP;
-		volumes_release(v, other);
-	}
-	if (ran->used && ran->begin_ps == TIME_NEVER)
-		ran->begin_ps = v->first_ps;
-	begin(v, number, follows ? ran->iteration + ahead : number, flaws);
-	v->slots[v->current].new_task = !follows;
-	v->ended_ps = ran->used ? until_ps : TIME_NEVER;
-}
-
-static void
-count(struct volumes *v, struct volumes_slot *slot, uint16_t port, uint16_t sender, uint32_t bytes)
+count(struct volumes *v, struct volumes_slot *slot, uint16_t port, uint16_t sender, uint32_t bytes, uint64_t time_ps)
 {
 	struct volume_count *counted;
 
+	if (time_ps > slot->last_ps)
+		slot->last_ps = time_ps;
+	if (time_ps < v->first_ps)
+		v->first_ps = time_ps;
 	if (sender == VOLUMES_NO_SENDER) {
-		slot->flaws |= VOLUMES_SENDERS;
+		slot->flaws |= VOLUMES_FLAW(REC_FLAW_SENDERS);
 		v->lost_packets++;
 		return;
 	}
 	counted = &slot->counts[volumes_cell(v, port, sender)];
 	counted->bytes += bytes;
 	counted->packets++;
+	if (time_ps < slot->first_ps[sender])
+		slot->first_ps[sender] = time_ps;
 }
 
-/* A packet behind what runs: of the iteration before, or of none that can be. */
+/* A packet behind the iteration that began last: of one before, or of none that can be. */
 static void
 behind(struct volumes *v, uint16_t port, uint16_t sender, uint8_t number, uint32_t bytes, uint64_t time_ps)
 {
-	struct volumes_slot *ran = &v->slots[v->current], *other = &v->slots[v->current ^ 1];
+	struct volumes_slot *slot = NULL;
 
-	if (number != other->number) {
-		ran->flaws |= VOLUMES_TAGS;
-	} else if (!other->used || time_ps >= v->judge_ps) {
+	for (uint32_t i = 1; i < VOLUMES_SLOTS && slot == NULL; i++)
+		if (slot_before(v, i)->number == number)
+			slot = slot_before(v, i);
+	if (slot == NULL)
+		v->slots[v->current].flaws |= VOLUMES_FLAW(REC_FLAW_TAGS);
+	else if (!slot->used || time_ps >= slot->judge_ps)
 		v->late_packets++;
-	} else {
-		count(v, other, port, sender, bytes);
-		if (time_ps > other->last_ps)
-			other->last_ps = time_ps;
-	}
+	else
+		count(v, slot, port, sender, bytes, time_ps);
 }
 
 void
@@ -121,119 +138,165 @@ volumes_other(struct volumes *v, uint16_t port, uint16_t sender, uint8_t number,
 {
 	struct volumes_slot *slot = &v->slots[v->current];
 	uint8_t ahead = (uint8_t)(number - slot->number) % VOLUMES_NUMBERS;
-	bool ended = v->task_over || (slot->used && time_ps >= v->until_ps);
+	bool first = !slot->used && !v->task_over, ended = v->task_over || time_ps >= v->until_ps;
 
-	if (!slot->used && !v->task_over) {
-		begin(v, number, number, 0);
-		v->slots[v->current].new_task = true;
-	} else if (ahead == 0 && ended) {
+	if (!first && ahead == 0 && ended) {
 		v->late_packets++;
 		return;
-	} else if (ahead > VOLUMES_AHEAD && !ended) {
+	}
+	if (!first && ahead > VOLUMES_AHEAD && !ended) {
 		behind(v, port, sender, number, bytes, time_ps);
 		return;
-	} else if (ahead != 0) {
-		turn(v, number, ahead, ahead <= VOLUMES_AHEAD);
 	}
-	slot = &v->slots[v->current];
-	count(v, slot, port, sender, bytes);
-	if (time_ps > slot->last_ps)
-		slot->last_ps = time_ps;
-	if (time_ps < v->first_ps)
-		v->first_ps = time_ps;
+	if (first || ahead > VOLUMES_AHEAD)
+		begin(v, number, number, true);
+	else if (ahead != 0)
+		begin(v, number, slot->iteration + ahead, false);
+	count(v, &v->slots[v->current], port, sender, bytes, time_ps);
 }
 
 /* ---- time ---- */
 
-/* How long nothing of the iteration that runs must come for it to be over. */
+/* How long nothing must come for what runs to be over. */
 static uint64_t
 quiet_ps(const struct volumes *v)
 {
 	return v->config.idle_ps > v->longest_ps ? v->config.idle_ps : v->longest_ps;
 }
 
+static uint64_t
+first_of(const struct volumes *v, const struct volumes_slot *slot)
+{
+	uint64_t first_ps = TIME_NEVER;
+
+	for (uint16_t s = 0; s < v->nsenders; s++)
+		if (slot->first_ps[s] < first_ps)
+			first_ps = slot->first_ps[s];
+	return first_ps;
+}
+
+/* When the last of a slot's senders began the next iteration, which is in another slot. TIME_NEVER: not all have. */
+static uint64_t
+all_begun_ps(const struct volumes *v, const struct volumes_slot *slot, const struct volumes_slot *next)
+{
+	uint64_t last_ps = 0;
+
+	for (uint16_t s = 0; s < v->nsenders; s++)
+		if (slot->first_ps[s] != TIME_NEVER && next->first_ps[s] > last_ps)
+			last_ps = next->first_ps[s];
+	return last_ps != 0 ? last_ps : first_of(v, next);
+}
+
+/* Settles when the iterations before the one that began last are judged, as far as that is known at a window's end. */
+static void
+settle(struct volumes *v)
+{
+	bool ended = first_of(v, slot_before(v, 0)) >= v->ended_ps; /* by quiet, before that one began */
+
+	for (uint32_t i = VOLUMES_SLOTS - 1; i > 0; i--) {
+		struct volumes_slot *slot = slot_before(v, i);
+		uint64_t over_ps = TIME_NEVER;
+
+		if (slot->used && slot->judge_ps == TIME_NEVER)
+			over_ps = all_begun_ps(v, slot, slot_before(v, i - 1));
+		if (slot->used && slot->judge_ps == TIME_NEVER && i > 1 && first_of(v, slot_before(v, i - 2)) < over_ps)
+			over_ps = first_of(v, slot_before(v, i - 2));
+		if (over_ps != TIME_NEVER)
+			slot->judge_ps = over_ps + v->config.grace_ps;
+		if (slot->used && ended && v->ended_ps < slot->judge_ps)
+			slot->judge_ps = v->ended_ps;
+	}
+	v->ended_ps = TIME_NEVER;
+}
+
 void
 volumes_window(struct volumes *v, uint64_t end_ps)
 {
-	struct volumes_slot *slot = &v->slots[v->current];
+	uint64_t next_ps = v->first_ps < end_ps ? v->first_ps : end_ps;
 
-	if (!slot->used)
+	if (!v->slots[v->current].used)
 		return;
-	if (slot->begin_ps == TIME_NEVER) { /* it began in this window */
-		slot->begin_ps = v->first_ps;
-		v->judge_ps = slot->begin_ps + v->config.grace_ps;
-		if (slot->begin_ps >= v->ended_ps) /* quiet had ended the one before already */
-			v->judge_ps = v->ended_ps;
-	} else if (v->until_ps == TIME_NEVER) {
-		uint64_t next_ps = v->first_ps < end_ps ? v->first_ps : end_ps;
-
-		if (next_ps >= v->before_ps + quiet_ps(v))
-			v->until_ps = v->before_ps + 2 * quiet_ps(v);
-	}
-	v->before_ps = slot->last_ps;
+	settle(v);
+	if (v->before_ps != 0 && v->until_ps == TIME_NEVER && next_ps >= v->before_ps + quiet_ps(v))
+		v->until_ps = v->before_ps + 2 * quiet_ps(v);
+	for (uint32_t i = 0; i < VOLUMES_SLOTS; i++)
+		if (v->slots[i].last_ps > v->before_ps)
+			v->before_ps = v->slots[i].last_ps;
 	v->first_ps = TIME_NEVER;
 }
 
 uint64_t
 volumes_next_ps(const struct volumes *v)
 {
-	const struct volumes_slot *slot = &v->slots[v->current];
 	uint64_t next_ps = TIME_NEVER;
 
-	if (slot->used)
+	if (v->slots[v->current].used)
 		next_ps = v->until_ps != TIME_NEVER ? v->until_ps : v->before_ps + 2 * quiet_ps(v);
-	if (v->slots[v->current ^ 1].used && v->judge_ps < next_ps)
-		next_ps = v->judge_ps;
+	for (uint32_t i = 0; i < VOLUMES_SLOTS; i++)
+		if (v->slots[i].used && v->slots[i].judge_ps < next_ps)
+			next_ps = v->slots[i].judge_ps;
 	return next_ps;
 }
 
 static struct volumes_slot *
 over(struct volumes *v, struct volumes_slot *slot)
 {
-	if (slot->last_ps - slot->begin_ps > v->longest_ps)
-		v->longest_ps = slot->last_ps - slot->begin_ps;
+	uint64_t first_ps = first_of(v, slot);
+
+	if (first_ps != TIME_NEVER && slot->last_ps - first_ps > v->longest_ps)
+		v->longest_ps = slot->last_ps - first_ps;
 	return slot;
+}
+
+/* @return the iteration that began first of those that are counted; NULL: there is none */
+static struct volumes_slot *
+oldest(struct volumes *v)
+{
+	for (uint32_t i = VOLUMES_SLOTS; i > 0; i--)
+		if (slot_before(v, i - 1)->used)
+			return slot_before(v, i - 1);
+	return NULL;
 }
 
 struct volumes_slot *
 volumes_due(struct volumes *v, uint64_t now_ps, uint64_t *at_ps)
 {
-	struct volumes_slot *slot = &v->slots[v->current], *other = &v->slots[v->current ^ 1];
+	struct volumes_slot *slot = oldest(v);
 
-	if (other->used && v->judge_ps <= now_ps) {
-		*at_ps = v->judge_ps;
-		return over(v, other);
-	}
-	if (!slot->used || other->used || v->until_ps > now_ps)
+	if (slot == NULL)
 		return NULL;
-	*at_ps = v->until_ps;
-	v->task_over = true;
+	*at_ps = slot->judge_ps < v->until_ps ? slot->judge_ps : v->until_ps;
+	if (*at_ps > now_ps)
+		return NULL;
+	v->task_over = slot == slot_before(v, 0);
 	return over(v, slot);
 }
 
 struct volumes_slot *
 volumes_last(struct volumes *v)
 {
-	struct volumes_slot *slot = &v->slots[v->current], *other = &v->slots[v->current ^ 1];
+	struct volumes_slot *slot = oldest(v);
 
-	if (other->used)
-		return over(v, other);
-	v->task_over = true;
-	return slot->used ? over(v, slot) : NULL;
+	if (slot == NULL)
+		return NULL;
+	v->task_over = slot == slot_before(v, 0);
+	return over(v, slot);
 }
 
 void
 volumes_release(struct volumes *v, struct volumes_slot *slot)
 {
-	memset(slot->counts, 0, (size_t)v->config.ports * v->config.senders * sizeof(*slot->counts));
-	slot->used = false;
-	slot->flaws = 0;
+	clear(v, slot);
+	if (v->task_over) {
+		v->until_ps = TIME_NEVER;
+		v->before_ps = 0;
+	}
 }
 
 void
 volumes_routes_changed(struct volumes *v)
 {
-	for (uint32_t i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < VOLUMES_SLOTS; i++)
 		if (v->slots[i].used)
-			v->slots[i].flaws |= VOLUMES_ROUTES;
+			v->slots[i].flaws |= VOLUMES_FLAW(REC_FLAW_ROUTES);
 }

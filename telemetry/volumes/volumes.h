@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * FlowPulse's monitor in a switch (5.1): bytes of a measured collective by the port that they came in by, of those whose peer
- * is a switch of the tier above, by the switch behind which their sender is, and by iteration. Fixed memory: two iterations
+ * is a switch of the tier above, by the switch behind which their sender is, and by iteration. Fixed memory: three iterations
  * of ports * senders cells. It sees packets by their tag alone, and begins and ends iterations by it:
  *
  *   - an iteration begins with the first packet of another number, up to 7 ahead of the last (numbers are modulo 16);
- *   - the one before it ends then; what still comes of it within the grace counts, and it is judged when the grace is over;
+ *   - the one before it is over for a sender when its next begins, and over when it is for all senders that it had, or when
+ *     one more begins: ranks wait for data, not for each other, and some may be an iteration ahead. What still comes of it
+ *     within the grace after that counts, and it is judged when the grace is over;
  *   - one that no other follows ends once nothing has come for the idle time, is judged as much later, and at the latest
  *     when the run ends. Quiet shorter than the longest iteration so far is none.
  *
@@ -17,20 +19,14 @@
 #include <stdint.h>
 
 #include "common/units.h"
+#include "common/wire/volume.h"
 
 #define VOLUMES_NO_SENDER UINT16_MAX
 #define VOLUMES_NUMBERS 16 /* tags count iterations modulo this */
 #define VOLUMES_AHEAD 7    /* numbers that may be left out: a switch that iterations pass by */
 
-/* Why an iteration, or what came of one sender in it, was not compared with the prediction: an assumption did not hold. */
-enum volumes_flaw {
-	VOLUMES_TAGS = 1 << 0, /* iterations that are neither this one nor the one before: several collectives are tagged */
-	VOLUMES_SENDERS = 1 << 1, /* more sending leaves than there is room for */
-	VOLUMES_ROUTES = 1 << 2,  /* routes changed meanwhile */
-	VOLUMES_OVERLAP = 1 << 3, /* the iteration before was not over when the next began */
-	VOLUMES_UNKNOWN = 1 << 4, /* of a sender: nothing is predicted of it */
-	VOLUMES_DEMAND = 1 << 5,  /* of a sender: all ports together saw another volume than was to come */
-};
+/* A set of reasons why an iteration, or what came of one sender in it, is not compared with the prediction. */
+#define VOLUMES_FLAW(flaw) (1u << (flaw))
 
 struct volumes_config {
 	uint16_t ports;   /* monitored */
@@ -42,14 +38,18 @@ struct volume_count {
 	uint64_t bytes, packets;
 };
 
+#define VOLUMES_SLOTS 3 /* iterations that are counted at a time */
+
 /* An iteration that is counted. */
 struct volumes_slot {
 	bool used;
+	bool new_task;               /* its number follows none: what was learned of earlier ones is of no use */
 	uint8_t number;              /* of its tag */
 	uint32_t iteration;          /* from 0: the number of the first, and on from there */
-	bool new_task;               /* its number follows none: what was learned of earlier ones is of no use */
-	uint32_t flaws;              /* bits of enum volumes_flaw */
-	uint64_t begin_ps, last_ps;  /* its first and last packet */
+	uint32_t flaws;              /* VOLUMES_FLAW() of them */
+	uint64_t last_ps;            /* its last packet */
+	uint64_t judge_ps;           /* when its grace is over; TIME_NEVER: that is not known yet */
+	uint64_t *first_ps;          /* [senders] their first packets, TIME_NEVER: none */
 	struct volume_count *counts; /* [ports * senders] */
 };
 
@@ -57,16 +57,15 @@ struct volumes {
 	struct volumes_config config;
 	uint32_t *keys; /* [nsenders] what senders are known by outside */
 	uint16_t nsenders;
-	struct volumes_slot slots[2];
-	uint8_t current;   /* the slot of the iteration that runs */
-	uint64_t judge_ps; /* the other slot's, if used: when its grace is over */
-	uint64_t until_ps; /* of the one that runs: when it is judged, if nothing more comes; TIME_NEVER: it is not quiet */
-	uint64_t ended_ps; /* when quiet had ended the other slot's, while it was not judged yet; TIME_NEVER */
-	uint64_t before_ps;    /* last packet of it before this window, 0: none */
-	uint64_t first_ps;     /* first packet of it in this window, TIME_NEVER: none */
-	uint64_t longest_ps;   /* from the first to the last packet of an iteration */
-	bool task_over;        /* the one that ran has been judged because it was quiet: any number begins a new task */
-	uint64_t late_packets; /* of the iteration before, after its grace; of one that quiet had ended */
+	struct volumes_slot slots[VOLUMES_SLOTS];
+	uint8_t current;     /* the slot of the iteration that began last; those before it are the ones that began before */
+	bool task_over;      /* quiet has ended what ran: any number that follows none begins a new task */
+	uint64_t until_ps;   /* when quiet ends what runs, whatever comes until then; TIME_NEVER: it is not quiet */
+	uint64_t ended_ps;   /* the same of what ran before the iteration that began in this window; TIME_NEVER */
+	uint64_t before_ps;  /* last packet before this window, 0: none */
+	uint64_t first_ps;   /* first packet in this window, TIME_NEVER: none */
+	uint64_t longest_ps; /* from the first to the last packet of an iteration */
+	uint64_t late_packets; /* of iterations that are over */
 	uint64_t lost_packets; /* of senders that there was no room for */
 };
 
@@ -109,6 +108,8 @@ volumes_add(struct volumes *v, uint16_t port, uint16_t sender, uint8_t number, u
 	count->packets++;
 	if (time_ps > slot->last_ps)
 		slot->last_ps = time_ps;
+	if (time_ps < slot->first_ps[sender])
+		slot->first_ps[sender] = time_ps;
 	if (time_ps < v->first_ps)
 		v->first_ps = time_ps;
 }

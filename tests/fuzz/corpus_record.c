@@ -113,6 +113,30 @@ put_steps(struct stream *s)
 	}
 }
 
+/* What a monitor of volumes tells. */
+static void
+put_volumes(struct stream *s)
+{
+	struct rec_volume volume = { .sender = 2, .predicted = 5000, .seen = 4044, .packets = 3 };
+	struct rec_volume_alarm alarm = { .place = REC_LOSS_PAIR,
+					  .sender = 2,
+					  .pooled = 1,
+					  .predicted = 5000,
+					  .seen = 4044,
+					  .expected = 5000,
+					  .got = 4044,
+					  .packets = 3,
+					  .drop_ppm = 191200,
+					  .high_ppm = 500000 };
+	struct rec_volume_flaw flaw = { .sender = REC_NONE, .iteration = 1, .flaw = REC_FLAW_TAGS };
+	struct rec_monitored monitored = { .ports = 1, .senders = 1, .compared = 1, .flawed = 1, .alarms = 1 };
+
+	append(s, &volume, REC_VOLUME, sizeof(volume), 2);
+	append(s, &alarm, REC_VOLUME_ALARM, sizeof(alarm), 2);
+	append(s, &flaw, REC_VOLUME_FLAW, sizeof(flaw), 2);
+	append(s, &monitored, REC_MONITORED, sizeof(monitored), 2);
+}
+
 /* What hosts and the switch report, in epochs of 1 us: slow steps, a queue, a pause, and all else once. */
 static void
 put_reports(struct stream *s, const struct rec_tuple flows[2])
@@ -162,6 +186,7 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	append(s, &drop_row, REC_DROP_ROW, sizeof(drop_row), 2);
 	append(s, &overtake_row, REC_OVERTAKE_ROW, sizeof(overtake_row), 2);
 	append(s, &passage, REC_PASSAGE, sizeof(passage), 2);
+	put_volumes(s);
 	append(s, &gap, REC_GAP, sizeof(gap), REC_NONE);
 	put_steps(s);
 	append(s, &end, REC_END, sizeof(end), REC_NONE);

@@ -11,6 +11,7 @@
 #include "common/wire/detection.h"
 #include "common/wire/drop.h"
 #include "common/wire/ending.h"
+#include "common/wire/volume.h"
 
 static void
 print_type(const struct record_field *field)
@@ -42,6 +43,10 @@ print_kind(uint16_t number, const struct record_kind *kind)
 #define OP(id, number, name, ...) VALUE("COLLECTIVE.op", number, name)
 #define CAUSE(id, number, name, ...) VALUE("TRIGGER.cause", number, name)
 #define DROP(id, number, name, ...) VALUE("DROP_ROW.reason", number, name)
+#define PREDICTION(id, number, name, ...) VALUE("MONITOR.prediction", number, name)
+#define DETECTOR(id, number, name, ...) VALUE("MONITOR.detector", number, name)
+#define PLACE(id, number, name, ...) VALUE("VOLUME_ALARM.place", number, name)
+#define FLAW(id, number, name, ...) VALUE("VOLUME_FLAW.flaw", number, name)
 #define ENDING(id, number, name, ...) VALUE("END.reason", number, name)
 
 int
@@ -56,6 +61,10 @@ main(void)
 	COLL_OPS(OP)
 	REC_TRIGGER_CAUSES(CAUSE)
 	REC_DROPS(DROP)
+	REC_PREDICTIONS(PREDICTION)
+	REC_DETECTORS(DETECTOR)
+	REC_LOSS_PLACES(PLACE)
+	REC_VOLUME_FLAWS(FLAW)
 	REC_ENDINGS(ENDING)
 	return 0;
 }

@@ -110,7 +110,7 @@ every_byte_has_a_rule(void **state)
 		}
 		assert_int_equal(at, kind->size);
 	}
-	assert_int_equal(kinds, 22);
+	assert_int_equal(kinds, 27);
 }
 
 static void
@@ -267,6 +267,27 @@ collectives_are_found_among_many(void **state)
 	bad(&notify, REC_NOTIFY, 1, "of which iteration 1000 is described");
 }
 
+static void
+volumes_are_of_switches(void **state)
+{
+	struct rec_volume volume = { .port = 1, .sender = 0 };
+	struct rec_volume_flaw flaw = { .sender = REC_NONE };
+
+	(void)state;
+	connect_all();
+	good(&volume, REC_VOLUME, 0);
+	good(&flaw, REC_VOLUME_FLAW, 0);
+	volume.sender = 1;
+	bad(&volume, REC_VOLUME, 0, "sender = 1; right would be a described switch");
+	volume.sender = REC_NONE;
+	bad(&volume, REC_VOLUME, 0, "sender = 4294967295; right would be a described switch");
+	flaw.sender = 2;
+	bad(&flaw, REC_VOLUME_FLAW, 0, "sender = 2; right would be a described switch; or 4294967295, none");
+	volume.sender = 0;
+	volume.flaws = 1 << ENUM_COUNT(REC_VOLUME_FLAWS);
+	bad(&volume, REC_VOLUME, 0, "flaws = 64; right would be 0 to 63");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -279,6 +300,7 @@ main(void)
 		TEST(schedules_hold_what_collectives_promise),
 		TEST(dependencies_name_what_there_is),
 		TEST(sums_are_bounded),
+		TEST(volumes_are_of_switches),
 		TEST(collectives_are_found_among_many),
 	};
 

@@ -68,13 +68,13 @@ another_demand_is_no_fault(void **state)
 	rig.loss[5][1] = 0.1;
 	assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
 	assert_int_equal(rig.judge.flaws[0], 0);
-	assert_int_equal(rig.judge.flaws[1], VOLUMES_DEMAND);
+	assert_int_equal(rig.judge.flaws[1], VOLUMES_FLAW(REC_FLAW_DEMAND));
 	assert_int_equal(rig.judge.nalarms, 1); /* of the sender whose demand is known */
 	assert_int_equal(rig.judge.alarms[0].port, 4);
 	assert_int_equal(rig.judge.alarms[0].sample.predicted, 10000 * PACKET_BYTES);
 	rig_declare(&rig, 1, 0);
 	assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
-	assert_int_equal(rig.judge.flaws[1], VOLUMES_UNKNOWN);
+	assert_int_equal(rig.judge.flaws[1], VOLUMES_FLAW(REC_FLAW_UNKNOWN));
 	volumes_add(&rig.judge.volumes, 0, VOLUMES_NO_SENDER, rig.number, 100, rig.now_ps);
 	assert_int_equal(rig_iterate(&rig, 80000), JUDGE_FLAWED);
 	assert_int_equal(rig.judge.nalarms, 0);

@@ -39,11 +39,11 @@ try_link(uint32_t senders, bool remote, bool random, double drop, uint32_t packe
 			if (alarm->port != port)
 				continue;
 			tally.alarms++;
-			tally.right +=
-				place->where == (remote ? LOCATE_REMOTE : LOCATE_LOCAL) && (!remote || place->sender == 0);
-			tally.pairs += place->where == LOCATE_PAIR && (!remote || place->sender == 0);
-			tally.wrong += place->where == (remote ? LOCATE_LOCAL : LOCATE_REMOTE) ||
-				       (place->where != LOCATE_LOCAL && remote && place->sender != 0);
+			tally.right += place->where == (remote ? REC_LOSS_REMOTE : REC_LOSS_LOCAL) &&
+				       (!remote || place->sender == 0);
+			tally.pairs += place->where == REC_LOSS_PAIR && (!remote || place->sender == 0);
+			tally.wrong += place->where == (remote ? REC_LOSS_LOCAL : REC_LOSS_REMOTE) ||
+				       (place->where != REC_LOSS_LOCAL && remote && place->sender != 0);
 			tally.within += place->drop_low <= drop && drop <= place->drop_high;
 		}
 		judge_fini(&rig.judge);
@@ -111,9 +111,9 @@ two_links_to_one_spine_are_two(void **state)
 	rig.loss[2][3] = 0.12;
 	assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
 	assert_int_equal(rig.judge.nalarms, 2);
-	assert_int_equal(rig.judge.alarms[0].place.where, LOCATE_REMOTE);
+	assert_int_equal(rig.judge.alarms[0].place.where, REC_LOSS_REMOTE);
 	assert_int_equal(rig.judge.alarms[0].place.sender, 3);
-	assert_int_equal(rig.judge.alarms[1].place.where, LOCATE_REMOTE);
+	assert_int_equal(rig.judge.alarms[1].place.where, REC_LOSS_REMOTE);
 	assert_int_equal(rig.judge.alarms[1].place.sender, 1);
 	assert_true(rig.judge.alarms[0].place.drop > 0.1 && rig.judge.alarms[1].place.drop < 0.05);
 	judge_fini(&rig.judge);

@@ -107,7 +107,7 @@ another_task_is_learned_again(void **state)
 	assert_int_equal(rig_iterate(&rig, 8000), JUDGE_COMPARED);
 	rig.number = 0; /* after 13: 3 ahead, the same task with another demand */
 	assert_int_equal(rig_iterate(&rig, 4000), JUDGE_COMPARED);
-	assert_int_equal(rig.judge.flaws[0], VOLUMES_DEMAND);
+	assert_int_equal(rig.judge.flaws[0], VOLUMES_FLAW(REC_FLAW_DEMAND));
 	rig.number = 15; /* behind */
 	assert_int_equal(rig_iterate(&rig, 4000), JUDGE_LEARNED);
 	assert_int_equal(rig_iterate(&rig, 4000), JUDGE_COMPARED);

@@ -129,7 +129,6 @@ rig_iterate(struct rig *rig, uint32_t packets)
 	assert_non_null(slot);
 	outcome = judge_iteration(&rig->judge, slot);
 	volumes_release(v, slot);
-	v->task_over = true;
 	rig->number = (uint8_t)(rig->number + 1) % VOLUMES_NUMBERS;
 	rig->now_ps += PS_PER_MS;
 	return outcome;

@@ -44,22 +44,54 @@ an_iteration_ends_when_the_next_begins(void **state)
 
 	(void)state;
 	assert_int_equal(volumes_init(&v, &config), 0);
+	assert_int_equal(volumes_sender(&v, 70), 0);
+	assert_int_equal(volumes_sender(&v, 71), 1);
 	assert_int_equal(volumes_next_ps(&v), TIME_NEVER);
 	volumes_add(&v, 0, 0, 0, 1000, 1 * US);
 	volumes_add(&v, 1, 1, 0, 500, 1 * US);
 	volumes_window(&v, 2 * US);
 	volumes_add(&v, 1, 0, 1, 1000, 20 * US + 5); /* in no order */
 	volumes_add(&v, 0, 0, 1, 1000, 20 * US + 3);
-	volumes_add(&v, 0, 1, 0, 500, 20 * US + 7); /* late, within the grace */
+	volumes_add(&v, 0, 1, 0, 500, 20 * US + 7); /* this sender is behind */
 	volumes_window(&v, 21 * US);
-	assert_null(volumes_due(&v, 21 * US, &at_ps));
-	assert_int_equal(v.slots[v.current ^ 1].counts[volumes_cell(&v, 0, 1)].bytes, 500);
-	volumes_add(&v, 0, 1, 0, 500, 30 * US + 3); /* too late: the grace began with the first packet of the next */
-	expect(&v, 30 * US + 3, 0, 3);
+	volumes_add(&v, 0, 1, 0, 500, 35 * US);
+	volumes_window(&v, 36 * US);
+	assert_null(volumes_due(&v, 36 * US, &at_ps));
+	volumes_add(&v, 1, 1, 1, 500, 40 * US + 9);
+	volumes_window(&v, 41 * US);
+	volumes_add(&v, 0, 0, 0, 1000, 45 * US);    /* late, within the grace */
+	volumes_add(&v, 0, 1, 0, 500, 50 * US + 9); /* too late */
 	assert_int_equal(v.late_packets, 1);
-	volumes_add(&v, 0, 1, 0, 500, 31 * US);
+	expect(&v, 50 * US + 9, 0, 5);
+	volumes_add(&v, 0, 1, 0, 500, 51 * US);
 	assert_int_equal(v.late_packets, 2);
-	assert_int_equal(packets(&v, &v.slots[v.current]), 2);
+	assert_int_equal(packets(&v, &v.slots[v.current]), 3);
+	volumes_fini(&v);
+}
+
+/* What a sender has not begun cannot be waited for longer than another iteration. */
+static void
+a_sender_may_stop(void **state)
+{
+	struct volumes v;
+	struct volumes_slot *slot;
+	uint64_t at_ps;
+
+	(void)state;
+	assert_int_equal(volumes_init(&v, &config), 0);
+	assert_int_equal(volumes_sender(&v, 70), 0);
+	assert_int_equal(volumes_sender(&v, 71), 1);
+	for (uint16_t i = 0; i < 3; i++) {
+		volumes_add(&v, 0, 0, (uint8_t)i, 1000, (20 * i + 1) * US);
+		if (i == 0)
+			volumes_add(&v, 0, 1, 0, 1000, 1 * US);
+		volumes_window(&v, (20 * i + 2) * US);
+	}
+	expect(&v, 51 * US, 0, 2);
+	slot = volumes_due(&v, 51 * US, &at_ps); /* it was over then, too */
+	assert_non_null(slot);
+	assert_int_equal(slot->iteration, 1);
+	assert_int_equal(at_ps, 51 * US);
 	volumes_fini(&v);
 }
 
@@ -71,6 +103,7 @@ iterations_are_counted_on(void **state)
 
 	(void)state;
 	assert_int_equal(volumes_init(&v, &config), 0);
+	assert_int_equal(volumes_sender(&v, 70), 0);
 	for (uint32_t i = 3; i < 40; i++) {
 		uint64_t now_ps = i * 30 * US;
 
@@ -80,9 +113,9 @@ iterations_are_counted_on(void **state)
 			expect(&v, now_ps + 10 * US, i - 1, 1);
 	}
 	/* Some may pass a switch by. */
-	volumes_add(&v, 0, 0, (39 + VOLUMES_AHEAD) % VOLUMES_NUMBERS, 1000, 2000 * US);
-	volumes_window(&v, 2001 * US);
-	expect(&v, 2010 * US, 39, 1);
+	volumes_add(&v, 0, 0, (39 + VOLUMES_AHEAD) % VOLUMES_NUMBERS, 1000, 1230 * US);
+	volumes_window(&v, 1231 * US);
+	expect(&v, 1240 * US, 39, 1);
 	assert_int_equal(v.slots[v.current].iteration, 39 + VOLUMES_AHEAD);
 	assert_int_equal(v.slots[v.current].flaws, 0);
 	volumes_fini(&v);
@@ -96,6 +129,7 @@ the_last_one_ends_by_quiet(void **state)
 
 	(void)state;
 	assert_int_equal(volumes_init(&v, &config), 0);
+	assert_int_equal(volumes_sender(&v, 70), 0);
 	volumes_add(&v, 0, 0, 5, 1000, 1 * US);
 	volumes_window(&v, 2 * US);
 	volumes_add(&v, 0, 0, 5, 1000, 90 * US);
@@ -128,6 +162,7 @@ quiet_does_not_depend_on_windows(void **state)
 
 	(void)state;
 	assert_int_equal(volumes_init(&v, &config), 0);
+	assert_int_equal(volumes_sender(&v, 70), 0);
 	volumes_add(&v, 0, 0, 5, 1000, 1 * US);
 	volumes_window(&v, 50 * US);
 	volumes_window(&v, 100 * US);
@@ -155,6 +190,7 @@ another_task_begins_anew(void **state)
 
 	(void)state;
 	assert_int_equal(volumes_init(&v, &config), 0);
+	assert_int_equal(volumes_sender(&v, 70), 0);
 	volumes_add(&v, 0, 0, 12, 1000, 1 * US);
 	assert_true(v.slots[v.current].new_task);
 	volumes_window(&v, 2 * US);
@@ -180,23 +216,27 @@ what_cannot_be_told_is_said(void **state)
 	assert_int_equal(volumes_sender(&v, 70), 0);
 	assert_int_equal(volumes_sender(&v, 72), VOLUMES_NO_SENDER);
 	volumes_add(&v, 0, VOLUMES_NO_SENDER, 4, 1000, 1 * US);
-	assert_int_equal(v.slots[v.current].flaws, VOLUMES_SENDERS);
+	assert_int_equal(v.slots[v.current].flaws, VOLUMES_FLAW(REC_FLAW_SENDERS));
 	assert_int_equal(v.lost_packets, 1);
 	volumes_window(&v, 2 * US);
 	volumes_routes_changed(&v);
-	assert_int_equal(v.slots[v.current].flaws, VOLUMES_SENDERS | VOLUMES_ROUTES);
+	assert_int_equal(v.slots[v.current].flaws, VOLUMES_FLAW(REC_FLAW_SENDERS) | VOLUMES_FLAW(REC_FLAW_ROUTES));
 	volumes_add(&v, 0, 0, 5, 1000, 30 * US);
 	volumes_window(&v, 31 * US);
 	expect(&v, 40 * US, 4, 0);
 	assert_int_equal(v.slots[v.current].flaws, 0);
 	volumes_add(&v, 0, 0, 2, 1000, 50 * US); /* two before the one before */
-	assert_int_equal(v.slots[v.current].flaws, VOLUMES_TAGS);
+	assert_int_equal(v.slots[v.current].flaws, VOLUMES_FLAW(REC_FLAW_TAGS));
 	volumes_add(&v, 0, 0, 6, 1000, 60 * US);
 	volumes_window(&v, 61 * US);
-	volumes_add(&v, 0, 0, 7, 1000, 62 * US); /* 5 still has its grace */
-	assert_int_equal(v.slots[v.current].flaws, VOLUMES_OVERLAP);
+	volumes_add(&v, 0, 0, 7, 1000, 62 * US);
+	assert_int_equal(v.slots[v.current].flaws, 0);
 	volumes_window(&v, 63 * US);
+	volumes_add(&v, 0, 0, 8, 1000, 64 * US); /* 5 still has its grace */
+	assert_int_equal(v.slots[v.current].flaws, VOLUMES_FLAW(REC_FLAW_OVERLAP));
+	volumes_window(&v, 65 * US);
 	expect(&v, 72 * US, 6, 1);
+	expect(&v, 74 * US, 7, 1);
 	volumes_fini(&v);
 }
 
@@ -208,6 +248,7 @@ a_run_may_end_within_two(void **state)
 
 	(void)state;
 	assert_int_equal(volumes_init(&v, &config), 0);
+	assert_int_equal(volumes_sender(&v, 70), 0);
 	assert_null(volumes_last(&v));
 	volumes_add(&v, 0, 0, 4, 1000, 1 * US);
 	volumes_add(&v, 0, 0, 5, 1000, 1 * US + 1);
@@ -227,6 +268,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_iteration_ends_when_the_next_begins),
+		cmocka_unit_test(a_sender_may_stop),
 		cmocka_unit_test(iterations_are_counted_on),
 		cmocka_unit_test(the_last_one_ends_by_quiet),
 		cmocka_unit_test(quiet_does_not_depend_on_windows),

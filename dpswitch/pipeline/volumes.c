@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/pipeline/volumes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/record.h"
+#include "dpswitch/pipeline/stages.h"
+#include "dpswitch/pipeline/volumes_predict.h"
+
+/* ---- making ---- */
+
+static uint16_t
+find_ports(struct switch_volumes *volumes, const struct switch_config *config, const struct node *node)
+{
+	uint16_t count = 0;
+
+	for (uint16_t i = 0; i < node->nports; i++) {
+		bool is_uplink = tiers_is_uplink(volumes->setup->tiers, topo_port_of(config->topo, node->id, i));
+
+		volumes->monitored[i] = is_uplink ? count : VOLUMES_NO_PORT;
+		if (is_uplink)
+			volumes->port_of[count++] = i;
+	}
+	return count;
+}
+
+/* @return 0; 1: there is nothing to monitor; negative as switch_volumes_create() */
+static int
+make(struct switch_volumes *volumes, const struct switch_config *config, const struct node *node, struct err *err)
+{
+	const struct volumes_params *params = volumes->setup->params;
+	struct judge_config judge;
+	uint32_t nodes = config->topo->nnodes;
+
+	volumes->tier = volumes->setup->tiers->of[node->id];
+	volumes->monitored = malloc(node->nports * sizeof(*volumes->monitored));
+	volumes->port_of = malloc(node->nports * sizeof(*volumes->port_of));
+	volumes->sender_of = malloc(nodes * sizeof(*volumes->sender_of));
+	if (volumes->monitored == NULL || volumes->port_of == NULL || volumes->sender_of == NULL)
+		return -ENOMEM;
+	memset(volumes->sender_of, 0xff, nodes * sizeof(*volumes->sender_of)); /* VOLUMES_NO_SENDER */
+	judge = volumes_judge_config(params, find_ports(volumes, config, node));
+	if (judge.volumes.ports == 0)
+		return 1;
+	if (params->grace_ps < config->window_ps || params->idle_ps < config->window_ps)
+		return cfg_fail(
+			&params->where, params->grace_ps < config->window_ps ? "grace" : "idle", err,
+			"%llu ps are less than the fabric's window of %llu ps",
+			(unsigned long long)(params->grace_ps < config->window_ps ? params->grace_ps : params->idle_ps),
+			(unsigned long long)config->window_ps);
+	if (judge_init(&volumes->judge, &judge) < 0)
+		return -ENOMEM;
+	if (!volumes_predict(volumes, config, node->id))
+		return cfg_fail(&params->where, "senders", err,
+				"%lld are not enough: at switch %s more switches' hosts send", (long long)params->senders,
+				config->topo->nodes[node->id].name);
+	volumes->sum.ports = judge.volumes.ports;
+	volumes->sum.bytes = (uint32_t)judge_bytes(&judge);
+	return 0;
+}
+
+int
+switch_volumes_create(const struct switch_config *config, const struct node *node, struct switch_volumes **volumes,
+		      struct err *err)
+{
+	struct switch_volumes *made;
+	int ret;
+
+	*volumes = NULL;
+	if (config->volumes == NULL)
+		return 0;
+	made = calloc(1, sizeof(*made));
+	if (made == NULL)
+		return -ENOMEM;
+	made->setup = config->volumes;
+	ret = make(made, config, node, err);
+	if (ret != 0)
+		switch_volumes_destroy(made);
+	else
+		*volumes = made;
+	return ret < 0 ? ret : 0;
+}
+
+void
+switch_volumes_destroy(struct switch_volumes *volumes)
+{
+	if (volumes == NULL)
+		return;
+	judge_fini(&volumes->judge);
+	free(volumes->monitored);
+	free(volumes->port_of);
+	free(volumes->sender_of);
+	free(volumes);
+}
+
+/* ---- counting ---- */
+
+/* The sender of what a flow brings. Hosts with NICs at several switches are looked up each time. */
+static uint16_t
+find_sender(struct sw *sw, const struct flow *flow)
+{
+	struct switch_volumes *volumes = sw->volumes;
+	const struct topo *topo = sw->config->topo;
+	const struct topo_node *host = &topo->nodes[flow->src_node];
+	struct volumes *v = &volumes->judge.volumes;
+	uint16_t known = v->nsenders;
+	uint32_t key = tiers_group_of(volumes->setup->tiers, topo, volumes->tier, host->first_port + flow->src_nic);
+	uint16_t sender = key != TOPO_NONE ? volumes_sender(v, key) : VOLUMES_NO_SENDER;
+
+	if (v->nsenders != known)
+		volumes_share(volumes, sw->config, sw->node.id, sender);
+	if (host->nports == 1)
+		volumes->sender_of[flow->src_node] = sender;
+	return sender;
+}
+
+void
+switch_volumes_count(struct sw *sw, uint16_t in_port, const struct pkt *pkts, uint32_t count)
+{
+	struct switch_volumes *volumes = sw->volumes;
+	uint16_t port = volumes->monitored[in_port];
+
+	if (port == VOLUMES_NO_PORT)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct pkt *p = &pkts[i];
+		const struct flow *flow;
+		uint16_t sender;
+
+		if (p->type != PKT_DATA || !tag_is(p->tag) || (p->flags & PKT_CORRUPT))
+			continue;
+		flow = &sw->config->flows->flows[p->flow];
+		sender = volumes->sender_of[flow->src_node];
+		if (__builtin_expect(sender == VOLUMES_NO_SENDER, 0))
+			sender = find_sender(sw, flow);
+		volumes_add(&volumes->judge.volumes, port, sender, tag_iteration4(p->tag), p->wire_bytes, p->time_ps);
+	}
+}
+
+/* ---- telling ---- */
+
+static void
+put_volumes(struct sw *sw, const struct volumes_slot *slot, uint64_t at_ps)
+{
+	const struct judge *j = &sw->volumes->judge;
+
+	for (uint16_t port = 0; port < j->config.volumes.ports; port++) {
+		for (uint16_t s = 0; s < j->volumes.nsenders; s++) {
+			uint32_t cell = volumes_cell(&j->volumes, port, s);
+			struct rec_volume rec = {
+				.port = sw->volumes->port_of[port],
+				.flaws = (uint16_t)(slot->flaws | j->flaws[s]),
+				.sender = j->volumes.keys[s],
+				.iteration = slot->iteration,
+				.learned = j->outcome == JUDGE_LEARNED,
+				.predicted = j->outcome == JUDGE_LEARNED ? 0 : j->predict.bytes[cell],
+				.seen = slot->counts[cell].bytes,
+				.packets = slot->counts[cell].packets,
+			};
+
+			if (rec.predicted != 0 || rec.seen != 0)
+				recbuf_put(&sw->node.records, &rec, REC_VOLUME, sizeof(rec), at_ps);
+		}
+	}
+}
+
+static uint32_t
+ppm(double share)
+{
+	return share < UINT32_MAX / DETECT_PPM ? (uint32_t)(share * DETECT_PPM + 0.5) : UINT32_MAX;
+}
+
+static void
+put_alarm(struct sw *sw, const struct volumes_slot *slot, const struct judge_alarm *alarm, uint64_t at_ps)
+{
+	const struct locate_place *place = &alarm->place;
+	const struct judge *j = &sw->volumes->judge;
+	struct rec_volume_alarm rec = {
+		.port = sw->volumes->port_of[alarm->port],
+		.place = (uint16_t)place->where,
+		.sender = place->sender != VOLUMES_NO_SENDER ? j->volumes.keys[place->sender] : REC_NONE,
+		.iteration = slot->iteration,
+		.pooled = alarm->pooled,
+		.predicted = alarm->sample.predicted,
+		.seen = alarm->sample.seen,
+		.expected = (uint64_t)place->expected_bytes,
+		.got = (uint64_t)place->got_bytes,
+		.packets = (uint64_t)place->got_packets,
+		.drop_ppm = ppm(place->drop),
+		.low_ppm = ppm(place->drop_low),
+		.high_ppm = ppm(place->drop_high),
+		.dispersion_ppm = ppm(place->dispersion),
+	};
+
+	recbuf_put(&sw->node.records, &rec, REC_VOLUME_ALARM, sizeof(rec), at_ps);
+}
+
+/* One record of each reason, of the iteration and of each sender. */
+static void
+put_flaws(struct sw *sw, const struct volumes_slot *slot, uint64_t at_ps)
+{
+	const struct judge *j = &sw->volumes->judge;
+
+	for (uint32_t s = 0; s <= j->volumes.nsenders; s++) {
+		bool whole = s == j->volumes.nsenders;
+		uint32_t flaws = whole ? slot->flaws : j->flaws[s];
+
+		for (uint32_t flaw = 0; flaw < ENUM_COUNT(REC_VOLUME_FLAWS); flaw++) {
+			struct rec_volume_flaw rec = { .sender = whole ? REC_NONE : j->volumes.keys[s],
+						       .iteration = slot->iteration,
+						       .flaw = flaw };
+
+			if ((flaws & VOLUMES_FLAW(flaw)) == 0)
+				continue;
+			for (uint16_t port = 0; port < j->config.volumes.ports && !whole; port++) {
+				uint32_t cell = volumes_cell(&j->volumes, port, (uint16_t)s);
+
+				rec.predicted += j->predict.bytes[cell];
+				rec.seen += slot->counts[cell].bytes;
+			}
+			recbuf_put(&sw->node.records, &rec, REC_VOLUME_FLAW, sizeof(rec), at_ps);
+		}
+	}
+}
+
+static void
+judge_slot(struct sw *sw, struct volumes_slot *slot, uint64_t at_ps)
+{
+	struct switch_volumes *volumes = sw->volumes;
+	struct judge *j = &volumes->judge;
+	struct rec_monitored *sum = &volumes->sum;
+	enum judge_outcome outcome = judge_iteration(j, slot);
+
+	sum->flawed += outcome == JUDGE_FLAWED;
+	sum->learned += outcome == JUDGE_LEARNED;
+	sum->relearned += outcome == JUDGE_RELEARNED;
+	sum->compared += outcome == JUDGE_COMPARED;
+	sum->alarms += j->nalarms != 0;
+	put_flaws(sw, slot, at_ps);
+	for (uint32_t i = 0; i < j->nalarms; i++)
+		put_alarm(sw, slot, &j->alarms[i], at_ps);
+	if (j->nalarms != 0 || volumes->setup->params->export == VOLUMES_EXPORT_COUNTS)
+		put_volumes(sw, slot, at_ps);
+	volumes_release(&j->volumes, slot);
+}
+
+void
+switch_volumes_window(struct sw *sw, uint64_t end_ps)
+{
+	struct volumes *v = &sw->volumes->judge.volumes;
+	struct volumes_slot *slot;
+	uint64_t at_ps;
+
+	volumes_window(v, end_ps);
+	while ((slot = volumes_due(v, end_ps, &at_ps)) != NULL)
+		judge_slot(sw, slot, at_ps);
+}
+
+void
+switch_volumes_end(struct sw *sw, uint64_t now_ps)
+{
+	struct volumes *v = &sw->volumes->judge.volumes;
+	struct rec_monitored *sum = &sw->volumes->sum;
+	struct volumes_slot *slot;
+
+	volumes_window(v, now_ps);
+	while ((slot = volumes_last(v)) != NULL)
+		judge_slot(sw, slot, now_ps);
+	sum->senders = v->nsenders;
+	sum->late_packets = v->late_packets;
+	sum->lost_packets = v->lost_packets;
+	recbuf_put(&sw->node.records, sum, REC_MONITORED, sizeof(*sum), now_ps);
+}
+
+void
+switch_volumes_rerouted(struct sw *sw)
+{
+	volumes_routes_changed(&sw->volumes->judge.volumes);
+	volumes_predict(sw->volumes, sw->config, sw->node.id);
+	predict_split(&sw->volumes->judge.predict, &sw->volumes->judge.volumes);
+}
