@@ -11,7 +11,14 @@
 #include "common/prng.h"
 
 /* What happens at a place, for pkt_chance_stream(). */
-enum pkt_chance_of { PKT_CHANCE_LOSS, PKT_CHANCE_CORRUPTION, PKT_CHANCE_DELAY, PKT_CHANCE_ECN, PKT_CHANCE_PATH };
+enum pkt_chance_of {
+	PKT_CHANCE_LOSS,
+	PKT_CHANCE_CORRUPTION,
+	PKT_CHANCE_DELAY,
+	PKT_CHANCE_ECN,
+	PKT_CHANCE_PATH,
+	PKT_CHANCE_FIB
+};
 
 /* @param place  id of a link or port */
 static inline uint64_t

@@ -125,6 +125,7 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 		if (link->loss > 0 && pkt_chance(link->loss_stream, link->flows, &lane->pkts[i]) < link->loss) {
 			link->injected_packets++;
 			link->injected_bytes += lane->pkts[i].wire_bytes;
+			link->came_frames += link->silent;
 			body_release(link->bodies, &lane->pkts[i]);
 			continue;
 		}

@@ -53,6 +53,7 @@ struct link {
 	uint32_t ready_filled; /* frames that stood in ready[] then */
 	/* the rest: faults, written between windows only */
 	uint64_t extra_ps, jitter_ps; /* added to the delay, always and at most */
+	bool silent;                  /* what is lost is lost behind the receiver's MAC, which has counted it */
 	/* configuration */
 	uint64_t rate_bps;
 	uint64_t quantum_ps; /* of serialization times */

@@ -83,7 +83,8 @@ enum node_status {
 struct node_counters {
 	uint64_t rx_packets, rx_bytes; /* arrivals after link faults: "packet hops" */
 	uint64_t tx_packets, tx_bytes;
-	uint64_t dropped_packets, dropped_bytes;   /* every named reason */
+	uint64_t dropped_packets, dropped_bytes;   /* every named reason, and what faults swallow: */
+	uint64_t lost_packets;                     /* that nobody counts but the run's truth */
 	uint64_t born_packets, born_bytes;         /* created here */
 	uint64_t consumed_packets, consumed_bytes; /* ended here */
 	struct {

@@ -42,6 +42,8 @@ met(const void *params, const struct fault_env *env)
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].corrupted_packets;
 }
 
+static const char *const truth_keys[] = { "rate", NULL };
+
 const struct fault_ops fault_corruption = {
 	.kind = "corruption",
 	.loses_packets = true,
@@ -50,5 +52,6 @@ const struct fault_ops fault_corruption = {
 	.set = set,
 	.target = fault_at_port_target,
 	.met = met,
+	.truth_keys = truth_keys,
 	.idle = "no frame was damaged",
 };

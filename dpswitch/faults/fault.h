@@ -100,7 +100,8 @@ struct fault_ops {
 	const char *idle; /* what is said of that: "no frame was lost" */
 	/* Why it would change nothing even so, NULL: it does. May be NULL. */
 	const char *(*powerless)(const void *params);
-	const char *const *truth_keys; /* keys that truth.json tells, NULL-terminated; all CFG_INT. May be NULL */
+	const char *const
+		*truth_keys; /* keys that truth.json tells, NULL-terminated: numbers, words, yes or no. May be NULL */
 };
 
 /* Of this folder, NULL-terminated. */

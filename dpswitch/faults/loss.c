@@ -7,6 +7,7 @@
 struct loss {
 	struct fault_at_port at;
 	double rate;
+	bool silent;
 };
 
 #define S struct loss
@@ -14,11 +15,15 @@ static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_PORT_FIELD("Port whose outgoing direction is faulty, \"node:port\""),
 	{ "rate", CFG_FLOAT, offsetof(S, rate), NULL, 0, 1, NULL, "Probability that a frame is lost" },
+	{ "silent", CFG_BOOL, offsetof(S, silent), "false", 0, 0, NULL,
+	  "It is lost behind the receiving MAC, in a memory of the pipeline: no counter differs from another. false: on "
+	  "the "
+	  "cable, so that fewer frames are counted at the one end than at the other" },
 };
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"loss\": frames that leave a port are lost at random.",
+	.doc = "kind = \"loss\": frames that leave a port are lost at random. No port counts a drop.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
@@ -33,6 +38,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 
 	(void)now_ps;
 	env->fabric->links[fault->at.port_id].loss = on ? fault->rate : 0;
+	env->fabric->links[fault->at.port_id].silent = on && fault->silent;
 }
 
 static uint64_t
@@ -40,6 +46,8 @@ met(const void *params, const struct fault_env *env)
 {
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].injected_packets;
 }
+
+static const char *const truth_keys[] = { "rate", "silent", NULL };
 
 const struct fault_ops fault_loss = {
 	.kind = "loss",
@@ -49,5 +57,6 @@ const struct fault_ops fault_loss = {
 	.set = set,
 	.target = fault_at_port_target,
 	.met = met,
+	.truth_keys = truth_keys,
 	.idle = "no frame was lost",
 };

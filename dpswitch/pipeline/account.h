@@ -76,6 +76,14 @@ account_arrive(struct account *account, const struct pkt *p)
 	account->arrived_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
 }
 
+/* A fault swallows it before it is queued. */
+static inline void
+account_withdraw(struct account *account, struct pkt *p)
+{
+	account->arrived_bytes[account_index(account, p->in_port, p->prio)] -= p->wire_bytes;
+	p->in_port = UINT8_MAX; /* never charged to an ingress */
+}
+
 /* A frame starts to leave, so long after the window's start. One egress after another, in order. */
 static inline void
 account_depart(struct account *account, const struct pkt *p, uint64_t offset_ps)

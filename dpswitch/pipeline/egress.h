@@ -19,6 +19,7 @@ struct egress {
 	uint32_t backlog;      /* bit p: q[p] holds frames */
 	uint32_t data_packets; /* queued in all data classes: what a data packet finds ahead of it */
 	uint8_t paused;        /* bit p: the peer paused class p */
+	bool corrupt;          /* a fault: some packets for it vanish (fib.h) */
 	struct fifo q[SWITCH_CLASSES];
 	uint64_t limit_bytes[SWITCH_CLASSES]; /* a class without PFC loses what comes in beyond; else UINT64_MAX */
 	struct dwrr dwrr;

@@ -168,6 +168,12 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 		egress = switch_resolve(sw, p, &reason, &drop_port);
 	if (egress == SWITCH_EGRESS_SPRAY && p->type == PKT_POLL)
 		egress = spray_draw(&sw->spray, p);
+	if (fib_is_corrupt(&sw->fib) && egress != SWITCH_EGRESS_DROP &&
+	    fib_loses(&sw->fib, sw->config->flows, p, in_port, FIB_ANY_PORT)) {
+		p->in_port = UINT8_MAX; /* never charged to an ingress */
+		switch_lose(sw, p);
+		return;
+	}
 	if (p->type == PKT_POLL && egress == SWITCH_EGRESS_DROP && drop_port != in_port)
 		switch_poll_dead_end(sw, in_port, p, drop_port);
 	if (p->type == PKT_POLL && p->ttl > 0 && (egress != SWITCH_EGRESS_DROP || (p->arg & POLL_PFC))) {
@@ -185,6 +191,10 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 {
 	uint64_t bytes = 0;
 
+	if (fib_is_corrupt(&sw->fib)) {
+		switch_route_corrupt(sw, in_port, pkts, count);
+		return;
+	}
 	if (__builtin_expect(spray_is_on(&sw->spray), 0)) {
 		switch_spray(sw, in_port, pkts, count);
 		return;

@@ -25,6 +25,8 @@ switch_forward(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 
 /* A packet ends here. @param port  where it counts */
 void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
+/* A fault swallows a packet that no ingress has been charged for: the run's truth counts it, and nobody else does. */
+void switch_lose(struct sw *sw, const struct pkt *p);
 /* The peer holds other classes now: telemetry and truth hear which lossless ones. */
 void switch_halt(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps);
 /* Moves one egress through the window. */

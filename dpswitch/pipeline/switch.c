@@ -28,6 +28,15 @@ switch_halt(const struct sw *sw, struct switch_port *port, uint8_t paused, uint6
 	port_truth_halt(&port->truth, is != 0, now_ps);
 }
 
+void
+switch_lose(struct sw *sw, const struct pkt *p)
+{
+	sw->node.count.lost_packets++;
+	sw->node.count.dropped_packets++;
+	sw->node.count.dropped_bytes += p->wire_bytes;
+	body_release(sw->node.bodies, p);
+}
+
 static void
 roll_epoch(struct sw *sw, const struct window *window)
 {
@@ -230,6 +239,7 @@ init_stages(struct sw *sw, struct err *err)
 		ret = spray_init(&sw->spray, sw->config, sw->node.id);
 	if (ret == 0 && spray_is_on(&sw->spray) && sw->spray.balance.params->ops->in_order)
 		ret = group_init(&sw->group, sw, frames + SWITCH_MAX_BORN);
+	fib_init(&sw->fib, sw->config->seed, sw->node.id);
 	if (ret == 0)
 		ret = polling_init(&sw->polling, &sw->node);
 	sw->ports = calloc(sw->node.nports, sizeof(*sw->ports));
@@ -291,6 +301,7 @@ switch_destroy(struct node *node)
 	spray_fini(&sw->spray);
 	group_fini(&sw->group);
 	switch_volumes_destroy(sw->volumes);
+	fib_fini(&sw->fib);
 	polling_fini(&sw->polling);
 	recbuf_fini(&sw->node.records);
 	free(sw->ports);

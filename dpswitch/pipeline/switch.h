@@ -3,7 +3,7 @@
  * A shared-buffer switch as a node of the fabric. One window goes through these stages, a header and a file each. What a stage
  * keeps is a struct of its header, touched by its own file; others call its functions:
  *
- *   route    every arrival gets its egress, or a named drop             (route.c, spray.c; polling packets: poll.c)
+ *   route    every arrival gets its egress, or a named drop             (route.c, spray.c, fib.c; polling packets: poll.c)
  *   transmit every egress alone: merge its arrivals, queue, send        (transmit.c on arrivals.h, walk.h and egress.h)
  *            but for those that are balanced in the order of arrival    (group.c on the same)
  *   account  charge and release the ingresses, decide on PAUSE, RESUME  (account.c; they leave by pause.c)
@@ -20,6 +20,7 @@
 #include "dpswitch/pipeline/account.h"
 #include "dpswitch/pipeline/arrivals.h"
 #include "dpswitch/pipeline/egress.h"
+#include "dpswitch/pipeline/fib.h"
 #include "dpswitch/pipeline/group.h"
 #include "dpswitch/pipeline/pause.h"
 #include "dpswitch/pipeline/poll.h"
@@ -49,6 +50,7 @@ struct sw {
 	struct account account;
 	struct switch_routes routes;
 	struct spray spray;
+	struct fib_faults fib;
 	struct group group;
 	struct switch_volumes *volumes; /* NULL: nothing is monitored */
 	struct polling polling;

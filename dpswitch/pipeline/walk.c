@@ -26,6 +26,18 @@ walk_note_overtaker(const struct egress_walk *walk, const struct pkt *p)
 	overtakings_add(&walk->port->truth.overtakings, p->flow, (p->flags & PKT_REVERSE) != 0, p->wire_bytes, p->time_ps);
 }
 
+bool
+walk_swallows(const struct egress_walk *walk, struct pkt *p)
+{
+	struct sw *sw = walk->sw;
+
+	if (!fib_loses(&sw->fib, sw->config->flows, p, p->in_port, (uint16_t)(walk->port - sw->ports)))
+		return false;
+	account_withdraw(&sw->account, p);
+	switch_lose(sw, p);
+	return true;
+}
+
 void
 walk_pause(struct egress_walk *walk, const struct pause_frame *frame)
 {

@@ -63,6 +63,8 @@ void walk_send_int(const struct egress_walk *walk, const struct pkt *p, uint64_t
 void walk_note_overtaker(const struct egress_walk *walk, const struct pkt *p);
 /* The peer told this port to stop or to go on. Our own frames alternate; a storm's may repeat. */
 void walk_pause(struct egress_walk *walk, const struct pause_frame *frame);
+/* A fault swallows a packet for this port. @return false: this one not */
+bool walk_swallows(const struct egress_walk *walk, struct pkt *p);
 _Noreturn void walk_out_of_memory(const struct egress_walk *walk);
 
 /* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it came in now */
@@ -127,6 +129,8 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 	bool counted = walk->counted >> p->prio & 1;
 	uint32_t slot = 0;
 
+	if (__builtin_expect(egress->corrupt, 0) && walk_swallows(walk, p))
+		return;
 	if (__builtin_expect(egress->q[p->prio].bytes + p->wire_bytes > egress->limit_bytes[p->prio], 0)) {
 		switch_drop(walk->sw, (uint16_t)(port - walk->sw->ports), p, REC_DROP_QUEUE_FULL, p->time_ps);
 		return;

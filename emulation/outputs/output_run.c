@@ -49,6 +49,8 @@ drops_json(const struct emulation *emulation)
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++)
 			for (uint32_t r = 0; r < REC_DROP_REASONS; r++)
 				packets[r] += emulation_dropped(emulation, i, p, (enum rec_drop)r);
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		packets[REC_DROP_INJECTED] += emulation->fabric->nodes[i]->count.lost_packets;
 	for (uint32_t i = 0; i < topo->nports; i++) {
 		packets[REC_DROP_INJECTED] += emulation->fabric->links[i].injected_packets;
 		packets[REC_DROP_LINK_DOWN] += emulation->fabric->links[i].down_packets;

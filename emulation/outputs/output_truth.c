@@ -35,6 +35,24 @@ output_flow_name(const struct scenario *scenario, uint32_t flow, char *buf, size
 	snprintf(buf, cap, "%s->%s/%u>%u", src, dst, f->sport, f->dport);
 }
 
+/* @return NULL: a word that was not given */
+static json_t *
+parameter(const struct cfg_field *field, const void *params)
+{
+	const void *at = (const char *)params + field->offset;
+
+	switch (field->type) {
+	case CFG_FLOAT:
+		return json_real(*(const double *)at);
+	case CFG_BOOL:
+		return json_boolean(*(const bool *)at);
+	case CFG_STRING:
+		return *(const char *const *)at != NULL ? json_string(*(const char *const *)at) : NULL;
+	default:
+		return json_integer(*(const int64_t *)at);
+	}
+}
+
 /* Keys of a fault's own table. */
 static void
 add_parameters(json_t *entry, const struct fault *fault)
@@ -42,11 +60,14 @@ add_parameters(json_t *entry, const struct fault *fault)
 	const struct cfg_table *table = fault->ops->table;
 
 	for (const char *const *key = fault->ops->truth_keys; key != NULL && *key != NULL; key++)
-		for (size_t i = 0; i < table->nfields; i++)
-			if (strcmp(table->fields[i].name, *key) == 0)
-				json_object_set_new(entry, *key,
-						    json_integer(*(const int64_t *)((const char *)fault->params +
-										    table->fields[i].offset)));
+		for (size_t i = 0; i < table->nfields; i++) {
+			json_t *value = strcmp(table->fields[i].name, *key) == 0
+						? parameter(&table->fields[i], fault->params)
+						: NULL;
+
+			if (value != NULL)
+				json_object_set_new(entry, *key, value);
+		}
 }
 
 static json_t *

@@ -23,10 +23,10 @@ static const struct fit {
 	{ "load-imbalance", true, { NULL }, { NULL }, false },
 	{ "pfc-storm", false, { "pfc-storm" }, { NULL }, false },
 	{ "pfc-deadlock", false, { "pfc-storm" }, { NULL }, false },
-	{ "packet-loss", false, { "loss", "corruption" }, { "blackhole", "link-down" }, false },
+	{ "packet-loss", false, { "loss", "corruption" }, { "blackhole", "link-down", "fib-corruption" }, false },
 	{ "corruption", false, { "corruption" }, { "loss" }, false },
 	{ "link-down", false, { "link-down" }, { "blackhole", "loss" }, false },
-	{ "blackhole", false, { "blackhole" }, { "loss", "link-down" }, false },
+	{ "blackhole", false, { "blackhole", "fib-corruption" }, { "loss", "link-down" }, false },
 	{ "path-delay", false, { "delay" }, { NULL }, true },
 	{ "slow-host", false, { "slow-host", "straggler" }, { NULL }, false },
 };

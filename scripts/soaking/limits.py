@@ -20,6 +20,7 @@ FAULTS = {
     'pfc-storm': {'port': '"l0:1"'},
     'loss': {'port': '"l0:1"', 'rate': '0.1'}, 'corruption': {'port': '"l0:1"', 'rate': '0.1'},
     'link-down': {'port': '"l0:1"'}, 'misroute': {'dst': '"h0"', 'port': '"l0:3"'}, 'blackhole': {'switch': '"l0"', 'dst': '"h0"'},
+    'fib-corruption': {'switch': '"l0"'},
     'delay': {'port': '"l0:1"', 'extra': '"1us"'}, 'slow-host': {'host': '"h0"', 'delay': '"1us"'},
 }
 LISTS = {

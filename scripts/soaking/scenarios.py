@@ -203,15 +203,19 @@ class Maker:
 
     def _fault(self):
         rng, network = self.rng, self.network
-        kind = rng.choice(('pfc-storm', 'loss', 'corruption', 'link-down', 'misroute', 'blackhole', 'delay', 'slow-host'))
+        kind = rng.choice(('pfc-storm', 'loss', 'corruption', 'link-down', 'misroute', 'blackhole', 'fib-corruption', 'delay',
+                           'slow-host'))
         own = {
             'pfc-storm': lambda: {'port': network.any_port(rng), 'interval': ns(self._step_s() / 5),
                                   'priority': self.groups.get('host', {}).get('data_prio', 3)},
-            'loss': lambda: {'port': network.any_port(rng), 'rate': rng.choice((0.0, 0.001, 0.1, 1.0))},
+            'loss': lambda: {'port': network.any_port(rng), 'rate': rng.choice((0.0, 0.001, 0.1, 1.0)),
+                             'silent': rng.random() < 0.5},
             'corruption': lambda: {'port': network.any_port(rng), 'rate': rng.choice((0.0, 0.001, 0.1, 1.0))},
             'link-down': lambda: {'port': network.any_port(rng)},
             'misroute': lambda: {'dst': rng.choice(network.hosts), 'port': network.switch_port(rng)},
             'blackhole': lambda: {'switch': rng.choice(network.switches), 'dst': rng.choice(network.hosts)},
+            'fib-corruption': lambda: {'switch': rng.choice(network.switches), 'share': rng.choice((0.1, 0.5, 1.0)),
+                                       **rng.choice(({}, {'dst': rng.choice(network.hosts)}))},
             'delay': lambda: {'port': network.any_port(rng), 'extra': ns(rng.random() * self._step_s()),
                               'jitter': ns(rng.random() * self._step_s() / 10)},
             'slow-host': lambda: {'host': rng.choice(network.hosts), 'delay': ns(rng.random() * 5 * self._step_s()),

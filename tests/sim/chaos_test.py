@@ -27,7 +27,8 @@ def when(rng):
 
 
 def random_fault(rng):
-    kind = rng.choice(("pfc-storm", "loss", "corruption", "link-down", "misroute", "blackhole", "slow-host"))
+    kind = rng.choice(("pfc-storm", "loss", "corruption", "link-down", "misroute", "blackhole", "fib-corruption",
+                       "slow-host"))
     if kind == "pfc-storm":
         return fault(kind, port=rng.choice(PORTS), interval=rng.choice(("1us", "10us", "100us")), **when(rng))
     if kind in ("loss", "corruption"):
@@ -36,6 +37,8 @@ def random_fault(rng):
         return fault(kind, port=rng.choice(PORTS), **when(rng))
     if kind == "misroute":
         return fault(kind, dst=rng.choice(HOSTS), port=rng.choice(SWITCH_PORTS), **when(rng))
+    if kind == "fib-corruption":
+        return fault(kind, switch=rng.choice("ABST"), share=rng.choice((0.3, 1.0)), **when(rng))
     if kind == "blackhole":
         return fault(kind, switch=rng.choice("ABST"), dst=rng.choice(HOSTS), **when(rng))
     return fault(kind, host=rng.choice(HOSTS), delay=f"{rng.randrange(1, 500)}us", step=rng.randrange(4))

@@ -51,6 +51,7 @@ def lossy_cables():
         told_of(run, kind, kind, "A:3", start_ns=0, duration_ns=0)
         check(run.run["virtual_ns"] > CLEAN_NS, f"{kind}: costs time", run.run["virtual_ns"])
         check(run.findings("packet-loss"), f"{kind}: the verdict says packet-loss", run.findings())
+        told_of(run, f"{kind}, at its rate", kind, "A:3", rate=0.01)
         run = rocelab(small(fault(kind, port="A:3", rate=0)))
         check(run.run["virtual_ns"] < CLEAN_NS, f"{kind} with rate 0 does nothing", run.run["virtual_ns"])
 
@@ -128,6 +129,23 @@ def blackholes():
     check(run.findings("blackhole"), "a blackhole for ever: the verdict says blackhole", run.findings())
 
 
+def silent_faults():
+    """No port counts what vanishes, and what passes by one cable is as much at both ends; only truth.json tells."""
+    run = rocelab(small(fault("loss", port="A:1", rate=0.01, silent=True)))
+    whole(run, "silent loss")
+    only_drops(run, "silent loss", "injected")
+    told_of(run, "silent loss", "loss", "A:1", silent=True, rate=0.01)
+    for where, target, keys in (("at a switch", "A", {"dst": "a1"}), ("by an ingress", "A:1", {"in": "A:1"}),
+                                ("by an egress", "S:1", {"switch": "S", "out": "S:1"}),
+                                ("of some pairs", "S", {"switch": "S", "share": 0.5})):
+        name = f"a corrupt FIB {where}"
+        run = rocelab(small(fault("fib-corruption", **{"switch": "A", "start": "50us", "duration": "100us", **keys})))
+        whole(run, name)
+        only_drops(run, name, "injected")
+        told_of(run, name, "fib-corruption", target, **{key: value for key, value in keys.items() if key != "switch"})
+        check(run.findings("blackhole"), f"{name}: the verdict says blackhole", run.findings())
+
+
 def slow_hosts(clean):
     run = rocelab(small(fault("slow-host", host="b1", delay="1ms", step=2)))
     whole(run, "slow host")
@@ -195,5 +213,6 @@ cut_cables()
 cut_while_paused()
 loops()
 blackholes()
+silent_faults()
 slow_hosts(undisturbed)
 storms()

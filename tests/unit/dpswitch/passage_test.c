@@ -159,6 +159,34 @@ what_a_cable_lost_is_told_behind_it(void **state)
 	frig_stop(&rig);
 }
 
+/* Frames that vanish behind the MAC have come in: the counters of the two ends agree. Only the flow has too few. */
+static void
+a_silent_loss_is_in_no_counter_of_a_cable(void **state)
+{
+	const struct rec_passage *row;
+	struct link *cable;
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, chain);
+	uint32_t victim = frig_flow(&rig, "a", "b", 3);
+	start(&rig);
+	cable = frig_link(&rig, "S1:2");
+	cable->loss = 0.1;
+	cable->silent = true;
+	frig_send(&rig, victim, 0, 1000, 100);
+	send_poll(&rig, victim, 20 * US, 77, POLL_VICTIM | POLL_ACKS);
+	frig_run(&rig, 100 * US);
+	assert_in_range(cable->injected_packets, 5, 20);
+	row = frig_record(&frig_switch(&rig, "S2")->node, REC_PASSAGE, 0);
+	assert_non_null(row);
+	assert_int_equal(row->sent_frames, 100);
+	assert_int_equal(row->in_frames, 100);
+	assert_int_equal(row->flow_packets, 100 - cable->injected_packets);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
 /* What comes in damaged goes no further, and the port where it came in tells who asks there. */
 static void
 damage_is_told_where_it_came_in(void **state)
@@ -195,8 +223,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_know_what_the_cable_lost),  cmocka_unit_test(both_ways_tell_what_has_passed),
-		cmocka_unit_test(what_came_just_before_is_counted), cmocka_unit_test(what_a_cable_lost_is_told_behind_it),
+		cmocka_unit_test(frames_know_what_the_cable_lost),
+		cmocka_unit_test(both_ways_tell_what_has_passed),
+		cmocka_unit_test(what_came_just_before_is_counted),
+		cmocka_unit_test(what_a_cable_lost_is_told_behind_it),
+		cmocka_unit_test(what_came_just_before_is_counted),
+		cmocka_unit_test(a_silent_loss_is_in_no_counter_of_a_cable),
 		cmocka_unit_test(damage_is_told_where_it_came_in),
 	};
 
