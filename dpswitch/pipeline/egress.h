@@ -90,6 +90,17 @@ egress_ahead(uint8_t prio)
 	return prio == 0 ? 1 : SWITCH_DATA_CLASSES | 1;
 }
 
+/* @param classes  bit p: of class p. @return what they hold */
+static inline uint64_t
+egress_bytes(const struct egress *egress, uint32_t classes)
+{
+	uint64_t bytes = 0;
+
+	for (; classes != 0; classes &= classes - 1)
+		bytes += egress->q[__builtin_ctz(classes)].bytes;
+	return bytes;
+}
+
 /* Does a frame that leaves a class now leave so much behind that it may be marked? */
 static inline bool
 egress_is_deep(const struct egress *egress, uint8_t prio)

@@ -60,12 +60,15 @@ group_find(struct group *group, const struct switch_config *config, uint32_t nod
 			group->ports[group->count++] = (uint8_t)port;
 }
 
-/* Looks when the next thing happens at a member of its own accord. */
+/* Something happened at a member: what stands there, and when the next thing happens of its own accord. */
 static inline void
-look_ahead(struct group_walk *walk, struct group_member *member)
+look(struct group_walk *walk, struct group_member *member)
 {
 	const struct egress *egress = &member->walk.port->egress;
+	uint32_t port = (uint32_t)(member - walk->group->members);
 
+	walk->group->free_ps[port] = egress->free_ps;
+	walk->group->backlog[port] = (uint8_t)egress->backlog;
 	member->due_ps = member->npauses != 0 ? member->pauses->time_ps : TIME_NEVER;
 	if (egress_ready(egress) != 0)
 		member->due_ps = min_u64(member->due_ps, egress->free_ps + 1);
@@ -83,7 +86,7 @@ advance(struct group_walk *walk, struct group_member *member, uint64_t now_ps)
 		member->npauses--;
 	}
 	walk_drain(&member->walk, now_ps);
-	look_ahead(walk, member);
+	look(walk, member);
 }
 
 /* All members show what waits at an instant. */
@@ -110,22 +113,22 @@ open_member(struct group_walk *walk, uint8_t port, const struct pause_frame *pau
 	member->pauses = pauses;
 	member->npauses = npauses;
 	member->open = true;
-	look_ahead(walk, member);
+	look(walk, member);
 }
 
 /* What would go before a packet by each member of its set, on the wire and in the queues. */
 static void
 measure(const struct group_walk *walk, const struct balance_set *set, const struct pkt *p, uint64_t *waits_ps)
 {
-	for (uint32_t i = 0; i < set->count; i++) {
-		const struct egress *egress = &walk->sw->ports[set->members[i]].egress;
-		uint64_t bytes = 0;
+	const struct group *group = walk->group;
 
-		for (uint32_t ahead = egress->backlog & egress_ahead(p->prio); ahead != 0; ahead &= ahead - 1)
-			bytes += egress->q[__builtin_ctz(ahead)].bytes;
-		waits_ps[i] = bytes * set->byte_ps[i];
-		if (egress->free_ps > p->time_ps)
-			waits_ps[i] += egress->free_ps - p->time_ps;
+	for (uint32_t i = 0; i < set->count; i++) {
+		uint8_t port = set->members[i];
+		uint32_t ahead = group->backlog[port] & egress_ahead(p->prio);
+
+		waits_ps[i] = group->free_ps[port] > p->time_ps ? group->free_ps[port] - p->time_ps : 0;
+		if (__builtin_expect(ahead != 0, 0))
+			waits_ps[i] += egress_bytes(&walk->sw->ports[port].egress, ahead) * set->byte_ps[i];
 	}
 }
 
@@ -160,7 +163,7 @@ take_in(struct group_walk *walk, struct pkt *p, uint64_t next_ps)
 	if (member->npauses != 0)
 		next_ps = min_u64(next_ps, member->pauses->time_ps);
 	walk_enqueue(&member->walk, p, next_ps);
-	look_ahead(walk, member);
+	look(walk, member);
 }
 
 static void
@@ -192,6 +195,8 @@ switch_transmit_group(struct sw *sw, const struct pause_frame *const *pauses, co
 		uint8_t port = sw->group.ports[i];
 
 		sw->group.members[port].due_ps = TIME_NEVER;
+		sw->group.free_ps[port] = sw->ports[port].egress.free_ps;
+		sw->group.backlog[port] = 0;
 		if (sw->ports[port].egress.backlog != 0 || npauses[port] != 0)
 			open_member(&walk, port, pauses[port], npauses[port]);
 	}

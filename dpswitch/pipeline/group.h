@@ -20,6 +20,9 @@ struct group {
 	bool has[TOPO_MAX_PORTS];
 	struct arrivals arrivals; /* of this window; a packet's out_port is its egress, SWITCH_EGRESS_SPRAY: to be chosen */
 	struct group_member *members; /* [ports of the switch] */
+	/* What stands at each port, beside each other while packets choose: of struct egress, as of the last look. */
+	uint64_t free_ps[TOPO_MAX_PORTS];
+	uint8_t backlog[TOPO_MAX_PORTS];
 };
 
 /* @param most  packets in one window. @return 0 or -ENOMEM */
