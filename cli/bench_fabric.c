@@ -24,6 +24,7 @@ struct bench_case {
 	void (*write)(FILE *to); /* its scenario */
 	bool telemetry;
 	const char *lcores;
+	const char *set; /* NULL, or a key of it */
 };
 
 #define HEAD(k)                                                                                                            \
@@ -55,16 +56,34 @@ write_k8_ring(FILE *to)
 	fputs(HEAD("8") RING("100KB"), to);
 }
 
+/* 32 leaves of one host and 16 spines; packets may come in any order. */
+static void
+write_leaf_spine_ring(FILE *to)
+{
+	fputs("topology = { kind = \"leaf-spine\"; leaves = 32; spines = 16; hosts_per_leaf = 1; rate = \"100Gbps\"; };\n"
+	      "detection = { policy = \"off\"; };\nhost = { transport = \"selective\"; };\n" RING("1MB"),
+	      to);
+}
+
+#define BALANCED(kind)                                                                                                     \
+	{                                                                                                                  \
+		"32x16 ring, " kind, write_leaf_spine_ring, true, "1", "load_balancing.kind=" kind                         \
+	}
+
 static const struct bench_case cases[] = {
-	{ "K=4 ring", write_k4_ring, true, "1" },
-	{ "K=4 ring", write_k4_ring, false, "1" },
-	{ "K=4 ring", write_k4_ring, true, "2" },
-	{ "K=4 incast 15->1", write_k4_incast, true, "1" },
-	{ "K=4 incast 15->1", write_k4_incast, false, "1" },
-	{ "K=4 incast 15->1", write_k4_incast, true, "2" },
-	{ "K=8 ring", write_k8_ring, true, "1" },
-	{ "K=8 ring", write_k8_ring, false, "1" },
-	{ "K=8 ring", write_k8_ring, true, "2" },
+	{ "K=4 ring", write_k4_ring, true, "1", NULL },
+	{ "K=4 ring", write_k4_ring, false, "1", NULL },
+	{ "K=4 ring", write_k4_ring, true, "2", NULL },
+	{ "K=4 incast 15->1", write_k4_incast, true, "1", NULL },
+	{ "K=4 incast 15->1", write_k4_incast, false, "1", NULL },
+	{ "K=4 incast 15->1", write_k4_incast, true, "2", NULL },
+	{ "K=8 ring", write_k8_ring, true, "1", NULL },
+	{ "K=8 ring", write_k8_ring, false, "1", NULL },
+	{ "K=8 ring", write_k8_ring, true, "2", NULL },
+	BALANCED("ecmp"),
+	BALANCED("random"),
+	BALANCED("round-robin"),
+	BALANCED("adaptive"),
 };
 
 #define NCASES ARRAY_LEN(cases)
@@ -96,6 +115,10 @@ run_once(struct bench *bench, const struct bench_case *c, const char *scenario, 
 	if (!c->telemetry) {
 		child_add(&args, "--set", bench->err);
 		child_add(&args, "telemetry.enabled=false", bench->err);
+	}
+	if (c->set != NULL) {
+		child_add(&args, "--set", bench->err);
+		child_add(&args, c->set, bench->err);
 	}
 	pid = child_start(bench->dpswitch, &args, false, bench->err);
 	if (pid < 0)
@@ -237,7 +260,7 @@ run_all(struct bench *bench)
 		ret = measure_yardstick(bench);
 	for (size_t i = 0; ret == 0 && i < NCASES; i++) {
 		if (isatty(STDERR_FILENO))
-			fprintf(stderr, "\r%zu of %zu: %-20s", i + 1, NCASES, cases[i].name);
+			fprintf(stderr, "\r%zu of %zu: %-24s", i + 1, NCASES, cases[i].name);
 		ret = run_case(bench, &cases[i], &bench->results[i]);
 	}
 	if (isatty(STDERR_FILENO))

@@ -109,8 +109,9 @@ parse_flow(const struct topo *topo, const char *text, struct flow *flow, struct 
 }
 
 static void
-print_choice(const struct topo *topo, uint32_t node, const struct route_choice *choice)
+print_choice(const struct scenario *sc, uint32_t node, const struct route_choice *choice)
 {
+	const struct topo *topo = sc->topo;
 	const struct topo_port *port = topo_port_of(topo, node, choice->port);
 	char name[64];
 
@@ -123,7 +124,11 @@ print_choice(const struct topo *topo, uint32_t node, const struct route_choice *
 	} else if (choice->nmembers == 1) {
 		printf("the only way");
 	} else {
-		printf("ECMP: hash 0x%08x over ports", choice->hash);
+		if (balance_is_on(&sc->balance))
+			printf("%s, for example: one for %s, of ports", sc->balance.ops->name,
+			       sc->balance.ops->per_flow ? "every flowlet" : "every packet");
+		else
+			printf("ECMP: hash 0x%08x over ports", choice->hash);
 		for (uint32_t i = 0; i < choice->nmembers; i++)
 			printf("%s %u", i != 0 ? "," : "", choice->members[i] + 1u);
 	}
@@ -148,7 +153,7 @@ print_way(const struct scenario *sc, const struct flow *flow, bool reverse, stru
 		if (route_choose(&sc->routing, node, flow, reverse, &choice) < 0)
 			return err_set(err, -EHOSTUNREACH, "%s has no way to %s", sc->topo->nodes[node].name,
 				       sc->topo->nodes[end].name);
-		print_choice(sc->topo, node, &choice);
+		print_choice(sc, node, &choice);
 		port = topo_port_of(sc->topo, node, choice.port);
 		delay_ps += port->delay_ps + sc->timing.pipeline_ps;
 		node = port->peer;

@@ -228,6 +228,20 @@ attach_hosts_of(const struct run_options *options, struct scenario *scenario, st
 	return ret == -EINVAL ? EXIT_USAGE : EXIT_NOT_BEGUN;
 }
 
+/* Packets that take ways of their own overtake each other; not every receiver takes them. */
+static void
+warn_order(const struct scenario *sc)
+{
+	const struct balance_ops *balance = sc->balance.ops;
+
+	if (balance->reorders && !balance->per_flow && (!sc->roce.any_order || sc->nexternal != 0))
+		log_warning("load_balancing.kind = \"%s\" sends a flow's packets by many ways, and some come too early: a "
+			    "go-back-N receiver answers those with NAKs, and everything behind them is sent again%s",
+			    balance->name,
+			    sc->nexternal != 0 ? "; hosts with their own kernel have no other"
+					       : "; host.transport = \"selective\" takes them as they come");
+}
+
 static void
 warn_late(const struct emulation *emulation)
 {
@@ -263,6 +277,7 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 	emulation->progress = !options->quiet && isatty(STDERR_FILENO);
 	if (!options->quiet)
 		introduce(options, emulation);
+	warn_order(scenario);
 	if (attach != NULL)
 		exporter_show(exporter, attach_check(attach));
 	headers_send(scenario, exporter);
