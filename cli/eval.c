@@ -105,6 +105,8 @@ tell(const struct eval *eval, bool json, int broken)
 static const struct command studies[] = {
 	{ "counterfactual", "", "what verdicts blame against what running without each cause regains",
 	  command_eval_counterfactual },
+	{ "flowpulse", "", "silent faults found by volumes: at what drop rates, and how near the limit",
+	  command_eval_flowpulse },
 	{ "odd", "", "what the families leave out, graded by what is regained", command_eval_odd },
 };
 

@@ -18,12 +18,6 @@ limit_missing(const struct limit_fabric *fabric, double drop)
 	return drop * (paths - 1) / (paths - drop);
 }
 
-double
-limit_drop_of_missing(uint32_t paths, double missing)
-{
-	return missing > 0 ? missing * paths / (paths - 1 + missing) : 0;
-}
-
 /* All packets of a sender, of which a port gets a share. */
 static uint64_t
 all_packets(const struct limit_fabric *fabric)

@@ -22,9 +22,6 @@ struct limit_fabric {
 /* @param drop  rate, 0 to 1 @return which part of its packets the port behind the fault misses on average */
 double limit_missing(const struct limit_fabric *fabric, double drop);
 
-/* The inverse. @param missing  part, up to 1 @return the drop rate, 0 for less than nothing */
-double limit_drop_of_missing(uint32_t paths, double missing);
-
 /*
  * The power of the best test of a port that is told which port to look at: one that rejects where the port's count is small.
  * @param rate  of false alarms of this port, 0 to 1: kept exactly, at random where a count lies on the limit

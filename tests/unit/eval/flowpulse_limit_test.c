@@ -57,9 +57,6 @@ what_is_dropped_comes_by_all_ports(void **state)
 	}
 	assert_float_equal(missing / 2000, limit_missing(&random_fabric, 0.2), 0.01);
 	assert_float_equal(more / 2000, limit_missing(&random_fabric, 0.2) / (PATHS - 1), 0.01);
-	assert_float_equal(limit_drop_of_missing(PATHS, limit_missing(&random_fabric, 0.2)), 0.2, 1e-12);
-	assert_float_equal(limit_drop_of_missing(PATHS, limit_missing(&random_fabric, 1)), 1, 1e-12);
-	assert_float_equal(limit_drop_of_missing(PATHS, -0.1), 0, 0);
 }
 
 /* The port's count alone: the rate without a fault, and the power with one, of the test that rejects small counts. */

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Beyond the paper: false alarms as asked for, how near to what any test could find, and iterations pooled. */
+#include "eval/flowpulse/experiments.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "eval/flowpulse/limit.h"
+
+#define RATE 1e-4            /* false alarms per port and iteration */
+#define POWER 0.9            /* of a test that finds a drop rate */
+#define ALARMS_ITERATIONS 20 /* times the trials: with 100 a million ports and iterations */
+#define SAMPLES 5000
+#define CLEAN_ITERATIONS 2 /* times the trials, of a point whose noise is measured */
+
+static const struct fp_method_ops *
+pooled_test(const struct fp_point *point)
+{
+	return strcmp(point->spraying, "random") == 0 ? &fp_pooled_random : &fp_pooled_learned;
+}
+
+static int
+add_alarms(const struct fp_set *set, const struct fp_method *method, json_t *rows, struct err *err)
+{
+	struct fp_tally tally;
+	int ret = fp_set_tally(set, method, -1, &tally, err);
+	json_t *row;
+
+	if (ret < 0)
+		return ret;
+	row = fp_row_begin(set);
+	json_object_set_new(row, "test", json_string(method->ops->name));
+	json_object_set_new(row, "rate_asked", method->rate > 0 ? json_real(method->rate) : json_null());
+	json_object_set_new(row, "port_iterations", json_integer((json_int_t)tally.ports));
+	json_object_set_new(row, "alarms", json_integer((json_int_t)tally.false_ports));
+	json_object_set_new(row, "rate_measured",
+			    tally.ports != 0 ? json_real((double)tally.false_ports / (double)tally.ports) : json_null());
+	json_array_append_new(rows, row);
+	return 0;
+}
+
+int
+fp_exp_alarms(struct fp_study *study, json_t *rows, struct err *err)
+{
+	static const struct fp_point points[] = { { { 32, 16, 1 }, "random", 1000 }, { { 32, 16, 1 }, "adaptive", 1000 } };
+	static const double rates[] = { 1e-2, 1e-3, 1e-4 };
+	int ret = 0;
+
+	for (size_t p = 0; ret == 0 && p < ARRAY_LEN(points); p++) {
+		const struct fp_method_ops *const tests[] = { fp_own_test(&points[p]), &fp_learned,
+							      pooled_test(&points[p]) };
+		struct fp_set set;
+
+		ret = fp_set_clean(study, &points[p], ALARMS_ITERATIONS * study->trials, &set, err);
+		if (ret < 0 || !set.is_ready)
+			continue;
+		ret = add_alarms(&set, &(struct fp_method){ .ops = &fp_threshold, .threshold = 0.01 }, rows, err);
+		for (size_t t = tests[0] == tests[1]; t < ARRAY_LEN(tests); t++)
+			for (size_t r = 0; ret == 0 && r < ARRAY_LEN(rates); r++)
+				ret = add_alarms(&set, &(struct fp_method){ .ops = tests[t], .rate = rates[r] }, rows, err);
+	}
+	return ret;
+}
+
+/* What a leaf of these runs could know. @param iterations  pooled */
+static struct limit_fabric
+limit_of(const struct fp_set *clean, double iterations)
+{
+	struct limit_fabric fabric = { .paths = clean->point->fabric.spines,
+				       .packets = clean->packets * iterations,
+				       .is_random = strcmp(clean->point->spraying, "random") == 0 };
+	double sum = 0, variance, packets;
+
+	for (uint32_t i = 0; i < clean->nparts; i++) {
+		fp_noise(clean->parts[i].grid, &variance, &packets);
+		sum += variance;
+	}
+	fabric.variance = sum / clean->nparts * iterations;
+	return fabric;
+}
+
+/* Where the share that is found first reaches the power: between two drop rates by a straight line. @return 0: nowhere */
+static double
+crossing(const double *drops, const double *shares, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (shares[i] < POWER)
+			continue;
+		if (i == 0 || shares[i] == shares[i - 1])
+			return drops[i];
+		return drops[i - 1] + (drops[i] - drops[i - 1]) * (POWER - shares[i - 1]) / (shares[i] - shares[i - 1]);
+	}
+	return 0;
+}
+
+static int
+add_limit(const struct fp_set *clean, const struct fp_set *faulty, const double *drops, size_t ndrops, json_t *rows,
+	  struct err *err)
+{
+	const struct fp_method method = { .ops = fp_own_test(clean->point), .rate = RATE };
+	const struct limit_fabric fabric = limit_of(clean, 1);
+	double limit = limit_drop(&fabric, RATE, POWER), shares[16], ours;
+	uint64_t trials = 0;
+	json_t *row;
+
+	for (size_t i = 0; i < ndrops; i++) {
+		struct fp_tally tally;
+		int ret = fp_set_tally(faulty, &method, drops[i], &tally, err);
+
+		if (ret < 0)
+			return ret;
+		shares[i] = tally.trials != 0 ? (double)tally.found / (double)tally.trials : 0;
+		trials += tally.trials;
+	}
+	ours = crossing(drops, shares, ndrops);
+	row = fp_row_begin(clean);
+	json_object_set_new(row, "noise_packets", json_real(sqrt(fabric.variance)));
+	json_object_set_new(row, "limit_percent", json_real(100 * limit));
+	json_object_set_new(row, "power_any_port",
+			    fabric.is_random || fabric.variance > 0
+				    ? json_real(limit_power_any(&fabric, RATE, limit, SAMPLES))
+				    : json_null());
+	json_object_set_new(row, "missing_percent", json_real(100 * limit_missing(&fabric, limit)));
+	json_object_set_new(row, "test", json_string(method.ops->name));
+	json_object_set_new(row, "ours_percent", ours > 0 ? json_real(100 * ours) : json_null());
+	json_object_set_new(row, "ratio", ours > 0 ? json_real(ours / limit) : json_null());
+	json_object_set_new(row, "trials", json_integer((json_int_t)trials));
+	json_array_append_new(rows, row);
+	return 0;
+}
+
+/* Faults at multiples of what the fault-free runs say that the limit is. */
+int
+fp_exp_limit(struct fp_study *study, json_t *rows, struct err *err)
+{
+	static const struct fp_point points[] = { { { 32, 16, 1 }, "adaptive", 10000 },
+						  { { 32, 16, 1 }, "adaptive", 1000 },
+						  { { 32, 16, 1 }, "random", 1000 },
+						  { { 8, 4, 1 }, "random", 100000 } };
+	static const double multiples[] = { 0.8, 1, 1.1, 1.2, 1.35, 1.6, 2, 3 };
+	int ret = 0;
+
+	for (size_t p = 0; ret == 0 && p < ARRAY_LEN(points); p++) {
+		double drops[ARRAY_LEN(multiples)];
+		struct fp_set clean, faulty;
+		struct limit_fabric fabric;
+
+		ret = fp_set_clean(study, &points[p], CLEAN_ITERATIONS * study->trials, &clean, err);
+		if (ret < 0 || !clean.is_ready)
+			continue;
+		fabric = limit_of(&clean, 1);
+		for (size_t i = 0; i < ARRAY_LEN(drops); i++)
+			drops[i] = fmin(1, multiples[i] * limit_drop(&fabric, RATE, POWER));
+		ret = fp_set_faulty(study, &points[p], "limit", drops, ARRAY_LEN(drops), study->trials, 0, &faulty, err);
+		if (ret == 0 && faulty.is_ready)
+			ret = add_limit(&clean, &faulty, drops, ARRAY_LEN(drops), rows, err);
+	}
+	return ret;
+}
+
+static int
+add_pooled(const struct fp_set *clean, const struct fp_set *faulty, double drop, uint32_t block, json_t *rows,
+	   struct err *err)
+{
+	const struct fp_method method = { .ops = pooled_test(clean->point), .rate = RATE, .block = block };
+	const struct limit_fabric fabric = limit_of(clean, block);
+	struct fp_tally alarms, found;
+	int ret = fp_set_tally(clean, &method, -1, &alarms, err);
+	json_t *row;
+
+	if (ret == 0)
+		ret = fp_set_tally(faulty, &method, drop, &found, err);
+	if (ret < 0)
+		return ret;
+	row = fp_row_begin(clean);
+	json_object_set_new(row, "drop_percent", json_real(100 * drop));
+	json_object_set_new(row, "within_iterations", json_integer(block));
+	json_object_set_new(row, "trials", json_integer((json_int_t)found.blocks));
+	fp_row_percent(row, "found_percent", found.found_blocks, found.blocks);
+	json_object_set_new(row, "mean_iterations",
+			    found.found_blocks != 0 ? json_real(found.delay / (double)found.found_blocks) : json_null());
+	json_object_set_new(row, "mean_ms",
+			    found.found_blocks != 0 ? json_real(found.delay_ps / (double)found.found_blocks / 1e9)
+						    : json_null());
+	/* One decision at the end of a block may raise as many false alarms as one in each of its iterations. */
+	json_object_set_new(row, "limit_percent", json_real(100 * limit_drop(&fabric, RATE * block, POWER)));
+	fp_row_percent(row, "fpr_port_percent", alarms.false_ports, alarms.ports);
+	json_array_append_new(rows, row);
+	return 0;
+}
+
+int
+fp_exp_pooled(struct fp_study *study, json_t *rows, struct err *err)
+{
+	static const struct fp_point points[] = { { { 8, 64, 1 }, "adaptive", 10000 }, { { 8, 4, 1 }, "random", 100000 } };
+	static const double drops[][4] = { { 0.015, 0.005, 0.001, 0.0003 }, { 0.015, 0.01, 0.005, 0.0025 } };
+	static const uint32_t blocks[] = { 1, 5, 20 };
+	int ret = 0;
+
+	for (size_t p = 0; ret == 0 && p < ARRAY_LEN(points); p++) {
+		struct fp_set clean, faulty;
+
+		ret = fp_set_clean(study, &points[p], CLEAN_ITERATIONS * study->trials, &clean, err);
+		if (ret == 0)
+			ret = fp_set_faulty(study, &points[p], "pooled", drops[p], ARRAY_LEN(drops[p]),
+					    CLEAN_ITERATIONS * study->trials, 0, &faulty, err);
+		if (ret < 0 || !clean.is_ready || !faulty.is_ready)
+			continue;
+		for (size_t d = 0; ret == 0 && d < ARRAY_LEN(drops[p]); d++)
+			for (size_t b = 0; ret == 0 && b < ARRAY_LEN(blocks); b++)
+				ret = add_pooled(&clean, &faulty, drops[p][d], blocks[b], rows, err);
+	}
+	return ret;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eval/flowpulse/spec.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "common/hash.h"
+#include "common/outfile.h"
+#include "common/prng.h"
+#include "eval/flowpulse/score.h"
+
+#define WIRE_BYTES (FP_MTU_BYTES + 90.0) /* of a packet, about */
+#define RATE_GBPS 100.0
+#define STEP_NS 10000.0 /* of a step without data, about */
+
+static uint32_t
+ranks_of(const struct fp_spec *spec)
+{
+	return spec->fabric.leaves * spec->fabric.hosts_per_leaf;
+}
+
+/* Packets of one step. */
+static uint64_t
+step_packets(const struct fp_spec *spec)
+{
+	double packets = round(spec->packets * spec->fabric.spines / (ranks_of(spec) - 1));
+
+	return packets > 1 ? (uint64_t)packets : 1;
+}
+
+double
+fp_spec_packets(const struct fp_spec *spec)
+{
+	return (double)step_packets(spec) * (ranks_of(spec) - 1) / spec->fabric.spines;
+}
+
+void
+fp_spec_name(const struct fp_spec *spec, char name[FP_NAME])
+{
+	snprintf(name, FP_NAME, "%s-%ux%u-%s-%.0f-%u-%" PRIu64, spec->purpose, spec->fabric.leaves, spec->fabric.spines,
+		 spec->spraying, fp_spec_packets(spec), spec->iterations, spec->seed);
+}
+
+uint32_t
+fp_spec_faults(const struct fp_spec *spec, struct fp_fault *faults)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < spec->nlinks; i++)
+		if (!spec->links[i].is_known)
+			faults[count++] = (struct fp_fault){ spec->links[i].row, spec->links[i].path, spec->links[i].drop };
+	return count;
+}
+
+static bool
+is_down(const struct fp_spec *spec, uint32_t row, uint32_t path)
+{
+	for (uint32_t i = 0; i < spec->nlinks; i++)
+		if (spec->links[i].is_known && spec->links[i].path == path &&
+		    (spec->links[i].row == row || (spec->links[i].row + 1) % spec->fabric.leaves == row))
+			return true;
+	return false;
+}
+
+void
+fp_spec_add_faults(struct fp_spec *spec, const double *drops, uint32_t ndrops)
+{
+	struct prng prng;
+
+	prng_init(&prng, spec->seed, spec->fabric.leaves);
+	for (uint32_t row = spec->seed % 2; row < spec->fabric.leaves && spec->nlinks < FP_MAX_FAULTS; row += 2) {
+		uint32_t path = (uint32_t)prng_below(&prng, spec->fabric.spines);
+
+		while (is_down(spec, row, path))
+			path = (path + 1) % spec->fabric.spines;
+		spec->links[spec->nlinks++] = (struct fp_link){ .row = row,
+								.path = path,
+								.is_up = prng_next(&prng) & 1,
+								.drop = drops[(row / 2 + spec->seed / 2) % ndrops] };
+	}
+}
+
+/* Time of so many iterations, about: steps one after another, each its data and once its way. */
+static double
+time_ns(const struct fp_spec *spec, double iterations)
+{
+	return iterations * (ranks_of(spec) - 1) * ((double)step_packets(spec) * WIRE_BYTES * 8 / RATE_GBPS + STEP_NS);
+}
+
+static void
+write_link(const struct fp_spec *spec, const struct fp_link *link, FILE *to)
+{
+	uint32_t leaves = spec->fabric.leaves, sender = (link->row + leaves - 1) % leaves;
+
+	if (link->is_known)
+		fprintf(to, "  { kind = \"link-down\"; known = true; ");
+	else
+		fprintf(to, "  { kind = \"loss\"; rate = %.9g; ", link->drop);
+	if (link->iterations > 0)
+		fprintf(to, "duration = \"%.0fns\"; ", time_ns(spec, link->iterations));
+	if (link->is_up)
+		fprintf(to, "port = \"l%u:%u\"; }", sender, spec->fabric.hosts_per_leaf + link->path + 1);
+	else
+		fprintf(to, "port = \"s%u:%u\"; }", link->path, link->row + 1);
+}
+
+static void
+write_text(const struct fp_spec *spec, FILE *to)
+{
+	const struct fp_fabric *fabric = &spec->fabric;
+
+	fprintf(to, "seed = %" PRIu64 ";\n", spec->seed);
+	fprintf(to,
+		"topology = { kind = \"leaf-spine\"; leaves = %u; spines = %u; hosts_per_leaf = %u; rate = \"%.0fGbps\"; "
+		"delay = \"1us\"; };\n",
+		fabric->leaves, fabric->spines, fabric->hosts_per_leaf, RATE_GBPS);
+	fprintf(to, "load_balancing = { kind = \"%s\"; };\n", spec->spraying);
+	fprintf(to, "host = { transport = \"selective\"; cc = \"none\"; mtu = %d; };\n", FP_MTU_BYTES);
+	fprintf(to,
+		"collectives = (\n  { op = \"allgather\"; algorithm = \"ring\"; step_bytes = %" PRIu64
+		"; iterations = %u; measured = true; }\n);\n",
+		step_packets(spec) * FP_MTU_BYTES, spec->iterations);
+	fprintf(to, "flowpulse = { enabled = true; prediction = \"%s\"; export = \"counts\"; };\n", spec->prediction);
+	fprintf(to, "detection = { policy = \"off\"; };\nexporter = { budget = \"0B\"; };\n");
+	if (spec->nlinks == 0)
+		return;
+	fprintf(to, "faults = (\n");
+	for (uint32_t i = 0; i < spec->nlinks; i++) {
+		write_link(spec, &spec->links[i], to);
+		fprintf(to, "%s\n", i + 1 < spec->nlinks ? "," : "");
+	}
+	fprintf(to, ");\n");
+}
+
+int
+fp_spec_write(const struct fp_spec *spec, const char *dir, struct err *err)
+{
+	struct outfile out;
+	int ret = outfile_open(&out, dir, "case.cfg", err);
+
+	if (ret < 0)
+		return ret;
+	write_text(spec, out.file);
+	return outfile_close(&out, 0, err);
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""rocelab eval flowpulse at small size: what leaves counted adds up, large faults are found and nothing else; the same again runs
+nothing; a run that is wanting is made again; bad input is refused."""
+import json
+import shutil
+
+from harness import ROCELAB, check, command, scratch, told
+
+ARGS = ("--trials", 2, "--scale", "0.01")
+
+
+def evaluate(directory, *args, expect=0):
+    return command(ROCELAB, "eval", "flowpulse", *args, "--out", directory, expect=expect, timeout=600)
+
+
+def rows_of(directory, name):
+    return json.loads((directory / "flowpulse.json").read_text())[name]
+
+
+def loads(directory):
+    rows = rows_of(directory, "prediction")
+    check([row["spine"] for row in rows] == list(range(16)), "a row a port", rows)
+    predicted, seen = (sum(row[key] for row in rows) for key in ("predicted_bytes", "seen_bytes"))
+    check(abs(seen / predicted - 1) < 1e-3, "all that is predicted arrives, and nothing else: no packet came twice", rows)
+    check(all(abs(row["seen_bytes"] - row["predicted_bytes"]) < 2 * 1200 for row in rows),
+          "adaptive spraying is even, but for a packet", rows)
+
+
+def learned(directory):
+    rows = rows_of(directory, "relearning")
+    first, last = rows[0], rows[-1]
+    check(first["faulty_seen_bytes"] < 0.98 * first["other_seen_bytes"], "a fault while loads are learned", rows)
+    check(abs(last["faulty_predicted_bytes"] / last["other_predicted_bytes"] - 1) < 0.02, "is not learned for good", rows)
+
+
+def found(directory):
+    rows = rows_of(directory, "size")
+    check(all(row["spraying"] == "adaptive" and row["packets_a_port"] > 0 for row in rows), "what rows are of", rows)
+    large = [row for row in rows if row["packets_a_port"] >= 97]
+    check(all(row["fpr_percent"] == 0 for row in large if row["test"] == "learned"), "no alarm without fault", large)
+    check(all(row["trials"] >= 2 for row in rows), "so many trials as wanted", rows)
+
+
+def once():
+    directory = scratch() / "flowpulse"
+    names = "prediction,relearning,size"
+    first = evaluate(directory, "--only", names, *ARGS)
+    loads(directory)
+    learned(directory)
+    found(directory)
+    runs = sorted(directory.glob("*/counts.bin"))
+    times = [path.stat().st_mtime_ns for path in runs]
+    check(not list(directory.glob("*/records.bin")) and len(runs) >= 10, "counts stay, recordings do not", runs)
+    again = evaluate(directory, "--only", names, *ARGS)
+    check(again.stdout == first.stdout, "the same again says the same", told(again))
+    check([path.stat().st_mtime_ns for path in runs] == times, "and runs nothing", runs)
+    shutil.rmtree(runs[0].parent)
+    again = evaluate(directory, "--only", names, *ARGS, "--json")
+    check(runs[0].exists() and [path.stat().st_mtime_ns for path in runs[1:]] == times[1:], "what is wanting alone is run",
+          runs)
+    check(json.loads(again.stdout) == json.loads((directory / "flowpulse.json").read_text()), "JSON on demand", told(again))
+
+
+def refused():
+    directory = scratch() / "refused"
+    for args, words in [(("--only", "nonsense"), "no experiment"), (("--only", "roc,roc"), "twice"),
+                        (("--trials", "0"), "--trials"), (("--scale", "0"), "--scale"), (("roc",), "takes no")]:
+        done = evaluate(directory, *args, expect=2)
+        check(words in told(done), f"{' '.join(args)} is refused, with the reason", told(done))
+
+
+once()
+refused()
