@@ -18,6 +18,8 @@ struct reading {
 	const char *path;
 	struct rec_volume *volumes; /* [count] */
 	size_t count, cap;
+	struct fp_alarm *alarms; /* [nalarms] */
+	size_t nalarms, cap_alarms;
 	uint32_t row_of[FP_MAX_LEAVES][FP_MAX_LEAVES]; /* by leaf and sender, NO_ROW: nothing came */
 	uint32_t nrows, iterations;
 	uint64_t frame_bytes;
@@ -49,6 +51,38 @@ take_volume(struct reading *reading, const struct rec_volume *rec, struct err *e
 }
 
 static int
+take_alarm(struct reading *reading, const struct rec_volume_alarm *rec, struct err *err)
+{
+	const struct fp_fabric *fabric = reading->fabric;
+	uint32_t leaf = leaf_of(fabric, rec->hdr.node), path = rec->port - fabric->hosts_per_leaf;
+
+	if (leaf >= fabric->leaves || path >= fabric->spines)
+		return err_set(err, -EINVAL, "%s: alarm of node %u, port %u: not of this fabric", reading->path,
+			       rec->hdr.node, rec->port);
+	reading->alarms =
+		grow(reading->alarms, &reading->cap_alarms, reading->nalarms + 1, sizeof(*reading->alarms), "alarms");
+	reading->alarms[reading->nalarms++] = (struct fp_alarm){
+		.iteration = rec->iteration,
+		.leaf = leaf,
+		.path = path,
+		.sender = rec->sender != REC_NONE ? leaf_of(fabric, rec->sender) : FP_NO_LEAF,
+		.place = rec->place,
+		.drop_ppm = rec->drop_ppm,
+		.low_ppm = rec->low_ppm,
+		.high_ppm = rec->high_ppm,
+	};
+	return 0;
+}
+
+static int
+take_record(struct reading *reading, const struct rec_hdr *rec, struct err *err)
+{
+	if (rec->type == REC_VOLUME)
+		return take_volume(reading, (const struct rec_volume *)rec, err);
+	return rec->type == REC_VOLUME_ALARM ? take_alarm(reading, (const struct rec_volume_alarm *)rec, err) : 0;
+}
+
+static int
 take_frame(struct reading *reading, const struct rec_hdr *hdr, struct err *err)
 {
 	struct recframe_reader frame;
@@ -58,7 +92,7 @@ take_frame(struct reading *reading, const struct rec_hdr *hdr, struct err *err)
 
 	recframe_open(&frame, hdr);
 	while ((more = recframe_next(&frame, &rec, err)) > 0) {
-		int ret = rec->type == REC_VOLUME ? take_volume(reading, (const struct rec_volume *)rec, err) : 0;
+		int ret = take_record(reading, rec, err);
 
 		if (ret < 0)
 			return ret;
@@ -101,8 +135,9 @@ number_rows(struct reading *reading)
 				reading->row_of[leaf][sender] = reading->nrows++;
 }
 
+/* Hands the alarms on. */
 static struct fp_grid *
-make_grid(const struct reading *reading, struct err *err)
+make_grid(struct reading *reading, struct err *err)
 {
 	const struct fp_fabric *fabric = reading->fabric;
 	struct fp_grid *grid;
@@ -117,6 +152,9 @@ make_grid(const struct reading *reading, struct err *err)
 		return NULL;
 	}
 	grid->exported_bytes = reading->frame_bytes;
+	grid->alarms = reading->alarms;
+	grid->nalarms = reading->nalarms;
+	reading->alarms = NULL;
 	for (size_t i = 0; i < reading->count; i++) {
 		const struct rec_volume *rec = &reading->volumes[i];
 		uint32_t leaf = leaf_of(fabric, rec->hdr.node), sender = leaf_of(fabric, rec->sender);
@@ -150,6 +188,7 @@ fp_counts_read(const char *path, const struct fp_fabric *fabric, struct err *err
 			grid = make_grid(reading, err);
 		}
 		free(reading->volumes);
+		free(reading->alarms);
 	}
 	free(reading);
 	if (from != NULL)

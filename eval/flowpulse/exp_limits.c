@@ -12,7 +12,8 @@
 #define POWER 0.9            /* of a test that finds a drop rate */
 #define ALARMS_ITERATIONS 20 /* times the trials: with 100 a million ports and iterations */
 #define SAMPLES 5000
-#define CLEAN_ITERATIONS 2 /* times the trials, of a point whose noise is measured */
+#define POOLED_TRIALS 2     /* times the trials: several iterations are one */
+#define ALARMS_PACKETS 1000 /* a port, of the fabrics whose alarms are counted */
 
 static const struct fp_method_ops *
 pooled_test(const struct fp_point *point)
@@ -43,7 +44,8 @@ add_alarms(const struct fp_set *set, const struct fp_method *method, json_t *row
 int
 fp_exp_alarms(struct fp_study *study, json_t *rows, struct err *err)
 {
-	static const struct fp_point points[] = { { { 32, 16, 1 }, "random", 1000 }, { { 32, 16, 1 }, "adaptive", 1000 } };
+	static const struct fp_point points[] = { { { 32, 16, 1 }, "random", ALARMS_PACKETS },
+						  { { 32, 16, 1 }, "adaptive", ALARMS_PACKETS } };
 	static const double rates[] = { 1e-2, 1e-3, 1e-4 };
 	int ret = 0;
 
@@ -135,8 +137,8 @@ int
 fp_exp_limit(struct fp_study *study, json_t *rows, struct err *err)
 {
 	static const struct fp_point points[] = { { { 32, 16, 1 }, "adaptive", 10000 },
-						  { { 32, 16, 1 }, "adaptive", 1000 },
-						  { { 32, 16, 1 }, "random", 1000 },
+						  { { 32, 16, 1 }, "adaptive", ALARMS_PACKETS },
+						  { { 32, 16, 1 }, "random", ALARMS_PACKETS },
 						  { { 8, 4, 1 }, "random", 100000 } };
 	static const double multiples[] = { 0.8, 1, 1.1, 1.2, 1.35, 1.6, 2, 3 };
 	int ret = 0;
@@ -145,8 +147,10 @@ fp_exp_limit(struct fp_study *study, json_t *rows, struct err *err)
 		double drops[ARRAY_LEN(multiples)];
 		struct fp_set clean, faulty;
 		struct limit_fabric fabric;
+		uint32_t iterations =
+			points[p].packets == ALARMS_PACKETS ? ALARMS_ITERATIONS * study->trials : study->trials;
 
-		ret = fp_set_clean(study, &points[p], CLEAN_ITERATIONS * study->trials, &clean, err);
+		ret = fp_set_clean(study, &points[p], iterations, &clean, err);
 		if (ret < 0 || !clean.is_ready)
 			continue;
 		fabric = limit_of(&clean, 1);
@@ -201,10 +205,10 @@ fp_exp_pooled(struct fp_study *study, json_t *rows, struct err *err)
 	for (size_t p = 0; ret == 0 && p < ARRAY_LEN(points); p++) {
 		struct fp_set clean, faulty;
 
-		ret = fp_set_clean(study, &points[p], CLEAN_ITERATIONS * study->trials, &clean, err);
+		ret = fp_set_clean(study, &points[p], study->trials, &clean, err);
 		if (ret == 0)
 			ret = fp_set_faulty(study, &points[p], "pooled", drops[p], ARRAY_LEN(drops[p]),
-					    CLEAN_ITERATIONS * study->trials, 0, &faulty, err);
+					    POOLED_TRIALS * study->trials, 0, &faulty, err);
 		if (ret < 0 || !clean.is_ready || !faulty.is_ready)
 			continue;
 		for (size_t d = 0; ret == 0 && d < ARRAY_LEN(drops[p]); d++)

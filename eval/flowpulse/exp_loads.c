@@ -36,6 +36,7 @@ fp_exp_relearning(struct fp_study *study, json_t *rows, struct err *err)
 				.fabric = fp_papers_point.fabric,
 				.spraying = fp_papers_point.spraying,
 				.prediction = "learned",
+				.rings = 1,
 				.packets = fp_papers_point.packets * study->scale,
 				.iterations = LOAD_ITERATIONS,
 				.seed = study->seed,

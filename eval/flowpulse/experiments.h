@@ -17,6 +17,8 @@ int fp_exp_size(struct fp_study *study, json_t *rows, struct err *err);
 /* exp_loads.c */
 int fp_exp_prediction(struct fp_study *study, json_t *rows, struct err *err);
 int fp_exp_relearning(struct fp_study *study, json_t *rows, struct err *err);
+/* exp_places.c */
+int fp_exp_places(struct fp_study *study, json_t *rows, struct err *err);
 /* exp_limits.c */
 int fp_exp_alarms(struct fp_study *study, json_t *rows, struct err *err);
 int fp_exp_limit(struct fp_study *study, json_t *rows, struct err *err);

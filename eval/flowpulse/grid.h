@@ -28,11 +28,23 @@ struct fp_row {
 	uint32_t leaf, sender; /* numbers of leaves */
 };
 
+/* A link, or pair of links, that a leaf named in an iteration: as its record has it. */
+struct fp_alarm {
+	uint32_t iteration, leaf, path;
+	uint32_t sender; /* leaf, FP_NO_LEAF: it is the link that ends at the port */
+	uint32_t place;  /* enum rec_loss_place */
+	uint32_t drop_ppm, low_ppm, high_ppm;
+};
+
+#define FP_NO_LEAF UINT32_MAX
+
 struct fp_grid {
 	uint32_t iterations, nrows, paths;
 	struct fp_row rows[2 * FP_MAX_LEAVES]; /* [nrows] */
 	uint64_t exported_bytes;               /* frames of counts that left the switches */
 	struct fp_cell *cells;                 /* [iterations * nrows * paths] */
+	struct fp_alarm *alarms;               /* [nalarms], by leaf */
+	size_t nalarms;
 };
 
 /* @return a grid of empty cells, NULL: no memory */

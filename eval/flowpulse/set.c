@@ -16,6 +16,7 @@ spec_of(const struct fp_study *study, const struct fp_point *point, const char *
 				 .fabric = point->fabric,
 				 .spraying = point->spraying,
 				 .prediction = "analytical",
+				 .rings = 1,
 				 .packets = point->packets * study->scale,
 				 .seed = study->seed * FP_MAX_PARTS + part };
 }

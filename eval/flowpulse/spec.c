@@ -96,7 +96,7 @@ write_link(const struct fp_spec *spec, const struct fp_link *link, FILE *to)
 	if (link->is_known)
 		fprintf(to, "  { kind = \"link-down\"; known = true; ");
 	else
-		fprintf(to, "  { kind = \"loss\"; rate = %.9g; ", link->drop);
+		fprintf(to, "  { kind = \"loss\"; silent = true; rate = %.9g; ", link->drop);
 	if (link->iterations > 0)
 		fprintf(to, "duration = \"%.0fns\"; ", time_ns(spec, link->iterations));
 	if (link->is_up)
@@ -117,10 +117,12 @@ write_text(const struct fp_spec *spec, FILE *to)
 		fabric->leaves, fabric->spines, fabric->hosts_per_leaf, RATE_GBPS);
 	fprintf(to, "load_balancing = { kind = \"%s\"; };\n", spec->spraying);
 	fprintf(to, "host = { transport = \"selective\"; cc = \"none\"; mtu = %d; };\n", FP_MTU_BYTES);
-	fprintf(to,
-		"collectives = (\n  { op = \"allgather\"; algorithm = \"ring\"; step_bytes = %" PRIu64
-		"; iterations = %u; measured = true; }\n);\n",
-		step_packets(spec) * FP_MTU_BYTES, spec->iterations);
+	fprintf(to, "jobs = (\n  { name = \"ring\"; iterations = %u; measured = true; collectives = (\n", spec->iterations);
+	for (uint32_t ring = 0; ring < spec->rings; ring++)
+		fprintf(to,
+			"      { op = \"allgather\"; algorithm = \"ring\"; step_bytes = %" PRIu64 "; stride = %d; }%s\n",
+			step_packets(spec) * FP_MTU_BYTES, ring == 0 ? 1 : FP_STRIDE, ring + 1 < spec->rings ? "," : "");
+	fprintf(to, "  ); }\n);\n");
 	fprintf(to, "flowpulse = { enabled = true; prediction = \"%s\"; export = \"counts\"; };\n", spec->prediction);
 	fprintf(to, "detection = { policy = \"off\"; };\nexporter = { budget = \"0B\"; };\n");
 	if (spec->nlinks == 0)

@@ -3,7 +3,7 @@
  * What a run of the evaluation is, and the scenario that it is: a ring AllGather over all hosts of a leaf-spine fabric, which
  * with R ranks has R - 1 steps (the paper's 31 stages are those of 32 ranks), its data tagged and sprayed, counts told by
  * every leaf. With one host a leaf each leaf receives of one other: what happens to one leaf's flow no other sees, and
- * faults at several leaves are as many experiments.
+ * faults at several leaves are as many experiments. With a second ring in another order each leaf receives of two.
  */
 #pragma once
 
@@ -12,6 +12,7 @@
 #define FP_MAX_FAULTS 64
 #define FP_NAME 128
 #define FP_MTU_BYTES 1024
+#define FP_STRIDE 3 /* of the second ring: a leaf receives of the one so many before it, too */
 
 struct fp_link {
 	uint32_t row;      /* the receiving leaf whose flow it concerns; the sender's is the one before */
@@ -27,6 +28,7 @@ struct fp_spec {
 	struct fp_fabric fabric;
 	const char *spraying;   /* load_balancing.kind */
 	const char *prediction; /* flowpulse.prediction */
+	uint32_t rings;         /* 1 or 2 */
 	double packets;         /* of a row that each path is to carry in an iteration; rounded to whole packets a step */
 	uint32_t iterations;
 	uint64_t seed;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""rocelab eval flowpulse at small size: what leaves counted adds up, large faults are found and nothing else; the same again runs
-nothing; a run that is wanting is made again; bad input is refused."""
+"""rocelab eval flowpulse at small size: what leaves counted adds up, large faults are found and nothing else, and links
+named; the same again runs nothing; a run that is wanting is made again; bad input is refused."""
 import json
 import shutil
 
@@ -62,6 +62,16 @@ def once():
     check(json.loads(again.stdout) == json.loads((directory / "flowpulse.json").read_text()), "JSON on demand", told(again))
 
 
+def named():
+    directory = scratch() / "places"
+    evaluate(directory, "--only", "places", "--trials", 4, "--scale", "0.1")
+    rows = [row for row in rows_of(directory, "places") if row["drop_percent"] == 5]
+    check([row["senders_a_leaf"] for row in rows] == [1, 2], "one and two senders a leaf", rows)
+    check(all(row["missed_percent"] == row["wrong_percent"] == 0 for row in rows), "5 % are found, and nothing else is named", rows)
+    check(rows[0]["right_percent"] == 100, "one sender: the pair", rows)
+    check(rows[1]["right_percent"] >= 75, "two: the link", rows)
+
+
 def refused():
     directory = scratch() / "refused"
     for args, words in [(("--only", "nonsense"), "no experiment"), (("--only", "roc,roc"), "twice"),
@@ -71,4 +81,5 @@ def refused():
 
 
 once()
+named()
 refused()

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The paper's Fig. 4: which link do leaves name? With one sender a leaf it cannot be told which of the two links of the way
+ * lost packets, and the pair is right; with two senders only the link is.
+ */
+#include "eval/flowpulse/experiments.h"
+
+#include <math.h>
+
+#include "common/array.h"
+#include "common/prng.h"
+#include "common/wire/volume.h"
+
+#define PLACES_PACKETS 5000
+#define PARTS 4          /* draws of links */
+#define LEAVES_A_FAULT 8 /* far enough apart for each to be an experiment: what a sender's leaf loses two leaves see */
+
+struct places {
+	uint64_t trials;      /* iterations of faults */
+	uint64_t right;       /* the link, or with one sender the pair, and nothing else at that leaf */
+	uint64_t vague;       /* the pair where the link could be told */
+	uint64_t wrong;       /* another link */
+	uint64_t missed;      /* no alarm */
+	uint64_t rates, held; /* alarms of the right place; those whose interval holds the drop rate */
+};
+
+static void
+add_faults(struct fp_spec *spec, double drop)
+{
+	struct prng prng;
+
+	prng_init(&prng, spec->seed, LEAVES_A_FAULT);
+	for (uint32_t row = 0; row < spec->fabric.leaves; row += LEAVES_A_FAULT)
+		spec->links[spec->nlinks++] = (struct fp_link){ .row = row,
+								.path = (uint32_t)prng_below(&prng, spec->fabric.spines),
+								.is_up = prng_next(&prng) & 1,
+								.drop = drop };
+}
+
+/* @return whether an alarm at the link's receiver names it; with one sender, its pair */
+static bool
+names(const struct fp_alarm *alarm, const struct fp_spec *spec, const struct fp_link *link)
+{
+	uint32_t sender = (link->row + spec->fabric.leaves - 1) % spec->fabric.leaves;
+
+	if (alarm->path != link->path)
+		return false;
+	if (spec->rings == 1)
+		return alarm->place == REC_LOSS_PAIR && alarm->sender == sender;
+	return link->is_up ? alarm->place == REC_LOSS_REMOTE && alarm->sender == sender : alarm->place == REC_LOSS_LOCAL;
+}
+
+static void
+judge(struct places *places, const struct fp_spec *spec, const struct fp_grid *grid, const struct fp_link *link,
+      uint32_t iteration)
+{
+	bool right = false, vague = false, wrong = false;
+
+	for (size_t i = 0; i < grid->nalarms; i++) {
+		const struct fp_alarm *alarm = &grid->alarms[i];
+
+		if (alarm->leaf != link->row || alarm->iteration != iteration)
+			continue;
+		if (names(alarm, spec, link)) {
+			right = true;
+			places->rates++;
+			places->held += alarm->low_ppm <= 1e6 * link->drop && 1e6 * link->drop <= alarm->high_ppm;
+		} else if (alarm->path == link->path && alarm->place == REC_LOSS_PAIR) {
+			vague = true;
+		} else {
+			wrong = true;
+		}
+	}
+	places->trials++;
+	places->wrong += wrong;
+	places->vague += vague && !wrong;
+	places->right += right && !vague && !wrong;
+	places->missed += !right && !vague && !wrong;
+}
+
+static int
+places_of(struct fp_study *study, uint32_t rings, double drop, json_t *rows, struct err *err)
+{
+	const struct fp_point point = { fp_papers_point.fabric, fp_papers_point.spraying, PLACES_PACKETS };
+	uint32_t faults = point.fabric.leaves / LEAVES_A_FAULT, iterations = (study->trials + faults - 1) / faults;
+	uint32_t parts = iterations < PARTS ? iterations : PARTS;
+	struct fp_set set = { .point = &point, .is_ready = true };
+	struct places places = { 0 };
+	char purpose[32];
+	json_t *row;
+
+	snprintf(purpose, sizeof(purpose), "places%u-%.0f", rings, 1e4 * drop);
+	for (uint32_t part = 0; part < parts; part++) {
+		struct fp_spec spec = { .purpose = purpose,
+					.fabric = point.fabric,
+					.spraying = point.spraying,
+					.prediction = "analytical",
+					.rings = rings,
+					.packets = point.packets * study->scale,
+					.iterations = (iterations + parts - 1) / parts,
+					.seed = study->seed * FP_MAX_PARTS + part };
+		const struct fp_grid *grid;
+		int ret;
+
+		add_faults(&spec, drop);
+		ret = fp_need(study, &spec, &grid, err);
+		if (ret < 0)
+			return ret;
+		set.is_ready &= grid != NULL;
+		set.packets = fp_spec_packets(&spec);
+		for (uint32_t i = 0; grid != NULL && i < grid->iterations; i++)
+			for (uint32_t l = 0; l < spec.nlinks; l++)
+				judge(&places, &spec, grid, &spec.links[l], i);
+	}
+	if (!set.is_ready)
+		return 0;
+	row = fp_row_begin(&set);
+	json_object_set_new(row, "senders_a_leaf", json_integer(rings));
+	json_object_set_new(row, "drop_percent", json_real(100 * drop));
+	json_object_set_new(row, "trials", json_integer((json_int_t)places.trials));
+	fp_row_percent(row, "right_percent", places.right, places.trials);
+	fp_row_percent(row, "vague_percent", places.vague, places.trials);
+	fp_row_percent(row, "wrong_percent", places.wrong, places.trials);
+	fp_row_percent(row, "missed_percent", places.missed, places.trials);
+	fp_row_percent(row, "rate_in_interval_percent", places.held, places.rates);
+	json_array_append_new(rows, row);
+	return 0;
+}
+
+int
+fp_exp_places(struct fp_study *study, json_t *rows, struct err *err)
+{
+	static const double drops[] = { 0.015, 0.02, 0.05 };
+	int ret = 0;
+
+	for (uint32_t rings = 1; rings <= 2; rings++)
+		for (size_t d = 0; ret == 0 && d < ARRAY_LEN(drops); d++)
+			ret = places_of(study, rings, drops[d], rows, err);
+	return ret;
+}
