@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emulation/headers.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,11 +243,40 @@ send_routes(const struct scenario *scenario, struct exporter *exporter)
 	free(sets.members);
 }
 
+/* What operators told of before the run; of other faults nothing. */
+static void
+send_known_faults(const struct scenario *scenario, struct exporter *exporter)
+{
+	for (uint32_t i = 0; i < scenario->faults.count; i++) {
+		const struct fault *fault = &scenario->faults.faults[i];
+		const struct fault_common *common = fault->params;
+		struct rec_known_fault rec = { .port = REC_NO_PORT };
+		char target[64];
+		uint32_t port;
+
+		if (!common->known || !common->enabled)
+			continue;
+		fault->ops->target(fault->params, scenario->topo, target);
+		port = topo_find_port(scenario->topo, target);
+		if (port != TOPO_NONE)
+			rec.port = scenario->topo->ports[port].index;
+		rec.hdr.node = port != TOPO_NONE ? scenario->topo->ports[port].node : topo_find(scenario->topo, target);
+		memcpy(rec.kind, fault->ops->kind, strnlen(fault->ops->kind, REC_NAME_LEN - 1));
+		rec.rate_ppb = fault->ops->rate != NULL ? (uint32_t)lround(fault->ops->rate(fault->params) * 1e9) : 0;
+		rec.extra_ps = fault->ops->extra_delay_ps != NULL ? fault->ops->extra_delay_ps(fault->params) : 0;
+		rec.start_ps = common->start_ps;
+		rec.duration_ps = common->duration_ps;
+		rec.period_ps = common->period_ps;
+		exporter_header(exporter, &rec, REC_KNOWN_FAULT, sizeof(rec));
+	}
+}
+
 void
 headers_send(const struct scenario *scenario, struct exporter *exporter)
 {
 	send_run(scenario, exporter);
 	send_topology(scenario->topo, exporter);
+	send_known_faults(scenario, exporter);
 	send_monitor(scenario, exporter);
 	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);

@@ -14,7 +14,7 @@ rerouting_init(struct emulation *emulation, struct err *err)
 
 	if (emulation->phase != EMULATION_RUN || !faults_cut_cables(&sc->faults))
 		return 0;
-	emulation->convergence = convergence_create(sc->topo, sc->rerouting.convergence_ps);
+	emulation->convergence = convergence_create(sc->topo, sc->rerouting.convergence_ps, sc->withdrawn);
 	if (emulation->convergence == NULL)
 		return err_set(err, -ENOMEM, "out of memory for routes");
 	emulation->switch_config.routes = convergence_routes(emulation->convergence);

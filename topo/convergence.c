@@ -20,7 +20,7 @@ struct convergence {
 };
 
 struct convergence *
-convergence_create(const struct topo *topo, uint64_t after_ps)
+convergence_create(const struct topo *topo, uint64_t after_ps, const bool *withdrawn)
 {
 	struct convergence *convergence = calloc(1, sizeof(*convergence));
 
@@ -31,8 +31,15 @@ convergence_create(const struct topo *topo, uint64_t after_ps)
 	convergence->cables = calloc(topo->nlinks + 1, sizeof(*convergence->cables));
 	convergence->withdrawn = calloc(topo->nlinks + 1, sizeof(*convergence->withdrawn));
 	convergence->routes = route_table_create(topo);
-	if (convergence->cables != NULL && convergence->withdrawn != NULL && convergence->routes != NULL)
+	if (convergence->cables == NULL || convergence->withdrawn == NULL || convergence->routes == NULL)
+		goto fail;
+	for (uint32_t i = 0; withdrawn != NULL && i < topo->nlinks; i++) {
+		convergence->cables[i] = (struct cable){ .down = withdrawn[i], .withdrawn = withdrawn[i] };
+		convergence->withdrawn[i] = withdrawn[i];
+	}
+	if (withdrawn == NULL || route_table_update(convergence->routes, convergence->withdrawn) == 0)
 		return convergence;
+fail:
 	convergence_destroy(convergence);
 	errno = ENOMEM;
 	return NULL;

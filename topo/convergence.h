@@ -14,13 +14,14 @@
 struct convergence;
 
 /*
- * @param after_ps  from a change to the routes that know it; 0: at once
+ * @param after_ps   from a change to the routes that know it; 0: at once
+ * @param withdrawn  [nlinks] cables that are down, and that the routes know; NULL: none
  * @return NULL with errno ENOMEM. topo must outlive it
  */
-struct convergence *convergence_create(const struct topo *topo, uint64_t after_ps);
+struct convergence *convergence_create(const struct topo *topo, uint64_t after_ps, const bool *withdrawn);
 void convergence_destroy(struct convergence *convergence);
 
-/* The routes that switches follow: those of a whole network at first. The same table at all times. */
+/* The routes that switches follow: those of the network without withdrawn cables at first. The same table at all times. */
 const struct route_table *convergence_routes(const struct convergence *convergence);
 
 /*

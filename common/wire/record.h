@@ -39,6 +39,7 @@ enum rec_class {
 	ROW(8, FOLLOW, follow, PLAN, OF_NONE, "order of collectives", 0)                                                   \
 	ROW(9, DEPEND, depend, PLAN, OF_HOST, "dependency", 0)                                                             \
 	ROW(10, MONITOR, monitor, PLAN, OF_NONE, "monitors of volumes", 0)                                                 \
+	ROW(11, KNOWN_FAULT, known_fault, PLAN, OF_ANY, "known fault", 0)                                                  \
 	ROW(16, STEP, step, HOST, OF_HOST, "step", 0)                                                                      \
 	ROW(17, TRIGGER, trigger, HOST, OF_HOST, "trigger", 1)                                                             \
 	ROW(18, NOTIFY, notify, HOST, OF_HOST, "notification", 4)                                                          \

@@ -85,3 +85,28 @@ struct rec_ecmp {
 
 REC_ECMP_FIELDS(WIRE_AT, rec_ecmp)
 WIRE_SIZE(rec_ecmp, 48)
+
+/* A fault that operators know of before the run, and did not take out of the network but of its routes. hdr.node: where it is. */
+struct rec_known_fault {
+	struct rec_hdr hdr;
+	char kind[REC_NAME_LEN]; /* as scenarios name it: "link-down", "loss" */
+	uint16_t port;           /* whose outgoing direction has it, link-down: both; REC_NO_PORT: the node itself */
+	uint16_t reserved;
+	uint32_t rate_ppb;                         /* of what passes it, so much is lost or damaged, in 10^-9 */
+	uint64_t extra_ps;                         /* longer it takes at most */
+	uint64_t start_ps, duration_ps, period_ps; /* as planned; duration 0: to the end, period 0: once */
+};
+
+#define REC_KNOWN_FAULT_FIELDS(F, T)                                                                                       \
+	F(T, 24, kind, NAME)                                                                                               \
+	F(T, 56, port, PORT_OR_NONE)                                                                                       \
+	F(T, 58, reserved, ZERO)                                                                                           \
+	F(T, 60, rate_ppb, RANGE(0, 1000000000))                                                                           \
+	F(T, 64, extra_ps, TIME)                                                                                           \
+	F(T, 72, start_ps, TIME)                                                                                           \
+	F(T, 80, duration_ps, TIME)                                                                                        \
+	F(T, 88, period_ps, TIME)
+#define REC_KNOWN_FAULT_KEY(K, T)
+
+REC_KNOWN_FAULT_FIELDS(WIRE_AT, rec_known_fault)
+WIRE_SIZE(rec_known_fault, 96)

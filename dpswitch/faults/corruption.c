@@ -42,6 +42,12 @@ met(const void *params, const struct fault_env *env)
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].corrupted_packets;
 }
 
+static double
+rate(const void *params)
+{
+	return ((const struct corruption *)params)->rate;
+}
+
 static const char *const truth_keys[] = { "rate", NULL };
 
 const struct fault_ops fault_corruption = {
@@ -52,6 +58,7 @@ const struct fault_ops fault_corruption = {
 	.set = set,
 	.target = fault_at_port_target,
 	.met = met,
+	.rate = rate,
 	.truth_keys = truth_keys,
 	.idle = "no frame was damaged",
 };

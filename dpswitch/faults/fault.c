@@ -134,6 +134,23 @@ faults_cut_cables(const struct fault_list *list)
 	return false;
 }
 
+bool
+faults_withdraw(const struct fault_list *list, const struct topo *topo, bool *withdrawn)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct fault *fault = &list->faults[i];
+		const struct fault_common *common = fault->params;
+
+		if (!fault->ops->cuts_cables || !common->known || !common->enabled)
+			continue;
+		withdrawn[topo->ports[((const struct fault_at_port *)fault->params)->port_id].link] = true;
+		any = true;
+	}
+	return any;
+}
+
 uint64_t
 faults_start_delay_ps(const void *ctx, uint32_t node, uint32_t collective, uint32_t step)
 {
@@ -259,6 +276,8 @@ fault_idle(const struct fault *fault)
 {
 	if (!fault->begun)
 		return "the run ended before it began";
+	if (((const struct fault_common *)fault->params)->known)
+		return NULL; /* nobody asks whether it is there */
 	if (!fault->acted)
 		return fault->ops->idle;
 	return fault->ops->powerless != NULL ? fault->ops->powerless(fault->params) : NULL;

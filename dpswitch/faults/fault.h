@@ -39,6 +39,7 @@ struct fault_work {
 struct fault_common {
 	struct cfg_where where;
 	bool enabled;         /* else it never begins */
+	bool known;           /* to operators, before the run */
 	uint64_t start_ps;    /* TIME_NEVER: it is not enabled */
 	uint64_t duration_ps; /* 0: to the end of the run */
 	uint64_t period_ps;   /* 0: once; else again every period */
@@ -67,9 +68,17 @@ struct fault_at_port {
 		{ "start", CFG_TIME, offsetof(struct fault_common, start_ps), "0us", 0, 1e17, NULL, "When it begins" },    \
 		{ "duration", CFG_TIME, offsetof(struct fault_common, duration_ps),   "0us", 0,                            \
 		  1e17,       NULL,     "How long it lasts; 0: to the end of the run" },                                   \
+		{ "period",                                                                                                \
+		  CFG_TIME,                                                                                                \
+		  offsetof(struct fault_common, period_ps),                                                                \
+		  "0us",                                                                                                   \
+		  0,                                                                                                       \
+		  1e17,                                                                                                    \
+		  NULL,                                                                                                    \
+		  "Begins again every period (a flap), 1us and more; 0: once" },                                           \
 	{                                                                                                                  \
-		"period", CFG_TIME, offsetof(struct fault_common, period_ps), "0us", 0, 1e17, NULL,                        \
-			"Begins again every period (a flap), 1us and more; 0: once"                                        \
+		"known", CFG_BOOL, offsetof(struct fault_common, known), "false", 0, 0, NULL,                              \
+			"Operators know of it before the run, and diagnosers are told: a KNOWN_FAULT record"               \
 	}
 
 struct fault_ops {
@@ -88,7 +97,7 @@ struct fault_ops {
 	uint64_t (*start_delay_ps)(const void *params, uint32_t node, uint32_t collective, uint32_t step);
 	/* The most that it adds to a cable's delay: headroom has to hold that besides. May be NULL. */
 	uint64_t (*extra_delay_ps)(const void *params);
-	bool cuts_cables;   /* switches find other ways, see routing.convergence */
+	bool cuts_cables;   /* switches find other ways, see routing.convergence; first of params is struct fault_at_port */
 	bool loses_packets; /* of flows that pass it */
 	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
 	void (*target)(const void *params, const struct topo *topo, char *buf);
@@ -97,6 +106,8 @@ struct fault_ops {
 	 * FAULT_UNSEEN: that cannot be seen from here, and nobody says that it is idle.
 	 */
 	uint64_t (*met)(const void *params, const struct fault_env *env);
+	/* Of what passes it, how much is lost or damaged: 0 to 1. NULL: nobody can say */
+	double (*rate)(const void *params);
 	const char *idle; /* what is said of that: "no frame was lost" */
 	/* Why it would change nothing even so, NULL: it does. May be NULL. */
 	const char *(*powerless)(const void *params);
@@ -135,6 +146,12 @@ void faults_fini(struct fault_list *list);
 int faults_check(const struct fault_list *list, const struct fault_work *work, struct err *err);
 /* @return the longest time that any fault adds to a cable's delay */
 uint64_t faults_extra_delay_ps(const struct fault_list *list);
+/*
+ * Marks the cables that are cut and known to be.
+ * @param withdrawn  [topo->nlinks]
+ * @return whether there are any
+ */
+bool faults_withdraw(const struct fault_list *list, const struct topo *topo, bool *withdrawn);
 bool faults_cut_cables(const struct fault_list *list);
 /* struct step_engine_config.start_delay_ps. @param list  a struct fault_list. @return the sum over all that concern the step */
 uint64_t faults_start_delay_ps(const void *list, uint32_t node, uint32_t collective, uint32_t step);

@@ -2,6 +2,8 @@
 /* A cable that is cut, once or again and again (a flap). */
 #include "dpswitch/faults/fault.h"
 
+#include <errno.h>
+
 #include "common/array.h"
 
 #define S struct fault_at_port
@@ -15,13 +17,41 @@ static const struct cfg_table table = {
 	.doc = "kind = \"link-down\": both directions of a cable are cut; what is in flight is lost, equal-cost routes of "
 	       "its own "
 	       "switches avoid it at once, those of others after routing.convergence. "
-	       "With a period it flaps.",
+	       "With a period it flaps. One that is known is there from the start, and no route has had it since.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
 	.nfields = ARRAY_LEN(fields),
 };
 #undef S
+
+/* Routes know of a cable before the first packet, or they learn of it. */
+static int
+resolve(void *params, const struct topo *topo, struct err *err)
+{
+	struct fault_at_port *fault = params;
+	const struct topo_port *port;
+	int rc = fault_at_port_resolve(params, topo, err);
+
+	if (rc != 0 || !fault->common.known)
+		return rc;
+	port = &topo->ports[fault->port_id];
+	if (fault->common.start_ps != 0 || fault->common.period_ps != 0)
+		return cfg_fail(&fault->common.where, fault->common.start_ps != 0 ? "start" : "period", err,
+				"a cable that is known to be cut is so from the start, once: leave it out, or known");
+	if (topo->nodes[port->node].kind != TOPO_SWITCH || topo->nodes[port->peer].kind != TOPO_SWITCH)
+		return cfg_fail(&fault->common.where, "port", err,
+				"\"%s\" leads to a host, to which there is no other way: take the host out of the topology",
+				fault->port);
+	return 0;
+}
+
+static double
+rate(const void *params)
+{
+	(void)params;
+	return 1;
+}
 
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
@@ -59,10 +89,11 @@ const struct fault_ops fault_link_down = {
 	.kind = "link-down",
 	.loses_packets = true,
 	.table = &table,
-	.resolve = fault_at_port_resolve,
+	.resolve = resolve,
 	.set = set,
 	.target = fault_at_port_target,
 	.met = met,
+	.rate = rate,
 	.cuts_cables = true,
 	.idle = "no flow's way has the cable",
 };

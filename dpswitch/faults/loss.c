@@ -47,6 +47,12 @@ met(const void *params, const struct fault_env *env)
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].injected_packets;
 }
 
+static double
+rate(const void *params)
+{
+	return ((const struct loss *)params)->rate;
+}
+
 static const char *const truth_keys[] = { "rate", "silent", NULL };
 
 const struct fault_ops fault_loss = {
@@ -57,6 +63,7 @@ const struct fault_ops fault_loss = {
 	.set = set,
 	.target = fault_at_port_target,
 	.met = met,
+	.rate = rate,
 	.truth_keys = truth_keys,
 	.idle = "no frame was lost",
 };

@@ -89,6 +89,8 @@ faults_json(const struct emulation *emulation)
 				  (json_int_t)(common->start_ps / PS_PER_NS), "duration_ns",
 				  (json_int_t)(common->duration_ps / PS_PER_NS), "period_ns",
 				  (json_int_t)(common->period_ps / PS_PER_NS), "acted", fault_idle(fault) == NULL);
+		if (common->known)
+			json_object_set_new(entry, "known", json_true());
 		add_parameters(entry, fault);
 		json_array_append_new(list, entry);
 	}

@@ -13,7 +13,6 @@
 #include "common/units.h"
 #include "emulation/scenario/scenario_load.h"
 #include "rxe-hosts/agent/policy.h"
-#include "rxe-hosts/faults/host_faults.h"
 #include "topo/build.h"
 
 #define BDP_ALL_HOSTS 1024 /* beyond, pairs would take minutes */
@@ -57,10 +56,6 @@ bind_lists(struct scenario *sc, struct err *err)
 		sc->traffic = traffic_load(sc->cfg, sc->topo, (uint64_t)sc->root.seed, err);
 		ret = sc->traffic != NULL ? 0 : -errno;
 	}
-	if (ret == 0)
-		ret = faults_load(&sc->faults, switch_faults, sc->cfg, sc->topo, err);
-	if (ret == 0)
-		ret = faults_load(&sc->faults, host_faults, sc->cfg, sc->topo, err);
 	if (ret == 0 && sc->workload->nworks + sc->nbackgrounds + sc->traffic->nflows == 0 && sc->limits.hold_ps == 0)
 		ret = err_set(err, -EINVAL,
 			      "%s: nothing to send: give \"collectives\", \"jobs\", \"flows\" or \"generators\"",
@@ -191,9 +186,9 @@ make_network(struct scenario *sc, struct err *err)
 
 	if (ret < 0)
 		return ret;
-	sc->routes = route_table_create(sc->topo);
-	if (sc->routes == NULL)
-		return err_set(err, -ENOMEM, "out of memory for routes");
+	ret = scenario_load_faults(sc, err);
+	if (ret < 0)
+		return ret;
 	ret = route_pins_create(sc->cfg, sc->topo, &sc->pins, err);
 	if (ret < 0)
 		return ret;
@@ -206,22 +201,6 @@ make_network(struct scenario *sc, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory for %u hosts", sc->topo->nhosts);
 	ret = check_bdp(sc, err);
 	return ret < 0 ? ret : check_quantum(sc, err);
-}
-
-static int
-check_faults(const struct scenario *sc, struct err *err)
-{
-	uint32_t *steps = calloc(sc->plan->ncollectives + 1u, sizeof(*steps));
-	const struct fault_work work = { &sc->plan->flows, steps, sc->plan->ncollectives };
-	int ret;
-
-	if (steps == NULL)
-		return err_set(err, -ENOMEM, "out of memory for %u collectives", sc->plan->ncollectives);
-	for (uint32_t c = 0; c < sc->plan->ncollectives; c++)
-		steps[c] = coll_max_steps(sc->plan->collectives[c].schedule);
-	ret = faults_check(&sc->faults, &work, err);
-	free(steps);
-	return ret;
 }
 
 static int
@@ -261,7 +240,7 @@ make_plan(struct scenario *sc, struct err *err)
 		return cfg_fail(&sc->host.where, "mtu", err,
 				"%u B cuts elements of 4 B apart: real payload needs a multiple of 4", sc->roce.mtu_bytes);
 	sc->roce.real_payload = sc->plan->real;
-	ret = check_faults(sc, err);
+	ret = scenario_check_faults(sc, err);
 	if (ret == 0)
 		ret = scenario_check_hosts(sc, err);
 	if (ret == 0)
@@ -383,6 +362,7 @@ scenario_destroy(struct scenario *sc)
 	traffic_destroy(sc->traffic);
 	route_pins_destroy(sc->pins);
 	route_table_destroy(sc->routes);
+	free(sc->withdrawn);
 	faults_fini(&sc->faults);
 	free(sc->host_configs);
 	free(sc->hosts);

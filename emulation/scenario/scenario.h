@@ -101,7 +101,8 @@ struct scenario {
 	struct traffic *traffic;          /* what generators send */
 	struct fault_list faults;
 	struct topo *topo;
-	struct route_table *routes;
+	bool *withdrawn;            /* [topo->nlinks] cables that are known to be cut; NULL: none */
+	struct route_table *routes; /* without those */
 	struct route_pins *pins;
 	struct routing routing; /* the three above, the seed, and what ecmp hashes */
 	struct plan *plan;

@@ -7,6 +7,10 @@
 
 extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg;
 
+/* Faults, and routes without the cables that are known to be cut, once the topology is known. @return 0, -EINVAL, -ENOMEM */
+int scenario_load_faults(struct scenario *sc, struct err *err);
+/* Refuses faults that cannot act, once the plan is known. @return 0, -EINVAL, -ENOMEM */
+int scenario_check_faults(const struct scenario *sc, struct err *err);
 /* Who runs each host, once the topology is known: fills sc->hosts and decides the clock. @return 0, -EINVAL, -ENOMEM */
 int scenario_resolve_hosts(struct scenario *sc, struct err *err);
 /* Does the run stay within limits.memory? Last of all. @return 0 or -EINVAL */

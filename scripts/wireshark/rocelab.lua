@@ -11,7 +11,7 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 8, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 9, 16, 24
 local FRAME, FRAME_TUPLES, ROCE_PORT = 64, 64, 4791
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
@@ -35,6 +35,8 @@ local RECORDS = {
           "reserved:u32" },
   [10] = { "monitor", 56, "prediction:u32 detector:u32 threshold_ppm:u32 tolerance_ppm:u32 learn:u32 counts:u32 " ..
            "ports_alone:u32 rate_ppb:u32" },
+  [11] = { "known_fault", 96, "kind:s32 port:u16 reserved:u16 rate_ppb:u32 extra_ps:ps start_ps:ps duration_ps:ps " ..
+           "period_ps:ps" },
   [16] = { "step", 128, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
            "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 reserved:u32 " ..
            "rtt_min_ps:ps rtt_mean_ps:ps paced_ps:ps stalled_ps:ps" },

@@ -161,8 +161,8 @@ test_bad_records(void **state)
 
 	two_hosts(&r);
 	run = (struct rec_hdr *)(r.data + sizeof(struct rec_stream));
-	run->type = 11;
-	refuse(&r, -EPROTO, "byte 16: unknown record type 11");
+	run->type = 15;
+	refuse(&r, -EPROTO, "byte 16: unknown record type 15");
 	run->type = 60000;
 	refuse(&r, -EPROTO, "unknown record type 60000");
 	run->type = REC_RUN;

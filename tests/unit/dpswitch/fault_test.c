@@ -63,6 +63,31 @@ what_cannot_be_is_refused(void **state)
 	refused("{ kind = \"link-down\"; port = \"A:1\"; duration = \"10us\"; period = \"10us\"; }",
 		"a period needs a duration");
 	refused("{ kind = \"pfc-storm\"; port = \"A:1\"; priority = 8; }", "8");
+	refused("{ kind = \"link-down\"; port = \"A:1\"; start = \"1us\"; known = true; }", "from the start");
+	refused("{ kind = \"link-down\"; port = \"A:1\"; duration = \"1us\"; period = \"2us\"; known = true; }",
+		"from the start");
+	refused("{ kind = \"link-down\"; port = \"A:3\"; known = true; }", "\"A:3\" leads to a host");
+	refused("{ kind = \"link-down\"; port = \"b:1\"; known = true; }", "\"b:1\" leads to a host");
+}
+
+/* What is known to be cut is withdrawn, at whichever end it is named; neither other faults nor disabled ones are. */
+static void
+known_cuts_are_withdrawn(void **state)
+{
+	bool withdrawn[6] = { false };
+	struct frig rig;
+
+	(void)state;
+	start(&rig,
+	      "{ kind = \"link-down\"; port = \"A:1\"; }, { kind = \"loss\"; port = \"A:2\"; rate = 1.0; known = true; },"
+	      "{ kind = \"link-down\"; port = \"B:1\"; known = true; enabled = false; }");
+	assert_false(faults_withdraw(&rig.faults, rig.topo, withdrawn));
+	frig_stop(&rig);
+	start(&rig, "{ kind = \"link-down\"; port = \"T:1\"; known = true; }");
+	assert_true(faults_withdraw(&rig.faults, rig.topo, withdrawn));
+	for (uint32_t link = 0; link < 6; link++)
+		assert_int_equal(withdrawn[link], link == rig.topo->ports[topo_find_port(rig.topo, "A:2")].link);
+	frig_stop(&rig);
 }
 
 static void
@@ -284,6 +309,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(known_cuts_are_withdrawn),
 		cmocka_unit_test(schedules_are_exact),
 		cmocka_unit_test(a_skipped_fault_does_nothing),
 		cmocka_unit_test(a_cut_cable_is_avoided_and_mended),

@@ -16,7 +16,7 @@ static void
 start(struct rig *rig, const char *text, uint64_t after_ps)
 {
 	rig->topo = make_topo(text, &rig->cfg);
-	rig->convergence = convergence_create(rig->topo, after_ps);
+	rig->convergence = convergence_create(rig->topo, after_ps, NULL);
 	assert_non_null(rig->convergence);
 }
 
@@ -45,6 +45,30 @@ assert_hops(const struct rig *rig, const char *node, const char *dst, const char
 	for (uint32_t i = 0; i < count; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", i != 0 ? " " : "", ports[i] + 1u);
 	assert_string_equal(text, expected);
+}
+
+/* One that is known to be cut is in no route from the start, and comes back like any other. */
+static void
+a_known_cut_is_withdrawn_from_the_start(void **state)
+{
+	bool withdrawn[32] = { false };
+	struct rig rig;
+
+	(void)state;
+	start(&rig, LEAVES, 100);
+	convergence_destroy(rig.convergence);
+	withdrawn[rig.topo->ports[topo_find_port(rig.topo, "s1:2")].link] = true;
+	rig.convergence = convergence_create(rig.topo, 100, withdrawn);
+	assert_non_null(rig.convergence);
+	assert_hops(&rig, "l0", "h1", "2 4 5");
+	assert_hops(&rig, "l1", "h0", "2 4 5");
+	assert_hops(&rig, "l0", "h2", "2 3 4 5");
+	tell(&rig, "s1:2", true, 0); /* nothing new */
+	assert_true(convergence_next_ps(rig.convergence, 0) == UINT64_MAX);
+	tell(&rig, "s1:2", false, 1000);
+	assert_int_equal(convergence_apply(rig.convergence, 1100), 1);
+	assert_hops(&rig, "l0", "h1", "2 3 4 5");
+	stop(&rig);
 }
 
 /* A cable that stays cut is withdrawn everywhere after the time, and comes back the same time after it is mended. */
@@ -176,6 +200,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_known_cut_is_withdrawn_from_the_start),
 		cmocka_unit_test(a_dead_cable_is_withdrawn_and_restored),
 		cmocka_unit_test(a_flap_that_is_shorter_is_not_seen),
 		cmocka_unit_test(cables_are_known_one_by_one),
