@@ -169,7 +169,7 @@ static uint16_t
 send_choice(const struct scenario *scenario, uint32_t node, uint32_t flow, bool reverse, struct ecmp_sets *sets,
 	    struct exporter *exporter)
 {
-	struct rec_ecmp rec = { .hdr.node = node };
+	struct rec_ecmp rec = { .hdr.node = node, .sprayed = balance_is_on(&scenario->balance) };
 	struct route_choice choice;
 
 	if (route_choose(&scenario->routing, node, &scenario->plan->flows.flows[flow], reverse, &choice) != 0 ||

@@ -72,13 +72,14 @@ WIRE_SIZE(rec_route, 48)
 struct rec_ecmp {
 	struct rec_hdr hdr;
 	uint32_t set; /* from 1, over all switches */
-	uint32_t reserved;
+	uint32_t
+		sprayed; /* 1: every packet has a port of its own, and ROUTE.port is one of them; 0: a hash chose it for the flow */
 	uint64_t ports[2]; /* bit p % 64 of word p / 64: port index p is a member */
 };
 
 #define REC_ECMP_FIELDS(F, T)                                                                                              \
 	F(T, 24, set, RANGE(1, UINT16_MAX))                                                                                \
-	F(T, 28, reserved, ZERO)                                                                                           \
+	F(T, 28, sprayed, FLAG)                                                                                            \
 	F(T, 32, ports[0], ANY)                                                                                            \
 	F(T, 40, ports[1], ANY)
 #define REC_ECMP_KEY(K, T) K(T, set)

@@ -207,6 +207,8 @@ uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple)
  * @return NULL: it is not on the path, or there was nothing to choose
  */
 const struct rec_ecmp *evidence_choice(const struct evidence *ev, uint32_t flow, uint32_t port);
+/* Do packets of a flow, or their ACKs, take ports of their own somewhere? Its configured path is one of many then. */
+bool evidence_is_sprayed(const struct evidence *ev, uint32_t flow);
 /* Is this port index of the set's switch a member? */
 bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
 /* @param prio  as rows name the class. @return a port row of an epoch, NULL: there is none of this class */

@@ -58,14 +58,32 @@ evidence_join_routes(struct evidence *ev, struct err *err)
 	return 0;
 }
 
+bool
+evidence_is_sprayed(const struct evidence *ev, uint32_t flow)
+{
+	const struct ev_flow *f = &ev->flows[flow];
+
+	for (uint32_t h = f->first_hop; h < f->first_hop + f->nhops + f->nback; h++) {
+		const struct rec_ecmp *set = find_set(ev, EV_AT(ev->routes, struct rec_route, h)->ecmp);
+
+		if (set != NULL && set->sprayed)
+			return true;
+	}
+	return false;
+}
+
 const struct rec_ecmp *
 evidence_choice(const struct evidence *ev, uint32_t flow, uint32_t port)
 {
 	const struct ev_flow *f = &ev->flows[flow];
 
 	for (uint32_t h = f->first_hop; h < f->first_hop + f->nhops; h++) {
-		if (ev->hops[h] == port)
-			return find_set(ev, EV_AT(ev->routes, struct rec_route, h)->ecmp);
+		const struct rec_ecmp *set;
+
+		if (ev->hops[h] != port)
+			continue;
+		set = find_set(ev, EV_AT(ev->routes, struct rec_route, h)->ecmp);
+		return set != NULL && !set->sprayed ? set : NULL;
 	}
 	return NULL;
 }

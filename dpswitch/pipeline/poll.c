@@ -5,6 +5,7 @@
  * One that was sent back takes the way of the victim's ACKs, and traces no pauses.
  * A PFC poll makes the switch report every egress that its ingress feeds, and follow those that are paused.
  * Of what had to be sent again the way that the victim had before routes changed is asked as well.
+ * Of a victim whose packets are sprayed all ports are asked that they may take, and the packet goes on by each.
  * Where flows share the victim's egress, ports of equal cost that stand idle answer beside it; so do all ports to other
  * switches whose link was cut: the victim may have come another way because of it, at either end.
  * Decisions use the state at the window's start; the reports show the window's end.
@@ -90,12 +91,12 @@ was_cut(const struct sw *sw, uint16_t port)
 
 /* Ports that the victim might have taken, or come by, instead: which of them have something to say. */
 static void
-poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress)
+poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress, bool sprayed)
 {
 	const struct flow *flow = &sw->config->flows->flows[poll->flow];
 	const uint8_t *hops;
 	uint32_t count = route_next_hops(sw->config->healthy_routes, sw->node.id, flow->dst_node, flow->dst_nic, &hops);
-	bool shared = !(poll->flags & PKT_REVERSE) && count > 1 &&
+	bool shared = !sprayed && !(poll->flags & PKT_REVERSE) && count > 1 &&
 		      route_pinned_egress(sw->config->pins, sw->node.id, poll->flow, false) < 0 &&
 		      was_shared(&sw->ports[egress]);
 	uint64_t bytes = shared ? carried_bytes(&sw->ports[egress]) : 0;
@@ -164,10 +165,11 @@ poll_former_way(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t
 
 /*
  * One egress that the poll concerns.
- * @param wanted  POLL_VICTIM: forward as the victim; POLL_PFC: reached by tracing pauses
+ * @param wanted   POLL_VICTIM: forward as the victim; POLL_PFC: reached by tracing pauses
+ * @param sprayed  it is one of several of the victim's
  */
 static void
-poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress, uint8_t wanted)
+poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress, uint8_t wanted, bool sprayed)
 {
 	struct switch_port *port = &sw->ports[egress];
 	bool paused = epochs_was_paused(&port->telem.epochs, victim_class(sw, poll));
@@ -179,8 +181,9 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 		return;
 	poll_mark(port, poll, true);
 	if (fresh & POLL_VICTIM) {
-		poll_alternatives(sw, poll, egress);
-		poll_former_way(sw, poll, in_port, egress);
+		poll_alternatives(sw, poll, egress, sprayed);
+		if (!sprayed)
+			poll_former_way(sw, poll, in_port, egress);
 	}
 	if (onward != 0 && !port->egress.tx->down)
 		send_on(sw, in_port, egress, poll, onward | (poll->arg & POLL_QUIET));
@@ -199,15 +202,23 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 		poll_mark(port, poll, true);
 }
 
-/* Packets of a polling packet's victim that came before it in this window, to the egress that they have in common. */
+/*
+ * Packets of a polling packet's victim that came before it in this window, to the egress that they have in common; but for those
+ * of which nobody knows yet that it is theirs.
+ */
 static uint32_t
-came_before(const struct switch_port *port, const struct pkt *poll)
+came_before(const struct sw *sw, uint8_t egress, const struct pkt *poll)
 {
+	bool grouped = group_has(&sw->group, egress);
+	const struct arrivals *arrivals = grouped ? &sw->group.arrivals : &sw->ports[egress].arrivals;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < port->arrivals.count; i++)
-		count += port->arrivals.pkts[i]->flow == poll->flow && port->arrivals.pkts[i]->type == PKT_DATA &&
-			 !(port->arrivals.pkts[i]->flags & PKT_REVERSE);
+	for (uint32_t i = 0; i < arrivals->count; i++) {
+		const struct pkt *p = arrivals->pkts[i];
+
+		count += p->flow == poll->flow && p->type == PKT_DATA && !(p->flags & PKT_REVERSE) &&
+			 (!grouped || p->out_port == egress);
+	}
 	return count;
 }
 
@@ -220,7 +231,7 @@ poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t eg
 	struct rec_passage rec = {
 		.in_port = in_port, .out_port = egress, .in_frames = link.came_frames, .sent_frames = link.sent_frames
 	};
-	uint32_t slot = port->flows.slot_of_flow[poll->flow], now = came_before(port, poll);
+	uint32_t slot = port->flows.slot_of_flow[poll->flow], now = came_before(sw, egress, poll);
 
 	if (!(poll->flags & PKT_REVERSE)) {
 		rec.waiting = (slot != PORT_FLOWS_NONE ? port->flows.queued[slot] : 0) + now;
@@ -263,29 +274,35 @@ holds_any(const struct sw *sw, struct switch_port *port, uint8_t prio, uint16_t 
 	return port->polls.held[in_port];
 }
 
-void
-switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_egress)
+/* A PFC poll: the ingress that paused the link, and all egresses that it feeds but those of the victim. */
+static void
+poll_fed(struct sw *sw, uint16_t in_port, const struct pkt *poll, const uint8_t *ways, uint32_t nways)
 {
 	uint8_t prio = victim_class(sw, poll);
 
+	/* The ingress says whether its buffer gave it reason to; what leaves there is another matter. */
+	poll_mark(&sw->ports[in_port], poll, false);
+	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
+		if ((poll->arg & POLL_VICTIM) && memchr(ways, egress, nways) != NULL)
+			continue;
+		if (epochs_was_fed(&sw->ports[egress].telem.epochs, prio, in_port) ||
+		    holds_any(sw, &sw->ports[egress], prio, in_port))
+			poll_egress(sw, poll, in_port, (uint8_t)egress, POLL_PFC, false);
+	}
+}
+
+void
+switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, const uint8_t *ways, uint32_t nways)
+{
 	/* The packet itself ends here; what goes on are copies. */
 	sw->node.count.consumed_packets++;
 	sw->node.count.consumed_bytes += poll->wire_bytes;
 	sw->polling.due = true;
 	poll_damage(sw, in_port, poll);
-	if (polled_asks_passage(poll) && victim_egress != SWITCH_EGRESS_DROP)
-		poll_passage(sw, in_port, poll, victim_egress);
-	if ((poll->arg & POLL_VICTIM) && victim_egress != SWITCH_EGRESS_DROP)
-		poll_egress(sw, poll, in_port, victim_egress, (uint8_t)poll->arg & POLL_BOTH);
-	if (!(poll->arg & POLL_PFC))
-		return;
-	/* The ingress that paused the link says whether its buffer gave it reason to; what leaves there is another matter. */
-	poll_mark(&sw->ports[in_port], poll, false);
-	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
-		if ((poll->arg & POLL_VICTIM) && egress == victim_egress)
-			continue;
-		if (epochs_was_fed(&sw->ports[egress].telem.epochs, prio, in_port) ||
-		    holds_any(sw, &sw->ports[egress], prio, in_port))
-			poll_egress(sw, poll, in_port, (uint8_t)egress, POLL_PFC);
-	}
+	for (uint32_t i = 0; i < nways && polled_asks_passage(poll); i++)
+		poll_passage(sw, in_port, poll, ways[i]);
+	for (uint32_t i = 0; i < nways && (poll->arg & POLL_VICTIM); i++)
+		poll_egress(sw, poll, in_port, ways[i], (uint8_t)poll->arg & POLL_BOTH, nways > 1);
+	if (poll->arg & POLL_PFC)
+		poll_fed(sw, in_port, poll, ways, nways);
 }

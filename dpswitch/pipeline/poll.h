@@ -36,8 +36,8 @@ struct polling {
 int polling_init(struct polling *polling, struct node *node);
 void polling_fini(struct polling *polling);
 
-/* @param victim_egress  where the victim goes on, SWITCH_EGRESS_DROP: nowhere */
-void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, uint8_t victim_egress);
+/* @param ways  [nways] where the victim goes on; several: each of its packets by one of them. 0: nowhere */
+void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, const uint8_t *ways, uint32_t nways);
 /* A polling packet whose victim has no link or way to go on: the port answers, and the packet ends here but for pauses it follows. */
 void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
 /* The ports that were asked report. */

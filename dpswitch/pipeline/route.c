@@ -157,6 +157,20 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 	return *cached = usable[choose(sw, flow, reverse, count)];
 }
 
+/* @param egress  the victim's; where its packets are sprayed, the polling packet goes by all ports that they may take */
+static void
+poll(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t egress)
+{
+	const struct balance_set *set;
+
+	if (egress != SWITCH_EGRESS_SPRAY) {
+		switch_poll(sw, in_port, p, &egress, egress != SWITCH_EGRESS_DROP);
+		return;
+	}
+	set = spray_set(&sw->spray, p->flow, p->flags & PKT_REVERSE);
+	switch_poll(sw, in_port, p, set->members, set->count);
+}
+
 void
 switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached)
 {
@@ -166,8 +180,6 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 
 	if (p->ttl > 0 && cached >= SWITCH_EGRESS_DROP)
 		egress = switch_resolve(sw, p, &reason, &drop_port);
-	if (egress == SWITCH_EGRESS_SPRAY && p->type == PKT_POLL)
-		egress = spray_draw(&sw->spray, p);
 	if (fib_is_corrupt(&sw->fib) && egress != SWITCH_EGRESS_DROP &&
 	    fib_loses(&sw->fib, sw->config->flows, p, in_port, FIB_ANY_PORT)) {
 		p->in_port = UINT8_MAX; /* never charged to an ingress */
@@ -177,7 +189,7 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 	if (p->type == PKT_POLL && egress == SWITCH_EGRESS_DROP && drop_port != in_port)
 		switch_poll_dead_end(sw, in_port, p, drop_port);
 	if (p->type == PKT_POLL && p->ttl > 0 && (egress != SWITCH_EGRESS_DROP || (p->arg & POLL_PFC))) {
-		switch_poll(sw, in_port, p, egress); /* pauses can be followed where the victim has no way on */
+		poll(sw, in_port, p, egress); /* pauses can be followed where the victim has no way on */
 	} else if (egress == SWITCH_EGRESS_DROP) {
 		p->in_port = UINT8_MAX; /* never charged to an ingress */
 		switch_drop(sw, drop_port, p, reason, p->time_ps);

@@ -99,14 +99,6 @@ spray_remember(struct spray *spray, uint32_t flow, bool reverse, const uint8_t *
 	spray->set_of[flow * 2 + reverse] = (uint16_t)i;
 }
 
-uint8_t
-spray_draw(const struct spray *spray, const struct pkt *p)
-{
-	const struct balance_set *set = spray_set(spray, p->flow, p->flags & PKT_REVERSE);
-
-	return set->members[balance_draw(&spray->balance, p, set->count)];
-}
-
 static inline void
 hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 {

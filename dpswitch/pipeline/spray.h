@@ -45,8 +45,6 @@ spray_choose(const struct spray *spray, struct balance_set *set, const struct ba
 {
 	return set->members[spray->balance.params->ops->choose(&spray->balance, set, ask)];
 }
-/* @return one of them by chance, whatever the kind: for what is no traffic */
-uint8_t spray_draw(const struct spray *spray, const struct pkt *p);
 /* The routes have changed; between windows. No flow has any ports, the group may have others. */
 void switch_forget_sets(struct sw *sw);
 /* What stages.h says of switch_forward(). */

@@ -66,6 +66,18 @@ def cut():
         whole(dpswitch(scenario, *sets(routing__convergence="10us")), f"a cut uplink, {kind}")
 
 
+def losing_link():
+    """Polls go by all ways: the one link that loses frames is named, whichever packets took it."""
+    scenario = scenario_file('topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 1; delay = "1us"; };\n'
+                             + ANY_ORDER + 'load_balancing = { kind = "adaptive"; };\n'
+                             + 'collectives = ( { op = "allgather"; algorithm = "ring"; step_bytes = "4MB"; } );\n'
+                             + f'faults = ( {fault("loss", port="s1:3", rate=0.02)} );\n')
+    found = {(f["type"], f["root"]) for f in rocelab(scenario).findings()}
+    check(found == {("packet-loss", "s1:3")}, "a losing link under adaptive spraying is named, alone", found)
+    clean = rocelab(scenario, *sets(faults="()"))
+    check(clean.findings() == [], "and nothing without it", clean.findings())
+
+
 def ways(seeds):
     """By which of two uplinks flows of h0 to another pod leave the first switch, and the one above it."""
     scenario = scenario_file(TOPOLOGIES["three tiers"] + f'load_balancing = {{ seeds = "{seeds}"; }};\n' + RING)
@@ -102,6 +114,7 @@ every_kind()
 go_back_n()
 pauses()
 cut()
+losing_link()
 polarisation()
 explained()
 refused()

@@ -45,6 +45,22 @@ add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, uint32
 	return finding;
 }
 
+/* Had a copy of the polling packet come there that was as old? Where packets have several ways it did not come back then. */
+static bool
+came_beside(const struct evidence *ev, uint32_t flow, const struct rec_poll *poll)
+{
+	const struct ev_flow *of = &ev->flows[flow];
+
+	for (uint32_t i = of->first_poll; i < of->first_poll + of->npolls && evidence_is_sprayed(ev, flow); i++) {
+		const struct rec_poll *other = EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i]);
+
+		if (other != poll && other->hdr.event == poll->hdr.event && other->hdr.node == poll->hdr.node &&
+		    other->out_port == poll->out_port && other->ttl == poll->ttl && !other->repeated)
+			return true;
+	}
+	return false;
+}
+
 /* @return false: no polling packet came back */
 static bool
 look_at_polls(struct cause_set *set, uint32_t step)
@@ -61,7 +77,7 @@ look_at_polls(struct cause_set *set, uint32_t step)
 		struct cause_finding *finding;
 
 		/* Polls that trace pauses meet again where pauses join; only the victim's own path is a single one. */
-		if (!poll->repeated || !cause_poll_follows(ev, at) || port == EV_NONE)
+		if (!poll->repeated || !cause_poll_follows(ev, at) || port == EV_NONE || came_beside(ev, s->flow, poll))
 			continue;
 		finding = add(set, step, port, poll->hdr.time_ps, SAYS_CAME_BACK);
 		if (finding != NULL)

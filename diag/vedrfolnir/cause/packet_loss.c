@@ -3,7 +3,8 @@
  * Packet loss: a slow step sent packets again. Where frames came in damaged, a switch's port counts them by their FCS, the
  * destination's by their ICRC: that end of the cable is named, and the other. A link that loses frames has sent more by one end
  * than came in by the other; a switch that loses some has let fewer packets of the flow go than came; or a polling packet
- * was lost there. Else the flow's own path is all that can be said. Drops with a known reason have signatures of their own.
+ * was lost there. Else the flow's own path is all that can be said; of packets that are sprayed nothing, for one that is overtaken
+ * may be sent again as well. Drops with a known reason have signatures of their own.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
@@ -113,7 +114,7 @@ look(struct cause_set *set, uint32_t step)
 	const struct run_step *s = &set->in->steps[step];
 
 	if (s->slow && !drops_add(set, step, REC_DROP_CORRUPT, SAYS_CORRUPT) && drops_sent_again(set->in, step) &&
-	    !drops_explain(set->in->ev, s) && !add_places(set, step))
+	    !drops_explain(set->in->ev, s) && !add_places(set, step) && !evidence_is_sprayed(set->in->ev, s->flow))
 		add_way(set, step);
 }
 

@@ -102,6 +102,11 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	const struct ev_passed *passed = &ev->passed[i];
 	struct span now = missing_by(ev, i), before = missing_by(ev, earlier(ev, i, s->start_ps, passed->flow));
 
+	/* Of packets that take several ways no two places count the same: what links tell is all that is known. */
+	if (evidence_is_sprayed(ev, passed->flow)) {
+		take(&p->link, ev, i, lost, s->start_ps);
+		return;
+	}
 	if (now.most <= before.least) {
 		clear(&p->link, passed->in_port);
 		clear(&p->node, passed->in_port);

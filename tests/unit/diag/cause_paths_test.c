@@ -30,10 +30,10 @@ put_route(struct records *r, struct rec_tuple flow, uint16_t hop, uint32_t node,
 
 /* The collective's flows a->c and b->d, both by L:3 and S. a->c takes 80 ms instead of 30.75 ms. */
 static void
-leaves(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd)
+leaves_sprayed(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd, bool sprayed)
 {
 	static const char *const names[] = { "L", "R", "S", "T", "a", "b", "c", "d" };
-	struct rec_ecmp set = { .set = HASHED, .ports = { 1 << 2 | 1 << 3 } };
+	struct rec_ecmp set = { .set = HASHED, .sprayed = sprayed, .ports = { 1 << 2 | 1 << 3 } };
 
 	records_init(r);
 	records_run(r);
@@ -59,6 +59,12 @@ leaves(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd)
 	}
 	records_step(r, 1, A, REC_NONE, 0, 80 * MS);
 	records_step(r, 1, B, REC_NONE, 0, 80 * MS);
+}
+
+static void
+leaves(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd)
+{
+	leaves_sprayed(r, ecmp_of_ac, ecmp_of_bd, false);
 }
 
 /* What L:4, of equal cost, says when it is asked in the middle of epoch 40: of that epoch alone. */
@@ -104,6 +110,46 @@ test_imbalance(void **state)
 	assert_true(case_has_port(v, finding, "L:4"));
 	assert_non_null(strstr(case_evidence(v, finding), "L:4, of equal cost, was idle"));
 	verdict_destroy(v);
+}
+
+/* Where every packet has a port of its own no hash is to blame for a queue, whatever else stands idle. */
+static void
+test_no_imbalance_where_packets_are_sprayed(void **state)
+{
+	struct records r;
+	struct verdict *v;
+
+	leaves_sprayed(&r, HASHED, HASHED, true);
+	put_collision(&r);
+	put_idle(&r);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_null(case_find(v, FINDING_LOAD_IMBALANCE, "L:3", NULL));
+	verdict_destroy(v);
+}
+
+/* Copies of a polling packet meet where ways join again, as old as each other; one that is older has gone round. */
+static void
+test_copies_of_a_poll_meet_where_packets_are_sprayed(void **state)
+{
+	for (int round = 0; round < 2; round++)
+		for (int sprayed = 0; sprayed < 2; sprayed++) {
+			struct rec_poll first = {
+				.hdr.event = 9, .victim = AC, .in_port = 2, .out_port = 0, .flags = 1, .ttl = 61
+			};
+			struct rec_poll copy = first;
+			struct records r;
+			struct verdict *v;
+
+			leaves_sprayed(&r, HASHED, HASHED, sprayed != 0);
+			copy.in_port = 3;
+			copy.repeated = 1;
+			copy.ttl = round ? 59 : 61;
+			RECORDS_PUT(&r, first, REC_POLL, R, 10 * MS);
+			RECORDS_PUT(&r, copy, REC_POLL, R, 11 * MS);
+			v = case_conclude(&r, REC_END_COMPLETE);
+			assert_int_equal(case_find(v, FINDING_FORWARDING_LOOP, "R:1", NULL) != NULL, round || !sprayed);
+			verdict_destroy(v);
+		}
 }
 
 /* A link that was cut, with or without packets lost. */
@@ -262,6 +308,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_imbalance),
+		cmocka_unit_test(test_no_imbalance_where_packets_are_sprayed),
+		cmocka_unit_test(test_copies_of_a_poll_meet_where_packets_are_sprayed),
 		cmocka_unit_test(test_collision_without_imbalance),
 		cmocka_unit_test(test_one_end_of_a_cut_cable),
 		cmocka_unit_test(test_incast_before_the_last_hop),

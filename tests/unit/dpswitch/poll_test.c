@@ -269,6 +269,50 @@ an_idle_port_of_equal_cost_answers(void **state)
 	}
 }
 
+/*
+ * The victim's packets are sprayed: both cables answer and bring the polling packet on, which asks what has passed as well; the
+ * host hears of it once.
+ */
+static void
+all_ports_of_a_sprayed_victim_answer(void **state)
+{
+	static const enum balance_kind kinds[] = { BALANCE_RANDOM, BALANCE_ADAPTIVE };
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct frig rig;
+		struct sw *s1, *s2;
+		uint32_t victim, packets = 0;
+
+		frig_init(&rig, parallel);
+		rig.config.balance.ops = balance_kinds[kinds[k]];
+		victim = frig_flow(&rig, "a", "b", 3);
+		start(&rig);
+		s1 = frig_switch(&rig, "S1");
+		s2 = frig_switch(&rig, "S2");
+		frig_send(&rig, victim, 0, 1000, 100);
+		send_poll(&rig, victim, 20 * US, 5, POLL_VICTIM | POLL_ACKS);
+		frig_run(&rig, 100 * US);
+		for (uint16_t way = 1; way <= 2; way++) {
+			const struct rec_passage *passage = frig_record(&s1->node, REC_PASSAGE, way - 1);
+
+			assert_non_null(row_of(s1, 5, way));
+			packets += row_of(s1, 5, way)->packets;
+			expect_poll(s1, way - 1, 0, way, POLL_VICTIM | POLL_ACKS, false, false);
+			assert_int_equal(passage->out_port, way);
+			assert_int_equal(passage->in_frames, 100);
+			assert_int_equal(passage->flow_packets, row_of(s1, 5, way)->packets);
+			assert_int_equal(poll_of(s2, way - 1)->repeated, way == 2);
+			assert_int_equal(poll_of(s2, way - 1)->ttl, PKT_TTL_INIT - 2);
+		}
+		assert_int_equal(packets, 100);
+		assert_null(frig_record(&s1->node, REC_PASSAGE, 2));
+		assert_int_equal(polls_at(frig_host(&rig, "b")), 1);
+		assert_true(frig_conserves(&rig));
+		frig_stop(&rig);
+	}
+}
+
 /* The victim's cable is cut; its packets and polls take the other one, and the dead port tells of its drops. */
 static void
 a_cut_port_of_equal_cost_answers(void **state)
@@ -314,6 +358,7 @@ main(void)
 		cmocka_unit_test(an_event_is_answered_once),
 		cmocka_unit_test(polls_pass_a_paused_port),
 		cmocka_unit_test(an_idle_port_of_equal_cost_answers),
+		cmocka_unit_test(all_ports_of_a_sprayed_victim_answer),
 		cmocka_unit_test(a_cut_port_of_equal_cost_answers),
 	};
 
