@@ -22,6 +22,7 @@ enum finding_trait {
 	FINDING_BY_DEFAULT = 1 << 12,    /* inferred where nothing else is known: not beside loops or holes on its way */
 	FINDING_OF_LINK =
 		1 << 13, /* its culprit took a link's time: that is what it claims; without one, nobody is guilty */
+	FINDING_UNTIMED = 1 << 14, /* what it cost is not known: told behind all others, and joined with none */
 };
 
 /* A type of finding: a row that stands in the file of who finds it, and all that others know of it. */
@@ -76,7 +77,7 @@ struct finding_claim {
 struct finding {
 	const struct finding_type *type;
 	uint32_t key;       /* of one type and root: what else tells causes apart */
-	char root[64];      /* port "6:2", or a host's name for slow_host */
+	char root[160];     /* port "6:2", or a host's name for slow_host */
 	uint32_t root_port; /* index into run.ports, RUN_NONE: root is not a port */
 	uint32_t
 		origin_port; /* of a deadlock: port out of the loop whose pauses began it, RUN_NONE: it began in the loop */

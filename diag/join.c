@@ -173,6 +173,10 @@ sort_flows(struct finding *finding)
 static bool
 weighs_more(const struct finding *a, const struct finding *b)
 {
+	bool a_untimed = (a->type->traits & FINDING_UNTIMED) != 0, b_untimed = (b->type->traits & FINDING_UNTIMED) != 0;
+
+	if (a_untimed != b_untimed)
+		return b_untimed;
 	if (a->costless != b->costless)
 		return b->costless;
 	return a->critical_ps != b->critical_ps ? a->critical_ps > b->critical_ps : a->score > b->score;
@@ -360,7 +364,7 @@ findings_join(const struct run *run, struct finding *findings, uint32_t *count, 
 	struct joining j = { .run = run,
 			     .findings = findings,
 			     .rtt_ps = run_alloc(run->ncollectives, sizeof(*j.rtt_ps), err) };
-	uint32_t *order = run_alloc(*count, sizeof(*order), err);
+	uint32_t *order = run_alloc(*count, sizeof(*order), err), timed = 0;
 	int rc = j.rtt_ps != NULL && order != NULL ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < run->nsteps && rc == 0; i++) {
@@ -368,10 +372,12 @@ findings_join(const struct run *run, struct finding *findings, uint32_t *count, 
 
 		*rtt_ps = max_u64(*rtt_ps, run->steps[i].base_rtt_ps);
 	}
-	for (uint32_t i = 0; i < *count && rc == 0; i++)
-		order[i] = i;
+	for (uint32_t i = 0; i < *count && rc == 0; i++) {
+		if ((findings[i].type->traits & FINDING_UNTIMED) == 0)
+			order[timed++] = i;
+	}
 	if (rc == 0)
-		rc = join_alike(&j, order, *count, cmp_cause);
+		rc = join_alike(&j, order, timed, cmp_cause);
 	if (rc == 0)
 		rc = join_alike(&j, order, list_little(&j, *count, order), cmp_place);
 	if (rc == 0)

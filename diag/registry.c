@@ -3,6 +3,9 @@
 
 #include "common/array.h"
 #include "common/wire/record.h"
+#include "diag/flowpulse/flowpulse.h"
+#include "diag/flowpulse/section.h"
+#include "diag/report/flowpulse.h"
 #include "diag/report/vedrfolnir.h"
 #include "diag/vedrfolnir/section.h"
 #include "diag/vedrfolnir/vedrfolnir.h"
@@ -33,6 +36,15 @@ const struct diagnoser diagnosers[] = {
 		       .text = vedrfolnir_text,
 		       .files = vedrfolnir_files,
 		       .nfiles = VEDRFOLNIR_FILES } },
+	{ .name = FLOWPULSE_NAME,
+	  .reads = DIAGNOSER_READS(REC_VOLUME) | DIAGNOSER_READS(REC_VOLUME_ALARM) | DIAGNOSER_READS(REC_VOLUME_FLAW) |
+		   DIAGNOSER_READS(REC_MONITORED) | DIAGNOSER_READS(REC_MONITOR),
+	  .diagnose = flowpulse_diagnose,
+	  .destroy = flowpulse_destroy,
+	  .writers = { .json = flowpulse_json,
+		       .text = flowpulse_text,
+		       .files = flowpulse_files,
+		       .nfiles = FLOWPULSE_FILES } },
 };
 const uint32_t ndiagnosers = ARRAY_LEN(diagnosers);
 

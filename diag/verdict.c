@@ -120,11 +120,18 @@ verdict_destroy(struct verdict *v)
 const struct claim *
 verdict_claim(const struct verdict *v)
 {
+	const struct claim *innocent = NULL;
+
 	for (uint32_t i = 0; i < v->nsections; i++) {
-		if (!v->sections[i].claim.innocent)
-			return &v->sections[i].claim;
+		const struct claim *claim = &v->sections[i].claim;
+
+		if (claim->kind == CLAIM_UNTIMED)
+			continue;
+		if (!claim->innocent)
+			return claim;
+		innocent = innocent != NULL ? innocent : claim;
 	}
-	return v->nsections != 0 ? &v->sections[0].claim : NULL;
+	return innocent;
 }
 
 bool

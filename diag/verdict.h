@@ -33,7 +33,10 @@ int verdict_build(const struct evidence *evidence, const struct diagnosis *asked
 		  struct err *err);
 void verdict_destroy(struct verdict *verdict);
 
-/* The word on the network: of the first section that does not call it innocent, else of the first. NULL: there is none */
+/*
+ * The word on the network: of the first section that does not call it innocent, else of the first; of those that say something of
+ * time. NULL: there is none
+ */
 const struct claim *verdict_claim(const struct verdict *verdict);
 /* Is all evidence there, and was all of it looked at? */
 bool verdict_complete(const struct verdict *verdict);

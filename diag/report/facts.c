@@ -261,6 +261,16 @@ facts_costly(const struct verdict *v)
 	return count;
 }
 
+uint32_t
+facts_timed(const struct verdict *v)
+{
+	uint32_t count = v->nfindings;
+
+	while (count > 0 && (v->findings[count - 1].type->traits & FINDING_UNTIMED) != 0)
+		count--;
+	return count;
+}
+
 const struct time_budget *
 facts_budget(const struct verdict *v, uint32_t collective)
 {
@@ -347,7 +357,9 @@ static const struct finding *
 first_finding(const struct verdict *v, bool host)
 {
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		if (((v->findings[i].type->traits & FINDING_OF_HOST) != 0) == host)
+		uint32_t traits = v->findings[i].type->traits;
+
+		if ((traits & FINDING_UNTIMED) == 0 && ((traits & FINDING_OF_HOST) != 0) == host)
 			return &v->findings[i];
 	}
 	return NULL;

@@ -80,6 +80,8 @@ bool facts_is_guilty(const struct verdict *v);
 bool facts_innocent(const struct verdict *v);
 /* How many of the findings cost time: those that come first. */
 uint32_t facts_costly(const struct verdict *v);
+/* How many of which it is known whether they do: those that come first. */
+uint32_t facts_timed(const struct verdict *v);
 /* "1.913 ms, 92.0 % of what was lost". @return buf */
 char *facts_cost(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
 /* Its costliest parts: "1.056 ms in gradients iteration 1, 0.652 ms iteration 0"; those that cost nothing are left out; "": it has one only. @return buf */

@@ -83,12 +83,16 @@ append_steps(const struct verdict *v, const struct finding *finding, char *buf, 
 	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count = 0;
 	char ranges[96];
 
+	if (finding->nsteps == 0) {
+		free(numbers);
+		return;
+	}
 	if (numbers != NULL && !run_is_flows(&v->run.collectives[finding->collective])) /* flows have names */
 		count = facts_step_numbers(v, finding, numbers);
 	if (count > 0)
 		fmt_append(buf, cap, " in step%s %s", count > 1 ? "s" : "",
 			   facts_ranges(numbers, count, ranges, sizeof(ranges)));
-	if (v->run.ncollectives > 1 && finding->nsteps != 0)
+	if (v->run.ncollectives > 1)
 		append_collectives(v, finding, buf, cap);
 	free(numbers);
 }
@@ -317,6 +321,19 @@ append_trust(const struct facts *facts, char *buf, size_t cap)
 		fmt_append(buf, cap, " Confidence: %.2f.", claim->confidence);
 }
 
+/* Faults of which nobody knows what they cost. */
+static void
+append_untimed(const struct verdict *v, char *buf, size_t cap)
+{
+	uint32_t timed = facts_timed(v);
+	char sentence[FACTS_TEXT];
+
+	if (timed < v->nfindings)
+		fmt_append(buf, cap, " Whatever it cost: %s%s.",
+			   facts_finding(v, &v->findings[timed], sentence, sizeof(sentence)),
+			   v->nfindings > timed + 1 ? ", and more" : "");
+}
+
 char *
 facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 {
@@ -328,6 +345,7 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 			 facts_innocent(v) ? "The network is innocent. " : "Whether the network is to blame is unknown. ",
 			 facts_reason(v, reason));
 		append_trust(facts, buf, cap);
+		append_untimed(v, buf, cap);
 		return buf;
 	}
 	facts_finding(v, &v->findings[0], buf, cap);
@@ -340,6 +358,7 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 			   facts_cost(facts, facts_root(v), reason, sizeof(reason)));
 	}
 	append_trust(facts, buf, cap);
+	append_untimed(v, buf, cap);
 	return buf;
 }
 

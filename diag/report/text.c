@@ -24,9 +24,8 @@ set_style(const struct text *text, enum style style)
 		fputs(codes[style], text->to);
 }
 
-/* Breaks at blanks. @param indent  of every line; the first one's is assumed printed */
-static void
-wrap(const struct text *text, const char *raw, int indent)
+void
+text_wrap(const struct text *text, const char *raw, int indent)
 {
 	char plain[2048];
 	int column = indent;
@@ -70,18 +69,18 @@ write_head(const struct text *text)
 	bool good = facts_innocent(v) && v->nfindings == 0;
 
 	set_style(text, good ? STYLE_GOOD : STYLE_BAD);
-	wrap(text, facts_headline(&text->facts, sentence, sizeof(sentence)), 0);
+	text_wrap(text, facts_headline(&text->facts, sentence, sizeof(sentence)), 0);
 	set_style(text, STYLE_NONE);
-	wrap(text, facts_conclusion(&text->facts, sentence, sizeof(sentence)), 0);
+	text_wrap(text, facts_conclusion(&text->facts, sentence, sizeof(sentence)), 0);
 	if (!verdict_complete(v)) {
 		set_style(text, STYLE_BAD);
 		fputs("Incomplete evidence: ", text->to);
 		set_style(text, STYLE_NONE);
-		wrap(text, facts_incomplete(v, missing), 21);
+		text_wrap(text, facts_incomplete(v, missing), 21);
 	}
 	if (facts_recording_lost(&text->facts, sentence, sizeof(sentence)) != NULL) {
 		set_style(text, STYLE_BAD);
-		wrap(text, sentence, 0);
+		text_wrap(text, sentence, 0);
 		set_style(text, STYLE_NONE);
 	}
 	fputc('\n', text->to);
@@ -100,17 +99,17 @@ write_finding(const struct text *text, uint32_t i)
 
 	fprintf(text->to, "  %u. ", i + 1);
 	set_style(text, STYLE_BOLD);
-	wrap(text, facts_finding(v, finding, sentence, sizeof(sentence)), 5);
+	text_wrap(text, facts_finding(v, finding, sentence, sizeof(sentence)), 5);
 	set_style(text, STYLE_NONE);
 	fprintf(text->to, "     ");
-	wrap(text, facts_evidence(v, finding, evidence), 5);
+	text_wrap(text, facts_evidence(v, finding, evidence), 5);
 	set_style(text, STYLE_DIM);
 	fprintf(text->to, "     cost %s; confidence %.2f; seen %s to %s\n",
 		facts_cost(&text->facts, finding, cost, sizeof(cost)), finding->confidence,
 		fmt_time(text->facts.unit, finding->start_ps).text, fmt_time(text->facts.unit, finding->end_ps).text);
 	if (finding->nparts > 1) {
 		fprintf(text->to, "     ");
-		wrap(text, facts_parts(&text->facts, finding, sentence, sizeof(sentence)), 5);
+		text_wrap(text, facts_parts(&text->facts, finding, sentence, sizeof(sentence)), 5);
 	}
 	set_style(text, STYLE_NONE);
 }
@@ -119,15 +118,16 @@ static void
 write_costless(const struct text *text, uint32_t costly)
 {
 	const struct verdict *v = text->facts.v;
+	uint32_t timed = facts_timed(v);
 	char sentence[FACTS_TEXT];
 
 	text_title(text, "Seen as well; leaving any one of these out alone would regain nothing");
-	for (uint32_t i = costly; i < v->nfindings && i < costly + TEXT_MAX_FINDINGS; i++) {
+	for (uint32_t i = costly; i < timed && i < costly + TEXT_MAX_FINDINGS; i++) {
 		fprintf(text->to, "  %u. ", i + 1);
-		wrap(text, facts_finding(v, &v->findings[i], sentence, sizeof(sentence)), 5);
+		text_wrap(text, facts_finding(v, &v->findings[i], sentence, sizeof(sentence)), 5);
 	}
-	if (v->nfindings > costly + TEXT_MAX_FINDINGS)
-		fprintf(text->to, "  ... and %u more, in report.html\n", v->nfindings - costly - TEXT_MAX_FINDINGS);
+	if (timed > costly + TEXT_MAX_FINDINGS)
+		fprintf(text->to, "  ... and %u more, in report.html\n", timed - costly - TEXT_MAX_FINDINGS);
 }
 
 static void
@@ -141,7 +141,7 @@ write_findings(const struct text *text)
 		write_finding(text, i);
 	if (costly > TEXT_MAX_FINDINGS)
 		fprintf(text->to, "  ... and %u more, in report.html\n", costly - TEXT_MAX_FINDINGS);
-	if (text->facts.v->nfindings > costly)
+	if (facts_timed(text->facts.v) > costly)
 		write_costless(text, costly);
 }
 
@@ -164,7 +164,7 @@ write_evidence(const struct text *text, const char *dir)
 		 fmt_bytes((double)o->polling_bytes).text, fmt_count(o->notification_packets).text,
 		 fmt_bytes((double)o->notification_bytes).text, complete);
 	fputs("  ", text->to);
-	wrap(text, line, 2);
+	text_wrap(text, line, 2);
 	if (o->dropped > 0 || o->deferred > 0)
 		fprintf(text->to, "  %s records deferred and %s dropped by the exporter's budget.\n",
 			fmt_count(o->deferred).text, fmt_count(o->dropped).text);

@@ -22,5 +22,7 @@ struct text {
  */
 int text_write(const struct verdict *v, const char *dir, FILE *to);
 
+/* Words, broken at blanks. @param indent  of every line; the first one's is assumed printed */
+void text_wrap(const struct text *text, const char *raw, int indent);
 /* Begins a paragraph, for writers of sections. */
 void text_title(const struct text *text, const char *title);

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/flowpulse/flowpulse.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/minmax.h"
+#include "common/tail.h"
+#include "common/wire/record.h"
+#include "diag/collect/evidence.h"
+#include "diag/flowpulse/links.h"
+#include "diag/run/fill.h"
+
+#define Z95 1.959964 /* 95 % of a normal distribution is within so many standard deviations */
+
+enum { SAYS_LESS, SAYS_PAIR };
+static const char *const clauses[] = {
+	[SAYS_LESS] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; every "
+		      "other sender "
+		      "or port tells the link from those beside it",
+	[SAYS_PAIR] =
+		"{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}, and compares no "
+		"further sender there: the two links cannot be told apart",
+};
+
+static const struct finding_type silent_fault = {
+	.key = "silent-fault",
+	.title = "silent fault",
+	.preposition = "at ",
+	.badge = "lost",
+	.traits = FINDING_UNTIMED,
+	.clauses = clauses,
+	.nclauses = ARRAY_LEN(clauses),
+};
+
+/* ---- how much was lost ---- */
+
+/* What alarms of a fault expected and got, in packets. */
+struct sum {
+	double expected, got, dispersion;
+};
+
+static void
+add_alarm(struct sum *sum, const struct rec_volume_alarm *alarm, const struct run *run)
+{
+	double size = alarm->packets != 0 ? (double)alarm->got / (double)alarm->packets : (double)run->config.frame_bytes;
+	double expected = size > 0 ? (double)alarm->expected / size : 0;
+
+	sum->expected += expected;
+	sum->got += (double)alarm->packets;
+	sum->dispersion += expected * alarm->dispersion_ppm / REC_PPM;
+}
+
+/* Iterations and switches are samples of one link's rate. */
+static void
+estimate(struct flowpulse_fault *fault, const struct sum *sum)
+{
+	double dispersion, deviation, kept;
+
+	if (sum->expected <= 0)
+		return;
+	dispersion = sum->dispersion / sum->expected;
+	fault->drop = fmax(0, 1 - sum->got / sum->expected);
+	kept = 1 - fault->drop;
+	deviation = sqrt((kept * kept * dispersion + kept * fault->drop) / sum->expected);
+	fault->low = fmax(0, fault->drop - Z95 * deviation);
+	fault->high = fmin(1, fault->drop + Z95 * deviation);
+}
+
+/* That it is no noise: of all that was compared, something would be as far off by chance as rarely. */
+static double
+confidence(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct sum *sum, const struct run *run)
+{
+	double compared = 0, rarely;
+
+	if (sum->expected <= 0)
+		return 0;
+	for (uint32_t i = 0; i < own->nmonitors; i++)
+		compared += (double)own->monitors[i].compared * own->monitors[i].ports;
+	rarely = tail_normal(fault->drop * sum->expected / sqrt(fmax(1, sum->dispersion)));
+	return fmax(0, 1 - fmax(1, compared) * rarely) * run->overhead.completeness;
+}
+
+/* ---- findings ---- */
+
+static const char *
+node_name(const struct run *run, uint32_t node)
+{
+	return node < run->nnodes ? run->nodes[node].name : "?";
+}
+
+/* "l1:4"; without such a port "l1 to s1". */
+static void
+name_link(const struct run *run, const struct flowpulse_link *link, char *buf, size_t cap)
+{
+	if (link->port != RUN_NONE)
+		snprintf(buf, cap, "%s", run->ports[link->port].name);
+	else
+		snprintf(buf, cap, "%s to %s", node_name(run, link->from), node_name(run, link->to));
+}
+
+static int
+make_finding(const struct flowpulse *own, const struct run *run, const struct flowpulse_fault *fault,
+	     struct finding *finding, struct err *err)
+{
+	const struct rec_volume_alarm *first = &own->alarms[fault->first];
+	char names[2][72];
+
+	*finding = (struct finding){
+		.type = &silent_fault,
+		.root_port = fault->nlinks == 1 ? fault->links[0].port : RUN_NONE,
+		.origin_port = RUN_NONE,
+		.collective = RUN_NONE,
+		.start_ps = UINT64_MAX,
+		.costless = true,
+		.evidence = { .clauses = { fault->nlinks == 1 ? SAYS_LESS : SAYS_PAIR },
+			      .nclauses = 1,
+			      .node = first->hdr.node,
+			      .port = run->nodes[first->hdr.node].first_port + first->port,
+			      .count = first->iteration,
+			      .percent = first->predicted != 0 ? 100 * (1 - (double)first->seen / (double)first->predicted)
+							       : 0 },
+	};
+	for (uint32_t i = 0; i < fault->nlinks; i++)
+		name_link(run, &fault->links[i], names[i], sizeof(names[i]));
+	snprintf(finding->root, sizeof(finding->root), "%s%s%s", names[0], fault->nlinks == 2 ? " or " : "",
+		 fault->nlinks == 2 ? names[1] : "");
+	finding->ports = run_alloc(2, sizeof(*finding->ports), err);
+	if (finding->ports == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fault->nlinks; i++)
+		if (fault->links[i].port != RUN_NONE)
+			finding->ports[finding->nports++] = fault->links[i].port;
+	return 0;
+}
+
+static int
+find(struct flowpulse *own, const struct run *run, const uint32_t *fault_of, struct section *section, struct err *err)
+{
+	struct sum *sums = run_alloc(own->nfaults, sizeof(*sums), err);
+
+	section->findings = run_alloc(own->nfaults, sizeof(*section->findings), err);
+	for (uint32_t i = 0; i < own->nfaults && sums != NULL && section->findings != NULL; i++) {
+		if (make_finding(own, run, &own->faults[i], &section->findings[i], err) != 0)
+			break;
+		section->nfindings++;
+	}
+	for (uint32_t i = 0; i < own->nalarms && section->nfindings == own->nfaults; i++) {
+		struct finding *finding = &section->findings[fault_of[i]];
+
+		add_alarm(&sums[fault_of[i]], &own->alarms[i], run);
+		finding->start_ps = min_u64(finding->start_ps, own->alarms[i].hdr.time_ps);
+		finding->end_ps = max_u64(finding->end_ps, own->alarms[i].hdr.time_ps);
+	}
+	for (uint32_t i = 0; i < own->nfaults && section->nfindings == own->nfaults; i++) {
+		estimate(&own->faults[i], &sums[i]);
+		section->findings[i].confidence = confidence(own, &own->faults[i], &sums[i], run);
+		section->findings[i].borne_out = section->findings[i].confidence;
+		section->findings[i].key = i;
+	}
+	free(sums);
+	return section->nfindings == own->nfaults ? 0 : -ENOMEM;
+}
+
+/* Volumes of senders at one port follow each other. */
+static void
+sum_ports(struct flowpulse *own)
+{
+	for (uint32_t i = 0; i < own->nvolumes; i++) {
+		const struct rec_volume *volume = &own->volumes[i];
+		struct flowpulse_volume *sum = own->nports != 0 ? &own->ports[own->nports - 1] : NULL;
+
+		if (sum == NULL || sum->node != volume->hdr.node || sum->time_ps != volume->hdr.time_ps ||
+		    sum->port != volume->port || sum->iteration != volume->iteration) {
+			sum = &own->ports[own->nports++];
+			*sum = (struct flowpulse_volume){ .node = volume->hdr.node,
+							  .iteration = volume->iteration,
+							  .port = volume->port,
+							  .time_ps = volume->hdr.time_ps };
+		}
+		sum->predicted += volume->predicted;
+		sum->seen += volume->seen;
+		sum->learned |= volume->learned != 0;
+		sum->flawed |= volume->flaws != 0;
+	}
+}
+
+/* Both are in order of time. */
+static void
+mark_alarmed(struct flowpulse *own)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 0; i < own->nports; i++) {
+		struct flowpulse_volume *sum = &own->ports[i];
+
+		while (first < own->nalarms && own->alarms[first].hdr.time_ps < sum->time_ps)
+			first++;
+		for (uint32_t a = first; a < own->nalarms && own->alarms[a].hdr.time_ps == sum->time_ps; a++)
+			sum->alarmed |= own->alarms[a].hdr.node == sum->node && own->alarms[a].port == sum->port &&
+					own->alarms[a].iteration == sum->iteration;
+	}
+}
+
+/* @return a copy of all records of a kind: evidence does not outlive the diagnosis */
+static void *
+copy(const struct ev_vec *records, size_t size_bytes, uint32_t *count, struct err *err)
+{
+	void *all = run_alloc(records->count, size_bytes, err);
+
+	if (all != NULL && records->count != 0)
+		memcpy(all, records->data, records->count * size_bytes);
+	*count = records->count;
+	return all;
+}
+
+int
+flowpulse_diagnose(const struct evidence *ev, const struct run *run, const void *options, struct section *section,
+		   struct err *err)
+{
+	struct flowpulse *own = section->own = run_alloc(1, sizeof(*own), err);
+	uint32_t *fault_of = run_alloc(ev->volume_alarms.count, sizeof(*fault_of), err);
+	int rc = own != NULL && fault_of != NULL ? 0 : -ENOMEM;
+
+	(void)options;
+	section->claim = (struct claim){ .kind = CLAIM_UNTIMED };
+	if (rc == 0) {
+		if (ev->monitors.count != 0)
+			own->config = *EV_AT(ev->monitors, struct rec_monitor, 0);
+		own->monitors = copy(&ev->monitored, sizeof(*own->monitors), &own->nmonitors, err);
+		own->volumes = copy(&ev->volumes, sizeof(*own->volumes), &own->nvolumes, err);
+		own->alarms = copy(&ev->volume_alarms, sizeof(*own->alarms), &own->nalarms, err);
+		own->flaws = copy(&ev->volume_flaws, sizeof(*own->flaws), &own->nflaws, err);
+		if (own->monitors == NULL || own->volumes == NULL || own->alarms == NULL || own->flaws == NULL)
+			rc = -ENOMEM;
+		own->ports = run_alloc(own->nvolumes, sizeof(*own->ports), err);
+		rc = own->ports != NULL ? rc : -ENOMEM;
+	}
+	if (rc == 0) {
+		sum_ports(own);
+		mark_alarmed(own);
+	}
+	if (rc == 0)
+		rc = flowpulse_join(own, run, fault_of, err);
+	if (rc == 0)
+		rc = find(own, run, fault_of, section, err);
+	free(fault_of);
+	return rc;
+}
+
+void
+flowpulse_destroy(void *section)
+{
+	struct flowpulse *own = section;
+
+	free(own->monitors);
+	free(own->volumes);
+	free(own->ports);
+	free(own->alarms);
+	free(own->flaws);
+	free(own->faults);
+	free(own);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/flowpulse/links.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/run/fill.h"
+
+/* A link that alarms point to, for sure or as one of two. */
+struct suspect {
+	struct flowpulse_link link;
+	uint32_t sure;  /* alarms that name it alone */
+	uint32_t node;  /* switch with an alarm that names it beside another */
+	bool by_others; /* and a further switch */
+};
+
+struct joining {
+	const struct flowpulse *own;
+	const struct run *run;
+	struct suspect *suspects;
+	uint32_t nsuspects;
+	uint32_t (*of)[2]; /* [nalarms] suspects of each alarm; the second of pairs alone, else RUN_NONE */
+};
+
+/* ---- suspects ---- */
+
+/* The link that ends at an alarm's port. */
+static struct flowpulse_link
+local_link(const struct run *run, const struct rec_volume_alarm *alarm)
+{
+	const struct run_port *port = &run->ports[run->nodes[alarm->hdr.node].first_port + alarm->port];
+
+	return (struct flowpulse_link){ .from = port->peer_node, .to = alarm->hdr.node, .port = port->peer_port };
+}
+
+/* The link from the sender's switch to the peer of the alarm's port. */
+static struct flowpulse_link
+remote_link(const struct run *run, const struct rec_volume_alarm *alarm)
+{
+	uint32_t to = run->ports[run->nodes[alarm->hdr.node].first_port + alarm->port].peer_node, count = 0;
+	struct flowpulse_link link = { .from = alarm->sender, .to = to, .port = RUN_NONE };
+	const struct run_node *from = alarm->sender != REC_NONE ? &run->nodes[alarm->sender] : NULL;
+
+	for (uint32_t i = 0; from != NULL && to != RUN_NONE && i < from->nports; i++) {
+		if (run->ports[from->first_port + i].peer_node != to)
+			continue;
+		link.port = from->first_port + i;
+		count++;
+	}
+	if (count != 1)
+		link.port = RUN_NONE;
+	return link;
+}
+
+static uint32_t
+find_suspect(struct joining *j, struct flowpulse_link link)
+{
+	for (uint32_t i = 0; i < j->nsuspects; i++) {
+		const struct flowpulse_link *known = &j->suspects[i].link;
+
+		if (known->from == link.from && known->to == link.to && known->port == link.port)
+			return i;
+	}
+	j->suspects[j->nsuspects] = (struct suspect){ .link = link, .node = RUN_NONE };
+	return j->nsuspects++;
+}
+
+static void
+suspect_one_of_two(struct suspect *suspect, uint32_t node)
+{
+	suspect->by_others |= suspect->node != RUN_NONE && suspect->node != node;
+	suspect->node = node;
+}
+
+static void
+collect(struct joining *j)
+{
+	for (uint32_t i = 0; i < j->own->nalarms; i++) {
+		const struct rec_volume_alarm *alarm = &j->own->alarms[i];
+		uint32_t *of = j->of[i];
+
+		of[0] = find_suspect(j, alarm->place == REC_LOSS_LOCAL ? local_link(j->run, alarm)
+								       : remote_link(j->run, alarm));
+		of[1] = RUN_NONE;
+		if (alarm->place == REC_LOSS_PAIR) {
+			of[1] = find_suspect(j, local_link(j->run, alarm));
+			suspect_one_of_two(&j->suspects[of[0]], alarm->hdr.node);
+			suspect_one_of_two(&j->suspects[of[1]], alarm->hdr.node);
+		} else {
+			j->suspects[of[0]].sure++;
+		}
+	}
+}
+
+/*
+ * Of two, the one that other alarms name alone; else the one that other switches name, too: what several suspect from their
+ * side is what they have in common.
+ */
+static void
+resolve(struct joining *j)
+{
+	for (uint32_t i = 0; i < j->own->nalarms; i++) {
+		uint32_t *of = j->of[i];
+		const struct suspect *remote = &j->suspects[of[0]], *local = of[1] != RUN_NONE ? &j->suspects[of[1]] : NULL;
+
+		if (local == NULL)
+			continue;
+		if (local->sure > remote->sure)
+			of[0] = of[1];
+		if (local->sure != 0 || remote->sure != 0 || remote->by_others)
+			of[1] = RUN_NONE;
+	}
+}
+
+/* ---- faults ---- */
+
+static uint32_t
+find_fault(struct flowpulse *own, const struct joining *j, const uint32_t *of, uint32_t (*keys)[2])
+{
+	struct flowpulse_fault *fault = &own->faults[own->nfaults];
+
+	for (uint32_t i = 0; i < own->nfaults; i++)
+		if (keys[i][0] == of[0] && keys[i][1] == of[1])
+			return i;
+	keys[own->nfaults][0] = of[0];
+	keys[own->nfaults][1] = of[1];
+	fault->links[0] = j->suspects[of[0]].link;
+	fault->nlinks = 1;
+	if (of[1] != RUN_NONE)
+		fault->links[fault->nlinks++] = j->suspects[of[1]].link;
+	return own->nfaults++;
+}
+
+/* An alarm in an order: by fault, then by a second number. */
+struct ranked {
+	uint32_t fault, by, alarm;
+};
+
+static int
+cmp_ranked(const void *pa, const void *pb)
+{
+	const struct ranked *a = pa, *b = pb;
+
+	if (a->fault != b->fault)
+		return a->fault < b->fault ? -1 : 1;
+	if (a->by != b->by)
+		return a->by < b->by ? -1 : 1;
+	return a->alarm < b->alarm ? -1 : a->alarm > b->alarm;
+}
+
+static void
+sort_ranked(struct ranked *ranked, uint32_t count)
+{
+	if (count > 1)
+		qsort(ranked, count, sizeof(*ranked), cmp_ranked);
+}
+
+/* Of what a port was to see. */
+static double
+missing_share(const struct rec_volume_alarm *alarm)
+{
+	return alarm->predicted != 0 ? 1 - (double)alarm->seen / (double)alarm->predicted : 0;
+}
+
+/* What each fault's alarms are: how many, in which iterations, of how many switches. @param ranked  [nalarms] room */
+static void
+count_alarms(struct flowpulse *own, const uint32_t *fault_of, struct ranked *ranked)
+{
+	for (uint32_t i = 0; i < own->nalarms; i++)
+		ranked[i] = (struct ranked){ fault_of[i], own->alarms[i].iteration, i };
+	sort_ranked(ranked, own->nalarms);
+	for (uint32_t i = 0; i < own->nalarms; i++) {
+		struct flowpulse_fault *fault = &own->faults[ranked[i].fault];
+
+		if (fault->alarms++ == 0) {
+			fault->first = ranked[i].alarm;
+			fault->first_iteration = ranked[i].by;
+		} else if (ranked[i].by == fault->first_iteration &&
+			   missing_share(&own->alarms[ranked[i].alarm]) > missing_share(&own->alarms[fault->first])) {
+			fault->first = ranked[i].alarm;
+		}
+		fault->iterations += fault->alarms == 1 || fault->last_iteration != ranked[i].by;
+		fault->last_iteration = ranked[i].by;
+	}
+	for (uint32_t i = 0; i < own->nalarms; i++)
+		ranked[i] = (struct ranked){ fault_of[i], own->alarms[i].hdr.node, i };
+	sort_ranked(ranked, own->nalarms);
+	for (uint32_t i = 0; i < own->nalarms; i++)
+		own->faults[ranked[i].fault].switches +=
+			i == 0 || ranked[i].fault != ranked[i - 1].fault || ranked[i].by != ranked[i - 1].by;
+}
+
+int
+flowpulse_join(struct flowpulse *own, const struct run *run, uint32_t *fault_of, struct err *err)
+{
+	struct joining j = { .own = own, .run = run };
+	uint32_t(*keys)[2] = run_alloc(own->nalarms, sizeof(*keys), err);
+	struct ranked *ranked = run_alloc(own->nalarms, sizeof(*ranked), err);
+	bool whole;
+
+	j.suspects = run_alloc(2 * (size_t)own->nalarms, sizeof(*j.suspects), err);
+	j.of = run_alloc(own->nalarms, sizeof(*j.of), err);
+	own->faults = run_alloc(own->nalarms, sizeof(*own->faults), err);
+	whole = keys != NULL && ranked != NULL && j.suspects != NULL && j.of != NULL && own->faults != NULL;
+	if (whole) {
+		collect(&j);
+		resolve(&j);
+		for (uint32_t i = 0; i < own->nalarms; i++)
+			fault_of[i] = find_fault(own, &j, j.of[i], keys);
+		count_alarms(own, fault_of, ranked);
+	}
+	free(keys);
+	free(ranked);
+	free(j.suspects);
+	free(j.of);
+	return whole ? 0 : -ENOMEM;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What FlowPulse makes of a run: faulty links, and what its monitors saw. */
+#pragma once
+
+#include "common/wire/record_volumes.h"
+#include "diag/verdict.h"
+
+#define FLOWPULSE_NAME "flowpulse"
+
+/* A link, in one direction; or, where switches are not neighbours, the way between them. */
+struct flowpulse_link {
+	uint32_t from, to; /* nodes; RUN_NONE: not known */
+	uint32_t port;     /* index into run.ports, of from; RUN_NONE: several links lead there, or none */
+};
+
+/* Packets that one link lost: alarms of all switches and iterations that point to it. The same index as its finding. */
+struct flowpulse_fault {
+	struct flowpulse_link links[2]; /* [nlinks] 2: one of them */
+	uint32_t nlinks;
+	double drop, low, high;                               /* share of packets lost, and its interval at 95 % */
+	uint32_t first_iteration, last_iteration, iterations; /* so many with an alarm, of any switch */
+	uint32_t alarms, switches;                            /* so many alarms, of so many switches */
+	uint32_t first; /* of those of its first iteration, where most is missing: index into alarms */
+};
+
+/* A port's volumes of one iteration, of all senders. */
+struct flowpulse_volume {
+	uint32_t node, iteration;
+	uint16_t port;
+	uint64_t time_ps;
+	uint64_t predicted, seen; /* bytes */
+	bool learned;             /* nothing was predicted yet */
+	bool flawed;              /* of some sender it was not compared */
+	bool alarmed;
+};
+
+struct flowpulse {
+	struct rec_monitor config;
+	struct rec_monitored *monitors; /* [nmonitors] by node */
+	uint32_t nmonitors;
+	struct rec_volume *volumes; /* [nvolumes] in order of time, node and port */
+	uint32_t nvolumes;
+	struct flowpulse_volume *ports; /* [nports] the same, summed up over senders */
+	uint32_t nports;
+	struct rec_volume_alarm *alarms; /* [nalarms] in order of time */
+	uint32_t nalarms;
+	struct rec_volume_flaw *flaws; /* [nflaws] in order of time */
+	uint32_t nflaws;
+	struct flowpulse_fault *faults; /* [nfaults] */
+	uint32_t nfaults;
+};

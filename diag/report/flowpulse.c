@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/report/flowpulse.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "common/array.h"
+#include "common/run_files.h"
+#include "diag/flowpulse/section.h"
+#include "diag/report/table.h"
+#include "diag/report/text.h"
+#include "diag/report/value.h"
+
+#define FLAWS_SHOWN 6
+
+static int write_volumes(const struct verdict *v, FILE *to);
+
+const struct diagnoser_file flowpulse_files[FLOWPULSE_FILES] = {
+	{ .name = RUN_VOLUMES, .write = write_volumes },
+};
+
+static const char *const predictions[] = { REC_PREDICTIONS(ENUM_NAME) };
+static const char *const detectors[] = { REC_DETECTORS(ENUM_NAME) };
+static const char *const flaw_names[] = { REC_VOLUME_FLAWS(ENUM_NAME) };
+#define FLAW_SENTENCE(id, value, name, sentence) [value] = (sentence),
+static const char *const flaw_sentences[] = { REC_VOLUME_FLAWS(FLAW_SENTENCE) };
+
+static const char *
+node_name(const struct verdict *v, uint32_t node)
+{
+	return node < v->run.nnodes ? v->run.nodes[node].name : "?";
+}
+
+static const char *
+port_name(const struct verdict *v, uint32_t node, uint16_t port)
+{
+	return v->run.ports[v->run.nodes[node].first_port + port].name;
+}
+
+/* Of a port's peer. */
+static const char *
+peer_name(const struct verdict *v, uint32_t node, uint16_t port)
+{
+	return node_name(v, v->run.ports[v->run.nodes[node].first_port + port].peer_node);
+}
+
+/* Seen over predicted, less 1, in percent. */
+static double
+change_percent(uint64_t predicted, uint64_t seen)
+{
+	return predicted != 0 ? 100 * ((double)seen / (double)predicted - 1) : 0;
+}
+
+/* ---- verdict.json ---- */
+
+static json_t *
+monitor_json(const struct flowpulse *own)
+{
+	return json_pack("{s:s, s:s, s:o, s:o, s:b, s:b}", "prediction", predictions[own->config.prediction], "detector",
+			 detectors[own->config.detector], "threshold",
+			 value_real((double)own->config.threshold_ppm / REC_PPM), "tolerance",
+			 value_real((double)own->config.tolerance_ppm / REC_PPM), "counts", own->config.counts != 0,
+			 "ports_alone", own->config.ports_alone != 0);
+}
+
+static json_t *
+switches_json(const struct verdict *v, const struct flowpulse *own)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < own->nmonitors; i++) {
+		const struct rec_monitored *m = &own->monitors[i];
+
+		array = value_add(array,
+				  json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "switch",
+					    value_text(node_name(v, m->hdr.node)), "ports", (json_int_t)m->ports, "senders",
+					    (json_int_t)m->senders, "compared", (json_int_t)m->compared, "learned",
+					    (json_int_t)m->learned, "relearned", (json_int_t)m->relearned, "flawed",
+					    (json_int_t)m->flawed, "alarms", (json_int_t)m->alarms, "memory_bytes",
+					    (json_int_t)m->bytes, "late_packets", (json_int_t)m->late_packets,
+					    "lost_packets", (json_int_t)m->lost_packets));
+	}
+	return array;
+}
+
+static json_t *
+links_json(const struct verdict *v, const struct flowpulse_fault *fault)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < fault->nlinks; i++) {
+		const struct flowpulse_link *link = &fault->links[i];
+
+		array = value_add(
+			array,
+			json_pack("{s:o, s:o, s:o}", "port",
+				  link->port != RUN_NONE ? value_text(v->run.ports[link->port].name) : json_null(), "from",
+				  value_text(node_name(v, link->from)), "to", value_text(node_name(v, link->to))));
+	}
+	return array;
+}
+
+static json_t *
+faults_json(const struct verdict *v, const struct flowpulse *own)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < own->nfaults; i++) {
+		const struct flowpulse_fault *f = &own->faults[i];
+		const struct rec_volume_alarm *first = &own->alarms[f->first];
+
+		array = value_add(array,
+				  json_pack("{s:s, s:o, s:o, s:[o, o], s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I}",
+					    "place", f->nlinks == 1 ? "link" : "pair", "links", links_json(v, f),
+					    "drop_rate", value_real(f->drop), "drop_rate_95", value_real(f->low),
+					    value_real(f->high), "first_iteration", (json_int_t)f->first_iteration,
+					    "last_iteration", (json_int_t)f->last_iteration, "iterations",
+					    (json_int_t)f->iterations, "alarms", (json_int_t)f->alarms, "switches",
+					    (json_int_t)f->switches, "seen_by", value_text(node_name(v, first->hdr.node)),
+					    "at", value_text(port_name(v, first->hdr.node, first->port)), "first_ns",
+					    value_ns(first->hdr.time_ps), "predicted_bytes", (json_int_t)first->predicted,
+					    "seen_bytes", (json_int_t)first->seen));
+	}
+	return array;
+}
+
+/* Of switches and iterations with an alarm: a row a port. */
+static json_t *
+volumes_json(const struct verdict *v, const struct flowpulse *own)
+{
+	json_t *array = json_array();
+	bool any = false;
+
+	for (uint32_t first = 0, end; first < own->nports; first = end) {
+		const struct flowpulse_volume *p = &own->ports[first];
+
+		any = false;
+		for (end = first; end < own->nports && own->ports[end].node == p->node &&
+				  own->ports[end].time_ps == p->time_ps && own->ports[end].iteration == p->iteration;
+		     end++)
+			any |= own->ports[end].alarmed;
+		for (uint32_t i = first; i < end && any; i++) {
+			const struct flowpulse_volume *port = &own->ports[i];
+
+			array = value_add(array, json_pack("{s:o, s:o, s:I, s:o, s:I, s:I, s:b, s:b}", "port",
+							   value_text(port_name(v, port->node, port->port)), "from",
+							   value_text(peer_name(v, port->node, port->port)), "iteration",
+							   (json_int_t)port->iteration, "time_ns", value_ns(port->time_ps),
+							   "predicted_bytes", (json_int_t)port->predicted, "seen_bytes",
+							   (json_int_t)port->seen, "alarm", port->alarmed, "compared",
+							   !port->flawed && !port->learned));
+		}
+	}
+	return array;
+}
+
+static json_t *
+unmeasured_json(const struct verdict *v, const struct flowpulse *own)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < own->nflaws; i++) {
+		const struct rec_volume_flaw *flaw = &own->flaws[i];
+
+		array = value_add(
+			array,
+			json_pack("{s:o, s:o, s:I, s:s, s:I, s:I}", "switch", value_text(node_name(v, flaw->hdr.node)),
+				  "sender", flaw->sender != REC_NONE ? value_text(node_name(v, flaw->sender)) : json_null(),
+				  "iteration", (json_int_t)flaw->iteration, "why", flaw_names[flaw->flaw],
+				  "predicted_bytes", (json_int_t)flaw->predicted, "seen_bytes", (json_int_t)flaw->seen));
+	}
+	return array;
+}
+
+int
+flowpulse_json(const struct verdict *v, const struct section *section, json_t *root)
+{
+	const struct flowpulse *own = section->own;
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "monitor", monitor_json(own), "switches",
+				switches_json(v, own), "faults", faults_json(v, own), "volumes", volumes_json(v, own),
+				"unmeasured", unmeasured_json(v, own));
+
+	return json_object_set_new(root, FLOWPULSE_NAME, all) == 0 ? 0 : -ENOMEM;
+}
+
+/* ---- flowpulse.csv ---- */
+
+static int
+write_volumes(const struct verdict *v, FILE *to)
+{
+	const struct section *section = verdict_section(v, FLOWPULSE_NAME);
+	const struct flowpulse *own = section->own;
+
+	fputs("port,sender,iteration,predicted,seen\n", to);
+	for (uint32_t i = 0; i < own->nvolumes; i++) {
+		const struct rec_volume *volume = &own->volumes[i];
+
+		fprintf(to, "%s,%s,%u,%" PRIu64 ",%" PRIu64 "\n", port_name(v, volume->hdr.node, volume->port),
+			node_name(v, volume->sender), volume->iteration, volume->predicted, volume->seen);
+	}
+	return ferror(to) ? -EIO : 0;
+}
+
+/* ---- report.txt ---- */
+
+/* "from l1 to s1 (l1:4)" */
+static void
+say_link(const struct verdict *v, const struct flowpulse_link *link, char *buf, size_t cap)
+{
+	fmt_append(buf, cap, "from %s to %s", node_name(v, link->from), node_name(v, link->to));
+	if (link->port != RUN_NONE)
+		fmt_append(buf, cap, " (%s)", v->run.ports[link->port].name);
+}
+
+static void
+say_fault(const struct text *text, const struct flowpulse *own, const struct flowpulse_fault *fault)
+{
+	const struct verdict *v = text->facts.v;
+	const struct rec_volume_alarm *first = &own->alarms[fault->first];
+	char line[FACTS_TEXT] = "";
+
+	fmt_append(line, sizeof(line), "The link ");
+	say_link(v, &fault->links[0], line, sizeof(line));
+	if (fault->nlinks == 2) {
+		fmt_append(line, sizeof(line), ", or the one ");
+		say_link(v, &fault->links[1], line, sizeof(line));
+		fmt_append(
+			line, sizeof(line),
+			": with one sender at %s there is no other to compare with, and the two cannot be told apart. It",
+			node_name(v, first->hdr.node));
+	}
+	fmt_append(line, sizeof(line),
+		   " loses %.2f %% of its packets (%.2f to %.2f at 95 %%): %u alarm%s of %u switch%s, in ",
+		   100 * fault->drop, 100 * fault->low, 100 * fault->high, fault->alarms, fault->alarms == 1 ? "" : "s",
+		   fault->switches, fault->switches == 1 ? "" : "es");
+	if (fault->iterations == 1)
+		fmt_append(line, sizeof(line), "iteration %u.", fault->first_iteration);
+	else
+		fmt_append(line, sizeof(line), "%u iterations from %u to %u.", fault->iterations, fault->first_iteration,
+			   fault->last_iteration);
+	text_wrap(text, line, 5);
+}
+
+/* Predicted and seen volume of every port of the leaf that saw it first. @return 0 or -ENOMEM */
+static int
+show_ports(const struct text *text, const struct flowpulse *own, const struct rec_volume_alarm *first)
+{
+	static const char *const columns[] = { "PORT", "FROM", "PREDICTED", "SEEN", "CHANGE", "" };
+	static const bool right[] = { false, false, true, true, true, false };
+	const struct verdict *v = text->facts.v;
+	struct libscols_table *table = table_create(columns, right, ARRAY_LEN(columns));
+	int rc = table != NULL ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < own->nports && rc == 0; i++) {
+		const struct flowpulse_volume *p = &own->ports[i];
+		char change[32];
+
+		if (p->node != first->hdr.node || p->time_ps != first->hdr.time_ps || p->iteration != first->iteration)
+			continue;
+		snprintf(change, sizeof(change), "%+.2f %%", change_percent(p->predicted, p->seen));
+		rc = table_row(table, port_name(v, p->node, p->port), peer_name(v, p->node, p->port),
+			       fmt_count(p->predicted).text, fmt_count(p->seen).text, change, p->alarmed ? "alarm" : "",
+			       NULL);
+	}
+	if (rc == 0) {
+		fprintf(text->to, "     Iteration %u at %s, in bytes:\n", first->iteration, node_name(v, first->hdr.node));
+		rc = table_print(table, text->to);
+	}
+	table_destroy(table);
+	return rc;
+}
+
+static void
+say_flaws(const struct text *text, const struct flowpulse *own)
+{
+	const struct verdict *v = text->facts.v;
+
+	for (uint32_t i = 0; i < own->nflaws && i < FLAWS_SHOWN; i++) {
+		const struct rec_volume_flaw *flaw = &own->flaws[i];
+		char line[FACTS_TEXT] = "";
+
+		fmt_append(line, sizeof(line), "Not compared at %s, iteration %u", node_name(v, flaw->hdr.node),
+			   flaw->iteration);
+		if (flaw->sender != REC_NONE)
+			fmt_append(line, sizeof(line), ", what came from %s", node_name(v, flaw->sender));
+		fmt_append(line, sizeof(line), ": %s", flaw_sentences[flaw->flaw]);
+		if (flaw->sender != REC_NONE)
+			fmt_append(line, sizeof(line), " (%s B predicted, %s B seen)", fmt_count(flaw->predicted).text,
+				   fmt_count(flaw->seen).text);
+		fprintf(text->to, "  ");
+		text_wrap(text, line, 2);
+	}
+	if (own->nflaws > FLAWS_SHOWN)
+		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->nflaws - FLAWS_SHOWN);
+}
+
+static void
+say_monitors(const struct text *text, const struct flowpulse *own)
+{
+	uint32_t ports = 0, compared = 0, learned = 0, bytes = 0;
+	char line[FACTS_TEXT] = "";
+
+	for (uint32_t i = 0; i < own->nmonitors; i++) {
+		ports += own->monitors[i].ports;
+		compared += own->monitors[i].compared;
+		learned += own->monitors[i].learned + own->monitors[i].relearned;
+		bytes = own->monitors[i].bytes > bytes ? own->monitors[i].bytes : bytes;
+	}
+	fmt_append(line, sizeof(line), "%u switches monitored %u ports, with up to %s each; they compared %u iterations",
+		   own->nmonitors, ports, fmt_bytes(bytes).text, compared);
+	if (learned != 0)
+		fmt_append(line, sizeof(line), " and learned from %u", learned);
+	fmt_append(line, sizeof(line), ". Prediction: %s. What a fault costs in time is not FlowPulse's to say.",
+		   predictions[own->config.prediction]);
+	if (own->nfaults == 0 && compared != 0)
+		fmt_append(line, sizeof(line), " Nothing was missing.");
+	fprintf(text->to, "  ");
+	text_wrap(text, line, 2);
+}
+
+int
+flowpulse_text(const struct text *text, const struct section *section)
+{
+	const struct flowpulse *own = section->own;
+	int rc = 0;
+
+	text_title(text, "Silent faults, by volumes of measured collectives (FlowPulse)");
+	say_monitors(text, own);
+	for (uint32_t i = 0; i < own->nfaults && rc == 0; i++) {
+		fprintf(text->to, "  %u. ", i + 1);
+		say_fault(text, own, &own->faults[i]);
+		rc = show_ports(text, own, &own->alarms[own->faults[i].first]);
+	}
+	say_flaws(text, own);
+	return rc;
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""FlowPulse's monitors and diagnoser in whole runs: the ready-made scenario, both directions of a link, no fault at all, the ways
+to predict, one sender a leaf, and what lcores must not change."""
+import json
+import time
+
+import records
+from harness import SCENARIOS, check, rocelab, scratch, sets
+
+SCENARIO = SCENARIOS / "flowpulse.cfg"
+
+
+def diagnosed(*args, **keys):
+    run = rocelab(SCENARIO, *sets(**keys), *args)
+    verdict = json.loads((run.dir / "verdict.json").read_text())
+    return run, verdict["flowpulse"], [f for f in verdict["findings"] if f["type"] == "silent-fault"]
+
+
+def telemetry(run):
+    """What monitors told, whatever else was in the stream."""
+    kinds = (records.VOLUME, records.VOLUME_ALARM, records.VOLUME_FLAW, records.MONITORED)
+    return [(r.type, r.node, r.time_ps, r.body) for r in records.read(run.dir / "records.bin") if r.type in kinds]
+
+
+began = time.monotonic()
+run, told, found = diagnosed()
+took = time.monotonic() - began
+check(took < 20, f"the scenario took {took:.1f} s")
+check([f["root"] for f in found] == ["l2:3"], "the link is named, and no other", found)
+fault = told["faults"][0]
+check(fault["place"] == "link" and [(link["from"], link["to"]) for link in fault["links"]] == [("l2", "s1")],
+      "with its direction", fault)
+check(fault["drop_rate_95"][0] < 0.02 < fault["drop_rate_95"][1], f"it loses 2 %: {fault['drop_rate_95']}", fault)
+check(fault["first_iteration"] == 1, "found in the first iteration that it touches: 8 ms are within iteration 1", fault)
+seen = [v for v in told["volumes"] if v["port"].startswith(fault["seen_by"]) and v["iteration"] == 1]
+check(len(seen) == 4 and sum(v["alarm"] for v in seen) == 1, "with the volumes of every port of the leaf", seen)
+check(all(v["seen_bytes"] > v["predicted_bytes"] for v in seen if not v["alarm"]), "the other ports have what was sent again", seen)
+check(not told["unmeasured"], "every iteration could be compared", told["unmeasured"])
+text = (run.dir / "report.txt").read_text()
+check("The link from l2 to s1 (l2:3) loses" in text, "report.txt says it", text)
+base = telemetry(run)
+check(base, "alarms and volumes are in the stream")
+
+other, _, _ = diagnosed("--lcores", "2")
+check(telemetry(other) == base, "the same on two lcores")
+
+run, told, found = diagnosed(**{"faults__[0]__port": "s1:3"})
+check([f["root"] for f in found] == ["s1:3"], "the other direction, towards the leaf", found)
+
+run, told, found = diagnosed(**{"faults__[0]__enabled": "false"})
+check(not found and not told["faults"], "without a fault nothing is found", found)
+check(sum(s["compared"] for s in told["switches"]) == 32, "all iterations of all leaves were compared", told["switches"])
+check(not records.of(records.read(run.dir / "records.bin"), records.VOLUME), "and no volumes left the switches")
+
+run, told, found = diagnosed(**{"faults__[0]__enabled": "false", "flowpulse__export": "counts"})
+volumes = [row for _, row in records.of(records.read(run.dir / "records.bin"), records.VOLUME)]
+check(len(volumes) == 8 * 4 * 3 * 4, "counts are told if asked: leaves, ports, senders, iterations", len(volumes))
+by_sender = {}
+for row in volumes:
+    key = (row.iteration, row.sender)
+    by_sender[key] = by_sender.get(key, 0) + row.seen - row.predicted
+check(all(abs(miss) <= 12 for miss in by_sender.values()), "what comes is what was declared, to the byte", by_sender)
+table = (run.dir / "flowpulse.csv").read_text().splitlines()
+check(table[0] == "port,sender,iteration,predicted,seen" and len(table) == 1 + len(volumes), "flowpulse.csv has them all")
+prediction = scratch() / "flowpulse.csv"
+prediction.write_text("\n".join(table) + "\n")
+
+for keys in ({"flowpulse__prediction": "measured"}, {"flowpulse__prediction": "learned"},
+             {"flowpulse__prediction": "simulated", "flowpulse__file": str(prediction), "seed": 2}):
+    run, told, found = diagnosed(**keys)
+    check([f["root"] for f in found] == ["l2:3"], f"{keys['flowpulse__prediction']}: the link is named", found)
+
+# A ring: each leaf hears of one other. Two links are named, until another leaf says more.
+run, told, found = diagnosed(**{"collectives__[0]__algorithm": "ring"})
+check([f["root"] for f in found] == ["l2:3 or s1:4"], "with one sender a leaf the pair is named", found)
+check(told["faults"][0]["place"] == "pair" and "cannot be told apart" in (run.dir / "report.txt").read_text(), "and why")

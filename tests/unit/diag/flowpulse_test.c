@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* FlowPulse's diagnoser: alarms of several leaves and iterations to links, and what is said of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+#include <cmocka.h>
+
+#include "common/wire/ending.h"
+#include "common/wire/record.h"
+#include "diag/flowpulse/section.h"
+#include "diag/registry.h"
+#include "diag/report/facts.h"
+#include "diag/report/json.h"
+#include "diag/report/text.h"
+#include "tests/unit/diag/records.h"
+
+/* Leaves 0 to 2 with hosts 5 to 7 at port 0; spines 3 and 4 at ports 1 and 2 of each, whose port i is leaf i's. */
+#define LEAVES 3
+#define SPINE(k) (LEAVES + (k))
+#define HOST(i) (LEAVES + 2 + (i))
+
+static void
+put_network(struct records *r)
+{
+	const struct rec_monitor monitor = { .threshold_ppm = 10000, .tolerance_ppm = 10000, .learn = 1 };
+	struct rec_monitor put = monitor;
+
+	records_init(r);
+	records_run(r);
+	for (uint32_t i = 0; i < LEAVES + 2; i++)
+		records_node(r, i, (const char *[]){ "l0", "l1", "l2", "s0", "s1" }[i], false, 3);
+	for (uint32_t i = 0; i < LEAVES; i++)
+		records_node(r, HOST(i), (const char *[]){ "h0", "h1", "h2" }[i], true, 1);
+	for (uint32_t i = 0; i < LEAVES; i++) {
+		records_link(r, i, 0, false, HOST(i), 0, true);
+		for (uint32_t k = 0; k < 2; k++)
+			records_link(r, i, (uint16_t)(1 + k), false, SPINE(k), (uint16_t)i, false);
+	}
+	RECORDS_PUT(r, put, REC_MONITOR, REC_NONE, 0);
+}
+
+/* A leaf misses 2 % of 10000 packets of 1000 B at its port from a spine, with the volumes of both its ports. */
+static void
+put_alarm(struct records *r, uint32_t leaf, uint32_t spine, uint32_t place, uint32_t sender, uint32_t iteration)
+{
+	uint64_t time_ps = (iteration + 1) * PS_PER_MS;
+	struct rec_volume_alarm alarm = { .port = (uint16_t)(1 + spine),
+					  .place = (uint16_t)place,
+					  .sender = sender,
+					  .iteration = iteration,
+					  .pooled = 1,
+					  .predicted = 10000000,
+					  .seen = 9800000,
+					  .expected = 10000000,
+					  .got = 9800000,
+					  .packets = 9800,
+					  .drop_ppm = 20000,
+					  .low_ppm = 18000,
+					  .high_ppm = 22000,
+					  .dispersion_ppm = 10000 };
+
+	RECORDS_PUT(r, alarm, REC_VOLUME_ALARM, leaf, time_ps);
+	for (uint16_t port = 1; port <= 2; port++) {
+		struct rec_volume volume = { .port = port,
+					     .sender = sender != REC_NONE ? sender : (leaf + 1) % LEAVES,
+					     .iteration = iteration,
+					     .predicted = 10000000,
+					     .seen = port == alarm.port ? 9800000 : 10200000,
+					     .packets = 10000 };
+
+		RECORDS_PUT(r, volume, REC_VOLUME, leaf, time_ps);
+	}
+}
+
+static void
+put_end(struct records *r)
+{
+	for (uint32_t i = 0; i < LEAVES; i++) {
+		struct rec_monitored sum = { .ports = 2, .senders = 2, .compared = 5, .alarms = 1, .bytes = 4096 };
+
+		RECORDS_PUT(r, sum, REC_MONITORED, i, 9 * PS_PER_MS);
+	}
+	records_end(r, REC_END_COMPLETE, 10 * PS_PER_MS);
+}
+
+static struct verdict *
+diagnose(struct records *r)
+{
+	struct verdict *v = NULL;
+	struct err err = { 0 };
+	struct evidence ev;
+
+	put_end(r);
+	records_evidence(r, &ev);
+	if (registry_diagnose(&ev, &v, &err) != 0)
+		fail_msg("%s", err.text);
+	evidence_fini(&ev);
+	records_fini(r);
+	return v;
+}
+
+static const struct flowpulse *
+own_of(const struct verdict *v)
+{
+	assert_non_null(verdict_section(v, FLOWPULSE_NAME));
+	return verdict_section(v, FLOWPULSE_NAME)->own;
+}
+
+static void
+alarms_of_a_link_are_one_finding(void **state)
+{
+	struct records r;
+	struct verdict *v;
+	const struct flowpulse_fault *fault;
+	const struct finding *finding;
+
+	(void)state;
+	put_network(&r);
+	for (uint32_t iteration = 1; iteration <= 3; iteration++)
+		for (uint32_t leaf = 1; leaf <= 2; leaf++)
+			put_alarm(&r, leaf, 1, REC_LOSS_REMOTE, 0, iteration);
+	put_alarm(&r, 2, 0, REC_LOSS_LOCAL, REC_NONE, 4);
+	v = diagnose(&r);
+	assert_int_equal(v->nfindings, 2);
+	fault = &own_of(v)->faults[0];
+	assert_int_equal(fault->nlinks, 1);
+	assert_int_equal(fault->links[0].from, 0);
+	assert_int_equal(fault->links[0].to, SPINE(1));
+	assert_int_equal(fault->alarms, 6);
+	assert_int_equal(fault->switches, 2);
+	assert_int_equal(fault->iterations, 3);
+	assert_int_equal(fault->first_iteration, 1);
+	assert_int_equal(fault->last_iteration, 3);
+	assert_true(fault->drop > 0.0199 && fault->drop < 0.0201);
+	assert_true(fault->low < 0.02 && fault->low > 0.018 && fault->high > 0.02 && fault->high < 0.022);
+	finding = &v->findings[0];
+	assert_string_equal(finding->type->key, "silent-fault");
+	assert_string_equal(finding->root, "l0:3");
+	assert_string_equal(v->run.ports[finding->root_port].name, "l0:3");
+	assert_true(finding->confidence > 0.99);
+	assert_int_equal(finding->start_ps, 2 * PS_PER_MS);
+	assert_int_equal(finding->end_ps, 4 * PS_PER_MS);
+	assert_string_equal(v->findings[1].root, "s0:3"); /* towards the leaf: its direction */
+	verdict_destroy(v);
+}
+
+/* One sender at a leaf: two links. Two leaves that each suspect two have one in common; and an alarm for sure settles it. */
+static void
+pairs_are_resolved_by_what_others_say(void **state)
+{
+	static const struct {
+		bool second, sure;
+		const char *root;
+	} cases[] = { { false, false, "l0:3 or s1:2" }, { true, false, "l0:3" }, { false, true, "s1:2" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r);
+		put_alarm(&r, 1, 1, REC_LOSS_PAIR, 0, 1);
+		if (cases[i].second)
+			put_alarm(&r, 2, 1, REC_LOSS_PAIR, 0, 1);
+		if (cases[i].sure)
+			put_alarm(&r, 1, 1, REC_LOSS_LOCAL, REC_NONE, 2);
+		v = diagnose(&r);
+		assert_int_equal(v->nfindings, 1);
+		assert_string_equal(v->findings[0].root, cases[i].root);
+		assert_int_equal(own_of(v)->faults[0].nlinks, i == 0 ? 2 : 1);
+		assert_int_equal(v->findings[0].nports, i == 0 ? 2 : 1);
+		verdict_destroy(v);
+	}
+}
+
+/* It knows nothing of time: the word on the network is the others', and none without them. */
+static void
+the_word_is_not_its_own(void **state)
+{
+	struct diagnosis alone = { .by = &diagnosers[1] };
+	struct verdict *v, *by_itself = NULL;
+	struct err err = { 0 };
+	struct evidence ev;
+	struct records r;
+
+	(void)state;
+	put_network(&r);
+	put_alarm(&r, 1, 1, REC_LOSS_REMOTE, 0, 1);
+	put_end(&r);
+	records_evidence(&r, &ev);
+	assert_int_equal(verdict_build(&ev, &alone, 1, &by_itself, &err), 0);
+	assert_int_equal(registry_diagnose(&ev, &v, &err), 0);
+	assert_null(verdict_claim(by_itself));
+	assert_string_equal(facts_word(by_itself), "unknown");
+	assert_ptr_equal(verdict_claim(v), &v->sections[0].claim);
+	assert_null(facts_root(v));
+	assert_int_equal(facts_timed(v), 0);
+	assert_int_equal(facts_costly(v), 0);
+	verdict_destroy(v);
+	verdict_destroy(by_itself);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
+static void
+reports_show_every_port(void **state)
+{
+	struct rec_volume_flaw flaw = {
+		.sender = 2, .iteration = 0, .flaw = REC_FLAW_DEMAND, .predicted = 1000, .seen = 900
+	};
+	struct records r;
+	struct verdict *v;
+	json_t *root, *own, *fault;
+	char *text = NULL;
+	size_t size;
+	FILE *to;
+
+	(void)state;
+	put_network(&r);
+	RECORDS_PUT(&r, flaw, REC_VOLUME_FLAW, 1, PS_PER_MS / 2);
+	put_alarm(&r, 1, 1, REC_LOSS_PAIR, 0, 1);
+	v = diagnose(&r);
+	to = open_memstream(&text, &size);
+	assert_int_equal(text_write(v, NULL, to), 0);
+	fclose(to);
+	assert_non_null(strstr(text, "The link from l0 to s1 (l0:3), or the one from s1 to l1 (s1:2)"));
+	assert_non_null(strstr(text, "l1:2  s0    10,000,000  10,200,000  +2.00 %"));
+	assert_non_null(strstr(text, "l1:3  s1    10,000,000   9,800,000  -2.00 %  alarm"));
+	assert_non_null(strstr(text, "Not compared at l1, iteration 0, what came from l2"));
+	free(text);
+
+	to = open_memstream(&text, &size);
+	assert_int_equal(json_write(v, to), 0);
+	fclose(to);
+	root = json_loads(text, 0, NULL);
+	free(text);
+	own = json_object_get(root, "flowpulse");
+	fault = json_array_get(json_object_get(own, "faults"), 0);
+	assert_string_equal(json_string_value(json_object_get(fault, "place")), "pair");
+	assert_int_equal(json_array_size(json_object_get(fault, "links")), 2);
+	assert_int_equal(json_integer_value(json_object_get(fault, "first_iteration")), 1);
+	assert_int_equal(json_array_size(json_object_get(own, "volumes")), 2);
+	assert_int_equal(json_array_size(json_object_get(own, "switches")), LEAVES);
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(json_object_get(own, "unmeasured"), 0), "why")), "demand");
+	fault = json_array_get(json_object_get(root, "findings"), 0);
+	assert_string_equal(json_string_value(json_object_get(fault, "type")), "silent-fault");
+	assert_true(json_is_true(json_object_get(fault, "without_effect"))); /* of none that is known */
+	json_decref(root);
+
+	to = open_memstream(&text, &size);
+	assert_int_equal(diagnosers[1].writers.files[0].write(v, to), 0);
+	fclose(to);
+	assert_string_equal(text, "port,sender,iteration,predicted,seen\nl1:2,l0,1,10000000,10200000\n"
+				  "l1:3,l0,1,10000000,9800000\n");
+	free(text);
+	verdict_destroy(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(alarms_of_a_link_are_one_finding),
+		cmocka_unit_test(pairs_are_resolved_by_what_others_say),
+		cmocka_unit_test(the_word_is_not_its_own),
+		cmocka_unit_test(reports_show_every_port),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
