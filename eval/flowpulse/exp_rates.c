@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The paper's Fig. 5: false positives and negatives by threshold, drop rate, radix and size. */
+/* The paper's Fig. 5: false positives and negatives by threshold, drop rate, radix, size, and with links down before. */
 #include "eval/flowpulse/experiments.h"
 
 #include "common/array.h"
@@ -128,5 +128,35 @@ fp_exp_size(struct fp_study *study, json_t *rows, struct err *err)
 
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(points); i++)
 		ret = rates_of(study, &points[i], "size", drops, ARRAY_LEN(drops), rows, err);
+	return ret;
+}
+
+static int
+known_of(struct fp_study *study, uint32_t known, json_t *rows, struct err *err)
+{
+	static const double drops[] = { 0.015, 0.025 };
+	static const char *const purposes[] = { [1] = "known1", [2] = "known2", [4] = "known4", [8] = "known8" };
+	struct fp_set faulty;
+	int ret = fp_set_faulty(study, &fp_papers_point, purposes[known], drops, ARRAY_LEN(drops), study->trials, known,
+				&faulty, err);
+
+	/* Rows without a new fault are its fault-free ones: the known links are down for them as well. */
+	for (uint32_t d = 0; ret == 0 && faulty.is_ready && d < ARRAY_LEN(drops); d++) {
+		size_t before = json_array_size(rows);
+
+		ret = add_two_rows(&faulty, &faulty, drops[d], rows, err);
+		for (size_t i = before; i < json_array_size(rows); i++)
+			json_object_set_new(json_array_get(rows, i), "known_links", json_integer(known));
+	}
+	return ret;
+}
+
+int
+fp_exp_known(struct fp_study *study, json_t *rows, struct err *err)
+{
+	int ret = 0;
+
+	for (uint32_t known = 1; ret == 0 && known <= 8; known *= 2)
+		ret = known_of(study, known, rows, err);
 	return ret;
 }

@@ -14,6 +14,7 @@ const struct fp_method_ops *fp_own_test(const struct fp_point *point);
 int fp_exp_roc(struct fp_study *study, json_t *rows, struct err *err);
 int fp_exp_radix(struct fp_study *study, json_t *rows, struct err *err);
 int fp_exp_size(struct fp_study *study, json_t *rows, struct err *err);
+int fp_exp_known(struct fp_study *study, json_t *rows, struct err *err);
 /* exp_loads.c */
 int fp_exp_prediction(struct fp_study *study, json_t *rows, struct err *err);
 int fp_exp_relearning(struct fp_study *study, json_t *rows, struct err *err);

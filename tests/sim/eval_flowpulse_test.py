@@ -64,12 +64,15 @@ def once():
 
 def named():
     directory = scratch() / "places"
-    evaluate(directory, "--only", "places", "--trials", 4, "--scale", "0.1")
+    evaluate(directory, "--only", "places,known", "--trials", 4, "--scale", "0.1")
     rows = [row for row in rows_of(directory, "places") if row["drop_percent"] == 5]
     check([row["senders_a_leaf"] for row in rows] == [1, 2], "one and two senders a leaf", rows)
     check(all(row["missed_percent"] == row["wrong_percent"] == 0 for row in rows), "5 % are found, and nothing else is named", rows)
     check(rows[0]["right_percent"] == 100, "one sender: the pair", rows)
     check(rows[1]["right_percent"] >= 75, "two: the link", rows)
+    rows = [row for row in rows_of(directory, "known") if row["drop_percent"] == 2.5 and row["test"] == "learned"]
+    check([row["known_links"] for row in rows] == [1, 2, 4, 8], "links down before", rows)
+    check(all(row["fpr_percent"] == row["fnr_percent"] == 0 for row in rows), "are no faults, and hide none", rows)
 
 
 def refused():
