@@ -98,6 +98,28 @@ embedded_hosts_describe(void *ctx, const struct pkt *p, struct pkt_message *mess
 	return true;
 }
 
+void
+embedded_hosts_sum(const struct emulation *emulation, struct embedded_counters *sum)
+{
+	const struct topo *topo = emulation->scenario->topo;
+
+	*sum = (struct embedded_counters){ 0 };
+	for (uint32_t h = 0; h < topo->nhosts; h++) {
+		struct embedded_counters one;
+
+		if (emulation->scenario->hosts[topo->hosts[h]] != NULL)
+			continue;
+		embedded_sum(emulation->hosts[topo->hosts[h]], &one);
+		sum->retransmits += one.retransmits;
+		sum->timeouts += one.timeouts;
+		sum->naks_received += one.naks_received;
+		sum->duplicates += one.duplicates;
+		sum->out_of_sequence += one.out_of_sequence;
+		sum->early += one.early;
+		sum->acks_withheld += one.acks_withheld;
+	}
+}
+
 /* Made of descriptor, flow and message. */
 static size_t
 frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)

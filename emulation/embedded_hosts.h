@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulation/hosts.h"
+#include "rxe-hosts/device/embedded/embedded.h"
 
 /* Its ctx is the emulation. */
 extern const struct host_driver_ops embedded_hosts;
@@ -13,3 +14,6 @@ extern const struct host_driver_ops embedded_hosts;
  * @return true: what nobody remembers is told as well as its descriptor can
  */
 bool embedded_hosts_describe(void *ctx, const struct pkt *p, struct pkt_message *message);
+
+/* What the transports of all embedded hosts went through. */
+void embedded_hosts_sum(const struct emulation *emulation, struct embedded_counters *sum);

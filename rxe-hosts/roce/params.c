@@ -80,7 +80,6 @@ const struct cfg_table sel_table = {
 };
 
 static int check_mtu(const struct roce_cfg *cfg, struct err *err);
-static int check_transport(const struct roce_cfg *cfg, struct err *err);
 static int parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err *err);
 
 int
@@ -90,8 +89,6 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 	int rc = check_mtu(cfg, err);
 	uint16_t int_bytes = 0;
 
-	if (rc == 0)
-		rc = check_transport(cfg, err);
 	if (rc != 0)
 		return rc;
 	if (cc != NULL && cc->ops->inband)
@@ -165,18 +162,6 @@ check_mtu(const struct roce_cfg *cfg, struct err *err)
 		       "%s:%d: host.mtu = %llu is no path MTU: use 256, 512, 1024, 2048 or 4096, or set "
 		       "host.data_overhead to choose frame sizes freely",
 		       cfg->where.file, cfg->where.line, (unsigned long long)mtu);
-}
-
-static int
-check_transport(const struct roce_cfg *cfg, struct err *err)
-{
-	if (!transports[cfg->transport]->any_order || cfg->ack_every == 1)
-		return 0;
-	return err_set(
-		err, -EINVAL,
-		"%s:%d: host.ack_every = %lld: with transport = \"%s\" every packet is acknowledged for itself: leave "
-		"it out",
-		cfg->where.file, cfg->where.line, (long long)cfg->ack_every, transports[cfg->transport]->name);
 }
 
 static int

@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
+#include "common/wire/roce.h"
+
 #define WORD_PACKETS 64
+#define BEFORE_BITS ((1 << AETH_ACK_BEFORE) - 1)
 
 struct sel_recv *
 sel_recv_create(uint32_t span)
@@ -107,6 +110,7 @@ sel_recv_data(struct rc_recv *r, struct sel_recv *sel, const struct roce_params 
 {
 	int32_t ahead = psn_diff(p->psn, r->expected);
 	uint32_t reply = RC_ACK | note_order(r, p);
+	bool missing = sel->ahead != 0;
 
 	if (__builtin_expect((p->flags & PKT_CE) != 0, 0))
 		reply |= rc_recv_marked(r, params, now_ps);
@@ -120,7 +124,29 @@ sel_recv_data(struct rc_recv *r, struct sel_recv *sel, const struct roce_params 
 		note_last(sel, p, (uint32_t)ahead);
 	if (ahead == 0)
 		advance(r, sel);
+	if (!missing && ahead == 0 && ++r->unacked < params->ack_every && !(p->flags & PKT_ACKREQ))
+		reply &= ~(uint32_t)RC_ACK; /* all that has come is before the packet expected: the next ACK tells of it */
 	return reply | RC_ACCEPTED | (is_complete(r, sel) ? RC_COMPLETE : 0);
+}
+
+uint8_t
+sel_recv_syndrome(const struct rc_recv *r, const struct sel_recv *sel, uint32_t psn)
+{
+	int32_t ahead = psn_diff(psn, r->expected);
+	uint32_t at = psn % WORD_PACKETS, word = (psn & sel->mask) / WORD_PACKETS;
+	uint32_t words = sel->mask / WORD_PACKETS; /* less one */
+	uint64_t before;
+
+	if (ahead <= 0)
+		return AETH_ACK_SELECTIVE | BEFORE_BITS;
+	if (at >= AETH_ACK_BEFORE)
+		before = sel->came[word] >> (at - AETH_ACK_BEFORE);
+	else
+		before = sel->came[word] << (AETH_ACK_BEFORE - at) |
+			 sel->came[(word - 1) & words] >> (WORD_PACKETS - (AETH_ACK_BEFORE - at));
+	if (ahead < AETH_ACK_BEFORE)
+		before |= (1ULL << (AETH_ACK_BEFORE - ahead)) - 1;
+	return AETH_ACK_SELECTIVE | (uint8_t)(before & BEFORE_BITS);
 }
 
 bool

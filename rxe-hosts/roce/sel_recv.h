@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Selective repeat, the receiver's part, beside struct rc_recv: a packet is placed when it comes, whatever is missing
- * before it, and acknowledged for itself. Messages are complete in the order in which they were sent.
+ * before it. While nothing is missing, an ACK goes for every ack_every packets, as in go-back-N; else for each. Messages are complete in the order in which they were sent.
  */
 #pragma once
 
@@ -37,11 +37,14 @@ void sel_recv_destroy(struct sel_recv *sel);
 
 /*
  * A data packet came in whole.
- * @return enum rc_reply bits: RC_ACK goes for this packet, with r->expected. RC_COMPLETE: sel_recv_pop() gives messages.
+ * @return enum rc_reply bits: RC_ACK goes for this packet, with r->expected; then rc_recv_replied(). RC_COMPLETE: sel_recv_pop() gives messages.
  *         RC_ACCEPTED: the payload came for the first time
  */
 uint32_t sel_recv_data(struct rc_recv *r, struct sel_recv *sel, const struct roce_params *params, const struct pkt *p,
 		       uint64_t now_ps);
+
+/* @return the syndrome of an ACK of packet psn: which of those before it have come (AETH_ACK_BEFORE) */
+uint8_t sel_recv_syndrome(const struct rc_recv *r, const struct sel_recv *sel, uint32_t psn);
 
 /* The oldest message, if it is complete: in r->done_bytes and r->imm. Loop until false. */
 bool sel_recv_pop(struct rc_recv *r, struct sel_recv *sel, const struct roce_params *params);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rxe-hosts/roce/sel_send.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "common/minmax.h"
 #include "common/units.h"
 #include "rxe-hosts/roce/rc_messages.h"
-#include "rxe-hosts/roce/sel_bits.h"
-
-#define MAX_DOUBLINGS 16
+#include "rxe-hosts/roce/sel_inside.h"
 
 static inline uint32_t
 payload_of(const struct rc_send *s, const struct roce_params *params, uint32_t seq)
@@ -19,9 +16,8 @@ payload_of(const struct rc_send *s, const struct roce_params *params, uint32_t s
 	return rc_messages_payload(s, params, seq);
 }
 
-/* nxt becomes the first packet to be sent again, or the first that was never sent. */
-static void
-aim(struct rc_send *s)
+void
+sel_aim(struct rc_send *s)
 {
 	uint32_t seq = s->una;
 
@@ -116,9 +112,8 @@ sample(struct rc_send *s, const struct roce_params *params, uint32_t seq, uint64
 	s->sel->newest_ps = max_u64(s->sel->newest_ps, sent_ps);
 }
 
-/* A packet in flight is taken for lost. */
-static void
-lose(struct rc_send *s, const struct roce_params *params, uint32_t seq)
+void
+sel_lose(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 {
 	uint32_t bytes = payload_of(s, params, seq);
 
@@ -141,7 +136,7 @@ lose_repeated(struct rc_send *s, const struct roce_params *params, uint64_t hori
 			uint64_t sent_ps = s->sent_ps[at & s->sent_mask];
 
 			if (sent_ps <= horizon_ps)
-				lose(s, params, at);
+				sel_lose(s, params, at);
 			else
 				*oldest_ps = min_u64(*oldest_ps, sent_ps);
 		}
@@ -164,13 +159,8 @@ find_fresh(struct rc_send *s)
 	return false;
 }
 
-/*
- * Takes the packets in flight that were sent at horizon_ps or before for lost. Packets that were sent once went out in the
- * order of their numbers.
- * @return when the oldest of the others was sent; TIME_NEVER: there are none
- */
-static uint64_t
-lose_until(struct rc_send *s, const struct roce_params *params, uint64_t horizon_ps)
+uint64_t
+sel_lose_until(struct rc_send *s, const struct roce_params *params, uint64_t horizon_ps)
 {
 	uint64_t oldest_ps = TIME_NEVER;
 
@@ -180,7 +170,7 @@ lose_until(struct rc_send *s, const struct roce_params *params, uint64_t horizon
 
 		if (sent_ps > horizon_ps)
 			return min_u64(oldest_ps, sent_ps);
-		lose(s, params, s->sel->fresh++);
+		sel_lose(s, params, s->sel->fresh++);
 	}
 	return oldest_ps;
 }
@@ -192,29 +182,57 @@ judge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 	uint64_t after_ps = params->selective.repeat_after_ps, oldest_ps;
 	uint32_t nlost = s->sel->nlost;
 
-	oldest_ps = lose_until(s, params, s->sel->newest_ps - after_ps);
+	oldest_ps = sel_lose_until(s, params, s->sel->newest_ps - after_ps);
 	s->sel->judge_ps = min_u64(oldest_ps, now_ps) + after_ps;
 	if (s->sel->nlost != nlost)
 		rc_send_lost(s, params, CC_LOSS_NAK, now_ps);
 }
 
-uint32_t
-sel_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint32_t expected, uint64_t now_ps,
-	     uint64_t *rtt_ps)
+/* Those before packet seq that have come, of which no ACK told, or of which it was lost. @return how many */
+static uint32_t
+take_before(struct rc_send *s, const struct roce_params *params, uint32_t seq, uint8_t syndrome)
 {
-	uint32_t ahead = (uint32_t)psn_diff(psn, s->una), seq = s->una + ahead, sent = s->max - s->una;
-	uint32_t advanced = (uint32_t)psn_diff(expected, s->una), count = 0;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < AETH_ACK_BEFORE; i++) {
+		uint32_t at = seq - AETH_ACK_BEFORE + i;
+
+		if (!(syndrome >> i & 1) || (int32_t)(at - s->una) < 0 || (word_of(s, at)->acked & bit_of(at)))
+			continue;
+		take(s, params, at);
+		count++;
+	}
+	return count;
+}
+
+/* @return packets newly acknowledged */
+static inline uint32_t
+note_ack(struct rc_send *s, const struct roce_params *params, const struct pkt *p, uint64_t now_ps, uint64_t *rtt_ps)
+{
+	uint32_t ahead = (uint32_t)psn_diff(p->psn, s->una), seq = s->una + ahead, sent = s->max - s->una;
+	uint32_t advanced = (uint32_t)psn_diff(p->arg, s->una), count = 0;
 	bool open = ahead < sent && !(word_of(s, seq)->acked & bit_of(seq));
 
-	*rtt_ps = 0;
 	if (open)
 		sample(s, params, seq, now_ps, rtt_ps);
 	if (advanced - 1 < sent)
 		count = advance(s, params, s->una + advanced);
-	if (open && (int32_t)(seq - s->una) >= 0) {
+	if (ahead >= sent || (int32_t)(seq - s->una) < 0)
+		return count;
+	if (open) {
 		take(s, params, seq);
 		count++;
 	}
+	return count + take_before(s, params, seq, p->syndrome);
+}
+
+uint32_t
+sel_send_ack(struct rc_send *s, const struct roce_params *params, const struct pkt *p, uint64_t now_ps, uint64_t *rtt_ps)
+{
+	uint32_t count;
+
+	*rtt_ps = 0;
+	count = note_ack(s, params, p, now_ps, rtt_ps);
 	if (count == 0)
 		return 0;
 	s->rto_base_ps = now_ps;
@@ -222,7 +240,7 @@ sel_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, 
 	if (__builtin_expect(params->selective.timer == SEL_ADAPTIVE && s->sel->newest_ps >= s->sel->judge_ps, 0))
 		judge(s, params, now_ps);
 	if (__builtin_expect(s->nxt != s->max || s->sel->nlost != 0, 0))
-		aim(s);
+		sel_aim(s);
 	return count;
 }
 
@@ -235,40 +253,13 @@ sel_send_repeated(struct rc_send *s, const struct roce_params *params, uint32_t 
 	forget_loss(s, payload_of(s, params, seq));
 	s->sel->repeated_ps = s->sent_ps[seq & s->sent_mask];
 	p->flags |= PKT_ACKREQ;
-	aim(s);
+	sel_aim(s);
 }
 
 uint32_t
 sel_send_waiting(const struct rc_send *s)
 {
 	return s->max - s->una - s->sel->nacked;
-}
-
-static uint32_t
-span(const struct roce_params *params, uint32_t window_packets)
-{
-	uint64_t packets = (uint64_t)window_packets * (uint64_t)params->selective.windows;
-
-	return packets < ROCE_MAX_INFLIGHT ? (uint32_t)packets : ROCE_MAX_INFLIGHT;
-}
-
-static int
-init(struct rc_send *s, const struct roce_params *params)
-{
-	uint64_t after_ps = params->selective.repeat_after_ps, base_ps = params->cc.base_rtt_ps;
-	struct sel_send *sel = calloc(1, sizeof(*sel));
-
-	s->sel = sel;
-	if (sel == NULL)
-		return -ENOMEM;
-	sel->fresh = s->una;
-	sel->judge_ps = after_ps;
-	sel->timeout_ps = base_ps <= after_ps / 2 ? after_ps : base_ps + after_ps;
-	while (sel->doublings < MAX_DOUBLINGS &&
-	       (params->timeout_ps == 0 || sel->timeout_ps << sel->doublings < params->timeout_ps))
-		sel->doublings++;
-	sel->words = calloc((s->sent_mask + 1) / SEL_WORD_PACKETS, sizeof(*sel->words));
-	return sel->words != NULL ? 0 : -ENOMEM;
 }
 
 void
@@ -278,100 +269,3 @@ sel_send_fini(struct rc_send *s)
 	free(s->sel);
 	s->sel = NULL;
 }
-
-/* How long nothing may come: doubled each time up to host.timeout; from there on as in go-back-N. */
-static uint64_t
-wait_ps(const struct rc_send *s, const struct roce_params *params)
-{
-	const struct sel_send *sel = s->sel;
-	uint32_t more;
-
-	if (s->retries < sel->doublings || params->timeout_ps == 0)
-		return sel->timeout_ps << (s->retries < sel->doublings ? s->retries : sel->doublings);
-	more = s->retries - sel->doublings;
-	return max_u64(params->timeout_ps, sel->timeout_ps)
-	       << (more < params->timeout_doublings ? more : params->timeout_doublings);
-}
-
-/* When the oldest packet in flight was sent. @return TIME_NEVER: there is none */
-static uint64_t
-oldest_sent_ps(const struct rc_send *s)
-{
-	uint64_t oldest_ps = TIME_NEVER;
-
-	for (uint32_t seq = s->una; seq != s->max; seq = next_word(seq, s->max)) {
-		const struct sel_word *word = word_of(s, seq);
-
-		for (uint64_t bits = bits_from(seq, s->max) & ~(word->acked | word->lost); bits != 0; bits &= bits - 1) {
-			uint32_t at = seq_of(seq, bits);
-
-			oldest_ps = min_u64(oldest_ps, s->sent_ps[at & s->sent_mask]);
-			if ((int32_t)(at - s->sel->fresh) >= 0)
-				return oldest_ps;
-		}
-	}
-	return oldest_ps;
-}
-
-static uint64_t
-deadline(const struct rc_send *s, const struct roce_params *params)
-{
-	uint64_t from_ps = s->rto_base_ps;
-
-	if (s->nxt_byte == s->una_byte)
-		return from_ps + wait_ps(s, params); /* nothing is in flight: timeout() sees to it */
-	if (params->selective.timer == SEL_FIXED)
-		from_ps = max_u64(oldest_sent_ps(s), s->sel->held_ps);
-	else
-		from_ps = max_u64(from_ps, max_u64(s->sent_ps[(s->max - 1) & s->sent_mask], s->sel->repeated_ps));
-	return from_ps + wait_ps(s, params);
-}
-
-/* adaptive: the oldest packet is to be sent again; so many behind it are taken for lost as keep it from it by the window. */
-static void
-probe(struct rc_send *s, const struct roce_params *params)
-{
-	for (uint32_t seq = s->una; seq != s->max; seq++) {
-		const struct sel_word *word = word_of(s, seq);
-
-		if (seq != s->una && s->nxt_byte - s->una_byte < s->window_bytes)
-			return;
-		if ((word->acked | word->lost) & bit_of(seq))
-			continue;
-		lose(s, params, seq);
-		if ((int32_t)(seq - s->sel->fresh) >= 0)
-			s->sel->fresh = seq + 1;
-	}
-}
-
-static bool
-timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
-{
-	uint64_t horizon_ps = now_ps - wait_ps(s, params), stalled_ps = now_ps - s->rto_base_ps;
-
-	s->rto_base_ps = now_ps;
-	if (s->nxt_byte == s->una_byte)
-		return true; /* what is lost still waits for the port: nothing could come */
-	s->timeouts++;
-	if (stalled_ps >= params->selective.repeat_after_ps)
-		s->stalled_ps += stalled_ps;
-	if (params->timeout_ps != 0 && s->retries >= s->sel->doublings + params->retry_count)
-		return false;
-	s->retries += s->retries != UINT16_MAX;
-	if (params->selective.timer == SEL_FIXED)
-		lose_until(s, params, horizon_ps);
-	else
-		probe(s, params);
-	aim(s);
-	rc_send_lost(s, params, CC_LOSS_TIMEOUT, now_ps);
-	return true;
-}
-
-const struct transport_ops transport_selective = {
-	.name = "selective",
-	.any_order = true,
-	.span = span,
-	.init = init,
-	.deadline = deadline,
-	.timeout = timeout,
-};

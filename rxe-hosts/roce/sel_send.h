@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Selective repeat, the sender's part: beside struct rc_send what is known of each packet between the oldest that is not
- * acknowledged and the newest. An ACK names the packet that it is for and the one that the receiver expects, so that the
- * next one makes up for a lost one. Nothing tells of a loss but time:
+ * acknowledged and the newest. An ACK names the packet that it is for, those of the five before it that have come, and
+ * the one that the receiver expects, so that the next one makes up for a lost one. Nothing tells of a loss but time:
  *   adaptive: a packet sent repeat_after later is acknowledged (RACK, RFC 8985 section 6, with that for a reordering window);
  *             of what nothing follows, nothing came for the timeout: the oldest is sent again as a probe
  *   fixed:    the timeout after it was sent
@@ -38,13 +38,11 @@ struct sel_send {
 void sel_send_fini(struct rc_send *s);
 
 /*
- * An ACK came in.
- * @param psn       the packet it is for
- * @param expected  the receiver has all before
- * @param rtt_ps    set to the sample, 0 for none
+ * An ACK came in: of packet psn; arg: the receiver has all before; syndrome: and these before psn.
+ * @param rtt_ps  set to the sample, 0 for none
  * @return packets newly acknowledged; rc_send_pop() gives the messages that they complete
  */
-uint32_t sel_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint32_t expected, uint64_t now_ps,
+uint32_t sel_send_ack(struct rc_send *s, const struct roce_params *params, const struct pkt *p, uint64_t now_ps,
 		      uint64_t *rtt_ps);
 
 /* Packet seq leaves again: called by rc_send_edge() when it is made. */

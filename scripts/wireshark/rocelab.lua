@@ -171,6 +171,28 @@ function tag.dissector(tvb, pinfo, tree)
 end
 
 register_postdissector(tag)
+
+-- A selective ACK (docs/transport.md), beside what Wireshark says of the frame: the MSN field has the PSN that is expected.
+
+local sack = Proto("rocelab_sack", "rocelab selective ACK")
+sack.fields.psn = ProtoField.uint32("rocelab_sack.psn", "Packet that it acknowledges (PSN)")
+sack.fields.before = ProtoField.uint8("rocelab_sack.before", "Of the five packets before have come", base.HEX)
+sack.fields.expected = ProtoField.uint32("rocelab_sack.expected", "PSN that the receiver expects")
+local sack_syndrome, sack_psn = Field.new("infiniband.aeth.syndrome"), Field.new("infiniband.bth.psn")
+local sack_expected = Field.new("infiniband.aeth.msn")
+
+function sack.dissector(tvb, pinfo, tree)
+  local syndrome, psn, expected = sack_syndrome(), sack_psn(), sack_expected()
+
+  if syndrome and psn and expected and math.floor(syndrome.value / 32) == 2 then
+    local told = tree:add(sack)
+    told:add(sack.fields.psn, psn.value):set_generated()
+    told:add(sack.fields.before, syndrome.value % 32):set_generated()
+    told:add(sack.fields.expected, expected.value):set_generated()
+  end
+end
+
+register_postdissector(sack)
 DissectorTable.get("udp.port"):add(POLL_PORT, poll)
 DissectorTable.get("udp.port"):add(NOTIFY_PORT, notify)
 

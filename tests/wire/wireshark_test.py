@@ -169,9 +169,29 @@ def tags():
     check(len(alone) == len(rows), "tags: a filter without the script", (len(alone), len(rows)))
 
 
+def selective_acks():
+    """Wireshark alone reads the frames, with the script the two numbers. Both ends of a host's cable, nothing lost."""
+    run = dpswitch(small(collective=ring(step_bytes=3000)), "--quiet", "--capture", "a1:1",
+                   *sets(detection__policy="off", host__transport="selective"))
+    path = run.dir / "capture.pcapng"
+    check(tshark(path, "-Y", "_ws.malformed", lua=False) == [], "selective: nothing is malformed")
+    data = fields(path, "infiniband.bth.opcode == 10 || infiniband.bth.opcode == 11", "infiniband.bth.opcode",
+                  "infiniband.bth.psn", "infiniband.reth.va", "infiniband.reth.dmalen", "frame.packet_flags_direction", lua=False)
+    check(len(data) == len(fields(path, "infiniband.bth.opcode < 17", "frame.number", lua=False)) > 6,
+          "selective: every data packet is an RDMA WRITE ONLY", len(data))
+    check({row[3] for row in data if row[0] == "10"} == {"1024"} and {row[3] for row in data if row[0] == "11"} == {"952"},
+          "selective: with its own length", collections.Counter(row[3] for row in data))
+    acks = fields(path, "rocelab_sack", "rocelab_sack.psn", "rocelab_sack.expected", "rocelab_sack.before")
+    check(len(acks) == len(data) == len(fields(path, "infiniband.aeth.syndrome == 0x5f", "frame.number", lua=False)),
+          "selective: each is acknowledged for itself", (len(acks), len(data)))
+    check(all(int(row[1]) == int(row[0]) + 1 and row[2] == "0x1f" for row in acks), "selective: in order, with the next expected",
+          acks[:5])
+
+
 if shutil.which("tshark") is None:
     skip("tshark is not installed (apt-get install tshark)")
 storm()
 case_study()
 damaged()
 tags()
+selective_acks()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Data that may come in any order: placed where its RETH says, acknowledged packet by packet. */
+/* Data that may come in any order: placed where its RETH says. */
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/embedded/host.h"
 
@@ -17,10 +17,11 @@ place(const struct host *host, const struct pkt *p)
 			    p->payload_bytes);
 }
 
-/* The ACK of this packet, which echoes its mark, and no other's. It leaves by the port where the data came in. */
+/* The ACK of this packet leaves by the port where the data came in. */
 static inline void
-acknowledge(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p)
+acknowledge(struct host *host, struct nic *nic, struct recv_qp *qp, const struct pkt *p)
 {
+	struct rc_recv *rc = &qp->rc;
 	struct pkt *out = queue_slot(&nic->control);
 
 	/* Without room the packet is not acknowledged by itself: the next ACK covers it, or it comes again. */
@@ -34,7 +35,7 @@ acknowledge(struct host *host, struct nic *nic, struct rc_recv *rc, const struct
 		.arg = rc->expected,
 		.wire_bytes = host->params.ack_bytes,
 		.opcode = ROCE_RC_ACK,
-		.syndrome = AETH_ACK_SELECTIVE,
+		.syndrome = sel_recv_syndrome(rc, qp->sel, p->psn),
 		.type = PKT_ACK,
 		.flags = rc->ce ? PKT_REVERSE | PKT_CE : PKT_REVERSE,
 		.ttl = PKT_TTL_INIT,
@@ -44,7 +45,7 @@ acknowledge(struct host *host, struct nic *nic, struct rc_recv *rc, const struct
 		nic->control.ints[nic->control.tail] = *link_int(host->node.rx[nic->index], p);
 	}
 	nic_control_send(host, nic);
-	rc->ce = false;
+	rc_recv_replied(rc);
 }
 
 void
@@ -63,7 +64,7 @@ host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p)
 	if (__builtin_expect((what & RC_CNP) != 0, 0))
 		host_send_cnp(host, nic, p);
 	if (what & RC_ACK)
-		acknowledge(host, nic, &qp->rc, p);
+		acknowledge(host, nic, qp, p);
 	while (__builtin_expect((what & RC_COMPLETE) != 0, 0) && sel_recv_pop(&qp->rc, qp->sel, &host->params))
 		host_completed(host, &qp->rc, p);
 }

@@ -219,7 +219,7 @@ acknowledge(const struct host *host, struct rc_send *rc, const struct pkt *p, ui
 	uint32_t una = rc->una;
 
 	if (__builtin_expect(host->params.any_order, 0))
-		return sel_send_ack(rc, &host->params, p->psn, p->arg, host->now_ps, rtt_ps);
+		return sel_send_ack(rc, &host->params, p, host->now_ps, rtt_ps);
 	rc_send_ack(rc, &host->params, p->psn, host->now_ps, rtt_ps);
 	return rc->una - una;
 }

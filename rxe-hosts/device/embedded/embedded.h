@@ -57,6 +57,7 @@ struct embedded_counters {
 	uint64_t naks_received, rnr_received;
 	uint64_t naks_sent;                          /* as a receiver, RNR included */
 	uint64_t duplicates, out_of_sequence, stale; /* data packets not accepted, by reason */
+	uint64_t early;                              /* data packets placed ahead of a missing one */
 	uint64_t datagrams_unposted;
 	uint64_t cnps_sent;
 	uint64_t acks_withheld;   /* queue full: a later ACK covers them */

@@ -223,6 +223,7 @@ embedded_sum(const struct node *node, struct embedded_counters *sum)
 		sum->duplicates += rc->duplicates;
 		sum->out_of_sequence += rc->out_of_sequence;
 		sum->stale += rc->stale;
+		sum->early += host->recv[i].sel != NULL ? host->recv[i].sel->early : 0;
 		sum->datagrams_unposted += host->recv[i].ud.unposted;
 	}
 }

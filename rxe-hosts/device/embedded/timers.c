@@ -21,7 +21,8 @@ host_set_timers(struct host *host)
 void
 host_watch(struct host *host, const struct send_qp *qp)
 {
-	uint64_t deadline_ps = rc_send_deadline(&qp->rc, &host->params);
+	/* A timeout that has become shorter may have passed. */
+	uint64_t deadline_ps = max_u64(rc_send_deadline(&qp->rc, &host->params), host->now_ps);
 
 	if (deadline_ps < host->rto_ps) {
 		host->rto_ps = deadline_ps;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/units.h"
+#include "common/wire/roce.h"
 #include "rxe-hosts/roce/sel_recv.h"
 #include "rxe-hosts/roce/sel_send.h"
 #include "tests/unit/rxe-hosts/roce_rig.h"
@@ -62,10 +63,12 @@ receive(const struct pkt *p)
 	return sel_recv_data(&r, sel, &params, p, 0);
 }
 
+/* An ACK as of a receiver that tells of nothing before the packet. */
 static inline uint32_t
 ack(uint32_t psn, uint32_t expected, uint64_t now_ps)
 {
+	struct pkt p = { .psn = psn & PSN_MASK, .arg = expected & PSN_MASK, .syndrome = AETH_ACK_SELECTIVE };
 	uint64_t rtt_ps;
 
-	return sel_send_ack(&s, &params, psn & PSN_MASK, expected & PSN_MASK, now_ps, &rtt_ps);
+	return sel_send_ack(&s, &params, &p, now_ps, &rtt_ps);
 }

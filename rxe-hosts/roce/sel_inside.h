@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the bits of packets stand in a selective sender's words, for sel_send.c. */
+/* The inside of a selective sender, shared by sel_send.c and sel_timeout.c: its words of bits, and what is lost. */
 #pragma once
 
 #include "rxe-hosts/roce/sel_send.h"
@@ -40,3 +40,16 @@ seq_of(uint32_t seq, uint64_t bits)
 {
 	return (seq & ~(uint32_t)(SEL_WORD_PACKETS - 1)) + (uint32_t)__builtin_ctzll(bits);
 }
+
+/* nxt becomes the first packet to be sent again, or the first that was never sent. */
+void sel_aim(struct rc_send *s);
+
+/* A packet in flight is taken for lost. */
+void sel_lose(struct rc_send *s, const struct roce_params *params, uint32_t seq);
+
+/*
+ * Takes the packets in flight that were sent at horizon_ps or before for lost. Packets that were sent once went out in the
+ * order of their numbers.
+ * @return when the oldest of the others was sent; TIME_NEVER: there are none
+ */
+uint64_t sel_lose_until(struct rc_send *s, const struct roce_params *params, uint64_t horizon_ps);
