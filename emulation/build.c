@@ -70,6 +70,7 @@ configure_switches(struct emulation *emulation, struct err *err)
 			.every_epoch = policy->every_epoch,
 			.retain_ps = sc->detection.retain_ps,
 			.quiet_depth = policy->every_epoch ? 0 : (uint32_t)sc->telemetry.quiet_depth,
+			.strict = sc->strict,
 		},
 		.seed = (uint64_t)sc->root.seed,
 		.window_ps = emulation->fabric->window_ps,

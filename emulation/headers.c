@@ -24,6 +24,7 @@ send_run(const struct scenario *scenario, struct exporter *exporter)
 		.jitter_ps = scenario_jitter_ps(scenario),
 		.window_bytes = scenario_window_bytes(scenario),
 		.exact_contention = scenario->telemetry.contention == CONTENTION_EXACT,
+		.strict_classes = scenario->strict,
 	};
 
 	memcpy(run.name, scenario->name, strnlen(scenario->name, REC_NAME_LEN));

@@ -20,6 +20,7 @@ struct telem_config {
 	uint32_t kept; /* epochs kept, the open one included; at least 1 */
 	uint16_t nports;
 	uint8_t lossless;   /* bit p: class p has PFC */
+	uint8_t strict;     /* bit p: class p is served before those that share */
 	bool drops_only;    /* what the port dropped is all that is kept */
 	bool exact;         /* contention matrix */
 	bool host;          /* a NIC */

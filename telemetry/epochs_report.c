@@ -109,6 +109,15 @@ report_matrix(const struct epochs *e, const struct epochs_span *span, struct rec
 	}
 }
 
+/* The class in which a flow goes ahead: its own, if that is strict; all else that does is of class 0. */
+static uint8_t
+overtakes_prio(const struct epochs *e, uint32_t key)
+{
+	uint8_t prio = e->flows->table->flows[overtakes_flow(key)].prio;
+
+	return !overtakes_acks(key) && (e->config->strict >> prio & 1) != 0 ? prio : 0;
+}
+
 static void
 put_overtaker(const struct epochs *e, const struct epochs_span *span, const struct overtaker *by, struct recbuf *records)
 {
@@ -126,12 +135,13 @@ put_overtaker(const struct epochs *e, const struct epochs_span *span, const stru
 	if (by->key != 0) {
 		row.flow = flow_tuple(&e->flows->table->flows[overtakes_flow(by->key)]);
 		row.acks = overtakes_acks(by->key);
+		row.prio = overtakes_prio(e, by->key);
 	}
 	recbuf_put(records, &row, REC_OVERTAKE_ROW, sizeof(row), span->now_ps);
 }
 
 /*
- * What class 0 took in a span. Of a switch's port where less than quiet_depth packets waited for it nothing was taken that
+ * What class 0, and strict classes, took in a span. Of a switch's port where less than quiet_depth packets waited for it nothing was taken that
  * counts. @return whether there is something to tell
  */
 static bool

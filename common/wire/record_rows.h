@@ -175,8 +175,9 @@ REC_MATRIX_ROW_FIELDS(WIRE_AT, rec_matrix_row)
 WIRE_SIZE(rec_matrix_row, 80)
 
 /*
- * Frames of class 0, which is served strictly first, that left ahead of data that waited and could have gone: of one flow,
- * or where flow is zero, of those that are not told apart. Same key rules as the port row.
+ * Frames of class 0, which is served strictly first, or of a strict class of data, that left ahead of data behind them that
+ * waited and could have gone: of one flow, or where flow is zero, of those that are not told apart. Same key rules as the port
+ * row.
  */
 struct rec_overtake_row {
 	struct rec_hdr hdr;
@@ -184,7 +185,7 @@ struct rec_overtake_row {
 	uint16_t port;
 	uint16_t acks; /* 1: its ACKs, NAKs and CNPs; 0: what it sends in class 0 itself */
 	uint32_t epoch_first, epoch_last;
-	uint32_t reserved;
+	uint32_t prio; /* their class; 0 also of those that are not told apart */
 	uint64_t packets, bytes;
 };
 
@@ -194,7 +195,7 @@ struct rec_overtake_row {
 	F(T, 42, acks, FLAG)                                                                                               \
 	F(T, 44, epoch_first, ANY)                                                                                         \
 	F(T, 48, epoch_last, LAST_EPOCH)                                                                                   \
-	F(T, 52, reserved, ZERO)                                                                                           \
+	F(T, 52, prio, RANGE(0, 7))                                                                                        \
 	F(T, 56, packets, COUNT)                                                                                           \
 	F(T, 64, bytes, COUNT)
 #define REC_OVERTAKE_ROW_KEY(K, T) K(T, hdr.node) K(T, port) K(T, epoch_first) K(T, flow) K(T, acks)

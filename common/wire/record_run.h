@@ -19,7 +19,8 @@ struct rec_run {
 	uint32_t frame_bytes;   /* a full data frame on the wire */
 	uint32_t payload_bytes; /* its payload: the path MTU */
 	uint32_t ack_bytes;
-	uint32_t exact_contention; /* 1: REC_MATRIX_ROW records follow reports */
+	uint16_t exact_contention; /* 1: REC_MATRIX_ROW records follow reports */
+	uint16_t strict_classes;   /* bit p: switches serve class p before those that share by weight; bit 0 is not said */
 	uint64_t jitter_ps;        /* by so much a host may be late without being slow: its own scheduling */
 	uint64_t window_bytes;     /* payload that a QP may have under way at most; 0: not known, or without bound */
 };
@@ -36,6 +37,7 @@ struct rec_run {
 	F(T, 92, payload_bytes, ANY)                                                                                       \
 	F(T, 96, ack_bytes, ANY)                                                                                           \
 	F(T, 100, exact_contention, FLAG)                                                                                  \
+	F(T, 102, strict_classes, RANGE(0, 254))                                                                           \
 	F(T, 104, jitter_ps, TIME)                                                                                         \
 	F(T, 112, window_bytes, TOTAL)
 #define REC_RUN_KEY(K, T)

@@ -95,6 +95,14 @@ evidence_overtake_end_ps(const struct evidence *ev, const struct rec_overtake_ro
 	return min_u64(row->hdr.time_ps, (row->epoch_last + 1ULL) * ev->run.epoch_ps);
 }
 
+bool
+evidence_is_ahead(const struct evidence *ev, const struct rec_overtake_row *row, uint32_t flow)
+{
+	uint8_t prio = ev->flows[flow].prio;
+
+	return row->prio == 0 || (row->prio != prio && (ev->run.strict_classes >> prio & 1) == 0) || row->prio > prio;
+}
+
 static uint64_t
 overtake_begin(const struct evidence *ev, uint32_t i)
 {

@@ -71,6 +71,8 @@ egress_init(struct egress *egress, const struct switch_config *config, uint32_t 
 	if (config->inband != NULL)
 		egress->int_rate = (uint32_t)int_rate_index(config->inband, cable->rate_bps);
 	egress->ecn_stream = pkt_chance_stream(config->seed, PKT_CHANCE_ECN, (uint32_t)(cable - config->topo->ports));
+	if (switch_strict_classes(config->params, &egress->strict, err) < 0)
+		return -EINVAL;
 	return setup_weights(config, &egress->dwrr, err);
 }
 

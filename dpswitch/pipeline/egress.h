@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The egress of a port: its queues, whose turn it is, and its transmitter. transmit.c moves it through a window; others call
- * what is here. Class 0 is served strictly first and is never paused; the data classes share the rest by DWRR.
+ * what is here. Class 0 is served strictly first and is never paused; strict data classes follow, a higher one before a
+ * lower; the others share the rest by DWRR.
  */
 #pragma once
 
@@ -19,6 +20,7 @@ struct egress {
 	uint32_t backlog;      /* bit p: q[p] holds frames */
 	uint32_t data_packets; /* queued in all data classes: what a data packet finds ahead of it */
 	uint8_t paused;        /* bit p: the peer paused class p */
+	uint8_t strict;        /* bit p: class p goes before those that share by DWRR */
 	bool corrupt;          /* a fault: some packets for it vanish (fib.h) */
 	struct fifo q[SWITCH_CLASSES];
 	uint64_t limit_bytes[SWITCH_CLASSES]; /* a class without PFC loses what comes in beyond; else UINT64_MAX */
@@ -78,6 +80,8 @@ egress_select(struct egress *egress, uint32_t ready)
 
 	if ((ready & (ready - 1)) == 0 || (ready & 1))
 		return (uint8_t)__builtin_ctz(ready);
+	if ((ready & egress->strict) != 0)
+		return (uint8_t)(31 - __builtin_clz(ready & egress->strict));
 	for (uint8_t c = 1; c < SWITCH_CLASSES; c++)
 		heads[c] = ready >> c & 1 ? fifo_peek(&egress->q[c])->wire_bytes : 0;
 	return dwrr_next(&egress->dwrr, ready, heads);
@@ -85,9 +89,25 @@ egress_select(struct egress *egress, uint32_t ready)
 
 /* Classes that are served before a class, or in turn with it: what a packet of it finds ahead. */
 static inline uint32_t
-egress_ahead(uint8_t prio)
+egress_ahead(const struct egress *egress, uint8_t prio)
 {
+	if (__builtin_expect(egress->strict >> prio & 1, 0))
+		return 1u | (egress->strict & 0xffu << prio);
 	return prio == 0 ? 1 : SWITCH_DATA_CLASSES | 1;
+}
+
+/* Packets of data that one of a class finds ahead of it. */
+static inline uint32_t
+egress_depth(const struct egress *egress, uint8_t prio)
+{
+	uint32_t depth = 0;
+
+	if (__builtin_expect((egress->strict >> prio & 1) == 0, 1))
+		return egress->data_packets;
+	for (uint32_t ahead = egress->backlog & egress_ahead(egress, prio) & SWITCH_DATA_CLASSES; ahead != 0;
+	     ahead &= ahead - 1)
+		depth += fifo_count(&egress->q[__builtin_ctz(ahead)]);
+	return depth;
 }
 
 /* @param classes  bit p: of class p. @return what they hold */

@@ -124,11 +124,12 @@ measure(const struct group_walk *walk, const struct balance_set *set, const stru
 
 	for (uint32_t i = 0; i < set->count; i++) {
 		uint8_t port = set->members[i];
-		uint32_t ahead = group->backlog[port] & egress_ahead(p->prio);
+		const struct egress *egress = &walk->sw->ports[port].egress;
+		uint32_t ahead = group->backlog[port] & egress_ahead(egress, p->prio);
 
 		waits_ps[i] = group->free_ps[port] > p->time_ps ? group->free_ps[port] - p->time_ps : 0;
 		if (__builtin_expect(ahead != 0, 0))
-			waits_ps[i] += egress_bytes(&walk->sw->ports[port].egress, ahead) * set->byte_ps[i];
+			waits_ps[i] += egress_bytes(egress, ahead) * set->byte_ps[i];
 	}
 }
 

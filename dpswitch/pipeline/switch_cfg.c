@@ -19,6 +19,10 @@ static const struct cfg_field switch_fields[] = {
 	  "Limit of the egress queue of class 0 (ACKs, polling, notifications)" },
 	{ "weights", CFG_STRINGS, offsetof(S, weights), "", 0, 0, NULL,
 	  "DWRR weights of data classes as \"class:weight\", 1..64; classes not named weigh 1" },
+	{ "strict", CFG_STRINGS, offsetof(S, strict), "", 0, 0, NULL,
+	  "Data classes, 1..7, that are served before all that share by weight, a higher one before a lower (IEEE 802.1Q "
+	  "8.6.8.1); "
+	  "class 0 stays first" },
 };
 #undef S
 
@@ -87,6 +91,24 @@ const struct cfg_table switch_ecn_cfg = {
 };
 
 #define DEFAULT_LOSSLESS_PRIO 3
+
+int
+switch_strict_classes(const struct switch_params *params, uint8_t *classes, struct err *err)
+{
+	*classes = 0;
+	for (size_t i = 0; i < params->strict.count; i++) {
+		uint64_t prio;
+
+		if (!number_parse(params->strict.items[i], 1, 7, &prio))
+			return err_set(
+				err, -EINVAL,
+				"%s:%d: switch.strict: \"%s\" is no data class: 1 to 7 are (class 0 is served first in any "
+				"case)",
+				params->where.file, params->where.line, params->strict.items[i]);
+		*classes |= (uint8_t)(1u << prio);
+	}
+	return 0;
+}
 
 int
 switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err)

@@ -27,6 +27,7 @@ struct switch_params {
 	uint64_t lossy_queue_bytes;
 	uint64_t control_queue_bytes;
 	struct cfg_strings weights; /* DWRR, "prio:weight" */
+	struct cfg_strings strict;
 };
 
 struct switch_pfc_params {
@@ -51,6 +52,8 @@ struct switch_ecn_params {
 
 extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg;
 
+/* Which data classes go before those that share: bit p, class p. @return 0, or -EINVAL with err set */
+int switch_strict_classes(const struct switch_params *params, uint8_t *classes, struct err *err);
 /* Which classes are lossless: bit p, class p. @return 0, or -EINVAL with err set */
 int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err);
 

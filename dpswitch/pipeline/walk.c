@@ -20,9 +20,12 @@ walk_send_int(const struct egress_walk *walk, const struct pkt *p, uint64_t star
 void
 walk_note_overtaker(const struct egress_walk *walk, const struct pkt *p)
 {
-	if ((egress_ready(&walk->port->egress) & walk->counted) == 0)
+	const struct egress *egress = &walk->port->egress;
+	uint32_t depth = p->prio == 0 ? 0 : egress_depth(egress, p->prio); /* that it waits behind, itself among them */
+
+	if ((egress_ready(egress) & walk->counted & ~egress_ahead(egress, p->prio)) == 0)
 		return;
-	telem_overtake(&walk->port->telem, p, walk->port->egress.data_packets);
+	telem_overtake(&walk->port->telem, p, egress->data_packets - depth);
 	overtakings_add(&walk->port->truth.overtakings, p->flow, (p->flags & PKT_REVERSE) != 0, p->wire_bytes, p->time_ps);
 }
 

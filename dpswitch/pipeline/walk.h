@@ -59,7 +59,7 @@ header_of(const struct egress_walk *walk, const struct pkt *p, bool queued)
 
 /* A packet with telemetry leaves: data hears what this egress is like without it, ACKs bring back what data heard. */
 void walk_send_int(const struct egress_walk *walk, const struct pkt *p, uint64_t start_ps, bool queued);
-/* A frame of class 0 is queued: data that waits, and might go, waits longer. */
+/* A frame of class 0, or of a strict class, is queued: data of classes behind that waits, and might go, waits longer. */
 void walk_note_overtaker(const struct egress_walk *walk, const struct pkt *p);
 /* The peer told this port to stop or to go on. Our own frames alternate; a storm's may repeat. */
 void walk_pause(struct egress_walk *walk, const struct pause_frame *frame);
@@ -136,7 +136,7 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 		return;
 	}
 	if (counted) {
-		uint32_t depth = egress->data_packets;
+		uint32_t depth = egress_depth(egress, p->prio);
 
 		slot = port_flows_slot(&port->flows, p->flow);
 		telem_enqueue(&port->telem, slot, p->prio, p->in_port, p->wire_bytes, depth, paused);
@@ -156,6 +156,6 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 		*fifo_int(&egress->q[p->prio], fifo_last(&egress->q[p->prio])) = *header_of(walk, p, false);
 	if (counted)
 		port->flows.queued[slot]++;
-	else if (egress->data_packets != 0)
+	if (__builtin_expect(((egress->strict | 1u) >> p->prio & 1) != 0, 0) && egress->data_packets != 0)
 		walk_note_overtaker(walk, p);
 }

@@ -187,6 +187,8 @@ make_network(struct scenario *sc, struct err *err)
 	if (ret < 0)
 		return ret;
 	ret = scenario_load_faults(sc, err);
+	if (ret == 0)
+		ret = switch_strict_classes(&sc->sw, &sc->strict, err);
 	if (ret < 0)
 		return ret;
 	ret = route_pins_create(sc->cfg, sc->topo, &sc->pins, err);

@@ -102,6 +102,7 @@ struct scenario {
 	struct fault_list faults;
 	struct topo *topo;
 	bool *withdrawn;            /* [topo->nlinks] cables that are known to be cut; NULL: none */
+	uint8_t strict;             /* bit p: switches serve class p before those that share */
 	struct route_table *routes; /* without those */
 	struct route_pins *pins;
 	struct routing routing; /* the three above, the seed, and what ecmp hashes */

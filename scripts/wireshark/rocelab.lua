@@ -11,7 +11,7 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 9, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 10, 16, 24
 local FRAME, FRAME_TUPLES, ROCE_PORT = 64, 64, 4791
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
@@ -20,7 +20,8 @@ local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 -- begins.
 local RECORDS = {
   [1] = { "run", 120, "name:s32 policy:u32 detections:u32 rtt_percent:u32 epochs_kept:u32 epoch_ps:ps budget_bps:u64 " ..
-          "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u32 jitter_ps:ps window_bytes:u64" },
+          "frame_bytes:u32 payload_bytes:u32 ack_bytes:u32 exact_contention:u16 strict_classes:u16 jitter_ps:ps " ..
+          "window_bytes:u64" },
   [2] = { "node", 64, "name:s32 kind:u32 nports:u32" },
   [3] = { "port", 56, "port:u16 peer_port:u16 peer:u32 ip:ip reserved:u32 rate_bps:u64 delay_ps:ps" },
   [4] = { "collective", 152, "id:u32 iteration:u32 algorithm:u32 op:u32 ranks:u32 steps:u32 rank_steps:u32 job:u32 " ..
@@ -57,8 +58,8 @@ local RECORDS = {
            "reserved:u32 ahead:u64+" },
   [37] = { "drop_row", 80, "last:tuple port:u16 reason:u16 reserved:u32 packets:u64+ bytes:u64+ first_ps:ps " ..
            "last_ps:ps-" },
-  [38] = { "overtake_row", 72, "flow:tuple port:u16 acks:u16 epoch_first:u32 epoch_last:u32- reserved:u32 " ..
-           "packets:u64+ bytes:u64+" },
+  [38] = { "overtake_row", 72, "flow:tuple port:u16 acks:u16 epoch_first:u32 epoch_last:u32- prio:u32 packets:u64+ " ..
+           "bytes:u64+" },
   [39] = { "passage", 96, "flow:tuple in_port:u16 out_port:u16 waiting:u32 in_frames:u64+ sent_frames:u64+ " ..
            "flow_packets:u64+ resent:u32 timeouts:u32 duplicates:u32 out_of_sequence:u32 most_missing:u32 naks:u32" },
   [40] = { "volume", 64, "port:u16 flaws:u16 sender:u32 iteration:u32 learned:u32 predicted:u64+ seen:u64+ " ..

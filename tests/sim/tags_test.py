@@ -61,6 +61,32 @@ def a_class_of_its_own():
     check(run.run["end_reason"] == "complete", "measured data in a class of its own", run.run["end_reason"])
 
 
+SHARED = """topology = { kind = "explicit"; rate = "100Gbps"; delay = "1us"; switches = [ "A", "B" ];
+  hosts = [ "a1", "a2", "b1", "b2" ]; links = ( "A B", "a1 A", "a2 A", "b1 B", "b2 B" ); };
+host = { measured_prio = 5; cc = "none"; };
+switch = { strict = [ "5" ]; pfc = { priorities = [ "3", "5" ]; }; };
+collectives = ( { name = "measured"; ranks = [ "a1", "b1" ]; bytes = 8000000; measured = true; },
+  { name = "other"; ranks = [ "a2", "b2" ]; bytes = 8000000; } );
+"""
+
+
+def ahead_of_the_rest():
+    """Two collectives share a cable: the strict class has it as if it were alone, and the verdict says whom that cost."""
+    def times(run):
+        return {c["name"]: (c["end_ns"] - c["start_ns"]) / c["expect_ns"] for c in run.verdict["collectives"]}
+    run = rocelab(scenario_file(SHARED))
+    check(times(run)["measured"] < 1.01 and times(run)["other"] > 1.5, "a strict class has the cable for itself", times(run))
+    first = run.verdict["findings"][0]
+    check((first["type"], first["root"], first["flows"]) == ("strict-priority", "A:1", ["a1->b1/49152>4791"]),
+          "the verdict names it to whom it overtakes", first)
+    measured_steps = [f for f in run.findings("strict-priority") if any(i["collective"] == 0 for i in f["iterations"])]
+    check(not measured_steps, "and blames nobody for it in the strict class", measured_steps)
+    two = rocelab(scenario_file(SHARED), "--lcores", "2")
+    check(two.run["digest"] == run.run["digest"], "the same on two lcores")
+    shared = rocelab(scenario_file(SHARED), *sets(**{"switch.strict": "[]"}))
+    check(min(times(shared).values()) > 1.5, "without, classes share", times(shared))
+
+
 def refused():
     two = "\n".join(f'  {{ ranks = [ "{a}", "{b}" ]; bytes = 4000; measured = true; }},' for a, b in (("a1", "b1"), ("a2", "b2")))
     pair = 'collectives = ( { bytes = 4000; measured = true; measured_pairs = [ "0 2" ]; } );\n'
@@ -68,6 +94,7 @@ def refused():
     for text, message in ((f"collectives = (\n{two[:-1]} );\n", "receives measured data of the jobs"),
                           (pair, "rank 0 sends nothing to rank 2"),
                           (guest, "has its own kernel"),
+                          (measured() + 'switch = { strict = [ "0" ]; };\n', "switch.strict: \"0\" is no data class"),
                           (measured() + LOSSLESS.replace(', "5"', ""), "measured_prio: class 5 has no PFC")):
         done = command(ROCELAB, "run", scenario_file(TOPOLOGY.replace("1us", "30us") + text), "--out", scratch() / "run", expect=2)
         check("test.cfg:" in done.stderr and message in done.stderr, f"refused: {message}", done.stderr)
@@ -76,4 +103,5 @@ def refused():
 iterations()
 sent_again()
 a_class_of_its_own()
+ahead_of_the_rest()
 refused()

@@ -32,13 +32,13 @@ held_ps(const struct cause_input *in, double pause_ps, double packets)
 	return pause_ps > 0 ? pause_ps * fmin(1, in->window / packets) : 0;
 }
 
-/* Frames of class 0 that went ahead of data that waited: time that they took on the link. */
+/* Frames of class 0, or of a class served before the flow's, that went ahead of data that waited: time that they took. */
 struct overtaken {
 	double acks_ps, data_ps;
 };
 
 static struct overtaken
-overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
+overtaken_at(const struct evidence *ev, uint32_t flow, uint32_t port, struct window during)
 {
 	struct ev_range rows = evidence_overtakes(ev, port, during.from_ps, during.to_ps);
 	struct overtaken sum = { 0, 0 };
@@ -47,7 +47,8 @@ overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
 		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
 		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps;
 
-		if (window_overlap_ps(during, from_ps, evidence_overtake_end_ps(ev, row)) != 0)
+		if (window_overlap_ps(during, from_ps, evidence_overtake_end_ps(ev, row)) != 0 &&
+		    evidence_is_ahead(ev, row, flow))
 			*(row->acks ? &sum.acks_ps : &sum.data_ps) +=
 				(double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps;
 	}
@@ -84,7 +85,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
 	double seen = 0, depth = 0, pause_ps = 0, sent = 0, classes = 1;
 	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
-	struct overtaken overtaken = overtaken_at(ev, port, p->during);
+	struct overtaken overtaken = overtaken_at(ev, flow, port, p->during);
 
 	for (uint32_t e = epochs.first; e < epochs.end; e++) {
 		const struct ev_epoch *epoch = &ev->epochs[e];
@@ -135,7 +136,7 @@ acks_may_wait(const struct evidence *ev, const struct run_step *s)
 		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps, to_ps = evidence_overtake_end_ps(ev, row);
 		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
 
-		if (!row->acks && from_ps < s->end_ps && to_ps > s->start_ps &&
+		if (!row->acks && row->prio == 0 && from_ps < s->end_ps && to_ps > s->start_ps &&
 		    (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps >=
 			    CAUSE_MIN_SHARE * (double)(to_ps - from_ps))
 			return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Strict priority: class 0 is served before all data. Where its frames went ahead of data that waited, at a port that the
+ * Strict priority: class 0 is served before all data, and some classes of data before others. Where its frames went ahead of data that waited, at a port that the
  * slow step's flow met, they took the link's time from it. The culprit is the flow that sends in class 0, or whose ACKs these
  * are; where a switch could not tell whose they were, the finding has none. ACKs of the step's own collective are no culprit:
  * the expected time has them in it.
@@ -11,7 +11,7 @@
 
 #define MAX_CULPRITS 64 /* of a step at one port; further ones are nobody's */
 
-enum { CLAUSE_DATA, CLAUSE_ACKS, CLAUSE_UNKNOWN };
+enum { CLAUSE_DATA, CLAUSE_ACKS, CLAUSE_UNKNOWN, CLAUSE_CLASS };
 static const char *const clauses[] = {
 	[CLAUSE_DATA] =
 		"{step}: while its packets waited at {port}, {count} frames of {flow} in class 0 went ahead, {ms} ms "
@@ -21,12 +21,16 @@ static const char *const clauses[] = {
 	[CLAUSE_UNKNOWN] =
 		"{step}: while its packets waited at {port}, {count} frames of class 0 went ahead, {ms} ms of the "
 		"link's time, and whose they were was not told",
+	[CLAUSE_CLASS] = "{step}: while its packets waited at {port}, {count} frames of {flow}, whose class is served "
+			 "before its own, "
+			 "went ahead, {ms} ms of the link's time",
 };
 
 /* What class 0 took of a port's link in the step's time. */
 struct culprit {
 	uint32_t flow; /* EV_NONE: nobody knows whose */
 	bool acks;
+	bool data; /* of a strict class */
 	double packets, ps;
 	uint64_t from_ps, to_ps;
 };
@@ -70,9 +74,11 @@ add_up(const struct evidence *ev, const struct prov_graph *graph, uint32_t port,
 		double share = window_share(window, from_ps, to_ps);
 		struct culprit *culprit;
 
-		if (share <= 0 || is_expected(ev, ev->flow_of_overtake[i], row->acks != 0, graph->flows[graph->victim]))
+		if (share <= 0 || !evidence_is_ahead(ev, row, graph->flows[graph->victim]) ||
+		    is_expected(ev, ev->flow_of_overtake[i], row->acks != 0, graph->flows[graph->victim]))
 			continue;
 		culprit = culprit_of(all, ev->flow_of_overtake[i], row->acks != 0);
+		culprit->data = row->prio != 0;
 		culprit->packets += share * (double)row->packets;
 		culprit->ps += share * (double)row->bytes * byte_ps;
 		culprit->from_ps = from_ps < culprit->from_ps ? from_ps : culprit->from_ps;
@@ -98,6 +104,7 @@ add_culprit(struct cause_set *set, uint32_t step, const struct prov_port *port, 
 	if (cause_score(finding, frames))
 		finding->out.evidence = (struct finding_evidence){
 			.clauses = { !known          ? CLAUSE_UNKNOWN
+				     : culprit->data ? CLAUSE_CLASS
 				     : culprit->acks ? CLAUSE_ACKS
 						     : CLAUSE_DATA },
 			.nclauses = 1,

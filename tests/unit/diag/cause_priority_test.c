@@ -90,6 +90,56 @@ test_without_a_name_nobody_is_guilty_nor_innocent(void **state)
 	verdict_destroy(v);
 }
 
+/* Who is served first depends on the step's own class. @param prio  of the frames that went ahead  strict  classes */
+static bool
+is_blamed(uint32_t prio, uint16_t strict)
+{
+	struct rec_overtake_row row = {
+		.flow = BF2, .port = 1, .prio = prio, .epoch_last = 59, .packets = 2500000, .bytes = 250000000
+	};
+	struct rec_port_row port = records_port_row(1, 0, 59, 270000, 5400000, 40);
+	struct rec_run *run;
+	struct records r;
+	struct verdict *v;
+	const struct finding *found;
+	bool blamed;
+
+	case_fabric(&r);
+	records_class(&r, 3);
+	run = (struct rec_run *)(void *)(r.data + sizeof(struct rec_stream));
+	assert_int_equal(run->hdr.type, REC_RUN);
+	run->strict_classes = strict;
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+	records_step(&r, 1, H17, REC_NONE, 0, 60 * MS);
+	records_step(&r, 2, H15, H17, 60 * MS, 60 * MS + EXPECT);
+	records_step(&r, 2, H17, REC_NONE, 60 * MS, 60 * MS + EXPECT);
+	port.prio = 3;
+	records_put_port(&r, SW6, port);
+	case_flow(&r, SW6, 1, 2, F17, 0, 59, 270000, 5400000);
+	RECORDS_PUT(&r, row, REC_OVERTAKE_ROW, SW6, 60 * MS);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	found = case_find(v, FINDING_STRICT_PRIORITY, "6:2", "13->19/78>78");
+	blamed = found != NULL;
+	if (blamed && prio != 0)
+		assert_non_null(strstr(case_evidence(v, found), "2500000 frames of 13->19/78>78, whose class is served "
+								"before its own, went ahead"));
+	verdict_destroy(v);
+	return blamed;
+}
+
+static void
+test_strict_classes_overtake_those_behind_them(void **state)
+{
+	(void)state;
+	/* The step's class is 3. */
+	assert_true(is_blamed(5, 1 << 5));
+	assert_true(is_blamed(2, 1 << 2));           /* whatever its number, the step's class only shares */
+	assert_true(is_blamed(5, 1 << 5 | 1 << 3));  /* both are strict: the higher one first */
+	assert_false(is_blamed(2, 1 << 2 | 1 << 3)); /* the step's own is */
+	assert_false(is_blamed(3, 1 << 3));          /* the same class: they stand in one queue */
+	assert_true(is_blamed(0, 1 << 3));           /* class 0 is before all */
+}
+
 /* Less than 5 % of what the step lost is no reason. */
 static void
 test_a_little_is_no_reason(void **state)
@@ -108,6 +158,7 @@ main(void)
 		cmocka_unit_test(test_acks_are_told_by_whose_they_are),
 		cmocka_unit_test(test_acks_of_the_collective_are_expected),
 		cmocka_unit_test(test_without_a_name_nobody_is_guilty_nor_innocent),
+		cmocka_unit_test(test_strict_classes_overtake_those_behind_them),
 		cmocka_unit_test(test_a_little_is_no_reason),
 	};
 

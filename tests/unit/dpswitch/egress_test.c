@@ -72,6 +72,42 @@ an_egress_knows_what_may_go(void **state)
 	egress_fini(&egress);
 }
 
+/* A strict class finds its own frames ahead, and those of higher ones; the others all that wait. */
+static void
+strict_classes_go_before_those_that_share(void **state)
+{
+	struct egress egress = { .strict = 1 << 5 | 1 << 6 };
+	static const uint8_t order[] = { 0, 6, 5, 5 };
+
+	(void)state;
+	for (uint32_t c = 0; c < DWRR_CLASSES; c++)
+		egress.dwrr.quantum_bytes[c] = 1000;
+	for (uint8_t prio = 0; prio < 8; prio++) {
+		struct pkt p = packet(1, prio, 500);
+
+		assert_true(egress_push(&egress, &p) && (prio != 5 || egress_push(&egress, &p)));
+	}
+	assert_int_equal(egress_depth(&egress, 6), 1);
+	assert_int_equal(egress_depth(&egress, 5), 3);
+	assert_int_equal(egress_depth(&egress, 7), 8); /* it shares, and finds all data */
+	assert_int_equal(egress_ahead(&egress, 0), 1);
+	assert_int_equal(egress_ahead(&egress, 5), 1 | 1 << 5 | 1 << 6);
+	assert_int_equal(egress_ahead(&egress, 7), 0xff);
+	for (size_t i = 0; i < sizeof(order); i++) {
+		assert_int_equal(egress_select(&egress, egress_ready(&egress)), order[i]);
+		egress_pop(&egress, order[i]);
+	}
+	egress.paused = 1 << 5;
+	for (uint32_t i = 0; i < 5; i++) { /* the rest in turn */
+		uint8_t prio = egress_select(&egress, egress_ready(&egress));
+
+		assert_true(prio != 0 && prio != 5 && prio != 6);
+		egress_pop(&egress, prio);
+	}
+	assert_int_equal(egress.backlog, 0);
+	egress_fini(&egress);
+}
+
 /* Keys order by time, arrivals before departures; an egress that sent nothing makes no run. */
 static void
 accounting_is_handed_runs(void **state)
@@ -115,6 +151,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrivals_merge_by_time_then_ingress),
 		cmocka_unit_test(an_egress_knows_what_may_go),
+		cmocka_unit_test(strict_classes_go_before_those_that_share),
 		cmocka_unit_test(accounting_is_handed_runs),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a switch does to packets that pass: order, ECN marks, TTL, drops at the tail. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,6 +67,55 @@ who_overtakes_data_is_counted(void **state)
 		assert_int_equal(overtakers(&rig, PORT_B, control, false), paused ? 0 : 2);
 		assert_int_equal(overtakers(&rig, PORT_B, ack.flow, true), paused ? 0 : 1);
 		frig_stop(&rig);
+	}
+}
+
+/* The same of a strict class of data: it goes ahead, is counted by those that it overtakes, and waits for itself alone. */
+static void
+a_strict_class_overtakes(void **state)
+{
+	static const char *items[] = { "5" };
+	const struct epoch_row *row;
+	char order[16];
+	struct frig rig;
+
+	(void)state;
+	for (uint32_t strict = 0; strict < 2; strict++) {
+		frig_init(&rig, narrow);
+		uint32_t data = frig_flow(&rig, "a", "b", 3), measured = frig_flow(&rig, "c", "b", 5);
+		const struct switch_port *port;
+
+		rig.params.strict = (struct cfg_strings){ items, strict };
+		start(&rig);
+		frig_send(&rig, data, 0, 1000, 6);
+		frig_send(&rig, measured, 820 * NS, 1000, 2);
+		frig_run(&rig, 100 * PS_PER_US);
+		order_of(frig_host(&rig, "b"), order, sizeof(order));
+		assert_string_equal(order, strict ? "33553333" : "33353533");
+		port = &frig_switch(&rig, "S")->ports[PORT_B];
+		assert_int_equal(overtakers(&rig, PORT_B, measured, false), strict ? 2 : 0);
+		row = &port->telem.epochs.open->rows[port->flows.slot_of_flow[measured]];
+		assert_int_equal(row->packets, 2);
+		assert_int_equal(row->depth_max, strict ? 1 : 5);
+		frig_stop(&rig);
+	}
+}
+
+static void
+what_is_no_class_is_refused(void **state)
+{
+	static const char *const items[] = { "0", "8", "x", "3:1" };
+	struct switch_params params = { .where = { .file = "s.cfg", .line = 4 } };
+	uint8_t classes;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(items) / sizeof(*items); i++) {
+		const char *one[] = { items[i] };
+		struct err err = { "" };
+
+		params.strict = (struct cfg_strings){ one, 1 };
+		assert_int_equal(switch_strict_classes(&params, &classes, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "s.cfg:4: switch.strict: "));
 	}
 }
 
@@ -264,6 +314,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(class_0_overtakes),
 		cmocka_unit_test(who_overtakes_data_is_counted),
+		cmocka_unit_test(a_strict_class_overtakes),
+		cmocka_unit_test(what_is_no_class_is_refused),
 		cmocka_unit_test(data_classes_share_by_weight),
 		cmocka_unit_test(ecn_marks_by_what_is_left_behind),
 		cmocka_unit_test(ecn_marks_a_step_where_thresholds_are_equal),
