@@ -54,9 +54,10 @@ scenario_check_measured(const struct scenario *sc, struct err *err)
 		if (!plan->of[i].measured)
 			continue;
 		any = true;
-		if (sc->nexternal != 0 && sc->hosts[node] != NULL)
+		if (sc->hosts[node] != NULL && sc->hosts[node]->kind == HOST_PORT)
 			return cfg_fail(&plan->collectives[plan->of[i].owner].where, "measured", err,
-					"host %s has its own kernel; embedded hosts alone send tags",
+					"host %s is somebody else's, and its program sets no tags: measure collectives of "
+					"other hosts",
 					sc->topo->nodes[node].name);
 	}
 	if (any && check_class(sc, err) < 0)

@@ -90,10 +90,10 @@ def ahead_of_the_rest():
 def refused():
     two = "\n".join(f'  {{ ranks = [ "{a}", "{b}" ]; bytes = 4000; measured = true; }},' for a, b in (("a1", "b1"), ("a2", "b2")))
     pair = 'collectives = ( { bytes = 4000; measured = true; measured_pairs = [ "0 2" ]; } );\n'
-    guest = 'collectives = ( { bytes = 4000; measured = true; payload = "real"; } );\nhosts = ( { names = [ "a1" ]; kind = "guest"; } );\n'
+    guest = 'collectives = ( { bytes = 4000; measured = true; payload = "real"; } );\nhosts = ( { names = [ "a1" ]; kind = "port"; port = "vhost:/tmp/tags.sock"; } );\n'
     for text, message in ((f"collectives = (\n{two[:-1]} );\n", "receives measured data of the jobs"),
                           (pair, "rank 0 sends nothing to rank 2"),
-                          (guest, "has its own kernel"),
+                          (guest, "is somebody else's, and its program sets no tags"),
                           (measured() + 'switch = { strict = [ "0" ]; };\n', "switch.strict: \"0\" is no data class"),
                           (measured() + LOSSLESS.replace(', "5"', ""), "measured_prio: class 5 has no PFC")):
         done = command(ROCELAB, "run", scenario_file(TOPOLOGY.replace("1us", "30us") + text), "--out", scratch() / "run", expect=2)

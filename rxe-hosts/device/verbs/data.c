@@ -85,6 +85,21 @@ message_begins(struct verbs_out *out, struct verbs_resent resent, uint64_t now_n
 	out->rtt.confirmed = (struct rtt_sum){ 0 };
 }
 
+/* Between two iterations of a measured collective: the last message has its last ACK. */
+static int
+change_tag(struct verbs_host *host, struct verbs_out *out, uint8_t tag)
+{
+	int rc = verbs_outbox_open(&out->outbox) ? -EBUSY : verbs_qp_tag(&out->data, tag);
+	char flow[64];
+
+	if (rc == 0)
+		out->tag = tag;
+	else
+		verbs_fail(host, false, "%s: the device does not change the traffic class of a queue pair (SQD): %s",
+			   verbs_flow_text(host, out->data.flow, flow), strerror(-rc));
+	return rc;
+}
+
 int
 verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 {
@@ -106,7 +121,9 @@ verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 	if (out->data.mirrored &&
 	    (wr->remote_offset > out->data.landing_end || wr->bytes > out->data.landing_end - wr->remote_offset))
 		return -EINVAL;
-	rc = verbs_outbox_post(&out->outbox, wr, verbs_now_ps(host));
+	rc = wr->tag != out->tag ? change_tag(host, out, wr->tag) : 0;
+	if (rc == 0)
+		rc = verbs_outbox_post(&out->outbox, wr, verbs_now_ps(host));
 	if (rc != 0)
 		return rc;
 	host->open++;

@@ -61,6 +61,7 @@ struct verbs_out {
 	struct verbs_resent resent;   /* of the device when the oldest message was posted */
 	uint64_t acked_ns, silent_ns; /* when a piece was acknowledged last; the longest time without, of this message */
 	bool watched;                 /* its RTT is probed while a message is open */
+	uint8_t tag;                  /* of what its QP sends now */
 	bool failed;
 };
 
@@ -169,6 +170,12 @@ void verbs_address(const struct verbs_host *host, const struct flow *flow, struc
 /* Through INIT, and then RTR and RTS with the flow's label, class and timeouts. */
 int verbs_qp_init(struct verbs_conn *conn);
 int verbs_qp_connect(struct verbs_conn *conn);
+/*
+ * What the QP sends from now on has this tag, 0: none. Nothing may be under way: the send queue is drained (IBTA volume 1,
+ * 10.3.1.6, state SQD), its address vector changed, and let go again.
+ * @return 0, -ETIMEDOUT, or what the device refuses the change with
+ */
+int verbs_qp_tag(struct verbs_conn *conn, uint8_t tag);
 /* Posts one receive without memory: the write that it completes brings its own address. */
 int verbs_qp_post_receive(const struct verbs_conn *conn);
 

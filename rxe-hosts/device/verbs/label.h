@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/tag.h"
+
 #define VERBS_FIRST_SPORT 0xc000 /* a device's source ports are this and above */
 #define VERBS_LABEL_LOW_BITS 14
 #define VERBS_MIN_TIMEOUT 18 /* 4.096 us * 2^18 = 1.07 s: a kernel may have other things to do for that long */
@@ -42,6 +44,13 @@ static inline uint8_t
 verbs_traffic_class(uint8_t prio)
 {
 	return (uint8_t)(prio << 5 | 2);
+}
+
+/* The same of data with a tag: a DSCP of its own, which a device's port may take to any class it likes. */
+static inline uint8_t
+verbs_traffic_class_of_tag(uint8_t tag)
+{
+	return (uint8_t)(tag_dscp(tag) << 2 | 2);
 }
 
 /* @return the smallest exponent whose 4.096 us * 2^n is no less than the timeout (IBTA 9.7.6.1.3); 0: never */

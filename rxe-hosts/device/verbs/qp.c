@@ -13,6 +13,7 @@
 #define HOP_LIMIT 64
 #define MIN_RNR_TIMER 12 /* 0.64 ms, IBTA table 46 */
 #define MAX_GIDS 256
+#define MAX_DRAIN_POLLS 100000 /* of a device that has nothing to drain */
 
 static enum ibv_mtu
 path_mtu(uint32_t bytes)
@@ -160,6 +161,44 @@ verbs_qp_connect(struct verbs_conn *conn)
 	int rc = ready_to_receive(conn);
 
 	return rc != 0 ? rc : ready_to_send(conn);
+}
+
+/* A queue without work drains as soon as the device looks at it. */
+static int
+wait_until_drained(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+
+	for (uint32_t asked = 0; asked < MAX_DRAIN_POLLS; asked++) {
+		int rc = -ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
+
+		if (rc != 0 || !attr.sq_draining)
+			return rc;
+	}
+	return -ETIMEDOUT;
+}
+
+int
+verbs_qp_tag(struct verbs_conn *conn, uint8_t tag)
+{
+	const struct verbs_host *host = conn->host;
+	const struct flow *flow = &host->config.flows->flows[conn->flow];
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
+	int rc = -ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
+
+	if (rc == 0)
+		rc = wait_until_drained(conn->qp);
+	if (rc != 0)
+		return rc;
+	verbs_address(host, flow, &attr.ah_attr);
+	if (tag_is(tag))
+		attr.ah_attr.grh.traffic_class = verbs_traffic_class_of_tag(tag);
+	rc = -ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE | IBV_QP_AV);
+	if (rc != 0)
+		return rc;
+	attr.qp_state = IBV_QPS_RTS;
+	return -ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
 }
 
 int

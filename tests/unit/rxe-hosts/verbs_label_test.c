@@ -44,6 +44,8 @@ classes_are_class_selectors(void **state)
 		assert_int_equal(verbs_traffic_class(prio) >> 2, 8 * prio); /* DSCP */
 		assert_int_equal(verbs_traffic_class(prio) & 3, 2);         /* ECT(0) */
 	}
+	assert_int_equal(verbs_traffic_class_of_tag(tag_make(0)), 0x0e); /* docs/wire-formats.md */
+	assert_int_equal(verbs_traffic_class_of_tag(tag_make(15)), 0xfe);
 }
 
 static void
