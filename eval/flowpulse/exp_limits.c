@@ -21,6 +21,19 @@ pooled_test(const struct fp_point *point)
 	return strcmp(point->spraying, "random") == 0 ? &fp_pooled_random : &fp_pooled_learned;
 }
 
+/* What leaves tell when asked for all counts, on average. */
+static double
+bytes_told(const struct fp_set *set)
+{
+	double bytes = 0, iterations = 0;
+
+	for (uint32_t i = 0; i < set->nparts; i++) {
+		bytes += (double)set->parts[i].grid->exported_bytes;
+		iterations += set->parts[i].grid->iterations;
+	}
+	return bytes / iterations / set->point->fabric.leaves;
+}
+
 static int
 add_alarms(const struct fp_set *set, const struct fp_method *method, json_t *rows, struct err *err)
 {
@@ -37,6 +50,7 @@ add_alarms(const struct fp_set *set, const struct fp_method *method, json_t *row
 	json_object_set_new(row, "alarms", json_integer((json_int_t)tally.false_ports));
 	json_object_set_new(row, "rate_measured",
 			    tally.ports != 0 ? json_real((double)tally.false_ports / (double)tally.ports) : json_null());
+	json_object_set_new(row, "bytes_a_leaf_iteration", json_real(bytes_told(set)));
 	json_array_append_new(rows, row);
 	return 0;
 }
