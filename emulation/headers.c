@@ -39,6 +39,8 @@ send_monitor(const struct scenario *scenario, struct exporter *exporter)
 	struct rec_monitor rec = {
 		.hdr.node = REC_NONE,
 		.prediction = (uint32_t)params->prediction,
+		.detector = (uint32_t)params->detector,
+		.rate_ppb = (uint32_t)(params->false_alarms * 1e9 + 0.5),
 		.threshold_ppm = judge.threshold_ppm,
 		.tolerance_ppm = judge.tolerance_ppm,
 		.learn = judge.predict.learn,

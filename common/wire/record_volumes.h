@@ -22,7 +22,8 @@ struct rec_monitor {
 	uint32_t learn;         /* iterations that are learned from */
 	uint32_t counts;        /* 1: volumes of all iterations are told */
 	uint32_t ports_alone;   /* 1: whole ports are compared; 0: senders at ports, too */
-	uint32_t rate_ppb; /* false alarms per iteration and switch that are allowed, in 1e-9; of the other detectors */
+	uint32_t
+		rate_ppb; /* false alarms that a sender may raise at a switch in an iteration, in 1e-9; of the other detectors */
 };
 
 #define REC_MONITOR_FIELDS(F, T)                                                                                           \

@@ -157,12 +157,13 @@ add_references(const struct verdict *v, json_t *findings)
 		const struct finding *f = &v->findings[i];
 		char sentence[FACTS_TEXT], cost[64], parts[FACTS_TEXT];
 		json_t *more = json_pack(
-			"{s:s, s:s, s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "title", f->type->title,
-			"family", f->type->badge, "sentence", value_text(facts_finding(v, f, sentence, sizeof(sentence))),
-			"collective_at", page_index(f->collective), "collectives_at", collectives_at(f), "root_at",
-			page_index(f->root_port), "ports_at", page_indices(f->ports, f->nports), "flows_at",
-			page_indices(f->flows, f->nflows), "victims_at", page_indices(f->victims, f->nvictims), "steps_at",
-			page_indices(f->steps, f->nsteps), "everywhere_ns", value_real(f->explained_ps / PS_PER_NS), "cost",
+			"{s:s, s:s, s:b, s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "title", f->type->title,
+			"family", f->type->badge, "untimed", (f->type->traits & FINDING_UNTIMED) != 0, "sentence",
+			value_text(facts_finding(v, f, sentence, sizeof(sentence))), "collective_at",
+			page_index(f->collective), "collectives_at", collectives_at(f), "root_at", page_index(f->root_port),
+			"ports_at", page_indices(f->ports, f->nports), "flows_at", page_indices(f->flows, f->nflows),
+			"victims_at", page_indices(f->victims, f->nvictims), "steps_at", page_indices(f->steps, f->nsteps),
+			"everywhere_ns", value_real(f->explained_ps / PS_PER_NS), "cost",
 			value_text(facts_cost(&facts, f, cost, sizeof(cost))), "parts",
 			value_text(facts_parts(&facts, f, parts, sizeof(parts))));
 		int rc = json_object_update(item, more);

@@ -280,4 +280,5 @@ switch_volumes_rerouted(struct sw *sw)
 	volumes_routes_changed(&sw->volumes->judge.volumes);
 	volumes_predict(sw->volumes, sw->config, sw->node.id);
 	predict_split(&sw->volumes->judge.predict, &sw->volumes->judge.volumes);
+	scores_forget(&sw->volumes->judge.scores, &sw->volumes->judge.volumes);
 }

@@ -10,6 +10,9 @@
 #define PREDICTION_CHOICE(id, number, name_, meaning) { .name = name_, .value = id, .doc = meaning },
 static const struct cfg_choice predictions[] = { REC_PREDICTIONS(PREDICTION_CHOICE){ 0 } };
 
+#define DETECTOR_CHOICE(id, number, name_, meaning) { .name = name_, .value = id, .doc = meaning },
+static const struct cfg_choice detectors[] = { REC_DETECTORS(DETECTOR_CHOICE){ 0 } };
+
 static const struct cfg_choice compares[] = {
 	{ .name = "senders", .value = VOLUMES_COMPARE_SENDERS, .doc = "whole ports, and each sender at each port" },
 	{ .name = "ports", .value = VOLUMES_COMPARE_PORTS, .doc = "whole ports alone, as in the paper" },
@@ -31,8 +34,12 @@ static const struct cfg_field fields[] = {
 	  "prediction = \"simulated\": the `flowpulse.csv` of a run, made with export = \"counts\": what its iterations "
 	  "had on "
 	  "average is what is to come" },
+	{ "detector", CFG_ENUM, offsetof(S, detector), "threshold", 0, 0, detectors,
+	  "What tells that too little was seen; all but the first need 4 ports, and compare senders at ports:" },
+	{ "false_alarms", CFG_FLOAT, offsetof(S, false_alarms), "0.0001", 1e-9, 0.01, NULL,
+	  "detector = \"noise\" or \"pooled\": false alarms that a sender may raise at a switch in an iteration" },
 	{ "threshold", CFG_FLOAT, offsetof(S, threshold), "0.01", 0, 1, NULL,
-	  "Share of what was predicted that may be missing; beyond it is an alarm" },
+	  "detector = \"threshold\": share of what was predicted that may be missing; beyond it is an alarm" },
 	{ "tolerance", CFG_FLOAT, offsetof(S, tolerance), "0.01", 0, 1, NULL,
 	  "By so much of itself the volume of a sender, by all ports together, may differ from what was predicted; beyond "
 	  "it its demand is another, and it is not compared" },
@@ -84,6 +91,7 @@ volumes_judge_config(const struct volumes_params *params, uint16_t ports)
 			     .learn = (uint32_t)params->learn },
 		.threshold_ppm = (uint32_t)lround(params->threshold * DETECT_PPM),
 		.tolerance_ppm = (uint32_t)lround(params->tolerance * DETECT_PPM),
+		.scores = { .detector = (enum rec_detector)params->detector, .rate = params->false_alarms },
 		.ports_alone = params->compare == VOLUMES_COMPARE_PORTS,
 	};
 }

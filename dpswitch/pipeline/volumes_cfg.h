@@ -16,7 +16,8 @@ struct volumes_params {
 	bool enabled;
 	int prediction;   /* enum rec_prediction */
 	const char *file; /* of what is predicted: simulated */
-	double threshold, tolerance;
+	int detector;     /* enum rec_detector */
+	double threshold, tolerance, false_alarms;
 	int64_t learn, senders;
 	uint64_t grace_ps, idle_ps;
 	int compare; /* enum volumes_compare */

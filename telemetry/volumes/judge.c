@@ -12,7 +12,8 @@ judge_bytes(const struct judge_config *config)
 	size_t a_cell = VOLUMES_SLOTS * sizeof(struct volume_count) + 3 * sizeof(uint64_t) + sizeof(struct judge_alarm);
 	size_t a_sender = (VOLUMES_SLOTS + 1) * sizeof(uint64_t) + 2 * sizeof(uint32_t) + locate_bytes() + sizeof(bool);
 
-	return sizeof(struct judge) + cells * a_cell + senders * a_sender + ports * 2 * sizeof(bool);
+	return sizeof(struct judge) + scores_bytes(&config->volumes) + cells * a_cell + senders * a_sender +
+	       ports * 2 * sizeof(bool);
 }
 
 int
@@ -32,6 +33,8 @@ judge_init(struct judge *j, const struct judge_config *config)
 		return -ENOMEM;
 	if (volumes_init(&j->volumes, volumes) < 0 || predict_init(&j->predict, &predict, volumes) < 0)
 		return -ENOMEM;
+	if (scores_init(&j->scores, &config->scores, volumes) < 0)
+		return -ENOMEM;
 	return locate_init(&j->locate, volumes->ports, volumes->senders);
 }
 
@@ -41,6 +44,7 @@ judge_fini(struct judge *j)
 	volumes_fini(&j->volumes);
 	predict_fini(&j->predict);
 	locate_fini(&j->locate);
+	scores_fini(&j->scores);
 	free(j->flaws);
 	free(j->is_sound);
 	free(j->is_alarmed);
@@ -94,6 +98,7 @@ check_senders(struct judge *j, const struct volumes_slot *slot)
 	}
 }
 
+/* By the threshold. */
 static bool
 lacks(const struct judge *j, const struct volumes_slot *slot, uint16_t port)
 {
@@ -107,13 +112,32 @@ lacks(const struct judge *j, const struct volumes_slot *slot, uint16_t port)
 	return any;
 }
 
+/* By scores. @return in how many iterations together something is found to be missing at the port, at least; 0: nothing */
+static uint32_t
+scored(const struct judge *j, uint16_t port)
+{
+	uint32_t least = 0;
+
+	for (uint16_t s = 0; s < j->volumes.nsenders; s++) {
+		uint32_t pooled = j->is_sound[s] ? j->scores.pooled[volumes_cell(&j->volumes, port, s)] : 0;
+
+		if (pooled != 0 && (least == 0 || pooled < least))
+			least = pooled;
+	}
+	return least;
+}
+
 static void
 compare(struct judge *j, const struct volumes_slot *slot)
 {
 	const struct locate_grid grid = { &j->volumes, slot, j->predict.bytes, j->is_sound, j->is_alarmed };
+	bool by_threshold = j->config.scores.detector == REC_DETECTOR_THRESHOLD;
 
+	for (uint16_t s = 0; s < j->volumes.nsenders && !by_threshold; s++)
+		if (j->is_sound[s])
+			scores_sender(&j->scores, &j->volumes, slot, j->predict.bytes, s);
 	for (uint16_t port = 0; port < j->volumes.config.ports; port++)
-		j->is_alarmed[port] = lacks(j, slot, port);
+		j->is_alarmed[port] = by_threshold ? lacks(j, slot, port) : scored(j, port) != 0;
 	for (uint16_t port = 0; port < j->volumes.config.ports; port++) {
 		uint32_t places = j->is_alarmed[port] ? locate_port(&j->locate, &grid, port) : 0;
 
@@ -121,7 +145,7 @@ compare(struct judge *j, const struct volumes_slot *slot)
 			j->alarms[j->nalarms++] = (struct judge_alarm){
 				.port = port,
 				.sample = judge_port(j, slot, port),
-				.pooled = 1,
+				.pooled = by_threshold ? 1 : scored(j, port),
 				.place = j->locate.places[i],
 			};
 	}
@@ -131,8 +155,10 @@ enum judge_outcome
 judge_iteration(struct judge *j, const struct volumes_slot *slot)
 {
 	j->nalarms = 0;
-	if (slot->new_task)
+	if (slot->new_task) {
 		predict_forget(&j->predict, &j->volumes);
+		scores_forget(&j->scores, &j->volumes);
+	}
 	memset(j->is_alarmed, 0, j->volumes.config.ports * sizeof(*j->is_alarmed));
 	check_senders(j, slot);
 	if (slot->flaws != 0) {
@@ -141,6 +167,7 @@ judge_iteration(struct judge *j, const struct volumes_slot *slot)
 		predict_learn(&j->predict, &j->volumes, slot);
 		j->outcome = JUDGE_LEARNED;
 	} else if (predict_relearn(&j->predict, &j->volumes, slot, j->is_sound)) {
+		scores_forget(&j->scores, &j->volumes);
 		j->outcome = JUDGE_RELEARNED;
 	} else {
 		compare(j, slot);

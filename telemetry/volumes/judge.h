@@ -3,12 +3,14 @@
 #pragma once
 
 #include "telemetry/volumes/locate.h"
+#include "telemetry/volumes/scores.h"
 
 struct judge_config {
 	struct volumes_config volumes;
 	struct predict_config predict; /* its threshold is this one's */
 	uint32_t threshold_ppm;        /* of what is predicted: what is missing beyond that is an alarm */
 	uint32_t tolerance_ppm;        /* of a sender's volume: what differs beyond that is another demand */
+	struct scores_config scores;   /* of other detectors than that threshold */
 	bool ports_alone;              /* compare whole ports, as the paper does; else each sender at each port, too */
 };
 
@@ -32,6 +34,7 @@ struct judge {
 	struct volumes volumes;
 	struct predict predict;
 	struct locate locate;
+	struct scores scores;
 	/* of the last iteration judged */
 	enum judge_outcome outcome;
 	uint32_t *flaws;            /* [senders] VOLUMES_FLAW() of them, of the sender alone */

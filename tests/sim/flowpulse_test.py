@@ -67,9 +67,10 @@ prediction = scratch() / "flowpulse.csv"
 prediction.write_text("\n".join(table) + "\n")
 
 for keys in ({"flowpulse__prediction": "measured"}, {"flowpulse__prediction": "learned"},
-             {"flowpulse__prediction": "simulated", "flowpulse__file": str(prediction), "seed": 2}):
+             {"flowpulse__prediction": "simulated", "flowpulse__file": str(prediction), "seed": 2},
+             {"flowpulse__detector": "noise"}, {"flowpulse__detector": "pooled"}):
     run, told, found = diagnosed(**keys)
-    check([f["root"] for f in found] == ["l2:3"], f"{keys['flowpulse__prediction']}: the link is named", found)
+    check([f["root"] for f in found] == ["l2:3"], f"{next(iter(keys.values()))}: the link is named", found)
 
 # A ring: each leaf hears of one other. Two links are named, until another leaf says more.
 run, told, found = diagnosed(**{"collectives__[0]__algorithm": "ring"})

@@ -35,11 +35,11 @@ function unexplained(model) {
 }
 
 export function drawFindings(root, store) {
-  const {model} = store, costly = model.findings.filter((f) => !f.without_effect);
-  const others = model.findings.filter((f) => f.without_effect);
+  const {model} = store, costly = model.findings.filter((f) => !f.without_effect && !f.untimed);
+  const others = model.findings.filter((f) => f.without_effect && !f.untimed);
   const list = (title, of) => of.length > 0 &&
       [el("h3", null, title), el("ol", {class: "findings", start: of[0].index + 1}, ...of.map((f) => finding(model, f)))];
-  if (model.findings.length === 0)
+  if (costly.length + others.length === 0)
     return;
   section(
       root, "findings", "Root causes", ...(list("By the time that they cost", costly) || []),

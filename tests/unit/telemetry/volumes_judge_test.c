@@ -81,6 +81,52 @@ another_demand_is_no_fault(void **state)
 	judge_fini(&rig.judge);
 }
 
+/* Alarms of so many iterations of random spraying, 5000 packets a port: chance alone makes counts differ by 1.3 %. */
+static uint32_t
+count_alarms(enum rec_detector detector, double loss, uint32_t iterations, uint32_t *longest)
+{
+	struct judge_config config = rig_config(PREDICT_DECLARED);
+	uint32_t alarms = 0;
+	struct rig rig;
+
+	config.scores = (struct scores_config){ .detector = detector, .rate = 1e-4 };
+	rig_init(&rig, &config, 2, 77);
+	declare_all(&rig, 40000);
+	rig.random = true;
+	*longest = 0;
+	for (uint32_t i = 0; i < 10 + iterations; i++) {
+		rig.local_loss[5] = i >= 10 ? loss : 0; /* ten to learn noise from */
+		assert_int_equal(rig_iterate(&rig, 40000), JUDGE_COMPARED);
+		for (uint32_t a = 0; a < rig.judge.nalarms; a++) {
+			alarms++;
+			assert_true(rig.judge.alarms[a].pooled >= 1);
+			if (detector != REC_DETECTOR_THRESHOLD)
+				assert_int_equal(rig.judge.alarms[a].port, 5);
+			if (rig.judge.alarms[a].pooled > *longest)
+				*longest = rig.judge.alarms[a].pooled;
+		}
+	}
+	judge_fini(&rig.judge);
+	return alarms;
+}
+
+static void
+noise_is_no_fault_to_those_who_know_it(void **state)
+{
+	uint32_t longest;
+
+	(void)state;
+	assert_true(count_alarms(REC_DETECTOR_THRESHOLD, 0, 20, &longest) > 20);
+	assert_int_equal(count_alarms(REC_DETECTOR_NOISE, 0, 20, &longest), 0);
+	assert_int_equal(count_alarms(REC_DETECTOR_POOLED, 0, 20, &longest), 0);
+	assert_true(count_alarms(REC_DETECTOR_NOISE, 0.1, 10, &longest) >= 9);
+	assert_int_equal(longest, 1);
+	/* 2.5 % are two standard deviations: too little for one iteration. */
+	assert_true(count_alarms(REC_DETECTOR_NOISE, 0.025, 20, &longest) <= 4);
+	assert_true(count_alarms(REC_DETECTOR_POOLED, 0.025, 20, &longest) >= 2);
+	assert_true(longest > 1);
+}
+
 int
 main(void)
 {
@@ -88,6 +134,7 @@ main(void)
 		cmocka_unit_test(what_the_paper_finds_is_found),
 		cmocka_unit_test(a_sender_may_lack_what_its_port_does_not),
 		cmocka_unit_test(another_demand_is_no_fault),
+		cmocka_unit_test(noise_is_no_fault_to_those_who_know_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "telemetry/volumes/scores.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int
+scores_init(struct scores *scores, const struct scores_config *config, const struct volumes_config *volumes)
+{
+	size_t ports = volumes->ports, senders = volumes->senders;
+
+	memset(scores, 0, sizeof(*scores));
+	scores->config = *config;
+	scores->trims = calloc(ports + 1, sizeof(*scores->trims));
+	scores->learned = calloc(senders, sizeof(*scores->learned));
+	scores->sums = calloc(ports * senders, sizeof(*scores->sums));
+	scores->missing = calloc(2 * ports, sizeof(*scores->missing));
+	scores->pooled = calloc(ports * senders, sizeof(*scores->pooled));
+	if (scores->trims == NULL || scores->learned == NULL || scores->sums == NULL || scores->missing == NULL ||
+	    scores->pooled == NULL)
+		return -ENOMEM;
+	if (config->detector == REC_DETECTOR_NOISE)
+		scores->limit = detect_limit(config->rate, (uint32_t)ports);
+	else if (config->detector == REC_DETECTOR_POOLED)
+		detect_cusum_limits(&scores->limits, config->rate / (double)ports);
+	return 0;
+}
+
+void
+scores_fini(struct scores *scores)
+{
+	free(scores->trims);
+	free(scores->learned);
+	free(scores->sums);
+	free(scores->missing);
+	free(scores->pooled);
+	memset(scores, 0, sizeof(*scores));
+}
+
+size_t
+scores_bytes(const struct volumes_config *volumes)
+{
+	size_t ports = volumes->ports, senders = volumes->senders;
+
+	return ports * (sizeof(struct detect_trim) + 2 * sizeof(double)) + senders * sizeof(struct detect_learned) +
+	       ports * senders * (sizeof(struct detect_cusum) + sizeof(uint32_t));
+}
+
+/* Mean size of what came of a sender. */
+static double
+packet_bytes(const struct volumes *v, const struct volumes_slot *slot, uint16_t sender)
+{
+	uint64_t bytes = 0, packets = 0;
+
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		bytes += slot->counts[volumes_cell(v, port, sender)].bytes;
+		packets += slot->counts[volumes_cell(v, port, sender)].packets;
+	}
+	return packets != 0 ? (double)bytes / (double)packets : 1;
+}
+
+/* The noise of a sender as known before an iteration, which it then learns from. */
+static struct detect_noise
+noise_before(struct scores *scores, uint16_t sender, uint32_t ports)
+{
+	struct detect_learned *learned = &scores->learned[sender];
+	struct detect_trim *trim = &scores->trims[ports];
+	double *room = scores->missing + ports;
+	struct detect_noise noise = { .variance = 0 };
+	bool first = learned->iterations == 0;
+
+	if (trim->ports == 0)
+		detect_trim_init(trim, ports);
+	if (!first)
+		noise = detect_noise_learned(learned, trim);
+	memcpy(room, scores->missing, ports * sizeof(*room));
+	detect_learn(learned, trim, room);
+	return first ? detect_noise_learned(learned, trim) : noise;
+}
+
+static uint32_t
+found(struct scores *scores, uint32_t cell, double missing, const struct detect_noise *noise)
+{
+	double z = detect_score(missing, noise);
+
+	if (scores->config.detector == REC_DETECTOR_NOISE)
+		return z > scores->limit;
+	return detect_cusum_add(&scores->sums[cell], &scores->limits, z);
+}
+
+void
+scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
+	      uint16_t sender)
+{
+	double size = packet_bytes(v, slot, sender);
+	struct detect_noise noise;
+	uint32_t ports = 0, at = 0;
+
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+
+		scores->pooled[cell] = 0;
+		if (predicted[cell] != 0)
+			scores->missing[ports++] =
+				detect_missing(&(struct volume_sample){ predicted[cell], slot->counts[cell].bytes }, size);
+	}
+	if (ports < DETECT_MIN_PORTS || ports > DETECT_MAX_PORTS)
+		return;
+	noise = noise_before(scores, sender, ports);
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+
+		if (predicted[cell] != 0)
+			scores->pooled[cell] = found(scores, cell, scores->missing[at++], &noise);
+	}
+}
+
+void
+scores_forget(struct scores *scores, const struct volumes *v)
+{
+	memset(scores->sums, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->sums));
+	memset(scores->learned, 0, v->config.senders * sizeof(*scores->learned));
+}

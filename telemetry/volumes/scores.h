@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Scores of a switch's senders at its ports, against noise that the switch learns of each sender from its own ports: what the
+ * tests beside the paper's threshold go by (detect_noise.h, detect_cusum.h).
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "telemetry/volumes/detect_cusum.h"
+#include "telemetry/volumes/detect_noise.h"
+#include "telemetry/volumes/volumes.h"
+
+struct scores_config {
+	enum rec_detector detector; /* REC_DETECTOR_THRESHOLD: nothing is scored */
+	double rate;                /* of false alarms an iteration, over all ports, of each sender */
+};
+
+struct scores {
+	struct scores_config config;
+	struct detect_trim *trims;      /* [ports + 1] by how many ports a sender comes by; ports 0: not derived yet */
+	struct detect_learned *learned; /* [senders] */
+	struct detect_cusum *sums;      /* [ports * senders] */
+	struct detect_cusum_limits limits;
+	double limit;     /* of one score */
+	double *missing;  /* [2 * ports] room */
+	uint32_t *pooled; /* [ports * senders] iterations that something was found in, this one the last; 0: nothing */
+};
+
+/* @return 0 or -ENOMEM */
+int scores_init(struct scores *scores, const struct scores_config *config, const struct volumes_config *volumes);
+/* Also of one that is zero. */
+void scores_fini(struct scores *scores);
+/* @return bytes that it holds */
+size_t scores_bytes(const struct volumes_config *volumes);
+
+/*
+ * Scores an iteration of one sender, and learns from it: of the very first, the noise is its own.
+ * @param predicted  [ports * senders] scores->pooled of the sender is set
+ */
+void scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot,
+		   const uint64_t *predicted, uint16_t sender);
+/* What is predicted has changed: sums of what was missing before mean nothing. */
+void scores_forget(struct scores *scores, const struct volumes *v);
