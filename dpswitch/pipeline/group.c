@@ -183,6 +183,43 @@ close_all(struct group_walk *walk)
 	account_end_mixed_run(&walk->sw->account);
 }
 
+#define LINE_BYTES 64
+
+static void
+fetch(const void *at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += LINE_BYTES)
+		__builtin_prefetch((const uint8_t *)at + i, 1);
+}
+
+/*
+ * Spread over many ports, a window has a packet or two for each, and finds the state of every one far from the processor. Asks
+ * for it beforehand; what a port points to when its pointers are there.
+ */
+static void
+fetch_members(const struct sw *sw, uint32_t parity)
+{
+	const struct group *group = &sw->group;
+
+	for (uint32_t i = 0; i < group->count; i++) {
+		const struct switch_port *port = &sw->ports[group->ports[i]];
+
+		fetch(&port->egress, offsetof(struct egress, limit_bytes));
+		fetch(&port->egress.ecn, sizeof(port->egress.ecn));
+		fetch(&port->flows, sizeof(port->flows) + offsetof(struct epochs, flows));
+		fetch(&port->truth, LINE_BYTES);
+	}
+	for (uint32_t i = 0; i < group->count; i++) {
+		const struct switch_port *port = &sw->ports[group->ports[i]];
+
+		fetch(port->egress.tx, 2 * LINE_BYTES);
+		fetch(port->flows.slot_of_flow, LINE_BYTES);
+		fetch(port->telem.epochs.open, LINE_BYTES);
+	}
+	for (uint32_t i = 0; i < group->count; i++)
+		fetch(sw->ports[group->ports[i]].egress.tx->lane[parity].pkts, LINE_BYTES);
+}
+
 void
 switch_transmit_group(struct sw *sw, const struct pause_frame *const *pauses, const uint32_t *npauses,
 		      const struct window *window)
@@ -192,6 +229,8 @@ switch_transmit_group(struct sw *sw, const struct pause_frame *const *pauses, co
 	uint32_t run = 0;
 	uint64_t arrival_ps = arrivals_next_ps(&arrivals, &run);
 
+	if (arrivals.count > sw->group.count / 2)
+		fetch_members(sw, window->parity);
 	for (uint32_t i = 0; i < sw->group.count; i++) {
 		uint8_t port = sw->group.ports[i];
 
