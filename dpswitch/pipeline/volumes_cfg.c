@@ -37,7 +37,8 @@ static const struct cfg_field fields[] = {
 	{ "detector", CFG_ENUM, offsetof(S, detector), "threshold", 0, 0, detectors,
 	  "What tells that too little was seen; all but the first need 4 ports, and compare senders at ports:" },
 	{ "false_alarms", CFG_FLOAT, offsetof(S, false_alarms), "0.0001", 1e-9, 0.01, NULL,
-	  "detector = \"noise\" or \"pooled\": false alarms that a sender may raise at a switch in an iteration" },
+	  "False alarms that a sender may raise at a switch in an iteration. detector = \"threshold\": where its noise "
+	  "reaches the threshold" },
 	{ "threshold", CFG_FLOAT, offsetof(S, threshold), "0.01", 0, 1, NULL,
 	  "detector = \"threshold\": share of what was predicted that may be missing; beyond it is an alarm" },
 	{ "tolerance", CFG_FLOAT, offsetof(S, tolerance), "0.01", 0, 1, NULL,

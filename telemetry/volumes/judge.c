@@ -10,7 +10,7 @@ judge_bytes(const struct judge_config *config)
 {
 	size_t ports = config->volumes.ports, senders = config->volumes.senders, cells = ports * senders;
 	size_t a_cell = VOLUMES_SLOTS * sizeof(struct volume_count) + 3 * sizeof(uint64_t) + sizeof(struct judge_alarm);
-	size_t a_sender = (VOLUMES_SLOTS + 1) * sizeof(uint64_t) + 2 * sizeof(uint32_t) + locate_bytes() + sizeof(bool);
+	size_t a_sender = (VOLUMES_SLOTS + 1) * sizeof(uint64_t) + 2 * sizeof(uint32_t) + locate_bytes() + 2 * sizeof(bool);
 
 	return sizeof(struct judge) + scores_bytes(&config->volumes) + cells * a_cell + senders * a_sender +
 	       ports * 2 * sizeof(bool);
@@ -27,9 +27,10 @@ judge_init(struct judge *j, const struct judge_config *config)
 	predict.threshold_ppm = config->threshold_ppm;
 	j->flaws = calloc(volumes->senders, sizeof(*j->flaws));
 	j->is_sound = calloc(volumes->senders, sizeof(*j->is_sound));
+	j->is_scored = calloc(volumes->senders, sizeof(*j->is_scored));
 	j->is_alarmed = calloc(volumes->ports, sizeof(*j->is_alarmed));
 	j->alarms = calloc((size_t)volumes->ports * volumes->senders, sizeof(*j->alarms));
-	if (j->flaws == NULL || j->is_sound == NULL || j->is_alarmed == NULL || j->alarms == NULL)
+	if (j->flaws == NULL || j->is_sound == NULL || j->is_scored == NULL || j->is_alarmed == NULL || j->alarms == NULL)
 		return -ENOMEM;
 	if (volumes_init(&j->volumes, volumes) < 0 || predict_init(&j->predict, &predict, volumes) < 0)
 		return -ENOMEM;
@@ -47,6 +48,7 @@ judge_fini(struct judge *j)
 	scores_fini(&j->scores);
 	free(j->flaws);
 	free(j->is_sound);
+	free(j->is_scored);
 	free(j->is_alarmed);
 	free(j->alarms);
 	memset(j, 0, sizeof(*j));
@@ -98,7 +100,7 @@ check_senders(struct judge *j, const struct volumes_slot *slot)
 	}
 }
 
-/* By the threshold. */
+/* By the threshold: does the port lack too much, of all senders or of one? */
 static bool
 lacks(const struct judge *j, const struct volumes_slot *slot, uint16_t port)
 {
@@ -127,17 +129,41 @@ scored(const struct judge *j, uint16_t port)
 	return least;
 }
 
+/*
+ * A threshold takes for granted that a fault-free port sees what is predicted, but for less than it. Where a sender's noise is
+ * no less, what a port lacks has to stand out from that noise; else its volumes are uneven, and no fault.
+ */
+static bool
+stands_out(struct judge *j, const struct volumes_slot *slot, uint16_t port)
+{
+	uint32_t uneven = 0;
+
+	if (scored(j, port) != 0)
+		return true;
+	for (uint16_t s = 0; s < j->volumes.nsenders; s++) {
+		struct volume_sample sample = sample_at(j, slot, port, s);
+		double threshold_bytes = (double)sample.predicted * j->config.threshold_ppm / DETECT_PPM;
+
+		if (!j->is_scored[s] || !detect_threshold(&sample, j->config.threshold_ppm) ||
+		    threshold_bytes >= j->scores.noise_bytes[s])
+			continue;
+		j->flaws[s] = VOLUMES_FLAW(REC_FLAW_UNEVEN);
+		uneven++;
+	}
+	return uneven == 0;
+}
+
 static void
 compare(struct judge *j, const struct volumes_slot *slot)
 {
 	const struct locate_grid grid = { &j->volumes, slot, j->predict.bytes, j->is_sound, j->is_alarmed };
 	bool by_threshold = j->config.scores.detector == REC_DETECTOR_THRESHOLD;
 
-	for (uint16_t s = 0; s < j->volumes.nsenders && !by_threshold; s++)
-		if (j->is_sound[s])
-			scores_sender(&j->scores, &j->volumes, slot, j->predict.bytes, s);
+	for (uint16_t s = 0; s < j->volumes.nsenders; s++)
+		j->is_scored[s] = j->is_sound[s] && scores_sender(&j->scores, &j->volumes, slot, j->predict.bytes, s);
 	for (uint16_t port = 0; port < j->volumes.config.ports; port++)
-		j->is_alarmed[port] = by_threshold ? lacks(j, slot, port) : scored(j, port) != 0;
+		j->is_alarmed[port] =
+			by_threshold ? lacks(j, slot, port) && stands_out(j, slot, port) : scored(j, port) != 0;
 	for (uint16_t port = 0; port < j->volumes.config.ports; port++) {
 		uint32_t places = j->is_alarmed[port] ? locate_port(&j->locate, &grid, port) : 0;
 

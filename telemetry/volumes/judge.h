@@ -39,6 +39,7 @@ struct judge {
 	enum judge_outcome outcome;
 	uint32_t *flaws;            /* [senders] VOLUMES_FLAW() of them, of the sender alone */
 	bool *is_sound;             /* [senders] */
+	bool *is_scored;            /* [senders] their noise is known */
 	bool *is_alarmed;           /* [ports] */
 	struct judge_alarm *alarms; /* [nalarms], by port */
 	uint32_t nalarms;

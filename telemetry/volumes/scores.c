@@ -2,6 +2,7 @@
 #include "telemetry/volumes/scores.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +17,15 @@ scores_init(struct scores *scores, const struct scores_config *config, const str
 	scores->learned = calloc(senders, sizeof(*scores->learned));
 	scores->sums = calloc(ports * senders, sizeof(*scores->sums));
 	scores->missing = calloc(2 * ports, sizeof(*scores->missing));
+	scores->noise_bytes = calloc(senders, sizeof(*scores->noise_bytes));
 	scores->pooled = calloc(ports * senders, sizeof(*scores->pooled));
 	if (scores->trims == NULL || scores->learned == NULL || scores->sums == NULL || scores->missing == NULL ||
-	    scores->pooled == NULL)
+	    scores->noise_bytes == NULL || scores->pooled == NULL)
 		return -ENOMEM;
-	if (config->detector == REC_DETECTOR_NOISE)
-		scores->limit = detect_limit(config->rate, (uint32_t)ports);
-	else if (config->detector == REC_DETECTOR_POOLED)
+	if (config->detector == REC_DETECTOR_POOLED)
 		detect_cusum_limits(&scores->limits, config->rate / (double)ports);
+	else
+		scores->limit = detect_limit(config->rate, (uint32_t)ports);
 	return 0;
 }
 
@@ -34,6 +36,7 @@ scores_fini(struct scores *scores)
 	free(scores->learned);
 	free(scores->sums);
 	free(scores->missing);
+	free(scores->noise_bytes);
 	free(scores->pooled);
 	memset(scores, 0, sizeof(*scores));
 }
@@ -43,7 +46,8 @@ scores_bytes(const struct volumes_config *volumes)
 {
 	size_t ports = volumes->ports, senders = volumes->senders;
 
-	return ports * (sizeof(struct detect_trim) + 2 * sizeof(double)) + senders * sizeof(struct detect_learned) +
+	return ports * (sizeof(struct detect_trim) + 2 * sizeof(double)) +
+	       senders * (sizeof(struct detect_learned) + sizeof(double)) +
 	       ports * senders * (sizeof(struct detect_cusum) + sizeof(uint32_t));
 }
 
@@ -84,12 +88,12 @@ found(struct scores *scores, uint32_t cell, double missing, const struct detect_
 {
 	double z = detect_score(missing, noise);
 
-	if (scores->config.detector == REC_DETECTOR_NOISE)
-		return z > scores->limit;
-	return detect_cusum_add(&scores->sums[cell], &scores->limits, z);
+	if (scores->config.detector == REC_DETECTOR_POOLED)
+		return detect_cusum_add(&scores->sums[cell], &scores->limits, z);
+	return z > scores->limit;
 }
 
-void
+bool
 scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
 	      uint16_t sender)
 {
@@ -106,14 +110,16 @@ scores_sender(struct scores *scores, const struct volumes *v, const struct volum
 				detect_missing(&(struct volume_sample){ predicted[cell], slot->counts[cell].bytes }, size);
 	}
 	if (ports < DETECT_MIN_PORTS || ports > DETECT_MAX_PORTS)
-		return;
+		return false;
 	noise = noise_before(scores, sender, ports);
+	scores->noise_bytes[sender] = (scores->limit * sqrt(noise.variance) + DETECT_ROUNDING_PACKETS) * size;
 	for (uint16_t port = 0; port < v->config.ports; port++) {
 		uint32_t cell = volumes_cell(v, port, sender);
 
 		if (predicted[cell] != 0)
 			scores->pooled[cell] = found(scores, cell, scores->missing[at++], &noise);
 	}
+	return true;
 }
 
 void

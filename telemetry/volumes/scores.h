@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Scores of a switch's senders at its ports, against noise that the switch learns of each sender from its own ports: what the
- * tests beside the paper's threshold go by (detect_noise.h, detect_cusum.h).
+ * tests beside the paper's threshold go by (detect_noise.h, detect_cusum.h), and what tells whether a threshold means anything.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 #include "telemetry/volumes/volumes.h"
 
 struct scores_config {
-	enum rec_detector detector; /* REC_DETECTOR_THRESHOLD: nothing is scored */
-	double rate;                /* of false alarms an iteration, over all ports, of each sender */
+	enum rec_detector detector;
+	double rate; /* of false alarms an iteration, over all ports, of each sender */
 };
 
 struct scores {
@@ -22,9 +22,10 @@ struct scores {
 	struct detect_learned *learned; /* [senders] */
 	struct detect_cusum *sums;      /* [ports * senders] */
 	struct detect_cusum_limits limits;
-	double limit;     /* of one score */
-	double *missing;  /* [2 * ports] room */
-	uint32_t *pooled; /* [ports * senders] iterations that something was found in, this one the last; 0: nothing */
+	double limit;        /* of one score */
+	double *missing;     /* [2 * ports] room */
+	double *noise_bytes; /* [senders] at a port: less than it is missing without a fault, at the rate */
+	uint32_t *pooled;    /* [ports * senders] iterations that something was found in, this one the last; 0: nothing */
 };
 
 /* @return 0 or -ENOMEM */
@@ -37,8 +38,9 @@ size_t scores_bytes(const struct volumes_config *volumes);
 /*
  * Scores an iteration of one sender, and learns from it: of the very first, the noise is its own.
  * @param predicted  [ports * senders] scores->pooled of the sender is set
+ * @return false: it comes by too few ports to tell its noise, and scores nothing
  */
-void scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot,
+bool scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot,
 		   const uint64_t *predicted, uint16_t sender);
 /* What is predicted has changed: sums of what was missing before mean nothing. */
 void scores_forget(struct scores *scores, const struct volumes *v);

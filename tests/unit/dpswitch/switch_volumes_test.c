@@ -32,7 +32,8 @@ static void
 init(struct monitored *m)
 {
 	*m = (struct monitored){ .params = { .prediction = REC_PREDICTION_ANALYTICAL,
-					     .threshold = 0.2,
+					     .threshold = 0.4,
+					     .false_alarms = 1e-4,
 					     .tolerance = 0.5,
 					     .learn = 1,
 					     .senders = 8,

@@ -41,6 +41,7 @@ rig_config(enum predict_source source)
 		.predict = { .source = source, .learn = 1 },
 		.threshold_ppm = 10000,
 		.tolerance_ppm = 10000,
+		.scores = { .rate = 1e-4 },
 	};
 }
 
