@@ -218,6 +218,22 @@ def any_schedule_is_drawn(browser):
     browser.quiet("a job")
 
 
+def shows_silent_faults(browser):
+    run = rocelab(SCENARIOS / "flowpulse.cfg")
+    browser.open(run.dir / "report.html", "silent faults")
+    told = run.verdict["flowpulse"]
+    check("The link from l2 to s1 (l2:3) loses" in browser.text("#flowpulse"), "the link is named", browser.text("#flowpulse"))
+    check(len(browser.all("#volumes td")) == len(told["volumes"]), "with the volumes of every port", len(told["volumes"]))
+    alarms = sum(volume["alarm"] for volume in told["volumes"])
+    check(browser.text("#volumes tbody").count("!") == alarms, "and what was an alarm", browser.text("#volumes tbody"))
+    check("undefined" not in browser.text("body"), "all that is shown is known", browser.text("body"))
+    for width in WIDTHS:
+        browser.look(width)
+        wide = browser.script("return document.documentElement.scrollWidth")
+        check(wide <= width, f"silent faults, {width} px: nothing is wider than the window", wide)
+    browser.quiet("silent faults")
+
+
 def names_do_no_harm(browser, run):
     """A recording whose names try to be markup: they are shown, and nothing more."""
     records = (run.dir / "records.bin").read_bytes()
@@ -262,6 +278,7 @@ def main():
         fits(browser, run)
         names_do_no_harm(browser, run)
         any_schedule_is_drawn(browser)
+        shows_silent_faults(browser)
         all_is_reachable(browser)
 
 

@@ -43,29 +43,31 @@ function cell(v) {
   return td;
 }
 
+const COUNTED = "By volumes of a measured collective at ingress ports from the tier above (FlowPulse).";
+
 export function drawFlowpulse(root, store) {
   const told = store.model.flowpulse;
   if (!told || told.faults.length + told.unmeasured.length === 0)
     return;
-  const groups = grouped(told.volumes), most = Math.max(0, ...groups.map((g) => g.ports.length));
-  const row = (g) => el("tr", null, el("th", {scope: "row"}, `${g.name}, iteration ${g.iteration}`), ...g.ports.map(cell));
   section(
-      root, "flowpulse", "Silent faults",
-      el("p", {class: "legend"},
-         "By volumes of a measured collective at ingress ports from the tier above (FlowPulse). What they cost in time is not known."),
+      root, "flowpulse", "Silent faults", el("p", {class: "legend"}, `${COUNTED} What they cost in time is not known.`),
       el("ol", null, ...told.faults.map(faultItem)),
-      groups.length > 0 &&
-          el("div", {class: "scroll"},
-             el("table", {class: "volumes"},
-                el("caption", null, "Seen over predicted, by port in their order; ! is an alarm"),
-                el("thead", null,
-                   el("tr", null, el("th", {scope: "col"}, "switch"),
-                      ...Array.from(
-                          {length: most},
-                          (_, i) =>
-                              el("th", {scope: "col", class: "number"},
-                                 groups[0].ports[i] ? `from ${groups[0].ports[i].from}` : "")))),
-                el("tbody", null, ...groups.map(row)))),
       told.unmeasured.length > 0 &&
           el("p", {class: "legend"}, `${told.unmeasured.length} times volumes were not compared: verdict.json says why.`));
+}
+
+export function drawVolumes(root, store) {
+  const told = store.model.flowpulse;
+  if (!told || told.volumes.length === 0)
+    return;
+  const groups = grouped(told.volumes), widest = groups.reduce((a, b) => (b.ports.length > a.ports.length ? b : a));
+  const row = (g) => el("tr", null, el("th", {scope: "row"}, `${g.name}, iteration ${g.iteration}`), ...g.ports.map(cell));
+  section(
+      root, "volumes", "Volumes", el("p", {class: "legend"}, `${COUNTED} Seen against predicted; ! is an alarm.`),
+      el("div", {class: "scroll"},
+         el("table", {class: "volumes"},
+            el("thead", null,
+               el("tr", null, el("th", {scope: "col"}, "switch"),
+                  ...widest.ports.map((port) => el("th", {scope: "col", class: "number"}, `from ${port.from}`)))),
+            el("tbody", null, ...groups.map(row)))));
 }

@@ -129,8 +129,7 @@ export function drawProvenance(root, store) {
     const step = model.step(g.step), c = model.collectives[step.collective];
     return el(
         "option", {value: i},
-        `${stepName(model, step)}${
-            model.collectives.length > 1 ? `, collective ${c.id}, iteration ${c.iteration}` : ""}, ` +
+        `${stepName(model, step)}${model.collectives.length > 1 ? `, ${c.name}, iteration ${c.iteration}` : ""}, ` +
             `${stepChange(step)}${step.critical ? ", critical" : ""}`);
   }));
   const title = el("h3"), box = el("div", {class: "scroll"}), said = el("p", {class: "legend"});
