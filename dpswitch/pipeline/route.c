@@ -201,8 +201,6 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 void
 switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 {
-	uint64_t bytes = 0;
-
 	if (fib_is_corrupt(&sw->fib)) {
 		switch_route_corrupt(sw, in_port, pkts, count);
 		return;
@@ -211,19 +209,7 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 		switch_spray(sw, in_port, pkts, count);
 		return;
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		struct pkt *p = &pkts[i];
-		uint8_t egress = sw->routes.route[p->flow * 2 + ((p->flags & PKT_REVERSE) != 0)];
-
-		bytes += p->wire_bytes;
-		p->ttl--;
-		if (__builtin_expect(egress >= SWITCH_EGRESS_DROP || p->ttl == 0 || p->type == PKT_POLL, 0))
-			switch_route_rare(sw, in_port, p, egress);
-		else
-			switch_hand_over(sw, in_port, egress, p);
-	}
-	sw->node.count.rx_packets += count;
-	sw->node.count.rx_bytes += bytes;
+	switch_route_all(sw, in_port, pkts, count, switch_hand_over);
 }
 
 void

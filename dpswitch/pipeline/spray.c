@@ -126,19 +126,5 @@ switch_hand_over_sprayed(struct sw *sw, uint16_t in_port, uint8_t egress, struct
 void
 switch_spray(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 {
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		struct pkt *p = &pkts[i];
-		uint8_t egress = sw->routes.route[p->flow * 2 + ((p->flags & PKT_REVERSE) != 0)];
-
-		bytes += p->wire_bytes;
-		p->ttl--;
-		if (__builtin_expect(egress >= SWITCH_EGRESS_DROP || p->ttl == 0 || p->type == PKT_POLL, 0))
-			switch_route_rare(sw, in_port, p, egress);
-		else
-			hand_over(sw, in_port, egress, p);
-	}
-	sw->node.count.rx_packets += count;
-	sw->node.count.rx_bytes += bytes;
+	switch_route_all(sw, in_port, pkts, count, hand_over);
 }
