@@ -93,5 +93,12 @@ balance_is_on(const struct balance_params *params)
 	return params->ops != NULL && params->ops->choose != NULL;
 }
 
+/* Does every packet choose for itself, so that a flow's are spread evenly? */
+static inline bool
+balance_spreads(const struct balance_params *params)
+{
+	return balance_is_on(params) && !params->ops->per_flow;
+}
+
 /* A member by chance, for a packet: again for every time that it is sent. @return index */
 uint32_t balance_draw(const struct balance *balance, const struct pkt *p, uint32_t count);

@@ -32,12 +32,12 @@ check_volumes(const struct scenario *sc, bool any, struct err *err)
 	if (!any)
 		return cfg_fail(&params->where, "enabled", err,
 				"no collective is measured: one has to say measured = true");
-	if (spread && !balance_is_on(&sc->balance))
-		return cfg_fail(
-			&params->where, "prediction", err,
-			"this one holds where packets are spread evenly (load_balancing.kind); for ecmp loads can be "
-			"\"learned\"");
-	if (params->prediction == REC_PREDICTION_SIMULATED && params->file[0] == '\0')
+	if (spread && !balance_spreads(&sc->balance))
+		return cfg_fail(&params->where, "prediction", err,
+				"this one holds where every packet is spread by itself (load_balancing.kind); for ecmp and "
+				"flowlets "
+				"loads can be \"learned\"");
+	if (params->prediction == REC_PREDICTION_SIMULATED && (params->file == NULL || params->file[0] == '\0'))
 		return cfg_fail(&params->where, "file", err, "what is \"simulated\" is in a file: name it");
 	return 0;
 }

@@ -6,7 +6,7 @@ import json
 import time
 
 import records
-from harness import SCENARIOS, check, rocelab, scratch, sets
+from harness import ROCELAB, SCENARIOS, check, command, rocelab, scratch, sets
 
 SCENARIO = SCENARIOS / "flowpulse.cfg"
 
@@ -76,3 +76,10 @@ for keys in ({"flowpulse__prediction": "measured"}, {"flowpulse__prediction": "l
 run, told, found = diagnosed(**{"collectives__[0]__algorithm": "ring"})
 check([f["root"] for f in found] == ["l2:3 or s1:4"], "with one sender a leaf the pair is named", found)
 check(told["faults"][0]["place"] == "pair" and "cannot be told apart" in (run.dir / "report.txt").read_text(), "and why")
+
+# What cannot be predicted is refused, with the line and what would do.
+for keys, says in (({"load_balancing__kind": "ecmp"}, "learned"), ({"load_balancing__kind": "flowlet"}, "learned"),
+                   ({"flowpulse__prediction": "simulated"}, "flowpulse.file"),
+                   ({"flowpulse__prediction": "simulated", "flowpulse__file": str(scratch() / "none.csv")}, "No such file")):
+    run = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(**keys), expect=2)
+    check(says in run.stderr, f"{keys}: refused, with what would do", run.stderr)
