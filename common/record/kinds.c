@@ -6,6 +6,7 @@
 #include "common/wire/detection.h"
 #include "common/wire/drop.h"
 #include "common/wire/ending.h"
+#include "common/wire/probe.h"
 #include "common/wire/volume.h"
 
 /* The words of the lists of fields. */

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "common/wire/record_fabric.h"
+#include "common/wire/record_probes.h"
 #include "common/wire/record_rows.h"
 #include "common/wire/record_run.h"
 #include "common/wire/record_steps.h"
@@ -16,7 +17,7 @@
 enum rec_class {
 	REC_TOPOLOGY,  /* header records: what is configured; of these all others speak, so they come first */
 	REC_PLAN,      /* the rest of the header records */
-	REC_HOST,      /* hosts, of their steps */
+	REC_HOST,      /* hosts, of their steps and probes */
 	REC_TELEMETRY, /* switches, and hosts of their NICs */
 	REC_EXPORTER,
 };
@@ -40,9 +41,15 @@ enum rec_class {
 	ROW(9, DEPEND, depend, PLAN, OF_HOST, "dependency", 0)                                                             \
 	ROW(10, MONITOR, monitor, PLAN, OF_NONE, "monitors of volumes", 0)                                                 \
 	ROW(11, KNOWN_FAULT, known_fault, PLAN, OF_ANY, "known fault", 0)                                                  \
+	ROW(12, PINGMESH, pingmesh, PLAN, OF_NONE, "agents of R-Pingmesh", 0)                                              \
 	ROW(16, STEP, step, HOST, OF_HOST, "step", 0)                                                                      \
 	ROW(17, TRIGGER, trigger, HOST, OF_HOST, "trigger", 1)                                                             \
 	ROW(18, NOTIFY, notify, HOST, OF_HOST, "notification", 4)                                                          \
+	ROW(19, PROBE, probe, HOST, OF_HOST, "probe", 3)                                                                   \
+	ROW(20, PROBE_HOP, probe_hop, HOST, OF_HOST, "hop of a probe", 2)                                                  \
+	ROW(21, RNIC, rnic, HOST, OF_HOST, "RNIC", 0)                                                                      \
+	ROW(22, UPLOAD, upload, HOST, OF_HOST, "upload", 0)                                                                \
+	ROW(23, CONNECTION, connection, HOST, OF_HOST, "connection", 1)                                                    \
 	ROW(32, POLL, poll, TELEMETRY, OF_ANY, "poll", 1)                                                                  \
 	ROW(33, PORT_ROW, port_row, TELEMETRY, OF_ANY, "port row", 1)                                                      \
 	ROW(34, FLOW_ROW, flow_row, TELEMETRY, OF_ANY, "flow row", 2)                                                      \

@@ -11,7 +11,7 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 10, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 11, 16, 24
 local FRAME, FRAME_TUPLES, ROCE_PORT = 64, 64, 4791
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
@@ -38,12 +38,20 @@ local RECORDS = {
            "ports_alone:u32 rate_ppb:u32" },
   [11] = { "known_fault", 96, "kind:s32 port:u16 reserved:u16 rate_ppb:u32 extra_ps:ps start_ps:ps duration_ps:ps " ..
            "period_ps:ps" },
+  [12] = { "pingmesh", 88, "time_factor_ppm:u32 reserved:u32 tor_mesh_ps:ps inter_tor_ps:ps service_ps:ps " ..
+           "timeout_ps:ps upload_ps:ps period_ps:ps pinglist_ps:ps" },
   [16] = { "step", 128, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
            "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 reserved:u32 " ..
            "rtt_min_ps:ps rtt_mean_ps:ps paced_ps:ps stalled_ps:ps" },
   [17] = { "trigger", 80, "flow:tuple collective:u32 iteration:u32 step:u32 cause:u32 rtt_ps:ps threshold_ps:ps " ..
            "remaining:u32 rank:u32" },
   [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 rank:u32" },
+  [19] = { "probe", 88, "nic:u16 kind:u16 result:u16 reserved:u16 tuple:tuple target_qpn:u32 seq:u32 sent_ps:ps " ..
+           "rtt_ps:ps prober_ps:ps responder_ps:ps" },
+  [20] = { "probe_hop", 64, "tuple:tuple hop:u16 back:u16 at:u32 port:u16 last:u16 trace:u32 sent_ps:ps" },
+  [21] = { "rnic", 40, "nic:u16 reserved:u16 ip:ip qpn:u32 tor:u32" },
+  [22] = { "upload", 40, "probes:u32 timeouts:u32 dropped:u32 reserved:u32" },
+  [23] = { "connection", 48, "nic:u16 open:u16 collective:u32 tuple:tuple" },
   [32] = { "poll", 56, "victim:tuple in_port:u16 out_port:u16 flags:u16 out_paused:u8 repeated:u8 ttl:u32 " ..
            "reserved:u32" },
   [33] = { "port_row", 160, "port:u16 prio:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32- " ..
@@ -91,6 +99,8 @@ local VALUES = {
   ["trigger.cause"] = { [0] = "rtt", "stall", "throttle", "resent" },
   ["poll.flags"] = POLL_FLAGS,
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },
+  ["probe.kind"] = { [0] = "tor-mesh", "inter-tor", "service" },
+  ["probe.result"] = { [0] = "ok", "timeout", "second-lost", "first-lost" },
   ["end.reason"] = { [0] = "complete", "qp_error", "stall", "limit", "invariant", "interrupt", "host_lost" },
 }
 local WIDTHS = { u8 = 1, u16 = 2, u32 = 4, u64 = 8, s32 = 32, ip = 4, ps = 8, tuple = 16 }

@@ -137,6 +137,27 @@ put_volumes(struct stream *s)
 	append(s, &monitored, REC_MONITORED, sizeof(monitored), 2);
 }
 
+/* What an agent of R-Pingmesh tells: of itself, of a probe and of the way that it took. */
+static void
+put_probes(struct stream *s, const struct rec_tuple *tuple)
+{
+	struct rec_rnic rnic = { .ip = tuple->src_ip, .qpn = 0x11, .tor = 2 };
+	struct rec_connection connection = { .open = 1, .tuple = *tuple };
+	struct rec_probe probe = {
+		.tuple = *tuple, .target_qpn = 0x12, .rtt_ps = 4000, .prober_ps = 900, .responder_ps = 800
+	};
+	struct rec_probe lost = { .tuple = *tuple, .target_qpn = 0x12, .seq = 1, .result = REC_PROBE_TIMEOUT };
+	struct rec_probe_hop hop = { .tuple = *tuple, .hop = 1, .at = 2, .last = 1, .trace = 7 };
+	struct rec_upload upload = { .probes = 2, .timeouts = 1 };
+
+	append(s, &rnic, REC_RNIC, sizeof(rnic), 0);
+	append(s, &connection, REC_CONNECTION, sizeof(connection), 0);
+	append(s, &probe, REC_PROBE, sizeof(probe), 0);
+	append(s, &lost, REC_PROBE, sizeof(lost), 0);
+	append(s, &hop, REC_PROBE_HOP, sizeof(hop), 0);
+	append(s, &upload, REC_UPLOAD, sizeof(upload), 0);
+}
+
 /* What hosts and the switch report, in epochs of 1 us: slow steps, a queue, a pause, and all else once. */
 static void
 put_reports(struct stream *s, const struct rec_tuple flows[2])
@@ -187,6 +208,7 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	append(s, &overtake_row, REC_OVERTAKE_ROW, sizeof(overtake_row), 2);
 	append(s, &passage, REC_PASSAGE, sizeof(passage), 2);
 	put_volumes(s);
+	put_probes(s, &flows[0]);
 	append(s, &gap, REC_GAP, sizeof(gap), REC_NONE);
 	put_steps(s);
 	append(s, &end, REC_END, sizeof(end), REC_NONE);

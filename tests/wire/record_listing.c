@@ -11,6 +11,7 @@
 #include "common/wire/detection.h"
 #include "common/wire/drop.h"
 #include "common/wire/ending.h"
+#include "common/wire/probe.h"
 #include "common/wire/volume.h"
 
 static void
@@ -47,6 +48,8 @@ print_kind(uint16_t number, const struct record_kind *kind)
 #define DETECTOR(id, number, name, ...) VALUE("MONITOR.detector", number, name)
 #define PLACE(id, number, name, ...) VALUE("VOLUME_ALARM.place", number, name)
 #define FLAW(id, number, name, ...) VALUE("VOLUME_FLAW.flaw", number, name)
+#define PROBE_KIND(id, number, name, ...) VALUE("PROBE.kind", number, name)
+#define PROBE_RESULT(id, number, name, ...) VALUE("PROBE.result", number, name)
 #define ENDING(id, number, name, ...) VALUE("END.reason", number, name)
 
 int
@@ -65,6 +68,8 @@ main(void)
 	REC_DETECTORS(DETECTOR)
 	REC_LOSS_PLACES(PLACE)
 	REC_VOLUME_FLAWS(FLAW)
+	REC_PROBE_KINDS(PROBE_KIND)
+	REC_PROBE_RESULTS(PROBE_RESULT)
 	REC_ENDINGS(ENDING)
 	return 0;
 }

@@ -110,7 +110,7 @@ every_byte_has_a_rule(void **state)
 		}
 		assert_int_equal(at, kind->size);
 	}
-	assert_int_equal(kinds, 28);
+	assert_int_equal(kinds, 34);
 }
 
 static void
@@ -288,6 +288,44 @@ volumes_are_of_switches(void **state)
 	bad(&volume, REC_VOLUME, 0, "flaws = 128; right would be 0 to 127");
 }
 
+/* What agents tell is of their own NICs, and of switches that there are. */
+static void
+probes_are_of_their_hosts(void **state)
+{
+	struct rec_pingmesh times = {
+		.time_factor_ppm = 1000000, .timeout_ps = 1, .upload_ps = 1, .period_ps = 1, .pinglist_ps = 1
+	};
+	struct rec_probe probe = { .tuple.src_ip = 10, .kind = REC_PROBE_SERVICE, .rtt_ps = 5 };
+	struct rec_probe_hop hop = { .hop = 1, .at = 0, .port = 1 };
+	struct rec_rnic rnic = { .ip = 10, .tor = 0 };
+	struct rec_upload upload = { .probes = 3, .timeouts = 3 };
+	struct rec_connection connection = { .open = 1, .collective = REC_NONE, .tuple.src_ip = 10 };
+
+	(void)state;
+	connect_all();
+	bad(&times, REC_PINGMESH, 1, "node = 1; right would be 4294967295");
+	good(&times, REC_PINGMESH, REC_NONE);
+	good(&probe, REC_PROBE, 1);
+	bad(&probe, REC_PROBE, 0, "a host that a NODE record describes");
+	bad(&probe, REC_PROBE, 2, "tuple.src_ip = 10; right would be 11, the address of NIC 0");
+	probe.result = REC_PROBE_SECOND_LOST;
+	bad(&probe, REC_PROBE, 1, "rtt_ps = 5; right would be 0: not all of its ACKs came");
+	probe.kind = ENUM_COUNT(REC_PROBE_KINDS);
+	bad(&probe, REC_PROBE, 1, "kind = 3; right would be 0 to 2");
+	good(&hop, REC_PROBE_HOP, 1);
+	hop.port = 2;
+	bad(&hop, REC_PROBE_HOP, 1, "port = 2; right would be below 2: so many ports node 0 has");
+	hop.at = 2;
+	bad(&hop, REC_PROBE_HOP, 1, "at = 2; right would be a described switch");
+	good(&rnic, REC_RNIC, 1);
+	bad(&rnic, REC_RNIC, 2, "ip = 10; right would be 11");
+	good(&upload, REC_UPLOAD, 2);
+	upload.timeouts = 4;
+	bad(&upload, REC_UPLOAD, 2, "timeouts = 4; right would be at most 3");
+	good(&connection, REC_CONNECTION, 1);
+	bad(&connection, REC_CONNECTION, 2, "tuple.src_ip = 10; right would be 11");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -301,6 +339,7 @@ main(void)
 		TEST(dependencies_name_what_there_is),
 		TEST(sums_are_bounded),
 		TEST(volumes_are_of_switches),
+		TEST(probes_are_of_their_hosts),
 		TEST(collectives_are_found_among_many),
 	};
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Records of R-Pingmesh's agents: each probe, the paths that they traced, what the controller was told, and that they live.
+ * Agents upload all of them every few seconds (R-Pingmesh 5).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/wire/layout.h"
+#include "common/wire/probe.h"
+#include "common/wire/record_hdr.h"
+
+/* Header record: the protocol's times, as they hold in the run's clock. */
+struct rec_pingmesh {
+	struct rec_hdr hdr;
+	uint32_t time_factor_ppm; /* that all of them were multiplied by: 1000000, as in the paper */
+	uint32_t reserved;
+	uint64_t tor_mesh_ps, inter_tor_ps, service_ps; /* between probes of an RNIC; inter_tor_ps: of a ToR's one tuple */
+	uint64_t timeout_ps;
+	uint64_t upload_ps;   /* between uploads of an agent */
+	uint64_t period_ps;   /* of analysis */
+	uint64_t pinglist_ps; /* between two pulls of the pinglists */
+};
+
+#define REC_PINGMESH_FIELDS(F, T)                                                                                          \
+	F(T, 24, time_factor_ppm, RANGE(1, UINT32_MAX))                                                                    \
+	F(T, 28, reserved, ZERO)                                                                                           \
+	F(T, 32, tor_mesh_ps, TIME)                                                                                        \
+	F(T, 40, inter_tor_ps, TIME)                                                                                       \
+	F(T, 48, service_ps, TIME)                                                                                         \
+	F(T, 56, timeout_ps, RANGE(1, RECORD_MAX_PS))                                                                      \
+	F(T, 64, upload_ps, RANGE(1, RECORD_MAX_PS))                                                                       \
+	F(T, 72, period_ps, RANGE(1, RECORD_MAX_PS))                                                                       \
+	F(T, 80, pinglist_ps, RANGE(1, RECORD_MAX_PS))
+#define REC_PINGMESH_KEY(K, T)
+
+REC_PINGMESH_FIELDS(WIRE_AT, rec_pingmesh)
+WIRE_SIZE(rec_pingmesh, 88)
+
+/* How a probe ended. hdr.node: the prober; hdr.time_ps: when that was uploaded. */
+struct rec_probe {
+	struct rec_hdr hdr;
+	uint16_t nic;  /* of the prober */
+	uint16_t kind; /* enum rec_probe_kind */
+	uint16_t result;
+	uint16_t reserved;
+	struct rec_tuple tuple; /* of the probe; its ACKs have the addresses the other way round, and its source port */
+	uint32_t target_qpn;
+	uint32_t seq;          /* of the prober's RNIC, from 0 */
+	uint64_t sent_ps;      /* (1): when the application posted it */
+	uint64_t rtt_ps;       /* of the network, (5-2)-(4-3) */
+	uint64_t prober_ps;    /* the prober's own delay, (6-1)-(5-2) */
+	uint64_t responder_ps; /* the responder's, (4-3); 0, of all three: not known */
+};
+
+#define REC_PROBE_FIELDS(F, T)                                                                                             \
+	F(T, 24, nic, PORT)                                                                                                \
+	F(T, 26, kind, ENUM(REC_PROBE_KINDS))                                                                              \
+	F(T, 28, result, ENUM(REC_PROBE_RESULTS))                                                                          \
+	F(T, 30, reserved, ZERO)                                                                                           \
+	F(T, 32, tuple, TUPLE)                                                                                             \
+	F(T, 48, target_qpn, ANY)                                                                                          \
+	F(T, 52, seq, ANY)                                                                                                 \
+	F(T, 56, sent_ps, PAST)                                                                                            \
+	F(T, 64, rtt_ps, TIME)                                                                                             \
+	F(T, 72, prober_ps, TIME)                                                                                          \
+	F(T, 80, responder_ps, TIME)
+#define REC_PROBE_KEY(K, T)
+
+REC_PROBE_FIELDS(WIRE_AT, rec_probe)
+WIRE_SIZE(rec_probe, 88)
+
+/* A switch on the way of a tuple, or of its ACKs, as a traceroute found it. hdr.node: who traced, the tuple's source. */
+struct rec_probe_hop {
+	struct rec_hdr hdr;
+	struct rec_tuple tuple; /* of the probe, also where the way back was traced */
+	uint16_t hop;           /* from 1 on: the TTL that ended there */
+	uint16_t back;          /* 1: of the way of its ACKs */
+	uint32_t at;            /* the switch */
+	uint16_t port;          /* of the switch, by which the packet came in */
+	uint16_t last;          /* 1: the next is the destination */
+	uint32_t trace;         /* of the prober's: hops of one traceroute have the same */
+	uint64_t sent_ps;       /* when its first packet left */
+};
+
+#define REC_PROBE_HOP_FIELDS(F, T)                                                                                         \
+	F(T, 24, tuple, TUPLE)                                                                                             \
+	F(T, 40, hop, RANGE(1, RECORD_MAX_HOPS))                                                                           \
+	F(T, 42, back, FLAG)                                                                                               \
+	F(T, 44, at, SWITCH)                                                                                               \
+	F(T, 48, port, RANGE(0, RECORD_MAX_PORTS_A_NODE - 1))                                                              \
+	F(T, 50, last, FLAG)                                                                                               \
+	F(T, 52, trace, ANY)                                                                                               \
+	F(T, 56, sent_ps, PAST)
+#define REC_PROBE_HOP_KEY(K, T)
+
+REC_PROBE_HOP_FIELDS(WIRE_AT, rec_probe_hop)
+WIRE_SIZE(rec_probe_hop, 64)
+
+/* An RNIC as its agent registered it with the controller: at the agent's start, and at each that follows. */
+struct rec_rnic {
+	struct rec_hdr hdr;
+	uint16_t nic;
+	uint16_t reserved;
+	uint32_t ip;  /* its GID is this, mapped into IPv6 (RFC 4291, 2.5.5.2) */
+	uint32_t qpn; /* by which it probes and is probed, from now on */
+	uint32_t tor; /* the switch that it is connected to */
+};
+
+#define REC_RNIC_FIELDS(F, T)                                                                                              \
+	F(T, 24, nic, PORT)                                                                                                \
+	F(T, 26, reserved, ZERO)                                                                                           \
+	F(T, 28, ip, ANY)                                                                                                  \
+	F(T, 32, qpn, ANY)                                                                                                 \
+	F(T, 36, tor, SWITCH)
+#define REC_RNIC_KEY(K, T)
+
+REC_RNIC_FIELDS(WIRE_AT, rec_rnic)
+WIRE_SIZE(rec_rnic, 40)
+
+/* An agent uploaded what it had: it lives. Counts are of what ended since its last upload. */
+struct rec_upload {
+	struct rec_hdr hdr;
+	uint32_t probes;   /* that ended */
+	uint32_t timeouts; /* of them: all but REC_PROBE_OK */
+	uint32_t dropped;  /* results that the agent had no room for */
+	uint32_t reserved;
+};
+
+#define REC_UPLOAD_FIELDS(F, T)                                                                                            \
+	F(T, 24, probes, ANY)                                                                                              \
+	F(T, 28, timeouts, ANY)                                                                                            \
+	F(T, 32, dropped, ANY)                                                                                             \
+	F(T, 36, reserved, ZERO)
+#define REC_UPLOAD_KEY(K, T)
+
+REC_UPLOAD_FIELDS(WIRE_AT, rec_upload)
+WIRE_SIZE(rec_upload, 40)
+
+/* Service tracing saw a connection of a job come or go (4.2.2). hdr.node: where its tuple begins. */
+struct rec_connection {
+	struct rec_hdr hdr;
+	uint16_t nic;
+	uint16_t open;       /* 1: it came; 0: it went */
+	uint32_t collective; /* that it is of; REC_NONE: of none */
+	struct rec_tuple tuple;
+};
+
+#define REC_CONNECTION_FIELDS(F, T)                                                                                        \
+	F(T, 24, nic, PORT)                                                                                                \
+	F(T, 26, open, FLAG)                                                                                               \
+	F(T, 28, collective, ANY)                                                                                          \
+	F(T, 32, tuple, TUPLE)
+#define REC_CONNECTION_KEY(K, T)
+
+REC_CONNECTION_FIELDS(WIRE_AT, rec_connection)
+WIRE_SIZE(rec_connection, 48)
