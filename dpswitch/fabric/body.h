@@ -50,9 +50,10 @@ body_release(struct bodies *bodies, const struct pkt *p)
 struct pkt_message {
 	uint64_t va; /* RETH: where the message goes */
 	uint32_t rkey;
-	uint32_t dma_bytes;     /* RETH: bytes of the message */
-	uint32_t qkey;          /* UD */
-	const uint8_t *payload; /* of this segment; NULL: synthetic */
+	uint32_t dma_bytes;        /* RETH: bytes of the message */
+	uint32_t qkey;             /* UD */
+	uint32_t dst_qpn, src_qpn; /* UD; 0: as the flow has it */
+	const uint8_t *payload;    /* of this segment; NULL: synthetic */
 };
 
 /* The hosts that made packets without bytes say it. */

@@ -52,11 +52,21 @@ struct datagram {
 	uint64_t wr_id;   /* for departed() */
 	uint64_t left_ps; /* departed(): when its last bit left, by the clock of now() */
 	uint32_t flow;    /* sent here, or received here; of a poll, its victim's */
-	uint32_t qpn;     /* PKT_UD, to a host whose device numbers its QPs: its ud_qpn(); 0: flow says it */
+	/*
+	 * PKT_UD, [bytes]: what a UD QP of ud_open() sends and receives. Read while it is posted; valid until received() returns.
+	 * NULL: nobody reads them.
+	 */
+	const void *contents;
+	/*
+	 * PKT_UD, to a host whose device numbers its QPs: its ud_qpn(), or with contents that of its ud_open(). Received: the
+	 * sender's. 0: flow says it.
+	 */
+	uint32_t qpn;
 	uint32_t id, arg; /* control packet: see enum pkt_type; PKT_UD: arg is the immediate */
-	uint16_t bytes;   /* PKT_UD: contents, of which nobody reads anything */
+	uint16_t bytes;   /* PKT_UD: of its contents */
 	uint8_t type;     /* enum pkt_type: PKT_UD, or a control packet's */
 	bool signaled;    /* PKT_UD: departed() tells */
+	bool reply; /* PKT_UD with contents: from the flow's destination to its source, with its source port, as ACKs go */
 };
 
 /* Flow-control view of a sending QP, for the agent. */
@@ -131,9 +141,9 @@ struct device_ops {
 	/* What was measured of a sending flow's path. NULL, or false: nothing, what is configured holds. */
 	bool (*path_rtt)(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
 	/*
-	 * Sends a datagram on a flow that starts here: a control packet ahead of everything else, a UD SEND in its flow's
+	 * Sends a datagram on a flow that starts here, or a reply on one that ends here: a control packet ahead of everything else, a UD SEND in its flow's
 	 * class, one behind the other.
-	 * @return 0; -EINVAL: empty, or longer than the path MTU; -ENOSPC: too many wait already; -ENOTSUP: not of these
+	 * @return 0; -EINVAL: empty, longer than the path MTU, or contents longer than DEVICE_UD_BYTES; -ENOSPC: too many wait already; -ENOTSUP: not of these
 	 *         types; another negative errno of the device's
 	 */
 	int (*post_datagram)(struct device *dev, const struct datagram *datagram);
@@ -142,6 +152,15 @@ struct device_ops {
 	 * @return 0: flows say it; or negative errno
 	 */
 	int64_t (*ud_qpn)(struct device *dev);
+	/*
+	 * Makes the UD QP of a NIC that sends and receives contents; of one that has it, a new one in its place. Datagrams to any
+	 * other number are dropped. NULL: the device has none.
+	 * @param receives  so many datagrams it has room for, until ud_receive()
+	 * @return its number, or -ENOMEM
+	 */
+	int64_t (*ud_open)(struct device *dev, uint16_t nic, uint32_t receives);
+	/* The contents of one more datagram are read: there is room again. With ud_open. */
+	void (*ud_receive)(struct device *dev, uint16_t nic);
 	/*
 	 * Reports the rows of the flow's NIC port (event 0) if flows had to wait for each other there since the last
 	 * report. NULL: the device cannot tell.
@@ -155,6 +174,7 @@ struct device_ops {
 };
 
 #define DEVICE_MAX_POSTED 64
+#define DEVICE_UD_BYTES 64 /* of contents, at most */
 
 struct device {
 	const struct device_ops *ops;

@@ -148,6 +148,14 @@ roce_ud_bytes(const struct roce_params *params, uint32_t payload_bytes)
 	return (uint16_t)roce_wire_bytes(ROCE_UD_SEND_ONLY_IMM, payload_bytes);
 }
 
+uint16_t
+roce_ud_contents_bytes(const struct roce_params *params, uint32_t payload_bytes)
+{
+	if (params->data_overhead_bytes != 0)
+		return (uint16_t)(payload_bytes + params->data_overhead_bytes);
+	return (uint16_t)roce_wire_bytes(ROCE_UD_SEND_ONLY, payload_bytes);
+}
+
 static int
 check_mtu(const struct roce_cfg *cfg, struct err *err)
 {

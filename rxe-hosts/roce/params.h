@@ -99,3 +99,5 @@ uint16_t roce_data_bytes(const struct roce_params *params, uint32_t payload_byte
 
 /* The same for a UD SEND ONLY WITH IMMEDIATE: 8 B of DETH instead of the RETH. */
 uint16_t roce_ud_bytes(const struct roce_params *params, uint32_t payload_bytes);
+/* The same without immediate. */
+uint16_t roce_ud_contents_bytes(const struct roce_params *params, uint32_t payload_bytes);

@@ -43,6 +43,10 @@ transport(struct frame *f, const struct pkt *p, const struct pkt_message *messag
 	f->dma_bytes = message->dma_bytes;
 	f->opcode = p->opcode;
 	f->qkey = message->qkey;
+	if (message->dst_qpn != 0) {
+		f->dst_qpn = message->dst_qpn;
+		f->src_qpn = message->src_qpn;
+	}
 }
 
 void

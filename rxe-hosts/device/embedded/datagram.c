@@ -14,18 +14,22 @@ static void (*const leaves[PKT_TYPES])(struct host *host, struct nic *nic, struc
 static int
 post_ud(struct host *host, const struct datagram *datagram)
 {
-	struct send_qp *qp = &host->send[host_slot(host, datagram->flow)->send];
-	struct nic *nic = &host->nics[qp->nic];
+	const struct flow *flow = &host->config.flows->flows[datagram->flow];
+	struct nic *nic = &host->nics[datagram->reply ? flow->dst_nic : flow->src_nic];
 	struct pkt *slot = queue_slot(&nic->datagrams);
-	uint8_t prio = host->config.flows->flows[datagram->flow].prio;
 	int rc;
 
 	if (slot == NULL)
 		return -ENOSPC;
-	rc = ud_send_make(&qp->ud, &host->params, datagram->flow, prio, datagram->bytes, datagram->arg, slot);
+	if (datagram->contents != NULL)
+		rc = ud_qp_make(host, nic, datagram, slot);
+	else
+		rc = ud_send_make(&host->send[host_slot(host, datagram->flow)->send].ud, &host->params, datagram->flow,
+				  flow->prio, datagram->bytes, datagram->arg, slot);
 	if (rc != 0)
 		return rc;
-	nic->posted[nic->nposted++ % NIC_DATAGRAM_SLOTS] = *datagram;
+	nic->posted[nic->nposted % NIC_DATAGRAM_SLOTS] = *datagram;
+	nic->posted[nic->nposted++ % NIC_DATAGRAM_SLOTS].contents = NULL;
 	nic->datagrams.tail++;
 	host->node.count.born_packets++;
 	host->node.count.born_bytes += slot->wire_bytes;
@@ -47,7 +51,9 @@ host_post_datagram(struct device *dev, const struct datagram *datagram)
 		.ttl = PKT_TTL_INIT,
 	};
 
-	assert(host_slot(host, datagram->flow)->src_node == host->node.id);
+	assert((datagram->reply ? host_slot(host, datagram->flow)->dst_node : host_slot(host, datagram->flow)->src_node) ==
+	       host->node.id);
+	assert(!datagram->reply || (datagram->type == PKT_UD && datagram->contents != NULL));
 	if (datagram->type == PKT_UD)
 		return post_ud(host, datagram);
 	if (control_of_type(datagram->type) == NULL)
@@ -71,20 +77,28 @@ host_datagram_left(struct host *host, struct nic *nic)
 	host->client.departed(host->client.ctx, datagram);
 }
 
+/* By the QP of its flow, which reads no contents. */
+static bool
+take(struct host *host, const struct pkt *p)
+{
+	struct recv_qp *qp = &host->recv[host_slot(host, p->flow)->recv];
+	struct recv_slot slot;
+
+	return ud_recv_take(&qp->ud, &qp->rc.receives, p, &slot);
+}
+
 void
 host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 {
-	const struct datagram datagram = {
+	struct datagram datagram = {
 		.flow = p->flow,
 		.id = p->type == PKT_UD ? p->psn : p->id,
 		.arg = p->arg,
 		.bytes = p->payload_bytes,
 		.type = p->type,
 	};
-	struct recv_qp *qp = &host->recv[host_slot(host, p->flow)->recv];
-	struct recv_slot slot;
 
-	if (p->type == PKT_UD && !ud_recv_take(&qp->ud, &qp->rc.receives, p, &slot))
+	if (p->type == PKT_UD && !(ud_qp_sent(p) ? ud_qp_take(host, nic, p, &datagram) : take(host, p)))
 		return;
 	if (host->client.received != NULL)
 		host->client.received(host->client.ctx, &datagram, host->now_ps);

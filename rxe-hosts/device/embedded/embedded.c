@@ -37,7 +37,9 @@ embedded_shared_create(const struct topo *topo, const struct flow_table *flows, 
 		goto fail;
 	shared->slots = calloc(flow_table_slots(flows) + 1, sizeof(*shared->slots));
 	shared->senders = calloc(flow_table_slots(flows) + 1, sizeof(*shared->senders));
-	if (shared->slots == NULL || shared->senders == NULL)
+	shared->nports = topo->nports;
+	shared->ud_qps = calloc(topo->nports + 1, sizeof(*shared->ud_qps));
+	if (shared->slots == NULL || shared->senders == NULL || shared->ud_qps == NULL)
 		goto fail;
 	rc = check_flows(topo, flows, err);
 	if (rc != 0)
@@ -50,6 +52,8 @@ embedded_shared_create(const struct topo *topo, const struct flow_table *flows, 
 			.dst_node = flow->dst_node,
 			.send = nsend[flow->src_node]++,
 			.recv = nrecv[flow->dst_node]++,
+			.src_port = topo->nodes[flow->src_node].first_port + flow->src_nic,
+			.dst_port = topo->nodes[flow->dst_node].first_port + flow->dst_nic,
 		};
 	}
 	for (uint32_t i = flows->count; i < flow_table_slots(flows); i++)
@@ -71,6 +75,9 @@ embedded_shared_destroy(struct embedded_shared *shared)
 {
 	if (shared == NULL)
 		return;
+	for (uint32_t i = 0; shared->ud_qps != NULL && i < shared->nports; i++)
+		free(shared->ud_qps[i]);
+	free(shared->ud_qps);
 	free(shared->slots);
 	free(shared->senders);
 	free(shared);

@@ -59,6 +59,8 @@ struct embedded_counters {
 	uint64_t duplicates, out_of_sequence, stale; /* data packets not accepted, by reason */
 	uint64_t early;                              /* data packets placed ahead of a missing one */
 	uint64_t datagrams_unposted;
+	uint64_t datagrams_strange,
+		datagrams_expired; /* with contents: to a QP that is not there; under way for too long */
 	uint64_t cnps_sent;
 	uint64_t acks_withheld;   /* queue full: a later ACK covers them */
 	uint64_t pauses_received; /* XOFF frames */

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "common/wire/roce.h"
 #include "dpswitch/truth/port_truth.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/roce/rc_recv.h"
@@ -17,15 +18,38 @@
 #define NIC_CONTROL_SLOTS 1024
 /* Datagrams that wait for a port. */
 #define NIC_DATAGRAM_SLOTS 64
+/* Datagrams of a NIC whose contents are kept. */
+#define UD_SENT_SLOTS 1024
 
 struct flow_slot {
 	uint32_t src_node, dst_node;
-	uint32_t send; /* index of its QP on the source host */
-	uint32_t recv; /* on the destination host */
+	uint32_t send;               /* index of its QP on the source host */
+	uint32_t recv;               /* on the destination host */
+	uint32_t src_port, dst_port; /* global ids of its NICs */
+};
+
+/* What a UD SEND brings along, kept where it was sent from. */
+struct ud_contents {
+	uint32_t dst_qpn, src_qpn;
+	uint32_t psn; /* that the slot is of */
+	uint32_t bytes;
+	uint8_t contents[DEVICE_UD_BYTES];
+};
+
+/* The UD QP of a NIC that sends and receives contents. */
+struct ud_qp {
+	struct ud_send send;
+	uint32_t qpn;
+	uint32_t room; /* for so many more */
+	uint64_t received;
+	uint64_t unposted; /* dropped for want of room (IBTA 9.8.3.2.2) */
+	struct ud_contents sent[UD_SENT_SLOTS];
 };
 
 struct embedded_shared {
 	struct flow_slot *slots; /* [flows] */
+	uint32_t nports;
+	struct ud_qp **ud_qps; /* [nports] of hosts' NICs; NULL: none was opened. Their own host's, but sent: any host's */
 	const struct rc_send *
 		*senders; /* [flows] whose messages packets with payload belong to; NULL: of no embedded host */
 };
@@ -115,6 +139,9 @@ struct host {
 	uint64_t region_bytes;
 	uint32_t *waiting; /* [nsend] scratch for reports */
 	uint64_t cnps_sent, acks_withheld, pauses_received, misdelivered;
+	/* Datagrams with contents: to a QP that is not there; on their way for longer than UD_SENT_SLOTS others. */
+	uint64_t ud_strange, ud_expired;
+	uint32_t ud_opened; /* QPs so far */
 };
 
 static inline struct host *
@@ -208,6 +235,24 @@ int host_post_datagram(struct device *dev, const struct datagram *datagram);
 void host_datagram_left(struct host *host, struct nic *nic);
 /* A UD SEND or a control packet for the host's program. */
 void host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt *p);
+
+/* ud_qp.c: UD QPs that send and receive contents */
+int64_t host_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
+void host_ud_receive(struct device *dev, uint16_t nic);
+/* Dropped at a NIC for want of room (IBTA 9.8.3.2.2). */
+uint64_t host_ud_unposted(const struct host *host, uint16_t nic);
+/* Makes the packet of a datagram with contents. @return 0 or -EINVAL */
+int ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p);
+/* Whether a PKT_UD is of such a QP; those of flows have immediates, those from outside bytes. */
+static inline bool
+ud_qp_sent(const struct pkt *p)
+{
+	return p->opcode == ROCE_UD_SEND_ONLY && (p->flags & PKT_BYTES) == 0;
+}
+/* One came in for the NIC. @return false: it is dropped and counted. Else *datagram has its contents and its sender's number */
+bool ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram);
+/* What was sent with a packet; NULL: it has no contents, or they are kept no longer. */
+const struct ud_contents *ud_contents_of(const struct embedded_shared *shared, const struct pkt *p);
 
 /* describe.c */
 /* The message of a data packet: see rc_send_message(). @return NULL: nobody knows it */

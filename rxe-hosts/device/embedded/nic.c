@@ -307,7 +307,8 @@ send_datagram(struct host *host, struct nic *nic)
 	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
 
 	put_on_wire(host, nic, p);
-	if (host->has_telemetry) {
+	/* A reply's flow starts elsewhere: its tuple is of no QP here. */
+	if (host->has_telemetry && !(p->flags & PKT_REVERSE)) {
 		count_waiting(host, nic, qp);
 		count_sent(nic, qp, p->wire_bytes);
 	}

@@ -133,6 +133,8 @@ const struct device_ops embedded_device_ops = {
 	.query_qp = query_qp,
 	.post_datagram = host_post_datagram,
 	.ud_qpn = ud_qpn,
+	.ud_open = host_ud_open,
+	.ud_receive = host_ud_receive,
 	.report_nic = host_report_nic,
 	.set_timer = set_timer,
 	.now = now,
@@ -207,7 +209,11 @@ embedded_sum(const struct node *node, struct embedded_counters *sum)
 		.acks_withheld = host->acks_withheld,
 		.pauses_received = host->pauses_received,
 		.misdelivered = host->misdelivered,
+		.datagrams_strange = host->ud_strange,
+		.datagrams_expired = host->ud_expired,
 	};
+	for (uint16_t i = 0; i < host->node.nports; i++)
+		sum->datagrams_unposted += host_ud_unposted(host, i);
 	for (uint32_t i = 0; i < host->nsend; i++) {
 		const struct rc_send *rc = &host->send[i].rc;
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The UD QP of a NIC that sends and receives contents: one PSN for all that it sends, whomever to. Descriptors have no room
+ * for contents: they stay in a ring at their sender, in the slot that the PSN says. A slot is written before its packet is on the
+ * cable, and read in a later window.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/roce.h"
+#include "rxe-hosts/device/embedded/host.h"
+
+#define UD_FIRST_QPN 0x800000u /* flows' numbers are below */
+#define UD_QPNS_A_HOST 64u     /* before two hosts have the same */
+
+static struct ud_qp **
+place_of(const struct host *host, uint16_t nic)
+{
+	return &host->config.shared->ud_qps[host->config.topo->nodes[host->node.id].first_port + nic];
+}
+
+int64_t
+host_ud_open(struct device *dev, uint16_t nic, uint32_t receives)
+{
+	struct host *host = host_of_device(dev);
+	struct ud_qp **ud = place_of(host, nic);
+
+	assert(nic < host->node.nports);
+	if (*ud == NULL)
+		*ud = calloc(1, sizeof(**ud));
+	if (*ud == NULL)
+		return -ENOMEM;
+	(*ud)->qpn = UD_FIRST_QPN | ((host->node.id * UD_QPNS_A_HOST + host->ud_opened++) & (UD_FIRST_QPN - 1));
+	(*ud)->room = receives;
+	return (*ud)->qpn;
+}
+
+void
+host_ud_receive(struct device *dev, uint16_t nic)
+{
+	(*place_of(host_of_device(dev), nic))->room++;
+}
+
+uint64_t
+host_ud_unposted(const struct host *host, uint16_t nic)
+{
+	const struct ud_qp *ud = *place_of(host, nic);
+
+	return ud != NULL ? ud->unposted : 0;
+}
+
+int
+ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p)
+{
+	struct ud_qp *ud = *place_of(host, nic->index);
+	struct ud_contents *kept = &ud->sent[ud->send.psn % UD_SENT_SLOTS];
+	uint32_t psn = ud->send.psn;
+	int rc;
+
+	if (datagram->bytes > DEVICE_UD_BYTES)
+		return -EINVAL;
+	rc = ud_send_make(&ud->send, &host->params, datagram->flow, host->config.flows->flows[datagram->flow].prio,
+			  datagram->bytes, 0, p);
+	if (rc != 0)
+		return rc;
+	p->opcode = ROCE_UD_SEND_ONLY;
+	p->wire_bytes = roce_ud_contents_bytes(&host->params, datagram->bytes);
+	p->flags = datagram->reply ? PKT_REVERSE : 0;
+	*kept = (struct ud_contents){ .dst_qpn = datagram->qpn, .src_qpn = ud->qpn, .psn = psn, .bytes = datagram->bytes };
+	memcpy(kept->contents, datagram->contents, datagram->bytes);
+	return 0;
+}
+
+const struct ud_contents *
+ud_contents_of(const struct embedded_shared *shared, const struct pkt *p)
+{
+	const struct flow_slot *slot = &shared->slots[p->flow];
+	const struct ud_qp *ud;
+
+	if (!ud_qp_sent(p))
+		return NULL;
+	ud = shared->ud_qps[p->flags & PKT_REVERSE ? slot->dst_port : slot->src_port];
+	if (ud == NULL || ud->sent[p->psn % UD_SENT_SLOTS].psn != p->psn)
+		return NULL;
+	return &ud->sent[p->psn % UD_SENT_SLOTS];
+}
+
+bool
+ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram)
+{
+	const struct ud_contents *kept = ud_contents_of(host->config.shared, p);
+	struct ud_qp *ud = *place_of(host, nic->index);
+
+	if (ud == NULL || kept == NULL || kept->dst_qpn != ud->qpn) {
+		host->ud_strange += kept != NULL;
+		host->ud_expired += kept == NULL;
+		return false;
+	}
+	if (ud->room == 0) {
+		ud->unposted++;
+		return false;
+	}
+	ud->room--;
+	ud->received++;
+	datagram->contents = kept->contents;
+	datagram->qpn = kept->src_qpn;
+	datagram->reply = p->flags & PKT_REVERSE;
+	return true;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The UD QP of a NIC: contents, numbers, replies, times, and all that it drops. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "common/wire/roce.h"
+#include "tests/unit/rxe-hosts/host_rig.h"
+
+/* 8 preamble, 14 Ethernet, 20 IPv4, 8 UDP, 12 BTH, 8 DETH, 50 and 2 of pad, 4 ICRC, 4 FCS, 12 gap; at 100 Gbps 80 ps a byte. */
+#define WIRE_BYTES 142
+#define SERIALIZE_PS (80 * WIRE_BYTES)
+
+static struct rig rig;
+static struct pkt seen;
+static struct pkt_message message;
+
+static int
+setup(void **state)
+{
+	(void)state;
+	rig_defaults(&rig);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	rig_stop(&rig);
+	return 0;
+}
+
+static uint32_t
+open_qp(uint32_t host, uint32_t receives)
+{
+	struct device *dev = rig.hosts[host].dev;
+	int64_t qpn = dev->ops->ud_open(dev, 0, receives);
+
+	assert_true(qpn > 0 && qpn <= ROCE_24BIT_MASK);
+	return (uint32_t)qpn;
+}
+
+static int
+post(uint32_t host, uint32_t flow, uint32_t qpn, const char *text, bool reply)
+{
+	char contents[50] = "";
+	struct datagram datagram = { .flow = flow,
+				     .qpn = qpn,
+				     .contents = contents,
+				     .bytes = sizeof(contents),
+				     .type = PKT_UD,
+				     .signaled = true,
+				     .reply = reply };
+	struct device *dev = rig.hosts[host].dev;
+
+	memcpy(contents, text, strlen(text));
+	return dev->ops->post_datagram(dev, &datagram);
+}
+
+static bool
+watch(struct rig *g, uint32_t from, struct pkt *p)
+{
+	(void)from;
+	seen = *p;
+	embedded_describe(g->shared, &g->params, p, &message);
+	return true;
+}
+
+static void
+contents_and_numbers_cross(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0), there, here;
+
+	(void)state;
+	rig.filter = watch;
+	rig_start(&rig);
+	here = open_qp(0, 4);
+	there = open_qp(1, 4);
+	assert_int_not_equal(here, there);
+	assert_int_equal(post(0, flow, there, "probe", false), 0);
+	rig_run(&rig, 2 * PS_PER_US);
+	assert_int_equal(seen.wire_bytes, WIRE_BYTES);
+	assert_int_equal(seen.prio, 3);
+	assert_int_equal(message.dst_qpn, there);
+	assert_int_equal(message.src_qpn, here);
+	assert_string_equal((const char *)message.payload, "probe");
+	rig_run(&rig, 3 * PS_PER_US);
+	assert_int_equal(rig.hosts[1].ndatagrams, 1);
+	assert_string_equal((const char *)rig.hosts[1].datagram.contents, "probe");
+	assert_int_equal(rig.hosts[1].datagram.qpn, here);
+	assert_false(rig.hosts[1].datagram.reply);
+	assert_int_equal(rig.hosts[0].departed.left_ps, SERIALIZE_PS);
+	assert_int_equal(rig.hosts[1].datagram_ps, SERIALIZE_PS + RIG_DELAY_PS);
+	/* back by the same flow, as its ACKs go */
+	assert_int_equal(post(1, flow, here, "ack", true), 0);
+	rig_run(&rig, 6 * PS_PER_US);
+	assert_true(seen.flags & PKT_REVERSE);
+	assert_string_equal((const char *)rig.hosts[0].datagram.contents, "ack");
+	assert_int_equal(rig.hosts[0].datagram.qpn, there);
+	assert_true(rig.hosts[0].datagram.reply);
+	assert_int_equal(rig.hosts[1].departed.left_ps, 3 * PS_PER_US + SERIALIZE_PS);
+	assert_int_equal(rig.hosts[0].datagram_ps, 3 * PS_PER_US + SERIALIZE_PS + RIG_DELAY_PS);
+	assert_true(rig_conserves(&rig));
+}
+
+/* Who opens again has another number, and nobody who knows the old one reaches him. */
+static void
+numbers_that_are_old_reach_nobody(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0), old, now;
+	struct embedded_counters sum;
+
+	(void)state;
+	rig_start(&rig);
+	open_qp(0, 4);
+	old = open_qp(1, 4);
+	now = open_qp(1, 4);
+	assert_int_not_equal(old, now);
+	assert_int_equal(post(0, flow, old, "stale", false), 0);
+	assert_int_equal(post(0, flow, now, "fresh", false), 0);
+	rig_run(&rig, 3 * PS_PER_US);
+	assert_int_equal(rig.hosts[1].ndatagrams, 1);
+	assert_string_equal((const char *)rig.hosts[1].datagram.contents, "fresh");
+	embedded_sum(rig.hosts[1].node, &sum);
+	assert_int_equal(sum.datagrams_strange, 1);
+	assert_true(rig_conserves(&rig));
+}
+
+static void
+nobody_listens(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+	struct embedded_counters sum;
+
+	(void)state;
+	rig_start(&rig);
+	open_qp(0, 4);
+	assert_int_equal(post(0, flow, 7, "hello", false), 0);
+	rig_run(&rig, 3 * PS_PER_US);
+	embedded_sum(rig.hosts[1].node, &sum);
+	assert_int_equal(sum.datagrams_strange, 1);
+	assert_int_equal(rig.hosts[1].ndatagrams, 0);
+}
+
+static void
+room_is_what_was_posted(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0), there;
+	struct device *dev;
+	struct embedded_counters sum;
+
+	(void)state;
+	rig_start(&rig);
+	open_qp(0, 0);
+	there = open_qp(1, 2);
+	dev = rig.hosts[1].dev;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(post(0, flow, there, "x", false), 0);
+	rig_run(&rig, 3 * PS_PER_US);
+	embedded_sum(rig.hosts[1].node, &sum);
+	assert_int_equal(rig.hosts[1].ndatagrams, 2);
+	assert_int_equal(sum.datagrams_unposted, 1);
+	dev->ops->ud_receive(dev, 0);
+	assert_int_equal(post(0, flow, there, "y", false), 0);
+	rig_run(&rig, 6 * PS_PER_US);
+	assert_int_equal(rig.hosts[1].ndatagrams, 3);
+	assert_true(rig_conserves(&rig));
+}
+
+static void
+what_is_too_long_is_refused(void **state)
+{
+	static const uint8_t much[DEVICE_UD_BYTES + 1];
+	struct datagram datagram = { .contents = much, .qpn = 1, .bytes = sizeof(much), .type = PKT_UD };
+	struct device *dev;
+
+	(void)state;
+	datagram.flow = rig_flow(&rig, 0, 0);
+	rig_start(&rig);
+	open_qp(0, 0);
+	dev = rig.hosts[0].dev;
+	assert_int_equal(dev->ops->post_datagram(dev, &datagram), -EINVAL);
+	datagram.bytes = 0;
+	assert_int_equal(dev->ops->post_datagram(dev, &datagram), -EINVAL);
+	assert_int_equal(rig.hosts[0].node->count.born_packets, 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(contents_and_numbers_cross), T(numbers_that_are_old_reach_nobody), T(nobody_listens),
+		T(room_is_what_was_posted),    T(what_is_too_long_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
