@@ -19,6 +19,12 @@ clock_now_ns(void)
 }
 
 uint64_t
+clock_since_1970_ns(void)
+{
+	return read_ns(CLOCK_REALTIME);
+}
+
+uint64_t
 clock_cpu_ns(void)
 {
 	return read_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -11,9 +11,11 @@ static const struct {
 	const char *name;
 	bool (*write)(const char *folder);
 } targets[] = {
-	{ "cfg", cfg_seeds },       { "guest", guest_seeds },   { "manage", manage_seeds },
-	{ "record", record_seeds }, { "roce", roce_seeds },     { "msccl", msccl_seeds },
-	{ "goal", goal_seeds },     { "chakra", chakra_seeds }, { "hpcc", hpcc_seeds },
+	{ "cfg", cfg_seeds },       { "controller", controller_seeds },
+	{ "guest", guest_seeds },   { "manage", manage_seeds },
+	{ "record", record_seeds }, { "roce", roce_seeds },
+	{ "msccl", msccl_seeds },   { "goal", goal_seeds },
+	{ "chakra", chakra_seeds }, { "hpcc", hpcc_seeds },
 };
 
 bool
@@ -54,6 +56,6 @@ main(int argc, char **argv)
 	for (size_t i = 0; argc == 3 && i < ARRAY_LEN(targets); i++)
 		if (strcmp(argv[1], targets[i].name) == 0)
 			return !targets[i].write(argv[2]);
-	fprintf(stderr, "usage: corpus cfg|guest|manage|record|roce|msccl|goal|chakra|hpcc FOLDER\n");
+	fprintf(stderr, "usage: corpus cfg|controller|guest|manage|record|roce|msccl|goal|chakra|hpcc FOLDER\n");
 	return 2;
 }

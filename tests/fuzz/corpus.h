@@ -10,6 +10,7 @@ bool write_seed(const char *folder, const char *name, const void *data, size_t s
 
 /* All seeds of a target. @return false where one cannot be written */
 bool cfg_seeds(const char *folder);
+bool controller_seeds(const char *folder);
 bool guest_seeds(const char *folder);
 bool manage_seeds(const char *folder);
 bool record_seeds(const char *folder);
