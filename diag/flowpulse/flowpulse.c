@@ -16,7 +16,7 @@
 
 #define Z95 1.959964 /* 95 % of a normal distribution is within so many standard deviations */
 
-enum { SAYS_LESS, SAYS_PAIR };
+enum { SAYS_LESS, SAYS_PAIR, SAYS_ONCE };
 static const char *const clauses[] = {
 	[SAYS_LESS] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; every "
 		      "other sender "
@@ -24,6 +24,9 @@ static const char *const clauses[] = {
 	[SAYS_PAIR] =
 		"{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}, and compares no "
 		"further sender there: the two links cannot be told apart",
+	[SAYS_ONCE] = "{node} saw {percent} % less than predicted come in by {port}, of one sender and in iteration "
+		      "{count} alone: a "
+		      "fault of the link to {node} that began or ended within it would look the same",
 };
 
 static const struct finding_type silent_fault = {
@@ -102,6 +105,14 @@ name_link(const struct run *run, const struct flowpulse_link *link, char *buf, s
 		snprintf(buf, cap, "%s to %s", node_name(run, link->from), node_name(run, link->to));
 }
 
+static uint32_t
+clause_of(const struct flowpulse *own, const struct flowpulse_fault *fault)
+{
+	if (fault->nlinks == 1)
+		return SAYS_LESS;
+	return flowpulse_is_fleeting(own, fault) ? SAYS_ONCE : SAYS_PAIR;
+}
+
 static int
 make_finding(const struct flowpulse *own, const struct run *run, const struct flowpulse_fault *fault,
 	     struct finding *finding, struct err *err)
@@ -116,7 +127,7 @@ make_finding(const struct flowpulse *own, const struct run *run, const struct fl
 		.collective = RUN_NONE,
 		.start_ps = UINT64_MAX,
 		.costless = true,
-		.evidence = { .clauses = { fault->nlinks == 1 ? SAYS_LESS : SAYS_PAIR },
+		.evidence = { .clauses = { clause_of(own, fault) },
 			      .nclauses = 1,
 			      .node = first->hdr.node,
 			      .port = run->nodes[first->hdr.node].first_port + first->port,

@@ -9,9 +9,11 @@
 /* A link that alarms point to, for sure or as one of two. */
 struct suspect {
 	struct flowpulse_link link;
-	uint32_t sure;  /* alarms that name it alone */
-	uint32_t node;  /* switch with an alarm that names it beside another */
-	bool by_others; /* and a further switch */
+	uint32_t sure;       /* alarms that name it alone */
+	uint32_t node;       /* switch with an alarm that names it beside another */
+	bool by_others;      /* and a further switch */
+	uint32_t named;      /* the first alarm that names it alone: index */
+	bool is_named_twice; /* and another, of another switch or iteration */
 };
 
 struct joining {
@@ -61,7 +63,7 @@ find_suspect(struct joining *j, struct flowpulse_link link)
 		if (known->from == link.from && known->to == link.to && known->port == link.port)
 			return i;
 	}
-	j->suspects[j->nsuspects] = (struct suspect){ .link = link, .node = RUN_NONE };
+	j->suspects[j->nsuspects] = (struct suspect){ .link = link, .node = RUN_NONE, .named = RUN_NONE };
 	return j->nsuspects++;
 }
 
@@ -73,22 +75,52 @@ suspect_one_of_two(struct suspect *suspect, uint32_t node)
 }
 
 static void
+name_alone(const struct joining *j, struct suspect *suspect, uint32_t alarm)
+{
+	const struct rec_volume_alarm *alarms = j->own->alarms;
+
+	if (suspect->named == RUN_NONE)
+		suspect->named = alarm;
+	else if (alarms[suspect->named].hdr.node != alarms[alarm].hdr.node ||
+		 alarms[suspect->named].iteration != alarms[alarm].iteration)
+		suspect->is_named_twice = true;
+}
+
+/*
+ * One of two: with one sender at the port; and where an iteration of one leaf alone points to one sender's link, as all of them
+ * lose who send while a fault of the leaf's own link lasts that begins or ends within the iteration.
+ */
+static bool
+is_of_two(const struct joining *j, uint32_t alarm)
+{
+	uint16_t place = j->own->alarms[alarm].place;
+
+	return place == REC_LOSS_PAIR || (place == REC_LOSS_REMOTE && !j->suspects[j->of[alarm][0]].is_named_twice);
+}
+
+static void
 collect(struct joining *j)
 {
 	for (uint32_t i = 0; i < j->own->nalarms; i++) {
 		const struct rec_volume_alarm *alarm = &j->own->alarms[i];
+
+		j->of[i][0] = find_suspect(j, alarm->place == REC_LOSS_LOCAL ? local_link(j->run, alarm)
+									     : remote_link(j->run, alarm));
+		j->of[i][1] = RUN_NONE;
+		if (alarm->place != REC_LOSS_PAIR)
+			name_alone(j, &j->suspects[j->of[i][0]], i);
+	}
+	for (uint32_t i = 0; i < j->own->nalarms; i++) {
+		const struct rec_volume_alarm *alarm = &j->own->alarms[i];
 		uint32_t *of = j->of[i];
 
-		of[0] = find_suspect(j, alarm->place == REC_LOSS_LOCAL ? local_link(j->run, alarm)
-								       : remote_link(j->run, alarm));
-		of[1] = RUN_NONE;
-		if (alarm->place == REC_LOSS_PAIR) {
-			of[1] = find_suspect(j, local_link(j->run, alarm));
-			suspect_one_of_two(&j->suspects[of[0]], alarm->hdr.node);
-			suspect_one_of_two(&j->suspects[of[1]], alarm->hdr.node);
-		} else {
+		if (!is_of_two(j, i)) {
 			j->suspects[of[0]].sure++;
+			continue;
 		}
+		of[1] = find_suspect(j, local_link(j->run, alarm));
+		suspect_one_of_two(&j->suspects[of[0]], alarm->hdr.node);
+		suspect_one_of_two(&j->suspects[of[1]], alarm->hdr.node);
 	}
 }
 

@@ -49,3 +49,10 @@ struct flowpulse {
 	struct flowpulse_fault *faults; /* [nfaults] */
 	uint32_t nfaults;
 };
+
+/* Of two links: can a fault that began or ended within the iteration not be told from one of a single sender's link? */
+static inline bool
+flowpulse_is_fleeting(const struct flowpulse *own, const struct flowpulse_fault *fault)
+{
+	return own->alarms[fault->first].place == REC_LOSS_REMOTE;
+}

@@ -229,7 +229,12 @@ say_fault(const struct text *text, const struct flowpulse *own, const struct flo
 		say_link(v, &fault->links[1], line, sizeof(line));
 		fmt_append(
 			line, sizeof(line),
-			": with one sender at %s there is no other to compare with, and the two cannot be told apart. It",
+			flowpulse_is_fleeting(own, fault)
+				? ": %s missed packets of one sender in this iteration alone, as it would if a fault of "
+				  "the "
+				  "second began or ended within it. It"
+				: ": with one sender at %s there is no other to compare with, and the two cannot be told "
+				  "apart. It",
 			node_name(v, first->hdr.node));
 	}
 	fmt_append(line, sizeof(line),

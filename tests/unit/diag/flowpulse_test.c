@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/wire/ending.h"
 #include "common/wire/record.h"
 #include "diag/flowpulse/section.h"
@@ -177,6 +178,47 @@ pairs_are_resolved_by_what_others_say(void **state)
 	}
 }
 
+/*
+ * A fault of a leaf's own link that begins within an iteration takes of those alone who send afterwards. What one leaf says
+ * once is one of two, until another iteration or leaf says more.
+ */
+static void
+a_fault_may_begin_within_an_iteration(void **state)
+{
+	static const struct {
+		uint32_t leaf, place, iteration; /* of a second alarm; leaf 0: none */
+		const char *root;
+	} cases[] = { { 0, 0, 0, "l0:3 or s1:2" },
+		      { 1, REC_LOSS_LOCAL, 2, "s1:2" },
+		      { 1, REC_LOSS_PAIR, 3, "l0:3 or s1:2" },
+		      { 1, REC_LOSS_REMOTE, 2, "l0:3" },
+		      { 2, REC_LOSS_REMOTE, 1, "l0:3" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct records r;
+		struct verdict *v;
+		char *text = NULL;
+		size_t size;
+		FILE *to;
+
+		put_network(&r);
+		put_alarm(&r, 1, 1, REC_LOSS_REMOTE, 0, 1);
+		if (cases[i].leaf != 0)
+			put_alarm(&r, cases[i].leaf, 1, cases[i].place, cases[i].place == REC_LOSS_LOCAL ? REC_NONE : 0,
+				  cases[i].iteration);
+		v = diagnose(&r);
+		assert_int_equal(v->nfindings, 1);
+		assert_string_equal(v->findings[0].root, cases[i].root);
+		to = open_memstream(&text, &size);
+		assert_int_equal(text_write(v, NULL, to), 0);
+		fclose(to);
+		assert_true((strstr(text, "began") != NULL) == (own_of(v)->faults[0].nlinks == 2));
+		free(text);
+		verdict_destroy(v);
+	}
+}
+
 /* It knows nothing of time: the word on the network is the others', and none without them. */
 static void
 the_word_is_not_its_own(void **state)
@@ -267,6 +309,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alarms_of_a_link_are_one_finding),
 		cmocka_unit_test(pairs_are_resolved_by_what_others_say),
+		cmocka_unit_test(a_fault_may_begin_within_an_iteration),
 		cmocka_unit_test(the_word_is_not_its_own),
 		cmocka_unit_test(reports_show_every_port),
 	};
