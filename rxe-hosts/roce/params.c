@@ -34,6 +34,9 @@ static const struct cfg_field fields[] = {
 	  "that of measured collectives' data packets; 0: that of all data. switch.strict lets it pass other data" },
 	{ "timeout", CFG_TIME, FIELD(timeout_ps), "4ms", 0, 0, NULL,
 	  "time without progress after which unacknowledged packets are sent again; 0ps: never (IBTA 9.7.6.1.3)" },
+	{ "kernel_timeout", CFG_TIME, FIELD(kernel_timeout_ps), "1s", 0, 0, NULL,
+	  "the timeout of queue pairs of hosts with a kernel of their own: the next of 4.096us * 2^n, 16.8ms at least; "
+	  "0ps: never" },
 	{ "timeout_doublings", CFG_INT, FIELD(timeout_doublings), "3", 0, 16, NULL,
 	  "the timeout doubles with each retry in a row, at most so often" },
 	{ "retry_count", CFG_INT, FIELD(retry_count), "7", 0, 255, NULL, "timeouts in a row that a QP survives" },
@@ -113,6 +116,7 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 		.retry_count = (uint8_t)cfg->retry_count,
 		.rnr_retry = (uint8_t)cfg->rnr_retry,
 		.timeout_ps = cfg->timeout_ps,
+		.kernel_timeout_ps = cfg->kernel_timeout_ps,
 		.rnr_delay_ps = cfg->rnr_delay_ps,
 		.quantum_ps = quantum_ps,
 	};

@@ -38,7 +38,7 @@ struct roce_cfg {
 	const char *window;
 	bool window_scales_with_rate;
 	int64_t data_prio, measured_prio;
-	uint64_t timeout_ps;
+	uint64_t timeout_ps, kernel_timeout_ps;
 	int64_t timeout_doublings;
 	int64_t retry_count;
 	uint64_t rnr_delay_ps;
@@ -70,7 +70,8 @@ struct roce_params {
 	bool real_payload; /* packets carry the contents of the hosts' buffers; set by who knows the run */
 	uint8_t data_prio, measured_prio;
 	uint8_t timeout_doublings, retry_count, rnr_retry;
-	uint64_t timeout_ps; /* 0: never */
+	uint64_t timeout_ps;        /* 0: never */
+	uint64_t kernel_timeout_ps; /* of hosts with their own kernel; 0: never */
 	uint64_t rnr_delay_ps;
 	uint64_t quantum_ps;
 	const struct transport_ops *transport;

@@ -74,7 +74,7 @@ uint32_t
 verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now)
 {
 	uint64_t naks = now.naks - out->resent.naks, timeouts = now.timeouts - out->resent.timeouts;
-	uint64_t timeout_ns = 4096ull << verbs_timeout(host->config.params->timeout_ps);
+	uint64_t timeout_ns = 4096ull << verbs_timeout(host->config.params->kernel_timeout_ps);
 
 	return (uint32_t)(out->silent_ns >= timeout_ns / 2 && timeouts > naks ? timeouts : naks);
 }

@@ -13,7 +13,7 @@
 
 #define VERBS_FIRST_SPORT 0xc000 /* a device's source ports are this and above */
 #define VERBS_LABEL_LOW_BITS 14
-#define VERBS_MIN_TIMEOUT 18 /* 4.096 us * 2^18 = 1.07 s: a kernel may have other things to do for that long */
+#define VERBS_MIN_TIMEOUT 12 /* 4.096 us * 2^12 = 16.8 ms: more than a tick of a kernel's timers, 10 ms at 100 Hz */
 #define VERBS_MAX_TIMEOUT 31 /* IBTA 9.7.6.1.3 */
 
 static inline bool

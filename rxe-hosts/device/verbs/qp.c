@@ -149,7 +149,7 @@ ready_to_send(struct verbs_conn *conn)
 
 	if (rdma_init_qp_attr(conn->id, &attr, &mask) != 0)
 		return -errno;
-	attr.timeout = verbs_timeout(params->timeout_ps);
+	attr.timeout = verbs_timeout(params->kernel_timeout_ps);
 	attr.retry_cnt = params->retry_count < 7 ? params->retry_count : 7;
 	attr.rnr_retry = params->rnr_retry;
 	return -ibv_modify_qp(conn->qp, &attr, mask | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);

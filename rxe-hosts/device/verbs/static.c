@@ -74,7 +74,7 @@ ready_to_send(struct verbs_conn *conn)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = FIRST_PSN,
-		.timeout = verbs_timeout(params->timeout_ps),
+		.timeout = verbs_timeout(params->kernel_timeout_ps),
 		.retry_cnt = params->retry_count < 7 ? params->retry_count : 7,
 		.rnr_retry = params->rnr_retry,
 		.max_rd_atomic = 1,

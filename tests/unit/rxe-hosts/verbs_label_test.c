@@ -53,6 +53,8 @@ timeouts_are_no_shorter_than_asked(void **state)
 {
 	assert_int_equal(verbs_timeout(0), 0);
 	assert_int_equal(verbs_timeout(1), VERBS_MIN_TIMEOUT);
+	assert_int_equal(verbs_timeout(16777216000ull), VERBS_MIN_TIMEOUT);
+	assert_int_equal(verbs_timeout(16777216001ull), 13);
 	assert_int_equal(verbs_timeout(1073741824000ull), 18);
 	assert_int_equal(verbs_timeout(1073741824001ull), 19);
 	assert_int_equal(verbs_timeout(UINT64_MAX), VERBS_MAX_TIMEOUT);
