@@ -50,25 +50,19 @@ static struct detect_noise
 noise_at(const struct active *active, const struct detect_trim *trim, struct detect_learned *learned, double *missing,
 	 double predicted, bool is_random)
 {
-	struct detect_noise noise;
-	double sorted[FP_MAX_PATHS];
+	double room[FP_MAX_PATHS];
 
 	if (is_random)
 		return detect_noise_random(predicted, active->count);
-	memcpy(sorted, missing, active->count * sizeof(*sorted));
-	if (learned->iterations == 0) {
-		detect_learn(learned, trim, sorted);
-		return detect_noise_learned(learned, trim);
-	}
-	noise = detect_noise_learned(learned, trim);
-	detect_learn(learned, trim, sorted);
-	return noise;
+	memcpy(room, missing, active->count * sizeof(*room));
+	return detect_noise_before(learned, trim, room);
 }
 
-/* Calls each(ctx, path, iteration, score) for every port and iteration of a row. */
+/* Calls each() for every port and iteration of a row, with what is missing. */
 static void
 each_score(const struct fp_grid *grid, uint32_t row, bool is_random,
-	   void (*each)(void *ctx, uint32_t iteration, uint32_t path, double score), void *ctx)
+	   void (*each)(void *ctx, uint32_t iteration, uint32_t path, double missing, const struct detect_noise *noise),
+	   void *ctx)
 {
 	struct detect_learned learned = { 0 };
 	double missing[FP_MAX_PATHS];
@@ -95,7 +89,7 @@ each_score(const struct fp_grid *grid, uint32_t row, bool is_random,
 			continue;
 		noise = noise_at(&active, &trim, &learned, missing, predicted, is_random);
 		for (uint32_t a = 0; a < active.count; a++)
-			each(ctx, i, active.paths[a], detect_score(missing[a], &noise));
+			each(ctx, i, active.paths[a], missing[a], &noise);
 	}
 }
 
@@ -109,22 +103,22 @@ struct judging {
 };
 
 static void
-judge_once(void *ctx, uint32_t iteration, uint32_t path, double score)
+judge_once(void *ctx, uint32_t iteration, uint32_t path, double missing, const struct detect_noise *noise)
 {
 	struct judging *judging = ctx;
 
-	judging->found[iteration * judging->paths + path] = score > judging->limit;
+	judging->found[iteration * judging->paths + path] = detect_score(missing, noise) > judging->limit;
 }
 
 static void
-judge_pooled(void *ctx, uint32_t iteration, uint32_t path, double score)
+judge_pooled(void *ctx, uint32_t iteration, uint32_t path, double missing, const struct detect_noise *noise)
 {
 	struct judging *judging = ctx;
 	uint32_t block = judging->method->block, found;
 
 	if (block != 0 && iteration % block == 0)
 		memset(&judging->sums[path], 0, sizeof(judging->sums[path]));
-	found = detect_cusum_add(&judging->sums[path], judging->limits, score);
+	found = detect_cusum_add(&judging->sums[path], judging->limits, missing, noise);
 	judging->found[iteration * judging->paths + path] = (uint8_t)(found < UINT8_MAX ? found : UINT8_MAX);
 }
 

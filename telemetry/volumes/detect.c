@@ -47,13 +47,36 @@ detect_noise_random(double packets, uint32_t paths)
 	return (struct detect_noise){ .variance = packets * (1 - 1 / (double)paths) };
 }
 
+static double
+deviation_of(double variance)
+{
+	return sqrt(variance > DETECT_ROUNDING_VARIANCE ? variance : DETECT_ROUNDING_VARIANCE);
+}
+
+static double
+as_normal(double t, double dof)
+{
+	return dof > 0 ? tail_normal_at(tail_student(t, dof)) : t;
+}
+
 double
 detect_score(double missing, const struct detect_noise *noise)
 {
-	double variance = noise->variance > DETECT_ROUNDING_VARIANCE ? noise->variance : DETECT_ROUNDING_VARIANCE;
-	double t = (missing - DETECT_ROUNDING_PACKETS) / sqrt(variance);
+	double deviation = deviation_of(noise->variance - DETECT_ROUNDING_VARIANCE);
 
-	return noise->dof > 0 ? tail_normal_at(tail_student(t, noise->dof)) : t;
+	return as_normal((missing - DETECT_ROUNDING_PACKETS) / deviation, noise->dof);
+}
+
+double
+detect_addend(double missing, const struct detect_noise *noise)
+{
+	return as_normal(missing / deviation_of(noise->variance), noise->dof);
+}
+
+double
+detect_rounding(const struct detect_noise *noise)
+{
+	return DETECT_ROUNDING_PACKETS / deviation_of(noise->variance);
 }
 
 double

@@ -14,9 +14,9 @@
 
 #define DETECT_PPM 1000000u /* the whole */
 
-/* A prediction in bytes that is rounded to whole packets is wrong by less than one. */
-#define DETECT_ROUNDING_PACKETS 1.0
-/* The variance of what is rounded to whole packets: of a uniform distribution as wide as one. */
+/* A count is a whole number: it stands for what is up to a half more or less (the correction for continuity). */
+#define DETECT_ROUNDING_PACKETS 0.5
+/* How much more a whole number varies than what is rounded to it: a uniform distribution as wide as one (Sheppard). */
 #define DETECT_ROUNDING_VARIANCE (1.0 / 12)
 
 /* Bytes of one (port, iteration), or one (port, sender, iteration). */
@@ -42,7 +42,7 @@ double detect_missing(const struct volume_sample *sample, double packet_bytes);
 
 /* How a fault-free port's count varies between iterations. */
 struct detect_noise {
-	double variance; /* packets^2 */
+	double variance; /* packets^2, of a count: of what is rounded to whole packets */
 	double dof;      /* degrees of freedom of the variance's estimate; 0: it is known */
 };
 
@@ -55,11 +55,20 @@ struct detect_noise detect_noise_random(double packets, uint32_t paths);
 
 /*
  * How unusual so many missing packets are, as a standard normal variable would have to be to be as unusual: by Student's T
- * where the variance is an estimate. Rounding is allowed for: it is never held for a fault.
+ * where the variance is an estimate. The count is held for one that normal noise, rounded to whole packets, gives: half a packet
+ * less is missing, of a variance without that of rounding, which is the least that is assumed.
  * @param missing  detect_missing()
- * @return z; without a fault it exceeds z with probability tail_normal(z) or less
+ * @return z; without a fault it exceeds z with probability tail_normal(z) or less, for z of 2.3 (1 %) and more
  */
 double detect_score(double missing, const struct detect_noise *noise);
+
+/*
+ * The same to be summed up over iterations, whose counts are whole numbers as well: half a packet more or less is of the sum, not
+ * of each of its parts, and is detect_rounding().
+ */
+double detect_addend(double missing, const struct detect_noise *noise);
+/* @return half a packet, in deviations */
+double detect_rounding(const struct detect_noise *noise);
 
 /*
  * @param rate   of false alarms, by all tests together

@@ -113,16 +113,18 @@ detect_cusum_limits(struct detect_cusum_limits *limits, double rate)
 }
 
 uint32_t
-detect_cusum_add(struct detect_cusum *cusum, const struct detect_cusum_limits *limits, double score)
+detect_cusum_add(struct detect_cusum *cusum, const struct detect_cusum_limits *limits, double missing,
+		 const struct detect_noise *noise)
 {
-	uint32_t found = score > limits->once;
+	uint32_t found = detect_score(missing, noise) > limits->once;
+	double addend = detect_addend(missing, noise), rounding = detect_rounding(noise);
 
 	for (int i = 0; i < DETECT_SUMS; i++) {
-		double sum = (double)cusum->sum[i] + score - references[i];
+		double sum = (double)cusum->sum[i] + addend - references[i];
 
 		cusum->sum[i] = sum > 0 ? (float)sum : 0;
 		cusum->since[i] = sum > 0 ? cusum->since[i] + 1 : 0;
-		if (found == 0 && sum > limits->sum[i])
+		if (found == 0 && sum > limits->sum[i] + rounding)
 			found = cusum->since[i];
 	}
 	if (found != 0)

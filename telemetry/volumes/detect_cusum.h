@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include "telemetry/volumes/detect.h"
+
 #define DETECT_SUMS 4
 
 struct detect_cusum_limits {
@@ -31,10 +33,12 @@ struct detect_cusum {
 void detect_cusum_limits(struct detect_cusum_limits *limits, double rate);
 
 /*
- * Adds an iteration's score (detect_score()). An alarm begins all sums anew.
+ * Adds what is missing in an iteration: detect_score() for the test of it alone, detect_addend() for the sums. An alarm begins
+ * all sums anew.
  * @return 0: none; else how many of the latest iterations it was found in, 1: in this one alone
  */
-uint32_t detect_cusum_add(struct detect_cusum *cusum, const struct detect_cusum_limits *limits, double score);
+uint32_t detect_cusum_add(struct detect_cusum *cusum, const struct detect_cusum_limits *limits, double missing,
+			  const struct detect_noise *noise);
 
 /*
  * The mean number of iterations until a sum's alarm: of scores with variance 1 (Page's integral equation).

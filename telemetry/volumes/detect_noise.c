@@ -35,13 +35,22 @@ moments(uint32_t ports, uint32_t kept, double *mean, double *variance)
 	*variance = within / total + squares / total - *mean * *mean;
 }
 
+/* An eighth, and of few ports two: what heals and what fails at the same time are two. Of four no more than one. */
+static uint32_t
+left_out(uint32_t ports)
+{
+	uint32_t eighth = (ports + 7) / 8, few = ports > 4 ? 2 : 1;
+
+	return eighth > few ? eighth : few;
+}
+
 void
 detect_trim_init(struct detect_trim *trim, uint32_t ports)
 {
 	double variance, mean;
 
 	assert(ports >= DETECT_MIN_PORTS && ports <= DETECT_MAX_PORTS);
-	*trim = (struct detect_trim){ .ports = ports, .kept = ports - (ports + 3) / 4 };
+	*trim = (struct detect_trim){ .ports = ports, .kept = ports - left_out(ports) };
 	moments(ports, trim->kept, &mean, &variance);
 	/* The median costs a degree of freedom: of all ports for the mean, of those kept for its estimate. */
 	trim->mean = mean * (ports - 1) / ports;
@@ -64,6 +73,24 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/*
+ * Counts that are the same are put side by side, evenly over the width of a packet: what was rounded to them lies so on average.
+ * @param missing  [ports] in order; is in order again
+ */
+static void
+spread(double *missing, uint32_t ports)
+{
+	for (uint32_t first = 0, next; first < ports; first = next) {
+		double least = missing[first];
+
+		for (next = first; next < ports && missing[next] - least < DETECT_ROUNDING_PACKETS; next++)
+			;
+		for (uint32_t i = first; i < next; i++)
+			missing[i] += (i - first + 0.5) / (next - first) - 0.5;
+	}
+	qsort(missing, ports, sizeof(*missing), by_value);
+}
+
 void
 detect_learn(struct detect_learned *learned, const struct detect_trim *trim, double *missing)
 {
@@ -71,6 +98,7 @@ detect_learn(struct detect_learned *learned, const struct detect_trim *trim, dou
 	double squares = 0, median;
 
 	qsort(missing, ports, sizeof(*missing), by_value);
+	spread(missing, ports);
 	median = (missing[ports / 2] + missing[(ports - 1) / 2]) / 2;
 	for (uint32_t i = 0; i < ports; i++)
 		missing[i] -= median;
@@ -88,6 +116,18 @@ detect_learn(struct detect_learned *learned, const struct detect_trim *trim, dou
 struct detect_noise
 detect_noise_learned(const struct detect_learned *learned, const struct detect_trim *trim)
 {
-	return (struct detect_noise){ .variance = learned->squares / (learned->iterations * trim->mean),
+	/* What was spread varies by as much more. */
+	return (struct detect_noise){ .variance = learned->squares / (learned->iterations * trim->mean) -
+						  DETECT_ROUNDING_VARIANCE,
 				      .dof = learned->iterations * trim->dof };
+}
+
+struct detect_noise
+detect_noise_before(struct detect_learned *learned, const struct detect_trim *trim, double *missing)
+{
+	bool first = learned->iterations == 0;
+	struct detect_noise noise = first ? (struct detect_noise){ .variance = 0 } : detect_noise_learned(learned, trim);
+
+	detect_learn(learned, trim, missing);
+	return first ? detect_noise_learned(learned, trim) : noise;
 }

@@ -2,8 +2,9 @@
 /*
  * A leaf learns the noise of its ports from themselves, for spraying whose noise nobody can tell beforehand (adaptive). What it
  * learns must not hold the fault that it is to find: of each iteration it takes deviations from their median, as what a fault
- * drops is sprayed again and raises all ports alike, and of their squares the least three quarters, which a fault at up to a
- * quarter of the ports, from the first iteration on, does not reach. 16 bytes a sender.
+ * drops is sprayed again and raises all ports alike, and of their squares the least seven eighths, which faults at up to an
+ * eighth of the ports (of few, at two), from the first iteration on, do not reach. Counts are whole numbers, many of them the same where noise
+ * is small: those are spread over the width of one first, which undoes their rounding. 16 bytes a sender.
  */
 #pragma once
 
@@ -33,8 +34,14 @@ struct detect_learned {
  */
 void detect_trim_init(struct detect_trim *trim, uint32_t ports);
 
-/* Adds an iteration. @param missing  [trim->ports] packets of one sender; is changed */
+/* Adds an iteration. @param missing  [trim->ports] packets of one sender; is changed, and put in order */
 void detect_learn(struct detect_learned *learned, const struct detect_trim *trim, double *missing);
 
 /* What is learned so far, of one iteration at least: the noise of a further iteration is to be judged by it. */
 struct detect_noise detect_noise_learned(const struct detect_learned *learned, const struct detect_trim *trim);
+
+/*
+ * Adds an iteration that is to be judged. @param missing  as of detect_learn()
+ * @return what was learned before it; of the very first, the noise of itself
+ */
+struct detect_noise detect_noise_before(struct detect_learned *learned, const struct detect_trim *trim, double *missing);

@@ -71,26 +71,19 @@ noise_before(struct scores *scores, uint16_t sender, uint32_t ports)
 	struct detect_learned *learned = &scores->learned[sender];
 	struct detect_trim *trim = &scores->trims[ports];
 	double *room = scores->missing + ports;
-	struct detect_noise noise = { .variance = 0 };
-	bool first = learned->iterations == 0;
 
 	if (trim->ports == 0)
 		detect_trim_init(trim, ports);
-	if (!first)
-		noise = detect_noise_learned(learned, trim);
 	memcpy(room, scores->missing, ports * sizeof(*room));
-	detect_learn(learned, trim, room);
-	return first ? detect_noise_learned(learned, trim) : noise;
+	return detect_noise_before(learned, trim, room);
 }
 
 static uint32_t
 found(struct scores *scores, uint32_t cell, double missing, const struct detect_noise *noise)
 {
-	double z = detect_score(missing, noise);
-
 	if (scores->config.detector == REC_DETECTOR_POOLED)
-		return detect_cusum_add(&scores->sums[cell], &scores->limits, z);
-	return z > scores->limit;
+		return detect_cusum_add(&scores->sums[cell], &scores->limits, missing, noise);
+	return detect_score(missing, noise) > scores->limit;
 }
 
 bool
@@ -112,7 +105,7 @@ scores_sender(struct scores *scores, const struct volumes *v, const struct volum
 	if (ports < DETECT_MIN_PORTS || ports > DETECT_MAX_PORTS)
 		return false;
 	noise = noise_before(scores, sender, ports);
-	scores->noise_bytes[sender] = (scores->limit * sqrt(noise.variance) + DETECT_ROUNDING_PACKETS) * size;
+	scores->noise_bytes[sender] = (scores->limit * sqrt(fmax(noise.variance, 0)) + DETECT_ROUNDING_PACKETS) * size;
 	for (uint16_t port = 0; port < v->config.ports; port++) {
 		uint32_t cell = volumes_cell(v, port, sender);
 

@@ -63,20 +63,60 @@ rounding_is_no_fault(void **state)
 	double limit = detect_limit(1e-4, 1);
 
 	(void)state;
-	assert_true(detect_score(1, &none) <= 0);
-	assert_true(detect_score(2, &none) < limit);
-	assert_true(detect_score(3, &none) > limit);
+	assert_true(detect_score(0.5, &none) <= 0);
+	assert_true(detect_score(1, &none) < detect_limit(1e-2, 1));
+	assert_true(detect_score(1.5, &none) < limit);
+	assert_true(detect_score(2, &none) > limit);
+}
+
+/* P(X + U > at) of X normal, U uniform on [0, 1). */
+static double
+dithered_tail(double at, double deviation)
+{
+	const int steps = 400;
+	double sum = 0;
+
+	for (int i = 0; i < steps; i++)
+		sum += tail_normal((at - (i + 0.5) / steps) / deviation) / steps;
+	return sum;
+}
+
+/*
+ * Noise from a hundredth of a packet to 5, about a prediction of any fraction of a packet, rounded so that counts are right on
+ * average: whatever is missing, a score of 2.3 and more is as unlikely as it says. Exactly, without drawing.
+ */
+static void
+whole_packets_keep_the_rate(void **state)
+{
+	(void)state;
+	for (double deviation = 0.01; deviation < 6; deviation *= 1.4)
+		for (double fraction = 0; fraction < 0.99; fraction += 0.05) {
+			int most = (int)(8 * deviation) + 3;
+			struct detect_noise noise = { 0 };
+
+			for (int k = -most; k <= most; k++)
+				noise.variance += (k - fraction) * (k - fraction) *
+						  (dithered_tail(k - fraction, deviation) -
+						   dithered_tail(k + 1 - fraction, deviation));
+			for (int k = 0; k <= most; k++) {
+				double score = detect_score(k - fraction, &noise);
+
+				assert_true(score < 2.3 || score > 7 ||
+					    dithered_tail(k - fraction, deviation) <= tail_normal(score));
+			}
+		}
 }
 
 static void
 an_estimate_of_the_variance_is_trusted_less(void **state)
 {
-	const struct detect_noise known = { .variance = 100 }, estimate = { .variance = 100, .dof = 5 };
+	const double variance = 100 + DETECT_ROUNDING_VARIANCE;
+	const struct detect_noise known = { .variance = variance }, estimate = { .variance = variance, .dof = 5 };
 
 	(void)state;
-	assert_float_equal(detect_score(31, &known), 3, 1e-12);
-	assert_float_equal(tail_normal(detect_score(31, &estimate)), tail_student(3, 5), 1e-12);
-	assert_true(detect_score(31, &estimate) < 2.2);
+	assert_float_equal(detect_score(30.5, &known), 3, 1e-12);
+	assert_float_equal(tail_normal(detect_score(30.5, &estimate)), tail_student(3, 5), 1e-12);
+	assert_true(detect_score(30.5, &estimate) < 2.2);
 }
 
 static void
@@ -136,6 +176,7 @@ main(void)
 		cmocka_unit_test(differences_in_either_direction),
 		cmocka_unit_test(what_is_missing_is_counted_in_packets),
 		cmocka_unit_test(rounding_is_no_fault),
+		cmocka_unit_test(whole_packets_keep_the_rate),
 		cmocka_unit_test(an_estimate_of_the_variance_is_trusted_less),
 		cmocka_unit_test(limits_share_the_rate),
 		cmocka_unit_test(false_alarms_of_random_spraying),
