@@ -14,8 +14,8 @@
 #define TELEM_MAX_COLLECTORS 8
 
 struct telem_port {
-	struct epochs epochs;              /* the first collector's state, in here because every packet touches it */
 	uint32_t more_enqueue;             /* bit i: collector i, not the first, wants to see what is enqueued */
+	struct epochs epochs;              /* the first collector's state, in here because every packet touches it */
 	void *state[TELEM_MAX_COLLECTORS]; /* by the order of the list; NULL: off */
 	struct port_drops *drops;          /* one of them */
 	const struct telem_config *config;

@@ -16,29 +16,59 @@ struct arrivals_run {
 	uint32_t from, to; /* in pkts */
 };
 
-/* Written by routing, emptied by transmission. */
+/*
+ * Written by routing, emptied by transmission. Runs grow downwards from where the packets begin: of an egress that gets few,
+ * all of it is in one cache line.
+ */
 struct arrivals {
-	struct pkt **pkts;
-	uint32_t count, nruns;
-	struct arrivals_run *runs; /* [ports of the switch] those not exhausted, in order */
-	uint16_t in_port;          /* of the last run, which has no end yet; ARRIVALS_NO_PORT: every run has one */
+	struct pkt **pkts; /* and runs before them: arrivals_run() */
+	uint32_t count;
+	uint16_t nruns;   /* those not exhausted, in order */
+	uint16_t in_port; /* of the last run, which has no end yet; ARRIVALS_NO_PORT: every run has one */
 };
 
-/* @param most  packets in one window. @return 0 or -ENOMEM */
+#define ARRIVALS_LINE_BYTES 64
+
+/* From the start of the memory to the packets: a line's half, with room for a run an ingress before it. */
+static inline size_t
+arrivals_lead_bytes(uint16_t nports)
+{
+	size_t half = ARRIVALS_LINE_BYTES / 2, runs_bytes = nports * sizeof(struct arrivals_run);
+
+	return (runs_bytes + half - 1) / ARRIVALS_LINE_BYTES * ARRIVALS_LINE_BYTES + half;
+}
+
+/*
+ * @param most    packets in one window
+ * @param nports  of the switch
+ * @return 0 or -ENOMEM
+ */
 static inline int
 arrivals_init(struct arrivals *arrivals, uint32_t most, uint16_t nports)
 {
-	arrivals->pkts = malloc(most * sizeof(*arrivals->pkts));
-	arrivals->runs = malloc(nports * sizeof(*arrivals->runs));
+	size_t lead_bytes = arrivals_lead_bytes(nports), bytes = lead_bytes + most * sizeof(*arrivals->pkts);
+	uint8_t *memory = aligned_alloc(ARRIVALS_LINE_BYTES,
+					(bytes + ARRIVALS_LINE_BYTES - 1) / ARRIVALS_LINE_BYTES * ARRIVALS_LINE_BYTES);
+
+	if (memory == NULL)
+		return -ENOMEM;
+	arrivals->pkts = (struct pkt **)(memory + lead_bytes);
 	arrivals->in_port = ARRIVALS_NO_PORT;
-	return arrivals->pkts != NULL && arrivals->runs != NULL ? 0 : -ENOMEM;
+	return 0;
 }
 
+/* Also of one that is zero. @param nports  as before */
 static inline void
-arrivals_fini(struct arrivals *arrivals)
+arrivals_fini(struct arrivals *arrivals, uint16_t nports)
 {
-	free(arrivals->pkts);
-	free(arrivals->runs);
+	if (arrivals->pkts != NULL)
+		free((uint8_t *)arrivals->pkts - arrivals_lead_bytes(nports));
+}
+
+static inline struct arrivals_run *
+arrivals_run(const struct arrivals *arrivals, uint32_t run)
+{
+	return (struct arrivals_run *)arrivals->pkts - 1 - run;
 }
 
 /* The last run, if there is one, is complete. */
@@ -46,7 +76,7 @@ static inline void
 arrivals_end_run(struct arrivals *arrivals)
 {
 	if (arrivals->in_port != ARRIVALS_NO_PORT)
-		arrivals->runs[arrivals->nruns - 1].to = arrivals->count;
+		arrivals_run(arrivals, arrivals->nruns - 1u)->to = arrivals->count;
 	arrivals->in_port = ARRIVALS_NO_PORT;
 }
 
@@ -56,7 +86,8 @@ arrivals_add(struct arrivals *arrivals, uint16_t in_port, struct pkt *p)
 {
 	if (arrivals->in_port != in_port) {
 		arrivals_end_run(arrivals);
-		arrivals->runs[arrivals->nruns++] = (struct arrivals_run){ .time_ps = p->time_ps, .from = arrivals->count };
+		*arrivals_run(arrivals, arrivals->nruns++) =
+			(struct arrivals_run){ .time_ps = p->time_ps, .from = arrivals->count };
 		arrivals->in_port = in_port;
 	}
 	arrivals->pkts[arrivals->count++] = p;
@@ -70,7 +101,8 @@ arrivals_take_all(struct arrivals *arrivals)
 
 	arrivals_end_run(arrivals);
 	all = *arrivals;
-	arrivals->count = arrivals->nruns = 0;
+	arrivals->count = 0;
+	arrivals->nruns = 0;
 	return all;
 }
 
@@ -78,11 +110,10 @@ arrivals_take_all(struct arrivals *arrivals)
 static inline uint32_t
 arrivals_first(const struct arrivals *arrivals)
 {
-	const struct arrivals_run *runs = arrivals->runs;
 	uint32_t best = 0;
 
 	for (uint32_t r = 1; r < arrivals->nruns; r++)
-		if (runs[r].time_ps < runs[best].time_ps)
+		if (arrivals_run(arrivals, r)->time_ps < arrivals_run(arrivals, best)->time_ps)
 			best = r;
 	return best;
 }
@@ -94,14 +125,14 @@ arrivals_next_ps(const struct arrivals *arrivals, uint32_t *run)
 	if (arrivals->nruns == 0)
 		return TIME_NEVER;
 	*run = arrivals_first(arrivals);
-	return arrivals->runs[*run].time_ps;
+	return arrivals_run(arrivals, *run)->time_ps;
 }
 
 /* Takes the first packet of a run. */
 static inline struct pkt *
 arrivals_take(struct arrivals *arrivals, uint32_t run)
 {
-	struct arrivals_run *r = &arrivals->runs[run];
+	struct arrivals_run *r = arrivals_run(arrivals, run);
 	struct pkt *p = arrivals->pkts[r->from++];
 
 	if (r->from != r->to) {
@@ -110,6 +141,6 @@ arrivals_take(struct arrivals *arrivals, uint32_t run)
 	}
 	arrivals->nruns--;
 	for (uint32_t i = run; i < arrivals->nruns; i++)
-		arrivals->runs[i] = arrivals->runs[i + 1];
+		*arrivals_run(arrivals, i) = *arrivals_run(arrivals, i + 1);
 	return p;
 }

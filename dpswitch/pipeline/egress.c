@@ -28,22 +28,20 @@ setup_weights(const struct switch_config *config, struct dwrr *dwrr, struct err 
 	return 0;
 }
 
-static void
-setup_queues(const struct switch_config *config, struct egress *egress, uint8_t lossless)
+void
+egress_limits(const struct switch_config *config, uint8_t lossless, uint64_t limit_bytes[SWITCH_CLASSES])
 {
 	const struct switch_params *params = config->params;
 
 	for (uint32_t c = 0; c < SWITCH_CLASSES; c++) {
-		egress->q[c].inband = config->inband != NULL;
-		egress->limit_bytes[c] = c == 0 ? params->control_queue_bytes : params->lossy_queue_bytes;
+		limit_bytes[c] = c == 0 ? params->control_queue_bytes : params->lossy_queue_bytes;
 		if (lossless >> c & 1)
-			egress->limit_bytes[c] = UINT64_MAX;
+			limit_bytes[c] = UINT64_MAX;
 	}
 }
 
 int
-egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, uint8_t lossless,
-	    struct err *err)
+egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, struct err *err)
 {
 	const struct topo_port *cable = topo_port_of(config->topo, node, port);
 	const struct sertable *table = sertables_get(config->sertables, cable->rate_bps);
@@ -67,7 +65,8 @@ egress_init(struct egress *egress, const struct switch_config *config, uint32_t 
 			       "every packet above them is marked",
 			       config->ecn->where.file, config->ecn->where.line,
 			       (unsigned long long)config->ecn->kmin_bytes, (unsigned long long)config->ecn->kmax_bytes);
-	setup_queues(config, egress, lossless);
+	for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
+		egress->q[c].inband = config->inband != NULL;
 	if (config->inband != NULL)
 		egress->int_rate = (uint32_t)int_rate_index(config->inband, cable->rate_bps);
 	egress->ecn_stream = pkt_chance_stream(config->seed, PKT_CHANCE_ECN, (uint32_t)(cable - config->topo->ports));

@@ -14,33 +14,38 @@
 #include "dpswitch/queue/fifo.h"
 
 struct egress {
+	/* Of a packet that need not wait; beside struct arrivals one cache line. */
 	uint64_t free_ps; /* the transmitter finishes its last frame */
 	const uint32_t *ser_ps;
 	struct link *tx;
-	uint32_t backlog;      /* bit p: q[p] holds frames */
 	uint32_t data_packets; /* queued in all data classes: what a data packet finds ahead of it */
+	uint8_t backlog;       /* bit p: q[p] holds frames */
 	uint8_t paused;        /* bit p: the peer paused class p */
 	uint8_t strict;        /* bit p: class p goes before those that share by DWRR */
 	bool corrupt;          /* a fault: some packets for it vanish (fib.h) */
-	struct fifo q[SWITCH_CLASSES];
-	uint64_t limit_bytes[SWITCH_CLASSES]; /* a class without PFC loses what comes in beyond; else UINT64_MAX */
-	struct dwrr dwrr;
+	uint64_t sent_bytes;   /* in all windows before */
+	uint64_t ecn_stream;   /* of chance */
+	/* Of one that waits. */
 	struct ecn_params ecn;
-	uint64_t ecn_stream; /* of chance */
-	uint64_t sent_bytes; /* in all windows before */
-	uint32_t int_rate;   /* the link's, as hops name it */
+	struct fifo q[SWITCH_CLASSES];
+	struct dwrr dwrr;
+	uint32_t int_rate; /* the link's, as hops name it */
 };
 
 /*
- * @param port      of a topology node
- * @param lossless  bit p: class p has PFC
+ * @param port  of a topology node
  * @return 0 or a negative errno with err set
  */
-int egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, uint8_t lossless,
-		struct err *err);
+int egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, struct err *err);
 void egress_fini(struct egress *egress);
 /* Frames and bytes that wait, of all classes. */
 void egress_held(const struct egress *egress, uint64_t *packets, uint64_t *bytes);
+
+/*
+ * What a class holds at most, at every port: one without PFC loses what comes in beyond.
+ * @param lossless  bit p: class p has PFC
+ */
+void egress_limits(const struct switch_config *config, uint8_t lossless, uint64_t limit_bytes[SWITCH_CLASSES]);
 
 /* Classes with frames that may go. */
 static inline uint32_t
@@ -55,7 +60,7 @@ egress_push(struct egress *egress, const struct pkt *p)
 {
 	if (!fifo_push(&egress->q[p->prio], p))
 		return false;
-	egress->backlog |= 1u << p->prio;
+	egress->backlog |= (uint8_t)(1u << p->prio);
 	egress->data_packets += p->prio != 0;
 	return true;
 }
@@ -67,7 +72,7 @@ egress_pop(struct egress *egress, uint8_t prio)
 	struct pkt *p = fifo_pop(&egress->q[prio]);
 
 	if (fifo_empty(&egress->q[prio]))
-		egress->backlog &= ~(1u << prio);
+		egress->backlog &= (uint8_t) ~(1u << prio);
 	egress->data_packets -= prio != 0;
 	return p;
 }
@@ -119,6 +124,13 @@ egress_bytes(const struct egress *egress, uint32_t classes)
 	for (; classes != 0; classes &= classes - 1)
 		bytes += egress->q[__builtin_ctz(classes)].bytes;
 	return bytes;
+}
+
+/* What waits in a class. */
+static inline uint64_t
+egress_class_bytes(const struct egress *egress, uint8_t prio)
+{
+	return egress->backlog >> prio & 1 ? egress->q[prio].bytes : 0;
 }
 
 /* Does a frame that leaves a class now leave so much behind that it may be marked? */

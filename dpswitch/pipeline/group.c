@@ -34,9 +34,9 @@ group_init(struct group *group, const struct sw *sw, uint32_t most)
 }
 
 void
-group_fini(struct group *group)
+group_fini(struct group *group, const struct sw *sw)
 {
-	arrivals_fini(&group->arrivals);
+	arrivals_fini(&group->arrivals, sw->node.nports);
 	free(group->members);
 }
 
@@ -68,7 +68,7 @@ look(struct group_walk *walk, struct group_member *member)
 	uint32_t port = (uint32_t)(member - walk->group->members);
 
 	walk->group->free_ps[port] = egress->free_ps;
-	walk->group->backlog[port] = (uint8_t)egress->backlog;
+	walk->group->backlog[port] = egress->backlog;
 	member->due_ps = member->npauses != 0 ? member->pauses->time_ps : TIME_NEVER;
 	if (egress_ready(egress) != 0)
 		member->due_ps = min_u64(member->due_ps, egress->free_ps + 1);
@@ -204,10 +204,9 @@ fetch_members(const struct sw *sw, uint32_t parity)
 	for (uint32_t i = 0; i < group->count; i++) {
 		const struct switch_port *port = &sw->ports[group->ports[i]];
 
-		fetch(&port->egress, offsetof(struct egress, limit_bytes));
-		fetch(&port->egress.ecn, sizeof(port->egress.ecn));
-		fetch(&port->flows, sizeof(port->flows) + offsetof(struct epochs, flows));
-		fetch(&port->truth, LINE_BYTES);
+		fetch(port, LINE_BYTES);
+		fetch(&port->flows, LINE_BYTES);
+		fetch(&port->telem, LINE_BYTES);
 	}
 	for (uint32_t i = 0; i < group->count; i++) {
 		const struct switch_port *port = &sw->ports[group->ports[i]];

@@ -27,7 +27,7 @@ struct group {
 
 /* @param most  packets in one window. @return 0 or -ENOMEM */
 int group_init(struct group *group, const struct sw *sw, uint32_t most);
-void group_fini(struct group *group);
+void group_fini(struct group *group, const struct sw *sw);
 /* Which ports are of the group, by the routes of the configuration: at first, and when those have changed. */
 void group_find(struct group *group, const struct switch_config *config, uint32_t node);
 

@@ -33,6 +33,13 @@ pause_start_ps(const struct egress *egress, const struct pause_sender *pause, ui
 }
 
 void
+switch_pauses_open(struct sw *sw)
+{
+	for (uint16_t i = 0; i < sw->node.nports; i++)
+		sw->ports[i].pause.window_free_ps = sw->ports[i].egress.free_ps;
+}
+
+void
 switch_send_pause(struct sw *sw, uint16_t port_index, uint8_t prio_mask, bool xoff, uint64_t now_ps,
 		  const struct window *window)
 {

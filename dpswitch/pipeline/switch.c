@@ -77,7 +77,6 @@ switch_run(struct node *node, const struct window *window)
 		return;
 	}
 	for (uint16_t i = 0; i < node->nports; i++) {
-		sw->ports[i].pause.window_free_ps = sw->ports[i].egress.free_ps;
 		if (npkts[i] == 0)
 			continue;
 		if (__builtin_expect(sw->volumes != NULL, 0))
@@ -88,6 +87,8 @@ switch_run(struct node *node, const struct window *window)
 			switch_route(sw, i, pkts[i], npkts[i]);
 	}
 	account_open(&sw->account);
+	if (__builtin_expect(!sw->account.quiet || sw->account.recheck || sw->storms != 0, 0))
+		switch_pauses_open(sw);
 	for (uint16_t i = 0; i < node->nports; i++)
 		if ((sw->ports[i].arrivals.nruns != 0 || sw->ports[i].egress.backlog != 0 || npauses[i] != 0) &&
 		    !group_has(&sw->group, i))
@@ -213,7 +214,7 @@ static int
 init_port(struct sw *sw, uint16_t index, uint32_t frames, struct err *err)
 {
 	struct switch_port *port = &sw->ports[index];
-	int ret = egress_init(&port->egress, sw->config, sw->node.id, index, sw->account.lossless, err);
+	int ret = egress_init(&port->egress, sw->config, sw->node.id, index, err);
 
 	if (ret < 0)
 		return ret;
@@ -233,6 +234,7 @@ init_stages(struct sw *sw, struct err *err)
 	int ret = account_init(&sw->account, sw->config, sw->node.nports, frames, err);
 
 	sw->telemetry.lossless = sw->account.lossless;
+	egress_limits(sw->config, sw->account.lossless, sw->limit_bytes);
 	if (ret == 0)
 		ret = switch_routes_init(&sw->routes, sw->config);
 	if (ret == 0)
@@ -242,9 +244,10 @@ init_stages(struct sw *sw, struct err *err)
 	fib_init(&sw->fib, sw->config->seed, sw->node.id);
 	if (ret == 0)
 		ret = polling_init(&sw->polling, &sw->node);
-	sw->ports = calloc(sw->node.nports, sizeof(*sw->ports));
+	sw->ports = aligned_alloc(_Alignof(struct switch_port), sw->node.nports * sizeof(*sw->ports));
 	if (sw->ports == NULL)
-		ret = -ENOMEM;
+		return -ENOMEM;
+	memset(sw->ports, 0, sw->node.nports * sizeof(*sw->ports));
 	for (uint16_t i = 0; ret == 0 && i < sw->node.nports; i++)
 		ret = init_port(sw, i, frames, err);
 	return ret == 0 ? account_size(sw, err) : ret;
@@ -291,7 +294,7 @@ switch_destroy(struct node *node)
 		struct switch_port *port = &sw->ports[i];
 
 		egress_fini(&port->egress);
-		arrivals_fini(&port->arrivals);
+		arrivals_fini(&port->arrivals, sw->node.nports);
 		telem_fini(&port->telem);
 		port_truth_fini(&port->truth);
 		port_flows_fini(&port->flows);
@@ -299,7 +302,7 @@ switch_destroy(struct node *node)
 	account_fini(&sw->account);
 	switch_routes_fini(&sw->routes);
 	spray_fini(&sw->spray);
-	group_fini(&sw->group);
+	group_fini(&sw->group, sw);
 	switch_volumes_destroy(sw->volumes);
 	fib_fini(&sw->fib);
 	polling_fini(&sw->polling);

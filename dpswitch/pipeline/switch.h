@@ -30,23 +30,28 @@
 #include "dpswitch/pipeline/volumes.h"
 #include "dpswitch/truth/port_truth.h"
 
+/* What a packet that need not wait touches is in three cache lines: of the egress, of its flows, of telemetry. */
 struct switch_port {
+	_Alignas(64) struct arrivals arrivals;
 	struct egress egress;
-	struct arrivals arrivals;
 	/* who observes the egress */
-	struct port_flows flows;
-	struct telem_port telem;
+	_Alignas(64) struct port_flows flows;
 	struct port_truth truth;
+	_Alignas(64) struct telem_port telem;
 	/* toward the peer of the ingress */
 	struct pause_sender pause;
 	struct storm storm;
 	struct port_polls polls;
 };
 
+_Static_assert(offsetof(struct switch_port, egress.ecn) == 64, "what a packet touches of an egress is one cache line");
+_Static_assert(sizeof(struct switch_port) % 128 == 64, "lines of many ports spread over all sets of a cache");
+
 struct sw {
 	struct node node; /* first: a struct node pointer to a switch is a pointer to this */
 	const struct switch_config *config;
 	struct switch_port *ports;
+	uint64_t limit_bytes[SWITCH_CLASSES]; /* egress_limits() */
 	struct account account;
 	struct switch_routes routes;
 	struct spray spray;

@@ -67,14 +67,14 @@ void walk_pause(struct egress_walk *walk, const struct pause_frame *frame);
 bool walk_swallows(const struct egress_walk *walk, struct pkt *p);
 _Noreturn void walk_out_of_memory(const struct egress_walk *walk);
 
-/* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it came in now */
+/* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it came in now, and nothing waits */
 static inline __attribute__((always_inline)) void
 walk_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool queued)
 {
 	struct switch_port *port = walk->port;
 	struct egress *egress = &port->egress;
 
-	if (egress_is_deep(egress, p->prio) && account_is_lossless(&walk->sw->account, p->prio) &&
+	if (queued && egress_is_deep(egress, p->prio) && account_is_lossless(&walk->sw->account, p->prio) &&
 	    egress_marks(egress, walk->sw->config->flows, p))
 		p->flags |= PKT_CE;
 	account_depart(&walk->sw->account, p, start_ps - walk->start_ps);
@@ -131,7 +131,7 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 
 	if (__builtin_expect(egress->corrupt, 0) && walk_swallows(walk, p))
 		return;
-	if (__builtin_expect(egress->q[p->prio].bytes + p->wire_bytes > egress->limit_bytes[p->prio], 0)) {
+	if (__builtin_expect(egress_class_bytes(egress, p->prio) + p->wire_bytes > walk->sw->limit_bytes[p->prio], 0)) {
 		switch_drop(walk->sw, (uint16_t)(port - walk->sw->ports), p, REC_DROP_QUEUE_FULL, p->time_ps);
 		return;
 	}

@@ -40,7 +40,31 @@ arrivals_merge_by_time_then_ingress(void **state)
 	all = arrivals_take_all(&arrivals);
 	assert_int_equal(arrivals_take(&all, 0)->wire_bytes, 5);
 	assert_int_equal(all.nruns, 0);
-	arrivals_fini(&arrivals);
+	arrivals_fini(&arrivals, 4);
+}
+
+/* Runs lie before the packets in one memory: as many as there are ports, whatever their number. */
+static void
+every_ingress_may_have_a_run(void **state)
+{
+	(void)state;
+	for (uint16_t nports = 1; nports <= 9; nports++) {
+		struct arrivals arrivals = { 0 }, all;
+		struct pkt pkts[9];
+
+		assert_int_equal(arrivals_init(&arrivals, nports, nports), 0);
+		for (uint16_t i = 0; i < nports; i++) {
+			pkts[i] = packet(1, 0, 100u + i);
+			pkts[i].time_ps = 100u - i;
+			arrivals_add(&arrivals, i, &pkts[i]);
+		}
+		assert_int_equal(arrivals.nruns, nports);
+		all = arrivals_take_all(&arrivals);
+		for (uint16_t i = nports; i-- > 0;) /* the last ingress' came first */
+			assert_int_equal(arrivals_take(&all, arrivals_first(&all))->wire_bytes, 100 + i);
+		assert_int_equal(all.nruns, 0);
+		arrivals_fini(&arrivals, nports);
+	}
 }
 
 static void
@@ -150,6 +174,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrivals_merge_by_time_then_ingress),
+		cmocka_unit_test(every_ingress_may_have_a_run),
 		cmocka_unit_test(an_egress_knows_what_may_go),
 		cmocka_unit_test(strict_classes_go_before_those_that_share),
 		cmocka_unit_test(accounting_is_handed_runs),
