@@ -22,7 +22,8 @@ enum finding_trait {
 	FINDING_BY_DEFAULT = 1 << 12,    /* inferred where nothing else is known: not beside loops or holes on its way */
 	FINDING_OF_LINK =
 		1 << 13, /* its culprit took a link's time: that is what it claims; without one, nobody is guilty */
-	FINDING_UNTIMED = 1 << 14, /* what it cost is not known: told behind all others, and joined with none */
+	FINDING_UNTIMED = 1 << 14,  /* what it cost is not known: told behind all others, and joined with none */
+	FINDING_OF_FAULT = 1 << 15, /* something is broken: where it is known to be, it is told */
 };
 
 /* A type of finding: a row that stands in the file of who finds it, and all that others know of it. */
@@ -109,6 +110,7 @@ struct finding {
 	double borne_out; /* the same, whichever of the findings has the time that several claim */
 	bool costless;    /* that is too little to tell: no root cause, though it was there */
 	struct finding_evidence evidence;
+	uint32_t known; /* index into run.known, plus 1: operators know of a fault at its place; 0: of none */
 };
 
 void finding_fini(struct finding *finding);

@@ -70,6 +70,34 @@ ask(struct verdict *v, const struct evidence *evidence, const struct diagnosis *
 	return rc;
 }
 
+/* At the place that a finding names: its root; of several links, one of them. */
+static uint32_t
+known_of(const struct run *run, const struct finding *f)
+{
+	uint32_t known = RUN_NONE, node = RUN_NONE;
+
+	if (f->root_port != RUN_NONE)
+		return run_known_at(run, f->root_port, run->ports[f->root_port].node);
+	for (uint32_t i = 0; i < run->nnodes; i++)
+		node = strcmp(run->nodes[i].name, f->root) == 0 ? i : node;
+	if (node != RUN_NONE)
+		return run_known_at(run, RUN_NONE, node);
+	for (uint32_t i = 0; i < f->nports && known == RUN_NONE; i++)
+		known = run_known_at(run, f->ports[i], RUN_NONE);
+	return known;
+}
+
+static void
+mark_known(struct verdict *v)
+{
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		struct finding *f = &v->findings[i];
+
+		if ((f->type->traits & FINDING_OF_FAULT) != 0)
+			f->known = known_of(&v->run, f) + 1; /* RUN_NONE + 1 is 0 */
+	}
+}
+
 /* Of all sections: those of one cause at one place are one. */
 static int
 gather_findings(struct verdict *v, struct err *err)
@@ -90,7 +118,10 @@ gather_findings(struct verdict *v, struct err *err)
 		section->findings = NULL;
 		section->nfindings = 0;
 	}
-	return findings_join(&v->run, v->findings, &v->nfindings, err);
+	if (findings_join(&v->run, v->findings, &v->nfindings, err) != 0)
+		return -ENOMEM;
+	mark_known(v);
+	return 0;
 }
 
 static void

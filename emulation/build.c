@@ -170,7 +170,7 @@ emulation_build(struct emulation *emulation, const struct emulation_options *opt
 		return ret;
 	ret = configure_switches(emulation, err);
 	if (ret == 0 && emulation->phase == EMULATION_RUN && emulation->scenario->volumes.enabled) {
-		ret = volumes_setup(&emulation->volumes, emulation->scenario, err);
+		ret = volumes_setup(&emulation->volumes, emulation->scenario, emulation->foretold, err);
 		emulation->switch_config.volumes = &emulation->volumes.setup;
 	}
 	if (ret == 0)

@@ -21,6 +21,7 @@ emulation_create(struct scenario *scenario, const struct emulation_options *opti
 		emulation->faults = &scenario->faults;
 		emulation->sertables.quantum_ps = scenario->timing.quantum_ps;
 		emulation->phase = options->phase;
+		emulation->foretold = options->foretold;
 		ret = emulation_build(emulation, options, err);
 	}
 	if (ret == 0)

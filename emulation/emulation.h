@@ -39,6 +39,7 @@ struct emulation {
 	struct fault_list *faults;
 	struct fault_env fault_env;
 	struct volumes_owned volumes;    /* what switches' monitors are told */
+	const struct foretold *foretold; /* of that, what runs made before saw; NULL: nothing */
 	struct convergence *convergence; /* NULL: no fault cuts a cable */
 	uint64_t reroutes;               /* times that it changed the routes */
 	struct exporter *exporter;
@@ -58,6 +59,7 @@ struct emulation_options {
 	uint32_t lcores;
 	const struct host_driver *external; /* NULL: every host must be embedded */
 	enum emulation_phase phase;
+	const struct foretold *foretold; /* NULL: not asked for, or not told; borrowed */
 };
 
 /*

@@ -32,8 +32,10 @@ send_run(const struct scenario *scenario, struct exporter *exporter)
 }
 
 static void
-send_monitor(const struct scenario *scenario, struct exporter *exporter)
+send_monitor(const struct emulation *emulation, struct exporter *exporter)
 {
+	const struct scenario *scenario = emulation->scenario;
+	const struct foretold *foretold = emulation->foretold;
 	const struct volumes_params *params = &scenario->volumes;
 	struct judge_config judge = volumes_judge_config(params, 1);
 	struct rec_monitor rec = {
@@ -46,6 +48,9 @@ send_monitor(const struct scenario *scenario, struct exporter *exporter)
 		.learn = judge.predict.learn,
 		.counts = params->export == VOLUMES_EXPORT_COUNTS,
 		.ports_alone = judge.ports_alone,
+		.runs = foretold != NULL ? foretold->runs : 0,
+		.iterations = foretold != NULL ? foretold->iterations : 0,
+		.virtual_ps = foretold != NULL ? foretold->virtual_ps : 0,
 	};
 
 	if (params->enabled)
@@ -275,12 +280,14 @@ send_known_faults(const struct scenario *scenario, struct exporter *exporter)
 }
 
 void
-headers_send(const struct scenario *scenario, struct exporter *exporter)
+headers_send(const struct emulation *emulation, struct exporter *exporter)
 {
+	const struct scenario *scenario = emulation->scenario;
+
 	send_run(scenario, exporter);
 	send_topology(scenario->topo, exporter);
 	send_known_faults(scenario, exporter);
-	send_monitor(scenario, exporter);
+	send_monitor(emulation, exporter);
 	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);
 	if (scenario->plan->judged)

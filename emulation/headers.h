@@ -2,7 +2,7 @@
 /* The head of the record stream: what is configured, as an operator would tell the analyzer. */
 #pragma once
 
-#include "emulation/scenario/scenario.h"
+#include "emulation/emulation.h"
 
 /* Sends REC_RUN, REC_NODE, REC_PORT, REC_COLLECTIVE, REC_SCHEDULE, REC_ROUTE and REC_ECMP. Nothing of faults or background flows. */
-void headers_send(const struct scenario *scenario, struct exporter *exporter);
+void headers_send(const struct emulation *emulation, struct exporter *exporter);

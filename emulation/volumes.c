@@ -166,16 +166,58 @@ read_told(struct volumes_owned *volumes, const struct scenario *sc, struct err *
 	return ret;
 }
 
+static int
+take_foretold(struct volumes_owned *volumes, const struct foretold *foretold)
+{
+	volumes->told = calloc(foretold->nrows + 1u, sizeof(*volumes->told));
+	if (volumes->told == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < foretold->nrows; i++)
+		volumes->told[volumes->setup.ntold++] = foretold->rows[i].told;
+	average(volumes);
+	return 0;
+}
+
+/* What known faults leave of what goes out by a port; what routes leave out is not asked for. */
+static int
+note_losses(struct volumes_owned *volumes, const struct scenario *sc)
+{
+	volumes->kept = malloc((sc->topo->nports + 1u) * sizeof(*volumes->kept));
+	if (volumes->kept == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < sc->topo->nports; i++)
+		volumes->kept[i] = 1;
+	for (uint32_t i = 0; i < sc->faults.count; i++) {
+		const struct fault *fault = &sc->faults.faults[i];
+		const struct fault_common *common = fault->params;
+		char target[64];
+		uint32_t port;
+
+		if (!common->known || !common->enabled || fault->ops->rate == NULL || fault->ops->cuts_cables)
+			continue;
+		fault->ops->target(fault->params, sc->topo, target);
+		port = topo_find_port(sc->topo, target);
+		if (port != TOPO_NONE)
+			volumes->kept[port] *= 1 - fault->ops->rate(fault->params);
+	}
+	volumes->setup.kept = volumes->kept;
+	return 0;
+}
+
 int
-volumes_setup(struct volumes_owned *volumes, const struct scenario *sc, struct err *err)
+volumes_setup(struct volumes_owned *volumes, const struct scenario *sc, const struct foretold *foretold, struct err *err)
 {
 	int ret = tiers_init(&volumes->tiers, sc->topo);
 
 	volumes->setup.params = &sc->volumes;
 	volumes->setup.tiers = &volumes->tiers;
+	if (ret == 0)
+		ret = note_losses(volumes, sc);
 	if (ret == 0 && sc->volumes.prediction == REC_PREDICTION_ANALYTICAL)
 		ret = declare(volumes, sc);
-	else if (ret == 0 && sc->volumes.prediction == REC_PREDICTION_SIMULATED)
+	else if (ret == 0 && foretell_is_asked(sc) && foretold != NULL)
+		ret = take_foretold(volumes, foretold);
+	else if (ret == 0 && sc->volumes.prediction == REC_PREDICTION_SIMULATED && !foretell_is_asked(sc))
 		ret = read_told(volumes, sc, err);
 	return ret == -ENOMEM ? err_set(err, ret, "out of memory for the monitors of %u nodes", sc->topo->nnodes) : ret;
 }
@@ -186,5 +228,6 @@ volumes_unset(struct volumes_owned *volumes)
 	tiers_fini(&volumes->tiers);
 	free(volumes->demand);
 	free(volumes->told);
+	free(volumes->kept);
 	memset(volumes, 0, sizeof(*volumes));
 }

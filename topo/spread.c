@@ -5,34 +5,43 @@
 struct way {
 	const struct topo *topo;
 	const struct route_table *routes;
+	const double *kept;
 	uint32_t dst, at;
 	uint16_t dst_nic;
-	double *share;
+	double share[TOPO_MAX_PORTS]; /* of what is sent, so much comes in at each port of at */
+	double whole;                 /* and so much at the destination */
 };
 
 /* Shortest ways have no circles: it ends at the destination. @param part  of the packets that come to this switch so */
 static void
-walk(const struct way *way, uint32_t node, double part, uint32_t hops)
+walk(struct way *way, uint32_t node, double part, uint32_t hops)
 {
 	const uint8_t *ports;
 	uint32_t count = route_next_hops(way->routes, node, way->dst, way->dst_nic, &ports);
 
 	for (uint32_t i = 0; i < count && hops < ROUTE_MAX_HOPS; i++) {
-		const struct topo_port *port = topo_port_of(way->topo, node, ports[i]);
+		uint32_t id = way->topo->nodes[node].first_port + ports[i];
+		const struct topo_port *port = &way->topo->ports[id];
+		double comes = part / count * (way->kept != NULL ? way->kept[id] : 1);
 
 		if (port->peer == way->at)
-			way->share[port->peer_index] += part / count;
-		else if (way->topo->nodes[port->peer].kind == TOPO_SWITCH)
-			walk(way, port->peer, part / count, hops + 1);
+			way->share[port->peer_index] += comes;
+		if (way->topo->nodes[port->peer].kind == TOPO_SWITCH)
+			walk(way, port->peer, comes, hops + 1);
+		else
+			way->whole += comes;
 	}
 }
 
 void
-spread_add(const struct topo *topo, const struct route_table *routes, uint32_t from, uint32_t dst, uint16_t dst_nic,
-	   uint32_t at, double *share)
+spread_add(const struct topo *topo, const struct route_table *routes, const double *kept, uint32_t from, uint32_t dst,
+	   uint16_t dst_nic, uint32_t at, double *share)
 {
-	const struct way way = { .topo = topo, .routes = routes, .dst = dst, .at = at, .dst_nic = dst_nic, .share = share };
+	struct way way = { .topo = topo, .routes = routes, .kept = kept, .dst = dst, .at = at, .dst_nic = dst_nic };
 
-	if (from != at)
-		walk(&way, from, 1, 0);
+	if (from == at)
+		return;
+	walk(&way, from, 1, 0);
+	for (uint32_t i = 0; i < topo->nodes[at].nports && way.whole > 0; i++)
+		share[i] += way.share[i] / way.whole;
 }

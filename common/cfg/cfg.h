@@ -110,6 +110,13 @@ FILE *cfg_open_file(const char *path);
 int cfg_override(struct cfg *cfg, const char *assignment, struct err *err);
 
 /*
+ * A tree of its own, which may be overridden.
+ * @param without  [count] bound groups, elements of lists, that it is not to have; those behind them move up
+ * @return NULL with err and errno set: out of memory
+ */
+struct cfg *cfg_copy(const struct cfg *cfg, const struct cfg_where *without, size_t count, struct err *err);
+
+/*
  * Binds one group into *out, defaults included (an absent group gets all defaults).
  * @return 0 or -EINVAL: wrong type, out of range, bad unit, a required key missing
  */

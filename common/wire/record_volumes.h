@@ -24,6 +24,8 @@ struct rec_monitor {
 	uint32_t ports_alone;   /* 1: whole ports are compared; 0: senders at ports, too */
 	uint32_t
 		rate_ppb; /* false alarms that a sender may raise at a switch in an iteration, in 1e-9; of the other detectors */
+	uint32_t runs, iterations; /* of prediction simulated: runs made before, and iterations of each; 0: a file's */
+	uint64_t virtual_ps;       /* that these runs took together, in their own time */
 };
 
 #define REC_MONITOR_FIELDS(F, T)                                                                                           \
@@ -34,11 +36,14 @@ struct rec_monitor {
 	F(T, 40, learn, ANY)                                                                                               \
 	F(T, 44, counts, FLAG)                                                                                             \
 	F(T, 48, ports_alone, FLAG)                                                                                        \
-	F(T, 52, rate_ppb, RANGE(0, 1000000000))
+	F(T, 52, rate_ppb, RANGE(0, 1000000000))                                                                           \
+	F(T, 56, runs, ANY)                                                                                                \
+	F(T, 60, iterations, ANY)                                                                                          \
+	F(T, 64, virtual_ps, TIME)
 #define REC_MONITOR_KEY(K, T)
 
 REC_MONITOR_FIELDS(WIRE_AT, rec_monitor)
-WIRE_SIZE(rec_monitor, 56)
+WIRE_SIZE(rec_monitor, 72)
 
 /* What came in one iteration of one sender by one port. */
 struct rec_volume {

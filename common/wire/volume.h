@@ -10,7 +10,8 @@
 	    "declared demand over spines that connect both leaves: d / (s - f)")                                           \
 	ROW(REC_PREDICTION_MEASURED, 1, "measured", "the same of the demand that the first iterations had")                \
 	ROW(REC_PREDICTION_LEARNED, 2, "learned", "volumes of the first iterations themselves, again when a fault heals")  \
-	ROW(REC_PREDICTION_SIMULATED, 3, "simulated", "volumes of a run made before, from a file")
+	ROW(REC_PREDICTION_SIMULATED, 3, "simulated",                                                                      \
+	    "volumes of runs made before by this program, of what is known before the run; or of a file")
 
 enum rec_prediction { REC_PREDICTIONS(ENUM_VALUE) };
 

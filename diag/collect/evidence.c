@@ -36,6 +36,7 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_VOLUME_FLAW] = offsetof(struct evidence, volume_flaws),
 	[REC_MONITORED] = offsetof(struct evidence, monitored),
 	[REC_MONITOR] = offsetof(struct evidence, monitors),
+	[REC_KNOWN_FAULT] = offsetof(struct evidence, known_faults),
 	[REC_GAP] = offsetof(struct evidence, gaps),
 };
 _Static_assert(offsetof(struct evidence, node_recs) != 0, "0 stands for no array");

@@ -134,6 +134,7 @@ struct evidence {
 	struct ev_vec collectives; /* at last by (job, iteration, id) */
 	struct ev_vec triggers, notifies, polls, drops, passages, gaps;
 	struct ev_vec monitors; /* one at most */
+	struct ev_vec known_faults;
 	struct ev_vec volumes, volume_alarms, volume_flaws, monitored;
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows, overtakes;
 	/*

@@ -34,7 +34,7 @@ static const struct finding_type silent_fault = {
 	.title = "silent fault",
 	.preposition = "at ",
 	.badge = "lost",
-	.traits = FINDING_UNTIMED,
+	.traits = FINDING_UNTIMED | FINDING_OF_FAULT,
 	.clauses = clauses,
 	.nclauses = ARRAY_LEN(clauses),
 };

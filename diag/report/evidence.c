@@ -209,12 +209,32 @@ tell_clause(const struct run *run, const struct finding_evidence *seen, const ch
 }
 
 char *
+facts_known(const struct run *run, const struct run_known *known, char *buf, size_t cap)
+{
+	struct fmt_unit unit = fmt_unit_for(known->extra_ps);
+
+	buf[0] = '\0';
+	fmt_append(buf, cap, "%s", known->kind);
+	if (known->rate > 0 && known->rate < 1)
+		fmt_append(buf, cap, " of %g %%", 100 * known->rate);
+	if (known->extra_ps != 0)
+		fmt_append(buf, cap, " of %s", fmt_time(unit, known->extra_ps).text);
+	fmt_append(buf, cap, " at %s",
+		   known->port != RUN_NONE ? run->ports[known->port].name : run->nodes[known->node].name);
+	return buf;
+}
+
+char *
 facts_evidence(const struct verdict *v, const struct finding *finding, char *buf)
 {
 	const struct finding_evidence *seen = &finding->evidence;
+	char known[128];
 
 	buf[0] = '\0';
 	for (uint32_t i = 0; i < seen->nclauses; i++)
 		tell_clause(&v->run, seen, finding->type->clauses[seen->clauses[i]], buf);
+	if (finding->known != 0)
+		fmt_append(buf, FACTS_EVIDENCE, "; known before the run: %s",
+			   facts_known(&v->run, &v->run.known[finding->known - 1], known, sizeof(known)));
 	return buf;
 }

@@ -69,6 +69,8 @@ char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
 char *facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap);
 /* What was seen in the step that shows it best. @param buf  of FACTS_EVIDENCE bytes  @return buf */
 char *facts_evidence(const struct verdict *v, const struct finding *finding, char *buf);
+/* "a loss of 2 % at l2:3": a fault that was known before the run. @return buf */
+char *facts_known(const struct run *run, const struct run_known *known, char *buf, size_t cap);
 /* Causes of one step, strongest first: "contention at 6:2 (13->19), backpressure of 6:2"; "" if there is none. */
 char *facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap);
 

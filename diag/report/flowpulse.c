@@ -59,8 +59,9 @@ change_percent(uint64_t predicted, uint64_t seen)
 static json_t *
 monitor_json(const struct flowpulse *own)
 {
-	return json_pack("{s:s, s:s, s:o, s:o, s:b, s:b}", "prediction", predictions[own->config.prediction], "detector",
-			 detectors[own->config.detector], "threshold",
+	return json_pack("{s:s, s:I, s:I, s:s, s:o, s:o, s:b, s:b}", "prediction", predictions[own->config.prediction],
+			 "simulated_runs", (json_int_t)own->config.runs, "simulated_iterations",
+			 (json_int_t)own->config.iterations, "detector", detectors[own->config.detector], "threshold",
 			 value_real((double)own->config.threshold_ppm / REC_PPM), "tolerance",
 			 value_real((double)own->config.tolerance_ppm / REC_PPM), "counts", own->config.counts != 0,
 			 "ports_alone", own->config.ports_alone != 0);
@@ -93,12 +94,13 @@ links_json(const struct verdict *v, const struct flowpulse_fault *fault)
 
 	for (uint32_t i = 0; i < fault->nlinks; i++) {
 		const struct flowpulse_link *link = &fault->links[i];
+		bool known = run_known_at(&v->run, link->port, RUN_NONE) != RUN_NONE;
 
 		array = value_add(
-			array,
-			json_pack("{s:o, s:o, s:o}", "port",
-				  link->port != RUN_NONE ? value_text(v->run.ports[link->port].name) : json_null(), "from",
-				  value_text(node_name(v, link->from)), "to", value_text(node_name(v, link->to))));
+			array, json_pack("{s:o, s:o, s:o, s:b}", "port",
+					 link->port != RUN_NONE ? value_text(v->run.ports[link->port].name) : json_null(),
+					 "from", value_text(node_name(v, link->from)), "to",
+					 value_text(node_name(v, link->to)), "known", known));
 	}
 	return array;
 }
@@ -246,6 +248,14 @@ say_fault(const struct text *text, const struct flowpulse *own, const struct flo
 	else
 		fmt_append(line, sizeof(line), "%u iterations from %u to %u.", fault->iterations, fault->first_iteration,
 			   fault->last_iteration);
+	for (uint32_t i = 0; i < fault->nlinks; i++) {
+		uint32_t at = run_known_at(&v->run, fault->links[i].port, RUN_NONE);
+		char known[128];
+
+		if (at != RUN_NONE)
+			fmt_append(line, sizeof(line), " Known before the run: %s.",
+				   facts_known(&v->run, &v->run.known[at], known, sizeof(known)));
+	}
 	text_wrap(text, line, 5);
 }
 
@@ -318,8 +328,12 @@ say_monitors(const struct text *text, const struct flowpulse *own)
 		   own->nmonitors, ports, fmt_bytes(bytes).text, compared);
 	if (learned != 0)
 		fmt_append(line, sizeof(line), " and learned from %u", learned);
-	fmt_append(line, sizeof(line), ". Prediction: %s. What a fault costs in time is not FlowPulse's to say.",
-		   predictions[own->config.prediction]);
+	fmt_append(line, sizeof(line), ". Prediction: %s", predictions[own->config.prediction]);
+	if (own->config.runs != 0)
+		fmt_append(line, sizeof(line), " (%u runs of %u iterations, %s of their own time)", own->config.runs,
+			   own->config.iterations,
+			   fmt_time(fmt_unit_for(own->config.virtual_ps), own->config.virtual_ps).text);
+	fmt_append(line, sizeof(line), ". What a fault costs in time is not FlowPulse's to say.");
 	if (own->nfaults == 0 && compared != 0)
 		fmt_append(line, sizeof(line), " Nothing was missing.");
 	fprintf(text->to, "  ");

@@ -199,6 +199,10 @@ findings(const struct verdict *v)
 
 		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);
+		if (finding != NULL && f->known != 0)
+			json_object_set_new(
+				finding, "known",
+				value_text(facts_known(&v->run, &v->run.known[f->known - 1], evidence, sizeof(evidence))));
 		array = value_add(array, finding);
 	}
 	return array;

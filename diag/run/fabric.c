@@ -118,6 +118,43 @@ fill_flows(struct run *run, const struct evidence *ev)
 }
 
 static void
+fill_known(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->known_faults.count; i++) {
+		const struct rec_known_fault *rec = EV_AT(ev->known_faults, struct rec_known_fault, i);
+		struct run_known *known = &run->known[run->nknown++];
+
+		snprintf(known->kind, sizeof(known->kind), "%.*s", REC_NAME_LEN, rec->kind);
+		known->port = rec->port != REC_NO_PORT ? evidence_port(ev, rec->hdr.node, rec->port) : RUN_NONE;
+		known->node = rec->hdr.node;
+		known->rate = rec->rate_ppb / 1e9;
+		known->extra_ps = rec->extra_ps;
+	}
+}
+
+/* A cable that is cut is so in both directions. */
+static bool
+is_cut(const struct run *run, const struct run_known *known, uint32_t port)
+{
+	return known->port != RUN_NONE && strcmp(known->kind, "link-down") == 0 &&
+	       run->ports[port].peer_port == known->port;
+}
+
+uint32_t
+run_known_at(const struct run *run, uint32_t port, uint32_t node)
+{
+	for (uint32_t i = 0; i < run->nknown; i++) {
+		const struct run_known *known = &run->known[i];
+
+		if (port != RUN_NONE && (known->port == port || is_cut(run, known, port)))
+			return i;
+		if (known->port == RUN_NONE && known->node == node)
+			return i;
+	}
+	return RUN_NONE;
+}
+
+static void
 count_drops(struct run *run, const struct evidence *ev)
 {
 	for (uint32_t i = 0; i < ev->drops.count; i++) {
@@ -135,7 +172,8 @@ run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err)
 	run->ports = run_alloc(ev->nports, sizeof(*run->ports), err);
 	run->flows = run_alloc(ev->nflows, sizeof(*run->flows), err);
 	run->hops = run_alloc(ev->routes.count, sizeof(*run->hops), err);
-	if (run->nodes == NULL || run->ports == NULL || run->flows == NULL || run->hops == NULL)
+	run->known = run_alloc(ev->known_faults.count, sizeof(*run->known), err);
+	if (run->nodes == NULL || run->ports == NULL || run->flows == NULL || run->hops == NULL || run->known == NULL)
 		return -ENOMEM;
 	run->nnodes = ev->nnodes;
 	run->nports = ev->nports;
@@ -143,6 +181,7 @@ run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err)
 	run->nhops = ev->routes.count;
 	fill_ports(run, ev);
 	fill_flows(run, ev);
+	fill_known(run, ev);
 	count_drops(run, ev);
 	return 0;
 }

@@ -126,6 +126,7 @@ run_fini(struct run *run)
 	free(run->ports);
 	free(run->flows);
 	free(run->hops);
+	free(run->known);
 	free(run->jobs);
 	free(run->iterations);
 	free(run->collectives);

@@ -105,6 +105,15 @@ struct run_hop {
 	bool reverse; /* path of the ACKs */
 };
 
+/* A fault that operators declared before the run: whoever finds it finds nothing new. */
+struct run_known {
+	char kind[REC_NAME_LEN + 1]; /* as scenarios name it: "loss" */
+	uint32_t port;               /* index into run.ports, whose outgoing direction has it; RUN_NONE: the node itself */
+	uint32_t node;
+	double rate;       /* of what passes it, so much is lost or damaged; 0: not told */
+	uint64_t extra_ps; /* longer it takes at most */
+};
+
 /* ---- steps ---- */
 
 struct run_step {
@@ -214,6 +223,8 @@ struct run {
 	uint32_t nflows;
 	struct run_hop *hops;
 	uint32_t nhops;
+	struct run_known *known;
+	uint32_t nknown;
 	struct run_job *jobs;
 	uint32_t njobs;
 	struct run_iteration *iterations; /* by (job, iteration) */
@@ -278,6 +289,12 @@ run_job_of(const struct run *run, uint32_t collective)
 
 /* @return index into run.steps of a collective's step, RUN_NONE: there is none */
 uint32_t run_find_step(const struct run *run, const struct run_collective *collective, uint32_t rank, uint32_t number);
+
+/*
+ * @param node  RUN_NONE: not known
+ * @return index into run.known: of the direction that leaves by a port, of its cable, or of its node; RUN_NONE: none
+ */
+uint32_t run_known_at(const struct run *run, uint32_t port, uint32_t node);
 
 struct evidence;
 

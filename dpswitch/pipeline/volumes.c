@@ -279,6 +279,8 @@ switch_volumes_rerouted(struct sw *sw)
 {
 	volumes_routes_changed(&sw->volumes->judge.volumes);
 	volumes_predict(sw->volumes, sw->config, sw->node.id);
+	if (sw->volumes->setup->params->prediction == REC_PREDICTION_SIMULATED) /* that was of other routes */
+		predict_clear(&sw->volumes->judge.predict, &sw->volumes->judge.volumes);
 	predict_split(&sw->volumes->judge.predict, &sw->volumes->judge.volumes);
 	scores_forget(&sw->volumes->judge.scores, &sw->volumes->judge.volumes);
 }

@@ -30,10 +30,13 @@ static const struct cfg_field fields[] = {
 	  "Every switch below others watches what comes down to it of measured collectives (their key measured)" },
 	{ "prediction", CFG_ENUM, offsetof(S, prediction), "analytical", 0, 0, predictions,
 	  "Where it knows from how much is to come by each port in an iteration:" },
-	{ "file", CFG_STRING, offsetof(S, file), "", 0, 0, NULL,
-	  "prediction = \"simulated\": the `flowpulse.csv` of a run, made with export = \"counts\": what its iterations "
-	  "had on "
-	  "average is what is to come" },
+	{ "file", CFG_PATH, offsetof(S, file), "", 0, 0, NULL,
+	  "prediction = \"simulated\": the `flowpulse.csv` of a run, made with export = \"counts\", or a `prediction.csv`: "
+	  "what its iterations had on average is what is to come. Absent: runs made before this one tell it" },
+	{ "simulations", CFG_INT, offsetof(S, simulations), "2", 1, 64, NULL,
+	  "prediction = \"simulated\" without a file: so many runs, each with another seed and 4 iterations at most, of "
+	  "what "
+	  "is known before" },
 	{ "detector", CFG_ENUM, offsetof(S, detector), "threshold", 0, 0, detectors,
 	  "What tells that too little was seen; all but the first need 4 ports, and compare senders at ports:" },
 	{ "false_alarms", CFG_FLOAT, offsetof(S, false_alarms), "0.0001", 1e-9, 0.01, NULL,

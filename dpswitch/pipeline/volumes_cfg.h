@@ -14,9 +14,10 @@
 struct volumes_params {
 	struct cfg_where where;
 	bool enabled;
-	int prediction;   /* enum rec_prediction */
-	const char *file; /* of what is predicted: simulated */
-	int detector;     /* enum rec_detector */
+	int prediction;      /* enum rec_prediction */
+	const char *file;    /* of what is predicted: simulated; NULL: by runs made before */
+	int64_t simulations; /* so many */
+	int detector;        /* enum rec_detector */
 	double threshold, tolerance, false_alarms;
 	int64_t learn, senders;
 	uint64_t grace_ps, idle_ps;
@@ -35,7 +36,7 @@ struct volumes_demand {
 	uint64_t bytes;              /* on the wire */
 };
 
-/* What is to come in an iteration of a sender by a port, told by a run made before. */
+/* What is to come in an iteration of a sender by a port, told by runs made before. */
 struct volumes_told {
 	uint32_t port;   /* global id, of the switch that monitors it */
 	uint32_t sender; /* switch */
@@ -48,8 +49,9 @@ struct volumes_setup {
 	const struct tiers *tiers;
 	const struct volumes_demand *demand; /* [ndemand] of prediction analytical */
 	uint32_t ndemand;
-	const struct volumes_told *told; /* [ntold] of prediction simulated */
+	const struct volumes_told *told; /* [ntold] by port and sender, of prediction simulated */
 	uint32_t ntold;
+	const double *kept; /* [ports by global id] of what leaves by one, so much arrives, as far as is known; NULL: all */
 };
 
 /* @return what a monitor with so many ports is to go by */

@@ -28,7 +28,7 @@ add_demand(struct switch_volumes *volumes, const struct switch_config *config, u
 	sender = volumes_sender(&volumes->judge.volumes, group);
 	if (sender == VOLUMES_NO_SENDER)
 		return false;
-	spread_add(topo, config->routes, from, dst->node, dst->index, at, share);
+	spread_add(topo, config->routes, volumes->setup->kept, from, dst->node, dst->index, at, share);
 	for (uint16_t i = 0; i < volumes->judge.config.volumes.ports; i++) {
 		uint32_t cell = volumes_cell(&volumes->judge.volumes, i, sender);
 
@@ -52,7 +52,8 @@ spread_group(const struct switch_volumes *volumes, const struct switch_config *c
 
 			for (uint16_t nic = 0; nic < host->nports; nic++)
 				if (group_of(volumes, topo->ports[host->first_port + nic].peer) == group_of(volumes, at))
-					spread_add(topo, config->routes, from, topo->hosts[h], nic, at, share);
+					spread_add(topo, config->routes, volumes->setup->kept, from, topo->hosts[h], nic,
+						   at, share);
 		}
 	}
 }

@@ -23,6 +23,12 @@ int output_steps(const struct emulation *emulation, const char *dir, struct err 
 /* DIR/flows.csv: every background flow and every generated one that came; none where the scenario has no such flows. */
 int output_flows(const struct emulation *emulation, const char *dir, struct err *err);
 
+/*
+ * DIR/prediction.csv: what runs made before saw, a row a port, sender and run; the monitors go by the mean of the runs. As
+ * flowpulse.file it gives the same prediction. None where none were made.
+ */
+int output_prediction(const struct emulation *emulation, const char *dir, struct err *err);
+
 /* DIR/effective.cfg: the scenario with every default filled in; runs again as it is. */
 int output_config(const struct scenario *scenario, const char *dir, struct err *err);
 

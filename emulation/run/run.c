@@ -19,6 +19,7 @@
 #include "common/unix_socket.h"
 #include "dpswitch/lcore/launch.h"
 #include "emulation/external/attach.h"
+#include "emulation/foretell.h"
 #include "emulation/headers.h"
 #include "emulation/idle_faults.h"
 #include "emulation/outputs/flow_summary.h"
@@ -134,6 +135,10 @@ introduce(const struct run_options *options, const struct emulation *emulation)
 	       sc->name, sc->topo->nswitches, sc->topo->nhosts, sc->topo->nlinks, (long long)sc->root.seed, options->lcores,
 	       options->lcores > 1 ? "s" : "", units_format_time(emulation->fabric->window_ps, window, sizeof(window)),
 	       options->out);
+	if (emulation->foretold != NULL)
+		printf("# prediction: %u runs of %u iterations simulated in %.1f s; volumes: %s/" RUN_PREDICTION "\n",
+		       emulation->foretold->runs, emulation->foretold->iterations,
+		       (double)emulation->foretold->wall_ns / 1e9, options->out);
 	fflush(stdout);
 }
 
@@ -153,7 +158,7 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 	}
 	if (run_files_remove(options->out, err) < 0 ||
 	    (scenario->nexternal == 0 && run_files_remove_guests(options->out, err) < 0) ||
-	    output_config(scenario, options->out, err) < 0 ||
+	    output_config(scenario, options->out, err) < 0 || output_prediction(emulation, options->out, err) < 0 ||
 	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
 		return NULL;
 	targets[count++] = (struct output_target){ .ops = &output_recording, .path = recording };
@@ -280,7 +285,7 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 	warn_order(scenario);
 	if (attach != NULL)
 		exporter_show(exporter, attach_check(attach));
-	headers_send(scenario, exporter);
+	headers_send(emulation, exporter);
 	exporter_flush(exporter); /* without them nothing can be made of what follows */
 	emulation_begin(emulation, exporter, attach != NULL ? attach_start(attach) : clock_now_ns());
 	ret = lcore_run(emulation->fabric, err);
@@ -319,14 +324,19 @@ start_eal(const struct run_options *options, const struct scenario *scenario, st
 int
 run_scenario(const struct run_options *options, struct scenario *scenario, struct err *err)
 {
-	struct emulation_options how = { .lcores = options->lcores, .phase = EMULATION_RUN };
+	struct foretold *foretold = foretell_is_asked(scenario) ? foretell(scenario, err) : NULL;
+	struct emulation_options how = { .lcores = options->lcores, .phase = EMULATION_RUN, .foretold = foretold };
 	struct emulation *emulation = NULL;
 	struct exporter *exporter = NULL;
 	struct attach *attach = NULL;
 	int ret = EXIT_USAGE, socket = -1;
 
-	if (start_eal(options, scenario, err) < 0)
+	if (foretold == NULL && foretell_is_asked(scenario))
+		return errno == EINTR ? EXIT_NOT_BEGUN : EXIT_USAGE;
+	if (start_eal(options, scenario, err) < 0) {
+		foretold_destroy(foretold);
 		return EXIT_USAGE;
+	}
 	if (scenario->nexternal != 0) {
 		ret = attach_hosts_of(options, scenario, &attach, err);
 		how.external = attach != NULL ? attach_driver(attach) : NULL;
@@ -346,6 +356,7 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	emulation_destroy(emulation);
 	attach_destroy(attach);
 	exporter_destroy(exporter);
+	foretold_destroy(foretold);
 	lcore_fini();
 	return ret;
 }

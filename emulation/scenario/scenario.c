@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/log.h"
 #include "common/plain.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_load.h"
@@ -305,25 +304,12 @@ set_name(struct scenario *sc)
 }
 
 static int
-load(struct scenario *sc, const struct scenario_options *options, struct err *err)
+build(struct scenario *sc, struct err *err)
 {
 	struct cfg_known known[SCENARIO_MAX_TABLES];
 	size_t count = scenario_tables(known, SCENARIO_MAX_TABLES);
-	int ret = 0;
+	int ret = cfg_check(sc->cfg, known, count, err);
 
-	sc->cfg = cfg_load(options->path, err);
-	if (sc->cfg == NULL)
-		return -EINVAL;
-	for (size_t i = 0; ret == 0 && i < options->nsets; i++)
-		ret = cfg_override(sc->cfg, options->sets[i], err);
-	if (ret == 0 && options->seed != NULL) {
-		char set[64];
-
-		snprintf(set, sizeof(set), "seed=%s", options->seed);
-		ret = cfg_override(sc->cfg, set, err);
-	}
-	if (ret == 0)
-		ret = cfg_check(sc->cfg, known, count, err);
 	if (ret == 0)
 		ret = bind_groups(sc, err);
 	if (ret == 0)
@@ -340,16 +326,20 @@ load(struct scenario *sc, const struct scenario_options *options, struct err *er
 }
 
 struct scenario *
-scenario_load(const struct scenario_options *options, struct err *err)
+scenario_of(struct cfg *cfg, struct err *err)
 {
 	struct scenario *sc = calloc(1, sizeof(*sc));
-	int ret = sc != NULL ? load(sc, options, err) : err_set(err, -ENOMEM, "out of memory");
+	int ret = -ENOMEM;
 
-	if (ret == 0) {
-		log_debug("%s: %u nodes, %u links, %u flows, seed %llu", options->path, sc->topo->nnodes, sc->topo->nlinks,
-			  sc->plan->flows.count, (unsigned long long)sc->routing.seed);
-		return sc;
+	if (sc == NULL) {
+		cfg_destroy(cfg);
+		err_set(err, ret, "out of memory");
+	} else {
+		sc->cfg = cfg;
+		ret = build(sc, err);
 	}
+	if (ret == 0)
+		return sc;
 	scenario_destroy(sc);
 	errno = -ret;
 	return NULL;

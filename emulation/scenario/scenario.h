@@ -134,6 +134,16 @@ struct scenario_options {
 struct scenario *scenario_load(const struct scenario_options *options, struct err *err);
 void scenario_destroy(struct scenario *scenario);
 
+/*
+ * The scenario as its operator knows it before the run, to be simulated: topology, routing and load balancing, jobs with
+ * measured collectives, and faults that are known, which are there all the time. Nothing of other faults, stragglers, flows
+ * and generators; other jobs keep their places and never begin. All hosts are embedded, time is virtual, and nobody polls.
+ * @param iterations  of a job at most
+ * @param seed        of all chance of the run; of what is drawn once, as placements and hashes are, it is the scenario's
+ * @return NULL with err and errno set
+ */
+struct scenario *scenario_operator(const struct scenario *scenario, uint32_t iterations, int64_t seed, struct err *err);
+
 /* By how much a host may be late without being slow: as configured, or what the kinds of hosts ask for. */
 uint64_t scenario_jitter_ps(const struct scenario *scenario);
 /* @return payload that a QP of an embedded host may have under way at most; 0: without bound, or hosts have windows of their own */

@@ -7,6 +7,8 @@
 
 extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg;
 
+/* The scenario of a tree, which it takes over. @return NULL with err and errno set */
+struct scenario *scenario_of(struct cfg *cfg, struct err *err);
 /* Faults, and routes without the cables that are known to be cut, once the topology is known. @return 0, -EINVAL, -ENOMEM */
 int scenario_load_faults(struct scenario *sc, struct err *err);
 /* Refuses faults that cannot act, once the plan is known. @return 0, -EINVAL, -ENOMEM */

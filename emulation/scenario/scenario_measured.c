@@ -37,8 +37,6 @@ check_volumes(const struct scenario *sc, bool any, struct err *err)
 				"this one holds where every packet is spread by itself (load_balancing.kind); for ecmp and "
 				"flowlets "
 				"loads can be \"learned\"");
-	if (params->prediction == REC_PREDICTION_SIMULATED && (params->file == NULL || params->file[0] == '\0'))
-		return cfg_fail(&params->where, "file", err, "what is \"simulated\" is in a file: name it");
 	return 0;
 }
 

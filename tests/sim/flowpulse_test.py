@@ -79,7 +79,6 @@ check(told["faults"][0]["place"] == "pair" and "cannot be told apart" in (run.di
 
 # What cannot be predicted is refused, with the line and what would do.
 for keys, says in (({"load_balancing__kind": "ecmp"}, "learned"), ({"load_balancing__kind": "flowlet"}, "learned"),
-                   ({"flowpulse__prediction": "simulated"}, "flowpulse.file"),
                    ({"flowpulse__prediction": "simulated", "flowpulse__file": str(scratch() / "none.csv")}, "No such file")):
     run = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(**keys), expect=2)
     check(says in run.stderr, f"{keys}: refused, with what would do", run.stderr)

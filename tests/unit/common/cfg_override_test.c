@@ -61,6 +61,45 @@ test_override(void **state)
 	cfg_destroy(cfg);
 }
 
+/* A copy without some elements of lists: the same places, its own values. */
+static void
+test_copy(void **state)
+{
+	struct cfg *cfg = load("switch = { pfc = { headroom = 4096; classes = [ \"3\", \"5\" ]; }; };\n"
+			       "flows = ( { src = \"a\"; dst = \"b\"; },\n { src = \"c\"; dst = \"d\"; } );"),
+		   *copy;
+	struct err err = { "" };
+	struct flow_cfg *flows;
+	struct pfc pfc;
+	void *items;
+	size_t count;
+
+	assert_int_equal(cfg_bind_list(cfg, &flow_table, NULL, &items, &count, &err), 0);
+	flows = items;
+	copy = cfg_copy(cfg, &flows[0].where, 1, &err);
+	assert_non_null(copy);
+	free(items);
+	override(copy, "switch.pfc.headroom=30KB");
+	assert_int_equal(cfg_bind(cfg, &pfc_table, &pfc, &err), 0);
+	assert_int_equal(pfc.headroom_bytes, 4096);
+	cfg_destroy(cfg);
+	assert_int_equal(cfg_check(copy, known, NKNOWN, &err), 0);
+	assert_int_equal(cfg_bind(copy, &pfc_table, &pfc, &err), 0);
+	assert_int_equal(pfc.headroom_bytes, 30000);
+	assert_int_equal(pfc.classes.count, 2);
+	assert_string_equal(pfc.classes.items[1], "5");
+	override(copy, "flows.[1]={ src = \"x\"; dst = \"y\"; }");
+	assert_int_equal(cfg_bind_list(copy, &flow_table, NULL, &items, &count, &err), 0);
+	flows = items;
+	assert_int_equal(count, 2);
+	assert_string_equal(flows[0].src, "c");
+	assert_string_equal(flows[0].where.file, "t.cfg");
+	assert_int_equal(flows[0].where.line, 3);
+	assert_string_equal(flows[1].src, "x");
+	free(items);
+	cfg_destroy(copy);
+}
+
 static void
 expect_override_error(const char *assignment, const char *message)
 {
@@ -114,6 +153,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_override),
 		cmocka_unit_test(test_override_errors),
+		cmocka_unit_test(test_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

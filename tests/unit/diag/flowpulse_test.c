@@ -112,6 +112,55 @@ own_of(const struct verdict *v)
 }
 
 static void
+put_known(struct records *r, const char *kind, uint32_t node, uint16_t port, double rate)
+{
+	struct rec_known_fault rec = { .port = port, .rate_ppb = (uint32_t)(rate * 1e9) };
+
+	memcpy(rec.kind, kind, strlen(kind));
+	RECORDS_PUT(r, rec, REC_KNOWN_FAULT, node, 0);
+}
+
+/* At the place of a known fault, in its direction; a cut in both; one of a pair. */
+static void
+known_places_are_told(void **state)
+{
+	char evidence[FACTS_EVIDENCE];
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	put_network(&r);
+	put_known(&r, "loss", 0, 2, 0.02);
+	put_alarm(&r, 1, 1, REC_LOSS_REMOTE, 0, 1);
+	put_alarm(&r, 1, 1, REC_LOSS_REMOTE, 0, 2);
+	put_alarm(&r, 0, 1, REC_LOSS_LOCAL, REC_NONE, 2); /* the way back is another */
+	v = diagnose(&r);
+	assert_int_equal(v->nfindings, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		bool here = strcmp(v->findings[i].root, "l0:3") == 0;
+
+		assert_int_equal(v->findings[i].known, here ? 1 : 0);
+		assert_int_equal(strstr(facts_evidence(v, &v->findings[i], evidence),
+					"known before the run: loss of 2 % at l0:3") != NULL,
+				 here);
+	}
+	verdict_destroy(v);
+
+	put_network(&r);
+	put_known(&r, "delay", 4, REC_NO_PORT, 0);
+	put_known(&r, "link-down", 0, 2, 1);
+	put_alarm(&r, 0, 1, REC_LOSS_PAIR, 1, 1);
+	put_alarm(&r, 1, 0, REC_LOSS_LOCAL, REC_NONE, 3);
+	v = diagnose(&r);
+	assert_int_equal(v->nfindings, 2);
+	assert_int_equal(v->run.nknown, 2);
+	assert_string_equal(v->run.known[0].kind, "link-down");
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(v->findings[i].known, v->findings[i].root_port == RUN_NONE ? 1 : 0);
+	verdict_destroy(v);
+}
+
+static void
 alarms_of_a_link_are_one_finding(void **state)
 {
 	struct records r;
@@ -308,6 +357,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alarms_of_a_link_are_one_finding),
+		cmocka_unit_test(known_places_are_told),
 		cmocka_unit_test(pairs_are_resolved_by_what_others_say),
 		cmocka_unit_test(a_fault_may_begin_within_an_iteration),
 		cmocka_unit_test(the_word_is_not_its_own),
