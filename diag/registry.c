@@ -5,6 +5,8 @@
 #include "common/wire/record.h"
 #include "diag/flowpulse/flowpulse.h"
 #include "diag/flowpulse/section.h"
+#include "diag/pingmesh/pingmesh.h"
+#include "diag/pingmesh/section.h"
 #include "diag/report/flowpulse.h"
 #include "diag/report/vedrfolnir.h"
 #include "diag/vedrfolnir/section.h"
@@ -18,6 +20,15 @@ static const struct diagnoser_option vedrfolnir_option[] = {
 		     "sends "
 		     "(receivers, the default), or the halted one's share of what all feed to the congested one (senders)",
 	  .set = vedrfolnir_port_share },
+};
+
+static const struct diagnoser_option pingmesh_option[] = {
+	{ .name = "degradation",
+	  .key = 'g',
+	  .value = "PERCENT",
+	  .meaning = "R-Pingmesh: a problem of a service's network is P0 where iterations take longer by more than so much "
+		     "(10)",
+	  .set = pingmesh_degradation },
 };
 
 const struct diagnoser diagnosers[] = {
@@ -45,6 +56,13 @@ const struct diagnoser diagnosers[] = {
 		       .text = flowpulse_text,
 		       .files = flowpulse_files,
 		       .nfiles = FLOWPULSE_FILES } },
+	{ .name = PINGMESH_NAME,
+	  .options = pingmesh_option,
+	  .noptions = ARRAY_LEN(pingmesh_option),
+	  .options_bytes = sizeof(struct pingmesh_options),
+	  .reads = DIAGNOSER_READS(REC_PROBE) | DIAGNOSER_READS(REC_UPLOAD),
+	  .diagnose = pingmesh_diagnose,
+	  .destroy = pingmesh_destroy },
 };
 const uint32_t ndiagnosers = ARRAY_LEN(diagnosers);
 

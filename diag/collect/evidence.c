@@ -37,6 +37,12 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_MONITORED] = offsetof(struct evidence, monitored),
 	[REC_MONITOR] = offsetof(struct evidence, monitors),
 	[REC_KNOWN_FAULT] = offsetof(struct evidence, known_faults),
+	[REC_PINGMESH] = offsetof(struct evidence, pingmeshes),
+	[REC_PROBE] = offsetof(struct evidence, probes),
+	[REC_PROBE_HOP] = offsetof(struct evidence, probe_hops),
+	[REC_RNIC] = offsetof(struct evidence, rnics),
+	[REC_UPLOAD] = offsetof(struct evidence, uploads),
+	[REC_CONNECTION] = offsetof(struct evidence, connections),
 	[REC_GAP] = offsetof(struct evidence, gaps),
 };
 _Static_assert(offsetof(struct evidence, node_recs) != 0, "0 stands for no array");

@@ -9,6 +9,7 @@
 #include "common/err.h"
 #include "common/record/limits.h"
 #include "common/wire/record_fabric.h"
+#include "common/wire/record_probes.h"
 #include "common/wire/record_rows.h"
 #include "common/wire/record_run.h"
 #include "common/wire/record_steps.h"
@@ -136,6 +137,8 @@ struct evidence {
 	struct ev_vec monitors; /* one at most */
 	struct ev_vec known_faults;
 	struct ev_vec volumes, volume_alarms, volume_flaws, monitored;
+	struct ev_vec pingmeshes; /* one at most */
+	struct ev_vec probes, probe_hops, rnics, uploads, connections;
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows, overtakes;
 	/*
 	 * struct rec_port_row by (node, port, time): every report of what a port was doing at that moment. The counters

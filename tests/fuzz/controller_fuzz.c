@@ -21,27 +21,42 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Made once; what a request registers is there for those after it. */
+static struct {
+	struct cfg *cfg;
+	struct topo *topo;
+	struct route_table *table;
+	struct controller *controller;
+} made;
+
+static void
+destroy(void)
+{
+	controller_destroy(made.controller);
+	route_table_destroy(made.table);
+	topo_destroy(made.topo);
+	cfg_destroy(made.cfg);
+}
+
 static struct controller *
 the_controller(void)
 {
-	static struct controller *controller;
-	static struct cfg *cfg;
 	struct cfg_known known[MAX_TABLES];
-	static struct controller_config config = { .store = REGISTRY_IN_MEMORY, .times = pingmesh_times(PINGMESH_PPM) };
+	struct controller_config config = { .store = REGISTRY_IN_MEMORY, .times = pingmesh_times(PINGMESH_PPM) };
 	struct err err = { 0 };
-	struct topo *topo;
 
-	if (controller != NULL)
-		return controller;
-	cfg = cfg_load_string(NETWORK, "network", &err);
-	if (cfg == NULL || cfg_check(cfg, known, topo_tables(known, MAX_TABLES), &err) != 0 ||
-	    topo_build(cfg, &topo, &err) != 0)
+	if (made.controller != NULL)
+		return made.controller;
+	made.cfg = cfg_load_string(NETWORK, "network", &err);
+	if (made.cfg == NULL || cfg_check(made.cfg, known, topo_tables(known, MAX_TABLES), &err) != 0 ||
+	    topo_build(made.cfg, &made.topo, &err) != 0)
 		abort();
-	config.topo = topo;
-	config.table = route_table_create(topo);
-	if (config.table == NULL || controller_create(&config, &controller, &err) != 0)
+	made.table = route_table_create(made.topo);
+	config.topo = made.topo;
+	config.table = made.table;
+	if (made.table == NULL || controller_create(&config, &made.controller, &err) != 0)
 		abort();
-	return controller;
+	atexit(destroy);
+	return made.controller;
 }
 
 static void

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/pingmesh/judge.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/minmax.h"
+#include "diag/run/fill.h"
+
+/* A processing delay of a host. */
+struct delay {
+	uint32_t host;
+	uint64_t ps;
+};
+
+/* What is known of a host's processing in some time. */
+struct host_delays {
+	uint32_t count;
+	uint64_t p99_ps, most_ps;
+};
+
+static int
+cmp_delay(const void *pa, const void *pb)
+{
+	const struct delay *a = pa, *b = pb;
+
+	if (a->host != b->host)
+		return a->host < b->host ? -1 : 1;
+	return a->ps < b->ps ? -1 : a->ps > b->ps;
+}
+
+static int
+cmp_double(const void *pa, const void *pb)
+{
+	const double *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Delays as prober and as responder are of the same CPU. @return how many; delays [2 * (end - first)] */
+static uint32_t
+collect(const struct judging *j, uint32_t first, uint32_t end, struct delay *delays)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = first; i < end; i++) {
+		const struct net_probe *probe = &j->net.probes[i];
+
+		if (probe->result != REC_PROBE_OK)
+			continue;
+		delays[count++] = (struct delay){ j->net.rnics[probe->dst].host, probe->responder_ps };
+		delays[count++] = (struct delay){ j->net.rnics[probe->src].host, probe->prober_ps };
+	}
+	if (count > 1)
+		qsort(delays, count, sizeof(*delays), cmp_delay);
+	return count;
+}
+
+/* @param hosts  [nnodes] set */
+static void
+sum_up(const struct delay *delays, uint32_t count, struct host_delays *hosts)
+{
+	for (uint32_t first = 0, end; first < count; first = end) {
+		for (end = first + 1; end < count && delays[end].host == delays[first].host; end++)
+			;
+		hosts[delays[first].host] =
+			(struct host_delays){ .count = end - first,
+					      .p99_ps = delays[first + (uint64_t)(end - first - 1) * 99 / 100].ps,
+					      .most_ps = delays[end - 1].ps };
+	}
+}
+
+static int
+measure(struct judging *j, uint32_t first, uint32_t end, struct host_delays **out)
+{
+	struct delay *delays = run_alloc(2 * (size_t)(end - first), sizeof(*delays), j->err);
+	struct host_delays *hosts = run_alloc(j->run->nnodes, sizeof(*hosts), j->err);
+
+	if (delays != NULL && hosts != NULL)
+		sum_up(delays, collect(j, first, end, delays), hosts);
+	else
+		free(hosts);
+	*out = delays != NULL && hosts != NULL ? hosts : NULL;
+	free(delays);
+	return *out != NULL ? 0 : -ENOMEM;
+}
+
+int
+cpu_prepare(struct judging *j)
+{
+	double *p99s = run_alloc(j->run->nnodes, sizeof(*p99s), j->err);
+	struct host_delays *hosts = NULL;
+	uint32_t count = 0;
+	int rc = p99s != NULL ? measure(j, 0, j->net.nprobes, &hosts) : -ENOMEM;
+
+	for (uint32_t i = 0; rc == 0 && i < j->run->nnodes; i++)
+		if (hosts[i].count >= JUDGE_LEAST_DELAYS)
+			p99s[count++] = (double)hosts[i].p99_ps;
+	if (count > 1)
+		qsort(p99s, count, sizeof(*p99s), cmp_double);
+	j->usual_delay_ps = count != 0 ? p99s[(count - 1) / 2] : 0;
+	free(hosts);
+	free(p99s);
+	return rc;
+}
+
+/* ---- a period ---- */
+
+struct suspicion {
+	bool several, slow, refuted;
+	bool causes_timeouts;
+	uint64_t bad, probes;
+};
+
+static bool
+suspect(const struct judging *j, uint32_t host, const struct host_delays *delays, struct suspicion *s)
+{
+	uint32_t anomalous = 0;
+	bool known = delays->count >= JUDGE_LEAST_DELAYS && j->usual_delay_ps > 0;
+
+	for (uint32_t i = 0; i < j->net.nrnics; i++)
+		anomalous += j->net.rnics[i].host == host && j->mesh[i].anomalous;
+	*s = (struct suspicion){ .slow = known && (double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps };
+	s->several = anomalous >= 2;
+	s->causes_timeouts = s->slow && delays->most_ps >= j->net.config.timeout_ps / JUDGE_TIMEOUT_PART;
+	s->refuted = s->several && known && !s->slow;
+	return s->slow || (s->several && !s->refuted);
+}
+
+/* All timeouts of the host are its CPU's; its RNICs are cleared. */
+static void
+attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh_problem *seen)
+{
+	for (uint32_t i = j->first; i < j->end; i++) {
+		struct net_probe *probe = &j->net.probes[i];
+
+		if (j->net.rnics[probe->src].host != host && j->net.rnics[probe->dst].host != host)
+			continue;
+		s->probes++;
+		if (probe->open && (s->several || s->causes_timeouts)) {
+			probe->open = false;
+			probe->cause = PINGMESH_CPU;
+			s->bad++;
+		} else if (!(s->slow && (double)max_u64(probe->responder_ps, probe->prober_ps) >
+						JUDGE_DELAY_RATIO * j->usual_delay_ps)) {
+			continue;
+		}
+		if (seen->start_ps == UINT64_MAX)
+			seen->start_ps = probe->sent_ps;
+		seen->end_ps = probe->sent_ps;
+	}
+	for (uint32_t i = 0; i < j->net.nrnics; i++)
+		if (j->net.rnics[i].host == host && (s->several || s->causes_timeouts))
+			j->mesh[i].anomalous = j->mesh[i].alike = false;
+}
+
+static int
+judge_host(struct judging *j, uint32_t host, const struct host_delays *delays)
+{
+	struct pingmesh_problem seen = {
+		.kind = PINGMESH_PROBLEM_CPU, .node = host, .start_ps = UINT64_MAX, .networks = 1u << PINGMESH_CLUSTER
+	};
+	struct suspicion s;
+	bool overloaded = suspect(j, host, delays, &s);
+
+	j->own->cpu.several += s.several;
+	j->own->cpu.delay += s.slow;
+	j->own->cpu.both += s.several && s.slow;
+	j->own->cpu.several_refuted += s.refuted;
+	if (!overloaded)
+		return 0;
+	attribute(j, host, &s, &seen);
+	seen.ways = (s.several ? 1u << PINGMESH_BY_SEVERAL : 0) | (s.slow ? 1u << PINGMESH_BY_DELAY : 0);
+	seen.probes = s.probes;
+	seen.bad = s.bad;
+	seen.base_ps = j->usual_delay_ps;
+	seen.high_ps = (double)delays->p99_ps;
+	seen.confidence = s.several && s.slow ? 1 : s.slow ? 0.9 : 0.5; /* an ordering, no probability: see docs */
+	return problem_add(j, &seen);
+}
+
+int
+cpu_judge(struct judging *j)
+{
+	struct host_delays *hosts = NULL;
+	int rc = measure(j, j->first, j->end, &hosts);
+
+	for (uint32_t i = 0; rc == 0 && i < j->run->nnodes; i++)
+		if (j->run->nodes[i].host)
+			rc = judge_host(j, i, &hosts[i]);
+	free(hosts);
+	return rc;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/pingmesh/judge.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/minmax.h"
+#include "common/tail.h"
+#include "diag/pingmesh/sla.h"
+#include "diag/run/fill.h"
+
+/* ---- problems ---- */
+
+/* Of the same links, in whatever direction. */
+static bool
+is_same(const struct run *run, const struct pingmesh_problem *a, const struct pingmesh_problem *b)
+{
+	if (a->kind != b->kind || a->node != b->node || a->alike != b->alike || a->nports != b->nports)
+		return false;
+	for (uint32_t i = 0; i < a->nports; i++)
+		if (a->ports[i] != b->ports[i] && run->ports[a->ports[i]].peer_port != b->ports[i])
+			return false;
+	return true;
+}
+
+/*
+ * Few tuples of a service do not tell the links of their way apart; where the cluster's monitoring names one of them in the same
+ * period, they saw the same.
+ */
+static bool
+is_part(const struct judging *j, const struct pingmesh_problem *known, const struct pingmesh_problem *seen)
+{
+	bool part = false;
+
+	if (seen->alike < 2 || known->alike != 1 || known->last_period != j->period ||
+	    seen->networks != 1u << PINGMESH_SERVICE ||
+	    (known->kind == PINGMESH_PROBLEM_RTT) != (seen->kind == PINGMESH_PROBLEM_RTT))
+		return false;
+	for (uint32_t i = 0; i < seen->nports && !part; i++)
+		part = seen->ports[i] == known->ports[0] || j->run->ports[seen->ports[i]].peer_port == known->ports[0];
+	return part;
+}
+
+/* How confident what was seen twice makes: each period counts by its probes. */
+static void
+merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32_t period)
+{
+	double weight = into->probes + seen->probes != 0 ? (double)seen->probes / (double)(into->probes + seen->probes) : 0;
+
+	into->ways |= seen->ways;
+	into->networks |= seen->networks;
+	into->periods += into->last_period != period;
+	into->last_period = period;
+	into->start_ps = min_u64(into->start_ps, seen->start_ps);
+	into->end_ps = max_u64(into->end_ps, seen->end_ps);
+	into->confidence += weight * (seen->confidence - into->confidence);
+	into->base_ps += weight * (seen->base_ps - into->base_ps);
+	into->high_ps = fmax(into->high_ps, seen->high_ps);
+	into->both |= seen->both || (seen->nports != 0 && seen->ports[0] != into->ports[0]);
+	into->probes += seen->probes;
+	into->bad += seen->bad;
+}
+
+int
+problem_add(struct judging *j, const struct pingmesh_problem *seen)
+{
+	struct pingmesh *own = j->own;
+	const struct rec_pingmesh *config = &j->net.config;
+	struct pingmesh_problem *new;
+
+	for (uint32_t i = own->nproblems; i-- > 0;) {
+		struct pingmesh_problem *known = &own->problems[i];
+
+		if (is_part(j, known, seen)) {
+			known->networks |= seen->networks;
+			known->start_ps = min_u64(known->start_ps, seen->start_ps);
+			known->end_ps = max_u64(known->end_ps, seen->end_ps);
+			return 0;
+		}
+		if (is_same(j->run, known, seen) && known->last_period + JUDGE_RNIC_PERIODS >= j->period) {
+			merge(known, seen, j->period);
+			return 0;
+		}
+	}
+	if (own->nproblems == j->problem_cap) {
+		uint32_t cap = j->problem_cap != 0 ? 2 * j->problem_cap : 16;
+		void *grown = realloc(own->problems, cap * sizeof(*own->problems));
+
+		if (grown == NULL)
+			return err_set(j->err, -ENOMEM, "out of memory for problems");
+		own->problems = grown;
+		j->problem_cap = cap;
+	}
+	new = &own->problems[own->nproblems++];
+	*new = *seen;
+	new->first_period = new->last_period = j->period;
+	new->periods = 1;
+	new->found_ps =
+		min_u64((j->period + 1) * config->period_ps + config->timeout_ps + config->upload_ps, j->run->end_ps);
+	return 0;
+}
+
+/* ---- timeouts that no network made ---- */
+
+static void
+judge_ends(struct judging *j)
+{
+	for (uint32_t i = j->first; i < j->end; i++) {
+		struct net_probe *probe = &j->net.probes[i];
+		uint64_t from_ps, to_ps;
+		enum net_life life;
+
+		if (!probe->open)
+			continue;
+		life = net_life_at(&j->net, j->net.rnics[probe->dst].host, probe->sent_ps, &from_ps, &to_ps);
+		if (life == NET_DOWN)
+			probe->cause = PINGMESH_HOST_DOWN;
+		else if (net_is_reset(&j->net, probe))
+			probe->cause = PINGMESH_QPN_RESET;
+		else if (life == NET_SILENT)
+			probe->cause = PINGMESH_UNDECIDED;
+		probe->open = probe->cause == PINGMESH_ANSWERED;
+	}
+}
+
+/* A host that is silent for longer than a period is down, whether anybody probes it or not. */
+static int
+find_silent(struct judging *j)
+{
+	uint64_t begin_ps = j->period * j->net.config.period_ps, end_ps = begin_ps + j->net.config.period_ps;
+
+	for (uint32_t i = 0; i < j->net.nrnics; i++) {
+		uint32_t host = j->net.rnics[i].host;
+		struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_HOST,
+						 .node = host,
+						 .ways = 1u << PINGMESH_BY_UPLOADS,
+						 .networks = 1u << PINGMESH_CLUSTER,
+						 .confidence = 1 };
+		uint64_t from_ps, to_ps;
+		bool first = true;
+
+		for (uint32_t k = 0; k < i && first; k++)
+			first = j->net.rnics[k].host != host;
+		if (!first ||
+		    (net_life_at(&j->net, host, begin_ps, &from_ps, &to_ps) != NET_DOWN &&
+		     (end_ps > j->net.horizon_ps || net_life_at(&j->net, host, end_ps - 1, &from_ps, &to_ps) != NET_DOWN)))
+			continue;
+		if (from_ps >= end_ps || to_ps <= begin_ps)
+			continue;
+		seen.start_ps = from_ps;
+		seen.end_ps = to_ps;
+		for (uint32_t p = j->first; p < j->end; p++) {
+			const struct net_probe *probe = &j->net.probes[p];
+
+			if (j->net.rnics[probe->dst].host != host)
+				continue;
+			seen.probes++;
+			seen.bad += probe->cause == PINGMESH_HOST_DOWN;
+		}
+		if (problem_add(j, &seen) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- RNICs ---- */
+
+/* Two that only each other speaks against: one of them is meant. */
+static uint32_t
+alike_of(const struct judging *j, uint32_t rnic)
+{
+	for (uint32_t i = 0; i < j->net.nrnics && j->mesh[rnic].alike; i++)
+		if (i != rnic && j->mesh[i].alike && j->net.rnics[i].tor == j->net.rnics[rnic].tor)
+			return i;
+	return RUN_NONE;
+}
+
+static int
+name_rnic(struct judging *j, uint32_t rnic)
+{
+	const struct mesh_rnic *mesh = &j->mesh[rnic];
+	uint32_t alike = alike_of(j, rnic);
+	struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_RNIC,
+					 .node = RUN_NONE,
+					 .ports = { j->net.rnics[rnic].port },
+					 .nports = 1,
+					 .alike = 1,
+					 .both = true,
+					 .ways = 1u << PINGMESH_BY_MESH,
+					 .networks = 1u << PINGMESH_CLUSTER,
+					 .start_ps = UINT64_MAX };
+
+	if (alike != RUN_NONE && alike < rnic)
+		return 0; /* told with that one */
+	if (alike != RUN_NONE) {
+		seen.ports[seen.nports++] = j->net.rnics[alike].port;
+		seen.alike = 2;
+	}
+	for (uint32_t i = j->first; i < j->end; i++) {
+		const struct net_probe *probe = &j->net.probes[i];
+
+		if (probe->src != rnic && probe->dst != rnic)
+			continue;
+		seen.probes += probe->kind == REC_PROBE_TOR_MESH;
+		if (!probe->open)
+			continue;
+		seen.bad += probe->kind == REC_PROBE_TOR_MESH;
+		seen.networks |= 1u << network_of(probe);
+		seen.start_ps = min_u64(seen.start_ps, probe->sent_ps);
+		seen.end_ps = max_u64(seen.end_ps, probe->sent_ps);
+	}
+	/* That no RNIC with 10 % of lost probes makes as many by chance. */
+	seen.confidence = tail_binomial((int64_t)mesh->to_bad - 1, mesh->to, JUDGE_MESH_PERCENT / 100.0) / seen.alike;
+	return problem_add(j, &seen);
+}
+
+static int
+judge_rnics(struct judging *j)
+{
+	uint64_t until_ps = (j->period + 1 + JUDGE_RNIC_PERIODS) * j->net.config.period_ps;
+
+	for (uint32_t i = 0; i < j->net.nrnics; i++) {
+		if (!j->mesh[i].anomalous)
+			continue;
+		j->rnic_until_ps[i] = until_ps;
+		if (name_rnic(j, i) != 0)
+			return -ENOMEM;
+	}
+	for (uint32_t i = j->first; i < j->end; i++) {
+		struct net_probe *probe = &j->net.probes[i];
+
+		if (!probe->open ||
+		    (probe->sent_ps >= j->rnic_until_ps[probe->src] && probe->sent_ps >= j->rnic_until_ps[probe->dst]))
+			continue;
+		probe->cause = PINGMESH_RNIC;
+		probe->open = false;
+	}
+	return 0;
+}
+
+/* ---- periods ---- */
+
+static int
+judge_period(struct judging *j)
+{
+	struct pingmesh_period *period = &j->own->periods[j->period];
+	uint32_t plain;
+	int rc;
+
+	judge_ends(j);
+	rc = find_silent(j);
+	plain = mesh_judge(j);
+	if (rc == 0)
+		rc = cpu_judge(j);
+	if (rc == 0)
+		rc = judge_rnics(j);
+	for (uint32_t network = 0; rc == 0 && network < PINGMESH_NNETWORKS; network++)
+		rc = votes_judge(j, network);
+	for (uint32_t network = 0; rc == 0 && network < PINGMESH_NNETWORKS; network++)
+		rc = votes_judge_high(j, network);
+	period->plain_rnics = plain;
+	return rc;
+}
+
+static int
+make_periods(struct judging *j)
+{
+	const struct rec_pingmesh *config = &j->net.config;
+	uint64_t last_ps = j->net.nprobes != 0 ? j->net.probes[j->net.nprobes - 1].sent_ps : 0;
+
+	j->own->nperiods = j->net.nprobes != 0 ? (uint32_t)(last_ps / config->period_ps) + 1 : 0;
+	j->own->periods = run_alloc(j->own->nperiods, sizeof(*j->own->periods), j->err);
+	for (uint32_t i = 0; j->own->periods != NULL && i < j->own->nperiods; i++) {
+		struct pingmesh_period *period = &j->own->periods[i];
+
+		period->start_ps = i * config->period_ps;
+		period->end_ps = period->start_ps + config->period_ps;
+		period->complete = period->end_ps + config->timeout_ps <= max_u64(j->net.horizon_ps, j->run->end_ps);
+	}
+	return j->own->periods != NULL ? 0 : -ENOMEM;
+}
+
+int
+judge_all(struct judging *j)
+{
+	int rc = make_periods(j);
+
+	j->rnic_until_ps = run_alloc(j->net.nrnics, sizeof(*j->rnic_until_ps), j->err);
+	j->mesh = run_alloc(j->net.nrnics, sizeof(*j->mesh), j->err);
+	j->votes = votes_create(j->run);
+	if (j->rnic_until_ps == NULL || j->mesh == NULL || j->votes == NULL)
+		rc = err_set(j->err, -ENOMEM, "out of memory for probes");
+	if (rc == 0)
+		rc = cpu_prepare(j);
+	if (rc == 0)
+		rc = rtt_mark(j);
+	for (; rc == 0 && j->period < j->own->nperiods; j->period++) {
+		j->first = j->end;
+		while (j->end < j->net.nprobes && j->net.probes[j->end].sent_ps < j->own->periods[j->period].end_ps)
+			j->end++;
+		rc = judge_period(j);
+	}
+	if (rc == 0)
+		rc = sla_measure(j);
+	votes_destroy(j->votes);
+	free(j->rnic_until_ps);
+	free(j->mesh);
+	return rc;
+}

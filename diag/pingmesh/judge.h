@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The analyzer at work (R-Pingmesh 4.3, 5): one period after the other, each of its timeouts is put down to a cause, and what
+ * remains is voted on. A probe is of the period in which it was sent, however late or in what order its result came.
+ */
+#pragma once
+
+#include "diag/pingmesh/net.h"
+
+#define JUDGE_MESH_PERCENT 10  /* of ToR-mesh probes to an RNIC time out: it is anomalous (5) */
+#define JUDGE_LEAST_MESH 5     /* ToR-mesh probes to it that say anything */
+#define JUDGE_RNIC_PERIODS 3   /* after which all timeouts to and from an anomalous RNIC are its own: a minute (5) */
+#define JUDGE_LEAST_TIMEOUTS 3 /* put down to switches that are voted on: the paper's threshold, which it does not state */
+#define JUDGE_LEAST_DELAYS 20  /* of a host in a period, that say anything */
+#define JUDGE_DELAY_RATIO 3    /* over what P99s of all hosts are usually: abnormally high */
+#define JUDGE_TIMEOUT_PART 10  /* a delay from this part of the timeout on may make timeouts */
+#define JUDGE_MOST_VOTES 16    /* places a network and period */
+
+struct judging {
+	struct net net;
+	struct pingmesh *own;
+	const struct run *run;
+	uint64_t *rnic_until_ps; /* [nrnics] timeouts of probes sent before are the RNIC's */
+	uint32_t period;         /* that is judged, */
+	uint32_t first, end;     /* its probes: in net.probes */
+	double usual_delay_ps;   /* P99 of processing delay, the median of hosts */
+	struct mesh_rnic *mesh;  /* [nrnics] */
+	struct votes *votes;
+	uint32_t problem_cap;
+	struct err *err;
+};
+
+/* Of an RNIC in a period. */
+struct mesh_rnic {
+	uint32_t to, to_bad;          /* ToR-mesh probes to it, and those without ACKs */
+	uint32_t all, all_bad;        /* all that has to do with it */
+	uint32_t peer, bad_peer;      /* hosts that probe it, and of those that got no ACK: one of them, RUN_NONE: none; */
+	bool of_several, bad_several; /* there are others */
+	bool anomalous;
+	bool alike; /* as likely as another, which alone vouches against it */
+};
+
+/*
+ * Sets j->mesh: who is anomalous by ToR-mesh. The paper's rule alone would blame all that an anomalous RNIC probes (where there
+ * are fewer than eleven at a ToR, it makes more than 10 % of their probes): so the worst comes first, and what it took part in
+ * says nothing of the others. And who is well to all peers but one is not anomalous. If all of a ToR's are, with three hosts at least, it is the ToR, and none of them.
+ * @return how many the paper's rule alone would blame
+ */
+uint32_t mesh_judge(struct judging *j);
+
+/* Sets j->usual_delay_ps. @return 0 or -ENOMEM */
+int cpu_prepare(struct judging *j);
+/*
+ * Whose CPU is overloaded: several of a host's RNICs are anomalous at once, and its processing is not known to be as fast
+ * as ever; or it was slow enough to make probes time out. Their RNICs are not anomalous then. @return 0 or -ENOMEM
+ */
+int cpu_judge(struct judging *j);
+
+struct votes *votes_create(const struct run *run);
+void votes_destroy(struct votes *votes);
+/*
+ * Places what is left of the period's timeouts: Algorithm 1 with its votes weighed by how much else went well over the same
+ * link. @return 0 or -ENOMEM
+ */
+int votes_judge(struct judging *j, enum pingmesh_network network);
+/* The same of probes with high RTT. @return 0 or -ENOMEM */
+int votes_judge_high(struct judging *j, enum pingmesh_network network);
+
+/* Marks probes with high RTT of all periods. @return 0 or -ENOMEM */
+int rtt_mark(struct judging *j);
+
+/* Adds what a period saw of a problem to the one of the same kind and place that lasted until lately, or makes it. @return 0 or -ENOMEM */
+int problem_add(struct judging *j, const struct pingmesh_problem *seen);
+
+static inline enum pingmesh_network
+network_of(const struct net_probe *probe)
+{
+	return probe->kind == REC_PROBE_SERVICE ? PINGMESH_SERVICE : PINGMESH_CLUSTER;
+}
+
+/* All periods. @return 0 or -ENOMEM with j->err */
+int judge_all(struct judging *j);

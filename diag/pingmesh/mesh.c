@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/pingmesh/judge.h"
+
+#include <string.h>
+
+static void
+note_peer(uint32_t *peer, bool *several, uint32_t host)
+{
+	*several |= *peer != RUN_NONE && *peer != host;
+	*peer = host;
+}
+
+/* Counts what says anything of an RNIC: nothing that a known anomalous one took part in, nor what is explained. */
+static void
+count(struct judging *j)
+{
+	for (uint32_t i = 0; i < j->net.nrnics; i++)
+		if (!j->mesh[i].anomalous) /* those keep what they were found by */
+			j->mesh[i] = (struct mesh_rnic){ .peer = RUN_NONE, .bad_peer = RUN_NONE };
+	for (uint32_t i = j->first; i < j->end; i++) {
+		const struct net_probe *probe = &j->net.probes[i];
+		struct mesh_rnic *src = &j->mesh[probe->src], *dst = &j->mesh[probe->dst];
+
+		if (src->anomalous || dst->anomalous || (!probe->open && probe->result != REC_PROBE_OK))
+			continue;
+		src->all++;
+		dst->all++;
+		src->all_bad += probe->open;
+		dst->all_bad += probe->open;
+		if (probe->kind != REC_PROBE_TOR_MESH || j->net.rnics[probe->src].host == j->net.rnics[probe->dst].host)
+			continue; /* RNICs of one host do not vouch for each other */
+		dst->to++;
+		dst->to_bad += probe->open;
+		note_peer(&dst->peer, &dst->of_several, j->net.rnics[probe->src].host);
+		if (probe->open)
+			note_peer(&dst->bad_peer, &dst->bad_several, j->net.rnics[probe->src].host);
+	}
+}
+
+/* The paper's rule. */
+static bool
+is_over_threshold(const struct mesh_rnic *rnic)
+{
+	return rnic->to >= JUDGE_LEAST_MESH && 100 * (uint64_t)rnic->to_bad > JUDGE_MESH_PERCENT * (uint64_t)rnic->to;
+}
+
+static bool
+is_candidate(const struct mesh_rnic *rnic)
+{
+	return !rnic->anomalous && is_over_threshold(rnic) && (rnic->bad_several || !rnic->of_several);
+}
+
+/* Of candidates: more of all probes of the one are lost than of the other. */
+static bool
+is_worse(const struct mesh_rnic *a, const struct mesh_rnic *b)
+{
+	uint64_t share_a = (uint64_t)a->all_bad * b->all, share_b = (uint64_t)b->all_bad * a->all;
+
+	return share_a != share_b ? share_a > share_b : (uint64_t)a->to_bad * b->to > (uint64_t)b->to_bad * a->to;
+}
+
+/* All that the worst is charged with has to do with one other, and the other way round: nobody else can say which it is. */
+static uint32_t
+find_alike(const struct judging *j, uint32_t worst)
+{
+	uint32_t other = RUN_NONE;
+
+	for (uint32_t i = j->first; i < j->end; i++) {
+		const struct net_probe *probe = &j->net.probes[i];
+		bool from = probe->src == worst, to = probe->dst == worst;
+		uint32_t peer = from ? probe->dst : probe->src;
+
+		if ((!from && !to) || j->mesh[peer].anomalous || (!probe->open && probe->result != REC_PROBE_OK))
+			continue;
+		if (other != RUN_NONE && peer != other)
+			return RUN_NONE;
+		other = peer;
+	}
+	return other != RUN_NONE && is_candidate(&j->mesh[other]) && j->mesh[other].all == j->mesh[worst].all ? other
+													      : RUN_NONE;
+}
+
+/* @return whether there was one */
+static bool
+take_worst(struct judging *j)
+{
+	uint32_t worst = RUN_NONE, alike;
+
+	count(j);
+	for (uint32_t i = 0; i < j->net.nrnics; i++)
+		if (is_candidate(&j->mesh[i]) && (worst == RUN_NONE || is_worse(&j->mesh[i], &j->mesh[worst])))
+			worst = i;
+	if (worst == RUN_NONE)
+		return false;
+	alike = find_alike(j, worst);
+	j->mesh[worst].anomalous = true;
+	if (alike != RUN_NONE)
+		j->mesh[worst].alike = j->mesh[alike].anomalous = j->mesh[alike].alike = true;
+	return true;
+}
+
+/* Even with nobody left to vouch against it, by all of its probes. */
+static bool
+is_bad(const struct mesh_rnic *rnic)
+{
+	return rnic->anomalous || 100 * (uint64_t)rnic->all_bad > JUDGE_MESH_PERCENT * (uint64_t)rnic->all;
+}
+
+/* What all RNICs of a ToR have in common, if they are of three hosts at least, is the ToR. */
+static bool
+is_tor(const struct judging *j, uint32_t tor)
+{
+	const struct net *net = &j->net;
+	uint32_t hosts = 0;
+
+	for (uint32_t i = 0; i < net->nrnics; i++) {
+		bool counted = j->mesh[i].all == 0; /* nobody probes it */
+
+		if (net->rnics[i].tor != tor)
+			continue;
+		if (!is_bad(&j->mesh[i]) && !counted)
+			return false;
+		for (uint32_t h = 0; h < i && !counted; h++)
+			counted = net->rnics[h].tor == tor && net->rnics[h].host == net->rnics[i].host;
+		hosts += !counted;
+	}
+	return hosts >= 3;
+}
+
+static void
+absolve_tors(struct judging *j)
+{
+	for (uint32_t i = 0; i < j->net.nrnics; i++) {
+		uint32_t tor = j->net.rnics[i].tor;
+
+		if (!j->mesh[i].anomalous || !is_tor(j, tor))
+			continue;
+		for (uint32_t k = 0; k < j->net.nrnics; k++)
+			if (j->net.rnics[k].tor == tor)
+				j->mesh[k].anomalous = j->mesh[k].alike = false;
+	}
+}
+
+uint32_t
+mesh_judge(struct judging *j)
+{
+	uint32_t plain = 0;
+
+	memset(j->mesh, 0, (size_t)j->net.nrnics * sizeof(*j->mesh));
+	count(j);
+	for (uint32_t i = 0; i < j->net.nrnics; i++)
+		plain += is_over_threshold(&j->mesh[i]);
+	for (uint32_t i = 0; i < j->net.nrnics && take_worst(j); i++)
+		;
+	absolve_tors(j);
+	return plain;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/pingmesh/net.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/minmax.h"
+#include "diag/run/fill.h"
+
+#define CMP(a, b) ((a) < (b) ? -1 : (a) > (b))
+
+/* ---- orders ---- */
+
+static int
+cmp_rnic(const void *pa, const void *pb)
+{
+	const struct net_rnic *a = pa, *b = pb;
+
+	return CMP(a->ip, b->ip);
+}
+
+static int
+cmp_tuple(const struct rec_tuple *a, const struct rec_tuple *b)
+{
+	int by = CMP(a->src_ip, b->src_ip);
+
+	by = by != 0 ? by : CMP(a->dst_ip, b->dst_ip);
+	by = by != 0 ? by : CMP(a->sport, b->sport);
+	return by != 0 ? by : CMP(a->dport, b->dport);
+}
+
+static int
+cmp_net_tuple(const void *pa, const void *pb)
+{
+	const struct net_tuple *a = pa, *b = pb;
+
+	return cmp_tuple(&a->tuple, &b->tuple);
+}
+
+static int
+cmp_probe(const void *pa, const void *pb)
+{
+	const struct rec_probe *a = *(const struct rec_probe *const *)pa, *b = *(const struct rec_probe *const *)pb;
+	int by = CMP(a->sent_ps, b->sent_ps);
+
+	by = by != 0 ? by : CMP(a->tuple.src_ip, b->tuple.src_ip);
+	by = by != 0 ? by : CMP(a->seq, b->seq);
+	return by != 0 ? by : CMP(a->hdr.seq, b->hdr.seq);
+}
+
+static int
+cmp_registered(const void *pa, const void *pb)
+{
+	const struct rec_rnic *a = pa, *b = pb;
+	int by = CMP(a->ip, b->ip);
+
+	by = by != 0 ? by : CMP(a->hdr.time_ps, b->hdr.time_ps);
+	return by != 0 ? by : CMP(a->hdr.seq, b->hdr.seq);
+}
+
+static int
+cmp_upload(const void *pa, const void *pb)
+{
+	const struct rec_upload *a = pa, *b = pb;
+	int by = CMP(a->hdr.node, b->hdr.node);
+
+	return by != 0 ? by : CMP(a->hdr.time_ps, b->hdr.time_ps);
+}
+
+static int
+cmp_hop(const void *pa, const void *pb)
+{
+	const struct rec_probe_hop *a = pa, *b = pb;
+	int by = cmp_tuple(&a->tuple, &b->tuple);
+
+	by = by != 0 ? by : CMP(a->back, b->back);
+	by = by != 0 ? by : CMP(a->sent_ps, b->sent_ps);
+	by = by != 0 ? by : CMP(a->trace, b->trace);
+	return by != 0 ? by : CMP(a->hop, b->hop);
+}
+
+/* @return a copy of all records of a kind, sorted */
+static void *
+sorted(const struct ev_vec *records, size_t size_bytes, int (*cmp)(const void *, const void *), uint32_t *count,
+       struct err *err)
+{
+	void *all = run_alloc(records->count, size_bytes, err);
+
+	if (all == NULL)
+		return NULL;
+	*count = records->count;
+	if (records->count != 0)
+		memcpy(all, records->data, records->count * size_bytes);
+	if (records->count > 1)
+		qsort(all, records->count, size_bytes, cmp);
+	return all;
+}
+
+/* ---- RNICs and tuples ---- */
+
+static int
+list_rnics(struct net *net, struct err *err)
+{
+	const struct run *run = net->run;
+
+	net->rnics = run_alloc(run->nports, sizeof(*net->rnics), err);
+	if (net->rnics == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->nports; i++) {
+		const struct run_port *port = &run->ports[i];
+
+		if (port->ip != 0 && run->nodes[port->node].host)
+			net->rnics[net->nrnics++] =
+				(struct net_rnic){ .ip = port->ip, .port = i, .host = port->node, .tor = port->peer_node };
+	}
+	if (net->nrnics > 1)
+		qsort(net->rnics, net->nrnics, sizeof(*net->rnics), cmp_rnic);
+	return 0;
+}
+
+uint32_t
+net_find_rnic(const struct net *net, uint32_t ip)
+{
+	const struct net_rnic key = { .ip = ip }, *found = NULL;
+
+	if (net->nrnics != 0)
+		found = bsearch(&key, net->rnics, net->nrnics, sizeof(key), cmp_rnic);
+	return found != NULL ? (uint32_t)(found - net->rnics) : RUN_NONE;
+}
+
+static uint32_t
+find_tuple(const struct net *net, const struct rec_tuple *tuple)
+{
+	const struct net_tuple key = { .tuple = *tuple }, *found = NULL;
+
+	if (net->ntuples != 0)
+		found = bsearch(&key, net->tuples, net->ntuples, sizeof(key), cmp_net_tuple);
+	return found != NULL ? (uint32_t)(found - net->tuples) : RUN_NONE;
+}
+
+static int
+list_tuples(struct net *net, const struct ev_vec *probes, struct err *err)
+{
+	uint32_t count = 0;
+
+	net->tuples = run_alloc(probes->count, sizeof(*net->tuples), err);
+	if (net->tuples == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < probes->count; i++)
+		net->tuples[i].tuple = EV_AT(*probes, struct rec_probe, i)->tuple;
+	if (probes->count > 1)
+		qsort(net->tuples, probes->count, sizeof(*net->tuples), cmp_net_tuple);
+	for (uint32_t i = 0; i < probes->count; i++)
+		if (i == 0 || cmp_tuple(&net->tuples[i].tuple, &net->tuples[count - 1].tuple) != 0)
+			net->tuples[count++] = net->tuples[i];
+	net->ntuples = count;
+	return 0;
+}
+
+/* ---- probes ---- */
+
+static void
+put_probe(struct net *net, const struct rec_probe *rec)
+{
+	bool good = rec->result == REC_PROBE_OK;
+	struct net_probe probe = { .sent_ps = rec->sent_ps,
+				   .rtt_ps = good ? rec->rtt_ps : 0,
+				   .prober_ps = good ? rec->prober_ps : 0,
+				   .responder_ps = good ? rec->responder_ps : 0,
+				   .src = net_find_rnic(net, rec->tuple.src_ip),
+				   .dst = net_find_rnic(net, rec->tuple.dst_ip),
+				   .tuple = find_tuple(net, &rec->tuple),
+				   .qpn = rec->target_qpn,
+				   .kind = (uint8_t)rec->kind,
+				   .result = (uint8_t)rec->result,
+				   .open = !good };
+
+	if (probe.src == RUN_NONE || probe.dst == RUN_NONE || rec->sent_ps / net->config.period_ps >= NET_MAX_PERIODS)
+		net->strangers++;
+	else
+		net->probes[net->nprobes++] = probe;
+}
+
+static int
+list_probes(struct net *net, const struct ev_vec *records, struct err *err)
+{
+	const struct rec_probe **order = run_alloc(records->count, sizeof(*order), err);
+
+	net->probes = run_alloc(records->count, sizeof(*net->probes), err);
+	if (order == NULL || net->probes == NULL) {
+		free(order);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < records->count; i++)
+		order[i] = EV_AT(*records, struct rec_probe, i);
+	if (records->count > 1)
+		qsort(order, records->count, sizeof(*order), cmp_probe);
+	for (uint32_t i = 0; i < records->count; i++)
+		put_probe(net, order[i]);
+	free(order);
+	return 0;
+}
+
+/* ---- traces ---- */
+
+/* The link by which a packet came to where it was heard of. */
+static uint32_t
+link_to(const struct run *run, uint32_t node, uint16_t port)
+{
+	return port < run->nodes[node].nports ? run->ports[run->nodes[node].first_port + port].peer_port : RUN_NONE;
+}
+
+/* Hops of one traceroute, in order: each names its own link, so that those between which one is missing serve, too. */
+static void
+put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uint32_t tuple, uint32_t *nlinks)
+{
+	const struct rec_probe_hop *last = &hops[count - 1];
+	uint32_t end = net_find_rnic(net, last->back ? last->tuple.src_ip : last->tuple.dst_ip);
+	struct net_trace trace = { .tuple = tuple,
+				   .back = last->back != 0,
+				   .whole = last->last && hops[0].hop == 1,
+				   .sent_ps = hops[0].sent_ps,
+				   .first = *nlinks };
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t link = link_to(net->run, hops[i].at, hops[i].port);
+
+		if (link != RUN_NONE)
+			net->links[(*nlinks)++] = link;
+		trace.whole &= i == 0 || hops[i].hop == hops[i - 1].hop + 1;
+	}
+	if (last->last && end != RUN_NONE && net->run->ports[net->rnics[end].port].peer_port != RUN_NONE)
+		net->links[(*nlinks)++] = net->run->ports[net->rnics[end].port].peer_port;
+	trace.count = *nlinks - trace.first;
+	if (net->tuples[tuple].count[trace.back]++ == 0)
+		net->tuples[tuple].first[trace.back] = net->ntraces;
+	net->traces[net->ntraces++] = trace;
+}
+
+static int
+list_traces(struct net *net, const struct ev_vec *records, struct err *err)
+{
+	uint32_t count = 0, nlinks = 0;
+	struct rec_probe_hop *hops = sorted(records, sizeof(*hops), cmp_hop, &count, err);
+
+	net->traces = run_alloc(count, sizeof(*net->traces), err);
+	net->links = run_alloc(2 * (size_t)count, sizeof(*net->links), err);
+	for (uint32_t first = 0, end; hops != NULL && net->traces != NULL && net->links != NULL && first < count;
+	     first = end) {
+		uint32_t tuple = find_tuple(net, &hops[first].tuple);
+
+		for (end = first + 1; end < count && cmp_tuple(&hops[end].tuple, &hops[first].tuple) == 0 &&
+				      hops[end].back == hops[first].back && hops[end].trace == hops[first].trace &&
+				      hops[end].sent_ps == hops[first].sent_ps;
+		     end++)
+			;
+		if (tuple != RUN_NONE)
+			put_trace(net, &hops[first], end - first, tuple, &nlinks);
+	}
+	free(hops);
+	return hops != NULL && net->traces != NULL && net->links != NULL ? 0 : -ENOMEM;
+}
+
+uint32_t
+net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
+{
+	const struct net_tuple *of = &net->tuples[tuple];
+	uint32_t best = RUN_NONE;
+
+	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back]; i++) {
+		const struct net_trace *trace = &net->traces[i], *so_far = best != RUN_NONE ? &net->traces[best] : NULL;
+
+		if (so_far == NULL || trace->whole > so_far->whole)
+			best = i;
+		else if (trace->whole == so_far->whole && trace->sent_ps <= time_ps &&
+			 (trace->whole || trace->count >= so_far->count))
+			best = i;
+	}
+	return best;
+}
+
+/* ---- life ---- */
+
+/* @return index of the first upload of a host after a time; of the next host's, where it has none */
+static uint32_t
+first_upload(const struct net *net, uint32_t host, uint64_t after_ps)
+{
+	uint32_t low = 0, high = net->nuploads;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct rec_hdr *hdr = &net->uploads[middle].hdr;
+
+		if (hdr->node < host || (hdr->node == host && hdr->time_ps <= after_ps))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool
+is_registered(const struct net *net, uint32_t host)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < net->nregistered && !any; i++)
+		any = net->registered[i].hdr.node == host;
+	return any;
+}
+
+enum net_life
+net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *from_ps, uint64_t *to_ps)
+{
+	uint32_t next = first_upload(net, host, time_ps);
+	bool has_next = next < net->nuploads && net->uploads[next].hdr.node == host;
+	bool has_last = next != 0 && net->uploads[next - 1].hdr.node == host;
+
+	*from_ps = has_last ? net->uploads[next - 1].hdr.time_ps : 0;
+	*to_ps = has_next ? net->uploads[next].hdr.time_ps : max_u64(net->horizon_ps, *from_ps);
+	if (net->nuploads == 0 || (!has_last && !has_next && !is_registered(net, host)))
+		return NET_ALIVE; /* it has no agent, or nobody uploads: nothing is known of life */
+	if (*to_ps - *from_ps > net->config.period_ps)
+		return NET_DOWN;
+	return !has_next && *to_ps - *from_ps > 2 * net->config.upload_ps ? NET_SILENT : NET_ALIVE;
+}
+
+bool
+net_is_reset(const struct net *net, const struct net_probe *probe)
+{
+	uint32_t ip = net->rnics[probe->dst].ip, low = 0, high = net->nregistered;
+	uint64_t judged_ps = probe->sent_ps + net->config.timeout_ps;
+	const struct rec_rnic *now = NULL, *next = NULL;
+
+	while (low < high) { /* the first of a higher address, or of this one after the probe was judged */
+		uint32_t middle = low + (high - low) / 2;
+		const struct rec_rnic *rnic = &net->registered[middle];
+
+		if (rnic->ip < ip || (rnic->ip == ip && rnic->hdr.time_ps <= judged_ps))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low != 0 && net->registered[low - 1].ip == ip)
+		now = &net->registered[low - 1];
+	if (low < net->nregistered && net->registered[low].ip == ip)
+		next = &net->registered[low];
+	if (now != NULL && now->qpn != probe->qpn)
+		return true;
+	if (next == NULL || next->qpn == probe->qpn)
+		return false;
+	/* Its agent was starting: from the last sign of life on until it registered, its QP is gone. */
+	return first_upload(net, net->rnics[probe->dst].host, probe->sent_ps) ==
+	       first_upload(net, net->rnics[probe->dst].host, next->hdr.time_ps);
+}
+
+int
+net_init(struct net *net, const struct evidence *ev, const struct run *run, struct err *err)
+{
+	int rc;
+
+	net->run = run;
+	net->ev = ev;
+	net->config = *EV_AT(ev->pingmeshes, struct rec_pingmesh, 0);
+	net->registered = sorted(&ev->rnics, sizeof(*net->registered), cmp_registered, &net->nregistered, err);
+	net->uploads = sorted(&ev->uploads, sizeof(*net->uploads), cmp_upload, &net->nuploads, err);
+	rc = net->registered != NULL && net->uploads != NULL ? list_rnics(net, err) : -ENOMEM;
+	for (uint32_t i = 0; rc == 0 && i < net->nuploads; i++) {
+		net->horizon_ps = max_u64(net->horizon_ps, net->uploads[i].hdr.time_ps);
+		net->dropped += net->uploads[i].dropped;
+	}
+	if (rc == 0)
+		rc = list_tuples(net, &ev->probes, err);
+	if (rc == 0)
+		rc = list_probes(net, &ev->probes, err);
+	return rc == 0 ? list_traces(net, &ev->probe_hops, err) : rc;
+}
+
+void
+net_fini(struct net *net)
+{
+	free(net->rnics);
+	free(net->probes);
+	free(net->tuples);
+	free(net->traces);
+	free(net->links);
+	free(net->registered);
+	free(net->uploads);
+}

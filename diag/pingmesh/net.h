@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The evidence of R-Pingmesh's agents, joined: probes by time, RNICs, ways of tuples, registrations, signs of life. */
+#pragma once
+
+#include "common/err.h"
+#include "diag/collect/evidence.h"
+#include "diag/pingmesh/section.h"
+#include "diag/run/run.h"
+
+#define NET_MAX_PERIODS 65536u /* probes that were sent later are left out */
+
+/* A probe as it is judged. */
+struct net_probe {
+	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps;
+	uint32_t src, dst; /* indices into rnics */
+	uint32_t tuple;    /* index into tuples */
+	uint32_t qpn;
+	uint8_t kind, result; /* enum rec_probe_kind, enum rec_probe_result */
+	uint8_t cause;        /* enum pingmesh_cause */
+	bool open;            /* a timeout that nothing explains yet */
+	bool high;            /* its RTT is */
+};
+
+struct net_rnic {
+	uint32_t ip, port;  /* port: index into run.ports */
+	uint32_t host, tor; /* nodes */
+};
+
+/* What traceroute found of a tuple's way, or of its ACKs'. */
+struct net_trace {
+	uint32_t tuple;
+	bool back, whole;
+	uint64_t sent_ps;
+	uint32_t first, count; /* in links: egress ports in order */
+};
+
+struct net_tuple {
+	struct rec_tuple tuple;
+	uint32_t first[2], count[2]; /* in traces: there and back, by time */
+};
+
+struct net {
+	const struct run *run;
+	const struct evidence *ev;
+	struct rec_pingmesh config;
+	struct net_rnic *rnics; /* by ip */
+	uint32_t nrnics;
+	struct net_probe *probes; /* by (sent_ps, source, sequence) */
+	uint32_t nprobes;
+	uint64_t strangers; /* left out: to or from addresses that no host has, or too late */
+	struct net_tuple *tuples;
+	uint32_t ntuples;
+	struct net_trace *traces;
+	uint32_t ntraces;
+	uint32_t *links;
+	struct rec_rnic *registered; /* by (ip, time) */
+	uint32_t nregistered;
+	struct rec_upload *uploads; /* by (host, time) */
+	uint32_t nuploads;
+	uint64_t horizon_ps; /* the last upload of any host */
+	uint64_t dropped;
+};
+
+/* @param ev  with a PINGMESH record @param net  zeroed; net_fini() in any case. @return 0 or -ENOMEM with err */
+int net_init(struct net *net, const struct evidence *ev, const struct run *run, struct err *err);
+void net_fini(struct net *net);
+
+/* @return index into rnics, RUN_NONE: no host has this address */
+uint32_t net_find_rnic(const struct net *net, uint32_t ip);
+
+/*
+ * Its way as it was when a probe was sent: the newest whole trace before, else the first after; else one in parts.
+ * @return index into traces, RUN_NONE: there is none
+ */
+uint32_t net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
+
+enum net_life { NET_ALIVE, NET_DOWN, NET_SILENT }; /* silent: not yet for as long as makes it down, when the stream ends */
+/*
+ * Was a host's agent alive? Down is who has not uploaded for longer than a period; what comes later counts, too.
+ * @param from_ps, to_ps  set to the silence around time_ps
+ */
+enum net_life net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *from_ps, uint64_t *to_ps);
+
+/* Was a probe sent to a QP that its target's agent had, or was about to have, replaced? */
+bool net_is_reset(const struct net *net, const struct net_probe *probe);

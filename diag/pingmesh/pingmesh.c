@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/pingmesh/pingmesh.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/wire/record.h"
+#include "diag/collect/evidence.h"
+#include "diag/pingmesh/impact.h"
+#include "diag/run/fill.h"
+
+#define DEGRADATION 0.1
+#define PLACES_NAMED 3u
+#define MOST_PERCENT 100000
+
+/* ---- types of findings ---- */
+
+enum { SAYS_MESH, SAYS_VOTES, SAYS_NOWHERE, SAYS_SILENT, SAYS_SEVERAL, SAYS_DELAY, SAYS_SEVERAL_DELAY, SAYS_RTT };
+static const char *const clauses[] = {
+	[SAYS_MESH] = "{percent} % of {count} ToR-mesh probes to and from it had no ACKs",
+	[SAYS_VOTES] = "{percent} % of {count} probes over it had no ACKs, more than over any other place",
+	[SAYS_NOWHERE] = "{count} probes had no ACKs, and nobody had traced their way",
+	[SAYS_SILENT] = "its agent uploaded nothing for {ms} ms; {count} probes to it had no ACKs",
+	[SAYS_SEVERAL] = "several of its RNICs lost probes at once, {count} in all",
+	[SAYS_DELAY] = "its processing delay (P99) was {ms} ms where {of ms} ms is usual; {count} probes had no ACKs",
+	[SAYS_SEVERAL_DELAY] = "its processing delay (P99) was {ms} ms where {of ms} ms is usual; several of its RNICs "
+			       "lost {count} probes at once",
+	[SAYS_RTT] = "{percent} % of {count} probes over it had an RTT of about {ms} ms where {of ms} ms is usual",
+};
+
+#define TYPE(NAME, TITLE, PREPOSITION, BADGE, TRAITS)                                                                      \
+	{                                                                                                                  \
+		.key = NAME, .title = TITLE, .preposition = PREPOSITION, .badge = BADGE,                                   \
+		.traits = FINDING_UNTIMED | (TRAITS), .clauses = clauses, .nclauses = ARRAY_LEN(clauses)                   \
+	}
+static const struct finding_type types[PINGMESH_NPROBLEM_KINDS] = {
+	[PINGMESH_PROBLEM_RNIC] = TYPE("rnic-problem", "RNIC problem", "at ", "lost", 0),
+	[PINGMESH_PROBLEM_SWITCH] = TYPE("switch-problem", "switch network problem", "at ", "lost", 0),
+	[PINGMESH_PROBLEM_HOST] = TYPE("host-down", "host down", "at ", "host", FINDING_OF_HOST),
+	[PINGMESH_PROBLEM_CPU] = TYPE("cpu-overload", "CPU overload", "at ", "host", FINDING_OF_HOST),
+	[PINGMESH_PROBLEM_RTT] = TYPE("high-rtt", "high RTT", "at ", "queue", 0),
+};
+
+int
+pingmesh_degradation(void *options, const char *value, struct err *err)
+{
+	struct pingmesh_options *own = options;
+	char *end;
+
+	errno = 0;
+	own->degradation = strtod(value, &end) / 100;
+	if (errno != 0 || end == value || *end != '\0' || !(own->degradation > 0) ||
+	    own->degradation > MOST_PERCENT / 100.0)
+		return err_set(err, -EINVAL, "give a percentage above 0, such as 10");
+	return 0;
+}
+
+/* ---- findings ---- */
+
+static uint32_t
+clause_of(const struct pingmesh_problem *p)
+{
+	bool several = (p->ways & 1u << PINGMESH_BY_SEVERAL) != 0, slow = (p->ways & 1u << PINGMESH_BY_DELAY) != 0;
+
+	switch (p->kind) {
+	case PINGMESH_PROBLEM_HOST:
+		return SAYS_SILENT;
+	case PINGMESH_PROBLEM_CPU:
+		return several && slow ? SAYS_SEVERAL_DELAY : several ? SAYS_SEVERAL : SAYS_DELAY;
+	case PINGMESH_PROBLEM_RTT:
+		return SAYS_RTT;
+	default:
+		if (p->node == RUN_NONE && p->nports == 0)
+			return SAYS_NOWHERE;
+		return (p->ways & 1u << PINGMESH_BY_MESH) != 0 ? SAYS_MESH : SAYS_VOTES;
+	}
+}
+
+static struct finding_evidence
+evidence_of(const struct pingmesh_problem *p)
+{
+	uint32_t clause = clause_of(p);
+	bool of_all = clause == SAYS_MESH || clause == SAYS_VOTES || clause == SAYS_RTT;
+	double ps = clause == SAYS_SILENT ? (double)(p->end_ps - p->start_ps) : p->high_ps;
+
+	return (struct finding_evidence){ .clauses = { clause },
+					  .nclauses = 1,
+					  .node = p->node,
+					  .port = p->nports != 0 ? p->ports[0] : RUN_NONE,
+					  .count = of_all ? p->probes : p->bad,
+					  .percent = p->probes != 0 ? 100.0 * (double)p->bad / (double)p->probes : 0,
+					  .ps = ps,
+					  .of_ps = p->base_ps };
+}
+
+/* "l0:3", "l0:3 or s1:2", "h3", "an unknown place" */
+static void
+name_root(const struct run *run, const struct pingmesh_problem *p, char *root, size_t cap)
+{
+	size_t used = 0;
+
+	snprintf(root, cap, "%s", p->node != RUN_NONE ? run->nodes[p->node].name : "an unknown place");
+	for (uint32_t i = 0; i < p->nports && i < PLACES_NAMED && used < cap; i++)
+		used += (size_t)snprintf(root + used, cap - used, "%s%s", i != 0 ? " or " : "",
+					 run->ports[p->ports[i]].name);
+	if (p->alike > PLACES_NAMED && used < cap)
+		snprintf(root + used, cap - used, " or %u others", p->alike - PLACES_NAMED);
+}
+
+static int
+make_finding(const struct run *run, const struct pingmesh_problem *p, uint32_t key, struct finding *finding,
+	     struct err *err)
+{
+	*finding = (struct finding){ .type = &types[p->kind],
+				     .key = key,
+				     .root_port = p->alike == 1 ? p->ports[0] : RUN_NONE,
+				     .origin_port = RUN_NONE,
+				     .collective = RUN_NONE,
+				     .start_ps = p->start_ps,
+				     .end_ps = p->end_ps,
+				     .confidence = p->confidence * run->overhead.completeness,
+				     .borne_out = p->confidence * run->overhead.completeness,
+				     .costless = true,
+				     .evidence = evidence_of(p) };
+	name_root(run, p, finding->root, sizeof(finding->root));
+	finding->ports = run_alloc(PINGMESH_PLACES, sizeof(*finding->ports), err);
+	if (finding->ports == NULL)
+		return -ENOMEM;
+	memcpy(finding->ports, p->ports, p->nports * sizeof(*finding->ports));
+	finding->nports = p->nports;
+	return 0;
+}
+
+static int
+find(const struct pingmesh *own, const struct run *run, struct section *section, struct err *err)
+{
+	section->findings = run_alloc(own->nproblems, sizeof(*section->findings), err);
+	if (section->findings == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < own->nproblems; i++) {
+		int rc = make_finding(run, &own->problems[i], i, &section->findings[i], err);
+
+		if (rc != 0)
+			return rc;
+		section->nfindings++;
+	}
+	return 0;
+}
+
+int
+pingmesh_diagnose(const struct evidence *ev, const struct run *run, const void *options, struct section *section,
+		  struct err *err)
+{
+	const struct pingmesh_options *chosen = options;
+	struct pingmesh *own = section->own = run_alloc(1, sizeof(*own), err);
+	struct judging j = { .own = own, .run = run, .err = err };
+	int rc = own != NULL ? 0 : -ENOMEM;
+
+	section->claim = (struct claim){ .kind = CLAIM_UNTIMED };
+	if (rc != 0 || ev->pingmeshes.count == 0)
+		return rc;
+	rc = net_init(&j.net, ev, run, err);
+	own->config = j.net.config;
+	own->strangers = j.net.strangers;
+	own->dropped = j.net.dropped;
+	if (rc == 0)
+		rc = judge_all(&j);
+	if (rc == 0)
+		rc = impact_assess(&j, chosen != NULL && chosen->degradation > 0 ? chosen->degradation : DEGRADATION);
+	if (rc == 0)
+		rc = find(own, run, section, err);
+	net_fini(&j.net);
+	return rc;
+}
+
+void
+pingmesh_destroy(void *section)
+{
+	struct pingmesh *own = section;
+
+	free(own->problems);
+	free(own->periods);
+	free(own->servers);
+	free(own);
+}

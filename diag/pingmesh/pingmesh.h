@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * R-Pingmesh's analyzer, a diagnoser (4.3): results of probes between RNICs to problems of RNICs, switches, hosts and CPUs,
+ * and how much they matter to services. What they cost in time it does not know.
+ */
+#pragma once
+
+#include "diag/diagnoser.h"
+
+/* Zeroed: defaults. */
+struct pingmesh_options {
+	double degradation; /* --degradation=PERCENT as a share, 0: 0.1 */
+};
+
+/* --degradation=PERCENT: as diagnoser.h says. */
+int pingmesh_degradation(void *options, const char *value, struct err *err);
+
+/* As diagnoser.h says. @param options  struct pingmesh_options */
+int pingmesh_diagnose(const struct evidence *evidence, const struct run *run, const void *options, struct section *section,
+		      struct err *err);
+void pingmesh_destroy(void *own);

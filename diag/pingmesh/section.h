@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What R-Pingmesh's analyzer makes of a run: problems, and the SLAs of the cluster's network and of services' (4.3). */
+#pragma once
+
+#include "common/wire/record_probes.h"
+#include "diag/verdict.h"
+
+#define PINGMESH_NAME "pingmesh"
+
+/* What a probe's timeout is put down to, in the order in which that is asked. Value, name. */
+#define PINGMESH_CAUSES(ROW)                                                                                               \
+	ROW(PINGMESH_ANSWERED, 0, "answered")                                                                              \
+	ROW(PINGMESH_HOST_DOWN, 1, "host-down")                                                                            \
+	ROW(PINGMESH_QPN_RESET, 2, "qpn-reset")                                                                            \
+	ROW(PINGMESH_CPU, 3, "cpu-overload")                                                                               \
+	ROW(PINGMESH_RNIC, 4, "rnic-problem")                                                                              \
+	ROW(PINGMESH_SWITCH, 5, "switch-problem")                                                                          \
+	ROW(PINGMESH_UNDECIDED, 6, "undecided") /* the stream ends before it is known whether the host is down */
+
+enum pingmesh_cause { PINGMESH_CAUSES(ENUM_VALUE) };
+#define PINGMESH_NCAUSES ENUM_COUNT(PINGMESH_CAUSES)
+
+enum pingmesh_problem_kind {
+	PINGMESH_PROBLEM_RNIC,
+	PINGMESH_PROBLEM_SWITCH,
+	PINGMESH_PROBLEM_HOST,
+	PINGMESH_PROBLEM_CPU,
+	PINGMESH_PROBLEM_RTT,
+	PINGMESH_NPROBLEM_KINDS,
+};
+
+/* How a problem was found; bits. Value: name. */
+#define PINGMESH_WAYS(ROW)                                                                                                 \
+	ROW(PINGMESH_BY_UPLOADS, 0, "silence")       /* no uploads for longer than a period */                             \
+	ROW(PINGMESH_BY_MESH, 1, "tor-mesh")         /* more than 10 % of ToR-mesh probes */                               \
+	ROW(PINGMESH_BY_VOTES, 2, "votes")           /* Algorithm 1 */                                                     \
+	ROW(PINGMESH_BY_SEVERAL, 3, "several-rnics") /* of one host at once */                                             \
+	ROW(PINGMESH_BY_DELAY, 4, "delay")           /* of processing */
+
+enum pingmesh_way { PINGMESH_WAYS(ENUM_VALUE) };
+#define PINGMESH_NWAYS ENUM_COUNT(PINGMESH_WAYS)
+
+enum pingmesh_network { PINGMESH_CLUSTER, PINGMESH_SERVICE, PINGMESH_NNETWORKS };
+
+#define PINGMESH_PLACES 8 /* that evidence does not tell apart are named, at most */
+
+/* The same index as its finding's key. */
+struct pingmesh_problem {
+	uint32_t kind; /* enum pingmesh_problem_kind */
+	uint32_t node; /* the host, or the whole switch; RUN_NONE: ports are meant */
+	/* Egress ports of the links: one; of several, one of them is meant. None and no node: nobody knows where. */
+	uint32_t ports[PINGMESH_PLACES];
+	uint32_t nports, alike; /* alike: so many links, those beyond PINGMESH_PLACES too */
+	bool both;              /* directions of the link */
+	uint32_t ways;          /* bits of enum pingmesh_way */
+	uint32_t networks;      /* bits of enum pingmesh_network: whose probes show it */
+	uint32_t first_period, last_period, periods;
+	uint64_t start_ps, end_ps; /* the first and the last of its probes */
+	uint64_t found_ps;         /* when the analyzer had all of the first period */
+	uint64_t probes, bad;      /* over its place in these periods; of them timeouts, or with high RTT */
+	double base_ps, high_ps;   /* RTT or processing delay that is usual, and the median of the bad (P99 of delays) */
+	double confidence;
+	bool in_service;    /* services use the place */
+	uint32_t priority;  /* 0, 1 or 2 (4.3.4) */
+	double degradation; /* of the service's metric, largest while it lasted: 0.5: half as long again; 0: none known */
+};
+
+#define PINGMESH_QUANTILES 4 /* P50, P90, P99, P999 */
+
+struct pingmesh_spread {
+	uint64_t count;
+	double ps[PINGMESH_QUANTILES];
+};
+
+struct pingmesh_sla {
+	uint64_t probes;
+	uint64_t causes[PINGMESH_NCAUSES];
+	struct pingmesh_spread rtt, prober, responder;
+};
+
+struct pingmesh_period {
+	uint64_t start_ps, end_ps;
+	bool complete; /* the run lasted as long, and so long that results could come in */
+	struct pingmesh_sla networks[PINGMESH_NNETWORKS];
+	uint32_t plain_rnics; /* that the paper's rule alone would blame: more than 10 %, whoever's fault that is */
+};
+
+struct pingmesh_server {
+	uint32_t host;
+	struct pingmesh_sla sla; /* of service tracing, to or from it */
+};
+
+/* The two ways to tell an overloaded CPU from RNICs that drop (6), by hosts and periods. */
+struct pingmesh_cpu_ways {
+	uint32_t several, delay, both;
+	uint32_t several_refuted; /* several RNICs at once, but processing was as fast as ever */
+};
+
+struct pingmesh_metric {
+	uint32_t iterations; /* of all jobs, complete or not */
+	uint32_t degraded;   /* beyond the threshold */
+	double threshold;    /* 0.1: 10 % */
+	double worst;        /* largest degradation */
+	bool known;          /* there is something to compare iterations with */
+};
+
+struct pingmesh {
+	struct rec_pingmesh config;
+	struct pingmesh_problem *problems;
+	uint32_t nproblems;
+	struct pingmesh_period *periods;
+	uint32_t nperiods;
+	struct pingmesh_sla networks[PINGMESH_NNETWORKS];
+	struct pingmesh_server *servers;
+	uint32_t nservers;
+	struct pingmesh_cpu_ways cpu;
+	struct pingmesh_metric metric;
+	bool innocent;                /* the paper's word: the service's metric degraded, and there is no P0 and no P1 */
+	uint64_t dropped;             /* results that agents had no room for */
+	uint64_t strangers;           /* probes to or from addresses that no host has: left out */
+	uint64_t untraced;            /* timeouts put down to switches whose way nobody traced */
+	uint32_t strongest_elsewhere; /* votes in which most links voted for is not where most of its probes are lost */
+	uint32_t votes;
+};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/pingmesh/sla.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/run/fill.h"
+
+/* What probes are measured together. */
+struct group {
+	enum pingmesh_network network;
+	uint32_t first, end; /* of the probes */
+	uint32_t host;       /* RUN_NONE: of all */
+};
+
+/* Room for the values of one distribution. */
+struct room {
+	uint64_t *rtt, *prober, *responder; /* [nprobes] */
+};
+
+static int
+cmp_u64(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Nearest rank: the least value that so large a share of all does not exceed. */
+static struct pingmesh_spread
+spread(uint64_t *values, uint64_t count)
+{
+	static const uint64_t per_mille[PINGMESH_QUANTILES] = { 500, 900, 990, 999 };
+	struct pingmesh_spread out = { .count = count };
+
+	if (count > 1)
+		qsort(values, count, sizeof(*values), cmp_u64);
+	for (uint32_t i = 0; count != 0 && i < PINGMESH_QUANTILES; i++)
+		out.ps[i] = (double)values[(count * per_mille[i] + 999) / 1000 - 1];
+	return out;
+}
+
+static struct pingmesh_sla
+measure(const struct judging *j, struct group group, const struct room *room)
+{
+	struct pingmesh_sla sla = { 0 };
+	uint64_t count = 0;
+
+	for (uint32_t i = group.first; i < group.end; i++) {
+		const struct net_probe *probe = &j->net.probes[i];
+
+		if (network_of(probe) != group.network ||
+		    (group.host != RUN_NONE && j->net.rnics[probe->src].host != group.host &&
+		     j->net.rnics[probe->dst].host != group.host))
+			continue;
+		sla.probes++;
+		sla.causes[probe->cause]++;
+		if (probe->result != REC_PROBE_OK)
+			continue;
+		room->rtt[count] = probe->rtt_ps;
+		room->prober[count] = probe->prober_ps;
+		room->responder[count++] = probe->responder_ps;
+	}
+	sla.rtt = spread(room->rtt, count);
+	sla.prober = spread(room->prober, count);
+	sla.responder = spread(room->responder, count);
+	return sla;
+}
+
+/* The services' network is of few servers: what they are part of is not summed up by ToR, only by themselves (7.4). */
+static int
+measure_servers(struct judging *j, const struct room *room)
+{
+	uint8_t *serves = run_alloc(j->run->nnodes, 1, j->err);
+
+	j->own->servers = run_alloc(j->run->nnodes, sizeof(*j->own->servers), j->err);
+	for (uint32_t i = 0; serves != NULL && i < j->net.nprobes; i++) {
+		const struct net_probe *probe = &j->net.probes[i];
+
+		if (network_of(probe) == PINGMESH_SERVICE)
+			serves[j->net.rnics[probe->src].host] = serves[j->net.rnics[probe->dst].host] = 1;
+	}
+	for (uint32_t i = 0; serves != NULL && j->own->servers != NULL && i < j->run->nnodes; i++)
+		if (serves[i])
+			j->own->servers[j->own->nservers++] = (struct pingmesh_server){
+				i, measure(j, (struct group){ PINGMESH_SERVICE, 0, j->net.nprobes, i }, room)
+			};
+	free(serves);
+	return serves != NULL && j->own->servers != NULL ? 0 : -ENOMEM;
+}
+
+static void
+measure_periods(struct judging *j, const struct room *room)
+{
+	uint32_t first = 0, end = 0;
+
+	for (uint32_t p = 0; p < j->own->nperiods; p++, first = end) {
+		struct pingmesh_period *period = &j->own->periods[p];
+
+		while (end < j->net.nprobes && j->net.probes[end].sent_ps < period->end_ps)
+			end++;
+		for (uint32_t network = 0; network < PINGMESH_NNETWORKS; network++)
+			period->networks[network] = measure(j, (struct group){ network, first, end, RUN_NONE }, room);
+	}
+}
+
+int
+sla_measure(struct judging *j)
+{
+	struct room room = { .rtt = run_alloc(j->net.nprobes, sizeof(*room.rtt), j->err),
+			     .prober = run_alloc(j->net.nprobes, sizeof(*room.prober), j->err),
+			     .responder = run_alloc(j->net.nprobes, sizeof(*room.responder), j->err) };
+	int rc = room.rtt != NULL && room.prober != NULL && room.responder != NULL ? 0 : -ENOMEM;
+
+	if (rc == 0) {
+		measure_periods(j, &room);
+		for (uint32_t network = 0; network < PINGMESH_NNETWORKS; network++)
+			j->own->networks[network] =
+				measure(j, (struct group){ network, 0, j->net.nprobes, RUN_NONE }, &room);
+		rc = measure_servers(j, &room);
+	}
+	free(room.rtt);
+	free(room.prober);
+	free(room.responder);
+	return rc;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/pingmesh/tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/prng.h"
+
+#define DEVIATIONS 3.0
+
+struct votes *
+votes_create(const struct run *run)
+{
+	struct votes *v = calloc(1, sizeof(*v));
+
+	if (v == NULL)
+		return NULL;
+	v->run = run;
+	v->links = calloc((size_t)run->nports + 1, sizeof(*v->links));
+	v->ports = calloc((size_t)run->nports + 1, sizeof(*v->ports));
+	v->switches = calloc((size_t)run->nnodes + 1, sizeof(*v->switches));
+	if (v->links != NULL && v->ports != NULL && v->switches != NULL)
+		return v;
+	votes_destroy(v);
+	return NULL;
+}
+
+void
+votes_destroy(struct votes *votes)
+{
+	if (votes == NULL)
+		return;
+	free(votes->links);
+	free(votes->ports);
+	free(votes->switches);
+	free(votes);
+}
+
+uint32_t
+tally_link(const struct run *run, uint32_t port)
+{
+	uint32_t peer = run->ports[port].peer_port;
+
+	return peer != RUN_NONE && peer < port ? peer : port;
+}
+
+static void
+tally(struct tally *t, uint32_t stamp, bool bad)
+{
+	if (t->stamp == stamp)
+		return;
+	t->stamp = stamp;
+	t->all++;
+	t->bad += bad;
+	t->which += prng_mix(stamp);
+}
+
+bool
+ballot_is_bad(const struct ballot *b, const struct net_probe *probe)
+{
+	return b->high ? probe->high : probe->open;
+}
+
+bool
+ballot_takes_part(const struct ballot *b, uint32_t i)
+{
+	const struct net_probe *probe = &b->j->net.probes[i];
+
+	return network_of(probe) == b->network && !b->voted[i - b->j->first] &&
+	       (probe->result == REC_PROBE_OK || (probe->open && !b->high));
+}
+
+uint32_t
+ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[2])
+{
+	bool back_only = !b->high && (probe->result == REC_PROBE_SECOND_LOST || probe->result == REC_PROBE_FIRST_LOST);
+	uint32_t count = 0;
+
+	for (uint32_t back = back_only; back < 2; back++) {
+		uint32_t trace = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
+
+		if (trace != RUN_NONE)
+			traces[count++] = trace;
+	}
+	return count;
+}
+
+static void
+count_link(struct votes *v, uint32_t port, bool bad)
+{
+	const struct run_port *p = &v->run->ports[port];
+
+	tally(&v->links[tally_link(v->run, port)], v->stamp, bad);
+	tally(&v->ports[port], v->stamp, bad);
+	if (!v->run->nodes[p->node].host)
+		tally(&v->switches[p->node], v->stamp, bad);
+	if (p->peer_node != RUN_NONE && !v->run->nodes[p->peer_node].host)
+		tally(&v->switches[p->peer_node], v->stamp, bad);
+}
+
+uint32_t
+tally_all(const struct ballot *b)
+{
+	const struct net *net = &b->j->net;
+	struct votes *v = b->j->votes;
+	uint32_t all_bad = 0, traces[2];
+
+	memset(v->links, 0, v->run->nports * sizeof(*v->links));
+	memset(v->ports, 0, v->run->nports * sizeof(*v->ports));
+	memset(v->switches, 0, v->run->nnodes * sizeof(*v->switches));
+	v->stamp = 0;
+	for (uint32_t i = b->j->first; i < b->j->end; i++) {
+		const struct net_probe *probe = &net->probes[i];
+		bool bad = ballot_is_bad(b, probe);
+		uint32_t ways;
+
+		if (!ballot_takes_part(b, i))
+			continue;
+		v->stamp++;
+		ways = ballot_ways(b, probe, traces);
+		for (uint32_t w = 0; w < ways; w++)
+			for (uint32_t l = 0; l < net->traces[traces[w]].count; l++)
+				count_link(v, net->links[net->traces[traces[w]].first + l], bad);
+		all_bad += bad && ways != 0;
+	}
+	return all_bad;
+}
+
+double
+tally_surely(const struct tally *t)
+{
+	double n = t->all, p = n > 0 ? t->bad / n : 0, z2 = DEVIATIONS * DEVIATIONS;
+
+	if (t->bad == 0)
+		return 0;
+	return (p + z2 / (2 * n) - DEVIATIONS * sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n);
+}

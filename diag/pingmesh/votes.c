@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/minmax.h"
+#include "diag/pingmesh/tally.h"
+
+#define LEAST_HIGH 0.05 /* a link at which a smaller share of RTTs is surely high is not told of */
+#define SWITCH_PART                                                                                                        \
+	0.5 /* of its worst link's share of bad probes: where the rest of a switch has so many, it is the whole switch */
+#define DIRECTED 2.0 /* shares of a link's directions that differ by so much tell which one it is */
+
+/* ---- choosing ---- */
+
+static uint32_t
+best_of(const struct tally *tallies, uint32_t count)
+{
+	uint32_t best = RUN_NONE;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (tallies[i].bad < JUDGE_LEAST_TIMEOUTS)
+			continue;
+		if (best == RUN_NONE || tally_surely(&tallies[i]) > tally_surely(&tallies[best]))
+			best = i;
+	}
+	return best;
+}
+
+/* Algorithm 1's own choice. */
+static uint32_t
+most_votes(const struct votes *v)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < v->run->nports; i++)
+		most = v->links[i].bad > most ? v->links[i].bad : most;
+	return most;
+}
+
+/* Is as large a share of what goes over a switch and not over its worst link lost, or nearly? Then it is the whole switch. */
+static double
+rest_share(const struct votes *v, uint32_t node, uint32_t link)
+{
+	const struct tally *all = &v->switches[node], *of = &v->links[link];
+	double n = (double)all->all - of->all, bad = (double)all->bad - of->bad;
+
+	return bad >= JUDGE_LEAST_TIMEOUTS ? bad / n : 0;
+}
+
+/* @return the switch at one of the link's ends, RUN_NONE: the link alone */
+static uint32_t
+whole_switch(const struct votes *v, uint32_t link)
+{
+	const uint32_t ends[2] = { v->run->ports[link].node, v->run->ports[link].peer_node };
+	double least = SWITCH_PART * v->links[link].bad / v->links[link].all;
+	uint32_t node = RUN_NONE;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		if (ends[i] == RUN_NONE || v->run->nodes[ends[i]].host || rest_share(v, ends[i], link) < least)
+			continue;
+		least = rest_share(v, ends[i], link);
+		node = ends[i];
+	}
+	return node;
+}
+
+/* A host's link is its RNIC's problem, whoever finds it (footnote 4). */
+static bool
+is_host_link(const struct run *run, uint32_t port)
+{
+	uint32_t peer = run->ports[port].peer_node;
+
+	return run->nodes[run->ports[port].node].host || (peer != RUN_NONE && run->nodes[peer].host);
+}
+
+/* Bad probes, and all, that go over one direction of a link and not over the other: @return which is worse by far, -1: none */
+static int
+direction(const struct ballot *b, uint32_t port)
+{
+	const struct net *net = &b->j->net;
+	uint32_t peer = b->j->run->ports[port].peer_port, traces[2];
+	struct tally only[2] = { 0 };
+	double share[2];
+
+	for (uint32_t i = b->j->first; i < b->j->end; i++) {
+		const struct net_probe *probe = &net->probes[i];
+		bool over[2] = { false, false };
+		uint32_t ways;
+
+		if (!ballot_takes_part(b, i))
+			continue;
+		ways = ballot_ways(b, probe, traces);
+		for (uint32_t w = 0; w < ways; w++) {
+			for (uint32_t l = 0; l < net->traces[traces[w]].count; l++) {
+				over[0] |= net->links[net->traces[traces[w]].first + l] == port;
+				over[1] |= net->links[net->traces[traces[w]].first + l] == peer;
+			}
+		}
+		if (over[0] == over[1])
+			continue;
+		only[over[1]].all++;
+		only[over[1]].bad += ballot_is_bad(b, probe);
+	}
+	share[0] = tally_surely(&only[0]);
+	share[1] = tally_surely(&only[1]);
+	if (share[0] > DIRECTED * share[1])
+		return 0;
+	return share[1] > DIRECTED * share[0] ? 1 : -1;
+}
+
+/* A switch's link by the port that sends to its bad direction, a host's by its NIC. */
+static void
+name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem *seen)
+{
+	const struct run *run = b->j->run;
+	uint32_t peer = run->ports[link].peer_port, port = link;
+	int worse = peer != RUN_NONE ? direction(b, link) : -1;
+
+	seen->alike++;
+	if (seen->nports == PINGMESH_PLACES)
+		return;
+	if (!b->high && is_host_link(run, link))
+		port = run->nodes[run->ports[link].node].host ? link : peer;
+	else if (worse == 1)
+		port = peer;
+	if (seen->nports == 0)
+		seen->both = worse < 0;
+	seen->ports[seen->nports++] = port;
+}
+
+static void
+name_place(const struct ballot *b, uint32_t link, uint32_t node, struct pingmesh_problem *seen)
+{
+	const struct votes *v = b->j->votes;
+	const struct tally *t = node != RUN_NONE ? &v->switches[node] : &v->links[link];
+	bool all_hosts = node == RUN_NONE;
+
+	seen->node = node;
+	for (uint32_t i = 0; node == RUN_NONE && i < v->run->nports; i++) {
+		if (v->links[i].which != t->which || v->links[i].bad != t->bad || t->all == 0)
+			continue;
+		name_link(b, i, seen);
+		all_hosts &= is_host_link(v->run, i);
+	}
+	seen->kind = b->high ? PINGMESH_PROBLEM_RTT : all_hosts ? PINGMESH_PROBLEM_RNIC : PINGMESH_PROBLEM_SWITCH;
+	seen->probes = t->all;
+	seen->bad = t->bad;
+	b->j->own->votes++;
+	b->j->own->strongest_elsewhere += v->links[link].bad < most_votes(v) && node == RUN_NONE;
+}
+
+/* ---- what is explained ---- */
+
+struct explaining {
+	uint32_t links[PINGMESH_PLACES], nlinks, node;
+};
+
+static bool
+is_over(const struct ballot *b, const struct net_probe *probe, const struct explaining *by)
+{
+	const struct net *net = &b->j->net;
+	const struct run *run = net->run;
+	uint32_t traces[2], ways = ballot_ways(b, probe, traces);
+
+	for (uint32_t w = 0; w < ways; w++) {
+		for (uint32_t i = 0; i < net->traces[traces[w]].count; i++) {
+			uint32_t port = net->links[net->traces[traces[w]].first + i];
+
+			if (by->node != RUN_NONE &&
+			    (run->ports[port].node == by->node || run->ports[port].peer_node == by->node))
+				return true;
+			for (uint32_t k = 0; k < by->nlinks; k++)
+				if (tally_link(run, port) == by->links[k])
+					return true;
+		}
+	}
+	return false;
+}
+
+static int
+cmp_double(const void *pa, const void *pb)
+{
+	const double *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Bad probes over the place have said what they had to. @param rtts  [end - first] room */
+static void
+explain(const struct ballot *b, struct pingmesh_problem *seen, double *rtts)
+{
+	struct judging *j = b->j;
+	struct explaining by = { .nlinks = seen->nports, .node = seen->node };
+	uint32_t nrtts = 0, left = 0, taken = 0;
+
+	for (uint32_t i = 0; i < seen->nports; i++)
+		by.links[i] = tally_link(j->run, seen->ports[i]);
+	seen->start_ps = UINT64_MAX;
+	for (uint32_t i = j->first; i < j->end; i++) {
+		struct net_probe *probe = &j->net.probes[i];
+
+		if (!ballot_takes_part(b, i) || !ballot_is_bad(b, probe))
+			continue;
+		left++;
+		if (!is_over(b, probe, &by))
+			continue;
+		b->voted[i - j->first] = 1;
+		taken++;
+		seen->start_ps = min_u64(seen->start_ps, probe->sent_ps);
+		seen->end_ps = max_u64(seen->end_ps, probe->sent_ps);
+		if (b->high)
+			rtts[nrtts++] = (double)probe->rtt_ps;
+		else
+			probe->cause = seen->kind == PINGMESH_PROBLEM_RNIC ? PINGMESH_RNIC : PINGMESH_SWITCH;
+	}
+	if (nrtts > 1)
+		qsort(rtts, nrtts, sizeof(*rtts), cmp_double);
+	seen->high_ps = nrtts != 0 ? rtts[(nrtts - 1) / 2] : 0;
+	seen->confidence = left != 0 ? (double)taken / left / (seen->alike > 1 ? seen->alike : 1) : 0;
+}
+
+/* The usual RTT over the place: of probes that were well. */
+static double
+usual_rtt(const struct ballot *b, const struct pingmesh_problem *seen, double *rtts)
+{
+	struct explaining by = { .nlinks = seen->nports, .node = seen->node };
+	uint32_t nrtts = 0;
+
+	for (uint32_t i = 0; i < seen->nports; i++)
+		by.links[i] = tally_link(b->j->run, seen->ports[i]);
+	for (uint32_t i = b->j->first; i < b->j->end; i++) {
+		const struct net_probe *probe = &b->j->net.probes[i];
+
+		if (ballot_takes_part(b, i) && !probe->high && is_over(b, probe, &by))
+			rtts[nrtts++] = (double)probe->rtt_ps;
+	}
+	if (nrtts > 1)
+		qsort(rtts, nrtts, sizeof(*rtts), cmp_double);
+	return nrtts != 0 ? rtts[(nrtts - 1) / 2] : 0;
+}
+
+/* ---- a period ---- */
+
+/* @return 1: a place was named; 0: there is none; -ENOMEM */
+static int
+vote_once(const struct ballot *b, double *rtts)
+{
+	struct votes *v = b->j->votes;
+	struct pingmesh_problem seen = { .node = RUN_NONE, .ways = 1u << PINGMESH_BY_VOTES, .networks = 1u << b->network };
+	uint32_t link, node;
+	int rc;
+
+	if (tally_all(b) < JUDGE_LEAST_TIMEOUTS)
+		return 0;
+	link = best_of(v->links, v->run->nports);
+	if (link == RUN_NONE || (b->high && tally_surely(&v->links[link]) < LEAST_HIGH))
+		return 0;
+	node = whole_switch(v, link);
+	name_place(b, link, node, &seen);
+	explain(b, &seen, rtts);
+	seen.base_ps = b->high ? usual_rtt(b, &seen, rtts) : 0;
+	rc = problem_add(b->j, &seen);
+	return rc == 0 ? 1 : rc;
+}
+
+/* Timeouts that cannot be placed are the switches' all the same: more than the threshold are a problem somewhere. */
+static int
+leave_rest(const struct ballot *b)
+{
+	struct judging *j = b->j;
+	struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_SWITCH,
+					 .node = RUN_NONE,
+					 .ways = 1u << PINGMESH_BY_VOTES,
+					 .networks = 1u << b->network,
+					 .start_ps = UINT64_MAX };
+	uint32_t traces[2];
+
+	for (uint32_t i = j->first; i < j->end; i++) {
+		struct net_probe *probe = &j->net.probes[i];
+
+		if (!ballot_takes_part(b, i) || !probe->open)
+			continue;
+		probe->cause = PINGMESH_SWITCH;
+		if (ballot_ways(b, probe, traces) != 0)
+			continue;
+		j->own->untraced++;
+		seen.bad++;
+		seen.start_ps = min_u64(seen.start_ps, probe->sent_ps);
+		seen.end_ps = max_u64(seen.end_ps, probe->sent_ps);
+	}
+	seen.probes = seen.bad;
+	return seen.bad >= JUDGE_LEAST_TIMEOUTS ? problem_add(j, &seen) : 0;
+}
+
+static int
+judge(struct judging *j, enum pingmesh_network network, bool high)
+{
+	size_t count = j->end - j->first;
+	struct ballot b = { .j = j, .network = network, .high = high, .voted = calloc(count + 1, 1) };
+	double *rtts = malloc((count + 1) * sizeof(*rtts));
+	int rc = b.voted != NULL && rtts != NULL ? 1 : -ENOMEM;
+
+	for (uint32_t i = 0; rc == 1 && i < JUDGE_MOST_VOTES; i++)
+		rc = vote_once(&b, rtts);
+	if (rc >= 0)
+		rc = high ? 0 : leave_rest(&b);
+	for (uint32_t i = j->first; !high && b.voted != NULL && i < j->end; i++)
+		if (network_of(&j->net.probes[i]) == network)
+			j->net.probes[i].open = false;
+	free(b.voted);
+	free(rtts);
+	return rc;
+}
+
+int
+votes_judge(struct judging *j, enum pingmesh_network network)
+{
+	return judge(j, network, false);
+}
+
+int
+votes_judge_high(struct judging *j, enum pingmesh_network network)
+{
+	return judge(j, network, true);
+}

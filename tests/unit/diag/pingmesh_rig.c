@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/unit/diag/pingmesh_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/wire/ending.h"
+#include "diag/registry.h"
+
+#define TIMEOUT_PS (500 * PS_PER_MS)
+#define UPLOAD_PS (5 * PS_PER_S)
+#define HOP_PS (2 * PS_PER_US) /* of a cable, as records_link() has it */
+#define SWITCH_PS (300 * PS_PER_NS)
+#define CPU_PS (20 * PS_PER_US)
+#define QPN(rnic, times) (1000 + 10 * (rnic) + (times))
+#define PORTS 4 /* source ports of a pair: all ways there and back */
+
+static uint32_t
+host_of(uint32_t rnic)
+{
+	return rnic < RIG_HOSTS ? rnic : RIG_HOSTS - 1;
+}
+
+static uint32_t
+leaf_of(uint32_t rnic)
+{
+	return host_of(rnic) / 3;
+}
+
+static uint16_t
+leaf_port(uint32_t rnic)
+{
+	return rnic < RIG_HOSTS ? (uint16_t)(rnic % 3) : 5;
+}
+
+static uint32_t
+ip_of(uint32_t rnic)
+{
+	return records_ip(RIG_HOST(host_of(rnic))) + (rnic < RIG_HOSTS ? 0 : 0x10000);
+}
+
+static void
+put_second_nic(struct records *r)
+{
+	struct rec_port nic = { .port = 1, .peer_port = 5, .peer = RIG_LEAVES - 1, .ip = ip_of(RIG_HOSTS) };
+	struct rec_port leaf = { .port = 5, .peer_port = 1, .peer = RIG_HOST(RIG_HOSTS - 1) };
+
+	nic.rate_bps = leaf.rate_bps = RECORDS_RATE_BPS;
+	nic.delay_ps = leaf.delay_ps = HOP_PS;
+	RECORDS_PUT(r, nic, REC_PORT, RIG_HOST(RIG_HOSTS - 1), 0);
+	RECORDS_PUT(r, leaf, REC_PORT, RIG_LEAVES - 1, 0);
+}
+
+static void
+put_network(struct records *r)
+{
+	struct rec_pingmesh config = { .time_factor_ppm = 1000000,
+				       .tor_mesh_ps = 100 * PS_PER_MS,
+				       .inter_tor_ps = 90 * PS_PER_MS,
+				       .service_ps = 10 * PS_PER_MS,
+				       .timeout_ps = TIMEOUT_PS,
+				       .upload_ps = UPLOAD_PS,
+				       .period_ps = RIG_PERIOD_PS,
+				       .pinglist_ps = 300 * PS_PER_S };
+	char name[8];
+
+	records_init(r);
+	records_run(r);
+	for (uint32_t i = 0; i < RIG_NODES; i++) {
+		bool host = i >= RIG_HOST(0), spine = !host && i >= RIG_SPINE(0);
+
+		snprintf(name, sizeof(name), "%c%u",
+			 host    ? 'h'
+			 : spine ? 's'
+				 : 'l',
+			 host    ? i - RIG_HOST(0)
+			 : spine ? i - RIG_SPINE(0)
+				 : i);
+		records_node(r, i, name, host,
+			     host                  ? (i == RIG_NODES - 1 ? 2 : 1)
+			     : spine               ? RIG_LEAVES
+			     : i == RIG_LEAVES - 1 ? 6
+						   : 5);
+	}
+	for (uint32_t i = 0; i < RIG_HOSTS; i++)
+		records_link(r, i / 3, (uint16_t)(i % 3), false, RIG_HOST(i), 0, true);
+	put_second_nic(r);
+	for (uint32_t leaf = 0; leaf < RIG_LEAVES; leaf++)
+		for (uint16_t k = 0; k < RIG_SPINES; k++)
+			records_link(r, leaf, RIG_UPLINK + k, false, RIG_SPINE(k), (uint16_t)leaf, false);
+	RECORDS_PUT(r, config, REC_PINGMESH, REC_NONE, 0);
+}
+
+static bool
+is_within(uint64_t time_ps, uint64_t start_ps, uint64_t end_ps)
+{
+	return time_ps >= start_ps && (end_ps == 0 || time_ps < end_ps);
+}
+
+static bool
+is_down(const struct rig *rig, uint32_t host, uint64_t time_ps)
+{
+	const struct rig_host *h = &rig->hosts[host];
+
+	return h->absent || (h->down_ps != 0 && is_within(time_ps, h->down_ps, h->up_ps)) ||
+	       (h->restart_ps != 0 && is_within(time_ps, h->restart_ps, h->restart_ps + PS_PER_S));
+}
+
+static bool
+chance(struct rig *rig, double p)
+{
+	return prng_unit(&rig->prng) < p;
+}
+
+/* @return whether it is lost there; adds to delay */
+static bool
+cross(struct rig *rig, uint32_t from, uint32_t to, uint64_t time_ps, uint64_t *delay_ps)
+{
+	bool lost = false;
+
+	*delay_ps += HOP_PS + SWITCH_PS;
+	for (uint32_t i = 0; i < rig->nlinks; i++) {
+		const struct rig_link *l = &rig->links[i];
+
+		if (l->from != from || l->to != to || !is_within(time_ps, l->start_ps, l->end_ps))
+			continue;
+		*delay_ps += l->delay_ps;
+		lost |= chance(rig, l->loss);
+	}
+	return lost;
+}
+
+static bool
+nic_loses(struct rig *rig, uint32_t rnic, uint64_t time_ps)
+{
+	const struct rig_host *h = &rig->hosts[host_of(rnic)];
+	bool deaf = is_within(time_ps, h->slow_ps, h->fast_ps) && (rnic < RIG_HOSTS ? h->deaf_first : h->deaf_second);
+
+	return deaf || chance(rig, rig->nic_loss[rnic]);
+}
+
+/* A packet's way from NIC to NIC. @return whether it is lost */
+static bool
+travel(struct rig *rig, uint32_t from, uint32_t to, uint32_t spine, uint64_t time_ps, uint64_t *delay_ps)
+{
+	bool lost = nic_loses(rig, from, time_ps);
+
+	lost |= nic_loses(rig, to, time_ps);
+	lost |= cross(rig, RIG_HOST(host_of(from)), leaf_of(from), time_ps, delay_ps);
+	if (leaf_of(from) != leaf_of(to)) {
+		lost |= cross(rig, leaf_of(from), RIG_SPINE(spine), time_ps, delay_ps);
+		lost |= cross(rig, RIG_SPINE(spine), leaf_of(to), time_ps, delay_ps);
+	}
+	lost |= cross(rig, leaf_of(to), RIG_HOST(host_of(to)), time_ps, delay_ps);
+	return lost;
+}
+
+static uint64_t
+processing(struct rig *rig, uint32_t host, uint64_t time_ps)
+{
+	const struct rig_host *h = &rig->hosts[host];
+	uint64_t usual_ps = CPU_PS + prng_below(&rig->prng, CPU_PS);
+
+	if (h->delay_ps != 0 && is_within(time_ps, h->slow_ps, h->fast_ps))
+		return usual_ps + prng_below(&rig->prng, 2 * h->delay_ps);
+	return usual_ps;
+}
+
+static uint16_t
+sport_of(uint32_t i)
+{
+	return (uint16_t)(0xc000 + i);
+}
+
+static uint32_t
+qpn_of(const struct rig *rig, uint32_t rnic, uint64_t time_ps, uint64_t known_ps)
+{
+	uint64_t restart_ps = rig->hosts[host_of(rnic)].restart_ps;
+
+	return QPN(rnic, restart_ps != 0 && time_ps >= restart_ps + known_ps);
+}
+
+static void
+probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, uint64_t time_ps)
+{
+	struct rec_probe rec = { .nic = from >= RIG_HOSTS,
+				 .kind = (uint16_t)kind,
+				 .tuple = { ip_of(from), ip_of(to), sport_of(i), 4791, 0 },
+				 .target_qpn = qpn_of(rig, to, time_ps, 30 * PS_PER_S), /* pinglists are older */
+				 .seq = rig->seq[from]++,
+				 .sent_ps = time_ps };
+	uint64_t uploaded_ps = (time_ps + TIMEOUT_PS + UPLOAD_PS - 1) / UPLOAD_PS * UPLOAD_PS;
+	bool lost;
+
+	if (is_down(rig, host_of(from), time_ps) || is_down(rig, host_of(from), uploaded_ps) || uploaded_ps > rig->end_ps ||
+	    rig->hosts[host_of(to)].absent)
+		return;
+	rec.prober_ps = processing(rig, host_of(from), time_ps);
+	rec.responder_ps = processing(rig, host_of(to), time_ps);
+	lost = travel(rig, from, to, i % 2, time_ps, &rec.rtt_ps);
+	lost |= travel(rig, to, from, i / 2 % 2, time_ps, &rec.rtt_ps);
+	if (lost || is_down(rig, host_of(to), time_ps) || rec.target_qpn != qpn_of(rig, to, time_ps, 0) ||
+	    rec.responder_ps >= TIMEOUT_PS) {
+		rec.result = REC_PROBE_TIMEOUT;
+		rec.rtt_ps = rec.prober_ps = rec.responder_ps = 0;
+	}
+	RECORDS_PUT(&rig->r, rec, REC_PROBE, RIG_HOST(host_of(from)), uploaded_ps);
+}
+
+static void
+put_hop(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, bool back, uint16_t hop, uint32_t at, uint16_t port)
+{
+	bool mesh = leaf_of(from) == leaf_of(to);
+	struct rec_probe_hop rec = { .tuple = { ip_of(from), ip_of(to), sport_of(i), 4791, 0 },
+				     .hop = hop,
+				     .back = back,
+				     .at = at,
+				     .port = port,
+				     .last = hop == (mesh ? 1 : 3),
+				     .trace = i };
+
+	RECORDS_PUT(&rig->r, rec, REC_PROBE_HOP, RIG_HOST(host_of(from)), PS_PER_MS);
+}
+
+static void
+trace(struct rig *rig, uint32_t from, uint32_t to, uint32_t i)
+{
+	for (uint32_t back = 0; back < 2; back++) {
+		uint32_t src = back ? to : from, dst = back ? from : to, spine = (back ? i / 2 : i) % 2;
+
+		put_hop(rig, from, to, i, back, 1, leaf_of(src), leaf_port(src));
+		if (leaf_of(src) == leaf_of(dst))
+			continue;
+		put_hop(rig, from, to, i, back, 2, RIG_SPINE(spine), (uint16_t)leaf_of(src));
+		put_hop(rig, from, to, i, back, 3, leaf_of(dst), (uint16_t)(RIG_UPLINK + spine));
+	}
+}
+
+/* Every second a ToR-mesh probe a pair; of the others one of the tuples in turn. */
+static void
+probe_pair(struct rig *rig, uint32_t from, uint32_t to)
+{
+	bool mesh = leaf_of(from) == leaf_of(to);
+	bool service = rig->service[0] != rig->service[1] && from == rig->service[0] && to == rig->service[1];
+	uint32_t count = (uint32_t)(rig->end_ps / PS_PER_S);
+
+	if (host_of(from) == host_of(to) || (rig->mesh_only && !mesh))
+		return;
+	for (uint32_t i = 0; i < (mesh ? 1 : PORTS) && !rig->untraced; i++)
+		trace(rig, from, to, i);
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t s = rig->backwards ? count - 1 - k : k;
+		uint64_t time_ps = s * PS_PER_S + (10 * from + to) * PS_PER_MS;
+
+		probe(rig, from, to, mesh ? 0 : s % PORTS, mesh ? REC_PROBE_TOR_MESH : REC_PROBE_INTER_TOR, time_ps);
+		if (service)
+			probe(rig, from, to, 1, REC_PROBE_SERVICE, time_ps + 500 * PS_PER_MS);
+	}
+}
+
+static void
+put_agent(struct rig *rig, uint32_t rnic)
+{
+	uint32_t host = host_of(rnic);
+	uint64_t restart_ps = rig->hosts[host].restart_ps;
+	struct rec_rnic rec = { .nic = rnic >= RIG_HOSTS, .ip = ip_of(rnic), .qpn = QPN(rnic, 0), .tor = leaf_of(rnic) };
+
+	if (rig->hosts[host].absent)
+		return;
+	RECORDS_PUT(&rig->r, rec, REC_RNIC, RIG_HOST(host), 1);
+	rec.qpn = QPN(rnic, 1);
+	if (restart_ps != 0)
+		RECORDS_PUT(&rig->r, rec, REC_RNIC, RIG_HOST(host), restart_ps + PS_PER_S);
+	for (uint64_t time_ps = UPLOAD_PS; rnic < RIG_HOSTS && time_ps <= rig->end_ps; time_ps += UPLOAD_PS) {
+		struct rec_upload upload = { .probes = 1 };
+
+		if (!is_down(rig, host, time_ps))
+			RECORDS_PUT(&rig->r, upload, REC_UPLOAD, RIG_HOST(host), time_ps);
+	}
+}
+
+/* A step an iteration, one after the other. */
+static void
+put_job(struct rig *rig)
+{
+	uint32_t src = RIG_HOST(rig->service[0]), dst = RIG_HOST(rig->service[1]);
+	struct rec_connection connection = { .open = 1, .collective = 0, .tuple = records_tuple(src, dst, sport_of(1)) };
+	uint64_t start_ps = PS_PER_S;
+
+	for (uint32_t i = 0; i < rig->iterations; i++) {
+		struct rec_collective collective = { .iteration = i,
+						     .ranks = 2,
+						     .steps = 1,
+						     .rank_steps = 1,
+						     .bytes = 1000,
+						     .name = "c",
+						     .job_name = "job" };
+		struct rec_schedule schedule = { .iteration = i,
+						 .step = 1,
+						 .flow = records_tuple(src, dst, sport_of(1)),
+						 .bytes = 1000,
+						 .peer = 1,
+						 .depends_rank = REC_NONE,
+						 .ideal_ps = PS_PER_S,
+						 .expect_ps = PS_PER_S };
+
+		RECORDS_PUT(&rig->r, collective, REC_COLLECTIVE, REC_NONE, 0);
+		RECORDS_PUT(&rig->r, schedule, REC_SCHEDULE, src, 0);
+	}
+	for (uint32_t i = 0; i < rig->iterations; i++) {
+		struct rec_step step = { .iteration = i,
+					 .step = 1,
+					 WAITED_NONE,
+					 .bytes = 1000,
+					 .acked_bytes = 1000,
+					 .start_ps = start_ps,
+					 .end_ps = start_ps + rig->iteration_ps[i] };
+
+		RECORDS_PUT(&rig->r, step, REC_STEP, src, step.end_ps);
+		start_ps = step.end_ps;
+	}
+	if (rig->iterations != 0)
+		RECORDS_PUT(&rig->r, connection, REC_CONNECTION, src, PS_PER_S);
+}
+
+void
+rig_init(struct rig *rig, uint64_t end_ps)
+{
+	*rig = (struct rig){ .end_ps = end_ps };
+	prng_init(&rig->prng, 5, 5);
+}
+
+void
+rig_link(struct rig *rig, uint32_t from, uint32_t to, double loss)
+{
+	rig->links[rig->nlinks++] = (struct rig_link){ .from = from, .to = to, .loss = loss };
+}
+
+struct verdict *
+rig_diagnose(struct rig *rig)
+{
+	struct verdict *v = NULL;
+	struct err err = { 0 };
+	struct evidence ev;
+
+	put_network(&rig->r);
+	put_job(rig);
+	for (uint32_t i = 0; i < RIG_RNICS; i++)
+		put_agent(rig, i);
+	for (uint32_t i = 0; i < RIG_RNICS; i++)
+		for (uint32_t k = 0; k < RIG_RNICS; k++)
+			probe_pair(rig, rig->backwards ? RIG_RNICS - 1 - i : i, rig->backwards ? RIG_RNICS - 1 - k : k);
+	records_end(&rig->r, REC_END_COMPLETE, rig->end_ps);
+	records_evidence(&rig->r, &ev);
+	if (registry_diagnose(&ev, &v, &err) != 0)
+		fail_msg("%s", err.text);
+	evidence_fini(&ev);
+	records_fini(&rig->r);
+	return v;
+}
+
+const struct pingmesh *
+rig_own(const struct verdict *v)
+{
+	assert_non_null(verdict_section(v, PINGMESH_NAME));
+	return verdict_section(v, PINGMESH_NAME)->own;
+}
+
+uint64_t
+rig_cause(const struct verdict *v, enum pingmesh_cause cause)
+{
+	return rig_own(v)->networks[PINGMESH_CLUSTER].causes[cause];
+}
+
+void
+rig_assert_findings(const struct verdict *v, uint32_t count, const char *const *expected)
+{
+	char all[1024] = "";
+
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s %s; ", v->findings[i].type->key,
+			 v->findings[i].root);
+	for (uint32_t i = 0; i < count; i++) {
+		char one[200];
+
+		snprintf(one, sizeof(one), "%s; ", expected[i]);
+		if (strstr(all, one) == NULL)
+			fail_msg("no \"%s\" in \"%s\"", expected[i], all);
+	}
+	if (v->nfindings != count)
+		fail_msg("%u findings: %s", v->nfindings, all);
+}

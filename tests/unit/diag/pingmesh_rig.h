@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Streams of R-Pingmesh's agents in a small network whose links, NICs, hosts and CPUs fail as a test says: three leaves with
+ * three hosts each, two spines; the last host has a second NIC at the same leaf. Probes are lost by chance, of a fixed seed.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/prng.h"
+#include "common/wire/record.h"
+#include "diag/pingmesh/section.h"
+#include "tests/unit/diag/records.h"
+
+#define RIG_LEAVES 3
+#define RIG_SPINES 2
+#define RIG_HOSTS 9
+#define RIG_RNICS (RIG_HOSTS + 1)
+#define RIG_SPINE(k) (RIG_LEAVES + (k))
+#define RIG_HOST(i) (RIG_LEAVES + RIG_SPINES + (i))
+#define RIG_NODES (RIG_LEAVES + RIG_SPINES + RIG_HOSTS)
+#define RIG_UPLINK 3 /* port of a leaf to spine 0; to spine 1 the next one */
+#define RIG_PERIOD_PS (20 * PS_PER_S)
+
+/* What a link, by its nodes in this direction, does to packets in a time. */
+struct rig_link {
+	uint32_t from, to;
+	double loss;
+	uint64_t delay_ps;
+	uint64_t start_ps, end_ps; /* end_ps 0: until the end */
+};
+
+struct rig_host {
+	bool absent;                  /* has no agent, and nobody probes it */
+	uint64_t down_ps, up_ps;      /* silent and deaf between them; up_ps 0: to the end */
+	uint64_t slow_ps, fast_ps;    /* its CPU is overloaded between them */
+	uint64_t delay_ps;            /* of processing then, 0 to twice as much; what exceeds the timeout is a timeout */
+	uint64_t restart_ps;          /* its agent restarts, and registers a second later */
+	bool deaf_first, deaf_second; /* its NICs lose everything while it is slow */
+};
+
+struct rig {
+	struct records r;
+	struct prng prng;
+	struct rig_link links[4];
+	uint32_t nlinks;
+	double nic_loss[RIG_RNICS]; /* of packets in each direction of its link */
+	struct rig_host hosts[RIG_HOSTS];
+	uint64_t end_ps;
+	bool untraced, mesh_only;
+	bool backwards;      /* the records of probes come in the opposite order */
+	uint32_t service[2]; /* hosts whose tuple service tracing probes, if not the same */
+	uint32_t iterations; /* of a job between them, and so long each: */
+	uint64_t iteration_ps[8];
+	uint32_t seq[RIG_RNICS];
+};
+
+/* A healthy network that is probed for so long. */
+void rig_init(struct rig *rig, uint64_t end_ps);
+/* Adds a fault of a link. */
+void rig_link(struct rig *rig, uint32_t from, uint32_t to, double loss);
+/* @return the verdict on what all agents say, which the caller destroys; the rig is done with */
+struct verdict *rig_diagnose(struct rig *rig);
+const struct pingmesh *rig_own(const struct verdict *v);
+
+/* Of the cluster's probes. */
+uint64_t rig_cause(const struct verdict *v, enum pingmesh_cause cause);
+/* The verdict has these findings and no others: "type root". */
+void rig_assert_findings(const struct verdict *v, uint32_t count, const char *const *expected);
+#define ASSERT_FINDINGS(v, ...)                                                                                            \
+	rig_assert_findings(v, sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *), (const char *[]){ __VA_ARGS__ })
