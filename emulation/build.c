@@ -7,6 +7,7 @@
 #include "emulation/embedded_hosts.h"
 #include "emulation/hooks.h"
 #include "emulation/idle_faults.h"
+#include "emulation/probing.h"
 #include "emulation/rerouting.h"
 #include "rxe-hosts/agent/policy.h"
 
@@ -147,9 +148,10 @@ allocate(struct emulation *emulation, struct err *err)
 	emulation->hosts = calloc(nnodes, sizeof(*emulation->hosts));
 	emulation->driver_of = calloc(nnodes, sizeof(*emulation->driver_of));
 	emulation->engines = calloc(nnodes, sizeof(*emulation->engines));
+	emulation->agents = calloc(nnodes, sizeof(*emulation->agents));
 	emulation->records = calloc(nnodes, sizeof(*emulation->records));
 	if (emulation->switches == NULL || emulation->hosts == NULL || emulation->driver_of == NULL ||
-	    emulation->engines == NULL || emulation->records == NULL)
+	    emulation->engines == NULL || emulation->agents == NULL || emulation->records == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %u nodes", nnodes);
 	return 0;
 }
@@ -174,6 +176,8 @@ emulation_build(struct emulation *emulation, const struct emulation_options *opt
 		emulation->switch_config.volumes = &emulation->volumes.setup;
 	}
 	if (ret == 0)
+		ret = probing_create(emulation, err);
+	if (ret == 0)
 		ret = rerouting_init(emulation, err);
 	if (ret == 0)
 		ret = make_nodes(emulation, err);
@@ -186,6 +190,8 @@ emulation_build(struct emulation *emulation, const struct emulation_options *opt
 		.crosses = idle_faults_crosses,
 		.held_ps = idle_faults_held_ps,
 		.steps_begun = idle_faults_steps_begun,
+		.load_cpu = probing_load,
+		.cpu_overloaded = probing_overloaded,
 	};
 	return ret;
 }
@@ -196,9 +202,12 @@ emulation_unbuild(struct emulation *emulation)
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		if (emulation->engines != NULL)
 			step_engine_destroy(emulation->engines[i]);
+		if (emulation->agents != NULL)
+			probe_agent_destroy(emulation->agents[i]);
 		if (emulation->fabric != NULL)
 			node_destroy(emulation->fabric->nodes[i]);
 	}
+	probing_destroy(emulation);
 	rerouting_fini(emulation);
 	volumes_unset(&emulation->volumes);
 	fabric_destroy(emulation->fabric);
@@ -208,5 +217,6 @@ emulation_unbuild(struct emulation *emulation)
 	free(emulation->hosts);
 	free(emulation->driver_of);
 	free(emulation->engines);
+	free(emulation->agents);
 	free(emulation->records);
 }

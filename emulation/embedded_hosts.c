@@ -5,6 +5,7 @@
 
 #include "dpswitch/edge/frame/frame.h"
 #include "emulation/emulation.h"
+#include "emulation/probing.h"
 
 static int
 fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, struct err *err)
@@ -48,7 +49,7 @@ program_create(void *ctx, uint32_t id, struct err *err)
 {
 	struct emulation *emulation = ctx;
 	const struct scenario *sc = emulation->scenario;
-	const struct step_engine_config config = {
+	struct step_engine_config config = {
 		.plan = sc->plan,
 		.node = id,
 		.device = embedded_device(emulation->hosts[id]),
@@ -57,6 +58,12 @@ program_create(void *ctx, uint32_t id, struct err *err)
 		.start_ctx = &sc->faults,
 	};
 
+	emulation->agents[id] = config.probes = probing_agent(emulation, id);
+	if (config.probes == NULL && errno != 0) {
+		err_set(err, -ENOMEM, "no memory for the agent of %s", sc->topo->nodes[id].name);
+		errno = ENOMEM;
+		return NULL;
+	}
 	return step_engine_create(&config, err);
 }
 

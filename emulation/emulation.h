@@ -11,7 +11,9 @@
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/scenario.h"
 #include "emulation/volumes.h"
+#include "rxe-hosts/controller/controller.h"
 #include "rxe-hosts/device/embedded/embedded.h"
+#include "rxe-hosts/probe/agent.h"
 #include "rxe-hosts/steps/engine.h"
 #include "topo/convergence.h"
 
@@ -35,6 +37,8 @@ struct emulation {
 	struct node **hosts;                  /* [nnodes] NULL for switches */
 	const struct host_driver **driver_of; /* [nnodes] NULL for switches */
 	struct step_engine **engines;         /* [nnodes] NULL for switches */
+	struct probe_agent **agents;          /* [nnodes] of R-Pingmesh; NULL for switches, all without it */
+	struct controller *controller;        /* of R-Pingmesh; NULL: none */
 	struct embedded_shared *shared;
 	struct fault_list *faults;
 	struct fault_env fault_env;

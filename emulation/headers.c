@@ -58,6 +58,26 @@ send_monitor(const struct emulation *emulation, struct exporter *exporter)
 }
 
 static void
+send_pingmesh(const struct scenario *scenario, struct exporter *exporter)
+{
+	const struct pingmesh_times *times = &scenario->pinglists.times;
+	struct rec_pingmesh rec = {
+		.hdr.node = REC_NONE,
+		.time_factor_ppm = pingmesh_factor_ppm(&scenario->pingmesh),
+		.tor_mesh_ps = times->tor_mesh_ps,
+		.inter_tor_ps = times->inter_tor_ps,
+		.service_ps = times->service_ps,
+		.timeout_ps = times->timeout_ps,
+		.upload_ps = times->upload_ps,
+		.period_ps = times->period_ps,
+		.pinglist_ps = times->pinglist_ps,
+	};
+
+	if (scenario->pingmesh.enabled)
+		exporter_header(exporter, &rec, REC_PINGMESH, sizeof(rec));
+}
+
+static void
 send_topology(const struct topo *topo, struct exporter *exporter)
 {
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
@@ -288,6 +308,7 @@ headers_send(const struct emulation *emulation, struct exporter *exporter)
 	send_topology(scenario->topo, exporter);
 	send_known_faults(scenario, exporter);
 	send_monitor(emulation, exporter);
+	send_pingmesh(scenario, exporter);
 	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);
 	if (scenario->plan->judged)

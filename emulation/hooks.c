@@ -5,6 +5,7 @@
 
 #include "common/interrupt.h"
 #include "common/units.h"
+#include "emulation/probing.h"
 #include "emulation/progress.h"
 #include "emulation/rerouting.h"
 
@@ -151,6 +152,7 @@ hook_collect(void *ctx, uint64_t now_ps)
 		if (emulation->drivers[i].ops->service != NULL)
 			emulation->drivers[i].ops->service(emulation->drivers[i].ctx);
 	emulation_take_reports(emulation);
+	probing_exchange(emulation);
 	emulation->collected_ps = now_ps;
 	emulation_watch_hosts(emulation);
 	if (emulation->exporter == NULL) {

@@ -23,6 +23,10 @@ struct fault_env {
 	uint64_t (*held_ps)(void *run, uint32_t port);
 	/* Steps of ranks at a host that began; FAULT_UNSEEN of an external one. @param collective  -1: all. @param step  0: every one */
 	uint64_t (*steps_begun)(void *run, uint32_t node, int64_t collective, int64_t step);
+	/* The CPU of a host handles completions so much later (median) from now on; 0: as ever. */
+	void (*load_cpu)(void *run, uint32_t node, uint64_t load_ps);
+	/* Completions that were handled later for it so far. */
+	uint64_t (*cpu_overloaded)(void *run, uint32_t node);
 };
 
 /* What hosts are going to send. */
@@ -30,6 +34,7 @@ struct fault_work {
 	const struct flow_table *flows;
 	const uint32_t *steps; /* [ncollectives] of a rank */
 	uint32_t ncollectives;
+	bool has_agents; /* of R-Pingmesh */
 };
 
 #define FAULT_UNSEEN UINT64_MAX

@@ -31,6 +31,7 @@ bind_groups(struct scenario *sc, struct err *err)
 	int ret = balance_bind(&sc->balance, sc->cfg, err);
 
 	ret = ret == 0 ? cfg_bind(sc->cfg, &volumes_cfg, &sc->volumes, err) : ret;
+	ret = ret == 0 ? cfg_bind(sc->cfg, &pingmesh_cfg, &sc->pingmesh, err) : ret;
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(groups); i++)
 		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
 	if (ret == 0)
@@ -38,11 +39,20 @@ bind_groups(struct scenario *sc, struct err *err)
 	return ret == 0 ? cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err) : ret;
 }
 
+/* Agents probe to the end of their time, whatever else there is. */
+static void
+hold_for_probes(struct scenario *sc)
+{
+	if (sc->pingmesh.enabled && sc->pingmesh.duration_ps > sc->limits.hold_ps)
+		sc->limits.hold_ps = sc->pingmesh.duration_ps;
+}
+
 static int
 bind_lists(struct scenario *sc, struct err *err)
 {
 	int ret = cfg_bind_list(sc->cfg, &host_cfg, NULL, (void **)&sc->host_configs, &sc->nhost_configs, err);
 
+	hold_for_probes(sc);
 	if (ret == 0)
 		ret = scenario_resolve_hosts(sc, err);
 	if (ret == 0) {
@@ -207,7 +217,7 @@ make_network(struct scenario *sc, struct err *err)
 static int
 make_plan(struct scenario *sc, struct err *err)
 {
-	const struct plan_options options = {
+	struct plan_options options = {
 		.cfg = sc->cfg,
 		.data_prio = sc->roce.data_prio,
 		.control_prio = 0,
@@ -229,9 +239,14 @@ make_plan(struct scenario *sc, struct err *err)
 			.spare = sc->roce.cc.ops->spare != NULL ? sc->roce.cc.ops->spare(&sc->roce.cc) : 0,
 		},
 	};
-	int ret;
+	struct plan_probe *probes;
+	int ret = scenario_plan_probes(sc, &probes, &options.nprobes, err);
 
+	if (ret < 0)
+		return ret;
+	options.probes = probes;
 	sc->plan = plan_create(sc->topo, &options, sc->workload, sc->backgrounds, sc->nbackgrounds, err);
+	free(probes);
 	if (sc->plan == NULL)
 		return -EINVAL;
 	if (sc->plan->flows.count >= UINT16_MAX)
@@ -351,6 +366,7 @@ scenario_destroy(struct scenario *sc)
 	if (sc == NULL)
 		return;
 	plan_destroy(sc->plan);
+	rnic_map_fini(&sc->rnics);
 	traffic_destroy(sc->traffic);
 	route_pins_destroy(sc->pins);
 	route_table_destroy(sc->routes);

@@ -12,6 +12,8 @@
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/host_kind.h"
 #include "rxe-hosts/agent/agent.h"
+#include "rxe-hosts/controller/pinglist.h"
+#include "rxe-hosts/probe/config.h"
 #include "rxe-hosts/roce/params.h"
 #include "rxe-hosts/steps/plan.h"
 #include "rxe-hosts/traffic/traffic.h"
@@ -84,6 +86,9 @@ struct scenario {
 	struct switch_pfc_params pfc;
 	struct switch_ecn_params ecn;
 	struct volumes_params volumes;
+	struct pingmesh_params pingmesh;
+	struct rnic_map rnics;      /* of pingmesh; zero without */
+	struct pinglists pinglists; /* over them */
 	struct balance_params balance;
 	struct roce_cfg host;
 	struct cc_params cc;

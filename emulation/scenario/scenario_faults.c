@@ -37,7 +37,7 @@ int
 scenario_check_faults(const struct scenario *sc, struct err *err)
 {
 	uint32_t *steps = calloc(sc->plan->ncollectives + 1u, sizeof(*steps));
-	const struct fault_work work = { &sc->plan->flows, steps, sc->plan->ncollectives };
+	const struct fault_work work = { &sc->plan->flows, steps, sc->plan->ncollectives, sc->pingmesh.enabled };
 	int ret;
 
 	if (steps == NULL)

@@ -19,6 +19,8 @@ int scenario_resolve_hosts(struct scenario *sc, struct err *err);
 int scenario_check_memory(const struct scenario *sc, struct err *err);
 /* Can packets carry telemetry of their path, where host.cc needs it? Once the plan is known. @return 0 or -EINVAL */
 int scenario_prepare_inband(struct scenario *sc, struct err *err);
+/* Whom agents of R-Pingmesh will ever probe, once hosts are known. @param probes  out: owned; NULL: there are no agents */
+int scenario_plan_probes(struct scenario *sc, struct plan_probe **probes, uint32_t *nprobes, struct err *err);
 /* Whether hosts and switches can do what measured collectives want, once the plan is known. @return 0 or -EINVAL */
 int scenario_check_measured(const struct scenario *sc, struct err *err);
 /* What external hosts cannot do, once the plan is known. @return 0 or -EINVAL */

@@ -125,6 +125,7 @@ scenario_operator(const struct scenario *sc, uint32_t iterations, int64_t seed, 
 	made->root.seed = seed;
 	made->timing.clock = CLOCK_VIRTUAL;
 	made->telemetry.enabled = false;
+	made->pingmesh.enabled = false;
 	made->limits.hold_ps = 0;
 	return made;
 }

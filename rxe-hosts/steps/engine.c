@@ -11,6 +11,7 @@
 static void completed(void *ctx, const struct wc *wc);
 static void rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
 static void received(void *ctx, const struct datagram *datagram, uint64_t now_ps);
+static void departed(void *ctx, const struct datagram *datagram);
 static void timer(void *ctx, uint64_t now_ps);
 static void tick(void *ctx, uint64_t now_ps);
 static void set_timer(struct step_engine *engine);
@@ -57,6 +58,7 @@ step_engine_create(const struct step_engine_config *config, struct err *err)
 		.extent = payload_extent,
 		.rtt = agent_listens(&engine->agent) ? rtt : NULL,
 		.received = received,
+		.departed = config->probes != NULL ? departed : NULL,
 		.timer = timer,
 		.tick = tick,
 	};
@@ -215,9 +217,30 @@ notified(struct step_engine *engine, const struct datagram *datagram, uint64_t n
 	}
 }
 
+static void
+probed(struct step_engine *engine, const struct datagram *datagram, uint64_t now_ps)
+{
+	if (engine->config.probes == NULL) {
+		engine->unexpected++;
+		return;
+	}
+	probe_agent_received(engine->config.probes, datagram, now_ps);
+	set_timer(engine);
+}
+
+static void
+departed(void *ctx, const struct datagram *datagram)
+{
+	struct step_engine *engine = ctx;
+
+	probe_agent_departed(engine->config.probes, datagram);
+	set_timer(engine);
+}
+
 /* What a host's program does with datagrams, by type. */
 static void (*const handlers[PKT_TYPES])(struct step_engine *engine, const struct datagram *datagram, uint64_t now_ps) = {
 	[PKT_NOTIFY] = notified,
+	[PKT_UD] = probed,
 };
 
 static void
@@ -247,6 +270,8 @@ timer(void *ctx, uint64_t now_ps)
 		if (engine->backgrounds[i].wake_ps <= now_ps)
 			background_wake(&engine->backgrounds[i], engine->device, now_ps);
 	messages_wake(&engine->messages, engine->device, now_ps);
+	if (engine->config.probes != NULL && probe_agent_next_ps(engine->config.probes) <= now_ps)
+		probe_agent_wake(engine->config.probes, now_ps);
 	set_timer(engine);
 }
 
@@ -282,12 +307,25 @@ step_engine_sending(const struct step_engine *engine)
 	return engine->messages.sending != 0;
 }
 
+void
+step_engine_connection(const struct step_engine *engine, const struct step_rank *rank, bool open, uint64_t now_ps)
+{
+	const struct plan_collective *c = rank_collective(engine, rank);
+
+	for (uint32_t i = 0; engine->config.probes != NULL && i < c->nflows; i++)
+		if (engine->plan->of[c->first_flow + i].rank == rank->rank)
+			probe_agent_connection(engine->config.probes, c->first_flow + i, rank->collective, open, now_ps);
+}
+
 /* The device has one timer: the earliest of all who want to be woken. A host has few ranks and flows. */
 static void
 set_timer(struct step_engine *engine)
 {
-	uint64_t when_ps = step_engine_next_ps(engine);
+	uint64_t when_ps = step_engine_next_ps(engine), probe_ps = TIME_NEVER;
 
+	if (engine->config.probes != NULL)
+		probe_ps = probe_agent_next_ps(engine->config.probes);
+	when_ps = probe_ps < when_ps ? probe_ps : when_ps;
 	if (when_ps != engine->timer_ps) {
 		engine->timer_ps = when_ps;
 		engine->device->ops->set_timer(engine->device, when_ps);

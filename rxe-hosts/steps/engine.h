@@ -11,6 +11,7 @@
 #include "rxe-hosts/agent/agent.h"
 #include "rxe-hosts/device/device.h"
 #include "rxe-hosts/monitor/monitor.h"
+#include "rxe-hosts/probe/agent.h"
 #include "rxe-hosts/steps/plan.h"
 
 struct step_engine_config {
@@ -21,6 +22,7 @@ struct step_engine_config {
 	/* How much later than possible a step starts: faults. NULL: not at all. */
 	uint64_t (*start_delay_ps)(const void *ctx, uint32_t node, uint32_t collective, uint32_t step);
 	const void *start_ctx;
+	struct probe_agent *probes; /* of R-Pingmesh, which has the datagrams; NULL: none */
 };
 
 struct step_engine;
@@ -29,7 +31,7 @@ struct step_engine;
 struct step_engine *step_engine_create(const struct step_engine_config *config, struct err *err);
 void step_engine_destroy(struct step_engine *engine);
 
-/* Registers memory and client with the device and sets its timer. Call once, before the first window. */
+/* Registers memory and client with the device and sets its timer. Call once, before the first window: after its agent has started. */
 void step_engine_start(struct step_engine *engine);
 
 enum step_engine_state {

@@ -48,6 +48,8 @@ plan_create(const struct topo *topo, const struct plan_options *options, const s
 		rc = plan_add_traffic(&b);
 	if (rc == 0)
 		rc = plan_check_tuples(&b);
+	if (rc == 0 && options->nprobes != 0)
+		rc = plan_add_probes(&b);
 out:
 	free(b.slots);
 	free(b.flow_slots);

@@ -133,12 +133,21 @@ struct plan {
 	bool real; /* messages carry data */
 };
 
+/* A 5-tuple to probe by, to RoCEv2's port. */
+struct plan_probe {
+	uint32_t src_node, dst_node;
+	uint16_t src_nic, dst_nic;
+	uint16_t sport;
+};
+
 struct plan_options {
 	const struct cfg *cfg; /* that collectives are of; read where a schedule is in a file */
 	uint8_t data_prio, control_prio, measured_prio;
-	bool notify;                   /* make flows for notification packets */
-	bool judge;                    /* flows, where no collective is */
-	const struct traffic *traffic; /* what generators send; NULL: there are none */
+	bool notify;                     /* make flows for notification packets */
+	bool judge;                      /* flows, where no collective is */
+	const struct traffic *traffic;   /* what generators send; NULL: there are none */
+	const struct plan_probe *probes; /* [nprobes] one may be there several times */
+	uint32_t nprobes;
 };
 
 /*

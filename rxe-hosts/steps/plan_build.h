@@ -42,6 +42,12 @@ uint32_t plan_add_flow(struct plan_builder *b, const struct flow *flow, const st
 int plan_add_traffic(struct plan_builder *b);
 
 /*
+ * Gives each 5-tuple to probe by a flow, where none has it already: a probe may take that of a connection.
+ * @return 0, -ENOMEM, or -EINVAL with err set: more flows than a run can have
+ */
+int plan_add_probes(struct plan_builder *b);
+
+/*
  * Marks the data flows of a collective that are measured, and gives them their class.
  * @return 0 or -EINVAL with err set: pairs that are no ranks, or send each other nothing
  */

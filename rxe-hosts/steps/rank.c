@@ -57,6 +57,8 @@ step_rank_begin(struct step_engine *engine, struct step_rank *rank, uint64_t now
 	rank->iterations[rank->iteration].start_ps = now_ps;
 	rank->iterations[rank->iteration].started = true;
 	rank->state = RANK_RUNNING;
+	if (rank->iteration == 0)
+		step_engine_connection(engine, rank, true, now_ps);
 	for (uint32_t chain = 0; chain < rank_chains(rank); chain++) {
 		rank->chains[chain].own_ps = now_ps;
 		step_engine_ready(engine, rank, chain);
@@ -253,6 +255,7 @@ try_finish(struct step_engine *engine, struct step_rank *rank, struct step_ref l
 	if (rank->iteration + 1 == c->iterations) {
 		rank->state = RANK_DONE;
 		engine->undone--;
+		step_engine_connection(engine, rank, false, now_ps);
 	} else {
 		if (rank->iteration + 2 < c->iterations)
 			payload_fill(engine, rank, rank->iteration + 2);

@@ -131,6 +131,8 @@ rank_current(const struct step_rank *rank, uint32_t chain)
 int step_engine_place(struct step_engine *engine);
 /* Does all that can be done now: until nothing is ready. Every event ends with it. */
 void step_engine_settle(struct step_engine *engine, uint64_t now_ps);
+/* A rank has its connections to its peers, or is done with them: who traces connections is told. */
+void step_engine_connection(const struct step_engine *engine, const struct step_rank *rank, bool open, uint64_t now_ps);
 /* Something may be ready: step_engine_settle() looks at it. @param chain  RANK_BEGINS: the rank may begin */
 void step_engine_ready(struct step_engine *engine, struct step_rank *rank, uint32_t chain);
 

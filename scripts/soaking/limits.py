@@ -22,6 +22,7 @@ FAULTS = {
     'link-down': {'port': '"l0:1"'}, 'misroute': {'dst': '"h0"', 'port': '"l0:3"'}, 'blackhole': {'switch': '"l0"', 'dst': '"h0"'},
     'fib-corruption': {'switch': '"l0"'},
     'delay': {'port': '"l0:1"', 'extra': '"1us"'}, 'slow-host': {'host': '"h0"', 'delay': '"1us"'},
+    'cpu-overload': {'host': '"h0"', 'delay': '"1us"'},
 }
 LISTS = {
     'collectives': {'op': '"allgather"', 'bytes': '"64KB"'},
@@ -51,6 +52,8 @@ def scenario(trial, payload):
         topology = {**TOPOLOGIES['explicit'], 'links': links}
     elif path == 'faults':
         lists['faults'] = {'kind': f'"{kind}"', **FAULTS[kind], **own}
+        if kind == 'cpu-overload':  # it needs somebody to be late
+            groups['pingmesh'] = {'enabled': 'true'}
     elif path in LISTS:
         lists[path] = {**LISTS[path], **lists.get(path, {}), **own}
     elif path:

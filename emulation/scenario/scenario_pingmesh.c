@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* R-Pingmesh's part of a scenario: the 5-tuples that its controller will ever give out are flows of the plan. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "emulation/scenario/scenario_load.h"
+
+static int
+check(const struct scenario *sc, struct err *err)
+{
+	if (sc->nexternal != 0)
+		return cfg_fail(&sc->pingmesh.where, "enabled", err,
+				"agents run on embedded hosts alone; %u hosts have their own kernel", sc->nexternal);
+	return 0;
+}
+
+static struct plan_probe
+probe_of(const struct rnic_map *map, uint32_t rnic, const struct pinglist_entry *entry)
+{
+	const struct rnic *from = &map->rnics[rnic], *to = &map->rnics[entry->target];
+
+	return (struct plan_probe){ .src_node = from->host,
+				    .src_nic = from->nic,
+				    .dst_node = to->host,
+				    .dst_nic = to->nic,
+				    .sport = entry->sport };
+}
+
+/* How often tuples are drawn anew until the run is over at the latest. */
+static uint64_t
+rotations(const struct scenario *sc)
+{
+	return (sc->limits.virtual_time_ps + sc->limits.hold_ps) / sc->pinglists.times.rotate_ps;
+}
+
+int
+scenario_plan_probes(struct scenario *sc, struct plan_probe **probes, uint32_t *nprobes, struct err *err)
+{
+	uint64_t entries = 0, turns;
+
+	*probes = NULL;
+	*nprobes = 0;
+	if (!sc->pingmesh.enabled)
+		return 0;
+	if (check(sc, err) < 0 || rnic_map_init(&sc->rnics, sc->topo, sc->routes, PINGLIST_COVERED, err) < 0)
+		return -EINVAL;
+	sc->pinglists = (struct pinglists){ .map = &sc->rnics,
+					    .times = pingmesh_times(pingmesh_factor_ppm(&sc->pingmesh)),
+					    .seed = (uint64_t)sc->root.seed };
+	turns = rotations(sc) + 1;
+	for (uint32_t r = 0; r < sc->rnics.nrnics; r++)
+		entries += pinglist_count(&sc->pinglists, r);
+	if (entries * turns > UINT32_MAX)
+		return cfg_fail(
+			&sc->pingmesh.where, "time_factor", err,
+			"%g: tuples change %llu times within limits.virtual_time: a larger factor, or a lower limit",
+			sc->pingmesh.time_factor, (unsigned long long)turns - 1);
+	*probes = calloc(entries * turns + 1, sizeof(**probes));
+	if (*probes == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %llu tuples", (unsigned long long)(entries * turns));
+	for (uint32_t r = 0; r < sc->rnics.nrnics; r++)
+		for (uint32_t i = 0; i < pinglist_count(&sc->pinglists, r); i++)
+			for (uint64_t turn = 0; turn < turns; turn++) {
+				struct pinglist_entry entry =
+					pinglist_at(&sc->pinglists, r, i, turn * sc->pinglists.times.rotate_ps);
+
+				if (entry.target != TOPO_NONE)
+					(*probes)[(*nprobes)++] = probe_of(&sc->rnics, r, &entry);
+			}
+	return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A host whose CPU has no time for the agent of R-Pingmesh: completions of its RNICs are handled later, and probes of others time
+ * out at all of its RNICs though nothing is wrong with them (R-Pingmesh 6, Fig. 6 right; problem 12 of Table 2).
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/array.h"
+#include "dpswitch/faults/fault.h"
+
+#define MOST_PS 1e13 /* 10 s */
+
+struct cpu_overload {
+	struct fault_common common;
+	const char *host;
+	uint64_t delay_ps;
+	uint32_t node;
+};
+
+#define S struct cpu_overload
+static const struct cfg_field fields[] = {
+	FAULT_COMMON_FIELDS,
+	{ "host", CFG_STRING, offsetof(S, host), NULL, 0, 0, NULL, "The overloaded host." },
+	{ "delay", CFG_TIME, offsetof(S, delay_ps), NULL, 0, MOST_PS, NULL,
+	  "Median of what it adds until a completion is handled; half of it always, the rest exponential." },
+};
+
+static const struct cfg_table table = {
+	.path = "faults",
+	.doc = "A host's CPU has no time for its agent of R-Pingmesh (pingmesh.enabled).",
+	.list = true,
+	.size = sizeof(S),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
+};
+#undef S
+
+static int
+resolve(void *params, const struct topo *topo, struct err *err)
+{
+	struct cpu_overload *fault = params;
+
+	fault->node = fault_find_node(topo, &fault->common.where, "host", fault->host, TOPO_HOST, err);
+	return fault->node != TOPO_NONE ? 0 : -EINVAL;
+}
+
+static int
+check(const void *params, const struct fault_work *work, struct err *err)
+{
+	const struct cpu_overload *fault = params;
+
+	if (work->has_agents)
+		return 0;
+	return cfg_fail(&fault->common.where, "host", err,
+			"\"%s\" has no agent that could be late: say pingmesh = { enabled = true; }", fault->host);
+}
+
+static void
+set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	const struct cpu_overload *fault = params;
+
+	(void)now_ps;
+	env->load_cpu(env->run, fault->node, on ? fault->delay_ps : 0);
+}
+
+static void
+target(const void *params, const struct topo *topo, char *buf)
+{
+	snprintf(buf, 64, "%s", topo->nodes[((const struct cpu_overload *)params)->node].name);
+}
+
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	return env->cpu_overloaded(env->run, ((const struct cpu_overload *)params)->node);
+}
+
+static const char *
+powerless(const void *params)
+{
+	return ((const struct cpu_overload *)params)->delay_ps == 0 ? "its delay is 0" : NULL;
+}
+
+const struct fault_ops fault_cpu_overload = {
+	.kind = "cpu-overload",
+	.table = &table,
+	.resolve = resolve,
+	.check = check,
+	.set = set,
+	.target = target,
+	.met = met,
+	.idle = "the host's agent had nothing to handle",
+	.powerless = powerless,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * R-Pingmesh's agent of one host (4.2): prober and responder on one UD QP an RNIC, by a device's datagrams alone. It asks its
+ * controller whom to probe, follows the host's own connections, and uploads what it saw as records. It runs within its host's
+ * window; what crosses the network of management is taken and given between windows.
+ *
+ * Six times make a probe (Fig. 4): (1) posted, (2) left, (3) came to the responder, (4) its ACK left, (5) the ACK came back, (6) the
+ * prober's application has it. (4) - (3) comes with a second ACK.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/flow.h"
+#include "rxe-hosts/device/device.h"
+#include "topo/topo.h"
+
+struct probe_agent;
+
+struct probe_agent_config {
+	struct device *device; /* with ud_open */
+	const struct topo *topo;
+	const struct flow_table *flows; /* those of kind FLOW_PROBE that start here are its own to probe by */
+	uint32_t node;
+	uint64_t seed;
+	uint64_t cpu_ps;        /* median delay of completions */
+	uint64_t management_ps; /* one way to the controller */
+	bool service;           /* connections are traced */
+};
+
+/* All referenced objects outlive it. @return NULL with errno ENOMEM */
+struct probe_agent *probe_agent_create(const struct probe_agent_config *config);
+void probe_agent_destroy(struct probe_agent *agent);
+
+/* Opens its QPs and registers them. Once, before the first window. @return 0 or -ENOMEM */
+int probe_agent_start(struct probe_agent *agent);
+/* When it wants to be woken; TIME_NEVER. */
+uint64_t probe_agent_next_ps(const struct probe_agent *agent);
+/* What is due at now_ps. */
+void probe_agent_wake(struct probe_agent *agent, uint64_t now_ps);
+/* struct device_client's, of PKT_UD. */
+void probe_agent_received(struct probe_agent *agent, const struct datagram *datagram, uint64_t now_ps);
+void probe_agent_departed(struct probe_agent *agent, const struct datagram *datagram);
+/* A connection of the host's own came or went. @param collective  that it is of, REC_NONE */
+void probe_agent_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps);
+
+/* A message to the controller (common/wire/pingmesh_manage.h). */
+struct probe_request {
+	const void *bytes;
+	size_t size;
+	uint64_t arrives_ps; /* at the controller */
+};
+
+/* Between windows. @return whether there is one, which is taken; valid until its reply is given */
+bool probe_agent_asks(struct probe_agent *agent, struct probe_request *request);
+/* Its reply, which the agent has a management delay after arrives_ps. @return 0 or -ENOMEM */
+int probe_agent_reply(struct probe_agent *agent, const void *bytes, size_t size);
+
+/* Between windows: from now on completions take so much longer (median). 0: the CPU is well again. */
+void probe_agent_load(struct probe_agent *agent, uint64_t load_ps);
+
+/* What an agent did. */
+struct probe_agent_counts {
+	uint64_t sent, answered;     /* probes; by it, as responder */
+	uint64_t results, timeouts;  /* of probes that ended, and of them those that are not whole */
+	uint64_t dropped;            /* probes, completions and results that there was no room for */
+	uint64_t strange;            /* datagrams that are no probe's */
+	uint64_t unplanned, refused; /* entries of pinglists without flow; requests */
+	uint64_t overloaded;         /* completions that waited for an overloaded CPU */
+};
+
+struct probe_agent_counts probe_agent_counts(const struct probe_agent *agent);

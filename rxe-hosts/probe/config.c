@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/probe/config.h"
+
+#include <stddef.h>
+
+#include "common/array.h"
+#include "rxe-hosts/probe/cpu.h"
+
+#define AT(field) offsetof(struct pingmesh_params, field)
+static const struct cfg_field fields[] = {
+	{ "enabled", CFG_BOOL, AT(enabled), "false", 0, 0, NULL,
+	  "Every host has an agent that probes by one UD QP an RNIC, and a controller tells it whom (R-Pingmesh 4)" },
+	{ "time_factor", CFG_FLOAT, AT(time_factor), "1", 0.00001, 100, NULL,
+	  "All of the protocol's times are multiplied by it: 100 ms between ToR-mesh probes of an RNIC, 500 ms timeout, 5 "
+	  "s "
+	  "between uploads, 20 s of analysis (R-Pingmesh 5). Packets and CPUs take as long as ever" },
+	{ "duration", CFG_TIME, AT(duration_ps), "0s", 0, 1e17, NULL,
+	  "Agents probe for so long, also when all jobs are over" },
+	{ "management_delay", CFG_TIME, AT(management_ps), "1ms", 1e9, 1e13, NULL,
+	  "One way between an agent and its controller, by the network of management" },
+	{ "cpu_delay", CFG_TIME, AT(cpu_ps), "10us", 0, (double)PROBE_CPU_MAX_PS, NULL,
+	  "Median time until a host's agent handles what its RNIC completed; half of it always, the rest exponential" },
+	{ "service", CFG_BOOL, AT(service), "true", 0, 0, NULL,
+	  "Agents trace the connections of jobs, too, and probe by their 5-tuples (R-Pingmesh 4.2.2)" },
+};
+#undef AT
+
+const struct cfg_table pingmesh_cfg = {
+	.path = "pingmesh",
+	.doc = "Agents of R-Pingmesh on embedded hosts.",
+	.size = sizeof(struct pingmesh_params),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
+};
+
+uint32_t
+pingmesh_factor_ppm(const struct pingmesh_params *params)
+{
+	return (uint32_t)(params->time_factor * 1e6 + 0.5);
+}

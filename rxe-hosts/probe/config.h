@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* R-Pingmesh's part of a scenario. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cfg/cfg.h"
+
+struct pingmesh_params {
+	struct cfg_where where;
+	bool enabled;
+	double time_factor;
+	uint64_t duration_ps;
+	uint64_t management_ps;
+	uint64_t cpu_ps;
+	bool service;
+};
+
+extern const struct cfg_table pingmesh_cfg;
+
+/* @return the factor in millionths, 1 at least */
+uint32_t pingmesh_factor_ppm(const struct pingmesh_params *params);

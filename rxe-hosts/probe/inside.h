@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The inside of an agent, shared by the files of this folder. */
+#pragma once
+
+#include "common/prng.h"
+#include "common/units.h"
+#include "common/wire/pingmesh_manage.h"
+#include "common/wire/probe.h"
+#include "common/wire/record.h"
+#include "rxe-hosts/probe/agent.h"
+#include "rxe-hosts/probe/cpu.h"
+
+/* Of an RNIC: probes that wait for their end, ACKs that wait for their time of departure, room for datagrams. */
+#define PROBE_OPEN 512
+#define PROBE_ANSWERS 256
+#define PROBE_RECEIVES 512
+#define PROBE_COMPLETIONS 2048 /* of an application's queue */
+#define PROBE_RESULTS 16384    /* of a host, between two uploads */
+
+enum probe_event {
+	PROBE_LEFT,     /* of the prober: (2) */
+	PROBE_CAME,     /* of the prober: an ACK, (5) */
+	PROBE_TIMED,    /* of the prober: its timer */
+	PROBE_ASKED,    /* of the responder: a probe, (3) */
+	PROBE_ANSWERED, /* of the responder: its ACK has left, (4) */
+};
+
+/* What the RNIC completed and the application has not handled yet. */
+struct probe_completion {
+	uint64_t ready_ps; /* when it will */
+	uint64_t stamp_ps; /* of the RNIC; of a timer, when it ran out */
+	uint64_t responder_ps;
+	uint32_t seq;  /* of the probe; PROBE_ANSWERED: of the answer */
+	uint32_t flow; /* PROBE_ASKED */
+	uint32_t qpn;  /* PROBE_ASKED: of the prober */
+	uint8_t event; /* enum probe_event */
+	uint8_t part;  /* PROBE_CAME: enum probe_part */
+	uint8_t kind;
+};
+
+/* In order: an application handles one after the other. */
+struct probe_queue {
+	struct probe_completion *ring; /* [PROBE_COMPLETIONS] */
+	uint32_t head, tail;           /* counted */
+	uint64_t last_ready_ps;
+};
+
+/* A probe that has not ended. */
+struct probe_open {
+	bool is_open, has_left, has_ack, has_second;
+	uint8_t kind;
+	uint32_t seq, flow, qpn;
+	uint64_t posted_ps, left_ps, ack_ps, taken_ps, responder_ps;
+};
+
+/* An ACK whose time of departure is awaited: the second one will tell. */
+struct probe_answer {
+	uint32_t flow, qpn, seq;
+	uint8_t kind;
+	uint64_t received_ps;
+};
+
+struct probe_target {
+	uint32_t flow, qpn; /* qpn 0: not known yet */
+	uint32_t collective;
+};
+
+/* A pinglist of an RNIC: its targets in turn, one every gap_ps. */
+struct probe_list {
+	struct probe_target *targets; /* [cap] */
+	uint32_t count, cap, at;
+	uint64_t gap_ps, next_ps; /* TIME_NEVER: nobody to probe */
+};
+
+#define PROBE_LISTS ENUM_COUNT(REC_PROBE_KINDS)
+
+struct probe_nic {
+	uint32_t qpn;
+	uint32_t seq;   /* of the next probe */
+	uint32_t timed; /* of the first whose timer has not run out */
+	uint32_t answers;
+	struct probe_queue prober, responder; /* its threads (R-Pingmesh 5) */
+	struct probe_open open[PROBE_OPEN];
+	struct probe_answer answer[PROBE_ANSWERS];
+	struct probe_list lists[PROBE_LISTS]; /* by enum rec_probe_kind */
+};
+
+/* A flow to probe by, by what pinglists say. */
+struct probe_way {
+	uint32_t nic, ip, sport, flow;
+};
+
+/* What it wants to know of the controller. */
+enum probe_want { PROBE_WANTS_REGISTRATION = 1, PROBE_WANTS_LISTS = 2, PROBE_WANTS_TARGETS = 4 };
+
+struct probe_agent {
+	struct probe_agent_config config;
+	struct probe_nic *nics; /* [nnics] */
+	uint32_t nnics;
+	struct probe_way *ways; /* [nways] sorted */
+	uint32_t nways;
+	struct probe_cpu cpu;
+	struct prng prng; /* phases, and the order of service tracing */
+	/* times that the controller told */
+	uint64_t service_ps, timeout_ps, upload_ps, pinglist_ps;
+	uint64_t next_upload_ps, next_pull_ps;
+	/* the controller */
+	uint8_t wants, asked; /* enum probe_want: yet; under way */
+	bool is_taken;        /* the request, by who carries it */
+	uint8_t *request;     /* [request_cap] */
+	size_t request_size, request_cap;
+	uint64_t asked_ps, reply_ps; /* reply_ps: when it has the reply; TIME_NEVER: nothing is asked */
+	uint8_t *reply;
+	size_t reply_size, reply_cap;
+	/* since the last upload */
+	struct rec_probe *results; /* [PROBE_RESULTS] */
+	uint32_t nresults, nended, ntimeouts;
+	uint64_t told_dropped; /* of counts.dropped, by the last upload */
+	struct probe_agent_counts counts;
+};
+
+static inline uint64_t
+probe_earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* queue.c. The application will handle it. @return false: without room it is lost and counted */
+bool probe_queue_push(struct probe_agent *agent, struct probe_queue *queue, struct probe_completion completion);
+/* @return the oldest if it is ready, which is taken; NULL. Valid until the next is put in */
+const struct probe_completion *probe_queue_pop(struct probe_queue *queue, uint64_t now_ps);
+static inline uint64_t
+probe_queue_next_ps(const struct probe_queue *queue)
+{
+	return queue->head != queue->tail ? queue->ring[queue->head % PROBE_COMPLETIONS].ready_ps : TIME_NEVER;
+}
+
+/* message.c: what probes and ACKs hold */
+int probe_post(struct probe_agent *agent, const struct datagram *how, const struct probe_completion *what);
+/* @return false: it is no probe's */
+bool probe_read(const struct datagram *datagram, struct probe_completion *completion);
+/* wr_id of datagrams whose departure is awaited. */
+uint64_t probe_wr_id(uint32_t nic, bool responder, uint32_t seq);
+
+/* prober.c */
+/* Probes the next target of each list that is due, and watches timers. */
+void probe_send_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps);
+/* Something of a probe was completed. */
+void probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c);
+/* When the oldest timer runs out; TIME_NEVER. */
+uint64_t probe_timer_ps(const struct probe_agent *agent, const struct probe_nic *nic);
+
+/* responder.c */
+void probe_responder_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c);
+
+/* lists.c */
+/* The way of an entry of a pinglist. @return FLOW_NONE: none was planned */
+#define PROBE_NO_FLOW UINT32_MAX
+uint32_t probe_way_of(const struct probe_agent *agent, uint32_t nic, uint32_t ip, uint16_t sport);
+int probe_ways_init(struct probe_agent *agent);
+/* @return 0 or -ENOMEM */
+int probe_list_add(struct probe_list *list, struct probe_target target);
+/* A list has other targets: it goes on where it was. @param interval_ps  between two probes of the same target */
+void probe_list_set(struct probe_agent *agent, struct probe_list *list, uint64_t interval_ps, uint64_t now_ps);
+/* @return the next target of a list that is due; NULL: its agent knows none */
+const struct probe_target *probe_list_turn(struct probe_agent *agent, struct probe_list *list, bool shuffled);
+
+/* agent.c. Service tracing of an RNIC has other targets, or another interval. */
+void probe_agent_retime(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
+
+/* manage.c */
+/* Asks what it wants, if nothing is under way. */
+void probe_ask(struct probe_agent *agent, uint64_t now_ps);
+/* The reply is there. */
+void probe_take_reply(struct probe_agent *agent, uint64_t now_ps);
+
+/* upload.c */
+void probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *probe, uint32_t result);
+void probe_upload(struct probe_agent *agent, uint64_t now_ps);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An agent that probes: what it sends, and how its probes end. */
+#include "rxe-hosts/probe/inside.h"
+
+static void
+probe(struct probe_agent *agent, uint32_t nic, uint8_t kind, const struct probe_target *target, uint64_t now_ps)
+{
+	struct probe_nic *of = &agent->nics[nic];
+	struct probe_open *open = &of->open[of->seq % PROBE_OPEN];
+	const struct probe_completion what = { .seq = of->seq, .qpn = of->qpn, .part = PROBE_PROBE, .kind = kind };
+	const struct datagram how = {
+		.wr_id = probe_wr_id(nic, false, of->seq), .flow = target->flow, .qpn = target->qpn, .signaled = true
+	};
+
+	if (open->is_open || probe_post(agent, &how, &what) != 0) {
+		agent->counts.dropped++;
+		return;
+	}
+	*open = (struct probe_open){
+		.is_open = true,
+		.kind = kind,
+		.seq = of->seq++,
+		.flow = target->flow,
+		.qpn = target->qpn,
+		.posted_ps = now_ps,
+	};
+	agent->counts.sent++;
+}
+
+uint64_t
+probe_timer_ps(const struct probe_agent *agent, const struct probe_nic *nic)
+{
+	return nic->timed != nic->seq ? nic->open[nic->timed % PROBE_OPEN].posted_ps + agent->timeout_ps : TIME_NEVER;
+}
+
+/* A timer that runs out is one more thing to handle, behind all that came before it: who is late himself blames nobody. */
+static void
+watch(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps)
+{
+	for (; probe_timer_ps(agent, nic) <= now_ps; nic->timed++)
+		if (nic->open[nic->timed % PROBE_OPEN].is_open && nic->open[nic->timed % PROBE_OPEN].seq == nic->timed)
+			probe_queue_push(agent, &nic->prober,
+					 (struct probe_completion){ .stamp_ps = probe_timer_ps(agent, nic),
+								    .seq = nic->timed,
+								    .event = PROBE_TIMED });
+}
+
+void
+probe_send_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
+{
+	struct probe_nic *of = &agent->nics[nic];
+
+	watch(agent, of, now_ps);
+	for (uint8_t kind = 0; kind < PROBE_LISTS; kind++) {
+		struct probe_list *list = &of->lists[kind];
+		const struct probe_target *target;
+
+		if (list->next_ps > now_ps)
+			continue;
+		target = probe_list_turn(agent, list, kind == REC_PROBE_SERVICE);
+		if (target != NULL)
+			probe(agent, nic, kind, target, now_ps);
+	}
+}
+
+static void
+end(struct probe_agent *agent, uint32_t nic, struct probe_open *open)
+{
+	uint32_t result = open->has_left && open->has_ack && open->has_second ? REC_PROBE_OK
+			  : open->has_left && open->has_ack                   ? REC_PROBE_SECOND_LOST
+			  : open->has_second                                  ? REC_PROBE_FIRST_LOST
+									      : REC_PROBE_TIMEOUT;
+
+	open->is_open = false;
+	probe_result(agent, nic, open, result);
+}
+
+void
+probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
+{
+	struct probe_open *open = &agent->nics[nic].open[c->seq % PROBE_OPEN];
+
+	if (!open->is_open || open->seq != c->seq)
+		return; /* it had ended: this comes too late */
+	if (c->event == PROBE_LEFT) {
+		open->has_left = true;
+		open->left_ps = c->stamp_ps;
+	} else if (c->event == PROBE_CAME && c->part == PROBE_ACK) {
+		open->has_ack = true;
+		open->ack_ps = c->stamp_ps;
+		open->taken_ps = c->ready_ps;
+	} else if (c->event == PROBE_CAME) {
+		open->has_second = true;
+		open->responder_ps = c->responder_ps;
+	}
+	if (c->event == PROBE_TIMED || (open->has_left && open->has_ack && open->has_second))
+		end(agent, nic, open);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How probes ended is kept until the next upload, which is the agent's heartbeat too. */
+#include "rxe-hosts/probe/inside.h"
+
+void
+probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *probe, uint32_t result)
+{
+	struct rec_probe rec = {
+		.nic = (uint16_t)nic,
+		.kind = probe->kind,
+		.result = (uint16_t)result,
+		.tuple = flow_tuple(&agent->config.flows->flows[probe->flow]),
+		.target_qpn = probe->qpn,
+		.seq = probe->seq,
+		.sent_ps = probe->posted_ps,
+	};
+
+	if (probe->has_second)
+		rec.responder_ps = probe->responder_ps;
+	if (probe->has_left && probe->has_ack)
+		rec.prober_ps = probe->taken_ps - probe->posted_ps - (probe->ack_ps - probe->left_ps);
+	if (result == REC_PROBE_OK)
+		rec.rtt_ps = probe->ack_ps - probe->left_ps - probe->responder_ps;
+	agent->counts.results++;
+	agent->counts.timeouts += result != REC_PROBE_OK;
+	agent->nended++;
+	agent->ntimeouts += result != REC_PROBE_OK;
+	if (agent->nresults == PROBE_RESULTS)
+		agent->counts.dropped++;
+	else
+		agent->results[agent->nresults++] = rec;
+}
+
+void
+probe_upload(struct probe_agent *agent, uint64_t now_ps)
+{
+	struct recbuf *records = agent->config.device->ops->records(agent->config.device);
+	struct rec_upload upload = { .probes = agent->nended,
+				     .timeouts = agent->ntimeouts,
+				     .dropped = (uint32_t)(agent->counts.dropped - agent->told_dropped) };
+
+	for (uint32_t i = 0; i < agent->nresults; i++)
+		recbuf_put(records, &agent->results[i], REC_PROBE, sizeof(agent->results[i]), now_ps);
+	recbuf_put(records, &upload, REC_UPLOAD, sizeof(upload), now_ps);
+	agent->nresults = agent->nended = agent->ntimeouts = 0;
+	agent->told_dropped = agent->counts.dropped;
+	agent->next_upload_ps = now_ps + agent->upload_ps;
+}
