@@ -177,13 +177,25 @@ unmeasured_json(const struct verdict *v, const struct flowpulse *own)
 	return array;
 }
 
+/* What the words mean that "why" has. */
+static json_t *
+reasons_json(const struct flowpulse *own)
+{
+	json_t *reasons = json_object();
+
+	for (uint32_t i = 0; i < own->nflaws; i++)
+		json_object_set_new(reasons, flaw_names[own->flaws[i].flaw],
+				    json_string(flaw_sentences[own->flaws[i].flaw]));
+	return reasons;
+}
+
 int
 flowpulse_json(const struct verdict *v, const struct section *section, json_t *root)
 {
 	const struct flowpulse *own = section->own;
-	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "monitor", monitor_json(own), "switches",
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "monitor", monitor_json(own), "switches",
 				switches_json(v, own), "faults", faults_json(v, own), "volumes", volumes_json(v, own),
-				"unmeasured", unmeasured_json(v, own));
+				"unmeasured", unmeasured_json(v, own), "reasons", reasons_json(own));
 
 	return json_object_set_new(root, FLOWPULSE_NAME, all) == 0 ? 0 : -ENOMEM;
 }

@@ -6,7 +6,7 @@ import re
 
 import streams
 from browser import Browser, Keys
-from harness import ANALYZER, SCENARIOS, check, command, rocelab, scenario_file, scratch, skip
+from harness import ANALYZER, SCENARIOS, check, command, rocelab, scenario_file, scratch, sets, skip
 
 WIDTHS = (390, 1280, 1920)
 
@@ -231,7 +231,38 @@ def shows_silent_faults(browser):
         browser.look(width)
         wide = browser.script("return document.documentElement.scrollWidth")
         check(wide <= width, f"silent faults, {width} px: nothing is wider than the window", wide)
+    marks_silent_faults(browser)
     browser.quiet("silent faults")
+
+
+def marks_silent_faults(browser):
+    """In the fabric: the link, or each of a pair, and leaves that could not compare."""
+    check(len(browser.all("#fabric g.silent")) == 1 and "silent l2:3" in browser.text("#fabric"), "the link is marked",
+          browser.text("#fabric"))
+    data = browser.data()
+    index = next(i for i, f in enumerate(data["findings"]) if f["untimed"])
+    browser.click("#flowpulse button.finding")
+    check(browser.indices("#fabric .link.lit") == set(data["findings"][index]["ports_at"]), "chosen, its port lights up")
+    check("chosen" in browser.one("#fabric g.silent").get_attribute("class"), "and its mark")
+    check("l2:3" in browser.text("#inspector"), "the inspector says it", browser.text("#inspector"))
+    browser.press("body", Keys.ESCAPE)
+    browser.click("#fabric g.silent")
+    check(browser.one("#flowpulse button.finding").get_attribute("aria-pressed") == "true", "the mark stands for the finding")
+    browser.press("body", Keys.ESCAPE)
+    check(not browser.all("#fabric .unmeasured"), "every leaf could compare")
+    ring = rocelab(SCENARIOS / "flowpulse.cfg", *sets(**{"collectives__[0]__algorithm": "ring"}))
+    browser.open(ring.dir / "report.html", "a pair")
+    check(len(browser.all("#fabric g.silent.unsure")) == 2 and all(name in browser.text("#fabric") for name in ("l2:3?", "s1:4?")),
+          "of a pair both links are marked, neither for sure", browser.text("#fabric"))
+    # A run that is cut short: its last iteration has less than was declared.
+    short = rocelab(SCENARIOS / "flowpulse.cfg", *sets(**{"limits__virtual_time": "18ms", "faults__[0]__enabled": "false"}))
+    browser.open(short.dir / "report.html", "what was not compared")
+    flaws = short.verdict["flowpulse"]
+    check(flaws["unmeasured"] and set(flaws["reasons"]) == {flaw["why"] for flaw in flaws["unmeasured"]}, "reasons are told", flaws)
+    names = {flaw["switch"] for flaw in flaws["unmeasured"]}
+    check(len(browser.all("#fabric g.unmeasured")) == len(names), "leaves that could not compare are marked", names)
+    for reason in flaws["reasons"].values():
+        check(reason in browser.text("#flowpulse"), f"with the reason: {reason}", browser.text("#flowpulse"))
 
 
 def names_do_no_harm(browser, run):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fabric: each half of a link has the color of what its port sent; PFC and the root cause are marked at ports. */
 import {el, image, key, section, svg, whenSized} from "./dom.js";
+import {silentMark, silentPorts, unmeasuredOf, unmeasuredText} from "./flowpulse.js";
 import {bytes, cut, percent} from "./format.js";
 import {largest, rootFinding, victimFlow} from "./model.js";
 import {roving, stands} from "./store.js";
@@ -48,21 +49,28 @@ function loadOf(port, most) {
   return share > 0.75 ? "l4" : share > 0.5 ? "l3" : share > 0.25 ? "l2" : "l1";
 }
 
-function node(model, index, [x, y], pitch) {
+function node(model, index, [x, y], pitch, unmeasured) {
   const n = model.nodes[index], half = Math.min(n.host ? 15 : 19, pitch * 0.42), tiny = pitch < 26;
-  const shape = svg("g", {class: n.host ? "host" : "switch"}, svg("rect", {
-                      x: x - half,
-                      y: y - (tiny ? Math.min(11, 2 * half) : 11),
-                      width: 2 * half,
-                      height: tiny ? Math.min(22, 4 * half) : 22,
-                      rx: n.host ? Math.min(11, half) : 3
-                    }));
+  const shape =
+      svg("g",
+          {class: n.host  ? "host" :
+               unmeasured ? "switch unmeasured" :
+                            "switch"},
+          svg("rect", {
+            x: x - half,
+            y: y - (tiny ? Math.min(11, 2 * half) : 11),
+            width: 2 * half,
+            height: tiny ? Math.min(22, 4 * half) : 22,
+            rx: n.host ? Math.min(11, half) : 3
+          }));
   if (!tiny)
     shape.append(svg("text", {x, y: y + 4}, cut(n.name, Math.max(3, Math.floor(half / 3.6)))));
   else if (pitch >= 11 && n.host)
     shape.append(
         svg("text", {class: "turned", x: 0, y: 0, transform: `translate(${x + 4} ${y + 16}) rotate(90)`}, cut(n.name, 6)));
-  return tip(shape, () => `${n.host ? "host" : "switch"} ${n.name}`);
+  const lines =
+      [`${n.host ? "host" : "switch"} ${n.name}`, ...(unmeasured ? unmeasuredText(model, n.name, unmeasured) : [])];
+  return tip(shape, () => lines.join("\n"));
 }
 
 function drawing(store, tiers, width) {
@@ -86,8 +94,10 @@ function drawing(store, tiers, width) {
                           lineOf(loadOf(model.ports[i], most), line[0], middle(...line))),
                       "port", i, `port ${portName(model, i)}`),
                   () => portTip(model, i))));
+  const unmeasured = unmeasuredOf(model);
   for (const [index, at] of spot)
-    shapes.push(node(model, index, at, wide / tiers.tiers[tiers.place.get(index).tier].length));
+    shapes.push(node(
+        model, index, at, wide / tiers.tiers[tiers.place.get(index).tier].length, unmeasured.get(model.nodes[index].name)));
   const least = PAUSED_SHARE * (worst ? worst.took_ns : 0);
   model.ports.forEach((p, i) => {
     if (!p.reported || p.reported.pause_ns <= least || !lines[i])
@@ -100,6 +110,12 @@ function drawing(store, tiers, width) {
                 "port", i, `paused port ${p.name}`),
             () => portTip(model, i)));
   });
+  const silents = silentPorts(model).filter((silent) => lines[silent.port]);
+  for (const silent of silents) {
+    const line = lines[silent.port], spotted = markAt(line);
+    shapes.push(
+        silentMark(model, silent, spotted, spotted[0] > wide - 90 || (spotted[0] < line[0][0] - 4 && spotted[0] > 90)));
+  }
   const root = rootFinding(model), at = root && root.root_at >= 0 && lines[root.root_at];
   if (at) {
     const [x, y] = markAt(at), left = x > wide - 90 || (x < at[0][0] - 4 && x > 90);
@@ -109,10 +125,17 @@ function drawing(store, tiers, width) {
                 `root ${model.ports[root.root_at].name}`)));
   }
   const height = 2 * MARGIN + TIER * Math.max(0, tiers.tiers.length - 1) + (turned && wide / widest >= 11 ? 34 : 0);
-  return {image: image("fabric", wide, height, "The fabric and its ports", ...shapes), most, victim, culprit};
+  return {
+    image: image("fabric", wide, height, "The fabric and its ports", ...shapes),
+    most,
+    victim,
+    culprit,
+    silents,
+    unmeasured
+  };
 }
 
-function legend(store, tiers, {most, victim, culprit}) {
+function legend(store, tiers, {most, victim, culprit, silents, unmeasured}) {
   const {model} = store;
   return [
     most > 0 ? el("span", null,
@@ -120,6 +143,8 @@ function legend(store, tiers, {most, victim, culprit}) {
                   key("line l1"), key("line l2"), key("line l3"), key("line l4", `few to most bytes (${bytes(most)})`)) :
                el("span", null, "No telemetry came from any port: none was asked."),
     most > 0 && key("pause", `halted by PFC for ${percent(PAUSED_SHARE)} of the time or more`),
+    silents.length > 0 && key("silent", "loses packets silently; with ? one of several does"),
+    unmeasured.size > 0 && key("unmeasured", "could not compare volumes"),
     victim >= 0 && key("halo own", `path of ${model.flows[victim].short}`),
     culprit >= 0 && key("halo other", `where ${model.flows[culprit].short} was seen`),
     tiers.hidden > 0 && el("span", null, `${tiers.hidden} nodes without telemetry are left out.`),

@@ -1,21 +1,90 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Silent faults: links that lose packets, and predicted and seen volumes of every port of switches with an alarm. */
-import {el, section} from "./dom.js";
-import {percent} from "./format.js";
+import {el, section, svg} from "./dom.js";
+import {many, percent} from "./format.js";
+import {stands} from "./store.js";
+import {tip} from "./tip.js";
 
 const MOST = 0.05; /* of what was predicted: the deepest color */
 
 const linkName = (link) => `from ${link.from} to ${link.to}${link.port === null ? "" : ` (${link.port})`}`;
 
-function faultItem(fault) {
+/* Its finding has the same links for a root. */
+function findingOf(model, fault) {
+  const root = fault.links.map((link) => (link.port === null ? `${link.from} to ${link.to}` : link.port)).join(" or ");
+  return model.findings.find((f) => f.untimed && f.root === root);
+}
+
+function faultItem(model, fault) {
   const [low, high] = fault.drop_rate_95.map((share) => percent(share, 2));
-  const where = fault.links.map(linkName).join(", or the one ");
+  const where = fault.links.map(linkName).join(", or the one "), finding = findingOf(model, fault);
+  const said = [
+    el("strong", null, `The link ${where}`),
+    ` loses ${percent(fault.drop_rate, 2)} of its packets (${low} to ${high} at 95 %), `,
+    `first in iteration ${fault.first_iteration}, at last in ${fault.last_iteration}: ${many(fault.alarms, "alarm")} of `,
+    `${fault.switches} switch${fault.switches === 1 ? "" : "es"}.`,
+    fault.place === "pair" && " With one sender at the switch the two cannot be told apart.",
+    fault.links.some((link) => link.known) && " Operators knew of a fault there before the run."
+  ];
   return el(
-      "li", null, el("strong", null, `The link ${where}`),
-      ` loses ${percent(fault.drop_rate, 2)} of its packets (${low} to ${high} at 95 %), `,
-      `first in iteration ${fault.first_iteration}, at last in ${fault.last_iteration}: ${fault.alarms} alarms of `,
-      `${fault.switches} switches.`,
-      fault.place === "pair" && " With one sender at the switch the two cannot be told apart.");
+      "li", null,
+      finding ? stands(el("button", {type: "button", class: "finding"}, ...said), "finding", finding.index) :
+                el("span", null, ...said));
+}
+
+/* Ports that send into links which lost packets silently, each with its fault: {port, finding, fault, sure}. */
+export function silentPorts(model) {
+  const faults = model.flowpulse ? model.flowpulse.faults : [], at = new Map(model.ports.map((p, i) => [p.name, i]));
+  return faults.flatMap((fault) => fault.links.filter((link) => at.has(link.port)).map((link) => ({
+                                                                                         port: at.get(link.port),
+                                                                                         finding: findingOf(model, fault),
+                                                                                         fault,
+                                                                                         sure: fault.links.length === 1,
+                                                                                       })));
+}
+
+/* A cross where packets are lost; with a question mark, at one of several places. */
+export function silentMark(model, silent, [x, y], left) {
+  const name = model.ports[silent.port].name, r = 5;
+  const says = `${name}: the link${silent.sure ? "" : ", or another,"} loses ${
+      percent(silent.fault.drop_rate, 2)} of its packets silently`;
+  const shape =
+      svg("g", {class: silent.sure ? "silent" : "silent unsure"}, svg("circle", {cx: x, cy: y, r: r + 3}),
+          svg("path", {d: `M${x - r} ${y - r}L${x + r} ${y + r}M${x - r} ${y + r}L${x + r} ${y - r}`}),
+          svg("text", {x: x + (left ? -13 : 13), y: y + 4, "text-anchor": left ? "end" : "start"},
+              silent.sure ? `silent ${name}` : `${name}?`));
+  return tip(silent.finding ? stands(shape, "finding", silent.finding.index, says) : shape, () => says);
+}
+
+/* What switches could not compare: {by name of the switch: {by reason: times}}. */
+export function unmeasuredOf(model) {
+  const found = new Map();
+  for (const flaw of model.flowpulse ? model.flowpulse.unmeasured : []) {
+    const of = found.get(flaw.switch) || new Map();
+    of.set(flaw.why, (of.get(flaw.why) || 0) + 1);
+    found.set(flaw.switch, of);
+  }
+  return found;
+}
+
+export const unmeasuredText = (model, name, reasons) => [...reasons].map(
+    ([why, times]) => `${name} did not compare volumes ${many(times, "time")}: ${model.flowpulse.reasons[why]}`);
+
+/* By reason: how often, and at which switches. */
+function unmeasuredItems(model) {
+  const by = new Map();
+  for (const [name, reasons] of unmeasuredOf(model)) {
+    for (const [why, times] of reasons) {
+      const of = by.get(why) || {times: 0, names: []};
+      of.times += times;
+      of.names.push(name);
+      by.set(why, of);
+    }
+  }
+  return [...by].map(
+      ([why, {times, names}]) =>
+          el("li", null, el("strong", null, `${names.join(", ")}: not compared ${many(times, "time")}`),
+             ` (${why}): ${model.flowpulse.reasons[why]}`));
 }
 
 /* Switches and iterations with an alarm, each with its ports, in order of time. */
@@ -51,9 +120,8 @@ export function drawFlowpulse(root, store) {
     return;
   section(
       root, "flowpulse", "Silent faults", el("p", {class: "legend"}, `${COUNTED} What they cost in time is not known.`),
-      el("ol", null, ...told.faults.map(faultItem)),
-      told.unmeasured.length > 0 &&
-          el("p", {class: "legend"}, `${told.unmeasured.length} times volumes were not compared: verdict.json says why.`));
+      told.faults.length > 0 && el("ol", {class: "findings"}, ...told.faults.map((fault) => faultItem(store.model, fault))),
+      told.unmeasured.length > 0 && el("ul", {class: "unmeasured"}, ...unmeasuredItems(store.model)));
 }
 
 export function drawVolumes(root, store) {

@@ -19,7 +19,7 @@ function graphFor(model, chosen, lit) {
 
 function collectiveFor(model, chosen) {
   if (chosen.kind === "finding")
-    return model.findings[chosen.index].collective_at;
+    return model.findings[chosen.index].untimed ? undefined : model.findings[chosen.index].collective_at;
   return chosen.kind === "step" ? model.step(chosen.index).collective : undefined;
 }
 
