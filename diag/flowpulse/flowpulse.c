@@ -16,7 +16,7 @@
 
 #define Z95 1.959964 /* 95 % of a normal distribution is within so many standard deviations */
 
-enum { SAYS_LESS, SAYS_PAIR, SAYS_ONCE };
+enum { SAYS_LESS, SAYS_PAIR, SAYS_ONCE, SAYS_WAY };
 static const char *const clauses[] = {
 	[SAYS_LESS] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; every "
 		      "other sender "
@@ -27,6 +27,9 @@ static const char *const clauses[] = {
 	[SAYS_ONCE] = "{node} saw {percent} % less than predicted come in by {port}, of one sender and in iteration "
 		      "{count} alone: a "
 		      "fault of the link to {node} that began or ended within it would look the same",
+	[SAYS_WAY] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; the switch "
+		     "above "
+		     "it did not compare what came that way, which would tell the links of the way apart",
 };
 
 static const struct finding_type silent_fault = {
@@ -109,7 +112,7 @@ static uint32_t
 clause_of(const struct flowpulse *own, const struct flowpulse_fault *fault)
 {
 	if (fault->nlinks == 1)
-		return SAYS_LESS;
+		return fault->links[0].is_way ? SAYS_WAY : SAYS_LESS;
 	return flowpulse_is_fleeting(own, fault) ? SAYS_ONCE : SAYS_PAIR;
 }
 
@@ -162,7 +165,8 @@ find(struct flowpulse *own, const struct run *run, const uint32_t *fault_of, str
 	for (uint32_t i = 0; i < own->nalarms && section->nfindings == own->nfaults; i++) {
 		struct finding *finding = &section->findings[fault_of[i]];
 
-		add_alarm(&sums[fault_of[i]], &own->alarms[i], run);
+		if (!own->is_below[i]) /* it has the rates of several links in one */
+			add_alarm(&sums[fault_of[i]], &own->alarms[i], run);
 		finding->start_ps = min_u64(finding->start_ps, own->alarms[i].hdr.time_ps);
 		finding->end_ps = max_u64(finding->end_ps, own->alarms[i].hdr.time_ps);
 	}
@@ -271,6 +275,7 @@ flowpulse_destroy(void *section)
 	free(own->volumes);
 	free(own->ports);
 	free(own->alarms);
+	free(own->is_below);
 	free(own->flaws);
 	free(own->faults);
 	free(own);

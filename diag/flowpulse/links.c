@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "diag/flowpulse/ways.h"
 #include "diag/run/fill.h"
 
 /* A link that alarms point to, for sure or as one of two. */
@@ -12,6 +14,8 @@ struct suspect {
 	uint32_t sure;       /* alarms that name it alone */
 	uint32_t node;       /* switch with an alarm that names it beside another */
 	bool by_others;      /* and a further switch */
+	uint32_t beside;     /* suspect beside which a monitor with too little to compare names it */
+	bool by_senders;     /* and beside another: of another sender */
 	uint32_t named;      /* the first alarm that names it alone: index */
 	bool is_named_twice; /* and another, of another switch or iteration */
 };
@@ -21,6 +25,8 @@ struct joining {
 	const struct run *run;
 	struct suspect *suspects;
 	uint32_t nsuspects;
+	struct ways ways;
+	uint32_t *above;   /* [nalarms] the alarm that accounts for this one; RUN_NONE: none */
 	uint32_t (*of)[2]; /* [nalarms] suspects of each alarm; the second of pairs alone, else RUN_NONE */
 };
 
@@ -35,25 +41,6 @@ local_link(const struct run *run, const struct rec_volume_alarm *alarm)
 	return (struct flowpulse_link){ .from = port->peer_node, .to = alarm->hdr.node, .port = port->peer_port };
 }
 
-/* The link from the sender's switch to the peer of the alarm's port. */
-static struct flowpulse_link
-remote_link(const struct run *run, const struct rec_volume_alarm *alarm)
-{
-	uint32_t to = run->ports[run->nodes[alarm->hdr.node].first_port + alarm->port].peer_node, count = 0;
-	struct flowpulse_link link = { .from = alarm->sender, .to = to, .port = RUN_NONE };
-	const struct run_node *from = alarm->sender != REC_NONE ? &run->nodes[alarm->sender] : NULL;
-
-	for (uint32_t i = 0; from != NULL && to != RUN_NONE && i < from->nports; i++) {
-		if (run->ports[from->first_port + i].peer_node != to)
-			continue;
-		link.port = from->first_port + i;
-		count++;
-	}
-	if (count != 1)
-		link.port = RUN_NONE;
-	return link;
-}
-
 static uint32_t
 find_suspect(struct joining *j, struct flowpulse_link link)
 {
@@ -63,7 +50,8 @@ find_suspect(struct joining *j, struct flowpulse_link link)
 		if (known->from == link.from && known->to == link.to && known->port == link.port)
 			return i;
 	}
-	j->suspects[j->nsuspects] = (struct suspect){ .link = link, .node = RUN_NONE, .named = RUN_NONE };
+	j->suspects[j->nsuspects] =
+		(struct suspect){ .link = link, .node = RUN_NONE, .named = RUN_NONE, .beside = RUN_NONE };
 	return j->nsuspects++;
 }
 
@@ -72,6 +60,13 @@ suspect_one_of_two(struct suspect *suspect, uint32_t node)
 {
 	suspect->by_others |= suspect->node != RUN_NONE && suspect->node != node;
 	suspect->node = node;
+}
+
+static void
+suspect_beside(struct suspect *suspect, uint32_t beside)
+{
+	suspect->by_senders |= suspect->beside != RUN_NONE && suspect->beside != beside;
+	suspect->beside = beside;
 }
 
 static void
@@ -105,15 +100,18 @@ collect(struct joining *j)
 		const struct rec_volume_alarm *alarm = &j->own->alarms[i];
 
 		j->of[i][0] = find_suspect(j, alarm->place == REC_LOSS_LOCAL ? local_link(j->run, alarm)
-									     : remote_link(j->run, alarm));
+									     : ways_remote(&j->ways, alarm));
 		j->of[i][1] = RUN_NONE;
-		if (alarm->place != REC_LOSS_PAIR)
+		j->above[i] = ways_above(&j->ways, alarm);
+		if (j->above[i] == RUN_NONE && alarm->place != REC_LOSS_PAIR)
 			name_alone(j, &j->suspects[j->of[i][0]], i);
 	}
 	for (uint32_t i = 0; i < j->own->nalarms; i++) {
 		const struct rec_volume_alarm *alarm = &j->own->alarms[i];
 		uint32_t *of = j->of[i];
 
+		if (j->above[i] != RUN_NONE)
+			continue;
 		if (!is_of_two(j, i)) {
 			j->suspects[of[0]].sure++;
 			continue;
@@ -121,12 +119,14 @@ collect(struct joining *j)
 		of[1] = find_suspect(j, local_link(j->run, alarm));
 		suspect_one_of_two(&j->suspects[of[0]], alarm->hdr.node);
 		suspect_one_of_two(&j->suspects[of[1]], alarm->hdr.node);
+		if (alarm->place == REC_LOSS_PAIR)
+			suspect_beside(&j->suspects[of[1]], of[0]);
 	}
 }
 
 /*
- * Of two, the one that other alarms name alone; else the one that other switches name, too: what several suspect from their
- * side is what they have in common.
+ * Of two, the one that other alarms name alone; else the one that other switches name, too, or that is named of other senders,
+ * too: what several suspect from their side is what they have in common.
  */
 static void
 resolve(struct joining *j)
@@ -134,14 +134,20 @@ resolve(struct joining *j)
 	for (uint32_t i = 0; i < j->own->nalarms; i++) {
 		uint32_t *of = j->of[i];
 		const struct suspect *remote = &j->suspects[of[0]], *local = of[1] != RUN_NONE ? &j->suspects[of[1]] : NULL;
+		bool sure;
 
 		if (local == NULL)
 			continue;
-		if (local->sure > remote->sure)
+		sure = local->sure != 0 || remote->sure != 0;
+		if (local->sure > remote->sure || (!sure && !remote->by_others && local->by_senders))
 			of[0] = of[1];
-		if (local->sure != 0 || remote->sure != 0 || remote->by_others)
+		if (sure || remote->by_others || local->by_senders)
 			of[1] = RUN_NONE;
 	}
+	/* No alarm of an aggregation has one above it. */
+	for (uint32_t i = 0; i < j->own->nalarms; i++)
+		if (j->above[i] != RUN_NONE)
+			memcpy(j->of[i], j->of[j->above[i]], sizeof(j->of[i]));
 }
 
 /* ---- faults ---- */
@@ -228,22 +234,29 @@ flowpulse_join(struct flowpulse *own, const struct run *run, uint32_t *fault_of,
 	struct joining j = { .own = own, .run = run };
 	uint32_t(*keys)[2] = run_alloc(own->nalarms, sizeof(*keys), err);
 	struct ranked *ranked = run_alloc(own->nalarms, sizeof(*ranked), err);
-	bool whole;
+	bool whole = ways_init(&j.ways, own, run, err) == 0;
 
+	own->is_below = run_alloc(own->nalarms, sizeof(*own->is_below), err);
+	j.above = run_alloc(own->nalarms, sizeof(*j.above), err);
 	j.suspects = run_alloc(2 * (size_t)own->nalarms, sizeof(*j.suspects), err);
 	j.of = run_alloc(own->nalarms, sizeof(*j.of), err);
 	own->faults = run_alloc(own->nalarms, sizeof(*own->faults), err);
-	whole = keys != NULL && ranked != NULL && j.suspects != NULL && j.of != NULL && own->faults != NULL;
+	whole = whole && own->is_below != NULL && j.above != NULL && keys != NULL && ranked != NULL && j.suspects != NULL &&
+		j.of != NULL && own->faults != NULL;
 	if (whole) {
 		collect(&j);
 		resolve(&j);
-		for (uint32_t i = 0; i < own->nalarms; i++)
+		for (uint32_t i = 0; i < own->nalarms; i++) {
 			fault_of[i] = find_fault(own, &j, j.of[i], keys);
+			own->is_below[i] = j.above[i] != RUN_NONE;
+		}
 		count_alarms(own, fault_of, ranked);
 	}
 	free(keys);
 	free(ranked);
 	free(j.suspects);
 	free(j.of);
+	free(j.above);
+	ways_fini(&j.ways);
 	return whole ? 0 : -ENOMEM;
 }

@@ -11,6 +11,7 @@
 struct flowpulse_link {
 	uint32_t from, to; /* nodes; RUN_NONE: not known */
 	uint32_t port;     /* index into run.ports, of from; RUN_NONE: several links lead there, or none */
+	bool is_way;       /* none: one of those between the two */
 };
 
 /* Packets that one link lost: alarms of all switches and iterations that point to it. The same index as its finding. */
@@ -44,6 +45,7 @@ struct flowpulse {
 	uint32_t nports;
 	struct rec_volume_alarm *alarms; /* [nalarms] in order of time */
 	uint32_t nalarms;
+	bool *is_below; /* [nalarms] of an edge: the aggregation above it sees the link, and has an alarm of its own */
 	struct rec_volume_flaw *flaws; /* [nflaws] in order of time */
 	uint32_t nflaws;
 	struct flowpulse_fault *faults; /* [nfaults] */

@@ -114,17 +114,20 @@ faults_json(const struct verdict *v, const struct flowpulse *own)
 		const struct flowpulse_fault *f = &own->faults[i];
 		const struct rec_volume_alarm *first = &own->alarms[f->first];
 
-		array = value_add(array,
-				  json_pack("{s:s, s:o, s:o, s:[o, o], s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I}",
-					    "place", f->nlinks == 1 ? "link" : "pair", "links", links_json(v, f),
-					    "drop_rate", value_real(f->drop), "drop_rate_95", value_real(f->low),
-					    value_real(f->high), "first_iteration", (json_int_t)f->first_iteration,
-					    "last_iteration", (json_int_t)f->last_iteration, "iterations",
-					    (json_int_t)f->iterations, "alarms", (json_int_t)f->alarms, "switches",
-					    (json_int_t)f->switches, "seen_by", value_text(node_name(v, first->hdr.node)),
-					    "at", value_text(port_name(v, first->hdr.node, first->port)), "first_ns",
-					    value_ns(first->hdr.time_ps), "predicted_bytes", (json_int_t)first->predicted,
-					    "seen_bytes", (json_int_t)first->seen));
+		array = value_add(
+			array,
+			json_pack("{s:s, s:o, s:o, s:[o, o], s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I}", "place",
+				  f->nlinks == 2       ? "pair"
+				  : f->links[0].is_way ? "way"
+						       : "link",
+				  "links", links_json(v, f), "drop_rate", value_real(f->drop), "drop_rate_95",
+				  value_real(f->low), value_real(f->high), "first_iteration",
+				  (json_int_t)f->first_iteration, "last_iteration", (json_int_t)f->last_iteration,
+				  "iterations", (json_int_t)f->iterations, "alarms", (json_int_t)f->alarms, "switches",
+				  (json_int_t)f->switches, "seen_by", value_text(node_name(v, first->hdr.node)), "at",
+				  value_text(port_name(v, first->hdr.node, first->port)), "first_ns",
+				  value_ns(first->hdr.time_ps), "predicted_bytes", (json_int_t)first->predicted,
+				  "seen_bytes", (json_int_t)first->seen));
 	}
 	return array;
 }
@@ -224,7 +227,8 @@ write_volumes(const struct verdict *v, FILE *to)
 static void
 say_link(const struct verdict *v, const struct flowpulse_link *link, char *buf, size_t cap)
 {
-	fmt_append(buf, cap, "from %s to %s", node_name(v, link->from), node_name(v, link->to));
+	fmt_append(buf, cap, "%s %s to %s", link->is_way ? "on the way from" : "from", node_name(v, link->from),
+		   node_name(v, link->to));
 	if (link->port != RUN_NONE)
 		fmt_append(buf, cap, " (%s)", v->run.ports[link->port].name);
 }
@@ -238,6 +242,9 @@ say_fault(const struct text *text, const struct flowpulse *own, const struct flo
 
 	fmt_append(line, sizeof(line), "The link ");
 	say_link(v, &fault->links[0], line, sizeof(line));
+	if (fault->nlinks == 1 && fault->links[0].is_way)
+		fmt_append(line, sizeof(line), ": %s did not compare what came so, which would tell which. It",
+			   node_name(v, fault->links[0].to));
 	if (fault->nlinks == 2) {
 		fmt_append(line, sizeof(line), ", or the one ");
 		say_link(v, &fault->links[1], line, sizeof(line));

@@ -42,6 +42,7 @@ make(struct switch_volumes *volumes, const struct switch_config *config, const s
 		return -ENOMEM;
 	memset(volumes->sender_of, 0xff, nodes * sizeof(*volumes->sender_of)); /* VOLUMES_NO_SENDER */
 	judge = volumes_judge_config(params, find_ports(volumes, config, node));
+	judge.relative = volumes->tier > 1;
 	if (judge.volumes.ports == 0)
 		return 1;
 	if (params->grace_ps < config->window_ps || params->idle_ps < config->window_ps)
@@ -155,7 +156,7 @@ put_volumes(struct sw *sw, const struct volumes_slot *slot, uint64_t at_ps)
 				.sender = j->volumes.keys[s],
 				.iteration = slot->iteration,
 				.learned = j->outcome == JUDGE_LEARNED,
-				.predicted = j->outcome == JUDGE_LEARNED ? 0 : j->predict.bytes[cell],
+				.predicted = j->outcome == JUDGE_LEARNED ? 0 : j->expected[cell],
 				.seen = slot->counts[cell].bytes,
 				.packets = slot->counts[cell].packets,
 			};
@@ -217,7 +218,7 @@ put_flaws(struct sw *sw, const struct volumes_slot *slot, uint64_t at_ps)
 			for (uint16_t port = 0; port < j->config.volumes.ports && !whole; port++) {
 				uint32_t cell = volumes_cell(&j->volumes, port, (uint16_t)s);
 
-				rec.predicted += j->predict.bytes[cell];
+				rec.predicted += j->expected[cell];
 				rec.seen += slot->counts[cell].bytes;
 			}
 			recbuf_put(&sw->node.records, &rec, REC_VOLUME_FLAW, sizeof(rec), at_ps);

@@ -2,6 +2,7 @@
 #include "telemetry/volumes/judge.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ judge_bytes(const struct judge_config *config)
 	size_t a_sender = (VOLUMES_SLOTS + 1) * sizeof(uint64_t) + 2 * sizeof(uint32_t) + locate_bytes() + 2 * sizeof(bool);
 
 	return sizeof(struct judge) + scores_bytes(&config->volumes) + cells * a_cell + senders * a_sender +
-	       ports * 2 * sizeof(bool);
+	       ports * 2 * sizeof(bool) + (config->relative ? cells * sizeof(uint64_t) : 0);
 }
 
 int
@@ -30,12 +31,15 @@ judge_init(struct judge *j, const struct judge_config *config)
 	j->is_scored = calloc(volumes->senders, sizeof(*j->is_scored));
 	j->is_alarmed = calloc(volumes->ports, sizeof(*j->is_alarmed));
 	j->alarms = calloc((size_t)volumes->ports * volumes->senders, sizeof(*j->alarms));
-	if (j->flaws == NULL || j->is_sound == NULL || j->is_scored == NULL || j->is_alarmed == NULL || j->alarms == NULL)
+	j->scaled = config->relative ? calloc((size_t)volumes->ports * volumes->senders, sizeof(*j->scaled)) : NULL;
+	if ((config->relative && j->scaled == NULL) || j->flaws == NULL || j->is_sound == NULL || j->is_scored == NULL ||
+	    j->is_alarmed == NULL || j->alarms == NULL)
 		return -ENOMEM;
 	if (volumes_init(&j->volumes, volumes) < 0 || predict_init(&j->predict, &predict, volumes) < 0)
 		return -ENOMEM;
 	if (scores_init(&j->scores, &config->scores, volumes) < 0)
 		return -ENOMEM;
+	j->expected = config->relative ? j->scaled : j->predict.bytes;
 	return locate_init(&j->locate, volumes->ports, volumes->senders);
 }
 
@@ -46,6 +50,7 @@ judge_fini(struct judge *j)
 	predict_fini(&j->predict);
 	locate_fini(&j->locate);
 	scores_fini(&j->scores);
+	free(j->scaled);
 	free(j->flaws);
 	free(j->is_sound);
 	free(j->is_scored);
@@ -59,7 +64,7 @@ sample_at(const struct judge *j, const struct volumes_slot *slot, uint16_t port,
 {
 	uint32_t cell = volumes_cell(&j->volumes, port, sender);
 
-	return (struct volume_sample){ j->predict.bytes[cell], slot->counts[cell].bytes };
+	return (struct volume_sample){ j->expected[cell], slot->counts[cell].bytes };
 }
 
 struct volume_sample
@@ -78,23 +83,48 @@ judge_port(const struct judge *j, const struct volumes_slot *slot, uint16_t port
 	return sum;
 }
 
+/* A prediction in proportion to what the port has that brings most of it. */
+static void
+scale_prediction(struct judge *j, const struct volumes_slot *slot, uint16_t sender)
+{
+	double most = 0;
+
+	for (uint16_t port = 0; port < j->config.volumes.ports; port++) {
+		uint32_t cell = volumes_cell(&j->volumes, port, sender);
+		double predicted = (double)j->predict.bytes[cell];
+
+		if (predicted > 0 && (double)slot->counts[cell].bytes > most * predicted)
+			most = (double)slot->counts[cell].bytes / predicted;
+	}
+	for (uint16_t port = 0; port < j->config.volumes.ports; port++) {
+		uint32_t cell = volumes_cell(&j->volumes, port, sender);
+
+		j->scaled[cell] = (uint64_t)llround((double)j->predict.bytes[cell] * (most > 0 ? most : 1));
+	}
+}
+
 /* Which senders' volumes can be compared: those that sent what was to come, by whatever ports. */
 static void
 check_senders(struct judge *j, const struct volumes_slot *slot)
 {
 	for (uint16_t s = 0; s < j->volumes.nsenders; s++) {
 		struct volume_sample sum = { 0, 0 };
+		bool differs;
 
+		if (j->config.relative)
+			scale_prediction(j, slot, s);
 		for (uint16_t port = 0; port < j->volumes.config.ports; port++) {
 			struct volume_sample one = sample_at(j, slot, port, s);
 
 			sum.predicted += one.predicted;
 			sum.seen += one.seen;
 		}
+		differs = j->config.relative ? sum.seen == 0 && sum.predicted != 0
+					     : detect_differs(&sum, j->config.tolerance_ppm);
 		j->flaws[s] = 0;
 		if (j->predict.ready && sum.predicted == 0 && sum.seen != 0)
 			j->flaws[s] = VOLUMES_FLAW(REC_FLAW_UNKNOWN);
-		else if (j->predict.ready && detect_differs(&sum, j->config.tolerance_ppm))
+		else if (j->predict.ready && differs)
 			j->flaws[s] = VOLUMES_FLAW(REC_FLAW_DEMAND);
 		j->is_sound[s] = j->flaws[s] == 0;
 	}
@@ -156,11 +186,11 @@ stands_out(struct judge *j, const struct volumes_slot *slot, uint16_t port)
 static void
 compare(struct judge *j, const struct volumes_slot *slot)
 {
-	const struct locate_grid grid = { &j->volumes, slot, j->predict.bytes, j->is_sound, j->is_alarmed };
+	const struct locate_grid grid = { &j->volumes, slot, j->expected, j->is_sound, j->is_alarmed };
 	bool by_threshold = j->config.scores.detector == REC_DETECTOR_THRESHOLD;
 
 	for (uint16_t s = 0; s < j->volumes.nsenders; s++)
-		j->is_scored[s] = j->is_sound[s] && scores_sender(&j->scores, &j->volumes, slot, j->predict.bytes, s);
+		j->is_scored[s] = j->is_sound[s] && scores_sender(&j->scores, &j->volumes, slot, j->expected, s);
 	for (uint16_t port = 0; port < j->volumes.config.ports; port++)
 		j->is_alarmed[port] =
 			by_threshold ? lacks(j, slot, port) && stands_out(j, slot, port) : scored(j, port) != 0;

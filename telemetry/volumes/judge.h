@@ -12,6 +12,11 @@ struct judge_config {
 	uint32_t tolerance_ppm;        /* of a sender's volume: what differs beyond that is another demand */
 	struct scores_config scores;   /* of other detectors than that threshold */
 	bool ports_alone;              /* compare whole ports, as the paper does; else each sender at each port, too */
+	/*
+	 * Of a switch that not all comes by: in three tiers an aggregation has what edges send by it, and what others than itself
+	 * lose comes by it, too. Its ports are compared with the one that brings most of its prediction, of each sender.
+	 */
+	bool relative;
 };
 
 /* A port with too little, and one of the links that may have lost it. */
@@ -37,6 +42,8 @@ struct judge {
 	struct scores scores;
 	/* of the last iteration judged */
 	enum judge_outcome outcome;
+	const uint64_t *expected;   /* [ports * senders] bytes that volumes were compared with */
+	uint64_t *scaled;           /* the same, of a relative one; else NULL */
 	uint32_t *flaws;            /* [senders] VOLUMES_FLAW() of them, of the sender alone */
 	bool *is_sound;             /* [senders] */
 	bool *is_scored;            /* [senders] their noise is known */

@@ -153,6 +153,42 @@ a_threshold_below_the_noise_is_not_applied(void **state)
 	judge_fini(&rig.judge);
 }
 
+/*
+ * A switch that not all comes by: what edges send by another, because it repeats what that one lost, or by this one, is told by
+ * its ports together; what one of them lacks of that is lost behind it, and all that is lost before all of them is no alarm.
+ */
+static void
+ports_of_a_relative_one_are_compared_with_each_other(void **state)
+{
+	struct judge_config config = rig_config(PREDICT_DECLARED);
+
+	(void)state;
+	config.relative = true;
+	for (int more = -20000; more <= 20000; more += 10000) {
+		struct rig rig;
+
+		rig_init(&rig, &config, 2, 11);
+		declare_all(&rig, 80000);
+		assert_int_equal(rig_iterate(&rig, (uint32_t)(80000 + more)), JUDGE_COMPARED);
+		assert_int_equal(rig.judge.nalarms, 0);
+		assert_int_equal(rig.judge.flaws[0] | rig.judge.flaws[1], 0);
+		rig.loss[3][1] = 0.1;
+		assert_int_equal(rig_iterate(&rig, (uint32_t)(80000 + more)), JUDGE_COMPARED);
+		assert_int_equal(rig.judge.nalarms, 1);
+		assert_int_equal(rig.judge.alarms[0].port, 3);
+		assert_int_equal(rig.judge.alarms[0].place.where, REC_LOSS_REMOTE);
+		assert_int_equal(rig.judge.alarms[0].place.sender, 1);
+		assert_true(rig.judge.alarms[0].place.drop_low < 0.1 && rig.judge.alarms[0].place.drop_high > 0.1);
+		/* Half of the ports lack, as those do that lead to one core: by the other half they are known. */
+		rig.loss[3][1] = 0;
+		for (uint32_t port = 0; port < RIG_PORTS / 2; port++)
+			rig.local_loss[port] = 0.05;
+		assert_int_equal(rig_iterate(&rig, (uint32_t)(80000 + more)), JUDGE_COMPARED);
+		assert_int_equal(rig.judge.nalarms, RIG_PORTS / 2);
+		judge_fini(&rig.judge);
+	}
+}
+
 int
 main(void)
 {
@@ -162,6 +198,7 @@ main(void)
 		cmocka_unit_test(another_demand_is_no_fault),
 		cmocka_unit_test(noise_is_no_fault_to_those_who_know_it),
 		cmocka_unit_test(a_threshold_below_the_noise_is_not_applied),
+		cmocka_unit_test(ports_of_a_relative_one_are_compared_with_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
