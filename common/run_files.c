@@ -15,7 +15,7 @@
 
 /* Results before the recording that they are of: no moment has a verdict beside the recording of another run. */
 static const char *const names[] = {
-	RUN_VERDICT, RUN_TEXT,  RUN_PAGE,  RUN_WAITING, RUN_PROVENANCE, RUN_VOLUMES, RUN_SUMMARY,
+	RUN_VERDICT, RUN_TEXT,  RUN_PAGE,  RUN_WAITING, RUN_PROVENANCE, RUN_VOLUMES, RUN_PINGMESH,  RUN_SUMMARY,
 	RUN_TRUTH,   RUN_STEPS, RUN_FLOWS, RUN_CAPTURE, RUN_PREDICTION, RUN_CONFIG,  RUN_RECORDING,
 };
 

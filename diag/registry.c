@@ -8,6 +8,7 @@
 #include "diag/pingmesh/pingmesh.h"
 #include "diag/pingmesh/section.h"
 #include "diag/report/flowpulse.h"
+#include "diag/report/pingmesh.h"
 #include "diag/report/vedrfolnir.h"
 #include "diag/vedrfolnir/section.h"
 #include "diag/vedrfolnir/vedrfolnir.h"
@@ -62,7 +63,8 @@ const struct diagnoser diagnosers[] = {
 	  .options_bytes = sizeof(struct pingmesh_options),
 	  .reads = DIAGNOSER_READS(REC_PROBE) | DIAGNOSER_READS(REC_UPLOAD),
 	  .diagnose = pingmesh_diagnose,
-	  .destroy = pingmesh_destroy },
+	  .destroy = pingmesh_destroy,
+	  .writers = { .json = pingmesh_json, .text = pingmesh_text, .files = pingmesh_files, .nfiles = PINGMESH_FILES } },
 };
 const uint32_t ndiagnosers = ARRAY_LEN(diagnosers);
 

@@ -115,7 +115,8 @@ usual_ps(const struct judging *j, const struct run_job *job, double *room)
 				continue;
 			all++;
 			for (uint32_t p = 0; pass == 0 && p < j->own->nproblems && !disturbed; p++)
-				disturbed = overlaps(run, iteration, &j->own->problems[p]);
+				disturbed =
+					j->own->problems[p].in_service && overlaps(run, iteration, &j->own->problems[p]);
 			if (!disturbed)
 				room[undisturbed++] = (double)(iteration->end_ps - iteration->start_ps);
 		}
@@ -165,6 +166,24 @@ assess_metric(struct judging *j)
 	return room != NULL ? 0 : -ENOMEM;
 }
 
+/* Most urgent first, then as they began. */
+static int
+cmp_problem(const void *pa, const void *pb)
+{
+	const struct pingmesh_problem *a = pa, *b = pb;
+	uint32_t port_a = a->nports != 0 ? a->ports[0] : RUN_NONE, port_b = b->nports != 0 ? b->ports[0] : RUN_NONE;
+
+	if (a->priority != b->priority)
+		return a->priority < b->priority ? -1 : 1;
+	if (a->start_ps != b->start_ps)
+		return a->start_ps < b->start_ps ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return port_a < port_b ? -1 : port_a > port_b;
+}
+
 int
 impact_assess(struct judging *j, double threshold)
 {
@@ -177,15 +196,18 @@ impact_assess(struct judging *j, double threshold)
 	j->own->metric.threshold = threshold;
 	if (rc == 0) {
 		find_usage(j, &use);
+		for (uint32_t i = 0; i < j->own->nproblems; i++)
+			j->own->problems[i].in_service = is_in_service(&use, &j->own->problems[i]);
 		rc = assess_metric(j);
 	}
 	for (uint32_t i = 0; rc == 0 && i < j->own->nproblems; i++) {
 		struct pingmesh_problem *problem = &j->own->problems[i];
 
-		problem->in_service = is_in_service(&use, problem);
 		problem->priority = !problem->in_service ? 2 : problem->degradation > threshold ? 0 : 1;
 		guilty |= problem->in_service;
 	}
+	if (rc == 0 && j->own->nproblems > 1)
+		qsort(j->own->problems, j->own->nproblems, sizeof(*j->own->problems), cmp_problem);
 	j->own->innocent = j->own->metric.degraded != 0 && !guilty;
 	free(use.ports);
 	free(use.nodes);

@@ -5,8 +5,9 @@
 #include "diag/pingmesh/judge.h"
 
 /*
- * Sets priorities and degradations of all problems, own->metric and own->innocent. The service's metric is how long iterations
- * of its jobs take, against the median of those that no problem overlaps.
+ * Sets priorities and degradations of all problems, puts the most urgent first, and sets own->metric and own->innocent. The service's metric is how long iterations
+ * of its jobs take, against the median of those that no problem of the
+ * services' network overlaps.
  * @param threshold  of its degradation, beyond which a problem is P0: 0.1 for 10 %
  * @return 0 or -ENOMEM with j->err
  */

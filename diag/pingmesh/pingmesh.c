@@ -26,23 +26,20 @@ static const char *const clauses[] = {
 	[SAYS_SILENT] = "its agent uploaded nothing for {ms} ms; {count} probes to it had no ACKs",
 	[SAYS_SEVERAL] = "several of its RNICs lost probes at once, {count} in all",
 	[SAYS_DELAY] = "its processing delay (P99) was {ms} ms where {of ms} ms is usual; {count} probes had no ACKs",
-	[SAYS_SEVERAL_DELAY] = "its processing delay (P99) was {ms} ms where {of ms} ms is usual; several of its RNICs "
-			       "lost {count} probes at once",
+	[SAYS_SEVERAL_DELAY] =
+		"processing (P99) took {ms} ms where {of ms} ms is usual; several RNICs lost {count} probes at once",
 	[SAYS_RTT] = "{percent} % of {count} probes over it had an RTT of about {ms} ms where {of ms} ms is usual",
 };
 
-#define TYPE(NAME, TITLE, PREPOSITION, BADGE, TRAITS)                                                                      \
-	{                                                                                                                  \
-		.key = NAME, .title = TITLE, .preposition = PREPOSITION, .badge = BADGE,                                   \
-		.traits = FINDING_UNTIMED | (TRAITS), .clauses = clauses, .nclauses = ARRAY_LEN(clauses)                   \
-	}
-static const struct finding_type types[PINGMESH_NPROBLEM_KINDS] = {
-	[PINGMESH_PROBLEM_RNIC] = TYPE("rnic-problem", "RNIC problem", "at ", "lost", 0),
-	[PINGMESH_PROBLEM_SWITCH] = TYPE("switch-problem", "switch network problem", "at ", "lost", 0),
-	[PINGMESH_PROBLEM_HOST] = TYPE("host-down", "host down", "at ", "host", FINDING_OF_HOST),
-	[PINGMESH_PROBLEM_CPU] = TYPE("cpu-overload", "CPU overload", "at ", "host", FINDING_OF_HOST),
-	[PINGMESH_PROBLEM_RTT] = TYPE("high-rtt", "high RTT", "at ", "queue", 0),
-};
+#define TYPE(ID, VALUE, KEY, TITLE, BADGE, TRAITS)                                                                         \
+	[ID] = { .key = (KEY),                                                                                             \
+		 .title = (TITLE),                                                                                         \
+		 .preposition = "at ",                                                                                     \
+		 .badge = (BADGE),                                                                                         \
+		 .traits = FINDING_UNTIMED | (TRAITS),                                                                     \
+		 .clauses = clauses,                                                                                       \
+		 .nclauses = ARRAY_LEN(clauses) },
+static const struct finding_type types[] = { PINGMESH_PROBLEMS(TYPE) };
 
 int
 pingmesh_degradation(void *options, const char *value, struct err *err)

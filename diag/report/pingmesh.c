@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/report/pingmesh.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/run_files.h"
+#include "common/units.h"
+#include "diag/pingmesh/section.h"
+#include "diag/report/table.h"
+#include "diag/report/text.h"
+
+#define PROBLEMS_SHOWN 12u
+
+static int write_periods(const struct verdict *v, FILE *to);
+
+const struct diagnoser_file pingmesh_files[PINGMESH_FILES] = {
+	{ .name = RUN_PINGMESH, .write = write_periods },
+};
+
+static const char *const causes[] = { PINGMESH_CAUSES(ENUM_NAME) };
+static const char *const problems[] = { PINGMESH_PROBLEMS(ENUM_NAME) };
+static const char *const networks[PINGMESH_NNETWORKS] = { "cluster", "service" };
+static const char *const quantiles[PINGMESH_QUANTILES] = { "p50", "p90", "p99", "p999" };
+
+static double
+share(uint64_t part, uint64_t of)
+{
+	return of != 0 ? (double)part / (double)of : 0;
+}
+
+/* ---- pingmesh.csv ---- */
+
+static void
+write_spread(const struct pingmesh_spread *spread, FILE *to)
+{
+	for (uint32_t i = 0; i < PINGMESH_QUANTILES; i++) {
+		if (spread->count != 0)
+			fprintf(to, ",%.3f", spread->ps[i] / PS_PER_NS);
+		else
+			fputs(",", to);
+	}
+}
+
+static int
+write_periods(const struct verdict *v, FILE *to)
+{
+	static const char *const spreads[] = { "network_rtt_ns", "prober_delay_ns", "responder_delay_ns" };
+	const struct section *section = verdict_section(v, PINGMESH_NAME);
+	const struct pingmesh *own = section->own;
+
+	fputs("period,start_ns,network,probe_total,probe_success_total", to);
+	for (uint32_t i = PINGMESH_ANSWERED + 1; i < PINGMESH_NCAUSES; i++)
+		fprintf(to, ",%s", causes[i]);
+	for (uint32_t i = 0; i < ARRAY_LEN(spreads); i++)
+		for (uint32_t q = 0; q < PINGMESH_QUANTILES; q++)
+			fprintf(to, ",%s_%s", spreads[i], quantiles[q]);
+	fputs("\n", to);
+	for (uint32_t i = 0; i < own->nperiods; i++) {
+		for (uint32_t n = 0; n < PINGMESH_NNETWORKS; n++) {
+			const struct pingmesh_sla *sla = &own->periods[i].networks[n];
+
+			fprintf(to, "%u,%llu,%s,%" PRIu64, i, own->periods[i].start_ps / PS_PER_NS, networks[n],
+				sla->probes);
+			for (uint32_t c = 0; c < PINGMESH_NCAUSES; c++)
+				fprintf(to, ",%" PRIu64, sla->causes[c]);
+			write_spread(&sla->rtt, to);
+			write_spread(&sla->prober, to);
+			write_spread(&sla->responder, to);
+			fputs("\n", to);
+		}
+	}
+	return ferror(to) ? -EIO : 0;
+}
+
+/* ---- report.txt ---- */
+
+/* The finding that a problem became. */
+static const struct finding *
+finding_of(const struct verdict *v, const struct pingmesh_problem *p, uint32_t index)
+{
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		if (v->findings[i].key == index && strcmp(v->findings[i].type->key, problems[p->kind]) == 0)
+			return &v->findings[i];
+	return NULL;
+}
+
+/* "47.8 us" */
+static void
+say_us(double ps, char *buf, size_t cap)
+{
+	snprintf(buf, cap, ps >= (double)PS_PER_MS ? "%.1f ms" : "%.1f us",
+		 ps / (double)(ps >= (double)PS_PER_MS ? PS_PER_MS : PS_PER_US));
+}
+
+/* Periods last for seconds, whatever the unit of steps is: "31.037 s" */
+static const char *
+time_text(uint64_t time_ps, char text[32])
+{
+	bool seconds = time_ps >= PS_PER_S;
+
+	snprintf(text, 32, seconds ? "%.3f s" : "%.3f ms", (double)time_ps / (double)(seconds ? PS_PER_S : PS_PER_MS));
+	return text;
+}
+
+static void
+say_problem(const struct text *text, const struct section *section, uint32_t i)
+{
+	const struct verdict *v = text->facts.v;
+	const struct pingmesh_problem *p = &((const struct pingmesh *)section->own)->problems[i];
+	const struct finding *finding = finding_of(v, p, i);
+	char line[2 * FACTS_TEXT] = "", evidence[FACTS_EVIDENCE], from[32], to[32];
+
+	if (finding == NULL)
+		return;
+	fmt_append(line, sizeof(line), "P%u: %s %s%s: %s.", p->priority, finding->type->title, finding->type->preposition,
+		   finding->root, facts_evidence(v, finding, evidence));
+	if (p->both && p->alike == 1 && p->kind != PINGMESH_PROBLEM_RNIC)
+		fmt_append(line, sizeof(line), " In both directions.");
+	fmt_append(line, sizeof(line), " Seen by %s%s%s, from %s to %s",
+		   (p->networks & 1u << PINGMESH_CLUSTER) != 0 ? "the cluster's monitoring" : "",
+		   p->networks == (1u << PINGMESH_CLUSTER | 1u << PINGMESH_SERVICE) ? " and " : "",
+		   (p->networks & 1u << PINGMESH_SERVICE) != 0 ? "service tracing" : "", time_text(p->start_ps, from),
+		   time_text(p->end_ps, to));
+	fmt_append(line, sizeof(line), ", %u period%s; confidence %.2f.", p->periods, p->periods == 1 ? "" : "s",
+		   finding->confidence);
+	if (!p->in_service)
+		fmt_append(line, sizeof(line), " No service uses it.");
+	else if (p->degradation > 0)
+		fmt_append(line, sizeof(line), " Services use it, and an iteration took %s meanwhile.",
+			   fmt_change(p->degradation).text);
+	else
+		fmt_append(line, sizeof(line), " Services use it, and got no slower.");
+	text_wrap(text, line, 5);
+}
+
+static void
+say_problems(const struct text *text, const struct section *section)
+{
+	const struct pingmesh *own = section->own;
+
+	for (uint32_t i = 0; i < own->nproblems && i < PROBLEMS_SHOWN; i++) {
+		fprintf(text->to, "  %u. ", i + 1);
+		say_problem(text, section, i);
+	}
+	if (own->nproblems > PROBLEMS_SHOWN)
+		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->nproblems - PROBLEMS_SHOWN);
+}
+
+static int
+add_row(struct libscols_table *table, const char *name, const struct pingmesh_sla *sla)
+{
+	const double values[] = { sla->rtt.ps[0], sla->rtt.ps[2], sla->rtt.ps[3], sla->prober.ps[2], sla->responder.ps[2] };
+	char cells[ARRAY_LEN(values)][32], rnic[32], sw[32];
+
+	for (uint32_t i = 0; i < ARRAY_LEN(values); i++) {
+		if (sla->rtt.count != 0)
+			say_us(values[i], cells[i], sizeof(cells[i]));
+		else
+			snprintf(cells[i], sizeof(cells[i]), "-");
+	}
+	snprintf(rnic, sizeof(rnic), "%.3f %%", 100 * share(sla->causes[PINGMESH_RNIC], sla->probes));
+	snprintf(sw, sizeof(sw), "%.3f %%", 100 * share(sla->causes[PINGMESH_SWITCH], sla->probes));
+	return table_row(table, name, fmt_count(sla->probes).text, rnic, sw, cells[0], cells[1], cells[2], cells[3],
+			 cells[4], NULL);
+}
+
+static int
+show_networks(const struct text *text, const struct pingmesh *own)
+{
+	static const char *const columns[] = { "NETWORK", "PROBES",   "RNIC LOSS",  "SWITCH LOSS",  "RTT P50",
+					       "RTT P99", "RTT P999", "PROBER P99", "RESPONDER P99" };
+	static const bool right[] = { false, true, true, true, true, true, true, true, true };
+	struct libscols_table *table = table_create(columns, right, ARRAY_LEN(columns));
+	int rc = table != NULL ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < PINGMESH_NNETWORKS && rc == 0; i++)
+		if (own->networks[i].probes != 0)
+			rc = add_row(table, networks[i], &own->networks[i]);
+	if (rc == 0)
+		rc = table_print(table, text->to);
+	table_destroy(table);
+	return rc;
+}
+
+/* What no problem was made of. */
+static void
+say_rest(const struct text *text, const struct pingmesh *own)
+{
+	uint64_t reset = 0, undecided = 0;
+	char line[FACTS_TEXT] = "";
+
+	for (uint32_t i = 0; i < PINGMESH_NNETWORKS; i++) {
+		reset += own->networks[i].causes[PINGMESH_QPN_RESET];
+		undecided += own->networks[i].causes[PINGMESH_UNDECIDED];
+	}
+	if (own->nproblems == 0)
+		fmt_append(line, sizeof(line), "No problem was found.");
+	if (reset != 0)
+		fmt_append(line, sizeof(line), " %s probes were for QPs that an agent's restart had replaced.",
+			   fmt_count(reset).text);
+	if (undecided != 0)
+		fmt_append(line, sizeof(line), " %s probes got no ACK from hosts that fell silent shortly before the end.",
+			   fmt_count(undecided).text);
+	if (own->metric.degraded != 0)
+		fmt_append(line, sizeof(line),
+			   own->innocent
+				   ? " %u iteration%s took %.0f %% longer than usual or more, and no P0 or P1 was found: "
+				     "by the paper's rule the service's network is innocent."
+				   : " %u iteration%s took %.0f %% longer than usual or more.",
+			   own->metric.degraded, own->metric.degraded == 1 ? "" : "s", 100 * own->metric.threshold);
+	fmt_append(line, sizeof(line), " What a problem costs in time is not R-Pingmesh's to say.");
+	fprintf(text->to, "  ");
+	text_wrap(text, line[0] == ' ' ? line + 1 : line, 2);
+}
+
+int
+pingmesh_text(const struct text *text, const struct section *section)
+{
+	const struct pingmesh *own = section->own;
+	int rc;
+
+	text_title(text, "Problems, by probes between RNICs (R-Pingmesh)");
+	say_problems(text, section);
+	say_rest(text, own);
+	rc = show_networks(text, own);
+	if (rc == 0 && own->config.time_factor_ppm != 1000000)
+		fprintf(text->to, "  All of the protocol's times are multiplied by %g.\n",
+			(double)own->config.time_factor_ppm / 1e6);
+	return rc;
+}

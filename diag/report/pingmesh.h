@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How R-Pingmesh's section is reported; see diag/diagnoser.h. */
+#pragma once
+
+#include "diag/diagnoser.h"
+
+/* "pingmesh": problems, the SLAs of both networks by the names of the public implementation's metrics, periods, servers. */
+int pingmesh_json(const struct verdict *v, const struct section *section, struct json_t *root);
+/* Problems by priority, both networks in a table. */
+int pingmesh_text(const struct text *text, const struct section *section);
+
+#define PINGMESH_FILES 1
+extern const struct diagnoser_file pingmesh_files[PINGMESH_FILES]; /* the SLAs of all periods, as a table */
