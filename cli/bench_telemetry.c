@@ -14,6 +14,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "cli/bench_tap.h"
+#include "cli/bench_volumes.h"
 #include "common/array.h"
 #include "common/child.h"
 #include "common/outfile.h"
@@ -52,6 +53,7 @@ struct bench {
 	int repeats;
 	char dpswitch[PATH_MAX], scenario[PATH_MAX], socket[PATH_MAX];
 	struct bench_result results[NCASES];
+	struct bench_volumes volumes;
 	struct err *err;
 };
 
@@ -296,7 +298,8 @@ print_json(const struct bench *bench)
 		json_object_set_new(row, "known_wall_us", cases[i].real ? lag_json(&n->wall) : json_null());
 		json_array_append_new(rows, row);
 	}
-	root = json_pack("{s:i, s:f, s:o}", "repeats", bench->repeats, "hop_ns", hop_ns(bench), "cases", rows);
+	root = json_pack("{s:i, s:f, s:o, s:o}", "repeats", bench->repeats, "hop_ns", hop_ns(bench), "cases", rows,
+			 "volumes", bench_volumes_json(&bench->volumes));
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(root);
@@ -312,11 +315,15 @@ bench_telemetry(const char *dir, int repeats, bool json, struct err *err)
 	snprintf(bench.socket, sizeof(bench.socket), "%s/records.sock", dir);
 	if (ret == 0)
 		ret = measure(&bench);
+	if (ret == 0)
+		ret = bench_volumes_measure(&bench.volumes, dir, bench.dpswitch, repeats, err);
 	if (ret < 0)
 		return ret;
-	if (json)
+	if (json) {
 		print_json(&bench);
-	else
+	} else {
 		print_table(&bench);
+		bench_volumes_print(&bench.volumes, repeats);
+	}
 	return 0;
 }

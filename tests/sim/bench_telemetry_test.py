@@ -9,14 +9,15 @@ COUNTS = ("made", "in_time", "held_back", "dropped", "bytes", "frames", "epochs"
 
 
 def bench():
-    return json.loads(command(ROCELAB, "bench", "telemetry", "--repeats", 1, "--json").stdout)["cases"]
+    return json.loads(command(ROCELAB, "bench", "telemetry", "--repeats", 1, "--json").stdout)
 
 
 def budget(case):
     return 0 if case["budget"] == "0" else int(case["budget"].removesuffix("MB")) * 1_000_000
 
 
-cases = bench()
+first_run = bench()
+cases = first_run["cases"]
 flood = [c for c in cases if c["policy"] == "full-polling" and c["clock"] == "virtual"]
 unlimited, limited = flood[0], flood[1:]
 check(budget(unlimited) == 0 and unlimited["dropped"] == 0 == unlimited["held_back"], "no budget, and nothing held back", unlimited)
@@ -37,7 +38,15 @@ for case in limited:
 came = [c["in_time"] + c["held_back"] for c in limited]
 check(came == sorted(came, reverse=True) and came[-1] < came[0] / 10, "the smaller the budget, the less comes", came)
 
-again = bench()
+off, alarms, counts = first_run["volumes"]
+check(off["export"] == "off" and off["sent_bytes"] == 0 == off["port_bytes"] and off["ratio"] == 1, "the fabric without monitors", off)
+check(0 < alarms["sent_bytes"] < counts["sent_bytes"], "alarms are fewer bytes than all volumes", (alarms, counts))
+check(4000 < alarms["port_bytes"] == counts["port_bytes"] < 20000, "a monitor's memory does not depend on what it tells", alarms)
+
+again_run = bench()
+again = again_run["cases"]
+check([row["sent_bytes"] for row in again_run["volumes"]] == [row["sent_bytes"] for row in first_run["volumes"]],
+      "what monitors tell repeats")
 for first, second in zip(cases, again):
     if first["clock"] == "virtual":
         check(all(first[key] == second[key] for key in COUNTS), f"{first['policy']} at {first['budget']} B/s: counts repeat",
