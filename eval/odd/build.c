@@ -65,20 +65,35 @@ odd_head(struct odd_case *c, const char *fmt, ...)
 	assert(c->used < sizeof(c->head));
 }
 
+static void
+append(struct odd_case *c, enum odd_list list, const char *fmt, va_list args)
+{
+	size_t used = c->lists[list].used;
+
+	used += (size_t)vsnprintf(c->lists[list].text + used, ODD_LIST - used, fmt, args);
+	assert(used < ODD_LIST);
+	c->lists[list].used = used;
+}
+
+void
+odd_more(struct odd_case *c, enum odd_list list, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	append(c, list, fmt, args);
+	va_end(args);
+}
+
 void
 odd_add(struct odd_case *c, enum odd_list list, const char *fmt, ...)
 {
-	char *text = c->lists[list].text;
-	size_t used = c->lists[list].used;
 	va_list args;
 
-	used += (size_t)snprintf(text + used, ODD_LIST - used, "%s  ", c->lists[list].count++ != 0 ? ",\n" : "");
-	assert(used < ODD_LIST);
+	odd_more(c, list, "%s  ", c->lists[list].count++ != 0 ? ",\n" : "");
 	va_start(args, fmt);
-	used += (size_t)vsnprintf(text + used, ODD_LIST - used, fmt, args);
+	append(c, list, fmt, args);
 	va_end(args);
-	assert(used < ODD_LIST);
-	c->lists[list].used = used;
 }
 
 void

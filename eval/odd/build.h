@@ -21,6 +21,8 @@ uint64_t odd_part_ns(struct odd_case *c, double min, double max);
 
 void odd_head(struct odd_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void odd_add(struct odd_case *c, enum odd_list list, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Goes on with the element that was added last. */
+void odd_more(struct odd_case *c, enum odd_list list, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* A network of 16 hosts: fat-tree or leaf-spine. */
 void odd_network(struct odd_case *c);

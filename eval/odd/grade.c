@@ -23,7 +23,7 @@ static const struct fit {
 	{ "load-imbalance", true, { NULL }, { NULL }, false },
 	{ "pfc-storm", false, { "pfc-storm" }, { NULL }, false },
 	{ "pfc-deadlock", false, { "pfc-storm" }, { NULL }, false },
-	{ "packet-loss", false, { "loss", "corruption" }, { "blackhole", "link-down", "fib-corruption" }, false },
+	{ "packet-loss", false, { "loss", "corruption", "fib-corruption" }, { "blackhole", "link-down" }, false },
 	{ "corruption", false, { "corruption" }, { "loss" }, false },
 	{ "link-down", false, { "link-down" }, { "blackhole", "loss" }, false },
 	{ "blackhole", false, { "blackhole", "fib-corruption" }, { "loss", "link-down" }, false },

@@ -66,6 +66,8 @@ int odd_acks(struct odd_case *c, struct err *err);
 int odd_cuts(struct odd_case *c, struct err *err);
 int odd_corruption(struct odd_case *c, struct err *err);
 int odd_blackhole(struct odd_case *c, struct err *err);
+int odd_fib(struct odd_case *c, struct err *err);
+int odd_sprayed(struct odd_case *c, struct err *err);
 int odd_storms(struct odd_case *c, struct err *err);
 int odd_outside(struct odd_case *c, struct err *err);
 int odd_classes(struct odd_case *c, struct err *err);

@@ -3,14 +3,17 @@
  * Packet loss: a slow step sent packets again. Where frames came in damaged, a switch's port counts them by their FCS, the
  * destination's by their ICRC: that end of the cable is named, and the other. A link that loses frames has sent more by one end
  * than came in by the other; a switch that loses some has let fewer packets of the flow go than came; or a polling packet
- * was lost there. Else the flow's own path is all that can be said; of packets that are sprayed nothing, for one that is overtaken
- * may be sent again as well. Drops with a known reason have signatures of their own.
+ * was lost there. Else the flow's own path is all that can be said. Of packets that are sprayed one that is overtaken may be sent
+ * again as well: those are lost that had not come twice, somewhere. Drops with a known reason have signatures of their own.
  */
+#include <math.h>
+
 #include "common/array.h"
+#include "common/minmax.h"
 #include "diag/vedrfolnir/cause/drops.h"
 #include "diag/vedrfolnir/cause/passage.h"
 
-enum { SAYS_CORRUPT, SAYS_SENT_AGAIN, SAYS_LINK, SAYS_BACK, SAYS_NODE, SAYS_POLL, SAYS_ACKS };
+enum { SAYS_CORRUPT, SAYS_SENT_AGAIN, SAYS_LINK, SAYS_BACK, SAYS_NODE, SAYS_POLL, SAYS_ACKS, SAYS_SPRAYED };
 static const char *const clauses[] = {
 	"{step}: {port}, the end of its link from {other}, counts {count} frames that came in damaged; {again}",
 	[SAYS_SENT_AGAIN] = "{step}: {again}, and no port that reported counted a drop of them",
@@ -24,6 +27,9 @@ static const char *const clauses[] = {
 	[SAYS_ACKS] =
 		("{step}: {count} of its packets came twice and none was missing: ACKs were lost, by no link of their way "
 		 "that tells; {again}"),
+	[SAYS_SPRAYED] = ("{step}: {count} of its packets were lost, for what was sent in their stead had not come before; "
+			  "each has a "
+			  "way of its own, and no port of these counted a drop; {again}"),
 };
 
 /* @param port  the last that they left by: lost on its link, or where that ends */
@@ -108,13 +114,53 @@ add_way(struct cause_set *set, uint32_t step)
 								   .count = acks ? passage.duplicates : 0 };
 }
 
+/* Packets that earlier steps of the same flow sent again. */
+static uint32_t
+sent_before(const struct cause_input *in, const struct run_step *s)
+{
+	uint32_t packets = 0;
+
+	for (uint32_t i = 0; i < in->nsteps; i++)
+		if (in->steps[i].flow == s->flow && in->steps[i].start_ps < s->start_ps)
+			packets += in->steps[i].retransmits;
+	return packets;
+}
+
+/* By one of many ways. A loss holds its sender up until it is told and mended: for two round trips at most, where others are not. */
+static void
+add_sprayed(struct cause_set *set, uint32_t step)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	const struct passage passage = passage_find(set->in, step);
+	uint32_t before = passage.lost != 0 ? sent_before(set->in, s) : 0;
+	uint32_t lost = min_u32(s->retransmits, passage.lost > before ? passage.lost - before : 0);
+	double held_ps = fmin(cause_excess_ps(set->in, step), 2.0 * lost * (double)s->base_rtt_ps);
+	struct cause_finding *finding;
+	char flow[96];
+
+	finding = lost != 0 ? cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step) : NULL;
+	if (finding == NULL)
+		return;
+	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, EV_NONE, held_ps);
+	if (cause_score(finding, cause_lost_frames(set->in, step, held_ps)))
+		finding->out.evidence = (struct finding_evidence){
+			.clauses = { SAYS_SPRAYED }, .nclauses = 1, .step = step, .count = lost
+		};
+}
+
 static void
 look(struct cause_set *set, uint32_t step)
 {
 	const struct run_step *s = &set->in->steps[step];
 
-	if (s->slow && !drops_add(set, step, REC_DROP_CORRUPT, SAYS_CORRUPT) && drops_sent_again(set->in, step) &&
-	    !drops_explain(set->in->ev, s) && !add_places(set, step) && !evidence_is_sprayed(set->in->ev, s->flow))
+	if (!s->slow || drops_add(set, step, REC_DROP_CORRUPT, SAYS_CORRUPT) || !drops_sent_again(set->in, step) ||
+	    drops_explain(set->in->ev, s) || add_places(set, step))
+		return;
+	if (evidence_is_sprayed(set->in->ev, s->flow))
+		add_sprayed(set, step);
+	else
 		add_way(set, step);
 }
 

@@ -128,6 +128,7 @@ take_end(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	p->duplicates = now->duplicates - then->duplicates;
 	p->out_of_sequence = now->out_of_sequence - then->out_of_sequence;
 	p->most_missing = now->most_missing > then->most_missing ? now->most_missing : 0;
+	p->lost = now->out_of_sequence == 0 ? (uint32_t)more(p->sent_again, now->duplicates) : 0;
 }
 
 struct passage
@@ -135,7 +136,7 @@ passage_find(const struct cause_input *in, uint32_t step)
 {
 	const struct evidence *ev = in->ev;
 	const struct run_step *s = &in->steps[step];
-	struct passage p = { nowhere, nowhere, nowhere, false, 0, 0, 0 };
+	struct passage p = { .link = nowhere, .node = nowhere, .back = nowhere };
 	uint64_t until_ps = s->end_ps + 2 * s->base_rtt_ps; /* the packet that a step sends at its end is still under way */
 
 	for (uint32_t i = first_from(ev, s->start_ps); i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps;
@@ -143,6 +144,8 @@ passage_find(const struct cause_input *in, uint32_t step)
 		const struct ev_passed *passed = &ev->passed[i];
 		uint64_t lost;
 
+		if (passed->flow == s->flow && !passed->back && passed->in_port == EV_NONE)
+			p.sent_again = rec_at(ev, i)->resent;
 		if (passed->flow != s->flow || passed->in_port == EV_NONE || ev->ports[passed->in_port].peer == EV_NONE)
 			continue;
 		lost = more(lost_by(ev, i), lost_by(ev, earlier(ev, i, s->start_ps, EV_NONE)));

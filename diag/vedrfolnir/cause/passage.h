@@ -24,6 +24,11 @@ struct passage {
 	/* what the destination told of the step; with ended */
 	bool ended;
 	uint32_t duplicates, out_of_sequence, most_missing;
+	/*
+	 * Of a receiver that takes packets in any order, since the run began: packets that the source had sent again before, and
+	 * those of them that had not come twice. For each of these another was lost.
+	 */
+	uint32_t sent_again, lost;
 };
 
 /* What the records of a slow step's polling packets tell. */

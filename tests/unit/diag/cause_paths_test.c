@@ -128,6 +128,46 @@ test_no_imbalance_where_packets_are_sprayed(void **state)
 }
 
 /* Copies of a polling packet meet where ways join again, as old as each other; one that is older has gone round. */
+/* a->c sent 40 packets again. What of them the receiver, who takes any order, had not had before stands for lost ones. */
+static void
+test_sprayed_packets_are_lost_somewhere(void **state)
+{
+	static const struct {
+		uint32_t resent, duplicates, out_of_sequence, lost;
+	} rounds[] = { { 40, 0, 0, 40 }, { 40, 15, 0, 25 }, { 40, 40, 0, 0 }, { 30, 0, 0, 30 }, { 40, 0, 90, 0 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rounds); i++) {
+		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40 };
+		struct rec_passage from = { .flow = AC, .in_port = REC_NO_PORT, .resent = rounds[i].resent };
+		struct rec_passage to = { .flow = AC,
+					  .out_port = REC_NO_PORT,
+					  .in_frames = 100,
+					  .sent_frames = 100,
+					  .duplicates = rounds[i].duplicates,
+					  .out_of_sequence = rounds[i].out_of_sequence };
+		const struct finding *finding;
+		struct verdict *v;
+		struct records r;
+		char said[64];
+
+		leaves_sprayed(&r, HASHED, HASHED, true);
+		RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
+		RECORDS_PUT(&r, from, REC_PASSAGE, A, 50 * MS);
+		RECORDS_PUT(&r, to, REC_PASSAGE, C, 50 * MS + 8 * PS_PER_US);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		finding = case_find(v, FINDING_PACKET_LOSS, "a->c/10000>10000", NULL);
+		assert_int_equal(finding != NULL, rounds[i].lost != 0);
+		if (finding != NULL) {
+			snprintf(said, sizeof(said), "%u of its packets were lost", rounds[i].lost);
+			assert_non_null(strstr(case_evidence(v, finding), said));
+			assert_int_equal(finding->root_port, RUN_NONE);
+			/* two round trips each, and no more of what the step lost */
+			assert_true(finding->explained_ps <= 2.0 * rounds[i].lost * (double)v->run.steps[0].base_rtt_ps);
+		}
+		verdict_destroy(v);
+	}
+}
+
 static void
 test_copies_of_a_poll_meet_where_packets_are_sprayed(void **state)
 {
@@ -309,6 +349,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_imbalance),
 		cmocka_unit_test(test_no_imbalance_where_packets_are_sprayed),
+		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
 		cmocka_unit_test(test_copies_of_a_poll_meet_where_packets_are_sprayed),
 		cmocka_unit_test(test_collision_without_imbalance),
 		cmocka_unit_test(test_one_end_of_a_cut_cable),
