@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The paper's Fig. 4: which link do leaves name? With one sender a leaf it cannot be told which of the two links of the way
- * lost packets, and the pair is right; with two senders only the link is.
+ * The paper's Fig. 4: which link do leaves name, by each detector? With one sender a leaf it cannot be told which of the two links
+ * of the way lost packets, and the pair is right; with two senders only the link is. Runs have the threshold for a detector;
+ * what the others would have said their counts tell (replay.h).
  */
 #include "eval/flowpulse/experiments.h"
 
-#include <math.h>
+#include <errno.h>
+#include <stdlib.h>
 
 #include "common/array.h"
 #include "common/prng.h"
 #include "common/wire/volume.h"
+#include "eval/flowpulse/replay.h"
 
 #define PLACES_PACKETS 5000
 #define PARTS 4          /* draws of links */
 #define LEAVES_A_FAULT 8 /* far enough apart for each to be an experiment: what a sender's leaf loses two leaves see */
 
+#define DETECTORS ENUM_COUNT(REC_DETECTORS)
+static const char *const detectors[] = { REC_DETECTORS(ENUM_NAME) };
+
 struct places {
-	uint64_t trials;      /* iterations of faults */
-	uint64_t right;       /* the link, or with one sender the pair, and nothing else at that leaf */
-	uint64_t vague;       /* the pair where the link could be told */
-	uint64_t wrong;       /* another link */
-	uint64_t missed;      /* no alarm */
-	uint64_t rates, held; /* alarms of the right place; those whose interval holds the drop rate */
+	uint64_t trials;              /* iterations of faults */
+	uint64_t right;               /* the link, or with one sender the pair, and nothing else at that leaf */
+	uint64_t vague;               /* the pair where the link could be told */
+	uint64_t wrong;               /* another link */
+	uint64_t missed;              /* no alarm */
+	uint64_t clean, false_leaves; /* iterations of leaves that no fault concerns, and those of them with an alarm */
+	uint64_t rates, held;         /* alarms of the right place; those whose interval holds the drop rate */
 };
 
 static void
@@ -51,13 +58,13 @@ names(const struct fp_alarm *alarm, const struct fp_spec *spec, const struct fp_
 }
 
 static void
-judge(struct places *places, const struct fp_spec *spec, const struct fp_grid *grid, const struct fp_link *link,
+judge(struct places *places, const struct fp_spec *spec, const struct fp_said *said, const struct fp_link *link,
       uint32_t iteration)
 {
 	bool right = false, vague = false, wrong = false;
 
-	for (size_t i = 0; i < grid->nalarms; i++) {
-		const struct fp_alarm *alarm = &grid->alarms[i];
+	for (size_t i = 0; i < said->count; i++) {
+		const struct fp_alarm *alarm = &said->alarms[i];
 
 		if (alarm->leaf != link->row || alarm->iteration != iteration)
 			continue;
@@ -78,6 +85,78 @@ judge(struct places *places, const struct fp_spec *spec, const struct fp_grid *g
 	places->missed += !right && !vague && !wrong;
 }
 
+/* @return whether a leaf receives what a link that drops is on the way of */
+static bool
+is_concerned(const struct fp_spec *spec, uint32_t leaf)
+{
+	for (uint32_t i = 0; i < spec->nlinks; i++) {
+		uint32_t behind = (leaf + spec->fabric.leaves - spec->links[i].row) % spec->fabric.leaves;
+
+		if (behind == 0 || (spec->rings > 1 && spec->links[i].is_up && behind == FP_STRIDE - 1))
+			return true;
+	}
+	return false;
+}
+
+/* Alarms of leaves that have no reason for any. */
+static void
+judge_clean(struct places *places, const struct fp_spec *spec, const struct fp_said *said, uint32_t iterations)
+{
+	uint32_t last_leaf = FP_NO_LEAF, last_iteration = 0;
+
+	for (uint32_t leaf = 0; leaf < spec->fabric.leaves; leaf++)
+		places->clean += is_concerned(spec, leaf) ? 0 : iterations;
+	for (size_t i = 0; i < said->count; i++) {
+		const struct fp_alarm *alarm = &said->alarms[i];
+
+		if (is_concerned(spec, alarm->leaf) || (alarm->leaf == last_leaf && alarm->iteration == last_iteration))
+			continue;
+		last_leaf = alarm->leaf;
+		last_iteration = alarm->iteration;
+		places->false_leaves++;
+	}
+}
+
+/* One run, by every detector. @return 0 or -ENOMEM */
+static int
+judge_run(struct places *places, const struct fp_spec *spec, const struct fp_grid *grid)
+{
+	int ret = 0;
+
+	for (uint32_t d = 0; ret == 0 && d < DETECTORS; d++) {
+		struct fp_said said;
+
+		ret = fp_replay(grid, (enum rec_detector)d, &said);
+		for (uint32_t i = 0; ret == 0 && i < grid->iterations; i++)
+			for (uint32_t l = 0; l < spec->nlinks; l++)
+				judge(&places[d], spec, &said, &spec->links[l], i);
+		if (ret == 0)
+			judge_clean(&places[d], spec, &said, grid->iterations);
+		free(said.alarms);
+	}
+	return ret;
+}
+
+static void
+add_row(const struct fp_set *set, const char *detector, uint32_t rings, double drop, const struct places *places,
+	json_t *rows)
+{
+	json_t *row = fp_row_begin(set);
+
+	json_object_set_new(row, "senders_a_leaf", json_integer(rings));
+	json_object_set_new(row, "drop_percent", json_real(100 * drop));
+	json_object_set_new(row, "detector", json_string(detector));
+	json_object_set_new(row, "trials", json_integer((json_int_t)places->trials));
+	fp_row_percent(row, "right_percent", places->right, places->trials);
+	fp_row_percent(row, "vague_percent", places->vague, places->trials);
+	fp_row_percent(row, "wrong_percent", places->wrong, places->trials);
+	fp_row_percent(row, "missed_percent", places->missed, places->trials);
+	fp_row_percent(row, "rate_in_interval_percent", places->held, places->rates);
+	json_object_set_new(row, "clean_trials", json_integer((json_int_t)places->clean));
+	fp_row_percent(row, "false_percent", places->false_leaves, places->clean);
+	json_array_append_new(rows, row);
+}
+
 static int
 places_of(struct fp_study *study, uint32_t rings, double drop, json_t *rows, struct err *err)
 {
@@ -85,12 +164,12 @@ places_of(struct fp_study *study, uint32_t rings, double drop, json_t *rows, str
 	uint32_t faults = point.fabric.leaves / LEAVES_A_FAULT, iterations = (study->trials + faults - 1) / faults;
 	uint32_t parts = iterations < PARTS ? iterations : PARTS;
 	struct fp_set set = { .point = &point, .is_ready = true };
-	struct places places = { 0 };
+	struct places places[DETECTORS] = { 0 };
 	char purpose[32];
-	json_t *row;
+	int ret = 0;
 
 	snprintf(purpose, sizeof(purpose), "places%u-%.0f", rings, 1e4 * drop);
-	for (uint32_t part = 0; part < parts; part++) {
+	for (uint32_t part = 0; ret == 0 && part < parts; part++) {
 		struct fp_spec spec = { .purpose = purpose,
 					.fabric = point.fabric,
 					.spraying = point.spraying,
@@ -100,37 +179,23 @@ places_of(struct fp_study *study, uint32_t rings, double drop, json_t *rows, str
 					.iterations = (iterations + parts - 1) / parts,
 					.seed = study->seed * FP_MAX_PARTS + part };
 		const struct fp_grid *grid;
-		int ret;
 
 		add_faults(&spec, drop);
 		ret = fp_need(study, &spec, &grid, err);
-		if (ret < 0)
-			return ret;
+		if (ret == 0 && grid != NULL && judge_run(places, &spec, grid) < 0)
+			ret = err_set(err, -ENOMEM, "out of memory");
 		set.is_ready &= grid != NULL;
 		set.packets = fp_spec_packets(&spec);
-		for (uint32_t i = 0; grid != NULL && i < grid->iterations; i++)
-			for (uint32_t l = 0; l < spec.nlinks; l++)
-				judge(&places, &spec, grid, &spec.links[l], i);
 	}
-	if (!set.is_ready)
-		return 0;
-	row = fp_row_begin(&set);
-	json_object_set_new(row, "senders_a_leaf", json_integer(rings));
-	json_object_set_new(row, "drop_percent", json_real(100 * drop));
-	json_object_set_new(row, "trials", json_integer((json_int_t)places.trials));
-	fp_row_percent(row, "right_percent", places.right, places.trials);
-	fp_row_percent(row, "vague_percent", places.vague, places.trials);
-	fp_row_percent(row, "wrong_percent", places.wrong, places.trials);
-	fp_row_percent(row, "missed_percent", places.missed, places.trials);
-	fp_row_percent(row, "rate_in_interval_percent", places.held, places.rates);
-	json_array_append_new(rows, row);
-	return 0;
+	for (uint32_t d = 0; ret == 0 && set.is_ready && d < DETECTORS; d++)
+		add_row(&set, detectors[d], rings, drop, &places[d], rows);
+	return ret;
 }
 
 int
 fp_exp_places(struct fp_study *study, json_t *rows, struct err *err)
 {
-	static const double drops[] = { 0.015, 0.02, 0.05 };
+	static const double drops[] = { 0.005, 0.01, 0.015, 0.02, 0.05 };
 	int ret = 0;
 
 	for (uint32_t rings = 1; rings <= 2; rings++)

@@ -13,8 +13,8 @@ judge_bytes(const struct judge_config *config)
 	size_t a_cell = VOLUMES_SLOTS * sizeof(struct volume_count) + 3 * sizeof(uint64_t) + sizeof(struct judge_alarm);
 	size_t a_sender = (VOLUMES_SLOTS + 1) * sizeof(uint64_t) + 2 * sizeof(uint32_t) + locate_bytes() + 2 * sizeof(bool);
 
-	return sizeof(struct judge) + scores_bytes(&config->volumes) + cells * a_cell + senders * a_sender +
-	       ports * 2 * sizeof(bool) + (config->relative ? cells * sizeof(uint64_t) : 0);
+	return sizeof(struct judge) + scores_bytes(&config->scores, &config->volumes) + cells * a_cell +
+	       senders * a_sender + ports * 2 * sizeof(bool) + (config->relative ? cells * sizeof(uint64_t) : 0);
 }
 
 int
@@ -183,10 +183,26 @@ stands_out(struct judge *j, const struct volumes_slot *slot, uint16_t port)
 	return uneven == 0;
 }
 
+/* Locates what a port lacks, by the iterations that it was found in. @return places */
+static uint32_t
+locate(struct judge *j, const struct volumes_slot *slot, uint16_t port, uint32_t pooled)
+{
+	struct volumes_slot sum = *slot;
+	struct locate_grid grid = { &j->volumes, slot, j->expected, j->is_sound, j->is_alarmed, j->scores.noise, 1 };
+
+	if (pooled > 1) {
+		grid.iterations = pooled < SCORES_HISTORY ? pooled : SCORES_HISTORY;
+		scores_sum(&j->scores, &j->volumes, slot, j->expected, grid.iterations);
+		sum.counts = j->scores.counts;
+		grid.slot = &sum;
+		grid.predicted = j->scores.predicted;
+	}
+	return locate_port(&j->locate, &grid, port);
+}
+
 static void
 compare(struct judge *j, const struct volumes_slot *slot)
 {
-	const struct locate_grid grid = { &j->volumes, slot, j->expected, j->is_sound, j->is_alarmed };
 	bool by_threshold = j->config.scores.detector == REC_DETECTOR_THRESHOLD;
 
 	for (uint16_t s = 0; s < j->volumes.nsenders; s++)
@@ -195,13 +211,14 @@ compare(struct judge *j, const struct volumes_slot *slot)
 		j->is_alarmed[port] =
 			by_threshold ? lacks(j, slot, port) && stands_out(j, slot, port) : scored(j, port) != 0;
 	for (uint16_t port = 0; port < j->volumes.config.ports; port++) {
-		uint32_t places = j->is_alarmed[port] ? locate_port(&j->locate, &grid, port) : 0;
+		uint32_t pooled = by_threshold ? 1 : scored(j, port);
+		uint32_t places = j->is_alarmed[port] ? locate(j, slot, port, pooled) : 0;
 
 		for (uint32_t i = 0; i < places; i++)
 			j->alarms[j->nalarms++] = (struct judge_alarm){
 				.port = port,
 				.sample = judge_port(j, slot, port),
-				.pooled = by_threshold ? 1 : scored(j, port),
+				.pooled = pooled,
 				.place = j->locate.places[i],
 			};
 	}

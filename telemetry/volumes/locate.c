@@ -105,12 +105,37 @@ find_scale(struct locate *l, const struct locate_grid *grid, uint16_t sender)
 	return predicted > 0 && seen > 0;
 }
 
+/* What was learned of senders' noise, as so many samples of their dispersion. @return their sum */
+static double
+known_dispersion(const struct locate_grid *grid, double *freedom)
+{
+	double sum = 0;
+
+	*freedom = 0;
+	for (uint16_t s = 0; s < grid->v->nsenders; s++) {
+		double bytes = 0, ports = 0, variance = fmax(grid->noise[s].variance, DETECT_ROUNDING_VARIANCE);
+
+		for (uint16_t port = 0; port < grid->v->config.ports; port++) {
+			bytes += (double)grid->predicted[volumes_cell(grid->v, port, s)];
+			ports += grid->predicted[volumes_cell(grid->v, port, s)] != 0;
+		}
+		if (!grid->is_sound[s] || grid->noise[s].dof <= 0 || bytes <= 0)
+			continue;
+		sum += grid->noise[s].dof * variance * grid->iterations * bytes_a_packet(grid, s) * ports / bytes;
+		*freedom += grid->noise[s].dof;
+	}
+	if (*freedom > 0)
+		return sum;
+	/* One sample of random spraying beside what is measured: a few ports alone could seem to have no noise at all. */
+	*freedom = 1;
+	return 1;
+}
+
 /* Takes what other ports say for a reference. */
 static void
 refer(struct locate *l, const struct locate_grid *grid, uint16_t port)
 {
-	/* One sample of random spraying beside what is measured: a few ports alone could seem to have no noise at all. */
-	double sum = 1, freedom = 1;
+	double freedom, sum = known_dispersion(grid, &freedom);
 
 	choose_ports(l, grid, port);
 	l->packets = 0;

@@ -4,8 +4,9 @@
  * ends at this port; if one does, the link from its leaf to that spine. With one sender the two cannot be told apart.
  *
  * A sender's volume is compared with what its volumes at other ports make of the prediction, so that neither repeated
- * packets nor a demand that is somewhat off count. What spraying alone makes volumes differ is measured at those ports too:
- * dispersion is the variance of a count over its mean, 1 for random spraying, less for adaptive. Then the hypotheses are
+ * packets nor a demand that is somewhat off count. What spraying alone makes volumes differ is measured at those ports too, and
+ * has been learned in iterations before: dispersion is the variance of a count over its mean, 1 for random spraying, less for
+ * adaptive. Then the hypotheses are
  * compared by their likelihood, each further faulty link being LOCATE_ODDS times less likely than none:
  *
  *   local     all senders lack one share
@@ -23,13 +24,15 @@
 
 struct locate_part;
 
-/* One iteration at a switch. */
+/* One iteration at a switch, or the sum of several. */
 struct locate_grid {
 	const struct volumes *v;
 	const struct volumes_slot *slot;
-	const uint64_t *predicted; /* [ports * senders] */
-	const bool *is_sound;      /* [senders] whose volumes can be compared */
-	const bool *is_alarmed;    /* [ports] */
+	const uint64_t *predicted;        /* [ports * senders] */
+	const bool *is_sound;             /* [senders] whose volumes can be compared */
+	const bool *is_alarmed;           /* [ports] */
+	const struct detect_noise *noise; /* [senders] of a count in one iteration; of dof 0: not learned */
+	uint32_t iterations;              /* in slot and predicted */
 };
 
 /* One link, or pair of links, and what it lost. */

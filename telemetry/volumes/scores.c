@@ -10,9 +10,15 @@ int
 scores_init(struct scores *scores, const struct scores_config *config, const struct volumes_config *volumes)
 {
 	size_t ports = volumes->ports, senders = volumes->senders;
+	size_t pooled = config->detector == REC_DETECTOR_POOLED ? ports * senders : 0;
 
 	memset(scores, 0, sizeof(*scores));
 	scores->config = *config;
+	scores->noise = calloc(senders, sizeof(*scores->noise));
+	scores->history = calloc(SCORES_HISTORY * pooled + 1, sizeof(*scores->history));
+	scores->nscored = calloc(senders, sizeof(*scores->nscored));
+	scores->counts = calloc(pooled + 1, sizeof(*scores->counts));
+	scores->predicted = calloc(pooled + 1, sizeof(*scores->predicted));
 	scores->trims = calloc(ports + 1, sizeof(*scores->trims));
 	scores->learned = calloc(senders, sizeof(*scores->learned));
 	scores->sums = calloc(ports * senders, sizeof(*scores->sums));
@@ -20,7 +26,8 @@ scores_init(struct scores *scores, const struct scores_config *config, const str
 	scores->noise_bytes = calloc(senders, sizeof(*scores->noise_bytes));
 	scores->pooled = calloc(ports * senders, sizeof(*scores->pooled));
 	if (scores->trims == NULL || scores->learned == NULL || scores->sums == NULL || scores->missing == NULL ||
-	    scores->noise_bytes == NULL || scores->pooled == NULL)
+	    scores->noise_bytes == NULL || scores->pooled == NULL || scores->noise == NULL || scores->history == NULL ||
+	    scores->nscored == NULL || scores->counts == NULL || scores->predicted == NULL)
 		return -ENOMEM;
 	if (config->detector == REC_DETECTOR_POOLED)
 		detect_cusum_limits(&scores->limits, config->rate / (double)ports);
@@ -38,17 +45,24 @@ scores_fini(struct scores *scores)
 	free(scores->missing);
 	free(scores->noise_bytes);
 	free(scores->pooled);
+	free(scores->noise);
+	free(scores->history);
+	free(scores->nscored);
+	free(scores->counts);
+	free(scores->predicted);
 	memset(scores, 0, sizeof(*scores));
 }
 
 size_t
-scores_bytes(const struct volumes_config *volumes)
+scores_bytes(const struct scores_config *config, const struct volumes_config *volumes)
 {
 	size_t ports = volumes->ports, senders = volumes->senders;
+	size_t pooled = config->detector == REC_DETECTOR_POOLED ? ports * senders : 0;
 
 	return ports * (sizeof(struct detect_trim) + 2 * sizeof(double)) +
-	       senders * (sizeof(struct detect_learned) + sizeof(double)) +
-	       ports * senders * (sizeof(struct detect_cusum) + sizeof(uint32_t));
+	       senders * (sizeof(struct detect_learned) + sizeof(struct detect_noise) + sizeof(uint32_t) + sizeof(double)) +
+	       ports * senders * (sizeof(struct detect_cusum) + sizeof(uint32_t)) +
+	       pooled * (SCORES_HISTORY * sizeof(float) + sizeof(struct volume_count) + sizeof(uint64_t));
 }
 
 /* Mean size of what came of a sender. */
@@ -78,6 +92,13 @@ noise_before(struct scores *scores, uint16_t sender, uint32_t ports)
 	return detect_noise_before(learned, trim, room);
 }
 
+/* Where the history has what was missing in a sender's iteration, counted from its first. */
+static size_t
+history_at(const struct volumes *v, uint32_t iteration, uint32_t cell)
+{
+	return (size_t)(iteration % SCORES_HISTORY) * v->config.ports * v->config.senders + cell;
+}
+
 static uint32_t
 found(struct scores *scores, uint32_t cell, double missing, const struct detect_noise *noise)
 {
@@ -104,15 +125,41 @@ scores_sender(struct scores *scores, const struct volumes *v, const struct volum
 	}
 	if (ports < DETECT_MIN_PORTS || ports > DETECT_MAX_PORTS)
 		return false;
-	noise = noise_before(scores, sender, ports);
+	noise = scores->noise[sender] = noise_before(scores, sender, ports);
 	scores->noise_bytes[sender] = (scores->limit * sqrt(fmax(noise.variance, 0)) + DETECT_ROUNDING_PACKETS) * size;
 	for (uint16_t port = 0; port < v->config.ports; port++) {
 		uint32_t cell = volumes_cell(v, port, sender);
 
-		if (predicted[cell] != 0)
-			scores->pooled[cell] = found(scores, cell, scores->missing[at++], &noise);
+		if (predicted[cell] == 0)
+			continue;
+		if (scores->config.detector == REC_DETECTOR_POOLED)
+			scores->history[history_at(v, scores->nscored[sender], cell)] = (float)(scores->missing[at] * size);
+		scores->pooled[cell] = found(scores, cell, scores->missing[at++], &noise);
 	}
+	scores->nscored[sender]++;
 	return true;
+}
+
+void
+scores_sum(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
+	   uint32_t iterations)
+{
+	for (uint16_t s = 0; s < v->nsenders; s++) {
+		uint32_t count = iterations < scores->nscored[s] ? iterations : scores->nscored[s];
+		double size = packet_bytes(v, slot, s);
+
+		for (uint16_t port = 0; port < v->config.ports; port++) {
+			uint32_t cell = volumes_cell(v, port, s);
+			double bytes = (double)(predicted[cell] * count);
+
+			for (uint32_t i = 1; i <= count; i++)
+				bytes -= (double)scores->history[history_at(v, scores->nscored[s] - i, cell)];
+			scores->predicted[cell] = predicted[cell] * count;
+			bytes = predicted[cell] != 0 ? fmax(bytes, 0) : 0;
+			scores->counts[cell] =
+				(struct volume_count){ (uint64_t)llround(bytes), (uint64_t)llround(bytes / size) };
+		}
+	}
 }
 
 void
@@ -120,4 +167,6 @@ scores_forget(struct scores *scores, const struct volumes *v)
 {
 	memset(scores->sums, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->sums));
 	memset(scores->learned, 0, v->config.senders * sizeof(*scores->learned));
+	memset(scores->noise, 0, v->config.senders * sizeof(*scores->noise));
+	memset(scores->nscored, 0, v->config.senders * sizeof(*scores->nscored));
 }

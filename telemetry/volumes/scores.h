@@ -11,6 +11,8 @@
 #include "telemetry/volumes/detect_noise.h"
 #include "telemetry/volumes/volumes.h"
 
+#define SCORES_HISTORY 32 /* iterations that one alarm is located by, at most */
+
 struct scores_config {
 	enum rec_detector detector;
 	double rate; /* of false alarms an iteration, over all ports, of each sender */
@@ -22,10 +24,16 @@ struct scores {
 	struct detect_learned *learned; /* [senders] */
 	struct detect_cusum *sums;      /* [ports * senders] */
 	struct detect_cusum_limits limits;
-	double limit;        /* of one score */
-	double *missing;     /* [2 * ports] room */
-	double *noise_bytes; /* [senders] at a port: less than it is missing without a fault, at the rate */
-	uint32_t *pooled;    /* [ports * senders] iterations that something was found in, this one the last; 0: nothing */
+	double limit;               /* of one score */
+	double *missing;            /* [2 * ports] room */
+	struct detect_noise *noise; /* [senders] as known before the last iteration scored */
+	double *noise_bytes;        /* [senders] at a port: less than it is missing without a fault, at the rate */
+	/* Of detector pooled: what was missing in the latest iterations of each sender, and their sum. */
+	float *history;              /* [SCORES_HISTORY * ports * senders] bytes */
+	uint32_t *nscored;           /* [senders] iterations */
+	struct volume_count *counts; /* [ports * senders] */
+	uint64_t *predicted;         /* [ports * senders] */
+	uint32_t *pooled; /* [ports * senders] iterations that something was found in, this one the last; 0: nothing */
 };
 
 /* @return 0 or -ENOMEM */
@@ -33,7 +41,7 @@ int scores_init(struct scores *scores, const struct scores_config *config, const
 /* Also of one that is zero. */
 void scores_fini(struct scores *scores);
 /* @return bytes that it holds */
-size_t scores_bytes(const struct volumes_config *volumes);
+size_t scores_bytes(const struct scores_config *config, const struct volumes_config *volumes);
 
 /*
  * Scores an iteration of one sender, and learns from it: of the very first, the noise is its own.
@@ -42,5 +50,12 @@ size_t scores_bytes(const struct volumes_config *volumes);
  */
 bool scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot,
 		   const uint64_t *predicted, uint16_t sender);
+/*
+ * Detector pooled: sets scores->counts and scores->predicted to the sums over so many of the latest iterations of each sender.
+ * @param predicted   of one iteration
+ * @param iterations  at most SCORES_HISTORY; senders with fewer have those
+ */
+void scores_sum(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
+		uint32_t iterations);
 /* What is predicted has changed: sums of what was missing before mean nothing. */
 void scores_forget(struct scores *scores, const struct volumes *v);

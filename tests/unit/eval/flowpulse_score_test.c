@@ -13,6 +13,7 @@
 
 #include "common/array.h"
 #include "common/prng.h"
+#include "eval/flowpulse/replay.h"
 #include "eval/flowpulse/score.h"
 
 #define ROWS 8
@@ -162,6 +163,35 @@ pooled_iterations_find_less(void **state)
 	assert_float_equal(five.delay_ps, five.delay * ITERATION_PS, 1);
 }
 
+/* Counts judged again: two senders of one leaf, of which one lacks 0.75 %: too little for the threshold, and the others tell whose. */
+static void
+other_detectors_are_replayed(void **state)
+{
+	const struct fp_fault fault = { 1, 3, 0.0075 };
+	struct fp_grid *grid = make_grid(8, 80, false, &fault, 1);
+	struct fp_said said;
+
+	(void)state;
+	for (uint32_t row = 0; row < ROWS; row++)
+		grid->rows[row] = (struct fp_row){ row / 2, 10 + row };
+	assert_int_equal(fp_replay(grid, REC_DETECTOR_THRESHOLD, &said), 0);
+	assert_in_range(said.count, 0, 12);
+	free(said.alarms);
+	for (uint32_t d = REC_DETECTOR_NOISE; d <= REC_DETECTOR_POOLED; d++) {
+		assert_int_equal(fp_replay(grid, (enum rec_detector)d, &said), 0);
+		assert_true(said.count >= 4);
+		for (size_t i = 0; i < said.count; i++) {
+			assert_int_equal(said.alarms[i].leaf, 0);
+			assert_int_equal(said.alarms[i].path, 3);
+			assert_int_equal(said.alarms[i].sender, 11);
+			assert_true(said.alarms[i].place != REC_LOSS_LOCAL);
+			assert_in_range(said.alarms[i].drop_ppm, 5000, 17000);
+		}
+		free(said.alarms);
+	}
+	fp_grid_destroy(grid);
+}
+
 static void
 noise_is_measured(void **state)
 {
@@ -207,9 +237,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_papers_threshold), cmocka_unit_test(flawed_iterations_are_left_out),
-		cmocka_unit_test(noise_decides),        cmocka_unit_test(pooled_iterations_find_less),
-		cmocka_unit_test(noise_is_measured),    cmocka_unit_test(counts_are_kept),
+		cmocka_unit_test(the_papers_threshold),
+		cmocka_unit_test(flawed_iterations_are_left_out),
+		cmocka_unit_test(noise_decides),
+		cmocka_unit_test(pooled_iterations_find_less),
+		cmocka_unit_test(other_detectors_are_replayed),
+		cmocka_unit_test(noise_is_measured),
+		cmocka_unit_test(counts_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
