@@ -18,7 +18,8 @@ enum pkt_type {
 	PKT_CNP,  /* congestion notification packet, RoCEv2 Annex A17.9.3 */
 	PKT_UD,   /* UD SEND ONLY */
 	PKT_POLL, /* control packet (common/control.h), polling: flow = victim, id = event, arg = enum poll_flag */
-	PKT_NOTIFY,  /* control packet, notification: id = step, arg = detections handed over */
+	PKT_NOTIFY, /* control packet, notification: id = step, arg = detections handed over */
+	PKT_EXPIRED, /* ICMP time exceeded (RFC 792) for a UD SEND, to its sender: psn = its, arg = enum expired_shift's parts */
 	PKT_FOREIGN, /* came in from outside and is nothing of the above: bytes alone */
 	PKT_TYPES
 };
@@ -46,6 +47,9 @@ enum poll_flag {
 };
 
 #define PKT_TTL_INIT 64
+
+/* Of arg: the switch above, the port by which what expired came in below. */
+enum expired_shift { EXPIRED_NODE_SHIFT = 16, EXPIRED_PORT_MASK = 0xffff };
 
 struct pkt {
 	uint64_t time_ps; /* when the last bit arrives at the receiver of the link it is on */

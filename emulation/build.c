@@ -81,6 +81,7 @@ configure_switches(struct emulation *emulation, struct err *err)
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
 		.inband = sc->roce.cc.rates,
+		.trace_gap_ps = scenario_trace_gap_ps(sc),
 		.telemetry_off = emulation->phase == EMULATION_PREPARE || !sc->telemetry.enabled,
 	};
 	return switch_lossless_classes(&sc->pfc, &emulation->switch_config.telemetry.lossless, err);

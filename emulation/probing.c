@@ -43,6 +43,7 @@ probing_agent(struct emulation *emulation, uint32_t node)
 		.cpu_ps = sc->pingmesh.cpu_ps,
 		.management_ps = sc->pingmesh.management_ps,
 		.service = sc->pingmesh.service,
+		.traces = sc->pingmesh.trace_rate != 0,
 	};
 
 	struct probe_agent *agent;

@@ -69,6 +69,7 @@ WIRE_SIZE(wire_ipv4, 20)
 
 #define IPV4_VERSION_IHL 0x45 /* version 4, no options */
 #define IPV4_DF 0x4000
+#define IPV4_PROTOCOL_ICMP 1
 #define IPV4_PROTOCOL_UDP 17
 
 enum ip_ecn { ECN_NOT_ECT = 0, ECN_ECT1 = 1, ECN_ECT0 = 2, ECN_CE = 3 };
@@ -84,6 +85,20 @@ WIRE_AT(wire_udp, 2, dport)
 WIRE_AT(wire_udp, 4, total_bytes)
 WIRE_AT(wire_udp, 6, checksum)
 WIRE_SIZE(wire_udp, 8)
+
+/* ICMP time exceeded; what expired follows, from its IPv4 header on (RFC 792; as much of it as fits: RFC 1812, 4.3.2.3). */
+struct wire_icmp_expired {
+	uint8_t type, code; /* ICMP_TIME_EXCEEDED, 0: in transit */
+	wire_be16 checksum; /* of all of the message */
+	wire_be32 unused;
+} __attribute__((packed));
+
+WIRE_AT(wire_icmp_expired, 0, type)
+WIRE_AT(wire_icmp_expired, 2, checksum)
+WIRE_AT(wire_icmp_expired, 4, unused)
+WIRE_SIZE(wire_icmp_expired, 8)
+
+#define ICMP_TIME_EXCEEDED 11
 
 /* Bytes of link time that a frame (without FCS) takes: padding, FCS, preamble and gap included. */
 static inline uint32_t

@@ -35,6 +35,8 @@ enum probe_part {
 	PROBE_PROBE = 1,
 	PROBE_ACK = 2,
 	PROBE_SECOND_ACK = 3, /* with the delay of its responder */
+	PROBE_TRACE = 4,      /* a traceroute's; seq: its number, and behind that 8 bits of its TTL */
+	PROBE_TRACED = 5,     /* the answer of who it is addressed to */
 };
 
 /* Contents of a probe and of its ACKs; the paper says 50 bytes. */

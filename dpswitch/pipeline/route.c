@@ -178,6 +178,8 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 	uint8_t egress = p->ttl > 0 ? cached : SWITCH_EGRESS_DROP;
 	uint16_t drop_port = in_port;
 
+	if (p->ttl == 0 && switch_expired(sw, in_port, p))
+		return;
 	if (p->ttl > 0 && cached >= SWITCH_EGRESS_DROP)
 		egress = switch_resolve(sw, p, &reason, &drop_port);
 	if (fib_is_corrupt(&sw->fib) && egress != SWITCH_EGRESS_DROP &&

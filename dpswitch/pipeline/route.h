@@ -37,6 +37,9 @@ void switch_route_damaged(struct sw *sw, uint16_t in_port, struct pkt *pkts, uin
  * @return port; SWITCH_EGRESS_SPRAY; SWITCH_EGRESS_DROP with *reason and *port
  */
 uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
+/* expire.c: the TTL of a packet ended here. @return whether it was answered, and thus consumed */
+bool switch_expired(struct sw *sw, uint16_t in_port, const struct pkt *p);
+
 /* @return the egress that a flow, or its ACKs, have here as long as nothing is cut or misrouted; negative: none */
 int switch_healthy_egress(const struct sw *sw, uint32_t flow, bool reverse);
 

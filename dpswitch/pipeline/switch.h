@@ -47,6 +47,12 @@ struct switch_port {
 _Static_assert(offsetof(struct switch_port, egress.ecn) == 64, "what a packet touches of an egress is one cache line");
 _Static_assert(sizeof(struct switch_port) % 128 == 64, "lines of many ports spread over all sets of a cache");
 
+/* Packets whose TTL ended, and that could be answered. */
+struct expiry {
+	uint64_t due_ps; /* of the next answer, if answers were evenly spaced */
+	uint64_t answered, silent;
+};
+
 struct sw {
 	struct node node; /* first: a struct node pointer to a switch is a pointer to this */
 	const struct switch_config *config;
@@ -59,6 +65,7 @@ struct sw {
 	struct group group;
 	struct switch_volumes *volumes; /* NULL: nothing is monitored */
 	struct polling polling;
+	struct expiry expiry;
 	struct telem_config telemetry; /* config->telemetry for this many ports */
 	uint64_t epoch_end_ps;
 	uint32_t storms; /* ports with a storm */

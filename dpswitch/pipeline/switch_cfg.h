@@ -80,4 +80,5 @@ struct switch_config {
 	uint32_t pause_bytes;
 	const struct int_rates *inband; /* the rates of all links; NULL: no packet has PKT_INT */
 	bool telemetry_off;             /* keep no rows: what they cost */
+	uint64_t trace_gap_ps;          /* UD SENDs whose TTL ends are answered so often; 0: never */
 };

@@ -157,6 +157,9 @@ uint64_t scenario_window_bytes(const struct scenario *scenario);
 /* Treats all hosts as embedded: for what needs a fabric, but no host. The clock stays as it is. */
 void scenario_embed_hosts(struct scenario *scenario);
 
+/* Between two answers of a switch to traceroutes; 0: it gives none. */
+uint64_t scenario_trace_gap_ps(const struct scenario *scenario);
+
 /* The configured path of a flow. @return 0, -EHOSTUNREACH or -ELOOP */
 int scenario_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct route_path *path);
 

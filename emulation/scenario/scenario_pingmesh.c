@@ -69,3 +69,11 @@ scenario_plan_probes(struct scenario *sc, struct plan_probe **probes, uint32_t *
 			}
 	return 0;
 }
+
+uint64_t
+scenario_trace_gap_ps(const struct scenario *scenario)
+{
+	if (!scenario->pingmesh.enabled || scenario->pingmesh.trace_rate == 0)
+		return 0;
+	return PS_PER_S / PINGMESH_PPM * pingmesh_factor_ppm(&scenario->pingmesh) / (uint64_t)scenario->pingmesh.trace_rate;
+}

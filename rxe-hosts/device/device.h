@@ -64,8 +64,10 @@ struct datagram {
 	uint32_t qpn;
 	uint32_t id, arg; /* control packet: see enum pkt_type; PKT_UD: arg is the immediate */
 	uint16_t bytes;   /* PKT_UD: of its contents */
-	uint8_t type;     /* enum pkt_type: PKT_UD, or a control packet's */
-	bool signaled;    /* PKT_UD: departed() tells */
+	/* enum pkt_type: PKT_UD, or a control packet's. PKT_EXPIRED: what this host had sent ended at a switch, which arg names */
+	uint8_t type;
+	uint8_t ttl;   /* PKT_UD with contents: it ends at so many switches from here; 0: it does not */
+	bool signaled; /* PKT_UD: departed() tells */
 	bool reply; /* PKT_UD with contents: from the flow's destination to its source, with its source port, as ACKs go */
 };
 

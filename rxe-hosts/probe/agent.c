@@ -13,7 +13,8 @@ allocate(struct probe_agent *agent)
 {
 	agent->nics = calloc(agent->nnics, sizeof(*agent->nics));
 	agent->results = calloc(PROBE_RESULTS, sizeof(*agent->results));
-	if (agent->nics == NULL || agent->results == NULL || probe_ways_init(agent) != 0)
+	agent->hops = calloc(PROBE_HOP_RESULTS, sizeof(*agent->hops));
+	if (agent->nics == NULL || agent->results == NULL || agent->hops == NULL || probe_ways_init(agent) != 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < agent->nnics; i++) {
 		struct probe_nic *nic = &agent->nics[i];
@@ -24,6 +25,7 @@ allocate(struct probe_agent *agent)
 			return -ENOMEM;
 		for (uint32_t kind = 0; kind < PROBE_LISTS; kind++)
 			nic->lists[kind].next_ps = TIME_NEVER;
+		nic->trace.next_ps = TIME_NEVER;
 	}
 	return 0;
 }
@@ -55,11 +57,13 @@ probe_agent_destroy(struct probe_agent *agent)
 	for (uint32_t i = 0; agent->nics != NULL && i < agent->nnics; i++) {
 		free(agent->nics[i].prober.ring);
 		free(agent->nics[i].responder.ring);
+		free(agent->nics[i].backs);
 		for (uint32_t kind = 0; kind < PROBE_LISTS; kind++)
 			free(agent->nics[i].lists[kind].targets);
 	}
 	free(agent->nics);
 	free(agent->results);
+	free(agent->hops);
 	free(agent->ways);
 	free(agent->request);
 	free(agent->reply);
@@ -94,6 +98,7 @@ probe_agent_next_ps(const struct probe_agent *agent)
 		next_ps = probe_earlier(next_ps, probe_queue_next_ps(&nic->prober));
 		next_ps = probe_earlier(next_ps, probe_queue_next_ps(&nic->responder));
 		next_ps = probe_earlier(next_ps, probe_timer_ps(agent, nic));
+		next_ps = probe_earlier(next_ps, nic->trace.next_ps);
 		for (uint32_t kind = 0; kind < PROBE_LISTS; kind++)
 			next_ps = probe_earlier(next_ps, nic->lists[kind].next_ps);
 	}
@@ -153,6 +158,12 @@ probe_agent_received(struct probe_agent *agent, const struct datagram *datagram,
 	uint16_t at = datagram->reply ? flow->src_nic : flow->dst_nic;
 	struct probe_completion c;
 
+	if (datagram->type == PKT_EXPIRED) {
+		at = datagram->reply ? flow->dst_nic : flow->src_nic;
+		if (probe_read(datagram, &c) && c.part == PROBE_TRACE)
+			probe_trace_ended(agent, at, c.seq, datagram->arg);
+		return;
+	}
 	if (!probe_read(datagram, &c)) {
 		agent->counts.strange++;
 		agent->config.device->ops->ud_receive(agent->config.device, at);

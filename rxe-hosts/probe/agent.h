@@ -28,6 +28,7 @@ struct probe_agent_config {
 	uint64_t cpu_ps;        /* median delay of completions */
 	uint64_t management_ps; /* one way to the controller */
 	bool service;           /* connections are traced */
+	bool traces;            /* and paths: switches answer */
 };
 
 /* All referenced objects outlive it. @return NULL with errno ENOMEM */

@@ -22,6 +22,9 @@ static const struct cfg_field fields[] = {
 	  "Median time until a host's agent handles what its RNIC completed; half of it always, the rest exponential" },
 	{ "service", CFG_BOOL, AT(service), "true", 0, 0, NULL,
 	  "Agents trace the connections of jobs, too, and probe by their 5-tuples (R-Pingmesh 4.2.2)" },
+	{ "trace_rate", CFG_INT, AT(trace_rate), "100", 0, 1000000, NULL,
+	  "So many traceroute packets a switch answers in a second of the protocol's time, 16 of them at once; others it "
+	  "drops. 0: none" },
 };
 #undef AT
 

@@ -15,6 +15,7 @@ struct pingmesh_params {
 	uint64_t management_ps;
 	uint64_t cpu_ps;
 	bool service;
+	int64_t trace_rate;
 };
 
 extern const struct cfg_table pingmesh_cfg;

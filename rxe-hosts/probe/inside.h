@@ -16,6 +16,10 @@
 #define PROBE_RECEIVES 512
 #define PROBE_COMPLETIONS 2048 /* of an application's queue */
 #define PROBE_RESULTS 16384    /* of a host, between two uploads */
+#define PROBE_HOPS 16          /* of a traceroute */
+#define PROBE_HOP_RESULTS 8192 /* of a host, between two uploads */
+#define PROBE_TRACES 100       /* packets of traceroutes that an RNIC sends between two uploads */
+#define PROBE_TTL_BITS 8
 
 enum probe_event {
 	PROBE_LEFT,     /* of the prober: (2) */
@@ -34,7 +38,8 @@ struct probe_completion {
 	uint32_t flow; /* PROBE_ASKED */
 	uint32_t qpn;  /* PROBE_ASKED: of the prober */
 	uint8_t event; /* enum probe_event */
-	uint8_t part;  /* PROBE_CAME: enum probe_part */
+	uint8_t part;  /* PROBE_CAME, PROBE_ASKED: enum probe_part */
+	bool reply;    /* PROBE_ASKED: it came as one; a traceroute of the way back */
 	uint8_t kind;
 };
 
@@ -72,6 +77,24 @@ struct probe_list {
 	uint64_t gap_ps, next_ps; /* TIME_NEVER: nobody to probe */
 };
 
+/* Who has probed this RNIC, by which flow: ways back that are traced. */
+struct probe_back {
+	uint32_t flow, qpn;
+};
+
+/* A traceroute under way, one hop at a time. */
+struct probe_trace {
+	uint64_t next_ps; /* of its next packet; TIME_NEVER: whom to probe is not known yet */
+	bool is_on, is_waiting;
+	bool back;
+	uint32_t number, flow, qpn;
+	uint16_t hop;        /* whose answer is awaited, or that is the next */
+	uint64_t waiting_ps; /* since then */
+	uint32_t nhops;
+	struct rec_probe_hop hops[PROBE_HOPS];
+	uint32_t turn; /* of all that are traced, whose turn it is */
+};
+
 #define PROBE_LISTS ENUM_COUNT(REC_PROBE_KINDS)
 
 struct probe_nic {
@@ -83,6 +106,9 @@ struct probe_nic {
 	struct probe_open open[PROBE_OPEN];
 	struct probe_answer answer[PROBE_ANSWERS];
 	struct probe_list lists[PROBE_LISTS]; /* by enum rec_probe_kind */
+	struct probe_back *backs;             /* [backs_cap] */
+	uint32_t nbacks, backs_cap;
+	struct probe_trace trace;
 };
 
 /* A flow to probe by, by what pinglists say. */
@@ -115,6 +141,8 @@ struct probe_agent {
 	/* since the last upload */
 	struct rec_probe *results; /* [PROBE_RESULTS] */
 	uint32_t nresults, nended, ntimeouts;
+	struct rec_probe_hop *hops; /* [PROBE_HOP_RESULTS] */
+	uint32_t nhops;
 	uint64_t told_dropped; /* of counts.dropped, by the last upload */
 	struct probe_agent_counts counts;
 };
@@ -152,6 +180,16 @@ uint64_t probe_timer_ps(const struct probe_agent *agent, const struct probe_nic 
 
 /* responder.c */
 void probe_responder_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c);
+
+/* trace.c */
+/* The next packet of an RNIC's traceroutes, if it is due. */
+void probe_trace_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps);
+/* An RNIC was probed by a flow: its way back is to be traced. */
+void probe_trace_back(struct probe_agent *agent, struct probe_nic *nic, uint32_t flow, uint32_t qpn);
+/* A packet ended at a switch, whose port is as PKT_EXPIRED's arg tells. */
+void probe_trace_ended(struct probe_agent *agent, uint32_t nic, uint32_t seq, uint32_t arg);
+/* A packet came to who it was addressed to. */
+void probe_trace_arrived(struct probe_agent *agent, uint32_t nic, uint32_t seq);
 
 /* lists.c */
 /* The way of an entry of a pinglist. @return FLOW_NONE: none was planned */

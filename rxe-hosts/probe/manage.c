@@ -226,6 +226,9 @@ listed(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t now
 		for (uint32_t kind = 0; kind < REC_PROBE_SERVICE; kind++)
 			probe_list_set(agent, &agent->nics[n].lists[kind], interval_ps[n][kind], now_ps);
 		probe_agent_retime(agent, &agent->nics[n], now_ps);
+		if (agent->config.traces && agent->nics[n].trace.next_ps == TIME_NEVER)
+			agent->nics[n].trace.next_ps =
+				now_ps + prng_below(&agent->prng, agent->upload_ps / PROBE_TRACES + 1);
 	}
 	if (agent->next_upload_ps == TIME_NEVER)
 		agent->next_upload_ps = now_ps + 1 + prng_below(&agent->prng, agent->upload_ps);

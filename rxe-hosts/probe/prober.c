@@ -61,6 +61,7 @@ probe_send_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 		if (target != NULL)
 			probe(agent, nic, kind, target, now_ps);
 	}
+	probe_trace_due(agent, nic, now_ps);
 }
 
 static void
@@ -80,6 +81,10 @@ probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_
 {
 	struct probe_open *open = &agent->nics[nic].open[c->seq % PROBE_OPEN];
 
+	if (c->event == PROBE_CAME && c->part == PROBE_TRACED) {
+		probe_trace_arrived(agent, nic, c->seq);
+		return;
+	}
 	if (!open->is_open || open->seq != c->seq)
 		return; /* it had ended: this comes too late */
 	if (c->event == PROBE_LEFT) {

@@ -23,6 +23,18 @@ acknowledge(struct probe_agent *agent, uint32_t nic, const struct probe_completi
 	}
 	of->answers++;
 	agent->counts.answered++;
+	probe_trace_back(agent, of, c->flow, c->qpn);
+}
+
+/* The end of a way that is traced. */
+static void
+answer_trace(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
+{
+	const struct probe_completion what = { .seq = c->seq, .qpn = agent->nics[nic].qpn, .part = PROBE_TRACED };
+	const struct datagram how = { .flow = c->flow, .qpn = c->qpn, .reply = !c->reply };
+
+	if (probe_post(agent, &how, &what) != 0)
+		agent->counts.dropped++;
 }
 
 static void
@@ -43,7 +55,9 @@ tell(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
 void
 probe_responder_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
 {
-	if (c->event == PROBE_ASKED)
+	if (c->event == PROBE_ASKED && c->part == PROBE_TRACE)
+		answer_trace(agent, nic, c);
+	else if (c->event == PROBE_ASKED)
 		acknowledge(agent, nic, c);
 	else
 		tell(agent, nic, c);

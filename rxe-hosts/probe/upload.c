@@ -41,6 +41,9 @@ probe_upload(struct probe_agent *agent, uint64_t now_ps)
 
 	for (uint32_t i = 0; i < agent->nresults; i++)
 		recbuf_put(records, &agent->results[i], REC_PROBE, sizeof(agent->results[i]), now_ps);
+	for (uint32_t i = 0; i < agent->nhops; i++)
+		recbuf_put(records, &agent->hops[i], REC_PROBE_HOP, sizeof(agent->hops[i]), now_ps);
+	agent->nhops = 0;
 	recbuf_put(records, &upload, REC_UPLOAD, sizeof(upload), now_ps);
 	agent->nresults = agent->nended = agent->ntimeouts = 0;
 	agent->told_dropped = agent->counts.dropped;

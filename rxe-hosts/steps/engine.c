@@ -241,6 +241,7 @@ departed(void *ctx, const struct datagram *datagram)
 static void (*const handlers[PKT_TYPES])(struct step_engine *engine, const struct datagram *datagram, uint64_t now_ps) = {
 	[PKT_NOTIFY] = notified,
 	[PKT_UD] = probed,
+	[PKT_EXPIRED] = probed,
 };
 
 static void

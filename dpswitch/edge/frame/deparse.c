@@ -31,6 +31,9 @@ frame_bytes(const struct frame *f)
 		if (roce_headers(f->opcode) < 0 || !roce_payload_ok(f->opcode, f->payload_bytes))
 			return 0;
 		return roce_frame_bytes(f->opcode, f->payload_bytes);
+	case FRAME_EXPIRED: /* with all of what expired, but its Ethernet header */
+		return sizeof(struct wire_ipv4) + sizeof(struct wire_icmp_expired) +
+		       roce_frame_bytes(f->opcode, f->payload_bytes);
 	case FRAME_CONTROL:
 		return sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) + f->control->bytes;
 	}
@@ -67,7 +70,7 @@ put_ipv4(uint8_t *at, const struct frame *f, size_t total_bytes)
 		.id = htobe16(f->ip_id),
 		.fragment = htobe16(f->dont_fragment ? IPV4_DF : 0),
 		.ttl = f->ttl,
-		.protocol = IPV4_PROTOCOL_UDP,
+		.protocol = f->kind == FRAME_EXPIRED ? IPV4_PROTOCOL_ICMP : IPV4_PROTOCOL_UDP,
 		.src = htobe32(f->src_ip),
 		.dst = htobe32(f->dst_ip),
 	};
@@ -176,6 +179,29 @@ seal_control(const struct frame *f, const uint8_t *ip, uint8_t *udp, size_t udp_
 	memcpy(udp + offsetof(struct wire_udp, checksum), &sum, sizeof(sum));
 }
 
+/* The message and what it quotes, which had used up its last hop. */
+static uint8_t *
+put_expired(uint8_t *at, const struct frame *f)
+{
+	struct wire_icmp_expired icmp = { .type = ICMP_TIME_EXCEEDED };
+	uint8_t quoted[sizeof(struct wire_eth) + sizeof(struct wire_vlan) + 1500], *begin = at;
+	struct frame inner = *f;
+	size_t size_bytes;
+
+	inner.kind = FRAME_ROCE;
+	inner.tagged = false;
+	inner.ttl = 1;
+	inner.src_ip = f->said.src_ip;
+	inner.dst_ip = f->said.dst_ip;
+	size_bytes = frame_build(&inner, quoted, sizeof(quoted));
+	assert(size_bytes > sizeof(struct wire_eth));
+	at = put(at, &icmp, sizeof(icmp));
+	at = put(at, quoted + sizeof(struct wire_eth), size_bytes - sizeof(struct wire_eth));
+	icmp.checksum = htobe16(checksum_fold(checksum_add(0, begin, (size_t)(at - begin))));
+	put(begin, &icmp, sizeof(icmp));
+	return at;
+}
+
 size_t
 frame_build(const struct frame *f, uint8_t *bytes, size_t cap_bytes)
 {
@@ -188,6 +214,8 @@ frame_build(const struct frame *f, uint8_t *bytes, size_t cap_bytes)
 	udp_bytes = ip_bytes - sizeof(struct wire_ipv4);
 	ip = put_eth(bytes, f);
 	udp = put_ipv4(ip, f, ip_bytes);
+	if (f->kind == FRAME_EXPIRED)
+		return (size_t)(put_expired(udp, f) - bytes);
 	end = put_udp(udp, f, f->kind == FRAME_ROCE ? ROCEV2_UDP_PORT : f->control->udp_port, udp_bytes);
 	if (f->kind == FRAME_ROCE) {
 		end = put_roce(end, f, ip);

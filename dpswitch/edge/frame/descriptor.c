@@ -49,6 +49,20 @@ transport(struct frame *f, const struct pkt *p, const struct pkt_message *messag
 	}
 }
 
+/* From the interface of a switch, to the sender of what expired; the flow's other direction expired. */
+static void
+expired(struct frame *f, const struct pkt *p, const struct flow *flow, const struct pkt_message *message)
+{
+	bool forth = p->flags & PKT_REVERSE;
+
+	transport(f, p, message);
+	f->kind = FRAME_EXPIRED;
+	f->src_ip = topo_nic_ip(p->arg >> EXPIRED_NODE_SHIFT, (uint16_t)(p->arg & EXPIRED_PORT_MASK));
+	topo_mac_of_ip(f->src_mac, f->src_ip);
+	f->said.src_ip = forth ? flow->src_ip : flow->dst_ip;
+	f->said.dst_ip = forth ? flow->dst_ip : flow->src_ip;
+}
+
 void
 frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, const struct pkt_message *message,
 	       bool tagged)
@@ -87,6 +101,9 @@ frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, co
 			.sport = flow->sport,
 			.dport = ROCEV2_UDP_PORT,
 		};
+		break;
+	case PKT_EXPIRED:
+		expired(f, p, flow, message);
 		break;
 	case PKT_FOREIGN: /* bytes alone */
 	case PKT_TYPES:
@@ -149,6 +166,8 @@ frame_to_pkt(const struct frame *f, struct pkt *p)
 	switch (f->kind) {
 	case FRAME_ROCE:
 		return roce_to_pkt(f, p);
+	case FRAME_EXPIRED: /* no frame parses as one */
+		break;
 	case FRAME_CONTROL:
 		p->type = f->control->type;
 		p->id = f->said.id;

@@ -18,7 +18,8 @@
 /* Longest frame that is built: tagged, WRITE ONLY with immediate, a full path MTU. */
 #define FRAME_MAX_BYTES 4178
 
-enum frame_kind { FRAME_ROCE, FRAME_CONTROL };
+/* FRAME_EXPIRED: ICMP time exceeded with a RoCE frame in it, whose addresses are said's; built alone, parsed as FRAME_NOT_UDP. */
+enum frame_kind { FRAME_ROCE, FRAME_CONTROL, FRAME_EXPIRED };
 
 /* Why bytes are no frame of ours. Each is a named drop reason. */
 enum frame_error {

@@ -50,6 +50,7 @@ static void (*const handlers[PKT_TYPES])(struct host *host, struct nic *nic, con
 	[PKT_UD] = host_datagram_arrived,
 	[PKT_POLL] = host_poll_arrived,
 	[PKT_NOTIFY] = host_datagram_arrived,
+	[PKT_EXPIRED] = host_expired_arrived,
 };
 
 void

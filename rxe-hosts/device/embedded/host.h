@@ -254,6 +254,11 @@ bool ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, s
 /* What was sent with a packet; NULL: it has no contents, or they are kept no longer. */
 const struct ud_contents *ud_contents_of(const struct embedded_shared *shared, const struct pkt *p);
 
+/* The same of a PKT_EXPIRED: of what expired. */
+const struct ud_contents *ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p);
+/* A datagram of this host ended at a switch. */
+void host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p);
+
 /* describe.c */
 /* The message of a data packet: see rc_send_message(). @return NULL: nobody knows it */
 const struct rc_post *host_message_of(const struct embedded_shared *shared, const struct pkt *p);

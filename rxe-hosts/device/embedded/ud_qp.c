@@ -68,6 +68,7 @@ ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *data
 	p->opcode = ROCE_UD_SEND_ONLY;
 	p->wire_bytes = roce_ud_contents_bytes(&host->params, datagram->bytes);
 	p->flags = datagram->reply ? PKT_REVERSE : 0;
+	p->ttl = datagram->ttl != 0 ? datagram->ttl : PKT_TTL_INIT;
 	*kept = (struct ud_contents){ .dst_qpn = datagram->qpn, .src_qpn = ud->qpn, .psn = psn, .bytes = datagram->bytes };
 	memcpy(kept->contents, datagram->contents, datagram->bytes);
 	return 0;
@@ -85,6 +86,29 @@ ud_contents_of(const struct embedded_shared *shared, const struct pkt *p)
 	if (ud == NULL || ud->sent[p->psn % UD_SENT_SLOTS].psn != p->psn)
 		return NULL;
 	return &ud->sent[p->psn % UD_SENT_SLOTS];
+}
+
+const struct ud_contents *
+ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p)
+{
+	struct pkt expired = *p;
+
+	expired.flags ^= PKT_REVERSE;
+	return ud_contents_of(shared, &expired);
+}
+
+void
+host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	const struct ud_contents *kept = ud_expired_contents_of(host->config.shared, p);
+	struct datagram datagram = { .flow = p->flow, .arg = p->arg, .type = p->type, .reply = !(p->flags & PKT_REVERSE) };
+
+	(void)nic;
+	if (kept == NULL || host->client.received == NULL)
+		return;
+	datagram.contents = kept->contents;
+	datagram.bytes = (uint16_t)kept->bytes;
+	host->client.received(host->client.ctx, &datagram, host->now_ps);
 }
 
 bool

@@ -71,7 +71,8 @@ probe_rig_start(struct probe_rig *probes)
 							   .seed = 5,
 							   .cpu_ps = probes->cpu_ps,
 							   .management_ps = PROBE_RIG_MANAGEMENT_PS,
-							   .service = true };
+							   .service = true,
+							   .traces = probes->traces };
 		const struct device_client client = {
 			.ctx = &programs[h], .received = received, .departed = departed, .timer = timer
 		};

@@ -16,6 +16,7 @@ struct probe_rig {
 	struct probe_agent *agents[2];
 	uint64_t cpu_ps;
 	uint32_t qpns[2];
+	bool traces;
 	bool is_stale;     /* pinglists have another QPN */
 	uint32_t asked[8]; /* by enum pingmesh_type */
 };

@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
+#include "common/wire/probe.h"
 #include "rxe-hosts/probe/cpu.h"
 #include "tests/unit/rxe-hosts/probe_rig.h"
 
@@ -216,6 +218,58 @@ connections_are_traced(void **state)
 	assert_int_equal(probes.asked[3], 1);
 }
 
+static struct wire_probe traced; /* what a packet of a traceroute held that a switch would have ended */
+static uint32_t nended;
+
+/* Two switches stand between the hosts: TTL 1 and 2 end there. */
+static bool
+ends_twice(struct rig *rig, uint32_t from, struct pkt *p)
+{
+	struct pkt_message message;
+
+	if (p->type != PKT_UD || from != 0 || p->ttl > 2)
+		return true;
+	embedded_describe(rig->shared, &rig->params, p, &message);
+	memcpy(&traced, message.payload, sizeof(traced));
+	nended++;
+	return false;
+}
+
+static void
+paths_are_traced_hop_by_hop(void **state)
+{
+	const struct rec_probe_hop *hop;
+	struct datagram expired = { .contents = &traced, .bytes = sizeof(traced), .type = PKT_EXPIRED };
+
+	(void)state;
+	probes.traces = true;
+	probes.rig.filter = ends_twice;
+	nended = 0;
+	expired.flow = probes.flow;
+	probe_rig_start(&probes);
+	for (uint32_t told = 0, i = 1; i <= 3000; i++) {
+		probe_rig_run(&probes, i * PS_PER_US);
+		if (nended == told)
+			continue;
+		told = nended;
+		expired.arg = (told % 2 != 0 ? 5u : 6u) << EXPIRED_NODE_SHIFT | 3;
+		probe_agent_received(probes.agents[0], &expired, i * PS_PER_US);
+	}
+	for (uint32_t n = 0; n < 6; n++) {
+		hop = probe_rig_record(&probes, 0, REC_PROBE_HOP, n);
+		assert_non_null(hop);
+		assert_int_equal(hop->hop, n % 2 + 1);
+		assert_int_equal(hop->at, n % 2 != 0 ? 6 : 5);
+		assert_int_equal(hop->port, 3);
+		assert_int_equal(hop->last, n % 2);
+		assert_int_equal(hop->back, 0);
+		assert_int_equal(hop->trace, n / 2 + 1);
+		assert_int_equal(hop->tuple.sport, probes.rig.flows[probes.flow].sport);
+	}
+	assert_null(probe_rig_record(&probes, 1, REC_PROBE_HOP, 0)); /* its way back ends nowhere */
+	assert_int_equal(result(0)->result, REC_PROBE_OK);
+}
+
 static void
 what_is_no_probe_is_counted(void **state)
 {
@@ -281,6 +335,7 @@ main(void)
 		T(old_number_times_out),
 		T(overload_is_told_of_the_responder_alone),
 		T(connections_are_traced),
+		T(paths_are_traced_hop_by_hop),
 		T(what_is_no_probe_is_counted),
 		T(law_of_the_cpu),
 	};
