@@ -130,19 +130,15 @@ find_silent(struct judging *j)
 {
 	uint64_t begin_ps = j->period * j->net.config.period_ps, end_ps = begin_ps + j->net.config.period_ps;
 
-	for (uint32_t i = 0; i < j->net.nrnics; i++) {
-		uint32_t host = j->net.rnics[i].host;
+	for (uint32_t host = 0; host < j->run->nnodes; host++) {
 		struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_HOST,
 						 .node = host,
 						 .ways = 1u << PINGMESH_BY_UPLOADS,
 						 .networks = 1u << PINGMESH_CLUSTER,
 						 .confidence = 1 };
 		uint64_t from_ps, to_ps;
-		bool first = true;
 
-		for (uint32_t k = 0; k < i && first; k++)
-			first = j->net.rnics[k].host != host;
-		if (!first ||
+		if (!j->run->nodes[host].host ||
 		    (net_life_at(&j->net, host, begin_ps, &from_ps, &to_ps) != NET_DOWN &&
 		     (end_ps > j->net.horizon_ps || net_life_at(&j->net, host, end_ps - 1, &from_ps, &to_ps) != NET_DOWN)))
 			continue;

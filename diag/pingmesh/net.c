@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/pingmesh/net.h"
+#include "diag/pingmesh/net_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,6 @@
 
 #include "common/minmax.h"
 #include "diag/run/fill.h"
-
-#define CMP(a, b) ((a) < (b) ? -1 : (a) > (b))
 
 /* ---- orders ---- */
 
@@ -20,8 +18,8 @@ cmp_rnic(const void *pa, const void *pb)
 	return CMP(a->ip, b->ip);
 }
 
-static int
-cmp_tuple(const struct rec_tuple *a, const struct rec_tuple *b)
+int
+net_cmp_tuple(const struct rec_tuple *a, const struct rec_tuple *b)
 {
 	int by = CMP(a->src_ip, b->src_ip);
 
@@ -35,7 +33,7 @@ cmp_net_tuple(const void *pa, const void *pb)
 {
 	const struct net_tuple *a = pa, *b = pb;
 
-	return cmp_tuple(&a->tuple, &b->tuple);
+	return net_cmp_tuple(&a->tuple, &b->tuple);
 }
 
 static int
@@ -68,22 +66,9 @@ cmp_upload(const void *pa, const void *pb)
 	return by != 0 ? by : CMP(a->hdr.time_ps, b->hdr.time_ps);
 }
 
-static int
-cmp_hop(const void *pa, const void *pb)
-{
-	const struct rec_probe_hop *a = pa, *b = pb;
-	int by = cmp_tuple(&a->tuple, &b->tuple);
-
-	by = by != 0 ? by : CMP(a->back, b->back);
-	by = by != 0 ? by : CMP(a->sent_ps, b->sent_ps);
-	by = by != 0 ? by : CMP(a->trace, b->trace);
-	return by != 0 ? by : CMP(a->hop, b->hop);
-}
-
-/* @return a copy of all records of a kind, sorted */
-static void *
-sorted(const struct ev_vec *records, size_t size_bytes, int (*cmp)(const void *, const void *), uint32_t *count,
-       struct err *err)
+void *
+net_sorted(const struct ev_vec *records, size_t size_bytes, int (*cmp)(const void *, const void *), uint32_t *count,
+	   struct err *err)
 {
 	void *all = run_alloc(records->count, size_bytes, err);
 
@@ -129,8 +114,8 @@ net_find_rnic(const struct net *net, uint32_t ip)
 	return found != NULL ? (uint32_t)(found - net->rnics) : RUN_NONE;
 }
 
-static uint32_t
-find_tuple(const struct net *net, const struct rec_tuple *tuple)
+uint32_t
+net_find_tuple(const struct net *net, const struct rec_tuple *tuple)
 {
 	const struct net_tuple key = { .tuple = *tuple }, *found = NULL;
 
@@ -152,7 +137,7 @@ list_tuples(struct net *net, const struct ev_vec *probes, struct err *err)
 	if (probes->count > 1)
 		qsort(net->tuples, probes->count, sizeof(*net->tuples), cmp_net_tuple);
 	for (uint32_t i = 0; i < probes->count; i++)
-		if (i == 0 || cmp_tuple(&net->tuples[i].tuple, &net->tuples[count - 1].tuple) != 0)
+		if (i == 0 || net_cmp_tuple(&net->tuples[i].tuple, &net->tuples[count - 1].tuple) != 0)
 			net->tuples[count++] = net->tuples[i];
 	net->ntuples = count;
 	return 0;
@@ -170,7 +155,7 @@ put_probe(struct net *net, const struct rec_probe *rec)
 				   .responder_ps = good ? rec->responder_ps : 0,
 				   .src = net_find_rnic(net, rec->tuple.src_ip),
 				   .dst = net_find_rnic(net, rec->tuple.dst_ip),
-				   .tuple = find_tuple(net, &rec->tuple),
+				   .tuple = net_find_tuple(net, &rec->tuple),
 				   .qpn = rec->target_qpn,
 				   .kind = (uint8_t)rec->kind,
 				   .result = (uint8_t)rec->result,
@@ -200,84 +185,6 @@ list_probes(struct net *net, const struct ev_vec *records, struct err *err)
 		put_probe(net, order[i]);
 	free(order);
 	return 0;
-}
-
-/* ---- traces ---- */
-
-/* The link by which a packet came to where it was heard of. */
-static uint32_t
-link_to(const struct run *run, uint32_t node, uint16_t port)
-{
-	return port < run->nodes[node].nports ? run->ports[run->nodes[node].first_port + port].peer_port : RUN_NONE;
-}
-
-/* Hops of one traceroute, in order: each names its own link, so that those between which one is missing serve, too. */
-static void
-put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uint32_t tuple, uint32_t *nlinks)
-{
-	const struct rec_probe_hop *last = &hops[count - 1];
-	uint32_t end = net_find_rnic(net, last->back ? last->tuple.src_ip : last->tuple.dst_ip);
-	struct net_trace trace = { .tuple = tuple,
-				   .back = last->back != 0,
-				   .whole = last->last && hops[0].hop == 1,
-				   .sent_ps = hops[0].sent_ps,
-				   .first = *nlinks };
-
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t link = link_to(net->run, hops[i].at, hops[i].port);
-
-		if (link != RUN_NONE)
-			net->links[(*nlinks)++] = link;
-		trace.whole &= i == 0 || hops[i].hop == hops[i - 1].hop + 1;
-	}
-	if (last->last && end != RUN_NONE && net->run->ports[net->rnics[end].port].peer_port != RUN_NONE)
-		net->links[(*nlinks)++] = net->run->ports[net->rnics[end].port].peer_port;
-	trace.count = *nlinks - trace.first;
-	if (net->tuples[tuple].count[trace.back]++ == 0)
-		net->tuples[tuple].first[trace.back] = net->ntraces;
-	net->traces[net->ntraces++] = trace;
-}
-
-static int
-list_traces(struct net *net, const struct ev_vec *records, struct err *err)
-{
-	uint32_t count = 0, nlinks = 0;
-	struct rec_probe_hop *hops = sorted(records, sizeof(*hops), cmp_hop, &count, err);
-
-	net->traces = run_alloc(count, sizeof(*net->traces), err);
-	net->links = run_alloc(2 * (size_t)count, sizeof(*net->links), err);
-	for (uint32_t first = 0, end; hops != NULL && net->traces != NULL && net->links != NULL && first < count;
-	     first = end) {
-		uint32_t tuple = find_tuple(net, &hops[first].tuple);
-
-		for (end = first + 1; end < count && cmp_tuple(&hops[end].tuple, &hops[first].tuple) == 0 &&
-				      hops[end].back == hops[first].back && hops[end].trace == hops[first].trace &&
-				      hops[end].sent_ps == hops[first].sent_ps;
-		     end++)
-			;
-		if (tuple != RUN_NONE)
-			put_trace(net, &hops[first], end - first, tuple, &nlinks);
-	}
-	free(hops);
-	return hops != NULL && net->traces != NULL && net->links != NULL ? 0 : -ENOMEM;
-}
-
-uint32_t
-net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
-{
-	const struct net_tuple *of = &net->tuples[tuple];
-	uint32_t best = RUN_NONE;
-
-	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back]; i++) {
-		const struct net_trace *trace = &net->traces[i], *so_far = best != RUN_NONE ? &net->traces[best] : NULL;
-
-		if (so_far == NULL || trace->whole > so_far->whole)
-			best = i;
-		else if (trace->whole == so_far->whole && trace->sent_ps <= time_ps &&
-			 (trace->whole || trace->count >= so_far->count))
-			best = i;
-	}
-	return best;
 }
 
 /* ---- life ---- */
@@ -363,8 +270,8 @@ net_init(struct net *net, const struct evidence *ev, const struct run *run, stru
 	net->run = run;
 	net->ev = ev;
 	net->config = *EV_AT(ev->pingmeshes, struct rec_pingmesh, 0);
-	net->registered = sorted(&ev->rnics, sizeof(*net->registered), cmp_registered, &net->nregistered, err);
-	net->uploads = sorted(&ev->uploads, sizeof(*net->uploads), cmp_upload, &net->nuploads, err);
+	net->registered = net_sorted(&ev->rnics, sizeof(*net->registered), cmp_registered, &net->nregistered, err);
+	net->uploads = net_sorted(&ev->uploads, sizeof(*net->uploads), cmp_upload, &net->nuploads, err);
 	rc = net->registered != NULL && net->uploads != NULL ? list_rnics(net, err) : -ENOMEM;
 	for (uint32_t i = 0; rc == 0 && i < net->nuploads; i++) {
 		net->horizon_ps = max_u64(net->horizon_ps, net->uploads[i].hdr.time_ps);
@@ -374,7 +281,7 @@ net_init(struct net *net, const struct evidence *ev, const struct run *run, stru
 		rc = list_tuples(net, &ev->probes, err);
 	if (rc == 0)
 		rc = list_probes(net, &ev->probes, err);
-	return rc == 0 ? list_traces(net, &ev->probe_hops, err) : rc;
+	return rc == 0 ? net_list_traces(net, &ev->probe_hops, err) : rc;
 }
 
 void

@@ -7,7 +7,7 @@
 #include "diag/pingmesh/section.h"
 #include "diag/run/run.h"
 
-#define NET_MAX_PERIODS 65536u /* probes that were sent later are left out */
+#define NET_MAX_PERIODS 16384u /* probes that were sent later are left out */
 
 /* A probe as it is judged. */
 struct net_probe {

@@ -162,6 +162,10 @@ is_over(const struct ballot *b, const struct net_probe *probe, const struct expl
 	const struct run *run = net->run;
 	uint32_t traces[2], ways = ballot_ways(b, probe, traces);
 
+	for (uint32_t k = 0; k < by->nlinks; k++) /* both ends of any way are known */
+		if (tally_link(run, net->rnics[probe->src].port) == by->links[k] ||
+		    tally_link(run, net->rnics[probe->dst].port) == by->links[k])
+			return true;
 	for (uint32_t w = 0; w < ways; w++) {
 		for (uint32_t i = 0; i < net->traces[traces[w]].count; i++) {
 			uint32_t port = net->links[net->traces[traces[w]].first + i];

@@ -83,6 +83,8 @@ write_head(const struct text *text)
 		text_wrap(text, sentence, 0);
 		set_style(text, STYLE_NONE);
 	}
+	if (v->run.ncollectives == 0)
+		return 0;
 	fputc('\n', text->to);
 	if (flows_alone(v))
 		return flows_text(text);

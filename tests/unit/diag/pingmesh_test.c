@@ -318,6 +318,14 @@ ways_that_nobody_traced_are_no_place(void **state)
 	assert_true(v->findings[0].confidence == 0);
 	assert_int_equal(rig_own(v)->untraced, rig_cause(v, PINGMESH_SWITCH));
 	verdict_destroy(v);
+
+	rig_init(&rig, 60 * S); /* within a ToR there is nothing to trace, and every way begins and ends at an RNIC */
+	rig.untraced = true;
+	rig.nic_loss[7] = 0.04;
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "rnic-problem h7:1");
+	assert_int_equal(rig_own(v)->untraced, 0);
+	verdict_destroy(v);
 }
 
 int

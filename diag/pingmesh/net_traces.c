@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/pingmesh/net_inside.h"
+#include "diag/run/fill.h"
+
+static int
+cmp_hop(const void *pa, const void *pb)
+{
+	const struct rec_probe_hop *a = pa, *b = pb;
+	int by = net_cmp_tuple(&a->tuple, &b->tuple);
+
+	by = by != 0 ? by : CMP(a->back, b->back);
+	by = by != 0 ? by : CMP(a->sent_ps, b->sent_ps);
+	by = by != 0 ? by : CMP(a->trace, b->trace);
+	return by != 0 ? by : CMP(a->hop, b->hop);
+}
+
+/* The link by which a packet came to where it was heard of. */
+static uint32_t
+link_to(const struct run *run, uint32_t node, uint16_t port)
+{
+	return port < run->nodes[node].nports ? run->ports[run->nodes[node].first_port + port].peer_port : RUN_NONE;
+}
+
+/* Hops of one traceroute, in order: each names its own link, so that those between which one is missing serve, too. */
+static void
+put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uint32_t tuple, uint32_t *nlinks)
+{
+	const struct rec_probe_hop *last = &hops[count - 1];
+	uint32_t end = net_find_rnic(net, last->back ? last->tuple.src_ip : last->tuple.dst_ip);
+	struct net_trace trace = { .tuple = tuple,
+				   .back = last->back != 0,
+				   .whole = last->last && hops[0].hop == 1,
+				   .sent_ps = hops[0].sent_ps,
+				   .first = *nlinks };
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t link = link_to(net->run, hops[i].at, hops[i].port);
+
+		if (link != RUN_NONE)
+			net->links[(*nlinks)++] = link;
+		trace.whole &= i == 0 || hops[i].hop == hops[i - 1].hop + 1;
+	}
+	if (last->last && end != RUN_NONE && net->run->ports[net->rnics[end].port].peer_port != RUN_NONE)
+		net->links[(*nlinks)++] = net->run->ports[net->rnics[end].port].peer_port;
+	trace.count = *nlinks - trace.first;
+	if (net->tuples[tuple].count[trace.back]++ == 0)
+		net->tuples[tuple].first[trace.back] = net->ntraces;
+	net->traces[net->ntraces++] = trace;
+}
+
+/* Between RNICs of one ToR there is one way, which nobody has to trace. */
+static void
+put_known(struct net *net, uint32_t tuple, uint32_t *nlinks)
+{
+	struct net_tuple *of = &net->tuples[tuple];
+	uint32_t ends[2] = { net_find_rnic(net, of->tuple.src_ip), net_find_rnic(net, of->tuple.dst_ip) };
+
+	if (ends[0] == RUN_NONE || ends[1] == RUN_NONE || net->rnics[ends[0]].tor != net->rnics[ends[1]].tor)
+		return;
+	for (uint32_t back = 0; back < 2; back++) {
+		uint32_t out = net->rnics[ends[back]].port, in = net->run->ports[net->rnics[ends[!back]].port].peer_port;
+
+		if (of->count[back] != 0 || in == RUN_NONE)
+			continue;
+		net->links[*nlinks] = out;
+		net->links[*nlinks + 1] = in;
+		of->first[back] = net->ntraces;
+		of->count[back] = 1;
+		net->traces[net->ntraces++] = (struct net_trace){
+			.tuple = tuple, .back = back != 0, .whole = true, .first = *nlinks, .count = 2
+		};
+		*nlinks += 2;
+	}
+}
+
+int
+net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
+{
+	uint32_t count = 0, nlinks = 0;
+	struct rec_probe_hop *hops = net_sorted(records, sizeof(*hops), cmp_hop, &count, err);
+
+	net->traces = run_alloc(count + 2 * (size_t)net->ntuples, sizeof(*net->traces), err);
+	net->links = run_alloc(2 * (size_t)count + 4 * (size_t)net->ntuples, sizeof(*net->links), err);
+	for (uint32_t first = 0, end; hops != NULL && net->traces != NULL && net->links != NULL && first < count;
+	     first = end) {
+		uint32_t tuple = net_find_tuple(net, &hops[first].tuple);
+
+		for (end = first + 1; end < count && net_cmp_tuple(&hops[end].tuple, &hops[first].tuple) == 0 &&
+				      hops[end].back == hops[first].back && hops[end].trace == hops[first].trace &&
+				      hops[end].sent_ps == hops[first].sent_ps;
+		     end++)
+			;
+		if (tuple != RUN_NONE)
+			put_trace(net, &hops[first], end - first, tuple, &nlinks);
+	}
+	for (uint32_t i = 0; hops != NULL && net->traces != NULL && net->links != NULL && i < net->ntuples; i++)
+		put_known(net, i, &nlinks);
+	free(hops);
+	return hops != NULL && net->traces != NULL && net->links != NULL ? 0 : -ENOMEM;
+}
+
+uint32_t
+net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
+{
+	const struct net_tuple *of = &net->tuples[tuple];
+	uint32_t best = RUN_NONE;
+
+	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back]; i++) {
+		const struct net_trace *trace = &net->traces[i], *so_far = best != RUN_NONE ? &net->traces[best] : NULL;
+
+		if (so_far == NULL || trace->whole > so_far->whole)
+			best = i;
+		else if (trace->whole == so_far->whole && trace->sent_ps <= time_ps &&
+			 (trace->whole || trace->count >= so_far->count))
+			best = i;
+	}
+	return best;
+}
