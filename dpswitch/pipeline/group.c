@@ -82,7 +82,7 @@ advance(struct group_walk *walk, struct group_member *member, uint64_t now_ps)
 	while (member->npauses != 0 && member->pauses->time_ps <= now_ps) {
 		walk_drain(&member->walk, member->pauses->time_ps);
 		member->walk.now_ps = member->pauses->time_ps;
-		walk_pause(&member->walk, member->pauses++);
+		walk_pause(walk->sw, member->walk.port, member->pauses++);
 		member->npauses--;
 	}
 	walk_drain(&member->walk, now_ps);

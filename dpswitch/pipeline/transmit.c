@@ -14,25 +14,26 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 	uint32_t run = 0;
 	uint64_t arrival_ps = arrivals_next_ps(&arrivals, &run); /* of the next, TIME_NEVER: none is left */
 	uint64_t pause_ps = npauses != 0 ? pauses->time_ps : TIME_NEVER;
+	uint64_t end_ps = window->end_ps;
 	struct egress_walk walk = walk_open(sw, port, window);
 
-	while (min_u64(arrival_ps, pause_ps) != TIME_NEVER) {
+	for (;;) {
+		uint64_t event_ps = min_u64(arrival_ps, pause_ps);
 		struct pkt *p;
 
+		walk_drain(&walk, min_u64(event_ps, end_ps));
+		if (event_ps == TIME_NEVER)
+			break;
+		walk.now_ps = event_ps;
 		if (pause_ps <= arrival_ps) {
-			walk_drain(&walk, pause_ps);
-			walk.now_ps = pause_ps;
-			walk_pause(&walk, pauses++);
+			walk_pause(sw, port, pauses++);
 			pause_ps = --npauses != 0 ? pauses->time_ps : TIME_NEVER;
 			continue;
 		}
-		walk_drain(&walk, arrival_ps);
-		walk.now_ps = arrival_ps;
 		p = arrivals_take(&arrivals, run);
 		arrival_ps = arrivals_next_ps(&arrivals, &run);
-		walk_enqueue(&walk, p, min_u64(arrival_ps, min_u64(pause_ps, window->end_ps)));
+		walk_enqueue(&walk, p, min_u64(arrival_ps, min_u64(pause_ps, end_ps)));
 	}
-	walk_drain(&walk, window->end_ps);
 	account_end_run(&sw->account);
 	walk_close(&walk, window);
 }

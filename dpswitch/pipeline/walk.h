@@ -9,7 +9,10 @@
 #include "common/units.h"
 #include "dpswitch/pipeline/stages.h"
 
-/* What stage 2 carries along while it walks through one egress's window. */
+/*
+ * What stage 2 carries along while it walks through one egress's window. Functions that are not inlined take what they need of
+ * it, and never its address: so an egress that walks alone has it in registers.
+ */
 struct egress_walk {
 	struct sw *sw;
 	struct switch_port *port;
@@ -50,22 +53,27 @@ walk_close(const struct egress_walk *walk, const struct window *window)
 							 port->egress.data_packets });
 }
 
-/* The header beside a packet that came in now, or that its queue has. */
-static inline struct int_header *
-header_of(const struct egress_walk *walk, const struct pkt *p, bool queued)
-{
-	return queued ? fifo_int(&walk->port->egress.q[p->prio], p) : link_int(walk->sw->node.rx[p->in_port], p);
-}
+/* A packet with telemetry that leaves. */
+struct walk_int {
+	uint32_t parity;
+	uint64_t start_ps, sent_bytes; /* in this window, before it */
+	bool queued;                   /* it is its queue's; else it came in now */
+};
 
 /* A packet with telemetry leaves: data hears what this egress is like without it, ACKs bring back what data heard. */
-void walk_send_int(const struct egress_walk *walk, const struct pkt *p, uint64_t start_ps, bool queued);
-/* A frame of class 0, or of a strict class, is queued: data of classes behind that waits, and might go, waits longer. */
-void walk_note_overtaker(const struct egress_walk *walk, const struct pkt *p);
+void walk_send_int(struct sw *sw, struct switch_port *port, const struct pkt *p, struct walk_int how);
+/* It is queued: its header comes along. */
+void walk_queue_int(struct sw *sw, struct switch_port *port, const struct pkt *p);
+/*
+ * A frame of class 0, or of a strict class, is queued: data of classes behind that waits, and might go, waits longer.
+ * @param counted  bit p: class p has rows
+ */
+void walk_note_overtaker(struct switch_port *port, uint8_t counted, const struct pkt *p);
 /* The peer told this port to stop or to go on. Our own frames alternate; a storm's may repeat. */
-void walk_pause(struct egress_walk *walk, const struct pause_frame *frame);
+void walk_pause(struct sw *sw, struct switch_port *port, const struct pause_frame *frame);
 /* A fault swallows a packet for this port. @return false: this one not */
-bool walk_swallows(const struct egress_walk *walk, struct pkt *p);
-_Noreturn void walk_out_of_memory(const struct egress_walk *walk);
+bool walk_swallows(struct sw *sw, struct switch_port *port, struct pkt *p);
+_Noreturn void walk_out_of_memory(const struct sw *sw);
 
 /* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it came in now, and nothing waits */
 static inline __attribute__((always_inline)) void
@@ -80,7 +88,7 @@ walk_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool queue
 	account_depart(&walk->sw->account, p, start_ps - walk->start_ps);
 	egress->free_ps = start_ps + egress->ser_ps[p->wire_bytes];
 	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
-		walk_send_int(walk, p, start_ps, queued);
+		walk_send_int(walk->sw, port, p, (struct walk_int){ walk->parity, start_ps, walk->sent_bytes, queued });
 	else
 		link_send(egress->tx, walk->parity, p, egress->free_ps);
 	walk->sent_packets++;
@@ -101,9 +109,9 @@ walk_serve(struct egress_walk *walk)
 	walk_send(walk, p, egress->free_ps > walk->now_ps ? egress->free_ps : walk->now_ps, true);
 }
 
-/* The same where something waits that may go. */
-static inline void
-walk_drain_queues(struct egress_walk *walk, uint64_t limit_ps)
+/* Sends what starts before limit_ps. */
+static inline __attribute__((always_inline)) void
+walk_drain(struct egress_walk *walk, uint64_t limit_ps)
 {
 	const struct egress *egress = &walk->port->egress;
 
@@ -111,16 +119,8 @@ walk_drain_queues(struct egress_walk *walk, uint64_t limit_ps)
 		walk_serve(walk);
 }
 
-/* Sends what starts before limit_ps. */
-static inline void
-walk_drain(struct egress_walk *walk, uint64_t limit_ps)
-{
-	if (egress_ready(&walk->port->egress) != 0)
-		walk_drain_queues(walk, limit_ps);
-}
-
 /* @param next_ps  when the next arrival or pause comes: until then nothing can overtake p */
-static inline void
+static inline __attribute__((always_inline)) void
 walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 {
 	struct switch_port *port = walk->port;
@@ -129,7 +129,7 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 	bool counted = walk->counted >> p->prio & 1;
 	uint32_t slot = 0;
 
-	if (__builtin_expect(egress->corrupt, 0) && walk_swallows(walk, p))
+	if (__builtin_expect(egress->corrupt, 0) && walk_swallows(walk->sw, port, p))
 		return;
 	if (__builtin_expect(egress_class_bytes(egress, p->prio) + p->wire_bytes > walk->sw->limit_bytes[p->prio], 0)) {
 		switch_drop(walk->sw, (uint16_t)(port - walk->sw->ports), p, REC_DROP_QUEUE_FULL, p->time_ps);
@@ -151,11 +151,11 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 		}
 	}
 	if (!egress_push(egress, p))
-		walk_out_of_memory(walk);
+		walk_out_of_memory(walk->sw);
 	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
-		*fifo_int(&egress->q[p->prio], fifo_last(&egress->q[p->prio])) = *header_of(walk, p, false);
+		walk_queue_int(walk->sw, port, p);
 	if (counted)
 		port->flows.queued[slot]++;
 	if (__builtin_expect(((egress->strict | 1u) >> p->prio & 1) != 0, 0) && egress->data_packets != 0)
-		walk_note_overtaker(walk, p);
+		walk_note_overtaker(port, walk->counted, p);
 }
