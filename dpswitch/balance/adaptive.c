@@ -54,39 +54,41 @@ clamp(int64_t value, int64_t most)
 	return value > most ? most : value;
 }
 
-/* @param loads  [count] of members. @return the n-th of those below limit_ps, from 0 */
+/* @return the n-th of those below limit_ps, from 0: as many members as have at most n of them up to there. No branch to guess */
 static uint32_t
-nth_below(const uint64_t *loads_ps, uint64_t limit_ps, uint32_t n)
+nth_below(const int64_t *loads_ps, uint32_t count, int64_t limit_ps, uint32_t n)
 {
-	uint32_t i = 0;
+	uint32_t index = 0, below = 0;
 
-	for (;; i++) {
-		n -= loads_ps[i] < limit_ps;
-		if (n == UINT32_MAX)
-			return i;
+	for (uint32_t i = 0; i < count; i++) {
+		below += loads_ps[i] < limit_ps;
+		index += below <= n;
 	}
+	return index;
 }
 
+/* Loops without a branch over 64-bit words: the compiler makes vectors of them. */
 static uint32_t
 choose(const struct balance *balance, struct balance_set *set, const struct balance_ask *ask)
 {
 	const struct adaptive *params = (const struct adaptive *)balance->params->own;
-	uint64_t *last = set->words + (size_t)ask->p->prio * (set->count + 1u), *sent = last + 1;
-	int64_t memory_ps = (int64_t)(params->memory_bytes * set->fastest_ps);
-	uint64_t quantum_ps = params->quantum_bytes * set->fastest_ps, least_ps = UINT64_MAX, limit_ps;
-	uint64_t loads_ps[TOPO_MAX_PORTS];
-	uint32_t ties = 0, index;
+	int64_t *last = (int64_t *)set->words + (size_t)ask->p->prio * (set->count + 1u), *sent = last + 1;
+	int64_t memory_ps = (int64_t)(params->memory_bytes * set->fastest_ps), last_ps = *last;
+	int64_t quantum_ps = (int64_t)(params->quantum_bytes * set->fastest_ps), least_ps = INT64_MAX, limit_ps;
+	int64_t loads_ps[TOPO_MAX_PORTS];
+	uint32_t count = set->count, index;
+	int64_t ties = 0;
 
-	for (uint32_t i = 0; i < set->count; i++) {
-		loads_ps[i] = ask->waits_ps[i] + (uint64_t)(clamp((int64_t)(sent[i] - *last), memory_ps) + memory_ps);
+	for (uint32_t i = 0; i < count; i++) {
+		loads_ps[i] = ask->waits_ps[i] + clamp(sent[i] - last_ps, memory_ps) + memory_ps;
 		least_ps = loads_ps[i] < least_ps ? loads_ps[i] : least_ps;
 	}
 	limit_ps = quantum_ps != 0 ? least_ps - least_ps % quantum_ps + quantum_ps : least_ps + 1;
-	for (uint32_t i = 0; i < set->count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		ties += loads_ps[i] < limit_ps;
-	index = nth_below(loads_ps, limit_ps, ties > 1 ? balance_draw(balance, ask->p, ties) : 0);
-	*last += (uint64_t)clamp((int64_t)(sent[index] - *last), memory_ps);
-	sent[index] = *last + (uint64_t)ask->p->wire_bytes * set->byte_ps[index];
+	index = nth_below(loads_ps, count, limit_ps, ties > 1 ? balance_draw(balance, ask->p, (uint32_t)ties) : 0);
+	*last = last_ps + clamp(sent[index] - last_ps, memory_ps);
+	sent[index] = *last + (int64_t)ask->p->wire_bytes * set->byte_ps[index];
 	return index;
 }
 

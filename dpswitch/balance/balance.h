@@ -58,8 +58,8 @@ struct balance_set {
 
 /* A packet wants a port. */
 struct balance_ask {
-	const struct pkt *p;      /* as it came in, time_ps included */
-	const uint64_t *waits_ps; /* [set->count] until it would begin to leave by each; where ops->sees_waits */
+	const struct pkt *p;     /* as it came in, time_ps included */
+	const int64_t *waits_ps; /* [set->count] until it would begin to leave by each; where ops->sees_waits */
 };
 
 struct balance_ops {

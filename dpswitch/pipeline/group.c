@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpswitch/pipeline/fetch.h"
 #include "dpswitch/pipeline/walk.h"
 
 struct group_member {
@@ -67,7 +68,8 @@ look(struct group_walk *walk, struct group_member *member)
 	const struct egress *egress = &member->walk.port->egress;
 	uint32_t port = (uint32_t)(member - walk->group->members);
 
-	walk->group->free_ps[port] = egress->free_ps;
+	walk->group->free_ps[port] = (int64_t)egress->free_ps;
+	walk->group->waiting += (uint32_t)(egress->backlog != 0) - (walk->group->backlog[port] != 0);
 	walk->group->backlog[port] = egress->backlog;
 	member->due_ps = member->npauses != 0 ? member->pauses->time_ps : TIME_NEVER;
 	if (egress_ready(egress) != 0)
@@ -79,13 +81,16 @@ look(struct group_walk *walk, struct group_member *member)
 static void
 advance(struct group_walk *walk, struct group_member *member, uint64_t now_ps)
 {
-	while (member->npauses != 0 && member->pauses->time_ps <= now_ps) {
-		walk_drain(&member->walk, member->pauses->time_ps);
-		member->walk.now_ps = member->pauses->time_ps;
+	for (;;) {
+		uint64_t pause_ps = member->npauses != 0 ? member->pauses->time_ps : TIME_NEVER;
+
+		walk_drain(&member->walk, min_u64(pause_ps, now_ps));
+		if (pause_ps > now_ps)
+			break;
+		member->walk.now_ps = pause_ps;
 		walk_pause(walk->sw, member->walk.port, member->pauses++);
 		member->npauses--;
 	}
-	walk_drain(&member->walk, now_ps);
 	look(walk, member);
 }
 
@@ -116,20 +121,41 @@ open_member(struct group_walk *walk, uint8_t port, const struct pause_frame *pau
 	look(walk, member);
 }
 
+/* How long a packet would wait for the transmitters of its set. */
+static void
+measure_wires(const struct group *group, const struct balance_set *set, int64_t now_ps, int64_t *waits_ps)
+{
+	uint32_t count = set->count, first = set->members[0];
+	const int64_t *free_ps = &group->free_ps[first];
+	int64_t gathered_ps[TOPO_MAX_PORTS];
+
+	if (set->members[count - 1] != first + count - 1) { /* ascending: not ports in a row */
+		for (uint32_t i = 0; i < count; i++)
+			gathered_ps[i] = group->free_ps[set->members[i]];
+		free_ps = gathered_ps;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		waits_ps[i] = free_ps[i] > now_ps ? free_ps[i] - now_ps : 0;
+}
+
 /* What would go before a packet by each member of its set, on the wire and in the queues. */
 static void
-measure(const struct group_walk *walk, const struct balance_set *set, const struct pkt *p, uint64_t *waits_ps)
+measure(const struct group_walk *walk, const struct balance_set *set, const struct pkt *p, int64_t *waits_ps)
 {
 	const struct group *group = walk->group;
 
+	measure_wires(group, set, (int64_t)p->time_ps, waits_ps);
+	if (group->waiting == 0)
+		return;
 	for (uint32_t i = 0; i < set->count; i++) {
 		uint8_t port = set->members[i];
 		const struct egress *egress = &walk->sw->ports[port].egress;
-		uint32_t ahead = group->backlog[port] & egress_ahead(egress, p->prio);
+		uint32_t ahead;
 
-		waits_ps[i] = group->free_ps[port] > p->time_ps ? group->free_ps[port] - p->time_ps : 0;
-		if (__builtin_expect(ahead != 0, 0))
-			waits_ps[i] += egress_bytes(egress, ahead) * set->byte_ps[i];
+		if (group->backlog[port] == 0)
+			continue;
+		ahead = group->backlog[port] & egress_ahead(egress, p->prio);
+		waits_ps[i] += (int64_t)(egress_bytes(egress, ahead) * set->byte_ps[i]);
 	}
 }
 
@@ -138,7 +164,7 @@ choose(struct group_walk *walk, const struct pkt *p)
 {
 	struct spray *spray = &walk->sw->spray;
 	struct balance_set *set = spray_set(spray, p->flow, p->flags & PKT_REVERSE);
-	uint64_t waits_ps[TOPO_MAX_PORTS];
+	int64_t waits_ps[TOPO_MAX_PORTS];
 	const struct balance_ask ask = { p, waits_ps };
 
 	if (spray->balance.params->ops->sees_waits) {
@@ -183,40 +209,15 @@ close_all(struct group_walk *walk)
 	account_end_mixed_run(&walk->sw->account);
 }
 
-#define LINE_BYTES 64
-
-static void
-fetch(const void *at, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i += LINE_BYTES)
-		__builtin_prefetch((const uint8_t *)at + i, 1);
-}
-
-/*
- * Spread over many ports, a window has a packet or two for each, and finds the state of every one far from the processor. Asks
- * for it beforehand; what a port points to when its pointers are there.
- */
+/* Spread over many ports, a window has a packet or two for each: their state is asked for before the first comes. */
 static void
 fetch_members(const struct sw *sw, uint32_t parity)
 {
 	const struct group *group = &sw->group;
 
-	for (uint32_t i = 0; i < group->count; i++) {
-		const struct switch_port *port = &sw->ports[group->ports[i]];
-
-		fetch(port, LINE_BYTES);
-		fetch(&port->flows, LINE_BYTES);
-		fetch(&port->telem, LINE_BYTES);
-	}
-	for (uint32_t i = 0; i < group->count; i++) {
-		const struct switch_port *port = &sw->ports[group->ports[i]];
-
-		fetch(port->egress.tx, 2 * LINE_BYTES);
-		fetch(port->flows.slot_of_flow, LINE_BYTES);
-		fetch(port->telem.epochs.open, LINE_BYTES);
-	}
-	for (uint32_t i = 0; i < group->count; i++)
-		fetch(sw->ports[group->ports[i]].egress.tx->lane[parity].pkts, LINE_BYTES);
+	for (uint32_t step = 0; step < FETCH_STEPS; step++)
+		for (uint32_t i = 0; i < group->count; i++)
+			fetch_port(&sw->ports[group->ports[i]], parity, step);
 }
 
 void
@@ -228,13 +229,14 @@ switch_transmit_group(struct sw *sw, const struct pause_frame *const *pauses, co
 	uint32_t run = 0;
 	uint64_t arrival_ps = arrivals_next_ps(&arrivals, &run);
 
+	sw->group.waiting = 0;
 	if (arrivals.count > sw->group.count / 2)
 		fetch_members(sw, window->parity);
 	for (uint32_t i = 0; i < sw->group.count; i++) {
 		uint8_t port = sw->group.ports[i];
 
 		sw->group.members[port].due_ps = TIME_NEVER;
-		sw->group.free_ps[port] = sw->ports[port].egress.free_ps;
+		sw->group.free_ps[port] = (int64_t)sw->ports[port].egress.free_ps;
 		sw->group.backlog[port] = 0;
 		if (sw->ports[port].egress.backlog != 0 || npauses[port] != 0)
 			open_member(&walk, port, pauses[port], npauses[port]);

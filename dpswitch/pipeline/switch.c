@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/units.h"
+#include "dpswitch/pipeline/fetch.h"
 #include "dpswitch/pipeline/stages.h"
 
 void
@@ -50,6 +51,31 @@ roll_epoch(struct sw *sw, const struct window *window)
 		switch_report_all(sw, window->start_ps);
 }
 
+/* Egresses that are not of the group, one by one. */
+static void
+transmit_alone(struct sw *sw, const struct pause_frame *const *pauses, const uint32_t *npauses, const struct window *window)
+{
+	uint16_t busy[TOPO_MAX_PORTS];
+	uint32_t count = 0;
+
+	for (uint16_t i = 0; i < sw->node.nports; i++) {
+		const struct switch_port *port = &sw->ports[i];
+
+		if ((port->arrivals.nruns == 0 && port->egress.backlog == 0 && npauses[i] == 0) || group_has(&sw->group, i))
+			continue;
+		fetch_port(port, window->parity, 0);
+		busy[count++] = i;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		/* In front of it, one port by a step and one by the next. */
+		if (i + 2 < count)
+			fetch_port(&sw->ports[busy[i + 2]], window->parity, 1);
+		if (i + 1 < count)
+			fetch_port(&sw->ports[busy[i + 1]], window->parity, 2);
+		switch_transmit(sw, busy[i], pauses[busy[i]], npauses[busy[i]], window);
+	}
+}
+
 static void
 switch_run(struct node *node, const struct window *window)
 {
@@ -89,10 +115,7 @@ switch_run(struct node *node, const struct window *window)
 	account_open(&sw->account);
 	if (__builtin_expect(!sw->account.quiet || sw->account.recheck || sw->storms != 0, 0))
 		switch_pauses_open(sw);
-	for (uint16_t i = 0; i < node->nports; i++)
-		if ((sw->ports[i].arrivals.nruns != 0 || sw->ports[i].egress.backlog != 0 || npauses[i] != 0) &&
-		    !group_has(&sw->group, i))
-			switch_transmit(sw, i, pauses[i], npauses[i], window);
+	transmit_alone(sw, pauses, npauses, window);
 	if (__builtin_expect(sw->group.count != 0, 0))
 		switch_transmit_group(sw, pauses, npauses, window);
 	switch_account(sw, window);
