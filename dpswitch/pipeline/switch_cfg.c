@@ -20,9 +20,8 @@ static const struct cfg_field switch_fields[] = {
 	{ "weights", CFG_STRINGS, offsetof(S, weights), "", 0, 0, NULL,
 	  "DWRR weights of data classes as \"class:weight\", 1..64; classes not named weigh 1" },
 	{ "strict", CFG_STRINGS, offsetof(S, strict), "", 0, 0, NULL,
-	  "Data classes, 1..7, that are served before all that share by weight, a higher one before a lower (IEEE 802.1Q "
-	  "8.6.8.1); "
-	  "class 0 stays first" },
+	  "Data classes, 1..7, that switches and embedded hosts' NICs serve before all others, a higher one before a lower "
+	  "(IEEE 802.1Q 8.6.8.1); class 0 stays first" },
 };
 #undef S
 

@@ -94,7 +94,7 @@ struct nic {
 	uint64_t *sent;       /* bit per QP: sent in this window */
 	struct send_qp **qps; /* [nqps] */
 	uint32_t nqps, nready;
-	uint32_t last; /* QP that sent last: round robin goes on behind it */
+	uint32_t last[2]; /* QP that sent last, of those that share and of strict classes: round robin goes on behind it */
 	uint16_t index;
 	uint8_t paused;                      /* bit p: the peer paused class p */
 	struct pkt *arrivals, *arrivals_end; /* of this window, not yet handled */

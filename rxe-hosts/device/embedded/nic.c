@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A NIC port's transmitter. Control packets leave first and are never paused; then datagrams; then the QPs in turn,
- * those whose window and pacing allow it and whose class is not paused. Data packets are made at the moment they leave.
+ * A NIC port's transmitter. Control packets leave first and are never paused; then datagrams; then the QPs, those whose
+ * window and pacing allow it and whose class is not paused: of strict classes first, of a higher one before a lower, then all
+ * others; of one strict class, and of those others, in turn. Data packets are made at the moment they leave.
  */
 #include <string.h>
 
@@ -186,11 +187,15 @@ nic_storm(struct host *host, struct nic *nic)
 	nic_schedule(host, nic);
 }
 
-/* The first QP behind the last sender that may send now. A rate that fell meanwhile may have shut its window. */
-static struct send_qp *
-pick(const struct host *host, struct nic *nic)
+/*
+ * The first QP of these classes behind the last sender that may send now. A rate that fell meanwhile may have shut its
+ * window.
+ */
+static inline struct send_qp *
+pick_of(const struct host *host, struct nic *nic, uint8_t classes, uint32_t last)
 {
-	uint32_t words = (nic->nqps + 63) / 64, first = nic->last + 1 < nic->nqps ? nic->last + 1 : 0;
+	uint32_t words = (nic->nqps + 63) / 64, first = last + 1 < nic->nqps ? last + 1 : 0;
+	uint8_t held = nic->paused | (uint8_t)~classes;
 	uint64_t from = ~0ULL << (first % 64);
 
 	for (uint32_t k = 0; k <= words; k++) {
@@ -200,7 +205,7 @@ pick(const struct host *host, struct nic *nic)
 		for (; bits != 0; bits &= bits - 1) {
 			struct send_qp *qp = nic->qps[word * 64 + (uint32_t)__builtin_ctzll(bits)];
 
-			if (qp->rc.next_ps > host->now_ps || held_by_pause(nic, qp->rc.frame.prio))
+			if (qp->rc.next_ps > host->now_ps || (held >> qp->rc.frame.prio & 1))
 				continue;
 			rc_send_advance(&qp->rc, &host->params, host->now_ps);
 			if (rc_send_ready(&qp->rc))
@@ -212,15 +217,33 @@ pick(const struct host *host, struct nic *nic)
 	return NULL;
 }
 
-/* Could a QP send now? */
-static bool
-data_waits(const struct host *host, const struct nic *nic)
+static struct send_qp *
+pick(const struct host *host, struct nic *nic)
 {
+	uint8_t strict = host->config.strict;
+
+	for (uint32_t left = strict; __builtin_expect(left != 0, 0);) {
+		uint32_t prio = 31 - (uint32_t)__builtin_clz(left);
+		struct send_qp *qp = pick_of(host, nic, (uint8_t)(1U << prio), nic->last[1]);
+
+		if (qp != NULL)
+			return qp;
+		left &= ~(1U << prio);
+	}
+	return pick_of(host, nic, (uint8_t)~strict, nic->last[0]);
+}
+
+/* Could a QP of these classes send now? */
+static bool
+data_waits(const struct host *host, const struct nic *nic, uint8_t classes)
+{
+	uint8_t held = nic->paused | (uint8_t)~classes;
+
 	for (uint32_t base = 0; base < nic->nqps; base += 64) {
 		for (uint64_t bits = nic->ready[base / 64]; bits != 0; bits &= bits - 1) {
 			const struct rc_send *rc = &nic->qps[base + (uint32_t)__builtin_ctzll(bits)]->rc;
 
-			if (rc->next_ps <= host->now_ps && !held_by_pause(nic, rc->frame.prio))
+			if (rc->next_ps <= host->now_ps && !(held >> rc->frame.prio & 1))
 				return true;
 		}
 	}
@@ -232,12 +255,24 @@ send_control(struct host *host, struct nic *nic)
 {
 	const struct pkt *p = queue_pop(&nic->control);
 
-	if (nic->nready != 0 && host->has_telemetry && data_waits(host, nic)) {
+	if (nic->nready != 0 && host->has_telemetry && data_waits(host, nic, 0xff)) {
 		telem_overtake(&nic->telem, p, nic->nready);
 		overtakings_add(&nic->truth.overtakings, p->flow, (p->flags & PKT_REVERSE) != 0, p->wire_bytes,
 				host->now_ps);
 	}
 	put_on_wire(host, nic, p);
+}
+
+/* A packet of a strict class goes before data of classes behind it that could have gone. */
+static void
+note_overtaker(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	uint8_t behind = (uint8_t) ~(host->config.strict & 0xffU << p->prio);
+
+	if (!data_waits(host, nic, behind))
+		return;
+	telem_overtake(&nic->telem, p, nic->nready - 1);
+	overtakings_add(&nic->truth.overtakings, p->flow, false, p->wire_bytes, host->now_ps);
 }
 
 /* Whoever could have sent now waits behind the sender. */
@@ -279,17 +314,19 @@ count_sent(struct nic *nic, struct send_qp *qp, uint32_t wire_bytes)
 static inline void
 send_data(struct host *host, struct nic *nic, struct send_qp *qp)
 {
-	bool fresh = !rc_send_outstanding(&qp->rc);
+	bool fresh = !rc_send_outstanding(&qp->rc), strict = host->config.strict >> qp->rc.frame.prio & 1;
 	struct pkt p;
 
 	rc_send_next(&qp->rc, &host->params, host->now_ps, &p);
 	put_on_wire(host, nic, &p);
-	nic->last = qp->bit;
+	nic->last[strict] = qp->bit;
 	host->node.count.born_packets++;
 	host->node.count.born_bytes += p.wire_bytes;
 	if (host->has_telemetry) {
 		if (nic->nready > 1)
 			count_waiting(host, nic, qp);
+		if (__builtin_expect(strict, 0) && nic->nready > 1)
+			note_overtaker(host, nic, &p);
 		count_sent(nic, qp, p.wire_bytes);
 	}
 	if (!rc_send_ready(&qp->rc)) {

@@ -3,6 +3,8 @@
  * One window of a host: arrivals, pauses, timers and transmissions of all its ports in the order (time, kind, port),
  * pauses before packets, arrivals before timers, timers before transmissions.
  */
+#include <assert.h>
+
 #include "common/units.h"
 #include "rxe-hosts/device/embedded/host.h"
 
@@ -47,6 +49,7 @@ run_events(struct host *host, uint64_t end_ps)
 
 		if (event.time_ps >= end_ps)
 			return;
+		assert(event.time_ps >= host->now_ps); /* nothing that happens is due before it */
 		host->now_ps = event.time_ps;
 		switch (event.kind) {
 		case EVENT_PAUSE:

@@ -181,6 +181,7 @@ rig_start(struct rig *rig)
 			.telemetry = rig->telemetry[h],
 			.bdp_bytes = 300000,
 			.first_psn = rig->first_psn,
+			.strict = rig->strict,
 		};
 		struct rig_host *host = &rig->hosts[h];
 		struct device_client client = {

@@ -41,6 +41,7 @@ struct rig {
 	struct embedded_shared *shared;
 	const struct telem_config *telemetry[2];
 	uint32_t nnics, first_psn;
+	uint8_t strict; /* classes of both hosts, a bit each */
 	uint64_t rate_bps;
 	struct link links[2 * RIG_MAX_NICS]; /* [host * nnics + nic]: leaves there */
 	struct link *tx[2][RIG_MAX_NICS], *rx[2][RIG_MAX_NICS];

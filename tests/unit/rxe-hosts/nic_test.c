@@ -300,6 +300,71 @@ test_nics_are_independent_and_acks_return_where_data_came(void **state)
 	assert_true(rig_conserves(&rig));
 }
 
+static uint32_t
+flow_of_class(uint8_t prio)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	rig.flows[flow].prio = prio;
+	return flow;
+}
+
+static uint64_t
+sent_ps(uint32_t flow)
+{
+	for (uint32_t i = 0; i < rig.hosts[0].nwcs; i++)
+		if (rig.hosts[0].wcs[i].opcode == WC_SENT && rig.hosts[0].wcs[i].flow == flow)
+			return rig.hosts[0].wcs[i].time_ps;
+	return 0;
+}
+
+/* Classes 5 and 6 are strict: 6 first, its two QPs in turn, then 5, and what is left is shared by 3 and 4. */
+static void
+test_strict_classes_go_first(void **state)
+{
+	uint32_t shares = flow_of_class(3), strict = flow_of_class(5), first = flow_of_class(6), beside = flow_of_class(6),
+		 other = flow_of_class(4);
+	uint32_t key = overtakes_key(strict, false);
+	const struct epochs *epochs;
+
+	rig.strict = 1 << 5 | 1 << 6;
+	rig_start(&rig);
+	epochs = &rig_nic(0, 0)->telem.epochs;
+	for (uint32_t flow = shares; flow <= other; flow++)
+		rig_send(&rig, flow, 10 * 1300, flow);
+	rig_run(&rig, 9 * PS_PER_US);
+	assert_int_equal(sent_ps(first), (19 * 107 + 2004) * NS);
+	assert_int_equal(sent_ps(beside), (20 * 107 + 2004) * NS);
+	assert_int_equal(sent_ps(strict), (30 * 107 + 2004) * NS);
+	assert_int_equal(sent_ps(other), (49 * 107 + 2004) * NS);
+	assert_int_equal(sent_ps(shares), (50 * 107 + 2004) * NS);
+	see();
+	assert_int_equal(seen.packets[strict], 10);
+	assert_int_equal(epoch_at(epochs, 0)->overtakes->by[key % OVERTAKES_SLOTS].key, key);
+	assert_int_equal(epoch_at(epochs, 0)->overtakes->by[key % OVERTAKES_SLOTS].packets, 10);
+	assert_true(rig_conserves(&rig));
+}
+
+static void
+test_a_strict_class_that_is_paused_lets_others_go(void **state)
+{
+	uint32_t shares = flow_of_class(3), strict = flow_of_class(5);
+
+	rig.strict = 1 << 5;
+	rig_start(&rig);
+	rig_run(&rig, 1 * PS_PER_US);
+	send_pause(true, 1 << 5, 1100 * NS);
+	rig_run(&rig, 2 * PS_PER_US);
+	rig_send(&rig, strict, 5 * 1300, 1);
+	rig_send(&rig, shares, 20 * 1300, 2);
+	rig_run(&rig, 3 * PS_PER_US);
+	send_pause(false, 1 << 5, 3100 * NS);
+	rig_run(&rig, 9 * PS_PER_US);
+	/* Ten of those that share started by 3.1 us; the eleventh ends at 3.177. */
+	assert_int_equal(sent_ps(strict), (2000 + 11 * 107 + 5 * 107 + 2004) * NS);
+	assert_int_equal(sent_ps(shares), (2000 + 25 * 107 + 2004) * NS);
+}
+
 int
 main(void)
 {
@@ -316,6 +381,8 @@ main(void)
 		T(marked_packets_slow_the_sender_by_acks),
 		T(marked_packets_slow_the_sender_by_cnps),
 		T(reset_returns_to_line_rate),
+		T(strict_classes_go_first),
+		T(a_strict_class_that_is_paused_lets_others_go),
 		T(nics_are_independent_and_acks_return_where_data_came),
 	};
 
