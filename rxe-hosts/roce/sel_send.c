@@ -81,13 +81,31 @@ advance(struct rc_send *s, const struct roce_params *params, uint32_t una)
 	return count;
 }
 
+/*
+ * Packets come so much later than others that were sent later. RACK widens its window by a quarter of the round trip time for
+ * each round trip in which something came twice (RFC 8985, 6.2 step 4); where it is known by how much it was too short, it
+ * is made as long at once, and a quarter longer.
+ */
+static void
+widen(struct rc_send *s, const struct roce_params *params, uint64_t late_ps)
+{
+	uint64_t least_ps = params->selective.repeat_after_ps;
+
+	s->sel->persist = SEL_PERSIST;
+	if (late_ps > least_ps)
+		s->sel->wider_ps = max_u64(s->sel->wider_ps, late_ps - least_ps + params->cc.base_rtt_ps / 4);
+}
+
 /* Packet seq, behind una, is acknowledged by itself. */
 static void
 take(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 {
 	struct sel_word *word = word_of(s, seq);
+	uint64_t sent_ps = s->sent_ps[seq & s->sent_mask];
 
 	leave_flight(s, params, seq, word);
+	if (__builtin_expect((word->lost & bit_of(seq)) != 0, 0) && s->sel->newest_ps > sent_ps)
+		widen(s, params, s->sel->newest_ps - sent_ps); /* before it was sent again */
 	word->lost &= ~bit_of(seq);
 	word->acked |= bit_of(seq);
 	s->sel->nacked++;
@@ -104,6 +122,8 @@ sample(struct rc_send *s, const struct roce_params *params, uint32_t seq, uint64
 
 	if ((int32_t)(seq - s->sel->fresh) >= 0) {
 		*rtt_ps = s->last_rtt_ps = now_ps - sent_ps;
+		s->sel->smooth_ps =
+			s->sel->smooth_ps == 0 ? *rtt_ps : s->sel->smooth_ps - s->sel->smooth_ps / 8 + *rtt_ps / 8;
 		if ((int32_t)(seq - s->ack_end) < 0)
 			rtt_sum_add(&s->rtt, *rtt_ps);
 	} else if (now_ps - sent_ps < params->cc.base_rtt_ps) {
@@ -118,6 +138,7 @@ sel_lose(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 	uint32_t bytes = payload_of(s, params, seq);
 
 	word_of(s, seq)->lost |= bit_of(seq);
+	s->sel->again[seq % SEL_AGAIN] = (struct sel_again){ .sent_ps = s->sent_ps[seq & s->sent_mask], .seq = seq };
 	s->sel->nlost++;
 	s->sel->lost_bytes += bytes;
 	s->una_byte += bytes;
@@ -175,17 +196,48 @@ sel_lose_until(struct rc_send *s, const struct roce_params *params, uint64_t hor
 	return oldest_ps;
 }
 
+/* An ACK of a packet by itself: the second one says that it was sent again in vain. */
+static void
+note_again(struct rc_send *s, const struct roce_params *params, uint32_t seq)
+{
+	struct sel_again *again = &s->sel->again[seq % SEL_AGAIN];
+
+	if (again->sent_ps == 0 || again->seq != seq)
+		return;
+	if (again->acks++ == 0) {
+		again->late_ps = s->sel->newest_ps > again->sent_ps ? s->sel->newest_ps - again->sent_ps : 0;
+		return;
+	}
+	again->sent_ps = 0;
+	widen(s, params, again->late_ps);
+}
+
+/* All that was sent when a packet was taken for lost has come. */
+static void
+recover(struct rc_send *s)
+{
+	s->sel->recovering = false;
+	if (s->sel->persist != 0 && --s->sel->persist == 0)
+		s->sel->wider_ps = 0;
+}
+
 /* adaptive: packets sent so much later than others are acknowledged. */
 static void
 judge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {
-	uint64_t after_ps = params->selective.repeat_after_ps, oldest_ps;
+	uint64_t least_ps = params->selective.repeat_after_ps, oldest_ps;
+	uint64_t after_ps = max_u64(least_ps, min_u64(least_ps + s->sel->wider_ps, s->sel->smooth_ps));
 	uint32_t nlost = s->sel->nlost;
 
 	oldest_ps = sel_lose_until(s, params, s->sel->newest_ps - after_ps);
 	s->sel->judge_ps = min_u64(oldest_ps, now_ps) + after_ps;
-	if (s->sel->nlost != nlost)
-		rc_send_lost(s, params, CC_LOSS_NAK, now_ps);
+	if (s->sel->nlost == nlost)
+		return;
+	if (!s->sel->recovering) {
+		s->sel->recovering = true;
+		s->sel->recovery = s->max;
+	}
+	rc_send_lost(s, params, CC_LOSS_NAK, now_ps);
 }
 
 /* Those before packet seq that have come, of which no ACK told, or of which it was lost. @return how many */
@@ -232,11 +284,15 @@ sel_send_ack(struct rc_send *s, const struct roce_params *params, const struct p
 	uint32_t count;
 
 	*rtt_ps = 0;
+	if (__builtin_expect(s->sel->repeated_ps != 0, 0))
+		note_again(s, params, s->una + (uint32_t)psn_diff(p->psn, s->una));
 	count = note_ack(s, params, p, now_ps, rtt_ps);
 	if (count == 0)
 		return 0;
 	s->rto_base_ps = now_ps;
 	s->retries = 0;
+	if (__builtin_expect(s->sel->recovering && (int32_t)(s->una - s->sel->recovery) >= 0, 0))
+		recover(s);
 	if (__builtin_expect(params->selective.timer == SEL_ADAPTIVE && s->sel->newest_ps >= s->sel->judge_ps, 0))
 		judge(s, params, now_ps);
 	if (__builtin_expect(s->nxt != s->max || s->sel->nlost != 0, 0))

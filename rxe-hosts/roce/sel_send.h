@@ -14,11 +14,20 @@
 #include "rxe-hosts/roce/rc_send.h"
 
 #define SEL_WORD_PACKETS 64
+#define SEL_AGAIN 16   /* packets taken for lost whose ACKs are counted */
+#define SEL_PERSIST 16 /* recoveries that a window that has grown outlasts (RFC 8985, 6.2 step 4) */
 
 /* Bits by sequence number, of packets from una to max. */
 struct sel_word {
 	uint64_t acked;
 	uint64_t lost; /* taken for lost, and not sent again yet */
+};
+
+/* A packet taken for lost, the latest of those with its number modulo SEL_AGAIN. Two ACKs of it: both copies have come. */
+struct sel_again {
+	uint64_t sent_ps; /* the first copy; 0: none is watched */
+	uint64_t late_ps; /* so much later than others it came, if its first ACK was the first copy's */
+	uint32_t seq, acks;
 };
 
 struct sel_send {
@@ -32,6 +41,13 @@ struct sel_send {
 	uint64_t repeated_ps;   /* when a packet was last sent again */
 	uint64_t held_ps;       /* fixed: timeouts run from here at the earliest */
 	uint32_t doublings;     /* of timeout_ps, until host.timeout is reached */
+	/* adaptive: the reordering window */
+	uint64_t wider_ps;  /* than repeat_after */
+	uint64_t smooth_ps; /* round trip time, smoothed: the window is no longer than that */
+	uint32_t persist;   /* recoveries that it stays so */
+	uint32_t recovery;  /* packets before were sent when one was taken for lost */
+	bool recovering;    /* and are not all acknowledged */
+	struct sel_again again[SEL_AGAIN];
 };
 
 /* Of a sender that has it. */

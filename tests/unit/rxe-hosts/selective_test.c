@@ -186,6 +186,44 @@ an_ack_too_soon_is_of_the_first_time(void **state)
 	assert_int_equal(s.retransmits, 1);
 }
 
+/*
+ * Twelve packets, a microsecond apart, of which the first is late; it is acknowledged when it was sent again, and once more if
+ * both copies come. @return so many microseconds later a packet was sent whose ACK made it taken for lost
+ */
+static uint32_t
+miss_the_first(uint64_t from_ps, bool twice)
+{
+	uint32_t first = s.max, after = 0;
+
+	for (uint32_t i = 0; i < 12; i++)
+		next(from_ps + i * US);
+	for (uint32_t i = 1; i < 12; i++) {
+		assert_int_equal(ack(first + i, first, from_ps + i * US + BASE_RTT_PS), 1);
+		if (after == 0 && s.nxt == first)
+			after = i;
+	}
+	assert_int_equal(next(from_ps + 20 * US).psn, first);
+	assert_int_equal(ack(first, first + 12, from_ps + 21 * US), 1);
+	if (twice)
+		assert_int_equal(ack(first, first + 12, from_ps + 28 * US), 0);
+	return after;
+}
+
+/* RFC 8985, 6.2 step 4: it is no longer than a round trip, 8 us here, and the first one again after 16 recoveries. */
+static void
+what_comes_twice_widens_the_window(void **state)
+{
+	uint64_t now_ps = 0;
+
+	begin("1MB", SEL_ADAPTIVE, 0);
+	post_numbered(300 * 1024, 1);
+	assert_int_equal(miss_the_first(now_ps, false), 5);
+	assert_int_equal(miss_the_first(now_ps += 40 * US, true), 5);
+	for (int i = 0; i < SEL_PERSIST; i++)
+		assert_int_equal(miss_the_first(now_ps += 40 * US, false), 8);
+	assert_int_equal(miss_the_first(now_ps += 40 * US, false), 5);
+}
+
 static void
 a_fixed_timer_looks_at_nothing_else(void **state)
 {
@@ -307,6 +345,7 @@ main(void)
 		cmocka_unit_test_teardown(the_last_packets_are_probed_for, end),
 		cmocka_unit_test_teardown(a_full_window_does_not_keep_the_probe_back, end),
 		cmocka_unit_test_teardown(an_ack_too_soon_is_of_the_first_time, end),
+		cmocka_unit_test_teardown(what_comes_twice_widens_the_window, end),
 		cmocka_unit_test_teardown(a_fixed_timer_looks_at_nothing_else, end),
 		cmocka_unit_test_teardown(the_timeout_is_5_us_where_round_trips_are_short, end),
 		cmocka_unit_test_teardown(retries_are_those_of_the_host, end),
