@@ -118,12 +118,14 @@ suspect(const struct judging *j, uint32_t host, const struct host_delays *delays
 {
 	uint32_t anomalous = 0;
 	bool known = delays->count >= JUDGE_LEAST_DELAYS && j->usual_delay_ps > 0;
+	bool long_enough = delays->most_ps >= j->net.config.timeout_ps / JUDGE_TIMEOUT_PART;
 
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
 		anomalous += j->net.rnics[i].host == host && j->mesh[i].anomalous;
-	*s = (struct suspicion){ .slow = known && (double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps };
+	*s = (struct suspicion){ .slow = known && ((double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps ||
+						   (j->overloaded[host] && long_enough)) };
 	s->several = anomalous >= 2;
-	s->causes_timeouts = s->slow && delays->most_ps >= j->net.config.timeout_ps / JUDGE_TIMEOUT_PART;
+	s->causes_timeouts = s->slow && long_enough;
 	s->refuted = s->several && known && !s->slow;
 	return s->slow || (s->several && !s->refuted);
 }
@@ -164,6 +166,7 @@ judge_host(struct judging *j, uint32_t host, const struct host_delays *delays)
 	struct suspicion s;
 	bool overloaded = suspect(j, host, delays, &s);
 
+	j->overloaded[host] = overloaded;
 	j->own->cpu.several += s.several;
 	j->own->cpu.delay += s.slow;
 	j->own->cpu.both += s.several && s.slow;

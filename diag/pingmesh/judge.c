@@ -284,8 +284,9 @@ judge_all(struct judging *j)
 
 	j->rnic_until_ps = run_alloc(j->net.nrnics, sizeof(*j->rnic_until_ps), j->err);
 	j->mesh = run_alloc(j->net.nrnics, sizeof(*j->mesh), j->err);
+	j->overloaded = run_alloc(j->run->nnodes, sizeof(*j->overloaded), j->err);
 	j->votes = votes_create(j->run);
-	if (j->rnic_until_ps == NULL || j->mesh == NULL || j->votes == NULL)
+	if (j->overloaded == NULL || j->rnic_until_ps == NULL || j->mesh == NULL || j->votes == NULL)
 		rc = err_set(j->err, -ENOMEM, "out of memory for probes");
 	if (rc == 0)
 		rc = cpu_prepare(j);
@@ -301,6 +302,7 @@ judge_all(struct judging *j)
 		rc = sla_measure(j);
 	votes_destroy(j->votes);
 	free(j->rnic_until_ps);
+	free(j->overloaded);
 	free(j->mesh);
 	return rc;
 }

@@ -23,6 +23,7 @@ struct judging {
 	uint64_t *rnic_until_ps; /* [nrnics] timeouts of probes sent before are the RNIC's */
 	uint32_t period;         /* that is judged, */
 	uint32_t first, end;     /* its probes: in net.probes */
+	bool *overloaded;        /* [nnodes] hosts whose CPU was in the last period */
 	double usual_delay_ps;   /* P99 of processing delay, the median of hosts */
 	struct mesh_rnic *mesh;  /* [nrnics] */
 	struct votes *votes;
@@ -52,7 +53,8 @@ uint32_t mesh_judge(struct judging *j);
 int cpu_prepare(struct judging *j);
 /*
  * Whose CPU is overloaded: several of a host's RNICs are anomalous at once, and its processing is not known to be as fast
- * as ever; or it was slow enough to make probes time out. Their RNICs are not anomalous then. @return 0 or -ENOMEM
+ * as ever; or it was slow enough to make probes time out, be it that this was only the end of what a period before had
+ * shown. Their RNICs are not anomalous then. @return 0 or -ENOMEM
  */
 int cpu_judge(struct judging *j);
 

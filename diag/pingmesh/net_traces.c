@@ -12,9 +12,9 @@ cmp_hop(const void *pa, const void *pb)
 	int by = net_cmp_tuple(&a->tuple, &b->tuple);
 
 	by = by != 0 ? by : CMP(a->back, b->back);
-	by = by != 0 ? by : CMP(a->sent_ps, b->sent_ps);
 	by = by != 0 ? by : CMP(a->trace, b->trace);
-	return by != 0 ? by : CMP(a->hop, b->hop);
+	by = by != 0 ? by : CMP(a->hop, b->hop);
+	return by != 0 ? by : CMP(a->sent_ps, b->sent_ps);
 }
 
 /* The link by which a packet came to where it was heard of. */
@@ -89,8 +89,7 @@ net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 		uint32_t tuple = net_find_tuple(net, &hops[first].tuple);
 
 		for (end = first + 1; end < count && net_cmp_tuple(&hops[end].tuple, &hops[first].tuple) == 0 &&
-				      hops[end].back == hops[first].back && hops[end].trace == hops[first].trace &&
-				      hops[end].sent_ps == hops[first].sent_ps;
+				      hops[end].back == hops[first].back && hops[end].trace == hops[first].trace;
 		     end++)
 			;
 		if (tuple != RUN_NONE)

@@ -222,7 +222,8 @@ put_hop(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, bool back, uint
 				     .at = at,
 				     .port = port,
 				     .last = hop == (mesh ? 1 : 3),
-				     .trace = i };
+				     .trace = i,
+				     .sent_ps = hop * PS_PER_US }; /* each by a packet of its own */
 
 	RECORDS_PUT(&rig->r, rec, REC_PROBE_HOP, RIG_HOST(host_of(from)), PS_PER_MS);
 }

@@ -279,6 +279,24 @@ an_overloaded_cpu_is_told_from_drops(void **state)
 	}
 }
 
+/* What is left of it a period later is its own, too: not enough to be slow by itself, and no RNIC's. */
+static void
+the_end_of_an_overload_is_part_of_it(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 80 * S);
+	rig.hosts[2].slow_ps = 20 * S;
+	rig.hosts[2].fast_ps = 42 * S;
+	rig.hosts[2].delay_ps = 400 * MS;
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "cpu-overload h2");
+	assert_int_equal(rig_own(v)->problems[0].periods, 2);
+	verdict_destroy(v);
+}
+
 /* Two NICs that drop while processing is as fast as ever are two RNIC problems, whatever is improbable. */
 static void
 several_rnics_are_no_cpu_that_is_known_to_be_well(void **state)
@@ -344,6 +362,7 @@ main(void)
 		cmocka_unit_test(the_last_period_does_not_guess),
 		cmocka_unit_test(an_agent_that_restarts_is_noise),
 		cmocka_unit_test(an_overloaded_cpu_is_told_from_drops),
+		cmocka_unit_test(the_end_of_an_overload_is_part_of_it),
 		cmocka_unit_test(several_rnics_are_no_cpu_that_is_known_to_be_well),
 		cmocka_unit_test(ways_that_nobody_traced_are_no_place),
 	};
