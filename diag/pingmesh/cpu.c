@@ -110,8 +110,26 @@ cpu_prepare(struct judging *j)
 struct suspicion {
 	bool several, slow, refuted;
 	bool causes_timeouts;
+	bool lingers;      /* slow by what the period before has left, */
+	uint64_t until_ps; /* for probes sent until then; else UINT64_MAX */
 	uint64_t bad, probes;
 };
+
+/* @return when the last probe was sent that a host took long enough about to make timeouts */
+static uint64_t
+last_long(const struct judging *j, uint32_t host)
+{
+	uint64_t least_ps = j->net.config.timeout_ps / JUDGE_TIMEOUT_PART, last_ps = 0;
+
+	for (uint32_t i = j->first; i < j->end; i++) {
+		const struct net_probe *probe = &j->net.probes[i];
+
+		if ((j->net.rnics[probe->src].host == host && probe->prober_ps >= least_ps) ||
+		    (j->net.rnics[probe->dst].host == host && probe->responder_ps >= least_ps))
+			last_ps = probe->sent_ps;
+	}
+	return last_ps;
+}
 
 static bool
 suspect(const struct judging *j, uint32_t host, const struct host_delays *delays, struct suspicion *s)
@@ -122,8 +140,14 @@ suspect(const struct judging *j, uint32_t host, const struct host_delays *delays
 
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
 		anomalous += j->net.rnics[i].host == host && j->mesh[i].anomalous;
-	*s = (struct suspicion){ .slow = known && ((double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps ||
-						   (j->overloaded[host] && long_enough)) };
+	*s = (struct suspicion){ .slow = known && (double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps,
+				 .until_ps = UINT64_MAX };
+	s->lingers = !s->slow && known && j->overloaded[host] && long_enough;
+	if (s->lingers) {
+		s->slow = true;
+		s->until_ps =
+			last_long(j, host) + j->net.config.timeout_ps; /* those after it may be timeouts, all of them */
+	}
 	s->several = anomalous >= 2;
 	s->causes_timeouts = s->slow && long_enough;
 	s->refuted = s->several && known && !s->slow;
@@ -137,7 +161,8 @@ attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh
 	for (uint32_t i = j->first; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
-		if (j->net.rnics[probe->src].host != host && j->net.rnics[probe->dst].host != host)
+		if ((j->net.rnics[probe->src].host != host && j->net.rnics[probe->dst].host != host) ||
+		    probe->sent_ps > s->until_ps)
 			continue;
 		s->probes++;
 		if (probe->open && (s->several || s->causes_timeouts)) {
@@ -153,7 +178,7 @@ attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh
 		seen->end_ps = probe->sent_ps;
 	}
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
-		if (j->net.rnics[i].host == host && (s->several || s->causes_timeouts))
+		if (j->net.rnics[i].host == host && !s->lingers && (s->several || s->causes_timeouts))
 			j->mesh[i].anomalous = j->mesh[i].alike = false;
 }
 

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""R-Pingmesh's verdict on whole runs: one fault at a time, named at its place, and nothing where nothing is wrong."""
+from harness import check, rocelab, scenario_file
+
+NET = 'topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };\n' \
+    'pingmesh = { enabled = true; time_factor = 0.01; duration = "801ms"; };\n' \
+    'limits = { virtual_time = "2s"; };\n'
+# What is wrong from 200 ms on, and what is to be said of it: type, node or port
+FAULTS = [
+    ("nothing", "", None, None),
+    ("a flapping RNIC", 'kind = "link-down"; port = "h5:1"; duration = "5ms"; period = "20ms";', "rnic-problem", "h5:1"),
+    ("a damaged cable of a host", 'kind = "corruption"; port = "l1:2"; rate = 0.2;', "rnic-problem", "h5:1"),
+    ("a slightly damaged cable of a host", 'kind = "corruption"; port = "l1:2"; rate = 0.03;', "rnic-problem", "h5:1"),
+    ("a damaged cable to a spine", 'kind = "corruption"; port = "l2:6"; rate = 0.1;', "switch-problem", "l2:6"),
+    ("a damaged cable from a spine", 'kind = "corruption"; port = "s1:3"; rate = 0.1;', "switch-problem", "s1:3"),
+    ("silent loss at a spine's port", 'kind = "loss"; port = "s3:1"; rate = 0.05; silent = true;', "switch-problem", "s3:1"),
+    ("an overloaded CPU", 'kind = "cpu-overload"; host = "h9"; delay = "20ms"; duration = "200ms";', "cpu-overload", "h9"),
+    ("a slow cable", 'kind = "delay"; port = "l0:7"; extra = "20us";', "high-rtt", "l0:7"),
+]
+
+
+def verdict_on(name, fault):
+    text = NET + (f'faults = ( {{ start = "200ms"; {fault} }} );\n' if fault else "")
+    return rocelab(scenario_file(text, name.replace(" ", "-").replace("'", "") + ".cfg")).verdict
+
+
+for title, what, kind, place in FAULTS:
+    verdict = verdict_on(title, what)
+    problems = verdict["pingmesh"]["problems"]
+    said = [(p["type"], p["node"] or p["ports"]) for p in problems]
+    if kind is None:
+        check(not problems, f"{title}: no problem", said)
+        continue
+    check(len(problems) == 1, f"{title}: one problem", said)
+    check(problems[0]["type"] == kind and (problems[0]["node"] == place or problems[0]["ports"] == [place]),
+          f"{title}: {kind} at {place}", said)
+    check(problems[0]["priority"] == "P2" and problems[0]["start_ns"] >= 180_000_000, f"{title}: P2, from then on", problems)
+    check([f["type"] for f in verdict["findings"]] == [kind] and verdict["network"]["word"] != "guilty",
+          f"{title}: a finding, and no word on the network", verdict["network"])
