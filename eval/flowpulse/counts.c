@@ -22,7 +22,8 @@ struct reading {
 	size_t nalarms, cap_alarms;
 	uint32_t row_of[FP_MAX_LEAVES][FP_MAX_LEAVES]; /* by leaf and sender, NO_ROW: nothing came */
 	uint32_t nrows, iterations;
-	uint64_t frame_bytes;
+	uint64_t told_bytes; /* of monitors' records, in frames */
+	bool has_monitors;
 };
 
 static uint32_t
@@ -82,12 +83,19 @@ take_record(struct reading *reading, const struct rec_hdr *rec, struct err *err)
 	return rec->type == REC_VOLUME_ALARM ? take_alarm(reading, (const struct rec_volume_alarm *)rec, err) : 0;
 }
 
+static bool
+is_of_monitor(const struct rec_hdr *rec)
+{
+	return rec->type == REC_VOLUME || rec->type == REC_VOLUME_ALARM || rec->type == REC_VOLUME_FLAW ||
+	       rec->type == REC_MONITORED;
+}
+
 static int
 take_frame(struct reading *reading, const struct rec_hdr *hdr, struct err *err)
 {
 	struct recframe_reader frame;
 	const struct rec_hdr *rec;
-	bool has_volumes = false;
+	uint64_t told = 0, all = 0;
 	int more;
 
 	recframe_open(&frame, hdr);
@@ -96,9 +104,12 @@ take_frame(struct reading *reading, const struct rec_hdr *hdr, struct err *err)
 
 		if (ret < 0)
 			return ret;
-		has_volumes |= rec->type == REC_VOLUME;
+		all += rec->size;
+		told += is_of_monitor(rec) ? rec->size : 0;
 	}
-	reading->frame_bytes += has_volumes ? hdr->size : 0;
+	/* A frame is shorter than its records: each has its part of it. */
+	reading->told_bytes += told != 0 ? hdr->size * told / all : 0;
+	reading->has_monitors |= told != 0;
 	return more;
 }
 
@@ -142,8 +153,8 @@ make_grid(struct reading *reading, struct err *err)
 	const struct fp_fabric *fabric = reading->fabric;
 	struct fp_grid *grid;
 
-	if (reading->count == 0 || reading->nrows > 2 * FP_MAX_LEAVES) {
-		err_set(err, -EINVAL, "%s: %s", reading->path, reading->count == 0 ? "no counts" : "too many senders");
+	if (!reading->has_monitors || reading->nrows > 2 * FP_MAX_LEAVES) {
+		err_set(err, -EINVAL, "%s: %s", reading->path, !reading->has_monitors ? "no counts" : "too many senders");
 		return NULL;
 	}
 	grid = fp_grid_create(reading->iterations, reading->nrows, fabric->spines);
@@ -151,7 +162,7 @@ make_grid(struct reading *reading, struct err *err)
 		err_set(err, -ENOMEM, "out of memory for the counts of %u iterations", reading->iterations);
 		return NULL;
 	}
-	grid->exported_bytes = reading->frame_bytes;
+	grid->exported_bytes = reading->told_bytes;
 	grid->alarms = reading->alarms;
 	grid->nalarms = reading->nalarms;
 	reading->alarms = NULL;

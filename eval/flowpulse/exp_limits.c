@@ -21,19 +21,6 @@ pooled_test(const struct fp_point *point)
 	return strcmp(point->spraying, "random") == 0 ? &fp_pooled_random : &fp_pooled_learned;
 }
 
-/* What leaves tell when asked for all counts, on average. */
-static double
-bytes_told(const struct fp_set *set)
-{
-	double bytes = 0, iterations = 0;
-
-	for (uint32_t i = 0; i < set->nparts; i++) {
-		bytes += (double)set->parts[i].grid->exported_bytes;
-		iterations += set->parts[i].grid->iterations;
-	}
-	return bytes / iterations / set->point->fabric.leaves;
-}
-
 static int
 add_alarms(const struct fp_set *set, const struct fp_method *method, json_t *rows, struct err *err)
 {
@@ -50,7 +37,6 @@ add_alarms(const struct fp_set *set, const struct fp_method *method, json_t *row
 	json_object_set_new(row, "alarms", json_integer((json_int_t)tally.false_ports));
 	json_object_set_new(row, "rate_measured",
 			    tally.ports != 0 ? json_real((double)tally.false_ports / (double)tally.ports) : json_null());
-	json_object_set_new(row, "bytes_a_leaf_iteration", json_real(bytes_told(set)));
 	json_array_append_new(rows, row);
 	return 0;
 }
@@ -64,24 +50,29 @@ fp_exp_alarms(struct fp_study *study, json_t *rows, struct err *err)
 	int ret = 0;
 
 	for (size_t p = 0; ret == 0 && p < ARRAY_LEN(points); p++) {
-		const struct fp_method_ops *const tests[] = { fp_own_test(&points[p]), &fp_learned,
-							      pooled_test(&points[p]) };
+		/* As spraying lets them know it, and as monitors do, who learn the noise of any. */
+		const struct fp_method_ops *const tests[] = { &fp_learned, &fp_pooled_learned, &fp_random,
+							      &fp_pooled_random };
+		size_t ntests = fp_own_test(&points[p]) == &fp_learned ? 2 : ARRAY_LEN(tests);
 		struct fp_set set;
 
 		ret = fp_set_clean(study, &points[p], ALARMS_ITERATIONS * study->trials, &set, err);
 		if (ret < 0 || !set.is_ready)
 			continue;
 		ret = add_alarms(&set, &(struct fp_method){ .ops = &fp_threshold, .threshold = 0.01 }, rows, err);
-		for (size_t t = tests[0] == tests[1]; t < ARRAY_LEN(tests); t++)
+		for (size_t t = 0; t < ntests; t++)
 			for (size_t r = 0; ret == 0 && r < ARRAY_LEN(rates); r++)
 				ret = add_alarms(&set, &(struct fp_method){ .ops = tests[t], .rate = rates[r] }, rows, err);
 	}
 	return ret;
 }
 
-/* What a leaf of these runs could know. @param iterations  pooled */
+/*
+ * What a leaf of these runs could know. What adaptive spraying leaves of one iteration it makes up for in the next: the sum of several
+ * is no more uneven than one, and its variance is measured. @param iterations  pooled
+ */
 static struct limit_fabric
-limit_of(const struct fp_set *clean, double iterations)
+limit_of(const struct fp_set *clean, uint32_t iterations)
 {
 	struct limit_fabric fabric = { .paths = clean->point->fabric.spines,
 				       .packets = clean->packets * iterations,
@@ -89,10 +80,10 @@ limit_of(const struct fp_set *clean, double iterations)
 	double sum = 0, variance, packets;
 
 	for (uint32_t i = 0; i < clean->nparts; i++) {
-		fp_noise(clean->parts[i].grid, &variance, &packets);
+		fp_noise(clean->parts[i].grid, iterations, &variance, &packets);
 		sum += variance;
 	}
-	fabric.variance = sum / clean->nparts * iterations;
+	fabric.variance = sum / clean->nparts;
 	return fabric;
 }
 
@@ -111,10 +102,10 @@ crossing(const double *drops, const double *shares, size_t count)
 }
 
 static int
-add_limit(const struct fp_set *clean, const struct fp_set *faulty, const double *drops, size_t ndrops, json_t *rows,
-	  struct err *err)
+add_limit(const struct fp_set *clean, const struct fp_set *faulty, const struct fp_method_ops *test, const double *drops,
+	  size_t ndrops, json_t *rows, struct err *err)
 {
-	const struct fp_method method = { .ops = fp_own_test(clean->point), .rate = RATE };
+	const struct fp_method method = { .ops = test, .rate = RATE };
 	const struct limit_fabric fabric = limit_of(clean, 1);
 	double limit = limit_drop(&fabric, RATE, POWER), shares[16], ours;
 	uint64_t trials = 0;
@@ -170,9 +161,11 @@ fp_exp_limit(struct fp_study *study, json_t *rows, struct err *err)
 		fabric = limit_of(&clean, 1);
 		for (size_t i = 0; i < ARRAY_LEN(drops); i++)
 			drops[i] = fmin(1, multiples[i] * limit_drop(&fabric, RATE, POWER));
-		ret = fp_set_faulty(study, &points[p], "limit", drops, ARRAY_LEN(drops), study->trials, 0, &faulty, err);
+		ret = fp_set_faulty(study, &points[p], "limit", drops, ARRAY_LEN(drops), study->trials, NULL, &faulty, err);
 		if (ret == 0 && faulty.is_ready)
-			ret = add_limit(&clean, &faulty, drops, ARRAY_LEN(drops), rows, err);
+			ret = add_limit(&clean, &faulty, fp_own_test(&points[p]), drops, ARRAY_LEN(drops), rows, err);
+		if (ret == 0 && faulty.is_ready && fp_own_test(&points[p]) != &fp_learned)
+			ret = add_limit(&clean, &faulty, &fp_learned, drops, ARRAY_LEN(drops), rows, err);
 	}
 	return ret;
 }
@@ -222,7 +215,7 @@ fp_exp_pooled(struct fp_study *study, json_t *rows, struct err *err)
 		ret = fp_set_clean(study, &points[p], study->trials, &clean, err);
 		if (ret == 0)
 			ret = fp_set_faulty(study, &points[p], "pooled", drops[p], ARRAY_LEN(drops[p]),
-					    POOLED_TRIALS * study->trials, 0, &faulty, err);
+					    POOLED_TRIALS * study->trials, NULL, &faulty, err);
 		if (ret < 0 || !clean.is_ready || !faulty.is_ready)
 			continue;
 		for (size_t d = 0; ret == 0 && d < ARRAY_LEN(drops[p]); d++)

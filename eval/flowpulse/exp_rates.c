@@ -6,6 +6,7 @@
 
 #define LEAF_RATE 1e-4    /* false alarms per port and iteration of the leaf's own test */
 #define DEFAULT_TEST 0.01 /* the paper's threshold */
+#define KNOWN_LOSS 0.05   /* of links whose loss operators know */
 #define FEW_TRIALS 20     /* of points whose iterations take more than 10 s */
 
 /* One test at one drop rate. @param clean  its false alarms; NULL: not known of it */
@@ -28,7 +29,11 @@ add_row(const struct fp_set *clean, const struct fp_set *faulty, const struct fp
 	json_object_set_new(row, "drop_percent", json_real(100 * drop));
 	json_object_set_new(row, "trials", json_integer((json_int_t)found.trials));
 	fp_row_percent(row, "fnr_percent", found.trials - found.found, found.trials);
+	json_object_set_new(row, "mean_ms",
+			    found.found_blocks != 0 ? json_real(found.delay_ps / (double)found.found_blocks / 1e9)
+						    : json_null());
 	json_object_set_new(row, "clean_iterations", json_integer((json_int_t)alarms.iterations));
+	json_object_set_new(row, "clean_trials", json_integer((json_int_t)alarms.clean));
 	fp_row_percent(row, "fpr_percent", alarms.false_iterations, alarms.iterations);
 	fp_row_percent(row, "fpr_port_percent", alarms.false_ports, alarms.ports);
 	json_array_append_new(rows, row);
@@ -55,7 +60,7 @@ roc_of(struct fp_study *study, const struct fp_point *point, const double *drops
 	int ret = fp_set_clean(study, point, trials, &clean, err);
 
 	if (ret == 0)
-		ret = fp_set_faulty(study, point, "roc", drops, ndrops, trials, 0, &faulty, err);
+		ret = fp_set_faulty(study, point, "roc", drops, ndrops, trials, NULL, &faulty, err);
 	if (ret < 0 || !clean.is_ready || !faulty.is_ready)
 		return ret;
 	for (uint32_t d = 0; ret == 0 && d < ndrops; d++) {
@@ -91,7 +96,7 @@ rates_of(struct fp_study *study, const struct fp_point *point, const char *purpo
 	int ret = fp_set_clean(study, point, study->trials, &clean, err);
 
 	if (ret == 0)
-		ret = fp_set_faulty(study, point, purpose, drops, ndrops, study->trials, 0, &faulty, err);
+		ret = fp_set_faulty(study, point, purpose, drops, ndrops, study->trials, NULL, &faulty, err);
 	if (ret < 0 || !clean.is_ready || !faulty.is_ready)
 		return ret;
 	for (uint32_t d = 0; ret == 0 && d < ndrops; d++)
@@ -132,21 +137,25 @@ fp_exp_size(struct fp_study *study, json_t *rows, struct err *err)
 }
 
 static int
-known_of(struct fp_study *study, uint32_t known, json_t *rows, struct err *err)
+known_of(struct fp_study *study, const char *purpose, const struct fp_known *known, json_t *rows, struct err *err)
 {
 	static const double drops[] = { 0.015, 0.025 };
-	static const char *const purposes[] = { [1] = "known1", [2] = "known2", [4] = "known4", [8] = "known8" };
 	struct fp_set faulty;
-	int ret = fp_set_faulty(study, &fp_papers_point, purposes[known], drops, ARRAY_LEN(drops), study->trials, known,
-				&faulty, err);
+	int ret = fp_set_faulty(study, &fp_papers_point, purpose, drops, ARRAY_LEN(drops), study->trials, known, &faulty,
+				err);
 
 	/* Rows without a new fault are its fault-free ones: the known links are down for them as well. */
 	for (uint32_t d = 0; ret == 0 && faulty.is_ready && d < ARRAY_LEN(drops); d++) {
 		size_t before = json_array_size(rows);
 
 		ret = add_two_rows(&faulty, &faulty, drops[d], rows, err);
-		for (size_t i = before; i < json_array_size(rows); i++)
-			json_object_set_new(json_array_get(rows, i), "known_links", json_integer(known));
+		for (size_t i = before; i < json_array_size(rows); i++) {
+			json_t *row = json_array_get(rows, i);
+
+			json_object_set_new(row, "known_links", json_integer(known->links));
+			json_object_set_new(row, "known_drop_percent",
+					    json_real(known->drop > 0 ? 100 * known->drop : 100));
+		}
 	}
 	return ret;
 }
@@ -154,9 +163,17 @@ known_of(struct fp_study *study, uint32_t known, json_t *rows, struct err *err)
 int
 fp_exp_known(struct fp_study *study, json_t *rows, struct err *err)
 {
+	static const struct {
+		const char *purpose;
+		struct fp_known known;
+	} points[] = { { "known1", { 1, 0 } },
+		       { "known2", { 2, 0 } },
+		       { "known4", { 4, 0 } },
+		       { "known8", { 8, 0 } },
+		       { "lossy4", { 4, KNOWN_LOSS } } };
 	int ret = 0;
 
-	for (uint32_t known = 1; ret == 0 && known <= 8; known *= 2)
-		ret = known_of(study, known, rows, err);
+	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(points); i++)
+		ret = known_of(study, points[i].purpose, &points[i].known, rows, err);
 	return ret;
 }

@@ -18,10 +18,11 @@ const struct fp_experiment fp_experiments[] = {
 	{ "roc", "false positives and negatives by threshold and drop rate (Fig. 5a)", fp_exp_roc },
 	{ "radix", "a drop rate of 0.8 % by radix (Fig. 5b)", fp_exp_radix },
 	{ "size", "by collective size and drop rate (Fig. 5c)", fp_exp_size },
-	{ "known", "with links that are down and known to be (6)", fp_exp_known },
+	{ "known", "with links that are down, or lossy, and known to be (6)", fp_exp_known },
 	{ "places", "which link leaves name, with one sender a leaf and with two (Fig. 4)", fp_exp_places },
 	{ "alarms", "false alarms per port and iteration, asked for and measured", fp_exp_alarms },
 	{ "limit", "the smallest drop rate that any test could find, and that ours do", fp_exp_limit },
 	{ "pooled", "iterations pooled: drop rates found within so many", fp_exp_pooled },
+	{ "bytes", "what leaves the switches: alarms alone, and all counts", fp_exp_bytes },
 	{ 0 },
 };

@@ -41,7 +41,7 @@ struct fp_alarm {
 struct fp_grid {
 	uint32_t iterations, nrows, paths;
 	struct fp_row rows[2 * FP_MAX_LEAVES]; /* [nrows] */
-	uint64_t exported_bytes;               /* frames of counts that left the switches */
+	uint64_t exported_bytes;               /* what monitors told, in frames that left the switches */
 	struct fp_cell *cells;                 /* [iterations * nrows * paths] */
 	struct fp_alarm *alarms;               /* [nalarms], by leaf */
 	size_t nalarms;

@@ -218,6 +218,7 @@ fp_tally_add(struct fp_tally *tally, const struct fp_method *method, const struc
 			add_faulty(tally, method, grid, fault, found);
 			continue;
 		}
+		tally->clean += grid->iterations;
 		for (size_t c = 0; c < cells; c++) {
 			tally->ports += fp_cell(grid, (uint32_t)(c / grid->paths), row, (uint32_t)(c % grid->paths))
 						->bytes.predicted != 0;
@@ -235,24 +236,31 @@ fp_tally_add(struct fp_tally *tally, const struct fp_method *method, const struc
 }
 
 void
-fp_noise(const struct fp_grid *grid, double *variance, double *packets)
+fp_noise(const struct fp_grid *grid, uint32_t block, double *variance, double *packets)
 {
-	double squares = 0, predicted = 0, count = 0;
+	double squares = 0, predicted = 0, count = 0, blocks = 0;
 
 	for (uint32_t row = 0; row < grid->nrows; row++) {
 		struct active active;
 
 		find_active(grid, row, &active);
-		for (uint32_t i = 0; i < grid->iterations; i++)
-			for (uint32_t a = 0; a < active.count; a++) {
-				const struct volume_sample *bytes = &fp_cell(grid, i, row, active.paths[a])->bytes;
-				double missing = detect_missing(bytes, active.packet_bytes);
+		for (uint32_t a = 0; a < active.count; a++) {
+			double missing = 0;
 
-				squares += missing * missing;
+			for (uint32_t i = 0; i < grid->iterations; i++) {
+				const struct volume_sample *bytes = &fp_cell(grid, i, row, active.paths[a])->bytes;
+
+				missing += detect_missing(bytes, active.packet_bytes);
 				predicted += (double)bytes->predicted / active.packet_bytes;
 				count++;
+				if ((i + 1) % block != 0)
+					continue;
+				squares += missing * missing;
+				missing = 0;
+				blocks++;
 			}
+		}
 	}
-	*variance = count > 0 ? squares / count : 0;
+	*variance = blocks > 0 ? squares / blocks : 0;
 	*packets = count > 0 ? predicted / count : 0;
 }

@@ -40,6 +40,7 @@ struct fp_tally {
 	uint64_t trials, found;                /* iterations of rows with a fault, and with an alarm at the faulty port */
 	uint64_t wrong;                        /* other ports of these with an alarm */
 	uint64_t ports, false_ports;           /* (port, iteration) of rows without fault */
+	uint64_t clean;                        /* iterations of rows without fault */
 	uint64_t iterations, false_iterations; /* of the whole fabric: with an alarm of a row without fault */
 	uint64_t blocks, found_blocks;         /* of method->block iterations of rows with a fault */
 	double delay;                          /* iterations until found, summed over found_blocks */
@@ -55,5 +56,8 @@ struct fp_tally {
 int fp_tally_add(struct fp_tally *tally, const struct fp_method *method, const struct fp_grid *grid,
 		 const struct fp_fault *faults, uint32_t nfaults, double drop);
 
-/* The variance of what a fault-free port counts, packets^2, over all of a run without faults, and packets a port on average. */
-void fp_noise(const struct fp_grid *grid, double *variance, double *packets);
+/*
+ * The variance of what a fault-free port counts in so many iterations together, packets^2, over all of a run without faults, and
+ * packets a port in one on average. @param block  > 0
+ */
+void fp_noise(const struct fp_grid *grid, uint32_t block, double *variance, double *packets);

@@ -51,23 +51,24 @@ fp_set_clean(struct fp_study *study, const struct fp_point *point, uint32_t iter
 }
 
 static void
-add_known(struct fp_spec *spec, uint32_t known)
+add_known(struct fp_spec *spec, const struct fp_known *known)
 {
 	struct prng prng;
 
-	prng_init(&prng, spec->seed, known);
-	for (uint32_t i = 0; i < known; i++) {
+	prng_init(&prng, spec->seed, known->links);
+	for (uint32_t i = 0; i < known->links; i++) {
 		uint32_t row = (uint32_t)prng_below(&prng, spec->fabric.leaves);
 
 		spec->links[spec->nlinks++] = (struct fp_link){ .row = row,
 								.path = (uint32_t)prng_below(&prng, spec->fabric.spines),
-								.is_known = true };
+								.is_known = true,
+								.drop = known->drop };
 	}
 }
 
 int
 fp_set_faulty(struct fp_study *study, const struct fp_point *point, const char *purpose, const double *drops,
-	      uint32_t ndrops, uint32_t trials, uint32_t known, struct fp_set *set, struct err *err)
+	      uint32_t ndrops, uint32_t trials, const struct fp_known *known, struct fp_set *set, struct err *err)
 {
 	uint32_t rows = point->fabric.leaves / 2, iterations = (trials * ndrops + rows - 1) / rows;
 	uint32_t parts = iterations < FAULTY_PARTS ? iterations : FAULTY_PARTS;
@@ -80,7 +81,8 @@ fp_set_faulty(struct fp_study *study, const struct fp_point *point, const char *
 		struct fp_spec spec = spec_of(study, point, purpose, part);
 
 		spec.iterations = (iterations + parts - 1) / parts;
-		add_known(&spec, known);
+		if (known != NULL)
+			add_known(&spec, known);
 		fp_spec_add_faults(&spec, drops, ndrops);
 		ret = add_part(study, &spec, set, err);
 	}

@@ -31,13 +31,19 @@ struct fp_set {
 int fp_set_clean(struct fp_study *study, const struct fp_point *point, uint32_t iterations, struct fp_set *set,
 		 struct err *err);
 
+/* Links that operators know of before, drawn at random. */
+struct fp_known {
+	uint32_t links;
+	double drop; /* that they lose so much; 0: they are down */
+};
+
 /*
  * Asks for runs with faults of these drop rates, enough for so many trials of each.
  * @param purpose  names them
- * @param known    links that are down before, drawn at random; 0: none
+ * @param known    NULL: none
  */
 int fp_set_faulty(struct fp_study *study, const struct fp_point *point, const char *purpose, const double *drops,
-		  uint32_t ndrops, uint32_t trials, uint32_t known, struct fp_set *set, struct err *err);
+		  uint32_t ndrops, uint32_t trials, const struct fp_known *known, struct fp_set *set, struct err *err);
 
 /* How a test does on all of them. @param drop  as fp_tally_add() @return 0, or -ENOMEM with err set */
 int fp_set_tally(const struct fp_set *set, const struct fp_method *method, double drop, struct fp_tally *tally,

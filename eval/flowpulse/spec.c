@@ -38,8 +38,9 @@ fp_spec_packets(const struct fp_spec *spec)
 void
 fp_spec_name(const struct fp_spec *spec, char name[FP_NAME])
 {
-	snprintf(name, FP_NAME, "%s-%ux%u-%s-%.0f-%u-%" PRIu64, spec->purpose, spec->fabric.leaves, spec->fabric.spines,
-		 spec->spraying, fp_spec_packets(spec), spec->iterations, spec->seed);
+	snprintf(name, FP_NAME, "%s%s%s-%ux%u-%s-%.0f-%u-%" PRIu64, spec->purpose, spec->export != NULL ? "-" : "",
+		 spec->export != NULL ? spec->export : "", spec->fabric.leaves, spec->fabric.spines, spec->spraying,
+		 fp_spec_packets(spec), spec->iterations, spec->seed);
 }
 
 uint32_t
@@ -93,10 +94,11 @@ write_link(const struct fp_spec *spec, const struct fp_link *link, FILE *to)
 {
 	uint32_t leaves = spec->fabric.leaves, sender = (link->row + leaves - 1) % leaves;
 
-	if (link->is_known)
+	if (link->is_known && link->drop == 0)
 		fprintf(to, "  { kind = \"link-down\"; known = true; ");
 	else
-		fprintf(to, "  { kind = \"loss\"; silent = true; rate = %.9g; ", link->drop);
+		fprintf(to, "  { kind = \"loss\"; silent = true; %srate = %.9g; ", link->is_known ? "known = true; " : "",
+			link->drop);
 	if (link->iterations > 0)
 		fprintf(to, "duration = \"%.0fns\"; ", time_ns(spec, link->iterations));
 	if (link->is_up)
@@ -123,7 +125,8 @@ write_text(const struct fp_spec *spec, FILE *to)
 			"      { op = \"allgather\"; algorithm = \"ring\"; step_bytes = %" PRIu64 "; stride = %d; }%s\n",
 			step_packets(spec) * FP_MTU_BYTES, ring == 0 ? 1 : FP_STRIDE, ring + 1 < spec->rings ? "," : "");
 	fprintf(to, "  ); }\n);\n");
-	fprintf(to, "flowpulse = { enabled = true; prediction = \"%s\"; export = \"counts\"; };\n", spec->prediction);
+	fprintf(to, "flowpulse = { enabled = true; prediction = \"%s\"; export = \"%s\"; };\n", spec->prediction,
+		spec->export != NULL ? spec->export : "counts");
 	fprintf(to, "detection = { policy = \"off\"; };\nexporter = { budget = \"0B\"; };\n");
 	if (spec->nlinks == 0)
 		return;

@@ -18,7 +18,7 @@ struct fp_link {
 	uint32_t row;      /* the receiving leaf whose flow it concerns; the sender's is the one before */
 	uint32_t path;     /* spine */
 	bool is_up;        /* from the sender's leaf to the spine; else from the spine to the receiver's */
-	bool is_known;     /* it is down, and routing excludes it */
+	bool is_known;     /* to operators: with a drop rate it loses so much, without it is down and routing excludes it */
 	double drop;       /* rate */
 	double iterations; /* it lasts so many, about; 0: to the end */
 };
@@ -34,6 +34,7 @@ struct fp_spec {
 	uint64_t seed;
 	struct fp_link links[FP_MAX_FAULTS];
 	uint32_t nlinks;
+	const char *export; /* flowpulse.export; NULL: counts */
 };
 
 /* "clean-32x16-adaptive-10000-100-1": the same for the same run. */

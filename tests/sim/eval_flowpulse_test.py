@@ -66,13 +66,25 @@ def named():
     directory = scratch() / "places"
     evaluate(directory, "--only", "places,known", "--trials", 4, "--scale", "0.1")
     rows = [row for row in rows_of(directory, "places") if row["drop_percent"] == 5]
-    check([row["senders_a_leaf"] for row in rows] == [1, 2], "one and two senders a leaf", rows)
+    check([(row["senders_a_leaf"], row["detector"]) for row in rows] ==
+          [(senders, detector) for senders in (1, 2) for detector in ("threshold", "noise", "pooled")],
+          "one and two senders a leaf, by every detector", rows)
     check(all(row["missed_percent"] == row["wrong_percent"] == 0 for row in rows), "5 % are found, and nothing else is named", rows)
-    check(rows[0]["right_percent"] == 100, "one sender: the pair", rows)
-    check(rows[1]["right_percent"] >= 75, "two: the link", rows)
+    check(all(row["right_percent"] == 100 for row in rows[:3]), "one sender: the pair", rows)
+    check(all(row["right_percent"] >= 75 for row in rows[3:]), "two: the link", rows)
+    check(all(row["false_percent"] == 0 and row["clean_trials"] > 10 for row in rows), "and nothing where no fault is", rows)
     rows = [row for row in rows_of(directory, "known") if row["drop_percent"] == 2.5 and row["test"] == "learned"]
-    check([row["known_links"] for row in rows] == [1, 2, 4, 8], "links down before", rows)
-    check(all(row["fpr_percent"] == row["fnr_percent"] == 0 for row in rows), "are no faults, and hide none", rows)
+    check([(row["known_links"], row["known_drop_percent"]) for row in rows] == [(1, 100), (2, 100), (4, 100), (8, 100), (4, 5)],
+          "links down before, and such that lose 5 %", rows)
+    check(all(row["fpr_percent"] == row["fnr_percent"] == 0 for row in rows[:4]), "are no faults, and hide none", rows)
+    check(rows[4]["fnr_percent"] == 0, "nor do known losses", rows[4])
+
+
+def told_bytes():
+    directory = scratch() / "bytes"
+    evaluate(directory, "--only", "bytes", "--scale", "0.05")
+    rows = {(row["export"], row["drop_percent"]): row["bytes"] for row in rows_of(directory, "bytes")}
+    check(0 < rows["alarms", 0] < rows["alarms", 2] < rows["counts", 0] / 5, "alarms are few beside counts", rows)
 
 
 def refused():
@@ -85,4 +97,5 @@ def refused():
 
 once()
 named()
+told_bytes()
 refused()

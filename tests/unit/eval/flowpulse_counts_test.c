@@ -150,8 +150,9 @@ links_are_ports_of_the_scenario(void **state)
 				.iterations = 5,
 				.seed = 3,
 				.links = { { .row = 0, .path = 1, .is_up = true, .drop = 0.015 },
-					   { .row = 2, .path = 0, .is_known = true } },
-				.nlinks = 2 };
+					   { .row = 2, .path = 0, .is_known = true },
+					   { .row = 1, .path = 1, .is_known = true, .drop = 0.05 } },
+				.nlinks = 3 };
 	struct fp_fault faults[FP_MAX_FAULTS];
 	char text[4096] = "", name[FP_NAME];
 	FILE *from;
@@ -165,6 +166,7 @@ links_are_ports_of_the_scenario(void **state)
 	fclose(from);
 	assert_non_null(strstr(text, "rate = 0.015; port = \"l3:4\";")); /* ring: the leaf before the first is the last */
 	assert_non_null(strstr(text, "known = true; port = \"s0:3\";"));
+	assert_non_null(strstr(text, "known = true; rate = 0.05; port = \"s1:2\";"));
 	assert_non_null(strstr(text, "step_bytes = 20480; stride = 3;")); /* 70 packets * 2 paths / 7 steps */
 	assert_float_equal(fp_spec_packets(&spec), 70, 1e-9);
 	assert_int_equal(fp_spec_faults(&spec, faults), 1);

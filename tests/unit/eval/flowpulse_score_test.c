@@ -199,7 +199,9 @@ noise_is_measured(void **state)
 	double variance, packets;
 
 	(void)state;
-	fp_noise(grid, &variance, &packets);
+	fp_noise(grid, 5, &variance, &packets);
+	assert_float_equal(variance, 5 * NOISE * NOISE * (PATHS - 1) / PATHS, 0.1 * 5 * NOISE * NOISE);
+	fp_noise(grid, 1, &variance, &packets);
 	assert_float_equal(packets, PACKETS, 1e-6);
 	assert_float_equal(variance, NOISE * NOISE * (PATHS - 1) / PATHS, 0.05 * NOISE * NOISE);
 	fp_grid_destroy(grid);
