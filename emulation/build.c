@@ -74,6 +74,7 @@ configure_switches(struct emulation *emulation, struct err *err)
 			.strict = sc->strict,
 		},
 		.seed = (uint64_t)sc->root.seed,
+		.hash_seed = sc->routing.seed,
 		.window_ps = emulation->fabric->window_ps,
 		.pipeline_ps = sc->timing.pipeline_ps,
 		.extra_delay_ps = faults_extra_delay_ps(&sc->faults),

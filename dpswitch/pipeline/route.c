@@ -93,7 +93,7 @@ choose(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t coun
 {
 	const struct route_tuple tuple = route_tuple_of(flow, reverse);
 
-	return route_select(&sw->config->balance.hashing, sw->config->seed, sw->node.id, &tuple, count);
+	return route_select(&sw->config->balance.hashing, sw->config->hash_seed, sw->node.id, &tuple, count);
 }
 
 int

@@ -72,6 +72,7 @@ struct switch_config {
 	const struct volumes_setup *volumes; /* NULL: no switch monitors volumes */
 	struct telem_config telemetry;       /* nports is set by each switch */
 	uint64_t seed;
+	uint64_t hash_seed; /* of choices by hash: the run's, where that of chance is not */
 	uint64_t window_ps;
 	uint64_t pipeline_ps;
 	uint64_t extra_delay_ps;  /* that faults may add to a cable's delay: headroom covers it */

@@ -40,6 +40,7 @@ make_fabric(struct forward *f, struct err *err)
 		.ecn = &sc->ecn,
 		.telemetry = { .epoch_ps = sc->telemetry.epoch_ps, .kept = sc->epochs_kept },
 		.seed = 1,
+		.hash_seed = 1,
 		.window_ps = f->fabric->window_ps,
 		.pipeline_ps = sc->timing.pipeline_ps,
 		.mtu_bytes = sc->mtu_frame_bytes,

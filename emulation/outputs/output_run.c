@@ -240,6 +240,12 @@ run_json(const struct emulation *emulation)
 	json_object_set_new(root, "idle_faults", idle_faults_json(emulation));
 	json_object_set_new(root, "reroutes", json_integer((json_int_t)emulation->reroutes));
 	json_object_set_new(root, "export", export_json(emulation));
+	if (emulation->foretold != NULL)
+		json_object_set_new(root, "prediction",
+				    json_pack("{s:I, s:I, s:I, s:f}", "runs", (json_int_t)emulation->foretold->runs,
+					      "iterations", (json_int_t)emulation->foretold->iterations, "virtual_ns",
+					      (json_int_t)(emulation->foretold->virtual_ps / 1000), "wall_s",
+					      (double)emulation->foretold->wall_ns / 1e9));
 	if (emulation->capture != NULL)
 		json_object_set_new(root, "capture", capture_json(emulation));
 	json_object_set_new(root, "overhead", overhead_json(emulation));

@@ -37,6 +37,11 @@ check_volumes(const struct scenario *sc, bool any, struct err *err)
 				"this one holds where every packet is spread by itself (load_balancing.kind); for ecmp and "
 				"flowlets "
 				"loads can be \"learned\"");
+	if (params->prediction == REC_PREDICTION_SIMULATED && params->file == NULL && balance_is_on(&sc->balance) &&
+	    !balance_spreads(&sc->balance))
+		return cfg_fail(&params->where, "prediction", err,
+				"which port a flowlet takes is chance, and a simulation has its own: loads can be "
+				"\"learned\", or come from a file");
 	return 0;
 }
 

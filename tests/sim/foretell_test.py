@@ -109,5 +109,13 @@ late = run(**{"flowpulse__prediction": "learned", "collectives__[0]__iterations"
            **{"faults__[0]": gray("l2:3", 0.05, known="true", start='"8ms"')})
 check(not findings(late), "learned before it began: nothing is told as new", findings(late))
 
+# Hashes are configured: where flows have their ways, the simulated ones have the same.
+hashed = run(**SIMULATED, **QUIET, load_balancing__kind="ecmp")
+check(not findings(hashed), "ecmp: nothing is missing", findings(hashed))
+seen, predicted = (means(hashed.dir / "flowpulse.csv", value) for value in ("seen", "predicted"))
+check(seen == predicted and len(seen) == 8 * 3, "each flow comes by the port that was foretold", seen)
+
+done = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(**SIMULATED, load_balancing__kind="flowlet"), expect=2)
+check("learned" in done.stderr, "flowlets go by chance: refused, with what would do", done.stderr)
 done = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(**SIMULATED, flowpulse__simulations=0), expect=2)
 check("simulations" in done.stderr, "no run is refused", done.stderr)

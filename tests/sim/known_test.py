@@ -63,6 +63,17 @@ def gray():
     check(without.run["virtual_ns"] > CLEAN_NS / 2 and known(without) == [], "nothing tells of an unknown one")
 
 
+def told_as_known():
+    """A finding at a known fault's place says so; the same fault, unknown, does not."""
+    for one, root, says in ((dict(kind="loss", port="S:1", rate=0.02), "S:1", "loss of 2 % at S:1"),
+                            (dict(kind="blackhole", switch="B", dst="b1", start="10us", duration="20us"), "B:2", "blackhole at B")):
+        for is_known in (True, False):
+            found = rocelab(small(fault(**one, known=is_known))).findings()
+            check([f["root"] for f in found] == [root] and found[0].get("known") == (says if is_known else None),
+                  f"{one['kind']}, known {is_known}", found)
+            check(("known before the run: " + says in found[0]["evidence"]) == is_known, "in words, too", found[0]["evidence"])
+
+
 def refused():
     for one, message in ((fault("link-down", port="A:3", known=True), "leads to a host"),
                          (fault("link-down", port="A:1", start="1us", known=True), "from the start")):
@@ -75,4 +86,5 @@ def refused():
 
 dead_cable()
 gray()
+told_as_known()
 refused()

@@ -61,6 +61,7 @@ frig_init(struct frig *rig, const char *scenario)
 		.ecn = &rig->ecn,
 		.telemetry = { .epoch_ps = PS_PER_MS, .kept = 2 },
 		.seed = 1,
+		.hash_seed = 1,
 		.mtu_bytes = 1000,
 		.min_frame_bytes = 64,
 		.pause_bytes = FRIG_PAUSE_BYTES,

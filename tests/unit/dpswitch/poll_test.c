@@ -233,7 +233,7 @@ hash_of(const struct frig *rig, const struct sw *sw, uint32_t index)
 {
 	const struct route_tuple tuple = route_tuple_of(&rig->flows[index], false);
 
-	return route_select(&rig->config.balance.hashing, rig->config.seed, sw->node.id, &tuple, 2);
+	return route_select(&rig->config.balance.hashing, rig->config.hash_seed, sw->node.id, &tuple, 2);
 }
 
 /* Flows from a and c of which a hash sends both by the same of two cables: the other one is idle, and says so. */

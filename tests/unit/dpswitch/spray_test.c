@@ -131,7 +131,7 @@ digest_of(enum balance_kind kind, uint32_t lcores, uint64_t seed)
 	uint64_t digest;
 
 	init(&rig, clos, kind);
-	rig.config.seed = seed;
+	rig.config.seed = rig.config.hash_seed = seed;
 	rig.fabric_config.lcores = lcores;
 	start_ring(&rig);
 	for (int i = 0; i < 20; i++)

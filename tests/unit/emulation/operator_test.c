@@ -16,8 +16,9 @@
 
 #define FABRIC                                                                                                             \
 	"topology = { kind = \"leaf-spine\"; leaves = 3; spines = 2; hosts_per_leaf = 1; rate = \"100Gbps\"; "             \
-	"delay = \"1us\"; }; load_balancing = { kind = \"adaptive\"; }; host = { transport = \"selective\"; }; "           \
-	"flowpulse = { enabled = true; prediction = \"simulated\"; simulations = 3; }; "
+	"delay = \"30us\"; }; load_balancing = { kind = \"adaptive\"; }; "                                                 \
+	"flowpulse = { enabled = true; prediction = \"simulated\"; simulations = 3; grace = \"100us\"; }; "
+#define SELECTIVE "host = { transport = \"selective\"; }; "
 #define MEASURED "{ bytes = \"600KB\"; iterations = 9; measured = true; }"
 #define KNOWN "{ kind = \"loss\"; port = \"l1:2\"; rate = 0.1; known = true; start = \"1s\"; }"
 
@@ -69,7 +70,8 @@ static void
 only_what_is_known_is_left(void **state)
 {
 	struct scenario *sc =
-		load("collectives = ( " MEASURED ", { bytes = \"1MB\"; } ); "
+		load(SELECTIVE
+		     "collectives = ( " MEASURED ", { bytes = \"1MB\"; } ); "
 		     "faults = ( { kind = \"loss\"; port = \"l0:2\"; rate = 0.2; }, " KNOWN " ); "
 		     "flows = ( { src = \"h0\"; dst = \"h1\"; sport = 7; dport = 8; bytes = \"1MB\"; } ); "
 		     "generators = ( { kind = \"poisson\"; sizes = \"websearch\"; load = 0.1; until = \"1ms\"; } ); "
@@ -101,7 +103,8 @@ static void
 stragglers_are_unknown(void **state)
 {
 	struct scenario *sc =
-		load("jobs = ( { name = \"a\"; iterations = 2; measured = true; collectives = ( { bytes = \"1MB\"; } ); "
+		load(SELECTIVE
+		     "jobs = ( { name = \"a\"; iterations = 2; measured = true; collectives = ( { bytes = \"1MB\"; } ); "
 		     "delays = ( { rank = 1; delay = \"1ms\"; } ); } );");
 	struct scenario *made = operator_of(sc);
 
@@ -126,9 +129,10 @@ sum_of(const struct foretold *foretold, uint32_t run)
 static void
 it_is_simulated(void **state)
 {
-	struct scenario *sc = load("collectives = ( " MEASURED " );");
-	struct scenario *faulty = load("collectives = ( " MEASURED " ); "
-				       "faults = ( { kind = \"loss\"; port = \"l1:2\"; rate = 0.3; silent = true; } );");
+	struct scenario *sc = load(SELECTIVE "collectives = ( " MEASURED " );");
+	struct scenario *faulty =
+		load(SELECTIVE "collectives = ( " MEASURED " ); "
+			       "faults = ( { kind = \"loss\"; port = \"l1:2\"; rate = 0.3; silent = true; } );");
 	struct err err = { "" };
 	struct foretold *foretold, *other;
 
@@ -153,6 +157,25 @@ it_is_simulated(void **state)
 	scenario_destroy(sc);
 }
 
+/* In virtual time, and without their kernels. */
+static void
+hosts_with_a_kernel_are_simulated(void **state)
+{
+	struct scenario *sc = load("collectives = ( " MEASURED " ); hosts = ( { kind = \"guest\"; } );");
+	struct err err = { "" };
+	struct foretold *foretold;
+
+	(void)state;
+	assert_int_equal(sc->nexternal, 3);
+	foretold = foretell(sc, &err);
+	if (foretold == NULL)
+		fail_msg("%s", err.text);
+	assert_int_equal(foretold->nrows, 3 * 3 * 2);
+	assert_int_equal(sc->nexternal, 3);
+	foretold_destroy(foretold);
+	scenario_destroy(sc);
+}
+
 int
 main(void)
 {
@@ -160,6 +183,7 @@ main(void)
 		cmocka_unit_test(only_what_is_known_is_left),
 		cmocka_unit_test(stragglers_are_unknown),
 		cmocka_unit_test(it_is_simulated),
+		cmocka_unit_test(hosts_with_a_kernel_are_simulated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
