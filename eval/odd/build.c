@@ -65,6 +65,9 @@ odd_head(struct odd_case *c, const char *fmt, ...)
 	assert(c->used < sizeof(c->head));
 }
 
+static void append(struct odd_case *c, enum odd_list list, const char *fmt, va_list args)
+	__attribute__((format(printf, 3, 0)));
+
 static void
 append(struct odd_case *c, enum odd_list list, const char *fmt, va_list args)
 {

@@ -113,6 +113,19 @@ put_steps(struct stream *s)
 	}
 }
 
+/* What is known before the run of monitors of volumes, and of the network. */
+static void
+put_known(struct stream *s)
+{
+	struct rec_monitor monitor = { .prediction = REC_PREDICTION_SIMULATED, .learn = 1, .runs = 2, .iterations = 4 };
+	struct rec_known_fault cut = { .kind = "link-down", .rate_ppb = 1000000000 };
+	struct rec_known_fault slow = { .kind = "slow-host", .port = REC_NO_PORT, .extra_ps = 1000 };
+
+	append(s, &monitor, REC_MONITOR, sizeof(monitor), REC_NONE);
+	append(s, &cut, REC_KNOWN_FAULT, sizeof(cut), 2);
+	append(s, &slow, REC_KNOWN_FAULT, sizeof(slow), 1);
+}
+
 /* What a monitor of volumes tells. */
 static void
 put_volumes(struct stream *s)
@@ -190,6 +203,7 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	struct rec_gap gap = { .kind = REC_FLOW_ROW, .dropped = 1, .dropped_bytes = sizeof(struct rec_flow_row) };
 	struct rec_end end = { .reason = REC_END_COMPLETE, .at_node = REC_NONE, .end_ps = 3000000 };
 
+	put_known(s);
 	append(s, &trigger, REC_TRIGGER, sizeof(trigger), 0);
 	append(s, &notify, REC_NOTIFY, sizeof(notify), 0);
 	append(s, &poll, REC_POLL, sizeof(poll), 2);
