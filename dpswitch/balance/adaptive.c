@@ -11,6 +11,9 @@
  * same, to a packet; one that was avoided for long, because its queue was long, is not flooded afterwards.
  * Quantum and memory are bytes at the rate of the fastest member. Among the least the packet draws.
  */
+#include <endian.h>
+#include <string.h>
+
 #include "common/array.h"
 #include "dpswitch/balance/balance.h"
 
@@ -54,20 +57,54 @@ clamp(int64_t value, int64_t most)
 	return value > most ? most : value;
 }
 
-/* @return the n-th of those below limit_ps, from 0: as many members as have at most n of them up to there. No branch to guess */
-static uint32_t
-nth_below(const int64_t *loads_ps, uint32_t count, int64_t limit_ps, uint32_t n)
-{
-	uint32_t index = 0, below = 0;
+/* Members, a byte each that says whether it is among those of least load, in words of eight, the first in the lowest byte. */
+#define WORD_MEMBERS 8
+#define EVERY_BYTE 0x0101010101010101ULL
 
-	for (uint32_t i = 0; i < count; i++) {
-		below += loads_ps[i] < limit_ps;
-		index += below <= n;
-	}
-	return index;
+struct least {
+	uint8_t is[(TOPO_MAX_PORTS + WORD_MEMBERS - 1) / WORD_MEMBERS * WORD_MEMBERS];
+};
+
+/* @return byte k: how many of a word's members up to the k-th are among them; the highest: all of its */
+static uint64_t
+counted(const struct least *least, uint32_t first)
+{
+	uint64_t word;
+
+	memcpy(&word, &least->is[first], sizeof(word));
+	return le64toh(word) * EVERY_BYTE;
 }
 
-/* Loops without a branch over 64-bit words: the compiler makes vectors of them. */
+/* @return the n-th of them, from 0; there must be as many */
+static uint32_t
+nth_of(const struct least *least, uint32_t n)
+{
+	uint32_t first = 0;
+
+	for (;; first += WORD_MEMBERS) {
+		uint64_t counts = counted(least, first);
+
+		if (n < counts >> 56) /* up to the first member with more than n the sum does not reach bit 7 of its byte */
+			return first + (uint32_t)__builtin_ctzll((counts + (127 - n) * EVERY_BYTE) & 0x80 * EVERY_BYTE) / 8;
+		n -= (uint32_t)(counts >> 56);
+	}
+}
+
+/* @return how many have a load below the limit */
+static uint32_t
+find_least(struct least *least, const int64_t *loads_ps, uint32_t count, int64_t limit_ps)
+{
+	uint32_t ties = 0;
+
+	memset(&least->is[(count - 1) / WORD_MEMBERS * WORD_MEMBERS], 0, WORD_MEMBERS);
+	for (uint32_t i = 0; i < count; i++)
+		least->is[i] = loads_ps[i] < limit_ps;
+	for (uint32_t first = 0; first < count; first += WORD_MEMBERS)
+		ties += (uint32_t)(counted(least, first) >> 56);
+	return ties;
+}
+
+/* Loops without a branch: the compiler makes vectors of them. */
 static uint32_t
 choose(const struct balance *balance, struct balance_set *set, const struct balance_ask *ask)
 {
@@ -76,17 +113,16 @@ choose(const struct balance *balance, struct balance_set *set, const struct bala
 	int64_t memory_ps = (int64_t)(params->memory_bytes * set->fastest_ps), last_ps = *last;
 	int64_t quantum_ps = (int64_t)(params->quantum_bytes * set->fastest_ps), least_ps = INT64_MAX, limit_ps;
 	int64_t loads_ps[TOPO_MAX_PORTS];
-	uint32_t count = set->count, index;
-	int64_t ties = 0;
+	uint32_t count = set->count, ties, index;
+	struct least least;
 
 	for (uint32_t i = 0; i < count; i++) {
 		loads_ps[i] = ask->waits_ps[i] + clamp(sent[i] - last_ps, memory_ps) + memory_ps;
 		least_ps = loads_ps[i] < least_ps ? loads_ps[i] : least_ps;
 	}
 	limit_ps = quantum_ps != 0 ? least_ps - least_ps % quantum_ps + quantum_ps : least_ps + 1;
-	for (uint32_t i = 0; i < count; i++)
-		ties += loads_ps[i] < limit_ps;
-	index = nth_below(loads_ps, count, limit_ps, ties > 1 ? balance_draw(balance, ask->p, (uint32_t)ties) : 0);
+	ties = find_least(&least, loads_ps, count, limit_ps);
+	index = nth_of(&least, ties > 1 ? balance_draw(balance, ask->p, ties) : 0);
 	*last = last_ps + clamp(sent[index] - last_ps, memory_ps);
 	sent[index] = *last + (int64_t)ask->p->wire_bytes * set->byte_ps[index];
 	return index;
