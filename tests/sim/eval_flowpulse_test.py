@@ -4,8 +4,13 @@
 named; the same again runs nothing; a run that is wanting is made again; bad input is refused."""
 import json
 import shutil
+import sys
 
-from harness import ROCELAB, check, command, scratch, told
+from harness import ROCELAB, SOURCE, check, command, scratch, told
+
+sys.path.insert(0, str(SOURCE / "scripts/evaluation"))
+
+from flowpulse_tables import sample  # noqa: E402 (the path comes first)
 
 ARGS = ("--trials", 2, "--scale", "0.01")
 
@@ -49,6 +54,8 @@ def once():
     loads(directory)
     learned(directory)
     found(directory)
+    check(sample(json.loads((directory / "flowpulse.json").read_text())) in (SOURCE / "docs/flowpulse.md").read_text(),
+          "docs/flowpulse.md has these rows: scripts/flowpulse-figures --sample writes them anew")
     runs = sorted(directory.glob("*/counts.bin"))
     times = [path.stat().st_mtime_ns for path in runs]
     check(not list(directory.glob("*/records.bin")) and len(runs) >= 10, "counts stay, recordings do not", runs)
