@@ -56,7 +56,13 @@ record(uint32_t sender)
 	static struct recframe frame;
 	struct rec_stream stream = { REC_MAGIC, REC_VERSION, sizeof(stream) };
 	struct rec_volume volumes[] = {
-		{ .port = 2, .sender = sender, .iteration = 1, .predicted = 900, .seen = 800, .packets = 8 },
+		{ .port = 2,
+		  .sender = sender,
+		  .iteration = 1,
+		  .predicted = 900,
+		  .seen = 800,
+		  .packets = 8,
+		  .flaws = 1u << REC_FLAW_UNEVEN },
 		{ .port = 3, .sender = sender, .predicted = 900, .seen = 950, .packets = 9, .flaws = 1 }
 	};
 	struct rec_volume_alarm alarm = { .port = 2,
