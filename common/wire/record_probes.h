@@ -71,7 +71,7 @@ struct rec_probe {
 REC_PROBE_FIELDS(WIRE_AT, rec_probe)
 WIRE_SIZE(rec_probe, 88)
 
-/* A switch on the way of a tuple, or of its ACKs, as a traceroute found it. hdr.node: who traced, the tuple's source. */
+/* A switch on the way of a tuple, or of its ACKs, as a traceroute found it. hdr.node: who traced, where that way begins. */
 struct rec_probe_hop {
 	struct rec_hdr hdr;
 	struct rec_tuple tuple; /* of the probe, also where the way back was traced */
@@ -80,8 +80,8 @@ struct rec_probe_hop {
 	uint32_t at;            /* the switch */
 	uint16_t port;          /* of the switch, by which the packet came in */
 	uint16_t last;          /* 1: the next is the destination */
-	uint32_t trace;         /* of the prober's: hops of one traceroute have the same */
-	uint64_t sent_ps;       /* when its first packet left */
+	uint32_t trace;         /* of the RNIC's: hops of one traceroute have the same */
+	uint64_t sent_ps;       /* when the first packet of the traceroute was posted */
 };
 
 #define REC_PROBE_HOP_FIELDS(F, T)                                                                                         \

@@ -90,6 +90,7 @@ struct probe_trace {
 	uint32_t number, flow, qpn;
 	uint16_t hop;        /* whose answer is awaited, or that is the next */
 	uint64_t waiting_ps; /* since then */
+	uint64_t began_ps;
 	uint32_t nhops;
 	struct rec_probe_hop hops[PROBE_HOPS];
 	uint32_t turn; /* of all that are traced, whose turn it is */

@@ -69,6 +69,8 @@ send(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 
 	trace->is_waiting = true;
 	trace->waiting_ps = now_ps;
+	if (trace->hop == 1)
+		trace->began_ps = now_ps;
 	if (probe_post(agent, &how, &what) != 0)
 		agent->counts.dropped++;
 }
@@ -137,7 +139,7 @@ probe_trace_ended(struct probe_agent *agent, uint32_t nic, uint32_t seq, uint32_
 		.at = arg >> EXPIRED_NODE_SHIFT,
 		.port = (uint16_t)(arg & EXPIRED_PORT_MASK),
 		.trace = trace->number,
-		.sent_ps = trace->waiting_ps,
+		.sent_ps = trace->began_ps,
 	};
 	trace->is_waiting = false;
 	trace->hop++;
