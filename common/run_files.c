@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/array.h"
@@ -29,6 +29,21 @@ run_files_remove(const char *dir, struct err *err)
 	for (size_t i = 0; i < NAMES && ret == 0; i++)
 		ret = outfile_remove(dir, names[i], err);
 	return ret;
+}
+
+bool
+run_files_has(const char *dir, const char *path)
+{
+	struct stat asked, ours;
+	char name[PATH_MAX];
+
+	if (stat(path, &asked) < 0)
+		return false;
+	for (size_t i = 0; i < NAMES; i++)
+		if (snprintf(name, sizeof(name), "%s/%s", dir, names[i]) < (int)sizeof(name) && stat(name, &ours) == 0 &&
+		    ours.st_dev == asked.st_dev && ours.st_ino == asked.st_ino)
+			return true;
+	return false;
 }
 
 static bool

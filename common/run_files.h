@@ -2,6 +2,8 @@
 /* The files of a run's folder, by the names that they have in every run. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "common/err.h"
 
 #define RUN_RECORDING "records.bin"
@@ -27,6 +29,9 @@
  * @return 0, or negative errno with err set: something of such a name is in the way
  */
 int run_files_remove(const char *dir, struct err *err);
+
+/* Is a file, whatever its path is called, one that run_files_remove() would take from a folder? */
+bool run_files_has(const char *dir, const char *path);
 
 /*
  * The same for what an earlier run's hosts said: before this run's hosts start, or when it has none.

@@ -170,12 +170,35 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 	return exporter;
 }
 
+/* What an earlier run left in the folder makes way: nobody's input may be among it. */
+static int
+check_inputs(const struct run_options *options, const struct scenario *scenario, struct err *err)
+{
+	const struct volumes_params *params = &scenario->volumes;
+	char *path;
+	int ret = 0;
+
+	if (params->file == NULL || params->file[0] == '\0')
+		return 0;
+	path = cfg_resolve(scenario->cfg, params->file);
+	if (path == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (run_files_has(options->out, path))
+		ret = cfg_fail(&params->where, "file", err,
+			       "%s is of the earlier run in %s, and goes with it: copy it, or give this run another --out",
+			       path, options->out);
+	free(path);
+	return ret;
+}
+
 /* The last of what can be refused. */
 static int
-check_stream(const struct run_options *options, const struct scenario *scenario, struct err *err)
+check_run(const struct run_options *options, const struct scenario *scenario, struct err *err)
 {
 	int ret = capturing_check(scenario, &options->capture, err);
 
+	if (ret == 0)
+		ret = check_inputs(options, scenario, err);
 	return ret == 0 ? exporter_check(&scenario->exporter, err) : ret;
 }
 
@@ -345,7 +368,7 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 		ret = EXIT_USAGE;
 		emulation = emulation_create(scenario, &how, err);
 	}
-	if (emulation != NULL && check_stream(options, scenario, err) == 0) {
+	if (emulation != NULL && check_run(options, scenario, err) == 0) {
 		ret = EXIT_NOT_BEGUN;
 		lcore_unpin(); /* files have threads that write them */
 		exporter = open_stream(options, emulation, &socket, err);

@@ -61,7 +61,8 @@ for row in volumes:
     key = (row.iteration, row.sender)
     by_sender[key] = by_sender.get(key, 0) + row.seen - row.predicted
 check(all(abs(miss) <= 12 for miss in by_sender.values()), "what comes is what was declared, to the byte", by_sender)
-table = (run.dir / "flowpulse.csv").read_text().splitlines()
+earlier = run.dir / "flowpulse.csv"
+table = earlier.read_text().splitlines()
 check(table[0] == "port,sender,iteration,predicted,seen" and len(table) == 1 + len(volumes), "flowpulse.csv has them all")
 prediction = scratch() / "flowpulse.csv"
 prediction.write_text("\n".join(table) + "\n")
@@ -82,3 +83,9 @@ for keys, says in (({"load_balancing__kind": "ecmp"}, "learned"), ({"load_balanc
                    ({"flowpulse__prediction": "simulated", "flowpulse__file": str(scratch() / "none.csv")}, "No such file")):
     run = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(**keys), expect=2)
     check(says in run.stderr, f"{keys}: refused, with what would do", run.stderr)
+
+# Nor is a file read that goes with the earlier run in the same folder: nothing is lost.
+run = command(ROCELAB, "run", SCENARIO, "--out", earlier.parent,
+              *sets(flowpulse__prediction="simulated", flowpulse__file=str(earlier)), expect=2)
+check("flowpulse.file" in run.stderr and "another --out" in run.stderr, "its own folder's file is refused", run.stderr)
+check(earlier.read_text().splitlines() == table and (earlier.parent / "verdict.json").exists(), "and the folder is as it was")
