@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 
+#include "common/minmax.h"
 #include "common/units.h"
 #include "rxe-hosts/device/embedded/host.h"
 
@@ -98,13 +99,23 @@ close_window(struct host *host, const struct window *window)
 		host->node.status = host->open != 0 || host->work_expected ? NODE_RUNNING : NODE_PASSIVE;
 }
 
+/* A client that posts, or sets its timer, between two windows is served from the next one's start. */
+static void
+open_window(struct host *host, const struct window *window)
+{
+	host->window = *window;
+	host->now_ps = window->start_ps;
+	host->timer_ps = max_u64(host->timer_ps, host->now_ps);
+	for (uint16_t i = 0; i < host->node.nports; i++)
+		host->nics[i].tx_ps = max_u64(host->nics[i].tx_ps, host->now_ps);
+}
+
 static void
 run(struct node *node, const struct window *window)
 {
 	struct host *host = host_of(node);
 
-	host->window = *window;
-	host->now_ps = window->start_ps;
+	open_window(host, window);
 	if (host->has_telemetry && window->start_ps >= host->epoch_end_ps)
 		nic_observe_epoch(host, window->start_ps);
 	take_in(host, window);

@@ -322,6 +322,25 @@ test_timer_and_expected_work(void **state)
 	assert_int_equal(node->status, NODE_RUNNING);
 }
 
+/* Windows of real time do not join: what is posted between two of them leaves at the second one's start. */
+static void
+test_posted_between_windows_leaves_with_the_next(void **state)
+{
+	rig_defaults(&rig);
+	uint32_t flow = rig_flow(&rig, 0, 0);
+
+	rig_start(&rig);
+	rig_run(&rig, 1 * PS_PER_US);
+	rig_send(&rig, flow, 1024, 1);
+	rig.hosts[0].dev->ops->set_timer(rig.hosts[0].dev, 2 * PS_PER_US);
+	rig.window.end_ps += 3 * PS_PER_US;
+	rig_run(&rig, 7 * PS_PER_US);
+	/* 8 + 14 + 20 + 8 + 12 + 16 + 4 + 1024 + 4 + 4 + 12 = 1126 B from 4 us on: RETH and immediate in one packet. */
+	assert_int_equal(rig_wc(&rig, 1, WC_RECEIVED, 0)->time_ps, 4000000 + 90080 + 1000000);
+	assert_int_equal(rig.hosts[0].timer_ps, 4 * PS_PER_US);
+	assert_true(rig_conserves(&rig));
+}
+
 int
 main(void)
 {
@@ -338,6 +357,7 @@ main(void)
 		T(storm_pauses_until_its_one_resume),
 		T(queues_say_when_they_are_full),
 		T(timer_and_expected_work),
+		T(posted_between_windows_leaves_with_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
