@@ -37,13 +37,13 @@ class Capture:
             self.section = options(body[16:])
         elif kind == 1:
             found = options(body[8:])
-            assert body[:2] == b"\1\0" and found[9] == b"\x0c", "Ethernet, picoseconds"
+            assert body[:2] == b"\1\0" and found[9] == b"\x0a", "Ethernet, 100 ps"
             self.ports.append(found[2].decode())
         elif kind == 6:
             port, high, low, captured, size = struct.unpack_from("<IIIII", body)
             flags = options(body[20 + (captured + 3) // 4 * 4:])[2]
             assert flags[0] in (1, 2)
-            self.frames.append(Frame(high << 32 | low, self.ports[port], flags[0] == 2, size, body[20:20 + captured]))
+            self.frames.append(Frame((high << 32 | low) * 100, self.ports[port], flags[0] == 2, size, body[20:20 + captured]))
         elif kind == 5:
             port = struct.unpack_from("<I", body)[0]
             found = options(body[12:])

@@ -12,7 +12,12 @@
 
 #define BYTE_ORDER_MAGIC 0x1a2b3c4dU
 #define LINK_ETHERNET 1
-#define RESOLUTION 12 /* if_tsresol: 10^-12 s */
+/*
+ * if_tsresol: 10^-10 s. Wireshark takes what a fraction of a second is in nanoseconds by 64-bit products: in a finer unit they
+ * overflow within the second.
+ */
+#define RESOLUTION 10
+#define UNIT_PS 100
 /* What the disk may lag by before a run waits, or in real time loses frames. */
 #define BUFFER_BYTES (16u << 20)
 /* A disk that takes not a byte for so long hangs. */
@@ -89,8 +94,10 @@ put32(struct block *block, uint32_t value)
 static void
 put_time(struct block *block, uint64_t time_ps)
 {
-	put32(block, (uint32_t)(time_ps >> 32));
-	put32(block, (uint32_t)time_ps);
+	uint64_t units = time_ps / UNIT_PS;
+
+	put32(block, (uint32_t)(units >> 32));
+	put32(block, (uint32_t)units);
 }
 
 static void

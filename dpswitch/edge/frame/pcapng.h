@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes frames as a pcapng file (draft-ietf-opsawg-pcapng) whose times are picoseconds of a clock of the caller's.
+ * Writes frames as a pcapng file (draft-ietf-opsawg-pcapng) whose times are of a clock of the caller's, cut to 100 ps.
  * DPDK's rte_pcapng stamps packets with the TSC and writes mbufs: it knows neither virtual time nor descriptors.
  */
 #pragma once

@@ -155,7 +155,7 @@ next(uint32_t port, enum pcapng_direction direction, uint64_t time_ps, uint32_t 
 	assert_true(rig.at < rig.size);
 	assert_int_equal(words[0], 6);
 	assert_int_equal(words[2], port);
-	assert_int_equal((uint64_t)words[3] << 32 | words[4], time_ps);
+	assert_int_equal(((uint64_t)words[3] << 32 | words[4]) * 100, time_ps);
 	assert_int_equal(words[5], captured_bytes);
 	assert_int_equal(words[6], frame_bytes);
 	assert_int_equal(words[total - 3], direction);

@@ -33,8 +33,8 @@ static const uint32_t expected[] = {
 	1,          68,         1,          99,                                 /* interface: Ethernet, longest capture */
 	0x00030002, 0x00323a36, 0x00020003, 0x00007978,                         /* name, description */
 	0x00080008, 0x4876e800, 0x00000017,                                     /* 100 Gbit/s */
-	0x00010009, 12,         0x0001000d, 0,          0,          68,         /* picoseconds; no FCS */
-	6,          52,         0,          0x12345678, 0x9abcdef0, 5,          1098, /* frame: interface, time, sizes */
+	0x00010009, 10,         0x0001000d, 0,          0,          68,         /* units of 100 ps; no FCS */
+	6,          52,         0,          0x01234567, 0x89abcdef, 5,          1098, /* frame: interface, time, sizes */
 	0x6c6c6568, 0x0000006f, 0x00040002, 1,          0,          52,               /* bytes, inbound */
 	5,          76,         0,          1,          2,          0x00080002, 0,    0,
 	0x00080003, 1,          2,                                                        /* statistics: from 0 to then */
@@ -52,10 +52,10 @@ blocks_are_the_drafts(void **state)
 
 	pcapng_interface(file, "6:2", "xy", 100000000000ULL, 99);
 	bytes = pcapng_bytes(file);
-	pcapng_frame(file, 0, PCAPNG_INBOUND, 0x123456789abcdef0ULL, (const uint8_t *)"hello", 5, 1098);
+	pcapng_frame(file, 0, PCAPNG_INBOUND, 0x123456789abcdefULL * 100 + 99, (const uint8_t *)"hello", 5, 1098);
 	assert_int_equal(pcapng_bytes(file), bytes + pcapng_frame_bytes(5));
 	bytes = pcapng_bytes(file);
-	pcapng_statistics(file, 0, 0x100000002ULL, 7, 3);
+	pcapng_statistics(file, 0, 0x100000002ULL * 100, 7, 3);
 	assert_int_equal(pcapng_bytes(file), bytes + pcapng_statistics_bytes());
 	assert_int_equal(pcapng_bytes(file), sizeof(expected));
 	assert_int_equal(pcapng_destroy(file), 0);
