@@ -12,9 +12,8 @@
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
 #include "diag/flowpulse/links.h"
+#include "diag/flowpulse/rates.h"
 #include "diag/run/fill.h"
-
-#define Z95 1.959964 /* 95 % of a normal distribution is within so many standard deviations */
 
 enum { SAYS_LESS, SAYS_PAIR, SAYS_ONCE, SAYS_WAY };
 static const char *const clauses[] = {
@@ -42,55 +41,22 @@ static const struct finding_type silent_fault = {
 	.nclauses = ARRAY_LEN(clauses),
 };
 
-/* ---- how much was lost ---- */
-
-/* What alarms of a fault expected and got, in packets. */
-struct sum {
-	double expected, got, dispersion;
-};
-
-static void
-add_alarm(struct sum *sum, const struct rec_volume_alarm *alarm, const struct run *run)
-{
-	double size = alarm->packets != 0 ? (double)alarm->got / (double)alarm->packets : (double)run->config.frame_bytes;
-	double expected = size > 0 ? (double)alarm->expected / size : 0;
-
-	sum->expected += expected;
-	sum->got += (double)alarm->packets;
-	sum->dispersion += expected * alarm->dispersion_ppm / REC_PPM;
-}
-
-/* Iterations and switches are samples of one link's rate. */
-static void
-estimate(struct flowpulse_fault *fault, const struct sum *sum)
-{
-	double dispersion, deviation, kept;
-
-	if (sum->expected <= 0)
-		return;
-	dispersion = sum->dispersion / sum->expected;
-	fault->drop = fmax(0, 1 - sum->got / sum->expected);
-	kept = 1 - fault->drop;
-	deviation = sqrt((kept * kept * dispersion + kept * fault->drop) / sum->expected);
-	fault->low = fmax(0, fault->drop - Z95 * deviation);
-	fault->high = fmin(1, fault->drop + Z95 * deviation);
-}
+/* ---- findings ---- */
 
 /* That it is no noise: of all that was compared, something would be as far off by chance as rarely. */
 static double
-confidence(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct sum *sum, const struct run *run)
+confidence(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost,
+	   const struct run *run)
 {
 	double compared = 0, rarely;
 
-	if (sum->expected <= 0)
+	if (lost->expected <= 0)
 		return 0;
 	for (uint32_t i = 0; i < own->nmonitors; i++)
 		compared += (double)own->monitors[i].compared * own->monitors[i].ports;
-	rarely = tail_normal(fault->drop * sum->expected / sqrt(fmax(1, sum->dispersion)));
+	rarely = tail_normal(fault->drop * lost->expected / sqrt(fmax(1, lost->dispersion)));
 	return fmax(0, 1 - fmax(1, compared) * rarely) * run->overhead.completeness;
 }
-
-/* ---- findings ---- */
 
 static const char *
 node_name(const struct run *run, uint32_t node)
@@ -154,10 +120,10 @@ make_finding(const struct flowpulse *own, const struct run *run, const struct fl
 static int
 find(struct flowpulse *own, const struct run *run, const uint32_t *fault_of, struct section *section, struct err *err)
 {
-	struct sum *sums = run_alloc(own->nfaults, sizeof(*sums), err);
+	struct flowpulse_lost *lost = flowpulse_rates(own, run, fault_of, err);
 
 	section->findings = run_alloc(own->nfaults, sizeof(*section->findings), err);
-	for (uint32_t i = 0; i < own->nfaults && sums != NULL && section->findings != NULL; i++) {
+	for (uint32_t i = 0; i < own->nfaults && lost != NULL && section->findings != NULL; i++) {
 		if (make_finding(own, run, &own->faults[i], &section->findings[i], err) != 0)
 			break;
 		section->nfindings++;
@@ -165,18 +131,15 @@ find(struct flowpulse *own, const struct run *run, const uint32_t *fault_of, str
 	for (uint32_t i = 0; i < own->nalarms && section->nfindings == own->nfaults; i++) {
 		struct finding *finding = &section->findings[fault_of[i]];
 
-		if (!own->is_below[i]) /* it has the rates of several links in one */
-			add_alarm(&sums[fault_of[i]], &own->alarms[i], run);
 		finding->start_ps = min_u64(finding->start_ps, own->alarms[i].hdr.time_ps);
 		finding->end_ps = max_u64(finding->end_ps, own->alarms[i].hdr.time_ps);
 	}
 	for (uint32_t i = 0; i < own->nfaults && section->nfindings == own->nfaults; i++) {
-		estimate(&own->faults[i], &sums[i]);
-		section->findings[i].confidence = confidence(own, &own->faults[i], &sums[i], run);
+		section->findings[i].confidence = confidence(own, &own->faults[i], &lost[i], run);
 		section->findings[i].borne_out = section->findings[i].confidence;
 		section->findings[i].key = i;
 	}
-	free(sums);
+	free(lost);
 	return section->nfindings == own->nfaults ? 0 : -ENOMEM;
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How much faulty links lose. */
+#pragma once
+
+#include "common/err.h"
+#include "diag/flowpulse/section.h"
+#include "diag/run/run.h"
+
+/* What the alarms of a fault expected and got, in packets, and the variance of what they expected. */
+struct flowpulse_lost {
+	double expected, got, dispersion;
+};
+
+/*
+ * Estimates each fault's drop rate and its interval at 95 %: the alarms of all switches and iterations are samples of one rate.
+ * The first and last iteration of a fault may have had it for a part of their time: alarms of these that lack less than those
+ * between them do are left out.
+ * @param fault_of  [own->nalarms] fault of each alarm
+ * @return [own->nfaults] what the rates are of, to free(); NULL: no memory
+ */
+struct flowpulse_lost *flowpulse_rates(struct flowpulse *own, const struct run *run, const uint32_t *fault_of,
+				       struct err *err);
