@@ -78,12 +78,12 @@ write_periods(const struct verdict *v, FILE *to)
 
 /* ---- report.txt ---- */
 
-/* The finding that a problem became. */
-static const struct finding *
-finding_of(const struct verdict *v, const struct pingmesh_problem *p, uint32_t index)
+const struct finding *
+pingmesh_finding(const struct verdict *v, const struct pingmesh *own, uint32_t index)
 {
 	for (uint32_t i = 0; i < v->nfindings; i++)
-		if (v->findings[i].key == index && strcmp(v->findings[i].type->key, problems[p->kind]) == 0)
+		if (v->findings[i].key == index &&
+		    strcmp(v->findings[i].type->key, problems[own->problems[index].kind]) == 0)
 			return &v->findings[i];
 	return NULL;
 }
@@ -110,8 +110,9 @@ static void
 say_problem(const struct text *text, const struct section *section, uint32_t i)
 {
 	const struct verdict *v = text->facts.v;
-	const struct pingmesh_problem *p = &((const struct pingmesh *)section->own)->problems[i];
-	const struct finding *finding = finding_of(v, p, i);
+	const struct pingmesh *own = section->own;
+	const struct pingmesh_problem *p = &own->problems[i];
+	const struct finding *finding = pingmesh_finding(v, own, i);
 	char line[2 * FACTS_TEXT] = "", evidence[FACTS_EVIDENCE], from[32], to[32];
 
 	if (finding == NULL)

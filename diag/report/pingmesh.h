@@ -3,9 +3,12 @@
 #pragma once
 
 #include "diag/diagnoser.h"
+#include "diag/pingmesh/section.h"
 
 /* "pingmesh": problems, the SLAs of both networks by the names of the public implementation's metrics, periods, servers. */
 int pingmesh_json(const struct verdict *v, const struct section *section, struct json_t *root);
+/* The finding that problem index of the section became. @return NULL where the verdict has none */
+const struct finding *pingmesh_finding(const struct verdict *v, const struct pingmesh *own, uint32_t index);
 /* Problems by priority, both networks in a table. */
 int pingmesh_text(const struct text *text, const struct section *section);
 

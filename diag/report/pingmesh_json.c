@@ -88,15 +88,18 @@ ports_json(const struct verdict *v, const struct pingmesh_problem *p)
 }
 
 static json_t *
-problem_json(const struct verdict *v, const struct pingmesh_problem *p)
+problem_json(const struct verdict *v, const struct pingmesh *own, uint32_t index)
 {
+	const struct pingmesh_problem *p = &own->problems[index];
+	const struct finding *finding = pingmesh_finding(v, own, index);
 	char priority[] = { 'P', (char)('0' + p->priority), '\0' };
 
 	return json_pack(
-		"{s:s, s:s, s:o, s:o, s:I, s:b, s:o, s:o, s:b, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}",
-		"type", problems[p->kind], "priority", priority, "node",
-		p->node != RUN_NONE ? value_text(node_name(v, p->node)) : json_null(), "ports", ports_json(v, p), "alike",
-		(json_int_t)p->alike, "both_directions", p->both, "seen_by",
+		"{s:s, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:o, s:b, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:o, "
+		"s:o}",
+		"type", problems[p->kind], "finding", finding != NULL ? json_integer(finding - v->findings) : json_null(),
+		"priority", priority, "node", p->node != RUN_NONE ? value_text(node_name(v, p->node)) : json_null(),
+		"ports", ports_json(v, p), "alike", (json_int_t)p->alike, "both_directions", p->both, "seen_by",
 		bits_json(p->networks, networks, PINGMESH_NNETWORKS), "by", bits_json(p->ways, ways, PINGMESH_NWAYS),
 		"in_service_network", p->in_service, "degradation", value_real(p->degradation), "first_period",
 		(json_int_t)p->first_period, "last_period", (json_int_t)p->last_period, "periods", (json_int_t)p->periods,
@@ -111,7 +114,7 @@ problems_json(const struct verdict *v, const struct pingmesh *own)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < own->nproblems; i++)
-		array = value_add(array, problem_json(v, &own->problems[i]));
+		array = value_add(array, problem_json(v, own, i));
 	return array;
 }
 

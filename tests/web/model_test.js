@@ -5,6 +5,7 @@ import assert from "node:assert";
 import {bytes, change, count, cut, duration, score, timeIn} from "../../web/src/format.js";
 import {belonging, column, level, modelOf, rows, stepIsLit, stepName, victimFlow} from "../../web/src/model.js";
 import {planesOf, ROWS} from "../../web/src/planes.js";
+import {binsOf, blamedBy, clock, delay, placesOf, stacked} from "../../web/src/probes_data.js";
 import {tiersOf} from "../../web/src/tiers.js";
 import {lanesOf} from "../../web/src/timeline_data.js";
 
@@ -81,6 +82,20 @@ function data() {
   };
 }
 
+/* R-Pingmesh's. */
+function periodOf(start, probes, lost, rtt) {
+  const none = {p50: null, p90: null, p99: null, p999: null};
+  const sla = {
+    "rpingmesh.probe_total": probes,
+    "rpingmesh.probe_failed_total":
+        {"host-down": 0, "qpn-reset": 0, "cpu-overload": 0, "rnic-problem": 0, "switch-problem": 0, undecided: 0, ...lost},
+    "rpingmesh.network_rtt_ns": rtt ? {p50: rtt, p90: rtt, p99: rtt, p999: 2 * rtt} : none,
+    "rpingmesh.prober_delay_ns": none,
+    "rpingmesh.responder_delay_ns": none
+  };
+  return {start_ns: start, end_ns: start + 10, complete: start < 20, cluster: sla};
+}
+
 const tests = {
   numbers() {
     assert.equal(timeIn("ms", 1e6).of(46973092), "46.973 ms");
@@ -152,6 +167,31 @@ const tests = {
     assert.ok(spots.get(3).x < spots.get(0).x);
     assert.equal(edges.length, 3); /* the light one is left out, */
     assert.equal(hidden, 1);       /* and what it alone led to */
+  },
+
+  probes() {
+    const periods = [
+      periodOf(0, 100, {"rnic-problem": 10}, 7), periodOf(10, 300, {"switch-problem": 30, "rnic-problem": 10}, null),
+      periodOf(20, 0, {}, 5)
+    ];
+    const all = binsOf(periods, "cluster", 8), two = binsOf(periods, "cluster", 2);
+    assert.deepEqual(
+        all.map((b) => [b.start, b.end, b.probes, b.periods]), [[0, 10, 100, 1], [10, 20, 300, 1], [20, 30, 0, 1]]);
+    assert.deepEqual(
+        stacked(all[1]), [["switch-problem", 0, 0.1], ["rnic-problem", 0.1, 0.1 + 10 / 300]], "one upon the other");
+    assert.deepEqual(stacked(all[2]), [], "nobody probed");
+    assert.deepEqual(
+        two.map((b) => [b.start, b.end, b.probes, b.periods, b.complete]), [[0, 20, 400, 2, true], [20, 30, 0, 1, false]]);
+    assert.equal(two[0].lost["rnic-problem"], 20, "losses add up");
+    assert.deepEqual(two[0].network_rtt_ns, [7, 7, 7, 14], "a period without ACKs takes nothing away");
+    assert.deepEqual(binsOf(periods, "cluster", 0).length, 1, "however narrow");
+    assert.deepEqual(
+        [clock(31e9), clock(2.5e6), delay(12868.16), delay(92494299), delay(null)],
+        ["31.000 s", "2.500 ms", "12.9 us", "92.5 ms", "-"]);
+    assert.equal(blamedBy({by: ["several-rnics", "delay"]}), "several RNICs of a host at once, and processing delay");
+    const model = {ports: [{name: "h0:0"}, {name: "l0:1"}], nodes: [{name: "h0"}, {name: "l0"}]};
+    assert.deepEqual(placesOf(model, {ports: ["l0:1", "h0:0"], node: null}), {ports: [1, 0], node: -1});
+    assert.deepEqual(placesOf(model, {ports: [], node: "l0"}), {ports: [], node: 1});
   },
 };
 

@@ -265,6 +265,52 @@ def marks_silent_faults(browser):
         check(reason in browser.text("#flowpulse"), f"with the reason: {reason}", browser.text("#flowpulse"))
 
 
+def shows_probes(browser):
+    """R-Pingmesh: problems by priority, each with its mark in the fabric, and the SLAs of every period of both networks."""
+    run = rocelab(SCENARIOS / "pingmesh.cfg")
+    browser.open(run.dir / "report.html", "probes")
+    told, findings = run.verdict["pingmesh"], run.verdict["findings"]
+    items = [item.text for item in browser.all("#problems li")]
+    check(len(items) == len(told["problems"]) > 0, "every problem is told", items)
+    for item, problem in zip(items, told["problems"]):
+        finding = findings[problem["finding"]]
+        check(finding["type"] == problem["type"] and finding["root"] == (problem["node"] or " or ".join(problem["ports"])),
+              f"problem and finding are the same: {finding['root']}", (problem, finding))
+        check(item.startswith(problem["priority"]) and finding["root"] in item, "with priority and place", item)
+    marks = [mark.text for mark in browser.all("#fabric g.probed")]
+    check(sorted(marks) == sorted(problem["priority"] for problem in told["problems"]), "and a mark in the fabric", marks)
+    browser.click("#problems button.finding")
+    index, port = told["problems"][0]["finding"], told["problems"][0]["ports"][0]
+    lit = {browser.data()["ports"][i]["name"] for i in browser.indices("#fabric .link.lit")}
+    check(lit == {port}, "chosen, its port lights up", lit)
+    check(browser.script("return document.querySelector('#fabric g.probed.chosen').dataset.index") == str(index), "and its mark")
+    browser.press("body", Keys.ESCAPE)
+    charts = browser.all("#slas svg.slas")
+    check(len(charts) == 2, "cluster and service have a drawing each", len(charts))
+    for chart, network in zip(charts, ("cluster", "service")):
+        lost = {path.get_attribute("class").split()[1] for path in chart.find_elements("css selector", "path.lost")}
+        said = {cause for cause, n in told[network]["rpingmesh.probe_failed_total"].items() if n}
+        check(lost == said, f"{network}: what was blamed has its color", (lost, said))
+    rows = [row.text.split()[:2] for row in browser.all("#slas table")[0].find_elements("css selector", "tbody tr")]
+    check(rows == [[n, f"{told[n]['rpingmesh.probe_total']:,}"] for n in ("cluster", "service")], "and numbers of the whole run", rows)
+    servers = browser.script("return document.querySelectorAll('#slas details tbody tr').length")
+    check(servers == len(told["servers"]), "servers stand alone", servers)
+    browser.point("#slas svg.slas", 100, 60, "mouseMoved")
+    check("0.000 ms to 200.000 ms" in browser.text("#tip") and "network RTT P50" in browser.text("#tip"), "a period's numbers",
+          browser.text("#tip"))
+    check("undefined" not in browser.text("#page") and "NaN" not in browser.text("#page"), "all that is shown is known")
+    browser.script("document.querySelector('#slas details').open = true")
+    for scheme in ("light", "dark"):
+        for width in WIDTHS:
+            browser.look(width, 900, scheme)
+            wide = browser.script("return document.documentElement.scrollWidth")
+            check(wide <= width, f"probes, {width} px, {scheme}: nothing is wider than the window", wide)
+            faint = browser.script(FAINT)
+            check(not faint, f"probes, {width} px, {scheme}: every text stands out", faint)
+    browser.look()
+    browser.quiet("probes")
+
+
 def names_do_no_harm(browser, run):
     """A recording whose names try to be markup: they are shown, and nothing more."""
     records = (run.dir / "records.bin").read_bytes()
@@ -310,6 +356,7 @@ def main():
         names_do_no_harm(browser, run)
         any_schedule_is_drawn(browser)
         shows_silent_faults(browser)
+        shows_probes(browser)
         all_is_reachable(browser)
 
 

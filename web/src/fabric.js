@@ -4,12 +4,13 @@ import {el, image, key, section, svg, whenSized} from "./dom.js";
 import {silentMark, silentPorts, unmeasuredOf, unmeasuredText} from "./flowpulse.js";
 import {bytes, cut, percent} from "./format.js";
 import {largest, rootFinding, victimFlow} from "./model.js";
+import {problemMarks} from "./probes.js";
 import {roving, stands} from "./store.js";
 import {tiersOf} from "./tiers.js";
 import {tip} from "./tip.js";
 import {portName, portTip} from "./words.js";
 
-const MOST_NODES = 2500, TIER = 108, MARGIN = 30, LEAST_PITCH = 6, PORT_OUT = 28, PARALLEL = 7;
+const MOST_NODES = 2500, TIER = 108, MARGIN = 30, LEAST_PITCH = 6, PORT_OUT = 28, PARALLEL = 7, PILL_OUT = 48;
 const PAUSED_SHARE = 0.01; /* of the collective's time: less is PFC at its ordinary work */
 
 const middle = (a, b) => [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
@@ -34,9 +35,10 @@ function linesOf(model, spot) {
   });
 }
 
-function markAt([from, to]) {
+/* A spot on a port's half of its link. */
+function markAt([from, to], out = PORT_OUT) {
   const dx = to[0] - from[0], dy = to[1] - from[1], length = Math.hypot(dx, dy),
-        share = length > 2 * PORT_OUT ? PORT_OUT / length : 0.35;
+        share = length > 2 * out ? out / length : 0.35;
   return [from[0] + dx * share, from[1] + dy * share];
 }
 
@@ -116,6 +118,11 @@ function drawing(store, tiers, width) {
     shapes.push(
         silentMark(model, silent, spotted, spotted[0] > wide - 90 || (spotted[0] < line[0][0] - 4 && spotted[0] > 90)));
   }
+  const probed = problemMarks(model, (port) => lines[port] && markAt(lines[port], PILL_OUT), (index) => {
+    const at = spot.get(index);
+    return at ? [at[0], at[1] - 19] : null;
+  });
+  shapes.push(...probed);
   const root = rootFinding(model), at = root && root.root_at >= 0 && lines[root.root_at];
   if (at) {
     const [x, y] = markAt(at), left = x > wide - 90 || (x < at[0][0] - 4 && x > 90);
@@ -131,11 +138,12 @@ function drawing(store, tiers, width) {
     victim,
     culprit,
     silents,
-    unmeasured
+    unmeasured,
+    probed
   };
 }
 
-function legend(store, tiers, {most, victim, culprit, silents, unmeasured}) {
+function legend(store, tiers, {most, victim, culprit, silents, unmeasured, probed}) {
   const {model} = store;
   return [
     most > 0 ? el("span", null,
@@ -144,6 +152,7 @@ function legend(store, tiers, {most, victim, culprit, silents, unmeasured}) {
                el("span", null, "No telemetry came from any port: none was asked."),
     most > 0 && key("pause", `halted by PFC for ${percent(PAUSED_SHARE)} of the time or more`),
     silents.length > 0 && key("silent", "loses packets silently; with ? one of several does"),
+    probed.length > 0 && key("probed", "priority of what probes saw; ?: at one of several"),
     unmeasured.size > 0 && key("unmeasured", "could not compare volumes"),
     victim >= 0 && key("halo own", `path of ${model.flows[victim].short}`),
     culprit >= 0 && key("halo other", `where ${model.flows[culprit].short} was seen`),

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What probes found: problems by priority, as a list and as marks in the fabric. */
+import {el, phrases, section, svg} from "./dom.js";
+import {change, many, percent} from "./format.js";
+import {blamedBy, clock, placesOf} from "./probes_data.js";
+import {stands} from "./store.js";
+import {tip} from "./tip.js";
+
+const FIRST = 12, PILL = 24, PILL_HEIGHT = 15;
+
+const problemsOf = (model) => (model.pingmesh ? model.pingmesh.problems.filter((p) => p.finding !== null) : []);
+const seenBy = (problem) =>
+    problem.seen_by.map((n) => (n === "cluster" ? "the cluster\u2019s monitoring" : "service tracing")).join(" and ");
+
+function impact(problem) {
+  if (!problem.in_service_network)
+    return "No service uses it.";
+  return problem.degradation > 0 ? `Services use it; an iteration took ${change(problem.degradation)} meanwhile.` :
+                                   "Services use it, and got no slower.";
+}
+
+/* When: the run from left to right, and in it the time in which probes were lost or slow. */
+function when(model, problem, family) {
+  const periods = model.pingmesh.periods, end = periods[periods.length - 1].end_ns;
+  const from = Math.min(0.992, problem.start_ns / end), to = Math.max(problem.end_ns / end, from + 0.008);
+  const bar = el("i", {class: `span ${family}`});
+  bar.style.marginLeft = `${100 * from}%`;
+  bar.style.width = `${100 * Math.min(1 - from, to - from)}%`;
+  return el("span", {class: "when"}, bar);
+}
+
+function problemItem(model, problem) {
+  const f = model.findings[problem.finding];
+  const twoWay = problem.both_directions && problem.alike === 1 && problem.type !== "rnic-problem";
+  return el(
+      "li", null,
+      stands(
+          el("button", {type: "button", class: "finding"},
+             el("span", {class: "said"}, el("b", {class: `priority ${problem.priority}`}, problem.priority),
+                ...phrases(f.sentence), twoWay && ", in both directions"),
+             el("span", {class: "evidence"},
+                ...phrases(`${f.evidence[0].toUpperCase()}${f.evidence.slice(1)}. ${impact(problem)}`)),
+             el("span", {class: "evidence"}, `Seen by ${seenBy(problem)}. Blamed by ${blamedBy(problem)}.`),
+             el("span", {class: "numbers"}, when(model, problem, f.family),
+                el("span", null, `${clock(problem.start_ns)} to ${clock(problem.end_ns)}`),
+                el("span", null, many(problem.periods, "period")),
+                el("span", null, `confidence ${f.confidence.toFixed(2)}`))),
+          "finding", problem.finding));
+}
+
+function impactText({impact: metric}) {
+  if (!metric.known)
+    return "No service\u2019s iterations are known to compare with.";
+  const slower = `${metric.degraded} of ${many(metric.iterations, "iteration")} took ${
+      percent(metric.threshold)} longer than usual or more`;
+  return `${slower} (the slowest ${change(metric.worst)}).${
+      metric.paper_innocent ?
+          " No P0 or P1 was found meanwhile: by the paper\u2019s rule the service\u2019s network is innocent." :
+          ""}`;
+}
+
+export function drawProblems(root, store) {
+  const {model} = store, problems = problemsOf(model);
+  if (!model.pingmesh)
+    return;
+  const list = el("ol", {class: "findings"}, ...problems.slice(0, FIRST).map((p) => problemItem(model, p)));
+  const more = el("button", {type: "button", class: "more"}, `Show all ${problems.length}`);
+  more.addEventListener("click", () => {
+    list.append(...problems.slice(FIRST).map((p) => problemItem(model, p)));
+    store.mark(list);
+    more.remove();
+  });
+  section(
+      root, "problems", "Problems seen by probes",
+      el("p", {class: "legend"}, "By probes between RNICs (R-Pingmesh). P0: a service suffers; P1: services use it; ",
+         "P2: no service does. What they cost in time is not known."),
+      problems.length > 0 ? list : el("p", null, "No problem was found."), problems.length > FIRST && more,
+      el("p", {class: "legend"}, impactText(model.pingmesh)));
+}
+
+/* ---- in the fabric ---- */
+
+function pill(model, problem, sure, [x, y]) {
+  const f = model.findings[problem.finding], says = `${problem.priority}: ${f.sentence}`;
+  const shape =
+      svg("g", {class: `probed ${problem.priority}${sure ? "" : " unsure"}`},
+          svg("rect", {x: x - PILL / 2, y: y - PILL_HEIGHT / 2, width: PILL, height: PILL_HEIGHT, rx: 7}),
+          svg("text", {x, y: y + 4}, `${problem.priority}${sure ? "" : "?"}`));
+  return tip(stands(shape, "finding", problem.finding, says), () => `${says}\n${f.evidence}`);
+}
+
+/**
+ * A pill with the priority at each port or node that a problem is at; with a question mark, at each of several.
+ * @param atPort  (index) => [x, y], or null for what is not drawn  @param atNode  the same of nodes
+ */
+export function problemMarks(model, atPort, atNode) {
+  const taken = new Map(), marks = [];
+  const put = (problem, sure, spot) => {
+    const name = spot && `${Math.round(spot[0])} ${Math.round(spot[1])}`, below = taken.get(name) || 0;
+    if (!spot)
+      return;
+    taken.set(name, below + 1);
+    marks.push(pill(model, problem, sure, [spot[0], spot[1] + below * (PILL_HEIGHT + 2)]));
+  };
+  for (const problem of problemsOf(model)) {
+    const places = placesOf(model, problem), sure = problem.alike <= 1;
+    places.ports.forEach((port) => put(problem, sure, atPort(port)));
+    if (places.node >= 0)
+      put(problem, true, atNode(places.node));
+  }
+  return marks;
+}
