@@ -61,7 +61,7 @@ const struct diagnoser diagnosers[] = {
 	  .options = pingmesh_option,
 	  .noptions = ARRAY_LEN(pingmesh_option),
 	  .options_bytes = sizeof(struct pingmesh_options),
-	  .reads = DIAGNOSER_READS(REC_PROBE) | DIAGNOSER_READS(REC_UPLOAD),
+	  .reads = DIAGNOSER_READS(REC_PINGMESH) | DIAGNOSER_READS(REC_PROBE) | DIAGNOSER_READS(REC_UPLOAD),
 	  .diagnose = pingmesh_diagnose,
 	  .destroy = pingmesh_destroy,
 	  .writers = { .json = pingmesh_json, .text = pingmesh_text, .files = pingmesh_files, .nfiles = PINGMESH_FILES } },

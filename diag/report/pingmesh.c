@@ -198,7 +198,12 @@ say_rest(const struct text *text, const struct pingmesh *own)
 		reset += own->networks[i].causes[PINGMESH_QPN_RESET];
 		undecided += own->networks[i].causes[PINGMESH_UNDECIDED];
 	}
-	if (own->nproblems == 0)
+	if (own->nperiods == 0)
+		fmt_append(line, sizeof(line),
+			   "Agents had no result of a probe to tell; their first upload comes after %g s, and a whole "
+			   "period takes %g s.",
+			   (double)own->config.upload_ps / PS_PER_S, (double)own->config.period_ps / PS_PER_S);
+	else if (own->nproblems == 0)
 		fmt_append(line, sizeof(line), "No problem was found.");
 	if (reset != 0)
 		fmt_append(line, sizeof(line), " %s probes were for QPs that an agent's restart had replaced.",
@@ -227,7 +232,7 @@ pingmesh_text(const struct text *text, const struct section *section)
 	text_title(text, "Problems, by probes between RNICs (R-Pingmesh)");
 	say_problems(text, section);
 	say_rest(text, own);
-	rc = show_networks(text, own);
+	rc = own->nperiods != 0 ? show_networks(text, own) : 0;
 	if (rc == 0 && own->config.time_factor_ppm != 1000000)
 		fprintf(text->to, "  All of the protocol's times are multiplied by %g.\n",
 			(double)own->config.time_factor_ppm / 1e6);

@@ -87,6 +87,25 @@ the_text_has_problems_by_priority(void **state)
 	verdict_destroy(v);
 }
 
+/* Of a run that ended before agents had anything to tell, nothing is said to be well. */
+static void
+no_probe_is_no_evidence(void **state)
+{
+	struct rig rig;
+	struct verdict *v;
+	char *text;
+
+	(void)state;
+	rig_init(&rig, 0);
+	v = rig_diagnose(&rig);
+	text = written(write_text, v);
+	assert_has(text, "no result of a probe");
+	assert_has(text, "first upload comes after 5 s");
+	assert_null(strstr(text, "No problem was found"));
+	free(text);
+	verdict_destroy(v);
+}
+
 static void
 machines_find_the_metrics_by_their_names(void **state)
 {
@@ -170,6 +189,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_has_problems_by_priority),
+		cmocka_unit_test(no_probe_is_no_evidence),
 		cmocka_unit_test(machines_find_the_metrics_by_their_names),
 		cmocka_unit_test(the_table_has_a_row_a_period_and_network),
 		cmocka_unit_test(the_word_is_not_its_own),
