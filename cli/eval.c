@@ -108,6 +108,7 @@ static const struct command studies[] = {
 	{ "flowpulse", "", "silent faults found by volumes: at what drop rates, and how near the limit",
 	  command_eval_flowpulse },
 	{ "odd", "", "what the families leave out, graded by what is regained", command_eval_odd },
+	{ "pingmesh", "", "problems of switches, RNICs and CPUs, and what R-Pingmesh says of them", command_eval_pingmesh },
 };
 
 int

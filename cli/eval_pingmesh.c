@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab eval pingmesh: problems of known kinds and places, and what R-Pingmesh's analyzer says of them. */
+#include <argp.h>
+#include <errno.h>
+
+#include "cli/command.h"
+#include "cli/eval_args.h"
+#include "common/args.h"
+#include "common/log.h"
+#include "common/run_dir.h"
+#include "emulation/outputs/outputs.h"
+#include "eval/job.h"
+#include "eval/pingmesh/study.h"
+#include "eval/pool.h"
+
+#define MAX_CASES 1000
+#define RESULTS "pingmesh.json"
+
+struct options {
+	struct pm_study study;
+	bool json;
+};
+
+static const struct argp_option options[] = {
+	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1)", 0 },
+	{ "cases", 'n', "N", 0, "Cases of each seed (default 240)", 0 },
+	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	{ "out", 'o', "DIR", 0, "Where cases and verdicts are kept (default out/pingmesh); goes on with what is there", 0 },
+	{ "json", 'J', NULL, 0, "Print JSON instead of tables", 0 },
+	{ 0 },
+};
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case 'S':
+		opts->study.nseeds = eval_args_seeds(state, arg, opts->study.seeds, PM_MAX_SEEDS);
+		return 0;
+	case 'n':
+		opts->study.cases = (uint32_t)args_number(state, "--cases", arg, 1, MAX_CASES);
+		return 0;
+	case 'j':
+		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
+		return 0;
+	case 'o':
+		opts->study.dir = arg;
+		return 0;
+	case 'J':
+		opts->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "it takes no \"%s\"", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void
+list_kinds(FILE *to)
+{
+	fputs("Problems:\n", to);
+	for (const struct pm_kind *kind = pm_kinds; kind->name != NULL; kind++)
+		fprintf(to, "  %-16s %s\n", kind->name, kind->doc);
+}
+
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	(void)input;
+	return eval_args_help(key, text, list_kinds);
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Puts problems of switches, RNICs and CPUs into fabrics of two and three tiers with one and two RNICs a "
+	       "host, and "
+	       "holds what R-Pingmesh's analyzer reports against what was put in.\v"
+	       "DIR/SEED/NNN/case.cfg is a case, report.txt beside it what is said of it. DIR/" RESULTS
+	       " has all of them. What was interrupted goes on where it was.",
+	.help_filter = help_filter,
+};
+
+/* @return how many runs broke, or negative errno with err set */
+static int
+run(struct options *opts, struct err *err)
+{
+	struct pm_study *study = &opts->study;
+	int ret = pm_study_run(study, err);
+	json_t *root = ret == 0 ? pm_json(study) : NULL;
+
+	if (ret == 0)
+		ret = output_json(json_incref(root), study->dir, RESULTS, err);
+	if (ret == 0 && opts->json) {
+		json_dumpf(root, stdout, JSON_INDENT(2));
+		putchar('\n');
+	} else if (ret == 0) {
+		pm_print(study, stdout);
+	}
+	json_decref(root);
+	if (ret == 0)
+		ret = (int)study->broken;
+	pm_study_fini(study);
+	return ret;
+}
+
+int
+command_eval_pingmesh(int argc, char **argv)
+{
+	int cpus[POOL_MAX_JOBS];
+	struct options opts = { .study = { .seeds = { 1 },
+					   .nseeds = 1,
+					   .cases = PM_CASES,
+					   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
+					   .dir = "out/pingmesh" } };
+	struct err err = { 0 };
+	struct run_dir dir;
+	int ret;
+
+	argv[0] = "rocelab eval pingmesh";
+	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+		return EXIT_USAGE;
+	if (run_dir_open(&dir, opts.study.dir, &err) < 0) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
+	ret = run(&opts, &err);
+	run_dir_close(&dir);
+	return eval_args_exit(ret, &err);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is put into cases. Rates and lengths are as likely in each decade; times are the protocol's. */
+#include <stdio.h>
+
+#include "eval/pingmesh/case.h"
+
+#define LEAST_RATE 0.001
+
+/* ---- links: between switches, or a host's ---- */
+
+static const char *
+name(const struct pm_case *c, uint32_t port, char *buf)
+{
+	return topo_port_name(c->loaded->topo, port, buf);
+}
+
+/* @return false: there is no free link */
+static bool
+at_link(struct pm_case *c, struct pm_problem *p)
+{
+	p->port = pm_free_port(c, p->kind->class == PM_RNIC);
+	return p->port != TOPO_NONE;
+}
+
+static bool
+corruption(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_link(c, p))
+		return false;
+	pm_fault(c, p, "corruption", "port = \"%s\"; rate = %.5f;", name(c, p->port, port), pm_log(c, LEAST_RATE, 1));
+	return true;
+}
+
+static bool
+loss(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_link(c, p))
+		return false;
+	pm_fault(c, p, "loss", "port = \"%s\"; rate = %.5f;", name(c, p->port, port), pm_log(c, LEAST_RATE, 1));
+	return true;
+}
+
+static bool
+silent_loss(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_link(c, p))
+		return false;
+	pm_fault(c, p, "loss", "port = \"%s\"; rate = %.5f; silent = true;", name(c, p->port, port),
+		 pm_log(c, LEAST_RATE, 1));
+	return true;
+}
+
+/* Down for 0.2 to 0.9 s, again after 2 to 10 s: never as long as routes take to avoid it. */
+static bool
+flapping(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+	double down_s = pm_log(c, 0.2, 0.9 * PM_CONVERGENCE_S), every_s = pm_log(c, 2, 10);
+
+	if (!at_link(c, p))
+		return false;
+	pm_fault(c, p, "link-down", "port = \"%s\"; duration = \"%s\"; period = \"%s\";", name(c, p->port, port),
+		 pm_time(c, down_s).text, pm_time(c, every_s).text);
+	return true;
+}
+
+static bool
+down(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_link(c, p))
+		return false;
+	pm_fault(c, p, "link-down", "port = \"%s\";", name(c, p->port, port));
+	return true;
+}
+
+static bool
+slow(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_link(c, p))
+		return false;
+	pm_fault(c, p, "delay", "port = \"%s\"; extra = \"%.0fns\";", name(c, p->port, port), pm_log(c, 10e3, 100e3));
+	return true;
+}
+
+/* ---- switches ---- */
+
+/* A switch whose lost packets are no host's link's: one that has no hosts. */
+static bool
+at_switch(struct pm_case *c, struct pm_problem *p)
+{
+	const struct topo *topo = c->loaded->topo;
+	uint32_t port = pm_free_port(c, false);
+	bool above = true;
+
+	if (port == TOPO_NONE)
+		return false;
+	p->node = topo->ports[port].node;
+	for (uint32_t i = 0; i < topo->nodes[p->node].nports; i++)
+		above &= topo->nodes[topo_port_of(topo, p->node, (uint16_t)i)->peer].kind == TOPO_SWITCH;
+	if (!above) /* its peer at the other end of the uplink is */
+		p->node = topo->ports[port].peer;
+	return true;
+}
+
+/* Everything for one host, whoever sends it. */
+static bool
+blackhole(struct pm_case *c, struct pm_problem *p)
+{
+	const struct topo *topo = c->loaded->topo;
+	uint32_t host = pm_free_host(c);
+
+	if (host == TOPO_NONE || !at_switch(c, p))
+		return false;
+	pm_fault(c, p, "blackhole", "switch = \"%s\"; dst = \"%s\";", topo->nodes[p->node].name, topo->nodes[host].name);
+	return true;
+}
+
+/* A part of all pairs of hosts, as a wrong ACL or a corrupt memory of a pipeline has it. */
+static bool
+pairs(struct pm_case *c, struct pm_problem *p)
+{
+	if (!at_switch(c, p))
+		return false;
+	pm_fault(c, p, "fib-corruption", "switch = \"%s\"; share = %.3f;", c->loaded->topo->nodes[p->node].name,
+		 pm_log(c, 0.05, 1));
+	return true;
+}
+
+/* ---- hosts ---- */
+
+/* The agent waits for the CPU: 50 ms to 5 s for each completion, for 2 to 60 s. */
+static bool
+starved(struct pm_case *c, struct pm_problem *p)
+{
+	p->node = pm_free_host(c);
+	if (p->node == TOPO_NONE)
+		return false;
+	p->duration_s = pm_log(c, 2, 60);
+	pm_fault(c, p, "cpu-overload", "host = \"%s\"; delay = \"%s\"; duration = \"%s\";",
+		 c->loaded->topo->nodes[p->node].name, pm_time(c, pm_log(c, 0.1 * PM_TIMEOUT_S, 10 * PM_TIMEOUT_S)).text,
+		 pm_time(c, p->duration_s).text);
+	return true;
+}
+
+#define LINK(class_, word_, weight_, directed)                                                                             \
+	.class = (class_), .word = (word_), .weight = (weight_), .is_directed = (directed)
+
+const struct pm_kind pm_kinds[] = {
+	{ .name = "corruption",
+	  .doc = "0.1 to 100 % of a link's frames are damaged, one way",
+	  LINK(PM_SWITCH, PM_SAYS_SWITCH, 4, true),
+	  .inject = corruption },
+	{ .name = "loss",
+	  .doc = "0.1 to 100 % are lost on the cable, one way",
+	  LINK(PM_SWITCH, PM_SAYS_SWITCH, 3, true),
+	  .inject = loss },
+	{ .name = "silent",
+	  .doc = "0.1 to 100 % are lost where no counter tells, one way",
+	  LINK(PM_SWITCH, PM_SAYS_SWITCH, 3, true),
+	  .inject = silent_loss },
+	{ .name = "flapping",
+	  .doc = "a link is down for 0.2 to 0.9 s of every 2 to 10 s",
+	  LINK(PM_SWITCH, PM_SAYS_SWITCH, 3, false),
+	  .inject = flapping },
+	{ .name = "down",
+	  .doc = "a link is down for good; routes avoid it after 1 s",
+	  LINK(PM_SWITCH, PM_SAYS_SWITCH, 2, false),
+	  .inject = down },
+	{ .name = "blackhole",
+	  .doc = "a switch above ToRs loses all for one host",
+	  .class = PM_SWITCH,
+	  .word = PM_SAYS_SWITCH,
+	  .weight = 1,
+	  .inject = blackhole },
+	{ .name = "pairs",
+	  .doc = "a switch above ToRs loses all of 5 to 100 % of the pairs of hosts",
+	  .class = PM_SWITCH,
+	  .word = PM_SAYS_SWITCH,
+	  .weight = 2,
+	  .inject = pairs },
+	{ .name = "slow",
+	  .doc = "a link has 10 to 100 us more delay, one way",
+	  LINK(PM_SWITCH, PM_SAYS_RTT, 2, true),
+	  .inject = slow },
+	{ .name = "rnic-corruption",
+	  .doc = "0.1 to 100 % of the frames at a host's link are damaged, one way",
+	  LINK(PM_RNIC, PM_SAYS_RNIC, 3, true),
+	  .inject = corruption },
+	{ .name = "rnic-loss",
+	  .doc = "0.1 to 100 % are lost there, one way",
+	  LINK(PM_RNIC, PM_SAYS_RNIC, 3, true),
+	  .inject = loss },
+	{ .name = "rnic-flapping",
+	  .doc = "a host's link is down for 0.2 to 0.9 s of every 2 to 10 s",
+	  LINK(PM_RNIC, PM_SAYS_RNIC, 3, false),
+	  .inject = flapping },
+	{ .name = "rnic-down", .doc = "it is down for good", LINK(PM_RNIC, PM_SAYS_RNIC, 1, false), .inject = down },
+	{ .name = "rnic-slow",
+	  .doc = "a host's link has 10 to 100 us more delay, one way",
+	  LINK(PM_RNIC, PM_SAYS_RTT, 1, true),
+	  .inject = slow },
+	{ .name = "starved",
+	  .doc = "a host's agent waits 50 ms to 5 s for each completion, for 2 to 60 s",
+	  .class = PM_CPU,
+	  .word = PM_SAYS_CPU,
+	  .weight = 1,
+	  .inject = starved },
+	{ .name = NULL },
+};

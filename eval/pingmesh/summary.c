@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums over cases, for people and for machines. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <libsmartcols/libsmartcols.h>
+
+#include "common/array.h"
+#include "eval/pingmesh/study.h"
+
+#define MOST_KINDS 64
+
+static const char *const classes[] = { PM_CLASSES(ENUM_NAME) };
+static const char *const words[] = { PM_WORDS(ENUM_NAME) };
+
+/* Of problems of one kind, or class. */
+struct found_sum {
+	uint32_t injected, found, alone, way;
+	double *after_s; /* [found] */
+};
+
+struct sums {
+	struct found_sum kinds[MOST_KINDS], classes[PM_NCLASSES], all;
+	uint32_t reported[PM_NWORDS], accurate[PM_NWORDS], unlisted;
+	uint32_t at_starved;                    /* RNICs blamed of hosts whose CPU was starved */
+	uint32_t clean, clean_wrong;            /* cases with nothing wrong; of them those with a report */
+	uint32_t by_several, by_delay, by_both; /* starved CPUs that were found */
+	uint32_t plain_rnics; /* that the paper's rule alone blames where a CPU is starved and all RNICs are well */
+};
+
+static int
+cmp_double(const void *pa, const void *pb)
+{
+	const double *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static double
+quantile(const struct found_sum *sum, double q)
+{
+	return sum->found != 0 ? sum->after_s[(size_t)((sum->found - 1) * q + 0.5)] : 0;
+}
+
+static void
+count_found(struct found_sum *sum, const struct pm_found *found)
+{
+	sum->injected++;
+	sum->alone += found->alone;
+	sum->way += found->way;
+	if (found->found)
+		sum->after_s[sum->found++] = found->after_s;
+}
+
+static void
+count_row(struct sums *s, const struct pm_row *row)
+{
+	bool only_cpu = row->c->nproblems != 0;
+
+	for (uint32_t p = 0; p < row->c->nproblems; p++) {
+		const struct pm_kind *kind = row->c->problems[p].kind;
+		const struct pm_found *found = &row->marks.found[p];
+
+		count_found(&s->kinds[kind - pm_kinds], found);
+		count_found(&s->classes[kind->class], found);
+		count_found(&s->all, found);
+		s->by_several += found->several && !found->delay;
+		s->by_delay += found->delay && !found->several;
+		s->by_both += found->several && found->delay;
+		only_cpu &= kind->class == PM_CPU;
+	}
+	for (uint32_t i = 0; i < row->marks.nreports; i++) {
+		s->reported[row->marks.reports[i].word]++;
+		s->accurate[row->marks.reports[i].word] += row->marks.reports[i].accurate;
+		s->at_starved += row->marks.reports[i].at_starved;
+	}
+	s->unlisted += row->marks.unlisted;
+	s->plain_rnics += only_cpu ? row->marks.plain_rnics : 0;
+	s->clean += row->c->nproblems == 0;
+	s->clean_wrong += row->c->nproblems == 0 && row->marks.nreports != 0;
+}
+
+static void
+sums_fini(struct sums *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < MOST_KINDS; i++)
+		free(s->kinds[i].after_s);
+	for (size_t i = 0; i < PM_NCLASSES; i++)
+		free(s->classes[i].after_s);
+	free(s->all.after_s);
+	free(s);
+}
+
+static bool
+give_room(struct found_sum *sum, const struct pm_study *study)
+{
+	sum->after_s = calloc((size_t)study->nrows * PM_MOST_PROBLEMS + 1, sizeof(*sum->after_s));
+	return sum->after_s != NULL;
+}
+
+static void
+sort(struct found_sum *sum)
+{
+	qsort(sum->after_s, sum->found, sizeof(*sum->after_s), cmp_double);
+}
+
+/* @return to be given to sums_fini(); NULL: no memory */
+static struct sums *
+add_up(const struct pm_study *study)
+{
+	struct sums *s = calloc(1, sizeof(*s));
+	bool good = s != NULL && give_room(&s->all, study);
+
+	for (size_t i = 0; good && i < MOST_KINDS; i++)
+		good = give_room(&s->kinds[i], study);
+	for (size_t i = 0; good && i < PM_NCLASSES; i++)
+		good = give_room(&s->classes[i], study);
+	if (!good) {
+		sums_fini(s);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < study->nrows; i++)
+		count_row(s, &study->rows[i]);
+	for (size_t i = 0; i < MOST_KINDS; i++)
+		sort(&s->kinds[i]);
+	for (size_t i = 0; i < PM_NCLASSES; i++)
+		sort(&s->classes[i]);
+	sort(&s->all);
+	return s;
+}
+
+static double
+percent(uint32_t part, uint32_t of)
+{
+	return of != 0 ? 100.0 * part / of : 0;
+}
+
+/* ---- for machines ---- */
+
+static json_t *
+found_json(const char *name, const struct found_sum *sum)
+{
+	return json_pack("{s:s, s:i, s:i, s:f, s:i, s:i, s:f, s:f, s:f}", "name", name, "injected", (int)sum->injected,
+			 "found", (int)sum->found, "recall_percent", percent(sum->found, sum->injected), "at_one_place",
+			 (int)sum->alone, "direction_right", (int)sum->way, "after_s_p50", quantile(sum, 0.5),
+			 "after_s_p90", quantile(sum, 0.9), "after_s_max", quantile(sum, 1));
+}
+
+static json_t *
+said_json(const char *name, uint32_t reported, uint32_t accurate)
+{
+	return json_pack("{s:s, s:i, s:i, s:f}", "name", name, "reported", (int)reported, "accurate", (int)accurate,
+			 "precision_percent", percent(accurate, reported));
+}
+
+static json_t *
+case_json(const struct pm_row *row)
+{
+	json_t *problems = json_array(), *reports = json_array();
+
+	for (uint32_t p = 0; p < row->c->nproblems; p++) {
+		const struct pm_found *found = &row->marks.found[p];
+
+		json_array_append_new(
+			problems, json_pack("{s:s, s:f, s:f, s:b, s:b, s:b, s:o}", "what", row->problems[p], "start_s",
+					    row->c->problems[p].start_s, "duration_s", row->c->problems[p].duration_s,
+					    "found", found->found, "at_one_place", found->alone, "direction_right",
+					    found->way, "after_s", found->found ? json_real(found->after_s) : json_null()));
+	}
+	for (uint32_t i = 0; i < row->marks.nreports; i++)
+		json_array_append_new(reports,
+				      json_pack("{s:s, s:s, s:b}", "type", words[row->marks.reports[i].word], "place",
+						row->marks.reports[i].place, "accurate", row->marks.reports[i].accurate));
+	return json_pack("{s:I, s:i, s:s, s:f, s:b, s:o, s:o}", "seed", (json_int_t)row->seed, "case", (int)row->index,
+			 "fabric", row->c->fabric, "time_factor", row->c->factor, "job", row->c->has_job, "problems",
+			 problems, "reports", reports);
+}
+
+json_t *
+pm_json(const struct pm_study *study)
+{
+	json_t *kinds = json_array(), *by_class = json_array(), *said = json_array(), *cases = json_array();
+	struct sums *s = add_up(study);
+	json_t *root;
+
+	if (s == NULL)
+		return NULL;
+	for (const struct pm_kind *kind = pm_kinds; kind->name != NULL; kind++)
+		json_array_append_new(kinds, found_json(kind->name, &s->kinds[kind - pm_kinds]));
+	for (size_t i = 0; i < PM_NCLASSES; i++)
+		json_array_append_new(by_class, found_json(classes[i], &s->classes[i]));
+	for (size_t i = 0; i < PM_NWORDS; i++)
+		json_array_append_new(said, said_json(words[i], s->reported[i], s->accurate[i]));
+	for (uint32_t i = 0; i < study->nrows; i++)
+		json_array_append_new(cases, case_json(&study->rows[i]));
+	root = json_pack("{s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:{s:i, s:i}, s:o}", "all",
+			 found_json("all", &s->all), "classes", by_class, "kinds", kinds, "reports", said, "cpu",
+			 "by_several_rnics", (int)s->by_several, "by_delay", (int)s->by_delay, "by_both", (int)s->by_both,
+			 "rnics_falsely_blamed", (int)s->at_starved, "rnic_periods_over_10_percent", (int)s->plain_rnics,
+			 "clean", "cases", (int)s->clean, "with_reports", (int)s->clean_wrong, "cases", cases);
+	sums_fini(s);
+	return root;
+}
+
+/* ---- for people ---- */
+
+static struct libscols_table *
+new_table(const char *const *columns, size_t count, FILE *to)
+{
+	struct libscols_table *table = scols_new_table();
+
+	for (size_t i = 0; i < count; i++)
+		scols_table_new_column(table, columns[i], 0, i != 0 ? SCOLS_FL_RIGHT : 0);
+	scols_table_set_stream(table, to);
+	return table;
+}
+
+static void
+add_cell(struct libscols_line *line, size_t column, double value, const char *unit)
+{
+	char cell[32];
+
+	snprintf(cell, sizeof(cell), unit[0] == '\0' ? "%.0f" : "%.1f %s", value, unit);
+	scols_line_set_data(line, column, cell);
+}
+
+static void
+add_found(struct libscols_table *table, const char *name, const struct found_sum *sum)
+{
+	struct libscols_line *line = scols_table_new_line(table, NULL);
+
+	scols_line_set_data(line, 0, name);
+	add_cell(line, 1, sum->injected, "");
+	add_cell(line, 2, sum->found, "");
+	add_cell(line, 3, percent(sum->found, sum->injected), "%");
+	add_cell(line, 4, percent(sum->alone, sum->injected), "%");
+	add_cell(line, 5, percent(sum->way, sum->injected), "%");
+	add_cell(line, 6, quantile(sum, 0.5), "s");
+	add_cell(line, 7, quantile(sum, 0.9), "s");
+	add_cell(line, 8, quantile(sum, 1), "s");
+}
+
+static void
+print_found(const struct sums *s, FILE *to)
+{
+	static const char *const columns[] = { "PROBLEM",   "INJECTED", "FOUND", "RECALL", "ONE PLACE",
+					       "DIRECTION", "P50",      "P90",   "LONGEST" };
+	struct libscols_table *table = new_table(columns, ARRAY_LEN(columns), to);
+
+	for (const struct pm_kind *kind = pm_kinds; kind->name != NULL; kind++)
+		if (s->kinds[kind - pm_kinds].injected != 0)
+			add_found(table, kind->name, &s->kinds[kind - pm_kinds]);
+	for (size_t i = 0; i < PM_NCLASSES; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "all: %s", classes[i]);
+		add_found(table, name, &s->classes[i]);
+	}
+	add_found(table, "all", &s->all);
+	scols_print_table(table);
+	scols_unref_table(table);
+}
+
+static void
+print_said(const struct sums *s, FILE *to)
+{
+	static const char *const columns[] = { "SAID", "REPORTED", "ACCURATE", "PRECISION" };
+	struct libscols_table *table = new_table(columns, ARRAY_LEN(columns), to);
+	uint32_t reported = s->unlisted, accurate = 0;
+
+	for (size_t i = 0; i <= PM_NWORDS; i++) {
+		struct libscols_line *line = scols_table_new_line(table, NULL);
+		uint32_t of = i < PM_NWORDS ? s->reported[i] : reported, part = i < PM_NWORDS ? s->accurate[i] : accurate;
+
+		scols_line_set_data(line, 0, i < PM_NWORDS ? words[i] : "all");
+		add_cell(line, 1, of, "");
+		add_cell(line, 2, part, "");
+		add_cell(line, 3, percent(part, of), "%");
+		reported += of;
+		accurate += part;
+	}
+	scols_print_table(table);
+	scols_unref_table(table);
+}
+
+static void
+print_case(const struct pm_study *study, const struct pm_row *row, FILE *to)
+{
+	char dir[64];
+
+	snprintf(dir, sizeof(dir), "%" PRIu64 "/%03u", row->seed, row->index);
+	for (uint32_t p = 0; p < row->c->nproblems; p++) {
+		if (!row->marks.found[p].found)
+			fprintf(to, "  %s/%s: not found: %s\n", study->dir, dir, row->problems[p]);
+		else if (!row->marks.found[p].way)
+			fprintf(to, "  %s/%s: found, but not %s: %s\n", study->dir, dir,
+				row->marks.found[p].alone ? "its direction" : "as one place", row->problems[p]);
+	}
+	for (uint32_t i = 0; i < row->marks.nreports; i++)
+		if (!row->marks.reports[i].accurate)
+			fprintf(to, "  %s/%s: wrong: %s at %s\n", study->dir, dir, words[row->marks.reports[i].word],
+				row->marks.reports[i].place);
+}
+
+void
+pm_print(const struct pm_study *study, FILE *to)
+{
+	struct sums *s = add_up(study);
+
+	if (s == NULL)
+		return;
+	fprintf(to,
+		"%u cases; times of the protocol are multiplied by %g, of every %uth by 1. Until it is told: of that "
+		"time.\n\n",
+		study->nrows, PM_FACTOR, PM_PLAIN_EVERY);
+	print_found(s, to);
+	fputc('\n', to);
+	print_said(s, to);
+	fprintf(to,
+		"\nStarved CPUs that were found: %u by several RNICs at once, %u by processing delay, %u by both. RNICs of "
+		"theirs "
+		"that were blamed: %u; the paper's 10 %% alone blames %u (RNICs times periods) where nothing else is "
+		"wrong.\n"
+		"With nothing wrong: %u cases, of them %u with a report.\n",
+		s->by_several, s->by_delay, s->by_both, s->at_starved, s->plain_rnics, s->clean, s->clean_wrong);
+	if (study->broken != 0)
+		fprintf(to, "%u cases are not counted: their runs broke.\n", study->broken);
+	fputs("\nWhat is not as it should be:\n", to);
+	for (uint32_t i = 0; i < study->nrows; i++)
+		print_case(study, &study->rows[i], to);
+	sums_fini(s);
+}
