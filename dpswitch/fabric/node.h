@@ -11,6 +11,7 @@
 #include "common/wire/drop.h"
 #include "dpswitch/fabric/body.h"
 #include "dpswitch/fabric/link.h"
+#include "dpswitch/fabric/nic_fault.h"
 #include "telemetry/report.h"
 #include "topo/topo.h"
 
@@ -66,6 +67,14 @@ struct node_ops {
 	 * does not count as complete. Off at first. NULL: a node without programs.
 	 */
 	void (*expect_work)(struct node *node, bool expected);
+	/* Embedded hosts; NULL for others. A NIC fails so (enum nic_failure), or does not any more. */
+	void (*fail_nic)(struct node *node, uint16_t port, uint8_t failure, bool on);
+	/* A NIC's DMA is so for this reason from now on. */
+	void (*slow_nic)(struct node *node, uint16_t port, enum nic_dma_cause cause, const struct nic_dma *dma);
+	/* The whole host stands still, its programs and timers too; then it goes on as it was. */
+	void (*freeze)(struct node *node, bool on, uint64_t now_ps);
+	/* Packets that a NIC lost or delayed by any of these. */
+	uint64_t (*nic_faulty)(const struct node *node, uint16_t port);
 	void (*destroy)(struct node *node);
 };
 

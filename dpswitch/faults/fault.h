@@ -35,6 +35,8 @@ struct fault_work {
 	const uint32_t *steps; /* [ncollectives] of a rank */
 	uint32_t ncollectives;
 	bool has_agents; /* of R-Pingmesh */
+	const struct topo *topo;
+	const bool *own_kernel; /* [topo->nnodes] hosts that are not embedded; NULL: none */
 };
 
 #define FAULT_UNSEEN UINT64_MAX

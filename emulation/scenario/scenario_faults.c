@@ -37,14 +37,26 @@ int
 scenario_check_faults(const struct scenario *sc, struct err *err)
 {
 	uint32_t *steps = calloc(sc->plan->ncollectives + 1u, sizeof(*steps));
-	const struct fault_work work = { &sc->plan->flows, steps, sc->plan->ncollectives, sc->pingmesh.enabled };
-	int ret;
+	bool *own_kernel = calloc(sc->topo->nnodes + 1u, sizeof(*own_kernel));
+	const struct fault_work work = { .flows = &sc->plan->flows,
+					 .steps = steps,
+					 .ncollectives = sc->plan->ncollectives,
+					 .has_agents = sc->pingmesh.enabled,
+					 .topo = sc->topo,
+					 .own_kernel = own_kernel };
+	int ret = -ENOMEM;
 
-	if (steps == NULL)
-		return err_set(err, -ENOMEM, "out of memory for %u collectives", sc->plan->ncollectives);
+	if (steps == NULL || own_kernel == NULL) {
+		err_set(err, -ENOMEM, "out of memory for %u collectives", sc->plan->ncollectives);
+		goto out;
+	}
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
+		own_kernel[i] = sc->hosts[i] != NULL;
 	for (uint32_t c = 0; c < sc->plan->ncollectives; c++)
 		steps[c] = coll_max_steps(sc->plan->collectives[c].schedule);
 	ret = faults_check(&sc->faults, &work, err);
+out:
+	free(own_kernel);
 	free(steps);
 	return ret;
 }

@@ -57,6 +57,8 @@ probe_send_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 
 		if (list->next_ps > now_ps)
 			continue;
+		if (now_ps - list->next_ps >= list->gap_ps)
+			list->next_ps = now_ps; /* the host stood still: turns that are over are not made up for */
 		target = probe_list_turn(agent, list, kind == REC_PROBE_SERVICE);
 		if (target != NULL)
 			probe(agent, nic, kind, target, now_ps);

@@ -22,7 +22,9 @@ FAULTS = {
     'link-down': {'port': '"l0:1"'}, 'misroute': {'dst': '"h0"', 'port': '"l0:3"'}, 'blackhole': {'switch': '"l0"', 'dst': '"h0"'},
     'fib-corruption': {'switch': '"l0"'},
     'delay': {'port': '"l0:1"', 'extra': '"1us"'}, 'slow-host': {'host': '"h0"', 'delay': '"1us"'},
-    'cpu-overload': {'host': '"h0"', 'delay': '"1us"'},
+    'cpu-overload': {'host': '"h0"', 'delay': '"1us"'}, 'host-down': {'host': '"h0"'},
+    'rnic-down': {'port': '"h0:1"'}, 'rnic-no-routes': {'port': '"h0:1"'}, 'rnic-no-gid': {'port': '"h0:1"'},
+    'pcie-downgrade': {'port': '"h0:1"'}, 'dma-detour': {'port': '"h0:1"'},
 }
 LISTS = {
     'collectives': {'op': '"allgather"', 'bytes': '"64KB"'},

@@ -83,6 +83,16 @@ struct pkt_queue {
 	uint32_t head, tail, cap;
 };
 
+/* What is wrong with a NIC, by faults. */
+struct nic_ills {
+	uint8_t failures; /* enum nic_failure */
+	uint8_t pausing;  /* classes that it pauses because DMA does not keep up */
+	struct nic_dma dma[NIC_DMA_CAUSES];
+	uint64_t dma_free_ps; /* when what was taken in last is in memory, but for the delay */
+	uint64_t handed_ps;   /* when the host knew of it */
+	uint64_t faulty_packets;
+};
+
 struct nic {
 	/* touched by every packet */
 	_Alignas(64) uint64_t tx_ps; /* when the next frame starts to leave; TIME_NEVER: nothing to send */
@@ -97,6 +107,7 @@ struct nic {
 	uint32_t last[2]; /* QP that sent last, of those that share and of strict classes: round robin goes on behind it */
 	uint16_t index;
 	uint8_t paused;                      /* bit p: the peer paused class p */
+	bool ailing;                         /* something is wrong with it: ills */
 	struct pkt *arrivals, *arrivals_end; /* of this window, not yet handled */
 	const struct pause_frame *pauses, *pauses_end;
 	/* rare */
@@ -107,6 +118,7 @@ struct nic {
 	uint64_t pausing_since_ps[8];               /* of class p, while bit p of storm_mask is set */
 	uint64_t paused_since_ps[8];                /* of class p, while bit p of paused is set */
 	uint8_t storm_mask, storm_ended;            /* classes stormed; to RESUME */
+	struct nic_ills ills;
 	struct port_flows flows;
 	struct telem_port telem;
 	struct port_truth truth;
@@ -142,6 +154,7 @@ struct host {
 	/* Datagrams with contents: to a QP that is not there; on their way for longer than UD_SENT_SLOTS others. */
 	uint64_t ud_strange, ud_expired;
 	uint32_t ud_opened; /* QPs so far */
+	bool frozen;        /* a fault's: nothing happens here */
 };
 
 static inline struct host *
@@ -225,6 +238,16 @@ void host_send_cnp(struct host *host, struct nic *nic, const struct pkt *p);
 /* Tells the client of a message that is complete. */
 void host_completed(struct host *host, const struct rc_recv *rc, const struct pkt *p);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
+
+/* ills.c: NICs that faults make fail or slow */
+/* What came in by this window's end: leaves those in nic->arrivals that the host learns of in it. @return so many are consumed */
+uint32_t nic_take_in_ill(struct host *host, struct nic *nic);
+/* A frame is to leave. @param done_ps  when its last bit has left; later, if DMA is slow. @return false: it does not leave, and is dropped */
+bool nic_send_ill(struct host *host, struct nic *nic, const struct pkt *p, uint64_t *done_ps);
+void embedded_fail_nic(struct node *node, uint16_t nic, uint8_t failure, bool on);
+void embedded_slow_nic(struct node *node, uint16_t nic, enum nic_dma_cause cause, const struct nic_dma *dma);
+void embedded_freeze(struct node *node, bool on, uint64_t now_ps);
+uint64_t embedded_nic_faulty(const struct node *node, uint16_t nic);
 
 /* any_order.c: a data packet, where they may come in any order */
 void host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p);

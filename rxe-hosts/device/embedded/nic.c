@@ -49,6 +49,10 @@ put_on_wire(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	uint64_t done_ps = host->now_ps + nic->ser_ps[p->wire_bytes];
 
+	if (__builtin_expect(nic->ailing, 0) && !nic_send_ill(host, nic, p, &done_ps)) {
+		nic->free_ps = done_ps;
+		return;
+	}
 	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
 		put_on_wire_int(host, nic, p, done_ps);
 	else

@@ -83,7 +83,23 @@ take_in(struct host *host, const struct window *window)
 		uint32_t npauses = link_pauses(rx, window->end_ps, &nic->pauses);
 		nic->arrivals_end = nic->arrivals + npkts;
 		nic->pauses_end = nic->pauses + npauses;
+		if (__builtin_expect(nic->ailing, 0))
+			npkts = nic_take_in_ill(host, nic);
 		link_consume(rx, npkts, npauses);
+	}
+}
+
+/* NICs hear PAUSE whatever their host does. */
+static void
+stand_still(struct host *host)
+{
+	for (uint16_t i = 0; i < host->node.nports; i++) {
+		struct nic *nic = &host->nics[i];
+
+		for (; nic->pauses != nic->pauses_end; nic->pauses++) {
+			host->now_ps = nic->pauses->time_ps;
+			nic_pause(host, nic, nic->pauses);
+		}
 	}
 }
 
@@ -119,6 +135,10 @@ run(struct node *node, const struct window *window)
 	if (host->has_telemetry && window->start_ps >= host->epoch_end_ps)
 		nic_observe_epoch(host, window->start_ps);
 	take_in(host, window);
+	if (__builtin_expect(host->frozen, 0)) {
+		stand_still(host);
+		return;
+	}
 	run_events(host, window->end_ps);
 	close_window(host, window);
 }
@@ -129,6 +149,8 @@ next_ps(const struct node *node)
 	const struct host *host = (const struct host *)node;
 	uint64_t first_ps = host->timer_ps;
 
+	if (__builtin_expect(host->frozen, 0))
+		return TIME_NEVER;
 	if (host->open != 0 && host->client.tick != NULL)
 		return host->now_ps; /* the client looks at its flows once a window */
 	for (uint16_t i = 0; i < node->nports; i++)
@@ -168,5 +190,9 @@ const struct node_ops embedded_node_ops = {
 	.pausing = embedded_pausing,
 	.link_changed = embedded_link_changed,
 	.expect_work = embedded_expect_work,
+	.fail_nic = embedded_fail_nic,
+	.slow_nic = embedded_slow_nic,
+	.freeze = embedded_freeze,
+	.nic_faulty = embedded_nic_faulty,
 	.destroy = embedded_destroy,
 };

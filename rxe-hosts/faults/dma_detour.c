@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An RNIC whose DMA takes a detour, by a wrong configuration: ACS sends traffic between devices up to the root complex, an ATS that is
+ * off has the IOMMU translate every address (R-Pingmesh, Table 2, #14).
+ */
+#include "common/array.h"
+#include "rxe-hosts/faults/at_nic.h"
+
+struct dma_detour {
+	struct fault_at_port at;
+	uint64_t delay_ps, rate_bps, buffer_bytes;
+};
+
+#define S struct dma_detour
+static const struct cfg_field fields[] = {
+	FAULT_COMMON_FIELDS,
+	FAULT_AT_NIC_FIELD,
+	{ "delay", CFG_TIME, offsetof(S, delay_ps), "0s", 0, 1e12, NULL,
+	  "Until what came in is in memory, and the host knows; DMA of others goes on meanwhile" },
+	{ "rate", CFG_RATE, offsetof(S, rate_bps), "", 1e6, 1e13, NULL,
+	  "At most so much, in each direction; absent: as fast as the line" },
+	{ "buffer", CFG_BYTES, offsetof(S, buffer_bytes), "128KB", 16384, 1e9, NULL,
+	  "What waits for DMA in the RNIC at which it pauses its switch; at half of that it lets it go on" },
+};
+
+static const struct cfg_table table = {
+	.path = "faults",
+	.doc = "kind = \"dma-detour\": DMA of a host's RNIC goes a long way, as with a wrong configuration of ACS, ATS or "
+	       "the IOMMU: it takes longer, or "
+	       "is slower than the line (see pcie-downgrade).",
+	.list = true,
+	.size = sizeof(S),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
+};
+#undef S
+
+static void
+set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	const struct dma_detour *fault = params;
+	const struct nic_dma dma = { fault->rate_bps, fault->delay_ps, fault->buffer_bytes }, none = { 0 };
+
+	(void)now_ps;
+	fault_at_nic_slow(params, env, NIC_DMA_PATH, on ? &dma : &none);
+}
+
+static const char *
+powerless(const void *params)
+{
+	const struct dma_detour *fault = params;
+
+	return fault->delay_ps == 0 && fault->rate_bps == 0 ? "it has neither delay nor rate" : NULL;
+}
+
+const struct fault_ops fault_dma_detour = {
+	.kind = "dma-detour",
+	.table = &table,
+	.resolve = fault_at_nic_resolve,
+	.check = fault_at_nic_check,
+	.set = set,
+	.target = fault_at_port_target,
+	.met = fault_at_nic_met,
+	.idle = "nothing came to the RNIC",
+	.powerless = powerless,
+};
