@@ -17,7 +17,8 @@ enum pkt_chance_of {
 	PKT_CHANCE_DELAY,
 	PKT_CHANCE_ECN,
 	PKT_CHANCE_PATH,
-	PKT_CHANCE_FIB
+	PKT_CHANCE_FIB,
+	PKT_CHANCE_PULL
 };
 
 /* @param place  id of a link or port */

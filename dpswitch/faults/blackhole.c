@@ -46,7 +46,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	const struct blackhole *fault = params;
 
 	(void)now_ps;
-	switch_set_blackhole(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id, on);
+	switch_deny(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id, on ? REC_DROP_BLACKHOLE : 0);
 }
 
 static void

@@ -34,11 +34,13 @@ account_init(struct account *account, const struct switch_config *config, uint16
 	account->ingress = calloc(classes, sizeof(*account->ingress));
 	account->arrived_bytes = calloc(classes, sizeof(*account->arrived_bytes));
 	account->left_bytes = calloc(classes, sizeof(*account->left_bytes));
+	account->shorts = calloc(nports, sizeof(*account->shorts));
 	account->keys = malloc(account->keys_cap * sizeof(*account->keys));
 	account->keys_spare = malloc(account->keys_cap * sizeof(*account->keys_spare));
 	account->key_runs = calloc((size_t)2 * nports, sizeof(*account->key_runs));
-	if (account->ingress == NULL || account->arrived_bytes == NULL || account->left_bytes == NULL ||
-	    account->keys == NULL || account->keys_spare == NULL || account->key_runs == NULL)
+	if (account->ingress == NULL || account->shorts == NULL || account->arrived_bytes == NULL ||
+	    account->left_bytes == NULL || account->keys == NULL || account->keys_spare == NULL ||
+	    account->key_runs == NULL)
 		return -ENOMEM;
 	return 0;
 }
@@ -47,6 +49,7 @@ void
 account_fini(struct account *account)
 {
 	free(account->ingress);
+	free(account->shorts);
 	free(account->arrived_bytes);
 	free(account->left_bytes);
 	free(account->keys);
@@ -81,7 +84,8 @@ overrun(struct sw *sw, uint32_t index, uint64_t excess_bytes)
 	const struct pfc_ingress *in = &sw->account.ingress[index];
 	uint16_t in_port = (uint16_t)(index % sw->account.nports);
 
-	if (sw->node.status == NODE_NO_BUFFER)
+	/* There the pool has shrunk within the window, below what was admitted by. */
+	if (sw->node.status == NODE_NO_BUFFER || sw->account.shorts[in_port].on)
 		return;
 	sw->node.status = NODE_NO_BUFFER;
 	snprintf(sw->node.error, sizeof(sw->node.error),
@@ -171,7 +175,8 @@ replay(struct sw *sw, const struct window *window)
 
 			if (excess != 0)
 				overrun(sw, index, excess);
-			if (!in->pausing && pfc_should_pause(&account->pfc, &account->pool, in))
+			if (!in->pausing && pfc_should_pause(&account->pfc, &account->pool, in) &&
+			    !account->shorts[index % account->nports].silent)
 				decide(sw, index, true, now_ps, window);
 		}
 	}
@@ -264,6 +269,29 @@ switch_account(struct sw *sw, const struct window *window)
 	memset(account->arrived_bytes, 0, count * sizeof(*account->arrived_bytes));
 	memset(account->left_bytes, 0, count * sizeof(*account->left_bytes));
 	account->nkeys = account->nruns = 0;
+}
+
+bool
+account_admits(const struct account *account, uint16_t in_port, const struct pkt *p)
+{
+	const struct account_short *how = &account->shorts[in_port];
+	uint32_t index = account_index(account, in_port, p->prio);
+	const struct pfc_ingress *in = &account->ingress[index];
+
+	if (!how->on || !account_is_lossless(account, p->prio))
+		return true;
+	return in->bytes + in->headroom_bytes + account->arrived_bytes[index] + p->wire_bytes <=
+	       account->pfc.reserve_bytes + pfc_threshold(&account->pfc, account->pool.shared_bytes) + how->headroom_bytes;
+}
+
+void
+switch_misconfigure(struct sw *sw, uint16_t port, const struct account_short *how)
+{
+	struct account *account = &sw->account;
+
+	account->nshorts += (uint32_t)(how != NULL) - (uint32_t)account->shorts[port].on;
+	account->shorts[port] = how != NULL ? *how : (struct account_short){ 0 };
+	account->shorts[port].on = how != NULL;
 }
 
 void

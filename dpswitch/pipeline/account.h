@@ -21,6 +21,13 @@ _Static_assert(TOPO_MAX_PORTS <= 128 && SWITCH_CLASSES <= 8, "ports and classes 
 
 struct sw;
 
+/* PFC that is wrongly configured at an ingress, in all of its classes: what does not fit is dropped, and counted there. */
+struct account_short {
+	bool on;
+	bool silent;             /* it never pauses its peer */
+	uint64_t headroom_bytes; /* behind XOFF, instead of what was planned */
+};
+
 struct account {
 	/* touched per packet */
 	uint8_t lossless;                     /* bit p: class p is lossless */
@@ -39,7 +46,9 @@ struct account {
 	bool recheck; /* something changed between windows: look for RESUMEs */
 	struct pfc_params pfc;
 	struct pfc_pool pool;
-	struct pfc_ingress *ingress; /* [nclasses * nports] */
+	struct pfc_ingress *ingress;  /* [nclasses * nports] */
+	struct account_short *shorts; /* [nports] faults */
+	uint32_t nshorts;
 	uint64_t buffer_bytes;
 };
 
@@ -103,6 +112,20 @@ account_end_run(struct account *account)
 
 /* The same for several egresses that went through the window together: their departures are put in order. */
 void account_end_mixed_run(struct account *account);
+
+static inline bool
+account_is_short(const struct account *account)
+{
+	return account->nshorts != 0;
+}
+
+/*
+ * Has a wrongly configured ingress room for one more? As buffer and pool stood at the window's start, with what has come in since;
+ * what leaves within a window makes room in the next.
+ */
+bool account_admits(const struct account *account, uint16_t in_port, const struct pkt *p);
+/* The fault's handle; between windows only. @param how  NULL: as planned again */
+void switch_misconfigure(struct sw *sw, uint16_t port, const struct account_short *how);
 
 /* Between windows: a packet that was queued is lost. */
 void account_lose(struct account *account, const struct pkt *p);

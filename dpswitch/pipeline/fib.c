@@ -36,12 +36,19 @@ is_hit(const struct fib_faults *fib, const struct fib_fault *fault, uint32_t src
 	       pkt_chance_unit(prng_mix(prng_mix(fib->stream + place) ^ ((uint64_t)src_ip << 32 | dst_ip))) < fault->share;
 }
 
+static bool
+is_in(const struct fib_net *net, uint32_t ip)
+{
+	return ((ip ^ net->ip) & net->mask) == 0;
+}
+
 bool
 fib_loses(struct fib_faults *fib, const struct flow_table *flows, const struct pkt *p, uint16_t in_port, uint16_t out_port)
 {
 	const struct flow *flow = &flows->flows[p->flow];
 	bool reverse = p->flags & PKT_REVERSE;
 	uint32_t src = reverse ? flow->dst_node : flow->src_node, dst = reverse ? flow->src_node : flow->dst_node;
+	uint32_t src_ip = reverse ? flow->dst_ip : flow->src_ip, dst_ip = reverse ? flow->src_ip : flow->dst_ip;
 
 	for (uint32_t i = 0; i < fib->count; i++) {
 		struct fib_entry *entry = &fib->entries[i];
@@ -50,8 +57,8 @@ fib_loses(struct fib_faults *fib, const struct flow_table *flows, const struct p
 		if (!entry->on || (fault->src != TOPO_NONE && fault->src != src) ||
 		    (fault->dst != TOPO_NONE && fault->dst != dst) ||
 		    (fault->in_port != FIB_ANY_PORT && fault->in_port != in_port) ||
-		    (fault->out_port != FIB_ANY_PORT && fault->out_port != out_port) ||
-		    !is_hit(fib, fault, reverse ? flow->dst_ip : flow->src_ip, reverse ? flow->src_ip : flow->dst_ip))
+		    (fault->out_port != FIB_ANY_PORT && fault->out_port != out_port) || !is_in(&fault->src_net, src_ip) ||
+		    !is_in(&fault->dst_net, dst_ip) || !is_hit(fib, fault, src_ip, dst_ip))
 			continue;
 		entry->losses++;
 		return true;

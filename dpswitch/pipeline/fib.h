@@ -16,10 +16,16 @@ struct sw;
 
 #define FIB_ANY_PORT UINT16_MAX
 
+/* Addresses that agree with ip where mask has ones; all zero: any. */
+struct fib_net {
+	uint32_t ip, mask;
+};
+
 /* An entry, or some, that are corrupt. */
 struct fib_fault {
 	uint32_t src, dst;          /* hosts; TOPO_NONE: any */
 	uint16_t in_port, out_port; /* of those that come in, and would leave, there alone; FIB_ANY_PORT */
+	struct fib_net src_net, dst_net;
 	double share; /* of the pairs of addresses for which that holds, chosen by the switch's chance; 1: all */
 };
 

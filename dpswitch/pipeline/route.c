@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pkt_chance.h"
 #include "dpswitch/pipeline/stages.h"
 
 int
@@ -12,11 +13,14 @@ switch_routes_init(struct switch_routes *routes, const struct switch_config *con
 	size_t nroutes = (size_t)flow_table_slots(config->flows) * 2;
 	uint32_t nodes = config->topo->nnodes;
 
+	routes->pull = calloc(TOPO_MAX_PORTS, sizeof(*routes->pull));
+	routes->pulled = calloc(TOPO_MAX_PORTS, sizeof(*routes->pulled));
 	routes->route = malloc(nroutes + 1);
 	routes->override = malloc(nodes);
-	routes->blackhole = calloc(nodes, sizeof(*routes->blackhole));
+	routes->denied = calloc(nodes, sizeof(*routes->denied));
 	routes->fault_uses = calloc(nodes, sizeof(*routes->fault_uses));
-	if (routes->route == NULL || routes->override == NULL || routes->blackhole == NULL || routes->fault_uses == NULL)
+	if (routes->route == NULL || routes->override == NULL || routes->denied == NULL || routes->fault_uses == NULL ||
+	    routes->pull == NULL || routes->pulled == NULL)
 		return -ENOMEM;
 	memset(routes->route, SWITCH_EGRESS_NONE, nroutes);
 	memset(routes->override, SWITCH_EGRESS_NONE, nodes);
@@ -28,7 +32,9 @@ switch_routes_fini(struct switch_routes *routes)
 {
 	free(routes->route);
 	free(routes->override);
-	free(routes->blackhole);
+	free(routes->denied);
+	free(routes->pull);
+	free(routes->pulled);
 	free(routes->fault_uses);
 }
 
@@ -96,6 +102,25 @@ choose(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t coun
 	return route_select(&sw->config->balance.hashing, sw->config->hash_seed, sw->node.id, &tuple, count);
 }
 
+/* Of ports of equal cost, the one that a fault's pull has a flow go to, by its own chance; else what the hash says. */
+static uint8_t
+choose_pulled(struct sw *sw, const struct flow *flow, bool reverse, const uint8_t *ports, uint32_t count)
+{
+	uint64_t tuple = (uint64_t)flow->src_ip << 32 | flow->dst_ip, more = (uint64_t)flow->sport << 32 | flow->dport << 1;
+	uint8_t chosen = ports[choose(sw, flow, reverse, count)];
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t stream =
+			pkt_chance_stream(sw->config->hash_seed, PKT_CHANCE_PULL, sw->node.id * TOPO_MAX_PORTS + ports[i]);
+
+		if (pkt_chance_unit(prng_mix(prng_mix(stream ^ tuple) ^ (more | reverse))) >= sw->routes.pull[ports[i]])
+			continue;
+		sw->routes.pulled[ports[i]] += ports[i] != chosen;
+		return ports[i];
+	}
+	return chosen;
+}
+
 int
 switch_healthy_egress(const struct sw *sw, uint32_t flow_id, bool reverse)
 {
@@ -125,9 +150,11 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 	uint32_t count;
 	int pinned;
 
-	if (sw->routes.blackhole[dst]) {
+	if (sw->routes.denied[dst] != 0) {
 		sw->routes.fault_uses[dst]++;
-		*reason = REC_DROP_BLACKHOLE;
+		if (sw->routes.denied[dst] == REC_DROP_NO_ROUTE)
+			lost_route(sw, dst, dst_nic, port);
+		*reason = sw->routes.denied[dst];
 		return SWITCH_EGRESS_DROP;
 	}
 	if (sw->routes.override[dst] != SWITCH_EGRESS_NONE && !sw->ports[sw->routes.override[dst]].egress.tx->down) {
@@ -154,6 +181,8 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 		spray_remember(&sw->spray, p->flow, reverse, usable, count);
 		return *cached = SWITCH_EGRESS_SPRAY;
 	}
+	if (__builtin_expect(sw->routes.pulls, 0) && count > 1 && pinned < 0)
+		return *cached = choose_pulled(sw, flow, reverse, usable, count);
 	return *cached = usable[choose(sw, flow, reverse, count)];
 }
 
@@ -195,6 +224,9 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 	} else if (egress == SWITCH_EGRESS_DROP) {
 		p->in_port = UINT8_MAX; /* never charged to an ingress */
 		switch_drop(sw, drop_port, p, reason, p->time_ps);
+	} else if (__builtin_expect(account_is_short(&sw->account), 0) && !account_admits(&sw->account, in_port, p)) {
+		p->in_port = UINT8_MAX; /* never charged to an ingress */
+		switch_drop(sw, in_port, p, REC_DROP_NO_BUFFER, p->time_ps);
 	} else {
 		switch_forward(sw, in_port, egress, p);
 	}
@@ -203,7 +235,7 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 void
 switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 {
-	if (fib_is_corrupt(&sw->fib)) {
+	if (fib_is_corrupt(&sw->fib) || account_is_short(&sw->account)) {
 		switch_route_corrupt(sw, in_port, pkts, count);
 		return;
 	}
@@ -231,10 +263,26 @@ switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress)
 }
 
 void
-switch_set_blackhole(struct sw *sw, uint32_t dst, bool on)
+switch_deny(struct sw *sw, uint32_t dst, uint8_t reason)
 {
-	sw->routes.blackhole[dst] = on;
+	sw->routes.denied[dst] = reason;
 	switch_forget_routes(sw);
+}
+
+void
+switch_pull(struct sw *sw, uint16_t port, double share)
+{
+	sw->routes.pull[port] = share;
+	sw->routes.pulls = false;
+	for (uint16_t i = 0; i < sw->node.nports; i++)
+		sw->routes.pulls |= sw->routes.pull[i] > 0;
+	switch_forget_routes(sw);
+}
+
+uint64_t
+switch_pulled(const struct sw *sw, uint16_t port)
+{
+	return sw->routes.pulled[port];
 }
 
 uint64_t

@@ -13,10 +13,13 @@
 struct sw;
 
 struct switch_routes {
-	uint8_t *route;       /* [flows * 2] egress by flow and direction */
-	uint8_t *override;    /* [nodes] faults: egress forced for packets to that host, SWITCH_EGRESS_NONE: none */
-	bool *blackhole;      /* [nodes] faults: packets to that host vanish */
-	uint64_t *fault_uses; /* [nodes] how often one of the two decided */
+	uint8_t *route;    /* [flows * 2] egress by flow and direction */
+	uint8_t *override; /* [nodes] faults: egress forced for packets to that host, SWITCH_EGRESS_NONE: none */
+	uint8_t *denied;   /* [nodes] faults: why packets to that host are dropped, enum rec_drop; 0: they are not */
+	double *pull; /* [ports] faults: of flows that have a choice with this port in it, the share that it gets first */
+	uint64_t *fault_uses; /* [nodes] how often one of the first two decided */
+	uint64_t *pulled;     /* [ports] flows, and their ways back, that it got by its pull */
+	bool pulls;           /* some port does */
 };
 
 /* @return 0 or -ENOMEM */
@@ -45,7 +48,12 @@ int switch_healthy_egress(const struct sw *sw, uint32_t flow, bool reverse);
 
 /* The faults' handles; between windows only. */
 void switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress);
-void switch_set_blackhole(struct sw *sw, uint32_t dst, bool on);
+/* @param reason  REC_DROP_BLACKHOLE or REC_DROP_NO_ROUTE; 0: packets to that host pass again */
+void switch_deny(struct sw *sw, uint32_t dst, uint8_t reason);
+/* @param share  of the flows that may leave by this port or others of equal cost; 0: as the hash has it */
+void switch_pull(struct sw *sw, uint16_t port, double share);
+/* @return how many flows it was chosen for that the hash had sent elsewhere */
+uint64_t switch_pulled(const struct sw *sw, uint16_t port);
 /* @return how often one of the two decided for packets to that host */
 uint64_t switch_fault_uses(const struct sw *sw, uint32_t dst);
 /* The routes of the configuration have changed; between windows. */

@@ -25,6 +25,8 @@ FAULTS = {
     'cpu-overload': {'host': '"h0"', 'delay': '"1us"'}, 'host-down': {'host': '"h0"'},
     'rnic-down': {'port': '"h0:1"'}, 'rnic-no-routes': {'port': '"h0:1"'}, 'rnic-no-gid': {'port': '"h0:1"'},
     'pcie-downgrade': {'port': '"h0:1"'}, 'dma-detour': {'port': '"h0:1"'},
+    'missing-route': {'switch': '"l0"', 'dst': '"h0"'}, 'acl': {'switch': '"l0"', 'src': '"h0"'},
+    'ecmp-imbalance': {'port': '"l0:3"'}, 'pfc-headroom': {'port': '"l0:3"'},
 }
 LISTS = {
     'collectives': {'op': '"allgather"', 'bytes': '"64KB"'},

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An ACL of a switch that denies what it should permit (R-Pingmesh, Table 2, #8). */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "dpswitch/faults/fault.h"
+#include "dpswitch/pipeline/switch.h"
+
+struct acl {
+	struct fault_common common;
+	const char *sw, *src, *dst;
+	struct fib_fault rule;
+	uint32_t sw_id;
+};
+
+#define S struct acl
+static const struct cfg_field fields[] = {
+	FAULT_COMMON_FIELDS,
+	{ "switch", CFG_STRING, offsetof(S, sw), NULL, 0, 0, NULL, "Switch that has the rule" },
+	{ "src", CFG_STRING, offsetof(S, src), "", 0, 0, NULL,
+	  "Who sends: a host, one of its NICs (\"host:port\"), or addresses (\"10.0.0.0/24\"); absent: all" },
+	{ "dst", CFG_STRING, offsetof(S, dst), "", 0, 0, NULL, "To whom, in the same words; absent: all" },
+};
+
+static const struct cfg_table table = {
+	.path = "faults",
+	.doc = "kind = \"acl\": a rule of a switch's access control list denies what src sends to dst, in this direction "
+	       "alone. It drops, and no port counts.",
+	.list = true,
+	.size = sizeof(S),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
+};
+#undef S
+
+/* "10.0.0.0/24". @return false: it is none */
+static bool
+parse_prefix(const char *text, struct fib_net *net)
+{
+	const char *slash = strchr(text, '/');
+	char address[INET_ADDRSTRLEN];
+	struct in_addr in;
+	char *end;
+	long bits;
+
+	if (slash == NULL || (size_t)(slash - text) >= sizeof(address))
+		return false;
+	memcpy(address, text, (size_t)(slash - text));
+	address[slash - text] = '\0';
+	bits = strtol(slash + 1, &end, 10);
+	if (inet_pton(AF_INET, address, &in) != 1 || end == slash + 1 || *end != '\0' || bits < 0 || bits > 32)
+		return false;
+	*net = (struct fib_net){ ntohl(in.s_addr), bits != 0 ? UINT32_MAX << (32 - bits) : 0 };
+	return true;
+}
+
+/* @param node  set to the host that is named; TOPO_NONE: net says it. @return 0 or -EINVAL */
+static int
+find_end(const struct acl *fault, const struct topo *topo, const char *key, const char *text, uint32_t *node,
+	 struct fib_net *net, struct err *err)
+{
+	uint32_t port;
+
+	*node = TOPO_NONE;
+	if (text == NULL || parse_prefix(text, net))
+		return 0;
+	port = topo_find_port(topo, text);
+	*node = port != TOPO_NONE ? topo->ports[port].node : topo_find(topo, text);
+	if (*node == TOPO_NONE || topo->nodes[*node].kind != TOPO_HOST)
+		return cfg_fail(
+			&fault->common.where, key, err,
+			"\"%s\" is no host of this topology, no NIC of one (\"host:port\") and no addresses: write them as "
+			"\"10.0.0.0/24\"",
+			text);
+	if (port != TOPO_NONE)
+		*net = (struct fib_net){ topo_nic_ip(*node, topo->ports[port].index), UINT32_MAX };
+	return 0;
+}
+
+static int
+resolve(void *params, const struct topo *topo, struct err *err)
+{
+	struct acl *fault = params;
+	int rc;
+
+	fault->rule = (struct fib_fault){ .in_port = FIB_ANY_PORT, .out_port = FIB_ANY_PORT, .share = 1 };
+	fault->sw_id = fault_find_node(topo, &fault->common.where, "switch", fault->sw, TOPO_SWITCH, err);
+	if (fault->sw_id == TOPO_NONE)
+		return -EINVAL;
+	rc = find_end(fault, topo, "src", fault->src, &fault->rule.src, &fault->rule.src_net, err);
+	return rc == 0 ? find_end(fault, topo, "dst", fault->dst, &fault->rule.dst, &fault->rule.dst_net, err) : rc;
+}
+
+static void
+set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	const struct acl *fault = params;
+
+	(void)now_ps;
+	switch_set_fib_fault(switch_of(env->fabric->nodes[fault->sw_id]), &fault->rule, on);
+}
+
+static void
+target(const void *params, const struct topo *topo, char *buf)
+{
+	snprintf(buf, 64, "%s", topo->nodes[((const struct acl *)params)->sw_id].name);
+}
+
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	const struct acl *fault = params;
+
+	return switch_fib_losses(switch_of(env->fabric->nodes[fault->sw_id]), &fault->rule);
+}
+
+static const char *const truth_keys[] = { "src", "dst", NULL };
+
+const struct fault_ops fault_acl = {
+	.kind = "acl",
+	.loses_packets = true,
+	.table = &table,
+	.resolve = resolve,
+	.set = set,
+	.target = target,
+	.met = met,
+	.idle = "nothing that it denies came to the switch",
+	.truth_keys = truth_keys,
+};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A switch that spreads flows unevenly over ways of equal cost (R-Pingmesh, Table 2, #10): a poor hash, or a wrong weight. */
+#include <errno.h>
+
+#include "common/array.h"
+#include "dpswitch/faults/fault.h"
+#include "dpswitch/pipeline/switch.h"
+
+struct ecmp_imbalance {
+	struct fault_at_port at;
+	double share;
+};
+
+#define S struct ecmp_imbalance
+static const struct cfg_field fields[] = {
+	FAULT_COMMON_FIELDS,
+	FAULT_AT_PORT_FIELD("Port of a switch that gets too much, \"switch:port\""),
+	{ "share", CFG_FLOAT, offsetof(S, share), "1.0", 0, 1, NULL,
+	  "Of the flows that may take this port or others of equal cost, so many take it; the hash chooses for the rest" },
+};
+
+static const struct cfg_table table = {
+	.path = "faults",
+	.doc = "kind = \"ecmp-imbalance\": of ports of equal cost one gets most flows. Pinned flows (paths) stay where "
+	       "they are; packets that are sprayed "
+	       "have no flow's port.",
+	.list = true,
+	.size = sizeof(S),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
+};
+#undef S
+
+static int
+resolve(void *params, const struct topo *topo, struct err *err)
+{
+	struct fault_at_port *fault = params;
+	int rc = fault_at_port_resolve(params, topo, err);
+
+	if (rc != 0 || topo->nodes[topo->ports[fault->port_id].node].kind == TOPO_SWITCH)
+		return rc;
+	return cfg_fail(&fault->common.where, "port", err, "\"%s\" is a host's: only switches choose among ways",
+			fault->port);
+}
+
+static void
+set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	const struct ecmp_imbalance *fault = params;
+	const struct topo_port *port = &env->topo->ports[fault->at.port_id];
+
+	(void)now_ps;
+	switch_pull(switch_of(env->fabric->nodes[port->node]), port->index, on ? fault->share : 0);
+}
+
+static uint64_t
+met(const void *params, const struct fault_env *env)
+{
+	const struct topo_port *port = &env->topo->ports[((const struct fault_at_port *)params)->port_id];
+
+	return switch_pulled(switch_of(env->fabric->nodes[port->node]), port->index);
+}
+
+static const char *const truth_keys[] = { "share", NULL };
+
+const struct fault_ops fault_ecmp_imbalance = {
+	.kind = "ecmp-imbalance",
+	.table = &table,
+	.resolve = resolve,
+	.set = set,
+	.target = fault_at_port_target,
+	.met = met,
+	.idle = "no flow took another port than the hash had chosen",
+	.truth_keys = truth_keys,
+};
