@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where lcores meet between windows. Spins, never yields: a window is a few microseconds of work. */
+/*
+ * Where lcores meet between windows. They spin, as a window is a few microseconds of work; one that has spun for long, because
+ * another is at work alone or has no CPU just now, sleeps until it is woken.
+ */
 #pragma once
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define CACHE_LINE 64
+#define BARRIER_SPINS 16384 /* some hundred microseconds */
 
 struct barrier {
 	uint32_t parties;
 	_Alignas(CACHE_LINE) _Atomic uint32_t arrived; /* written by every party */
 	_Alignas(CACHE_LINE) _Atomic uint32_t phase;   /* written by the last to arrive, read by all */
+	_Atomic uint32_t sleepers; /* written by who goes to sleep and wakes up, read by the last to arrive */
 };
 
 static inline void
@@ -19,6 +29,7 @@ barrier_init(struct barrier *barrier, uint32_t parties)
 	barrier->parties = parties;
 	atomic_init(&barrier->arrived, 0);
 	atomic_init(&barrier->phase, 0);
+	atomic_init(&barrier->sleepers, 0);
 }
 
 static inline void
@@ -27,6 +38,19 @@ barrier_pause(void)
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #endif
+}
+
+/*
+ * Sleeps while the phase is the one given. A sleeper announces itself before the kernel looks at the phase again, the last to
+ * arrive changes the phase before it looks for sleepers, both sequentially consistent: one of them sees the other.
+ */
+static inline void
+barrier_sleep(struct barrier *barrier, uint32_t phase)
+{
+	atomic_fetch_add_explicit(&barrier->sleepers, 1, memory_order_seq_cst);
+	while (atomic_load_explicit(&barrier->phase, memory_order_seq_cst) == phase)
+		syscall(SYS_futex, (uint32_t *)&barrier->phase, FUTEX_WAIT_PRIVATE, phase, NULL, NULL, 0);
+	atomic_fetch_sub_explicit(&barrier->sleepers, 1, memory_order_seq_cst);
 }
 
 /*
@@ -43,9 +67,16 @@ barrier_wait(struct barrier *barrier)
 	phase = atomic_load_explicit(&barrier->phase, memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 == barrier->parties) {
 		atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
-		atomic_store_explicit(&barrier->phase, phase + 1, memory_order_release);
+		atomic_store_explicit(&barrier->phase, phase + 1, memory_order_seq_cst);
+		if (atomic_load_explicit(&barrier->sleepers, memory_order_seq_cst) != 0)
+			syscall(SYS_futex, (uint32_t *)&barrier->phase, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 		return;
 	}
-	while (atomic_load_explicit(&barrier->phase, memory_order_acquire) == phase)
+	for (uint32_t spins = 0; atomic_load_explicit(&barrier->phase, memory_order_acquire) == phase; spins++) {
+		if (spins == BARRIER_SPINS) {
+			barrier_sleep(barrier, phase);
+			return;
+		}
 		barrier_pause();
+	}
 }

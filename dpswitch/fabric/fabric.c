@@ -241,6 +241,23 @@ fabric_judge(struct fabric *fabric, uint64_t now_ps)
 		fabric_end(fabric, REC_END_COMPLETE, REC_NONE);
 }
 
+/* Decides by the packets of the last windows whether they were worth a meeting. Lcores alone have nobody to meet. */
+static void
+fabric_weigh(struct fabric *fabric)
+{
+	const struct topo *topo = fabric->config.topo;
+	uint64_t windows = fabric->window.index - fabric->weighed_windows, packets = 0;
+
+	if (fabric->config.lcores == 1 || windows < FABRIC_HOUSEKEEPING)
+		return;
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		packets += fabric->nodes[i]->count.rx_packets;
+	fabric->alone = (packets - fabric->weighed_packets) / windows + topo->nports / FABRIC_PORTS_A_PACKET <
+			FABRIC_MEETING_PACKETS;
+	fabric->weighed_windows = fabric->window.index;
+	fabric->weighed_packets = packets;
+}
+
 /*
  * Opens the window that starts at start_ps, or at earliest_ps or between them when something comes in from outside; it is
  * cut at epochs, changes and the end of time.
@@ -285,6 +302,7 @@ fabric_turn(struct fabric *fabric)
 		if (fabric->hooks.collect != NULL)
 			fabric->hooks.collect(fabric->hooks.ctx, now_ps);
 		fabric_judge(fabric, now_ps);
+		fabric_weigh(fabric);
 		if (!fabric->stop && fabric->hooks.interrupted != NULL && fabric->hooks.interrupted(fabric->hooks.ctx))
 			fabric_end(fabric, REC_END_INTERRUPT, REC_NONE);
 	}
@@ -307,11 +325,21 @@ fabric_turn(struct fabric *fabric)
 	fabric_open_window(fabric, now_ps, start_ps);
 }
 
+/* One window of an lcore's nodes. */
+static void
+lcore_run_window(struct fabric *fabric, struct fabric_lcore *lcore)
+{
+	for (uint32_t i = 0; i < lcore->nnodes; i++) {
+		struct node *node = fabric->nodes[lcore->nodes[i]];
+
+		node->ops->run(node, &fabric->window);
+	}
+	lcore->next_ps = lcore_next_ps(fabric, lcore);
+}
+
 void
 fabric_run(struct fabric *fabric, uint32_t lcore_id)
 {
-	struct fabric_lcore *lcore = &fabric->lcores[lcore_id];
-
 	if (lcore_id == 0) {
 		fabric->change_ps = TIME_NEVER;
 		if (fabric->hooks.next_change_ps != NULL)
@@ -320,15 +348,15 @@ fabric_run(struct fabric *fabric, uint32_t lcore_id)
 	}
 	barrier_wait(&fabric->barrier);
 	while (!fabric->stop) {
-		for (uint32_t i = 0; i < lcore->nnodes; i++) {
-			struct node *node = fabric->nodes[lcore->nodes[i]];
-
-			node->ops->run(node, &fabric->window);
-		}
-		lcore->next_ps = lcore_next_ps(fabric, lcore);
+		lcore_run_window(fabric, &fabric->lcores[lcore_id]);
 		barrier_wait(&fabric->barrier);
 		if (lcore_id == 0)
 			fabric_turn(fabric);
+		while (lcore_id == 0 && fabric->alone && !fabric->stop) {
+			for (uint32_t l = 0; l < fabric->config.lcores; l++)
+				lcore_run_window(fabric, &fabric->lcores[l]);
+			fabric_turn(fabric);
+		}
 		barrier_wait(&fabric->barrier);
 	}
 }

@@ -17,6 +17,9 @@
 #define FABRIC_MAX_LCORES 64
 /* Records are collected and the end of the run is looked for once in so many windows. */
 #define FABRIC_HOUSEKEEPING 16
+/* A window with fewer packets, a port counting for some of one, is sooner run by one lcore than divided: they would meet twice. */
+#define FABRIC_MEETING_PACKETS 64
+#define FABRIC_PORTS_A_PACKET 16
 
 /*
  * What happens between windows, on the first lcore while the others wait. Every member may be NULL.
@@ -77,9 +80,11 @@ struct fabric {
 	struct window window;
 	bool stop;
 	/* the first lcore's own */
-	uint64_t change_ps;                 /* when the next change is due */
-	uint64_t progress, silent_since_ps; /* by hooks.lived_ps */
-	uint64_t stall_left_ps;             /* until the run stalls */
+	bool alone;                                /* it runs the next windows by itself, while the others wait for it */
+	uint64_t weighed_windows, weighed_packets; /* when that was last decided */
+	uint64_t change_ps;                        /* when the next change is due */
+	uint64_t progress, silent_since_ps;        /* by hooks.lived_ps */
+	uint64_t stall_left_ps;                    /* until the run stalls */
 	enum rec_end_reason end_reason;
 	uint32_t end_node;
 };

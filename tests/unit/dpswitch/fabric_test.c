@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
 #include "common/units.h"
 #include "dpswitch/fabric/fabric.h"
 #include "tests/unit/dpswitch/pair_rig.h"
@@ -225,6 +226,84 @@ two_threads_make_the_same_run_as_one(void **state)
 	assert_true(play(1, &hops[2]) == digest);
 }
 
+/* The share of the second node's windows that the second lcore ran. @param frames  that go to and fro all the time */
+static double
+share_of_the_second(uint64_t delay_ps, uint32_t frames)
+{
+	uint64_t times[400] = { 0 };
+	struct pair pair;
+	pthread_t thread;
+	double share;
+
+	pair_init(&pair);
+	pair.ports[0].delay_ps = pair.ports[1].delay_ps = delay_ps;
+	pair.config.limit_ps = 400 * delay_ps;
+	pair.config.lcores = 2;
+	pair.echo[0]->times = times;
+	pair.echo[0]->ntimes = frames;
+	pair.echo[0]->ttl = 255;
+	pair_start(&pair);
+	assert_int_equal(pthread_create(&thread, NULL, second_lcore, pair.fabric), 0);
+	fabric_run(pair.fabric, 0);
+	pthread_join(thread, NULL);
+	share = (double)pair.echo[1]->nelsewhere / pair.echo[1]->nwindows;
+	assert_true(pair.echo[1]->nwindows > 100);
+	assert_int_equal(pair.echo[0]->nelsewhere, 0);
+	pair_stop(&pair);
+	return share;
+}
+
+static void
+windows_with_little_in_them_are_one_lcores(void **state)
+{
+	double share = share_of_the_second(PS_PER_US, 1);
+
+	(void)state;
+	/* all but those before the first look at them */
+	assert_true(share > 0 && share <= 2.0 * FABRIC_HOUSEKEEPING / 100);
+	assert_true(share_of_the_second(20 * PS_PER_US, 400) > 0.6);
+}
+
+struct meeting {
+	struct barrier barrier;
+	uint32_t rounds[2];
+};
+
+static void *
+come_late(void *arg)
+{
+	struct meeting *meeting = arg;
+
+	for (uint32_t i = 0; i < 20; i++) {
+		clock_sleep_until_ns(clock_now_ns() + (i % 4 == 0 ? 3000000 : 0));
+		meeting->rounds[1]++;
+		barrier_wait(&meeting->barrier);
+		barrier_wait(&meeting->barrier);
+	}
+	return NULL;
+}
+
+static void
+who_waits_for_long_sleeps_and_is_woken(void **state)
+{
+	struct meeting meeting = { .rounds = { 0 } };
+	pthread_t thread;
+
+	(void)state;
+	barrier_init(&meeting.barrier, 2);
+	assert_int_equal(pthread_create(&thread, NULL, come_late, &meeting), 0);
+	for (uint32_t i = 0; i < 20; i++) {
+		meeting.rounds[0]++;
+		barrier_wait(&meeting.barrier);
+		assert_int_equal(meeting.rounds[1], meeting.rounds[0]);
+		/* the other one sleeps in turn */
+		clock_sleep_until_ns(clock_now_ns() + (i % 5 == 0 ? 3000000 : 0));
+		barrier_wait(&meeting.barrier);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(atomic_load(&meeting.barrier.sleepers), 0);
+}
+
 int
 main(void)
 {
@@ -236,6 +315,8 @@ main(void)
 		cmocka_unit_test(a_cable_without_delay_is_refused),
 		cmocka_unit_test(lcores_have_limits),
 		cmocka_unit_test(two_threads_make_the_same_run_as_one),
+		cmocka_unit_test(windows_with_little_in_them_are_one_lcores),
+		cmocka_unit_test(who_waits_for_long_sleeps_and_is_woken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

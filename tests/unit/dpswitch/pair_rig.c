@@ -38,6 +38,7 @@ echo_run(struct node *node, const struct window *window)
 
 	assert_true(echo->nwindows < MAX_WINDOWS);
 	echo->windows[echo->nwindows++] = *window;
+	echo->nelsewhere += !pthread_equal(pthread_self(), echo->starter);
 	link_receive(node->rx[0], window->parity);
 	count = link_arrivals(node->rx[0], window->end_ps, &pkts);
 	for (uint32_t i = 0; i < count; i++) {
@@ -125,6 +126,7 @@ pair_start(struct pair *pair)
 			.topo = &pair->topo,
 			.status = NODE_RUNNING,
 		};
+		pair->echo[i]->starter = pthread_self();
 		fabric_attach(pair->fabric, &pair->echo[i]->node);
 	}
 	assert_int_equal(fabric_partition(pair->fabric, &pair->err), 0);

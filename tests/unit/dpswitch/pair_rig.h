@@ -2,6 +2,8 @@
 /* The window engine with two trivial nodes on one cable of 500 ns, receivers of 500 ns: windows of 1 us. */
 #pragma once
 
+#include <pthread.h>
+
 #include "common/err.h"
 #include "dpswitch/fabric/fabric.h"
 #include "topo/topo.h"
@@ -23,6 +25,8 @@ struct echo {
 	/* the window in which it changes its status, and to what */
 	uint64_t status_ps;
 	enum node_status status;
+	pthread_t starter;          /* who called pair_start() */
+	uint32_t nelsewhere;        /* windows that another thread ran */
 	uint64_t progress_until_ps; /* a byte of progress a window until then */
 };
 
