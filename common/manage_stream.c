@@ -13,7 +13,7 @@
 #include "common/wire/record_hdr.h"
 
 #define IN_BYTES (sizeof(struct manage_hdr) + MANAGE_MAX_BODY)
-#define SIZE_OF_RECORDS UINT32_MAX
+#define SIZE_ANY UINT32_MAX
 #define SIZE_UNKNOWN (UINT32_MAX - 1)
 
 static uint32_t
@@ -33,7 +33,8 @@ body_size(uint16_t type)
 	case MANAGE_START:
 		return sizeof(struct manage_start);
 	case MANAGE_RECORDS:
-		return SIZE_OF_RECORDS;
+	case MANAGE_PINGMESH:
+		return SIZE_ANY;
 	case MANAGE_PROGRESS:
 		return sizeof(struct manage_progress);
 	case MANAGE_STOP:
@@ -143,10 +144,10 @@ check(const struct manage_hdr *hdr, struct err *err)
 	if (expected == SIZE_UNKNOWN)
 		return err_set(err, -EPROTO, "management channel: type %u is none of version %u", hdr->type,
 			       MANAGE_VERSION);
-	if (expected == SIZE_OF_RECORDS ? hdr->size > MANAGE_MAX_BODY : hdr->size != expected)
+	if (expected == SIZE_ANY ? hdr->size > MANAGE_MAX_BODY : hdr->size != expected)
 		return err_set(err, -EPROTO, "management channel: a message of type %u has %u B; %s%u would be right",
-			       hdr->type, hdr->size, expected == SIZE_OF_RECORDS ? "at most " : "",
-			       expected == SIZE_OF_RECORDS ? MANAGE_MAX_BODY : expected);
+			       hdr->type, hdr->size, expected == SIZE_ANY ? "at most " : "",
+			       expected == SIZE_ANY ? MANAGE_MAX_BODY : expected);
 	return 0;
 }
 

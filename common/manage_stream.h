@@ -46,7 +46,7 @@ void manage_stream_fini(struct manage_stream *stream);
 int manage_stream_receive(struct manage_stream *stream);
 
 /*
- * Takes the next whole message. Its size is checked: that of its struct, or whole records.
+ * Takes the next whole message. Its size is checked: that of its struct, or whole records; PINGMESH has any.
  * @return 1, 0: none yet, or -EPROTO with err saying what was wrong: the stream is of no use any more
  */
 int manage_stream_take(struct manage_stream *stream, struct manage_message *message, struct err *err);

@@ -16,6 +16,7 @@ probing_create(struct emulation *emulation, struct err *err)
 		.store = REGISTRY_IN_MEMORY,
 		.times = sc->pinglists.times,
 		.seed = sc->pinglists.seed,
+		.rxe = sc->pinglists.rxe,
 	};
 
 	if (!sc->pingmesh.enabled || emulation->phase != EMULATION_RUN)
@@ -70,7 +71,10 @@ answer(struct emulation *emulation, uint32_t node, const struct probe_request *r
 			    emulation->scenario->topo->nodes[node].name);
 }
 
-/* Agents that ask in one window ask within less than the delay of management of each other: their hosts' order will do. */
+/*
+ * Agents of hosts with their own kernel ask over their management channels. Agents that ask in one window ask within less than the delay of management of each other: their
+ * hosts' order will do.
+ */
 void
 probing_exchange(struct emulation *emulation)
 {
@@ -78,7 +82,8 @@ probing_exchange(struct emulation *emulation)
 	struct probe_request request;
 
 	for (uint32_t h = 0; emulation->controller != NULL && h < topo->nhosts; h++)
-		if (probe_agent_asks(emulation->agents[topo->hosts[h]], &request))
+		if (emulation->agents[topo->hosts[h]] != NULL &&
+		    probe_agent_asks(emulation->agents[topo->hosts[h]], &request))
 			answer(emulation, topo->hosts[h], &request);
 }
 

@@ -12,6 +12,7 @@
  *   CONNECTED              ->            all QPs of this host are up, base round-trip times are measured
  *                          <-  START     time zero of the run, on the fabric's clock
  *   RECORDS, PROGRESS      ->            while it runs
+ *   PINGMESH              <->            while it runs: a request of R-Pingmesh's agent, and its controller's reply
  *                          <-  STOP      the run has ended at this time: close what is open
  *   STEP, ITERATION, RESULT ->           what became of it; RESULT is the last message
  *   QP_ERROR               ->            while it runs: a flow's QP has spent its retries. The host goes on until STOP.
@@ -26,7 +27,7 @@
 #include "common/wire/layout.h"
 
 #define MANAGE_MAGIC 0x474d4352U /* "RCMG" */
-#define MANAGE_VERSION 3
+#define MANAGE_VERSION 4
 #define MANAGE_MAX_BODY 65536
 #define MANAGE_TEXT 240
 
@@ -45,6 +46,7 @@ enum manage_type {
 	MANAGE_FAILED = 12,
 	MANAGE_QP_ERROR = 13,
 	MANAGE_QP = 14,
+	MANAGE_PINGMESH = 15, /* body: a message of common/wire/pingmesh_manage.h, header and all */
 };
 
 struct manage_hdr {

@@ -24,15 +24,22 @@ enum manage_state {
 	MANAGE_LOST,     /* the channel closed, or broke its protocol */
 };
 
+/* Bytes that are sent back, valid until the next are asked for. size 0: nobody replies. */
+struct manage_reply {
+	const void *bytes;
+	size_t size;
+};
+
 /*
  * What a host's program reports before the run (qp) and in the end; it is forwarded as it comes in. Each returns whether it
- * was something of the plan.
+ * was something of the plan. pingmesh: what its agent asks, at now_ps of the run, aligned to 8 bytes.
  */
 struct manage_sink {
 	void *ctx;
 	bool (*step)(void *ctx, uint32_t node, const struct manage_step *step);
 	bool (*iteration)(void *ctx, uint32_t node, const struct manage_iteration *iteration);
 	bool (*qp)(void *ctx, uint32_t node, const struct manage_qp *qp);
+	struct manage_reply (*pingmesh)(void *ctx, const void *request, size_t size, uint64_t now_ps);
 };
 
 struct manage_config {

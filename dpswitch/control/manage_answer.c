@@ -6,6 +6,7 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/units.h"
+#include "common/wire/pingmesh_manage.h"
 #include "dpswitch/control/manage_channel.h"
 #include "dpswitch/control/manage_check.h"
 
@@ -85,6 +86,28 @@ records(const struct heard *heard, union body *body)
 	host_records_take(&heard->channel->records, heard->manage->config.check, heard->channel->node,
 			  manage_name(heard->manage, heard->channel), run_ps(heard->manage), heard->message->body,
 			  heard->message->size);
+}
+
+/* What R-Pingmesh's agent asks its controller; whoever answers checks it. */
+static void
+pingmesh(const struct heard *heard, union body *body)
+{
+	uint64_t request[(sizeof(struct pingmesh_hdr) + PINGMESH_MAX_REQUEST) / 8];
+	struct manage_reply reply;
+
+	(void)body; /* it may be longer */
+	if (heard->message->size > sizeof(request)) {
+		manage_lose(heard->manage, heard->channel, "its agent asks R-Pingmesh's controller for more than there is");
+		return;
+	}
+	memcpy(request, heard->message->body, heard->message->size);
+	reply = heard->sink->pingmesh(heard->sink->ctx, request, heard->message->size, run_ps(heard->manage));
+	if (reply.size > MANAGE_MAX_BODY)
+		manage_lose(heard->manage, heard->channel,
+			    "what R-Pingmesh's controller replies to it is longer than a management message: probe fewer "
+			    "hosts");
+	else if (reply.size != 0)
+		manage_say(heard->manage, heard->channel, MANAGE_PINGMESH, reply.bytes, reply.size);
 }
 
 static void
@@ -180,6 +203,7 @@ static const struct {
 	[MANAGE_RECORDS] = { once_ready, records },
 	[MANAGE_PROGRESS] = { once_ready, progress },
 	[MANAGE_QP_ERROR] = { once_ready, qp_error },
+	[MANAGE_PINGMESH] = { once_ready, pingmesh },
 	[MANAGE_STEP] = { while_stopping, step },
 	[MANAGE_ITERATION] = { while_stopping, iteration },
 	[MANAGE_RESULT] = { while_stopping, result },

@@ -43,6 +43,19 @@ put_qp(void *ctx, uint32_t node, const struct manage_qp *qp)
 	return true;
 }
 
+static struct manage_reply
+pingmesh(void *ctx, const void *request, size_t size, uint64_t now_ps)
+{
+	const struct attach *attach = ctx;
+	struct controller *controller = attach->emulation != NULL ? attach->emulation->controller : NULL;
+	struct controller_reply reply;
+
+	if (controller == NULL)
+		return (struct manage_reply){ 0 };
+	reply = controller_handle(controller, request, size, now_ps);
+	return (struct manage_reply){ reply.bytes, reply.size };
+}
+
 /* struct message_source.describe */
 static bool
 describe(void *ctx, const struct pkt *p, struct pkt_message *message)
@@ -157,7 +170,7 @@ service(void *ctx)
 void
 attach_service(struct attach *attach)
 {
-	const struct manage_sink sink = { attach, put_step, put_iteration, put_qp };
+	const struct manage_sink sink = { attach, put_step, put_iteration, put_qp, pingmesh };
 
 	manage_service(attach->manage, &sink);
 }

@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/units.h"
 #include "common/wire/detection.h"
-#include "emulation/rxe_host/session_state.h"
+#include "emulation/rxe_host/probing.h"
 #include "emulation/rxe_host/upload.h"
 #include "emulation/scenario/external_host.h"
 
@@ -59,6 +59,9 @@ create(struct session *session, struct err *err)
 	session->verbs = verbs_host_create(&verbs, err);
 	if (session->verbs == NULL)
 		return -errno;
+	if (probing_start(session, err) < 0)
+		return -EIO;
+	engine.probes = session->probes;
 	engine.device = verbs_host_device(session->verbs);
 	session->engine = step_engine_create(&engine, err);
 	if (session->engine == NULL)
@@ -89,6 +92,7 @@ session_run(const struct session_config *config, struct err *err)
 	else if (session.error_sent)
 		rc = -EIO;
 	step_engine_destroy(session.engine);
+	probe_agent_destroy(session.probes);
 	verbs_host_destroy(session.verbs);
 	free(session.slowest_bps);
 	free(session.embedded);
@@ -211,6 +215,10 @@ hear(struct session *session, const struct manage_message *message, struct err *
 		run_clock_start(&session->clock, start.zero_ns);
 		session->state = SESSION_RUNNING;
 		return 0;
+	case MANAGE_PINGMESH:
+		if (session->state != SESSION_RUNNING)
+			break;
+		return probing_reply(session, message, err);
 	case MANAGE_STOP:
 		memcpy(&stop, message->body, sizeof(stop));
 		session->end_ps = stop.end_ps;
@@ -330,6 +338,8 @@ go_on(struct session *session, struct err *err)
 		return rc;
 	verbs_host_run(session->verbs);
 	rc = watch_device(session, err);
+	if (rc == 0)
+		rc = probing_ask(session, err);
 	if (rc == 0)
 		rc = ask_time(session, now_ns, err);
 	if (rc == 0 && session->state == SESSION_RUNNING)

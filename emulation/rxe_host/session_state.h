@@ -5,6 +5,7 @@
 #include "common/manage_stream.h"
 #include "emulation/rxe_host/session.h"
 #include "rxe-hosts/device/verbs/verbs.h"
+#include "rxe-hosts/probe/agent.h"
 #include "rxe-hosts/steps/engine.h"
 
 #define SESSION_QUEUE_BYTES (256u << 10)
@@ -33,6 +34,7 @@ struct session {
 	struct run_clock clock;
 	struct verbs_host *verbs;
 	struct step_engine *engine;
+	struct probe_agent *probes; /* R-Pingmesh's; NULL: none */
 	uint64_t *slowest_bps;
 	bool *embedded;                  /* [nodes] hosts without a connection manager */
 	uint64_t ask_ns, asked_ns;       /* TIME: the next, the one on its way */

@@ -11,6 +11,8 @@ where_of(const struct scenario *sc, uint32_t flow)
 {
 	const struct plan_flow *of = &sc->plan->of[flow];
 
+	if (sc->plan->flows.flows[flow].kind == FLOW_PROBE)
+		return &sc->pingmesh.where;
 	return of->kind == FLOW_BACKGROUND ? &sc->plan->backgrounds[of->owner].where
 					   : &sc->plan->collectives[of->owner].where;
 }

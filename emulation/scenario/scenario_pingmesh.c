@@ -8,9 +8,10 @@
 static int
 check(const struct scenario *sc, struct err *err)
 {
-	if (sc->nexternal != 0)
+	if (sc->nexternal != 0 && sc->nexternal != sc->topo->nhosts)
 		return cfg_fail(&sc->pingmesh.where, "enabled", err,
-				"agents run on embedded hosts alone; %u hosts have their own kernel", sc->nexternal);
+				"%u of %u hosts have their own kernel; agents probe where either all have, or none",
+				sc->nexternal, sc->topo->nhosts);
 	return 0;
 }
 
@@ -46,7 +47,8 @@ scenario_plan_probes(struct scenario *sc, struct plan_probe **probes, uint32_t *
 		return -EINVAL;
 	sc->pinglists = (struct pinglists){ .map = &sc->rnics,
 					    .times = pingmesh_times(pingmesh_factor_ppm(&sc->pingmesh)),
-					    .seed = (uint64_t)sc->root.seed };
+					    .seed = (uint64_t)sc->root.seed,
+					    .rxe = sc->nexternal != 0 };
 	turns = rotations(sc) + 1;
 	for (uint32_t r = 0; r < sc->rnics.nrnics; r++)
 		entries += pinglist_count(&sc->pinglists, r);

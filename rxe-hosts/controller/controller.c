@@ -260,7 +260,7 @@ controller_create(const struct controller_config *config, struct controller **ou
 		controller_destroy(c);
 		return err_set(err, rc, "out of memory for the controller");
 	}
-	c->lists = (struct pinglists){ .map = &c->map, .times = config->times, .seed = config->seed };
+	c->lists = (struct pinglists){ .map = &c->map, .times = config->times, .seed = config->seed, .rxe = config->rxe };
 	*out = c;
 	return 0;
 }

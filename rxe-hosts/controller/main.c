@@ -118,6 +118,7 @@ run(const struct options *options, const struct scenario *scenario, struct err *
 		.store = options->store,
 		.times = pingmesh_times(options->factor_ppm),
 		.seed = (uint64_t)scenario->root.seed,
+		.rxe = scenario->nexternal != 0,
 	};
 	struct controller *controller;
 	int ret;

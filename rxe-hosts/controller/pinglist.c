@@ -6,13 +6,16 @@
 #include "common/hash.h"
 #include "common/prng.h"
 #include "common/wire/probe.h"
+#include "rxe-hosts/device/verbs/label.h"
 
 #define MESH_STREAM 0x746f722d6d657368ULL /* tells the two uses of chance apart */
 #define TOR_STREAM 0x696e7465722d746fULL
 
 static uint16_t
-draw_port(struct prng *prng)
+draw_port(const struct pinglists *lists, struct prng *prng)
 {
+	if (lists->rxe)
+		return verbs_rxe_sport(PINGLIST_RXE_FIRST_QPN + (uint32_t)prng_below(prng, PINGLIST_RXE_QPNS));
 	return (uint16_t)(PINGLIST_FIRST_PORT + prng_below(prng, PINGLIST_PORTS));
 }
 
@@ -52,7 +55,7 @@ mesh_entry(const struct pinglists *lists, const struct rnic_tor *tor, uint32_t r
 		target += own;
 	prng_init(&prng, lists->seed, digest_u64(digest_u64(MESH_STREAM, rnic), target));
 	return (struct pinglist_entry){ .kind = REC_PROBE_TOR_MESH,
-					.sport = draw_port(&prng),
+					.sport = draw_port(lists, &prng),
 					.target = target,
 					.interval_ps = lists->times.tor_mesh_ps * (tor->count - own) };
 }
@@ -123,7 +126,7 @@ inter_tor_entry(const struct pinglists *lists, const struct rnic_tor *tor, uint3
 	prng_init(&prng, lists->seed, digest_u64(digest_u64(digest_u64(TOR_STREAM, tor->node), slot), drawn));
 	return (struct pinglist_entry){ .kind = REC_PROBE_INTER_TOR,
 					.target = draw_target(lists->map, reach, rnic, &prng),
-					.sport = draw_port(&prng),
+					.sport = draw_port(lists, &prng),
 					.interval_ps = lists->times.inter_tor_ps };
 }
 

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rxe-hosts/controller/rnics.h"
@@ -21,6 +22,9 @@
 #define PINGLIST_ROTATE_PARTS 5u    /* one of so many is drawn anew at a time: 20 % */
 #define PINGLIST_FIRST_PORT 0xc000u /* RoCEv2's source ports, as rdma_flow_label_to_udp_sport() makes them */
 #define PINGLIST_PORTS 0x4000u
+/* Ports of soft-RoCE's UD QPs are hashes of their numbers: these numbers a host that has just come up opens soon. */
+#define PINGLIST_RXE_FIRST_QPN 64u
+#define PINGLIST_RXE_QPNS 256u
 
 struct pinglist_entry {
 	uint16_t kind; /* enum rec_probe_kind: ToR-mesh or inter-ToR */
@@ -33,6 +37,7 @@ struct pinglists {
 	const struct rnic_map *map;
 	struct pingmesh_times times;
 	uint64_t seed;
+	bool rxe; /* RNICs are soft-RoCE's: ports are drawn of those that cost few QPs */
 };
 
 /* @return entries of an RNIC, first those of the ToR-mesh: so many at any time */

@@ -25,8 +25,8 @@ struct probe_agent_config {
 	const struct flow_table *flows; /* those of kind FLOW_PROBE that start here are its own to probe by */
 	uint32_t node;
 	uint64_t seed;
-	uint64_t cpu_ps;        /* median delay of completions */
-	uint64_t management_ps; /* one way to the controller */
+	uint64_t cpu_ps;        /* median delay of completions; 0: they are handled when they are */
+	uint64_t management_ps; /* one way to the controller; 0: a reply is there when it is given */
 	bool service;           /* connections are traced */
 	bool traces;            /* and paths: switches answer */
 };
@@ -56,7 +56,7 @@ struct probe_request {
 
 /* Between windows. @return whether there is one, which is taken; valid until its reply is given */
 bool probe_agent_asks(struct probe_agent *agent, struct probe_request *request);
-/* Its reply, which the agent has a management delay after arrives_ps. @return 0 or -ENOMEM */
+/* Its reply, which the agent has a management delay after arrives_ps, or at once (then it wants to be woken). @return 0 or -ENOMEM */
 int probe_agent_reply(struct probe_agent *agent, const void *bytes, size_t size);
 
 /* Between windows: from now on completions take so much longer (median). 0: the CPU is well again. */

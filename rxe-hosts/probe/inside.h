@@ -20,6 +20,7 @@
 #define PROBE_HOP_RESULTS 8192 /* of a host, between two uploads */
 #define PROBE_TRACES 100       /* packets of traceroutes that an RNIC sends between two uploads */
 #define PROBE_TTL_BITS 8
+#define PROBE_REPLY_PS (5 * PS_PER_S) /* until a controller that does not answer is asked again, in real time */
 
 enum probe_event {
 	PROBE_LEFT,     /* of the prober: (2) */
@@ -31,7 +32,7 @@ enum probe_event {
 
 /* What the RNIC completed and the application has not handled yet. */
 struct probe_completion {
-	uint64_t ready_ps; /* when it will */
+	uint64_t ready_ps; /* when it can; then when it did */
 	uint64_t stamp_ps; /* of the RNIC; of a timer, when it ran out */
 	uint64_t responder_ps;
 	uint32_t seq;  /* of the probe; PROBE_ANSWERED: of the answer */

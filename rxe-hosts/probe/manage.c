@@ -137,7 +137,8 @@ probe_ask(struct probe_agent *agent, uint64_t now_ps)
 		agent->is_taken = false;
 		agent->reply_size = 0;
 		agent->asked_ps = now_ps;
-		agent->reply_ps = now_ps + 2 * agent->config.management_ps;
+		agent->reply_ps =
+			now_ps + (agent->config.management_ps != 0 ? 2 * agent->config.management_ps : PROBE_REPLY_PS);
 	}
 }
 
@@ -159,6 +160,8 @@ probe_agent_reply(struct probe_agent *agent, const void *bytes, size_t size)
 		return -ENOMEM;
 	memcpy(agent->reply, bytes, size);
 	agent->reply_size = size;
+	if (agent->config.management_ps == 0 && agent->asked != 0)
+		agent->reply_ps = agent->asked_ps;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "common/wire/roce.h"
 #include "rxe-hosts/probe/inside.h"
 
 #define NIC_SHIFT 33
@@ -45,15 +46,15 @@ probe_read(const struct datagram *datagram, struct probe_completion *completion)
 		return false;
 	memcpy(&wire, datagram->contents, sizeof(wire));
 	if (be32toh(wire.magic) != PROBE_MAGIC || wire.version != PROBE_VERSION || wire.reserved != 0 ||
-	    wire.kind >= PROBE_LISTS || wire.part < PROBE_PROBE || wire.part > PROBE_TRACED ||
-	    (wire.part == PROBE_PROBE && datagram->reply) ||
+	    be32toh(wire.src_qpn) > ROCE_24BIT_MASK || wire.kind >= PROBE_LISTS || wire.part < PROBE_PROBE ||
+	    wire.part > PROBE_TRACED || (wire.part == PROBE_PROBE && datagram->reply) ||
 	    ((wire.part == PROBE_ACK || wire.part == PROBE_SECOND_ACK) && !datagram->reply))
 		return false;
 	*completion = (struct probe_completion){
 		.responder_ps = (uint64_t)be32toh(wire.responder_ps_high) << 32 | be32toh(wire.responder_ps_low),
 		.seq = be32toh(wire.seq),
 		.flow = datagram->flow,
-		.qpn = datagram->qpn,
+		.qpn = be32toh(wire.src_qpn), /* not that of the QP that sent it: soft-RoCE has one for each port */
 		.event = wire.part == PROBE_PROBE || wire.part == PROBE_TRACE ? PROBE_ASKED : PROBE_CAME,
 		.reply = datagram->reply,
 		.part = wire.part,

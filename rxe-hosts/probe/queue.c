@@ -19,7 +19,11 @@ probe_queue_push(struct probe_agent *agent, struct probe_queue *queue, struct pr
 const struct probe_completion *
 probe_queue_pop(struct probe_queue *queue, uint64_t now_ps)
 {
+	struct probe_completion *oldest = &queue->ring[queue->head % PROBE_COMPLETIONS];
+
 	if (probe_queue_next_ps(queue) > now_ps)
 		return NULL;
-	return &queue->ring[queue->head++ % PROBE_COMPLETIONS];
+	oldest->ready_ps = now_ps;
+	queue->head++;
+	return oldest;
 }

@@ -45,7 +45,9 @@ tell(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
 					       .qpn = agent->nics[nic].qpn,
 					       .part = PROBE_SECOND_ACK,
 					       .kind = answer->kind,
-					       .responder_ps = c->stamp_ps - answer->received_ps };
+					       .responder_ps = c->stamp_ps > answer->received_ps
+								       ? c->stamp_ps - answer->received_ps
+								       : 0 };
 	const struct datagram how = { .flow = answer->flow, .qpn = answer->qpn, .reply = true };
 
 	if (agent->nics[nic].answers - c->seq > PROBE_ANSWERS || probe_post(agent, &how, &what) != 0)

@@ -17,9 +17,9 @@ probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *p
 
 	if (probe->has_second)
 		rec.responder_ps = probe->responder_ps;
-	if (probe->has_left && probe->has_ack)
+	if (probe->has_left && probe->has_ack && probe->taken_ps - probe->posted_ps > probe->ack_ps - probe->left_ps)
 		rec.prober_ps = probe->taken_ps - probe->posted_ps - (probe->ack_ps - probe->left_ps);
-	if (result == REC_PROBE_OK)
+	if (result == REC_PROBE_OK && probe->ack_ps > probe->left_ps + probe->responder_ps)
 		rec.rtt_ps = probe->ack_ps - probe->left_ps - probe->responder_ps;
 	agent->counts.results++;
 	agent->counts.timeouts += result != REC_PROBE_OK;

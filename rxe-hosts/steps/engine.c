@@ -334,6 +334,12 @@ set_timer(struct step_engine *engine)
 }
 
 void
+step_engine_rearm(struct step_engine *engine)
+{
+	set_timer(engine);
+}
+
+void
 step_engine_ready(struct step_engine *engine, struct step_rank *rank, uint32_t chain)
 {
 	bool *queued = chain == RANK_BEGINS ? &rank->queued : &rank->chains[chain].queued;

@@ -34,6 +34,9 @@ void step_engine_destroy(struct step_engine *engine);
 /* Registers memory and client with the device and sets its timer. Call once, before the first window: after its agent has started. */
 void step_engine_start(struct step_engine *engine);
 
+/* Its agent of R-Pingmesh has got a reply, and wants to be woken for it. */
+void step_engine_rearm(struct step_engine *engine);
+
 enum step_engine_state {
 	STEP_ENGINE_WORKING, /* some rank has steps to do */
 	STEP_ENGINE_DONE,    /* every iteration of every rank is complete; also: no ranks here */

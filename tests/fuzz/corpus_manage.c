@@ -26,6 +26,8 @@ manage_seeds(const char *folder)
 		[MANAGE_RESULT] = sizeof(struct manage_result),
 		[MANAGE_FAILED] = sizeof(struct manage_failed),
 		[MANAGE_QP_ERROR] = sizeof(struct manage_failed),
+		[MANAGE_QP] = sizeof(struct manage_qp),
+		[MANAGE_PINGMESH] = 20,
 	};
 	struct rec_step steps[2] = { { .hdr = { .type = REC_STEP, .size = sizeof(steps[0]) },
 				       .step = 1,

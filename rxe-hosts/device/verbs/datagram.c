@@ -11,9 +11,6 @@
 
 #include "rxe-hosts/device/verbs/host.h"
 
-#define UD_QKEY 0x11111111
-#define GRH_BYTES 40 /* stands before what is received; for RoCE v2 over IPv4 the IP header at its end */
-
 /* What contents begin with, big-endian. */
 struct ud_contents {
 	uint32_t flow;
@@ -39,12 +36,10 @@ post_room(struct verbs_ud *ud, uint32_t slot)
 	return -ibv_post_recv(ud->qp, &wr, &bad);
 }
 
-/* RESET to INIT, RTR and RTS (IBTA 10.3.1). */
-static int
-start(const struct verbs_host *host)
+int
+verbs_ud_start(const struct verbs_host *host, struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = host->port, .qkey = UD_QKEY };
-	struct ibv_qp *qp = host->ud.qp;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = host->port, .qkey = VERBS_UD_QKEY };
 	int rc = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 
 	attr.qp_state = IBV_QPS_RTR;
@@ -70,7 +65,7 @@ make(struct verbs_host *host)
 	struct verbs_ud *ud = &host->ud;
 	int rc;
 
-	ud->slot_bytes = GRH_BYTES + host->config.params->mtu_bytes;
+	ud->slot_bytes = VERBS_GRH_BYTES + host->config.params->mtu_bytes;
 	ud->memory = calloc(2 * VERBS_UD_SLOTS, ud->slot_bytes);
 	if (ud->memory == NULL)
 		return -ENOMEM;
@@ -78,7 +73,7 @@ make(struct verbs_host *host)
 	ud->qp = ud->mr != NULL ? ibv_create_qp(host->pd, &init) : NULL;
 	if (ud->qp == NULL)
 		return -errno;
-	rc = start(host);
+	rc = verbs_ud_start(host, ud->qp);
 	for (uint32_t slot = 0; slot < VERBS_UD_SLOTS && rc == 0; slot++)
 		rc = post_room(ud, slot);
 	return rc;
@@ -126,7 +121,7 @@ post_ud(struct verbs_host *host, const struct datagram *datagram)
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND_WITH_IMM,
 		.imm_data = htobe32(datagram->arg),
-		.wr.ud = { .remote_qpn = datagram->qpn, .remote_qkey = UD_QKEY },
+		.wr.ud = { .remote_qpn = datagram->qpn, .remote_qkey = VERBS_UD_QKEY },
 	};
 	int rc;
 
@@ -158,6 +153,8 @@ verbs_post_datagram(struct device *dev, const struct datagram *datagram)
 
 	if (datagram->type != PKT_UD)
 		return verbs_send_control(host, datagram);
+	if (datagram->contents != NULL)
+		return verbs_pool_post(host, datagram);
 	qpn = verbs_ud_qpn(dev);
 	return qpn < 0 ? (int)qpn : post_ud(host, datagram);
 }
@@ -179,17 +176,17 @@ verbs_ud_sent(struct verbs_host *host, bool left)
 void
 verbs_ud_received(struct verbs_host *host, const struct ibv_wc *wc)
 {
-	uint32_t slot = (uint32_t)(wc->wr_id >> CONN_ROLE_BITS), bytes = wc->byte_len - GRH_BYTES;
+	uint32_t slot = (uint32_t)(wc->wr_id >> CONN_ROLE_BITS), bytes = wc->byte_len - VERBS_GRH_BYTES;
 	struct ud_contents contents = { 0 };
 	struct datagram datagram = {
 		.arg = be32toh(wc->imm_data), .qpn = wc->src_qp, .bytes = (uint16_t)bytes, .type = PKT_UD
 	};
 	bool ours;
 
-	if (wc->byte_len >= GRH_BYTES + sizeof(contents))
-		memcpy(&contents, slot_at(&host->ud, VERBS_UD_SLOTS + slot) + GRH_BYTES, sizeof(contents));
+	if (wc->byte_len >= VERBS_GRH_BYTES + sizeof(contents))
+		memcpy(&contents, slot_at(&host->ud, VERBS_UD_SLOTS + slot) + VERBS_GRH_BYTES, sizeof(contents));
 	datagram.flow = be32toh(contents.flow);
-	ours = wc->byte_len >= GRH_BYTES + sizeof(contents) && datagram.flow < host->config.flows->count &&
+	ours = wc->byte_len >= VERBS_GRH_BYTES + sizeof(contents) && datagram.flow < host->config.flows->count &&
 	       host->config.flows->flows[datagram.flow].dst_node == host->config.node;
 	if (post_room(&host->ud, slot) != 0)
 		verbs_fail(host, true, "%s: cannot post a receive for datagrams", verbs_host_name(host));

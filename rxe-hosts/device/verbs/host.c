@@ -80,7 +80,7 @@ place_flows(struct verbs_host *host)
 		const struct flow *flow = &config->flows->flows[i];
 
 		host->slot_of[i] = UINT32_MAX;
-		if (flow->kind == FLOW_CONTROL)
+		if (flow->kind == FLOW_CONTROL || flow->kind == FLOW_PROBE)
 			continue;
 		if (flow->src_node == config->node) {
 			struct verbs_out *out = &host->outs[host->nouts];
@@ -164,6 +164,7 @@ verbs_host_create(const struct verbs_config *config, struct err *err)
 		host->config = *config;
 		host->dev = (struct device){ .ops = &verbs_device_ops, .own_background = true };
 		host->timer_ps = TIME_NEVER;
+		host->pool.tap.fd = -1;
 		recbuf_init(&host->records, config->node);
 		for (int i = 0; i < VERBS_COUNTERS; i++)
 			host->counter_fds[i] = -1;
@@ -203,6 +204,7 @@ verbs_host_destroy(struct verbs_host *host)
 	if (host->listener != NULL)
 		rdma_destroy_id(host->listener);
 	verbs_ud_fini(host);
+	verbs_pool_fini(host);
 	if (host->cq != NULL)
 		ibv_destroy_cq(host->cq);
 	if (host->events != NULL)

@@ -13,6 +13,7 @@
 #include "common/record/buffer.h"
 #include "rxe-hosts/device/verbs/label.h"
 #include "rxe-hosts/device/verbs/outbox.h"
+#include "rxe-hosts/device/verbs/pool.h"
 #include "rxe-hosts/device/verbs/rtt.h"
 #include "rxe-hosts/device/verbs/verbs.h"
 
@@ -21,7 +22,10 @@
 #define VERBS_CM_TIMEOUT_MS 3000
 #define VERBS_CM_ATTEMPTS 5
 #define VERBS_COUNTERS 4
-#define VERBS_UD_SLOTS 16                  /* datagrams that wait to leave, and room for as many that come in */
+#define VERBS_UD_SLOTS 16 /* datagrams that wait to leave, and room for as many that come in */
+#define VERBS_UD_QKEY 0x11111111
+#define VERBS_GRH_BYTES 40 /* stands before a datagram received; for RoCE v2 over IPv4 the IP header at its end */
+#define VERBS_POOL_RECEIVE_BYTES (VERBS_GRH_BYTES + DEVICE_UD_BYTES)
 #define VERBS_COUNTERS_AGE_NS 100000000ull /* while it runs */
 
 /* What a connection is for: also told by the low bits of a work request's id, the flow's slot above them. */
@@ -134,6 +138,7 @@ struct verbs_host {
 	uint64_t resent_ns;
 	struct verbs_control_socket control_in[PKT_TYPES];
 	struct verbs_ud ud;
+	struct verbs_pool pool;
 	struct verbs_counters count;
 	char error[256];
 };
@@ -214,6 +219,19 @@ void verbs_ud_fini(struct verbs_host *host);
 /* The oldest datagram posted is over. @param left  else it was given up */
 void verbs_ud_sent(struct verbs_host *host, bool left);
 void verbs_ud_received(struct verbs_host *host, const struct ibv_wc *wc);
+/* RESET to INIT, RTR and RTS (IBTA 10.3.1). @return 0 or negative errno */
+int verbs_ud_start(const struct verbs_host *host, struct ibv_qp *qp);
+
+/* pool.c */
+int64_t verbs_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
+void verbs_pool_fini(struct verbs_host *host);
+
+/* contents.c */
+int verbs_pool_post(struct verbs_host *host, const struct datagram *datagram);
+void verbs_ud_receive(struct device *dev, uint16_t nic);
+/* Posts a slot to receive. @return 0 or negative errno */
+int verbs_pool_room(struct verbs_host *host, uint32_t slot);
+void verbs_pool_completions(void *ctx, uint32_t events);
 
 /* counters.c */
 void verbs_counters_init(struct verbs_host *host);

@@ -39,6 +39,16 @@ verbs_label_sport(uint32_t label)
 	return (uint16_t)(VERBS_FIRST_SPORT | ((label & mask) ^ (label >> VERBS_LABEL_LOW_BITS & 0x3f)));
 }
 
+/*
+ * The UDP source port of a UD QP of rdma_rxe: a hash of its number, whatever the address handle's flow label says (6.1,
+ * rxe_qp_init_req(): hash_32() of linux/hash.h, 14 bits of it).
+ */
+static inline uint16_t
+verbs_rxe_sport(uint32_t qpn)
+{
+	return (uint16_t)(VERBS_FIRST_SPORT | (qpn * 0x61c88647u) >> (32 - VERBS_LABEL_LOW_BITS));
+}
+
 /* IPv4's TOS of an 802.1p class: class selector n (RFC 2474), as the switches read it; ECN-capable (RFC 3168). */
 static inline uint8_t
 verbs_traffic_class(uint8_t prio)

@@ -27,10 +27,17 @@ run_clock_start(struct run_clock *clock, uint64_t zero_ns)
 }
 
 uint64_t
-run_clock_ps(struct run_clock *clock, uint64_t host_ns)
+run_clock_at_ps(const struct run_clock *clock, uint64_t host_ns)
 {
 	int64_t since_ns = (int64_t)(host_ns + (uint64_t)clock->offset_ns - clock->zero_ns);
-	uint64_t now_ps = clock->started && since_ns > 0 ? (uint64_t)since_ns * PS_PER_NS : 0;
+
+	return clock->started && since_ns > 0 ? (uint64_t)since_ns * PS_PER_NS : 0;
+}
+
+uint64_t
+run_clock_ps(struct run_clock *clock, uint64_t host_ns)
+{
+	uint64_t now_ps = run_clock_at_ps(clock, host_ns);
 
 	if (now_ps > clock->last_ps)
 		clock->last_ps = now_ps;

@@ -54,6 +54,20 @@ put_qp(void *ctx, uint32_t node, const struct manage_qp *qp)
 	return qp->flow == 0;
 }
 
+static uint32_t asked;
+
+/* The answer to everything is what was asked, and a word more. */
+static inline struct manage_reply
+ask(void *ctx, const void *request, size_t size, uint64_t now_ps)
+{
+	static uint32_t reply[8];
+
+	assert_true(size < sizeof(reply));
+	memcpy(reply, request, size);
+	reply[size / 4] = ++asked;
+	return (struct manage_reply){ reply, size + 4 };
+}
+
 static struct record_check *check;
 
 static inline void
@@ -64,7 +78,7 @@ describe_one(void *rec, uint16_t type, size_t size, uint32_t node)
 		fail_msg("%s", err.text);
 }
 
-static const struct manage_sink sink = { NULL, put_step, put_iteration, put_qp };
+static const struct manage_sink sink = { NULL, put_step, put_iteration, put_qp, ask };
 
 static inline void
 come(uint32_t node)

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/manage_stream.h"
+#include "common/wire/pingmesh_manage.h"
 #include "common/wire/record_steps.h"
 #include "dpswitch/control/manage.h"
 #include "tests/unit/dpswitch/manage_rig.h"
@@ -117,6 +118,44 @@ test_records_pass_and_are_never_older_than_what_was_passed_on(void **state)
 }
 
 static void
+test_what_an_agent_asks_is_answered_on_its_channel(void **state)
+{
+	static const uint32_t request[3] = { 1, 2, 3 };
+	struct manage_message reply;
+	uint32_t body[4];
+
+	ready(1);
+	got(1); /* CONNECT */
+	say(1, MANAGE_PINGMESH, request, sizeof(request));
+	reply = got(1);
+	assert_int_equal(reply.type, MANAGE_PINGMESH);
+	assert_int_equal(reply.size, sizeof(body));
+	memcpy(body, reply.body, sizeof(body));
+	assert_memory_equal(body, request, sizeof(request));
+	assert_int_equal(body[3], asked);
+}
+
+static void
+test_a_request_before_the_run_is_out_of_turn(void **state)
+{
+	static const uint32_t request[3];
+
+	hello(1, DIGEST);
+	say(1, MANAGE_PINGMESH, request, sizeof(request));
+	is_lost(1, "out of turn");
+}
+
+static void
+test_a_request_longer_than_any_is_refused(void **state)
+{
+	static const uint8_t request[PINGMESH_MAX_REQUEST + sizeof(struct pingmesh_hdr) + 1];
+
+	ready(1);
+	say(1, MANAGE_PINGMESH, request, sizeof(request));
+	is_lost(1, "more than there is");
+}
+
+static void
 test_a_host_that_dies_is_lost(void **state)
 {
 	hello(0, DIGEST);
@@ -199,6 +238,9 @@ main(void)
 		TEST(test_queue_pairs_come_while_connecting),
 		TEST(test_the_clock_is_answered_at_once),
 		TEST(test_records_pass_and_are_never_older_than_what_was_passed_on),
+		TEST(test_what_an_agent_asks_is_answered_on_its_channel),
+		TEST(test_a_request_before_the_run_is_out_of_turn),
+		TEST(test_a_request_longer_than_any_is_refused),
 		TEST(test_a_host_that_dies_is_lost),
 		TEST(test_a_host_that_has_finished_may_leave),
 		TEST(test_a_host_that_failed_goes_on),

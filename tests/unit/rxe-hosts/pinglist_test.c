@@ -7,6 +7,7 @@
 #include "common/wire/probe.h"
 #include "rxe-hosts/controller/coverage.h"
 #include "rxe-hosts/controller/pinglist.h"
+#include "rxe-hosts/device/verbs/label.h"
 #include "tests/unit/topo/topo_rig.h"
 
 /* ---- Eq. 1 ---- */
@@ -184,6 +185,27 @@ check_lists(const struct net *net, uint64_t time_ps)
 	}
 }
 
+/* The same lists, by ports that the first few hundred QPs of soft-RoCE have. */
+static void
+ports_of_soft_roce_cost_few_qps(void **state)
+{
+	static bool costs_little[UINT16_MAX + 1];
+	struct net net;
+	uint32_t drawn = 0;
+
+	(void)state;
+	for (uint32_t qpn = 0; qpn < PINGLIST_RXE_FIRST_QPN + PINGLIST_RXE_QPNS; qpn++)
+		costs_little[verbs_rxe_sport(qpn)] = true;
+	net_init(&net, LEAF_SPINE);
+	net.lists.rxe = true;
+	check_lists(&net, 0);
+	for (uint32_t r = 0; r < net.map.nrnics; r++)
+		for (uint32_t i = 0; i < pinglist_count(&net.lists, r); i++, drawn++)
+			assert_true(costs_little[pinglist_at(&net.lists, r, i, 0).sport]);
+	assert_true(drawn > 0);
+	net_fini(&net);
+}
+
 static void
 every_tor_has_as_many_tuples_as_eq_1_says(void **state)
 {
@@ -325,6 +347,7 @@ main(void)
 		cmocka_unit_test(misses_are_those_of_the_recurrence),
 		cmocka_unit_test(tuples_are_the_fewest_that_cover),
 		cmocka_unit_test(monte_carlo_covers_as_often_as_promised),
+		cmocka_unit_test(ports_of_soft_roce_cost_few_qps),
 		cmocka_unit_test(every_tor_has_as_many_tuples_as_eq_1_says),
 		cmocka_unit_test(links_above_tors_are_covered),
 		cmocka_unit_test(a_fifth_of_tuples_is_new_each_hour),

@@ -78,6 +78,10 @@ time_of_the_run(void **state)
 	clock.offset_ns -= 500000;
 	assert_true(run_clock_ps(&clock, 201 * MS + 100000) == PS_PER_MS);
 	assert_true(run_clock_ps(&clock, 202 * MS) == PS_PER_MS + PS_PER_MS / 2);
+	/* A point in time that is past */
+	assert_true(run_clock_at_ps(&clock, 201 * MS + 800000) == PS_PER_MS / 10 * 13);
+	assert_true(run_clock_at_ps(&clock, 150 * MS) == 0);
+	assert_true(run_clock_ps(&clock, 202 * MS) == PS_PER_MS + PS_PER_MS / 2);
 }
 
 int

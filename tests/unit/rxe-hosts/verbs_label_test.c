@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "rxe-hosts/device/verbs/label.h"
+#include "rxe-hosts/device/verbs/ports.h"
 
 /* The label that the kernel turns into this port, for every port that can be. */
 static void
@@ -35,6 +36,59 @@ labels_fold_as_in_the_kernel(void **state)
 	assert_int_equal(verbs_label_sport(0x04001), 0xc000);
 	assert_int_equal(verbs_label_sport(0xfc000), 0xc03f);
 	assert_int_equal(verbs_label_sport(0xabcde), 0xc000 | (0x3cde ^ 0x2a));
+}
+
+/* hash_32(n, 14) of Linux 6.1, include/linux/hash.h, worked by hand; tests/sim/pingmesh_rxe_test.py sees that frames have them. */
+static void
+ports_of_ud_qps_are_hashes_as_in_the_kernel(void **state)
+{
+	assert_int_equal(verbs_rxe_sport(0), 0xc000);
+	assert_int_equal(verbs_rxe_sport(1), 0xc000 | 0x61c88647u >> 18);
+	assert_int_equal(verbs_rxe_sport(17711), 0xc000); /* Fibonacci's numbers come close to 0 */
+	assert_int_equal(verbs_rxe_sport(6765), 0xc001);
+}
+
+/* Wherever one begins to count, a port is no further away than a walk goes. */
+static void
+a_walk_comes_by_every_port(void **state)
+{
+	static uint32_t last[UINT16_MAX + 1u];
+
+	memset(last, 0, sizeof(last));
+	for (uint32_t qpn = 1; qpn < 1u << 20; qpn++) {
+		uint16_t sport = verbs_rxe_sport(qpn);
+
+		assert_true(sport >= VERBS_FIRST_SPORT);
+		assert_true(qpn - last[sport] <= VERBS_PORTS_WALK);
+		last[sport] = qpn;
+	}
+	for (uint32_t sport = VERBS_FIRST_SPORT; sport <= UINT16_MAX; sport++)
+		assert_int_not_equal(last[sport], 0);
+}
+
+static void
+ports_are_those_of_the_host_each_once(void **state)
+{
+	struct flow flows[] = {
+		{ .src_node = 1, .dst_node = 2, .sport = 50001, .dport = ROCEV2_UDP_PORT, .kind = FLOW_PROBE },
+		{ .src_node = 2, .dst_node = 1, .sport = 49999, .dport = ROCEV2_UDP_PORT, .kind = FLOW_COLLECTIVE },
+		{ .src_node = 3, .dst_node = 1, .sport = 50001, .dport = ROCEV2_UDP_PORT, .kind = FLOW_PROBE },
+		{ .src_node = 3, .dst_node = 2, .sport = 60000, .dport = ROCEV2_UDP_PORT, .kind = FLOW_PROBE },
+		{ .src_node = 1, .dst_node = 2, .sport = 60001, .dport = ROCEV2_UDP_PORT, .kind = FLOW_CONTROL },
+	};
+	const struct flow_table table = { .flows = flows, .count = 5 };
+	struct verbs_ports ports;
+
+	assert_int_equal(verbs_ports_init(&ports, &table, 1), 0);
+	assert_int_equal(ports.count, 2);
+	assert_int_equal(verbs_ports_find(&ports, 49999), 0);
+	assert_int_equal(verbs_ports_find(&ports, 50001), 1);
+	assert_int_equal(verbs_ports_find(&ports, 60000), VERBS_NO_PORT);
+	verbs_ports_fini(&ports);
+	assert_int_equal(verbs_ports_init(&ports, &table, 9), 0);
+	assert_int_equal(ports.count, 0);
+	assert_int_equal(verbs_ports_find(&ports, 50001), VERBS_NO_PORT);
+	verbs_ports_fini(&ports);
 }
 
 static void
@@ -66,6 +120,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_port_has_a_label),
 		cmocka_unit_test(labels_fold_as_in_the_kernel),
+		cmocka_unit_test(ports_of_ud_qps_are_hashes_as_in_the_kernel),
+		cmocka_unit_test(a_walk_comes_by_every_port),
+		cmocka_unit_test(ports_are_those_of_the_host_each_once),
 		cmocka_unit_test(classes_are_class_selectors),
 		cmocka_unit_test(timeouts_are_no_shorter_than_asked),
 	};
