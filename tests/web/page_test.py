@@ -16,6 +16,12 @@ topology = { kind = "leaf-spine"; leaves = 5; spines = 2; hosts_per_leaf = 8; ra
 collectives = ( { op = "allgather"; algorithm = "ring"; ranks = [ %s ]; step_bytes = "20KB"; iterations = 4; } );
 """ % ", ".join(f'"h{i}"' for i in range(40))
 
+SHORT = """
+name = "short";
+topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "100Gbps"; delay = "1us"; };
+pingmesh = { enabled = true; duration = "1s"; };
+"""
+
 # Every text that is seen, its contrast with what lies behind it (WCAG 2, 1.4.3), where that is too small.
 FAINT = """
 const channels = (color) => (color.match(/[\\d.]+/g) || []).map(Number);
@@ -309,6 +315,11 @@ def shows_probes(browser):
             check(not faint, f"probes, {width} px, {scheme}: every text stands out", faint)
     browser.look()
     browser.quiet("probes")
+    short = rocelab(scenario_file(SHORT))
+    browser.open(short.dir / "report.html", "no upload yet")
+    check("Agents had no result" in browser.text("#problems") and "No problem" not in browser.text("#problems"),
+          "a run without uploads says so", browser.text("#problems"))
+    check(not browser.all("#slas") and "undefined" not in browser.text("#page"), "and has no SLAs")
 
 
 def names_do_no_harm(browser, run):

@@ -59,6 +59,12 @@ function impactText({impact: metric}) {
           ""}`;
 }
 
+/* A run that ends before agents have uploaded says nothing, and not that all is well. */
+function nothingFound({periods, period_ns: period}) {
+  return periods.length > 0 ? "No problem was found." :
+                              `Agents had no result of a probe to tell; a whole period takes ${clock(period)}.`;
+}
+
 export function drawProblems(root, store) {
   const {model} = store, problems = problemsOf(model);
   if (!model.pingmesh)
@@ -74,8 +80,8 @@ export function drawProblems(root, store) {
       root, "problems", "Problems seen by probes",
       el("p", {class: "legend"}, "By probes between RNICs (R-Pingmesh). P0: a service suffers; P1: services use it; ",
          "P2: no service does. What they cost in time is not known."),
-      problems.length > 0 ? list : el("p", null, "No problem was found."), problems.length > FIRST && more,
-      el("p", {class: "legend"}, impactText(model.pingmesh)));
+      problems.length > 0 ? list : el("p", null, nothingFound(model.pingmesh)), problems.length > FIRST && more,
+      model.pingmesh.periods.length > 0 && el("p", {class: "legend"}, impactText(model.pingmesh)));
 }
 
 /* ---- in the fabric ---- */
