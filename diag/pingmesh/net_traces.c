@@ -12,9 +12,15 @@ cmp_hop(const void *pa, const void *pb)
 	int by = net_cmp_tuple(&a->tuple, &b->tuple);
 
 	by = by != 0 ? by : CMP(a->back, b->back);
-	by = by != 0 ? by : CMP(a->trace, b->trace);
-	by = by != 0 ? by : CMP(a->hop, b->hop);
-	return by != 0 ? by : CMP(a->sent_ps, b->sent_ps);
+	by = by != 0 ? by : CMP(a->sent_ps, b->sent_ps);
+	return by != 0 ? by : CMP(a->hop, b->hop);
+}
+
+/* An agent that starts again counts its traceroutes from the beginning: the same number is the same one only if hops go on. */
+static bool
+is_next_hop(const struct rec_probe_hop *a, const struct rec_probe_hop *b)
+{
+	return net_cmp_tuple(&a->tuple, &b->tuple) == 0 && a->back == b->back && a->trace == b->trace && a->hop < b->hop;
 }
 
 /* The link by which a packet came to where it was heard of. */
@@ -88,9 +94,7 @@ net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 	     first = end) {
 		uint32_t tuple = net_find_tuple(net, &hops[first].tuple);
 
-		for (end = first + 1; end < count && net_cmp_tuple(&hops[end].tuple, &hops[first].tuple) == 0 &&
-				      hops[end].back == hops[first].back && hops[end].trace == hops[first].trace;
-		     end++)
+		for (end = first + 1; end < count && is_next_hop(&hops[end - 1], &hops[end]); end++)
 			;
 		if (tuple != RUN_NONE)
 			put_trace(net, &hops[first], end - first, tuple, &nlinks);

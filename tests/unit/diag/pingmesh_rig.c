@@ -223,16 +223,17 @@ put_hop(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, bool back, uint
 				     .port = port,
 				     .last = hop == (mesh ? 1 : 3),
 				     .trace = i,
-				     .sent_ps = hop * PS_PER_US }; /* each by a packet of its own */
+				     .sent_ps = rig->trace_ps + hop * PS_PER_US }; /* each by a packet of its own */
 
-	RECORDS_PUT(&rig->r, rec, REC_PROBE_HOP, RIG_HOST(host_of(from)), PS_PER_MS);
+	RECORDS_PUT(&rig->r, rec, REC_PROBE_HOP, RIG_HOST(host_of(from)), rig->trace_ps + PS_PER_MS);
 }
 
 static void
-trace(struct rig *rig, uint32_t from, uint32_t to, uint32_t i)
+trace(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t life)
 {
+	rig->trace_ps = rig->retraced * life * 10 * PS_PER_S;
 	for (uint32_t back = 0; back < 2; back++) {
-		uint32_t src = back ? to : from, dst = back ? from : to, spine = (back ? i / 2 : i) % 2;
+		uint32_t src = back ? to : from, dst = back ? from : to, spine = ((back ? i / 2 : i) + !life) % 2;
 
 		put_hop(rig, from, to, i, back, 1, leaf_of(src), leaf_port(src));
 		if (leaf_of(src) == leaf_of(dst))
@@ -253,7 +254,8 @@ probe_pair(struct rig *rig, uint32_t from, uint32_t to)
 	if (host_of(from) == host_of(to) || (rig->mesh_only && !mesh))
 		return;
 	for (uint32_t i = 0; i < (mesh ? 1 : PORTS) && !rig->untraced; i++)
-		trace(rig, from, to, i);
+		for (uint32_t life = !rig->retraced; life < 2; life++)
+			trace(rig, from, to, i, life);
 	for (uint32_t k = 0; k < count; k++) {
 		uint32_t s = rig->backwards ? count - 1 - k : k;
 		uint64_t time_ps = s * PS_PER_S + (10 * from + to) * PS_PER_MS;

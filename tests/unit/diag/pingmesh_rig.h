@@ -48,6 +48,8 @@ struct rig {
 	struct rig_host hosts[RIG_HOSTS];
 	uint64_t end_ps;
 	bool untraced, mesh_only;
+	bool retraced; /* paths were others until agents started again and counted their traceroutes anew */
+	uint64_t trace_ps;
 	bool backwards;      /* the records of probes come in the opposite order */
 	uint32_t service[2]; /* hosts whose tuple service tracing probes, if not the same */
 	uint32_t iterations; /* of a job between them, and so long each: */

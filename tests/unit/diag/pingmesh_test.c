@@ -251,6 +251,23 @@ an_agent_that_restarts_is_noise(void **state)
 	verdict_destroy(v);
 }
 
+/* Traceroutes of an agent's two lives have the same numbers: the later ones are where probes go now. */
+static void
+traceroutes_of_a_restarted_agent_are_its_own(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	rig.retraced = true;
+	rig_link(&rig, 0, RIG_SPINE(1), 0.2);
+	rig.links[0].start_ps = 20 * S;
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem l0:5");
+	verdict_destroy(v);
+}
+
 static void
 an_overloaded_cpu_is_told_from_drops(void **state)
 {
@@ -361,6 +378,7 @@ main(void)
 		cmocka_unit_test(a_host_that_is_down_is_no_rnic_problem),
 		cmocka_unit_test(the_last_period_does_not_guess),
 		cmocka_unit_test(an_agent_that_restarts_is_noise),
+		cmocka_unit_test(traceroutes_of_a_restarted_agent_are_its_own),
 		cmocka_unit_test(an_overloaded_cpu_is_told_from_drops),
 		cmocka_unit_test(the_end_of_an_overload_is_part_of_it),
 		cmocka_unit_test(several_rnics_are_no_cpu_that_is_known_to_be_well),
