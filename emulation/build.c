@@ -194,6 +194,8 @@ emulation_build(struct emulation *emulation, const struct emulation_options *opt
 		.steps_begun = idle_faults_steps_begun,
 		.load_cpu = probing_load,
 		.cpu_overloaded = probing_overloaded,
+		.stop_agent = probing_stop,
+		.agent_deaths = probing_deaths,
 	};
 	return ret;
 }

@@ -103,3 +103,32 @@ probing_overloaded(void *run, uint32_t node)
 
 	return emulation->agents[node] != NULL ? probe_agent_counts(emulation->agents[node]).overloaded : 0;
 }
+
+/* Who starts again wants to be woken: its host looks at once when. */
+void
+probing_stop(void *run, uint32_t node, bool stop, uint64_t now_ps)
+{
+	const struct emulation *emulation = run;
+	struct probe_agent *agent = emulation->agents[node];
+	struct device *device;
+
+	if (agent == NULL)
+		return;
+	if (stop) {
+		probe_agent_stop(agent);
+		return;
+	}
+	device = embedded_device(emulation->hosts[node]);
+	if (probe_agent_restart(agent, now_ps) != 0)
+		log_warning("%s: no memory for new QPs of its agent of R-Pingmesh",
+			    emulation->scenario->topo->nodes[node].name);
+	device->ops->set_timer(device, now_ps);
+}
+
+uint64_t
+probing_deaths(void *run, uint32_t node)
+{
+	const struct emulation *emulation = run;
+
+	return emulation->agents[node] != NULL ? probe_agent_counts(emulation->agents[node]).deaths : 0;
+}

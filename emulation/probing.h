@@ -14,3 +14,6 @@ void probing_exchange(struct emulation *emulation);
 /* struct fault_env.load_cpu, .cpu_overloaded */
 void probing_load(void *run, uint32_t node, uint64_t load_ps);
 uint64_t probing_overloaded(void *run, uint32_t node);
+/* struct fault_env.stop_agent, .agent_deaths */
+void probing_stop(void *run, uint32_t node, bool stop, uint64_t now_ps);
+uint64_t probing_deaths(void *run, uint32_t node);

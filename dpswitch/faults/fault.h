@@ -27,6 +27,10 @@ struct fault_env {
 	void (*load_cpu)(void *run, uint32_t node, uint64_t load_ps);
 	/* Completions that were handled later for it so far. */
 	uint64_t (*cpu_overloaded)(void *run, uint32_t node);
+	/* The agent of R-Pingmesh at a host dies, or starts again. */
+	void (*stop_agent)(void *run, uint32_t node, bool stop, uint64_t now_ps);
+	/* How often it died. */
+	uint64_t (*agent_deaths)(void *run, uint32_t node);
 };
 
 /* What hosts are going to send. */

@@ -71,7 +71,7 @@ probe_agent_destroy(struct probe_agent *agent)
 }
 
 int
-probe_agent_start(struct probe_agent *agent)
+probe_open_qps(struct probe_agent *agent)
 {
 	struct device *dev = agent->config.device;
 
@@ -82,8 +82,18 @@ probe_agent_start(struct probe_agent *agent)
 			return (int)qpn;
 		agent->nics[i].qpn = (uint32_t)qpn;
 	}
+	return 0;
+}
+
+int
+probe_agent_start(struct probe_agent *agent)
+{
+	int rc = probe_open_qps(agent);
+
+	if (rc != 0)
+		return rc;
 	agent->wants |= PROBE_WANTS_REGISTRATION;
-	probe_ask(agent, dev->ops->now(dev));
+	probe_ask(agent, agent->config.device->ops->now(agent->config.device));
 	return 0;
 }
 
@@ -158,6 +168,8 @@ probe_agent_received(struct probe_agent *agent, const struct datagram *datagram,
 	uint16_t at = datagram->reply ? flow->src_nic : flow->dst_nic;
 	struct probe_completion c;
 
+	if (agent->is_down)
+		return;
 	if (datagram->type == PKT_EXPIRED) {
 		at = datagram->reply ? flow->dst_nic : flow->src_nic;
 		if (probe_read(datagram, &c) && c.part == PROBE_TRACE)
@@ -181,6 +193,8 @@ probe_agent_departed(struct probe_agent *agent, const struct datagram *datagram)
 	uint16_t at = datagram->reply ? flow->dst_nic : flow->src_nic;
 	struct probe_queue *queue = datagram->reply ? &agent->nics[at].responder : &agent->nics[at].prober;
 
+	if (agent->is_down)
+		return;
 	probe_queue_push(agent, queue,
 			 (struct probe_completion){ .stamp_ps = datagram->left_ps,
 						    .seq = (uint32_t)datagram->wr_id,
@@ -197,17 +211,29 @@ probe_agent_retime(struct probe_agent *agent, struct probe_nic *nic, uint64_t no
 }
 
 void
+probe_tell_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps)
+{
+	const struct flow *of = &agent->config.flows->flows[flow];
+	struct rec_connection rec = { .nic = of->src_nic, .open = open, .collective = collective, .tuple = flow_tuple(of) };
+
+	recbuf_put(agent->config.device->ops->records(agent->config.device), &rec, REC_CONNECTION, sizeof(rec), now_ps);
+}
+
+void
 probe_agent_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps)
 {
 	const struct flow *of = &agent->config.flows->flows[flow];
 	struct probe_list *list = &agent->nics[of->src_nic].lists[REC_PROBE_SERVICE];
-	struct rec_connection rec = { .nic = of->src_nic, .open = open, .collective = collective, .tuple = flow_tuple(of) };
 
 	if (!agent->config.service)
 		return;
-	recbuf_put(agent->config.device->ops->records(agent->config.device), &rec, REC_CONNECTION, sizeof(rec), now_ps);
+	if (agent->is_down) {
+		agent->counts.dropped += !probe_restart_missed(list, flow, collective, open);
+		return;
+	}
+	probe_tell_connection(agent, flow, collective, open, now_ps);
 	if (open) {
-		if (probe_list_add(list, (struct probe_target){ flow, 0, collective }) != 0)
+		if (probe_list_add(list, (struct probe_target){ .flow = flow, .collective = collective }) != 0)
 			agent->counts.dropped++;
 		agent->wants |= PROBE_WANTS_TARGETS;
 	} else {

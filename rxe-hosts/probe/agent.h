@@ -62,6 +62,11 @@ int probe_agent_reply(struct probe_agent *agent, const void *bytes, size_t size)
 /* Between windows: from now on completions take so much longer (median). 0: the CPU is well again. */
 void probe_agent_load(struct probe_agent *agent, uint64_t load_ps);
 
+/* Between windows: the agent dies. All that it had not uploaded is lost; it hears and says nothing. */
+void probe_agent_stop(struct probe_agent *agent);
+/* Between windows, of one that died: it starts again, with other QPs. Whoever wakes it looks at probe_agent_next_ps() now. @return 0 or -ENOMEM */
+int probe_agent_restart(struct probe_agent *agent, uint64_t now_ps);
+
 /* What an agent did. */
 struct probe_agent_counts {
 	uint64_t sent, answered;     /* probes; by it, as responder */
@@ -70,6 +75,7 @@ struct probe_agent_counts {
 	uint64_t strange;            /* datagrams that are no probe's */
 	uint64_t unplanned, refused; /* entries of pinglists without flow; requests */
 	uint64_t overloaded;         /* completions that waited for an overloaded CPU */
+	uint64_t deaths;             /* probe_agent_stop() */
 };
 
 struct probe_agent_counts probe_agent_counts(const struct probe_agent *agent);

@@ -69,6 +69,7 @@ struct probe_answer {
 struct probe_target {
 	uint32_t flow, qpn; /* qpn 0: not known yet */
 	uint32_t collective;
+	bool untold, gone; /* a connection that came, or went, while the agent was down */
 };
 
 /* A pinglist of an RNIC: its targets in turn, one every gap_ps. */
@@ -134,6 +135,7 @@ struct probe_agent {
 	uint64_t next_upload_ps, next_pull_ps;
 	/* the controller */
 	uint8_t wants, asked; /* enum probe_want: yet; under way */
+	bool is_down;         /* between its death and its start */
 	bool is_taken;        /* the request, by who carries it */
 	uint8_t *request;     /* [request_cap] */
 	size_t request_size, request_cap;
@@ -205,7 +207,15 @@ void probe_list_set(struct probe_agent *agent, struct probe_list *list, uint64_t
 /* @return the next target of a list that is due; NULL: its agent knows none */
 const struct probe_target *probe_list_turn(struct probe_agent *agent, struct probe_list *list, bool shuffled);
 
-/* agent.c. Service tracing of an RNIC has other targets, or another interval. */
+/* restart.c. A connection came or went while the agent was down. @return false: out of memory, it is not known of */
+bool probe_restart_missed(struct probe_list *list, uint32_t flow, uint32_t collective, bool open);
+
+/* agent.c */
+/* New QPs on all RNICs. @return 0 or a negative errno */
+int probe_open_qps(struct probe_agent *agent);
+/* A record of a connection. */
+void probe_tell_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps);
+/* Service tracing of an RNIC has other targets, or another interval. */
 void probe_agent_retime(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
 
 /* manage.c */

@@ -194,8 +194,9 @@ take_entry(struct probe_agent *agent, const struct pingmesh_entry *entry, uint64
 		return;
 	}
 	flow = probe_way_of(agent, entry->nic, entry->ip, entry->sport);
-	if (flow == PROBE_NO_FLOW || probe_list_add(&agent->nics[entry->nic].lists[entry->kind],
-						    (struct probe_target){ flow, entry->qpn, REC_NONE }) != 0)
+	if (flow == PROBE_NO_FLOW ||
+	    probe_list_add(&agent->nics[entry->nic].lists[entry->kind],
+			   (struct probe_target){ .flow = flow, .qpn = entry->qpn, .collective = REC_NONE }) != 0)
 		agent->counts.unplanned++;
 	else
 		interval_ps[entry->nic][entry->kind] = entry->interval_ps;

@@ -22,7 +22,7 @@ FAULTS = {
     'link-down': {'port': '"l0:1"'}, 'misroute': {'dst': '"h0"', 'port': '"l0:3"'}, 'blackhole': {'switch': '"l0"', 'dst': '"h0"'},
     'fib-corruption': {'switch': '"l0"'},
     'delay': {'port': '"l0:1"', 'extra': '"1us"'}, 'slow-host': {'host': '"h0"', 'delay': '"1us"'},
-    'cpu-overload': {'host': '"h0"', 'delay': '"1us"'}, 'host-down': {'host': '"h0"'},
+    'cpu-overload': {'host': '"h0"', 'delay': '"1us"'}, 'host-down': {'host': '"h0"'}, 'agent-restart': {'host': '"h0"'},
     'rnic-down': {'port': '"h0:1"'}, 'rnic-no-routes': {'port': '"h0:1"'}, 'rnic-no-gid': {'port': '"h0:1"'},
     'pcie-downgrade': {'port': '"h0:1"'}, 'dma-detour': {'port': '"h0:1"'},
     'missing-route': {'switch': '"l0"', 'dst': '"h0"'}, 'acl': {'switch': '"l0"', 'src': '"h0"'},
@@ -56,7 +56,7 @@ def scenario(trial, payload):
         topology = {**TOPOLOGIES['explicit'], 'links': links}
     elif path == 'faults':
         lists['faults'] = {'kind': f'"{kind}"', **FAULTS[kind], **own}
-        if kind == 'cpu-overload':  # it needs somebody to be late
+        if kind in ('cpu-overload', 'agent-restart'):  # they need an agent
             groups['pingmesh'] = {'enabled': 'true'}
     elif path in LISTS:
         lists[path] = {**LISTS[path], **lists.get(path, {}), **own}

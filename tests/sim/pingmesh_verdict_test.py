@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """R-Pingmesh's verdict on whole runs: one fault at a time, named at its place, and nothing where nothing is wrong."""
-from harness import check, rocelab, scenario_file
+from harness import SCENARIOS, check, rocelab, scenario_file
 
 NET = 'topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };\n' \
     'pingmesh = { enabled = true; time_factor = 0.01; duration = "801ms"; };\n' \
@@ -16,6 +16,10 @@ FAULTS = [
     ("a damaged cable from a spine", 'kind = "corruption"; port = "s1:3"; rate = 0.1;', "switch-problem", "s1:3"),
     ("silent loss at a spine's port", 'kind = "loss"; port = "s3:1"; rate = 0.05; silent = true;', "switch-problem", "s3:1"),
     ("an overloaded CPU", 'kind = "cpu-overload"; host = "h9"; delay = "20ms"; duration = "200ms";', "cpu-overload", "h9"),
+    ("a host that hangs", 'kind = "host-down"; host = "h9";', "host-down", "h9"),
+    ("an agent that starts again", 'kind = "agent-restart"; host = "h9"; duration = "30ms";', None, None),
+    ("a host that boots", 'kind = "agent-restart"; host = "h9"; duration = "310ms"; }, '
+     '{ start = "200ms"; kind = "host-down"; host = "h9"; duration = "300ms";', "host-down", "h9"),
     ("a slow cable", 'kind = "delay"; port = "l0:7"; extra = "20us";', "high-rtt", "l0:7"),
 ]
 
@@ -29,6 +33,8 @@ for title, what, kind, place in FAULTS:
     verdict = verdict_on(title, what)
     problems = verdict["pingmesh"]["problems"]
     said = [(p["type"], p["node"] or p["ports"]) for p in problems]
+    resets = verdict["pingmesh"]["cluster"]["rpingmesh.probe_failed_total"]["qpn-reset"]
+    check((resets > 100) == ("agent" in what), f"{title}: an agent that started again has other QPs, and is noise", resets)
     if kind is None:
         check(not problems, f"{title}: no problem", said)
         continue
@@ -38,3 +44,9 @@ for title, what, kind, place in FAULTS:
     check(problems[0]["priority"] == "P2" and problems[0]["start_ns"] >= 180_000_000, f"{title}: P2, from then on", problems)
     check([f["type"] for f in verdict["findings"]] == [kind] and verdict["network"]["word"] != "guilty",
           f"{title}: a finding, and no word on the network", verdict["network"])
+
+# The ready-made scenario: what is wrong, where, and how much it matters; and the page and report have the same.
+run = rocelab(SCENARIOS / "pingmesh.cfg")
+said = [(p["type"], p["node"] or p["ports"], p["priority"]) for p in run.verdict["pingmesh"]["problems"]]
+check(said == [("switch-problem", ["g1r0:7"], "P1"), ("rnic-problem", ["h3:1"], "P2"), ("cpu-overload", "h12", "P2")],
+      "pingmesh.cfg: three problems, each with its place and priority", said)

@@ -6,6 +6,8 @@
 
 #include "common/wire/pingmesh_manage.h"
 
+#define REPLY_BYTES 256
+
 /* A host's program that is an agent and nothing else. */
 static void
 arm(struct probe_rig *probes, struct probe_agent *agent)
@@ -132,7 +134,7 @@ answer(struct probe_rig *probes, uint32_t host, const uint8_t *request, uint8_t 
 	const struct pingmesh_hdr *hdr = (const void *)request;
 	const uint8_t *body = request + sizeof(*hdr);
 	struct pingmesh_rnic rnic = { .ip = topo_nic_ip(1 - host, 0), .qpn = probes->qpns[1 - host] };
-	struct pingmesh_list list = { .count = 1 };
+	struct pingmesh_list list;
 
 	assert(hdr->magic == PINGMESH_MAGIC && hdr->version == PINGMESH_MANAGE_VERSION && hdr->type < 8);
 	probes->asked[hdr->type]++;
@@ -145,10 +147,13 @@ answer(struct probe_rig *probes, uint32_t host, const uint8_t *request, uint8_t 
 	case PINGMESH_PINGLISTS:
 		return lists(probes, host, reply);
 	default:
-		assert(hdr->type == PINGMESH_RESOLVE && hdr->size == sizeof(list) + sizeof(uint32_t));
+		memcpy(&list, body, sizeof(list));
+		assert(hdr->type == PINGMESH_RESOLVE && hdr->size == sizeof(list) + list.count * sizeof(uint32_t));
+		assert(sizeof(*hdr) + sizeof(list) + list.count * sizeof(rnic) <= REPLY_BYTES);
 		memcpy(reply + sizeof(*hdr), &list, sizeof(list));
-		memcpy(reply + sizeof(*hdr) + sizeof(list), &rnic, sizeof(rnic));
-		return begin(reply, PINGMESH_RESOLVED, sizeof(list) + sizeof(rnic));
+		for (uint32_t i = 0; i < list.count; i++) /* all of the one RNIC */
+			memcpy(reply + sizeof(*hdr) + sizeof(list) + i * sizeof(rnic), &rnic, sizeof(rnic));
+		return begin(reply, PINGMESH_RESOLVED, sizeof(list) + list.count * sizeof(rnic));
 	}
 }
 
@@ -159,7 +164,7 @@ probe_rig_run(struct probe_rig *probes, uint64_t end_ps)
 		rig_run(&probes->rig, probes->rig.window.end_ps + RIG_DELAY_PS);
 		for (uint32_t h = 0; h < 2; h++) {
 			struct probe_request request;
-			uint8_t reply[256];
+			uint8_t reply[REPLY_BYTES];
 
 			if (!probe_agent_asks(probes->agents[h], &request))
 				continue;
