@@ -96,8 +96,11 @@ problem_add(struct judging *j, const struct pingmesh_problem *seen)
 	*new = *seen;
 	new->first_period = new->last_period = j->period;
 	new->periods = 1;
-	new->found_ps =
-		min_u64((j->period + 1) * config->period_ps + config->timeout_ps + config->upload_ps, j->run->end_ps);
+	new->found_ps = (j->period + 1) * config->period_ps + config->timeout_ps + config->upload_ps;
+	/* That somebody was silent for a period is known no sooner. */
+	if (seen->kind == PINGMESH_PROBLEM_HOST && new->found_ps < seen->start_ps + config->period_ps)
+		new->found_ps += config->period_ps;
+	new->found_ps = min_u64(new->found_ps, j->run->end_ps);
 	return 0;
 }
 

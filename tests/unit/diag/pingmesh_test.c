@@ -214,6 +214,8 @@ a_host_that_is_down_is_no_rnic_problem(void **state)
 	ASSERT_FINDINGS(v, "host-down h4");
 	assert_int_equal(v->findings[0].start_ps, 30 * S);
 	assert_int_equal(v->findings[0].end_ps, 75 * S);
+	/* silent since 30 s: at 45.5 s, with all of that period, it was not yet so for as long as makes it down */
+	assert_int_equal(rig_own(v)->problems[0].found_ps, 65500 * MS);
 	assert_true(rig_cause(v, PINGMESH_HOST_DOWN) > 300);
 	assert_int_equal(rig_cause(v, PINGMESH_RNIC) + rig_cause(v, PINGMESH_SWITCH), 0);
 	verdict_destroy(v);
