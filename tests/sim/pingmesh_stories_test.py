@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""R-Pingmesh's stories of a service's network: a checkpoint beside losses that hurt and one that does not (Fig. 5), and computation
+that slows while round trips get shorter (Fig. 9)."""
+from harness import check, rocelab, scenario_file
+
+NET = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "25Gbps"; delay = "1us"; };
+limits = { virtual_time = "3s"; };
+"""
+HOSTS = [f"h{i}" for i in (0, 1, 4, 5, 8, 9, 12, 13)]
+RANKS = "ranks = [ " + ", ".join(f'"{host}"' for host in HOSTS) + " ];"
+PERIOD_NS = 100_000_000  # 20 s, multiplied by 0.005
+
+
+def delays(iteration, extra):
+    """All ranks compute longer."""
+    return [f'"{rank} {extra} sum {iteration}"' for rank in range(len(HOSTS))]
+
+
+def service(period, quantile="p99", of="network_rtt_ns"):
+    return period["service"][f"rpingmesh.{of}"][quantile]
+
+
+def lost(period, network, cause):
+    return period[network]["rpingmesh.probe_failed_total"][cause]
+
+
+def measured(name, periods):
+    """What documentation quotes."""
+    for number, p in enumerate(periods):
+        print(f"measured {name}, period {number}: RTT P99 {service(p) / 1000:.1f} us, responder P99 "
+              f"{service(p, 'p99', 'responder_delay_ns') / 1000:.1f} us, lost at switches {lost(p, 'service', 'switch-problem')} of the "
+              f"service's, {lost(p, 'cluster', 'switch-problem')} of the cluster's, at RNICs {lost(p, 'cluster', 'rnic-problem')}")
+
+
+def checkpoint():
+    """From 500 ms on hosts write a checkpoint by TCP for a period: RoCE is idle, and their CPUs are busy."""
+    overload = "".join(f', {{ kind = "cpu-overload"; host = "{host}"; delay = "20us"; start = "500ms"; duration = "100ms"; }}'
+                       for host in HOSTS)
+    run = rocelab(scenario_file(NET + f"""
+pingmesh = {{ enabled = true; time_factor = 0.005; }};
+jobs = ( {{ name = "train"; {RANKS} iterations = 150; compute = "5ms";
+    collectives = ( {{ name = "sum"; op = "alltoall"; algorithm = "pairwise"; bytes = "1MB"; }} );
+    delays = ( {", ".join(delays(87, "60ms"))} ); }} );
+faults = (
+  {{ kind = "corruption"; port = "l1:6"; rate = 0.02; start = "210ms"; duration = "60ms"; }},
+  {{ kind = "link-down"; port = "h15:1"; start = "300ms"; duration = "1ms"; period = "5ms"; }},
+  {{ kind = "corruption"; port = "s2:3"; rate = 0.02; start = "710ms"; duration = "60ms"; }}{overload} );
+""", "checkpoint.cfg"))
+    told = run.verdict["pingmesh"]
+    said = [(p["priority"], p["type"], p["ports"], set(p["seen_by"])) for p in told["problems"]]
+    both = {"cluster", "service"}
+    check(said == [("P0", "switch-problem", ["l1:6"], both), ("P0", "switch-problem", ["s2:3"], both),
+                   ("P2", "rnic-problem", ["h15:1"], {"cluster"})],
+          "two losses in the service's network are P0, an RNIC outside of it P2", said)
+    spans = [(p["first_period"], p["last_period"]) for p in told["problems"]]
+    check(spans[:2] == [(2, 2), (7, 7)] and spans[2][0] == 3, "each in its period", spans)
+    periods = told["periods"]
+    check(all(lost(p, "service", "rnic-problem") == 0 for p in periods), "service tracing sees no RNIC drop")
+    check(all(lost(p, "cluster", "rnic-problem") > 100 for p in periods[3:10]), "the cluster's monitoring does")
+    check(not any(lost(p, n, "cpu-overload") for p in periods for n in both), "a busy CPU loses nothing")
+    measured("checkpoint", [p for p in periods if p["complete"]])
+    quiet, before = periods[5], periods[1]
+    check(service(quiet, "p99") < 0.7 * service(before, "p99"), "round trips are those of an idle network during the checkpoint",
+          (service(quiet), service(before)))
+    check(service(quiet, "p99", "responder_delay_ns") > 1.4 * service(before, "p99", "responder_delay_ns"),
+          "while processing takes longer", [service(p, "p99", "responder_delay_ns") for p in (quiet, before)])
+    check(all(p["degradation"] > 0.1 for p in told["problems"][:2]) and not told["impact"]["paper_innocent"],
+          "iterations are slower for it", told["impact"])
+
+
+def slow_compute():
+    """Each iteration computes 6 % longer than the one before: throughput falls, and nothing is wrong with network or CPUs."""
+    iterations = 48
+    slower = ", ".join(entry for i in range(iterations) for entry in delays(i, f"{int(3000 * 1.06 ** i)}us"))
+    run = rocelab(scenario_file(NET + f"""
+pingmesh = {{ enabled = true; time_factor = 0.005; }};
+jobs = ( {{ name = "train"; {RANKS} iterations = {iterations};
+    collectives = ( {{ name = "sum"; op = "allreduce"; algorithm = "ring"; bytes = "1MB"; compute = "1ms"; }} );
+    delays = ( {slower} ); }} );
+""", "slow-compute.cfg"))
+    told, network = run.verdict["pingmesh"], run.verdict["network"]
+    whole = [p for p in told["periods"] if p["complete"]]
+    tails = [service(p) for p in whole]
+    measured("slow compute", whole)
+    check(len(whole) >= 7 and tails[0] > 1.2 * tails[-1] and all(b < 1.02 * a for a, b in zip(tails, tails[1:])),
+          "round trips get shorter all the time", tails)
+    for side in ("prober_delay_ns", "responder_delay_ns"):
+        p99 = [service(p, "p99", side) for p in whole]
+        check(max(p99) < 1.1 * min(p99), f"{side} is stable", p99)
+    impact = told["impact"]
+    check(impact["degraded"] > 20 and impact["worst"] > 2, "iterations get slower and slower", impact)
+    check(not told["problems"] and impact["paper_innocent"], "no problem: by the paper's rule the network is innocent", told["problems"])
+    check("by the paper's rule the service's network is innocent" in " ".join(run.report.split()),
+          "which the report calls the paper's rule")
+    check(network["word"] != "guilty" and network["unexplained_ns"] < 1e-3 * network["lost_ns"],
+          "by ours it is not guilty, and hosts explain the time lost", network)
+
+
+checkpoint()
+slow_compute()
