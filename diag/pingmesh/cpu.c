@@ -115,20 +115,28 @@ struct suspicion {
 	uint64_t bad, probes;
 };
 
-/* @return when the last probe was sent that a host took long enough about to make timeouts */
+/*
+ * How long does what a period before had shown go on? Until the last probe that the host took long enough about to make timeouts; and
+ * until the first that it answered in time, if there were timeouts before: what had queued up is not all done with the load.
+ * @return when the last such probe was sent
+ */
 static uint64_t
-last_long(const struct judging *j, uint32_t host)
+lingers_until(const struct judging *j, uint32_t host)
 {
-	uint64_t least_ps = j->net.config.timeout_ps / JUDGE_TIMEOUT_PART, last_ps = 0;
+	uint64_t least_ps = j->net.config.timeout_ps / JUDGE_TIMEOUT_PART, last_ps = 0, silent_ps = 0;
+	bool answered = false;
 
 	for (uint32_t i = j->first; i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
+		bool from = j->net.rnics[probe->src].host == host, to = j->net.rnics[probe->dst].host == host;
 
-		if ((j->net.rnics[probe->src].host == host && probe->prober_ps >= least_ps) ||
-		    (j->net.rnics[probe->dst].host == host && probe->responder_ps >= least_ps))
+		if ((from && probe->prober_ps >= least_ps) || (to && probe->responder_ps >= least_ps))
 			last_ps = probe->sent_ps;
+		answered |= to && probe->result == REC_PROBE_OK;
+		if (to && !answered && probe->open)
+			silent_ps = probe->sent_ps;
 	}
-	return last_ps;
+	return answered ? max_u64(last_ps, silent_ps) : last_ps;
 }
 
 static bool
@@ -142,16 +150,33 @@ suspect(const struct judging *j, uint32_t host, const struct host_delays *delays
 		anomalous += j->net.rnics[i].host == host && j->mesh[i].anomalous;
 	*s = (struct suspicion){ .slow = known && (double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps,
 				 .until_ps = UINT64_MAX };
-	s->lingers = !s->slow && known && j->overloaded[host] && long_enough;
+	s->lingers = !s->slow && j->overloaded[host] && lingers_until(j, host) != 0;
 	if (s->lingers) {
 		s->slow = true;
 		s->until_ps =
-			last_long(j, host) + j->net.config.timeout_ps; /* those after it may be timeouts, all of them */
+			lingers_until(j, host) + j->net.config.timeout_ps; /* those after it may be timeouts, all of them */
 	}
 	s->several = anomalous >= 2;
-	s->causes_timeouts = s->slow && long_enough;
+	s->causes_timeouts = s->slow && (long_enough || s->lingers);
 	s->refuted = s->several && known && !s->slow;
 	return s->slow || (s->several && !s->refuted);
+}
+
+/* By ToR-mesh timeouts that the end of an overload does not explain. */
+static bool
+is_still_anomalous(const struct judging *j, uint32_t rnic)
+{
+	uint64_t all = 0, bad = 0;
+
+	for (uint32_t i = j->first; i < j->end; i++) {
+		const struct net_probe *probe = &j->net.probes[i];
+
+		if (probe->kind != REC_PROBE_TOR_MESH || probe->dst != rnic)
+			continue;
+		all++;
+		bad += probe->open;
+	}
+	return 100 * bad > JUDGE_MESH_PERCENT * all;
 }
 
 /* All timeouts of the host are its CPU's; its RNICs are cleared. */
@@ -178,7 +203,8 @@ attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh
 		seen->end_ps = probe->sent_ps;
 	}
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
-		if (j->net.rnics[i].host == host && !s->lingers && (s->several || s->causes_timeouts))
+		if (j->net.rnics[i].host == host && (s->several || s->causes_timeouts) &&
+		    !(s->lingers && is_still_anomalous(j, i)))
 			j->mesh[i].anomalous = j->mesh[i].alike = false;
 }
 

@@ -24,24 +24,6 @@ is_same(const struct run *run, const struct pingmesh_problem *a, const struct pi
 	return true;
 }
 
-/*
- * Few tuples of a service do not tell the links of their way apart; where the cluster's monitoring names one of them in the same
- * period, they saw the same.
- */
-static bool
-is_part(const struct judging *j, const struct pingmesh_problem *known, const struct pingmesh_problem *seen)
-{
-	bool part = false;
-
-	if (seen->alike < 2 || known->alike != 1 || known->last_period != j->period ||
-	    seen->networks != 1u << PINGMESH_SERVICE ||
-	    (known->kind == PINGMESH_PROBLEM_RTT) != (seen->kind == PINGMESH_PROBLEM_RTT))
-		return false;
-	for (uint32_t i = 0; i < seen->nports && !part; i++)
-		part = seen->ports[i] == known->ports[0] || j->run->ports[seen->ports[i]].peer_port == known->ports[0];
-	return part;
-}
-
 /* How confident what was seen twice makes: each period counts by its probes. */
 static void
 merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32_t period)
@@ -72,12 +54,6 @@ problem_add(struct judging *j, const struct pingmesh_problem *seen)
 	for (uint32_t i = own->nproblems; i-- > 0;) {
 		struct pingmesh_problem *known = &own->problems[i];
 
-		if (is_part(j, known, seen)) {
-			known->networks |= seen->networks;
-			known->start_ps = min_u64(known->start_ps, seen->start_ps);
-			known->end_ps = max_u64(known->end_ps, seen->end_ps);
-			return 0;
-		}
 		if (is_same(j->run, known, seen) && known->last_period + JUDGE_RNIC_PERIODS >= j->period) {
 			merge(known, seen, j->period);
 			return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "diag/pingmesh/net_inside.h"
 #include "diag/run/fill.h"
@@ -121,4 +122,24 @@ net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
 			best = i;
 	}
 	return best;
+}
+
+bool
+net_way_changed(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
+{
+	const struct net_tuple *of = &net->tuples[tuple];
+	const struct net_trace *before = NULL;
+
+	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back]; i++) {
+		const struct net_trace *trace = &net->traces[i];
+
+		if (!trace->whole)
+			continue;
+		if (before != NULL && trace->sent_ps > time_ps)
+			return trace->count != before->count ||
+			       memcmp(&net->links[trace->first], &net->links[before->first],
+				      trace->count * sizeof(*net->links)) != 0;
+		before = trace;
+	}
+	return false;
 }

@@ -20,7 +20,9 @@ votes_create(const struct run *run)
 	v->links = calloc((size_t)run->nports + 1, sizeof(*v->links));
 	v->ports = calloc((size_t)run->nports + 1, sizeof(*v->ports));
 	v->switches = calloc((size_t)run->nnodes + 1, sizeof(*v->switches));
-	if (v->links != NULL && v->ports != NULL && v->switches != NULL)
+	v->likely = calloc((size_t)run->nports + 1, sizeof(*v->likely));
+	v->through = calloc((size_t)run->nnodes + 1, sizeof(*v->through));
+	if (v->links != NULL && v->ports != NULL && v->switches != NULL && v->likely != NULL && v->through != NULL)
 		return v;
 	votes_destroy(v);
 	return NULL;
@@ -34,6 +36,8 @@ votes_destroy(struct votes *votes)
 	free(votes->links);
 	free(votes->ports);
 	free(votes->switches);
+	free(votes->likely);
+	free(votes->through);
 	free(votes);
 }
 
@@ -80,6 +84,8 @@ ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t trac
 	for (uint32_t back = back_only; back < 2; back++) {
 		uint32_t trace = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
 
+		if (b->high && net_way_changed(&b->j->net, probe->tuple, back != 0, probe->sent_ps))
+			return 0; /* nobody knows by which it went; what is lost at a change, though, is lost on the old one */
 		if (trace != RUN_NONE)
 			traces[count++] = trace;
 	}
@@ -128,11 +134,17 @@ tally_all(const struct ballot *b)
 }
 
 double
+wilson(double bad, double all, int side)
+{
+	double p = all > 0 ? fmin(bad / all, 1) : 0, z2 = DEVIATIONS * DEVIATIONS;
+
+	if (all <= 0)
+		return side < 0 ? 0 : 1;
+	return (p + z2 / (2 * all) + side * DEVIATIONS * sqrt(p * (1 - p) / all + z2 / (4 * all * all))) / (1 + z2 / all);
+}
+
+double
 tally_surely(const struct tally *t)
 {
-	double n = t->all, p = n > 0 ? t->bad / n : 0, z2 = DEVIATIONS * DEVIATIONS;
-
-	if (t->bad == 0)
-		return 0;
-	return (p + z2 / (2 * n) - DEVIATIONS * sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n);
+	return t->bad != 0 ? wilson(t->bad, t->all, -1) : 0;
 }

@@ -16,6 +16,8 @@ struct votes {
 	struct tally *links;    /* [nports] of both directions, at the lower port */
 	struct tally *ports;    /* [nports] of one */
 	struct tally *switches; /* [nnodes] */
+	double *likely;         /* [nports] how likely a probe is lost there, by likely_port() */
+	struct tally *through;  /* [nnodes] scratch of whole_switch() */
 	uint32_t stamp;
 };
 
@@ -43,5 +45,20 @@ uint32_t tally_all(const struct ballot *b);
 
 /* @return what stands for both directions of a link: the lower of its ports */
 uint32_t tally_link(const struct run *run, uint32_t port);
-/* Lower end of Wilson's interval for the share of bad probes, at 3 standard deviations: few probes prove little. */
+/* An end of Wilson's interval for a share, at 3 standard deviations: few probes prove little. @param side  -1: the lower, 1: the upper */
+double wilson(double bad, double all, int side);
+/* Its lower end for the share of bad probes. */
 double tally_surely(const struct tally *t);
+
+/*
+ * The port which most surely loses what it sends, of what tally_all() has counted. Of ports that the same probes cross it is the first.
+ * @param port  set; RUN_NONE: none explains JUDGE_LEAST_TIMEOUTS
+ * @return 0 or -ENOMEM
+ */
+int likely_port(const struct ballot *b, uint32_t *port);
+
+/*
+ * After likely_port(): the switch that is meant where a link is named, since its other links are as bad (the paper's footnote), or since the
+ * link is well but for what goes through that switch. @return RUN_NONE: the link itself
+ */
+uint32_t whole_switch(const struct ballot *b, uint32_t link);

@@ -6,25 +6,9 @@
 #include "diag/pingmesh/tally.h"
 
 #define LEAST_HIGH 0.05 /* a link at which a smaller share of RTTs is surely high is not told of */
-#define SWITCH_PART                                                                                                        \
-	0.5 /* of its worst link's share of bad probes: where the rest of a switch has so many, it is the whole switch */
-#define DIRECTED 2.0 /* shares of a link's directions that differ by so much tell which one it is */
+#define DIRECTED 2.0    /* shares of a link's directions that differ by so much tell which one it is */
 
 /* ---- choosing ---- */
-
-static uint32_t
-best_of(const struct tally *tallies, uint32_t count)
-{
-	uint32_t best = RUN_NONE;
-
-	for (uint32_t i = 0; i < count; i++) {
-		if (tallies[i].bad < JUDGE_LEAST_TIMEOUTS)
-			continue;
-		if (best == RUN_NONE || tally_surely(&tallies[i]) > tally_surely(&tallies[best]))
-			best = i;
-	}
-	return best;
-}
 
 /* Algorithm 1's own choice. */
 static uint32_t
@@ -37,33 +21,6 @@ most_votes(const struct votes *v)
 	return most;
 }
 
-/* Is as large a share of what goes over a switch and not over its worst link lost, or nearly? Then it is the whole switch. */
-static double
-rest_share(const struct votes *v, uint32_t node, uint32_t link)
-{
-	const struct tally *all = &v->switches[node], *of = &v->links[link];
-	double n = (double)all->all - of->all, bad = (double)all->bad - of->bad;
-
-	return bad >= JUDGE_LEAST_TIMEOUTS ? bad / n : 0;
-}
-
-/* @return the switch at one of the link's ends, RUN_NONE: the link alone */
-static uint32_t
-whole_switch(const struct votes *v, uint32_t link)
-{
-	const uint32_t ends[2] = { v->run->ports[link].node, v->run->ports[link].peer_node };
-	double least = SWITCH_PART * v->links[link].bad / v->links[link].all;
-	uint32_t node = RUN_NONE;
-
-	for (uint32_t i = 0; i < 2; i++) {
-		if (ends[i] == RUN_NONE || v->run->nodes[ends[i]].host || rest_share(v, ends[i], link) < least)
-			continue;
-		least = rest_share(v, ends[i], link);
-		node = ends[i];
-	}
-	return node;
-}
-
 /* A host's link is its RNIC's problem, whoever finds it (footnote 4). */
 static bool
 is_host_link(const struct run *run, uint32_t port)
@@ -73,39 +30,24 @@ is_host_link(const struct run *run, uint32_t port)
 	return run->nodes[run->ports[port].node].host || (peer != RUN_NONE && run->nodes[peer].host);
 }
 
-/* Bad probes, and all, that go over one direction of a link and not over the other: @return which is worse by far, -1: none */
-static int
-direction(const struct ballot *b, uint32_t port)
+/* Do the same probes cross both? */
+static bool
+is_alike(const struct votes *v, uint32_t port, uint32_t other)
 {
-	const struct net *net = &b->j->net;
-	uint32_t peer = b->j->run->ports[port].peer_port, traces[2];
-	struct tally only[2] = { 0 };
-	double share[2];
+	return v->ports[port].which == v->ports[other].which && v->ports[port].all == v->ports[other].all;
+}
 
-	for (uint32_t i = b->j->first; i < b->j->end; i++) {
-		const struct net_probe *probe = &net->probes[i];
-		bool over[2] = { false, false };
-		uint32_t ways;
+/* @return which of a link's directions is worse by far, -1: none, or the same probes cross both */
+static int
+direction(const struct votes *v, uint32_t link)
+{
+	uint32_t peer = v->run->ports[link].peer_port;
 
-		if (!ballot_takes_part(b, i))
-			continue;
-		ways = ballot_ways(b, probe, traces);
-		for (uint32_t w = 0; w < ways; w++) {
-			for (uint32_t l = 0; l < net->traces[traces[w]].count; l++) {
-				over[0] |= net->links[net->traces[traces[w]].first + l] == port;
-				over[1] |= net->links[net->traces[traces[w]].first + l] == peer;
-			}
-		}
-		if (over[0] == over[1])
-			continue;
-		only[over[1]].all++;
-		only[over[1]].bad += ballot_is_bad(b, probe);
-	}
-	share[0] = tally_surely(&only[0]);
-	share[1] = tally_surely(&only[1]);
-	if (share[0] > DIRECTED * share[1])
+	if (peer == RUN_NONE || is_alike(v, link, peer))
+		return -1;
+	if (v->likely[link] > DIRECTED * v->likely[peer])
 		return 0;
-	return share[1] > DIRECTED * share[0] ? 1 : -1;
+	return v->likely[peer] > DIRECTED * v->likely[link] ? 1 : -1;
 }
 
 /* A switch's link by the port that sends to its bad direction, a host's by its NIC. */
@@ -114,7 +56,7 @@ name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem *seen)
 {
 	const struct run *run = b->j->run;
 	uint32_t peer = run->ports[link].peer_port, port = link;
-	int worse = peer != RUN_NONE ? direction(b, link) : -1;
+	int worse = direction(b->j->votes, link);
 
 	seen->alike++;
 	if (seen->nports == PINGMESH_PLACES)
@@ -129,17 +71,18 @@ name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem *seen)
 }
 
 static void
-name_place(const struct ballot *b, uint32_t link, uint32_t node, struct pingmesh_problem *seen)
+name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh_problem *seen)
 {
 	const struct votes *v = b->j->votes;
+	uint32_t link = tally_link(v->run, port);
 	const struct tally *t = node != RUN_NONE ? &v->switches[node] : &v->links[link];
 	bool all_hosts = node == RUN_NONE;
 
 	seen->node = node;
 	for (uint32_t i = 0; node == RUN_NONE && i < v->run->nports; i++) {
-		if (v->links[i].which != t->which || v->links[i].bad != t->bad || t->all == 0)
+		if (!is_alike(v, i, port) || (tally_link(v->run, i) != i && is_alike(v, tally_link(v->run, i), port)))
 			continue;
-		name_link(b, i, seen);
+		name_link(b, tally_link(v->run, i), seen);
 		all_hosts &= is_host_link(v->run, i);
 	}
 	seen->kind = b->high ? PINGMESH_PROBLEM_RTT : all_hosts ? PINGMESH_PROBLEM_RNIC : PINGMESH_PROBLEM_SWITCH;
@@ -189,8 +132,8 @@ cmp_double(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Bad probes over the place have said what they had to. @param rtts  [end - first] room */
-static void
+/* Bad probes over the place have said what they had to. @param rtts  [end - first] room @return how many */
+static uint32_t
 explain(const struct ballot *b, struct pingmesh_problem *seen, double *rtts)
 {
 	struct judging *j = b->j;
@@ -221,6 +164,7 @@ explain(const struct ballot *b, struct pingmesh_problem *seen, double *rtts)
 		qsort(rtts, nrtts, sizeof(*rtts), cmp_double);
 	seen->high_ps = nrtts != 0 ? rtts[(nrtts - 1) / 2] : 0;
 	seen->confidence = left != 0 ? (double)taken / left / (seen->alike > 1 ? seen->alike : 1) : 0;
+	return taken;
 }
 
 /* The usual RTT over the place: of probes that were well. */
@@ -245,22 +189,49 @@ usual_rtt(const struct ballot *b, const struct pingmesh_problem *seen, double *r
 
 /* ---- a period ---- */
 
+/*
+ * What the cluster's probes have placed in the same period is what a service's few tuples see there, which rarely tell the links of their
+ * ways apart. It is counted by the cluster's. @return 0 or -ENOMEM
+ */
+static int
+take_known(const struct ballot *b, double *rtts)
+{
+	struct pingmesh *own = b->j->own;
+
+	for (uint32_t i = 0; b->network == PINGMESH_SERVICE && i < own->nproblems; i++) {
+		struct pingmesh_problem seen = own->problems[i];
+
+		if ((seen.ways & 1u << PINGMESH_BY_VOTES) == 0 || seen.last_period != b->j->period ||
+		    (seen.kind == PINGMESH_PROBLEM_RTT) != b->high || (seen.nports == 0 && seen.node == RUN_NONE) ||
+		    explain(b, &seen, rtts) == 0)
+			continue;
+		seen.networks = 1u << PINGMESH_SERVICE;
+		seen.probes = seen.bad = 0;
+		seen.base_ps = 0;
+		if (problem_add(b->j, &seen) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* @return 1: a place was named; 0: there is none; -ENOMEM */
 static int
 vote_once(const struct ballot *b, double *rtts)
 {
 	struct votes *v = b->j->votes;
 	struct pingmesh_problem seen = { .node = RUN_NONE, .ways = 1u << PINGMESH_BY_VOTES, .networks = 1u << b->network };
-	uint32_t link, node;
+	uint32_t port, link;
 	int rc;
 
 	if (tally_all(b) < JUDGE_LEAST_TIMEOUTS)
 		return 0;
-	link = best_of(v->links, v->run->nports);
-	if (link == RUN_NONE || (b->high && tally_surely(&v->links[link]) < LEAST_HIGH))
+	rc = likely_port(b, &port);
+	if (rc < 0 || port == RUN_NONE)
+		return rc;
+	link = tally_link(v->run, port);
+	if (b->high && tally_surely(&v->links[link]) < LEAST_HIGH)
 		return 0;
-	node = whole_switch(v, link);
-	name_place(b, link, node, &seen);
+	name_place(b, port, whole_switch(b, link), &seen);
 	explain(b, &seen, rtts);
 	seen.base_ps = b->high ? usual_rtt(b, &seen, rtts) : 0;
 	rc = problem_add(b->j, &seen);
@@ -304,6 +275,8 @@ judge(struct judging *j, enum pingmesh_network network, bool high)
 	double *rtts = malloc((count + 1) * sizeof(*rtts));
 	int rc = b.voted != NULL && rtts != NULL ? 1 : -ENOMEM;
 
+	if (rc == 1 && take_known(&b, rtts) != 0)
+		rc = -ENOMEM;
 	for (uint32_t i = 0; rc == 1 && i < JUDGE_MOST_VOTES; i++)
 		rc = vote_once(&b, rtts);
 	if (rc >= 0)

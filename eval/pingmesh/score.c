@@ -84,14 +84,14 @@ finds(const struct pm_case *c, const struct pm_problem *problem, const json_t *r
 	       is_placed(c->loaded->topo, problem, report);
 }
 
-/* The port that sends to the bad direction; which of an RNIC's link's is bad nobody can tell (footnote 4). */
+/* The port that sends to the bad direction; which of an RNIC's link's is bad nobody can tell: a probe and its ACK cross both (footnote 4). */
 static bool
 has_way(const struct topo *topo, const struct pm_problem *problem, const json_t *report)
 {
 	const char *port = json_string_value(json_array_get(json_object_get(report, "ports"), 0));
 	bool both = json_is_true(json_object_get(report, "both_directions"));
 
-	if (!problem->kind->is_directed || problem->kind->word == PM_SAYS_RNIC)
+	if (!problem->kind->is_directed || problem->kind->class == PM_RNIC)
 		return true;
 	return !both && port != NULL && topo_find_port(topo, port) == problem->port;
 }

@@ -73,14 +73,9 @@ put_network(struct records *r)
 	records_run(r);
 	for (uint32_t i = 0; i < RIG_NODES; i++) {
 		bool host = i >= RIG_HOST(0), spine = !host && i >= RIG_SPINE(0);
+		uint32_t first = host ? RIG_HOST(0) : spine ? RIG_SPINE(0) : 0;
 
-		snprintf(name, sizeof(name), "%c%u",
-			 host    ? 'h'
-			 : spine ? 's'
-				 : 'l',
-			 host    ? i - RIG_HOST(0)
-			 : spine ? i - RIG_SPINE(0)
-				 : i);
+		snprintf(name, sizeof(name), "%c%u", host ? 'h' : spine ? 's' : 'l', i - first);
 		records_node(r, i, name, host,
 			     host                  ? (i == RIG_NODES - 1 ? 2 : 1)
 			     : spine               ? RIG_LEAVES
@@ -155,6 +150,7 @@ travel(struct rig *rig, uint32_t from, uint32_t to, uint32_t spine, uint64_t tim
 	if (leaf_of(from) != leaf_of(to)) {
 		lost |= cross(rig, leaf_of(from), RIG_SPINE(spine), time_ps, delay_ps);
 		lost |= cross(rig, RIG_SPINE(spine), leaf_of(to), time_ps, delay_ps);
+		lost |= rig->hole.node == RIG_SPINE(spine) && rig->hole.host == host_of(to);
 	}
 	lost |= cross(rig, leaf_of(to), RIG_HOST(host_of(to)), time_ps, delay_ps);
 	return lost;
@@ -195,6 +191,7 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 				 .seq = rig->seq[from]++,
 				 .sent_ps = time_ps };
 	uint64_t uploaded_ps = (time_ps + TIMEOUT_PS + UPLOAD_PS - 1) / UPLOAD_PS * UPLOAD_PS;
+	const struct rig_host *to_host = &rig->hosts[host_of(to)];
 	bool lost;
 
 	if (is_down(rig, host_of(from), time_ps) || is_down(rig, host_of(from), uploaded_ps) || uploaded_ps > rig->end_ps ||
@@ -205,7 +202,7 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 	lost = travel(rig, from, to, i % 2, time_ps, &rec.rtt_ps);
 	lost |= travel(rig, to, from, i / 2 % 2, time_ps, &rec.rtt_ps);
 	if (lost || is_down(rig, host_of(to), time_ps) || rec.target_qpn != qpn_of(rig, to, time_ps, 0) ||
-	    rec.responder_ps >= TIMEOUT_PS) {
+	    rec.responder_ps >= TIMEOUT_PS || is_within(time_ps, to_host->fast_ps, to_host->mute_ps + 1)) {
 		rec.result = REC_PROBE_TIMEOUT;
 		rec.rtt_ps = rec.prober_ps = rec.responder_ps = 0;
 	}

@@ -30,6 +30,11 @@ struct rig_link {
 	uint64_t start_ps, end_ps; /* end_ps 0: until the end */
 };
 
+/* A switch loses what is for a host. */
+struct rig_hole {
+	uint32_t node, host; /* node 0: there is none */
+};
+
 struct rig_host {
 	bool absent;                  /* has no agent, and nobody probes it */
 	uint64_t down_ps, up_ps;      /* silent and deaf between them; up_ps 0: to the end */
@@ -37,13 +42,15 @@ struct rig_host {
 	uint64_t delay_ps;            /* of processing then, 0 to twice as much; what exceeds the timeout is a timeout */
 	uint64_t restart_ps;          /* its agent restarts, and registers a second later */
 	bool deaf_first, deaf_second; /* its NICs lose everything while it is slow */
+	uint64_t mute_ps;             /* answers nothing from fast_ps until then: all is too late; 0: it does */
 };
 
 struct rig {
 	struct records r;
 	struct prng prng;
-	struct rig_link links[4];
+	struct rig_link links[8];
 	uint32_t nlinks;
+	struct rig_hole hole;
 	double nic_loss[RIG_RNICS]; /* of packets in each direction of its link */
 	struct rig_host hosts[RIG_HOSTS];
 	uint64_t end_ps;

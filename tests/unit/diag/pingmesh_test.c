@@ -60,6 +60,22 @@ an_rnic_is_told_from_those_that_probe_it(void **state)
 	verdict_destroy(v);
 }
 
+/* The load is over, but what had queued up is answered too late for some seconds of the next period. */
+static void
+the_end_of_an_overload_is_no_rnic_problem(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	rig.hosts[4] = (struct rig_host){ .slow_ps = 21 * S, .fast_ps = 39 * S, .delay_ps = 600 * MS, .mute_ps = 46 * S };
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "cpu-overload h4");
+	assert_int_equal(rig_cause(v, PINGMESH_RNIC) + rig_cause(v, PINGMESH_SWITCH), 0);
+	verdict_destroy(v);
+}
+
 /* Less than 10 %: no ToR-mesh says so, but all that is lost goes over its link (footnote 4). */
 static void
 a_slight_rnic_problem_is_voted_on(void **state)
@@ -73,56 +89,6 @@ a_slight_rnic_problem_is_voted_on(void **state)
 	v = rig_diagnose(&rig);
 	ASSERT_FINDINGS(v, "rnic-problem h7:1");
 	assert_int_equal(rig_own(v)->problems[0].ways, 1u << PINGMESH_BY_VOTES);
-	verdict_destroy(v);
-}
-
-static void
-links_above_tors_are_placed_by_direction(void **state)
-{
-	static const struct {
-		uint32_t from, to;
-		const char *finding;
-	} cases[] = { { 0, RIG_SPINE(1), "switch-problem l0:5" },
-		      { RIG_SPINE(1), 0, "switch-problem s1:1" },
-		      { 2, RIG_SPINE(0), "switch-problem l2:4" },
-		      { RIG_SPINE(0), 1, "switch-problem s0:2" } };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct verdict *v;
-		struct rig rig;
-
-		rig_init(&rig, 60 * S);
-		rig_link(&rig, cases[i].from, cases[i].to, 0.2);
-		v = rig_diagnose(&rig);
-		ASSERT_FINDINGS(v, cases[i].finding);
-		assert_false(rig_own(v)->problems[0].both);
-		assert_int_equal(rig_cause(v, PINGMESH_RNIC), 0);
-		assert_int_equal(rig_own(v)->problems[0].periods, 3);
-		verdict_destroy(v);
-	}
-}
-
-static void
-a_whole_switch_is_named(void **state)
-{
-	struct verdict *v;
-	struct rig rig;
-
-	(void)state;
-	rig_init(&rig, 60 * S);
-	for (uint32_t leaf = 0; leaf < RIG_LEAVES; leaf++)
-		rig_link(&rig, RIG_SPINE(0), leaf, 0.3);
-	v = rig_diagnose(&rig);
-	ASSERT_FINDINGS(v, "switch-problem s0");
-	assert_int_equal(v->findings[0].root_port, RUN_NONE);
-	verdict_destroy(v);
-
-	rig_init(&rig, 60 * S); /* a ToR that drops everywhere: none of its RNICs is to blame */
-	for (uint32_t host = 0; host < 3; host++)
-		rig_link(&rig, 0, RIG_HOST(host), 0.4);
-	v = rig_diagnose(&rig);
-	ASSERT_FINDINGS(v, "switch-problem l0");
 	verdict_destroy(v);
 }
 
@@ -371,9 +337,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_healthy_network_has_no_problem),
 		cmocka_unit_test(an_rnic_is_told_from_those_that_probe_it),
+		cmocka_unit_test(the_end_of_an_overload_is_no_rnic_problem),
 		cmocka_unit_test(a_slight_rnic_problem_is_voted_on),
-		cmocka_unit_test(links_above_tors_are_placed_by_direction),
-		cmocka_unit_test(a_whole_switch_is_named),
 		cmocka_unit_test(two_problems_at_once_are_two),
 		cmocka_unit_test(an_anomalous_rnic_is_suspected_for_another_minute),
 		cmocka_unit_test(two_rnics_of_a_tor_need_others_to_tell),

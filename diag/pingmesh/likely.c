@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which direction of which link loses, by maximum likelihood: each loses what crosses it with a probability of its own, and
+ * those are sought that make what was seen likeliest (binary tomography by expectation and maximization: a bad probe is put down
+ * to the links of its ways in the ratio of their probabilities, which then are what each was charged with over what crossed
+ * it). A link that others' losses explain ends with nothing: neither one that two faulty ones share, nor one that by
+ * chance had more of the bad probes and few others.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "diag/pingmesh/tally.h"
+
+#define ROUNDS 200
+#define STILL 1e-4 /* no probability changed by a larger part of itself */
+
+/* Bad probes of the same ways. */
+struct bad_way {
+	uint32_t traces[2], ways, count;
+};
+
+struct likely {
+	const struct ballot *b;
+	struct votes *v;
+	struct bad_way *bad;
+	uint32_t nbad;
+	uint32_t *suspects; /* [nsuspects] ports that bad probes cross, one of those that the same probes do */
+	uint32_t nsuspects;
+	double *charged; /* [nports] bad probes */
+};
+
+static int
+cmp_bad(const void *pa, const void *pb)
+{
+	const struct bad_way *a = pa, *b = pb;
+
+	if (a->ways != b->ways)
+		return a->ways < b->ways ? -1 : 1;
+	for (uint32_t w = 0; w < a->ways; w++)
+		if (a->traces[w] != b->traces[w])
+			return a->traces[w] < b->traces[w] ? -1 : 1;
+	return 0;
+}
+
+static void
+list_bad(struct likely *l)
+{
+	const struct judging *j = l->b->j;
+	uint32_t count = 0;
+
+	for (uint32_t i = j->first; i < j->end; i++) {
+		struct bad_way *way = &l->bad[count];
+
+		if (!ballot_takes_part(l->b, i) || !ballot_is_bad(l->b, &j->net.probes[i]))
+			continue;
+		*way = (struct bad_way){ .count = 1 };
+		way->ways = ballot_ways(l->b, &j->net.probes[i], way->traces);
+		count += way->ways != 0;
+	}
+	if (count > 1)
+		qsort(l->bad, count, sizeof(*l->bad), cmp_bad);
+	for (uint32_t i = 0; i < count; i++) {
+		if (l->nbad != 0 && cmp_bad(&l->bad[l->nbad - 1], &l->bad[i]) == 0)
+			l->bad[l->nbad - 1].count++;
+		else
+			l->bad[l->nbad++] = l->bad[i];
+	}
+}
+
+/* ---- suspects ---- */
+
+struct suspect {
+	uint64_t which;
+	uint32_t all, bad, port;
+};
+
+static int
+cmp_suspect(const void *pa, const void *pb)
+{
+	const struct suspect *a = pa, *b = pb;
+
+	if (a->which != b->which)
+		return a->which < b->which ? -1 : 1;
+	if (a->all != b->all)
+		return a->all < b->all ? -1 : 1;
+	return a->port < b->port ? -1 : a->port > b->port;
+}
+
+static int
+list_suspects(struct likely *l)
+{
+	uint32_t nports = l->v->run->nports, count = 0;
+	struct suspect *all = calloc((size_t)nports + 1, sizeof(*all));
+
+	if (all == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nports; i++) {
+		const struct tally *t = &l->v->ports[i];
+
+		l->v->likely[i] = 0;
+		if (t->bad != 0)
+			all[count++] = (struct suspect){ t->which, t->all, t->bad, i };
+	}
+	qsort(all, count, sizeof(*all), cmp_suspect);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i != 0 && all[i].which == all[i - 1].which && all[i].all == all[i - 1].all)
+			continue;
+		l->suspects[l->nsuspects++] = all[i].port;
+		l->v->likely[all[i].port] = (double)all[i].bad / all[i].all;
+	}
+	free(all);
+	return 0;
+}
+
+/* ---- expectation and maximization ---- */
+
+static void
+charge(struct likely *l, const struct bad_way *bad)
+{
+	const struct net *net = &l->b->j->net;
+	const double *likely = l->v->likely;
+	double well = 1;
+
+	for (uint32_t w = 0; w < bad->ways; w++)
+		for (uint32_t i = 0; i < net->traces[bad->traces[w]].count; i++)
+			well *= 1 - likely[net->links[net->traces[bad->traces[w]].first + i]];
+	if (well >= 1)
+		return;
+	for (uint32_t w = 0; w < bad->ways; w++) {
+		for (uint32_t i = 0; i < net->traces[bad->traces[w]].count; i++) {
+			uint32_t port = net->links[net->traces[bad->traces[w]].first + i];
+
+			l->charged[port] += bad->count * likely[port] / (1 - well);
+		}
+	}
+}
+
+/* @return whether anything has changed */
+static bool
+improve(struct likely *l)
+{
+	bool changed = false;
+
+	for (uint32_t i = 0; i < l->nsuspects; i++)
+		l->charged[l->suspects[i]] = 0;
+	for (uint32_t i = 0; i < l->nbad; i++)
+		charge(l, &l->bad[i]);
+	for (uint32_t i = 0; i < l->nsuspects; i++) {
+		uint32_t port = l->suspects[i];
+		double likely = fmin(1, l->charged[port] / l->v->ports[port].all);
+
+		changed |= fabs(likely - l->v->likely[port]) > STILL * likely;
+		l->v->likely[port] = likely;
+	}
+	return changed;
+}
+
+/* @return the one that surely loses the largest share, RUN_NONE: none is charged with enough */
+static uint32_t
+worst(const struct likely *l)
+{
+	uint32_t worst = RUN_NONE;
+	double most = 0;
+
+	for (uint32_t i = 0; i < l->nsuspects; i++) {
+		uint32_t port = l->suspects[i];
+		double surely = wilson(l->charged[port], l->v->ports[port].all, -1);
+
+		if (l->charged[port] < JUDGE_LEAST_TIMEOUTS - 0.5 || surely <= most)
+			continue;
+		worst = port;
+		most = surely;
+	}
+	return worst;
+}
+
+int
+likely_port(const struct ballot *b, uint32_t *port)
+{
+	size_t count = b->j->end - b->j->first + 1, nports = b->j->votes->run->nports + 1;
+	struct likely l = { .b = b,
+			    .v = b->j->votes,
+			    .bad = calloc(count, sizeof(*l.bad)),
+			    .suspects = calloc(nports, sizeof(*l.suspects)),
+			    .charged = calloc(nports, sizeof(*l.charged)) };
+	int rc = l.bad != NULL && l.suspects != NULL && l.charged != NULL ? list_suspects(&l) : -ENOMEM;
+
+	if (rc == 0) {
+		list_bad(&l);
+		for (uint32_t i = 0; i < ROUNDS && improve(&l); i++)
+			;
+		*port = worst(&l);
+	}
+	free(l.bad);
+	free(l.suspects);
+	free(l.charged);
+	return rc;
+}

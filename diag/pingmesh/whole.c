@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When a link is named, and a switch is meant. */
+#include <math.h>
+#include <string.h>
+
+#include "diag/pingmesh/tally.h"
+
+#define SWITCH_PART                                                                                                        \
+	0.5 /* of its worst link's share of bad probes: where the rest of a switch has so many, it is the whole switch */
+
+static bool
+is_end(const struct run *run, uint32_t link, uint32_t node)
+{
+	return run->ports[link].node == node || run->ports[link].peer_node == node;
+}
+
+/* Of a probe's ways: @return whether they cross any of the links */
+static bool
+crosses(const struct ballot *b, const uint32_t *traces, uint32_t ways, const uint32_t *links, uint32_t nlinks)
+{
+	const struct net *net = &b->j->net;
+
+	for (uint32_t w = 0; w < ways; w++)
+		for (uint32_t i = 0; i < net->traces[traces[w]].count; i++)
+			for (uint32_t k = 0; k < nlinks; k++)
+				if (tally_link(net->run, net->links[net->traces[traces[w]].first + i]) == links[k])
+					return true;
+	return false;
+}
+
+static void
+count_node(struct votes *v, uint32_t node, uint32_t stamp, bool bad)
+{
+	struct tally *t = &v->through[node];
+
+	if (node == RUN_NONE || v->run->nodes[node].host || t->stamp == stamp)
+		return;
+	t->stamp = stamp;
+	t->all++;
+	t->bad += bad;
+}
+
+/* Sets v->through: of each switch, probes that cross it and any of the links (inside), or none of them. @return their sum */
+static struct tally
+count_through(const struct ballot *b, const uint32_t *links, uint32_t nlinks, bool inside)
+{
+	struct votes *v = b->j->votes;
+	const struct net *net = &b->j->net;
+	struct tally sum = { 0 };
+	uint32_t traces[2];
+
+	memset(v->through, 0, v->run->nnodes * sizeof(*v->through));
+	for (uint32_t i = b->j->first; i < b->j->end; i++) {
+		const struct net_probe *probe = &net->probes[i];
+		bool bad = ballot_is_bad(b, probe);
+		uint32_t ways;
+
+		if (!ballot_takes_part(b, i))
+			continue;
+		ways = ballot_ways(b, probe, traces);
+		if (ways == 0 || crosses(b, traces, ways, links, nlinks) != inside)
+			continue;
+		sum.all++;
+		sum.bad += bad;
+		for (uint32_t w = 0; w < ways; w++) {
+			for (uint32_t l = 0; l < net->traces[traces[w]].count; l++) {
+				const struct run_port *p = &v->run->ports[net->links[net->traces[traces[w]].first + l]];
+
+				count_node(v, p->node, i + 1, bad);
+				count_node(v, p->peer_node, i + 1, bad);
+			}
+		}
+	}
+	return sum;
+}
+
+static double
+likely_link(const struct votes *v, uint32_t link)
+{
+	uint32_t peer = v->run->ports[link].peer_port;
+
+	return peer != RUN_NONE ? fmax(v->likely[link], v->likely[peer]) : v->likely[link];
+}
+
+/* Links of a switch that are probed, the next most likely after one, and how many are half as likely as that one. */
+struct other_links {
+	uint32_t probed, next, as_likely;
+};
+
+static struct other_links
+others(const struct votes *v, uint32_t node, uint32_t link)
+{
+	struct other_links o = { .next = RUN_NONE };
+	double most = 0;
+
+	for (uint32_t i = 0; i < v->run->nports; i++) {
+		if (tally_link(v->run, i) != i || i == link || !is_end(v->run, i, node) || v->links[i].all == 0)
+			continue;
+		o.probed++;
+		o.as_likely += likely_link(v, i) >= SWITCH_PART * likely_link(v, link);
+		if (likely_link(v, i) <= most)
+			continue;
+		most = likely_link(v, i);
+		o.next = i;
+	}
+	return o;
+}
+
+/*
+ * Two bad links make no bad switch: what goes by its others has to be as bad, or nearly. Where it has no more than one other, which
+ * no probe crosses alone, all have to be as likely.
+ */
+static bool
+is_whole(const struct ballot *b, uint32_t node, uint32_t link)
+{
+	const struct votes *v = b->j->votes;
+	struct other_links o = others(v, node, link);
+	uint32_t links[2] = { link, o.next };
+	const struct tally *rest = &v->through[node];
+
+	if (o.probed < 2 || o.next == RUN_NONE)
+		return false;
+	if (o.probed == 2)
+		return o.as_likely == 2;
+	count_through(b, links, 2, false);
+	return rest->bad >= JUDGE_LEAST_TIMEOUTS &&
+	       (double)rest->bad / rest->all >= SWITCH_PART * v->links[link].bad / v->links[link].all;
+}
+
+/*
+ * Is the link well but for what goes through one switch, which is not at its end? That one loses by addresses, not by links: a route
+ * or an entry of an ACL is missing. Of a link and a switch that either is well without the other it is the switch where
+ * the link is a host's: an RNIC knows nothing of the way.
+ */
+static uint32_t
+selective_switch(const struct ballot *b, uint32_t link, bool of_host)
+{
+	const struct votes *v = b->j->votes;
+	struct tally sum = count_through(b, &link, 1, true);
+	double without, alone;
+	uint32_t node = RUN_NONE;
+
+	for (uint32_t i = 0; i < v->run->nnodes; i++) {
+		const struct tally *t = &v->through[i], *most = node != RUN_NONE ? &v->through[node] : NULL;
+
+		if (t->bad == 0 || is_end(v->run, link, i))
+			continue;
+		if (most == NULL || t->bad > most->bad || (t->bad == most->bad && t->all < most->all))
+			node = i;
+	}
+	if (node == RUN_NONE)
+		return RUN_NONE;
+	without = wilson(sum.bad - v->through[node].bad, sum.all - v->through[node].all, 1);
+	alone = wilson((double)v->switches[node].bad - v->through[node].bad,
+		       (double)v->switches[node].all - v->through[node].all, -1);
+	if (without >= SWITCH_PART * wilson(v->through[node].bad, v->through[node].all, -1))
+		return RUN_NONE;
+	return of_host || alone > without ? node : RUN_NONE;
+}
+
+uint32_t
+whole_switch(const struct ballot *b, uint32_t link)
+{
+	const struct run *run = b->j->run;
+	const uint32_t ends[2] = { run->ports[link].node, run->ports[link].peer_node };
+	bool of_host = run->nodes[ends[0]].host || (ends[1] != RUN_NONE && run->nodes[ends[1]].host);
+	uint32_t node = selective_switch(b, link, of_host);
+
+	for (uint32_t i = 0; node == RUN_NONE && i < 2; i++)
+		if (ends[i] != RUN_NONE && !run->nodes[ends[i]].host && is_whole(b, ends[i], link))
+			node = ends[i];
+	return node;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* R-Pingmesh's analyzer: links and switches, by votes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/diag/pingmesh_rig.h"
+
+#define S PS_PER_S
+
+static void
+links_above_tors_are_placed_by_direction(void **state)
+{
+	static const struct {
+		uint32_t from, to;
+		const char *finding;
+	} cases[] = { { 0, RIG_SPINE(1), "switch-problem l0:5" },
+		      { RIG_SPINE(1), 0, "switch-problem s1:1" },
+		      { 2, RIG_SPINE(0), "switch-problem l2:4" },
+		      { RIG_SPINE(0), 1, "switch-problem s0:2" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		rig_link(&rig, cases[i].from, cases[i].to, 0.2);
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, cases[i].finding);
+		assert_false(rig_own(v)->problems[0].both);
+		assert_int_equal(rig_cause(v, PINGMESH_RNIC), 0);
+		assert_int_equal(rig_own(v)->problems[0].periods, 3);
+		verdict_destroy(v);
+	}
+}
+
+static void
+a_whole_switch_is_named(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	for (uint32_t leaf = 0; leaf < RIG_LEAVES; leaf++)
+		rig_link(&rig, RIG_SPINE(0), leaf, 0.3);
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem s0");
+	assert_int_equal(v->findings[0].root_port, RUN_NONE);
+	verdict_destroy(v);
+
+	rig_init(&rig, 60 * S); /* a ToR that drops everywhere: none of its RNICs is to blame */
+	for (uint32_t host = 0; host < 3; host++)
+		rig_link(&rig, 0, RIG_HOST(host), 0.4);
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem l0");
+	verdict_destroy(v);
+}
+
+/* All is lost that goes to a host by one spine: its link is well by the other, and the spine's links are for all others. */
+static void
+a_switch_that_loses_by_addresses_is_named(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	rig.hole = (struct rig_hole){ RIG_SPINE(1), 4 };
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem s1");
+	assert_int_equal(rig_cause(v, PINGMESH_RNIC), 0);
+	verdict_destroy(v);
+}
+
+/* Two links of a leaf are bad, the rest of it is not. */
+static void
+two_bad_links_make_no_bad_switch(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	rig_link(&rig, 0, RIG_SPINE(0), 0.3);
+	rig_link(&rig, RIG_SPINE(1), 0, 0.25);
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem l0:4", "switch-problem s1:1");
+	verdict_destroy(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(links_above_tors_are_placed_by_direction),
+		cmocka_unit_test(a_whole_switch_is_named),
+		cmocka_unit_test(a_switch_that_loses_by_addresses_is_named),
+		cmocka_unit_test(two_bad_links_make_no_bad_switch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
