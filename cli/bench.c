@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/bench.h"
+#include "cli/bench_agent.h"
 #include "cli/bench_analyzer.h"
 #include "cli/bench_fabric.h"
 #include "cli/bench_monitor.h"
@@ -24,7 +25,7 @@ struct benchmark {
 
 static const struct benchmark benchmarks[] = {
 	{ "fabric", bench_fabric },     { "telemetry", bench_telemetry }, { "analyzer", bench_analyzer },
-	{ "realtime", bench_realtime }, { "monitor", bench_monitor },
+	{ "realtime", bench_realtime }, { "monitor", bench_monitor },     { "agent", bench_agent },
 };
 
 struct options {
@@ -46,7 +47,7 @@ find(const char *name, const struct argp_state *state)
 	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
 		if (strcmp(benchmarks[i].name, name) == 0)
 			return &benchmarks[i];
-	argp_error(state, "no benchmark \"%s\": there are fabric, telemetry, analyzer, realtime and monitor", name);
+	argp_error(state, "no benchmark \"%s\": there are fabric, telemetry, analyzer, realtime, monitor and agent", name);
 	return NULL;
 }
 
@@ -73,7 +74,7 @@ parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = option_table,
 	.parser = parse,
-	.args_doc = "fabric|telemetry|analyzer|realtime|monitor",
+	.args_doc = "fabric|telemetry|analyzer|realtime|monitor|agent",
 	.doc = "fabric: packet hops per second per core, hosts included: a hop is a packet that arrives at a node.\n"
 	       "telemetry: from a switch's epoch to the analyzer's evidence, by budget: records and bytes, how many are "
 	       "held back "
@@ -88,7 +89,9 @@ static const struct argp argp = {
 	       "DPDK's testpmd; and how long they take in real time.\n"
 	       "monitor: what a host pays for its monitor and detection agent: processor time of a step, an ACK, a look "
 	       "and a "
-	       "detection, and memory.\v"
+	       "detection, and memory.\n"
+	       "agent: what hosts with 8 RNICs pay for R-Pingmesh's agent: processor time of a second, memory, and bits a "
+	       "second on the wire and to the analyzer.\v"
 	       "The cost of a plain net_ring mac-swap hop, measured in the same run, is the fabric's yardstick: shared "
 	       "machines "
 	       "are noisy, and ratios hold better than figures.",
