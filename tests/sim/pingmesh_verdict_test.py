@@ -18,6 +18,9 @@ FAULTS = [
     ("an overloaded CPU", 'kind = "cpu-overload"; host = "h9"; delay = "20ms"; duration = "200ms";', "cpu-overload", "h9"),
     ("a host that hangs", 'kind = "host-down"; host = "h9";', "host-down", "h9"),
     ("an agent that starts again", 'kind = "agent-restart"; host = "h9"; duration = "30ms";', None, None),
+    ("a damaged cable of restarted agents", "".join(
+        f'kind = "agent-restart"; host = "h{host}"; duration = "30ms"; }}, {{ start = "200ms"; ' for host in (8, 9, 10, 11)) +
+     'kind = "corruption"; port = "l2:6"; rate = 0.1;', "switch-problem", "l2:6"),
     ("a host that boots", 'kind = "agent-restart"; host = "h9"; duration = "310ms"; }, '
      '{ start = "200ms"; kind = "host-down"; host = "h9"; duration = "300ms";', "host-down", "h9"),
     ("a slow cable", 'kind = "delay"; port = "l0:7"; extra = "20us";', "high-rtt", "l0:7"),
