@@ -67,7 +67,7 @@ struct pkt {
 	uint16_t payload_bytes;
 	uint8_t opcode; /* RoCE: of the BTH, enum roce_opcode */
 	union {
-		uint8_t syndrome; /* ACK, NAK: of the AETH */
+		uint8_t syndrome; /* ACK, NAK: of the AETH; PKT_EXPIRED: 1, if it quotes the least that RFC 792 asks for */
 		uint8_t message; /* data without bytes: which of its sender's messages, modulo 2^8 (struct message_source) */
 	};
 	uint8_t type;  /* enum pkt_type */

@@ -99,6 +99,7 @@ WIRE_AT(wire_icmp_expired, 4, unused)
 WIRE_SIZE(wire_icmp_expired, 8)
 
 #define ICMP_TIME_EXCEEDED 11
+#define EXPIRED_LEAST_BYTES 28 /* quoted at least: the IPv4 header, and 8 bytes of what is in it */
 
 /* Bytes of link time that a frame (without FCS) takes: padding, FCS, preamble and gap included. */
 static inline uint32_t

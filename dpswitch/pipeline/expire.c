@@ -8,8 +8,17 @@
 
 #define EXPIRY_BURST 16 /* so many at once, by the generic cell rate algorithm (ITU-T I.371) */
 
-/* What ICMP and its IPv4 header add to what expired, which is quoted whole. */
+/* What ICMP and its IPv4 header add to what is quoted. */
 #define EXPIRED_MORE_BYTES (sizeof(struct wire_ipv4) + sizeof(struct wire_icmp_expired))
+
+/* Of a packet with bytes, which end here, the least is quoted, else all. @return bytes of link time */
+static uint16_t
+answer_bytes(const struct pkt *p)
+{
+	if (p->flags & PKT_BYTES)
+		return (uint16_t)eth_wire_bytes(sizeof(struct wire_eth) + EXPIRED_MORE_BYTES + EXPIRED_LEAST_BYTES);
+	return (uint16_t)(p->wire_bytes + EXPIRED_MORE_BYTES);
+}
 
 static bool
 may_answer(struct sw *sw, uint64_t now_ps)
@@ -31,7 +40,8 @@ switch_expired(struct sw *sw, uint16_t in_port, const struct pkt *p)
 	struct pkt *answer;
 	uint8_t egress;
 
-	if (sw->config->trace_gap_ps == 0 || p->type != PKT_UD || p->opcode != ROCE_UD_SEND_ONLY)
+	if (sw->config->trace_gap_ps == 0 || p->type != PKT_UD ||
+	    (p->opcode != ROCE_UD_SEND_ONLY && (p->flags & PKT_BYTES) == 0))
 		return false;
 	answer = sw->polling.nborn < SWITCH_MAX_BORN ? &sw->polling.born[sw->polling.nborn] : NULL;
 	if (answer == NULL || !may_answer(sw, p->time_ps)) {
@@ -43,9 +53,10 @@ switch_expired(struct sw *sw, uint16_t in_port, const struct pkt *p)
 		.flow = p->flow,
 		.psn = p->psn,
 		.arg = sw->node.id << EXPIRED_NODE_SHIFT | in_port,
-		.wire_bytes = (uint16_t)(p->wire_bytes + EXPIRED_MORE_BYTES),
+		.wire_bytes = answer_bytes(p),
 		.payload_bytes = p->payload_bytes,
 		.opcode = p->opcode,
+		.syndrome = (p->flags & PKT_BYTES) != 0,
 		.type = PKT_EXPIRED,
 		.flags = forth ? PKT_REVERSE : 0,
 		.ttl = PKT_TTL_INIT,
@@ -64,5 +75,6 @@ switch_expired(struct sw *sw, uint16_t in_port, const struct pkt *p)
 	sw->node.count.consumed_packets++;
 	sw->node.count.consumed_bytes += p->wire_bytes;
 	switch_forward(sw, in_port, egress, answer);
+	body_release(sw->node.bodies, p);
 	return true;
 }

@@ -32,6 +32,18 @@ probing_start(struct session *session, struct err *err)
 	return rc == 0 ? 0 : err_set(err, rc, "%s", why != NULL ? why : "no memory for R-Pingmesh's agent");
 }
 
+uint32_t
+probing_interface(const void *ctx, uint32_t ip)
+{
+	const struct topo *topo = ctx;
+	uint32_t node = (ip & 0xffff) - 1;
+	uint16_t port = ip >> 16 & 0x7f;
+
+	if (node >= topo->nnodes || port >= topo->nodes[node].nports || topo_nic_ip(node, port) != ip)
+		return UINT32_MAX;
+	return node << EXPIRED_NODE_SHIFT | port;
+}
+
 int
 probing_ask(struct session *session, struct err *err)
 {

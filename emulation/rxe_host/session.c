@@ -43,6 +43,8 @@ create(struct session *session, struct err *err)
 		.watch = sc->detection.policy != REC_POLICY_OFF,
 		.noise_ps = sc->detection.noise_ps,
 		.embedded = session->embedded,
+		.interface_of = probing_interface,
+		.interface_ctx = sc->topo,
 		.loop = &session->loop,
 		.clock = &session->clock,
 	};

@@ -31,9 +31,10 @@ frame_bytes(const struct frame *f)
 		if (roce_headers(f->opcode) < 0 || !roce_payload_ok(f->opcode, f->payload_bytes))
 			return 0;
 		return roce_frame_bytes(f->opcode, f->payload_bytes);
-	case FRAME_EXPIRED: /* with all of what expired, but its Ethernet header */
+	case FRAME_EXPIRED: /* with all of what expired, but its Ethernet header; or the least that RFC 792 asks for */
 		return sizeof(struct wire_ipv4) + sizeof(struct wire_icmp_expired) +
-		       roce_frame_bytes(f->opcode, f->payload_bytes);
+		       (f->quotes_least ? sizeof(struct wire_eth) + EXPIRED_LEAST_BYTES
+					: roce_frame_bytes(f->opcode, f->payload_bytes));
 	case FRAME_CONTROL:
 		return sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) + f->control->bytes;
 	}
@@ -195,8 +196,9 @@ put_expired(uint8_t *at, const struct frame *f)
 	inner.dst_ip = f->said.dst_ip;
 	size_bytes = frame_build(&inner, quoted, sizeof(quoted));
 	assert(size_bytes > sizeof(struct wire_eth));
+	size_bytes = f->quotes_least ? EXPIRED_LEAST_BYTES : size_bytes - sizeof(struct wire_eth);
 	at = put(at, &icmp, sizeof(icmp));
-	at = put(at, quoted + sizeof(struct wire_eth), size_bytes - sizeof(struct wire_eth));
+	at = put(at, quoted + sizeof(struct wire_eth), size_bytes);
 	icmp.checksum = htobe16(checksum_fold(checksum_add(0, begin, (size_t)(at - begin))));
 	put(begin, &icmp, sizeof(icmp));
 	return at;

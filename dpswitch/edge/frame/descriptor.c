@@ -57,6 +57,7 @@ expired(struct frame *f, const struct pkt *p, const struct flow *flow, const str
 
 	transport(f, p, message);
 	f->kind = FRAME_EXPIRED;
+	f->quotes_least = p->syndrome != 0;
 	f->src_ip = topo_nic_ip(p->arg >> EXPIRED_NODE_SHIFT, (uint16_t)(p->arg & EXPIRED_PORT_MASK));
 	topo_mac_of_ip(f->src_mac, f->src_ip);
 	f->said.src_ip = forth ? flow->src_ip : flow->dst_ip;

@@ -64,6 +64,7 @@ struct frame {
 	uint32_t msn;
 	uint32_t qkey, src_qpn;
 	uint32_t imm;
+	bool quotes_least;      /* FRAME_EXPIRED: IP header and 8 bytes (RFC 792); else all that expired */
 	const uint8_t *payload; /* parsing: within the input; building: NULL for the synthetic pattern */
 	uint32_t payload_bytes;
 	/* control packets */

@@ -10,8 +10,7 @@
 #include "rxe-hosts/device/verbs/host.h"
 
 #define CQ_BURST 32
-#define IMM_REPLY 0x80000000u /* the flow is in the other bits */
-#define GRH_SOURCE 32         /* of RoCE v2 over IPv4: the source address of the IP header at its end */
+#define GRH_SOURCE 32 /* of RoCE v2 over IPv4: the source address of the IP header at its end */
 
 /* @return when the kernel saw its frame, else a time that this program knows */
 static uint64_t
@@ -22,12 +21,6 @@ stamp_ps(struct verbs_host *host, uint32_t imm, const void *contents, uint16_t b
 
 	host->pool.unstamped += time_ns == 0;
 	return time_ns != 0 ? run_clock_at_ps(host->config.clock, time_ns) : otherwise_ps;
-}
-
-static uint32_t
-imm_of(const struct datagram *datagram)
-{
-	return datagram->flow | (datagram->reply ? IMM_REPLY : 0);
 }
 
 /* wr_id: slot, and whether it is one of those to receive. */
@@ -73,19 +66,15 @@ make_ah(const struct verbs_host *host, const struct datagram *datagram)
 	if (datagram->reply)
 		way.dst_ip = way.src_ip;
 	verbs_address(host, &way, &address);
-	if (datagram->ttl != 0)
-		address.grh.hop_limit = datagram->ttl;
 	return ibv_create_ah(host->pd, &address);
 }
 
-/* A handle is made once for each flow and direction; one with a TTL is its datagram's own. */
+/* A handle is made once for each flow and direction. */
 static struct ibv_ah *
-ah_of(struct verbs_host *host, const struct datagram *datagram, struct ibv_ah **own)
+ah_of(struct verbs_host *host, const struct datagram *datagram)
 {
 	struct ibv_ah **kept = &host->pool.ahs[2 * datagram->flow + datagram->reply];
 
-	if (datagram->ttl != 0)
-		return *own = make_ah(host, datagram);
 	if (*kept == NULL)
 		*kept = make_ah(host, datagram);
 	return *kept;
@@ -94,9 +83,6 @@ ah_of(struct verbs_host *host, const struct datagram *datagram, struct ibv_ah **
 static void
 release(struct verbs_pool *pool, uint32_t slot)
 {
-	if (pool->sends[slot].ah != NULL)
-		ibv_destroy_ah(pool->sends[slot].ah);
-	pool->sends[slot].ah = NULL;
 	pool->free_sends[pool->nfree_sends++] = (uint16_t)slot;
 }
 
@@ -104,7 +90,7 @@ static int
 post(struct verbs_host *host, const struct datagram *datagram, uint32_t slot, uint32_t port)
 {
 	struct verbs_pool *pool = &host->pool;
-	struct verbs_pool_send *send = &pool->sends[slot];
+	struct datagram *send = &pool->sends[slot];
 	uint8_t *contents = pool->memory + (size_t)slot * DEVICE_UD_BYTES;
 	struct ibv_sge sge = { .addr = (uintptr_t)contents, .length = datagram->bytes, .lkey = pool->mr->lkey };
 	struct ibv_send_wr *bad, wr = {
@@ -112,25 +98,21 @@ post(struct verbs_host *host, const struct datagram *datagram, uint32_t slot, ui
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND_WITH_IMM,
-		.imm_data = htobe32(imm_of(datagram)),
-		.wr.ud = { .ah = ah_of(host, datagram, &send->ah),
-			   .remote_qpn = datagram->qpn,
-			   .remote_qkey = VERBS_UD_QKEY },
+		.imm_data = htobe32(verbs_pool_imm(datagram)),
+		.wr.ud = { .ah = ah_of(host, datagram), .remote_qpn = datagram->qpn, .remote_qkey = VERBS_UD_QKEY },
 	};
 	int rc;
 
 	if (wr.wr.ud.ah == NULL)
 		return -errno;
 	memcpy(contents, datagram->contents, datagram->bytes);
-	send->datagram = *datagram;
-	send->datagram.contents = NULL;
-	rc = -ibv_post_send(pool->senders[port].qp, &wr, &bad);
+	*send = *datagram;
+	send->contents = NULL;
+	rc = -ibv_post_send(pool->senders[port], &wr, &bad);
 	if (rc != 0)
 		return rc;
-	send->port = port;
-	send->psn = pool->senders[port].psn++;
 	verbs_look(host);
-	send->datagram.left_ps = verbs_now_ps(host);
+	send->left_ps = verbs_now_ps(host);
 	return 0;
 }
 
@@ -143,6 +125,8 @@ verbs_pool_post(struct verbs_host *host, const struct datagram *datagram)
 
 	if (datagram->bytes == 0 || datagram->bytes > DEVICE_UD_BYTES)
 		return -EINVAL;
+	if (datagram->ttl != 0)
+		return verbs_trace_post(host, datagram);
 	port = pool->by_label ? 0 : verbs_ports_find(&pool->ports, host->config.flows->flows[datagram->flow].sport);
 	if (pool->qp == NULL || port == VERBS_NO_PORT)
 		return -EADDRNOTAVAIL;
@@ -158,9 +142,9 @@ verbs_pool_post(struct verbs_host *host, const struct datagram *datagram)
 static void
 sent(struct verbs_host *host, uint32_t slot, bool left)
 {
-	struct datagram datagram = host->pool.sends[slot].datagram;
+	struct datagram datagram = host->pool.sends[slot];
 
-	datagram.left_ps = stamp_ps(host, imm_of(&datagram), host->pool.memory + (size_t)slot * DEVICE_UD_BYTES,
+	datagram.left_ps = stamp_ps(host, verbs_pool_imm(&datagram), host->pool.memory + (size_t)slot * DEVICE_UD_BYTES,
 				    datagram.bytes, true, datagram.left_ps);
 	release(&host->pool, slot);
 	if (left && datagram.signaled && host->client.departed != NULL)
@@ -189,12 +173,12 @@ received(struct verbs_host *host, const struct ibv_wc *wc, uint32_t slot)
 	const uint8_t *grh = received_at(&host->pool, slot);
 	uint32_t imm = be32toh(wc->imm_data);
 	struct datagram datagram = {
-		.flow = imm & ~IMM_REPLY,
+		.flow = imm & ~VERBS_IMM_REPLY,
 		.contents = grh + VERBS_GRH_BYTES,
 		.qpn = wc->src_qp,
 		.bytes = (uint16_t)(wc->byte_len - VERBS_GRH_BYTES),
 		.type = PKT_UD,
-		.reply = imm & IMM_REPLY,
+		.reply = imm & VERBS_IMM_REPLY,
 	};
 
 	host->pool.read[host->pool.nread++] = slot;

@@ -164,7 +164,7 @@ verbs_host_create(const struct verbs_config *config, struct err *err)
 		host->config = *config;
 		host->dev = (struct device){ .ops = &verbs_device_ops, .own_background = true };
 		host->timer_ps = TIME_NEVER;
-		host->pool.tap.fd = -1;
+		host->pool.tap.fd = host->pool.icmp = host->pool.raw = -1;
 		recbuf_init(&host->records, config->node);
 		for (int i = 0; i < VERBS_COUNTERS; i++)
 			host->counter_fds[i] = -1;

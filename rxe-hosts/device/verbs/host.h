@@ -24,7 +24,8 @@
 #define VERBS_COUNTERS 4
 #define VERBS_UD_SLOTS 16 /* datagrams that wait to leave, and room for as many that come in */
 #define VERBS_UD_QKEY 0x11111111
-#define VERBS_GRH_BYTES 40 /* stands before a datagram received; for RoCE v2 over IPv4 the IP header at its end */
+#define VERBS_GRH_BYTES 40          /* stands before a datagram received; for RoCE v2 over IPv4 the IP header at its end */
+#define VERBS_IMM_REPLY 0x80000000u /* of the immediate of datagrams with contents; the flow is in the other bits */
 #define VERBS_POOL_RECEIVE_BYTES (VERBS_GRH_BYTES + DEVICE_UD_BYTES)
 #define VERBS_COUNTERS_AGE_NS 100000000ull /* while it runs */
 
@@ -227,11 +228,23 @@ int64_t verbs_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
 void verbs_pool_fini(struct verbs_host *host);
 
 /* contents.c */
+static inline uint32_t
+verbs_pool_imm(const struct datagram *datagram)
+{
+	return datagram->flow | (datagram->reply ? VERBS_IMM_REPLY : 0);
+}
+
 int verbs_pool_post(struct verbs_host *host, const struct datagram *datagram);
 void verbs_ud_receive(struct device *dev, uint16_t nic);
 /* Posts a slot to receive. @return 0 or negative errno */
 int verbs_pool_room(struct verbs_host *host, uint32_t slot);
 void verbs_pool_completions(void *ctx, uint32_t events);
+
+/* traceroute.c */
+/* Opens what packets with a TTL are sent by, and what tells of them. @return 0 or negative errno */
+int verbs_trace_open(struct verbs_host *host);
+void verbs_trace_close(struct verbs_host *host);
+int verbs_trace_post(struct verbs_host *host, const struct datagram *datagram);
 
 /* counters.c */
 void verbs_counters_init(struct verbs_host *host);

@@ -70,11 +70,11 @@ walk(struct verbs_host *host)
 
 		if (qp == NULL)
 			return -errno;
-		if (port == VERBS_NO_PORT || pool->senders[port].qp != NULL) {
+		if (port == VERBS_NO_PORT || pool->senders[port] != NULL) {
 			ibv_destroy_qp(qp);
 			continue;
 		}
-		pool->senders[port].qp = qp;
+		pool->senders[port] = qp;
 		missing--;
 	}
 	log_info("%s: %u QPs opened for UD SENDs by %u UDP source ports, in %.0f ms", verbs_host_name(host), opened,
@@ -91,18 +91,18 @@ make_senders(struct verbs_host *host)
 	int rc;
 
 	pool->by_label = !rxe_netdev(host, netdev);
-	pool->senders = calloc(pool->ports.count + 1u, sizeof(*pool->senders));
+	pool->senders = calloc(pool->ports.count + 1u, sizeof(struct ibv_qp *));
 	pool->srq = ibv_create_srq(host->pd, &srq);
 	if (pool->senders == NULL || pool->srq == NULL)
 		return -ENOMEM;
 	if (pool->by_label) {
-		pool->senders[0].qp = create(host, VERBS_POOL_SENDS, 0);
-		return pool->senders[0].qp != NULL ? verbs_ud_start(host, pool->senders[0].qp) : -errno;
+		pool->senders[0] = create(host, VERBS_POOL_SENDS, 0);
+		return pool->senders[0] != NULL ? verbs_ud_start(host, pool->senders[0]) : -errno;
 	}
 	open_tap(host, netdev);
 	rc = walk(host);
 	for (uint32_t i = 0; i < pool->ports.count && rc == 0; i++)
-		rc = verbs_ud_start(host, pool->senders[i].qp);
+		rc = verbs_ud_start(host, pool->senders[i]);
 	return rc;
 }
 
@@ -136,6 +136,8 @@ make(struct verbs_host *host, uint32_t receives)
 
 	if (rc == 0)
 		rc = make_queues(host, receives);
+	if (rc == 0)
+		rc = verbs_trace_open(host);
 	return rc == 0 ? make_senders(host) : rc;
 }
 
@@ -179,11 +181,8 @@ verbs_pool_fini(struct verbs_host *host)
 	if (pool->qp != NULL)
 		ibv_destroy_qp(pool->qp);
 	for (uint32_t i = 0; pool->senders != NULL && i < pool->ports.count + 1u; i++)
-		if (pool->senders[i].qp != NULL)
-			ibv_destroy_qp(pool->senders[i].qp);
-	for (uint32_t i = 0; i < VERBS_POOL_SENDS; i++)
-		if (pool->sends[i].ah != NULL)
-			ibv_destroy_ah(pool->sends[i].ah);
+		if (pool->senders[i] != NULL)
+			ibv_destroy_qp(pool->senders[i]);
 	for (uint32_t i = 0; pool->ahs != NULL && i < 2 * host->config.flows->count; i++)
 		if (pool->ahs[i] != NULL)
 			ibv_destroy_ah(pool->ahs[i]);
@@ -197,6 +196,7 @@ verbs_pool_fini(struct verbs_host *host)
 		ibv_dereg_mr(pool->mr);
 	verbs_ports_fini(&pool->ports);
 	tap_close(&pool->tap);
+	verbs_trace_close(host);
 	free(pool->senders);
 	free(pool->memory);
 	free(pool->read);

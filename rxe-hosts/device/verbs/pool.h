@@ -15,36 +15,38 @@
 #include "rxe-hosts/device/verbs/tap.h"
 
 #define VERBS_POOL_SENDS 256 /* datagrams that wait to leave */
-#define VERBS_POOL_QUEUE 8   /* of them on the QP of one port */
+#define VERBS_POOL_EXPIRING 64
+#define VERBS_POOL_QUEUE 8 /* of them on the QP of one port */
 
-struct verbs_pool_send {
+/* A datagram with a TTL, until a switch says that it ended there. */
+struct verbs_expiring {
 	struct datagram datagram;
-	struct ibv_ah *ah;  /* its own, NULL: the flow's */
-	uint32_t port, psn; /* by which it leaves */
-};
-
-struct verbs_pool_port {
-	struct ibv_qp *qp;
-	uint32_t psn; /* of the next datagram */
+	uint16_t number; /* its PSN, and IP identification */
+	bool is_kept;
+	uint8_t contents[DEVICE_UD_BYTES];
 };
 
 struct verbs_pool {
 	struct verbs_ports ports;
-	bool by_label;                   /* ports[0] sends by all */
-	struct verbs_pool_port *senders; /* [ports.count] */
-	struct ibv_srq *srq;             /* of those that only send: they need no queue of their own */
-	struct ibv_qp *qp;               /* receives */
+	bool by_label;           /* ports[0] sends by all */
+	struct ibv_qp **senders; /* [ports.count] */
+	struct ibv_srq *srq;     /* of those that only send: they need no queue of their own */
+	struct ibv_qp *qp;       /* receives */
 	struct ibv_comp_channel *events;
 	struct ibv_cq *cq;
 	struct loop_watch watch;
 	struct ibv_mr *mr;
 	uint8_t *memory;     /* VERBS_POOL_SENDS to send, behind them `receives` with their GRHs */
 	struct ibv_ah **ahs; /* [2 * flows] of a flow, and of its replies */
-	struct verbs_pool_send sends[VERBS_POOL_SENDS];
+	struct datagram sends[VERBS_POOL_SENDS];
 	uint16_t free_sends[VERBS_POOL_SENDS];
 	uint32_t nfree_sends;
 	uint32_t *read; /* [receives] slots whose contents are read, and that are not posted again yet */
 	uint32_t receives, nread;
+	struct verbs_expiring expiring[VERBS_POOL_EXPIRING]; /* the last of them */
+	uint32_t nexpiring;                                  /* counted */
+	int icmp, raw;                                       /* sockets, to hear of them and to send them; -1: none */
+	struct loop_watch icmp_watch;
 	struct tap tap;     /* of soft-RoCE: times of the kernel */
 	uint64_t strange;   /* datagrams that are of no flow of this host */
 	uint64_t unstamped; /* datagrams whose times are those at which this program saw them */

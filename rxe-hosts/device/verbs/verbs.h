@@ -32,7 +32,10 @@ struct verbs_config {
 	uint64_t probe_interval_ps; /* between two probes */
 	bool watch;                 /* probe running steps too */
 	uint64_t noise_ps;          /* least variation of round-trip times that is expected of an idle path */
-	const bool *embedded;       /* [nodes] hosts without a connection manager */
+	/* The switch and port that have an address, as PKT_EXPIRED's arg tells; UINT32_MAX: none. Of traceroutes. */
+	uint32_t (*interface_of)(const void *ctx, uint32_t ip);
+	const void *interface_ctx;
+	const bool *embedded; /* [nodes] hosts without a connection manager */
 	struct loop *loop;
 	struct run_clock *clock;
 };

@@ -136,6 +136,35 @@ captures_show_icmp(void **state)
 	assert_int_equal(frame_parse(is, is_bytes, &f), FRAME_NOT_UDP);
 }
 
+/* Of a packet whose bytes are gone: RFC 792's least, whose every byte is true. */
+static void
+captures_show_the_least_of_packets_from_outside(void **state)
+{
+	const struct pkt_message message = { 0 };
+	const struct flow flow = { .src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50000, .dport = ROCEV2_UDP_PORT };
+	struct pkt p = probe(0, 7);
+	uint8_t is[256];
+	struct frame f;
+	size_t bytes;
+
+	(void)state;
+	p.opcode = ROCE_UD_SEND_ONLY_IMM;
+	p.type = PKT_EXPIRED;
+	p.flags = PKT_REVERSE;
+	p.syndrome = 1;
+	p.arg = 40u << EXPIRED_NODE_SHIFT | 2;
+	p.ttl = 63;
+	frame_from_pkt(&f, &p, &flow, &message, false);
+	bytes = frame_build(&f, is, sizeof(is));
+	assert_int_equal(bytes, 14 + 20 + 8 + EXPIRED_LEAST_BYTES);
+	assert_int_equal(frame_wire_bytes(&f), eth_wire_bytes((uint32_t)bytes));
+	assert_int_equal(checksum_fold(checksum_add(0, is + 14, 20)), 0);
+	assert_int_equal(checksum_fold(checksum_add(0, is + 34, bytes - 34)), 0);
+	assert_memory_equal(is + 42 + 2, ((uint8_t[]){ 0, 20 + 8 + 12 + 8 + 4 + 52 + 4 }), 2); /* as long as it was */
+	assert_memory_equal(is + 42 + 4, ((uint8_t[]){ 0, 7 }), 2);                            /* its PSN */
+	assert_memory_equal(is + 42 + 12, ((uint8_t[]){ 10, 0, 0, 1, 10, 0, 0, 2, 0xc3, 0x50, 0x12, 0xb7 }), 12);
+}
+
 int
 main(void)
 {
@@ -143,6 +172,7 @@ main(void)
 		cmocka_unit_test_teardown(answers_are_limited, teardown),
 		cmocka_unit_test_teardown(others_are_dropped, teardown),
 		cmocka_unit_test(captures_show_icmp),
+		cmocka_unit_test(captures_show_the_least_of_packets_from_outside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
