@@ -12,6 +12,7 @@
 #include "common/units.h"
 #include "common/wire/detection.h"
 #include "emulation/rxe_host/probing.h"
+#include "emulation/rxe_host/tracing.h"
 #include "emulation/rxe_host/upload.h"
 #include "emulation/scenario/external_host.h"
 
@@ -63,7 +64,9 @@ create(struct session *session, struct err *err)
 		return -errno;
 	if (probing_start(session, err) < 0)
 		return -EIO;
+	tracing_start(session);
 	engine.probes = session->probes;
+	engine.traced = session->tracer != NULL;
 	engine.device = verbs_host_device(session->verbs);
 	session->engine = step_engine_create(&engine, err);
 	if (session->engine == NULL)
@@ -95,6 +98,7 @@ session_run(const struct session_config *config, struct err *err)
 		rc = -EIO;
 	step_engine_destroy(session.engine);
 	probe_agent_destroy(session.probes);
+	tracer_destroy(session.tracer);
 	verbs_host_destroy(session.verbs);
 	free(session.slowest_bps);
 	free(session.embedded);
@@ -311,6 +315,8 @@ next_ns(const struct session *session)
 	next = session->ask_ns < next ? session->ask_ns : next;
 	if (session->state == SESSION_RUNNING && session->report_ns < next)
 		next = session->report_ns;
+	if (session->state == SESSION_RUNNING && session->trace_ns < next)
+		next = session->trace_ns;
 	return next;
 }
 
@@ -339,6 +345,7 @@ go_on(struct session *session, struct err *err)
 	if (rc < 0 || session->state == SESSION_STOPPED)
 		return rc;
 	verbs_host_run(session->verbs);
+	session->trace_ns = tracing_run(session, now_ns);
 	rc = watch_device(session, err);
 	if (rc == 0)
 		rc = probing_ask(session, err);

@@ -7,6 +7,7 @@
 #include "rxe-hosts/device/verbs/verbs.h"
 #include "rxe-hosts/probe/agent.h"
 #include "rxe-hosts/steps/engine.h"
+#include "rxe-hosts/tracing/tracer.h"
 
 #define SESSION_QUEUE_BYTES (256u << 10)
 #define SESSION_MAX_RECORDS (4u << 20) /* bytes that wait for room in the queue; more are lost, and counted */
@@ -35,6 +36,8 @@ struct session {
 	struct verbs_host *verbs;
 	struct step_engine *engine;
 	struct probe_agent *probes; /* R-Pingmesh's; NULL: none */
+	struct tracer *tracer;      /* of connections, for it; NULL: none */
+	uint64_t trace_ns;          /* when that wants to be called */
 	uint64_t *slowest_bps;
 	bool *embedded;                  /* [nodes] hosts without a connection manager */
 	uint64_t ask_ns, asked_ns;       /* TIME: the next, the one on its way */

@@ -313,7 +313,7 @@ step_engine_connection(const struct step_engine *engine, const struct step_rank 
 {
 	const struct plan_collective *c = rank_collective(engine, rank);
 
-	for (uint32_t i = 0; engine->config.probes != NULL && i < c->nflows; i++)
+	for (uint32_t i = 0; engine->config.probes != NULL && !engine->config.traced && i < c->nflows; i++)
 		if (engine->plan->of[c->first_flow + i].rank == rank->rank)
 			probe_agent_connection(engine->config.probes, c->first_flow + i, rank->collective, open, now_ps);
 }

@@ -23,6 +23,7 @@ struct step_engine_config {
 	uint64_t (*start_delay_ps)(const void *ctx, uint32_t node, uint32_t collective, uint32_t step);
 	const void *start_ctx;
 	struct probe_agent *probes; /* of R-Pingmesh, which has the datagrams; NULL: none */
+	bool traced;                /* somebody else tells it of the host's connections */
 };
 
 struct step_engine;

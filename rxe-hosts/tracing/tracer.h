@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Service tracing on Linux (R-Pingmesh 4.2.2): the connections of a host's programs as they come and go, whoever's they are, by rdma
+ * netlink's queue pairs joined with frames of the network device below soft-RoCE (connections.h). A kernel with eBPF could tell of
+ * ibv_modify_qp() itself; those that guests run have none.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "rxe-hosts/device/verbs/loop.h"
+#include "rxe-hosts/tracing/connections.h"
+
+struct tracer;
+
+struct tracer_config {
+	const char *device; /* RDMA device */
+	struct loop *loop;  /* outlives it */
+	void (*changed)(void *ctx, const struct traced_tuple *tuple, bool open);
+	void *ctx;
+};
+
+/* @return NULL with errno and err: what the kernel does not let it see */
+struct tracer *tracer_create(const struct tracer_config *config, struct err *err);
+void tracer_destroy(struct tracer *tracer);
+/* Looks at the queue pairs, if that is due. */
+void tracer_run(struct tracer *tracer, uint64_t now_ns);
+/* @return when it will be, by clock_now_ns() */
+uint64_t tracer_next_ns(const struct tracer *tracer);
