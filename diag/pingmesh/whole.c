@@ -7,6 +7,7 @@
 
 #define SWITCH_PART                                                                                                        \
 	0.5 /* of its worst link's share of bad probes: where the rest of a switch has so many, it is the whole switch */
+#define COMMON_PART 0.9 /* of a link's bad probes: so many go through a switch that they have in common */
 
 static bool
 is_end(const struct run *run, uint32_t link, uint32_t node)
@@ -127,6 +128,25 @@ is_whole(const struct ballot *b, uint32_t node, uint32_t link)
 	       (double)rest->bad / rest->all >= SWITCH_PART * v->links[link].bad / v->links[link].all;
 }
 
+/* Of the switches that the link's bad probes have in common, the one that most of all bad probes cross. */
+static uint32_t
+common_switch(const struct votes *v, uint32_t link, bool of_host)
+{
+	uint32_t node = RUN_NONE, most = 0;
+
+	for (uint32_t i = 0; i < v->run->nnodes; i++)
+		most = is_end(v->run, link, i) || v->through[i].bad < most ? most : v->through[i].bad;
+	for (uint32_t i = 0; i < v->run->nnodes && most != 0; i++) {
+		/* Whatever crosses a host's link crosses its ToR; which of the two it is, others tell. */
+		if ((of_host && is_end(v->run, link, i)) || v->through[i].bad < COMMON_PART * most)
+			continue;
+		if (node == RUN_NONE || v->switches[i].bad > v->switches[node].bad ||
+		    (v->switches[i].bad == v->switches[node].bad && v->through[i].all < v->through[node].all))
+			node = i;
+	}
+	return node;
+}
+
 /*
  * Is the link well but for what goes through one switch, which is not at its end? That one loses by addresses, not by links: a route
  * or an entry of an ACL is missing. Of a link and a switch that either is well without the other it is the switch where
@@ -137,23 +157,15 @@ selective_switch(const struct ballot *b, uint32_t link, bool of_host)
 {
 	const struct votes *v = b->j->votes;
 	struct tally sum = count_through(b, &link, 1, true);
+	uint32_t node = common_switch(v, link, of_host);
+	const struct tally *t = &v->through[node != RUN_NONE ? node : 0];
 	double without, alone;
-	uint32_t node = RUN_NONE;
 
-	for (uint32_t i = 0; i < v->run->nnodes; i++) {
-		const struct tally *t = &v->through[i], *most = node != RUN_NONE ? &v->through[node] : NULL;
-
-		if (t->bad == 0 || is_end(v->run, link, i))
-			continue;
-		if (most == NULL || t->bad > most->bad || (t->bad == most->bad && t->all < most->all))
-			node = i;
-	}
-	if (node == RUN_NONE)
+	if (node == RUN_NONE || is_end(v->run, link, node))
 		return RUN_NONE;
-	without = wilson(sum.bad - v->through[node].bad, sum.all - v->through[node].all, 1);
-	alone = wilson((double)v->switches[node].bad - v->through[node].bad,
-		       (double)v->switches[node].all - v->through[node].all, -1);
-	if (without >= SWITCH_PART * wilson(v->through[node].bad, v->through[node].all, -1))
+	without = wilson(sum.bad - t->bad, sum.all - t->all, 1);
+	alone = wilson((double)v->switches[node].bad - t->bad, (double)v->switches[node].all - t->all, -1);
+	if (without >= SWITCH_PART * wilson(t->bad, t->all, -1))
 		return RUN_NONE;
 	return of_host || alone > without ? node : RUN_NONE;
 }

@@ -71,10 +71,26 @@ a_switch_that_loses_by_addresses_is_named(void **state)
 
 	(void)state;
 	rig_init(&rig, 60 * S);
-	rig.hole = (struct rig_hole){ RIG_SPINE(1), 4 };
+	rig.holes[0] = (struct rig_hole){ RIG_SPINE(1), 4 };
 	v = rig_diagnose(&rig);
 	ASSERT_FINDINGS(v, "switch-problem s1");
 	assert_int_equal(rig_cause(v, PINGMESH_RNIC), 0);
+	verdict_destroy(v);
+}
+
+/* By the other spine all is well; and of the leaves, that share the lost probes with it, it is none. */
+static void
+a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	rig.holes[0] = (struct rig_hole){ RIG_SPINE(0), 1 };
+	rig.holes[1] = (struct rig_hole){ RIG_SPINE(0), 5 };
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem s0");
 	verdict_destroy(v);
 }
 
@@ -101,6 +117,7 @@ main(void)
 		cmocka_unit_test(links_above_tors_are_placed_by_direction),
 		cmocka_unit_test(a_whole_switch_is_named),
 		cmocka_unit_test(a_switch_that_loses_by_addresses_is_named),
+		cmocka_unit_test(a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone),
 		cmocka_unit_test(two_bad_links_make_no_bad_switch),
 	};
 

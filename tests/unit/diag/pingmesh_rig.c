@@ -150,7 +150,8 @@ travel(struct rig *rig, uint32_t from, uint32_t to, uint32_t spine, uint64_t tim
 	if (leaf_of(from) != leaf_of(to)) {
 		lost |= cross(rig, leaf_of(from), RIG_SPINE(spine), time_ps, delay_ps);
 		lost |= cross(rig, RIG_SPINE(spine), leaf_of(to), time_ps, delay_ps);
-		lost |= rig->hole.node == RIG_SPINE(spine) && rig->hole.host == host_of(to);
+		for (uint32_t i = 0; i < 2; i++)
+			lost |= rig->holes[i].node == RIG_SPINE(spine) && rig->holes[i].host == host_of(to);
 	}
 	lost |= cross(rig, leaf_of(to), RIG_HOST(host_of(to)), time_ps, delay_ps);
 	return lost;

@@ -50,7 +50,7 @@ struct rig {
 	struct prng prng;
 	struct rig_link links[8];
 	uint32_t nlinks;
-	struct rig_hole hole;
+	struct rig_hole holes[2];
 	double nic_loss[RIG_RNICS]; /* of packets in each direction of its link */
 	struct rig_host hosts[RIG_HOSTS];
 	uint64_t end_ps;
