@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What belongs together, where things stand, how numbers look: the page's pure parts, without a browser. */
 import assert from "node:assert";
+import {readFileSync} from "node:fs";
 
 import {bytes, change, count, cut, duration, score, timeIn} from "../../web/src/format.js";
 import {belonging, column, level, modelOf, rows, stepIsLit, stepName, victimFlow} from "../../web/src/model.js";
 import {planesOf, ROWS} from "../../web/src/planes.js";
-import {binsOf, blamedBy, clock, delay, placesOf, stacked} from "../../web/src/probes_data.js";
+import {binsOf, blamedBy, BY, CAUSES, clock, delay, placesOf, stacked} from "../../web/src/probes_data.js";
 import {tiersOf} from "../../web/src/tiers.js";
 import {lanesOf} from "../../web/src/timeline_data.js";
 
@@ -167,6 +168,18 @@ const tests = {
     assert.ok(spots.get(3).x < spots.get(0).x);
     assert.equal(edges.length, 3); /* the light one is left out, */
     assert.equal(hidden, 1);       /* and what it alone led to */
+  },
+
+  words_of_the_analyzer() {
+    const text = readFileSync(new URL("../../diag/pingmesh/section.h", import.meta.url), "utf8");
+    const named = (table) => {
+      const rows = text.slice(text.indexOf(`#define ${table}(ROW)`)).split(/\n\n/)[0];
+      return [...rows.matchAll(/"([a-z-]+)"/g)].map((match) => match[1]).sort();
+    };
+    assert.deepEqual(Object.keys(BY).sort(), named("PINGMESH_WAYS"), "every way to find a problem has words");
+    assert.deepEqual(
+        [...CAUSES.map(([cause]) => cause), "answered"].sort(), named("PINGMESH_CAUSES"),
+        "and every cause of a loss a color");
   },
 
   probes() {

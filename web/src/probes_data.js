@@ -14,7 +14,8 @@ export const CAUSES = [
   ["undecided", "not known at the end"],
 ];
 
-const BY = {
+/* Ways to find a problem, as verdict.json names them. */
+export const BY = {
   "silence": "its agent fell silent",
   "tor-mesh": "ToR-mesh probes to and from it",
   "votes": "votes of lost or slow probes over their ways",
