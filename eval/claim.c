@@ -53,9 +53,27 @@ claim_flows(struct claims *claims, const struct suspects *suspects, const json_t
 static const struct {
 	const char *type, *fault;
 } speaks_of[] = {
-	{ "pfc-storm", "pfc-storm@" },    { "path-delay", "delay@" },    { "packet-loss", "loss@" },
-	{ "packet-loss", "corruption@" }, { "blackhole", "blackhole@" }, { "blackhole", "loss@" },
-	{ "link-down", "link-down@" },    { "slow-host", "slow-host@" }, { "slow-host", "straggler@" },
+	{ "pfc-storm", "pfc-storm@" },
+	{ "path-delay", "delay@" },
+	{ "packet-loss", "loss@" },
+	{ "packet-loss", "corruption@" },
+	{ "blackhole", "blackhole@" },
+	{ "blackhole", "loss@" },
+	{ "link-down", "link-down@" },
+	{ "slow-host", "slow-host@" },
+	{ "slow-host", "straggler@" },
+	{ "pfc-storm", "pcie-downgrade@" },
+	{ "pfc-storm", "dma-detour@" },
+	{ "packet-loss", "pfc-headroom@" },
+	{ "blackhole", "missing-route@" },
+	{ "blackhole", "acl@" },
+	{ "blackhole", "rnic-down@" },
+	{ "blackhole", "rnic-no-gid@" },
+	{ "blackhole", "rnic-no-routes@" },
+	{ "blackhole", "host-down@" },
+	{ "load-imbalance", "ecmp-imbalance@" },
+	{ "slow-host", "cpu-overload@" },
+	{ "slow-host", "host-down@" },
 };
 
 static bool

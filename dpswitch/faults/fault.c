@@ -160,7 +160,7 @@ faults_start_delay_ps(const void *ctx, uint32_t node, uint32_t collective, uint3
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct fault *fault = &list->faults[i];
 
-		if (fault->ops->start_delay_ps != NULL)
+		if (fault->ops->start_delay_ps != NULL && (fault->on || fault->ops->set == NULL))
 			delay_ps += fault->ops->start_delay_ps(fault->params, node, collective, step);
 	}
 	return delay_ps;

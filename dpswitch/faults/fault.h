@@ -104,7 +104,7 @@ struct fault_ops {
 	 * run, and asked by those whom it concerns
 	 */
 	void (*set)(const void *params, struct fault_env *env, bool on, uint64_t now_ps);
-	/* A step of a rank at a host starts so much later than it could; may be NULL. */
+	/* A step of a rank at a host starts so much later than it could, while the fault is on; may be NULL. */
 	uint64_t (*start_delay_ps)(const void *params, uint32_t node, uint32_t collective, uint32_t step);
 	/* The most that it adds to a cable's delay: headroom has to hold that besides. May be NULL. */
 	uint64_t (*extra_delay_ps)(const void *params);

@@ -15,6 +15,7 @@ struct cpu_overload {
 	struct fault_common common;
 	const char *host;
 	uint64_t delay_ps;
+	bool steps;
 	uint32_t node;
 };
 
@@ -24,6 +25,8 @@ static const struct cfg_field fields[] = {
 	{ "host", CFG_STRING, offsetof(S, host), NULL, 0, 0, NULL, "The overloaded host." },
 	{ "delay", CFG_TIME, offsetof(S, delay_ps), NULL, 0, MOST_PS, NULL,
 	  "Median of what it adds until a completion is handled; half of it always, the rest exponential." },
+	{ "steps", CFG_BOOL, offsetof(S, steps), "false", 0, 0, NULL,
+	  "Each step of its ranks' collectives starts later by this median, too: the CPU posts them" },
 };
 
 static const struct cfg_table table = {
@@ -65,6 +68,16 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	env->load_cpu(env->run, fault->node, on ? fault->delay_ps : 0);
 }
 
+static uint64_t
+start_delay_ps(const void *params, uint32_t node, uint32_t collective, uint32_t step)
+{
+	const struct cpu_overload *fault = params;
+
+	(void)collective;
+	(void)step;
+	return fault->steps && fault->node == node ? fault->delay_ps : 0;
+}
+
 static void
 target(const void *params, const struct topo *topo, char *buf)
 {
@@ -89,6 +102,7 @@ const struct fault_ops fault_cpu_overload = {
 	.resolve = resolve,
 	.check = check,
 	.set = set,
+	.start_delay_ps = start_delay_ps,
 	.target = target,
 	.met = met,
 	.idle = "the host's agent had nothing to handle",

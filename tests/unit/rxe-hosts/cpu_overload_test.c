@@ -67,6 +67,29 @@ it_is_late_while_it_lasts(void **state)
 	cfg_destroy(cfg);
 }
 
+/* Steps of its ranks, if it is asked to, as long as it lasts. */
+static void
+steps_start_later_meanwhile(void **state)
+{
+	struct fault_env env = { .load_cpu = load_cpu, .cpu_overloaded = overloaded };
+	struct fault_list list;
+	struct cfg *cfg;
+
+	(void)state;
+	load(&list, &cfg,
+	     "faults = ( { kind = \"cpu-overload\"; host = \"2\"; delay = \"3ms\"; steps = true; start = \"10us\"; "
+	     "duration = \"20us\"; }, { kind = \"cpu-overload\"; host = \"1\"; delay = \"3ms\"; } );",
+	     0);
+	assert_int_equal(faults_start_delay_ps(&list, 2, 0, 1), 0);
+	faults_apply(&list, &env, 10 * PS_PER_US);
+	assert_int_equal(faults_start_delay_ps(&list, 2, 0, 1), 3 * PS_PER_MS);
+	assert_int_equal(faults_start_delay_ps(&list, 1, 0, 1), 0);
+	faults_apply(&list, &env, 30 * PS_PER_US);
+	assert_int_equal(faults_start_delay_ps(&list, 2, 0, 1), 0);
+	faults_fini(&list);
+	cfg_destroy(cfg);
+}
+
 static void
 it_needs_a_host_with_an_agent(void **state)
 {
@@ -92,6 +115,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_late_while_it_lasts),
+		cmocka_unit_test(steps_start_later_meanwhile),
 		cmocka_unit_test(it_needs_a_host_with_an_agent),
 	};
 
