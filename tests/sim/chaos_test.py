@@ -26,9 +26,26 @@ def when(rng):
     return keys
 
 
+# Those of hosts and of their RNICs, and of switches that are configured wrongly.
+MISCONFIGURED = {
+    "rnic-down": lambda rng: {"port": f"{rng.choice(HOSTS)}:1"},
+    "rnic-no-routes": lambda rng: {"port": f"{rng.choice(HOSTS)}:1"},
+    "rnic-no-gid": lambda rng: {"port": f"{rng.choice(HOSTS)}:1"},
+    "host-down": lambda rng: {"host": rng.choice(HOSTS)},
+    "pcie-downgrade": lambda rng: {"port": f"{rng.choice(HOSTS)}:1", "generation": rng.randrange(1, 4), "lanes": rng.choice((2, 8))},
+    "dma-detour": lambda rng: {"port": f"{rng.choice(HOSTS)}:1", "delay": f"{rng.randrange(30)}us"},
+    "acl": lambda rng: {"switch": rng.choice("ABST"), "src": rng.choice(HOSTS)},
+    "missing-route": lambda rng: {"switch": rng.choice("ABST"), "dst": rng.choice(HOSTS)},
+    "ecmp-imbalance": lambda rng: {"port": rng.choice(SWITCH_PORTS), "share": rng.choice((0.5, 1.0))},
+    "pfc-headroom": lambda rng: {"port": rng.choice(SWITCH_PORTS), "pfc": rng.random() < 0.5},
+}
+
+
 def random_fault(rng):
     kind = rng.choice(("pfc-storm", "loss", "corruption", "link-down", "misroute", "blackhole", "fib-corruption",
-                       "slow-host"))
+                       "slow-host", *MISCONFIGURED))
+    if kind in MISCONFIGURED:
+        return fault(kind, **MISCONFIGURED[kind](rng), **when(rng))
     if kind == "pfc-storm":
         return fault(kind, port=rng.choice(PORTS), interval=rng.choice(("1us", "10us", "100us")), **when(rng))
     if kind in ("loss", "corruption"):
