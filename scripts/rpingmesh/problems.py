@@ -73,7 +73,7 @@ def neighbours(at, period_s, _rate):
 
 def tenants(at, period_s, rate):
     """Two jobs whose connections share a link of the fabric; the second begins later. Ways back are apart."""
-    size = round(rate / 8 * period_s / 5)
+    size = round(rate / 8 * period_s / 50)
 
     def job(name, ranks, start_s, size, times):
         return (f'  {{ name = "{name}"; ranks = [ {ranks} ]; iterations = {times}; start = {seconds(start_s)};\n'
@@ -82,8 +82,8 @@ def tenants(at, period_s, rate):
     ways = [('h0', 'h4', 'l0:5 s0:2 l1:1'), ('h1', 'h9', 'l0:5 s0:3 l2:2'), ('h2', 'h13', 'l0:5 s0:4 l3:2'),
             ('h3', 'h10', 'l0:5 s0:3 l2:3'), ('h4', 'h0', 'l1:5 s0:1 l0:1'), ('h9', 'h2', 'l2:6 s1:1 l0:3'),
             ('h13', 'h3', 'l3:7 s2:1 l0:4'), ('h10', 'h1', 'l2:8 s3:1 l0:2')]
-    return ('jobs = (\n' + job('first', '"h0", "h4"', period_s / 10, size, 36) + ',\n'
-            + job('second', '"h1", "h9", "h2", "h13", "h3", "h10"', (at.start + 0.1) * period_s, size // 2, 12) + '\n);\n'
+    return ('jobs = (\n' + job('first', '"h0", "h4"', period_s / 10, size, 360) + ',\n'
+            + job('second', '"h1", "h9", "h2", "h13", "h3", "h10"', (at.start + 0.1) * period_s, size // 2, 120) + '\n);\n'
             + pins(ways) + UNCONTROLLED)
 
 
