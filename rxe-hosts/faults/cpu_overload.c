@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "common/array.h"
-#include "dpswitch/faults/fault.h"
+#include "rxe-hosts/faults/at_nic.h"
 
 #define MOST_PS 1e13 /* 10 s */
 
@@ -54,7 +54,7 @@ check(const void *params, const struct fault_work *work, struct err *err)
 	const struct cpu_overload *fault = params;
 
 	if (work->has_agents)
-		return 0;
+		return fault_of_embedded(&fault->common, work, fault->node, "host", fault->host, err);
 	return cfg_fail(&fault->common.where, "host", err,
 			"\"%s\" has no agent that could be late: say pingmesh = { enabled = true; }", fault->host);
 }

@@ -93,7 +93,8 @@ steps_start_later_meanwhile(void **state)
 static void
 it_needs_a_host_with_an_agent(void **state)
 {
-	static const struct fault_work none = { 0 };
+	static const bool own_kernel[8] = { true, true, true, true, true, true, true, true };
+	static const struct fault_work none = { 0 }, kernels = { .has_agents = true, .own_kernel = own_kernel };
 	struct fault_list list;
 	struct cfg *cfg;
 
@@ -106,6 +107,9 @@ it_needs_a_host_with_an_agent(void **state)
 	load(&list, &cfg, "faults = ( { kind = \"cpu-overload\"; host = \"2\"; delay = \"3ms\"; } );", 0);
 	assert_int_equal(faults_check(&list, &none, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "pingmesh = { enabled = true; }"));
+	err.text[0] = '\0';
+	assert_int_equal(faults_check(&list, &kernels, &err), -EINVAL); /* an agent that nobody reaches from here */
+	assert_non_null(strstr(err.text, "a kernel and an RDMA device of its own"));
 	faults_fini(&list);
 	cfg_destroy(cfg);
 }
