@@ -30,7 +30,7 @@ static const struct cfg_field fields[] = {
 
 const struct cfg_table pingmesh_cfg = {
 	.path = "pingmesh",
-	.doc = "Agents of R-Pingmesh on embedded hosts.",
+	.doc = "Agents of R-Pingmesh: on all hosts, embedded ones or with kernels of their own.",
 	.size = sizeof(struct pingmesh_params),
 	.fields = fields,
 	.nfields = ARRAY_LEN(fields),
