@@ -64,6 +64,7 @@ send_pingmesh(const struct scenario *scenario, struct exporter *exporter)
 	struct rec_pingmesh rec = {
 		.hdr.node = REC_NONE,
 		.time_factor_ppm = pingmesh_factor_ppm(&scenario->pingmesh),
+		.software_times = scenario->nexternal != 0,
 		.tor_mesh_ps = times->tor_mesh_ps,
 		.inter_tor_ps = times->inter_tor_ps,
 		.service_ps = times->service_ps,

@@ -14,8 +14,8 @@
 /* Header record: the protocol's times, as they hold in the run's clock. */
 struct rec_pingmesh {
 	struct rec_hdr hdr;
-	uint32_t time_factor_ppm; /* that all of them were multiplied by: 1000000, as in the paper */
-	uint32_t reserved;
+	uint32_t time_factor_ppm;                       /* that all of them were multiplied by: 1000000, as in the paper */
+	uint32_t software_times;                        /* 1: kernels on shared CPUs stamp the packets of probes */
 	uint64_t tor_mesh_ps, inter_tor_ps, service_ps; /* between probes of an RNIC; inter_tor_ps: of a ToR's one tuple */
 	uint64_t timeout_ps;
 	uint64_t upload_ps;   /* between uploads of an agent */
@@ -25,7 +25,7 @@ struct rec_pingmesh {
 
 #define REC_PINGMESH_FIELDS(F, T)                                                                                          \
 	F(T, 24, time_factor_ppm, RANGE(1, UINT32_MAX))                                                                    \
-	F(T, 28, reserved, ZERO)                                                                                           \
+	F(T, 28, software_times, RANGE(0, 1))                                                                              \
 	F(T, 32, tor_mesh_ps, TIME)                                                                                        \
 	F(T, 40, inter_tor_ps, TIME)                                                                                       \
 	F(T, 48, service_ps, TIME)                                                                                         \

@@ -269,7 +269,7 @@ judge_all(struct judging *j)
 		rc = err_set(j->err, -ENOMEM, "out of memory for probes");
 	if (rc == 0)
 		rc = cpu_prepare(j);
-	if (rc == 0)
+	if (rc == 0 && !j->net.config.software_times)
 		rc = rtt_mark(j);
 	for (; rc == 0 && j->period < j->own->nperiods; j->period++) {
 		j->first = j->end;

@@ -68,7 +68,7 @@ int votes_judge(struct judging *j, enum pingmesh_network network);
 /* The same of probes with high RTT. @return 0 or -ENOMEM */
 int votes_judge_high(struct judging *j, enum pingmesh_network network);
 
-/* Marks probes with high RTT of all periods. @return 0 or -ENOMEM */
+/* Marks probes with high RTT of all periods: of hardware's times, as those of busy kernels are high by themselves. @return 0 or -ENOMEM */
 int rtt_mark(struct judging *j);
 
 /* Adds what a period saw of a problem to the one of the same kind and place that lasted until lately, or makes it. @return 0 or -ENOMEM */

@@ -233,6 +233,8 @@ pingmesh_text(const struct text *text, const struct section *section)
 	say_problems(text, section);
 	say_rest(text, own);
 	rc = own->nperiods != 0 ? show_networks(text, own) : 0;
+	if (rc == 0 && own->config.software_times)
+		fprintf(text->to, "  Kernels took the times of RTTs, when they had their turn: none is called high.\n");
 	if (rc == 0 && own->config.time_factor_ppm != 1000000)
 		fprintf(text->to, "  All of the protocol's times are multiplied by %g.\n",
 			(double)own->config.time_factor_ppm / 1e6);

@@ -171,12 +171,13 @@ int
 pingmesh_json(const struct verdict *v, const struct section *section, struct json_t *root)
 {
 	const struct pingmesh *own = section->own;
-	json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time_factor",
-				   value_real((double)own->config.time_factor_ppm / 1e6), "period_ns",
-				   value_ns(own->config.period_ps), "problems", problems_json(v, own), "cluster",
-				   sla_json(&own->networks[PINGMESH_CLUSTER]), "service",
-				   sla_json(&own->networks[PINGMESH_SERVICE]), "servers", servers_json(v, own), "periods",
-				   periods_json(own), "impact", metric_json(own), "analysis", analysis_json(own));
+	json_t *object =
+		json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time_factor",
+			  value_real((double)own->config.time_factor_ppm / 1e6), "software_times",
+			  own->config.software_times != 0, "period_ns", value_ns(own->config.period_ps), "problems",
+			  problems_json(v, own), "cluster", sla_json(&own->networks[PINGMESH_CLUSTER]), "service",
+			  sla_json(&own->networks[PINGMESH_SERVICE]), "servers", servers_json(v, own), "periods",
+			  periods_json(own), "impact", metric_json(own), "analysis", analysis_json(own));
 
 	return object != NULL && json_object_set_new(root, "pingmesh", object) == 0 ? 0 : -ENOMEM;
 }

@@ -53,6 +53,7 @@ def main():
     found = records.read(run.dir / "records.bin")
     names = records.node_names(found)
     problems = run.findings("rnic-problem") + run.findings("switch-problem")
+    check(not run.findings("high-rtt"), "no RTT of a kernel is called high", run.findings("high-rtt"))
     check("h1:1" in {f["root"] for f in run.findings("rnic-problem")}, "the RNIC that flaps is named", problems)
     check("s1:2" in {f["root"] for f in run.findings("switch-problem")}, "the link that damages is named, and its direction", problems)
     check(problems[0]["root"] == "h1:1" and problems[0]["confidence"] > 0.9, "the RNIC with confidence", problems[0])

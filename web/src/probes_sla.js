@@ -163,9 +163,11 @@ export function drawSlas(root, store) {
   const shown = NETWORKS.filter((n) => told[n]["rpingmesh.probe_total"] > 0), charts = shown.map((n) => chart(told, n));
   const servers = told.servers.map((server) => numbers(server.host, server.service));
   const factor = told.time_factor === 1 ? "" : ` All of the protocol\u2019s times are multiplied by ${told.time_factor}.`;
+  const kernels =
+      told.software_times ? " Kernels took the times of RTTs, when they had their turn: none is called high." : "";
   section(
       root, "slas", "What probes measured",
-      el("p", {class: "legend"}, `SLAs of periods of ${clock(told.period_ns)}.${factor}`),
+      el("p", {class: "legend"}, `SLAs of periods of ${clock(told.period_ns)}.${factor}${kernels}`),
       el("div", {class: "columns"}, ...charts.map((c) => c.figure)), legend(told, shown), el("h3", null, "The whole run"),
       table(shown.map((n) => numbers(n, told[n]))),
       servers.length > 0 &&

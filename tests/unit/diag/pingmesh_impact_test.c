@@ -48,6 +48,25 @@ high_rtts_are_placed(void **state)
 	verdict_destroy(v);
 }
 
+/* Where kernels take the times, milliseconds are theirs. */
+static void
+high_rtts_of_kernels_are_not_told(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 100 * S);
+	rig.software_times = true;
+	rig.links[rig.nlinks++] = (struct rig_link){
+		.from = RIG_SPINE(0), .to = 2, .delay_ps = 5 * PS_PER_MS, .start_ps = 40 * S, .end_ps = 58 * S
+	};
+	v = rig_diagnose(&rig);
+	assert_int_equal(v->nfindings, 0);
+	assert_true(rig_own(v)->networks[PINGMESH_CLUSTER].probes > 0);
+	verdict_destroy(v);
+}
+
 /* Results in any order give the same. */
 static void
 the_order_of_results_is_nothing(void **state)
@@ -130,6 +149,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(high_rtts_are_placed),
+		cmocka_unit_test(high_rtts_of_kernels_are_not_told),
 		cmocka_unit_test(the_order_of_results_is_nothing),
 		cmocka_unit_test(problems_matter_as_services_suffer),
 	};

@@ -57,9 +57,10 @@ put_second_nic(struct records *r)
 }
 
 static void
-put_network(struct records *r)
+put_network(struct records *r, bool software_times)
 {
 	struct rec_pingmesh config = { .time_factor_ppm = 1000000,
+				       .software_times = software_times,
 				       .tor_mesh_ps = 100 * PS_PER_MS,
 				       .inter_tor_ps = 90 * PS_PER_MS,
 				       .service_ps = 10 * PS_PER_MS,
@@ -349,7 +350,7 @@ rig_diagnose(struct rig *rig)
 	struct err err = { 0 };
 	struct evidence ev;
 
-	put_network(&rig->r);
+	put_network(&rig->r, rig->software_times);
 	put_job(rig);
 	for (uint32_t i = 0; i < RIG_RNICS; i++)
 		put_agent(rig, i);

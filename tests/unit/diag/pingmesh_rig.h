@@ -54,7 +54,7 @@ struct rig {
 	double nic_loss[RIG_RNICS]; /* of packets in each direction of its link */
 	struct rig_host hosts[RIG_HOSTS];
 	uint64_t end_ps;
-	bool untraced, mesh_only;
+	bool untraced, mesh_only, software_times;
 	bool retraced; /* paths were others until agents started again and counted their traceroutes anew */
 	uint64_t trace_ps;
 	bool backwards;      /* the records of probes come in the opposite order */
