@@ -107,8 +107,8 @@ make_register(const struct rig *rig, struct message *m, uint32_t i, uint32_t qpn
 static size_t
 make_pinglists(const struct rig *rig, struct message *m, uint32_t i)
 {
-	*m = (struct message){ .hdr = { PINGMESH_MAGIC, PINGMESH_MANAGE_VERSION, PINGMESH_PINGLISTS,
-					sizeof(m->host.head) } };
+	*m = (struct message){ .hdr = { PINGMESH_MAGIC, PINGMESH_MANAGE_VERSION, PINGMESH_PINGLISTS, sizeof(m->host.head),
+					0 } };
 	m->host.head.host = rig->topo->hosts[i];
 	return sizeof(m->hdr) + m->hdr.size;
 }
