@@ -1,75 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A switch that silently loses everything for one host. */
-#include <errno.h>
-#include <stdio.h>
+#include "dpswitch/faults/at_route.h"
 
-#include "common/array.h"
-#include "dpswitch/faults/fault.h"
-#include "dpswitch/pipeline/switch.h"
-
-struct blackhole {
-	struct fault_common common;
-	const char *sw, *dst;
-	uint32_t sw_id, dst_id;
-};
-
-#define S struct blackhole
-static const struct cfg_field fields[] = {
-	FAULT_COMMON_FIELDS,
-	{ "switch", CFG_STRING, offsetof(S, sw), NULL, 0, 0, NULL, "Switch that loses the packets" },
-	{ "dst", CFG_STRING, offsetof(S, dst), NULL, 0, 0, NULL, "Host whose packets vanish" },
-};
-
-static const struct cfg_table table = {
-	.path = "faults",
-	.doc = "kind = \"blackhole\": a switch loses everything for one host and says nothing.",
-	.list = true,
-	.size = sizeof(S),
-	.fields = fields,
-	.nfields = ARRAY_LEN(fields),
-};
-#undef S
-
-static int
-resolve(void *params, const struct topo *topo, struct err *err)
-{
-	struct blackhole *fault = params;
-
-	fault->sw_id = fault_find_node(topo, &fault->common.where, "switch", fault->sw, TOPO_SWITCH, err);
-	fault->dst_id = fault_find_node(topo, &fault->common.where, "dst", fault->dst, TOPO_HOST, err);
-	return fault->sw_id != TOPO_NONE && fault->dst_id != TOPO_NONE ? 0 : -EINVAL;
-}
+static const struct cfg_table table =
+	FAULT_AT_ROUTE_TABLE("kind = \"blackhole\": a switch loses everything for one host and says nothing.");
 
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
-	const struct blackhole *fault = params;
-
 	(void)now_ps;
-	switch_deny(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id, on ? REC_DROP_BLACKHOLE : 0);
-}
-
-static void
-target(const void *params, const struct topo *topo, char *buf)
-{
-	snprintf(buf, 64, "%s", topo->nodes[((const struct blackhole *)params)->sw_id].name);
-}
-
-static uint64_t
-met(const void *params, const struct fault_env *env)
-{
-	const struct blackhole *fault = params;
-
-	return switch_fault_uses(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id);
+	fault_at_route_deny(params, env, REC_DROP_BLACKHOLE, on);
 }
 
 const struct fault_ops fault_blackhole = {
 	.kind = "blackhole",
 	.loses_packets = true,
 	.table = &table,
-	.resolve = resolve,
+	.resolve = fault_at_route_resolve,
 	.set = set,
-	.target = target,
-	.met = met,
+	.target = fault_at_route_target,
+	.met = fault_at_route_met,
 	.idle = "no packet for its host came to the switch",
 };

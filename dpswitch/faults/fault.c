@@ -218,10 +218,12 @@ look_at(struct fault *fault, const struct fault_env *env)
 	fault->acted |= met == FAULT_UNSEEN || met != fault->met;
 }
 
-/* Switches off what is over, and marks what has to be renewed. */
-static void
+/* Switches off what is over. @return whether there was any */
+static bool
 end_faults(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 {
+	bool ended = false;
+
 	for (uint32_t i = 0; i < list->count; i++) {
 		struct fault *fault = &list->faults[i];
 
@@ -230,22 +232,20 @@ end_faults(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 		look_at(fault, env);
 		fault->on = false;
 		fault->ops->set(fault->params, env, false, now_ps);
-		for (uint32_t k = 0; k < list->count; k++)
-			list->faults[k].again |= list->faults[k].ops == fault->ops;
+		ended = true;
 	}
+	return ended;
 }
 
 void
 faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 {
-	end_faults(list, env, now_ps);
-	for (uint32_t i = 0; i < list->count; i++) {
-		struct fault *fault = &list->faults[i];
+	/* What has ended may have been at the place of one that lasts. */
+	bool ended = end_faults(list, env, now_ps);
 
-		if (fault->on && fault->again)
-			fault->ops->set(fault->params, env, true, now_ps);
-		fault->again = false;
-	}
+	for (uint32_t i = 0; i < list->count && ended; i++)
+		if (list->faults[i].on)
+			list->faults[i].ops->set(list->faults[i].params, env, true, now_ps);
 	for (uint32_t i = 0; i < list->count; i++) {
 		struct fault *fault = &list->faults[i];
 
@@ -296,6 +296,28 @@ void
 fault_at_port_target(const void *params, const struct topo *topo, char *buf)
 {
 	topo_port_name(topo, ((const struct fault_at_port *)params)->port_id, buf);
+}
+
+int
+fault_at_host_resolve(void *params, const struct topo *topo, struct err *err)
+{
+	struct fault_at_host *fault = params;
+
+	fault->node = fault_find_node(topo, &fault->common.where, "host", fault->host, TOPO_HOST, err);
+	return fault->node != TOPO_NONE ? 0 : -EINVAL;
+}
+
+void
+fault_at_host_target(const void *params, const struct topo *topo, char *buf)
+{
+	snprintf(buf, 64, "%s", topo->nodes[((const struct fault_at_host *)params)->node].name);
+}
+
+double
+fault_loses_all(const void *params)
+{
+	(void)params;
+	return 1;
 }
 
 uint32_t

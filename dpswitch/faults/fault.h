@@ -63,6 +63,18 @@ struct fault_at_port {
 	uint32_t port_id; /* set by fault_at_port_resolve() */
 };
 
+/* The first members of a fault that sits at a host. */
+struct fault_at_host {
+	struct fault_common common;
+	const char *host;
+	uint32_t node; /* set by fault_at_host_resolve() */
+};
+
+#define FAULT_AT_HOST_FIELD(meaning)                                                                                       \
+	{                                                                                                                  \
+		"host", CFG_STRING, offsetof(struct fault_at_host, host), NULL, 0, 0, NULL, meaning                        \
+	}
+
 #define FAULT_AT_PORT_FIELD(meaning)                                                                                       \
 	{                                                                                                                  \
 		"port", CFG_STRING, offsetof(struct fault_at_port, port), NULL, 0, 0, NULL, meaning                        \
@@ -133,7 +145,6 @@ struct fault {
 	const struct fault_ops *ops;
 	void *params; /* starts with struct fault_common */
 	bool on;
-	bool again; /* another of its kind ended, perhaps at the same place: to be switched on once more */
 	bool begun, acted;
 	uint64_t met; /* before it began */
 };
@@ -183,6 +194,12 @@ const char *fault_idle(const struct fault *fault);
 /* What faults at a port have in common: their struct begins with struct fault_at_port. */
 int fault_at_port_resolve(void *params, const struct topo *topo, struct err *err);
 void fault_at_port_target(const void *params, const struct topo *topo, char *buf);
+
+/* The same at a host: of a struct that begins with struct fault_at_host. */
+int fault_at_host_resolve(void *params, const struct topo *topo, struct err *err);
+void fault_at_host_target(const void *params, const struct topo *topo, char *buf);
+/* struct fault_ops.rate of what loses everything. */
+double fault_loses_all(const void *params);
 
 /* Names with file:line errors. @return id, or TOPO_NONE with err set */
 uint32_t fault_find_port(const struct topo *topo, const struct cfg_where *where, const char *key, const char *text,

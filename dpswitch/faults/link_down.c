@@ -46,13 +46,6 @@ resolve(void *params, const struct topo *topo, struct err *err)
 	return 0;
 }
 
-static double
-rate(const void *params)
-{
-	(void)params;
-	return 1;
-}
-
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
@@ -93,7 +86,7 @@ const struct fault_ops fault_link_down = {
 	.set = set,
 	.target = fault_at_port_target,
 	.met = met,
-	.rate = rate,
+	.rate = fault_loses_all,
 	.cuts_cables = true,
 	.idle = "no flow's way has the cable",
 };

@@ -3,22 +3,13 @@
  * The agent of R-Pingmesh at a host dies, and starts again with other QPs: probes to the old ones are lost though nothing is wrong
  * with the network (4.3.1: QPN reset).
  */
-#include <errno.h>
-#include <stdio.h>
-
 #include "common/array.h"
 #include "rxe-hosts/faults/at_nic.h"
 
-struct agent_restart {
-	struct fault_common common;
-	const char *host;
-	uint32_t node;
-};
-
-#define S struct agent_restart
+#define S struct fault_at_host
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	{ "host", CFG_STRING, offsetof(S, host), NULL, 0, 0, NULL, "The host whose agent it is." },
+	FAULT_AT_HOST_FIELD("The host whose agent it is."),
 };
 
 static const struct cfg_table table = {
@@ -36,18 +27,9 @@ static const struct cfg_table table = {
 #undef S
 
 static int
-resolve(void *params, const struct topo *topo, struct err *err)
-{
-	struct agent_restart *fault = params;
-
-	fault->node = fault_find_node(topo, &fault->common.where, "host", fault->host, TOPO_HOST, err);
-	return fault->node != TOPO_NONE ? 0 : -EINVAL;
-}
-
-static int
 check(const void *params, const struct fault_work *work, struct err *err)
 {
-	const struct agent_restart *fault = params;
+	const struct fault_at_host *fault = params;
 
 	if (work->has_agents)
 		return fault_of_embedded(&fault->common, work, fault->node, "host", fault->host, err);
@@ -58,28 +40,22 @@ check(const void *params, const struct fault_work *work, struct err *err)
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
-	env->stop_agent(env->run, ((const struct agent_restart *)params)->node, on, now_ps);
-}
-
-static void
-target(const void *params, const struct topo *topo, char *buf)
-{
-	snprintf(buf, 64, "%s", topo->nodes[((const struct agent_restart *)params)->node].name);
+	env->stop_agent(env->run, ((const struct fault_at_host *)params)->node, on, now_ps);
 }
 
 static uint64_t
 met(const void *params, const struct fault_env *env)
 {
-	return env->agent_deaths(env->run, ((const struct agent_restart *)params)->node);
+	return env->agent_deaths(env->run, ((const struct fault_at_host *)params)->node);
 }
 
 const struct fault_ops fault_agent_restart = {
 	.kind = "agent-restart",
 	.table = &table,
-	.resolve = resolve,
+	.resolve = fault_at_host_resolve,
 	.check = check,
 	.set = set,
-	.target = target,
+	.target = fault_at_host_target,
 	.met = met,
 	.idle = "the agent did not die",
 };

@@ -3,6 +3,11 @@
 
 #include <errno.h>
 
+const struct cfg_field fault_at_nic_fields[FAULT_AT_NIC_FIELDS] = {
+	FAULT_COMMON_FIELDS,
+	FAULT_AT_NIC_FIELD,
+};
+
 int
 fault_at_nic_resolve(void *params, const struct topo *topo, struct err *err)
 {

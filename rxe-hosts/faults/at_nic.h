@@ -6,6 +6,15 @@
 
 #define FAULT_AT_NIC_FIELD FAULT_AT_PORT_FIELD("The NIC, \"host:port\", of a host without a kernel of its own")
 
+/* The keys of a fault that is at a NIC and no more: [FAULT_AT_NIC_FIELDS] */
+#define FAULT_AT_NIC_FIELDS 6
+extern const struct cfg_field fault_at_nic_fields[FAULT_AT_NIC_FIELDS];
+#define FAULT_AT_NIC_TABLE(meaning)                                                                                        \
+	{                                                                                                                  \
+		.path = "faults", .doc = meaning, .list = true, .size = sizeof(struct fault_at_port),                      \
+		.fields = fault_at_nic_fields, .nfields = FAULT_AT_NIC_FIELDS                                              \
+	}
+
 /* struct fault_ops.resolve, .check, .met of such a fault */
 int fault_at_nic_resolve(void *params, const struct topo *topo, struct err *err);
 int fault_at_nic_check(const void *params, const struct fault_work *work, struct err *err);

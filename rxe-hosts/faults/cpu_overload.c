@@ -3,26 +3,21 @@
  * A host whose CPU has no time for the agent of R-Pingmesh: completions of its RNICs are handled later, and probes of others time
  * out at all of its RNICs though nothing is wrong with them (R-Pingmesh 6, Fig. 6 right; problem 12 of Table 2).
  */
-#include <errno.h>
-#include <stdio.h>
-
 #include "common/array.h"
 #include "rxe-hosts/faults/at_nic.h"
 
 #define MOST_PS 1e13 /* 10 s */
 
 struct cpu_overload {
-	struct fault_common common;
-	const char *host;
+	struct fault_at_host at;
 	uint64_t delay_ps;
 	bool steps;
-	uint32_t node;
 };
 
 #define S struct cpu_overload
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	{ "host", CFG_STRING, offsetof(S, host), NULL, 0, 0, NULL, "The overloaded host." },
+	FAULT_AT_HOST_FIELD("The overloaded host."),
 	{ "delay", CFG_TIME, offsetof(S, delay_ps), NULL, 0, MOST_PS, NULL,
 	  "Median of what it adds until a completion is handled; half of it always, the rest exponential." },
 	{ "steps", CFG_BOOL, offsetof(S, steps), "false", 0, 0, NULL,
@@ -40,23 +35,14 @@ static const struct cfg_table table = {
 #undef S
 
 static int
-resolve(void *params, const struct topo *topo, struct err *err)
-{
-	struct cpu_overload *fault = params;
-
-	fault->node = fault_find_node(topo, &fault->common.where, "host", fault->host, TOPO_HOST, err);
-	return fault->node != TOPO_NONE ? 0 : -EINVAL;
-}
-
-static int
 check(const void *params, const struct fault_work *work, struct err *err)
 {
 	const struct cpu_overload *fault = params;
 
 	if (work->has_agents)
-		return fault_of_embedded(&fault->common, work, fault->node, "host", fault->host, err);
-	return cfg_fail(&fault->common.where, "host", err,
-			"\"%s\" has no agent that could be late: say pingmesh = { enabled = true; }", fault->host);
+		return fault_of_embedded(&fault->at.common, work, fault->at.node, "host", fault->at.host, err);
+	return cfg_fail(&fault->at.common.where, "host", err,
+			"\"%s\" has no agent that could be late: say pingmesh = { enabled = true; }", fault->at.host);
 }
 
 static void
@@ -65,7 +51,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	const struct cpu_overload *fault = params;
 
 	(void)now_ps;
-	env->load_cpu(env->run, fault->node, on ? fault->delay_ps : 0);
+	env->load_cpu(env->run, fault->at.node, on ? fault->delay_ps : 0);
 }
 
 static uint64_t
@@ -75,19 +61,13 @@ start_delay_ps(const void *params, uint32_t node, uint32_t collective, uint32_t 
 
 	(void)collective;
 	(void)step;
-	return fault->steps && fault->node == node ? fault->delay_ps : 0;
-}
-
-static void
-target(const void *params, const struct topo *topo, char *buf)
-{
-	snprintf(buf, 64, "%s", topo->nodes[((const struct cpu_overload *)params)->node].name);
+	return fault->steps && fault->at.node == node ? fault->delay_ps : 0;
 }
 
 static uint64_t
 met(const void *params, const struct fault_env *env)
 {
-	return env->cpu_overloaded(env->run, ((const struct cpu_overload *)params)->node);
+	return env->cpu_overloaded(env->run, ((const struct cpu_overload *)params)->at.node);
 }
 
 static const char *
@@ -99,11 +79,11 @@ powerless(const void *params)
 const struct fault_ops fault_cpu_overload = {
 	.kind = "cpu-overload",
 	.table = &table,
-	.resolve = resolve,
+	.resolve = fault_at_host_resolve,
 	.check = check,
 	.set = set,
 	.start_delay_ps = start_delay_ps,
-	.target = target,
+	.target = fault_at_host_target,
 	.met = met,
 	.idle = "the host's agent had nothing to handle",
 	.powerless = powerless,

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A host that is down (R-Pingmesh, Table 2, #4): its programs, its agent and its RNICs say nothing. */
-#include <errno.h>
-#include <stdio.h>
-
 #include "common/array.h"
 #include "rxe-hosts/faults/at_nic.h"
 
-struct host_down {
-	struct fault_common common;
-	const char *host;
-	uint32_t node;
-};
-
-#define S struct host_down
+#define S struct fault_at_host
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	{ "host", CFG_STRING, offsetof(S, host), NULL, 0, 0, NULL, "The host, without a kernel of its own" },
+	FAULT_AT_HOST_FIELD("The host, without a kernel of its own"),
 };
 
 static const struct cfg_table table = {
@@ -31,18 +22,9 @@ static const struct cfg_table table = {
 #undef S
 
 static int
-resolve(void *params, const struct topo *topo, struct err *err)
-{
-	struct host_down *fault = params;
-
-	fault->node = fault_find_node(topo, &fault->common.where, "host", fault->host, TOPO_HOST, err);
-	return fault->node != TOPO_NONE ? 0 : -EINVAL;
-}
-
-static int
 check(const void *params, const struct fault_work *work, struct err *err)
 {
-	const struct host_down *fault = params;
+	const struct fault_at_host *fault = params;
 
 	return fault_of_embedded(&fault->common, work, fault->node, "host", fault->host, err);
 }
@@ -50,21 +32,15 @@ check(const void *params, const struct fault_work *work, struct err *err)
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
-	struct node *node = env->fabric->nodes[((const struct host_down *)params)->node];
+	struct node *node = env->fabric->nodes[((const struct fault_at_host *)params)->node];
 
 	node->ops->freeze(node, on, now_ps);
-}
-
-static void
-target(const void *params, const struct topo *topo, char *buf)
-{
-	snprintf(buf, 64, "%s", topo->nodes[((const struct host_down *)params)->node].name);
 }
 
 static uint64_t
 met(const void *params, const struct fault_env *env)
 {
-	const struct node *node = env->fabric->nodes[((const struct host_down *)params)->node];
+	const struct node *node = env->fabric->nodes[((const struct fault_at_host *)params)->node];
 	uint64_t packets = 0;
 
 	for (uint16_t i = 0; i < node->nports; i++)
@@ -72,22 +48,15 @@ met(const void *params, const struct fault_env *env)
 	return packets;
 }
 
-static double
-rate(const void *params)
-{
-	(void)params;
-	return 1;
-}
-
 const struct fault_ops fault_host_down = {
 	.kind = "host-down",
 	.loses_packets = true,
 	.table = &table,
-	.resolve = resolve,
+	.resolve = fault_at_host_resolve,
 	.check = check,
 	.set = set,
-	.target = target,
+	.target = fault_at_host_target,
 	.met = met,
-	.rate = rate,
+	.rate = fault_loses_all,
 	.idle = "nothing came to the host",
 };

@@ -1,37 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An RNIC that lost the GID index that RDMA uses (R-Pingmesh, Table 2, #7). */
-#include "common/array.h"
 #include "rxe-hosts/faults/at_nic.h"
 
-#define S struct fault_at_port
-static const struct cfg_field fields[] = {
-	FAULT_COMMON_FIELDS,
-	FAULT_AT_NIC_FIELD,
-};
-
-static const struct cfg_table table = {
-	.path = "faults",
-	.doc = "kind = \"rnic-no-gid\": a host's RNIC has lost its GID: no packet is for it, and it has no address to send "
-	       "by. No counter tells.",
-	.list = true,
-	.size = sizeof(S),
-	.fields = fields,
-	.nfields = ARRAY_LEN(fields),
-};
-#undef S
+static const struct cfg_table table = FAULT_AT_NIC_TABLE(
+	"kind = \"rnic-no-gid\": a host's RNIC has lost its GID: no packet is for it, and it has no address to send "
+	"by. No counter tells.");
 
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
 	(void)now_ps;
 	fault_at_nic_fail(params, env, NIC_NO_GID, on);
-}
-
-static double
-rate(const void *params)
-{
-	(void)params;
-	return 1;
 }
 
 const struct fault_ops fault_rnic_no_gid = {
@@ -43,6 +22,6 @@ const struct fault_ops fault_rnic_no_gid = {
 	.set = set,
 	.target = fault_at_port_target,
 	.met = fault_at_nic_met,
-	.rate = rate,
+	.rate = fault_loses_all,
 	.idle = "nothing came to the RNIC, and nothing was to leave it",
 };

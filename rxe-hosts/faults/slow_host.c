@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A host that starts steps later than it could, as one that computes or is preempted does. */
-#include <errno.h>
-#include <stdio.h>
-
 #include "common/array.h"
 #include "dpswitch/faults/fault.h"
 
 struct slow_host {
-	struct fault_common common; /* duration_ps: how much later; it is there during the whole run */
-	const char *host;
+	struct fault_at_host at;  /* common.duration_ps: how much later; it is there during the whole run */
 	int64_t collective, step; /* collective -1: all; step 0: every step */
-	uint32_t node;
 };
 
 #define S struct slow_host
 static const struct cfg_field fields[] = {
 	FAULT_ENABLED_FIELD,
-	{ "host", CFG_STRING, offsetof(S, host), NULL, 0, 0, NULL, "The slow host." },
+	FAULT_AT_HOST_FIELD("The slow host."),
 	{ "collective", CFG_INT, offsetof(S, collective), "-1", -1, 16383, NULL, "Which collective, from 0; -1: all." },
 	{ "step", CFG_INT, offsetof(S, step), "0", 0, 4194303, NULL, "Which step, from 1; 0: every step." },
-	{ "delay", CFG_TIME, offsetof(S, common.duration_ps), NULL, 0, 0, NULL, "How much later the step starts." },
+	{ "delay", CFG_TIME, offsetof(S, at.common.duration_ps), NULL, 0, 0, NULL, "How much later the step starts." },
 };
 
 static const struct cfg_table table = {
@@ -32,17 +27,6 @@ static const struct cfg_table table = {
 };
 #undef S
 
-static int
-resolve(void *params, const struct topo *topo, struct err *err)
-{
-	struct slow_host *fault = params;
-
-	fault->node = topo_find(topo, fault->host);
-	if (fault->node != TOPO_NONE && topo->nodes[fault->node].kind == TOPO_HOST)
-		return 0;
-	return cfg_fail(&fault->common.where, "host", err, "\"%s\" is not a host of this topology", fault->host);
-}
-
 /* A step that does not exist cannot be late. */
 static int
 check(const void *params, const struct fault_work *work, struct err *err)
@@ -51,14 +35,14 @@ check(const void *params, const struct fault_work *work, struct err *err)
 	uint32_t steps = 0;
 
 	if (fault->collective >= (int64_t)work->ncollectives)
-		return cfg_fail(&fault->common.where, "collective", err, "%lld: the last is %lld",
+		return cfg_fail(&fault->at.common.where, "collective", err, "%lld: the last is %lld",
 				(long long)fault->collective, (long long)work->ncollectives - 1);
 	for (uint32_t c = 0; c < work->ncollectives; c++)
 		if ((fault->collective < 0 || fault->collective == c) && work->steps[c] > steps)
 			steps = work->steps[c];
 	if (fault->step > (int64_t)steps)
-		return cfg_fail(&fault->common.where, "step", err, "%lld: a rank has steps 1 to %u", (long long)fault->step,
-				steps);
+		return cfg_fail(&fault->at.common.where, "step", err, "%lld: a rank has steps 1 to %u",
+				(long long)fault->step, steps);
 	return 0;
 }
 
@@ -66,16 +50,10 @@ static uint64_t
 start_delay_ps(const void *params, uint32_t node, uint32_t collective, uint32_t step)
 {
 	const struct slow_host *fault = params;
-	bool concerned = fault->node == node && (fault->collective < 0 || fault->collective == (int64_t)collective) &&
+	bool concerned = fault->at.node == node && (fault->collective < 0 || fault->collective == (int64_t)collective) &&
 			 (fault->step == 0 || fault->step == (int64_t)step);
 
-	return concerned ? fault->common.duration_ps : 0;
-}
-
-static void
-target(const void *params, const struct topo *topo, char *buf)
-{
-	snprintf(buf, 64, "%s", topo->nodes[((const struct slow_host *)params)->node].name);
+	return concerned ? fault->at.common.duration_ps : 0;
 }
 
 static uint64_t
@@ -83,13 +61,13 @@ met(const void *params, const struct fault_env *env)
 {
 	const struct slow_host *fault = params;
 
-	return env->steps_begun(env->run, fault->node, fault->collective, fault->step);
+	return env->steps_begun(env->run, fault->at.node, fault->collective, fault->step);
 }
 
 static const char *
 powerless(const void *params)
 {
-	return ((const struct slow_host *)params)->common.duration_ps == 0 ? "its delay is 0" : NULL;
+	return ((const struct slow_host *)params)->at.common.duration_ps == 0 ? "its delay is 0" : NULL;
 }
 
 static const char *const truth_keys[] = { "step", "collective", NULL };
@@ -97,10 +75,10 @@ static const char *const truth_keys[] = { "step", "collective", NULL };
 const struct fault_ops fault_slow_host = {
 	.kind = "slow-host",
 	.table = &table,
-	.resolve = resolve,
+	.resolve = fault_at_host_resolve,
 	.check = check,
 	.start_delay_ps = start_delay_ps,
-	.target = target,
+	.target = fault_at_host_target,
 	.met = met,
 	.idle = "the host did not get to the step",
 	.powerless = powerless,

@@ -31,6 +31,8 @@ forget_nic(struct probe_nic *nic)
 void
 probe_agent_stop(struct probe_agent *agent)
 {
+	if (agent->is_down)
+		return;
 	agent->is_down = true;
 	agent->counts.deaths++;
 	agent->wants = agent->asked = 0;

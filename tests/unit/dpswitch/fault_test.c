@@ -199,6 +199,24 @@ a_blackhole_swallows_and_lets_go(void **state)
 	frig_stop(&rig);
 }
 
+/* Two kinds at one place: the one that ends first takes nothing of the other's time. */
+static void
+one_fault_does_not_end_another(void **state)
+{
+	struct frig rig;
+
+	(void)state;
+	start(&rig, "{ kind = \"blackhole\"; switch = \"A\"; dst = \"b\"; start = \"20us\"; duration = \"20us\"; }, "
+		    "{ kind = \"missing-route\"; switch = \"A\"; dst = \"b\"; start = \"24us\"; duration = \"8us\"; }");
+	frig_send(&rig, 0, 0, 1000, 1000);
+	frig_run(&rig, 200 * US);
+	assert_int_equal(dropped(&rig, "A", REC_DROP_NO_ROUTE), 100);
+	assert_int_equal(dropped(&rig, "A", REC_DROP_BLACKHOLE), 150);
+	assert_int_equal(frig_host(&rig, "b")->ngot, 750);
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
+}
+
 /* S sends packets for b back to A, A to S again: the 64th switch, S, drops them, 64 times 80 ns + 1 us after they left. */
 static void
 two_misroutes_make_a_loop_that_ttl_ends(void **state)
@@ -315,6 +333,7 @@ main(void)
 		cmocka_unit_test(a_cut_cable_is_avoided_and_mended),
 		cmocka_unit_test(without_another_way_drops_are_named),
 		cmocka_unit_test(a_blackhole_swallows_and_lets_go),
+		cmocka_unit_test(one_fault_does_not_end_another),
 		cmocka_unit_test(two_misroutes_make_a_loop_that_ttl_ends),
 		cmocka_unit_test(a_loop_that_is_mended_lets_packets_out),
 		cmocka_unit_test(a_storm_pauses_every_interval_and_ends_with_one_resume),

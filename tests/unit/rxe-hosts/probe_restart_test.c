@@ -50,6 +50,7 @@ a_restart_has_other_numbers(void **state)
 	probe_agent_stop(probes.agents[1]);
 	assert_true(probe_agent_next_ps(probes.agents[1]) == TIME_NEVER);
 	probe_rig_run(&probes, 8 * PS_PER_MS);
+	probe_agent_stop(probes.agents[1]); /* it does not die twice */
 	restart(1, probes.rig.window.end_ps);
 	probe_rig_run(&probes, 50 * PS_PER_MS);
 	assert_int_not_equal(probes.qpns[1], before);
