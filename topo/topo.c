@@ -53,6 +53,15 @@ topo_port_name(const struct topo *topo, uint32_t port, char *buf)
 	return buf;
 }
 
+bool
+topo_find_nic(const struct topo *topo, uint32_t ip, uint32_t *node, uint16_t *nic)
+{
+	*node = (ip & 0xffff) - 1;
+	*nic = ip >> 16 & 0x7f;
+	return *node < topo->nnodes && topo->nodes[*node].kind == TOPO_HOST && *nic < topo->nodes[*node].nports &&
+	       topo_nic_ip(*node, *nic) == ip;
+}
+
 void
 topo_destroy(struct topo *topo)
 {

@@ -72,6 +72,9 @@ topo_nic_ip(uint32_t node, uint16_t nic)
 	return 0x0a000000u | (uint32_t)(nic & 0x7f) << 16 | ((node + 1) & 0xffff);
 }
 
+/* @return whether ip is the address of a host's NIC of this network: which one */
+bool topo_find_nic(const struct topo *topo, uint32_t ip, uint32_t *node, uint16_t *nic);
+
 /* A NIC's MAC address is made of its IP: 02:00 (locally administered) and the four bytes. */
 static inline void
 topo_mac_of_ip(uint8_t mac[6], uint32_t ip)

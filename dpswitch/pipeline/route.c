@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pkt_chance.h"
+#include "dpswitch/pipeline/lookup.h"
 #include "dpswitch/pipeline/stages.h"
 
 int
@@ -44,83 +44,6 @@ switch_forget_flow(struct sw *sw, uint32_t flow)
 	memset(sw->routes.route + (size_t)flow * 2, SWITCH_EGRESS_NONE, 2);
 }
 
-/* Members of a next-hop set whose cable is up. @return how many, written to usable */
-static uint32_t
-usable_hops(const struct sw *sw, const uint8_t *hops, uint32_t count, uint8_t usable[TOPO_MAX_PORTS])
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		if (!sw->ports[hops[i]].egress.tx->down)
-			usable[n++] = hops[i];
-	return n;
-}
-
-/*
- * A pinned flow whose port is down leaves its path by a port of equal cost alone: a way round would lead it back to
- * where the pin sends it here again. @return how many of the ports stay
- */
-static uint32_t
-keep_healthy(const struct sw *sw, uint32_t dst, uint16_t dst_nic, uint8_t *ports, uint32_t count)
-{
-	const uint8_t *hops;
-	uint32_t nhops = route_next_hops(sw->config->healthy_routes, sw->node.id, dst, dst_nic, &hops), kept = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		if (nhops != 0 && memchr(hops, ports[i], nhops) != NULL)
-			ports[kept++] = ports[i];
-	return kept;
-}
-
-/*
- * No way is left. @param port  set to a port of the way that there was: one whose link is down, if it is this switch's
- * own that are; as it was if there never was a way
- */
-static enum rec_drop
-lost_route(const struct sw *sw, uint32_t dst, uint16_t dst_nic, uint16_t *port)
-{
-	const uint8_t *hops;
-	uint32_t nhops = route_next_hops(sw->config->healthy_routes, sw->node.id, dst, dst_nic, &hops);
-
-	for (uint32_t i = 0; i < nhops; i++) {
-		if (!sw->ports[hops[i]].egress.tx->down)
-			continue;
-		*port = hops[i];
-		return REC_DROP_LINK_DOWN;
-	}
-	if (nhops != 0)
-		*port = hops[0];
-	return REC_DROP_NO_ROUTE;
-}
-
-/* Which of so many ports of equal cost a hash chooses. */
-static uint32_t
-choose(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t count)
-{
-	const struct route_tuple tuple = route_tuple_of(flow, reverse);
-
-	return route_select(&sw->config->balance.hashing, sw->config->hash_seed, sw->node.id, &tuple, count);
-}
-
-/* Of ports of equal cost, the one that a fault's pull has a flow go to, by its own chance; else what the hash says. */
-static uint8_t
-choose_pulled(struct sw *sw, const struct flow *flow, bool reverse, const uint8_t *ports, uint32_t count)
-{
-	uint64_t tuple = (uint64_t)flow->src_ip << 32 | flow->dst_ip, more = (uint64_t)flow->sport << 32 | flow->dport << 1;
-	uint8_t chosen = ports[choose(sw, flow, reverse, count)];
-
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t stream =
-			pkt_chance_stream(sw->config->hash_seed, PKT_CHANCE_PULL, sw->node.id * TOPO_MAX_PORTS + ports[i]);
-
-		if (pkt_chance_unit(prng_mix(prng_mix(stream ^ tuple) ^ (more | reverse))) >= sw->routes.pull[ports[i]])
-			continue;
-		sw->routes.pulled[ports[i]] += ports[i] != chosen;
-		return ports[i];
-	}
-	return chosen;
-}
-
 int
 switch_healthy_egress(const struct sw *sw, uint32_t flow_id, bool reverse)
 {
@@ -133,57 +56,29 @@ switch_healthy_egress(const struct sw *sw, uint32_t flow_id, bool reverse)
 		return pinned;
 	count = route_next_hops(sw->config->healthy_routes, sw->node.id, reverse ? flow->src_node : flow->dst_node,
 				reverse ? flow->src_nic : flow->dst_nic, &hops);
-	return count != 0 ? hops[choose(sw, flow, reverse, count)] : -1;
+	return count != 0 ? hops[switch_hash_choice(sw, flow, reverse, count)] : -1;
 }
 
 uint8_t
 switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port)
 {
-	const struct switch_config *config = sw->config;
-	const struct flow *flow = &config->flows->flows[p->flow];
+	const struct flow *flow = &sw->config->flows->flows[p->flow];
 	bool reverse = p->flags & PKT_REVERSE;
-	uint32_t dst = reverse ? flow->src_node : flow->dst_node;
-	uint16_t dst_nic = reverse ? flow->src_nic : flow->dst_nic;
-	uint8_t *cached = &sw->routes.route[p->flow * 2 + reverse];
-	uint8_t usable[TOPO_MAX_PORTS];
-	const uint8_t *hops;
-	uint32_t count;
-	int pinned;
+	struct switch_lookup found;
 
-	if (sw->routes.denied[dst] != 0) {
-		sw->routes.fault_uses[dst]++;
-		if (sw->routes.denied[dst] == REC_DROP_NO_ROUTE)
-			lost_route(sw, dst, dst_nic, port);
-		*reason = sw->routes.denied[dst];
+	switch_lookup(sw, p->flow, flow, reverse, &found);
+	sw->routes.fault_uses[reverse ? flow->src_node : flow->dst_node] += found.is_forced;
+	if (found.egress == SWITCH_EGRESS_DROP) {
+		*reason = found.reason;
+		if (found.drop_port != LOOKUP_NO_PORT)
+			*port = found.drop_port;
 		return SWITCH_EGRESS_DROP;
 	}
-	if (sw->routes.override[dst] != SWITCH_EGRESS_NONE && !sw->ports[sw->routes.override[dst]].egress.tx->down) {
-		sw->routes.fault_uses[dst]++;
-		return *cached = sw->routes.override[dst];
-	}
-	pinned = route_pinned_egress(config->pins, sw->node.id, p->flow, reverse);
-	if (pinned >= 0 && !sw->ports[pinned].egress.tx->down)
-		return *cached = (uint8_t)pinned;
-	count = route_next_hops(config->routes, sw->node.id, dst, dst_nic, &hops);
-	if (count == 0) {
-		*reason = lost_route(sw, dst, dst_nic, port);
-		return SWITCH_EGRESS_DROP;
-	}
-	count = usable_hops(sw, hops, count, usable);
-	if (pinned >= 0)
-		count = keep_healthy(sw, dst, dst_nic, usable, count);
-	*reason = REC_DROP_LINK_DOWN;
-	if (count == 0) {
-		*port = pinned >= 0 ? (uint16_t)pinned : hops[0];
-		return SWITCH_EGRESS_DROP;
-	}
-	if (__builtin_expect(spray_is_on(&sw->spray), 0) && count > 1 && pinned < 0) {
-		spray_remember(&sw->spray, p->flow, reverse, usable, count);
-		return *cached = SWITCH_EGRESS_SPRAY;
-	}
-	if (__builtin_expect(sw->routes.pulls, 0) && count > 1 && pinned < 0)
-		return *cached = choose_pulled(sw, flow, reverse, usable, count);
-	return *cached = usable[choose(sw, flow, reverse, count)];
+	if (__builtin_expect(found.egress == SWITCH_EGRESS_SPRAY, 0))
+		spray_remember(&sw->spray, p->flow, reverse, found.members, found.nmembers);
+	else if (__builtin_expect(found.is_pulled, 0))
+		sw->routes.pulled[found.egress]++;
+	return sw->routes.route[p->flow * 2 + reverse] = found.egress;
 }
 
 /* @param egress  the victim's; where its packets are sprayed, the polling packet goes by all ports that they may take */

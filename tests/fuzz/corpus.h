@@ -9,6 +9,7 @@
 bool write_seed(const char *folder, const char *name, const void *data, size_t size_bytes);
 
 /* All seeds of a target. @return false where one cannot be written */
+bool answer_seeds(const char *folder);
 bool cfg_seeds(const char *folder);
 bool controller_seeds(const char *folder);
 bool guest_seeds(const char *folder);

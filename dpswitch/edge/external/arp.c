@@ -27,7 +27,7 @@ arp_reply(const struct topo *topo, const uint8_t *bytes, size_t size_bytes, uint
 	target = be32toh(arp.target_ip);
 	if (arp.hardware != htobe16(ARP_HARDWARE_ETHERNET) || arp.protocol != htobe16(ETH_TYPE_IPV4) ||
 	    arp.hardware_bytes != ETH_ADDR_BYTES || arp.protocol_bytes != sizeof(uint32_t) ||
-	    arp.operation != htobe16(ARP_REQUEST) || target == asker || !lookup_endpoint(topo, target, &node, &nic))
+	    arp.operation != htobe16(ARP_REQUEST) || target == asker || !topo_find_nic(topo, target, &node, &nic))
 		return false;
 	memcpy(eth.dst, eth.src, sizeof(eth.dst));
 	topo_nic_mac(node, nic, eth.src);

@@ -84,7 +84,7 @@ flow_of(struct external *host, struct classified *c, uint64_t now_ps, enum edge_
 	if (flow != LOOKUP_NONE)
 		return flow;
 	*why = EDGE_DROP_DESTINATION;
-	if (!lookup_endpoint(edge->config.topo, c->tuple.dst_ip, &node, &nic) || node == host->node.id)
+	if (!topo_find_nic(edge->config.topo, c->tuple.dst_ip, &node, &nic) || node == host->node.id)
 		return LOOKUP_NONE;
 	*why = EDGE_DROP_NO_SLOT;
 	flow = lookup_add(&edge->lookup, &c->tuple, c->p.prio, now_ps, edge->bodies.under_way, &recycled);

@@ -112,15 +112,6 @@ lookup_find(struct lookup *lookup, const struct tuple *tuple)
 	return flow;
 }
 
-bool
-lookup_endpoint(const struct topo *topo, uint32_t ip, uint32_t *node, uint16_t *nic)
-{
-	*node = (ip & 0xffff) - 1;
-	*nic = ip >> 16 & 0x7f;
-	return *node < topo->nnodes && topo->nodes[*node].kind == TOPO_HOST && *nic < topo->nodes[*node].nports &&
-	       topo_nic_ip(*node, *nic) == ip;
-}
-
 /* @return a spare slot for a new flow: never used, else idle for longest */
 static uint32_t
 free_slot(const struct lookup *lookup, uint64_t now_ps, const uint32_t *under_way)
@@ -153,8 +144,8 @@ lookup_add(struct lookup *lookup, const struct tuple *tuple, uint8_t prio, uint6
 	};
 	uint32_t slot;
 
-	if (!lookup_endpoint(lookup->topo, tuple->src_ip, &flow.src_node, &flow.src_nic) ||
-	    !lookup_endpoint(lookup->topo, tuple->dst_ip, &flow.dst_node, &flow.dst_nic) || flow.src_node == flow.dst_node)
+	if (!topo_find_nic(lookup->topo, tuple->src_ip, &flow.src_node, &flow.src_nic) ||
+	    !topo_find_nic(lookup->topo, tuple->dst_ip, &flow.dst_node, &flow.dst_nic) || flow.src_node == flow.dst_node)
 		return LOOKUP_NONE;
 	slot = free_slot(lookup, now_ps, under_way);
 	if (slot == LOOKUP_NONE)

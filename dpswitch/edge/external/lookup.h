@@ -34,9 +34,6 @@ void lookup_fini(struct lookup *lookup);
 /* @return the flow with this tuple, LOOKUP_NONE: none */
 uint32_t lookup_find(struct lookup *lookup, const struct tuple *tuple);
 
-/* The NIC with an address. @return false if it is nobody's */
-bool lookup_endpoint(const struct topo *topo, uint32_t ip, uint32_t *node, uint16_t *nic);
-
 /*
  * Takes a spare slot for a new flow between two hosts of the topology.
  * @param under_way  [flow slots] packets of each flow that are still somewhere

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The management socket that every switch and every host has beside the network: what operators' tools ask of one device
+ * (FlowTracer, III). Little-endian; a message is one struct swm_hdr and its body. Replies come in the order of requests.
+ *
+ *   tool                        device
+ *                          <-  HELLO        greeting: who answers here. The first message of a connection
+ *   EGRESS                 ->               a switch: where would these headers go, from these ingresses?
+ *                          <-  EGRESSES     one answer each, in the same order
+ *   COUNTERS               ->               a switch: of its ports
+ *                          <-  PORTS
+ *   FLOWS                  ->               a host: its flows that match, from one on
+ *                          <-  FLOW_LIST    as many as fit, and how many there are in all
+ *                          <-  REFUSED      instead of any of them: why
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/wire/enum.h"
+#include "common/wire/layout.h"
+
+#define SWM_MAGIC 0x4d575352U /* "RSWM" */
+#define SWM_VERSION 1
+#define SWM_MAX_QUERIES 4000u  /* of one request */
+#define SWM_MAX_FLOWS 2000u    /* of one reply */
+#define SWM_MAX_REQUEST 65536u /* bytes of a request's body */
+#define SWM_MAX_REPLY 131072u  /* bytes of a reply's body */
+#define SWM_TEXT 240
+#define SWM_NAME 32
+
+enum swm_type {
+	SWM_HELLO = 1,
+	SWM_EGRESS = 2,
+	SWM_COUNTERS = 3, /* no body */
+	SWM_FLOWS = 4,
+	SWM_EGRESSES = 5,
+	SWM_PORTS = 6,
+	SWM_FLOW_LIST = 7,
+	SWM_REFUSED = 8,
+};
+
+struct swm_hdr {
+	uint32_t magic;
+	uint16_t version; /* SWM_VERSION */
+	uint16_t type;    /* enum swm_type */
+	uint32_t size;    /* of the body, bytes */
+	uint32_t tag;     /* of a request, the asker's; a reply has its request's; 0 in HELLO */
+};
+
+WIRE_AT(swm_hdr, 0, magic)
+WIRE_AT(swm_hdr, 4, version)
+WIRE_AT(swm_hdr, 6, type)
+WIRE_AT(swm_hdr, 8, size)
+WIRE_AT(swm_hdr, 12, tag)
+WIRE_SIZE(swm_hdr, 16)
+
+enum swm_device { SWM_SWITCH = 1, SWM_HOST = 2 };
+
+struct swm_hello {
+	uint32_t node;   /* topology node id */
+	uint16_t device; /* enum swm_device */
+	uint16_t ports;
+	char name[SWM_NAME]; /* NUL-terminated */
+};
+
+WIRE_AT(swm_hello, 0, node)
+WIRE_AT(swm_hello, 4, device)
+WIRE_AT(swm_hello, 6, ports)
+WIRE_AT(swm_hello, 8, name)
+WIRE_SIZE(swm_hello, 40)
+
+/* Before the rows of EGRESS, EGRESSES, PORTS. */
+struct swm_list {
+	uint32_t count;
+	uint32_t reserved; /* zero */
+};
+
+WIRE_AT(swm_list, 0, count)
+WIRE_AT(swm_list, 4, reserved)
+WIRE_SIZE(swm_list, 8)
+
+/* A row of EGRESS: headers, and where they come in. */
+struct swm_query {
+	uint32_t src_ip, dst_ip; /* host byte order */
+	uint16_t sport, dport;
+	uint8_t protocol; /* of IP; switches hash UDP, TCP and others alike */
+	uint8_t reserved; /* zero */
+	uint16_t in_port; /* from 0 */
+};
+
+WIRE_AT(swm_query, 0, src_ip)
+WIRE_AT(swm_query, 4, dst_ip)
+WIRE_AT(swm_query, 8, sport)
+WIRE_AT(swm_query, 10, dport)
+WIRE_AT(swm_query, 12, protocol)
+WIRE_AT(swm_query, 13, reserved)
+WIRE_AT(swm_query, 14, in_port)
+WIRE_SIZE(swm_query, 16)
+
+/* What a switch says of headers. */
+#define SWM_RESULTS(ROW)                                                                                                   \
+	ROW(SWM_FORWARDED, 0, "forwarded")   /* out of port, one of members */                                             \
+	ROW(SWM_SPRAYED, 1, "sprayed")       /* every packet out of a port of its own, of members */                       \
+	ROW(SWM_DROPPED, 2, "dropped")       /* for reason */                                                              \
+	ROW(SWM_NO_ADDRESS, 3, "no-address") /* the destination is none that this network has */                           \
+	ROW(SWM_NO_INGRESS, 4, "no-ingress") /* the switch has no such port */
+
+enum swm_result { SWM_RESULTS(ENUM_VALUE) SWM_RESULT_COUNT };
+
+#define SWM_NO_PORT UINT16_MAX
+
+/* A row of EGRESSES. */
+struct swm_egress {
+	uint64_t members[2]; /* ports of equal cost: bit p % 64 of word p / 64 */
+	uint16_t port;       /* from 0; forwarded: the egress; dropped: the port that is at fault, or SWM_NO_PORT */
+	uint8_t result;      /* enum swm_result */
+	uint8_t reason;      /* of what is dropped: enum rec_drop */
+	uint8_t pinned;      /* 1: an entry of the flow's own decides, rather than the hash */
+	uint8_t reserved[3]; /* zero */
+};
+
+WIRE_AT(swm_egress, 0, members)
+WIRE_AT(swm_egress, 16, port)
+WIRE_AT(swm_egress, 18, result)
+WIRE_AT(swm_egress, 19, reason)
+WIRE_AT(swm_egress, 20, pinned)
+WIRE_AT(swm_egress, 21, reserved)
+WIRE_SIZE(swm_egress, 24)
+
+/* What a port counts, since the switch is up: field of struct swm_port, and SAI's name of it, as in SONiC's COUNTERS_DB. */
+#define SWM_COUNTERS_LIST(ROW)                                                                                             \
+	ROW(in_pkts, "SAI_PORT_STAT_IF_IN_UCAST_PKTS")                                                                     \
+	ROW(out_pkts, "SAI_PORT_STAT_IF_OUT_UCAST_PKTS")                                                                   \
+	ROW(out_octets, "SAI_PORT_STAT_IF_OUT_OCTETS")                                                                     \
+	ROW(in_errors, "SAI_PORT_STAT_IF_IN_ERRORS")                                                                       \
+	ROW(in_discards, "SAI_PORT_STAT_IF_IN_DISCARDS")                                                                   \
+	ROW(out_discards, "SAI_PORT_STAT_IF_OUT_DISCARDS")                                                                 \
+	ROW(queue_octets, "SAI_QUEUE_STAT_CURR_OCCUPANCY_BYTES")
+
+#define SWM_COUNTER_FIELD(field, name) uint64_t field;
+
+/* A row of PORTS. */
+struct swm_port {
+	uint64_t speed_bps;
+	uint16_t port;    /* from 0 */
+	uint8_t is_up;    /* oper_status */
+	uint8_t rx_pause; /* bit p: the peer has priority p wait here now */
+	uint8_t tx_pause; /* bit p: this port has its peer's priority p wait now */
+	uint8_t reserved[3];
+	SWM_COUNTERS_LIST(SWM_COUNTER_FIELD)
+};
+
+WIRE_AT(swm_port, 0, speed_bps)
+WIRE_AT(swm_port, 8, port)
+WIRE_AT(swm_port, 10, is_up)
+WIRE_AT(swm_port, 11, rx_pause)
+WIRE_AT(swm_port, 12, tx_pause)
+WIRE_AT(swm_port, 13, reserved)
+WIRE_AT(swm_port, 16, in_pkts)
+WIRE_AT(swm_port, 24, out_pkts)
+WIRE_AT(swm_port, 32, out_octets)
+WIRE_AT(swm_port, 40, in_errors)
+WIRE_AT(swm_port, 48, in_discards)
+WIRE_AT(swm_port, 56, out_discards)
+WIRE_AT(swm_port, 64, queue_octets)
+WIRE_SIZE(swm_port, 72)
+
+#define SWM_ANY UINT32_MAX
+
+/* FLOWS: those that match all of it. */
+struct swm_filter {
+	uint32_t dst_ip;  /* 0: any */
+	uint32_t job;     /* index of the scenario's jobs; SWM_ANY */
+	uint16_t dport;   /* 0: any */
+	uint8_t protocol; /* 0: any */
+	uint8_t reserved; /* zero */
+	uint32_t from;    /* of the flows that match, how many to skip */
+};
+
+WIRE_AT(swm_filter, 0, dst_ip)
+WIRE_AT(swm_filter, 4, job)
+WIRE_AT(swm_filter, 8, dport)
+WIRE_AT(swm_filter, 10, protocol)
+WIRE_AT(swm_filter, 11, reserved)
+WIRE_AT(swm_filter, 12, from)
+WIRE_SIZE(swm_filter, 16)
+
+/* FLOW_LIST, with so many struct swm_flow behind it. */
+struct swm_flows {
+	uint32_t count;
+	uint32_t from, total; /* of the flows that match: the first one's number, and all */
+	uint32_t reserved;    /* zero */
+};
+
+WIRE_AT(swm_flows, 0, count)
+WIRE_AT(swm_flows, 4, from)
+WIRE_AT(swm_flows, 8, total)
+WIRE_AT(swm_flows, 12, reserved)
+WIRE_SIZE(swm_flows, 16)
+
+#define SWM_RDMA 1u /* in swm_flow.flags: the NIC's, past the kernel */
+
+/* A flow that a host sends. */
+struct swm_flow {
+	uint32_t src_ip, dst_ip;
+	uint16_t sport, dport;
+	uint8_t protocol;
+	uint8_t flags;
+	uint16_t nic;        /* the port that it leaves the host by, from 0: what its LAG or routing table chose */
+	uint64_t sent_bytes; /* so far */
+	uint32_t job;        /* SWM_ANY: of none that is known */
+	uint32_t qpn;        /* RDMA: the sender's; else 0 */
+};
+
+WIRE_AT(swm_flow, 0, src_ip)
+WIRE_AT(swm_flow, 4, dst_ip)
+WIRE_AT(swm_flow, 8, sport)
+WIRE_AT(swm_flow, 10, dport)
+WIRE_AT(swm_flow, 12, protocol)
+WIRE_AT(swm_flow, 13, flags)
+WIRE_AT(swm_flow, 14, nic)
+WIRE_AT(swm_flow, 16, sent_bytes)
+WIRE_AT(swm_flow, 24, job)
+WIRE_AT(swm_flow, 28, qpn)
+WIRE_SIZE(swm_flow, 32)
+
+struct swm_refused {
+	char text[SWM_TEXT]; /* NUL-terminated */
+};
+
+WIRE_AT(swm_refused, 0, text)
+WIRE_SIZE(swm_refused, 240)

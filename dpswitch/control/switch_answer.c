@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dpswitch/control/switch_answer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "dpswitch/pipeline/lookup.h"
+
+_Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_query) <= SWM_MAX_REQUEST, "EGRESS");
+_Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_egress) <= SWM_MAX_REPLY, "EGRESSES");
+_Static_assert(sizeof(struct swm_list) + TOPO_MAX_PORTS * sizeof(struct swm_port) <= SWM_MAX_REPLY, "PORTS");
+_Static_assert(sizeof(struct swm_flows) + SWM_MAX_FLOWS * sizeof(struct swm_flow) <= SWM_MAX_REPLY, "FLOW_LIST");
+_Static_assert(TOPO_MAX_PORTS <= 128, "members of a set of ports fit struct swm_egress");
+
+/* A request's body, and where its reply is made. */
+struct exchange {
+	const struct answer_device *device;
+	uint32_t tag;
+	const void *body;
+	size_t size; /* of the body */
+	struct swm_hdr *hdr;
+	void *reply; /* behind hdr */
+};
+
+static size_t
+finish(const struct exchange *x, enum swm_type type, size_t size)
+{
+	*x->hdr = (struct swm_hdr){ SWM_MAGIC, SWM_VERSION, (uint16_t)type, (uint32_t)size, x->tag };
+	return sizeof(*x->hdr) + size;
+}
+
+static size_t __attribute__((format(printf, 2, 3))) refuse(const struct exchange *x, const char *format, ...)
+{
+	struct swm_refused *refused = x->reply;
+	va_list args;
+
+	memset(refused, 0, sizeof(*refused));
+	va_start(args, format);
+	vsnprintf(refused->text, sizeof(refused->text), format, args);
+	va_end(args);
+	return finish(x, SWM_REFUSED, sizeof(*refused));
+}
+
+static const char *
+name_of(const struct exchange *x)
+{
+	return x->device->topo->nodes[x->device->node].name;
+}
+
+static void
+answer_query(const struct answer_device *device, const struct swm_query *query, struct swm_egress *egress)
+{
+	const struct switch_query asked = {
+		.tuple = { .src_ip = query->src_ip, .dst_ip = query->dst_ip, .sport = query->sport, .dport = query->dport },
+		.in_port = query->in_port,
+	};
+	struct switch_lookup found;
+
+	*egress = (struct swm_egress){ .port = SWM_NO_PORT };
+	switch (switch_lookup_tuple(device->sw, device->index, &asked, &found)) {
+	case LOOKUP_NO_ADDRESS:
+		egress->result = SWM_NO_ADDRESS;
+		return;
+	case LOOKUP_NO_INGRESS:
+		egress->result = SWM_NO_INGRESS;
+		return;
+	case LOOKUP_KNOWN:
+		break;
+	}
+	for (uint32_t i = 0; i < found.nmembers; i++)
+		egress->members[found.members[i] / 64] |= UINT64_C(1) << found.members[i] % 64;
+	egress->pinned = found.is_pinned;
+	if (found.egress == SWITCH_EGRESS_DROP) {
+		egress->result = SWM_DROPPED;
+		egress->reason = (uint8_t)found.reason;
+		egress->port = found.drop_port != LOOKUP_NO_PORT ? found.drop_port : SWM_NO_PORT;
+	} else if (found.egress == SWITCH_EGRESS_SPRAY) {
+		egress->result = SWM_SPRAYED;
+	} else {
+		egress->result = SWM_FORWARDED;
+		egress->port = found.egress;
+	}
+}
+
+static size_t
+answer_egress(const struct exchange *x)
+{
+	const struct swm_list *asked = x->body;
+	const struct swm_query *queries = (const void *)(asked + 1);
+	struct swm_list *list = x->reply;
+	struct swm_egress *rows = (void *)(list + 1);
+
+	if (x->device->sw == NULL)
+		return refuse(x, "%s is a host: only switches say where headers go", name_of(x));
+	if (x->size < sizeof(*asked) || asked->count > SWM_MAX_QUERIES ||
+	    x->size != sizeof(*asked) + asked->count * sizeof(*queries))
+		return refuse(
+			x, "EGRESS of %zu B; right would be a list of at most %u queries, %zu B each, that says its length",
+			x->size, SWM_MAX_QUERIES, sizeof(*queries));
+	*list = (struct swm_list){ .count = asked->count };
+	for (uint32_t i = 0; i < asked->count; i++)
+		answer_query(x->device, &queries[i], &rows[i]);
+	return finish(x, SWM_EGRESSES, sizeof(*list) + asked->count * sizeof(*rows));
+}
+
+/* Reasons that an ingress counts: what came in could not be used, or found no room. The others are an egress's. */
+static const uint8_t in_errors[] = { REC_DROP_CORRUPT }, in_discards[] = { REC_DROP_NO_BUFFER, REC_DROP_TTL },
+		     out_discards[] = { REC_DROP_LINK_DOWN, REC_DROP_NO_ROUTE, REC_DROP_BLACKHOLE, REC_DROP_QUEUE_FULL };
+
+static uint64_t
+drops_of(const struct switch_port *port, const uint8_t *reasons, size_t count)
+{
+	uint64_t packets = 0;
+
+	for (size_t i = 0; i < count; i++)
+		packets += port->telem.drops->of[reasons[i]].packets;
+	return packets;
+}
+
+static size_t
+answer_counters(const struct exchange *x)
+{
+	const struct sw *sw = x->device->sw;
+	struct swm_list *list = x->reply;
+	struct swm_port *rows = (void *)(list + 1);
+
+	if (sw == NULL)
+		return refuse(x, "%s is a host: only switches have counters of ports here", name_of(x));
+	if (x->size != 0)
+		return refuse(x, "COUNTERS of %zu B; right would be no body", x->size);
+	*list = (struct swm_list){ .count = sw->node.nports };
+	for (uint16_t i = 0; i < sw->node.nports; i++) {
+		const struct switch_port *port = &sw->ports[i];
+		uint64_t packets = 0, bytes = 0;
+
+		egress_held(&port->egress, &packets, &bytes);
+		rows[i] = (struct swm_port){
+			.speed_bps = topo_port_of(x->device->topo, x->device->node, i)->rate_bps,
+			.port = i,
+			.is_up = !port->egress.tx->down,
+			.rx_pause = port->egress.paused,
+			.tx_pause = switch_pausing(sw, i),
+			.in_pkts = sw->node.rx[i]->came_frames,
+			.out_pkts = port->egress.tx->sent_frames,
+			.out_octets = port->egress.sent_bytes,
+			.in_errors = drops_of(port, in_errors, ARRAY_LEN(in_errors)),
+			.in_discards = drops_of(port, in_discards, ARRAY_LEN(in_discards)),
+			.out_discards = drops_of(port, out_discards, ARRAY_LEN(out_discards)),
+			.queue_octets = bytes,
+		};
+	}
+	return finish(x, SWM_PORTS, sizeof(*list) + sw->node.nports * sizeof(*rows));
+}
+
+static bool
+matches(const struct swm_flow *flow, const struct swm_filter *filter)
+{
+	return (filter->dst_ip == 0 || filter->dst_ip == flow->dst_ip) &&
+	       (filter->job == SWM_ANY || filter->job == flow->job) &&
+	       (filter->dport == 0 || filter->dport == flow->dport) &&
+	       (filter->protocol == 0 || filter->protocol == flow->protocol);
+}
+
+static size_t
+answer_flows(const struct exchange *x)
+{
+	const struct host_flows *flows = &x->device->flows;
+	const struct swm_filter *filter = x->body;
+	struct swm_flows *list = x->reply;
+	struct swm_flow *rows = (void *)(list + 1), flow;
+	uint32_t count;
+
+	if (x->device->sw != NULL)
+		return refuse(x, "%s is a switch: only hosts have flows", name_of(x));
+	if (x->size != sizeof(*filter))
+		return refuse(x, "FLOWS of %zu B; right would be %zu B", x->size, sizeof(*filter));
+	count = flows->count(flows->ctx);
+	*list = (struct swm_flows){ .from = filter->from };
+	for (uint32_t i = 0; i < count; i++) {
+		if (!flows->get(flows->ctx, i, &flow) || !matches(&flow, filter))
+			continue;
+		if (list->total++ >= filter->from && list->count < SWM_MAX_FLOWS)
+			rows[list->count++] = flow;
+	}
+	return finish(x, SWM_FLOW_LIST, sizeof(*list) + list->count * sizeof(*rows));
+}
+
+static struct exchange
+begin(const struct answer_device *device, void *reply)
+{
+	struct swm_hdr *hdr = reply;
+
+	return (struct exchange){ .device = device, .hdr = hdr, .reply = hdr + 1 };
+}
+
+size_t
+answer_hello(const struct answer_device *device, void *reply)
+{
+	const struct topo_node *node = &device->topo->nodes[device->node];
+	struct exchange x = begin(device, reply);
+	struct swm_hello *hello = x.reply;
+
+	*hello = (struct swm_hello){
+		.node = device->node,
+		.device = node->kind == TOPO_SWITCH ? SWM_SWITCH : SWM_HOST,
+		.ports = node->nports,
+	};
+	snprintf(hello->name, sizeof(hello->name), "%s", node->name);
+	return finish(&x, SWM_HELLO, sizeof(*hello));
+}
+
+size_t
+answer_request(const struct answer_device *device, const void *request, size_t size, void *reply)
+{
+	const struct swm_hdr *asked = request;
+	struct exchange x = begin(device, reply);
+
+	if (size < sizeof(*asked) || asked->magic != SWM_MAGIC || asked->size != size - sizeof(*asked))
+		return refuse(&x, "%zu B; right would be a header of %zu B that says the size of what follows", size,
+			      sizeof(*asked));
+	x.tag = asked->tag;
+	x.body = asked + 1;
+	x.size = asked->size;
+	if (asked->version != SWM_VERSION)
+		return refuse(&x, "version %u; right would be %u", asked->version, SWM_VERSION);
+	switch (asked->type) {
+	case SWM_EGRESS:
+		return answer_egress(&x);
+	case SWM_COUNTERS:
+		return answer_counters(&x);
+	case SWM_FLOWS:
+		return answer_flows(&x);
+	default:
+		return refuse(&x, "type %u; right would be EGRESS (%u), COUNTERS (%u) or FLOWS (%u)", asked->type,
+			      SWM_EGRESS, SWM_COUNTERS, SWM_FLOWS);
+	}
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a switch says of headers when asked, beside what it does to packets: over random networks, hashes, faults and flows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "dpswitch/pipeline/lookup.h"
+#include "tests/unit/dpswitch/fabric_rig.h"
+
+#define US PS_PER_US
+#define ROUNDS 60
+
+struct net {
+	struct frig rig;
+	struct flow_index *index;
+	struct prng prng;
+	char scenario[512];
+};
+
+static uint32_t
+below(struct net *net, uint32_t limit)
+{
+	return (uint32_t)prng_below(&net->prng, limit);
+}
+
+/* A network of two or three tiers with flows between random hosts. */
+static void
+begin(struct net *net, uint64_t seed, enum balance_kind kind)
+{
+	const struct topo *topo;
+
+	prng_init(&net->prng, seed, 1);
+	if (below(net, 3) == 0)
+		snprintf(net->scenario, sizeof(net->scenario),
+			 "topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; delay = \"1us\"; };");
+	else
+		snprintf(net->scenario, sizeof(net->scenario),
+			 "topology = { kind = \"leaf-spine\"; leaves = %u; spines = %u; hosts_per_leaf = 3; rate = "
+			 "\"100Gbps\"; "
+			 "delay = \"1us\"; };",
+			 2 + below(net, 4), 1 + below(net, 8));
+	frig_init(&net->rig, net->scenario);
+	net->rig.pfc.headroom_bytes = 100000;
+	net->rig.config.hash_seed = seed;
+	net->rig.config.balance = (struct balance_params){
+		.ops = balance_kinds[kind],
+		.hashing = { .function = (uint8_t)below(net, ROUTE_HASH_FUNCTIONS), .alike = below(net, 2) == 0 },
+	};
+	topo = net->rig.topo;
+	for (int i = 0; i < FRIG_MAX_FLOWS; i++) {
+		uint32_t src = below(net, topo->nhosts), dst = below(net, topo->nhosts - 1);
+
+		dst += dst >= src;
+		frig_flow(&net->rig, topo->nodes[topo->hosts[src]].name, topo->nodes[topo->hosts[dst]].name, 3);
+	}
+	if (frig_start(&net->rig) < 0)
+		fail_msg("%s", net->rig.err.text);
+	net->index = flow_index_create(&net->rig.table);
+	assert_non_null(net->index);
+}
+
+static void
+end(struct net *net)
+{
+	flow_index_destroy(net->index);
+	frig_stop(&net->rig);
+}
+
+/* Some cables down, destinations denied or sent elsewhere, a port that pulls: as faults do it. */
+static void
+break_some(struct net *net)
+{
+	const struct topo *topo = net->rig.topo;
+
+	for (uint32_t n = below(net, 4); n > 0; n--)
+		link_set_down(&net->rig.fabric->links[below(net, topo->nports)], true);
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		struct sw *sw = net->rig.switches[i];
+		uint32_t dst = topo->hosts[below(net, topo->nhosts)];
+
+		if (sw == NULL || below(net, 3) != 0)
+			continue;
+		switch (below(net, 3)) {
+		case 0:
+			switch_deny(sw, dst, below(net, 2) != 0 ? REC_DROP_BLACKHOLE : REC_DROP_NO_ROUTE);
+			break;
+		case 1:
+			switch_set_override(sw, dst, (uint8_t)below(net, sw->node.nports));
+			break;
+		default:
+			switch_pull(sw, (uint16_t)below(net, sw->node.nports), 0.5);
+		}
+	}
+}
+
+/* One switch and flow: asked first, and then a packet; and asking left no trace. */
+static void
+compare(struct net *net, struct sw *sw, uint32_t f, bool reverse)
+{
+	const struct flow *flow = &net->rig.flows[f];
+	struct rec_tuple tuple = flow_tuple(flow);
+	struct pkt p = { .flow = f, .flags = reverse ? PKT_REVERSE : 0, .ttl = PKT_TTL_INIT, .type = PKT_DATA };
+	uint32_t dst = reverse ? flow->src_node : flow->dst_node;
+	uint64_t uses = switch_fault_uses(sw, dst);
+	enum rec_drop reason = REC_DROP_REASONS;
+	struct switch_query query = { .tuple = tuple };
+	struct switch_lookup said;
+	uint16_t port = LOOKUP_NO_PORT;
+	uint8_t egress;
+
+	if (reverse)
+		query.tuple = (struct rec_tuple){ tuple.dst_ip, tuple.src_ip, tuple.dport, tuple.sport, 0 };
+	assert_int_equal(switch_lookup_tuple(sw, net->index, &query, &said), LOOKUP_KNOWN);
+	assert_int_equal(switch_fault_uses(sw, dst), uses);
+	assert_int_equal(sw->routes.route[f * 2 + reverse], SWITCH_EGRESS_NONE);
+	egress = switch_resolve(sw, &p, &reason, &port);
+	assert_int_equal(said.egress, egress);
+	assert_int_equal(switch_fault_uses(sw, dst), uses + said.is_forced);
+	if (egress == SWITCH_EGRESS_DROP) {
+		assert_int_equal(said.reason, reason);
+		assert_int_equal(said.drop_port, port);
+		assert_int_equal(said.nmembers, 0);
+	} else if (egress == SWITCH_EGRESS_SPRAY) {
+		const struct balance_set *set = spray_set(&sw->spray, f, reverse);
+
+		assert_int_equal(set->count, said.nmembers);
+		assert_memory_equal(set->members, said.members, said.nmembers);
+	} else {
+		assert_non_null(memchr(said.members, egress, said.nmembers));
+	}
+	sw->routes.route[f * 2 + reverse] = SWITCH_EGRESS_NONE;
+}
+
+static void
+all_that_is_said_is_done(void **state)
+{
+	uint32_t drops = 0, sprayed = 0, forced = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		struct net net;
+
+		begin(&net, seed, seed % 3 == 0 ? BALANCE_RANDOM : BALANCE_ECMP);
+		break_some(&net);
+		for (uint32_t i = 0; i < net.rig.topo->nnodes; i++)
+			for (uint32_t f = 0; net.rig.switches[i] != NULL && f < net.rig.table.count; f++) {
+				struct switch_lookup said;
+
+				compare(&net, net.rig.switches[i], f, false);
+				compare(&net, net.rig.switches[i], f, true);
+				switch_lookup(net.rig.switches[i], f, &net.rig.flows[f], false, &said);
+				drops += said.egress == SWITCH_EGRESS_DROP;
+				sprayed += said.egress == SWITCH_EGRESS_SPRAY;
+				forced += said.is_forced;
+			}
+		end(&net);
+	}
+	assert_true(drops > 100 && sprayed > 100 && forced > 100);
+}
+
+/* Whole ways: what switches say one after the other is the way that packets took, by the frames that ports sent. */
+static void
+packets_go_where_switches_say(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		uint64_t expected[1024] = { 0 };
+		const struct topo *topo;
+		struct net net;
+
+		begin(&net, seed, BALANCE_ECMP);
+		topo = net.rig.topo;
+		assert_true(topo->nports <= 1024);
+		for (uint32_t f = 0; f < net.rig.table.count; f++) {
+			const struct flow *flow = &net.rig.flows[f];
+			const struct topo_port *port = topo_port_of(topo, flow->src_node, 0);
+
+			while (port->peer != flow->dst_node) {
+				struct switch_query query = { flow_tuple(flow), port->peer_index };
+				struct switch_lookup said;
+
+				assert_int_equal(
+					switch_lookup_tuple(net.rig.switches[port->peer], net.index, &query, &said),
+					LOOKUP_KNOWN);
+				assert_true(said.egress < SWITCH_EGRESS_SPRAY);
+				port = topo_port_of(topo, port->peer, said.egress);
+				expected[topo->nodes[port->node].first_port + port->index] += 10;
+			}
+			frig_send(&net.rig, f, 1000, 1000, 10);
+		}
+		frig_run(&net.rig, 1000 * US);
+		for (uint32_t p = 0; p < topo->nports; p++)
+			if (topo->nodes[topo->ports[p].node].kind == TOPO_SWITCH)
+				assert_int_equal(net.rig.fabric->links[p].sent_frames, expected[p]);
+		end(&net);
+	}
+}
+
+static void
+strangers_are_routed_by_their_address(void **state)
+{
+	struct switch_query query = { .tuple = { .sport = 7, .dport = 80 } };
+	struct switch_lookup said;
+	struct net net;
+	struct sw *sw;
+	uint32_t host;
+
+	(void)state;
+	begin(&net, 2, BALANCE_ECMP);
+	sw = net.rig.switches[net.rig.topo->ports[topo_port_of(net.rig.topo, net.rig.topo->hosts[0], 0)->peer_port].node];
+	host = net.rig.topo->hosts[0];
+	query.tuple.src_ip = 0x01020304;
+	query.tuple.dst_ip = topo_nic_ip(host, 0);
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_KNOWN);
+	assert_int_equal(said.egress, topo_port_of(net.rig.topo, host, 0)->peer_index);
+	query.tuple.dst_ip = topo_nic_ip(host, 5);
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_NO_ADDRESS);
+	query.tuple.dst_ip = topo_nic_ip(sw->node.id, 0);
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_NO_ADDRESS);
+	query.tuple.dst_ip = 0x08080808;
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_NO_ADDRESS);
+	query.in_port = sw->node.nports;
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_NO_INGRESS);
+	end(&net);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_is_said_is_done),
+		cmocka_unit_test(packets_go_where_switches_say),
+		cmocka_unit_test(strangers_are_routed_by_their_address),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
