@@ -11,6 +11,7 @@
 #include "common/number.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_args.h"
+#include "topo/bond.h"
 
 struct explain_options {
 	struct scenario_options scenario;
@@ -103,8 +104,8 @@ parse_flow(const struct topo *topo, const char *text, struct flow *flow, struct 
 		ret = parse_port(words[3], &flow->dport, err);
 	if (ret == 0 && flow->src_node == flow->dst_node)
 		ret = err_set(err, -EINVAL, "--flow: source and destination are the same host");
-	flow->src_ip = topo_nic_ip(flow->src_node, flow->src_nic);
-	flow->dst_ip = topo_nic_ip(flow->dst_node, flow->dst_nic);
+	flow->src_ip = topo_host_ip(topo, flow->src_node, flow->src_nic);
+	flow->dst_ip = topo_host_ip(topo, flow->dst_node, flow->dst_nic);
 	return ret;
 }
 
@@ -120,7 +121,7 @@ print_choice(const struct scenario *sc, uint32_t node, const struct route_choice
 	if (choice->is_pinned) {
 		printf("pinned at %s:%d", choice->pin.file, choice->pin.line);
 	} else if (choice->members == NULL) {
-		printf("the flow's NIC");
+		printf("%s", topo->nodes[node].bonded ? "the bond's member by the flow's hash" : "the flow's NIC");
 	} else if (choice->nmembers == 1) {
 		printf("the only way");
 	} else {
@@ -178,6 +179,8 @@ command_explain(int argc, char **argv)
 	sc = scenario_load(&explain.scenario, &err);
 	if (sc != NULL) {
 		ret = parse_flow(sc->topo, explain.flow, &flow, &err);
+		if (ret == 0)
+			bond_place(&sc->routing, &flow);
 		if (ret == 0)
 			printf("%s, seed %lld: %s->%s/%u>%u\n", sc->name, (long long)sc->root.seed,
 			       sc->topo->nodes[flow.src_node].name, sc->topo->nodes[flow.dst_node].name, flow.sport,

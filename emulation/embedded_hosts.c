@@ -39,6 +39,7 @@ node_create(void *ctx, uint32_t id, struct err *err)
 		.params = &sc->roce,
 		.telemetry = emulation->switch_config.telemetry_off ? NULL : &emulation->switch_config.telemetry,
 		.bdp_bytes = sc->bdp_bytes,
+		.bond_seed = sc->routing.seed,
 		.strict = sc->strict,
 	};
 

@@ -95,7 +95,7 @@ send_topology(const struct topo *topo, struct exporter *exporter)
 			.port = port->index,
 			.peer_port = port->peer_index,
 			.peer = port->peer,
-			.ip = topo->nodes[port->node].kind == TOPO_HOST ? topo_nic_ip(port->node, port->index) : 0,
+			.ip = topo->nodes[port->node].kind == TOPO_HOST ? topo_host_ip(topo, port->node, port->index) : 0,
 			.rate_bps = port->rate_bps,
 			.delay_ps = port->delay_ps,
 		};

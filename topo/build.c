@@ -11,7 +11,7 @@
 #include "topo/pins.h"
 
 static const struct topo_generator *const generators[] = {
-	&topo_explicit, &topo_fat_tree, &topo_leaf_spine, &topo_rail, &topo_ns3,
+	&topo_explicit, &topo_dual_tor, &topo_fat_tree, &topo_leaf_spine, &topo_rail, &topo_ns3,
 };
 #define NGENERATORS ARRAY_LEN(generators)
 

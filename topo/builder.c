@@ -152,6 +152,13 @@ builder_link(struct builder *builder, const struct cfg_where *where, uint32_t a,
 	return 0;
 }
 
+void
+builder_bond(struct builder *builder, uint32_t host)
+{
+	builder->topo->nbonds += !builder->topo->nodes[host].bonded;
+	builder->topo->nodes[host].bonded = true;
+}
+
 /* Ports in the order of links, numbered as each node meets them. */
 static void
 make_ports(struct topo *topo, const struct builder_link *links)

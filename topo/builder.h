@@ -28,7 +28,7 @@ struct topo_generator {
 	int (*build)(const struct cfg *cfg, struct builder *builder);
 };
 
-extern const struct topo_generator topo_explicit, topo_fat_tree, topo_leaf_spine, topo_rail, topo_ns3;
+extern const struct topo_generator topo_dual_tor, topo_explicit, topo_fat_tree, topo_leaf_spine, topo_rail, topo_ns3;
 
 /* @return 0 or -ENOMEM */
 int builder_init(struct builder *builder, const struct cfg_where *where, struct err *err);
@@ -55,6 +55,9 @@ int builder_index(struct builder *builder);
  */
 int builder_link(struct builder *builder, const struct cfg_where *where, uint32_t a, uint32_t b, uint64_t rate_bps,
 		 uint64_t delay_ps);
+
+/* All ports of a host are one bond. */
+void builder_bond(struct builder *builder, uint32_t host);
 
 /* Makes the topology; the caller's to destroy. @return NULL with err set when out of memory */
 struct topo *builder_finish(struct builder *builder);

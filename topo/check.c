@@ -112,6 +112,33 @@ check_reachable(const struct topo *topo, const struct islands *islands, struct e
 	return rc;
 }
 
+/* Members of a bond lead to switches, and are of one speed (IEEE 802.1AX, 6.1.1). */
+static int
+check_bond(const struct topo *topo, const struct topo_node *host, struct err *err)
+{
+	const struct topo_port *first = &topo->ports[host->first_port];
+
+	if (host->nports < 2)
+		return cfg_fail(&host->where, NULL, err, "the bond of host \"%s\" has %u link; two and more would be right",
+				host->name, host->nports);
+	for (uint16_t i = 0; i < host->nports; i++) {
+		const struct topo_port *port = first + i;
+		char rate[32], other[32];
+
+		if (topo->nodes[port->peer].kind == TOPO_HOST)
+			return cfg_fail(
+				&host->where, NULL, err,
+				"the bond of host \"%s\" has a link to host \"%s\"; links to switches would be right",
+				host->name, topo->nodes[port->peer].name);
+		if (port->rate_bps != first->rate_bps)
+			return cfg_fail(&host->where, NULL, err,
+					"the bond of host \"%s\" has links of %s and of %s; one rate would be right",
+					host->name, units_format_rate(first->rate_bps, rate, sizeof(rate)),
+					units_format_rate(port->rate_bps, other, sizeof(other)));
+	}
+	return 0;
+}
+
 int
 topo_check(const struct topo *topo, struct err *err)
 {
@@ -124,6 +151,11 @@ topo_check(const struct topo *topo, struct err *err)
 		if (topo->nodes[i].kind == TOPO_HOST && topo->nodes[i].nports == 0)
 			return cfg_fail(&topo->nodes[i].where, NULL, err,
 					"host \"%s\" has no link; at least one would be right", topo->nodes[i].name);
+	for (uint32_t i = 0; rc == 0 && i < topo->nhosts; i++)
+		if (topo->nodes[topo->hosts[i]].bonded)
+			rc = check_bond(topo, &topo->nodes[topo->hosts[i]], err);
+	if (rc != 0)
+		return rc;
 	islands.parent = calloc(topo->nnodes + topo->nlinks, sizeof(*islands.parent));
 	islands.of = calloc(topo->nports + 1, sizeof(*islands.of));
 	if (islands.parent == NULL || islands.of == NULL) {

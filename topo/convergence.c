@@ -63,11 +63,13 @@ convergence_routes(const struct convergence *convergence)
 }
 
 static bool
-joins_switches(const struct topo *topo, uint32_t link)
+has_other_ways(const struct topo *topo, uint32_t link)
 {
 	const struct topo_port *end = &topo->ports[topo->links[link].port[0]];
 
-	return topo->nodes[end->node].kind == TOPO_SWITCH && topo->nodes[end->peer].kind == TOPO_SWITCH;
+	const struct topo_node *a = &topo->nodes[end->node], *b = &topo->nodes[end->peer];
+
+	return (a->kind == TOPO_SWITCH || a->bonded) && (b->kind == TOPO_SWITCH || b->bonded);
 }
 
 void
@@ -75,7 +77,7 @@ convergence_link_changed(struct convergence *convergence, uint32_t link, bool do
 {
 	struct cable *cable = &convergence->cables[link];
 
-	if (cable->down == down || !joins_switches(convergence->topo, link))
+	if (cable->down == down || !has_other_ways(convergence->topo, link))
 		return;
 	convergence->unknown -= cable->down != cable->withdrawn;
 	cable->down = down;

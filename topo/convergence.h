@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Routes after a cable was cut or mended. The switches at its ends see it at once and do not need this; all others know it a
- * while later: once a cable between two switches has stayed as it is for that long, the routes of all switches change
+ * while later: once a cable between two switches, or of a bond, has stayed as it is for that long, the routes of all switches change
  * at the same instant. A pure function of when cables change.
  */
 #pragma once
@@ -25,7 +25,8 @@ void convergence_destroy(struct convergence *convergence);
 const struct route_table *convergence_routes(const struct convergence *convergence);
 
 /*
- * Tells the state of a cable. Those that lead to a host are no matter of other switches, which go on sending to its switch.
+ * Tells the state of a cable. One that leads to a host is no matter of other switches, which go on sending to its switch,
+ * unless it is of a bond: once its leaf has no other member left, they send to the bond's other leaves.
  * @param link  cable id
  */
 void convergence_link_changed(struct convergence *convergence, uint32_t link, bool down, uint64_t now_ps);

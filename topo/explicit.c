@@ -7,7 +7,7 @@
 
 struct explicit_cfg {
 	struct cfg_where where;
-	struct cfg_strings hosts, switches;
+	struct cfg_strings hosts, switches, bonds;
 	uint64_t rate_bps, delay_ps;
 };
 
@@ -21,6 +21,8 @@ struct link_cfg {
 static const struct cfg_field fields[] = {
 	{ "hosts", CFG_STRINGS, offsetof(S, hosts), NULL, 0, 0, NULL, "Names of the hosts, in the order of node ids" },
 	{ "switches", CFG_STRINGS, offsetof(S, switches), "", 0, 0, NULL, "Names of the switches, ids after the hosts'" },
+	{ "bonds", CFG_STRINGS, offsetof(S, bonds), "", 0, 0, NULL,
+	  "Hosts whose ports are one bond (LAG) with one address, whatever leaves they lead to (MLAG)" },
 	{ "rate", CFG_RATE, offsetof(S, rate_bps), "100Gbps", 1e6, 1e13, NULL, "Rate of links that give none" },
 	{ "delay", CFG_TIME, offsetof(S, delay_ps), "1us", 1, 1e12, NULL, "Delay of links that give none, one way" },
 };
@@ -83,6 +85,20 @@ add_links(const struct explicit_cfg *cfg, const struct link_cfg *links, size_t c
 }
 
 static int
+add_bonds(const struct explicit_cfg *cfg, struct builder *builder)
+{
+	for (size_t i = 0; i < cfg->bonds.count; i++) {
+		uint32_t node = topo_find(builder->topo, cfg->bonds.items[i]);
+
+		if (node == TOPO_NONE || builder->topo->nodes[node].kind != TOPO_HOST)
+			return cfg_fail(&cfg->where, "bonds", builder->err, "\"%s\" is not among topology.hosts",
+					cfg->bonds.items[i]);
+		builder_bond(builder, node);
+	}
+	return 0;
+}
+
+static int
 build(const struct cfg *tree, struct builder *builder)
 {
 	struct explicit_cfg cfg;
@@ -98,6 +114,8 @@ build(const struct cfg *tree, struct builder *builder)
 		rc = builder_node(builder, TOPO_SWITCH, &cfg.where, "switches", cfg.switches.items[i]);
 	if (rc == 0)
 		rc = builder_index(builder);
+	if (rc == 0)
+		rc = add_bonds(&cfg, builder);
 	if (rc == 0)
 		rc = add_links(&cfg, links, count, builder);
 	free(links);

@@ -22,7 +22,9 @@ static const struct cfg_field fields[] = {
 	{ "sport", CFG_INT, offsetof(S, sport), "0", 0, 65535, NULL, "UDP source port of the flow; 0: any" },
 	{ "dport", CFG_INT, offsetof(S, dport), "0", 0, 65535, NULL, "UDP destination port of the flow; 0: any" },
 	{ "data", CFG_STRINGS, offsetof(S, data), "", 0, 0, NULL,
-	  "Egress ports \"switch:port\" in order, from the sender's switch to the receiver's; none: ECMP" },
+	  "Egress ports \"switch:port\" in order, from the sender's switch to the receiver's; none: ECMP. A bonded "
+	  "sender's "
+	  "own port may stand before them: the QP's member of the bond" },
 	{ "ack", CFG_STRINGS, offsetof(S, ack), "", 0, 0, NULL,
 	  "The same for ACKs, from the receiver's switch to the sender's; none: ECMP" },
 };
@@ -65,6 +67,9 @@ check_hop(const struct topo *topo, const struct pin_cfg *cfg, const char *key, c
 	const struct topo_port *port = &topo->ports[path->ports[i]];
 	const char *node = topo->nodes[port->node].name;
 
+	if (i == 0 && path->nic >= 0 && topo_port_of(topo, src, (uint16_t)path->nic)->peer != port->node)
+		return cfg_fail(&cfg->where, key, err, "\"%s\": port %d of %s, where the path begins, does not lead to %s",
+				text, path->nic + 1, topo->nodes[src].name, node);
 	if (i == 0 && !are_linked(topo, src, port->node))
 		return cfg_fail(&cfg->where, key, err, "\"%s\": switch %s has no link to %s, where the path begins", text,
 				node, topo->nodes[src].name);
@@ -102,14 +107,20 @@ read_path(const struct topo *topo, const struct pin_cfg *cfg, const char *key, c
 		uint32_t port = topo_find_port(topo, texts->items[i]);
 		int rc;
 
+		if (i == 0 && port != TOPO_NONE && topo->ports[port].node == src && topo->nodes[src].bonded) {
+			path->nic = (int16_t)topo->ports[port].index;
+			continue;
+		}
 		if (port == TOPO_NONE || topo->nodes[topo->ports[port].node].kind != TOPO_SWITCH)
 			return cfg_fail(&cfg->where, key, err, "\"%s\" is no switch:port of this topology",
 					texts->items[i]);
 		path->ports[path->hops++] = port;
-		rc = check_hop(topo, cfg, key, texts->items[i], path, (uint32_t)i, src, err);
+		rc = check_hop(topo, cfg, key, texts->items[i], path, path->hops - 1, src, err);
 		if (rc != 0)
 			return rc;
 	}
+	if (path->hops == 0)
+		return 0;
 	last = &topo->ports[path->ports[path->hops - 1]];
 	if (last->peer != dst)
 		return cfg_fail(&cfg->where, key, err, "\"%s\" leads to %s; the last port must lead to %s",
@@ -123,6 +134,7 @@ read_pin(const struct topo *topo, const struct pin_cfg *cfg, struct route_pin *p
 	int rc;
 
 	pin->where = cfg->where;
+	pin->data.nic = pin->ack.nic = -1;
 	pin->sport = (uint16_t)cfg->sport;
 	pin->dport = (uint16_t)cfg->dport;
 	pin->src_node = find_host(topo, cfg, "src", cfg->src, err);
@@ -212,13 +224,19 @@ route_pins_destroy(struct route_pins *pins)
 	free(pins);
 }
 
-/* Does a path begin at the switch of one NIC and end at the other? An unpinned direction fits every NIC. */
+/*
+ * Does a path begin at the switch of one NIC and end at the other? An unpinned direction fits every NIC; a bond is reached at
+ * any of its ports, and left by the one that the pin names.
+ */
 static bool
 fits_nics(const struct topo *topo, const struct route_pin_path *path, uint32_t src, uint16_t src_nic, uint16_t dst_nic)
 {
-	return path->hops == 0 || (src_nic < topo->nodes[src].nports &&
-				   topo_port_of(topo, src, src_nic)->peer == topo->ports[path->ports[0]].node &&
-				   topo->ports[path->ports[path->hops - 1]].peer_index == dst_nic);
+	const struct topo_port *last = path->hops != 0 ? &topo->ports[path->ports[path->hops - 1]] : NULL;
+
+	return last == NULL ||
+	       ((path->nic >= 0 || (src_nic < topo->nodes[src].nports &&
+				    topo_port_of(topo, src, src_nic)->peer == topo->ports[path->ports[0]].node)) &&
+		(last->peer_index == dst_nic || topo->nodes[last->peer].bonded));
 }
 
 const struct route_pin *
@@ -259,9 +277,12 @@ route_pins_attach(struct route_pins *pins, const struct flow_table *flows, struc
 		const struct route_pin *pin = &pins->pins[i];
 
 		if (!used[i])
-			rc = cfg_fail(&pin->where, NULL, err,
-				      "no flow of this scenario goes from %s to %s with these ports",
-				      pins->topo->nodes[pin->src_node].name, pins->topo->nodes[pin->dst_node].name);
+			rc = cfg_fail(
+				&pin->where, NULL, err, "no flow of this scenario goes from %s to %s with these ports%s",
+				pins->topo->nodes[pin->src_node].name, pins->topo->nodes[pin->dst_node].name,
+				pins->topo->nbonds != 0 ? ", by the leaf where the path begins: a bonded sender's own "
+							  "port may stand before it"
+							: "");
 	}
 	free(used);
 	return rc;

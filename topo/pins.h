@@ -10,8 +10,9 @@
 
 extern const struct cfg_table route_pins_table;
 
-/* One direction of a pin: the egress port of each switch on the way. */
+/* One direction of a pin: the egress port of each switch on the way, and of a bonded sender. */
 struct route_pin_path {
+	int16_t nic;     /* member of the sender's bond; -1: by its hash */
 	uint32_t *ports; /* [hops] global port ids; NULL: not pinned */
 	uint32_t hops;
 };

@@ -15,13 +15,18 @@ struct set {
 
 /*
  * NICs at the same switch are reached alike from everywhere else, so sets are kept per (node, switch with hosts), and
- * equal sets of a node share their members.
+ * equal sets of a node share their members. A bonded host is reached by any of its leaves: bonds with the same leaves are
+ * one more such edge.
  */
 struct route_table {
 	const struct topo *topo;
-	uint32_t *edge_of; /* [nnodes] switch -> its number among switches with hosts, or TOPO_NONE */
-	uint32_t *edges;   /* [nedges] switch node ids */
-	uint32_t nedges;
+	uint32_t *edge_of;          /* [nnodes] switch -> its number among switches with hosts, or TOPO_NONE */
+	uint32_t *edges;            /* [nedges] node ids: of switches, then of a bonded host for each set of leaves */
+	uint32_t nedges, nswitches; /* all; of one switch */
+	uint32_t *edge_of_bond;     /* [nnodes] bonded host -> its edge */
+	struct set *at_leaf; /* [nports] by global id of a bond's port: those of its host at the same leaf, in leaf_ports */
+	uint8_t *leaf_ports; /* [nports] indices on the leaf */
+	size_t nsets;
 	struct set *sets; /* [nnodes * nedges] */
 	uint8_t *members; /* port indices */
 	uint32_t nmembers, room;
@@ -31,7 +36,7 @@ struct route_table {
 	uint32_t *queue;       /* [nnodes] scratch */
 };
 
-static int
+static void
 find_edges(struct route_table *table)
 {
 	const struct topo *topo = table->topo;
@@ -45,31 +50,64 @@ find_edges(struct route_table *table)
 		if (topo->nodes[port->node].kind != TOPO_SWITCH || topo->nodes[port->peer].kind != TOPO_HOST ||
 		    table->edge_of[port->node] != TOPO_NONE)
 			continue;
-		table->edge_of[port->node] = table->nedges;
-		table->edges[table->nedges++] = port->node;
+		table->edge_of[port->node] = table->nswitches;
+		table->edges[table->nswitches++] = port->node;
+		table->nedges = table->nswitches;
 	}
-	table->sets = calloc((size_t)topo->nnodes * table->nedges + 1, sizeof(*table->sets));
-	return table->sets != NULL ? 0 : -ENOMEM;
 }
 
-/* Does a way lead over the cable of this port? Hosts' own cables are always part of it. */
+/* Does a way lead over the cable of this port? Cables of hosts that are not bonded are always part of it. */
 static bool
 is_usable(const struct route_table *table, const struct topo_port *port)
 {
 	return table->withdrawn == NULL || !table->withdrawn[port->link];
 }
 
-/* Hops from every switch to target, over switches alone; hosts get one more than their nearest switch. */
+/* Is a bond's port one that its host is reached by? Where all its cables are withdrawn, none of them is worse than others. */
+static bool
+is_member(const struct route_table *table, const struct topo_port *port)
+{
+	const struct topo_node *host = &table->topo->nodes[port->node];
+	bool any = false;
+
+	for (uint32_t p = host->first_port; p < host->first_port + host->nports; p++)
+		any |= is_usable(table, &table->topo->ports[p]);
+	return !any || is_usable(table, port);
+}
+
+/* Where ways to an edge end: its switch, or a bond's leaves. @return how many, at the head of the queue */
+static uint32_t
+find_targets(struct route_table *table, uint32_t edge)
+{
+	const struct topo_node *host = &table->topo->nodes[table->edges[edge]];
+	uint32_t count = 0;
+
+	if (edge < table->nswitches) {
+		table->queue[count++] = table->edges[edge];
+		table->distance[table->edges[edge]] = 0;
+		return count;
+	}
+	for (uint32_t p = host->first_port; p < host->first_port + host->nports; p++) {
+		const struct topo_port *port = &table->topo->ports[p];
+
+		if (table->distance[port->peer] == 0 || !is_member(table, port))
+			continue;
+		table->distance[port->peer] = 0;
+		table->queue[count++] = port->peer;
+	}
+	return count;
+}
+
+/* Hops from every switch to an edge, over switches alone; hosts get one more than their nearest switch. */
 static void
-measure(struct route_table *table, uint32_t target)
+measure(struct route_table *table, uint32_t edge)
 {
 	const struct topo *topo = table->topo;
-	uint32_t head = 0, tail = 0;
+	uint32_t head = 0, tail;
 
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		table->distance[i] = UNREACHED;
-	table->distance[target] = 0;
-	table->queue[tail++] = target;
+	tail = find_targets(table, edge);
 	while (head < tail) {
 		uint32_t node = table->queue[head++];
 
@@ -117,7 +155,7 @@ fill_edge(struct route_table *table, uint32_t edge)
 {
 	const struct topo *topo = table->topo;
 
-	measure(table, table->edges[edge]);
+	measure(table, edge);
 	for (uint32_t node = 0; node < topo->nnodes; node++) {
 		uint32_t distance = table->distance[node], count = 0;
 		uint8_t ports[TOPO_MAX_PORTS];
@@ -137,14 +175,100 @@ fill_edge(struct route_table *table, uint32_t edge)
 	return 0;
 }
 
+/* Are two bonded hosts reached by the same leaves? */
+static bool
+have_same_leaves(const struct route_table *table, uint32_t a, uint32_t b)
+{
+	const struct topo *topo = table->topo;
+
+	if (topo->nodes[a].nports != topo->nodes[b].nports)
+		return false;
+	for (uint16_t i = 0; i < topo->nodes[a].nports; i++) {
+		const struct topo_port *pa = topo_port_of(topo, a, i), *pb = topo_port_of(topo, b, i);
+
+		if (pa->peer != pb->peer || is_member(table, pa) != is_member(table, pb))
+			return false;
+	}
+	return true;
+}
+
+/* What a leaf has of a bonded host: the ports of one set, for each of them. */
+static void
+list_leaf_ports(struct route_table *table, uint32_t host, uint32_t *count)
+{
+	const struct topo *topo = table->topo;
+	uint16_t nports = topo->nodes[host].nports;
+
+	for (uint16_t i = 0; i < nports; i++) {
+		const struct topo_port *port = topo_port_of(topo, host, i), *other;
+		struct set *set = &table->at_leaf[topo->nodes[host].first_port + i];
+		uint16_t k = 0;
+
+		while ((other = topo_port_of(topo, host, k))->peer != port->peer)
+			k++;
+		if (k < i) {
+			*set = table->at_leaf[topo->nodes[host].first_port + k];
+			continue;
+		}
+		*set = (struct set){ *count, 0 };
+		for (; k < nports; k++) {
+			other = topo_port_of(topo, host, k);
+			if (other->peer == port->peer && is_member(table, other))
+				table->leaf_ports[set->first + set->count++] = (uint8_t)other->peer_index;
+		}
+		*count += set->count;
+	}
+}
+
+/* The edges of bonded hosts, as cables are now. */
+static void
+find_bonds(struct route_table *table)
+{
+	const struct topo *topo = table->topo;
+	uint32_t count = 0;
+
+	table->nedges = table->nswitches;
+	for (uint32_t h = 0; topo->nbonds != 0 && h < topo->nhosts; h++) {
+		uint32_t host = topo->hosts[h], edge = table->nswitches;
+
+		if (!topo->nodes[host].bonded)
+			continue;
+		while (edge < table->nedges && !have_same_leaves(table, host, table->edges[edge]))
+			edge++;
+		if (edge == table->nedges)
+			table->edges[table->nedges++] = host;
+		table->edge_of_bond[host] = edge;
+		list_leaf_ports(table, host, &count);
+	}
+}
+
+/* Makes room for a set of every node and edge, all empty. */
+static int
+clear_sets(struct route_table *table)
+{
+	size_t nsets = (size_t)table->topo->nnodes * table->nedges + 1;
+
+	if (nsets > table->nsets) {
+		struct set *sets = realloc(table->sets, nsets * sizeof(*sets));
+
+		if (sets == NULL)
+			return -ENOMEM;
+		table->sets = sets;
+		table->nsets = nsets;
+	}
+	memset(table->sets, 0, nsets * sizeof(*table->sets));
+	table->nmembers = 0;
+	return 0;
+}
+
 int
 route_table_update(struct route_table *table, const bool *withdrawn)
 {
-	int ret = 0;
+	int ret;
 
 	table->withdrawn = withdrawn;
-	table->nmembers = 0;
-	memset(table->sets, 0, (size_t)table->topo->nnodes * table->nedges * sizeof(*table->sets));
+	find_bonds(table);
+	ret = clear_sets(table);
 	for (uint32_t edge = 0; ret == 0 && edge < table->nedges; edge++)
 		ret = fill_edge(table, edge);
 	return ret;
@@ -160,16 +284,22 @@ route_table_create(const struct topo *topo)
 	table->topo = topo;
 	table->edge_of = calloc(topo->nnodes + 1, sizeof(*table->edge_of));
 	table->edges = calloc(topo->nnodes + 1, sizeof(*table->edges));
+	table->edge_of_bond = calloc(topo->nnodes + 1, sizeof(*table->edge_of_bond));
+	table->at_leaf = calloc(topo->nports + 1, sizeof(*table->at_leaf));
+	table->leaf_ports = calloc(topo->nports + 1, sizeof(*table->leaf_ports));
 	table->distance = calloc(topo->nnodes + 1, sizeof(*table->distance));
 	table->queue = calloc(topo->nnodes + 1, sizeof(*table->queue));
 	table->last_hop = calloc(topo->nports + 1, sizeof(*table->last_hop));
 	if (table->edge_of == NULL || table->edges == NULL || table->distance == NULL || table->queue == NULL ||
-	    table->last_hop == NULL || find_edges(table) != 0 || route_table_update(table, NULL) != 0) {
-		route_table_destroy(table);
-		errno = ENOMEM;
-		return NULL;
-	}
-	return table;
+	    table->last_hop == NULL || table->edge_of_bond == NULL || table->at_leaf == NULL || table->leaf_ports == NULL)
+		goto fail;
+	find_edges(table);
+	if (route_table_update(table, NULL) == 0)
+		return table;
+fail:
+	route_table_destroy(table);
+	errno = ENOMEM;
+	return NULL;
 }
 
 void
@@ -179,12 +309,32 @@ route_table_destroy(struct route_table *table)
 		return;
 	free(table->edge_of);
 	free(table->edges);
+	free(table->edge_of_bond);
+	free(table->at_leaf);
+	free(table->leaf_ports);
 	free(table->sets);
 	free(table->members);
 	free(table->last_hop);
 	free(table->distance);
 	free(table->queue);
 	free(table);
+}
+
+/* Towards a bond: at one of its leaves the ports to it, elsewhere those to all of its nearest leaves. */
+static uint32_t
+bond_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, const uint8_t **ports)
+{
+	const struct topo_node *host = &table->topo->nodes[dst];
+	const struct set *set = &table->sets[(size_t)node * table->nedges + table->edge_of_bond[dst]];
+	const uint8_t *members = table->members;
+
+	for (uint32_t p = host->first_port; p < host->first_port + host->nports; p++)
+		if (table->topo->ports[p].peer == node && table->at_leaf[p].count != 0) {
+			set = &table->at_leaf[p];
+			members = table->leaf_ports;
+		}
+	*ports = set->count != 0 ? &members[set->first] : NULL;
+	return set->count;
 }
 
 uint32_t
@@ -197,6 +347,8 @@ route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, ui
 	*ports = NULL;
 	if (node == dst || dst_nic >= topo->nodes[dst].nports)
 		return 0;
+	if (__builtin_expect(topo->nodes[dst].bonded, 0))
+		return bond_next_hops(table, node, dst, ports);
 	nic = topo_port_of(topo, dst, dst_nic);
 	if (nic->peer == node) {
 		*ports = &table->last_hop[nic->peer_port];

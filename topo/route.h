@@ -27,7 +27,7 @@ int route_table_update(struct route_table *table, const bool *withdrawn);
 
 /*
  * Equal-cost egress ports of node towards dst (a host node), ascending port index.
- * @param dst_nic  only paths that end at this NIC of dst
+ * @param dst_nic  only paths that end at this NIC of dst; a bonded host's may end at any
  * @param ports    set to an array of port indices
  * @return number of members, 0 when dst cannot be reached (or is node itself)
  */

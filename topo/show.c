@@ -8,7 +8,7 @@
 static const char *
 kind_name(const struct topo_node *node)
 {
-	return node->kind == TOPO_HOST ? "host" : "switch";
+	return node->kind == TOPO_SWITCH ? "switch" : node->bonded ? "bond" : "host";
 }
 
 /* Width of the widest of a node's, or port's, name. */
@@ -32,8 +32,11 @@ topo_show(const struct topo *topo, FILE *to)
 	int node_width = widest(topo, false), port_width = widest(topo, true);
 	char name[40], peer[40], rate[32], delay[32];
 
-	fprintf(to, "%u nodes: %u hosts, %u switches; %u links\n\n", topo->nnodes, topo->nhosts, topo->nswitches,
+	fprintf(to, "%u nodes: %u hosts, %u switches; %u links\n", topo->nnodes, topo->nhosts, topo->nswitches,
 		topo->nlinks);
+	if (topo->nbonds != 0)
+		fprintf(to, "%u hosts are bonds: their ports have one address\n", topo->nbonds);
+	fputc('\n', to);
 	fprintf(to, "%-*s  %-6s  %5s  %-*s  %-*s  %10s  %10s\n", node_width, "node", "kind", "ports", port_width, "port",
 		port_width, "peer", "rate", "delay");
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
@@ -78,13 +81,13 @@ topo_show_dot(const struct topo *topo, FILE *to)
 }
 
 static void
-show_names(const struct topo *topo, enum topo_kind kind, FILE *to)
+show_names(const struct topo *topo, const char *key, enum topo_kind kind, bool bonded, FILE *to)
 {
 	const char *separator = "";
 
-	fprintf(to, "  %s = [", kind == TOPO_HOST ? "hosts" : "switches");
+	fprintf(to, "  %s = [", key);
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
-		if (topo->nodes[i].kind != kind)
+		if (topo->nodes[i].kind != kind || (bonded && !topo->nodes[i].bonded))
 			continue;
 		fprintf(to, "%s \"%s\"", separator, topo->nodes[i].name);
 		separator = ",";
@@ -103,8 +106,10 @@ topo_show_scenario(const struct topo *topo, FILE *to)
 		fprintf(to, "  rate = \"%s\";\n", units_format_rate(usual->rate_bps, rate, sizeof(rate)));
 		fprintf(to, "  delay = \"%s\";\n", units_format_time(usual->delay_ps, delay, sizeof(delay)));
 	}
-	show_names(topo, TOPO_HOST, to);
-	show_names(topo, TOPO_SWITCH, to);
+	show_names(topo, "hosts", TOPO_HOST, false, to);
+	show_names(topo, "switches", TOPO_SWITCH, false, to);
+	if (topo->nbonds != 0)
+		show_names(topo, "bonds", TOPO_HOST, true, to);
 	fprintf(to, "  links = (");
 	for (uint32_t l = 0; l < topo->nlinks; l++) {
 		const struct topo_port *port = &topo->ports[topo->links[l].port[0]];

@@ -59,7 +59,7 @@ topo_find_nic(const struct topo *topo, uint32_t ip, uint32_t *node, uint16_t *ni
 	*node = (ip & 0xffff) - 1;
 	*nic = ip >> 16 & 0x7f;
 	return *node < topo->nnodes && topo->nodes[*node].kind == TOPO_HOST && *nic < topo->nodes[*node].nports &&
-	       topo_nic_ip(*node, *nic) == ip;
+	       topo_host_ip(topo, *node, *nic) == ip;
 }
 
 void

@@ -29,6 +29,7 @@ struct topo_port {
 struct topo_node {
 	char name[32];
 	enum topo_kind kind;
+	bool bonded; /* a host whose ports are one bond: they have one address, that of NIC 0 */
 	uint16_t nports;
 	uint32_t first_port; /* global id of port 0; the ports of a node are consecutive */
 	struct cfg_where where;
@@ -43,7 +44,7 @@ struct topo {
 	struct topo_node *nodes; /* [nnodes] */
 	struct topo_port *ports; /* [nports] global port ids */
 	struct topo_link *links; /* [nlinks] */
-	uint32_t nnodes, nports, nlinks, nhosts, nswitches;
+	uint32_t nnodes, nports, nlinks, nhosts, nswitches, nbonds;
 	uint32_t *hosts;        /* [nhosts] node ids in order of appearance */
 	uint32_t *by_name;      /* [nnodes] node ids sorted by name, for topo_find() */
 	struct cfg_where where; /* of the scenario's group */
@@ -72,8 +73,15 @@ topo_nic_ip(uint32_t node, uint16_t nic)
 	return 0x0a000000u | (uint32_t)(nic & 0x7f) << 16 | ((node + 1) & 0xffff);
 }
 
-/* @return whether ip is the address of a host's NIC of this network: which one */
+/* @return whether ip is the address of a host's NIC, or bond, of this network: which one, a bond's as NIC 0 */
 bool topo_find_nic(const struct topo *topo, uint32_t ip, uint32_t *node, uint16_t *nic);
+
+/* The address that a port of a host answers to: its NIC's own, or its bond's. Host byte order. */
+static inline uint32_t
+topo_host_ip(const struct topo *topo, uint32_t node, uint16_t nic)
+{
+	return topo_nic_ip(node, topo->nodes[node].bonded ? 0 : nic);
+}
 
 /* A NIC's MAC address is made of its IP: 02:00 (locally administered) and the four bytes. */
 static inline void

@@ -192,6 +192,24 @@ cmp_flow(const void *a, const void *b)
 	return evidence_tuple_cmp(&((const struct ev_flow *)a)->tuple, &((const struct ev_flow *)b)->tuple);
 }
 
+/* The members of a bond have one address: which of them a flow leaves by is in its path. */
+static void
+resolve_members(struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->routes.count; i++) {
+		const struct rec_route *rec = EV_AT(ev->routes, struct rec_route, i);
+		struct ev_flow *flow = &ev->flows[evidence_flow(ev, &rec->flow)];
+		uint32_t end = rec->reverse ? flow->dst : flow->src;
+
+		if (rec->hop != 0 || rec->hdr.node != end || rec->port >= ev->nodes[end].nports)
+			continue;
+		if (rec->reverse)
+			flow->dst_port = ev->nodes[end].first_port + rec->port;
+		else
+			flow->src_port = ev->nodes[end].first_port + rec->port;
+	}
+}
+
 int
 evidence_join_flows(struct evidence *ev, struct err *err)
 {
@@ -223,5 +241,8 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 			flow->prio = (uint8_t)rec->prio;
 		}
 	}
-	return resolve_addresses(ev, err);
+	rc = resolve_addresses(ev, err);
+	if (rc == 0)
+		resolve_members(ev);
+	return rc;
 }

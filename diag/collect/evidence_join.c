@@ -48,10 +48,17 @@ evidence_port_name(const struct evidence *ev, uint32_t port, char *buf)
 
 #define ENDPOINT_NAME 48 /* 37 are used: a name, a colon, a port number */
 
+/* NICs with addresses of their own; those of a bond have one. */
+static bool
+has_several_addresses(const struct evidence *ev, const struct ev_node *node)
+{
+	return node->nports > 1 && ev->ports[node->first_port].ip != ev->ports[node->first_port + 1].ip;
+}
+
 static void
 endpoint_name(const struct evidence *ev, uint32_t port, uint32_t ip, char *buf)
 {
-	if (port != EV_NONE && ev->nodes[ev->ports[port].node].nports > 1)
+	if (port != EV_NONE && has_several_addresses(ev, &ev->nodes[ev->ports[port].node]))
 		evidence_port_name(ev, port, buf);
 	else if (port != EV_NONE)
 		snprintf(buf, ENDPOINT_NAME, "%s", ev->nodes[ev->ports[port].node].name);

@@ -14,11 +14,11 @@
 /* Meetings shorter than this are left out: two frames in one queue are no meeting worth a line. */
 #define MEETING_MIN_PS PS_PER_US
 
-/* "h0", or "h0:2" where a host has several NICs: as the verdict names it. */
+/* "h0", or "h0:2" where a host has several NICs with addresses of their own: as the verdict names it. */
 static void
 endpoint_name(const struct topo *topo, uint32_t node, uint16_t nic, char name[64])
 {
-	if (topo->nodes[node].nports > 1)
+	if (topo->nodes[node].nports > 1 && !topo->nodes[node].bonded)
 		topo_port_name(topo, topo->nodes[node].first_port + nic, name);
 	else
 		snprintf(name, 64, "%s", topo->nodes[node].name);

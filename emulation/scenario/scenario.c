@@ -12,6 +12,7 @@
 #include "common/units.h"
 #include "emulation/scenario/scenario_load.h"
 #include "rxe-hosts/agent/policy.h"
+#include "topo/bond.h"
 #include "topo/build.h"
 
 #define BDP_ALL_HOSTS 1024 /* beyond, pairs would take minutes */
@@ -195,7 +196,9 @@ make_network(struct scenario *sc, struct err *err)
 
 	if (ret < 0)
 		return ret;
-	ret = scenario_load_faults(sc, err);
+	ret = scenario_check_bonds(sc, err);
+	if (ret == 0)
+		ret = scenario_load_faults(sc, err);
 	if (ret == 0)
 		ret = switch_strict_classes(&sc->sw, &sc->strict, err);
 	if (ret < 0)
@@ -255,6 +258,8 @@ make_plan(struct scenario *sc, struct err *err)
 	if (sc->plan->real && sc->roce.mtu_bytes % 4 != 0)
 		return cfg_fail(&sc->host.where, "mtu", err,
 				"%u B cuts elements of 4 B apart: real payload needs a multiple of 4", sc->roce.mtu_bytes);
+	for (uint32_t f = 0; sc->topo->nbonds != 0 && f < sc->plan->flows.count; f++)
+		bond_place(&sc->routing, &sc->plan->flows.flows[f]);
 	sc->roce.real_payload = sc->plan->real;
 	ret = scenario_check_faults(sc, err);
 	if (ret == 0)

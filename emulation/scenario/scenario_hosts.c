@@ -29,6 +29,12 @@ assign(struct scenario *sc, const struct host_config *config, uint32_t node, str
 	if (sc->hosts[node] != NULL)
 		return cfg_fail(&config->where, "names", err, "host %s has a kind already, from line %d", host->name,
 				sc->hosts[node]->where.line);
+	if (config->kind != HOST_EMBEDDED && sc->topo->nbonds != 0)
+		return cfg_fail(&config->where, "kind", err,
+				"host %s is not embedded, and hosts of this topology have bonds, which only embedded ones "
+				"know: leave "
+				"the bonds out, or make all hosts embedded",
+				host->name);
 	if (config->kind != HOST_EMBEDDED && host->nports != 1)
 		return cfg_fail(&config->where, "kind", err,
 				"host %s has %u NICs; hosts that are not embedded have one: give it one link", host->name,
@@ -107,6 +113,26 @@ size_frames(struct scenario *sc, struct err *err)
 		sc->largest_frame_bytes = device_bytes;
 	if (PAUSE_WIRE_BYTES < sc->min_frame_bytes)
 		sc->min_frame_bytes = PAUSE_WIRE_BYTES; /* the shortest frame of Ethernet */
+	return 0;
+}
+
+int
+scenario_check_bonds(const struct scenario *sc, struct err *err)
+{
+	const struct topo *topo = sc->topo;
+
+	if (topo->nbonds == 0)
+		return 0;
+	if (sc->pingmesh.enabled)
+		return cfg_fail(
+			&sc->pingmesh.where, NULL, err,
+			"probes are sent from NIC to NIC, and hosts of this topology have bonds, whose ports have one "
+			"address: leave pingmesh out, or the bonds");
+	if (sc->volumes.enabled)
+		return cfg_fail(
+			&sc->volumes.where, NULL, err,
+			"volumes are predicted for one leaf a NIC, and hosts of this topology have bonds, which lead to "
+			"several: leave volumes out, or the bonds");
 	return 0;
 }
 

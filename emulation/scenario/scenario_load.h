@@ -7,6 +7,9 @@
 
 extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg;
 
+/* Refuses what takes a host's port for a host's address, where hosts have bonds. @return 0 or -EINVAL */
+int scenario_check_bonds(const struct scenario *sc, struct err *err);
+
 /* The scenario of a tree, which it takes over. @return NULL with err and errno set */
 struct scenario *scenario_of(struct cfg *cfg, struct err *err);
 /* Faults, and routes without the cables that are known to be cut, once the topology is known. @return 0, -EINVAL, -ENOMEM */

@@ -16,6 +16,10 @@ endpoint_find(const struct topo *topo, const char *name, const struct cfg_where 
 	*endpoint = (struct endpoint){ topo_find(topo, name), 0 };
 	if (endpoint->node == TOPO_NONE) {
 		port = topo_find_port(topo, name);
+		if (port != TOPO_NONE && topo->nodes[topo->ports[port].node].bonded)
+			return cfg_fail(where, key, err,
+					"\"%s\" is a member of a bond, which has one address; \"%s\" would be right", name,
+					topo->nodes[topo->ports[port].node].name);
 		if (port != TOPO_NONE)
 			*endpoint = (struct endpoint){ topo->ports[port].node, topo->ports[port].index };
 	}

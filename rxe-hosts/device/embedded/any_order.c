@@ -17,12 +17,12 @@ place(const struct host *host, const struct pkt *p)
 			    p->payload_bytes);
 }
 
-/* The ACK of this packet leaves by the port where the data came in. */
 static inline void
 acknowledge(struct host *host, struct nic *nic, struct recv_qp *qp, const struct pkt *p)
 {
+	struct nic *by = host_answering(host, nic, p);
 	struct rc_recv *rc = &qp->rc;
-	struct pkt *out = queue_slot(&nic->control);
+	struct pkt *out = queue_slot(&by->control);
 
 	/* Without room the packet is not acknowledged by itself: the next ACK covers it, or it comes again. */
 	if (__builtin_expect(out == NULL, 0)) {
@@ -42,9 +42,9 @@ acknowledge(struct host *host, struct nic *nic, struct recv_qp *qp, const struct
 	};
 	if (__builtin_expect((p->flags & PKT_INT) != 0, 0)) {
 		out->flags |= PKT_INT;
-		nic->control.ints[nic->control.tail] = *link_int(host->node.rx[nic->index], p);
+		by->control.ints[by->control.tail] = *link_int(host->node.rx[nic->index], p);
 	}
-	nic_control_send(host, nic);
+	nic_control_send(host, by);
 	rc_recv_replied(rc);
 }
 

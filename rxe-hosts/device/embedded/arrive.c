@@ -153,20 +153,20 @@ host_send_cnp(struct host *host, struct nic *nic, const struct pkt *p)
 		.ttl = PKT_TTL_INIT,
 	};
 
-	host->cnps_sent += nic_control(host, nic, &cnp);
+	host->cnps_sent += nic_control(host, host_answering(host, nic, p), &cnp);
 }
 
-/* Answers leave by the port where the data came in. */
 static void
 reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what)
 {
+	struct nic *by = host_answering(host, nic, p);
 	struct pkt *out;
 
 	if (__builtin_expect(what & RC_CNP, 0))
 		host_send_cnp(host, nic, p);
 	if (!(what & (RC_ACK | RC_NAK | RC_RNR)))
 		return;
-	out = queue_slot(&nic->control);
+	out = queue_slot(&by->control);
 	/* Without room the packet stays unacknowledged: a later ACK, or the sender's timeout, covers it. */
 	if (__builtin_expect(out == NULL, 0)) {
 		host->acks_withheld++;
@@ -189,9 +189,9 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 		out->syndrome = what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK;
 	} else if (__builtin_expect((p->flags & PKT_INT) != 0, 0)) {
 		out->flags |= PKT_INT;
-		nic->control.ints[nic->control.tail] = *link_int(host->node.rx[nic->index], p);
+		by->control.ints[by->control.tail] = *link_int(host->node.rx[nic->index], p);
 	}
-	nic_control_send(host, nic);
+	nic_control_send(host, by);
 	rc_recv_replied(rc);
 }
 

@@ -15,7 +15,7 @@ static int
 post_ud(struct host *host, const struct datagram *datagram)
 {
 	const struct flow *flow = &host->config.flows->flows[datagram->flow];
-	struct nic *nic = &host->nics[datagram->reply ? flow->dst_nic : flow->src_nic];
+	struct nic *nic = host_nic_of(host, datagram->flow, datagram->reply);
 	struct pkt *slot = queue_slot(&nic->datagrams);
 	int rc;
 
@@ -41,7 +41,7 @@ int
 host_post_datagram(struct device *dev, const struct datagram *datagram)
 {
 	struct host *host = host_of_device(dev);
-	struct nic *nic = &host->nics[host->config.flows->flows[datagram->flow].src_nic];
+	struct nic *nic = host_nic_of(host, datagram->flow, datagram->reply);
 	struct pkt p = {
 		.flow = datagram->flow,
 		.id = datagram->id,

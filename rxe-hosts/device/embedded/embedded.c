@@ -100,6 +100,7 @@ embedded_host_create(const struct embedded_config *config, struct err *err)
 		.status = NODE_PASSIVE,
 		.digest = DIGEST_INIT,
 	};
+	host->bonded = config->topo->nodes[config->node].bonded;
 	host->dev.ops = &embedded_device_ops;
 	host->config = *config;
 	host->params = *config->params;
@@ -265,8 +266,11 @@ setup_qps(struct host *host, struct err *err)
 		const struct flow *flow = &flows->flows[i];
 		const struct flow_slot *slot = host_slot(host, i);
 
-		if (flow->dst_node == host->node.id && setup_receiver(host, flow, &host->recv[slot->recv]) != 0)
-			return -ENOMEM;
+		if (flow->dst_node == host->node.id) {
+			host->recv[slot->recv].nic = flow->dst_nic;
+			if (setup_receiver(host, flow, &host->recv[slot->recv]) != 0)
+				return -ENOMEM;
+		}
 		if (flow->src_node != host->node.id)
 			continue;
 

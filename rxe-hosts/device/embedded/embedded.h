@@ -32,6 +32,7 @@ struct embedded_config {
 	const struct roce_params *params;
 	const struct telem_config *telemetry; /* of switches; copied; NULL: no rows */
 	uint64_t bdp_bytes;                   /* used where params say window_is_bdp */
+	uint64_t bond_seed;                   /* the run's, of bonds' hashes */
 	uint32_t first_psn;                   /* of every QP */
 	uint8_t strict;                       /* bit p: class p is served before those that share */
 };

@@ -69,6 +69,7 @@ struct send_qp {
 
 struct recv_qp {
 	struct rc_recv rc;
+	uint16_t nic;         /* answers leave by, where the host is bonded */
 	struct sel_recv *sel; /* where packets may come in any order; else NULL */
 	struct ud_recv ud;
 	const uint8_t *payload; /* of the message under way, at its sender; NULL: synthetic */
@@ -135,6 +136,7 @@ struct host {
 	struct telem_reporter reporter;
 	bool has_telemetry; /* rows, and the run's truth */
 	bool work_expected;
+	bool bonded;
 	struct nic *nics;     /* [node.nports] */
 	struct send_qp *send; /* [nsend] */
 	struct recv_qp *recv; /* [nrecv] */
@@ -174,6 +176,25 @@ host_slot(const struct host *host, uint32_t flow)
 {
 	return &host->config.shared->slots[flow];
 }
+
+/* The NIC that a host sends a flow by: its source's, or its destination's for what goes back. */
+static inline struct nic *
+host_nic_of(const struct host *host, uint32_t flow, bool back)
+{
+	const struct flow_slot *slot = host_slot(host, flow);
+
+	return &host->nics[back ? host->recv[slot->recv].nic : host->send[slot->send].nic];
+}
+
+/* Answers leave by the port where the data came in; those of a bond by the one that it has chosen for them. */
+static inline struct nic *
+host_answering(const struct host *host, struct nic *nic, const struct pkt *p)
+{
+	return __builtin_expect(host->bonded, 0) ? host_nic_of(host, p->flow, true) : nic;
+}
+
+/* bond.c: links of a bonded host's members went down or up: its QPs go over to those that are up. */
+void host_rebond(struct host *host);
 
 /* nic.c: sending */
 /* Decides when the port sends next; after every change of what it could send. */

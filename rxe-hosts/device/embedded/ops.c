@@ -191,6 +191,8 @@ embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t no
 
 	host->now_ps = now_ps;
 	nic_hold(host, &host->nics[nic], held);
+	if (host->bonded)
+		host_rebond(host);
 }
 
 uint64_t

@@ -122,7 +122,7 @@ void
 host_report_nic(struct device *dev, uint32_t flow)
 {
 	struct host *host = host_of_device(dev);
-	struct nic *nic = &host->nics[host->config.flows->flows[flow].src_nic];
+	struct nic *nic = host_nic_of(host, flow, false);
 	struct telem_present present[TELEM_MAX_CLASSES];
 	const struct telem_poll at = poll_at(host, nic, present);
 	uint32_t waiting;
@@ -159,5 +159,5 @@ host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 		count_queued(host, nic, waiting, UINT32_MAX);
 	}
 	if (host_slot(host, p->flow)->dst_node == host->node.id && telem_poll_turns(&nic->telem, p, &back))
-		send_back(host, nic, &back);
+		send_back(host, host->bonded ? host_nic_of(host, p->flow, true) : nic, &back);
 }

@@ -58,12 +58,14 @@ test_explicit(void **state)
 static void
 test_explicit_errors(void **state)
 {
-	expect_topo_error("",
-			  "t.cfg: topology: is missing; a group with kind = one of explicit, fat-tree, leaf-spine, rail, "
-			  "ns3 would be right");
-	expect_topo_error("topology = { kind = \"rial\"; };",
-			  "t.cfg:1: topology.kind: found \"rial\"; did you mean \"rail\"? Known are explicit, fat-tree, "
-			  "leaf-spine, rail, ns3");
+	expect_topo_error(
+		"",
+		"t.cfg: topology: is missing; a group with kind = one of explicit, dual-tor, fat-tree, leaf-spine, rail, "
+		"ns3 would be right");
+	expect_topo_error(
+		"topology = { kind = \"rial\"; };",
+		"t.cfg:1: topology.kind: found \"rial\"; did you mean \"rail\"? Known are explicit, dual-tor, fat-tree, "
+		"leaf-spine, rail, ns3");
 	expect_topo_error(EXPLICIT("hosts = [ \"a\" ];\n k = 4;"),
 			  "t.cfg:3: topology.k: is a key of kind \"fat-tree\", not of \"explicit\"");
 	expect_topo_error(EXPLICIT("hosts = [ \"a\", \"b\" ];\n switches = [ \"s\" ];\n links = (\n\"a s\",\n\"b t\" );"),
