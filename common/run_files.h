@@ -18,6 +18,7 @@
 #define RUN_PAGE "report.html"
 #define RUN_WAITING "waiting.dot"
 #define RUN_VOLUMES "flowpulse.csv"
+#define RUN_PATHS "flowtracer.csv"
 #define RUN_PINGMESH "pingmesh.csv"
 #define RUN_PREDICTION "prediction.csv"
 #define RUN_PROVENANCE "provenance.dot"

@@ -320,7 +320,7 @@ list_little(const struct joining *j, uint32_t count, uint32_t *order)
 		const struct finding *finding = &j->findings[i];
 
 		if (finding->type != NULL && finding->costless && finding->nflows != 0 &&
-		    job_of(j->run, finding) == RUN_NONE)
+		    (finding->type->traits & FINDING_UNTIMED) == 0 && job_of(j->run, finding) == RUN_NONE)
 			order[little++] = i;
 	}
 	return little;

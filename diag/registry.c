@@ -5,9 +5,12 @@
 #include "common/wire/record.h"
 #include "diag/flowpulse/flowpulse.h"
 #include "diag/flowpulse/section.h"
+#include "diag/flowtracer/flowtracer.h"
+#include "diag/flowtracer/section.h"
 #include "diag/pingmesh/pingmesh.h"
 #include "diag/pingmesh/section.h"
 #include "diag/report/flowpulse.h"
+#include "diag/report/flowtracer.h"
 #include "diag/report/pingmesh.h"
 #include "diag/report/vedrfolnir.h"
 #include "diag/vedrfolnir/section.h"
@@ -57,6 +60,15 @@ const struct diagnoser diagnosers[] = {
 		       .text = flowpulse_text,
 		       .files = flowpulse_files,
 		       .nfiles = FLOWPULSE_FILES } },
+	{ .name = FLOWTRACER_NAME,
+	  .reads = DIAGNOSER_READS(REC_TRACER) | DIAGNOSER_READS(REC_TRACED) | DIAGNOSER_READS(REC_TRACED_HOP) |
+		   DIAGNOSER_READS(REC_TRACE_ROUND),
+	  .diagnose = flowtracer_diagnose,
+	  .destroy = flowtracer_destroy,
+	  .writers = { .json = flowtracer_json,
+		       .text = flowtracer_text,
+		       .files = flowtracer_files,
+		       .nfiles = FLOWTRACER_FILES } },
 	{ .name = PINGMESH_NAME,
 	  .options = pingmesh_option,
 	  .noptions = ARRAY_LEN(pingmesh_option),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A record's fields against each other, and against what header records described. */
-#include "common/record/kinds.h"
-#include "common/record/known.h"
+#include "common/record/cross.h"
 #include "common/wire/record.h"
 
 #include <errno.h>
@@ -266,67 +265,6 @@ check_step(struct record_check *check, const void *rec, struct err *err)
 	return 0;
 }
 
-/* @return the address of a NIC of hdr.node, which the rules of its fields know */
-static uint32_t
-address_of(const struct record_check *check, const struct rec_hdr *rec, uint16_t nic)
-{
-	return known_port(check, rec->node, nic)->ip;
-}
-
-static int
-check_probe(struct record_check *check, const void *rec, struct err *err)
-{
-	const struct rec_probe *r = rec;
-	uint32_t ip = address_of(check, &r->hdr, r->nic);
-
-	if (r->tuple.src_ip != ip)
-		return record_wrong(&r->hdr, "tuple.src_ip", r->tuple.src_ip, err, "%u, the address of NIC %u", ip, r->nic);
-	if (r->result != REC_PROBE_OK && r->rtt_ps != 0)
-		return record_wrong(&r->hdr, "rtt_ps", r->rtt_ps, err, "0: not all of its ACKs came");
-	return 0;
-}
-
-static int
-check_hop(struct record_check *check, const void *rec, struct err *err)
-{
-	const struct rec_probe_hop *r = rec;
-	uint16_t nports = known_node(check, r->at)->nports;
-
-	if (r->port < nports)
-		return 0;
-	return record_wrong(&r->hdr, "port", r->port, err, "below %u: so many ports node %u has", nports, r->at);
-}
-
-static int
-check_rnic(struct record_check *check, const void *rec, struct err *err)
-{
-	const struct rec_rnic *r = rec;
-	uint32_t ip = address_of(check, &r->hdr, r->nic);
-
-	return r->ip == ip ? 0 : record_wrong(&r->hdr, "ip", r->ip, err, "%u, the address of NIC %u", ip, r->nic);
-}
-
-static int
-check_upload(struct record_check *check, const void *rec, struct err *err)
-{
-	const struct rec_upload *r = rec;
-
-	return r->timeouts <= r->probes
-		       ? 0
-		       : record_wrong(&r->hdr, "timeouts", r->timeouts, err, "at most %u, its probes", r->probes);
-}
-
-static int
-check_connection(struct record_check *check, const void *rec, struct err *err)
-{
-	const struct rec_connection *r = rec;
-	uint32_t ip = address_of(check, &r->hdr, r->nic);
-
-	if (r->tuple.src_ip == ip)
-		return 0;
-	return record_wrong(&r->hdr, "tuple.src_ip", r->tuple.src_ip, err, "%u, the address of NIC %u", ip, r->nic);
-}
-
 static int
 check_gap(struct record_check *check, const void *rec, struct err *err)
 {
@@ -357,16 +295,29 @@ check_end(struct record_check *check, const void *rec, struct err *err)
 	return 0;
 }
 
-typedef int check_fn(struct record_check *check, const void *rec, struct err *err);
-
 /* Of kinds of which more is to be said than of each field. */
-static check_fn *const checks[RECORD_KINDS] = {
-	[REC_NODE] = check_node,         [REC_PORT] = check_port,     [REC_COLLECTIVE] = check_collective,
-	[REC_SCHEDULE] = check_schedule, [REC_ROUTE] = check_route,   [REC_ECMP] = check_set,
-	[REC_STEP] = check_step,         [REC_GAP] = check_gap,       [REC_END] = check_end,
-	[REC_TRIGGER] = check_trigger,   [REC_NOTIFY] = check_notify, [REC_DEPEND] = check_depend,
-	[REC_FOLLOW] = check_follow,     [REC_PROBE] = check_probe,   [REC_PROBE_HOP] = check_hop,
-	[REC_RNIC] = check_rnic,         [REC_UPLOAD] = check_upload, [REC_CONNECTION] = check_connection,
+static record_cross_fn *const checks[RECORD_KINDS] = {
+	[REC_NODE] = check_node,
+	[REC_PORT] = check_port,
+	[REC_COLLECTIVE] = check_collective,
+	[REC_SCHEDULE] = check_schedule,
+	[REC_ROUTE] = check_route,
+	[REC_ECMP] = check_set,
+	[REC_STEP] = check_step,
+	[REC_GAP] = check_gap,
+	[REC_END] = check_end,
+	[REC_TRIGGER] = check_trigger,
+	[REC_NOTIFY] = check_notify,
+	[REC_DEPEND] = check_depend,
+	[REC_FOLLOW] = check_follow,
+	[REC_PROBE] = record_check_probe,
+	[REC_PROBE_HOP] = record_check_hop,
+	[REC_RNIC] = record_check_rnic,
+	[REC_UPLOAD] = record_check_upload,
+	[REC_CONNECTION] = record_check_connection,
+	[REC_TRACED] = record_check_traced,
+	[REC_TRACED_HOP] = record_check_traced_hop,
+	[REC_TRACE_ROUND] = record_check_round,
 };
 
 int

@@ -7,6 +7,7 @@
 #include "common/wire/drop.h"
 #include "common/wire/ending.h"
 #include "common/wire/probe.h"
+#include "common/wire/trace.h"
 #include "common/wire/volume.h"
 
 /* The words of the lists of fields. */

@@ -84,5 +84,5 @@ static inline bool
 record_is_report(uint32_t type)
 {
 	return type < RECORD_KINDS && record_size((uint16_t)type) != 0 &&
-	       (record_is(type, REC_HOST) || record_is(type, REC_TELEMETRY));
+	       (record_is(type, REC_HOST) || record_is(type, REC_TELEMETRY) || record_is(type, REC_MANAGEMENT));
 }

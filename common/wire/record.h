@@ -7,6 +7,7 @@
 #pragma once
 
 #include "common/wire/record_fabric.h"
+#include "common/wire/record_paths.h"
 #include "common/wire/record_probes.h"
 #include "common/wire/record_rows.h"
 #include "common/wire/record_run.h"
@@ -15,10 +16,11 @@
 
 /* Who says it. */
 enum rec_class {
-	REC_TOPOLOGY,  /* header records: what is configured; of these all others speak, so they come first */
-	REC_PLAN,      /* the rest of the header records */
-	REC_HOST,      /* hosts, of their steps and probes */
-	REC_TELEMETRY, /* switches, and hosts of their NICs */
+	REC_TOPOLOGY,   /* header records: what is configured; of these all others speak, so they come first */
+	REC_PLAN,       /* the rest of the header records */
+	REC_HOST,       /* hosts, of their steps and probes */
+	REC_TELEMETRY,  /* switches, and hosts of their NICs */
+	REC_MANAGEMENT, /* hosts and switches, asked over the management network */
 	REC_EXPORTER,
 };
 
@@ -26,8 +28,8 @@ enum rec_class {
  * Every kind of record. REC_KIND and struct rec_KIND, REC_KIND_FIELDS: its members behind the header with their places and
  * what they may hold (common/record/kinds.h), REC_KIND_KEY: the members by which a later record replaces an earlier one
  * (none: every record stays).
- * Number, KIND, kind, class, whom hdr.node names (enum record_reporter), title, relevance under a budget: of HOST and
- * TELEMETRY, 0 the last to be given up.
+ * Number, KIND, kind, class, whom hdr.node names (enum record_reporter), title, relevance under a budget: of HOST,
+ * TELEMETRY and MANAGEMENT, 0 the last to be given up.
  */
 #define REC_KINDS(ROW)                                                                                                     \
 	ROW(1, RUN, run, TOPOLOGY, OF_NONE, "run", 0)                                                                      \
@@ -42,6 +44,7 @@ enum rec_class {
 	ROW(10, MONITOR, monitor, PLAN, OF_NONE, "monitors of volumes", 0)                                                 \
 	ROW(11, KNOWN_FAULT, known_fault, PLAN, OF_ANY, "known fault", 0)                                                  \
 	ROW(12, PINGMESH, pingmesh, PLAN, OF_NONE, "agents of R-Pingmesh", 0)                                              \
+	ROW(13, TRACER, tracer, PLAN, OF_NONE, "tracer of flows", 0)                                                       \
 	ROW(16, STEP, step, HOST, OF_HOST, "step", 0)                                                                      \
 	ROW(17, TRIGGER, trigger, HOST, OF_HOST, "trigger", 1)                                                             \
 	ROW(18, NOTIFY, notify, HOST, OF_HOST, "notification", 4)                                                          \
@@ -50,6 +53,7 @@ enum rec_class {
 	ROW(21, RNIC, rnic, HOST, OF_HOST, "RNIC", 0)                                                                      \
 	ROW(22, UPLOAD, upload, HOST, OF_HOST, "upload", 0)                                                                \
 	ROW(23, CONNECTION, connection, HOST, OF_HOST, "connection", 1)                                                    \
+	ROW(24, TRACED, traced, MANAGEMENT, OF_HOST, "traced flow", 1)                                                     \
 	ROW(32, POLL, poll, TELEMETRY, OF_ANY, "poll", 1)                                                                  \
 	ROW(33, PORT_ROW, port_row, TELEMETRY, OF_ANY, "port row", 1)                                                      \
 	ROW(34, FLOW_ROW, flow_row, TELEMETRY, OF_ANY, "flow row", 2)                                                      \
@@ -62,6 +66,8 @@ enum rec_class {
 	ROW(41, VOLUME_ALARM, volume_alarm, TELEMETRY, OF_ANY, "volume alarm", 0)                                          \
 	ROW(42, VOLUME_FLAW, volume_flaw, TELEMETRY, OF_ANY, "volume flaw", 1)                                             \
 	ROW(43, MONITORED, monitored, TELEMETRY, OF_ANY, "monitored", 0)                                                   \
+	ROW(44, TRACED_HOP, traced_hop, MANAGEMENT, OF_ANY, "hop of a traced flow", 1)                                     \
+	ROW(45, TRACE_ROUND, trace_round, MANAGEMENT, OF_HOST, "round of traces", 0)                                       \
 	ROW(48, GAP, gap, EXPORTER, OF_NONE, "gap", 0)                                                                     \
 	ROW(49, END, end, EXPORTER, OF_NONE, "end", 0)
 
@@ -69,5 +75,6 @@ enum rec_class {
 enum rec_type { REC_KINDS(REC_KIND_VALUE) };
 
 /* How many kinds hosts and switches report: what a budget rules. */
-#define REC_IS_REPORT(number, KIND, kind, class, ...) +(REC_##class == REC_HOST || REC_##class == REC_TELEMETRY)
+#define REC_IS_REPORT(number, KIND, kind, class, ...)                                                                      \
+	+(REC_##class == REC_HOST || REC_##class == REC_TELEMETRY || REC_##class == REC_MANAGEMENT)
 #define REC_REPORT_KINDS (0 REC_KINDS(REC_IS_REPORT))

@@ -42,6 +42,10 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_PROBE_HOP] = offsetof(struct evidence, probe_hops),
 	[REC_RNIC] = offsetof(struct evidence, rnics),
 	[REC_UPLOAD] = offsetof(struct evidence, uploads),
+	[REC_TRACER] = offsetof(struct evidence, tracers),
+	[REC_TRACED] = offsetof(struct evidence, traced),
+	[REC_TRACED_HOP] = offsetof(struct evidence, traced_hops),
+	[REC_TRACE_ROUND] = offsetof(struct evidence, trace_rounds),
 	[REC_CONNECTION] = offsetof(struct evidence, connections),
 	[REC_GAP] = offsetof(struct evidence, gaps),
 };

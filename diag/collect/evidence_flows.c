@@ -92,6 +92,8 @@ static const struct {
 	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row), offsetof(struct rec_matrix_row, flow) },
 	{ offsetof(struct evidence, matrix_rows), sizeof(struct rec_matrix_row), offsetof(struct rec_matrix_row, other) },
 	{ offsetof(struct evidence, drops), sizeof(struct rec_drop_row), offsetof(struct rec_drop_row, last) },
+	{ offsetof(struct evidence, traced), sizeof(struct rec_traced), offsetof(struct rec_traced, tuple) },
+	{ offsetof(struct evidence, traced_hops), sizeof(struct rec_traced_hop), offsetof(struct rec_traced_hop, tuple) },
 	{ offsetof(struct evidence, overtakes), sizeof(struct rec_overtake_row), offsetof(struct rec_overtake_row, flow) },
 };
 #define NSOURCES ARRAY_LEN(tuple_sources)

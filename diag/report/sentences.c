@@ -180,7 +180,7 @@ facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap)
 		const struct finding_type *type = finding->type;
 		uint32_t culprit = RUN_NONE;
 
-		if (!facts_finding_has_step(finding, step))
+		if ((type->traits & FINDING_UNTIMED) != 0 || !facts_finding_has_step(finding, step))
 			continue;
 		fmt_append(buf, cap, "%s%s %s", named++ > 0 ? ", " : "",
 			   type->short_title != NULL ? type->short_title : type->title, finding->root);

@@ -40,6 +40,7 @@ local RECORDS = {
            "period_ps:ps" },
   [12] = { "pingmesh", 88, "time_factor_ppm:u32 software_times:u32 tor_mesh_ps:ps inter_tor_ps:ps service_ps:ps " ..
            "timeout_ps:ps upload_ps:ps period_ps:ps pinglist_ps:ps" },
+  [13] = { "tracer", 48, "rtt_ps:ps period_ps:ps connections:u16 first_hop:u16 processes:u16 threads:u16" },
   [16] = { "step", 128, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
            "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 reserved:u32 " ..
            "rtt_min_ps:ps rtt_mean_ps:ps paced_ps:ps stalled_ps:ps" },
@@ -52,6 +53,7 @@ local RECORDS = {
   [21] = { "rnic", 40, "nic:u16 reserved:u16 ip:ip qpn:u32 tor:u32" },
   [22] = { "upload", 40, "probes:u32 timeouts:u32 dropped:u32 reserved:u32" },
   [23] = { "connection", 48, "nic:u16 open:u16 collective:u32 tuple:tuple" },
+  [24] = { "traced", 80, "tuple:tuple set_low:u64 set_high:u64 told_ps:ps messages:u64 round:u32 nic:u16 result:u16" },
   [32] = { "poll", 56, "victim:tuple in_port:u16 out_port:u16 flags:u16 out_paused:u8 repeated:u8 ttl:u32 " ..
            "reserved:u32" },
   [33] = { "port_row", 160, "port:u16 prio:u16 host:u8 paused:u8 depth_max:u32 epoch_first:u32 epoch_last:u32- " ..
@@ -77,6 +79,10 @@ local RECORDS = {
   [42] = { "volume_flaw", 56, "sender:u32 iteration:u32 flaw:u32 reserved:u32 predicted:u64+ seen:u64+" },
   [43] = { "monitored", 72, "ports:u32 senders:u32 compared:u32 learned:u32 relearned:u32 flawed:u32 alarms:u32 " ..
            "bytes:u32 late_packets:u64+ lost_packets:u64+" },
+  [44] = { "traced_hop", 72, "tuple:tuple set_low:u64 set_high:u64 round:u32 hop:u16 in_port:u16 out_port:u16 " ..
+           "result:u16 reserved:u32" },
+  [45] = { "trace_round", 72, "start_ps:ps sent_bytes:u64 received_bytes:u64 round:u32 flows:u32 traced:u32 " ..
+           "questions:u32 connections:u32 complete:u16 reserved:u16" },
   [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64+ from_ps:ps to_ps:ps" },
   [49] = { "end", 160, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 " ..
            "offered_records:u64 sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 " ..

@@ -171,6 +171,23 @@ put_probes(struct stream *s, const struct rec_tuple *tuple)
 	append(s, &upload, REC_UPLOAD, sizeof(upload), 0);
 }
 
+/* What a tracer was told of a flow's way. */
+static void
+put_traces(struct stream *s, const struct rec_tuple *tuple)
+{
+	struct rec_traced traced = { .tuple = *tuple, .set_low = 1, .messages = 1 };
+	struct rec_traced_hop hop = { .tuple = *tuple, .set_low = 6, .hop = 1, .out_port = 1 };
+	struct rec_traced_hop lost = {
+		.tuple = *tuple, .round = 1, .hop = 1, .out_port = REC_NO_PORT, .result = REC_TRACE_SILENT
+	};
+	struct rec_trace_round round = { .flows = 1, .traced = 1, .questions = 2, .complete = 1 };
+
+	append(s, &traced, REC_TRACED, sizeof(traced), 0);
+	append(s, &hop, REC_TRACED_HOP, sizeof(hop), 2);
+	append(s, &lost, REC_TRACED_HOP, sizeof(lost), 2);
+	append(s, &round, REC_TRACE_ROUND, sizeof(round), 0);
+}
+
 /* What hosts and the switch report, in epochs of 1 us: slow steps, a queue, a pause, and all else once. */
 static void
 put_reports(struct stream *s, const struct rec_tuple flows[2])
@@ -223,6 +240,7 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	append(s, &passage, REC_PASSAGE, sizeof(passage), 2);
 	put_volumes(s);
 	put_probes(s, &flows[0]);
+	put_traces(s, &flows[0]);
 	append(s, &gap, REC_GAP, sizeof(gap), REC_NONE);
 	put_steps(s);
 	append(s, &end, REC_END, sizeof(end), REC_NONE);

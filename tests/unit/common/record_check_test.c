@@ -110,7 +110,7 @@ every_byte_has_a_rule(void **state)
 		}
 		assert_int_equal(at, kind->size);
 	}
-	assert_int_equal(kinds, 34);
+	assert_int_equal(kinds, 38);
 }
 
 static void
@@ -326,6 +326,40 @@ probes_are_of_their_hosts(void **state)
 	bad(&connection, REC_CONNECTION, 2, "tuple.src_ip = 10; right would be 11");
 }
 
+/* What was asked over the management network is of ports that there are. */
+static void
+traces_are_of_their_ports(void **state)
+{
+	struct rec_tracer tracer = { .processes = 1, .threads = 1 };
+	struct rec_traced traced = { .set_low = 1, .told_ps = 1 };
+	struct rec_traced_hop hop = { .set_low = 3, .hop = 1, .in_port = 0, .out_port = 1 };
+	struct rec_trace_round round = { .flows = 2, .traced = 2, .complete = 1 };
+
+	(void)state;
+	connect_all();
+	tracer.threads = 0;
+	bad(&tracer, REC_TRACER, REC_NONE, "threads = 0; right would be 1 to 65535");
+	tracer.threads = 1;
+	good(&tracer, REC_TRACER, REC_NONE);
+	good(&traced, REC_TRACED, 1);
+	bad(&traced, REC_TRACED, 0, "a host that a NODE record describes");
+	traced.set_low = 2;
+	bad(&traced, REC_TRACED, 1, "set_low = 2; right would be ports below 1");
+	good(&hop, REC_TRACED_HOP, 0);
+	hop.result = REC_TRACE_DROPPED;
+	bad(&hop, REC_TRACED_HOP, 0, "out_port = 1; right would be 65535");
+	hop.out_port = REC_NO_PORT;
+	good(&hop, REC_TRACED_HOP, 0);
+	hop.result = REC_TRACE_EGRESS;
+	bad(&hop, REC_TRACED_HOP, 0, "out_port = 65535; right would be a port");
+	hop.set_high = 1;
+	hop.out_port = 0;
+	bad(&hop, REC_TRACED_HOP, 0, "set_high = 1; right would be ports below 2");
+	good(&round, REC_TRACE_ROUND, 1);
+	round.traced = 3;
+	bad(&round, REC_TRACE_ROUND, 1, "traced = 3; right would be at most 2");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -340,6 +374,7 @@ main(void)
 		TEST(sums_are_bounded),
 		TEST(volumes_are_of_switches),
 		TEST(probes_are_of_their_hosts),
+		TEST(traces_are_of_their_ports),
 		TEST(collectives_are_found_among_many),
 	};
 

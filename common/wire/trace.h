@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* FlowTracer's enumerations: how it asks switches (III-A, Fig. 5), and what they reply about a flow's way. */
+#pragma once
+
+#include "common/wire/enum.h"
+
+/* Connections to switches and hosts (IV-B). Value, name, what it means. */
+#define REC_TRACE_CONNECTIONS(ROW)                                                                                         \
+	ROW(REC_TRACE_AD_HOC, 0, "ad-hoc", "a connection is opened for each question, at the cost of a round trip")        \
+	ROW(REC_TRACE_PERSISTENT, 1, "persistent", "a connection stays for the questions that follow")                     \
+	ROW(REC_TRACE_PARALLEL, 2, "parallel", "many threads, each with connections that stay")
+
+enum rec_trace_connections { REC_TRACE_CONNECTIONS(ENUM_VALUE) };
+
+/* Who names flows, and the port by which they leave their host (III-B). Value, name. */
+#define REC_TRACE_FIRST_HOPS(ROW)                                                                                          \
+	ROW(REC_TRACE_HOST, 0, "host")   /* the host: its NIC's driver, or its kernel */                                   \
+	ROW(REC_TRACE_SFLOW, 1, "sflow") /* packets that leaf switches sample (RFC 3176) */
+
+enum rec_trace_first_hop { REC_TRACE_FIRST_HOPS(ENUM_VALUE) };
+
+/* What is known of a flow's way behind a hop. Value, name. */
+#define REC_TRACE_RESULTS(ROW)                                                                                             \
+	ROW(REC_TRACE_EGRESS, 0, "egress")   /* the flow leaves by one port */                                             \
+	ROW(REC_TRACE_SPRAYED, 1, "sprayed") /* each of its packets has a choice of its own among several */               \
+	ROW(REC_TRACE_DROPPED, 2, "dropped") /* the switch has no way for it, or not at present */                         \
+	ROW(REC_TRACE_SILENT, 3, "silent")   /* nobody replied in time */                                                  \
+	ROW(REC_TRACE_ASTRAY, 4, "astray")   /* the way went on longer than any, or to a host that is not its end */
+
+enum rec_trace_result { REC_TRACE_RESULTS(ENUM_VALUE) };

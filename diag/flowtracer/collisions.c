@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/flowtracer/collisions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/minmax.h"
+#include "diag/flowtracer/load.h"
+#include "diag/flowtracer/paths.h"
+#include "diag/run/fill.h"
+
+/* ---- which steps are judged ---- */
+
+/* Back from the step that ended last, by what each waited for: what they lost, the iteration took longer. */
+static void
+mark_critical(const struct run *run, const struct run_iteration *iteration, bool *critical)
+{
+	uint32_t at = RUN_NONE, end = iteration->first_step + iteration->nsteps;
+
+	for (uint32_t i = iteration->first_step; i < end; i++)
+		if (run->steps[i].started && (at == RUN_NONE || run->steps[i].end_ps > run->steps[at].end_ps))
+			at = i;
+	for (uint32_t walked = 0; at != RUN_NONE && walked < iteration->nsteps && !critical[at]; walked++) {
+		critical[at] = true;
+		at = run->steps[at].waited_for;
+	}
+}
+
+/* Flows of a generator are each for itself: each that is slow makes its job slower. */
+static void
+mark_flows(const struct run *run, const struct run_iteration *iteration, bool *critical)
+{
+	for (uint32_t i = iteration->first_step; i < iteration->first_step + iteration->nsteps; i++)
+		critical[i] = run->steps[i].slow;
+}
+
+/* Those on critical paths first, if they are too many. @return how many, in the order of steps */
+static uint32_t
+choose(struct flowtracer *own, const struct run *run, const bool *critical, struct flowtracer_judged *judged)
+{
+	uint32_t all = 0, first = 0, count = 0, room;
+
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		bool slow = run->steps[i].slow && run->steps[i].started && !run_is_local(&run->steps[i]);
+
+		all += slow;
+		first += slow && critical[i];
+	}
+	room = FLOWTRACER_MOST_JUDGED - min_u32(first, FLOWTRACER_MOST_JUDGED);
+	for (uint32_t i = 0; i < run->nsteps && count < FLOWTRACER_MOST_JUDGED; i++) {
+		bool slow = run->steps[i].slow && run->steps[i].started && !run_is_local(&run->steps[i]);
+
+		if (!slow || (!critical[i] && room == 0))
+			continue;
+		room -= !critical[i];
+		judged[count++] = (struct flowtracer_judged){ .step = i, .critical = critical[i] };
+	}
+	own->unjudged = all - count;
+	return count;
+}
+
+/* ---- what they have in common ---- */
+
+static int
+cmp_judged(const void *pa, const void *pb)
+{
+	const struct flowtracer_judged *a = pa, *b = pb;
+
+	if (a->port != b->port)
+		return a->port < b->port ? -1 : 1;
+	return a->step < b->step ? -1 : a->step > b->step;
+}
+
+static int
+cmp_collision(const void *pa, const void *pb)
+{
+	const struct flowtracer_collision *a = pa, *b = pb;
+
+	if (a->cost_ps != b->cost_ps)
+		return a->cost_ps > b->cost_ps ? -1 : 1;
+	if (a->steps_ps != b->steps_ps)
+		return a->steps_ps > b->steps_ps ? -1 : 1;
+	return a->port < b->port ? -1 : a->port > b->port;
+}
+
+static bool
+crosses(const struct flowtracer *own, uint32_t flow, uint64_t time_ps, uint32_t port)
+{
+	const struct flowtracer_path *path = flowtracer_path_of(own, flow, time_ps);
+
+	for (uint32_t h = 0; path != NULL && h < path->nhops; h++)
+		if (own->hops[path->first + h].port == port)
+			return true;
+	return false;
+}
+
+/* When a flow was under way. */
+struct spell {
+	uint32_t flow;
+	uint64_t start_ps, end_ps;
+};
+
+/* Those of flows on a link. @return how many */
+static uint32_t
+list_spells(const struct flowtracer *own, const struct run *run, uint32_t port, bool *stepped, struct spell *spells)
+{
+	uint32_t count = 0;
+
+	memset(stepped, 0, run->nflows * sizeof(*stepped));
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+
+		if (run_is_local(step) || !step->started)
+			continue;
+		stepped[step->flow] = true;
+		if (crosses(own, step->flow, step->start_ps, port))
+			spells[count++] = (struct spell){ step->flow, step->start_ps, step->end_ps };
+	}
+	for (uint32_t i = 0; i < own->npaths; i++) {
+		uint32_t flow = own->paths[i].flow;
+
+		if (stepped[flow] || own->paths[i].messages == 0 || !crosses(own, flow, UINT64_MAX, port))
+			continue;
+		stepped[flow] = true;
+		spells[count++] = (struct spell){ flow, 0, run->end_ps };
+	}
+	return count;
+}
+
+struct met {
+	uint32_t flow;
+	double ps;
+};
+
+static int
+cmp_met(const void *pa, const void *pb)
+{
+	const struct met *a = pa, *b = pb;
+
+	if (a->ps != b->ps)
+		return a->ps > b->ps ? -1 : 1;
+	return a->flow < b->flow ? -1 : a->flow > b->flow;
+}
+
+/* Room that collisions share. */
+struct scratch {
+	bool *stepped;        /* [nflows] */
+	struct spell *spells; /* [nsteps + npaths] */
+	struct met *met;      /* [nflows] */
+};
+
+/* Which flows shared the link with steps that lost there, themselves included. */
+static int
+name_flows(const struct flowtracer *own, const struct run *run, struct flowtracer_collision *c, struct scratch *scratch,
+	   struct err *err)
+{
+	uint32_t nspells = list_spells(own, run, c->port, scratch->stepped, scratch->spells), count = 0;
+
+	for (uint32_t f = 0; f < run->nflows; f++)
+		scratch->met[f] = (struct met){ .flow = f };
+	for (uint32_t i = 0; i < nspells; i++) {
+		const struct spell *spell = &scratch->spells[i];
+
+		for (uint32_t s = 0; s < c->nsteps; s++) {
+			const struct run_step *step = &run->steps[c->steps[s]];
+			uint64_t from_ps = max_u64(spell->start_ps, step->start_ps);
+			uint64_t to_ps = min_u64(spell->end_ps, step->end_ps);
+
+			scratch->met[spell->flow].ps += to_ps > from_ps ? (double)(to_ps - from_ps) : 0;
+		}
+	}
+	qsort(scratch->met, run->nflows, sizeof(*scratch->met), cmp_met);
+	while (count < run->nflows && scratch->met[count].ps > 0)
+		count++;
+	c->flows = run_alloc(count, sizeof(*c->flows), err);
+	for (uint32_t i = 0; c->flows != NULL && i < count; i++)
+		c->flows[c->nflows++] = scratch->met[i].flow;
+	return c->flows != NULL ? 0 : -ENOMEM;
+}
+
+/* Of judged steps that lost most on one link. */
+static int
+sum_up(const struct run *run, const struct flowtracer_judged *judged, uint32_t count, struct flowtracer_collision *c,
+       struct err *err)
+{
+	double most_ps = -1;
+
+	*c = (struct flowtracer_collision){ .port = judged[0].port, .start_ps = UINT64_MAX };
+	c->steps = run_alloc(count, sizeof(*c->steps), err);
+	for (uint32_t i = 0; c->steps != NULL && i < count; i++) {
+		const struct run_step *step = &run->steps[judged[i].step];
+
+		c->steps[c->nsteps++] = judged[i].step;
+		c->steps_ps += judged[i].cost_ps;
+		c->cost_ps += judged[i].critical ? judged[i].cost_ps : 0;
+		c->start_ps = min_u64(c->start_ps, step->start_ps);
+		c->end_ps = max_u64(c->end_ps, step->end_ps);
+		if (judged[i].cost_ps <= most_ps)
+			continue;
+		most_ps = judged[i].cost_ps;
+		c->step = judged[i].step;
+		c->other = judged[i].other;
+		c->most = judged[i].most;
+		c->least = judged[i].least;
+	}
+	return c->steps != NULL ? 0 : -ENOMEM;
+}
+
+/* @param judged  sorted by port; those without one are last */
+static int
+join(struct flowtracer *own, const struct run *run, const struct flowtracer_judged *judged, uint32_t count, struct err *err)
+{
+	struct scratch scratch = { .stepped = run_alloc(run->nflows, sizeof(*scratch.stepped), err),
+				   .spells = run_alloc((size_t)run->nsteps + own->npaths, sizeof(*scratch.spells), err),
+				   .met = run_alloc(run->nflows, sizeof(*scratch.met), err) };
+	int rc = scratch.stepped != NULL && scratch.spells != NULL && scratch.met != NULL ? 0 : -ENOMEM;
+	uint32_t links = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		links += judged[i].port != RUN_NONE && (i == 0 || judged[i].port != judged[i - 1].port);
+	own->collisions = run_alloc(links, sizeof(*own->collisions), err);
+	if (own->collisions == NULL)
+		rc = -ENOMEM;
+	for (uint32_t first = 0, end; rc == 0 && first < count && judged[first].port != RUN_NONE; first = end) {
+		struct flowtracer_collision *c = &own->collisions[own->ncollisions];
+
+		for (end = first; end < count && judged[end].port == judged[first].port;)
+			end++;
+		rc = sum_up(run, &judged[first], end - first, c, err);
+		own->ncollisions++;
+		if (rc == 0)
+			rc = name_flows(own, run, c, &scratch, err);
+	}
+	free(scratch.stepped);
+	free(scratch.spells);
+	free(scratch.met);
+	return rc;
+}
+
+int
+flowtracer_collisions(struct flowtracer *own, const struct run *run, struct err *err)
+{
+	bool *critical = run_alloc(run->nsteps, sizeof(*critical), err);
+	struct flowtracer_judged *judged = run_alloc(FLOWTRACER_MOST_JUDGED, sizeof(*judged), err);
+	uint32_t count;
+	int rc = -ENOMEM;
+
+	if (critical != NULL && judged != NULL) {
+		for (uint32_t i = 0; i < run->niterations; i++) {
+			const struct run_iteration *iteration = &run->iterations[i];
+			bool flows = run_is_flows(&run->collectives[iteration->first_collective]);
+
+			(flows ? mark_flows : mark_critical)(run, iteration, critical);
+		}
+		count = choose(own, run, critical, judged);
+		rc = flowtracer_load(own, run, judged, count, err);
+		qsort(judged, count, sizeof(*judged), cmp_judged);
+		if (rc == 0)
+			rc = join(own, run, judged, count, err);
+		if (rc == 0)
+			qsort(own->collisions, own->ncollisions, sizeof(*own->collisions), cmp_collision);
+	}
+	free(critical);
+	free(judged);
+	return rc;
+}

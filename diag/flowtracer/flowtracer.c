@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/flowtracer/flowtracer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/wire/record.h"
+#include "diag/collect/evidence.h"
+#include "diag/flowtracer/collisions.h"
+#include "diag/flowtracer/links.h"
+#include "diag/flowtracer/pairs.h"
+#include "diag/flowtracer/paths.h"
+#include "diag/run/fill.h"
+
+enum { SAYS_MET };
+static const char *const clauses[] = {
+	[SAYS_MET] = "{count} flows left by {port} at once while {depth} left by {other}, of equal cost; steps on it took "
+		     "{ms} ms longer than with even shares, of {of ms} ms that all of them took; among these flows are "
+		     "{flows}",
+};
+
+static const struct finding_type path_imbalance = {
+	.key = "path-imbalance",
+	.title = "path imbalance",
+	.preposition = "at ",
+	.badge = "queue",
+	.traits = FINDING_UNTIMED,
+	.clauses = clauses,
+	.nclauses = ARRAY_LEN(clauses),
+};
+
+/* All iterations of all jobs, one behind the other. */
+static double
+jobs_ps(const struct run *run)
+{
+	double sum_ps = 0;
+
+	for (uint32_t i = 0; i < run->niterations; i++) {
+		const struct run_iteration *iteration = &run->iterations[i];
+		uint64_t end_ps = iteration->complete ? iteration->end_ps : run->end_ps;
+
+		sum_ps += end_ps > iteration->start_ps ? (double)(end_ps - iteration->start_ps) : 0;
+	}
+	return sum_ps;
+}
+
+static double
+took_ps(const struct run *run, const struct flowtracer_collision *c)
+{
+	double sum_ps = 0;
+
+	for (uint32_t i = 0; i < c->nsteps; i++)
+		sum_ps += (double)(run->steps[c->steps[i]].end_ps - run->steps[c->steps[i]].start_ps);
+	return sum_ps;
+}
+
+static uint32_t *
+copy(const uint32_t *list, uint32_t count, struct err *err)
+{
+	uint32_t *all = run_alloc(count, sizeof(*all), err);
+
+	if (all != NULL && count != 0)
+		memcpy(all, list, count * sizeof(*all));
+	return all;
+}
+
+/* How much of what there was to trace was traced: of what is not known no finding can be sure. */
+static double
+traced_share(const struct flowtracer *own)
+{
+	const struct flowtracer_round *round;
+
+	if (own->shown >= own->nrounds || own->rounds[own->shown].flows == 0)
+		return 0;
+	round = &own->rounds[own->shown];
+	return (double)round->traced / round->flows;
+}
+
+static int
+make_finding(const struct flowtracer *own, const struct run *run, uint32_t index, struct finding *finding, struct err *err)
+{
+	const struct flowtracer_collision *c = &own->collisions[index];
+
+	*finding = (struct finding){
+		.type = &path_imbalance,
+		.root_port = c->port,
+		.origin_port = RUN_NONE,
+		.collective = run->steps[c->step].collective,
+		.start_ps = c->start_ps,
+		.end_ps = c->end_ps,
+		.score = c->cost_ps,
+		.costless = true,
+		.confidence = traced_share(own) * run->overhead.completeness,
+		.evidence = { .clauses = { SAYS_MET },
+			      .nclauses = 1,
+			      .port = c->port,
+			      .other_port = c->other,
+			      .count = c->most,
+			      .depth_packets = c->least,
+			      .flow = c->nflows != 0 ? c->flows[0] : RUN_NONE,
+			      .flows = c->nflows,
+			      .ps = c->steps_ps,
+			      .of_ps = took_ps(run, c) },
+	};
+	finding->borne_out = finding->confidence;
+	snprintf(finding->root, sizeof(finding->root), "%s", run->ports[c->port].name);
+	finding->ports = copy((uint32_t[]){ c->port, c->other }, 2, err);
+	finding->flows = copy(c->flows, c->nflows, err);
+	finding->flow_ps = run_alloc(c->nflows, sizeof(*finding->flow_ps), err);
+	finding->steps = copy(c->steps, c->nsteps, err);
+	if (finding->ports == NULL || finding->flows == NULL || finding->flow_ps == NULL || finding->steps == NULL)
+		return -ENOMEM;
+	finding->nports = 2;
+	finding->nflows = c->nflows;
+	finding->nsteps = c->nsteps;
+	return 0;
+}
+
+/* Of what costs jobs something: a collision of which nobody's time depends is told in the section alone. */
+static int
+find(const struct flowtracer *own, const struct run *run, struct section *section, struct err *err)
+{
+	double least_ps = FINDING_LEAST_SHARE * jobs_ps(run);
+
+	section->findings = run_alloc(own->ncollisions, sizeof(*section->findings), err);
+	if (section->findings == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < own->ncollisions && own->collisions[i].cost_ps > 0; i++) {
+		int rc;
+
+		if (own->collisions[i].cost_ps < least_ps)
+			break;
+		rc = make_finding(own, run, i, &section->findings[section->nfindings++], err);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+int
+flowtracer_diagnose(const struct evidence *ev, const struct run *run, const void *options, struct section *section,
+		    struct err *err)
+{
+	struct flowtracer *own = section->own = run_alloc(1, sizeof(*own), err);
+	int rc;
+
+	(void)options;
+	if (own == NULL)
+		return -ENOMEM;
+	section->claim = (struct claim){ .kind = CLAIM_UNTIMED };
+	if (ev->tracers.count != 0)
+		own->config = *EV_AT(ev->tracers, struct rec_tracer, 0);
+	rc = flowtracer_paths(own, ev, run, err);
+	if (rc == 0)
+		rc = flowtracer_links(own, run, err);
+	if (rc == 0)
+		rc = flowtracer_pairs(own, run, err);
+	if (rc == 0)
+		rc = flowtracer_collisions(own, run, err);
+	if (rc == 0)
+		rc = find(own, run, section, err);
+	section->skipped = own->unjudged;
+	section->limit = FLOWTRACER_MOST_JUDGED;
+	return rc;
+}
+
+void
+flowtracer_destroy(void *section)
+{
+	struct flowtracer *own = section;
+
+	for (uint32_t i = 0; i < own->ncollisions; i++) {
+		free(own->collisions[i].flows);
+		free(own->collisions[i].steps);
+	}
+	free(own->rounds);
+	free(own->paths);
+	free(own->hops);
+	free(own->tier);
+	free(own->layers);
+	free(own->links);
+	free(own->pairs);
+	free(own->collisions);
+	free(own);
+}

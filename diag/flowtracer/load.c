@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/flowtracer/load.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/minmax.h"
+#include "diag/flowtracer/paths.h"
+#include "diag/run/fill.h"
+
+#define MOST_HOPS 16 /* of a way, from its source on, so many are judged */
+
+/* A flow is under way from here on, or no more. */
+struct event {
+	uint64_t time_ps;
+	uint32_t flow;
+	uint32_t judged; /* its step, RUN_NONE: not judged */
+	bool ends;
+};
+
+/* A flow under way, among those of its NIC. */
+struct under_way {
+	const struct flowtracer_path *path; /* NULL: it is not */
+	uint32_t steps;                     /* so many of its steps */
+	uint32_t next, before;              /* of the same NIC; RUN_NONE: none */
+};
+
+/* When a hop's link had most to carry for its rate. */
+struct worst {
+	double load;
+	uint32_t other, most, least; /* as in struct flowtracer_judged */
+};
+
+struct sweep {
+	const struct flowtracer *own;
+	const struct run *run;
+	struct flowtracer_judged *judged;
+	struct event *events;
+	uint32_t nevents;
+	struct under_way *flows;          /* [run->nflows] */
+	uint32_t *first, *of_nic, *on;    /* [run->nports] of a NIC: first flow, how many; of a link: how many */
+	double *load_bps;                 /* [run->nports] behind the first hop */
+	double (*cost_ps)[MOST_HOPS];     /* [judged] by hop */
+	struct worst (*worst)[MOST_HOPS]; /* [judged] the same */
+	uint32_t *now;                    /* judged that are under way */
+	uint32_t nnow;
+};
+
+static int
+cmp_event(const void *pa, const void *pb)
+{
+	const struct event *a = pa, *b = pb;
+
+	if (a->time_ps != b->time_ps)
+		return a->time_ps < b->time_ps ? -1 : 1;
+	if (a->ends != b->ends)
+		return a->ends ? -1 : 1;
+	if (a->flow != b->flow)
+		return a->flow < b->flow ? -1 : 1;
+	return a->judged < b->judged ? -1 : a->judged > b->judged;
+}
+
+static void
+put_event(struct sweep *s, uint32_t flow, uint64_t from_ps, uint64_t to_ps, uint32_t judged)
+{
+	if (to_ps <= from_ps)
+		return;
+	s->events[s->nevents++] = (struct event){ from_ps, flow, judged, false };
+	s->events[s->nevents++] = (struct event){ to_ps, flow, judged, true };
+}
+
+/* Flows that are of no step are under way all the time, if they sent anything. @param stepped  [run->nflows] scratch, zeroed */
+static void
+list_events(struct sweep *s, uint32_t count, bool *stepped)
+{
+	const struct run *run = s->run;
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+		bool judged;
+
+		while (next < count && s->judged[next].step < i)
+			next++;
+		judged = next < count && s->judged[next].step == i;
+		if (step->flow == RUN_NONE || !step->started || flowtracer_path_of(s->own, step->flow, 0) == NULL)
+			continue;
+		stepped[step->flow] = true;
+		put_event(s, step->flow, step->start_ps, step->end_ps, judged ? next : RUN_NONE);
+	}
+	for (uint32_t i = 0; i < s->own->npaths; i++) {
+		const struct flowtracer_path *path = &s->own->paths[i];
+		bool last = i + 1 == s->own->npaths || s->own->paths[i + 1].flow != path->flow;
+
+		if (last && !stepped[path->flow] && path->messages != 0)
+			put_event(s, path->flow, 0, run->end_ps, RUN_NONE);
+	}
+	qsort(s->events, s->nevents, sizeof(*s->events), cmp_event);
+}
+
+/* Of all flows that leave by a NIC: what they bring to the links behind it. @param sign  1: comes, -1: goes */
+static void
+add_load(struct sweep *s, uint32_t nic, double sign)
+{
+	double each_bps = s->of_nic[nic] != 0 ? (double)s->run->ports[nic].rate_bps / s->of_nic[nic] : 0;
+
+	for (uint32_t f = s->first[nic]; f != RUN_NONE; f = s->flows[f].next) {
+		const struct flowtracer_path *path = s->flows[f].path;
+
+		for (uint32_t h = path->first + 1; h < path->first + path->nhops; h++)
+			if (s->own->hops[h].port != RUN_NONE)
+				s->load_bps[s->own->hops[h].port] += sign * each_bps;
+	}
+}
+
+static void
+count_on(struct sweep *s, const struct flowtracer_path *path, uint32_t by)
+{
+	for (uint32_t h = path->first; h < path->first + path->nhops; h++)
+		if (s->own->hops[h].port != RUN_NONE)
+			s->on[s->own->hops[h].port] += by;
+}
+
+static void
+begin_flow(struct sweep *s, uint32_t flow, uint64_t now_ps)
+{
+	struct under_way *f = &s->flows[flow];
+	uint32_t nic;
+
+	if (f->steps++ != 0)
+		return;
+	f->path = flowtracer_path_of(s->own, flow, now_ps);
+	nic = s->own->hops[f->path->first].port;
+	if (nic == RUN_NONE) {
+		f->path = NULL;
+		return;
+	}
+	add_load(s, nic, -1);
+	f->before = RUN_NONE;
+	f->next = s->first[nic];
+	if (f->next != RUN_NONE)
+		s->flows[f->next].before = flow;
+	s->first[nic] = flow;
+	s->of_nic[nic]++;
+	add_load(s, nic, 1);
+	count_on(s, f->path, 1);
+}
+
+static void
+end_flow(struct sweep *s, uint32_t flow)
+{
+	struct under_way *f = &s->flows[flow];
+	uint32_t nic;
+
+	if (--f->steps != 0 || f->path == NULL)
+		return;
+	nic = s->own->hops[f->path->first].port;
+	add_load(s, nic, -1);
+	if (f->next != RUN_NONE)
+		s->flows[f->next].before = f->before;
+	if (f->before != RUN_NONE)
+		s->flows[f->before].next = f->next;
+	else
+		s->first[nic] = f->next;
+	s->of_nic[nic]--;
+	add_load(s, nic, 1);
+	count_on(s, f->path, UINT32_MAX); /* one less */
+	f->path = NULL;
+}
+
+/* What a link has to carry over its rate, and what all of its set have over theirs; the least loaded of the others. */
+struct loads {
+	double link, set;
+	uint32_t other;
+};
+
+/* At a host's NICs: if its flows shared them evenly, each would bring so much. */
+static double
+carried_bps(const struct sweep *s, bool first, double each_bps, uint32_t port)
+{
+	return first ? each_bps * s->of_nic[port] : s->load_bps[port];
+}
+
+static struct loads
+loads_of(const struct sweep *s, const struct flowtracer_hop *hop, bool first)
+{
+	const struct run_node *node = &s->run->nodes[hop->node];
+	double rate_bps = 0, bps = 0, least = INFINITY, flows = 0, each_bps;
+	struct loads loads = { .other = RUN_NONE };
+
+	for (uint32_t p = 0; p < node->nports; p++) {
+		if (!flowtracer_has(&hop->set, p))
+			continue;
+		rate_bps += (double)s->run->ports[node->first_port + p].rate_bps;
+		flows += s->of_nic[node->first_port + p];
+	}
+	each_bps = flows > 0 ? rate_bps / flows : 0;
+	for (uint32_t p = 0; p < node->nports; p++) {
+		uint32_t port = node->first_port + p;
+		double carried;
+
+		if (!flowtracer_has(&hop->set, p))
+			continue;
+		carried = carried_bps(s, first, each_bps, port);
+		bps += carried;
+		if (port == hop->port || carried / (double)s->run->ports[port].rate_bps >= least)
+			continue;
+		least = carried / (double)s->run->ports[port].rate_bps;
+		loads.other = port;
+	}
+	loads.link = carried_bps(s, first, each_bps, hop->port) / (double)s->run->ports[hop->port].rate_bps;
+	loads.set = rate_bps > 0 ? bps / rate_bps : 0;
+	return loads;
+}
+
+static void
+judge(struct sweep *s, uint32_t judged, double ps)
+{
+	const struct flowtracer_path *path = s->flows[s->run->steps[s->judged[judged].step].flow].path;
+
+	for (uint32_t h = 0; path != NULL && h < path->nhops && h < MOST_HOPS; h++) {
+		const struct flowtracer_hop *hop = &s->own->hops[path->first + h];
+		struct loads loads;
+
+		if (hop->port == RUN_NONE || flowtracer_count(&hop->set) < 2)
+			continue;
+		loads = loads_of(s, hop, h == 0);
+		if (loads.other == RUN_NONE || loads.link <= fmax(1, loads.set))
+			continue;
+		s->cost_ps[judged][h] += ps * (1 - fmax(1, loads.set) / loads.link);
+		if (loads.link <= s->worst[judged][h].load)
+			continue;
+		s->worst[judged][h] = (struct worst){ loads.link, loads.other, s->on[hop->port], s->on[loads.other] };
+	}
+}
+
+static void
+go_through(struct sweep *s)
+{
+	for (uint32_t i = 0; i < s->nevents; i++) {
+		const struct event *event = &s->events[i];
+		double ps = i != 0 ? (double)(event->time_ps - s->events[i - 1].time_ps) : 0;
+
+		for (uint32_t k = 0; ps > 0 && k < s->nnow; k++)
+			judge(s, s->now[k], ps);
+		if (!event->ends) {
+			begin_flow(s, event->flow, event->time_ps);
+			if (event->judged != RUN_NONE)
+				s->now[s->nnow++] = event->judged;
+			continue;
+		}
+		end_flow(s, event->flow);
+		for (uint32_t k = 0; k < s->nnow; k++)
+			if (s->now[k] == event->judged)
+				s->now[k--] = s->now[--s->nnow];
+	}
+}
+
+static void
+conclude(const struct sweep *s, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct flowtracer_judged *judged = &s->judged[i];
+		const struct run_step *step = &s->run->steps[judged->step];
+		const struct flowtracer_path *path = flowtracer_path_of(s->own, step->flow, step->start_ps);
+		uint32_t best = 0;
+
+		for (uint32_t h = 1; h < MOST_HOPS; h++)
+			best = s->cost_ps[i][h] > s->cost_ps[i][best] ? h : best;
+		judged->port = RUN_NONE;
+		if (path == NULL || best >= path->nhops || s->cost_ps[i][best] <= 0)
+			continue;
+		judged->port = s->own->hops[path->first + best].port;
+		judged->other = s->worst[i][best].other;
+		judged->most = s->worst[i][best].most;
+		judged->least = s->worst[i][best].least;
+		judged->cost_ps = fmin(s->cost_ps[i][best], run_excess_ps(step));
+	}
+}
+
+int
+flowtracer_load(const struct flowtracer *own, const struct run *run, struct flowtracer_judged *judged, uint32_t count,
+		struct err *err)
+{
+	bool *stepped = run_alloc(run->nflows, sizeof(*stepped), err);
+	struct sweep s = {
+		.own = own,
+		.run = run,
+		.judged = judged,
+		.events = run_alloc(2 * ((size_t)run->nsteps + own->npaths), sizeof(*s.events), err),
+		.flows = run_alloc(run->nflows, sizeof(*s.flows), err),
+		.first = run_alloc(run->nports, sizeof(*s.first), err),
+		.of_nic = run_alloc(run->nports, sizeof(*s.of_nic), err),
+		.on = run_alloc(run->nports, sizeof(*s.on), err),
+		.load_bps = run_alloc(run->nports, sizeof(*s.load_bps), err),
+		.cost_ps = run_alloc(count, sizeof(*s.cost_ps), err),
+		.worst = run_alloc(count, sizeof(*s.worst), err),
+		.now = run_alloc(count, sizeof(*s.now), err),
+	};
+	bool whole = stepped != NULL && s.events != NULL && s.flows != NULL && s.first != NULL && s.of_nic != NULL &&
+		     s.on != NULL && s.load_bps != NULL && s.cost_ps != NULL && s.worst != NULL && s.now != NULL;
+
+	if (whole) {
+		memset(s.first, 0xff, run->nports * sizeof(*s.first));
+		list_events(&s, count, stepped);
+		go_through(&s);
+		conclude(&s, count);
+	}
+	free(stepped);
+	free(s.events);
+	free(s.flows);
+	free(s.first);
+	free(s.of_nic);
+	free(s.on);
+	free(s.load_bps);
+	free(s.cost_ps);
+	free(s.worst);
+	free(s.now);
+	return whole ? 0 : -ENOMEM;
+}

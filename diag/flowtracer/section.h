@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What FlowTracer makes of a run: the ways of its flows, how evenly links carry them, and where they collide. */
+#pragma once
+
+#include "common/wire/record_paths.h"
+#include "diag/verdict.h"
+
+#define FLOWTRACER_NAME "flowtracer"
+
+/* Ports of one node: bit p is port p. */
+struct flowtracer_set {
+	uint64_t ports[2];
+};
+
+/* Where a flow leaves a node. */
+struct flowtracer_hop {
+	uint32_t node, port;       /* port: index into run.ports, RUN_NONE: none; of a sprayed flow each of the set */
+	struct flowtracer_set set; /* that had equal cost */
+};
+
+/* A flow's way as it was told in one round. Sorted by (flow, round). */
+struct flowtracer_path {
+	uint32_t flow; /* index into run.flows */
+	uint32_t round;
+	uint32_t first, nhops; /* in hops: its source, then switches */
+	uint32_t result;       /* enum rec_trace_result */
+	uint64_t told_ps;
+	uint64_t messages;
+};
+
+/* A round of traces, over all hosts. */
+struct flowtracer_round {
+	uint32_t hosts, flows, traced, questions, connections;
+	uint64_t start_ps, end_ps;
+	uint64_t bytes; /* over the management network, both ways */
+	bool complete;
+};
+
+/* Links in one direction between nodes of two tiers, as from leaves to spines; hosts are of tier 0. */
+struct flowtracer_layer {
+	uint8_t from, to;
+	uint32_t links;       /* that flows take, or could have taken */
+	uint32_t flows;       /* on all of them */
+	uint32_t least, most; /* on one of them */
+	double ideal;         /* of a link, on average */
+	bool chosen;          /* some flow had a choice among its links */
+	double fim, expected; /* Eq. 1, percent; what independent, uniform choices among its links give on average */
+};
+
+/* A link, in one direction, that flows take, or could have taken. In the order of run.ports. */
+struct flowtracer_link {
+	uint32_t port, layer; /* indices into run.ports, layers */
+	uint32_t flows;
+	double ideal; /* if all links of the layer carried flows by their rates */
+};
+
+/* What hosts sent to each other, of flows that were traced and whose steps are known. */
+struct flowtracer_pair {
+	uint32_t src, dst, flows;
+	uint64_t bytes, active_ps; /* some step of theirs was under way for so long */
+};
+
+/* A link on which flows met while others of equal cost had room. The same index as its finding. */
+struct flowtracer_collision {
+	uint32_t port, other; /* other: the least loaded of the set; indices into run.ports */
+	uint32_t step;        /* the one that lost most */
+	uint32_t most, least; /* flows at once, of both, in that step */
+	uint32_t *flows;      /* [nflows] by the time that they shared the link with steps that lost, most first */
+	uint32_t nflows;
+	uint32_t *steps; /* [nsteps] that lost */
+	uint32_t nsteps;
+	uint64_t start_ps, end_ps;
+	double cost_ps;  /* of all jobs' time: what their critical paths lost here, at most all that they lost */
+	double steps_ps; /* of all steps */
+};
+
+struct flowtracer {
+	struct rec_tracer config;
+	struct flowtracer_round *rounds; /* [nrounds] */
+	uint32_t nrounds;
+	uint32_t shown; /* the round that what follows is of: the last of those with most flows; RUN_NONE: none */
+	struct flowtracer_path *paths; /* [npaths] */
+	uint32_t npaths;
+	struct flowtracer_hop *hops; /* [nhops] */
+	uint32_t nhops;
+	uint8_t *tier; /* [run.nnodes] distance from the nearest host; 0: a host */
+	uint8_t tiers; /* the most */
+	struct flowtracer_layer *layers;
+	uint32_t nlayers;
+	struct flowtracer_link *links;
+	uint32_t nlinks;
+	double fim;       /* Eq. 1 over all links, percent */
+	uint32_t sprayed; /* flows that no link is counted for from where each packet has its own */
+	struct flowtracer_pair *pairs;
+	uint32_t npairs;
+	struct flowtracer_collision *collisions;
+	uint32_t ncollisions;
+	uint32_t unjudged; /* slow steps beyond the first FLOWTRACER_MOST_JUDGED */
+};
+
+#define FLOWTRACER_MOST_JUDGED 4096u
+
+static inline bool
+flowtracer_has(const struct flowtracer_set *set, uint32_t port)
+{
+	return port < 128 && (set->ports[port / 64] >> port % 64 & 1) != 0;
+}
+
+/* @return how many ports */
+static inline uint32_t
+flowtracer_count(const struct flowtracer_set *set)
+{
+	return (uint32_t)(__builtin_popcountll(set->ports[0]) + __builtin_popcountll(set->ports[1]));
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* FlowTracer's diagnoser: ways of flows to counts, the metric, throughput, and what flows that met cost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/wire/ending.h"
+#include "common/wire/record.h"
+#include "diag/flowtracer/section.h"
+#include "diag/registry.h"
+#include "diag/report/facts.h"
+#include "diag/report/json.h"
+#include "diag/report/text.h"
+#include "tests/unit/diag/records.h"
+
+/* Leaves 0 and 1, spines 2 and 3, hosts 4 and 5 at ports 0 and 1 of leaf 0, 6 and 7 of leaf 1; ports 2 and 3 of a leaf: spines. */
+#define HOST(i) (4u + (i))
+#define UPLINKS 0xcu
+
+static void
+put_network(struct records *r, uint32_t round_trips)
+{
+	struct rec_tracer tracer = {
+		.rtt_ps = round_trips * PS_PER_MS, .connections = REC_TRACE_PARALLEL, .processes = 1, .threads = 8
+	};
+
+	records_init(r);
+	records_run(r);
+	for (uint32_t i = 0; i < 4; i++)
+		records_node(r, i, (const char *[]){ "l0", "l1", "s0", "s1" }[i], false, i < 2 ? 4 : 2);
+	for (uint32_t i = 0; i < 4; i++)
+		records_node(r, HOST(i), (const char *[]){ "h0", "h1", "h2", "h3" }[i], true, 1);
+	for (uint32_t i = 0; i < 4; i++)
+		records_link(r, i / 2, (uint16_t)(i % 2), false, HOST(i), 0, true);
+	for (uint32_t i = 0; i < 4; i++)
+		records_link(r, i / 2, (uint16_t)(2 + i % 2), false, 2 + i % 2, (uint16_t)(i / 2), false);
+	RECORDS_PUT(r, tracer, REC_TRACER, REC_NONE, 0);
+}
+
+static void
+put_hop(struct records *r, struct rec_tuple tuple, uint32_t node, uint16_t hop, uint64_t set, uint16_t in_port,
+	uint16_t out_port)
+{
+	struct rec_traced_hop rec = {
+		.tuple = tuple, .set_low = set, .hop = hop, .in_port = in_port, .out_port = out_port
+	};
+
+	RECORDS_PUT(r, rec, REC_TRACED_HOP, node, PS_PER_MS / 2);
+}
+
+/* From a host of leaf 0 to one of leaf 1 by a spine. */
+static void
+put_way(struct records *r, uint32_t src, uint32_t dst, uint32_t spine)
+{
+	struct rec_tuple tuple = records_tuple(HOST(src), HOST(dst), 10000);
+	struct rec_traced traced = { .tuple = tuple, .set_low = 1, .told_ps = PS_PER_MS / 4, .messages = 1 };
+
+	put_hop(r, tuple, 0, 1, UPLINKS, (uint16_t)src, (uint16_t)(2 + spine));
+	put_hop(r, tuple, 2 + spine, 2, 2, 0, 1);
+	put_hop(r, tuple, 1, 3, UINT64_C(1) << (dst - 2), (uint16_t)(2 + spine), (uint16_t)(dst - 2));
+	RECORDS_PUT(r, traced, REC_TRACED, HOST(src), PS_PER_MS / 2);
+}
+
+static struct verdict *
+diagnose(struct records *r, uint32_t flows, uint32_t traced)
+{
+	struct rec_trace_round round = { .sent_bytes = 100,
+					 .received_bytes = 200,
+					 .flows = flows,
+					 .traced = traced,
+					 .questions = 4 * flows,
+					 .connections = 4,
+					 .complete = traced == flows };
+	struct verdict *v = NULL;
+	struct err err = { 0 };
+	struct evidence ev;
+
+	RECORDS_PUT(r, round, REC_TRACE_ROUND, HOST(0), PS_PER_MS);
+	records_end(r, REC_END_COMPLETE, 4 * PS_PER_MS);
+	records_evidence(r, &ev);
+	if (registry_diagnose(&ev, &v, &err) != 0)
+		fail_msg("%s", err.text);
+	evidence_fini(&ev);
+	records_fini(r);
+	return v;
+}
+
+static const struct flowtracer *
+own_of(const struct verdict *v)
+{
+	assert_non_null(verdict_section(v, FLOWTRACER_NAME));
+	return verdict_section(v, FLOWTRACER_NAME)->own;
+}
+
+/* h0 and h1 send to two hosts for 2 ms, what 1 ms would be enough for. */
+static void
+put_steps(struct records *r, uint32_t dst0, uint32_t dst1)
+{
+	records_collective(r, 2, 1);
+	records_schedule(r, 0, 1, HOST(0), HOST(dst0), REC_NONE, PS_PER_MS);
+	records_schedule(r, 1, 1, HOST(1), HOST(dst1), REC_NONE, PS_PER_MS);
+}
+
+static void
+put_times(struct records *r)
+{
+	records_step(r, 1, HOST(0), REC_NONE, 0, 2 * PS_PER_MS);
+	records_step(r, 1, HOST(1), REC_NONE, 0, 2 * PS_PER_MS);
+}
+
+/* Two flows share one uplink, the other is idle: each has half of what it could. */
+static void
+flows_that_meet_cost_what_sharing_takes(void **state)
+{
+	const struct flowtracer_collision *c;
+	const struct flowtracer *own;
+	char evidence[FACTS_EVIDENCE];
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	put_network(&r, 1);
+	put_steps(&r, 2, 3);
+	put_way(&r, 0, 2, 0);
+	put_way(&r, 1, 3, 0);
+	put_times(&r);
+	v = diagnose(&r, 2, 2);
+	own = own_of(v);
+	assert_int_equal(own->ncollisions, 1);
+	c = &own->collisions[0];
+	assert_string_equal(v->run.ports[c->port].name, "l0:3");
+	assert_string_equal(v->run.ports[c->other].name, "l0:4");
+	assert_int_equal(c->most, 2);
+	assert_int_equal(c->least, 0);
+	assert_int_equal(c->nflows, 2);
+	assert_float_equal(c->cost_ps, PS_PER_MS, 1); /* the collective ends with its last step, whichever it is */
+	assert_float_equal(c->steps_ps, 2 * PS_PER_MS, 1);
+	assert_int_equal(v->nfindings, 1);
+	assert_string_equal(v->findings[0].type->key, "path-imbalance");
+	assert_string_equal(v->findings[0].root, "l0:3");
+	assert_non_null(
+		strstr(facts_evidence(v, &v->findings[0], evidence), "2 flows left by l0:3 at once while 0 left by l0:4"));
+	verdict_destroy(v);
+}
+
+/* Eq. 1 by layer, over the links that flows could have taken. */
+static void
+layers_have_their_imbalance(void **state)
+{
+	/* from, to, links, flows, FIM: uplinks 2 and 0 of 1; what had no choice is even */
+	static const struct {
+		uint32_t from, to, links, flows;
+		double fim, expected;
+	} layers[] = { { 0, 1, 2, 2, 0, 0 }, { 1, 2, 2, 2, 100, 50 }, { 2, 1, 1, 2, 0, 0 }, { 1, 0, 2, 2, 0, 0 } };
+	const struct flowtracer *own;
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	put_network(&r, 1);
+	put_steps(&r, 2, 3);
+	put_way(&r, 0, 2, 0);
+	put_way(&r, 1, 3, 0);
+	put_times(&r);
+	v = diagnose(&r, 2, 2);
+	own = own_of(v);
+	assert_int_equal(own->nlayers, ARRAY_LEN(layers));
+	for (uint32_t i = 0; i < ARRAY_LEN(layers); i++) {
+		assert_int_equal(own->layers[i].from, layers[i].from);
+		assert_int_equal(own->layers[i].to, layers[i].to);
+		assert_int_equal(own->layers[i].links, layers[i].links);
+		assert_int_equal(own->layers[i].flows, layers[i].flows);
+		assert_float_equal(own->layers[i].fim, layers[i].fim, 1e-9);
+		assert_float_equal(own->layers[i].expected, layers[i].expected, 1e-9);
+	}
+	assert_int_equal(own->nlinks, 7);
+	assert_float_equal(own->fim, 200.0 / 7, 1e-9);
+	assert_int_equal(own->npairs, 2);
+	assert_float_equal((double)own->pairs[0].bytes * 8e3 / (double)own->pairs[0].active_ps, 1440, 1e-6);
+	verdict_destroy(v);
+}
+
+/* Slow for another reason, or at a link without an alternative: that is not the work of hashes. */
+static void
+without_a_choice_nothing_collides(void **state)
+{
+	static const struct {
+		uint32_t dst, spine;
+	} second[] = { { 3, 1 }, { 2, 1 } }; /* two ways; the same with one receiver */
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_LEN(second); i++) {
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r, 1);
+		put_steps(&r, 2, second[i].dst);
+		put_way(&r, 0, 2, 0);
+		put_way(&r, 1, second[i].dst, second[i].spine);
+		put_times(&r);
+		v = diagnose(&r, 2, 2);
+		assert_int_equal(own_of(v)->ncollisions, 0);
+		assert_int_equal(v->nfindings, 0);
+		verdict_destroy(v);
+	}
+}
+
+/* A flow that is of no step counts as long as it had sent anything; one that nobody traced is not there. */
+static void
+flows_of_nobody_collide_too(void **state)
+{
+	(void)state;
+	for (uint32_t traced = 1; traced <= 2; traced++) {
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r, 1);
+		records_collective(&r, 2, 1);
+		records_schedule(&r, 0, 1, HOST(0), HOST(2), REC_NONE, PS_PER_MS);
+		records_schedule(&r, 1, 1, HOST(2), HOST(0), REC_NONE, PS_PER_MS);
+		put_way(&r, 0, 2, 0);
+		if (traced == 2)
+			put_way(&r, 1, 3, 0);
+		records_step(&r, 1, HOST(0), REC_NONE, 0, 2 * PS_PER_MS);
+		records_step(&r, 1, HOST(2), REC_NONE, 0, PS_PER_MS);
+		v = diagnose(&r, 2, traced);
+		assert_int_equal(own_of(v)->ncollisions, traced - 1);
+		if (traced == 2) {
+			assert_string_equal(v->run.flows[own_of(v)->collisions[0].flows[1]].name, "h1->h3/10000>10000");
+			assert_float_equal(own_of(v)->collisions[0].cost_ps, PS_PER_MS, 1);
+			assert_float_equal(v->findings[0].confidence, 1, 1e-9);
+		} else {
+			assert_false(own_of(v)->rounds[0].complete);
+		}
+		verdict_destroy(v);
+	}
+}
+
+/* Text and JSON of all of that, and of a stream in which the tracer never got an answer. */
+static void
+reports_hold_it(void **state)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+	json_t *root;
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	put_network(&r, 1);
+	put_steps(&r, 2, 3);
+	put_way(&r, 0, 2, 0);
+	put_way(&r, 1, 3, 0);
+	put_times(&r);
+	v = diagnose(&r, 2, 2);
+	assert_int_equal(text_write(v, "", to), 0);
+	fclose(to);
+	assert_non_null(strstr(text, "2 of 2 flows of 1 host were traced"));
+	assert_non_null(strstr(text, "leaf to spine"));
+	assert_non_null(strstr(text, "2 slow steps lost"));
+	free(text);
+	root = json_document(v);
+	assert_int_equal(json_array_size(json_object_get(json_object_get(root, "flowtracer"), "paths")), 2);
+	json_decref(root);
+	verdict_destroy(v);
+
+	put_network(&r, 1);
+	put_steps(&r, 2, 3);
+	put_times(&r);
+	v = diagnose(&r, 2, 0);
+	assert_int_equal(own_of(v)->nlinks, 0);
+	assert_int_equal(v->nfindings, 0);
+	verdict_destroy(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flows_that_meet_cost_what_sharing_takes),
+		cmocka_unit_test(layers_have_their_imbalance),
+		cmocka_unit_test(without_a_choice_nothing_collides),
+		cmocka_unit_test(flows_of_nobody_collide_too),
+		cmocka_unit_test(reports_hold_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
