@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "emulation/embedded_hosts.h"
+#include "emulation/flow_tracing.h"
 #include "emulation/hooks.h"
 #include "emulation/idle_faults.h"
 #include "emulation/probing.h"
@@ -180,6 +181,8 @@ emulation_build(struct emulation *emulation, const struct emulation_options *opt
 	if (ret == 0)
 		ret = probing_create(emulation, err);
 	if (ret == 0)
+		ret = flow_tracing_create(emulation, err);
+	if (ret == 0)
 		ret = rerouting_init(emulation, err);
 	if (ret == 0)
 		ret = make_nodes(emulation, err);
@@ -212,6 +215,7 @@ emulation_unbuild(struct emulation *emulation)
 			node_destroy(emulation->fabric->nodes[i]);
 	}
 	probing_destroy(emulation);
+	flow_tracing_destroy(emulation->tracing);
 	rerouting_fini(emulation);
 	volumes_unset(&emulation->volumes);
 	fabric_destroy(emulation->fabric);

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/units.h"
 #include "emulation/build.h"
+#include "emulation/flow_tracing.h"
 #include "emulation/hooks.h"
 #include "emulation/progress.h"
 
@@ -111,6 +112,7 @@ emulation_end(struct emulation *emulation)
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
 		if (emulation->switches[i] != NULL && emulation->switches[i]->volumes != NULL)
 			switch_volumes_end(emulation->switches[i], emulation->fabric->window.end_ps);
+	flow_tracing_end(emulation, emulation->fabric->window.end_ps);
 	finish_stream(emulation);
 }
 

@@ -58,6 +58,24 @@ send_monitor(const struct emulation *emulation, struct exporter *exporter)
 }
 
 static void
+send_tracer(const struct scenario *scenario, struct exporter *exporter)
+{
+	const struct flowtracer_params *params = &scenario->flowtracer;
+	struct rec_tracer rec = {
+		.hdr.node = REC_NONE,
+		.rtt_ps = params->rtt_ps,
+		.period_ps = params->period_ps,
+		.connections = (uint16_t)params->connections,
+		.first_hop = REC_TRACE_HOST,
+		.processes = (uint16_t)params->processes,
+		.threads = (uint16_t)params->threads,
+	};
+
+	if (params->enabled)
+		exporter_header(exporter, &rec, REC_TRACER, sizeof(rec));
+}
+
+static void
 send_pingmesh(const struct scenario *scenario, struct exporter *exporter)
 {
 	const struct pingmesh_times *times = &scenario->pinglists.times;
@@ -310,6 +328,7 @@ headers_send(const struct emulation *emulation, struct exporter *exporter)
 	send_known_faults(scenario, exporter);
 	send_monitor(emulation, exporter);
 	send_pingmesh(scenario, exporter);
+	send_tracer(scenario, exporter);
 	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);
 	if (scenario->plan->judged)

@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "common/interrupt.h"
+#include "common/minmax.h"
 #include "common/units.h"
+#include "emulation/flow_tracing.h"
 #include "emulation/probing.h"
 #include "emulation/progress.h"
 #include "emulation/rerouting.h"
@@ -28,7 +30,7 @@ hook_next_change(void *ctx, uint64_t now_ps)
 	const struct emulation *emulation = ctx;
 	uint64_t fault_ps = faults_next_ps(emulation->faults, now_ps), route_ps = rerouting_next_ps(emulation, now_ps);
 
-	return fault_ps < route_ps ? fault_ps : route_ps;
+	return min_u64(min_u64(fault_ps, route_ps), flow_tracing_next_ps(emulation->tracing));
 }
 
 static void
@@ -38,6 +40,7 @@ hook_change(void *ctx, uint64_t now_ps)
 
 	faults_apply(emulation->faults, &emulation->fault_env, now_ps);
 	rerouting_apply(emulation, now_ps);
+	flow_tracing_run(emulation, now_ps);
 }
 
 static bool
@@ -58,7 +61,8 @@ host_works(const struct emulation *emulation, uint32_t node)
 {
 	const struct host_driver *driver = emulation->driver_of[node];
 
-	return emulation->collected_ps < emulation->scenario->limits.hold_ps || driver->ops->working(driver->ctx, node);
+	return emulation->collected_ps < emulation->scenario->limits.hold_ps || flow_tracing_busy(emulation->tracing) ||
+	       driver->ops->working(driver->ctx, node);
 }
 
 /*
@@ -69,7 +73,7 @@ static bool
 hook_due(void *ctx, uint64_t now_ps)
 {
 	const struct emulation *emulation = ctx;
-	bool timed = false;
+	bool timed = flow_tracing_busy(emulation->tracing);
 
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		const struct host_driver *driver = emulation->driver_of[i];

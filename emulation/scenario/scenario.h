@@ -75,6 +75,18 @@ struct telemetry_params {
 	int contention;      /* enum contention */
 };
 
+/* FlowTracer: flows are traced hop by hop by an operator's tracer (emulation/flow_tracing.h). */
+struct flowtracer_params {
+	struct cfg_where where;
+	bool enabled;
+	bool all_flows; /* not those of jobs alone */
+	uint64_t start_ps, period_ps, rtt_ps;
+	int connections; /* enum rec_trace_connections */
+	int64_t processes, threads;
+};
+
+extern const struct cfg_table flowtracer_cfg;
+
 struct scenario {
 	struct cfg *cfg;
 	struct scenario_root root;
@@ -87,6 +99,7 @@ struct scenario {
 	struct switch_ecn_params ecn;
 	struct volumes_params volumes;
 	struct pingmesh_params pingmesh;
+	struct flowtracer_params flowtracer;
 	struct rnic_map rnics;      /* of pingmesh; zero without */
 	struct pinglists pinglists; /* over them */
 	struct balance_params balance;

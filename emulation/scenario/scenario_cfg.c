@@ -180,7 +180,7 @@ scenario_tables(struct cfg_known *known, size_t cap)
 		&switch_cfg,       &switch_pfc_cfg,     &switch_ecn_cfg,       &roce_table,       &sel_table,
 		&collective_table, &job_table,          &placement_table,      &dims_table,       &pipeline_table,
 		&jitter_table,     &straggler_table,    &job_collective_table, &background_table, &detection_table,
-		&telemetry_cfg,    &exporter_cfg_table, &volumes_cfg,          &pingmesh_cfg,
+		&telemetry_cfg,    &exporter_cfg_table, &volumes_cfg,          &pingmesh_cfg,     &flowtracer_cfg,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 

@@ -238,7 +238,11 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 				sc->topo->nodes[plan->flows.flows[f].dst_node].name);
 	for (uint32_t i = 0; sc->nexternal != 0 && ret == 0 && i < sc->topo->nnodes; i++)
 		if (sc->hosts[i] != NULL)
-			ret = external_host_check(sc, i, err);
+			ret = sc->flowtracer.enabled
+				      ? cfg_fail(&sc->flowtracer.where, "enabled", err,
+						 "%s has its own kernel: `rocelab trace` asks such hosts while they run",
+						 sc->topo->nodes[i].name)
+				      : external_host_check(sc, i, err);
 	return ret;
 }
 

@@ -126,6 +126,7 @@ scenario_operator(const struct scenario *sc, uint32_t iterations, int64_t seed, 
 	made->timing.clock = CLOCK_VIRTUAL;
 	made->telemetry.enabled = false;
 	made->pingmesh.enabled = false;
+	made->flowtracer.enabled = false;
 	made->limits.hold_ps = 0;
 	return made;
 }

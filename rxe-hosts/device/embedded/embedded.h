@@ -69,4 +69,7 @@ struct embedded_counters {
 	uint64_t misdelivered;    /* of flows of other hosts; dropped as REC_DROP_NO_ROUTE */
 };
 
+/* @return messages that a flow's sending QP has been given so far */
+uint64_t embedded_messages(struct node *node, uint32_t flow);
+
 void embedded_sum(const struct node *node, struct embedded_counters *sum);

@@ -201,6 +201,14 @@ embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
 	return ((const struct host *)node)->nics[nic].telem.drops->of[reason].packets;
 }
 
+uint64_t
+embedded_messages(struct node *node, uint32_t flow)
+{
+	struct host *host = host_of(node);
+
+	return host->send[host_slot(host, flow)->send].rc.tail;
+}
+
 void
 embedded_sum(const struct node *node, struct embedded_counters *sum)
 {

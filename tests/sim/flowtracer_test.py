@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""FlowTracer in whole runs: ways as they are asked for against those that are configured, all kinds of connections, a link that fails
+between two rounds, sprayed flows, and what lcores must not change."""
+import csv
+from collections import Counter, defaultdict
+
+import records
+from harness import check, command, rocelab, scratch, sets, ROCELAB
+
+BASE = """
+name = "traced";
+topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+flowtracer = { enabled = true; rtt = "100us"; };
+jobs = ( { name = "train"; ranks = [ "h[0-15]" ]; iterations = %d; compute = "1ms";
+           collectives = ( { name = "a2a"; op = "alltoall"; algorithm = "pairwise"; bytes = "2MB"; } ); } );
+"""
+
+
+def scenario(name, text=BASE % 1, more=""):
+    path = scratch() / name
+    path.write_text(text + more)
+    return path
+
+
+def ways(run, round_number=0):
+    """flow: its ports, hop by hop, as flowtracer.csv has them."""
+    found = defaultdict(list)
+    with open(run.dir / "flowtracer.csv", newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if int(row["round"]) == round_number:
+                found[row["flow"]].append(row["port"])
+    return found
+
+
+def configured(run):
+    """flow tuple: ports as (node, port) of its data, from the header records."""
+    found, read = defaultdict(dict), records.reader(records.ROUTE)
+    for record in records.read(run.dir / "records.bin"):
+        if record.type == records.ROUTE:
+            row = read(record)
+            if not row.reverse:
+                found[record.body[:12]][row.hop] = (record.node, row.port)
+    return {key: [hops[h] for h in sorted(hops)] for key, hops in found.items()}
+
+
+def traced(run):
+    found, first, hop = defaultdict(dict), records.reader(records.TRACED), records.reader(records.TRACED_HOP)
+    for record in records.read(run.dir / "records.bin"):
+        if record.type == records.TRACED and first(record).round == 0:
+            found[record.body[:12]][0] = (record.node, first(record).nic)
+        if record.type == records.TRACED_HOP and hop(record).round == 0:
+            found[record.body[:12]][hop(record).hop] = (record.node, hop(record).out_port)
+    return {key: [hops[h] for h in sorted(hops)] for key, hops in found.items()}
+
+
+def rounds(run):
+    return run.verdict["flowtracer"]["rounds"]
+
+
+path = scenario("plain.cfg")
+run = rocelab(path)
+told = run.verdict["flowtracer"]
+check(len(told["paths"]) == 240 and all(p["result"] == "egress" for p in told["paths"]), "every flow has its way")
+check(traced(run) == configured(run), "and that is the one that its packets take")
+layers = {layer["layer"]: layer for layer in told["layers"]}
+check([layers[name]["flows"] for name in ("host to leaf", "leaf to spine", "spine to leaf", "leaf to host")] == [240, 192, 192, 240],
+      "flows are counted by layers and directions", layers)
+for layer, row in layers.items():
+    counts = [link["flows"] for link in told["links"] if told["layers"][link["layer"]]["layer"] == layer]
+    ideal = sum(counts) / len(counts)
+    fim = 100 * sum(abs(c - ideal) / ideal for c in counts) / len(counts)
+    check(abs(fim - row["fim_percent"]) < 1e-6 and len(counts) == row["links"], f"{layer}: FIM is Eq. 1, {fim:.1f} %", row)
+taken = Counter(port for ports in ways(run).values() for port in ports)
+check(all(taken[link["port"]] == link["flows"] for link in told["links"]), "links' counts are those of the ways")
+check(told["collisions"] and told["collisions"][0]["cost_ns"] > 0, "flows collide, and that cost time")
+found = [f for f in run.verdict["findings"] if f["type"] == "path-imbalance"]
+check(found and found[0]["root"] == told["collisions"][0]["port"], "it is a finding, the worst first", found)
+check("Ways of flows (FlowTracer)" in run.report, "and in the report")
+
+# Connections: a pair's questions are one after the other, but for threads; ad hoc each costs a round trip more.
+took = {}
+for connections in ("ad-hoc", "persistent", "parallel"):
+    other = rocelab(path, *sets(**{"flowtracer.connections": f'"{connections}"'}))
+    took[connections] = rounds(other)[0]["end_ns"]
+    check(ways(other) == ways(run), f"{connections}: the same ways")
+questions = rounds(run)[0]["questions"]
+check(questions == 240 + 48 + 3 * 192, "a question a host and pair, and a switch and flow", questions)
+check(took["ad-hoc"] == questions * 200_000, "ad hoc: two round trips a question", took)
+check(took["persistent"] < 0.55 * took["ad-hoc"], "persistent: little more than one", took)
+four = rocelab(path, *sets(**{"flowtracer.processes": 4}))
+check(rounds(four)[0]["end_ns"] < took["parallel"] / 3.5, "four processes share the pairs", rounds(four))
+check(ways(four) == ways(run), "and find the same")
+
+check((rocelab(path, "--lcores", 2).dir / "records.bin").read_bytes() == (run.dir / "records.bin").read_bytes(),
+      "two lcores make the same records")
+
+# A link that is cut: the next round's ways avoid it.
+victim = max((link for link in told["links"] if link["port"].startswith("l0") and link["to"].startswith("s")),
+             key=lambda link: link["flows"])["port"]
+cut = scenario("cut.cfg", BASE % 40, 'faults = ( { kind = "link-down"; port = "%s"; start = "24ms"; } );\n' % victim)
+run = rocelab(cut, *sets(**{"flowtracer.period": '"1ms"', "flowtracer.processes": 8}), expect=None)
+check(len(rounds(run)) > 2, "rounds repeat", rounds(run))
+before, after = ways(run, 0), ways(run, len(rounds(run)) - 2)
+check(any(victim in ports for ports in before.values()), "flows took the link")
+check(after and not any(victim in ports for ports in after.values()), "and leave it when it is cut")
+
+run = rocelab(path, *sets(**{"load_balancing.kind": '"random"'}))
+told = run.verdict["flowtracer"]
+check(told["sprayed"] == 192 and Counter(p["result"] for p in told["paths"])["sprayed"] == 192, "sprayed flows are said to be")
+check(not [f for f in run.verdict["findings"] if f["type"] == "path-imbalance"], "and nothing is made of ways that they have not")
+
+run = rocelab(path, *sets(**{"limits.virtual_time": '"1ms"'}), expect=None)
+check(not rounds(run)[0]["complete"], "a round that the run's end cuts is not complete", rounds(run))
+
+for key, value, says in (("flowtracer.rtt", '"0s"', "rtt"), ("flowtracer.threads", "65", "threads"),
+                         ("flowtracer.connections", '"ssh"', "ad-hoc")):
+    done = command(ROCELAB, "run", path, *sets(**{key: value}), "--out", scratch() / "bad", expect=2)
+    check(says in done.stderr, f"{key} = {value} is refused, and it is said what would be right", done.stderr)
