@@ -13,6 +13,8 @@
  * @param dst    host, by its NIC dst_nic
  * @param at     switch; those that are not on the way get nothing
  * @param share  [ports of at] added to
+ * @param again  [ports of at] the same of what would arrive if it had to come by its way a second time: over share, what ways
+ *               keep on average of those packets; added to; NULL: not asked for
  */
 void spread_add(const struct topo *topo, const struct route_table *routes, const double *kept, uint32_t from, uint32_t dst,
-		uint16_t dst_nic, uint32_t at, double *share);
+		uint16_t dst_nic, uint32_t at, double *share, double *again);

@@ -43,6 +43,10 @@ make(struct switch_volumes *volumes, const struct switch_config *config, const s
 	memset(volumes->sender_of, 0xff, nodes * sizeof(*volumes->sender_of)); /* VOLUMES_NO_SENDER */
 	judge = volumes_judge_config(params, find_ports(volumes, config, node));
 	judge.relative = volumes->tier > 1;
+	/* A prediction that was learned is off itself, which the noise that ports show has in it. */
+	judge.scores.is_random =
+		config->balance.ops == &balance_random && !judge.relative &&
+		(params->prediction == REC_PREDICTION_ANALYTICAL || params->prediction == REC_PREDICTION_MEASURED);
 	if (judge.volumes.ports == 0)
 		return 1;
 	if (params->grace_ps < config->window_ps || params->idle_ps < config->window_ps)

@@ -28,7 +28,7 @@ add_demand(struct switch_volumes *volumes, const struct switch_config *config, u
 	sender = volumes_sender(&volumes->judge.volumes, group);
 	if (sender == VOLUMES_NO_SENDER)
 		return false;
-	spread_add(topo, config->routes, volumes->setup->kept, from, dst->node, dst->index, at, share);
+	spread_add(topo, config->routes, volumes->setup->kept, from, dst->node, dst->index, at, share, NULL);
 	for (uint16_t i = 0; i < volumes->judge.config.volumes.ports; i++) {
 		uint32_t cell = volumes_cell(&volumes->judge.volumes, i, sender);
 
@@ -37,10 +37,10 @@ add_demand(struct switch_volumes *volumes, const struct switch_config *config, u
 	return true;
 }
 
-/* Each leaf of a group sends each leaf of this switch's alike, by all that its routes know. @return how it comes in */
+/* Each leaf of a group sends each leaf of this switch's alike, by all that its routes know. @param share, again  spread_add() */
 static void
 spread_group(const struct switch_volumes *volumes, const struct switch_config *config, uint32_t at, uint32_t group,
-	     double *share)
+	     double *share, double *again)
 {
 	const struct topo *topo = config->topo;
 
@@ -53,7 +53,7 @@ spread_group(const struct switch_volumes *volumes, const struct switch_config *c
 			for (uint16_t nic = 0; nic < host->nports; nic++)
 				if (group_of(volumes, topo->ports[host->first_port + nic].peer) == group_of(volumes, at))
 					spread_add(topo, config->routes, volumes->setup->kept, from, topo->hosts[h], nic,
-						   at, share);
+						   at, share, again);
 		}
 	}
 }
@@ -62,14 +62,19 @@ void
 volumes_share(struct switch_volumes *volumes, const struct switch_config *config, uint32_t at, uint16_t sender)
 {
 	const struct volumes *v = &volumes->judge.volumes;
-	double share[TOPO_MAX_PORTS] = { 0 }, sum = 0;
+	double share[TOPO_MAX_PORTS] = { 0 }, again[TOPO_MAX_PORTS] = { 0 }, sum = 0;
 
-	spread_group(volumes, config, at, v->keys[sender], share);
+	spread_group(volumes, config, at, v->keys[sender], share, again);
 	for (uint16_t i = 0; i < v->config.ports; i++)
 		sum += share[volumes->port_of[i]];
-	for (uint16_t i = 0; i < v->config.ports; i++)
-		volumes->judge.predict.share[volumes_cell(v, i, sender)] =
-			sum > 0 ? (uint64_t)llround(share[volumes->port_of[i]] / sum * (double)PREDICT_WHOLE) : 0;
+	for (uint16_t i = 0; i < v->config.ports; i++) {
+		uint16_t port = volumes->port_of[i];
+		uint32_t cell = volumes_cell(v, i, sender);
+
+		volumes->judge.predict.share[cell] =
+			sum > 0 ? (uint64_t)llround(share[port] / sum * (double)PREDICT_WHOLE) : 0;
+		volumes->judge.scores.lost[cell] = share[port] > 0 ? (float)(1 - again[port] / share[port]) : 0;
+	}
 }
 
 bool

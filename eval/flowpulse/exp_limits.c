@@ -102,10 +102,10 @@ crossing(const double *drops, const double *shares, size_t count)
 }
 
 static int
-add_limit(const struct fp_set *clean, const struct fp_set *faulty, const struct fp_method_ops *test, const double *drops,
-	  size_t ndrops, json_t *rows, struct err *err)
+add_limit(const struct fp_set *clean, const struct fp_set *faulty, const struct fp_method_ops *test, double after,
+	  const double *drops, size_t ndrops, json_t *rows, struct err *err)
 {
-	const struct fp_method method = { .ops = test, .rate = RATE };
+	const struct fp_method method = { .ops = test, .rate = RATE, .after = after };
 	const struct limit_fabric fabric = limit_of(clean, 1);
 	double limit = limit_drop(&fabric, RATE, POWER), shares[16], ours;
 	uint64_t trials = 0;
@@ -130,6 +130,7 @@ add_limit(const struct fp_set *clean, const struct fp_set *faulty, const struct 
 				    : json_null());
 	json_object_set_new(row, "missing_percent", json_real(100 * limit_missing(&fabric, limit)));
 	json_object_set_new(row, "test", json_string(method.ops->name));
+	json_object_set_new(row, "after_iterations", json_integer((json_int_t)(after * faulty->parts[0].grid->iterations)));
 	json_object_set_new(row, "ours_percent", ours > 0 ? json_real(100 * ours) : json_null());
 	json_object_set_new(row, "ratio", ours > 0 ? json_real(ours / limit) : json_null());
 	json_object_set_new(row, "trials", json_integer((json_int_t)trials));
@@ -162,10 +163,11 @@ fp_exp_limit(struct fp_study *study, json_t *rows, struct err *err)
 		for (size_t i = 0; i < ARRAY_LEN(drops); i++)
 			drops[i] = fmin(1, multiples[i] * limit_drop(&fabric, RATE, POWER));
 		ret = fp_set_faulty(study, &points[p], "limit", drops, ARRAY_LEN(drops), study->trials, NULL, &faulty, err);
-		if (ret == 0 && faulty.is_ready)
-			ret = add_limit(&clean, &faulty, fp_own_test(&points[p]), drops, ARRAY_LEN(drops), rows, err);
 		if (ret == 0 && faulty.is_ready && fp_own_test(&points[p]) != &fp_learned)
-			ret = add_limit(&clean, &faulty, &fp_learned, drops, ARRAY_LEN(drops), rows, err);
+			ret = add_limit(&clean, &faulty, fp_own_test(&points[p]), 0, drops, ARRAY_LEN(drops), rows, err);
+		/* With a fault from the beginning, which noise is learned beside; and when that has been learned. */
+		for (int half = 0; ret == 0 && faulty.is_ready && half <= 1; half++)
+			ret = add_limit(&clean, &faulty, &fp_learned, half / 2.0, drops, ARRAY_LEN(drops), rows, err);
 	}
 	return ret;
 }

@@ -29,9 +29,10 @@ fp_grid_create(uint32_t iterations, uint32_t nrows, uint32_t paths)
 	grid->nrows = nrows;
 	grid->paths = paths;
 	grid->cells = calloc((size_t)iterations * nrows * paths + 1, sizeof(*grid->cells));
-	if (grid->cells != NULL)
+	grid->lost = calloc((size_t)nrows * paths + 1, sizeof(*grid->lost));
+	if (grid->cells != NULL && grid->lost != NULL)
 		return grid;
-	free(grid);
+	fp_grid_destroy(grid);
 	return NULL;
 }
 
@@ -41,6 +42,7 @@ fp_grid_destroy(struct fp_grid *grid)
 	if (grid == NULL)
 		return;
 	free(grid->cells);
+	free(grid->lost);
 	free(grid->alarms);
 	free(grid);
 }

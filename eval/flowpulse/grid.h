@@ -43,6 +43,7 @@ struct fp_grid {
 	struct fp_row rows[2 * FP_MAX_LEAVES]; /* [nrows] */
 	uint64_t exported_bytes;               /* what monitors told, in frames that left the switches */
 	struct fp_cell *cells;                 /* [iterations * nrows * paths] */
+	float *lost;                           /* [nrows * paths] share of what is sent so that operators know to be lost */
 	struct fp_alarm *alarms;               /* [nalarms], by leaf */
 	size_t nalarms;
 };
@@ -57,7 +58,7 @@ fp_cell(const struct fp_grid *grid, uint32_t iteration, uint32_t row, uint32_t p
 	return &grid->cells[((size_t)iteration * grid->nrows + row) * grid->paths + path];
 }
 
-/* DIR/NAME. @return 0, or negative errno with err set */
+/* DIR/NAME, but for lost[]. @return 0, or negative errno with err set */
 int fp_grid_save(const struct fp_grid *grid, const char *dir, const char *name, struct err *err);
-/* @return what fp_grid_save() wrote, NULL: there is none, or it is damaged */
+/* @return what fp_grid_save() wrote, with nothing in lost[]; NULL: there is none, or it is damaged */
 struct fp_grid *fp_grid_load(const char *path);

@@ -79,8 +79,12 @@ begin(struct leaf *leaf, enum rec_detector detector)
 	leaf->counts = calloc((size_t)leaf->grid->paths * leaf->count, sizeof(*leaf->counts));
 	if (leaf->counts == NULL)
 		ret = -ENOMEM;
-	for (uint16_t s = 0; ret == 0 && s < leaf->count; s++)
+	for (uint16_t s = 0; ret == 0 && s < leaf->count; s++) {
 		volumes_sender(&leaf->judge.volumes, leaf->grid->rows[leaf->rows[s]].sender);
+		for (uint16_t path = 0; path < leaf->grid->paths; path++)
+			leaf->judge.scores.lost[volumes_cell(&leaf->judge.volumes, path, s)] =
+				leaf->grid->lost[leaf->rows[s] * leaf->grid->paths + path];
+	}
 	return ret;
 }
 

@@ -65,6 +65,7 @@ take_counts(struct work *work, struct fp_run *run, int status, struct err *why)
 	run->grid = fp_counts_read(path, &run->spec.fabric, why);
 	if (run->grid == NULL)
 		return -ENODATA;
+	fp_spec_note_losses(&run->spec, run->grid);
 	ret = fp_grid_save(run->grid, dir, "counts.bin", why);
 	if (ret == 0)
 		ret = run_files_remove(dir, why);

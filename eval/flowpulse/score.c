@@ -45,51 +45,79 @@ judge_threshold(const struct fp_method *method, const struct detect_cusum_limits
 		}
 }
 
-/* The row's noise in an iteration, as known before it; of the very first, as the iteration itself has it. */
-static struct detect_noise
-noise_at(const struct active *active, const struct detect_trim *trim, struct detect_learned *learned, double *missing,
-	 double predicted, bool is_random)
-{
-	double room[FP_MAX_PATHS];
+/* One iteration of a row, by its active paths. */
+struct scoring {
+	struct active active;
+	double missing[FP_MAX_PATHS], packets[FP_MAX_PATHS]; /* [active.count] packets */
+	float lost[FP_MAX_PATHS];                            /* [active.count] as is known */
+	struct detect_losses losses;
+	bool is_random;
+	struct detect_ports ports;
+	struct detect_learned learned;
+	struct detect_trim trims[FP_MAX_PATHS + 1];
+	float squares[FP_MAX_PATHS];
+};
 
-	if (is_random)
-		return detect_noise_random(predicted, active->count);
-	memcpy(room, missing, active->count * sizeof(*room));
-	return detect_noise_before(learned, trim, room);
+/* @return whether the iteration can be compared */
+static bool
+load_iteration(struct scoring *scoring, const struct fp_grid *grid, uint32_t iteration, uint32_t row)
+{
+	const struct active *active = &scoring->active;
+	bool is_sound = true;
+
+	scoring->losses = (struct detect_losses){ 0 };
+	for (uint32_t a = 0; a < active->count; a++) {
+		const struct fp_cell *cell = fp_cell(grid, iteration, row, active->paths[a]);
+
+		scoring->missing[a] = detect_missing(&cell->bytes, active->packet_bytes);
+		scoring->packets[a] = (double)cell->bytes.predicted / active->packet_bytes;
+		scoring->lost[a] = grid->lost[row * grid->paths + active->paths[a]];
+		scoring->losses.packets += scoring->packets[a];
+		scoring->losses.variance += scoring->packets[a] * (double)scoring->lost[a];
+		is_sound &= cell->is_sound != 0;
+	}
+	return is_sound;
 }
 
-/* Calls each() for every port and iteration of a row, with what is missing. */
+/* A port's noise, as spraying has it or as learned. */
+static struct detect_noise
+noise_at(const struct scoring *scoring, uint32_t at)
+{
+	struct detect_noise noise;
+
+	if (scoring->is_random)
+		return detect_noise_random(scoring->packets[at], scoring->packets[at] / scoring->losses.packets);
+	noise = detect_noise_learned(&scoring->learned, &scoring->ports, at);
+	return detect_noise_lossy(&noise, &scoring->losses, scoring->packets[at], (double)scoring->lost[at]);
+}
+
+/* Calls each() for every port and iteration of a row, with what is missing and the noise as known before; of the first, its own. */
 static void
 each_score(const struct fp_grid *grid, uint32_t row, bool is_random,
 	   void (*each)(void *ctx, uint32_t iteration, uint32_t path, double missing, const struct detect_noise *noise),
 	   void *ctx)
 {
-	struct detect_learned learned = { 0 };
-	double missing[FP_MAX_PATHS];
-	struct detect_trim trim;
-	struct active active;
+	struct scoring scoring = { .is_random = is_random };
 
-	find_active(grid, row, &active);
-	if (active.count < DETECT_MIN_PORTS)
+	scoring.learned.squares = scoring.squares;
+	find_active(grid, row, &scoring.active);
+	if (scoring.active.count < DETECT_MIN_PORTS)
 		return;
-	detect_trim_init(&trim, active.count);
+	scoring.ports = (struct detect_ports){ scoring.active.count, scoring.lost, scoring.trims };
 	for (uint32_t i = 0; i < grid->iterations; i++) {
-		struct detect_noise noise;
-		double predicted = 0;
-		bool is_sound = true;
+		bool first = scoring.learned.iterations <= 0;
 
-		for (uint32_t a = 0; a < active.count; a++) {
-			const struct fp_cell *cell = fp_cell(grid, i, row, active.paths[a]);
-
-			missing[a] = detect_missing(&cell->bytes, active.packet_bytes);
-			predicted += (double)cell->bytes.predicted / active.packet_bytes / active.count;
-			is_sound &= cell->is_sound != 0;
-		}
-		if (!is_sound)
+		if (!load_iteration(&scoring, grid, i, row))
 			continue;
-		noise = noise_at(&active, &trim, &learned, missing, predicted, is_random);
-		for (uint32_t a = 0; a < active.count; a++)
-			each(ctx, i, active.paths[a], missing[a], &noise);
+		if (first && !is_random)
+			detect_learn(&scoring.learned, &scoring.ports, scoring.missing);
+		for (uint32_t a = 0; a < scoring.active.count; a++) {
+			struct detect_noise noise = noise_at(&scoring, a);
+
+			each(ctx, i, scoring.active.paths[a], scoring.missing[a], &noise);
+		}
+		if (!first && !is_random)
+			detect_learn(&scoring.learned, &scoring.ports, scoring.missing);
 	}
 }
 
@@ -168,16 +196,16 @@ static void
 add_faulty(struct fp_tally *tally, const struct fp_method *method, const struct fp_grid *grid, const struct fp_fault *fault,
 	   const uint8_t *found)
 {
-	uint32_t block = method->block != 0 ? method->block : 1;
+	uint32_t block = method->block != 0 ? method->block : 1, begin = (uint32_t)(method->after * grid->iterations);
 
-	for (uint32_t i = 0; i < grid->iterations; i++) {
+	for (uint32_t i = begin; i < grid->iterations; i++) {
 		tally->trials++;
 		for (uint32_t p = 0; p < grid->paths; p++) {
 			tally->found += p == fault->path && found[i * grid->paths + p] != 0;
 			tally->wrong += p != fault->path && found[i * grid->paths + p] != 0;
 		}
 	}
-	for (uint32_t first = 0; first + block <= grid->iterations; first += block) {
+	for (uint32_t first = begin; first + block <= grid->iterations; first += block) {
 		uint32_t i = first;
 
 		while (i < first + block && found[i * grid->paths + fault->path] == 0)

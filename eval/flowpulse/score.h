@@ -11,6 +11,7 @@ struct fp_method {
 	double threshold; /* of the threshold: relative */
 	double rate;      /* of the others: false alarms per port and iteration */
 	uint32_t block;   /* pooled: iterations after which it begins anew, as if they were all; 0: never */
+	double after;     /* trials are the iterations after so large a part of a run: in those before, noise is learned */
 };
 
 struct fp_method_ops {

@@ -54,6 +54,24 @@ fp_spec_faults(const struct fp_spec *spec, struct fp_fault *faults)
 	return count;
 }
 
+void
+fp_spec_note_losses(const struct fp_spec *spec, struct fp_grid *grid)
+{
+	uint32_t leaves = spec->fabric.leaves;
+
+	for (uint32_t i = 0; i < spec->nlinks; i++) {
+		const struct fp_link *link = &spec->links[i];
+		uint32_t sender = (link->row + leaves - 1) % leaves;
+
+		for (uint32_t row = 0; row < grid->nrows && link->is_known && link->path < grid->paths; row++) {
+			float *lost = &grid->lost[row * grid->paths + link->path];
+
+			if (link->is_up ? grid->rows[row].sender == sender : grid->rows[row].leaf == link->row)
+				*lost = (float)(1 - (1 - (double)*lost) * (1 - link->drop));
+		}
+	}
+}
+
 static bool
 is_down(const struct fp_spec *spec, uint32_t row, uint32_t path)
 {

@@ -47,6 +47,9 @@ double fp_spec_packets(const struct fp_spec *spec);
 struct fp_fault;
 uint32_t fp_spec_faults(const struct fp_spec *spec, struct fp_fault *faults);
 
+/* Sets grid->lost to what its known links lose. */
+void fp_spec_note_losses(const struct fp_spec *spec, struct fp_grid *grid);
+
 /*
  * Adds a fault to every second row, at random paths and in random directions, of these drop rates in turn.
  * @param drops  [ndrops]

@@ -51,6 +51,8 @@ begin_run(struct fp_study *study, struct fp_run *run, struct err *err)
 	snprintf(path, sizeof(path), "%s/" COUNTS, dir);
 	if (ret == 0)
 		run->grid = fp_grid_load(path);
+	if (run->grid != NULL)
+		fp_spec_note_losses(&run->spec, run->grid);
 	return ret;
 }
 

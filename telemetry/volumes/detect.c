@@ -42,9 +42,9 @@ detect_missing(const struct volume_sample *sample, double packet_bytes)
 }
 
 struct detect_noise
-detect_noise_random(double packets, uint32_t paths)
+detect_noise_random(double packets, double share)
 {
-	return (struct detect_noise){ .variance = packets * (1 - 1 / (double)paths) };
+	return (struct detect_noise){ .variance = packets * (1 - share) };
 }
 
 static double

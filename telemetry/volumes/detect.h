@@ -47,11 +47,12 @@ struct detect_noise {
 };
 
 /*
- * Random spraying: packets choose among paths by themselves, and a port's count is binomial. Of several senders the sum.
+ * Random spraying: packets choose among paths by themselves, and a port's count is binomial. So it is where paths are known to
+ * lose some, which choose again.
  * @param packets  that the port is predicted to see of one sender
- * @param paths    that the sender's packets choose among, >= 1
+ * @param share    of the sender's packets, up to 1
  */
-struct detect_noise detect_noise_random(double packets, uint32_t paths);
+struct detect_noise detect_noise_random(double packets, double share);
 
 /*
  * How unusual so many missing packets are, as a standard normal variable would have to be to be as unusual: by Student's T

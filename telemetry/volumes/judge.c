@@ -175,7 +175,7 @@ stands_out(struct judge *j, const struct volumes_slot *slot, uint16_t port)
 		double threshold_bytes = (double)sample.predicted * j->config.threshold_ppm / DETECT_PPM;
 
 		if (!j->is_scored[s] || !detect_threshold(&sample, j->config.threshold_ppm) ||
-		    threshold_bytes >= j->scores.noise_bytes[s])
+		    threshold_bytes >= (double)j->scores.noise_bytes[volumes_cell(&j->volumes, port, s)])
 			continue;
 		j->flaws[s] = VOLUMES_FLAW(REC_FLAW_UNEVEN);
 		uneven++;
@@ -188,7 +188,15 @@ static uint32_t
 locate(struct judge *j, const struct volumes_slot *slot, uint16_t port, uint32_t pooled)
 {
 	struct volumes_slot sum = *slot;
-	struct locate_grid grid = { &j->volumes, slot, j->expected, j->is_sound, j->is_alarmed, j->scores.noise, 1 };
+	struct locate_grid grid = { .v = &j->volumes,
+				    .slot = slot,
+				    .predicted = j->expected,
+				    .is_sound = j->is_sound,
+				    .is_alarmed = j->is_alarmed,
+				    .variance = j->scores.variance,
+				    .dof = j->scores.dof,
+				    .lost = j->scores.lost,
+				    .iterations = 1 };
 
 	if (pooled > 1) {
 		grid.iterations = pooled < SCORES_HISTORY ? pooled : SCORES_HISTORY;

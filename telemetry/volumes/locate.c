@@ -10,8 +10,9 @@
 struct locate_part {
 	uint16_t sender;
 	double expected, got;
-	double size;  /* bytes a packet */
-	double lacks; /* share of expected; negative: it has more */
+	double size;       /* bytes a packet */
+	double lacks;      /* share of expected; negative: it has more */
+	double dispersion; /* variance of its count over its mean */
 };
 
 size_t
@@ -105,24 +106,25 @@ find_scale(struct locate *l, const struct locate_grid *grid, uint16_t sender)
 	return predicted > 0 && seen > 0;
 }
 
-/* What was learned of senders' noise, as so many samples of their dispersion. @return their sum */
+/* What was learned of senders' noise, without the port's own, as so many samples of their dispersion. @return their sum */
 static double
-known_dispersion(const struct locate_grid *grid, double *freedom)
+known_dispersion(const struct locate_grid *grid, uint16_t port, double *freedom)
 {
 	double sum = 0;
 
 	*freedom = 0;
 	for (uint16_t s = 0; s < grid->v->nsenders; s++) {
-		double bytes = 0, ports = 0, variance = fmax(grid->noise[s].variance, DETECT_ROUNDING_VARIANCE);
+		double bytes = 0, ports = 0, variance = (double)grid->variance[volumes_cell(grid->v, port, s)];
 
-		for (uint16_t port = 0; port < grid->v->config.ports; port++) {
-			bytes += (double)grid->predicted[volumes_cell(grid->v, port, s)];
-			ports += grid->predicted[volumes_cell(grid->v, port, s)] != 0;
+		for (uint16_t i = 0; i < grid->v->config.ports; i++) {
+			bytes += (double)grid->predicted[volumes_cell(grid->v, i, s)];
+			ports += grid->predicted[volumes_cell(grid->v, i, s)] != 0;
 		}
-		if (!grid->is_sound[s] || grid->noise[s].dof <= 0 || bytes <= 0)
+		if (!grid->is_sound[s] || grid->dof[s] <= 0 || bytes <= 0)
 			continue;
-		sum += grid->noise[s].dof * variance * grid->iterations * bytes_a_packet(grid, s) * ports / bytes;
-		*freedom += grid->noise[s].dof;
+		variance = fmax(variance, DETECT_ROUNDING_VARIANCE);
+		sum += grid->dof[s] * variance * grid->iterations * bytes_a_packet(grid, s) * ports / bytes;
+		*freedom += grid->dof[s];
 	}
 	if (*freedom > 0)
 		return sum;
@@ -135,7 +137,7 @@ known_dispersion(const struct locate_grid *grid, double *freedom)
 static void
 refer(struct locate *l, const struct locate_grid *grid, uint16_t port)
 {
-	double freedom, sum = known_dispersion(grid, &freedom);
+	double freedom, sum = known_dispersion(grid, port, &freedom);
 
 	choose_ports(l, grid, port);
 	l->packets = 0;
@@ -152,11 +154,13 @@ refer(struct locate *l, const struct locate_grid *grid, uint16_t port)
 
 			if (!l->refers[i] || grid->predicted[cell] == 0)
 				continue;
-			sum += (got - expected) * (got - expected) / expected;
 			l->packets += got;
+			if (grid->lost[cell] > 0)
+				continue;
+			sum += (got - expected) * (got - expected) / expected;
 			samples++;
 		}
-		freedom += samples - 1;
+		freedom += samples != 0 ? samples - 1 : 0;
 	}
 	l->dispersion = sum / freedom;
 }
@@ -183,16 +187,16 @@ thinned(double dispersion, double drop)
 
 /* A normal distribution's surprise, -2 ln of its density but for constants, at a share that lacks so much. */
 static double
-surprise(const struct locate_part *part, double assumed, double dispersion)
+surprise(const struct locate_part *part, double assumed)
 {
-	double variance = thinned(dispersion, assumed) / part->expected;
+	double variance = thinned(part->dispersion, assumed) / part->expected;
 
 	variance += 1 / (part->expected * part->expected); /* what a packet more or less makes */
 	return (part->lacks - assumed) * (part->lacks - assumed) / variance + log(variance);
 }
 
 static double
-local_surprise(const struct locate_part *parts, uint32_t count, double dispersion)
+local_surprise(const struct locate_part *parts, uint32_t count)
 {
 	double expected = 0, got = 0, sum = 2 * log(LOCATE_ODDS);
 
@@ -201,17 +205,17 @@ local_surprise(const struct locate_part *parts, uint32_t count, double dispersio
 		got += parts[i].got;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		sum += surprise(&parts[i], 1 - got / expected, dispersion);
+		sum += surprise(&parts[i], 1 - got / expected);
 	return sum;
 }
 
 static double
-remote_surprise(const struct locate_part *parts, uint32_t count, uint32_t faulty, double dispersion)
+remote_surprise(const struct locate_part *parts, uint32_t count, uint32_t faulty)
 {
 	double sum = 2 * log(LOCATE_ODDS) * faulty;
 
 	for (uint32_t i = 0; i < count; i++)
-		sum += surprise(&parts[i], i < faulty && parts[i].lacks > 0 ? parts[i].lacks : 0, dispersion);
+		sum += surprise(&parts[i], i < faulty && parts[i].lacks > 0 ? parts[i].lacks : 0);
 	return sum;
 }
 
@@ -223,7 +227,7 @@ make_place(enum rec_loss_place where, const struct locate_part *parts, uint32_t 
 {
 	struct locate_place place = { .where = where,
 				      .sender = where == REC_LOSS_LOCAL ? VOLUMES_NO_SENDER : parts->sender };
-	double deviation, share;
+	double variance = 0, deviation, share;
 
 	for (uint32_t i = 0; i < count; i++) {
 		place.expected_packets += parts[i].expected;
@@ -234,7 +238,9 @@ make_place(enum rec_loss_place where, const struct locate_part *parts, uint32_t 
 	place.dispersion = l->dispersion;
 	share = place.got_packets / place.expected_packets;
 	place.drop = share < 1 ? 1 - share : 0;
-	deviation = thinned(l->dispersion, place.drop) / place.expected_packets;
+	for (uint32_t i = 0; i < count; i++)
+		variance += parts[i].expected * thinned(parts[i].dispersion, place.drop);
+	deviation = variance / (place.expected_packets * place.expected_packets);
 	if (l->packets > 0)
 		deviation += share * share * l->dispersion / l->packets;
 	deviation = sqrt(deviation);
@@ -260,6 +266,7 @@ collect(struct locate *l, const struct locate_grid *grid, uint16_t port)
 		part->expected = l->scale[s] * (double)grid->predicted[cell] / size;
 		part->got = (double)grid->slot->counts[cell].bytes / size;
 		part->lacks = 1 - part->got / part->expected;
+		part->dispersion = (1 - (double)grid->lost[cell]) * l->dispersion + (double)grid->lost[cell];
 		count++;
 	}
 	qsort(l->parts, count, sizeof(*l->parts), by_lack);
@@ -277,9 +284,9 @@ locate_port(struct locate *l, const struct locate_grid *grid, uint16_t port)
 	count = collect(l, grid, port);
 	if (count == 0 || l->parts[0].lacks <= 0)
 		return 0;
-	local = local_surprise(l->parts, count, l->dispersion);
+	local = local_surprise(l->parts, count);
 	for (uint32_t k = 1; k <= count && l->parts[k - 1].lacks > 0; k++) {
-		double k_remote = remote_surprise(l->parts, count, k, l->dispersion);
+		double k_remote = remote_surprise(l->parts, count, k);
 
 		if (k_remote < remote)
 			faulty = k;

@@ -6,8 +6,7 @@
  * A sender's volume is compared with what its volumes at other ports make of the prediction, so that neither repeated
  * packets nor a demand that is somewhat off count. What spraying alone makes volumes differ is measured at those ports too, and
  * has been learned in iterations before: dispersion is the variance of a count over its mean, 1 for random spraying, less for
- * adaptive. Then the hypotheses are
- * compared by their likelihood, each further faulty link being LOCATE_ODDS times less likely than none:
+ * adaptive. A port with a known loss varies by that, too, and is not measured. Then the hypotheses are compared by their likelihood, each further faulty link being LOCATE_ODDS times less likely than none:
  *
  *   local     all senders lack one share
  *   remote k  the k senders that lack most each lack a share of their own, the others nothing
@@ -28,11 +27,13 @@ struct locate_part;
 struct locate_grid {
 	const struct volumes *v;
 	const struct volumes_slot *slot;
-	const uint64_t *predicted;        /* [ports * senders] */
-	const bool *is_sound;             /* [senders] whose volumes can be compared */
-	const bool *is_alarmed;           /* [ports] */
-	const struct detect_noise *noise; /* [senders] of a count in one iteration; of dof 0: not learned */
-	uint32_t iterations;              /* in slot and predicted */
+	const uint64_t *predicted; /* [ports * senders] */
+	const bool *is_sound;      /* [senders] whose volumes can be compared */
+	const bool *is_alarmed;    /* [ports] */
+	const float *variance;     /* [ports * senders] of a count in one iteration, as far as spraying goes */
+	const double *dof;         /* [senders] degrees of freedom of that; 0: not learned */
+	const float *lost;         /* [ports * senders] share that is known to be lost before it is counted */
+	uint32_t iterations;       /* in slot and predicted */
 };
 
 /* One link, or pair of links, and what it lost. */

@@ -6,6 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool
+has_room(const struct scores *scores)
+{
+	return scores->history != NULL && scores->nscored != NULL && scores->counts != NULL && scores->predicted != NULL &&
+	       scores->trims != NULL && scores->learned != NULL && scores->squares != NULL && scores->sums != NULL &&
+	       scores->missing != NULL && scores->losses != NULL && scores->lost != NULL && scores->variance != NULL &&
+	       scores->dof != NULL && scores->noise_bytes != NULL && scores->pooled != NULL;
+}
+
 int
 scores_init(struct scores *scores, const struct scores_config *config, const struct volumes_config *volumes)
 {
@@ -14,21 +23,25 @@ scores_init(struct scores *scores, const struct scores_config *config, const str
 
 	memset(scores, 0, sizeof(*scores));
 	scores->config = *config;
-	scores->noise = calloc(senders, sizeof(*scores->noise));
 	scores->history = calloc(SCORES_HISTORY * pooled + 1, sizeof(*scores->history));
 	scores->nscored = calloc(senders, sizeof(*scores->nscored));
 	scores->counts = calloc(pooled + 1, sizeof(*scores->counts));
 	scores->predicted = calloc(pooled + 1, sizeof(*scores->predicted));
 	scores->trims = calloc(ports + 1, sizeof(*scores->trims));
 	scores->learned = calloc(senders, sizeof(*scores->learned));
+	scores->squares = calloc(ports * senders, sizeof(*scores->squares));
 	scores->sums = calloc(ports * senders, sizeof(*scores->sums));
-	scores->missing = calloc(2 * ports, sizeof(*scores->missing));
-	scores->noise_bytes = calloc(senders, sizeof(*scores->noise_bytes));
+	scores->missing = calloc(ports, sizeof(*scores->missing));
+	scores->losses = calloc(ports, sizeof(*scores->losses));
+	scores->lost = calloc(ports * senders, sizeof(*scores->lost));
+	scores->variance = calloc(ports * senders, sizeof(*scores->variance));
+	scores->dof = calloc(senders, sizeof(*scores->dof));
+	scores->noise_bytes = calloc(ports * senders, sizeof(*scores->noise_bytes));
 	scores->pooled = calloc(ports * senders, sizeof(*scores->pooled));
-	if (scores->trims == NULL || scores->learned == NULL || scores->sums == NULL || scores->missing == NULL ||
-	    scores->noise_bytes == NULL || scores->pooled == NULL || scores->noise == NULL || scores->history == NULL ||
-	    scores->nscored == NULL || scores->counts == NULL || scores->predicted == NULL)
+	if (!has_room(scores))
 		return -ENOMEM;
+	for (size_t s = 0; s < senders; s++)
+		scores->learned[s].squares = &scores->squares[s * ports];
 	if (config->detector == REC_DETECTOR_POOLED)
 		detect_cusum_limits(&scores->limits, config->rate / (double)ports);
 	else
@@ -41,11 +54,15 @@ scores_fini(struct scores *scores)
 {
 	free(scores->trims);
 	free(scores->learned);
+	free(scores->squares);
 	free(scores->sums);
 	free(scores->missing);
+	free(scores->losses);
+	free(scores->lost);
+	free(scores->variance);
+	free(scores->dof);
 	free(scores->noise_bytes);
 	free(scores->pooled);
-	free(scores->noise);
 	free(scores->history);
 	free(scores->nscored);
 	free(scores->counts);
@@ -59,9 +76,9 @@ scores_bytes(const struct scores_config *config, const struct volumes_config *vo
 	size_t ports = volumes->ports, senders = volumes->senders;
 	size_t pooled = config->detector == REC_DETECTOR_POOLED ? ports * senders : 0;
 
-	return ports * (sizeof(struct detect_trim) + 2 * sizeof(double)) +
-	       senders * (sizeof(struct detect_learned) + sizeof(struct detect_noise) + sizeof(uint32_t) + sizeof(double)) +
-	       ports * senders * (sizeof(struct detect_cusum) + sizeof(uint32_t)) +
+	return (ports + 1) * sizeof(struct detect_trim) + ports * (sizeof(double) + sizeof(float)) +
+	       senders * (sizeof(struct detect_learned) + sizeof(uint32_t) + sizeof(double)) +
+	       ports * senders * (4 * sizeof(float) + sizeof(struct detect_cusum) + sizeof(uint32_t)) +
 	       pooled * (SCORES_HISTORY * sizeof(float) + sizeof(struct volume_count) + sizeof(uint64_t));
 }
 
@@ -76,20 +93,6 @@ packet_bytes(const struct volumes *v, const struct volumes_slot *slot, uint16_t 
 		packets += slot->counts[volumes_cell(v, port, sender)].packets;
 	}
 	return packets != 0 ? (double)bytes / (double)packets : 1;
-}
-
-/* The noise of a sender as known before an iteration, which it then learns from. */
-static struct detect_noise
-noise_before(struct scores *scores, uint16_t sender, uint32_t ports)
-{
-	struct detect_learned *learned = &scores->learned[sender];
-	struct detect_trim *trim = &scores->trims[ports];
-	double *room = scores->missing + ports;
-
-	if (trim->ports == 0)
-		detect_trim_init(trim, ports);
-	memcpy(room, scores->missing, ports * sizeof(*room));
-	return detect_noise_before(learned, trim, room);
 }
 
 /* Where the history has what was missing in a sender's iteration, counted from its first. */
@@ -107,35 +110,77 @@ found(struct scores *scores, uint32_t cell, double missing, const struct detect_
 	return detect_score(missing, noise) > scores->limit;
 }
 
+/* Gathers what is missing at a sender's ports, and what is known of their losses. @return how many it has */
+static uint32_t
+gather(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
+       uint16_t sender, double size, struct detect_losses *losses)
+{
+	uint32_t ports = 0;
+
+	*losses = (struct detect_losses){ 0 };
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+		double packets = (double)predicted[cell] / size;
+
+		if (predicted[cell] == 0)
+			continue;
+		scores->losses[ports] = scores->lost[cell];
+		scores->missing[ports++] =
+			detect_missing(&(struct volume_sample){ predicted[cell], slot->counts[cell].bytes }, size);
+		losses->packets += packets;
+		losses->variance += packets * (double)scores->lost[cell];
+	}
+	return ports;
+}
+
+/* Scores one port. @param at  which of the sender's ports it is @param noise  of what is sent, as learned */
+static void
+score(struct scores *scores, const struct detect_losses *losses, const struct detect_noise *learned, uint32_t cell,
+      uint32_t at, double packets, double size)
+{
+	struct detect_noise noise = scores->config.is_random
+					    ? detect_noise_random(packets, packets / losses->packets)
+					    : detect_noise_lossy(learned, losses, packets, (double)scores->lost[cell]);
+
+	scores->variance[cell] = (float)learned->variance;
+	scores->noise_bytes[cell] =
+		(float)((scores->limit * sqrt(fmax(noise.variance, 0)) + DETECT_ROUNDING_PACKETS) * size);
+	scores->pooled[cell] = found(scores, cell, scores->missing[at], &noise);
+}
+
 bool
 scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
 	      uint16_t sender)
 {
 	double size = packet_bytes(v, slot, sender);
-	struct detect_noise noise;
-	uint32_t ports = 0, at = 0;
+	struct detect_learned *learned = &scores->learned[sender];
+	struct detect_ports ports = { .lost = scores->losses, .trims = scores->trims };
+	bool first = learned->iterations <= 0;
+	struct detect_losses losses;
+	uint32_t at = 0;
 
-	for (uint16_t port = 0; port < v->config.ports; port++) {
-		uint32_t cell = volumes_cell(v, port, sender);
-
-		scores->pooled[cell] = 0;
-		if (predicted[cell] != 0)
-			scores->missing[ports++] =
-				detect_missing(&(struct volume_sample){ predicted[cell], slot->counts[cell].bytes }, size);
-	}
-	if (ports < DETECT_MIN_PORTS || ports > DETECT_MAX_PORTS)
+	for (uint16_t port = 0; port < v->config.ports; port++)
+		scores->pooled[volumes_cell(v, port, sender)] = 0;
+	ports.count = gather(scores, v, slot, predicted, sender, size, &losses);
+	scores->dof[sender] = 0;
+	if (ports.count < DETECT_MIN_PORTS || ports.count > DETECT_MAX_PORTS)
 		return false;
-	noise = scores->noise[sender] = noise_before(scores, sender, ports);
-	scores->noise_bytes[sender] = (scores->limit * sqrt(fmax(noise.variance, 0)) + DETECT_ROUNDING_PACKETS) * size;
+	if (first) /* its noise is its own */
+		detect_learn(learned, &ports, scores->missing);
 	for (uint16_t port = 0; port < v->config.ports; port++) {
 		uint32_t cell = volumes_cell(v, port, sender);
+		struct detect_noise noise;
 
 		if (predicted[cell] == 0)
 			continue;
 		if (scores->config.detector == REC_DETECTOR_POOLED)
 			scores->history[history_at(v, scores->nscored[sender], cell)] = (float)(scores->missing[at] * size);
-		scores->pooled[cell] = found(scores, cell, scores->missing[at++], &noise);
+		noise = detect_noise_learned(learned, &ports, at);
+		scores->dof[sender] = noise.dof;
+		score(scores, &losses, &noise, cell, at++, (double)predicted[cell] / size, size);
 	}
+	if (!first)
+		detect_learn(learned, &ports, scores->missing);
 	scores->nscored[sender]++;
 	return true;
 }
@@ -166,7 +211,9 @@ void
 scores_forget(struct scores *scores, const struct volumes *v)
 {
 	memset(scores->sums, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->sums));
-	memset(scores->learned, 0, v->config.senders * sizeof(*scores->learned));
-	memset(scores->noise, 0, v->config.senders * sizeof(*scores->noise));
+	memset(scores->squares, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->squares));
+	memset(scores->dof, 0, v->config.senders * sizeof(*scores->dof));
+	for (uint16_t s = 0; s < v->config.senders; s++)
+		scores->learned[s].iterations = 0;
 	memset(scores->nscored, 0, v->config.senders * sizeof(*scores->nscored));
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "telemetry/volumes/detect_cusum.h"
@@ -15,19 +16,25 @@
 
 struct scores_config {
 	enum rec_detector detector;
-	double rate; /* of false alarms an iteration, over all ports, of each sender */
+	double rate;    /* of false alarms an iteration, over all ports, of each sender */
+	bool is_random; /* packets choose among ports by themselves, and noise is known */
 };
 
 struct scores {
 	struct scores_config config;
-	struct detect_trim *trims;      /* [ports + 1] by how many ports a sender comes by; ports 0: not derived yet */
+	struct detect_trim *trims;      /* [ports + 1] */
 	struct detect_learned *learned; /* [senders] */
+	float *squares;                 /* [senders * ports] of them */
 	struct detect_cusum *sums;      /* [ports * senders] */
 	struct detect_cusum_limits limits;
-	double limit;               /* of one score */
-	double *missing;            /* [2 * ports] room */
-	struct detect_noise *noise; /* [senders] as known before the last iteration scored */
-	double *noise_bytes;        /* [senders] at a port: less than it is missing without a fault, at the rate */
+	double limit;    /* of one score */
+	double *missing; /* [ports] room */
+	float *losses;   /* [ports] room */
+	float *lost;     /* [ports * senders] share of what is sent so that is known to be lost: whoever predicts sets it */
+	/* Of the iteration scored last, as known before it. */
+	float *variance;    /* [ports * senders] packets^2, of what is sent so as far as spraying goes */
+	double *dof;        /* [senders] degrees of freedom of that; 0: it is not known */
+	float *noise_bytes; /* [ports * senders] less than it is missing without a fault, at the rate */
 	/* Of detector pooled: what was missing in the latest iterations of each sender, and their sum. */
 	float *history;              /* [SCORES_HISTORY * ports * senders] bytes */
 	uint32_t *nscored;           /* [senders] iterations */

@@ -179,7 +179,7 @@ static void
 a_leafs_test_is_near_the_limit(void **state)
 {
 	const double rate = 1e-3, power = 0.9, drop = limit_drop(&random_fabric, rate, power);
-	const struct detect_noise noise = detect_noise_random(PACKETS, PATHS);
+	const struct detect_noise noise = detect_noise_random(PACKETS, 1.0 / PATHS);
 	uint32_t counts[PATHS], at = 0, beyond = 0;
 	struct prng prng;
 

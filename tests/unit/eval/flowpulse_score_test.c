@@ -13,6 +13,7 @@
 
 #include "common/array.h"
 #include "common/prng.h"
+#include "eval/flowpulse/limit.h"
 #include "eval/flowpulse/replay.h"
 #include "eval/flowpulse/score.h"
 
@@ -109,7 +110,7 @@ flawed_iterations_are_left_out(void **state)
 
 		for (size_t c = 0; c < 10 * ROWS * PATHS; c++)
 			grid->cells[c].is_sound = 0;
-		assert_int_equal(tally(&(struct fp_method){ all[m], 0.01, 1e-3, 0 }, grid, &fault, 1, -1).found, 0);
+		assert_int_equal(tally(&(struct fp_method){ all[m], 0.01, 1e-3, 0, 0 }, grid, &fault, 1, -1).found, 0);
 	}
 }
 
@@ -131,7 +132,7 @@ noise_decides(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < ARRAY_LEN(known); k++) {
-		struct fp_tally t = tally(&(struct fp_method){ known[k].ops, 0, 1e-3, 0 },
+		struct fp_tally t = tally(&(struct fp_method){ known[k].ops, 0, 1e-3, 0, 0 },
 					  make_grid(k, 400, known[k].random, faults, 2), faults, 2, known[k].drop);
 		double share = (double)t.found / (double)t.trials, expected = 1e-3 * (double)t.ports;
 
@@ -143,6 +144,62 @@ noise_decides(void **state)
 	}
 }
 
+/*
+ * Nine of ten faults at 1.22 times the smallest drop rate that any test finds as surely: of 13 iterations in all of which the fault
+ * is and noise is learned, and at less in those when half of them are over.
+ */
+static void
+noise_is_learned_beside_a_fault(void **state)
+{
+	const struct limit_fabric fabric = { .paths = PATHS, .packets = PACKETS, .is_random = true };
+	const double limit = limit_drop(&fabric, 1e-4, 0.9);
+	struct fp_fault faults[ROWS];
+
+	(void)state;
+	for (uint32_t half = 0; half <= 1; half++) {
+		const struct fp_method method = { .ops = &fp_learned, .rate = 1e-4, .after = half / 2.0 };
+		uint64_t found = 0, trials = 0;
+
+		for (uint32_t row = 0; row < ROWS; row++)
+			faults[row] = (struct fp_fault){ row, row + 3, (half ? 1.1 : 1.22) * limit };
+		for (uint64_t seed = 0; seed < 40; seed++) {
+			struct fp_tally t = tally(&method, make_grid(seed, 13, true, faults, ROWS), faults, ROWS, -1);
+
+			found += t.found;
+			trials += t.trials;
+		}
+		assert_int_equal(trials, 40 * ROWS * (half ? 7 : 13));
+		assert_true(10 * found >= 9 * trials);
+	}
+}
+
+/* A path that is known to lose half of its packets varies by that: no alarm to those who know it. */
+static void
+known_losses_are_noise(void **state)
+{
+	const struct fp_method method = { .ops = &fp_learned, .rate = 1e-4 };
+	uint64_t alarms[2];
+
+	(void)state;
+	for (uint32_t knows = 0; knows <= 1; knows++) {
+		struct fp_grid *grid = make_grid(9, 200, false, NULL, 0);
+		struct prng prng;
+
+		prng_init(&prng, 3, 0);
+		for (uint32_t i = 0; i < 200; i++) {
+			struct fp_cell *cell = fp_cell(grid, i, 2, 5);
+			double drops = sqrt(PACKETS * 0.5) * normal(&prng);
+
+			cell->packets = (uint64_t)llround((double)cell->packets - drops);
+			cell->bytes.seen = cell->packets * PACKET_BYTES;
+		}
+		grid->lost[2 * PATHS + 5] = knows ? 0.5f : 0;
+		alarms[knows] = tally(&method, grid, NULL, 0, -1).false_ports;
+	}
+	assert_true(alarms[0] > 15);
+	assert_true(alarms[1] <= 5);
+}
+
 /* Five iterations find what one does not: when, and how long it took. */
 static void
 pooled_iterations_find_less(void **state)
@@ -151,10 +208,10 @@ pooled_iterations_find_less(void **state)
 	struct fp_tally once, five;
 
 	(void)state;
-	once = tally(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 1 }, make_grid(5, 500, false, &fault, 1), &fault, 1,
-		     -1);
-	five = tally(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 5 }, make_grid(5, 500, false, &fault, 1), &fault, 1,
-		     -1);
+	once = tally(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 1, 0 }, make_grid(5, 500, false, &fault, 1), &fault,
+		     1, -1);
+	five = tally(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 5, 0 }, make_grid(5, 500, false, &fault, 1), &fault,
+		     1, -1);
 	assert_int_equal(once.blocks, 500);
 	assert_int_equal(five.blocks, 100);
 	assert_true(once.found_blocks < 250);
@@ -185,7 +242,7 @@ other_detectors_are_replayed(void **state)
 			assert_int_equal(said.alarms[i].path, 3);
 			assert_int_equal(said.alarms[i].sender, 11);
 			assert_true(said.alarms[i].place != REC_LOSS_LOCAL);
-			assert_in_range(said.alarms[i].drop_ppm, 5000, 17000);
+			assert_in_range(said.alarms[i].drop_ppm, 4000, 17000);
 		}
 		free(said.alarms);
 	}
@@ -242,6 +299,8 @@ main(void)
 		cmocka_unit_test(the_papers_threshold),
 		cmocka_unit_test(flawed_iterations_are_left_out),
 		cmocka_unit_test(noise_decides),
+		cmocka_unit_test(noise_is_learned_beside_a_fault),
+		cmocka_unit_test(known_losses_are_noise),
 		cmocka_unit_test(pooled_iterations_find_less),
 		cmocka_unit_test(other_detectors_are_replayed),
 		cmocka_unit_test(noise_is_measured),

@@ -145,7 +145,7 @@ quarter_of(struct prng *prng, uint32_t words)
 static void
 false_alarms_of_random_spraying(void **state)
 {
-	const struct detect_noise noise = detect_noise_random(256, 4);
+	const struct detect_noise noise = detect_noise_random(256, 0.25);
 	const uint32_t trials = 1000000;
 	const double rates[] = { 1e-2, 1e-3, 1e-4 };
 	uint32_t alarms[3] = { 0 };

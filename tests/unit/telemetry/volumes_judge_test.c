@@ -125,6 +125,81 @@ noise_is_no_fault_to_those_who_know_it(void **state)
 	assert_true(longest > 1);
 }
 
+/* Packets that choose by themselves: whoever knows that needs nothing to learn from, and finds 8 % (6 deviations) at once. */
+static void
+noise_of_random_spraying_is_known(void **state)
+{
+	struct judge_config config = rig_config(PREDICT_DECLARED);
+	uint32_t alarms[2] = { 0 };
+
+	(void)state;
+	for (uint32_t knows = 0; knows <= 1; knows++)
+		for (uint64_t seed = 0; seed < 20; seed++) {
+			struct rig rig;
+
+			config.scores = (struct scores_config){ REC_DETECTOR_NOISE, 1e-4, knows };
+			rig_init(&rig, &config, 1, 300 + seed);
+			declare_all(&rig, 40000);
+			rig.random = true;
+			rig.local_loss[5] = seed < 10 ? 0.08 : 0;
+			assert_int_equal(rig_iterate(&rig, 40000), JUDGE_COMPARED);
+			alarms[knows] += rig.judge.nalarms;
+			judge_fini(&rig.judge);
+		}
+	assert_in_range(alarms[1], 8, 10);
+	assert_true(2 * alarms[0] < alarms[1]);
+}
+
+/*
+ * A port whose link is known to lose 5 %, at which the tests of noise go by that, or do not know. @param loss  of another fault,
+ * after ten iterations: at the same port, or at the next  @return alarms, of 100 iterations
+ */
+static uint32_t
+count_alarms_beside_known(enum rec_detector detector, bool knows, double loss, uint16_t port)
+{
+	struct judge_config config = rig_config(PREDICT_DECLARED);
+	uint32_t alarms = 0;
+	struct rig rig;
+
+	config.scores = (struct scores_config){ .detector = detector, .rate = 1e-4 };
+	rig_init(&rig, &config, 2, 80);
+	for (uint16_t s = 0; s < 2; s++)
+		for (uint16_t i = 0; i < RIG_PORTS; i++) {
+			uint32_t cell = volumes_cell(&rig.judge.volumes, i, s);
+			double kept = i == 2 ? 0.95 : 1;
+
+			rig.judge.predict.bytes[cell] = (uint64_t)(40000 * PACKET_BYTES * kept / (RIG_PORTS - 0.05));
+			rig.judge.scores.lost[cell] = knows && i == 2 ? 0.05f : 0;
+		}
+	for (uint32_t i = 0; i < 110; i++) {
+		rig.local_loss[2] = 0.05;
+		if (i >= 10 && loss > 0)
+			rig.local_loss[port] = port == 2 ? 1 - 0.95 * (1 - loss) : loss;
+		assert_int_equal(rig_iterate(&rig, 40000), JUDGE_COMPARED);
+		for (uint32_t a = 0; a < rig.judge.nalarms; a++) {
+			alarms++;
+			assert_true(!knows || rig.judge.alarms[a].port == port);
+		}
+	}
+	judge_fini(&rig.judge);
+	return alarms;
+}
+
+static void
+known_losses_are_no_alarms(void **state)
+{
+	(void)state;
+	assert_true(count_alarms_beside_known(REC_DETECTOR_NOISE, false, 0, 2) > 30);
+	for (uint32_t d = REC_DETECTOR_NOISE; d <= REC_DETECTOR_POOLED; d++) {
+		enum rec_detector detector = (enum rec_detector)d;
+
+		assert_int_equal(count_alarms_beside_known(detector, true, 0, 2), 0);
+		assert_true(count_alarms_beside_known(detector, true, 0.025, 2) >= 95); /* 7 deviations of its drops */
+		assert_true(count_alarms_beside_known(detector, true, 0.01, 5) >=
+			    95); /* 20 of what the lossy one repeats */
+	}
+}
+
 /*
  * What was found in several iterations is located by all of them: of 2.5 % on one sender's link, where chance makes 1.3 % of an
  * iteration, the port lacks nothing in some, and the share lost is that of the iterations together.
@@ -234,6 +309,8 @@ main(void)
 		cmocka_unit_test(a_sender_may_lack_what_its_port_does_not),
 		cmocka_unit_test(another_demand_is_no_fault),
 		cmocka_unit_test(noise_is_no_fault_to_those_who_know_it),
+		cmocka_unit_test(noise_of_random_spraying_is_known),
+		cmocka_unit_test(known_losses_are_no_alarms),
 		cmocka_unit_test(pooled_alarms_are_located_by_their_iterations),
 		cmocka_unit_test(a_threshold_below_the_noise_is_not_applied),
 		cmocka_unit_test(ports_of_a_relative_one_are_compared_with_each_other),

@@ -90,17 +90,17 @@ a_cut_link_leaves_its_share_to_the_others(void **state)
 
 	(void)state;
 	assert_non_null(routes);
-	spread_add(topo, routes, NULL, from, dst, 0, at, share);
+	spread_add(topo, routes, NULL, from, dst, 0, at, share, NULL);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_true(share[1 + i] == 0.25);
 	withdrawn[topo_port_of(topo, from, 1)->link] = true; /* to s0 */
 	withdrawn[topo_port_of(topo, at, 4)->link] = true;   /* from s3 */
 	assert_int_equal(route_table_update(routes, withdrawn), 0);
 	memset(share, 0, sizeof(share));
-	spread_add(topo, routes, NULL, from, dst, 0, at, share);
+	spread_add(topo, routes, NULL, from, dst, 0, at, share, NULL);
 	assert_true(share[1] == 0 && share[2] == 0.5 && share[3] == 0.5 && share[4] == 0);
 	memset(share, 0, sizeof(share));
-	spread_add(topo, routes, NULL, at, dst, 0, at, share); /* does not come down to it */
+	spread_add(topo, routes, NULL, at, dst, 0, at, share, NULL); /* does not come down to it */
 	assert_true(share[0] + share[1] + share[2] == 0);
 	route_table_destroy(routes);
 	topo_destroy(topo);
@@ -115,7 +115,7 @@ a_known_loss_lowers_a_share(void **state)
 	struct topo *topo = make_topo(CLOS, &cfg);
 	struct route_table *routes = route_table_create(topo);
 	uint32_t from = topo_find(topo, "l0"), at = topo_find(topo, "l2"), dst = topo_find(topo, "h2");
-	double share[TOPO_MAX_PORTS] = { 0 }, kept[128];
+	double share[TOPO_MAX_PORTS] = { 0 }, again[TOPO_MAX_PORTS] = { 0 }, kept[128];
 
 	(void)state;
 	assert_true(topo->nports <= 128);
@@ -124,14 +124,16 @@ a_known_loss_lowers_a_share(void **state)
 	kept[topo->nodes[from].first_port + 1] = 0.9;                  /* up to s0 */
 	kept[topo->nodes[topo_find(topo, "s1")].first_port + 2] = 0.5; /* down from s1 */
 	kept[topo->nodes[topo_find(topo, "s2")].first_port + 1] = 0.5; /* to another leaf */
-	spread_add(topo, routes, kept, from, dst, 0, at, share);
+	spread_add(topo, routes, kept, from, dst, 0, at, share, again);
+	assert_true(fabs(again[1] / share[1] - 0.9) < 1e-12 && fabs(again[2] / share[2] - 0.5) < 1e-12);
+	assert_true(again[3] == share[3]);
 	assert_true(fabs(share[1] - 0.9 / 3.4) < 1e-12);
 	assert_true(fabs(share[2] - 0.5 / 3.4) < 1e-12);
 	assert_true(fabs(share[3] - 1 / 3.4) < 1e-12 && fabs(share[4] - 1 / 3.4) < 1e-12);
 	/* What the last link loses comes by every port once more. */
 	kept[topo->nodes[at].first_port] = 0.8;
 	memset(share, 0, sizeof(share));
-	spread_add(topo, routes, kept, from, dst, 0, at, share);
+	spread_add(topo, routes, kept, from, dst, 0, at, share, NULL);
 	assert_true(fabs(share[4] - 1 / 3.4 / 0.8) < 1e-12);
 	route_table_destroy(routes);
 	topo_destroy(topo);
@@ -153,7 +155,7 @@ three_tiers_split_twice(void **state)
 	(void)state;
 	assert_non_null(routes);
 	assert_int_equal(tiers_init(&tiers, topo), 0);
-	spread_add(topo, routes, NULL, from, dst, 0, edge, share);
+	spread_add(topo, routes, NULL, from, dst, 0, edge, share, NULL);
 	for (uint16_t i = 0; i < topo->nodes[edge].nports; i++) {
 		const struct topo_port *port = topo_port_of(topo, edge, i);
 		double part[TOPO_MAX_PORTS] = { 0 };
@@ -161,7 +163,7 @@ three_tiers_split_twice(void **state)
 		assert_true(share[i] == (tiers_is_uplink(&tiers, port) ? 0.5 : 0));
 		if (!tiers_is_uplink(&tiers, port))
 			continue;
-		spread_add(topo, routes, NULL, from, dst, 0, port->peer, part);
+		spread_add(topo, routes, NULL, from, dst, 0, port->peer, part, NULL);
 		for (uint16_t k = 0; k < topo->nodes[port->peer].nports; k++) {
 			assert_true(part[k] == 0 || part[k] == 0.25);
 			sum += part[k];
