@@ -107,6 +107,8 @@ static const struct command studies[] = {
 	  command_eval_counterfactual },
 	{ "flowpulse", "", "silent faults found by volumes: at what drop rates, and how near the limit",
 	  command_eval_flowpulse },
+	{ "flowtracer", "", "how uneven hashes leave a fabric, and what a static placement makes of it",
+	  command_eval_flowtracer },
 	{ "odd", "", "what the families leave out, graded by what is regained", command_eval_odd },
 	{ "pingmesh", "", "problems of switches, RNICs and CPUs, and what R-Pingmesh says of them", command_eval_pingmesh },
 };

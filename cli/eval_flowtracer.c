@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab eval flowtracer: how uneven hashes leave a fabric, and what a static placement makes of it. */
+#include <argp.h>
+#include <errno.h>
+
+#include "cli/command.h"
+#include "cli/eval_args.h"
+#include "common/args.h"
+#include "common/log.h"
+#include "common/run_dir.h"
+#include "emulation/outputs/outputs.h"
+#include "eval/flowtracer/study.h"
+#include "eval/job.h"
+#include "eval/pool.h"
+
+#define RESULTS "flowtracer.json"
+
+struct options {
+	struct ft_study study;
+	bool json;
+};
+
+static const struct argp_option options[] = {
+	{ "seeds", 'S', "N", 0, "Seeds 1 to N, whose flows are routed (default 1000)", 0 },
+	{ "runs", 'n', "N", 0, "Of these the first N are run as well, by ECMP and by static paths (default 20)", 0 },
+	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	{ "out", 'o', "DIR", 0, "Where runs and results are kept (default out/flowtracer); goes on with what is there", 0 },
+	{ "json", 'J', NULL, 0, "Print JSON instead of tables", 0 },
+	{ 0 },
+};
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case 'S':
+		opts->study.seeds = (uint32_t)args_number(state, "--seeds", arg, 1, FT_MAX_SEEDS);
+		return 0;
+	case 'n':
+		opts->study.runs = (uint32_t)args_number(state, "--runs", arg, 0, FT_MAX_RUNS);
+		return 0;
+	case 'j':
+		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
+		return 0;
+	case 'o':
+		opts->study.dir = arg;
+		return 0;
+	case 'J':
+		opts->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (opts->study.scenario != NULL)
+			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
+		opts->study.scenario = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (opts->study.scenario == NULL)
+			argp_error(state, "name a scenario, such as topo/scenarios/flowtracer.cfg");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "SCENARIO",
+	.doc = "Routes a scenario's flows with many seeds, and says how uneven ECMP leaves links (the Flow Imbalance "
+	       "Metric "
+	       "of FlowTracer), layer by layer, beside what independent choices come to; runs some of the seeds so and "
+	       "with "
+	       "static paths, and says what throughput pairs of hosts had.\v"
+	       "DIR/ecmp/SEED and DIR/static/SEED have the runs, DIR/" RESULTS
+	       " all numbers. What was interrupted goes on where it was.",
+};
+
+/* @return how many runs broke, or negative errno with err set */
+static int
+run(struct options *opts, struct err *err)
+{
+	struct ft_study *study = &opts->study;
+	int ret = ft_study_run(study, err);
+	json_t *root = ret == 0 ? ft_json(study) : NULL;
+
+	if (ret == 0)
+		ret = output_json(json_incref(root), study->dir, RESULTS, err);
+	if (ret == 0 && opts->json) {
+		json_dumpf(root, stdout, JSON_INDENT(2));
+		putchar('\n');
+	} else if (ret == 0) {
+		ft_print(study, stdout);
+	}
+	json_decref(root);
+	if (ret == 0)
+		ret = (int)study->broken;
+	ft_study_fini(study);
+	return ret;
+}
+
+int
+command_eval_flowtracer(int argc, char **argv)
+{
+	int cpus[POOL_MAX_JOBS];
+	struct options opts = {
+		.study = { .seeds = 1000, .runs = 20, .jobs = job_cpus(cpus, POOL_MAX_JOBS), .dir = "out/flowtracer" },
+	};
+	struct err err = { 0 };
+	struct run_dir dir;
+	int ret;
+
+	argv[0] = "rocelab eval flowtracer";
+	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+		return EXIT_USAGE;
+	if (run_dir_open(&dir, opts.study.dir, &err) < 0) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
+	ret = run(&opts, &err);
+	run_dir_close(&dir);
+	return eval_args_exit(ret, &err);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Routing alone: where the flows of every seed go, and where a static placement has them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/outfile.h"
+#include "common/progress_line.h"
+#include "common/run_dir.h"
+#include "emulation/scenario/scenario.h"
+#include "eval/case_file.h"
+#include "eval/flowtracer/study.h"
+#include "topo/advise.h"
+#include "topo/load.h"
+
+#define SHOW_EVERY 50
+
+/* One seed's network and flows. */
+struct seed {
+	struct scenario *sc;
+	struct topo_load load;
+	struct flow *flows; /* [count] those that carry data */
+	uint32_t count;
+};
+
+static void
+seed_fini(struct seed *seed)
+{
+	topo_load_fini(&seed->load);
+	free(seed->flows);
+	scenario_destroy(seed->sc);
+}
+
+static int
+seed_init(struct seed *seed, const struct ft_study *study, uint64_t number, struct err *err)
+{
+	char text[24];
+	struct scenario_options options = { .path = study->scenario, .seed = text };
+	const struct flow_table *table;
+
+	*seed = (struct seed){ 0 };
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	seed->sc = scenario_load(&options, err);
+	if (seed->sc == NULL)
+		return -EINVAL;
+	table = &seed->sc->plan->flows;
+	seed->flows = calloc(table->count + 1, sizeof(*seed->flows));
+	if (seed->flows == NULL || topo_load_init(&seed->load, seed->sc->topo) != 0)
+		return err_set(err, -ENOMEM, "out of memory for %u flows", table->count);
+	for (uint32_t f = 0; f < table->count; f++)
+		if (table->flows[f].kind == FLOW_COLLECTIVE || table->flows[f].kind == FLOW_BACKGROUND ||
+		    table->flows[f].kind == FLOW_TRAFFIC)
+			seed->flows[seed->count++] = table->flows[f];
+	if (seed->count == 0)
+		return err_set(err, -EINVAL, "%s: no flow carries data", study->scenario);
+	return 0;
+}
+
+/* Links of switches, without hosts' own, are what the paper's Fig. 3 has. */
+static struct fim
+fim_of_switches(struct topo_load *load)
+{
+	struct fim sum = { 0 };
+
+	for (uint16_t g = 0; g < load->ngroups; g++) {
+		const struct fim fim = topo_load_fim(load, g);
+
+		if (topo_load_is_host(g) || fim.links == 0)
+			continue;
+		sum.percent += fim.percent * fim.links;
+		sum.ideal += fim.ideal * fim.links;
+		sum.links += fim.links;
+	}
+	if (sum.links != 0) {
+		sum.percent /= sum.links;
+		sum.ideal /= sum.links;
+	}
+	return sum;
+}
+
+static void
+keep(struct ft_group *group, const struct fim *fim, uint32_t at)
+{
+	group->links = fim->links > group->links ? fim->links : group->links;
+	group->ideal = fim->links != 0 ? fim->ideal : group->ideal;
+	group->percent[at] = fim->percent;
+}
+
+static void
+measure(struct ft_study *study, struct seed *seed, uint32_t at)
+{
+	struct fim fim;
+
+	for (uint32_t f = 0; f < seed->count; f++) {
+		struct route_path path;
+
+		if (route_flow_path(&seed->sc->routing, &seed->flows[f], false, &path) == 0)
+			topo_load_add(&seed->load, &path, 1);
+	}
+	for (uint16_t g = 0; g < seed->load.ngroups; g++) {
+		fim = topo_load_fim(&seed->load, g);
+		keep(&study->groups[g], &fim, at);
+	}
+	fim = fim_of_switches(&seed->load);
+	keep(&study->groups[FT_SWITCHES], &fim, at);
+	fim = topo_load_fim(&seed->load, FIM_ALL);
+	keep(&study->groups[FT_ALL], &fim, at);
+}
+
+/* What the first seed's flows are expected to come to, and what groups are called. */
+static int
+prepare(struct ft_study *study, const struct seed *seed, struct err *err)
+{
+	double expected[FIM_MAX_GROUPS] = { 0 };
+
+	study->flows = seed->count;
+	for (uint32_t g = 0; g < FT_GROUPS; g++) {
+		study->groups[g].percent = calloc(study->seeds + 1, sizeof(double));
+		if (study->groups[g].percent == NULL)
+			return err_set(err, -ENOMEM, "out of memory for %u seeds", study->seeds);
+	}
+	if (topo_load_expect(&seed->load, seed->sc->routes, seed->flows, seed->count, expected,
+			     &study->groups[FT_ALL].expected, &study->groups[FT_SWITCHES].expected) != 0)
+		return err_set(err, -ENOMEM, "out of memory for the ways of %u flows", seed->count);
+	for (uint16_t g = 0; g < seed->load.ngroups; g++) {
+		topo_load_name(&seed->load, g, study->groups[g].name);
+		study->groups[g].expected = expected[g];
+	}
+	snprintf(study->groups[FT_SWITCHES].name, sizeof(study->groups[0].name), "links of switches");
+	snprintf(study->groups[FT_ALL].name, sizeof(study->groups[0].name), "all links");
+	return 0;
+}
+
+/* An include is looked for from the file that has it: from there up to the root, then down. */
+static void
+write_include(FILE *to, const char *folder, const char *absolute)
+{
+	fprintf(to, "// digest of the scenario: %016" PRIx64 "\n@include \"", case_file_digest(absolute));
+	for (const char *at = folder; *at != '\0'; at++)
+		if (*at == '/' && at[1] != '\0')
+			fputs("../", to);
+	fprintf(to, "%s\"\n", absolute + 1);
+}
+
+/* Writes a run's scenario: the one that is studied, and what is placed. It must be what is there, if something is. */
+static int
+write_case(const struct ft_study *study, enum ft_placement placement, uint64_t number, const struct seed *seed,
+	   const struct advice *advice, struct err *err)
+{
+	char path[PATH_MAX + 64], absolute[PATH_MAX], folder[PATH_MAX];
+	uint64_t before;
+	struct outfile to;
+	int ret;
+
+	ft_path(study, placement, number, "", path);
+	ret = run_dir_make(path, err);
+	if (ret < 0)
+		return ret;
+	if (realpath(path, folder) == NULL || realpath(study->scenario, absolute) == NULL)
+		return err_set(err, -errno, "%s: %s", study->scenario, strerror(errno));
+	ft_path(study, placement, number, "case.cfg", path);
+	before = case_file_digest(path);
+	ret = outfile_open_path(&to, path, err);
+	if (ret != 0)
+		return ret;
+	write_include(to.file, folder, absolute);
+	if (placement == FT_STATIC)
+		advice_write_paths(advice, seed->sc->topo, false, to.file);
+	ret = outfile_close(&to, 0, err);
+	return ret == 0 ? case_file_check(path, before, err) : ret;
+}
+
+/* What is to be run of a seed. */
+static int
+place(struct ft_study *study, struct seed *seed, uint64_t number, struct err *err)
+{
+	struct advice advice;
+	int ret = advise(&seed->sc->routing, seed->flows, seed->count, ADVISE_PATHS, &advice);
+
+	if (ret != 0)
+		err_set(err, ret, "out of memory for the ways of %u flows", seed->count);
+	for (uint32_t p = 0; p < seed->sc->topo->nports; p++)
+		seed->load.links[p].flows = 0;
+	for (uint32_t f = 0; ret == 0 && f < seed->count; f++)
+		topo_load_add(&seed->load, &advice.paths[f], 1);
+	study->of[FT_ECMP].percent[number - 1] = study->groups[FT_ALL].percent[number - 1];
+	study->of[FT_STATIC].percent[number - 1] = topo_load_fim(&seed->load, FIM_ALL).percent;
+	for (int p = 0; ret == 0 && p < FT_PLACEMENTS; p++)
+		ret = write_case(study, (enum ft_placement)p, number, seed, &advice, err);
+	advice_fini(&advice);
+	return ret;
+}
+
+int
+ft_seeds(struct ft_study *study, struct err *err)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; ret == 0 && i < study->seeds; i++) {
+		struct seed seed;
+
+		ret = seed_init(&seed, study, i + 1, err);
+		if (ret == 0 && i == 0)
+			ret = prepare(study, &seed, err);
+		if (ret == 0)
+			measure(study, &seed, i);
+		if (ret == 0 && i < study->runs)
+			ret = place(study, &seed, i + 1, err);
+		seed_fini(&seed);
+		if ((i + 1) % SHOW_EVERY == 0)
+			progress_line("%u of %u seeds", i + 1, study->seeds);
+	}
+	progress_line("%s", "");
+	return ret;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rocelab eval flowtracer: how uneven ECMP's hashes make a scenario's flows, over many seeds, beside what chance alone gives
+ * and beside a static placement; and what throughput that leaves pairs of hosts, by runs of some of these seeds.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "common/err.h"
+#include "common/fim.h"
+
+#define FT_MAX_SEEDS 100000
+#define FT_MAX_RUNS 1000
+#define FT_GROUPS (FIM_MAX_GROUPS + 2) /* layers, then switches' links and all links */
+#define FT_SWITCHES FIM_MAX_GROUPS
+#define FT_ALL (FIM_MAX_GROUPS + 1)
+
+enum ft_placement { FT_ECMP, FT_STATIC, FT_PLACEMENTS };
+
+/* One layer and direction. */
+struct ft_group {
+	char name[40];   /* "": not in use */
+	uint32_t links;  /* that flows can take */
+	double ideal;    /* flows a link */
+	double expected; /* of the metric under uniform and independent choices; NAN: no closed form */
+	double *percent; /* [seeds] the metric of each */
+};
+
+/* A run's pair of hosts, one way. */
+struct ft_pair {
+	uint64_t seed;
+	char src[32], dst[32];
+	double gbps; /* sum of its flows' payload over their own times */
+};
+
+struct ft_runs {
+	struct ft_pair *pairs; /* [npairs] */
+	uint32_t npairs;
+	double *job_ns;  /* [runs] until the last flow of a run has ended; 0: it failed */
+	double *percent; /* [runs] the metric, all links */
+};
+
+struct ft_study {
+	const char *scenario;
+	uint32_t seeds, runs, jobs; /* seeds from 1; those that are run; side by side */
+	const char *dir;            /* exists; DIR/ecmp/SEED and DIR/static/SEED have runs */
+	uint32_t flows;             /* of the scenario */
+	struct ft_group groups[FT_GROUPS];
+	struct ft_runs of[FT_PLACEMENTS];
+	uint32_t broken; /* runs that failed: not among the pairs */
+};
+
+/* "ecmp", "static" */
+const char *ft_placement_name(enum ft_placement placement);
+
+/* @return 0; -EINTR: interrupted, what is done stays; other negative errno with err. ft_study_fini() in any case */
+int ft_study_run(struct ft_study *study, struct err *err);
+void ft_study_fini(struct ft_study *study);
+
+/* seeds.c: the metric of every seed; and where seeds are run, what each places. @return 0 or negative errno with err */
+int ft_seeds(struct ft_study *study, struct err *err);
+/* runs.c: what is not done yet; then throughputs. @return as ft_study_run() */
+int ft_runs(struct ft_study *study, struct err *err);
+/* Path of a run's file, "": its folder. */
+void ft_path(const struct ft_study *study, enum ft_placement placement, uint64_t seed, const char *name,
+	     char path[PATH_MAX + 64]);
+
+void ft_print(const struct ft_study *study, FILE *to);
+/* @return NULL: no memory */
+json_t *ft_json(const struct ft_study *study);

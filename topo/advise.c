@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/advise.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/bond.h"
+#include "topo/load.h"
+
+#define LESS 1e-9 /* costs that differ by less are equal: rates make them fractions */
+#define LAST_PORT 65535
+
+struct search {
+	const struct routing *routing;
+	struct advice *advice;
+	struct topo_load load;
+	double *weight; /* [nports] the fastest link's rate over this one's */
+	uint32_t turn;  /* ties are broken from here on: another for every flow */
+	bool sideways;  /* a way that is as good is taken, too: from there a better one may be open to others */
+	uint32_t steps; /* so many are left */
+	const struct flow *flow;
+	struct route_path way, best; /* under way; so far */
+	double best_cost;
+};
+
+/* What a flow more on a link adds to the sum. */
+static inline double
+cost_of(const struct search *s, uint32_t port)
+{
+	return s->weight[port] * (2.0 * s->load.links[port].flows + 1);
+}
+
+static double
+cost_of_path(const struct search *s, const struct route_path *path)
+{
+	double cost = 0;
+
+	for (uint32_t i = 0; i < path->hops; i++)
+		cost += cost_of(s, path->ports[i]);
+	return cost;
+}
+
+static bool
+is_same(const struct route_path *a, const struct route_path *b)
+{
+	return a->hops == b->hops && memcmp(a->ports, b->ports, a->hops * sizeof(*a->ports)) == 0;
+}
+
+/* Depth first over ports of equal cost. */
+static void
+search_from(struct search *s, uint32_t node, double cost)
+{
+	const struct topo *topo = s->routing->topo;
+	uint8_t own[TOPO_MAX_PORTS];
+	const uint8_t *ports = own;
+	uint32_t count = 0;
+
+	if (node == s->flow->dst_node) {
+		s->best = s->way;
+		s->best_cost = cost;
+		return;
+	}
+	if (s->way.hops == 0) {
+		for (uint16_t i = 0; i < topo->nodes[node].nports; i++)
+			if (topo->nodes[node].bonded || i == s->flow->src_nic)
+				own[count++] = (uint8_t)i;
+	} else {
+		count = route_next_hops(s->routing->table, node, s->flow->dst_node, s->flow->dst_nic, &ports);
+	}
+	for (uint32_t i = 0; i < count && s->steps != 0 && s->way.hops < ROUTE_MAX_HOPS; i++) {
+		uint32_t port = topo->nodes[node].first_port + ports[(i + s->turn) % count];
+		double with = cost + cost_of(s, port);
+
+		s->steps--;
+		if (with > s->best_cost - LESS)
+			continue;
+		s->way.ports[s->way.hops++] = port;
+		search_from(s, topo->ports[port].peer, with);
+		s->way.hops--;
+	}
+}
+
+static bool
+search_paths(struct search *s, uint32_t f)
+{
+	struct advice *advice = s->advice;
+
+	s->steps = ADVISE_STEPS;
+	s->flow = &advice->flows[f];
+	s->way.hops = 0;
+	s->best = advice->paths[f];
+	s->best_cost = cost_of_path(s, &s->best) + (s->sideways ? 2 * LESS : 0);
+	search_from(s, s->flow->src_node, 0);
+	if (is_same(&s->best, &advice->paths[f]))
+		return false;
+	advice->paths[f] = s->best;
+	if (s->routing->topo->nodes[s->flow->src_node].bonded)
+		advice->flows[f].src_nic = s->routing->topo->ports[s->best.ports[0]].index;
+	return true;
+}
+
+/* Has another flow of these hosts the port already? */
+static bool
+is_taken(const struct advice *advice, uint32_t f, uint16_t sport)
+{
+	const struct flow *flow = &advice->flows[f];
+
+	for (uint32_t i = 0; i < advice->count; i++) {
+		const struct flow *other = &advice->flows[i];
+
+		if (i != f && other->sport == sport && other->src_ip == flow->src_ip && other->dst_ip == flow->dst_ip)
+			return true;
+	}
+	return false;
+}
+
+static bool
+search_ports(struct search *s, uint32_t f)
+{
+	struct advice *advice = s->advice;
+	struct flow best = advice->flows[f], flow = best;
+	uint32_t first = (uint32_t)((uint64_t)f * ADVISE_PORTS % (LAST_PORT - ADVISE_FIRST_PORT + 1));
+	bool found = false;
+
+	s->best = advice->paths[f];
+	s->best_cost = cost_of_path(s, &s->best) + (s->sideways ? 2 * LESS : 0);
+	for (uint32_t i = 0; i < ADVISE_PORTS; i++) {
+		double cost;
+
+		flow.sport = (uint16_t)(ADVISE_FIRST_PORT + (first + i) % (LAST_PORT - ADVISE_FIRST_PORT + 1));
+		bond_place(s->routing, &flow);
+		memset(&s->way, 0, sizeof(s->way));
+		if (route_flow_path(s->routing, &flow, false, &s->way) != 0)
+			continue;
+		cost = cost_of_path(s, &s->way);
+		if (cost > s->best_cost - LESS || is_taken(advice, f, flow.sport))
+			continue;
+		s->best_cost = cost;
+		s->best = s->way;
+		best = flow;
+		found = true;
+	}
+	advice->flows[f] = best;
+	advice->paths[f] = s->best;
+	return found;
+}
+
+/* Nothing is left to gain: links of a layer and direction differ by one flow at most. */
+static bool
+is_even(struct search *s)
+{
+	for (uint16_t g = 0; g < s->load.ngroups; g++) {
+		const struct fim fim = topo_load_fim(&s->load, g);
+
+		if (fim.most > fim.least + 1)
+			return false;
+	}
+	return true;
+}
+
+/* @return whether a flow has another way now */
+static bool
+run_round(struct search *s, enum advise_by by)
+{
+	struct advice *advice = s->advice;
+	bool changed = false;
+
+	for (uint32_t f = 0; f < advice->count; f++) {
+		if (advice->paths[f].hops == 0)
+			continue;
+		topo_load_add(&s->load, &advice->paths[f], -1);
+		s->turn = f + advice->rounds;
+		changed |= by == ADVISE_PATHS ? search_paths(s, f) : search_ports(s, f);
+		topo_load_add(&s->load, &advice->paths[f], 1);
+	}
+	advice->rounds++;
+	return changed;
+}
+
+int
+advise(const struct routing *routing, const struct flow *flows, uint32_t count, enum advise_by by, struct advice *advice)
+{
+	const struct topo *topo = routing->topo;
+	struct routing unpinned = *routing;
+	struct search s = { .routing = by == ADVISE_PATHS ? routing : &unpinned, .advice = advice };
+	struct route_path *before = calloc(count + 1, sizeof(*before));
+	uint64_t fastest_bps = 0;
+	int ret = -ENOMEM;
+
+	unpinned.pins = NULL;
+	*advice = (struct advice){
+		.flows = calloc(count + 1, sizeof(*advice->flows)),
+		.paths = calloc(count + 1, sizeof(*advice->paths)),
+		.moved = calloc(count + 1, sizeof(*advice->moved)),
+		.count = count,
+	};
+	s.weight = calloc(topo->nports + 1, sizeof(*s.weight));
+	if (advice->flows == NULL || advice->paths == NULL || advice->moved == NULL || s.weight == NULL || before == NULL ||
+	    topo_load_init(&s.load, topo) != 0)
+		goto done;
+	for (uint32_t p = 0; p < topo->nports; p++)
+		fastest_bps = topo->ports[p].rate_bps > fastest_bps ? topo->ports[p].rate_bps : fastest_bps;
+	for (uint32_t p = 0; p < topo->nports; p++)
+		s.weight[p] = (double)fastest_bps / (double)topo->ports[p].rate_bps;
+	memcpy(advice->flows, flows, count * sizeof(*flows));
+	for (uint32_t f = 0; f < count; f++) {
+		if (route_flow_path(routing, &flows[f], false, &advice->paths[f]) != 0)
+			advice->paths[f].hops = 0;
+		topo_load_add(&s.load, &advice->paths[f], 1);
+	}
+	memcpy(before, advice->paths, count * sizeof(*before));
+	while (advice->rounds < ADVISE_ROUNDS && run_round(&s, by))
+		;
+	s.sideways = true;
+	while (advice->rounds < ADVISE_ROUNDS && !is_even(&s))
+		run_round(&s, by);
+	for (uint32_t f = 0; f < count; f++)
+		advice->moved[f] = !is_same(&before[f], &advice->paths[f]);
+	ret = 0;
+done:
+	topo_load_fini(&s.load);
+	free(before);
+	free(s.weight);
+	return ret;
+}
+
+void
+advice_fini(struct advice *advice)
+{
+	free(advice->flows);
+	free(advice->paths);
+	free(advice->moved);
+	*advice = (struct advice){ 0 };
+}
+
+void
+advice_write_paths(const struct advice *advice, const struct topo *topo, bool moved_only, FILE *to)
+{
+	const char *separator = "";
+	char name[40];
+
+	fprintf(to, "paths = (");
+	for (uint32_t f = 0; f < advice->count; f++) {
+		const struct flow *flow = &advice->flows[f];
+		const struct route_path *path = &advice->paths[f];
+		uint32_t first =
+			topo->nodes[flow->src_node].bonded ? 0 : 1; /* a NIC with an address of its own is no choice */
+
+		if (path->hops == 0 || (moved_only && !advice->moved[f]))
+			continue;
+		fprintf(to, "%s\n  { src = \"%s\"; dst = \"%s\"; sport = %u; dport = %u; data = [", separator,
+			topo->nodes[flow->src_node].name, topo->nodes[flow->dst_node].name, flow->sport, flow->dport);
+		separator = ",";
+		for (uint32_t i = first; i < path->hops; i++)
+			fprintf(to, "%s\"%s\"", i != first ? ", " : " ", topo_port_name(topo, path->ports[i], name));
+		fprintf(to, " ]; }");
+	}
+	fprintf(to, "\n);\n");
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Flows that share links while others are idle, and where they could go instead: a search for paths (pins of switches and
+ * of bonds' members), or for UDP source ports by which the hashes lead there (a QP's source port is free to choose, 7.3 of
+ * R-Pingmesh). It lowers the sum over links of flows^2 / rate, which is least where loads are even: so it lowers the most
+ * loaded links first, and the Flow Imbalance Metric with them.
+ *
+ * A local search, deterministic and bounded: flow by flow, each is taken off its links and given the best way that is left, in
+ * rounds until one changes nothing; then also ways that are as good, from where others may find better ones, until links of
+ * a layer differ by one flow at most, ADVISE_ROUNDS rounds in all. Of paths all shortest ones are looked at, cut short where a
+ * beginning costs more than the best (at most ADVISE_STEPS hops a flow); of source ports, ADVISE_PORTS each. It may end where no
+ * flow alone can do better and two together could.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "common/flow.h"
+#include "topo/route.h"
+
+#define ADVISE_ROUNDS 32
+#define ADVISE_STEPS 65536
+#define ADVISE_PORTS 512
+#define ADVISE_FIRST_PORT 49152 /* the dynamic range, to 65535 */
+
+enum advise_by { ADVISE_PATHS, ADVISE_PORTS_ALONE };
+
+struct advice {
+	struct flow *flows;       /* [count] with the source ports and members of bonds that they are to have */
+	struct route_path *paths; /* [count] the sender's port first */
+	bool *moved;              /* [count] whether it is another than the routing's */
+	uint32_t count, rounds;
+};
+
+/*
+ * @param routing  as it is: pins are where flows begin; source ports are searched without pins
+ * @param flows    [count] as placed; those that cannot be routed stay where they are
+ * @return 0 or -ENOMEM; advice_fini() in any case
+ */
+int advise(const struct routing *routing, const struct flow *flows, uint32_t count, enum advise_by by,
+	   struct advice *advice);
+void advice_fini(struct advice *advice);
+
+/* Writes a scenario's list "paths" that gives the flows their ways. @param moved_only  nothing of those that stay */
+void advice_write_paths(const struct advice *advice, const struct topo *topo, bool moved_only, FILE *to);
