@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
+
 static bool
 is_wanted(const struct flow *flow, bool all)
 {
@@ -46,7 +48,7 @@ flow_pairs_init(struct flow_pairs *pairs, const struct flow_table *table, bool a
 
 		if (i == 0 || !is_same_pair(flow, &table->flows[pairs->order[i - 1]]))
 			pairs->pairs[pairs->npairs++] = (struct flow_pair){ .first = i };
-		pairs->pairs[pairs->npairs - 1].count++;
+		pairs->most = max_u32(pairs->most, ++pairs->pairs[pairs->npairs - 1].count);
 	}
 	return 0;
 }

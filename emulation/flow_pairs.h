@@ -17,6 +17,7 @@ struct flow_pairs {
 	uint32_t norder;
 	struct flow_pair *pairs; /* [npairs] by source, then destination */
 	uint32_t npairs;
+	uint32_t most; /* flows of a pair */
 };
 
 /*

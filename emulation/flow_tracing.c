@@ -25,10 +25,12 @@ struct thread {
 
 /* A process has one pair at a time. */
 struct process {
-	uint32_t pair;    /* npairs or more: none is left */
-	uint32_t busy;    /* threads with flows of it to trace */
-	bool listing;     /* its first thread asks the host for them */
-	uint64_t told_ps; /* when that told */
+	uint32_t pair;              /* npairs or more: none is left */
+	uint32_t host;              /* its source */
+	uint32_t busy;              /* threads with flows of it to trace */
+	bool listing;               /* its first thread asks the host for them */
+	uint64_t told_ps;           /* when that told */
+	struct embedded_flow *told; /* [pairs.most] what, of the pair's flows in order */
 	struct thread *threads;
 };
 
@@ -66,12 +68,6 @@ flow_at(const struct flow_tracing *t, const struct process *process, uint32_t at
 	return &t->flows->flows[t->pairs.order[t->pairs.pairs[process->pair].first + at]];
 }
 
-static uint32_t
-host_of(const struct flow_tracing *t, const struct process *process)
-{
-	return flow_at(t, process, 0)->src_node;
-}
-
 /* ---- from creation to the first question ---- */
 
 static int
@@ -82,7 +78,8 @@ create_processes(struct flow_tracing *t)
 	t->processes = calloc(t->nprocesses, sizeof(*t->processes));
 	for (uint32_t p = 0; t->processes != NULL && p < t->nprocesses; p++) {
 		t->processes[p].threads = calloc(t->nthreads, sizeof(*t->processes[p].threads));
-		if (t->processes[p].threads == NULL)
+		t->processes[p].told = calloc(t->pairs.most + 1u, sizeof(*t->processes[p].told));
+		if (t->processes[p].threads == NULL || t->processes[p].told == NULL)
 			return -ENOMEM;
 		for (uint32_t i = 0; i < t->nthreads; i++) {
 			t->processes[p].threads[i].due_ps = TIME_NEVER;
@@ -111,8 +108,8 @@ flow_tracing_create(struct emulation *emulation, struct err *err)
 	t->round_ps = t->params->start_ps;
 	t->index = flow_index_create(t->flows);
 	t->accounts = calloc(t->nnodes, sizeof(*t->accounts));
-	if (t->index == NULL || t->accounts == NULL || create_processes(t) != 0 ||
-	    flow_pairs_init(&t->pairs, t->flows, t->params->all_flows) != 0)
+	if (t->index == NULL || t->accounts == NULL || flow_pairs_init(&t->pairs, t->flows, t->params->all_flows) != 0 ||
+	    create_processes(t) != 0)
 		return err_set(err, -ENOMEM, "out of memory to trace %u flows", t->flows->count);
 	return 0;
 }
@@ -126,6 +123,7 @@ flow_tracing_destroy(struct flow_tracing *t)
 		for (uint32_t i = 0; t->processes[p].threads != NULL && i < t->nthreads; i++)
 			free(t->processes[p].threads[i].open);
 		free(t->processes[p].threads);
+		free(t->processes[p].told);
 	}
 	flow_index_destroy(t->index);
 	free(t->processes);
@@ -138,7 +136,7 @@ flow_tracing_destroy(struct flow_tracing *t)
 static void
 ask(struct flow_tracing *t, const struct process *process, struct thread *thread, uint32_t node, uint64_t now_ps)
 {
-	struct host_account *account = &t->accounts[host_of(t, process)];
+	struct host_account *account = &t->accounts[process->host];
 	bool opens = t->params->connections == REC_TRACE_AD_HOC || !thread->open[node];
 
 	thread->open[node] = true;
@@ -157,12 +155,13 @@ begin_pair(struct flow_tracing *t, struct process *process, uint64_t now_ps)
 
 	if (process->pair >= t->pairs.npairs)
 		return;
-	account = &t->accounts[host_of(t, process)];
+	process->host = flow_at(t, process, 0)->src_node;
+	account = &t->accounts[process->host];
 	if (!account->asked)
 		account->start_ps = now_ps;
 	account->asked = true;
 	process->listing = true;
-	ask(t, process, &process->threads[0], host_of(t, process), now_ps);
+	ask(t, process, &process->threads[0], process->host, now_ps);
 }
 
 static void
@@ -215,18 +214,21 @@ end_flow(struct emulation *emulation, struct process *process, struct thread *th
 {
 	struct flow_tracing *t = emulation->tracing;
 	const struct flow *flow = flow_at(t, process, thread->at);
+	const struct topo_node *host = &emulation->scenario->topo->nodes[flow->src_node];
 	struct host_account *account = &t->accounts[flow->src_node];
+	const struct embedded_flow *told = &process->told[thread->at];
 	struct rec_traced rec = {
 		.tuple = flow_tuple(flow),
 		.told_ps = process->told_ps,
-		.messages = embedded_messages(emulation->hosts[flow->src_node],
-					      t->pairs.order[t->pairs.pairs[process->pair].first + thread->at]),
+		.messages = told->messages,
 		.round = t->round,
-		.nic = flow->src_nic,
+		.nic = told->nic,
 		.result = (uint16_t)result,
 	};
 
-	add_port(&rec.set_low, &rec.set_high, flow->src_nic);
+	for (uint32_t nic = 0; nic < host->nports; nic++)
+		if (host->bonded || nic == told->nic)
+			add_port(&rec.set_low, &rec.set_high, nic);
 	recbuf_put(emulation->records[flow->src_node], &rec, REC_TRACED, sizeof(rec), now_ps);
 	account->traced += result == REC_TRACE_EGRESS || result == REC_TRACE_SPRAYED;
 	account->done++;
@@ -238,7 +240,8 @@ begin_flow(struct emulation *emulation, struct process *process, struct thread *
 {
 	struct flow_tracing *t = emulation->tracing;
 	const struct flow *flow = flow_at(t, process, thread->at);
-	const struct topo_port *nic = topo_port_of(emulation->scenario->topo, flow->src_node, flow->src_nic);
+	uint16_t told = process->told[thread->at].nic;
+	const struct topo_port *nic = topo_port_of(emulation->scenario->topo, flow->src_node, told);
 
 	thread->hop = 1;
 	thread->in_port = nic->peer_index;
@@ -249,7 +252,6 @@ static void
 next_flow(struct emulation *emulation, struct process *process, struct thread *thread, uint64_t now_ps)
 {
 	struct flow_tracing *t = emulation->tracing;
-	uint32_t host = host_of(t, process);
 
 	thread->due_ps = TIME_NEVER;
 	thread->at += t->nthreads;
@@ -259,8 +261,8 @@ next_flow(struct emulation *emulation, struct process *process, struct thread *t
 	}
 	if (--process->busy != 0)
 		return;
-	if (t->accounts[host].done == t->accounts[host].flows)
-		put_account(emulation, host, now_ps);
+	if (t->accounts[process->host].done == t->accounts[process->host].flows)
+		put_account(emulation, process->host, now_ps);
 	process->pair += t->nprocesses;
 	if (--t->left != 0) {
 		begin_pair(t, process, now_ps);
@@ -280,8 +282,11 @@ take_list(struct emulation *emulation, struct process *process, uint64_t now_ps)
 
 	process->listing = false;
 	process->told_ps = now_ps;
+	for (uint32_t i = 0; i < count; i++)
+		process->told[i] = embedded_flow_of(emulation->hosts[process->host],
+						    t->pairs.order[t->pairs.pairs[process->pair].first + i]);
 	process->busy = count < t->nthreads ? count : t->nthreads;
-	t->accounts[host_of(t, process)].received_bytes += FLOWS_BYTES + count * sizeof(struct swm_flow);
+	t->accounts[process->host].received_bytes += FLOWS_BYTES + count * sizeof(struct swm_flow);
 	process->threads[0].due_ps = TIME_NEVER;
 	for (uint32_t i = 0; i < process->busy; i++) {
 		process->threads[i].at = i;

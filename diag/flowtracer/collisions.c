@@ -8,53 +8,51 @@
 #include "common/minmax.h"
 #include "diag/flowtracer/load.h"
 #include "diag/flowtracer/paths.h"
+#include "diag/flowtracer/regain.h"
 #include "diag/run/fill.h"
 
 /* ---- which steps are judged ---- */
 
-/* Back from the step that ended last, by what each waited for: what they lost, the iteration took longer. */
-static void
-mark_critical(const struct run *run, const struct run_iteration *iteration, bool *critical)
+static bool
+sends(const struct run_step *step)
 {
-	uint32_t at = RUN_NONE, end = iteration->first_step + iteration->nsteps;
-
-	for (uint32_t i = iteration->first_step; i < end; i++)
-		if (run->steps[i].started && (at == RUN_NONE || run->steps[i].end_ps > run->steps[at].end_ps))
-			at = i;
-	for (uint32_t walked = 0; at != RUN_NONE && walked < iteration->nsteps && !critical[at]; walked++) {
-		critical[at] = true;
-		at = run->steps[at].waited_for;
-	}
+	return step->started && !run_is_local(step) && step->end_ps > step->start_ps;
 }
 
-/* Flows of a generator are each for itself: each that is slow makes its job slower. */
-static void
-mark_flows(const struct run *run, const struct run_iteration *iteration, bool *critical)
-{
-	for (uint32_t i = iteration->first_step; i < iteration->first_step + iteration->nsteps; i++)
-		critical[i] = run->steps[i].slow;
-}
-
-/* Those on critical paths first, if they are too many. @return how many, in the order of steps */
 static uint32_t
-choose(struct flowtracer *own, const struct run *run, const bool *critical, struct flowtracer_judged *judged)
+count_longer(const struct run *run, uint64_t than_ps)
 {
-	uint32_t all = 0, first = 0, count = 0, room;
+	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < run->nsteps; i++) {
-		bool slow = run->steps[i].slow && run->steps[i].started && !run_is_local(&run->steps[i]);
+	for (uint32_t i = 0; i < run->nsteps; i++)
+		count += sends(&run->steps[i]) && run->steps[i].end_ps - run->steps[i].start_ps > than_ps;
+	return count;
+}
 
-		all += slow;
-		first += slow && critical[i];
+/* Steps that send, the longest if they are too many. @return how many, in the order of steps */
+static uint32_t
+choose(struct flowtracer *own, const struct run *run, struct flowtracer_judged *judged)
+{
+	uint32_t all = count_longer(run, 0), count = 0, room;
+	uint64_t low_ps = 0, high_ps = run->end_ps;
+
+	/* The least length above which there are no more than that. */
+	while (all > FLOWTRACER_MOST_JUDGED && low_ps < high_ps) {
+		uint64_t middle_ps = low_ps + (high_ps - low_ps) / 2;
+
+		if (count_longer(run, middle_ps) > FLOWTRACER_MOST_JUDGED)
+			low_ps = middle_ps + 1;
+		else
+			high_ps = middle_ps;
 	}
-	room = FLOWTRACER_MOST_JUDGED - min_u32(first, FLOWTRACER_MOST_JUDGED);
-	for (uint32_t i = 0; i < run->nsteps && count < FLOWTRACER_MOST_JUDGED; i++) {
-		bool slow = run->steps[i].slow && run->steps[i].started && !run_is_local(&run->steps[i]);
+	room = FLOWTRACER_MOST_JUDGED - min_u32(count_longer(run, low_ps), FLOWTRACER_MOST_JUDGED);
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		uint64_t took_ps = run->steps[i].end_ps - run->steps[i].start_ps;
 
-		if (!slow || (!critical[i] && room == 0))
+		if (!sends(&run->steps[i]) || took_ps < low_ps || (took_ps == low_ps && room == 0))
 			continue;
-		room -= !critical[i];
-		judged[count++] = (struct flowtracer_judged){ .step = i, .critical = critical[i] };
+		room -= took_ps == low_ps;
+		judged[count++] = (struct flowtracer_judged){ .step = i };
 	}
 	own->unjudged = all - count;
 	return count;
@@ -70,18 +68,6 @@ cmp_judged(const void *pa, const void *pb)
 	if (a->port != b->port)
 		return a->port < b->port ? -1 : 1;
 	return a->step < b->step ? -1 : a->step > b->step;
-}
-
-static int
-cmp_collision(const void *pa, const void *pb)
-{
-	const struct flowtracer_collision *a = pa, *b = pb;
-
-	if (a->cost_ps != b->cost_ps)
-		return a->cost_ps > b->cost_ps ? -1 : 1;
-	if (a->steps_ps != b->steps_ps)
-		return a->steps_ps > b->steps_ps ? -1 : 1;
-	return a->port < b->port ? -1 : a->port > b->port;
 }
 
 static bool
@@ -188,12 +174,13 @@ sum_up(const struct run *run, const struct flowtracer_judged *judged, uint32_t c
 
 	*c = (struct flowtracer_collision){ .port = judged[0].port, .start_ps = UINT64_MAX };
 	c->steps = run_alloc(count, sizeof(*c->steps), err);
-	for (uint32_t i = 0; c->steps != NULL && i < count; i++) {
+	c->lost_ps = run_alloc(count, sizeof(*c->lost_ps), err);
+	for (uint32_t i = 0; c->steps != NULL && c->lost_ps != NULL && i < count; i++) {
 		const struct run_step *step = &run->steps[judged[i].step];
 
+		c->lost_ps[c->nsteps] = judged[i].cost_ps;
 		c->steps[c->nsteps++] = judged[i].step;
 		c->steps_ps += judged[i].cost_ps;
-		c->cost_ps += judged[i].critical ? judged[i].cost_ps : 0;
 		c->start_ps = min_u64(c->start_ps, step->start_ps);
 		c->end_ps = max_u64(c->end_ps, step->end_ps);
 		if (judged[i].cost_ps <= most_ps)
@@ -204,7 +191,7 @@ sum_up(const struct run *run, const struct flowtracer_judged *judged, uint32_t c
 		c->most = judged[i].most;
 		c->least = judged[i].least;
 	}
-	return c->steps != NULL ? 0 : -ENOMEM;
+	return c->steps != NULL && c->lost_ps != NULL ? 0 : -ENOMEM;
 }
 
 /* @param judged  sorted by port; those without one are last */
@@ -238,30 +225,67 @@ join(struct flowtracer *own, const struct run *run, const struct flowtracer_judg
 	return rc;
 }
 
+/* ---- what they cost jobs ---- */
+
+static void
+save(struct regain *regain, const struct flowtracer_collision *c, double sign)
+{
+	for (uint32_t i = 0; i < c->nsteps; i++)
+		regain->saved_ps[c->steps[i]] += sign * c->lost_ps[i];
+}
+
+/* Of iterations that a collision touches; its steps are in order. */
+static double
+regained_ps(struct regain *regain, const struct flowtracer_collision *c)
+{
+	const struct run *run = regain->run;
+	double sum_ps = 0;
+	uint32_t before = RUN_NONE;
+
+	save(regain, c, 1);
+	for (uint32_t i = 0; i < c->nsteps; i++) {
+		uint32_t in = run->collectives[run->steps[c->steps[i]].collective].in;
+
+		if (in != before)
+			sum_ps += regain_iteration_ps(regain, &run->iterations[in]);
+		before = in;
+	}
+	save(regain, c, -1);
+	return sum_ps;
+}
+
+static int
+cost_jobs(struct flowtracer *own, const struct run *run, struct err *err)
+{
+	struct regain regain;
+	int rc = regain_init(&regain, run, err);
+
+	for (uint32_t i = 0; rc == 0 && i < own->ncollisions; i++)
+		own->collisions[i].cost_ps = regained_ps(&regain, &own->collisions[i]);
+	for (uint32_t i = 0; rc == 0 && i < own->ncollisions; i++)
+		save(&regain, &own->collisions[i], 1);
+	for (uint32_t i = 0; rc == 0 && i < run->niterations; i++)
+		own->cost_ps += regain_iteration_ps(&regain, &run->iterations[i]);
+	regain_fini(&regain);
+	return rc;
+}
+
 int
 flowtracer_collisions(struct flowtracer *own, const struct run *run, struct err *err)
 {
-	bool *critical = run_alloc(run->nsteps, sizeof(*critical), err);
 	struct flowtracer_judged *judged = run_alloc(FLOWTRACER_MOST_JUDGED, sizeof(*judged), err);
 	uint32_t count;
-	int rc = -ENOMEM;
+	int rc;
 
-	if (critical != NULL && judged != NULL) {
-		for (uint32_t i = 0; i < run->niterations; i++) {
-			const struct run_iteration *iteration = &run->iterations[i];
-			bool flows = run_is_flows(&run->collectives[iteration->first_collective]);
-
-			(flows ? mark_flows : mark_critical)(run, iteration, critical);
-		}
-		count = choose(own, run, critical, judged);
-		rc = flowtracer_load(own, run, judged, count, err);
-		qsort(judged, count, sizeof(*judged), cmp_judged);
-		if (rc == 0)
-			rc = join(own, run, judged, count, err);
-		if (rc == 0)
-			qsort(own->collisions, own->ncollisions, sizeof(*own->collisions), cmp_collision);
-	}
-	free(critical);
+	if (judged == NULL)
+		return -ENOMEM;
+	count = choose(own, run, judged);
+	rc = flowtracer_load(own, run, judged, count, err);
+	qsort(judged, count, sizeof(*judged), cmp_judged);
+	if (rc == 0)
+		rc = join(own, run, judged, count, err);
+	if (rc == 0)
+		rc = cost_jobs(own, run, err);
 	free(judged);
 	return rc;
 }

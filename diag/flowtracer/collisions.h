@@ -4,5 +4,5 @@
 
 #include "diag/flowtracer/section.h"
 
-/* Sets own->collisions, what costs jobs most first. @return 0 or -ENOMEM with err */
+/* Sets own->collisions, by their links, and cost_ps. @return 0 or -ENOMEM with err */
 int flowtracer_collisions(struct flowtracer *own, const struct run *run, struct err *err);

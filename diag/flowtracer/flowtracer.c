@@ -2,6 +2,7 @@
 #include "diag/flowtracer/flowtracer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,15 @@
 #include "diag/flowtracer/paths.h"
 #include "diag/run/fill.h"
 
-enum { SAYS_MET };
+enum { SAYS_ALONE, SAYS_TOGETHER };
 static const char *const clauses[] = {
-	[SAYS_MET] = "{count} flows left by {port} at once while {depth} left by {other}, of equal cost; steps on it took "
-		     "{ms} ms longer than with even shares, of {of ms} ms that all of them took; among these flows are "
-		     "{flows}",
+	[SAYS_ALONE] =
+		"{count} flows left by {port} at once while {depth} left by {other}, of equal cost; if they had shared "
+		"evenly, jobs would have taken about {ms} ms less of {of ms} ms. Among its flows are {flows}",
+	[SAYS_TOGETHER] =
+		"{count} flows left by {port} at once while {depth} left by {other}, of equal cost, and others met "
+		"on further links; if all had shared evenly, jobs would have taken about {ms} ms less of {of ms} "
+		"ms. Among its flows are {flows}",
 };
 
 static const struct finding_type path_imbalance = {
@@ -47,16 +52,6 @@ jobs_ps(const struct run *run)
 	return sum_ps;
 }
 
-static double
-took_ps(const struct run *run, const struct flowtracer_collision *c)
-{
-	double sum_ps = 0;
-
-	for (uint32_t i = 0; i < c->nsteps; i++)
-		sum_ps += (double)(run->steps[c->steps[i]].end_ps - run->steps[c->steps[i]].start_ps);
-	return sum_ps;
-}
-
 static uint32_t *
 copy(const uint32_t *list, uint32_t count, struct err *err)
 {
@@ -80,10 +75,9 @@ traced_share(const struct flowtracer *own)
 }
 
 static int
-make_finding(const struct flowtracer *own, const struct run *run, uint32_t index, struct finding *finding, struct err *err)
+make_finding(const struct flowtracer *own, const struct run *run, const struct flowtracer_collision *c, uint32_t clause,
+	     struct finding *finding, struct err *err)
 {
-	const struct flowtracer_collision *c = &own->collisions[index];
-
 	*finding = (struct finding){
 		.type = &path_imbalance,
 		.root_port = c->port,
@@ -94,7 +88,7 @@ make_finding(const struct flowtracer *own, const struct run *run, uint32_t index
 		.score = c->cost_ps,
 		.costless = true,
 		.confidence = traced_share(own) * run->overhead.completeness,
-		.evidence = { .clauses = { SAYS_MET },
+		.evidence = { .clauses = { clause },
 			      .nclauses = 1,
 			      .port = c->port,
 			      .other_port = c->other,
@@ -102,8 +96,8 @@ make_finding(const struct flowtracer *own, const struct run *run, uint32_t index
 			      .depth_packets = c->least,
 			      .flow = c->nflows != 0 ? c->flows[0] : RUN_NONE,
 			      .flows = c->nflows,
-			      .ps = c->steps_ps,
-			      .of_ps = took_ps(run, c) },
+			      .ps = clause == SAYS_ALONE ? c->cost_ps : own->cost_ps,
+			      .of_ps = jobs_ps(run) },
 	};
 	finding->borne_out = finding->confidence;
 	snprintf(finding->root, sizeof(finding->root), "%s", run->ports[c->port].name);
@@ -119,25 +113,45 @@ make_finding(const struct flowtracer *own, const struct run *run, uint32_t index
 	return 0;
 }
 
-/* Of what costs jobs something: a collision of which nobody's time depends is told in the section alone. */
+/* What costs jobs something by itself first, then by what steps lost. */
+static int
+cmp_collision(const void *pa, const void *pb, void *least_ps)
+{
+	const struct flowtracer_collision *a = pa, *b = pb;
+	double least = *(const double *)least_ps;
+	double x = a->cost_ps >= least ? a->cost_ps : 0, y = b->cost_ps >= least ? b->cost_ps : 0;
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	if (a->steps_ps != b->steps_ps)
+		return a->steps_ps > b->steps_ps ? -1 : 1;
+	return a->port < b->port ? -1 : a->port > b->port;
+}
+
+/*
+ * A link is named that costs jobs something by itself. Where many do, each regains nothing while the others are left: then the one
+ * on which steps lost most stands for all.
+ */
 static int
 find(const struct flowtracer *own, const struct run *run, struct section *section, struct err *err)
 {
-	double least_ps = FINDING_LEAST_SHARE * jobs_ps(run);
+	double least_ps = fmax(1, FINDING_LEAST_SHARE * jobs_ps(run));
+	bool together = own->cost_ps >= least_ps;
+	int rc = 0;
 
+	qsort_r(own->collisions, own->ncollisions, sizeof(*own->collisions), cmp_collision, &least_ps);
 	section->findings = run_alloc(own->ncollisions, sizeof(*section->findings), err);
 	if (section->findings == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < own->ncollisions && own->collisions[i].cost_ps > 0; i++) {
-		int rc;
+	for (uint32_t i = 0; i < own->ncollisions && rc == 0; i++) {
+		bool alone = own->collisions[i].cost_ps >= least_ps;
 
-		if (own->collisions[i].cost_ps < least_ps)
+		if (!alone && (i != 0 || !together))
 			break;
-		rc = make_finding(own, run, i, &section->findings[section->nfindings++], err);
-		if (rc != 0)
-			return rc;
+		rc = make_finding(own, run, &own->collisions[i], alone ? SAYS_ALONE : SAYS_TOGETHER,
+				  &section->findings[section->nfindings++], err);
 	}
-	return 0;
+	return rc;
 }
 
 int
@@ -175,6 +189,7 @@ flowtracer_destroy(void *section)
 	for (uint32_t i = 0; i < own->ncollisions; i++) {
 		free(own->collisions[i].flows);
 		free(own->collisions[i].steps);
+		free(own->collisions[i].lost_ps);
 	}
 	free(own->rounds);
 	free(own->paths);

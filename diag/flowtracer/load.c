@@ -258,6 +258,19 @@ go_through(struct sweep *s)
 	}
 }
 
+/* A step cannot be faster than its NIC, and the last round trip has to pass. */
+static double
+most_ps(const struct run *run, const struct flowtracer_path *path, const struct flowtracer_hop *hops,
+	const struct run_step *step)
+{
+	uint32_t nic = hops[path->first].port;
+	double bytes = (double)(step->open ? step->acked_bytes : step->bytes);
+	double least_ps =
+		nic != RUN_NONE && run->ports[nic].rate_bps != 0 ? bytes * 8e12 / (double)run->ports[nic].rate_bps : 0;
+
+	return fmax(0, (double)(step->end_ps - step->start_ps) - least_ps - (double)step->base_rtt_ps);
+}
+
 static void
 conclude(const struct sweep *s, uint32_t count)
 {
@@ -276,7 +289,7 @@ conclude(const struct sweep *s, uint32_t count)
 		judged->other = s->worst[i][best].other;
 		judged->most = s->worst[i][best].most;
 		judged->least = s->worst[i][best].least;
-		judged->cost_ps = fmin(s->cost_ps[i][best], run_excess_ps(step));
+		judged->cost_ps = fmin(s->cost_ps[i][best], most_ps(s->run, path, s->own->hops, step));
 	}
 }
 

@@ -13,13 +13,12 @@
 
 #include "diag/flowtracer/section.h"
 
-/* A slow step, and where it lost most. */
+/* A step, and where it lost most. */
 struct flowtracer_judged {
 	uint32_t step;        /* index into run.steps */
-	bool critical;        /* its job's time is longer by what it lost */
 	uint32_t port, other; /* set: the link, RUN_NONE: none; the least loaded of its set then */
 	uint32_t most, least; /* set: flows at once on both, when the link had most */
-	double cost_ps;       /* set: at most what the step took longer than expected */
+	double cost_ps;       /* set: no more than it took longer than its bytes take at its NIC's rate, and a base RTT */
 };
 
 /*

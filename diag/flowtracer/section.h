@@ -68,10 +68,11 @@ struct flowtracer_collision {
 	uint32_t *flows;      /* [nflows] by the time that they shared the link with steps that lost, most first */
 	uint32_t nflows;
 	uint32_t *steps; /* [nsteps] that lost */
+	double *lost_ps; /* [nsteps] so much */
 	uint32_t nsteps;
 	uint64_t start_ps, end_ps;
-	double cost_ps;  /* of all jobs' time: what their critical paths lost here, at most all that they lost */
-	double steps_ps; /* of all steps */
+	double cost_ps;  /* so much less jobs would have taken if these steps alone had not lost it */
+	double steps_ps; /* that they lost, all of them */
 };
 
 struct flowtracer {
@@ -93,9 +94,10 @@ struct flowtracer {
 	uint32_t sprayed; /* flows that no link is counted for from where each packet has its own */
 	struct flowtracer_pair *pairs;
 	uint32_t npairs;
-	struct flowtracer_collision *collisions;
+	struct flowtracer_collision *collisions; /* what costs jobs something by itself first, then by what steps lost */
 	uint32_t ncollisions;
-	uint32_t unjudged; /* slow steps beyond the first FLOWTRACER_MOST_JUDGED */
+	double cost_ps;    /* so much less jobs would have taken without all collisions */
+	uint32_t unjudged; /* steps that took less than FLOWTRACER_MOST_JUDGED others */
 };
 
 #define FLOWTRACER_MOST_JUDGED 4096u

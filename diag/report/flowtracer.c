@@ -5,20 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <jansson.h>
-
 #include "common/array.h"
 #include "common/run_files.h"
 #include "diag/flowtracer/section.h"
 #include "diag/report/table.h"
 #include "diag/report/text.h"
-#include "diag/report/value.h"
 
 #define COLLISIONS_SHOWN 6
 #define FLOWS_SHOWN 8
 #define PAIRS_SHOWN 8
 #define PERCENT 100.0
-#define LAYER_NAME 48
 
 static int write_paths(const struct verdict *v, FILE *to);
 
@@ -60,164 +56,16 @@ tier_name(uint8_t tier, uint8_t tiers)
 	return tiers == 3 && tier < ARRAY_LEN(three) ? three[tier] : NULL;
 }
 
-/* "leaf to spine" */
-static char *
-layer_name(const struct flowtracer *own, const struct flowtracer_layer *layer, char *buf)
+char *
+flowtracer_layer(const struct flowtracer *own, const struct flowtracer_layer *layer, char *buf)
 {
 	const char *from = tier_name(layer->from, own->tiers), *to = tier_name(layer->to, own->tiers);
 
 	if (from != NULL && to != NULL)
-		snprintf(buf, LAYER_NAME, "%s to %s", from, to);
+		snprintf(buf, FLOWTRACER_LAYER, "%s to %s", from, to);
 	else
-		snprintf(buf, LAYER_NAME, "tier %u to tier %u", layer->from, layer->to);
+		snprintf(buf, FLOWTRACER_LAYER, "tier %u to tier %u", layer->from, layer->to);
 	return buf;
-}
-
-static double
-pair_bps(const struct flowtracer_pair *pair)
-{
-	return pair->active_ps != 0 ? (double)pair->bytes * 8e12 / (double)pair->active_ps : 0;
-}
-
-/* ---- verdict.json ---- */
-
-static json_t *
-rounds_json(const struct flowtracer *own)
-{
-	json_t *array = json_array();
-
-	for (uint32_t i = 0; i < own->nrounds; i++) {
-		const struct flowtracer_round *r = &own->rounds[i];
-
-		array = value_add(array,
-				  json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:I}", "hosts", (json_int_t)r->hosts,
-					    "flows", (json_int_t)r->flows, "traced", (json_int_t)r->traced, "questions",
-					    (json_int_t)r->questions, "connections", (json_int_t)r->connections, "complete",
-					    r->complete, "start_ns", value_ns(r->start_ps), "end_ns", value_ns(r->end_ps),
-					    "management_bytes", (json_int_t)r->bytes));
-	}
-	return array;
-}
-
-static json_t *
-layers_json(const struct flowtracer *own)
-{
-	json_t *array = json_array();
-	char name[LAYER_NAME];
-
-	for (uint32_t i = 0; i < own->nlayers; i++) {
-		const struct flowtracer_layer *l = &own->layers[i];
-
-		array = value_add(array, json_pack("{s:s, s:I, s:I, s:o, s:I, s:I, s:o, s:o}", "layer",
-						   layer_name(own, l, name), "links", (json_int_t)l->links, "flows",
-						   (json_int_t)l->flows, "ideal", value_real(l->ideal), "least",
-						   (json_int_t)l->least, "most", (json_int_t)l->most, "fim_percent",
-						   value_real(l->fim), "fim_by_chance_percent", value_real(l->expected)));
-	}
-	return array;
-}
-
-static json_t *
-links_json(const struct verdict *v, const struct flowtracer *own)
-{
-	json_t *array = json_array();
-
-	for (uint32_t i = 0; i < own->nlinks; i++) {
-		const struct flowtracer_link *l = &own->links[i];
-
-		array = value_add(array, json_pack("{s:o, s:o, s:I, s:I, s:o}", "port", value_text(port_name(v, l->port)),
-						   "to", value_text(node_name(v, v->run.ports[l->port].peer_node)), "layer",
-						   (json_int_t)l->layer, "flows", (json_int_t)l->flows, "ideal",
-						   value_real(l->ideal)));
-	}
-	return array;
-}
-
-static json_t *
-pairs_json(const struct verdict *v, const struct flowtracer *own)
-{
-	json_t *array = json_array();
-
-	for (uint32_t i = 0; i < own->npairs; i++) {
-		const struct flowtracer_pair *p = &own->pairs[i];
-
-		array = value_add(array,
-				  json_pack("{s:o, s:o, s:I, s:I, s:o, s:o}", "from", value_text(node_name(v, p->src)),
-					    "to", value_text(node_name(v, p->dst)), "flows", (json_int_t)p->flows, "bytes",
-					    (json_int_t)p->bytes, "active_ns", value_ns(p->active_ps), "gbps",
-					    value_real(pair_bps(p) / 1e9)));
-	}
-	return array;
-}
-
-static json_t *
-way_json(const struct verdict *v, const struct flowtracer *own, const struct flowtracer_path *path)
-{
-	json_t *array = json_array();
-
-	for (uint32_t h = path->first; h < path->first + path->nhops; h++)
-		array = value_add(array, own->hops[h].port != RUN_NONE ? value_text(port_name(v, own->hops[h].port))
-								       : value_text(node_name(v, own->hops[h].node)));
-	return array;
-}
-
-static json_t *
-paths_json(const struct verdict *v, const struct flowtracer *own)
-{
-	json_t *array = json_array();
-
-	for (uint32_t i = 0; i < own->npaths; i++) {
-		const struct flowtracer_path *p = &own->paths[i];
-
-		if (p->round == own->shown)
-			array = value_add(array, json_pack("{s:o, s:o, s:s}", "flow", value_flow(v, p->flow), "ports",
-							   way_json(v, own, p), "result", results[p->result]));
-	}
-	return array;
-}
-
-static json_t *
-flows_json(const struct verdict *v, const uint32_t *flows, uint32_t count)
-{
-	json_t *array = json_array();
-
-	for (uint32_t i = 0; i < count; i++)
-		array = value_add(array, value_flow(v, flows[i]));
-	return array;
-}
-
-static json_t *
-collisions_json(const struct verdict *v, const struct flowtracer *own)
-{
-	json_t *array = json_array();
-
-	for (uint32_t i = 0; i < own->ncollisions; i++) {
-		const struct flowtracer_collision *c = &own->collisions[i];
-
-		array = value_add(array,
-				  json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o}", "port",
-					    value_text(port_name(v, c->port)), "other", value_text(port_name(v, c->other)),
-					    "flows_at_once", (json_int_t)c->most, "flows_on_other", (json_int_t)c->least,
-					    "cost_ns", value_ns((uint64_t)c->cost_ps), "steps_cost_ns",
-					    value_ns((uint64_t)c->steps_ps), "flows", flows_json(v, c->flows, c->nflows),
-					    "steps", (json_int_t)c->nsteps, "start_ns", value_ns(c->start_ps), "end_ns",
-					    value_ns(c->end_ps)));
-	}
-	return array;
-}
-
-int
-flowtracer_json(const struct verdict *v, const struct section *section, json_t *root)
-{
-	const struct flowtracer *own = section->own;
-	json_t *all = json_pack("{s:o, s:s, s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rtt_ns",
-				value_ns(own->config.rtt_ps), "connections", connections[own->config.connections],
-				"processes", (json_int_t)own->config.processes, "threads", (json_int_t)own->config.threads,
-				"fim_percent", value_real(own->fim), "sprayed", (json_int_t)own->sprayed, "rounds",
-				rounds_json(own), "layers", layers_json(own), "links", links_json(v, own), "pairs",
-				pairs_json(v, own), "paths", paths_json(v, own), "collisions", collisions_json(v, own));
-
-	return json_object_set_new(root, FLOWTRACER_NAME, all) == 0 ? 0 : -ENOMEM;
 }
 
 /* ---- flowtracer.csv ---- */
@@ -290,7 +138,7 @@ show_layers(const struct text *text, const struct flowtracer *own)
 
 	for (uint32_t i = 0; i < own->nlayers && rc == 0; i++) {
 		const struct flowtracer_layer *l = &own->layers[i];
-		char name[LAYER_NAME], cell[7][24];
+		char name[FLOWTRACER_LAYER], cell[7][24];
 
 		snprintf(cell[0], sizeof(cell[0]), "%u", l->links);
 		snprintf(cell[1], sizeof(cell[1]), "%u", l->flows);
@@ -301,7 +149,7 @@ show_layers(const struct text *text, const struct flowtracer *own)
 		cell[6][0] = '\0';
 		if (l->chosen)
 			snprintf(cell[6], sizeof(cell[6]), "%.1f %%", l->expected);
-		rc = table_row(table, layer_name(own, l, name), cell[0], cell[1], cell[2], cell[3], cell[4], cell[5],
+		rc = table_row(table, flowtracer_layer(own, l, name), cell[0], cell[1], cell[2], cell[3], cell[4], cell[5],
 			       cell[6], NULL);
 	}
 	if (rc == 0 && own->nlayers != 0)
@@ -320,11 +168,11 @@ say_collision(const struct text *text, const struct flowtracer_collision *c)
 		   port_name(v, c->port), node_name(v, v->run.ports[c->port].peer_node), c->most, c->most == 1 ? "" : "s",
 		   port_name(v, c->other), c->least);
 	if (c->cost_ps > 0)
-		fmt_append(line, sizeof(line), "Jobs took about %s longer for it",
+		fmt_append(line, sizeof(line), "By itself it cost jobs about %s",
 			   fmt_time(text->facts.unit, (uint64_t)c->cost_ps).text);
 	else
-		fmt_append(line, sizeof(line), "No job's end waited for it");
-	fmt_append(line, sizeof(line), "; %u slow step%s lost %s. Flows:", c->nsteps, c->nsteps == 1 ? "" : "s",
+		fmt_append(line, sizeof(line), "By itself it cost no job time");
+	fmt_append(line, sizeof(line), "; %u step%s lost %s. Flows:", c->nsteps, c->nsteps == 1 ? "" : "s",
 		   fmt_time(text->facts.unit, (uint64_t)c->steps_ps).text);
 	for (uint32_t i = 0; i < c->nflows && i < FLOWS_SHOWN; i++)
 		fmt_append(line, sizeof(line), "%s %s", i != 0 ? "," : "", flow_name(v, c->flows[i]));
@@ -334,11 +182,26 @@ say_collision(const struct text *text, const struct flowtracer_collision *c)
 	text_wrap(text, line, 5);
 }
 
+static void
+say_cost(const struct text *text, const struct flowtracer *own)
+{
+	char line[FACTS_TEXT] = "";
+
+	fmt_append(line, sizeof(line),
+		   "Flows met on %u link%s while others of equal cost had room. Had they shared evenly everywhere, jobs "
+		   "would have "
+		   "taken about %s less.",
+		   own->ncollisions, own->ncollisions == 1 ? "" : "s",
+		   fmt_time(text->facts.unit, (uint64_t)own->cost_ps).text);
+	fprintf(text->to, "  ");
+	text_wrap(text, line, 2);
+}
+
 static int
 cmp_rate(const void *pa, const void *pb)
 {
-	double a = pair_bps(*(const struct flowtracer_pair *const *)pa),
-	       b = pair_bps(*(const struct flowtracer_pair *const *)pb);
+	double a = flowtracer_bps(*(const struct flowtracer_pair *const *)pa),
+	       b = flowtracer_bps(*(const struct flowtracer_pair *const *)pb);
 
 	return a < b ? -1 : a > b;
 }
@@ -361,10 +224,11 @@ show_pairs(const struct text *text, const struct flowtracer *own)
 		fmt_append(line, sizeof(line),
 			   "Throughput of %u pairs of hosts while they sent, in Gbps: least %.1f, median %.1f, most %.1f. "
 			   "Least had",
-			   n, pair_bps(by[0]) / 1e9, pair_bps(by[n / 2]) / 1e9, pair_bps(by[n - 1]) / 1e9);
+			   n, flowtracer_bps(by[0]) / 1e9, flowtracer_bps(by[n / 2]) / 1e9,
+			   flowtracer_bps(by[n - 1]) / 1e9);
 	for (uint32_t i = 0; i < n && i < PAIRS_SHOWN; i++)
 		fmt_append(line, sizeof(line), "%s %s to %s (%.1f)", i != 0 ? "," : "", node_name(v, by[i]->src),
-			   node_name(v, by[i]->dst), pair_bps(by[i]) / 1e9);
+			   node_name(v, by[i]->dst), flowtracer_bps(by[i]) / 1e9);
 	free(by);
 	if (n == 0)
 		return 0;
@@ -385,6 +249,8 @@ flowtracer_text(const struct text *text, const struct section *section)
 	rc = show_layers(text, own);
 	if (rc == 0)
 		rc = show_pairs(text, own);
+	if (rc == 0 && own->ncollisions != 0)
+		say_cost(text, own);
 	for (uint32_t i = 0; i < own->ncollisions && i < COLLISIONS_SHOWN && rc == 0; i++) {
 		fprintf(text->to, "  %u. ", i + 1);
 		say_collision(text, &own->collisions[i]);

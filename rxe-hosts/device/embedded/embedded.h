@@ -69,7 +69,13 @@ struct embedded_counters {
 	uint64_t misdelivered;    /* of flows of other hosts; dropped as REC_DROP_NO_ROUTE */
 };
 
-/* @return messages that a flow's sending QP has been given so far */
-uint64_t embedded_messages(struct node *node, uint32_t flow);
+/* What a host's driver tells of a flow's sending QP. */
+struct embedded_flow {
+	uint64_t messages; /* that it was given so far */
+	uint16_t nic;      /* by which it leaves now */
+};
+
+/* @param flow  that begins at this host */
+struct embedded_flow embedded_flow_of(struct node *node, uint32_t flow);
 
 void embedded_sum(const struct node *node, struct embedded_counters *sum);

@@ -201,12 +201,13 @@ embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
 	return ((const struct host *)node)->nics[nic].telem.drops->of[reason].packets;
 }
 
-uint64_t
-embedded_messages(struct node *node, uint32_t flow)
+struct embedded_flow
+embedded_flow_of(struct node *node, uint32_t flow)
 {
 	struct host *host = host_of(node);
+	const struct send_qp *qp = &host->send[host_slot(host, flow)->send];
 
-	return host->send[host_slot(host, flow)->send].rc.tail;
+	return (struct embedded_flow){ .messages = qp->rc.tail, .nic = qp->nic };
 }
 
 void
