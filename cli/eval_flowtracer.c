@@ -105,7 +105,11 @@ command_eval_flowtracer(int argc, char **argv)
 {
 	int cpus[POOL_MAX_JOBS];
 	struct options opts = {
-		.study = { .seeds = 1000, .runs = 20, .jobs = job_cpus(cpus, POOL_MAX_JOBS), .dir = "out/flowtracer" },
+		.study = { .first = 1,
+			   .seeds = 1000,
+			   .runs = 20,
+			   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
+			   .dir = "out/flowtracer" },
 	};
 	struct err err = { 0 };
 	struct run_dir dir;

@@ -15,6 +15,7 @@ static const struct command commands[] = {
 	{ "topo", "check|show|import FILE", "look at a topology without running it", command_topo },
 	{ "explain", "SCENARIO --flow SRC,DST,SPORT,DPORT", "every switch's decision for one packet", command_explain },
 	{ "blame", "SCENARIO|DIR", "run it again without each suspect: what each really cost", command_blame },
+	{ "advise", "SCENARIO", "even ways for flows that share links, and the time regained", command_advise },
 	{ "eval", "FAMILY...|all|counterfactual", "make cases with known causes, diagnose them, score the verdicts",
 	  command_eval },
 	{ "bench", "fabric|analyzer|realtime", "measure the programs on this machine", command_bench },

@@ -236,7 +236,7 @@ advice_fini(struct advice *advice)
 }
 
 void
-advice_write_paths(const struct advice *advice, const struct topo *topo, bool moved_only, FILE *to)
+advice_write_paths(const struct advice *advice, const struct topo *topo, FILE *to)
 {
 	const char *separator = "";
 	char name[40];
@@ -248,7 +248,7 @@ advice_write_paths(const struct advice *advice, const struct topo *topo, bool mo
 		uint32_t first =
 			topo->nodes[flow->src_node].bonded ? 0 : 1; /* a NIC with an address of its own is no choice */
 
-		if (path->hops == 0 || (moved_only && !advice->moved[f]))
+		if (path->hops == 0)
 			continue;
 		fprintf(to, "%s\n  { src = \"%s\"; dst = \"%s\"; sport = %u; dport = %u; data = [", separator,
 			topo->nodes[flow->src_node].name, topo->nodes[flow->dst_node].name, flow->sport, flow->dport);
@@ -256,6 +256,35 @@ advice_write_paths(const struct advice *advice, const struct topo *topo, bool mo
 		for (uint32_t i = first; i < path->hops; i++)
 			fprintf(to, "%s\"%s\"", i != first ? ", " : " ", topo_port_name(topo, path->ports[i], name));
 		fprintf(to, " ]; }");
+	}
+	fprintf(to, "\n);\n");
+}
+
+/* "h0", or "h0:2" of a NIC with an address of its own. */
+static const char *
+end_name(const struct topo *topo, uint32_t node, uint16_t nic, char buf[40])
+{
+	if (topo->nodes[node].bonded || topo->nodes[node].nports == 1)
+		return topo->nodes[node].name;
+	return topo_port_name(topo, topo->nodes[node].first_port + nic, buf);
+}
+
+void
+advice_write_ports(const struct advice *advice, const struct topo *topo, const struct flow *flows, FILE *to)
+{
+	const char *separator = "";
+	char src[40], dst[40];
+
+	fprintf(to, "source_ports = (");
+	for (uint32_t f = 0; f < advice->count; f++) {
+		const struct flow *flow = &advice->flows[f];
+
+		if (flow->sport == flows[f].sport)
+			continue;
+		fprintf(to, "%s\n  { src = \"%s\"; dst = \"%s\"; sport = %u; dport = %u; to = %u; }", separator,
+			end_name(topo, flow->src_node, flow->src_nic, src),
+			end_name(topo, flow->dst_node, flow->dst_nic, dst), flows[f].sport, flow->dport, flow->sport);
+		separator = ",";
 	}
 	fprintf(to, "\n);\n");
 }

@@ -41,5 +41,7 @@ int advise(const struct routing *routing, const struct flow *flows, uint32_t cou
 	   struct advice *advice);
 void advice_fini(struct advice *advice);
 
-/* Writes a scenario's list "paths" that gives the flows their ways. @param moved_only  nothing of those that stay */
-void advice_write_paths(const struct advice *advice, const struct topo *topo, bool moved_only, FILE *to);
+/* Writes a scenario's list "paths" that gives all flows their ways. */
+void advice_write_paths(const struct advice *advice, const struct topo *topo, FILE *to);
+/* Writes its list "source_ports". @param flows  [count] as they were */
+void advice_write_ports(const struct advice *advice, const struct topo *topo, const struct flow *flows, FILE *to);

@@ -259,6 +259,9 @@ make_plan(struct scenario *sc, struct err *err)
 	if (sc->plan->real && sc->roce.mtu_bytes % 4 != 0)
 		return cfg_fail(&sc->host.where, "mtu", err,
 				"%u B cuts elements of 4 B apart: real payload needs a multiple of 4", sc->roce.mtu_bytes);
+	ret = scenario_move_ports(sc, err);
+	if (ret < 0)
+		return ret;
 	for (uint32_t f = 0; sc->topo->nbonds != 0 && f < sc->plan->flows.count; f++)
 		bond_place(&sc->routing, &sc->plan->flows.flows[f]);
 	sc->roce.real_payload = sc->plan->real;

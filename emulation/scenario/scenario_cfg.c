@@ -181,6 +181,7 @@ scenario_tables(struct cfg_known *known, size_t cap)
 		&collective_table, &job_table,          &placement_table,      &dims_table,       &pipeline_table,
 		&jitter_table,     &straggler_table,    &job_collective_table, &background_table, &detection_table,
 		&telemetry_cfg,    &exporter_cfg_table, &volumes_cfg,          &pingmesh_cfg,     &flowtracer_cfg,
+		&source_ports_cfg,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 

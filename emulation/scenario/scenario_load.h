@@ -5,10 +5,14 @@
 #include "common/cfg/cfg.h"
 #include "emulation/scenario/scenario.h"
 
-extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg;
+extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg,
+	source_ports_cfg;
 
 /* Refuses what takes a host's port for a host's address, where hosts have bonds. @return 0 or -EINVAL */
 int scenario_check_bonds(const struct scenario *sc, struct err *err);
+
+/* Gives flows the source ports of the list "source_ports", once the plan is known. @return 0, -EINVAL, -ENOMEM */
+int scenario_move_ports(struct scenario *sc, struct err *err);
 
 /* The scenario of a tree, which it takes over. @return NULL with err and errno set */
 struct scenario *scenario_of(struct cfg *cfg, struct err *err);

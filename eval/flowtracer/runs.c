@@ -31,9 +31,9 @@ placement_of(uint32_t number)
 }
 
 static uint64_t
-seed_of(uint32_t number)
+seed_of(const struct ft_study *study, uint32_t number)
 {
-	return number / FT_PLACEMENTS + 1;
+	return study->first + number / FT_PLACEMENTS;
 }
 
 static pid_t
@@ -47,9 +47,9 @@ start(void *ctx, uint32_t slot, int cpu, struct err *err)
 	if (work->started == work->nwaiting)
 		return 0;
 	number = work->slots[slot] = work->waiting[work->started++];
-	ft_path(work->study, placement_of(number), seed_of(number), "", dir);
-	ft_path(work->study, placement_of(number), seed_of(number), "case.cfg", scenario);
-	snprintf(seed, sizeof(seed), "seed=%" PRIu64, seed_of(number));
+	ft_path(work->study, placement_of(number), seed_of(work->study, number), "", dir);
+	ft_path(work->study, placement_of(number), seed_of(work->study, number), "case.cfg", scenario);
+	snprintf(seed, sizeof(seed), "seed=%" PRIu64, seed_of(work->study, number));
 	return job_start(&(struct job_config){ .scenario = scenario,
 					       .fabric = dir,
 					       .out = dir,
@@ -69,17 +69,17 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	char path[PATH_MAX + 64];
 
 	for (size_t i = 0; status == JOB_DONE && i < ARRAY_LEN(files); i++) {
-		ft_path(work->study, placement_of(number), seed_of(number), files[i], path);
+		ft_path(work->study, placement_of(number), seed_of(work->study, number), files[i], path);
 		unlink(path);
 	}
 	work->done++;
 	progress_line("%u of %u runs", work->done, work->nwaiting);
 	if (status == JOB_DONE)
 		return 0;
-	ft_path(work->study, placement_of(number), seed_of(number), RUN_STEPS, path);
+	ft_path(work->study, placement_of(number), seed_of(work->study, number), RUN_STEPS, path);
 	unlink(path);
 	progress_line("%s", "");
-	ft_path(work->study, placement_of(number), seed_of(number), "", path);
+	ft_path(work->study, placement_of(number), seed_of(work->study, number), "", path);
 	log_warning("%s failed; log.txt there says more", path);
 	if (++work->study->broken < MAX_BROKEN)
 		return 0;
@@ -110,7 +110,7 @@ add_flow(struct ft_runs *runs, uint32_t first, uint64_t seed, const char *src, c
 
 /* Flows of a run are its steps' messages. */
 static int
-read_steps(struct ft_runs *runs, uint64_t seed, const char *path, FILE *from, struct err *err)
+read_steps(struct ft_runs *runs, uint32_t run, uint64_t seed, const char *path, FILE *from, struct err *err)
 {
 	uint32_t first = runs->npairs, number = 1;
 	char line[LINE], src[32], dst[32];
@@ -128,8 +128,8 @@ read_steps(struct ft_runs *runs, uint64_t seed, const char *path, FILE *from, st
 			return err_set(err, -EINVAL, "%s:%u: took no time; remove the file", path, number);
 		if (add_flow(runs, first, seed, src, dst, 8 * bytes / duration_ns) != 0)
 			return err_set(err, -ENOMEM, "out of memory for pairs");
-		if (start_ns + duration_ns > runs->job_ns[seed - 1])
-			runs->job_ns[seed - 1] = start_ns + duration_ns;
+		if (start_ns + duration_ns > runs->job_ns[run])
+			runs->job_ns[run] = start_ns + duration_ns;
 	}
 	return 0;
 }
@@ -143,11 +143,11 @@ read_runs(struct ft_study *study, struct err *err)
 		char path[PATH_MAX + 64];
 		FILE *from;
 
-		ft_path(study, placement_of(i), seed_of(i), RUN_STEPS, path);
+		ft_path(study, placement_of(i), seed_of(study, i), RUN_STEPS, path);
 		from = fopen(path, "r");
 		if (from == NULL)
 			continue; /* it failed, and was told */
-		ret = read_steps(&study->of[placement_of(i)], seed_of(i), path, from, err);
+		ret = read_steps(&study->of[placement_of(i)], i / FT_PLACEMENTS, seed_of(study, i), path, from, err);
 		fclose(from);
 	}
 	return ret;
@@ -166,7 +166,7 @@ ft_runs(struct ft_study *study, struct err *err)
 	for (uint32_t i = 0; i < study->runs * FT_PLACEMENTS; i++) {
 		char path[PATH_MAX + 64];
 
-		ft_path(study, placement_of(i), seed_of(i), RUN_STEPS, path);
+		ft_path(study, placement_of(i), seed_of(study, i), RUN_STEPS, path);
 		if (access(path, R_OK) != 0)
 			work.waiting[work.nwaiting++] = i;
 	}

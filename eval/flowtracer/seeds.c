@@ -82,6 +82,7 @@ fim_of_switches(struct topo_load *load)
 static void
 keep(struct ft_group *group, const struct fim *fim, uint32_t at)
 {
+	group->most[FT_ECMP] = fim->most;
 	group->links = fim->links > group->links ? fim->links : group->links;
 	group->ideal = fim->links != 0 ? fim->ideal : group->ideal;
 	group->percent[at] = fim->percent;
@@ -117,7 +118,8 @@ prepare(struct ft_study *study, const struct seed *seed, struct err *err)
 	study->flows = seed->count;
 	for (uint32_t g = 0; g < FT_GROUPS; g++) {
 		study->groups[g].percent = calloc(study->seeds + 1, sizeof(double));
-		if (study->groups[g].percent == NULL)
+		study->groups[g].placed = calloc(study->runs + 1, sizeof(double));
+		if (study->groups[g].percent == NULL || study->groups[g].placed == NULL)
 			return err_set(err, -ENOMEM, "out of memory for %u seeds", study->seeds);
 	}
 	if (topo_load_expect(&seed->load, seed->sc->routes, seed->flows, seed->count, expected,
@@ -165,18 +167,35 @@ write_case(const struct ft_study *study, enum ft_placement placement, uint64_t n
 	if (ret != 0)
 		return ret;
 	write_include(to.file, folder, absolute);
-	if (placement == FT_STATIC)
-		advice_write_paths(advice, seed->sc->topo, false, to.file);
+	if (placement == FT_STATIC && study->by == ADVISE_PATHS)
+		advice_write_paths(advice, seed->sc->topo, to.file);
+	else if (placement == FT_STATIC)
+		advice_write_ports(advice, seed->sc->topo, seed->flows, to.file);
 	ret = outfile_close(&to, 0, err);
 	return ret == 0 ? case_file_check(path, before, err) : ret;
 }
 
+static void
+keep_placed(struct ft_study *study, struct seed *seed, uint32_t at)
+{
+	for (uint16_t g = 0; g <= seed->load.ngroups; g++) {
+		struct ft_group *group = &study->groups[g < seed->load.ngroups ? g : FT_ALL];
+		const struct fim fim = topo_load_fim(&seed->load, g < seed->load.ngroups ? g : FIM_ALL);
+
+		group->placed[at] = fim.percent;
+		group->most[FT_STATIC] = fim.most;
+	}
+	study->groups[FT_SWITCHES].placed[at] = fim_of_switches(&seed->load).percent;
+	study->of[FT_ECMP].percent[at] = study->groups[FT_ALL].percent[at];
+	study->of[FT_STATIC].percent[at] = study->groups[FT_ALL].placed[at];
+}
+
 /* What is to be run of a seed. */
 static int
-place(struct ft_study *study, struct seed *seed, uint64_t number, struct err *err)
+place(struct ft_study *study, struct seed *seed, uint32_t at, struct err *err)
 {
 	struct advice advice;
-	int ret = advise(&seed->sc->routing, seed->flows, seed->count, ADVISE_PATHS, &advice);
+	int ret = advise(&seed->sc->routing, seed->flows, seed->count, study->by, &advice);
 
 	if (ret != 0)
 		err_set(err, ret, "out of memory for the ways of %u flows", seed->count);
@@ -184,10 +203,13 @@ place(struct ft_study *study, struct seed *seed, uint64_t number, struct err *er
 		seed->load.links[p].flows = 0;
 	for (uint32_t f = 0; ret == 0 && f < seed->count; f++)
 		topo_load_add(&seed->load, &advice.paths[f], 1);
-	study->of[FT_ECMP].percent[number - 1] = study->groups[FT_ALL].percent[number - 1];
-	study->of[FT_STATIC].percent[number - 1] = topo_load_fim(&seed->load, FIM_ALL).percent;
+	study->moved = 0;
+	for (uint32_t f = 0; ret == 0 && f < seed->count; f++)
+		study->moved += advice.moved[f];
+	study->rounds = advice.rounds;
+	keep_placed(study, seed, at);
 	for (int p = 0; ret == 0 && p < FT_PLACEMENTS; p++)
-		ret = write_case(study, (enum ft_placement)p, number, seed, &advice, err);
+		ret = write_case(study, (enum ft_placement)p, study->first + at, seed, &advice, err);
 	advice_fini(&advice);
 	return ret;
 }
@@ -200,13 +222,13 @@ ft_seeds(struct ft_study *study, struct err *err)
 	for (uint32_t i = 0; ret == 0 && i < study->seeds; i++) {
 		struct seed seed;
 
-		ret = seed_init(&seed, study, i + 1, err);
+		ret = seed_init(&seed, study, study->first + i, err);
 		if (ret == 0 && i == 0)
 			ret = prepare(study, &seed, err);
 		if (ret == 0)
 			measure(study, &seed, i);
 		if (ret == 0 && i < study->runs)
-			ret = place(study, &seed, i + 1, err);
+			ret = place(study, &seed, i, err);
 		seed_fini(&seed);
 		if ((i + 1) % SHOW_EVERY == 0)
 			progress_line("%u of %u seeds", i + 1, study->seeds);

@@ -11,16 +11,16 @@
 #define PAPER_STATIC 6.2
 
 const char *
-ft_placement_name(enum ft_placement placement)
+ft_placement_name(const struct ft_study *study, enum ft_placement placement)
 {
-	return placement == FT_ECMP ? "ecmp" : "static";
+	return placement == FT_ECMP ? "ecmp" : study->by == ADVISE_PATHS ? "static" : "source-ports";
 }
 
 void
 ft_path(const struct ft_study *study, enum ft_placement placement, uint64_t seed, const char *name,
 	char path[PATH_MAX + 64])
 {
-	snprintf(path, PATH_MAX + 64, "%s/%s/%" PRIu64 "%s%s", study->dir, ft_placement_name(placement), seed,
+	snprintf(path, PATH_MAX + 64, "%s/%s/%" PRIu64 "%s%s", study->dir, ft_placement_name(study, placement), seed,
 		 name[0] != '\0' ? "/" : "", name);
 }
 
@@ -45,8 +45,10 @@ ft_study_run(struct ft_study *study, struct err *err)
 void
 ft_study_fini(struct ft_study *study)
 {
-	for (uint32_t g = 0; g < FT_GROUPS; g++)
+	for (uint32_t g = 0; g < FT_GROUPS; g++) {
 		free(study->groups[g].percent);
+		free(study->groups[g].placed);
+	}
 	for (int p = 0; p < FT_PLACEMENTS; p++) {
 		free(study->of[p].pairs);
 		free(study->of[p].job_ns);
@@ -160,8 +162,8 @@ ft_print(const struct ft_study *study, FILE *to)
 				    job = spread_of_copy(runs->job_ns, study->runs);
 
 		fprintf(to, "%-8s %6.2f  %12u  %6.1f %6.1f %6.1f %6.1f %6.1f %6.1f  %10.1f\n",
-			ft_placement_name((enum ft_placement)p), fim.mean, s.count, s.least, s.q25, s.median, s.q75, s.most,
-			s.mean, job.mean / 1e3);
+			ft_placement_name(study, (enum ft_placement)p), fim.mean, s.count, s.least, s.q25, s.median, s.q75,
+			s.most, s.mean, job.mean / 1e3);
 	}
 	fprintf(to, "\nThe paper's testbed: %.1f %% by ECMP, %.1f %% by static routes.\n", PAPER_ECMP, PAPER_STATIC);
 }
@@ -203,7 +205,7 @@ ft_json(const struct ft_study *study)
 			json_array_append_new(pairs, json_pack("{s:I, s:s, s:s, s:f}", "seed",
 							       (json_int_t)runs->pairs[i].seed, "src", runs->pairs[i].src,
 							       "dst", runs->pairs[i].dst, "gbps", runs->pairs[i].gbps));
-		json_object_set_new(root, ft_placement_name((enum ft_placement)p),
+		json_object_set_new(root, ft_placement_name(study, (enum ft_placement)p),
 				    json_pack("{s:o, s:o, s:o}", "percent", array_of(runs->percent, study->runs), "job_ns",
 					      array_of(runs->job_ns, study->runs), "pairs", pairs));
 	}

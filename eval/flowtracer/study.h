@@ -13,6 +13,7 @@
 
 #include "common/err.h"
 #include "common/fim.h"
+#include "topo/advise.h"
 
 #define FT_MAX_SEEDS 100000
 #define FT_MAX_RUNS 1000
@@ -24,11 +25,13 @@ enum ft_placement { FT_ECMP, FT_STATIC, FT_PLACEMENTS };
 
 /* One layer and direction. */
 struct ft_group {
-	char name[40];   /* "": not in use */
-	uint32_t links;  /* that flows can take */
-	double ideal;    /* flows a link */
-	double expected; /* of the metric under uniform and independent choices; NAN: no closed form */
-	double *percent; /* [seeds] the metric of each */
+	char name[40];                /* "": not in use */
+	uint32_t links;               /* that flows can take */
+	double ideal;                 /* flows a link */
+	double expected;              /* of the metric under uniform and independent choices; NAN: no closed form */
+	double *percent;              /* [seeds] the metric of each */
+	double *placed;               /* [runs] the same by the static placement */
+	uint32_t most[FT_PLACEMENTS]; /* flows on a link, of the last seed that is run */
 };
 
 /* A run's pair of hosts, one way. */
@@ -47,16 +50,19 @@ struct ft_runs {
 
 struct ft_study {
 	const char *scenario;
-	uint32_t seeds, runs, jobs; /* seeds from 1; those that are run; side by side */
+	uint64_t first;             /* seed; others are the numbers after it */
+	enum advise_by by;          /* what the static placement changes */
+	uint32_t seeds, runs, jobs; /* those that are run; side by side */
 	const char *dir;            /* exists; DIR/ecmp/SEED and DIR/static/SEED have runs */
 	uint32_t flows;             /* of the scenario */
+	uint32_t moved, rounds;     /* of these by the placement, and of its search: of the last seed that is run */
 	struct ft_group groups[FT_GROUPS];
 	struct ft_runs of[FT_PLACEMENTS];
 	uint32_t broken; /* runs that failed: not among the pairs */
 };
 
-/* "ecmp", "static" */
-const char *ft_placement_name(enum ft_placement placement);
+/* "ecmp"; "static", or "source-ports" */
+const char *ft_placement_name(const struct ft_study *study, enum ft_placement placement);
 
 /* @return 0; -EINTR: interrupted, what is done stays; other negative errno with err. ft_study_fini() in any case */
 int ft_study_run(struct ft_study *study, struct err *err);

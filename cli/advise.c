@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab advise: other ways for flows that share links while others are idle, and the time that they regain. */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/eval_args.h"
+#include "common/args.h"
+#include "common/log.h"
+#include "common/run_dir.h"
+#include "emulation/scenario/scenario.h"
+#include "eval/flowtracer/study.h"
+#include "eval/job.h"
+#include "eval/pool.h"
+
+struct options {
+	struct ft_study study;
+	const char *seed; /* NULL: the scenario's */
+};
+
+static const struct argp_option options[] = {
+	{ "by", 'b', "paths|source-ports", 0,
+	  "What is changed: static paths, of switches and of members of bonds (default); or queue pairs' UDP source ports "
+	  "alone",
+	  0 },
+	{ "seed", 'S', "N", 0, "Seed of the run: hashes depend on it (default: the scenario's)", 0 },
+	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	{ "out", 'o', "DIR", 0, "Where both runs are kept (default out/advise); goes on with what is there", 0 },
+	{ 0 },
+};
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case 'b':
+		if (strcmp(arg, "paths") != 0 && strcmp(arg, "source-ports") != 0)
+			argp_error(state, "--by %s: paths or source-ports would be right", arg);
+		opts->study.by = strcmp(arg, "paths") == 0 ? ADVISE_PATHS : ADVISE_PORTS_ALONE;
+		return 0;
+	case 'S':
+		args_number(state, "--seed", arg, 0, INT64_MAX);
+		opts->seed = arg;
+		return 0;
+	case 'j':
+		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
+		return 0;
+	case 'o':
+		opts->study.dir = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (opts->study.scenario != NULL)
+			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
+		opts->study.scenario = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (opts->study.scenario == NULL)
+			argp_error(state, "name a scenario, such as topo/scenarios/flowtracer.cfg");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "SCENARIO",
+	.doc = "Searches paths, or UDP source ports, by which a scenario's flows lie more evenly on links (topo/advise.h), "
+	       "runs "
+	       "it both ways, and says what time of its jobs that regains.\v"
+	       "DIR/ecmp/SEED and DIR/PLACEMENT/SEED have the runs, with PLACEMENT what was changed; case.cfg there is the "
+	       "scenario with it, to be run or included.",
+};
+
+static void
+print(const struct ft_study *study)
+{
+	const double before_us = study->of[FT_ECMP].job_ns[0] / 1e3, after_us = study->of[FT_STATIC].job_ns[0] / 1e3;
+	char path[PATH_MAX + 64];
+
+	printf("%u flows, seed %" PRIu64 "; %u of them moved, in %u rounds\n\n", study->flows, study->first, study->moved,
+	       study->rounds);
+	printf("%-18s %5s %6s  %15s  %15s\n%-18s %5s %6s  %7s %7s  %7s %7s\n", "links", "n", "ideal", "FIM (%)",
+	       "most flows", "", "", "", "before", "after", "before", "after");
+	for (uint32_t g = 0; g < FT_GROUPS; g++) {
+		const struct ft_group *group = &study->groups[g];
+
+		if (group->links != 0 && g != FT_SWITCHES)
+			printf("%-18s %5u %6.2f  %7.2f %7.2f  %7u %7u\n", group->name, group->links, group->ideal,
+			       group->percent[0], group->placed[0], group->most[FT_ECMP], group->most[FT_STATIC]);
+	}
+	if (study->broken != 0)
+		return;
+	printf("\nAll jobs took %.1f us, and take %.1f us: %.1f us (%.1f %%) regained\n", before_us, after_us,
+	       before_us - after_us, before_us > 0 ? 100 * (before_us - after_us) / before_us : 0);
+	ft_path(study, FT_STATIC, study->first, "case.cfg", path);
+	printf("rocelab run %s --seed %" PRIu64 "\n", path, study->first);
+}
+
+/* The seed that hashes depend on. */
+static int
+find_seed(struct options *opts, struct err *err)
+{
+	const struct scenario_options of = { .path = opts->study.scenario, .seed = opts->seed };
+	struct scenario *sc = scenario_load(&of, err);
+
+	if (sc == NULL)
+		return -EINVAL;
+	opts->study.first = (uint64_t)sc->root.seed;
+	scenario_destroy(sc);
+	return 0;
+}
+
+int
+command_advise(int argc, char **argv)
+{
+	int cpus[POOL_MAX_JOBS];
+	struct options opts = {
+		.study = { .seeds = 1, .runs = 1, .jobs = job_cpus(cpus, POOL_MAX_JOBS), .dir = "out/advise" },
+	};
+	struct err err = { 0 };
+	struct run_dir dir;
+	int ret;
+
+	argv[0] = "rocelab advise";
+	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+		return EXIT_USAGE;
+	if (find_seed(&opts, &err) < 0 || run_dir_open(&dir, opts.study.dir, &err) < 0) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
+	ret = ft_study_run(&opts.study, &err);
+	if (ret == 0)
+		print(&opts.study);
+	if (ret == 0)
+		ret = (int)opts.study.broken;
+	ft_study_fini(&opts.study);
+	run_dir_close(&dir);
+	return eval_args_exit(ret, &err);
+}
