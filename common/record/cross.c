@@ -318,6 +318,7 @@ static record_cross_fn *const checks[RECORD_KINDS] = {
 	[REC_TRACED] = record_check_traced,
 	[REC_TRACED_HOP] = record_check_traced_hop,
 	[REC_TRACE_ROUND] = record_check_round,
+	[REC_HEARD] = record_check_heard,
 };
 
 int

@@ -9,4 +9,4 @@
 typedef int record_cross_fn(struct record_check *check, const void *rec, struct err *err);
 
 record_cross_fn record_check_probe, record_check_hop, record_check_rnic, record_check_upload, record_check_connection,
-	record_check_traced, record_check_traced_hop, record_check_round;
+	record_check_heard, record_check_traced, record_check_traced_hop, record_check_round;

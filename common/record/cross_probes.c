@@ -109,3 +109,17 @@ record_check_connection(struct record_check *check, const void *rec, struct err 
 		return 0;
 	return record_wrong(&r->hdr, "tuple.src_ip", r->tuple.src_ip, err, "%u, the address of NIC %u", ip, r->nic);
 }
+
+int
+record_check_heard(struct record_check *check, const void *rec, struct err *err)
+{
+	const struct rec_heard *r = rec;
+	uint32_t ip = address_of(check, &r->hdr, r->nic);
+
+	if (r->tuple.dst_ip != ip)
+		return record_wrong(&r->hdr, "tuple.dst_ip", r->tuple.dst_ip, err, "%u, the address of NIC %u", ip, r->nic);
+	if (r->count == 0 ? r->last_seq != r->first_seq : r->last_seq - r->first_seq < r->count - 1)
+		return record_wrong(&r->hdr, "last_seq", r->last_seq, err, "%u at least, of %u probes from first_seq on",
+				    r->first_seq + (r->count != 0 ? r->count - 1 : 0), r->count);
+	return 0;
+}

@@ -156,3 +156,32 @@ struct rec_connection {
 
 REC_CONNECTION_FIELDS(WIRE_AT, rec_connection)
 WIRE_SIZE(rec_connection, 48)
+
+/*
+ * Probes of one tuple that came to an RNIC, since the last such record: of those that got no ACK it tells which were lost before, which after that.
+ * hdr.node: the responder. Numbers are rec_probe's seq.
+ */
+struct rec_heard {
+	struct rec_hdr hdr;
+	struct rec_tuple tuple;       /* of the probes */
+	uint16_t nic;                 /* of the responder */
+	uint16_t chained;             /* 1: after_seq was heard before, and none between that and first_seq */
+	uint32_t first_seq, last_seq; /* the first and the last that came; 0: none did */
+	uint32_t after_seq;           /* chained 0: 0 */
+	uint32_t count;
+	uint32_t qpn; /* the prober's: others' numbers are another agent's */
+};
+
+#define REC_HEARD_FIELDS(F, T)                                                                                             \
+	F(T, 24, tuple, TUPLE)                                                                                             \
+	F(T, 40, nic, PORT)                                                                                                \
+	F(T, 42, chained, FLAG)                                                                                            \
+	F(T, 44, first_seq, ANY)                                                                                           \
+	F(T, 48, last_seq, ANY)                                                                                            \
+	F(T, 52, after_seq, ANY)                                                                                           \
+	F(T, 56, count, ANY)                                                                                               \
+	F(T, 60, qpn, ANY)
+#define REC_HEARD_KEY(K, T)
+
+REC_HEARD_FIELDS(WIRE_AT, rec_heard)
+WIRE_SIZE(rec_heard, 64)

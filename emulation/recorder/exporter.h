@@ -33,7 +33,7 @@
 #include "emulation/recorder/output.h"
 
 /* A frame, what is told of losses before it, and as much again at the end. */
-#define EXPORTER_BURST_MIN 4096
+#define EXPORTER_BURST_MIN 4608
 /* An output gets what is sent when so much of the run's time is over, if not sooner. */
 #define EXPORTER_PACE_PS 1000000000ULL
 /* exporter_peak() is the largest sum over intervals of this length. */

@@ -10,7 +10,7 @@ static const struct cfg_field exporter_fields[] = {
 	  "Bytes a second, in the run's own time, that telemetry may take on its way to the analyzer: the default is what "
 	  "a port of 10 Gbps of the analyzer's takes. 0: unlimited." },
 	{ "burst", CFG_BYTES, offsetof(struct exporter_config, burst_bytes), "0", 0, 1 << 30, NULL,
-	  "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least 4096." },
+	  "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least 4608." },
 	{ "queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), "1MB", 0, 1 << 30, NULL,
 	  "Bytes that may wait for the budget; what exceeds it is dropped, the least relevant first, and counted." },
 };

@@ -82,6 +82,11 @@ struct probe_list {
 /* Who has probed this RNIC, by which flow: ways back that are traced. */
 struct probe_back {
 	uint32_t flow, qpn;
+	/* probes that came since the last upload, for rec_heard */
+	uint32_t count, first_seq, last_seq;
+	uint32_t after_seq; /* the last before that */
+	bool chained;       /* there was one */
+	uint64_t heard_ps;
 };
 
 /* A traceroute under way, one hop at a time. */
@@ -189,7 +194,7 @@ void probe_responder_handle(struct probe_agent *agent, uint32_t nic, const struc
 /* The next packet of an RNIC's traceroutes, if it is due. */
 void probe_trace_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps);
 /* An RNIC was probed by a flow: its way back is to be traced. */
-void probe_trace_back(struct probe_agent *agent, struct probe_nic *nic, uint32_t flow, uint32_t qpn);
+void probe_trace_back(struct probe_agent *agent, struct probe_nic *nic, const struct probe_completion *c);
 /* A packet ended at a switch, whose port is as PKT_EXPIRED's arg tells. */
 void probe_trace_ended(struct probe_agent *agent, uint32_t nic, uint32_t seq, uint32_t arg);
 /* A packet came to who it was addressed to. */

@@ -23,7 +23,7 @@ acknowledge(struct probe_agent *agent, uint32_t nic, const struct probe_completi
 	}
 	of->answers++;
 	agent->counts.answered++;
-	probe_trace_back(agent, of, c->flow, c->qpn);
+	probe_trace_back(agent, of, c);
 }
 
 /* The end of a way that is traced. */

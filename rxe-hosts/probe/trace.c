@@ -97,26 +97,41 @@ probe_trace_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 	send(agent, nic, now_ps);
 }
 
-void
-probe_trace_back(struct probe_agent *agent, struct probe_nic *nic, uint32_t flow, uint32_t qpn)
+/* @return NULL: there is no room, which is counted */
+static struct probe_back *
+back_of(struct probe_agent *agent, struct probe_nic *nic, uint32_t flow)
 {
 	for (uint32_t i = 0; i < nic->nbacks; i++)
-		if (nic->backs[i].flow == flow) {
-			nic->backs[i].qpn = qpn;
-			return;
-		}
+		if (nic->backs[i].flow == flow)
+			return &nic->backs[i];
 	if (nic->nbacks == nic->backs_cap) {
 		uint32_t cap = nic->backs_cap == 0 ? 16 : 2 * nic->backs_cap;
 		struct probe_back *backs = realloc(nic->backs, cap * sizeof(*backs));
 
 		if (backs == NULL) {
 			agent->counts.dropped++;
-			return;
+			return NULL;
 		}
 		nic->backs = backs;
 		nic->backs_cap = cap;
 	}
-	nic->backs[nic->nbacks++] = (struct probe_back){ flow, qpn };
+	nic->backs[nic->nbacks] = (struct probe_back){ .flow = flow };
+	return &nic->backs[nic->nbacks++];
+}
+
+void
+probe_trace_back(struct probe_agent *agent, struct probe_nic *nic, const struct probe_completion *c)
+{
+	struct probe_back *back = back_of(agent, nic, c->flow);
+
+	if (back == NULL)
+		return;
+	if (back->qpn != c->qpn) /* another agent than before, which counts by itself */
+		*back = (struct probe_back){ .flow = c->flow, .qpn = c->qpn };
+	if (back->count++ == 0)
+		back->first_seq = c->seq;
+	back->last_seq = c->seq;
+	back->heard_ps = c->ready_ps;
 }
 
 static bool

@@ -31,6 +31,29 @@ probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *p
 		agent->results[agent->nresults++] = rec;
 }
 
+/* Of whom was probed by lately: also that none came any more. */
+static void
+tell_heard(struct probe_agent *agent, uint32_t nic, struct probe_back *back, uint64_t now_ps)
+{
+	struct rec_heard rec = { .tuple = flow_tuple(&agent->config.flows->flows[back->flow]),
+				 .nic = (uint16_t)nic,
+				 .chained = back->chained,
+				 .first_seq = back->first_seq,
+				 .last_seq = back->last_seq,
+				 .after_seq = back->after_seq,
+				 .count = back->count,
+				 .qpn = back->qpn };
+
+	if (back->count == 0 && now_ps - back->heard_ps > agent->pinglist_ps)
+		return; /* its prober has others to probe by now */
+	recbuf_put(agent->config.device->ops->records(agent->config.device), &rec, REC_HEARD, sizeof(rec), now_ps);
+	if (back->count == 0)
+		return;
+	back->after_seq = back->last_seq;
+	back->chained = true;
+	back->count = back->first_seq = back->last_seq = 0;
+}
+
 void
 probe_upload(struct probe_agent *agent, uint64_t now_ps)
 {
@@ -43,6 +66,9 @@ probe_upload(struct probe_agent *agent, uint64_t now_ps)
 		recbuf_put(records, &agent->results[i], REC_PROBE, sizeof(agent->results[i]), now_ps);
 	for (uint32_t i = 0; i < agent->nhops; i++)
 		recbuf_put(records, &agent->hops[i], REC_PROBE_HOP, sizeof(agent->hops[i]), now_ps);
+	for (uint32_t nic = 0; nic < agent->nnics; nic++)
+		for (uint32_t i = 0; i < agent->nics[nic].nbacks; i++)
+			tell_heard(agent, nic, &agent->nics[nic].backs[i], now_ps);
 	agent->nhops = 0;
 	recbuf_put(records, &upload, REC_UPLOAD, sizeof(upload), now_ps);
 	agent->nresults = agent->nended = agent->ntimeouts = 0;

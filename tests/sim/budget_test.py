@@ -46,11 +46,11 @@ for share in (10, 100):
     there = sum(records.STEP <= r.type < records.GAP for r in stream)
     check(there == end.sent_records, f"{name}: and what was sent is there", (there, end))
 
-    # bytes that crossed the socket and were recorded, gaps included; the bucket holds a millisecond's worth, or 4096 B, at first
+    # bytes that crossed the socket and were recorded, gaps included; the bucket holds a millisecond's worth, or 4608 B, at first
     sent = records.sent(cut.dir / "records.bin")
     check(sum(s.bytes for s in sent) == export["sent_bytes"] == end.sent_bytes, f"{name}: what is counted is what was sent", export)
     check([s.time_ps for s in sent] == sorted(s.time_ps for s in sent), f"{name}: in the order of time")
-    burst, rate = max(peak // share / 1000, 4096), peak // share / 1e12
+    burst, rate = max(peak // share / 1000, 4608), peak // share / 1e12
     for i, first in enumerate(sent):
         bytes_since = 0
         for last in sent[i:]:

@@ -48,11 +48,11 @@ budget_defers_to_the_picosecond(void **state)
 	struct bench b;
 
 	(void)state;
-	bench_open(&b, MB_A_SECOND, 4096, 4096, -1);
+	bench_open(&b, MB_A_SECOND, 4608, 4096, -1);
 	bench_spend(&b);
 	stats = stats_of(&b);
 	/* What was collected last lies in the buffer still. */
-	ready_ps = (bytes_alone((const void *)b.bufs[0].data) + RESERVE_BYTES + stats.frame_bytes - 4096) * PS_PER_US;
+	ready_ps = (bytes_alone((const void *)b.bufs[0].data) + RESERVE_BYTES + stats.frame_bytes - 4608) * PS_PER_US;
 	bench_offer(&b, ready_ps - 1);
 	assert_int_equal(stats_of(&b).waiting_records, 1);
 	bench_offer(&b, ready_ps);
@@ -71,7 +71,7 @@ relevant_records_leave_first(void **state)
 	struct bench b;
 
 	(void)state;
-	bench_open(&b, MB_A_SECOND, 4096, 4096, -1);
+	bench_open(&b, MB_A_SECOND, 4608, 4096, -1);
 	bench_spend(&b); /* a flow row waits */
 	bench_report(&b, 0, REC_MATRIX_ROW, 1000);
 	bench_report(&b, 0, REC_NOTIFY, 1000);
@@ -97,7 +97,7 @@ a_small_record_does_not_overtake_a_more_relevant_one(void **state)
 	struct bench b;
 
 	(void)state;
-	bench_open(&b, MB_A_SECOND, 4096, 4096, -1);
+	bench_open(&b, MB_A_SECOND, 4608, 4096, -1);
 	bench_spend(&b);
 	bench_report(&b, 0, REC_PORT_ROW, 1000);
 	bench_report(&b, 0, REC_NOTIFY, 1000);
@@ -114,7 +114,7 @@ no_more_waits_than_the_queue_holds(void **state)
 	struct bench b;
 
 	(void)state;
-	bench_open(&b, MB_A_SECOND, 4096, 159, -1);
+	bench_open(&b, MB_A_SECOND, 4608, 159, -1);
 	bench_spend(&b); /* 88 B wait */
 	bench_report(&b, 0, REC_PORT_ROW, 1000);
 	bench_offer(&b, 1001);
@@ -156,7 +156,7 @@ what_the_queue_cannot_hold_is_told(void **state)
 	uint8_t *data;
 
 	(void)state;
-	bench_open(&b, MB_A_SECOND, 4096, 176, -1); /* two flow rows */
+	bench_open(&b, MB_A_SECOND, 4608, 176, -1); /* two flow rows */
 	bench_spend(&b);
 	before = stats_of(&b).all.sent_records;
 	bench_report(&b, 0, REC_FLOW_ROW, 1000);
@@ -260,9 +260,9 @@ no_span_of_time_has_more_than_the_budget(void **state)
 		for (uint64_t seed = 1; seed <= 3; seed++) {
 			struct bench b;
 
-			bench_open(&b, budgets[i], 4096 * seed, 10000, -1);
+			bench_open(&b, budgets[i], 4608 * seed, 10000, -1);
 			bench_overload(&b, seed, 3 * PS_PER_US);
-			expect_within(&b, budgets[i], 4096 * seed);
+			expect_within(&b, budgets[i], 4608 * seed);
 			bench_close(&b);
 		}
 }
@@ -281,7 +281,7 @@ nothing_is_lost_uncounted(void **state)
 		const struct rec_hdr *hdr;
 		uint8_t *data;
 
-		bench_open(&b, budgets[i], 4096, 10000, -1);
+		bench_open(&b, budgets[i], 4608, 10000, -1);
 		bench_overload(&b, 7, 3 * PS_PER_US);
 		stats = stats_of(&b);
 		free(bench_recording(&b, &stream_bytes));

@@ -116,7 +116,7 @@ peak_is_the_fullest_millisecond(void **state)
 	uint64_t fullest_bytes;
 	struct bench b;
 
-	bench_open(&b, MB_A_SECOND, 4096, 0, -1);
+	bench_open(&b, MB_A_SECOND, 4608, 0, -1);
 	assert_int_equal(exporter_peak(b.exporter), 0);
 	bench_report(&b, 0, REC_POLL, 0);
 	bench_report(&b, 0, REC_POLL, PS_PER_MS - 1);
@@ -141,8 +141,8 @@ bad_configuration_is_refused(void **state)
 	assert_null(exporter_create(&config, NULL, 0, &err));
 	assert_int_equal(errno, EINVAL);
 	assert_string_equal(err.text, "a.cfg:7: exporter.burst = 4095 B holds no frame: "
-				      "at least 4096, or 0 for a default");
-	config.burst_bytes = 4096;
+				      "at least 4608, or 0 for a default");
+	config.burst_bytes = 4608;
 	err.text[0] = '\0';
 	assert_null(exporter_create(&config, &nowhere, 1, &err));
 	assert_int_equal(errno, ENOENT);

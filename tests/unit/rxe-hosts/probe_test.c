@@ -149,6 +149,33 @@ lost_second_ack(void **state)
 	expect_lost(3, REC_PROBE_SECOND_LOST, true, false);
 }
 
+/* Probes that came are told with each upload: the first and the last of them, and after which. */
+static void
+responders_tell_what_came(void **state)
+{
+	const struct rec_heard *first, *next;
+
+	(void)state;
+	lose = 4; /* of three datagrams a probe: the second probe */
+	probes.rig.filter = loses_one;
+	probe_rig_start(&probes);
+	probe_rig_run(&probes, 6 * PS_PER_MS);
+	assert_int_equal(result(1)->result, REC_PROBE_TIMEOUT);
+	first = probe_rig_record(&probes, 1, REC_HEARD, 0);
+	next = probe_rig_record(&probes, 1, REC_HEARD, 1);
+	assert_non_null(first);
+	assert_non_null(next);
+	assert_int_equal(first->tuple.sport, probes.rig.flows[probes.flow].sport);
+	assert_int_equal(first->qpn, probes.qpns[0]);
+	assert_int_equal(first->chained, 0);
+	assert_int_equal(first->first_seq, 0);
+	assert_int_equal(first->count, first->last_seq); /* one is missing */
+	assert_int_equal(next->chained, 1);
+	assert_int_equal(next->after_seq, first->last_seq);
+	assert_int_equal(next->first_seq, first->last_seq + 1);
+	assert_int_equal(next->count, next->last_seq - next->first_seq + 1);
+}
+
 static void
 old_number_times_out(void **state)
 {
@@ -332,6 +359,7 @@ main(void)
 		T(lost_probe),
 		T(lost_ack),
 		T(lost_second_ack),
+		T(responders_tell_what_came),
 		T(old_number_times_out),
 		T(overload_is_told_of_the_responder_alone),
 		T(connections_are_traced),
