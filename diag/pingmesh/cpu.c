@@ -183,11 +183,11 @@ is_still_anomalous(const struct judging *j, uint32_t rnic)
 static void
 attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh_problem *seen)
 {
-	for (uint32_t i = j->first; i < j->end; i++) {
+	for (uint32_t i = j->begin; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
 		if ((j->net.rnics[probe->src].host != host && j->net.rnics[probe->dst].host != host) ||
-		    probe->sent_ps > s->until_ps)
+		    probe->sent_ps > s->until_ps || (i < j->first && !probe->open))
 			continue;
 		s->probes++;
 		if (probe->open && (s->several || s->causes_timeouts)) {

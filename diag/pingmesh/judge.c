@@ -202,7 +202,7 @@ judge_rnics(struct judging *j)
 		if (name_rnic(j, i) != 0)
 			return -ENOMEM;
 	}
-	for (uint32_t i = j->first; i < j->end; i++) {
+	for (uint32_t i = j->begin; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
 		if (!probe->open ||
@@ -256,6 +256,19 @@ make_periods(struct judging *j)
 	return j->own->periods != NULL ? 0 : -ENOMEM;
 }
 
+/* Who waits longest begins what the next period is judged with. */
+static void
+keep_waiting(struct judging *j)
+{
+	uint32_t periods = j->period + 1 < JUDGE_WAIT_PERIODS ? j->period + 1 : JUDGE_WAIT_PERIODS - 1, i = j->begin;
+
+	while (i < j->end && !j->net.probes[i].open)
+		i++;
+	j->begin = j->end;
+	for (uint32_t back = 0; back < periods && i < j->begin; back++)
+		j->begin = j->firsts[(j->period - back) % JUDGE_WAIT_PERIODS];
+}
+
 int
 judge_all(struct judging *j)
 {
@@ -272,10 +285,11 @@ judge_all(struct judging *j)
 	if (rc == 0 && !j->net.config.software_times)
 		rc = rtt_mark(j);
 	for (; rc == 0 && j->period < j->own->nperiods; j->period++) {
-		j->first = j->end;
+		j->first = j->firsts[j->period % JUDGE_WAIT_PERIODS] = j->end;
 		while (j->end < j->net.nprobes && j->net.probes[j->end].sent_ps < j->own->periods[j->period].end_ps)
 			j->end++;
 		rc = judge_period(j);
+		keep_waiting(j);
 	}
 	if (rc == 0)
 		rc = sla_measure(j);

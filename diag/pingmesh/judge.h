@@ -15,17 +15,21 @@
 #define JUDGE_DELAY_RATIO 3    /* over what P99s of all hosts are usually: abnormally high */
 #define JUDGE_TIMEOUT_PART 10  /* a delay from this part of the timeout on may make timeouts */
 #define JUDGE_MOST_VOTES 16    /* places a network and period */
+#define JUDGE_WAIT_PERIODS 3   /* so long a timeout waits for more of its like, where these few have no place surely */
+#define JUDGE_SURELY 4.5 /* a place is sure that is e^4.5 times as likely as all others together: 3 standard deviations */
 
 struct judging {
 	struct net net;
 	struct pingmesh *own;
 	const struct run *run;
-	uint64_t *rnic_until_ps; /* [nrnics] timeouts of probes sent before are the RNIC's */
-	uint32_t period;         /* that is judged, */
-	uint32_t first, end;     /* its probes: in net.probes */
-	bool *overloaded;        /* [nnodes] hosts whose CPU was in the last period */
-	double usual_delay_ps;   /* P99 of processing delay, the median of hosts */
-	struct mesh_rnic *mesh;  /* [nrnics] */
+	uint64_t *rnic_until_ps;             /* [nrnics] timeouts of probes sent before are the RNIC's */
+	uint32_t period;                     /* that is judged, */
+	uint32_t first, end;                 /* its probes: in net.probes */
+	uint32_t begin;                      /* from here on some of periods before wait for more */
+	uint32_t firsts[JUDGE_WAIT_PERIODS]; /* of periods, by their number modulo */
+	bool *overloaded;                    /* [nnodes] hosts whose CPU was in the last period */
+	double usual_delay_ps;               /* P99 of processing delay, the median of hosts */
+	struct mesh_rnic *mesh;              /* [nrnics] */
 	struct votes *votes;
 	uint32_t problem_cap;
 	struct err *err;

@@ -9,15 +9,17 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "diag/pingmesh/tally.h"
 
 #define ROUNDS 200
 #define STILL 1e-4 /* no probability changed by a larger part of itself */
+#define NEVER 1e-300
 
 /* Bad probes of the same ways. */
 struct bad_way {
-	uint32_t traces[2], ways, count;
+	uint32_t traces[BALLOT_WAYS], ways, count;
 };
 
 struct likely {
@@ -49,7 +51,7 @@ list_bad(struct likely *l)
 	const struct judging *j = l->b->j;
 	uint32_t count = 0;
 
-	for (uint32_t i = j->first; i < j->end; i++) {
+	for (uint32_t i = l->b->first; i < j->end; i++) {
 		struct bad_way *way = &l->bad[count];
 
 		if (!ballot_takes_part(l->b, i) || !ballot_is_bad(l->b, &j->net.probes[i]))
@@ -115,23 +117,50 @@ list_suspects(struct likely *l)
 
 /* ---- expectation and maximization ---- */
 
+/* Is a port on one of the first ways already? A way and the one that followed it have most links in common. */
+static bool
+is_on(const struct net *net, const struct bad_way *bad, uint32_t ways, uint32_t port)
+{
+	for (uint32_t w = 0; w < ways; w++)
+		for (uint32_t i = 0; i < net->traces[bad->traces[w]].count; i++)
+			if (net->links[net->traces[bad->traces[w]].first + i] == port)
+				return true;
+	return false;
+}
+
+/* @return how likely no link of these ways loses a probe */
+static double
+stays_well(const struct likely *l, const struct bad_way *bad)
+{
+	const struct net *net = &l->b->j->net;
+	double well = 1;
+
+	for (uint32_t w = 0; w < bad->ways; w++) {
+		for (uint32_t i = 0; i < net->traces[bad->traces[w]].count; i++) {
+			uint32_t port = net->links[net->traces[bad->traces[w]].first + i];
+
+			if (l->v->likely[port] > 0 && !is_on(net, bad, w, port))
+				well *= 1 - l->v->likely[port];
+		}
+	}
+	return well;
+}
+
 static void
 charge(struct likely *l, const struct bad_way *bad)
 {
 	const struct net *net = &l->b->j->net;
 	const double *likely = l->v->likely;
-	double well = 1;
+	double well = stays_well(l, bad);
 
-	for (uint32_t w = 0; w < bad->ways; w++)
-		for (uint32_t i = 0; i < net->traces[bad->traces[w]].count; i++)
-			well *= 1 - likely[net->links[net->traces[bad->traces[w]].first + i]];
 	if (well >= 1)
 		return;
 	for (uint32_t w = 0; w < bad->ways; w++) {
 		for (uint32_t i = 0; i < net->traces[bad->traces[w]].count; i++) {
 			uint32_t port = net->links[net->traces[bad->traces[w]].first + i];
 
-			l->charged[port] += bad->count * likely[port] / (1 - well);
+			if (likely[port] > 0 && !is_on(net, bad, w, port))
+				l->charged[port] += bad->count * likely[port] / (1 - well);
 		}
 	}
 }
@@ -175,25 +204,100 @@ worst(const struct likely *l)
 	return worst;
 }
 
-int
-likely_port(const struct ballot *b, uint32_t *port)
+/* The logarithm of how likely all of the ballot's probes are. */
+static double
+log_likelihood(const struct likely *l)
 {
-	size_t count = b->j->end - b->j->first + 1, nports = b->j->votes->run->nports + 1;
-	struct likely l = { .b = b,
-			    .v = b->j->votes,
-			    .bad = calloc(count, sizeof(*l.bad)),
-			    .suspects = calloc(nports, sizeof(*l.suspects)),
-			    .charged = calloc(nports, sizeof(*l.charged)) };
-	int rc = l.bad != NULL && l.suspects != NULL && l.charged != NULL ? list_suspects(&l) : -ENOMEM;
+	double sum = 0;
 
-	if (rc == 0) {
-		list_bad(&l);
-		for (uint32_t i = 0; i < ROUNDS && improve(&l); i++)
-			;
-		*port = worst(&l);
+	for (uint32_t i = 0; i < l->nbad; i++)
+		sum += l->bad[i].count * log(fmax(1 - stays_well(l, &l->bad[i]), NEVER));
+	for (uint32_t i = 0; i < l->nsuspects; i++) {
+		const struct tally *t = &l->v->ports[l->suspects[i]];
+
+		if (t->all > t->bad)
+			sum += (double)(t->all - t->bad) * log(fmax(1 - l->v->likely[l->suspects[i]], NEVER));
 	}
-	free(l.bad);
-	free(l.suspects);
-	free(l.charged);
+	return sum;
+}
+
+static void
+fit(struct likely *l)
+{
+	for (uint32_t i = 0; i < ROUNDS && improve(l); i++)
+		;
+}
+
+static void
+likely_fini(struct likely *l)
+{
+	free(l->bad);
+	free(l->suspects);
+	free(l->charged);
+}
+
+/* @return 0 or -ENOMEM; likely_fini() in any case */
+static int
+likely_init(struct likely *l, const struct ballot *b)
+{
+	size_t count = b->j->end - b->first + 1, nports = b->j->votes->run->nports + 1;
+	int rc;
+
+	*l = (struct likely){ .b = b,
+			      .v = b->j->votes,
+			      .bad = calloc(count, sizeof(*l->bad)),
+			      .suspects = calloc(nports, sizeof(*l->suspects)),
+			      .charged = calloc(nports, sizeof(*l->charged)) };
+	rc = l->bad != NULL && l->suspects != NULL && l->charged != NULL ? list_suspects(l) : -ENOMEM;
+	if (rc == 0)
+		list_bad(l);
+	return rc;
+}
+
+int
+likely_port(const struct ballot *b, struct likely_place *place)
+{
+	struct likely l;
+	int rc = likely_init(&l, b);
+
+	*place = (struct likely_place){ .port = RUN_NONE };
+	if (rc == 0) {
+		fit(&l);
+		place->port = worst(&l);
+		place->log_likelihood = log_likelihood(&l);
+	}
+	if (rc == 0 && place->port != RUN_NONE)
+		place->charged = l.charged[place->port];
+	likely_fini(&l);
+	return rc;
+}
+
+int
+likely_without(const struct ballot *b, const uint8_t *without, double *charged, double *log_likely)
+{
+	struct likely l;
+	uint32_t nports = b->j->votes->run->nports, count = 0;
+	double *before = malloc((nports + 1) * sizeof(*before));
+	int rc;
+
+	if (before == NULL)
+		return -ENOMEM;
+	memcpy(before, b->j->votes->likely, nports * sizeof(*before));
+	rc = likely_init(&l, b);
+	for (uint32_t i = 0; rc == 0 && i < l.nsuspects; i++) {
+		if (without[l.suspects[i]])
+			l.v->likely[l.suspects[i]] = 0;
+		else
+			l.suspects[count++] = l.suspects[i];
+	}
+	if (rc == 0) {
+		l.nsuspects = count;
+		fit(&l);
+		*log_likely = log_likelihood(&l);
+		memcpy(charged, l.charged, nports * sizeof(*charged));
+	}
+	memcpy(b->j->votes->likely, before, nports * sizeof(*before));
+	likely_fini(&l);
+	free(before);
 	return rc;
 }

@@ -80,6 +80,19 @@ find_alike(const struct judging *j, uint32_t worst)
 													      : RUN_NONE;
 }
 
+/* Has who alone vouches against it more to answer for? Then that one is meant, also if it is not over the threshold itself. */
+static bool
+is_outdone(const struct judging *j, uint32_t rnic)
+{
+	const struct mesh_rnic *of = &j->mesh[rnic];
+
+	for (uint32_t i = 0; !of->of_several && i < j->net.nrnics; i++)
+		if (j->net.rnics[i].tor == j->net.rnics[rnic].tor && j->net.rnics[i].host == of->peer &&
+		    !j->mesh[i].anomalous && is_worse(&j->mesh[i], of))
+			return true;
+	return false;
+}
+
 /* @return whether there was one */
 static bool
 take_worst(struct judging *j)
@@ -88,7 +101,8 @@ take_worst(struct judging *j)
 
 	count(j);
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
-		if (is_candidate(&j->mesh[i]) && (worst == RUN_NONE || is_worse(&j->mesh[i], &j->mesh[worst])))
+		if (is_candidate(&j->mesh[i]) && !is_outdone(j, i) &&
+		    (worst == RUN_NONE || is_worse(&j->mesh[i], &j->mesh[worst])))
 			worst = i;
 	if (worst == RUN_NONE)
 		return false;

@@ -157,6 +157,7 @@ put_probe(struct net *net, const struct rec_probe *rec)
 				   .dst = net_find_rnic(net, rec->tuple.dst_ip),
 				   .tuple = net_find_tuple(net, &rec->tuple),
 				   .qpn = rec->target_qpn,
+				   .seq = rec->seq,
 				   .kind = (uint8_t)rec->kind,
 				   .result = (uint8_t)rec->result,
 				   .open = !good };
@@ -189,9 +190,8 @@ list_probes(struct net *net, const struct ev_vec *records, struct err *err)
 
 /* ---- life ---- */
 
-/* @return index of the first upload of a host after a time; of the next host's, where it has none */
-static uint32_t
-first_upload(const struct net *net, uint32_t host, uint64_t after_ps)
+uint32_t
+net_first_upload(const struct net *net, uint32_t host, uint64_t after_ps)
 {
 	uint32_t low = 0, high = net->nuploads;
 
@@ -220,7 +220,7 @@ is_registered(const struct net *net, uint32_t host)
 enum net_life
 net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *from_ps, uint64_t *to_ps)
 {
-	uint32_t next = first_upload(net, host, time_ps);
+	uint32_t next = net_first_upload(net, host, time_ps);
 	bool has_next = next < net->nuploads && net->uploads[next].hdr.node == host;
 	bool has_last = next != 0 && net->uploads[next - 1].hdr.node == host;
 
@@ -258,8 +258,8 @@ net_is_reset(const struct net *net, const struct net_probe *probe)
 	if (next == NULL || next->qpn == probe->qpn)
 		return false;
 	/* Its agent was starting: from the last sign of life on until it registered, its QP is gone. */
-	return first_upload(net, net->rnics[probe->dst].host, probe->sent_ps) ==
-	       first_upload(net, net->rnics[probe->dst].host, next->hdr.time_ps);
+	return net_first_upload(net, net->rnics[probe->dst].host, probe->sent_ps) ==
+	       net_first_upload(net, net->rnics[probe->dst].host, next->hdr.time_ps);
 }
 
 int
@@ -281,7 +281,9 @@ net_init(struct net *net, const struct evidence *ev, const struct run *run, stru
 		rc = list_tuples(net, &ev->probes, err);
 	if (rc == 0)
 		rc = list_probes(net, &ev->probes, err);
-	return rc == 0 ? net_list_traces(net, &ev->probe_hops, err) : rc;
+	if (rc == 0)
+		rc = net_list_traces(net, &ev->probe_hops, err);
+	return rc == 0 ? net_mark_lost(net, &ev->heard, err) : rc;
 }
 
 void

@@ -9,14 +9,18 @@
 
 #define NET_MAX_PERIODS 16384u /* probes that were sent later are left out */
 
+/* Which way lost a probe that got no ACK, by what its responder told of those that came (struct rec_heard). */
+enum net_lost { NET_LOST_SOMEWHERE, NET_LOST_FORTH, NET_LOST_BACK };
+
 /* A probe as it is judged. */
 struct net_probe {
 	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps;
 	uint32_t src, dst; /* indices into rnics */
 	uint32_t tuple;    /* index into tuples */
-	uint32_t qpn;
+	uint32_t qpn, seq;
 	uint8_t kind, result; /* enum rec_probe_kind, enum rec_probe_result */
 	uint8_t cause;        /* enum pingmesh_cause */
+	uint8_t lost;         /* enum net_lost */
 	bool open;            /* a timeout that nothing explains yet */
 	bool high;            /* its RTT is */
 };
@@ -74,8 +78,8 @@ uint32_t net_find_rnic(const struct net *net, uint32_t ip);
  */
 uint32_t net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
 
-/* Was it another way by the next whole trace after a probe was sent than by the one before? */
-bool net_way_changed(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
+/* @return the next whole trace after a probe was sent, if it is of another way than the one before; RUN_NONE */
+uint32_t net_way_changed(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
 
 enum net_life { NET_ALIVE, NET_DOWN, NET_SILENT }; /* silent: not yet for as long as makes it down, when the stream ends */
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between net.c and net_traces.c. */
+/* Between net.c, net_traces.c and net_heard.c. */
 #pragma once
 
 #include "diag/pingmesh/net.h"
@@ -14,3 +14,7 @@ void *net_sorted(const struct ev_vec *records, size_t size_bytes, int (*cmp)(con
 		 struct err *err);
 /* Sets traces and links. @return 0 or -ENOMEM with err */
 int net_list_traces(struct net *net, const struct ev_vec *records, struct err *err);
+/* @return index of the first upload of a host after a time; of the next host's, where it has none */
+uint32_t net_first_upload(const struct net *net, uint32_t host, uint64_t after_ps);
+/* Sets probes' lost. @return 0 or -ENOMEM with err */
+int net_mark_lost(struct net *net, const struct ev_vec *records, struct err *err);

@@ -71,23 +71,37 @@ ballot_takes_part(const struct ballot *b, uint32_t i)
 {
 	const struct net_probe *probe = &b->j->net.probes[i];
 
-	return network_of(probe) == b->network && !b->voted[i - b->j->first] &&
+	return network_of(probe) == b->network && !b->voted[i - b->first] &&
 	       (probe->result == REC_PROBE_OK || (probe->open && !b->high));
 }
 
-uint32_t
-ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[2])
+bool
+ballot_can_wait(const struct judging *j, const struct net_probe *probe)
 {
-	bool back_only = !b->high && (probe->result == REC_PROBE_SECOND_LOST || probe->result == REC_PROBE_FIRST_LOST);
-	uint32_t count = 0;
+	uint64_t sent = probe->sent_ps / j->net.config.period_ps;
 
-	for (uint32_t back = back_only; back < 2; back++) {
+	return j->period + 1 < j->own->nperiods && sent + JUDGE_WAIT_PERIODS > (uint64_t)j->period + 1;
+}
+
+uint32_t
+ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_WAYS])
+{
+	bool back_only = !b->high && (probe->result == REC_PROBE_SECOND_LOST || probe->result == REC_PROBE_FIRST_LOST ||
+				      probe->lost == NET_LOST_BACK);
+	uint32_t count = 0, ways = probe->lost == NET_LOST_FORTH ? 1 : 2;
+
+	for (uint32_t back = back_only; back < ways; back++) {
 		uint32_t trace = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
+		uint32_t next = net_way_changed(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
 
-		if (b->high && net_way_changed(&b->j->net, probe->tuple, back != 0, probe->sent_ps))
-			return 0; /* nobody knows by which it went; what is lost at a change, though, is lost on the old one */
+		if (b->high && next != RUN_NONE)
+			return 0; /* nobody knows by which it went */
+		if (ballot_is_bad(b, probe) && (trace == RUN_NONE || !b->j->net.traces[trace].whole))
+			return 0; /* it may have been lost where nobody traced it */
 		if (trace != RUN_NONE)
 			traces[count++] = trace;
+		if (next != RUN_NONE)
+			traces[count++] = next;
 	}
 	return count;
 }
@@ -110,13 +124,13 @@ tally_all(const struct ballot *b)
 {
 	const struct net *net = &b->j->net;
 	struct votes *v = b->j->votes;
-	uint32_t all_bad = 0, traces[2];
+	uint32_t all_bad = 0, traces[BALLOT_WAYS];
 
 	memset(v->links, 0, v->run->nports * sizeof(*v->links));
 	memset(v->ports, 0, v->run->nports * sizeof(*v->ports));
 	memset(v->switches, 0, v->run->nnodes * sizeof(*v->switches));
 	v->stamp = 0;
-	for (uint32_t i = b->j->first; i < b->j->end; i++) {
+	for (uint32_t i = b->first; i < b->j->end; i++) {
 		const struct net_probe *probe = &net->probes[i];
 		bool bad = ballot_is_bad(b, probe);
 		uint32_t ways;

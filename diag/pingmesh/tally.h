@@ -21,12 +21,15 @@ struct votes {
 	uint32_t stamp;
 };
 
+#define BALLOT_WAYS 4 /* of a probe: there and back, by two each where they changed */
+
 /* What is voted on. */
 struct ballot {
 	struct judging *j;
 	enum pingmesh_network network;
 	bool high;      /* RTTs, not timeouts */
-	uint8_t *voted; /* [end - first] probes that are explained */
+	uint32_t first; /* of the probes: those of periods before, too, of which something is left open */
+	uint8_t *voted; /* [end - first] probes that are explained, or wait for more of their like */
 };
 
 /* Does a probe say anything of links, and nothing of it is explained yet? */
@@ -35,10 +38,11 @@ bool ballot_is_bad(const struct ballot *b, const struct net_probe *probe);
 
 /*
  * The ways of a probe that it says anything of. An ACK that came, whichever of the two, came back from where the probe had
- * arrived: what is missing was lost on the way back.
+ * arrived: what is missing was lost on the way back. So was what its responder heard; what that did not hear never took this way.
+ * Of a way that another one followed before it was traced again it is one of both.
  * @param traces  set to indices into net.traces @return how many
  */
-uint32_t ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[2]);
+uint32_t ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_WAYS]);
 
 /* Counts all that take part. @return bad probes whose way is known */
 uint32_t tally_all(const struct ballot *b);
@@ -50,15 +54,53 @@ double wilson(double bad, double all, int side);
 /* Its lower end for the share of bad probes. */
 double tally_surely(const struct tally *t);
 
+struct likely_place {
+	uint32_t port; /* which most surely loses what it sends; RUN_NONE: none explains JUDGE_LEAST_TIMEOUTS */
+	double charged, log_likelihood;
+};
+
+/* Of what tally_all() has counted. Of ports that the same probes cross it is the first. @return 0 or -ENOMEM */
+int likely_port(const struct ballot *b, struct likely_place *place);
+
 /*
- * The port which most surely loses what it sends, of what tally_all() has counted. Of ports that the same probes cross it is the first.
- * @param port  set; RUN_NONE: none explains JUDGE_LEAST_TIMEOUTS
+ * What if these ports lost nothing?
+ * @param without  [nports] 1: such a one; all that the same probes cross have to be
+ * @param charged  [nports] set to bad probes that others would be charged with
  * @return 0 or -ENOMEM
  */
-int likely_port(const struct ballot *b, uint32_t *port);
+int likely_without(const struct ballot *b, const uint8_t *without, double *charged, double *log_likely);
 
 /*
  * After likely_port(): the switch that is meant where a link is named, since its other links are as bad (the paper's footnote), or since the
  * link is well but for what goes through that switch. @return RUN_NONE: the link itself
  */
-uint32_t whole_switch(const struct ballot *b, uint32_t link);
+uint32_t whole_switch(const struct ballot *b, uint32_t link, double log_likely);
+
+/* May a timeout wait for another period? */
+bool ballot_can_wait(const struct judging *j, const struct net_probe *probe);
+
+/*
+ * selective.c: a switch that loses by addresses. All probes of some tuples are lost, and on every link of their ways others are not.
+ * @return 1: one was named, or what could be of several waits; 0: there is none; -ENOMEM
+ */
+int selective_once(const struct ballot *b);
+
+/* Do the same probes cross both ports? */
+bool tally_is_alike(const struct votes *v, uint32_t port, uint32_t other);
+/* A host's link is its RNIC's problem, whoever finds it (footnote 4). */
+bool tally_is_host_link(const struct run *run, uint32_t port);
+/* Names one more link: a switch's by the port that sends to its bad direction, a host's by its NIC. */
+void ballot_name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem *seen);
+/* Does a probe cross the place of a problem? */
+bool ballot_is_over(const struct ballot *b, const struct net_probe *probe, const struct pingmesh_problem *at);
+
+enum doubt { DOUBT_NONE, DOUBT_WAITS };
+
+/*
+ * Could it as well be elsewhere? Then it is a known place that serves as well; or it waits for more; or, when it has waited long enough, all
+ * places are named that are as good.
+ * @param seen  the place; may be changed @return enum doubt, or -ENOMEM
+ */
+int doubt_place(const struct ballot *b, const struct likely_place *place, struct pingmesh_problem *seen);
+/* What is not sure waits: it says nothing in this period any more. */
+void doubt_hold(const struct ballot *b, const struct pingmesh_problem *seen);

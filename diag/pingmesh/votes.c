@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/minmax.h"
 #include "diag/pingmesh/tally.h"
@@ -21,18 +22,16 @@ most_votes(const struct votes *v)
 	return most;
 }
 
-/* A host's link is its RNIC's problem, whoever finds it (footnote 4). */
-static bool
-is_host_link(const struct run *run, uint32_t port)
+bool
+tally_is_host_link(const struct run *run, uint32_t port)
 {
 	uint32_t peer = run->ports[port].peer_node;
 
 	return run->nodes[run->ports[port].node].host || (peer != RUN_NONE && run->nodes[peer].host);
 }
 
-/* Do the same probes cross both? */
-static bool
-is_alike(const struct votes *v, uint32_t port, uint32_t other)
+bool
+tally_is_alike(const struct votes *v, uint32_t port, uint32_t other)
 {
 	return v->ports[port].which == v->ports[other].which && v->ports[port].all == v->ports[other].all;
 }
@@ -43,16 +42,15 @@ direction(const struct votes *v, uint32_t link)
 {
 	uint32_t peer = v->run->ports[link].peer_port;
 
-	if (peer == RUN_NONE || is_alike(v, link, peer))
+	if (peer == RUN_NONE || tally_is_alike(v, link, peer))
 		return -1;
 	if (v->likely[link] > DIRECTED * v->likely[peer])
 		return 0;
 	return v->likely[peer] > DIRECTED * v->likely[link] ? 1 : -1;
 }
 
-/* A switch's link by the port that sends to its bad direction, a host's by its NIC. */
-static void
-name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem *seen)
+void
+ballot_name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem *seen)
 {
 	const struct run *run = b->j->run;
 	uint32_t peer = run->ports[link].peer_port, port = link;
@@ -61,7 +59,7 @@ name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem *seen)
 	seen->alike++;
 	if (seen->nports == PINGMESH_PLACES)
 		return;
-	if (!b->high && is_host_link(run, link))
+	if (!b->high && tally_is_host_link(run, link))
 		port = run->nodes[run->ports[link].node].host ? link : peer;
 	else if (worse == 1)
 		port = peer;
@@ -80,10 +78,11 @@ name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh
 
 	seen->node = node;
 	for (uint32_t i = 0; node == RUN_NONE && i < v->run->nports; i++) {
-		if (!is_alike(v, i, port) || (tally_link(v->run, i) != i && is_alike(v, tally_link(v->run, i), port)))
+		if (!tally_is_alike(v, i, port) ||
+		    (tally_link(v->run, i) != i && tally_is_alike(v, tally_link(v->run, i), port)))
 			continue;
-		name_link(b, tally_link(v->run, i), seen);
-		all_hosts &= is_host_link(v->run, i);
+		ballot_name_link(b, tally_link(v->run, i), seen);
+		all_hosts &= tally_is_host_link(v->run, i);
 	}
 	seen->kind = b->high ? PINGMESH_PROBLEM_RTT : all_hosts ? PINGMESH_PROBLEM_RNIC : PINGMESH_PROBLEM_SWITCH;
 	seen->probes = t->all;
@@ -94,30 +93,27 @@ name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh
 
 /* ---- what is explained ---- */
 
-struct explaining {
-	uint32_t links[PINGMESH_PLACES], nlinks, node;
-};
-
-static bool
-is_over(const struct ballot *b, const struct net_probe *probe, const struct explaining *by)
+/* Both ends of any way are known, traced or not. */
+bool
+ballot_is_over(const struct ballot *b, const struct net_probe *probe, const struct pingmesh_problem *at)
 {
 	const struct net *net = &b->j->net;
 	const struct run *run = net->run;
-	uint32_t traces[2], ways = ballot_ways(b, probe, traces);
+	uint32_t traces[BALLOT_WAYS], ways = ballot_ways(b, probe, traces);
 
-	for (uint32_t k = 0; k < by->nlinks; k++) /* both ends of any way are known */
-		if (tally_link(run, net->rnics[probe->src].port) == by->links[k] ||
-		    tally_link(run, net->rnics[probe->dst].port) == by->links[k])
+	for (uint32_t k = 0; k < at->nports; k++)
+		if (tally_link(run, net->rnics[probe->src].port) == tally_link(run, at->ports[k]) ||
+		    tally_link(run, net->rnics[probe->dst].port) == tally_link(run, at->ports[k]))
 			return true;
 	for (uint32_t w = 0; w < ways; w++) {
 		for (uint32_t i = 0; i < net->traces[traces[w]].count; i++) {
 			uint32_t port = net->links[net->traces[traces[w]].first + i];
 
-			if (by->node != RUN_NONE &&
-			    (run->ports[port].node == by->node || run->ports[port].peer_node == by->node))
+			if (at->node != RUN_NONE &&
+			    (run->ports[port].node == at->node || run->ports[port].peer_node == at->node))
 				return true;
-			for (uint32_t k = 0; k < by->nlinks; k++)
-				if (tally_link(run, port) == by->links[k])
+			for (uint32_t k = 0; k < at->nports; k++)
+				if (tally_link(run, port) == tally_link(run, at->ports[k]))
 					return true;
 		}
 	}
@@ -137,28 +133,27 @@ static uint32_t
 explain(const struct ballot *b, struct pingmesh_problem *seen, double *rtts)
 {
 	struct judging *j = b->j;
-	struct explaining by = { .nlinks = seen->nports, .node = seen->node };
 	uint32_t nrtts = 0, left = 0, taken = 0;
 
-	for (uint32_t i = 0; i < seen->nports; i++)
-		by.links[i] = tally_link(j->run, seen->ports[i]);
 	seen->start_ps = UINT64_MAX;
-	for (uint32_t i = j->first; i < j->end; i++) {
+	for (uint32_t i = b->first; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
 		if (!ballot_takes_part(b, i) || !ballot_is_bad(b, probe))
 			continue;
 		left++;
-		if (!is_over(b, probe, &by))
+		if (!ballot_is_over(b, probe, seen))
 			continue;
-		b->voted[i - j->first] = 1;
+		b->voted[i - b->first] = 1;
 		taken++;
 		seen->start_ps = min_u64(seen->start_ps, probe->sent_ps);
 		seen->end_ps = max_u64(seen->end_ps, probe->sent_ps);
-		if (b->high)
+		if (b->high) {
 			rtts[nrtts++] = (double)probe->rtt_ps;
-		else
-			probe->cause = seen->kind == PINGMESH_PROBLEM_RNIC ? PINGMESH_RNIC : PINGMESH_SWITCH;
+			continue;
+		}
+		probe->cause = seen->kind == PINGMESH_PROBLEM_RNIC ? PINGMESH_RNIC : PINGMESH_SWITCH;
+		probe->open = false;
 	}
 	if (nrtts > 1)
 		qsort(rtts, nrtts, sizeof(*rtts), cmp_double);
@@ -171,15 +166,12 @@ explain(const struct ballot *b, struct pingmesh_problem *seen, double *rtts)
 static double
 usual_rtt(const struct ballot *b, const struct pingmesh_problem *seen, double *rtts)
 {
-	struct explaining by = { .nlinks = seen->nports, .node = seen->node };
 	uint32_t nrtts = 0;
 
-	for (uint32_t i = 0; i < seen->nports; i++)
-		by.links[i] = tally_link(b->j->run, seen->ports[i]);
-	for (uint32_t i = b->j->first; i < b->j->end; i++) {
+	for (uint32_t i = b->first; i < b->j->end; i++) {
 		const struct net_probe *probe = &b->j->net.probes[i];
 
-		if (ballot_takes_part(b, i) && !probe->high && is_over(b, probe, &by))
+		if (ballot_takes_part(b, i) && !probe->high && ballot_is_over(b, probe, seen))
 			rtts[nrtts++] = (double)probe->rtt_ps;
 	}
 	if (nrtts > 1)
@@ -214,31 +206,59 @@ take_known(const struct ballot *b, double *rtts)
 	return 0;
 }
 
-/* @return 1: a place was named; 0: there is none; -ENOMEM */
+/* @return 1: a place was named, or what has none waits; 0: there is nothing left; -ENOMEM */
 static int
 vote_once(const struct ballot *b, double *rtts)
 {
 	struct votes *v = b->j->votes;
 	struct pingmesh_problem seen = { .node = RUN_NONE, .ways = 1u << PINGMESH_BY_VOTES, .networks = 1u << b->network };
-	uint32_t port, link;
+	struct likely_place place;
+	uint32_t link, node;
 	int rc;
 
 	if (tally_all(b) < JUDGE_LEAST_TIMEOUTS)
 		return 0;
-	rc = likely_port(b, &port);
-	if (rc < 0 || port == RUN_NONE)
+	rc = likely_port(b, &place);
+	if (rc < 0 || place.port == RUN_NONE)
 		return rc;
-	link = tally_link(v->run, port);
+	link = tally_link(v->run, place.port);
 	if (b->high && tally_surely(&v->links[link]) < LEAST_HIGH)
 		return 0;
-	name_place(b, port, whole_switch(b, link), &seen);
+	node = whole_switch(b, link, place.log_likelihood);
+	name_place(b, place.port, node, &seen);
+	if (!b->high) {
+		rc = doubt_place(b, &place, &seen);
+		if (rc < 0)
+			return rc;
+		if (rc == DOUBT_WAITS) {
+			doubt_hold(b, &seen);
+			return 1;
+		}
+	}
 	explain(b, &seen, rtts);
 	seen.base_ps = b->high ? usual_rtt(b, &seen, rtts) : 0;
 	rc = problem_add(b->j, &seen);
 	return rc == 0 ? 1 : rc;
 }
 
-/* Timeouts that cannot be placed are the switches' all the same: more than the threshold are a problem somewhere. */
+/* Was any place named that loses in this period? What nobody traced may have been lost there. */
+static bool
+is_any_named(const struct judging *j)
+{
+	for (uint32_t i = 0; i < j->own->nproblems; i++) {
+		const struct pingmesh_problem *problem = &j->own->problems[i];
+
+		if (problem->last_period == j->period && problem->kind != PINGMESH_PROBLEM_RTT &&
+		    (problem->nports != 0 || problem->node != RUN_NONE))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Timeouts that cannot be placed are the switches' all the same. Where somebody traced their way, they wait for more of their like; else
+ * more than the threshold are a problem somewhere.
+ */
 static int
 leave_rest(const struct ballot *b)
 {
@@ -248,42 +268,47 @@ leave_rest(const struct ballot *b)
 					 .ways = 1u << PINGMESH_BY_VOTES,
 					 .networks = 1u << b->network,
 					 .start_ps = UINT64_MAX };
-	uint32_t traces[2];
+	uint32_t traces[BALLOT_WAYS];
 
-	for (uint32_t i = j->first; i < j->end; i++) {
+	for (uint32_t i = b->first; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
-		if (!ballot_takes_part(b, i) || !probe->open)
+		if (network_of(probe) != b->network || !probe->open)
 			continue;
 		probe->cause = PINGMESH_SWITCH;
+		probe->open = ballot_can_wait(j, probe);
 		if (ballot_ways(b, probe, traces) != 0)
 			continue;
+		probe->open = false;
 		j->own->untraced++;
 		seen.bad++;
 		seen.start_ps = min_u64(seen.start_ps, probe->sent_ps);
 		seen.end_ps = max_u64(seen.end_ps, probe->sent_ps);
 	}
 	seen.probes = seen.bad;
-	return seen.bad >= JUDGE_LEAST_TIMEOUTS ? problem_add(j, &seen) : 0;
+	return seen.bad >= JUDGE_LEAST_TIMEOUTS && !is_any_named(j) ? problem_add(j, &seen) : 0;
 }
 
 static int
 judge(struct judging *j, enum pingmesh_network network, bool high)
 {
-	size_t count = j->end - j->first;
-	struct ballot b = { .j = j, .network = network, .high = high, .voted = calloc(count + 1, 1) };
+	struct ballot b = { .j = j, .network = network, .high = high, .first = high ? j->first : j->begin };
+	size_t count = j->end - b.first;
 	double *rtts = malloc((count + 1) * sizeof(*rtts));
-	int rc = b.voted != NULL && rtts != NULL ? 1 : -ENOMEM;
+	int rc = 1;
 
+	b.voted = calloc(count + 1, 1);
+	if (b.voted == NULL || rtts == NULL)
+		rc = -ENOMEM;
 	if (rc == 1 && take_known(&b, rtts) != 0)
 		rc = -ENOMEM;
+	for (uint32_t i = 0; rc == 1 && !high && i < JUDGE_MOST_VOTES; i++)
+		rc = selective_once(&b);
+	rc = rc < 0 ? rc : 1;
 	for (uint32_t i = 0; rc == 1 && i < JUDGE_MOST_VOTES; i++)
 		rc = vote_once(&b, rtts);
 	if (rc >= 0)
 		rc = high ? 0 : leave_rest(&b);
-	for (uint32_t i = j->first; !high && b.voted != NULL && i < j->end; i++)
-		if (network_of(&j->net.probes[i]) == network)
-			j->net.probes[i].open = false;
 	free(b.voted);
 	free(rtts);
 	return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When a link is named, and a switch is meant. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diag/pingmesh/tally.h"
@@ -48,10 +49,10 @@ count_through(const struct ballot *b, const uint32_t *links, uint32_t nlinks, bo
 	struct votes *v = b->j->votes;
 	const struct net *net = &b->j->net;
 	struct tally sum = { 0 };
-	uint32_t traces[2];
+	uint32_t traces[BALLOT_WAYS];
 
 	memset(v->through, 0, v->run->nnodes * sizeof(*v->through));
-	for (uint32_t i = b->j->first; i < b->j->end; i++) {
+	for (uint32_t i = b->first; i < b->j->end; i++) {
 		const struct net_probe *probe = &net->probes[i];
 		bool bad = ballot_is_bad(b, probe);
 		uint32_t ways;
@@ -107,12 +108,29 @@ others(const struct votes *v, uint32_t node, uint32_t link)
 	return o;
 }
 
+/* Do none but the switch's other links explain what they lose? What another place loses that its probes cross says nothing. */
+static bool
+is_needed(const struct ballot *b, uint32_t node, const uint32_t *but, double log_likely)
+{
+	const struct run *run = b->j->run;
+	uint8_t *without = calloc(run->nports + 1u, 1);
+	double *charged = malloc((run->nports + 1u) * sizeof(*charged)), log_without = log_likely;
+
+	for (uint32_t i = 0; without != NULL && i < run->nports; i++)
+		without[i] = is_end(run, i, node) && tally_link(run, i) != but[0] && tally_link(run, i) != but[1];
+	if (without == NULL || charged == NULL || likely_without(b, without, charged, &log_without) != 0)
+		log_without = log_likely; /* nothing is known: it is no switch */
+	free(without);
+	free(charged);
+	return log_likely - log_without >= JUDGE_SURELY;
+}
+
 /*
  * Two bad links make no bad switch: what goes by its others has to be as bad, or nearly. Where it has no more than one other, which
  * no probe crosses alone, all have to be as likely.
  */
 static bool
-is_whole(const struct ballot *b, uint32_t node, uint32_t link)
+is_whole(const struct ballot *b, uint32_t node, uint32_t link, double log_likely)
 {
 	const struct votes *v = b->j->votes;
 	struct other_links o = others(v, node, link);
@@ -125,7 +143,8 @@ is_whole(const struct ballot *b, uint32_t node, uint32_t link)
 		return o.as_likely == 2;
 	count_through(b, links, 2, false);
 	return rest->bad >= JUDGE_LEAST_TIMEOUTS &&
-	       (double)rest->bad / rest->all >= SWITCH_PART * v->links[link].bad / v->links[link].all;
+	       (double)rest->bad / rest->all >= SWITCH_PART * v->links[link].bad / v->links[link].all &&
+	       (b->high || is_needed(b, node, links, log_likely));
 }
 
 /* Of the switches that the link's bad probes have in common, the one that most of all bad probes cross. */
@@ -171,7 +190,7 @@ selective_switch(const struct ballot *b, uint32_t link, bool of_host)
 }
 
 uint32_t
-whole_switch(const struct ballot *b, uint32_t link)
+whole_switch(const struct ballot *b, uint32_t link, double log_likely)
 {
 	const struct run *run = b->j->run;
 	const uint32_t ends[2] = { run->ports[link].node, run->ports[link].peer_node };
@@ -179,7 +198,7 @@ whole_switch(const struct ballot *b, uint32_t link)
 	uint32_t node = selective_switch(b, link, of_host);
 
 	for (uint32_t i = 0; node == RUN_NONE && i < 2; i++)
-		if (ends[i] != RUN_NONE && !run->nodes[ends[i]].host && is_whole(b, ends[i], link))
+		if (ends[i] != RUN_NONE && !run->nodes[ends[i]].host && is_whole(b, ends[i], link, log_likely))
 			node = ends[i];
 	return node;
 }

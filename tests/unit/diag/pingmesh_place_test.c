@@ -110,6 +110,43 @@ two_bad_links_make_no_bad_switch(void **state)
 	verdict_destroy(v);
 }
 
+/* @return how many links are as likely; forth: what is lost was, else its ACKs */
+static uint32_t
+links_of_one_tuple(bool forth, bool heard)
+{
+	struct verdict *v;
+	struct rig rig;
+	uint32_t alike, other = (uint32_t)RIG_SPINE(forth ? 0 : 1);
+
+	rig_init(&rig, 60 * S);
+	rig.mesh_only = true; /* but for the service's one tuple: by spine 1, and back by spine 0 */
+	rig.service[1] = 8;
+	rig.heard = heard;
+	if (forth)
+		rig_link(&rig, RIG_SPINE(1), 2, 0.3);
+	else
+		rig_link(&rig, 2, RIG_SPINE(0), 0.3);
+	v = rig_diagnose(&rig);
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(rig_own(v)->problems[0].kind, PINGMESH_PROBLEM_SWITCH);
+	for (uint32_t i = 0; heard && i < rig_own(v)->problems[0].nports; i++) {
+		const struct run_port *port = &v->run.ports[rig_own(v)->problems[0].ports[i]];
+
+		assert_true(port->node != other && port->peer_node != other);
+	}
+	alike = rig_own(v)->problems[0].alike;
+	verdict_destroy(v);
+	return alike;
+}
+
+static void
+responders_tell_which_way_lost_it(void **state)
+{
+	(void)state;
+	for (uint32_t forth = 0; forth < 2; forth++)
+		assert_true(links_of_one_tuple(forth, true) < links_of_one_tuple(forth, false));
+}
+
 int
 main(void)
 {
@@ -119,6 +156,7 @@ main(void)
 		cmocka_unit_test(a_switch_that_loses_by_addresses_is_named),
 		cmocka_unit_test(a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone),
 		cmocka_unit_test(two_bad_links_make_no_bad_switch),
+		cmocka_unit_test(responders_tell_which_way_lost_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

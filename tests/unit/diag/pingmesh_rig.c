@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/diag/pingmesh_rig.h"
+#include "tests/unit/diag/pingmesh_rig_network.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,85 +12,10 @@
 #include "common/wire/ending.h"
 #include "diag/registry.h"
 
-#define TIMEOUT_PS (500 * PS_PER_MS)
-#define UPLOAD_PS (5 * PS_PER_S)
-#define HOP_PS (2 * PS_PER_US) /* of a cable, as records_link() has it */
 #define SWITCH_PS (300 * PS_PER_NS)
 #define CPU_PS (20 * PS_PER_US)
 #define QPN(rnic, times) (1000 + 10 * (rnic) + (times))
 #define PORTS 4 /* source ports of a pair: all ways there and back */
-
-static uint32_t
-host_of(uint32_t rnic)
-{
-	return rnic < RIG_HOSTS ? rnic : RIG_HOSTS - 1;
-}
-
-static uint32_t
-leaf_of(uint32_t rnic)
-{
-	return host_of(rnic) / 3;
-}
-
-static uint16_t
-leaf_port(uint32_t rnic)
-{
-	return rnic < RIG_HOSTS ? (uint16_t)(rnic % 3) : 5;
-}
-
-static uint32_t
-ip_of(uint32_t rnic)
-{
-	return records_ip(RIG_HOST(host_of(rnic))) + (rnic < RIG_HOSTS ? 0 : 0x10000);
-}
-
-static void
-put_second_nic(struct records *r)
-{
-	struct rec_port nic = { .port = 1, .peer_port = 5, .peer = RIG_LEAVES - 1, .ip = ip_of(RIG_HOSTS) };
-	struct rec_port leaf = { .port = 5, .peer_port = 1, .peer = RIG_HOST(RIG_HOSTS - 1) };
-
-	nic.rate_bps = leaf.rate_bps = RECORDS_RATE_BPS;
-	nic.delay_ps = leaf.delay_ps = HOP_PS;
-	RECORDS_PUT(r, nic, REC_PORT, RIG_HOST(RIG_HOSTS - 1), 0);
-	RECORDS_PUT(r, leaf, REC_PORT, RIG_LEAVES - 1, 0);
-}
-
-static void
-put_network(struct records *r, bool software_times)
-{
-	struct rec_pingmesh config = { .time_factor_ppm = 1000000,
-				       .software_times = software_times,
-				       .tor_mesh_ps = 100 * PS_PER_MS,
-				       .inter_tor_ps = 90 * PS_PER_MS,
-				       .service_ps = 10 * PS_PER_MS,
-				       .timeout_ps = TIMEOUT_PS,
-				       .upload_ps = UPLOAD_PS,
-				       .period_ps = RIG_PERIOD_PS,
-				       .pinglist_ps = 300 * PS_PER_S };
-	char name[8];
-
-	records_init(r);
-	records_run(r);
-	for (uint32_t i = 0; i < RIG_NODES; i++) {
-		bool host = i >= RIG_HOST(0), spine = !host && i >= RIG_SPINE(0);
-		uint32_t first = host ? RIG_HOST(0) : spine ? RIG_SPINE(0) : 0;
-
-		snprintf(name, sizeof(name), "%c%u", host ? 'h' : spine ? 's' : 'l', i - first);
-		records_node(r, i, name, host,
-			     host                  ? (i == RIG_NODES - 1 ? 2 : 1)
-			     : spine               ? RIG_LEAVES
-			     : i == RIG_LEAVES - 1 ? 6
-						   : 5);
-	}
-	for (uint32_t i = 0; i < RIG_HOSTS; i++)
-		records_link(r, i / 3, (uint16_t)(i % 3), false, RIG_HOST(i), 0, true);
-	put_second_nic(r);
-	for (uint32_t leaf = 0; leaf < RIG_LEAVES; leaf++)
-		for (uint16_t k = 0; k < RIG_SPINES; k++)
-			records_link(r, leaf, RIG_UPLINK + k, false, RIG_SPINE(k), (uint16_t)leaf, false);
-	RECORDS_PUT(r, config, REC_PINGMESH, REC_NONE, 0);
-}
 
 static bool
 is_within(uint64_t time_ps, uint64_t start_ps, uint64_t end_ps)
@@ -183,6 +108,25 @@ qpn_of(const struct rig *rig, uint32_t rnic, uint64_t time_ps, uint64_t known_ps
 	return QPN(rnic, restart_ps != 0 && time_ps >= restart_ps + known_ps);
 }
 
+/* What a responder tells of one tuple, with its uploads, as its probes come. @param came  0: none has, until the time */
+static void
+hear(struct rig *rig, const struct rec_probe *probe, uint32_t to, bool came, uint64_t *uploaded_ps)
+{
+	struct rec_heard *rec = &rig->hears;
+
+	for (; *uploaded_ps <= probe->sent_ps; *uploaded_ps += UPLOAD_PS) {
+		rec->tuple = probe->tuple;
+		rec->nic = to >= RIG_HOSTS;
+		RECORDS_PUT(&rig->r, *rec, REC_HEARD, RIG_HOST(host_of(to)), *uploaded_ps);
+		if (rec->count != 0)
+			*rec = (struct rec_heard){ .chained = 1, .after_seq = rec->last_seq };
+	}
+	if (!came)
+		return;
+	rec->first_seq = rec->count++ == 0 ? probe->seq : rec->first_seq;
+	rec->last_seq = probe->seq;
+}
+
 static void
 probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, uint64_t time_ps)
 {
@@ -202,6 +146,8 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 	rec.prober_ps = processing(rig, host_of(from), time_ps);
 	rec.responder_ps = processing(rig, host_of(to), time_ps);
 	lost = travel(rig, from, to, i % 2, time_ps, &rec.rtt_ps);
+	if (rig->heard && kind == REC_PROBE_SERVICE)
+		hear(rig, &rec, to, !lost, &rig->heard_ps);
 	lost |= travel(rig, to, from, i / 2 % 2, time_ps, &rec.rtt_ps);
 	if (lost || is_down(rig, host_of(to), time_ps) || rec.target_qpn != qpn_of(rig, to, time_ps, 0) ||
 	    rec.responder_ps >= TIMEOUT_PS || is_within(time_ps, to_host->fast_ps, to_host->mute_ps + 1)) {
@@ -250,7 +196,7 @@ probe_pair(struct rig *rig, uint32_t from, uint32_t to)
 	bool service = rig->service[0] != rig->service[1] && from == rig->service[0] && to == rig->service[1];
 	uint32_t count = (uint32_t)(rig->end_ps / PS_PER_S);
 
-	if (host_of(from) == host_of(to) || (rig->mesh_only && !mesh))
+	if (host_of(from) == host_of(to) || (rig->mesh_only && !mesh && !service))
 		return;
 	for (uint32_t i = 0; i < (mesh ? 1 : PORTS) && !rig->untraced; i++)
 		for (uint32_t life = !rig->retraced; life < 2; life++)
@@ -259,7 +205,9 @@ probe_pair(struct rig *rig, uint32_t from, uint32_t to)
 		uint32_t s = rig->backwards ? count - 1 - k : k;
 		uint64_t time_ps = s * PS_PER_S + (10 * from + to) * PS_PER_MS;
 
-		probe(rig, from, to, mesh ? 0 : s % PORTS, mesh ? REC_PROBE_TOR_MESH : REC_PROBE_INTER_TOR, time_ps);
+		if (mesh || !rig->mesh_only)
+			probe(rig, from, to, mesh ? 0 : s % PORTS, mesh ? REC_PROBE_TOR_MESH : REC_PROBE_INTER_TOR,
+			      time_ps);
 		if (service)
 			probe(rig, from, to, 1, REC_PROBE_SERVICE, time_ps + 500 * PS_PER_MS);
 	}
@@ -350,7 +298,7 @@ rig_diagnose(struct rig *rig)
 	struct err err = { 0 };
 	struct evidence ev;
 
-	put_network(&rig->r, rig->software_times);
+	rig_put_network(&rig->r, rig->software_times);
 	put_job(rig);
 	for (uint32_t i = 0; i < RIG_RNICS; i++)
 		put_agent(rig, i);

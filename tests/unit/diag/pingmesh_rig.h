@@ -55,6 +55,9 @@ struct rig {
 	struct rig_host hosts[RIG_HOSTS];
 	uint64_t end_ps;
 	bool untraced, mesh_only, software_times;
+	bool heard; /* the responder of the service's tuple tells what came */
+	struct rec_heard hears;
+	uint64_t heard_ps;
 	bool retraced; /* paths were others until agents started again and counted their traceroutes anew */
 	uint64_t trace_ps;
 	bool backwards;      /* the records of probes come in the opposite order */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Was a probe that got no ACK lost on its way, or its ACKs on theirs? Responders tell how many probes of a tuple came, and the numbers of the
+ * first and the last of them. Of those between, as many were lost before as did not come; where that is all or none of those without
+ * ACKs, each of them is told. What came neither there nor until the responder's last word was lost before.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/pingmesh/net_inside.h"
+#include "diag/run/fill.h"
+
+/* A probe of a tuple, in the order of sending. */
+struct sent {
+	uint32_t tuple, probe;
+};
+
+static int
+cmp_sent(const void *pa, const void *pb)
+{
+	const struct sent *a = pa, *b = pb;
+
+	return a->tuple != b->tuple ? CMP(a->tuple, b->tuple) : CMP(a->probe, b->probe);
+}
+
+static int
+cmp_heard(const void *pa, const void *pb)
+{
+	const struct rec_heard *a = pa, *b = pb;
+	int by = net_cmp_tuple(&a->tuple, &b->tuple);
+
+	by = by != 0 ? by : CMP(a->hdr.time_ps, b->hdr.time_ps);
+	return by != 0 ? by : CMP(a->hdr.seq, b->hdr.seq);
+}
+
+static void
+mark(struct net_probe *probe, enum net_lost lost)
+{
+	if (probe->result == REC_PROBE_TIMEOUT)
+		probe->lost = (uint8_t)lost;
+}
+
+/* Was all uploaded that had been sent until then? Each probe ends within the timeout, and what has ended is in the next upload. */
+static bool
+is_complete(const struct net *net, const struct net_probe *last)
+{
+	uint64_t ended_ps = last->sent_ps + net->config.timeout_ps;
+	uint32_t host = net->rnics[last->src].host;
+	bool complete = false;
+
+	for (uint32_t i = net_first_upload(net, host, 0); i < net->nuploads && net->uploads[i].hdr.node == host; i++) {
+		if (net->uploads[i].dropped != 0)
+			return false;
+		complete |= net->uploads[i].hdr.time_ps >= ended_ps;
+	}
+	return complete;
+}
+
+/* Of a tuple's probes, [at, end): those from first_seq to last_seq of what was heard. @return the first beyond them */
+static uint32_t
+mark_heard(struct net *net, const struct sent *sent, uint32_t at, uint32_t end, const struct rec_heard *heard)
+{
+	uint32_t count = 0, timeouts = 0, past = at, missing;
+
+	for (; past < end && net->probes[sent[past].probe].seq <= heard->last_seq; past++) {
+		count++;
+		timeouts += net->probes[sent[past].probe].result == REC_PROBE_TIMEOUT;
+	}
+	if (count < heard->count || net->probes[sent[past - 1].probe].seq != heard->last_seq ||
+	    !is_complete(net, &net->probes[sent[past - 1].probe]))
+		return past; /* results are missing */
+	missing = count - heard->count;
+	for (uint32_t i = at; i < past && (missing == 0 || missing == timeouts); i++)
+		mark(&net->probes[sent[i].probe], missing == 0 ? NET_LOST_BACK : NET_LOST_FORTH);
+	return past;
+}
+
+static void
+mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct rec_heard *heard, uint32_t nheard)
+{
+	uint32_t at = 0;
+	const struct rec_heard *last = &heard[nheard - 1];
+
+	for (uint32_t h = 0; h < nheard; h++) {
+		for (; heard[h].count != 0 && at < end && net->probes[sent[at].probe].seq < heard[h].first_seq; at++)
+			if (heard[h].chained && net->probes[sent[at].probe].seq > heard[h].after_seq)
+				mark(&net->probes[sent[at].probe], NET_LOST_FORTH);
+		if (heard[h].count != 0)
+			at = mark_heard(net, sent, at, end, &heard[h]);
+	}
+	/* None came after the last that did, as far as the responder's last word reaches. */
+	for (; at < end && (last->count != 0 || last->chained); at++)
+		if (net->probes[sent[at].probe].sent_ps + net->config.timeout_ps <= last->hdr.time_ps)
+			mark(&net->probes[sent[at].probe], NET_LOST_FORTH);
+}
+
+/* A prober that starts again has another QPN, and numbers of its own: of such tuples nothing is told. */
+static bool
+is_of_one(const struct rec_heard *heard, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++)
+		if (heard[i].qpn != heard[0].qpn)
+			return false;
+	return true;
+}
+
+int
+net_mark_lost(struct net *net, const struct ev_vec *records, struct err *err)
+{
+	uint32_t count = 0, first = 0;
+	struct rec_heard *heard = net_sorted(records, sizeof(*heard), cmp_heard, &count, err);
+	struct sent *sent = run_alloc(net->nprobes, sizeof(*sent), err);
+
+	for (uint32_t i = 0; heard != NULL && sent != NULL && i < net->nprobes; i++)
+		sent[i] = (struct sent){ net->probes[i].tuple, i };
+	if (heard != NULL && sent != NULL && net->nprobes > 1)
+		qsort(sent, net->nprobes, sizeof(*sent), cmp_sent);
+	for (uint32_t h = 0, end; heard != NULL && sent != NULL && h < count; h = end) {
+		uint32_t tuple = net_find_tuple(net, &heard[h].tuple), past;
+
+		for (end = h + 1; end < count && net_cmp_tuple(&heard[end].tuple, &heard[h].tuple) == 0; end++)
+			;
+		if (tuple == RUN_NONE || !is_of_one(&heard[h], end - h))
+			continue;
+		while (first < net->nprobes && sent[first].tuple < tuple)
+			first++;
+		for (past = first; past < net->nprobes && sent[past].tuple == tuple; past++)
+			;
+		mark_tuple(net, &sent[first], past - first, &heard[h], end - h);
+	}
+	free(heard);
+	free(sent);
+	return heard != NULL && sent != NULL ? 0 : -ENOMEM;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A switch that loses by addresses: a route or an entry of an ACL is missing, or its table is corrupt. No link of its loses: of some tuples
+ * everything is lost, of others that cross the same links nothing. What a switch loses by addresses it loses of all that
+ * has them, so that one through which as much of the same addresses goes well is not meant.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/minmax.h"
+#include "diag/pingmesh/tally.h"
+
+#define LEAST_LOST 8 /* probes of a tuple, all of them lost, or none, that are no chance where a link loses some */
+
+/* How the probes of a tuple fared in one direction. */
+struct fate {
+	uint32_t good, bad;
+	bool revived; /* one was good after one was bad */
+};
+
+/* A way through a switch. */
+struct crossing {
+	uint32_t node, way; /* way: 2 * tuple + back */
+	uint32_t src, dst;  /* RNICs */
+	bool lost;
+	bool dark; /* lost as well, but by its links that might be theirs */
+};
+
+enum unit { UNIT_DST, UNIT_SRC, UNIT_PAIR, NUNITS };
+
+struct selecting {
+	const struct ballot *b;
+	struct fate *fates;   /* [2 * ntuples] */
+	uint8_t *clean;       /* [nports] a way by which nothing is lost crosses it */
+	uint8_t *lost;        /* [2 * ntuples] ways that only a loss by addresses explains */
+	struct crossing *all; /* [count] by switch */
+	uint32_t count, nways, nlost, ndark;
+};
+
+/* What a switch would be as the culprit. */
+struct culprit {
+	uint32_t node;
+	double score; /* logarithm of how likely it is */
+};
+
+static void
+count_fate(struct fate *fate, bool good, bool bad)
+{
+	fate->revived |= good && fate->bad != 0;
+	fate->good += good;
+	fate->bad += bad;
+}
+
+static void
+count_fates(struct selecting *s)
+{
+	const struct ballot *b = s->b;
+
+	for (uint32_t i = b->first; i < b->j->end; i++) {
+		const struct net_probe *probe = &b->j->net.probes[i];
+		struct fate *fates = &s->fates[2 * (size_t)probe->tuple];
+		bool part = probe->result == REC_PROBE_FIRST_LOST || probe->result == REC_PROBE_SECOND_LOST;
+		bool good = probe->result == REC_PROBE_OK, back = probe->lost == NET_LOST_BACK;
+
+		if (!ballot_takes_part(b, i))
+			continue;
+		count_fate(&fates[0], good || part || back, probe->lost == NET_LOST_FORTH);
+		count_fate(&fates[1], good || part, part || back);
+		fates[1].revived |= part;
+	}
+}
+
+static bool
+is_clean(const struct fate *fate)
+{
+	return fate->bad == 0 && fate->good >= LEAST_LOST;
+}
+
+static bool
+is_lost(const struct fate *fate)
+{
+	return fate->bad >= LEAST_LOST && !fate->revived;
+}
+
+/* @return the traced way of 2 * tuple + back, NULL: it is not known as a whole */
+static const struct net_trace *
+trace_of(const struct selecting *s, uint32_t way)
+{
+	const struct judging *j = s->b->j;
+	uint32_t trace = net_trace_at(&j->net, way / 2, way % 2 != 0, j->net.probes[j->end - 1].sent_ps);
+
+	return trace != RUN_NONE && j->net.traces[trace].whole ? &j->net.traces[trace] : NULL;
+}
+
+/* Each switch on a way once. */
+static void
+add_crossings(struct selecting *s, uint32_t way, const struct net_trace *trace)
+{
+	const struct net *net = &s->b->j->net;
+	const struct rec_tuple *tuple = &net->tuples[way / 2].tuple;
+	uint32_t ends[2] = { net_find_rnic(net, tuple->src_ip), net_find_rnic(net, tuple->dst_ip) };
+
+	for (uint32_t i = 0; i < trace->count; i++) {
+		uint32_t node = net->run->ports[net->links[trace->first + i]].node;
+
+		if (!net->run->nodes[node].host)
+			s->all[s->count++] = (struct crossing){ .node = node,
+								.way = way,
+								.src = ends[way % 2],
+								.dst = ends[1 - way % 2],
+								.lost = s->lost[way] != 0,
+								.dark = s->lost[way] == 0 && is_lost(&s->fates[way]) };
+	}
+}
+
+/* @return 0 or -ENOMEM */
+static int
+list_crossings(struct selecting *s)
+{
+	const struct net *net = &s->b->j->net;
+	size_t cap = 1;
+
+	for (uint32_t way = 0; way < 2 * net->ntuples; way++) {
+		const struct net_trace *trace = is_clean(&s->fates[way]) ? trace_of(s, way) : NULL;
+
+		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
+			s->clean[net->links[trace->first + i]] = 1;
+	}
+	for (uint32_t way = 0; way < 2 * net->ntuples; way++) {
+		bool lost = is_lost(&s->fates[way]);
+		const struct net_trace *trace = lost || is_clean(&s->fates[way]) ? trace_of(s, way) : NULL;
+
+		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
+			lost &= s->clean[net->links[trace->first + i]] != 0;
+		if (trace == NULL)
+			continue;
+		s->lost[way] = lost;
+		s->nlost += lost;
+		s->ndark += !lost && is_lost(&s->fates[way]);
+		s->nways++;
+		cap += trace->count;
+	}
+	s->all = calloc(cap, sizeof(*s->all));
+	if (s->all == NULL)
+		return -ENOMEM;
+	for (uint32_t way = 0; s->nlost != 0 && way < 2 * net->ntuples; way++) {
+		bool says = is_lost(&s->fates[way]) || is_clean(&s->fates[way]);
+		const struct net_trace *trace = says ? trace_of(s, way) : NULL;
+
+		if (trace != NULL)
+			add_crossings(s, way, trace);
+	}
+	return 0;
+}
+
+/* ---- culprits ---- */
+
+static int
+cmp(uint32_t a, uint32_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+#define BY(first, second, third)                                                                                           \
+	const struct crossing *a = pa, *b = pb;                                                                            \
+	int by = cmp(a->node, b->node);                                                                                    \
+                                                                                                                           \
+	by = by != 0 ? by : cmp(a->first, b->first);                                                                       \
+	by = by != 0 ? by : cmp(a->second, b->second);                                                                     \
+	return by != 0 ? by : cmp(a->third, b->third);
+
+static int
+by_dst(const void *pa, const void *pb)
+{
+	BY(dst, src, way)
+}
+
+static int
+by_src(const void *pa, const void *pb)
+{
+	BY(src, dst, way)
+}
+
+static bool
+is_one(const struct crossing *a, const struct crossing *b, enum unit unit)
+{
+	return a->node == b->node && (unit == UNIT_SRC || a->dst == b->dst) && (unit == UNIT_DST || a->src == b->src);
+}
+
+/* Likelihood of a switch that loses a part of all units, whole ones: those of which some are lost and some are well speak against it. */
+static double
+score(const struct selecting *s, const struct crossing *of, uint32_t count, enum unit unit)
+{
+	double lost = 0, well = 0, part, sum;
+	uint32_t covered = 0, dark = 0;
+
+	for (uint32_t first = 0, end; first < count; first = end) {
+		uint32_t bad = 0, as_bad = 0;
+
+		for (end = first; end < count && is_one(&of[first], &of[end], unit); end++) {
+			bad += of[end].lost;
+			as_bad += of[end].dark;
+		}
+		if (bad + as_bad != end - first) {
+			well++;
+			continue;
+		}
+		lost++;
+		covered += bad;
+		dark += as_bad;
+	}
+	if (2 * covered < s->nlost)
+		return -INFINITY; /* what is dark alone may be a link's */
+	part = lost / (lost + well);
+	sum = lost * log(part) + (well != 0 ? well * log(1 - part) : 0);
+	/* each of the others a matter of its own */
+	return sum - (s->nlost + s->ndark - covered - dark) * log((double)s->nways + 1);
+}
+
+/* @return the likeliest; second: the next likeliest switch */
+static struct culprit
+choose(struct selecting *s, struct culprit *second)
+{
+	static int (*const orders[NUNITS])(const void *, const void *) = { by_dst, by_src, by_src };
+	struct culprit best = { .node = RUN_NONE, .score = -INFINITY };
+
+	*second = best;
+	for (uint32_t unit = 0; unit < NUNITS; unit++) {
+		qsort(s->all, s->count, sizeof(*s->all), orders[unit]);
+		for (uint32_t first = 0, end; first < s->count; first = end) {
+			struct culprit one = { .node = s->all[first].node };
+
+			for (end = first; end < s->count && s->all[end].node == one.node; end++)
+				;
+			one.score = score(s, &s->all[first], end - first, unit);
+			if (one.score > best.score) {
+				*second = one.node != best.node ? best : *second;
+				best = one;
+			} else if (one.score > second->score && one.node != best.node) {
+				*second = one;
+			}
+		}
+	}
+	return best;
+}
+
+/* Sets which ways it explains: all of pairs of which nothing goes through it. */
+static void
+find_explained(struct selecting *s, const struct culprit *by, uint8_t *ways)
+{
+	qsort(s->all, s->count, sizeof(*s->all), by_src);
+	for (uint32_t first = 0, end; first < s->count; first = end) {
+		uint32_t bad = 0;
+
+		for (end = first; end < s->count && is_one(&s->all[first], &s->all[end], UNIT_PAIR); end++)
+			bad += s->all[end].lost || s->all[end].dark;
+		for (uint32_t i = first; s->all[first].node == by->node && bad == end - first && i < end; i++)
+			ways[s->all[i].way] = 1;
+	}
+}
+
+static bool
+was_named(const struct ballot *b, uint32_t node)
+{
+	const struct pingmesh *own = b->j->own;
+
+	for (uint32_t i = 0; i < own->nproblems; i++)
+		if (own->problems[i].kind == PINGMESH_PROBLEM_SWITCH && own->problems[i].node == node &&
+		    own->problems[i].last_period + JUDGE_RNIC_PERIODS >= b->j->period)
+			return true;
+	return false;
+}
+
+/* What the culprit explains is told of, or waits. */
+static int
+tell(const struct selecting *s, const struct culprit *by, bool sure, const uint8_t *ways)
+{
+	const struct ballot *b = s->b;
+	struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_SWITCH,
+					 .node = by->node,
+					 .ways = 1u << PINGMESH_BY_VOTES,
+					 .networks = 1u << b->network,
+					 .start_ps = UINT64_MAX,
+					 .confidence = 1 };
+	bool waits = false, any = false;
+
+	for (uint32_t i = b->first; i < b->j->end; i++) {
+		struct net_probe *probe = &b->j->net.probes[i];
+
+		if (!ballot_takes_part(b, i) || (!ways[2 * (size_t)probe->tuple] && !ways[2 * (size_t)probe->tuple + 1]))
+			continue;
+		seen.probes++;
+		if (!probe->open)
+			continue;
+		waits |= !any && !sure && ballot_can_wait(b->j, probe); /* the oldest */
+		any = true;
+		b->voted[i - b->first] = 1;
+		seen.bad++;
+		seen.start_ps = min_u64(seen.start_ps, probe->sent_ps);
+		seen.end_ps = max_u64(seen.end_ps, probe->sent_ps);
+		if (waits)
+			continue;
+		probe->cause = PINGMESH_SWITCH;
+		probe->open = false;
+	}
+	return waits || !any ? 0 : problem_add(b->j, &seen);
+}
+
+int
+selective_once(const struct ballot *b)
+{
+	const struct net *net = &b->j->net;
+	size_t nways = 2 * (size_t)net->ntuples + 1;
+	struct selecting s = { .b = b,
+			       .fates = calloc(nways, sizeof(*s.fates)),
+			       .clean = calloc(net->run->nports + 1u, 1),
+			       .lost = calloc(nways, 1) };
+	uint8_t *ways = calloc(nways, 1);
+	int rc = s.fates != NULL && s.clean != NULL && s.lost != NULL && ways != NULL ? 0 : -ENOMEM;
+
+	if (rc == 0) {
+		count_fates(&s);
+		rc = list_crossings(&s);
+	}
+	if (rc == 0 && s.nlost != 0) {
+		struct culprit second, best = choose(&s, &second);
+
+		if (best.node != RUN_NONE) {
+			find_explained(&s, &best, ways);
+			rc = tell(&s, &best, best.score - second.score >= JUDGE_SURELY || was_named(b, best.node), ways);
+			rc = rc == 0 ? 1 : rc;
+		}
+	}
+	free(s.fates);
+	free(s.clean);
+	free(s.lost);
+	free(s.all);
+	free(ways);
+	return rc;
+}
