@@ -249,7 +249,7 @@ draw_problems(struct pm_case *c, struct err *err)
 		return 0; /* nothing is wrong */
 	for (uint32_t i = 0; ret == 0 && i < count; i++) {
 		double chance = prng_unit(&c->prng);
-		enum pm_class any = chance < 0.5 ? PM_SWITCH : chance < 0.75 ? PM_RNIC : PM_CPU;
+		enum pm_class any = chance < 0.5 ? PM_SWITCH : chance < 0.7 ? PM_RNIC : chance < 0.9 ? PM_CPU : PM_HOST;
 
 		ret = add_problem(c, sort < 6 ? PM_SWITCH : sort == 6 ? PM_RNIC : sort == 7 ? PM_CPU : any, err);
 	}

@@ -26,7 +26,8 @@
 #define PM_CLASSES(ROW)                                                                                                    \
 	ROW(PM_SWITCH, 0, "switch")                                                                                        \
 	ROW(PM_RNIC, 1, "rnic")                                                                                            \
-	ROW(PM_CPU, 2, "cpu")
+	ROW(PM_CPU, 2, "cpu")                                                                                              \
+	ROW(PM_HOST, 3, "host")
 
 enum pm_class { PM_CLASSES(ENUM_VALUE) };
 #define PM_NCLASSES ENUM_COUNT(PM_CLASSES)

@@ -92,6 +92,66 @@ slow(struct pm_case *c, struct pm_problem *p)
 	return true;
 }
 
+/* ---- RNICs ---- */
+
+/* @return false: there is no free one. The problem's port is the RNIC's */
+static bool
+at_rnic(struct pm_case *c, struct pm_problem *p, char *port)
+{
+	const struct topo *topo = c->loaded->topo;
+
+	if (!at_link(c, p))
+		return false;
+	if (topo->nodes[topo->ports[p->port].node].kind != TOPO_HOST)
+		p->port = topo->ports[p->port].peer_port;
+	name(c, p->port, port);
+	return true;
+}
+
+static bool
+hangs(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_rnic(c, p, port))
+		return false;
+	pm_fault(c, p, "rnic-down", "port = \"%s\";", port);
+	return true;
+}
+
+static bool
+no_routes(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_rnic(c, p, port))
+		return false;
+	pm_fault(c, p, "rnic-no-routes", "port = \"%s\";", port);
+	return true;
+}
+
+static bool
+no_gid(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_rnic(c, p, port))
+		return false;
+	pm_fault(c, p, "rnic-no-gid", "port = \"%s\";", port);
+	return true;
+}
+
+static bool
+detour(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_rnic(c, p, port))
+		return false;
+	pm_fault(c, p, "dma-detour", "port = \"%s\"; delay = \"%.0fns\";", port, pm_log(c, 10e3, 100e3));
+	return true;
+}
+
 /* ---- switches ---- */
 
 /* A switch whose lost packets are no host's link's: one that has no hosts. */
@@ -125,6 +185,32 @@ blackhole(struct pm_case *c, struct pm_problem *p)
 	return true;
 }
 
+static bool
+missing_route(struct pm_case *c, struct pm_problem *p)
+{
+	const struct topo *topo = c->loaded->topo;
+	uint32_t host = pm_free_host(c);
+
+	if (host == TOPO_NONE || !at_switch(c, p))
+		return false;
+	pm_fault(c, p, "missing-route", "switch = \"%s\"; dst = \"%s\";", topo->nodes[p->node].name,
+		 topo->nodes[host].name);
+	return true;
+}
+
+/* Everything that one host sends, and nobody counts it. */
+static bool
+acl(struct pm_case *c, struct pm_problem *p)
+{
+	const struct topo *topo = c->loaded->topo;
+	uint32_t host = pm_free_host(c);
+
+	if (host == TOPO_NONE || !at_switch(c, p))
+		return false;
+	pm_fault(c, p, "acl", "switch = \"%s\"; src = \"%s\";", topo->nodes[p->node].name, topo->nodes[host].name);
+	return true;
+}
+
 /* A part of all pairs of hosts, as a wrong ACL or a corrupt memory of a pipeline has it. */
 static bool
 pairs(struct pm_case *c, struct pm_problem *p)
@@ -149,6 +235,16 @@ starved(struct pm_case *c, struct pm_problem *p)
 	pm_fault(c, p, "cpu-overload", "host = \"%s\"; delay = \"%s\"; duration = \"%s\";",
 		 c->loaded->topo->nodes[p->node].name, pm_time(c, pm_log(c, 0.1 * PM_TIMEOUT_S, 10 * PM_TIMEOUT_S)).text,
 		 pm_time(c, p->duration_s).text);
+	return true;
+}
+
+static bool
+host_down(struct pm_case *c, struct pm_problem *p)
+{
+	p->node = pm_free_host(c);
+	if (p->node == TOPO_NONE)
+		return false;
+	pm_fault(c, p, "host-down", "host = \"%s\";", c->loaded->topo->nodes[p->node].name);
 	return true;
 }
 
@@ -188,6 +284,18 @@ const struct pm_kind pm_kinds[] = {
 	  .word = PM_SAYS_SWITCH,
 	  .weight = 2,
 	  .inject = pairs },
+	{ .name = "missing-route",
+	  .doc = "a switch above ToRs has no route to one host",
+	  .class = PM_SWITCH,
+	  .word = PM_SAYS_SWITCH,
+	  .weight = 1,
+	  .inject = missing_route },
+	{ .name = "acl",
+	  .doc = "a switch above ToRs denies all that one host sends",
+	  .class = PM_SWITCH,
+	  .word = PM_SAYS_SWITCH,
+	  .weight = 1,
+	  .inject = acl },
 	{ .name = "slow",
 	  .doc = "a link has 10 to 100 us more delay, one way",
 	  LINK(PM_SWITCH, PM_SAYS_RTT, 2, true),
@@ -209,6 +317,25 @@ const struct pm_kind pm_kinds[] = {
 	  .doc = "a host's link has 10 to 100 us more delay, one way",
 	  LINK(PM_RNIC, PM_SAYS_RTT, 1, true),
 	  .inject = slow },
+	{ .name = "rnic-hangs",
+	  .doc = "an RNIC takes and sends nothing, its link is up",
+	  LINK(PM_RNIC, PM_SAYS_RNIC, 1, false),
+	  .inject = hangs },
+	{ .name = "rnic-no-routes",
+	  .doc = "an RNIC drops all that it is to send",
+	  LINK(PM_RNIC, PM_SAYS_RNIC, 1, false),
+	  .inject = no_routes },
+	{ .name = "rnic-no-gid", .doc = "an RNIC has no address", LINK(PM_RNIC, PM_SAYS_RNIC, 1, false), .inject = no_gid },
+	{ .name = "rnic-detour",
+	  .doc = "DMA of an RNIC takes 10 to 100 us longer",
+	  LINK(PM_RNIC, PM_SAYS_RTT, 1, false),
+	  .inject = detour },
+	{ .name = "host-down",
+	  .doc = "a host stands still",
+	  .class = PM_HOST,
+	  .word = PM_SAYS_HOST,
+	  .weight = 1,
+	  .inject = host_down },
 	{ .name = "starved",
 	  .doc = "a host's agent waits 50 ms to 5 s for each completion, for 2 to 60 s",
 	  .class = PM_CPU,

@@ -58,7 +58,8 @@ check_problem(uint32_t p)
 
 		assert_int_equal(of_host, problem->kind->class == PM_RNIC);
 	} else {
-		assert_int_equal(topo->nodes[problem->node].kind == TOPO_HOST, problem->kind->class == PM_CPU);
+		assert_int_equal(topo->nodes[problem->node].kind == TOPO_HOST,
+				 problem->kind->class == PM_CPU || problem->kind->class == PM_HOST);
 	}
 	for (uint32_t i = 0; is_link && i < p; i++)
 		assert_true(made.problems[i].port == TOPO_NONE ||
