@@ -117,13 +117,56 @@ make_finding(const struct flowpulse *own, const struct run *run, const struct fl
 	return 0;
 }
 
+/* At 95 %, by all its alarms together. */
+static bool
+is_doubtful(const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
+{
+	return lost->expected > 0 && fault->low <= 0;
+}
+
+/* Puts doubtful ones behind the others, each in their order. @param[in,out] lost, fault_of  go with them @return 0 or -ENOMEM */
 static int
-find(struct flowpulse *own, const struct run *run, const uint32_t *fault_of, struct section *section, struct err *err)
+put_doubtful_last(struct flowpulse *own, struct flowpulse_lost *lost, uint32_t *fault_of, struct err *err)
+{
+	struct flowpulse_fault *faults = run_alloc(own->nfaults, sizeof(*faults), err);
+	struct flowpulse_lost *losses = run_alloc(own->nfaults, sizeof(*losses), err);
+	uint32_t *now = run_alloc(own->nfaults, sizeof(*now), err), count = 0, sure = 0;
+	int rc = faults != NULL && losses != NULL && now != NULL ? 0 : -ENOMEM;
+
+	for (int doubtful = 0; doubtful <= 1 && rc == 0; doubtful++) {
+		for (uint32_t i = 0; i < own->nfaults; i++) {
+			if (is_doubtful(&own->faults[i], &lost[i]) != doubtful)
+				continue;
+			faults[count] = own->faults[i];
+			losses[count] = lost[i];
+			now[i] = count++;
+		}
+		sure = doubtful ? sure : count;
+	}
+	if (rc == 0) {
+		for (uint32_t i = 0; i < own->nalarms; i++)
+			fault_of[i] = now[fault_of[i]];
+		for (uint32_t i = 0; i < count; i++) {
+			own->faults[i] = faults[i];
+			lost[i] = losses[i];
+		}
+		own->nfaults = sure;
+		own->ndoubtful = count - sure;
+	}
+	free(faults);
+	free(losses);
+	free(now);
+	return rc;
+}
+
+static int
+find(struct flowpulse *own, const struct run *run, uint32_t *fault_of, struct section *section, struct err *err)
 {
 	struct flowpulse_lost *lost = flowpulse_rates(own, run, fault_of, err);
+	int rc = lost != NULL ? put_doubtful_last(own, lost, fault_of, err) : -ENOMEM;
 
 	section->findings = run_alloc(own->nfaults, sizeof(*section->findings), err);
-	for (uint32_t i = 0; i < own->nfaults && lost != NULL && section->findings != NULL; i++) {
+	for (uint32_t i = 0; i < own->nfaults && rc == 0 && section->findings != NULL; i++) {
 		if (make_finding(own, run, &own->faults[i], &section->findings[i], err) != 0)
 			break;
 		section->nfindings++;
@@ -131,6 +174,8 @@ find(struct flowpulse *own, const struct run *run, const uint32_t *fault_of, str
 	for (uint32_t i = 0; i < own->nalarms && section->nfindings == own->nfaults; i++) {
 		struct finding *finding = &section->findings[fault_of[i]];
 
+		if (fault_of[i] >= own->nfaults)
+			continue;
 		finding->start_ps = min_u64(finding->start_ps, own->alarms[i].hdr.time_ps);
 		finding->end_ps = max_u64(finding->end_ps, own->alarms[i].hdr.time_ps);
 	}
@@ -140,7 +185,7 @@ find(struct flowpulse *own, const struct run *run, const uint32_t *fault_of, str
 		section->findings[i].key = i;
 	}
 	free(lost);
-	return section->nfindings == own->nfaults ? 0 : -ENOMEM;
+	return rc == 0 && section->nfindings == own->nfaults ? 0 : -ENOMEM;
 }
 
 /* Volumes of senders at one port follow each other. */

@@ -48,8 +48,9 @@ struct flowpulse {
 	bool *is_below; /* [nalarms] of an edge: the aggregation above it sees the link, and has an alarm of its own */
 	struct rec_volume_flaw *flaws; /* [nflaws] in order of time */
 	uint32_t nflaws;
-	struct flowpulse_fault *faults; /* [nfaults] */
+	struct flowpulse_fault *faults; /* [nfaults + ndoubtful] those that are findings first */
 	uint32_t nfaults;
+	uint32_t ndoubtful; /* whose drop rate may be 0: what their alarms miss is within what chance makes */
 };
 
 /* Of two links: can a fault that began or ended within the iteration not be told from one of a single sender's link? */

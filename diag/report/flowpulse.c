@@ -106,11 +106,11 @@ links_json(const struct verdict *v, const struct flowpulse_fault *fault)
 }
 
 static json_t *
-faults_json(const struct verdict *v, const struct flowpulse *own)
+faults_json(const struct verdict *v, const struct flowpulse *own, uint32_t begin, uint32_t end)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < own->nfaults; i++) {
+	for (uint32_t i = begin; i < end; i++) {
 		const struct flowpulse_fault *f = &own->faults[i];
 		const struct rec_volume_alarm *first = &own->alarms[f->first];
 
@@ -196,9 +196,10 @@ int
 flowpulse_json(const struct verdict *v, const struct section *section, json_t *root)
 {
 	const struct flowpulse *own = section->own;
-	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "monitor", monitor_json(own), "switches",
-				switches_json(v, own), "faults", faults_json(v, own), "volumes", volumes_json(v, own),
-				"unmeasured", unmeasured_json(v, own), "reasons", reasons_json(own));
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "monitor", monitor_json(own), "switches",
+				switches_json(v, own), "faults", faults_json(v, own, 0, own->nfaults), "doubtful",
+				faults_json(v, own, own->nfaults, own->nfaults + own->ndoubtful), "volumes",
+				volumes_json(v, own), "unmeasured", unmeasured_json(v, own), "reasons", reasons_json(own));
 
 	return json_object_set_new(root, FLOWPULSE_NAME, all) == 0 ? 0 : -ENOMEM;
 }
@@ -349,10 +350,35 @@ say_monitors(const struct text *text, const struct flowpulse *own)
 			   own->config.iterations,
 			   fmt_time(fmt_unit_for(own->config.virtual_ps), own->config.virtual_ps).text);
 	fmt_append(line, sizeof(line), ". What a fault costs in time is not FlowPulse's to say.");
-	if (own->nfaults == 0 && compared != 0)
+	if (own->nfaults + own->ndoubtful == 0 && compared != 0)
 		fmt_append(line, sizeof(line), " Nothing was missing.");
 	fprintf(text->to, "  ");
 	text_wrap(text, line, 2);
+}
+
+/* Alarms that are no finding. */
+static void
+say_doubtful(const struct text *text, const struct flowpulse *own)
+{
+	const struct verdict *v = text->facts.v;
+
+	for (uint32_t i = own->nfaults; i < own->nfaults + own->ndoubtful && i < own->nfaults + FLAWS_SHOWN; i++) {
+		const struct flowpulse_fault *fault = &own->faults[i];
+		const struct rec_volume_alarm *first = &own->alarms[fault->first];
+		char line[FACTS_TEXT] = "";
+
+		fmt_append(line, sizeof(line),
+			   "No finding: %u alarm%s of %s, first in iteration %u at %s, of what may be lost ", fault->alarms,
+			   fault->alarms == 1 ? "" : "s", node_name(v, first->hdr.node), first->iteration,
+			   port_name(v, first->hdr.node, first->port));
+		say_link(v, &fault->links[0], line, sizeof(line));
+		fmt_append(line, sizeof(line), ": %.2f %%, which chance makes as well (%.2f to %.2f at 95 %%).",
+			   100 * fault->drop, 100 * fault->low, 100 * fault->high);
+		fprintf(text->to, "  ");
+		text_wrap(text, line, 2);
+	}
+	if (own->ndoubtful > FLAWS_SHOWN)
+		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->ndoubtful - FLAWS_SHOWN);
 }
 
 int
@@ -368,6 +394,7 @@ flowpulse_text(const struct text *text, const struct section *section)
 		say_fault(text, own, &own->faults[i]);
 		rc = show_ports(text, own, &own->alarms[own->faults[i].first]);
 	}
+	say_doubtful(text, own);
 	say_flaws(text, own);
 	return rc;
 }
