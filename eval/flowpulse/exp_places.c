@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The paper's Fig. 4: which link do leaves name, by each detector? With one sender a leaf it cannot be told which of the two links
+ * Which place do leaves name? The paper's Fig. 4: which link do leaves name, by each detector? With one sender a leaf it cannot be told which of the two links
  * of the way lost packets, and the pair is right; with two senders only the link is. Runs have the threshold for a detector;
  * what the others would have said their counts tell (replay.h).
  */
@@ -15,6 +15,7 @@
 #include "eval/flowpulse/replay.h"
 
 #define PLACES_PACKETS 5000
+#define FIB_PACKETS 1000
 #define PARTS 4          /* draws of links */
 #define LEAVES_A_FAULT 8 /* far enough apart for each to be an experiment: what a sender's leaf loses two leaves see */
 
@@ -31,8 +32,14 @@ struct places {
 	uint64_t rates, held;         /* alarms of the right place; those whose interval holds the drop rate */
 };
 
+/* What drops is a link; or a spine does not know one leaf's host, for what one other sends it. */
+struct cause {
+	double drop;
+	bool is_fib;
+};
+
 static void
-add_faults(struct fp_spec *spec, double drop)
+add_faults(struct fp_spec *spec, const struct cause *cause)
 {
 	struct prng prng;
 
@@ -40,11 +47,15 @@ add_faults(struct fp_spec *spec, double drop)
 	for (uint32_t row = 0; row < spec->fabric.leaves; row += LEAVES_A_FAULT)
 		spec->links[spec->nlinks++] = (struct fp_link){ .row = row,
 								.path = (uint32_t)prng_below(&prng, spec->fabric.spines),
-								.is_up = prng_next(&prng) & 1,
-								.drop = drop };
+								.is_up = (prng_next(&prng) & 1) != 0 || cause->is_fib,
+								.is_fib = cause->is_fib,
+								.drop = cause->drop };
 }
 
-/* @return whether an alarm at the link's receiver names it; with one sender, its pair */
+/*
+ * @return whether an alarm at the link's receiver names it; with one sender, its pair. What a spine swallows of one sender is its link
+ * to that spine, to its receiver.
+ */
 static bool
 names(const struct fp_alarm *alarm, const struct fp_spec *spec, const struct fp_link *link)
 {
@@ -92,7 +103,8 @@ is_concerned(const struct fp_spec *spec, uint32_t leaf)
 	for (uint32_t i = 0; i < spec->nlinks; i++) {
 		uint32_t behind = (leaf + spec->fabric.leaves - spec->links[i].row) % spec->fabric.leaves;
 
-		if (behind == 0 || (spec->rings > 1 && spec->links[i].is_up && behind == FP_STRIDE - 1))
+		if (behind == 0 ||
+		    (spec->rings > 1 && spec->links[i].is_up && !spec->links[i].is_fib && behind == FP_STRIDE - 1))
 			return true;
 	}
 	return false;
@@ -158,9 +170,10 @@ add_row(const struct fp_set *set, const char *detector, uint32_t rings, double d
 }
 
 static int
-places_of(struct fp_study *study, uint32_t rings, double drop, json_t *rows, struct err *err)
+places_of(struct fp_study *study, uint32_t rings, const struct cause *cause, json_t *rows, struct err *err)
 {
-	const struct fp_point point = { fp_papers_point.fabric, fp_papers_point.spraying, PLACES_PACKETS };
+	const struct fp_point point = { fp_papers_point.fabric, fp_papers_point.spraying,
+					cause->is_fib ? FIB_PACKETS : PLACES_PACKETS };
 	uint32_t faults = point.fabric.leaves / LEAVES_A_FAULT, iterations = (study->trials + faults - 1) / faults;
 	uint32_t parts = iterations < PARTS ? iterations : PARTS;
 	struct fp_set set = { .point = &point, .is_ready = true };
@@ -168,7 +181,10 @@ places_of(struct fp_study *study, uint32_t rings, double drop, json_t *rows, str
 	char purpose[32];
 	int ret = 0;
 
-	snprintf(purpose, sizeof(purpose), "places%u-%.0f", rings, 1e4 * drop);
+	if (cause->is_fib)
+		snprintf(purpose, sizeof(purpose), "fib%u", rings);
+	else
+		snprintf(purpose, sizeof(purpose), "places%u-%.0f", rings, 1e4 * cause->drop);
 	for (uint32_t part = 0; ret == 0 && part < parts; part++) {
 		struct fp_spec spec = { .purpose = purpose,
 					.fabric = point.fabric,
@@ -180,7 +196,7 @@ places_of(struct fp_study *study, uint32_t rings, double drop, json_t *rows, str
 					.seed = study->seed * FP_MAX_PARTS + part };
 		const struct fp_grid *grid;
 
-		add_faults(&spec, drop);
+		add_faults(&spec, cause);
 		ret = fp_need(study, &spec, &grid, err);
 		if (ret == 0 && grid != NULL && judge_run(places, &spec, grid) < 0)
 			ret = err_set(err, -ENOMEM, "out of memory");
@@ -188,7 +204,7 @@ places_of(struct fp_study *study, uint32_t rings, double drop, json_t *rows, str
 		set.packets = fp_spec_packets(&spec);
 	}
 	for (uint32_t d = 0; ret == 0 && set.is_ready && d < DETECTORS; d++)
-		add_row(&set, detectors[d], rings, drop, &places[d], rows);
+		add_row(&set, detectors[d], rings, cause->drop, &places[d], rows);
 	return ret;
 }
 
@@ -200,6 +216,16 @@ fp_exp_places(struct fp_study *study, json_t *rows, struct err *err)
 
 	for (uint32_t rings = 1; rings <= 2; rings++)
 		for (size_t d = 0; ret == 0 && d < ARRAY_LEN(drops); d++)
-			ret = places_of(study, rings, drops[d], rows, err);
+			ret = places_of(study, rings, &(struct cause){ .drop = drops[d] }, rows, err);
+	return ret;
+}
+
+int
+fp_exp_fib(struct fp_study *study, json_t *rows, struct err *err)
+{
+	int ret = 0;
+
+	for (uint32_t rings = 1; ret == 0 && rings <= 2; rings++)
+		ret = places_of(study, rings, &(struct cause){ .drop = 1, .is_fib = true }, rows, err);
 	return ret;
 }

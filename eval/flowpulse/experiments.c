@@ -20,6 +20,8 @@ const struct fp_experiment fp_experiments[] = {
 	{ "size", "by collective size and drop rate (Fig. 5c)", fp_exp_size },
 	{ "known", "with links that are down, or lossy, and known to be (6)", fp_exp_known },
 	{ "places", "which link leaves name, with one sender a leaf and with two (Fig. 4)", fp_exp_places },
+	{ "fib", "the same of a spine that swallows one sender's packets to one receiver", fp_exp_fib },
+	{ "priority", "volumes beside other data, in its class and in one of their own (5.1)", fp_exp_priority },
 	{ "alarms", "false alarms per port and iteration, asked for and measured", fp_exp_alarms },
 	{ "limit", "the smallest drop rate that any test could find, and that ours do", fp_exp_limit },
 	{ "pooled", "iterations pooled: drop rates found within so many", fp_exp_pooled },

@@ -13,6 +13,7 @@
 #define WIRE_BYTES (FP_MTU_BYTES + 90.0) /* of a packet, about */
 #define RATE_GBPS 100.0
 #define STEP_NS 10000.0 /* of a step without data, about */
+#define OTHERS_LAST 3.0 /* times what the iterations take alone: beside other data they take longer */
 
 static uint32_t
 ranks_of(const struct fp_spec *spec)
@@ -112,6 +113,11 @@ write_link(const struct fp_spec *spec, const struct fp_link *link, FILE *to)
 {
 	uint32_t leaves = spec->fabric.leaves, sender = (link->row + leaves - 1) % leaves;
 
+	if (link->is_fib) {
+		fprintf(to, "  { kind = \"fib-corruption\"; switch = \"s%u\"; src = \"h%u\"; dst = \"h%u\"; }", link->path,
+			sender * spec->fabric.hosts_per_leaf, link->row * spec->fabric.hosts_per_leaf);
+		return;
+	}
 	if (link->is_known && link->drop == 0)
 		fprintf(to, "  { kind = \"link-down\"; known = true; ");
 	else
@@ -136,7 +142,15 @@ write_text(const struct fp_spec *spec, FILE *to)
 		"delay = \"1us\"; };\n",
 		fabric->leaves, fabric->spines, fabric->hosts_per_leaf, RATE_GBPS);
 	fprintf(to, "load_balancing = { kind = \"%s\"; };\n", spec->spraying);
-	fprintf(to, "host = { transport = \"selective\"; cc = \"none\"; mtu = %d; };\n", FP_MTU_BYTES);
+	fprintf(to, "host = { transport = \"selective\"; cc = \"none\"; mtu = %d; %s};\n", FP_MTU_BYTES,
+		spec->own_class ? "measured_prio = 5; " : "");
+	if (spec->own_class)
+		fprintf(to, "switch = { strict = [ \"5\" ]; pfc = { priorities = [ \"3\", \"5\" ]; }; };\n");
+	if (spec->load > 0)
+		fprintf(to,
+			"generators = ( { kind = \"poisson\"; sizes = \"websearch\"; load = %.3g; until = \"%.0fns\"; } "
+			");\n",
+			spec->load, time_ns(spec, OTHERS_LAST * spec->iterations));
 	fprintf(to, "jobs = (\n  { name = \"ring\"; iterations = %u; measured = true; collectives = (\n", spec->iterations);
 	for (uint32_t ring = 0; ring < spec->rings; ring++)
 		fprintf(to,

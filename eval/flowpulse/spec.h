@@ -18,6 +18,7 @@ struct fp_link {
 	uint32_t row;      /* the receiving leaf whose flow it concerns; the sender's is the one before */
 	uint32_t path;     /* spine */
 	bool is_up;        /* from the sender's leaf to the spine; else from the spine to the receiver's */
+	bool is_fib;       /* the spine swallows what the sender's host sends the receiver's, and no link loses anything */
 	bool is_known;     /* to operators: with a drop rate it loses so much, without it is down and routing excludes it */
 	double drop;       /* rate */
 	double iterations; /* it lasts so many, about; 0: to the end */
@@ -35,6 +36,8 @@ struct fp_spec {
 	struct fp_link links[FP_MAX_FAULTS];
 	uint32_t nlinks;
 	const char *export; /* flowpulse.export; NULL: counts */
+	double load;        /* of every NIC's rate that its host sends others besides, unmeasured; 0: nothing */
+	bool own_class;     /* measured data has a class of its own, before all other */
 };
 
 /* "clean-32x16-adaptive-10000-100-1": the same for the same run. */

@@ -20,7 +20,7 @@ def table(rows, columns):
     return '\n'.join(lines) + '\n'
 
 
-TEXTS = {'fabric', 'spraying', 'test', 'detector', 'export', 'target', 'is', 'met'}
+TEXTS = {'fabric', 'spraying', 'test', 'detector', 'export', 'class', 'target', 'is', 'met'}
 POINT = {'fabric': 'fabric', 'spraying': 'spraying', 'packets a port': 'packets_a_port'}
 RATES = {**POINT, 'test': 'test', 'drop %': 'drop_percent', 'trials': 'trials', 'FNR %': 'fnr_percent',
          'without fault': 'clean_trials', 'FPR % of fabrics': 'fpr_percent', 'of ports': 'fpr_port_percent', 'ms to alarm': 'mean_ms'}
@@ -31,6 +31,11 @@ COLUMNS = {
     'places': {**POINT, 'senders': 'senders_a_leaf', 'drop %': 'drop_percent', 'detector': 'detector', 'trials': 'trials',
                'right %': 'right_percent', 'pair only %': 'vague_percent', 'wrong %': 'wrong_percent', 'no alarm %': 'missed_percent',
                'rate in interval %': 'rate_in_interval_percent', 'without fault': 'clean_trials', 'alarm %': 'false_percent'},
+    'fib': {**POINT, 'senders': 'senders_a_leaf', 'detector': 'detector', 'trials': 'trials', 'right %': 'right_percent',
+            'wrong %': 'wrong_percent', 'no alarm %': 'missed_percent', 'without fault': 'clean_trials', 'alarm %': 'false_percent'},
+    'priority': {**POINT, 'other data, % of rate': 'others_load_percent', 'class': 'class', 'ports x iterations': 'port_iterations',
+                 'off by, % (rms)': 'off_rms_percent', 'most missing %': 'most_missing_percent',
+                 'beyond 1 %, % of them': 'beyond_threshold_percent'},
     'alarms': {**POINT, 'test': 'test', 'rate asked': 'rate_asked', 'ports x iterations': 'port_iterations', 'alarms': 'alarms',
                'rate': 'rate_measured'},
     'limit': {**POINT, 'noise, packets': 'noise_packets', 'limit %': 'limit_percent', 'test': 'test', 'after iterations': 'after_iterations',

@@ -83,8 +83,22 @@ def named():
     rows = [row for row in rows_of(directory, "known") if row["drop_percent"] == 2.5 and row["test"] == "learned"]
     check([(row["known_links"], row["known_drop_percent"]) for row in rows] == [(1, 100), (2, 100), (4, 100), (8, 100), (4, 5)],
           "links down before, and such that lose 5 %", rows)
-    check(all(row["fpr_percent"] == row["fnr_percent"] == 0 for row in rows[:4]), "are no faults, and hide none", rows)
-    check(rows[4]["fnr_percent"] == 0, "nor do known losses", rows[4])
+    check(all(row["fpr_percent"] == row["fnr_percent"] == 0 for row in rows), "are no faults, and hide none", rows)
+
+
+def others():
+    directory = scratch() / "others"
+    evaluate(directory, "--only", "fib,priority", "--trials", 20, "--scale", "0.2")
+    rows = rows_of(directory, "fib")
+    check([(row["senders_a_leaf"], row["detector"]) for row in rows] ==
+          [(senders, detector) for senders in (1, 2) for detector in ("threshold", "noise", "pooled")],
+          "entries of a FIB, by every detector", rows)
+    check(all(row["missed_percent"] == row["wrong_percent"] == row["false_percent"] == 0 for row in rows),
+          "what a spine swallows of one sender is missing, and nothing else", rows)
+    check(all(row["right_percent"] == 100 for row in rows), "and so it is named", rows)
+    rows = {(row["class"], row["others_load_percent"]): row["off_rms_percent"] for row in rows_of(directory, "priority")}
+    check(rows["shared", 30] > 3 * rows["alone", 0], "other data in its class changes how a collective is sprayed", rows)
+    check(all(rows["its own", load] < 1.5 * rows["alone", 0] for load in (10, 30, 50)), "but not in a class before it", rows)
 
 
 def told_bytes():
@@ -104,5 +118,6 @@ def refused():
 
 once()
 named()
+others()
 told_bytes()
 refused()
