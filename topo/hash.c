@@ -8,7 +8,8 @@
 
 #define PROTOCOL_UDP 17
 #define TUPLE_BYTES 13
-#define CRC16_POLYNOMIAL 0x1021 /* ITU-T V.41 */
+#define FIRST_DYNAMIC_PORT 49152 /* RFC 6335, section 6 */
+#define CRC16_POLYNOMIAL 0x1021  /* ITU-T V.41 */
 
 static uint32_t
 hash_crc32c(const uint8_t tuple[TUPLE_BYTES], uint32_t seed)
@@ -49,18 +50,42 @@ static uint32_t (*const functions[ROUTE_HASH_FUNCTIONS])(const uint8_t tuple[TUP
 	[ROUTE_HASH_XOR] = hash_xor,
 };
 
+/* A 5-tuple as it stands in the headers. */
+static void
+put_tuple(uint8_t bytes[TUPLE_BYTES], uint32_t src, uint32_t dst, uint16_t sport, uint16_t dport)
+{
+	for (int i = 0; i < 4; i++) {
+		bytes[i] = (uint8_t)(src >> (24 - 8 * i));
+		bytes[4 + i] = (uint8_t)(dst >> (24 - 8 * i));
+	}
+	bytes[8] = PROTOCOL_UDP;
+	bytes[9] = (uint8_t)(sport >> 8);
+	bytes[10] = (uint8_t)sport;
+	bytes[11] = (uint8_t)(dport >> 8);
+	bytes[12] = (uint8_t)dport;
+}
+
+struct route_tuple
+route_vxlan(const struct route_tuple *inner, uint8_t bits)
+{
+	uint8_t bytes[TUPLE_BYTES];
+	uint64_t hash;
+
+	put_tuple(bytes, inner->src_ip, inner->dst_ip, inner->sport, inner->dport);
+	hash = prng_mix(crc32c(bytes, TUPLE_BYTES)) >> 32;
+	return (struct route_tuple){ inner->src_ip, inner->dst_ip, (uint16_t)(FIRST_DYNAMIC_PORT + (hash << bits >> 32)),
+				     ROUTE_VXLAN_PORT };
+}
+
 uint32_t
 route_hash(const struct route_hashing *hashing, const struct route_tuple *tuple, uint32_t switch_seed)
 {
+	const struct route_tuple outer = hashing->vxlan ? route_vxlan(tuple, hashing->entropy_bits) : *tuple;
 	uint8_t left_out = hashing->left_out;
-	uint32_t src = left_out & ROUTE_SRC ? 0 : tuple->src_ip, dst = left_out & ROUTE_DST ? 0 : tuple->dst_ip;
-	uint16_t sport = left_out & ROUTE_SPORT ? 0 : tuple->sport, dport = left_out & ROUTE_DPORT ? 0 : tuple->dport;
-	const uint8_t bytes[TUPLE_BYTES] = {
-		(uint8_t)(src >> 24), (uint8_t)(src >> 16),  (uint8_t)(src >> 8), (uint8_t)src, (uint8_t)(dst >> 24),
-		(uint8_t)(dst >> 16), (uint8_t)(dst >> 8),   (uint8_t)dst,        PROTOCOL_UDP, (uint8_t)(sport >> 8),
-		(uint8_t)sport,       (uint8_t)(dport >> 8), (uint8_t)dport,
-	};
+	uint8_t bytes[TUPLE_BYTES];
 
+	put_tuple(bytes, left_out & ROUTE_SRC ? 0 : outer.src_ip, left_out & ROUTE_DST ? 0 : outer.dst_ip,
+		  left_out & ROUTE_SPORT ? 0 : outer.sport, left_out & ROUTE_DPORT ? 0 : outer.dport);
 	return functions[hashing->function](bytes, switch_seed);
 }
 

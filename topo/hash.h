@@ -32,10 +32,15 @@ enum route_field { ROUTE_FIELDS(ROUTE_FIELD_VALUE) };
 
 /* How all switches of a network hash; all zero is the default. */
 struct route_hashing {
-	uint8_t function; /* enum route_hash_function */
-	uint8_t left_out; /* enum route_field bits: not hashed */
-	bool alike;       /* all switches have the same seed: those in a row choose alike, and use a part of their ports */
+	uint8_t function;     /* enum route_hash_function */
+	uint8_t left_out;     /* enum route_field bits: not hashed */
+	bool vxlan;           /* hosts encapsulate: what is hashed are the outer headers, see route_vxlan() */
+	uint8_t entropy_bits; /* of those, in the outer source port: ROUTE_VXLAN_BITS at most */
+	bool alike; /* all switches have the same seed: those in a row choose alike, and use a part of their ports */
 };
+
+#define ROUTE_VXLAN_PORT 4789 /* RFC 7348, section 5 */
+#define ROUTE_VXLAN_BITS 14   /* of the dynamic ports, from 49152 on, that its section 5 recommends */
 
 /* As the headers of one direction have them; host byte order. */
 struct route_tuple {
@@ -50,6 +55,13 @@ route_tuple_of(const struct flow *flow, bool reverse)
 		return (struct route_tuple){ flow->dst_ip, flow->src_ip, flow->dport, flow->sport };
 	return (struct route_tuple){ flow->src_ip, flow->dst_ip, flow->sport, flow->dport };
 }
+
+/*
+ * The outer headers of a packet that its host sends into a VXLAN, to the host of its destination: addresses of the hosts, and a
+ * source port that is a hash of the inner headers, "to enable a level of entropy for ECMP" (RFC 7348, section 5).
+ * @param bits  of that hash: 2^bits source ports. With none, all flows between two hosts have the same outer headers.
+ */
+struct route_tuple route_vxlan(const struct route_tuple *inner, uint8_t bits);
 
 /* Over a 5-tuple as it stands in the headers (addresses, protocol UDP, ports; network byte order). */
 uint32_t route_hash(const struct route_hashing *hashing, const struct route_tuple *tuple, uint32_t switch_seed);

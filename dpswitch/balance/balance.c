@@ -15,11 +15,13 @@ const struct balance_ops *const balance_kinds[BALANCE_COUNT] = { BALANCE_KINDS(B
 /* Keys of the group. */
 struct balance_group {
 	struct cfg_where where;
-	int kind, hash, seeds;
+	int kind, hash, seeds, encapsulation;
+	int64_t entropy_bits;
 	struct cfg_strings fields;
 };
 
 enum seeds { SEEDS_OWN, SEEDS_SHARED };
+enum encapsulation { ENCAPSULATION_NONE, ENCAPSULATION_VXLAN };
 
 #define KIND_CHOICE(id, word, symbol, meaning) { .name = word, .value = id, .doc = meaning },
 static const struct cfg_choice kinds[] = { BALANCE_KINDS(KIND_CHOICE){ 0 } };
@@ -34,6 +36,14 @@ static const struct cfg_choice seeds[] = {
 	{ 0 },
 };
 
+static const struct cfg_choice encapsulations[] = {
+	{ .name = "none", .value = ENCAPSULATION_NONE, .doc = "a packet's own headers" },
+	{ .name = "vxlan",
+	  .value = ENCAPSULATION_VXLAN,
+	  .doc = "the outer ones of VXLAN, from host to host: the outer source port is a hash of the inner headers" },
+	{ 0 },
+};
+
 #define S struct balance_group
 static const struct cfg_field fields[] = {
 	{ "kind", CFG_ENUM, offsetof(S, kind), "ecmp", 0, 0, kinds,
@@ -43,6 +53,11 @@ static const struct cfg_field fields[] = {
 	{ "fields", CFG_STRINGS, offsetof(S, fields), "", 0, 0, NULL,
 	  "What it hashes: \"src\", \"dst\" (addresses), \"sport\", \"dport\" (UDP); default: all. The source port is what "
 	  "tells flows of one pair of hosts apart" },
+	{ "encapsulation", CFG_ENUM, offsetof(S, encapsulation), "none", 0, 0, encapsulations,
+	  "What headers switches see, and hash. Packets are no longer for it" },
+	{ "entropy_bits", CFG_INT, offsetof(S, entropy_bits), "14", 0, ROUTE_VXLAN_BITS, NULL,
+	  "With vxlan: of that hash, so that there are 2^n outer source ports between two hosts. RFC 7348 has all dynamic "
+	  "ports, 14 bits; 0: one for all flows" },
 	{ "seeds", CFG_ENUM, offsetof(S, seeds), "own", 0, 0, seeds, "Its seeds, made from the run's" },
 };
 #undef S
@@ -106,7 +121,10 @@ balance_bind(struct balance_params *params, const struct cfg *cfg, struct err *e
 		return ret;
 	*params = (struct balance_params){
 		.ops = balance_kinds[group.kind],
-		.hashing = { .function = (uint8_t)group.hash, .alike = group.seeds == SEEDS_SHARED },
+		.hashing = { .function = (uint8_t)group.hash,
+			     .vxlan = group.encapsulation == ENCAPSULATION_VXLAN,
+			     .entropy_bits = (uint8_t)group.entropy_bits,
+			     .alike = group.seeds == SEEDS_SHARED },
 	};
 	for (size_t i = 0; group.fields.count != 0 && i < ARRAY_LEN(hashed); i++)
 		params->hashing.left_out |= hashed[i].bit;

@@ -111,14 +111,40 @@ test_spread(void **state)
 	}
 }
 
+/* Outer headers alone decide; there are as many of them between two hosts as the bits allow, and all are used alike. */
+static void
+test_vxlan(void **state)
+{
+	for (uint8_t bits = 0; bits <= ROUTE_VXLAN_BITS; bits++) {
+		uint32_t count[1 << 14] = { 0 }, used = 0, most = 0, flows = 40u << bits;
+
+		for (uint32_t i = 0; i < flows; i++) {
+			const struct route_tuple inner = { 1, 2, (uint16_t)i, (uint16_t)(i >> 16) };
+			const struct route_tuple outer = route_vxlan(&inner, bits);
+			const struct route_hashing seen = { .vxlan = true, .entropy_bits = bits }, plain = { 0 };
+
+			assert_int_equal(outer.src_ip, 1);
+			assert_int_equal(outer.dst_ip, 2);
+			assert_int_equal(outer.dport, 4789);
+			assert_in_range(outer.sport, 49152, 49152 + (1u << bits) - 1);
+			assert_int_equal(route_hash(&seen, &inner, 9), route_hash(&plain, &outer, 9));
+			count[outer.sport - 49152]++;
+		}
+		for (uint32_t i = 0; i < 1u << bits; i++) {
+			used += count[i] != 0;
+			most = count[i] > most ? count[i] : most;
+		}
+		assert_int_equal(used, 1u << bits);
+		assert_true(most <= 40 + 45); /* 40 +- 6.3 by chance: of 16,384 the most is at 4 times that */
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known_answers),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_polarisation),
-		cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_known_answers), cmocka_unit_test(test_fields), cmocka_unit_test(test_polarisation),
+		cmocka_unit_test(test_spread),        cmocka_unit_test(test_vxlan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
