@@ -11,6 +11,7 @@
 #include "cli/bench_monitor.h"
 #include "cli/bench_realtime.h"
 #include "cli/bench_telemetry.h"
+#include "cli/bench_trace.h"
 #include "cli/command.h"
 #include "common/args.h"
 #include "common/array.h"
@@ -26,6 +27,7 @@ struct benchmark {
 static const struct benchmark benchmarks[] = {
 	{ "fabric", bench_fabric },     { "telemetry", bench_telemetry }, { "analyzer", bench_analyzer },
 	{ "realtime", bench_realtime }, { "monitor", bench_monitor },     { "agent", bench_agent },
+	{ "trace", bench_trace },
 };
 
 struct options {
@@ -47,7 +49,8 @@ find(const char *name, const struct argp_state *state)
 	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
 		if (strcmp(benchmarks[i].name, name) == 0)
 			return &benchmarks[i];
-	argp_error(state, "no benchmark \"%s\": there are fabric, telemetry, analyzer, realtime, monitor and agent", name);
+	argp_error(state, "no benchmark \"%s\": there are fabric, telemetry, analyzer, realtime, monitor, agent and trace",
+		   name);
 	return NULL;
 }
 
@@ -74,7 +77,7 @@ parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = option_table,
 	.parser = parse,
-	.args_doc = "fabric|telemetry|analyzer|realtime|monitor|agent",
+	.args_doc = "fabric|telemetry|analyzer|realtime|monitor|agent|trace",
 	.doc = "fabric: packet hops per second per core, hosts included: a hop is a packet that arrives at a node.\n"
 	       "telemetry: from a switch's epoch to the analyzer's evidence, by budget: records and bytes, how many are "
 	       "held back "
@@ -91,7 +94,8 @@ static const struct argp argp = {
 	       "and a "
 	       "detection, and memory.\n"
 	       "agent: what hosts with 8 RNICs pay for R-Pingmesh's agent: processor time of a second, memory, and bits a "
-	       "second on the wire and to the analyzer.\v"
+	       "second on the wire and to the analyzer.\n"
+	       "trace: how long FlowTracer takes, by flows, threads, connections and the management network's round trip.\v"
 	       "The cost of a plain net_ring mac-swap hop, measured in the same run, is the fabric's yardstick: shared "
 	       "machines "
 	       "are noisy, and ratios hold better than figures.",

@@ -27,4 +27,5 @@ int command_eval_pingmesh(int argc, char **argv);
 int command_advise(int argc, char **argv);
 int command_blame(int argc, char **argv);
 int command_import(int argc, char **argv);
+int command_trace(int argc, char **argv);
 int command_reference(int argc, char **argv);

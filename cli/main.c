@@ -14,6 +14,7 @@ static const struct command commands[] = {
 	{ "diagnose", "DIR", "diagnose the recorded stream of an earlier run again", command_diagnose },
 	{ "topo", "check|show|import FILE", "look at a topology without running it", command_topo },
 	{ "explain", "SCENARIO --flow SRC,DST,SPORT,DPORT", "every switch's decision for one packet", command_explain },
+	{ "trace", "SCENARIO|DIR", "ask hosts and switches for the ways of all flows, hop by hop", command_trace },
 	{ "blame", "SCENARIO|DIR", "run it again without each suspect: what each really cost", command_blame },
 	{ "advise", "SCENARIO", "even ways for flows that share links, and the time regained", command_advise },
 	{ "eval", "FAMILY...|all|counterfactual", "make cases with known causes, diagnose them, score the verdicts",

@@ -22,7 +22,8 @@
 #define RUN_PINGMESH "pingmesh.csv"
 #define RUN_PREDICTION "prediction.csv"
 #define RUN_PROVENANCE "provenance.dot"
-#define RUN_GUESTS "guests" /* a folder: NAME.log of each host with its own kernel */
+#define RUN_MANAGEMENT "management" /* a folder: sockets of devices, while a run in real time goes on */
+#define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */
 
 /*
  * Makes way for a new run in a folder: what an earlier one left there goes, all of it, and nothing else. Once a run can no

@@ -51,6 +51,8 @@ emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t
 	for (uint32_t i = 0; i < emulation->ndrivers; i++)
 		if (emulation->drivers[i].ops->pending != NULL)
 			emulation->pacer.pending = emulation_pending;
+	if (emulation->serve != NULL)
+		emulation->pacer.pending = emulation_pending;
 	emulation->pacer.ctx = emulation;
 	for (uint32_t i = 0; emulation->phase == EMULATION_RUN && i < emulation->scenario->topo->nnodes; i++) {
 		const struct host_driver *driver = emulation->driver_of[i];

@@ -57,7 +57,10 @@ struct emulation {
 	uint64_t wall_ns, cpu_ns;
 	uint64_t start_wall_ns, shown_ns; /* progress */
 	bool progress;                    /* show it on stderr */
-	const char *error_text;           /* a QP or buffer error, NULL: none */
+	/* real time: answers whoever asks devices; never waits. NULL: nobody may */
+	void (*serve)(void *ctx);
+	void *serve_ctx;
+	const char *error_text; /* a QP or buffer error, NULL: none */
 };
 
 struct emulation_options {

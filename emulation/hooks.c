@@ -139,6 +139,8 @@ emulation_pending(void *ctx)
 	const struct emulation *emulation = ctx;
 	bool any = false;
 
+	if (emulation->serve != NULL)
+		emulation->serve(emulation->serve_ctx); /* nothing of it concerns the fabric */
 	for (uint32_t i = 0; i < emulation->ndrivers; i++) {
 		const struct host_driver *driver = &emulation->drivers[i];
 
@@ -155,6 +157,8 @@ hook_collect(void *ctx, uint64_t now_ps)
 	for (uint32_t i = 0; i < emulation->ndrivers; i++)
 		if (emulation->drivers[i].ops->service != NULL)
 			emulation->drivers[i].ops->service(emulation->drivers[i].ctx);
+	if (emulation->serve != NULL)
+		emulation->serve(emulation->serve_ctx);
 	emulation_take_reports(emulation);
 	probing_exchange(emulation);
 	emulation->collected_ps = now_ps;

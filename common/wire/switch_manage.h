@@ -207,10 +207,10 @@ struct swm_flow {
 	uint16_t sport, dport;
 	uint8_t protocol;
 	uint8_t flags;
-	uint16_t nic;        /* the port that it leaves the host by, from 0: what its LAG or routing table chose */
-	uint64_t sent_bytes; /* so far */
-	uint32_t job;        /* SWM_ANY: of none that is known */
-	uint32_t qpn;        /* RDMA: the sender's; else 0 */
+	uint16_t nic;      /* the port that it leaves the host by, from 0: what its LAG or routing table chose */
+	uint64_t messages; /* that its queue pair was given so far; 0: none, or nobody counts them */
+	uint32_t job;      /* SWM_ANY: of none that is known */
+	uint32_t qpn;      /* RDMA: the sender's; else 0 */
 };
 
 WIRE_AT(swm_flow, 0, src_ip)
@@ -220,7 +220,7 @@ WIRE_AT(swm_flow, 10, dport)
 WIRE_AT(swm_flow, 12, protocol)
 WIRE_AT(swm_flow, 13, flags)
 WIRE_AT(swm_flow, 14, nic)
-WIRE_AT(swm_flow, 16, sent_bytes)
+WIRE_AT(swm_flow, 16, messages)
 WIRE_AT(swm_flow, 24, job)
 WIRE_AT(swm_flow, 28, qpn)
 WIRE_SIZE(swm_flow, 32)

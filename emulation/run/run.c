@@ -22,6 +22,7 @@
 #include "emulation/foretell.h"
 #include "emulation/headers.h"
 #include "emulation/idle_faults.h"
+#include "emulation/operators/live.h"
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "emulation/outputs/results.h"
@@ -296,8 +297,8 @@ print_flows(const struct emulation *emulation)
 
 /* The run itself, everything being in place. @return exit code */
 static int
-run(const struct run_options *options, struct emulation *emulation, struct attach *attach, struct exporter *exporter,
-    int socket, struct err *err)
+run(const struct run_options *options, struct emulation *emulation, struct attach *attach, struct live *live,
+    struct exporter *exporter, int socket, struct err *err)
 {
 	struct scenario *scenario = emulation->scenario;
 	int ret;
@@ -308,6 +309,7 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 	warn_order(scenario);
 	if (attach != NULL)
 		exporter_show(exporter, attach_check(attach));
+	live_begin(live, emulation);
 	headers_send(emulation, exporter);
 	exporter_flush(exporter); /* without them nothing can be made of what follows */
 	emulation_begin(emulation, exporter, attach != NULL ? attach_start(attach) : clock_now_ns());
@@ -315,6 +317,7 @@ run(const struct run_options *options, struct emulation *emulation, struct attac
 	log_debug("the fabric stopped at %llu ps: %d", (unsigned long long)emulation->fabric->window.end_ps, ret);
 	if (attach != NULL)
 		attach_stop(attach, emulation->fabric->window.end_ps);
+	live_end(live, emulation);
 	emulation_end(emulation);
 	if (scenario->timing.clock == CLOCK_REAL)
 		warn_late(emulation);
@@ -352,6 +355,7 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	struct emulation *emulation = NULL;
 	struct exporter *exporter = NULL;
 	struct attach *attach = NULL;
+	struct live *live = NULL;
 	int ret = EXIT_USAGE, socket = -1;
 
 	if (foretold == NULL && foretell_is_asked(scenario))
@@ -374,8 +378,13 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 		exporter = open_stream(options, emulation, &socket, err);
 		lcore_pin();
 	}
-	if (exporter != NULL)
-		ret = run(options, emulation, attach, exporter, socket, err);
+	if (exporter != NULL && scenario->management.sockets) {
+		live = live_create(emulation, options->out, err);
+		ret = live != NULL ? ret : EXIT_USAGE;
+	}
+	if (exporter != NULL && (live != NULL || !scenario->management.sockets))
+		ret = run(options, emulation, attach, live, exporter, socket, err);
+	live_destroy(live);
 	emulation_destroy(emulation);
 	attach_destroy(attach);
 	exporter_destroy(exporter);

@@ -33,6 +33,7 @@ bind_groups(struct scenario *sc, struct err *err)
 
 	ret = ret == 0 ? cfg_bind(sc->cfg, &volumes_cfg, &sc->volumes, err) : ret;
 	ret = ret == 0 ? cfg_bind(sc->cfg, &pingmesh_cfg, &sc->pingmesh, err) : ret;
+	ret = ret == 0 ? cfg_bind(sc->cfg, &management_cfg, &sc->management, err) : ret;
 	ret = ret == 0 ? cfg_bind(sc->cfg, &flowtracer_cfg, &sc->flowtracer, err) : ret;
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(groups); i++)
 		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);

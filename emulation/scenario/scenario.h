@@ -45,6 +45,14 @@ struct routing_params {
 	uint64_t convergence_ps;
 };
 
+/* The sockets by which operators ask switches and hosts, in real time. */
+struct management_params {
+	struct cfg_where where;
+	bool sockets;
+	uint64_t rtt_ps;
+	int64_t greeting_rtts;
+};
+
 struct limits_params {
 	struct cfg_where where;
 	uint64_t virtual_time_ps;
@@ -93,6 +101,7 @@ struct scenario {
 	struct timing_params timing;
 	struct routing_params rerouting;
 	struct limits_params limits;
+	struct management_params management;
 	struct telemetry_params telemetry;
 	struct switch_params sw;
 	struct switch_pfc_params pfc;

@@ -74,6 +74,19 @@ static const struct cfg_field host_fields[] = {
 };
 #undef S
 
+#define S struct management_params
+static const struct cfg_field management_fields[] = {
+	{ "sockets", CFG_BOOL, offsetof(S, sockets), "false", 0, 0, NULL,
+	  "A run in real time serves a management socket of every switch and every host, DIR/management/NAME.manage, which "
+	  "`rocelab trace DIR` asks; beside a run in virtual time `rocelab trace SCENARIO` serves them" },
+	{ "rtt", CFG_TIME, offsetof(S, rtt_ps), "0s", 0, 1e13, NULL,
+	  "Round trip of the management network: so long after a request its reply can be read" },
+	{ "greeting_rtts", CFG_INT, offsetof(S, greeting_rtts), "2", 0, 100, NULL,
+	  "Round trips until a new connection is greeted: TCP's handshake and the way of the greeting are 2; SSH takes "
+	  "more" },
+};
+#undef S
+
 #define S struct limits_params
 static const struct cfg_field limits_fields[] = {
 	{ "virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), "60s", 1, 1e16, NULL,
@@ -131,6 +144,14 @@ const struct cfg_table timing_cfg = {
 	.nfields = ARRAY_LEN(timing_fields),
 };
 
+const struct cfg_table management_cfg = {
+	.path = "management",
+	.doc = "What operators' tools ask of switches and hosts, beside the network.",
+	.size = sizeof(struct management_params),
+	.fields = management_fields,
+	.nfields = ARRAY_LEN(management_fields),
+};
+
 const struct cfg_table routing_cfg = {
 	.path = "routing",
 	.doc = "How switches learn of links that went down or came up (fault link-down). Pinned paths are not rerouted.",
@@ -181,7 +202,7 @@ scenario_tables(struct cfg_known *known, size_t cap)
 		&collective_table, &job_table,          &placement_table,      &dims_table,       &pipeline_table,
 		&jitter_table,     &straggler_table,    &job_collective_table, &background_table, &detection_table,
 		&telemetry_cfg,    &exporter_cfg_table, &volumes_cfg,          &pingmesh_cfg,     &flowtracer_cfg,
-		&source_ports_cfg,
+		&source_ports_cfg, &management_cfg,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 

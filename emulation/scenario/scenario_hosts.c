@@ -174,6 +174,11 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 	if (sc->timing.clock == CLOCK_VIRTUAL && sc->nexternal != 0)
 		return cfg_fail(&sc->timing.where, "clock", err,
 				"hosts with their own kernel live in real time: give \"real\" or leave it out");
+	if (sc->timing.clock == CLOCK_VIRTUAL && sc->management.sockets)
+		return cfg_fail(
+			&sc->management.where, "sockets", err,
+			"a run in virtual time is over before anybody could ask: set timing.clock to \"real\", or serve "
+			"them with `rocelab trace`");
 	if (sc->nexternal != 0 && !sc->roce.transport->kernels)
 		return cfg_fail(&sc->host.where, "transport", err,
 				"\"%s\" is for embedded hosts alone: the RDMA device of a kernel (soft-RoCE) repeats by "

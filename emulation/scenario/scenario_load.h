@@ -6,7 +6,7 @@
 #include "emulation/scenario/scenario.h"
 
 extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg,
-	source_ports_cfg;
+	source_ports_cfg, management_cfg;
 
 /* Refuses what takes a host's port for a host's address, where hosts have bonds. @return 0 or -EINVAL */
 int scenario_check_bonds(const struct scenario *sc, struct err *err);

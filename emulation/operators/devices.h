@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All switches and hosts of an emulation as devices that operators ask (dpswitch/control/switch_answer.h): during a run, between
+ * windows; or of a fabric that stands still.
+ */
+#pragma once
+
+#include "dpswitch/control/switch_answer.h"
+#include "emulation/emulation.h"
+
+struct devices {
+	struct answer_device *devices; /* [count] by topology node */
+	uint32_t count;
+	struct flow_index *index;
+	struct host_list *lists; /* [count] of a host's flows */
+	uint32_t *flows;         /* ids by source host */
+};
+
+/* @param emulation  in use until devices_fini(). @return 0 or -ENOMEM with err */
+int devices_init(struct devices *devices, const struct emulation *emulation, struct err *err);
+void devices_fini(struct devices *devices); /* also of one that is zero */
+
+/*
+ * Brings the control plane of an emulation that has not run to a time: the faults of the scenario until then, in their order,
+ * and what switches make of them. No packet moves.
+ * @param at_ps  TIME_NEVER: no fault at all, as before the run
+ * @return 0, or -E2BIG with err: faults that begin and end again do so too often until then
+ */
+int devices_set_time(struct emulation *emulation, uint64_t at_ps, struct err *err);

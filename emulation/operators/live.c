@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/operators/live.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/run_dir.h"
+#include "common/run_files.h"
+#include "dpswitch/control/switch_sockets.h"
+#include "emulation/operators/devices.h"
+
+struct live {
+	struct devices devices;
+	struct switch_sockets *sockets;
+	char dir[PATH_MAX];
+};
+
+static void
+serve(void *ctx)
+{
+	switch_sockets_serve(((struct live *)ctx)->sockets, 0);
+}
+
+/* @return 0 or negative errno with err */
+static int
+open_all(struct live *live, const struct emulation *emulation, const char *dir, struct err *err)
+{
+	const struct management_params *params = &emulation->scenario->management;
+	struct switch_sockets_config config = {
+		.dir = live->dir,
+		.rtt_ns = params->rtt_ps / PS_PER_NS,
+		.greeting_rtts = (uint32_t)params->greeting_rtts,
+		.requests_a_turn = 1, /* the fabric's next window waits */
+	};
+	int ret;
+
+	if (snprintf(live->dir, sizeof(live->dir), "%s/" RUN_MANAGEMENT, dir) >= (int)sizeof(live->dir))
+		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
+	ret = run_dir_make(live->dir, err);
+	if (ret >= 0)
+		ret = devices_init(&live->devices, emulation, err);
+	if (ret < 0)
+		return ret;
+	config.devices = live->devices.devices;
+	config.ndevices = live->devices.count;
+	live->sockets = switch_sockets_create(&config, err);
+	return live->sockets != NULL ? 0 : -errno;
+}
+
+struct live *
+live_create(struct emulation *emulation, const char *dir, struct err *err)
+{
+	struct live *live = calloc(1, sizeof(*live));
+	int ret = live != NULL ? open_all(live, emulation, dir, err) : err_set(err, -ENOMEM, "out of memory");
+
+	if (ret == 0)
+		return live;
+	live_destroy(live);
+	errno = -ret;
+	return NULL;
+}
+
+void
+live_begin(struct live *live, struct emulation *emulation)
+{
+	if (live == NULL)
+		return;
+	emulation->serve_ctx = live;
+	emulation->serve = serve;
+}
+
+void
+live_end(struct live *live, struct emulation *emulation)
+{
+	emulation->serve = NULL;
+	if (live == NULL)
+		return;
+	switch_sockets_destroy(live->sockets);
+	live->sockets = NULL;
+	rmdir(live->dir);
+}
+
+void
+live_destroy(struct live *live)
+{
+	if (live == NULL)
+		return;
+	switch_sockets_destroy(live->sockets);
+	if (live->dir[0] != '\0')
+		rmdir(live->dir);
+	devices_fini(&live->devices);
+	free(live);
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Management sockets: devices that are silent or lie, peers that freeze, the management network's times, and runs that go on."""
+import os
+import pathlib
+import re
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+from devices import (CLOS, COUNTERS, EGRESS, EGRESSES, FLOWS, HDR, HELLO, MAGIC, PORTS, REFUSED, Served, answers_zero, hello,
+                     impostor, message, paths, query, request, trace, traced)
+from harness import ROCELAB, SCENARIOS, check, command, fail, scenario_file
+
+MOE = SCENARIOS / "moe-alltoall.cfg"
+
+
+def silent():
+    """Devices that are dead, frozen or lie: flows end there, it is said, and it does not take long."""
+    with Served(MOE) as served:
+        begun = time.monotonic()
+        (served.path / "s1.manage").unlink()
+        done = trace(MOE, "--sockets", served.path, expect=1)
+        check("no answer from s1" in done.stdout and "No such file" in done.stdout, "a dead switch is named", done.stdout)
+        found = traced(MOE, "--sockets", served.path, expect=1)
+        check({f["end"] for f in found["flows"] if f["state"] == "unanswered"} == {"s1"} and
+              {f["state"] for f in found["flows"]} == {"arrived", "unanswered"}, "flows by it end there")
+        lies = {
+            "never greets": (lambda sock: None, "no answer within"),
+            "greets as another": (lambda sock: sock.sendall(hello("s9")), "s9 answers there, and not s1"),
+            "is no device": (lambda sock: sock.sendall(b"SSH-2.0-OpenSSH_9.2\r\n" * 4), "no management socket"),
+            "never answers": (lambda sock: sock.sendall(hello("s1")), "no answer within"),
+            "closes": (lambda sock: (sock.sendall(hello("s1")), sock.shutdown(socket.SHUT_RDWR)), ""),
+            "answers too much": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: request(EGRESSES, bytes(4096), t)),
+                                 "other questions"),
+            "claims 4 GB": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: HDR.pack(MAGIC, 1, EGRESSES, 2**32 - 1, t)),
+                            "no management socket"),
+            "answers others": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: request(EGRESSES, bytes(8), t + 7)),
+                               "another request"),
+            "refuses": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: request(REFUSED, b"\x1b[2Jno" + bytes(234), t)),
+                        "?[2Jno"),
+        }
+        for name, (serve, words) in lies.items():
+            pathlib.Path(served.path / "s1.manage").touch()
+            end = impostor(served.path / "s1.manage", serve)
+            found = traced(MOE, "--sockets", served.path, "--timeout", "300ms", "--threads", "4", expect=1)
+            end()
+            why = {entry["device"]: entry["why"] for entry in found["silent"]}
+            if set(why) != {"s1"} or words not in why["s1"] or len(found["flows"]) != 480:
+                fail(f"a switch that {name}: {why}")
+        print("ok switches that lie or freeze are named, and all else is traced", flush=True)
+        row = struct.pack("<QQHBBB3x", 0, 0, 200, 0, 0, 0)
+        pathlib.Path(served.path / "s1.manage").touch()
+        end = impostor(served.path / "s1.manage", lambda sock: answers_zero(
+            sock, "s1", lambda k, t, b: request(EGRESSES, b[:8] + row * struct.unpack("<I", b[:4])[0], t)))
+        found = traced(MOE, "--sockets", served.path, "--threads", "1")
+        end()
+        check({f["end"] for f in found["flows"] if f["state"] == "contradicted"} == {"s1"}, "ports that are not there")
+        (served.path / "s1.manage").unlink()
+        check(time.monotonic() - begun < 60, "none of it takes long", time.monotonic() - begun)
+        served.process.send_signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        found = traced(MOE, "--sockets", served.path, "--timeout", "500ms", expect=1)
+        check(found["flows"] == [] and len(found["silent"]) == 16 and time.monotonic() - begun < 10,
+              "hosts that are frozen are waited for once", (len(found["silent"]), time.monotonic() - begun))
+
+
+def freeze(served, leaf, flow):
+    """300 peers that do not read, or say half of something, and never another word."""
+    frozen = []
+    for i in range(300):
+        sock = served.connect(leaf)
+        sock.setblocking(False)
+        many = request(EGRESS, struct.pack("<II", 4000, 0) + query(flow, 0) * 4000)
+        try:
+            for _ in range(40 if i < 8 else 0): # never reads the replies
+                sock.send(many)
+        except BlockingIOError:
+            pass
+        if i >= 8 and i % 2 == 1:
+            sock.send(request(EGRESS, bytes(8))[:11])
+        frozen.append(sock)
+    begun = time.monotonic()
+    found = traced(MOE, "--sockets", served.path)
+    check(len(found["flows"]) == 480 and found["silent"] == [] and time.monotonic() - begun < 10,
+          "300 peers that froze are in nobody's way", time.monotonic() - begun)
+    deadline = time.monotonic() + 20
+    ended = set()
+    while len(ended) < 150 and time.monotonic() < deadline:
+        for i, sock in enumerate(frozen):
+            if i >= 8 and i % 2 == 1 and i not in ended:
+                try:
+                    while sock.recv(4096):
+                        pass
+                    ended.add(i)
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    ended.add(i)
+        time.sleep(0.2)
+        if len(ended) == 146:
+            break
+    check(len(ended) == 146, "half requests are not waited for forever", len(ended))
+    [sock.close() for sock in frozen]
+
+
+def peers():
+    """What peers do to the sockets hurts nobody but them."""
+    with Served(MOE) as served:
+        flow = traced(MOE)["flows"][0]
+        leaf, port = flow["path"][1].split(":")
+        sock = served.connect(leaf)
+        kind, _, body = message(sock)
+        check(kind == HELLO and body[8:].rstrip(b"\0").decode() == leaf, "devices greet by name", body)
+        sock.sendall(request(EGRESS, struct.pack("<II", 2, 0) + query(flow, 0) + query(flow, 99), 41))
+        kind, tag, body = message(sock)
+        rows = [struct.unpack_from("<QQHBBB3x", body, 8 + 24 * i) for i in range(2)]
+        check(kind == EGRESSES and tag == 41 and rows[0][2] == int(port) - 1 and rows[1][3] == 4, "a question's answer", rows)
+        sock.sendall(request(COUNTERS))
+        kind, _, body = message(sock)
+        check(kind == PORTS and len(body) == 8 + 72 * 8, "counters of all ports", len(body))
+        sock.sendall(request(FLOWS, bytes(16)) + request(77, bytes(8)) + request(COUNTERS, tag=9))
+        check([message(sock)[0] for _ in range(3)] == [REFUSED, REFUSED, PORTS], "a refusal, and on")
+        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        check(sock.recv(1) == b"", "what is no request ends the connection")
+        for size in (0x10001, 2**32 - 1, 7):
+            sock = served.connect(leaf)
+            message(sock)
+            sock.sendall(HDR.pack(MAGIC, 1, EGRESS, size, 0) + bytes(16))
+            if sock.recv(1) != b"":
+                fail(f"a request of {size} B is taken")
+        print("ok so does a size that cannot be", flush=True)
+        freeze(served, leaf, flow)
+    numbers = [int(n) for n in re.findall(r"\d+", served.said)]
+    check(len(numbers) >= 6 and numbers[-4] == 2 and numbers[-3] >= 146 and numbers[-2] == 4 and numbers[-1] == 0,
+          "and all of them are counted", served.said)
+
+
+def times():
+    """The management network's round trip is in every exchange, and two of them in a greeting."""
+    with Served(MOE, "--rtt", "50ms") as served:
+        begun = time.monotonic()
+        sock = served.connect("l0")
+        message(sock)
+        greeted = time.monotonic()
+        check(0.1 <= greeted - begun < 1, "a greeting takes two round trips", greeted - begun)
+        sock.sendall(request(COUNTERS) * 3)
+        [message(sock) for _ in range(3)]
+        check(0.05 <= time.monotonic() - greeted < 0.5, "three questions at once take one", time.monotonic() - greeted)
+    quick = traced(MOE, "--hosts", "h0", "--rtt", "5ms", "--threads", "1")["work"]["wall_s"]
+    slow = traced(MOE, "--hosts", "h0", "--rtt", "5ms", "--connections", "ad-hoc")["work"]["wall_s"]
+    check(slow > 1.5 * quick, "connections of one flow each cost more", (quick, slow))
+
+
+def live():
+    """The same of a run while it goes on, as its routes are then; its devices are there as long as it is."""
+    scenario = scenario_file(CLOS.replace("100Gbps", "1Gbps").replace("1us", "50us") + """timing = { clock = "real"; };
+management = { sockets = true; rtt = "1ms"; }; limits = { hold = "15s"; }; routing = { convergence = "0s"; };
+faults = ( { kind = "link-down"; port = "s1:2"; start = "5s"; } );
+""")
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.Popen([ROCELAB, "run", scenario, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        sockets = pathlib.Path(folder) / "management"
+        deadline = time.monotonic() + 30
+        while len(list(sockets.glob("*.manage"))) < 24 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        frozen = [socket.socket(socket.AF_UNIX) for _ in range(20)]
+        for sock in frozen:
+            sock.connect(str(sockets / "l0.manage"))
+            sock.sendall(request(COUNTERS) * 60 + request(COUNTERS)[:9])
+        before, still = paths(traced(folder)), paths(traced(scenario, "--set", "management.rtt=\"0s\""))
+        check(before == still, "a run tells what its scenario's control plane does, standing still")
+        after, deadline = before, time.monotonic() + 30
+        while not any(state == "arrived" and path != before[t][2] for t, (state, _, path) in after.items()) and \
+                time.monotonic() < deadline:
+            time.sleep(0.3)
+            after = paths(traced(folder))
+        gone = {t for t, (_, _, path) in before.items() if {"s1:2", "l1:6"} & set(path)}
+        moved = {t for t in before if after[t] != before[t]}
+        check(gone and gone <= moved and not any({"s1:2", "l1:6"} & set(path) for _, _, path in after.values()),
+              "and where flows go once a cable is cut", (len(gone), len(moved)))
+        [sock.close() for sock in frozen]
+        stderr = run.communicate(timeout=60)[1].decode()
+        check(run.returncode == 0 and not sockets.exists(), "sockets go with the run", (run.returncode, stderr))
+    done = command(ROCELAB, "run", scenario, "--set", "timing.clock=\"virtual\"", "--out", "/nonexistent", expect=2)
+    check("management.sockets" in done.stderr or "sockets" in done.stderr, "in virtual time nobody could ask", done.stderr)
+
+
+os.environ.pop("ROCELAB_LOG", None)
+for part in (silent, peers, times, live):
+    part()
