@@ -34,6 +34,7 @@ body_size(uint16_t type)
 		return sizeof(struct manage_start);
 	case MANAGE_RECORDS:
 	case MANAGE_PINGMESH:
+	case MANAGE_FLOWS:
 		return SIZE_ANY;
 	case MANAGE_PROGRESS:
 		return sizeof(struct manage_progress);

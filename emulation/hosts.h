@@ -13,6 +13,7 @@
 
 #include "common/err.h"
 #include "common/record/buffer.h"
+#include "common/wire/switch_manage.h"
 #include "dpswitch/fabric/node.h"
 
 struct emulation;
@@ -50,6 +51,8 @@ struct host_driver_ops {
 	bool (*pending)(void *ctx);
 	/* Hears and answers the hosts' programs. After the last window too. */
 	void (*service)(void *ctx);
+	/* Flows that it sends now, as its kernel tells; valid until service. @return how many */
+	uint32_t (*flows)(void *ctx, uint32_t node, const struct swm_flow **flows);
 	/* Why the run cannot go on, NULL: it can. @param lost  the host went away, else one of its QPs is in error */
 	const char *(*failure)(void *ctx, uint32_t *node, bool *lost);
 	/* First phase: all hosts are connected, and nothing has moved for a while. */

@@ -12,6 +12,7 @@
  *   CONNECTED              ->            all QPs of this host are up, base round-trip times are measured
  *                          <-  START     time zero of the run, on the fabric's clock
  *   RECORDS, PROGRESS      ->            while it runs
+ *   FLOWS                  ->            while it runs: its connections, as its kernel tells of them
  *   PINGMESH              <->            while it runs: a request of R-Pingmesh's agent, and its controller's reply
  *                          <-  STOP      the run has ended at this time: close what is open
  *   STEP, ITERATION, RESULT ->           what became of it; RESULT is the last message
@@ -27,7 +28,7 @@
 #include "common/wire/layout.h"
 
 #define MANAGE_MAGIC 0x474d4352U /* "RCMG" */
-#define MANAGE_VERSION 4
+#define MANAGE_VERSION 5
 #define MANAGE_MAX_BODY 65536
 #define MANAGE_TEXT 240
 
@@ -46,6 +47,8 @@ enum manage_type {
 	MANAGE_FAILED = 12,
 	MANAGE_QP_ERROR = 13,
 	MANAGE_QP = 14,
+	MANAGE_FLOWS =
+		16, /* body: struct swm_flow (common/wire/switch_manage.h), whole ones: all that the host sends now */
 	MANAGE_PINGMESH = 15, /* body: a message of common/wire/pingmesh_manage.h, header and all */
 };
 

@@ -112,6 +112,7 @@ manage_destroy(struct manage *manage)
 		if (channel->path[0] != '\0')
 			unlink(channel->path);
 		host_records_fini(&channel->records);
+		free(channel->flows);
 	}
 	if (manage->epoll >= 0)
 		close(manage->epoll);

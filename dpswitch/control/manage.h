@@ -12,6 +12,7 @@
 #include "common/record/buffer.h"
 #include "common/record/check.h"
 #include "common/wire/manage.h"
+#include "common/wire/switch_manage.h"
 #include "topo/topo.h"
 
 struct manage;
@@ -83,6 +84,12 @@ uint32_t manage_first_missing(const struct manage *manage, enum manage_state sta
 void manage_connect(struct manage *manage);
 void manage_start(struct manage *manage, uint64_t zero_ns);
 void manage_stop(struct manage *manage, uint64_t end_ps);
+
+/*
+ * A host's connections, as it told last.
+ * @param flows  set to them; valid until manage_service(). @return how many
+ */
+uint32_t manage_flows(const struct manage *manage, uint32_t node, const struct swm_flow **flows);
 
 /* As of the last PROGRESS; a host that has not said anything yet works. */
 bool manage_working(const struct manage *manage, uint32_t node);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What hosts' programs say, message by message: when each is due, and what becomes of it. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -110,6 +111,30 @@ pingmesh(const struct heard *heard, union body *body)
 		manage_say(heard->manage, heard->channel, MANAGE_PINGMESH, reply.bytes, reply.size);
 }
 
+/* Its connections, for who asks on its management socket. */
+static void
+flows(const struct heard *heard, union body *body)
+{
+	struct manage_channel *channel = heard->channel;
+	uint32_t size = heard->message->size, count = size / sizeof(struct swm_flow);
+	const struct topo *topo = heard->manage->config.topo;
+	struct swm_flow *copy = malloc(size + 1u);
+
+	(void)body; /* it may be longer */
+	if (copy == NULL)
+		return; /* what it told before stays */
+	memcpy(copy, heard->message->body, size);
+	for (uint32_t i = 0; i < count; i++)
+		if (size % sizeof(*copy) != 0 || copy[i].nic >= topo->nodes[channel->node].nports) {
+			free(copy);
+			manage_lose(heard->manage, channel, "its rxe-host told of flows that it cannot have");
+			return;
+		}
+	free(channel->flows);
+	channel->flows = copy;
+	channel->nflows = count;
+}
+
 static void
 progress(const struct heard *heard, union body *body)
 {
@@ -201,6 +226,7 @@ static const struct {
 	[MANAGE_CONNECTED] = { while_connecting, connected },
 	[MANAGE_QP] = { while_connecting, qp },
 	[MANAGE_RECORDS] = { once_ready, records },
+	[MANAGE_FLOWS] = { once_ready, flows },
 	[MANAGE_PROGRESS] = { once_ready, progress },
 	[MANAGE_QP_ERROR] = { once_ready, qp_error },
 	[MANAGE_PINGMESH] = { once_ready, pingmesh },

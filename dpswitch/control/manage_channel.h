@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include "common/manage_stream.h"
+#include "common/wire/switch_manage.h"
 #include "dpswitch/control/host_records.h"
 #include "dpswitch/control/manage.h"
 
@@ -18,6 +19,8 @@ struct manage_channel {
 	struct manage_progress progress;
 	bool progressed;
 	struct host_records records; /* that wait to be moved */
+	struct swm_flow *flows;      /* [nflows] as told last */
+	uint32_t nflows;
 	struct manage_result result;
 	struct manage_traffic traffic;
 	struct err failure; /* the first that went wrong: what the host said itself comes before what followed from it */

@@ -70,6 +70,15 @@ manage_first_missing(const struct manage *manage, enum manage_state state)
 	return REC_NONE;
 }
 
+uint32_t
+manage_flows(const struct manage *manage, uint32_t node, const struct swm_flow **flows)
+{
+	const struct manage_channel *channel = manage_channel(manage, node);
+
+	*flows = channel->flows;
+	return channel->nflows;
+}
+
 bool
 manage_working(const struct manage *manage, uint32_t node)
 {

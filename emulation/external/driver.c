@@ -195,6 +195,12 @@ records(void *ctx, uint32_t node, struct recbuf *buf, uint64_t from_ps)
 	attach_host_at(attach, node)->external->count.detections += manage_records(attach->manage, node, buf, from_ps);
 }
 
+static uint32_t
+flows(void *ctx, uint32_t node, const struct swm_flow **list)
+{
+	return manage_flows(((struct attach *)ctx)->manage, node, list);
+}
+
 static const char *
 failure(void *ctx, uint32_t *node, bool *lost)
 {
@@ -247,6 +253,7 @@ const struct host_driver_ops external_hosts = {
 	.working = working,
 	.sending = sending,
 	.records = records,
+	.flows = flows,
 	.failure = failure,
 	.ready = ready,
 };

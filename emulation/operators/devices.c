@@ -11,7 +11,9 @@
 
 struct host_list {
 	const struct plan *plan;
-	struct node *host;     /* an embedded one; NULL: it has its own kernel */
+	struct node *host;                /* an embedded one; NULL: it has its own kernel */
+	const struct host_driver *driver; /* of such a kernel */
+	uint32_t node;
 	const uint32_t *flows; /* [count] */
 	uint32_t count;
 };
@@ -21,6 +23,28 @@ static bool
 is_listed(const struct flow *flow)
 {
 	return flow->kind == FLOW_COLLECTIVE || flow->kind == FLOW_BACKGROUND || flow->kind == FLOW_TRAFFIC;
+}
+
+/* Hosts with kernels of their own tell what those know. */
+static uint32_t
+kernel_count(void *ctx)
+{
+	const struct host_list *list = ctx;
+	const struct swm_flow *flows;
+
+	return list->driver->ops->flows(list->driver->ctx, list->node, &flows);
+}
+
+static bool
+kernel_get(void *ctx, uint32_t i, struct swm_flow *out)
+{
+	const struct host_list *list = ctx;
+	const struct swm_flow *flows;
+
+	if (i >= list->driver->ops->flows(list->driver->ctx, list->node, &flows))
+		return false;
+	*out = flows[i];
+	return true;
 }
 
 static uint32_t
@@ -35,8 +59,7 @@ flow_get(void *ctx, uint32_t i, struct swm_flow *out)
 	const struct host_list *list = ctx;
 	const struct plan_flow *of = &list->plan->of[list->flows[i]];
 	const struct flow *flow = &list->plan->flows.flows[list->flows[i]];
-	const struct embedded_flow told = list->host != NULL ? embedded_flow_of(list->host, list->flows[i])
-							     : (struct embedded_flow){ .nic = flow->src_nic };
+	const struct embedded_flow told = embedded_flow_of(list->host, list->flows[i]);
 
 	*out = (struct swm_flow){
 		.src_ip = flow->src_ip,
@@ -100,8 +123,12 @@ devices_init(struct devices *devices, const struct emulation *emulation, struct 
 			devices->lists[i].host = emulation->hosts[i];
 		if (topo->nodes[i].kind == TOPO_SWITCH)
 			device->sw = emulation->switches[i];
-		else
+		else if (devices->lists[i].host != NULL)
 			device->flows = (struct host_flows){ &devices->lists[i], flow_count, flow_get };
+		else
+			device->flows = (struct host_flows){ &devices->lists[i], kernel_count, kernel_get };
+		devices->lists[i].driver = emulation->driver_of[i];
+		devices->lists[i].node = i;
 	}
 	return 0;
 }

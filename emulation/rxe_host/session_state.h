@@ -38,6 +38,7 @@ struct session {
 	struct probe_agent *probes; /* R-Pingmesh's; NULL: none */
 	struct tracer *tracer;      /* of connections, for it; NULL: none */
 	uint64_t trace_ns;          /* when that wants to be called */
+	uint64_t flows_ns;          /* FLOWS: the next */
 	uint64_t *slowest_bps;
 	bool *embedded;                  /* [nodes] hosts without a connection manager */
 	uint64_t ask_ns, asked_ns;       /* TIME: the next, the one on its way */

@@ -200,6 +200,18 @@ tracer_run(struct tracer *tracer, uint64_t now_ns)
 		connections_qps(&tracer->connections, reply.qps, reply.count);
 }
 
+uint32_t
+tracer_connections(const struct tracer *tracer, struct traced_connection *rows, uint32_t cap)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < tracer->connections.count && count < cap; i++)
+		if (tracer->connections.rows[i].is_told)
+			rows[count++] = (struct traced_connection){ tracer->connections.rows[i].tuple,
+								    tracer->connections.rows[i].qp.lqpn };
+	return count;
+}
+
 uint64_t
 tracer_next_ns(const struct tracer *tracer)
 {

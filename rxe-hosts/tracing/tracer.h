@@ -26,5 +26,13 @@ struct tracer *tracer_create(const struct tracer_config *config, struct err *err
 void tracer_destroy(struct tracer *tracer);
 /* Looks at the queue pairs, if that is due. */
 void tracer_run(struct tracer *tracer, uint64_t now_ns);
+/* A connection whose tuple is known. */
+struct traced_connection {
+	struct traced_tuple tuple;
+	uint32_t qpn; /* this host's */
+};
+
+/* @return connections written to rows, cap at most */
+uint32_t tracer_connections(const struct tracer *tracer, struct traced_connection *rows, uint32_t cap);
 /* @return when it will be, by clock_now_ns() */
 uint64_t tracer_next_ns(const struct tracer *tracer);
