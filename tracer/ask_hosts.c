@@ -84,7 +84,8 @@ take_page(struct thread *t, struct client *client, uint32_t node, uint32_t i, ui
 	rows = (const void *)(list + 1);
 	if ((size_t)ret < sizeof(*list) || list->count > SWM_MAX_FLOWS ||
 	    (size_t)ret != sizeof(*list) + list->count * sizeof(*rows) || list->from != from ||
-	    list->total > TRACER_MAX_FLOWS || list->count > list->total)
+	    list->total > TRACER_MAX_FLOWS || list->count > list->total ||
+	    (list->count < SWM_MAX_FLOWS && from + list->count < list->total)) /* pages are full but for the last */
 		return err_set(err, -EPROTO, "its list of flows is none, or has more than %u", TRACER_MAX_FLOWS);
 	flows = realloc(process->lists[i], ((size_t)from + list->count + 1) * sizeof(*flows));
 	if (flows == NULL)

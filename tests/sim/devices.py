@@ -116,12 +116,12 @@ def hello(name, kind=1):
     return request(HELLO, struct.pack("<IHH32s", 0, kind, 8, name.encode()), 0)
 
 
-def answers_zero(sock, name, body):
+def answers_zero(sock, name, body, kind=1):
     """A device that greets, and answers every question with the same bytes."""
-    sock.sendall(hello(name))
+    sock.sendall(hello(name, kind))
     try:
         while True:
-            kind, tag, asked = message(sock)
-            sock.sendall(body(kind, tag, asked))
+            asked_kind, tag, asked = message(sock)
+            sock.sendall(body(asked_kind, tag, asked))
     except (OSError, EOFError):
         pass
