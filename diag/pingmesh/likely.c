@@ -19,7 +19,7 @@
 
 /* Bad probes of the same ways. */
 struct bad_way {
-	uint32_t traces[BALLOT_WAYS], ways, count;
+	uint32_t traces[2], ways, count;
 };
 
 struct likely {
@@ -117,17 +117,6 @@ list_suspects(struct likely *l)
 
 /* ---- expectation and maximization ---- */
 
-/* Is a port on one of the first ways already? A way and the one that followed it have most links in common. */
-static bool
-is_on(const struct net *net, const struct bad_way *bad, uint32_t ways, uint32_t port)
-{
-	for (uint32_t w = 0; w < ways; w++)
-		for (uint32_t i = 0; i < net->traces[bad->traces[w]].count; i++)
-			if (net->links[net->traces[bad->traces[w]].first + i] == port)
-				return true;
-	return false;
-}
-
 /* @return how likely no link of these ways loses a probe */
 static double
 stays_well(const struct likely *l, const struct bad_way *bad)
@@ -137,10 +126,7 @@ stays_well(const struct likely *l, const struct bad_way *bad)
 
 	for (uint32_t w = 0; w < bad->ways; w++) {
 		for (uint32_t i = 0; i < net->traces[bad->traces[w]].count; i++) {
-			uint32_t port = net->links[net->traces[bad->traces[w]].first + i];
-
-			if (l->v->likely[port] > 0 && !is_on(net, bad, w, port))
-				well *= 1 - l->v->likely[port];
+			well *= 1 - l->v->likely[net->links[net->traces[bad->traces[w]].first + i]];
 		}
 	}
 	return well;
@@ -159,8 +145,7 @@ charge(struct likely *l, const struct bad_way *bad)
 		for (uint32_t i = 0; i < net->traces[bad->traces[w]].count; i++) {
 			uint32_t port = net->links[net->traces[bad->traces[w]].first + i];
 
-			if (likely[port] > 0 && !is_on(net, bad, w, port))
-				l->charged[port] += bad->count * likely[port] / (1 - well);
+			l->charged[port] += bad->count * likely[port] / (1 - well);
 		}
 	}
 }

@@ -78,8 +78,8 @@ uint32_t net_find_rnic(const struct net *net, uint32_t ip);
  */
 uint32_t net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
 
-/* @return the next whole trace after a probe was sent, if it is of another way than the one before; RUN_NONE */
-uint32_t net_way_changed(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
+/* Was it another way by the next whole trace after a probe was sent than by the one before? */
+bool net_way_changed(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
 
 enum net_life { NET_ALIVE, NET_DOWN, NET_SILENT }; /* silent: not yet for as long as makes it down, when the stream ends */
 /*

@@ -124,7 +124,7 @@ net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
 	return best;
 }
 
-uint32_t
+bool
 net_way_changed(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
 {
 	const struct net_tuple *of = &net->tuples[tuple];
@@ -137,11 +137,9 @@ net_way_changed(const struct net *net, uint32_t tuple, bool back, uint64_t time_
 			continue;
 		if (before != NULL && trace->sent_ps > time_ps)
 			return trace->count != before->count ||
-					       memcmp(&net->links[trace->first], &net->links[before->first],
-						      trace->count * sizeof(*net->links)) != 0
-				       ? i
-				       : RUN_NONE;
+			       memcmp(&net->links[trace->first], &net->links[before->first],
+				      trace->count * sizeof(*net->links)) != 0;
 		before = trace;
 	}
-	return RUN_NONE;
+	return false;
 }

@@ -16,7 +16,9 @@
 /* How the probes of a tuple fared in one direction. */
 struct fate {
 	uint32_t good, bad;
-	bool revived; /* one was good after one was bad */
+	bool revived;              /* one was good after one was bad */
+	bool unsure;               /* of some nobody knows which way lost them */
+	uint64_t lost_ps, well_ps; /* when LEAST_LOST were lost; when the last was good */
 };
 
 /* A way through a switch. */
@@ -32,7 +34,7 @@ enum unit { UNIT_DST, UNIT_SRC, UNIT_PAIR, NUNITS };
 struct selecting {
 	const struct ballot *b;
 	struct fate *fates;   /* [2 * ntuples] */
-	uint8_t *clean;       /* [nports] a way by which nothing is lost crosses it */
+	uint64_t *clean_ps;   /* [nports] the last good probe of ways by which nothing is lost */
 	uint8_t *lost;        /* [2 * ntuples] ways that only a loss by addresses explains */
 	struct crossing *all; /* [count] by switch */
 	uint32_t count, nways, nlost, ndark;
@@ -45,11 +47,15 @@ struct culprit {
 };
 
 static void
-count_fate(struct fate *fate, bool good, bool bad)
+count_fate(struct fate *fate, bool good, bool bad, uint64_t sent_ps)
 {
 	fate->revived |= good && fate->bad != 0;
 	fate->good += good;
 	fate->bad += bad;
+	if (good)
+		fate->well_ps = sent_ps;
+	if (bad && fate->bad == LEAST_LOST)
+		fate->lost_ps = sent_ps;
 }
 
 static void
@@ -65,16 +71,18 @@ count_fates(struct selecting *s)
 
 		if (!ballot_takes_part(b, i))
 			continue;
-		count_fate(&fates[0], good || part || back, probe->lost == NET_LOST_FORTH);
-		count_fate(&fates[1], good || part, part || back);
+		count_fate(&fates[0], good || part || back, probe->lost == NET_LOST_FORTH, probe->sent_ps);
+		count_fate(&fates[1], good || part, part || back, probe->sent_ps);
 		fates[1].revived |= part;
+		fates[0].unsure |= probe->result == REC_PROBE_TIMEOUT && probe->lost == NET_LOST_SOMEWHERE;
+		fates[1].unsure = fates[0].unsure;
 	}
 }
 
 static bool
 is_clean(const struct fate *fate)
 {
-	return fate->bad == 0 && fate->good >= LEAST_LOST;
+	return fate->bad == 0 && !fate->unsure && fate->good >= LEAST_LOST;
 }
 
 static bool
@@ -125,14 +133,15 @@ list_crossings(struct selecting *s)
 		const struct net_trace *trace = is_clean(&s->fates[way]) ? trace_of(s, way) : NULL;
 
 		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
-			s->clean[net->links[trace->first + i]] = 1;
+			s->clean_ps[net->links[trace->first + i]] =
+				max_u64(s->clean_ps[net->links[trace->first + i]], s->fates[way].well_ps);
 	}
 	for (uint32_t way = 0; way < 2 * net->ntuples; way++) {
 		bool lost = is_lost(&s->fates[way]);
 		const struct net_trace *trace = lost || is_clean(&s->fates[way]) ? trace_of(s, way) : NULL;
 
 		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
-			lost &= s->clean[net->links[trace->first + i]] != 0;
+			lost &= s->clean_ps[net->links[trace->first + i]] > s->fates[way].lost_ps;
 		if (trace == NULL)
 			continue;
 		s->lost[way] = lost;
@@ -314,10 +323,10 @@ selective_once(const struct ballot *b)
 	size_t nways = 2 * (size_t)net->ntuples + 1;
 	struct selecting s = { .b = b,
 			       .fates = calloc(nways, sizeof(*s.fates)),
-			       .clean = calloc(net->run->nports + 1u, 1),
+			       .clean_ps = calloc(net->run->nports + 1u, sizeof(*s.clean_ps)),
 			       .lost = calloc(nways, 1) };
 	uint8_t *ways = calloc(nways, 1);
-	int rc = s.fates != NULL && s.clean != NULL && s.lost != NULL && ways != NULL ? 0 : -ENOMEM;
+	int rc = s.fates != NULL && s.clean_ps != NULL && s.lost != NULL && ways != NULL ? 0 : -ENOMEM;
 
 	if (rc == 0) {
 		count_fates(&s);
@@ -333,7 +342,7 @@ selective_once(const struct ballot *b)
 		}
 	}
 	free(s.fates);
-	free(s.clean);
+	free(s.clean_ps);
 	free(s.lost);
 	free(s.all);
 	free(ways);

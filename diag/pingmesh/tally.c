@@ -84,7 +84,7 @@ ballot_can_wait(const struct judging *j, const struct net_probe *probe)
 }
 
 uint32_t
-ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_WAYS])
+ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[2])
 {
 	bool back_only = !b->high && (probe->result == REC_PROBE_SECOND_LOST || probe->result == REC_PROBE_FIRST_LOST ||
 				      probe->lost == NET_LOST_BACK);
@@ -92,16 +92,13 @@ ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t trac
 
 	for (uint32_t back = back_only; back < ways; back++) {
 		uint32_t trace = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
-		uint32_t next = net_way_changed(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
 
-		if (b->high && next != RUN_NONE)
-			return 0; /* nobody knows by which it went */
+		if (b->high && net_way_changed(&b->j->net, probe->tuple, back != 0, probe->sent_ps))
+			return 0; /* nobody knows by which it went; what is lost at a change, though, is lost on the old one */
 		if (ballot_is_bad(b, probe) && (trace == RUN_NONE || !b->j->net.traces[trace].whole))
 			return 0; /* it may have been lost where nobody traced it */
 		if (trace != RUN_NONE)
 			traces[count++] = trace;
-		if (next != RUN_NONE)
-			traces[count++] = next;
 	}
 	return count;
 }
@@ -124,7 +121,7 @@ tally_all(const struct ballot *b)
 {
 	const struct net *net = &b->j->net;
 	struct votes *v = b->j->votes;
-	uint32_t all_bad = 0, traces[BALLOT_WAYS];
+	uint32_t all_bad = 0, traces[2];
 
 	memset(v->links, 0, v->run->nports * sizeof(*v->links));
 	memset(v->ports, 0, v->run->nports * sizeof(*v->ports));

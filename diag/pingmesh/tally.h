@@ -21,8 +21,6 @@ struct votes {
 	uint32_t stamp;
 };
 
-#define BALLOT_WAYS 4 /* of a probe: there and back, by two each where they changed */
-
 /* What is voted on. */
 struct ballot {
 	struct judging *j;
@@ -39,10 +37,9 @@ bool ballot_is_bad(const struct ballot *b, const struct net_probe *probe);
 /*
  * The ways of a probe that it says anything of. An ACK that came, whichever of the two, came back from where the probe had
  * arrived: what is missing was lost on the way back. So was what its responder heard; what that did not hear never took this way.
- * Of a way that another one followed before it was traced again it is one of both.
  * @param traces  set to indices into net.traces @return how many
  */
-uint32_t ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_WAYS]);
+uint32_t ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[2]);
 
 /* Counts all that take part. @return bad probes whose way is known */
 uint32_t tally_all(const struct ballot *b);

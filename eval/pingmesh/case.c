@@ -171,6 +171,7 @@ job(struct pm_case *c)
 {
 	uint32_t first = (uint32_t)prng_below(&c->prng, 5);
 
+	head(c, "host = { retry_count = 255; timeout = \"%s\"; };\n", pm_time(c, 0.4).text);
 	head(c,
 	     "jobs = ( { name = \"train\"; ranks = [ \"h[%u-%u]\" ]; iterations = 10; compute = \"%s\"; collectives = "
 	     "( { name = \"sum\"; op = \"allreduce\"; algorithm = \"ring\"; bytes = \"2MB\"; } ); } );\n",

@@ -110,7 +110,7 @@ PROBLEMS = (
     Problem('06', 'an RNIC has no routes', ('kind = "rnic-no-routes"; port = "h5:1";',), 'rnic-problem', link('h5:1 l1:2')),
     Problem('07', "an RNIC's GID is missing", ('kind = "rnic-no-gid"; port = "h5:1";',), 'rnic-problem', link('h5:1 l1:2')),
     Problem('08', "a spine's ACL denies what a host sends", ('kind = "acl"; switch = "s1"; src = "h5";',), 'switch-problem',
-            link('l1:6 s1:2')),
+            link('l1:6 s1:2 s1')),
     Problem('09', 'PFC is not configured at a port, under incast', ('kind = "pfc-headroom"; port = "l1:5"; pfc = false;',),
             'switch-problem', link('l1:5 s0:2'), incast, (100, 10), ('high-rtt',)),
     Problem('10', 'a switch sends 90 % of the flows by one of four uplinks',
