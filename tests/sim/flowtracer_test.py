@@ -6,7 +6,7 @@ import csv
 from collections import Counter, defaultdict
 
 import records
-from harness import check, command, rocelab, scratch, sets, ROCELAB
+from harness import check, command, rocelab, scratch, sets, ROCELAB, SCENARIOS
 
 BASE = """
 name = "traced";
@@ -112,6 +112,15 @@ check(not [f for f in run.verdict["findings"] if f["type"] == "path-imbalance"],
 
 run = rocelab(path, *sets(**{"limits.virtual_time": '"1ms"'}), expect=None)
 check(not rounds(run)[0]["complete"], "a round that the run's end cuts is not complete", rounds(run))
+
+# The paper's testbed: hosts' bonds are a choice of hashes, too.
+run = rocelab(SCENARIOS / "flowtracer.cfg")
+told = run.verdict["flowtracer"]
+check([(layer["links"], layer["flows"]) for layer in told["layers"]] == [(64, 256)] * 4, "256 flows in four layers of 64 links",
+      told["layers"])
+check(all(layer["fim_by_chance_percent"] > 38 for layer in told["layers"]), "each with a choice", told["layers"])
+check(len(told["pairs"]) == 16 and all(pair["flows"] == 16 for pair in told["pairs"]), "16 pairs of hosts, of 16 flows")
+check(run.findings("path-imbalance") and told["cost_ns"] > 500_000, "collisions cost a quarter of the time or so", told["cost_ns"])
 
 for key, value, says in (("flowtracer.rtt", '"0s"', "rtt"), ("flowtracer.threads", "65", "threads"),
                          ("flowtracer.connections", '"ssh"', "ad-hoc")):

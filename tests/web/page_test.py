@@ -7,8 +7,7 @@ import re
 import streams
 from browser import Browser, Keys
 from harness import ANALYZER, SCENARIOS, check, command, rocelab, scenario_file, scratch, sets, skip
-
-WIDTHS = (390, 1280, 1920)
+from looks import FAINT, WIDTHS, fits_all
 
 MANY = """
 name = "many";
@@ -21,32 +20,6 @@ name = "short";
 topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "100Gbps"; delay = "1us"; };
 pingmesh = { enabled = true; duration = "1s"; };
 """
-
-# Every text that is seen, its contrast with what lies behind it (WCAG 2, 1.4.3), where that is too small.
-FAINT = """
-const channels = (color) => (color.match(/[\\d.]+/g) || []).map(Number);
-const light = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
-const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
-const opaque = (color) => { const c = channels(color); return c.length >= 3 && (c.length < 4 || c[3] > 0.5) ? c : null; };
-function behind(node) {
-  const shape = node.ownerSVGElement && node.parentNode.querySelector(":scope > rect:not(.row):not(.span)");
-  if (shape && node.parentNode.localName === "g" && opaque(getComputedStyle(shape).fill))
-    return opaque(getComputedStyle(shape).fill);
-  for (let at = node; at; at = at.parentElement) {
-    const color = opaque(getComputedStyle(at).backgroundColor);
-    if (color)
-      return color;
-  }
-  return [255, 255, 255];
-}
-return [...document.querySelectorAll("body *")].filter((node) => node.checkVisibility() && !node.closest("script, style, [hidden]") &&
-  [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim())).map((node) => {
-  const style = getComputedStyle(node), front = channels(node.ownerSVGElement ? style.fill : style.color);
-  const [a, b] = [luminance(front), luminance(behind(node))].sort((x, y) => y - x);
-  return [(a + 0.05) / (b + 0.05), node.textContent.slice(0, 40), node.getAttribute("class") || node.localName];
-}).filter(([contrast]) => contrast < 4.5);
-"""
-
 
 def draws_the_verdict(browser, run):
     browser.open(run.dir / "report.html", "case study")
@@ -306,20 +279,43 @@ def shows_probes(browser):
           browser.text("#tip"))
     check("undefined" not in browser.text("#page") and "NaN" not in browser.text("#page"), "all that is shown is known")
     browser.script("document.querySelector('#slas details').open = true")
-    for scheme in ("light", "dark"):
-        for width in WIDTHS:
-            browser.look(width, 900, scheme)
-            wide = browser.script("return document.documentElement.scrollWidth")
-            check(wide <= width, f"probes, {width} px, {scheme}: nothing is wider than the window", wide)
-            faint = browser.script(FAINT)
-            check(not faint, f"probes, {width} px, {scheme}: every text stands out", faint)
-    browser.look()
+    fits_all(browser, "probes")
     browser.quiet("probes")
     short = rocelab(scenario_file(SHORT))
     browser.open(short.dir / "report.html", "no upload yet")
     check("Agents had no result" in browser.text("#problems") and "No problem" not in browser.text("#problems"),
           "a run without uploads says so", browser.text("#problems"))
     check(not browser.all("#slas") and "undefined" not in browser.text("#page"), "and has no SLAs")
+
+
+def shows_ways(browser):
+    """FlowTracer: flows on every link beside the ideal, layer by layer, throughput of pairs, and links on which flows met."""
+    run = rocelab(SCENARIOS / "flowtracer.cfg")
+    browser.open(run.dir / "report.html", "ways")
+    told = run.verdict["flowtracer"]
+    panels = [text.text for text in browser.all("#ways text.panel")]
+    check(len(panels) == len(told["layers"]) + 1, "every layer has a panel, and pairs have one", panels)
+    for panel, layer in zip(panels, told["layers"]):
+        check(panel.startswith(f"{layer['layer']}: {layer['links']} links, FIM {layer['fim_percent']:.1f} %"), "with its FIM", panel)
+    bars = [float(bar.get_attribute("height")) for bar in browser.all("#ways rect.load")]
+    check(len(bars) == len(told["links"]), "every link has a bar", len(bars))
+    tall, most = max(zip(bars, told["links"]), key=lambda of: of[0])[1], max(layer["most"] for layer in told["layers"])
+    check(tall["flows"] in {layer["most"] for layer in told["layers"]} and most > 0, "the tallest is a layer's most", tall)
+    heavy = len(browser.all("#ways rect.load.heavy"))
+    check(heavy == sum(link["flows"] > 1.5 * link["ideal"] for link in told["links"]), "those above the ideal stand out", heavy)
+    check(len(browser.all("#ways path.pair")) == len(told["pairs"]), "and every pair has a mark")
+    first = told["collisions"][0]
+    check(browser.all("#collisions li")[0].text.startswith(first["port"]), "what cost most is told first",
+          browser.text("#collisions"))
+    browser.click("#collisions button.more")
+    check(len(browser.all("#collisions li")) == len(told["collisions"]), "and all on demand")
+    browser.click("#collisions button.finding")
+    lit = {browser.data()["ports"][i]["name"] for i in browser.indices("#fabric .link.lit")}
+    check(first["port"] in lit, "chosen, its port lights up", lit)
+    browser.press("body", Keys.ESCAPE)
+    fits_all(browser, "ways")
+    check("undefined" not in browser.text("#page") and "NaN" not in browser.text("#page"), "all that is shown is known")
+    browser.quiet("ways")
 
 
 def names_do_no_harm(browser, run):
@@ -368,6 +364,7 @@ def main():
         any_schedule_is_drawn(browser)
         shows_silent_faults(browser)
         shows_probes(browser)
+        shows_ways(browser)
         all_is_reachable(browser)
 
 
