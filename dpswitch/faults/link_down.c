@@ -39,6 +39,9 @@ resolve(void *params, const struct topo *topo, struct err *err)
 	if (fault->common.start_ps != 0 || fault->common.period_ps != 0)
 		return cfg_fail(&fault->common.where, fault->common.start_ps != 0 ? "start" : "period", err,
 				"a cable that is known to be cut is so from the start, once: leave it out, or known");
+	if (topo->nodes[port->node].bonded || topo->nodes[port->peer].bonded)
+		return cfg_fail(&fault->common.where, "port", err,
+				"\"%s\" is a member of a bond: leave its link out of the topology, or known", fault->port);
 	if (topo->nodes[port->node].kind != TOPO_SWITCH || topo->nodes[port->peer].kind != TOPO_SWITCH)
 		return cfg_fail(&fault->common.where, "port", err,
 				"\"%s\" leads to a host, to which there is no other way: take the host out of the topology",

@@ -14,7 +14,7 @@ KNOWN = sets(routing__convergence="50us")
 
 
 def ring(*faults, extra=""):
-    return scenario_file(RACKS + RING + extra + f'faults = ( {", ".join(faults)} );\n')
+    return scenario_file(RACKS + RING + extra + (f'faults = ( {", ".join(faults)} );\n' if faults else ""))
 
 
 def whole(run, name):
@@ -63,6 +63,7 @@ def refused():
     for extra, words in (("pingmesh = { enabled = true; };\n", "probes are sent from NIC to NIC"),
                          ("flowpulse = { enabled = true; };\n", "volumes are predicted for one leaf a NIC"),
                          ('hosts = ( { names = [ "h0" ]; kind = "guest"; } );\n', "hosts of this topology have bonds"),
+                         ('faults = ( { kind = "link-down"; port = "h0:2"; known = true; } );\n', "is a member of a bond"),
                          ('flows = ( { src = "h0:2"; dst = "h1"; sport = 1000; bytes = 1000; } );\n',
                           "member of a bond, which has one address; \"h0\" would be right"),
                          ("paths = ( " + ", ".join(f'{{ src = "h0"; dst = "h1"; sport = 49152; data = [ "{port}" ]; }}'
