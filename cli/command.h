@@ -24,7 +24,6 @@ int command_eval_flowpulse(int argc, char **argv);
 int command_eval_flowtracer(int argc, char **argv);
 int command_eval_odd(int argc, char **argv);
 int command_eval_pingmesh(int argc, char **argv);
-int command_advise(int argc, char **argv);
 int command_blame(int argc, char **argv);
 int command_import(int argc, char **argv);
 int command_trace(int argc, char **argv);

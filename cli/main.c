@@ -16,7 +16,6 @@ static const struct command commands[] = {
 	{ "explain", "SCENARIO --flow SRC,DST,SPORT,DPORT", "every switch's decision for one packet", command_explain },
 	{ "trace", "SCENARIO|DIR", "ask hosts and switches for the ways of all flows, hop by hop", command_trace },
 	{ "blame", "SCENARIO|DIR", "run it again without each suspect: what each really cost", command_blame },
-	{ "advise", "SCENARIO", "even ways for flows that share links, and the time regained", command_advise },
 	{ "eval", "FAMILY...|all|counterfactual", "make cases with known causes, diagnose them, score the verdicts",
 	  command_eval },
 	{ "bench", "fabric|analyzer|realtime", "measure the programs on this machine", command_bench },

@@ -239,6 +239,12 @@ command_trace(int argc, char **argv)
 	struct err err = { 0 };
 	int ret = EXIT_USAGE;
 
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--advise") != 0)
+			continue;
+		memmove(&argv[i], &argv[i + 1], (size_t)(argc - i) * sizeof(*argv)); /* and the NULL behind them */
+		return trace_advise(argc - 1, argv);
+	}
 	argv[0] = "rocelab trace";
 	if (argp_parse(&trace_argp, argc, argv, 0, NULL, &trace) != 0)
 		return EXIT_USAGE;

@@ -32,6 +32,7 @@ enum trace_key {
 	KEY_SERVE,
 	KEY_FOR,
 	KEY_SOCKETS,
+	KEY_ADVISE,
 };
 
 static const struct argp_option options[] = {
@@ -52,6 +53,10 @@ static const struct argp_option options[] = {
 	{ "sockets", KEY_SOCKETS, "DIR", 0, "Ask the devices whose sockets are there, and serve none", 3 },
 	{ "serve", KEY_SERVE, "DIR", 0, "Trace nothing: only serve the devices' sockets in DIR", 3 },
 	{ "for", KEY_FOR, "TIME", 0, "With --serve: so long at most (default 1h)", 3 },
+	{ "advise", KEY_ADVISE, NULL, 0,
+	  "Search ways by which the scenario's flows lie more evenly, and say what that regains; --advise --help tells "
+	  "more",
+	  4 },
 	{ "partition", KEY_PARTITION, "I/N", 0, "Only the I-th of N parts of the sources", 4 },
 	{ "out", KEY_OUT, "FILE", 0, "Write what was found there, for --merge", 4 },
 	{ "merge", KEY_MERGE, NULL, 0, "SCENARIO FILE...: what instances with --partition found, together", 4 },

@@ -29,7 +29,7 @@ const struct cfg_table source_ports_cfg = {
 	.path = "source_ports",
 	.doc = "Flows whose queue pairs send from another UDP source port than their collective gives them: hashes see it, "
 	       "and "
-	       "lead them elsewhere. rocelab advise finds ports that are better.",
+	       "lead them elsewhere. rocelab trace --advise finds ports that are better.",
 	.list = true,
 	.size = sizeof(struct port_cfg),
 	.fields = fields,

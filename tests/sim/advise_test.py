@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""rocelab advise: static paths and source ports are even, apply as they are written, and regain time; bad ones are
+"""rocelab trace --advise: static paths and source ports are even, apply as they are written, and regain time; bad ones are
 refused."""
 import re
 
@@ -12,7 +12,7 @@ PAIR = 'collectives = ( { op = "sendrecv"; algorithm = "linear"; pairs = [ "0 2"
 
 
 def advised(by, out):
-    told = command(ROCELAB, "advise", SCENARIO, "--by", by, "--out", out).stdout
+    told = command(ROCELAB, "trace", "--advise", SCENARIO, "--by", by, "--out", out).stdout
     before, after = re.search(r"all links +256 +4.00 +(\S+) +(\S+)", told).groups()
     took, takes = re.search(r"took (\S+) us, and take (\S+) us", told).groups()
     return float(before), float(after), float(took), float(takes), told
@@ -50,7 +50,7 @@ def refused():
 def wrong_words():
     for args, words in ((("--by", "luck"), "paths or source-ports would be right"), (("--seed", "x"), "--seed"),
                         (("other.cfg",), "one scenario at a time")):
-        done = command(ROCELAB, "advise", SCENARIO, *args, expect=None)
+        done = command(ROCELAB, "trace", "--advise", SCENARIO, *args, expect=None)
         check(done.returncode == 2 and words in done.stderr, words, done.stderr)
 
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab advise: other ways for flows that share links while others are idle, and the time that they regain. */
+/* rocelab trace --advise: other ways for flows that share links while others are idle, and the time that they regain. */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
 #include "cli/eval_args.h"
+#include "cli/trace.h"
 #include "common/args.h"
+#include "common/exit_code.h"
 #include "common/log.h"
 #include "common/run_dir.h"
 #include "emulation/scenario/scenario.h"
@@ -118,7 +119,7 @@ find_seed(struct options *opts, struct err *err)
 }
 
 int
-command_advise(int argc, char **argv)
+trace_advise(int argc, char **argv)
 {
 	int cpus[POOL_MAX_JOBS];
 	struct options opts = {
@@ -128,7 +129,7 @@ command_advise(int argc, char **argv)
 	struct run_dir dir;
 	int ret;
 
-	argv[0] = "rocelab advise";
+	argv[0] = "rocelab trace --advise";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
 		return EXIT_USAGE;
 	if (find_seed(&opts, &err) < 0 || run_dir_open(&dir, opts.study.dir, &err) < 0) {
