@@ -175,10 +175,14 @@ sum_up(const struct run *run, const struct flowtracer_judged *judged, uint32_t c
 	*c = (struct flowtracer_collision){ .port = judged[0].port, .start_ps = UINT64_MAX };
 	c->steps = run_alloc(count, sizeof(*c->steps), err);
 	c->lost_ps = run_alloc(count, sizeof(*c->lost_ps), err);
-	for (uint32_t i = 0; c->steps != NULL && c->lost_ps != NULL && i < count; i++) {
+	c->all_ps = run_alloc(count, sizeof(*c->all_ps), err);
+	if (c->steps == NULL || c->lost_ps == NULL || c->all_ps == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
 		const struct run_step *step = &run->steps[judged[i].step];
 
 		c->lost_ps[c->nsteps] = judged[i].cost_ps;
+		c->all_ps[c->nsteps] = judged[i].all_ps;
 		c->steps[c->nsteps++] = judged[i].step;
 		c->steps_ps += judged[i].cost_ps;
 		c->start_ps = min_u64(c->start_ps, step->start_ps);
@@ -191,7 +195,7 @@ sum_up(const struct run *run, const struct flowtracer_judged *judged, uint32_t c
 		c->most = judged[i].most;
 		c->least = judged[i].least;
 	}
-	return c->steps != NULL && c->lost_ps != NULL ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* @param judged  sorted by port; those without one are last */
@@ -227,11 +231,12 @@ join(struct flowtracer *own, const struct run *run, const struct flowtracer_judg
 
 /* ---- what they cost jobs ---- */
 
+/* @param each_ps  [c->nsteps] that its steps take less */
 static void
-save(struct regain *regain, const struct flowtracer_collision *c, double sign)
+save(struct regain *regain, const struct flowtracer_collision *c, const double *each_ps, double sign)
 {
 	for (uint32_t i = 0; i < c->nsteps; i++)
-		regain->saved_ps[c->steps[i]] += sign * c->lost_ps[i];
+		regain->saved_ps[c->steps[i]] += sign * each_ps[i];
 }
 
 /* Of iterations that a collision touches; its steps are in order. */
@@ -242,7 +247,7 @@ regained_ps(struct regain *regain, const struct flowtracer_collision *c)
 	double sum_ps = 0;
 	uint32_t before = RUN_NONE;
 
-	save(regain, c, 1);
+	save(regain, c, c->lost_ps, 1);
 	for (uint32_t i = 0; i < c->nsteps; i++) {
 		uint32_t in = run->collectives[run->steps[c->steps[i]].collective].in;
 
@@ -250,7 +255,7 @@ regained_ps(struct regain *regain, const struct flowtracer_collision *c)
 			sum_ps += regain_iteration_ps(regain, &run->iterations[in]);
 		before = in;
 	}
-	save(regain, c, -1);
+	save(regain, c, c->lost_ps, -1);
 	return sum_ps;
 }
 
@@ -263,7 +268,7 @@ cost_jobs(struct flowtracer *own, const struct run *run, struct err *err)
 	for (uint32_t i = 0; rc == 0 && i < own->ncollisions; i++)
 		own->collisions[i].cost_ps = regained_ps(&regain, &own->collisions[i]);
 	for (uint32_t i = 0; rc == 0 && i < own->ncollisions; i++)
-		save(&regain, &own->collisions[i], 1);
+		save(&regain, &own->collisions[i], own->collisions[i].all_ps, 1);
 	for (uint32_t i = 0; rc == 0 && i < run->niterations; i++)
 		own->cost_ps += regain_iteration_ps(&regain, &run->iterations[i]);
 	regain_fini(&regain);

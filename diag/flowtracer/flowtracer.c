@@ -190,6 +190,7 @@ flowtracer_destroy(void *section)
 		free(own->collisions[i].flows);
 		free(own->collisions[i].steps);
 		free(own->collisions[i].lost_ps);
+		free(own->collisions[i].all_ps);
 	}
 	free(own->rounds);
 	free(own->paths);

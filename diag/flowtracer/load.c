@@ -43,6 +43,7 @@ struct sweep {
 	uint32_t *first, *of_nic, *on;    /* [run->nports] of a NIC: first flow, how many; of a link: how many */
 	double *load_bps;                 /* [run->nports] behind the first hop */
 	double (*cost_ps)[MOST_HOPS];     /* [judged] by hop */
+	double *even_bits;                /* [judged] that it could have sent meanwhile, with even shares everywhere */
 	struct worst (*worst)[MOST_HOPS]; /* [judged] the same */
 	uint32_t *now;                    /* judged that are under way */
 	uint32_t nnow;
@@ -173,6 +174,7 @@ end_flow(struct sweep *s, uint32_t flow)
 /* What a link has to carry over its rate, and what all of its set have over theirs; the least loaded of the others. */
 struct loads {
 	double link, set;
+	double even_bps; /* of one flow, if all flows of the set shared it evenly */
 	uint32_t other;
 };
 
@@ -194,7 +196,7 @@ loads_of(const struct sweep *s, const struct flowtracer_hop *hop, bool first)
 		if (!flowtracer_has(&hop->set, p))
 			continue;
 		rate_bps += (double)s->run->ports[node->first_port + p].rate_bps;
-		flows += s->of_nic[node->first_port + p];
+		flows += first ? s->of_nic[node->first_port + p] : s->on[node->first_port + p];
 	}
 	each_bps = flows > 0 ? rate_bps / flows : 0;
 	for (uint32_t p = 0; p < node->nports; p++) {
@@ -212,6 +214,7 @@ loads_of(const struct sweep *s, const struct flowtracer_hop *hop, bool first)
 	}
 	loads.link = carried_bps(s, first, each_bps, hop->port) / (double)s->run->ports[hop->port].rate_bps;
 	loads.set = rate_bps > 0 ? bps / rate_bps : 0;
+	loads.even_bps = each_bps;
 	return loads;
 }
 
@@ -219,21 +222,25 @@ static void
 judge(struct sweep *s, uint32_t judged, double ps)
 {
 	const struct flowtracer_path *path = s->flows[s->run->steps[s->judged[judged].step].flow].path;
+	double even_bps = INFINITY;
 
 	for (uint32_t h = 0; path != NULL && h < path->nhops && h < MOST_HOPS; h++) {
 		const struct flowtracer_hop *hop = &s->own->hops[path->first + h];
 		struct loads loads;
 
-		if (hop->port == RUN_NONE || flowtracer_count(&hop->set) < 2)
+		if (hop->port == RUN_NONE || flowtracer_count(&hop->set) == 0)
 			continue;
 		loads = loads_of(s, hop, h == 0);
+		even_bps = fmin(even_bps, loads.even_bps);
 		if (loads.other == RUN_NONE || loads.link <= fmax(1, loads.set))
 			continue;
 		s->cost_ps[judged][h] += ps * (1 - fmax(1, loads.set) / loads.link);
-		if (loads.link <= s->worst[judged][h].load)
-			continue;
-		s->worst[judged][h] = (struct worst){ loads.link, loads.other, s->on[hop->port], s->on[loads.other] };
+		if (loads.link > s->worst[judged][h].load)
+			s->worst[judged][h] =
+				(struct worst){ loads.link, loads.other, s->on[hop->port], s->on[loads.other] };
 	}
+	if (isfinite(even_bps))
+		s->even_bits[judged] += even_bps * ps / 1e12;
 }
 
 static void
@@ -258,17 +265,41 @@ go_through(struct sweep *s)
 	}
 }
 
+static double
+wire_bits(const struct run *run, const struct run_step *step)
+{
+	double bits = 8 * (double)(step->open ? step->acked_bytes : step->bytes);
+
+	return run->config.payload_bytes != 0 ? bits * run->config.frame_bytes / run->config.payload_bytes : bits;
+}
+
 /* A step cannot be faster than its NIC, and the last round trip has to pass. */
 static double
 most_ps(const struct run *run, const struct flowtracer_path *path, const struct flowtracer_hop *hops,
 	const struct run_step *step)
 {
 	uint32_t nic = hops[path->first].port;
-	double bytes = (double)(step->open ? step->acked_bytes : step->bytes);
-	double least_ps =
-		nic != RUN_NONE && run->ports[nic].rate_bps != 0 ? bytes * 8e12 / (double)run->ports[nic].rate_bps : 0;
+	uint64_t rate_bps = nic != RUN_NONE ? run->ports[nic].rate_bps : 0;
+	double least_ps = rate_bps != 0 ? wire_bits(run, step) * 1e12 / (double)rate_bps : 0;
 
 	return fmax(0, (double)(step->end_ps - step->start_ps) - least_ps - (double)step->base_rtt_ps);
+}
+
+/*
+ * What a step lost on all links of its way together: not more than the sum, as they delay it at the same time, nor more than what
+ * it would not have needed with even shares everywhere.
+ */
+static double
+all_ps(const struct sweep *s, uint32_t judged, double limit_ps)
+{
+	const struct run_step *step = &s->run->steps[s->judged[judged].step];
+	double took_ps = (double)(step->end_ps - step->start_ps), sum_ps = 0, even_ps = took_ps;
+
+	for (uint32_t h = 0; h < MOST_HOPS; h++)
+		sum_ps += s->cost_ps[judged][h];
+	if (s->even_bits[judged] > 0)
+		even_ps = took_ps * fmin(1, wire_bits(s->run, step) / s->even_bits[judged]);
+	return fmax(s->judged[judged].cost_ps, fmin(limit_ps, fmin(sum_ps, took_ps - even_ps)));
 }
 
 static void
@@ -290,6 +321,7 @@ conclude(const struct sweep *s, uint32_t count)
 		judged->most = s->worst[i][best].most;
 		judged->least = s->worst[i][best].least;
 		judged->cost_ps = fmin(s->cost_ps[i][best], most_ps(s->run, path, s->own->hops, step));
+		judged->all_ps = all_ps(s, i, most_ps(s->run, path, s->own->hops, step));
 	}
 }
 
@@ -310,10 +342,12 @@ flowtracer_load(const struct flowtracer *own, const struct run *run, struct flow
 		.load_bps = run_alloc(run->nports, sizeof(*s.load_bps), err),
 		.cost_ps = run_alloc(count, sizeof(*s.cost_ps), err),
 		.worst = run_alloc(count, sizeof(*s.worst), err),
+		.even_bits = run_alloc(count, sizeof(*s.even_bits), err),
 		.now = run_alloc(count, sizeof(*s.now), err),
 	};
 	bool whole = stepped != NULL && s.events != NULL && s.flows != NULL && s.first != NULL && s.of_nic != NULL &&
-		     s.on != NULL && s.load_bps != NULL && s.cost_ps != NULL && s.worst != NULL && s.now != NULL;
+		     s.on != NULL && s.load_bps != NULL && s.cost_ps != NULL && s.worst != NULL && s.even_bits != NULL &&
+		     s.now != NULL;
 
 	if (whole) {
 		memset(s.first, 0xff, run->nports * sizeof(*s.first));
@@ -330,6 +364,7 @@ flowtracer_load(const struct flowtracer *own, const struct run *run, struct flow
 	free(s.load_bps);
 	free(s.cost_ps);
 	free(s.worst);
+	free(s.even_bits);
 	free(s.now);
 	return whole ? 0 : -ENOMEM;
 }

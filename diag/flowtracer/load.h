@@ -19,6 +19,7 @@ struct flowtracer_judged {
 	uint32_t port, other; /* set: the link, RUN_NONE: none; the least loaded of its set then */
 	uint32_t most, least; /* set: flows at once on both, when the link had most */
 	double cost_ps;       /* set: no more than it took longer than its bytes take at its NIC's rate, and a base RTT */
+	double all_ps;        /* set: on all links of its way together */
 };
 
 /*

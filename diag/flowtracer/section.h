@@ -69,6 +69,7 @@ struct flowtracer_collision {
 	uint32_t nflows;
 	uint32_t *steps; /* [nsteps] that lost */
 	double *lost_ps; /* [nsteps] so much */
+	double *all_ps;  /* [nsteps] on all links of their ways together */
 	uint32_t nsteps;
 	uint64_t start_ps, end_ps;
 	double cost_ps;  /* so much less jobs would have taken if these steps alone had not lost it */

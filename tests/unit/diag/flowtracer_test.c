@@ -22,9 +22,9 @@
 /* Leaves 0 and 1, spines 2 and 3, hosts 4 and 5 at ports 0 and 1 of leaf 0, 6 and 7 of leaf 1; ports 2 and 3 of a leaf: spines. */
 #define HOST(i) (4u + (i))
 #define UPLINKS 0xcu
-/* What a step's 360 MB take at 100 Gbps; of what it takes longer, a base RTT would have passed all the same. */
+/* What a step's 360 MB take at 100 Gbps; their frames have 1348 bytes for 1300. A base RTT would have passed all the same. */
 #define ALONE_PS (28800 * PS_PER_US)
-#define LOST_PS (ALONE_PS - 10 * PS_PER_US)
+#define LOST_MS (28.8 * (2 - 1348.0 / 1300) - 0.01)
 
 static void
 put_network(struct records *r, uint32_t round_trips)
@@ -142,8 +142,9 @@ flows_that_meet_cost_what_sharing_takes(void **state)
 	assert_int_equal(c->most, 2);
 	assert_int_equal(c->least, 0);
 	assert_int_equal(c->nflows, 2);
-	assert_float_equal(c->cost_ps, LOST_PS, 1); /* both of its steps end earlier */
-	assert_float_equal(c->steps_ps, 2 * LOST_PS, 1);
+	assert_float_equal(c->cost_ps / 1e9, LOST_MS, 1e-6); /* both of its steps end earlier */
+	assert_float_equal(c->steps_ps / 1e9, 2 * LOST_MS, 1e-5);
+	assert_float_equal(own->cost_ps / 1e9, LOST_MS, 1e-6);
 	assert_int_equal(v->nfindings, 1);
 	assert_string_equal(v->findings[0].type->key, "path-imbalance");
 	assert_string_equal(v->findings[0].root, "l0:3");
@@ -236,7 +237,7 @@ flows_of_nobody_collide_too(void **state)
 		assert_int_equal(own_of(v)->ncollisions, traced - 1);
 		if (traced == 2) {
 			assert_string_equal(v->run.flows[own_of(v)->collisions[0].flows[1]].name, "h1->h3/10000>10000");
-			assert_float_equal(own_of(v)->collisions[0].cost_ps, LOST_PS, 1);
+			assert_float_equal(own_of(v)->collisions[0].cost_ps / 1e9, LOST_MS, 1e-6);
 			assert_float_equal(v->findings[0].confidence, 1, 1e-9);
 		} else {
 			assert_false(own_of(v)->rounds[0].complete);
