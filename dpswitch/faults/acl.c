@@ -76,6 +76,10 @@ find_end(const struct acl *fault, const struct topo *topo, const char *key, cons
 			"\"%s\" is no host of this topology, no NIC of one (\"host:port\") and no addresses: write them as "
 			"\"10.0.0.0/24\"",
 			text);
+	if (port != TOPO_NONE && topo->nodes[*node].bonded)
+		return cfg_fail(&fault->common.where, key, err,
+				"\"%s\" is a member of a bond, which has one address; \"%s\" would be right", text,
+				topo->nodes[*node].name);
 	if (port != TOPO_NONE)
 		*net = (struct fib_net){ topo_nic_ip(*node, topo->ports[port].index), UINT32_MAX };
 	return 0;

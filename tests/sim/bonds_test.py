@@ -64,6 +64,7 @@ def refused():
                          ("flowpulse = { enabled = true; };\n", "volumes are predicted for one leaf a NIC"),
                          ('hosts = ( { names = [ "h0" ]; kind = "guest"; } );\n', "hosts of this topology have bonds"),
                          ('faults = ( { kind = "link-down"; port = "h0:2"; known = true; } );\n', "is a member of a bond"),
+                         ('faults = ( { kind = "acl"; switch = "l0"; src = "h0:2"; } );\n', "\"h0\" would be right"),
                          ('flows = ( { src = "h0:2"; dst = "h1"; sport = 1000; bytes = 1000; } );\n',
                           "member of a bond, which has one address; \"h0\" would be right"),
                          ("paths = ( " + ", ".join(f'{{ src = "h0"; dst = "h1"; sport = 49152; data = [ "{port}" ]; }}'
