@@ -8,6 +8,8 @@
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/run_dir.h"
+#include "emulation/outputs/outputs.h"
 
 uint32_t
 eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most)
@@ -78,4 +80,33 @@ eval_args_exit(int ret, const struct err *err)
 	else if (ret < 0)
 		log_error("%s", err->text);
 	return ret == 0 ? EXIT_DONE : ret == -EINTR ? EXIT_INTERRUPTED : ret == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int
+eval_args_run(const char *dir, int (*run)(void *options, struct err *err), void *options)
+{
+	struct err err = { 0 };
+	struct run_dir open;
+	int ret;
+
+	if (run_dir_open(&open, dir, &err) < 0) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
+	ret = run(options, &err);
+	run_dir_close(&open);
+	return eval_args_exit(ret, &err);
+}
+
+int
+eval_args_tell(json_t *root, const char *dir, const char *name, bool print, struct err *err)
+{
+	int ret = output_json(json_incref(root), dir, name, err);
+
+	if (ret == 0 && print) {
+		json_dumpf(root, stdout, JSON_INDENT(2));
+		putchar('\n');
+	}
+	json_decref(root);
+	return ret;
 }

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <argp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include <jansson.h>
 
 #include "common/err.h"
 
@@ -21,6 +24,20 @@ double eval_args_scale(const struct argp_state *state, const char *text, double 
 
 /* For a help_filter of argp(3): what list() writes, before the text that ends the help. @return the text, by malloc(3) if another */
 char *eval_args_help(int key, const char *text, void (*list)(FILE *to));
+
+/*
+ * Runs cases in a folder, which nobody else may use meanwhile, and says how they ended.
+ * @param run  @return 0, how many of its runs failed, or negative errno with err set
+ * @return the exit code
+ */
+int eval_args_run(const char *dir, int (*run)(void *options, struct err *err), void *options);
+
+/*
+ * All numbers of an evaluation, to a file in its folder and, where they are asked for, to stdout.
+ * @param root  taken over; NULL: out of memory
+ * @return 0 or negative errno with err set
+ */
+int eval_args_tell(json_t *root, const char *dir, const char *name, bool print, struct err *err);
 
 /*
  * Says how runs ended.

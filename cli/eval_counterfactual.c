@@ -10,8 +10,6 @@
 #include "cli/command.h"
 #include "cli/eval_args.h"
 #include "common/args.h"
-#include "common/log.h"
-#include "common/run_dir.h"
 #include "eval/counterfactual.h"
 #include "eval/job.h"
 #include "eval/pool.h"
@@ -73,8 +71,9 @@ static const struct argp argp = {
 
 /* @return how many runs broke, or negative errno with err set */
 static int
-run(struct options *opts, struct err *err)
+run(void *options_of, struct err *err)
 {
+	struct options *opts = options_of;
 	struct counterfactual *study = &opts->study;
 	char path[PATH_MAX];
 	int ret;
@@ -100,18 +99,9 @@ command_eval_counterfactual(int argc, char **argv)
 					   .cases = 100,
 					   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
 					   .dir = "out/counterfactual" } };
-	struct err err = { 0 };
-	struct run_dir dir;
-	int ret;
 
 	argv[0] = "rocelab eval counterfactual";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
 		return EXIT_USAGE;
-	if (run_dir_open(&dir, opts.study.dir, &err) < 0) {
-		log_error("%s", err.text);
-		return EXIT_USAGE;
-	}
-	ret = run(&opts, &err);
-	run_dir_close(&dir);
-	return eval_args_exit(ret, &err);
+	return eval_args_run(opts.study.dir, run, &opts);
 }

@@ -7,9 +7,6 @@
 #include "cli/command.h"
 #include "cli/eval_args.h"
 #include "common/args.h"
-#include "common/log.h"
-#include "common/run_dir.h"
-#include "emulation/outputs/outputs.h"
 #include "eval/flowpulse/study.h"
 #include "eval/job.h"
 #include "eval/pool.h"
@@ -118,22 +115,16 @@ static const struct argp argp = {
 
 /* @return as fp_study_run() */
 static int
-run(struct options *opts, struct err *err)
+run(void *options_of, struct err *err)
 {
+	struct options *opts = options_of;
 	struct fp_study *study = &opts->study;
 	int ret = fp_study_run(study, err);
 
 	if (ret == 0)
-		ret = output_json(fp_json(study), study->dir, RESULTS, err);
-	if (ret == 0 && opts->json) {
-		json_t *root = fp_json(study);
-
-		json_dumpf(root, stdout, JSON_INDENT(2));
-		putchar('\n');
-		json_decref(root);
-	} else if (ret == 0) {
+		ret = eval_args_tell(fp_json(study), study->dir, RESULTS, opts->json, err);
+	if (ret == 0 && !opts->json)
 		fp_print(study, stdout);
-	}
 	fp_study_fini(study);
 	return ret;
 }
@@ -147,9 +138,6 @@ command_eval_flowpulse(int argc, char **argv)
 					   .scale = 1,
 					   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
 					   .dir = "out/flowpulse" } };
-	struct err err = { 0 };
-	struct run_dir dir;
-	int ret;
 
 	argv[0] = "rocelab eval flowpulse";
 	while (fp_experiments[opts.study.nexperiments].name != NULL) {
@@ -158,11 +146,5 @@ command_eval_flowpulse(int argc, char **argv)
 	}
 	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
 		return EXIT_USAGE;
-	if (run_dir_open(&dir, opts.study.dir, &err) < 0) {
-		log_error("%s", err.text);
-		return EXIT_USAGE;
-	}
-	ret = run(&opts, &err);
-	run_dir_close(&dir);
-	return eval_args_exit(ret, &err);
+	return eval_args_run(opts.study.dir, run, &opts);
 }

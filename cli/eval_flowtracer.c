@@ -6,9 +6,6 @@
 #include "cli/command.h"
 #include "cli/eval_args.h"
 #include "common/args.h"
-#include "common/log.h"
-#include "common/run_dir.h"
-#include "emulation/outputs/outputs.h"
 #include "eval/flowtracer/study.h"
 #include "eval/job.h"
 #include "eval/pool.h"
@@ -79,21 +76,16 @@ static const struct argp argp = {
 
 /* @return how many runs broke, or negative errno with err set */
 static int
-run(struct options *opts, struct err *err)
+run(void *options_of, struct err *err)
 {
+	struct options *opts = options_of;
 	struct ft_study *study = &opts->study;
 	int ret = ft_study_run(study, err);
-	json_t *root = ret == 0 ? ft_json(study) : NULL;
 
 	if (ret == 0)
-		ret = output_json(json_incref(root), study->dir, RESULTS, err);
-	if (ret == 0 && opts->json) {
-		json_dumpf(root, stdout, JSON_INDENT(2));
-		putchar('\n');
-	} else if (ret == 0) {
+		ret = eval_args_tell(ft_json(study), study->dir, RESULTS, opts->json, err);
+	if (ret == 0 && !opts->json)
 		ft_print(study, stdout);
-	}
-	json_decref(root);
 	if (ret == 0)
 		ret = (int)study->broken;
 	ft_study_fini(study);
@@ -111,18 +103,9 @@ command_eval_flowtracer(int argc, char **argv)
 			   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
 			   .dir = "out/flowtracer" },
 	};
-	struct err err = { 0 };
-	struct run_dir dir;
-	int ret;
 
 	argv[0] = "rocelab eval flowtracer";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
 		return EXIT_USAGE;
-	if (run_dir_open(&dir, opts.study.dir, &err) < 0) {
-		log_error("%s", err.text);
-		return EXIT_USAGE;
-	}
-	ret = run(&opts, &err);
-	run_dir_close(&dir);
-	return eval_args_exit(ret, &err);
+	return eval_args_run(opts.study.dir, run, &opts);
 }

@@ -8,8 +8,6 @@
 #include "cli/command.h"
 #include "cli/eval_args.h"
 #include "common/args.h"
-#include "common/log.h"
-#include "common/run_dir.h"
 #include "eval/job.h"
 #include "eval/odd/run.h"
 #include "eval/pool.h"
@@ -102,6 +100,22 @@ static const struct argp argp = {
 	.help_filter = help_filter,
 };
 
+static int
+run(void *odd, struct err *err)
+{
+	struct odd_results results = { 0 };
+	int ret = odd_run(odd, &results, err);
+
+	if (ret == 0)
+		ret = odd_write(odd, &results, err);
+	if (ret == 0)
+		odd_print(odd, &results, stdout);
+	if (ret == 0)
+		ret = (int)results.broken;
+	odd_results_fini(&results);
+	return ret;
+}
+
 int
 command_eval_odd(int argc, char **argv)
 {
@@ -112,10 +126,6 @@ command_eval_odd(int argc, char **argv)
 				   .scale = 1,
 				   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
 				   .dir = "out/odd" };
-	struct odd_results results = { 0 };
-	struct err err = { 0 };
-	struct run_dir dir;
-	int ret;
 
 	argv[0] = "rocelab eval odd";
 	while (odd_groups[odd.ngroups].name != NULL) {
@@ -124,18 +134,5 @@ command_eval_odd(int argc, char **argv)
 	}
 	if (argp_parse(&argp, argc, argv, 0, NULL, &odd) != 0)
 		return EXIT_USAGE;
-	if (run_dir_open(&dir, odd.dir, &err) < 0) {
-		log_error("%s", err.text);
-		return EXIT_USAGE;
-	}
-	ret = odd_run(&odd, &results, &err);
-	if (ret == 0)
-		ret = odd_write(&odd, &results, &err);
-	if (ret == 0)
-		odd_print(&odd, &results, stdout);
-	if (ret == 0)
-		ret = (int)results.broken;
-	odd_results_fini(&results);
-	run_dir_close(&dir);
-	return eval_args_exit(ret, &err);
+	return eval_args_run(odd.dir, run, &odd);
 }

@@ -6,9 +6,6 @@
 #include "cli/command.h"
 #include "cli/eval_args.h"
 #include "common/args.h"
-#include "common/log.h"
-#include "common/run_dir.h"
-#include "emulation/outputs/outputs.h"
 #include "eval/job.h"
 #include "eval/pingmesh/study.h"
 #include "eval/pool.h"
@@ -87,21 +84,16 @@ static const struct argp argp = {
 
 /* @return how many runs broke, or negative errno with err set */
 static int
-run(struct options *opts, struct err *err)
+run(void *options_of, struct err *err)
 {
+	struct options *opts = options_of;
 	struct pm_study *study = &opts->study;
 	int ret = pm_study_run(study, err);
-	json_t *root = ret == 0 ? pm_json(study) : NULL;
 
 	if (ret == 0)
-		ret = output_json(json_incref(root), study->dir, RESULTS, err);
-	if (ret == 0 && opts->json) {
-		json_dumpf(root, stdout, JSON_INDENT(2));
-		putchar('\n');
-	} else if (ret == 0) {
+		ret = eval_args_tell(pm_json(study), study->dir, RESULTS, opts->json, err);
+	if (ret == 0 && !opts->json)
 		pm_print(study, stdout);
-	}
-	json_decref(root);
 	if (ret == 0)
 		ret = (int)study->broken;
 	pm_study_fini(study);
@@ -117,18 +109,9 @@ command_eval_pingmesh(int argc, char **argv)
 					   .cases = PM_CASES,
 					   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
 					   .dir = "out/pingmesh" } };
-	struct err err = { 0 };
-	struct run_dir dir;
-	int ret;
 
 	argv[0] = "rocelab eval pingmesh";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
 		return EXIT_USAGE;
-	if (run_dir_open(&dir, opts.study.dir, &err) < 0) {
-		log_error("%s", err.text);
-		return EXIT_USAGE;
-	}
-	ret = run(&opts, &err);
-	run_dir_close(&dir);
-	return eval_args_exit(ret, &err);
+	return eval_args_run(opts.study.dir, run, &opts);
 }

@@ -11,7 +11,6 @@
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/log.h"
-#include "common/run_dir.h"
 #include "emulation/scenario/scenario.h"
 #include "eval/flowtracer/study.h"
 #include "eval/job.h"
@@ -118,6 +117,19 @@ find_seed(struct options *opts, struct err *err)
 	return 0;
 }
 
+static int
+run(void *study, struct err *err)
+{
+	int ret = ft_study_run(study, err);
+
+	if (ret == 0)
+		print(study);
+	if (ret == 0)
+		ret = (int)((struct ft_study *)study)->broken;
+	ft_study_fini(study);
+	return ret;
+}
+
 int
 trace_advise(int argc, char **argv)
 {
@@ -126,22 +138,13 @@ trace_advise(int argc, char **argv)
 		.study = { .seeds = 1, .runs = 1, .jobs = job_cpus(cpus, POOL_MAX_JOBS), .dir = "out/advise" },
 	};
 	struct err err = { 0 };
-	struct run_dir dir;
-	int ret;
 
 	argv[0] = "rocelab trace --advise";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
 		return EXIT_USAGE;
-	if (find_seed(&opts, &err) < 0 || run_dir_open(&dir, opts.study.dir, &err) < 0) {
+	if (find_seed(&opts, &err) < 0) {
 		log_error("%s", err.text);
 		return EXIT_USAGE;
 	}
-	ret = ft_study_run(&opts.study, &err);
-	if (ret == 0)
-		print(&opts.study);
-	if (ret == 0)
-		ret = (int)opts.study.broken;
-	ft_study_fini(&opts.study);
-	run_dir_close(&dir);
-	return eval_args_exit(ret, &err);
+	return eval_args_run(opts.study.dir, run, &opts.study);
 }
