@@ -104,9 +104,11 @@ parse_flow(const struct topo *topo, const char *text, struct flow *flow, struct 
 		ret = parse_port(words[3], &flow->dport, err);
 	if (ret == 0 && flow->src_node == flow->dst_node)
 		ret = err_set(err, -EINVAL, "--flow: source and destination are the same host");
+	if (ret != 0)
+		return ret;
 	flow->src_ip = topo_host_ip(topo, flow->src_node, flow->src_nic);
 	flow->dst_ip = topo_host_ip(topo, flow->dst_node, flow->dst_nic);
-	return ret;
+	return 0;
 }
 
 static void
