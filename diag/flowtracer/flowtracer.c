@@ -176,8 +176,6 @@ flowtracer_diagnose(const struct evidence *ev, const struct run *run, const void
 		rc = flowtracer_collisions(own, run, err);
 	if (rc == 0)
 		rc = find(own, run, section, err);
-	section->skipped = own->unjudged;
-	section->limit = FLOWTRACER_MOST_JUDGED;
 	return rc;
 }
 

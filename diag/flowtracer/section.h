@@ -101,7 +101,7 @@ struct flowtracer {
 	uint32_t unjudged; /* steps that took less than FLOWTRACER_MOST_JUDGED others */
 };
 
-#define FLOWTRACER_MOST_JUDGED 4096u
+#define FLOWTRACER_MOST_JUDGED 65536u
 
 static inline bool
 flowtracer_has(const struct flowtracer_set *set, uint32_t port)

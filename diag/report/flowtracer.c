@@ -258,6 +258,8 @@ flowtracer_text(const struct text *text, const struct section *section)
 	if (own->ncollisions > COLLISIONS_SHOWN)
 		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->ncollisions - COLLISIONS_SHOWN);
 	if (own->ncollisions == 0 && own->nlinks != 0)
-		fprintf(text->to, "  No step was slow for flows that met while links of equal cost had room.\n");
+		fprintf(text->to, "  No step was slower for flows that met while links of equal cost had room.\n");
+	if (own->unjudged != 0)
+		fprintf(text->to, "  The %u shortest steps were not looked at.\n", own->unjudged);
 	return rc;
 }

@@ -153,13 +153,13 @@ int
 flowtracer_json(const struct verdict *v, const struct section *section, json_t *root)
 {
 	const struct flowtracer *own = section->own;
-	json_t *all = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rtt_ns",
+	json_t *all = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rtt_ns",
 				value_ns(own->config.rtt_ps), "connections", connections[own->config.connections],
 				"processes", (json_int_t)own->config.processes, "threads", (json_int_t)own->config.threads,
 				"fim_percent", value_real(own->fim), "cost_ns", value_ns((uint64_t)own->cost_ps), "sprayed",
-				(json_int_t)own->sprayed, "rounds", rounds_json(own), "layers", layers_json(own), "links",
-				links_json(v, own), "pairs", pairs_json(v, own), "paths", paths_json(v, own), "collisions",
-				collisions_json(v, own));
+				(json_int_t)own->sprayed, "unjudged_steps", (json_int_t)own->unjudged, "rounds",
+				rounds_json(own), "layers", layers_json(own), "links", links_json(v, own), "pairs",
+				pairs_json(v, own), "paths", paths_json(v, own), "collisions", collisions_json(v, own));
 
 	return json_object_set_new(root, FLOWTRACER_NAME, all) == 0 ? 0 : -ENOMEM;
 }
