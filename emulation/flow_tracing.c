@@ -8,18 +8,17 @@
 #include "common/flow_index.h"
 #include "common/units.h"
 #include "common/wire/record.h"
-#include "common/wire/switch_manage.h"
-#include "dpswitch/pipeline/lookup.h"
-#include "dpswitch/pipeline/route.h"
+#include "dpswitch/control/switch_answer.h"
 #include "emulation/emulation.h"
 #include "emulation/flow_pairs.h"
+#include "topo/walk.h"
 
 /* A thread, and the question that it waits for. */
 struct thread {
 	uint64_t due_ps; /* when the reply is here; TIME_NEVER: it has nothing to do */
 	uint32_t at;     /* of its pair's flows, the one that is traced */
 	uint32_t node;   /* who is asked */
-	uint16_t in_port, hop;
+	struct topo_walk walk;
 	bool *open; /* [nnodes] connections that stay */
 };
 
@@ -240,12 +239,10 @@ begin_flow(struct emulation *emulation, struct process *process, struct thread *
 {
 	struct flow_tracing *t = emulation->tracing;
 	const struct flow *flow = flow_at(t, process, thread->at);
-	uint16_t told = process->told[thread->at].nic;
-	const struct topo_port *nic = topo_port_of(emulation->scenario->topo, flow->src_node, told);
 
-	thread->hop = 1;
-	thread->in_port = nic->peer_index;
-	ask(t, process, thread, nic->peer, now_ps);
+	topo_walk_begin(&thread->walk, emulation->scenario->topo, flow->src_node, process->told[thread->at].nic,
+			flow->dst_ip);
+	ask(t, process, thread, thread->walk.node, now_ps);
 }
 
 static void
@@ -294,21 +291,21 @@ take_list(struct emulation *emulation, struct process *process, uint64_t now_ps)
 	}
 }
 
+/* What is known of the way where the walk is; a way that loops, or comes to another host, went astray. */
 static enum rec_trace_result
-look_up(const struct emulation *emulation, const struct switch_query *query, uint32_t node, struct rec_traced_hop *hop)
+result_of(const struct topo_walk *walk)
 {
-	struct switch_lookup found;
-
-	if (switch_lookup_tuple(emulation->switches[node], emulation->tracing->index, query, &found) != LOOKUP_KNOWN)
-		return REC_TRACE_ASTRAY;
-	for (uint32_t i = 0; i < found.nmembers; i++)
-		add_port(&hop->set_low, &hop->set_high, found.members[i]);
-	if (found.egress == SWITCH_EGRESS_DROP)
-		return REC_TRACE_DROPPED;
-	if (found.egress == SWITCH_EGRESS_SPRAY)
+	switch (walk->state) {
+	case WALK_GOES_ON:
+	case WALK_ARRIVED:
+		return REC_TRACE_EGRESS;
+	case WALK_SPRAYED:
 		return REC_TRACE_SPRAYED;
-	hop->out_port = found.egress;
-	return REC_TRACE_EGRESS;
+	case WALK_DROPPED:
+		return REC_TRACE_DROPPED;
+	default:
+		return REC_TRACE_ASTRAY;
+	}
 }
 
 /* A switch has replied: on to the next, by the cable. */
@@ -317,30 +314,31 @@ take_egress(struct emulation *emulation, struct process *process, struct thread 
 {
 	struct flow_tracing *t = emulation->tracing;
 	const struct flow *flow = flow_at(t, process, thread->at);
-	const struct topo *topo = emulation->scenario->topo;
-	struct switch_query query = { .tuple = flow_tuple(flow), .in_port = thread->in_port };
-	struct rec_traced_hop rec = { .tuple = query.tuple,
+	const struct swm_query query = { .src_ip = flow->src_ip,
+					 .dst_ip = flow->dst_ip,
+					 .sport = flow->sport,
+					 .dport = flow->dport,
+					 .in_port = thread->walk.in_port };
+	struct swm_egress answer = answer_headers(emulation->switches[thread->node], t->index, &query);
+	struct rec_traced_hop rec = { .tuple = flow_tuple(flow),
+				      .set_low = answer.members[0],
+				      .set_high = answer.members[1],
 				      .round = t->round,
-				      .hop = thread->hop,
-				      .in_port = thread->in_port,
+				      .hop = (uint16_t)thread->walk.path.hops,
+				      .in_port = thread->walk.in_port,
 				      .out_port = REC_NO_PORT };
-	enum rec_trace_result result = look_up(emulation, &query, thread->node, &rec);
-	const struct topo_port *egress;
+	bool goes_on = topo_walk_on(&thread->walk, emulation->scenario->topo, &answer);
 
-	rec.result = (uint16_t)result;
+	rec.result = (uint16_t)(answer.result == SWM_FORWARDED ? REC_TRACE_EGRESS : result_of(&thread->walk));
+	if (rec.result == REC_TRACE_EGRESS)
+		rec.out_port = answer.port;
 	t->accounts[flow->src_node].received_bytes += EGRESS_BYTES;
 	recbuf_put(emulation->records[thread->node], &rec, REC_TRACED_HOP, sizeof(rec), now_ps);
-	if (result == REC_TRACE_EGRESS) {
-		egress = topo_port_of(topo, thread->node, rec.out_port);
-		if (topo->nodes[egress->peer].kind == TOPO_SWITCH && thread->hop < ROUTE_MAX_HOPS) {
-			thread->in_port = egress->peer_index;
-			thread->hop++;
-			ask(t, process, thread, egress->peer, now_ps);
-			return;
-		}
-		result = egress->peer == flow->dst_node ? REC_TRACE_EGRESS : REC_TRACE_ASTRAY;
+	if (goes_on) {
+		ask(t, process, thread, thread->walk.node, now_ps);
+		return;
 	}
-	end_flow(emulation, process, thread, result, now_ps);
+	end_flow(emulation, process, thread, result_of(&thread->walk), now_ps);
 	next_flow(emulation, process, thread, now_ps);
 }
 

@@ -49,39 +49,40 @@ name_of(const struct exchange *x)
 	return x->device->topo->nodes[x->device->node].name;
 }
 
-static void
-answer_query(const struct answer_device *device, const struct swm_query *query, struct swm_egress *egress)
+struct swm_egress
+answer_headers(const struct sw *sw, const struct flow_index *index, const struct swm_query *query)
 {
 	const struct switch_query asked = {
 		.tuple = { .src_ip = query->src_ip, .dst_ip = query->dst_ip, .sport = query->sport, .dport = query->dport },
 		.in_port = query->in_port,
 	};
+	struct swm_egress egress = { .port = SWM_NO_PORT };
 	struct switch_lookup found;
 
-	*egress = (struct swm_egress){ .port = SWM_NO_PORT };
-	switch (switch_lookup_tuple(device->sw, device->index, &asked, &found)) {
+	switch (switch_lookup_tuple(sw, index, &asked, &found)) {
 	case LOOKUP_NO_ADDRESS:
-		egress->result = SWM_NO_ADDRESS;
-		return;
+		egress.result = SWM_NO_ADDRESS;
+		return egress;
 	case LOOKUP_NO_INGRESS:
-		egress->result = SWM_NO_INGRESS;
-		return;
+		egress.result = SWM_NO_INGRESS;
+		return egress;
 	case LOOKUP_KNOWN:
 		break;
 	}
 	for (uint32_t i = 0; i < found.nmembers; i++)
-		egress->members[found.members[i] / 64] |= UINT64_C(1) << found.members[i] % 64;
-	egress->pinned = found.is_pinned;
+		egress.members[found.members[i] / 64] |= UINT64_C(1) << found.members[i] % 64;
+	egress.pinned = found.is_pinned;
 	if (found.egress == SWITCH_EGRESS_DROP) {
-		egress->result = SWM_DROPPED;
-		egress->reason = (uint8_t)found.reason;
-		egress->port = found.drop_port != LOOKUP_NO_PORT ? found.drop_port : SWM_NO_PORT;
+		egress.result = SWM_DROPPED;
+		egress.reason = (uint8_t)found.reason;
+		egress.port = found.drop_port != LOOKUP_NO_PORT ? found.drop_port : SWM_NO_PORT;
 	} else if (found.egress == SWITCH_EGRESS_SPRAY) {
-		egress->result = SWM_SPRAYED;
+		egress.result = SWM_SPRAYED;
 	} else {
-		egress->result = SWM_FORWARDED;
-		egress->port = found.egress;
+		egress.result = SWM_FORWARDED;
+		egress.port = found.egress;
 	}
+	return egress;
 }
 
 static size_t
@@ -101,7 +102,7 @@ answer_egress(const struct exchange *x)
 			x->size, SWM_MAX_QUERIES, sizeof(*queries));
 	*list = (struct swm_list){ .count = asked->count };
 	for (uint32_t i = 0; i < asked->count; i++)
-		answer_query(x->device, &queries[i], &rows[i]);
+		rows[i] = answer_headers(x->device->sw, x->device->index, &queries[i]);
 	return finish(x, SWM_EGRESSES, sizeof(*list) + asked->count * sizeof(*rows));
 }
 
