@@ -322,6 +322,8 @@ conclude(const struct sweep *s, uint32_t count)
 		judged->least = s->worst[i][best].least;
 		judged->cost_ps = fmin(s->cost_ps[i][best], most_ps(s->run, path, s->own->hops, step));
 		judged->all_ps = all_ps(s, i, most_ps(s->run, path, s->own->hops, step));
+		if (judged->cost_ps <= 0) /* it was as fast as it could be, whatever was on its links */
+			judged->port = RUN_NONE;
 	}
 }
 

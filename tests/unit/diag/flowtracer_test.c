@@ -71,7 +71,7 @@ put_way(struct records *r, uint32_t src, uint32_t dst, uint32_t spine)
 }
 
 static struct verdict *
-diagnose(struct records *r, uint32_t flows, uint32_t traced)
+diagnose(struct records *r, uint32_t flows, uint32_t traced, uint64_t end_ps)
 {
 	struct rec_trace_round round = { .sent_bytes = 100,
 					 .received_bytes = 200,
@@ -85,7 +85,7 @@ diagnose(struct records *r, uint32_t flows, uint32_t traced)
 	struct evidence ev;
 
 	RECORDS_PUT(r, round, REC_TRACE_ROUND, HOST(0), PS_PER_MS);
-	records_end(r, REC_END_COMPLETE, 2 * ALONE_PS);
+	records_end(r, REC_END_COMPLETE, end_ps);
 	records_evidence(r, &ev);
 	if (registry_diagnose(&ev, &v, &err) != 0)
 		fail_msg("%s", err.text);
@@ -133,7 +133,7 @@ flows_that_meet_cost_what_sharing_takes(void **state)
 	put_way(&r, 0, 2, 0);
 	put_way(&r, 1, 3, 0);
 	put_times(&r);
-	v = diagnose(&r, 2, 2);
+	v = diagnose(&r, 2, 2, 2 * ALONE_PS);
 	own = own_of(v);
 	assert_int_equal(own->ncollisions, 1);
 	c = &own->collisions[0];
@@ -172,7 +172,7 @@ layers_have_their_imbalance(void **state)
 	put_way(&r, 0, 2, 0);
 	put_way(&r, 1, 3, 0);
 	put_times(&r);
-	v = diagnose(&r, 2, 2);
+	v = diagnose(&r, 2, 2, 2 * ALONE_PS);
 	own = own_of(v);
 	assert_int_equal(own->nlayers, ARRAY_LEN(layers));
 	for (uint32_t i = 0; i < ARRAY_LEN(layers); i++) {
@@ -208,7 +208,7 @@ without_a_choice_nothing_collides(void **state)
 		put_way(&r, 0, 2, 0);
 		put_way(&r, 1, second[i].dst, second[i].spine);
 		put_times(&r);
-		v = diagnose(&r, 2, 2);
+		v = diagnose(&r, 2, 2, 2 * ALONE_PS);
 		assert_int_equal(own_of(v)->ncollisions, 0);
 		assert_int_equal(v->nfindings, 0);
 		verdict_destroy(v);
@@ -233,7 +233,7 @@ flows_of_nobody_collide_too(void **state)
 			put_way(&r, 1, 3, 0);
 		records_step(&r, 1, HOST(0), REC_NONE, 0, 2 * ALONE_PS);
 		records_step(&r, 1, HOST(2), REC_NONE, 0, ALONE_PS);
-		v = diagnose(&r, 2, traced);
+		v = diagnose(&r, 2, traced, 2 * ALONE_PS);
 		assert_int_equal(own_of(v)->ncollisions, traced - 1);
 		if (traced == 2) {
 			assert_string_equal(v->run.flows[own_of(v)->collisions[0].flows[1]].name, "h1->h3/10000>10000");
@@ -244,6 +244,38 @@ flows_of_nobody_collide_too(void **state)
 		}
 		verdict_destroy(v);
 	}
+}
+
+/*
+ * A step that lost time delays those that wait for it, and by no more: h0 and h2 send to each other twice, the first step of h0
+ * beside a flow of nobody's. Both second steps wait for it; h2's first had time to spare.
+ */
+static void
+what_waits_is_earlier_too(void **state)
+{
+	const uint64_t first_ps = 2 * ALONE_PS;
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	put_network(&r, 1);
+	records_collective(&r, 2, 2);
+	for (uint32_t step = 1; step <= 2; step++) {
+		records_schedule(&r, 0, step, HOST(0), HOST(2), step == 1 ? REC_NONE : 1, ALONE_PS);
+		records_schedule(&r, 1, step, HOST(2), HOST(0), step == 1 ? REC_NONE : 0, ALONE_PS);
+	}
+	put_way(&r, 0, 2, 0);
+	put_way(&r, 1, 3, 0);
+	records_step(&r, 1, HOST(2), REC_NONE, 0, ALONE_PS);
+	records_step(&r, 1, HOST(0), REC_NONE, 0, first_ps);
+	records_step(&r, 2, HOST(2), HOST(0), first_ps, first_ps + ALONE_PS);
+	records_step(&r, 2, HOST(0), REC_NONE, first_ps, first_ps + ALONE_PS);
+	v = diagnose(&r, 2, 2, first_ps + ALONE_PS);
+	assert_int_equal(own_of(v)->ncollisions, 1);
+	assert_int_equal(own_of(v)->collisions[0].nsteps, 1);
+	assert_float_equal(own_of(v)->collisions[0].cost_ps / 1e9, LOST_MS, 1e-6);
+	assert_float_equal(own_of(v)->cost_ps / 1e9, LOST_MS, 1e-6);
+	verdict_destroy(v);
 }
 
 /* Text and JSON of all of that, and of a stream in which the tracer never got an answer. */
@@ -263,7 +295,7 @@ reports_hold_it(void **state)
 	put_way(&r, 0, 2, 0);
 	put_way(&r, 1, 3, 0);
 	put_times(&r);
-	v = diagnose(&r, 2, 2);
+	v = diagnose(&r, 2, 2, 2 * ALONE_PS);
 	assert_int_equal(text_write(v, "", to), 0);
 	fclose(to);
 	assert_non_null(strstr(text, "2 of 2 flows of 1 host were traced"));
@@ -278,7 +310,7 @@ reports_hold_it(void **state)
 	put_network(&r, 1);
 	put_steps(&r, 2, 3);
 	put_times(&r);
-	v = diagnose(&r, 2, 0);
+	v = diagnose(&r, 2, 0, 2 * ALONE_PS);
 	assert_int_equal(own_of(v)->nlinks, 0);
 	assert_int_equal(v->nfindings, 0);
 	verdict_destroy(v);
@@ -292,6 +324,7 @@ main(void)
 		cmocka_unit_test(layers_have_their_imbalance),
 		cmocka_unit_test(without_a_choice_nothing_collides),
 		cmocka_unit_test(flows_of_nobody_collide_too),
+		cmocka_unit_test(what_waits_is_earlier_too),
 		cmocka_unit_test(reports_hold_it),
 	};
 
