@@ -80,7 +80,7 @@ time_arg(const struct argp_state *state, const char *option, const char *arg, ui
 static void
 partition_arg(const struct argp_state *state, struct trace_options *trace, const char *arg)
 {
-	uint64_t part, parts;
+	uint64_t part = 0, parts = 0;
 	const char *rest = number_scan(arg, &part);
 
 	if (rest == NULL || *rest != '/' || !number_parse(rest + 1, 1, 10000, &parts) || part < 1 || part > parts)
