@@ -132,7 +132,8 @@ answer_all(struct switch_desk *desk, struct switch_peer *peer)
 		at += size;
 	}
 	peer->in_used -= at;
-	memmove(peer->in, peer->in + at, peer->in_used);
+	if (at != 0) /* of a peer that has said nothing yet there is no memory */
+		memmove(peer->in, peer->in + at, peer->in_used);
 	return PEER_STAYS;
 }
 
