@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/args.h"
@@ -17,6 +18,7 @@
 #include "diag/collect/evidence.h"
 #include "diag/collect/source.h"
 #include "diag/collect/stream.h"
+#include "diag/detection.h"
 #include "diag/registry.h"
 #include "diag/report/facts.h"
 #include "diag/report/report.h"
@@ -27,10 +29,12 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
 struct options {
 	const char *listen, *read, *out;
-	bool print;
+	bool print, times;
 	int done;                /* -1: none */
-	struct diagnosis *asked; /* [ndiagnosers] */
-	void **chosen;           /* [ndiagnosers] their options */
+	struct diagnosis *asked; /* [nasked] */
+	uint32_t nasked;
+	bool *named;   /* [ndiagnosers] by --diagnoser; none is: all are asked */
+	void **chosen; /* [ndiagnosers] their options */
 };
 
 static const struct argp_option own_options[] = {
@@ -38,6 +42,13 @@ static const struct argp_option own_options[] = {
 	{ "read", 'r', "FILE", 0, "Read a recorded stream", 0 },
 	{ "out", 'o', "DIR", 0, "Where verdict.json and the reports go; made if absent", 0 },
 	{ "print", 'p', NULL, 0, "Print the report for people as well", 0 },
+	{ "diagnoser", 'D', "NAME", 0, "Ask this one, and no other that is not named; may be given again (default: all)",
+	  0 },
+	{ "detection-times", 't', NULL, 0,
+	  "Tell of every finding when it could first have been said: parts of the stream are diagnosed as well, up to 48 "
+	  "of "
+	  "them, by bisection; with --read",
+	  0 },
 	{ "done", 'd', "FD", 0, "A descriptor to close when the reports are written, before they are printed", 0 },
 };
 
@@ -60,6 +71,25 @@ parse_diagnosers(const struct options *options, int key, const char *arg, struct
 	return ARGP_ERR_UNKNOWN;
 }
 
+/* --diagnoser */
+static void
+name_diagnoser(const struct options *options, const char *name, const struct argp_state *state)
+{
+	char names[256] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < ndiagnosers; i++) {
+		if (strcmp(diagnosers[i].name, name) == 0) {
+			options->named[i] = true;
+			return;
+		}
+		if (used < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "",
+						 diagnosers[i].name);
+	}
+	argp_error(state, "--diagnoser %s: it is none of %s", name, names);
+}
+
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
@@ -78,6 +108,12 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		options->print = true;
 		return 0;
+	case 'D':
+		name_diagnoser(options, arg, state);
+		return 0;
+	case 't':
+		options->times = true;
+		return 0;
 	case 'd':
 		options->done = (int)args_number(state, "--done", arg, STDERR_FILENO + 1, INT_MAX);
 		return 0;
@@ -86,6 +122,8 @@ parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "give either --listen or --read");
 		if (options->out == NULL)
 			argp_error(state, "give --out");
+		if (options->times && options->read == NULL)
+			argp_error(state, "--detection-times takes a recorded stream: give --read");
 		return 0;
 	default:
 		return parse_diagnosers(options, key, arg, state);
@@ -124,13 +162,29 @@ options_init(struct options *options, struct err *err)
 	*options = (struct options){ .done = -1 };
 	options->asked = calloc(ndiagnosers, sizeof(*options->asked));
 	options->chosen = calloc(ndiagnosers, sizeof(*options->chosen));
-	for (uint32_t i = 0; options->asked != NULL && options->chosen != NULL && i < ndiagnosers; i++) {
+	options->named = calloc(ndiagnosers, sizeof(*options->named));
+	if (options->asked == NULL || options->chosen == NULL || options->named == NULL)
+		return err_set(err, -ENOMEM, "out of memory for options");
+	for (uint32_t i = 0; i < ndiagnosers; i++) {
 		options->chosen[i] = calloc(1, diagnosers[i].options_bytes + 1);
-		options->asked[i] = (struct diagnosis){ .by = &diagnosers[i], .options = options->chosen[i] };
 		if (options->chosen[i] == NULL)
 			return err_set(err, -ENOMEM, "out of memory for options");
 	}
-	return options->asked != NULL && options->chosen != NULL ? 0 : err_set(err, -ENOMEM, "out of memory for options");
+	return 0;
+}
+
+/* Those that are named, or all. */
+static void
+ask(struct options *options)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < ndiagnosers; i++)
+		any |= options->named[i];
+	for (uint32_t i = 0; i < ndiagnosers; i++)
+		if (options->named[i] || !any)
+			options->asked[options->nasked++] =
+				(struct diagnosis){ .by = &diagnosers[i], .options = options->chosen[i] };
 }
 
 static void
@@ -139,6 +193,7 @@ options_fini(struct options *options)
 	for (uint32_t i = 0; options->chosen != NULL && i < ndiagnosers; i++)
 		free(options->chosen[i]);
 	free(options->chosen);
+	free(options->named);
 	free(options->asked);
 }
 
@@ -157,7 +212,23 @@ read_options(struct options *options, int argc, char **argv, struct err *err)
 		rc = err_set(err, -ENOMEM, "out of memory for options");
 	if (rc == 0)
 		argp_parse(&argp, argc, argv, 0, NULL, options);
+	if (rc == 0)
+		ask(options);
 	free(list);
+	return rc;
+}
+
+static int
+add_times(const struct options *options, struct verdict *verdict, struct err *err)
+{
+	size_t size_bytes;
+	const void *stream = source_map(options->read, &size_bytes, err);
+	int rc;
+
+	if (stream == NULL)
+		return -errno;
+	rc = detection_times(stream, size_bytes, options->asked, options->nasked, verdict, err);
+	munmap((void *)(uintptr_t)stream, size_bytes);
 	return rc;
 }
 
@@ -166,8 +237,10 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 {
 	char missing[FACTS_INCOMPLETE];
 	struct verdict *verdict = NULL;
-	int rc = verdict_build(ev, options->asked, ndiagnosers, &verdict, err);
+	int rc = verdict_build(ev, options->asked, options->nasked, &verdict, err);
 
+	if (rc == 0 && options->times)
+		rc = add_times(options, verdict, err);
 	if (rc == 0)
 		rc = report_write(verdict, options->out, web_page, err);
 	if (options->done >= 0)

@@ -15,6 +15,7 @@ struct verdict {
 	uint32_t nfindings;
 	struct section *sections;
 	uint32_t nsections;
+	uint32_t prefixes; /* that were diagnosed for times to detection (diag/detection.h); 0: none was asked for */
 };
 
 /* A diagnoser to be asked. */

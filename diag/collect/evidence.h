@@ -126,10 +126,11 @@ struct evidence {
 	uint64_t left_out;       /* records that were not as they have to be: those of no header, and not fit to be read */
 	struct err left_out_why; /* the first of them, and the node that it was of, REC_NONE: of none */
 	uint32_t left_out_node;
-	uint64_t kinds[RECORD_KINDS];    /* how many came */
-	uint64_t bytes, telemetry_bytes; /* as they came: of all, of switches and NICs */
-	uint64_t last_ps;                /* time of the latest record */
-	struct ev_vec sent;              /* struct ev_sent, sorted by time at the end */
+	uint64_t kinds[RECORD_KINDS];      /* how many came */
+	uint64_t kind_bytes[RECORD_KINDS]; /* as they came, the header of a frame with its first record */
+	uint64_t bytes, telemetry_bytes;   /* as they came: of all, of switches and NICs */
+	uint64_t last_ps;                  /* time of the latest record */
+	struct ev_vec sent;                /* struct ev_sent, sorted by time at the end */
 
 	/* as received; after evidence_finish() sorted, and rows deduplicated */
 	struct ev_vec node_recs, port_recs, schedule, depends, follows, routes, ecmps, step_recs;

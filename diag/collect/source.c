@@ -6,7 +6,9 @@
 #include <netdb.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/interrupt.h"
@@ -18,6 +20,28 @@ source_open_file(const char *path, struct err *err)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	return fd >= 0 ? fd : err_set(err, -errno, "%s: %s", path, strerror(errno));
+}
+
+const void *
+source_map(const char *path, size_t *size_bytes, struct err *err)
+{
+	int fd = source_open_file(path, err);
+	struct stat status;
+	void *data = MAP_FAILED;
+
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+		data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	else
+		errno = EINVAL;
+	if (data == MAP_FAILED)
+		err_set(err, -errno, "%s: it must be a file that can be read more than once: %s", path, strerror(errno));
+	close(fd);
+	*size_bytes = (size_t)status.st_size;
+	return data != MAP_FAILED ? data : NULL;
 }
 
 /* Closes fd and keeps what went wrong. */

@@ -3,11 +3,18 @@
 #pragma once
 
 #include <signal.h>
+#include <stddef.h>
 
 #include "common/err.h"
 
 /* @return file descriptor, or negative errno with err */
 int source_open_file(const char *path, struct err *err);
+
+/*
+ * The bytes of a regular file, to be read again and again; to be given back by munmap().
+ * @return NULL with err and errno set: there is none, it is a pipe, or empty
+ */
+const void *source_map(const char *path, size_t *size_bytes, struct err *err);
 
 /*
  * Waits for one connection, then listens no more. Signals of common/interrupt.h end the program while it waits; they are

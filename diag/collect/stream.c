@@ -200,11 +200,14 @@ take_record(struct stream *stream, const struct rec_hdr *rec, struct err *err)
 static int
 take_frame(struct stream *stream, struct err *err)
 {
+	const uint8_t *row = stream->held;
 	const struct rec_hdr *rec;
 	int rc, more;
 
 	recframe_open(&stream->frame, (const struct rec_hdr *)stream->held);
 	while ((more = recframe_next(&stream->frame, &rec, &stream->why)) > 0) {
+		stream->ev->kind_bytes[rec->type] += (uint64_t)(stream->frame.at - row);
+		row = stream->frame.at;
 		rc = take_record(stream, rec, err);
 		if (rc != 0)
 			return rc;
@@ -229,6 +232,8 @@ take_held(struct stream *stream, struct err *err)
 		return rc;
 	if (type == REC_FRAME)
 		type = stream->frame.last.type;
+	else
+		stream->ev->kind_bytes[type] += stream->held_bytes;
 	stream->ev->bytes += stream->held_bytes;
 	stream->ev->telemetry_bytes += record_is(type, REC_TELEMETRY) ? stream->held_bytes : 0;
 	stream->offset_bytes += stream->held_bytes;

@@ -29,6 +29,8 @@ json_document(const struct verdict *v)
 
 	if (rc == 0 && flows_alone(v))
 		rc = json_object_set_new(root, "flows", flows_json(v)) == 0 ? 0 : -ENOMEM;
+	if (rc == 0 && v->prefixes != 0)
+		rc = json_object_set_new(root, "detection_prefixes", json_integer(v->prefixes)) == 0 ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < v->nsections && rc == 0; i++) {
 		const struct section *section = &v->sections[i];
 
@@ -178,6 +180,14 @@ add_origin(const struct verdict *v, const struct finding *finding, json_t *to)
 	json_object_set_new(to, "origin_port", outside ? value_text(v->run.ports[finding->origin_port].name) : json_null());
 }
 
+/* When it could first have been said. */
+static void
+add_detection(const struct finding *finding, json_t *to)
+{
+	json_object_set_new(to, "detected_ns", value_ns(finding->detected_ps));
+	json_object_set_new(to, "undetected_ns", value_ns(finding->undetected_ps));
+}
+
 static json_t *
 findings(const struct verdict *v)
 {
@@ -199,6 +209,8 @@ findings(const struct verdict *v)
 
 		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);
+		if (finding != NULL && v->prefixes != 0)
+			add_detection(f, finding);
 		if (finding != NULL && f->known != 0)
 			json_object_set_new(
 				finding, "known",
@@ -215,8 +227,9 @@ kinds(const struct run_overhead *o)
 
 	for (uint32_t i = 0; i < o->nkinds; i++)
 		array = value_add(array,
-				  json_pack("{s:s, s:I, s:I}", "kind", facts_record_name(o->kinds[i].kind), "records",
-					    (json_int_t)o->kinds[i].records, "dropped", (json_int_t)o->kinds[i].dropped));
+				  json_pack("{s:s, s:I, s:I, s:I}", "kind", facts_record_name(o->kinds[i].kind), "records",
+					    (json_int_t)o->kinds[i].records, "bytes", (json_int_t)o->kinds[i].bytes,
+					    "dropped", (json_int_t)o->kinds[i].dropped));
 	return array;
 }
 

@@ -16,7 +16,7 @@ fill_kinds(struct run_overhead *over, const struct evidence *ev, struct err *err
 	if (over->kinds == NULL)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < RECORD_KINDS; k++) {
-		struct run_kind kind = { k, ev->kinds[k], 0 };
+		struct run_kind kind = { k, ev->kinds[k], ev->kind_bytes[k], 0 };
 
 		for (uint32_t g = 0; g < ev->gaps.count; g++) {
 			const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, g);

@@ -172,6 +172,7 @@ struct run_notification {
 struct run_kind {
 	uint32_t kind;    /* enum rec_type */
 	uint64_t records; /* received */
+	uint64_t bytes;   /* of them, as they came: their rows, and the header of a frame with its first */
 	uint64_t dropped; /* kept back by the budget */
 };
 

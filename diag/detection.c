@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/detection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/grow.h"
+#include "common/record/kinds.h"
+#include "common/wire/record.h"
+#include "diag/collect/stream.h"
+
+/* Looked at before any bisection, evenly over what crossed: what comes and goes is then seen where it came first. */
+#define DETECTION_EVEN 8
+
+/* The stream up to a moment. */
+struct cut {
+	size_t end_bytes;
+	uint64_t at_ps;
+};
+
+/* Of a finding: indices into the cuts. */
+struct bracket {
+	int64_t without; /* the latest before with, as far as known; -1: none */
+	int64_t with;    /* the earliest; ncuts: the whole */
+};
+
+struct search {
+	const uint8_t *stream;
+	struct cut *cuts;
+	size_t ncuts, cap;
+	const struct diagnosis *asked;
+	uint32_t nasked;
+	struct verdict *whole;
+	struct bracket *brackets; /* [whole->nfindings] */
+};
+
+/* What crossed at one moment is one cut. What is configured comes before all of them, the end record after. */
+static void
+find_cuts(struct search *search, size_t size_bytes)
+{
+	struct rec_hdr hdr;
+
+	for (size_t at = sizeof(struct rec_stream); at + sizeof(hdr) <= size_bytes; at += hdr.size) {
+		memcpy(&hdr, search->stream + at, sizeof(hdr));
+		if (hdr.size < sizeof(hdr) || hdr.size > size_bytes - at || hdr.type == REC_END)
+			return;
+		if (hdr.type != REC_FRAME && record_is_header(hdr.type))
+			continue;
+		if (search->ncuts == 0 || search->cuts[search->ncuts - 1].at_ps != hdr.time_ps) {
+			search->cuts =
+				grow(search->cuts, &search->cap, search->ncuts + 1, sizeof(*search->cuts), "moments");
+			search->cuts[search->ncuts++].at_ps = hdr.time_ps;
+		}
+		search->cuts[search->ncuts - 1].end_bytes = at + hdr.size;
+	}
+}
+
+static bool
+has_like(const struct verdict *verdict, const struct finding *finding)
+{
+	for (uint32_t i = 0; verdict != NULL && i < verdict->nfindings; i++)
+		if (verdict->findings[i].type == finding->type && strcmp(verdict->findings[i].root, finding->root) == 0)
+			return true;
+	return false;
+}
+
+/* @param verdict  on the stream up to a cut; NULL: there is none on so little */
+static void
+note(struct search *search, int64_t cut, const struct verdict *verdict)
+{
+	for (uint32_t i = 0; i < search->whole->nfindings; i++) {
+		struct bracket *bracket = &search->brackets[i];
+		bool has = has_like(verdict, &search->whole->findings[i]);
+
+		if (has && cut < bracket->with) {
+			bracket->with = cut;
+			bracket->without = bracket->without < cut ? bracket->without : -1;
+		} else if (!has && cut < bracket->with && cut > bracket->without) {
+			bracket->without = cut;
+		}
+	}
+}
+
+/* A stream that broke off so early that nothing can be made of it has no findings. @return 0, or -ENOMEM with err */
+static int
+look(struct search *search, int64_t cut, struct err *err)
+{
+	struct verdict *verdict = NULL;
+	struct stream stream;
+	struct evidence ev;
+	struct err why = { "" };
+	int rc;
+
+	evidence_init(&ev);
+	stream_init(&stream, &ev);
+	rc = stream_feed(&stream, search->stream, search->cuts[cut].end_bytes, &why);
+	if (rc == 0)
+		rc = stream_finish(&stream, &why);
+	if (rc == 0)
+		rc = verdict_build(&ev, search->asked, search->nasked, &verdict, &why);
+	stream_fini(&stream);
+	search->whole->prefixes++;
+	if (rc != -ENOMEM)
+		note(search, cut, verdict);
+	verdict_destroy(verdict);
+	evidence_fini(&ev);
+	return rc == -ENOMEM ? err_set(err, rc, "%s", why.text[0] != '\0' ? why.text : "out of memory") : 0;
+}
+
+static uint64_t
+at_ps(const struct search *search, int64_t cut)
+{
+	uint64_t last_ps = search->ncuts != 0 ? search->cuts[search->ncuts - 1].at_ps : 0;
+
+	if (cut < 0)
+		return 0;
+	if ((size_t)cut < search->ncuts)
+		return search->cuts[cut].at_ps;
+	return search->whole->run.end_ps > last_ps ? search->whole->run.end_ps : last_ps;
+}
+
+/* Between what is known of the finding of which least is. @return a cut; -1: there is none to be looked at */
+static int64_t
+choose(const struct search *search)
+{
+	uint64_t widest_ps = 0;
+	int64_t chosen = -1;
+
+	for (uint32_t i = 0; i < search->whole->nfindings; i++) {
+		const struct bracket *bracket = &search->brackets[i];
+		uint64_t width_ps = at_ps(search, bracket->with) - at_ps(search, bracket->without);
+
+		if (bracket->with - bracket->without > 1 && (chosen < 0 || width_ps > widest_ps)) {
+			widest_ps = width_ps;
+			chosen = bracket->without + (bracket->with - bracket->without) / 2;
+		}
+	}
+	return chosen;
+}
+
+static int
+bisect(struct search *search, struct err *err)
+{
+	int64_t cut, before = -1;
+	int rc = 0;
+
+	for (uint32_t i = 1; rc == 0 && i < DETECTION_EVEN; i++) {
+		cut = (int64_t)(search->ncuts * i / DETECTION_EVEN);
+		if (cut != before && (size_t)cut < search->ncuts)
+			rc = look(search, cut, err);
+		before = cut;
+	}
+	while (rc == 0 && search->whole->prefixes < DETECTION_PREFIXES && (cut = choose(search)) >= 0)
+		rc = look(search, cut, err);
+	return rc;
+}
+
+int
+detection_times(const void *stream, size_t size_bytes, const struct diagnosis *asked, uint32_t nasked,
+		struct verdict *verdict, struct err *err)
+{
+	struct search search = { .stream = stream, .asked = asked, .nasked = nasked, .whole = verdict };
+	int rc = 0;
+
+	search.brackets = calloc((size_t)verdict->nfindings + 1, sizeof(*search.brackets));
+	if (search.brackets == NULL)
+		return err_set(err, -ENOMEM, "out of memory for times to detection");
+	find_cuts(&search, size_bytes);
+	for (uint32_t i = 0; i < verdict->nfindings; i++)
+		search.brackets[i] = (struct bracket){ -1, (int64_t)search.ncuts };
+	verdict->prefixes = 0;
+	if (verdict->nfindings != 0)
+		rc = bisect(&search, err);
+	for (uint32_t i = 0; i < verdict->nfindings; i++) {
+		verdict->findings[i].detected_ps = at_ps(&search, search.brackets[i].with);
+		verdict->findings[i].undetected_ps = at_ps(&search, search.brackets[i].without);
+	}
+	verdict->prefixes++; /* the whole */
+	free(search.brackets);
+	free(search.cuts);
+	return rc;
+}
