@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/scenario/systems_prepare.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "common/units.h"
+#include "rxe-hosts/controller/times.h"
+
+/* Periods of R-Pingmesh's analysis in a run: findings need two, and more tell of what comes and goes. */
+#define PINGMESH_PERIODS 5
+/*
+ * Its times are the paper's, multiplied. Of what has a kernel of its own none are shorter than a fifth of them, so that a
+ * timeout is 100 ms; else none than a five-hundredth, 1 ms: beyond what queues and pauses of a lossless fabric make of a round
+ * trip.
+ */
+#define PINGMESH_LEAST_PPM 2000
+#define PINGMESH_LEAST_REAL_PPM 200000
+
+int
+system_set(struct system_sets *sets, struct err *err, const char *fmt, ...)
+{
+	va_list ap;
+	int used;
+
+	if (sets->count == SYSTEM_MAX_SETS)
+		return err_set(err, -E2BIG, "more than %d keys of systems", SYSTEM_MAX_SETS);
+	va_start(ap, fmt);
+	used = vsnprintf(sets->text[sets->count], SYSTEM_SET_BYTES, fmt, ap);
+	va_end(ap);
+	if (used >= SYSTEM_SET_BYTES)
+		return err_set(err, -E2BIG, "\"%s...\" is too long a key", sets->text[sets->count]);
+	sets->count++;
+	return 0;
+}
+
+int
+system_prepare_policy(const struct scenario *scenario, struct system_sets *sets, struct err *err)
+{
+	return scenario->telemetry.enabled ? 0 : system_set(sets, err, "telemetry.enabled=true");
+}
+
+/* What a job's collectives send in all its iterations. */
+static uint64_t
+job_bytes(const struct scenario *scenario, uint32_t job)
+{
+	const struct plan *plan = scenario->plan;
+	uint64_t bytes = 0;
+
+	for (uint32_t c = 0; c < plan->ncollectives; c++) {
+		const struct plan_collective *collective = &plan->collectives[c];
+
+		if (collective->job != job || !collective->enabled)
+			continue;
+		for (uint32_t rank = 0; rank < collective->schedule->ranks; rank++)
+			for (uint32_t step = 1; step <= coll_steps(collective->schedule, rank); step++)
+				if (collective->steps[plan_at(collective, rank, step)].flow != PLAN_NONE)
+					bytes += plan_step_bytes(collective, rank, step) * collective->iterations;
+	}
+	return bytes;
+}
+
+static bool
+any_measured(const struct plan *plan)
+{
+	for (uint32_t c = 0; c < plan->ncollectives; c++)
+		if (plan->collectives[c].measured && plan->collectives[c].enabled)
+			return true;
+	return false;
+}
+
+/* Of the job that sends most: no leaf may receive those of two. */
+static int
+measure(const struct scenario *scenario, struct system_sets *sets, struct err *err)
+{
+	const struct workload *workload = scenario->workload;
+	uint64_t most_bytes = 0;
+	uint32_t best = UINT32_MAX;
+	char path[CFG_WHERE_PATH];
+
+	for (uint32_t j = 0; j < workload->njobs; j++) {
+		uint64_t bytes = workload->jobs[j].enabled ? job_bytes(scenario, j) : 0;
+
+		if (bytes > most_bytes) {
+			most_bytes = bytes;
+			best = j;
+		}
+	}
+	if (best == UINT32_MAX)
+		return err_set(err, -EINVAL, "it goes by volumes of a collective's iterations, and there is no collective");
+	return system_set(sets, err, "%s.measured=true", cfg_where_path(&workload->jobs[best].where, path));
+}
+
+/* Where packets are not spread, hashes tell a simulation by which port they come; a flowlet's port is chance. */
+static int
+predict(const struct scenario *scenario, struct system_sets *sets, struct err *err)
+{
+	if (cfg_has(&scenario->volumes.where, "prediction") || balance_spreads(&scenario->balance))
+		return 0;
+	return system_set(sets, err, "flowpulse.prediction=%s",
+			  balance_is_on(&scenario->balance) ? "learned" : "simulated");
+}
+
+int
+system_prepare_flowpulse(const struct scenario *scenario, struct system_sets *sets, struct err *err)
+{
+	int ret = any_measured(scenario->plan) ? 0 : measure(scenario, sets, err);
+
+	return ret == 0 ? predict(scenario, sets, err) : ret;
+}
+
+/* By when all has happened, by the plan: collectives of a job one after the other. */
+static uint64_t
+job_end_ps(const struct scenario *scenario, uint32_t job)
+{
+	const struct work_job *work = &scenario->workload->jobs[job];
+	uint64_t iteration_ps = work->gap_ps + work->compute_ps;
+
+	for (uint32_t c = 0; c < scenario->plan->ncollectives; c++) {
+		const struct plan_collective *collective = &scenario->plan->collectives[c];
+
+		if (collective->job == job)
+			iteration_ps += collective->expect_ps + scenario->workload->works[c].compute_ps;
+	}
+	return work->start_ps + iteration_ps * work->iterations;
+}
+
+static uint64_t
+later(uint64_t a_ps, uint64_t b_ps)
+{
+	return b_ps != TIME_NEVER && b_ps > a_ps ? b_ps : a_ps;
+}
+
+static uint64_t
+horizon_ps(const struct scenario *scenario)
+{
+	const struct plan *plan = scenario->plan;
+	uint64_t end_ps = 0;
+
+	for (uint32_t j = 0; j < scenario->workload->njobs; j++)
+		if (scenario->workload->jobs[j].enabled)
+			end_ps = later(end_ps, job_end_ps(scenario, j));
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
+		if (plan->backgrounds[i].start_ps != TIME_NEVER)
+			end_ps = later(end_ps, plan->backgrounds[i].start_ps + plan->backgrounds[i].ideal_ps);
+	for (uint32_t i = 0; i < plan->nmessages; i++)
+		end_ps = later(end_ps, plan->messages[i].start_ps + plan->messages[i].ideal_ps);
+	for (uint32_t i = 0; i < scenario->faults.count; i++)
+		end_ps = later(end_ps, ((const struct fault_common *)scenario->faults.faults[i].params)->start_ps);
+	return end_ps;
+}
+
+int
+system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *sets, struct err *err)
+{
+	const struct cfg_where *where = &scenario->pingmesh.where;
+	uint64_t period_ps = pingmesh_times(PINGMESH_PPM).period_ps, horizon = horizon_ps(scenario);
+	uint64_t ppm = horizon / (PINGMESH_PERIODS * (period_ps / PINGMESH_PPM));
+	uint64_t least = scenario->nexternal != 0 ? PINGMESH_LEAST_REAL_PPM : PINGMESH_LEAST_PPM;
+	int ret = 0;
+
+	if (cfg_has(where, "time_factor"))
+		ppm = pingmesh_factor_ppm(&scenario->pingmesh);
+	else {
+		ppm = ppm < least ? least : ppm > PINGMESH_PPM ? PINGMESH_PPM : ppm;
+		ret = system_set(sets, err, "pingmesh.time_factor=%llu.%06llu", (unsigned long long)(ppm / PINGMESH_PPM),
+				 (unsigned long long)(ppm % PINGMESH_PPM));
+	}
+	horizon = later(horizon, PINGMESH_PERIODS * pingmesh_times((uint32_t)ppm).period_ps);
+	if (ret == 0 && !cfg_has(where, "duration"))
+		ret = system_set(sets, err, "pingmesh.duration=%lluns", (unsigned long long)(horizon / PS_PER_NS));
+	return ret;
+}
